@@ -65,6 +65,9 @@ type Store interface {
 	// Get reads a job with its record. ErrNotFound.
 	Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error)
 
+	// Known answers for each id, at most MaxBatch, whether an Insert of it on this shard would find it known.
+	Known(ctx context.Context, shard int, refs []job.Ref) ([]bool, error)
+
 	// List reads one page of a topic's jobs in one state, without bodies and records, ordered by the time of the state
 	// within a lane. A page may be short, even empty, while its Cursor is set.
 	List(ctx context.Context, shard int, filter Filter) (Page, error)
@@ -148,6 +151,9 @@ type Round struct {
 	Ready  int
 	// HoldLapses leaves lapsed leases alone for this round, so that settlements held up by a fault come first.
 	HoldLapses bool
+	// LapseBefore, unless zero, is the instant of the store's clock that the caller expects it to show by now: leases
+	// whose deadline is later stay, so that a clock that jumped ahead takes no job from a healthy worker.
+	LapseBefore time.Time
 	// Home names outbox entries that now stand in their own queue.
 	Home []job.Ref
 }
@@ -161,6 +167,8 @@ type Carried struct {
 	Outbox []Entry
 	// Next is the time until the agenda's head; zero when more can be done at once; negative when the agenda is empty.
 	Next time.Duration
+	// Now is the store's clock at the move.
+	Now time.Time
 }
 
 // Watch says what Await waits for.
@@ -200,7 +208,8 @@ type Held struct {
 	job.Job
 	// Lease is the fence for the settlement.
 	Lease Token
-	// LeaseFor is how long the lease lasts, from no later than the call's return and no earlier than its start.
+	// LeaseFor is how long the lease lasts, from no earlier than the start of the call; of a repeated claim, what is
+	// left of it.
 	LeaseFor time.Duration
 	// Expired and Age are the store's clock against the job's expiry and against Since, at the claim.
 	Expired bool
@@ -230,7 +239,9 @@ type Settlement struct {
 	Queue   job.Queue
 	Lease   Token
 	Verdict policy.Verdict
-	// Attempt is added to the record; its N is set by the caller (Made + 1).
+	// Attempt is added to the record; its N is set by the caller (Made + 1). With job.KindAttempt Made grows, and with
+	// a verdict other than Delivered Tries grows too, and Lost starts again from 0. With job.KindReleased (the verdict
+	// Released) none of them changes. An empty Kind (a job that dies without a request) records and counts nothing.
 	Attempt job.Attempt
 	// Births are jobs that this end gives birth to, written to the outbox in the same step. They are dropped when the
 	// settlement is refused.

@@ -1,0 +1,191 @@
+// Package carrier moves due jobs to where pools can claim them, sends back what a dead process held, brings home what
+// an attempt's end gave birth to, and removes what retention no longer keeps.
+//
+// One carrier a shard works at a time, under the store's lock; another process takes over when it ends or stalls. The
+// lock only saves work: every move is one atomic step of the store, and two carriers at once do no harm.
+//
+// Between moves a carrier sleeps until the moment the store's agenda names, at most a second, and Wake ends the sleep
+// when something came before it. Faults of the store are retried with growing, jittered pauses, for as long as it takes.
+package carrier
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringback/ringback/store"
+)
+
+// Options says what a Carrier works with.
+type Options struct {
+	Store *store.Router
+	// Margin is how long lapses wait after contact with the store was interrupted, so that settlements held up by the
+	// fault come first; zero: 5 s.
+	Margin time.Duration
+	Logger *slog.Logger // nil: slog.Default
+}
+
+// Carrier carries all shards of a store. Make one with New; it does nothing until Run.
+type Carrier struct {
+	store  *store.Router
+	margin time.Duration
+	log    *slog.Logger
+	shards []*shard
+}
+
+// shard is the carrier of one shard.
+type shard struct {
+	*Carrier
+	n       int
+	wake    chan struct{}
+	leading atomic.Bool
+}
+
+// New makes a Carrier. It panics without a store.
+func New(opts Options) *Carrier {
+	if opts.Store == nil {
+		panic("carrier: a store is needed")
+	}
+	c := &Carrier{store: opts.Store, margin: cmp.Or(opts.Margin, 5*time.Second), log: cmp.Or(opts.Logger, slog.Default())}
+	for n := range opts.Store.Shards() {
+		c.shards = append(c.shards, &shard{Carrier: c, n: n, wake: make(chan struct{}, 1)})
+	}
+	return c
+}
+
+// Leading tells whether this process carries the shard now.
+func (c *Carrier) Leading(shard int) bool { return c.shards[shard].leading.Load() }
+
+// Wake makes the shard's carrier look at the agenda now.
+func (c *Carrier) Wake(shard int) {
+	select {
+	case c.shards[shard].wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run carries until ctx ends, and gives up its locks.
+func (c *Carrier) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, s := range c.shards {
+		all.Go(func() { s.run(ctx) })
+	}
+	all.Wait()
+}
+
+// The rhythm of a carrier.
+const (
+	// look is the longest sleep between two moves.
+	look = time.Second
+	// extendEvery renews the lock well before it ends.
+	extendEvery = store.LeadTime / 3
+	// askEvery is how often a process that does not lead asks for the lock.
+	askEvery = time.Second
+	// releaseTimeout bounds the last call, when the process stops.
+	releaseTimeout = time.Second
+)
+
+// run alternates between asking for the lock and carrying under it.
+func (s *shard) run(ctx context.Context) {
+	var again store.Backoff
+	hold := lapses{margin: s.margin}
+	for ctx.Err() == nil {
+		lead, err := s.store.Lead(ctx, s.n)
+		switch {
+		case err == nil:
+			again.Reset()
+			s.leading.Store(true)
+			err = s.lead(ctx, lead, &hold)
+			s.leading.Store(false)
+			s.release(ctx, lead)
+			if err == nil || errors.Is(err, store.ErrNotLeader) {
+				continue
+			}
+		case errors.Is(err, store.ErrNotLeader):
+			again.Reset()
+			sleep(ctx, askEvery/2+rand.N(askEvery/2), nil)
+			continue
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		hold.interrupted()
+		s.log.Warn("the store could not be carried", "shard", s.n, "err", err)
+		again.Wait(ctx)
+	}
+}
+
+// release gives the lock up so that the next process need not wait for its end.
+func (s *shard) release(ctx context.Context, lead store.Lead) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	if err := lead.Release(ctx); err != nil && !errors.Is(err, store.ErrNotLeader) {
+		s.log.Debug("the carrier lock was left to run out", "shard", s.n, "err", err)
+	}
+}
+
+// lead carries until ctx ends or a call fails.
+func (s *shard) lead(ctx context.Context, lead store.Lead, hold *lapses) error {
+	extended := time.Now()
+	swept := &sweeper{shard: s}
+	var home home
+	for ctx.Err() == nil {
+		if time.Since(extended) >= extendEvery {
+			extended = time.Now()
+			if err := lead.Extend(ctx); err != nil {
+				return err
+			}
+		}
+		round := store.Round{Home: home.take(), HoldLapses: hold.held(), LapseBefore: hold.before()}
+		carried, err := s.store.Carry(ctx, s.n, store.NewToken(), round)
+		if err != nil {
+			return err
+		}
+		hold.seen(carried.Now)
+		if len(carried.Outbox) > 0 {
+			if err := home.bring(ctx, s, carried.Outbox); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := swept.sweep(ctx); err != nil {
+			return err
+		}
+		sleep(ctx, min(pause(carried, hold.held()), max(0, extendEvery-time.Since(extended))), s.wake)
+	}
+	return nil
+}
+
+// pause is how long to sleep after a move. A move that did nothing although there seemed to be something is not repeated
+// in a hot loop.
+func pause(carried store.Carried, held bool) time.Duration {
+	switch {
+	case carried.Next < 0 || carried.Next > look:
+		return look
+	case carried.Next > 0 || carried.Moved+carried.Lapsed > 0:
+		return carried.Next
+	case held:
+		return 100 * time.Millisecond
+	default:
+		return time.Millisecond
+	}
+}
+
+// sleep waits for d, for wake, or for ctx's end.
+func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-wake:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,35 @@
+package carrier
+
+import (
+	"context"
+	"time"
+
+	"github.com/ringback/ringback/store"
+)
+
+// sweeper removes ended jobs that retention no longer keeps, a bounded number between two moves.
+type sweeper struct {
+	shard *shard
+	last  time.Time
+	more  bool
+}
+
+const (
+	// sweepEvery is the pause after a sweep that found everything clean.
+	sweepEvery = 10 * time.Second
+	// sweepMany bounds one sweep, so that moves are not held up.
+	sweepMany = 500
+)
+
+// sweep removes some, when it is time.
+func (w *sweeper) sweep(ctx context.Context) error {
+	if !w.more && time.Since(w.last) < sweepEvery {
+		return nil
+	}
+	swept, err := w.shard.store.Sweep(ctx, w.shard.n, store.NewToken(), sweepMany)
+	if err != nil {
+		return err
+	}
+	w.last, w.more = time.Now(), swept.More
+	return nil
+}

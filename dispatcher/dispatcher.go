@@ -1,0 +1,114 @@
+package dispatcher
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringback/ringback/carrier"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool"
+	"github.com/ringback/ringback/store"
+)
+
+// Options says what a Dispatcher works with.
+type Options struct {
+	Store     store.Store
+	Deliverer pool.Deliverer
+	// Defaults is the policy under every topic's, complete; zero: policy.Builtin.
+	Defaults policy.Topic
+	// Declared refuses jobs of topics that nobody has put; otherwise a topic begins with its first job.
+	Declared bool
+	// CheckURL refuses URLs at registration, with an error for a person; nil: none. What it cannot see (a name that
+	// resolves to a refused address) is up to the deliverer.
+	CheckURL func(rawURL string) error
+	// Workers is the number of attempts in flight in this process, all topics together, from 1; zero: 2048.
+	Workers int
+	// Margin is how much longer than its attempt a lease lasts; zero: 5 s.
+	Margin time.Duration
+	// Grace is how long Run may take to end; zero: 30 s.
+	Grace time.Duration
+	// Random spreads waits, in [0, 1); nil: math/rand/v2.
+	Random func() float64
+	Logger *slog.Logger // nil: slog.Default
+}
+
+// Dispatcher registers jobs and delivers them.
+type Dispatcher struct {
+	opts     Options
+	log      *slog.Logger
+	store    *store.Router
+	policies *policies
+	carrier  *carrier.Carrier
+	pool     *pool.Pool
+	state    atomic.Int32
+}
+
+// The states of a Dispatcher's Run.
+const (
+	idle int32 = iota
+	running
+	stopped
+)
+
+// New makes a Dispatcher.
+func New(opts Options) (*Dispatcher, error) {
+	if opts.Store == nil || opts.Deliverer == nil {
+		return nil, errors.New("a dispatcher needs a store and a deliverer")
+	}
+	if opts.Workers < 0 || opts.Grace < 0 || opts.Margin < 0 {
+		return nil, errors.New("a dispatcher's workers, grace and margin are not negative")
+	}
+	if opts.Defaults.Ladder == nil {
+		opts.Defaults = policy.Builtin()
+	}
+	opts.Defaults = opts.Defaults.Over(policy.Builtin())
+	d := &Dispatcher{
+		opts:  opts,
+		log:   cmp.Or(opts.Logger, slog.Default()),
+		store: store.NewRouter(opts.Store),
+	}
+	d.policies = newPolicies(opts.Store, opts.Defaults, d.log)
+	d.carrier = carrier.New(carrier.Options{Store: d.store, Margin: opts.Margin, Logger: d.log})
+	d.pool = pool.New(pool.Options{
+		Store: opts.Store, Deliverer: opts.Deliverer, Policies: d.policies, Workers: opts.Workers,
+		Margin: opts.Margin, Grace: opts.Grace, Random: opts.Random, Logger: d.log,
+		Leading: d.carrier.Leading, OnWake: d.carrier.Wake,
+	})
+	return d, nil
+}
+
+// Run carries and delivers until ctx ends, then stops within the grace: nothing is claimed any more, attempts in flight
+// may end, the rest is released, and everything is settled. The store stays open. Run may be called once.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	if !d.state.CompareAndSwap(idle, running) {
+		return errors.New("a dispatcher runs once")
+	}
+	defer d.state.Store(stopped)
+	var carrying sync.WaitGroup
+	carrying.Go(func() { d.carrier.Run(ctx) })
+	unready := context.AfterFunc(ctx, func() { d.state.Store(stopped) })
+	defer unready()
+	err := d.pool.Run(ctx)
+	carrying.Wait()
+	if err != nil {
+		return fmt.Errorf("stop delivering: %w", err)
+	}
+	return nil
+}
+
+// ErrStopped says that the dispatcher does not run (any more, or yet).
+var ErrStopped = errors.New("the dispatcher is not running")
+
+// Ready reports whether jobs are taken and delivered; the error says why not.
+func (d *Dispatcher) Ready(ctx context.Context) error {
+	if d.state.Load() != running {
+		return ErrStopped
+	}
+	return d.store.Ping(ctx)
+}

@@ -1,0 +1,39 @@
+package dispatcher
+
+import (
+	"context"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// Get reads a job with its record. store.ErrNotFound.
+func (d *Dispatcher) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
+	return d.store.Get(ctx, ref)
+}
+
+// List reads one page of a topic's jobs in one state.
+func (d *Dispatcher) List(ctx context.Context, filter store.Filter) (store.Page, error) {
+	return d.store.List(ctx, filter)
+}
+
+// Edit changes a scheduled or ready job, or (job.KindRun) makes it due. store.ErrNotFound, store.ErrVersion, a
+// *store.StateError, or a *job.InvalidError.
+func (d *Dispatcher) Edit(ctx context.Context, ref job.Ref, edit store.Edit) (job.Job, error) {
+	if edit.URL != nil {
+		if err := d.checkURL(*edit.URL); err != nil {
+			return job.Job{}, err
+		}
+	}
+	return d.store.Edit(ctx, ref, edit)
+}
+
+// Revive sends an ended job on another round, due now. store.ErrNotFound, a *store.StateError.
+func (d *Dispatcher) Revive(ctx context.Context, ref job.Ref) (job.Job, error) {
+	return d.store.Revive(ctx, ref, 0)
+}
+
+// Cancel ends an unfinished job, or marks a running one. store.ErrNotFound, a *store.StateError.
+func (d *Dispatcher) Cancel(ctx context.Context, ref job.Ref) (job.Job, error) {
+	return d.store.Cancel(ctx, ref)
+}

@@ -1,0 +1,149 @@
+package dispatcher
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// Registered is what came of one registration: an outcome and the job as it stands, or an error.
+type Registered struct {
+	Outcome store.Outcome
+	Job     job.Job
+	// Err is a *job.InvalidError, a *job.UndeclaredTopicError, or one for which errors.Is(err, store.ErrUnavailable)
+	// holds: then it is not known whether the job was taken.
+	Err error
+}
+
+// Register takes jobs, and answers one result for each, in order: one that is refused spoils no other. The jobs must
+// have passed job.Validate; what depends on topics and on this installation is checked here. A job without an id gets
+// one, a job without a lane gets its URL's host and port.
+func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []Registered {
+	results := make([]Registered, len(jobs))
+	entries := make([]store.Entry, 0, len(jobs))
+	at := make([]int, 0, len(jobs))
+	now := time.Now()
+	for i := range jobs {
+		entry, err := d.entry(ctx, jobs[i], now)
+		if err != nil {
+			results[i].Err = err
+			continue
+		}
+		entries, at = append(entries, entry), append(at, i)
+	}
+	for k, r := range d.store.Insert(ctx, entries) {
+		results[at[k]] = Registered{Outcome: r.Outcome, Job: r.Job, Err: r.Err}
+	}
+	return results
+}
+
+// entry completes a registration.
+func (d *Dispatcher) entry(ctx context.Context, n job.New, now time.Time) (store.Entry, error) {
+	entry := store.Entry{New: n}
+	if n.ID != "" {
+		entry.Print = n.Fingerprint()
+	}
+	if err := d.admit(ctx, &entry.New); err != nil {
+		return store.Entry{}, err
+	}
+	if entry.ID == "" {
+		entry.ID = job.NewID(now, d.store.ShardOf(entry.Queue))
+	}
+	return entry, nil
+}
+
+// admit checks a registration against its topic and fills in what it leaves out.
+func (d *Dispatcher) admit(ctx context.Context, n *job.New) error {
+	if n.Namespace == "" {
+		n.Namespace = job.DefaultNamespace
+	}
+	if n.Topic == "" {
+		n.Topic = job.DefaultTopic
+	}
+	if n.Method == "" {
+		n.Method = "POST"
+	}
+	topicURL := ""
+	if d.opts.Declared || n.URL == "" {
+		topic, ok, err := d.policies.known(ctx, topicName{n.Namespace, n.Topic})
+		if err != nil {
+			return fmt.Errorf("look up topic %s: %w", n.Topic, err)
+		}
+		if !ok && d.opts.Declared {
+			return &job.UndeclaredTopicError{Topic: n.Topic}
+		}
+		topicURL = topic.Policy.URL
+	}
+	target := n.URL
+	switch {
+	case target == "" && topicURL == "":
+		return invalid("/url", "is needed, because the topic "+n.Topic+" has none")
+	case target == "":
+		target = topicURL
+	default:
+		if err := d.checkURL(target); err != nil {
+			return err
+		}
+	}
+	if n.Lane == "" {
+		n.Lane = laneOf(target)
+	}
+	return nil
+}
+
+// checkURL asks the guard.
+func (d *Dispatcher) checkURL(target string) error {
+	if d.opts.CheckURL == nil {
+		return nil
+	}
+	if err := d.opts.CheckURL(target); err != nil {
+		return invalid("/url", err.Error())
+	}
+	return nil
+}
+
+func invalid(field, detail string) error {
+	return &job.InvalidError{Faults: []job.Fault{{Field: field, Detail: detail}}}
+}
+
+// maxLane is the longest lane name.
+const maxLane = 128
+
+// laneOf is the lane of jobs that name none: the URL's host and port, the port made explicit so that equal targets share
+// a lane. A host that is no lane name (an internationalised or overlong one) falls into the default lane.
+func laneOf(target string) string {
+	u, err := url.Parse(target)
+	if err != nil || u.Hostname() == "" {
+		return job.DefaultLane
+	}
+	host, port := strings.ToLower(u.Hostname()), u.Port()
+	if port == "" {
+		port = "80"
+		if strings.EqualFold(u.Scheme, "https") {
+			port = "443"
+		}
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	lane := host + ":" + port
+	if len(lane) > maxLane || strings.ContainsFunc(lane, notLane) {
+		return job.DefaultLane
+	}
+	return lane
+}
+
+// notLane reports characters outside a lane's alphabet.
+func notLane(r rune) bool {
+	switch {
+	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+		return false
+	default:
+		return !strings.ContainsRune("._:[]-", r)
+	}
+}

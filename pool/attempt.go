@@ -1,0 +1,128 @@
+package pool
+
+import (
+	"maps"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// attempt is one claimed job on its way through a worker.
+type attempt struct {
+	desk  *desk
+	lane  *lane
+	held  *store.Held
+	until time.Time // the lease's end, by the process's clock
+}
+
+// idleWorker is how long a worker waits for another attempt of its topic before it leaves.
+const idleWorker = 5 * time.Second
+
+// hand gives an attempt to an idle worker of its topic, or to a new one.
+func (p *Pool) hand(a *attempt) {
+	work := a.lane.topic.work
+	select {
+	case work <- a:
+		return
+	default:
+	}
+	p.crew.Go(func() {
+		a.run()
+		idle := time.NewTimer(idleWorker)
+		defer idle.Stop()
+		for {
+			select {
+			case next := <-work:
+				next.run()
+				idle.Reset(idleWorker)
+			case <-idle.C:
+				return
+			case <-p.quit:
+				return
+			}
+		}
+	})
+}
+
+// run makes the attempt, unless policy or the lease forbid it, and queues its settlement.
+func (a *attempt) run() {
+	h := a.held
+	topic := a.desk.p.policy(a.lane.topic.name)
+	terms := topic.Terms(h.Terms)
+	if verdict, ok := policy.Before(terms, h.Tries, h.Age, h.Expired); !ok {
+		a.end(verdict, job.Attempt{}, nil)
+		return
+	}
+	request := a.request(topic, terms)
+	switch {
+	case request.URL == "":
+		verdict := policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonInvalid}
+		a.end(verdict, job.Attempt{}, nil)
+		return
+	case time.Now().Add(terms.Timeout).After(a.until):
+		// The timeout grew since the claim, or the claim took long: another claim brings a lease that lasts.
+		a.release()
+		return
+	}
+	result := a.desk.p.opts.Deliverer.Deliver(a.desk.p.work, request)
+	verdict := policy.Judge(terms, result, h.Tries+1, a.desk.p.opts.Random())
+	record := job.Attempt{
+		N: h.Made + 1, Kind: job.KindAttempt, StartedAt: job.Millis(result.StartedAt), Duration: result.Duration,
+		Status: result.Status, Verdict: verdict.Kind.String(), Reason: verdict.Reason,
+		Error: result.Error, ErrorClass: result.Class, Header: result.Header, Body: result.Body,
+	}
+	if verdict.Kind == policy.Released {
+		record.Kind = job.KindReleased
+	}
+	a.end(verdict, record, &result)
+}
+
+// request is what the deliverer gets: the job's own settings over the topic's.
+func (a *attempt) request(topic policy.Topic, terms policy.Terms) job.Request {
+	h := a.held
+	request := job.Request{
+		Ref: h.Ref(), Queue: h.Queue, URL: h.URL, Method: h.Method, Header: h.Header, ContentType: h.ContentType,
+		Body: h.Body, Attempt: h.Made + 1, RetriesLeft: max(0, *terms.Retries-h.Tries), DueAt: h.DueAt,
+		Timeout: terms.Timeout,
+	}
+	if request.URL == "" {
+		request.URL = topic.URL
+	}
+	if len(topic.Headers) > 0 {
+		request.Header = maps.Clone(topic.Headers)
+		maps.Copy(request.Header, h.Header)
+	}
+	return request
+}
+
+// release gives the job back at once, uncounted.
+func (a *attempt) release() {
+	verdict := policy.Verdict{Kind: policy.Released}
+	a.end(verdict, job.Attempt{
+		N: a.held.Made + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: verdict.Kind.String(),
+	}, nil)
+}
+
+// end queues the settlement; the lane learns from the result of a request.
+func (a *attempt) end(verdict policy.Verdict, record job.Attempt, result *policy.Result) {
+	h, d, p := a.held, a.desk, a.desk.p
+	item := settled{
+		Settlement: store.Settlement{Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: verdict, Attempt: record},
+		bytes:      len(h.Body),
+	}
+	var most int
+	if result != nil {
+		most = p.policy(a.lane.topic.name).LaneConcurrency
+	}
+	p.mu.Lock()
+	if result != nil {
+		a.lane.learn(*result, most)
+	}
+	d.ended = append(d.ended, item)
+	d.working--
+	p.mu.Unlock()
+	d.nudge()
+	p.lines.attempt(h, verdict, record)
+}

@@ -1,0 +1,300 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// settled is an attempt that ended and is to be settled.
+type settled struct {
+	store.Settlement
+	bytes int
+}
+
+// desk makes the trips to one shard: one at a time, settlements and claims together. Its fields below signal are
+// guarded by the pool's mutex.
+type desk struct {
+	p      *Pool
+	shard  int
+	signal chan struct{} // something may be to do
+	quit   chan struct{} // closed when no more attempts are to be started
+
+	rota    rota
+	ended   []settled
+	working int // attempts of this shard that were started and have not ended
+}
+
+func newDesk(p *Pool, shard int) *desk {
+	return &desk{
+		p: p, shard: shard,
+		signal: make(chan struct{}, 1),
+		quit:   make(chan struct{}),
+		rota:   rota{lines: make(map[*topic]*line)},
+	}
+}
+
+// nudge makes the desk look again.
+func (d *desk) nudge() {
+	select {
+	case d.signal <- struct{}{}:
+	default:
+	}
+}
+
+// close lets run end once everything in flight is settled.
+func (d *desk) close() {
+	close(d.quit)
+}
+
+// run makes trips until the desk was closed and nothing of it is in flight any more, or ctx ends.
+func (d *desk) run(ctx context.Context) {
+	back := newHandBack(d)
+	defer back.stop()
+	for {
+		for d.trip(ctx) {
+			if ctx.Err() != nil {
+				return
+			}
+		}
+		back.arm()
+		select {
+		case <-d.signal:
+		case <-back.due():
+			back.ring(ctx)
+		case <-d.quit:
+			if d.empty() {
+				back.all(ctx)
+				return
+			}
+			select {
+			case <-d.signal:
+			case <-ctx.Done():
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// empty reports that nothing of this desk is in flight or to be settled.
+func (d *desk) empty() bool {
+	d.p.mu.Lock()
+	defer d.p.mu.Unlock()
+	return d.working == 0 && len(d.ended) == 0
+}
+
+// trip settles what ended and claims for the room there is; false when there was nothing to do.
+func (d *desk) trip(ctx context.Context) bool {
+	items, request := d.prepare()
+	if len(items) == 0 && len(request.Wants) == 0 {
+		return false
+	}
+	token := store.NewToken()
+	var pause store.Backoff
+	for {
+		began := time.Now()
+		errs, claimed, err := d.call(ctx, token, items, request)
+		if err == nil {
+			d.report(items, errs)
+			d.start(ctx, request, claimed, began)
+			return true
+		}
+		if ctx.Err() != nil {
+			d.giveUp(items, request)
+			return true
+		}
+		// The call may have taken effect; with its token it may be sent again, and nothing else of this shard goes on
+		// before it is known.
+		d.p.log.Warn("the store did not settle and claim", "shard", d.shard, "err", err)
+		if !pause.Wait(ctx) {
+			d.giveUp(items, request)
+			return true
+		}
+	}
+}
+
+// tripTimeout bounds one call to the store.
+const tripTimeout = 10 * time.Second
+
+// call sends the trip. Outcomes are recorded even while the process stops, so the context is the flush's.
+func (d *desk) call(ctx context.Context, token store.Token, items []settled, request store.ClaimRequest) ([]error, store.Claimed, error) {
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
+	defer cancel()
+	if len(items) == 0 {
+		claimed, err := d.p.opts.Store.Claim(ctx, d.shard, token, request)
+		return nil, claimed, err
+	}
+	settlements := make([]store.Settlement, len(items))
+	for i := range items {
+		settlements[i] = items[i].Settlement
+	}
+	next := &request
+	if len(request.Wants) == 0 {
+		next = nil
+	}
+	return d.p.opts.Store.Settle(ctx, d.shard, token, settlements, next)
+}
+
+// prepare takes the settlements that wait and reserves room for a claim. What is settled gives its room back now, since
+// the store settles before it claims.
+func (d *desk) prepare() ([]settled, store.ClaimRequest) {
+	p := d.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := min(len(d.ended), store.MaxBatch)
+	items := d.ended[:n:n]
+	d.ended = d.ended[n:]
+	if len(d.ended) == 0 {
+		d.ended = nil
+	}
+	full := p.inFlight >= p.opts.Workers || p.bytes >= p.opts.MaxBytes
+	for i := range items {
+		l := p.lanes[items[i].Queue]
+		p.inFlight--
+		p.bytes -= items[i].bytes
+		l.give(1)
+		if l.hot && !l.inLine && !l.asking {
+			d.rota.push(l)
+		}
+		p.rest(l)
+	}
+	if n > 0 {
+		p.freed(d, full)
+	}
+	request := store.ClaimRequest{Margin: p.opts.Margin, MaxBytes: p.opts.MaxBytes - p.bytes}
+	if p.stopping || request.MaxBytes <= 0 {
+		return items, request
+	}
+	request.Wants = d.rota.pick(p.opts.Workers-p.inFlight, p.policy)
+	for _, w := range request.Wants {
+		request.Max += w.Max
+	}
+	p.inFlight += request.Max
+	return items, request
+}
+
+// freed tells who may have waited for room: listeners and other desks when the process was full, other desks with hot
+// lanes in any case, since their topic may have been. p.mu is held.
+func (p *Pool) freed(by *desk, full bool) {
+	for _, d := range p.desks {
+		if d != by && d.rota.topics.len() > 0 {
+			d.nudge()
+		}
+	}
+	if full {
+		close(p.room)
+		p.room = make(chan struct{})
+	}
+}
+
+func (p *Pool) policy(t topicName) policy.Topic { return p.opts.Policies.Topic(t.namespace, t.name) }
+
+// report logs settlements that were refused.
+func (d *desk) report(items []settled, errs []error) {
+	for i, err := range errs {
+		if err == nil {
+			continue
+		}
+		text := "the attempt's outcome was not recorded"
+		if errors.Is(err, store.ErrLeaseLost) {
+			text = "the attempt outlived its lease; it is repeated"
+		}
+		d.p.log.Warn(text, "job", items[i].Ref.ID, "topic", items[i].Queue.Topic, "lane", items[i].Queue.Lane, "err", err)
+	}
+}
+
+// start hands claimed jobs to workers and notes what the claim said of the queues.
+func (d *desk) start(ctx context.Context, request store.ClaimRequest, claimed store.Claimed, began time.Time) {
+	p := d.p
+	if len(request.Wants) == 0 {
+		return
+	}
+	p.opts.Policies.Sync(ctx, claimed.Revision)
+	begun := make([]*attempt, 0, len(claimed.Jobs))
+	p.mu.Lock()
+	for i := range claimed.Jobs {
+		h := &claimed.Jobs[i]
+		p.bytes += len(h.Body)
+		begun = append(begun, &attempt{desk: d, lane: p.lanes[h.Queue], held: h, until: began.Add(h.LeaseFor)})
+	}
+	d.working += len(begun)
+	counts := make(map[job.Queue]int, len(request.Wants))
+	for i := range claimed.Jobs {
+		counts[claimed.Jobs[i].Queue]++
+	}
+	for i, w := range request.Wants {
+		l := p.lanes[w.Queue]
+		unused := w.Max - counts[w.Queue]
+		p.inFlight -= unused
+		l.give(unused)
+		left := store.QueueLeft{}
+		if i < len(claimed.Queues) {
+			left = claimed.Queues[i]
+		}
+		d.after(l, left)
+	}
+	stopping := p.stopping
+	p.mu.Unlock()
+	d.nudge()
+	for _, a := range begun {
+		if stopping {
+			a.release()
+			continue
+		}
+		p.hand(a)
+	}
+}
+
+// after notes how a queue stands after a claim. p.mu is held.
+func (d *desk) after(l *lane, left store.QueueLeft) {
+	l.asking = false
+	switch {
+	case left.More || l.again:
+		l.hot = true
+	case left.Blocked && l.inFlight > 0:
+		l.hot = true // its own settlements may unblock it
+	default:
+		l.hot = false
+	}
+	waits := left.Blocked && !l.again
+	l.again = false
+	if l.hot && !waits {
+		d.rota.push(l)
+	}
+	d.p.rest(l)
+}
+
+// heat notes that queues have claimable jobs.
+func (d *desk) heat(queues []job.Queue) {
+	d.p.mu.Lock()
+	for _, q := range queues {
+		l := d.p.lane(d, q)
+		switch {
+		case l.asking:
+			l.again = true
+		case !l.inLine:
+			l.hot = true
+			d.rota.push(l)
+		}
+	}
+	d.p.mu.Unlock()
+	d.nudge()
+}
+
+// giveUp lets go of a trip that could not be made before the end: its jobs come back when their leases lapse.
+func (d *desk) giveUp(items []settled, request store.ClaimRequest) {
+	d.p.mu.Lock()
+	defer d.p.mu.Unlock()
+	d.p.inFlight += len(items) - request.Max // counted as not settled
+	for _, w := range request.Wants {
+		l := d.p.lanes[w.Queue]
+		l.give(w.Max)
+		l.asking = false
+	}
+}

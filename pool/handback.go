@@ -1,0 +1,91 @@
+package pool
+
+import (
+	"context"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// handBack rings for other processes what is hot here and cannot be served: 10 ms after it stood in line in vain, then
+// at intervals that double to 250 ms, a bounded number each time.
+type handBack struct {
+	d     *desk
+	timer *time.Timer
+	armed bool
+	wait  time.Duration
+}
+
+const (
+	handBackFirst = 10 * time.Millisecond
+	handBackMost  = 250 * time.Millisecond
+	handBackMany  = 128
+)
+
+func newHandBack(d *desk) *handBack {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return &handBack{d: d, timer: t}
+}
+
+func (b *handBack) stop() { b.timer.Stop() }
+
+func (b *handBack) due() <-chan time.Time { return b.timer.C }
+
+// arm starts or stops the timer by whether anything stands in line after a trip found no room for it.
+func (b *handBack) arm() {
+	b.d.p.mu.Lock()
+	parked := b.d.rota.topics.len() > 0 && !b.d.p.stopping
+	b.d.p.mu.Unlock()
+	switch {
+	case !parked:
+		b.timer.Stop()
+		b.armed, b.wait = false, 0
+	case !b.armed:
+		b.wait = min(max(2*b.wait, handBackFirst), handBackMost)
+		b.timer.Reset(b.wait)
+		b.armed = true
+	}
+}
+
+// ring hands back some of what stands in line; it stays hot here.
+func (b *handBack) ring(ctx context.Context) {
+	b.armed = false
+	b.d.p.mu.Lock()
+	var queues []job.Queue
+	for _, l := range b.d.rota.some(handBackMany) {
+		queues = append(queues, l.queue)
+	}
+	b.d.p.mu.Unlock()
+	b.send(ctx, queues)
+}
+
+// all hands everything hot back, for good.
+func (b *handBack) all(ctx context.Context) {
+	b.d.p.mu.Lock()
+	var queues []job.Queue
+	for _, l := range b.d.p.lanes {
+		if l.desk == b.d && l.hot {
+			queues = append(queues, l.queue)
+		}
+	}
+	b.d.p.mu.Unlock()
+	for len(queues) > 0 {
+		n := min(len(queues), store.MaxBatch)
+		b.send(ctx, queues[:n])
+		queues = queues[n:]
+	}
+}
+
+// send rings; what fails is rung by the carrier within a second.
+func (b *handBack) send(ctx context.Context, queues []job.Queue) {
+	if len(queues) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
+	defer cancel()
+	if err := b.d.p.opts.Store.Ring(ctx, b.d.shard, queues); err != nil {
+		b.d.p.log.Warn("queues could not be handed to other processes", "shard", b.d.shard, "queues", len(queues), "err", err)
+	}
+}

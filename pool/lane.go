@@ -1,0 +1,117 @@
+package pool
+
+import (
+	"container/list"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+)
+
+// topicName names a topic in a namespace.
+type topicName struct{ namespace, name string }
+
+// topic is what the pool knows of a topic while it has lanes in use.
+type topic struct {
+	name     topicName
+	work     chan *attempt // takes an attempt when a worker is idle
+	lanes    int           // known lanes, to forget the topic with the last
+	inFlight int
+	suspects int // of them on lanes whose last attempt timed out
+}
+
+// lane is what the pool knows of a queue.
+//
+// A hot lane is either in its desk's line, where it takes turns, or out of it because all its slots are in use; then the
+// next settlement of its own brings it back.
+type lane struct {
+	queue    job.Queue
+	topic    *topic
+	desk     *desk
+	inFlight int // reserved or claimed, until their settlement is on its way
+	slots    int
+	suspect  bool // the last attempt timed out
+
+	hot    bool // may have claimable jobs
+	inLine bool
+	asking bool // named in the trip under way
+	again  bool // rung while asking: what the trip answers may be out of date
+
+	idle *list.Element // where it is among the idle lanes, when it is
+}
+
+// firstSlots is how many attempts a lane may have in flight before anything is known of its receiver.
+const firstSlots = 2
+
+// maxIdleLanes bounds how many lanes are remembered that have nothing in flight, for their slots.
+const maxIdleLanes = 16_384
+
+// learn adapts the lane's slots to what an attempt showed: an answer doubles them, a timeout halves them.
+func (l *lane) learn(result policy.Result, most int) {
+	wasSuspect := l.suspect
+	switch {
+	case result.Class == policy.ClassNone:
+		l.slots = min(l.slots*2, most)
+		l.suspect = false
+	case result.Class.Timeout():
+		l.slots = max(l.slots/2, 1)
+		l.suspect = true
+	}
+	if l.suspect != wasSuspect {
+		// Attempts under way change sides with their lane.
+		if l.suspect {
+			l.topic.suspects += l.inFlight
+		} else {
+			l.topic.suspects -= l.inFlight
+		}
+	}
+}
+
+// take and give move the counts of attempts in flight.
+func (l *lane) take(n int) {
+	l.inFlight += n
+	l.topic.inFlight += n
+	if l.suspect {
+		l.topic.suspects += n
+	}
+}
+
+func (l *lane) give(n int) { l.take(-n) }
+
+// lanesByUse remembers idle lanes, the longest idle first.
+type lanesByUse struct{ order list.List }
+
+// lane finds or makes what is known of a queue. p.mu is held.
+func (p *Pool) lane(d *desk, q job.Queue) *lane {
+	if l := p.lanes[q]; l != nil {
+		if l.idle != nil {
+			p.idle.order.Remove(l.idle)
+			l.idle = nil
+		}
+		return l
+	}
+	name := topicName{q.Namespace, q.Topic}
+	t := p.topics[name]
+	if t == nil {
+		t = &topic{name: name, work: make(chan *attempt)}
+		p.topics[name] = t
+	}
+	t.lanes++
+	l := &lane{queue: q, topic: t, desk: d, slots: firstSlots}
+	p.lanes[q] = l
+	return l
+}
+
+// rest notes that a lane may be idle now, and forgets the longest idle ones beyond what is remembered. p.mu is held.
+func (p *Pool) rest(l *lane) {
+	if l.hot || l.asking || l.inFlight > 0 || l.idle != nil {
+		return
+	}
+	l.idle = p.idle.order.PushBack(l)
+	for p.idle.order.Len() > maxIdleLanes {
+		oldest, _ := p.idle.order.Remove(p.idle.order.Front()).(*lane)
+		delete(p.lanes, oldest.queue)
+		if oldest.topic.lanes--; oldest.topic.lanes == 0 {
+			delete(p.topics, oldest.topic.name)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package pool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// Deliverer makes one attempt. It must end soon after ctx does, with policy.ClassShutdown unless the attempt had ended
+// before, and after the request's Timeout in any case.
+type Deliverer interface {
+	Deliver(ctx context.Context, request job.Request) policy.Result
+}
+
+// Policies gives topics' policies, complete (defaults filled in).
+type Policies interface {
+	// Topic is the policy that holds now.
+	Topic(namespace, topic string) policy.Topic
+	// Sync makes sure that what Topic answers is not older than the given revision of the store's.
+	Sync(ctx context.Context, revision int64)
+}
+
+// Options says what a Pool works with.
+type Options struct {
+	Store     store.Store
+	Deliverer Deliverer
+	Policies  Policies
+	// Workers is the number of attempts in flight in this process, all topics together; zero: 2048.
+	Workers int
+	// MaxBytes bounds the bodies of the attempts in flight, in bytes; zero: 64 MiB. A single job always fits.
+	MaxBytes int
+	// Margin is how much longer than its attempt a lease lasts; zero: 5 s.
+	Margin time.Duration
+	// Grace is how long Run may take to end, of which the last 5 s (at most half) are for what must be released and
+	// settled; zero: 30 s.
+	Grace time.Duration
+	// Leading tells whether this process carries the shard, and is to hear of what comes before the agenda's head;
+	// OnWake is then called. Both may be nil.
+	Leading func(shard int) bool
+	OnWake  func(shard int)
+	// Random spreads waits, in [0, 1); nil: math/rand/v2.
+	Random func() float64
+	Logger *slog.Logger // nil: slog.Default
+}
+
+// Pool attempts the due jobs of a store. Make one with New; it does nothing until Run.
+type Pool struct {
+	opts  Options
+	log   *slog.Logger
+	lines *sampler
+	desks []*desk
+	work  context.Context // of attempts; ends with errStopping
+	halt  context.CancelCauseFunc
+	crew  sync.WaitGroup // workers
+	quit  chan struct{}  // closed when idle workers are to leave
+
+	mu       sync.Mutex
+	stopping bool
+	inFlight int // attempts claimed, asked for, or not settled yet
+	bytes    int // of their bodies
+	topics   map[topicName]*topic
+	lanes    map[job.Queue]*lane
+	idle     lanesByUse
+	room     chan struct{} // closed and made anew when a full process has room again
+}
+
+// errStopping is the cause with which attempts are cancelled.
+var errStopping = errors.New("the process is stopping")
+
+// New makes a Pool. It panics when the store, the deliverer or the policies are missing.
+func New(opts Options) *Pool {
+	if opts.Store == nil || opts.Deliverer == nil || opts.Policies == nil {
+		panic("pool: a store, a deliverer and policies are needed")
+	}
+	opts.Workers = cmp.Or(opts.Workers, 2048)
+	opts.MaxBytes = cmp.Or(opts.MaxBytes, 64<<20)
+	opts.Margin = cmp.Or(opts.Margin, 5*time.Second)
+	opts.Grace = cmp.Or(opts.Grace, 30*time.Second)
+	if opts.Random == nil {
+		opts.Random = rand.Float64
+	}
+	if opts.Leading == nil {
+		opts.Leading = func(int) bool { return false }
+	}
+	if opts.OnWake == nil {
+		opts.OnWake = func(int) {}
+	}
+	p := &Pool{
+		opts:   opts,
+		log:    cmp.Or(opts.Logger, slog.Default()),
+		quit:   make(chan struct{}),
+		topics: make(map[topicName]*topic),
+		lanes:  make(map[job.Queue]*lane),
+		room:   make(chan struct{}),
+	}
+	p.lines = newSampler(p.log)
+	p.work, p.halt = context.WithCancelCause(context.Background())
+	for shard := range opts.Store.Shards() {
+		p.desks = append(p.desks, newDesk(p, shard))
+	}
+	return p
+}
+
+// reserve is the part of the grace that is kept for releasing and settling.
+func (p *Pool) reserve() time.Duration { return min(5*time.Second, p.opts.Grace/2) }
+
+// Run works until ctx ends, then stops within the grace. The error is nil when everything was settled, and says how much
+// was not otherwise: what was not comes back when its lease lapses. Run may be called once.
+func (p *Pool) Run(ctx context.Context) error {
+	var listeners, desks sync.WaitGroup
+	flush, abandon := context.WithCancel(context.Background())
+	defer abandon()
+	for _, d := range p.desks {
+		listeners.Go(func() { d.listen(ctx) })
+		desks.Go(func() { d.run(flush) })
+	}
+
+	<-ctx.Done()
+	over := time.AfterFunc(p.opts.Grace, abandon)
+	defer over.Stop()
+	cut := time.AfterFunc(p.opts.Grace-p.reserve(), func() { p.halt(errStopping) })
+	defer cut.Stop()
+	p.mu.Lock()
+	p.stopping = true
+	p.mu.Unlock()
+	listeners.Wait()
+	for _, d := range p.desks {
+		d.close() // no more trips than it takes to settle what is in flight
+	}
+	desks.Wait()
+	p.halt(errStopping)
+	close(p.quit)
+	p.crew.Wait()
+	p.lines.flush()
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.inFlight > 0 {
+		return fmt.Errorf("stop: %d attempts were not settled; they are repeated when their leases lapse", p.inFlight)
+	}
+	return nil
+}

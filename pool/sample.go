@@ -1,0 +1,85 @@
+package pool
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// linesPerSecond is how many attempts are logged a second; of the rest only the number is.
+const linesPerSecond = 100
+
+// sampler writes one log line an attempt, up to linesPerSecond.
+type sampler struct {
+	log *slog.Logger
+
+	mu      sync.Mutex
+	second  int64
+	written int
+	dropped int
+}
+
+func newSampler(log *slog.Logger) *sampler { return &sampler{log: log} }
+
+// attempt logs what came of a claimed job.
+func (s *sampler) attempt(h *store.Held, v policy.Verdict, r job.Attempt) {
+	if !s.log.Enabled(context.Background(), slog.LevelInfo) || !s.admit(time.Now().Unix()) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("job", h.ID), slog.String("topic", h.Topic), slog.String("lane", h.Lane),
+		slog.Int("attempt", r.N), slog.String("verdict", v.Kind.String()),
+	}
+	if r.Status != 0 {
+		attrs = append(attrs, slog.Int("status", r.Status))
+	}
+	if r.Kind == job.KindAttempt {
+		attrs = append(attrs, slog.Duration("took", r.Duration.Round(10*time.Microsecond)))
+	}
+	if v.Kind == policy.Again {
+		attrs = append(attrs, slog.Duration("wait", v.Wait))
+	}
+	if v.Reason != "" {
+		attrs = append(attrs, slog.String("reason", string(v.Reason)))
+	}
+	if r.Error != "" {
+		attrs = append(attrs, slog.String("class", string(r.ErrorClass)), slog.String("err", r.Error))
+	}
+	s.log.LogAttrs(context.Background(), slog.LevelInfo, "attempt", attrs...)
+}
+
+// admit counts a line in its second; the first line of a new second tells what the last one dropped.
+func (s *sampler) admit(second int64) bool {
+	s.mu.Lock()
+	dropped := 0
+	if second != s.second {
+		s.second, s.written, dropped, s.dropped = second, 0, s.dropped, 0
+	}
+	ok := s.written < linesPerSecond
+	if ok {
+		s.written++
+	} else {
+		s.dropped++
+	}
+	s.mu.Unlock()
+	if dropped > 0 {
+		s.log.Info("attempts not logged one by one", "count", dropped)
+	}
+	return ok
+}
+
+// flush tells what was dropped last.
+func (s *sampler) flush() {
+	s.mu.Lock()
+	dropped := s.dropped
+	s.dropped = 0
+	s.mu.Unlock()
+	if dropped > 0 {
+		s.log.Info("attempts not logged one by one", "count", dropped)
+	}
+}

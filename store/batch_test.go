@@ -1,0 +1,87 @@
+package store_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/store"
+)
+
+func double(items []int) []int {
+	out := make([]int, len(items))
+	for i, x := range items {
+		out[i] = 2 * x
+	}
+	return out
+}
+
+func TestBatcherAnswersEachCallerItsOwnResults(t *testing.T) {
+	b := store.NewBatcher(16, double)
+	var wg sync.WaitGroup
+	for i := range 500 {
+		wg.Go(func() {
+			got, err := b.Do(t.Context(), []int{i, -i})
+			if err != nil || len(got) != 2 || got[0] != 2*i || got[1] != -2*i {
+				t.Errorf("caller %d got %v, %v", i, got, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestBatcherJoinsWhatWaitsWhileACallIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sizes []int
+		gate := make(chan struct{})
+		b := store.NewBatcher(8, func(items []int) []int {
+			sizes = append(sizes, len(items))
+			<-gate
+			return double(items)
+		})
+		var wg sync.WaitGroup
+		for i := range 21 {
+			wg.Go(func() { _, _ = b.Do(t.Context(), []int{i}) })
+			synctest.Wait()
+		}
+		require.Equal(t, []int{1}, sizes, "the first goes alone and at once")
+		close(gate)
+		wg.Wait()
+		require.Equal(t, []int{1, 8, 8, 4}, sizes)
+	})
+}
+
+func TestBatcherLetsGoOfACallerWhoWaitsNoLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		var seen []int
+		b := store.NewBatcher(8, func(items []int) []int {
+			<-gate
+			seen = append(seen, items...)
+			return double(items)
+		})
+		var wg sync.WaitGroup
+		wg.Go(func() { _, _ = b.Do(t.Context(), []int{1}) })
+		synctest.Wait()
+		hasty, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		wg.Go(func() {
+			_, err := b.Do(hasty, []int{2})
+			if err == nil {
+				t.Error("the caller was answered although its context had ended")
+			}
+		})
+		wg.Go(func() { _, _ = b.Do(t.Context(), []int{3}) })
+		time.Sleep(2 * time.Second)
+		close(gate)
+		wg.Wait()
+		require.Equal(t, []int{1, 3}, seen)
+		got, err := b.Do(t.Context(), []int{4})
+		require.NoError(t, err, "the batcher goes on")
+		require.Equal(t, []int{8}, got)
+	})
+}

@@ -1,0 +1,21 @@
+package store
+
+import "hash/fnv"
+
+// jump is the jump consistent hash of Lamping and Veach (2014) over a name's FNV-1a: it spreads names evenly and moves
+// only 1/n of them when an n-th bucket is added.
+func jump(name string, buckets int) int {
+	if buckets == 1 {
+		return 0
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name)) // never fails
+	key := h.Sum64()
+	bucket, next := int64(-1), int64(0)
+	for next < int64(buckets) {
+		bucket = next
+		key = key*2862933555777941757 + 1
+		next = int64(float64(bucket+1) * (float64(1<<31) / float64((key>>33)+1)))
+	}
+	return int(bucket)
+}

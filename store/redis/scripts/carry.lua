@@ -1,0 +1,102 @@
+-- Makes one round of moves: lapses, due to ready, rings; outbox entries go and come.
+-- KEYS    those of lib
+-- ARGV    most jobs, bound of ready, latest deadline that may lapse in ms (-1 none, '' now), most outbox entries,
+--         done member of redo ('' none), its successor ('' none), then members of the outbox that are home
+-- result  now, moved, lapsed, ms until the agenda's head (-1 empty), {outbox: member, entry}, size of the outbox
+local most, bound, line = tonumber(ARGV[A + 1]), tonumber(ARGV[A + 2]), ARGV[A + 3]
+local upto = line == '' and now or math.min(now, tonumber(line))
+local moved, lapsed, budget = 0, 0, most
+
+-- lapse sends jobs whose lease has run out back to due, or to where a cancel mark wants them.
+local function lapse(q)
+  if upto < 0 then return end
+  local members = call('ZRANGEBYSCORE', q.held, '-inf', int(upto), 'LIMIT', 0, budget)
+  if #members == 0 then return end
+  local runs, lines = call('HMGET', RUNS, unpack(members)), {}
+  for i, member in ipairs(members) do
+    local r = runs[i] and parse(runs[i])
+    if r then
+      r.made, r.lost, r.lease = r.made + 1, r.lost + 1, '-'
+      if r.lost >= 3 then r.tries = r.tries + 1 end
+      note(r, member, '{"n":' .. int(r.made) .. ',"k":"lost","ms":' .. int(now) .. '}')
+      local kept = true
+      if flagged(r, 'm') then
+        kept = finish(q, member, r, 'c', 'cancelled')
+      else
+        r.due = now
+        q.dues[#q.dues + 1] = int(now)
+        q.dues[#q.dues + 1] = member
+      end
+      if kept then
+        lines[#lines + 1] = member
+        lines[#lines + 1] = pack(r)
+      end
+    end
+  end
+  many('HSET', RUNS, lines)
+  arrange(q)
+  call('ZREM', q.held, unpack(members))
+  bump(q.topic, 'held', -#members)
+  lapsed, budget = lapsed + #members, budget - #members
+end
+
+-- fill moves due jobs to ready, up to its bound.
+local function fill(q, ready)
+  local want = math.min(budget, bound - ready)
+  if want <= 0 then return 0 end
+  local due = call('ZRANGEBYSCORE', q.due, '-inf', int(now), 'LIMIT', 0, want)
+  if #due == 0 then return 0 end
+  call('RPUSH', q.ready, unpack(due))
+  call('ZREM', q.due, unpack(due))
+  bump(q.topic, 'ready', #due)
+  moved, budget = moved + #due, budget - #due
+  return #due
+end
+
+local again = call('GET', TOK)
+if again then
+  moved, lapsed = string.match(again, '^(%d+) (%d+)')
+else
+  local home, left = {}, {}
+  for i = A + 7, #ARGV do home[#home + 1] = ARGV[i] end
+  many('HDEL', OUTBOX, home)
+  many('ZREM', OUTQ, home)
+  for _, q in ipairs(queues) do
+    if budget > 0 then
+      lapse(q)
+      local k = terms(q.topic)
+      if not k.paused and call('ZCARD', q.held) < k.limit then
+        local ready = call('LLEN', q.ready)
+        local came = fill(q, ready)
+        if (ready == 0 and came > 0) or
+            (ready + came > 0 and tonumber(call('HGET', RINGS, q.n) or 0) + AGAIN <= now) then
+          q.ring = true
+        end
+      end
+      look(q, upto < now and now + 100 or nil)
+    end
+  end
+  for _, t in ipairs(topics) do retain(t) end
+  if ARGV[A + 6] ~= '' then call('ZADD', REDO, int(now), ARGV[A + 6]) end
+  if ARGV[A + 5] ~= '' and ARGV[A + 5] ~= ARGV[A + 6] then call('ZREM', REDO, ARGV[A + 5]) end
+  close()
+  call('SET', TOK, moved .. ' ' .. lapsed, 'EX', MEMORY)
+end
+
+local entries = call('ZRANGE', OUTQ, 0, tonumber(ARGV[A + 4]) - 1)
+local outbox = {}
+if #entries > 0 then
+  local values = call('HMGET', OUTBOX, unpack(entries))
+  for i, member in ipairs(entries) do
+    outbox[#outbox + 1] = member
+    outbox[#outbox + 1] = values[i] or ''
+  end
+end
+local first = call('ZRANGE', AGENDA, 0, 0, 'WITHSCORES')[2]
+local wait = -1
+if call('ZCARD', REDO) > 0 then
+  wait = 0
+elseif first and tonumber(first) < NEVER then
+  wait = math.max(0, tonumber(first) - now)
+end
+return { int(now), tostring(moved), tostring(lapsed), int(wait), outbox, call('ZCARD', OUTQ) }

@@ -1,0 +1,310 @@
+-- What every script begins with: the keys by name, the store's clock, and the moves that several scripts share.
+--
+-- KEYS  1 jobs  2 runs  3 tries  4 ids  5 forget  6 agenda  7 rings  8 bell  9 wake  10 terms  11 names
+--       12 outbox  13 outq  14 redo  15 the call's memory (tok:<token>:<kind>)
+--       then for each queue: due, ready, held; then for each topic: stats, done, dead, gone
+-- ARGV  1 number of queues  2 number of topics  3 terms of a topic that has none of its own
+--       then for each queue: its number, the position of its topic, its name; then each topic's name
+--       then, from ARGV[A + 1] on, what the script's own table says
+-- An error STALE says that a number does not carry the name that the caller knows it by.
+local call, floor = redis.call, math.floor
+local JOBS, RUNS, TRIES, IDS, FORGET = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local AGENDA, RINGS, BELL, WAKE, TERMS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local NAMES, OUTBOX, OUTQ, REDO, TOK = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
+local NEVER, READY_MAX, AGAIN, MEMORY = 9000000000000000, 1024, 1000, 60
+local nq, nt = tonumber(ARGV[1]), tonumber(ARGV[2])
+local A = 3 + nq * 3 + nt
+
+-- The clock in milliseconds: now rounds down, for comparing; later rounds up, for adding waits, so that none is short.
+local clock = call('TIME')
+local now = tonumber(clock[1]) * 1000 + floor(tonumber(clock[2]) / 1000)
+local later = tonumber(clock[2]) % 1000 > 0 and now + 1 or now
+
+local topics, queues = {}, {}
+for i = 1, nt do
+  local k = 15 + nq * 3 + (i - 1) * 4
+  topics[i] = { name = ARGV[3 + nq * 3 + i], stats = KEYS[k + 1], d = KEYS[k + 2], x = KEYS[k + 3], c = KEYS[k + 4],
+    plus = {}, added = {}, ended = {} }
+end
+if nq > 0 then
+  local numbers = {}
+  for i = 1, nq do
+    local k, a = 15 + (i - 1) * 3, 3 + (i - 1) * 3
+    queues[i] = { n = ARGV[a + 1], topic = topics[tonumber(ARGV[a + 2])], due = KEYS[k + 1], ready = KEYS[k + 2],
+      held = KEYS[k + 3], dues = {}, readies = {} }
+    numbers[i] = ARGV[a + 1]
+  end
+  local names = call('HMGET', NAMES, unpack(numbers))
+  for i = 1, nq do
+    if names[i] ~= ARGV[3 + i * 3] then return redis.error_reply('STALE queue number') end
+  end
+end
+
+local function int(n) return string.format('%.0f', n) end
+
+-- many calls a command with a long list of arguments, in chunks (of an even length) that fit Lua's stack.
+local function many(command, key, list)
+  for from = 1, #list, 1000 do
+    call(command, key, unpack(list, from, math.min(from + 999, #list)))
+  end
+end
+
+-- terms resolves what scripts need of a topic's policy.
+local function terms(t)
+  if not t.terms then
+    local s = call('HGET', TERMS, t.name) or ARGV[3]
+    local paused, limit, dage, dmax, dbytes, xage, xmax, xbytes, window = string.match(s,
+      '^%d+ (%d) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
+    t.terms = { paused = paused == '1', limit = tonumber(limit), window = tonumber(window),
+      d = { age = tonumber(dage), max = tonumber(dmax), bytes = tonumber(dbytes) },
+      x = { age = tonumber(xage), max = tonumber(xmax), bytes = tonumber(xbytes) } }
+    t.terms.c = t.terms.d
+  end
+  return t.terms
+end
+
+local function bump(t, field, n) t.plus[field] = (t.plus[field] or 0) + n end
+
+-- The fixed head of a record: 1 version, 2 flags, 3-6 queue number, 7-9 timeout in ms, 10-12 length of the body,
+-- 13-18 due in ms, then the body, then tagged fields.
+local function be(s, from, to)
+  local n = 0
+  for i = from, to do n = n * 256 + string.byte(s, i) end
+  return n
+end
+local function bytes(n, width)
+  local s = ''
+  for _ = 1, width do
+    s = string.char(n % 256) .. s
+    n = floor(n / 256)
+  end
+  return s
+end
+
+-- A run is a line: lease flags size state finished reason due since version round made tries lost. The lease is
+-- token@queue, or - when nobody holds the job; flags are letters (m cancel requested, p its id has a print, t it has a
+-- record of attempts, 0 none); state is - or d (delivered), x (dead), c (cancelled). More fields may follow.
+local function parse(s)
+  local r = {}
+  local due, since, ver, round, made, tries, lost, fin, size
+  r.lease, r.flags, size, r.state, fin, r.reason, due, since, ver, round, made, tries, lost, r.rest = string.match(s,
+    '^(%S+) (%S+) (%d+) (%S) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
+  r.due, r.since, r.ver, r.round, r.made = tonumber(due), tonumber(since), tonumber(ver), tonumber(round), tonumber(made)
+  r.tries, r.lost, r.fin, r.size = tonumber(tries), tonumber(lost), tonumber(fin), tonumber(size)
+  return r
+end
+local function pack(r)
+  return string.format('%s %s %.0f %s %.0f %s %.0f %.0f %.0f %.0f %.0f %.0f %.0f%s', r.lease, r.flags, r.size, r.state,
+    r.fin, r.reason, r.due, r.since, r.ver, r.round, r.made, r.tries, r.lost, r.rest)
+end
+local function flagged(r, letter) return string.find(r.flags, letter, 1, true) ~= nil end
+local function flag(r, letter) if not flagged(r, letter) then r.flags = r.flags .. letter end end
+local function unflag(r, letter) r.flags = (string.gsub(r.flags, letter, '')) end
+-- fresh is the run of a job that never had one.
+local function fresh(rec)
+  local due = be(rec, 13, 18)
+  return { lease = '-', flags = string.byte(rec, 2) % 2 == 1 and '0p' or '0', size = #rec, state = '-', fin = 0,
+    reason = '-', due = due, since = due, ver = 1, round = 0, made = 0, tries = 0, lost = 0, rest = '' }
+end
+
+-- note adds a line to a job's record of attempts and keeps the newest 20. It answers the record.
+local function note(r, member, line)
+  local old = flagged(r, 't') and call('HGET', TRIES, member) or ''
+  local text = old .. line .. '\n'
+  if #text > 20 then
+    local _, count = string.gsub(text, '\n', '\n')
+    while count > 20 do
+      text = string.sub(text, string.find(text, '\n', 1, true) + 1)
+      count = count - 1
+    end
+  end
+  call('HSET', TRIES, member, text)
+  flag(r, 't')
+  r.text = text
+  return text
+end
+
+-- instant turns a caller's wish into a moment: '@<ms>' is one already (never before now), a number is a wait from base.
+local function instant(wish, base)
+  if string.sub(wish, 1, 1) == '@' then return tonumber(string.sub(wish, 2)) end
+  local wait = tonumber(wish)
+  return wait > 0 and base + wait or now
+end
+-- expiry is the record's tag for an expiry; wish '' is none.
+local function expiry(wish, base)
+  if wish == '' then return '' end
+  return '\2\6' .. bytes(instant(wish, base), 6)
+end
+
+-- place puts a job that nobody holds where it belongs; arrange writes it. Straight to ready only when it is due and
+-- nothing of its queue is due before it.
+local function place(q, member, due)
+  if due <= now then
+    if q.behind == nil then
+      local first = call('ZRANGE', q.due, 0, 0, 'WITHSCORES')
+      q.behind = first[2] ~= nil and tonumber(first[2]) <= now
+      q.count = call('LLEN', q.ready)
+    end
+    if not q.behind and q.count < READY_MAX then
+      q.readies[#q.readies + 1] = member
+      q.count = q.count + 1
+      if q.count == 1 then q.ring = true end
+      return
+    end
+    q.behind = true
+  end
+  q.dues[#q.dues + 1] = int(due)
+  q.dues[#q.dues + 1] = member
+end
+
+-- watch notes the agenda's head, so that look can tell whether something came before it.
+local head, early
+local function watch()
+  local first = call('ZRANGE', AGENDA, 0, 0, 'WITHSCORES')
+  head = first[2] and tonumber(first[2]) or NEVER
+end
+
+-- arrange writes what place decided.
+local function arrange(q)
+  many('ZADD', q.due, q.dues)
+  if #q.readies > 0 then
+    many('RPUSH', q.ready, q.readies)
+    bump(q.topic, 'ready', #q.readies)
+  end
+  q.dues, q.readies = {}, {}
+end
+
+-- look writes the next moment at which someone must look at a queue, and rings the bell where q.ring wishes it and
+-- there is something to claim. A lapse that is to be left alone for now is looked at again at least. It answers whether
+-- the queue has claimable jobs, and whether it is blocked.
+local function look(q, least)
+  arrange(q)
+  local held, ready, k = call('ZCARD', q.held), call('LLEN', q.ready), terms(q.topic)
+  local blocked = k.paused or held >= k.limit
+  local first = call('ZRANGE', q.due, 0, 0, 'WITHSCORES')[2]
+  local moment, rung = nil, false
+  first = first and tonumber(first)
+  local claimable = ready > 0 or (first ~= nil and first <= now)
+  if not (held > 0 or ready > 0 or first) then
+    call('ZREM', AGENDA, q.n)
+    call('HDEL', RINGS, q.n)
+    return false, blocked
+  end
+  if blocked then
+    moment = NEVER
+  elseif claimable and q.ring then
+    call('HSET', RINGS, q.n, int(now))
+    moment, rung = now + AGAIN, true
+  elseif ready > 0 then
+    moment, rung = tonumber(call('HGET', RINGS, q.n) or 0) + AGAIN, true
+  else
+    moment = first or NEVER
+  end
+  if held > 0 then
+    local lapse = tonumber(call('ZRANGE', q.held, 0, 0, 'WITHSCORES')[2])
+    if least and lapse < least then lapse = least end
+    moment = math.min(moment, lapse)
+  end
+  call('ZADD', AGENDA, int(moment), q.n)
+  if claimable and q.ring and not blocked and call('LLEN', BELL) < call('ZCARD', AGENDA) then
+    call('RPUSH', BELL, q.n)
+  end
+  if head and moment < head and not rung then early = true end
+  return claimable, blocked
+end
+
+-- drop removes ended jobs for good. An id outlives its job until its window has passed.
+local function drop(members, runs)
+  many('HDEL', JOBS, members)
+  many('HDEL', TRIES, members)
+  for i, member in ipairs(members) do
+    if runs[i] and flagged(runs[i], 'p') then
+      local known = call('HGET', IDS, member)
+      local forget = known and string.match(string.sub(known, 2 + string.byte(known, 1)), '^%S %d+ %S+ (%d+)')
+      if forget and tonumber(forget) <= now then
+        call('HDEL', IDS, member)
+        call('ZREM', FORGET, member)
+      end
+    end
+  end
+  many('HDEL', RUNS, members)
+end
+
+-- finish ends a job: state d, x or c. The caller has taken it out of due, ready or held, writes r when it is kept, and
+-- calls retain in the end. It answers whether the job is kept.
+local function finish(q, member, r, state, reason)
+  local t, k = q.topic, terms(q.topic)
+  r.lease, r.state, r.fin, r.reason = '-', state, now, reason
+  unflag(r, 'm')
+  bump(t, state, 1)
+  if flagged(r, 'p') then
+    local known = call('HGET', IDS, member)
+    if known then
+      local forget = int(later + k.window)
+      call('HSET', IDS, member, string.sub(known, 1, 1 + string.byte(known, 1)) ..
+        table.concat({ state, int(now), reason, forget }, ' '))
+      call('ZADD', FORGET, forget, member)
+    end
+  end
+  t.ended[state] = (t.ended[state] or 0) + 1
+  if k[state].age <= 0 or k[state].max <= 0 or k[state].bytes <= 0 then
+    drop({ member }, { r })
+    return false
+  end
+  r.size = r.size + #(r.text or (flagged(r, 't') and call('HGET', TRIES, member)) or '')
+  bump(t, state .. 'b', r.size)
+  t.added[state] = t.added[state] or {}
+  table.insert(t.added[state], int(now))
+  table.insert(t.added[state], member)
+  return true
+end
+
+-- trim removes ended jobs of a topic, oldest first, that its policy does not keep, at most budget.
+local function trim(t, state, budget)
+  local k, removed = terms(t)[state], 0
+  local n = call('ZCARD', t[state])
+  local held = tonumber(call('HGET', t.stats, state .. 'b') or 0) + (t.plus[state .. 'b'] or 0)
+  while budget > removed and n > 0 do
+    local part = call('ZRANGE', t[state], 0, math.min(budget - removed, 100) - 1, 'WITHSCORES')
+    local oldest = tonumber(part[2])
+    if not oldest or not (n > k.max or held > k.bytes or oldest + k.age <= now) then break end
+    local members, runs, all = {}, {}, {}
+    for i = 1, #part, 2 do all[#all + 1] = part[i] end
+    local lines = call('HMGET', RUNS, unpack(all))
+    for i, member in ipairs(all) do
+      if not (n > k.max or held > k.bytes or tonumber(part[i * 2]) + k.age <= now) then break end
+      members[i], runs[i] = member, lines[i] and parse(lines[i])
+      n = n - 1
+      if runs[i] then
+        held = held - runs[i].size
+        bump(t, state .. 'b', -runs[i].size)
+      end
+    end
+    drop(members, runs)
+    call('ZREM', t[state], unpack(members))
+    removed = removed + #members
+    if #members < #all then break end
+  end
+  return removed
+end
+
+-- retain keeps the jobs that ended in this call, and makes room for them.
+local function retain(t)
+  for _, state in ipairs({ 'd', 'x', 'c' }) do
+    if t.added[state] then
+      many('ZADD', t[state], t.added[state])
+      trim(t, state, 2 * t.ended[state] + 16)
+    end
+  end
+end
+
+-- close ends a call that changed something: counters, and the push that tells the carrier of an earlier moment.
+local function close()
+  for _, t in ipairs(topics) do
+    for field, n in pairs(t.plus) do
+      if n ~= 0 then call('HINCRBY', t.stats, field, int(n)) end
+    end
+  end
+  if early and call('LLEN', WAKE) == 0 then call('RPUSH', WAKE, '1') end
+end
+

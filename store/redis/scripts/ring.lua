@@ -1,0 +1,11 @@
+-- Puts queues on the bell, those with something to claim.
+-- KEYS    those of lib
+-- ARGV    none
+-- result  how many were rung
+local rung = 0
+for _, q in ipairs(queues) do
+  q.ring = true
+  local more, blocked = look(q)
+  if more and not blocked then rung = rung + 1 end
+end
+return rung

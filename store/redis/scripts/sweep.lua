@@ -1,0 +1,29 @@
+-- Removes what retention no longer keeps, of the topics given, and remembered ids whose window has passed.
+-- KEYS    those of lib; no queues
+-- ARGV    most
+-- result  removed jobs, forgotten ids, 1 when the bound was reached
+local again = call('GET', TOK)
+if again then
+  local jobs, ids, more = string.match(again, '^(%d+) (%d+) (%d)$')
+  return { jobs, ids, more }
+end
+local most = tonumber(ARGV[A + 1])
+local removed = 0
+for _, t in ipairs(topics) do
+  for _, state in ipairs({ 'd', 'x', 'c' }) do
+    if removed < most then removed = removed + trim(t, state, most - removed) end
+  end
+end
+local old = call('ZRANGEBYSCORE', FORGET, '-inf', int(now), 'LIMIT', 0, most)
+local forgotten = 0
+for _, member in ipairs(old) do
+  if call('HEXISTS', JOBS, member) == 0 then
+    call('HDEL', IDS, member)
+    forgotten = forgotten + 1
+  end
+  call('ZREM', FORGET, member)
+end
+close()
+local more = (removed >= most or #old >= most) and '1' or '0'
+call('SET', TOK, removed .. ' ' .. forgotten .. ' ' .. more, 'EX', MEMORY)
+return { tostring(removed), tostring(forgotten), more }

@@ -1,0 +1,274 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ringback/ringback/job"
+)
+
+// insertTimeout bounds one joined Insert, whose callers may all have gone.
+const insertTimeout = 10 * time.Second
+
+// Router finds the shard for a queue or a job, joins concurrent insertions into few calls, and adds up what is asked of
+// all shards. What works on one shard is called on the embedded Store itself.
+type Router struct {
+	Store
+	inserts []*Batcher[Entry, Routed]
+}
+
+// Routed is the result of one routed insertion: Inserted holds when Err is nil.
+type Routed struct {
+	Inserted
+	Err error
+}
+
+// NewRouter makes a Router over s.
+func NewRouter(s Store) *Router {
+	r := &Router{Store: s}
+	for shard := range s.Shards() {
+		r.inserts = append(r.inserts, NewBatcher(MaxBatch, func(entries []Entry) []Routed {
+			return r.insertShard(shard, entries)
+		}))
+	}
+	return r
+}
+
+// ShardOf is the shard of a queue, by its name alone.
+func (r *Router) ShardOf(q job.Queue) int { return jump(q.String(), r.Shards()) }
+
+// Insert registers jobs on their shards and answers one result for each, in order. Across the queues of a sharded
+// store, an id that a client chose is checked, not locked: two registrations of one id for different queues at the same
+// moment may both succeed.
+func (r *Router) Insert(ctx context.Context, entries []Entry) []Routed {
+	results := make([]Routed, len(entries))
+	if r.Shards() == 1 {
+		for start := 0; start < len(entries); start += MaxBatch {
+			part := entries[start:min(start+MaxBatch, len(entries))]
+			copy(results[start:], r.join(ctx, 0, part))
+		}
+		return results
+	}
+	byShard := make([][]int, r.Shards())
+	for i, e := range entries {
+		s := r.ShardOf(e.Queue)
+		byShard[s] = append(byShard[s], i)
+	}
+	var wg sync.WaitGroup
+	for shard, indexes := range byShard {
+		if len(indexes) == 0 {
+			continue
+		}
+		wg.Go(func() { r.insertRouted(ctx, shard, entries, indexes, results) })
+	}
+	wg.Wait()
+	return results
+}
+
+// insertRouted inserts the entries of one shard, after a look at the other shards for ids that clients chose.
+func (r *Router) insertRouted(ctx context.Context, shard int, entries []Entry, indexes []int, results []Routed) {
+	for start := 0; start < len(indexes); start += MaxBatch {
+		part := indexes[start:min(start+MaxBatch, len(indexes))]
+		elsewhere, err := r.elsewhere(ctx, shard, entries, part)
+		if err != nil {
+			for _, i := range part {
+				results[i].Err = err
+			}
+			continue
+		}
+		mine := make([]Entry, 0, len(part))
+		at := make([]int, 0, len(part))
+		for _, i := range part {
+			if elsewhere[entries[i].Ref()] {
+				results[i] = Routed{Inserted: Inserted{Outcome: Conflict, Job: job.Job{Spec: entries[i].Spec}}}
+				continue
+			}
+			mine, at = append(mine, entries[i]), append(at, i)
+		}
+		for k, res := range r.join(ctx, shard, mine) {
+			results[at[k]] = res
+		}
+	}
+}
+
+// elsewhere tells which of the ids that clients chose are known on another shard.
+func (r *Router) elsewhere(ctx context.Context, home int, entries []Entry, indexes []int) (map[job.Ref]bool, error) {
+	var refs []job.Ref
+	for _, i := range indexes {
+		if entries[i].Print != nil {
+			refs = append(refs, entries[i].Ref())
+		}
+	}
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	found := make([][]bool, r.Shards())
+	err := r.each(func(shard int) (err error) {
+		if shard != home {
+			found[shard], err = r.Known(ctx, shard, refs)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for ids on other shards: %w", err)
+	}
+	known := make(map[job.Ref]bool)
+	for _, hits := range found {
+		for i, hit := range hits {
+			if hit {
+				known[refs[i]] = true
+			}
+		}
+	}
+	return known, nil
+}
+
+// join hands entries of one shard to its batcher.
+func (r *Router) join(ctx context.Context, shard int, entries []Entry) []Routed {
+	results, err := r.inserts[shard].Do(ctx, entries)
+	if err == nil {
+		return results
+	}
+	results = make([]Routed, len(entries))
+	for i := range results {
+		results[i].Err = fmt.Errorf("insert jobs: %w", err)
+	}
+	return results
+}
+
+// insertShard is one joined call. Its context is its own: the callers' belong to many requests.
+func (r *Router) insertShard(shard int, entries []Entry) []Routed {
+	ctx, cancel := context.WithTimeout(context.Background(), insertTimeout)
+	defer cancel()
+	results := make([]Routed, len(entries))
+	inserted, err := r.Store.Insert(ctx, shard, NewToken(), entries)
+	for i := range results {
+		if err != nil {
+			results[i].Err = fmt.Errorf("insert jobs: %w", err)
+			continue
+		}
+		results[i].Inserted = inserted[i]
+	}
+	return results
+}
+
+// Get reads a job with its record, wherever it is. ErrNotFound.
+func (r *Router) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
+	_, found, err := r.locate(ctx, ref)
+	return found, err
+}
+
+// Cancel is Store.Cancel, wherever the job is.
+func (r *Router) Cancel(ctx context.Context, ref job.Ref) (job.Job, error) {
+	return r.at(ctx, ref, func(shard int, token Token) (job.Job, error) {
+		return r.Store.Cancel(ctx, shard, token, ref)
+	})
+}
+
+// Edit is Store.Edit, wherever the job is.
+func (r *Router) Edit(ctx context.Context, ref job.Ref, edit Edit) (job.Job, error) {
+	return r.at(ctx, ref, func(shard int, token Token) (job.Job, error) {
+		return r.Store.Edit(ctx, shard, token, ref, edit)
+	})
+}
+
+// Revive is Store.Revive, wherever the job is.
+func (r *Router) Revive(ctx context.Context, ref job.Ref, delay time.Duration) (job.Job, error) {
+	return r.at(ctx, ref, func(shard int, token Token) (job.Job, error) {
+		return r.Store.Revive(ctx, shard, token, ref, delay)
+	})
+}
+
+// at calls do on the job's shard.
+func (r *Router) at(ctx context.Context, ref job.Ref, do func(int, Token) (job.Job, error)) (job.Job, error) {
+	shard := 0
+	if r.Shards() > 1 {
+		var err error
+		if shard, _, err = r.locate(ctx, ref); err != nil {
+			return job.Job{}, err
+		}
+	}
+	return do(shard, NewToken())
+}
+
+// locate finds a job: first on the shard that its id may name, then on all of them at once.
+func (r *Router) locate(ctx context.Context, ref job.Ref) (int, job.Job, error) {
+	first, named := job.ShardOf(ref.ID)
+	if r.Shards() == 1 {
+		first, named = 0, true
+	}
+	if named && first < r.Shards() {
+		found, err := r.Store.Get(ctx, first, ref)
+		if r.Shards() == 1 || !errors.Is(err, ErrNotFound) {
+			return first, found, err
+		}
+	}
+	var mu sync.Mutex
+	at, hit := -1, job.Job{}
+	err := r.each(func(shard int) error {
+		found, err := r.Store.Get(ctx, shard, ref)
+		if errors.Is(err, ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		at, hit = shard, found
+		return nil
+	})
+	switch {
+	case at >= 0:
+		return at, hit, nil
+	case err != nil:
+		return 0, job.Job{}, err
+	}
+	return 0, job.Job{}, ErrNotFound
+}
+
+// each calls do for all shards at once and joins what goes wrong.
+func (r *Router) each(do func(shard int) error) error {
+	errs := make([]error, r.Shards())
+	var wg sync.WaitGroup
+	for shard := range r.Shards() {
+		wg.Go(func() { errs[shard] = do(shard) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// ErrCursor: the cursor is not one that List gave.
+var ErrCursor = errors.New("the cursor is not one that a list gave")
+
+// List reads one page over all shards, shard after shard.
+func (r *Router) List(ctx context.Context, filter Filter) (Page, error) {
+	shard := 0
+	if filter.Cursor != "" {
+		number, inner, ok := strings.Cut(filter.Cursor, ".")
+		at, err := strconv.Atoi(number)
+		if !ok || err != nil || at < 0 || at >= r.Shards() {
+			return Page{}, ErrCursor
+		}
+		shard, filter.Cursor = at, inner
+	}
+	if filter.Lane != "" {
+		shard = r.ShardOf(job.Queue{Namespace: filter.Namespace, Topic: filter.Topic, Lane: filter.Lane})
+	}
+	page, err := r.Store.List(ctx, shard, filter)
+	if err != nil {
+		return Page{}, err
+	}
+	switch {
+	case page.Cursor != "":
+		page.Cursor = strconv.Itoa(shard) + "." + page.Cursor
+	case filter.Lane == "" && shard+1 < r.Shards():
+		page.Cursor = strconv.Itoa(shard+1) + "."
+	}
+	return page, nil
+}

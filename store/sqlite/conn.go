@@ -1,0 +1,158 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+
+	engine "modernc.org/sqlite"
+)
+
+// A conn is one connection to the database with its prepared statements, for one goroutine at a time. It talks to the
+// driver itself: at tens of thousands of statements a second the layers of database/sql cost as much as SQLite.
+type conn struct {
+	raw   driver.Conn
+	stmts [statements]driver.Stmt
+	args  []driver.NamedValue
+}
+
+// busyTimeout is how long, in milliseconds, a statement waits for a lock of somebody with a shell on the file.
+const busyTimeout = 1000
+
+// connect opens the file. A reader's connection refuses to write.
+func connect(path string, reader bool) (*conn, error) {
+	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
+	raw, err := (&engine.Driver{}).Open(dsn.String())
+	if err != nil {
+		return nil, &diskError{err}
+	}
+	c := &conn{raw: raw}
+	pragmas := fmt.Sprintf("PRAGMA busy_timeout=%d; PRAGMA wal_autocheckpoint=0; PRAGMA cache_size=-%d;", busyTimeout, 64<<10)
+	if reader {
+		pragmas = fmt.Sprintf("PRAGMA busy_timeout=%d; PRAGMA query_only=1; PRAGMA cache_size=-%d;", busyTimeout, 8<<10)
+	}
+	if err := c.execText(pragmas); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+func (c *conn) close() error {
+	var faults []error
+	for i, stmt := range c.stmts {
+		if stmt != nil {
+			faults = append(faults, stmt.Close())
+			c.stmts[i] = nil
+		}
+	}
+	return errors.Join(append(faults, c.raw.Close())...)
+}
+
+// exec runs a prepared statement that answers no rows, and returns how many it changed.
+func (c *conn) exec(id statement, args ...driver.Value) (int64, error) {
+	stmt, err := c.stmt(id)
+	if err != nil {
+		return 0, err
+	}
+	result, err := stmt.(driver.StmtExecContext).ExecContext(context.Background(), c.named(args))
+	if err != nil {
+		return 0, &diskError{err}
+	}
+	changed, err := result.RowsAffected()
+	if err != nil {
+		return 0, &diskError{err}
+	}
+	return changed, nil
+}
+
+// query runs a prepared statement and calls each with every row; the row is each's to keep.
+func (c *conn) query(ctx context.Context, id statement, each func([]driver.Value) error, args ...driver.Value) error {
+	stmt, err := c.stmt(id)
+	if err != nil {
+		return err
+	}
+	rows, err := stmt.(driver.StmtQueryContext).QueryContext(ctx, c.named(args))
+	return readRows(rows, err, each)
+}
+
+// queryText is query for SQL that is not worth preparing.
+func (c *conn) queryText(ctx context.Context, sql string, each func([]driver.Value) error) error {
+	rows, err := c.raw.(driver.QueryerContext).QueryContext(ctx, sql, nil)
+	return readRows(rows, err, each)
+}
+
+func readRows(rows driver.Rows, err error, each func([]driver.Value) error) error {
+	if err != nil {
+		return &diskError{err}
+	}
+	width := len(rows.Columns())
+	for {
+		row := make([]driver.Value, width)
+		if err = rows.Next(row); err != nil {
+			break
+		}
+		if err := each(row); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	if err = errors.Join(err, rows.Close()); err != nil {
+		return &diskError{err}
+	}
+	return nil
+}
+
+// execText runs SQL that is not worth preparing, several statements too.
+func (c *conn) execText(sql string) error {
+	if _, err := c.raw.(driver.ExecerContext).ExecContext(context.Background(), sql, nil); err != nil {
+		return &diskError{err}
+	}
+	return nil
+}
+
+// written counts the pages that the connection has written since the last call.
+func (c *conn) written() int {
+	pages, _, err := c.raw.(engine.DBStatus).Status(engine.DBStatusCacheWrite, true)
+	if err != nil {
+		return 0 // only for an unknown counter
+	}
+	return pages
+}
+
+func (c *conn) stmt(id statement) (driver.Stmt, error) {
+	if c.stmts[id] == nil {
+		stmt, err := c.raw.Prepare(statementText[id])
+		if err != nil {
+			return nil, &diskError{fmt.Errorf("prepare %q: %w", statementText[id], err)}
+		}
+		c.stmts[id] = stmt
+	}
+	return c.stmts[id], nil
+}
+
+// named numbers the arguments, in a buffer that the next call reuses.
+func (c *conn) named(args []driver.Value) []driver.NamedValue {
+	c.args = c.args[:0]
+	for i, v := range args {
+		c.args = append(c.args, driver.NamedValue{Ordinal: i + 1, Value: v})
+	}
+	return c.args
+}
+
+// integer, text and blob read a column; NULL is the zero value.
+func integer(v driver.Value) int64 { i, _ := v.(int64); return i }
+func text(v driver.Value) string   { s, _ := v.(string); return s }
+func blob(v driver.Value) []byte   { b, _ := v.([]byte); return b }
+
+// orNull stores the empty string as NULL.
+func orNull(s string) driver.Value {
+	if s == "" {
+		return nil
+	}
+	return s
+}

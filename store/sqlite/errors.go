@@ -1,0 +1,66 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+
+	engine "modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/ringback/ringback/store"
+)
+
+// errReadOnly is what a file system that takes no writes answers.
+var errReadOnly error = syscall.EROFS
+
+// errClosed answers calls on a store that is closed.
+var errClosed = &store.UnavailableError{Reason: "the store is closed"}
+
+// A diskError is anything that the database answered. It ends the transaction: a caller's own mistakes are found before
+// anything is written, so what is left is the disk, the file or somebody's lock.
+type diskError struct{ err error }
+
+func (e *diskError) Error() string { return e.err.Error() }
+func (e *diskError) Unwrap() error { return e.err }
+
+// unavailable turns a diskError into what callers see; other errors pass.
+func unavailable(err error) error {
+	disk, ok := errors.AsType[*diskError](err)
+	if !ok {
+		return err
+	}
+	return &store.UnavailableError{Reason: reason(disk.err), Err: disk.err}
+}
+
+// reason is one line for a person.
+func reason(err error) string {
+	fault, ok := errors.AsType[*engine.Error](err)
+	if !ok {
+		return "the database cannot be used"
+	}
+	switch fault.Code() & 0xff {
+	case lib.SQLITE_FULL:
+		return "the disk under the database is full"
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
+		return "somebody else has the database locked"
+	case lib.SQLITE_READONLY, lib.SQLITE_PERM:
+		return "the database takes no writes"
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
+		return "the database file is damaged, or is none"
+	case lib.SQLITE_CANTOPEN:
+		return "the database file cannot be opened"
+	case lib.SQLITE_IOERR:
+		return "the disk under the database fails"
+	case lib.SQLITE_INTERRUPT:
+		return "reading the database took too long"
+	default:
+		return "the database cannot be used"
+	}
+}
+
+// ended says that a context ended before the answer was there.
+func ended(ctx context.Context, verb string) error {
+	return fmt.Errorf("%s: %w", verb, context.Cause(ctx))
+}

@@ -1,0 +1,67 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/ringback/ringback/policy"
+)
+
+// Options say where the database is and what holds for topics that say nothing.
+type Options struct {
+	// Path of the database file; it is made when it is missing, its folder is not. Two files beside it belong to it
+	// (-wal, -shm) and a third keeps other processes away (.lock).
+	Path string
+	// Defaults is the complete policy (every field set) that a topic's own lies over; see Defaults.
+	Defaults policy.Topic
+	// Logger takes what no caller can be told of; nil: slog.Default().
+	Logger *slog.Logger
+	// Now is the store's clock; nil: time.Now. Leases follow its monotonic reading where it has one.
+	Now func() time.Time
+}
+
+// What the engine keeps of ended jobs by default: a file is cheaper than memory.
+const (
+	keepFor = 7 * 24 * time.Hour
+	keepMax = 1_000_000
+)
+
+// Defaults is base with the engine's own bounds of what is kept: 7 days and 1,000,000 jobs, delivered and dead alike.
+// The bounds in bytes stay base's.
+func Defaults(base policy.Topic) policy.Topic {
+	for _, keep := range []*policy.Keep{&base.KeepDelivered, &base.KeepDead} {
+		keep.For = new(time.Duration(keepFor))
+		keep.Max = new(int64(keepMax))
+	}
+	return base
+}
+
+// validate joins everything that is wrong with the options.
+func (o Options) validate() error {
+	var faults []error
+	if o.Path == "" {
+		faults = append(faults, errors.New("the path is empty"))
+	}
+	d := o.Defaults
+	for _, field := range []struct {
+		name    string
+		missing bool
+	}{
+		{"ladder", len(d.Ladder) == 0},
+		{"jitter", d.Jitter == nil},
+		{"timeout", d.Timeout <= 0},
+		{"lane_concurrency", d.LaneConcurrency <= 0},
+		{"keep_delivered", incomplete(d.KeepDelivered)},
+		{"keep_dead", incomplete(d.KeepDead)},
+		{"id_window", d.IDWindow == nil},
+	} {
+		if field.missing {
+			faults = append(faults, fmt.Errorf("the default policy lacks %s", field.name))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func incomplete(k policy.Keep) bool { return k.For == nil || k.Max == nil || k.MaxBytes == nil }

@@ -1,0 +1,179 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+)
+
+// schemaVersion is what PRAGMA user_version of a database says that this code understands.
+const schemaVersion = 1
+
+// schema is made to be read with the sqlite3 shell: names are text, moments Unix milliseconds, durations and ladders
+// Go durations, headers, labels and attempts JSON. The view "overview" joins what one wants to see of a job.
+//
+//	meta      the revision of all policies, and a row that Ping rewrites
+//	topics    policies as put, and the counters: a topic's pending jobs are its queues' waiting and running
+//	queues    a row a lane; rows counts every job that refers to it, ended ones too
+//	jobs      what waits, runs, or has ended and is kept; a body above inlineBody lies in bodies, so that moving a job
+//	          does not rewrite it
+//	attempts  the record: entry seq is in slot seq mod 20, so that a new one replaces the oldest
+//	ids       what must stay known of clients' ids whose job is gone
+//	outbox    jobs born of settlements, until they stand in their own queue
+const schema = `
+CREATE TABLE meta (
+  key   TEXT PRIMARY KEY,
+  value INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE topics (
+  t               INTEGER PRIMARY KEY,
+  namespace       TEXT NOT NULL,
+  name            TEXT NOT NULL,
+  policy          TEXT,
+  revision        INTEGER NOT NULL DEFAULT 0,
+  registered      INTEGER NOT NULL DEFAULT 0,
+  delivered       INTEGER NOT NULL DEFAULT 0,
+  dead            INTEGER NOT NULL DEFAULT 0,
+  cancelled       INTEGER NOT NULL DEFAULT 0,
+  kept_done       INTEGER NOT NULL DEFAULT 0,
+  kept_done_bytes INTEGER NOT NULL DEFAULT 0,
+  kept_dead       INTEGER NOT NULL DEFAULT 0,
+  kept_dead_bytes INTEGER NOT NULL DEFAULT 0,
+  UNIQUE (namespace, name)
+);
+
+CREATE TABLE queues (
+  q         INTEGER PRIMARY KEY,
+  namespace TEXT NOT NULL,
+  topic     TEXT NOT NULL,
+  lane      TEXT NOT NULL,
+  waiting   INTEGER NOT NULL DEFAULT 0,
+  running   INTEGER NOT NULL DEFAULT 0,
+  rows      INTEGER NOT NULL DEFAULT 0,
+  UNIQUE (namespace, topic, lane)
+);
+CREATE INDEX queues_pending ON queues (q) WHERE waiting + running > 0;
+CREATE INDEX queues_unused ON queues (q) WHERE rows = 0;
+
+CREATE TABLE jobs (
+  n            INTEGER PRIMARY KEY,
+  q            INTEGER NOT NULL,
+  t            INTEGER NOT NULL,
+  state        TEXT NOT NULL,
+  due          INTEGER NOT NULL,
+  finished     INTEGER,
+  reason       TEXT,
+  version      INTEGER NOT NULL,
+  round        INTEGER NOT NULL,
+  made         INTEGER NOT NULL,
+  tries        INTEGER NOT NULL,
+  lost         INTEGER NOT NULL,
+  cancel       INTEGER NOT NULL,
+  entries      INTEGER NOT NULL,
+  created      INTEGER NOT NULL,
+  since        INTEGER NOT NULL,
+  expires      INTEGER NOT NULL,
+  namespace    TEXT NOT NULL,
+  id           TEXT NOT NULL,
+  print        BLOB,
+  url          TEXT NOT NULL,
+  method       TEXT NOT NULL,
+  headers      TEXT,
+  content_type TEXT,
+  body_kind    INTEGER NOT NULL,
+  body_size    INTEGER NOT NULL,
+  labels       TEXT,
+  ladder       TEXT,
+  retries      INTEGER,
+  timeout      TEXT,
+  kind         TEXT,
+  origin       TEXT,
+  body         BLOB
+);
+CREATE UNIQUE INDEX jobs_id ON jobs (id, namespace);
+CREATE INDEX jobs_open ON jobs (q, state, due) WHERE finished IS NULL;
+CREATE INDEX jobs_ended ON jobs (t, state, finished) WHERE finished IS NOT NULL;
+
+CREATE TABLE bodies (
+  n    INTEGER PRIMARY KEY,
+  body BLOB NOT NULL
+);
+
+CREATE TABLE attempts (
+  n     INTEGER NOT NULL,
+  slot  INTEGER NOT NULL,
+  seq   INTEGER NOT NULL,
+  entry TEXT NOT NULL,
+  PRIMARY KEY (n, slot)
+) WITHOUT ROWID;
+
+CREATE TABLE ids (
+  namespace TEXT NOT NULL,
+  id        TEXT NOT NULL,
+  print     BLOB NOT NULL,
+  state     TEXT NOT NULL,
+  finished  INTEGER NOT NULL,
+  reason    TEXT,
+  until     INTEGER NOT NULL,
+  PRIMARY KEY (namespace, id)
+) WITHOUT ROWID;
+CREATE INDEX ids_until ON ids (until);
+
+CREATE TABLE outbox (
+  seq       INTEGER PRIMARY KEY,
+  namespace TEXT NOT NULL,
+  id        TEXT NOT NULL,
+  entry     TEXT NOT NULL,
+  UNIQUE (namespace, id)
+);
+
+CREATE VIEW overview AS
+  SELECT jobs.namespace, topic, lane, id, state,
+         strftime('%Y-%m-%d %H:%M:%f', due / 1000.0, 'unixepoch') AS due_utc,
+         strftime('%Y-%m-%d %H:%M:%f', finished / 1000.0, 'unixepoch') AS finished_utc,
+         reason, made, tries, method, url
+  FROM jobs JOIN queues USING (q);
+
+INSERT INTO meta VALUES ('revision', 0), ('pinged', 0);
+`
+
+// prepare brings a database to the schema: a new one is made, a newer one refused.
+func prepare(c *conn, path string) error {
+	var version, tables int64
+	read := func(sql string, into *int64) error {
+		return c.queryText(context.Background(), sql, func(row []driver.Value) error {
+			*into = integer(row[0])
+			return nil
+		})
+	}
+	if err := read("PRAGMA user_version", &version); err != nil {
+		return err
+	}
+	if version > schemaVersion {
+		return fmt.Errorf("the database %s has schema %d, made by a newer version of this program; this one knows up to %d",
+			path, version, schemaVersion)
+	}
+	if version == 0 {
+		if err := read("SELECT count(*) FROM sqlite_schema", &tables); err != nil {
+			return err
+		}
+		if tables > 0 {
+			return fmt.Errorf("the database %s belongs to another program", path)
+		}
+		// auto_vacuum takes hold only before the first table.
+		if err := c.execText("PRAGMA auto_vacuum=INCREMENTAL"); err != nil {
+			return err
+		}
+	}
+	if err := c.execText("PRAGMA journal_mode=WAL"); err != nil {
+		return err
+	}
+	if version == 0 {
+		sql := fmt.Sprintf("BEGIN IMMEDIATE; %s PRAGMA user_version=%d; COMMIT", schema, schemaVersion)
+		if err := c.execText(sql); err != nil {
+			return fmt.Errorf("make the tables: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+)
+
+// Stats adds up the shards' counts, in order of namespace and name.
+func (r *Router) Stats(ctx context.Context, namespace, topic string) ([]TopicStats, error) {
+	parts := make([][]TopicStats, r.Shards())
+	err := r.each(func(shard int) (err error) {
+		parts[shard], err = r.Store.Stats(ctx, shard, namespace, topic)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	type name struct{ namespace, topic string }
+	sums := make(map[name]TopicStats)
+	for _, part := range parts {
+		for _, t := range part {
+			key := name{t.Namespace, t.Topic}
+			sums[key] = sums[key].plus(t)
+		}
+	}
+	all := make([]TopicStats, 0, len(sums))
+	for _, t := range sums {
+		all = append(all, t)
+	}
+	slices.SortFunc(all, func(a, b TopicStats) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Topic, b.Topic))
+	})
+	return all, nil
+}
+
+func (t TopicStats) plus(o TopicStats) TopicStats {
+	t.Namespace, t.Topic = o.Namespace, o.Topic
+	t.Registered += o.Registered
+	t.Scheduled += o.Scheduled
+	t.Ready += o.Ready
+	t.Running += o.Running
+	t.Delivered += o.Delivered
+	t.Dead += o.Dead
+	t.Cancelled += o.Cancelled
+	if t.OldestDue.IsZero() || (!o.OldestDue.IsZero() && o.OldestDue.Before(t.OldestDue)) {
+		t.OldestDue = o.OldestDue
+	}
+	return t
+}
+
+// Lanes merges the shards' lanes in order of name; a lane lives on one shard only.
+func (r *Router) Lanes(ctx context.Context, namespace, topic, after string, limit int) ([]LaneStats, error) {
+	parts := make([][]LaneStats, r.Shards())
+	err := r.each(func(shard int) (err error) {
+		parts[shard], err = r.Store.Lanes(ctx, shard, namespace, topic, after, limit)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Concat(parts...)
+	slices.SortFunc(all, func(a, b LaneStats) int { return cmp.Compare(a.Lane, b.Lane) })
+	return all[:min(limit, len(all))], nil
+}
