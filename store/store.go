@@ -32,7 +32,8 @@ type Store interface {
 
 	// Await blocks until the bell of the group rings, or (with Wake) something came before the agenda's head, or Wait
 	// has passed; the last gives an empty Rung and no error. It returns soon after ctx ends. A token that is lost with
-	// its taker is rung again within a second by Carry. At most one Await a shard and process is under way at a time.
+	// its taker is rung again within a second by Carry. At most one Await a shard and process is under way at a time;
+	// those of several processes are served in the order in which they began to wait.
 	Await(ctx context.Context, shard int, watch Watch) (Rung, error)
 
 	// Ring puts queues on the bell for others to serve, at most MaxBatch. Queues with nothing to claim may be dropped.

@@ -1,0 +1,385 @@
+package dispatcher_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+// receiver is a deliverer that records attempts and answers as told.
+type receiver struct {
+	answer func(ctx context.Context, r job.Request) policy.Result
+
+	mu   sync.Mutex
+	seen []call
+}
+
+type call struct {
+	job.Request
+	at time.Time
+}
+
+func (r *receiver) Deliver(ctx context.Context, request job.Request) policy.Result {
+	began := time.Now()
+	r.mu.Lock()
+	r.seen = append(r.seen, call{request, began})
+	r.mu.Unlock()
+	result := r.answer(ctx, request)
+	result.StartedAt, result.Duration = began, time.Since(began)
+	return result
+}
+
+func (r *receiver) calls() []call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]call(nil), r.seen...)
+}
+
+func status(code int) func(context.Context, job.Request) policy.Result {
+	return func(context.Context, job.Request) policy.Result { return policy.Result{Status: code} }
+}
+
+// rig is a dispatcher that runs over a store.
+type rig struct {
+	*dispatcher.Dispatcher
+	stop func() error
+}
+
+func start(t *testing.T, opts dispatcher.Options) *rig {
+	t.Helper()
+	if opts.Store == nil {
+		opts.Store = storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+	}
+	opts.Logger = quiet
+	d, err := dispatcher.New(opts)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	var once sync.Once
+	r := &rig{Dispatcher: d}
+	r.stop = func() (err error) {
+		once.Do(func() {
+			cancel()
+			err = <-ended
+			require.NoError(t, opts.Store.Close())
+		})
+		return err
+	}
+	t.Cleanup(func() { _ = r.stop() })
+	return r
+}
+
+// register takes one job and returns it as registered.
+func (r *rig) register(t *testing.T, n job.New) job.Job {
+	t.Helper()
+	if n.URL == "" {
+		n.URL = "https://shop.example/hook"
+	}
+	got := r.Register(t.Context(), []job.New{n})[0]
+	require.NoError(t, got.Err)
+	require.Equal(t, store.Created, got.Outcome)
+	return got.Job
+}
+
+func (r *rig) get(t *testing.T, ref job.Ref) job.Job {
+	t.Helper()
+	got, err := r.Get(t.Context(), ref)
+	require.NoError(t, err)
+	return got
+}
+
+func TestAJobIsDeliveredWhenDueAndNotBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		began := time.Now()
+		made := r.register(t, job.New{Spec: job.Spec{Body: []byte(`{"order":4711}`)}, Delay: 90 * time.Second})
+		time.Sleep(89_999 * time.Millisecond)
+		synctest.Wait()
+		require.Empty(t, rec.calls())
+		time.Sleep(500 * time.Millisecond)
+		synctest.Wait()
+		calls := rec.calls()
+		require.Len(t, calls, 1)
+		require.GreaterOrEqual(t, calls[0].at.Sub(began), 90*time.Second)
+		require.Less(t, calls[0].at.Sub(began), 90*time.Second+10*time.Millisecond, "the carrier sleeps to the moment, not by a rhythm")
+		require.Equal(t, []byte(`{"order":4711}`), calls[0].Body)
+		require.Equal(t, "shop.example:443", calls[0].Queue.Lane)
+		got := r.get(t, made.Ref())
+		require.Equal(t, job.Delivered, got.State)
+		require.Equal(t, 1, got.Made)
+		require.Len(t, got.Attempts, 1)
+	})
+}
+
+func TestARegistrationThatIsDueBeforeAllOthersWakesTheCarrier(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		r.register(t, job.New{Delay: time.Hour})
+		time.Sleep(10500 * time.Millisecond) // the carrier is in the middle of a sleep
+		began := time.Now()
+		r.register(t, job.New{Delay: 5 * time.Millisecond})
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		require.Len(t, rec.calls(), 1)
+		require.Less(t, rec.calls()[0].at.Sub(began), 20*time.Millisecond)
+	})
+}
+
+func TestAJobWalksTheWholeLadder(t *testing.T) {
+	stores := map[string]func(t *testing.T) store.Store{
+		"model": func(*testing.T) store.Store {
+			return storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		},
+	}
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { walkLadder(t, open(t)) })
+		})
+	}
+}
+
+func walkLadder(t *testing.T, s store.Store) {
+	const took = 700 * time.Millisecond
+	rec := &receiver{answer: func(context.Context, job.Request) policy.Result {
+		time.Sleep(took)
+		return policy.Result{Status: 500}
+	}}
+	random := 0.0
+	r := start(t, dispatcher.Options{Store: s, Deliverer: rec, Random: func() float64 { return random }})
+	began := time.Now()
+	made := r.register(t, job.New{})
+	time.Sleep(26 * time.Hour)
+	synctest.Wait()
+
+	ladder := []string{"15s", "3m", "10m", "30m", "30m", "1h", "2h", "6h", "15h"}
+	calls := rec.calls()
+	require.Len(t, calls, 1+len(ladder))
+	for i, c := range calls {
+		require.Equal(t, i+1, c.Attempt)
+		require.Equal(t, len(ladder)-i, c.RetriesLeft)
+		if i == 0 {
+			continue
+		}
+		rung, err := time.ParseDuration(ladder[i-1])
+		require.NoError(t, err)
+		waited := c.at.Sub(calls[i-1].at.Add(took)) // counted from the end of the failed attempt
+		require.GreaterOrEqual(t, waited, rung, "attempt %d came early", i+1)
+		require.Less(t, waited, rung+20*time.Millisecond, "attempt %d came late", i+1)
+	}
+	require.Greater(t, calls[9].at.Sub(began), 25*time.Hour)
+	got := r.get(t, made.Ref())
+	require.Equal(t, job.Dead, got.State)
+	require.Equal(t, policy.ReasonExhausted, got.Reason)
+	require.Equal(t, 10, got.Made)
+	require.Len(t, got.Attempts, 10)
+	require.NoError(t, r.stop())
+}
+
+func TestAReceiverThatComesBackGetsItsJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{}
+		rec.answer = func(_ context.Context, r job.Request) policy.Result {
+			if r.Attempt < 3 {
+				return policy.Result{Class: policy.ClassRefused, Error: "connection refused"}
+			}
+			return policy.Result{Status: 204}
+		}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		made := r.register(t, job.New{Spec: job.Spec{Terms: policy.Terms{Ladder: policy.Ladder{time.Second}, Retries: new(5)}}})
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		got := r.get(t, made.Ref())
+		require.Equal(t, job.Delivered, got.State)
+		require.Equal(t, 3, got.Made)
+		require.Equal(t, policy.ClassRefused, got.Attempts[0].ErrorClass)
+	})
+}
+
+func TestTheReceiversWishForALaterTimeIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: func(context.Context, job.Request) policy.Result {
+			return policy.Result{Status: 503, RetryAfter: 10 * time.Minute}
+		}}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		r.register(t, job.New{Spec: job.Spec{Terms: policy.Terms{Ladder: policy.Ladder{time.Second}}}})
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		calls := rec.calls()
+		require.Len(t, calls, 2)
+		require.GreaterOrEqual(t, calls[1].at.Sub(calls[0].at), 10*time.Minute)
+	})
+}
+
+func TestAJobPastItsExpiryOrItsMaximalAgeIsNotAttempted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: status(500)}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "old", Policy: policy.Topic{MaxAge: 30 * time.Second}})
+		require.NoError(t, err)
+		terms := policy.Terms{Ladder: policy.Ladder{20 * time.Second}, Retries: new(50)}
+		expiring := r.register(t, job.New{Spec: job.Spec{Terms: terms}, ExpiresIn: 30 * time.Second})
+		aging := r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "old"}, Terms: terms}})
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Len(t, rec.calls(), 4, "two attempts each")
+		got := r.get(t, expiring.Ref())
+		require.Equal(t, policy.ReasonExpired, got.Reason)
+		require.Equal(t, 2, got.Made)
+		require.Equal(t, policy.ReasonMaxAge, r.get(t, aging.Ref()).Reason)
+	})
+}
+
+func TestATopicsPolicyHoldsForJobsAlreadyRegistered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: status(500)}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		made := r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "short"}}, Delay: time.Minute})
+		_, err := r.PutTopic(t.Context(), store.Topic{
+			Namespace: "default", Name: "short",
+			Policy: policy.Topic{Ladder: policy.Ladder{time.Second, 2 * time.Second}, Headers: map[string][]string{"X-Team": {"till"}}},
+		})
+		require.NoError(t, err)
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		require.Len(t, rec.calls(), 3)
+		require.Equal(t, []string{"till"}, rec.calls()[0].Header["X-Team"])
+		require.Equal(t, job.Dead, r.get(t, made.Ref()).State)
+	})
+}
+
+func TestReceiversThatHangDoNotDelayTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{}
+		rec.answer = func(ctx context.Context, r job.Request) policy.Result {
+			if len(r.Queue.Lane) >= 4 && r.Queue.Lane[:4] == "hang" {
+				select {
+				case <-time.After(r.Timeout):
+					return policy.Result{Class: policy.ClassTimeoutHeaders, Error: "no answer"}
+				case <-ctx.Done():
+					return policy.Result{Class: policy.ClassShutdown}
+				}
+			}
+			time.Sleep(5 * time.Millisecond)
+			return policy.Result{Status: 200}
+		}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		// A thousand hosts, fifty of which hang; every host has a job every ten seconds for two minutes, and the fifty
+		// have many more waiting from the beginning.
+		var jobs []job.New
+		for host := range 1000 {
+			lane, more := fmt.Sprintf("host-%d", host), 0
+			if host%20 == 0 {
+				lane, more = fmt.Sprintf("hang-%d", host), 100
+			}
+			for i := range 12 + more {
+				delay := max(0, time.Duration(i-more)) * (10*time.Second + time.Duration(host)*time.Millisecond)
+				jobs = append(jobs, job.New{Spec: job.Spec{URL: "https://x.example/", Queue: job.Queue{Lane: lane}}, Delay: delay})
+			}
+		}
+		for start := 0; start < len(jobs); start += store.MaxBatch {
+			for _, got := range r.Register(t.Context(), jobs[start:min(start+store.MaxBatch, len(jobs))]) {
+				require.NoError(t, got.Err)
+			}
+		}
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		good := 0
+		var worst time.Duration
+		for _, c := range rec.calls() {
+			if c.Queue.Lane[:4] == "host" {
+				good++
+				worst = max(worst, c.at.Sub(c.DueAt))
+			}
+		}
+		require.Equal(t, 950*12, good)
+		require.Less(t, worst, 250*time.Millisecond, "the good hosts feel the bad ones")
+	})
+}
+
+func TestStoppingLetsAttemptsEndAndGivesTheRestBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: func(ctx context.Context, r job.Request) policy.Result {
+			wait := time.Hour
+			if r.Ref.ID == "quick" {
+				wait = 10 * time.Second
+			}
+			select {
+			case <-time.After(wait):
+				return policy.Result{Status: 200}
+			case <-ctx.Done():
+				return policy.Result{Class: policy.ClassShutdown}
+			}
+		}}
+		model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		opts := dispatcher.Options{Store: kept{model}, Deliverer: rec, Grace: 30 * time.Second}
+		r := start(t, opts)
+		quick := r.register(t, job.New{Spec: job.Spec{ID: "quick", Terms: policy.Terms{Timeout: time.Minute}}})
+		slow := r.register(t, job.New{Spec: job.Spec{ID: "slow", Terms: policy.Terms{Timeout: 2 * time.Hour}}})
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Len(t, rec.calls(), 2)
+		began := time.Now()
+		require.NoError(t, r.stop())
+		require.Equal(t, 25*time.Second, time.Since(began))
+		require.ErrorIs(t, r.Ready(t.Context()), dispatcher.ErrStopped)
+		require.Equal(t, job.Delivered, r.get(t, quick.Ref()).State)
+		got := r.get(t, slow.Ref())
+		require.Equal(t, job.Ready, got.State)
+		require.Equal(t, 0, got.Made, "an attempt cut off by our own stop does not count")
+		require.NoError(t, model.Close())
+	})
+}
+
+// kept is a store that stays open.
+type kept struct{ store.Store }
+
+func (kept) Close() error { return nil }
+
+func TestLostRepliesAndFailedCallsLoseNoJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: status(200)}
+		faulty := storetest.Faulty(storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()}), storetest.Share(7, 0.1))
+		r := start(t, dispatcher.Options{Store: faulty, Deliverer: rec})
+		taken := map[string]bool{}
+		for i := range 300 {
+			got := r.Register(t.Context(), []job.New{{Spec: job.Spec{ID: fmt.Sprintf("job-%d", i), URL: "https://x.example/"}}})[0]
+			if got.Err == nil {
+				taken[got.Job.ID] = true
+			} else {
+				require.ErrorIs(t, got.Err, store.ErrUnavailable)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		times := map[string]int{}
+		for _, c := range rec.calls() {
+			times[c.Ref.ID]++
+		}
+		require.Greater(t, len(taken), 200)
+		for id := range taken {
+			require.Equal(t, 1, times[id], "job %s", id)
+		}
+	})
+}

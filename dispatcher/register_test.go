@@ -1,0 +1,142 @@
+package dispatcher_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+// idleDispatcher registers and does not deliver.
+func idleDispatcher(t *testing.T, opts dispatcher.Options) *dispatcher.Dispatcher {
+	t.Helper()
+	opts.Store = storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: 4})
+	opts.Deliverer = &receiver{answer: status(200)}
+	opts.Logger = quiet
+	d, err := dispatcher.New(opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, opts.Store.Close()) })
+	return d
+}
+
+func TestTheLaneOfAJobThatNamesNoneIsItsTarget(t *testing.T) {
+	d := idleDispatcher(t, dispatcher.Options{})
+	for target, lane := range map[string]string{
+		"https://Shop.Example/hook":           "shop.example:443",
+		"HTTP://shop.example":                 "shop.example:80",
+		"http://shop.example:8443/x":          "shop.example:8443",
+		"https://[2001:db8::1]/":              "[2001:db8::1]:443",
+		"https://" + strings.Repeat("a", 200): "default",
+		"https://bücher.example/":             "default",
+	} {
+		got := d.Register(t.Context(), []job.New{{Spec: job.Spec{URL: target}}})[0]
+		require.NoError(t, got.Err)
+		require.Equal(t, lane, got.Job.Lane, target)
+	}
+}
+
+func TestAnIdMadeHereNamesTheShardOfItsQueue(t *testing.T) {
+	d := idleDispatcher(t, dispatcher.Options{})
+	seen := map[int]bool{}
+	for _, lane := range strings.Split("a b c d e f g h i j k l m n o p", " ") {
+		got := d.Register(t.Context(), []job.New{{Spec: job.Spec{URL: "https://x.example", Queue: job.Queue{Lane: lane}}}})[0]
+		require.NoError(t, got.Err)
+		shard, ok := job.ShardOf(got.Job.ID)
+		require.True(t, ok)
+		seen[shard] = true
+		found, err := d.Get(t.Context(), got.Job.Ref())
+		require.NoError(t, err)
+		require.Equal(t, lane, found.Lane)
+	}
+	require.Len(t, seen, 4, "sixteen lanes spread over four shards")
+}
+
+func TestAJobWithoutURLTakesItsTopicsURLAndIsRefusedWhereThereIsNone(t *testing.T) {
+	d := idleDispatcher(t, dispatcher.Options{})
+	got := d.Register(t.Context(), []job.New{{Spec: job.Spec{Queue: job.Queue{Topic: "bills"}}}})[0]
+	var invalid *job.InvalidError
+	require.ErrorAs(t, got.Err, &invalid)
+	require.Equal(t, "/url", invalid.Faults[0].Field)
+
+	_, err := d.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "bills", Policy: policy.Topic{URL: "https://till.example/bills"}})
+	require.NoError(t, err)
+	got = d.Register(t.Context(), []job.New{{Spec: job.Spec{Queue: job.Queue{Topic: "bills"}}}})[0]
+	require.NoError(t, got.Err)
+	require.Equal(t, "till.example:443", got.Job.Lane)
+}
+
+func TestWhereTopicsMustBeDeclaredOthersAreRefused(t *testing.T) {
+	d := idleDispatcher(t, dispatcher.Options{Declared: true})
+	jobs := []job.New{
+		{Spec: job.Spec{URL: "https://x.example", Queue: job.Queue{Topic: "known"}}},
+		{Spec: job.Spec{URL: "https://x.example", Queue: job.Queue{Topic: "typo"}}},
+	}
+	_, err := d.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "known"})
+	require.NoError(t, err)
+	got := d.Register(t.Context(), jobs)
+	require.NoError(t, got[0].Err)
+	var undeclared *job.UndeclaredTopicError
+	require.ErrorAs(t, got[1].Err, &undeclared)
+	require.Equal(t, "typo", undeclared.Topic)
+}
+
+func TestARefusedAddressIsRefusedAtRegistrationAtAnEditAndAsATopicsURL(t *testing.T) {
+	guard := func(raw string) error {
+		if strings.Contains(raw, "127.0.0.1") {
+			return errors.New("is a loopback address")
+		}
+		return nil
+	}
+	d := idleDispatcher(t, dispatcher.Options{CheckURL: guard})
+	jobs := []job.New{{Spec: job.Spec{URL: "http://127.0.0.1/"}}, {Spec: job.Spec{URL: "https://x.example/"}}}
+	got := d.Register(t.Context(), jobs)
+	var invalid *job.InvalidError
+	require.ErrorAs(t, got[0].Err, &invalid)
+	require.NoError(t, got[1].Err, "one bad job spoils no other")
+	_, err := d.Edit(t.Context(), got[1].Job.Ref(), store.Edit{Kind: job.KindEdited, URL: new("http://127.0.0.1/")})
+	require.ErrorAs(t, err, &invalid)
+	_, err = d.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "t", Policy: policy.Topic{URL: "http://127.0.0.1/"}})
+	require.ErrorAs(t, err, &invalid)
+}
+
+func TestTheSameRequestAgainFindsItsJobAndAnotherUnderItsIdIsAConflict(t *testing.T) {
+	d := idleDispatcher(t, dispatcher.Options{})
+	first := job.New{Spec: job.Spec{ID: "close-4711", URL: "https://x.example/", Body: []byte("1")}, Delay: 60e9}
+	got := d.Register(t.Context(), []job.New{first, first})
+	require.Equal(t, store.Created, got[0].Outcome)
+	require.Equal(t, store.Existing, got[1].Outcome)
+	other := first
+	other.Body = []byte("2")
+	require.Equal(t, store.Conflict, d.Register(t.Context(), []job.New{other})[0].Outcome)
+	// On another shard, too: the lane differs, and with it the queue.
+	for _, lane := range []string{"a", "b", "c", "d", "e"} {
+		other.Lane = lane
+		require.Equal(t, store.Conflict, d.Register(t.Context(), []job.New{other})[0].Outcome)
+	}
+}
+
+func TestTopicsListsWhatWasPutAndWhatJobsHaveNamed(t *testing.T) {
+	d := idleDispatcher(t, dispatcher.Options{})
+	_, err := d.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "put"})
+	require.NoError(t, err)
+	got := d.Register(t.Context(), []job.New{{Spec: job.Spec{URL: "https://x.example", Queue: job.Queue{Topic: "named"}}}})[0]
+	require.NoError(t, got.Err)
+	topics, err := d.Topics(t.Context(), "default")
+	require.NoError(t, err)
+	var names []string
+	for _, topic := range topics {
+		names = append(names, topic.Name)
+	}
+	require.Equal(t, []string{"named", "put"}, names)
+	_, err = d.Topic(t.Context(), "default", "named")
+	require.NoError(t, err)
+	_, err = d.Topic(t.Context(), "default", "neither")
+	require.ErrorIs(t, err, store.ErrNotFound)
+}

@@ -1,0 +1,332 @@
+package pool_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fixed gives every topic one policy.
+type fixed policy.Topic
+
+func (f fixed) Topic(string, string) policy.Topic { return policy.Topic(f) }
+func (fixed) Sync(context.Context, int64)         {}
+
+// gauge is a deliverer that takes its time and counts what is in flight.
+type gauge struct {
+	took   func(job.Request) time.Duration
+	result policy.Result
+
+	mu     sync.Mutex
+	now    map[string]int // by topic, by "topic/lane", and "" for all
+	most   map[string]int
+	total  map[string]int
+	starts []job.Request
+}
+
+func newGauge(took time.Duration) *gauge {
+	return &gauge{
+		took:   func(job.Request) time.Duration { return took },
+		result: policy.Result{Status: 200},
+		now:    map[string]int{}, most: map[string]int{}, total: map[string]int{},
+	}
+}
+
+func (g *gauge) Deliver(ctx context.Context, r job.Request) policy.Result {
+	keys := []string{"", r.Queue.Topic, r.Queue.Topic + "/" + r.Queue.Lane}
+	g.mu.Lock()
+	for _, k := range keys {
+		g.now[k]++
+		g.total[k]++
+		g.most[k] = max(g.most[k], g.now[k])
+	}
+	g.starts = append(g.starts, r)
+	g.mu.Unlock()
+	defer func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		for _, k := range keys {
+			g.now[k]--
+		}
+	}()
+	select {
+	case <-time.After(g.took(r)):
+		return g.result
+	case <-ctx.Done():
+		return policy.Result{Class: policy.ClassShutdown}
+	}
+}
+
+// count is how many attempts were begun, peak how many were in flight at most, of a topic, a "topic/lane", or "" of all.
+func (g *gauge) count(key string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.total[key]
+}
+
+func (g *gauge) peak(key string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.most[key]
+}
+
+func (g *gauge) requests() []job.Request {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]job.Request(nil), g.starts...)
+}
+
+// run starts a pool over a store and returns how to stop it.
+func run(t *testing.T, s store.Store, g pool.Deliverer, adapt func(*pool.Options)) (stop func() error) {
+	t.Helper()
+	opts := pool.Options{
+		Store: s, Deliverer: g, Policies: fixed(policy.Topic{}.Over(policy.Builtin())),
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+	if adapt != nil {
+		adapt(&opts)
+	}
+	p := pool.New(opts)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	var once sync.Once
+	var err error
+	stop = func() error {
+		once.Do(func() { cancel(); err = <-ended })
+		return err
+	}
+	t.Cleanup(func() { _ = stop() })
+	return stop
+}
+
+func model() store.Store {
+	return storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+}
+
+// fill registers n due jobs in each of the queues named "topic/lane".
+func fill(t *testing.T, s store.Store, n int, queues ...string) {
+	t.Helper()
+	var entries []store.Entry
+	for i := range n {
+		for _, name := range queues {
+			topic, lane, _ := strings.Cut(name, "/")
+			var e store.Entry
+			e.ID = fmt.Sprintf("%s-%s-%d", topic, lane, i)
+			e.Queue = job.Queue{Namespace: "default", Topic: topic, Lane: lane}
+			e.URL, e.Method = "https://x.example/", "POST"
+			entries = append(entries, e)
+		}
+	}
+	for start := 0; start < len(entries); start += store.MaxBatch {
+		_, err := s.Insert(t.Context(), 0, store.NewToken(), entries[start:min(start+store.MaxBatch, len(entries))])
+		require.NoError(t, err)
+	}
+}
+
+func TestATopicNeverHasMoreAttemptsInFlightThanItsWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := model(), newGauge(10*time.Millisecond)
+		var queues []string
+		for i := range 40 {
+			queues = append(queues, fmt.Sprintf("orders/lane-%d", i))
+		}
+		fill(t, s, 25, queues...)
+		run(t, s, g, func(o *pool.Options) {
+			o.Policies = fixed(policy.Topic{Workers: 20}.Over(policy.Builtin()))
+		})
+		time.Sleep(10 * time.Second)
+		require.Equal(t, 1000, g.count("orders"))
+		require.Equal(t, 20, g.peak("orders"), "all workers are used, and no more")
+	})
+}
+
+func TestAProcessNeverHasMoreAttemptsInFlightThanItsWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := model(), newGauge(10*time.Millisecond)
+		var queues []string
+		for i := range 30 {
+			queues = append(queues, fmt.Sprintf("topic-%d/x", i))
+		}
+		fill(t, s, 30, queues...)
+		run(t, s, g, func(o *pool.Options) { o.Workers = 7 })
+		time.Sleep(10 * time.Second)
+		require.Equal(t, 900, g.count(""))
+		require.Equal(t, 7, g.peak(""))
+	})
+}
+
+func TestBodiesInFlightAreBoundedByBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := model(), newGauge(10*time.Millisecond)
+		var entries []store.Entry
+		for i := range 200 {
+			var e store.Entry
+			e.ID = fmt.Sprintf("big-%d", i)
+			e.Queue = job.Queue{Namespace: "default", Topic: "big", Lane: fmt.Sprintf("lane-%d", i%50)}
+			e.URL, e.Method, e.Body = "https://x.example/", "POST", make([]byte, 100<<10)
+			entries = append(entries, e)
+		}
+		_, err := s.Insert(t.Context(), 0, store.NewToken(), entries)
+		require.NoError(t, err)
+		run(t, s, g, func(o *pool.Options) { o.MaxBytes = 1 << 20 })
+		time.Sleep(30 * time.Second)
+		require.Equal(t, 200, g.count("big"))
+		require.LessOrEqual(t, g.peak("big"), 11, "1 MiB holds ten bodies, and one more may have been let in")
+	})
+}
+
+func TestTopicsShareAProcessFairly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := model(), newGauge(10*time.Millisecond)
+		fill(t, s, 200, "huge/a", "huge/b", "huge/c", "huge/d", "huge/e")
+		fill(t, s, 20, "small/x")
+		run(t, s, g, func(o *pool.Options) { o.Workers = 10 })
+		time.Sleep(2 * time.Second)
+		last := 0
+		for i, r := range g.requests() {
+			if r.Queue.Topic == "small" {
+				last = i
+			}
+		}
+		require.Equal(t, 20, g.count("small"))
+		require.Less(t, last, 120, "the small topic waits for its turns, not for the huge one")
+	})
+}
+
+func TestLanesShareATopicFairly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := model(), newGauge(10*time.Millisecond)
+		fill(t, s, 1000, "orders/busy")
+		fill(t, s, 10, "orders/a", "orders/b", "orders/c")
+		run(t, s, g, func(o *pool.Options) {
+			o.Policies = fixed(policy.Topic{Workers: 8}.Over(policy.Builtin()))
+		})
+		time.Sleep(20 * time.Second)
+		last := 0
+		for i, r := range g.requests() {
+			if r.Queue.Lane != "busy" {
+				last = i
+			}
+		}
+		require.Equal(t, 1030, g.count("orders"))
+		require.Less(t, last, 100)
+	})
+}
+
+func TestALaneInTroubleKeepsOneSlotAndOneThatAnswersGrowsToItsLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := model(), newGauge(100*time.Millisecond)
+		fill(t, s, 500, "orders/well")
+		bad := newGauge(0)
+		bad.took = func(r job.Request) time.Duration { return r.Timeout }
+		bad.result = policy.Result{Class: policy.ClassTimeoutHeaders}
+		fill(t, s, 20, "orders/bad")
+		run(t, s, byLane{"well": g, "bad": bad}, nil)
+		time.Sleep(9 * time.Second)
+		require.Equal(t, 2, bad.count("orders/bad"), "two slots at first")
+		time.Sleep(60 * time.Second)
+		require.Equal(t, 1+6, bad.count("orders/bad")-1, "then one at a time")
+		require.Equal(t, 500, g.count("orders/well"))
+		require.Equal(t, 32, g.peak("orders/well"))
+	})
+}
+
+// byLane delivers by the lane's name.
+type byLane map[string]pool.Deliverer
+
+func (b byLane) Deliver(ctx context.Context, r job.Request) policy.Result {
+	return b[r.Queue.Lane].Deliver(ctx, r)
+}
+
+func TestALanesLimitIsExactOverProcesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := model(), newGauge(10*time.Millisecond)
+		fill(t, s, 2000, "orders/one")
+		for range 3 {
+			run(t, s, g, nil)
+		}
+		time.Sleep(30 * time.Second)
+		require.Equal(t, 2000, g.count("orders/one"))
+		require.Equal(t, policy.Builtin().LaneConcurrency, g.peak("orders/one"))
+	})
+}
+
+func TestAFullProcessHandsItsQueuesToAnIdleOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := model()
+		var queues []string
+		for i := range 20 {
+			queues = append(queues, fmt.Sprintf("orders/lane-%d", i))
+		}
+		fill(t, s, 5, queues...)
+		full, idle := newGauge(5*time.Second), newGauge(5*time.Second)
+		small := func(o *pool.Options) { o.Policies = fixed(policy.Topic{Workers: 4}.Over(policy.Builtin())) }
+		run(t, s, full, small)
+		synctest.Wait() // it took every token, and has room for four jobs
+		require.Equal(t, 4, full.count("orders"))
+		run(t, s, idle, func(o *pool.Options) { o.Policies = fixed(policy.Topic{Workers: 50}.Over(policy.Builtin())) })
+		time.Sleep(time.Second)
+		require.GreaterOrEqual(t, idle.count("orders"), 30)
+	})
+}
+
+func TestWhatIsClaimedWhileStoppingIsGivenBackUntouched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := model(), newGauge(time.Second)
+		fill(t, s, 50, "orders/a")
+		stop := run(t, s, g, func(o *pool.Options) { o.Grace = 10 * time.Second })
+		time.Sleep(500 * time.Millisecond)
+		require.NoError(t, stop())
+		stats, err := s.Stats(t.Context(), 0, "default", "orders")
+		require.NoError(t, err)
+		require.Zero(t, stats[0].Running)
+		require.EqualValues(t, g.count("orders"), stats[0].Delivered, "what was attempted is settled")
+		// A second process starts with what the first left.
+		run(t, s, g, nil)
+		time.Sleep(time.Minute)
+		require.Equal(t, 50, g.count("orders"))
+	})
+}
+
+func TestAStoreThatIsAwayWhileStoppingDoesNotHoldTheProcessUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		away := false
+		s := storetest.Faulty(model(), func(string) storetest.Fault {
+			mu.Lock()
+			defer mu.Unlock()
+			if away {
+				return storetest.Before
+			}
+			return storetest.None
+		})
+		g := newGauge(time.Second)
+		fill(t, s, 5, "orders/a")
+		stop := run(t, s, g, func(o *pool.Options) { o.Grace = 20 * time.Second })
+		synctest.Wait()
+		mu.Lock()
+		away = true
+		mu.Unlock()
+		began := time.Now()
+		require.ErrorContains(t, stop(), "not settled")
+		require.LessOrEqual(t, time.Since(began), 20*time.Second)
+	})
+}
