@@ -141,7 +141,8 @@ func (s *shard) lead(ctx context.Context, lead store.Lead, hold *lapses) error {
 				return err
 			}
 		}
-		round := store.Round{Home: home.take(), HoldLapses: hold.held(), LapseBefore: hold.before()}
+		round := home.take()
+		round.HoldLapses, round.LapseBefore = hold.held(), hold.before()
 		carried, err := s.store.Carry(ctx, s.n, store.NewToken(), round)
 		if err != nil {
 			return err

@@ -3,7 +3,6 @@ package dispatcher_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"sync"
 	"testing"
@@ -22,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+var quiet = slog.New(slog.DiscardHandler)
 
 // receiver is a deliverer that records attempts and answers as told.
 type receiver struct {
@@ -293,7 +292,8 @@ func TestReceiversThatHangDoNotDelayTheOthers(t *testing.T) {
 				lane, more = fmt.Sprintf("hang-%d", host), 100
 			}
 			for i := range 12 + more {
-				delay := max(0, time.Duration(i-more)) * (10*time.Second + time.Duration(host)*time.Millisecond)
+				every := 10_000 + host // milliseconds
+				delay := time.Duration(max(0, i-more)*every) * time.Millisecond
 				jobs = append(jobs, job.New{Spec: job.Spec{URL: "https://x.example/", Queue: job.Queue{Lane: lane}}, Delay: delay})
 			}
 		}

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"maps"
 	"time"
 
@@ -21,7 +22,7 @@ type attempt struct {
 const idleWorker = 5 * time.Second
 
 // hand gives an attempt to an idle worker of its topic, or to a new one.
-func (p *Pool) hand(a *attempt) {
+func (p *Pool) hand(ctx context.Context, a *attempt) {
 	work := a.lane.topic.work
 	select {
 	case work <- a:
@@ -29,13 +30,13 @@ func (p *Pool) hand(a *attempt) {
 	default:
 	}
 	p.crew.Go(func() {
-		a.run()
+		a.run(ctx)
 		idle := time.NewTimer(idleWorker)
 		defer idle.Stop()
 		for {
 			select {
 			case next := <-work:
-				next.run()
+				next.run(ctx)
 				idle.Reset(idleWorker)
 			case <-idle.C:
 				return
@@ -47,26 +48,26 @@ func (p *Pool) hand(a *attempt) {
 }
 
 // run makes the attempt, unless policy or the lease forbid it, and queues its settlement.
-func (a *attempt) run() {
+func (a *attempt) run(ctx context.Context) {
 	h := a.held
 	topic := a.desk.p.policy(a.lane.topic.name)
 	terms := topic.Terms(h.Terms)
 	if verdict, ok := policy.Before(terms, h.Tries, h.Age, h.Expired); !ok {
-		a.end(verdict, job.Attempt{}, nil)
+		a.end(ctx, verdict, job.Attempt{}, nil)
 		return
 	}
 	request := a.request(topic, terms)
 	switch {
 	case request.URL == "":
 		verdict := policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonInvalid}
-		a.end(verdict, job.Attempt{}, nil)
+		a.end(ctx, verdict, job.Attempt{}, nil)
 		return
 	case time.Now().Add(terms.Timeout).After(a.until):
 		// The timeout grew since the claim, or the claim took long: another claim brings a lease that lasts.
-		a.release()
+		a.release(ctx)
 		return
 	}
-	result := a.desk.p.opts.Deliverer.Deliver(a.desk.p.work, request)
+	result := a.desk.p.opts.Deliverer.Deliver(ctx, request)
 	verdict := policy.Judge(terms, result, h.Tries+1, a.desk.p.opts.Random())
 	record := job.Attempt{
 		N: h.Made + 1, Kind: job.KindAttempt, StartedAt: job.Millis(result.StartedAt), Duration: result.Duration,
@@ -76,7 +77,7 @@ func (a *attempt) run() {
 	if verdict.Kind == policy.Released {
 		record.Kind = job.KindReleased
 	}
-	a.end(verdict, record, &result)
+	a.end(ctx, verdict, record, &result)
 }
 
 // request is what the deliverer gets: the job's own settings over the topic's.
@@ -98,15 +99,15 @@ func (a *attempt) request(topic policy.Topic, terms policy.Terms) job.Request {
 }
 
 // release gives the job back at once, uncounted.
-func (a *attempt) release() {
+func (a *attempt) release(ctx context.Context) {
 	verdict := policy.Verdict{Kind: policy.Released}
-	a.end(verdict, job.Attempt{
+	a.end(ctx, verdict, job.Attempt{
 		N: a.held.Made + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: verdict.Kind.String(),
 	}, nil)
 }
 
 // end queues the settlement; the lane learns from the result of a request.
-func (a *attempt) end(verdict policy.Verdict, record job.Attempt, result *policy.Result) {
+func (a *attempt) end(ctx context.Context, verdict policy.Verdict, record job.Attempt, result *policy.Result) {
 	h, d, p := a.held, a.desk, a.desk.p
 	item := settled{
 		Settlement: store.Settlement{Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: verdict, Attempt: record},
@@ -124,5 +125,5 @@ func (a *attempt) end(verdict policy.Verdict, record job.Attempt, result *policy
 	d.working--
 	p.mu.Unlock()
 	d.nudge()
-	p.lines.attempt(h, verdict, record)
+	p.lines.attempt(ctx, h, verdict, record)
 }

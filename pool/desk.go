@@ -2,7 +2,6 @@ package pool
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -51,12 +50,12 @@ func (d *desk) close() {
 	close(d.quit)
 }
 
-// run makes trips until the desk was closed and nothing of it is in flight any more, or ctx ends.
-func (d *desk) run(ctx context.Context) {
+// run makes trips until the desk was closed and nothing of it is in flight any more, or ctx ends. Attempts get work.
+func (d *desk) run(ctx, work context.Context) {
 	back := newHandBack(d)
 	defer back.stop()
 	for {
-		for d.trip(ctx) {
+		for d.trip(ctx, work) {
 			if ctx.Err() != nil {
 				return
 			}
@@ -90,7 +89,7 @@ func (d *desk) empty() bool {
 }
 
 // trip settles what ended and claims for the room there is; false when there was nothing to do.
-func (d *desk) trip(ctx context.Context) bool {
+func (d *desk) trip(ctx, work context.Context) bool {
 	items, request := d.prepare()
 	if len(items) == 0 && len(request.Wants) == 0 {
 		return false
@@ -102,7 +101,7 @@ func (d *desk) trip(ctx context.Context) bool {
 		errs, claimed, err := d.call(ctx, token, items, request)
 		if err == nil {
 			d.report(items, errs)
-			d.start(ctx, request, claimed, began)
+			d.start(ctx, work, request, claimed, began)
 			return true
 		}
 		if ctx.Err() != nil {
@@ -201,16 +200,13 @@ func (d *desk) report(items []settled, errs []error) {
 		if err == nil {
 			continue
 		}
-		text := "the attempt's outcome was not recorded"
-		if errors.Is(err, store.ErrLeaseLost) {
-			text = "the attempt outlived its lease; it is repeated"
-		}
-		d.p.log.Warn(text, "job", items[i].Ref.ID, "topic", items[i].Queue.Topic, "lane", items[i].Queue.Lane, "err", err)
+		d.p.log.Warn("the attempt's outcome was not recorded", "job", items[i].Ref.ID, "topic", items[i].Queue.Topic,
+			"lane", items[i].Queue.Lane, "err", err)
 	}
 }
 
 // start hands claimed jobs to workers and notes what the claim said of the queues.
-func (d *desk) start(ctx context.Context, request store.ClaimRequest, claimed store.Claimed, began time.Time) {
+func (d *desk) start(ctx, work context.Context, request store.ClaimRequest, claimed store.Claimed, began time.Time) {
 	p := d.p
 	if len(request.Wants) == 0 {
 		return
@@ -244,10 +240,10 @@ func (d *desk) start(ctx context.Context, request store.ClaimRequest, claimed st
 	d.nudge()
 	for _, a := range begun {
 		if stopping {
-			a.release()
+			a.release(work)
 			continue
 		}
-		p.hand(a)
+		p.hand(work, a)
 	}
 }
 

@@ -58,8 +58,6 @@ type Pool struct {
 	log   *slog.Logger
 	lines *sampler
 	desks []*desk
-	work  context.Context // of attempts; ends with errStopping
-	halt  context.CancelCauseFunc
 	crew  sync.WaitGroup // workers
 	quit  chan struct{}  // closed when idle workers are to leave
 
@@ -103,7 +101,6 @@ func New(opts Options) *Pool {
 		room:   make(chan struct{}),
 	}
 	p.lines = newSampler(p.log)
-	p.work, p.halt = context.WithCancelCause(context.Background())
 	for shard := range opts.Store.Shards() {
 		p.desks = append(p.desks, newDesk(p, shard))
 	}
@@ -117,17 +114,21 @@ func (p *Pool) reserve() time.Duration { return min(5*time.Second, p.opts.Grace/
 // was not otherwise: what was not comes back when its lease lapses. Run may be called once.
 func (p *Pool) Run(ctx context.Context) error {
 	var listeners, desks sync.WaitGroup
-	flush, abandon := context.WithCancel(context.Background())
+	// Three contexts: ctx stops claiming, work stops attempts, flush stops settling.
+	lasting := context.WithoutCancel(ctx)
+	work, halt := context.WithCancelCause(lasting)
+	defer halt(nil)
+	flush, abandon := context.WithCancel(lasting)
 	defer abandon()
 	for _, d := range p.desks {
 		listeners.Go(func() { d.listen(ctx) })
-		desks.Go(func() { d.run(flush) })
+		desks.Go(func() { d.run(flush, work) })
 	}
 
 	<-ctx.Done()
 	over := time.AfterFunc(p.opts.Grace, abandon)
 	defer over.Stop()
-	cut := time.AfterFunc(p.opts.Grace-p.reserve(), func() { p.halt(errStopping) })
+	cut := time.AfterFunc(p.opts.Grace-p.reserve(), func() { halt(errStopping) })
 	defer cut.Stop()
 	p.mu.Lock()
 	p.stopping = true
@@ -137,7 +138,7 @@ func (p *Pool) Run(ctx context.Context) error {
 		d.close() // no more trips than it takes to settle what is in flight
 	}
 	desks.Wait()
-	p.halt(errStopping)
+	halt(errStopping)
 	close(p.quit)
 	p.crew.Wait()
 	p.lines.flush()

@@ -3,7 +3,6 @@ package pool_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -98,7 +97,7 @@ func run(t *testing.T, s store.Store, g pool.Deliverer, adapt func(*pool.Options
 	t.Helper()
 	opts := pool.Options{
 		Store: s, Deliverer: g, Policies: fixed(policy.Topic{}.Over(policy.Builtin())),
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Logger: slog.New(slog.DiscardHandler),
 	}
 	if adapt != nil {
 		adapt(&opts)

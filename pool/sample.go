@@ -27,8 +27,8 @@ type sampler struct {
 func newSampler(log *slog.Logger) *sampler { return &sampler{log: log} }
 
 // attempt logs what came of a claimed job.
-func (s *sampler) attempt(h *store.Held, v policy.Verdict, r job.Attempt) {
-	if !s.log.Enabled(context.Background(), slog.LevelInfo) || !s.admit(time.Now().Unix()) {
+func (s *sampler) attempt(ctx context.Context, h *store.Held, v policy.Verdict, r job.Attempt) {
+	if !s.log.Enabled(ctx, slog.LevelInfo) || !s.admit(time.Now().Unix()) {
 		return
 	}
 	attrs := []slog.Attr{
@@ -50,7 +50,7 @@ func (s *sampler) attempt(h *store.Held, v policy.Verdict, r job.Attempt) {
 	if r.Error != "" {
 		attrs = append(attrs, slog.String("class", string(r.ErrorClass)), slog.String("err", r.Error))
 	}
-	s.log.LogAttrs(context.Background(), slog.LevelInfo, "attempt", attrs...)
+	s.log.LogAttrs(ctx, slog.LevelInfo, "attempt", attrs...)
 }
 
 // admit counts a line in its second; the first line of a new second tells what the last one dropped.

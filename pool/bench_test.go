@@ -1,0 +1,97 @@
+package pool_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool"
+	"github.com/ringback/ringback/store"
+)
+
+// endless is a store whose queues never run dry and whose calls cost nothing: what is measured over it is the pool.
+type endless struct {
+	store.Store
+	once   sync.Once
+	queues []job.Queue
+}
+
+func (*endless) Shards() int { return 1 }
+
+func (e *endless) Await(ctx context.Context, _ int, _ store.Watch) (rung store.Rung, err error) {
+	e.once.Do(func() { rung.Queues = e.queues })
+	if rung.Queues == nil {
+		<-ctx.Done()
+	}
+	return rung, nil
+}
+
+func (*endless) Ring(context.Context, int, []job.Queue) error { return nil }
+
+func (*endless) Claim(_ context.Context, _ int, token store.Token, r store.ClaimRequest) (store.Claimed, error) {
+	var c store.Claimed
+	for _, w := range r.Wants {
+		for range w.Max {
+			h := store.Held{Lease: token, LeaseFor: w.Timeout + r.Margin}
+			h.ID, h.Queue, h.URL, h.Method = "job", w.Queue, "https://x.example/", "POST"
+			c.Jobs = append(c.Jobs, h)
+		}
+		c.Queues = append(c.Queues, store.QueueLeft{Queue: w.Queue, More: true})
+	}
+	return c, nil
+}
+
+func (e *endless) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.Claimed, error) {
+	errs := make([]error, len(items))
+	if next == nil {
+		return errs, store.Claimed{}, nil
+	}
+	claimed, err := e.Claim(ctx, shard, token, *next)
+	return errs, claimed, err
+}
+
+// countdown delivers at once, and tells when enough were.
+type countdown struct {
+	mu   sync.Mutex
+	left int
+	done chan struct{}
+}
+
+func (c *countdown) Deliver(context.Context, job.Request) policy.Result {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left--; c.left == 0 {
+		close(c.done)
+	}
+	return policy.Result{Status: 200}
+}
+
+// BenchmarkAttempts is what the pool itself costs an attempt, with one lane and with many.
+func BenchmarkAttempts(b *testing.B) {
+	for name, lanes := range map[string]int{"1-lane": 1, "1000-lanes": 1000} {
+		b.Run(name, func(b *testing.B) {
+			s := &endless{}
+			for i := range lanes {
+				s.queues = append(s.queues, job.Queue{Namespace: "default", Topic: "t", Lane: string(rune('a' + i))})
+			}
+			c := &countdown{left: b.N, done: make(chan struct{})}
+			p := pool.New(pool.Options{
+				Store: s, Deliverer: c, Policies: fixed(policy.Topic{}.Over(policy.Builtin())), Workers: 64,
+				Logger: slog.New(slog.DiscardHandler),
+			})
+			ctx, cancel := context.WithCancel(context.Background())
+			ended := make(chan error, 1)
+			b.ReportAllocs()
+			go func() { ended <- p.Run(ctx) }()
+			<-c.done
+			b.StopTimer()
+			cancel()
+			if err := <-ended; err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
