@@ -1,0 +1,217 @@
+package carrier_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/ringback/ringback/carrier"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var queue = job.Queue{Namespace: "default", Topic: "orders", Lane: "a"}
+
+// run starts a carrier over s and returns it and how to stop it.
+func run(t *testing.T, s store.Store) (*carrier.Carrier, func()) {
+	t.Helper()
+	c := carrier.New(carrier.Options{Store: store.NewRouter(s), Logger: slog.New(slog.DiscardHandler)})
+	ctx, cancel := context.WithCancel(context.Background())
+	var ended sync.WaitGroup
+	ended.Go(func() { c.Run(ctx) })
+	var once sync.Once
+	stop := func() { once.Do(func() { cancel(); ended.Wait() }) }
+	t.Cleanup(stop)
+	return c, stop
+}
+
+func model(shards int) store.Store {
+	return storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards})
+}
+
+// insert registers a job on shard 0.
+func insert(t *testing.T, s store.Store, id string, delay time.Duration) {
+	t.Helper()
+	var e store.Entry
+	e.ID, e.Queue, e.URL, e.Method, e.Delay = id, queue, "https://x.example/", "POST", delay
+	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{e})
+	require.NoError(t, err)
+}
+
+// claim takes what is ready.
+func claim(t *testing.T, s store.Store) []store.Held {
+	t.Helper()
+	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
+		Wants: []store.Want{{Queue: queue, Max: 10, Timeout: 10 * time.Second}}, Max: 10, MaxBytes: 1 << 20, Margin: 5 * time.Second,
+	})
+	require.NoError(t, err)
+	return claimed.Jobs
+}
+
+// counted counts Carry calls.
+type counted struct {
+	store.Store
+	mu      sync.Mutex
+	carries int
+}
+
+func (c *counted) Carry(ctx context.Context, shard int, token store.Token, round store.Round) (store.Carried, error) {
+	c.mu.Lock()
+	c.carries++
+	c.mu.Unlock()
+	return c.Store.Carry(ctx, shard, token, round)
+}
+
+func (c *counted) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.carries
+}
+
+func TestTheBellRingsWhenAJobIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := model(1)
+		insert(t, s, "later", 7300*time.Millisecond)
+		_, _ = run(t, s)
+		began := time.Now()
+		for {
+			rung, err := s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush})
+			require.NoError(t, err)
+			if len(rung.Queues) > 0 {
+				require.Equal(t, []job.Queue{queue}, rung.Queues)
+				break
+			}
+		}
+		require.GreaterOrEqual(t, time.Since(began), 7300*time.Millisecond)
+		require.Less(t, time.Since(began), 7310*time.Millisecond)
+	})
+}
+
+func TestAnIdleCarrierLooksOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &counted{Store: model(1)}
+		insert(t, s, "much-later", time.Hour)
+		_, _ = run(t, s)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.InDelta(t, 60, s.count(), 5)
+	})
+}
+
+func TestOneCarrierAShardLeadsAndAnotherTakesOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := model(4)
+		first, stop := run(t, s)
+		synctest.Wait()
+		second, _ := run(t, s)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		for shard := range 4 {
+			require.True(t, first.Leading(shard))
+			require.False(t, second.Leading(shard))
+		}
+		stop()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		for shard := range 4 {
+			require.True(t, second.Leading(shard), "the lock was given up, not left to run out")
+		}
+	})
+}
+
+func TestALapsedJobComesBackAndAnOutageHoldsLapsesBackForAMargin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		away := false
+		set := func(x bool) { mu.Lock(); defer mu.Unlock(); away = x }
+		s := storetest.Faulty(model(1), func(string) storetest.Fault {
+			mu.Lock()
+			defer mu.Unlock()
+			if away {
+				return storetest.Before
+			}
+			return storetest.None
+		})
+		_, _ = run(t, s)
+		insert(t, s, "held", 0)
+		held := claim(t, s)
+		require.Len(t, held, 1)
+		time.Sleep(14 * time.Second)
+		set(true) // the lease ends in the middle of an outage
+		time.Sleep(30 * time.Second)
+		set(false)
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		got, err := s.Get(t.Context(), 0, held[0].Ref())
+		require.NoError(t, err)
+		require.Equal(t, job.Running, got.State, "its worker may only have been unable to settle")
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		got, err = s.Get(t.Context(), 0, held[0].Ref())
+		require.NoError(t, err)
+		require.Equal(t, job.Ready, got.State)
+		require.Equal(t, 1, got.Lost)
+	})
+}
+
+func TestJobsBornInTheOutboxStandInTheirOwnQueueOnceWhateverIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		whole := model(4)
+		s := storetest.Faulty(whole, storetest.Share(3, 0.2))
+		insert(t, whole, "parent", 0)
+		held := claim(t, whole)
+		var births []store.Entry
+		for _, lane := range []string{"b", "c", "d", "e", "f", "g"} {
+			var e store.Entry
+			e.ID, e.URL, e.Method, e.Origin, e.Print = "born-"+lane, "https://x.example/", "POST", "parent", []byte("print")
+			e.Queue = job.Queue{Namespace: "default", Topic: "told", Lane: lane}
+			births = append(births, e)
+		}
+		errs, _, err := whole.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{{
+			Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Births: births,
+		}}, nil)
+		require.NoError(t, err)
+		require.NoError(t, errs[0])
+		_, _ = run(t, s)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		router := store.NewRouter(whole)
+		for _, b := range births {
+			got, err := router.Get(t.Context(), b.Ref())
+			require.NoError(t, err)
+			require.Equal(t, "parent", got.Origin)
+		}
+		stats, err := router.Stats(t.Context(), "default", "told")
+		require.NoError(t, err)
+		require.EqualValues(t, len(births), stats[0].Registered)
+	})
+}
+
+func TestWhatRetentionNoLongerKeepsIsSweptInTheBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := model(1)
+		_, _ = run(t, s)
+		insert(t, s, "done", 0)
+		held := claim(t, s)
+		_, _, err := s.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{{
+			Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered},
+		}}, nil)
+		require.NoError(t, err)
+		time.Sleep(*policy.Builtin().KeepDelivered.For - time.Minute)
+		_, err = s.Get(t.Context(), 0, held[0].Ref())
+		require.NoError(t, err)
+		time.Sleep(2 * time.Minute)
+		_, err = s.Get(t.Context(), 0, held[0].Ref())
+		require.ErrorIs(t, err, store.ErrNotFound)
+	})
+}
