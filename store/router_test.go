@@ -1,0 +1,196 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+const shards = 8
+
+func sharded(t *testing.T) (*store.Router, store.Store) {
+	t.Helper()
+	model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards})
+	t.Cleanup(func() { require.NoError(t, model.Close()) })
+	return store.NewRouter(model), model
+}
+
+func entry(id, topic, lane string) store.Entry {
+	var e store.Entry
+	e.ID, e.URL, e.Method = id, "https://x.example/", "POST"
+	e.Queue = job.Queue{Namespace: "default", Topic: topic, Lane: lane}
+	e.Delay = time.Hour
+	return e
+}
+
+func TestQueuesSpreadEvenlyAndFewMoveWhenAShardIsAdded(t *testing.T) {
+	eight, _ := sharded(t)
+	nine := store.NewRouter(storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards + 1}))
+	const queues = 9000
+	counts, moved := make([]int, shards), 0
+	for i := range queues {
+		q := job.Queue{Namespace: "default", Topic: "orders", Lane: fmt.Sprintf("host-%d.example:443", i)}
+		before, after := eight.ShardOf(q), nine.ShardOf(q)
+		counts[before]++
+		if before != after {
+			moved++
+			require.Equal(t, shards, after, "a queue moves to the new shard or stays")
+		}
+	}
+	for _, n := range counts {
+		require.InDelta(t, queues/shards, n, 150)
+	}
+	require.InDelta(t, queues/(shards+1), moved, 150)
+}
+
+func TestTheShardOfAQueueNeverChanges(t *testing.T) {
+	r, _ := sharded(t)
+	// Data already stored depends on these: a change of the hash would lose every job. The numbers come from the paper's
+	// algorithm and FNV-1a written out in another language.
+	frozen := map[string]int{"a": 2, "b": 7, "shop.example:443": 0, "customer-42": 4}
+	got := map[string]int{}
+	for lane := range frozen {
+		got[lane] = r.ShardOf(job.Queue{Namespace: "default", Topic: "orders", Lane: lane})
+	}
+	require.Equal(t, frozen, got)
+}
+
+func TestAJobIsFoundByItsIdOnWhateverShardItIs(t *testing.T) {
+	r, _ := sharded(t)
+	for i := range 40 {
+		chosen := entry(fmt.Sprintf("mine-%d", i), "orders", fmt.Sprintf("lane-%d", i))
+		chosen.Print = chosen.Fingerprint()
+		made := entry("", "orders", fmt.Sprintf("lane-%d", i))
+		made.ID = job.NewID(time.Now(), r.ShardOf(made.Queue))
+		// An id that looks as if it were made on another shard.
+		posing := entry(job.NewID(time.Now(), (r.ShardOf(made.Queue)+1)%shards), "orders", fmt.Sprintf("lane-%d", i))
+		for _, e := range []store.Entry{chosen, made, posing} {
+			got := r.Insert(t.Context(), []store.Entry{e})[0]
+			require.NoError(t, got.Err)
+			found, err := r.Get(t.Context(), e.Ref())
+			require.NoError(t, err)
+			require.Equal(t, e.Lane, found.Lane)
+			_, err = r.Edit(t.Context(), e.Ref(), store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
+			require.NoError(t, err)
+			cancelled, err := r.Cancel(t.Context(), e.Ref())
+			require.NoError(t, err)
+			require.Equal(t, job.Cancelled, cancelled.State)
+			_, err = r.Revive(t.Context(), e.Ref(), time.Hour)
+			require.NoError(t, err)
+		}
+	}
+	_, err := r.Get(t.Context(), job.Ref{Namespace: "default", ID: "nobody"})
+	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err = r.Cancel(t.Context(), job.Ref{Namespace: "default", ID: "nobody"})
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
+func TestAListGoesOverAllShardsAndShowsEveryJobOnce(t *testing.T) {
+	r, _ := sharded(t)
+	var entries []store.Entry
+	for i := range 300 {
+		entries = append(entries, entry(fmt.Sprintf("job-%d", i), "orders", fmt.Sprintf("lane-%d", i%30)))
+	}
+	for _, got := range r.Insert(t.Context(), entries) {
+		require.NoError(t, got.Err)
+	}
+	filter := store.Filter{Namespace: "default", Topic: "orders", State: job.Scheduled, Limit: 7}
+	seen := map[string]int{}
+	for {
+		page, err := r.List(t.Context(), filter)
+		require.NoError(t, err)
+		for _, j := range page.Jobs {
+			seen[j.ID]++
+		}
+		if page.Cursor == "" {
+			break
+		}
+		filter.Cursor = page.Cursor
+	}
+	require.Len(t, seen, 300)
+	for id, n := range seen {
+		require.Equal(t, 1, n, id)
+	}
+	for _, cursor := range []string{"x", "99.", "-1.", "."} {
+		filter.Cursor = cursor
+		_, err := r.List(t.Context(), filter)
+		require.ErrorIs(t, err, store.ErrCursor, cursor)
+	}
+
+	stats, err := r.Stats(t.Context(), "default", "")
+	require.NoError(t, err)
+	require.Len(t, stats, 1)
+	require.EqualValues(t, 300, stats[0].Registered)
+	lanes, err := r.Lanes(t.Context(), "default", "orders", "lane-1", 5)
+	require.NoError(t, err)
+	var names []string
+	for _, l := range lanes {
+		names = append(names, l.Lane)
+		require.EqualValues(t, 10, l.Scheduled)
+	}
+	require.Equal(t, []string{"lane-10", "lane-11", "lane-12", "lane-13", "lane-14"}, names)
+}
+
+func TestMoreEntriesThanACallHoldsAreInsertedInParts(t *testing.T) {
+	for _, n := range []int{1, shards} {
+		r := store.NewRouter(storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: n}))
+		var entries []store.Entry
+		for i := range 5*store.MaxBatch + 3 {
+			e := entry(fmt.Sprintf("job-%d", i), "orders", fmt.Sprintf("lane-%d", i%3))
+			e.Print = e.Fingerprint()
+			entries = append(entries, e)
+		}
+		for i, got := range r.Insert(t.Context(), entries) {
+			require.NoError(t, got.Err)
+			require.Equal(t, entries[i].ID, got.Job.ID, "results are in order")
+		}
+	}
+}
+
+func TestAStoreThatIsAwayFailsEachEntryAndIsNamed(t *testing.T) {
+	model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+	r := store.NewRouter(storetest.Faulty(model, func(string) storetest.Fault { return storetest.Before }))
+	for _, got := range r.Insert(t.Context(), []store.Entry{entry("a", "t", "l"), entry("b", "t", "l")}) {
+		require.ErrorIs(t, got.Err, store.ErrUnavailable)
+	}
+}
+
+func TestACallerWhoLeavesEndsItsInsertionWithItsCause(t *testing.T) {
+	r, _ := sharded(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("the client has gone")
+	cancel(gone)
+	got := r.Insert(ctx, []store.Entry{entry("a", "t", "l")})[0]
+	if got.Err != nil { // it may have been taken before anybody looked
+		require.ErrorIs(t, got.Err, gone)
+	}
+}
+
+func TestConcurrentRegistrationsOfOneIdMakeOneJob(t *testing.T) {
+	r, _ := sharded(t)
+	e := entry("only", "orders", "a")
+	e.Print = e.Fingerprint()
+	var mu sync.Mutex
+	outcomes := map[store.Outcome]int{}
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			got := r.Insert(t.Context(), []store.Entry{e})[0]
+			mu.Lock()
+			defer mu.Unlock()
+			outcomes[got.Outcome]++
+		})
+	}
+	all.Wait()
+	require.Equal(t, map[store.Outcome]int{store.Created: 1, store.Existing: 49}, outcomes)
+}
