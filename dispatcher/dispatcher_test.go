@@ -383,3 +383,58 @@ func TestLostRepliesAndFailedCallsLoseNoJob(t *testing.T) {
 		}
 	})
 }
+
+func TestALargeSetOfRetriesDoesNotStarveFirstDeliveries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: func(_ context.Context, r job.Request) policy.Result {
+			time.Sleep(5 * time.Millisecond)
+			if r.Queue.Lane == "storm" {
+				return policy.Result{Status: 500}
+			}
+			return policy.Result{Status: 200}
+		}}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		terms := policy.Terms{Ladder: policy.Ladder{10 * time.Second}, Retries: new(3)}
+		var storm []job.New
+		for range 20_000 {
+			storm = append(storm, job.New{Spec: job.Spec{URL: "https://x.example/", Queue: job.Queue{Lane: "storm"}, Terms: terms}})
+		}
+		for _, got := range r.Register(t.Context(), storm) {
+			require.NoError(t, got.Err)
+		}
+		for i := range 1000 {
+			r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Lane: fmt.Sprintf("fresh-%d", i%10)}}})
+			time.Sleep(20 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		fresh := 0
+		for _, c := range rec.calls() {
+			if c.Queue.Lane != "storm" {
+				fresh++
+				require.Less(t, c.at.Sub(c.DueAt), 50*time.Millisecond)
+			}
+		}
+		require.Equal(t, 1000, fresh)
+	})
+}
+
+func TestTenThousandLanesWithAJobEachAreAllServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		var jobs []job.New
+		for i := range 10_000 {
+			jobs = append(jobs, job.New{
+				Spec:  job.Spec{URL: "https://x.example/", Queue: job.Queue{Lane: fmt.Sprintf("lane-%d", i)}},
+				Delay: time.Second,
+			})
+		}
+		for _, got := range r.Register(t.Context(), jobs) {
+			require.NoError(t, got.Err)
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		require.Len(t, rec.calls(), 10_000)
+	})
+}
