@@ -1,0 +1,96 @@
+package notify
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+)
+
+// maxValue is what is kept of one header value, in bytes, when the whole header is more than can be kept.
+const maxValue = 256
+
+// buffers hold what is read and not kept.
+var buffers = sync.Pool{New: func() any { return new([8 << 10]byte) }}
+
+// read turns an answer into a result. The whole body must arrive within the attempt's limit, or its first MaxRead bytes
+// if it is longer: an answer that breaks off is none, even after a status of 200.
+func (a *attempt) read(resp *http.Response) policy.Result {
+	result := policy.Result{Status: resp.StatusCode}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		result.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), time.Now())
+	}
+	result.Header = keepHeader(resp.Header)
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return result // what follows is no body, and would never end
+	}
+	body, err := keepBody(resp.Body)
+	result.Body = body
+	if err != nil {
+		result.Class, result.Error = a.classify(err)
+	}
+	return result
+}
+
+// failed is the result of an attempt without an answer.
+func (a *attempt) failed(err error) policy.Result {
+	class, text := a.classify(err)
+	return policy.Result{Class: class, Error: text}
+}
+
+// keepBody reads a body up to MaxRead bytes and returns its first job.MaxAttemptBody. Reading to the end is what lets
+// the connection be used again.
+func keepBody(body io.Reader) ([]byte, error) {
+	if body == http.NoBody {
+		return nil, nil
+	}
+	buffer, _ := buffers.Get().(*[8 << 10]byte)
+	defer buffers.Put(buffer)
+	var kept []byte
+	for read := 0; read < MaxRead; {
+		n, err := body.Read(buffer[:min(len(buffer), MaxRead-read)])
+		read += n
+		kept = append(kept, buffer[:min(n, job.MaxAttemptBody-len(kept))]...)
+		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return kept, nil
+		}
+		if err != nil {
+			return kept, err
+		}
+	}
+	return kept, nil
+}
+
+// keepHeader bounds a header to job.MaxAttemptHeader bytes of names and values, and drops cookies. One that is too long
+// has its values cut to maxValue bytes, and ends, in order of names, where the bound is reached.
+func keepHeader(h http.Header) map[string][]string {
+	delete(h, "Set-Cookie")
+	size := 0
+	for name, values := range h {
+		for _, v := range values {
+			size += len(name) + len(v)
+		}
+	}
+	if size <= job.MaxAttemptHeader {
+		return h
+	}
+	kept := make(map[string][]string)
+	room := job.MaxAttemptHeader
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		for _, v := range h[name] {
+			// Cloned, since the whole header lies in one string that would be kept alive.
+			v = string([]byte(v[:min(len(v), maxValue)]))
+			if room -= len(name) + len(v); room < 0 {
+				return kept
+			}
+			kept[name] = append(kept[name], v)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,169 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringback/ringback/policy"
+)
+
+// errLimit is the cause with which an attempt's context ends when its own limit runs out. Any other end of that context
+// is the caller's doing.
+var errLimit = errors.New("the limit of the attempt ran out")
+
+// A phase is how far an attempt has come.
+type phase int32
+
+// The phases, in order. An attempt in phaseNone has not got past the checks of its own request.
+const (
+	phaseNone phase = iota
+	phaseDial
+	phaseTLS
+	phaseSend
+	phaseHeaders
+	phaseBody
+)
+
+// timeout is the class of an attempt whose time ran out in the phase.
+func (p phase) timeout() policy.ErrorClass {
+	switch p {
+	case phaseTLS:
+		return policy.ClassTimeoutTLS
+	case phaseSend:
+		return policy.ClassTimeoutSend
+	case phaseHeaders:
+		return policy.ClassTimeoutHeaders
+	case phaseBody:
+		return policy.ClassTimeoutBody
+	default:
+		return policy.ClassTimeoutDial
+	}
+}
+
+// String completes "… ran out while".
+func (p phase) String() string {
+	switch p {
+	case phaseTLS:
+		return "shaking hands over TLS"
+	case phaseSend:
+		return "sending the request"
+	case phaseHeaders:
+		return "waiting for the header of the answer"
+	case phaseBody:
+		return "reading the body of the answer"
+	default:
+		return "resolving the name or connecting"
+	}
+}
+
+// An attempt is the context of one request, and what is observed of it on the way. It is a context itself (rather than
+// a value in one) to spare an allocation, and never reused: a dial started for it may outlive it.
+type attempt struct {
+	context.Context //nolint:containedctx // it is one
+
+	cancel context.CancelFunc
+	start  time.Time
+	limit  time.Duration
+
+	phase       atomic.Int32
+	headersSent atomic.Bool
+
+	// The connection that the request went to; nil for HTTP/2, whose connections are shared. before is what had been
+	// written to it until then. Only the goroutine in RoundTrip touches these.
+	conn     *meteredConn
+	before   int64
+	reused   bool
+	replayed bool
+}
+
+// attemptKey finds the attempt in a context derived from it.
+type attemptKey struct{}
+
+// Value is context.Context's.
+func (a *attempt) Value(key any) any {
+	if _, ok := key.(attemptKey); ok {
+		return a
+	}
+	return a.Context.Value(key)
+}
+
+// attemptOf is the attempt for which a context was made; nil when there is none.
+func attemptOf(ctx context.Context) *attempt {
+	a, _ := ctx.Value(attemptKey{}).(*attempt)
+	return a
+}
+
+// traced is the attempt's context with the hooks that tell how far its request comes. Dial and TLS are told by the
+// dialer, so that these three are enough.
+func (a *attempt) traced() context.Context {
+	return httptrace.WithClientTrace(a, &httptrace.ClientTrace{
+		GotConn:      a.gotConn,
+		WroteHeaders: a.wroteHeaders,
+		WroteRequest: a.wroteRequest,
+	})
+}
+
+// gotConn notes the connection. net/http comes here a second time when it sends a request without a body again by
+// itself: over HTTP/1 because nothing of it had been written, which is well; over HTTP/2 because the peer gave it back.
+// There the attempt ends instead, before the replay is written.
+func (a *attempt) gotConn(info httptrace.GotConnInfo) {
+	if a.headersSent.Load() && !a.untouched() {
+		a.replayed = true
+		a.cancel()
+		return
+	}
+	a.reused = info.Reused
+	a.conn, _ = info.Conn.(*meteredConn)
+	if a.conn != nil {
+		a.before = a.conn.written.Load()
+	}
+	a.reach(phaseSend)
+}
+
+func (a *attempt) wroteHeaders() { a.headersSent.Store(true) }
+
+func (a *attempt) wroteRequest(info httptrace.WroteRequestInfo) {
+	if info.Err == nil {
+		a.reach(phaseHeaders)
+	}
+}
+
+// reach moves the phase on, never back: a dial that is not needed any more may still report.
+func (a *attempt) reach(p phase) {
+	for {
+		now := a.phase.Load()
+		if now >= int32(p) || a.phase.CompareAndSwap(now, int32(p)) {
+			return
+		}
+	}
+}
+
+// ended is the phase in which a failed attempt ended. net/http says that it wrote the request when that lies in its
+// buffer, and has given up writing by the time that it reports a failure.
+func (a *attempt) ended() phase {
+	p := phase(a.phase.Load())
+	if p == phaseHeaders && a.conn != nil && a.conn.failed.Load() {
+		return phaseSend
+	}
+	return p
+}
+
+// stale reports whether a failed request may be sent again within the attempt: it went to a connection from the pool,
+// and not a byte of it was written. httptrace's WroteHeaders would not do: it tells of net/http's buffer, not of the
+// connection. net/http has given up writing by the time that it reports a failure, so none can follow. Over HTTP/2 nothing is known of the bytes of one request, so none is sent again.
+func (a *attempt) stale() bool {
+	return a.reused && a.untouched() && a.Err() == nil
+}
+
+// untouched reports whether nothing was written to the connection that the attempt was given.
+func (a *attempt) untouched() bool { return a.conn != nil && a.conn.written.Load() == a.before }
+
+// again makes the attempt ready for the request to be sent anew.
+func (a *attempt) again() {
+	a.phase.Store(int32(phaseNone))
+	a.headersSent.Store(false)
+	a.conn, a.reused = nil, false
+}

@@ -1,0 +1,176 @@
+package notify
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/ringback/ringback/policy"
+)
+
+// maxText is the length of an error's text in bytes.
+const maxText = 300
+
+// classify says of what kind the error is that ended an attempt, and puts it into one line for a person.
+//
+// Order matters. What only the peer or the network can have caused stands, even when the attempt's time ran out at the
+// same moment. Everything else that comes after the end of the context is its consequence.
+func (a *attempt) classify(err error) (policy.ErrorClass, string) {
+	class, text := a.judge(err)
+	return class, oneLine(text)
+}
+
+func (a *attempt) judge(err error) (policy.ErrorClass, string) {
+	if a.replayed {
+		return policy.ClassReset, givenBackText
+	}
+	if class, text := byPeer(err); class != policy.ClassNone {
+		return class, text
+	}
+	at, after := a.ended(), time.Since(a.start)
+	timeout, ok := errors.AsType[net.Error](err)
+	ranOut := ok && timeout.Timeout()
+	cause := context.Cause(a.Context)
+	switch {
+	case errors.Is(cause, errLimit), cause == nil && ranOut && after >= a.limit: // a dial has the limit of its own accord
+		return at.timeout(), fmt.Sprintf("the limit of %s for the whole attempt ran out while %s", a.limit, at)
+	case cause != nil:
+		return policy.ClassShutdown, "the attempt was given up: this process stops"
+	}
+	if e, ok := errors.AsType[*net.DNSError](err); ok {
+		return policy.ClassDNS, fmt.Sprintf("the name %s does not resolve: %s", e.Name, e.Err)
+	}
+	if ranOut {
+		return at.timeout(), fmt.Sprintf("timed out after %s while %s", after.Round(time.Millisecond), at)
+	}
+	if _, ok := errors.AsType[*handshakeError](err); ok {
+		return policy.ClassTLS, "TLS: " + strings.TrimPrefix(tlsText(err), "tls: ")
+	}
+	if _, ok := errors.AsType[*net.AddrError](err); ok || at == phaseNone {
+		return policy.ClassInvalid, "no request can be made: " + err.Error()
+	}
+	if at == phaseDial {
+		return policy.ClassOther, err.Error()
+	}
+	return byText(err)
+}
+
+// byPeer classifies what only the other side, the network or the guard can have caused.
+func byPeer(err error) (policy.ErrorClass, string) {
+	if e, ok := errors.AsType[*BlockedError](err); ok {
+		return policy.ClassBlocked, e.Error()
+	}
+	if e, ok := errors.AsType[*partlyBlockedError](err); ok {
+		return policy.ClassUnreachable, e.Error()
+	}
+	if _, ok := errors.AsType[*handshakeError](err); ok {
+		return policy.ClassNone, "" // its causes are not those of a connection in use
+	}
+	for _, known := range errnos {
+		if errors.Is(err, known.err) {
+			return known.class, known.text
+		}
+	}
+	return policy.ClassNone, ""
+}
+
+// errnos are errors of the system that cannot be of our own making.
+var errnos = []struct {
+	err   error
+	class policy.ErrorClass
+	text  string
+}{
+	{syscall.ECONNREFUSED, policy.ClassRefused, "the connection was refused: nobody listens there"},
+	{syscall.EHOSTUNREACH, policy.ClassUnreachable, "there is no route to the host"},
+	{syscall.EHOSTDOWN, policy.ClassUnreachable, "the host is down"},
+	{syscall.ENETUNREACH, policy.ClassUnreachable, "the network cannot be reached"},
+	{syscall.ENETDOWN, policy.ClassUnreachable, "the network is down"},
+	{syscall.ECONNRESET, policy.ClassReset, "the connection was reset before the answer was complete"},
+	{syscall.EPIPE, policy.ClassReset, "the connection was closed while the request was sent"},
+	{io.ErrUnexpectedEOF, policy.ClassReset, "the connection ended in the middle of the answer"},
+	{io.EOF, policy.ClassReset, "the connection ended before there was an answer"},
+}
+
+// tlsText says what went wrong in a handshake.
+func tlsText(err error) string {
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return "the receiver does not speak TLS at this port"
+	}
+	if errors.Is(err, io.EOF) {
+		return "the receiver closed the connection in the handshake"
+	}
+	return err.Error()
+}
+
+// texts classify the errors of net/http that have no type of their own, by what they say. Tests bring about the common
+// ones, so that a version of Go that says them differently is noticed; a rare one that it renames is of class other.
+var texts = []struct {
+	part  string
+	class policy.ErrorClass
+	text  string // empty: the error's own
+}{
+	{"server response headers exceeded", policy.ClassTooLarge, tooLargeText},
+	{"response header list larger than advertised limit", policy.ClassTooLarge, tooLargeText},
+	{"server closed idle connection", policy.ClassReset, "the connection ended before there was an answer"},
+	{"cannot retry err", policy.ClassReset, givenBackText},
+	{"stream error:", policy.ClassReset, ""},
+	{"http2: server sent GOAWAY", policy.ClassReset, "the receiver ended the connection before there was an answer"},
+	{"http2: client connection", policy.ClassReset, "the connection was lost before the answer was complete"},
+	{"use of closed network connection", policy.ClassReset, "the connection was closed before the answer was complete"},
+	{"malformed", policy.ClassHTTP, ""},
+	{"unsupported transfer encoding", policy.ClassHTTP, ""},
+	{"too many transfer encodings", policy.ClassHTTP, ""},
+	{"bad Content-Length", policy.ClassHTTP, ""},
+	{"multiple Content-Length", policy.ClassHTTP, ""},
+	{"chunk", policy.ClassHTTP, ""},
+	{"trailer", policy.ClassHTTP, ""},
+	{"http2:", policy.ClassHTTP, ""},
+	{"connection error:", policy.ClassHTTP, ""},
+	{"invalid", policy.ClassHTTP, ""},
+}
+
+// givenBackText is said of a request that a peer refused over HTTP/2, to be sent again by whoever likes to.
+const givenBackText = "the receiver gave the request back unanswered"
+
+// tooLargeText is said of an answer beyond MaxHeader.
+const tooLargeText = "the header of the answer, with its interim answers, is larger than the 64 KiB that are read"
+
+func byText(err error) (policy.ErrorClass, string) {
+	own := err.Error()
+	for _, known := range texts {
+		if !strings.Contains(own, known.part) {
+			continue
+		}
+		if known.text != "" {
+			return known.class, known.text
+		}
+		return known.class, strings.TrimPrefix(strings.TrimPrefix(own, "net/http: "), "HTTP/1.x transport connection broken: ")
+	}
+	return policy.ClassOther, own
+}
+
+// oneLine makes a text fit for a record: one line of valid UTF-8, at most maxText bytes.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, s)
+	if len(s) <= maxText {
+		return s
+	}
+	cut := maxText - len("…")
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}

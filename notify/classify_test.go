@@ -1,0 +1,265 @@
+package notify
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+)
+
+func roots(certs ...*x509.Certificate) *x509.CertPool {
+	pool := x509.NewCertPool()
+	for _, c := range certs {
+		pool.AddCert(c)
+	}
+	return pool
+}
+
+// certificate makes one that signs itself.
+func certificate(t *testing.T, name string, notAfter time.Time) (tls.Certificate, *x509.Certificate) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: name},
+		DNSNames:              []string{name},
+		NotBefore:             notAfter.Add(-24 * time.Hour),
+		NotAfter:              notAfter,
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+	}
+	if ip := net.ParseIP(name); ip != nil {
+		template.DNSNames, template.IPAddresses = nil, []net.IP{ip}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	parsed, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, parsed
+}
+
+// reset ends a connection with a TCP reset.
+func reset(conn net.Conn) {
+	if c, ok := conn.(*net.TCPConn); ok {
+		_ = c.SetLinger(0)
+	}
+	_ = conn.Close()
+}
+
+func TestFailuresOverPlainConnectionsAreClassified(t *testing.T) {
+	tests := map[string]struct {
+		serve func(net.Conn)
+		class policy.ErrorClass
+		text  string
+	}{
+		"closed before the header":    {answer(""), policy.ClassReset, "before there was an answer"},
+		"closed in the header":        {answer("HTTP/1.1 200 OK\r\nX-Y: "), policy.ClassReset, "in the middle"},
+		"closed in the body":          {answer("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), policy.ClassReset, "in the middle"},
+		"closed in a chunk":           {answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"), policy.ClassReset, "in the middle"},
+		"closed between chunks":       {answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n"), policy.ClassReset, "in the middle"},
+		"garbage":                     {answer("SSH-2.0-OpenSSH_9.9\r\n"), policy.ClassHTTP, "malformed HTTP response"},
+		"garbage status":              {answer("HTTP/1.1 abc\r\n\r\n"), policy.ClassHTTP, "malformed HTTP status"},
+		"garbage version":             {answer("HTTP/x 200 OK\r\n\r\n"), policy.ClassHTTP, "malformed HTTP version"},
+		"garbage header":              {answer("HTTP/1.1 200 OK\r\nno colon\r\n\r\n"), policy.ClassHTTP, "malformed MIME header"},
+		"garbage length":              {answer("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"), policy.ClassHTTP, "bad Content-Length"},
+		"garbage chunk":               {answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), policy.ClassHTTP, "chunk"},
+		"unknown coding":              {answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"), policy.ClassHTTP, "unsupported transfer encoding"},
+		"a header that is too large":  {answer("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 70<<10) + "\r\n\r\n"), policy.ClassTooLarge, "64 KiB"},
+		"headers that are too many":   {answer("HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 20<<10) + "\r\n"), policy.ClassTooLarge, "64 KiB"},
+		"reset before the header":     {func(c net.Conn) { readRequest(bufio.NewReader(c)); reset(c) }, policy.ClassReset, "reset"},
+		"closed without reading":      {reset, policy.ClassReset, ""},
+		"TLS where none was expected": {answer("\x15\x03\x01\x00\x02\x02\x16"), policy.ClassHTTP, "malformed"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newSender(t, Options{})
+			result := s.Deliver(t.Context(), ask("http://"+receiver(t, test.serve)+"/?topsecret"))
+			require.Equal(t, test.class, result.Class, result.Error)
+			require.Contains(t, result.Error, test.text)
+			require.NotContains(t, result.Error, "topsecret")
+			if strings.Contains(name, "in the body") {
+				require.Equal(t, 200, result.Status)
+				require.Equal(t, "abc", string(result.Body))
+			}
+		})
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	result := newSender(t, Options{}).Deliver(t.Context(), ask("http://"+l.Addr().String()))
+	require.Equal(t, policy.ClassRefused, result.Class, result.Error)
+}
+
+// What loopback cannot bring about is injected where the dialer would report it.
+func TestFailuresOfTheDialAreClassified(t *testing.T) {
+	opError := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
+	tests := map[string]struct {
+		err   error
+		class policy.ErrorClass
+	}{
+		"no route":          {opError(syscall.EHOSTUNREACH), policy.ClassUnreachable},
+		"no network":        {opError(syscall.ENETUNREACH), policy.ClassUnreachable},
+		"refused":           {opError(syscall.ECONNREFUSED), policy.ClassRefused},
+		"by the system":     {opError(syscall.ETIMEDOUT), policy.ClassTimeoutDial},
+		"no such name":      {opError(&net.DNSError{Name: "x.invalid", Err: "no such host", IsNotFound: true}), policy.ClassDNS},
+		"no name server":    {opError(&net.DNSError{Name: "x.invalid", Err: "i/o timeout", IsTimeout: true}), policy.ClassDNS},
+		"no more sockets":   {opError(syscall.EMFILE), policy.ClassOther},
+		"strange address":   {opError(syscall.EINVAL), policy.ClassOther},
+		"partly refused":    {&partlyBlockedError{&BlockedError{Target: "10.0.0.1", Rule: "private"}}, policy.ClassUnreachable},
+		"refused by us":     {opError(&BlockedError{Target: "10.0.0.1", Rule: "private"}), policy.ClassBlocked},
+		"something unknown": {errors.New("what\nis this"), policy.ClassOther},
+	}
+	for name, test := range tests {
+		s := newSender(t, Options{dialContext: func(context.Context, string, string) (net.Conn, error) { return nil, test.err }})
+		result := s.Deliver(t.Context(), ask("http://x.invalid/"))
+		require.Equal(t, test.class, result.Class, "%s: %s", name, result.Error)
+		require.NotContains(t, result.Error, "\n")
+		require.NotEmpty(t, result.Error)
+	}
+}
+
+func TestARealResolverThatKnowsNoName(t *testing.T) {
+	refuse := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("no name server here")
+	}}
+	result := newSender(t, Options{Resolver: refuse}).Deliver(t.Context(), ask("http://shop.invalid/"))
+	require.Equal(t, policy.ClassDNS, result.Class, result.Error)
+	require.Contains(t, result.Error, "shop.invalid")
+}
+
+func TestRefusedAddressesAreFinal(t *testing.T) {
+	server, got := recorder(t, (*httptest.Server).Start)
+	s := newSender(t, Options{Guard: NewGuard(public)})
+	result := s.Deliver(t.Context(), ask(server.URL))
+	require.Equal(t, policy.ClassBlocked, result.Class, result.Error)
+	require.Contains(t, result.Error, "loopback")
+	require.Contains(t, result.Error, "--allow-private")
+	require.Empty(t, got)
+
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	require.NoError(t, err)
+	result = s.Deliver(t.Context(), ask("http://localhost:"+port))
+	require.Equal(t, policy.ClassBlocked, result.Class, "the address a name resolves to: %s", result.Error)
+
+	own := NewGuard(privately)
+	s = newSender(t, Options{Guard: own})
+	require.Equal(t, 200, s.Deliver(t.Context(), ask(server.URL)).Status)
+	s.Close()
+	own.Own(server.Listener.Addr().(*net.TCPAddr).AddrPort())
+	result = s.Deliver(t.Context(), ask(server.URL))
+	require.Equal(t, policy.ClassBlocked, result.Class)
+	require.Contains(t, result.Error, "own API")
+}
+
+func TestFailuresOfTLSAreClassified(t *testing.T) {
+	later, earlier := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
+	good, goodRoot := certificate(t, "127.0.0.1", later)
+	expired, expiredRoot := certificate(t, "127.0.0.1", earlier)
+	other, otherRoot := certificate(t, "other.example", later)
+	trusted := roots(goodRoot, expiredRoot, otherRoot)
+	tests := map[string]struct {
+		config *tls.Config
+		roots  *x509.CertPool
+		text   string
+	}{
+		"unknown authority": {&tls.Config{Certificates: []tls.Certificate{good}}, roots(), "unknown authority"},
+		"expired":           {&tls.Config{Certificates: []tls.Certificate{expired}}, trusted, "expired"},
+		"another host":      {&tls.Config{Certificates: []tls.Certificate{other}}, trusted, "127.0.0.1"},
+		"too old": {&tls.Config{Certificates: []tls.Certificate{good}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11},
+			trusted, "version"},
+	}
+	for name, test := range tests {
+		server := httptest.NewUnstartedServer(http.NotFoundHandler())
+		server.Config.ErrorLog = quiet
+		server.TLS = test.config
+		server.StartTLS()
+		result := newSender(t, Options{Roots: test.roots}).Deliver(t.Context(), ask(server.URL))
+		server.Close()
+		require.Equal(t, policy.ClassTLS, result.Class, "%s: %s", name, result.Error)
+		require.Contains(t, result.Error, test.text, name)
+	}
+
+	for name, serve := range map[string]func(net.Conn){
+		"no TLS":      func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) },
+		"hangs up":    func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)) },
+		"resets":      func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)); reset(c) },
+		"bad records": func(c net.Conn) { _, _ = c.Write([]byte("\x16\x03\x03\x00\x04abcd")) },
+	} {
+		result := newSender(t, Options{}).Deliver(t.Context(), ask("https://"+receiver(t, serve)))
+		require.Equal(t, policy.ClassTLS, result.Class, "%s: %s", name, result.Error)
+	}
+}
+
+func TestErrorTextsAreOneBoundedLine(t *testing.T) {
+	require.Equal(t, "a b c", oneLine("a\nb\x00c"))
+	require.Equal(t, "a   b", oneLine("a\x80\xff b"))
+	long := oneLine(strings.Repeat("é", 1000))
+	require.LessOrEqual(t, len(long), maxText)
+	require.True(t, utf8.ValidString(long))
+	require.True(t, strings.HasSuffix(long, "é…"))
+}
+
+func TestFailuresOverHTTP2AreClassified(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/large":
+			for i := range 66 {
+				w.Header().Set("X-Large-"+strconv.Itoa(i), strings.Repeat("x", 1<<10))
+			}
+		case "/larger": // net/http takes a breach of the advertised limit by this much for one of the protocol
+			w.Header().Set("X-Large", strings.Repeat("x", 70<<10))
+		case "/abort":
+			panic(http.ErrAbortHandler)
+		case "/cut":
+			_, _ = w.Write([]byte("abc"))
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		case "/hang", "/drip":
+			if r.URL.Path == "/drip" {
+				_ = http.NewResponseController(w).Flush()
+			}
+			<-r.Context().Done()
+		}
+	}))
+	server.EnableHTTP2 = true
+	server.Config.ErrorLog = quiet
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	s := newSender(t, Options{Roots: roots(server.Certificate())})
+	for path, class := range map[string]policy.ErrorClass{
+		"/large":  policy.ClassTooLarge,
+		"/larger": policy.ClassHTTP,
+		"/abort":  policy.ClassReset,
+		"/cut":    policy.ClassReset,
+		"/hang":   policy.ClassTimeoutHeaders,
+		"/drip":   policy.ClassTimeoutBody,
+	} {
+		req := ask(server.URL + path)
+		req.Timeout = 300 * time.Millisecond
+		result := s.Deliver(t.Context(), req)
+		require.Equal(t, class, result.Class, "%s: %s", path, result.Error)
+	}
+}

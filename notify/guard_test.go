@@ -1,0 +1,270 @@
+package notify
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"testing"
+
+	"code.dny.dev/ssrf"
+	"github.com/stretchr/testify/require"
+)
+
+// options of guards in tables.
+var (
+	public    = GuardOptions{}
+	privately = GuardOptions{AllowPrivate: true}
+)
+
+func targets(prefixes ...string) GuardOptions {
+	var o GuardOptions
+	for _, p := range prefixes {
+		o.AllowTargets = append(o.AllowTargets, netip.MustParsePrefix(p))
+	}
+	return o
+}
+
+func TestTheGuardJudgesAddresses(t *testing.T) {
+	tests := []struct {
+		addr             string
+		public, allowing bool // admitted by default, and with AllowPrivate
+	}{
+		{"8.8.8.8", true, true},
+		{"1.1.1.1", true, true},
+		{"172.15.255.255", true, true},
+		{"172.32.0.0", true, true},
+		{"100.63.255.255", true, true},
+		{"2606:4700::1111", true, true},
+
+		{"127.0.0.1", false, true},
+		{"127.255.255.254", false, true},
+		{"10.0.0.0", false, true},
+		{"10.255.255.255", false, true},
+		{"172.16.0.1", false, true},
+		{"172.31.255.255", false, true},
+		{"192.168.1.1", false, true},
+		{"::1", false, true},
+		{"fc00::1", false, true},
+		{"fdff::1", false, true},
+
+		{"169.254.169.254", false, false},
+		{"169.254.170.2", false, false},
+		{"169.254.0.1", false, false},
+		{"100.100.100.200", false, false},
+		{"168.63.129.16", false, false},
+		{"fd00:ec2::254", false, false},
+		{"fd00:ec2::23", false, false},
+		{"fd20:ce::254", false, false},
+		{"fe80::1", false, false},
+		{"fe80::1%eth0", false, false},
+		{"febf::1", false, false},
+		{"fec0::1", false, false},
+		{"0.0.0.0", false, false},
+		{"0.1.2.3", false, false},
+		{"::", false, false},
+		{"100.64.0.1", false, false},
+		{"100.127.255.255", false, false},
+		{"192.0.0.1", false, false},
+		{"192.0.0.192", false, false},
+		{"192.0.2.1", false, false},
+		{"192.31.196.1", false, false},
+		{"192.52.193.1", false, false},
+		{"192.88.99.1", false, false},
+		{"192.175.48.1", false, false},
+		{"198.18.0.1", false, false},
+		{"198.19.255.255", false, false},
+		{"198.51.100.1", false, false},
+		{"203.0.113.1", false, false},
+		{"224.0.0.1", false, false},
+		{"239.255.255.255", false, false},
+		{"240.0.0.1", false, false},
+		{"255.255.255.255", false, false},
+
+		{"::ffff:8.8.8.8", false, false},
+		{"::ffff:127.0.0.1", false, false},
+		{"::ffff:0:127.0.0.1", false, false},
+		{"::127.0.0.1", false, false},
+		{"::8.8.8.8", false, false},
+		{"64:ff9b::8.8.8.8", false, false},
+		{"64:ff9b::10.0.0.1", false, false},
+		{"64:ff9b:1::10.0.0.1", false, false},
+		{"2002:7f00:1::", false, false},
+		{"2002:808:808::1", false, false},
+		{"2001:0:808:808::1", false, false},
+		{"2606:4700::5efe:10.0.0.1", false, false},
+		{"2606:4700::200:5efe:10.0.0.1", false, false},
+		{"fd00::5efe:169.254.169.254", false, false},
+
+		{"ff02::1", false, false},
+		{"100::1", false, false},
+		{"2001:20::1", false, false},
+		{"2001:db8::1", false, false},
+		{"2620:4f:8000::1", false, false},
+		{"3fff::1", false, false},
+		{"5f00::1", false, false},
+		{"4000::1", false, false},
+		{"1000::1", false, false},
+	}
+	closed, open := NewGuard(public), NewGuard(privately)
+	for _, test := range tests {
+		target := netip.AddrPortFrom(netip.MustParseAddr(test.addr), 80)
+		requireAdmits(t, test.public, closed.check(target), test.addr)
+		requireAdmits(t, test.allowing, open.check(target), test.addr+" with AllowPrivate")
+	}
+}
+
+func requireAdmits(t *testing.T, admitted bool, err error, what string) {
+	t.Helper()
+	if admitted {
+		require.NoError(t, err, what)
+		return
+	}
+	_, ok := errors.AsType[*BlockedError](err)
+	require.True(t, ok, "%s must be refused, got %v", what, err)
+}
+
+func TestTheGuardAdmitsTargetsExactly(t *testing.T) {
+	tests := []struct {
+		targets  GuardOptions
+		addr     string
+		admitted bool
+	}{
+		{targets("10.1.0.0/16"), "10.1.2.3", true},
+		{targets("10.1.0.0/16"), "10.2.0.1", false},
+		{targets("10.1.0.0/16"), "127.0.0.1", false},
+		{targets("10.1.2.3/16"), "10.1.9.9", true},
+		{targets("100.64.0.0/10"), "100.64.0.1", true},
+		{targets("100.64.0.0/10"), "100.100.100.200", false},
+		{targets("100.100.100.200/32"), "100.100.100.200", true},
+		{targets("0.0.0.0/0"), "10.0.0.1", true},
+		{targets("0.0.0.0/0"), "169.254.169.254", false},
+		{targets("0.0.0.0/0"), "169.254.1.1", false},
+		{targets("0.0.0.0/0"), "0.0.0.0", false},
+		{targets("0.0.0.0/0"), "224.0.0.1", false},
+		{targets("169.254.0.0/16"), "169.254.1.1", true},
+		{targets("169.254.0.0/16"), "169.254.169.254", false},
+		{targets("169.254.169.254/32"), "169.254.169.254", true},
+		{targets("::ffff:10.1.0.0/112"), "10.1.2.3", true},
+		{targets("fd00:ec2::/32"), "fd00:ec2::254", false},
+		{targets("fd00:ec2::/32"), "fd00:ec2::1", true},
+
+		// The IPv4 address inside must be admitted as well.
+		{targets("64:ff9b::/96"), "64:ff9b::8.8.8.8", true},
+		{targets("64:ff9b::/96"), "64:ff9b::10.0.0.1", false},
+		{targets("64:ff9b::/96"), "64:ff9b::169.254.169.254", false},
+		{targets("64:ff9b::/96", "10.0.0.0/8"), "64:ff9b::10.0.0.1", true},
+		{targets("64:ff9b:1::/48"), "64:ff9b:1::8.8.8.8", true},
+		{targets("64:ff9b:1::/48"), "64:ff9b:1::10.0.0.1", false},
+		{targets("64:ff9b:1::/48"), "64:ff9b:1:0a00:0:0100::", false},
+		{targets("64:ff9b:1::/48"), "64:ff9b:1:0808:0008:0800::", true},
+		{targets("64:ff9b:1::/48"), "64:ff9b:1::", false},
+		{targets("2002::/16"), "2002:808:808::1", true},
+		{targets("2002::/16"), "2002:7f00:1::", false},
+		{targets("2001::/32"), "2001:0:808:808::f7f7:f7f7", true},
+		{targets("2001::/32"), "2001:0:808:808::80ff:fffe", false}, // 127.0.0.1 inverted
+		{targets("2001::/32"), "2001:0:a00:1::f7f7:f7f7", false},
+		{targets("::ffff:0:0/96"), "::ffff:8.8.8.8", true},
+		{targets("::/0"), "::ffff:127.0.0.1", false},
+		{targets("::/0"), "2606:4700::5efe:10.0.0.1", false},
+		{targets("::/0"), "2606:4700::5efe:8.8.8.8", true},
+	}
+	for _, test := range tests {
+		err := NewGuard(test.targets).check(netip.AddrPortFrom(netip.MustParseAddr(test.addr), 80))
+		requireAdmits(t, test.admitted, err, test.addr)
+	}
+}
+
+func TestARefusalNamesTheRuleAndWhatWouldAdmitIt(t *testing.T) {
+	g := NewGuard(GuardOptions{OwnAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:8080")}})
+	tests := map[string]string{
+		"http://10.0.0.5/":       "10.0.0.5 may not be called: it is a private address (RFC 1918), which only --allow-private or --allow-targets 10.0.0.5/32 admits",
+		"http://169.254.1.2/":    "169.254.1.2 may not be called: it is a link-local address (RFC 3927), which only --allow-targets 169.254.1.2/32 admits",
+		"http://127.0.0.1:8080/": "127.0.0.1:8080 may not be called: it is this service's own API, which nothing admits",
+		"http://localhost/x?y":   "localhost may not be called: it is a name for loopback, which only --allow-private admits",
+	}
+	for url, text := range tests {
+		require.EqualError(t, g.CheckURL(url), text)
+	}
+}
+
+func TestNothingAdmitsOurOwnAPI(t *testing.T) {
+	interfaces := func() ([]net.Addr, error) {
+		return []net.Addr{&net.IPNet{IP: net.ParseIP("10.1.2.3"), Mask: net.CIDRMask(8, 32)}}, nil
+	}
+	tests := []struct {
+		own, target string
+		admitted    bool
+	}{
+		{"127.0.0.1:8080", "127.0.0.1:8080", false},
+		{"127.0.0.1:8080", "[::ffff:127.0.0.1]:8080", false},
+		{"127.0.0.1:8080", "0.0.0.0:8080", false},
+		{"127.0.0.1:8080", "127.0.0.1:8081", true},
+		{"127.0.0.1:8080", "127.0.0.2:8080", true},
+		{"[::]:8080", "127.0.0.2:8080", false},
+		{"[::]:8080", "[::1]:8080", false},
+		{"[::]:8080", "10.1.2.3:8080", false},
+		{"0.0.0.0:8080", "10.1.2.3:8080", false},
+		{"0.0.0.0:8080", "10.1.2.4:8080", true},
+		{"0.0.0.0:8080", "10.1.2.3:8081", true},
+		{"10.1.2.3:8080", "[64:ff9b::10.1.2.3]:8080", false},
+	}
+	for _, test := range tests {
+		o := targets("0.0.0.0/0", "64:ff9b::/96", "0.0.0.0/8", "::/0")
+		o.AllowPrivate = true
+		g := NewGuard(o)
+		g.local = interfaces
+		g.Own(netip.MustParseAddrPort(test.own))
+		requireAdmits(t, test.admitted, g.check(netip.MustParseAddrPort(test.target)), test.own+" "+test.target)
+	}
+
+	blind := NewGuard(privately)
+	blind.local = func() ([]net.Addr, error) { return nil, errors.New("no permission") }
+	blind.Own(netip.MustParseAddrPort("0.0.0.0:8080"))
+	requireAdmits(t, false, blind.check(netip.MustParseAddrPort("10.9.9.9:8080")), "unknown addresses")
+}
+
+func TestControlSeesTheAddressThatIsDialled(t *testing.T) {
+	g := NewGuard(public)
+	requireAdmits(t, true, g.Control(t.Context(), "tcp4", "8.8.8.8:80", nil), "public")
+	requireAdmits(t, false, g.Control(t.Context(), "tcp4", "10.0.0.1:80", nil), "private")
+	requireAdmits(t, false, g.Control(t.Context(), "tcp6", "[fe80::1%lo]:80", nil), "link-local")
+	requireAdmits(t, false, g.Control(t.Context(), "udp4", "8.8.8.8:80", nil), "udp")
+	requireAdmits(t, false, g.Control(t.Context(), "unix", "/run/x.sock", nil), "unix")
+	requireAdmits(t, true, g.Control(t.Context(), "tcp6", "[::ffff:8.8.8.8]:80", nil), "an IPv4 socket in IPv6 notation")
+	requireAdmits(t, false, g.Control(t.Context(), "tcp6", "[::ffff:10.0.0.1]:80", nil), "an IPv4 socket in IPv6 notation")
+}
+
+// The ssrf package cannot tell AllowPrivate from AllowTargets, knows no metadata addresses outside of special-purpose
+// networks and gives no reasons; but what it refuses, we refuse.
+func TestTheGuardRefusesWhateverAnIndependentListRefuses(t *testing.T) {
+	g, other := NewGuard(public), ssrf.New(ssrf.WithAnyPort())
+	for _, p := range append(append([]netip.Prefix{}, ssrf.IPv4DeniedPrefixes...), ssrf.IPv6DeniedPrefixes...) {
+		for _, addr := range []netip.Addr{p.Addr(), p.Addr().Next(), last(p)} {
+			require.Error(t, other.SafeAddr(addr))
+			requireAdmits(t, false, g.check(netip.AddrPortFrom(addr, 443)), addr.String())
+		}
+	}
+}
+
+// last is the highest address of a network.
+func last(p netip.Prefix) netip.Addr {
+	raw := p.Addr().AsSlice()
+	for bit := p.Bits(); bit < len(raw)*8; bit++ {
+		raw[bit/8] |= 1 << (7 - bit%8)
+	}
+	addr, _ := netip.AddrFromSlice(raw)
+	return addr
+}
+
+func FuzzTheGuardIsNoLaxerThanAnIndependentOne(f *testing.F) {
+	for _, addr := range []string{"127.0.0.1", "8.8.8.8", "::ffff:10.0.0.1", "64:ff9b::a00:1", "fd00::1", "2001:db8::", "ff02::1"} {
+		f.Add(netip.MustParseAddr(addr).AsSlice())
+	}
+	g, other := NewGuard(public), ssrf.New(ssrf.WithAnyPort())
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		addr, ok := netip.AddrFromSlice(raw)
+		if ok && other.SafeAddr(addr) != nil && g.check(netip.AddrPortFrom(addr, 443)) == nil {
+			t.Fatalf("%s is admitted", addr)
+		}
+	})
+}

@@ -1,0 +1,170 @@
+package notify
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// CheckURL refuses, without looking a name up, a URL that no dial would be admitted for: a refused address in any
+// spelling, a name for loopback, or the name of a metadata service. The error is a *BlockedError, or says that the host
+// is none; it tells nothing of the URL but its host. What it lets pass is still checked at every dial.
+func (g *Guard) CheckURL(raw string) error {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return errors.New("the URL cannot be read")
+	}
+	port, ok := portOf(u)
+	if !ok {
+		return errors.New("the URL's port is none")
+	}
+	host := plainHost(u.Hostname())
+	if host == "" {
+		return errors.New("the URL names no host")
+	}
+	if isMetadataName(host) {
+		return &BlockedError{Target: host, Rule: "the name of a cloud's metadata service"}
+	}
+	if isLoopbackName(host) {
+		return g.checkLoopbackName(host, port)
+	}
+	addrs, numeric := readAddrs(host)
+	if numeric && len(addrs) == 0 {
+		return errors.New("the URL's host is neither a name nor an address")
+	}
+	for _, addr := range addrs {
+		if err := g.check(netip.AddrPortFrom(addr, port)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// portOf is the port that a URL leads to.
+func portOf(u *url.URL) (uint16, bool) {
+	if text := u.Port(); text != "" {
+		port, err := strconv.ParseUint(text, 10, 16)
+		return uint16(port), err == nil
+	}
+	if u.Scheme == "https" {
+		return 443, true
+	}
+	return 80, true
+}
+
+// plainHost brings a host into the form that resolvers see: compatibility forms of digits, letters and dots in ASCII,
+// lower case, without the root's dot.
+func plainHost(host string) string {
+	host = strings.ReplaceAll(norm.NFKC.String(host), "\u3002", ".")
+	return strings.TrimRight(strings.ToLower(host), ".")
+}
+
+// isLoopbackName tells the names that stand for loopback: localhost and all below it (RFC 6761 §6.3), and those that
+// systems put into their hosts file.
+func isLoopbackName(host string) bool {
+	switch host {
+	case "localhost", "localhost.localdomain", "localhost4", "localhost6", "localhost6.localdomain6",
+		"ip6-localhost", "ip6-loopback", "loopback":
+		return true
+	}
+	return strings.HasSuffix(host, ".localhost")
+}
+
+// isMetadataName tells the names of metadata services. Their addresses are refused at the dial too.
+func isMetadataName(host string) bool {
+	switch host {
+	case "metadata", "metadata.google.internal", "metadata.goog", "metadata.azure.internal", "metadata.azure.com",
+		"instance-data", "instance-data.ec2.internal", "metadata.tencentyun.com", "metadata.platformequinix.com",
+		"metadata.packet.net", "metadata.oraclecloud.com":
+		return true
+	}
+	return strings.HasSuffix(host, ".metadata.google.internal") || strings.HasSuffix(host, ".metadata.goog")
+}
+
+// checkLoopbackName refuses when both loopback addresses are, or when one of them is our own API.
+func (g *Guard) checkLoopbackName(host string, port uint16) error {
+	v4 := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port)
+	v6 := netip.AddrPortFrom(netip.IPv6Loopback(), port)
+	if g.owns(v4) || g.owns(v6) {
+		return &BlockedError{Target: host, Rule: "this service's own API"}
+	}
+	if g.check(v4) != nil && g.check(v6) != nil {
+		return &BlockedError{Target: host, Rule: "a name for loopback", Option: "--allow-private"}
+	}
+	return nil
+}
+
+// readAddrs reads a host as an address: IPv6, or IPv4 in each form that some resolver takes (inet_aton: one to four
+// numbers, decimal, octal or hexadecimal, the last of which fills what is left). A leading zero means octal to some and
+// nothing to others, so such a host gives both addresses. numeric reports that the host cannot be a name, since its last
+// label is a number; with no address it is then nothing at all.
+func readAddrs(host string) (addrs []netip.Addr, numeric bool) {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{addr}, true
+	}
+	if strings.Contains(host, ":") {
+		return nil, true
+	}
+	labels := strings.Split(host, ".")
+	if !isNumber(labels[len(labels)-1]) {
+		return nil, false
+	}
+	for _, octal := range []bool{true, false} {
+		if addr, ok := readIPv4(labels, octal); ok {
+			addrs = append(addrs, addr)
+		}
+	}
+	return addrs, true
+}
+
+// readIPv4 reads one to four numbers.
+func readIPv4(labels []string, octal bool) (netip.Addr, bool) {
+	if len(labels) > 4 {
+		return netip.Addr{}, false
+	}
+	var value uint64
+	for i, label := range labels {
+		n, ok := readNumber(label, octal)
+		last := i == len(labels)-1
+		switch {
+		case !ok, !last && n > 255:
+			return netip.Addr{}, false
+		case !last:
+			value |= n << (24 - 8*i)
+		case n >= 1<<(32-8*i):
+			return netip.Addr{}, false
+		default:
+			value |= n
+		}
+	}
+	return netip.AddrFrom4([4]byte{byte(value >> 24), byte(value >> 16), byte(value >> 8), byte(value)}), true
+}
+
+// isNumber reports whether a label is digits, or 0x and perhaps hexadecimal digits.
+func isNumber(label string) bool {
+	if hex, ok := strings.CutPrefix(label, "0x"); ok {
+		return strings.Trim(hex, "0123456789abcdef") == ""
+	}
+	return label != "" && strings.Trim(label, "0123456789") == ""
+}
+
+func readNumber(label string, octal bool) (uint64, bool) {
+	if !isNumber(label) {
+		return 0, false
+	}
+	base := 10
+	if hex, ok := strings.CutPrefix(label, "0x"); ok {
+		if hex == "" {
+			return 0, true
+		}
+		label, base = hex, 16
+	} else if octal && len(label) > 1 && label[0] == '0' {
+		base = 8
+	}
+	n, err := strconv.ParseUint(label, base, 40)
+	return n, err == nil
+}

@@ -1,0 +1,299 @@
+package notify
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+)
+
+// everyKind are the requests that net/http treats differently when a connection breaks.
+var everyKind = map[string]func(*job.Request){
+	"POST":                func(*job.Request) {},
+	"POST without a body": func(r *job.Request) { r.Body = nil },
+	"POST with a key": func(r *job.Request) {
+		r.Body, r.Header = nil, map[string][]string{"Idempotency-Key": {"k"}, "X-Idempotency-Key": {"k"}}
+	},
+	"POST with a key and a body": func(r *job.Request) { r.Header = map[string][]string{"Idempotency-Key": {"k"}} },
+	"GET":                        func(r *job.Request) { r.Method, r.Body = "GET", nil },
+	"GET with a body":            func(r *job.Request) { r.Method = "GET" },
+	"PUT":                        func(r *job.Request) { r.Method = "PUT" },
+	"DELETE":                     func(r *job.Request) { r.Method, r.Body = "DELETE", nil },
+	"DELETE with a key": func(r *job.Request) {
+		r.Method, r.Body, r.Header = "DELETE", nil, map[string][]string{"Idempotency-Key": {"k"}}
+	},
+}
+
+// hangUp answers the first request of each connection, and closes it once it has read the second.
+func hangUp(requests *atomic.Int32) func(net.Conn) {
+	return func(conn net.Conn) {
+		r := bufio.NewReader(conn)
+		if !readRequest(r) {
+			return
+		}
+		requests.Add(1)
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		if readRequest(r) {
+			requests.Add(1)
+		}
+	}
+}
+
+func TestARequestThatWasWrittenIsNeverSentAgain(t *testing.T) {
+	for name, change := range everyKind {
+		t.Run(name, func(t *testing.T) {
+			var requests atomic.Int32
+			s := newSender(t, Options{})
+			req := ask("http://" + receiver(t, hangUp(&requests)))
+			change(&req)
+			require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
+			result := s.Deliver(t.Context(), req)
+			require.Equal(t, policy.ClassReset, result.Class, result.Error)
+			require.Equal(t, int32(2), requests.Load(), "one request an attempt")
+			require.NotEqual(t, givenBackText, result.Error, "net/http did not even try")
+		})
+	}
+}
+
+// Without precautions net/http sends it again: the receiver above is able to show it.
+func TestTheReceiverOfThatTestCatchesReplays(t *testing.T) {
+	var requests atomic.Int32
+	client := &http.Client{Transport: &http.Transport{}}
+	url := "http://" + receiver(t, hangUp(&requests))
+	for range 2 {
+		resp, err := client.Get(url)
+		require.NoError(t, err)
+		_, _ = io.Copy(io.Discard, resp.Body)
+		require.NoError(t, resp.Body.Close())
+	}
+	client.CloseIdleConnections()
+	require.Equal(t, int32(3), requests.Load())
+}
+
+// A brittle connection breaks once it is told to: the next Write lets through what is left of its allowance.
+type brittle struct {
+	net.Conn
+	broken  atomic.Bool
+	through int
+}
+
+func (c *brittle) Write(p []byte) (int, error) {
+	if !c.broken.Load() {
+		return c.Conn.Write(p)
+	}
+	n, _ := c.Conn.Write(p[:min(c.through, len(p))])
+	return n, syscall.ECONNRESET
+}
+
+// breaker dials brittle connections; breakAll breaks those that are open.
+type breaker struct {
+	through int
+	dials   atomic.Int32
+	conns   chan *brittle
+}
+
+func newBreaker(through int) *breaker {
+	return &breaker{through: through, conns: make(chan *brittle, 64)}
+}
+
+func (b *breaker) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	b.dials.Add(1)
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	c := &brittle{Conn: conn, through: b.through}
+	b.conns <- c
+	return c, nil
+}
+
+func (b *breaker) breakAll() {
+	for {
+		select {
+		case c := <-b.conns:
+			c.broken.Store(true)
+		default:
+			return
+		}
+	}
+}
+
+func TestARequestOfWhichNothingWasWrittenIsSentAgainAtOnce(t *testing.T) {
+	for scheme, start := range map[string]func(*httptest.Server){"http": (*httptest.Server).Start, "https": (*httptest.Server).StartTLS} {
+		server, got := recorder(t, start)
+		for name, change := range everyKind {
+			t.Run(scheme+" "+name, func(t *testing.T) {
+				b := newBreaker(0)
+				o := Options{dialContext: b.dial}
+				if scheme == "https" {
+					o.Roots = roots(server.Certificate())
+				}
+				s := newSender(t, o)
+				req := ask(server.URL)
+				change(&req)
+				require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
+				require.Equal(t, string(req.Body), string((<-got).body))
+				b.breakAll()
+				result := s.Deliver(t.Context(), req)
+				require.Equal(t, 200, result.Status, result.Error)
+				require.Equal(t, int32(2), b.dials.Load())
+				second := <-got
+				require.Equal(t, string(req.Body), string(second.body))
+				require.Equal(t, "3", second.Header.Get("Ringback-Attempt"))
+				require.Empty(t, second.TransferEncoding)
+				require.Empty(t, got, "the receiver saw it once")
+			})
+		}
+	}
+}
+
+func TestARequestOfWhichAByteWasWrittenIsNotSentAgain(t *testing.T) {
+	server, got := recorder(t, (*httptest.Server).Start)
+	for name, change := range everyKind {
+		b := newBreaker(1)
+		s := newSender(t, Options{dialContext: b.dial})
+		req := ask(server.URL)
+		change(&req)
+		require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
+		<-got
+		b.breakAll()
+		result := s.Deliver(t.Context(), req)
+		require.Equal(t, policy.ClassReset, result.Class, "%s: %s", name, result.Error)
+		require.Equal(t, int32(1), b.dials.Load(), name)
+		require.Empty(t, got)
+	}
+}
+
+// A pool full of dead connections: a bounded number of them is tried, and a failure there costs no other receiver its
+// connections.
+func TestSendingAgainIsBounded(t *testing.T) {
+	const open = 6
+	var waiting atomic.Int32
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if waiting.Add(1) == open {
+			close(release)
+		}
+		<-release
+	}))
+	t.Cleanup(server.Close)
+	var neighbours atomic.Int32
+	neighbour, _ := recorder(t, func(s *httptest.Server) {
+		s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				neighbours.Add(1)
+			}
+		}
+		s.Start()
+	})
+	b := newBreaker(0)
+	s := newSender(t, Options{dialContext: b.dial})
+	done := make(chan policy.Result, open)
+	for range open {
+		go func() { done <- s.Deliver(t.Context(), ask(server.URL)) }()
+	}
+	for range open {
+		require.Equal(t, 200, (<-done).Status)
+	}
+	b.breakAll()
+	require.Equal(t, 200, s.Deliver(t.Context(), ask(neighbour.URL)).Status)
+
+	result := s.Deliver(t.Context(), ask(server.URL))
+	require.Equal(t, policy.ClassReset, result.Class, result.Error)
+	require.Equal(t, int32(open+1), b.dials.Load())
+	require.NotContains(t, result.Error, "giving up")
+
+	// Three of six are gone; the other three are tried by the next attempt, and the one after that dials.
+	require.Equal(t, policy.ClassReset, s.Deliver(t.Context(), ask(server.URL)).Class)
+	require.Equal(t, 200, s.Deliver(t.Context(), ask(server.URL)).Status)
+	require.Equal(t, 200, s.Deliver(t.Context(), ask(neighbour.URL)).Status)
+	require.Equal(t, int32(1), neighbours.Load(), "the neighbour's connection was kept")
+}
+
+func TestARedirectAfterSendingAgainIsStillAnAnswer(t *testing.T) {
+	var calls atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		http.Redirect(w, r, "/elsewhere", http.StatusFound)
+	}))
+	t.Cleanup(server.Close)
+	b := newBreaker(0)
+	s := newSender(t, Options{dialContext: b.dial})
+	require.Equal(t, 302, s.Deliver(t.Context(), ask(server.URL)).Status)
+	b.breakAll()
+	require.Equal(t, 302, s.Deliver(t.Context(), ask(server.URL)).Status)
+	require.Equal(t, int32(2), calls.Load())
+}
+
+func TestSendingAgainFailsInItsOwnRight(t *testing.T) {
+	server, _ := recorder(t, (*httptest.Server).Start)
+	b := newBreaker(0)
+	s := newSender(t, Options{dialContext: b.dial})
+	req := ask(server.URL + "/?topsecret")
+	require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
+	b.breakAll()
+	server.Close()
+	result := s.Deliver(t.Context(), req)
+	require.Contains(t, []policy.ErrorClass{policy.ClassRefused, policy.ClassReset}, result.Class)
+	require.NotContains(t, result.Error, "topsecret")
+}
+
+// refuseStreams speaks just enough HTTP/2 to give every request back: code is that of RST_STREAM.
+func refuseStreams(t *testing.T, config *tls.Config, code uint32, requests *atomic.Int32) string {
+	return receiver(t, func(raw net.Conn) {
+		conn := tls.Server(raw, config)
+		preface := make([]byte, 24)
+		if _, err := io.ReadFull(conn, preface); err != nil {
+			return
+		}
+		_, _ = conn.Write([]byte{0, 0, 0, 4, 0, 0, 0, 0, 0})
+		head := make([]byte, 9)
+		for {
+			if _, err := io.ReadFull(conn, head); err != nil {
+				return
+			}
+			length := int64(head[0])<<16 | int64(head[1])<<8 | int64(head[2])
+			if _, err := io.CopyN(io.Discard, conn, length); err != nil {
+				return
+			}
+			switch {
+			case head[3] == 4 && head[4] == 0: // SETTINGS
+				_, _ = conn.Write([]byte{0, 0, 0, 4, 1, 0, 0, 0, 0})
+			case head[3] == 1: // HEADERS
+				requests.Add(1)
+				frame := append([]byte{0, 0, 4, 3, 0}, head[5:9]...)
+				_, _ = conn.Write(binary.BigEndian.AppendUint32(frame, code))
+			}
+		}
+	})
+}
+
+func TestARequestGivenBackOverHTTP2IsNotSentAgain(t *testing.T) {
+	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
+	config := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}}
+	for code, reason := range map[uint32]string{7: "REFUSED_STREAM", 1: "PROTOCOL_ERROR"} {
+		for name, change := range everyKind {
+			var requests atomic.Int32
+			s := newSender(t, Options{Roots: roots(root)})
+			req := ask("https://" + refuseStreams(t, config, code, &requests))
+			change(&req)
+			result := s.Deliver(t.Context(), req)
+			require.Equal(t, policy.ClassReset, result.Class, "%s, %s: %s", reason, name, result.Error)
+			require.Equal(t, int32(1), requests.Load(), "%s, %s", reason, name)
+			require.NotContains(t, result.Error, "GetBody")
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package notify
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// A rule refuses a network.
+type rule struct {
+	prefix netip.Prefix
+	name   string // completes "it is …"
+	// private rules are lifted by AllowPrivate.
+	private bool
+	// strict rules are lifted only by a target network that is no wider than theirs.
+	strict bool
+	// match narrows the rule to some addresses of its network; nil: all.
+	match func(netip.Addr) bool
+	// inner gives the IPv4 addresses that an address contains.
+	inner func(netip.Addr) []netip.Addr
+}
+
+// option is what admits an address despite the rule.
+func (r *rule) option(addr netip.Addr) string {
+	exactly := fmt.Sprintf("--allow-targets %s/%d", addr, addr.BitLen())
+	if r.private {
+		return "--allow-private or " + exactly
+	}
+	return exactly
+}
+
+// rules is the whole decision, in order: the first that matches an address decides, and one that none matches is
+// public. It follows IANA's registries of special-purpose addresses (RFC 6890 and its successors), before which come
+// the addresses at which clouds hand out credentials, some of them in networks that are private or public otherwise.
+var rules = []rule{
+	// Metadata services.
+	{prefix: network("169.254.169.254/32"), name: metadata, strict: true}, // most clouds
+	{prefix: network("169.254.170.2/32"), name: metadata, strict: true},   // container credentials of AWS
+	{prefix: network("169.254.170.23/32"), name: metadata, strict: true},  // pod identities of AWS
+	{prefix: network("100.100.100.200/32"), name: metadata, strict: true}, // Alibaba
+	{prefix: network("192.0.0.192/32"), name: metadata, strict: true},     // Oracle
+	{prefix: network("168.63.129.16/32"), name: metadata, strict: true},   // Azure's wire server
+	{prefix: network("fd00:ec2::254/128"), name: metadata, strict: true},  // AWS
+	{prefix: network("fd00:ec2::23/128"), name: metadata, strict: true},   // pod identities of AWS
+	{prefix: network("fd20:ce::254/128"), name: metadata, strict: true},   // Google
+
+	// IPv4.
+	{prefix: network("0.0.0.0/8"), name: "an address of \"this network\" (RFC 791)", strict: true},
+	{prefix: network("127.0.0.0/8"), name: loopback, private: true},
+	{prefix: network("169.254.0.0/16"), name: "a link-local address (RFC 3927)", strict: true},
+	{prefix: network("10.0.0.0/8"), name: private, private: true},
+	{prefix: network("172.16.0.0/12"), name: private, private: true},
+	{prefix: network("192.168.0.0/16"), name: private, private: true},
+	{prefix: network("100.64.0.0/10"), name: "an address shared behind a carrier's NAT (RFC 6598)"},
+	{prefix: network("192.0.0.0/24"), name: "reserved for protocols (RFC 6890)"},
+	{prefix: network("192.0.2.0/24"), name: "reserved for documentation (RFC 5737)"},
+	{prefix: network("192.31.196.0/24"), name: "an AS112 address (RFC 7535)"},
+	{prefix: network("192.52.193.0/24"), name: "an address of automatic tunnels (RFC 7450)"},
+	{prefix: network("192.88.99.0/24"), name: "a 6to4 relay (RFC 7526)"},
+	{prefix: network("192.175.48.0/24"), name: "an AS112 address (RFC 7534)"},
+	{prefix: network("198.18.0.0/15"), name: "reserved for benchmarks (RFC 2544)"},
+	{prefix: network("198.51.100.0/24"), name: "reserved for documentation (RFC 5737)"},
+	{prefix: network("203.0.113.0/24"), name: "reserved for documentation (RFC 5737)"},
+	{prefix: network("224.0.0.0/4"), name: "a multicast address (RFC 5771)", strict: true},
+	{prefix: network("255.255.255.255/32"), name: "the broadcast address (RFC 919)", strict: true},
+	{prefix: network("240.0.0.0/4"), name: "reserved (RFC 1112)"},
+
+	// IPv6 that contains IPv4.
+	{prefix: network("::/128"), name: "the unspecified address (RFC 4291)", strict: true},
+	{prefix: network("::1/128"), name: loopback, private: true},
+	{prefix: network("::ffff:0:0/96"), name: "an IPv4 address in IPv6 form (RFC 4291)", inner: at(12)},
+	{prefix: network("::ffff:0:0:0/96"), name: "a translated IPv4 address (RFC 2765)", inner: at(12)},
+	{prefix: network("::/96"), name: "an IPv4 address in IPv6 form (RFC 4291)", inner: at(12)},
+	{prefix: network("64:ff9b::/96"), name: "an IPv4 address behind NAT64 (RFC 6052)", inner: at(12)},
+	{prefix: network("64:ff9b:1::/48"), name: "an IPv4 address behind NAT64 (RFC 8215)", inner: localNAT64},
+	{prefix: network("2002::/16"), name: "a 6to4 address (RFC 3056)", inner: at(2)},
+	{prefix: network("2001::/32"), name: "a Teredo address (RFC 4380)", inner: teredo},
+	{prefix: network("::/0"), name: "an ISATAP address (RFC 5214)", match: isISATAP, inner: at(12)},
+
+	// IPv6.
+	{prefix: network("fe80::/10"), name: "a link-local address (RFC 4291)", strict: true},
+	{prefix: network("fec0::/10"), name: "a site-local address (RFC 3879)"},
+	{prefix: network("fc00::/7"), name: "a unique local address (RFC 4193)", private: true},
+	{prefix: network("ff00::/8"), name: "a multicast address (RFC 4291)", strict: true},
+	{prefix: network("100::/64"), name: "an address whose packets are dropped (RFC 6666)"},
+	{prefix: network("2001::/23"), name: "reserved for protocols (RFC 2928)"},
+	{prefix: network("2001:db8::/32"), name: "reserved for documentation (RFC 3849)"},
+	{prefix: network("2620:4f:8000::/48"), name: "an AS112 address (RFC 7534)"},
+	{prefix: network("3fff::/20"), name: "reserved for documentation (RFC 9637)"},
+	{prefix: network("5f00::/16"), name: "an address of segment routing (RFC 9602)"},
+	{prefix: network("::/0"), name: "outside of the addresses in use (RFC 4291)", match: notGlobal},
+}
+
+// Names that several rules share.
+const (
+	metadata = "the address of a cloud's metadata service"
+	loopback = "a loopback address (RFC 1122, RFC 4291)"
+	private  = "a private address (RFC 1918)"
+)
+
+// ruleFor finds the rule that refuses an address, which has no zone; nil: it is public.
+func ruleFor(addr netip.Addr) *rule {
+	for i := range rules {
+		if r := &rules[i]; r.prefix.Contains(addr) && (r.match == nil || r.match(addr)) {
+			return r
+		}
+	}
+	return nil
+}
+
+// network parses a rule's network.
+func network(s string) netip.Prefix { return netip.MustParsePrefix(s) }
+
+// globalUnicast is what IANA gives out of IPv6.
+var globalUnicast = network("2000::/3")
+
+func notGlobal(addr netip.Addr) bool { return !globalUnicast.Contains(addr) }
+
+// isISATAP tells by the interface identifier: 0000:5efe or 0200:5efe, and an IPv4 address.
+func isISATAP(addr netip.Addr) bool {
+	b := addr.As16()
+	return b[8]&^0x02 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
+}
+
+// at reads an IPv4 address that begins at a byte.
+func at(i int) func(netip.Addr) []netip.Addr {
+	return func(addr netip.Addr) []netip.Addr {
+		b := addr.As16()
+		return []netip.Addr{netip.AddrFrom4([4]byte(b[i : i+4]))}
+	}
+}
+
+// teredo reads the server's address and the client's, which is inverted.
+func teredo(addr netip.Addr) []netip.Addr {
+	b := addr.As16()
+	return []netip.Addr{
+		netip.AddrFrom4([4]byte(b[4:8])),
+		netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]}),
+	}
+}
+
+// localNAT64 reads both forms that RFC 6052 has for a network of this length: around the byte that must be zero, and
+// at the end. Which one a site uses cannot be seen, so each that is there counts.
+func localNAT64(addr netip.Addr) []netip.Addr {
+	b := addr.As16()
+	around := netip.AddrFrom4([4]byte{b[6], b[7], b[9], b[10]})
+	end := netip.AddrFrom4([4]byte(b[12:16]))
+	switch {
+	case end.IsUnspecified():
+		return []netip.Addr{around}
+	case around.IsUnspecified():
+		return []netip.Addr{end}
+	}
+	return []netip.Addr{around, end}
+}

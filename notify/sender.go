@@ -1,0 +1,152 @@
+package notify
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+)
+
+// Bounds of an attempt.
+const (
+	// MaxHeader is the most that is read of an answer's header, in bytes, interim answers (1xx) included.
+	MaxHeader = 64 << 10
+	// MaxRead is the most that is read of an answer's body, in bytes. A longer one is cut there, which costs the
+	// connection.
+	MaxRead = 64 << 10
+	// DefaultTimeout limits an attempt whose request names no limit.
+	DefaultTimeout = 10 * time.Second
+)
+
+// Options of a Sender. The zero value is complete.
+type Options struct {
+	// Guard decides which addresses may be dialled; nil: one that admits public addresses only.
+	Guard *Guard
+	// Version is what User-Agent tells: Ringback/<Version>; empty: "dev".
+	Version string
+	// MaxIdleConns bounds the connections kept open for later attempts, and MaxIdleConnsPerHost those to one host and
+	// port; zero: 1024 and 256. They are closed after 90 s without use.
+	MaxIdleConns        int
+	MaxIdleConnsPerHost int
+	// Resolver looks names up; nil: net.DefaultResolver.
+	Resolver *net.Resolver
+	// Roots are the authorities that receivers' certificates must come from; nil: the system's.
+	Roots *x509.CertPool
+
+	// dialContext replaces the guarded dialer in tests.
+	dialContext func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// Validate names every option out of range.
+func (o Options) Validate() error {
+	var errs []error
+	if o.MaxIdleConns < 0 {
+		errs = append(errs, errors.New("notify: MaxIdleConns is negative"))
+	}
+	if o.MaxIdleConnsPerHost < 0 {
+		errs = append(errs, errors.New("notify: MaxIdleConnsPerHost is negative"))
+	}
+	if !validValue(o.Version) {
+		errs = append(errs, errors.New("notify: Version has characters that a header cannot carry"))
+	}
+	return errors.Join(errs...)
+}
+
+// A Sender delivers jobs over HTTP/1.1 and HTTP/2, and keeps connections open between attempts.
+type Sender struct {
+	agent     []string // the User-Agent value, shared by all requests
+	transport *http.Transport
+	resender  *retryablehttp.Client
+}
+
+// New makes a Sender. It starts nothing.
+func New(o Options) (*Sender, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if o.Guard == nil {
+		o.Guard = NewGuard(GuardOptions{})
+	}
+	d := &dialer{
+		guard: o.Guard,
+		dial:  o.dialContext,
+		net:   net.Dialer{Resolver: o.Resolver, KeepAlive: 30 * time.Second},
+		tls: &tls.Config{
+			MinVersion:         tls.VersionTLS12,
+			NextProtos:         []string{"h2", "http/1.1"},
+			RootCAs:            o.Roots,
+			ClientSessionCache: tls.NewLRUClientSessionCache(1024),
+		},
+	}
+	idle := cmp.Or(o.MaxIdleConns, 1024)
+	transport := &http.Transport{
+		Proxy:                  nil,
+		DialContext:            d.plain,
+		DialTLSContext:         d.secure,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true,
+		MaxIdleConns:           idle,
+		MaxIdleConnsPerHost:    cmp.Or(o.MaxIdleConnsPerHost, min(256, idle)),
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: MaxHeader,
+		// A connection shared by many attempts that went dead in silence must not hold them all for the minutes TCP
+		// needs to notice.
+		HTTP2: &http.HTTP2Config{
+			SendPingTimeout:  15 * time.Second,
+			PingTimeout:      5 * time.Second,
+			WriteByteTimeout: 30 * time.Second,
+		},
+	}
+	return &Sender{
+		agent:     []string{"Ringback/" + cmp.Or(o.Version, "dev")},
+		transport: transport,
+		resender:  newResender(transport),
+	}, nil
+}
+
+// Close closes idle connections and ends dials that no attempt waits for. Attempts under way go on.
+func (s *Sender) Close() { s.transport.CloseIdleConnections() }
+
+// Deliver makes one attempt. It returns within req.Timeout, and soon after ctx is cancelled; the result is then of
+// class shutdown.
+func (s *Sender) Deliver(ctx context.Context, req job.Request) policy.Result {
+	a := &attempt{start: time.Now(), limit: DefaultTimeout}
+	if req.Timeout > 0 {
+		a.limit = req.Timeout
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, a.limit, errLimit)
+	defer cancel()
+	a.Context, a.cancel = limited, cancel
+
+	result := s.try(a, req) //nolint:contextcheck // the attempt is the context
+	result.StartedAt = a.start
+	result.Duration = time.Since(a.start)
+	return result
+}
+
+// try sends the request, a second time if the connection was dead, and reads the answer.
+func (s *Sender) try(a *attempt, req job.Request) policy.Result {
+	r, err := s.request(a.traced(), a.start, req)
+	if err != nil {
+		return policy.Result{Class: policy.ClassInvalid, Error: err.Error()}
+	}
+	resp, err := s.transport.RoundTrip(r)
+	if err != nil && a.stale() {
+		resp, err = s.resend(a, req)
+	}
+	if err != nil {
+		return a.failed(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	a.reach(phaseBody)
+	return a.read(resp)
+}

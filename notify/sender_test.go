@@ -1,0 +1,327 @@
+package notify
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+)
+
+// seen is what a receiver got.
+type seen struct {
+	*http.Request
+	body []byte
+}
+
+// recorder answers 200 and hands over what it got.
+func recorder(t testing.TB, start func(*httptest.Server)) (*httptest.Server, <-chan seen) {
+	t.Helper()
+	got := make(chan seen, 16)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got <- seen{r, body}
+	}))
+	start(server)
+	t.Cleanup(server.Close)
+	return server, got
+}
+
+func TestAReceiverGetsTheContract(t *testing.T) {
+	server, got := recorder(t, (*httptest.Server).Start)
+	s := newSender(t, Options{Version: "1.2.3"})
+	req := ask(server.URL + "/hooks/close?a=1")
+	req.Body = []byte("{\"order\":\t4711, \"x\": \"\xff\" }\n")
+	req.Header = map[string][]string{
+		"X-Tenant":            {"42", "43"},
+		"Idempotency-Key":     {"k"},
+		"Webhook-Id":          {"forged"},
+		"Webhook-Signature":   {"forged"},
+		"Ringback-Attempt":    {"99"},
+		"Ringback-Other":      {"forged"},
+		"User-Agent":          {"forged"},
+		"Content-Type":        {"text/forged"},
+		"Host":                {"forged"},
+		"Content-Length":      {"1"},
+		"Transfer-Encoding":   {"chunked"},
+		"Connection":          {"close"},
+		"Proxy-Authorization": {"x"},
+		"Authorization":       {"Bearer t"},
+	}
+	before := time.Now().Unix()
+	result := s.Deliver(t.Context(), req)
+	require.Equal(t, policy.ClassNone, result.Class, result.Error)
+	require.Equal(t, http.StatusOK, result.Status)
+	require.Positive(t, result.Duration)
+	require.WithinDuration(t, time.Now(), result.StartedAt, time.Minute)
+
+	r := <-got
+	require.Equal(t, req.Body, r.body)
+	require.Equal(t, "POST", r.Method)
+	require.Equal(t, "/hooks/close?a=1", r.RequestURI)
+	require.Equal(t, strings.TrimPrefix(server.URL, "http://"), r.Host)
+	require.Equal(t, int64(len(req.Body)), r.ContentLength)
+	require.Empty(t, r.TransferEncoding)
+	sent, err := strconv.ParseInt(r.Header.Get("webhook-timestamp"), 10, 64)
+	require.NoError(t, err)
+	require.InDelta(t, before, sent, 5)
+	delete(r.Header, "Webhook-Timestamp")
+	require.Equal(t, http.Header{
+		"Webhook-Id":            {"job-1"},
+		"Ringback-Topic":        {"order.close"},
+		"Ringback-Attempt":      {"3"},
+		"Ringback-Retries-Left": {"7"},
+		"Ringback-Due-At":       {"1700000000123"},
+		"User-Agent":            {"Ringback/1.2.3"},
+		"Content-Type":          {"application/json"},
+		"Content-Length":        {strconv.Itoa(len(req.Body))},
+		"Accept-Encoding":       {"identity"},
+		"X-Tenant":              {"42", "43"},
+		"Idempotency-Key":       {"k"},
+		"Authorization":         {"Bearer t"},
+	}, r.Header)
+	require.Equal(t, []string{"forged"}, req.Header["User-Agent"], "the job's header is not changed")
+}
+
+// The bytes on the wire: the tricks against net/http's replays must not show.
+func TestRequestsAreFramedByLengthWithEveryMethod(t *testing.T) {
+	heads := make(chan string, 1)
+	addr := receiver(t, func(conn net.Conn) {
+		r := bufio.NewReader(conn)
+		for {
+			var head strings.Builder
+			length := 0
+			for {
+				line, err := r.ReadString('\n')
+				if err != nil {
+					return
+				}
+				if line == "\r\n" {
+					break
+				}
+				head.WriteString(strings.ToLower(line))
+				_, _ = fmt.Sscanf(strings.ToLower(line), "content-length: %d", &length)
+			}
+			body := make([]byte, length)
+			if _, err := io.ReadFull(r, body); err != nil {
+				return
+			}
+			heads <- head.String() + "\n" + string(body)
+			_, _ = io.WriteString(conn, "HTTP/1.1 204 No Content\r\n\r\n")
+		}
+	})
+	s := newSender(t, Options{})
+	for _, test := range []struct{ method, body, length string }{
+		{"POST", "x", "content-length: 1"},
+		{"POST", "", "content-length: 0"},
+		{"PUT", "x", "content-length: 1"},
+		{"PUT", "", "content-length: 0"},
+		{"PATCH", "", "content-length: 0"},
+		{"GET", "", ""},
+		{"GET", "x", "content-length: 1"},
+		{"DELETE", "", ""},
+		{"DELETE", "x", "content-length: 1"},
+	} {
+		req := ask("http://" + addr + "/")
+		req.Method, req.Body = test.method, []byte(test.body)
+		result := s.Deliver(t.Context(), req)
+		require.Equal(t, 204, result.Status, result.Error)
+		head, body, _ := strings.Cut(<-heads, "\n\n")
+		require.Equal(t, test.body, strings.TrimPrefix(body, "\n"))
+		require.NotContains(t, head, "transfer-encoding")
+		require.NotContains(t, head, "connection:")
+		if test.length == "" {
+			require.NotContains(t, head, "content-length")
+		} else {
+			require.Contains(t, head, test.length, test.method)
+		}
+	}
+}
+
+func TestConnectionsAreKeptAndClosedByClose(t *testing.T) {
+	var conns atomic.Int32
+	closed := make(chan struct{}, 8)
+	server, _ := recorder(t, func(s *httptest.Server) {
+		s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				conns.Add(1)
+			case http.StateClosed:
+				closed <- struct{}{}
+			}
+		}
+		s.Start()
+	})
+	s := newSender(t, Options{})
+	for range 5 {
+		require.Equal(t, 200, s.Deliver(t.Context(), ask(server.URL)).Status)
+	}
+	require.Equal(t, int32(1), conns.Load())
+	s.Close()
+	<-closed
+}
+
+func TestHTTP2IsSpokenWhereItIsOffered(t *testing.T) {
+	server, got := recorder(t, func(s *httptest.Server) {
+		s.EnableHTTP2 = true
+		s.StartTLS()
+	})
+	s := newSender(t, Options{Roots: roots(server.Certificate())})
+	for _, body := range []string{"x", ""} {
+		for _, method := range []string{"POST", "GET", "DELETE"} {
+			req := ask(server.URL)
+			req.Method, req.Body = method, []byte(body)
+			result := s.Deliver(t.Context(), req)
+			require.Equal(t, 200, result.Status, result.Error)
+			r := <-got
+			require.Equal(t, 2, r.ProtoMajor)
+			require.Equal(t, method, r.Method)
+			require.Equal(t, body, string(r.body))
+			require.Equal(t, "job-1", r.Header.Get("webhook-id"))
+		}
+	}
+}
+
+func TestHTTPSWithoutHTTP2(t *testing.T) {
+	server, got := recorder(t, (*httptest.Server).StartTLS)
+	s := newSender(t, Options{Roots: roots(server.Certificate())})
+	for range 2 {
+		result := s.Deliver(t.Context(), ask(server.URL))
+		require.Equal(t, 200, result.Status, result.Error)
+		require.Equal(t, 1, (<-got).ProtoMajor)
+	}
+}
+
+func TestWhatIsKeptOfAnAnswerIsBounded(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Set-Cookie", "secret=1")
+		w.Header().Set("X-Small", "here")
+		if r.URL.Path == "/large" {
+			for i := range 40 {
+				w.Header().Set(fmt.Sprintf("X-Large-%02d", i), strings.Repeat("v", 1000))
+			}
+		}
+		w.WriteHeader(http.StatusTeapot)
+		_, _ = w.Write([]byte("\xff\xfe" + strings.Repeat("b", 3000)))
+	}))
+	t.Cleanup(server.Close)
+	s := newSender(t, Options{})
+
+	small := s.Deliver(t.Context(), ask(server.URL))
+	require.Equal(t, 418, small.Status)
+	require.Equal(t, policy.ClassNone, small.Class)
+	require.Equal(t, "\xff\xfe"+strings.Repeat("b", job.MaxAttemptBody-2), string(small.Body))
+	require.Equal(t, []string{"here"}, small.Header["X-Small"])
+	require.NotContains(t, small.Header, "Set-Cookie")
+
+	large := s.Deliver(t.Context(), ask(server.URL+"/large"))
+	require.Equal(t, 418, large.Status)
+	require.NotContains(t, large.Header, "Set-Cookie")
+	size := 0
+	for name, values := range large.Header {
+		for _, v := range values {
+			require.LessOrEqual(t, len(v), maxValue)
+			size += len(name) + len(v)
+		}
+	}
+	require.LessOrEqual(t, size, job.MaxAttemptHeader)
+	require.Greater(t, size, job.MaxAttemptHeader/2)
+	require.Contains(t, large.Header, "X-Large-00")
+}
+
+func TestRetryAfterOfFailuresIsReported(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status, _ := strconv.Atoi(r.URL.Path[1:])
+		w.Header().Set("Retry-After", "90")
+		w.WriteHeader(status)
+	}))
+	t.Cleanup(server.Close)
+	s := newSender(t, Options{})
+	for status, wait := range map[int]time.Duration{200: 0, 202: 0, 301: 90 * time.Second, 429: 90 * time.Second, 503: 90 * time.Second} {
+		result := s.Deliver(t.Context(), ask(fmt.Sprintf("%s/%d", server.URL, status)))
+		require.Equal(t, status, result.Status)
+		require.Equal(t, wait, result.RetryAfter, status)
+	}
+}
+
+func TestARedirectIsAnAnswer(t *testing.T) {
+	var calls atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+	}))
+	t.Cleanup(server.Close)
+	result := newSender(t, Options{}).Deliver(t.Context(), ask(server.URL))
+	require.Equal(t, 307, result.Status)
+	require.Equal(t, policy.ClassNone, result.Class)
+	require.Equal(t, []string{"/elsewhere"}, result.Header["Location"])
+	require.Equal(t, int32(1), calls.Load())
+}
+
+func TestRequestsThatCannotBeMadeAreInvalid(t *testing.T) {
+	s := newSender(t, Options{})
+	tests := map[string]func(*job.Request){
+		"no URL":             func(r *job.Request) { r.URL = "" },
+		"unreadable URL":     func(r *job.Request) { r.URL = "http://user:topsecret@host:80x/" },
+		"another scheme":     func(r *job.Request) { r.URL = "ftp://topsecret@127.0.0.1/" },
+		"no host":            func(r *job.Request) { r.URL = "http:///topsecret" },
+		"port out of range":  func(r *job.Request) { r.URL = "http://127.0.0.1:99999/?topsecret" },
+		"method":             func(r *job.Request) { r.Method = "PO ST" },
+		"no method":          func(r *job.Request) { r.Method = "" },
+		"header name":        func(r *job.Request) { r.Header = map[string][]string{"X Y": {"topsecret"}} },
+		"header value":       func(r *job.Request) { r.Header = map[string][]string{"X-Y": {"topsecret\r\nZ: 1"}} },
+		"content type":       func(r *job.Request) { r.ContentType = "a\nb" },
+		"empty header name":  func(r *job.Request) { r.Header = map[string][]string{"": {"topsecret"}} },
+		"bad host character": func(r *job.Request) { r.URL = "http://a b/?topsecret" },
+	}
+	for name, spoil := range tests {
+		req := ask("http://127.0.0.1:1/")
+		spoil(&req)
+		result := s.Deliver(t.Context(), req)
+		require.Equal(t, policy.ClassInvalid, result.Class, "%s: %s", name, result.Error)
+		require.NotEmpty(t, result.Error)
+		require.NotContains(t, result.Error, "topsecret")
+	}
+}
+
+func TestACancelledCallerIsAShutdown(t *testing.T) {
+	reached := make(chan struct{})
+	addr := receiver(t, func(conn net.Conn) {
+		readRequest(bufio.NewReader(conn))
+		close(reached)
+		_, _ = conn.Read(make([]byte, 1))
+	})
+	s := newSender(t, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-reached; cancel() }()
+	result := s.Deliver(ctx, ask("http://"+addr))
+	require.Equal(t, policy.ClassShutdown, result.Class, result.Error)
+	require.Zero(t, result.Status)
+
+	result = s.Deliver(ctx, ask("http://"+addr))
+	require.Equal(t, policy.ClassShutdown, result.Class, "cancelled before it began")
+
+	short, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	result = s.Deliver(short, ask("http://"+addr))
+	require.Equal(t, policy.ClassShutdown, result.Class, "the caller's own deadline is not the receiver's fault")
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	_, err := New(Options{MaxIdleConns: -1, MaxIdleConnsPerHost: -1, Version: "a\nb"})
+	require.ErrorContains(t, err, "MaxIdleConns is")
+	require.ErrorContains(t, err, "MaxIdleConnsPerHost")
+	require.ErrorContains(t, err, "Version")
+}

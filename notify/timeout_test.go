@@ -1,0 +1,246 @@
+package notify
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+)
+
+// piped makes a Sender that reaches serve over a pipe, after a dial of the given length. Everything stays in the
+// caller's bubble.
+func piped(t *testing.T, dial time.Duration, serve func(net.Conn)) *Sender {
+	var serving sync.WaitGroup
+	t.Cleanup(serving.Wait) // after the Sender was closed
+	return newSender(t, Options{dialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		select {
+		case <-time.After(dial):
+		case <-ctx.Done():
+			return nil, &net.OpError{Op: "dial", Err: ctx.Err()}
+		}
+		ours, theirs := net.Pipe()
+		serving.Go(func() {
+			defer func() { _ = theirs.Close() }()
+			serve(theirs)
+		})
+		return ours, nil
+	}})
+}
+
+// hold keeps a connection open until the other side closes it.
+func hold(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
+
+// drip writes a byte a second until the other side has enough.
+func drip(conn net.Conn, text string) {
+	for i := 0; ; i++ {
+		if _, err := conn.Write([]byte{text[i%len(text)]}); err != nil {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// afterRequest lets serve begin when the request has been read.
+func afterRequest(serve func(net.Conn)) func(net.Conn) {
+	return func(conn net.Conn) {
+		if readRequest(bufio.NewReader(conn)) {
+			serve(conn)
+		}
+	}
+}
+
+// stuck are receivers that stop in each phase.
+var stuck = []struct {
+	name   string
+	scheme string
+	dial   time.Duration
+	serve  func(net.Conn)
+	body   int
+	class  policy.ErrorClass
+	text   string
+	status int
+}{
+	{
+		name: "connecting", dial: time.Hour, serve: hold,
+		class: policy.ClassTimeoutDial, text: "resolving the name or connecting",
+	},
+	{
+		name: "in the TLS handshake", scheme: "https", serve: hold,
+		class: policy.ClassTimeoutTLS, text: "shaking hands over TLS",
+	},
+	{
+		name: "sending the header", serve: func(net.Conn) { time.Sleep(time.Hour) },
+		class: policy.ClassTimeoutSend, text: "sending the request",
+	},
+	{
+		name: "sending the body", body: 1 << 20, serve: func(conn net.Conn) {
+			_, _ = io.ReadFull(conn, make([]byte, 8<<10))
+			time.Sleep(time.Hour)
+		},
+		class: policy.ClassTimeoutSend, text: "sending the request",
+	},
+	{
+		name: "waiting for the header", serve: afterRequest(hold),
+		class: policy.ClassTimeoutHeaders, text: "waiting for the header",
+	},
+	{
+		name: "in a header that drips", serve: afterRequest(func(conn net.Conn) {
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
+			drip(conn, "X: y\r\n")
+		}),
+		class: policy.ClassTimeoutHeaders, text: "waiting for the header",
+	},
+	{
+		name: "in interim answers", serve: afterRequest(func(conn net.Conn) { drip(conn, "HTTP/1.1 103 Early Hints\r\n\r\n") }),
+		class: policy.ClassTimeoutHeaders, text: "waiting for the header",
+	},
+	{
+		name: "waiting for the body", serve: afterRequest(func(conn net.Conn) {
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab")
+			hold(conn)
+		}),
+		class: policy.ClassTimeoutBody, text: "reading the body", status: 200,
+	},
+	{
+		name: "in a body that drips", serve: afterRequest(func(conn net.Conn) {
+			_, _ = io.WriteString(conn, "HTTP/1.1 503 Busy\r\n\r\n")
+			drip(conn, "still here ")
+		}),
+		class: policy.ClassTimeoutBody, text: "reading the body", status: 503,
+	},
+	{
+		name: "in chunks that drip", serve: afterRequest(func(conn net.Conn) {
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+			drip(conn, "1\r\nx\r\n")
+		}),
+		class: policy.ClassTimeoutBody, text: "reading the body", status: 200,
+	},
+	{
+		name: "in all of it together", dial: 4 * time.Second, serve: afterRequest(func(conn net.Conn) {
+			time.Sleep(4 * time.Second)
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+			time.Sleep(4 * time.Second)
+			_, _ = io.WriteString(conn, "abcde")
+		}),
+		class: policy.ClassTimeoutBody, text: "reading the body", status: 200,
+	},
+}
+
+func requestTo(scheme string, body int) job.Request {
+	if scheme == "" {
+		scheme = "http"
+	}
+	req := ask(scheme + "://shop.example/?topsecret")
+	req.Timeout = 10 * time.Second
+	if body > 0 {
+		req.Body = []byte(strings.Repeat("x", body))
+	}
+	return req
+}
+
+func TestOneLimitCoversAnAttemptAndNamesWhatRanOut(t *testing.T) {
+	for _, test := range stuck {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := piped(t, test.dial, test.serve)
+				result := s.Deliver(t.Context(), requestTo(test.scheme, test.body))
+				require.Equal(t, test.class, result.Class, result.Error)
+				require.True(t, result.Class.Timeout())
+				require.Equal(t, 10*time.Second, result.Duration)
+				require.Equal(t, test.status, result.Status)
+				require.Contains(t, result.Error, "the limit of 10s for the whole attempt ran out while "+test.text)
+				require.NotContains(t, result.Error, "topsecret")
+			})
+		})
+	}
+}
+
+func TestAShutdownInAnyPhaseIsAShutdown(t *testing.T) {
+	for _, test := range stuck {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := piped(t, test.dial, test.serve)
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(time.Second, cancel)
+				result := s.Deliver(ctx, requestTo(test.scheme, test.body))
+				require.Equal(t, policy.ClassShutdown, result.Class, result.Error)
+				require.Equal(t, time.Second, result.Duration)
+			})
+		})
+	}
+}
+
+func TestAnAnswerJustInTimeCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := piped(t, 0, afterRequest(func(conn net.Conn) {
+			time.Sleep(10*time.Second - time.Nanosecond)
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		}))
+		result := s.Deliver(t.Context(), requestTo("", 0))
+		require.Equal(t, policy.ClassNone, result.Class, result.Error)
+		require.Equal(t, "ok", string(result.Body))
+		require.Equal(t, 10*time.Second-time.Nanosecond, result.Duration)
+	})
+}
+
+// The transport does not end a dial with its request: the dialer must.
+func TestADialOutlivesItsAttemptByNoMoreThanTheLimit(t *testing.T) {
+	for _, scheme := range []string{"http", "https"} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			ended := make(chan time.Duration, 1)
+			s := newSender(t, Options{dialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				if scheme == "http" {
+					<-ctx.Done()
+					ended <- time.Since(began)
+					return nil, ctx.Err()
+				}
+				ours, theirs := net.Pipe()
+				go func() {
+					hold(theirs)
+					ended <- time.Since(began)
+				}()
+				return ours, nil
+			}})
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, cancel)
+			result := s.Deliver(ctx, requestTo(scheme, 0))
+			require.Equal(t, policy.ClassShutdown, result.Class)
+			require.Equal(t, 10*time.Second, <-ended, scheme)
+		})
+	}
+}
+
+func TestARetryAfterDateIsCountedFromTheAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := piped(t, 0, afterRequest(func(conn net.Conn) {
+			time.Sleep(3 * time.Second)
+			at := time.Now().Add(time.Minute).UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT")
+			_, _ = fmt.Fprintf(conn, "HTTP/1.1 503 Busy\r\nRetry-After: %s\r\nContent-Length: 0\r\n\r\n", at)
+		}))
+		result := s.Deliver(t.Context(), requestTo("", 0))
+		require.Equal(t, time.Minute, result.RetryAfter)
+	})
+}
+
+func TestAnAttemptWithoutALimitHasTheDefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := piped(t, 0, afterRequest(hold))
+		req := requestTo("", 0)
+		req.Timeout = 0
+		result := s.Deliver(t.Context(), req)
+		require.Equal(t, policy.ClassTimeoutHeaders, result.Class)
+		require.Equal(t, DefaultTimeout, result.Duration)
+	})
+}
