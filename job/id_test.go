@@ -1,0 +1,78 @@
+package job_test
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+)
+
+func TestNewIDNamesItsShard(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	form := regexp.MustCompile(`^[0-9a-v]{21}$`)
+	for shard := range job.MaxShards {
+		id := job.NewID(now, shard)
+		require.Regexp(t, form, id)
+		got, ok := job.ShardOf(id)
+		require.True(t, ok, id)
+		require.Equal(t, shard, got, id)
+	}
+}
+
+func TestNewIDsSortByTime(t *testing.T) {
+	var ids []string
+	for _, at := range []time.Time{
+		time.UnixMilli(0), time.UnixMilli(1), time.UnixMilli(255), time.UnixMilli(256),
+		time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), time.Date(2026, 3, 1, 12, 0, 0, 1e6, time.UTC), time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC),
+	} {
+		ids = append(ids, job.NewID(at, 255))
+	}
+	require.True(t, slices.IsSorted(ids), "%v", ids)
+}
+
+func TestNewIDsOfOneMomentDiffer(t *testing.T) {
+	now := time.Now()
+	seen := make(map[string]bool)
+	for range 10_000 {
+		id := job.NewID(now, 3)
+		require.False(t, seen[id], id)
+		seen[id] = true
+	}
+}
+
+func TestNewIDPanicsForAShardOutOfRange(t *testing.T) {
+	for _, shard := range []int{-1, job.MaxShards} {
+		require.Panics(t, func() { job.NewID(time.Now(), shard) })
+	}
+}
+
+func TestShardOfRefusesWhatNewIDDoesNotMake(t *testing.T) {
+	made := job.NewID(time.Now(), 7)
+	for _, id := range []string{"", "order-4711", made[:20], made + "0", "z" + made[1:], "V" + made[1:], made[:20] + "-", "rb:" + made[3:]} {
+		_, ok := job.ShardOf(id)
+		require.False(t, ok, "%q", id)
+	}
+}
+
+// Whatever a client chooses as an id, the answer is a shard or none, without a panic.
+func FuzzShardOf(f *testing.F) {
+	f.Add("")
+	f.Add("order-4711")
+	f.Add(job.NewID(time.UnixMilli(1), 255))
+	f.Add("vvvvvvvvvvvvvvvvvvvvv")
+	f.Add("000000000000000000\n00")
+	f.Fuzz(func(t *testing.T, id string) {
+		shard, ok := job.ShardOf(id)
+		if !ok {
+			require.Zero(t, shard)
+			return
+		}
+		require.Len(t, id, 21)
+		require.GreaterOrEqual(t, shard, 0)
+		require.Less(t, shard, job.MaxShards)
+	})
+}

@@ -1,0 +1,114 @@
+package job_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+)
+
+// registration says everything that one can say.
+func registration() job.New {
+	return job.New{
+		Spec: job.Spec{
+			ID: "order-4711", Queue: job.Queue{Namespace: "default", Topic: "orders", Lane: "shop.example:443"},
+			URL: "https://shop.example/hooks", Method: "POST",
+			Header:      map[string][]string{"X-A": {"1", "2"}, "X-B": {"3"}, "X-C": {"4"}},
+			ContentType: "application/json", BodyKind: job.BodyJSON, Body: []byte(`{"n":1}`),
+			Labels: map[string]string{"a": "1", "b": "2", "c": "3"},
+			Terms:  policy.Terms{Ladder: policy.Ladder{time.Second, time.Minute}, Retries: new(5), Timeout: time.Second},
+			Kind:   "callback", Origin: "parent",
+		},
+		Delay: time.Minute, ExpiresIn: time.Hour,
+	}
+}
+
+func TestFingerprintIsThatOfWhatWasSent(t *testing.T) {
+	first := registration().Fingerprint()
+	require.Len(t, first, 16)
+	for range 20 { // maps are walked in another order each time
+		require.Equal(t, first, registration().Fingerprint())
+	}
+}
+
+func TestFingerprintTellsEveryFieldApart(t *testing.T) {
+	seen := map[string]string{string(registration().Fingerprint()): "the registration itself"}
+	for name, change := range map[string]func(*job.New){
+		"id":                  func(n *job.New) { n.ID = "order-4712" },
+		"namespace":           func(n *job.New) { n.Namespace = "other" },
+		"topic":               func(n *job.New) { n.Topic = "mails" },
+		"lane":                func(n *job.New) { n.Lane = "customer-1" },
+		"url":                 func(n *job.New) { n.URL += "?a=1" },
+		"method":              func(n *job.New) { n.Method = "PUT" },
+		"header value":        func(n *job.New) { n.Header["X-B"] = []string{"4"} },
+		"header order":        func(n *job.New) { n.Header["X-A"] = []string{"2", "1"} },
+		"header joined":       func(n *job.New) { n.Header["X-A"] = []string{"1, 2"} },
+		"no header":           func(n *job.New) { n.Header = nil },
+		"content type":        func(n *job.New) { n.ContentType = "text/plain" },
+		"kind of body":        func(n *job.New) { n.BodyKind = job.BodyText },
+		"body":                func(n *job.New) { n.Body = []byte(`{"n": 1}`) },
+		"no body":             func(n *job.New) { n.Body = nil },
+		"label":               func(n *job.New) { n.Labels["a"] = "2" },
+		"ladder":              func(n *job.New) { n.Ladder = policy.Ladder{time.Second} },
+		"retries":             func(n *job.New) { n.Retries = new(6) },
+		"no retries":          func(n *job.New) { n.Retries = new(0) },
+		"retries not said":    func(n *job.New) { n.Retries = nil },
+		"timeout":             func(n *job.New) { n.Timeout = time.Minute },
+		"kind":                func(n *job.New) { n.Kind = "" },
+		"origin":              func(n *job.New) { n.Origin = "another" },
+		"delay":               func(n *job.New) { n.Delay = time.Hour },
+		"run time":            func(n *job.New) { n.RunAt = time.UnixMilli(1) },
+		"lifetime":            func(n *job.New) { n.ExpiresIn = time.Minute },
+		"instant of expiry":   func(n *job.New) { n.ExpiresAt = time.UnixMilli(1) },
+		"run time a ms later": func(n *job.New) { n.RunAt = time.UnixMilli(2) },
+	} {
+		n := registration()
+		change(&n)
+		text := string(n.Fingerprint())
+		require.NotContains(t, seen, text, "another %s is not seen: it is taken for %s", name, seen[text])
+		seen[text] = name
+	}
+}
+
+func TestFingerprintDoesNotDependOnHowAnInstantIsWritten(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 123_000_000, time.UTC)
+	a, b := registration(), registration()
+	a.RunAt, b.RunAt = at, at.In(time.FixedZone("UTC+2", 2*3600)).Add(456*time.Microsecond)
+	a.ExpiresAt, b.ExpiresAt = at.Add(time.Hour), at.Add(time.Hour).Local()
+	require.Equal(t, a.Fingerprint(), b.Fingerprint())
+}
+
+func TestFingerprintLeavesTheRegistrationAlone(t *testing.T) {
+	n := registration()
+	n.RunAt = time.Now()
+	before := fmt.Sprintf("%+v", n)
+	n.Fingerprint()
+	require.Equal(t, before, fmt.Sprintf("%+v", n))
+}
+
+func TestMillisCutsToWholeMilliseconds(t *testing.T) {
+	require.True(t, job.Millis(time.Time{}).IsZero())
+	at := time.Date(2026, 3, 1, 14, 0, 0, 123_999_999, time.FixedZone("UTC+2", 2*3600))
+	require.Equal(t, time.Date(2026, 3, 1, 12, 0, 0, 123_000_000, time.UTC), job.Millis(at))
+}
+
+// Body and registration are parted in the fingerprint: bytes that move from one to the other change it.
+func FuzzFingerprint(f *testing.F) {
+	f.Add("http://a.example/", "X-A", "1", []byte("body"), int64(0))
+	f.Add("", "", "\x00\xff", []byte{}, int64(-1))
+	f.Add("http://a.example/", "X-A", "1", []byte(`"}`), int64(1<<60))
+	f.Fuzz(func(t *testing.T, url, key, value string, body []byte, delay int64) {
+		n := job.New{Spec: job.Spec{URL: url, Header: map[string][]string{key: {value}}, Body: body}, Delay: time.Duration(delay)}
+		first := n.Fingerprint()
+		require.Len(t, first, 16)
+		require.Equal(t, first, n.Fingerprint())
+		n.Body = append(append([]byte(nil), body...), 0)
+		require.NotEqual(t, first, n.Fingerprint(), "a longer body")
+		n.Body, n.Delay = body, n.Delay^1
+		require.NotEqual(t, first, n.Fingerprint(), "another delay")
+	})
+}

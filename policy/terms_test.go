@@ -1,0 +1,149 @@
+package policy_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+)
+
+func TestDefaultLadderIsNineRungsOverTwentyFiveHours(t *testing.T) {
+	ladder := policy.DefaultLadder()
+	var names []string
+	for _, rung := range ladder {
+		names = append(names, rung.String())
+	}
+	require.Equal(t, []string{"15s", "3m0s", "10m0s", "30m0s", "30m0s", "1h0m0s", "2h0m0s", "6h0m0s", "15h0m0s"}, names)
+	require.Equal(t, 25*time.Hour+13*time.Minute+15*time.Second, ladder.Span(9))
+	ladder[0] = 0
+	require.Equal(t, 15*time.Second, policy.DefaultLadder()[0], "a caller's change reached the built-in ladder")
+}
+
+func TestRung(t *testing.T) {
+	ladder := policy.Ladder{time.Second, time.Minute, time.Hour}
+	for failed, wanted := range map[int]time.Duration{
+		-1: time.Second, 0: time.Second, 1: time.Second, 2: time.Minute, 3: time.Hour, 4: time.Hour, 1000: time.Hour,
+	} {
+		require.Equal(t, wanted, ladder.Rung(failed), "after %d", failed)
+	}
+	require.Equal(t, policy.MinRung, policy.Ladder(nil).Rung(1), "no ladder is no hot loop")
+}
+
+func TestSpan(t *testing.T) {
+	ladder := policy.Ladder{time.Second, time.Minute}
+	for retries, wanted := range map[int]time.Duration{
+		0: 0, 1: time.Second, 2: 61 * time.Second, 3: 121 * time.Second, 12: 661 * time.Second,
+	} {
+		require.Equal(t, wanted, ladder.Span(retries), "%d retries", retries)
+	}
+	longest := make(policy.Ladder, policy.MaxRungs)
+	for i := range longest {
+		longest[i] = policy.MaxRung
+	}
+	require.Equal(t, 1000*policy.MaxRung, longest.Span(1000), "the longest span still fits")
+	require.Equal(t, 3*policy.MinRung, policy.Ladder(nil).Span(3))
+}
+
+// Each field is resolved by itself: job, then topic, then built-in.
+func TestTermsResolveFieldByField(t *testing.T) {
+	base := policy.Builtin()
+	own := policy.Ladder{time.Second, time.Minute}
+	topics := policy.Ladder{time.Hour, time.Hour, time.Hour}
+	for _, c := range []struct {
+		name    string
+		topic   policy.Topic
+		job     policy.Terms
+		ladder  policy.Ladder
+		retries int
+		timeout time.Duration
+	}{
+		{"nothing said", policy.Topic{}, policy.Terms{}, policy.DefaultLadder(), 9, 10 * time.Second},
+		{"the topic's ladder sets its retries", policy.Topic{Ladder: topics}, policy.Terms{}, topics, 3, 10 * time.Second},
+		{"the topic's retries stay with its ladder", policy.Topic{Ladder: topics, Retries: new(7)}, policy.Terms{}, topics, 7, 10 * time.Second},
+		{"the topic's retries over the built-in ladder", policy.Topic{Retries: new(2)}, policy.Terms{}, policy.DefaultLadder(), 2, 10 * time.Second},
+		{"the job's ladder sets its retries", policy.Topic{Retries: new(7)}, policy.Terms{Ladder: own}, own, 2, 10 * time.Second},
+		{"the job's retries stay with its ladder", policy.Topic{}, policy.Terms{Ladder: own, Retries: new(5)}, own, 5, 10 * time.Second},
+		{"the job's retries over the topic's ladder", policy.Topic{Ladder: topics}, policy.Terms{Retries: new(0)}, topics, 0, 10 * time.Second},
+		{"the topic's timeout", policy.Topic{Timeout: time.Second}, policy.Terms{}, policy.DefaultLadder(), 9, time.Second},
+		{"the job's timeout", policy.Topic{Timeout: time.Second}, policy.Terms{Timeout: time.Minute}, policy.DefaultLadder(), 9, time.Minute},
+	} {
+		got := c.topic.Over(base).Terms(c.job)
+		require.Equal(t, c.ladder, got.Ladder, c.name)
+		require.Equal(t, c.retries, *got.Retries, c.name)
+		require.Equal(t, c.timeout, got.Timeout, c.name)
+		require.Equal(t, c.ladder.Span(c.retries)+24*time.Hour, got.MaxAge, c.name)
+		require.InDelta(t, 0.1, got.Jitter, 0, c.name)
+		require.Equal(t, []string{"410"}, got.GiveUpOn, c.name)
+	}
+}
+
+func TestTermsTakeTheRestFromTheTopic(t *testing.T) {
+	topic := policy.Topic{MaxAge: time.Hour, Jitter: new(0.0), GiveUpOn: []string{}}.Over(policy.Builtin())
+	got := topic.Terms(policy.Terms{Jitter: 0.9, MaxAge: time.Minute, GiveUpOn: []string{"4xx"}})
+	require.Equal(t, time.Hour, got.MaxAge)
+	require.Zero(t, got.Jitter)
+	require.Empty(t, got.GiveUpOn, "an empty list is something said")
+}
+
+func TestOverFillsWhatIsNotSaid(t *testing.T) {
+	base := policy.Builtin()
+	require.Equal(t, new(9), policy.Topic{}.Over(base).Retries)
+	base.Retries = new(9)
+	require.Equal(t, base, policy.Topic{}.Over(base))
+
+	full := policy.Topic{
+		Ladder: policy.Ladder{time.Second}, Retries: new(0), Jitter: new(0.0), Timeout: time.Second, MaxAge: time.Minute, Workers: 1,
+		LaneConcurrency: 2, URL: "http://topic.example/", Headers: map[string][]string{}, GiveUpOn: []string{},
+		KeepDelivered: policy.Keep{For: new(time.Duration(0)), Max: new(int64(0)), MaxBytes: new(int64(0))},
+		KeepDead:      policy.Keep{For: new(time.Minute), Max: new(int64(1)), MaxBytes: new(int64(2))},
+		IDWindow:      new(time.Duration(0)), Paused: true,
+	}
+	require.Equal(t, full, full.Over(base), "what is said stays, zero too")
+	require.Equal(t, full, policy.Topic{Paused: true}.Over(full))
+	require.Equal(t, policy.Keep{For: new(time.Hour), Max: new(int64(1)), MaxBytes: new(int64(2))},
+		policy.Topic{KeepDead: policy.Keep{For: new(time.Hour)}}.Over(full).KeepDead, "bounds are filled one by one")
+}
+
+// A paused base pauses nobody else's topic: that is said topic by topic.
+func TestOverDoesNotInheritPaused(t *testing.T) {
+	base := policy.Builtin()
+	base.Paused = true
+	require.False(t, policy.Topic{}.Over(base).Paused)
+}
+
+func TestBuiltinIsComplete(t *testing.T) {
+	got := policy.Builtin()
+	require.NotNil(t, got.Jitter)
+	require.NotNil(t, got.IDWindow)
+	for _, keep := range []policy.Keep{got.KeepDelivered, got.KeepDead} {
+		require.NotNil(t, keep.For)
+		require.NotNil(t, keep.Max)
+		require.NotNil(t, keep.MaxBytes)
+	}
+	require.Positive(t, got.Timeout)
+	require.Positive(t, got.Workers)
+	require.Positive(t, got.LaneConcurrency)
+	require.False(t, got.Paused)
+	*got.Jitter = 1
+	require.InDelta(t, 0.1, *policy.Builtin().Jitter, 0, "a caller's change reached the built-in policy")
+}
+
+// What a store writes is what it reads: nil and empty, nil and zero stay apart where they differ.
+func TestTopicSurvivesItsJSON(t *testing.T) {
+	for name, topic := range map[string]policy.Topic{
+		"nothing said":    {},
+		"built-in":        policy.Builtin(),
+		"nothing to give": {GiveUpOn: []string{}, Retries: new(0), Jitter: new(0.0), IDWindow: new(time.Duration(0))},
+		"keeps nothing":   {KeepDead: policy.Keep{Max: new(int64(0))}},
+		"headers":         {Headers: map[string][]string{"X-A": {"1", "2"}}, Paused: true, URL: "http://topic.example/"},
+	} {
+		text, err := json.Marshal(topic)
+		require.NoError(t, err)
+		var got policy.Topic
+		require.NoError(t, json.Unmarshal(text, &got))
+		require.Equal(t, topic, got, "%s: %s", name, text)
+	}
+}

@@ -1,0 +1,83 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// Check walks a store that nobody changes meanwhile through its public methods and reports every breach of what an
+// engine promises: a job stands in exactly one place (it is in one list, and Get agrees with that list), and each
+// topic's registered jobs are the sum of all places. Ended jobs that retention removed are counted but not listed.
+// It looks at the default namespace.
+func Check(ctx context.Context, st store.Store) error {
+	return CheckNamespace(ctx, st, job.DefaultNamespace)
+}
+
+// CheckNamespace is Check for any namespace.
+func CheckNamespace(ctx context.Context, st store.Store, namespace string) error {
+	var breaches []error
+	for shard := range st.Shards() {
+		rows, err := st.Stats(ctx, shard, namespace, "")
+		if err != nil {
+			return fmt.Errorf("read the stats of shard %d: %w", shard, err)
+		}
+		for _, row := range rows {
+			if err := checkTopic(ctx, st, shard, row); err != nil {
+				breaches = append(breaches, fmt.Errorf("shard %d, topic %s: %w", shard, row.Topic, err))
+			}
+		}
+	}
+	return errors.Join(breaches...)
+}
+
+func checkTopic(ctx context.Context, st store.Store, shard int, row store.TopicStats) error {
+	var breaches []error
+	breach := func(format string, args ...any) { breaches = append(breaches, fmt.Errorf(format, args...)) }
+
+	sum := row.Scheduled + row.Ready + row.Running + row.Delivered + row.Dead + row.Cancelled
+	if row.Registered != sum {
+		breach("registered %d, but the places hold %d: %+v", row.Registered, sum, row)
+	}
+	listed := make(map[job.State]int64)
+	places := make(map[job.Ref]job.State)
+	for _, state := range states {
+		jobs, err := listAll(ctx, st, shard, store.Filter{Namespace: row.Namespace, Topic: row.Topic, State: state})
+		if err != nil {
+			return fmt.Errorf("list %s jobs: %w", state, err)
+		}
+		listed[state] = int64(len(jobs))
+		for _, j := range jobs {
+			if other, twice := places[j.Ref()]; twice {
+				breach("%s is %s and %s", j.ID, other, state)
+			}
+			places[j.Ref()] = state
+			got, err := st.Get(ctx, shard, j.Ref())
+			switch {
+			case err != nil:
+				breach("%s is listed as %s, but: %w", j.ID, state, err)
+			case j.State != state:
+				breach("%s is listed as %s and says %s", j.ID, state, j.State)
+			case got.State != state && (state != job.Scheduled || got.State != job.Ready): // it may have become due
+				breach("%s is listed as %s and is %s", j.ID, state, got.State)
+			case got.State.Ended() == got.FinishedAt.IsZero():
+				breach("%s is %s and finished at %v", j.ID, got.State, got.FinishedAt)
+			}
+		}
+	}
+	if waiting := listed[job.Scheduled] + listed[job.Ready]; waiting != row.Scheduled+row.Ready {
+		breach("%d waiting jobs are listed, %d counted", waiting, row.Scheduled+row.Ready)
+	}
+	if listed[job.Running] != row.Running {
+		breach("%d running jobs are listed, %d counted", listed[job.Running], row.Running)
+	}
+	for state, counted := range map[job.State]int64{job.Delivered: row.Delivered, job.Dead: row.Dead, job.Cancelled: row.Cancelled} {
+		if listed[state] > counted {
+			breach("%d %s jobs are listed, only %d counted", listed[state], state, counted)
+		}
+	}
+	return errors.Join(breaches...)
+}

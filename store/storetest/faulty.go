@@ -1,0 +1,143 @@
+package storetest
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// Fault says what happens to a call.
+type Fault uint8
+
+// The faults.
+const (
+	None      Fault = iota
+	Before          // it fails and changed nothing
+	LostReply       // it took effect, and fails all the same
+)
+
+// Faulty is s with faults. Decide is asked at every call of a method that changes something, and at Await, with the
+// method's name; it must be safe for concurrent use. A faulty call fails with an error that is store.ErrUnavailable.
+// Reads, Ping and Close pass.
+func Faulty(s store.Store, decide func(method string) Fault) store.Store {
+	return &faulty{Store: s, decide: decide}
+}
+
+// Nth lets the n-th call (from 1) of a method fail.
+func Nth(method string, n int, fault Fault) func(string) Fault {
+	var mu sync.Mutex
+	return func(m string) Fault {
+		mu.Lock()
+		defer mu.Unlock()
+		if m != method {
+			return None
+		}
+		if n--; n == 0 {
+			return fault
+		}
+		return None
+	}
+}
+
+// Share lets a share of all calls fail, 0 to 1, half of them before and half after they took effect. The same seed
+// gives the same sequence.
+func Share(seed uint64, share float64) func(string) Fault {
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(seed, seed))
+	return func(string) Fault {
+		mu.Lock()
+		defer mu.Unlock()
+		switch x := random.Float64(); {
+		case x >= share:
+			return None
+		case x < share/2:
+			return Before
+		default:
+			return LostReply
+		}
+	}
+}
+
+type faulty struct {
+	store.Store
+	decide func(string) Fault
+}
+
+func injected(reason string) error {
+	return &store.UnavailableError{Reason: "injected fault: " + reason}
+}
+
+// through makes one call, or fails before or after it.
+func through[T any](f *faulty, method string, do func() (T, error)) (T, error) {
+	var none T
+	fault := f.decide(method)
+	if fault == Before {
+		return none, injected(method + " not sent")
+	}
+	value, err := do()
+	if fault == LostReply {
+		return none, injected(method + " lost its reply")
+	}
+	return value, err
+}
+
+func (f *faulty) Insert(ctx context.Context, shard int, token store.Token, entries []store.Entry) ([]store.Inserted, error) {
+	return through(f, "Insert", func() ([]store.Inserted, error) { return f.Store.Insert(ctx, shard, token, entries) })
+}
+
+func (f *faulty) Lead(ctx context.Context, shard int) (store.Lead, error) {
+	return through(f, "Lead", func() (store.Lead, error) { return f.Store.Lead(ctx, shard) })
+}
+
+func (f *faulty) Carry(ctx context.Context, shard int, token store.Token, round store.Round) (store.Carried, error) {
+	return through(f, "Carry", func() (store.Carried, error) { return f.Store.Carry(ctx, shard, token, round) })
+}
+
+func (f *faulty) Await(ctx context.Context, shard int, watch store.Watch) (store.Rung, error) {
+	return through(f, "Await", func() (store.Rung, error) { return f.Store.Await(ctx, shard, watch) })
+}
+
+func (f *faulty) Ring(ctx context.Context, shard int, queues []job.Queue) error {
+	_, err := through(f, "Ring", func() (struct{}, error) { return struct{}{}, f.Store.Ring(ctx, shard, queues) })
+	return err
+}
+
+func (f *faulty) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.Claimed, error) {
+	return through(f, "Claim", func() (store.Claimed, error) { return f.Store.Claim(ctx, shard, token, request) })
+}
+
+func (f *faulty) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.Claimed, error) {
+	type answer struct {
+		errs    []error
+		claimed store.Claimed
+	}
+	a, err := through(f, "Settle", func() (answer, error) {
+		errs, claimed, err := f.Store.Settle(ctx, shard, token, items, next)
+		return answer{errs, claimed}, err
+	})
+	return a.errs, a.claimed, err
+}
+
+func (f *faulty) Cancel(ctx context.Context, shard int, token store.Token, ref job.Ref) (job.Job, error) {
+	return through(f, "Cancel", func() (job.Job, error) { return f.Store.Cancel(ctx, shard, token, ref) })
+}
+
+func (f *faulty) Edit(ctx context.Context, shard int, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
+	return through(f, "Edit", func() (job.Job, error) { return f.Store.Edit(ctx, shard, token, ref, edit) })
+}
+
+func (f *faulty) Revive(ctx context.Context, shard int, token store.Token, ref job.Ref, delay time.Duration) (job.Job, error) {
+	return through(f, "Revive", func() (job.Job, error) { return f.Store.Revive(ctx, shard, token, ref, delay) })
+}
+
+func (f *faulty) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.Swept, error) {
+	return through(f, "Sweep", func() (store.Swept, error) { return f.Store.Sweep(ctx, shard, token, limit) })
+}
+
+func (f *faulty) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error) {
+	return through(f, "PutTopic", func() (store.Topic, error) { return f.Store.PutTopic(ctx, topic) })
+}

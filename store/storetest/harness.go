@@ -1,0 +1,61 @@
+package storetest
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// An Engine is what the suite needs to know of an engine under test.
+type Engine struct {
+	// Store is empty: no job, no topic, nothing remembered.
+	Store store.Store
+	// Advance moves the store's clock forward, that of leases, of carrier locks and of remembered tokens too; between
+	// two calls the clock stands still. It need not wake anybody. Nil: the engine owns a real clock, and the suite waits
+	// for short leases instead.
+	Advance func(d time.Duration)
+	// Now is the store's clock; nil: time.Now, exact enough for a tolerance of one second.
+	Now func() time.Time
+	// Defaults is the complete policy under every topic's that the engine was opened with.
+	Defaults policy.Topic
+	// Reopen closes the store and opens the same data again; nil when that is not possible. Jobs held at that moment
+	// may be held still, or have gone back as lost.
+	Reopen func() store.Store
+}
+
+// Run holds an engine against the contract. It calls open once for every test, with that test's t; what open acquires
+// it releases in t.Cleanup. Opening should be cheap (below 50 ms): start servers once, and empty them here. A second
+// Close of a store must do no harm. After each test Check walks what the test left. Tests of one engine run one after the other.
+func Run(t *testing.T, open func(t *testing.T) Engine) {
+	for _, part := range parts {
+		t.Run(part.name, func(t *testing.T) {
+			for _, c := range part.cases {
+				t.Run(c.name, func(t *testing.T) {
+					s := newSuite(t, open(t))
+					c.test(s)
+					s.sound()
+				})
+			}
+		})
+	}
+	t.Run("Random", func(t *testing.T) { random(t, open) })
+}
+
+// Require finds a binary that an engine's tests need. Where it is missing the test is skipped, but fails when the
+// environment says CI=true: an engine that was not tested is no engine.
+func Require(t *testing.T, binary string) string {
+	t.Helper()
+	path, err := exec.LookPath(binary)
+	if err == nil {
+		return path
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%s is needed and was not found: %v", binary, err)
+	}
+	t.Skipf("%s was not found", binary)
+	return ""
+}

@@ -1,0 +1,194 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// ModelOptions sets a model up.
+type ModelOptions struct {
+	// Defaults is the complete policy under every topic's; the zero value: policy.Builtin().
+	Defaults policy.Topic
+	// Shards is the number of independent parts; zero: 1.
+	Shards int
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
+}
+
+// Model is the reference model: the contract over plain maps and sorted slices, under one mutex.
+type Model struct {
+	defaults policy.Topic
+	now      func() time.Time
+
+	mu       sync.Mutex
+	shards   []*modelShard
+	topics   map[topicName]store.Topic
+	revision int64
+	closed   bool
+	// rank orders jobs due in the same millisecond, lowest first, as the engine it is compared with happens to do; nil:
+	// the order in which they came to wait.
+	rank func(job.Ref) int
+}
+
+var _ store.Store = (*Model)(nil)
+
+type topicName struct{ namespace, topic string }
+
+// modelShard is one independent part of the model.
+type modelShard struct {
+	model  *Model
+	jobs   map[job.Ref]*record
+	ids    map[job.Ref]*remembered
+	queues map[job.Queue]*queue
+	topics map[topicName]*topic
+	outbox []store.Entry
+	agenda agenda
+	bells  map[string]*bell
+	wake   bool
+	// changed is closed, and made anew, when a bell rang or wake was set.
+	changed chan struct{}
+	answers map[call]answer
+	calls   []call // of answers, oldest first
+	leader  lead
+	seq     uint64
+}
+
+// A topic is what one shard knows of it.
+type topic struct {
+	name  topicName
+	lanes []*queue // in the order of their first job
+	// done holds the delivered and the cancelled, dead the dead ones, oldest end first.
+	done, dead line
+	registered int64
+	delivered  int64
+	died       int64
+	cancelled  int64
+}
+
+// NewModel makes an empty model.
+func NewModel(o ModelOptions) *Model {
+	m := &Model{defaults: o.Defaults, now: o.Now, topics: make(map[topicName]store.Topic)}
+	if m.defaults.Ladder == nil {
+		m.defaults = policy.Builtin()
+	}
+	if m.now == nil {
+		m.now = time.Now
+	}
+	for range max(o.Shards, 1) {
+		m.shards = append(m.shards, &modelShard{
+			model:   m,
+			jobs:    make(map[job.Ref]*record),
+			ids:     make(map[job.Ref]*remembered),
+			queues:  make(map[job.Queue]*queue),
+			topics:  make(map[topicName]*topic),
+			bells:   make(map[string]*bell),
+			changed: make(chan struct{}),
+			answers: make(map[call]answer),
+		})
+	}
+	return m
+}
+
+// Shards is the number of parts.
+func (m *Model) Shards() int { return len(m.shards) }
+
+// Ping fails once the model is closed.
+func (m *Model) Ping(ctx context.Context) error {
+	_, err := m.open(ctx)
+	if err != nil {
+		return err
+	}
+	m.mu.Unlock()
+	return nil
+}
+
+// Close ends the use of the model; every later call fails with ErrUnavailable.
+func (m *Model) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	for _, s := range m.shards {
+		s.signal()
+	}
+	return nil
+}
+
+// open locks the model for one call and reads the clock once for all of it.
+func (m *Model) open(ctx context.Context) (time.Time, error) {
+	if err := ctx.Err(); err != nil {
+		return time.Time{}, fmt.Errorf("use the model: %w", context.Cause(ctx))
+	}
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return time.Time{}, errClosed()
+	}
+	return job.Millis(m.now()), nil
+}
+
+func errClosed() error { return &store.UnavailableError{Reason: "the model is closed"} }
+
+// policy is a topic's, complete.
+func (m *Model) policy(name topicName) policy.Topic {
+	return m.topics[name].Policy.Over(m.defaults)
+}
+
+func (s *modelShard) topic(name topicName) *topic {
+	t := s.topics[name]
+	if t == nil {
+		t = &topic{name: name, done: line{key: finished}, dead: line{key: finished}}
+		s.topics[name] = t
+	}
+	return t
+}
+
+// PutTopic writes a policy and looks at all of its queues again, since any may have been blocked or freed by it.
+func (m *Model) PutTopic(ctx context.Context, put store.Topic) (store.Topic, error) {
+	now, err := m.open(ctx)
+	if err != nil {
+		return store.Topic{}, err
+	}
+	defer m.mu.Unlock()
+	name := topicName{put.Namespace, put.Name}
+	if put.Revision != 0 && put.Revision != m.topics[name].Revision {
+		return store.Topic{}, store.ErrVersion
+	}
+	m.revision++
+	put.Revision = m.revision
+	m.topics[name] = put
+	for _, s := range m.shards {
+		t := s.topics[name]
+		if t == nil {
+			continue
+		}
+		for _, q := range t.lanes {
+			q.rung = time.Time{} // what is ready rings at the next round
+			s.plan(q, now, true)
+		}
+	}
+	return put, nil
+}
+
+// Topics reads all policies that were put.
+func (m *Model) Topics(ctx context.Context) ([]store.Topic, int64, error) {
+	if _, err := m.open(ctx); err != nil {
+		return nil, 0, err
+	}
+	defer m.mu.Unlock()
+	all := make([]store.Topic, 0, len(m.topics))
+	for _, t := range m.topics {
+		all = append(all, t)
+	}
+	slices.SortFunc(all, func(a, b store.Topic) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return all, m.revision, nil
+}

@@ -1,0 +1,180 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// A bell holds each queue at most once.
+type bell struct {
+	queues []job.Queue
+	has    map[job.Queue]bool
+	// line holds who awaits, longest first: they are served in that order, as a blocking pop serves its clients.
+	line []*store.Watch
+}
+
+// leave takes a waiter out of the line.
+func (b *bell) leave(w *store.Watch) {
+	b.line = slices.DeleteFunc(b.line, func(x *store.Watch) bool { return x == w })
+}
+
+func (s *modelShard) bell(group string) *bell {
+	b := s.bells[group]
+	if b == nil {
+		b = &bell{has: make(map[job.Queue]bool)}
+		s.bells[group] = b
+	}
+	return b
+}
+
+// ring puts a queue on the bell of those who POST: no topic has another group yet.
+func (s *modelShard) ring(q *queue, now time.Time) {
+	q.rung = now
+	b := s.bell(store.GroupPush)
+	if b.has[q.name] {
+		return
+	}
+	b.has[q.name] = true
+	b.queues = append(b.queues, q.name)
+	s.signal()
+}
+
+func (b *bell) take(n int) []job.Queue {
+	n = min(n, len(b.queues))
+	taken := append([]job.Queue(nil), b.queues[:n]...)
+	b.queues = b.queues[n:]
+	for _, q := range taken {
+		delete(b.has, q)
+	}
+	return taken
+}
+
+// signal tells whoever awaits to look.
+func (s *modelShard) signal() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// awaitDefault is the longest that Await blocks when it is not told.
+const awaitDefault = 5 * time.Second
+
+// Await blocks on channels and a timer only.
+func (m *Model) Await(ctx context.Context, shard int, watch store.Watch) (store.Rung, error) {
+	s := m.shards[shard]
+	if watch.Wait <= 0 {
+		watch.Wait = awaitDefault
+	}
+	if watch.Max <= 0 {
+		watch.Max = store.MaxBatch
+	}
+	timer := time.NewTimer(watch.Wait)
+	defer timer.Stop()
+	m.mu.Lock()
+	b := s.bell(watch.Group)
+	b.line = append(b.line, &watch)
+	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		b.leave(&watch)
+		s.signal()
+	}()
+	for {
+		if _, err := m.open(ctx); err != nil {
+			return store.Rung{}, err
+		}
+		var rung store.Rung
+		if b.line[0] == &watch {
+			rung.Queues = b.take(watch.Max)
+		}
+		if watch.Wake {
+			rung.Wake, s.wake = s.wake, false
+		}
+		changed := s.changed
+		m.mu.Unlock()
+		if len(rung.Queues) > 0 || rung.Wake {
+			return rung, nil
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			return store.Rung{}, nil
+		case <-ctx.Done():
+			return store.Rung{}, fmt.Errorf("await the bell: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// Ring drops queues with nothing to claim.
+func (m *Model) Ring(ctx context.Context, shard int, queues []job.Queue) error {
+	now, err := m.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	s := m.shards[shard]
+	for _, name := range queues {
+		if q := s.queues[name]; q != nil && q.claimable(now) != nil && !s.blocked(q) {
+			s.ring(q, now)
+			s.plan(q, now, false)
+		}
+	}
+	return nil
+}
+
+// lead is the carrier lock as it stands, and also what its holder has in hand.
+type lead struct {
+	model *Model
+	shard int
+	token store.Token
+	until time.Time
+}
+
+// Lead takes the lock when nobody holds it or its time has passed.
+func (m *Model) Lead(ctx context.Context, shard int) (store.Lead, error) {
+	now, err := m.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	s := m.shards[shard]
+	if s.leader.until.After(now) {
+		return nil, store.ErrNotLeader
+	}
+	s.leader = lead{model: m, shard: shard, token: store.NewToken(), until: now.Add(store.LeadTime)}
+	mine := s.leader
+	return &mine, nil
+}
+
+// Extend holds the lock longer.
+func (l *lead) Extend(ctx context.Context) error {
+	now, err := l.model.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer l.model.mu.Unlock()
+	s := l.model.shards[l.shard]
+	if s.leader.token != l.token || !s.leader.until.After(now) {
+		return store.ErrNotLeader
+	}
+	s.leader.until = now.Add(store.LeadTime)
+	return nil
+}
+
+// Release gives the lock up, if it is still held.
+func (l *lead) Release(ctx context.Context) error {
+	if _, err := l.model.open(ctx); err != nil {
+		return err
+	}
+	defer l.model.mu.Unlock()
+	s := l.model.shards[l.shard]
+	if s.leader.token == l.token {
+		s.leader = lead{}
+	}
+	return nil
+}

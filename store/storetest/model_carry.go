@@ -1,0 +1,141 @@
+package storetest
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// A round's bounds when it names none.
+const (
+	carryQueues = 128
+	carryJobs   = 1024
+	carryReady  = 1024
+)
+
+// freeLosses is how many attempts lost in a row cost nothing.
+const freeLosses = 2
+
+// Carry makes one round.
+func (m *Model) Carry(ctx context.Context, shard int, token store.Token, round store.Round) (store.Carried, error) {
+	now, err := m.open(ctx)
+	if err != nil {
+		return store.Carried{}, err
+	}
+	defer m.mu.Unlock()
+	s := m.shards[shard]
+	round.Queues = cmp.Or(round.Queues, carryQueues)
+	round.Jobs = cmp.Or(round.Jobs, carryJobs)
+	round.Ready = cmp.Or(round.Ready, carryReady)
+	return once(s, now, call{"carry", token}, func() (store.Carried, error) {
+		return s.carry(round, now), nil
+	})
+}
+
+func (s *modelShard) carry(round store.Round, now time.Time) store.Carried {
+	c := store.Carried{Now: now}
+	s.outbox = slices.DeleteFunc(s.outbox, func(e store.Entry) bool { return slices.Contains(round.Home, e.Ref()) })
+	stays := func(r *record) bool {
+		return round.HoldLapses || (!round.LapseBefore.IsZero() && r.deadline.After(round.LapseBefore))
+	}
+
+	var visit []*queue
+	for len(visit) < round.Queues {
+		at, found := s.agenda.head()
+		if !found || at.After(now) {
+			break
+		}
+		q := s.agenda[0]
+		visit = append(visit, q)
+		heap.Pop(&s.agenda)
+		q.at = time.Time{}
+	}
+	for _, q := range visit {
+		silent := q.ready.first() == nil || s.blocked(q) // nobody has been told of what it has
+		for c.Moved+c.Lapsed < round.Jobs {
+			r := q.lapsed(now, stays)
+			if r == nil {
+				break
+			}
+			s.lapse(r, now)
+			c.Lapsed++
+		}
+		if s.blocked(q) {
+			s.plan(q, now, false)
+			continue
+		}
+		for c.Moved+c.Lapsed < round.Jobs && len(q.ready.items) < round.Ready {
+			r := q.due.first()
+			if r == nil || r.job.DueAt.After(now) {
+				break
+			}
+			s.put(r, &q.ready)
+			c.Moved++
+		}
+		if q.ready.first() != nil && (silent || !q.rung.Add(store.RingAgain).After(now)) {
+			s.ring(q, now)
+		}
+		s.plan(q, now, false)
+	}
+
+	c.Outbox = slices.Clone(s.outbox[:min(len(s.outbox), store.MaxBatch)])
+	c.Next = s.next(now, stays)
+	if len(c.Outbox) < len(s.outbox) {
+		c.Next = 0
+	}
+	return c
+}
+
+// lapsed is the first held job whose lease is over.
+func (q *queue) lapsed(now time.Time, stays func(*record) bool) *record {
+	for _, r := range q.held.items {
+		if r.deadline.After(now) {
+			return nil
+		}
+		if !stays(r) {
+			return r
+		}
+	}
+	return nil
+}
+
+// next is the time until someone must look. Leases that this round leaves alone do not count, or it would be zero again
+// and again.
+func (s *modelShard) next(now time.Time, stays func(*record) bool) time.Duration {
+	at, found := s.agenda.head()
+	if found && !at.After(now) {
+		at, found = time.Time{}, false
+		for _, q := range s.agenda {
+			if look := s.nextLook(q, stays); !look.IsZero() && (!found || look.Before(at)) {
+				at, found = look, true
+			}
+		}
+	}
+	if !found {
+		return -1
+	}
+	return max(0, at.Sub(now))
+}
+
+// lapse ends an attempt that nobody settled: the job is due again at once, or cancelled when that was asked.
+func (s *modelShard) lapse(r *record, now time.Time) {
+	r.job.Made++
+	r.job.Lost++
+	if r.job.Lost > freeLosses {
+		r.job.Tries++
+	}
+	r.note(job.Attempt{N: r.job.Made, Kind: job.KindLost, StartedAt: r.claimed, Duration: now.Sub(r.claimed)})
+	if r.job.CancelRequested {
+		s.end(r, job.Cancelled, job.ReasonCancelled, now)
+		return
+	}
+	s.take(r)
+	r.lease = ""
+	r.job.State, r.job.DueAt = job.Scheduled, now
+	s.put(r, &r.queue.due)
+}

@@ -1,0 +1,106 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// taken is what is remembered of a claim: a repeat answers those that are still held.
+type taken struct {
+	records []*record
+	queues  []store.QueueLeft
+}
+
+// Claim holds jobs for the caller.
+func (m *Model) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.Claimed, error) {
+	now, err := m.open(ctx)
+	if err != nil {
+		return store.Claimed{}, err
+	}
+	defer m.mu.Unlock()
+	return m.shards[shard].claim(token, request, now), nil
+}
+
+func (s *modelShard) claim(token store.Token, request store.ClaimRequest, now time.Time) store.Claimed {
+	bound(len(request.Wants))
+	bound(request.Max)
+	t, _ := once(s, now, call{"claim", token}, func() (*taken, error) {
+		t := &taken{queues: make([]store.QueueLeft, 0, len(request.Wants))}
+		size := 0
+		for _, w := range request.Wants {
+			t.queues = append(t.queues, s.serve(t, &size, token, request, w, now))
+		}
+		return t, nil
+	})
+	c := store.Claimed{Queues: t.queues, Revision: s.model.revision}
+	for _, r := range t.records {
+		if r.place == &r.queue.held && r.lease == token {
+			c.Jobs = append(c.Jobs, r.heldView(now))
+		}
+	}
+	return c
+}
+
+// serve takes what one Want may have. Size is that of the bodies taken so far.
+func (s *modelShard) serve(t *taken, size *int, token store.Token, request store.ClaimRequest, w store.Want, now time.Time) store.QueueLeft {
+	left := store.QueueLeft{Queue: w.Queue}
+	q := s.queues[w.Queue]
+	if q == nil {
+		left.Blocked = s.model.policy(topicName{w.Queue.Namespace, w.Queue.Topic}).Paused
+		return left
+	}
+	for n := 0; ; n++ {
+		left.Blocked = s.blocked(q)
+		r := s.pick(q, now)
+		if r == nil || left.Blocked {
+			break
+		}
+		tooLarge := len(t.records) > 0 && *size+len(r.job.Body) > request.MaxBytes
+		if n == w.Max || len(t.records) == request.Max || tooLarge {
+			left.More = true
+			break
+		}
+		*size += len(r.job.Body)
+		s.take(r)
+		r.lease, r.claimed = token, now
+		r.deadline = after(now, cmp.Or(r.job.Timeout, w.Timeout)+request.Margin)
+		r.job.State = job.Running
+		s.put(r, &q.held)
+		t.records = append(t.records, r)
+	}
+	s.plan(q, now, true)
+	return left
+}
+
+// pick is claimable, with jobs due in the same millisecond in the order that was asked for.
+func (s *modelShard) pick(q *queue, now time.Time) *record {
+	best := q.claimable(now)
+	if best == nil || s.model.rank == nil {
+		return best
+	}
+	for _, l := range []*line{&q.ready, &q.due} {
+		for _, r := range l.items {
+			if r.job.DueAt.After(best.job.DueAt) {
+				break
+			}
+			if s.model.rank(r.job.Ref()) < s.model.rank(best.job.Ref()) {
+				best = r
+			}
+		}
+	}
+	return best
+}
+
+func (r *record) heldView(now time.Time) store.Held {
+	return store.Held{
+		Job:      r.view(now),
+		Lease:    r.lease,
+		LeaseFor: r.deadline.Sub(now),
+		Expired:  !r.job.ExpiresAt.IsZero() && now.After(r.job.ExpiresAt),
+		Age:      now.Sub(r.job.Since),
+	}
+}

@@ -1,0 +1,126 @@
+package storetest
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// change makes one call that changes one job.
+func (m *Model) change(ctx context.Context, shard int, c call, ref job.Ref, do func(*modelShard, *record, time.Time) error) (job.Job, error) {
+	now, err := m.open(ctx)
+	if err != nil {
+		return job.Job{}, err
+	}
+	defer m.mu.Unlock()
+	s := m.shards[shard]
+	return once(s, now, c, func() (job.Job, error) {
+		r := s.jobs[ref]
+		if r == nil {
+			return job.Job{}, store.ErrNotFound
+		}
+		if err := do(s, r, now); err != nil {
+			return job.Job{}, err
+		}
+		return r.view(now), nil
+	})
+}
+
+// Cancel ends a job, or marks it while it is running.
+func (m *Model) Cancel(ctx context.Context, shard int, token store.Token, ref job.Ref) (job.Job, error) {
+	return m.change(ctx, shard, call{"cancel", token}, ref, func(s *modelShard, r *record, now time.Time) error {
+		switch {
+		case r.job.State == job.Delivered, r.job.State == job.Dead:
+			return &store.StateError{State: r.job.State}
+		case r.job.State == job.Cancelled, r.job.CancelRequested:
+			return nil
+		}
+		r.job.Version++
+		r.note(job.Attempt{N: r.job.Made, Kind: job.KindCancelled, StartedAt: now})
+		if r.job.State == job.Running {
+			r.job.CancelRequested = true
+			return nil
+		}
+		s.end(r, job.Cancelled, job.ReasonCancelled, now)
+		s.plan(r.queue, now, true)
+		return nil
+	})
+}
+
+// Edit changes a job that waits.
+func (m *Model) Edit(ctx context.Context, shard int, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
+	return m.change(ctx, shard, call{"edit", token}, ref, func(s *modelShard, r *record, now time.Time) error {
+		if edit.IfVersion != 0 && edit.IfVersion != r.job.Version {
+			return store.ErrVersion
+		}
+		if r.job.State != job.Scheduled {
+			return &store.StateError{State: r.job.State}
+		}
+		place := r.place
+		s.take(r)
+		edit.Header = cloneHeader(edit.Header)
+		edit.Labels = maps.Clone(edit.Labels)
+		edit.Ladder = slices.Clone(edit.Ladder)
+		edit.Spec(&r.job.Spec)
+		r.job.Body = slices.Clone(r.job.Body)
+		r.job.Version++
+		switch {
+		case edit.ExpiresAt != nil:
+			r.job.ExpiresAt = job.Millis(*edit.ExpiresAt)
+		case edit.ExpiresIn != nil:
+			r.job.ExpiresAt = after(now, *edit.ExpiresIn)
+		}
+		r.note(job.Attempt{N: r.job.Made, Kind: edit.Kind, StartedAt: now})
+		if edit.Delay == nil && edit.RunAt == nil {
+			s.put(r, place)
+			return nil
+		}
+		if edit.Delay != nil {
+			r.job.DueAt = after(now, *edit.Delay)
+		} else {
+			r.job.DueAt = dueAt(now, 0, *edit.RunAt)
+		}
+		if r.job.Tries == 0 && r.job.Lost == 0 {
+			r.job.Since = r.job.DueAt
+		}
+		s.wait(r, now)
+		return nil
+	})
+}
+
+// Revive sends an ended job on another round.
+func (m *Model) Revive(ctx context.Context, shard int, token store.Token, ref job.Ref, delay time.Duration) (job.Job, error) {
+	return m.change(ctx, shard, call{"revive", token}, ref, func(s *modelShard, r *record, now time.Time) error {
+		t := r.queue.topic
+		switch r.job.State {
+		case job.Delivered:
+			t.delivered--
+		case job.Dead:
+			t.died--
+		case job.Cancelled:
+			t.cancelled--
+		default:
+			return &store.StateError{State: r.view(now).State}
+		}
+		s.take(r)
+		r.job.FinishedAt, r.job.Reason = time.Time{}, ""
+		r.job.Version++
+		r.job.Round++
+		r.job.Tries, r.job.Lost = 0, 0
+		r.job.DueAt = after(now, delay)
+		r.job.Since = r.job.DueAt
+		if !r.job.ExpiresAt.IsZero() && !r.job.ExpiresAt.After(now) {
+			r.job.ExpiresAt = time.Time{}
+		}
+		r.note(job.Attempt{N: r.job.Made, Kind: job.KindRevived, StartedAt: now})
+		if id := s.ids[ref]; id != nil {
+			id.state, id.finishedAt, id.reason = "", time.Time{}, ""
+		}
+		s.wait(r, now)
+		return nil
+	})
+}

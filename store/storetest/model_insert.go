@@ -1,0 +1,150 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// remembered is what stays of a registration under an id that must stay known, whatever retention says.
+type remembered struct {
+	topic topicName
+	print []byte
+	// State, finishedAt and reason are set at the job's end.
+	state      job.State
+	finishedAt time.Time
+	reason     policy.Reason
+}
+
+// Insert takes the entries one after the other.
+func (m *Model) Insert(ctx context.Context, shard int, token store.Token, entries []store.Entry) ([]store.Inserted, error) {
+	bound(len(entries))
+	now, err := m.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	s := m.shards[shard]
+	return once(s, now, call{"insert", token}, func() ([]store.Inserted, error) {
+		results := make([]store.Inserted, len(entries))
+		for i, e := range entries {
+			results[i] = s.insert(e, now)
+		}
+		return results, nil
+	})
+}
+
+// bound holds callers to MaxBatch.
+func bound(n int) {
+	if n > store.MaxBatch {
+		panic("storetest: more items in a call than store.MaxBatch")
+	}
+}
+
+func (s *modelShard) insert(e store.Entry, now time.Time) store.Inserted {
+	ref := e.Ref()
+	if known := s.jobs[ref]; known != nil {
+		view := known.view(now)
+		return store.Inserted{Outcome: outcome(known.print, e.Print, view.State), Job: view}
+	}
+	if id := s.ids[ref]; id != nil {
+		gone := job.Job{Spec: e.Spec}
+		gone.State, gone.FinishedAt, gone.Reason = id.state, id.finishedAt, id.reason
+		return store.Inserted{Outcome: outcome(id.print, e.Print, id.state), Job: gone}
+	}
+	r := &record{print: slices.Clone(e.Print), queue: s.queue(e.Queue)}
+	r.job.Spec = clone(e.Spec)
+	r.job.CreatedAt, r.job.Version = now, 1
+	r.job.DueAt = dueAt(now, e.Delay, e.RunAt)
+	r.job.Since = r.job.DueAt
+	r.job.ExpiresAt = expiresAt(now, e.ExpiresIn, e.ExpiresAt)
+	s.jobs[ref] = r
+	if e.Print != nil {
+		s.ids[ref] = &remembered{topic: r.queue.topic.name, print: r.print}
+	}
+	r.queue.topic.registered++
+	s.wait(r, now)
+	return store.Inserted{Outcome: store.Created, Job: r.view(now)}
+}
+
+func outcome(known, sent []byte, state job.State) store.Outcome {
+	if state != job.Cancelled && bytes.Equal(known, sent) {
+		return store.Existing
+	}
+	return store.Conflict
+}
+
+// dueAt turns what was asked into an instant that is never early: parts of a millisecond count as a whole one.
+func dueAt(now time.Time, delay time.Duration, runAt time.Time) time.Time {
+	if runAt.IsZero() {
+		return after(now, delay)
+	}
+	at := job.Millis(runAt)
+	if at.Before(runAt) {
+		at = at.Add(time.Millisecond)
+	}
+	if at.Before(now) {
+		return now
+	}
+	return at
+}
+
+func after(now time.Time, wait time.Duration) time.Time {
+	if wait <= 0 {
+		return now
+	}
+	return now.Add((wait + time.Millisecond - 1).Truncate(time.Millisecond))
+}
+
+func expiresAt(now time.Time, in time.Duration, at time.Time) time.Time {
+	switch {
+	case !at.IsZero():
+		return job.Millis(at)
+	case in > 0:
+		return after(now, in)
+	default:
+		return time.Time{}
+	}
+}
+
+// view is a job as it stands, without its record. What it shares with the model is never written again.
+func (r *record) view(now time.Time) job.Job {
+	j := r.job
+	j.Attempts = nil
+	if j.State == job.Scheduled && !j.DueAt.After(now) {
+		j.State = job.Ready
+	}
+	return j
+}
+
+// note adds to a job's record.
+func (r *record) note(a job.Attempt) {
+	kept := append(slices.Clone(r.job.Attempts), a)
+	r.job.Attempts = kept[max(0, len(kept)-job.MaxAttempts):]
+}
+
+// clone parts a registration from what its caller may write to.
+func clone(s job.Spec) job.Spec {
+	s.Header = cloneHeader(s.Header)
+	s.Body = slices.Clone(s.Body)
+	s.Labels = maps.Clone(s.Labels)
+	s.Ladder = slices.Clone(s.Ladder)
+	if s.Retries != nil {
+		s.Retries = new(*s.Retries)
+	}
+	return s
+}
+
+func cloneHeader(h map[string][]string) map[string][]string {
+	h = maps.Clone(h)
+	for name, values := range h {
+		h[name] = slices.Clone(values)
+	}
+	return h
+}

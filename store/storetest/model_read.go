@@ -1,0 +1,222 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// Get reads a job with its record.
+func (m *Model) Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error) {
+	now, err := m.open(ctx)
+	if err != nil {
+		return job.Job{}, err
+	}
+	defer m.mu.Unlock()
+	r := m.shards[shard].jobs[ref]
+	if r == nil {
+		return job.Job{}, store.ErrNotFound
+	}
+	found := r.view(now)
+	found.Attempts = r.job.Attempts
+	return found, nil
+}
+
+// Known looks among jobs and remembered ids.
+func (m *Model) Known(ctx context.Context, shard int, refs []job.Ref) ([]bool, error) {
+	bound(len(refs))
+	if _, err := m.open(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	s := m.shards[shard]
+	known := make([]bool, len(refs))
+	for i, ref := range refs {
+		known[i] = s.jobs[ref] != nil || s.ids[ref] != nil
+	}
+	return known, nil
+}
+
+// A spot is where a job stands in a list: by lane, then by the time of its state, then by id.
+type spot struct {
+	lane string
+	ms   int64
+	id   string
+}
+
+func (a spot) compare(b spot) int {
+	return cmp.Or(cmp.Compare(a.lane, b.lane), cmp.Compare(a.ms, b.ms), cmp.Compare(a.id, b.id))
+}
+
+func (a spot) cursor() string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%s/%d/%s", a.lane, a.ms, a.id))
+}
+
+func parseSpot(cursor string) (spot, error) {
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	parts := strings.Split(string(text), "/")
+	if err != nil || len(parts) != 3 {
+		return spot{}, store.ErrCursor
+	}
+	ms, err := strconv.ParseInt(parts[1], 10, 64)
+	if err != nil {
+		return spot{}, store.ErrCursor
+	}
+	return spot{parts[0], ms, parts[2]}, nil
+}
+
+// List sorts what the filter lets through and cuts the page out of it.
+func (m *Model) List(ctx context.Context, shard int, f store.Filter) (store.Page, error) {
+	now, err := m.open(ctx)
+	if err != nil {
+		return store.Page{}, err
+	}
+	defer m.mu.Unlock()
+	var from spot
+	if f.Cursor != "" {
+		if from, err = parseSpot(f.Cursor); err != nil {
+			return store.Page{}, err
+		}
+	}
+	type hit struct {
+		spot
+		job job.Job
+	}
+	var hits []hit
+	for r := range m.shards[shard].of(topicName{f.Namespace, f.Topic}) {
+		j := r.view(now)
+		at := timeOfState(j)
+		h := hit{spot{j.Lane, at.UnixMilli(), j.ID}, j}
+		if matches(f, j, at) && (f.Cursor == "" || h.compare(from) > 0) {
+			hits = append(hits, h)
+		}
+	}
+	slices.SortFunc(hits, func(a, b hit) int { return a.compare(b.spot) })
+	var page store.Page
+	for i, h := range hits {
+		if i == f.Limit {
+			page.Cursor = hits[i-1].cursor()
+			break
+		}
+		h.job.Body = nil
+		page.Jobs = append(page.Jobs, h.job)
+	}
+	return page, nil
+}
+
+func timeOfState(j job.Job) time.Time {
+	if j.State.Ended() {
+		return j.FinishedAt
+	}
+	return j.DueAt
+}
+
+func matches(f store.Filter, j job.Job, at time.Time) bool {
+	if f.Label != "" {
+		if value, ok := j.Labels[f.Label]; !ok || value != f.Value {
+			return false
+		}
+	}
+	return j.State == f.State &&
+		(f.Lane == "" || f.Lane == j.Lane) &&
+		(f.After.IsZero() || !at.Before(f.After)) &&
+		(f.Before.IsZero() || at.Before(f.Before))
+}
+
+// of walks a topic's jobs.
+func (s *modelShard) of(name topicName) func(yield func(*record) bool) {
+	return func(yield func(*record) bool) {
+		t := s.topics[name]
+		if t == nil {
+			return
+		}
+		lines := []*line{&t.done, &t.dead}
+		for _, q := range t.lanes {
+			lines = append(lines, &q.due, &q.ready, &q.held)
+		}
+		for _, l := range lines {
+			for _, r := range l.items {
+				if !yield(r) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Stats counts by the clock: what is due and not held is ready.
+func (m *Model) Stats(ctx context.Context, shard int, namespace, topic string) ([]store.TopicStats, error) {
+	now, err := m.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	var all []store.TopicStats
+	for name, t := range m.shards[shard].topics {
+		if name.namespace != namespace || (topic != "" && topic != name.topic) {
+			continue
+		}
+		row := store.TopicStats{
+			Namespace: namespace, Topic: name.topic,
+			Registered: t.registered, Delivered: t.delivered, Dead: t.died, Cancelled: t.cancelled,
+		}
+		for _, q := range t.lanes {
+			c := q.count(now)
+			row.Scheduled += c.Scheduled
+			row.Ready += c.Ready
+			row.Running += c.Running
+			for _, l := range []*line{&q.ready, &q.due} {
+				if r := l.first(); r != nil && (row.OldestDue.IsZero() || r.job.DueAt.Before(row.OldestDue)) {
+					row.OldestDue = r.job.DueAt
+				}
+			}
+		}
+		all = append(all, row)
+	}
+	slices.SortFunc(all, func(a, b store.TopicStats) int { return cmp.Compare(a.Topic, b.Topic) })
+	return all, nil
+}
+
+func (q *queue) count(now time.Time) store.LaneStats {
+	isDue, _ := slices.BinarySearchFunc(q.due.items, now, func(r *record, now time.Time) int {
+		if r.job.DueAt.After(now) {
+			return 1
+		}
+		return -1
+	})
+	return store.LaneStats{
+		Lane:      q.name.Lane,
+		Scheduled: int64(len(q.due.items) - isDue),
+		Ready:     int64(len(q.ready.items) + isDue),
+		Running:   int64(len(q.held.items)),
+	}
+}
+
+// Lanes leaves out lanes without unfinished jobs.
+func (m *Model) Lanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
+	now, err := m.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	t := m.shards[shard].topics[topicName{namespace, topic}]
+	if t == nil {
+		return nil, nil
+	}
+	var rows []store.LaneStats
+	for _, q := range t.lanes {
+		if row := q.count(now); row.Lane > after && row.Scheduled+row.Ready+row.Running > 0 {
+			rows = append(rows, row)
+		}
+	}
+	slices.SortFunc(rows, func(a, b store.LaneStats) int { return cmp.Compare(a.Lane, b.Lane) })
+	return rows[:min(len(rows), limit)], nil
+}

@@ -1,0 +1,95 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// Settle ends attempts and, with next, claims under the same token.
+func (m *Model) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.Claimed, error) {
+	bound(len(items))
+	now, err := m.open(ctx)
+	if err != nil {
+		return nil, store.Claimed{}, err
+	}
+	defer m.mu.Unlock()
+	s := m.shards[shard]
+	errs, _ := once(s, now, call{"settle", token}, func() ([]error, error) {
+		errs := make([]error, len(items))
+		for i, item := range items {
+			errs[i] = s.settle(item, now)
+		}
+		return errs, nil
+	})
+	if next == nil {
+		return errs, store.Claimed{Revision: m.revision}, nil
+	}
+	return errs, s.claim(token, *next, now), nil
+}
+
+func (s *modelShard) settle(item store.Settlement, now time.Time) error {
+	r := s.jobs[item.Ref]
+	if r == nil || r.place != &r.queue.held || r.lease != item.Lease {
+		return store.ErrLeaseLost
+	}
+	q := r.queue
+	freed := s.blocked(q)
+	if item.Attempt.Kind != "" {
+		r.note(item.Attempt)
+	}
+	s.outbox = append(s.outbox, item.Births...)
+	if item.Attempt.Kind == job.KindAttempt {
+		r.job.Made++
+		r.job.Lost = 0
+		if item.Verdict.Kind != policy.Delivered {
+			r.job.Tries++
+		}
+	}
+	switch kind := item.Verdict.Kind; {
+	case kind == policy.Delivered:
+		s.end(r, job.Delivered, "", now)
+	case r.job.CancelRequested:
+		s.end(r, job.Cancelled, job.ReasonCancelled, now)
+	case kind == policy.Dead:
+		s.end(r, job.Dead, item.Verdict.Reason, now)
+	case kind == policy.Again, kind == policy.Released:
+		s.take(r)
+		r.lease = ""
+		r.job.State, r.job.DueAt = job.Scheduled, after(now, item.Verdict.Wait)
+		s.put(r, &q.due)
+	default:
+		panic(fmt.Sprintf("storetest: a settlement with verdict %v", kind))
+	}
+	if freed && !s.blocked(q) && q.claimable(now) != nil {
+		s.ring(q, now)
+	}
+	s.plan(q, now, true)
+	return nil
+}
+
+// end finishes a job.
+func (s *modelShard) end(r *record, state job.State, reason policy.Reason, now time.Time) {
+	s.take(r)
+	r.lease = ""
+	r.job.State, r.job.Reason, r.job.FinishedAt, r.job.CancelRequested = state, reason, now, false
+	t := r.queue.topic
+	switch state {
+	case job.Delivered:
+		t.delivered++
+		s.put(r, &t.done)
+	case job.Cancelled:
+		t.cancelled++
+		s.put(r, &t.done)
+	default:
+		t.died++
+		s.put(r, &t.dead)
+	}
+	if id := s.ids[r.job.Ref()]; id != nil {
+		id.state, id.finishedAt, id.reason = state, now, reason
+	}
+}

@@ -1,0 +1,55 @@
+package storetest
+
+import (
+	"context"
+	"time"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// Sweep removes the oldest ends first.
+func (m *Model) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.Swept, error) {
+	now, err := m.open(ctx)
+	if err != nil {
+		return store.Swept{}, err
+	}
+	defer m.mu.Unlock()
+	s := m.shards[shard]
+	return once(s, now, call{"sweep", token}, func() (store.Swept, error) {
+		var swept store.Swept
+		for name, t := range s.topics {
+			p := m.policy(name)
+			s.trim(&t.done, p.KeepDelivered, limit, now, &swept)
+			s.trim(&t.dead, p.KeepDead, limit, now, &swept)
+		}
+		for ref, id := range s.ids {
+			if s.jobs[ref] != nil || id.finishedAt.Add(*m.policy(id.topic).IDWindow).After(now) {
+				continue
+			}
+			if swept.IDs == limit {
+				swept.More = true
+				break
+			}
+			delete(s.ids, ref)
+			swept.IDs++
+		}
+		return swept, nil
+	})
+}
+
+// trim removes what one line holds beyond its bounds.
+func (s *modelShard) trim(l *line, keep policy.Keep, limit int, now time.Time, swept *store.Swept) {
+	for r := l.first(); r != nil; r = l.first() {
+		if int64(len(l.items)) <= *keep.Max && l.bytes <= *keep.MaxBytes && r.job.FinishedAt.Add(*keep.For).After(now) {
+			return
+		}
+		if swept.Jobs == limit {
+			swept.More = true
+			return
+		}
+		s.take(r)
+		delete(s.jobs, r.job.Ref())
+		swept.Jobs++
+	}
+}

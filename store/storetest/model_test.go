@@ -1,0 +1,217 @@
+package storetest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// clock is one that a test moves.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+func TestModel(t *testing.T) {
+	storetest.Run(t, func(*testing.T) storetest.Engine {
+		c := &clock{at: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+		m := storetest.NewModel(storetest.ModelOptions{Shards: 3, Now: c.now})
+		return storetest.Engine{Store: m, Advance: c.advance, Now: c.now, Defaults: policy.Builtin()}
+	})
+}
+
+func TestModelOnARealClock(t *testing.T) {
+	storetest.Run(t, func(*testing.T) storetest.Engine {
+		return storetest.Engine{Store: storetest.NewModel(storetest.ModelOptions{}), Defaults: policy.Builtin()}
+	})
+}
+
+var queue = job.Queue{Namespace: "default", Topic: "orders", Lane: "a"}
+
+func entry(id string, delay time.Duration) store.Entry {
+	return store.Entry{New: job.New{Spec: job.Spec{ID: id, Queue: queue}, Delay: delay}}
+}
+
+var all = store.ClaimRequest{
+	Wants: []store.Want{{Queue: queue, Max: store.MaxBatch, Timeout: time.Minute}}, Max: store.MaxBatch, MaxBytes: 1 << 20,
+}
+
+// The whole way of a job in fake time: what waits, waits on channels and timers alone.
+func TestModelRunsInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		m := storetest.NewModel(storetest.ModelOptions{})
+		_, err := m.Insert(ctx, 0, store.NewToken(), []store.Entry{entry("a", 25*time.Hour)})
+		require.NoError(t, err)
+		start := time.Now()
+		for time.Since(start) < 25*time.Hour { // a carrier
+			carried, err := m.Carry(ctx, 0, store.NewToken(), store.Round{})
+			require.NoError(t, err)
+			rung, err := m.Await(ctx, 0, store.Watch{Group: store.GroupPush, Wait: max(carried.Next, time.Second)})
+			require.NoError(t, err)
+			require.Empty(t, rung.Queues)
+		}
+		_, err = m.Carry(ctx, 0, store.NewToken(), store.Round{})
+		require.NoError(t, err)
+		rung, err := m.Await(ctx, 0, store.Watch{Group: store.GroupPush})
+		require.NoError(t, err)
+		require.Equal(t, []job.Queue{queue}, rung.Queues)
+		claimed, err := m.Claim(ctx, 0, store.NewToken(), all)
+		require.NoError(t, err)
+		require.Len(t, claimed.Jobs, 1)
+		require.Equal(t, 25*time.Hour, time.Since(start), "neither early nor late")
+		require.Zero(t, claimed.Jobs[0].Age)
+	})
+}
+
+func TestModelServesWhoWaitsLongestFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := storetest.NewModel(storetest.ModelOptions{})
+		var order []int
+		var wg sync.WaitGroup
+		for i := range 3 {
+			wg.Go(func() {
+				rung, err := m.Await(t.Context(), 0, store.Watch{Group: store.GroupPush})
+				require.NoError(t, err)
+				require.Len(t, rung.Queues, 1)
+				order = append(order, i)
+			})
+			synctest.Wait()
+		}
+		for i := range 3 {
+			e := entry(fmt.Sprint(i), 0)
+			e.Lane = fmt.Sprint(i)
+			_, err := m.Insert(t.Context(), 0, store.NewToken(), []store.Entry{e})
+			require.NoError(t, err)
+			synctest.Wait()
+		}
+		wg.Wait()
+		require.Equal(t, []int{0, 1, 2}, order)
+	})
+}
+
+func TestModelEndsWhatWaitsWhenItIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := storetest.NewModel(storetest.ModelOptions{})
+		answer := make(chan error, 1)
+		go func() {
+			_, err := m.Await(context.Background(), 0, store.Watch{Group: store.GroupPush, Wait: time.Hour})
+			answer <- err
+		}()
+		synctest.Wait()
+		require.NoError(t, m.Close())
+		require.ErrorIs(t, <-answer, store.ErrUnavailable)
+	})
+}
+
+func TestModelBearsManyJobs(t *testing.T) {
+	if testing.Short() {
+		return
+	}
+	const n = 30_000
+	m := storetest.NewModel(storetest.ModelOptions{})
+	_, err := m.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{LaneConcurrency: 10_000}})
+	require.NoError(t, err)
+	for start := 0; start < n; start += 500 {
+		var batch []store.Entry
+		for i := range 500 {
+			batch = append(batch, entry(fmt.Sprint(start+i), 0))
+		}
+		_, err := m.Insert(t.Context(), 0, store.NewToken(), batch)
+		require.NoError(t, err)
+	}
+	request := all
+	var items []store.Settlement
+	for done := 0; done < n; {
+		errs, claimed, err := m.Settle(t.Context(), 0, store.NewToken(), items, &request)
+		require.NoError(t, errors.Join(append(errs, err)...))
+		done += len(items)
+		items = items[:0]
+		for _, h := range claimed.Jobs {
+			items = append(items, store.Settlement{Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: policy.Verdict{Kind: policy.Delivered}})
+		}
+	}
+}
+
+func TestFaultyFailsBeforeOrAfterACall(t *testing.T) {
+	for fault, registered := range map[storetest.Fault]int{storetest.Before: 0, storetest.LostReply: 1} {
+		m := storetest.NewModel(storetest.ModelOptions{})
+		f := storetest.Faulty(m, storetest.Nth("Insert", 2, fault))
+		_, err := f.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("first", 0)})
+		require.NoError(t, err)
+		token := store.NewToken()
+		_, err = f.Insert(t.Context(), 0, token, []store.Entry{entry("second", 0)})
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		stats, err := f.Stats(t.Context(), 0, "default", "orders")
+		require.NoError(t, err)
+		require.EqualValues(t, 1+registered, stats[0].Registered)
+		got, err := f.Insert(t.Context(), 0, token, []store.Entry{entry("second", 0)})
+		require.NoError(t, err)
+		require.Equal(t, store.Created, got[0].Outcome)
+	}
+}
+
+func TestFaultyShareIsRepeatable(t *testing.T) {
+	a, b := storetest.Share(3, 0.5), storetest.Share(3, 0.5)
+	count := make(map[storetest.Fault]int)
+	for range 1000 {
+		fault := a("Claim")
+		require.Equal(t, fault, b("Claim"))
+		count[fault]++
+	}
+	require.InDelta(t, 500, count[storetest.None], 100)
+	require.InDelta(t, 250, count[storetest.Before], 100)
+	require.InDelta(t, 250, count[storetest.LostReply], 100)
+}
+
+// liar is a store that forgets to count an end.
+type liar struct{ store.Store }
+
+func (l liar) Stats(ctx context.Context, shard int, namespace, topic string) ([]store.TopicStats, error) {
+	rows, err := l.Store.Stats(ctx, shard, namespace, topic)
+	for i := range rows {
+		rows[i].Delivered = 0
+	}
+	return rows, err
+}
+
+func TestCheckFindsABreach(t *testing.T) {
+	m := storetest.NewModel(storetest.ModelOptions{})
+	_, err := m.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("a", 0), entry("b", 0)})
+	require.NoError(t, err)
+	claimed, err := m.Claim(t.Context(), 0, store.NewToken(), all)
+	require.NoError(t, err)
+	h := claimed.Jobs[0]
+	_, _, err = m.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{
+		{Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: policy.Verdict{Kind: policy.Delivered}},
+	}, nil)
+	require.NoError(t, err)
+	require.NoError(t, storetest.Check(t.Context(), m))
+	require.ErrorContains(t, storetest.Check(t.Context(), liar{m}), "registered 2, but the places hold 1")
+}

@@ -1,0 +1,45 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/ringback/ringback/store"
+)
+
+// A call is what a token repeats: the same token of another method is another call.
+type call struct {
+	method string
+	token  store.Token
+}
+
+// An answer is what a call came to.
+type answer struct {
+	at    time.Time
+	value any
+	err   error
+}
+
+// once makes a call, or answers what it came to when its token was used within TokenMemory.
+func once[T any](s *modelShard, now time.Time, c call, do func() (T, error)) (T, error) {
+	if a, ok := s.recall(now, c); ok {
+		value, _ := a.value.(T)
+		return value, a.err
+	}
+	value, err := do()
+	s.remember(now, c, value, err)
+	return value, err
+}
+
+func (s *modelShard) recall(now time.Time, c call) (answer, bool) {
+	for len(s.calls) > 0 && now.Sub(s.answers[s.calls[0]].at) > store.TokenMemory {
+		delete(s.answers, s.calls[0])
+		s.calls = s.calls[1:]
+	}
+	a, ok := s.answers[c]
+	return a, ok
+}
+
+func (s *modelShard) remember(now time.Time, c call, value any, err error) {
+	s.answers[c] = answer{at: now, value: value, err: err}
+	s.calls = append(s.calls, c)
+}

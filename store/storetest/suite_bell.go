@@ -1,0 +1,329 @@
+package storetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// listen awaits in the background; the answer comes on the channel.
+func (s *suite) listen(ctx context.Context, watch store.Watch) <-chan rungOrErr {
+	watch.Group = store.GroupPush
+	answer := make(chan rungOrErr, 1)
+	go func() {
+		rung, err := s.Store.Await(ctx, s.shard, watch)
+		answer <- rungOrErr{rung, err}
+	}()
+	return answer
+}
+
+type rungOrErr struct {
+	store.Rung
+	err error
+}
+
+// within takes an answer that must come.
+func (s *suite) within(answer <-chan rungOrErr) rungOrErr {
+	s.Helper()
+	select {
+	case got := <-answer:
+		return got
+	case <-time.After(patience):
+		require.FailNow(s, "Await did not return")
+		return rungOrErr{}
+	}
+}
+
+// wakes awaits until something came before the agenda's head.
+func (s *suite) wakes(what string) {
+	s.Helper()
+	s.eventually("a wake: "+what, func() bool {
+		rung, err := s.Store.Await(s.Context(), s.shard, store.Watch{Group: store.GroupPush, Wake: true, Wait: time.Second})
+		require.NoError(s, err)
+		return rung.Wake
+	})
+}
+
+var bellCases = []sentence{
+	{"nothing in the time is an empty rung and no error", func(s *suite) {
+		start := time.Now()
+		rung := s.await(blink)
+		require.Empty(s, rung.Queues)
+		require.False(s, rung.Wake)
+		require.GreaterOrEqual(s, time.Since(start), blink/2)
+		require.Less(s, time.Since(start), patience)
+	}},
+	{"a listener that waits already is rung", func(s *suite) {
+		answer := s.listen(s.Context(), store.Watch{Wait: patience})
+		s.add(s.entry("a"))
+		got := s.within(answer)
+		require.NoError(s, got.err)
+		require.Equal(s, []job.Queue{s.queue}, got.Queues)
+	}},
+	{"the end of the context ends the wait", func(s *suite) {
+		ctx, cancel := context.WithCancel(s.Context())
+		answer := s.listen(ctx, store.Watch{Wait: time.Minute})
+		cancel()
+		got := s.within(answer)
+		require.ErrorIs(s, got.err, context.Canceled)
+	}},
+	{"tokens are taken in portions", func(s *suite) {
+		queues := make(map[job.Queue]bool)
+		for i := range 5 {
+			queues[s.lane(i)] = true
+			s.add(s.entry(s.lane(i).Lane, in(s.lane(i))))
+		}
+		for len(queues) > 0 {
+			rung, err := s.Store.Await(s.Context(), s.shard, store.Watch{Group: store.GroupPush, Max: 2, Wait: patience})
+			require.NoError(s, err)
+			require.NotEmpty(s, rung.Queues)
+			require.LessOrEqual(s, len(rung.Queues), 2)
+			for _, q := range rung.Queues {
+				require.True(s, queues[q], "%v rang twice", q)
+				delete(queues, q)
+			}
+		}
+	}},
+	{"a token lost with its taker is rung again within a second", func(s *suite) {
+		s.add(s.entry("a"))
+		require.Len(s, s.await(patience).Queues, 1)
+		if s.Advance != nil {
+			s.carry(store.Round{})
+			require.Empty(s, s.await(time.Millisecond).Queues)
+			s.Advance(store.RingAgain)
+			s.carry(store.Round{})
+			require.Equal(s, []job.Queue{s.queue}, s.await(patience).Queues)
+			return
+		}
+		start := time.Now()
+		s.hears(s.queue)
+		require.Less(s, time.Since(start), 3*store.RingAgain)
+	}},
+	{"what was claimed rings no more", func(s *suite) {
+		s.add(s.entry("a"))
+		s.quiet()
+		s.hold("a")
+		s.pass(s.brief())
+		if s.Advance != nil {
+			s.Advance(2 * store.RingAgain)
+		}
+		s.carry(store.Round{})
+		require.Empty(s, s.await(blink).Queues)
+	}},
+	{"a queue given back is rung for others", func(s *suite) {
+		s.add(s.entry("a"))
+		require.Len(s, s.await(patience).Queues, 1)
+		require.NoError(s, s.Store.Ring(s.Context(), s.shard, []job.Queue{s.queue}))
+		require.Equal(s, []job.Queue{s.queue}, s.await(patience).Queues)
+	}},
+	{"a queue is on the bell once", func(s *suite) {
+		s.add(s.entry("a"))
+		require.NoError(s, s.Store.Ring(s.Context(), s.shard, []job.Queue{s.queue, s.queue}))
+		s.add(s.entry("b"))
+		require.Equal(s, []job.Queue{s.queue}, s.await(patience).Queues)
+		require.Empty(s, s.await(time.Millisecond).Queues)
+	}},
+	{"an earlier moment wakes, a later one does not", func(s *suite) {
+		s.add(s.entry("later", delayed(2*long)))
+		s.carry(store.Round{})
+		s.quiet()
+		s.add(s.entry("latest", in(s.lane(1)), delayed(3*long)))
+		rung, err := s.Store.Await(s.Context(), s.shard, store.Watch{Group: store.GroupPush, Wake: true, Wait: blink})
+		require.NoError(s, err)
+		require.False(s, rung.Wake)
+		answer := s.listen(s.Context(), store.Watch{Wake: true, Wait: patience})
+		s.add(s.entry("earlier", in(s.lane(2)), delayed(long)))
+		got := s.within(answer)
+		require.NoError(s, got.err)
+		require.True(s, got.Wake)
+	}},
+	{"the first of all moments wakes", func(s *suite) {
+		s.add(s.entry("a", delayed(long)))
+		s.wakes("the first job")
+	}},
+	{"an edit and a settlement that bring an earlier moment wake", func(s *suite) {
+		s.add(s.entry("a", delayed(3*long)), s.entry("b", in(s.lane(1))))
+		h := s.claim(wantFor(4*long, s.lane(1))).Jobs[0]
+		s.carry(store.Round{})
+		s.quiet()
+		_, err := s.edit("a", store.Edit{Delay: new(2 * long)})
+		require.NoError(s, err)
+		s.wakes("an edit")
+		s.quiet()
+		s.end(h, again(long))
+		s.wakes("a settlement")
+	}},
+	{"who does not watch for it is not woken", func(s *suite) {
+		s.add(s.entry("a", delayed(long)))
+		rung := s.await(blink)
+		require.False(s, rung.Wake)
+		s.wakes("the first job")
+	}},
+	{"the carrier's lock has one holder", func(s *suite) {
+		first, err := s.Store.Lead(s.Context(), s.shard)
+		require.NoError(s, err)
+		_, err = s.Store.Lead(s.Context(), s.shard)
+		require.ErrorIs(s, err, store.ErrNotLeader)
+		require.NoError(s, first.Extend(s.Context()))
+		require.NoError(s, first.Release(s.Context()))
+		second, err := s.Store.Lead(s.Context(), s.shard)
+		require.NoError(s, err)
+		require.ErrorIs(s, first.Extend(s.Context()), store.ErrNotLeader)
+		require.NoError(s, second.Extend(s.Context()))
+		if err := first.Release(s.Context()); err != nil {
+			require.ErrorIs(s, err, store.ErrNotLeader)
+		}
+		require.NoError(s, second.Extend(s.Context()), "a release by another gives nothing up")
+		require.NoError(s, second.Release(s.Context()))
+	}},
+	{"shards are led apart", func(s *suite) {
+		for shard := range s.Store.Shards() {
+			lead, err := s.Store.Lead(s.Context(), shard)
+			require.NoError(s, err)
+			defer func() { require.NoError(s, lead.Release(s.Context())) }()
+		}
+	}},
+	{"a lock that is not extended is free after its time", func(s *suite) {
+		if s.Advance == nil && testing.Short() {
+			return // it takes the whole time
+		}
+		lost, err := s.Store.Lead(s.Context(), s.shard)
+		require.NoError(s, err)
+		if s.Advance != nil {
+			s.Advance(store.LeadTime + time.Millisecond)
+		}
+		s.eventually("the lock", func() bool {
+			_, err = s.Store.Lead(s.Context(), s.shard)
+			return err == nil
+		})
+		require.ErrorIs(s, lost.Extend(s.Context()), store.ErrNotLeader)
+	}},
+}
+
+var topicCases = []sentence{
+	{"a policy is kept as it was put", func(s *suite) {
+		put := store.Topic{Namespace: s.queue.Namespace, Name: s.queue.Topic, Policy: policy.Topic{
+			Ladder: policy.Ladder{time.Second}, Retries: new(0), Jitter: new(0.0), Timeout: time.Second, MaxAge: long,
+			Workers: 3, LaneConcurrency: 4, URL: "http://topic.example/", Headers: map[string][]string{"X-A": {"1", "2"}},
+			GiveUpOn: []string{}, KeepDelivered: keep(0), KeepDead: policy.Keep{For: new(time.Duration(0))},
+			IDWindow: new(time.Duration(0)), Paused: true,
+		}}
+		answer, err := s.Store.PutTopic(s.Context(), put)
+		require.NoError(s, err)
+		require.NotZero(s, answer.Revision)
+		put.Revision = answer.Revision
+		require.Equal(s, put, answer)
+		sparse, err := s.Store.PutTopic(s.Context(), store.Topic{Namespace: s.queue.Namespace, Name: "a-sparse"})
+		require.NoError(s, err)
+		theirs, err := s.Store.PutTopic(s.Context(), store.Topic{Namespace: "a-namespace", Name: "z"})
+		require.NoError(s, err)
+		topics, _, err := s.Store.Topics(s.Context())
+		require.NoError(s, err)
+		require.Equal(s, []store.Topic{theirs, sparse, put}, topics)
+	}},
+	{"a revision that is not the stored one is refused", func(s *suite) {
+		topic := store.Topic{Namespace: s.queue.Namespace, Name: s.queue.Topic, Revision: 99}
+		_, err := s.Store.PutTopic(s.Context(), topic)
+		require.ErrorIs(s, err, store.ErrVersion)
+		first := s.put(policy.Topic{Workers: 1})
+		first.Policy.Workers = 2
+		second, err := s.Store.PutTopic(s.Context(), first)
+		require.NoError(s, err)
+		require.NotEqual(s, first.Revision, second.Revision)
+		_, err = s.Store.PutTopic(s.Context(), first)
+		require.ErrorIs(s, err, store.ErrVersion)
+		third := s.put(policy.Topic{Workers: 3})
+		require.NotEqual(s, second.Revision, third.Revision)
+		topics, _, err := s.Store.Topics(s.Context())
+		require.NoError(s, err)
+		require.Equal(s, []store.Topic{third}, topics)
+	}},
+	{"a paused topic takes jobs and is silent", func(s *suite) {
+		s.put(policy.Topic{Paused: true})
+		s.add(s.entry("a"))
+		if s.Advance != nil {
+			s.Advance(2 * store.RingAgain)
+		}
+		s.carry(store.Round{})
+		require.Empty(s, s.claim(want(s.queue)).Jobs)
+		require.Equal(s, job.Ready, s.get("a").State)
+	}},
+	{"a resumed topic rings for what is due within a second", func(s *suite) {
+		s.put(policy.Topic{Paused: true})
+		s.add(s.entry("a"), s.entry("b", in(s.lane(1))))
+		s.carry(store.Round{})
+		s.quiet()
+		start := time.Now()
+		s.put(policy.Topic{})
+		if s.Advance != nil {
+			s.Advance(store.RingAgain)
+		}
+		rung := make(map[job.Queue]bool)
+		s.eventually("both queues", func() bool {
+			s.carry(store.Round{})
+			for _, q := range s.await(time.Millisecond).Queues {
+				rung[q] = true
+			}
+			return rung[s.lane(0)] && rung[s.lane(1)]
+		})
+		require.Less(s, time.Since(start), 3*time.Second)
+	}},
+	{"a topic paused while its jobs wait is resumed with them", func(s *suite) {
+		s.add(s.entry("a"))
+		s.quiet()
+		s.put(policy.Topic{Paused: true})
+		s.carry(store.Round{})
+		if s.Advance != nil {
+			s.Advance(2 * store.RingAgain)
+		}
+		s.carry(store.Round{})
+		s.quiet()
+		s.put(policy.Topic{})
+		s.hears(s.queue)
+		s.hold("a")
+	}},
+	{"a raised limit rings for what waits", func(s *suite) {
+		s.put(policy.Topic{LaneConcurrency: 1})
+		s.add(s.entry("a"), s.entry("b"))
+		require.Len(s, s.claim(want(s.queue)).Jobs, 1)
+		s.carry(store.Round{})
+		s.quiet()
+		s.put(policy.Topic{LaneConcurrency: 2})
+		s.hears(s.queue)
+		require.Len(s, s.claim(want(s.queue)).Jobs, 1)
+	}},
+	{"a topic without jobs of its own is paused for itself alone", func(s *suite) {
+		s.put(policy.Topic{Paused: true})
+		other := s.queueOf(s.queue.Namespace, "other", 0)
+		theirs := s.queueOf("other", s.queue.Topic, 0)
+		s.add(s.entry("a", in(other)), s.entry("b", in(theirs)))
+		require.Len(s, s.claim(want(other, theirs)).Jobs, 2)
+	}},
+	{"what a claim leaves wakes when it comes before everything else", func(s *suite) {
+		s.add(s.entry("a"))
+		s.hears(s.queue)
+		s.add(s.entry("b", delayed(store.RingAgain*3/4))) // while the ring is not repeated yet
+		s.carry(store.Round{})
+		s.quiet()
+		s.hold("a")
+		s.wakes("the next job is due before the ring would be repeated")
+	}},
+	{"the first job to come due rings though its queue was rung and touched a moment ago", func(s *suite) {
+		s.add(s.entry("a"))
+		s.hears(s.queue)
+		s.hold("a")
+		s.add(s.entry("b", delayed(store.RingAgain/20)))
+		s.carry(store.Round{})
+		s.quiet()
+		s.pass(store.RingAgain / 20)
+		s.add(s.entry("c", delayed(time.Hour)))
+		c := s.carry(store.Round{})
+		require.Equal(s, []job.Queue{s.queue}, s.await(store.RingAgain/2).Queues, "%+v", c)
+	}},
+}

@@ -1,0 +1,348 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+var cancelCases = []sentence{
+	{"a waiting job ends at once", func(s *suite) {
+		s.add(s.entry("scheduled", delayed(long)), s.entry("ready"))
+		for _, id := range []string{"scheduled", "ready"} {
+			got, err := s.cancel(id)
+			require.NoError(s, err)
+			require.Equal(s, job.Cancelled, got.State)
+			require.Equal(s, job.ReasonCancelled, got.Reason)
+			require.EqualValues(s, 2, got.Version)
+			s.sameTime(s.now(), got.FinishedAt, "FinishedAt")
+			require.Equal(s, []job.AttemptKind{job.KindCancelled}, kinds(s.get(id)))
+		}
+		s.hold()
+	}},
+	{"a cancelled or marked job is not changed again", func(s *suite) {
+		s.add(s.entry("a"), s.entry("b", delayed(long)))
+		s.hold("a")
+		for _, id := range []string{"a", "b"} {
+			_, err := s.cancel(id)
+			require.NoError(s, err)
+			first := s.get(id)
+			got, err := s.cancel(id)
+			require.NoError(s, err)
+			require.Equal(s, first.Progress, got.Progress)
+			require.Equal(s, first, s.get(id))
+		}
+	}},
+	{"a running job is marked", func(s *suite) {
+		s.add(s.entry("a"))
+		h := s.hold("a")[0]
+		got, err := s.cancel("a")
+		require.NoError(s, err)
+		require.Equal(s, job.Running, got.State)
+		require.True(s, got.CancelRequested)
+		require.EqualValues(s, 2, got.Version)
+		require.True(s, s.get("a").CancelRequested)
+		s.end(h, delivered)
+		require.Equal(s, job.Delivered, s.get("a").State, "a success still delivers it")
+	}},
+	{"a marked job is cancelled by anything but a success", func(s *suite) {
+		for id, v := range map[string]policy.Verdict{"again": again(long), "dead": dead, "released": released} {
+			s.add(s.entry(id))
+			h := s.hold(id)[0]
+			_, err := s.cancel(id)
+			require.NoError(s, err)
+			s.end(h, v)
+			got := s.get(id)
+			require.Equal(s, job.Cancelled, got.State, id)
+			require.Equal(s, job.ReasonCancelled, got.Reason, id)
+			require.False(s, got.FinishedAt.IsZero(), id)
+			require.Len(s, got.Attempts, 2, id)
+		}
+		require.EqualValues(s, 3, s.stats().Cancelled)
+		require.Zero(s, s.stats().Dead)
+		s.hold()
+	}},
+	{"a delivered or dead job refuses, and so does an unknown one", func(s *suite) {
+		s.finish("delivered", delivered)
+		s.finish("dead", dead)
+		_, err := s.cancel("delivered")
+		s.inState(err, job.Delivered)
+		_, err = s.cancel("dead")
+		s.inState(err, job.Dead)
+		_, err = s.cancel("unknown")
+		require.ErrorIs(s, err, store.ErrNotFound)
+	}},
+	{"a repeated token answers as the first call did", func(s *suite) {
+		s.add(s.entry("a"))
+		token := store.NewToken()
+		for range 2 {
+			got, err := s.Store.Cancel(s.Context(), s.shard, token, s.ref("a"))
+			require.NoError(s, err)
+			require.Equal(s, job.Cancelled, got.State)
+			require.EqualValues(s, 2, got.Version)
+			s.sameTime(s.now(), got.FinishedAt, "FinishedAt")
+		}
+		_, err := s.revive("a", long)
+		require.NoError(s, err)
+		got, err := s.Store.Cancel(s.Context(), s.shard, token, s.ref("a"))
+		require.NoError(s, err)
+		require.EqualValues(s, 2, got.Version, "the answer is the first one")
+		require.Equal(s, job.Scheduled, s.get("a").State, "a repeat does nothing")
+	}},
+}
+
+var editCases = []sentence{
+	{"changes every field that it names, and no other", func(s *suite) {
+		e := s.entry("a", delayed(long))
+		e.Spec = fullSpec("a", s.queue)
+		s.add(e)
+		edits := []store.Edit{
+			{URL: new("https://new.example/")},
+			{Header: map[string][]string{"X-New": {"1"}}},
+			{Body: &store.Body{Kind: job.BodyJSON, ContentType: "application/json", Bytes: []byte(`{"n":1}`)}},
+			{Body: &store.Body{}},
+			{Labels: map[string]string{"new": "label"}},
+			{Ladder: policy.Ladder{time.Minute}},
+			{Retries: new(0)},
+			{Timeout: new(3 * time.Second)},
+		}
+		wanted := s.get("a")
+		for i, edit := range edits {
+			edit.Spec(&wanted.Spec)
+			wanted.Version++
+			got, err := s.edit("a", edit)
+			require.NoError(s, err)
+			require.Equal(s, normal(wanted.Spec), normal(got.Spec), "answer to edit %d", i)
+			require.Equal(s, wanted.Progress, got.Progress)
+			kept := s.get("a")
+			require.Equal(s, normal(wanted.Spec), normal(kept.Spec), "after edit %d", i)
+			require.Len(s, kept.Attempts, i+1)
+		}
+		require.Equal(s, job.KindEdited, s.get("a").Attempts[0].Kind)
+	}},
+	{"moves the due time later and earlier, and the age with it", func(s *suite) {
+		s.add(s.entry("a"))
+		got, err := s.edit("a", store.Edit{Delay: new(2 * long)})
+		require.NoError(s, err)
+		require.Equal(s, job.Scheduled, got.State)
+		s.sameTime(s.now().Add(2*long), got.DueAt, "DueAt")
+		require.Equal(s, got.DueAt, got.Since)
+		s.hold()
+		runAt := job.Millis(s.now().Add(long))
+		got, err = s.edit("a", store.Edit{RunAt: &runAt})
+		require.NoError(s, err)
+		require.Equal(s, runAt, got.DueAt)
+		require.Equal(s, runAt, s.get("a").Since)
+		runAt = runAt.Add(-2 * long)
+		got, err = s.edit("a", store.Edit{RunAt: &runAt})
+		require.NoError(s, err)
+		require.Equal(s, job.Ready, got.State)
+		s.sameTime(s.now(), got.DueAt, "DueAt")
+		s.hold("a")
+	}},
+	{"the age stays once an attempt was made", func(s *suite) {
+		s.add(s.entry("a"))
+		h := s.hold("a")[0]
+		s.end(h, again(long))
+		got, err := s.edit("a", store.Edit{Delay: new(2 * long)})
+		require.NoError(s, err)
+		require.Equal(s, h.Since, got.Since)
+		require.NotEqual(s, h.Since, got.DueAt)
+	}},
+	{"run makes a job due now and rings", func(s *suite) {
+		s.add(s.entry("a", delayed(long)))
+		s.quiet()
+		got, err := s.edit("a", store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
+		require.NoError(s, err)
+		require.Equal(s, job.Ready, got.State)
+		require.EqualValues(s, 2, got.Version)
+		s.hears(s.queue)
+		s.hold("a")
+		require.Equal(s, []job.AttemptKind{job.KindRun}, kinds(s.get("a")))
+	}},
+	{"a ready job that is put off is not claimed", func(s *suite) {
+		s.add(s.entry("a"), s.entry("b"))
+		s.carry(store.Round{})
+		_, err := s.edit("a", store.Edit{Delay: new(long)})
+		require.NoError(s, err)
+		s.hold("b")
+	}},
+	{"moves and removes the expiry", func(s *suite) {
+		s.add(s.entry("a", delayed(long)))
+		got, err := s.edit("a", store.Edit{ExpiresIn: new(2 * long)})
+		require.NoError(s, err)
+		s.sameTime(s.now().Add(2*long), got.ExpiresAt, "ExpiresAt")
+		at := job.Millis(s.now().Add(3 * long))
+		got, err = s.edit("a", store.Edit{ExpiresAt: &at})
+		require.NoError(s, err)
+		require.Equal(s, at, got.ExpiresAt)
+		_, err = s.edit("a", store.Edit{ExpiresAt: &time.Time{}})
+		require.NoError(s, err)
+		require.True(s, s.get("a").ExpiresAt.IsZero())
+	}},
+	{"asks for the version when it is told to", func(s *suite) {
+		s.add(s.entry("a", delayed(long)))
+		got, err := s.edit("a", store.Edit{IfVersion: 1, Timeout: new(time.Second)})
+		require.NoError(s, err)
+		require.EqualValues(s, 2, got.Version)
+		before := s.get("a")
+		_, err = s.edit("a", store.Edit{IfVersion: 1, Timeout: new(time.Minute)})
+		require.ErrorIs(s, err, store.ErrVersion)
+		require.Equal(s, before, s.get("a"))
+	}},
+	{"refuses what is running, ended or unknown", func(s *suite) {
+		edit := store.Edit{URL: new("http://new.example/")}
+		for id, v := range map[string]policy.Verdict{"delivered": delivered, "dead": dead} {
+			s.finish(id, v)
+			_, err := s.edit(id, edit)
+			s.inState(err, job.State(id))
+		}
+		s.add(s.entry("running"))
+		s.hold("running")
+		_, err := s.edit("running", edit)
+		s.inState(err, job.Running)
+		s.add(s.entry("cancelled", delayed(long)))
+		_, err = s.cancel("cancelled")
+		require.NoError(s, err)
+		_, err = s.edit("cancelled", edit)
+		s.inState(err, job.Cancelled)
+		_, err = s.edit("unknown", edit)
+		require.ErrorIs(s, err, store.ErrNotFound)
+		require.Empty(s, s.get("running").Attempts)
+	}},
+	{"a repeated token answers as the first call did", func(s *suite) {
+		s.add(s.entry("a", delayed(long)))
+		token := store.NewToken()
+		for range 2 {
+			got, err := s.Store.Edit(s.Context(), s.shard, token, s.ref("a"), store.Edit{Kind: job.KindEdited, IfVersion: 1, Delay: new(2 * long)})
+			require.NoError(s, err)
+			require.EqualValues(s, 2, got.Version)
+		}
+		require.Len(s, s.get("a").Attempts, 1)
+	}},
+}
+
+var reviveCases = []sentence{
+	{"an ended job goes on another round, with a fresh budget and numbers that go on", func(s *suite) {
+		s.finish("delivered", delivered)
+		s.finish("dead", dead)
+		s.add(s.entry("cancelled"))
+		h := s.hold("cancelled")[0]
+		_, err := s.cancel("cancelled")
+		require.NoError(s, err)
+		s.end(h, again(0))
+		for _, id := range []string{"delivered", "dead", "cancelled"} {
+			got, err := s.revive(id, long)
+			require.NoError(s, err)
+			require.Equal(s, job.Scheduled, got.State, id)
+			require.Empty(s, got.Reason, id)
+			require.True(s, got.FinishedAt.IsZero(), id)
+			s.sameTime(s.now().Add(long), got.DueAt, "DueAt")
+			require.Equal(s, got.DueAt, got.Since, id)
+			require.Equal(s, 1, got.Round, id)
+			require.Equal(s, 1, got.Made, id)
+			require.Zero(s, got.Tries, id)
+			require.Zero(s, got.Lost, id)
+			require.False(s, got.CancelRequested, id)
+			record := kinds(s.get(id))
+			require.Equal(s, job.KindRevived, record[len(record)-1], id)
+		}
+		stats := s.stats()
+		require.EqualValues(s, 3, stats.Registered)
+		require.EqualValues(s, 3, stats.Scheduled+stats.Ready)
+		require.Zero(s, stats.Delivered+stats.Dead+stats.Cancelled)
+	}},
+	{"the version grows", func(s *suite) {
+		s.finish("a", dead)
+		got, err := s.revive("a", 0)
+		require.NoError(s, err)
+		require.EqualValues(s, 2, got.Version)
+	}},
+	{"revived at once it rings and is claimed, and its next attempt has the next number", func(s *suite) {
+		s.finish("a", dead)
+		s.quiet()
+		got, err := s.revive("a", 0)
+		require.NoError(s, err)
+		require.Equal(s, job.Ready, got.State)
+		s.hears(s.queue)
+		h := s.hold("a")[0]
+		require.Equal(s, 1, h.Made)
+		require.Zero(s, h.Tries)
+		s.end(h, delivered)
+		got = s.get("a")
+		require.Equal(s, 2, got.Made)
+		require.Zero(s, got.Tries)
+		require.Equal(s, []job.AttemptKind{job.KindAttempt, job.KindRevived, job.KindAttempt}, kinds(got))
+	}},
+	{"an expiry that has passed is dropped and one ahead stays", func(s *suite) {
+		s.finish("past", dead, expires(s.brief()))
+		s.finish("ahead", dead, expires(long))
+		s.pass(s.brief() + 2*time.Millisecond)
+		got, err := s.revive("past", 0)
+		require.NoError(s, err)
+		require.True(s, got.ExpiresAt.IsZero())
+		got, err = s.revive("ahead", 0)
+		require.NoError(s, err)
+		require.False(s, got.ExpiresAt.IsZero())
+		for _, h := range s.hold("past", "ahead") {
+			require.False(s, h.Expired, h.ID)
+		}
+	}},
+	{"an unfinished job refuses, and so does an unknown one", func(s *suite) {
+		s.add(s.entry("scheduled", delayed(long)), s.entry("running"))
+		s.hold("running")
+		_, err := s.revive("scheduled", 0)
+		s.inState(err, job.Scheduled)
+		_, err = s.revive("running", 0)
+		s.inState(err, job.Running)
+		s.add(s.entry("ready"))
+		_, err = s.revive("ready", 0)
+		s.inState(err, job.Ready)
+		_, err = s.revive("unknown", 0)
+		require.ErrorIs(s, err, store.ErrNotFound)
+	}},
+	{"a repeated token answers as the first call did", func(s *suite) {
+		s.finish("a", dead)
+		token := store.NewToken()
+		for range 2 {
+			got, err := s.Store.Revive(s.Context(), s.shard, token, s.ref("a"), long)
+			require.NoError(s, err)
+			require.Equal(s, 1, got.Round)
+		}
+		require.Equal(s, 1, s.get("a").Round)
+		_, err := s.cancel("a")
+		require.NoError(s, err)
+		_, err = s.Store.Revive(s.Context(), s.shard, token, s.ref("a"), long)
+		require.NoError(s, err)
+		require.Equal(s, job.Cancelled, s.get("a").State, "a repeat does nothing")
+	}},
+	{"a revived id of a cancelled job is known again", func(s *suite) {
+		s.add(s.entry("a"))
+		_, err := s.cancel("a")
+		require.NoError(s, err)
+		_, err = s.revive("a", long)
+		require.NoError(s, err)
+		require.Equal(s, store.Existing, s.send(s.entry("a"))[0].Outcome)
+	}},
+}
+
+// normal makes empty and nil the same.
+func normal(spec job.Spec) job.Spec {
+	if len(spec.Body) == 0 {
+		spec.Body = nil
+	}
+	if len(spec.Header) == 0 {
+		spec.Header = nil
+	}
+	if len(spec.Labels) == 0 {
+		spec.Labels = nil
+	}
+	if len(spec.Ladder) == 0 {
+		spec.Ladder = nil
+	}
+	return spec
+}

@@ -1,0 +1,231 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+var claimCases = []sentence{
+	{"serves a queue in due order", func(s *suite) {
+		var ids []string
+		for i := range 6 {
+			ids = append(ids, fmt.Sprintf("%c-job", 'z'-i))
+			s.add(s.entry(ids[i]))
+			s.pass(2 * time.Millisecond)
+		}
+		request := want(s.queue)
+		request.Max = 4
+		require.Equal(s, ids[:4], idsOf(s.claim(request).Jobs))
+		require.Equal(s, ids[4:], idsOf(s.claim(request).Jobs))
+	}},
+	{"what became due later comes after what was ready", func(s *suite) {
+		s.add(s.entry("late", delayed(s.brief())), s.entry("now"))
+		s.pass(s.brief() + time.Millisecond)
+		require.Equal(s, []string{"now", "late"}, idsOf(s.claim(want(s.queue)).Jobs))
+	}},
+	{"shows a held job as running, with its body and without its record", func(s *suite) {
+		e := s.entry("full")
+		e.Spec = fullSpec("full", s.queue)
+		s.add(e)
+		h := s.hold("full")[0]
+		require.Equal(s, e.Spec, h.Spec)
+		require.Equal(s, job.Running, h.State)
+		require.Empty(s, h.Attempts)
+		require.Zero(s, h.Made)
+		require.Equal(s, job.Running, s.get("full").State)
+		s.hold() // nobody else gets it
+	}},
+	{"never takes a job before its time", func(s *suite) {
+		s.add(s.entry("a", delayed(s.brief())))
+		due := s.get("a").DueAt
+		s.eventually("a claim", func() bool {
+			held := s.claim(want(s.queue)).Jobs
+			if len(held) > 0 {
+				require.False(s, s.now().Before(due), "claimed before it was due")
+			}
+			return len(held) > 0
+		})
+	}},
+	{"keeps to the bounds of a want and of the request, and says that there is more", func(s *suite) {
+		a, b := s.lane(0), s.lane(1)
+		for i := range 5 {
+			s.add(s.entry(fmt.Sprintf("a%d", i), in(a)), s.entry(fmt.Sprintf("b%d", i), in(b)))
+		}
+		request := want(a, b)
+		request.Max, request.Wants[0].Max = 4, 3
+		got := s.claim(request)
+		require.Len(s, got.Jobs, 4)
+		for i, q := range []job.Queue{a, a, a, b} {
+			require.Equal(s, q, got.Jobs[i].Queue, "wants are served in order")
+		}
+		require.Equal(s, []store.QueueLeft{{Queue: a, More: true}, {Queue: b, More: true}}, got.Queues)
+		got = s.claim(want(a, b))
+		require.Len(s, got.Jobs, 6)
+		require.Equal(s, []store.QueueLeft{{Queue: a}, {Queue: b}}, got.Queues)
+	}},
+	{"keeps to the bytes, but the first job always fits", func(s *suite) {
+		for i := range 4 {
+			s.add(s.entry(fmt.Sprint(i), body(strings.Repeat("x", 1000))))
+			s.pass(2 * time.Millisecond)
+		}
+		request := want(s.queue)
+		request.MaxBytes = 2500
+		got := s.claim(request)
+		require.Equal(s, []string{"0", "1"}, idsOf(got.Jobs))
+		require.True(s, got.Queues[0].More)
+		request.MaxBytes = 10
+		require.Equal(s, []string{"2"}, idsOf(s.claim(request).Jobs))
+		require.Equal(s, []string{"3"}, idsOf(s.claim(request).Jobs))
+	}},
+	{"never exceeds the lane's limit and fills it exactly", func(s *suite) {
+		s.put(policy.Topic{LaneConcurrency: 3})
+		a, b := s.lane(0), s.lane(1)
+		for i := range 5 {
+			s.add(s.entry(fmt.Sprintf("a%d", i), in(a)), s.entry(fmt.Sprintf("b%d", i), in(b)))
+		}
+		got := s.claim(want(a))
+		require.Len(s, got.Jobs, 3)
+		require.True(s, got.Queues[0].Blocked)
+		require.False(s, got.Queues[0].More)
+		require.Empty(s, s.claim(want(a)).Jobs)
+		require.Len(s, s.claim(want(b)).Jobs, 3, "lanes have limits of their own")
+		s.end(got.Jobs[0], delivered)
+		require.Len(s, s.claim(want(a)).Jobs, 1)
+		require.Empty(s, s.claim(want(a)).Jobs)
+	}},
+	{"a limit lowered below what is held lets nothing in until it fits", func(s *suite) {
+		for i := range 4 {
+			s.add(s.entry(fmt.Sprint(i)))
+		}
+		request := want(s.queue)
+		request.Max = 3
+		held := s.claim(request).Jobs
+		require.Len(s, held, 3)
+		s.put(policy.Topic{LaneConcurrency: 1})
+		s.end(held[0], delivered)
+		require.Empty(s, s.claim(want(s.queue)).Jobs)
+		s.end(held[1], delivered)
+		require.Empty(s, s.claim(want(s.queue)).Jobs)
+		s.end(held[2], delivered)
+		require.Len(s, s.claim(want(s.queue)).Jobs, 1)
+	}},
+	{"takes nothing of a paused topic", func(s *suite) {
+		s.add(s.entry("a"))
+		s.put(policy.Topic{Paused: true})
+		got := s.claim(want(s.queue))
+		require.Empty(s, got.Jobs)
+		require.True(s, got.Queues[0].Blocked)
+		require.False(s, got.Queues[0].More)
+		s.put(policy.Topic{})
+		s.hold("a")
+	}},
+	{"a lease lasts the job's own timeout, else the want's, and the margin", func(s *suite) {
+		s.add(s.entry("own", timeout(20*time.Minute)), s.entry("not"))
+		request := wantFor(40*time.Minute, s.queue)
+		request.Margin = time.Minute
+		for _, h := range s.claim(request).Jobs {
+			lasts := map[string]time.Duration{"own": 21 * time.Minute, "not": 41 * time.Minute}[h.ID]
+			require.InDelta(s, lasts, h.LeaseFor, float64(time.Second), h.ID)
+			require.LessOrEqual(s, h.LeaseFor, lasts, h.ID)
+		}
+	}},
+	{"leases are told apart by the claims that took them", func(s *suite) {
+		s.add(s.entry("a"), s.entry("b"))
+		request := want(s.queue)
+		request.Max = 1
+		first, second := s.claim(request).Jobs[0], s.claim(request).Jobs[0]
+		require.NotEmpty(s, first.Lease)
+		require.NotEqual(s, first.Lease, second.Lease)
+	}},
+	{"a repeated token answers what is still held under it", func(s *suite) {
+		s.add(s.entry("a"), s.entry("b"))
+		token := store.NewToken()
+		first, err := s.Store.Claim(s.Context(), s.shard, token, want(s.queue))
+		require.NoError(s, err)
+		require.Len(s, first.Jobs, 2)
+		s.add(s.entry("c"))
+		repeat, err := s.Store.Claim(s.Context(), s.shard, token, want(s.queue))
+		require.NoError(s, err)
+		require.ElementsMatch(s, idsOf(first.Jobs), idsOf(repeat.Jobs))
+		require.Equal(s, first.Jobs[0].Lease, repeat.Jobs[0].Lease)
+		require.Len(s, repeat.Queues, 1)
+		s.end(first.Jobs[0], delivered)
+		repeat, err = s.Store.Claim(s.Context(), s.shard, token, want(s.queue))
+		require.NoError(s, err)
+		require.Equal(s, idsOf(first.Jobs[1:]), idsOf(repeat.Jobs))
+		s.hold("c")
+	}},
+	{"a repeated token of a claim that found nothing finds nothing", func(s *suite) {
+		token := store.NewToken()
+		s.add(s.entry("later", delayed(long)))
+		for range 2 {
+			got, err := s.Store.Claim(s.Context(), s.shard, token, want(s.queue))
+			require.NoError(s, err)
+			require.Empty(s, got.Jobs)
+			s.send(s.entry("a"))
+		}
+		s.hold("a")
+	}},
+	{"tells whether a job has expired, and its age", func(s *suite) {
+		s.add(s.entry("dies", expires(s.brief())), s.entry("lives", expires(long)), s.entry("ever"))
+		s.pass(2 * s.brief())
+		for _, h := range s.hold("dies", "lives", "ever") {
+			require.Equal(s, h.ID == "dies", h.Expired, h.ID)
+			require.GreaterOrEqual(s, h.Age, 2*s.brief(), h.ID)
+			require.Less(s, h.Age, 2*s.brief()+patience, h.ID)
+		}
+	}},
+	{"tops up what is ready from what is due", func(s *suite) {
+		s.put(policy.Topic{LaneConcurrency: 1000})
+		var entries []store.Entry
+		for i := range 100 {
+			entries = append(entries, s.entry(fmt.Sprint(i), delayed(s.brief())))
+		}
+		s.add(entries...)
+		s.pass(s.brief() + time.Millisecond)
+		s.carry(store.Round{Ready: 5})
+		require.Len(s, s.claim(want(s.queue)).Jobs, 100)
+	}},
+	{"an unknown queue has nothing", func(s *suite) {
+		got := s.claim(want(s.lane(3)))
+		require.Empty(s, got.Jobs)
+		require.Equal(s, []store.QueueLeft{{Queue: s.lane(3)}}, got.Queues)
+	}},
+	{"reports the policies' revision", func(s *suite) {
+		_, revision, err := s.Store.Topics(s.Context())
+		require.NoError(s, err)
+		require.Equal(s, revision, s.claim(want(s.queue)).Revision)
+		s.put(policy.Topic{Workers: 7})
+		changed := s.claim(want(s.queue)).Revision
+		require.NotEqual(s, revision, changed)
+		_, revision, err = s.Store.Topics(s.Context())
+		require.NoError(s, err)
+		require.Equal(s, revision, changed)
+	}},
+	{"serves a whole batch of queues at once", func(s *suite) {
+		var queues []job.Queue
+		var entries []store.Entry
+		for i := 0; len(queues) < store.MaxBatch; i++ {
+			q := job.Queue{Namespace: s.queue.Namespace, Topic: s.queue.Topic, Lane: fmt.Sprintf("many-%d", i)}
+			if s.router.ShardOf(q) == s.shard {
+				queues = append(queues, q)
+				if len(queues)%16 == 0 {
+					entries = append(entries, s.entry(q.Lane, in(q)))
+				}
+			}
+		}
+		s.add(entries...)
+		got := s.claim(want(queues...))
+		require.Len(s, got.Jobs, len(entries))
+		for i, h := range got.Jobs {
+			require.Equal(s, entries[i].Queue, h.Queue)
+		}
+	}},
+}

@@ -1,0 +1,204 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+var insertCases = []sentence{
+	{"answers one result for each entry in order", func(s *suite) {
+		s.add(s.entry("b"))
+		got := s.send(s.entry("a"), s.entry("b"), s.entry("c", delayed(long)))
+		require.Equal(s, []store.Outcome{store.Created, store.Existing, store.Created},
+			[]store.Outcome{got[0].Outcome, got[1].Outcome, got[2].Outcome})
+		for i, id := range []string{"a", "b", "c"} {
+			require.Equal(s, id, got[i].Job.ID)
+			require.Empty(s, got[i].Job.Attempts)
+		}
+		require.Equal(s, job.Ready, got[0].Job.State)
+		require.Equal(s, job.Scheduled, got[2].Job.State)
+	}},
+	{"a job is kept as it was asked for", func(s *suite) {
+		e := s.entry("full", delayed(90*time.Minute), expires(2*time.Hour))
+		e.Spec = fullSpec(e.ID, s.queue)
+		before := s.now()
+		s.add(e)
+		got := s.get("full")
+		require.Equal(s, e.Spec, got.Spec)
+		s.sameTime(before, got.CreatedAt, "CreatedAt")
+		require.Equal(s, got.CreatedAt.Add(90*time.Minute), got.DueAt)
+		require.Equal(s, got.DueAt, got.Since)
+		require.Equal(s, got.CreatedAt.Add(2*time.Hour), got.ExpiresAt)
+		require.Equal(s, job.Progress{
+			State: job.Scheduled, CreatedAt: got.CreatedAt, DueAt: got.DueAt, Since: got.Since, ExpiresAt: got.ExpiresAt, Version: 1,
+		}, got.Progress)
+		require.Empty(s, got.Attempts)
+	}},
+	{"what is not said stays unsaid", func(s *suite) {
+		bare := store.Entry{New: job.New{Spec: job.Spec{ID: "bare", Queue: s.queue}}}
+		none := store.Entry{New: job.New{Spec: job.Spec{ID: "none", Queue: s.queue, Terms: policy.Terms{Retries: new(0)}}}}
+		s.add(bare, none)
+		got := s.get("bare")
+		require.Nil(s, got.Retries)
+		require.Zero(s, got.Timeout)
+		require.Empty(s, got.Ladder)
+		require.Empty(s, got.Header)
+		require.Empty(s, got.Labels)
+		require.Empty(s, got.Body)
+		require.True(s, got.ExpiresAt.IsZero())
+		require.True(s, got.FinishedAt.IsZero())
+		require.Equal(s, new(0), s.get("none").Retries)
+	}},
+	{"the same registration again is existing and changes nothing", func(s *suite) {
+		s.add(s.entry("a", delayed(long)))
+		first := s.get("a")
+		s.pass(2 * time.Millisecond)
+		got := s.send(s.entry("a", delayed(long)))[0]
+		require.Equal(s, store.Existing, got.Outcome)
+		require.Equal(s, first.Progress, got.Job.Progress)
+		require.Equal(s, first, s.get("a"))
+		require.EqualValues(s, 1, s.stats().Registered)
+	}},
+	{"another registration under a known id is a conflict and changes nothing", func(s *suite) {
+		s.add(s.entry("a", delayed(long)))
+		first := s.get("a")
+		require.Equal(s, store.Conflict, s.send(s.entry("a"))[0].Outcome)
+		require.Equal(s, store.Conflict, s.send(s.entry("a", delayed(long), in(s.lane(1))))[0].Outcome)
+		require.Equal(s, first, s.get("a"))
+		require.EqualValues(s, 1, s.stats().Registered)
+	}},
+	{"an existing job is shown as it stands", func(s *suite) {
+		s.finish("a", dead)
+		got := s.send(s.entry("a"))[0]
+		require.Equal(s, store.Existing, got.Outcome)
+		require.Equal(s, job.Dead, got.Job.State)
+		require.Equal(s, policy.ReasonGaveUp, got.Job.Reason)
+		require.Empty(s, got.Job.Attempts)
+	}},
+	{"an edited job is still known by its first registration", func(s *suite) {
+		s.add(s.entry("a", delayed(long)))
+		_, err := s.edit("a", store.Edit{URL: new("http://other.example/")})
+		require.NoError(s, err)
+		got := s.send(s.entry("a", delayed(long)))[0]
+		require.Equal(s, store.Existing, got.Outcome)
+		require.Equal(s, "http://other.example/", got.Job.URL)
+	}},
+	{"the id of a cancelled job is a conflict", func(s *suite) {
+		s.add(s.entry("a"))
+		_, err := s.cancel("a")
+		require.NoError(s, err)
+		got := s.send(s.entry("a"))[0]
+		require.Equal(s, store.Conflict, got.Outcome)
+		require.Equal(s, job.Cancelled, got.Job.State)
+	}},
+	{"two entries of one call under one id are taken in order", func(s *suite) {
+		got := s.send(s.entry("a", body("one")), s.entry("a", body("one")), s.entry("a", body("two")))
+		require.Equal(s, store.Created, got[0].Outcome)
+		require.Equal(s, store.Existing, got[1].Outcome)
+		require.Equal(s, store.Conflict, got[2].Outcome)
+		require.Equal(s, "one", string(s.get("a").Body))
+	}},
+	{"a run time in the past means now", func(s *suite) {
+		e := s.entry("a")
+		e.RunAt = s.now().Add(-time.Hour)
+		s.add(e)
+		got := s.get("a")
+		require.Equal(s, got.CreatedAt, got.DueAt)
+		require.Equal(s, got.CreatedAt, got.Since)
+		s.hold("a")
+	}},
+	{"a run time ahead is kept to the millisecond and never early", func(s *suite) {
+		e := s.entry("a")
+		e.RunAt = job.Millis(s.now().Add(long))
+		f := s.entry("b")
+		f.RunAt = e.RunAt.Add(300 * time.Microsecond)
+		s.add(e, f)
+		require.Equal(s, e.RunAt, s.get("a").DueAt)
+		require.False(s, s.get("b").DueAt.Before(f.RunAt), "due before the moment asked for")
+		s.hold()
+	}},
+	{"an instant of expiry is kept", func(s *suite) {
+		e := s.entry("a")
+		e.ExpiresAt = job.Millis(s.now().Add(long))
+		s.add(e)
+		require.Equal(s, e.ExpiresAt, s.get("a").ExpiresAt)
+	}},
+	{"a job due now rings and can be claimed without a carrier", func(s *suite) {
+		s.add(s.entry("a"))
+		require.Equal(s, []job.Queue{s.queue}, s.await(patience).Queues)
+		s.hold("a")
+	}},
+	{"a job due later does not ring and cannot be claimed", func(s *suite) {
+		s.add(s.entry("a", delayed(long)))
+		require.Empty(s, s.await(blink).Queues)
+		s.hold()
+		s.carry(store.Round{})
+		s.hold()
+	}},
+	{"a repeated token answers as the first call did", func(s *suite) {
+		token := store.NewToken()
+		entries := []store.Entry{s.entry("a"), s.entry("b")}
+		first, err := s.Store.Insert(s.Context(), s.shard, token, entries)
+		require.NoError(s, err)
+		second, err := s.Store.Insert(s.Context(), s.shard, token, entries)
+		require.NoError(s, err)
+		for i := range first {
+			require.Equal(s, first[i].Outcome, second[i].Outcome)
+			require.Equal(s, first[i].Job.ID, second[i].Job.ID)
+		}
+		require.EqualValues(s, 2, s.stats().Registered)
+	}},
+	{"takes a whole batch", func(s *suite) {
+		var entries []store.Entry
+		for i := range store.MaxBatch {
+			entries = append(entries, s.entry(fmt.Sprintf("job-%03d", i)))
+		}
+		s.add(entries...)
+		require.EqualValues(s, store.MaxBatch, s.stats().Registered)
+		held := s.claim(want(s.queue)).Jobs
+		require.Len(s, held, min(store.MaxBatch, s.Defaults.LaneConcurrency))
+	}},
+	{"known tells what an insertion would find", func(s *suite) {
+		s.add(s.entry("a"), s.entry("b", delayed(long)))
+		_, err := s.cancel("b")
+		require.NoError(s, err)
+		other := s.ref("a")
+		other.Namespace = "other"
+		got, err := s.Store.Known(s.Context(), s.shard, []job.Ref{s.ref("x"), s.ref("a"), s.ref("b"), other})
+		require.NoError(s, err)
+		require.Equal(s, []bool{false, true, true, false}, got)
+	}},
+	{"namespaces do not see each other", func(s *suite) {
+		theirs := s.queueOf("other", s.queue.Topic, 0)
+		s.add(s.entry("a", body("mine")), s.entry("a", body("theirs"), in(theirs)))
+		require.Equal(s, "mine", string(s.get("a").Body))
+		_, err := s.cancel("a")
+		require.NoError(s, err)
+		got, err := s.Store.Get(s.Context(), s.shard, job.Ref{Namespace: "other", ID: "a"})
+		require.NoError(s, err)
+		require.Equal(s, job.Ready, got.State)
+		require.Equal(s, "theirs", string(got.Body))
+		require.EqualValues(s, 1, s.stats().Registered)
+		require.Empty(s, s.list(store.Filter{Namespace: "third", Topic: s.queue.Topic, State: job.Ready}))
+	}},
+}
+
+// fullSpec says everything that a job can say, with bytes and letters that a careless encoding would lose.
+func fullSpec(id string, q job.Queue) job.Spec {
+	return job.Spec{
+		ID: id, Queue: q, URL: "https://shop.example/hooks?a=1&b=%2F", Method: "PATCH",
+		Header:      map[string][]string{"X-Tenant": {"42", "43"}, "X-Name": {"Zoë \"'"}},
+		ContentType: "application/json; charset=utf-8", BodyKind: job.BodyBase64, Body: []byte("{\x00\xff\r\n\"ü\"}"),
+		Labels: map[string]string{"customer": "4 2", "empty": ""},
+		Terms: policy.Terms{
+			Ladder: policy.Ladder{time.Millisecond, 15 * time.Second, 30 * 24 * time.Hour}, Retries: new(7), Timeout: 1500 * time.Millisecond,
+		},
+		Kind: "callback", Origin: "parent",
+	}
+}

@@ -1,0 +1,285 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// filter is for the test's topic.
+func (s *suite) filter(state job.State) store.Filter {
+	return store.Filter{Namespace: s.queue.Namespace, Topic: s.queue.Topic, State: state}
+}
+
+// oneEach brings one job into each state, named after it.
+func (s *suite) oneEach() {
+	s.Helper()
+	s.finish("delivered", delivered)
+	s.finish("dead", dead)
+	s.add(s.entry("cancelled", delayed(long)))
+	_, err := s.cancel("cancelled")
+	require.NoError(s, err)
+	s.add(s.entry("running"))
+	s.hold("running")
+	s.add(s.entry("ready"), s.entry("scheduled", delayed(long)))
+}
+
+var states = []job.State{job.Scheduled, job.Ready, job.Running, job.Delivered, job.Dead, job.Cancelled}
+
+var readCases = []sentence{
+	{"an unknown job is not found", func(s *suite) {
+		require.True(s, s.gone("unknown"))
+	}},
+	{"a job that nobody holds is ready once it is due, by the clock alone", func(s *suite) {
+		s.add(s.entry("a", delayed(s.brief())))
+		require.Equal(s, job.Scheduled, s.get("a").State)
+		require.Equal(s, []string{"a"}, names(s.list(s.filter(job.Scheduled))))
+		s.pass(s.brief() + 2*time.Millisecond)
+		require.Equal(s, job.Ready, s.get("a").State)
+		require.Equal(s, []string{"a"}, names(s.list(s.filter(job.Ready))))
+		require.Empty(s, s.list(s.filter(job.Scheduled)))
+		s.carry(store.Round{})
+		require.Equal(s, job.Ready, s.get("a").State)
+		require.Equal(s, []string{"a"}, names(s.list(s.filter(job.Ready))))
+	}},
+	{"each state has its list", func(s *suite) {
+		s.oneEach()
+		for _, state := range states {
+			got := s.list(s.filter(state))
+			require.Equal(s, []string{string(state)}, names(got))
+			require.Equal(s, state, got[0].State)
+			require.Equal(s, state, s.get(string(state)).State)
+		}
+		require.Empty(s, s.list(store.Filter{Namespace: s.queue.Namespace, Topic: "other", State: job.Ready}))
+	}},
+	{"a list has everything but bodies and records", func(s *suite) {
+		e := s.entry("a", delayed(long))
+		e.Spec = fullSpec("a", s.queue)
+		s.add(e)
+		_, err := s.edit("a", store.Edit{Timeout: new(time.Second)})
+		require.NoError(s, err)
+		wanted := s.get("a")
+		wanted.Body, wanted.Attempts = nil, nil
+		got := s.list(s.filter(job.Scheduled))[0]
+		got.Spec = normal(got.Spec)
+		require.Empty(s, got.Attempts)
+		got.Attempts = nil
+		require.Equal(s, wanted, got)
+	}},
+	{"a list filters by lane and by label", func(s *suite) {
+		s.add(
+			s.entry("a", delayed(long), labelled("customer", "1")),
+			s.entry("b", delayed(long), labelled("customer", "2")),
+			s.entry("c", delayed(long), in(s.lane(1)), labelled("customer", "1")),
+			s.entry("d", delayed(long), in(s.lane(1)), labelled("other", "1")),
+			s.entry("e", delayed(long)),
+		)
+		f := s.filter(job.Scheduled)
+		f.Lane = s.lane(1).Lane
+		require.ElementsMatch(s, []string{"c", "d"}, names(s.list(f)))
+		f.Label, f.Value = "customer", "1"
+		require.Equal(s, []string{"c"}, names(s.list(f)))
+		f.Lane = ""
+		require.ElementsMatch(s, []string{"a", "c"}, names(s.list(f)))
+		f.Lane = "nowhere"
+		require.Empty(s, s.list(f))
+	}},
+	{"a list filters by the time of the state, after inclusive and before exclusive", func(s *suite) {
+		for i := range 4 {
+			s.add(s.entry(fmt.Sprint(i), delayed(long+time.Duration(i)*time.Minute)))
+		}
+		f := s.filter(job.Scheduled)
+		f.After, f.Before = s.get("1").DueAt, s.get("3").DueAt
+		require.Equal(s, []string{"1", "2"}, names(s.list(f)))
+		f.Before = time.Time{}
+		require.Equal(s, []string{"1", "2", "3"}, names(s.list(f)))
+		for i := range 3 {
+			s.finish(fmt.Sprintf("dead-%d", i), dead)
+			s.pass(2 * time.Millisecond)
+		}
+		f = s.filter(job.Dead)
+		f.After, f.Before = s.get("dead-1").FinishedAt, s.get("dead-2").FinishedAt
+		require.Equal(s, []string{"dead-1"}, names(s.list(f)))
+	}},
+	{"paging covers everything exactly once, in order within a lane", func(s *suite) {
+		var wanted []string
+		for i := range 60 {
+			id := fmt.Sprintf("job-%02d", i)
+			wanted = append(wanted, id)
+			// Some are due in the same millisecond.
+			s.add(s.entry(id, in(s.lane(i%3)), delayed(long-time.Duration(i/6)*time.Minute)))
+		}
+		f := s.filter(job.Scheduled)
+		for _, limit := range []int{1, 7, 500} {
+			f.Limit = limit
+			got := s.list(f)
+			require.ElementsMatch(s, wanted, names(got), "limit %d", limit)
+			last := make(map[string]time.Time)
+			for _, j := range got {
+				require.False(s, j.DueAt.Before(last[j.Lane]), "lane %s out of order at %s", j.Lane, j.ID)
+				last[j.Lane] = j.DueAt
+			}
+		}
+		f.Limit, f.Lane = 4, s.lane(1).Lane
+		require.Len(s, s.list(f), 20)
+	}},
+	{"ended jobs are listed in the order of their ends", func(s *suite) {
+		var ids []string
+		for i := range 7 {
+			ids = append(ids, fmt.Sprint(9-i))
+			s.finish(ids[i], dead)
+			s.pass(2 * time.Millisecond)
+		}
+		f := s.filter(job.Dead)
+		f.Limit = 3
+		require.Equal(s, ids, names(s.list(f)))
+	}},
+	{"registered is the sum of all places, whatever happened", func(s *suite) {
+		s.oneEach()
+		got := s.stats()
+		require.Equal(s, store.TopicStats{
+			Namespace: s.queue.Namespace, Topic: s.queue.Topic, Registered: 6, Running: 1, Delivered: 1, Dead: 1, Cancelled: 1,
+			Scheduled: got.Scheduled, Ready: got.Ready, OldestDue: got.OldestDue,
+		}, got)
+		require.EqualValues(s, 2, got.Scheduled+got.Ready)
+		require.Equal(s, s.get("ready").DueAt, got.OldestDue)
+		_, err := s.revive("dead", long)
+		require.NoError(s, err)
+		require.NoError(s, Check(s.Context(), s.Store))
+	}},
+	{"the oldest due moment is that of a job that nobody holds", func(s *suite) {
+		s.add(s.entry("a"))
+		h := s.hold("a")[0]
+		require.True(s, s.stats().OldestDue.IsZero())
+		s.add(s.entry("c", delayed(2*long), in(s.lane(1))), s.entry("b", delayed(long)))
+		require.Equal(s, s.get("b").DueAt, s.stats().OldestDue)
+		s.end(h, again(time.Minute))
+		require.Equal(s, s.get("a").DueAt, s.stats().OldestDue)
+	}},
+	{"an empty topic counts every topic of the namespace, by name", func(s *suite) {
+		for _, topic := range []string{"b", "c", "a"} {
+			s.add(s.entry(topic, in(s.queueOf(s.queue.Namespace, topic, 0)), delayed(long)))
+		}
+		s.add(s.entry("x", in(s.queueOf("other", "d", 0))))
+		rows, err := s.Store.Stats(s.Context(), s.shard, s.queue.Namespace, "")
+		require.NoError(s, err)
+		var topics []string
+		for _, row := range rows {
+			topics = append(topics, row.Topic)
+			require.EqualValues(s, 1, row.Registered)
+		}
+		require.Equal(s, []string{"a", "b", "c"}, topics)
+	}},
+	{"an unknown topic has no jobs", func(s *suite) {
+		rows, err := s.Store.Stats(s.Context(), s.shard, s.queue.Namespace, "unknown")
+		require.NoError(s, err)
+		for _, row := range rows {
+			require.Zero(s, row.Registered)
+		}
+	}},
+	{"lanes count their unfinished jobs, in order of name and in pages", func(s *suite) {
+		for i := range 7 {
+			s.add(s.entry(fmt.Sprintf("s%d", i), in(s.lane(i)), delayed(long)))
+		}
+		s.add(s.entry("held", in(s.lane(2))))
+		require.Len(s, s.claim(want(s.lane(2))).Jobs, 1)
+		s.add(s.entry("ready", in(s.lane(2))))
+		var rows []store.LaneStats
+		for after := ""; ; {
+			page, err := s.Store.Lanes(s.Context(), s.shard, s.queue.Namespace, s.queue.Topic, after, 3)
+			require.NoError(s, err)
+			require.LessOrEqual(s, len(page), 3)
+			if len(page) == 0 {
+				break
+			}
+			rows = append(rows, page...)
+			after = page[len(page)-1].Lane
+		}
+		require.Len(s, rows, 7)
+		require.True(s, slices.IsSortedFunc(rows, func(a, b store.LaneStats) int { return slices.Compare([]string{a.Lane}, []string{b.Lane}) }))
+		require.Equal(s, s.lane(2).Lane, rows[2].Lane)
+		require.EqualValues(s, 1, rows[2].Running)
+		require.EqualValues(s, 2, rows[2].Scheduled+rows[2].Ready)
+		require.Equal(s, store.LaneStats{Lane: s.lane(3).Lane, Scheduled: 1}, rows[3])
+	}},
+	{"the store is well until it is closed", func(s *suite) {
+		require.NoError(s, s.Store.Ping(s.Context()))
+		require.NoError(s, s.Store.Close())
+		require.ErrorIs(s, s.Store.Ping(s.Context()), store.ErrUnavailable)
+		_, err := s.Store.Insert(s.Context(), s.shard, store.NewToken(), []store.Entry{s.entry("a")})
+		require.ErrorIs(s, err, store.ErrUnavailable)
+	}},
+	{"a call whose context has ended says so", func(s *suite) {
+		ctx, cancel := context.WithCancel(s.Context())
+		cancel()
+		_, err := s.Store.Get(ctx, s.shard, s.ref("a"))
+		require.ErrorIs(s, err, context.Canceled)
+		_, err = s.Store.Insert(ctx, s.shard, store.NewToken(), []store.Entry{s.entry("a")})
+		require.ErrorIs(s, err, context.Canceled)
+		_, err = s.Store.Await(ctx, s.shard, store.Watch{Group: store.GroupPush})
+		require.ErrorIs(s, err, context.Canceled)
+	}},
+	{"shards do not see each other", func(s *suite) {
+		s.add(s.entry("a"))
+		for shard := range s.Store.Shards() {
+			if shard == s.shard {
+				continue
+			}
+			_, err := s.Store.Get(s.Context(), shard, s.ref("a"))
+			require.ErrorIs(s, err, store.ErrNotFound)
+			known, err := s.Store.Known(s.Context(), shard, []job.Ref{s.ref("a")})
+			require.NoError(s, err)
+			require.Equal(s, []bool{false}, known)
+			rows, err := s.Store.Stats(s.Context(), shard, s.queue.Namespace, s.queue.Topic)
+			require.NoError(s, err)
+			for _, row := range rows {
+				require.Zero(s, row.Registered)
+			}
+			rung, err := s.Store.Await(s.Context(), shard, store.Watch{Group: store.GroupPush, Wait: time.Millisecond})
+			require.NoError(s, err)
+			require.Empty(s, rung.Queues)
+		}
+		s.hold("a")
+	}},
+	{"a shard out of range panics", func(s *suite) {
+		for _, shard := range []int{-1, s.Store.Shards()} {
+			require.Panics(s, func() { _, _ = s.Store.Get(s.Context(), shard, s.ref("a")) })
+			require.Panics(s, func() { _, _ = s.Store.Carry(s.Context(), shard, store.NewToken(), store.Round{}) })
+		}
+	}},
+	{"what was answered outlives the process", func(s *suite) {
+		if s.Reopen == nil {
+			return // an engine without a second life has nothing to show here
+		}
+		s.put(s.Defaults)
+		s.finish("gone", delivered)
+		s.oneEach()
+		before := make(map[job.State]job.Job)
+		for _, state := range states {
+			before[state] = s.get(string(state))
+		}
+		s.Store = s.Reopen()
+		for _, state := range states {
+			after := s.get(string(state))
+			require.Equal(s, before[state].Spec, after.Spec)
+			if state != job.Running {
+				require.Equal(s, before[state], after)
+			}
+		}
+		topics, _, err := s.Store.Topics(s.Context())
+		require.NoError(s, err)
+		require.Len(s, topics, 1)
+		require.Equal(s, store.Existing, s.send(s.entry("gone"))[0].Outcome)
+		require.NoError(s, Check(s.Context(), s.Store))
+		s.eventually("the ready job", func() bool {
+			s.carry(store.Round{})
+			return slices.Contains(idsOf(s.claim(want(s.queue)).Jobs), "ready")
+		})
+	}},
+}

@@ -1,0 +1,182 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// kept are the ids of the ended jobs that are still there.
+func (s *suite) kept(state job.State) []string {
+	s.Helper()
+	return names(s.list(s.filter(state)))
+}
+
+func keep(n int64) policy.Keep { return policy.Keep{Max: &n} }
+
+var retentionCases = []sentence{
+	{"keeps the newest by count, the dead apart from the delivered", func(s *suite) {
+		s.put(policy.Topic{KeepDelivered: keep(2), KeepDead: keep(3)})
+		for i := range 5 {
+			s.finish(fmt.Sprintf("delivered-%d", i), delivered)
+			s.finish(fmt.Sprintf("dead-%d", i), dead)
+			s.pass(2 * time.Millisecond)
+		}
+		s.sweep()
+		require.Equal(s, []string{"delivered-3", "delivered-4"}, s.kept(job.Delivered))
+		require.Equal(s, []string{"dead-2", "dead-3", "dead-4"}, s.kept(job.Dead))
+		require.True(s, s.gone("delivered-0"))
+		got := s.stats()
+		require.EqualValues(s, 10, got.Registered, "what is gone still counts")
+		require.EqualValues(s, 5, got.Delivered)
+		require.EqualValues(s, 5, got.Dead)
+	}},
+	{"keeps cancelled jobs like delivered ones", func(s *suite) {
+		s.put(policy.Topic{KeepDelivered: keep(1), KeepDead: keep(0)})
+		for i := range 3 {
+			id := fmt.Sprint(i)
+			s.add(s.entry(id, delayed(long)))
+			_, err := s.cancel(id)
+			require.NoError(s, err)
+			s.pass(2 * time.Millisecond)
+		}
+		s.sweep()
+		require.Equal(s, []string{"2"}, s.kept(job.Cancelled))
+		require.EqualValues(s, 3, s.stats().Cancelled)
+	}},
+	{"keeps the newest by bytes", func(s *suite) {
+		s.put(policy.Topic{KeepDelivered: policy.Keep{MaxBytes: new(int64(35_000))}})
+		for i := range 6 {
+			s.finish(fmt.Sprint(i), delivered, body(strings.Repeat("x", 10_000)))
+			s.pass(2 * time.Millisecond)
+		}
+		s.sweep()
+		require.Equal(s, []string{"3", "4", "5"}, s.kept(job.Delivered))
+	}},
+	{"keeps by age", func(s *suite) {
+		s.put(policy.Topic{KeepDead: policy.Keep{For: new(3 * s.brief())}})
+		s.finish("old", dead)
+		s.pass(2 * s.brief())
+		s.finish("new", dead)
+		s.pass(2 * s.brief())
+		s.sweep()
+		require.True(s, s.gone("old"))
+		if s.Advance != nil { // else the new one may be old by now on a slow machine
+			require.False(s, s.gone("new"))
+		}
+	}},
+	{"never removes what is unfinished", func(s *suite) {
+		zero := policy.Keep{For: new(time.Duration(0)), Max: new(int64(0)), MaxBytes: new(int64(0))}
+		s.put(policy.Topic{KeepDelivered: zero, KeepDead: zero, IDWindow: new(time.Duration(0))})
+		s.oneEach()
+		s.pass(2 * time.Millisecond)
+		s.sweep()
+		for _, state := range states {
+			require.Equal(s, state.Ended(), s.gone(string(state)), state)
+		}
+		require.NoError(s, Check(s.Context(), s.Store))
+	}},
+	{"a revived job is not swept for its first end", func(s *suite) {
+		s.put(policy.Topic{KeepDead: keep(1)})
+		s.finish("a", dead)
+		s.pass(2 * time.Millisecond)
+		_, err := s.revive("a", long)
+		require.NoError(s, err)
+		s.finish("b", dead)
+		s.pass(2 * time.Millisecond)
+		s.finish("c", dead)
+		s.sweep()
+		require.Equal(s, job.Scheduled, s.get("a").State)
+		require.Equal(s, []string{"c"}, s.kept(job.Dead))
+	}},
+	{"is bounded by its limit and says that there is more", func(s *suite) {
+		for i := range 10 {
+			s.finish(fmt.Sprint(i), delivered)
+		}
+		s.put(policy.Topic{KeepDelivered: keep(0), IDWindow: new(time.Duration(0))})
+		s.pass(2 * time.Millisecond)
+		swept, err := s.Store.Sweep(s.Context(), s.shard, store.NewToken(), 4)
+		require.NoError(s, err)
+		require.Equal(s, 4, swept.Jobs)
+		require.LessOrEqual(s, swept.IDs, 4)
+		require.True(s, swept.More)
+		s.sweep()
+		require.Empty(s, s.kept(job.Delivered))
+	}},
+	{"an id stays known for its window after the end, whatever retention says", func(s *suite) {
+		s.put(policy.Topic{KeepDelivered: keep(0), KeepDead: keep(0)})
+		s.finish("delivered", delivered)
+		s.finish("dead", dead)
+		s.add(s.entry("cancelled"))
+		_, err := s.cancel("cancelled")
+		require.NoError(s, err)
+		s.sweep()
+		for id, wanted := range map[string]struct {
+			outcome store.Outcome
+			reason  policy.Reason
+		}{
+			"delivered": {store.Existing, ""},
+			"dead":      {store.Existing, policy.ReasonGaveUp},
+			"cancelled": {store.Conflict, job.ReasonCancelled},
+		} {
+			require.True(s, s.gone(id), id)
+			got := s.send(s.entry(id))[0]
+			require.Equal(s, wanted.outcome, got.Outcome, id)
+			require.Equal(s, job.State(id), got.Job.State, id)
+			require.Equal(s, wanted.reason, got.Job.Reason, id)
+			require.Equal(s, id, got.Job.ID)
+			require.Equal(s, s.queue, got.Job.Queue)
+			s.sameTime(s.now(), got.Job.FinishedAt, "FinishedAt")
+			require.Equal(s, store.Conflict, s.send(s.entry(id, body("another")))[0].Outcome, id)
+		}
+		known, err := s.Store.Known(s.Context(), s.shard, []job.Ref{s.ref("delivered"), s.ref("unknown")})
+		require.NoError(s, err)
+		require.Equal(s, []bool{true, false}, known)
+		_, err = s.revive("dead", 0)
+		require.ErrorIs(s, err, store.ErrNotFound)
+		_, err = s.cancel("cancelled")
+		require.ErrorIs(s, err, store.ErrNotFound)
+	}},
+	{"an id is free once its window and its job are gone", func(s *suite) {
+		s.put(policy.Topic{KeepDelivered: keep(0), IDWindow: new(s.brief())})
+		s.finish("a", delivered)
+		s.pass(s.brief() + 2*time.Millisecond)
+		s.eventually("a free id", func() bool {
+			s.sweep()
+			return s.send(s.entry("a"))[0].Outcome == store.Created
+		})
+		require.EqualValues(s, 2, s.stats().Registered)
+		s.hold("a")
+	}},
+	{"the id of a revived job is known for its window after the new end", func(s *suite) {
+		window := policy.Topic{IDWindow: new(s.brief())}
+		s.put(window)
+		s.finish("a", dead)
+		s.pass(s.brief() + 2*time.Millisecond)
+		s.sweep()
+		_, err := s.revive("a", 0)
+		require.NoError(s, err)
+		s.put(policy.Topic{KeepDelivered: keep(0)})
+		s.end(s.hold("a")[0], delivered)
+		s.sweep()
+		require.True(s, s.gone("a"))
+		require.Equal(s, store.Existing, s.send(s.entry("a"))[0].Outcome)
+	}},
+	{"an id without a print is not remembered", func(s *suite) {
+		s.put(policy.Topic{KeepDelivered: keep(0)})
+		e := s.entry("a")
+		e.Print = nil
+		s.add(e)
+		s.end(s.hold("a")[0], delivered)
+		s.sweep()
+		known, err := s.Store.Known(s.Context(), s.shard, []job.Ref{s.ref("a")})
+		require.NoError(s, err)
+		require.Equal(s, []bool{false}, known)
+	}},
+}

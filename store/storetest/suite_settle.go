@@ -1,0 +1,273 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+var settleCases = []sentence{
+	{"delivered ends the job", func(s *suite) {
+		s.add(s.entry("a"))
+		h := s.hold("a")[0]
+		item := settlement(h, delivered)
+		item.Attempt.Duration = 12 * time.Millisecond
+		item.Attempt.Header = map[string][]string{"X-Id": {"1", "2"}}
+		item.Attempt.Body = []byte("ok\x00\xff")
+		require.NoError(s, s.settle(item)[0])
+		got := s.get("a")
+		require.Equal(s, job.Delivered, got.State)
+		require.Empty(s, got.Reason)
+		require.Equal(s, 1, got.Made)
+		require.Zero(s, got.Tries, "a success costs no retry")
+		require.EqualValues(s, 1, got.Version, "an attempt is no edit")
+		s.sameTime(s.now(), got.FinishedAt, "FinishedAt")
+		require.Equal(s, h.DueAt, got.DueAt)
+		require.Equal(s, []job.Attempt{item.Attempt}, got.Attempts)
+		s.hold()
+	}},
+	{"again puts the job off by the wait, from now", func(s *suite) {
+		s.add(s.entry("a"))
+		h := s.hold("a")[0]
+		s.pass(2 * time.Millisecond)
+		s.end(h, again(long))
+		got := s.get("a")
+		require.Equal(s, job.Scheduled, got.State)
+		s.sameTime(s.now().Add(long), got.DueAt, "DueAt")
+		require.Equal(s, h.Since, got.Since)
+		require.Equal(s, 1, got.Made)
+		require.Equal(s, 1, got.Tries)
+		require.True(s, got.FinishedAt.IsZero())
+		s.hold()
+	}},
+	{"again after a short wait comes again, with its numbers", func(s *suite) {
+		s.add(s.entry("a"))
+		s.end(s.hold("a")[0], again(s.brief()))
+		s.hold()
+		s.pass(s.brief() + time.Millisecond)
+		h := s.hold("a")[0]
+		require.Equal(s, 1, h.Made)
+		require.Equal(s, 1, h.Tries)
+		s.end(h, again(0))
+		h = s.hold("a")[0]
+		require.Equal(s, 2, h.Made)
+		s.end(h, delivered)
+		require.Equal(s, []job.AttemptKind{job.KindAttempt, job.KindAttempt, job.KindAttempt}, kinds(s.get("a")))
+	}},
+	{"dead ends the job with its reason", func(s *suite) {
+		s.finish("a", policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExhausted})
+		got := s.get("a")
+		require.Equal(s, job.Dead, got.State)
+		require.Equal(s, policy.ReasonExhausted, got.Reason)
+		require.Equal(s, policy.ReasonExhausted, got.Attempts[0].Reason)
+		s.sameTime(s.now(), got.FinishedAt, "FinishedAt")
+		s.hold()
+	}},
+	{"a job that dies without a request is neither recorded nor counted", func(s *suite) {
+		s.add(s.entry("a"))
+		item := settlement(s.hold("a")[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExpired})
+		item.Attempt = job.Attempt{}
+		require.NoError(s, s.settle(item)[0])
+		got := s.get("a")
+		require.Equal(s, job.Dead, got.State)
+		require.Equal(s, policy.ReasonExpired, got.Reason)
+		require.Zero(s, got.Made)
+		require.Zero(s, got.Tries)
+		require.Empty(s, got.Attempts)
+	}},
+	{"released gives the job back uncounted", func(s *suite) {
+		s.add(s.entry("a"))
+		s.end(s.hold("a")[0], released)
+		h := s.hold("a")[0]
+		require.Zero(s, h.Made)
+		require.Zero(s, h.Tries)
+		s.end(h, policy.Verdict{Kind: policy.Released, Wait: long})
+		got := s.get("a")
+		require.Equal(s, job.Scheduled, got.State)
+		s.sameTime(s.now().Add(long), got.DueAt, "DueAt")
+		require.Equal(s, []job.AttemptKind{job.KindReleased, job.KindReleased}, kinds(got))
+	}},
+	{"a job given back at once rings", func(s *suite) {
+		s.add(s.entry("a"))
+		s.quiet()
+		s.end(s.hold("a")[0], released)
+		s.hears(s.queue)
+		s.hold("a")
+	}},
+	{"a stale token is refused and changes nothing", func(s *suite) {
+		s.add(s.entry("a"), s.entry("waits", delayed(long)))
+		h := s.hold("a")[0]
+		before := s.get("a")
+		wrong := settlement(h, dead)
+		wrong.Lease = store.NewToken()
+		unknown := wrong
+		unknown.Ref.ID = "unknown"
+		waits := wrong
+		waits.Ref.ID = "waits"
+		for _, err := range s.settle(wrong, unknown, waits) {
+			require.ErrorIs(s, err, store.ErrLeaseLost)
+		}
+		require.Equal(s, before, s.get("a"))
+		require.Equal(s, job.Scheduled, s.get("waits").State)
+		s.end(h, delivered)
+		require.ErrorIs(s, s.settle(settlement(h, dead))[0], store.ErrLeaseLost)
+		require.Equal(s, job.Delivered, s.get("a").State)
+	}},
+	{"the lease of an earlier attempt is refused", func(s *suite) {
+		s.add(s.entry("a"))
+		first := s.hold("a")[0]
+		s.end(first, again(0))
+		second := s.hold("a")[0]
+		require.ErrorIs(s, s.settle(settlement(first, dead))[0], store.ErrLeaseLost)
+		s.end(second, delivered)
+	}},
+	{"many settlements get an answer each", func(s *suite) {
+		s.add(s.entry("a"), s.entry("b"), s.entry("c"))
+		held := s.hold("a", "b", "c")
+		lost := settlement(held[1], delivered)
+		lost.Lease = store.NewToken()
+		errs := s.settle(settlement(held[0], delivered), lost, settlement(held[2], dead))
+		require.NoError(s, errs[0])
+		require.ErrorIs(s, errs[1], store.ErrLeaseLost)
+		require.NoError(s, errs[2])
+		require.Equal(s, job.Delivered, s.get("a").State)
+		require.Equal(s, job.Running, s.get("b").State)
+		require.Equal(s, job.Dead, s.get("c").State)
+	}},
+	{"one job settled twice in a call is settled once", func(s *suite) {
+		s.add(s.entry("a"))
+		h := s.hold("a")[0]
+		errs := s.settle(settlement(h, delivered), settlement(h, dead))
+		require.NoError(s, errs[0])
+		require.ErrorIs(s, errs[1], store.ErrLeaseLost)
+		require.Equal(s, job.Delivered, s.get("a").State)
+	}},
+	{"a repeated token answers as the first call did", func(s *suite) {
+		s.add(s.entry("a"), s.entry("b"))
+		held := s.hold("a", "b")
+		lost := settlement(held[1], delivered)
+		lost.Lease = store.NewToken()
+		first := settlement(held[0], again(0))
+		first.Births = []store.Entry{s.entry("child")}
+		token := store.NewToken()
+		for range 3 {
+			errs, _, err := s.Store.Settle(s.Context(), s.shard, token, []store.Settlement{first, lost}, nil)
+			require.NoError(s, err)
+			require.NoError(s, errs[0])
+			require.ErrorIs(s, errs[1], store.ErrLeaseLost)
+		}
+		got := s.get("a")
+		require.Equal(s, 1, got.Made)
+		require.Len(s, got.Attempts, 1)
+		require.Len(s, s.carry(store.Round{}).Outbox, 1)
+	}},
+	{"births stand in the outbox until they are home", func(s *suite) {
+		s.add(s.entry("a"), s.entry("b"))
+		held := s.hold("a", "b")
+		child := s.entry("child", delayed(long), expires(2*long))
+		child.Spec = fullSpec("child", s.lane(1))
+		child.Print = child.Fingerprint()
+		item := settlement(held[0], delivered)
+		item.Births = []store.Entry{child, s.entry("other")}
+		refused := settlement(held[1], delivered)
+		refused.Lease = store.NewToken()
+		refused.Births = []store.Entry{s.entry("never")}
+		errs := s.settle(item, refused)
+		require.NoError(s, errs[0])
+		require.ErrorIs(s, errs[1], store.ErrLeaseLost)
+
+		for range 2 { // until named in Home they are given again
+			out := s.carry(store.Round{}).Outbox
+			require.Len(s, out, 2)
+			require.Equal(s, child.Spec, out[0].Spec)
+			require.Equal(s, child.Print, out[0].Print)
+			require.Equal(s, child.ExpiresIn, out[0].ExpiresIn)
+			require.Equal(s, "other", out[1].ID)
+		}
+		out := s.carry(store.Round{}).Outbox
+		s.add(out...)
+		s.carry(store.Round{Home: []job.Ref{child.Ref()}})
+		out = s.carry(store.Round{}).Outbox
+		require.Len(s, out, 1)
+		require.Equal(s, "other", out[0].ID)
+		require.Equal(s, store.Existing, s.send(out...)[0].Outcome, "the second insertion finds the first")
+		require.Empty(s, s.carry(store.Round{Home: []job.Ref{out[0].Ref()}}).Outbox)
+		require.Equal(s, child.Spec, s.get("child").Spec)
+		require.True(s, s.gone("never"))
+	}},
+	{"with next it claims in the same trip after the settlements", func(s *suite) {
+		s.put(policy.Topic{LaneConcurrency: 1})
+		s.add(s.entry("a"))
+		s.pass(2 * time.Millisecond)
+		s.add(s.entry("b"))
+		h := s.hold("a")[0]
+		token := store.NewToken()
+		var lease store.Token
+		for range 2 { // the repeat answers the same
+			next := want(s.queue)
+			errs, got, err := s.Store.Settle(s.Context(), s.shard, token, []store.Settlement{settlement(h, delivered)}, &next)
+			require.NoError(s, err)
+			require.NoError(s, errs[0])
+			require.Equal(s, []string{"b"}, idsOf(got.Jobs))
+			require.Len(s, got.Queues, 1)
+			lease = got.Jobs[0].Lease
+		}
+		require.NotEqual(s, h.Lease, lease)
+		b := s.get("b")
+		s.end(store.Held{Job: b, Lease: lease}, delivered)
+	}},
+	{"nothing to settle and a next is a claim", func(s *suite) {
+		s.add(s.entry("a"))
+		next := want(s.queue)
+		errs, got, err := s.Store.Settle(s.Context(), s.shard, store.NewToken(), nil, &next)
+		require.NoError(s, err)
+		require.Empty(s, errs)
+		require.Equal(s, []string{"a"}, idsOf(got.Jobs))
+	}},
+	{"the end of a lane at its limit rings", func(s *suite) {
+		s.put(policy.Topic{LaneConcurrency: 1})
+		s.add(s.entry("a"), s.entry("b"))
+		h := s.claim(want(s.queue)).Jobs[0]
+		s.carry(store.Round{})
+		s.quiet()
+		s.end(h, delivered)
+		require.Equal(s, []job.Queue{s.queue}, s.await(patience).Queues)
+	}},
+	{"the record keeps the newest attempts", func(s *suite) {
+		s.add(s.entry("a"))
+		for i := range job.MaxAttempts + 5 {
+			h := s.hold("a")[0]
+			require.Equal(s, i, h.Made)
+			s.end(h, again(0))
+		}
+		got := s.get("a")
+		require.Len(s, got.Attempts, job.MaxAttempts)
+		for i, a := range got.Attempts {
+			require.Equal(s, i+6, a.N)
+		}
+		require.Equal(s, job.MaxAttempts+5, got.Made)
+	}},
+	{"takes a whole batch", func(s *suite) {
+		s.put(policy.Topic{LaneConcurrency: 1000})
+		var entries []store.Entry
+		for i := range store.MaxBatch {
+			entries = append(entries, s.entry(fmt.Sprint(i)))
+		}
+		s.add(entries...)
+		held := s.claim(want(s.queue)).Jobs
+		require.Len(s, held, store.MaxBatch)
+		var items []store.Settlement
+		for _, h := range held {
+			items = append(items, settlement(h, delivered))
+		}
+		for _, err := range s.settle(items...) {
+			require.NoError(s, err)
+		}
+		require.EqualValues(s, store.MaxBatch, s.stats().Delivered)
+	}},
+}

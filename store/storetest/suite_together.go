@@ -1,0 +1,210 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// fill adds n jobs over the lanes.
+func (s *suite) fill(n, lanes int) (queues []job.Queue) {
+	s.Helper()
+	for i := range lanes {
+		queues = append(queues, s.lane(i))
+	}
+	var entries []store.Entry
+	for i := range n {
+		entries = append(entries, s.entry(fmt.Sprintf("job-%d", i), in(queues[i%lanes])))
+	}
+	s.add(entries...)
+	return queues
+}
+
+var togetherCases = []sentence{
+	{"many workers take each job once and never exceed the limit", func(s *suite) {
+		const n, lanes, limit = 240, 3, 4
+		s.put(policy.Topic{LaneConcurrency: limit})
+		queues := s.fill(n, lanes)
+		var done atomic.Int64
+		held := make(map[string]*atomic.Int64)
+		for _, q := range queues {
+			held[q.Lane] = new(atomic.Int64)
+		}
+		var taken sync.Map
+		s.workers(8, func(ctx context.Context) error {
+			request := want(queues...)
+			request.Max = 5
+			got, err := s.Store.Claim(ctx, s.shard, store.NewToken(), request)
+			if err != nil {
+				return err
+			}
+			for _, h := range got.Jobs {
+				if _, twice := taken.LoadOrStore(h.ID, true); twice {
+					return fmt.Errorf("%s was claimed twice", h.ID)
+				}
+				if now := held[h.Lane].Add(1); now > limit {
+					return fmt.Errorf("%d jobs of lane %s at once", now, h.Lane)
+				}
+			}
+			var items []store.Settlement
+			for _, h := range got.Jobs {
+				held[h.Lane].Add(-1)
+				items = append(items, settlement(h, delivered))
+			}
+			errs, _, err := s.Store.Settle(ctx, s.shard, store.NewToken(), items, nil)
+			if err := errors.Join(append(errs, err)...); err != nil {
+				return err
+			}
+			done.Add(int64(len(items)))
+			return nil
+		}, func() bool { return done.Load() == n })
+		require.EqualValues(s, n, s.stats().Delivered)
+		require.NoError(s, Check(s.Context(), s.Store))
+	}},
+	{"one id registered by many at once is created once", func(s *suite) {
+		var created, existing atomic.Int64
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for i := range 5 {
+					got, err := s.Store.Insert(s.Context(), s.shard, store.NewToken(), []store.Entry{s.entry(fmt.Sprint(i))})
+					if err != nil {
+						s.Error(err)
+						return
+					}
+					switch got[0].Outcome {
+					case store.Created:
+						created.Add(1)
+					case store.Existing:
+						existing.Add(1)
+					default:
+						s.Error("a conflict with itself")
+					}
+				}
+			})
+		}
+		wg.Wait()
+		require.EqualValues(s, 5, created.Load())
+		require.EqualValues(s, 35, existing.Load())
+	}},
+	{"a cancel and a claim at once leave a job in one place", func(s *suite) {
+		s.put(policy.Topic{LaneConcurrency: 100})
+		s.fill(40, 1)
+		var held []store.Held
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for i := range 40 {
+				if _, err := s.cancel(fmt.Sprintf("job-%d", i)); err != nil {
+					s.Error(err)
+				}
+			}
+		})
+		wg.Go(func() {
+			request := want(s.queue)
+			request.Max = 1
+			for range 40 {
+				got, err := s.Store.Claim(s.Context(), s.shard, store.NewToken(), request)
+				if err != nil {
+					s.Error(err)
+					return
+				}
+				held = append(held, got.Jobs...)
+			}
+		})
+		wg.Wait()
+		for _, h := range held {
+			s.end(h, again(0))
+		}
+		require.EqualValues(s, 40, s.stats().Cancelled)
+		require.NoError(s, Check(s.Context(), s.Store))
+	}},
+	{"what re-sends after lost calls and replies does each thing once", func(s *suite) {
+		const n = 60
+		s.put(policy.Topic{LaneConcurrency: 100})
+		faulty := Faulty(s.Store, Share(7, 0.4))
+		for i := range n {
+			entry, token := []store.Entry{s.entry(fmt.Sprintf("job-%d", i))}, store.NewToken()
+			got := persist(s, func() ([]store.Inserted, error) { return faulty.Insert(s.Context(), s.shard, token, entry) })
+			require.Equal(s, store.Created, got[0].Outcome)
+		}
+		for done := 0; done < n; {
+			token, request := store.NewToken(), want(s.queue)
+			request.Max = 7
+			got := persist(s, func() (store.Claimed, error) { return faulty.Claim(s.Context(), s.shard, token, request) })
+			for len(got.Jobs) > 0 {
+				var items []store.Settlement
+				for i, h := range got.Jobs {
+					v := delivered
+					if h.Made == 0 && i%2 == 0 {
+						v = again(0)
+					} else {
+						done++
+					}
+					items = append(items, settlement(h, v))
+				}
+				type both struct {
+					errs []error
+					next store.Claimed
+				}
+				next := store.NewToken()
+				settled := persist(s, func() (both, error) {
+					errs, claimed, err := faulty.Settle(s.Context(), s.shard, next, items, &request)
+					return both{errs, claimed}, err
+				})
+				require.NoError(s, errors.Join(settled.errs...))
+				got = settled.next
+			}
+		}
+		got := s.stats()
+		require.EqualValues(s, n, got.Registered)
+		require.EqualValues(s, n, got.Delivered)
+		for i := range n {
+			j := s.get(fmt.Sprintf("job-%d", i))
+			require.Len(s, j.Attempts, j.Made)
+			require.LessOrEqual(s, j.Made, 2)
+		}
+	}},
+}
+
+// workers runs goroutines that repeat a step until it is done.
+func (s *suite) workers(n int, step func(context.Context) error, done func() bool) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), 3*patience)
+	defer cancel()
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			for !done() {
+				if err := step(ctx); err != nil {
+					s.Error(err)
+					cancel()
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.True(s, done(), "the work was not done in time")
+}
+
+// persist sends a call again until an answer comes.
+func persist[T any](s *suite, call func() (T, error)) T {
+	s.Helper()
+	for end := time.Now().Add(patience); ; {
+		value, err := call()
+		if err == nil {
+			return value
+		}
+		require.ErrorIs(s, err, store.ErrUnavailable)
+		require.True(s, time.Now().Before(end), "no answer")
+	}
+}
