@@ -1,0 +1,117 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// Jobs takes, finds and lists jobs.
+type Jobs interface {
+	// Register answers a result for each job, in order. An Err is a *job.InvalidError, a *job.UndeclaredTopicError, or
+	// one of package store.
+	Register(ctx context.Context, jobs []job.New) []store.Routed
+	Get(ctx context.Context, ref job.Ref) (job.Job, error)
+	List(ctx context.Context, filter store.Filter) (store.Page, error)
+}
+
+// Changes changes the course of one job. Errors are those of package store, and a *job.InvalidError.
+type Changes interface {
+	Edit(ctx context.Context, ref job.Ref, edit store.Edit) (job.Job, error)
+	Revive(ctx context.Context, ref job.Ref) (job.Job, error)
+	Cancel(ctx context.Context, ref job.Ref) (job.Job, error)
+}
+
+// Topics keeps the policies of topics.
+type Topics interface {
+	// Topic gives the policy as it was put; an empty one, of revision 0, for a topic that only jobs have named.
+	Topic(ctx context.Context, namespace, name string) (store.Topic, error)
+	// PutTopic needs the revision to be the stored one, unless it is 0.
+	PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error)
+	Topics(ctx context.Context, namespace string) ([]store.Topic, error)
+	// Effective fills in every default.
+	Effective(policy.Topic) policy.Topic
+}
+
+// Counts counts jobs.
+type Counts interface {
+	Stats(ctx context.Context, namespace, topic string) ([]store.TopicStats, error)
+	Lanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error)
+}
+
+// Health tells whether jobs are taken and delivered; the error says why not.
+type Health interface {
+	Ready(ctx context.Context) error
+}
+
+// Service is what the API is in front of.
+type Service interface {
+	Jobs
+	Changes
+	Topics
+	Counts
+	Health
+}
+
+// Options say what the API serves and to whom.
+type Options struct {
+	// Service does the work.
+	Service Service
+	// Token is what clients must show for everything under /v1; empty: nothing.
+	Token Token
+	// MaxBody bounds a job's body, in bytes; zero: 256 KiB.
+	MaxBody int64
+	// Version is what /v1/version answers; empty: dev.
+	Version string
+	// Loopback serves only requests that are addressed to localhost or to a loopback address, so that no web page
+	// reaches the API through a name of its own that resolves to this machine. For listeners on loopback.
+	Loopback bool
+	// Logger is told of faults that are not the client's; nil: slog.Default.
+	Logger *slog.Logger
+}
+
+const (
+	defaultMaxBody = 256 << 10
+	// requestTimeout bounds the work on one request, whatever the store does.
+	requestTimeout = 30 * time.Second
+)
+
+// api is what the handlers share.
+type api struct {
+	service Service
+	maxBody int64
+	version string
+	log     *slog.Logger
+}
+
+// New makes the handler. It panics without a Service.
+func New(o Options) http.Handler {
+	if o.Service == nil {
+		panic("api: there is no service to put the API in front of")
+	}
+	a := &api{
+		service: o.Service,
+		maxBody: cmp.Or(o.MaxBody, defaultMaxBody),
+		version: cmp.Or(o.Version, "dev"),
+		log:     cmp.Or(o.Logger, slog.Default()),
+	}
+	mux := http.NewServeMux()
+	for _, r := range a.routes() {
+		mux.Handle(r.path, a.methods(r))
+	}
+	mux.Handle("/", a.handle(func(http.ResponseWriter, *http.Request) error {
+		return refuse(http.StatusNotFound, "there is nothing at this path; /openapi.yaml lists what there is")
+	}))
+	g := &guard{next: mux, loopback: o.Loopback}
+	if o.Token != "" {
+		g.token = o.Token.sum()
+		g.guarded = true
+	}
+	return g
+}

@@ -1,0 +1,312 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// badJobs are registrations that are refused, and the fields that the answer must name.
+var badJobs = []struct {
+	name   string
+	body   string
+	status int
+	fields []string
+}{
+	{"no body", "", 400, nil},
+	{"white space", " \n", 400, nil},
+	{"cut off", `{"url": "http://a.example/"`, 400, nil},
+	{"no JSON", `url=http`, 400, nil},
+	{"trailing data", `{"url": "http://a.example/"} x`, 400, nil},
+	{"two values", `{"url": "http://a.example/"}{}`, 400, nil},
+	{"a name twice", `{"url": "http://a.example/", "url": "http://b.example/"}`, 400, nil},
+	{"a name twice, once escaped", `{"url": "http://a.example/", "\u0075rl": "http://b.example/"}`, 400, nil},
+	{"a label twice", `{"url": "http://a.example/", "labels": {"a": "1", "a": "2"}}`, 400, nil},
+	{"not UTF-8", "{\"url\": \"http://a.example/\xff\"}", 400, nil},
+	{"a byte order mark", "\xef\xbb\xbf{}", 400, nil},
+	{"too deep", strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001), 400, nil},
+
+	{"an array", `[]`, 422, []string{""}},
+	{"null", `null`, 422, []string{""}},
+	{"unknown fields", `{"uri": "x", "rate": "5/s", "URL": "x"}`, 422, []string{"/uri", "/rate", "/URL"}},
+	{
+		"fields that are not served yet", `{"on_delivered": "http://a.example/", "on_dead": null}`, 422,
+		[]string{"/on_delivered", "/on_dead"},
+	},
+	{
+		"wrong types", `{"id": 1, "url": [], "headers": "x", "retries": "9", "ladder": "15s", "labels": {"a": 1},
+		"delay": true, "expires_at": 5, "timeout": null, "body_text": {}}`, 422,
+		[]string{"/id", "/url", "/headers", "/retries", "/ladder", "/labels/a", "/delay", "/expires_at", "/body_text"},
+	},
+
+	{"a URL without a host", `{"url": "http:///hooks"}`, 422, []string{"/url"}},
+	{"a URL of a port alone", `{"url": "http://:80/"}`, 422, []string{"/url"}},
+	{"a relative URL", `{"url": "/hooks"}`, 422, []string{"/url"}},
+	{"a URL with a user", `{"url": "http://me:pw@a.example/"}`, 422, []string{"/url"}},
+	{"a URL of another scheme", `{"url": "ftp://a.example/"}`, 422, []string{"/url"}},
+	{"a URL too long", `{"url": "http://a.example/` + strings.Repeat("a", 2048) + `"}`, 422, []string{"/url"}},
+	{"a URL with a line break", `{"url": "http://a.example/\n"}`, 422, []string{"/url"}},
+	{"a URL with a fragment", `{"url": "http://a.example/#x"}`, 422, []string{"/url"}},
+	{"a URL with a port out of range", `{"url": "http://a.example:65536/"}`, 422, []string{"/url"}},
+	{
+		"empty names", `{"id": "", "topic": "", "lane": "", "url": "", "method": ""}`, 422,
+		[]string{"/id", "/topic", "/lane", "/url", "/method"},
+	},
+	{"an id with a dot", `{"id": "a.b"}`, 422, []string{"/id"}},
+	{"an id too long", `{"id": "` + strings.Repeat("a", 65) + `"}`, 422, []string{"/id"}},
+	{"an id of ours", `{"id": "rb:1"}`, 422, []string{"/id"}},
+	{"a topic outside its alphabet", `{"topic": "a b"}`, 422, []string{"/topic"}},
+	{"a topic of ours", `{"topic": "_a"}`, 422, []string{"/topic"}},
+	{"a lane outside its alphabet", `{"lane": "a/b"}`, 422, []string{"/lane"}},
+	{"a lane too long", `{"lane": "` + strings.Repeat("a", 129) + `"}`, 422, []string{"/lane"}},
+	{"another method", `{"method": "HEAD"}`, 422, []string{"/method"}},
+	{
+		"a label outside its alphabet", `{"labels": {"a b": "1", "rb.x": "2", "": "3"}}`, 422,
+		[]string{"/labels/", "/labels/a b", "/labels/rb.x"},
+	},
+	{"a label too long", `{"labels": {"a": "` + strings.Repeat("a", 257) + `"}}`, 422, []string{"/labels/a"}},
+	{"too many labels", `{"labels": {"1":"","2":"","3":"","4":"","5":"","6":"","7":"","8":"","9":"","10":"","11":"",
+		"12":"","13":"","14":"","15":"","16":"","17":""}}`, 422, []string{"/labels"}},
+
+	{"a delay below zero", `{"delay": "-1s"}`, 422, []string{"/delay"}},
+	{"a delay of eleven years", `{"delay": "4015d"}`, 422, []string{"/delay"}},
+	{"a delay beyond all numbers", `{"delay": 1e300}`, 422, []string{"/delay"}},
+	{"a delay without a unit", `{"delay": "30"}`, 422, []string{"/delay"}},
+	{"a run_at eleven years ahead", `{"run_at": "2999-01-01T00:00:00Z"}`, 422, []string{"/run_at"}},
+	{"a run_at that is no time", `{"run_at": "tomorrow"}`, 422, []string{"/run_at"}},
+	{"both delay and run_at", `{"delay": "0s", "run_at": "2020-01-01T00:00:00Z"}`, 422, []string{"/run_at"}},
+	{
+		"both expires_in and expires_at", `{"expires_in": "1h", "expires_at": "2020-01-01T00:00:00Z"}`, 422,
+		[]string{"/expires_at"},
+	},
+	{"an expiry of zero", `{"expires_in": "0s"}`, 422, []string{"/expires_in"}},
+	{"retries out of range", `{"retries": 1001}`, 422, []string{"/retries"}},
+	{"retries below zero", `{"retries": -1}`, 422, []string{"/retries"}},
+	{"broken retries", `{"retries": 1.5}`, 422, []string{"/retries"}},
+	{"retries beyond all numbers", `{"retries": 99999999999999999999}`, 422, []string{"/retries"}},
+	{"an empty ladder", `{"ladder": []}`, 422, []string{"/ladder"}},
+	{"a ladder too long", `{"ladder": [` + strings.Repeat(`"1s",`, 100) + `"1s"]}`, 422, []string{"/ladder"}},
+	{
+		"rungs out of range", `{"ladder": ["1s", "0s", "31d", "x", null]}`, 422,
+		[]string{"/ladder/1", "/ladder/2", "/ladder/3", "/ladder/4"},
+	},
+	{"a timeout too short", `{"timeout": "99ms"}`, 422, []string{"/timeout"}},
+	{"a timeout of zero", `{"timeout": 0}`, 422, []string{"/timeout"}},
+	{"a timeout too long", `{"timeout": "11m"}`, 422, []string{"/timeout"}},
+
+	{
+		"headers with line breaks", `{"headers": {"X-A": "a\r\nX-B: b", "X-C": ["ok", "a\nb"], "X-D": "\u0000"}}`, 422,
+		[]string{"/headers/X-A", "/headers/X-C", "/headers/X-D"},
+	},
+	{
+		"headers with bad names", `{"headers": {"X A": "1", "": "2", "X/A": "3"}}`, 422,
+		[]string{"/headers/", "/headers/X A", "/headers/X~1A"},
+	},
+	{
+		"reserved headers", `{"headers": {"Host": "a", "content-length": "1", "Webhook-Id": "x", "RINGBACK-Topic": "x",
+		"Transfer-Encoding": "chunked", "Connection": "close", "Upgrade": "h2c", "TE": "x", "Trailer": "x",
+		"Keep-Alive": "x", "Proxy-Authorization": "x"}}`, 422,
+		[]string{
+			"/headers/Connection", "/headers/Host", "/headers/Keep-Alive", "/headers/Proxy-Authorization",
+			"/headers/RINGBACK-Topic", "/headers/TE", "/headers/Trailer", "/headers/Transfer-Encoding",
+			"/headers/Upgrade", "/headers/Webhook-Id", "/headers/content-length",
+		},
+	},
+	{"a header in two spellings", `{"headers": {"X-A": "1", "x-a": "2"}}`, 422, []string{"/headers/x-a"}},
+	{"a header without a value", `{"headers": {"X-A": []}}`, 422, []string{"/headers/X-A"}},
+	{"headers too large", `{"headers": {"X-A": "` + strings.Repeat("a", 32<<10) + `"}}`, 422, []string{"/headers"}},
+	{"headers without end", `{"headers": {` + manyMembers(20_000) + `}}`, 422, []string{"/headers"}},
+	{"labels without end", `{"labels": {` + manyMembers(20_000) + `}}`, 422, []string{"/labels"}},
+	{"values without end", `{"headers": {"X-A": [` + strings.Repeat(`"",`, 20_000) + `""]}}`, 422, []string{"/headers"}},
+	{"a ladder without end", `{"ladder": [` + strings.Repeat(`1,`, 20_000) + `1]}`, 422, []string{"/ladder"}},
+	{"a redacted secret", `{"headers": {"Authorization": "[redacted]"}}`, 422, []string{"/headers/Authorization"}},
+	{"a content type with a line break", `{"body": 1, "content_type": "a\nb"}`, 422, []string{"/content_type"}},
+	{
+		"two content types", `{"body": 1, "content_type": "a/b", "headers": {"content-type": "c/d"}}`, 422,
+		[]string{"/content_type"},
+	},
+
+	{"two kinds of body", `{"body": null, "body_text": "x"}`, 422, []string{"/body"}},
+	{"a body that is no base64", `{"body_base64": "*"}`, 422, []string{"/body_base64"}},
+	{"a body too large", `{"body_text": "` + strings.Repeat("a", 256<<10+1) + `"}`, 413, []string{"/body_text"}},
+	{"a request too large", `{"body": "` + strings.Repeat("a", 1<<20) + `"}`, 413, nil},
+	{
+		"many faults at once", `{"id": "a.b", "url": "x", "retries": -1, "ladder": ["0s"], "headers": {"Host": "x"},
+		"labels": {"a b": ""}, "more": 1, "delay": "-1s"}`, 422,
+		[]string{"/more", "/id", "/url", "/ladder/0", "/retries", "/delay", "/headers/Host", "/labels/a b"},
+	},
+}
+
+// manyMembers are members of an object.
+func manyMembers(n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf(`"x%d": ""`, i)
+	}
+	return strings.Join(all, ",")
+}
+
+func TestAJobThatIsNotAsItMustBeIsRefusedByFieldAndNothingIsStored(t *testing.T) {
+	for _, c := range badJobs {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFake()
+			w := call(t, handlerOf(f), http.MethodPost, "/v1/jobs", c.body, "Content-Type", "application/json")
+			p := problemIn(t, w)
+			require.Equal(t, c.status, w.Code, w.Body.String())
+			require.ElementsMatch(t, c.fields, p.fields(), w.Body.String())
+			for _, e := range p.Errors {
+				require.NotEmpty(t, e.Detail)
+			}
+			f.untouched(t)
+		})
+	}
+}
+
+func TestABadJobSpoilsNoOtherOfItsBatch(t *testing.T) {
+	for _, c := range badJobs {
+		if c.status == http.StatusBadRequest && !strings.Contains(c.name, "twice") || c.fields == nil && c.status == 413 {
+			continue // these leave nothing of the batch to read
+		}
+		t.Run(c.name, func(t *testing.T) {
+			f := newFake()
+			w := call(t, handlerOf(f), http.MethodPost, "/v1/batch",
+				`{"jobs": [{"id": "first"}, `+c.body+`, {"id": "last"}]}`)
+			require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+			results, _ := answered(t, w)["results"].([]any)
+			require.Len(t, results, 3)
+			require.Equal(t, map[string]any{"id": "first", "status": 201.0}, results[0])
+			require.Equal(t, map[string]any{"id": "last", "status": 201.0}, results[2])
+			bad, _ := results[1].(map[string]any)
+			require.EqualValues(t, c.status, bad["status"])
+			require.Len(t, f.news, 2)
+		})
+	}
+}
+
+func TestUnreadableJSONIsAnsweredWithItsPosition(t *testing.T) {
+	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/jobs", "{\n  \"id\": nil\n}")
+	require.Contains(t, problemIn(t, w).Detail, "line 2, column 10")
+}
+
+func TestFaultsBeyondAHundredAreCounted(t *testing.T) {
+	var body strings.Builder
+	for i := range 300 {
+		body.WriteString(`"` + strings.Repeat("x", i+1) + `": 1,`)
+	}
+	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/jobs", "{"+body.String()+`"id": "a.b"}`)
+	p := problemIn(t, w)
+	require.Equal(t, http.StatusUnprocessableEntity, w.Code)
+	require.Len(t, p.Errors, maxFaults+1)
+}
+
+func TestOnlyJSONIsTaken(t *testing.T) {
+	for _, kind := range []string{
+		"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/x-ndjson", ";", "json",
+	} {
+		for _, target := range []string{"POST /v1/jobs", "POST /v1/batch", "PATCH /v1/jobs/a", "PUT /v1/topics/a"} {
+			f := newFake()
+			method, path, _ := strings.Cut(target, " ")
+			w := call(t, handlerOf(f), method, path, `{}`, "Content-Type", kind)
+			problemIn(t, w)
+			require.Equal(t, http.StatusUnsupportedMediaType, w.Code, "%s %s", target, kind)
+			f.untouched(t)
+		}
+	}
+	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/batch", `{}`, "Content-Type", "application/x-ndjson")
+	require.Contains(t, problemIn(t, w).Detail, "NDJSON is not served yet")
+	w = call(t, handlerOf(newFake()), http.MethodPost, "/v1/jobs", `{"id":"a"}`, "Content-Type", "application/json; charset=utf-8")
+	require.Equal(t, http.StatusCreated, w.Code)
+}
+
+func TestARequestLargerThanTheLimitIsRefusedWithAndWithoutItsLength(t *testing.T) {
+	for _, target := range []string{"/v1/jobs", "/v1/batch"} {
+		f := newFake()
+		body := strings.Repeat(" ", maxBatchBytes+1)
+		w := call(t, handlerOf(f), http.MethodPost, target, body)
+		require.Equal(t, http.StatusRequestEntityTooLarge, w.Code)
+		problemIn(t, w)
+		r := newChunked(t, target, body)
+		handlerOf(f).ServeHTTP(r.w, r.r)
+		require.Equal(t, http.StatusRequestEntityTooLarge, r.w.Code)
+		f.untouched(t)
+	}
+}
+
+func TestABadListIsRefusedByParameter(t *testing.T) {
+	cases := map[string][]string{
+		"":                                       {"?topic", "?state"},
+		"topic=a":                                {"?state"},
+		"topic=a b&state=dead":                   {"?topic"},
+		"topic=a&state=lost":                     {"?state"},
+		"topic=a&state=dead&limit=0":             {"?limit"},
+		"topic=a&state=dead&limit=501":           {"?limit"},
+		"topic=a&state=dead&limit=x&x=1":         {"?limit", "?x"},
+		"topic=a&state=dead&after=x&before=y":    {"?after", "?before"},
+		"topic=a&state=dead&label=x":             {"?label"},
+		"topic=a&state=dead&lane=a/b":            {"?lane"},
+		"topic=a&topic=b&state=dead":             {"?topic"},
+		"topic=a&state=dead&cursor=%zz":          {"?"},
+		"topic=a&state=dead&label=a%20b:c&=":     {"?label", "?"},
+		"topic=a&state=dead&after=2030-01-31T08": {"?after"},
+	}
+	for query, fields := range cases {
+		w := call(t, handlerOf(newFake()), http.MethodGet, "/v1/jobs?"+strings.ReplaceAll(query, " ", "%20"), "")
+		p := problemIn(t, w)
+		require.Equal(t, http.StatusUnprocessableEntity, w.Code, query)
+		require.ElementsMatch(t, fields, p.fields(), query)
+	}
+}
+
+func TestABadPolicyIsRefusedByField(t *testing.T) {
+	cases := []struct {
+		body   string
+		status int
+		fields []string
+	}{
+		{
+			`{"rate": "5/s", "lane_rate": "", "success": {}, "breaker": {}, "on_dead": null, "on_delivered": null}`, 422,
+			[]string{"/rate", "/lane_rate", "/success", "/breaker", "/on_dead", "/on_delivered"},
+		},
+		{
+			`{"ladder": [], "retries": 1001, "jitter": 1.1, "timeout": "1ms", "max_age": 0, "workers": 0}`, 422,
+			[]string{"/ladder", "/retries", "/jitter", "/timeout", "/max_age", "/workers"},
+		},
+		{
+			`{"workers": 10001, "lane_concurrency": -1, "url": "ftp://a", "headers": {"Host": "x"}}`, 422,
+			[]string{"/workers", "/lane_concurrency", "/url", "/headers/Host"},
+		},
+		{
+			`{"give_up_on": ["410", "4xx", "4x", "099", "0xx", "1000", 5], "id_window": "366d"}`, 422,
+			[]string{"/give_up_on/2", "/give_up_on/3", "/give_up_on/4", "/give_up_on/5", "/give_up_on/6", "/id_window"},
+		},
+		{
+			`{"keep_dead": {"for": "-1s", "max": -1, "max_bytes": "x", "more": 1}, "keep_delivered": 5}`, 422,
+			[]string{"/keep_dead/for", "/keep_dead/max", "/keep_dead/max_bytes", "/keep_dead/more", "/keep_delivered"},
+		},
+		{
+			`{"paused": "yes", "ladder": 1, "jitter": "x", "max_age": {}, "headers": []}`, 422,
+			[]string{"/paused", "/ladder", "/jitter", "/max_age", "/headers"},
+		},
+		{`{"headers": {"X-Token": "[redacted]"}}`, 422, []string{"/headers/X-Token"}},
+		{`{"keep_dead": {"max": 1, "max": 2}}`, 400, nil},
+		{`{`, 400, nil},
+	}
+	for _, c := range cases {
+		f := newFake()
+		w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/a", c.body)
+		p := problemIn(t, w)
+		require.Equal(t, c.status, w.Code, w.Body.String())
+		require.ElementsMatch(t, c.fields, p.fields(), w.Body.String())
+		f.untouched(t)
+	}
+	for _, name := range []string{"_a", "a%20b", "a%2Fb", strings.Repeat("a", 65)} {
+		f := newFake()
+		w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/"+name, "{}")
+		require.Equal(t, http.StatusUnprocessableEntity, w.Code, name)
+		require.Equal(t, []string{"/topic"}, problemIn(t, w).fields())
+		f.untouched(t)
+	}
+}

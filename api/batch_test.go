@@ -1,0 +1,131 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// batchOf is a batch of n jobs with the ids 0, 1, ….
+func batchOf(n int) string {
+	jobs := make([]string, n)
+	for i := range jobs {
+		jobs[i] = `{"id": "` + strconv.Itoa(i) + `"}`
+	}
+	return `{"jobs": [` + strings.Join(jobs, ", ") + `]}`
+}
+
+// statuses are those of a batch's results, and its ids.
+func statuses(t *testing.T, got map[string]any) (all []int, ids []string) {
+	t.Helper()
+	results, ok := got["results"].([]any)
+	require.True(t, ok)
+	for _, r := range results {
+		result, _ := r.(map[string]any)
+		status, _ := result["status"].(float64)
+		id, _ := result["id"].(string)
+		all, ids = append(all, int(status)), append(ids, id)
+	}
+	return all, ids
+}
+
+func TestABatchIsTakenInPartsAndAnsweredInOrder(t *testing.T) {
+	f := newFake()
+	w := call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(2*store.MaxBatch+1))
+	require.Equal(t, http.StatusOK, w.Code)
+	all, ids := statuses(t, answered(t, w))
+	require.Len(t, all, 2*store.MaxBatch+1)
+	for i := range all {
+		require.Equal(t, http.StatusCreated, all[i])
+		require.Equal(t, strconv.Itoa(i), ids[i])
+	}
+	require.Equal(t, 3, f.calls)
+}
+
+func TestABatchTellsEveryOutcome(t *testing.T) {
+	f := newFake()
+	f.register = func(n job.New) store.Routed {
+		routed := store.Routed{Inserted: store.Inserted{Job: job.Job{Spec: n.Spec}}}
+		switch n.ID {
+		case "new":
+			routed.Outcome = store.Created
+		case "old":
+			routed.Outcome = store.Existing
+		case "other":
+			routed.Outcome = store.Conflict
+		case "down":
+			routed = store.Routed{Err: store.ErrUnavailable}
+		}
+		return routed
+	}
+	w := call(t, handlerOf(f), http.MethodPost, "/v1/batch",
+		`{"jobs": [{"id": "new"}, {"id": "old"}, {"id": "other"}, {"id": "down"}, {"id": "a.b"}, 5, {"id": "new"}]}`)
+	all, _ := statuses(t, answered(t, w))
+	require.Equal(t, []int{201, 200, 409, 503, 422, 422, 201}, all)
+}
+
+func TestWhenTheStoreFailsInTheMiddleOfABatchTheRestIs503AndNotTried(t *testing.T) {
+	f := newFake()
+	failing := &failsAfter{fake: f, left: 1}
+	w := call(t, handlerOf(failing), http.MethodPost, "/v1/batch", batchOf(4*store.MaxBatch))
+	require.Equal(t, http.StatusOK, w.Code)
+	all, _ := statuses(t, answered(t, w))
+	for i, status := range all {
+		want := http.StatusServiceUnavailable
+		if i < store.MaxBatch {
+			want = http.StatusCreated
+		}
+		require.Equal(t, want, status, i)
+	}
+	require.Equal(t, 2, f.calls, "one part went well, one failed, two were not tried")
+}
+
+func TestALargeAnswerToABatchIsSentInPieces(t *testing.T) {
+	bad := `{"x": 1, "id": "a.b"}`
+	server := httptest.NewServer(handlerOf(newFake()))
+	defer server.Close()
+	jobs := `{"jobs": [` + strings.Repeat(bad+",", 3*store.MaxBatch) + `{"id": "last"}]}`
+	resp, err := server.Client().Post(server.URL+"/v1/batch", "application/json", strings.NewReader(jobs))
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.Equal(t, "application/json", resp.Header.Get("Content-Type"))
+	require.Negative(t, resp.ContentLength, "its length is not known beforehand")
+	var got map[string]any
+	require.NoError(t, json.NewDecoder(resp.Body).Decode(&got))
+	all, ids := statuses(t, got)
+	require.Len(t, all, 3*store.MaxBatch+1)
+	require.Equal(t, http.StatusUnprocessableEntity, all[store.MaxBatch])
+	require.Equal(t, "last", ids[3*store.MaxBatch])
+}
+
+func TestABatchThatIsNoBatchIsRefused(t *testing.T) {
+	for body, fields := range map[string][]string{
+		`{}`:                        {"/jobs"},
+		`{"jobs": {}}`:              {"/jobs"},
+		`{"jobs": null}`:            {"/jobs"},
+		`{"jobs": [], "dry": true}`: {"/dry"},
+		`[]`:                        {""},
+	} {
+		f := newFake()
+		w := call(t, handlerOf(f), http.MethodPost, "/v1/batch", body)
+		require.Equal(t, http.StatusUnprocessableEntity, w.Code, body)
+		require.Equal(t, fields, problemIn(t, w).fields(), body)
+		f.untouched(t)
+	}
+	f := newFake()
+	w := call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(maxBatchJobs+1))
+	require.Equal(t, http.StatusRequestEntityTooLarge, w.Code)
+	require.Equal(t, []string{"/jobs"}, problemIn(t, w).fields())
+	f.untouched(t)
+	require.Equal(t, http.StatusOK, call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(maxBatchJobs)).Code)
+	require.JSONEq(t, `{"results": []}`, call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": []}`).Body.String())
+}

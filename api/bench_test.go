@@ -1,0 +1,116 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// order is a registration such as a shop sends.
+const order = `{"id": "close-4711", "topic": "order.close", "url": "https://shop.example/hooks/close",
+ "headers": {"X-Tenant": "42"}, "body": {"order": 4711, "lines": [{"sku": "A-1", "n": 2}, {"sku": "B-2", "n": 1}],
+ "note": "leave it at the door, please, and ring twice"}, "delay": "30m", "retries": 9, "timeout": "10s",
+ "labels": {"customer": "42"}}`
+
+// instantly is a service that takes no time.
+type instantly struct{ *fake }
+
+func (instantly) Register(_ context.Context, jobs []job.New) []store.Routed {
+	results := make([]store.Routed, len(jobs))
+	for i, n := range jobs {
+		results[i] = store.Routed{Inserted: store.Inserted{Outcome: store.Created, Job: job.Job{Spec: n.Spec, Progress: job.Progress{
+			State: job.Scheduled, CreatedAt: epoch, DueAt: epoch.Add(n.Delay), Version: 1,
+		}}}}
+	}
+	return results
+}
+
+// bare is the least that anyone would write: the same JSON, decoded and answered, nothing checked.
+func bare(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	var n struct {
+		ID      string            `json:"id"`
+		Topic   string            `json:"topic"`
+		URL     string            `json:"url"`
+		Headers map[string]string `json:"headers"`
+		Body    json.RawMessage   `json:"body"`
+		Delay   string            `json:"delay"`
+		Retries int               `json:"retries"`
+		Timeout string            `json:"timeout"`
+		Labels  map[string]string `json:"labels"`
+	}
+	if err := json.Unmarshal(text, &n); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Location", "/v1/jobs/"+n.ID)
+	w.WriteHeader(http.StatusCreated)
+	_ = json.NewEncoder(w).Encode(struct {
+		Job       any       `json:"job"`
+		State     string    `json:"state"`
+		CreatedAt time.Time `json:"created_at"`
+	}{n, "scheduled", epoch})
+}
+
+// perSecond measures a handler without a network.
+func perSecond(b *testing.B, h http.Handler) {
+	b.ReportAllocs()
+	for b.Loop() {
+		r := httptest.NewRequest(http.MethodPost, "/v1/jobs", bytes.NewReader([]byte(order)))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		require.Equal(b, http.StatusCreated, w.Code)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+}
+
+// BenchmarkRegister compares a registration with a handler that does nothing but decode and answer.
+func BenchmarkRegister(b *testing.B) {
+	b.Run("ringback", func(b *testing.B) { perSecond(b, handlerOf(instantly{newFake()})) })
+	b.Run("token", func(b *testing.B) {
+		h := New(Options{Service: instantly{newFake()}, Token: "t", Loopback: true})
+		perSecond(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.Host = "localhost:8080"
+			r.Header.Set("Authorization", "Bearer t")
+			h.ServeHTTP(w, r)
+		}))
+	})
+	b.Run("bare", func(b *testing.B) { perSecond(b, http.HandlerFunc(bare)) })
+}
+
+// BenchmarkRegisterOverLoopback is the same over a connection.
+func BenchmarkRegisterOverLoopback(b *testing.B) {
+	for name, h := range map[string]http.Handler{
+		"ringback": handlerOf(instantly{newFake()}), "bare": http.HandlerFunc(bare),
+	} {
+		b.Run(name, func(b *testing.B) {
+			server := httptest.NewServer(h)
+			defer server.Close()
+			client := server.Client()
+			for b.Loop() {
+				resp, err := client.Post(server.URL+"/v1/jobs", "application/json", bytes.NewReader([]byte(order)))
+				require.NoError(b, err)
+				_, _ = io.Copy(io.Discard, resp.Body)
+				require.NoError(b, resp.Body.Close())
+				require.Equal(b, http.StatusCreated, resp.StatusCode)
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+		})
+	}
+}

@@ -1,0 +1,301 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// epoch is the moment at which everything happens in the fake.
+var epoch = time.Date(2030, 1, 31, 8, 0, 0, 123_000_000, time.UTC)
+
+// fake is a Service that keeps what it is given, and fails as it is told.
+type fake struct {
+	mu     sync.Mutex
+	jobs   map[string]job.Job
+	calls  int // of Register
+	news   []job.New
+	edits  []store.Edit
+	topics map[string]store.Topic
+	lost   int // PutTopics to refuse with ErrVersion
+	filter store.Filter
+	page   store.Page
+	counts []store.TopicStats
+	lanes  []store.LaneStats
+	err    error // of every call
+	ready  error
+	// register, unless nil, decides what becomes of a job.
+	register func(job.New) store.Routed
+}
+
+func newFake() *fake {
+	return &fake{jobs: make(map[string]job.Job), topics: make(map[string]store.Topic)}
+}
+
+func (f *fake) Register(_ context.Context, jobs []job.New) []store.Routed {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	results := make([]store.Routed, len(jobs))
+	for i, n := range jobs {
+		switch {
+		case f.err != nil:
+			results[i].Err = f.err
+		case f.register != nil:
+			results[i] = f.register(n)
+		default:
+			f.news = append(f.news, n)
+			results[i] = f.insert(n)
+		}
+	}
+	return results
+}
+
+func (f *fake) insert(n job.New) store.Routed {
+	if n.ID == "" {
+		n.ID = "made"
+	}
+	if n.Topic == "" {
+		n.Topic = job.DefaultTopic
+	}
+	if n.Lane == "" {
+		n.Lane = job.DefaultLane
+	}
+	if n.Method == "" {
+		n.Method = http.MethodPost
+	}
+	if known, ok := f.jobs[n.ID]; ok {
+		return store.Routed{Inserted: store.Inserted{Outcome: store.Existing, Job: known}}
+	}
+	j := job.Job{Spec: n.Spec, Progress: job.Progress{
+		State: job.Scheduled, CreatedAt: epoch, DueAt: epoch.Add(n.Delay), ExpiresAt: n.ExpiresAt, Version: 1,
+	}}
+	f.jobs[n.ID] = j
+	return store.Routed{Inserted: store.Inserted{Outcome: store.Created, Job: j}}
+}
+
+func (f *fake) find(ref job.Ref) (job.Job, error) {
+	if f.err != nil {
+		return job.Job{}, f.err
+	}
+	if j, ok := f.jobs[ref.ID]; ok {
+		return j, nil
+	}
+	return job.Job{}, store.ErrNotFound
+}
+
+func (f *fake) Get(_ context.Context, ref job.Ref) (job.Job, error) { return f.find(ref) }
+
+func (f *fake) List(_ context.Context, filter store.Filter) (store.Page, error) {
+	f.filter = filter
+	return f.page, f.err
+}
+
+func (f *fake) Edit(_ context.Context, ref job.Ref, e store.Edit) (job.Job, error) {
+	j, err := f.find(ref)
+	switch {
+	case err != nil:
+		return j, err
+	case j.State != job.Scheduled && j.State != job.Ready:
+		return j, &store.StateError{State: j.State}
+	case e.IfVersion != 0 && e.IfVersion != j.Version:
+		return j, store.ErrVersion
+	}
+	f.edits = append(f.edits, e)
+	e.Spec(&j.Spec)
+	j.Version++
+	f.jobs[ref.ID] = j
+	return j, nil
+}
+
+func (f *fake) Revive(_ context.Context, ref job.Ref) (job.Job, error) {
+	j, err := f.find(ref)
+	switch {
+	case err != nil:
+		return j, err
+	case !j.State.Ended():
+		return j, &store.StateError{State: j.State}
+	}
+	j.State, j.FinishedAt, j.Reason = job.Scheduled, time.Time{}, ""
+	j.Round++
+	j.Version++
+	return j, nil
+}
+
+func (f *fake) Cancel(_ context.Context, ref job.Ref) (job.Job, error) {
+	j, err := f.find(ref)
+	switch {
+	case err != nil:
+		return j, err
+	case j.State == job.Delivered || j.State == job.Dead:
+		return j, &store.StateError{State: j.State}
+	case j.State == job.Running:
+		j.CancelRequested = true
+	default:
+		j.State, j.Reason, j.FinishedAt = job.Cancelled, job.ReasonCancelled, epoch
+	}
+	f.jobs[ref.ID] = j
+	return j, nil
+}
+
+func (f *fake) Topic(_ context.Context, _, name string) (store.Topic, error) {
+	if f.err != nil {
+		return store.Topic{}, f.err
+	}
+	if t, ok := f.topics[name]; ok {
+		return t, nil
+	}
+	return store.Topic{}, store.ErrNotFound
+}
+
+func (f *fake) PutTopic(_ context.Context, t store.Topic) (store.Topic, error) {
+	if f.lost > 0 {
+		f.lost--
+		return store.Topic{}, store.ErrVersion
+	}
+	t.Revision++
+	f.topics[t.Name] = t
+	return t, f.err
+}
+
+func (f *fake) Topics(context.Context, string) ([]store.Topic, error) {
+	var all []store.Topic
+	for _, name := range sortedKeys(f.topics) {
+		all = append(all, f.topics[name])
+	}
+	return all, f.err
+}
+
+func (f *fake) Effective(p policy.Topic) policy.Topic { return p.Over(policy.Builtin()) }
+
+func (f *fake) Stats(_ context.Context, _, topic string) ([]store.TopicStats, error) {
+	return slices.DeleteFunc(slices.Clone(f.counts), func(t store.TopicStats) bool {
+		return topic != "" && t.Topic != topic
+	}), f.err
+}
+
+func (f *fake) Lanes(_ context.Context, _, _, after string, limit int) ([]store.LaneStats, error) {
+	var rest []store.LaneStats
+	for _, l := range f.lanes {
+		if l.Lane > after && len(rest) < limit {
+			rest = append(rest, l)
+		}
+	}
+	return rest, f.err
+}
+
+func (f *fake) Ready(context.Context) error { return f.ready }
+
+// untouched asserts that nothing was stored or changed.
+func (f *fake) untouched(t *testing.T) {
+	t.Helper()
+	require.Zero(t, f.calls, "something was registered: %v", f.news)
+	require.Empty(t, f.edits)
+	require.Empty(t, f.topics)
+}
+
+// handlerOf is the API over a service, without a token.
+func handlerOf(s Service) http.Handler {
+	return New(Options{Service: s, Version: "v1.2.3", Logger: slog.New(slog.DiscardHandler)})
+}
+
+// call makes a request with a JSON body, unless it is empty. More are further headers, name and value in turn.
+func call(t testing.TB, h http.Handler, method, target, body string, more ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	var content io.Reader
+	if body != "" {
+		content = strings.NewReader(body)
+	}
+	r := httptest.NewRequest(method, target, content)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(more); i += 2 {
+		r.Header.Set(more[i], more[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// answered reads an answer as JSON.
+func answered(t testing.TB, w *httptest.ResponseRecorder) map[string]any {
+	t.Helper()
+	var got map[string]any
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &got), w.Body.String())
+	return got
+}
+
+// A told is a problem as a client reads it.
+type told struct {
+	Type   string
+	Title  string
+	Status int
+	Detail string
+	Errors []struct{ Field, Detail string }
+}
+
+// problemIn reads a problem, and asserts its form.
+func problemIn(t testing.TB, w *httptest.ResponseRecorder) told {
+	t.Helper()
+	require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"), w.Body.String())
+	var p told
+	dec := json.NewDecoder(bytes.NewReader(w.Body.Bytes()))
+	dec.DisallowUnknownFields()
+	require.NoError(t, dec.Decode(&p), w.Body.String())
+	require.Equal(t, w.Code, p.Status)
+	require.NotEmpty(t, p.Title)
+	require.NotEmpty(t, p.Detail)
+	return p
+}
+
+// fieldsOf are the fields that a problem names.
+func (p told) fields() []string {
+	var all []string
+	for _, e := range p.Errors {
+		all = append(all, e.Field)
+	}
+	return all
+}
+
+// A chunked is a request whose length is not told.
+type chunked struct {
+	w *httptest.ResponseRecorder
+	r *http.Request
+}
+
+func newChunked(t testing.TB, target, body string) chunked {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodPost, target, io.MultiReader(strings.NewReader(body)))
+	r.ContentLength = -1
+	r.Header.Set("Content-Type", "application/json")
+	return chunked{httptest.NewRecorder(), r}
+}
+
+// failsAfter is a fake whose store fails after so many registrations.
+type failsAfter struct {
+	*fake
+	left int
+}
+
+func (f *failsAfter) Register(ctx context.Context, jobs []job.New) []store.Routed {
+	if f.left--; f.left < 0 {
+		f.err = store.ErrUnavailable
+	}
+	return f.fake.Register(ctx, jobs)
+}

@@ -1,0 +1,136 @@
+package api
+
+import (
+	"bytes"
+	"flag"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+var update = flag.Bool("update", false, "write the golden answers anew")
+
+// whole is a service with everything in it that an answer can show.
+func whole() *fake {
+	f := newFake()
+	spec := job.Spec{
+		ID: "close-4711", Queue: job.Queue{Namespace: "default", Topic: "order.close", Lane: "customer-42"},
+		URL: "https://shop.example/hooks/close", Method: "POST",
+		Header:      map[string][]string{"X-Tenant": {"42"}, "X-Many": {"1", "2"}, "Authorization": {"Bearer hunter2"}},
+		ContentType: "application/json", BodyKind: job.BodyJSON, Body: []byte(`{"order":  4711, "note": "<é>"}`),
+		Labels: map[string]string{"customer": "42", "say": "\"ü\"\n"},
+		Terms:  policy.Terms{Ladder: policy.Ladder{15 * time.Second, 3 * time.Minute}, Retries: new(9), Timeout: 10 * time.Second},
+	}
+	f.jobs["dead"] = job.Job{
+		Spec: spec,
+		Progress: job.Progress{
+			State: job.Dead, Reason: policy.ReasonExhausted, CreatedAt: epoch, DueAt: epoch, Since: epoch, ExpiresAt: epoch.Add(72 * time.Hour),
+			FinishedAt: epoch.Add(time.Hour), Version: 3, Round: 1, Made: 12, Tries: 3,
+		},
+		Attempts: []job.Attempt{
+			{N: 11, Kind: job.KindEdited, StartedAt: epoch},
+			{N: 11, Kind: job.KindLost, StartedAt: epoch},
+			{
+				N: 12, Kind: job.KindAttempt, StartedAt: epoch.Add(time.Second), Duration: 12_600 * time.Microsecond, Status: 503,
+				Verdict: "again", Header: map[string][]string{"Content-Type": {"text/plain"}, "Set-Cookie": {"s=1"}}, Body: []byte("busy\n"),
+			},
+			{
+				N: 13, Kind: job.KindAttempt, StartedAt: epoch.Add(2 * time.Second), Duration: 10 * time.Second, Verdict: "dead",
+				Reason: policy.ReasonExhausted, Error: "no answer in time", ErrorClass: policy.ClassTimeoutHeaders,
+			},
+			{N: 14, Kind: job.KindAttempt, StartedAt: epoch, Status: 200, Verdict: "delivered", Body: []byte{0xff}},
+		},
+	}
+	f.jobs["running"] = job.Job{
+		Spec: job.Spec{ID: "running", Queue: job.Queue{Topic: "default", Lane: "default"}, Method: "GET", BodyKind: job.BodyText, Body: []byte("hi\n")},
+		Progress: job.Progress{
+			State: job.Running, CreatedAt: epoch, DueAt: epoch, Version: 1,
+		},
+	}
+	f.jobs["plain"] = job.Job{
+		Spec:     job.Spec{ID: "plain", Queue: job.Queue{Topic: "default", Lane: "a.example:80"}, Method: "POST", BodyKind: job.BodyBase64, Body: []byte{0, 255}},
+		Progress: job.Progress{State: job.Scheduled, CreatedAt: epoch, DueAt: epoch.Add(30 * time.Minute), Version: 1},
+	}
+	f.page = store.Page{Jobs: []job.Job{f.jobs["dead"], f.jobs["plain"]}, Cursor: "0.abc"}
+	f.topics["order.close"] = store.Topic{Name: "order.close", Revision: 7, Policy: policy.Topic{
+		URL: "https://shop.example/hooks/close", Headers: map[string][]string{"X-Api-Key": {"hunter2"}, "X-A": {"1"}}, Paused: true,
+		KeepDead: policy.Keep{For: new(36 * time.Hour), MaxBytes: new(int64(1<<20 + 1))},
+	}}
+	f.topics["seen"] = store.Topic{Name: "seen"}
+	f.counts = []store.TopicStats{
+		{Topic: "order.close", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5, Cancelled: 6, OldestDue: epoch},
+		{Topic: "seen"},
+	}
+	f.lanes = []store.LaneStats{{Lane: "a", Scheduled: 1, Ready: 2, Running: 3}, {Lane: "b", Ready: 1}}
+	return f
+}
+
+// golden are requests of whole, the file that holds the answer to each, and the schema that describes it.
+var golden = []struct {
+	file, schema   string
+	method, target string
+	body           string
+	status         int
+}{
+	{"job_created", "Job", "POST", "/v1/jobs", `{"id": "new", "topic": "t", "url": "http://a.example/", "body":  [ 1 ],
+		"delay": "90s", "headers": {"cookie": "s=1"}, "labels": {"a": "b"}}`, 201},
+	{"job_dead", "Job", "GET", "/v1/jobs/dead", "", 200},
+	{"job_text", "Job", "GET", "/v1/jobs/running", "", 200},
+	{"job_bytes", "Job", "GET", "/v1/jobs/plain", "", 200},
+	{"job_revived", "Job", "POST", "/v1/jobs/dead/revive", "", 200},
+	{"job_cancel_requested", "Job", "DELETE", "/v1/jobs/running", "", 202},
+	{"job_cancelled", "Job", "DELETE", "/v1/jobs/plain", "", 200},
+	{"job_list", "JobPage", "GET", "/v1/jobs?topic=order.close&state=dead", "", 200},
+	{"batch", "BatchResults", "POST", "/v1/batch", `{"jobs": [{"id": "a"}, {"id": "a"}, {"id": "a.b"}, {"id": "c", "id": "c"}]}`, 200},
+	{"topic", "Topic", "GET", "/v1/topics/order.close", "", 200},
+	{"topic_list", "TopicPage", "GET", "/v1/topics?limit=1", "", 200},
+	{"topic_stats", "TopicStats", "GET", "/v1/topics/order.close/stats?limit=1", "", 200},
+	{"stats", "Stats", "GET", "/v1/stats", "", 200},
+	{"version", "Version", "GET", "/v1/version", "", 200},
+	{"alive", "Status", "GET", "/healthz", "", 200},
+	{"ready", "Status", "GET", "/readyz", "", 200},
+	{"problem_invalid", "Problem", "POST", "/v1/jobs", `{"id": "a.b", "url": "x", "more": 1, "ladder": ["0s"]}`, 422},
+	{"problem_unreadable", "Problem", "POST", "/v1/jobs", `{"id": `, 400},
+	{"problem_state", "Problem", "PATCH", "/v1/jobs/dead", `{"retries": 1}`, 409},
+	{"problem_not_found", "Problem", "GET", "/v1/jobs/none", "", 404},
+}
+
+// ask makes a golden request of a new service.
+func ask(t testing.TB, i int) *httptest.ResponseRecorder {
+	t.Helper()
+	g := golden[i]
+	w := call(t, handlerOf(whole()), g.method, g.target, g.body)
+	require.Equal(t, g.status, w.Code, w.Body.String())
+	return w
+}
+
+func TestAnswersAreOnTheWireAsTheyAlwaysWere(t *testing.T) {
+	for i, g := range golden {
+		t.Run(g.file, func(t *testing.T) {
+			w := ask(t, i)
+			var got bytes.Buffer
+			got.WriteString(g.method + " " + g.target + "\n" + http.StatusText(w.Code) + "\n")
+			for _, name := range sortedKeys(w.Header()) {
+				got.WriteString(name + ": " + strings.Join(w.Header()[name], ", ") + "\n")
+			}
+			got.WriteString("\n" + w.Body.String())
+			file := filepath.Join("testdata", g.file+".txt")
+			if *update {
+				require.NoError(t, os.WriteFile(file, got.Bytes(), 0o644))
+			}
+			want, err := os.ReadFile(file)
+			require.NoError(t, err, "make it with: go test ./api -run OnTheWire -update")
+			require.Equal(t, string(want), got.String())
+		})
+	}
+}

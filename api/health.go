@@ -1,0 +1,68 @@
+package api
+
+import (
+	"context"
+	_ "embed" // for openapi.yaml
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/ringback/ringback/store"
+)
+
+// openAPI is the contract.
+//
+//go:embed openapi.yaml
+var openAPI []byte
+
+// readyTimeout bounds the look at the store: who asks whether we are ready will not wait.
+const readyTimeout = 2 * time.Second
+
+// alive answers as long as the process does.
+func (a *api) alive(w http.ResponseWriter, _ *http.Request) error {
+	answerWord(w, "status", "alive")
+	return nil
+}
+
+// ready tells whether jobs are taken and delivered, and why not.
+func (a *api) ready(w http.ResponseWriter, r *http.Request) error {
+	ctx, cancel := context.WithTimeoutCause(r.Context(), readyTimeout, errSlow)
+	defer cancel()
+	err := a.service.Ready(ctx)
+	if err == nil {
+		answerWord(w, "status", "ready")
+		return nil
+	}
+	// What an operator may know, not how our calls failed: a driver's errors may hold addresses.
+	why := err.Error()
+	if e, ok := errors.AsType[*store.UnavailableError](err); ok {
+		why = e.Reason
+	} else if errors.Is(err, context.DeadlineExceeded) {
+		why = "the store does not answer"
+	}
+	a.log.Debug("not ready", "err", err)
+	return refuse(http.StatusServiceUnavailable, "not ready: "+why)
+}
+
+// showVersion answers with the build's version.
+func (a *api) showVersion(w http.ResponseWriter, _ *http.Request) error {
+	answerWord(w, "version", a.version)
+	return nil
+}
+
+// contract serves the contract.
+func (a *api) contract(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Content-Type", "application/yaml")
+	_, _ = w.Write(openAPI)
+	return nil
+}
+
+// answerWord answers one word.
+func answerWord(w http.ResponseWriter, name, word string) {
+	o := newOut()
+	defer o.free()
+	o.open()
+	o.text(name, word)
+	o.close()
+	o.send(w, http.StatusOK)
+}

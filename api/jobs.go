@@ -1,0 +1,237 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// register takes one job.
+func (a *api) register(w http.ResponseWriter, r *http.Request) error {
+	text, err := readJSON(w, r, a.requestLimit())
+	if err != nil {
+		return err
+	}
+	n, p := decodeNew(text, time.Now(), a.maxBody)
+	if p != nil {
+		return p
+	}
+	result := a.service.Register(r.Context(), []job.New{n})[0]
+	status, p := settled(&result)
+	if p != nil {
+		return p
+	}
+	if status == http.StatusCreated {
+		w.Header()["Location"] = []string{"/v1/jobs/" + result.Job.ID}
+	}
+	answerJob(w, status, &result.Job, false)
+	return nil
+}
+
+// settled says which status a registration comes to, or which problem.
+func settled(result *store.Routed) (status int, p *problem) {
+	switch {
+	case result.Err != nil:
+		return 0, problemOf(result.Err)
+	case result.Outcome == store.Created:
+		return http.StatusCreated, nil
+	case result.Outcome == store.Existing:
+		return http.StatusOK, nil
+	case result.Job.State == job.Cancelled:
+		return 0, refuse(http.StatusConflict, "the job "+result.Job.ID+
+			" was cancelled: POST /v1/jobs/"+result.Job.ID+"/revive to send it after all, or choose another id")
+	default:
+		return 0, refuse(http.StatusConflict, "another request was registered under the id "+result.Job.ID+
+			": the same request again must be the same in every field")
+	}
+}
+
+// get shows a job with its attempts.
+func (a *api) get(w http.ResponseWriter, r *http.Request) error {
+	ref, err := pathJob(r)
+	if err != nil {
+		return err
+	}
+	found, err := a.service.Get(r.Context(), ref)
+	if err != nil {
+		return err
+	}
+	answerJob(w, http.StatusOK, &found, true)
+	return nil
+}
+
+// Sizes of lists.
+const (
+	listStandard = 50
+	listMost     = 500
+)
+
+// states are those that can be listed.
+var states = map[job.State]bool{
+	job.Scheduled: true, job.Ready: true, job.Running: true, job.Delivered: true, job.Dead: true, job.Cancelled: true,
+}
+
+// list shows one page of a topic's jobs in one state.
+func (a *api) list(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r, "topic", "state", "lane", "label", "after", "before", "limit", "cursor")
+	filter := store.Filter{
+		Namespace: job.DefaultNamespace,
+		Topic:     q.get("topic"),
+		State:     job.State(q.get("state")),
+		Lane:      q.get("lane"),
+		After:     q.moment("after"),
+		Before:    q.moment("before"),
+		Limit:     q.limit(listStandard, listMost),
+		Cursor:    q.get("cursor"),
+	}
+	if !job.IsTopic(filter.Topic) {
+		q.fault("?topic", "must name a topic")
+	}
+	if !states[filter.State] {
+		q.fault("?state", "must be scheduled, ready, running, delivered, dead or cancelled")
+	}
+	if filter.Lane != "" && !job.IsLane(filter.Lane) {
+		q.fault("?lane", "must be the name of a lane: 1 to 128 of A-Z a-z 0-9 . _ : [ ] and -")
+	}
+	if label := q.get("label"); label != "" {
+		var ok bool
+		if filter.Label, filter.Value, ok = strings.Cut(label, ":"); !ok || !job.IsTopic(filter.Label) {
+			q.fault("?label", "must be key:value")
+		}
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	page, err := a.service.List(r.Context(), filter)
+	if err != nil {
+		return err
+	}
+	o := newOut()
+	defer o.free()
+	o.open()
+	o.array("items")
+	for i := range page.Jobs {
+		o.open()
+		o.job(&page.Jobs[i])
+		o.close()
+	}
+	o.closeArray()
+	o.said("next_cursor", page.Cursor)
+	o.close()
+	o.send(w, http.StatusOK)
+	return nil
+}
+
+// edit changes a job that nobody holds.
+func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
+	ref, err := pathJob(r)
+	if err != nil {
+		return err
+	}
+	version, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
+	text, err := readJSON(w, r, a.requestLimit())
+	if err != nil {
+		return err
+	}
+	edit, p := decodeEdit(text, time.Now(), a.maxBody)
+	if p != nil {
+		return p
+	}
+	edit.IfVersion = version
+	return a.change(w, r, ref, edit, "only scheduled and ready jobs can be changed")
+}
+
+// run makes a job due now.
+func (a *api) run(w http.ResponseWriter, r *http.Request) error {
+	ref, err := pathJob(r)
+	if err != nil {
+		return err
+	}
+	version, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
+	if err := noBody(r); err != nil {
+		return err
+	}
+	edit := store.Edit{Kind: job.KindRun, IfVersion: version, Delay: new(time.Duration)}
+	return a.change(w, r, ref, edit, "only scheduled and ready jobs can be made due; an ended one can be revived")
+}
+
+// change edits a job and shows it.
+func (a *api) change(w http.ResponseWriter, r *http.Request, ref job.Ref, edit store.Edit, needed string) error {
+	changed, err := a.service.Edit(r.Context(), ref, edit)
+	if err != nil {
+		return because(err, needed)
+	}
+	answerJob(w, http.StatusOK, &changed, false)
+	return nil
+}
+
+// revive sends an ended job on another round.
+func (a *api) revive(w http.ResponseWriter, r *http.Request) error {
+	ref, err := pathJob(r)
+	if err != nil {
+		return err
+	}
+	if err := noBody(r); err != nil {
+		return err
+	}
+	if err := noIfMatch(r); err != nil {
+		return err
+	}
+	revived, err := a.service.Revive(r.Context(), ref)
+	if err != nil {
+		return because(err, "only delivered, dead and cancelled jobs can be revived")
+	}
+	answerJob(w, http.StatusOK, &revived, false)
+	return nil
+}
+
+// cancel ends a job, or marks a running one.
+func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
+	ref, err := pathJob(r)
+	if err != nil {
+		return err
+	}
+	if err := noBody(r); err != nil {
+		return err
+	}
+	if err := noIfMatch(r); err != nil {
+		return err
+	}
+	cancelled, err := a.service.Cancel(r.Context(), ref)
+	if err != nil {
+		return because(err, "only unfinished jobs can be cancelled")
+	}
+	status := http.StatusOK
+	if cancelled.State == job.Running {
+		status = http.StatusAccepted
+	}
+	answerJob(w, status, &cancelled, false)
+	return nil
+}
+
+// answerJob shows a job, with its attempts if asked to.
+func answerJob(w http.ResponseWriter, status int, j *job.Job, attempts bool) {
+	if j.Version > 0 {
+		w.Header()["Etag"] = []string{`"` + strconv.FormatInt(j.Version, 10) + `"`}
+	}
+	o := newOut()
+	defer o.free()
+	o.open()
+	o.job(j)
+	o.body(j)
+	if attempts {
+		o.attempts(j.Attempts)
+	}
+	o.close()
+	o.send(w, status)
+}

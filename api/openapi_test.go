@@ -1,0 +1,278 @@
+package api
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert/yaml"
+	"github.com/stretchr/testify/require"
+)
+
+// document is openapi.yaml, read.
+func document(t testing.TB) node {
+	t.Helper()
+	var doc map[string]any
+	require.NoError(t, yaml.Unmarshal(openAPI, &doc))
+	return node{doc, doc}
+}
+
+// A node is a place in the document.
+type node struct {
+	doc  map[string]any
+	here any
+}
+
+// at follows names, and references on the way.
+func (n node) at(names ...string) node {
+	for _, name := range names {
+		n = n.resolved()
+		m, _ := n.here.(map[string]any)
+		n.here = m[name]
+	}
+	return n.resolved()
+}
+
+func (n node) resolved() node {
+	for {
+		m, _ := n.here.(map[string]any)
+		ref, ok := m["$ref"].(string)
+		if !ok {
+			return n
+		}
+		n.here = n.doc
+		for name := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
+			m, _ := n.here.(map[string]any)
+			n.here = m[name]
+		}
+	}
+}
+
+func (n node) keys() []string {
+	m, _ := n.here.(map[string]any)
+	return sortedKeys(m)
+}
+
+func (n node) list() []any { l, _ := n.here.([]any); return l }
+
+// properties are those of a schema, with the ones it takes over.
+func (n node) properties() map[string]node {
+	all := make(map[string]node)
+	for _, part := range n.at("allOf").list() {
+		maps.Copy(all, (node{n.doc, part}).resolved().properties())
+	}
+	for _, name := range n.at("properties").keys() {
+		all[name] = n.at("properties", name)
+	}
+	return all
+}
+
+// required are the properties that must be there.
+func (n node) required() []string {
+	var all []string
+	for _, part := range n.at("allOf").list() {
+		all = append(all, (node{n.doc, part}).resolved().required()...)
+	}
+	for _, name := range n.at("required").list() {
+		s, _ := name.(string)
+		all = append(all, s)
+	}
+	return all
+}
+
+// holds asserts that a value has nothing but what the schema declares, and all that it requires, with the right types.
+func (n node) holds(t testing.TB, path string, value any) {
+	t.Helper()
+	require.NotNil(t, n.here, "%s has no schema", path)
+	if alternatives := n.at("oneOf").list(); alternatives != nil {
+		fits := slices.ContainsFunc(alternatives, func(a any) bool {
+			return typed((node{n.doc, a}).at("type"), value)
+		})
+		require.True(t, fits, "%s is %T", path, value)
+		return
+	}
+	require.True(t, typed(n.at("type"), value), "%s is %T, not %v", path, value, n.at("type").here)
+	if allowed := n.at("enum").list(); allowed != nil {
+		require.Contains(t, allowed, value, path)
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		declared := n.properties()
+		further := n.at("additionalProperties")
+		for name, member := range v {
+			p, ok := declared[name]
+			switch {
+			case ok && len(p.keys()) == 1: // a description alone: any JSON
+			case ok:
+				p.holds(t, path+"/"+name, member)
+			default:
+				_, open := further.here.(map[string]any)
+				require.True(t, open, "%s/%s is not declared", path, name)
+				further.holds(t, path+"/"+name, member)
+			}
+		}
+		for _, name := range n.required() {
+			require.Contains(t, v, name, path)
+		}
+	case []any:
+		for i, element := range v {
+			n.at("items").holds(t, path+"/"+strconv.Itoa(i), element)
+		}
+	}
+}
+
+// typed reports whether a value is of a schema's type.
+func typed(kind node, value any) bool {
+	names := kind.list()
+	if names == nil {
+		names = []any{kind.here}
+	}
+	name := "null"
+	switch v := value.(type) {
+	case map[string]any:
+		name = "object"
+	case []any:
+		name = "array"
+	case string:
+		name = "string"
+	case bool:
+		name = "boolean"
+	case float64:
+		name = "number"
+		if v == float64(int64(v)) && slices.Contains(names, any("integer")) {
+			name = "integer"
+		}
+	}
+	return slices.Contains(names, any(name)) || kind.here == nil
+}
+
+func TestEveryRouteIsInTheContractAndTheOtherWayRound(t *testing.T) {
+	doc := document(t)
+	var served, written []string
+	for _, r := range new(api).routes() {
+		for method := range r.methods {
+			served = append(served, method+" "+r.path)
+		}
+	}
+	for _, path := range doc.at("paths").keys() {
+		for _, name := range doc.at("paths", path).keys() {
+			if name != "parameters" {
+				written = append(written, strings.ToUpper(name)+" "+path)
+			}
+		}
+	}
+	require.ElementsMatch(t, served, written)
+}
+
+func TestEveryAnswerIsAsTheContractSays(t *testing.T) {
+	doc := document(t)
+	for i, g := range golden {
+		t.Run(g.file, func(t *testing.T) {
+			var value any
+			require.NoError(t, json.Unmarshal(ask(t, i).Body.Bytes(), &value))
+			doc.at("components", "schemas", g.schema).holds(t, g.schema, value)
+		})
+	}
+}
+
+func TestEveryGoldenAnswerIsTheOneThatItsPathDeclares(t *testing.T) {
+	doc := document(t)
+	for i, g := range golden {
+		path, _, _ := strings.Cut(g.target, "?")
+		for _, r := range new(api).routes() {
+			if matches(r.path, path) {
+				path = r.path
+				break
+			}
+		}
+		answer := doc.at("paths", path, strings.ToLower(g.method), "responses", strconv.Itoa(g.status))
+		require.NotNil(t, answer.here, "%s %s answers %d", g.method, path, g.status)
+		kind := ask(t, i).Header().Get("Content-Type")
+		require.Equal(t, doc.at("components", "schemas", g.schema).here, answer.at("content", kind, "schema").here, g.file)
+	}
+}
+
+// matches reports whether a path is of a pattern such as /v1/jobs/{id}.
+func matches(pattern, path string) bool {
+	want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
+	return slices.EqualFunc(want, got, func(w, g string) bool { return w == g || strings.HasPrefix(w, "{") })
+}
+
+func TestEveryFieldThatIsTakenIsInTheContract(t *testing.T) {
+	schemas := document(t).at("components", "schemas")
+	names := func(schema string) []string { return sortedKeys(schemas.at(schema).properties()) }
+	require.Equal(t, sortedKeys(fields), names("NewJob"))
+	var editable []string
+	for name, bit := range fields {
+		if bit&fieldsEditable != 0 {
+			editable = append(editable, name)
+		}
+	}
+	slices.Sort(editable)
+	require.Equal(t, editable, names("JobChange"))
+	for _, name := range names("Policy") {
+		require.True(t, new(topicForm).field(name, []byte("null")), "%s is not taken", name)
+	}
+	// What is answered of a topic is what can be put, its name and its revision.
+	require.ElementsMatch(t, names("Topic"), append(names("Policy"), "topic", "revision"))
+}
+
+func TestTheGoldenAnswersShowEveryFieldThatIsDeclared(t *testing.T) {
+	doc := document(t)
+	shown := make(map[string]bool)
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for name, member := range v {
+				shown[name] = true
+				walk(member)
+			}
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		}
+	}
+	for i := range golden {
+		var value any
+		require.NoError(t, json.Unmarshal(ask(t, i).Body.Bytes(), &value))
+		walk(value)
+	}
+	for _, schema := range []string{"Job", "Attempt", "JobPage", "BatchResults", "Topic", "Kept", "TopicPage", "TopicStats", "Stats", "Problem"} {
+		for name := range doc.at("components", "schemas", schema).properties() {
+			require.True(t, shown[name], "no answer shows %s of %s", name, schema)
+		}
+	}
+}
+
+func TestTheContractIsServed(t *testing.T) {
+	w := call(t, handlerOf(newFake()), http.MethodGet, "/openapi.yaml", "")
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Equal(t, openAPI, w.Body.Bytes())
+}
+
+func TestEveryReferenceOfTheContractLeadsSomewhere(t *testing.T) {
+	doc := document(t)
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if ref, ok := v["$ref"].(string); ok {
+				require.NotNil(t, (node{doc.doc, v}).resolved().here, ref)
+			}
+			for _, member := range v {
+				walk(member)
+			}
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		}
+	}
+	walk(doc.here)
+}

@@ -1,0 +1,121 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// A problem is an answer that is no success (RFC 9457). As an error it travels from where it is found to where it is
+// written.
+type problem struct {
+	status     int
+	detail     string
+	faults     []job.Fault
+	retryAfter time.Duration
+}
+
+// Error is for logs.
+func (p *problem) Error() string { return strconv.Itoa(p.status) + ": " + p.detail }
+
+// refuse makes a problem.
+func refuse(status int, detail string) *problem { return &problem{status: status, detail: detail} }
+
+// invalid is the problem of a request that can be read and not be taken.
+func invalid(faults ...job.Fault) *problem {
+	detail := "a field of the request is not as it must be"
+	if len(faults) > 1 {
+		detail = strconv.Itoa(len(faults)) + " fields of the request are not as they must be"
+	}
+	return &problem{status: http.StatusUnprocessableEntity, detail: detail, faults: faults}
+}
+
+// problemOf is the one table from errors to statuses. What is not in it is ours to mend: it is logged, never shown.
+//
+//	*job.InvalidError            422, its faults
+//	*job.UndeclaredTopicError    422
+//	store.ErrCursor              422
+//	store.ErrNotFound            404
+//	*store.StateError            409, the state
+//	store.ErrVersion             412
+//	store.ErrUnavailable         503, Retry-After
+//	context ended                503, Retry-After
+//	anything else                500
+func problemOf(err error) *problem {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p
+	}
+	if e, ok := errors.AsType[*job.InvalidError](err); ok {
+		return invalid(e.Faults...)
+	}
+	if e, ok := errors.AsType[*job.UndeclaredTopicError](err); ok {
+		return invalid(job.Fault{Field: "/topic", Detail: e.Error()})
+	}
+	if e, ok := errors.AsType[*store.StateError](err); ok {
+		return refuse(http.StatusConflict, e.Error())
+	}
+	switch {
+	case errors.Is(err, store.ErrCursor):
+		return invalid(job.Fault{Field: "?cursor", Detail: "must be the next_cursor of an earlier answer"})
+	case errors.Is(err, store.ErrNotFound):
+		return refuse(http.StatusNotFound, "there is no such job or topic, or it is no longer kept")
+	case errors.Is(err, store.ErrVersion):
+		return refuse(http.StatusPreconditionFailed, "the version is not the current one: read it again")
+	case errors.Is(err, store.ErrUnavailable):
+		p := refuse(http.StatusServiceUnavailable, "the store cannot take this now: try again")
+		if e, ok := errors.AsType[*store.UnavailableError](err); ok {
+			p.retryAfter = e.RetryAfter
+		}
+		return p
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errSlow):
+		return refuse(http.StatusServiceUnavailable, "the store did not answer in time: try again")
+	}
+	return refuse(http.StatusInternalServerError, "something went wrong here: the log tells what")
+}
+
+// because adds to a refusal for a job's state what would be needed.
+func because(err error, needed string) error {
+	if e, ok := errors.AsType[*store.StateError](err); ok {
+		return refuse(http.StatusConflict, e.Error()+": "+needed)
+	}
+	return err
+}
+
+// write answers with the problem.
+func (p *problem) write(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	if p.status == http.StatusServiceUnavailable {
+		seconds := max(int64((p.retryAfter+time.Second-1)/time.Second), 1)
+		h.Set("Retry-After", strconv.FormatInt(seconds, 10))
+	}
+	o := newOut()
+	defer o.free()
+	p.into(o)
+	o.send(w, p.status)
+}
+
+// into writes the problem's object.
+func (p *problem) into(o *out) {
+	o.open()
+	o.text("type", "about:blank")
+	o.text("title", http.StatusText(p.status))
+	o.number("status", int64(p.status))
+	o.text("detail", p.detail)
+	if len(p.faults) > 0 {
+		o.array("errors")
+		for _, f := range p.faults {
+			o.open()
+			o.text("field", f.Field)
+			o.text("detail", f.Detail)
+			o.close()
+		}
+		o.closeArray()
+	}
+	o.close()
+}

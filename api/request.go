@@ -1,0 +1,207 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/job"
+)
+
+// slack is what a request may hold beside a body: everything else that a job can say, escaped as wastefully as JSON
+// allows.
+const slack = 256 << 10
+
+// maxBatch bounds a batch, in bytes and in jobs.
+const (
+	maxBatchBytes = 16 << 20
+	maxBatchJobs  = 10_000
+)
+
+// requestLimit is the largest request that holds one job: room for a body that grows when it is written as JSON.
+func (a *api) requestLimit() int64 { return 2*a.maxBody + slack }
+
+// readJSON reads the request's JSON, at most limit bytes of it.
+func readJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	if err := checkType(r); err != nil {
+		return nil, err
+	}
+	if r.ContentLength > limit {
+		return nil, tooLarge(limit)
+	}
+	body := http.MaxBytesReader(w, r.Body, limit)
+	text := make([]byte, 0, max(min(r.ContentLength+1, limit), 512))
+	for {
+		n, err := body.Read(text[len(text):cap(text)])
+		text = text[:len(text)+n]
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, unread(err)
+		}
+		if len(text) == cap(text) {
+			text = slices.Grow(text, len(text))
+		}
+	}
+	return text, checkJSON(text)
+}
+
+// checkType refuses content that is not declared as JSON; a web form, which any page may send, is not.
+func checkType(r *http.Request) error {
+	declared := r.Header.Get("Content-Type")
+	if declared == "application/json" {
+		return nil
+	}
+	kind, _, err := mime.ParseMediaType(declared)
+	switch {
+	case err == nil && kind == "application/json",
+		err == nil && kind == "application/merge-patch+json" && r.Method == http.MethodPatch:
+		return nil
+	case err == nil && kind == "application/x-ndjson":
+		return refuse(http.StatusUnsupportedMediaType,
+			`NDJSON is not served yet: send Content-Type: application/json and {"jobs": […]}`)
+	default:
+		return refuse(http.StatusUnsupportedMediaType, "send JSON, and the header Content-Type: application/json")
+	}
+}
+
+func tooLarge(limit int64) *problem {
+	return refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the request must be at most %d B", limit))
+}
+
+// unread is the problem of a request that could not be read to its end.
+func unread(err error) error {
+	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return tooLarge(e.Limit)
+	}
+	return refuse(http.StatusBadRequest, "the request ended before its end")
+}
+
+// noBody refuses a body where none is taken, rather than ignoring what it says; an empty object says nothing.
+func noBody(r *http.Request) error {
+	var some [16]byte
+	n, err := io.ReadFull(r.Body, some[:])
+	switch text := bytes.TrimSpace(some[:n]); {
+	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return unread(err)
+	case err == nil, len(text) > 0 && string(text) != "{}":
+		return refuse(http.StatusUnprocessableEntity, "this takes no body")
+	}
+	return nil
+}
+
+// pathJob names the job of the path. No job has an id outside the alphabet.
+func pathJob(r *http.Request) (job.Ref, error) {
+	id := r.PathValue("id")
+	if !job.IsID(id) {
+		return job.Ref{}, refuse(http.StatusNotFound,
+			"no job has such an id: ids are 1 to 64 of A-Z a-z 0-9 _ : and -")
+	}
+	return job.Ref{Namespace: job.DefaultNamespace, ID: id}, nil
+}
+
+// pathTopic names the topic of the path.
+func pathTopic(r *http.Request) (string, error) {
+	name := r.PathValue("topic")
+	if !job.IsTopic(name) {
+		return "", refuse(http.StatusNotFound,
+			"no topic has such a name: names are 1 to 64 of A-Z a-z 0-9 . _ and -")
+	}
+	return name, nil
+}
+
+// ifMatch reads the version that a change is made for; zero: whichever.
+func ifMatch(r *http.Request) (int64, error) {
+	tags := r.Header.Values("If-Match")
+	if len(tags) == 0 || len(tags) == 1 && strings.TrimSpace(tags[0]) == "*" {
+		return 0, nil
+	}
+	tag := strings.TrimSpace(tags[0])
+	bare := strings.TrimSuffix(strings.TrimPrefix(tag, `"`), `"`)
+	version, err := strconv.ParseInt(bare, 10, 64)
+	if len(tags) > 1 || len(tag) != len(bare)+2 || err != nil || version < 1 {
+		return 0, refuse(http.StatusBadRequest, `If-Match must be one version in quotes, as ETag gives it: "3"`)
+	}
+	return version, nil
+}
+
+// noIfMatch refuses a condition that would not be kept.
+func noIfMatch(r *http.Request) error {
+	if version, err := ifMatch(r); err != nil || version == 0 {
+		return err
+	}
+	return refuse(http.StatusBadRequest, "If-Match is not served here: only changes and runs of a job look at its version")
+}
+
+// A query reads the parameters of a request's address, and gathers what is wrong with them.
+type query struct {
+	decoder
+	values url.Values
+}
+
+// newQuery refuses parameters other than the known ones, and those that stand twice.
+func newQuery(r *http.Request, known ...string) *query {
+	q := new(query)
+	var err error
+	if q.values, err = url.ParseQuery(r.URL.RawQuery); err != nil {
+		q.fault("?", "must be parameters as in ?topic=a&state=dead, with % escapes")
+	}
+	for _, name := range sortedKeys(q.values) {
+		switch {
+		case !slices.Contains(known, name):
+			q.fault(queryName(name), "is not a parameter of this path")
+		case len(q.values[name]) > 1:
+			q.fault(queryName(name), "must stand once")
+		}
+	}
+	return q
+}
+
+// queryName is how a fault names a parameter.
+func queryName(name string) string { return "?" + strings.TrimPrefix(job.Pointer("", name), "/") }
+
+func (q *query) get(name string) string { return q.values.Get(name) }
+
+// limit reads how many items are asked for.
+func (q *query) limit(standard, most int) int {
+	text := q.get("limit")
+	if text == "" {
+		return standard
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		q.fault("?limit", fmt.Sprintf("must be 1 to %d", most))
+		return standard
+	}
+	return n
+}
+
+// moment reads a time.
+func (q *query) moment(name string) time.Time {
+	text := q.get(name)
+	if text == "" {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		q.fault(queryName(name), "must be a time as in RFC 3339, such as 2030-01-31T08:00:00Z (a + is written %2B)")
+	}
+	return t
+}
+
+// err is what is wrong with the parameters.
+func (q *query) err() error {
+	if p := q.problem(nil); p != nil {
+		return p
+	}
+	return nil
+}

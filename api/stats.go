@@ -1,0 +1,137 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// Sizes of the list of a topic's lanes.
+const (
+	lanesStandard = 100
+	lanesMost     = 500
+)
+
+// stats counts all jobs, together and by topic.
+func (a *api) stats(w http.ResponseWriter, r *http.Request) error {
+	if err := newQuery(r).err(); err != nil {
+		return err
+	}
+	all, err := a.service.Stats(r.Context(), job.DefaultNamespace, "")
+	if err != nil {
+		return err
+	}
+	o := newOut()
+	defer o.free()
+	o.open()
+	o.object("totals")
+	o.counts(total(all))
+	o.close()
+	o.array("topics")
+	for _, t := range all {
+		o.open()
+		o.text("topic", t.Topic)
+		o.counts(t)
+		o.close()
+	}
+	o.closeArray()
+	o.close()
+	o.send(w, http.StatusOK)
+	return nil
+}
+
+// total adds up.
+func total(all []store.TopicStats) store.TopicStats {
+	var sum store.TopicStats
+	for _, t := range all {
+		sum.Registered += t.Registered
+		sum.Scheduled += t.Scheduled
+		sum.Ready += t.Ready
+		sum.Running += t.Running
+		sum.Delivered += t.Delivered
+		sum.Dead += t.Dead
+		sum.Cancelled += t.Cancelled
+		if sum.OldestDue.IsZero() || !t.OldestDue.IsZero() && t.OldestDue.Before(sum.OldestDue) {
+			sum.OldestDue = t.OldestDue
+		}
+	}
+	return sum
+}
+
+// counts writes the numbers of a topic, or of all.
+func (o *out) counts(t store.TopicStats) {
+	o.number("registered", t.Registered)
+	o.number("scheduled", t.Scheduled)
+	o.number("ready", t.Ready)
+	o.number("running", t.Running)
+	o.number("delivered", t.Delivered)
+	o.number("dead", t.Dead)
+	o.number("cancelled", t.Cancelled)
+	o.time("oldest_due", t.OldestDue)
+}
+
+// topicStats counts a topic's jobs, and the unfinished ones of its lanes.
+func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
+	name, err := pathTopic(r)
+	if err != nil {
+		return err
+	}
+	q := newQuery(r, "limit", "after")
+	limit, after := q.limit(lanesStandard, lanesMost), q.get("after")
+	if after != "" && !job.IsLane(after) {
+		q.fault("?after", "must be the name of a lane, as next_after gives it")
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	counts, err := a.countsOf(r, name)
+	if err != nil {
+		return err
+	}
+	// One more than is shown tells whether there are more.
+	lanes, err := a.service.Lanes(r.Context(), job.DefaultNamespace, name, after, limit+1)
+	if err != nil {
+		return err
+	}
+	o := newOut()
+	defer o.free()
+	o.open()
+	o.text("topic", name)
+	o.counts(counts)
+	o.array("lanes")
+	for _, l := range lanes[:min(limit, len(lanes))] {
+		o.open()
+		o.text("lane", l.Lane)
+		o.number("scheduled", l.Scheduled)
+		o.number("ready", l.Ready)
+		o.number("running", l.Running)
+		o.close()
+	}
+	o.closeArray()
+	if len(lanes) > limit {
+		o.text("next_after", lanes[limit-1].Lane)
+	}
+	o.close()
+	o.send(w, http.StatusOK)
+	return nil
+}
+
+// countsOf counts a topic's jobs; a topic without any is looked up.
+func (a *api) countsOf(r *http.Request, name string) (store.TopicStats, error) {
+	all, err := a.service.Stats(r.Context(), job.DefaultNamespace, name)
+	if err != nil {
+		return store.TopicStats{}, err
+	}
+	for _, t := range all {
+		if t.Topic == name && t.Registered > 0 {
+			return t, nil
+		}
+	}
+	_, err = a.service.Topic(r.Context(), job.DefaultNamespace, name)
+	if errors.Is(err, store.ErrNotFound) {
+		return store.TopicStats{}, noTopic(err)
+	}
+	return store.TopicStats{}, err
+}

@@ -1,0 +1,165 @@
+package api
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+func TestAPutSetsTheWholePolicy(t *testing.T) {
+	f := newFake()
+	h := handlerOf(f)
+	w := call(t, h, http.MethodPut, "/v1/topics/order.close", `{"ladder": ["15s", 180], "retries": 5, "jitter": 0,
+		"timeout": "5s", "max_age": "2d", "workers": 8, "lane_concurrency": 2, "url": "https://shop.example/",
+		"headers": {"x-a": ["1", "2"]}, "give_up_on": ["4xx"], "keep_delivered": {"for": "1h", "max": 5, "max_bytes": "1MiB"},
+		"keep_dead": {"max_bytes": 0}, "id_window": "0s", "paused": true}`)
+	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+	require.Equal(t, policy.Topic{
+		Ladder: policy.Ladder{15 * time.Second, 3 * time.Minute}, Retries: new(5), Jitter: new(0.0), Timeout: 5 * time.Second,
+		MaxAge: 48 * time.Hour, Workers: 8, LaneConcurrency: 2, URL: "https://shop.example/",
+		Headers: map[string][]string{"X-A": {"1", "2"}}, GiveUpOn: []string{"4xx"},
+		KeepDelivered: policy.Keep{For: new(time.Hour), Max: new(int64(5)), MaxBytes: new(int64(1 << 20))},
+		KeepDead:      policy.Keep{MaxBytes: new(int64(0))}, IDWindow: new(time.Duration(0)), Paused: true,
+	}, f.topics["order.close"].Policy)
+
+	w = call(t, h, http.MethodPut, "/v1/topics/order.close", `{}`)
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Equal(t, policy.Topic{}, f.topics["order.close"].Policy, "what is left out takes its default")
+	require.EqualValues(t, 2, answered(t, w)["revision"])
+}
+
+func TestAPutKeepsSecretsThatItLeavesOutOrSendsBackAsTheyAreShown(t *testing.T) {
+	stored := map[string][]string{"Authorization": {"Bearer x"}, "X-Token": {"y"}, "X-A": {"1"}}
+	for body, want := range map[string]map[string][]string{
+		`{}`: {"Authorization": {"Bearer x"}, "X-Token": {"y"}},
+		`{"headers": {"authorization": "[redacted]", "X-B": "2"}}`:  {"Authorization": {"Bearer x"}, "X-Token": {"y"}, "X-B": {"2"}},
+		`{"headers": {"authorization": "Bearer z"}}`:                {"Authorization": {"Bearer z"}, "X-Token": {"y"}},
+		`{"headers": {"authorization": null, "X-A": "[redacted]"}}`: {"X-Token": {"y"}, "X-A": {"[redacted]"}},
+		`{"headers": null}`: nil,
+	} {
+		f := newFake()
+		f.topics["a"] = store.Topic{Name: "a", Revision: 3, Policy: policy.Topic{Headers: stored}}
+		w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/a", body)
+		require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+		require.Equal(t, want, f.topics["a"].Policy.Headers, body)
+		require.NotContains(t, w.Body.String(), "Bearer")
+	}
+}
+
+func TestAPatchChangesWhatItNamesAndNullIsTheDefault(t *testing.T) {
+	f := newFake()
+	stored := policy.Topic{
+		Retries: new(5), Timeout: time.Second, Workers: 8, Paused: true,
+		Headers:  map[string][]string{"Authorization": {"Bearer x"}, "X-A": {"1"}, "X-B": {"2"}},
+		KeepDead: policy.Keep{For: new(time.Hour), Max: new(int64(5))},
+	}
+	f.topics["a"] = store.Topic{Name: "a", Revision: 3, Policy: stored}
+	w := call(t, handlerOf(f), http.MethodPatch, "/v1/topics/a",
+		`{"retries": null, "timeout": "2s", "headers": {"x-a": null, "X-C": "3"}, "keep_dead": {"for": null, "max": 6}}`,
+		"Content-Type", "application/merge-patch+json")
+	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+	require.Equal(t, policy.Topic{
+		Timeout: 2 * time.Second, Workers: 8, Paused: true,
+		Headers:  map[string][]string{"Authorization": {"Bearer x"}, "X-B": {"2"}, "X-C": {"3"}},
+		KeepDead: policy.Keep{Max: new(int64(6))},
+	}, f.topics["a"].Policy)
+	require.Equal(t, time.Hour, *stored.KeepDead.For, "what was stored is not written to")
+
+	call(t, handlerOf(f), http.MethodPatch, "/v1/topics/a", `{"headers": null, "keep_dead": null, "paused": null, "give_up_on": []}`)
+	require.Equal(t, policy.Topic{Timeout: 2 * time.Second, Workers: 8, GiveUpOn: []string{}}, f.topics["a"].Policy)
+
+	for _, target := range []string{"/v1/topics/b", "/v1/topics/b%20c"} {
+		require.Equal(t, http.StatusNotFound, call(t, handlerOf(f), http.MethodPatch, target, `{}`).Code)
+	}
+}
+
+func TestAChangeThatAnotherCameBeforeIsMadeAgain(t *testing.T) {
+	f := newFake()
+	f.topics["a"] = store.Topic{Name: "a", Revision: 3}
+	f.lost = 3
+	require.Equal(t, http.StatusOK, call(t, handlerOf(f), http.MethodPatch, "/v1/topics/a", `{"workers": 1}`).Code)
+	require.EqualValues(t, 4, f.topics["a"].Revision)
+	f.lost = changeTries
+	w := call(t, handlerOf(f), http.MethodPost, "/v1/topics/a/pause", "")
+	require.Equal(t, http.StatusConflict, w.Code)
+	problemIn(t, w)
+}
+
+func TestATopicIsPausedAndResumed(t *testing.T) {
+	f := newFake()
+	h := handlerOf(f)
+	f.topics["a"] = store.Topic{Name: "a", Policy: policy.Topic{Workers: 8}}
+	require.Equal(t, true, answered(t, call(t, h, http.MethodPost, "/v1/topics/a/pause", ""))["paused"])
+	require.Equal(t, policy.Topic{Workers: 8, Paused: true}, f.topics["a"].Policy)
+	require.Equal(t, false, answered(t, call(t, h, http.MethodPost, "/v1/topics/a/resume", "{}"))["paused"])
+	require.Equal(t, policy.Topic{Workers: 8}, f.topics["a"].Policy)
+	w := call(t, h, http.MethodPost, "/v1/topics/b/pause", "")
+	require.Equal(t, http.StatusNotFound, w.Code)
+	problemIn(t, w)
+}
+
+func TestTopicsAreListedInPages(t *testing.T) {
+	f := newFake()
+	for _, name := range []string{"a", "b", "c"} {
+		f.topics[name] = store.Topic{Name: name}
+	}
+	h := handlerOf(f)
+	names := func(query string) (all []string, cursor any) {
+		got := answered(t, call(t, h, http.MethodGet, "/v1/topics"+query, ""))
+		items, _ := got["items"].([]any)
+		for _, i := range items {
+			item, _ := i.(map[string]any)
+			name, _ := item["topic"].(string)
+			all = append(all, name)
+		}
+		return all, got["next_cursor"]
+	}
+	all, cursor := names("")
+	require.Equal(t, []string{"a", "b", "c"}, all)
+	require.Nil(t, cursor)
+	all, cursor = names("?limit=2")
+	require.Equal(t, []string{"a", "b"}, all)
+	require.Equal(t, "b", cursor)
+	all, cursor = names("?limit=2&cursor=b")
+	require.Equal(t, []string{"c"}, all)
+	require.Nil(t, cursor)
+	all, _ = names("?cursor=aa")
+	require.Equal(t, []string{"b", "c"}, all)
+}
+
+func TestStatsAddUpAndPageThroughLanes(t *testing.T) {
+	f := newFake()
+	h := handlerOf(f)
+	require.JSONEq(t, `{"totals": {"registered": 0, "scheduled": 0, "ready": 0, "running": 0, "delivered": 0, "dead": 0,
+		"cancelled": 0}, "topics": []}`, call(t, h, http.MethodGet, "/v1/stats", "").Body.String())
+	f.counts = []store.TopicStats{
+		{Topic: "a", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5, Cancelled: 6, OldestDue: epoch.Add(time.Hour)},
+		{Topic: "b", Registered: 1, Scheduled: 1, OldestDue: epoch},
+		{Topic: "c", Registered: 1, Delivered: 1},
+	}
+	totals, _ := answered(t, call(t, h, http.MethodGet, "/v1/stats", ""))["totals"].(map[string]any)
+	require.Equal(t, map[string]any{
+		"registered": 23.0, "scheduled": 2.0, "ready": 2.0, "running": 3.0, "delivered": 5.0, "dead": 5.0, "cancelled": 6.0,
+		"oldest_due": "2030-01-31T08:00:00.123Z",
+	}, totals)
+
+	f.lanes = []store.LaneStats{{Lane: "l1", Scheduled: 1}, {Lane: "l2", Ready: 2}, {Lane: "l3", Running: 3}}
+	got := answered(t, call(t, h, http.MethodGet, "/v1/topics/a/stats?limit=2", ""))
+	require.EqualValues(t, 21, got["registered"])
+	require.Equal(t, "l2", got["next_after"])
+	require.Len(t, got["lanes"], 2)
+	got = answered(t, call(t, h, http.MethodGet, "/v1/topics/a/stats?limit=2&after=l2", ""))
+	require.Equal(t, []any{map[string]any{"lane": "l3", "scheduled": 0.0, "ready": 0.0, "running": 3.0}}, got["lanes"])
+	require.NotContains(t, got, "next_after")
+
+	f.topics["put"] = store.Topic{Name: "put"}
+	require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/v1/topics/put/stats", "").Code)
+	require.Equal(t, http.StatusNotFound, call(t, h, http.MethodGet, "/v1/topics/none/stats", "").Code)
+	require.Equal(t, http.StatusUnprocessableEntity, call(t, h, http.MethodGet, "/v1/topics/a/stats?after=a/b", "").Code)
+	require.Equal(t, http.StatusUnprocessableEntity, call(t, h, http.MethodGet, "/v1/stats?topic=a", "").Code)
+}

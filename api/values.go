@@ -1,0 +1,227 @@
+package api
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/job"
+)
+
+// text reads a string.
+func (d *decoder) text(at string, raw []byte) string {
+	if raw[0] != '"' {
+		d.mistyped(at, raw, "a string")
+		return ""
+	}
+	return unquote(raw)
+}
+
+// name reads a string that must not be empty.
+func (d *decoder) name(at string, raw []byte) string {
+	s := d.text(at, raw)
+	if s == "" && raw[0] == '"' {
+		d.fault(at, "must not be empty: leave it out instead")
+	}
+	return s
+}
+
+// flag reads a boolean.
+func (d *decoder) flag(at string, raw []byte) bool {
+	if raw[0] != 't' && raw[0] != 'f' {
+		d.mistyped(at, raw, "a boolean")
+	}
+	return raw[0] == 't'
+}
+
+// whole reads an integer. One beyond an int64 is as much out of range as the largest.
+func (d *decoder) whole(at string, raw []byte) int64 {
+	if !isNumber(raw) {
+		d.mistyped(at, raw, "a whole number")
+		return 0
+	}
+	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+		return n
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	const exact = 1 << 53
+	if err != nil || f != float64(int64(f)) || f > exact || f < -exact {
+		d.fault(at, "must be a whole number, and not that large")
+		return 0
+	}
+	return int64(f)
+}
+
+// share reads a number.
+func (d *decoder) share(at string, raw []byte) float64 {
+	if !isNumber(raw) {
+		d.mistyped(at, raw, "a number")
+		return 0
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil {
+		d.fault(at, "is too large a number")
+	}
+	return f
+}
+
+// duration reads a duration: a string such as "1h30m", or a number of seconds.
+func (d *decoder) duration(at string, raw []byte) time.Duration {
+	var span time.Duration
+	var err error
+	switch {
+	case raw[0] == '"':
+		span, err = job.ParseDuration(unquote(raw))
+	case isNumber(raw):
+		span, err = job.ParseSeconds(string(raw))
+	default:
+		d.mistyped(at, raw, `a duration such as "1h30m", or a number of seconds`)
+	}
+	if err != nil {
+		d.fault(at, err.Error())
+		return 0
+	}
+	return span
+}
+
+// size reads a size: a string such as "256MiB", or a number of bytes.
+func (d *decoder) size(at string, raw []byte) int64 {
+	if raw[0] != '"' {
+		return d.whole(at, raw)
+	}
+	n, err := job.ParseSize(unquote(raw))
+	if err != nil {
+		d.fault(at, err.Error())
+	}
+	return n
+}
+
+// instant reads a time. The zero time, which stands for none, is given as the instant after it.
+func (d *decoder) instant(at string, raw []byte) time.Time {
+	text := d.text(at, raw)
+	if raw[0] != '"' {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		d.fault(at, "must be a time as in RFC 3339, such as 2030-01-31T08:00:00Z")
+		return time.Time{}
+	}
+	if t.IsZero() {
+		t = t.Add(time.Millisecond)
+	}
+	return t
+}
+
+// ladder reads a list of durations; never nil.
+func (d *decoder) ladder(at string, raw []byte) []time.Duration {
+	rungs := make([]time.Duration, 0, 8)
+	if raw[0] != '[' {
+		d.mistyped(at, raw, "an array of durations")
+		return nil
+	}
+	for i, value := range elements(raw) {
+		switch {
+		case i == maxEntries:
+			return rungs
+		case value[0] == '"' || isNumber(value):
+			before := len(d.faults)
+			rungs = append(rungs, d.duration("", value))
+			if len(d.faults) > before {
+				d.faults[before].Field = at + "/" + strconv.Itoa(i)
+			}
+		default:
+			d.mistyped(at+"/"+strconv.Itoa(i), value, "a duration")
+			rungs = append(rungs, 0)
+		}
+	}
+	return rungs
+}
+
+// texts reads a list of strings; never nil.
+func (d *decoder) texts(at string, raw []byte) []string {
+	all := []string{}
+	if raw[0] != '[' {
+		d.mistyped(at, raw, "an array of strings")
+		return all
+	}
+	for i, value := range elements(raw) {
+		switch {
+		case i == maxEntries:
+			return all
+		case value[0] != '"':
+			d.mistyped(at+"/"+strconv.Itoa(i), value, "a string")
+		default:
+			all = append(all, unquote(value))
+		}
+	}
+	return all
+}
+
+// labels reads strings by name; never nil.
+func (d *decoder) labels(at string, raw []byte) map[string]string {
+	all := make(map[string]string)
+	for name, value := range d.object(at, raw) {
+		switch {
+		case len(all) > maxEntries:
+		case value[0] != '"':
+			d.mistyped(job.Pointer(at, string(name)), value, "a string")
+		default:
+			all[string(name)] = unquote(value)
+		}
+	}
+	return all
+}
+
+// headers reads headers, each a string or a list of strings; never nil. Names keep the spelling of the client until they
+// are checked.
+func (d *decoder) headers(at string, raw []byte) map[string][]string {
+	all := make(map[string][]string)
+	for name, value := range d.object(at, raw) {
+		if len(all) <= maxEntries {
+			all[string(name)] = d.header(at, name, value)
+		}
+	}
+	return all
+}
+
+// header reads the values of one header.
+func (d *decoder) header(at string, name, value []byte) []string {
+	switch value[0] {
+	case '"':
+		return []string{unquote(value)}
+	case '[':
+		return d.texts(job.Pointer(at, string(name)), value)
+	default:
+		d.mistyped(job.Pointer(at, string(name)), value, "a string or an array of strings")
+		return nil
+	}
+}
+
+// unredact refuses the stand-in for a secret where a secret must be: who reads, changes and sends back would overwrite
+// the secret with it.
+func (d *decoder) unredact(at string, headers map[string][]string) {
+	for _, name := range sortedKeys(headers) {
+		if secret(name) && isRedacted(headers[name]) {
+			d.fault(job.Pointer(at, name), "is the stand-in for a secret that is not shown: send the secret itself")
+		}
+	}
+}
+
+func isRedacted(values []string) bool { return len(values) == 1 && values[0] == redacted }
+
+// base64 reads bytes: standard base64 (RFC 4648), padded or not.
+func (d *decoder) base64(at string, raw []byte) []byte {
+	text := d.text(at, raw)
+	encoding := base64.StdEncoding
+	if !strings.HasSuffix(text, "=") {
+		encoding = base64.RawStdEncoding
+	}
+	b, err := encoding.DecodeString(text)
+	if err != nil {
+		d.fault(at, "must be standard base64 (RFC 4648, section 4)")
+		return nil
+	}
+	return b
+}

@@ -1,0 +1,175 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// day is 24 hours: durations know no calendar.
+const day = 24 * time.Hour
+
+// maxMillis is the longest duration in milliseconds, about 292 years.
+const maxMillis = math.MaxInt64 / int64(time.Millisecond)
+
+// errTooLong is what durations beyond maxMillis get.
+var errTooLong = errors.New("is longer than 292 years")
+
+// units are those of durations, in the order in which they are written, in milliseconds.
+var units = [...]struct {
+	name   string
+	millis int64
+}{{"d", 86_400_000}, {"h", 3_600_000}, {"m", 60_000}, {"s", 1000}, {"ms", 1}}
+
+// ParseDuration reads a duration as the API writes it: numbers with the units d, h, m, s and ms, the larger first, each
+// at most once, the last one with decimals if need be: "90s", "1h30m", "7d", "2d2h", "1.5s". A day is 24 h. A minus in
+// front is read too, so that whoever checks a range can name it. The result is rounded to whole milliseconds. The error
+// continues a sentence about the field.
+func ParseDuration(text string) (time.Duration, error) {
+	rest, negative := strings.CutPrefix(text, "-")
+	if rest == "" {
+		return 0, errNotDuration(text)
+	}
+	var total int64
+	for unit := 0; rest != ""; unit++ {
+		part, after, err := readPart(rest)
+		if err != nil {
+			return 0, err
+		}
+		for unit < len(units) && units[unit].name != part.unit {
+			unit++
+		}
+		if unit == len(units) || (part.decimals && after != "") {
+			return 0, errNotDuration(text)
+		}
+		millis, ok := part.in(units[unit].millis)
+		if !ok || millis > maxMillis-total {
+			return 0, errTooLong
+		}
+		total, rest = total+millis, after
+	}
+	if negative {
+		total = -total
+	}
+	return time.Duration(total) * time.Millisecond, nil
+}
+
+func errNotDuration(text string) error {
+	const longest = 40
+	if len(text) > longest {
+		text = text[:longest] + "…"
+	}
+	return fmt.Errorf("%q is not a duration such as 90s, 1h30m, 2d or 250ms", text)
+}
+
+// A part is one number with its unit.
+type part struct {
+	whole    int64
+	fraction int64 // in billionths
+	decimals bool
+	unit     string
+}
+
+const billion = 1_000_000_000
+
+// readPart splits the first number and its unit off.
+func readPart(text string) (p part, rest string, err error) {
+	i := 0
+	for ; i < len(text) && isDigit(text[i]); i++ {
+		if p.whole > maxMillis/10 {
+			return p, "", errTooLong
+		}
+		p.whole = p.whole*10 + int64(text[i]-'0')
+	}
+	if i == 0 {
+		return p, "", errNotDuration(text)
+	}
+	if i < len(text) && text[i] == '.' {
+		p.decimals = true
+		first := i + 1
+		scale := int64(billion / 10)
+		for i = first; i < len(text) && isDigit(text[i]); i++ {
+			p.fraction += int64(text[i]-'0') * scale
+			scale /= 10
+		}
+		if i == first {
+			return p, "", errNotDuration(text)
+		}
+	}
+	end := i
+	for end < len(text) && !isDigit(text[end]) {
+		end++
+	}
+	p.unit = text[i:end]
+	return p, text[end:], nil
+}
+
+// in is the part in milliseconds, given its unit's; false when that is too long.
+func (p part) in(unit int64) (millis int64, ok bool) {
+	if p.whole > maxMillis/unit {
+		return 0, false
+	}
+	millis = p.whole * unit
+	more := (p.fraction*unit + billion/2) / billion
+	if more > maxMillis-millis {
+		return 0, false
+	}
+	return millis + more, true
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// ParseSeconds reads a JSON number as seconds, rounded to whole milliseconds.
+func ParseSeconds(number string) (time.Duration, error) {
+	seconds, err := strconv.ParseFloat(number, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, fmt.Errorf("is not a number of seconds: %w", err)
+	}
+	millis := math.Round(seconds * 1000)
+	if !(math.Abs(millis) < float64(maxMillis)) {
+		return 0, errTooLong
+	}
+	return time.Duration(millis) * time.Millisecond, nil
+}
+
+// FormatDuration writes a duration the way ParseDuration reads it, in whole milliseconds: "2d2h", "15s", "1.5s",
+// "250ms", "0s".
+func FormatDuration(d time.Duration) string { return string(AppendDuration(nil, d)) }
+
+// AppendDuration appends what FormatDuration gives.
+func AppendDuration(to []byte, d time.Duration) []byte {
+	rest := uint64(d.Milliseconds())
+	if d.Milliseconds() < 0 {
+		to = append(to, '-')
+		rest = -rest
+	}
+	if rest == 0 {
+		return append(to, "0s"...)
+	}
+	for _, u := range units {
+		n := rest / uint64(u.millis)
+		if n == 0 {
+			continue
+		}
+		rest %= uint64(u.millis)
+		to = strconv.AppendUint(to, n, 10)
+		if u.name == "s" && rest > 0 {
+			to = appendDecimals(to, rest)
+			rest = 0
+		}
+		to = append(to, u.name...)
+	}
+	return to
+}
+
+// appendDecimals appends thousandths as decimals, without zeros at the end.
+func appendDecimals(to []byte, millis uint64) []byte {
+	to = append(to, '.', byte('0'+millis/100), byte('0'+millis/10%10), byte('0'+millis%10))
+	for to[len(to)-1] == '0' {
+		to = to[:len(to)-1]
+	}
+	return to
+}

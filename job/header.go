@@ -1,0 +1,83 @@
+package job
+
+import (
+	"fmt"
+	"net/textproto"
+	"slices"
+	"strings"
+)
+
+// reserved are headers that Ringback and the connection see to, in lower case.
+var reserved = map[string]bool{
+	"connection": true, "keep-alive": true, "te": true, "trailer": true, "transfer-encoding": true, "upgrade": true,
+	"host": true, "content-length": true, "expect": true,
+}
+
+// reservedPrefixes begin further ones.
+var reservedPrefixes = []string{"proxy-", "webhook-", "ringback-"}
+
+// headerFaults checks headers, in whatever case their names are.
+func headerFaults(header map[string][]string) []Fault {
+	bytes := 0
+	for name, values := range header {
+		for _, v := range values {
+			bytes += len(name) + len(v) + len(": \r\n")
+		}
+	}
+	if bytes > MaxHeaders { // and whatever else is wrong with so many
+		return []Fault{{"/headers", fmt.Sprintf("must be at most %d B together", MaxHeaders)}}
+	}
+	var faults []Fault
+	spelling := make(map[string]string, len(header))
+	for name, values := range header {
+		fault := func(detail string) { faults = append(faults, Fault{Pointer("/headers", name), detail}) }
+		key := textproto.CanonicalMIMEHeaderKey(name)
+		if other, twice := spelling[key]; twice {
+			faults = append(faults, Fault{
+				Pointer("/headers", max(name, other)), "is the same header as " + min(name, other) + ": send a list of values",
+			})
+		}
+		spelling[key] = name
+		if detail := nameFault(name); detail != "" {
+			fault(detail)
+		}
+		if len(values) == 0 {
+			fault("must have a value")
+		}
+		if slices.ContainsFunc(values, func(v string) bool { return !isFieldValue(v) }) {
+			fault("must not hold line breaks or other control characters")
+		}
+	}
+	return sorted(faults)
+}
+
+// nameFault says what is wrong with a header's name; empty when nothing is.
+func nameFault(name string) string {
+	if !isFieldName(name) {
+		return "must have a name of the characters that RFC 9110 allows: A-Z a-z 0-9 and !#$%&'*+-.^_`|~"
+	}
+	lower := strings.ToLower(name)
+	refused := reserved[lower]
+	for _, prefix := range reservedPrefixes {
+		refused = refused || strings.HasPrefix(lower, prefix)
+	}
+	if refused {
+		return "must not be set: Ringback or the connection sees to it"
+	}
+	return ""
+}
+
+// CanonicalHeader gives headers that passed Validate their canonical names. It changes nothing where they have them.
+func CanonicalHeader(header map[string][]string) map[string][]string {
+	for name := range header {
+		if textproto.CanonicalMIMEHeaderKey(name) == name {
+			continue
+		}
+		canonical := make(map[string][]string, len(header))
+		for name, values := range header {
+			canonical[textproto.CanonicalMIMEHeaderKey(name)] = values
+		}
+		return canonical
+	}
+	return header
+}

@@ -1,0 +1,42 @@
+package job
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// sizes are the units of sizes, the largest first.
+var sizes = [...]struct {
+	name  string
+	bytes int64
+}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+
+// ParseSize reads a number of bytes with its unit: "256MiB", "1GiB", "512B"; units are B, KiB, MiB, GiB and TiB. The
+// error continues a sentence about the field.
+func ParseSize(text string) (int64, error) {
+	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
+	number, unit := text[:digits], text[digits:]
+	for _, s := range sizes {
+		if s.name != unit || number == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || n > math.MaxInt64/s.bytes {
+			return 0, fmt.Errorf("is larger than %d bytes", int64(math.MaxInt64))
+		}
+		return n * s.bytes, nil
+	}
+	return 0, fmt.Errorf("is not a size such as 256MiB, 1GiB or 512B")
+}
+
+// FormatSize writes a number of bytes the way ParseSize reads it, in the largest unit that leaves no rest.
+func FormatSize(bytes int64) string {
+	for _, s := range sizes {
+		if bytes != 0 && bytes%s.bytes == 0 {
+			return strconv.FormatInt(bytes/s.bytes, 10) + s.name
+		}
+	}
+	return "0B"
+}

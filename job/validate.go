@@ -1,0 +1,163 @@
+package job
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-playground/validator/v10"
+
+	"github.com/ringback/ringback/policy"
+)
+
+// Validate names everything that is wrong with a registration, by the names of the API; nil when it can be taken. now
+// is the moment that run_at and expires_at are compared with. What depends on a topic or on the installation (whether
+// the URL may be called, how large a body may be) is not checked here.
+//
+// It also serves edits: fields left zero are taken as not said, so a New that holds an edit's fields can be checked. A
+// duration that was said to be zero and must not be is to be given as a negative one.
+func Validate(n New, now time.Time) []Fault {
+	faults := check(&n)
+	faults = append(faults, headerFaults(n.Header)...)
+	faults = append(faults, labelFaults(n.Labels)...)
+	if n.Delay != 0 && !n.RunAt.IsZero() {
+		faults = append(faults, Both("/run_at", "delay"))
+	}
+	if n.ExpiresIn != 0 && !n.ExpiresAt.IsZero() {
+		faults = append(faults, Both("/expires_at", "expires_in"))
+	}
+	faults = append(faults, timeFaults("/run_at", n.RunAt, now, MaxAhead, "ten")...)
+	faults = append(faults, timeFaults("/expires_at", n.ExpiresAt, now, 2*MaxAhead, "twenty")...)
+	return faults
+}
+
+// ValidateTopic names everything that is wrong with a topic's policy, by the names of the API. Zero fields are taken as
+// not said; a zero that was said and must not be is to be given as a negative number.
+func ValidateTopic(t policy.Topic) []Fault {
+	return append(check(&t), headerFaults(t.Headers)...)
+}
+
+// Both is the fault of a field that stands beside another which says the same otherwise.
+func Both(field, other string) Fault {
+	return Fault{Field: field, Detail: "must not stand beside " + other + ": send one of the two"}
+}
+
+// check asks the validator.
+func check(of any) []Fault {
+	var found validator.ValidationErrors
+	if err := checker().Struct(of); err == nil {
+		return nil
+	} else if !errors.As(err, &found) {
+		panic("job: the validator cannot check: " + err.Error())
+	}
+	faults := make([]Fault, len(found))
+	for i, f := range found {
+		faults[i] = faultOf(f)
+	}
+	return faults
+}
+
+// faultOf turns the validator's "New.Spec.Terms.ladder[2]" into "/ladder/2", and names the rule.
+func faultOf(f validator.FieldError) Fault {
+	var pointer strings.Builder
+	name, element := "", false
+	for _, step := range strings.Split(f.Namespace(), ".")[1:] {
+		var index string
+		name, index, element = strings.Cut(step, "[")
+		if _, ok := ruleOf()[name]; !ok {
+			continue // an embedded struct
+		}
+		pointer.WriteString("/" + name)
+		if element {
+			pointer.WriteString("/" + strings.TrimSuffix(index, "]"))
+		}
+	}
+	detail := ruleOf()[name].says
+	switch {
+	case name == "url":
+		value, _ := f.Value().(string)
+		detail = targetFault(value)
+	case element:
+		detail = ruleOf()[name].each
+	}
+	return Fault{Field: pointer.String(), Detail: detail}
+}
+
+// targetFault says what is wrong with a URL that is to be called; empty when nothing is.
+func targetFault(target string) string {
+	if len(target) > MaxURL {
+		return fmt.Sprintf("must be at most %d B long", MaxURL)
+	}
+	u, err := url.Parse(target)
+	switch {
+	case err != nil:
+		return "must be a URL such as https://shop.example/hooks/close"
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "must begin with http:// or https://"
+	case u.Hostname() == "":
+		return "must name a host"
+	case u.User != nil:
+		return "must not hold a user or password: put them into a header such as Authorization"
+	case strings.Contains(target, "#"):
+		return "must not have a fragment, which is never sent: write a # that belongs to the URL as %23"
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return "must have a port of 1 to 65535, or none"
+		}
+	}
+	return ""
+}
+
+// timeFaults checks an instant that a client chose. The past is allowed: it means now.
+func timeFaults(field string, t, now time.Time, ahead time.Duration, years string) []Fault {
+	if t.IsZero() || t.Unix() >= 0 && t.Sub(now) <= ahead {
+		return nil
+	}
+	return []Fault{{Field: field, Detail: "must lie between 1970 and " + years + " years from now"}}
+}
+
+// labelFaults checks labels.
+func labelFaults(labels map[string]string) []Fault {
+	if len(labels) > MaxLabels { // and whatever else is wrong with so many
+		return []Fault{{"/labels", fmt.Sprintf("must be at most %d", MaxLabels)}}
+	}
+	var faults []Fault
+	for key, value := range labels {
+		if !IsTopic(key) || strings.HasPrefix(key, "rb.") {
+			faults = append(faults, Fault{
+				Pointer("/labels", key), "must have a name of 1 to 64 of A-Z a-z 0-9 . _ and -, not beginning with rb.",
+			})
+		}
+		if len(value) > 256 || strings.IndexByte(value, 0) >= 0 {
+			faults = append(faults, Fault{Pointer("/labels", key), "must be text of at most 256 B, without NUL"})
+		}
+	}
+	return sorted(faults)
+}
+
+// sorted brings faults found in the order of a map into one that stays.
+func sorted(faults []Fault) []Fault {
+	slices.SortFunc(faults, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Detail, b.Detail))
+	})
+	return faults
+}
+
+// longestName is how much of a member's name a pointer shows.
+const longestName = 128
+
+// Pointer is the JSON pointer (RFC 6901) of a member. Overlong names are cut.
+func Pointer(parent, name string) string {
+	if len(name) > longestName {
+		name = strings.ToValidUTF8(name[:longestName], "") + "…"
+	}
+	return parent + "/" + pointerEscapes.Replace(name)
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")

@@ -1,0 +1,193 @@
+package job
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+)
+
+var now = time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC)
+
+// fieldsOf are the fields that faults name.
+func fieldsOf(faults []Fault) []string {
+	var fields []string
+	for _, f := range faults {
+		fields = append(fields, f.Field)
+	}
+	return fields
+}
+
+func TestARegistrationWithinTheRulesHasNoFaults(t *testing.T) {
+	good := []New{
+		{},
+		{Spec: Spec{ID: strings.Repeat("a", 64), URL: "https://shop.example/hooks?x=%23"}},
+		{Spec: Spec{URL: "http://[::1]:8080/", Method: "DELETE"}},
+		{Spec: Spec{URL: "http://bücher.example/"}},
+		{Spec: Spec{URL: "HTTP://shop.example"}},
+		{Spec: Spec{Queue: Queue{Topic: "a._-Z9", Lane: "[::1]:8080"}}, Delay: MaxAhead},
+		{RunAt: now.Add(MaxAhead), ExpiresAt: now.Add(2 * MaxAhead)},
+		{RunAt: now.Add(-time.Hour), ExpiresAt: now.Add(-time.Hour)},
+		{ExpiresIn: time.Millisecond},
+		{Spec: Spec{Terms: policy.Terms{
+			Ladder: policy.Ladder{policy.MinRung, policy.MaxRung}, Retries: new(0), Timeout: MinTimeout,
+		}}},
+		{Spec: Spec{Terms: policy.Terms{Ladder: make100(), Retries: new(MaxRetries), Timeout: MaxTimeout}}},
+		{Spec: Spec{Header: map[string][]string{"x-a": {"", "b\tc", "ü"}, "Content-Type": {"a/b"}}}},
+		{Spec: Spec{Labels: map[string]string{"a.b": strings.Repeat("x", 256), "rb": ""}}},
+	}
+	for _, n := range good {
+		require.Empty(t, Validate(n, now))
+	}
+}
+
+// make100 is the longest ladder.
+func make100() policy.Ladder {
+	return slices.Repeat(policy.Ladder{time.Second}, policy.MaxRungs)
+}
+
+func TestEveryFaultOfARegistrationIsNamedByItsNameInTheAPI(t *testing.T) {
+	n := New{
+		Spec: Spec{
+			ID:          "a.b",
+			Queue:       Queue{Topic: "_x", Lane: "a/b"},
+			URL:         "http://me@shop.example/",
+			Method:      "get",
+			ContentType: "a\nb",
+			Header: map[string][]string{
+				"Host": {"x"}, "X-A": {"a\rb"}, "x-a": nil, "Bad Name": {"x"}, strings.Repeat("n", 300) + " ": {"x"},
+			},
+			Labels: map[string]string{"a b": "", "rb.x": "", "long": strings.Repeat("x", 257), "nul": "\x00"},
+			Terms: policy.Terms{
+				Ladder: policy.Ladder{time.Second, 0, policy.MaxRung + 1}, Retries: new(-1), Timeout: MaxTimeout + 1,
+			},
+		},
+		Delay: -1, RunAt: now.Add(MaxAhead + time.Hour),
+		ExpiresIn: -1, ExpiresAt: time.Date(1969, 1, 1, 0, 0, 0, 0, time.UTC),
+	}
+	faults := Validate(n, now)
+	require.ElementsMatch(t, []string{
+		"/id", "/topic", "/lane", "/url", "/method", "/content_type", "/ladder/1", "/ladder/2", "/retries", "/timeout",
+		"/delay", "/expires_in", "/headers/Bad Name", "/headers/Host", "/headers/X-A", "/headers/x-a", "/headers/x-a",
+		"/headers/" + strings.Repeat("n", longestName) + "…",
+		"/labels/a b", "/labels/long", "/labels/nul", "/labels/rb.x",
+		"/run_at", "/run_at", "/expires_at", "/expires_at",
+	}, fieldsOf(faults))
+	for _, f := range faults {
+		require.NotEmpty(t, f.Detail, f.Field)
+	}
+	require.Equal(t, faults, Validate(n, now), "the order is always the same")
+}
+
+func TestBoundsAreExact(t *testing.T) {
+	cases := map[string]New{
+		"/id":         {Spec: Spec{ID: strings.Repeat("a", 65)}},
+		"/topic":      {Spec: Spec{Queue: Queue{Topic: strings.Repeat("a", 65)}}},
+		"/lane":       {Spec: Spec{Queue: Queue{Lane: strings.Repeat("a", 129)}}},
+		"/url":        {Spec: Spec{URL: "http://a.example/" + strings.Repeat("a", MaxURL-16)}},
+		"/retries":    {Spec: Spec{Terms: policy.Terms{Retries: new(MaxRetries + 1)}}},
+		"/ladder":     {Spec: Spec{Terms: policy.Terms{Ladder: append(make100(), time.Second)}}},
+		"/timeout":    {Spec: Spec{Terms: policy.Terms{Timeout: MinTimeout - 1}}},
+		"/delay":      {Delay: MaxAhead + 1},
+		"/expires_in": {ExpiresIn: 2*MaxAhead + 1},
+		"/run_at":     {RunAt: now.Add(MaxAhead + 1)},
+		"/expires_at": {ExpiresAt: now.Add(2*MaxAhead + 1)},
+		"/headers":    {Spec: Spec{Header: map[string][]string{"X": {strings.Repeat("a", MaxHeaders-4)}}}},
+	}
+	for field, n := range cases {
+		require.Equal(t, []string{field}, fieldsOf(Validate(n, now)))
+	}
+	require.Len(t, cases["/url"].URL, MaxURL+1)
+	require.Equal(t, []string{"/ladder"}, fieldsOf(Validate(New{Spec: Spec{Terms: policy.Terms{Ladder: policy.Ladder{}}}}, now)))
+}
+
+func TestURLsThatCannotBeCalledAreRefused(t *testing.T) {
+	for _, u := range []string{
+		"shop.example", "/hooks", "http:", "http://", "http:///x", "http://:80", "http:shop.example", "ftp://a.example", "//a.example",
+		"http://a:b@a.example", "http://@a.example", "http://a.example/#", "http://a.example:0/", "http://a.example:99999",
+		"http://a.example:x/", "http://a b/", "http://a.example/\x00", "http://[::1", "javascript:alert(1)",
+	} {
+		faults := Validate(New{Spec: Spec{URL: u}}, now)
+		require.Equal(t, []string{"/url"}, fieldsOf(faults), u)
+		require.NotEmpty(t, faults[0].Detail)
+		require.NotContains(t, faults[0].Detail, "a:b", "a password is not repeated")
+	}
+}
+
+func TestHeadersThatBelongToTheConnectionOrToRingbackAreRefusedInEverySpelling(t *testing.T) {
+	for _, name := range []string{
+		"Host", "content-length", "CONNECTION", "Keep-Alive", "TE", "Trailer", "Transfer-Encoding", "Upgrade",
+		"Proxy-Authorization", "proxy-x", "Expect", "Webhook-Signature", "webhook-id", "Ringback-Topic", "ringback-x",
+	} {
+		faults := Validate(New{Spec: Spec{Header: map[string][]string{name: {"x"}}}}, now)
+		require.Equal(t, []string{"/headers/" + name}, fieldsOf(faults))
+	}
+}
+
+func TestHeadersGetCanonicalNames(t *testing.T) {
+	canonical := map[string][]string{"X-A": {"1"}}
+	require.Equal(t, canonical, CanonicalHeader(canonical))
+	require.Equal(t, canonical, CanonicalHeader(map[string][]string{"x-a": {"1"}}))
+	require.Nil(t, CanonicalHeader(nil))
+}
+
+func TestTheBuiltInPolicyIsWithinTheRules(t *testing.T) {
+	require.Empty(t, ValidateTopic(policy.Builtin()))
+	require.Empty(t, ValidateTopic(policy.Topic{}))
+	require.Empty(t, ValidateTopic(policy.Topic{
+		Jitter: new(0.0), Workers: 1, LaneConcurrency: MaxShare, GiveUpOn: []string{"410", "4xx", "999"}, IDWindow: new(MaxIDWindow),
+		KeepDead: policy.Keep{For: new(time.Duration(0)), Max: new(int64(0)), MaxBytes: new(int64(0))},
+	}))
+}
+
+func TestEveryFaultOfAPolicyIsNamedByItsNameInTheAPI(t *testing.T) {
+	faults := ValidateTopic(policy.Topic{
+		Ladder: policy.Ladder{0}, Retries: new(1001), Jitter: new(1.01), Timeout: 1, MaxAge: -1, Workers: -1,
+		LaneConcurrency: MaxShare + 1, URL: "x", Headers: map[string][]string{"Te": {"x"}},
+		GiveUpOn: []string{"410", "xxx", "41", "0xx"}, IDWindow: new(-time.Second),
+		KeepDelivered: policy.Keep{For: new(MaxAhead + 1), Max: new(int64(-1)), MaxBytes: new(int64(-1))},
+		KeepDead:      policy.Keep{Max: new(int64(1_000_000_001))},
+	})
+	require.ElementsMatch(t, []string{
+		"/ladder/0", "/retries", "/jitter", "/timeout", "/max_age", "/workers", "/lane_concurrency", "/url", "/headers/Te",
+		"/give_up_on/1", "/give_up_on/2", "/give_up_on/3", "/id_window",
+		"/keep_delivered/for", "/keep_delivered/max", "/keep_delivered/max_bytes", "/keep_dead/max",
+	}, fieldsOf(faults))
+	for _, f := range faults {
+		require.NotEmpty(t, f.Detail, f.Field)
+	}
+}
+
+func TestEveryRuleSaysWhatItIsAndHasANameOfItsOwn(t *testing.T) {
+	names := make(map[string]bool)
+	for _, r := range rules {
+		require.False(t, names[r.name], r.name)
+		names[r.name] = true
+		require.False(t, r.says == "" && r.tags != "" && r.name != "url", r.name)
+		require.Equal(t, strings.Contains(r.tags, "dive"), r.each != "", r.name)
+	}
+	require.Contains(t, slices.Collect(maps.Keys(names)), "lane_concurrency")
+}
+
+func FuzzValidate(f *testing.F) {
+	f.Add("id", "topic", "lane", "http://a.example/", "X-A", "value", int64(5))
+	f.Fuzz(func(t *testing.T, id, topic, lane, target, name, value string, n int64) {
+		job := New{
+			Spec: Spec{
+				ID: id, Queue: Queue{Topic: topic, Lane: lane}, URL: target, Method: value, ContentType: value,
+				Header: map[string][]string{name: {value}}, Labels: map[string]string{name: value},
+				Terms: policy.Terms{Ladder: policy.Ladder{time.Duration(n)}, Retries: new(int(n)), Timeout: time.Duration(n)},
+			},
+			Delay: time.Duration(n), RunAt: time.UnixMilli(n),
+		}
+		for _, fault := range Validate(job, now) {
+			require.NotEmpty(t, fault.Detail)
+			require.True(t, strings.HasPrefix(fault.Field, "/"), fault.Field)
+		}
+	})
+}
