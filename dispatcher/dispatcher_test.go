@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,6 +17,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite"
 	"github.com/ringback/ringback/store/storetest"
 )
 
@@ -145,18 +147,45 @@ func TestARegistrationThatIsDueBeforeAllOthersWakesTheCarrier(t *testing.T) {
 	})
 }
 
-func TestAJobWalksTheWholeLadder(t *testing.T) {
-	stores := map[string]func(t *testing.T) store.Store{
-		"model": func(*testing.T) store.Store {
-			return storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
-		},
-	}
-	for name, open := range stores {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { walkLadder(t, open(t)) })
+// onStores runs a test in fake time over every store whose clock follows the process's. Redis owns its clock.
+func onStores(t *testing.T, test func(t *testing.T, s store.Store)) {
+	t.Helper()
+	t.Run("model", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			test(t, storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()}))
 		})
-	}
+	})
+	t.Run("sqlite", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "ringback.db")
+		synctest.Test(t, func(t *testing.T) {
+			s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Defaults: policy.Builtin(), Logger: quiet})
+			require.NoError(t, err)
+			test(t, s)
+		})
+	})
 }
+
+func TestJobsThatComeDueOneAfterTheOtherAreAllOnTime(t *testing.T) {
+	onStores(t, func(t *testing.T, s store.Store) {
+		rec := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: rec})
+		for i := range 500 {
+			r.register(t, job.New{Delay: time.Duration(1000+i*37%1000) * time.Millisecond})
+			time.Sleep(2 * time.Millisecond)
+		}
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		calls := rec.calls()
+		require.Len(t, calls, 500)
+		for _, c := range calls {
+			require.GreaterOrEqual(t, c.at.Sub(c.DueAt), time.Duration(0))
+			require.Less(t, c.at.Sub(c.DueAt), 10*time.Millisecond)
+		}
+		require.NoError(t, r.stop())
+	})
+}
+
+func TestAJobWalksTheWholeLadder(t *testing.T) { onStores(t, walkLadder) }
 
 func walkLadder(t *testing.T, s store.Store) {
 	const took = 700 * time.Millisecond

@@ -11,20 +11,14 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Registered is what came of one registration: an outcome and the job as it stands, or an error.
-type Registered struct {
-	Outcome store.Outcome
-	Job     job.Job
-	// Err is a *job.InvalidError, a *job.UndeclaredTopicError, or one for which errors.Is(err, store.ErrUnavailable)
-	// holds: then it is not known whether the job was taken.
-	Err error
-}
-
 // Register takes jobs, and answers one result for each, in order: one that is refused spoils no other. The jobs must
 // have passed job.Validate; what depends on topics and on this installation is checked here. A job without an id gets
 // one, a job without a lane gets its URL's host and port.
-func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []Registered {
-	results := make([]Registered, len(jobs))
+//
+// An error is a *job.InvalidError, a *job.UndeclaredTopicError, or one for which errors.Is(err, store.ErrUnavailable)
+// holds: then it is not known whether the job was taken.
+func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Routed {
+	results := make([]store.Routed, len(jobs))
 	entries := make([]store.Entry, 0, len(jobs))
 	at := make([]int, 0, len(jobs))
 	now := time.Now()
@@ -37,7 +31,7 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []Registered 
 		entries, at = append(entries, entry), append(at, i)
 	}
 	for k, r := range d.store.Insert(ctx, entries) {
-		results[at[k]] = Registered{Outcome: r.Outcome, Job: r.Job, Err: r.Err}
+		results[at[k]] = r
 	}
 	return results
 }

@@ -45,7 +45,7 @@ func TestTheLaneOfAJobThatNamesNoneIsItsTarget(t *testing.T) {
 func TestAnIdMadeHereNamesTheShardOfItsQueue(t *testing.T) {
 	d := idleDispatcher(t, dispatcher.Options{})
 	seen := map[int]bool{}
-	for _, lane := range strings.Split("a b c d e f g h i j k l m n o p", " ") {
+	for lane := range strings.SplitSeq("a b c d e f g h i j k l m n o p", " ") {
 		got := d.Register(t.Context(), []job.New{{Spec: job.Spec{URL: "https://x.example", Queue: job.Queue{Lane: lane}}}})[0]
 		require.NoError(t, got.Err)
 		shard, ok := job.ShardOf(got.Job.ID)

@@ -188,8 +188,10 @@ func TestFailuresOfTLSAreClassified(t *testing.T) {
 		"unknown authority": {&tls.Config{Certificates: []tls.Certificate{good}}, roots(), "unknown authority"},
 		"expired":           {&tls.Config{Certificates: []tls.Certificate{expired}}, trusted, "expired"},
 		"another host":      {&tls.Config{Certificates: []tls.Certificate{other}}, trusted, "127.0.0.1"},
-		"too old": {&tls.Config{Certificates: []tls.Certificate{good}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11},
-			trusted, "version"},
+		"too old": {
+			&tls.Config{Certificates: []tls.Certificate{good}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11},
+			trusted, "version",
+		},
 	}
 	for name, test := range tests {
 		server := httptest.NewUnstartedServer(http.NotFoundHandler())

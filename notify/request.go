@@ -100,7 +100,9 @@ func (s *Sender) header(now time.Time, req job.Request) (http.Header, error) {
 	if req.ContentType != "" {
 		h["Content-Type"] = values[6:7:7]
 	}
-	h["User-Agent"] = s.agent
+	if _, said := h["User-Agent"]; !said {
+		h["User-Agent"] = s.agent
+	}
 	if _, said := h["Accept-Encoding"]; !said {
 		h["Accept-Encoding"] = accept
 	}

@@ -51,7 +51,7 @@ func TestAReceiverGetsTheContract(t *testing.T) {
 		"Webhook-Signature":   {"forged"},
 		"Ringback-Attempt":    {"99"},
 		"Ringback-Other":      {"forged"},
-		"User-Agent":          {"forged"},
+		"User-Agent":          {"Shop/7"},
 		"Content-Type":        {"text/forged"},
 		"Host":                {"forged"},
 		"Content-Length":      {"1"},
@@ -84,7 +84,7 @@ func TestAReceiverGetsTheContract(t *testing.T) {
 		"Ringback-Attempt":      {"3"},
 		"Ringback-Retries-Left": {"7"},
 		"Ringback-Due-At":       {"1700000000123"},
-		"User-Agent":            {"Ringback/1.2.3"},
+		"User-Agent":            {"Shop/7"},
 		"Content-Type":          {"application/json"},
 		"Content-Length":        {strconv.Itoa(len(req.Body))},
 		"Accept-Encoding":       {"identity"},
@@ -92,7 +92,11 @@ func TestAReceiverGetsTheContract(t *testing.T) {
 		"Idempotency-Key":       {"k"},
 		"Authorization":         {"Bearer t"},
 	}, r.Header)
-	require.Equal(t, []string{"forged"}, req.Header["User-Agent"], "the job's header is not changed")
+	require.Equal(t, []string{"forged"}, req.Header["Webhook-Id"], "the job's header is not changed")
+
+	req.Header = nil
+	require.Equal(t, http.StatusOK, s.Deliver(t.Context(), req).Status)
+	require.Equal(t, "Ringback/1.2.3", (<-got).Header.Get("User-Agent"), "where the job names none")
 }
 
 // The bytes on the wire: the tricks against net/http's replays must not show.

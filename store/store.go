@@ -41,7 +41,8 @@ type Store interface {
 
 	// Claim takes ready (and due) jobs of the wanted queues, in due order within a queue, and holds them for the caller
 	// under token. A job's lease lasts its own Timeout, else the Want's, plus Margin. Repeated with its token it
-	// answers the jobs that are still held under it.
+	// answers the jobs that are still held under it. What it leaves in a queue can come before everything else on the
+	// agenda: then Await with Wake returns.
 	Claim(ctx context.Context, shard int, token Token, request ClaimRequest) (Claimed, error)
 
 	// Settle ends attempts, at most MaxBatch, and answers one error for each: nil, or ErrLeaseLost when the job is not

@@ -1,0 +1,108 @@
+# Everything a developer needs. Start with: make help
+#
+# Knobs, given as make VAR=value:
+#   PKG      which packages              (./...)
+#   RUN      which tests                 (all)
+#   COUNT    repetitions of make race    (10)
+#   FUZZTIME time for each fuzz target   (30s)
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PKG      ?= ./...
+RUN      ?= .
+COUNT    ?= 10
+FUZZTIME ?= 30s
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+GO    := go
+TESTS := $(GO) test -race -shuffle=on -timeout=8m
+
+# The tools are built from a go.mod of their own, so that the product's stays free of what they import.
+TOOLS     := bin/golangci-lint bin/gofumpt
+TOOLS_MOD := tools/go.mod tools/go.sum
+
+.PHONY: help
+help: ## show this text
+	@echo 'Usage: make <target> [PKG=./pool] [RUN=TestName] …'
+	@echo
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
+	@echo
+	@echo 'To try it: go run ./cmd/ringback dev'
+
+.PHONY: build
+build: ## build bin/ringback, static and stripped
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ringback ./cmd/ringback
+	@echo 'built bin/ringback $(VERSION)'
+
+.PHONY: test
+test: deps ## install what is missing, then run every test under the race detector
+	$(TESTS) -run '$(RUN)' $(PKG)
+
+.PHONY: e2e
+e2e: deps ## run the real binary through its life: jobs, crashes, stops
+	$(GO) test -shuffle=on -timeout=5m -count=1 -v -run '$(RUN)' ./e2e
+
+.PHONY: race
+race: deps ## run tests COUNT times over, for races and flakes that hide
+	$(TESTS) -timeout=60m -count=$(COUNT) -run '$(RUN)' $(PKG)
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME
+	@for pkg in $$($(GO) list $(PKG)); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime '$(FUZZTIME)' $$pkg; \
+	  done; \
+	done
+
+.PHONY: bench
+bench: deps ## run every benchmark
+	$(GO) test -run '^$$' -bench . -benchmem $(PKG)
+
+.PHONY: check
+check: format vet lint fix tidy ## everything that needs no test run: format, vet, lint, fix, tidy
+
+.PHONY: format
+format: bin/gofumpt
+	@bad=$$(bin/gofumpt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
+	if [ -n "$$bad" ]; then printf 'gofumpt would change these; run bin/gofumpt -w on them:\n%s\n' "$$bad"; exit 1; fi
+
+.PHONY: vet
+vet:
+	@$(GO) vet ./...
+
+.PHONY: lint
+lint: bin/golangci-lint
+	@bin/golangci-lint run ./...
+
+.PHONY: fix
+fix:
+	@diff=$$($(GO) fix -diff ./... || true); \
+	if [ -n "$$diff" ]; then printf 'go fix would change this; run go fix ./...\n%s\n' "$$diff"; exit 1; fi
+
+# Of go.mod alone, and with -e: tests of dependencies import modules that not every proxy serves.
+.PHONY: tidy
+tidy:
+	@diff=$$($(GO) mod tidy -e -diff 2>/dev/null | sed '\,/go.sum$$,,$$d' || true); \
+	if [ -n "$$diff" ]; then printf 'go.mod is not tidy; run go mod tidy -e\n%s\n' "$$diff"; exit 1; fi
+
+bin/golangci-lint: $(TOOLS_MOD)
+	@echo 'building $@ (about a minute, once)'
+	@cd tools && $(GO) build -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+bin/gofumpt: $(TOOLS_MOD)
+	@cd tools && $(GO) build -o ../$@ mvdan.cc/gofumpt
+
+.PHONY: tools
+tools: $(TOOLS) ## build the linters into bin/
+
+.PHONY: deps
+deps: ## install what the tests need: redis-server, and a C compiler for the race detector
+	@.ci/deps
+
+.PHONY: clean
+clean: ## remove what was built
+	@rm -rf bin

@@ -1,0 +1,89 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+
+	"github.com/ringback/ringback/api"
+	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/notify"
+)
+
+// An App is Ringback, put together. Make one with New, and run it once.
+type App struct {
+	options    Options
+	store      storeName
+	listener   net.Listener
+	dispatcher *dispatcher.Dispatcher
+	server     *http.Server
+	down       teardowns
+}
+
+// New opens the store and the API's port and puts everything on top of them. Nothing is delivered or answered before
+// Run, which also closes what New opened. The error is one for a person: it names what cannot be had, and why.
+func New(ctx context.Context, options Options) (_ *App, err error) {
+	a := &App{options: options.withDefaults()}
+	if err := a.options.Validate(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.down.run())
+		}
+	}()
+
+	// The port comes first: it is the cheapest to find taken, and the guard must know it.
+	a.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", a.options.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("open the API: %w", err)
+	}
+	a.down.add("close the API's port", func() error {
+		if err := a.listener.Close(); !errors.Is(err, net.ErrClosed) { // the server closes it too
+			return err
+		}
+		return nil
+	})
+
+	if a.store, err = parseStore(a.options.Store); err != nil {
+		return nil, err
+	}
+	jobs, defaults, err := a.store.open(ctx, a.options)
+	if err != nil {
+		return nil, err
+	}
+	a.down.add("close the store", jobs.Close)
+
+	own, err := netip.ParseAddrPort(a.Addr())
+	if err != nil {
+		return nil, fmt.Errorf("read the API's address: %w", err)
+	}
+	guard := notify.NewGuard(notify.GuardOptions{
+		AllowPrivate: a.options.AllowPrivate, AllowTargets: a.options.AllowTargets, OwnAddrs: []netip.AddrPort{own},
+	})
+	sender, err := notify.New(notify.Options{Guard: guard, Version: a.options.Version})
+	if err != nil {
+		return nil, fmt.Errorf("make the sender: %w", err)
+	}
+	a.down.add("close idle connections", func() error { sender.Close(); return nil })
+
+	a.dispatcher, err = dispatcher.New(dispatcher.Options{
+		Store: jobs, Deliverer: sender, Defaults: defaults, Declared: a.options.DeclaredTopics,
+		CheckURL: guard.CheckURL, Grace: a.options.Grace, Logger: a.options.Logger,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the dispatcher: %w", err)
+	}
+	handler := api.New(api.Options{
+		Service: a.dispatcher, Token: a.options.Token, MaxBody: a.options.MaxBody, Version: a.options.Version,
+		Loopback: own.Addr().Unmap().IsLoopback(), Logger: a.options.Logger,
+	})
+	a.server = api.Server(handler, a.options.Logger)
+	return a, nil
+}
+
+// Addr is the host:port at which the API listens.
+func (a *App) Addr() string { return a.listener.Addr().String() }

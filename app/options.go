@@ -1,0 +1,132 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/api"
+	"github.com/ringback/ringback/job"
+)
+
+// Options say how Ringback runs. The zero value of a field takes its default.
+type Options struct {
+	// Addr is the API's host:port; port 0 takes a free one. Default: 127.0.0.1:8080.
+	Addr string
+	// Store says where jobs are kept: sqlite:FILE, redis://… or rediss://…. Default: sqlite:ringback.db.
+	Store string
+	// Shards is the number of parts of a Redis store, 1 to 256, fixed at its first use; zero: the engine's choice.
+	Shards int
+	// AllowPrivate lets jobs call loopback and private networks, never link-local ones, metadata services or the API.
+	AllowPrivate bool
+	// AllowTargets are networks that jobs may call although they are not public.
+	AllowTargets []netip.Prefix
+	// DeclaredTopics refuses jobs of topics that were not put.
+	DeclaredTopics bool
+	// MaxBody bounds a job's body in bytes, 1 B to 16 MiB. Default: 256 KiB.
+	MaxBody int64
+	// Grace bounds a stop, 1 s to 1 h. Attempts in flight end within it, less 5 s. Default: 30 s.
+	Grace time.Duration
+	// Token is what clients must show; empty: none, which is only taken on loopback, or with NoAuth.
+	Token Token
+	// NoAuth takes requests without a token beyond loopback too. It contradicts a Token.
+	NoAuth bool
+	// Logger is written to; nil: nothing is logged.
+	Logger *slog.Logger
+	// Version is what the API and the sender say of themselves. Default: dev.
+	Version string
+}
+
+// A Token is what clients must show. It prints as [redacted].
+type Token = api.Token
+
+// Defaults and bounds of the options.
+const (
+	DefaultAddr    = "127.0.0.1:8080"
+	DefaultStore   = "sqlite:ringback.db"
+	DefaultMaxBody = 256 << 10
+	DefaultGrace   = 30 * time.Second
+
+	maxMaxBody = 16 << 20
+	minGrace   = time.Second
+	maxGrace   = time.Hour
+)
+
+// withDefaults fills what is left out.
+func (o Options) withDefaults() Options {
+	o.Addr = cmp.Or(o.Addr, DefaultAddr)
+	o.Store = cmp.Or(o.Store, DefaultStore)
+	o.MaxBody = cmp.Or(o.MaxBody, DefaultMaxBody)
+	o.Grace = cmp.Or(o.Grace, DefaultGrace)
+	o.Version = cmp.Or(o.Version, "dev")
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Validate names everything that is wrong with the options, joined.
+func (o Options) Validate() error {
+	o = o.withDefaults()
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+
+	if host, err := splitAddr(o.Addr); err != nil {
+		fault("addr: %w", err)
+	} else if !loopback(host) && o.Token == "" && !o.NoAuth {
+		fault("addr: %s can be reached from other machines: set RINGBACK_TOKEN or --token-file, or say --no-auth", o.Addr)
+	}
+	if o.Token != "" && o.NoAuth {
+		fault("no-auth: contradicts the token that is given")
+	}
+	if strings.ContainsFunc(string(o.Token), func(r rune) bool { return r <= ' ' || r > '~' }) {
+		fault("token: holds a character that no header can carry: visible ASCII only, no spaces")
+	}
+	if _, err := parseStore(o.Store); err != nil {
+		fault("store: %w", err)
+	}
+	if o.Shards < 0 || o.Shards > job.MaxShards {
+		fault("shards: %d is not in 1 to %d", o.Shards, job.MaxShards)
+	} else if kind, _, _ := strings.Cut(o.Store, ":"); kind == "sqlite" && o.Shards > 1 {
+		fault("shards: a sqlite store has one, not %d", o.Shards)
+	}
+	for _, p := range o.AllowTargets {
+		if !p.IsValid() {
+			fault("allow-targets: a network is not valid")
+		}
+	}
+	if o.MaxBody < 1 || o.MaxBody > maxMaxBody {
+		fault("max-body: %d B is not in 1 B to %d B", o.MaxBody, maxMaxBody)
+	}
+	if o.Grace < minGrace || o.Grace > maxGrace {
+		fault("grace: %s is not in %s to %s", o.Grace, minGrace, maxGrace)
+	}
+	return errors.Join(errs...)
+}
+
+// splitAddr checks a host:port to listen on, and gives its host.
+func splitAddr(addr string) (host string, err error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", fmt.Errorf("%q is not host:port", addr)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return "", fmt.Errorf("%q is not a port", port)
+	}
+	return host, nil
+}
+
+// loopback reports whether only this machine reaches the host. A name other than localhost may be anything.
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}

@@ -1,0 +1,60 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// settleTime is the end of the grace, which is for writing down what the attempts in flight came to.
+const settleTime = 5 * time.Second
+
+// errEarly: a part ended although nobody had asked it to.
+var errEarly = errors.New("it ended by itself")
+
+// Run delivers and serves until ctx ends, then stops within the grace, and says what went wrong: nil after an orderly
+// stop. It takes everything apart at its end and may be called once.
+//
+//	ctx ends ─┬─ dispatcher: unready; claims and carries no more; attempts in flight end, the rest is released; settled ─┬─ teardown
+//	          └─ server: takes no connection; requests under way end ────────────────────────────────────────────────────┘
+func (a *App) Run(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, a.down.run()) }()
+	log := a.options.Logger
+
+	// running ends with ctx, or when a part ends by itself. It is the context of claiming; work goes on inside the
+	// dispatcher until it has drained.
+	running, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	var parts sync.WaitGroup
+	var delivered error
+	parts.Go(func() {
+		delivered = a.dispatcher.Run(running)
+		end(fmt.Errorf("deliver: %w", cmp.Or(delivered, errEarly)))
+	})
+	parts.Go(func() { end(fmt.Errorf("serve the API: %w", a.server.Serve(a.listener))) })
+	log.Info("listening", "addr", a.Addr(), "store", a.store.String(), "version", a.options.Version)
+
+	<-running.Done()
+	log.Info("stopping", "cause", context.Cause(running).Error(), "grace", a.options.Grace)
+	began := time.Now()
+	a.endServing(context.WithoutCancel(ctx))
+	parts.Wait()
+	log.Info("stopped", "after", time.Since(began).Round(time.Millisecond))
+	if ctx.Err() == nil {
+		return context.Cause(running) // the part that ended first
+	}
+	return delivered
+}
+
+// endServing lets the requests under way end for as long as attempts in flight may, then cuts them off.
+func (a *App) endServing(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, max(a.options.Grace-settleTime, a.options.Grace/2))
+	defer cancel()
+	if err := a.server.Shutdown(ctx); err != nil {
+		a.options.Logger.Warn("requests were cut off", "err", err)
+		_ = a.server.Close() // the listener is closed already
+	}
+}

@@ -1,0 +1,96 @@
+// Command ringback takes jobs over HTTP and sends each to its URL when it is due, again and again until it arrives.
+//
+//	ringback serve     the service
+//	ringback dev       the service on an embedded database with an inbox beside it, to try things out
+//	ringback listen    the inbox alone
+//	ringback version   what this is
+//
+// Exit codes: 0 after an orderly stop, 1 when it could not start or failed, 2 for a command line (or environment) that
+// cannot be understood. SIGINT and SIGTERM stop it in an orderly way; a second one ends it at once, and that is safe too.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// Exit codes.
+const (
+	exitOK    = 0
+	exitFault = 1
+	exitUsage = 2
+)
+
+func main() {
+	ctx := untilSignal(context.Background(), os.Stderr, os.Exit)
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr, os.Environ()))
+}
+
+// commands are the sub-commands and their flags.
+type commands struct {
+	Serve   serveCommand   `cmd:"" help:"Take jobs and deliver them."`
+	Dev     devCommand     `cmd:"" help:"Serve on an embedded database, let jobs call this machine and private networks, and run an inbox to send them to."`
+	Listen  listenCommand  `cmd:"" help:"Run the inbox alone: a receiver that prints what it gets."`
+	Version versionCommand `cmd:"" help:"Print the version."`
+}
+
+// A process is what a command gets from its surroundings.
+type process struct {
+	stdout io.Writer
+	stderr io.Writer
+	token  string // RINGBACK_TOKEN
+}
+
+// run does what args say and returns the exit code. It ends soon after ctx does.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ []string) int {
+	var (
+		cli    commands
+		helped bool
+		env    = readEnvironment(environ)
+	)
+	parser := kong.Must(&cli,
+		kong.Name("ringback"),
+		kong.Description("Ringback delivers HTTP callbacks: when they are due, and again until they arrive."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(int) { helped = true }), // kong calls it after --help, and goes on parsing
+		kong.Resolvers(env),
+		kong.ValueFormatter(helpWithVariable),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+	)
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	command, err := parser.Parse(args)
+	if helped {
+		return exitOK
+	}
+	if err == nil {
+		err = env.unknown(parser.Model)
+	}
+	if err != nil {
+		complain(stderr, err)
+		fmt.Fprintln(stderr, "ringback: try ringback --help")
+		return exitUsage
+	}
+	if err := command.Run(&process{stdout: stdout, stderr: stderr, token: env.token()}); err != nil {
+		complain(stderr, err)
+		return exitFault
+	}
+	return exitOK
+}
+
+// complain prints an error as one line.
+func complain(stderr io.Writer, err error) {
+	text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
+	fmt.Fprintf(stderr, "ringback: %s\n", text)
+}
+
+// errStopped is why a context ended by a signal.
+var errStopped = errors.New("stopped by a signal")

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/stretchr/testify/require"
+)
+
+// try runs a command line that ends by itself.
+func try(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), args, &out, &errs, env)
+	return code, out.String(), errs.String()
+}
+
+func TestHelpAndVersionGoToStdout(t *testing.T) {
+	for _, args := range [][]string{{}, {"--help"}, {"serve", "--help"}, {"version"}} {
+		code, stdout, stderr := try(t, nil, args...)
+		require.Equal(t, exitOK, code)
+		require.NotEmpty(t, stdout)
+		require.Empty(t, stderr)
+	}
+}
+
+func TestHelpNamesTheVariableOfEveryFlag(t *testing.T) {
+	_, stdout, _ := try(t, nil, "serve", "--help")
+	for _, name := range []string{
+		"ADDR", "STORE", "SHARDS", "ALLOW_PRIVATE", "ALLOW_TARGETS", "TOPICS", "MAX_BODY", "GRACE", "LOG", "NO_AUTH",
+		"TOKEN_FILE", "TOKEN",
+	} {
+		require.Contains(t, stdout, "RINGBACK_"+name)
+	}
+}
+
+// parsed gives what serve makes of a command line and an environment.
+func parsed(t *testing.T, environ []string, args ...string) serveCommand {
+	t.Helper()
+	var cli commands
+	parser, err := kong.New(&cli, kong.Resolvers(readEnvironment(environ)))
+	require.NoError(t, err)
+	_, err = parser.Parse(append([]string{"serve"}, args...))
+	require.NoError(t, err)
+	return cli.Serve
+}
+
+func TestFlagsGoOverTheEnvironmentAndThatOverDefaults(t *testing.T) {
+	env := []string{"RINGBACK_ADDR=127.0.0.1:1", "RINGBACK_MAX_BODY=1MiB", "RINGBACK_NO_AUTH=true", "RINGBACK_GRACE=", "HOME=/"}
+	c := parsed(t, env, "--addr=127.0.0.1:2")
+	require.Equal(t, "127.0.0.1:2", c.Addr)
+	require.Equal(t, byteSize(1<<20), c.MaxBody)
+	require.True(t, c.NoAuth)
+	require.Equal(t, "30s", c.Grace.String(), "an empty variable says nothing")
+	require.Equal(t, "sqlite:ringback.db", c.Store)
+}
+
+func TestNetworksAreListsOfRangesAndAddresses(t *testing.T) {
+	c := parsed(t, []string{"RINGBACK_ALLOW_TARGETS=10.1.2.3/8,fd00::/8"})
+	require.Equal(t, []string{"10.0.0.0/8", "fd00::/8"}, texts(c.AllowTargets))
+	c = parsed(t, nil, "--allow-targets=192.168.1.7,::1", "--allow-targets=10.0.0.0/8")
+	require.Equal(t, []string{"192.168.1.7/32", "::1/128", "10.0.0.0/8"}, texts(c.AllowTargets))
+}
+
+func texts(networks []network) []string {
+	var all []string
+	for _, n := range networks {
+		all = append(all, n.String())
+	}
+	return all
+}
+
+func TestSizesHaveUnits(t *testing.T) {
+	for text, want := range map[string]byteSize{"0": 0, "17": 17, "17B": 17, "256KiB": 256 << 10, "3MiB": 3 << 20, "1GiB": 1 << 30} {
+		var b byteSize
+		require.NoError(t, b.UnmarshalText([]byte(text)))
+		require.Equal(t, want, b)
+	}
+	for _, text := range []string{"", "KiB", "-1", "1KB", "1.5MiB", "9223372036854775807KiB"} {
+		require.Error(t, new(byteSize).UnmarshalText([]byte(text)), text)
+	}
+}
+
+func TestVariablesThatAreNoSettingsAreNamed(t *testing.T) {
+	code, _, stderr := try(t, []string{"RINGBACK_STROE=x", "RINGBACK_ADR=y", "RINGBACK_TOKEN=z"}, "version")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, stderr, "RINGBACK_ADR, RINGBACK_STROE are not settings")
+}
+
+func TestTheTokenComesFromOnePlace(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(file, []byte("from-a-file\n"), 0o600))
+	empty := filepath.Join(t.TempDir(), "empty")
+	require.NoError(t, os.WriteFile(empty, []byte("\n"), 0o600))
+
+	token, err := (&serverFlags{TokenFile: file}).token(&process{})
+	require.NoError(t, err)
+	require.Equal(t, "from-a-file", string(token))
+	require.NotContains(t, token.String(), "file")
+
+	token, err = (&serverFlags{}).token(&process{token: "from-the-environment"})
+	require.NoError(t, err)
+	require.Equal(t, "from-the-environment", string(token))
+
+	_, err = (&serverFlags{TokenFile: file}).token(&process{token: "too"})
+	require.ErrorContains(t, err, "one is enough")
+	_, err = (&serverFlags{TokenFile: empty}).token(&process{})
+	require.ErrorContains(t, err, "is empty")
+}
+
+func TestATakenPortIsOneClearLine(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = taken.Close() }()
+	code, _, stderr := try(t, nil, "listen", "--addr="+taken.Addr().String())
+	require.Equal(t, exitFault, code)
+	require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+	require.Contains(t, stderr, "ringback: open the inbox: ")
+	require.Contains(t, stderr, taken.Addr().String())
+}

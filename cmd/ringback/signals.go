@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// sameSignal is how long after the first signal another one counts as the same: what starts processes often signals
+// both a process and its group.
+const sameSignal = 250 * time.Millisecond
+
+// untilSignal returns a context that ends at the first SIGINT or SIGTERM. The second one exits at once: nothing is lost
+// by it, since the store holds every accepted job, and jobs in flight are sent again.
+func untilSignal(parent context.Context, stderr io.Writer, exit func(int)) context.Context {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		s := <-signals
+		first := time.Now()
+		cancel(fmt.Errorf("%w: %s", errStopped, s))
+		<-signals
+		for time.Since(first) < sameSignal {
+			<-signals
+		}
+		fmt.Fprintln(stderr, "ringback: second signal, exiting at once")
+		exit(exitFault)
+	}()
+	return ctx
+}

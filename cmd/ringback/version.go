@@ -1,0 +1,31 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// version is set by the build (-ldflags '-X main.version=v1.2.3').
+var version string
+
+// versionName is the build's version, or what the go command noted.
+func versionName() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "dev"
+}
+
+// versionCommand is ringback version.
+type versionCommand struct{}
+
+// Run prints one line.
+func (versionCommand) Run(p *process) error {
+	_, err := fmt.Fprintf(p.stdout, "ringback %s (%s, %s/%s)\n", versionName(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
+}

@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// client speaks to the API and keeps enough connections for all clients of a test.
+var client = &http.Client{
+	Timeout:   30 * time.Second,
+	Transport: &http.Transport{MaxIdleConnsPerHost: 256, MaxIdleConns: 1024},
+}
+
+// obj is a JSON object.
+type obj map[string]any
+
+// A view is a job as the API shows it.
+type view struct {
+	ID              string    `json:"id"`
+	Topic           string    `json:"topic"`
+	State           string    `json:"state"`
+	Reason          string    `json:"reason"`
+	URL             string    `json:"url"`
+	Version         int64     `json:"version"`
+	Round           int       `json:"round"`
+	AttemptsMade    int       `json:"attempts_made"`
+	CancelRequested bool      `json:"cancel_requested"`
+	NextAttemptAt   time.Time `json:"next_attempt_at"`
+	Attempts        []struct {
+		N          int       `json:"n"`
+		Kind       string    `json:"kind"`
+		StartedAt  time.Time `json:"started_at"`
+		DurationMS float64   `json:"duration_ms"`
+		Status     int       `json:"status"`
+		Verdict    string    `json:"verdict"`
+		ErrorClass string    `json:"error_class"`
+	} `json:"attempts"`
+}
+
+// kinds lists what the job's record tells of, in the order of the record.
+func (v view) kinds() []string {
+	var all []string
+	for _, a := range v.Attempts {
+		all = append(all, a.Kind)
+	}
+	return all
+}
+
+// send makes one request; a body that is no string is sent as JSON.
+func send(url, method, path string, body any) (status int, answer []byte, err error) {
+	var text []byte
+	switch b := body.(type) {
+	case nil:
+	case string:
+		text = []byte(b)
+	default:
+		if text, err = json.Marshal(b); err != nil {
+			return 0, nil, err
+		}
+	}
+	req, err := http.NewRequest(method, url+path, bytes.NewReader(text))
+	if err != nil {
+		return 0, nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if answer, err = io.ReadAll(resp.Body); err != nil {
+		return 0, nil, err
+	}
+	return resp.StatusCode, answer, nil
+}
+
+// call makes one request, which must be answered with status, and reads the answer.
+func call[T any](t testing.TB, p *process, method, path string, body any, status int) T {
+	t.Helper()
+	got, answer, err := send(p.url, method, path, body)
+	require.NoError(t, err)
+	require.Equal(t, status, got, "%s %s: %s", method, path, answer)
+	var into T
+	if len(answer) > 0 {
+		require.NoError(t, json.Unmarshal(answer, &into), "%s %s: %s", method, path, answer)
+	}
+	return into
+}
+
+// register posts a job, which must be new.
+func register(t testing.TB, p *process, job obj) view {
+	t.Helper()
+	return call[view](t, p, http.MethodPost, "/v1/jobs", job, http.StatusCreated)
+}
+
+// get reads a job.
+func get(t testing.TB, p *process, id string) view {
+	t.Helper()
+	return call[view](t, p, http.MethodGet, "/v1/jobs/"+id, nil, http.StatusOK)
+}
+
+// await waits until a job is in a state, and returns it.
+func await(t testing.TB, p *process, id, state string) view {
+	t.Helper()
+	var last view
+	require.Eventually(t, func() bool {
+		last = get(t, p, id)
+		return last.State == state
+	}, 20*time.Second, 10*time.Millisecond, "job %s does not become %s", id, state)
+	return last
+}
+
+// counts are the API's sums over all topics.
+type counts struct {
+	Registered, Scheduled, Ready, Running, Delivered, Dead, Cancelled int64
+}
+
+func (c counts) pending() int64 { return c.Scheduled + c.Ready + c.Running }
+
+func (c counts) String() string {
+	return fmt.Sprintf("registered %d = delivered %d + dead %d + cancelled %d + pending %d",
+		c.Registered, c.Delivered, c.Dead, c.Cancelled, c.pending())
+}

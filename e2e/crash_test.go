@@ -1,0 +1,156 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A load is several clients that register jobs, one after the other each, until it is stopped. A request without an
+// answer is made again with the same id, as a careful client does.
+type load struct {
+	url      atomic.Pointer[string] // of the API, which moves when ringback starts again
+	stop     context.CancelFunc
+	clients  sync.WaitGroup
+	mu       sync.Mutex
+	accepted []string
+	faults   []string // answers that are none of 200, 201 and 503
+}
+
+// newLoad begins a load. make gives the nth job of a client, without its id.
+func newLoad(t testing.TB, p *process, clients int, job func(n int) obj) *load {
+	ctx, cancel := context.WithCancel(t.Context())
+	l := &load{stop: cancel}
+	l.url.Store(&p.url)
+	for c := range clients {
+		l.clients.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				j := job(n)
+				j["id"] = fmt.Sprintf("c%d-%d", c, n)
+				l.register(ctx, j)
+			}
+		})
+	}
+	t.Cleanup(l.end)
+	return l
+}
+
+// register sends one job until it is answered, or the load ends.
+func (l *load) register(ctx context.Context, job obj) {
+	for ctx.Err() == nil {
+		status, answer, err := send(*l.url.Load(), http.MethodPost, "/v1/jobs", job)
+		switch {
+		case err != nil || status == http.StatusServiceUnavailable:
+			// No answer, or not now. A short pause, so that the clients do not take the machine from what they wait for.
+			select {
+			case <-time.After(10 * time.Millisecond):
+			case <-ctx.Done():
+			}
+			continue
+		case status != http.StatusCreated && status != http.StatusOK:
+			l.mu.Lock()
+			l.faults = append(l.faults, fmt.Sprintf("%d %s", status, answer))
+			l.mu.Unlock()
+			return
+		}
+		l.mu.Lock()
+		l.accepted = append(l.accepted, job["id"].(string))
+		l.mu.Unlock()
+		return
+	}
+}
+
+// end stops the clients and waits for them.
+func (l *load) end() {
+	l.stop()
+	l.clients.Wait()
+}
+
+// size is the number of accepted jobs.
+func (l *load) size() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.accepted)
+}
+
+// reaches waits until the load has grown by some jobs.
+func (l *load) reaches(t testing.TB, size int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return l.size() >= size }, 30*time.Second, 5*time.Millisecond,
+		"the clients get no answers")
+}
+
+func TestAKilledProcessLosesNothingAndRepeatsOnlyWhatWasInFlight(t *testing.T) {
+	onEngines(t, func(t *testing.T, store string) {
+		const (
+			kills   = 10
+			clients = 8
+			perLife = 300
+		)
+		r := newReceiver(t)
+		p := start(t, store)
+		// Most jobs are due at once, every fourth soon, every tenth fails first. The timeout is short, since a lease
+		// lasts as long and a margin, and what a killed process held comes back after that.
+		l := newLoad(t, p, clients, func(n int) obj {
+			j := obj{"topic": "crash", "url": r.URL + "/ok", "timeout": "1s", "ladder": []string{"100ms"}, "retries": 20}
+			if n%4 == 0 {
+				j["delay"] = "700ms"
+			}
+			if n%10 == 0 {
+				j["url"] = r.URL + "/fail/1"
+			}
+			return j
+		})
+		var deaths []time.Time
+		for life := range kills {
+			l.reaches(t, (life+1)*perLife)
+			deaths = append(deaths, time.Now())
+			p.kill()
+			p = start(t, store)
+			l.url.Store(&p.url)
+		}
+		l.reaches(t, (kills+1)*perLife)
+		l.end()
+		require.Empty(t, l.faults)
+
+		require.Eventually(t, func() bool { c := count(t, p); return c.pending() == 0 }, time.Minute, 50*time.Millisecond,
+			"every job must end")
+		sum := count(t, p)
+		require.Zero(t, sum.Dead+sum.Cancelled, sum.String())
+		require.GreaterOrEqual(t, sum.Registered, int64(len(l.accepted)), sum.String())
+		repeated := 0
+		for _, id := range l.accepted {
+			arrivals := r.of(id)
+			var delivered []arrival
+			for _, a := range arrivals {
+				if a.status == http.StatusOK {
+					delivered = append(delivered, a)
+				}
+			}
+			require.NotEmpty(t, delivered, "job %s was answered 201 and never arrived", id)
+			for _, a := range delivered[:len(delivered)-1] {
+				repeated++
+				require.True(t, inFlight(a, deaths), "job %s arrived again, though it was answered at %s, long before any death (%s)",
+					id, a.answered, deaths)
+			}
+		}
+		t.Logf("%d jobs accepted over %d kills, %d arrived again", len(l.accepted), kills, repeated)
+	})
+}
+
+// inFlight reports whether a process died while it made the request, or before it could write down the answer, for which
+// it gets half a second.
+func inFlight(a arrival, deaths []time.Time) bool {
+	for _, death := range deaths {
+		if a.began.Before(death.Add(100*time.Millisecond)) && a.answered.Add(500*time.Millisecond).After(death) {
+			return true
+		}
+	}
+	return false
+}

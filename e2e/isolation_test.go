@@ -1,0 +1,62 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestReceiversThatHangDoNotDelayTheOthersOfTheirTopic(t *testing.T) {
+	onEngines(t, func(t *testing.T, store string) {
+		const (
+			hosts   = 1_000
+			hanging = 50
+			seconds = 3
+		)
+		p, r := start(t, store), newReceiver(t)
+		job := func(host int, path string) obj {
+			return obj{"topic": "isolation", "lane": fmt.Sprintf("host-%d", host), "url": r.URL + path}
+		}
+		register := func(jobs []obj) []string {
+			answer := call[batchAnswer](t, p, http.MethodPost, "/v1/batch", obj{"jobs": jobs}, http.StatusOK)
+			var ids []string
+			for _, result := range answer.Results {
+				require.Equal(t, http.StatusCreated, result.Status)
+				ids = append(ids, result.ID)
+			}
+			return ids
+		}
+		// The hanging ones come first, and are more than the topic has workers.
+		var stuck []obj
+		for n := range hanging * 20 {
+			stuck = append(stuck, job(n%hanging, "/hold/1m"))
+		}
+		register(stuck)
+		r.until(t, 20*time.Second, "a request at every hanging host", func() bool { return len(r.byID) >= hanging })
+
+		var ids []string
+		for second := range seconds {
+			var healthy []obj
+			for host := hanging; host < hosts; host++ {
+				j := job(host, "/ok")
+				j["delay"] = fmt.Sprintf("%dms", 1000*second+host)
+				healthy = append(healthy, j)
+			}
+			ids = append(ids, register(healthy)...)
+		}
+		var late []time.Duration
+		for _, id := range ids {
+			first := r.arrives(t, id, 1)[0]
+			late = append(late, first.began.Sub(first.due))
+		}
+		slices.Sort(late)
+		p99 := late[len(late)*99/100]
+		t.Logf("lateness of %d jobs beside %d hanging hosts: p50 %s, p99 %s, at most %s",
+			len(late), hanging, late[len(late)/2], p99, late[len(late)-1])
+		require.Less(t, p99, 2*lateness, "an attempt at a hanging host takes 10 s: the others must not wait for one")
+	})
+}

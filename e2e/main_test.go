@@ -1,0 +1,47 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// binary is ringback, built once for all tests.
+var binary string
+
+// watch walks over the sources, so that the go command, which remembers what a test has looked at, runs these again when
+// any of them has changed.
+var watch = sync.OnceValue(func() error {
+	return filepath.WalkDir("..", func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Name() == ".git" {
+			return fs.SkipDir
+		}
+		return err
+	})
+})
+
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "ringback-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	binary = filepath.Join(dir, "ringback")
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "../cmd/ringback")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build ringback: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}

@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// startTime is how long a process may take to serve, on a machine that is busy with other tests.
+const startTime = 30 * time.Second
+
+// A process is one run of ringback serve.
+type process struct {
+	t    testing.TB
+	cmd  *exec.Cmd
+	url  string        // of its API
+	gone chan struct{} // closed when it has ended
+	log  logTail
+}
+
+// cleanEnv is the environment without settings of Ringback's own.
+func cleanEnv(extra ...string) []string {
+	var env []string
+	for _, pair := range os.Environ() {
+		if !strings.HasPrefix(pair, "RINGBACK_") {
+			env = append(env, pair)
+		}
+	}
+	return append(env, extra...)
+}
+
+// start runs ringback serve on a free port, and waits until it takes and delivers. It ends with the test at the latest.
+func start(t testing.TB, store string, flags ...string) *process {
+	t.Helper()
+	require.NoError(t, watch())
+	args := append([]string{"serve", "--addr=127.0.0.1:0", "--store=" + store, "--allow-private", "--log=json"}, flags...)
+	p := &process{t: t, cmd: exec.CommandContext(t.Context(), binary, args...), gone: make(chan struct{})}
+	p.cmd.Env = cleanEnv()
+	stderr, err := p.cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, p.cmd.Start())
+
+	listening := make(chan string, 1)
+	go p.follow(stderr, listening)
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Logf("the end of ringback's log (process %d):\n%s", p.cmd.Process.Pid, p.log.text())
+		}
+	})
+	select {
+	case addr := <-listening:
+		p.url = "http://" + addr
+	case <-p.gone:
+		t.Fatalf("ringback ended at its start:\n%s", p.log.text())
+	case <-time.After(startTime):
+		t.Fatalf("ringback does not say where it listens:\n%s", p.log.text())
+	}
+	require.Eventually(t, func() bool { return p.ready() }, startTime, 5*time.Millisecond, "ringback is not ready")
+	return p
+}
+
+// follow reads the log until the process has ended.
+func (p *process) follow(stderr io.Reader, listening chan<- string) {
+	defer close(p.gone)
+	lines := bufio.NewScanner(stderr)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		p.log.add(lines.Text())
+		var line struct {
+			Msg  string `json:"msg"`
+			Addr string `json:"addr"`
+		}
+		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "listening" {
+			listening <- line.Addr
+		}
+	}
+	_ = p.cmd.Wait() // the exit code is read from the process's state
+}
+
+// ready asks /readyz.
+func (p *process) ready() bool {
+	resp, err := client.Get(p.url + "/readyz")
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+// kill ends the process as a crash does.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // an error means that it has ended already
+	<-p.gone
+}
+
+// terminate asks the process to stop, and returns its exit code and how long the stop took.
+func (p *process) terminate(within time.Duration) (code int, took time.Duration) {
+	p.t.Helper()
+	began := time.Now()
+	require.NoError(p.t, p.cmd.Process.Signal(syscall.SIGTERM))
+	select {
+	case <-p.gone:
+	case <-time.After(within):
+		p.t.Fatalf("ringback did not stop within %s", within)
+	}
+	return p.cmd.ProcessState.ExitCode(), time.Since(began)
+}
+
+// A logTail keeps the newest lines of a log.
+type logTail struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *logTail) add(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lines = append(l.lines, line); len(l.lines) > 40 {
+		l.lines = l.lines[1:]
+	}
+}
+
+func (l *logTail) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.lines, "\n")
+}

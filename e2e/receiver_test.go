@@ -1,0 +1,170 @@
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// An arrival is one request that a receiver got.
+type arrival struct {
+	id       string // webhook-id
+	attempt  string // Ringback-Attempt
+	due      time.Time
+	body     string
+	began    time.Time
+	answered time.Time // zero until the answer was written
+	status   int
+}
+
+// A receiver is what jobs are sent to. It records every request.
+//
+//	/ok          200
+//	/fail/{k}    500 for the first k requests of an id, then 200
+//	/status/{s}  the status s
+//	/hold/{d}    200 after the duration d, at once when the caller goes away or the test ends
+//	/gate        200 once open is called for the id
+type receiver struct {
+	*httptest.Server
+	end chan struct{}
+
+	mu    sync.Mutex
+	byID  map[string][]*arrival
+	gates map[string]chan struct{}
+	news  chan struct{} // closed and replaced at every change
+}
+
+func newReceiver(t testing.TB) *receiver {
+	r := &receiver{
+		byID: make(map[string][]*arrival), gates: make(map[string]chan struct{}),
+		news: make(chan struct{}), end: make(chan struct{}),
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/ok", r.answer(func(*http.Request, *arrival, int) int { return http.StatusOK }))
+	mux.HandleFunc("/fail/{k}", r.answer(func(req *http.Request, _ *arrival, nth int) int {
+		if k, _ := strconv.Atoi(req.PathValue("k")); nth <= k {
+			return http.StatusInternalServerError
+		}
+		return http.StatusOK
+	}))
+	mux.HandleFunc("/status/{s}", r.answer(func(req *http.Request, _ *arrival, _ int) int {
+		s, _ := strconv.Atoi(req.PathValue("s"))
+		return s
+	}))
+	mux.HandleFunc("/hold/{d}", r.answer(func(req *http.Request, _ *arrival, _ int) int {
+		d, _ := time.ParseDuration(req.PathValue("d"))
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-req.Context().Done():
+		case <-r.end:
+		}
+		return http.StatusOK
+	}))
+	mux.HandleFunc("/gate", r.answer(func(req *http.Request, a *arrival, _ int) int {
+		select {
+		case <-r.gate(a.id):
+		case <-req.Context().Done():
+		case <-r.end:
+		}
+		return http.StatusOK
+	}))
+	r.Server = httptest.NewServer(mux)
+	t.Cleanup(func() {
+		close(r.end)
+		r.Close()
+	})
+	return r
+}
+
+// answer records a request before and after decide says how to answer it; nth counts the id's requests from 1.
+func (r *receiver) answer(decide func(req *http.Request, a *arrival, nth int) int) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		began := time.Now()
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return // cut off: such a request never arrived
+		}
+		due, _ := strconv.ParseInt(req.Header.Get("Ringback-Due-At"), 10, 64)
+		a := &arrival{
+			id: req.Header.Get("webhook-id"), attempt: req.Header.Get("Ringback-Attempt"),
+			due: time.UnixMilli(due), body: string(body), began: began,
+		}
+		r.mu.Lock()
+		r.byID[a.id] = append(r.byID[a.id], a)
+		nth := len(r.byID[a.id])
+		r.changed()
+		r.mu.Unlock()
+
+		status := decide(req, a, nth)
+		w.WriteHeader(status)
+		_ = http.NewResponseController(w).Flush() // an error means that the caller has gone
+		r.mu.Lock()
+		a.status, a.answered = status, time.Now()
+		r.changed()
+		r.mu.Unlock()
+	}
+}
+
+// changed tells those who wait; r.mu is held.
+func (r *receiver) changed() {
+	close(r.news)
+	r.news = make(chan struct{})
+}
+
+// gate is closed by open.
+func (r *receiver) gate(id string) chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.gates[id] == nil {
+		r.gates[id] = make(chan struct{})
+	}
+	return r.gates[id]
+}
+
+// open lets the requests of an id at /gate through.
+func (r *receiver) open(id string) { close(r.gate(id)) }
+
+// of returns copies of an id's requests, in order.
+func (r *receiver) of(id string) []arrival {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []arrival
+	for _, a := range r.byID[id] {
+		all = append(all, *a)
+	}
+	return all
+}
+
+// until waits until hold reports true, looking again at every change. hold is called with r.mu held.
+func (r *receiver) until(t testing.TB, within time.Duration, what string, hold func() bool) {
+	t.Helper()
+	timeout := time.After(within)
+	for {
+		r.mu.Lock()
+		ok, news := hold(), r.news
+		r.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-news:
+		case <-timeout:
+			require.Fail(t, "timed out", "waited %s for: %s", within, what)
+		}
+	}
+}
+
+// arrives waits for an id's nth request, and returns all of them.
+func (r *receiver) arrives(t testing.TB, id string, nth int) []arrival {
+	t.Helper()
+	r.until(t, 20*time.Second, "request "+strconv.Itoa(nth)+" of "+id, func() bool { return len(r.byID[id]) >= nth })
+	return r.of(id)
+}

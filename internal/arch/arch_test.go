@@ -1,0 +1,129 @@
+package arch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/ringback/ringback"
+
+// A listed package, as go list prints it.
+type listed struct {
+	ImportPath string
+	Standard   bool
+	Imports    []string
+}
+
+// watch walks over the sources, so that the go command, which remembers what a test has looked at, runs this one again
+// when any of them has changed.
+var watch = sync.OnceValue(func() error {
+	return filepath.WalkDir("../..", func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Name() == ".git" {
+			return fs.SkipDir
+		}
+		return err
+	})
+})
+
+// list asks the go command for packages of this module.
+func list(t *testing.T, args ...string) []listed {
+	t.Helper()
+	require.NoError(t, watch())
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-json=ImportPath,Standard,Imports"}, args...)...)
+	cmd.Dir = "../.."
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, stderr.String())
+
+	var all []listed
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatalf("read what go list printed: %v", err)
+		}
+		all = append(all, p)
+	}
+}
+
+// within reports whether path is prefix, or lies below it.
+func within(path, prefix string) bool {
+	return path == prefix || strings.HasPrefix(path, prefix+"/")
+}
+
+func TestEveryPackageImportsOnlyWhatTheFloorPlanAllows(t *testing.T) {
+	rows := make(map[string]row)
+	for _, r := range plan {
+		rows[r.pkg] = r
+	}
+	std := make(map[string]bool)
+	packages := list(t, "./...")
+	for _, p := range list(t, "-deps", "./...") {
+		std[p.ImportPath] = p.Standard
+	}
+	for _, p := range packages {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		r, known := rows[name]
+		if !known {
+			t.Errorf("%s is not in the floor plan: add a row with a reason, or find it another home", name)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if std[imported] || r.allows(imported) {
+				continue
+			}
+			t.Errorf("%s must not import %s. %s: %s", name, imported, name, r.reason)
+		}
+	}
+}
+
+// allows reports whether the row names an import that is not of the standard library.
+func (r row) allows(imported string) bool {
+	if ours, ok := strings.CutPrefix(imported, module+"/"); ok {
+		return slices.Contains(r.ours, ours)
+	}
+	return slices.ContainsFunc(r.others, func(o string) bool { return within(imported, o) })
+}
+
+func TestArrowsOfTheFloorPlanPointDownOnly(t *testing.T) {
+	above := make(map[string]bool)
+	for _, r := range plan {
+		require.NotEmpty(t, r.reason, "%s needs a reason", r.pkg)
+		require.False(t, above[r.pkg], "%s stands twice", r.pkg)
+		for _, o := range r.ours {
+			require.True(t, above[o], "%s names %s, which does not stand above it", r.pkg, o)
+		}
+		above[r.pkg] = true
+	}
+}
+
+func TestEveryRowOfTheFloorPlanIsAPackage(t *testing.T) {
+	there := make(map[string]bool)
+	for _, p := range list(t, "./...") {
+		there[strings.TrimPrefix(p.ImportPath, module+"/")] = true
+	}
+	for _, r := range plan {
+		require.True(t, there[r.pkg], "the floor plan names %s, which is no package", r.pkg)
+	}
+}
+
+func TestNothingThatServesTestsAloneIsShipped(t *testing.T) {
+	for _, p := range list(t, "-deps", "./cmd/ringback") {
+		for _, u := range unshipped {
+			require.False(t, within(p.ImportPath, u), "the binary holds %s", p.ImportPath)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package arch
+
+// A row says what a package may import: of ours (ours), and of other people's modules (others). The standard library is
+// free to all. Tests may import more than what they test.
+type row struct {
+	pkg    string
+	reason string
+	ours   []string
+	others []string
+}
+
+// plan is the floor plan. Arrows point down only: a row names nothing but rows above it. A new package gets a row, and
+// a reason, or the test fails.
+var plan = []row{
+	{
+		pkg:    "policy",
+		reason: "decisions are pure, so that a table can hold all of them: no clock, no job, nothing to import",
+	},
+	{
+		pkg:    "job",
+		reason: "what everything is about; embeds the terms that policy decides over",
+		ours:   []string{"policy"},
+		others: []string{"github.com/go-playground/validator/v10"},
+	},
+	{
+		pkg:    "store",
+		reason: "the contract of an engine, and routing over its shards; knows no engine",
+		ours:   []string{"job", "policy"},
+	},
+	{
+		pkg:    "store/sqlite",
+		reason: "an engine: what is above reaches it through the contract alone, so it knows nothing but that",
+		ours:   []string{"job", "policy", "store"},
+		others: []string{"modernc.org/sqlite", "github.com/gofrs/flock"},
+	},
+	{
+		pkg:    "store/redis",
+		reason: "an engine, like store/sqlite",
+		ours:   []string{"job", "policy", "store"},
+		others: []string{"github.com/redis/go-redis/v9", "github.com/go-redsync/redsync/v4"},
+	},
+	{
+		pkg:    "store/storetest",
+		reason: "the suite that every engine must pass and the model it is compared with; knows no engine, never shipped",
+		ours:   []string{"job", "policy", "store"},
+		others: []string{"github.com/stretchr/testify", "pgregory.net/rapid"},
+	},
+	{
+		pkg:    "carrier",
+		reason: "moves what is due; what a job is and what becomes of it is none of its business",
+		ours:   []string{"store"},
+	},
+	{
+		pkg:    "notify",
+		reason: "one request at a time; knows nothing of stores, so that no store can slow it down",
+		ours:   []string{"job", "policy"},
+		others: []string{"code.dny.dev/ssrf", "github.com/hashicorp/go-retryablehttp", "golang.org/x/text/unicode/norm"},
+	},
+	{
+		pkg:    "pool",
+		reason: "claims, hands to a deliverer that it declares, settles; knows neither HTTP nor the carrier",
+		ours:   []string{"job", "policy", "store"},
+	},
+	{
+		pkg:    "dispatcher",
+		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and no sender",
+		ours:   []string{"carrier", "job", "policy", "pool", "store"},
+	},
+	{
+		pkg:    "api",
+		reason: "HTTP in front of an interface that it declares; of the store it knows types and errors",
+		ours:   []string{"job", "policy", "store"},
+		others: []string{"github.com/go-playground/validator/v10"},
+	},
+	{
+		pkg:    "app",
+		reason: "the composition root, the only place that knows all",
+		ours: []string{
+			"api", "carrier", "dispatcher", "job", "notify", "policy", "pool", "store", "store/redis", "store/sqlite",
+		},
+	},
+	{
+		pkg:    "cmd/ringback",
+		reason: "flags, signals, exit codes; everything else is app's",
+		ours:   []string{"app"},
+		others: []string{"github.com/alecthomas/kong"},
+	},
+	{
+		pkg:    "internal/redistest",
+		reason: "starts real Redis servers for tests; never shipped",
+		others: []string{"github.com/stretchr/testify", "github.com/redis/go-redis/v9"},
+	},
+	{
+		pkg:    "internal/arch",
+		reason: "this test",
+	},
+	{
+		pkg:    "e2e",
+		reason: "tests of the built binary from outside: HTTP and signals, no package of ours in it",
+	},
+}
+
+// unshipped are modules and packages that serve tests alone: the binary must not hold them.
+var unshipped = []string{
+	module + "/internal/arch",
+	module + "/internal/redistest",
+	module + "/store/storetest",
+	"github.com/alicebob/miniredis",
+	"github.com/stretchr/testify",
+	"go.uber.org/goleak",
+	"pgregory.net/rapid",
+	"testing",
+}
