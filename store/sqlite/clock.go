@@ -56,3 +56,12 @@ func millis(t time.Time) int64 {
 	}
 	return t.UnixMilli()
 }
+
+// millisUp is the first whole millisecond that is not before t; the zero time is zero.
+func millisUp(t time.Time) int64 {
+	ms := millis(t)
+	if !t.IsZero() && t.Nanosecond()%int(time.Millisecond) > 0 {
+		ms++
+	}
+	return ms
+}

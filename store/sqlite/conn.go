@@ -14,10 +14,27 @@ import (
 // A conn is one connection to the database with its prepared statements, for one goroutine at a time. It talks to the
 // driver itself: at tens of thousands of statements a second the layers of database/sql cost as much as SQLite.
 type conn struct {
-	raw   driver.Conn
-	stmts [statements]driver.Stmt
+	raw   driverConn
+	stmts [statements]driverStmt
 	args  []driver.NamedValue
 }
+
+// driverConn and driverStmt are what the driver's connections and statements can do.
+type driverConn interface {
+	driver.Conn
+	driver.ExecerContext
+	driver.QueryerContext
+	engine.DBStatus
+}
+
+type driverStmt interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+// shared is the context of everything that a transaction does: it serves many callers, and none of them can end it.
+var shared = context.Background()
 
 // busyTimeout is how long, in milliseconds, a statement waits for a lock of somebody with a shell on the file.
 const busyTimeout = 1000
@@ -25,9 +42,13 @@ const busyTimeout = 1000
 // connect opens the file. A reader's connection refuses to write.
 func connect(path string, reader bool) (*conn, error) {
 	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
-	raw, err := (&engine.Driver{}).Open(dsn.String())
+	opened, err := (&engine.Driver{}).Open(dsn.String())
 	if err != nil {
 		return nil, &diskError{err}
+	}
+	raw, ok := opened.(driverConn)
+	if !ok {
+		return nil, errors.Join(errors.New("the driver lacks a method that this engine needs"), opened.Close())
 	}
 	c := &conn{raw: raw}
 	pragmas := fmt.Sprintf("PRAGMA busy_timeout=%d; PRAGMA wal_autocheckpoint=0; PRAGMA cache_size=-%d;", busyTimeout, 64<<10)
@@ -57,7 +78,7 @@ func (c *conn) exec(id statement, args ...driver.Value) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	result, err := stmt.(driver.StmtExecContext).ExecContext(context.Background(), c.named(args))
+	result, err := stmt.ExecContext(shared, c.named(args))
 	if err != nil {
 		return 0, &diskError{err}
 	}
@@ -74,13 +95,13 @@ func (c *conn) query(ctx context.Context, id statement, each func([]driver.Value
 	if err != nil {
 		return err
 	}
-	rows, err := stmt.(driver.StmtQueryContext).QueryContext(ctx, c.named(args))
+	rows, err := stmt.QueryContext(ctx, c.named(args))
 	return readRows(rows, err, each)
 }
 
 // queryText is query for SQL that is not worth preparing.
 func (c *conn) queryText(ctx context.Context, sql string, each func([]driver.Value) error) error {
-	rows, err := c.raw.(driver.QueryerContext).QueryContext(ctx, sql, nil)
+	rows, err := c.raw.QueryContext(ctx, sql, nil)
 	return readRows(rows, err, each)
 }
 
@@ -109,7 +130,7 @@ func readRows(rows driver.Rows, err error, each func([]driver.Value) error) erro
 
 // execText runs SQL that is not worth preparing, several statements too.
 func (c *conn) execText(sql string) error {
-	if _, err := c.raw.(driver.ExecerContext).ExecContext(context.Background(), sql, nil); err != nil {
+	if _, err := c.raw.ExecContext(shared, sql, nil); err != nil {
 		return &diskError{err}
 	}
 	return nil
@@ -117,22 +138,27 @@ func (c *conn) execText(sql string) error {
 
 // written counts the pages that the connection has written since the last call.
 func (c *conn) written() int {
-	pages, _, err := c.raw.(engine.DBStatus).Status(engine.DBStatusCacheWrite, true)
+	pages, _, err := c.raw.Status(engine.DBStatusCacheWrite, true)
 	if err != nil {
 		return 0 // only for an unknown counter
 	}
 	return pages
 }
 
-func (c *conn) stmt(id statement) (driver.Stmt, error) {
-	if c.stmts[id] == nil {
-		stmt, err := c.raw.Prepare(statementText[id])
-		if err != nil {
-			return nil, &diskError{fmt.Errorf("prepare %q: %w", statementText[id], err)}
-		}
-		c.stmts[id] = stmt
+func (c *conn) stmt(id statement) (driverStmt, error) {
+	if c.stmts[id] != nil {
+		return c.stmts[id], nil
 	}
-	return c.stmts[id], nil
+	prepared, err := c.raw.Prepare(statementText[id])
+	if err != nil {
+		return nil, &diskError{fmt.Errorf("prepare %q: %w", statementText[id], err)}
+	}
+	stmt, ok := prepared.(driverStmt)
+	if !ok {
+		return nil, errors.Join(errors.New("the driver lacks a method that this engine needs"), prepared.Close())
+	}
+	c.stmts[id] = stmt
+	return stmt, nil
 }
 
 // named numbers the arguments, in a buffer that the next call reuses.

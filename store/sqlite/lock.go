@@ -37,5 +37,24 @@ func lockFile(path string) (*flock.Flock, error) {
 	if !ok {
 		return nil, fmt.Errorf("another process uses the database %s (it holds %s)", path, lock.Path())
 	}
+	if err := makeFile(path); err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
 	return lock, nil
+}
+
+// makeFile makes the database's file, or finds that it can be written. Jobs may hold secrets, so it is its owner's only;
+// the files beside it take its mode.
+func makeFile(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errReadOnly) {
+		return fmt.Errorf("the database %s is not writable", path)
+	}
+	if err != nil {
+		return fmt.Errorf("make the database: %w", err)
+	}
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("make the database: %w", err)
+	}
+	return nil
 }

@@ -24,16 +24,16 @@ type Options struct {
 
 // What the engine keeps of ended jobs by default: a file is cheaper than memory.
 const (
-	keepFor = 7 * 24 * time.Hour
-	keepMax = 1_000_000
+	keepFor time.Duration = 7 * 24 * time.Hour
+	keepMax int64         = 1_000_000
 )
 
 // Defaults is base with the engine's own bounds of what is kept: 7 days and 1,000,000 jobs, delivered and dead alike.
 // The bounds in bytes stay base's.
 func Defaults(base policy.Topic) policy.Topic {
 	for _, keep := range []*policy.Keep{&base.KeepDelivered, &base.KeepDead} {
-		keep.For = new(time.Duration(keepFor))
-		keep.Max = new(int64(keepMax))
+		keep.For = new(keepFor)
+		keep.Max = new(keepMax)
 	}
 	return base
 }

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"database/sql/driver"
 	"fmt"
 )
@@ -40,6 +39,7 @@ CREATE TABLE topics (
   kept_done_bytes INTEGER NOT NULL DEFAULT 0,
   kept_dead       INTEGER NOT NULL DEFAULT 0,
   kept_dead_bytes INTEGER NOT NULL DEFAULT 0,
+  ids             INTEGER NOT NULL DEFAULT 0,
   UNIQUE (namespace, name)
 );
 
@@ -54,7 +54,6 @@ CREATE TABLE queues (
   UNIQUE (namespace, topic, lane)
 );
 CREATE INDEX queues_pending ON queues (q) WHERE waiting + running > 0;
-CREATE INDEX queues_unused ON queues (q) WHERE rows = 0;
 
 CREATE TABLE jobs (
   n            INTEGER PRIMARY KEY,
@@ -70,6 +69,7 @@ CREATE TABLE jobs (
   tries        INTEGER NOT NULL,
   lost         INTEGER NOT NULL,
   cancel       INTEGER NOT NULL,
+  claimed      INTEGER,
   entries      INTEGER NOT NULL,
   created      INTEGER NOT NULL,
   since        INTEGER NOT NULL,
@@ -111,14 +111,14 @@ CREATE TABLE attempts (
 CREATE TABLE ids (
   namespace TEXT NOT NULL,
   id        TEXT NOT NULL,
+  t         INTEGER NOT NULL,
   print     BLOB NOT NULL,
   state     TEXT NOT NULL,
   finished  INTEGER NOT NULL,
   reason    TEXT,
-  until     INTEGER NOT NULL,
   PRIMARY KEY (namespace, id)
 ) WITHOUT ROWID;
-CREATE INDEX ids_until ON ids (until);
+CREATE INDEX ids_finished ON ids (t, finished);
 
 CREATE TABLE outbox (
   seq       INTEGER PRIMARY KEY,
@@ -142,7 +142,7 @@ INSERT INTO meta VALUES ('revision', 0), ('pinged', 0);
 func prepare(c *conn, path string) error {
 	var version, tables int64
 	read := func(sql string, into *int64) error {
-		return c.queryText(context.Background(), sql, func(row []driver.Value) error {
+		return c.queryText(shared, sql, func(row []driver.Value) error {
 			*into = integer(row[0])
 			return nil
 		})

@@ -1,0 +1,117 @@
+package sqlite
+
+import (
+	"container/heap"
+	"math"
+	"time"
+
+	"github.com/ringback/ringback/store"
+)
+
+// The agenda says when someone must look. It has three parts, because two clocks rule it:
+//
+//	part    of                                          by          at
+//	dues    queues that wait for their first job        wall        its due moment
+//	rings   queues that have something to claim         monotonic   their last ring + store.RingAgain
+//	lapses  held jobs                                   monotonic   the end of their lease
+//
+// A queue is in one of the first two, or, when it is blocked or nothing waits in it, in none.
+type agenda struct {
+	dues, rings, lapses moments
+}
+
+// beforeAll is a moment that is always past: of a ring that never was.
+const beforeAll = math.MinInt64 / 2
+
+// A slot is a place in one part of the agenda.
+type slot struct {
+	at    int64
+	pos   int // -1: nowhere
+	queue *queue
+	held  *held
+}
+
+// moments is a heap of slots, earliest first.
+type moments []*slot
+
+// set puts a slot at a moment.
+func (m *moments) set(s *slot, at int64) {
+	s.at = at
+	if s.pos >= 0 {
+		heap.Fix(m, s.pos)
+		return
+	}
+	heap.Push(m, s)
+}
+
+// drop takes a slot out, if it is in.
+func (m *moments) drop(s *slot) {
+	if s.pos >= 0 {
+		heap.Remove(m, s.pos)
+	}
+}
+
+// head is the earliest slot that is not later than at; nil when there is none.
+func (m moments) head(at int64) *slot {
+	if len(m) == 0 || m[0].at > at {
+		return nil
+	}
+	return m[0]
+}
+
+func (m moments) Len() int           { return len(m) }
+func (m moments) Less(i, j int) bool { return m[i].at < m[j].at }
+func (m moments) Swap(i, j int)      { m[i], m[j] = m[j], m[i]; m[i].pos, m[j].pos = i, j }
+
+// Push is for container/heap.
+func (m *moments) Push(x any) {
+	s, _ := x.(*slot)
+	s.pos = len(*m)
+	*m = append(*m, s)
+}
+
+// Pop is for container/heap.
+func (m *moments) Pop() any {
+	last := (*m)[len(*m)-1]
+	(*m)[len(*m)-1] = nil
+	*m = (*m)[:len(*m)-1]
+	last.pos = -1
+	return last
+}
+
+// plan puts a queue where it belongs now. Its head must be known.
+func (a *agenda) plan(q *queue, now instant) {
+	switch {
+	case q.waiting == 0 || q.blocked():
+		a.dues.drop(&q.dueSlot)
+		a.rings.drop(&q.ringSlot)
+	case q.due(now) && q.dueSlot.pos >= 0:
+		// Its first job has come due and nobody has rung for it yet: the last ring was for others.
+		a.dues.set(&q.dueSlot, q.head.due)
+	case q.due(now):
+		a.rings.set(&q.ringSlot, q.rung+int64(store.RingAgain))
+	default:
+		a.rings.drop(&q.ringSlot)
+		a.dues.set(&q.dueSlot, q.head.due)
+	}
+}
+
+// never is the wait for an empty agenda.
+const never = time.Duration(math.MaxInt64)
+
+// next is the wait until the head of the agenda; zero when it has come, never when there is none. lapsed says whether
+// leases that are over count.
+func (a *agenda) next(now instant, lapsed bool) time.Duration {
+	wait := never
+	if len(a.dues) > 0 {
+		ms := max(0, a.dues[0].at-now.ms)
+		wait = min(wait, time.Duration(min(ms, int64(never/time.Millisecond)))*time.Millisecond)
+	}
+	if len(a.rings) > 0 {
+		wait = min(wait, time.Duration(max(0, a.rings[0].at-now.mono)))
+	}
+	if len(a.lapses) > 0 && (lapsed || a.lapses[0].at > now.mono) {
+		wait = min(wait, time.Duration(max(0, a.lapses[0].at-now.mono)))
+	}
+	return wait
+}

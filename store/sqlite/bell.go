@@ -1,0 +1,128 @@
+package sqlite
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// The bell holds each queue at most once. The writer rings it after a commit; Await takes from it.
+type bell struct {
+	mu     sync.Mutex
+	queues []*queue
+	wake   bool
+	closed bool
+	// changed is closed, and made anew, when something came.
+	changed chan struct{}
+}
+
+func newBell() *bell { return &bell{changed: make(chan struct{})} }
+
+// ring puts queues on the bell and, with wake, tells that the agenda has a new head.
+func (b *bell) ring(queues []*queue, wake bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	news := wake && !b.wake
+	b.wake = b.wake || wake
+	for _, q := range queues {
+		if !q.onBell {
+			q.onBell = true
+			b.queues = append(b.queues, q)
+			news = true
+		}
+	}
+	if news {
+		b.signal()
+	}
+}
+
+func (b *bell) signal() {
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// take empties the bell up to most queues.
+func (b *bell) take(most int, wake bool) (rung store.Rung, changed <-chan struct{}, closed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n := min(most, len(b.queues)); n > 0 {
+		rung.Queues = make([]job.Queue, n)
+		for i, q := range b.queues[:n] {
+			rung.Queues[i] = q.name
+			q.onBell = false
+		}
+		b.queues = append(b.queues[:0], b.queues[n:]...)
+		clear(b.queues[len(b.queues):cap(b.queues)])
+	}
+	if wake {
+		rung.Wake, b.wake = b.wake, false
+	}
+	return rung, b.changed, b.closed
+}
+
+func (b *bell) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	b.signal()
+}
+
+// awaitDefault is how long Await waits when it is not told.
+const awaitDefault = 5 * time.Second
+
+// Await implements store.Store. Only store.GroupPush has a bell yet.
+func (s *Store) Await(ctx context.Context, shard int, watch store.Watch) (store.Rung, error) {
+	s.check(shard)
+	wait, most := watch.Wait, watch.Max
+	if wait <= 0 {
+		wait = awaitDefault
+	}
+	if most <= 0 {
+		most = store.MaxBatch
+	}
+	if watch.Group != store.GroupPush {
+		most = 0
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		if ctx.Err() != nil {
+			return store.Rung{}, ended(ctx, "await the bell")
+		}
+		rung, changed, closed := s.bell.take(most, watch.Wake)
+		if closed {
+			return store.Rung{}, errClosed
+		}
+		if len(rung.Queues) > 0 || rung.Wake {
+			return rung, nil
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			return store.Rung{}, nil
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Ring implements store.Store; it drops queues with nothing to claim.
+func (s *Store) Ring(ctx context.Context, shard int, queues []job.Queue) error {
+	s.check(shard)
+	bound("rung queues", len(queues))
+	return s.submit(ctx, &op{verb: "ring queues", weight: 1, run: func(tx *tx) error {
+		for _, name := range queues {
+			q := tx.mem.queues[name]
+			if q == nil || q.waiting == 0 {
+				continue
+			}
+			if err := tx.learnHead(q); err != nil {
+				return err
+			}
+			tx.ring(q)
+		}
+		return nil
+	}})
+}

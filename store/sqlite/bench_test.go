@@ -1,0 +1,145 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+func openBench(b *testing.B) *Store {
+	defaults := Defaults(policy.Builtin())
+	defaults.LaneConcurrency = 10_000
+	s, err := Open(b.Context(), Options{Path: filepath.Join(b.TempDir(), "jobs.db"), Defaults: defaults})
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, s.Close()) })
+	return s
+}
+
+// report tells jobs a second and, since other work may share the machine, the processor time that a job took.
+func report(b *testing.B, jobs int64, before time.Duration) {
+	b.ReportMetric(float64(jobs)/b.Elapsed().Seconds(), "jobs/s")
+	b.ReportMetric(float64((processorTime(b)-before).Microseconds())/float64(jobs), "cpu-µs/job")
+	b.ReportMetric(0, "ns/op")
+}
+
+func processorTime(b *testing.B) time.Duration {
+	var used syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+var benchBody = []byte(`{"order": 4711, "customer": "42", "lines": [{"sku": "a-1", "count": 2}, {"sku": "b-7", "count": 1}]}`)
+
+func benchEntries(n int, lane string, delay time.Duration) []store.Entry {
+	entries := make([]store.Entry, n)
+	for i := range entries {
+		entries[i].Spec = job.Spec{
+			ID:    job.NewID(time.Now(), 0),
+			Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: lane},
+			URL:   "http://127.0.0.1:9999/hooks/close", Method: "POST",
+			ContentType: "application/json", BodyKind: job.BodyJSON, Body: benchBody,
+		}
+		entries[i].Delay = delay
+	}
+	return entries
+}
+
+// BenchmarkInsert registers jobs in batches, by 16 callers at once. An iteration is one batch.
+func BenchmarkInsert(b *testing.B) {
+	for _, size := range []int{1, 64, 512} {
+		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
+			s := openBench(b)
+			var lanes atomic.Int64
+			before := processorTime(b)
+			b.SetParallelism(8)
+			b.RunParallel(func(pb *testing.PB) {
+				lane := fmt.Sprintf("host-%d:80", lanes.Add(1))
+				for pb.Next() {
+					_, err := s.Insert(context.Background(), 0, store.NewToken(), benchEntries(size, lane, time.Hour))
+					if err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+			report(b, int64(b.N*size), before)
+		})
+	}
+}
+
+// BenchmarkClaimSettle claims and delivers jobs in batches, by 8 callers at once. An iteration is one batch.
+func BenchmarkClaimSettle(b *testing.B) {
+	for _, size := range []int{64, 256} {
+		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
+			s := openBench(b)
+			const lanes = 8
+			perLane := b.N/lanes + 32
+			for lane := range lanes {
+				for range perLane {
+					_, err := s.Insert(b.Context(), 0, store.NewToken(), benchEntries(size, fmt.Sprintf("lane-%d", lane), 0))
+					require.NoError(b, err)
+				}
+			}
+			var callers, done atomic.Int64
+			before := processorTime(b)
+			b.ResetTimer()
+			b.SetParallelism(4)
+			b.RunParallel(func(pb *testing.PB) {
+				lane := callers.Add(1) % lanes
+				q := job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: fmt.Sprintf("lane-%d", lane)}
+				request := store.ClaimRequest{
+					Wants: []store.Want{{Queue: q, Max: size, Timeout: 10 * time.Second}},
+					Max:   size, MaxBytes: 16 << 20, Margin: 10 * time.Second,
+				}
+				claimed, err := s.Claim(context.Background(), 0, store.NewToken(), request)
+				for pb.Next() && err == nil {
+					items := make([]store.Settlement, len(claimed.Jobs))
+					for i, h := range claimed.Jobs {
+						items[i] = store.Settlement{
+							Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: policy.Verdict{Kind: policy.Delivered},
+							Attempt: job.Attempt{
+								N: h.Made + 1, Kind: job.KindAttempt, StartedAt: time.Now().UTC(), Duration: 3 * time.Millisecond,
+								Status: 200, Verdict: "delivered", Body: []byte("ok"),
+							},
+						}
+					}
+					done.Add(int64(len(items)))
+					_, claimed, err = s.Settle(context.Background(), 0, store.NewToken(), items, &request)
+				}
+				if err != nil {
+					b.Error(err)
+				}
+			})
+			report(b, done.Load(), before)
+		})
+	}
+}
+
+// BenchmarkOpen opens a database with a million pending jobs in ten thousand lanes, which an unclean end left behind.
+func BenchmarkOpen(b *testing.B) {
+	o := options(b)
+	s, err := Open(b.Context(), o)
+	require.NoError(b, err)
+	const lanes, perLane = 10_000, 100
+	for lane := range lanes {
+		insert(b, s, benchEntries(perLane, fmt.Sprintf("lane-%d", lane), time.Hour)...)
+	}
+	require.NoError(b, s.Close())
+	for b.Loop() {
+		s, err := Open(b.Context(), o)
+		require.NoError(b, err)
+		b.StopTimer()
+		require.NoError(b, s.Close())
+		b.StartTimer()
+	}
+}

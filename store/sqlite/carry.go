@@ -1,0 +1,210 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql/driver"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// A round's bounds when it names none.
+const (
+	carryQueues = 128
+	carryJobs   = 1024
+	carryReady  = 1024
+)
+
+// Carry implements store.Store. Due jobs need no move, so that what goes to ready is a matter of counting; the rest of
+// a round is lapses, rings and the outbox.
+func (s *Store) Carry(ctx context.Context, shard int, token store.Token, round store.Round) (store.Carried, error) {
+	s.check(shard)
+	round.Queues = cmp.Or(round.Queues, carryQueues)
+	round.Jobs = cmp.Or(round.Jobs, carryJobs)
+	round.Ready = cmp.Or(round.Ready, carryReady)
+	var carried store.Carried
+	err := s.submit(ctx, &op{verb: "carry jobs", weight: round.Jobs, run: func(tx *tx) (err error) {
+		carried, err = once(tx, call{"carry", token}, weighCarried, func() (store.Carried, error) {
+			return tx.carry(round)
+		})
+		return err
+	}})
+	return carried, err
+}
+
+func weighCarried(c store.Carried) int {
+	weight := 0
+	for _, e := range c.Outbox {
+		weight += 1024 + len(e.Body)
+	}
+	return weight
+}
+
+func (tx *tx) carry(round store.Round) (store.Carried, error) {
+	c := store.Carried{Now: date(tx.now.ms)}
+	if err := tx.bringHome(round.Home); err != nil {
+		return c, err
+	}
+	visits, left, err := tx.endLapsed(round, &c)
+	if err != nil {
+		return c, err
+	}
+	more, err := tx.lookAround(round, visits, &c)
+	if err != nil {
+		return c, err
+	}
+	if tx.mem.outbox > 0 {
+		if c.Outbox, err = tx.readOutbox(); err != nil {
+			return c, err
+		}
+	}
+	c.Next, err = tx.nextLook(left)
+	if more || int64(len(c.Outbox)) < tx.mem.outbox {
+		c.Next = 0
+	}
+	return c, err
+}
+
+// bringHome removes outbox entries that stand in their queues.
+func (tx *tx) bringHome(home []job.Ref) error {
+	for _, ref := range home {
+		gone, err := tx.change(deleteBirth, ref.Namespace, ref.ID)
+		if err != nil {
+			return err
+		}
+		tx.mem.outbox -= gone
+	}
+	return nil
+}
+
+// endLapsed sends jobs back whose lease is over. It answers their queues, and whether leases that are over were left.
+func (tx *tx) endLapsed(round store.Round, c *store.Carried) (visits []*queue, left bool, err error) {
+	a := &tx.mem.agenda
+	var stay []*slot
+	defer func() {
+		for _, s := range stay {
+			a.lapses.set(s, s.at)
+		}
+	}()
+	for s := a.lapses.head(tx.now.mono); s != nil; s = a.lapses.head(tx.now.mono) {
+		if round.HoldLapses || c.Lapsed == round.Jobs {
+			return visits, true, nil
+		}
+		a.lapses.drop(s)
+		h := s.held
+		if tx.mem.held[h.ref] != h {
+			continue // settled earlier in this transaction
+		}
+		if !round.LapseBefore.IsZero() && h.until > round.LapseBefore.UnixMilli() {
+			stay, left = append(stay, s), true
+			continue
+		}
+		lasted := time.Duration(tx.now.ms-h.claimed) * time.Millisecond
+		if err := tx.lapse(h, max(0, lasted)); err != nil {
+			stay = append(stay, s)
+			return nil, false, err
+		}
+		c.Lapsed++
+		visits = append(visits, h.queue)
+	}
+	return visits, left, nil
+}
+
+// lookAround looks at the queues that lapses have changed and at those whose moment has come. It takes the latter out
+// of the agenda; nextLook puts them where they belong then. more says that the round's bounds kept something back.
+func (tx *tx) lookAround(round store.Round, visits []*queue, c *store.Carried) (more bool, err error) {
+	visited := make(map[*queue]bool)
+	for _, q := range visits {
+		if err := tx.visit(q, round, c, visited); err != nil {
+			return false, err
+		}
+	}
+	a := &tx.mem.agenda
+	for _, part := range []struct {
+		moments *moments
+		now     int64
+	}{{&a.rings, tx.now.mono}, {&a.dues, tx.now.ms}} {
+		for s := part.moments.head(part.now); s != nil; s = part.moments.head(part.now) {
+			if len(visited) >= round.Queues || c.Moved+c.Lapsed >= round.Jobs {
+				more = true
+				break
+			}
+			part.moments.drop(s)
+			if err := tx.visit(s.queue, round, c, visited); err != nil {
+				return false, err
+			}
+		}
+	}
+	return more, nil
+}
+
+// visit counts what is ready in a queue and rings for it.
+func (tx *tx) visit(q *queue, round store.Round, c *store.Carried, visited map[*queue]bool) error {
+	if visited[q] {
+		return nil
+	}
+	visited[q] = true
+	tx.look = append(tx.look, q)
+	if err := tx.learnHead(q); err != nil || !q.due(tx.now) || q.blocked() {
+		return err
+	}
+	silent := q.ready == 0 // nobody was told of what it has
+	moved, err := tx.ripen(q, min(round.Jobs-c.Moved-c.Lapsed, round.Ready-int(q.ready)))
+	c.Moved += moved
+	if silent || q.rung+int64(store.RingAgain) <= tx.now.mono {
+		q.rung = tx.now.mono
+		tx.ring(q)
+	}
+	return err
+}
+
+// ripen counts waiting jobs that became due as ready, at most most of them.
+func (tx *tx) ripen(q *queue, most int) (int, error) {
+	if most <= 0 || q.ready >= q.waiting {
+		return 0, nil
+	}
+	count, last := 0, q.mark
+	err := tx.query(nextWaiting, func(v []driver.Value) error {
+		count++
+		last = key{integer(v[0]), integer(v[1])}
+		return nil
+	}, q.id, q.mark.due, q.mark.n, tx.now.ms, int64(most))
+	if err != nil || count == 0 {
+		return 0, err
+	}
+	tx.touch(q)
+	q.mark = last
+	q.ready += int64(count)
+	q.topic.ready += int64(count)
+	return count, nil
+}
+
+// nextLook is the time until the agenda's head, as it will be once this transaction is applied; negative when there is
+// none. With left, leases that are over do not count, or it would be zero again and again.
+func (tx *tx) nextLook(left bool) (time.Duration, error) {
+	a := &tx.mem.agenda
+	for _, list := range [][]*queue{tx.look, tx.queues} {
+		for _, q := range list {
+			if err := tx.learnHead(q); err != nil {
+				return 0, err
+			}
+			a.plan(q, tx.now)
+		}
+	}
+	if wait := a.next(tx.now, !left); wait != never {
+		return wait, nil
+	}
+	return -1, nil
+}
+
+// readOutbox reads the oldest entries.
+func (tx *tx) readOutbox() (entries []store.Entry, err error) {
+	err = tx.query(readOutbox, func(v []driver.Value) error {
+		e, err := decodeBirth(text(v[0]))
+		entries = append(entries, e)
+		return err
+	}, int64(store.MaxBatch))
+	return entries, err
+}

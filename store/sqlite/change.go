@@ -1,0 +1,179 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// change makes one call that changes one job, and answers the job as it then stands.
+func (s *Store) change(
+	ctx context.Context, verb string, c call, ref job.Ref, do func(*tx, *queue, *row) error,
+) (job.Job, error) {
+	var answer job.Job
+	err := s.submit(ctx, &op{verb: verb, durable: true, weight: 1, run: func(tx *tx) (err error) {
+		answer, err = once(tx, c, func(j job.Job) int { return 1024 + len(j.Body) }, func() (job.Job, error) {
+			r, err := tx.find(ref)
+			if err != nil {
+				return job.Job{}, err
+			}
+			q, err := tx.loadQueue(r.Queue)
+			if err != nil {
+				return job.Job{}, err
+			}
+			tx.news = true
+			if err := do(tx, q, r); err != nil {
+				return job.Job{}, err
+			}
+			return r.view(tx.now), nil
+		})
+		return err
+	}})
+	return answer, err
+}
+
+// Cancel implements store.Store.
+func (s *Store) Cancel(ctx context.Context, shard int, token store.Token, ref job.Ref) (job.Job, error) {
+	s.check(shard)
+	return s.change(ctx, "cancel a job", call{"cancel", token}, ref, func(tx *tx, q *queue, r *row) error {
+		switch {
+		case r.State == job.Delivered, r.State == job.Dead:
+			return &store.StateError{State: r.State}
+		case r.State == job.Cancelled, r.CancelRequested:
+			return nil
+		}
+		to := r.standing()
+		to.version++
+		if err := tx.note(r.n, &to, job.KindCancelled); err != nil {
+			return err
+		}
+		r.Version = to.version
+		if r.State == job.Running {
+			r.CancelRequested = true
+			return tx.mark(ref, r.n, to)
+		}
+		tx.leave(q, r.key())
+		r.State, r.Reason, r.FinishedAt = job.Cancelled, job.ReasonCancelled, date(tx.now.ms)
+		return tx.end(q, ref, r.n, to, job.Cancelled, job.ReasonCancelled)
+	})
+}
+
+// mark notes on a running job that it is to be cancelled.
+func (tx *tx) mark(ref job.Ref, n int64, to standing) error {
+	if err := tx.exec(markCancel, to.version, to.entries, n); err != nil {
+		return err
+	}
+	if h := tx.mem.held[ref]; h != nil {
+		before := h.standing
+		tx.undo(func() { h.standing = before })
+		h.version, h.entries, h.cancel = to.version, to.entries, true
+	}
+	return nil
+}
+
+// Edit implements store.Store.
+func (s *Store) Edit(ctx context.Context, shard int, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
+	s.check(shard)
+	return s.change(ctx, "edit a job", call{"edit", token}, ref, func(tx *tx, q *queue, r *row) error {
+		if edit.IfVersion != 0 && edit.IfVersion != r.Version {
+			return store.ErrVersion
+		}
+		if r.State != job.Scheduled {
+			return &store.StateError{State: r.State}
+		}
+		before, size := r.key(), r.bodySize
+		edit.Spec(&r.Spec)
+		switch {
+		case edit.ExpiresAt != nil:
+			r.ExpiresAt = job.Millis(*edit.ExpiresAt)
+		case edit.ExpiresIn != nil:
+			r.ExpiresAt = date(tx.now.after(*edit.ExpiresIn))
+		}
+		moves := edit.Delay != nil || edit.RunAt != nil
+		if moves {
+			r.moveTo(tx.now, edit)
+		}
+		to := r.standing()
+		if err := tx.note(r.n, &to, edit.Kind); err != nil {
+			return err
+		}
+		r.Version++
+		if err := tx.rewrite(r, to.entries, size); err != nil {
+			return err
+		}
+		if !moves {
+			return nil
+		}
+		tx.leave(q, before)
+		return tx.arrive(q, r.key())
+	})
+}
+
+// moveTo sets the due time that an edit asks for.
+func (r *row) moveTo(now instant, edit store.Edit) {
+	var delay time.Duration
+	var runAt time.Time
+	if edit.Delay != nil {
+		delay = *edit.Delay
+	} else {
+		runAt = *edit.RunAt
+	}
+	r.DueAt = date(now.dueAt(delay, runAt))
+	if r.Tries == 0 && r.Lost == 0 {
+		r.Since = r.DueAt
+	}
+}
+
+// rewrite stores an edited job.
+func (tx *tx) rewrite(r *row, entries, oldSize int64) error {
+	c := encode(&r.Spec)
+	err := tx.exec(editJob, millis(r.DueAt), r.Version, entries, millis(r.Since), millis(r.ExpiresAt), r.URL, c.headers,
+		orNull(r.ContentType), int64(r.BodyKind), c.bodySize, c.labels, c.ladder, c.retries, c.timeout, c.body, r.n)
+	if err != nil {
+		return err
+	}
+	if c.external != nil {
+		return tx.exec(insertBody, r.n, c.external)
+	}
+	if oldSize > inlineBody {
+		return tx.exec(deleteBody, r.n)
+	}
+	return nil
+}
+
+// Revive implements store.Store.
+func (s *Store) Revive(
+	ctx context.Context, shard int, token store.Token, ref job.Ref, delay time.Duration,
+) (job.Job, error) {
+	s.check(shard)
+	return s.change(ctx, "revive a job", call{"revive", token}, ref, func(tx *tx, q *queue, r *row) error {
+		if !r.State.Ended() {
+			return &store.StateError{State: r.view(tx.now).State}
+		}
+		tx.touch(q)
+		shelf, _ := q.topic.shelf(r.State)
+		shelf.jobs--
+		shelf.bytes -= r.size()
+		q.topic.count(r.State, -1)
+		to := r.standing()
+		if err := tx.note(r.n, &to, job.KindRevived); err != nil {
+			return err
+		}
+		r.State, r.FinishedAt, r.Reason = job.Scheduled, time.Time{}, ""
+		r.Version++
+		r.Round++
+		r.Tries, r.Lost = 0, 0
+		r.DueAt = date(tx.now.after(delay))
+		r.Since = r.DueAt
+		if millis(r.ExpiresAt) <= tx.now.ms {
+			r.ExpiresAt = time.Time{}
+		}
+		err := tx.exec(reviveJob, millis(r.DueAt), r.Version, int64(r.Round), to.entries, millis(r.Since), millis(r.ExpiresAt), r.n)
+		if err != nil {
+			return err
+		}
+		return tx.arrive(q, r.key())
+	})
+}

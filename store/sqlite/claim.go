@@ -1,0 +1,219 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// taken is what a claim came to, in the form that the memo keeps.
+type taken struct {
+	held   []*held
+	queues []store.QueueLeft
+}
+
+func (t *taken) weight() int { return 256*len(t.held) + 128*len(t.queues) }
+
+// A claim is one request under way. The rows it has read are decoded by the caller, so that the writer need not.
+type claim struct {
+	token    store.Token
+	request  store.ClaimRequest
+	taken    *taken
+	rows     [][]driver.Value // of taken.held as far as they are held still
+	held     []*held          // the same
+	size     int              // of bodies so far
+	now      instant
+	revision int64
+}
+
+// Claim implements store.Store.
+func (s *Store) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.Claimed, error) {
+	s.check(shard)
+	c := newClaim(token, request)
+	err := s.submit(ctx, &op{verb: "claim jobs", weight: request.Max, run: c.run})
+	if err != nil {
+		return store.Claimed{}, err
+	}
+	return c.answer(s), nil
+}
+
+func newClaim(token store.Token, request store.ClaimRequest) *claim {
+	bound("wants", len(request.Wants))
+	bound("jobs to claim", request.Max)
+	return &claim{token: token, request: request}
+}
+
+// run makes the claim, or finds what is left of it.
+func (c *claim) run(tx *tx) error {
+	*c = claim{token: c.token, request: c.request, now: tx.now, revision: tx.mem.revision}
+	fresh := false
+	t, err := once(tx, call{"claim", c.token}, (*taken).weight, func() (*taken, error) {
+		fresh = true
+		tx.news = true // what is left of a queue may be due before everything that the carrier waits for
+		t := &taken{queues: make([]store.QueueLeft, 0, len(c.request.Wants))}
+		c.taken = t
+		for _, want := range c.request.Wants {
+			left, err := c.serve(tx, want)
+			if err != nil {
+				return nil, err
+			}
+			t.queues = append(t.queues, left)
+		}
+		c.held = t.held
+		return t, nil
+	})
+	c.taken = t
+	if err != nil || fresh {
+		return err
+	}
+	for _, h := range t.held {
+		if tx.mem.held[h.ref] != h {
+			continue
+		}
+		if err := tx.query(jobByN, func(v []driver.Value) error {
+			c.rows, c.held = append(c.rows, v), append(c.held, h)
+			return nil
+		}, h.n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serve takes what one Want may have: the first so many of its queue.
+func (c *claim) serve(tx *tx, want store.Want) (store.QueueLeft, error) {
+	left := store.QueueLeft{Queue: want.Queue}
+	q := tx.mem.queues[want.Queue] // every queue with waiting jobs is in memory
+	if q == nil || q.rows == 0 {
+		return left, nil
+	}
+	if err := tx.learnHead(q); err != nil {
+		return left, err
+	}
+	most := min(int64(want.Max), int64(c.request.Max-len(c.taken.held)), q.slots())
+	if most > 0 && q.due(tx.now) {
+		if err := c.take(tx, q, want, most); err != nil {
+			return left, err
+		}
+	}
+	left.Blocked = q.blocked()
+	left.More = !left.Blocked && q.due(tx.now)
+	return left, nil
+}
+
+// take holds the first jobs of a queue, as far as they are due and their bodies fit. It reads one more than it may
+// take, which is the queue's new head.
+func (c *claim) take(tx *tx, q *queue, want store.Want, most int64) error {
+	var rows [][]driver.Value
+	next := key{}
+	size := c.size
+	err := tx.query(claimable, func(v []driver.Value) error {
+		body := int(max(0, integer(v[24])))
+		full := int64(len(rows)) == most || (len(c.taken.held)+len(rows) > 0 && size+body > c.request.MaxBytes)
+		if next.n != 0 || full || integer(v[3]) > tx.now.ms {
+			if next.n == 0 {
+				next = key{integer(v[3]), integer(v[0])}
+			}
+			return nil
+		}
+		size += body
+		rows = append(rows, v)
+		return nil
+	}, q.id, most+1)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	c.size = size
+	last := key{integer(rows[len(rows)-1][3]), integer(rows[len(rows)-1][0])}
+	count := int64(len(rows))
+	changed, err := tx.change(takeClaimed, q.id, last.due, last.n, tx.now.ms)
+	if err != nil {
+		return err
+	}
+	if changed != count {
+		return &diskError{fmt.Errorf("queue %s: %d jobs claimed, but %d changed", q.name, count, changed)}
+	}
+	tx.touch(q)
+	tx.news = true // what is left may be due before the queue would ring again
+	fromReady := min(count, q.ready)
+	q.ready -= fromReady
+	q.topic.ready -= fromReady
+	q.waiting -= count
+	q.topic.waiting -= count
+	q.running += count
+	q.topic.running += count
+	q.head, q.headKnown = next, next.n != 0 || q.waiting == 0
+	if q.mark.before(last) {
+		q.mark = last
+	}
+	for _, v := range rows {
+		h, err := c.hold(tx, q, want, v)
+		if err != nil {
+			return err
+		}
+		c.taken.held = append(c.taken.held, h)
+	}
+	c.rows = append(c.rows, rows...)
+	return nil
+}
+
+// hold makes the lease of one claimed job.
+func (c *claim) hold(tx *tx, q *queue, want store.Want, v []driver.Value) (*held, error) {
+	timeout := want.Timeout
+	if own := text(v[28]); own != "" {
+		parsed, err := time.ParseDuration(own)
+		if err != nil {
+			return nil, &diskError{fmt.Errorf("read job %s: %w", text(v[17]), err)}
+		}
+		timeout = cmp.Or(parsed, timeout)
+	}
+	until := tx.now.after(timeout + c.request.Margin)
+	h := &held{
+		ref: job.Ref{Namespace: text(v[16]), ID: text(v[17])}, n: integer(v[0]), queue: q,
+		lease: c.token, claimed: tx.now.ms,
+		until: until, deadline: tx.now.mono + (until-tx.now.ms)*int64(time.Millisecond),
+		standing: standing{
+			version: integer(v[6]), made: integer(v[8]), tries: integer(v[9]), lost: integer(v[10]), entries: integer(v[12]),
+			cancel: integer(v[11]) != 0, bodySize: integer(v[24]), print: blob(v[18]),
+		},
+	}
+	h.size = max(0, h.bodySize) + int64(len(text(v[19])))
+	tx.hold(h)
+	return h, nil
+}
+
+// answer decodes what was claimed, in the caller's goroutine. A job that cannot be read is left to its lease, so that
+// it spoils no other.
+func (c *claim) answer(s *Store) store.Claimed {
+	claimed := store.Claimed{Queues: c.taken.queues, Revision: c.revision}
+	for i, v := range c.rows {
+		h := c.held[i]
+		r, err := decode(v, true)
+		if err != nil {
+			s.log.Error("claimed job cannot be read", "job", h.ref.ID, "err", err)
+			continue
+		}
+		r.Queue = h.queue.name
+		r.State = job.Running
+		claimed.Jobs = append(claimed.Jobs, store.Held{
+			Job:      r.Job,
+			Lease:    c.token,
+			LeaseFor: time.Duration(h.deadline - c.now.mono),
+			Expired:  !r.ExpiresAt.IsZero() && c.now.ms > millis(r.ExpiresAt),
+			Age:      time.Duration(c.now.ms-millis(r.Since)) * time.Millisecond,
+		})
+	}
+	return claimed
+}
+
+func (r *row) standing() standing {
+	return standing{
+		version: r.Version, made: int64(r.Made), tries: int64(r.Tries), lost: int64(r.Lost), entries: r.entries,
+		cancel: r.CancelRequested, bodySize: r.bodySize, size: r.size(), print: r.print,
+	}
+}

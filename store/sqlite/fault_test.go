@@ -1,0 +1,159 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// failing is a statement that fails so many times.
+type failing struct {
+	driverStmt
+	times int
+}
+
+func (f *failing) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	if f.times > 0 {
+		f.times--
+		return nil, errors.New("injected fault")
+	}
+	return f.driverStmt.ExecContext(ctx, args)
+}
+
+// failOnce lets the next use of a statement fail.
+func failOnce(t *testing.T, s *Store, id statement) *failing {
+	t.Helper()
+	f := &failing{times: 1}
+	inWriter(t, s, func() {
+		stmt, err := s.conn.stmt(id)
+		require.NoError(t, err)
+		if broken, ok := stmt.(*failing); ok {
+			stmt = broken.driverStmt
+		}
+		f.driverStmt = stmt
+		s.conn.stmts[id] = f
+	})
+	return f
+}
+
+func TestAFaultTakesTheWholeCallBackAndItMayBeSentAgain(t *testing.T) {
+	c := &twoClocks{}
+	c.ms.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())
+	o := options(t)
+	o.Defaults.KeepDead.Max = new(int64(0))
+	s, err := open(t.Context(), o, c.read)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+
+	// again makes a call that fails in the middle and at the commit, and then succeeds under the same token.
+	again := func(what string, middle statement, do func(store.Token) error) {
+		t.Helper()
+		token := store.NewToken()
+		for _, id := range []statement{middle, commit} {
+			f := failOnce(t, s, id)
+			require.ErrorIs(t, do(token), store.ErrUnavailable, what)
+			require.Zero(t, f.times, what)
+			verify(t, s)
+		}
+		require.NoError(t, do(token), what)
+		verify(t, s)
+		require.NoError(t, do(token), what)
+		verify(t, s)
+	}
+	spare := entry("spare", 0)
+	spare.Print = []byte("print")
+	again("insert", updateTopic, func(token store.Token) error {
+		_, err := s.Insert(t.Context(), 0, token, append(numbered("job", 10, 0), spare))
+		return err
+	})
+	var jobs []store.Held
+	again("claim", updateQueue, func(token store.Token) error {
+		claimed, err := s.Claim(t.Context(), 0, token, wanting(6))
+		jobs = claimed.Jobs
+		return err
+	})
+	require.Len(t, jobs, 6)
+	again("settle", insertBirth, func(token store.Token) error {
+		delivered := settled(jobs[0], policy.Verdict{Kind: policy.Delivered})
+		delivered.Births = []store.Entry{entry("born", 0)}
+		errs, _, err := s.Settle(t.Context(), 0, token, []store.Settlement{
+			delivered, settled(jobs[1], policy.Verdict{Kind: policy.Again}),
+			settled(jobs[2], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}),
+		}, nil)
+		return errors.Join(append(errs, err)...)
+	})
+	require.ErrorIs(t, find(s, jobs[2].Ref()), store.ErrNotFound, "nothing is kept of the dead")
+	again("cancel a running job", markCancel, func(token store.Token) error {
+		_, err := s.Cancel(t.Context(), 0, token, jobs[3].Ref())
+		return err
+	})
+	again("cancel", endJob, func(token store.Token) error {
+		_, err := s.Cancel(t.Context(), 0, token, spare.Ref())
+		return err
+	})
+	again("edit", editJob, func(token store.Token) error {
+		_, err := s.Edit(t.Context(), 0, token, jobs[1].Ref(), store.Edit{Kind: job.KindEdited, Delay: new(time.Hour)})
+		return err
+	})
+	c.pass(time.Minute)
+	again("carry", insertAttempt, func(token store.Token) error {
+		carried, err := s.Carry(t.Context(), 0, token, store.Round{})
+		if err == nil {
+			require.Equal(t, 3, carried.Lapsed)
+			require.Len(t, carried.Outbox, 1)
+		}
+		return err
+	})
+	again("bring home", deleteBirth, func(token store.Token) error {
+		_, err := s.Carry(t.Context(), 0, token, store.Round{Home: []job.Ref{ref("born")}})
+		return err
+	})
+	again("revive", reviveJob, func(token store.Token) error {
+		_, err := s.Revive(t.Context(), 0, token, jobs[0].Ref(), 0)
+		return err
+	})
+	_, err = s.PutTopic(t.Context(), store.Topic{
+		Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{IDWindow: new(30 * 24 * time.Hour)},
+	})
+	require.NoError(t, err)
+	c.pass(8 * 24 * time.Hour)
+	again("sweep jobs", insertID, func(token store.Token) error {
+		swept, err := s.Sweep(t.Context(), 0, token, 100)
+		if err == nil {
+			require.Equal(t, 2, swept.Jobs)
+		}
+		return err
+	})
+	c.pass(30 * 24 * time.Hour)
+	again("sweep ids", deleteID, func(token store.Token) error {
+		swept, err := s.Sweep(t.Context(), 0, token, 100)
+		if err == nil {
+			require.Equal(t, 1, swept.IDs)
+		}
+		return err
+	})
+	again("put a topic", updatePolicy, func(token store.Token) error {
+		put, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
+		if err != nil {
+			require.Len(t, claimUp(t, s, 1), 1, "a policy that was not stored does not hold")
+		} else {
+			require.Positive(t, put.Revision)
+			require.Empty(t, claimUp(t, s, 1))
+		}
+		return err
+	})
+}
+
+// find tells why a job is not there.
+func find(s *Store, ref job.Ref) error {
+	_, err := s.Get(context.Background(), 0, ref)
+	return err
+}

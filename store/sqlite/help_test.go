@@ -1,0 +1,113 @@
+package sqlite
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+func options(t testing.TB) Options {
+	return Options{Path: filepath.Join(t.TempDir(), "jobs.db"), Defaults: Defaults(policy.Builtin())}
+}
+
+// opened is a store that ends with the test, after everything it knows has been counted.
+func opened(t *testing.T, o Options) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if !t.Failed() {
+			verify(t, s)
+		}
+		require.NoError(t, s.Close())
+	})
+	return s
+}
+
+var lane = job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "shop.example:443"}
+
+func ref(id string) job.Ref { return job.Ref{Namespace: job.DefaultNamespace, ID: id} }
+
+func entry(id string, delay time.Duration) store.Entry {
+	return store.Entry{New: job.New{Spec: job.Spec{
+		ID: id, Queue: lane, URL: "https://shop.example/hooks", Method: "POST",
+	}, Delay: delay}}
+}
+
+func insert(t testing.TB, s *Store, entries ...store.Entry) []store.Inserted {
+	t.Helper()
+	inserted, err := s.Insert(t.Context(), 0, store.NewToken(), entries)
+	require.NoError(t, err)
+	return inserted
+}
+
+// numbered are so many entries, due after delay.
+func numbered(prefix string, n int, delay time.Duration) []store.Entry {
+	entries := make([]store.Entry, n)
+	for i := range entries {
+		entries[i] = entry(fmt.Sprintf("%s-%04d", prefix, i), delay)
+	}
+	return entries
+}
+
+func claimUp(t testing.TB, s *Store, n int) []store.Held {
+	t.Helper()
+	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), wanting(n))
+	require.NoError(t, err)
+	return claimed.Jobs
+}
+
+func wanting(n int) store.ClaimRequest {
+	return store.ClaimRequest{
+		Wants: []store.Want{{Queue: lane, Max: n, Timeout: 10 * time.Second}},
+		Max:   n, MaxBytes: 1 << 20, Margin: 5 * time.Second,
+	}
+}
+
+func settled(h store.Held, verdict policy.Verdict) store.Settlement {
+	return store.Settlement{
+		Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: verdict,
+		Attempt: job.Attempt{N: h.Made + 1, Kind: job.KindAttempt, StartedAt: time.Now().UTC(), Status: 200},
+	}
+}
+
+func settle(t testing.TB, s *Store, items ...store.Settlement) {
+	t.Helper()
+	errs, _, err := s.Settle(t.Context(), 0, store.NewToken(), items, nil)
+	require.NoError(t, err)
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+}
+
+func carry(t testing.TB, s *Store) store.Carried {
+	t.Helper()
+	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+	require.NoError(t, err)
+	return carried
+}
+
+func get(t testing.TB, s *Store, id string) job.Job {
+	t.Helper()
+	found, err := s.Get(t.Context(), 0, ref(id))
+	require.NoError(t, err)
+	return found
+}
+
+// inWriter runs something in the writer, between two transactions, and waits until it is done.
+func inWriter(t testing.TB, s *Store, task func()) {
+	t.Helper()
+	done := make(chan struct{})
+	s.later(t.Context(), func() {
+		defer close(done)
+		task()
+	})
+	<-done
+}

@@ -1,0 +1,203 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql/driver"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// placed is what an insertion came to, in the form that the memo keeps.
+type placed struct {
+	outcome               store.Outcome
+	created, due, expires int64
+	// known is the job that was there before.
+	known *job.Job
+}
+
+// Insert implements store.Store.
+func (s *Store) Insert(ctx context.Context, shard int, token store.Token, entries []store.Entry) ([]store.Inserted, error) {
+	s.check(shard)
+	bound("entries", len(entries))
+	rows := make([]newRow, len(entries))
+	for i := range entries {
+		rows[i].fill(&entries[i])
+	}
+	var all []placed
+	var now int64
+	err := s.submit(ctx, &op{verb: "insert jobs", durable: true, weight: len(entries), run: func(tx *tx) (err error) {
+		now = tx.now.ms
+		all, err = once(tx, call{"insert", token}, weighPlaced, func() ([]placed, error) {
+			all := make([]placed, len(entries))
+			for i := range entries {
+				if all[i], err = tx.insert(&entries[i], &rows[i]); err != nil {
+					return nil, err
+				}
+			}
+			return all, nil
+		})
+		return err
+	}})
+	if err != nil {
+		return nil, err
+	}
+	results := make([]store.Inserted, len(entries))
+	for i, p := range all {
+		results[i] = store.Inserted{Outcome: p.outcome, Job: p.job(entries[i].Spec, now)}
+	}
+	return results, nil
+}
+
+func weighPlaced(all []placed) int {
+	weight := 0
+	for _, p := range all {
+		weight += 48
+		if p.known != nil {
+			weight += 1024 + len(p.known.Body)
+		}
+	}
+	return weight
+}
+
+func (p placed) job(spec job.Spec, now int64) job.Job {
+	if p.known != nil {
+		return *p.known
+	}
+	j := job.Job{Spec: spec}
+	j.CreatedAt, j.DueAt, j.Since, j.ExpiresAt = date(p.created), date(p.due), date(p.due), date(p.expires)
+	j.State, j.Version = waitingState(p.due, now), 1
+	return j
+}
+
+// waitingState tells scheduled from ready, which differ by the clock alone.
+func waitingState(due, now int64) job.State {
+	if due <= now {
+		return job.Ready
+	}
+	return job.Scheduled
+}
+
+// A newRow holds the arguments of insertJob, of which the writer fills in the first seven.
+type newRow struct {
+	args     [23]driver.Value
+	external driver.Value
+}
+
+func (r *newRow) fill(e *store.Entry) {
+	c := encode(&e.Spec)
+	r.external = c.external
+	copy(r.args[7:], []driver.Value{
+		e.Namespace, e.ID, e.Print, e.URL, e.Method, c.headers, orNull(e.ContentType), int64(e.BodyKind), c.bodySize,
+		c.labels, c.ladder, c.retries, c.timeout, orNull(e.Kind), orNull(e.Origin), c.body,
+	})
+}
+
+// insert registers one job, or finds that its id is known.
+func (tx *tx) insert(e *store.Entry, r *newRow) (placed, error) {
+	if tx.mem.ids > 0 {
+		if p, err := tx.rememberedID(e); err != nil || p.outcome != 0 {
+			return p, err
+		}
+	}
+	q, err := tx.queue(e.Queue)
+	if err != nil {
+		return placed{}, err
+	}
+	tx.touch(q)
+	p := placed{outcome: store.Created, created: tx.now.ms, due: tx.now.dueAt(e.Delay, e.RunAt)}
+	p.expires = tx.now.expiresAt(e.ExpiresIn, e.ExpiresAt)
+	n := tx.mem.lastN + 1
+	copy(r.args[:7], []driver.Value{n, q.id, q.topic.id, p.due, p.created, p.due, p.expires})
+	changed, err := tx.change(insertJob, r.args[:]...)
+	if err != nil {
+		return placed{}, err
+	}
+	if changed == 0 {
+		return tx.existing(e)
+	}
+	tx.mem.lastN = n
+	if r.external != nil {
+		if err := tx.exec(insertBody, n, r.external); err != nil {
+			return placed{}, err
+		}
+	}
+	q.rows++
+	q.topic.registered++
+	tx.news = true
+	return p, tx.arrive(q, key{p.due, n})
+}
+
+// existing answers for an id whose job is there.
+func (tx *tx) existing(e *store.Entry) (placed, error) {
+	known, err := tx.find(e.Ref())
+	if err != nil {
+		return placed{}, err
+	}
+	view := known.view(tx.now)
+	return placed{outcome: outcome(known.print, e.Print, view.State), known: &view}, nil
+}
+
+// rememberedID answers for an id whose job is gone; no outcome when it is not remembered.
+func (tx *tx) rememberedID(e *store.Entry) (p placed, err error) {
+	err = tx.query(findID, func(v []driver.Value) error {
+		gone := job.Job{Spec: e.Spec}
+		gone.State, gone.FinishedAt, gone.Reason = job.State(text(v[1])), date(integer(v[2])), policy.Reason(text(v[3]))
+		p = placed{outcome: outcome(blob(v[0]), e.Print, gone.State), known: &gone}
+		return nil
+	}, e.Namespace, e.ID)
+	return p, err
+}
+
+func outcome(known, sent []byte, state job.State) store.Outcome {
+	if state != job.Cancelled && bytes.Equal(known, sent) {
+		return store.Existing
+	}
+	return store.Conflict
+}
+
+// find reads a job by its name; store.ErrNotFound.
+func (tx *tx) find(ref job.Ref) (found *row, err error) {
+	err = tx.query(findJob, func(v []driver.Value) error {
+		found, err = decode(v, true)
+		if err == nil {
+			found.Topic, found.Lane = text(v[columnCount+1]), text(v[columnCount+2])
+		}
+		return err
+	}, ref.ID, ref.Namespace)
+	if err == nil && found == nil {
+		err = store.ErrNotFound
+	}
+	return found, err
+}
+
+// view is a job as it stands now.
+func (r *row) view(now instant) job.Job {
+	j := r.Job
+	if j.State == job.Scheduled {
+		j.State = waitingState(millis(j.DueAt), now.ms)
+	}
+	return j
+}
+
+// dueAt turns what was asked into a moment that is never early: a part of a millisecond counts as a whole one.
+func (i instant) dueAt(delay time.Duration, runAt time.Time) int64 {
+	if runAt.IsZero() {
+		return i.after(delay)
+	}
+	return max(millisUp(runAt), i.ms)
+}
+
+func (i instant) expiresAt(in time.Duration, at time.Time) int64 {
+	switch {
+	case !at.IsZero():
+		return at.UnixMilli()
+	case in > 0:
+		return i.after(in)
+	default:
+		return 0
+	}
+}

@@ -1,0 +1,79 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/ringback/ringback/store"
+)
+
+// leadLock is the shard's carrier lock. It lives in memory, since no other process can want it.
+type leadLock struct {
+	mu    sync.Mutex
+	token store.Token
+	until int64 // monotonic
+}
+
+// A lead is the lock in somebody's hands.
+type lead struct {
+	store *Store
+	token store.Token
+}
+
+// Lead implements store.Store.
+func (s *Store) Lead(ctx context.Context, shard int) (store.Lead, error) {
+	s.check(shard)
+	now, err := s.at(ctx, "take the carrier lock")
+	if err != nil {
+		return nil, err
+	}
+	l := &s.lead
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.token != "" && now < l.until {
+		return nil, store.ErrNotLeader
+	}
+	l.token, l.until = store.NewToken(), now+int64(store.LeadTime)
+	return &lead{store: s, token: l.token}, nil
+}
+
+// Extend implements store.Lead.
+func (h *lead) Extend(ctx context.Context) error {
+	now, err := h.store.at(ctx, "extend the carrier lock")
+	if err != nil {
+		return err
+	}
+	l := &h.store.lead
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.token != h.token || now >= l.until {
+		return store.ErrNotLeader
+	}
+	l.until = now + int64(store.LeadTime)
+	return nil
+}
+
+// Release implements store.Lead.
+func (h *lead) Release(context.Context) error {
+	l := &h.store.lead
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.token == h.token {
+		l.token = ""
+	}
+	return nil
+}
+
+// at reads the monotonic clock for a call that needs no transaction.
+func (s *Store) at(ctx context.Context, verb string) (int64, error) {
+	if ctx.Err() != nil {
+		return 0, ended(ctx, verb)
+	}
+	select {
+	case <-s.closing:
+		return 0, fmt.Errorf("%s: %w", verb, errClosed)
+	default:
+		return s.clock().mono, nil
+	}
+}

@@ -1,0 +1,86 @@
+package sqlite
+
+import (
+	"github.com/ringback/ringback/store"
+)
+
+// A call is what a token repeats: the same token of another method is another call.
+type call struct {
+	method string
+	token  store.Token
+}
+
+// memo remembers what calls came to for store.TokenMemory, as far as its bounds allow: the callers are of this process,
+// where a reply is lost only when a caller gives up waiting.
+type memo struct {
+	answers map[call]answer
+	order   []call // oldest first; begins at first
+	first   int
+	weight  int
+}
+
+// answer is a reply in the form that its method finds easy to repeat.
+type answer struct {
+	at     int64 // monotonic
+	weight int
+	value  any
+	err    error
+}
+
+// The bounds of the memo: calls, and bytes of their answers, roughly.
+const (
+	memoCalls  = 65_536
+	memoWeight = 64 << 20
+)
+
+func newMemo() *memo { return &memo{answers: make(map[call]answer)} }
+
+// once runs do, or finds what it came to under the same token. Faults of the disk are not remembered: the call had no
+// effect. weigh tells how many bytes an answer keeps.
+func once[T any](tx *tx, c call, weigh func(T) int, do func() (T, error)) (T, error) {
+	m := tx.mem.memo
+	if a, ok := m.answers[c]; ok && tx.now.mono-a.at <= int64(store.TokenMemory) {
+		value, _ := a.value.(T)
+		return value, a.err
+	}
+	value, err := do()
+	if isDisk(err) {
+		return value, err
+	}
+	m.forget(tx.now.mono)
+	weight := 128
+	if err == nil {
+		weight += weigh(value)
+	}
+	m.answers[c] = answer{at: tx.now.mono, weight: weight, value: value, err: err}
+	m.order = append(m.order, c)
+	m.weight += weight
+	tx.undo(func() {
+		delete(m.answers, c)
+		m.order = m.order[:len(m.order)-1]
+		m.weight -= weight
+	})
+	return value, err
+}
+
+// forget lets go what is too old, and the oldest while there is too much.
+func (m *memo) forget(now int64) {
+	for m.first < len(m.order) {
+		c := m.order[m.first]
+		a := m.answers[c]
+		if now-a.at <= int64(store.TokenMemory) && len(m.answers) < memoCalls && m.weight < memoWeight {
+			break
+		}
+		delete(m.answers, c)
+		m.weight -= a.weight
+		m.order[m.first] = call{}
+		m.first++
+	}
+	if m.first > 1024 && m.first > len(m.order)/2 {
+		m.order = append(m.order[:0:0], m.order[m.first:]...)
+		m.first = 0
+	}
+}
+
+// light weighs answers of a few words.
+func light[T any](T) int { return 64 }

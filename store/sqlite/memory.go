@@ -1,0 +1,296 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// A key is a waiting job's place in its queue: by due moment, then by number.
+type key struct{ due, n int64 }
+
+func (k key) before(o key) bool { return k.due < o.due || (k.due == o.due && k.n < o.n) }
+
+// A queue is one lane in memory. Only the writer touches it.
+type queue struct {
+	id    int64
+	name  job.Queue
+	topic *topic
+	queueNumbers
+	saved    queueNumbers // as at the beginning of transaction savedIn
+	savedIn  uint64
+	rung     int64 // when it last rang, monotonic; beforeAll: never
+	dueSlot  slot
+	ringSlot slot
+	onBell   bool // guarded by the bell
+}
+
+// queueNumbers is what a transaction may have to take back.
+type queueNumbers struct {
+	waiting, running, rows int64
+	// ready counts the waiting jobs up to mark: what was moved to ready, or was due when it came.
+	ready int64
+	mark  key
+	// head is the first waiting job, where headKnown.
+	head      key
+	headKnown bool
+}
+
+type topicName struct{ namespace, name string }
+
+// A topic is one topic in memory. Only the writer touches it.
+type topic struct {
+	id   int64
+	name topicName
+	topicNumbers
+	saved   topicNumbers
+	savedIn uint64
+	// put is the policy as it was put, where revision is not 0; policy is it over the defaults.
+	put      policy.Topic
+	policy   policy.Topic
+	revision int64
+	// queues of the topic that have waiting or running jobs, and maybe others.
+	queues map[*queue]struct{}
+}
+
+// topicNumbers is what a transaction may have to take back. Done shelves hold delivered and cancelled jobs.
+type topicNumbers struct {
+	registered, delivered, dead, cancelled int64
+	waiting, ready, running                int64
+	done, dying                            shelf
+	ids                                    int64
+	oldestID                               int64 // not later than the oldest remembered end
+}
+
+// A shelf counts the ended jobs that are kept.
+type shelf struct {
+	jobs, bytes int64
+	oldest      int64 // not later than the first end
+}
+
+// A held job is one under a lease: what a settlement needs to know of it.
+type held struct {
+	ref      job.Ref
+	n        int64
+	queue    *queue
+	lease    store.Token
+	claimed  int64 // by the wall clock
+	deadline int64 // monotonic
+	until    int64 // the same by the wall clock, for Round.LapseBefore
+	slot     slot
+	standing
+}
+
+// standing is what moves with a job's progress, and what its removal needs.
+type standing struct {
+	version           int64
+	made, tries, lost int64
+	entries           int64
+	cancel            bool
+	bodySize          int64 // -1: nil
+	size              int64
+	print             []byte
+}
+
+// numbers are the engine's own.
+type numbers struct {
+	lastN, lastQ, lastT int64
+	outbox, ids         int64
+	revision            int64
+}
+
+// memory is what the writer knows without asking the database.
+type memory struct {
+	numbers
+	saved  numbers
+	topics map[topicName]*topic
+	queues map[job.Queue]*queue
+	byID   map[int64]*queue
+	held   map[job.Ref]*held
+	// unused are lanes that no job refers to.
+	unused map[*queue]struct{}
+	agenda agenda
+	memo   *memo
+}
+
+func newMemory() *memory {
+	return &memory{
+		topics: make(map[topicName]*topic),
+		queues: make(map[job.Queue]*queue),
+		byID:   make(map[int64]*queue),
+		held:   make(map[job.Ref]*held),
+		unused: make(map[*queue]struct{}),
+		memo:   newMemo(),
+	}
+}
+
+// queue finds a lane, and makes it when it is new.
+func (tx *tx) queue(name job.Queue) (*queue, error) {
+	if q := tx.mem.queues[name]; q != nil {
+		return q, nil
+	}
+	q, err := tx.loadQueue(name)
+	if err != nil || q != nil {
+		return q, err
+	}
+	t, err := tx.topic(topicName{name.Namespace, name.Topic})
+	if err != nil {
+		return nil, err
+	}
+	tx.mem.lastQ++
+	q = &queue{id: tx.mem.lastQ, name: name, topic: t}
+	if err := tx.exec(insertQueue, q.id, name.Namespace, name.Topic, name.Lane); err != nil {
+		return nil, err
+	}
+	q.headKnown = true
+	tx.remember(q)
+	return q, nil
+}
+
+// loadQueue finds a lane that was let go from memory because nothing waits or runs in it; nil when there is none.
+func (tx *tx) loadQueue(name job.Queue) (*queue, error) {
+	if q := tx.mem.queues[name]; q != nil {
+		return q, nil
+	}
+	var q *queue
+	err := tx.query(findQueue, func(v []driver.Value) error {
+		q = &queue{id: integer(v[0]), name: name}
+		q.waiting, q.running, q.rows = integer(v[1]), integer(v[2]), integer(v[3])
+		return nil
+	}, name.Namespace, name.Topic, name.Lane)
+	if err != nil || q == nil {
+		return nil, err
+	}
+	if q.topic, err = tx.topic(topicName{name.Namespace, name.Topic}); err != nil {
+		return nil, err
+	}
+	q.headKnown = q.waiting == 0
+	tx.remember(q)
+	return q, nil
+}
+
+// remember adds a queue to memory, until the transaction is taken back.
+func (tx *tx) remember(q *queue) {
+	m := tx.mem
+	m.add(q)
+	tx.undo(func() { m.forget(q) })
+}
+
+func (m *memory) add(q *queue) {
+	q.rung = beforeAll
+	q.dueSlot, q.ringSlot = slot{pos: -1, queue: q}, slot{pos: -1, queue: q}
+	m.queues[q.name], m.byID[q.id] = q, q
+	q.topic.queues[q] = struct{}{}
+}
+
+func (m *memory) forget(q *queue) {
+	m.agenda.dues.drop(&q.dueSlot)
+	m.agenda.rings.drop(&q.ringSlot)
+	delete(m.unused, q)
+	delete(m.queues, q.name)
+	delete(m.byID, q.id)
+	delete(q.topic.queues, q)
+}
+
+// topic finds a topic, and makes it when it is new.
+func (tx *tx) topic(name topicName) (*topic, error) {
+	if t := tx.mem.topics[name]; t != nil {
+		return t, nil
+	}
+	tx.mem.lastT++
+	t := newTopic(tx.mem.lastT, name, tx.store.defaults)
+	if err := tx.exec(insertTopic, t.id, name.namespace, name.name); err != nil {
+		return nil, err
+	}
+	tx.mem.topics[name] = t
+	tx.undo(func() { delete(tx.mem.topics, name) })
+	return t, nil
+}
+
+func newTopic(id int64, name topicName, defaults policy.Topic) *topic {
+	return &topic{id: id, name: name, policy: defaults, queues: make(map[*queue]struct{})}
+}
+
+// readPolicy takes a stored policy.
+func (t *topic) readPolicy(stored string, revision int64, defaults policy.Topic) error {
+	if revision == 0 {
+		return nil
+	}
+	var put policy.Topic
+	if err := json.Unmarshal([]byte(stored), &put); err != nil {
+		return fmt.Errorf("read the policy of topic %s: %w", t.name.name, err)
+	}
+	t.put, t.revision, t.policy = put, revision, put.Over(defaults)
+	return nil
+}
+
+// slots is how many more jobs of the queue may be held.
+func (q *queue) slots() int64 {
+	if q.topic.policy.Paused {
+		return 0
+	}
+	return max(0, int64(q.topic.policy.LaneConcurrency)-q.running)
+}
+
+func (q *queue) blocked() bool { return q.slots() == 0 }
+
+// learnHead makes sure that head is known.
+func (tx *tx) learnHead(q *queue) error {
+	if q.headKnown {
+		return nil
+	}
+	tx.touch(q)
+	err := tx.query(firstWaiting, func(v []driver.Value) error {
+		q.head = key{integer(v[0]), integer(v[1])}
+		return nil
+	}, q.id)
+	q.headKnown = err == nil
+	return err
+}
+
+// due reports whether a job waits whose moment has come; head must be known.
+func (q *queue) due(now instant) bool { return q.waiting > 0 && q.head.due <= now.ms }
+
+// arrive counts a job that begins to wait, and rings when it is due and the first that is.
+func (tx *tx) arrive(q *queue, k key) error {
+	if err := tx.learnHead(q); err != nil {
+		return err
+	}
+	tx.touch(q)
+	first := !q.due(tx.now)
+	isDue := k.due <= tx.now.ms
+	if q.waiting == 0 || k.before(q.head) {
+		q.head = k
+	}
+	if isDue && first && !q.blocked() && q.mark.before(k) {
+		q.mark = k
+	}
+	q.waiting++
+	q.topic.waiting++
+	if !q.mark.before(k) {
+		q.ready++
+		q.topic.ready++
+	}
+	if isDue && first {
+		tx.ring(q)
+	}
+	return nil
+}
+
+// leave counts a job that waits no longer, other than by a claim.
+func (tx *tx) leave(q *queue, k key) {
+	tx.touch(q)
+	q.waiting--
+	q.topic.waiting--
+	if !q.mark.before(k) {
+		q.ready--
+		q.topic.ready--
+	}
+	if q.headKnown && q.head == k {
+		q.headKnown = q.waiting == 0
+	}
+}

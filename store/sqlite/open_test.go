@@ -1,0 +1,181 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// crash copies a database as it lies on the disk while it is open, and opens the copy.
+func crash(t *testing.T, o Options) *Store {
+	t.Helper()
+	copied := o
+	copied.Path = filepath.Join(t.TempDir(), "copy.db")
+	for _, suffix := range []string{"", "-wal"} {
+		content, err := os.ReadFile(o.Path + suffix)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(copied.Path+suffix, content, 0o600))
+	}
+	return opened(t, copied)
+}
+
+func TestAProcessThatDiesLosesNothingAndItsJobsGoBackAsLost(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	child := entry("child", 0)
+	child.Print = []byte("print of the child")
+	insert(t, s, entry("later", time.Hour))
+	insert(t, s, entry("a", 0), entry("b", 0), entry("c", 0), entry("d", 0))
+	_, err := s.PutTopic(t.Context(), store.Topic{
+		Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Timeout: time.Second},
+	})
+	require.NoError(t, err)
+	jobs := claimUp(t, s, 3)
+	require.Len(t, jobs, 3)
+	_, err = s.Cancel(t.Context(), 0, store.NewToken(), jobs[2].Ref())
+	require.NoError(t, err)
+	delivered := settled(jobs[0], policy.Verdict{Kind: policy.Delivered})
+	delivered.Births = []store.Entry{child}
+	settle(t, s, delivered)
+
+	second := crash(t, o)
+	require.Equal(t, job.Delivered, get(t, second, jobs[0].ID).State)
+	require.Equal(t, job.Scheduled, get(t, second, "later").State)
+	require.Equal(t, job.Ready, get(t, second, "d").State)
+	lost := get(t, second, jobs[1].ID)
+	require.Equal(t, job.Ready, lost.State)
+	require.Equal(t, []int{1, 0, 1}, []int{lost.Made, lost.Tries, lost.Lost})
+	require.Len(t, lost.Attempts, 1)
+	require.Equal(t, job.KindLost, lost.Attempts[0].Kind)
+	require.False(t, lost.Attempts[0].StartedAt.IsZero())
+	require.Equal(t, job.Cancelled, get(t, second, jobs[2].ID).State, "a lapse honours the cancel mark")
+
+	carried := carry(t, second)
+	require.Equal(t, []store.Entry{child}, carried.Outbox)
+	topics, _, err := second.Topics(t.Context())
+	require.NoError(t, err)
+	require.Len(t, topics, 1)
+	require.Equal(t, time.Second, topics[0].Policy.Timeout)
+	stats, err := second.Stats(t.Context(), 0, lane.Namespace, lane.Topic)
+	require.NoError(t, err)
+	require.Len(t, stats, 1)
+	require.Equal(t, []int64{5, 1, 1, 0}, []int64{stats[0].Registered, stats[0].Delivered, stats[0].Cancelled, stats[0].Running})
+	require.EqualValues(t, 3, stats[0].Scheduled+stats[0].Ready)
+	require.Len(t, claimUp(t, second, 10), 2)
+}
+
+func TestAJobThatKillsItsProcessSpendsTriesFromTheThirdLossOn(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	insert(t, s, entry("poison", 0))
+	for lost, tries := range []int{0, 0, 1, 2} {
+		require.Len(t, claimUp(t, s, 1), 1)
+		require.NoError(t, s.Close())
+		s = opened(t, o)
+		found := get(t, s, "poison")
+		require.Equal(t, []int{lost + 1, tries, lost + 1}, []int{found.Made, found.Tries, found.Lost})
+	}
+}
+
+func TestASecondOpenerIsRefused(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	_, err := Open(t.Context(), o)
+	require.ErrorContains(t, err, "another process uses the database "+o.Path)
+	require.ErrorContains(t, err, o.Path+".lock")
+	require.NotContains(t, err.Error(), "\n")
+	insert(t, s, entry("a", 0))
+	require.NoError(t, s.Close())
+	opened(t, o)
+}
+
+func TestOpenRefusesWhatItCannotUse(t *testing.T) {
+	unwritable := filepath.Join(t.TempDir(), "locked")
+	require.NoError(t, os.Mkdir(unwritable, 0o500))
+	if os.Geteuid() == 0 {
+		unwritable = "/sys" // nobody makes files there
+	}
+	cases := map[string]struct {
+		path string
+		make func(path string)
+		says string
+	}{
+		"a newer schema": {make: func(path string) {
+			shell(t, path, "PRAGMA user_version=7")
+		}, says: "has schema 7, made by a newer version"},
+		"another program's database": {make: func(path string) {
+			shell(t, path, "CREATE TABLE theirs (x)")
+		}, says: "belongs to another program"},
+		"a file that is no database": {make: func(path string) {
+			require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("not a database ", 1000)), 0o600))
+		}, says: "damaged, or is none"},
+		"a folder":             {make: func(path string) { require.NoError(t, os.Mkdir(path, 0o700)) }, says: "is a folder"},
+		"a missing folder":     {path: filepath.Join(t.TempDir(), "missing", "jobs.db"), says: "does not exist"},
+		"an unwritable folder": {path: filepath.Join(unwritable, "jobs.db"), says: "is not writable"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := options(t)
+			if c.path != "" {
+				o.Path = c.path
+			}
+			if c.make != nil {
+				c.make(o.Path)
+			}
+			_, err := Open(t.Context(), o)
+			require.ErrorContains(t, err, c.says)
+			require.ErrorContains(t, err, filepath.Dir(o.Path))
+			require.NotContains(t, err.Error(), "\n")
+		})
+	}
+	_, err := Open(t.Context(), Options{})
+	require.ErrorContains(t, err, "the path is empty")
+}
+
+// shell runs SQL on a file without a store.
+func shell(t *testing.T, path, sql string) {
+	t.Helper()
+	c, err := connect(path, false)
+	require.NoError(t, err)
+	require.NoError(t, c.execText(sql))
+	require.NoError(t, c.close())
+}
+
+func TestAPathMayHoldAnyCharacter(t *testing.T) {
+	o := options(t)
+	o.Path = filepath.Join(t.TempDir(), "a b?c#d%41.db")
+	s := opened(t, o)
+	insert(t, s, entry("a", 0))
+	info, err := os.Stat(o.Path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+func TestAPersonCanReadTheTables(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	e := entry("close-4711", 0)
+	e.Header = map[string][]string{"X-Tenant": {"42"}}
+	e.Ladder = policy.Ladder{15 * time.Second, 3 * time.Minute}
+	insert(t, s, e)
+	var row []string
+	inWriter(t, s, func() {
+		err := s.conn.queryText(t.Context(), `SELECT id, state, headers, ladder, (SELECT topic FROM overview) FROM jobs`, func(v []driver.Value) error {
+			for _, column := range v {
+				row = append(row, column.(string))
+			}
+			return nil
+		})
+		require.NoError(t, err)
+	})
+	require.Equal(t, []string{"close-4711", "scheduled", `{"X-Tenant":["42"]}`, `["15s","3m0s"]`, "orders"}, row)
+}

@@ -1,0 +1,65 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// Get implements store.Store.
+func (s *Store) Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error) {
+	s.check(shard)
+	var found *row
+	err := s.read(ctx, "read a job", func(ctx context.Context, c *conn) error {
+		err := c.query(ctx, findJob, func(v []driver.Value) (err error) {
+			if found, err = decode(v, true); err == nil {
+				found.Topic, found.Lane = text(v[columnCount+1]), text(v[columnCount+2])
+			}
+			return err
+		}, ref.ID, ref.Namespace)
+		if err != nil {
+			return err
+		}
+		if found == nil {
+			return store.ErrNotFound
+		}
+		return c.query(ctx, readAttempts, func(v []driver.Value) error {
+			var entry job.Attempt
+			if err := json.Unmarshal([]byte(text(v[0])), &entry); err != nil {
+				return fmt.Errorf("read an attempt of job %s: %w", ref.ID, err)
+			}
+			found.Attempts = append(found.Attempts, entry)
+			return nil
+		}, found.n)
+	})
+	if err != nil {
+		return job.Job{}, err
+	}
+	return found.view(s.clock()), nil
+}
+
+// Known implements store.Store.
+func (s *Store) Known(ctx context.Context, shard int, refs []job.Ref) ([]bool, error) {
+	s.check(shard)
+	bound("ids", len(refs))
+	known := make([]bool, len(refs))
+	err := s.read(ctx, "look for ids", func(ctx context.Context, c *conn) error {
+		for i, ref := range refs {
+			if err := c.query(ctx, knownID, func(v []driver.Value) error {
+				known[i] = integer(v[0]) != 0
+				return nil
+			}, ref.ID, ref.Namespace); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return known, nil
+}

@@ -1,0 +1,217 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// A row is a job as it is stored.
+type row struct {
+	job.Job
+	n, q    int64
+	print   []byte
+	entries int64 // of the record, ever made
+	// bodySize is -1 for a body that is nil.
+	bodySize int64
+}
+
+// key orders a queue's waiting jobs.
+func (r *row) key() key { return key{millis(r.DueAt), r.n} }
+
+// size is what a job counts for retention by bytes.
+func (r *row) size() int64 { return max(r.bodySize, 0) + int64(len(r.URL)) }
+
+// columnCount is how many columns there are in columns; the body follows where it is read.
+const columnCount = 31
+
+// decode reads a row of columns. withBody says that the body follows.
+func decode(v []driver.Value, withBody bool) (*row, error) {
+	r := &row{n: integer(v[0]), q: integer(v[1]), entries: integer(v[12]), print: blob(v[18]), bodySize: integer(v[24])}
+	r.Progress = job.Progress{
+		State:           job.State(text(v[2])),
+		DueAt:           date(integer(v[3])),
+		FinishedAt:      date(integer(v[4])),
+		Reason:          policy.Reason(text(v[5])),
+		Version:         integer(v[6]),
+		Round:           int(integer(v[7])),
+		Made:            int(integer(v[8])),
+		Tries:           int(integer(v[9])),
+		Lost:            int(integer(v[10])),
+		CancelRequested: integer(v[11]) != 0,
+		CreatedAt:       date(integer(v[13])),
+		Since:           date(integer(v[14])),
+		ExpiresAt:       date(integer(v[15])),
+	}
+	r.Namespace, r.ID = text(v[16]), text(v[17])
+	r.URL, r.Method = text(v[19]), text(v[20])
+	r.ContentType, r.BodyKind = text(v[22]), job.BodyKind(integer(v[23]))
+	r.Kind, r.Origin = text(v[29]), text(v[30])
+	if withBody {
+		r.Body = blob(v[columnCount])
+		if r.bodySize == 0 {
+			r.Body = []byte{} // the driver gives nil
+		}
+	}
+	if v[27] != nil {
+		r.Retries = new(int(integer(v[27])))
+	}
+	if err := decodeText(r, v); err != nil {
+		return nil, fmt.Errorf("read job %s: %w", r.ID, err)
+	}
+	return r, nil
+}
+
+// decodeText reads the columns that have a form of their own.
+func decodeText(r *row, v []driver.Value) error {
+	for _, part := range []struct {
+		column int
+		into   any
+	}{{21, &r.Header}, {25, &r.Labels}} {
+		if v[part.column] != nil {
+			if err := json.Unmarshal([]byte(text(v[part.column])), part.into); err != nil {
+				return err
+			}
+		}
+	}
+	if v[26] != nil {
+		ladder, err := decodeLadder(text(v[26]))
+		if err != nil {
+			return err
+		}
+		r.Ladder = ladder
+	}
+	if v[28] != nil {
+		timeout, err := time.ParseDuration(text(v[28]))
+		if err != nil {
+			return err
+		}
+		r.Timeout = timeout
+	}
+	return nil
+}
+
+// encoded is what the caller's goroutine prepares of a registration or an edit, so that the writer only binds it.
+type encoded struct {
+	headers, labels, ladder, retries, timeout driver.Value
+	body, external                            driver.Value
+	bodySize                                  int64
+}
+
+func encode(s *job.Spec) encoded {
+	e := encoded{bodySize: int64(len(s.Body))}
+	if s.Header != nil {
+		e.headers = encodeJSON(s.Header)
+	}
+	if s.Labels != nil {
+		e.labels = encodeJSON(s.Labels)
+	}
+	if s.Ladder != nil {
+		e.ladder = encodeLadder(s.Ladder)
+	}
+	if s.Retries != nil {
+		e.retries = int64(*s.Retries)
+	}
+	if s.Timeout != 0 {
+		e.timeout = s.Timeout.String()
+	}
+	switch {
+	case s.Body == nil:
+		e.bodySize = -1
+	case len(s.Body) > inlineBody:
+		e.external = s.Body
+	default:
+		e.body = s.Body
+	}
+	return e
+}
+
+// encodeJSON is for values that always have a JSON form.
+func encodeJSON(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("sqlite: a value without a JSON form: %v", err))
+	}
+	return string(raw)
+}
+
+// A ladder is stored as JSON of Go durations: ["15s","3m0s"].
+func encodeLadder(l policy.Ladder) string {
+	rungs := make([]string, len(l))
+	for i, rung := range l {
+		rungs[i] = rung.String()
+	}
+	return encodeJSON(rungs)
+}
+
+func decodeLadder(s string) (policy.Ladder, error) {
+	var rungs []string
+	if err := json.Unmarshal([]byte(s), &rungs); err != nil {
+		return nil, err
+	}
+	ladder := make(policy.Ladder, len(rungs))
+	for i, rung := range rungs {
+		wait, err := time.ParseDuration(rung)
+		if err != nil {
+			return nil, err
+		}
+		ladder[i] = wait
+	}
+	return ladder, nil
+}
+
+// A birth is an outbox entry as it is stored: every field by name, so that none is lost or redacted on the way.
+type birth struct {
+	Namespace   string              `json:"namespace"`
+	ID          string              `json:"id"`
+	Topic       string              `json:"topic"`
+	Lane        string              `json:"lane"`
+	URL         string              `json:"url,omitempty"`
+	Method      string              `json:"method,omitempty"`
+	Header      map[string][]string `json:"headers,omitzero"`
+	ContentType string              `json:"content_type,omitempty"`
+	BodyKind    job.BodyKind        `json:"body_kind,omitempty"`
+	Body        []byte              `json:"body,omitzero"`
+	Labels      map[string]string   `json:"labels,omitzero"`
+	Ladder      policy.Ladder       `json:"ladder,omitzero"`
+	Retries     *int                `json:"retries,omitempty"`
+	Timeout     time.Duration       `json:"timeout,omitempty"`
+	Kind        string              `json:"kind,omitempty"`
+	Origin      string              `json:"origin,omitempty"`
+	Delay       time.Duration       `json:"delay,omitempty"`
+	RunAt       time.Time           `json:"run_at,omitzero"`
+	ExpiresIn   time.Duration       `json:"expires_in,omitempty"`
+	ExpiresAt   time.Time           `json:"expires_at,omitzero"`
+	Print       []byte              `json:"print,omitzero"`
+}
+
+func encodeBirth(e store.Entry) string {
+	return encodeJSON(birth{
+		e.Namespace, e.ID, e.Topic, e.Lane, e.URL, e.Method, e.Header, e.ContentType, e.BodyKind, e.Body, e.Labels,
+		e.Ladder, e.Retries, e.Timeout, e.Kind, e.Origin, e.Delay, e.RunAt, e.ExpiresIn, e.ExpiresAt, e.Print,
+	})
+}
+
+func decodeBirth(s string) (store.Entry, error) {
+	var b birth
+	if err := json.Unmarshal([]byte(s), &b); err != nil {
+		return store.Entry{}, fmt.Errorf("read an outbox entry: %w", err)
+	}
+	return store.Entry{
+		New: job.New{
+			Spec: job.Spec{
+				ID: b.ID, Queue: job.Queue{Namespace: b.Namespace, Topic: b.Topic, Lane: b.Lane},
+				URL: b.URL, Method: b.Method, Header: b.Header, ContentType: b.ContentType, BodyKind: b.BodyKind, Body: b.Body,
+				Labels: b.Labels, Terms: policy.Terms{Ladder: b.Ladder, Retries: b.Retries, Timeout: b.Timeout},
+				Kind: b.Kind, Origin: b.Origin,
+			},
+			Delay: b.Delay, RunAt: b.RunAt, ExpiresIn: b.ExpiresIn, ExpiresAt: b.ExpiresAt,
+		},
+		Print: b.Print,
+	}, nil
+}

@@ -1,0 +1,249 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// freeLosses is how many attempts lost in a row cost no retry.
+const freeLosses = 2
+
+// Settle implements store.Store.
+func (s *Store) Settle(
+	ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest,
+) ([]error, store.Claimed, error) {
+	s.check(shard)
+	bound("settlements", len(items))
+	written := make([]settlement, len(items))
+	for i := range items {
+		written[i].fill(&items[i])
+	}
+	var c *claim
+	weight := len(items)
+	if next != nil {
+		c = newClaim(token, *next)
+		weight += next.Max
+	}
+	var errs []error
+	var revision int64
+	err := s.submit(ctx, &op{verb: "settle attempts", weight: weight, run: func(tx *tx) (err error) {
+		revision = tx.mem.revision
+		errs, err = once(tx, call{"settle", token}, func(errs []error) int { return 16 * len(errs) }, func() ([]error, error) {
+			errs := make([]error, len(items))
+			for i := range items {
+				if errs[i], err = tx.settle(&items[i], &written[i]); err != nil {
+					return nil, err
+				}
+			}
+			return errs, nil
+		})
+		if err != nil || c == nil {
+			return err
+		}
+		return c.run(tx)
+	}})
+	if err != nil {
+		return nil, store.Claimed{}, err
+	}
+	claimed := store.Claimed{Revision: revision}
+	if c != nil {
+		claimed = c.answer(s)
+	}
+	return slices.Clone(errs), claimed, nil
+}
+
+// A settlement's text is encoded by the caller.
+type settlement struct {
+	entry  string
+	births []string
+}
+
+func (s *settlement) fill(item *store.Settlement) {
+	if k := item.Verdict.Kind; k < policy.Delivered || k > policy.Released {
+		panic(fmt.Sprintf("sqlite: a settlement with verdict %v", k))
+	}
+	if item.Attempt.Kind != "" {
+		s.entry = encodeJSON(item.Attempt)
+	}
+	for _, e := range item.Births {
+		s.births = append(s.births, encodeBirth(e))
+	}
+}
+
+// settle ends one attempt. The first error is the item's own.
+func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err error) {
+	h := tx.mem.held[item.Ref]
+	if h == nil || h.lease != item.Lease {
+		return store.ErrLeaseLost, nil
+	}
+	verdict := item.Verdict
+	to := h.standing
+	if written.entry != "" {
+		if err := tx.record(h.n, &to, written.entry); err != nil {
+			return nil, err
+		}
+	}
+	if item.Attempt.Kind == job.KindAttempt {
+		to.made++
+		to.lost = 0
+		if verdict.Kind != policy.Delivered {
+			to.tries++
+		}
+	}
+	for i, e := range item.Births {
+		added, err := tx.change(insertBirth, e.Namespace, e.ID, written.births[i])
+		if err != nil {
+			return nil, err
+		}
+		tx.mem.outbox += added
+		tx.wake = true
+	}
+	switch {
+	case verdict.Kind == policy.Delivered:
+		return nil, tx.endHeld(h, to, job.Delivered, "")
+	case h.cancel:
+		return nil, tx.endHeld(h, to, job.Cancelled, job.ReasonCancelled)
+	case verdict.Kind == policy.Dead:
+		return nil, tx.endHeld(h, to, job.Dead, verdict.Reason)
+	default: // again, or released
+		return nil, tx.sendBack(h, to, tx.now.after(verdict.Wait))
+	}
+}
+
+// lapse ends an attempt that nobody settled: the job is due again at once, or cancelled when that was asked.
+func (tx *tx) lapse(h *held, lasted time.Duration) error {
+	to := h.standing
+	to.made++
+	to.lost++
+	if to.lost > freeLosses {
+		to.tries++
+	}
+	entry := job.Attempt{N: int(to.made), Kind: job.KindLost, StartedAt: date(h.claimed), Duration: lasted}
+	if err := tx.record(h.n, &to, encodeJSON(entry)); err != nil {
+		return err
+	}
+	if h.cancel {
+		return tx.endHeld(h, to, job.Cancelled, job.ReasonCancelled)
+	}
+	return tx.sendBack(h, to, tx.now.ms)
+}
+
+// record adds to a job's record; the slot is that of the entry which is one too many.
+func (tx *tx) record(n int64, to *standing, entry string) error {
+	seq := to.entries
+	to.entries++
+	return tx.exec(insertAttempt, n, seq%job.MaxAttempts, seq, entry)
+}
+
+// note is record for what a client did.
+func (tx *tx) note(n int64, to *standing, kind job.AttemptKind) error {
+	return tx.record(n, to, encodeJSON(job.Attempt{N: int(to.made), Kind: kind, StartedAt: date(tx.now.ms)}))
+}
+
+// drop ends the holding, and rings when that frees a slot of a lane at its limit.
+func (tx *tx) drop(h *held) {
+	q := h.queue
+	tx.touch(q)
+	if q.blocked() && q.waiting > 0 {
+		tx.ring(q)
+	}
+	q.running--
+	q.topic.running--
+	tx.release(h)
+}
+
+// sendBack makes a held job due again.
+func (tx *tx) sendBack(h *held, to standing, due int64) error {
+	if err := tx.exec(moveJob, due, to.made, to.tries, to.lost, to.entries, h.n); err != nil {
+		return err
+	}
+	tx.drop(h)
+	tx.news = true
+	return tx.arrive(h.queue, key{due, h.n})
+}
+
+func (tx *tx) endHeld(h *held, to standing, state job.State, reason policy.Reason) error {
+	tx.drop(h)
+	return tx.end(h.queue, h.ref, h.n, to, state, reason)
+}
+
+// end finishes a job that is counted nowhere any more.
+func (tx *tx) end(q *queue, ref job.Ref, n int64, to standing, state job.State, reason policy.Reason) error {
+	tx.touch(q)
+	t := q.topic
+	t.count(state, 1)
+	shelf, keep := t.shelf(state)
+	if *keep.For <= 0 || *keep.Max <= 0 {
+		return tx.remove(q, ref, n, to, state, reason, tx.now.ms)
+	}
+	err := tx.exec(endJob, string(state), tx.now.ms, orNull(string(reason)), to.made, to.tries, to.lost, to.entries, to.version, n)
+	if err != nil {
+		return err
+	}
+	if shelf.jobs == 0 || tx.now.ms < shelf.oldest {
+		shelf.oldest = tx.now.ms
+	}
+	shelf.jobs++
+	shelf.bytes += to.size
+	return nil
+}
+
+// count counts an end, or with -1 takes it back.
+func (t *topic) count(state job.State, by int64) {
+	switch state {
+	case job.Delivered:
+		t.delivered += by
+	case job.Dead:
+		t.dead += by
+	default:
+		t.cancelled += by
+	}
+}
+
+// shelf is where ended jobs of a state are kept, and how.
+func (t *topic) shelf(state job.State) (*shelf, policy.Keep) {
+	if state == job.Dead {
+		return &t.dying, t.policy.KeepDead
+	}
+	return &t.done, t.policy.KeepDelivered
+}
+
+// remove deletes an ended job, and remembers a client's id for as long as it must stay known.
+func (tx *tx) remove(
+	q *queue, ref job.Ref, n int64, to standing, state job.State, reason policy.Reason, finished int64,
+) error {
+	if err := tx.exec(deleteJob, n); err != nil {
+		return err
+	}
+	if to.bodySize > inlineBody {
+		if err := tx.exec(deleteBody, n); err != nil {
+			return err
+		}
+	}
+	if to.entries > 0 {
+		if err := tx.exec(deleteAttempts, n); err != nil {
+			return err
+		}
+	}
+	tx.touch(q)
+	q.rows--
+	t := q.topic
+	if to.print == nil || finished+t.policy.IDWindow.Milliseconds() <= tx.now.ms {
+		return nil
+	}
+	if err := tx.exec(insertID, ref.Namespace, ref.ID, t.id, to.print, string(state), finished, orNull(string(reason))); err != nil {
+		return err
+	}
+	if t.ids == 0 || finished < t.oldestID {
+		t.oldestID = finished
+	}
+	t.ids++
+	tx.mem.ids++
+	return nil
+}

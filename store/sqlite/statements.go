@@ -1,0 +1,152 @@
+package sqlite
+
+// statement names a prepared statement.
+type statement int
+
+const (
+	insertJob statement = iota
+	insertBody
+	insertAttempt
+	insertBirth
+	insertID
+	insertQueue
+	insertTopic
+	findJob
+	findID
+	findQueue
+	claimable
+	takeClaimed
+	jobByN
+	moveJob
+	endJob
+	markCancel
+	editJob
+	reviveJob
+	firstWaiting
+	nextWaiting
+	updateQueue
+	updateTopic
+	updatePolicy
+	updateMeta
+	deleteJob
+	deleteBody
+	deleteAttempts
+	deleteID
+	deleteBirth
+	deleteQueue
+	unusedQueues
+	oldestEnded
+	knownID
+	oldestIDs
+	readOutbox
+	readAttempts
+	listQueues
+	listOpen
+	listEnded
+	allTopics
+	pendingQueues
+	runningJobs
+	readMeta
+	countOutbox
+	lastNumbers
+	probe
+	begin
+	commit
+	rollback
+	snapshot
+
+	statements
+)
+
+// inlineBody is the size in bytes above which a body lies in its own table: an update rewrites a row whole.
+const inlineBody = 2048
+
+// columns are those of a job, as decode reads them, without the body.
+const columns = `jobs.n, jobs.q, state, due, finished, reason, version, round, made, tries, lost, cancel, entries,
+ created, since, expires, jobs.namespace, id, print, url, method, headers, content_type, body_kind, body_size,
+ labels, ladder, retries, timeout, kind, origin`
+
+// bodyColumn is the body, wherever it lies.
+const bodyColumn = `CASE WHEN body_size > 2048 THEN (SELECT body FROM bodies WHERE bodies.n = jobs.n) ELSE body END`
+
+// nameColumns need a join with queues.
+const nameColumns = `queues.topic, queues.lane`
+
+var statementText = [statements]string{
+	insertJob: `INSERT INTO jobs (n, q, t, state, due, version, round, made, tries, lost, cancel, entries, created, since, expires,
+ namespace, id, print, url, method, headers, content_type, body_kind, body_size, labels, ladder, retries, timeout, kind, origin, body)
+ VALUES (?, ?, ?, 'scheduled', ?, 1, 0, 0, 0, 0, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ ON CONFLICT DO NOTHING`,
+	insertBody:    `INSERT OR REPLACE INTO bodies (n, body) VALUES (?, ?)`,
+	insertAttempt: `INSERT OR REPLACE INTO attempts (n, slot, seq, entry) VALUES (?, ?, ?, ?)`,
+	insertBirth:   `INSERT OR IGNORE INTO outbox (namespace, id, entry) VALUES (?, ?, ?)`,
+	insertID:      `INSERT OR REPLACE INTO ids (namespace, id, t, print, state, finished, reason) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+	insertQueue:   `INSERT INTO queues (q, namespace, topic, lane) VALUES (?, ?, ?, ?)`,
+	insertTopic:   `INSERT INTO topics (t, namespace, name) VALUES (?, ?, ?)`,
+
+	findJob: `SELECT ` + columns + `, ` + bodyColumn + `, ` + nameColumns +
+		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE id = ? AND jobs.namespace = ?`,
+	findID:    `SELECT print, state, finished, reason FROM ids WHERE namespace = ? AND id = ?`,
+	findQueue: `SELECT q, waiting, running, rows FROM queues WHERE namespace = ? AND topic = ? AND lane = ?`,
+	claimable: `SELECT ` + columns + `, ` + bodyColumn +
+		` FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL ORDER BY due, n LIMIT ?`,
+	takeClaimed: `UPDATE jobs SET state = 'running', claimed = ?4
+ WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL AND due <= ?2 AND (due < ?2 OR n <= ?3)`,
+	jobByN: `SELECT ` + columns + `, ` + bodyColumn + `, ` + nameColumns +
+		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE jobs.n = ?`,
+	moveJob: `UPDATE jobs SET state = 'scheduled', due = ?, made = ?, tries = ?, lost = ?, entries = ? WHERE n = ?`,
+	endJob: `UPDATE jobs SET state = ?, finished = ?, reason = ?, made = ?, tries = ?, lost = ?, entries = ?, version = ?, cancel = 0
+ WHERE n = ?`,
+	markCancel: `UPDATE jobs SET cancel = 1, version = ?, entries = ? WHERE n = ?`,
+	editJob: `UPDATE jobs SET due = ?, version = ?, entries = ?, since = ?, expires = ?, url = ?, headers = ?, content_type = ?,
+ body_kind = ?, body_size = ?, labels = ?, ladder = ?, retries = ?, timeout = ?, body = ? WHERE n = ?`,
+	reviveJob: `UPDATE jobs SET state = 'scheduled', due = ?, finished = NULL, reason = NULL, version = ?, round = ?, tries = 0,
+ lost = 0, entries = ?, since = ?, expires = ? WHERE n = ?`,
+	firstWaiting: `SELECT due, n FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL ORDER BY due, n LIMIT 1`,
+	nextWaiting: `SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
+ AND due >= ?2 AND (due > ?2 OR n > ?3) AND due <= ?4 ORDER BY due, n LIMIT ?5`,
+	updateQueue: `UPDATE queues SET waiting = ?, running = ?, rows = ? WHERE q = ?`,
+	updateTopic: `UPDATE topics SET registered = ?, delivered = ?, dead = ?, cancelled = ?, kept_done = ?, kept_done_bytes = ?,
+ kept_dead = ?, kept_dead_bytes = ?, ids = ? WHERE t = ?`,
+	updatePolicy: `UPDATE topics SET policy = ?, revision = ? WHERE t = ?`,
+	updateMeta:   `UPDATE meta SET value = ? WHERE key = ?`,
+
+	deleteJob:      `DELETE FROM jobs WHERE n = ?`,
+	deleteBody:     `DELETE FROM bodies WHERE n = ?`,
+	deleteAttempts: `DELETE FROM attempts WHERE n = ?`,
+	deleteID:       `DELETE FROM ids WHERE namespace = ? AND id = ?`,
+	deleteBirth:    `DELETE FROM outbox WHERE namespace = ? AND id = ?`,
+	deleteQueue:    `DELETE FROM queues WHERE q = ?`,
+	unusedQueues:   `DELETE FROM queues WHERE rows = 0`,
+
+	oldestEnded: `SELECT ` + columns + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
+ WHERE t = ? AND state = ? AND finished IS NOT NULL ORDER BY finished, jobs.n LIMIT ?`,
+	knownID: `SELECT EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND namespace = ?2)
+ OR EXISTS (SELECT 1 FROM ids WHERE id = ?1 AND namespace = ?2)`,
+	oldestIDs: `SELECT namespace, id, finished FROM ids WHERE t = ? ORDER BY finished LIMIT ?`,
+
+	readOutbox:   `SELECT entry FROM outbox ORDER BY seq LIMIT ?`,
+	readAttempts: `SELECT entry FROM attempts WHERE n = ? ORDER BY seq`,
+	listQueues: `SELECT q, lane FROM queues WHERE namespace = ? AND topic = ? AND lane >= ? AND waiting + running > 0
+ ORDER BY lane LIMIT ?`,
+	listOpen: `SELECT ` + columns + ` FROM jobs WHERE q = ?1 AND state = ?2 AND finished IS NULL
+ AND due >= ?3 AND (due > ?3 OR n > ?4) AND due < ?5 ORDER BY due, n LIMIT ?6`,
+	listEnded: `SELECT ` + columns + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
+ WHERE t = (SELECT t FROM topics WHERE namespace = ?1 AND name = ?2) AND state = ?3 AND finished IS NOT NULL
+ AND finished >= ?4 AND (finished > ?4 OR jobs.n > ?5) AND finished < ?6 ORDER BY finished, jobs.n LIMIT ?7`,
+
+	allTopics: `SELECT t, namespace, name, policy, revision, registered, delivered, dead, cancelled, kept_done, kept_done_bytes,
+ kept_dead, kept_dead_bytes, ids FROM topics`,
+	pendingQueues: `SELECT q, namespace, topic, lane, waiting, running, rows FROM queues WHERE waiting + running > 0`,
+	runningJobs: `SELECT ` + columns + `, claimed FROM jobs WHERE q = ? AND state = 'running' AND finished IS NULL
+ ORDER BY due, n LIMIT ?`,
+	readMeta:    `SELECT value FROM meta WHERE key = ?`,
+	countOutbox: `SELECT count(*) FROM outbox`,
+	lastNumbers: `SELECT (SELECT max(n) FROM jobs), (SELECT max(q) FROM queues), (SELECT max(t) FROM topics)`,
+	probe:       `INSERT INTO outbox (seq, namespace, id, entry) VALUES (-1, '', '', zeroblob(16384))`,
+
+	begin:    `BEGIN IMMEDIATE`,
+	commit:   `COMMIT`,
+	rollback: `ROLLBACK`,
+	snapshot: `BEGIN`,
+}

@@ -1,0 +1,155 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gofrs/flock"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// Store is the engine. Open makes one.
+type Store struct {
+	path     string
+	log      *slog.Logger
+	defaults policy.Topic
+	clock    clock
+	lock     *flock.Flock
+	bell     *bell
+	lead     leadLock
+	readers  *readers
+
+	ops     chan *op
+	closing chan struct{} // closed by Close
+	written chan struct{} // closed when the writer has ended
+	tasks   chan func()   // what the writer is to do between transactions
+	checks  chan struct{} // tells the checkpointer to look
+	closed  func() error
+	// cutAbove is the constant of that name; tests lower it.
+	cutAbove atomic.Int64
+	others   sync.WaitGroup
+
+	// What follows is the writer's alone.
+	conn    *conn
+	mem     *memory
+	group   []*op
+	serial  uint64
+	level   int // of PRAGMA synchronous
+	broken  bool
+	commits int64
+	dirty   int // pages written since the checkpointer was told
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens the database, or makes it, and puts every job that was held when it was last used back in its queue, as
+// lost. ctx limits the opening, not the store's life.
+//
+// It fails, with one line that says what to do, when the folder is missing or not writable, when another process uses
+// the database, when the file is no database or another program's, and when a newer version made it.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	return open(ctx, o, newClock(o.Now))
+}
+
+func open(ctx context.Context, o Options, clock clock) (_ *Store, err error) {
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("open a sqlite store: %w", err)
+	}
+	path, err := filepath.Abs(o.Path)
+	if err != nil {
+		return nil, fmt.Errorf("find the database: %w", err)
+	}
+	s := &Store{
+		path:     path,
+		log:      o.Logger,
+		defaults: policy.Topic{}.Over(o.Defaults),
+		clock:    clock,
+		bell:     newBell(),
+		readers:  newReaders(path),
+		ops:      make(chan *op, groupCalls),
+		closing:  make(chan struct{}),
+		written:  make(chan struct{}),
+		tasks:    make(chan func()),
+		checks:   make(chan struct{}, 1),
+		mem:      newMemory(),
+	}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	s.cutAbove.Store(cutAbove)
+	s.closed = sync.OnceValue(s.shut)
+	if s.lock, err = lockFile(path); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.letGo())
+		}
+	}()
+	if s.conn, err = connect(path, false); err != nil {
+		return nil, fmt.Errorf("open the database %s: %w", path, unavailable(err))
+	}
+	if err := prepare(s.conn, path); err != nil {
+		return nil, fmt.Errorf("open the database %s: %w", path, unavailable(err))
+	}
+	if err := s.recall(ctx); err != nil {
+		return nil, fmt.Errorf("read the database %s: %w", path, unavailable(err))
+	}
+	go s.write()
+	s.others.Go(s.checkpoint)
+	return s, nil
+}
+
+// Shards is 1.
+func (s *Store) Shards() int { return 1 }
+
+// check panics for a shard that is none.
+func (s *Store) check(shard int) {
+	if shard != 0 {
+		panic(fmt.Sprintf("sqlite: shard %d of 1", shard))
+	}
+}
+
+// Ping implements store.Store: it commits a write that needs room on the disk.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.submit(ctx, &op{verb: "ping the database", weight: 1, run: func(tx *tx) error {
+		if err := tx.exec(probe); err != nil {
+			return err
+		}
+		if err := tx.exec(deleteBirth, "", ""); err != nil {
+			return err
+		}
+		return tx.exec(updateMeta, tx.now.ms, "pinged")
+	}})
+}
+
+// Close implements store.Store: what the writer has in hand is committed, the rest fails with ErrUnavailable. Another
+// Close answers as the first.
+func (s *Store) Close() error { return s.closed() }
+
+func (s *Store) shut() error {
+	close(s.closing)
+	s.bell.close()
+	<-s.written
+	s.others.Wait()
+	if err := s.letGo(); err != nil {
+		return fmt.Errorf("close the database %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// letGo releases everything. The last connection to close moves the log into the database and removes it.
+func (s *Store) letGo() error {
+	faults := []error{s.readers.close()}
+	if s.conn != nil {
+		faults = append(faults, s.conn.close())
+	}
+	return errors.Join(append(faults, s.lock.Unlock())...)
+}

@@ -1,0 +1,217 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"slices"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// sweepMost bounds one Sweep whatever its limit: nobody else writes meanwhile.
+const sweepMost = 1024
+
+// idleLanes is how many lanes with nothing pending stay in memory.
+const idleLanes = 100_000
+
+// vacuumPages is how many free pages a Sweep gives back to the file system.
+const (
+	vacuumPages = 512
+	vacuumSQL   = "PRAGMA incremental_vacuum(512)"
+)
+
+// Sweep implements store.Store. Topics whose shelves are within their bounds cost nothing but a look at memory.
+func (s *Store) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.Swept, error) {
+	s.check(shard)
+	var swept store.Swept
+	err := s.submit(ctx, &op{verb: "sweep", weight: min(limit, sweepMost), run: func(tx *tx) (err error) {
+		swept, err = once(tx, call{"sweep", token}, light[store.Swept], func() (store.Swept, error) {
+			return tx.sweep(min(limit, sweepMost))
+		})
+		return err
+	}})
+	if err == nil && swept.Jobs > 0 {
+		s.later(ctx, s.vacuum)
+	}
+	return swept, err
+}
+
+func (tx *tx) sweep(limit int) (store.Swept, error) {
+	var swept store.Swept
+	for _, t := range tx.mem.topics {
+		for _, states := range [][]job.State{{job.Delivered, job.Cancelled}, {job.Dead}} {
+			if err := tx.trim(t, states, limit, &swept); err != nil {
+				return swept, err
+			}
+		}
+		if err := tx.forgetIDs(t, limit, &swept); err != nil {
+			return swept, err
+		}
+	}
+	return swept, tx.forgetLanes(limit)
+}
+
+// over is how many jobs a shelf holds beyond its number, or one where age or bytes say that the oldest must go.
+func (tx *tx) over(s *shelf, keep policy.Keep) int64 {
+	switch {
+	case s.jobs > *keep.Max:
+		return s.jobs - *keep.Max
+	case s.jobs > 0 && (s.bytes > *keep.MaxBytes || s.oldest+keep.For.Milliseconds() <= tx.now.ms):
+		return 1
+	default:
+		return 0
+	}
+}
+
+// trim removes the oldest jobs of a shelf until it is within its bounds.
+func (tx *tx) trim(t *topic, states []job.State, limit int, swept *store.Swept) error {
+	s, keep := t.shelf(states[0])
+	if tx.over(s, keep) == 0 {
+		return nil
+	}
+	ended, err := tx.oldestEnded(t, states, limit-swept.Jobs+1)
+	if err != nil {
+		return err
+	}
+	tx.touchTopic(t)
+	for i, r := range ended {
+		s.oldest = millis(r.FinishedAt)
+		if tx.over(s, keep) == 0 {
+			return nil
+		}
+		if swept.Jobs == limit {
+			swept.More = true
+			return nil
+		}
+		q, err := tx.loadQueue(r.Queue)
+		if err != nil {
+			return err
+		}
+		if err := tx.remove(q, r.Ref(), r.n, r.standing(), r.State, r.Reason, s.oldest); err != nil {
+			return err
+		}
+		s.jobs--
+		s.bytes -= r.size()
+		swept.Jobs++
+		ended[i] = nil
+	}
+	if s.jobs == 0 {
+		s.bytes = 0
+	}
+	return nil
+}
+
+// oldestEnded reads the oldest ended jobs in some states, by their end.
+func (tx *tx) oldestEnded(t *topic, states []job.State, limit int) (ended []*row, err error) {
+	for _, state := range states {
+		err := tx.query(oldestEnded, func(v []driver.Value) error {
+			r, err := decode(v, false)
+			if err == nil {
+				r.Topic, r.Lane = text(v[columnCount]), text(v[columnCount+1])
+				ended = append(ended, r)
+			}
+			return err
+		}, t.id, string(state), int64(limit))
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(states) > 1 {
+		slices.SortStableFunc(ended, func(a, b *row) int { return a.FinishedAt.Compare(b.FinishedAt) })
+	}
+	return ended[:min(len(ended), limit)], nil
+}
+
+// forgetIDs removes what need not be remembered any more.
+func (tx *tx) forgetIDs(t *topic, limit int, swept *store.Swept) error {
+	window := t.policy.IDWindow.Milliseconds()
+	if t.ids == 0 || t.oldestID+window > tx.now.ms {
+		return nil
+	}
+	type remembered struct {
+		namespace, id string
+		finished      int64
+	}
+	var oldest []remembered
+	err := tx.query(oldestIDs, func(v []driver.Value) error {
+		oldest = append(oldest, remembered{text(v[0]), text(v[1]), integer(v[2])})
+		return nil
+	}, t.id, int64(limit-swept.IDs+1))
+	if err != nil {
+		return err
+	}
+	tx.touchTopic(t)
+	for _, r := range oldest {
+		t.oldestID = r.finished
+		if r.finished+window > tx.now.ms {
+			return nil
+		}
+		if swept.IDs == limit {
+			swept.More = true
+			return nil
+		}
+		if err := tx.exec(deleteID, r.namespace, r.id); err != nil {
+			return err
+		}
+		t.ids--
+		tx.mem.ids--
+		swept.IDs++
+	}
+	return nil
+}
+
+// forgetLanes removes lanes that no job refers to, and lets go from memory what is idle when there is too much of it.
+func (tx *tx) forgetLanes(limit int) error {
+	m := tx.mem
+	for q := range m.unused {
+		if limit--; limit < 0 {
+			return nil
+		}
+		if q.rows > 0 || q.savedIn == tx.serial {
+			continue
+		}
+		if err := tx.exec(deleteQueue, q.id); err != nil {
+			return err
+		}
+		m.forget(q)
+		tx.undo(func() {
+			m.add(q)
+			m.unused[q] = struct{}{}
+		})
+	}
+	if len(m.queues) <= idleLanes {
+		return nil
+	}
+	for _, q := range m.queues {
+		if q.waiting == 0 && q.running == 0 && q.savedIn != tx.serial {
+			m.forget(q)
+		}
+	}
+	return nil
+}
+
+// vacuum gives free pages back, a few at a time.
+func (s *Store) vacuum() {
+	if s.conn == nil || s.broken {
+		return
+	}
+	var free, pages int64
+	for sql, into := range map[string]*int64{"PRAGMA freelist_count": &free, "PRAGMA page_count": &pages} {
+		if err := s.conn.queryText(shared, sql, func(v []driver.Value) error {
+			*into = integer(v[0])
+			return nil
+		}); err != nil {
+			s.log.Warn("free pages were not counted", "err", err)
+			return
+		}
+	}
+	if free < 2*vacuumPages || free < pages/8 {
+		return // soon used again
+	}
+	// Each step frees one page, so the statement is read to its end.
+	if err := s.conn.queryText(shared, vacuumSQL, func([]driver.Value) error { return nil }); err != nil {
+		s.log.Warn("free pages were not given back", "err", err)
+	}
+}

@@ -1,0 +1,159 @@
+package sqlite
+
+import (
+	"context"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// twoClocks are a wall and a monotonic clock that move apart.
+type twoClocks struct{ ms, mono atomic.Int64 }
+
+func (c *twoClocks) read() instant { return instant{ms: c.ms.Load(), mono: c.mono.Load()} }
+
+// pass moves both, as time does.
+func (c *twoClocks) pass(d time.Duration) {
+	c.ms.Add(d.Milliseconds())
+	c.mono.Add(int64(d))
+}
+
+// jump moves the wall clock alone, as a person or a time server does.
+func (c *twoClocks) jump(d time.Duration) { c.ms.Add(d.Milliseconds()) }
+
+func TestAJumpOfTheWallClockEndsNoLeaseEarlyAndKeepsNoneLate(t *testing.T) {
+	for name, jump := range map[string]time.Duration{"ahead": 24 * time.Hour, "back": -24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			c := &twoClocks{}
+			c.ms.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())
+			s, err := open(t.Context(), options(t), c.read)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, s.Close()) })
+			insert(t, s, entry("a", 0))
+			h := claimUp(t, s, 1)[0]
+			require.Equal(t, 15*time.Second, h.LeaseFor)
+
+			c.pass(10 * time.Second)
+			c.jump(jump)
+			require.Zero(t, carry(t, s).Lapsed)
+			require.Equal(t, job.Running, get(t, s, "a").State)
+			c.pass(4 * time.Second)
+			require.Zero(t, carry(t, s).Lapsed)
+			c.pass(time.Second)
+			require.Equal(t, 1, carry(t, s).Lapsed)
+			found := get(t, s, "a")
+			require.Equal(t, job.Ready, found.State, "due at once by the clock as it now is")
+			require.Len(t, claimUp(t, s, 1), 1)
+		})
+	}
+}
+
+func TestAQueueThatHasRungRingsAgainWhateverTheWallClockDoes(t *testing.T) {
+	c := &twoClocks{}
+	c.ms.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())
+	s, err := open(t.Context(), options(t), c.read)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	insert(t, s, entry("a", 0), entry("b", 0))
+	watch := store.Watch{Group: store.GroupPush, Wait: time.Nanosecond}
+	rung, err := s.Await(t.Context(), 0, watch)
+	require.NoError(t, err)
+	require.Len(t, rung.Queues, 1)
+	c.jump(time.Minute)
+	c.pass(store.RingAgain)
+	carry(t, s)
+	rung, err = s.Await(t.Context(), 0, watch)
+	require.NoError(t, err)
+	require.Len(t, rung.Queues, 1)
+}
+
+func TestTheStoreLivesInFakeTime(t *testing.T) {
+	folder := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s, err := Open(t.Context(), Options{Path: filepath.Join(folder, "jobs.db"), Defaults: Defaults(policy.Builtin())})
+		require.NoError(t, err)
+		start := time.Now()
+		insert(t, s, entry("a", 25*time.Hour))
+
+		ctx, cancel := context.WithCancel(t.Context())
+		carried := make(chan struct{})
+		go func() { // a carrier
+			defer close(carried)
+			for ctx.Err() == nil {
+				c, err := s.Carry(ctx, 0, store.NewToken(), store.Round{})
+				if err != nil {
+					return
+				}
+				wait := c.Next
+				if wait < 0 || wait > time.Minute {
+					wait = time.Minute
+				}
+				select {
+				case <-time.After(wait):
+				case <-ctx.Done():
+				}
+			}
+		}()
+		var rung store.Rung
+		for len(rung.Queues) == 0 {
+			rung, err = s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: time.Hour})
+			require.NoError(t, err)
+		}
+		require.Equal(t, 25*time.Hour, time.Since(start), "neither early nor late")
+		jobs := claimUp(t, s, 1)
+		require.Len(t, jobs, 1)
+		time.Sleep(time.Hour) // fake: the lease lapses meanwhile
+		synctest.Wait()
+		require.Equal(t, 1, get(t, s, "a").Lost)
+		cancel()
+		<-carried
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestAnIdleStoreDoesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := Open(t.Context(), options(t))
+		require.NoError(t, err)
+		insert(t, s, entry("a", time.Hour))
+		var before, after uint64
+		inWriter(t, s, func() { before = s.serial })
+		time.Sleep(time.Hour) // fake
+		synctest.Wait()
+		inWriter(t, s, func() { after = s.serial })
+		require.Equal(t, before, after)
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestAReadThatGetsNoConnectionEndsByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := Open(t.Context(), options(t))
+		require.NoError(t, err)
+		var taken []*conn
+		for range readerCount {
+			taken = append(taken, <-s.readers.idle)
+		}
+		start := time.Now()
+		_, err = s.Get(t.Context(), 0, ref("a"))
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.Equal(t, readLimit, time.Since(start))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = s.Get(ctx, 0, ref("a"))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, store.ErrUnavailable)
+		for _, c := range taken {
+			s.readers.idle <- c
+		}
+		require.NoError(t, s.Close())
+	})
+}

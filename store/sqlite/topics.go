@@ -1,0 +1,71 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/ringback/ringback/store"
+)
+
+// PutTopic implements store.Store. A policy's revision is that of all policies when it was put.
+func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, error) {
+	encoded := encodeJSON(put.Policy)
+	var answer store.Topic
+	err := s.submit(ctx, &op{verb: "put a topic", durable: true, weight: 1, run: func(tx *tx) error {
+		name := topicName{put.Namespace, put.Name}
+		if put.Revision != 0 {
+			if t := tx.mem.topics[name]; t == nil || t.revision != put.Revision {
+				return store.ErrVersion
+			}
+		}
+		t, err := tx.topic(name)
+		if err != nil {
+			return err
+		}
+		revision := tx.mem.revision + 1
+		if err := tx.exec(updatePolicy, encoded, revision, t.id); err != nil {
+			return err
+		}
+		put, effective, before := t.put, t.policy, t.revision
+		tx.undo(func() { t.put, t.policy, t.revision = put, effective, before })
+		if err := t.readPolicy(encoded, revision, s.defaults); err != nil {
+			return err
+		}
+		tx.mem.revision = revision
+		tx.news = true
+		for q := range t.queues { // any may have been freed or blocked
+			if q.waiting > 0 {
+				tx.look = append(tx.look, q)
+				tx.ring(q)
+			}
+		}
+		answer = t.view()
+		return nil
+	}})
+	return answer, err
+}
+
+// Topics implements store.Store.
+func (s *Store) Topics(ctx context.Context) (topics []store.Topic, revision int64, err error) {
+	err = s.submit(ctx, &op{verb: "read the topics", weight: 1, run: func(tx *tx) error {
+		topics, revision = []store.Topic{}, tx.mem.revision
+		for _, t := range tx.mem.topics {
+			if t.revision != 0 {
+				topics = append(topics, t.view())
+			}
+		}
+		return nil
+	}})
+	if err != nil {
+		return nil, 0, err
+	}
+	slices.SortFunc(topics, func(a, b store.Topic) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return topics, revision, nil
+}
+
+func (t *topic) view() store.Topic {
+	return store.Topic{Namespace: t.name.namespace, Name: t.name.name, Policy: t.put, Revision: t.revision}
+}

@@ -1,0 +1,196 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+)
+
+// A tx is one transaction, shared by the calls that were waiting. What it changes in memory can be taken back: numbers
+// are saved at the first touch, everything else leaves an undo. The agenda and the bell follow after the commit.
+type tx struct {
+	store  *Store
+	mem    *memory
+	conn   *conn
+	now    instant
+	serial uint64
+	begun  bool
+	// durable says that the commit is followed by fsync.
+	durable bool
+
+	undos   []func()
+	queues  []*queue // touched
+	topics  []*topic // touched
+	rings   []*queue // to be rung when they have something to claim
+	look    []*queue // to be planned anew
+	taken   []*held  // newly held
+	settled []*held  // no longer held
+	wake    bool     // tell Await whatever the agenda says
+	news    bool     // something came that may head the agenda
+}
+
+// exec and query begin the transaction at the first write; reads alone need none.
+func (tx *tx) exec(id statement, args ...driver.Value) error {
+	_, err := tx.change(id, args...)
+	return err
+}
+
+// change is exec that tells how many rows changed.
+func (tx *tx) change(id statement, args ...driver.Value) (int64, error) {
+	if !tx.begun {
+		if err := tx.store.synchronous(tx.durable); err != nil {
+			return 0, err
+		}
+		if _, err := tx.conn.exec(begin); err != nil {
+			return 0, err
+		}
+		tx.begun = true
+	}
+	return tx.conn.exec(id, args...)
+}
+
+func (tx *tx) query(id statement, each func([]driver.Value) error, args ...driver.Value) error {
+	return tx.conn.query(shared, id, each, args...)
+}
+
+// undo adds what takes a change of memory back.
+func (tx *tx) undo(f func()) { tx.undos = append(tx.undos, f) }
+
+// touch saves a queue's and its topic's numbers before they change.
+func (tx *tx) touch(q *queue) {
+	if q.savedIn != tx.serial {
+		q.saved, q.savedIn = q.queueNumbers, tx.serial
+		tx.queues = append(tx.queues, q)
+	}
+	tx.touchTopic(q.topic)
+}
+
+func (tx *tx) touchTopic(t *topic) {
+	if t.savedIn != tx.serial {
+		t.saved, t.savedIn = t.topicNumbers, tx.serial
+		tx.topics = append(tx.topics, t)
+	}
+}
+
+// ring notes a queue that is to be rung after the commit.
+func (tx *tx) ring(q *queue) { tx.rings = append(tx.rings, q) }
+
+// hold and release keep who holds what.
+func (tx *tx) hold(h *held) {
+	held := tx.mem.held
+	held[h.ref] = h
+	tx.taken = append(tx.taken, h)
+	tx.undo(func() { delete(held, h.ref) })
+}
+
+func (tx *tx) release(h *held) {
+	held := tx.mem.held
+	delete(held, h.ref)
+	tx.settled = append(tx.settled, h)
+	tx.undo(func() { held[h.ref] = h })
+}
+
+// flush writes the touched numbers.
+func (tx *tx) flush() error {
+	for _, q := range tx.look {
+		if err := tx.learnHead(q); err != nil {
+			return err
+		}
+	}
+	for i := 0; i < len(tx.queues); i++ { // learnHead may add
+		q := tx.queues[i]
+		if err := tx.learnHead(q); err != nil {
+			return err
+		}
+		if q.waiting == q.saved.waiting && q.running == q.saved.running && q.rows == q.saved.rows {
+			continue
+		}
+		if err := tx.exec(updateQueue, q.waiting, q.running, q.rows, q.id); err != nil {
+			return err
+		}
+	}
+	for _, t := range tx.topics {
+		before := t.saved
+		before.waiting, before.ready, before.running = t.waiting, t.ready, t.running
+		before.oldestID, before.done.oldest, before.dying.oldest = t.oldestID, t.done.oldest, t.dying.oldest
+		if before == t.topicNumbers {
+			continue
+		}
+		err := tx.exec(updateTopic, t.registered, t.delivered, t.dead, t.cancelled, t.done.jobs, t.done.bytes,
+			t.dying.jobs, t.dying.bytes, t.ids, t.id)
+		if err != nil {
+			return err
+		}
+	}
+	if m := tx.mem; m.revision != m.saved.revision {
+		if err := tx.exec(updateMeta, m.revision, "revision"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeBack restores memory to what it was when the transaction began.
+func (tx *tx) takeBack() {
+	for i := len(tx.undos) - 1; i >= 0; i-- {
+		tx.undos[i]()
+	}
+	for _, q := range tx.queues {
+		q.queueNumbers = q.saved
+	}
+	for _, t := range tx.topics {
+		t.topicNumbers = t.saved
+	}
+	tx.mem.numbers = tx.mem.saved
+	// A carry has planned queues already, and taken out leases that were over.
+	a := &tx.mem.agenda
+	for _, list := range [][]*queue{tx.queues, tx.look} {
+		for _, q := range list {
+			if tx.mem.byID[q.id] == q {
+				a.plan(q, tx.now)
+			}
+		}
+	}
+	for _, h := range tx.settled {
+		if h.slot.held != nil {
+			a.lapses.set(&h.slot, h.deadline)
+		}
+	}
+}
+
+// apply brings the agenda and the bell up to what was committed.
+func (tx *tx) apply() {
+	a := &tx.mem.agenda
+	for _, h := range tx.settled {
+		a.lapses.drop(&h.slot)
+	}
+	for _, h := range tx.taken {
+		h.slot = slot{pos: -1, held: h}
+		a.lapses.set(&h.slot, h.deadline)
+	}
+	rung := tx.rings[:0]
+	for _, q := range tx.rings {
+		if q.due(tx.now) && !q.blocked() {
+			q.rung = tx.now.mono
+			rung = append(rung, q)
+			a.dues.drop(&q.dueSlot)
+			a.plan(q, tx.now)
+		}
+	}
+	wake := tx.wake
+	for _, list := range [][]*queue{tx.queues, tx.look} {
+		for _, q := range list {
+			before := a.next(tx.now, true)
+			a.plan(q, tx.now)
+			wake = wake || (tx.news && a.next(tx.now, true) < before)
+		}
+	}
+	for _, q := range tx.queues {
+		if q.rows == 0 {
+			tx.mem.unused[q] = struct{}{}
+		} else {
+			delete(tx.mem.unused, q)
+		}
+	}
+	if len(rung) > 0 || wake {
+		tx.store.bell.ring(rung, wake)
+	}
+}

@@ -1,0 +1,131 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/ringback/ringback/job"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// verify compares what the store has in memory with what the database says, job by job: every number that is kept is
+// also counted. A closed store is not looked at.
+func verify(t *testing.T, s *Store) {
+	t.Helper()
+	select {
+	case <-s.closing:
+		return
+	default:
+	}
+	var faults []string
+	require.NoError(t, s.submit(context.Background(), &op{verb: "verify", run: func(tx *tx) error {
+		faults = tx.faults()
+		return nil
+	}}))
+	require.Empty(t, faults)
+}
+
+// faults are the numbers that do not agree.
+func (tx *tx) faults() (faults []string) {
+	ask := func(sql string, args ...any) int64 {
+		var n int64
+		err := tx.conn.queryText(context.Background(), fmt.Sprintf(sql, args...), func(v []driver.Value) error {
+			n = integer(v[0])
+			return nil
+		})
+		if err != nil {
+			faults = append(faults, err.Error())
+		}
+		return n
+	}
+	same := func(what string, memory, counted int64) {
+		if memory != counted {
+			faults = append(faults, fmt.Sprintf("%s: %d in memory, %d counted", what, memory, counted))
+		}
+	}
+	m := tx.mem
+	heldBy := make(map[*queue]int64)
+	var marked, entries int64
+	for _, h := range m.held {
+		heldBy[h.queue]++
+		entries += h.entries
+		if h.cancel {
+			marked++
+		}
+	}
+	same("marked to be cancelled", marked, ask("SELECT count(*) FROM jobs WHERE cancel = 1"))
+	same("entries of the held", entries, ask("SELECT coalesce(sum(entries), 0) FROM jobs WHERE state = 'running'"))
+	for _, q := range m.queues {
+		name := q.name.String()
+		same(name+" waiting", q.waiting, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled'", q.id))
+		same(name+" running", q.running, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'running'", q.id))
+		same(name+" held", q.running, heldBy[q])
+		same(name+" rows", q.rows, ask("SELECT count(*) FROM jobs WHERE q = %d", q.id))
+		same(name+" ready", q.ready, ask(
+			"SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND (due, n) <= (%d, %d)", q.id, q.mark.due, q.mark.n))
+		if q.waiting > 0 && q.headKnown {
+			same(name+" head", q.head.n, ask(
+				"SELECT n FROM jobs WHERE q = %d AND state = 'scheduled' ORDER BY due, n LIMIT 1", q.id))
+		}
+		for _, column := range []struct {
+			name  string
+			value int64
+		}{{"waiting", q.waiting}, {"running", q.running}, {"rows", q.rows}} {
+			same(name+" stored "+column.name, column.value, ask("SELECT %s FROM queues WHERE q = %d", column.name, q.id))
+		}
+	}
+	for _, topic := range m.topics {
+		faults = append(faults, tx.topicFaults(topic, ask)...)
+	}
+	same("outbox", m.outbox, ask("SELECT count(*) FROM outbox"))
+	same("remembered ids", m.ids, ask("SELECT count(*) FROM ids"))
+	same("leases on the agenda", int64(len(m.agenda.lapses)), int64(len(m.held)))
+	same("jobs without a queue", 0, ask("SELECT count(*) FROM jobs WHERE q NOT IN (SELECT q FROM queues)"))
+	same("stray bodies", 0, ask(
+		"SELECT count(*) FROM bodies WHERE n NOT IN (SELECT n FROM jobs WHERE body_size > %d)", inlineBody))
+	same("stray attempts", 0, ask("SELECT count(*) FROM attempts WHERE n NOT IN (SELECT n FROM jobs)"))
+	same("indexes", 1, ask("SELECT integrity_check = 'ok' FROM pragma_integrity_check"))
+	return faults
+}
+
+func (tx *tx) topicFaults(t *topic, ask func(string, ...any) int64) (faults []string) {
+	var waiting, ready, running int64
+	for q := range t.queues {
+		waiting, ready, running = waiting+q.waiting, ready+q.ready, running+q.running
+	}
+	shelves := func(column string, states string) int64 {
+		return ask("SELECT coalesce(sum(%s), 0) FROM jobs WHERE t = %d AND state IN (%s)", column, t.id, states)
+	}
+	done, dead := fmt.Sprintf("'%s', '%s'", job.Delivered, job.Cancelled), fmt.Sprintf("'%s'", job.Dead)
+	size := "max(body_size, 0) + length(CAST(url AS BLOB))"
+	for _, c := range []struct {
+		what            string
+		memory, counted int64
+	}{
+		{"waiting", t.waiting, waiting},
+		{"ready", t.ready, ready},
+		{"running", t.running, running},
+		{"registered", t.registered, t.delivered + t.dead + t.cancelled + waiting + running},
+		{"kept done", t.done.jobs, shelves("1", done)},
+		{"kept done bytes", t.done.bytes, shelves(size, done)},
+		{"kept dead", t.dying.jobs, shelves("1", dead)},
+		{"kept dead bytes", t.dying.bytes, shelves(size, dead)},
+		{"ids", t.ids, ask("SELECT count(*) FROM ids WHERE t = %d", t.id)},
+		{"stored registered", t.registered, ask("SELECT registered FROM topics WHERE t = %d", t.id)},
+		{"stored delivered", t.delivered, ask("SELECT delivered FROM topics WHERE t = %d", t.id)},
+		{"stored dead", t.dead, ask("SELECT dead FROM topics WHERE t = %d", t.id)},
+		{"stored cancelled", t.cancelled, ask("SELECT cancelled FROM topics WHERE t = %d", t.id)},
+		{"stored kept", t.done.jobs + t.dying.jobs, ask("SELECT kept_done + kept_dead FROM topics WHERE t = %d", t.id)},
+	} {
+		if c.memory != c.counted {
+			faults = append(faults, fmt.Sprintf("topic %s %s: %d in memory, %d counted", t.name.name, c.what, c.memory, c.counted))
+		}
+	}
+	return faults
+}

@@ -1,0 +1,228 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ringback/ringback/store"
+)
+
+// An op is one call on its way through the writer.
+type op struct {
+	// verb says what it does, for errors: "insert jobs".
+	verb string
+	// run does it. It must change nothing before it has found every reason not to, and may run again after a
+	// transaction was taken back. What it returns other than a diskError is the call's own answer.
+	run func(*tx) error
+	// durable calls are answered after fsync.
+	durable bool
+	// weight is about how many rows it writes.
+	weight int
+
+	err  error
+	done chan struct{}
+}
+
+// The bounds of one transaction: so many rows, so that a commit stays short, and so many calls.
+const (
+	groupWeight = 4096
+	groupCalls  = 1024
+)
+
+// submit hands a call to the writer and waits for its commit. When ctx ends first, the call may still take effect.
+func (s *Store) submit(ctx context.Context, o *op) error {
+	if ctx.Err() != nil {
+		return ended(ctx, o.verb)
+	}
+	o.done = make(chan struct{})
+	select {
+	case <-s.closing:
+		return fmt.Errorf("%s: %w", o.verb, errClosed)
+	default:
+	}
+	select {
+	case s.ops <- o:
+	case <-s.closing:
+		return fmt.Errorf("%s: %w", o.verb, errClosed)
+	case <-ctx.Done():
+		return ended(ctx, o.verb)
+	}
+	select {
+	case <-o.done:
+	case <-s.written:
+		select {
+		case <-o.done:
+		default:
+			return fmt.Errorf("%s: %w", o.verb, errClosed)
+		}
+	case <-ctx.Done():
+		return ended(ctx, o.verb)
+	}
+	if o.err != nil {
+		return fmt.Errorf("%s: %w", o.verb, unavailable(o.err))
+	}
+	return nil
+}
+
+// write is the writer: it commits what is waiting as one transaction, again and again, until the store closes.
+func (s *Store) write() {
+	defer close(s.written)
+	for {
+		var first *op
+		select {
+		case first = <-s.ops:
+		case task := <-s.tasks:
+			task()
+			continue
+		case <-s.closing:
+			return
+		}
+		s.settle(s.gather(first))
+	}
+}
+
+// gather takes what is waiting, without waiting for more.
+func (s *Store) gather(first *op) []*op {
+	group := s.group[:0]
+	group = append(group, first)
+	weight := first.weight
+	for weight < groupWeight && len(group) < groupCalls {
+		select {
+		case o := <-s.ops:
+			group = append(group, o)
+			weight += o.weight
+			continue
+		default:
+		}
+		break
+	}
+	s.group = group
+	return group
+}
+
+// settle commits a group and answers its callers. When the transaction fails, each call is tried alone, so that one
+// that cannot be written fails by itself.
+func (s *Store) settle(group []*op) {
+	err := s.commit(group)
+	if err != nil && len(group) > 1 && !s.broken {
+		for _, o := range group {
+			if err := s.commit([]*op{o}); err != nil {
+				o.err = err
+			}
+		}
+	} else if err != nil {
+		for _, o := range group {
+			o.err = err
+		}
+	}
+	for i, o := range group {
+		close(o.done)
+		group[i] = nil
+	}
+}
+
+// commit runs a group as one transaction. An error means that nothing happened, in memory or on disk.
+func (s *Store) commit(group []*op) error {
+	if err := s.mend(); err != nil {
+		return err
+	}
+	durable := false
+	for _, o := range group {
+		durable = durable || o.durable
+	}
+	s.serial++
+	s.mem.saved = s.mem.numbers
+	tx := &tx{store: s, mem: s.mem, conn: s.conn, now: s.clock(), serial: s.serial, durable: durable}
+	for _, o := range group {
+		if o.err = o.run(tx); isDisk(o.err) {
+			return s.abort(tx, o.err)
+		}
+	}
+	if err := tx.flush(); err != nil {
+		return s.abort(tx, err)
+	}
+	if tx.begun {
+		if _, err := s.conn.exec(commit); err != nil {
+			return s.abort(tx, err)
+		}
+		s.commits++
+		s.noteWritten(s.conn.written())
+	}
+	tx.apply()
+	return nil
+}
+
+// abort takes a transaction back. When SQLite cannot, the connection is replaced before the next one.
+func (s *Store) abort(tx *tx, cause error) error {
+	tx.takeBack()
+	if !tx.begun {
+		return cause
+	}
+	// SQLite may have taken the transaction back itself, after a full disk for instance; then there is none, and a new
+	// one can begin.
+	if _, err := s.conn.exec(rollback); err != nil {
+		if _, err := s.conn.exec(begin); err != nil {
+			s.broken = true
+			return cause
+		}
+		if _, err := s.conn.exec(rollback); err != nil {
+			s.broken = true
+		}
+	}
+	return cause
+}
+
+// mend replaces the writer's connection after a fault that it did not survive.
+func (s *Store) mend() error {
+	if !s.broken {
+		return nil
+	}
+	if s.conn != nil {
+		if err := s.conn.close(); err != nil {
+			s.log.Debug("a broken connection was closed", "err", err)
+		}
+		s.conn = nil
+	}
+	c, err := connect(s.path, false)
+	if err != nil {
+		return err
+	}
+	s.conn, s.broken, s.level = c, false, unset
+	return nil
+}
+
+// Levels of PRAGMA synchronous as they were last set; unset on a new connection.
+const (
+	unset = iota
+	normal
+	full
+)
+
+// synchronous chooses whether the next commit is followed by fsync. SQLite takes the setting outside a transaction only.
+func (s *Store) synchronous(durable bool) error {
+	level, pragma := normal, "PRAGMA synchronous=NORMAL"
+	if durable {
+		level, pragma = full, "PRAGMA synchronous=FULL"
+	}
+	if s.level == level {
+		return nil
+	}
+	if err := s.conn.execText(pragma); err != nil {
+		return err
+	}
+	s.level = level
+	return nil
+}
+
+func isDisk(err error) bool {
+	_, ok := errors.AsType[*diskError](err)
+	return ok
+}
+
+// bound holds callers to the contract's bounds.
+func bound(what string, n int) {
+	if n > store.MaxBatch {
+		panic(fmt.Sprintf("sqlite: %d %s in one call, more than store.MaxBatch", n, what))
+	}
+}
