@@ -146,7 +146,10 @@ func (s *Server) answers(pid int, done <-chan struct{}) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := client.Ping(ctx).Err()
+		err := s.reachable(ctx)
+		if err == nil {
+			err = client.Ping(ctx).Err()
+		}
 		if err == nil {
 			info, err := client.Info(ctx, "server").Result()
 			if err != nil {
@@ -165,6 +168,16 @@ func (s *Server) answers(pid int, done <-chan struct{}) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// reachable tells whether anybody listens; go-redis would write a line for each time that nobody does.
+func (s *Server) reachable(ctx context.Context) error {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", s.Addr())
+	if err != nil {
+		return fmt.Errorf("reach redis-server: %w", err)
+	}
+	return conn.Close()
 }
 
 // freePort asks the system for a port that nobody has.

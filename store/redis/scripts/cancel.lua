@@ -1,24 +1,31 @@
 -- Ends an unfinished job, or marks a held one.
 -- KEYS    those of lib; one queue
 -- ARGV    member
--- result  code, now, record, run, attempts; code is ok, none, or state when it is delivered or dead
+-- result  code, now, record, run; code is ok, none, or state when it is delivered or dead
 local q, member = queues[1], ARGV[A + 1]
 local again = call('GET', TOK)
-if again then
+if again and string.sub(again, 1, 1) == '!' then
+  local code, run = string.match(again, '^!(%S+) ?(.*)$')
+  return { code, int(now), call('HGET', JOBS, member) or '', run }
+elseif again then
   local run, rec = string.match(again, '^([^\n]*)\n?(.*)$')
   if rec == '' then rec = call('HGET', JOBS, member) or '' end
-  return { rec == '' and 'none' or 'ok', int(now), rec, run, call('HGET', TRIES, member) or '' }
+  return { rec == '' and 'none' or 'ok', int(now), rec, run }
+end
+-- refuse answers a refusal, and remembers it.
+local function refuse(code, run)
+  call('SET', TOK, '!' .. code .. ' ' .. (run or ''), 'EX', MEMORY)
+  return { code, int(now), call('HGET', JOBS, member) or '', run or '' }
 end
 local rec = call('HGET', JOBS, member)
-if not rec or int(be(rec, 3, 6)) ~= q.n then return { 'none' } end
+if not rec or int(be(rec, 3, 6)) ~= q.n then return refuse('none') end
 local line = call('HGET', RUNS, member)
 local r = line and parse(line) or fresh(rec)
-local tries = call('HGET', TRIES, member) or ''
-if r.state == 'd' or r.state == 'x' then return { 'state', int(now), rec, line, tries } end
-if r.state == 'c' or flagged(r, 'm') then return { 'ok', int(now), rec, line, tries } end
+if r.state == 'd' or r.state == 'x' then return refuse('state', pack(r)) end
+if r.state == 'c' or flagged(r, 'm') then return { 'ok', int(now), rec, line } end
 watch()
 r.ver, r.size = r.ver + 1, #rec
-tries = note(r, member, '{"n":' .. int(r.made) .. ',"k":"cancelled","ms":' .. int(now) .. '}')
+note(r, member, '{"n":' .. int(r.made) .. ',"k":"cancelled","ms":' .. int(now) .. '}')
 local kept, memory = true, ''
 if r.lease ~= '-' then
   flag(r, 'm')
@@ -33,4 +40,4 @@ retain(q.topic)
 look(q)
 close()
 call('SET', TOK, pack(r) .. memory, 'EX', MEMORY)
-return { 'ok', int(now), rec, pack(r), tries }
+return { 'ok', int(now), rec, pack(r) }

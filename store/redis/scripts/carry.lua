@@ -18,7 +18,9 @@ local function lapse(q)
     if r then
       r.made, r.lost, r.lease = r.made + 1, r.lost + 1, '-'
       if r.lost >= 3 then r.tries = r.tries + 1 end
-      note(r, member, '{"n":' .. int(r.made) .. ',"k":"lost","ms":' .. int(now) .. '}')
+      note(r, member, '{"n":' .. int(r.made) .. ',"k":"lost","ms":' .. int(r.fin) .. ',"d":' .. int((now - r.fin) * 1000000) ..
+        '}')
+      r.fin = 0
       local kept = true
       if flagged(r, 'm') then
         kept = finish(q, member, r, 'c', 'cancelled')
@@ -59,21 +61,25 @@ if again then
 else
   local home, left = {}, {}
   for i = A + 7, #ARGV do home[#home + 1] = ARGV[i] end
+  local off = call('EXISTS', OFF) == 1
   many('HDEL', OUTBOX, home)
   many('ZREM', OUTQ, home)
   for _, q in ipairs(queues) do
     if budget > 0 then
+      local k, before = terms(q.topic), lapsed
+      local full = call('ZCARD', q.held) >= k.limit
       lapse(q)
-      local k = terms(q.topic)
       if not k.paused and call('ZCARD', q.held) < k.limit then
         local ready = call('LLEN', q.ready)
         local came = fill(q, ready)
-        if (ready == 0 and came > 0) or
+        if (ready == 0 and came > 0) or (full and lapsed > before) or
             (ready + came > 0 and tonumber(call('HGET', RINGS, q.n) or 0) + AGAIN <= now) then
           q.ring = true
         end
       end
-      look(q, upto < now and now + 100 or nil)
+      local hold = upto < now
+      look(q, hold and now + 100 or nil)
+      if q.off then call('ZADD', OFF, int(now), q.n) elseif off then call('ZREM', OFF, q.n) end
     end
   end
   for _, t in ipairs(topics) do retain(t) end

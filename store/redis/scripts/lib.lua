@@ -1,7 +1,7 @@
 -- What every script begins with: the keys by name, the store's clock, and the moves that several scripts share.
 --
 -- KEYS  1 jobs  2 runs  3 tries  4 ids  5 forget  6 agenda  7 rings  8 bell  9 wake  10 terms  11 names
---       12 outbox  13 outq  14 redo  15 the call's memory (tok:<token>:<kind>)
+--       12 outbox  13 outq  14 redo  15 off  16 the call's memory (tok:<token>:<kind>)
 --       then for each queue: due, ready, held; then for each topic: stats, done, dead, gone
 -- ARGV  1 number of queues  2 number of topics  3 terms of a topic that has none of its own
 --       then for each queue: its number, the position of its topic, its name; then each topic's name
@@ -10,8 +10,8 @@
 local call, floor = redis.call, math.floor
 local JOBS, RUNS, TRIES, IDS, FORGET = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local AGENDA, RINGS, BELL, WAKE, TERMS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local NAMES, OUTBOX, OUTQ, REDO, TOK = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
-local NEVER, READY_MAX, AGAIN, MEMORY = 9000000000000000, 1024, 1000, 60
+local NAMES, OUTBOX, OUTQ, REDO, OFF, TOK = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local NEVER, READY_MAX, AGAIN, MEMORY = 99999999999999, 1024, 1000, 60
 local nq, nt = tonumber(ARGV[1]), tonumber(ARGV[2])
 local A = 3 + nq * 3 + nt
 
@@ -22,14 +22,14 @@ local later = tonumber(clock[2]) % 1000 > 0 and now + 1 or now
 
 local topics, queues = {}, {}
 for i = 1, nt do
-  local k = 15 + nq * 3 + (i - 1) * 4
+  local k = 16 + nq * 3 + (i - 1) * 4
   topics[i] = { name = ARGV[3 + nq * 3 + i], stats = KEYS[k + 1], d = KEYS[k + 2], x = KEYS[k + 3], c = KEYS[k + 4],
     plus = {}, added = {}, ended = {} }
 end
 if nq > 0 then
   local numbers = {}
   for i = 1, nq do
-    local k, a = 15 + (i - 1) * 3, 3 + (i - 1) * 3
+    local k, a = 16 + (i - 1) * 3, 3 + (i - 1) * 3
     queues[i] = { n = ARGV[a + 1], topic = topics[tonumber(ARGV[a + 2])], due = KEYS[k + 1], ready = KEYS[k + 2],
       held = KEYS[k + 3], dues = {}, readies = {} }
     numbers[i] = ARGV[a + 1]
@@ -40,7 +40,9 @@ if nq > 0 then
   end
 end
 
-local function int(n) return string.format('%.0f', n) end
+-- int writes a whole number; text is one already.
+local function int(n) return type(n) == 'string' and n or string.format('%.0f', n) end
+local NOW = int(now)
 
 -- many calls a command with a long list of arguments, in chunks (of an even length) that fit Lua's stack.
 local function many(command, key, list)
@@ -66,10 +68,12 @@ end
 local function bump(t, field, n) t.plus[field] = (t.plus[field] or 0) + n end
 
 -- The fixed head of a record: 1 version, 2 flags, 3-6 queue number, 7-9 timeout in ms, 10-12 length of the body,
--- 13-18 due in ms, then the body, then tagged fields.
+-- 13-18 due in ms, then the body, then tagged fields. be reads a number of 3, 4 or 6 bytes.
 local function be(s, from, to)
-  local n = 0
-  for i = from, to do n = n * 256 + string.byte(s, i) end
+  local a, b, c, d, e, f = string.byte(s, from, to)
+  local n = (a * 256 + b) * 256 + c
+  if d then n = n * 256 + d end
+  if f then n = (n * 256 + e) * 256 + f end
   return n
 end
 local function bytes(n, width)
@@ -83,23 +87,22 @@ end
 
 -- A run is a line: lease flags size state finished reason due since version round made tries lost. The lease is
 -- token@queue, or - when nobody holds the job; flags are letters (m cancel requested, p its id has a print, t it has a
--- record of attempts, 0 none); state is - or d (delivered), x (dead), c (cancelled). More fields may follow.
+-- record of attempts, 0 none); state is - or d (delivered), x (dead), c (cancelled); finished is when it ended, of a held
+-- job when it was claimed. More fields may follow.
+-- parse leaves numbers as text: Lua turns them into numbers where it calculates, and only comparing needs tonumber.
 local function parse(s)
-  local r = {}
-  local due, since, ver, round, made, tries, lost, fin, size
-  r.lease, r.flags, size, r.state, fin, r.reason, due, since, ver, round, made, tries, lost, r.rest = string.match(s,
+  local lease, flags, size, state, fin, reason, due, since, ver, round, made, tries, lost, rest = string.match(s,
     '^(%S+) (%S+) (%d+) (%S) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
-  r.due, r.since, r.ver, r.round, r.made = tonumber(due), tonumber(since), tonumber(ver), tonumber(round), tonumber(made)
-  r.tries, r.lost, r.fin, r.size = tonumber(tries), tonumber(lost), tonumber(fin), tonumber(size)
-  return r
+  return { lease = lease, flags = flags, size = size, state = state, fin = fin, reason = reason, due = due,
+    since = since, ver = ver, round = round, made = made, tries = tries, lost = lost, rest = rest }
 end
 local function pack(r)
-  return string.format('%s %s %.0f %s %.0f %s %.0f %.0f %.0f %.0f %.0f %.0f %.0f%s', r.lease, r.flags, r.size, r.state,
-    r.fin, r.reason, r.due, r.since, r.ver, r.round, r.made, r.tries, r.lost, r.rest)
+  return table.concat({ r.lease, r.flags, r.size, r.state, r.fin, r.reason, r.due, r.since, r.ver, r.round, r.made,
+    r.tries, r.lost .. r.rest }, ' ')
 end
 local function flagged(r, letter) return string.find(r.flags, letter, 1, true) ~= nil end
 local function flag(r, letter) if not flagged(r, letter) then r.flags = r.flags .. letter end end
-local function unflag(r, letter) r.flags = (string.gsub(r.flags, letter, '')) end
+local function unflag(r, letter) if flagged(r, letter) then r.flags = (string.gsub(r.flags, letter, '')) end end
 -- fresh is the run of a job that never had one.
 local function fresh(rec)
   local due = be(rec, 13, 18)
@@ -107,21 +110,21 @@ local function fresh(rec)
     reason = '-', due = due, since = due, ver = 1, round = 0, made = 0, tries = 0, lost = 0, rest = '' }
 end
 
--- note adds a line to a job's record of attempts and keeps the newest 20. It answers the record.
+-- note adds a line to a job's record of attempts and keeps the newest 20; close writes it.
+local noted = {}
 local function note(r, member, line)
-  local old = flagged(r, 't') and call('HGET', TRIES, member) or ''
-  local text = old .. line .. '\n'
-  if #text > 20 then
+  local text = line .. '\n'
+  if flagged(r, 't') then
+    text = (call('HGET', TRIES, member) or '') .. text
     local _, count = string.gsub(text, '\n', '\n')
     while count > 20 do
       text = string.sub(text, string.find(text, '\n', 1, true) + 1)
       count = count - 1
     end
+  else
+    r.flags = r.flags .. 't'
   end
-  call('HSET', TRIES, member, text)
-  flag(r, 't')
-  r.text = text
-  return text
+  noted[member], r.text = text, text
 end
 
 -- instant turns a caller's wish into a moment: '@<ms>' is one already (never before now), a number is a wait from base.
@@ -175,8 +178,8 @@ local function arrange(q)
 end
 
 -- look writes the next moment at which someone must look at a queue, and rings the bell where q.ring wishes it and
--- there is something to claim. A lapse that is to be left alone for now is looked at again at least. It answers whether
--- the queue has claimable jobs, and whether it is blocked.
+-- there is something to claim. A lapse that is to be left alone for now is looked at again at least, and q.off says so. It
+-- answers whether the queue has claimable jobs, and whether it is blocked.
 local function look(q, least)
   arrange(q)
   local held, ready, k = call('ZCARD', q.held), call('LLEN', q.ready), terms(q.topic)
@@ -193,7 +196,7 @@ local function look(q, least)
   if blocked then
     moment = NEVER
   elseif claimable and q.ring then
-    call('HSET', RINGS, q.n, int(now))
+    call('HSET', RINGS, q.n, NOW)
     moment, rung = now + AGAIN, true
   elseif ready > 0 then
     moment, rung = tonumber(call('HGET', RINGS, q.n) or 0) + AGAIN, true
@@ -202,7 +205,7 @@ local function look(q, least)
   end
   if held > 0 then
     local lapse = tonumber(call('ZRANGE', q.held, 0, 0, 'WITHSCORES')[2])
-    if least and lapse < least then lapse = least end
+    if least and lapse < least then lapse, q.off = least, true end
     moment = math.min(moment, lapse)
   end
   call('ZADD', AGENDA, int(moment), q.n)
@@ -213,18 +216,16 @@ local function look(q, least)
   return claimable, blocked
 end
 
--- drop removes ended jobs for good. An id outlives its job until its window has passed.
+-- drop removes ended jobs for good. An id outlives its job until its window has passed: then Sweep forgets it.
 local function drop(members, runs)
   many('HDEL', JOBS, members)
   many('HDEL', TRIES, members)
   for i, member in ipairs(members) do
+    noted[member] = nil
     if runs[i] and flagged(runs[i], 'p') then
       local known = call('HGET', IDS, member)
       local forget = known and string.match(string.sub(known, 2 + string.byte(known, 1)), '^%S %d+ %S+ (%d+)')
-      if forget and tonumber(forget) <= now then
-        call('HDEL', IDS, member)
-        call('ZREM', FORGET, member)
-      end
+      if forget then call('ZADD', FORGET, forget, member) end
     end
   end
   many('HDEL', RUNS, members)
@@ -234,7 +235,7 @@ end
 -- calls retain in the end. It answers whether the job is kept.
 local function finish(q, member, r, state, reason)
   local t, k = q.topic, terms(q.topic)
-  r.lease, r.state, r.fin, r.reason = '-', state, now, reason
+  r.lease, r.state, r.fin, r.reason = '-', state, NOW, reason
   unflag(r, 'm')
   bump(t, state, 1)
   if flagged(r, 'p') then
@@ -242,7 +243,7 @@ local function finish(q, member, r, state, reason)
     if known then
       local forget = int(later + k.window)
       call('HSET', IDS, member, string.sub(known, 1, 1 + string.byte(known, 1)) ..
-        table.concat({ state, int(now), reason, forget }, ' '))
+        table.concat({ state, NOW, reason, forget }, ' '))
       call('ZADD', FORGET, forget, member)
     end
   end
@@ -253,53 +254,85 @@ local function finish(q, member, r, state, reason)
   end
   r.size = r.size + #(r.text or (flagged(r, 't') and call('HGET', TRIES, member)) or '')
   bump(t, state .. 'b', r.size)
-  t.added[state] = t.added[state] or {}
-  table.insert(t.added[state], int(now))
-  table.insert(t.added[state], member)
+  local added = t.added[state] or {}
+  t.added[state] = added
+  added[#added + 1] = NOW
+  added[#added + 1] = member
   return true
 end
 
+-- The sets of ended jobs that share one bound: cancelled jobs are kept like delivered ones.
+local KEEPS = { d = { 'd', 'c' }, x = { 'x' } }
+
+-- oldest reads the oldest of the sets that share a bound, at most n, in order of their end.
+local function oldest(t, kind, n)
+  local all = {}
+  for _, state in ipairs(KEEPS[kind]) do
+    local part = call('ZRANGE', t[state], 0, n - 1, 'WITHSCORES')
+    for i = 1, #part, 2 do
+      all[#all + 1] = { member = part[i], fin = tonumber(part[i + 1]), state = state }
+    end
+  end
+  table.sort(all, function(a, b) return a.fin < b.fin or (a.fin == b.fin and a.member < b.member) end)
+  return all
+end
+
 -- trim removes ended jobs of a topic, oldest first, that its policy does not keep, at most budget.
-local function trim(t, state, budget)
-  local k, removed = terms(t)[state], 0
-  local n = call('ZCARD', t[state])
-  local held = tonumber(call('HGET', t.stats, state .. 'b') or 0) + (t.plus[state .. 'b'] or 0)
-  while budget > removed and n > 0 do
-    local part = call('ZRANGE', t[state], 0, math.min(budget - removed, 100) - 1, 'WITHSCORES')
-    local oldest = tonumber(part[2])
-    if not oldest or not (n > k.max or held > k.bytes or oldest + k.age <= now) then break end
-    local members, runs, all = {}, {}, {}
-    for i = 1, #part, 2 do all[#all + 1] = part[i] end
-    local lines = call('HMGET', RUNS, unpack(all))
-    for i, member in ipairs(all) do
-      if not (n > k.max or held > k.bytes or tonumber(part[i * 2]) + k.age <= now) then break end
-      members[i], runs[i] = member, lines[i] and parse(lines[i])
-      n = n - 1
+local function trim(t, kind, budget)
+  local k, removed, count, held = terms(t)[kind], 0, 0, 0
+  for _, state in ipairs(KEEPS[kind]) do
+    count = count + call('ZCARD', t[state])
+    held = held + tonumber(call('HGET', t.stats, state .. 'b') or 0) + (t.plus[state .. 'b'] or 0)
+  end
+  while budget > removed and count > 0 do
+    local all, members, runs = oldest(t, kind, count > k.max + 1 and math.min(budget - removed, 100) or 4), {}, {}
+    local most, gone, full = math.min(budget - removed, #all), {}, true
+    if most > 100 then most = 100 end
+    for i = 1, most do members[i] = all[i].member end
+    if most == 0 then break end
+    local lines = call('HMGET', RUNS, unpack(members))
+    members = {}
+    for i = 1, most do
+      local old = all[i]
+      if not (count > k.max or held > k.bytes or old.fin + k.age <= now) then
+        full = false
+        break
+      end
+      members[i], runs[i] = old.member, lines[i] and parse(lines[i])
+      gone[old.state] = gone[old.state] or {}
+      table.insert(gone[old.state], old.member)
+      count = count - 1
       if runs[i] then
         held = held - runs[i].size
-        bump(t, state .. 'b', -runs[i].size)
+        bump(t, old.state .. 'b', -runs[i].size)
       end
     end
-    drop(members, runs)
-    call('ZREM', t[state], unpack(members))
+    if #members > 0 then
+      drop(members, runs)
+      for state, list in pairs(gone) do call('ZREM', t[state], unpack(list)) end
+    end
     removed = removed + #members
-    if #members < #all then break end
+    if not full then break end
   end
   return removed
 end
 
 -- retain keeps the jobs that ended in this call, and makes room for them.
 local function retain(t)
-  for _, state in ipairs({ 'd', 'x', 'c' }) do
-    if t.added[state] then
-      many('ZADD', t[state], t.added[state])
-      trim(t, state, 2 * t.ended[state] + 16)
-    end
-  end
+  for state, list in pairs(t.added) do many('ZADD', t[state], list) end
+  if t.ended.d or t.ended.c then trim(t, 'd', 2 * ((t.ended.d or 0) + (t.ended.c or 0)) + 16) end
+  if t.ended.x then trim(t, 'x', 2 * t.ended.x + 16) end
 end
 
--- close ends a call that changed something: counters, and the push that tells the carrier of an earlier moment.
+-- close ends a call that changed something: attempts, counters, and the push that tells the carrier of an earlier
+-- moment.
 local function close()
+  local lines = {}
+  for member, text in pairs(noted) do
+    lines[#lines + 1] = member
+    lines[#lines + 1] = text
+  end
+  many('HSET', TRIES, lines)
   for _, t in ipairs(topics) do
     for field, n in pairs(t.plus) do
       if n ~= 0 then call('HINCRBY', t.stats, field, int(n)) end

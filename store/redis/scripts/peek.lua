@@ -1,7 +1,7 @@
 -- Reads jobs by name without their bodies. Changes nothing.
 -- KEYS    1 jobs  2 runs
 -- ARGV    members
--- result  records, runs
+-- result  now, records, runs
 local records, runs = {}, {}
 if #ARGV > 0 then
   records, runs = redis.call('HMGET', KEYS[1], unpack(ARGV)), redis.call('HMGET', KEYS[2], unpack(ARGV))
@@ -14,4 +14,5 @@ for i = 1, #ARGV do
   end
   records[i], runs[i] = records[i] or '', runs[i] or ''
 end
-return { records, runs }
+local clock = redis.call('TIME')
+return { string.format('%.0f', tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)), records, runs }

@@ -1,19 +1,27 @@
 -- Sends an ended job on another round.
 -- KEYS    those of lib; one queue
 -- ARGV    member, version that the caller read, wait in ms, its expiry in ms (0 none), the record without it
--- result  code, now, record, run, attempts; code is ok, none, state, or again when it is not as it was read
+-- result  code, now, record, run; code is ok, none, state, or again when it is not as it was read
 local q, member = queues[1], ARGV[A + 1]
 local t = q.topic
 local again = call('GET', TOK)
-if again then
+if again and string.sub(again, 1, 1) == '!' then
+  local code, run = string.match(again, '^!(%S+) ?(.*)$')
+  return { code, int(now), call('HGET', JOBS, member) or '', run }
+elseif again then
   local rec = call('HGET', JOBS, member)
-  return { rec and 'ok' or 'none', int(now), rec or '', again, call('HGET', TRIES, member) or '' }
+  return { rec and 'ok' or 'none', int(now), rec or '', again }
+end
+-- refuse answers a refusal, and remembers it.
+local function refuse(code, run)
+  call('SET', TOK, '!' .. code .. ' ' .. (run or ''), 'EX', MEMORY)
+  return { code, int(now), call('HGET', JOBS, member) or '', run or '' }
 end
 local rec = call('HGET', JOBS, member)
-if not rec or int(be(rec, 3, 6)) ~= q.n then return { 'none' } end
+if not rec or int(be(rec, 3, 6)) ~= q.n then return refuse('none') end
 local line = call('HGET', RUNS, member)
 local r = line and parse(line) or fresh(rec)
-if r.state == '-' then return { 'state', int(now), rec, line or '', '' } end
+if r.state == '-' then return refuse('state', pack(r)) end
 if int(r.ver) ~= ARGV[A + 2] then return { 'again' } end
 watch()
 call('ZREM', t[r.state], member)
@@ -32,10 +40,10 @@ end
 r.ver, r.round, r.tries, r.lost, r.state, r.fin, r.reason = r.ver + 1, r.round + 1, 0, 0, '-', 0, '-'
 r.due, r.size = instant(ARGV[A + 3], later), #rec
 r.since = r.due
-local tries = note(r, member, '{"n":' .. int(r.made) .. ',"k":"revived","ms":' .. int(now) .. '}')
+note(r, member, '{"n":' .. int(r.made) .. ',"k":"revived","ms":' .. int(now) .. '}')
 place(q, member, r.due)
 call('HSET', RUNS, member, pack(r))
 look(q)
 close()
 call('SET', TOK, pack(r), 'EX', MEMORY)
-return { 'ok', int(now), rec, pack(r), tries }
+return { 'ok', int(now), rec, pack(r) }

@@ -10,13 +10,12 @@ watch()
 
 local next, at, items, members = ARGV[A + 1], A + 2, {}, {}
 while at <= #ARGV do
-  local item = { q = queues[tonumber(ARGV[at])], member = ARGV[at + 1], lease = ARGV[at + 2], verdict = ARGV[at + 3],
-    wait = ARGV[at + 4], reason = ARGV[at + 5], counts = ARGV[at + 6], line = ARGV[at + 7], births = {} }
   local births = tonumber(ARGV[at + 8])
-  for i = 1, births * 2 do item.births[i] = ARGV[at + 8 + i] end
+  items[#items + 1] = { q = queues[tonumber(ARGV[at])], member = ARGV[at + 1], lease = ARGV[at + 2],
+    verdict = ARGV[at + 3], wait = ARGV[at + 4], reason = ARGV[at + 5], counts = ARGV[at + 6], line = ARGV[at + 7],
+    births = at + 9, after = at + 9 + births * 2 }
+  members[#members + 1] = ARGV[at + 1]
   at = at + 9 + births * 2
-  items[#items + 1] = item
-  members[#members + 1] = item.member
 end
 local runs = call('HMGET', RUNS, unpack(members))
 local settled, answers, lines = {}, {}, {}
@@ -29,9 +28,9 @@ local function apply(item, r)
     if item.verdict ~= 'd' then r.tries = r.tries + 1 end
   end
   q.left = q.left or {}
-  table.insert(q.left, item.member)
+  q.left[#q.left + 1] = item.member
   local marked = flagged(r, 'm')
-  r.lease = '-'
+  r.lease, r.fin = '-', 0
   if item.verdict == 'd' then
     return finish(q, item.member, r, 'd', '-')
   elseif marked then
@@ -53,9 +52,9 @@ for i, item in ipairs(items) do
       lines[#lines + 1] = item.member
       lines[#lines + 1] = pack(r)
     end
-    for b = 1, #item.births, 2 do
-      if call('HSETNX', OUTBOX, item.births[b], item.births[b + 1]) == 1 then
-        call('ZADD', OUTQ, int(now), item.births[b])
+    for b = item.births, item.after - 1, 2 do
+      if call('HSETNX', OUTBOX, ARGV[b], ARGV[b + 1]) == 1 then
+        call('ZADD', OUTQ, NOW, ARGV[b])
         early = true
       end
     end

@@ -1,0 +1,194 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+const (
+	// awaitDefault is how long Await blocks when it is not told, and how long one blocking command may take: a
+	// connection that died unnoticed is found within blockGrace more.
+	awaitDefault = 5 * time.Second
+	blockGrace   = 3 * time.Second
+)
+
+// A listener is a shard's blocking connection: a client of its own, which never sends a command again by itself, since
+// a second BLPOP would take a second token.
+type listener struct {
+	mu     sync.Mutex
+	client redis.UniversalClient
+	closed bool
+}
+
+// get gives the connection, made anew where the last one was dropped.
+func (l *listener) get(connect func(func(*redis.Options)) redis.UniversalClient) (redis.UniversalClient, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, redis.ErrClosed
+	}
+	if l.client == nil {
+		l.client = connect(func(o *redis.Options) {
+			o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = 1, 0, 1, 1
+			o.MaxRetries = -1
+			o.PipelinePoolSize = -1
+			o.ReadTimeout = awaitDefault + blockGrace
+		})
+	}
+	return l.client, nil
+}
+
+// drop closes a connection that hung, failed, or is waited for no longer.
+func (l *listener) drop(client redis.UniversalClient) {
+	l.mu.Lock()
+	if l.client == client {
+		l.client = nil
+	}
+	l.mu.Unlock()
+	_ = client.Close() // it is closed because it is of no use
+}
+
+func (l *listener) close() {
+	l.mu.Lock()
+	client := l.client
+	l.client, l.closed = nil, true
+	l.mu.Unlock()
+	if client != nil {
+		_ = client.Close() // as above
+	}
+}
+
+// Await blocks on the shard's own connection.
+func (s *Store) Await(ctx context.Context, shard int, watch store.Watch) (store.Rung, error) {
+	if err := ctx.Err(); err != nil {
+		return store.Rung{}, fmt.Errorf("await the bell: %w", context.Cause(ctx))
+	}
+	if watch.Wait <= 0 {
+		watch.Wait = awaitDefault
+	}
+	watch.Max = min(cmp.Or(max(watch.Max, 0), store.MaxBatch), store.MaxBatch)
+	sh := s.shards[shard]
+	end := time.Now().Add(watch.Wait)
+	for {
+		rung, err := s.await(ctx, sh, &watch, min(time.Until(end), awaitDefault))
+		if err != nil {
+			return store.Rung{}, fmt.Errorf("await the bell: %w", err)
+		}
+		if len(rung.Queues) > 0 || rung.Wake || time.Until(end) <= 0 {
+			return rung, nil
+		}
+	}
+}
+
+// await blocks once. The connection is closed when ctx ends: nothing else ends a BLPOP.
+func (s *Store) await(ctx context.Context, sh *part, watch *store.Watch, block time.Duration) (store.Rung, error) {
+	client, err := sh.listener.get(s.connect)
+	if err != nil {
+		return store.Rung{}, fault(err)
+	}
+	stop := context.AfterFunc(ctx, func() { sh.listener.drop(client) })
+	numbers, wake, err := listen(context.WithoutCancel(ctx), client, sh, watch, block)
+	if !stop() {
+		return store.Rung{}, context.Cause(ctx)
+	}
+	if err != nil {
+		sh.listener.drop(client)
+		return store.Rung{}, fault(err)
+	}
+	found, err := sh.named(ctx, s.client, numbers)
+	if err != nil {
+		return store.Rung{}, err
+	}
+	rung := store.Rung{Wake: wake}
+	seen := make(map[*queue]bool, len(found))
+	for _, q := range found {
+		if !seen[q] {
+			seen[q] = true
+			rung.Queues = append(rung.Queues, q.Queue)
+		}
+	}
+	return rung, nil
+}
+
+// listen takes one token, waiting for it, and then those that are there.
+func listen(ctx context.Context, client redis.UniversalClient, sh *part, watch *store.Watch, block time.Duration) ([]string, bool, error) {
+	bell := sh.tag + "bell:" + watch.Group
+	seconds := strconv.FormatFloat(max(block, 10*time.Millisecond).Seconds(), 'f', 3, 64)
+	args := []any{"blpop", bell, seconds}
+	if watch.Wake {
+		args = []any{"blpop", sh.wake, bell, seconds}
+	}
+	first := redis.NewStringSliceCmd(ctx, args...)
+	if err := client.Process(ctx, first); err != nil {
+		if errors.Is(err, redis.Nil) {
+			return nil, false, nil
+		}
+		return nil, false, err
+	}
+	popped := first.Val()
+	if len(popped) != 2 {
+		return nil, false, errors.New("redis: BLPOP was answered in no known way")
+	}
+	numbers, wake := []string(nil), popped[0] == sh.wake
+	if !wake {
+		numbers = append(numbers, popped[1])
+	}
+	left := watch.Max - len(numbers)
+	if left == 0 && !watch.Wake {
+		return numbers, wake, nil
+	}
+	pipe := client.Pipeline()
+	var rest *redis.StringSliceCmd
+	if left > 0 {
+		rest = pipe.LPopCount(ctx, bell, left)
+	}
+	var woken *redis.StringCmd
+	if watch.Wake {
+		woken = pipe.LPop(ctx, sh.wake)
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return nil, false, err
+	}
+	if rest != nil {
+		numbers = append(numbers, rest.Val()...)
+	}
+	return numbers, wake || (woken != nil && woken.Val() != ""), nil
+}
+
+// Ring puts queues on the bell that have something to claim.
+func (s *Store) Ring(ctx context.Context, shard int, queues []job.Queue) error {
+	bound(len(queues))
+	sh := s.shards[shard]
+	names, _ := queuesOf(queues, func(q *job.Queue) job.Queue { return *q })
+	err := s.fresh(sh, func() error {
+		found, err := sh.find(ctx, s.runner, names)
+		if err != nil {
+			return err
+		}
+		known := make([]*queue, 0, len(found))
+		for _, q := range found {
+			if q != nil {
+				known = append(known, q)
+			}
+		}
+		if len(known) == 0 {
+			return nil
+		}
+		_, err = s.do(ctx, s.newCall(sh, scriptRing, sh.token("", ""), known, nil, 0))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("ring: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package redis
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+const batch = 64
+
+// benchmarks are what the engine does on the hot path: go test -run '^$' -bench . ./store/redis. One operation is one
+// job; jobs/s is what counts.
+func BenchmarkInsert(b *testing.B) {
+	for _, lanes := range []int{1, 64} {
+		b.Run(fmt.Sprintf("lanes=%d", lanes), func(b *testing.B) {
+			s := open(b, Options{URL: redistest.Start(b).URL()})
+			id := 0
+			b.ResetTimer()
+			for done := 0; done < b.N; done += batch {
+				insert(b, s, bulk(&id, lanes, time.Hour)...)
+			}
+			perSecond(b)
+		})
+	}
+}
+
+func BenchmarkClaimAndSettle(b *testing.B) {
+	for _, lanes := range []int{1, 64} {
+		for _, callers := range []int{1, 8} {
+			b.Run(fmt.Sprintf("lanes=%d/callers=%d", lanes, callers), func(b *testing.B) { claimAndSettle(b, lanes, callers) })
+		}
+	}
+}
+
+func claimAndSettle(b *testing.B, lanes, callers int) {
+	s := open(b, Options{URL: redistest.Start(b).URL(), Defaults: policy.Topic{LaneConcurrency: 1000}})
+	id := 0
+	for done := 0; done < b.N+callers*batch; done += batch {
+		insert(b, s, bulk(&id, lanes, 0)...)
+	}
+	request := store.ClaimRequest{Max: batch, MaxBytes: 1 << 20, Margin: time.Minute}
+	for i := range lanes {
+		q := lane
+		q.Lane = fmt.Sprint("lane-", i)
+		request.Wants = append(request.Wants, store.Want{Queue: q, Max: max(1, batch/lanes), Timeout: 10 * time.Second})
+	}
+	var done atomic.Int64
+	b.ResetTimer()
+	b.SetParallelism(callers)
+	finished := make(chan error, callers)
+	for range callers {
+		go func() {
+			finished <- func() error {
+				held, err := s.Claim(b.Context(), 0, store.NewToken(), request)
+				for err == nil && done.Load() < int64(b.N) {
+					items := make([]store.Settlement, 0, len(held.Jobs))
+					for _, h := range held.Jobs {
+						items = append(items, settlement(h, policy.Verdict{Kind: policy.Delivered}, 200))
+					}
+					done.Add(int64(len(items)))
+					_, held, err = s.Settle(b.Context(), 0, store.NewToken(), items, &request)
+				}
+				return err
+			}()
+		}()
+	}
+	for range callers {
+		require.NoError(b, <-finished)
+	}
+	perSecond(b)
+}
+
+// bulk is a batch of jobs spread over lanes, under ids as the server makes them.
+func bulk(id *int, lanes int, delay time.Duration) []store.Entry {
+	entries := make([]store.Entry, batch)
+	for i := range entries {
+		*id++
+		e := entry(job.NewID(time.Now(), 0))
+		e.Lane = fmt.Sprint("lane-", *id%lanes)
+		e.Delay = delay
+		entries[i] = e
+	}
+	return entries
+}
+
+func perSecond(b *testing.B) {
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+	b.ReportMetric(0, "ns/op")
+}
+
+// A job that waits: a URL of 36 bytes, a body of 64, an id made by the server, due later.
+func TestAPendingJobIsSmall(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, Options{URL: server.URL()})
+	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	e := entry("x")
+	require.Len(t, e.URL, 36)
+	require.Len(t, e.Body, 64)
+	head, rest, err := encode(&e.Spec, "1", false, 30*60*1000, nil)
+	require.NoError(t, err)
+	record := len(head) + 6 + len(rest)
+	require.LessOrEqual(t, record, 125, "the record")
+
+	used := func() int64 {
+		found, err := client.InfoMap(t.Context(), "memory").Result()
+		require.NoError(t, err)
+		return num(found["Memory"]["used_memory_dataset"])
+	}
+	id := 0
+	for range 16 {
+		insert(t, s, bulk(&id, 1, 30*time.Minute)...)
+	}
+	const jobs = 64 * 1024
+	before := used()
+	for range jobs / batch {
+		insert(t, s, bulk(&id, 1, 30*time.Minute)...)
+	}
+	each := (used() - before) / jobs
+	t.Logf("record %d bytes, %d bytes of redis's memory a pending job", record, each)
+	require.Less(t, each, int64(500))
+}

@@ -1,0 +1,173 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/store"
+)
+
+// A round's bounds where it names none.
+const (
+	carryQueues = 128
+	carryJobs   = 1024
+	carryReady  = 1024
+	// redoQueues is how many of a topic's queues are looked at again in one round after its policy changed.
+	redoQueues = 128
+)
+
+// Carry reads the agenda's head, and moves what its queues have in one script. When there is nothing to do the first
+// is all.
+func (s *Store) Carry(ctx context.Context, shard int, token store.Token, round store.Round) (store.Carried, error) {
+	round.Queues = min(cmp.Or(round.Queues, carryQueues), 4*store.MaxBatch)
+	round.Jobs = cmp.Or(round.Jobs, carryJobs)
+	round.Ready = cmp.Or(round.Ready, carryReady)
+	sh := s.shards[shard]
+	var carried store.Carried
+	err := s.fresh(sh, func() (err error) {
+		carried, err = s.carry(ctx, sh, token, &round)
+		return err
+	})
+	if err != nil {
+		return store.Carried{}, fmt.Errorf("carry: %w", err)
+	}
+	return carried, nil
+}
+
+func (s *Store) carry(ctx context.Context, sh *part, token store.Token, round *store.Round) (store.Carried, error) {
+	memory := sh.token(string(token), "y")
+	look := s.newCall(sh, scriptAgenda, memory, nil, nil, 2)
+	lapses := 1
+	if round.HoldLapses {
+		lapses = 0
+	}
+	look.add(round.Queues, lapses)
+	reply, err := s.do(ctx, look)
+	if err != nil {
+		return store.Carried{}, err
+	}
+	agenda := list(reply)
+	if len(agenda) != 6 {
+		return store.Carried{}, malformed(scriptAgenda)
+	}
+	now, first, outbox, redo, numbers := num(agenda[0]), str(agenda[1]), num(agenda[2]), str(agenda[3]), strs(agenda[4])
+	if len(numbers) == 0 && outbox == 0 && redo == "" && len(round.Home) == 0 && num(agenda[5]) == 0 {
+		return store.Carried{Now: at(now), Next: nextLook(now, first)}, nil
+	}
+	done, rest, again, err := s.redo(ctx, sh, redo)
+	if err != nil {
+		return store.Carried{}, err
+	}
+	queues, err := sh.named(ctx, s.client, numbers)
+	if err != nil {
+		return store.Carried{}, err
+	}
+	queues = distinct(append(queues, again...))
+
+	c := s.newCall(sh, scriptCarry, memory, queues, nil, 6+len(round.Home))
+	c.add(round.Jobs, round.Ready, lapseLine(round), store.MaxBatch, done, rest)
+	for _, ref := range round.Home {
+		c.add(member(ref))
+	}
+	if reply, err = s.do(ctx, c); err != nil {
+		return store.Carried{}, err
+	}
+	return readCarried(reply)
+}
+
+// never is the score of a queue that nobody need look at, see lib.lua.
+const never = int64(99_999_999_999_999)
+
+// nextLook is the time until the agenda's head; negative when nothing has a moment.
+func nextLook(now int64, first string) time.Duration {
+	if first == "" || num(first) >= never {
+		return -1
+	}
+	return time.Duration(max(0, num(first)-now)) * time.Millisecond
+}
+
+// lapseLine is the latest deadline that may lapse, as carry.lua reads it.
+func lapseLine(round *store.Round) string {
+	switch {
+	case round.HoldLapses:
+		return "-1"
+	case !round.LapseBefore.IsZero():
+		return strconv.FormatInt(max(0, round.LapseBefore.UnixMilli()), 10)
+	default:
+		return ""
+	}
+}
+
+// readCarried reads the script's answer.
+func readCarried(reply any) (store.Carried, error) {
+	answer := list(reply)
+	if len(answer) != 6 {
+		return store.Carried{}, malformed(scriptCarry)
+	}
+	carried := store.Carried{
+		Now: at(num(answer[0])), Moved: int(num(answer[1])), Lapsed: int(num(answer[2])), Next: -1,
+	}
+	if next := num(answer[3]); next >= 0 {
+		carried.Next = time.Duration(next) * time.Millisecond
+	}
+	parcels := strs(answer[4])
+	for i := 1; i < len(parcels); i += 2 {
+		e, err := unpackEntry(parcels[i])
+		if err != nil {
+			return store.Carried{}, err
+		}
+		carried.Outbox = append(carried.Outbox, e)
+	}
+	if num(answer[5]) > int64(len(carried.Outbox)) {
+		carried.Next = 0
+	}
+	return carried, nil
+}
+
+// redo reads which queues of a topic are to be looked at again because its policy changed: a chunk a round. A member of
+// redo is the topic's name and, after a zero byte, the lane to go on after. done is the member, rest its successor.
+func (s *Store) redo(ctx context.Context, sh *part, head string) (done, rest string, queues []*queue, err error) {
+	name, after, ok := strings.Cut(head, "\x00")
+	if !ok {
+		return head, "", nil, nil
+	}
+	from := "-"
+	if after != "" {
+		from = "(" + after
+	}
+	lanes, err := s.client.ZRangeByLex(ctx, sh.lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: redoQueues}).Result()
+	if err != nil {
+		return "", "", nil, fault(err)
+	}
+	numbers := make([]string, 0, len(lanes))
+	for _, lane := range lanes {
+		if _, n, ok := strings.Cut(lane, "\x00"); ok {
+			numbers = append(numbers, n)
+		}
+	}
+	if queues, err = sh.named(ctx, s.client, numbers); err != nil {
+		return "", "", nil, err
+	}
+	if len(lanes) == redoQueues {
+		rest = name + "\x00" + lanes[len(lanes)-1]
+	}
+	return head, rest, queues, nil
+}
+
+// distinct leaves out what is there already.
+func distinct(all []*queue) (queues []*queue) {
+	has := make(map[*queue]bool, len(all))
+	for _, q := range all {
+		if !has[q] {
+			has[q] = true
+			queues = append(queues, q)
+		}
+	}
+	return queues
+}

@@ -1,0 +1,228 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// changeTries bounds how often a change is made anew because the job changed between reading and writing.
+const changeTries = 16
+
+var errAgain = errors.New("redis: the job changed meanwhile")
+
+// stored is a job as it was read, with what a change needs.
+type stored struct {
+	member, text string
+	rec          *record
+	run          run
+	queue        *queue
+	now          int64
+	tries        string
+}
+
+// read reads a job's three parts at once. ErrNotFound. memory is that of the change for which it is read: a job that the
+// change ended may be gone already, and then the memory holds it.
+func (s *Store) read(ctx context.Context, sh *part, ref job.Ref, memory string) (*stored, error) {
+	c := s.newCall(sh, scriptGet, memory, nil, nil, 1)
+	c.add(member(ref))
+	reply, err := s.do(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	answer := list(reply)
+	if len(answer) != 5 {
+		return nil, malformed(scriptGet)
+	}
+	st := &stored{member: member(ref), now: num(answer[0]), text: str(answer[1]), tries: str(answer[3])}
+	line := str(answer[2])
+	if st.text == "" {
+		line, st.text, _ = strings.Cut(str(answer[4]), "\n")
+	}
+	if st.text == "" {
+		return nil, store.ErrNotFound
+	}
+	if st.rec, err = decode(st.text, false); err != nil {
+		return nil, fmt.Errorf("read job %s: %w", st.member, err)
+	}
+	if st.run, err = parseRun(line, st.rec); err != nil {
+		return nil, fmt.Errorf("read job %s: %w", st.member, err)
+	}
+	st.queue, err = s.queueOf(ctx, sh, st.text)
+	return st, err
+}
+
+// Get reads a job with its record.
+func (s *Store) Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error) {
+	sh := s.shards[shard]
+	var found job.Job
+	err := s.fresh(sh, func() error {
+		st, err := s.read(ctx, sh, ref, sh.token("", ""))
+		if err != nil {
+			return err
+		}
+		found = st.rec.job(ref, st.queue.Queue)
+		found.Progress = progress(st.rec, st.run, st.now)
+		found.Attempts, err = attempts(st.tries)
+		return err
+	})
+	if err != nil {
+		return job.Job{}, fmt.Errorf("get: %w", err)
+	}
+	return found, nil
+}
+
+// Known looks among jobs and remembered ids.
+func (s *Store) Known(ctx context.Context, shard int, refs []job.Ref) ([]bool, error) {
+	bound(len(refs))
+	sh := s.shards[shard]
+	c := s.newCall(sh, scriptKnown, sh.token("", ""), nil, nil, len(refs))
+	for _, ref := range refs {
+		c.add(member(ref))
+	}
+	reply, err := s.do(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("look for ids: %w", err)
+	}
+	answer := str(reply)
+	if len(answer) != len(refs) {
+		return nil, malformed(scriptKnown)
+	}
+	known := make([]bool, len(refs))
+	for i := range known {
+		known[i] = answer[i] == '1'
+	}
+	return known, nil
+}
+
+// change reads a job, makes the call that prepare makes of it, and does so again when the job changed in between.
+// kind names the method under the token.
+func (s *Store) change(ctx context.Context, shard int, token store.Token, kind string, ref job.Ref, prepare func(sh *part, st *stored, memory string) (*call, error)) (job.Job, error) {
+	sh := s.shards[shard]
+	memory := sh.token(string(token), kind)
+	for range changeTries {
+		var changed job.Job
+		err := s.fresh(sh, func() error {
+			st, err := s.read(ctx, sh, ref, memory)
+			if err != nil {
+				return err
+			}
+			c, err := prepare(sh, st, memory)
+			if err != nil {
+				return err
+			}
+			reply, err := s.do(ctx, c)
+			if err != nil {
+				return err
+			}
+			changed, err = s.changed(st, reply)
+			return err
+		})
+		if !errors.Is(err, errAgain) {
+			return changed, err
+		}
+	}
+	return job.Job{}, &store.UnavailableError{Reason: "redis: the job changes all the time", Err: errAgain}
+}
+
+// changed reads the answer of cancel, edit and revive.
+func (s *Store) changed(st *stored, reply any) (job.Job, error) {
+	answer := list(reply)
+	code := ""
+	if len(answer) > 0 {
+		code = str(answer[0])
+	}
+	switch code {
+	case "none":
+		return job.Job{}, store.ErrNotFound
+	case "version":
+		return job.Job{}, store.ErrVersion
+	case "again":
+		return job.Job{}, errAgain
+	case "ok", "state":
+	default:
+		return job.Job{}, errors.New("redis: a change was answered in no known way")
+	}
+	if len(answer) != 4 {
+		return job.Job{}, malformed(scriptEdit)
+	}
+	if code == "state" {
+		r, err := parseRun(str(answer[3]), st.rec)
+		if err != nil {
+			return job.Job{}, err
+		}
+		return job.Job{}, &store.StateError{State: r.jobState(num(answer[1]))}
+	}
+	return assemble(st.member, str(answer[2]), str(answer[3]), false, st.queue.Queue, num(answer[1]))
+}
+
+// Cancel ends a job, or marks it while it is held.
+func (s *Store) Cancel(ctx context.Context, shard int, token store.Token, ref job.Ref) (job.Job, error) {
+	j, err := s.change(ctx, shard, token, "x", ref, func(sh *part, st *stored, memory string) (*call, error) {
+		c := s.newCall(sh, scriptCancel, memory, []*queue{st.queue}, nil, 1)
+		c.add(st.member)
+		return c, nil
+	})
+	if err != nil {
+		return job.Job{}, fmt.Errorf("cancel: %w", err)
+	}
+	return j, nil
+}
+
+// Edit changes a job that nobody holds.
+func (s *Store) Edit(ctx context.Context, shard int, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
+	due := ""
+	switch {
+	case edit.Delay != nil:
+		due = wait(*edit.Delay)
+	case edit.RunAt != nil:
+		due = dueWish(0, *edit.RunAt)
+	}
+	j, err := s.change(ctx, shard, token, "e", ref, func(sh *part, st *stored, memory string) (*call, error) {
+		expiry := ""
+		switch {
+		case edit.ExpiresAt != nil:
+			expiry = expiryWish(0, *edit.ExpiresAt)
+		case edit.ExpiresIn != nil:
+			expiry = wait(*edit.ExpiresIn)
+		case st.rec.expires != 0:
+			expiry = "@" + strconv.FormatInt(st.rec.expires, 10)
+		}
+		spec := st.rec.spec
+		edit.Spec(&spec)
+		head, rest, err := encode(&spec, st.rec.queue, st.rec.print, st.rec.due-st.rec.created, st.rec.extra)
+		if err != nil {
+			return nil, err
+		}
+		c := s.newCall(sh, scriptEdit, memory, []*queue{st.queue}, nil, 8)
+		c.add(st.member, st.run.ver, edit.IfVersion, due, expiry, head, rest, string(edit.Kind))
+		return c, nil
+	})
+	if err != nil {
+		return job.Job{}, fmt.Errorf("edit: %w", err)
+	}
+	return j, nil
+}
+
+// Revive sends an ended job on another round.
+func (s *Store) Revive(ctx context.Context, shard int, token store.Token, ref job.Ref, delay time.Duration) (job.Job, error) {
+	j, err := s.change(ctx, shard, token, "v", ref, func(sh *part, st *stored, memory string) (*call, error) {
+		head, rest, err := encode(&st.rec.spec, st.rec.queue, st.rec.print, st.rec.due-st.rec.created, st.rec.extra)
+		if err != nil {
+			return nil, err
+		}
+		c := s.newCall(sh, scriptRevive, memory, []*queue{st.queue}, nil, 5)
+		c.add(st.member, st.run.ver, wait(delay), st.rec.expires, string(head)+st.text[headLength:fixedLength]+string(rest))
+		return c, nil
+	})
+	if err != nil {
+		return job.Job{}, fmt.Errorf("revive: %w", err)
+	}
+	return j, nil
+}

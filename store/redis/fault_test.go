@@ -1,0 +1,253 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+func TestAFullServerIsUnavailableAndTakesNothing(t *testing.T) {
+	server := redistest.Start(t)
+	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
+	insert(t, s, entry("a"))
+	require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", "1").Err())
+
+	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("b")})
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	require.ErrorContains(t, err, "OOM (its memory is full)")
+	require.ErrorIs(t, s.Ping(t.Context()), store.ErrUnavailable)
+	_, err = s.Claim(t.Context(), 0, store.NewToken(), wants(1))
+	require.ErrorIs(t, err, store.ErrUnavailable)
+
+	require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", "0").Err())
+	_, err = s.Get(t.Context(), 0, ref("b"))
+	require.ErrorIs(t, err, store.ErrNotFound)
+	require.Len(t, claimAll(t, s, 10).Jobs, 1)
+}
+
+func TestAReplicaIsUnavailable(t *testing.T) {
+	server := redistest.Start(t)
+	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
+	insert(t, s, entry("a"))
+	require.NoError(t, c.Do(t.Context(), "replicaof", "127.0.0.1", "1").Err())
+	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("b")})
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	require.ErrorContains(t, err, "READONLY")
+	_, err = s.Lead(t.Context(), 0)
+	require.ErrorIs(t, err, store.ErrUnavailable)
+}
+
+func TestAServerThatIsGoneIsUnavailableAndComesBack(t *testing.T) {
+	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	s := open(t, Options{URL: server.URL()})
+	insert(t, s, entry("a"))
+	held := claimAll(t, s, 1).Jobs
+	server.Kill()
+
+	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("b")})
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	_, err = s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: time.Second})
+	require.ErrorIs(t, err, store.ErrUnavailable)
+
+	server.Restart()
+	require.Eventually(t, func() bool { return s.Ping(t.Context()) == nil }, 5*time.Second, 10*time.Millisecond)
+	settle(t, s, settlement(held[0], policy.Verdict{Kind: policy.Delivered}, 200))
+	_, err = s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: time.Millisecond})
+	require.NoError(t, err)
+}
+
+func TestScriptsSurviveAFlush(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		flush := func() { require.NoError(t, s.client.ScriptFlush(t.Context()).Err()) }
+		insert(t, s, entry("a"))
+		flush()
+		insert(t, s, entry("b"))
+		held := claimAll(t, s, 1).Jobs
+		require.Len(t, held, 1)
+		flush()
+		next := wants(1)
+		// Only the claim's script is known: it must not run before the settlement.
+		_, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{Wants: next.Wants})
+		require.NoError(t, err)
+		errs, claimed, err := s.Settle(t.Context(), 0, store.NewToken(),
+			[]store.Settlement{settlement(held[0], policy.Verdict{Kind: policy.Delivered}, 200)}, &next)
+		require.NoError(t, err)
+		require.Equal(t, []error{nil}, errs)
+		require.Len(t, claimed.Jobs, 1)
+		flush()
+		_, err = s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		require.NoError(t, err)
+	})
+}
+
+// losing loses the replies of what it is told to, once each, as a broken connection does: the call has taken effect.
+type losing struct {
+	redis.Hook
+	lose bool
+}
+
+var errLost = errors.New("the reply was lost")
+
+func (l *losing) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (l *losing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if l.lose && !redis.HasErrorPrefix(err, "NOSCRIPT") {
+			l.lose = false
+			cmd.SetErr(errLost)
+			return errLost
+		}
+		return err
+	}
+}
+
+func (l *losing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		if l.lose {
+			l.lose = false
+			for _, cmd := range cmds {
+				cmd.SetErr(errLost)
+			}
+			return errLost
+		}
+		return err
+	}
+}
+
+func TestACallWhoseReplyWasLostIsAnsweredAgain(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		l := &losing{}
+		s.client.AddHook(l)
+		insert(t, s, entry("warm"), entry("up")) // queues have their numbers
+		claimAll(t, s, 2)
+
+		token := store.NewToken()
+		l.lose = true
+		_, err := s.Insert(t.Context(), 0, token, []store.Entry{entry("a"), entry("b")})
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		again, err := s.Insert(t.Context(), 0, token, []store.Entry{entry("a"), entry("b")})
+		require.NoError(t, err)
+		require.Equal(t, store.Created, again[0].Outcome)
+
+		token = store.NewToken()
+		l.lose = true
+		_, err = s.Claim(t.Context(), 0, token, wants(1))
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		held, err := s.Claim(t.Context(), 0, token, wants(1))
+		require.NoError(t, err)
+		require.Len(t, held.Jobs, 1)
+		require.Equal(t, "a", held.Jobs[0].ID)
+
+		token, next := store.NewToken(), wants(1)
+		items := []store.Settlement{settlement(held.Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200)}
+		l.lose = true
+		_, _, err = s.Settle(t.Context(), 0, token, items, &next)
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		errs, claimed, err := s.Settle(t.Context(), 0, token, items, &next)
+		require.NoError(t, err)
+		require.Equal(t, []error{nil}, errs)
+		require.Len(t, claimed.Jobs, 1)
+		require.Equal(t, "b", claimed.Jobs[0].ID)
+	})
+}
+
+func TestAnEmptiedDatabaseBeginsAnew(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		other := entry("x")
+		other.Lane = "other"
+		insert(t, s, other, entry("a"))
+		require.NoError(t, s.client.FlushDB(t.Context()).Err())
+		insert(t, s, entry("b"))
+		insert(t, s, other)
+		claimed := claimAll(t, s, 10)
+		require.Len(t, claimed.Jobs, 1)
+		require.Equal(t, "b", claimed.Jobs[0].ID)
+		require.Equal(t, lane, claimed.Jobs[0].Queue)
+	})
+}
+
+func TestAwaitEndsWithItsContextAndIsUsableAfterwards(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := s.Await(ctx, 0, store.Watch{Group: store.GroupPush, Wake: true, Wait: time.Minute})
+			ended <- err
+		}()
+		require.Eventually(t, func() bool {
+			s.shards[0].listener.mu.Lock()
+			defer s.shards[0].listener.mu.Unlock()
+			return s.shards[0].listener.client != nil
+		}, 5*time.Second, time.Millisecond)
+		cancel()
+		select {
+		case err := <-ended:
+			require.ErrorIs(t, err, context.Canceled)
+		case <-time.After(2 * time.Second):
+			require.Fail(t, "Await did not end")
+		}
+		insert(t, s, entry("a"))
+		rung, err := s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: 5 * time.Second})
+		require.NoError(t, err)
+		require.Equal(t, []job.Queue{lane}, rung.Queues)
+	})
+}
+
+func TestAPolicyWrittenHalfWayIsCopiedByTheNextLead(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		insert(t, s, entry("a"))
+		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
+		require.NoError(t, err)
+		require.NoError(t, s.client.Del(t.Context(), s.shards[0].terms).Err()) // as if the copy had not been made
+		lead, err := s.Lead(t.Context(), 0)
+		require.NoError(t, err)
+		claimed := claimAll(t, s, 1)
+		require.Empty(t, claimed.Jobs)
+		require.True(t, claimed.Queues[0].Blocked)
+		topics, revision, err := s.Topics(t.Context())
+		require.NoError(t, err)
+		require.Len(t, topics, 1)
+		require.Equal(t, revision, claimed.Revision)
+		_, err = s.Lead(t.Context(), 0)
+		require.ErrorIs(t, err, store.ErrNotLeader)
+		require.NoError(t, lead.Extend(t.Context()))
+		require.NoError(t, lead.Release(t.Context()))
+	})
+}
+
+func TestAResumedTopicOfManyLanesRings(t *testing.T) {
+	s := open(t, Options{URL: redistest.Start(t).URL()})
+	put := func(paused bool) {
+		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: paused}})
+		require.NoError(t, err)
+	}
+	put(true)
+	const lanes = 400
+	id := 0
+	for range lanes * 2 / batch {
+		insert(t, s, bulk(&id, lanes, 0)...)
+	}
+	put(false)
+	for rounds := 0; ; rounds++ {
+		require.Less(t, rounds, 100)
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		require.NoError(t, err)
+		if carried.Next != 0 {
+			break
+		}
+	}
+	rung, err := s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: time.Second})
+	require.NoError(t, err)
+	require.Len(t, rung.Queues, lanes)
+}

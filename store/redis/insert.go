@@ -1,0 +1,189 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// Insert registers jobs in one script.
+func (s *Store) Insert(ctx context.Context, shard int, token store.Token, entries []store.Entry) ([]store.Inserted, error) {
+	bound(len(entries))
+	sh := s.shards[shard]
+	if len(entries) == 0 {
+		return nil, ctx.Err()
+	}
+	var results []store.Inserted
+	err := s.fresh(sh, func() (err error) {
+		results, err = s.insert(ctx, sh, token, entries)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("insert: %w", err)
+	}
+	return results, nil
+}
+
+func (s *Store) insert(ctx context.Context, sh *part, token store.Token, entries []store.Entry) ([]store.Inserted, error) {
+	names, position := queuesOf(entries, func(e *store.Entry) job.Queue { return e.Queue })
+	queues, err := sh.intern(ctx, s.runner, names)
+	if err != nil {
+		return nil, err
+	}
+	c := s.newCall(sh, scriptInsert, sh.token(string(token), "i"), queues, nil, 7*len(entries))
+	for i := range entries {
+		e := &entries[i]
+		if len(e.Print) > 255 {
+			return nil, fmt.Errorf("redis: a print of %d bytes is longer than 255", len(e.Print))
+		}
+		head, rest, err := encode(&e.Spec, queues[position[i]-1].number, e.Print != nil, 0, nil)
+		if err != nil {
+			return nil, err
+		}
+		c.add(position[i], member(e.Ref()), dueWish(e.Delay, e.RunAt), expiryWish(e.ExpiresIn, e.ExpiresAt), e.Print, head, rest)
+	}
+	reply, err := s.do(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	answer := list(reply)
+	if len(answer) != 2+len(entries) {
+		return nil, malformed(scriptInsert)
+	}
+	now, later := num(answer[0]), num(answer[1])
+	results := make([]store.Inserted, len(entries))
+	for i := range entries {
+		if known := list(answer[2+i]); known != nil {
+			if results[i], err = s.known(ctx, sh, &entries[i], known); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		results[i] = store.Inserted{Outcome: store.Created, Job: created(&entries[i], now, later)}
+	}
+	return results, nil
+}
+
+// created is a job as the script has just laid it down.
+func created(e *store.Entry, now, later int64) job.Job {
+	base, due := now, now
+	switch {
+	case !e.RunAt.IsZero():
+		due = max(now, ceilMilli(e.RunAt))
+	case e.Delay > 0:
+		base = later
+		due = base + millisUp(e.Delay)
+	}
+	var expires int64
+	switch {
+	case !e.ExpiresAt.IsZero():
+		expires = e.ExpiresAt.UnixMilli()
+	case e.ExpiresIn > 0:
+		expires = base + millisUp(e.ExpiresIn)
+	}
+	state := job.Scheduled
+	if due <= now {
+		state = job.Ready
+	}
+	return job.Job{Spec: e.Spec, Progress: job.Progress{
+		State: state, CreatedAt: at(base), DueAt: at(due), Since: at(due), ExpiresAt: at(expires), Version: 1,
+	}}
+}
+
+// known reads the answer for an id that was known: outcome, now, record, run, memory of the id.
+func (s *Store) known(ctx context.Context, sh *part, e *store.Entry, answer []any) (store.Inserted, error) {
+	if len(answer) != 5 {
+		return store.Inserted{}, malformed(scriptInsert)
+	}
+	result := store.Inserted{Outcome: store.Conflict}
+	if str(answer[0]) == "e" {
+		result.Outcome = store.Existing
+	}
+	var err error
+	if rec := str(answer[2]); rec != "" {
+		result.Job, err = s.assemble(ctx, sh, member(e.Ref()), rec, str(answer[3]), num(answer[1]))
+		return result, err
+	}
+	result.Job = job.Job{Spec: e.Spec}
+	if memory := str(answer[4]); memory != "" {
+		result.Job.Progress = remembered(memory)
+	}
+	return result, nil
+}
+
+// remembered reads what stays of an ended job whose record is gone: the print and its length, then state, end, reason.
+func remembered(memory string) job.Progress {
+	var p job.Progress
+	width := int(memory[0])
+	if len(memory) < 1+width {
+		return p
+	}
+	var state, reason string
+	var fin, forget int64
+	if n, err := fmt.Sscanf(memory[1+width:], "%s %d %s %d", &state, &fin, &reason, &forget); err != nil || n != 4 {
+		return p
+	}
+	p.State, p.FinishedAt, p.Reason = run{lease: "-", state: state}.jobState(0), at(fin), reasonOf(reason)
+	return p
+}
+
+// assemble makes a job of its parts, whose queue's name may have to be asked for.
+func (s *Store) assemble(ctx context.Context, sh *part, m, rec, run string, now int64) (job.Job, error) {
+	q, err := s.queueOf(ctx, sh, rec)
+	if err != nil {
+		return job.Job{}, err
+	}
+	return assemble(m, rec, run, false, q.Queue, now)
+}
+
+// queueOf is the queue of a record.
+func (s *Store) queueOf(ctx context.Context, sh *part, rec string) (*queue, error) {
+	if len(rec) < fixedLength {
+		return nil, errRecord
+	}
+	number := strconv.FormatInt(bigEndian([]byte(rec[2:6])), 10)
+	found, err := sh.named(ctx, s.client, []string{number})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) != 1 {
+		return nil, errStale
+	}
+	return found[0], nil
+}
+
+// dueWish writes a due time as lib.lua reads it.
+func dueWish(delay time.Duration, runAt time.Time) string {
+	if !runAt.IsZero() {
+		return "@" + strconv.FormatInt(ceilMilli(runAt), 10)
+	}
+	return wait(delay)
+}
+
+// expiryWish writes an expiry, empty for none.
+func expiryWish(in time.Duration, when time.Time) string {
+	switch {
+	case !when.IsZero():
+		return "@" + strconv.FormatInt(when.UnixMilli(), 10)
+	case in > 0:
+		return wait(in)
+	default:
+		return ""
+	}
+}
+
+// wait writes a wait in whole ms.
+func wait(d time.Duration) string { return strconv.FormatInt(max(0, millisUp(d)), 10) }
+
+// ceilMilli is an instant in ms, parts of one counting as a whole one: never early.
+func ceilMilli(t time.Time) int64 {
+	ms := t.UnixMilli()
+	if time.UnixMilli(ms).Before(t) {
+		ms++
+	}
+	return max(0, ms)
+}

@@ -1,0 +1,93 @@
+package redis
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// keys names what a shard has. The tag in braces keeps a shard in one hash slot.
+type keys struct {
+	tag    string   // "{rb:0}:"
+	common []string // the first fifteen of every script, in lib's order
+
+	jobs, runs, tries, terms, names, redo, wake string
+	queues, seen                                string
+}
+
+func newKeys(prefix string, shard int) keys {
+	tag := "{" + prefix + ":" + strconv.Itoa(shard) + "}:"
+	k := keys{
+		tag: tag, jobs: tag + "jobs", runs: tag + "runs", tries: tag + "tries", terms: tag + "terms",
+		names: tag + "names", redo: tag + "redo", wake: tag + "wake",
+		queues: tag + "queues", seen: tag + "seen",
+	}
+	k.common = []string{
+		k.jobs, k.runs, k.tries, tag + "ids", tag + "forget", tag + "agenda", tag + "rings", tag + "bell:" + store.GroupPush, k.wake, k.terms,
+		k.names, tag + "outbox", tag + "outq", k.redo, tag + "off",
+	}
+	return k
+}
+
+// token names the memory of one call; kind tells the parts of one call apart.
+func (k *keys) token(token, kind string) string { return k.tag + "tok:" + token + ":" + kind }
+
+func (k *keys) lanes(topic string) string { return k.tag + "queues:" + topic }
+
+// A topic is a topic's keys on one shard.
+type topic struct {
+	name                   string // namespace/topic
+	stats, done, dead, off string // off: the cancelled
+}
+
+// A queue is a queue's number and keys on one shard.
+type queue struct {
+	job.Queue
+	name             string // namespace/topic/lane
+	number           string
+	due, ready, held string
+	topic            *topic
+}
+
+func topicName(namespace, name string) string { return namespace + "/" + name }
+
+func (k *keys) topic(namespace, name string) *topic {
+	full := topicName(namespace, name)
+	return &topic{
+		name: full, stats: k.tag + "stats:" + full, done: k.tag + "done:" + full, dead: k.tag + "dead:" + full,
+		off: k.tag + "cancelled:" + full,
+	}
+}
+
+func (k *keys) queue(q job.Queue, number string, t *topic) *queue {
+	return &queue{
+		Queue: q, name: q.String(), number: number, due: k.tag + "due:" + number, ready: k.tag + "ready:" + number,
+		held: k.tag + "held:" + number, topic: t,
+	}
+}
+
+// member is a job's name in hashes and sets: the bare id in the default namespace.
+func member(ref job.Ref) string {
+	if ref.Namespace == job.DefaultNamespace {
+		return ref.ID
+	}
+	return ref.Namespace + "/" + ref.ID
+}
+
+func refOf(member string) job.Ref {
+	if ns, id, ok := strings.Cut(member, "/"); ok {
+		return job.Ref{Namespace: ns, ID: id}
+	}
+	return job.Ref{Namespace: job.DefaultNamespace, ID: member}
+}
+
+// parseQueue reads a queue's name.
+func parseQueue(name string) (job.Queue, bool) {
+	parts := strings.Split(name, "/")
+	if len(parts) != 3 {
+		return job.Queue{}, false
+	}
+	return job.Queue{Namespace: parts[0], Topic: parts[1], Lane: parts[2]}, true
+}

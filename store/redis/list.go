@@ -1,0 +1,245 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+const (
+	// listLanes and listJobs bound what one page looks at: beyond them it is short.
+	listLanes = 500
+	listJobs  = 2000
+	listChunk = 500
+)
+
+// A place is where a page ends: a lane (empty for ended jobs, which a topic keeps together), the time of the state in
+// ms, and the member.
+type place struct {
+	lane   string // lane and number, as in queues:<topic>
+	score  string
+	member string
+}
+
+func (p place) cursor() string {
+	return base64.RawURLEncoding.EncodeToString([]byte(p.lane + "\n" + p.score + "\n" + p.member))
+}
+
+func parsePlace(cursor string) (place, error) {
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	parts := strings.Split(string(text), "\n")
+	if err != nil || len(parts) != 3 {
+		return place{}, store.ErrCursor
+	}
+	if parts[1] != "" {
+		if _, err := strconv.ParseInt(parts[1], 10, 64); err != nil {
+			return place{}, store.ErrCursor
+		}
+	}
+	return place{parts[0], parts[1], parts[2]}, nil
+}
+
+// List reads one page.
+func (s *Store) List(ctx context.Context, shard int, f store.Filter) (store.Page, error) {
+	sh := s.shards[shard]
+	var from place
+	if f.Cursor != "" {
+		var err error
+		if from, err = parsePlace(f.Cursor); err != nil {
+			return store.Page{}, fmt.Errorf("list: %w", err)
+		}
+	}
+	f.Limit = min(max(f.Limit, 1), 500)
+	var page store.Page
+	var err error
+	if f.State.Ended() {
+		page, err = s.listEnded(ctx, sh, &f, from)
+	} else {
+		page, err = s.listLanes(ctx, sh, &f, from)
+	}
+	if err != nil {
+		return store.Page{}, fmt.Errorf("list: %w", err)
+	}
+	return page, nil
+}
+
+// window is the filter's bounds as ZRANGEBYSCORE takes them.
+func window(f *store.Filter) (least, greatest string) {
+	least, greatest = "-inf", "+inf"
+	if !f.After.IsZero() {
+		least = strconv.FormatInt(ceilMilli(f.After), 10)
+	}
+	if !f.Before.IsZero() {
+		greatest = "(" + strconv.FormatInt(ceilMilli(f.Before), 10)
+	}
+	return least, greatest
+}
+
+// listEnded walks a topic's set of ended jobs.
+func (s *Store) listEnded(ctx context.Context, sh *part, f *store.Filter, from place) (store.Page, error) {
+	t := sh.topic(f.Namespace, f.Topic)
+	key := map[job.State]string{job.Delivered: t.done, job.Dead: t.dead, job.Cancelled: t.off}[f.State]
+	least, greatest := window(f)
+	var page store.Page
+	for seen := 0; seen < listJobs; {
+		part, err := s.walk(ctx, sh, key, "", least, greatest, min(f.Limit+1, listChunk), from)
+		if err != nil {
+			return store.Page{}, err
+		}
+		for i := range part {
+			if len(page.Jobs) == f.Limit {
+				page.Cursor = from.cursor()
+				return page, nil
+			}
+			from = part[i].place
+			if keep(f, &part[i]) {
+				page.Jobs = append(page.Jobs, part[i].job)
+			}
+		}
+		if len(part) < min(f.Limit+1, listChunk) {
+			return page, nil
+		}
+		seen += len(part)
+	}
+	page.Cursor = from.cursor()
+	return page, nil
+}
+
+// listLanes walks a topic's lanes and in each its due, ready or held jobs.
+func (s *Store) listLanes(ctx context.Context, sh *part, f *store.Filter, from place) (store.Page, error) {
+	lanes, more, err := s.lanesOf(ctx, sh, f, from)
+	if err != nil {
+		return store.Page{}, err
+	}
+	var page store.Page
+	seen := 0
+	for i, lane := range lanes {
+		if lane != from.lane {
+			from = place{lane: lane}
+		}
+		for {
+			part, full, err := s.listLane(ctx, sh, f, from)
+			if err != nil {
+				return store.Page{}, err
+			}
+			for k := range part {
+				if len(page.Jobs) == f.Limit {
+					page.Cursor = from.cursor()
+					return page, nil
+				}
+				from = part[k].place
+				if keep(f, &part[k]) {
+					page.Jobs = append(page.Jobs, part[k].job)
+				}
+			}
+			seen += len(part)
+			if full && seen < listJobs {
+				continue
+			}
+			if seen >= listJobs && (full || i+1 < len(lanes) || more) {
+				page.Cursor = from.cursor()
+				return page, nil
+			}
+			break
+		}
+	}
+	if more {
+		page.Cursor = place{lane: lanes[len(lanes)-1], score: strconv.FormatInt(never, 10)}.cursor()
+	}
+	return page, nil
+}
+
+// lanesOf names the lanes to walk, beginning with the cursor's; more says that there are others.
+func (s *Store) lanesOf(ctx context.Context, sh *part, f *store.Filter, from place) (lanes []string, more bool, err error) {
+	if f.Lane != "" {
+		q, err := sh.find(ctx, s.runner, []job.Queue{{Namespace: f.Namespace, Topic: f.Topic, Lane: f.Lane}})
+		if err != nil || q[0] == nil {
+			return nil, false, err
+		}
+		return []string{f.Lane + "\x00" + q[0].number}, false, nil
+	}
+	least := "-"
+	if from.lane != "" {
+		least = "[" + from.lane
+	}
+	lanes, err = s.client.ZRangeByLex(ctx, sh.lanes(topicName(f.Namespace, f.Topic)),
+		&redis.ZRangeBy{Min: least, Max: "+", Count: listLanes}).Result()
+	if err != nil {
+		return nil, false, fault(err)
+	}
+	return lanes, len(lanes) == listLanes, nil
+}
+
+// listLane reads the jobs of one lane that come after a place; full says that there may be more.
+func (s *Store) listLane(ctx context.Context, sh *part, f *store.Filter, from place) (part []peeked, full bool, err error) {
+	_, number, _ := strings.Cut(from.lane, "\x00")
+	least, greatest := window(f)
+	chunk := min(f.Limit+1, listChunk)
+	switch f.State {
+	case job.Scheduled:
+		part, err = s.walk(ctx, sh, sh.tag+"due:"+number, from.lane, least, greatest, chunk, from)
+		return part, len(part) == chunk, err
+	case job.Ready:
+		if part, err = s.walk(ctx, sh, sh.tag+"due:"+number, from.lane, least, greatest, chunk, from); err != nil {
+			return nil, false, err
+		}
+		full = len(part) == chunk
+		waiting, err := s.client.LRange(ctx, sh.tag+"ready:"+number, 0, -1).Result()
+		if err != nil {
+			return nil, false, fault(err)
+		}
+		ready, err := s.among(ctx, sh, waiting, from)
+		if err != nil {
+			return nil, false, err
+		}
+		if full {
+			// Beyond the last of the due ones there may be due ones that were not read.
+			last := part[len(part)-1]
+			ready = slices.DeleteFunc(ready, func(p peeked) bool { return compare(&p, &last) > 0 })
+		}
+		part = append(part, ready...)
+	case job.Running:
+		held, err := s.client.ZRange(ctx, sh.tag+"held:"+number, 0, -1).Result()
+		if err != nil {
+			return nil, false, fault(err)
+		}
+		if part, err = s.among(ctx, sh, held, from); err != nil {
+			return nil, false, err
+		}
+	default:
+		return nil, false, nil
+	}
+	slices.SortFunc(part, func(a, b peeked) int { return compare(&a, &b) })
+	return part, full, nil
+}
+
+func compare(a, b *peeked) int {
+	return cmp.Or(cmp.Compare(num(a.score), num(b.score)), cmp.Compare(a.member, b.member))
+}
+
+// keep tells whether a job is one that the filter asks for.
+func keep(f *store.Filter, p *peeked) bool {
+	j := &p.job
+	if j.State != f.State || (f.Lane != "" && j.Lane != f.Lane) {
+		return false
+	}
+	if f.Label != "" {
+		if value, ok := j.Labels[f.Label]; !ok || value != f.Value {
+			return false
+		}
+	}
+	when := j.DueAt
+	if j.State.Ended() {
+		when = j.FinishedAt
+	}
+	return (f.After.IsZero() || !when.Before(f.After)) && (f.Before.IsZero() || when.Before(f.Before))
+}

@@ -1,0 +1,35 @@
+package redis
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/ringback/ringback/store"
+)
+
+// A parcel is an outbox entry as it is kept. The version tells an older process that it cannot read it.
+type parcel struct {
+	Version int         `json:"version"`
+	Entry   store.Entry `json:"entry"`
+}
+
+const parcelVersion = 1
+
+func packEntry(e *store.Entry) ([]byte, error) {
+	text, err := json.Marshal(parcel{parcelVersion, *e})
+	if err != nil {
+		return nil, fmt.Errorf("write an outbox entry: %w", err)
+	}
+	return text, nil
+}
+
+func unpackEntry(text string) (store.Entry, error) {
+	var p parcel
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		return store.Entry{}, fmt.Errorf("read an outbox entry: %w", err)
+	}
+	if p.Version != parcelVersion {
+		return store.Entry{}, fmt.Errorf("read an outbox entry: it has form %d, which a newer version wrote", p.Version)
+	}
+	return p.Entry, nil
+}

@@ -1,0 +1,107 @@
+package redis
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// stamp puts a due moment into a record as the scripts do.
+func stamp(head, rest []byte, due int64) string {
+	ms := []byte{byte(due >> 40), byte(due >> 32), byte(due >> 24), byte(due >> 16), byte(due >> 8), byte(due)}
+	return string(head) + string(ms) + string(rest)
+}
+
+func TestARecordReadsAsItWasWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringN(0, 20, -1)
+		spec := job.Spec{
+			URL: text.Draw(t, "url"), Method: rapid.SampledFrom([]string{"POST", "PUT", "GET"}).Draw(t, "method"),
+			ContentType: rapid.SampledFrom([]string{"", "application/json", "text/plain", "text/plain; charset=utf-8"}).Draw(t, "type"),
+			BodyKind:    rapid.SampledFrom([]job.BodyKind{job.BodyNone, job.BodyJSON, job.BodyText, job.BodyBase64}).Draw(t, "kind"),
+			Kind:        text.Draw(t, "job kind"), Origin: text.Draw(t, "origin"),
+		}
+		if spec.BodyKind != job.BodyNone {
+			spec.Body = rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "body")
+			if spec.Body == nil {
+				spec.Body = []byte{}
+			}
+		}
+		if rapid.Bool().Draw(t, "more") {
+			spec.Header = rapid.MapOf(text, rapid.SliceOfN(text, 1, 3)).Draw(t, "header")
+			spec.Labels = rapid.MapOf(text, text).Draw(t, "labels")
+			spec.Ladder = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) time.Duration {
+				return time.Duration(rapid.Int64Range(1, int64(policy.MaxRung)).Draw(t, "rung"))
+			}), 1, 20).Draw(t, "ladder")
+			spec.Retries = new(rapid.IntRange(0, 1000).Draw(t, "retries"))
+			spec.Timeout = time.Duration(rapid.Int64Range(int64(100*time.Millisecond), int64(10*time.Minute)).Draw(t, "timeout"))
+		}
+		due := rapid.Int64Range(1, 1<<47).Draw(t, "due")
+		delta := rapid.Int64Range(0, due).Draw(t, "delta")
+		printed := rapid.Bool().Draw(t, "print")
+		extra := appendField(nil, 200, []byte(text.Draw(t, "unknown")))
+
+		head, rest, err := encode(&spec, "4294967295", printed, delta, extra)
+		require.NoError(t, err)
+		got, err := decode(stamp(head, rest, due), false)
+		require.NoError(t, err)
+		require.Equal(t, spec, got.spec)
+		require.Equal(t, "4294967295", got.queue)
+		require.Equal(t, printed, got.print)
+		require.Equal(t, due, got.due)
+		require.Equal(t, due-delta, got.created)
+		require.Equal(t, extra, got.extra)
+	})
+}
+
+func FuzzDecode(f *testing.F) {
+	e := entry("a")
+	head, rest, err := encode(&e.Spec, "1", true, 1, nil)
+	require.NoError(f, err)
+	f.Add(stamp(head, rest, 1))
+	f.Add("")
+	f.Fuzz(func(_ *testing.T, text string) {
+		_, _ = decode(text, false) // must not panic
+		_, _ = decode(text, true)  // as above
+	})
+}
+
+func TestARecordOfANewerFormIsRefused(t *testing.T) {
+	e := entry("a")
+	head, rest, err := encode(&e.Spec, "1", true, 1, nil)
+	require.NoError(t, err)
+	head[0] = 2
+	_, err = decode(stamp(head, rest, 1), false)
+	require.ErrorContains(t, err, "form 2")
+}
+
+func TestFieldsOfANewerVersionSurviveEdits(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		e := entry("a")
+		e.ExpiresIn = time.Hour
+		insert(t, s, e)
+		key := s.shards[0].jobs
+		before, err := s.client.HGet(t.Context(), key, "a").Result()
+		require.NoError(t, err)
+		newer := appendField(nil, 222, []byte("from the future"))
+		require.NoError(t, s.client.HSet(t.Context(), key, "a", before+string(newer)).Err())
+
+		edited, err := s.Edit(t.Context(), 0, store.NewToken(), ref("a"), store.Edit{Kind: job.KindEdited, URL: new("https://other.example/")})
+		require.NoError(t, err)
+		require.Equal(t, "https://other.example/", edited.URL)
+		require.False(t, edited.ExpiresAt.IsZero())
+		_, err = s.Cancel(t.Context(), 0, store.NewToken(), ref("a"))
+		require.NoError(t, err)
+		_, err = s.Revive(t.Context(), 0, store.NewToken(), ref("a"), 0)
+		require.NoError(t, err)
+		after, err := s.client.HGet(t.Context(), key, "a").Result()
+		require.NoError(t, err)
+		require.Contains(t, after, string(newer))
+	})
+}

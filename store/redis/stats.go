@@ -1,0 +1,184 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/store"
+)
+
+const (
+	// statsChunk is how many topics are read in one trip.
+	statsChunk = 256
+	// oldestLanes is how many of a topic's lanes are looked at for its oldest due job.
+	oldestLanes = 1000
+)
+
+// Stats reads the counters that scripts keep.
+func (s *Store) Stats(ctx context.Context, shard int, namespace, topic string) ([]store.TopicStats, error) {
+	sh := s.shards[shard]
+	if topic != "" {
+		rows, err := s.stats(ctx, sh, []string{topicName(namespace, topic)})
+		if err != nil {
+			return nil, fmt.Errorf("stats: %w", err)
+		}
+		return rows, nil
+	}
+	var all []store.TopicStats
+	from := "[" + namespace + "/"
+	end := "(" + namespace + "0" // the byte after '/'
+	for {
+		names, err := s.client.ZRangeByLex(ctx, sh.seen, &redis.ZRangeBy{Min: from, Max: end, Count: statsChunk}).Result()
+		if err != nil {
+			return nil, fmt.Errorf("stats: %w", fault(err))
+		}
+		rows, err := s.stats(ctx, sh, names)
+		if err != nil {
+			return nil, fmt.Errorf("stats: %w", err)
+		}
+		all = append(all, rows...)
+		if len(names) < statsChunk {
+			return all, nil
+		}
+		from = "(" + names[len(names)-1]
+	}
+}
+
+// stats reads topics by name; those that the shard has never seen are left out.
+func (s *Store) stats(ctx context.Context, sh *part, names []string) ([]store.TopicStats, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	pipe := s.client.Pipeline()
+	counters := make([]*redis.MapStringStringCmd, len(names))
+	lanes := make([]*redis.StringSliceCmd, len(names))
+	for i, name := range names {
+		namespace, topic, _ := strings.Cut(name, "/")
+		counters[i] = pipe.HGetAll(ctx, sh.topic(namespace, topic).stats)
+		lanes[i] = pipe.ZRangeByLex(ctx, sh.lanes(name), &redis.ZRangeBy{Min: "-", Max: "+", Count: oldestLanes})
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, fault(err)
+	}
+	rows := make([]store.TopicStats, 0, len(names))
+	for i, name := range names {
+		if len(lanes[i].Val()) == 0 {
+			continue
+		}
+		oldest, err := s.oldestDue(ctx, sh, lanes[i].Val())
+		if err != nil {
+			return nil, err
+		}
+		namespace, topic, _ := strings.Cut(name, "/")
+		c := counters[i].Val()
+		row := store.TopicStats{
+			Namespace: namespace, Topic: topic, Registered: num(c["reg"]), Ready: num(c["ready"]), Running: num(c["held"]),
+			Delivered: num(c["d"]), Dead: num(c["x"]), Cancelled: num(c["c"]), OldestDue: oldest,
+		}
+		row.Scheduled = row.Registered - row.Ready - row.Running - row.Delivered - row.Dead - row.Cancelled
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// oldestDue is the earliest due moment in lanes' due sets and ready lists.
+func (s *Store) oldestDue(ctx context.Context, sh *part, lanes []string) (time.Time, error) {
+	var oldest int64
+	earlier := func(ms int64) {
+		if oldest == 0 || ms < oldest {
+			oldest = ms
+		}
+	}
+	pipe := s.client.Pipeline()
+	var dues []*redis.ZSliceCmd
+	var heads []*redis.StringCmd
+	for _, lane := range lanes {
+		if _, n, ok := strings.Cut(lane, "\x00"); ok {
+			dues = append(dues, pipe.ZRangeWithScores(ctx, sh.tag+"due:"+n, 0, 0))
+			heads = append(heads, pipe.LIndex(ctx, sh.tag+"ready:"+n, 0))
+		}
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !isNil(err) {
+		return time.Time{}, fault(err)
+	}
+	for _, due := range dues {
+		for _, z := range due.Val() {
+			earlier(int64(z.Score))
+		}
+	}
+	var members []any
+	for _, head := range heads {
+		if head.Val() != "" {
+			members = append(members, head.Val())
+		}
+	}
+	for chunk := range slices.Chunk(members, store.MaxBatch) {
+		jobs, err := s.peek(ctx, sh, chunk)
+		if err != nil {
+			return time.Time{}, err
+		}
+		for _, j := range jobs {
+			earlier(j.run.due)
+		}
+	}
+	return at(oldest), nil
+}
+
+// Lanes counts the members of lanes' sets, leaving out lanes without unfinished jobs.
+func (s *Store) Lanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
+	sh := s.shards[shard]
+	from := "-"
+	if after != "" {
+		from = "(" + after + "\x01"
+	}
+	var rows []store.LaneStats
+	for len(rows) < limit {
+		lanes, err := s.client.ZRangeByLex(ctx, sh.lanes(topicName(namespace, topic)),
+			&redis.ZRangeBy{Min: from, Max: "+", Count: oldestLanes}).Result()
+		if err != nil {
+			return nil, fmt.Errorf("lanes: %w", fault(err))
+		}
+		part, err := s.lanes(ctx, sh, lanes)
+		if err != nil {
+			return nil, fmt.Errorf("lanes: %w", err)
+		}
+		rows = append(rows, part...)
+		if len(lanes) < oldestLanes {
+			break
+		}
+		from = "(" + lanes[len(lanes)-1]
+	}
+	return rows[:min(len(rows), max(limit, 0))], nil
+}
+
+func (s *Store) lanes(ctx context.Context, sh *part, lanes []string) ([]store.LaneStats, error) {
+	if len(lanes) == 0 {
+		return nil, nil
+	}
+	pipe := s.client.Pipeline()
+	counts := make([]*redis.IntCmd, 0, 3*len(lanes))
+	for _, lane := range lanes {
+		_, n, _ := strings.Cut(lane, "\x00")
+		counts = append(counts, pipe.ZCard(ctx, sh.tag+"due:"+n), pipe.LLen(ctx, sh.tag+"ready:"+n),
+			pipe.ZCard(ctx, sh.tag+"held:"+n))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, fault(err)
+	}
+	var rows []store.LaneStats
+	for i, lane := range lanes {
+		name, _, _ := strings.Cut(lane, "\x00")
+		row := store.LaneStats{
+			Lane: name, Scheduled: counts[3*i].Val(), Ready: counts[3*i+1].Val(), Running: counts[3*i+2].Val(),
+		}
+		if row.Scheduled+row.Ready+row.Running > 0 {
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}

@@ -1,0 +1,126 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// A Store is the engine. Make it with Open.
+type Store struct {
+	*runner
+	connect  func(func(*redis.Options)) redis.UniversalClient
+	prefix   string
+	policies policy.Topic
+	log      *slog.Logger
+	shards   []*part
+
+	closing sync.Once
+	closed  error
+}
+
+var _ store.Store = (*Store)(nil)
+
+// staleTries bounds how often a call is made anew after a database was emptied under it.
+const staleTries = 3
+
+// Shards is the number of shards.
+func (s *Store) Shards() int { return len(s.shards) }
+
+// fresh runs do, and again when queues' numbers turned out to be stale.
+func (s *Store) fresh(sh *part, do func() error) error {
+	var err error
+	for range staleTries {
+		if err = do(); !errors.Is(err, errStale) {
+			return err
+		}
+		sh.forget()
+	}
+	return &store.UnavailableError{Reason: "redis: the database was emptied", RetryAfter: time.Second, Err: err}
+}
+
+// Ping writes a key that goes by itself: a server that only reads is of no use.
+func (s *Store) Ping(ctx context.Context) error {
+	for _, sh := range s.shards[:1] {
+		if err := s.client.Set(ctx, sh.tag+"ping", "1", time.Minute).Err(); err != nil {
+			return fmt.Errorf("ping: %w", fault(err))
+		}
+	}
+	return nil
+}
+
+// Close closes every connection.
+func (s *Store) Close() error {
+	s.closing.Do(func() {
+		for _, sh := range s.shards {
+			sh.listener.close()
+		}
+		if err := s.client.Close(); err != nil {
+			s.closed = fmt.Errorf("close redis: %w", err)
+		}
+	})
+	return s.closed
+}
+
+// terms writes what scripts need of a policy, see lib.lua.
+func termsText(revision int64, p policy.Topic) string {
+	paused := "0"
+	if p.Paused {
+		paused = "1"
+	}
+	fields := []string{strconv.FormatInt(revision, 10), paused, strconv.Itoa(p.LaneConcurrency)}
+	for _, n := range []int64{
+		millisUp(*p.KeepDelivered.For), *p.KeepDelivered.Max, *p.KeepDelivered.MaxBytes,
+		millisUp(*p.KeepDead.For), *p.KeepDead.Max, *p.KeepDead.MaxBytes,
+		millisUp(*p.IDWindow),
+	} {
+		fields = append(fields, strconv.FormatInt(max(0, n), 10))
+	}
+	return strings.Join(fields, " ")
+}
+
+// bound holds callers to the contract's batch.
+func bound(n int) {
+	if n > store.MaxBatch {
+		panic("redis: more items in a call than store.MaxBatch")
+	}
+}
+
+// queuesOf are the distinct queues of a batch, in order, and where each item's is among them, from 1.
+func queuesOf[T any](items []T, of func(*T) job.Queue) (queues []job.Queue, position []int) {
+	position = make([]int, len(items))
+	if len(items) == 0 {
+		return nil, position
+	}
+	first := of(&items[0])
+	seen := map[job.Queue]int{}
+	for i := range items {
+		q := of(&items[i])
+		if q == first {
+			position[i] = 1
+			if i == 0 {
+				queues = append(queues, q)
+			}
+			continue
+		}
+		at, ok := seen[q]
+		if !ok {
+			queues = append(queues, q)
+			at = len(queues)
+			seen[q] = at
+		}
+		position[i] = at
+	}
+	return queues, position
+}

@@ -1,0 +1,167 @@
+package redis
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// open opens a store that is closed with the test.
+func open(tb testing.TB, o Options) *Store {
+	tb.Helper()
+	if o.Logger == nil {
+		o.Logger = quiet
+	}
+	s, err := Open(tb.Context(), o)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, s.Close()) })
+	return s
+}
+
+// each runs a test on miniredis and on a real server.
+func each(t *testing.T, test func(t *testing.T, s *Store)) {
+	t.Run("miniredis", func(t *testing.T) {
+		test(t, open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr()}))
+	})
+	t.Run("redis", func(t *testing.T) { test(t, open(t, Options{URL: redistest.Start(t).URL()})) })
+}
+
+var lane = job.Queue{Namespace: job.DefaultNamespace, Topic: "t", Lane: "l"}
+
+// entry is a job of the test queue, due now.
+func entry(id string) store.Entry {
+	return store.Entry{New: job.New{Spec: job.Spec{
+		ID: id, Queue: lane, URL: "https://example.com/hooks/0123456789", Method: "POST", ContentType: "application/json",
+		BodyKind: job.BodyJSON, Body: fmt.Appendf(nil, `{"id":%q,"padding":"%041d"}`, "x", 0),
+	}}}
+}
+
+func ref(id string) job.Ref { return job.Ref{Namespace: job.DefaultNamespace, ID: id} }
+
+func insert(tb testing.TB, s *Store, entries ...store.Entry) []store.Inserted {
+	tb.Helper()
+	results, err := s.Insert(tb.Context(), 0, store.NewToken(), entries)
+	require.NoError(tb, err)
+	return results
+}
+
+func wants(n int) store.ClaimRequest {
+	return store.ClaimRequest{
+		Wants: []store.Want{{Queue: lane, Max: n, Timeout: 10 * time.Second}}, Max: n, MaxBytes: 1 << 20,
+		Margin: 5 * time.Second,
+	}
+}
+
+func claimAll(tb testing.TB, s *Store, n int) store.Claimed {
+	tb.Helper()
+	claimed, err := s.Claim(tb.Context(), 0, store.NewToken(), wants(n))
+	require.NoError(tb, err)
+	return claimed
+}
+
+// settlement ends a held job's attempt.
+func settlement(h store.Held, v policy.Verdict, status int) store.Settlement {
+	return store.Settlement{
+		Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: v,
+		Attempt: job.Attempt{
+			N: h.Made + 1, Kind: job.KindAttempt, StartedAt: time.Now().UTC(), Duration: time.Millisecond, Status: status,
+			Verdict: v.Kind.String(), Reason: v.Reason,
+		},
+	}
+}
+
+func settle(tb testing.TB, s *Store, items ...store.Settlement) {
+	tb.Helper()
+	errs, _, err := s.Settle(tb.Context(), 0, store.NewToken(), items, nil)
+	require.NoError(tb, err)
+	for _, err := range errs {
+		require.NoError(tb, err)
+	}
+}
+
+func TestAJobGoesItsWay(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		e := entry("a")
+		e.Header = map[string][]string{"X-A": {"1", "2"}}
+		e.Labels = map[string]string{"k": "v"}
+		e.Ladder = policy.Ladder{time.Millisecond, time.Second}
+		e.Retries = new(3)
+		e.ExpiresIn = time.Hour
+		e.Timeout = 1500 * time.Millisecond
+		e.Print = []byte("print")
+		in := insert(t, s, e)
+		require.Equal(t, store.Created, in[0].Outcome)
+		require.Equal(t, job.Ready, in[0].Job.State)
+
+		got, err := s.Get(t.Context(), 0, ref("a"))
+		require.NoError(t, err)
+		require.Equal(t, in[0].Job, got)
+
+		rung, err := s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wake: true, Wait: time.Second})
+		require.NoError(t, err)
+		require.Equal(t, []job.Queue{lane}, rung.Queues)
+
+		claimed := claimAll(t, s, 10)
+		require.Len(t, claimed.Jobs, 1)
+		require.Equal(t, 6500*time.Millisecond, claimed.Jobs[0].LeaseFor)
+		got, err = s.Get(t.Context(), 0, ref("a"))
+		require.NoError(t, err)
+		require.Equal(t, job.Running, got.State)
+
+		settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Again, Wait: time.Hour}, 500))
+		got, err = s.Get(t.Context(), 0, ref("a"))
+		require.NoError(t, err)
+		require.Equal(t, job.Scheduled, got.State)
+		require.Equal(t, 1, got.Made)
+		require.Equal(t, 1, got.Tries)
+		require.Len(t, got.Attempts, 1)
+
+		edited, err := s.Edit(t.Context(), 0, store.NewToken(), ref("a"), store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
+		require.NoError(t, err)
+		require.Equal(t, job.Ready, edited.State)
+		require.EqualValues(t, 2, edited.Version)
+		require.Equal(t, e.Header, edited.Header)
+
+		claimed = claimAll(t, s, 10)
+		require.Len(t, claimed.Jobs, 1)
+		settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200))
+		got, err = s.Get(t.Context(), 0, ref("a"))
+		require.NoError(t, err)
+		require.Equal(t, job.Delivered, got.State)
+		require.Len(t, got.Attempts, 3)
+
+		again := insert(t, s, e)
+		require.Equal(t, store.Existing, again[0].Outcome)
+
+		page, err := s.List(t.Context(), 0, store.Filter{Namespace: "default", Topic: "t", State: job.Delivered, Limit: 5})
+		require.NoError(t, err)
+		require.Len(t, page.Jobs, 1)
+		require.Nil(t, page.Jobs[0].Body)
+		require.Empty(t, page.Cursor)
+
+		revived, err := s.Revive(t.Context(), 0, store.NewToken(), ref("a"), time.Minute)
+		require.NoError(t, err)
+		require.Equal(t, job.Scheduled, revived.State)
+		cancelled, err := s.Cancel(t.Context(), 0, store.NewToken(), ref("a"))
+		require.NoError(t, err)
+		require.Equal(t, job.Cancelled, cancelled.State)
+
+		stats, err := s.Stats(t.Context(), 0, "default", "")
+		require.NoError(t, err)
+		require.Equal(t, []store.TopicStats{{Namespace: "default", Topic: "t", Registered: 1, Cancelled: 1}}, stats)
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		require.NoError(t, err)
+		require.Negative(t, carried.Next)
+	})
+}

@@ -1,0 +1,59 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/store"
+)
+
+// sweepTopics is how many topics one Sweep looks at; the next goes on where it ended.
+const sweepTopics = 128
+
+// Sweep removes what retention no longer keeps of the next topics. More says that topics are left in this turn, too.
+func (s *Store) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.Swept, error) {
+	if limit <= 0 {
+		return store.Swept{}, ctx.Err()
+	}
+	sh := s.shards[shard]
+	sh.mu.RLock()
+	after := sh.sweepAfter
+	sh.mu.RUnlock()
+	from := "-"
+	if after != "" {
+		from = "(" + after
+	}
+	names, err := s.client.ZRangeByLex(ctx, sh.seen, &redis.ZRangeBy{Min: from, Max: "+", Count: sweepTopics}).Result()
+	if err != nil {
+		return store.Swept{}, fmt.Errorf("sweep: %w", fault(err))
+	}
+	topics := make([]*topic, len(names))
+	for i, name := range names {
+		namespace, t, _ := strings.Cut(name, "/")
+		topics[i] = sh.topic(namespace, t)
+	}
+	c := s.newCall(sh, scriptSweep, sh.token(string(token), "w"), nil, topics, 1)
+	c.add(limit)
+	reply, err := s.do(ctx, c)
+	if err != nil {
+		return store.Swept{}, fmt.Errorf("sweep: %w", err)
+	}
+	answer := strs(reply)
+	if len(answer) != 3 {
+		return store.Swept{}, malformed(scriptSweep)
+	}
+	swept := store.Swept{Jobs: int(num(answer[0])), IDs: int(num(answer[1])), More: answer[2] == "1"}
+	if !swept.More {
+		next := ""
+		if len(names) == sweepTopics {
+			next, swept.More = names[len(names)-1], true
+		}
+		sh.mu.Lock()
+		sh.sweepAfter = next
+		sh.mu.Unlock()
+	}
+	return swept, nil
+}

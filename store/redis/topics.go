@@ -1,0 +1,109 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// copyChunk is how many topics' terms are copied to a shard in one script.
+const copyChunk = 256
+
+// putTimeout bounds the copies to the shards once a policy is written: a caller that goes does not leave them behind.
+const putTimeout = 10 * time.Second
+
+// PutTopic writes the policy, then what scripts need of it to each shard. When that fails half way the policy is
+// written and the call may be repeated; the next Lead of a shard copies it too.
+func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, error) {
+	text, err := json.Marshal(put.Policy)
+	if err != nil {
+		return store.Topic{}, fmt.Errorf("write a policy: %w", err)
+	}
+	name := topicName(put.Namespace, put.Name)
+	reply, err := s.eval(ctx, scriptPut, []string{s.topicsKey()}, []any{name, text, put.Revision, string(store.NewToken())})
+	if err != nil {
+		return store.Topic{}, fmt.Errorf("put topic: %w", err)
+	}
+	revision := num(reply)
+	if revision == 0 {
+		return store.Topic{}, fmt.Errorf("put topic: %w", store.ErrVersion)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), putTimeout)
+	defer cancel()
+	terms := termsText(revision, put.Policy.Over(s.policies))
+	for _, sh := range s.shards {
+		keys := []string{sh.terms, sh.redo, sh.wake}
+		if _, err := s.eval(ctx, scriptTerms, keys, []any{revision, name, terms}); err != nil {
+			return store.Topic{}, fmt.Errorf("put topic on shard %d: %w", sh.index, err)
+		}
+	}
+	put.Revision = revision
+	return put, nil
+}
+
+func (s *Store) topicsKey() string { return s.prefix + ":topics" }
+
+// Topics reads every policy.
+func (s *Store) Topics(ctx context.Context) ([]store.Topic, int64, error) {
+	stored, err := s.client.HGetAll(ctx, s.topicsKey()).Result()
+	if err != nil {
+		return nil, 0, fmt.Errorf("read topics: %w", fault(err))
+	}
+	topics := make([]store.Topic, 0, len(stored))
+	for name, text := range stored {
+		if name == "" {
+			continue
+		}
+		t, err := parseTopic(name, text)
+		if err != nil {
+			return nil, 0, err
+		}
+		topics = append(topics, t)
+	}
+	slices.SortFunc(topics, func(a, b store.Topic) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return topics, num(stored[""]), nil
+}
+
+// parseTopic reads a stored policy: '<revision> <token> <policy>'.
+func parseTopic(name, text string) (store.Topic, error) {
+	namespace, topic, _ := strings.Cut(name, "/")
+	revision, rest, _ := strings.Cut(text, " ")
+	_, body, _ := strings.Cut(rest, " ")
+	n, err := strconv.ParseInt(revision, 10, 64)
+	if err != nil {
+		return store.Topic{}, fmt.Errorf("read topic %s: %w", name, err)
+	}
+	var p policy.Topic
+	if err := json.Unmarshal([]byte(body), &p); err != nil {
+		return store.Topic{}, fmt.Errorf("read topic %s: %w", name, err)
+	}
+	return store.Topic{Namespace: namespace, Name: topic, Policy: p, Revision: n}, nil
+}
+
+// copyTopics copies every topic's terms to one shard.
+func (s *Store) copyTopics(ctx context.Context, sh *part) error {
+	topics, revision, err := s.Topics(ctx)
+	if err != nil {
+		return err
+	}
+	for chunk := range slices.Chunk(topics, copyChunk) {
+		args := []any{revision}
+		for _, t := range chunk {
+			args = append(args, topicName(t.Namespace, t.Name), termsText(t.Revision, t.Policy.Over(s.policies)))
+		}
+		if _, err := s.eval(ctx, scriptTerms, []string{sh.terms, sh.redo, sh.wake}, args); err != nil {
+			return fmt.Errorf("copy topics to shard %d: %w", sh.index, err)
+		}
+	}
+	return nil
+}
