@@ -27,6 +27,9 @@ type Options struct {
 	// Margin is how long lapses wait after contact with the store was interrupted, so that settlements held up by the
 	// fault come first; zero: 5 s.
 	Margin time.Duration
+	// OnLead is called when this process begins to carry a shard, so that it listens for what wakes the carrier; nil:
+	// nobody is told. It must not block.
+	OnLead func(shard int)
 	Logger *slog.Logger // nil: slog.Default
 }
 
@@ -34,6 +37,7 @@ type Options struct {
 type Carrier struct {
 	store  *store.Router
 	margin time.Duration
+	onLead func(int)
 	log    *slog.Logger
 	shards []*shard
 }
@@ -51,7 +55,13 @@ func New(opts Options) *Carrier {
 	if opts.Store == nil {
 		panic("carrier: a store is needed")
 	}
-	c := &Carrier{store: opts.Store, margin: cmp.Or(opts.Margin, 5*time.Second), log: cmp.Or(opts.Logger, slog.Default())}
+	c := &Carrier{
+		store: opts.Store, margin: cmp.Or(opts.Margin, 5*time.Second), onLead: opts.OnLead,
+		log: cmp.Or(opts.Logger, slog.Default()),
+	}
+	if c.onLead == nil {
+		c.onLead = func(int) {}
+	}
 	for n := range opts.Store.Shards() {
 		c.shards = append(c.shards, &shard{Carrier: c, n: n, wake: make(chan struct{}, 1)})
 	}
@@ -100,6 +110,7 @@ func (s *shard) run(ctx context.Context) {
 		case err == nil:
 			again.Reset()
 			s.leading.Store(true)
+			s.onLead(s.n)
 			err = s.lead(ctx, lead, &hold)
 			s.leading.Store(false)
 			s.release(ctx, lead)

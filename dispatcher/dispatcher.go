@@ -74,7 +74,9 @@ func New(opts Options) (*Dispatcher, error) {
 		store: store.NewRouter(opts.Store),
 	}
 	d.policies = newPolicies(opts.Store, opts.Defaults, d.log)
-	d.carrier = carrier.New(carrier.Options{Store: d.store, Margin: opts.Margin, Logger: d.log})
+	d.carrier = carrier.New(carrier.Options{
+		Store: d.store, Margin: opts.Margin, Logger: d.log, OnLead: func(shard int) { d.pool.Listen(shard) },
+	})
 	d.pool = pool.New(pool.Options{
 		Store: opts.Store, Deliverer: opts.Deliverer, Policies: d.policies, Workers: opts.Workers,
 		Margin: opts.Margin, Grace: opts.Grace, Random: opts.Random, Logger: d.log,

@@ -147,6 +147,31 @@ func TestARegistrationThatIsDueBeforeAllOthersWakesTheCarrier(t *testing.T) {
 	})
 }
 
+func TestARegistrationWakesACarrierThatHasJustTakenOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		rec := &receiver{answer: status(200)}
+		first := start(t, dispatcher.Options{Store: kept{model}, Deliverer: rec})
+		synctest.Wait()
+		second := start(t, dispatcher.Options{Store: kept{model}, Deliverer: rec})
+		time.Sleep(10 * time.Second)
+		require.NoError(t, first.stop())
+		time.Sleep(1100 * time.Millisecond) // the second leads now, and has looked once
+		synctest.Wait()
+		for range 20 {
+			second.register(t, job.New{Delay: 5 * time.Millisecond})
+			time.Sleep(97 * time.Millisecond)
+			synctest.Wait()
+		}
+		require.Len(t, rec.calls(), 20)
+		for _, c := range rec.calls() {
+			require.Less(t, c.at.Sub(c.DueAt), 20*time.Millisecond)
+		}
+		require.NoError(t, second.stop())
+		require.NoError(t, model.Close())
+	})
+}
+
 // onStores runs a test in fake time over every store whose clock follows the process's. Redis owns its clock.
 func onStores(t *testing.T, test func(t *testing.T, s store.Store)) {
 	t.Helper()

@@ -23,6 +23,7 @@ type desk struct {
 	signal chan struct{} // something may be to do
 	quit   chan struct{} // closed when no more attempts are to be started
 
+	hush    context.CancelFunc // ends the Await under way; nil when there is none
 	rota    rota
 	ended   []settled
 	working int // attempts of this shard that were started and have not ended

@@ -14,10 +14,7 @@ func (d *desk) listen(ctx context.Context) {
 		if !d.p.awaitRoom(ctx) {
 			return
 		}
-		rung, err := d.p.opts.Store.Await(ctx, d.shard, store.Watch{
-			Group: store.GroupPush,
-			Wake:  d.p.opts.Leading(d.shard),
-		})
+		rung, again, err := d.await(ctx)
 		if rung.Wake {
 			d.p.opts.OnWake(d.shard)
 		}
@@ -27,6 +24,7 @@ func (d *desk) listen(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 			return
+		case again:
 		case err != nil:
 			d.p.log.Warn("the store's bell could not be heard", "shard", d.shard, "err", err)
 			if !pause.Wait(ctx) {
@@ -35,6 +33,28 @@ func (d *desk) listen(ctx context.Context) {
 		default:
 			pause.Reset()
 		}
+	}
+}
+
+// await waits for the bell once. again says that Listen ended it.
+func (d *desk) await(ctx context.Context) (rung store.Rung, again bool, err error) {
+	ctx, hush := context.WithCancel(ctx)
+	defer hush()
+	d.p.mu.Lock()
+	d.hush = hush
+	d.p.mu.Unlock()
+	// Whether this process leads is asked after hush is in place: a change from here on is told by Listen.
+	rung, err = d.p.opts.Store.Await(ctx, d.shard, store.Watch{Group: store.GroupPush, Wake: d.p.opts.Leading(d.shard)})
+	return rung, ctx.Err() != nil, err
+}
+
+// Listen makes the shard's listener ask anew whether this process leads, which it does otherwise only when the bell has
+// rung or some seconds have passed.
+func (p *Pool) Listen(shard int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if hush := p.desks[shard].hush; hush != nil {
+		hush()
 	}
 }
 

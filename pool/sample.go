@@ -39,10 +39,10 @@ func (s *sampler) attempt(ctx context.Context, h *store.Held, v policy.Verdict, 
 		attrs = append(attrs, slog.Int("status", r.Status))
 	}
 	if r.Kind == job.KindAttempt {
-		attrs = append(attrs, slog.Duration("took", r.Duration.Round(10*time.Microsecond)))
+		attrs = append(attrs, slog.Float64("took_ms", float64(r.Duration.Round(10*time.Microsecond))/1e6))
 	}
 	if v.Kind == policy.Again {
-		attrs = append(attrs, slog.Duration("wait", v.Wait))
+		attrs = append(attrs, slog.Int64("wait_ms", v.Wait.Milliseconds()))
 	}
 	if v.Reason != "" {
 		attrs = append(attrs, slog.String("reason", string(v.Reason)))
