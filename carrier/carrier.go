@@ -96,6 +96,8 @@ const (
 	extendEvery = store.LeadTime / 3
 	// askEvery is how often a process that does not lead asks for the lock.
 	askEvery = time.Second
+	// callTimeout bounds one call to the store.
+	callTimeout = 10 * time.Second
 	// releaseTimeout bounds the last call, when the process stops.
 	releaseTimeout = time.Second
 )
@@ -108,13 +110,13 @@ func (s *shard) run(ctx context.Context) {
 		lead, err := s.store.Lead(ctx, s.n)
 		switch {
 		case err == nil:
-			again.Reset()
 			s.leading.Store(true)
 			s.onLead(s.n)
-			err = s.lead(ctx, lead, &hold)
+			err = s.lead(ctx, lead, &hold, again.Reset)
 			s.leading.Store(false)
 			s.release(ctx, lead)
-			if err == nil || errors.Is(err, store.ErrNotLeader) {
+			if errors.Is(err, store.ErrNotLeader) {
+				hold.interrupted() // we were away for longer than a lock lasts
 				continue
 			}
 		case errors.Is(err, store.ErrNotLeader):
@@ -140,37 +142,47 @@ func (s *shard) release(ctx context.Context, lead store.Lead) {
 	}
 }
 
-// lead carries until ctx ends or a call fails.
-func (s *shard) lead(ctx context.Context, lead store.Lead, hold *lapses) error {
+// lead carries until ctx ends or a call fails. It tells well of every move that succeeded.
+func (s *shard) lead(ctx context.Context, lead store.Lead, hold *lapses, well func()) error {
 	extended := time.Now()
 	swept := &sweeper{shard: s}
 	var home home
 	for ctx.Err() == nil {
 		if time.Since(extended) >= extendEvery {
 			extended = time.Now()
-			if err := lead.Extend(ctx); err != nil {
+			if err := s.within(ctx, lead.Extend); err != nil {
 				return err
 			}
 		}
 		round := home.take()
 		round.HoldLapses, round.LapseBefore = hold.held(), hold.before()
-		carried, err := s.store.Carry(ctx, s.n, store.NewToken(), round)
+		var carried store.Carried
+		err := s.within(ctx, func(ctx context.Context) (err error) {
+			carried, err = s.store.Carry(ctx, s.n, store.NewToken(), round)
+			return err
+		})
 		if err != nil {
 			return err
 		}
+		well()
 		hold.seen(carried.Now)
-		if len(carried.Outbox) > 0 {
-			if err := home.bring(ctx, s, carried.Outbox); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := swept.sweep(ctx); err != nil {
+		if err := s.within(ctx, swept.sweep); err != nil {
 			return err
 		}
-		sleep(ctx, min(pause(carried, hold.held()), max(0, extendEvery-time.Since(extended))), s.wake)
+		if home.bring(ctx, s, carried.Outbox) {
+			continue
+		}
+		wait := min(pause(carried, hold.held()), swept.wait(), home.wait())
+		sleep(ctx, min(wait, max(0, extendEvery-time.Since(extended))), s.wake)
 	}
 	return nil
+}
+
+// within makes one call with the longest time that a call may take.
+func (s *shard) within(ctx context.Context, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return call(ctx)
 }
 
 // pause is how long to sleep after a move. A move that did nothing although there seemed to be something is not repeated

@@ -1,6 +1,10 @@
 package carrier
 
-import "time"
+import (
+	"time"
+
+	"github.com/ringback/ringback/store"
+)
 
 // lapses decides when leases that ran out may be taken from their holders. A healthy worker never loses its lease, so
 // after a fault that may have kept it from settling, or a jump of the store's clock, lapses wait one margin.
@@ -18,8 +22,14 @@ const clockSlack = time.Second
 // interrupted notes that a call failed.
 func (l *lapses) interrupted() { l.cut = true }
 
-// held reports whether lapses wait.
-func (l *lapses) held() bool { return l.cut || time.Now().Before(l.until) }
+// held reports whether lapses wait: after a fault, and also after a silence of ours in which a worker may have been as
+// unable to settle as we were to look.
+func (l *lapses) held() bool {
+	if !l.at.IsZero() && time.Since(l.at) > store.LeadTime {
+		l.cut = true
+	}
+	return l.cut || time.Now().Before(l.until)
+}
 
 // before is the instant of the store's clock that is plausible by now; zero when nothing is known yet.
 func (l *lapses) before() time.Time {

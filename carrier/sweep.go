@@ -17,9 +17,19 @@ type sweeper struct {
 const (
 	// sweepEvery is the pause after a sweep that found everything clean.
 	sweepEvery = 10 * time.Second
+	// sweepPause is left between two sweeps while there is more to remove.
+	sweepPause = 5 * time.Millisecond
 	// sweepMany bounds one sweep, so that moves are not held up.
 	sweepMany = 500
 )
+
+// wait is how long the sleep may be so that retention keeps up.
+func (w *sweeper) wait() time.Duration {
+	if w.more {
+		return sweepPause
+	}
+	return look
+}
 
 // sweep removes some, when it is time.
 func (w *sweeper) sweep(ctx context.Context) error {

@@ -64,9 +64,6 @@ func New(opts Options) (*Dispatcher, error) {
 	if opts.Workers < 0 || opts.Grace < 0 || opts.Margin < 0 {
 		return nil, errors.New("a dispatcher's workers, grace and margin are not negative")
 	}
-	if opts.Defaults.Ladder == nil {
-		opts.Defaults = policy.Builtin()
-	}
 	opts.Defaults = opts.Defaults.Over(policy.Builtin())
 	d := &Dispatcher{
 		opts:  opts,
@@ -96,7 +93,10 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	carrying.Go(func() { d.carrier.Run(ctx) })
 	unready := context.AfterFunc(ctx, func() { d.state.Store(stopped) })
 	defer unready()
-	err := d.pool.Run(ctx)
+	var err error
+	if d.policies.await(ctx) {
+		err = d.pool.Run(ctx)
+	}
 	carrying.Wait()
 	if err != nil {
 		return fmt.Errorf("stop delivering: %w", err)

@@ -23,6 +23,7 @@ type policies struct {
 
 	now    atomic.Pointer[policySet]
 	reload sync.Mutex
+	failed time.Time // when they could last not be read; guarded by reload
 }
 
 type policySet struct {
@@ -31,8 +32,13 @@ type policySet struct {
 	complete map[topicName]policy.Topic
 }
 
-// reloadTimeout bounds one reading of all policies.
-const reloadTimeout = 5 * time.Second
+const (
+	// reloadTimeout bounds one reading of all policies for an answer, syncTimeout one between a claim and its attempts.
+	reloadTimeout = 5 * time.Second
+	syncTimeout   = time.Second
+	// syncAgain is the pause after a reading that failed: claims go on meanwhile.
+	syncAgain = time.Second
+)
 
 func newPolicies(s store.Store, defaults policy.Topic, log *slog.Logger) *policies {
 	p := &policies{store: s, defaults: defaults, log: log}
@@ -48,25 +54,50 @@ func (p *policies) Topic(namespace, name string) policy.Topic {
 	return p.defaults
 }
 
-// Sync reads the policies again when the revision is not the one at hand. When the store cannot be read the old ones go
-// on, and the next call tries again.
-func (p *policies) Sync(ctx context.Context, revision int64) {
-	if p.now.Load().revision == revision {
-		return
+// Sync reads the policies again when those at hand are older than the revision, and tells whether they are as new now.
+func (p *policies) Sync(ctx context.Context, revision int64) bool {
+	if p.now.Load().revision >= revision {
+		return true
 	}
 	p.reload.Lock()
 	defer p.reload.Unlock()
-	if p.now.Load().revision == revision {
-		return
+	if p.now.Load().revision >= revision {
+		return true
 	}
-	if _, err := p.load(ctx); err != nil {
+	if time.Since(p.failed) < syncAgain {
+		return false
+	}
+	set, err := p.load(ctx, syncTimeout)
+	if err != nil {
+		p.failed = time.Now()
 		p.log.Warn("topics' policies could not be read again", "err", err)
+		return false
+	}
+	return set.revision >= revision
+}
+
+// await reads the policies for the first time, for as long as it takes: without them, jobs would be judged by defaults
+// that are not theirs. False when ctx ended first.
+func (p *policies) await(ctx context.Context) bool {
+	var again store.Backoff
+	for {
+		_, err := p.fresh(ctx)
+		if err == nil {
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		p.log.Warn("topics' policies could not be read; nothing is attempted before", "err", err)
+		if !again.Wait(ctx) {
+			return false
+		}
 	}
 }
 
-// load reads all policies.
-func (p *policies) load(ctx context.Context) (*policySet, error) {
-	ctx, cancel := context.WithTimeout(ctx, reloadTimeout)
+// load reads all policies. p.reload is held.
+func (p *policies) load(ctx context.Context, within time.Duration) (*policySet, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	topics, revision, err := p.store.Topics(ctx)
 	if err != nil {
@@ -90,18 +121,30 @@ func (p *policies) load(ctx context.Context) (*policySet, error) {
 func (p *policies) fresh(ctx context.Context) (*policySet, error) {
 	p.reload.Lock()
 	defer p.reload.Unlock()
-	return p.load(ctx)
+	return p.load(ctx, reloadTimeout)
 }
 
-// known gives a topic's policy as put. A topic that is not among those at hand is looked for in the store.
-func (p *policies) known(ctx context.Context, name topicName) (store.Topic, bool, error) {
-	if t, ok := p.now.Load().put[name]; ok {
-		return t, true, nil
+// lookup finds topics' policies as they were put, for one call that may name many: a topic that is not among those at
+// hand makes it read the store, once.
+type lookup struct {
+	*policies
+	fresh *policySet
+}
+
+func (l *lookup) find(ctx context.Context, name topicName) (store.Topic, bool, error) {
+	set := l.fresh
+	if set == nil {
+		set = l.now.Load()
 	}
-	set, err := p.fresh(ctx)
+	t, ok := set.put[name]
+	if ok || l.fresh != nil {
+		return t, ok, nil
+	}
+	set, err := l.policies.fresh(ctx)
 	if err != nil {
 		return store.Topic{}, false, err
 	}
-	t, ok := set.put[name]
+	l.fresh = set
+	t, ok = set.put[name]
 	return t, ok, nil
 }

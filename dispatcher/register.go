@@ -3,8 +3,6 @@ package dispatcher
 import (
 	"context"
 	"fmt"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -22,8 +20,9 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 	entries := make([]store.Entry, 0, len(jobs))
 	at := make([]int, 0, len(jobs))
 	now := time.Now()
+	topics := &lookup{policies: d.policies}
 	for i := range jobs {
-		entry, err := d.entry(ctx, jobs[i], now)
+		entry, err := d.entry(ctx, topics, jobs[i], now)
 		if err != nil {
 			results[i].Err = err
 			continue
@@ -37,12 +36,12 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 }
 
 // entry completes a registration.
-func (d *Dispatcher) entry(ctx context.Context, n job.New, now time.Time) (store.Entry, error) {
+func (d *Dispatcher) entry(ctx context.Context, topics *lookup, n job.New, now time.Time) (store.Entry, error) {
 	entry := store.Entry{New: n}
 	if n.ID != "" {
 		entry.Print = n.Fingerprint()
 	}
-	if err := d.admit(ctx, &entry.New); err != nil {
+	if err := d.admit(ctx, topics, &entry.New); err != nil {
 		return store.Entry{}, err
 	}
 	if entry.ID == "" {
@@ -52,7 +51,7 @@ func (d *Dispatcher) entry(ctx context.Context, n job.New, now time.Time) (store
 }
 
 // admit checks a registration against its topic and fills in what it leaves out.
-func (d *Dispatcher) admit(ctx context.Context, n *job.New) error {
+func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) error {
 	if n.Namespace == "" {
 		n.Namespace = job.DefaultNamespace
 	}
@@ -64,7 +63,7 @@ func (d *Dispatcher) admit(ctx context.Context, n *job.New) error {
 	}
 	topicURL := ""
 	if d.opts.Declared || n.URL == "" {
-		topic, ok, err := d.policies.known(ctx, topicName{n.Namespace, n.Topic})
+		topic, ok, err := topics.find(ctx, topicName{n.Namespace, n.Topic})
 		if err != nil {
 			return fmt.Errorf("look up topic %s: %w", n.Topic, err)
 		}
@@ -103,41 +102,4 @@ func (d *Dispatcher) checkURL(target string) error {
 
 func invalid(field, detail string) error {
 	return &job.InvalidError{Faults: []job.Fault{{Field: field, Detail: detail}}}
-}
-
-// maxLane is the longest lane name.
-const maxLane = 128
-
-// laneOf is the lane of jobs that name none: the URL's host and port, the port made explicit so that equal targets share
-// a lane. A host that is no lane name (an internationalised or overlong one) falls into the default lane.
-func laneOf(target string) string {
-	u, err := url.Parse(target)
-	if err != nil || u.Hostname() == "" {
-		return job.DefaultLane
-	}
-	host, port := strings.ToLower(u.Hostname()), u.Port()
-	if port == "" {
-		port = "80"
-		if strings.EqualFold(u.Scheme, "https") {
-			port = "443"
-		}
-	}
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	lane := host + ":" + port
-	if len(lane) > maxLane || strings.ContainsFunc(lane, notLane) {
-		return job.DefaultLane
-	}
-	return lane
-}
-
-// notLane reports characters outside a lane's alphabet.
-func notLane(r rune) bool {
-	switch {
-	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
-		return false
-	default:
-		return !strings.ContainsRune("._:[]-", r)
-	}
 }

@@ -29,17 +29,37 @@ func idleDispatcher(t *testing.T, opts dispatcher.Options) *dispatcher.Dispatche
 func TestTheLaneOfAJobThatNamesNoneIsItsTarget(t *testing.T) {
 	d := idleDispatcher(t, dispatcher.Options{})
 	for target, lane := range map[string]string{
-		"https://Shop.Example/hook":           "shop.example:443",
-		"HTTP://shop.example":                 "shop.example:80",
-		"http://shop.example:8443/x":          "shop.example:8443",
-		"https://[2001:db8::1]/":              "[2001:db8::1]:443",
-		"https://" + strings.Repeat("a", 200): "default",
-		"https://bücher.example/":             "default",
+		"https://Shop.Example/hook":  "shop.example:443",
+		"HTTP://shop.example":        "shop.example:80",
+		"http://shop.example:8443/x": "shop.example:8443",
+		"https://[2001:db8::1]/":     "[2001:db8::1]:443",
+		"https://shop.example.:443/": "shop.example:443",
 	} {
 		got := d.Register(t.Context(), []job.New{{Spec: job.Spec{URL: target}}})[0]
 		require.NoError(t, got.Err)
 		require.Equal(t, lane, got.Job.Lane, target)
 	}
+}
+
+func TestHostsThatAreNoLaneNamesHaveLanesOfTheirOwn(t *testing.T) {
+	d := idleDispatcher(t, dispatcher.Options{})
+	seen := map[string]string{}
+	for _, target := range []string{
+		"https://bücher.example/", "https://BÜCHER.example/again", "https://bäcker.example/",
+		"https://" + strings.Repeat("a", 200) + ".example/", "https://" + strings.Repeat("b", 200) + ".example/",
+	} {
+		got := d.Register(t.Context(), []job.New{{Spec: job.Spec{URL: target}}})[0]
+		require.NoError(t, got.Err)
+		require.True(t, job.IsLane(got.Job.Lane), got.Job.Lane)
+		require.NotEqual(t, job.DefaultLane, got.Job.Lane)
+		seen[target] = got.Job.Lane
+	}
+	require.Equal(t, seen["https://bücher.example/"], seen["https://BÜCHER.example/again"])
+	lanes := map[string]bool{}
+	for _, lane := range seen {
+		lanes[lane] = true
+	}
+	require.Len(t, lanes, 4)
 }
 
 func TestAnIdMadeHereNamesTheShardOfItsQueue(t *testing.T) {

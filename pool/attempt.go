@@ -16,7 +16,11 @@ type attempt struct {
 	lane  *lane
 	held  *store.Held
 	until time.Time // the lease's end, by the process's clock
+	stale bool      // the topic's policy may be older than the store's
 }
+
+// staleWait puts off what may only be decided by a policy that could not be read.
+const staleWait = time.Second
 
 // idleWorker is how long a worker waits for another attempt of its topic before it leaves.
 const idleWorker = 5 * time.Second
@@ -52,23 +56,32 @@ func (a *attempt) run(ctx context.Context) {
 	h := a.held
 	topic := a.desk.p.policy(a.lane.topic.name)
 	terms := topic.Terms(h.Terms)
-	if verdict, ok := policy.Before(terms, h.Tries, h.Age, h.Expired); !ok {
-		a.end(ctx, verdict, job.Attempt{}, nil)
-		return
-	}
+	verdict, ok := policy.Before(terms, h.Tries, h.Age, h.Expired)
 	request := a.request(topic, terms)
 	switch {
-	case request.URL == "":
-		verdict := policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonInvalid}
+	case a.stale && (!ok || request.URL == ""):
+		a.release(ctx, staleWait)
+		return
+	case !ok:
 		a.end(ctx, verdict, job.Attempt{}, nil)
 		return
-	case time.Now().Add(terms.Timeout).After(a.until):
-		// The timeout grew since the claim, or the claim took long: another claim brings a lease that lasts.
-		a.release(ctx)
+	case request.URL == "":
+		a.end(ctx, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonInvalid}, job.Attempt{
+			N: h.Made + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: policy.Dead.String(),
+			Reason: policy.ReasonInvalid, ErrorClass: policy.ClassInvalid, Error: "neither the job nor its topic has a URL",
+		}, nil)
+		return
+	case time.Now().Add(terms.Timeout + a.desk.p.opts.Margin/2).After(a.until):
+		// The timeout grew since the claim, or the claim took long: another claim brings a lease that lasts, and leaves
+		// time to settle.
+		a.release(ctx, staleWait)
 		return
 	}
 	result := a.desk.p.opts.Deliverer.Deliver(ctx, request)
-	verdict := policy.Judge(terms, result, h.Tries+1, a.desk.p.opts.Random())
+	verdict = policy.Judge(terms, result, h.Tries+1, a.desk.p.opts.Random())
+	if a.stale && verdict.Kind == policy.Dead && verdict.Reason == policy.ReasonExhausted {
+		verdict = policy.Verdict{Kind: policy.Again, Wait: terms.Ladder.Rung(h.Tries + 1)}
+	}
 	record := job.Attempt{
 		N: h.Made + 1, Kind: job.KindAttempt, StartedAt: job.Millis(result.StartedAt), Duration: result.Duration,
 		Status: result.Status, Verdict: verdict.Kind.String(), Reason: verdict.Reason,
@@ -98,9 +111,9 @@ func (a *attempt) request(topic policy.Topic, terms policy.Terms) job.Request {
 	return request
 }
 
-// release gives the job back at once, uncounted.
-func (a *attempt) release(ctx context.Context) {
-	verdict := policy.Verdict{Kind: policy.Released}
+// release gives the job back, uncounted and due after wait.
+func (a *attempt) release(ctx context.Context, wait time.Duration) {
+	verdict := policy.Verdict{Kind: policy.Released, Wait: wait}
 	a.end(ctx, verdict, job.Attempt{
 		N: a.held.Made + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: verdict.Kind.String(),
 	}, nil)

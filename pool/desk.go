@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -25,6 +26,7 @@ type desk struct {
 
 	hush    context.CancelFunc // ends the Await under way; nil when there is none
 	rota    rota
+	lag     time.Duration // how long trips take, the longest of late
 	ended   []settled
 	working int // attempts of this shard that were started and have not ended
 }
@@ -55,27 +57,24 @@ func (d *desk) close() {
 func (d *desk) run(ctx, work context.Context) {
 	back := newHandBack(d)
 	defer back.stop()
+	quit := d.quit
 	for {
 		for d.trip(ctx, work) {
 			if ctx.Err() != nil {
 				return
 			}
 		}
+		if quit == nil && d.empty() {
+			return
+		}
 		back.arm()
 		select {
 		case <-d.signal:
 		case <-back.due():
 			back.ring(ctx)
-		case <-d.quit:
-			if d.empty() {
-				back.all(ctx)
-				return
-			}
-			select {
-			case <-d.signal:
-			case <-ctx.Done():
-				return
-			}
+		case <-quit:
+			back.all(ctx)
+			quit = nil
 		case <-ctx.Done():
 			return
 		}
@@ -100,6 +99,7 @@ func (d *desk) trip(ctx, work context.Context) bool {
 	for {
 		began := time.Now()
 		errs, claimed, err := d.call(ctx, token, items, request)
+		d.lagged(time.Since(began))
 		if err == nil {
 			d.report(items, errs)
 			d.start(ctx, work, request, claimed, began)
@@ -107,6 +107,11 @@ func (d *desk) trip(ctx, work context.Context) bool {
 		}
 		if ctx.Err() != nil {
 			d.giveUp(items, request)
+			return true
+		}
+		if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+			d.p.log.Error("a claim failed for what is in the store", "shard", d.shard, "err", err)
+			d.apart(ctx, work, token, items, request)
 			return true
 		}
 		// The call may have taken effect; with its token it may be sent again, and nothing else of this shard goes on
@@ -117,6 +122,44 @@ func (d *desk) trip(ctx, work context.Context) bool {
 			return true
 		}
 	}
+}
+
+// apart makes a trip that failed for another reason than the store's absence once more, in parts, so that one queue with
+// a job that cannot be read stops no other: the settlements first, under the same token, then a claim a queue. A queue
+// whose claim fails again is left until the carrier rings for it anew.
+func (d *desk) apart(ctx, work context.Context, token store.Token, items []settled, request store.ClaimRequest) {
+	whole := request
+	whole.Wants = nil
+	if len(items) > 0 {
+		errs, _, err := d.call(ctx, token, items, whole)
+		if err != nil {
+			d.p.log.Error("settlements failed for what is in the store", "shard", d.shard, "count", len(items), "err", err)
+			d.giveUp(items, whole)
+		} else {
+			d.report(items, errs)
+		}
+	}
+	for _, w := range request.Wants {
+		one := request
+		one.Wants, one.Max = []store.Want{w}, w.Max
+		began := time.Now()
+		_, claimed, err := d.call(ctx, store.NewToken(), nil, one)
+		if err != nil {
+			d.p.log.Error("a queue could not be claimed from", "queue", w.Queue.String(), "err", err)
+			claimed = store.Claimed{Revision: claimed.Revision}
+		}
+		d.start(ctx, work, one, claimed, began)
+	}
+}
+
+// mostLag bounds what slow trips add to a lease.
+const mostLag = 30 * time.Second
+
+// lagged notes how long a trip took: leases last longer where the store is slow, or their jobs could never be attempted.
+func (d *desk) lagged(took time.Duration) {
+	d.p.mu.Lock()
+	defer d.p.mu.Unlock()
+	d.lag = max(took, d.lag-d.lag/8)
 }
 
 // tripTimeout bounds one call to the store.
@@ -153,7 +196,6 @@ func (d *desk) prepare() ([]settled, store.ClaimRequest) {
 	if len(d.ended) == 0 {
 		d.ended = nil
 	}
-	full := p.inFlight >= p.opts.Workers || p.bytes >= p.opts.MaxBytes
 	for i := range items {
 		l := p.lanes[items[i].Queue]
 		p.inFlight--
@@ -165,13 +207,22 @@ func (d *desk) prepare() ([]settled, store.ClaimRequest) {
 		p.rest(l)
 	}
 	if n > 0 {
-		p.freed(d, full)
+		p.freed(d)
 	}
-	request := store.ClaimRequest{Margin: p.opts.Margin, MaxBytes: p.opts.MaxBytes - p.bytes}
+	request := store.ClaimRequest{Margin: p.opts.Margin + min(2*d.lag, mostLag), MaxBytes: p.opts.MaxBytes - p.bytes}
 	if p.stopping || request.MaxBytes <= 0 {
 		return items, request
 	}
-	request.Wants = d.rota.pick(p.opts.Workers-p.inFlight, p.policy)
+	if p.last == d && p.hungry(d) {
+		// Who settles would always be the first to take the room: let another desk have its turn.
+		p.last = nil
+		d.nudge()
+		return items, request
+	}
+	request.Wants = d.rota.pick(p)
+	if len(request.Wants) > 0 {
+		p.last = d
+	}
 	for _, w := range request.Wants {
 		request.Max += w.Max
 	}
@@ -179,18 +230,23 @@ func (d *desk) prepare() ([]settled, store.ClaimRequest) {
 	return items, request
 }
 
-// freed tells who may have waited for room: listeners and other desks when the process was full, other desks with hot
-// lanes in any case, since their topic may have been. p.mu is held.
-func (p *Pool) freed(by *desk, full bool) {
+// freed tells other desks with lanes in line, which may have waited for room. p.mu is held.
+func (p *Pool) freed(by *desk) {
 	for _, d := range p.desks {
 		if d != by && d.rota.topics.len() > 0 {
 			d.nudge()
 		}
 	}
-	if full {
-		close(p.room)
-		p.room = make(chan struct{})
+}
+
+// hungry reports whether lanes of another desk stand in line. p.mu is held.
+func (p *Pool) hungry(but *desk) bool {
+	for _, d := range p.desks {
+		if d != but && d.rota.topics.len() > 0 {
+			return true
+		}
 	}
+	return false
 }
 
 func (p *Pool) policy(t topicName) policy.Topic { return p.opts.Policies.Topic(t.namespace, t.name) }
@@ -212,13 +268,13 @@ func (d *desk) start(ctx, work context.Context, request store.ClaimRequest, clai
 	if len(request.Wants) == 0 {
 		return
 	}
-	p.opts.Policies.Sync(ctx, claimed.Revision)
+	current := p.opts.Policies.Sync(ctx, claimed.Revision)
 	begun := make([]*attempt, 0, len(claimed.Jobs))
 	p.mu.Lock()
 	for i := range claimed.Jobs {
 		h := &claimed.Jobs[i]
 		p.bytes += len(h.Body)
-		begun = append(begun, &attempt{desk: d, lane: p.lanes[h.Queue], held: h, until: began.Add(h.LeaseFor)})
+		begun = append(begun, &attempt{desk: d, lane: p.lanes[h.Queue], held: h, until: began.Add(h.LeaseFor), stale: !current})
 	}
 	d.working += len(begun)
 	counts := make(map[job.Queue]int, len(request.Wants))
@@ -241,7 +297,7 @@ func (d *desk) start(ctx, work context.Context, request store.ClaimRequest, clai
 	d.nudge()
 	for _, a := range begun {
 		if stopping {
-			a.release(work)
+			a.release(work, 0)
 			continue
 		}
 		p.hand(work, a)

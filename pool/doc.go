@@ -14,14 +14,18 @@
 //
 // A token names a queue, not a job. A queue stays hot as long as a claim says that more is left, and is claimed from
 // without another token. A queue that is hot but cannot be served here, because its topic or the process is full, is
-// rung again for other processes after 10 ms, doubling to 250 ms.
+// rung again for other processes after 10 ms, doubling to 250 ms. The listener listens even then: what comes due later
+// may be of a topic that has room.
 //
 // # What is fair
 //
-// Topics with hot lanes take turns for the room of the process, lanes take turns for the room of their topic. A lane
-// starts with two slots; an answer doubles them up to the policy's lane_concurrency, a timeout halves them down to one.
-// Lanes whose last attempt timed out share at most half of their topic's workers. So fifty receivers that hang hold at
-// most a hundred slots at first and fifty later, and the others do not feel them.
+// Topics with hot lanes take turns for the room of the process, lanes take turns for the room of their topic, and the
+// desks of several shards take turns for both. A lane starts with two slots; an answer doubles them up to the policy's
+// lane_concurrency, a timeout halves them down to one.
+//
+// Lanes whose last attempt timed out get at most half of their topic's workers, and of the process's; together with lanes
+// whose last answer took more than a second, at most three quarters. The rest is for those that answer quickly or are new.
+// So fifty receivers that hang hold at most a hundred slots at first and fifty later, and the others do not feel them.
 //
 // # Stopping
 //

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"container/list"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -10,13 +11,26 @@ import (
 // topicName names a topic in a namespace.
 type topicName struct{ namespace, name string }
 
+// trouble says what a lane's last attempt showed of its receiver.
+type trouble uint8
+
+const (
+	none  trouble = iota
+	slow          // it answered, after more than slowAnswer
+	stuck         // it timed out
+	troubles
+)
+
+// slowAnswer is how long an answer may take before its lane counts as slow.
+const slowAnswer = time.Second
+
 // topic is what the pool knows of a topic while it has lanes in use.
 type topic struct {
-	name     topicName
-	work     chan *attempt // takes an attempt when a worker is idle
-	lanes    int           // known lanes, to forget the topic with the last
-	inFlight int
-	suspects int // of them on lanes whose last attempt timed out
+	name      topicName
+	work      chan *attempt // takes an attempt when a worker is idle
+	lanes     int           // known lanes, to forget the topic with the last
+	inFlight  int
+	inTrouble [troubles]int // of them, by the trouble of their lane
 }
 
 // lane is what the pool knows of a queue.
@@ -29,7 +43,7 @@ type lane struct {
 	desk     *desk
 	inFlight int // reserved or claimed, until their settlement is on its way
 	slots    int
-	suspect  bool // the last attempt timed out
+	trouble  trouble
 
 	hot    bool // may have claimable jobs
 	inLine bool
@@ -45,34 +59,33 @@ const firstSlots = 2
 // maxIdleLanes bounds how many lanes are remembered that have nothing in flight, for their slots.
 const maxIdleLanes = 16_384
 
-// learn adapts the lane's slots to what an attempt showed: an answer doubles them, a timeout halves them.
+// learn adapts the lane to what an attempt showed: an answer doubles its slots, a timeout halves them.
 func (l *lane) learn(result policy.Result, most int) {
-	wasSuspect := l.suspect
+	now := l.trouble
 	switch {
-	case result.Class == policy.ClassNone:
-		l.slots = min(l.slots*2, most)
-		l.suspect = false
 	case result.Class.Timeout():
 		l.slots = max(l.slots/2, 1)
-		l.suspect = true
-	}
-	if l.suspect != wasSuspect {
-		// Attempts under way change sides with their lane.
-		if l.suspect {
-			l.topic.suspects += l.inFlight
-		} else {
-			l.topic.suspects -= l.inFlight
+		now = stuck
+	case result.Class == policy.ClassNone:
+		l.slots = min(l.slots*2, most)
+		now = none
+		if result.Duration > slowAnswer {
+			now = slow
 		}
 	}
+	// Attempts under way change sides with their lane.
+	n := l.inFlight
+	l.take(-n)
+	l.trouble = now
+	l.take(n)
 }
 
 // take and give move the counts of attempts in flight.
 func (l *lane) take(n int) {
 	l.inFlight += n
 	l.topic.inFlight += n
-	if l.suspect {
-		l.topic.suspects += n
-	}
+	l.topic.inTrouble[l.trouble] += n
+	l.desk.p.inTrouble[l.trouble] += n
 }
 
 func (l *lane) give(n int) { l.take(-n) }

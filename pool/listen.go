@@ -6,13 +6,18 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// listen waits for the shard's bell until ctx ends. While the process is full it does not listen: tokens are left for
-// others.
+// listen waits for the shard's bell until ctx ends, whether or not there is room: what is due later may be of a topic that
+// has some, and what cannot be served is handed back. Only when very many lanes stand in line, tokens are left where
+// they are for a while.
 func (d *desk) listen(ctx context.Context) {
 	var pause store.Backoff
 	for {
-		if !d.p.awaitRoom(ctx) {
-			return
+		if d.p.crowded() {
+			pause.Reset()
+			if !pause.Wait(ctx) {
+				return
+			}
+			continue
 		}
 		rung, again, err := d.await(ctx)
 		if rung.Wake {
@@ -58,20 +63,12 @@ func (p *Pool) Listen(shard int) {
 	}
 }
 
-// awaitRoom blocks while the process is full; false when ctx ended.
-func (p *Pool) awaitRoom(ctx context.Context) bool {
-	for {
-		p.mu.Lock()
-		full := p.inFlight >= p.opts.Workers || p.bytes >= p.opts.MaxBytes
-		room := p.room
-		p.mu.Unlock()
-		if !full {
-			return ctx.Err() == nil
-		}
-		select {
-		case <-room:
-		case <-ctx.Done():
-			return false
-		}
-	}
+// maxBusyLanes bounds the lanes that are in line or in flight.
+const maxBusyLanes = 65_536
+
+// crowded reports whether no more lanes are to be taken on.
+func (p *Pool) crowded() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.lanes)-p.idle.order.Len() > maxBusyLanes
 }

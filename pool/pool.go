@@ -25,8 +25,9 @@ type Deliverer interface {
 type Policies interface {
 	// Topic is the policy that holds now.
 	Topic(namespace, topic string) policy.Topic
-	// Sync makes sure that what Topic answers is not older than the given revision of the store's.
-	Sync(ctx context.Context, revision int64)
+	// Sync makes what Topic answers not older than the given revision of the store's, and tells whether it is. It must
+	// not take longer than a second.
+	Sync(ctx context.Context, revision int64) bool
 }
 
 // Options says what a Pool works with.
@@ -61,14 +62,15 @@ type Pool struct {
 	crew  sync.WaitGroup // workers
 	quit  chan struct{}  // closed when idle workers are to leave
 
-	mu       sync.Mutex
-	stopping bool
-	inFlight int // attempts claimed, asked for, or not settled yet
-	bytes    int // of their bodies
-	topics   map[topicName]*topic
-	lanes    map[job.Queue]*lane
-	idle     lanesByUse
-	room     chan struct{} // closed and made anew when a full process has room again
+	mu        sync.Mutex
+	stopping  bool
+	inFlight  int // attempts claimed, asked for, or not settled yet
+	bytes     int // of their bodies
+	topics    map[topicName]*topic
+	lanes     map[job.Queue]*lane
+	idle      lanesByUse
+	inTrouble [troubles]int // attempts in flight on lanes by their trouble
+	last      *desk         // that claimed last
 }
 
 // errStopping is the cause with which attempts are cancelled.
@@ -98,7 +100,6 @@ func New(opts Options) *Pool {
 		quit:   make(chan struct{}),
 		topics: make(map[topicName]*topic),
 		lanes:  make(map[job.Queue]*lane),
-		room:   make(chan struct{}),
 	}
 	p.lines = newSampler(p.log)
 	for shard := range opts.Store.Shards() {
@@ -140,13 +141,28 @@ func (p *Pool) Run(ctx context.Context) error {
 	desks.Wait()
 	halt(errStopping)
 	close(p.quit)
-	p.crew.Wait()
+	left := p.leave(flush)
 	p.lines.flush()
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.inFlight > 0 {
+	if left || p.inFlight > 0 {
 		return fmt.Errorf("stop: %d attempts were not settled; they are repeated when their leases lapse", p.inFlight)
 	}
 	return nil
+}
+
+// leave waits for the workers, but not beyond the grace: true says that a deliverer did not heed the end of its context.
+func (p *Pool) leave(flush context.Context) bool {
+	gone := make(chan struct{})
+	go func() {
+		p.crew.Wait()
+		close(gone)
+	}()
+	select {
+	case <-gone:
+		return false
+	case <-flush.Done():
+		return true
+	}
 }

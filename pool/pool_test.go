@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type fixed policy.Topic
 
 func (f fixed) Topic(string, string) policy.Topic { return policy.Topic(f) }
-func (fixed) Sync(context.Context, int64)         {}
+func (fixed) Sync(context.Context, int64) bool    { return true }
 
 // gauge is a deliverer that takes its time and counts what is in flight.
 type gauge struct {

@@ -21,7 +21,7 @@ func double(items []int) []int {
 }
 
 func TestBatcherAnswersEachCallerItsOwnResults(t *testing.T) {
-	b := store.NewBatcher(16, double)
+	b := store.NewBatcher(16, 0, nil, double)
 	var wg sync.WaitGroup
 	for i := range 500 {
 		wg.Go(func() {
@@ -38,7 +38,7 @@ func TestBatcherJoinsWhatWaitsWhileACallIsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sizes []int
 		gate := make(chan struct{})
-		b := store.NewBatcher(8, func(items []int) []int {
+		b := store.NewBatcher(8, 0, nil, func(items []int) []int {
 			sizes = append(sizes, len(items))
 			<-gate
 			return double(items)
@@ -59,7 +59,7 @@ func TestBatcherLetsGoOfACallerWhoWaitsNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		var seen []int
-		b := store.NewBatcher(8, func(items []int) []int {
+		b := store.NewBatcher(8, 0, nil, func(items []int) []int {
 			<-gate
 			seen = append(seen, items...)
 			return double(items)
@@ -83,5 +83,41 @@ func TestBatcherLetsGoOfACallerWhoWaitsNoLonger(t *testing.T) {
 		got, err := b.Do(t.Context(), []int{4})
 		require.NoError(t, err, "the batcher goes on")
 		require.Equal(t, []int{8}, got)
+	})
+}
+
+func TestBatcherBoundsTheWeightOfACallButLetsOneGroupThrough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls [][]int
+		gate := make(chan struct{})
+		b := store.NewBatcher(8, 10, func(x int) int { return x }, func(items []int) []int {
+			calls = append(calls, items)
+			<-gate
+			return double(items)
+		})
+		var wg sync.WaitGroup
+		for _, x := range []int{1, 4, 6, 50, 3} {
+			wg.Go(func() { _, _ = b.Do(t.Context(), []int{x}) })
+			synctest.Wait()
+		}
+		close(gate)
+		wg.Wait()
+		require.Equal(t, [][]int{{1}, {4, 6}, {50}, {3}}, calls)
+	})
+}
+
+func TestBatcherDoesNotHoldACallerPastItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := store.NewBatcher(8, 0, nil, func(items []int) []int {
+			time.Sleep(10 * time.Second)
+			return double(items)
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		_, err := b.Do(ctx, []int{1})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(began))
+		time.Sleep(10 * time.Second)
 	})
 }

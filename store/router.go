@@ -15,11 +15,35 @@ import (
 // insertTimeout bounds one joined Insert, whose callers may all have gone.
 const insertTimeout = 10 * time.Second
 
+// insertBytes bounds the bodies of one joined Insert. A single job always fits.
+const insertBytes = 8 << 20
+
+// weigh is about what an entry takes on its way.
+func weigh(e Entry) int { return 512 + len(e.URL) + len(e.Body) }
+
+// portion is how many of the entries fit into one Insert, at least 1.
+func portion(entries []Entry) int {
+	bytes := 0
+	for i, e := range entries {
+		if bytes += weigh(e); i > 0 && (i == MaxBatch || bytes > insertBytes) {
+			return i
+		}
+	}
+	return len(entries)
+}
+
 // Router finds the shard for a queue or a job, joins concurrent insertions into few calls, and adds up what is asked of
 // all shards. What works on one shard is called on the embedded Store itself.
 type Router struct {
 	Store
 	inserts []*Batcher[Entry, Routed]
+	known   []*Batcher[job.Ref, idKnown]
+}
+
+// idKnown is the answer to whether an id is known on a shard.
+type idKnown struct {
+	yes bool
+	err error
 }
 
 // Routed is the result of one routed insertion: Inserted holds when Err is nil.
@@ -32,8 +56,11 @@ type Routed struct {
 func NewRouter(s Store) *Router {
 	r := &Router{Store: s}
 	for shard := range s.Shards() {
-		r.inserts = append(r.inserts, NewBatcher(MaxBatch, func(entries []Entry) []Routed {
+		r.inserts = append(r.inserts, NewBatcher(MaxBatch, insertBytes, weigh, func(entries []Entry) []Routed {
 			return r.insertShard(shard, entries)
+		}))
+		r.known = append(r.known, NewBatcher(MaxBatch, 0, nil, func(refs []job.Ref) []idKnown {
+			return r.knownShard(shard, refs)
 		}))
 	}
 	return r
@@ -48,9 +75,10 @@ func (r *Router) ShardOf(q job.Queue) int { return jump(q.String(), r.Shards()) 
 func (r *Router) Insert(ctx context.Context, entries []Entry) []Routed {
 	results := make([]Routed, len(entries))
 	if r.Shards() == 1 {
-		for start := 0; start < len(entries); start += MaxBatch {
-			part := entries[start:min(start+MaxBatch, len(entries))]
-			copy(results[start:], r.join(ctx, 0, part))
+		for start := 0; start < len(entries); {
+			n := portion(entries[start:])
+			copy(results[start:], r.join(ctx, 0, entries[start:start+n]))
+			start += n
 		}
 		return results
 	}
@@ -90,8 +118,12 @@ func (r *Router) insertRouted(ctx context.Context, shard int, entries []Entry, i
 			}
 			mine, at = append(mine, entries[i]), append(at, i)
 		}
-		for k, res := range r.join(ctx, shard, mine) {
-			results[at[k]] = res
+		for len(mine) > 0 {
+			n := portion(mine)
+			for k, res := range r.join(ctx, shard, mine[:n]) {
+				results[at[k]] = res
+			}
+			mine, at = mine[n:], at[n:]
 		}
 	}
 }
@@ -107,10 +139,10 @@ func (r *Router) elsewhere(ctx context.Context, home int, entries []Entry, index
 	if len(refs) == 0 {
 		return nil, nil
 	}
-	found := make([][]bool, r.Shards())
+	found := make([][]idKnown, r.Shards())
 	err := r.each(func(shard int) (err error) {
 		if shard != home {
-			found[shard], err = r.Known(ctx, shard, refs)
+			found[shard], err = r.known[shard].Do(ctx, refs)
 		}
 		return err
 	})
@@ -120,7 +152,10 @@ func (r *Router) elsewhere(ctx context.Context, home int, entries []Entry, index
 	known := make(map[job.Ref]bool)
 	for _, hits := range found {
 		for i, hit := range hits {
-			if hit {
+			if hit.err != nil {
+				return nil, fmt.Errorf("look for ids on other shards: %w", hit.err)
+			}
+			if hit.yes {
 				known[refs[i]] = true
 			}
 		}
@@ -153,6 +188,22 @@ func (r *Router) insertShard(shard int, entries []Entry) []Routed {
 			continue
 		}
 		results[i].Inserted = inserted[i]
+	}
+	return results
+}
+
+// knownShard is one joined look for ids.
+func (r *Router) knownShard(shard int, refs []job.Ref) []idKnown {
+	ctx, cancel := context.WithTimeout(context.Background(), insertTimeout)
+	defer cancel()
+	results := make([]idKnown, len(refs))
+	known, err := r.Known(ctx, shard, refs)
+	for i := range results {
+		if err != nil {
+			results[i].err = err
+			continue
+		}
+		results[i].yes = known[i]
 	}
 	return results
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql/driver"
+	"math"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -47,7 +48,7 @@ func (tx *tx) carry(round store.Round) (store.Carried, error) {
 	if err := tx.bringHome(round.Home); err != nil {
 		return c, err
 	}
-	visits, left, err := tx.endLapsed(round, &c)
+	visits, left, bounded, err := tx.endLapsed(round, &c)
 	if err != nil {
 		return c, err
 	}
@@ -55,13 +56,12 @@ func (tx *tx) carry(round store.Round) (store.Carried, error) {
 	if err != nil {
 		return c, err
 	}
-	if tx.mem.outbox > 0 {
-		if c.Outbox, err = tx.readOutbox(); err != nil {
-			return c, err
-		}
+	waits, err := tx.readOutbox(&c)
+	if err != nil {
+		return c, err
 	}
 	c.Next, err = tx.nextLook(left)
-	if more || int64(len(c.Outbox)) < tx.mem.outbox {
+	if more || bounded || waits {
 		c.Next = 0
 	}
 	return c, err
@@ -79,8 +79,9 @@ func (tx *tx) bringHome(home []job.Ref) error {
 	return nil
 }
 
-// endLapsed sends jobs back whose lease is over. It answers their queues, and whether leases that are over were left.
-func (tx *tx) endLapsed(round store.Round, c *store.Carried) (visits []*queue, left bool, err error) {
+// endLapsed sends jobs back whose lease is over. It answers their queues, whether leases that are over were left because
+// the round said so, and whether its bound kept any back, which the next round can end at once.
+func (tx *tx) endLapsed(round store.Round, c *store.Carried) (visits []*queue, left, bounded bool, err error) {
 	a := &tx.mem.agenda
 	var stay []*slot
 	defer func() {
@@ -89,31 +90,37 @@ func (tx *tx) endLapsed(round store.Round, c *store.Carried) (visits []*queue, l
 		}
 	}()
 	for s := a.lapses.head(tx.now.mono); s != nil; s = a.lapses.head(tx.now.mono) {
-		if round.HoldLapses || c.Lapsed == round.Jobs {
-			return visits, true, nil
+		if round.HoldLapses {
+			return visits, true, false, nil
+		}
+		if c.Lapsed == round.Jobs {
+			return visits, left, true, nil
 		}
 		a.lapses.drop(s)
 		h := s.held
 		if tx.mem.held[h.ref] != h {
 			continue // settled earlier in this transaction
 		}
-		if !round.LapseBefore.IsZero() && h.until > round.LapseBefore.UnixMilli() {
+		// The deadline by the wall clock as it is now: since the claim it may have been set back or ahead.
+		until := tx.now.ms - (tx.now.mono-h.deadline)/int64(time.Millisecond)
+		if !round.LapseBefore.IsZero() && until > round.LapseBefore.UnixMilli() {
 			stay, left = append(stay, s), true
 			continue
 		}
 		lasted := time.Duration(tx.now.ms-h.claimed) * time.Millisecond
 		if err := tx.lapse(h, max(0, lasted)); err != nil {
 			stay = append(stay, s)
-			return nil, false, err
+			return nil, false, false, err
 		}
 		c.Lapsed++
 		visits = append(visits, h.queue)
 	}
-	return visits, left, nil
+	return visits, left, false, nil
 }
 
 // lookAround looks at the queues that lapses have changed and at those whose moment has come. It takes the latter out
-// of the agenda; nextLook puts them where they belong then. more says that the round's bounds kept something back.
+// of the agenda; nextLook puts them where they belong then. Jobs that came due go before rings that are repeated, but
+// neither takes more than half of a round from the other. more says that the round's bounds kept something back.
 func (tx *tx) lookAround(round store.Round, visits []*queue, c *store.Carried) (more bool, err error) {
 	visited := make(map[*queue]bool)
 	for _, q := range visits {
@@ -122,22 +129,39 @@ func (tx *tx) lookAround(round store.Round, visits []*queue, c *store.Carried) (
 		}
 	}
 	a := &tx.mem.agenda
+	looked := 0
 	for _, part := range []struct {
 		moments *moments
 		now     int64
-	}{{&a.rings, tx.now.mono}, {&a.dues, tx.now.ms}} {
+		most    int
+	}{
+		{&a.dues, tx.now.ms, (round.Queues + 1) / 2},
+		{&a.rings, tx.now.mono, round.Queues},
+		{&a.dues, tx.now.ms, round.Queues},
+	} {
 		for s := part.moments.head(part.now); s != nil; s = part.moments.head(part.now) {
-			if len(visited) >= round.Queues || c.Moved+c.Lapsed >= round.Jobs {
-				more = true
+			if looked >= part.most || c.Moved+c.Lapsed >= round.Jobs {
 				break
 			}
-			part.moments.drop(s)
+			looked++
+			tx.takeOut(part.moments, s)
 			if err := tx.visit(s.queue, round, c, visited); err != nil {
 				return false, err
 			}
 		}
 	}
-	return more, nil
+	return a.dues.head(tx.now.ms) != nil || a.rings.head(tx.now.mono) != nil, nil
+}
+
+// takeOut takes a queue's moment out of the agenda, until the transaction is taken back.
+func (tx *tx) takeOut(part *moments, s *slot) {
+	a, at, q := &tx.mem.agenda, s.at, s.queue
+	part.drop(s)
+	tx.undo(func() {
+		a.dues.drop(&q.dueSlot) // it may have been planned for either
+		a.rings.drop(&q.ringSlot)
+		part.set(s, at)
+	})
 }
 
 // visit counts what is ready in a queue and rings for it.
@@ -154,6 +178,7 @@ func (tx *tx) visit(q *queue, round store.Round, c *store.Carried, visited map[*
 	moved, err := tx.ripen(q, min(round.Jobs-c.Moved-c.Lapsed, round.Ready-int(q.ready)))
 	c.Moved += moved
 	if silent || q.rung+int64(store.RingAgain) <= tx.now.mono {
+		tx.touch(q)
 		q.rung = tx.now.mono
 		tx.ring(q)
 	}
@@ -166,11 +191,16 @@ func (tx *tx) ripen(q *queue, most int) (int, error) {
 		return 0, nil
 	}
 	count, last := 0, q.mark
-	err := tx.query(nextWaiting, func(v []driver.Value) error {
+	next := func(v []driver.Value) error {
 		count++
 		last = key{integer(v[0]), integer(v[1])}
 		return nil
-	}, q.id, q.mark.due, q.mark.n, tx.now.ms, int64(most))
+	}
+	// First those of the mark's own moment, then the later ones.
+	err := tx.query(waitingAt, next, q.id, q.mark.due, q.mark.n, tx.now.ms, int64(most))
+	if err == nil && count < most {
+		err = tx.query(waitingAfter, next, q.id, q.mark.due, tx.now.ms, int64(most-count))
+	}
 	if err != nil || count == 0 {
 		return 0, err
 	}
@@ -199,12 +229,38 @@ func (tx *tx) nextLook(left bool) (time.Duration, error) {
 	return -1, nil
 }
 
-// readOutbox reads the oldest entries.
-func (tx *tx) readOutbox() (entries []store.Entry, err error) {
-	err = tx.query(readOutbox, func(v []driver.Value) error {
-		e, err := decodeBirth(text(v[0]))
-		entries = append(entries, e)
-		return err
-	}, int64(store.MaxBatch))
-	return entries, err
+// readOutbox hands out the oldest entries, at most store.MaxBatch; more says that others wait behind them. One that
+// cannot be read stays where it is and keeps nothing back.
+func (tx *tx) readOutbox(c *store.Carried) (more bool, err error) {
+	unread, last := 0, int64(math.MinInt64)
+	for int64(len(c.Outbox)+unread) < tx.mem.outbox && len(c.Outbox) < store.MaxBatch {
+		before := len(c.Outbox) + unread
+		err := tx.query(readOutbox, func(v []driver.Value) error {
+			last = integer(v[0])
+			e, err := decodeBirth(text(v[1]))
+			if err != nil {
+				unread++
+				tx.store.complain(last, err)
+				return nil
+			}
+			c.Outbox = append(c.Outbox, e)
+			return nil
+		}, last, int64(store.MaxBatch-len(c.Outbox)))
+		if err != nil {
+			return false, err
+		}
+		if len(c.Outbox)+unread == before {
+			break // the count is wrong: no reason to look again and again
+		}
+	}
+	return len(c.Outbox) == store.MaxBatch && int64(len(c.Outbox)+unread) < tx.mem.outbox, nil
+}
+
+// complain logs, once, an outbox entry that cannot be read.
+func (s *Store) complain(seq int64, err error) {
+	if s.unreadable[seq] {
+		return
+	}
+	s.unreadable[seq] = true
+	s.log.Error("outbox entry cannot be read, it is left where it is", "seq", seq, "err", err)
 }

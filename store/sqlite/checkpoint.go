@@ -3,7 +3,10 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
+	"fmt"
 	"os"
+	"time"
 )
 
 // The log (-wal) is moved into the database by a connection of its own, so that no commit has to wait for it. Only when
@@ -14,6 +17,8 @@ const (
 	checkpointPages = 1000
 	// cutAbove is the size of the log in bytes at which the writer cuts it.
 	cutAbove = 64 << 20
+	// cutPause is how long the writer leaves a log alone that a reader kept it from cutting.
+	cutPause = 5 * time.Second
 )
 
 // noteWritten tells the checkpointer when enough was written. Only the writer calls it.
@@ -49,7 +54,7 @@ func (s *Store) checkpoint() {
 				continue
 			}
 		}
-		if err := moveLog(c, "PASSIVE"); err != nil {
+		if _, err := moveLog(c, "PASSIVE"); err != nil {
 			s.log.Warn("checkpoint failed", "err", err)
 			s.closeQuietly(c)
 			c = nil
@@ -61,19 +66,38 @@ func (s *Store) checkpoint() {
 	}
 }
 
-// cutLog moves the rest of the log and empties it. A reader in the middle of a page may keep that from happening; the
-// next checkpoint asks again.
+// cutLog moves the rest of the log and empties it. A reader in the middle of a page may keep that from happening: the
+// writer does not wait for it, and tries again with the first checkpoint after cutPause.
 func (s *Store) cutLog() {
-	if s.conn == nil || s.broken {
+	now := s.clock().mono
+	if s.conn == nil || s.broken || now < s.cutAgain {
 		return
 	}
-	if err := moveLog(s.conn, "TRUNCATE"); err != nil {
+	busy, err := s.cut()
+	if err != nil {
 		s.log.Warn("log was not cut", "err", err)
+	}
+	if busy || err != nil {
+		s.cutAgain = now + int64(cutPause)
 	}
 }
 
-func moveLog(c *conn, mode string) error {
-	return c.queryText(shared, "PRAGMA wal_checkpoint("+mode+")", func([]driver.Value) error { return nil })
+// cut is cutLog without waiting for anybody's lock.
+func (s *Store) cut() (busy bool, err error) {
+	if err := s.conn.execText("PRAGMA busy_timeout=0"); err != nil {
+		return false, err
+	}
+	busy, err = moveLog(s.conn, "TRUNCATE")
+	return busy, errors.Join(err, s.conn.execText(fmt.Sprintf("PRAGMA busy_timeout=%d", busyTimeout)))
+}
+
+// moveLog makes a checkpoint; busy says that somebody kept it from its end.
+func moveLog(c *conn, mode string) (busy bool, err error) {
+	err = c.queryText(shared, "PRAGMA wal_checkpoint("+mode+")", func(v []driver.Value) error {
+		busy = integer(v[0]) != 0
+		return nil
+	})
+	return busy, err
 }
 
 // later has the writer do something between two transactions, and waits until it has begun.

@@ -35,7 +35,11 @@ type claim struct {
 func (s *Store) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.Claimed, error) {
 	s.check(shard)
 	c := newClaim(token, request)
-	err := s.submit(ctx, &op{verb: "claim jobs", weight: request.Max, run: c.run})
+	err := s.submit(ctx, &op{
+		verb: "claim jobs", weight: request.Max, run: c.run,
+		// Nobody would work on what it holds, until the leases lapse.
+		gone: func() error { return end(ctx) },
+	})
 	if err != nil {
 		return store.Claimed{}, err
 	}
@@ -96,7 +100,9 @@ func (c *claim) serve(tx *tx, want store.Want) (store.QueueLeft, error) {
 		return left, err
 	}
 	most := min(int64(want.Max), int64(c.request.Max-len(c.taken.held)), q.slots())
-	if most > 0 && q.due(tx.now) {
+	// Bodies that fill the answer already leave no room for another.
+	full := len(c.taken.held) > 0 && c.size >= c.request.MaxBytes
+	if most > 0 && !full && q.due(tx.now) {
 		if err := c.take(tx, q, want, most); err != nil {
 			return left, err
 		}
@@ -106,8 +112,8 @@ func (c *claim) serve(tx *tx, want store.Want) (store.QueueLeft, error) {
 	return left, nil
 }
 
-// take holds the first jobs of a queue, as far as they are due and their bodies fit. It reads one more than it may
-// take, which is the queue's new head.
+// take holds the first jobs of a queue, as far as they are due and their bodies fit. It reads one more than it takes,
+// which is the queue's new head.
 func (c *claim) take(tx *tx, q *queue, want store.Want, most int64) error {
 	var rows [][]driver.Value
 	next := key{}
@@ -115,11 +121,9 @@ func (c *claim) take(tx *tx, q *queue, want store.Want, most int64) error {
 	err := tx.query(claimable, func(v []driver.Value) error {
 		body := int(max(0, integer(v[24])))
 		full := int64(len(rows)) == most || (len(c.taken.held)+len(rows) > 0 && size+body > c.request.MaxBytes)
-		if next.n != 0 || full || integer(v[3]) > tx.now.ms {
-			if next.n == 0 {
-				next = key{integer(v[3]), integer(v[0])}
-			}
-			return nil
+		if full || integer(v[3]) > tx.now.ms {
+			next = key{integer(v[3]), integer(v[0])}
+			return errStop
 		}
 		size += body
 		rows = append(rows, v)
@@ -131,11 +135,17 @@ func (c *claim) take(tx *tx, q *queue, want store.Want, most int64) error {
 	c.size = size
 	last := key{integer(rows[len(rows)-1][3]), integer(rows[len(rows)-1][0])}
 	count := int64(len(rows))
-	changed, err := tx.change(takeClaimed, q.id, last.due, last.n, tx.now.ms)
+	earlier := int64(0)
+	if integer(rows[0][3]) < last.due {
+		if earlier, err = tx.change(takeEarlier, q.id, last.due, tx.now.ms); err != nil {
+			return err
+		}
+	}
+	changed, err := tx.change(takeLast, q.id, last.due, last.n, tx.now.ms)
 	if err != nil {
 		return err
 	}
-	if changed != count {
+	if changed += earlier; changed != count {
 		return &diskError{fmt.Errorf("queue %s: %d jobs claimed, but %d changed", q.name, count, changed)}
 	}
 	tx.touch(q)
@@ -152,39 +162,27 @@ func (c *claim) take(tx *tx, q *queue, want store.Want, most int64) error {
 		q.mark = last
 	}
 	for _, v := range rows {
-		h, err := c.hold(tx, q, want, v)
-		if err != nil {
-			return err
-		}
-		c.taken.held = append(c.taken.held, h)
+		c.taken.held = append(c.taken.held, c.hold(tx, q, want, v))
 	}
 	c.rows = append(c.rows, rows...)
 	return nil
 }
 
 // hold makes the lease of one claimed job.
-func (c *claim) hold(tx *tx, q *queue, want store.Want, v []driver.Value) (*held, error) {
+func (c *claim) hold(tx *tx, q *queue, want store.Want, v []driver.Value) *held {
 	timeout := want.Timeout
-	if own := text(v[28]); own != "" {
-		parsed, err := time.ParseDuration(own)
-		if err != nil {
-			return nil, &diskError{fmt.Errorf("read job %s: %w", text(v[17]), err)}
-		}
-		timeout = cmp.Or(parsed, timeout)
+	// One that cannot be read is left to its lease like all that cannot: see answer.
+	if own, err := time.ParseDuration(text(v[28])); err == nil {
+		timeout = cmp.Or(own, timeout)
 	}
 	until := tx.now.after(timeout + c.request.Margin)
+	r := decodeHead(v)
 	h := &held{
-		ref: job.Ref{Namespace: text(v[16]), ID: text(v[17])}, n: integer(v[0]), queue: q,
-		lease: c.token, claimed: tx.now.ms,
-		until: until, deadline: tx.now.mono + (until-tx.now.ms)*int64(time.Millisecond),
-		standing: standing{
-			version: integer(v[6]), made: integer(v[8]), tries: integer(v[9]), lost: integer(v[10]), entries: integer(v[12]),
-			cancel: integer(v[11]) != 0, bodySize: integer(v[24]), print: blob(v[18]),
-		},
+		ref: r.Ref(), n: r.n, queue: q, lease: c.token, claimed: tx.now.ms,
+		deadline: tx.now.mono + (until-tx.now.ms)*int64(time.Millisecond), standing: r.standing(),
 	}
-	h.size = max(0, h.bodySize) + int64(len(text(v[19])))
 	tx.hold(h)
-	return h, nil
+	return h
 }
 
 // answer decodes what was claimed, in the caller's goroutine. A job that cannot be read is left to its lease, so that

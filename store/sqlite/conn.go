@@ -89,6 +89,9 @@ func (c *conn) exec(id statement, args ...driver.Value) (int64, error) {
 	return changed, nil
 }
 
+// errStop, from the function that is called with every row of a query, ends the query without a fault.
+var errStop = errors.New("no more rows are wanted")
+
 // query runs a prepared statement and calls each with every row; the row is each's to keep.
 func (c *conn) query(ctx context.Context, id statement, each func([]driver.Value) error, args ...driver.Value) error {
 	stmt, err := c.stmt(id)
@@ -115,11 +118,13 @@ func readRows(rows driver.Rows, err error, each func([]driver.Value) error) erro
 		if err = rows.Next(row); err != nil {
 			break
 		}
-		if err := each(row); err != nil {
+		if err = each(row); errors.Is(err, errStop) {
+			break
+		} else if err != nil {
 			return errors.Join(err, rows.Close())
 		}
 	}
-	if errors.Is(err, io.EOF) {
+	if errors.Is(err, io.EOF) || errors.Is(err, errStop) {
 		err = nil
 	}
 	if err = errors.Join(err, rows.Close()); err != nil {

@@ -13,8 +13,8 @@
 // commit.
 //
 // What the engine needs at every call is in memory: the queues' counters and heads, who holds what until when, the
-// agenda and the bell. The database holds all of it that must outlive the process: at Open the queues' rows are read,
-// not the jobs, and every job that was held goes back as lost.
+// agenda and the bell. The database holds all of it that must outlive the process: at Open the rows of queues with
+// pending jobs are read, and of the jobs only those that were held, which go back as lost.
 //
 // "Ready" is derived: a job that nobody holds and whose moment has come. A claim takes from due to held in one step, so
 // a carry only rings, ends lapsed leases and hands out the outbox.

@@ -62,5 +62,31 @@ func reason(err error) string {
 
 // ended says that a context ended before the answer was there.
 func ended(ctx context.Context, verb string) error {
-	return fmt.Errorf("%s: %w", verb, context.Cause(ctx))
+	return fmt.Errorf("%s: %w", verb, end(ctx))
+}
+
+// end is the error of a context that has ended, with its cause where that says more; nil while it goes on.
+func end(ctx context.Context) error {
+	err := ctx.Err()
+	if err == nil {
+		return nil
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, err) {
+		return fmt.Errorf("%w (%w)", err, cause)
+	}
+	return err
+}
+
+// everyones reports whether a fault would meet any other transaction as well.
+func everyones(err error) bool {
+	fault, ok := errors.AsType[*engine.Error](err)
+	if !ok {
+		return false
+	}
+	switch fault.Code() & 0xff {
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_CANTOPEN, lib.SQLITE_READONLY:
+		return true
+	default:
+		return false
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql/driver"
+	"errors"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -103,6 +104,11 @@ func (tx *tx) insert(e *store.Entry, r *newRow) (placed, error) {
 			return p, err
 		}
 	}
+	if tx.mem.topics[topicName{e.Namespace, e.Topic}] == nil { // which an id that is known must not make
+		if p, err := tx.existing(e); !errors.Is(err, store.ErrNotFound) {
+			return p, err
+		}
+	}
 	q, err := tx.queue(e.Queue)
 	if err != nil {
 		return placed{}, err
@@ -159,14 +165,15 @@ func outcome(known, sent []byte, state job.State) store.Outcome {
 	return store.Conflict
 }
 
-// find reads a job by its name; store.ErrNotFound.
+// find reads a job by its name; store.ErrNotFound. One that cannot be read is a fault of the disk, so that the call which
+// needs it changes nothing.
 func (tx *tx) find(ref job.Ref) (found *row, err error) {
 	err = tx.query(findJob, func(v []driver.Value) error {
-		found, err = decode(v, true)
-		if err == nil {
-			found.Topic, found.Lane = text(v[columnCount+1]), text(v[columnCount+2])
+		if found, err = decode(v, true); err != nil {
+			return &diskError{err}
 		}
-		return err
+		found.Topic, found.Lane = text(v[columnCount+1]), text(v[columnCount+2])
+		return nil
 	}, ref.ID, ref.Namespace)
 	if err == nil && found == nil {
 		err = store.ErrNotFound

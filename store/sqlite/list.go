@@ -141,54 +141,77 @@ func (l *listing) open(ctx context.Context, c *conn) error {
 
 // lane lists one lane from where the listing stands; done says that the page is full.
 func (l *listing) lane(ctx context.Context, c *conn, q int64, state job.State) (done bool, err error) {
-	if l.at.MS < l.from {
-		l.at.MS, l.at.N = l.from, -1
-	}
-	for {
-		chunk := l.chunk()
-		rows := 0
-		err := c.query(ctx, listOpen, func(v []driver.Value) error {
-			rows++
-			r, err := decode(v, false)
-			if err != nil || done {
-				return err
-			}
-			r.Topic, r.Lane = l.filter.Topic, l.at.Lane
-			l.at.MS, l.at.N = millis(r.DueAt), r.n
-			l.looked++
-			l.add(r)
-			done = l.stop()
-			return nil
-		}, q, string(state), l.at.MS, l.at.N, l.to, int64(chunk))
-		if err != nil || done || rows < chunk {
-			return done, err
+	return l.walk(ctx, c, openAt, openAfter, q, state, func(v []driver.Value) (*row, int64, error) {
+		r, err := decode(v, false)
+		if err != nil {
+			return nil, 0, err
 		}
-	}
+		r.Topic, r.Lane = l.filter.Topic, l.at.Lane
+		return r, millis(r.DueAt), nil
+	})
 }
 
 // ended lists delivered, dead or cancelled jobs by the time of their end.
 func (l *listing) ended(ctx context.Context, c *conn) error {
+	topic := int64(0)
+	err := c.query(ctx, findTopic, func(v []driver.Value) error {
+		topic = integer(v[0])
+		return nil
+	}, l.filter.Namespace, l.filter.Topic)
+	if err != nil || topic == 0 {
+		return err
+	}
+	_, err = l.walk(ctx, c, endedAt, endedAfter, topic, l.filter.State, func(v []driver.Value) (*row, int64, error) {
+		r, err := decode(v, false)
+		if err != nil {
+			return nil, 0, err
+		}
+		r.Topic, r.Lane = text(v[columnCount]), text(v[columnCount+1])
+		return r, millis(r.FinishedAt), nil
+	})
+	return err
+}
+
+// walk reads rows from where the listing stands, chunk by chunk, until the page is full (done) or there are no more. The
+// statement same reads on within the moment at which the listing stands, later reads what comes after that moment: one
+// for both would look at every row of a moment again for each chunk.
+func (l *listing) walk(
+	ctx context.Context, c *conn, same, later statement, of int64, state job.State,
+	read func([]driver.Value) (r *row, at int64, err error),
+) (done bool, err error) {
 	if l.at.MS < l.from {
 		l.at.MS, l.at.N = l.from, -1
 	}
+	next := same
 	for {
-		chunk := l.chunk()
-		rows, done := 0, false
-		err := c.query(ctx, listEnded, func(v []driver.Value) error {
+		chunk, rows := l.chunk(), 0
+		args := []driver.Value{of, string(state), l.to, l.at.MS, int64(chunk)}
+		if next == same {
+			args = []driver.Value{of, string(state), l.to, l.at.MS, l.at.N, int64(chunk)}
+		}
+		err := c.query(ctx, next, func(v []driver.Value) error {
 			rows++
-			r, err := decode(v, false)
-			if err != nil || done {
+			r, at, err := read(v)
+			if err != nil {
 				return err
 			}
-			r.Topic, r.Lane = text(v[columnCount]), text(v[columnCount+1])
-			l.at.MS, l.at.N = millis(r.FinishedAt), r.n
+			l.at.MS, l.at.N = at, r.n
 			l.looked++
 			l.add(r)
-			done = l.stop()
+			if done = l.stop(); done {
+				return errStop
+			}
 			return nil
-		}, l.filter.Namespace, l.filter.Topic, string(l.filter.State), l.at.MS, l.at.N, l.to, int64(chunk))
-		if err != nil || done || rows < chunk {
-			return err
+		}, args...)
+		switch {
+		case err != nil || done:
+			return done, err
+		case rows == chunk:
+			next = same
+		case next == later:
+			return false, nil
+		default:
+			next = later
 		}
 	}
 }

@@ -56,9 +56,10 @@ func once[T any](tx *tx, c call, weigh func(T) int, do func() (T, error)) (T, er
 	m.order = append(m.order, c)
 	m.weight += weight
 	tx.undo(func() {
-		delete(m.answers, c)
-		m.order = m.order[:len(m.order)-1]
-		m.weight -= weight
+		m.drop(c) // unless too much was to be remembered meanwhile
+		if n := len(m.order); n > m.first && m.order[n-1] == c {
+			m.order = m.order[:n-1]
+		}
 	})
 	return value, err
 }
@@ -67,18 +68,25 @@ func once[T any](tx *tx, c call, weigh func(T) int, do func() (T, error)) (T, er
 func (m *memo) forget(now int64) {
 	for m.first < len(m.order) {
 		c := m.order[m.first]
-		a := m.answers[c]
-		if now-a.at <= int64(store.TokenMemory) && len(m.answers) < memoCalls && m.weight < memoWeight {
+		a, known := m.answers[c]
+		if known && now-a.at <= int64(store.TokenMemory) && len(m.answers) < memoCalls && m.weight < memoWeight {
 			break
 		}
-		delete(m.answers, c)
-		m.weight -= a.weight
+		m.drop(c)
 		m.order[m.first] = call{}
 		m.first++
 	}
 	if m.first > 1024 && m.first > len(m.order)/2 {
 		m.order = append(m.order[:0:0], m.order[m.first:]...)
 		m.first = 0
+	}
+}
+
+// drop lets go of one answer, if it is remembered.
+func (m *memo) drop(c call) {
+	if a, known := m.answers[c]; known {
+		delete(m.answers, c)
+		m.weight -= a.weight
 	}
 }
 

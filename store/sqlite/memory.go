@@ -23,7 +23,6 @@ type queue struct {
 	queueNumbers
 	saved    queueNumbers // as at the beginning of transaction savedIn
 	savedIn  uint64
-	rung     int64 // when it last rang, monotonic; beforeAll: never
 	dueSlot  slot
 	ringSlot slot
 	onBell   bool // guarded by the bell
@@ -38,6 +37,7 @@ type queueNumbers struct {
 	// head is the first waiting job, where headKnown.
 	head      key
 	headKnown bool
+	rung      int64 // when it last rang, monotonic; beforeAll: never
 }
 
 type topicName struct{ namespace, name string }
@@ -80,7 +80,6 @@ type held struct {
 	lease    store.Token
 	claimed  int64 // by the wall clock
 	deadline int64 // monotonic
-	until    int64 // the same by the wall clock, for Round.LapseBefore
 	slot     slot
 	standing
 }
@@ -215,17 +214,17 @@ func newTopic(id int64, name topicName, defaults policy.Topic) *topic {
 	return &topic{id: id, name: name, policy: defaults, queues: make(map[*queue]struct{})}
 }
 
-// readPolicy takes a stored policy.
-func (t *topic) readPolicy(stored string, revision int64, defaults policy.Topic) error {
-	if revision == 0 {
-		return nil
-	}
-	var put policy.Topic
+// parsePolicy reads a stored policy.
+func parsePolicy(topic, stored string) (put policy.Topic, err error) {
 	if err := json.Unmarshal([]byte(stored), &put); err != nil {
-		return fmt.Errorf("read the policy of topic %s: %w", t.name.name, err)
+		return policy.Topic{}, fmt.Errorf("read the policy of topic %s: %w", topic, err)
 	}
+	return put, nil
+}
+
+// adopt takes a policy that was put.
+func (t *topic) adopt(put policy.Topic, revision int64, defaults policy.Topic) {
 	t.put, t.revision, t.policy = put, revision, put.Over(defaults)
-	return nil
 }
 
 // slots is how many more jobs of the queue may be held.
@@ -255,13 +254,14 @@ func (tx *tx) learnHead(q *queue) error {
 // due reports whether a job waits whose moment has come; head must be known.
 func (q *queue) due(now instant) bool { return q.waiting > 0 && q.head.due <= now.ms }
 
-// arrive counts a job that begins to wait, and rings when it is due and the first that is.
+// arrive counts a job that begins to wait, and rings when it is due and the first that is. Where the head was not known
+// it may be the job itself, which the database has already.
 func (tx *tx) arrive(q *queue, k key) error {
 	if err := tx.learnHead(q); err != nil {
 		return err
 	}
 	tx.touch(q)
-	first := !q.due(tx.now)
+	first := !q.due(tx.now) || q.head == k
 	isDue := k.due <= tx.now.ms
 	if q.waiting == 0 || k.before(q.head) {
 		q.head = k

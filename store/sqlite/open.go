@@ -8,7 +8,7 @@ import (
 )
 
 // recall fills memory from the database, and ends the attempts that the last process left behind. It reads a row a
-// topic and a row a pending lane, whatever the number of jobs.
+// topic, a row a pending lane and a row a held job, whatever the number of jobs that wait or have ended.
 func (s *Store) recall(ctx context.Context) error {
 	m := s.mem
 	err := s.conn.query(ctx, readMeta, func(v []driver.Value) error {
@@ -50,7 +50,16 @@ func (s *Store) recallTopic(v []driver.Value) error {
 	t.ids = integer(v[13])
 	s.mem.ids += t.ids
 	s.mem.topics[t.name] = t
-	return t.readPolicy(text(v[3]), integer(v[4]), s.defaults)
+	revision := integer(v[4])
+	if revision == 0 {
+		return nil
+	}
+	put, err := parsePolicy(t.name.name, text(v[3]))
+	if err != nil {
+		return err
+	}
+	t.adopt(put, revision, s.defaults)
+	return nil
 }
 
 func (s *Store) recallQueue(v []driver.Value) error {
@@ -63,25 +72,28 @@ func (s *Store) recallQueue(v []driver.Value) error {
 	return nil
 }
 
-// recallBatch is how many held jobs one transaction puts back.
+// recallBatch is how many held jobs one transaction puts back, of however many lanes.
 const recallBatch = 1024
 
-// recallHeld puts every job back that was held: whoever held it is gone. Then it plans every queue.
+// recallHeld puts every job back that was held: whoever held it is gone. Then it plans every queue. It need not wait for
+// the disk: what a power cut takes back of it, the next Open does again.
 func (s *Store) recallHeld() error {
+	var left []*queue // with jobs to put back
 	for _, q := range s.mem.queues {
-		for q.running > 0 {
-			var lost int
-			err := s.commit([]*op{{durable: true, run: func(tx *tx) (err error) {
-				lost, err = tx.loseRunning(q)
-				return err
-			}}})
-			if err != nil {
-				return err
-			}
-			if lost == 0 {
-				break
-			}
+		if q.running > 0 {
+			left = append(left, q)
 		}
+	}
+	for len(left) > 0 {
+		var done int
+		err := s.commit([]*op{{run: func(tx *tx) (err error) {
+			done, err = tx.loseRunning(left, recallBatch)
+			return err
+		}}})
+		if err != nil {
+			return err
+		}
+		left = left[done:]
 	}
 	return s.commit([]*op{{run: func(tx *tx) error {
 		for _, q := range s.mem.queues {
@@ -91,24 +103,30 @@ func (s *Store) recallHeld() error {
 	}}})
 }
 
-// loseRunning ends some attempts of a queue as lost.
-func (tx *tx) loseRunning(q *queue) (lost int, err error) {
-	var rows []*row
-	var claimed []int64
-	err = tx.query(runningJobs, func(v []driver.Value) error {
-		r, err := decode(v, false)
-		rows, claimed = append(rows, r), append(claimed, integer(v[columnCount]))
-		return err
-	}, q.id, int64(recallBatch))
-	if err != nil {
-		return 0, err
-	}
-	for i, r := range rows {
-		h := &held{ref: r.Ref(), n: r.n, queue: q, claimed: claimed[i], slot: slot{pos: -1}, standing: r.standing()}
-		// When the process died is not known, so the attempt has no duration.
-		if err := tx.lapse(h, 0); err != nil {
+// loseRunning ends attempts of some queues as lost, at most most of them, and answers how many of the queues are done.
+func (tx *tx) loseRunning(queues []*queue, most int) (done int, err error) {
+	for _, q := range queues {
+		rows := make([]*row, 0, min(most, int(q.running)))
+		var claimed []int64
+		err = tx.query(runningJobs, func(v []driver.Value) error {
+			rows, claimed = append(rows, decodeHead(v)), append(claimed, integer(v[columnCount]))
+			return nil
+		}, q.id, int64(most))
+		if err != nil {
 			return 0, err
 		}
+		for i, r := range rows {
+			r.Queue = q.name
+			h := &held{ref: r.Ref(), n: r.n, queue: q, claimed: claimed[i], slot: slot{pos: -1}, standing: r.standing()}
+			// When the process died is not known, so the attempt has no duration.
+			if err := tx.lapse(h, 0); err != nil {
+				return 0, err
+			}
+		}
+		if most -= len(rows); most <= 0 {
+			return done, nil // the queue may have more
+		}
+		done++
 	}
-	return len(rows), nil
+	return done, nil
 }

@@ -30,8 +30,8 @@ func (r *row) size() int64 { return max(r.bodySize, 0) + int64(len(r.URL)) }
 // columnCount is how many columns there are in columns; the body follows where it is read.
 const columnCount = 31
 
-// decode reads a row of columns. withBody says that the body follows.
-func decode(v []driver.Value, withBody bool) (*row, error) {
+// decodeHead reads the columns that need no parsing, which cannot fail: all that moving or removing a job needs.
+func decodeHead(v []driver.Value) *row {
 	r := &row{n: integer(v[0]), q: integer(v[1]), entries: integer(v[12]), print: blob(v[18]), bodySize: integer(v[24])}
 	r.Progress = job.Progress{
 		State:           job.State(text(v[2])),
@@ -52,6 +52,12 @@ func decode(v []driver.Value, withBody bool) (*row, error) {
 	r.URL, r.Method = text(v[19]), text(v[20])
 	r.ContentType, r.BodyKind = text(v[22]), job.BodyKind(integer(v[23]))
 	r.Kind, r.Origin = text(v[29]), text(v[30])
+	return r
+}
+
+// decode reads a row of columns. withBody says that the body follows.
+func decode(v []driver.Value, withBody bool) (*row, error) {
+	r := decodeHead(v)
 	if withBody {
 		r.Body = blob(v[columnCount])
 		if r.bodySize == 0 {

@@ -53,7 +53,7 @@ CREATE TABLE queues (
   rows      INTEGER NOT NULL DEFAULT 0,
   UNIQUE (namespace, topic, lane)
 );
-CREATE INDEX queues_pending ON queues (q) WHERE waiting + running > 0;
+CREATE INDEX queues_pending ON queues (namespace, topic, lane) WHERE waiting + running > 0;
 
 CREATE TABLE jobs (
   n            INTEGER PRIMARY KEY,

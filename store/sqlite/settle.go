@@ -46,6 +46,9 @@ func (s *Store) Settle(
 		if err != nil || c == nil {
 			return err
 		}
+		if err := end(ctx); err != nil {
+			return err // the settlements stand, but nobody would work on what is claimed
+		}
 		return c.run(tx)
 	}})
 	if err != nil {
@@ -155,6 +158,7 @@ func (tx *tx) drop(h *held) {
 	}
 	q.running--
 	q.topic.running--
+	tx.news = true // a lane that is freed may have the next job of all
 	tx.release(h)
 }
 
@@ -164,7 +168,6 @@ func (tx *tx) sendBack(h *held, to standing, due int64) error {
 		return err
 	}
 	tx.drop(h)
-	tx.news = true
 	return tx.arrive(h.queue, key{due, h.n})
 }
 

@@ -15,7 +15,8 @@ const (
 	findID
 	findQueue
 	claimable
-	takeClaimed
+	takeEarlier
+	takeLast
 	jobByN
 	moveJob
 	endJob
@@ -23,7 +24,8 @@ const (
 	editJob
 	reviveJob
 	firstWaiting
-	nextWaiting
+	waitingAt
+	waitingAfter
 	updateQueue
 	updateTopic
 	updatePolicy
@@ -37,12 +39,17 @@ const (
 	unusedQueues
 	oldestEnded
 	knownID
+	findTopic
 	oldestIDs
 	readOutbox
 	readAttempts
 	listQueues
-	listOpen
-	listEnded
+	countLanes
+	topicQueues
+	openAt
+	openAfter
+	endedAt
+	endedAfter
 	allTopics
 	pendingQueues
 	runningJobs
@@ -90,8 +97,10 @@ var statementText = [statements]string{
 	findQueue: `SELECT q, waiting, running, rows FROM queues WHERE namespace = ? AND topic = ? AND lane = ?`,
 	claimable: `SELECT ` + columns + `, ` + bodyColumn +
 		` FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL ORDER BY due, n LIMIT ?`,
-	takeClaimed: `UPDATE jobs SET state = 'running', claimed = ?4
- WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL AND due <= ?2 AND (due < ?2 OR n <= ?3)`,
+	takeEarlier: `UPDATE jobs SET state = 'running', claimed = ?3
+ WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL AND due < ?2`,
+	takeLast: `UPDATE jobs SET state = 'running', claimed = ?4
+ WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL AND due = ?2 AND n <= ?3`,
 	jobByN: `SELECT ` + columns + `, ` + bodyColumn + `, ` + nameColumns +
 		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE jobs.n = ?`,
 	moveJob: `UPDATE jobs SET state = 'scheduled', due = ?, made = ?, tries = ?, lost = ?, entries = ? WHERE n = ?`,
@@ -103,8 +112,10 @@ var statementText = [statements]string{
 	reviveJob: `UPDATE jobs SET state = 'scheduled', due = ?, finished = NULL, reason = NULL, version = ?, round = ?, tries = 0,
  lost = 0, entries = ?, since = ?, expires = ? WHERE n = ?`,
 	firstWaiting: `SELECT due, n FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL ORDER BY due, n LIMIT 1`,
-	nextWaiting: `SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
- AND due >= ?2 AND (due > ?2 OR n > ?3) AND due <= ?4 ORDER BY due, n LIMIT ?5`,
+	waitingAt: `SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
+ AND due = ?2 AND n > ?3 AND due <= ?4 ORDER BY n LIMIT ?5`,
+	waitingAfter: `SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
+ AND due > ?2 AND due <= ?3 ORDER BY due, n LIMIT ?4`,
 	updateQueue: `UPDATE queues SET waiting = ?, running = ?, rows = ? WHERE q = ?`,
 	updateTopic: `UPDATE topics SET registered = ?, delivered = ?, dead = ?, cancelled = ?, kept_done = ?, kept_done_bytes = ?,
  kept_dead = ?, kept_dead_bytes = ?, ids = ? WHERE t = ?`,
@@ -123,23 +134,34 @@ var statementText = [statements]string{
  WHERE t = ? AND state = ? AND finished IS NOT NULL ORDER BY finished, jobs.n LIMIT ?`,
 	knownID: `SELECT EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND namespace = ?2)
  OR EXISTS (SELECT 1 FROM ids WHERE id = ?1 AND namespace = ?2)`,
+	findTopic: `SELECT t FROM topics WHERE namespace = ? AND name = ?`,
 	oldestIDs: `SELECT namespace, id, finished FROM ids WHERE t = ? ORDER BY finished LIMIT ?`,
 
-	readOutbox:   `SELECT entry FROM outbox ORDER BY seq LIMIT ?`,
+	readOutbox:   `SELECT seq, entry FROM outbox WHERE seq > ? ORDER BY seq LIMIT ?`,
 	readAttempts: `SELECT entry FROM attempts WHERE n = ? ORDER BY seq`,
-	listQueues: `SELECT q, lane FROM queues WHERE namespace = ? AND topic = ? AND lane >= ? AND waiting + running > 0
- ORDER BY lane LIMIT ?`,
-	listOpen: `SELECT ` + columns + ` FROM jobs WHERE q = ?1 AND state = ?2 AND finished IS NULL
- AND due >= ?3 AND (due > ?3 OR n > ?4) AND due < ?5 ORDER BY due, n LIMIT ?6`,
-	listEnded: `SELECT ` + columns + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
- WHERE t = (SELECT t FROM topics WHERE namespace = ?1 AND name = ?2) AND state = ?3 AND finished IS NOT NULL
- AND finished >= ?4 AND (finished > ?4 OR jobs.n > ?5) AND finished < ?6 ORDER BY finished, jobs.n LIMIT ?7`,
+	listQueues: `SELECT q, lane FROM queues INDEXED BY queues_pending
+ WHERE namespace = ? AND topic = ? AND lane >= ? AND waiting + running > 0 ORDER BY lane LIMIT ?`,
+	countLanes: `SELECT q, lane, waiting, running FROM queues INDEXED BY queues_pending
+ WHERE namespace = ? AND topic = ? AND lane > ? AND waiting + running > 0 ORDER BY lane LIMIT ?`,
+	topicQueues: `SELECT q FROM queues INDEXED BY queues_pending
+ WHERE namespace = ? AND topic = ? AND waiting + running > 0 LIMIT ?`,
+	openAt: `SELECT ` + columns + ` FROM jobs WHERE q = ?1 AND state = ?2 AND finished IS NULL
+ AND due = ?4 AND n > ?5 AND due < ?3 ORDER BY n LIMIT ?6`,
+	openAfter: `SELECT ` + columns + ` FROM jobs WHERE q = ?1 AND state = ?2 AND finished IS NULL
+ AND due > ?4 AND due < ?3 ORDER BY due, n LIMIT ?5`,
+	endedAt: `SELECT ` + columns + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
+ WHERE t = ?1 AND state = ?2 AND finished IS NOT NULL
+ AND finished = ?4 AND jobs.n > ?5 AND finished < ?3 ORDER BY jobs.n LIMIT ?6`,
+	endedAfter: `SELECT ` + columns + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
+ WHERE t = ?1 AND state = ?2 AND finished IS NOT NULL
+ AND finished > ?4 AND finished < ?3 ORDER BY finished, jobs.n LIMIT ?5`,
 
 	allTopics: `SELECT t, namespace, name, policy, revision, registered, delivered, dead, cancelled, kept_done, kept_done_bytes,
  kept_dead, kept_dead_bytes, ids FROM topics`,
-	pendingQueues: `SELECT q, namespace, topic, lane, waiting, running, rows FROM queues WHERE waiting + running > 0`,
+	pendingQueues: `SELECT q, namespace, topic, lane, waiting, running, rows FROM queues INDEXED BY queues_pending
+ WHERE waiting + running > 0`,
 	runningJobs: `SELECT ` + columns + `, claimed FROM jobs WHERE q = ? AND state = 'running' AND finished IS NULL
- ORDER BY due, n LIMIT ?`,
+ LIMIT ?`,
 	readMeta:    `SELECT value FROM meta WHERE key = ?`,
 	countOutbox: `SELECT count(*) FROM outbox`,
 	lastNumbers: `SELECT (SELECT max(n) FROM jobs), (SELECT max(q) FROM queues), (SELECT max(t) FROM topics)`,

@@ -3,6 +3,8 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"database/sql/driver"
+	"maps"
 	"slices"
 
 	"github.com/ringback/ringback/store"
@@ -11,7 +13,7 @@ import (
 // statsLanes is how many lanes of a topic are looked at for its oldest due moment.
 const statsLanes = 1000
 
-// Stats implements store.Store; it reads memory only.
+// Stats implements store.Store. It reads memory, and no jobs but the first of lanes whose head is not known.
 func (s *Store) Stats(ctx context.Context, shard int, namespace, topic string) ([]store.TopicStats, error) {
 	s.check(shard)
 	var all []store.TopicStats
@@ -47,13 +49,13 @@ func (tx *tx) count(t *topic, all *[]store.TopicStats) error {
 		Registered: t.registered, Delivered: t.delivered, Dead: t.dead, Cancelled: t.cancelled,
 		Scheduled: t.waiting - t.ready, Ready: t.ready, Running: t.running,
 	}
-	looked := 0
-	for q := range t.queues {
+	queues, err := tx.someQueues(t)
+	if err != nil {
+		return err
+	}
+	for _, q := range queues {
 		if q.waiting == 0 {
 			continue
-		}
-		if looked++; looked > statsLanes {
-			break
 		}
 		if err := tx.learnHead(q); err != nil {
 			return err
@@ -66,23 +68,45 @@ func (tx *tx) count(t *topic, all *[]store.TopicStats) error {
 	return nil
 }
 
-// Lanes implements store.Store; it reads memory only.
+// someQueues are at most statsLanes of a topic's queues. When there are more in memory, many may be idle, so it asks the
+// database for those with pending jobs.
+func (tx *tx) someQueues(t *topic) (queues []*queue, err error) {
+	if len(t.queues) <= statsLanes {
+		return slices.Collect(maps.Keys(t.queues)), nil
+	}
+	err = tx.query(topicQueues, func(v []driver.Value) error {
+		if q := tx.mem.byID[integer(v[0])]; q != nil {
+			queues = append(queues, q)
+		}
+		return nil
+	}, t.name.namespace, t.name.name, int64(statsLanes))
+	return queues, err
+}
+
+// Lanes implements store.Store. The lanes are read from the database, of which a page costs the same however many there
+// are; only what is ready is in memory.
 func (s *Store) Lanes(
 	ctx context.Context, shard int, namespace, topic, after string, limit int,
 ) ([]store.LaneStats, error) {
 	s.check(shard)
 	var lanes []store.LaneStats
-	err := s.submit(ctx, &op{verb: "count lanes", weight: 1, run: func(tx *tx) error {
-		lanes = nil
-		t := tx.mem.topics[topicName{namespace, topic}]
-		if t == nil {
+	var ids, waiting []int64
+	err := s.read(ctx, "count lanes", func(ctx context.Context, c *conn) error {
+		return c.query(ctx, countLanes, func(v []driver.Value) error {
+			ids, waiting = append(ids, integer(v[0])), append(waiting, integer(v[2]))
+			lanes = append(lanes, store.LaneStats{Lane: text(v[1]), Running: integer(v[3])})
 			return nil
-		}
-		for q := range t.queues {
-			if q.name.Lane > after && q.waiting+q.running > 0 {
-				lanes = append(lanes, store.LaneStats{
-					Lane: q.name.Lane, Scheduled: q.waiting - q.ready, Ready: q.ready, Running: q.running,
-				})
+		}, namespace, topic, after, int64(max(0, limit)))
+	})
+	if err != nil || len(lanes) == 0 {
+		return nil, err
+	}
+	ready := make([]int64, len(ids))
+	err = s.submit(ctx, &op{verb: "count lanes", weight: 1, run: func(tx *tx) error {
+		for i, id := range ids {
+			ready[i] = 0
+			if q := tx.mem.byID[id]; q != nil {
+				ready[i] = q.ready
 			}
 		}
 		return nil
@@ -90,6 +114,9 @@ func (s *Store) Lanes(
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(lanes, func(a, b store.LaneStats) int { return cmp.Compare(a.Lane, b.Lane) })
-	return lanes[:min(limit, len(lanes))], nil
+	for i := range lanes {
+		lanes[i].Ready = min(ready[i], waiting[i]) // which may be a commit apart
+		lanes[i].Scheduled = waiting[i] - lanes[i].Ready
+	}
+	return lanes, nil
 }

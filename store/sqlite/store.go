@@ -45,6 +45,10 @@ type Store struct {
 	broken  bool
 	commits int64
 	dirty   int // pages written since the checkpointer was told
+	// cutAgain is when the log may be cut again after a cut that a reader kept from its end, monotonic.
+	cutAgain int64
+	// unreadable are the outbox entries that were complained about.
+	unreadable map[int64]bool
 }
 
 var _ store.Store = (*Store)(nil)
@@ -79,6 +83,8 @@ func open(ctx context.Context, o Options, clock clock) (_ *Store, err error) {
 		tasks:    make(chan func()),
 		checks:   make(chan struct{}, 1),
 		mem:      newMemory(),
+
+		unreadable: make(map[int64]bool),
 	}
 	if s.log == nil {
 		s.log = slog.Default()

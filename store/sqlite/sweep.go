@@ -16,7 +16,8 @@ const sweepMost = 1024
 // idleLanes is how many lanes with nothing pending stay in memory.
 const idleLanes = 100_000
 
-// vacuumPages is how many free pages a Sweep gives back to the file system.
+// vacuumPages is how many free pages a Sweep gives back to the file system in one step; it says More while it would give
+// back others.
 const (
 	vacuumPages = 512
 	vacuumSQL   = "PRAGMA incremental_vacuum(512)"
@@ -32,10 +33,26 @@ func (s *Store) Sweep(ctx context.Context, shard int, token store.Token, limit i
 		})
 		return err
 	}})
-	if err == nil && swept.Jobs > 0 {
-		s.later(ctx, s.vacuum)
+	if err != nil {
+		return swept, err
 	}
-	return swept, err
+	// Whatever made the pages free: settlements remove jobs too.
+	if s.giveBack(ctx) {
+		swept.More = true
+	}
+	return swept, nil
+}
+
+// giveBack has the writer give some free pages back; more says that there are others.
+func (s *Store) giveBack(ctx context.Context) (more bool) {
+	done := make(chan bool, 1)
+	s.later(ctx, func() { done <- s.vacuum() })
+	select {
+	case more = <-done:
+	case <-s.written:
+	case <-ctx.Done():
+	}
+	return more
 }
 
 func (tx *tx) sweep(limit int) (store.Swept, error) {
@@ -107,12 +124,10 @@ func (tx *tx) trim(t *topic, states []job.State, limit int, swept *store.Swept) 
 func (tx *tx) oldestEnded(t *topic, states []job.State, limit int) (ended []*row, err error) {
 	for _, state := range states {
 		err := tx.query(oldestEnded, func(v []driver.Value) error {
-			r, err := decode(v, false)
-			if err == nil {
-				r.Topic, r.Lane = text(v[columnCount]), text(v[columnCount+1])
-				ended = append(ended, r)
-			}
-			return err
+			r := decodeHead(v)
+			r.Topic, r.Lane = text(v[columnCount]), text(v[columnCount+1])
+			ended = append(ended, r)
+			return nil
 		}, t.id, string(state), int64(limit))
 		if err != nil {
 			return nil, err
@@ -192,26 +207,37 @@ func (tx *tx) forgetLanes(limit int) error {
 	return nil
 }
 
-// vacuum gives free pages back, a few at a time.
-func (s *Store) vacuum() {
+// vacuum gives some free pages back, where there are many; more says that it would give back others.
+func (s *Store) vacuum() (more bool) {
 	if s.conn == nil || s.broken {
-		return
+		return false
 	}
-	var free, pages int64
+	before, enough := s.freePages()
+	if !enough {
+		return false
+	}
+	// Each step frees one page, so the statement is read to its end.
+	if err := s.conn.queryText(shared, vacuumSQL, func([]driver.Value) error { return nil }); err != nil {
+		s.log.Warn("free pages were not given back", "err", err)
+		return false
+	}
+	s.noteWritten(s.conn.written())
+	after, enough := s.freePages()
+	return enough && after < before
+}
+
+// freePages counts the database's free pages. Fewer than an eighth are not enough to be given back: they are soon used
+// again.
+func (s *Store) freePages() (free int64, enough bool) {
+	var pages int64
 	for sql, into := range map[string]*int64{"PRAGMA freelist_count": &free, "PRAGMA page_count": &pages} {
 		if err := s.conn.queryText(shared, sql, func(v []driver.Value) error {
 			*into = integer(v[0])
 			return nil
 		}); err != nil {
 			s.log.Warn("free pages were not counted", "err", err)
-			return
+			return 0, false
 		}
 	}
-	if free < 2*vacuumPages || free < pages/8 {
-		return // soon used again
-	}
-	// Each step frees one page, so the statement is read to its end.
-	if err := s.conn.queryText(shared, vacuumSQL, func([]driver.Value) error { return nil }); err != nil {
-		s.log.Warn("free pages were not given back", "err", err)
-	}
+	return free, free >= 2*vacuumPages && free >= pages/8
 }

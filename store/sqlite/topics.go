@@ -3,6 +3,7 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/ringback/ringback/store"
@@ -11,8 +12,12 @@ import (
 // PutTopic implements store.Store. A policy's revision is that of all policies when it was put.
 func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, error) {
 	encoded := encodeJSON(put.Policy)
+	stored, err := parsePolicy(put.Name, encoded) // as the next Open will read it
+	if err != nil {
+		return store.Topic{}, fmt.Errorf("put a topic: %w", err)
+	}
 	var answer store.Topic
-	err := s.submit(ctx, &op{verb: "put a topic", durable: true, weight: 1, run: func(tx *tx) error {
+	err = s.submit(ctx, &op{verb: "put a topic", durable: true, weight: 1, run: func(tx *tx) error {
 		name := topicName{put.Namespace, put.Name}
 		if put.Revision != 0 {
 			if t := tx.mem.topics[name]; t == nil || t.revision != put.Revision {
@@ -27,11 +32,9 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 		if err := tx.exec(updatePolicy, encoded, revision, t.id); err != nil {
 			return err
 		}
-		put, effective, before := t.put, t.policy, t.revision
-		tx.undo(func() { t.put, t.policy, t.revision = put, effective, before })
-		if err := t.readPolicy(encoded, revision, s.defaults); err != nil {
-			return err
-		}
+		before, effective, revised := t.put, t.policy, t.revision
+		tx.undo(func() { t.put, t.policy, t.revision = before, effective, revised })
+		t.adopt(stored, revision, s.defaults)
 		tx.mem.revision = revision
 		tx.news = true
 		for q := range t.queues { // any may have been freed or blocked

@@ -17,6 +17,8 @@ type op struct {
 	run func(*tx) error
 	// durable calls are answered after fsync.
 	durable bool
+	// gone, where it is set, says why the caller waits no longer; the call is then left undone.
+	gone func() error
 	// weight is about how many rows it writes.
 	weight int
 
@@ -68,7 +70,7 @@ func (s *Store) submit(ctx context.Context, o *op) error {
 // write is the writer: it commits what is waiting as one transaction, again and again, until the store closes.
 func (s *Store) write() {
 	defer close(s.written)
-	for {
+	for !s.isClosing() {
 		var first *op
 		select {
 		case first = <-s.ops:
@@ -101,24 +103,50 @@ func (s *Store) gather(first *op) []*op {
 	return group
 }
 
-// settle commits a group and answers its callers. When the transaction fails, each call is tried alone, so that one
-// that cannot be written fails by itself.
+// settle commits a group and answers its callers. When the transaction fails for a reason that may be one call's own,
+// each call is tried alone, so that one that cannot be written fails by itself, and is answered as soon as it was. That
+// ends with the first fault that would meet all of them, and when the store closes.
 func (s *Store) settle(group []*op) {
 	err := s.commit(group)
-	if err != nil && len(group) > 1 && !s.broken {
-		for _, o := range group {
-			if err := s.commit([]*op{o}); err != nil {
-				o.err = err
-			}
+	if err == nil || len(group) == 1 || s.broken || everyones(err) {
+		for i := range group {
+			reply(group, i, err)
 		}
-	} else if err != nil {
-		for _, o := range group {
-			o.err = err
+		return
+	}
+	var rest error
+	for i, o := range group {
+		if rest == nil && s.isClosing() {
+			rest = errClosed
+		}
+		if rest != nil {
+			reply(group, i, rest)
+			continue
+		}
+		err := s.commit([]*op{o})
+		reply(group, i, err)
+		if s.broken || everyones(err) {
+			rest = err
 		}
 	}
-	for i, o := range group {
-		close(o.done)
-		group[i] = nil
+}
+
+// reply lets the caller of a group's call go, with a fault or with the call's own answer.
+func reply(group []*op, i int, fault error) {
+	o := group[i]
+	if fault != nil {
+		o.err = fault
+	}
+	group[i] = nil // the slice is used again
+	close(o.done)
+}
+
+func (s *Store) isClosing() bool {
+	select {
+	case <-s.closing:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -135,6 +163,11 @@ func (s *Store) commit(group []*op) error {
 	s.mem.saved = s.mem.numbers
 	tx := &tx{store: s, mem: s.mem, conn: s.conn, now: s.clock(), serial: s.serial, durable: durable}
 	for _, o := range group {
+		if o.gone != nil {
+			if o.err = o.gone(); o.err != nil {
+				continue
+			}
+		}
 		if o.err = o.run(tx); isDisk(o.err) {
 			return s.abort(tx, o.err)
 		}

@@ -1,0 +1,115 @@
+package carrier_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+func TestPausesGrowWhenOnlyTheMoveFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n atomic.Int32
+		s := storetest.Faulty(model(1), func(m string) storetest.Fault {
+			if m == "Carry" {
+				n.Add(1)
+				return storetest.Before
+			}
+			return storetest.None
+		})
+		run(t, s)
+		time.Sleep(time.Minute)
+		require.Less(t, n.Load(), int32(80))
+	})
+}
+
+type noInsert struct {
+	store.Store
+	shard int
+}
+
+func (s noInsert) Insert(ctx context.Context, shard int, token store.Token, e []store.Entry) ([]store.Inserted, error) {
+	if shard == s.shard {
+		return nil, errors.New("a print of 300 bytes is longer than 255")
+	}
+	return s.Store.Insert(ctx, shard, token, e)
+}
+
+func TestAnOutboxEntryThatCannotBeInsertedHoldsUpNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: 2})
+		router := store.NewRouter(m)
+		lane := ""
+		for i := 0; lane == ""; i++ {
+			if l := fmt.Sprint("l", i); router.ShardOf(job.Queue{Namespace: "default", Topic: "told", Lane: l}) == 1 {
+				lane = l
+			}
+		}
+		insert(t, m, "parent", 0)
+		insert(t, m, "held", 0)
+		held := claim(t, m)
+		require.Len(t, held, 2)
+		var b store.Entry
+		b.ID, b.URL, b.Method, b.Queue = "born", "https://x.example/", "POST", job.Queue{Namespace: "default", Topic: "told", Lane: lane}
+		_, _, err := m.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{{
+			Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Births: []store.Entry{b},
+		}}, nil)
+		require.NoError(t, err)
+		run(t, noInsert{m, 1})
+		time.Sleep(time.Hour)
+		got, err := m.Get(t.Context(), 0, held[1].Ref())
+		require.NoError(t, err)
+		require.Equal(t, job.Ready, got.State, "its lease lapsed an hour ago")
+	})
+}
+
+func TestRetentionKeepsUpWithTheLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := policy.Builtin()
+		p.KeepDelivered.For = new(10 * time.Second)
+		m := storetest.NewModel(storetest.ModelOptions{Defaults: p})
+		run(t, m)
+		n := 0
+		for range 60 { // 1,000 delivered jobs a second
+			for range 4 {
+				var es []store.Entry
+				for range 250 {
+					n++
+					var e store.Entry
+					e.ID, e.Queue, e.URL, e.Method = fmt.Sprint(n), queue, "https://x.example/", "POST"
+					es = append(es, e)
+				}
+				_, err := m.Insert(t.Context(), 0, store.NewToken(), es)
+				require.NoError(t, err)
+				for left := 250; left > 0; {
+					c, err := m.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
+						Wants: []store.Want{{Queue: queue, Max: 250, Timeout: time.Second}}, Max: 250, MaxBytes: 1 << 30, Margin: time.Second,
+					})
+					require.NoError(t, err)
+					var ss []store.Settlement
+					for _, h := range c.Jobs {
+						ss = append(ss, store.Settlement{Ref: h.Ref(), Queue: queue, Lease: h.Lease, Verdict: policy.Verdict{Kind: policy.Delivered}})
+					}
+					left -= len(ss)
+					_, _, err = m.Settle(t.Context(), 0, store.NewToken(), ss, nil)
+					require.NoError(t, err)
+				}
+				time.Sleep(250 * time.Millisecond)
+			}
+		}
+		time.Sleep(20 * time.Second)
+		page, err := m.List(t.Context(), 0, store.Filter{Namespace: "default", Topic: "orders", State: job.Delivered, Limit: 500000})
+		require.NoError(t, err)
+		require.Less(t, len(page.Jobs), 1000, "all are older than 10 s")
+	})
+}

@@ -1,0 +1,394 @@
+package dispatcher_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+func TestAJobIsOnTimeInTheFirstSecondsOfAProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		time.Sleep(100 * time.Millisecond)
+		r.register(t, job.New{Delay: 5 * time.Millisecond})
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		require.Len(t, rec.calls(), 1)
+		require.Less(t, rec.calls()[0].at.Sub(rec.calls()[0].DueAt), 20*time.Millisecond)
+	})
+}
+
+func TestACarrierInAFullProcessHearsWhatIsForAnIdleOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		busy := &receiver{answer: func(ctx context.Context, r job.Request) policy.Result {
+			select {
+			case <-time.After(time.Hour):
+			case <-ctx.Done():
+			}
+			return policy.Result{Class: policy.ClassShutdown}
+		}}
+		a := start(t, dispatcher.Options{Store: kept{m}, Deliverer: busy, Workers: 1})
+		a.register(t, job.New{Spec: job.Spec{Terms: policy.Terms{Timeout: 2 * time.Hour}}})
+		time.Sleep(10 * time.Second)
+		require.Len(t, busy.calls(), 1)
+		idle := &receiver{answer: status(200)}
+		start(t, dispatcher.Options{Store: kept{m}, Deliverer: idle})
+		time.Sleep(10*time.Second + 100*time.Millisecond)
+		var worst time.Duration
+		for i := range 5 {
+			a.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Lane: fmt.Sprint("l", i)}}, Delay: 5 * time.Millisecond})
+			time.Sleep(5*time.Second + 77*time.Millisecond)
+		}
+		for _, c := range idle.calls() {
+			worst = max(worst, c.at.Sub(c.DueAt))
+		}
+		require.Less(t, worst, 20*time.Millisecond)
+	})
+}
+
+// topicsFail fails or hangs reading policies.
+type topicsFail struct {
+	store.Store
+	n    *atomic.Int32
+	hang bool
+	read *atomic.Int32
+}
+
+func (f topicsFail) Topics(ctx context.Context) ([]store.Topic, int64, error) {
+	if f.read != nil {
+		f.read.Add(1)
+	}
+	if f.hang {
+		<-ctx.Done()
+		return nil, 0, ctx.Err()
+	}
+	if f.n != nil && f.n.Add(-1) >= 0 {
+		return nil, 0, &store.UnavailableError{Reason: "away"}
+	}
+	return f.Store.Topics(ctx)
+}
+
+func TestNoJobIsJudgedBeforeItsPolicyWasRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		rec := &receiver{answer: status(200)}
+		a := start(t, dispatcher.Options{Store: kept{m}, Deliverer: rec})
+		_, err := a.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "bills", Policy: policy.Topic{URL: "https://till.example/"}})
+		require.NoError(t, err)
+		got := a.Register(t.Context(), []job.New{{Spec: job.Spec{Queue: job.Queue{Topic: "bills"}}, Delay: time.Minute}})[0]
+		require.NoError(t, got.Err)
+		require.NoError(t, a.stop())
+		n := new(atomic.Int32)
+		n.Store(1)
+		b := start(t, dispatcher.Options{Store: kept{topicsFail{Store: m, n: n}}, Deliverer: rec})
+		time.Sleep(time.Hour)
+		j := b.get(t, got.Job.Ref())
+		require.Equal(t, job.Delivered, j.State, "%s", j.Reason)
+	})
+}
+
+func TestOneRegistrationReadsPoliciesOnceWhateverItNames(t *testing.T) {
+	m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+	read := new(atomic.Int32)
+	d, err := dispatcher.New(dispatcher.Options{Store: topicsFail{Store: m, read: read}, Deliverer: &receiver{answer: status(200)}, Declared: true, Logger: quiet})
+	require.NoError(t, err)
+	var jobs []job.New
+	for i := range 500 {
+		jobs = append(jobs, job.New{Spec: job.Spec{URL: "https://x.example", Queue: job.Queue{Topic: "typo"}, ID: fmt.Sprint(i)}})
+	}
+	d.Register(t.Context(), jobs)
+	require.Less(t, read.Load(), int32(5))
+}
+
+func TestDefaultsMaySayASinglePart(t *testing.T) {
+	m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+	d, err := dispatcher.New(dispatcher.Options{Store: m, Deliverer: &receiver{answer: status(200)}, Defaults: policy.Topic{Workers: 4}, Logger: quiet})
+	require.NoError(t, err)
+	require.Equal(t, 4, d.Effective(policy.Topic{}).Workers)
+}
+
+func TestReceiversThatAnswerSlowlyDoNotDelayTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{}
+		rec.answer = func(ctx context.Context, r job.Request) policy.Result {
+			if strings.HasPrefix(r.Queue.Lane, "slow") {
+				select {
+				case <-time.After(9 * time.Second):
+					return policy.Result{Status: 200}
+				case <-ctx.Done():
+					return policy.Result{Class: policy.ClassShutdown}
+				}
+			}
+			time.Sleep(5 * time.Millisecond)
+			return policy.Result{Status: 200}
+		}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		var jobs []job.New
+		for i := range 1500 {
+			for l := range 10 {
+				jobs = append(jobs, job.New{Spec: job.Spec{URL: "https://x.example/", Queue: job.Queue{Lane: fmt.Sprint("slow-", l)}}, Delay: time.Duration(i) * time.Millisecond})
+			}
+		}
+		for host := range 500 {
+			for i := range 12 {
+				jobs = append(jobs, job.New{Spec: job.Spec{URL: "https://x.example/", Queue: job.Queue{Lane: fmt.Sprint("good-", host)}}, Delay: time.Duration(i*10_000+host*17) * time.Millisecond})
+			}
+		}
+		for start := 0; start < len(jobs); start += store.MaxBatch {
+			for _, got := range r.Register(t.Context(), jobs[start:min(start+store.MaxBatch, len(jobs))]) {
+				require.NoError(t, got.Err)
+			}
+		}
+		time.Sleep(4 * time.Minute)
+		synctest.Wait()
+		good, late := 0, 0
+		var worst time.Duration
+		for _, c := range rec.calls() {
+			if strings.HasPrefix(c.Queue.Lane, "good") {
+				good++
+				worst = max(worst, c.at.Sub(c.DueAt))
+				if c.at.Sub(c.DueAt) > 250*time.Millisecond {
+					late++
+				}
+			}
+		}
+		require.Less(t, worst, 250*time.Millisecond)
+	})
+}
+
+// gate lets calls pass or stalls them, without an error.
+type gate struct {
+	store.Store
+	mu   sync.Mutex
+	open chan struct{}
+}
+
+func (g *gate) wait(ctx context.Context) error {
+	g.mu.Lock()
+	open := g.open
+	g.mu.Unlock()
+	if open == nil {
+		return nil
+	}
+	select {
+	case <-open:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g *gate) Carry(ctx context.Context, sh int, tok store.Token, r store.Round) (store.Carried, error) {
+	if err := g.wait(ctx); err != nil {
+		return store.Carried{}, err
+	}
+	return g.Store.Carry(ctx, sh, tok, r)
+}
+
+func (g *gate) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+	if err := g.wait(ctx); err != nil {
+		return nil, store.Claimed{}, err
+	}
+	time.Sleep(2 * time.Millisecond)
+	return g.Store.Settle(ctx, sh, tok, it, n)
+}
+
+func TestAStoreThatStallsWithoutAnErrorRepeatsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		g := &gate{Store: m}
+		rec := &receiver{answer: func(context.Context, job.Request) policy.Result {
+			time.Sleep(5 * time.Second)
+			return policy.Result{Status: 200}
+		}}
+		r := start(t, dispatcher.Options{Store: g, Deliverer: rec})
+		time.Sleep(10 * time.Second)
+		r.register(t, job.New{})
+		time.Sleep(time.Second)
+		open := make(chan struct{})
+		g.mu.Lock()
+		g.open = open
+		g.mu.Unlock()
+		time.Sleep(20 * time.Second)
+		g.mu.Lock()
+		g.open = nil
+		g.mu.Unlock()
+		close(open)
+		time.Sleep(time.Minute)
+		require.Len(t, rec.calls(), 1)
+	})
+}
+
+// lateClaim delays the replies of claims and the sending of settlements.
+type lateClaim struct {
+	store.Store
+	claim, settle time.Duration
+}
+
+func (s lateClaim) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.Claimed, error) {
+	c, err := s.Store.Claim(ctx, sh, tok, r)
+	time.Sleep(s.claim)
+	return c, err
+}
+
+func (s lateClaim) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+	time.Sleep(s.settle)
+	return s.Store.Settle(ctx, sh, tok, it, n)
+}
+
+func TestASlowStoreGetsLongerLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		rec := &receiver{answer: func(_ context.Context, r job.Request) policy.Result {
+			time.Sleep(r.Timeout - time.Millisecond)
+			return policy.Result{Status: 200}
+		}}
+		r := start(t, dispatcher.Options{Store: lateClaim{m, 4900 * time.Millisecond, 300 * time.Millisecond}, Deliverer: rec})
+		made := r.register(t, job.New{})
+		time.Sleep(time.Minute)
+		require.Len(t, rec.calls(), 1)
+		require.Equal(t, job.Delivered, r.get(t, made.Ref()).State)
+	})
+}
+
+// stuck never answers an insertion.
+type stuck struct{ store.Store }
+
+func (stuck) Insert(ctx context.Context, _ int, _ store.Token, _ []store.Entry) ([]store.Inserted, error) {
+	<-ctx.Done()
+	return nil, fmt.Errorf("insert: %w", context.Cause(ctx))
+}
+
+func TestARegistrationDoesNotOutliveItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		d, err := dispatcher.New(dispatcher.Options{Store: stuck{m}, Deliverer: &receiver{answer: status(200)}, Logger: quiet})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		got := d.Register(ctx, []job.New{{Spec: job.Spec{URL: "https://x.example"}}})
+		require.ErrorIs(t, got[0].Err, context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(began))
+		time.Sleep(time.Minute)
+	})
+}
+
+// older reports a revision that lags behind, as a shard whose copy was not written does.
+type older struct {
+	store.Store
+	read, known *atomic.Int32
+}
+
+func (o older) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.Claimed, error) {
+	c, err := o.Store.Claim(ctx, sh, tok, r)
+	c.Revision--
+	return c, err
+}
+
+func (o older) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+	e, c, err := o.Store.Settle(ctx, sh, tok, it, n)
+	c.Revision--
+	return e, c, err
+}
+
+func (o older) Topics(ctx context.Context) ([]store.Topic, int64, error) {
+	o.read.Add(1)
+	return o.Store.Topics(ctx)
+}
+
+func (o older) Known(ctx context.Context, sh int, refs []job.Ref) ([]bool, error) {
+	o.known.Add(1)
+	return o.Store.Known(ctx, sh, refs)
+}
+
+func TestAShardWithAnOlderRevisionCausesNoReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		o := older{m, new(atomic.Int32), new(atomic.Int32)}
+		r := start(t, dispatcher.Options{Store: o, Deliverer: &receiver{answer: status(200)}})
+		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "x"})
+		require.NoError(t, err)
+		for range 200 {
+			r.register(t, job.New{})
+			time.Sleep(10 * time.Millisecond)
+		}
+		require.Less(t, o.read.Load(), int32(5))
+	})
+}
+
+func TestIdsAreLookedForOnOtherShardsTogether(t *testing.T) {
+	m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: 16})
+	o := older{m, new(atomic.Int32), new(atomic.Int32)}
+	d, err := dispatcher.New(dispatcher.Options{Store: o, Deliverer: &receiver{answer: status(200)}, Logger: quiet})
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for i := range 100 {
+		wg.Go(func() {
+			d.Register(t.Context(), []job.New{{Spec: job.Spec{ID: fmt.Sprint("id", i), URL: "https://x.example"}, Delay: time.Hour}})
+		})
+	}
+	wg.Wait()
+	require.Less(t, o.known.Load(), int32(1000), "one by one it would be 1,500")
+}
+
+// two processes, nobody full: an insert through the one that does not lead
+func TestACarrierHearsOfAnotherProcesssRegistration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		rec := &receiver{answer: status(200)}
+		a := start(t, dispatcher.Options{Store: kept{m}, Deliverer: rec})
+		time.Sleep(10100 * time.Millisecond)
+		b := start(t, dispatcher.Options{Store: kept{m}, Deliverer: rec})
+		time.Sleep(10100 * time.Millisecond)
+		b.register(t, job.New{Delay: 5 * time.Millisecond})
+		time.Sleep(2 * time.Second)
+		require.Less(t, rec.calls()[0].at.Sub(rec.calls()[0].DueAt), 20*time.Millisecond)
+		// takeover: the new leader's listener is in an Await without Wake
+		require.NoError(t, a.stop())
+		time.Sleep(1300 * time.Millisecond)
+		b.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Lane: "z"}}, Delay: 5 * time.Millisecond})
+		time.Sleep(2 * time.Second)
+		require.Less(t, rec.calls()[1].at.Sub(rec.calls()[1].DueAt), 20*time.Millisecond)
+	})
+}
+
+// An outage longer than the memory of tokens.
+func TestAnOutageLongerThanTheMemoryOfTokensRepeatsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mode atomic.Int32
+		m := storetest.Faulty(storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()}), func(string) storetest.Fault {
+			return storetest.Fault(mode.Load())
+		})
+		rec := &receiver{answer: func(context.Context, job.Request) policy.Result {
+			time.Sleep(500 * time.Millisecond)
+			return policy.Result{Status: 200}
+		}}
+		r := start(t, dispatcher.Options{Store: m, Deliverer: rec})
+		made := r.register(t, job.New{})
+		time.Sleep(400 * time.Millisecond)
+		mode.Store(int32(storetest.LostReply))
+		time.Sleep(700 * time.Millisecond)
+		mode.Store(int32(storetest.Before))
+		time.Sleep(2 * time.Minute)
+		mode.Store(0)
+		time.Sleep(2 * time.Minute)
+		require.Len(t, rec.calls(), 1)
+		require.Equal(t, job.Delivered, r.get(t, made.Ref()).State)
+	})
+}

@@ -1,0 +1,238 @@
+package pool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+// sluggish answers claims and settles after a while.
+type sluggish struct {
+	store.Store
+	claim, settle time.Duration
+}
+
+func (s sluggish) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.Claimed, error) {
+	c, err := s.Store.Claim(ctx, sh, tok, r)
+	time.Sleep(s.claim)
+	return c, err
+}
+
+func (s sluggish) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+	time.Sleep(s.settle)
+	return s.Store.Settle(ctx, sh, tok, it, n)
+}
+
+func one(t *testing.T, s store.Store, shard int, id, topic, lane string) {
+	var e store.Entry
+	e.ID, e.Queue, e.URL, e.Method = id, job.Queue{Namespace: "default", Topic: topic, Lane: lane}, "https://x.example/", "POST"
+	_, err := s.Insert(t.Context(), shard, store.NewToken(), []store.Entry{e})
+	require.NoError(t, err)
+}
+
+func TestAListenerHearsAgainAfterTheProcessWasFullOfReservations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := model(), newGauge(10*time.Millisecond)
+		run(t, sluggish{s, 5 * time.Millisecond, 0}, g, func(o *pool.Options) { o.Workers = 4 })
+		synctest.Wait()
+		fill(t, s, 1, "orders/a", "orders/b")
+		time.Sleep(2 * time.Millisecond)
+		one(t, s, 0, "c", "orders", "c")
+		time.Sleep(time.Second)
+		require.Equal(t, 3, g.count(""))
+		one(t, s, 0, "d", "orders", "d")
+		time.Sleep(time.Hour)
+		require.Equal(t, 4, g.count(""), "deaf")
+	})
+}
+
+func TestATopicWithOneWorkerTriesALaneAgainThatTimedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := model(), newGauge(10*time.Millisecond)
+		n := 0
+		d := deliver(func(ctx context.Context, r job.Request) policy.Result {
+			n++
+			if n == 1 {
+				time.Sleep(r.Timeout)
+				return policy.Result{Class: policy.ClassTimeoutHeaders}
+			}
+			return g.Deliver(ctx, r)
+		})
+		fill(t, s, 5, "orders/a")
+		run(t, s, d, func(o *pool.Options) { o.Policies = fixed(policy.Topic{Workers: 1}.Over(policy.Builtin())) })
+		time.Sleep(24 * time.Hour)
+		require.GreaterOrEqual(t, g.count(""), 4)
+	})
+}
+
+type deliver func(ctx context.Context, r job.Request) policy.Result
+
+func (d deliver) Deliver(ctx context.Context, r job.Request) policy.Result { return d(ctx, r) }
+
+func TestAFullTopicServesEveryShard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: 2})
+		g := newGauge(100 * time.Millisecond)
+		var queues []string
+		for i := range 20 {
+			queues = append(queues, fmt.Sprintf("orders/lane-%d", i))
+		}
+		fill(t, s, 100, queues...) // 2000 jobs x 100 ms / 8 = 25 s
+		run(t, sluggish{s, time.Millisecond, time.Millisecond}, g, func(o *pool.Options) {
+			o.Policies = fixed(policy.Topic{Workers: 8}.Over(policy.Builtin()))
+		})
+		time.Sleep(time.Second)
+		began := time.Now()
+		one(t, s, 1, "other", "orders", "other")
+		for g.count("orders/other") == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		require.Less(t, time.Since(began), time.Second)
+	})
+}
+
+func TestAFullProcessServesEveryShard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: 2})
+		g := newGauge(100 * time.Millisecond)
+		var queues []string
+		for i := range 20 {
+			queues = append(queues, fmt.Sprintf("orders/lane-%d", i))
+		}
+		fill(t, s, 100, queues...)
+		run(t, sluggish{s, time.Millisecond, time.Millisecond}, g, func(o *pool.Options) { o.Workers = 8 })
+		time.Sleep(time.Second)
+		began := time.Now()
+		one(t, s, 1, "other", "bills", "other")
+		for g.count("bills/other") == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		require.Less(t, time.Since(began), time.Second)
+	})
+}
+
+type poison struct {
+	store.Store
+	lane string
+}
+
+func (p poison) has(r *store.ClaimRequest) bool {
+	if r != nil {
+		for _, w := range r.Wants {
+			if w.Queue.Lane == p.lane {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (p poison) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.Claimed, error) {
+	if p.has(&r) {
+		return store.Claimed{}, errors.New("a job's progress cannot be read")
+	}
+	return p.Store.Claim(ctx, sh, tok, r)
+}
+
+func (p poison) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+	if p.has(n) {
+		return nil, store.Claimed{}, errors.New("a job's progress cannot be read")
+	}
+	return p.Store.Settle(ctx, sh, tok, it, n)
+}
+
+func TestAQueueThatCannotBeClaimedFromStopsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := model(), newGauge(10*time.Millisecond)
+		run(t, poison{s, "bad"}, g, nil)
+		one(t, s, 0, "p", "orders", "bad")
+		time.Sleep(time.Second)
+		one(t, s, 0, "q", "orders", "good")
+		time.Sleep(time.Hour)
+		require.Equal(t, 1, g.count("orders/good"))
+	})
+}
+
+func TestADelivererThatDoesNotHeedItsContextDoesNotHoldTheStopUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := model()
+		d := deliver(func(ctx context.Context, r job.Request) policy.Result {
+			time.Sleep(10 * time.Minute)
+			return policy.Result{Status: 200}
+		})
+		one(t, s, 0, "p", "orders", "a")
+		stop := run(t, s, d, nil)
+		synctest.Wait()
+		began := time.Now()
+		_ = stop()
+		require.LessOrEqual(t, time.Since(began), 31*time.Second)
+		time.Sleep(10 * time.Minute) // until the deliverer has come back
+	})
+}
+
+func TestTopicsFullOfReceiversThatHangLeaveRoomForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := model(), newGauge(5*time.Millisecond)
+		bad := newGauge(0)
+		bad.took = func(r job.Request) time.Duration { return r.Timeout }
+		bad.result = policy.Result{Class: policy.ClassTimeoutHeaders}
+		d := deliver(func(ctx context.Context, r job.Request) policy.Result {
+			if r.Queue.Topic == "good" {
+				return g.Deliver(ctx, r)
+			}
+			return bad.Deliver(ctx, r)
+		})
+		var queues []string
+		for i := range 20 {
+			for j := range 130 {
+				queues = append(queues, fmt.Sprintf("bad-%d/lane-%d", i, j))
+			}
+		}
+		fill(t, s, 20, queues...)
+		run(t, s, d, nil)
+		time.Sleep(45 * time.Second) // all are known by now
+		var worst time.Duration
+		for i := range 20 {
+			began := time.Now()
+			one(t, s, 0, fmt.Sprintf("g%d", i), "good", "a")
+			for g.count("good") <= i {
+				time.Sleep(time.Millisecond)
+			}
+			worst = max(worst, time.Since(began))
+			time.Sleep(777 * time.Millisecond)
+		}
+		require.Less(t, worst, time.Second)
+	})
+}
+
+// one shard, one process that is full of one topic's backlog: a topic that comes later
+func TestAFullProcessHearsOfATopicThatComesLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := model()
+		g := newGauge(100 * time.Millisecond)
+		var queues []string
+		for i := range 20 {
+			queues = append(queues, fmt.Sprintf("orders/lane-%d", i))
+		}
+		fill(t, s, 100, queues...)
+		run(t, sluggish{s, time.Millisecond, time.Millisecond}, g, func(o *pool.Options) { o.Workers = 8 })
+		time.Sleep(time.Second)
+		began := time.Now()
+		one(t, s, 0, "other", "bills", "other")
+		for g.count("bills/other") == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		require.Less(t, time.Since(began), time.Second)
+	})
+}
