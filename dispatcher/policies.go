@@ -55,11 +55,14 @@ func (p *policies) Topic(namespace, name string) policy.Topic {
 }
 
 // Sync reads the policies again when those at hand are older than the revision, and tells whether they are as new now.
+// It does not wait for a reading that is under way.
 func (p *policies) Sync(ctx context.Context, revision int64) bool {
 	if p.now.Load().revision >= revision {
 		return true
 	}
-	p.reload.Lock()
+	if !p.reload.TryLock() {
+		return false
+	}
 	defer p.reload.Unlock()
 	if p.now.Load().revision >= revision {
 		return true
