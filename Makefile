@@ -80,13 +80,17 @@ lint: bin/golangci-lint
 
 .PHONY: fix
 fix:
-	@diff=$$($(GO) fix -diff ./... || true); \
-	if [ -n "$$diff" ]; then printf 'go fix would change this; run go fix ./...\n%s\n' "$$diff"; exit 1; fi
+	@status=0; diff=$$($(GO) fix -diff ./...) || status=$$?; \
+	if [ -n "$$diff" ]; then printf 'go fix would change this; run go fix ./...\n%s\n' "$$diff"; exit 1; fi; \
+	exit $$status
 
-# Of go.mod alone, and with -e: tests of dependencies import modules that not every proxy serves.
+# Of go.mod alone, and with -e: tests of dependencies import modules that not every proxy serves. It fails with a diff when
+# there is one, so without a diff it is the command that failed: it is run again to say why.
 .PHONY: tidy
 tidy:
-	@diff=$$($(GO) mod tidy -e -diff 2>/dev/null | sed '\,/go.sum$$,,$$d' || true); \
+	@status=0; all=$$($(GO) mod tidy -e -diff 2>/dev/null) || status=$$?; \
+	if [ -z "$$all" ] && [ $$status != 0 ]; then $(GO) mod tidy -e -diff; exit $$status; fi; \
+	diff=$$(sed '\,/go.sum$$,,$$d' <<<"$$all"); \
 	if [ -n "$$diff" ]; then printf 'go.mod is not tidy; run go mod tidy -e\n%s\n' "$$diff"; exit 1; fi
 
 bin/golangci-lint: $(TOOLS_MOD)

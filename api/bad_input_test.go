@@ -49,6 +49,9 @@ var badJobs = []struct {
 	{"a URL of another scheme", `{"url": "ftp://a.example/"}`, 422, []string{"/url"}},
 	{"a URL too long", `{"url": "http://a.example/` + strings.Repeat("a", 2048) + `"}`, 422, []string{"/url"}},
 	{"a URL with a line break", `{"url": "http://a.example/\n"}`, 422, []string{"/url"}},
+	{"a URL with a space in its query", `{"url": "http://a.example/?q=a b"}`, 422, []string{"/url"}},
+	{"a URL with an umlaut in its query", `{"url": "http://a.example/?q=ü"}`, 422, []string{"/url"}},
+	{"a URL with a line break in its query", `{"url": "http://a.example/?q=a\r\nX: y"}`, 422, []string{"/url"}},
 	{"a URL with a fragment", `{"url": "http://a.example/#x"}`, 422, []string{"/url"}},
 	{"a URL with a port out of range", `{"url": "http://a.example:65536/"}`, 422, []string{"/url"}},
 	{
@@ -59,6 +62,7 @@ var badJobs = []struct {
 	{"an id too long", `{"id": "` + strings.Repeat("a", 65) + `"}`, 422, []string{"/id"}},
 	{"an id of ours", `{"id": "rb:1"}`, 422, []string{"/id"}},
 	{"a topic outside its alphabet", `{"topic": "a b"}`, 422, []string{"/topic"}},
+	{"a topic and a lane that no path can hold", `{"topic": "..", "lane": "."}`, 422, []string{"/topic", "/lane"}},
 	{"a topic of ours", `{"topic": "_a"}`, 422, []string{"/topic"}},
 	{"a lane outside its alphabet", `{"lane": "a/b"}`, 422, []string{"/lane"}},
 	{"a lane too long", `{"lane": "` + strings.Repeat("a", 129) + `"}`, 422, []string{"/lane"}},
@@ -132,7 +136,7 @@ var badJobs = []struct {
 	{"two kinds of body", `{"body": null, "body_text": "x"}`, 422, []string{"/body"}},
 	{"a body that is no base64", `{"body_base64": "*"}`, 422, []string{"/body_base64"}},
 	{"a body too large", `{"body_text": "` + strings.Repeat("a", 256<<10+1) + `"}`, 413, []string{"/body_text"}},
-	{"a request too large", `{"body": "` + strings.Repeat("a", 1<<20) + `"}`, 413, nil},
+	{"a request too large", `{"body": "` + strings.Repeat("a", 2<<20) + `"}`, 413, nil},
 	{
 		"many faults at once", `{"id": "a.b", "url": "x", "retries": -1, "ladder": ["0s"], "headers": {"Host": "x"},
 		"labels": {"a b": ""}, "more": 1, "delay": "-1s"}`, 422,
@@ -235,6 +239,17 @@ func TestARequestLargerThanTheLimitIsRefusedWithAndWithoutItsLength(t *testing.T
 	}
 }
 
+func TestABodyOfTheLargestSizeFitsHoweverItIsEscaped(t *testing.T) {
+	for name, value := range map[string]string{
+		"body_text":   strings.Repeat(`\u001b`, 256<<10),
+		"body_base64": strings.Repeat(`\u002b\/`, 256<<10/3*2) + "AA==",
+	} {
+		f := newFake()
+		w := call(t, handlerOf(f), http.MethodPost, "/v1/jobs", `{"id": "a", "url": "http://a.example/", "`+name+`": "`+value+`"}`)
+		require.Equal(t, http.StatusCreated, w.Code, name)
+	}
+}
+
 func TestABadListIsRefusedByParameter(t *testing.T) {
 	cases := map[string][]string{
 		"":                                       {"?topic", "?state"},
@@ -279,7 +294,7 @@ func TestABadPolicyIsRefusedByField(t *testing.T) {
 			[]string{"/workers", "/lane_concurrency", "/url", "/headers/Host"},
 		},
 		{
-			`{"give_up_on": ["410", "4xx", "4x", "099", "0xx", "1000", 5], "id_window": "366d"}`, 422,
+			`{"give_up_on": ["410", "4xx", "4x", "099", "2xx", "1000", 5], "id_window": "366d"}`, 422,
 			[]string{"/give_up_on/2", "/give_up_on/3", "/give_up_on/4", "/give_up_on/5", "/give_up_on/6", "/id_window"},
 		},
 		{

@@ -33,8 +33,15 @@ func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 // sum makes tokens of any length comparable in constant time.
 func (t Token) sum() [sha256.Size]byte { return sha256.Sum256([]byte(t)) }
 
-// guard decides who is served at all, in this order: requests to a foreign host name (on loopback), requests that a web
-// page of another origin makes, requests under /v1 without the token.
+// attemptHeader is on every request that a Ringback sends for a job. Jobs can neither set nor drop it.
+const attemptHeader = "Ringback-Attempt"
+
+// guard decides who is served at all. It refuses, in this order: requests that a job makes, requests to a foreign host
+// name (on loopback), requests that a web page of another origin makes, requests under /v1 without the token.
+//
+// A job that could call an API could register jobs, whoever may reach that API. The sender does not dial its own
+// process's listener; the header is how a request is known that came by another way: from another process, or through
+// a published port, an address translation or a load balancer.
 type guard struct {
 	next     http.Handler
 	loopback bool
@@ -46,6 +53,8 @@ type guard struct {
 // ServeHTTP serves or refuses.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
+	case len(r.Header.Values(attemptHeader)) > 0:
+		refuse(http.StatusForbidden, "a job cannot call the API").write(w)
 	case g.loopback && !toLoopback(r.Host):
 		refuse(http.StatusForbidden,
 			"this server listens on loopback and serves requests to localhost, 127.0.0.1 or [::1] only").write(w)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +62,27 @@ func TestOnLoopbackOnlyNamesOfThisMachineAreServed(t *testing.T) {
 		require.Equal(t, status, w.Code, host)
 		if status != http.StatusOK {
 			problemIn(t, w)
+		}
+	}
+}
+
+func TestAJobCannotCallTheAPIByWhateverWayItCame(t *testing.T) {
+	f := newFake()
+	h := New(Options{Service: f, Token: "right"})
+	for _, target := range []string{
+		"POST /v1/jobs", "POST /v1/batch", "DELETE /v1/jobs/a", "PUT /v1/topics/a", "GET /v1/stats", "GET /healthz",
+	} {
+		for _, attempt := range []string{"1", "7", "x", ""} {
+			method, path, _ := strings.Cut(target, " ")
+			r := httptest.NewRequest(method, path, strings.NewReader(`{"id": "a"}`))
+			r.Header = http.Header{
+				"Content-Type": {"application/json"}, "Authorization": {"Bearer right"}, "Ringback-Attempt": {attempt},
+			}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			require.Equal(t, http.StatusForbidden, w.Code, "%s with %q", target, attempt)
+			require.Equal(t, "a job cannot call the API", problemIn(t, w).Detail)
+			f.untouched(t)
 		}
 	}
 }

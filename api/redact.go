@@ -5,22 +5,25 @@ import "strings"
 // redacted stands where a secret is not shown.
 const redacted = "[redacted]"
 
-// secrets are headers whose values are never shown, in lower case; so are those whose names hold one of secretWords.
+// A header carries a secret, and its value is never shown, when its name holds one of secretWords anywhere or one of
+// secretParts between its hyphens: X-Auth-Key is secret, Author is not. All are in lower case.
 var (
-	secrets = map[string]bool{
-		"authorization": true, "proxy-authorization": true, "cookie": true, "set-cookie": true, "x-api-key": true,
+	secretWords = []string{
+		"token", "secret", "password", "api-key", "apikey", "credential", "signature", "authorization", "cookie",
 	}
-	secretWords = []string{"token", "secret", "password"}
+	secretParts = map[string]bool{"auth": true}
 )
 
-// secret reports whether a header of this name carries a secret.
+// secret reports whether a header of this name carries a secret. An underscore counts as a hyphen.
 func secret(name string) bool {
-	name = strings.ToLower(name)
-	if secrets[name] {
-		return true
-	}
+	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	for _, word := range secretWords {
 		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	for part := range strings.SplitSeq(name, "-") {
+		if secretParts[part] {
 			return true
 		}
 	}

@@ -26,8 +26,13 @@ const (
 	maxBatchJobs  = 10_000
 )
 
-// requestLimit is the largest request that holds one job: room for a body that grows when it is written as JSON.
-func (a *api) requestLimit() int64 { return 2*a.maxBody + slack }
+// growth is how many bytes of JSON a byte of a body may take: six as an escape (\u001b). Base64 takes four for three,
+// and has room for escaped signs too; only base64 that is escaped almost throughout, as no encoder does, does not fit.
+const growth = 6
+
+// requestLimit is the largest request that may register or change one job: every body of maxBody bytes fits, however
+// its text is escaped.
+func (a *api) requestLimit() int64 { return growth*a.maxBody + slack }
 
 // readJSON reads the request's JSON, at most limit bytes of it.
 func readJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {

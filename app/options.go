@@ -53,9 +53,9 @@ const (
 	DefaultMaxBody = 256 << 10
 	DefaultGrace   = 30 * time.Second
 
-	maxMaxBody = 16 << 20
-	minGrace   = time.Second
-	maxGrace   = time.Hour
+	MaxMaxBody = 16 << 20
+	MinGrace   = time.Second
+	MaxGrace   = time.Hour
 )
 
 // withDefaults fills what is left out.
@@ -101,11 +101,11 @@ func (o Options) Validate() error {
 			fault("allow-targets: a network is not valid")
 		}
 	}
-	if o.MaxBody < 1 || o.MaxBody > maxMaxBody {
-		fault("max-body: %d B is not in 1 B to %d B", o.MaxBody, maxMaxBody)
+	if o.MaxBody < 1 || o.MaxBody > MaxMaxBody {
+		fault("max-body: %d B is not in 1 B to %d B", o.MaxBody, MaxMaxBody)
 	}
-	if o.Grace < minGrace || o.Grace > maxGrace {
-		fault("grace: %s is not in %s to %s", o.Grace, minGrace, maxGrace)
+	if o.Grace < MinGrace || o.Grace > MaxGrace {
+		fault("grace: %s is not in %s to %s", o.Grace, MinGrace, MaxGrace)
 	}
 	return errors.Join(errs...)
 }

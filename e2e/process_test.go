@@ -19,7 +19,7 @@ import (
 // startTime is how long a process may take to serve, on a machine that is busy with other tests.
 const startTime = 30 * time.Second
 
-// A process is one run of ringback serve.
+// A process is one run of ringback serve, or of dev.
 type process struct {
 	t    testing.TB
 	cmd  *exec.Cmd
@@ -42,10 +42,16 @@ func cleanEnv(extra ...string) []string {
 // start runs ringback serve on a free port, and waits until it takes and delivers. It ends with the test at the latest.
 func start(t testing.TB, store string, flags ...string) *process {
 	t.Helper()
+	return launch(t, nil, append([]string{"serve", "--addr=127.0.0.1:0", "--store=" + store, "--allow-private", "--log=json"}, flags...)...)
+}
+
+// launch runs a command that serves and logs JSON, and waits until it takes and delivers.
+func launch(t testing.TB, stdout io.Writer, args ...string) *process {
+	t.Helper()
 	require.NoError(t, watch())
-	args := append([]string{"serve", "--addr=127.0.0.1:0", "--store=" + store, "--allow-private", "--log=json"}, flags...)
 	p := &process{t: t, cmd: exec.CommandContext(t.Context(), binary, args...), gone: make(chan struct{})}
 	p.cmd.Env = cleanEnv()
+	p.cmd.Stdout = stdout
 	stderr, err := p.cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, p.cmd.Start())

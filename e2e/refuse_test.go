@@ -42,6 +42,8 @@ func TestAStartThatCannotGoWellIsRefusedWithOneClearLine(t *testing.T) {
 		{"a token and no-auth", "no-auth", []string{"RINGBACK_TOKEN=s3cret"}, []string{sqlite, "--no-auth"}},
 		{"a token file that is not there", "no-such-token", nil, []string{sqlite, "--token-file=/no-such-token"}},
 		{"a grace of nothing", "grace", nil, []string{sqlite, "--grace=1ms"}},
+		{"no grace", "grace: 0s is not in 1s to 1h", nil, []string{sqlite, "--grace=0s"}},
+		{"no room for bodies", "max-body: 0 B is not in 1 B to", nil, []string{sqlite, "--max-body=0"}},
 		{"a body limit beyond bounds", "max-body", nil, []string{sqlite, "--max-body=17MiB"}},
 	}
 	for _, test := range tests {

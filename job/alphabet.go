@@ -28,9 +28,12 @@ func isAlphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || isDigit(c)
 }
 
-// isStatus reports whether text names an HTTP status ("410") or a class of them ("4xx").
+// isDots reports whether text is what clients and servers take out of a path: nothing of that name could be reached.
+func isDots(text string) bool { return text == "." || text == ".." }
+
+// isStatus reports whether text names an HTTP status that is no success ("410") or a class of them ("4xx").
 func isStatus(text string) bool {
-	if len(text) != 3 || text[0] < '1' || text[0] > '9' {
+	if len(text) != 3 || text[0] < '3' || text[0] > '5' {
 		return false
 	}
 	return text[1:] == "xx" || isDigit(text[1]) && isDigit(text[2])

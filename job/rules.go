@@ -45,11 +45,11 @@ var rules = []rule{
 	},
 	{
 		field: "Topic", name: "topic", tags: "omitempty,topic",
-		says: "must be 1 to 64 of A-Z a-z 0-9 . _ and -, not beginning with _",
+		says: "must be 1 to 64 of A-Z a-z 0-9 . _ and -, not beginning with _, and neither . nor ..",
 	},
 	{
 		field: "Lane", name: "lane", tags: "omitempty,lane",
-		says: "must be 1 to 128 of A-Z a-z 0-9 . _ : [ ] and -",
+		says: "must be 1 to 128 of A-Z a-z 0-9 . _ : [ ] and -, and neither . nor ..",
 	},
 	{field: "URL", name: "url", tags: "omitempty,target"},
 	{
@@ -85,7 +85,7 @@ var rules = []rule{
 	{field: "LaneConcurrency", name: "lane_concurrency", tags: shares, says: "must be 1 to 10000"},
 	{
 		field: "GiveUpOn", name: "give_up_on", tags: "omitnil,max=100,dive,status",
-		says: "must have at most 100 entries", each: `must be a status such as "410" or a class such as "4xx"`,
+		says: "must have at most 100 entries", each: `must be a status of 300 to 599 such as "410", or a class: "3xx", "4xx" or "5xx"`,
 	},
 	{field: "IDWindow", name: "id_window", tags: "omitnil," + spans(0, MaxIDWindow), says: "must be 0s to 365d"},
 	{field: "KeepDelivered", name: "keep_delivered"},
@@ -115,8 +115,8 @@ var checker = sync.OnceValue(func() *validator.Validate {
 	v.RegisterStructValidationMapRules(tags, New{}, Spec{}, Queue{}, policy.Terms{}, policy.Topic{}, policy.Keep{})
 	for tag, good := range map[string]func(string) bool{
 		"id":          func(s string) bool { return IsID(s) && !strings.HasPrefix(s, "rb:") },
-		"topic":       func(s string) bool { return IsTopic(s) && s[0] != '_' },
-		"lane":        IsLane,
+		"topic":       func(s string) bool { return IsTopic(s) && s[0] != '_' && !isDots(s) },
+		"lane":        func(s string) bool { return IsLane(s) && !isDots(s) },
 		"target":      func(s string) bool { return targetFault(s) == "" },
 		"field_value": isFieldValue,
 		"status":      isStatus,

@@ -105,6 +105,8 @@ func targetFault(target string) string {
 		return "must not hold a user or password: put them into a header such as Authorization"
 	case strings.Contains(target, "#"):
 		return "must not have a fragment, which is never sent: write a # that belongs to the URL as %23"
+	case strings.ContainsFunc(u.RawQuery, mustBeEscaped):
+		return "must have a query of visible ASCII: everything else must be escaped, a space as %20"
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
@@ -113,6 +115,10 @@ func targetFault(target string) string {
 	}
 	return ""
 }
+
+// mustBeEscaped reports whether a character would spoil the request line. net/url escapes a path, but sends a query as
+// it is. Bytes that are no UTF-8 count as beyond ASCII.
+func mustBeEscaped(r rune) bool { return r <= ' ' || r >= 0x7f }
 
 // timeFaults checks an instant that a client chose. The past is allowed: it means now.
 func timeFaults(field string, t, now time.Time, ahead time.Duration, years string) []Fault {

@@ -30,6 +30,8 @@ func TestARegistrationWithinTheRulesHasNoFaults(t *testing.T) {
 		{Spec: Spec{URL: "http://[::1]:8080/", Method: "DELETE"}},
 		{Spec: Spec{URL: "http://bücher.example/"}},
 		{Spec: Spec{URL: "HTTP://shop.example"}},
+		{Spec: Spec{URL: "https://shop.example/a ü?q=a%20b+c&x[]={\"~\"}|%FF"}},
+		{Spec: Spec{Queue: Queue{Topic: "...", Lane: ".a"}}},
 		{Spec: Spec{Queue: Queue{Topic: "a._-Z9", Lane: "[::1]:8080"}}, Delay: MaxAhead},
 		{RunAt: now.Add(MaxAhead), ExpiresAt: now.Add(2 * MaxAhead)},
 		{RunAt: now.Add(-time.Hour), ExpiresAt: now.Add(-time.Hour)},
@@ -106,11 +108,19 @@ func TestBoundsAreExact(t *testing.T) {
 	require.Equal(t, []string{"/ladder"}, fieldsOf(Validate(New{Spec: Spec{Terms: policy.Terms{Ladder: policy.Ladder{}}}}, now)))
 }
 
+func TestNamesThatNoPathCanHoldAreRefused(t *testing.T) {
+	for _, name := range []string{".", ".."} {
+		faults := Validate(New{Spec: Spec{Queue: Queue{Topic: name, Lane: name}}}, now)
+		require.ElementsMatch(t, []string{"/topic", "/lane"}, fieldsOf(faults), name)
+	}
+}
+
 func TestURLsThatCannotBeCalledAreRefused(t *testing.T) {
 	for _, u := range []string{
 		"shop.example", "/hooks", "http:", "http://", "http:///x", "http://:80", "http:shop.example", "ftp://a.example", "//a.example",
 		"http://a:b@a.example", "http://@a.example", "http://a.example/#", "http://a.example:0/", "http://a.example:99999",
 		"http://a.example:x/", "http://a b/", "http://a.example/\x00", "http://[::1", "javascript:alert(1)",
+		"http://a.example/?a b", "http://a.example/?a=ü", "http://a.example/?\xff", "http://a.example/?a\tb", "http://a.example/?\x7f",
 	} {
 		faults := Validate(New{Spec: Spec{URL: u}}, now)
 		require.Equal(t, []string{"/url"}, fieldsOf(faults), u)
@@ -140,7 +150,7 @@ func TestTheBuiltInPolicyIsWithinTheRules(t *testing.T) {
 	require.Empty(t, ValidateTopic(policy.Builtin()))
 	require.Empty(t, ValidateTopic(policy.Topic{}))
 	require.Empty(t, ValidateTopic(policy.Topic{
-		Jitter: new(0.0), Workers: 1, LaneConcurrency: MaxShare, GiveUpOn: []string{"410", "4xx", "999"}, IDWindow: new(MaxIDWindow),
+		Jitter: new(0.0), Workers: 1, LaneConcurrency: MaxShare, GiveUpOn: []string{"410", "3xx", "4xx", "5xx", "300", "599"}, IDWindow: new(MaxIDWindow),
 		KeepDead: policy.Keep{For: new(time.Duration(0)), Max: new(int64(0)), MaxBytes: new(int64(0))},
 	}))
 }
@@ -149,13 +159,14 @@ func TestEveryFaultOfAPolicyIsNamedByItsNameInTheAPI(t *testing.T) {
 	faults := ValidateTopic(policy.Topic{
 		Ladder: policy.Ladder{0}, Retries: new(1001), Jitter: new(1.01), Timeout: 1, MaxAge: -1, Workers: -1,
 		LaneConcurrency: MaxShare + 1, URL: "x", Headers: map[string][]string{"Te": {"x"}},
-		GiveUpOn: []string{"410", "xxx", "41", "0xx"}, IDWindow: new(-time.Second),
+		GiveUpOn: []string{"410", "xxx", "41", "2xx", "200", "600", "6xx", "299", "199"}, IDWindow: new(-time.Second),
 		KeepDelivered: policy.Keep{For: new(MaxAhead + 1), Max: new(int64(-1)), MaxBytes: new(int64(-1))},
 		KeepDead:      policy.Keep{Max: new(int64(1_000_000_001))},
 	})
 	require.ElementsMatch(t, []string{
 		"/ladder/0", "/retries", "/jitter", "/timeout", "/max_age", "/workers", "/lane_concurrency", "/url", "/headers/Te",
-		"/give_up_on/1", "/give_up_on/2", "/give_up_on/3", "/id_window",
+		"/give_up_on/1", "/give_up_on/2", "/give_up_on/3", "/give_up_on/4", "/give_up_on/5", "/give_up_on/6", "/give_up_on/7",
+		"/give_up_on/8", "/id_window",
 		"/keep_delivered/for", "/keep_delivered/max", "/keep_delivered/max_bytes", "/keep_dead/max",
 	}, fieldsOf(faults))
 	for _, f := range faults {

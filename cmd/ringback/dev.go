@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/netip"
+	"strings"
 	"sync"
 
 	"github.com/ringback/ringback/app"
@@ -12,7 +14,9 @@ import (
 // devCommand is ringback dev.
 type devCommand struct {
 	serverFlags `embed:""`
-	Inbox       string `default:"127.0.0.1:8081" placeholder:"HOST:PORT" help:"Address of the inbox."`
+	// AllowPrivate is serve's flag with another default: without it no job reaches the inbox.
+	AllowPrivate bool   `default:"true" help:"Let jobs call loopback and private networks too, such as the inbox."`
+	Inbox        string `default:"127.0.0.1:8081" placeholder:"HOST:PORT" help:"Address of the inbox."`
 }
 
 // Run serves, with an inbox beside it, until ctx ends. The inbox closes last: attempts in flight still reach it.
@@ -21,7 +25,7 @@ func (c *devCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	options.AllowPrivate = true
+	options.AllowPrivate = c.AllowPrivate
 	in, err := openInbox(ctx, c.Inbox, p.stdout)
 	if err != nil {
 		return err
@@ -41,7 +45,11 @@ func (c *devCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	beside.Go(func() { greeting{api: a.Addr(), inbox: in.addr(), token: options.Token, out: p.stdout}.give(ctx) })
+	beside.Go(func() {
+		greeting{
+			api: reachable(a.Addr()), inbox: reachable(in.addr()), token: options.Token, tokenFile: c.TokenFile, out: p.stdout,
+		}.give(ctx)
+	})
 	err = a.Run(ctx)
 	cancel()
 	return err
@@ -49,17 +57,14 @@ func (c *devCommand) Run(ctx context.Context, p *process) error {
 
 // A greeting shows a newcomer what there is.
 type greeting struct {
-	api, inbox string
+	api, inbox string // host:port that can be called from here
 	token      app.Token
+	tokenFile  string // where the token comes from; empty: RINGBACK_TOKEN
 	out        io.Writer
 }
 
 // give prints where things are, registers a sample job in a new store, and prints a line to try.
 func (g greeting) give(ctx context.Context) {
-	authorization := ""
-	if g.token != "" {
-		authorization = ` -H "Authorization: Bearer $RINGBACK_TOKEN"`
-	}
 	fmt.Fprintf(g.out, "api   at http://%s\ninbox at http://%s/ (200) and http://%s/flaky (500 twice, then 200)\n",
 		g.api, g.inbox, g.inbox)
 	registered, err := g.sample(ctx)
@@ -73,5 +78,38 @@ func (g greeting) give(ctx context.Context) {
 		fmt.Fprintf(g.out, "a sample job is on its way to /flaky: it fails twice, and arrives after 1s and 2s\n")
 	}
 	fmt.Fprintf(g.out, `try   curl http://%s/v1/jobs%s --json '{"url": "http://%s/", "delay": "3s", "body": {"hello": "world"}}'`+"\n",
-		g.api, authorization, g.inbox)
+		g.api, g.authorization(), g.inbox)
+}
+
+// authorization is what curl needs to show the token, which itself is not printed.
+func (g greeting) authorization() string {
+	switch {
+	case g.token == "":
+		return ""
+	case g.tokenFile != "":
+		return ` -H "Authorization: Bearer $(cat ` + shellWord(g.tokenFile) + `)"`
+	default:
+		return ` -H "Authorization: Bearer $RINGBACK_TOKEN"`
+	}
+}
+
+// shellWord is text as one word of a shell's command line.
+func shellWord(text string) string {
+	if text != "" && strings.Trim(text, wordly) == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// wordly are characters that mean nothing to a shell.
+const wordly = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./"
+
+// reachable is an address at which this machine reaches what listens at addr: listening at 0.0.0.0 or [::] is listening
+// everywhere, and no address to call.
+func reachable(addr string) string {
+	at, err := netip.ParseAddrPort(addr)
+	if err != nil || !at.Addr().Unmap().IsUnspecified() {
+		return addr
+	}
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), at.Port()).String()
 }

@@ -16,7 +16,8 @@ func (c *listenCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stdout, "inbox at http://%s/ (200) and http://%s/flaky (500 twice, then 200)\n", in.addr(), in.addr())
+	fmt.Fprintf(p.stdout, "inbox at http://%s/ (200) and http://%s/flaky (500 twice, then 200)\n",
+		reachable(in.addr()), reachable(in.addr()))
 	return in.serveUntil(ctx)
 }
 

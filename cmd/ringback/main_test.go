@@ -113,6 +113,37 @@ func TestTheTokenComesFromOnePlace(t *testing.T) {
 	require.ErrorContains(t, err, "is empty")
 }
 
+func TestZerosThatWereSaidAreRefused(t *testing.T) {
+	for _, command := range []string{"serve", "dev"} {
+		code, _, stderr := try(t, []string{"RINGBACK_MAX_BODY=0"}, command, "--grace=0s", "--addr=127.0.0.1:0", "--store=sqlite:/no/such/x.db")
+		require.Equal(t, exitFault, code)
+		require.Equal(t, "ringback: max-body: 0 B is not in 1 B to 16777216 B; grace: 0s is not in 1s to 1h0m0s\n", stderr)
+	}
+}
+
+func TestDevTakesTheFlagsOfServe(t *testing.T) {
+	for want, args := range map[bool][]string{true: {}, false: {"--allow-private=false"}} {
+		var cli commands
+		parser, err := kong.New(&cli)
+		require.NoError(t, err)
+		_, err = parser.Parse(append([]string{"dev"}, args...))
+		require.NoError(t, err)
+		require.Equal(t, want, cli.Dev.AllowPrivate)
+	}
+	parser, err := kong.New(new(commands))
+	require.NoError(t, err)
+	flags := make(map[string]map[string]bool)
+	for _, command := range parser.Model.Children {
+		flags[command.Name] = make(map[string]bool)
+		for _, flag := range command.Flags {
+			flags[command.Name][flag.Name] = true
+		}
+	}
+	for name := range flags["serve"] {
+		require.True(t, flags["dev"][name], name)
+	}
+}
+
 func TestATakenPortIsOneClearLine(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -20,8 +20,8 @@ type serverFlags struct {
 	Shards       int           `default:"0" placeholder:"N" help:"Parts of a Redis store, 1 to 256, fixed at its first use. 0: what the store has, else 1."`
 	AllowTargets []network     `placeholder:"CIDR" help:"Networks that jobs may call although they are not public."`
 	Topics       string        `default:"auto" enum:"auto,declared" placeholder:"auto|declared" help:"Whether a job makes its topic (auto), or is refused until the topic was PUT (declared)."`
-	MaxBody      byteSize      `default:"256KiB" placeholder:"SIZE" help:"Largest body of a job, at most 16MiB."`
-	Grace        time.Duration `default:"30s" placeholder:"DURATION" help:"How long a stop may take: attempts in flight end within it, less 5s."`
+	MaxBody      byteSize      `default:"256KiB" placeholder:"SIZE" help:"Largest body of a job, 1B to 16MiB."`
+	Grace        time.Duration `default:"30s" placeholder:"DURATION" help:"How long a stop may take, 1s to 1h: attempts in flight end within it, less 5s."`
 	Log          string        `default:"text" enum:"text,json" placeholder:"text|json" help:"Form of the log on stderr."`
 	NoAuth       bool          `help:"Take requests without a token, also beyond loopback."`
 	TokenFile    string        `placeholder:"FILE" help:"File that holds the API's bearer token. Or set RINGBACK_TOKEN to the token itself."`
@@ -29,6 +29,9 @@ type serverFlags struct {
 
 // options turns the flags into the application's.
 func (f *serverFlags) options(p *process) (app.Options, error) {
+	if err := f.zeros(); err != nil {
+		return app.Options{}, err
+	}
 	token, err := f.token(p)
 	if err != nil {
 		return app.Options{}, err
@@ -46,6 +49,18 @@ func (f *serverFlags) options(p *process) (app.Options, error) {
 		Logger:         newLogger(p.stderr, f.Log),
 		Version:        versionName(),
 	}, nil
+}
+
+// zeros refuses zeros that were said: in the application's options they mean the default.
+func (f *serverFlags) zeros() error {
+	var errs []error
+	if f.MaxBody == 0 {
+		errs = append(errs, fmt.Errorf("max-body: 0 B is not in 1 B to %d B", app.MaxMaxBody))
+	}
+	if f.Grace == 0 {
+		errs = append(errs, fmt.Errorf("grace: 0s is not in %s to %s", app.MinGrace, app.MaxGrace))
+	}
+	return errors.Join(errs...)
 }
 
 // token is the API's, from the one place that names it.

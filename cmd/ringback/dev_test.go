@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/app"
+)
+
+func TestAnUnspecifiedAddressIsCalledOnLoopback(t *testing.T) {
+	for addr, want := range map[string]string{
+		"0.0.0.0:8080": "127.0.0.1:8080", "[::]:8081": "127.0.0.1:8081", "[::ffff:0.0.0.0]:1": "127.0.0.1:1",
+		"127.0.0.1:8080": "127.0.0.1:8080", "[::1]:80": "[::1]:80", "10.0.0.1:80": "10.0.0.1:80",
+	} {
+		require.Equal(t, want, reachable(addr), addr)
+	}
+}
+
+func TestTheLineToTryShowsTheTokenOnlyToTheShell(t *testing.T) {
+	for _, c := range []struct{ token, file, want string }{
+		{"", "", ""},
+		{"s3cret", "", ` -H "Authorization: Bearer $RINGBACK_TOKEN"`},
+		{"s3cret", "/run/token", ` -H "Authorization: Bearer $(cat /run/token)"`},
+		{"s3cret", "it's mine", ` -H "Authorization: Bearer $(cat 'it'\''s mine')"`},
+	} {
+		g := greeting{token: app.Token(c.token), tokenFile: c.file}
+		require.Equal(t, c.want, g.authorization())
+	}
+}
+
+func TestAWordOfTheShellIsReadBackAsItWas(t *testing.T) {
+	for _, text := range []string{"plain/file.txt", "", "two words", "it's", `$HOME "x" \ ;`} {
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+shellWord(text)).Output()
+		require.NoError(t, err)
+		require.Equal(t, text, string(out))
+	}
+}
+
+func TestTheGreetingRegistersASampleInANewStoreOnly(t *testing.T) {
+	registered, posts := 0, 0
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			posts++
+			registered = 1
+			w.WriteHeader(http.StatusCreated)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"totals": map[string]any{"registered": registered}})
+	}))
+	defer api.Close()
+	var out bytes.Buffer
+	g := greeting{api: strings.TrimPrefix(api.URL, "http://"), inbox: "127.0.0.1:8081", out: &out}
+	for range 2 {
+		g.give(t.Context())
+	}
+	require.Equal(t, 1, posts)
+	require.Equal(t, 1, strings.Count(out.String(), "a sample job is on its way"))
+	require.Equal(t, 2, strings.Count(out.String(), `try   curl http://`+g.api+`/v1/jobs --json '{"url": "http://127.0.0.1:8081/"`))
+}
