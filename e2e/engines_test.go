@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"log/slog"
 	"net/http"
 	"path/filepath"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/store/redis"
 )
 
 // engines give a new, empty store each.
@@ -17,11 +19,22 @@ var engines = []struct {
 }{
 	{"sqlite", newSQLite},
 	{"redis", newRedis},
+	{"redis with 16 shards", newShardedRedis},
 }
 
 func newSQLite(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "ringback.db") }
 
 func newRedis(t *testing.T) string { return redistest.Start(t).URL() }
+
+// newShardedRedis is a store that was laid out in 16 shards before: ringback takes the number that it finds.
+func newShardedRedis(t *testing.T) string {
+	t.Helper()
+	url := redistest.Start(t).URL()
+	s, err := redis.Open(t.Context(), redis.Options{URL: url, Shards: 16, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	return url
+}
 
 // onEngines runs a test on every engine, side by side.
 func onEngines(t *testing.T, test func(t *testing.T, store string)) {
