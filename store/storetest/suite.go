@@ -112,12 +112,13 @@ func (s *suite) pass(d time.Duration) {
 	<-time.After(d)
 }
 
-// brief is a duration that pass bears: long enough to be told from zero, short where it has to be waited for.
+// brief is a duration that pass bears: short where it has to be waited for, and yet long enough that a machine which is
+// busy with other tests makes a few calls within it.
 func (s *suite) brief() time.Duration {
 	if s.Advance != nil {
 		return 10 * time.Second
 	}
-	return 50 * time.Millisecond
+	return 200 * time.Millisecond
 }
 
 // sameTime compares instants of the store's clock with such as were read here.
