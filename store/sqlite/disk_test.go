@@ -234,6 +234,87 @@ func TestWhatRetentionRemovesIsGivenBackToTheFileSystem(t *testing.T) {
 	require.FileExists(t, filepath.Clean(o.Path))
 }
 
+func TestWhatSettlementsRemoveIsGivenBackToo(t *testing.T) {
+	o := options(t)
+	o.Defaults.KeepDelivered.Max = new(int64(0))
+	o.Defaults.LaneConcurrency = 1000
+	s := opened(t, o)
+	for i := range 10 {
+		entries := bulky(string(rune('a'+i)), 100, 10_000)
+		for k := range entries {
+			entries[k].Delay = 0
+		}
+		insert(t, s, entries...)
+	}
+	for jobs := claimUp(t, s, 64); len(jobs) > 0; jobs = claimUp(t, s, 64) {
+		ends := make([]store.Settlement, len(jobs))
+		for i, h := range jobs {
+			ends[i] = settled(h, policy.Verdict{Kind: policy.Delivered})
+		}
+		settle(t, s, ends...)
+	}
+	var free, left int64
+	inWriter(t, s, func() { free, _ = s.freePages() })
+	require.Greater(t, free, int64(4*vacuumPages))
+	steps := 0
+	for more := true; more; steps++ {
+		swept, err := s.Sweep(t.Context(), 0, store.NewToken(), 500)
+		require.NoError(t, err)
+		require.Zero(t, swept.Jobs)
+		more = swept.More
+	}
+	inWriter(t, s, func() { left, _ = s.freePages() })
+	require.Less(t, left, int64(2*vacuumPages), "all but what is soon used again")
+	require.Greater(t, steps, 1)
+}
+
+func TestTheWriterDoesNotWaitForReadersToCutTheLog(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	insert(t, s, entry("a", time.Hour))
+	reader, err := connect(o.Path, true)
+	require.NoError(t, err)
+	_, err = reader.exec(snapshot)
+	require.NoError(t, err)
+	require.NoError(t, reader.query(t.Context(), countOutbox, func([]driver.Value) error { return nil }))
+	insert(t, s, entry("b", time.Hour))
+	size := func() int64 {
+		info, err := os.Stat(o.Path + "-wal")
+		require.NoError(t, err)
+		return info.Size()
+	}
+	fastest := time.Hour
+	var again, timeout int64
+	var fault error
+	inWriter(t, s, func() {
+		for range 3 {
+			start := time.Now()
+			s.cutAgain = 0
+			s.cutLog()
+			fastest = min(fastest, time.Since(start))
+			again = s.cutAgain
+		}
+		fault = s.conn.queryText(t.Context(), "PRAGMA busy_timeout", func(v []driver.Value) error {
+			timeout = integer(v[0])
+			return nil
+		})
+	})
+	require.NoError(t, fault)
+	require.Positive(t, again, "not again at once")
+	require.EqualValues(t, busyTimeout, timeout, "of everything else")
+	require.Less(t, fastest, busyTimeout*time.Millisecond)
+	_, err = reader.exec(commit)
+	require.NoError(t, err)
+	require.NoError(t, reader.close())
+	inWriter(t, s, s.cutLog)
+	require.Positive(t, size())
+	inWriter(t, s, func() {
+		s.cutAgain = 0
+		s.cutLog()
+	})
+	require.Zero(t, size())
+}
+
 func TestSomebodyWithAShellHoldsTheStoreUpForASecondOnly(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"testing"
 	"time"
@@ -14,7 +15,9 @@ import (
 )
 
 func options(t testing.TB) Options {
-	return Options{Path: filepath.Join(t.TempDir(), "jobs.db"), Defaults: Defaults(policy.Builtin())}
+	return Options{
+		Path: filepath.Join(t.TempDir(), "jobs.db"), Defaults: Defaults(policy.Builtin()), Logger: slog.New(slog.DiscardHandler),
+	}
 }
 
 // opened is a store that ends with the test, after everything it knows has been counted.

@@ -48,3 +48,25 @@ func TestWhatATransactionTookBackIsNotRemembered(t *testing.T) {
 	require.Empty(t, m.order)
 	require.True(t, answerOf(m, 0, "a", 0))
 }
+
+func TestWhatWasForgottenBeforeItWasTakenBackCountsOnce(t *testing.T) {
+	m := newMemo()
+	require.True(t, answerOf(m, 0, "kept", 100))
+	tx := memoTx(m, store.TokenMemory+1)
+	do := func(token string, weight int) {
+		_, _ = once(tx, call{"test", store.Token(token)}, func(int) int { return weight }, func() (int, error) { return 1, nil })
+	}
+	do("heavy", memoWeight)
+	for i := range 2000 { // each makes the one before be forgotten, and the order is packed
+		do(fmt.Sprint(i), memoWeight)
+	}
+	for i := len(tx.undos) - 1; i >= 0; i-- {
+		tx.undos[i]()
+	}
+	require.Zero(t, m.weight)
+	require.Empty(t, m.answers)
+	require.LessOrEqual(t, m.first, len(m.order))
+	require.True(t, answerOf(m, store.TokenMemory+1, "next", 10))
+	require.False(t, answerOf(m, store.TokenMemory+1, "next", 10))
+	require.Equal(t, 138, m.weight)
+}

@@ -86,12 +86,15 @@ func (s *Store) recallHeld() error {
 	}
 	for len(left) > 0 {
 		var done int
-		err := s.commit([]*op{{run: func(tx *tx) (err error) {
+		o := &op{run: func(tx *tx) (err error) {
 			done, err = tx.loseRunning(left, recallBatch)
 			return err
-		}}})
-		if err != nil {
+		}}
+		if err := s.commit([]*op{o}); err != nil {
 			return err
+		}
+		if o.err != nil {
+			return o.err
 		}
 		left = left[done:]
 	}

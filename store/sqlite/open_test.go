@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"database/sql/driver"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,6 +85,63 @@ func TestAJobThatKillsItsProcessSpendsTriesFromTheThirdLossOn(t *testing.T) {
 		found := get(t, s, "poison")
 		require.Equal(t, []int{lost + 1, tries, lost + 1}, []int{found.Made, found.Tries, found.Lost})
 	}
+}
+
+func TestHeldJobsOfManyLanesAreRecalledTogetherWithoutWaitingForTheDisk(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	const lanes, perLane = 30, 70
+	request := store.ClaimRequest{Max: perLane, MaxBytes: 1 << 20, Margin: time.Minute}
+	for l := range lanes {
+		entries := numbered(fmt.Sprint(l), perLane, 0)
+		for i := range entries {
+			entries[i].Lane = fmt.Sprint(l)
+		}
+		insert(t, s, entries...)
+		request.Wants = []store.Want{{Queue: entries[0].Queue, Max: perLane, Timeout: time.Minute}}
+		claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+		require.NoError(t, err)
+		require.NotEmpty(t, claimed.Jobs)
+	}
+	running := 0
+	inWriter(t, s, func() { running = len(s.mem.held) })
+	require.NoError(t, s.Close())
+	s = opened(t, o)
+	var commits int64
+	var level, still int
+	inWriter(t, s, func() { commits, level, still = s.commits, s.level, len(s.mem.held) })
+	require.Zero(t, still)
+	require.LessOrEqual(t, commits, int64(running/recallBatch+2))
+	require.NotEqual(t, full, level)
+	require.Equal(t, 1, get(t, s, "0-0000").Lost)
+}
+
+func TestAHeldJobThatCannotBeReadKeepsNobodyFromOpening(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	insert(t, s, numbered("job", 3, 0)...)
+	require.Len(t, claimUp(t, s, 3), 3)
+	require.NoError(t, s.Close())
+	shell(t, o.Path, "UPDATE jobs SET headers = 'no JSON' WHERE id = 'job-0001'")
+	s = opened(t, o)
+	require.Len(t, claimUp(t, s, 3), 2)
+}
+
+func TestAnEndedJobThatCannotBeReadKeepsNothingFromBeingSwept(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	insert(t, s, numbered("job", 3, 0)...)
+	for _, e := range numbered("job", 3, 0) {
+		_, err := s.Cancel(t.Context(), 0, store.NewToken(), e.Ref())
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.Close())
+	shell(t, o.Path, "UPDATE jobs SET headers = 'no JSON' WHERE id = 'job-0001'")
+	o.Defaults.KeepDelivered.Max = new(int64(0))
+	s = opened(t, o)
+	swept, err := s.Sweep(t.Context(), 0, store.NewToken(), 10)
+	require.NoError(t, err)
+	require.Equal(t, 3, swept.Jobs)
 }
 
 func TestASecondOpenerIsRefused(t *testing.T) {

@@ -56,6 +56,23 @@ func TestAJumpOfTheWallClockEndsNoLeaseEarlyAndKeepsNoneLate(t *testing.T) {
 	}
 }
 
+func TestAWallClockThatWasSetBackKeepsNoLeaseFromItsEnd(t *testing.T) {
+	s, c := clocked(t, options(t))
+	insert(t, s, entry("a", 0))
+	require.Len(t, claimUp(t, s, 1), 1)
+	c.jump(-24 * time.Hour)
+	c.pass(14 * time.Second)
+	// The caller expects the clock to show what it shows.
+	lapsed := func() int {
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{LapseBefore: date(c.ms.Load())})
+		require.NoError(t, err)
+		return carried.Lapsed
+	}
+	require.Zero(t, lapsed())
+	c.pass(time.Second)
+	require.Equal(t, 1, lapsed())
+}
+
 func TestAQueueThatHasRungRingsAgainWhateverTheWallClockDoes(t *testing.T) {
 	c := &twoClocks{}
 	c.ms.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())

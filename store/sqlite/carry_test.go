@@ -1,0 +1,147 @@
+package sqlite
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// clocked is a store whose clocks the test moves.
+func clocked(t *testing.T, o Options) (*Store, *twoClocks) {
+	t.Helper()
+	c := &twoClocks{}
+	c.ms.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())
+	s, err := open(t.Context(), o, c.read)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if !t.Failed() {
+			verify(t, s)
+		}
+		require.NoError(t, s.Close())
+	})
+	return s, c
+}
+
+// heard is what the bell has to say now.
+func heard(t *testing.T, s *Store) store.Rung {
+	t.Helper()
+	rung, err := s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wake: true, Wait: time.Nanosecond})
+	require.NoError(t, err)
+	return rung
+}
+
+// inLane is an entry of another lane.
+func inLane(name, id string, delay time.Duration) store.Entry {
+	e := entry(id, delay)
+	e.Lane = name
+	return e
+}
+
+func TestALaneThatIsFreedWakesTheCarrierForItsNextJob(t *testing.T) {
+	o := options(t)
+	o.Defaults.LaneConcurrency = 1
+	s, _ := clocked(t, o)
+	insert(t, s, entry("a", 0), entry("b", 300*time.Millisecond))
+	h := claimUp(t, s, 1)[0]
+	heard(t, s)
+	settle(t, s, settled(h, policy.Verdict{Kind: policy.Delivered}))
+	require.True(t, heard(t, s).Wake)
+	require.Equal(t, 300*time.Millisecond, carry(t, s).Next)
+}
+
+func TestARoundThatEndedItsFillOfLeasesSaysThatMoreCanBeDone(t *testing.T) {
+	s, c := clocked(t, options(t))
+	insert(t, s, entry("a", 0), entry("b", 0))
+	require.Len(t, claimUp(t, s, 2), 2)
+	c.pass(time.Minute)
+	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{Jobs: 1})
+	require.NoError(t, err)
+	require.Equal(t, 1, carried.Lapsed)
+	require.Zero(t, carried.Next)
+	held, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{HoldLapses: true})
+	require.NoError(t, err)
+	require.Zero(t, held.Lapsed)
+	require.Positive(t, held.Next, "what the round holds back is no reason to come again at once")
+}
+
+func TestRepeatedRingsDoNotHoldUpWhatComesDueNorTheOtherWayRound(t *testing.T) {
+	s, c := clocked(t, options(t))
+	for _, name := range []string{"r1", "r2", "r3", "r4"} {
+		insert(t, s, inLane(name, name, 0))
+	}
+	for _, name := range []string{"d1", "d2", "d3", "d4", "d5", "d6"} {
+		insert(t, s, inLane(name, name, time.Second))
+	}
+	require.Len(t, heard(t, s).Queues, 4)
+	c.pass(2 * time.Second)
+	for _, round := range []struct{ queues, moved, rung int }{
+		{4, 2, 4}, // half for each
+		{4, 2, 4},
+		{2, 2, 2}, // the whole for those that came due, since nothing else wants it
+	} {
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{Queues: round.queues})
+		require.NoError(t, err)
+		require.Equal(t, round.moved, carried.Moved)
+		require.Len(t, heard(t, s).Queues, round.rung)
+		require.Equal(t, round.queues == 4, carried.Next == 0)
+	}
+}
+
+func TestARoundThatFailedRingsAsSoonAsTheNextSucceeds(t *testing.T) {
+	s, c := clocked(t, options(t))
+	insert(t, s, entry("a", 0))
+	claimUp(t, s, 1)
+	heard(t, s)
+	insert(t, s, entry("b", 100*time.Millisecond)) // so soon after a ring that no other would be due
+	heard(t, s)
+	c.pass(100 * time.Millisecond)
+	failOnce(t, s, commit)
+	// Something to write, or there is no commit to fail.
+	round := store.Round{Home: []job.Ref{ref("nobody")}}
+	_, err := s.Carry(t.Context(), 0, store.NewToken(), round)
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	require.Empty(t, heard(t, s).Queues)
+	carried, err := s.Carry(t.Context(), 0, store.NewToken(), round)
+	require.NoError(t, err)
+	require.Equal(t, 1, carried.Moved)
+	require.Len(t, heard(t, s).Queues, 1)
+
+	c.pass(store.RingAgain)
+	failOnce(t, s, commit)
+	_, err = s.Carry(t.Context(), 0, store.NewToken(), round)
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	carry(t, s)
+	require.Len(t, heard(t, s).Queues, 1, "a repeated ring too")
+}
+
+func TestAJobThatIsToRunNowRingsThoughItWasTheFirstAlready(t *testing.T) {
+	s, _ := clocked(t, options(t))
+	insert(t, s, entry("a", time.Hour), entry("b", 2*time.Hour))
+	heard(t, s)
+	_, err := s.Edit(t.Context(), 0, store.NewToken(), ref("a"), store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
+	require.NoError(t, err)
+	require.Equal(t, []job.Queue{lane}, heard(t, s).Queues)
+}
+
+func TestAnOutboxEntryThatCannotBeReadKeepsNothingBack(t *testing.T) {
+	o := options(t)
+	s, _ := clocked(t, o)
+	insert(t, s, numbered("parent", 2, 0)...)
+	for i, h := range claimUp(t, s, 2) {
+		delivered := settled(h, policy.Verdict{Kind: policy.Delivered})
+		delivered.Births = []store.Entry{numbered("child", 2, 0)[i]}
+		settle(t, s, delivered)
+	}
+	shell(t, o.Path, "UPDATE outbox SET entry = 'no JSON' WHERE id = 'child-0000'")
+	for range 2 {
+		carried := carry(t, s)
+		require.Len(t, carried.Outbox, 1)
+		require.Equal(t, "child-0001", carried.Outbox[0].ID)
+		require.NotZero(t, carried.Next, "what cannot be read is no reason to come again at once")
+	}
+}

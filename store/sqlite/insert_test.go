@@ -1,0 +1,39 @@
+package sqlite
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/store"
+)
+
+func TestAConflictMakesNoTopic(t *testing.T) {
+	s := opened(t, options(t))
+	first := entry("a", time.Hour)
+	first.Print = []byte("first")
+	insert(t, s, first)
+	second := first
+	second.Topic, second.Print = "unknown", []byte("second")
+	require.Equal(t, store.Conflict, insert(t, s, second)[0].Outcome)
+	topics := 0
+	inWriter(t, s, func() { topics = len(s.mem.topics) })
+	require.Equal(t, 1, topics)
+	second.ID = "b"
+	require.Equal(t, store.Created, insert(t, s, second)[0].Outcome)
+}
+
+func TestAnInsertionThatMeetsAJobThatCannotBeReadChangesNothing(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	known := entry("known", time.Hour)
+	known.Print = []byte("print")
+	insert(t, s, known)
+	shell(t, o.Path, "UPDATE jobs SET headers = 'no JSON'")
+	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("new", time.Hour), known})
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	require.ErrorIs(t, find(s, ref("new")), store.ErrNotFound)
+	_, err = s.Cancel(t.Context(), 0, store.NewToken(), known.Ref())
+	require.ErrorIs(t, err, store.ErrUnavailable)
+}

@@ -1,0 +1,105 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+func TestATopicWithManyIdleLanesIsCountedExactlyAndInBounds(t *testing.T) {
+	c := &twoClocks{}
+	c.ms.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())
+	s, err := open(t.Context(), options(t), c.read)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) }) // too many lanes to count each
+	const part = 500
+	idle := []store.ClaimRequest{{}, {}, {}}
+	for p := range idle {
+		entries := make([]store.Entry, part)
+		request := store.ClaimRequest{Max: part, MaxBytes: 1 << 20, Margin: time.Minute}
+		for i := range entries {
+			name := fmt.Sprintf("idle-%d-%04d", p, i)
+			entries[i] = inLane(name, name, 0)
+			request.Wants = append(request.Wants, store.Want{Queue: entries[i].Queue, Max: 1, Timeout: time.Minute})
+		}
+		insert(t, s, entries...)
+		idle[p] = request
+	}
+	insert(t, s, inLane("a", "a1", 2*time.Hour), inLane("a", "a2", 0), inLane("b", "b1", 3*time.Hour))
+
+	looked := func() (n int) {
+		var fault error
+		inWriter(t, s, func() {
+			tx := &tx{store: s, mem: s.mem, conn: s.conn, now: s.clock()}
+			for _, topic := range s.mem.topics {
+				queues, err := tx.someQueues(topic)
+				n += len(queues)
+				fault = errors.Join(fault, err)
+			}
+		})
+		require.NoError(t, fault)
+		return n
+	}
+	require.Equal(t, statsLanes, looked())
+	for _, request := range idle {
+		claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+		require.NoError(t, err)
+		require.Len(t, claimed.Jobs, part)
+		ends := make([]store.Settlement, part)
+		for i, h := range claimed.Jobs {
+			ends[i] = settled(h, policy.Verdict{Kind: policy.Delivered})
+		}
+		settle(t, s, ends...)
+	}
+	require.Equal(t, 2, looked())
+	stats, err := s.Stats(t.Context(), 0, lane.Namespace, lane.Topic)
+	require.NoError(t, err)
+	require.Equal(t, c.ms.Load(), stats[0].OldestDue.UnixMilli())
+
+	lanes, err := s.Lanes(t.Context(), 0, lane.Namespace, lane.Topic, "", 1)
+	require.NoError(t, err)
+	require.Equal(t, []store.LaneStats{{Lane: "a", Scheduled: 1, Ready: 1}}, lanes)
+	lanes, err = s.Lanes(t.Context(), 0, lane.Namespace, lane.Topic, "a", 10)
+	require.NoError(t, err)
+	require.Equal(t, []store.LaneStats{{Lane: "b", Scheduled: 1}}, lanes)
+}
+
+func TestALongListOfOneMomentComesWholeAndInOrder(t *testing.T) {
+	s, c := clocked(t, options(t))
+	insert(t, s, numbered("a", 7, time.Hour)...)
+	insert(t, s, numbered("b", 5, 2*time.Hour)...)
+	list := func(filter store.Filter) (ids []string) {
+		filter.Namespace, filter.Topic, filter.Limit = lane.Namespace, lane.Topic, 3
+		for {
+			page, err := s.List(t.Context(), 0, filter)
+			require.NoError(t, err)
+			for _, j := range page.Jobs {
+				ids = append(ids, j.ID)
+			}
+			if filter.Cursor = page.Cursor; filter.Cursor == "" {
+				return ids
+			}
+		}
+	}
+	var want []string
+	for _, e := range append(numbered("a", 7, 0), numbered("b", 5, 0)...) {
+		want = append(want, e.ID)
+	}
+	require.Equal(t, want, list(store.Filter{State: "scheduled"}))
+	require.Equal(t, want[:7], list(store.Filter{State: "scheduled", Before: date(c.ms.Load() + (2 * time.Hour).Milliseconds())}))
+	require.Equal(t, want[7:], list(store.Filter{State: "scheduled", After: date(c.ms.Load() + (2 * time.Hour).Milliseconds())}))
+	for i, id := range want {
+		_, err := s.Cancel(t.Context(), 0, store.NewToken(), ref(id))
+		require.NoError(t, err)
+		if i == 6 {
+			c.pass(time.Second)
+		}
+	}
+	require.Equal(t, want, list(store.Filter{State: "cancelled"}))
+}
