@@ -1,5 +1,5 @@
 // Package redistest starts real redis-servers for tests: each on a free loopback port, in a folder of its own, ended by
-// its process id when the test ends.
+// its process id when the test ends, and on Linux by the kernel when the test's process ends before.
 //
 // Where redis-server is not installed a test is skipped, but fails when the environment says CI=true.
 package redistest
@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -119,14 +120,22 @@ func (s *Server) start() error {
 	cmd := exec.Command(s.binary, append(args, s.args...)...)
 	cmd.Stdout, cmd.Stderr = out, out
 	s.out = out
-	if err := cmd.Start(); err != nil {
+	diesWithUs(cmd)
+	started, done := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(done)
+		// The thread that starts the server must not end before it.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // how it ended is for the test to judge
+		}
+	}()
+	if err := <-started; err != nil {
 		return fmt.Errorf("start redis-server: %w", err)
 	}
-	done := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // how it ended is for the test to judge
-		close(done)
-	}()
 	s.mu.Lock()
 	s.cmd, s.done = cmd, done
 	s.mu.Unlock()

@@ -94,7 +94,7 @@ func (s *Store) Await(ctx context.Context, shard int, watch store.Watch) (store.
 func (s *Store) await(ctx context.Context, sh *part, watch *store.Watch, block time.Duration) (store.Rung, error) {
 	client, err := sh.listener.get(s.connect)
 	if err != nil {
-		return store.Rung{}, fault(err)
+		return store.Rung{}, fault(ctx, err)
 	}
 	stop := context.AfterFunc(ctx, func() { sh.listener.drop(client) })
 	numbers, wake, err := listen(context.WithoutCancel(ctx), client, sh, watch, block)
@@ -103,7 +103,7 @@ func (s *Store) await(ctx context.Context, sh *part, watch *store.Watch, block t
 	}
 	if err != nil {
 		sh.listener.drop(client)
-		return store.Rung{}, fault(err)
+		return store.Rung{}, fault(ctx, err)
 	}
 	found, err := sh.named(ctx, s.client, numbers)
 	if err != nil {

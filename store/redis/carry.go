@@ -18,6 +18,8 @@ const (
 	carryQueues = 128
 	carryJobs   = 1024
 	carryReady  = 1024
+	// carryMost bounds jobs and ready whatever a round names: one command's arguments must fit Lua's stack.
+	carryMost = 4096
 	// redoQueues is how many of a topic's queues are looked at again in one round after its policy changed.
 	redoQueues = 128
 )
@@ -25,9 +27,9 @@ const (
 // Carry reads the agenda's head, and moves what its queues have in one script. When there is nothing to do the first
 // is all.
 func (s *Store) Carry(ctx context.Context, shard int, token store.Token, round store.Round) (store.Carried, error) {
-	round.Queues = min(cmp.Or(round.Queues, carryQueues), 4*store.MaxBatch)
-	round.Jobs = cmp.Or(round.Jobs, carryJobs)
-	round.Ready = cmp.Or(round.Ready, carryReady)
+	round.Queues = min(cmp.Or(max(round.Queues, 0), carryQueues), 4*store.MaxBatch)
+	round.Jobs = min(cmp.Or(max(round.Jobs, 0), carryJobs), carryMost)
+	round.Ready = min(cmp.Or(max(round.Ready, 0), carryReady), carryMost)
 	sh := s.shards[shard]
 	var carried store.Carried
 	err := s.fresh(sh, func() (err error) {
@@ -78,7 +80,7 @@ func (s *Store) carry(ctx context.Context, sh *part, token store.Token, round *s
 	if reply, err = s.do(ctx, c); err != nil {
 		return store.Carried{}, err
 	}
-	return readCarried(reply)
+	return s.readCarried(ctx, sh, reply)
 }
 
 // never is the score of a queue that nobody need look at, see lib.lua.
@@ -104,8 +106,9 @@ func lapseLine(round *store.Round) string {
 	}
 }
 
-// readCarried reads the script's answer.
-func readCarried(reply any) (store.Carried, error) {
+// readCarried reads the script's answer. An outbox entry that cannot be read stays where it is, so that it stops no
+// other, and is not counted in what is left to do.
+func (s *Store) readCarried(ctx context.Context, sh *part, reply any) (store.Carried, error) {
 	answer := list(reply)
 	if len(answer) != 6 {
 		return store.Carried{}, malformed(scriptCarry)
@@ -120,11 +123,14 @@ func readCarried(reply any) (store.Carried, error) {
 	for i := 1; i < len(parcels); i += 2 {
 		e, err := unpackEntry(parcels[i])
 		if err != nil {
-			return store.Carried{}, err
+			if sh.first(parcels[i-1]) {
+				s.log.ErrorContext(ctx, "an outbox entry cannot be read", "job", parcels[i-1], "err", err)
+			}
+			continue
 		}
 		carried.Outbox = append(carried.Outbox, e)
 	}
-	if num(answer[5]) > int64(len(carried.Outbox)) {
+	if num(answer[5]) > int64(len(parcels)/2) {
 		carried.Next = 0
 	}
 	return carried, nil
@@ -143,7 +149,7 @@ func (s *Store) redo(ctx context.Context, sh *part, head string) (done, rest str
 	}
 	lanes, err := s.client.ZRangeByLex(ctx, sh.lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: redoQueues}).Result()
 	if err != nil {
-		return "", "", nil, fault(err)
+		return "", "", nil, fault(ctx, err)
 	}
 	numbers := make([]string, 0, len(lanes))
 	for _, lane := range lanes {

@@ -37,7 +37,7 @@ func (s *Store) read(ctx context.Context, sh *part, ref job.Ref, memory string) 
 		return nil, err
 	}
 	answer := list(reply)
-	if len(answer) != 5 {
+	if len(answer) != 6 {
 		return nil, malformed(scriptGet)
 	}
 	st := &stored{member: member(ref), now: num(answer[0]), text: str(answer[1]), tries: str(answer[3])}
@@ -54,7 +54,7 @@ func (s *Store) read(ctx context.Context, sh *part, ref job.Ref, memory string) 
 	if st.run, err = parseRun(line, st.rec); err != nil {
 		return nil, fmt.Errorf("read job %s: %w", st.member, err)
 	}
-	st.queue, err = s.queueOf(ctx, sh, st.text)
+	st.queue, err = sh.queueOf(st.text, str(answer[5]))
 	return st, err
 }
 

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -22,7 +23,7 @@ func (s *Store) Claim(ctx context.Context, shard int, token store.Token, request
 		if err != nil {
 			return err
 		}
-		claimed, err = c.read(reply)
+		claimed, err = c.read(ctx, s.log, reply)
 		return err
 	})
 	if err != nil {
@@ -78,8 +79,9 @@ func (s *Store) claim(ctx context.Context, sh *part, token store.Token, request 
 	return c, nil
 }
 
-// read turns the script's answer into the contract's.
-func (c *claim) read(reply any) (store.Claimed, error) {
+// read turns the script's answer into the contract's. A job that cannot be read is left out, so that it stops no other:
+// it is held until its lease lapses.
+func (c *claim) read(ctx context.Context, log *slog.Logger, reply any) (store.Claimed, error) {
 	answer := list(reply)
 	if len(answer) != 4 {
 		return store.Claimed{}, malformed(scriptClaim)
@@ -106,7 +108,8 @@ func (c *claim) read(reply any) (store.Claimed, error) {
 		}
 		j, err := assemble(str(jobs[i+1]), str(jobs[i+2]), str(jobs[i+3]), false, c.queues[k-1].Queue, now)
 		if err != nil {
-			return store.Claimed{}, err
+			log.ErrorContext(ctx, "a claimed job cannot be read", "job", str(jobs[i+1]), "err", err)
+			continue
 		}
 		claimed.Jobs = append(claimed.Jobs, store.Held{
 			Job: j, Lease: c.token, LeaseFor: time.Duration(num(jobs[i+4])) * time.Millisecond,

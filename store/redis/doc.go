@@ -3,11 +3,12 @@
 // # What it guarantees
 //
 // Every change is one Lua script over keys of one hash slot, so that it takes effect whole or not at all, on a single
-// server as on a cluster. Every such call leaves a small key under its caller's token for store.TokenMemory: a repeat
-// of the call, whoever repeats it, answers as the first did. The clock is Redis's own.
+// server as on a cluster one day: Open still refuses one. Every such call leaves a small key under its caller's token
+// for store.TokenMemory: a repeat of the call, whoever repeats it, answers as the first did. The clock is Redis's own.
 //
 // How durable an answer is, is Redis's setting, not this package's: with appendfsync everysec a power cut can lose the
-// last second; Open warns when nothing persists at all, and refuses a server that would evict jobs.
+// last second; Open warns when nothing persists at all, and refuses a server that would evict jobs. While Redis's
+// memory is full nothing new is taken, and what is there is delivered.
 //
 // # How it lies in Redis
 //

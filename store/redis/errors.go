@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
+	"net"
 	"strings"
 	"time"
 
@@ -35,17 +35,35 @@ var refusals = []struct{ code, meaning string }{
 	{"NOPERM", "it does not permit the call"},
 }
 
-// fault turns go-redis's errors into those of the contract.
-func fault(err error) error {
+// errSlow is the cause of the deadlines that this package sets itself: one that passes is Redis's fault, not the
+// caller's wish.
+var errSlow = errors.New("redis: no answer in time")
+
+// within bounds a part of a call by a deadline of this package's own.
+func within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, limit, errSlow)
+}
+
+// fault turns go-redis's errors into those of the contract. ctx is the context that the command had: when it has ended,
+// and not by a deadline of this package, the error is the context's.
+func fault(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("redis: %w", err)
-	}
 	var answer redis.Error
 	if !errors.As(err, &answer) || isClientSide(err) {
-		return &store.UnavailableError{Reason: "redis cannot be reached", RetryAfter: time.Second, Err: err}
+		late := isTimeout(err)
+		if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errSlow) && (late || errors.Is(err, context.Canceled)) {
+			return fmt.Errorf("redis: %w: %w", ctx.Err(), err)
+		}
+		reason := "redis cannot be reached"
+		if late {
+			reason = "redis did not answer in time"
+		}
+		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+			err = errors.New(err.Error()) // the text alone: the caller's context has not ended
+		}
+		return &store.UnavailableError{Reason: reason, RetryAfter: time.Second, Err: err}
 	}
 	text := answer.Error()
 	if strings.HasPrefix(text, "STALE") {
@@ -69,10 +87,14 @@ func isClientSide(err error) bool {
 	return errors.Is(err, redis.ErrClosed) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
 }
 
-// withoutURL cuts the URL out of a parse error: it may hold a password.
-func withoutURL(err error) error {
-	if parse, ok := errors.AsType[*url.Error](err); ok {
-		return parse.Err
+// isTimeout tells a wait that was given up, but for that for a connection, from other faults.
+func isTimeout(err error) bool {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return false
 	}
-	return err
+	if errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
+	wait, ok := errors.AsType[net.Error](err)
+	return ok && wait.Timeout()
 }

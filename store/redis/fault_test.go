@@ -15,25 +15,6 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestAFullServerIsUnavailableAndTakesNothing(t *testing.T) {
-	server := redistest.Start(t)
-	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
-	insert(t, s, entry("a"))
-	require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", "1").Err())
-
-	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("b")})
-	require.ErrorIs(t, err, store.ErrUnavailable)
-	require.ErrorContains(t, err, "OOM (its memory is full)")
-	require.ErrorIs(t, s.Ping(t.Context()), store.ErrUnavailable)
-	_, err = s.Claim(t.Context(), 0, store.NewToken(), wants(1))
-	require.ErrorIs(t, err, store.ErrUnavailable)
-
-	require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", "0").Err())
-	_, err = s.Get(t.Context(), 0, ref("b"))
-	require.ErrorIs(t, err, store.ErrNotFound)
-	require.Len(t, claimAll(t, s, 10).Jobs, 1)
-}
-
 func TestAReplicaIsUnavailable(t *testing.T) {
 	server := redistest.Start(t)
 	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
@@ -223,6 +204,22 @@ func TestAPolicyWrittenHalfWayIsCopiedByTheNextLead(t *testing.T) {
 		require.ErrorIs(t, err, store.ErrNotLeader)
 		require.NoError(t, lead.Extend(t.Context()))
 		require.NoError(t, lead.Release(t.Context()))
+	})
+}
+
+func TestAPolicyWrittenHalfWayIsCopiedByTheLeadThatHolds(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		insert(t, s, entry("a"))
+		lead, err := s.Lead(t.Context(), 0)
+		require.NoError(t, err)
+		_, err = s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
+		require.NoError(t, err)
+		require.NoError(t, s.client.Del(t.Context(), s.shards[0].terms).Err()) // as if the copy had not been made
+		require.NoError(t, lead.Extend(t.Context()))
+		require.Empty(t, claimAll(t, s, 1).Jobs)
+		require.NoError(t, s.client.Del(t.Context(), s.shards[0].terms).Err())
+		require.NoError(t, lead.Extend(t.Context()))
+		require.Len(t, claimAll(t, s, 1).Jobs, 1, "nothing was written since, nothing is copied")
 	})
 }
 

@@ -58,7 +58,7 @@ func (s *Store) insert(ctx context.Context, sh *part, token store.Token, entries
 	results := make([]store.Inserted, len(entries))
 	for i := range entries {
 		if known := list(answer[2+i]); known != nil {
-			if results[i], err = s.known(ctx, sh, &entries[i], known); err != nil {
+			if results[i], err = existing(sh, &entries[i], known); err != nil {
 				return nil, err
 			}
 			continue
@@ -94,18 +94,21 @@ func created(e *store.Entry, now, later int64) job.Job {
 	}}
 }
 
-// known reads the answer for an id that was known: outcome, now, record, run, memory of the id.
-func (s *Store) known(ctx context.Context, sh *part, e *store.Entry, answer []any) (store.Inserted, error) {
-	if len(answer) != 5 {
+// existing reads the answer for an id that was known: outcome, now, record, run, memory of the id, name of the queue.
+func existing(sh *part, e *store.Entry, answer []any) (store.Inserted, error) {
+	if len(answer) != 6 {
 		return store.Inserted{}, malformed(scriptInsert)
 	}
 	result := store.Inserted{Outcome: store.Conflict}
 	if str(answer[0]) == "e" {
 		result.Outcome = store.Existing
 	}
-	var err error
 	if rec := str(answer[2]); rec != "" {
-		result.Job, err = s.assemble(ctx, sh, member(e.Ref()), rec, str(answer[3]), num(answer[1]))
+		q, err := sh.queueOf(rec, str(answer[5]))
+		if err != nil {
+			return store.Inserted{}, err
+		}
+		result.Job, err = assemble(member(e.Ref()), rec, str(answer[3]), false, q.Queue, num(answer[1]))
 		return result, err
 	}
 	result.Job = job.Job{Spec: e.Spec}
@@ -131,29 +134,12 @@ func remembered(memory string) job.Progress {
 	return p
 }
 
-// assemble makes a job of its parts, whose queue's name may have to be asked for.
-func (s *Store) assemble(ctx context.Context, sh *part, m, rec, run string, now int64) (job.Job, error) {
-	q, err := s.queueOf(ctx, sh, rec)
-	if err != nil {
-		return job.Job{}, err
-	}
-	return assemble(m, rec, run, false, q.Queue, now)
-}
-
-// queueOf is the queue of a record.
-func (s *Store) queueOf(ctx context.Context, sh *part, rec string) (*queue, error) {
+// queueOf is the queue of a record, given the name that Redis has for its number.
+func (s *part) queueOf(rec, name string) (*queue, error) {
 	if len(rec) < fixedLength {
 		return nil, errRecord
 	}
-	number := strconv.FormatInt(bigEndian([]byte(rec[2:6])), 10)
-	found, err := sh.named(ctx, s.client, []string{number})
-	if err != nil {
-		return nil, err
-	}
-	if len(found) != 1 {
-		return nil, errStale
-	}
-	return found[0], nil
+	return s.numbered(strconv.FormatInt(bigEndian([]byte(rec[2:6])), 10), name)
 }
 
 // dueWish writes a due time as lib.lua reads it.

@@ -8,13 +8,17 @@ import (
 
 	"github.com/go-redsync/redsync/v4"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/ringback/ringback/store"
 )
 
 // A lead is a carrier lock held.
 type lead struct {
-	mutex *redsync.Mutex
+	s      *Store
+	sh     *part
+	mutex  *redsync.Mutex
+	copied int64 // revision of the policies that were copied to the shard last
 }
 
 // Lead takes the shard's carrier lock, and brings the shard's copy of the topics' policies up to date: the process that
@@ -22,25 +26,61 @@ type lead struct {
 func (s *Store) Lead(ctx context.Context, shard int) (store.Lead, error) {
 	sh := s.shards[shard]
 	key := s.prefix + ":carrier:" + strconv.Itoa(shard)
-	mutex := redsync.New(goredis.NewPool(s.client)).NewMutex(key,
-		redsync.WithExpiry(store.LeadTime), redsync.WithTries(1), redsync.WithTimeoutFactor(1))
-	if err := mutex.LockContext(ctx); err != nil {
-		return nil, fmt.Errorf("lead: %w", lockFault(ctx, err))
+	lock := redsync.New(goredis.NewPool(s.client))
+	options := []redsync.Option{redsync.WithExpiry(store.LeadTime), redsync.WithTries(1), redsync.WithTimeoutFactor(1)}
+	mutex := lock.NewMutex(key, options...)
+	err := mutex.LockContext(ctx)
+	if full(err) {
+		value := string(store.NewToken())
+		mutex = lock.NewMutex(key, append(options, redsync.WithValue(value))...)
+		err = s.lockFull(ctx, key, value)
+	} else if err != nil {
+		err = lockFault(ctx, err)
 	}
-	l := &lead{mutex: mutex}
-	if err := s.copyTopics(ctx, sh); err != nil {
+	if err != nil {
+		return nil, fmt.Errorf("lead: %w", err)
+	}
+	l := &lead{s: s, sh: sh, mutex: mutex}
+	if l.copied, err = s.copyTopics(ctx, sh); err != nil {
 		return nil, errors.Join(fmt.Errorf("lead: %w", err), l.Release(context.WithoutCancel(ctx)))
 	}
 	return l, nil
 }
 
-// Extend holds the lock for another store.LeadTime.
+// full tells a lock that was refused because the server's memory is full.
+func full(err error) bool {
+	e, ok := errors.AsType[*redsync.RedisError](err)
+	return ok && redis.HasErrorPrefix(e.Err, "OOM")
+}
+
+// lockFull takes the lock while memory is full: only a carrier's moves make room again.
+func (s *Store) lockFull(ctx context.Context, key, value string) error {
+	taken, err := s.eval(ctx, scriptLead, []string{key}, []any{value, store.LeadTime.Milliseconds()})
+	if err != nil {
+		return err
+	}
+	if num(taken) != 1 {
+		return store.ErrNotLeader
+	}
+	return nil
+}
+
+// Extend holds the lock for another store.LeadTime, and copies the policies when one was written since: its writer may
+// have died before it had copied it.
 func (l *lead) Extend(ctx context.Context) error {
 	ok, err := l.mutex.ExtendContext(ctx)
-	if ok {
-		return nil
+	if !ok {
+		return fmt.Errorf("extend the lead: %w", lockFault(ctx, err))
 	}
-	return fmt.Errorf("extend the lead: %w", lockFault(ctx, err))
+	revision, err := l.s.revision(ctx)
+	if err == nil && revision != l.copied {
+		revision, err = l.s.copyTopics(ctx, l.sh)
+	}
+	if err != nil {
+		return fmt.Errorf("extend the lead: %w", err)
+	}
+	l.copied = revision
+	return nil
 }
 
 // Release gives the lock up; one that was lost already is no error.
@@ -55,10 +95,7 @@ func (l *lead) Release(ctx context.Context) error {
 // lockFault tells a lock that another has from a Redis that cannot be asked.
 func lockFault(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*redsync.RedisError](err); ok {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return fault(e.Err)
+		return fault(ctx, e.Err)
 	}
 	return store.ErrNotLeader
 }

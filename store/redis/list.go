@@ -60,12 +60,14 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter) (store.Page
 	}
 	f.Limit = min(max(f.Limit, 1), 500)
 	var page store.Page
-	var err error
-	if f.State.Ended() {
-		page, err = s.listEnded(ctx, sh, &f, from)
-	} else {
-		page, err = s.listLanes(ctx, sh, &f, from)
-	}
+	err := s.fresh(sh, func() (err error) {
+		if f.State.Ended() {
+			page, err = s.listEnded(ctx, sh, &f, from)
+		} else {
+			page, err = s.listLanes(ctx, sh, &f, from)
+		}
+		return err
+	})
 	if err != nil {
 		return store.Page{}, fmt.Errorf("list: %w", err)
 	}
@@ -161,11 +163,16 @@ func (s *Store) listLanes(ctx context.Context, sh *part, f *store.Filter, from p
 // lanesOf names the lanes to walk, beginning with the cursor's; more says that there are others.
 func (s *Store) lanesOf(ctx context.Context, sh *part, f *store.Filter, from place) (lanes []string, more bool, err error) {
 	if f.Lane != "" {
-		q, err := sh.find(ctx, s.runner, []job.Queue{{Namespace: f.Namespace, Topic: f.Topic, Lane: f.Lane}})
-		if err != nil || q[0] == nil {
-			return nil, false, err
+		// Asked for, not remembered: the sets that are read next are found by the number alone.
+		q := job.Queue{Namespace: f.Namespace, Topic: f.Topic, Lane: f.Lane}
+		number, err := s.client.HGet(ctx, sh.queues, q.String()).Result()
+		if isNil(err) {
+			return nil, false, nil
 		}
-		return []string{f.Lane + "\x00" + q[0].number}, false, nil
+		if err != nil {
+			return nil, false, fault(ctx, err)
+		}
+		return []string{f.Lane + "\x00" + number}, false, nil
 	}
 	least := "-"
 	if from.lane != "" {
@@ -174,7 +181,7 @@ func (s *Store) lanesOf(ctx context.Context, sh *part, f *store.Filter, from pla
 	lanes, err = s.client.ZRangeByLex(ctx, sh.lanes(topicName(f.Namespace, f.Topic)),
 		&redis.ZRangeBy{Min: least, Max: "+", Count: listLanes}).Result()
 	if err != nil {
-		return nil, false, fault(err)
+		return nil, false, fault(ctx, err)
 	}
 	return lanes, len(lanes) == listLanes, nil
 }
@@ -195,7 +202,7 @@ func (s *Store) listLane(ctx context.Context, sh *part, f *store.Filter, from pl
 		full = len(part) == chunk
 		waiting, err := s.client.LRange(ctx, sh.tag+"ready:"+number, 0, -1).Result()
 		if err != nil {
-			return nil, false, fault(err)
+			return nil, false, fault(ctx, err)
 		}
 		ready, err := s.among(ctx, sh, waiting, from)
 		if err != nil {
@@ -210,7 +217,7 @@ func (s *Store) listLane(ctx context.Context, sh *part, f *store.Filter, from pl
 	case job.Running:
 		held, err := s.client.ZRange(ctx, sh.tag+"held:"+number, 0, -1).Result()
 		if err != nil {
-			return nil, false, fault(err)
+			return nil, false, fault(ctx, err)
 		}
 		if part, err = s.among(ctx, sh, held, from); err != nil {
 			return nil, false, err

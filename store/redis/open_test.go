@@ -2,7 +2,9 @@ package redis
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
+	"net"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -68,11 +70,67 @@ func TestOpenRefusesWhatCannotBe(t *testing.T) {
 }
 
 func TestOpenShowsNoPassword(t *testing.T) {
-	for _, url := range []string{"redis://:s3cret@127.0.0.1:1", "redis://:s3cret@127.0.0.1:99999999/x", "redis://:s3cret%zz@h"} {
+	for _, url := range []string{
+		"redis://:s3cret@127.0.0.1:1", "redis://:s3cret@127.0.0.1:99999999/x", "redis://:s3cret%zz@h",
+		"redis://user:s3cret/abc@127.0.0.1", "redis://user:s3cret#abc@127.0.0.1", "redis://user:s3cret?abc@127.0.0.1",
+		"redis://user:1/s3cret@127.0.0.1", "redis://user:1#s3cret@127.0.0.1", "redis://user:1?s3cret@127.0.0.1", "s3cret://h",
+	} {
 		_, err := Open(t.Context(), Options{URL: url})
 		require.Error(t, err)
 		require.NotContains(t, err.Error(), "s3cret")
+		if !errors.Is(err, store.ErrUnavailable) {
+			require.ErrorContains(t, err, "redis://[user:password@]host[:port][/database]")
+			require.ErrorContains(t, err, "percent-encode / # ? @ %")
+		}
 	}
+	// The head of a password that was not encoded must not be taken for a port either.
+	_, err := Open(t.Context(), Options{URL: "redis://127.0.0.1:1#s3cret@127.0.0.1"})
+	require.Equal(t, errURL, err)
+}
+
+func TestOpenAsksWhetherASilentServerSpeaksTLS(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, silent.Close()) })
+	for name, addr := range map[string]string{"silent": silent.Addr().String(), "redis": redistest.Start(t).Addr()} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Open(t.Context(), Options{URL: "rediss://" + addr + "?dial_timeout=300ms", Logger: quiet})
+			require.ErrorIs(t, err, store.ErrUnavailable)
+			require.ErrorContains(t, err, "no answer within 300ms: does it speak TLS?")
+		})
+	}
+	answering, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go func() {
+		for {
+			conn, err := answering.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte("-ERR I speak no TLS\r\n")) // the client may be gone
+		}
+	}()
+	t.Cleanup(func() { require.NoError(t, answering.Close()) })
+	_, err = Open(t.Context(), Options{URL: "rediss://" + answering.Addr().String(), Logger: quiet})
+	require.ErrorContains(t, err, "does not speak TLS")
+}
+
+func TestOpenRefusesACluster(t *testing.T) {
+	server := redistest.Start(t, "--cluster-enabled", "yes")
+	var log bytes.Buffer
+	_, err := Open(t.Context(), Options{URL: server.URL(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	require.ErrorContains(t, err, "Redis Cluster is not supported yet")
+	require.NotErrorIs(t, err, store.ErrUnavailable)
+	require.Empty(t, log.String(), "the refusal is the only line")
+}
+
+func TestOpenWarnsOfNothingWhenItRefuses(t *testing.T) {
+	server := redistest.Start(t)
+	open(t, Options{URL: server.URL(), Shards: 2})
+	var log bytes.Buffer
+	_, err := Open(t.Context(), Options{URL: server.URL(), Shards: 3, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	require.ErrorContains(t, err, "the data have 2 shards, not 3")
+	require.Empty(t, log.String())
 }
 
 func TestASocketWillDo(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -38,6 +39,11 @@ const (
 	resends = 2
 )
 
+// errURL stands for whatever a URL's parser says: its text may hold a part of a password that was not encoded, and a
+// '#' ends the URL before the host, so that the password would be taken for a port.
+var errURL = errors.New("redis: the URL cannot be read: it must be redis://[user:password@]host[:port][/database], rediss:// " +
+	"for TLS, or unix://[user:password@]/path, with known options after '?'; percent-encode / # ? @ % in a user or password")
+
 // check fills defaults in and reports what is wrong.
 func (o *Options) check() error {
 	if o.URL == "" {
@@ -62,11 +68,11 @@ func (o *Options) check() error {
 }
 
 // connect makes a function that opens clients: one for calls, and one for each blocking connection. They differ by
-// what change does to their options.
+// what change does to their options. The errors say nothing of the URL.
 func (o *Options) connect() (func(change func(*redis.Options)) redis.UniversalClient, error) {
 	parsed, err := redis.ParseURL(o.URL)
-	if err != nil {
-		return nil, fmt.Errorf("redis: read the URL: %w", withoutURL(err))
+	if err != nil || strings.Contains(o.URL, "#") {
+		return nil, errURL
 	}
 	parsed.ContextTimeoutEnabled = true
 	parsed.DialerRetries = 1

@@ -22,16 +22,16 @@ type peeked struct {
 
 // walk reads jobs out of a sorted set after a place.
 func (s *Store) walk(ctx context.Context, sh *part, key, lane, least, greatest string, most int, from place) ([]peeked, error) {
-	reply, err := s.eval(ctx, scriptPage, []string{sh.jobs, sh.runs, key}, []any{least, greatest, most, from.score, from.member})
+	reply, err := s.eval(ctx, scriptPage, []string{sh.jobs, sh.runs, key, sh.names}, []any{least, greatest, most, from.score, from.member})
 	if err != nil {
 		return nil, err
 	}
 	answer := list(reply)
-	if len(answer) != 4 {
+	if len(answer) != 5 {
 		return nil, malformed(scriptPage)
 	}
-	now, found, recs, runs := num(answer[0]), strs(answer[1]), strs(answer[2]), strs(answer[3])
-	if len(found) != 2*len(recs) || len(recs) != len(runs) {
+	now, found, recs, runs, names := num(answer[0]), strs(answer[1]), strs(answer[2]), strs(answer[3]), strs(answer[4])
+	if len(found) != 2*len(recs) || len(recs) != len(runs) || len(recs) != len(names) {
 		return nil, malformed(scriptPage)
 	}
 	part := make([]peeked, 0, len(recs))
@@ -39,7 +39,7 @@ func (s *Store) walk(ctx context.Context, sh *part, key, lane, least, greatest s
 		if recs[i] == "" {
 			continue
 		}
-		p, err := s.peeked(ctx, sh, found[2*i], recs[i], runs[i], now)
+		p, err := sh.peeked(found[2*i], recs[i], runs[i], names[i], now)
 		if err != nil {
 			return nil, err
 		}
@@ -54,16 +54,16 @@ func (s *Store) peek(ctx context.Context, sh *part, members []any) ([]peeked, er
 	if len(members) == 0 {
 		return nil, nil
 	}
-	reply, err := s.eval(ctx, scriptPeek, []string{sh.jobs, sh.runs}, members)
+	reply, err := s.eval(ctx, scriptPeek, []string{sh.jobs, sh.runs, sh.names}, members)
 	if err != nil {
 		return nil, err
 	}
 	answer := list(reply)
-	if len(answer) != 3 {
+	if len(answer) != 4 {
 		return nil, malformed(scriptPeek)
 	}
-	now, recs, runs := num(answer[0]), strs(answer[1]), strs(answer[2])
-	if len(recs) != len(members) || len(runs) != len(members) {
+	now, recs, runs, names := num(answer[0]), strs(answer[1]), strs(answer[2]), strs(answer[3])
+	if len(recs) != len(members) || len(runs) != len(members) || len(names) != len(members) {
 		return nil, malformed(scriptPeek)
 	}
 	all := make([]peeked, 0, len(members))
@@ -71,7 +71,7 @@ func (s *Store) peek(ctx context.Context, sh *part, members []any) ([]peeked, er
 		if recs[i] == "" {
 			continue
 		}
-		p, err := s.peeked(ctx, sh, str(m), recs[i], runs[i], now)
+		p, err := sh.peeked(str(m), recs[i], runs[i], names[i], now)
 		if err != nil {
 			return nil, err
 		}
@@ -81,8 +81,8 @@ func (s *Store) peek(ctx context.Context, sh *part, members []any) ([]peeked, er
 }
 
 // peeked makes a job of parts without its body.
-func (s *Store) peeked(ctx context.Context, sh *part, m, rec, line string, now int64) (peeked, error) {
-	q, err := s.queueOf(ctx, sh, rec)
+func (s *part) peeked(m, rec, line, name string, now int64) (peeked, error) {
+	q, err := s.queueOf(rec, name)
 	if err != nil {
 		return peeked{}, err
 	}

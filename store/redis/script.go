@@ -55,6 +55,8 @@ var (
 	copyText string
 	//go:embed scripts/put.lua
 	putText string
+	//go:embed scripts/lead.lua
+	leadText string
 	//go:embed scripts/page.lua
 	pageText string
 	//go:embed scripts/peek.lua
@@ -79,6 +81,7 @@ var (
 	scriptIntern = newScript("intern", internText)
 	scriptTerms  = newScript("terms", copyText)
 	scriptPut    = newScript("put", putText)
+	scriptLead   = newScript("lead", leadText)
 	scriptPage   = newScript("page", pageText)
 	scriptPeek   = newScript("peek", peekText)
 )
@@ -96,7 +99,7 @@ func (r *runner) eval(ctx context.Context, s *script, keys []string, args []any)
 		reply, err = r.client.Eval(ctx, s.text, keys, args...).Result()
 	}
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, fault(err)
+		return nil, fault(ctx, err)
 	}
 	return reply, nil
 }
@@ -173,7 +176,7 @@ func (r *runner) again(ctx context.Context, c *call, cmd *redis.Cmd) (any, error
 		reply, err = r.client.Eval(ctx, c.script.text, c.keys, c.args...).Result()
 	}
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, fault(err)
+		return nil, fault(ctx, err)
 	}
 	return reply, nil
 }

@@ -21,7 +21,7 @@ func (s *Store) Settle(ctx context.Context, shard int, token store.Token, items 
 	if err := ctx.Err(); err != nil {
 		return nil, store.Claimed{}, fmt.Errorf("settle: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	ctx, cancel := within(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	sh := s.shards[shard]
 	if len(items) == 0 {
@@ -65,14 +65,10 @@ func (s *Store) settle(ctx context.Context, sh *part, token store.Token, items [
 	}
 	c := s.newCall(sh, scriptSettle, memory, queues, nil, 1+9*len(items))
 	c.add(claimedNext(queues, after))
-	sent := make([]int, 0, len(items))
 	for i := range items {
-		k := known[position[i]-1]
-		if k == 0 {
-			continue // no queue, no lease
-		}
-		sent = append(sent, i)
-		if err := c.settlement(&items[i], k); err != nil {
+		// An item of an unknown queue has no lease. It is sent all the same: the call's memory then has an answer for it,
+		// whatever a repeat of the call knows of the queue.
+		if err := c.settlement(&items[i], known[position[i]-1]); err != nil {
 			return nil, store.Claimed{}, err
 		}
 	}
@@ -86,22 +82,19 @@ func (s *Store) settle(ctx context.Context, sh *part, token store.Token, items [
 		return nil, store.Claimed{}, err
 	}
 	answer := str(reply)
-	if len(answer) != len(sent) {
+	if len(answer) != len(items) {
 		return nil, store.Claimed{}, malformed(scriptSettle)
 	}
 	errs := make([]error, len(items))
 	for i := range errs {
-		errs[i] = store.ErrLeaseLost
-	}
-	for k, i := range sent {
-		if answer[k] == '1' {
-			errs[i] = nil
+		if answer[i] != '1' {
+			errs[i] = store.ErrLeaseLost
 		}
 	}
 	if after == nil {
 		return errs, store.Claimed{}, nil
 	}
-	claimed, err := after.read(second)
+	claimed, err := after.read(ctx, s.log, second)
 	return errs, claimed, err
 }
 
@@ -125,7 +118,7 @@ func claimedNext(queues []*queue, next *claim) string {
 	return b.String()
 }
 
-// settlement adds one item's arguments.
+// settlement adds one item's arguments. queue is the position of its queue from 1, 0 when the shard does not know it.
 func (c *call) settlement(item *store.Settlement, queue int) error {
 	var verdict string
 	switch item.Verdict.Kind {

@@ -24,6 +24,8 @@ type part struct {
 	byNumber map[string]*queue
 	topics   map[string]*topic
 
+	unreadable map[string]bool // outbox entries that were complained of
+
 	sweepAfter string // the topic that the last Sweep came to
 	listener   listener
 }
@@ -39,6 +41,39 @@ func (s *part) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.byName, s.byNumber, s.topics = map[job.Queue]*queue{}, map[string]*queue{}, map[string]*topic{}
+}
+
+// complaintsMax bounds the outbox entries that a process remembers to have complained of; beyond it, it begins anew.
+const complaintsMax = 1000
+
+// first tells whether an outbox entry was not complained of before: it is read in every round.
+func (s *part) first(member string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unreadable[member] {
+		return false
+	}
+	if s.unreadable == nil || len(s.unreadable) >= complaintsMax {
+		s.unreadable = map[string]bool{}
+	}
+	s.unreadable[member] = true
+	return true
+}
+
+// numbered is the queue that a number means, given the name that Redis has for it. errStale when the number was known
+// under another name, or has none any more.
+func (s *part) numbered(number, name string) (*queue, error) {
+	s.mu.RLock()
+	known := s.byNumber[number]
+	s.mu.RUnlock()
+	if known != nil && known.name == name {
+		return known, nil
+	}
+	q, ok := parseQueue(name)
+	if known != nil || !ok {
+		return nil, errStale
+	}
+	return s.remember(q, number), nil
 }
 
 // remember notes a queue's number.
@@ -111,7 +146,7 @@ func (s *part) find(ctx context.Context, r *runner, wanted []job.Queue) ([]*queu
 	}
 	values, err := r.client.HMGet(ctx, s.queues, names...).Result()
 	if err != nil {
-		return nil, fault(err)
+		return nil, fault(ctx, err)
 	}
 	return s.fill(wanted, found, missing, strs(values)), nil
 }
@@ -150,7 +185,7 @@ func (s *part) named(ctx context.Context, client redis.UniversalClient, numbers 
 	}
 	names, err := client.HMGet(ctx, s.names, missing...).Result()
 	if err != nil {
-		return nil, fault(err)
+		return nil, fault(ctx, err)
 	}
 	for i, name := range strs(names) {
 		if q, ok := parseQueue(name); ok {

@@ -23,7 +23,7 @@ const (
 func (s *Store) Stats(ctx context.Context, shard int, namespace, topic string) ([]store.TopicStats, error) {
 	sh := s.shards[shard]
 	if topic != "" {
-		rows, err := s.stats(ctx, sh, []string{topicName(namespace, topic)})
+		rows, err := s.counted(ctx, sh, []string{topicName(namespace, topic)})
 		if err != nil {
 			return nil, fmt.Errorf("stats: %w", err)
 		}
@@ -35,9 +35,9 @@ func (s *Store) Stats(ctx context.Context, shard int, namespace, topic string) (
 	for {
 		names, err := s.client.ZRangeByLex(ctx, sh.seen, &redis.ZRangeBy{Min: from, Max: end, Count: statsChunk}).Result()
 		if err != nil {
-			return nil, fmt.Errorf("stats: %w", fault(err))
+			return nil, fmt.Errorf("stats: %w", fault(ctx, err))
 		}
-		rows, err := s.stats(ctx, sh, names)
+		rows, err := s.counted(ctx, sh, names)
 		if err != nil {
 			return nil, fmt.Errorf("stats: %w", err)
 		}
@@ -47,6 +47,15 @@ func (s *Store) Stats(ctx context.Context, shard int, namespace, topic string) (
 		}
 		from = "(" + names[len(names)-1]
 	}
+}
+
+// counted is stats, anew when the database was emptied meanwhile.
+func (s *Store) counted(ctx context.Context, sh *part, names []string) (rows []store.TopicStats, err error) {
+	err = s.fresh(sh, func() (err error) {
+		rows, err = s.stats(ctx, sh, names)
+		return err
+	})
+	return rows, err
 }
 
 // stats reads topics by name; those that the shard has never seen are left out.
@@ -63,7 +72,7 @@ func (s *Store) stats(ctx context.Context, sh *part, names []string) ([]store.To
 		lanes[i] = pipe.ZRangeByLex(ctx, sh.lanes(name), &redis.ZRangeBy{Min: "-", Max: "+", Count: oldestLanes})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, fault(err)
+		return nil, fault(ctx, err)
 	}
 	rows := make([]store.TopicStats, 0, len(names))
 	for i, name := range names {
@@ -104,7 +113,7 @@ func (s *Store) oldestDue(ctx context.Context, sh *part, lanes []string) (time.T
 		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !isNil(err) {
-		return time.Time{}, fault(err)
+		return time.Time{}, fault(ctx, err)
 	}
 	for _, due := range dues {
 		for _, z := range due.Val() {
@@ -141,7 +150,7 @@ func (s *Store) Lanes(ctx context.Context, shard int, namespace, topic, after st
 		lanes, err := s.client.ZRangeByLex(ctx, sh.lanes(topicName(namespace, topic)),
 			&redis.ZRangeBy{Min: from, Max: "+", Count: oldestLanes}).Result()
 		if err != nil {
-			return nil, fmt.Errorf("lanes: %w", fault(err))
+			return nil, fmt.Errorf("lanes: %w", fault(ctx, err))
 		}
 		part, err := s.lanes(ctx, sh, lanes)
 		if err != nil {
@@ -168,7 +177,7 @@ func (s *Store) lanes(ctx context.Context, sh *part, lanes []string) ([]store.La
 			pipe.ZCard(ctx, sh.tag+"held:"+n))
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, fault(err)
+		return nil, fault(ctx, err)
 	}
 	var rows []store.LaneStats
 	for i, lane := range lanes {

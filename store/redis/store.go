@@ -54,7 +54,7 @@ func (s *Store) fresh(sh *part, do func() error) error {
 func (s *Store) Ping(ctx context.Context) error {
 	for _, sh := range s.shards[:1] {
 		if err := s.client.Set(ctx, sh.tag+"ping", "1", time.Minute).Err(); err != nil {
-			return fmt.Errorf("ping: %w", fault(err))
+			return fmt.Errorf("ping: %w", fault(ctx, err))
 		}
 	}
 	return nil

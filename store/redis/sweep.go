@@ -28,7 +28,7 @@ func (s *Store) Sweep(ctx context.Context, shard int, token store.Token, limit i
 	}
 	names, err := s.client.ZRangeByLex(ctx, sh.seen, &redis.ZRangeBy{Min: from, Max: "+", Count: sweepTopics}).Result()
 	if err != nil {
-		return store.Swept{}, fmt.Errorf("sweep: %w", fault(err))
+		return store.Swept{}, fmt.Errorf("sweep: %w", fault(ctx, err))
 	}
 	topics := make([]*topic, len(names))
 	for i, name := range names {

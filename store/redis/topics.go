@@ -21,7 +21,7 @@ const copyChunk = 256
 const putTimeout = 10 * time.Second
 
 // PutTopic writes the policy, then what scripts need of it to each shard. When that fails half way the policy is
-// written and the call may be repeated; the next Lead of a shard copies it too.
+// written and the call may be repeated; the shards' carriers copy it too, within a second.
 func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, error) {
 	text, err := json.Marshal(put.Policy)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 	if revision == 0 {
 		return store.Topic{}, fmt.Errorf("put topic: %w", store.ErrVersion)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), putTimeout)
+	ctx, cancel := within(context.WithoutCancel(ctx), putTimeout)
 	defer cancel()
 	terms := termsText(revision, put.Policy.Over(s.policies))
 	for _, sh := range s.shards {
@@ -55,7 +55,7 @@ func (s *Store) topicsKey() string { return s.prefix + ":topics" }
 func (s *Store) Topics(ctx context.Context) ([]store.Topic, int64, error) {
 	stored, err := s.client.HGetAll(ctx, s.topicsKey()).Result()
 	if err != nil {
-		return nil, 0, fmt.Errorf("read topics: %w", fault(err))
+		return nil, 0, fmt.Errorf("read topics: %w", fault(ctx, err))
 	}
 	topics := make([]store.Topic, 0, len(stored))
 	for name, text := range stored {
@@ -90,11 +90,20 @@ func parseTopic(name, text string) (store.Topic, error) {
 	return store.Topic{Namespace: namespace, Name: topic, Policy: p, Revision: n}, nil
 }
 
-// copyTopics copies every topic's terms to one shard.
-func (s *Store) copyTopics(ctx context.Context, sh *part) error {
+// revision reads that of all policies.
+func (s *Store) revision(ctx context.Context) (int64, error) {
+	text, err := s.client.HGet(ctx, s.topicsKey(), "").Result()
+	if err != nil && !isNil(err) {
+		return 0, fmt.Errorf("read the topics' revision: %w", fault(ctx, err))
+	}
+	return num(text), nil
+}
+
+// copyTopics copies every topic's terms to one shard, and answers their revision.
+func (s *Store) copyTopics(ctx context.Context, sh *part) (int64, error) {
 	topics, revision, err := s.Topics(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for chunk := range slices.Chunk(topics, copyChunk) {
 		args := []any{revision}
@@ -102,8 +111,8 @@ func (s *Store) copyTopics(ctx context.Context, sh *part) error {
 			args = append(args, topicName(t.Namespace, t.Name), termsText(t.Revision, t.Policy.Over(s.policies)))
 		}
 		if _, err := s.eval(ctx, scriptTerms, []string{sh.terms, sh.redo, sh.wake}, args); err != nil {
-			return fmt.Errorf("copy topics to shard %d: %w", sh.index, err)
+			return 0, fmt.Errorf("copy topics to shard %d: %w", sh.index, err)
 		}
 	}
-	return nil
+	return revision, nil
 }

@@ -1,7 +1,8 @@
 -- Ends an unfinished job, or marks a held one.
 -- KEYS    those of lib; one queue
 -- ARGV    member
--- result  code, now, record, run; code is ok, none, or state when it is delivered or dead
+-- result  code, now, record, run; code is ok, none, state when it is delivered or dead, or again when it is of another
+--         queue
 local q, member = queues[1], ARGV[A + 1]
 local again = call('GET', TOK)
 if again and string.sub(again, 1, 1) == '!' then
@@ -12,23 +13,30 @@ elseif again then
   if rec == '' then rec = call('HGET', JOBS, member) or '' end
   return { rec == '' and 'none' or 'ok', int(now), rec, run }
 end
+allow()
 -- refuse answers a refusal, and remembers it.
 local function refuse(code, run)
   call('SET', TOK, '!' .. code .. ' ' .. (run or ''), 'EX', MEMORY)
   return { code, int(now), call('HGET', JOBS, member) or '', run or '' }
 end
 local rec = call('HGET', JOBS, member)
-if not rec or int(be(rec, 3, 6)) ~= q.n then return refuse('none') end
+if not rec then return refuse('none') end
+if int(be(rec, 3, 6)) ~= q.n then return { 'again' } end
 local line = call('HGET', RUNS, member)
 local r = line and parse(line) or fresh(rec)
 if r.state == 'd' or r.state == 'x' then return refuse('state', pack(r)) end
-if r.state == 'c' or flagged(r, 'm') then return { 'ok', int(now), rec, line } end
+if r.state == 'c' or flagged(r, 'm') then
+  call('SET', TOK, r.state == 'c' and line or line .. '\n' .. rec, 'EX', MEMORY)
+  return { 'ok', int(now), rec, line }
+end
 watch()
 r.ver, r.size = r.ver + 1, #rec
 note(r, member, '{"n":' .. int(r.made) .. ',"k":"cancelled","ms":' .. int(now) .. '}')
+-- The memory holds the record of a job that is gone, or may go before the call is repeated.
 local kept, memory = true, ''
 if r.lease ~= '-' then
   flag(r, 'm')
+  memory = '\n' .. rec
 else
   if call('ZREM', q.due, member) == 0 then
     bump(q.topic, 'ready', -call('LREM', q.ready, 1, member))

@@ -9,7 +9,7 @@ local moved, lapsed, budget = 0, 0, most
 
 -- lapse sends jobs whose lease has run out back to due, or to where a cancel mark wants them.
 local function lapse(q)
-  if upto < 0 then return end
+  if upto < 0 or budget <= 0 then return end
   local members = call('ZRANGEBYSCORE', q.held, '-inf', int(upto), 'LIMIT', 0, budget)
   if #members == 0 then return end
   local runs, lines = call('HMGET', RUNS, unpack(members)), {}
@@ -59,28 +59,29 @@ local again = call('GET', TOK)
 if again then
   moved, lapsed = string.match(again, '^(%d+) (%d+)')
 else
-  local home, left = {}, {}
+  allow()
+  local home = {}
   for i = A + 7, #ARGV do home[#home + 1] = ARGV[i] end
   local off = call('EXISTS', OFF) == 1
   many('HDEL', OUTBOX, home)
   many('ZREM', OUTQ, home)
   for _, q in ipairs(queues) do
-    if budget > 0 then
-      local k, before = terms(q.topic), lapsed
-      local full = call('ZCARD', q.held) >= k.limit
-      lapse(q)
-      if not k.paused and call('ZCARD', q.held) < k.limit then
-        local ready = call('LLEN', q.ready)
-        local came = fill(q, ready)
-        if (ready == 0 and came > 0) or (full and lapsed > before) or
-            (ready + came > 0 and tonumber(call('HGET', RINGS, q.n) or 0) + AGAIN <= now) then
-          q.ring = true
-        end
+    -- Every queue is looked at, even when the round has moved all it may: a queue that a changed policy woke up has no
+    -- moment on the agenda until then.
+    local k, before = terms(q.topic), lapsed
+    local full = call('ZCARD', q.held) >= k.limit
+    lapse(q)
+    if not k.paused and call('ZCARD', q.held) < k.limit then
+      local ready = call('LLEN', q.ready)
+      local came = fill(q, ready)
+      if (ready == 0 and came > 0) or (full and lapsed > before) or
+          (ready + came > 0 and tonumber(call('HGET', RINGS, q.n) or 0) + AGAIN <= now) then
+        q.ring = true
       end
-      local hold = upto < now
-      look(q, hold and now + 100 or nil)
-      if q.off then call('ZADD', OFF, int(now), q.n) elseif off then call('ZREM', OFF, q.n) end
     end
+    local hold = upto < now
+    look(q, hold and now + 100 or nil)
+    if q.off then call('ZADD', OFF, int(now), q.n) elseif off then call('ZREM', OFF, q.n) end
   end
   for _, t in ipairs(topics) do retain(t) end
   if ARGV[A + 6] ~= '' then call('ZADD', REDO, int(now), ARGV[A + 6]) end

@@ -9,6 +9,7 @@ local token, most, room, margin = ARGV[A + 1], tonumber(ARGV[A + 2]), tonumber(A
 local lines, jobs, taken, used = {}, {}, 0, 0
 if ARGV[A + 5] == '1' and call('EXISTS', KEYS[#KEYS]) == 0 then return 'EARLY' end
 local again = call('GET', TOK)
+allow()
 
 -- answer adds one job to the result.
 local function answer(i, member, rec, run, left)
@@ -111,5 +112,5 @@ for i, q in ipairs(queues) do
   lines[i * 2] = blocked and '1' or '0'
 end
 close()
-if not again then call('SET', TOK, '1', 'EX', MEMORY) end
+call('SET', TOK, '1', 'EX', MEMORY)
 return { NOW, call('HGET', TERMS, '') or '0', lines, jobs }

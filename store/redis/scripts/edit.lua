@@ -9,8 +9,9 @@ if again and string.sub(again, 1, 1) == '!' then
   local code, run = string.match(again, '^!(%S+) ?(.*)$')
   return { code, int(now), call('HGET', JOBS, member) or '', run }
 elseif again then
-  local rec = call('HGET', JOBS, member)
-  return { rec and 'ok' or 'none', int(now), rec or '', again }
+  -- The job may have gone on, or be gone, since.
+  local run, rec = string.match(again, '^([^\n]*)\n(.*)$')
+  return { 'ok', int(now), rec, run }
 end
 -- refuse answers a refusal, and remembers it.
 local function refuse(code, run)
@@ -18,7 +19,8 @@ local function refuse(code, run)
   return { code, int(now), call('HGET', JOBS, member) or '', run or '' }
 end
 local rec = call('HGET', JOBS, member)
-if not rec or int(be(rec, 3, 6)) ~= q.n then return refuse('none') end
+if not rec then return refuse('none') end
+if int(be(rec, 3, 6)) ~= q.n then return { 'again' } end
 local line = call('HGET', RUNS, member)
 local r = line and parse(line) or fresh(rec)
 if ARGV[A + 3] ~= '0' and int(r.ver) ~= ARGV[A + 3] then return refuse('version') end
@@ -28,6 +30,7 @@ watch()
 local wish = ARGV[A + 4]
 local base = (wish ~= '' and wish ~= '0' and string.sub(wish, 1, 1) ~= '@') and later or now
 rec = ARGV[A + 6] .. string.sub(rec, 13, 18) .. ARGV[A + 7] .. expiry(ARGV[A + 5], base)
+call('HSET', JOBS, member, rec) -- first: refused, and nothing done, while memory is full
 r.ver, r.size = r.ver + 1, #rec
 note(r, member, '{"n":' .. int(r.made) .. ',"k":"' .. ARGV[A + 8] .. '","ms":' .. int(now) .. '}')
 if wish ~= '' then
@@ -38,9 +41,8 @@ if wish ~= '' then
   end
   place(q, member, r.due)
 end
-call('HSET', JOBS, member, rec)
 call('HSET', RUNS, member, pack(r))
 look(q)
 close()
-call('SET', TOK, pack(r), 'EX', MEMORY)
+call('SET', TOK, pack(r) .. '\n' .. rec, 'EX', MEMORY)
 return { 'ok', int(now), rec, pack(r) }

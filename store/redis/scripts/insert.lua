@@ -2,7 +2,8 @@
 -- KEYS    those of lib
 -- ARGV    for each entry: position of its queue, member, due ('@ms' or a wait), expiry ('', '@ms' or a wait), print,
 --         head of the record, rest of the record
--- result  now, later, then for each entry: c (created), or {e or x (existing, conflict), now, record, run, known}
+-- result  now, later, then for each entry: c (created), or {e or x (existing, conflict), now, record, run, known,
+--         name of its queue}
 local entries = floor((#ARGV - A) / 7)
 local function arg(i, j) return ARGV[A + (i - 1) * 7 + j] end
 
@@ -16,8 +17,8 @@ if outcomes then
 end
 
 local function known(member, outcome)
-  return { outcome, int(now), call('HGET', JOBS, member) or '', call('HGET', RUNS, member) or '',
-    call('HGET', IDS, member) or '' }
+  local rec = call('HGET', JOBS, member)
+  return { outcome, int(now), rec or '', call('HGET', RUNS, member) or '', call('HGET', IDS, member) or '', named(rec) }
 end
 
 if outcomes then
@@ -30,7 +31,7 @@ if outcomes then
 end
 
 watch()
-local result, codes, records, ids, stood = { int(now), int(later) }, {}, {}, {}, {}
+local result, codes, records, ids, printed, stood = { int(now), int(later) }, {}, {}, {}, {}, {}
 local present = call('HMGET', JOBS, unpack(members))
 for i = 1, entries do
   local q, member, print = queues[tonumber(arg(i, 1))], members[i], arg(i, 5)
@@ -69,7 +70,7 @@ for i = 1, entries do
     if print ~= '' then
       ids[#ids + 1] = member
       ids[#ids + 1] = string.char(#print) .. print
-      call('ZREM', FORGET, member)
+      printed[#printed + 1] = member
     end
     stood[member] = { print = print }
     place(q, member, due)
@@ -78,8 +79,10 @@ for i = 1, entries do
     codes[i], result[2 + i] = 'c', 'c'
   end
 end
+-- The records are the first write: refused, and nothing done, while memory is full.
 many('HSET', JOBS, records)
 many('HSET', IDS, ids)
+many('ZREM', FORGET, printed)
 for _, q in ipairs(queues) do
   if q.touched then look(q) end
 end

@@ -7,6 +7,10 @@
 --       then for each queue: its number, the position of its topic, its name; then each topic's name
 --       then, from ARGV[A + 1] on, what the script's own table says
 -- An error STALE says that a number does not carry the name that the caller knows it by.
+--
+-- When memory is full, Redis refuses commands that may take more of it, but only until a script has written for the
+-- first time. So a script that must go on then, because it frees memory in the end, begins with allow(); one that must
+-- be refused whole begins with a write that Redis refuses.
 local call, floor = redis.call, math.floor
 local JOBS, RUNS, TRIES, IDS, FORGET = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local AGENDA, RINGS, BELL, WAKE, TERMS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
@@ -39,6 +43,9 @@ if nq > 0 then
     if names[i] ~= ARGV[3 + i * 3] then return redis.error_reply('STALE queue number') end
   end
 end
+
+-- allow is the first write of a script that goes on while memory is full. The call's memory is written anew in the end.
+local function allow() call('DEL', TOK) end
 
 -- int writes a whole number; text is one already.
 local function int(n) return type(n) == 'string' and n or string.format('%.0f', n) end
@@ -75,6 +82,10 @@ local function be(s, from, to)
   if d then n = n * 256 + d end
   if f then n = (n * 256 + e) * 256 + f end
   return n
+end
+-- named is the name of a record's queue, '' when there is none.
+local function named(rec)
+  return rec and #rec >= 18 and call('HGET', NAMES, int(be(rec, 3, 6))) or ''
 end
 local function bytes(n, width)
   local s = ''

@@ -9,8 +9,9 @@ if again and string.sub(again, 1, 1) == '!' then
   local code, run = string.match(again, '^!(%S+) ?(.*)$')
   return { code, int(now), call('HGET', JOBS, member) or '', run }
 elseif again then
-  local rec = call('HGET', JOBS, member)
-  return { rec and 'ok' or 'none', int(now), rec or '', again }
+  -- The job may have gone on, or be gone, since.
+  local run, rec = string.match(again, '^([^\n]*)\n(.*)$')
+  return { 'ok', int(now), rec, run }
 end
 -- refuse answers a refusal, and remembers it.
 local function refuse(code, run)
@@ -18,20 +19,20 @@ local function refuse(code, run)
   return { code, int(now), call('HGET', JOBS, member) or '', run or '' }
 end
 local rec = call('HGET', JOBS, member)
-if not rec or int(be(rec, 3, 6)) ~= q.n then return refuse('none') end
+if not rec then return refuse('none') end
+if int(be(rec, 3, 6)) ~= q.n then return { 'again' } end
 local line = call('HGET', RUNS, member)
 local r = line and parse(line) or fresh(rec)
 if r.state == '-' then return refuse('state', pack(r)) end
 if int(r.ver) ~= ARGV[A + 2] then return { 'again' } end
 watch()
-call('ZREM', t[r.state], member)
+local ended = t[r.state]
 bump(t, r.state, -1)
 bump(t, r.state .. 'b', -r.size)
 local expires = tonumber(ARGV[A + 4])
-if expires > 0 and expires <= now then
-  rec = ARGV[A + 5]
-  call('HSET', JOBS, member, rec)
-end
+if expires > 0 and expires <= now then rec = ARGV[A + 5] end
+call('HSET', JOBS, member, rec) -- first: refused, and nothing done, while memory is full
+call('ZREM', ended, member)
 if flagged(r, 'p') then
   local known = call('HGET', IDS, member)
   if known then call('HSET', IDS, member, string.sub(known, 1, 1 + string.byte(known, 1))) end
@@ -45,5 +46,5 @@ place(q, member, r.due)
 call('HSET', RUNS, member, pack(r))
 look(q)
 close()
-call('SET', TOK, pack(r), 'EX', MEMORY)
+call('SET', TOK, pack(r) .. '\n' .. rec, 'EX', MEMORY)
 return { 'ok', int(now), rec, pack(r) }

@@ -1,11 +1,12 @@
 -- Ends attempts.
 -- KEYS    those of lib
 -- ARGV    positions of the queues that the caller claims from next, as ',1,3,'; then for each item: position of its
---         queue, member, lease, verdict (d, a, x, r), wait in ms, reason, counts (a attempt, r released, - nothing),
+--         queue (0 unknown: its lease is lost), member, lease, verdict (d, a, x, r), wait in ms, reason, counts (a attempt, r released, - nothing),
 --         line for the record ('' none), number of births, then for each birth: member, entry
 -- result  a character for each item: 1 settled, 0 the lease is lost
 local again = call('GET', TOK)
 if again then return again end
+allow()
 watch()
 
 local next, at, items, members = ARGV[A + 1], A + 2, {}, {}
@@ -46,7 +47,7 @@ end
 
 for i, item in ipairs(items) do
   local r = not settled[item.member] and runs[i] and parse(runs[i])
-  if r and r.lease == item.lease .. '@' .. item.q.n then
+  if r and item.q and r.lease == item.lease .. '@' .. item.q.n then
     settled[item.member] = true
     if apply(item, r) then
       lines[#lines + 1] = item.member

@@ -7,6 +7,7 @@ if again then
   local jobs, ids, more = string.match(again, '^(%d+) (%d+) (%d)$')
   return { jobs, ids, more }
 end
+allow()
 local most = tonumber(ARGV[A + 1])
 local removed = 0
 for _, t in ipairs(topics) do

@@ -2,6 +2,7 @@
 -- KEYS    1 terms  2 redo  3 wake
 -- ARGV    revision of all, then for each topic: its name, its terms (beginning with the topic's revision)
 -- result  how many changed
+redis.call('ZREM', KEYS[2], '') -- no such member: a first write that is allowed while memory is full, see lib.lua
 local changed = 0
 for i = 2, #ARGV, 2 do
   local old = redis.call('HGET', KEYS[1], ARGV[i])

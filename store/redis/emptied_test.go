@@ -1,0 +1,172 @@
+package redis
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+func TestSettlementsOfAnEmptiedDatabaseAreLost(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		insert(t, s, entry("a"), entry("b"))
+		held := claimAll(t, s, 2).Jobs
+		require.Len(t, held, 2)
+		require.NoError(t, s.client.FlushAll(t.Context()).Err())
+		items := []store.Settlement{
+			settlement(held[0], policy.Verdict{Kind: policy.Delivered}, 200),
+			settlement(held[1], policy.Verdict{Kind: policy.Again, Wait: time.Second}, 500),
+		}
+		lost := []error{store.ErrLeaseLost, store.ErrLeaseLost}
+		token, next := store.NewToken(), wants(2)
+		errs, claimed, err := s.Settle(t.Context(), 0, token, items, &next)
+		require.NoError(t, err)
+		require.Equal(t, lost, errs)
+		require.Empty(t, claimed.Jobs)
+
+		elsewhere := entry("a")
+		elsewhere.Lane = "elsewhere"
+		insert(t, s, elsewhere)
+		request := wants(1)
+		request.Wants[0].Queue = elsewhere.Queue
+		_, err = s.Claim(t.Context(), 0, store.NewToken(), request)
+		require.NoError(t, err)
+		errs, _, err = s.Settle(t.Context(), 0, store.NewToken(), items, nil)
+		require.NoError(t, err)
+		require.Equal(t, lost, errs, "the id is held in another queue")
+
+		insert(t, s, entry("b"))
+		errs, _, err = s.Settle(t.Context(), 0, token, items, &next)
+		require.NoError(t, err)
+		require.Equal(t, lost, errs, "as the first call was answered")
+		errs, _, err = s.Settle(t.Context(), 0, store.NewToken(), items, nil)
+		require.NoError(t, err)
+		require.Equal(t, lost, errs)
+	})
+}
+
+// Another process empties the database and numbers the queues in another order: what this one remembers is wrong.
+func TestReadsSeeThroughNumbersThatWereGivenAnew(t *testing.T) {
+	url := redistest.Start(t).URL()
+	s, other := open(t, Options{URL: url}), open(t, Options{URL: url})
+	in := func(id, lane string) store.Entry {
+		e := entry(id)
+		e.Lane, e.Delay = lane, time.Hour
+		return e
+	}
+	flip := func(first, second string) {
+		require.NoError(t, other.client.FlushAll(t.Context()).Err())
+		other.shards[0].forget()
+		insert(t, other, in("of-"+first, first))
+		insert(t, other, in("of-"+second, second))
+	}
+	first, second := "one", "two"
+	turn := func() {
+		first, second = second, first
+		flip(first, second)
+	}
+	insert(t, s, in("of-one", "one"))
+	insert(t, s, in("of-two", "two"))
+
+	turn()
+	got, err := s.Get(t.Context(), 0, ref("of-one"))
+	require.NoError(t, err)
+	require.Equal(t, "one", got.Lane)
+
+	turn()
+	again, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{in("of-one", "one")})
+	require.NoError(t, err)
+	require.Equal(t, "one", again[0].Job.Lane)
+
+	turn()
+	page, err := s.List(t.Context(), 0, store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: job.Scheduled, Limit: 10})
+	require.NoError(t, err)
+	require.Len(t, page.Jobs, 2)
+	for _, j := range page.Jobs {
+		require.Equal(t, "of-"+j.Lane, j.ID)
+	}
+
+	turn()
+	page, err = s.List(t.Context(), 0, store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: job.Scheduled, Lane: "one", Limit: 10})
+	require.NoError(t, err)
+	require.Len(t, page.Jobs, 1)
+	require.Equal(t, "of-one", page.Jobs[0].ID)
+
+	turn()
+	for _, e := range []string{"of-one", "of-two"} {
+		_, err = other.Edit(t.Context(), 0, store.NewToken(), ref(e), store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
+		require.NoError(t, err)
+	}
+	page, err = s.List(t.Context(), 0, store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: job.Ready, Limit: 10})
+	require.NoError(t, err)
+	require.Len(t, page.Jobs, 2)
+	for _, j := range page.Jobs {
+		require.Equal(t, "of-"+j.Lane, j.ID)
+	}
+	stats, err := s.Stats(t.Context(), 0, lane.Namespace, lane.Topic)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, stats[0].Ready)
+}
+
+// A round's budget that is spent must not keep the rest of a resumed topic from being looked at.
+func TestAResumedTopicOfManyLanesWithManyJobsLosesNoLane(t *testing.T) {
+	s := open(t, Options{URL: redistest.Start(t).URL()})
+	put := func(paused bool) {
+		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: paused}})
+		require.NoError(t, err)
+	}
+	const lanes, each = 100, 20
+	put(true)
+	left := map[string]bool{}
+	var last time.Time
+	for l := range lanes {
+		entries := make([]store.Entry, each)
+		for i := range entries {
+			entries[i] = entry(fmt.Sprintf("%d-%d", l, i))
+			entries[i].Lane, entries[i].Delay = fmt.Sprint("lane-", l), 5*time.Millisecond
+			left[entries[i].ID] = true
+		}
+		for _, in := range insert(t, s, entries...) {
+			last = in.Job.DueAt
+		}
+	}
+	carry := func() store.Carried {
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		require.NoError(t, err)
+		return carried
+	}
+	require.Eventually(t, func() bool { return carry().Now.After(last) }, 5*time.Second, time.Millisecond)
+	for rounds := 0; carry().Next == 0; rounds++ {
+		require.Less(t, rounds, 100)
+	}
+	put(false)
+	for rounds := 0; carry().Next == 0; rounds++ {
+		require.Less(t, rounds, 100)
+	}
+	agenda, err := s.client.ZCount(t.Context(), s.shards[0].common[5], fmt.Sprint(never), "+inf").Result()
+	require.NoError(t, err)
+	require.Zero(t, agenda, "lanes that nobody will look at")
+	for {
+		rung, err := s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: time.Millisecond})
+		require.NoError(t, err)
+		if len(rung.Queues) == 0 {
+			break
+		}
+		for _, q := range rung.Queues {
+			claimed, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
+				Wants: []store.Want{{Queue: q, Max: each, Timeout: time.Minute}}, Max: each, MaxBytes: 1 << 20,
+			})
+			require.NoError(t, err)
+			for _, h := range claimed.Jobs {
+				delete(left, h.ID)
+			}
+		}
+	}
+	require.Empty(t, left)
+}

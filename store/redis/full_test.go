@@ -1,0 +1,147 @@
+package redis
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// memory sets what a server may take: 1 is less than it has, 0 is as much as it wants.
+func memory(t *testing.T, c *redis.Client, bytes string) {
+	t.Helper()
+	require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", bytes).Err())
+}
+
+func TestAFullServerTakesNoJobsAndDeliversWhatItHas(t *testing.T) {
+	server := redistest.Start(t)
+	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
+	lapsing, waiting, gone := entry("lapsing"), entry("waiting"), entry("gone")
+	waiting.Delay, gone.Delay, gone.Topic = time.Hour, time.Hour, "u"
+	insert(t, s, entry("a"), entry("b"), lapsing, waiting, gone)
+	_, err := s.Cancel(t.Context(), 0, store.NewToken(), ref("gone"))
+	require.NoError(t, err)
+	_, err = s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: "u", Policy: policy.Topic{KeepDelivered: policy.Keep{Max: new(int64(0))}}})
+	require.NoError(t, err)
+	memory(t, c, "1")
+
+	_, err = s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("c")})
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	require.ErrorContains(t, err, "OOM (its memory is full)")
+	require.ErrorIs(t, s.Ping(t.Context()), store.ErrUnavailable)
+
+	token := store.NewToken()
+	held, err := s.Claim(t.Context(), 0, token, wants(2))
+	require.NoError(t, err)
+	require.Len(t, held.Jobs, 2)
+	again, err := s.Claim(t.Context(), 0, token, wants(2))
+	require.NoError(t, err)
+	require.Len(t, again.Jobs, 2)
+	next := wants(1)
+	next.Wants[0].Timeout, next.Margin = time.Millisecond, 0
+	errs, third, err := s.Settle(t.Context(), 0, store.NewToken(),
+		[]store.Settlement{settlement(held.Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200)}, &next)
+	require.NoError(t, err)
+	require.Equal(t, []error{nil}, errs)
+	require.Len(t, third.Jobs, 1)
+	marked, err := s.Cancel(t.Context(), 0, store.NewToken(), third.Jobs[0].Ref())
+	require.NoError(t, err)
+	require.True(t, marked.CancelRequested)
+	settle(t, s, settlement(held.Jobs[1], policy.Verdict{Kind: policy.Again, Wait: time.Hour}, 500))
+
+	lead, err := s.Lead(t.Context(), 0)
+	require.NoError(t, err)
+	_, err = s.Lead(t.Context(), 0)
+	require.ErrorIs(t, err, store.ErrNotLeader)
+	require.NoError(t, lead.Extend(t.Context()))
+	lapsed := 0
+	require.Eventually(t, func() bool {
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		require.NoError(t, err)
+		lapsed += carried.Lapsed
+		return lapsed == 1
+	}, 5*time.Second, 5*time.Millisecond)
+	cancelled, err := s.Cancel(t.Context(), 0, store.NewToken(), ref("waiting"))
+	require.NoError(t, err)
+	require.Equal(t, job.Cancelled, cancelled.State)
+	_, err = s.Cancel(t.Context(), 0, store.NewToken(), ref("nobody"))
+	require.ErrorIs(t, err, store.ErrNotFound)
+	swept, err := s.Sweep(t.Context(), 0, store.NewToken(), 10)
+	require.NoError(t, err)
+	require.Equal(t, 1, swept.Jobs)
+	_, err = s.Sweep(t.Context(), 0, store.NewToken(), 10)
+	require.NoError(t, err, "with nothing to remove")
+	require.NoError(t, s.Ring(t.Context(), 0, []job.Queue{lane}))
+	require.NoError(t, lead.Release(t.Context()))
+	other := open(t, Options{URL: server.URL()})
+	_, err = other.Get(t.Context(), 0, ref("b"))
+	require.NoError(t, err)
+
+	memory(t, c, "0")
+	_, err = s.Get(t.Context(), 0, ref("c"))
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
+func TestAPolicyThatWasNotCopiedIsCopiedThoughMemoryIsFull(t *testing.T) {
+	server := redistest.Start(t)
+	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
+	insert(t, s, entry("a"))
+	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
+	require.NoError(t, err)
+	require.NoError(t, c.Del(t.Context(), s.shards[0].terms).Err())
+	memory(t, c, "1")
+	_, err = s.Lead(t.Context(), 0)
+	require.NoError(t, err)
+	require.Empty(t, claimAll(t, s, 1).Jobs)
+}
+
+// What takes memory is refused whole: no write of it may come before the one that Redis refuses.
+func TestAFullServerLetsNoLargeBodyThrough(t *testing.T) {
+	server := redistest.Start(t)
+	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
+	large := make([]byte, 1<<20)
+	for i := range large {
+		large[i] = 'x'
+	}
+	insert(t, s, entry("a"), entry("ended"))
+	_, err := s.Cancel(t.Context(), 0, store.NewToken(), ref("ended"))
+	require.NoError(t, err)
+	before := map[string]job.Job{}
+	for _, id := range []string{"a", "ended"} {
+		before[id], err = s.Get(t.Context(), 0, ref(id))
+		require.NoError(t, err)
+	}
+	memory(t, c, "1")
+	keys, err := c.DBSize(t.Context()).Result()
+	require.NoError(t, err)
+
+	e := entry("b")
+	e.Body, e.Print = large, []byte("print")
+	_, err = s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{e})
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	_, err = s.Edit(t.Context(), 0, store.NewToken(), ref("a"), store.Edit{
+		Kind: job.KindEdited, Delay: new(time.Hour), Body: &store.Body{Kind: job.BodyJSON, ContentType: "application/json", Bytes: large},
+	})
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	_, err = s.Revive(t.Context(), 0, store.NewToken(), ref("ended"), time.Hour)
+	require.ErrorIs(t, err, store.ErrUnavailable)
+
+	after, err := c.DBSize(t.Context()).Result()
+	require.NoError(t, err)
+	require.Equal(t, keys, after)
+	_, err = s.Get(t.Context(), 0, ref("b"))
+	require.ErrorIs(t, err, store.ErrNotFound)
+	for id, was := range before {
+		now, err := s.Get(t.Context(), 0, ref(id))
+		require.NoError(t, err)
+		require.Equal(t, was, now)
+	}
+	memory(t, c, "0")
+	require.Len(t, claimAll(t, s, 10).Jobs, 1)
+}

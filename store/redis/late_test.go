@@ -1,0 +1,83 @@
+package redis
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// silent answers nothing to scripts, from the n-th on, until their context ends.
+type silent struct {
+	after int
+}
+
+func (h *silent) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *silent) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h *silent) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if h.after--; h.after >= 0 {
+			if reply, ok := cmd.(*redis.Cmd); ok {
+				reply.SetVal("1")
+			}
+			return nil
+		}
+		<-ctx.Done()
+		cmd.SetErr(ctx.Err())
+		return ctx.Err()
+	}
+}
+
+// quietly makes a store whose server has gone silent.
+func quietly(t *testing.T) (*Store, *silent, store.Held) {
+	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr()})
+	insert(t, s, entry("a"))
+	held := claimAll(t, s, 1).Jobs[0]
+	h := &silent{}
+	s.client.AddHook(h)
+	return s, h, held
+}
+
+func TestADeadlineOfTheEnginesOwnIsUnavailable(t *testing.T) {
+	s, h, held := quietly(t)
+	synctest.Test(t, func(t *testing.T) {
+		item := settlement(held, policy.Verdict{Kind: policy.Delivered}, 200)
+		_, _, err := s.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{item}, nil)
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.ErrorContains(t, err, "redis did not answer in time")
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+
+		h.after = 1 // the policy is written, its copy hangs
+		_, err = s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "t"})
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.ErrorContains(t, err, "redis did not answer in time")
+
+		_, err = s.Lead(t.Context(), 0)
+		require.ErrorIs(t, err, store.ErrUnavailable)
+	})
+}
+
+func TestADeadlineOfTheCallersIsTheCallers(t *testing.T) {
+	s, _, _ := quietly(t)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := s.Claim(ctx, 0, store.NewToken(), wants(1))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, store.ErrUnavailable)
+		_, err = s.Lead(ctx, 0)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, store.ErrUnavailable)
+	})
+}

@@ -1,0 +1,83 @@
+package redis
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// A change is answered again as it was at first, whatever has become of the job.
+func TestAChangeIsAnsweredAgainAfterItsJobIsGone(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		insert(t, s, entry("edited"), entry("revived"), entry("marked"))
+		claimed := claimAll(t, s, 3).Jobs
+		require.Len(t, claimed, 3)
+		settle(t, s, settlement(claimed[0], policy.Verdict{Kind: policy.Again, Wait: time.Hour}, 500),
+			settlement(claimed[1], policy.Verdict{Kind: policy.Delivered}, 200))
+
+		changes := []func() (job.Job, error){}
+		add := func(change func(store.Token) (job.Job, error)) {
+			token := store.NewToken()
+			changes = append(changes, func() (job.Job, error) { return change(token) })
+		}
+		add(func(token store.Token) (job.Job, error) {
+			return s.Edit(t.Context(), 0, token, ref("edited"), store.Edit{Kind: job.KindEdited, Delay: new(time.Duration(0))})
+		})
+		add(func(token store.Token) (job.Job, error) { return s.Revive(t.Context(), 0, token, ref("revived"), 0) })
+		for range 2 { // the second finds the mark
+			add(func(token store.Token) (job.Job, error) { return s.Cancel(t.Context(), 0, token, ref("marked")) })
+		}
+		first := make([]job.Job, len(changes))
+		var err error
+		for i, change := range changes {
+			first[i], err = change()
+			require.NoError(t, err)
+		}
+		_, err = s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{
+			KeepDelivered: policy.Keep{For: new(time.Duration(0))},
+		}})
+		require.NoError(t, err)
+		settle(t, s, settlement(claimed[2], policy.Verdict{Kind: policy.Dead}, 500))
+		rest := claimAll(t, s, 3).Jobs
+		require.Len(t, rest, 2)
+		for _, h := range rest {
+			settle(t, s, settlement(h, policy.Verdict{Kind: policy.Delivered}, 200))
+		}
+		for _, id := range []string{"edited", "revived", "marked"} {
+			_, err := s.Get(t.Context(), 0, ref(id))
+			require.ErrorIs(t, err, store.ErrNotFound)
+		}
+		for i, change := range changes {
+			again, err := change()
+			require.NoError(t, err)
+			require.Equal(t, first[i], again)
+		}
+	})
+}
+
+func TestAJobThatMovedToAnotherQueueMeanwhileIsReadAgain(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		sh := s.shards[0]
+		ended := entry("ended")
+		insert(t, s, entry("a"), ended)
+		other := entry("b")
+		other.Lane = "other"
+		insert(t, s, other)
+		found, err := sh.find(t.Context(), s.runner, []job.Queue{other.Queue})
+		require.NoError(t, err)
+		for name, script := range map[string]*script{"cancel": scriptCancel, "edit": scriptEdit, "revive": scriptRevive} {
+			c := s.newCall(sh, script, sh.token(string(store.NewToken()), name), found, nil, 1)
+			c.add("a")
+			reply, err := s.do(t.Context(), c)
+			require.NoError(t, err)
+			require.Equal(t, "again", str(list(reply)[0]), name)
+		}
+		_, err = s.Cancel(t.Context(), 0, store.NewToken(), ref("a"))
+		require.NoError(t, err)
+	})
+}

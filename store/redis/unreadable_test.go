@@ -1,0 +1,78 @@
+package redis
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+func TestAnUnreadableJobStopsNoOther(t *testing.T) {
+	var log bytes.Buffer
+	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	insert(t, s, entry("good"), entry("broken"), entry("better"))
+	key := s.shards[0].jobs
+	record, err := s.client.HGet(t.Context(), key, "broken").Result()
+	require.NoError(t, err)
+	require.NoError(t, s.client.HSet(t.Context(), key, "broken", record+"\xff").Err())
+
+	claimed := claimAll(t, s, 10)
+	require.Len(t, claimed.Jobs, 2)
+	require.Equal(t, "good", claimed.Jobs[0].ID)
+	require.Equal(t, "better", claimed.Jobs[1].ID)
+	require.Contains(t, log.String(), "level=ERROR")
+	require.Contains(t, log.String(), "job=broken")
+}
+
+func TestAnUnreadableOutboxEntryStopsNoOther(t *testing.T) {
+	var log bytes.Buffer
+	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	insert(t, s, entry("a"))
+	item := settlement(claimAll(t, s, 1).Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200)
+	item.Births = []store.Entry{entry("born")}
+	settle(t, s, item)
+	tag := s.shards[0].tag
+	require.NoError(t, s.client.HSet(t.Context(), tag+"outbox", "broken", "{").Err())
+	require.NoError(t, s.client.ZAdd(t.Context(), tag+"outq", redis.Z{Score: 1, Member: "broken"}).Err())
+	for range 2 {
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		require.NoError(t, err)
+		require.Len(t, carried.Outbox, 1)
+		require.Equal(t, "born", carried.Outbox[0].ID)
+		require.NotZero(t, carried.Next)
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "job=broken"))
+	require.Contains(t, log.String(), "level=ERROR")
+}
+
+func TestARoundsBoundsAreBoundedThemselves(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		insert(t, s, entry("first"))
+		const jobs = 9000
+		z := make([]redis.Z, jobs)
+		for i := range z {
+			z[i] = redis.Z{Score: 1, Member: fmt.Sprint("no-record-", i)}
+		}
+		require.NoError(t, s.client.ZAdd(t.Context(), s.shards[0].tag+"due:1", z...).Err())
+		require.NoError(t, s.client.ZAdd(t.Context(), s.shards[0].tag+"agenda", redis.Z{Score: 1, Member: "1"}).Err())
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{Jobs: 100_000, Ready: 100_000})
+		require.NoError(t, err)
+		require.Equal(t, carryMost-1, carried.Moved)
+		require.NoError(t, s.client.ZAdd(t.Context(), s.shards[0].tag+"held:1", z...).Err())
+		require.NoError(t, s.client.ZAdd(t.Context(), s.shards[0].tag+"agenda", redis.Z{Score: 1, Member: "1"}).Err())
+		carried, err = s.Carry(t.Context(), 0, store.NewToken(), store.Round{Jobs: 100_000})
+		require.NoError(t, err)
+		require.Equal(t, carryMost, carried.Lapsed)
+		_, err = s.Carry(t.Context(), 0, store.NewToken(), store.Round{Queues: -1, Jobs: -1, Ready: -1, LapseBefore: time.Now()})
+		require.NoError(t, err)
+	})
+}
