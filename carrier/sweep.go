@@ -12,11 +12,14 @@ type sweeper struct {
 	shard *shard
 	last  time.Time
 	more  bool
+	found bool // something was removed since the store was last found clean
+	pause time.Duration
 }
 
 const (
-	// sweepEvery is the pause after a sweep that found everything clean.
+	// sweepEvery is the pause after a round of sweeps that removed something, sweepIdle after one that did not.
 	sweepEvery = 10 * time.Second
+	sweepIdle  = time.Minute
 	// sweepPause is left between two sweeps while there is more to remove.
 	sweepPause = 5 * time.Millisecond
 	// sweepMany bounds one sweep, so that moves are not held up.
@@ -33,7 +36,7 @@ func (w *sweeper) wait() time.Duration {
 
 // sweep removes some, when it is time.
 func (w *sweeper) sweep(ctx context.Context) error {
-	if !w.more && time.Since(w.last) < sweepEvery {
+	if !w.more && time.Since(w.last) < w.pause {
 		return nil
 	}
 	swept, err := w.shard.store.Sweep(ctx, w.shard.n, store.NewToken(), sweepMany)
@@ -41,5 +44,13 @@ func (w *sweeper) sweep(ctx context.Context) error {
 		return err
 	}
 	w.last, w.more = time.Now(), swept.More
+	w.found = w.found || swept.Jobs+swept.IDs > 0
+	if !w.more {
+		w.pause = sweepIdle
+		if w.found {
+			w.pause = sweepEvery
+		}
+		w.found = false
+	}
 	return nil
 }
