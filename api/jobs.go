@@ -175,16 +175,22 @@ func (a *api) change(w http.ResponseWriter, r *http.Request, ref job.Ref, edit s
 	return nil
 }
 
+// bareJob reads a request that says nothing but which job it is about.
+func bareJob(r *http.Request) (job.Ref, error) {
+	ref, err := pathJob(r)
+	if err == nil {
+		err = noBody(r)
+	}
+	if err == nil {
+		err = noIfMatch(r)
+	}
+	return ref, err
+}
+
 // revive sends an ended job on another round.
 func (a *api) revive(w http.ResponseWriter, r *http.Request) error {
-	ref, err := pathJob(r)
+	ref, err := bareJob(r)
 	if err != nil {
-		return err
-	}
-	if err := noBody(r); err != nil {
-		return err
-	}
-	if err := noIfMatch(r); err != nil {
 		return err
 	}
 	revived, err := a.service.Revive(r.Context(), ref)
@@ -197,14 +203,8 @@ func (a *api) revive(w http.ResponseWriter, r *http.Request) error {
 
 // cancel ends a job, or marks a running one.
 func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
-	ref, err := pathJob(r)
+	ref, err := bareJob(r)
 	if err != nil {
-		return err
-	}
-	if err := noBody(r); err != nil {
-		return err
-	}
-	if err := noIfMatch(r); err != nil {
 		return err
 	}
 	cancelled, err := a.service.Cancel(r.Context(), ref)

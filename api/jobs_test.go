@@ -176,9 +176,10 @@ func TestABadEditIsRefusedByField(t *testing.T) {
 		`{"topic": "b", "lane": "c", "id": "d", "method": "PUT", "more": 1}`: {"/topic", "/lane", "/id", "/method", "/more"},
 		`{"url": null, "retries": null, "delay": null, "run_at": null}`:      {"/url", "/retries", "/delay", "/run_at"},
 		`{"url": "", "timeout": 0, "ladder": [], "expires_in": 0}`:           {"/url", "/timeout", "/ladder", "/expires_in"},
-		`{"content_type": "a/b"}`:                                            {"/content_type"},
-		`{"delay": "1s", "run_at": "2031-01-31T08:00:00Z"}`:                  {"/run_at"},
-		`{"headers": {"Cookie": "[redacted]"}}`:                              {"/headers/Cookie"},
+
+		`{"content_type": "a/b"}`:                           {"/content_type"},
+		`{"delay": "1s", "run_at": "2031-01-31T08:00:00Z"}`: {"/run_at"},
+		`{"headers": {"Cookie": "[redacted]"}}`:             {"/headers/Cookie"},
 	} {
 		f := newFake()
 		f.jobs["a"] = job.Job{Progress: job.Progress{State: job.Scheduled, Version: 1}}

@@ -4,27 +4,15 @@
 -- result  code, now, record, run; code is ok, none, state when it is delivered or dead, or again when it is of another
 --         queue
 local q, member = queues[1], ARGV[A + 1]
-local again = call('GET', TOK)
-if again and string.sub(again, 1, 1) == '!' then
-  local code, run = string.match(again, '^!(%S+) ?(.*)$')
-  return { code, int(now), call('HGET', JOBS, member) or '', run }
-elseif again then
-  local run, rec = string.match(again, '^([^\n]*)\n?(.*)$')
-  if rec == '' then rec = call('HGET', JOBS, member) or '' end
-  return { rec == '' and 'none' or 'ok', int(now), rec, run }
-end
+local again = replayed(member)
+if again then return again end
 allow()
--- refuse answers a refusal, and remembers it.
-local function refuse(code, run)
-  call('SET', TOK, '!' .. code .. ' ' .. (run or ''), 'EX', MEMORY)
-  return { code, int(now), call('HGET', JOBS, member) or '', run or '' }
-end
 local rec = call('HGET', JOBS, member)
-if not rec then return refuse('none') end
+if not rec then return refuse(member, 'none') end
 if int(be(rec, 3, 6)) ~= q.n then return { 'again' } end
 local line = call('HGET', RUNS, member)
 local r = line and parse(line) or fresh(rec)
-if r.state == 'd' or r.state == 'x' then return refuse('state', pack(r)) end
+if r.state == 'd' or r.state == 'x' then return refuse(member, 'state', pack(r)) end
 if r.state == 'c' or flagged(r, 'm') then
   call('SET', TOK, r.state == 'c' and line or line .. '\n' .. rec, 'EX', MEMORY)
   return { 'ok', int(now), rec, line }

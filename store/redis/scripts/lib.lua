@@ -335,6 +335,24 @@ local function retain(t)
   if t.ended.x then trim(t, 'x', 2 * t.ended.x + 16) end
 end
 
+-- replayed answers a call on one job as its first sending was answered; nil when there was none. The job may have gone
+-- on, or be gone, since.
+local function replayed(member)
+  local again = call('GET', TOK)
+  if not again then return nil end
+  local code, run = string.match(again, '^!(%S+) ?(.*)$')
+  if code then return { code, int(now), call('HGET', JOBS, member) or '', run } end
+  local line, rec = string.match(again, '^([^\n]*)\n?(.*)$')
+  if rec == '' then rec = call('HGET', JOBS, member) or '' end
+  return { rec == '' and 'none' or 'ok', int(now), rec, line }
+end
+
+-- refuse answers a call on one job with a refusal, and remembers it.
+local function refuse(member, code, run)
+  call('SET', TOK, '!' .. code .. ' ' .. (run or ''), 'EX', MEMORY)
+  return { code, int(now), call('HGET', JOBS, member) or '', run or '' }
+end
+
 -- close ends a call that changed something: attempts, counters, and the push that tells the carrier of an earlier
 -- moment.
 local function close()

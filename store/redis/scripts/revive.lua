@@ -4,26 +4,14 @@
 -- result  code, now, record, run; code is ok, none, state, or again when it is not as it was read
 local q, member = queues[1], ARGV[A + 1]
 local t = q.topic
-local again = call('GET', TOK)
-if again and string.sub(again, 1, 1) == '!' then
-  local code, run = string.match(again, '^!(%S+) ?(.*)$')
-  return { code, int(now), call('HGET', JOBS, member) or '', run }
-elseif again then
-  -- The job may have gone on, or be gone, since.
-  local run, rec = string.match(again, '^([^\n]*)\n(.*)$')
-  return { 'ok', int(now), rec, run }
-end
--- refuse answers a refusal, and remembers it.
-local function refuse(code, run)
-  call('SET', TOK, '!' .. code .. ' ' .. (run or ''), 'EX', MEMORY)
-  return { code, int(now), call('HGET', JOBS, member) or '', run or '' }
-end
+local again = replayed(member)
+if again then return again end
 local rec = call('HGET', JOBS, member)
-if not rec then return refuse('none') end
+if not rec then return refuse(member, 'none') end
 if int(be(rec, 3, 6)) ~= q.n then return { 'again' } end
 local line = call('HGET', RUNS, member)
 local r = line and parse(line) or fresh(rec)
-if r.state == '-' then return refuse('state', pack(r)) end
+if r.state == '-' then return refuse(member, 'state', pack(r)) end
 if int(r.ver) ~= ARGV[A + 2] then return { 'again' } end
 watch()
 local ended = t[r.state]
