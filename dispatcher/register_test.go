@@ -2,8 +2,10 @@ package dispatcher_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -159,4 +161,32 @@ func TestTopicsListsWhatWasPutAndWhatJobsHaveNamed(t *testing.T) {
 	require.NoError(t, err)
 	_, err = d.Topic(t.Context(), "default", "neither")
 	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
+func TestTheSameRequestFindsItsJobThoughItsTopicsURLLeadsToAnotherLaneNow(t *testing.T) {
+	for _, shards := range []int{1, 16} {
+		t.Run(fmt.Sprintf("%d shards", shards), func(t *testing.T) {
+			model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards})
+			d, err := dispatcher.New(dispatcher.Options{Store: model, Deliverer: &receiver{answer: status(200)}, Logger: quiet})
+			require.NoError(t, err)
+			put := func(url string) {
+				_, err := d.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "bills", Policy: policy.Topic{URL: url}})
+				require.NoError(t, err)
+			}
+			request := job.New{Spec: job.Spec{ID: "x", Queue: job.Queue{Topic: "bills"}}, Delay: time.Hour}
+			put("https://a.example/")
+			first := d.Register(t.Context(), []job.New{request})[0]
+			require.Equal(t, store.Created, first.Outcome)
+			for i := range 20 { // some of these lanes live on other shards
+				put(fmt.Sprintf("https://b%d.example/", i))
+				again := d.Register(t.Context(), []job.New{request})[0]
+				require.NoError(t, again.Err)
+				require.Equal(t, store.Existing, again.Outcome)
+				require.Equal(t, first.Job.Lane, again.Job.Lane)
+				other := request
+				other.Delay = time.Minute
+				require.Equal(t, store.Conflict, d.Register(t.Context(), []job.New{other})[0].Outcome)
+			}
+		})
+	}
 }

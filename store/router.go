@@ -112,8 +112,8 @@ func (r *Router) insertRouted(ctx context.Context, shard int, entries []Entry, i
 		mine := make([]Entry, 0, len(part))
 		at := make([]int, 0, len(part))
 		for _, i := range part {
-			if elsewhere[entries[i].Ref()] {
-				results[i] = Routed{Inserted: Inserted{Outcome: Conflict, Job: job.Job{Spec: entries[i].Spec}}}
+			if at, known := elsewhere[entries[i].Ref()]; known {
+				results[i] = r.insertKnown(ctx, at, entries[i])
 				continue
 			}
 			mine, at = append(mine, entries[i]), append(at, i)
@@ -128,8 +128,22 @@ func (r *Router) insertRouted(ctx context.Context, shard int, entries []Entry, i
 	}
 }
 
-// elsewhere tells which of the ids that clients chose are known on another shard.
-func (r *Router) elsewhere(ctx context.Context, home int, entries []Entry, indexes []int) (map[job.Ref]bool, error) {
+// insertKnown inserts an entry whose id is known on another shard. The same request may have led to another lane before,
+// when its topic's URL was another: then it is sent to where its job is, which tells it from another request.
+func (r *Router) insertKnown(ctx context.Context, shard int, e Entry) Routed {
+	found, err := r.Store.Get(ctx, shard, e.Ref())
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Routed{Err: fmt.Errorf("insert jobs: %w", err)}
+	}
+	if err != nil || found.Topic != e.Topic {
+		return Routed{Inserted: Inserted{Outcome: Conflict, Job: job.Job{Spec: e.Spec}}}
+	}
+	e.Queue = found.Queue
+	return r.join(ctx, shard, []Entry{e})[0]
+}
+
+// elsewhere tells on which other shard ids that clients chose are known.
+func (r *Router) elsewhere(ctx context.Context, home int, entries []Entry, indexes []int) (map[job.Ref]int, error) {
 	var refs []job.Ref
 	for _, i := range indexes {
 		if entries[i].Print != nil {
@@ -149,14 +163,14 @@ func (r *Router) elsewhere(ctx context.Context, home int, entries []Entry, index
 	if err != nil {
 		return nil, fmt.Errorf("look for ids on other shards: %w", err)
 	}
-	known := make(map[job.Ref]bool)
-	for _, hits := range found {
+	known := make(map[job.Ref]int)
+	for shard, hits := range found {
 		for i, hit := range hits {
 			if hit.err != nil {
 				return nil, fmt.Errorf("look for ids on other shards: %w", hit.err)
 			}
 			if hit.yes {
-				known[refs[i]] = true
+				known[refs[i]] = shard
 			}
 		}
 	}
