@@ -17,6 +17,7 @@ type attempt struct {
 	held  *store.Held
 	until time.Time // the lease's end, by the process's clock
 	stale bool      // the topic's policy may be older than the store's
+	most  int       // the topic's lane_concurrency at the attempt
 }
 
 // staleWait puts off what may only be decided by a policy that could not be read.
@@ -56,6 +57,7 @@ func (a *attempt) run(ctx context.Context) {
 	h := a.held
 	topic := a.desk.p.policy(a.lane.topic.name)
 	terms := topic.Terms(h.Terms)
+	a.most = topic.LaneConcurrency
 	verdict, ok := policy.Before(terms, h.Tries, h.Age, h.Expired)
 	request := a.request(topic, terms)
 	switch {
@@ -126,13 +128,9 @@ func (a *attempt) end(ctx context.Context, verdict policy.Verdict, record job.At
 		Settlement: store.Settlement{Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: verdict, Attempt: record},
 		bytes:      len(h.Body),
 	}
-	var most int
-	if result != nil {
-		most = p.policy(a.lane.topic.name).LaneConcurrency
-	}
 	p.mu.Lock()
 	if result != nil {
-		a.lane.learn(*result, most)
+		a.lane.learn(*result, a.most)
 	}
 	d.ended = append(d.ended, item)
 	d.working--

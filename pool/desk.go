@@ -95,58 +95,68 @@ func (d *desk) trip(ctx, work context.Context) bool {
 		return false
 	}
 	token := store.NewToken()
+	began, errs, claimed, err := d.insist(ctx, token, items, request)
+	switch {
+	case err == nil:
+		d.report(items, errs)
+		d.start(ctx, work, request, claimed, began)
+	case ctx.Err() != nil:
+		d.giveUp(items, request)
+	default:
+		d.p.log.Error("a trip failed for what is in the store", "shard", d.shard, "err", err)
+		d.apart(ctx, work, token, items, request)
+	}
+	return true
+}
+
+// insist makes a call again and again while the store is away, under the same token: the call may have taken effect, and
+// nothing else of this shard goes on before it is known. An error is another fault of the store's, or ctx ended. began is
+// when the call that succeeded was made.
+func (d *desk) insist(ctx context.Context, token store.Token, items []settled, request store.ClaimRequest) (began time.Time, errs []error, claimed store.Claimed, err error) {
 	var pause store.Backoff
 	for {
-		began := time.Now()
-		errs, claimed, err := d.call(ctx, token, items, request)
+		began = time.Now()
+		errs, claimed, err = d.call(ctx, token, items, request)
 		d.lagged(time.Since(began))
-		if err == nil {
-			d.report(items, errs)
-			d.start(ctx, work, request, claimed, began)
-			return true
+		away := errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+		if err == nil || ctx.Err() != nil || !away {
+			return began, errs, claimed, err
 		}
-		if ctx.Err() != nil {
-			d.giveUp(items, request)
-			return true
-		}
-		if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
-			d.p.log.Error("a claim failed for what is in the store", "shard", d.shard, "err", err)
-			d.apart(ctx, work, token, items, request)
-			return true
-		}
-		// The call may have taken effect; with its token it may be sent again, and nothing else of this shard goes on
-		// before it is known.
 		d.p.log.Warn("the store did not settle and claim", "shard", d.shard, "err", err)
 		if !pause.Wait(ctx) {
-			d.giveUp(items, request)
-			return true
+			return began, nil, store.Claimed{}, err
 		}
 	}
 }
 
-// apart makes a trip that failed for another reason than the store's absence once more, in parts, so that one queue with
-// a job that cannot be read stops no other: the settlements first, under the same token, then a claim a queue. A queue
-// whose claim fails again is left until the carrier rings for it anew.
+// apart makes a trip that failed for another reason than the store's absence once more, in parts, so that one job or queue
+// that cannot be read stops no other: the settlements first, under the same token, one by one where that fails too, then a
+// claim a queue. A job that cannot be settled comes back when its lease lapses, a queue that cannot be claimed from when
+// the carrier rings for it anew.
 func (d *desk) apart(ctx, work context.Context, token store.Token, items []settled, request store.ClaimRequest) {
-	whole := request
-	whole.Wants = nil
 	if len(items) > 0 {
-		errs, _, err := d.call(ctx, token, items, whole)
-		if err != nil {
-			d.p.log.Error("settlements failed for what is in the store", "shard", d.shard, "count", len(items), "err", err)
-			d.giveUp(items, whole)
-		} else {
+		_, errs, _, err := d.insist(ctx, token, items, store.ClaimRequest{})
+		switch {
+		case err == nil:
 			d.report(items, errs)
+		case ctx.Err() != nil:
+			d.giveUp(items, request)
+			return
+		case len(items) == 1:
+			d.report(items, []error{err})
+		default:
+			for i := range items {
+				d.apart(ctx, work, store.NewToken(), items[i:i+1], store.ClaimRequest{})
+			}
 		}
 	}
 	for _, w := range request.Wants {
 		one := request
 		one.Wants, one.Max = []store.Want{w}, w.Max
-		began := time.Now()
-		_, claimed, err := d.call(ctx, store.NewToken(), nil, one)
+		began, _, claimed, err := d.insist(ctx, store.NewToken(), nil, one)
 		if err != nil {
 			d.p.log.Error("a queue could not be claimed from", "queue", w.Queue.String(), "err", err)
-			claimed = store.Claimed{Revision: claimed.Revision}
+			claimed = store.Claimed{} // nothing came: what was reserved is free again
 		}
 		d.start(ctx, work, one, claimed, began)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -234,5 +235,69 @@ func TestAFullProcessHearsOfATopicThatComesLater(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		require.Less(t, time.Since(began), time.Second)
+	})
+}
+
+// faltering refuses settlements that come with a claim, and is away for the first few that come without.
+type faltering struct {
+	store.Store
+	mu   sync.Mutex
+	away int
+}
+
+func (f *faltering) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.Claimed, error) {
+	if next != nil {
+		return nil, store.Claimed{}, errors.New("a job's progress cannot be read")
+	}
+	f.mu.Lock()
+	f.away--
+	away := f.away >= 0
+	f.mu.Unlock()
+	if away {
+		return nil, store.Claimed{}, &store.UnavailableError{Reason: "away"}
+	}
+	return f.Store.Settle(ctx, shard, token, items, nil)
+}
+
+func TestSettlementsOfATripThatIsTakenApartSurviveAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := model(), newGauge(10*time.Millisecond)
+		fill(t, s, 200, "orders/a", "orders/b")
+		stop := run(t, &faltering{Store: s, away: 5}, g, func(o *pool.Options) { o.Workers = 4 })
+		time.Sleep(10 * time.Minute)
+		require.Equal(t, 400, g.count("orders"), "each once, and no slot is lost")
+		require.NoError(t, stop(), "everything was settled")
+		stats, err := s.Stats(t.Context(), 0, "default", "orders")
+		require.NoError(t, err)
+		require.EqualValues(t, 400, stats[0].Delivered)
+	})
+}
+
+// unsettled refuses every call that settles one certain job.
+type unsettled struct {
+	store.Store
+	id string
+}
+
+func (u unsettled) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.Claimed, error) {
+	for _, item := range items {
+		if item.Ref.ID == u.id {
+			return nil, store.Claimed{}, errors.New("a job's progress cannot be read")
+		}
+	}
+	return u.Store.Settle(ctx, shard, token, items, next)
+}
+
+func TestAJobThatCannotBeSettledSpoilsNoOtherAndKeepsNoSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := model(), newGauge(10*time.Millisecond)
+		fill(t, s, 100, "orders/a")
+		stop := run(t, unsettled{s, "orders-a-1"}, g, func(o *pool.Options) { o.Workers = 4 })
+		time.Sleep(time.Minute)
+		require.Equal(t, 100, g.count("orders"))
+		require.NoError(t, stop())
+		stats, err := s.Stats(t.Context(), 0, "default", "orders")
+		require.NoError(t, err)
+		require.EqualValues(t, 99, stats[0].Delivered)
 	})
 }

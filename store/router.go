@@ -112,8 +112,8 @@ func (r *Router) insertRouted(ctx context.Context, shard int, entries []Entry, i
 		mine := make([]Entry, 0, len(part))
 		at := make([]int, 0, len(part))
 		for _, i := range part {
-			if at, known := elsewhere[entries[i].Ref()]; known {
-				results[i] = r.insertKnown(ctx, at, entries[i])
+			if other, known := elsewhere[entries[i].Ref()]; known {
+				results[i] = r.insertKnown(ctx, other, entries[i])
 				continue
 			}
 			mine, at = append(mine, entries[i]), append(at, i)
@@ -198,12 +198,20 @@ func (r *Router) insertShard(shard int, entries []Entry) []Routed {
 	inserted, err := r.Store.Insert(ctx, shard, NewToken(), entries)
 	for i := range results {
 		if err != nil {
-			results[i].Err = fmt.Errorf("insert jobs: %w", err)
+			results[i].Err = fmt.Errorf("insert jobs: %w", away(ctx, err))
 			continue
 		}
 		results[i].Inserted = inserted[i]
 	}
 	return results
+}
+
+// away says of a call whose own time ran out that the store is unavailable: no caller's context has ended.
+func away(ctx context.Context, err error) error {
+	if ctx.Err() == nil || errors.Is(err, ErrUnavailable) {
+		return err
+	}
+	return &UnavailableError{Reason: "the store did not answer in time", Err: err}
 }
 
 // knownShard is one joined look for ids.
@@ -214,7 +222,7 @@ func (r *Router) knownShard(shard int, refs []job.Ref) []idKnown {
 	known, err := r.Known(ctx, shard, refs)
 	for i := range results {
 		if err != nil {
-			results[i].err = err
+			results[i].err = away(ctx, err)
 			continue
 		}
 		results[i].yes = known[i]

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -193,4 +194,20 @@ func TestConcurrentRegistrationsOfOneIdMakeOneJob(t *testing.T) {
 	}
 	all.Wait()
 	require.Equal(t, map[store.Outcome]int{store.Created: 1, store.Existing: 49}, outcomes)
+}
+
+// hung never answers an insertion.
+type hung struct{ store.Store }
+
+func (hung) Insert(ctx context.Context, _ int, _ store.Token, _ []store.Entry) ([]store.Inserted, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestAStoreThatDoesNotAnswerInTimeIsUnavailable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := store.NewRouter(hung{storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})})
+		got := r.Insert(t.Context(), []store.Entry{entry("a", "t", "l")})[0]
+		require.ErrorIs(t, got.Err, store.ErrUnavailable)
+	})
 }
