@@ -124,6 +124,17 @@ type Job struct {
 	Progress
 	// Attempts is the record, oldest first, at most MaxAttempts of the newest; filled only where a call says so.
 	Attempts []Attempt
+	// Reached is how durable the change was when it was answered; only in answers to changes (registered, edited,
+	// cancelled, revived), and only where the store was told to wait for more than its own answer.
+	Reached *Durability
+}
+
+// Durability is how far a change had come when it was answered.
+type Durability struct {
+	// Replicas is how many replicas had it: in their memory, or (with Synced asked for) on their disks.
+	Replicas int
+	// Synced says that it was on the disk of the server that answered; false too where nobody asked.
+	Synced bool
 }
 
 // MaxAttempts is how many of a job's newest attempts are kept.

@@ -363,5 +363,8 @@ type Topic struct {
 	Namespace string
 	Name      string
 	Policy    policy.Topic
-	Revision  int64
+	// Revision grows with every change, also after a fault has taken changes back.
+	Revision int64
+	// Reached is how durable a PutTopic was when it was answered, as in job.Job.
+	Reached *job.Durability
 }
