@@ -1,0 +1,47 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// replication is what a server says of its role in replication.
+type replication struct {
+	master   bool
+	linked   bool   // a replica's: it is in sync with its master
+	of       string // a replica's: the address of its master
+	replicas int    // a master's: those that are in sync
+}
+
+// replication asks for it.
+func (s *Server) replication() (replication, error) {
+	var r replication
+	err := s.ask(func(ctx context.Context, c *redis.Client) error {
+		info, err := c.Info(ctx, "replication").Result()
+		if err != nil {
+			return fmt.Errorf("ask %s for its role: %w", s.Addr(), err)
+		}
+		host, port := "", ""
+		for line := range strings.SplitSeq(info, "\r\n") {
+			name, value, _ := strings.Cut(line, ":")
+			switch {
+			case name == "role":
+				r.master = value == "master"
+			case name == "master_link_status":
+				r.linked = value == "up"
+			case name == "master_host":
+				host = value
+			case name == "master_port":
+				port = value
+			case strings.HasPrefix(name, "slave") && strings.Contains(value, "state=online"):
+				r.replicas++
+			}
+		}
+		r.of = host + ":" + port
+		return nil
+	})
+	return r, err
+}
