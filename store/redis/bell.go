@@ -31,19 +31,18 @@ type listener struct {
 }
 
 // get gives the connection, made anew where the last one was dropped.
-func (l *listener) get(connect func(func(*redis.Options)) redis.UniversalClient) (redis.UniversalClient, error) {
+func (l *listener) get(ctx context.Context, s *Store, key string) (redis.UniversalClient, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return nil, redis.ErrClosed
 	}
 	if l.client == nil {
-		l.client = connect(func(o *redis.Options) {
-			o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = 1, 0, 1, 1
-			o.MaxRetries = -1
-			o.PipelinePoolSize = -1
-			o.ReadTimeout = awaitDefault + blockGrace
-		})
+		client, err := s.connect.blocking(ctx, s.client, key, awaitDefault+blockGrace)
+		if err != nil {
+			return nil, err
+		}
+		l.client = client
 	}
 	return l.client, nil
 }
@@ -92,7 +91,7 @@ func (s *Store) Await(ctx context.Context, shard int, watch store.Watch) (store.
 
 // await blocks once. The connection is closed when ctx ends: nothing else ends a BLPOP.
 func (s *Store) await(ctx context.Context, sh *part, watch *store.Watch, block time.Duration) (store.Rung, error) {
-	client, err := sh.listener.get(s.connect)
+	client, err := sh.listener.get(ctx, s, sh.wake)
 	if err != nil {
 		return store.Rung{}, fault(ctx, err)
 	}

@@ -117,11 +117,12 @@ func (s *Store) change(ctx context.Context, shard int, token store.Token, kind s
 			if err != nil {
 				return err
 			}
-			reply, err := s.do(ctx, c)
+			reply, reached, err := s.kept(ctx, c.script, c.keys, c.args)
 			if err != nil {
 				return err
 			}
 			changed, err = s.changed(st, reply)
+			changed.Reached = reached
 			return err
 		})
 		if !errors.Is(err, errAgain) {

@@ -1,12 +1,12 @@
 package redis
 
 import (
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
@@ -16,6 +16,7 @@ import (
 )
 
 func TestConformanceOnMiniredis(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, func(t *testing.T) storetest.Engine {
 		server := miniredis.RunT(t)
 		var mu sync.Mutex
@@ -50,14 +51,37 @@ func TestConformanceOnOneShard(t *testing.T) { conformance(t, 1) }
 
 func TestConformanceOnSixteenShards(t *testing.T) { conformance(t, 16) }
 
-// conformance holds the engine against the contract on a real server, every script's keys checked on the way.
+func TestConformanceOnACluster(t *testing.T) {
+	t.Parallel()
+	servers := redistest.StartCluster(t, 3, 0)
+	for _, node := range servers.Nodes() {
+		restrict(t, node.Addr(), "+cluster|slots")
+	}
+	url := strings.Replace(servers.URL(), "://", "://ringback:secret@", 1)
+	conforms(t, Options{URL: url, Logger: quiet}, func(t *testing.T) {
+		for _, node := range servers.Nodes() {
+			require.NoError(t, client(t, node.Addr()).FlushAll(t.Context()).Err())
+		}
+	})
+}
+
+// conformance holds the engine against the contract on one real server, on which it has no right that the documentation
+// does not name.
 func conformance(t *testing.T, shards int) {
+	t.Parallel()
 	server := redistest.Start(t)
-	admin := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	t.Cleanup(func() { require.NoError(t, admin.Close()) })
-	o := Options{URL: server.URL(), Shards: shards, Logger: quiet}
+	restrict(t, server.Addr())
+	url := strings.Replace(server.URL(), "://", "://ringback:secret@", 1)
+	conforms(t, Options{URL: url, Shards: shards, Logger: quiet}, func(t *testing.T) {
+		require.NoError(t, client(t, server.Addr()).FlushAll(t.Context()).Err())
+	})
+	usesAll(t, server.Addr())
+}
+
+// conforms holds the engine against the contract, every script's keys checked on the way.
+func conforms(t *testing.T, o Options, empty func(t *testing.T)) {
 	storetest.Run(t, func(t *testing.T) storetest.Engine {
-		require.NoError(t, admin.FlushAll(t.Context()).Err())
+		empty(t)
 		s := open(t, o)
 		watchKeys(t, s)
 		return storetest.Engine{

@@ -46,7 +46,7 @@ func (s *Store) insert(ctx context.Context, sh *part, token store.Token, entries
 		}
 		c.add(position[i], member(e.Ref()), dueWish(e.Delay, e.RunAt), expiryWish(e.ExpiresIn, e.ExpiresAt), e.Print, head, rest)
 	}
-	reply, err := s.do(ctx, c)
+	reply, reached, err := s.kept(ctx, c.script, c.keys, c.args)
 	if err != nil {
 		return nil, err
 	}
@@ -61,9 +61,10 @@ func (s *Store) insert(ctx context.Context, sh *part, token store.Token, entries
 			if results[i], err = existing(sh, &entries[i], known); err != nil {
 				return nil, err
 			}
-			continue
+		} else {
+			results[i] = store.Inserted{Outcome: store.Created, Job: created(&entries[i], now, later)}
 		}
-		results[i] = store.Inserted{Outcome: store.Created, Job: created(&entries[i], now, later)}
+		results[i].Job.Reached = reached
 	}
 	return results, nil
 }

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/ringback/ringback/job"
@@ -10,19 +9,20 @@ import (
 
 // keys names what a shard has. The tag in braces keeps a shard in one hash slot.
 type keys struct {
-	tag    string   // "{rb:0}:"
+	tag    string   // "{rb:0}:", see tags.go
 	common []string // the first fifteen of every script, in lib's order
 
 	jobs, runs, tries, terms, names, redo, wake string
 	queues, seen                                string
+	lead                                        string // the carrier's lock
 }
 
-func newKeys(prefix string, shard int) keys {
-	tag := "{" + prefix + ":" + strconv.Itoa(shard) + "}:"
+func newKeys(tag string) keys {
+	tag = "{" + tag + "}:"
 	k := keys{
 		tag: tag, jobs: tag + "jobs", runs: tag + "runs", tries: tag + "tries", terms: tag + "terms",
 		names: tag + "names", redo: tag + "redo", wake: tag + "wake",
-		queues: tag + "queues", seen: tag + "seen",
+		queues: tag + "queues", seen: tag + "seen", lead: tag + "carrier",
 	}
 	k.common = []string{
 		k.jobs, k.runs, k.tries, tag + "ids", tag + "forget", tag + "agenda", tag + "rings", tag + "bell:" + store.GroupPush, k.wake, k.terms,

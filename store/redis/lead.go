@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/go-redsync/redsync/v4"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
@@ -25,15 +24,14 @@ type lead struct {
 // was writing them may have died half way.
 func (s *Store) Lead(ctx context.Context, shard int) (store.Lead, error) {
 	sh := s.shards[shard]
-	key := s.prefix + ":carrier:" + strconv.Itoa(shard)
 	lock := redsync.New(goredis.NewPool(s.client))
 	options := []redsync.Option{redsync.WithExpiry(store.LeadTime), redsync.WithTries(1), redsync.WithTimeoutFactor(1)}
-	mutex := lock.NewMutex(key, options...)
+	mutex := lock.NewMutex(sh.lead, options...)
 	err := mutex.LockContext(ctx)
 	if full(err) {
 		value := string(store.NewToken())
-		mutex = lock.NewMutex(key, append(options, redsync.WithValue(value))...)
-		err = s.lockFull(ctx, key, value)
+		mutex = lock.NewMutex(sh.lead, append(options, redsync.WithValue(value))...)
+		err = s.lockFull(ctx, sh.lead, value)
 	} else if err != nil {
 		err = lockFault(ctx, err)
 	}

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -8,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -16,25 +17,22 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// schemaVersion is the layout of the data. A process refuses data of a newer one.
-const schemaVersion = 1
-
 // Open connects to Redis, checks its settings, and opens or lays out the data under the prefix.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	silence()
-	connect, err := o.connect()
+	address, err := ParseAddress(o.URL)
 	if err != nil {
 		return nil, err
 	}
-	var first greeting
+	silence()
+	connect := newConnector(address, o.Wait.Timeout)
 	s := &Store{
-		runner:  &runner{client: connect(first.note), defaults: termsText(0, o.Defaults)},
+		runner:  &runner{client: connect.calls(), wait: o.Wait, defaults: termsText(0, o.Defaults)},
 		connect: connect, prefix: o.Prefix, policies: o.Defaults, log: o.Logger,
 	}
-	if err := s.open(ctx, o.Shards, first); err != nil {
+	if err := s.open(ctx, o.Shards); err != nil {
 		return nil, errors.Join(err, s.client.Close())
 	}
 	return s, nil
@@ -47,99 +45,130 @@ type mute struct{}
 
 func (mute) Printf(context.Context, string, ...any) {}
 
-// A greeting is what the first call to a server needs to know of the client's options.
-type greeting struct {
-	limit time.Duration
-	tls   bool
-}
-
-func (g *greeting) note(o *redis.Options) { g.limit, g.tls = o.DialTimeout, o.TLSConfig != nil }
-
-// greet asks the server whether it is there, for as long as a connection may take. One that was to speak TLS and does
-// not is silent, or answers with something else.
-func (g greeting) greet(ctx context.Context, client redis.UniversalClient) error {
-	ctx, cancel := within(ctx, g.limit)
-	defer cancel()
-	err := client.Ping(ctx).Err()
-	if err == nil {
-		return nil
-	}
-	_, plain := errors.AsType[tls.RecordHeaderError](err)
-	late := errors.Is(context.Cause(ctx), errSlow) || isTimeout(err)
-	switch {
-	case g.tls && plain:
-		return &store.UnavailableError{Reason: "redis: the server does not speak TLS: use redis:// or another port"}
-	case g.tls && late && !errors.Is(context.Cause(ctx), context.Canceled):
-		return &store.UnavailableError{Reason: fmt.Sprintf("redis: no answer within %s: does it speak TLS?", g.limit)}
-	}
-	return fault(ctx, err)
-}
-
-func (s *Store) open(ctx context.Context, shards int, first greeting) error {
-	if err := first.greet(ctx, s.client); err != nil {
+func (s *Store) open(ctx context.Context, shards int) error {
+	if err := s.greet(ctx); err != nil {
 		return fmt.Errorf("open redis: %w", err)
 	}
-	if err := checkServer(ctx, s.client); err != nil {
+	var forgetful atomic.Bool
+	err := servers(ctx, s.client, func(ctx context.Context, server *redis.Client) error {
+		if err := s.connect.checkForm(ctx, server); err != nil {
+			return err
+		}
+		if err := checkEviction(ctx, server); err != nil {
+			return err
+		}
+		forgets, err := forgets(ctx, server)
+		if forgets {
+			forgetful.Store(true)
+		}
 		return err
-	}
-	forgetful, err := forgets(ctx, s.client)
+	})
 	if err != nil {
 		return err
 	}
-	n, err := s.layout(ctx, shards)
+	layout, n, err := s.layout(ctx, shards)
 	if err != nil {
 		return err
 	}
-	for i := range n {
-		s.shards = append(s.shards, newPart(s.prefix, i))
+	for i, tag := range tags(s.prefix, layout, n) {
+		k := newKeys(tag)
+		if layout == layoutPlain {
+			k.lead = s.prefix + ":carrier:" + strconv.Itoa(i)
+		}
+		s.shards = append(s.shards, newPart(k, i))
 	}
-	if forgetful { // last, so that a refusal is the only line
+	if err := s.checkWait(ctx); err != nil {
+		return err
+	}
+	if forgetful.Load() { // last, so that a refusal is the only line
 		s.log.WarnContext(ctx, "redis keeps nothing on disk: jobs are lost when it ends; set appendonly yes")
 	}
 	return nil
 }
 
-// layout reads, or sets once, the schema's version and the number of shards. It writes only what is missing: data that
+// greet asks Redis whether it is there, for as long as a connection may take. One that was to speak TLS and does not is
+// silent, or answers with something else.
+func (s *Store) greet(ctx context.Context) error {
+	limit := s.connect.limit()
+	ctx, cancel := within(ctx, limit)
+	defer cancel()
+	err := s.client.Ping(ctx).Err()
+	if err == nil {
+		return nil
+	}
+	_, plain := errors.AsType[tls.RecordHeaderError](err)
+	late := errors.Is(context.Cause(ctx), errSlow) || isTimeout(err)
+	secure := s.connect.options.TLSConfig != nil
+	text := err.Error()
+	switch {
+	case secure && plain:
+		return &store.UnavailableError{Reason: "redis: the server does not speak TLS: use redis:// or another port"}
+	case secure && late && !errors.Is(context.Cause(ctx), context.Canceled):
+		return &store.UnavailableError{Reason: fmt.Sprintf("redis: no answer within %s: does it speak TLS?", limit)}
+	case s.connect.form == cluster && strings.Contains(text, "cluster support disabled"):
+		return errors.New("redis: the server is not a node of a cluster: use redis://")
+	case s.connect.form == sentinel && strings.Contains(strings.ToLower(text), "unknown command"):
+		return errors.New("redis: the server is not a sentinel: name sentinels, or use redis://")
+	case s.connect.form == sentinel && strings.Contains(text, "redis: nil"):
+		return fmt.Errorf("redis: the sentinels know no primary by the name %q: see master_name", s.connect.master)
+	}
+	return fault(ctx, err)
+}
+
+// checkForm refuses a server that is set up in another form than the address says: a client for one server follows no
+// redirections, and a sentinel keeps nothing.
+func (c *connector) checkForm(ctx context.Context, server *redis.Client) error {
+	info, err := server.Info(ctx, "server").Result()
+	switch {
+	case untold(err) || c.form == cluster:
+		return nil
+	case err != nil:
+		return fmt.Errorf("ask redis how it is set up: %w", fault(ctx, err))
+	case strings.Contains(info, "redis_mode:sentinel"):
+		return errors.New("redis: the server is a sentinel: use redis+sentinel://…?master_name=NAME")
+	case strings.Contains(info, "redis_mode:cluster"):
+		return errors.New("redis: the server is a node of a cluster: use redis+cluster://")
+	}
+	return nil
+}
+
+// layout reads, or sets once, the layout's version and the number of shards. It writes only what is missing: data that
 // are there can be opened while memory is full.
-func (s *Store) layout(ctx context.Context, shards int) (int, error) {
+func (s *Store) layout(ctx context.Context, shards int) (layout, n int, err error) {
 	key := s.prefix + ":meta"
-	first := max(shards, 1)
+	version, first := layoutPlain, max(shards, 1)
+	if s.connect.form == cluster {
+		version, first = layoutSpread, cmp.Or(shards, clusterShards)
+	}
 	found, err := s.client.HMGet(ctx, key, "version", "shards").Result()
 	if err == nil && (found[0] == nil || found[1] == nil) {
 		pipe := s.client.Pipeline()
-		pipe.HSetNX(ctx, key, "version", schemaVersion)
+		pipe.HSetNX(ctx, key, "version", version)
 		pipe.HSetNX(ctx, key, "shards", first)
 		read := pipe.HMGet(ctx, key, "version", "shards")
 		_, err = pipe.Exec(ctx)
 		found = read.Val()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("open %s: %w", key, fault(ctx, err))
+		return 0, 0, fmt.Errorf("open %s: %w", key, fault(ctx, err))
 	}
 	values := strs(found)
-	version, stored := num(values[0]), int(num(values[1]))
+	layout, n = int(num(values[0])), int(num(values[1]))
 	switch {
-	case version > schemaVersion:
-		return 0, fmt.Errorf("redis: the data have schema version %d, this program knows %d: use a newer one", version, schemaVersion)
-	case version < 1 || stored < 1 || stored > job.MaxShards:
-		return 0, fmt.Errorf("redis: %s holds version %q and %q shards, which cannot be", key, values[0], values[1])
-	case shards != 0 && shards != stored:
-		return 0, fmt.Errorf("redis: the data have %d shards, not %d: the number is fixed when they are laid out", stored, shards)
+	case layout > layoutSpread:
+		return 0, 0, fmt.Errorf("redis: the data have schema version %d, this program knows %d: use a newer one", layout, layoutSpread)
+	case layout < layoutPlain || n < 1 || n > job.MaxShards:
+		return 0, 0, fmt.Errorf("redis: %s holds version %q and %q shards, which cannot be", key, values[0], values[1])
+	case shards != 0 && shards != n:
+		return 0, 0, fmt.Errorf("redis: the data have %d shards, not %d: the number is fixed when they are laid out", n, shards)
 	}
-	return stored, nil
+	return layout, n, nil
 }
 
-// checkServer refuses a server that would evict jobs, and a node of a cluster: the client that calls are made with
-// follows no redirections. What a server does not tell (hosted ones forbid CONFIG) is not held against it.
-func checkServer(ctx context.Context, client redis.UniversalClient) error {
-	info, err := client.Info(ctx, "cluster").Result()
-	if err != nil && !untold(err) {
-		return fmt.Errorf("ask redis whether it is a cluster: %w", fault(ctx, err))
-	}
-	if strings.Contains(info, "cluster_enabled:1") {
-		return errors.New("redis: Redis Cluster is not supported yet: use a server with cluster-enabled no")
-	}
-	evicts, err := config(ctx, client, "maxmemory-policy")
+// checkEviction refuses a server that would evict jobs. What a server does not tell (hosted ones forbid CONFIG) is not
+// held against it.
+func checkEviction(ctx context.Context, server *redis.Client) error {
+	evicts, err := config(ctx, server, "maxmemory-policy")
 	if err != nil {
 		return err
 	}
@@ -150,12 +179,12 @@ func checkServer(ctx context.Context, client redis.UniversalClient) error {
 }
 
 // forgets tells whether a server keeps nothing on disk, as far as it tells.
-func forgets(ctx context.Context, client redis.UniversalClient) (bool, error) {
-	appends, err := config(ctx, client, "appendonly")
+func forgets(ctx context.Context, server *redis.Client) (bool, error) {
+	appends, err := config(ctx, server, "appendonly")
 	if err != nil {
 		return false, err
 	}
-	saves, err := config(ctx, client, "save")
+	saves, err := config(ctx, server, "save")
 	if err != nil {
 		return false, err
 	}
@@ -163,8 +192,8 @@ func forgets(ctx context.Context, client redis.UniversalClient) (bool, error) {
 }
 
 // config reads one setting, empty where the server does not tell.
-func config(ctx context.Context, client redis.UniversalClient, name string) (string, error) {
-	found, err := client.ConfigGet(ctx, name).Result()
+func config(ctx context.Context, server *redis.Client, name string) (string, error) {
+	found, err := server.ConfigGet(ctx, name).Result()
 	if err == nil {
 		return found[name], nil
 	}

@@ -49,9 +49,9 @@ func TestOpenHoldsToTheNumberOfShards(t *testing.T) {
 
 func TestOpenRefusesANewerSchema(t *testing.T) {
 	server := miniredis.RunT(t)
-	server.HSet("rb:meta", "version", "2", "shards", "1")
+	server.HSet("rb:meta", "version", "3", "shards", "1")
 	_, err := Open(t.Context(), Options{URL: "redis://" + server.Addr()})
-	require.ErrorContains(t, err, "schema version 2")
+	require.ErrorContains(t, err, "schema version 3")
 }
 
 func TestOpenRefusesWhatCannotBe(t *testing.T) {
@@ -115,11 +115,11 @@ func TestOpenAsksWhetherASilentServerSpeaksTLS(t *testing.T) {
 	require.ErrorContains(t, err, "does not speak TLS")
 }
 
-func TestOpenRefusesACluster(t *testing.T) {
+func TestOpenRefusesTheNodeOfAClusterAsASingleServer(t *testing.T) {
 	server := redistest.Start(t, "--cluster-enabled", "yes")
 	var log bytes.Buffer
 	_, err := Open(t.Context(), Options{URL: server.URL(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	require.ErrorContains(t, err, "Redis Cluster is not supported yet")
+	require.ErrorContains(t, err, "use redis+cluster://")
 	require.NotErrorIs(t, err, store.ErrUnavailable)
 	require.Empty(t, log.String(), "the refusal is the only line")
 }

@@ -89,6 +89,7 @@ var (
 // A runner runs scripts.
 type runner struct {
 	client   redis.UniversalClient
+	wait     Wait
 	defaults string // terms of a topic without a policy of its own
 }
 

@@ -30,8 +30,8 @@ type part struct {
 	listener   listener
 }
 
-func newPart(prefix string, index int) *part {
-	s := &part{keys: newKeys(prefix, index), index: index}
+func newPart(k keys, index int) *part {
+	s := &part{keys: k, index: index}
 	s.forget()
 	return s
 }

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -20,7 +18,7 @@ import (
 // A Store is the engine. Make it with Open.
 type Store struct {
 	*runner
-	connect  func(func(*redis.Options)) redis.UniversalClient
+	connect  *connector
 	prefix   string
 	policies policy.Topic
 	log      *slog.Logger
@@ -50,12 +48,15 @@ func (s *Store) fresh(sh *part, do func() error) error {
 	return &store.UnavailableError{Reason: "redis: the database was emptied", RetryAfter: time.Second, Err: err}
 }
 
-// Ping writes a key that goes by itself: a server that only reads is of no use.
+// Ping writes a key that goes by itself beside each shard: a server that only reads is of no use, and on a cluster each
+// server has shards of its own.
 func (s *Store) Ping(ctx context.Context) error {
-	for _, sh := range s.shards[:1] {
-		if err := s.client.Set(ctx, sh.tag+"ping", "1", time.Minute).Err(); err != nil {
-			return fmt.Errorf("ping: %w", fault(ctx, err))
-		}
+	pipe := s.client.Pipeline()
+	for _, sh := range s.shards {
+		pipe.Set(ctx, sh.tag+"ping", "1", time.Minute)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("ping: %w", fault(ctx, err))
 	}
 	return nil
 }

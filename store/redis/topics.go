@@ -28,7 +28,8 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 		return store.Topic{}, fmt.Errorf("write a policy: %w", err)
 	}
 	name := topicName(put.Namespace, put.Name)
-	reply, err := s.eval(ctx, scriptPut, []string{s.topicsKey()}, []any{name, text, put.Revision, string(store.NewToken())})
+	args := []any{name, text, put.Revision, string(store.NewToken())}
+	reply, reached, err := s.kept(ctx, scriptPut, []string{s.topicsKey()}, args)
 	if err != nil {
 		return store.Topic{}, fmt.Errorf("put topic: %w", err)
 	}
@@ -45,7 +46,7 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 			return store.Topic{}, fmt.Errorf("put topic on shard %d: %w", sh.index, err)
 		}
 	}
-	put.Revision = revision
+	put.Revision, put.Reached = revision, reached
 	return put, nil
 }
 

@@ -135,7 +135,7 @@ func (s *suite) sameTime(want, got time.Time, what string) {
 // eventually asks again until it is so, and lets a little time pass in between.
 func (s *suite) eventually(what string, so func() bool) {
 	s.Helper()
-	for end := time.Now().Add(patience); !so(); s.pass(5 * time.Millisecond) {
+	for end := time.Now().Add(patience); !so(); s.pass(s.brief() / 40) {
 		if time.Now().After(end) {
 			require.FailNow(s, "did not come: "+what)
 		}

@@ -1,0 +1,200 @@
+package redis
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A form is a way in which Redis is set up.
+type form int
+
+const (
+	single   form = iota // one server
+	sentinel             // a primary, its replicas, and sentinels that name the primary
+	cluster              // several primaries, which share the slots
+)
+
+// An Address says where Redis is and how it is spoken to. It prints without its passwords.
+type Address struct {
+	form    form
+	hosts   []string // host:port of the sentinels, or of nodes of the cluster
+	options redis.Options
+	// master is the name under which sentinels know the primary; user and password are for the sentinels themselves.
+	master, user, password string
+	serverName             string // of certificates; empty: the host that is dialled
+	shown                  string
+}
+
+// String is the address without passwords and options.
+func (a Address) String() string { return a.shown }
+
+// errURL stands for whatever a URL's parser says: its text may hold a part of a password that was not encoded, and a
+// '#' ends the URL before the host, so that the password would be taken for a port.
+var errURL = errors.New("redis: the URL cannot be read: it must be redis://[user:password@]host[:port][/database], rediss:// " +
+	"for TLS, unix://[user:password@]/path, redis+sentinel://host[:port],…[/database]?master_name=NAME, or redis+cluster://host[:port],…, " +
+	"with known options after '?'; percent-encode / # ? @ % in a user or password")
+
+// ParseAddress reads the address of a Redis:
+//
+//	redis://[user:password@]host[:port][/database]    one server; rediss:// with TLS
+//	unix://[user:password@]/path[?db=database]        one server, by its socket
+//	redis+sentinel://[user:password@]host[:port],…[/database]?master_name=NAME[&sentinel_user=…&sentinel_password=…]
+//	redis+cluster://[user:password@]host[:port],…     any of the cluster's nodes
+//
+// rediss+sentinel and rediss+cluster speak TLS. User and password are Redis's own. Ports left out are 6379, of sentinels
+// 26379. Options after '?' are those of go-redis's ParseURL, and for TLS: tls_ca (a file of certificates to trust,
+// instead of the system's), tls_cert and tls_key (files, to show to a server that asks), tls_server_name (that
+// certificates must have, instead of the host's). Errors never show a password.
+func ParseAddress(text string) (Address, error) {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok || strings.Contains(text, "#") {
+		return Address{}, errURL
+	}
+	var a Address
+	scheme, kind, _ := strings.Cut(scheme, "+")
+	switch kind {
+	case "":
+	case "sentinel":
+		a.form = sentinel
+	case "cluster":
+		a.form = cluster
+	default:
+		return Address{}, errURL
+	}
+	if a.form != single && scheme != "redis" && scheme != "rediss" {
+		return Address{}, errURL
+	}
+	place, query, _ := strings.Cut(rest, "?")
+	options, err := url.ParseQuery(query)
+	if err != nil {
+		return Address{}, errURL
+	}
+	if a.form != single {
+		if place, err = a.takeHosts(place); err != nil {
+			return Address{}, err
+		}
+	}
+	files := tlsFiles{ca: take(options, "tls_ca"), cert: take(options, "tls_cert"), key: take(options, "tls_key")}
+	a.serverName = take(options, "tls_server_name")
+	if a.form == sentinel {
+		a.master, a.user, a.password = take(options, "master_name"), take(options, "sentinel_user"), take(options, "sentinel_password")
+		if a.master == "" {
+			return Address{}, errors.New("redis: the URL of sentinels needs ?master_name=, the name under which they know the primary")
+		}
+	}
+	plain := scheme + "://" + place
+	if len(options) > 0 {
+		plain += "?" + options.Encode()
+	}
+	parsed, err := redis.ParseURL(plain)
+	if err != nil {
+		return Address{}, errURL
+	}
+	if a.form == cluster && parsed.DB != 0 {
+		return Address{}, errors.New("redis: a cluster has database 0 only: leave the number out")
+	}
+	a.options = *parsed
+	if err := a.secure(files); err != nil {
+		return Address{}, err
+	}
+	a.shown = a.show(text)
+	return a, nil
+}
+
+// take removes an option and gives its value.
+func take(options url.Values, name string) string {
+	value := options.Get(name)
+	options.Del(name)
+	return value
+}
+
+// takeHosts reads the hosts between user and path, and leaves the first, which is all that other parsers understand.
+func (a *Address) takeHosts(place string) (string, error) {
+	authority, path, slash := strings.Cut(place, "/")
+	before := ""
+	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
+		before, authority = authority[:at+1], authority[at+1:]
+	}
+	standard := "6379"
+	if a.form == sentinel {
+		standard = "26379"
+	}
+	for host := range strings.SplitSeq(authority, ",") {
+		if _, _, err := net.SplitHostPort(host); err != nil {
+			host = net.JoinHostPort(strings.Trim(host, "[]"), standard)
+		}
+		if name, port, err := net.SplitHostPort(host); err != nil || name == "" || port == "" {
+			return "", errURL
+		}
+		a.hosts = append(a.hosts, host)
+	}
+	place = before + a.hosts[0]
+	if slash {
+		place += "/" + path
+	}
+	return place, nil
+}
+
+// tlsFiles are what the URL names for TLS.
+type tlsFiles struct{ ca, cert, key string }
+
+// secure reads the files for TLS.
+func (a *Address) secure(files tlsFiles) error {
+	config := a.options.TLSConfig
+	if config == nil {
+		if files != (tlsFiles{}) || a.serverName != "" {
+			return errors.New("redis: tls_ca, tls_cert, tls_key and tls_server_name are for rediss:// only")
+		}
+		return nil
+	}
+	config.ServerName = a.serverName // empty: the dialer takes the host
+	config.MinVersion = tls.VersionTLS12
+	if files.ca != "" {
+		text, err := os.ReadFile(files.ca)
+		if err != nil {
+			return fmt.Errorf("redis: read tls_ca: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
+			return fmt.Errorf("redis: tls_ca: %s holds no certificate", files.ca)
+		}
+	}
+	if (files.cert == "") != (files.key == "") {
+		return errors.New("redis: tls_cert and tls_key are needed together")
+	}
+	if files.cert != "" {
+		pair, err := tls.LoadX509KeyPair(files.cert, files.key)
+		if err != nil {
+			return fmt.Errorf("redis: read tls_cert and tls_key: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return nil
+}
+
+// show writes the address for people.
+func (a *Address) show(text string) string {
+	scheme, _, _ := strings.Cut(text, "://")
+	user := ""
+	if a.options.Username != "" || a.options.Password != "" {
+		user = url.UserPassword(a.options.Username, "xxxxx").String() + "@"
+	}
+	switch {
+	case a.options.Network == "unix":
+		return scheme + "://" + user + a.options.Addr
+	case a.form == sentinel:
+		return fmt.Sprintf("%s://%s%s/%d?master_name=%s", scheme, user, strings.Join(a.hosts, ","), a.options.DB, url.QueryEscape(a.master))
+	case a.form == cluster:
+		return scheme + "://" + user + strings.Join(a.hosts, ",")
+	default:
+		return fmt.Sprintf("%s://%s%s/%d", scheme, user, a.options.Addr, a.options.DB)
+	}
+}

@@ -1,0 +1,38 @@
+package redis
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/redistest"
+)
+
+func TestAClusterIsLaidOutInSixteenShardsSpreadOverItsServers(t *testing.T) {
+	t.Parallel()
+	servers := redistest.StartCluster(t, 3, 0)
+	s := open(t, Options{URL: servers.URL()})
+	require.Equal(t, 16, s.Shards())
+	share := map[string]int{}
+	for _, sh := range s.shards {
+		slot := servers.Slot(sh.wake)
+		require.Equal(t, slot, hashSlot(sh.wake[1:len(sh.wake)-len("}:wake")]))
+		share[servers.Master(slot).Addr()]++
+	}
+	require.Len(t, share, 3)
+	for addr, shards := range share {
+		require.GreaterOrEqual(t, shards, 5, addr)
+	}
+	require.Equal(t, 16, open(t, Options{URL: servers.URL()}).Shards(), "as it was laid out")
+}
+
+func TestAnAddressOfAnotherFormIsRefusedByName(t *testing.T) {
+	server := redistest.Start(t)
+	for url, says := range map[string]string{
+		"redis+cluster://" + server.Addr():                     "not a node of a cluster",
+		"redis+sentinel://" + server.Addr() + "?master_name=m": "not a sentinel",
+	} {
+		_, err := Open(t.Context(), Options{URL: url, Logger: quiet})
+		require.ErrorContains(t, err, says, url)
+	}
+}

@@ -1,0 +1,122 @@
+package redis
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// A dialer opens the connections of one client, and closes those that have become useless without saying so: when one
+// waits in vain for an answer, a host that died, or a router that forgot its connections, has mostly silenced the
+// others too, and each would take another wait to be found.
+type dialer struct {
+	net.Dialer
+	tls *tls.Config // nil: none
+	// patience is how long an answer may take before its connection is held to be dead: a little less than the client's
+	// timeout, and more than contexts that end early.
+	patience time.Duration
+
+	mu   sync.Mutex
+	open map[*conn]struct{}
+}
+
+func newDialer(timeout, read time.Duration, config *tls.Config) *dialer {
+	return &dialer{
+		Dialer: net.Dialer{
+			Timeout:         timeout,
+			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3},
+		},
+		tls: config, patience: read * 9 / 10, open: map[*conn]struct{}{},
+	}
+}
+
+// dial is go-redis's Dialer.
+func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.Timeout)
+	defer cancel()
+	raw, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // go-redis looks at it
+	}
+	c := &conn{Conn: raw, dialer: d}
+	c.heard.Store(time.Now().UnixNano())
+	d.mu.Lock()
+	d.open[c] = struct{}{}
+	d.mu.Unlock()
+	if d.tls == nil {
+		return c, nil
+	}
+	config := d.tls
+	if host, _, err := net.SplitHostPort(addr); err == nil && config.ServerName == "" {
+		config = config.Clone()
+		config.ServerName = host
+	}
+	secure := tls.Client(c, config)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = c.Close() // it is of no use
+		return nil, err
+	}
+	return secure, nil
+}
+
+// suspect closes the connections that have heard nothing since.
+func (d *dialer) suspect(since time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for c := range d.open {
+		if c.heard.Load() < since.UnixNano() {
+			delete(d.open, c)
+			c.silent.Store(true)
+			_ = c.Conn.Close() // it is of no use
+		}
+	}
+}
+
+// A conn remembers when it has heard something last.
+type conn struct {
+	net.Conn
+	dialer *dialer
+	heard  atomic.Int64 // Unix ns
+	silent atomic.Bool  // closed, because another one heard nothing
+}
+
+// Read tells the dialer when nothing came in time. On a connection that the dialer has closed it ends, so that the call
+// is made again on another.
+func (c *conn) Read(p []byte) (int, error) {
+	began := time.Now()
+	n, err := c.Conn.Read(p)
+	switch {
+	case n > 0:
+		c.heard.Store(time.Now().UnixNano())
+	case errors.Is(err, os.ErrDeadlineExceeded) && time.Since(began) >= c.dialer.patience:
+		c.dialer.suspect(began)
+	case err != nil && c.silent.Load():
+		return 0, io.EOF
+	}
+	return n, err //nolint:wrapcheck // go-redis looks at it
+}
+
+// Close forgets the connection.
+func (c *conn) Close() error {
+	c.dialer.mu.Lock()
+	delete(c.dialer.open, c)
+	c.dialer.mu.Unlock()
+	return c.Conn.Close() //nolint:wrapcheck // as above
+}
+
+// SyscallConn lets go-redis look whether the other side has closed an idle connection.
+func (c *conn) SyscallConn() (syscall.RawConn, error) {
+	raw, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return nil, fmt.Errorf("a connection of an unexpected kind: %T", c.Conn)
+	}
+	return raw.SyscallConn() //nolint:wrapcheck // as above
+}

@@ -1,0 +1,76 @@
+package redis
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/store"
+)
+
+func TestConnectionsThatWentSilentAreFoundAllAtOnce(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.StartProxy(t, server.Addr())
+	s := open(t, Options{URL: "redis://" + proxy.Addr() + "?read_timeout=500ms"})
+	const many = 32
+	// As many connections as calls at once.
+	held := make(chan struct{})
+	var busy sync.WaitGroup
+	for range many {
+		busy.Go(func() {
+			<-held
+			_ = s.Ping(t.Context())
+		})
+	}
+	close(held)
+	busy.Wait()
+	proxy.Stall()
+	began := time.Now()
+	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("a")})
+	require.NoError(t, err, "the call was made again on a new connection")
+	// One after the other, the silent connections would take half a second each.
+	require.Less(t, time.Since(began), 10*time.Second)
+	for range many {
+		busy.Go(func() {
+			if err := s.Ping(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	busy.Wait()
+	require.Less(t, time.Since(began), 10*time.Second)
+}
+
+func TestAListenerWhoseConnectionWentSilentIsGivenUp(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.StartProxy(t, server.Addr())
+	s := open(t, Options{URL: "redis://" + proxy.Addr()})
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.Await(context.WithoutCancel(t.Context()), 0, store.Watch{Group: store.GroupPush, Wait: time.Minute})
+		ended <- err
+	}()
+	admin := client(t, server.Addr())
+	require.Eventually(t, func() bool {
+		info, err := admin.Info(t.Context(), "clients").Result()
+		return err == nil && strings.Contains(info, "blocked_clients:1")
+	}, 10*time.Second, 5*time.Millisecond)
+	proxy.Stall()
+	select {
+	case err := <-ended:
+		require.ErrorIs(t, err, store.ErrUnavailable)
+	case <-time.After(30 * time.Second):
+		require.Fail(t, "nobody noticed")
+	}
+	insert(t, s, entry("a"))
+	rung, err := s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: 5 * time.Second})
+	require.NoError(t, err)
+	require.Len(t, rung.Queues, 1)
+}

@@ -1,0 +1,179 @@
+package redis
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// failoverTime is how long it may take until another server has taken over, on a busy machine.
+const failoverTime = 60 * time.Second
+
+// comesBack waits until a call succeeds that fails because the store is away, and for nothing else.
+func comesBack(t *testing.T, call func() error) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		err := call()
+		if err != nil {
+			require.ErrorIs(t, err, store.ErrUnavailable)
+		}
+		return err == nil
+	}, failoverTime, 20*time.Millisecond)
+}
+
+// rings waits until the bell of a shard has been heard after an insertion.
+func rings(t *testing.T, s *Store, shard int, id string) {
+	t.Helper()
+	comesBack(t, func() error {
+		_, err := s.Insert(t.Context(), shard, store.NewToken(), []store.Entry{entry(id)})
+		return err
+	})
+	comesBack(t, func() error {
+		rung, err := s.Await(t.Context(), shard, store.Watch{Group: store.GroupPush, Wait: time.Second})
+		if err == nil && len(rung.Queues) == 0 {
+			// Carry rings again within a second, as it does in a process.
+			_, err = s.Carry(t.Context(), shard, store.NewToken(), store.Round{})
+			if err == nil {
+				err = &store.UnavailableError{Reason: "nothing was heard yet"}
+			}
+		}
+		return err
+	})
+}
+
+func TestASentinelsPrimaryIsLostAndItsReplicaTakesOver(t *testing.T) {
+	t.Parallel()
+	servers := redistest.StartSentinel(t, 1)
+	s := open(t, Options{URL: servers.URL(), Wait: Wait{Replicas: 1, Timeout: 5 * time.Second}})
+	taken, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("a")})
+	require.NoError(t, err)
+	require.Equal(t, 1, taken[0].Job.Reached.Replicas)
+	before, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{}})
+	require.NoError(t, err)
+	old := servers.Master()
+	old.Kill()
+	servers.AwaitMaster(old)
+	comesBack(t, func() error { return s.Ping(t.Context()) })
+	_, err = s.Get(t.Context(), 0, ref("a"))
+	require.NoError(t, err, "what a replica had is not lost")
+	rings(t, s, 0, "b")
+	after, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{}})
+	require.NoError(t, err)
+	require.Greater(t, after.Revision, before.Revision)
+}
+
+// behind cuts the one replica off, so that it does not get what comes next. promote loses the primary and waits until the
+// replica has taken over.
+func behind(t *testing.T, servers *redistest.Sentinel) (promote func()) {
+	t.Helper()
+	old, replica := servers.Master(), servers.Replicas()[0]
+	replica.Pause() // so that it does not come again
+	require.NoError(t, client(t, old.Addr()).ClientKillByFilter(t.Context(), "type", "replica").Err())
+	return func() {
+		old.Kill()
+		replica.Resume()
+		servers.AwaitMaster(old)
+	}
+}
+
+func TestAWaitForReplicasTellsWhatAFailoverWouldLose(t *testing.T) {
+	t.Parallel()
+	servers := redistest.StartSentinel(t, 1)
+	s := open(t, Options{URL: servers.URL(), Wait: Wait{Replicas: 1, Timeout: time.Second}})
+	insertOne := func(id string) int {
+		taken, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry(id)})
+		require.NoError(t, err)
+		return taken[0].Job.Reached.Replicas
+	}
+	require.Equal(t, 1, insertOne("saved"))
+	promote := behind(t, servers)
+	require.Zero(t, insertOne("at risk"))
+	promote()
+	comesBack(t, func() error { return s.Ping(t.Context()) })
+	_, err := s.Get(t.Context(), 0, ref("saved"))
+	require.NoError(t, err)
+	_, err = s.Get(t.Context(), 0, ref("at risk"))
+	require.ErrorIs(t, err, store.ErrNotFound, "its answer had said so")
+	require.Equal(t, 0, insertOne("at risk"), "and a repeat takes it anew")
+}
+
+func TestPoliciesAreSeenToChangeAfterAFailoverTookSomeBack(t *testing.T) {
+	t.Parallel()
+	servers := redistest.StartSentinel(t, 1)
+	s := open(t, Options{URL: servers.URL()})
+	put := func(workers int) store.Topic {
+		topic, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Workers: workers}})
+		require.NoError(t, err)
+		return topic
+	}
+	put(1)
+	replica := servers.Replicas()[0]
+	require.Eventually(t, func() bool {
+		n, err := client(t, replica.Addr()).HLen(t.Context(), s.topicsKey()).Result()
+		return err == nil && n > 0
+	}, failoverTime, 10*time.Millisecond)
+	promote := behind(t, servers)
+	lost := put(2)
+	promote()
+	comesBack(t, func() error { return s.Ping(t.Context()) })
+	require.Greater(t, put(3).Revision, lost.Revision, "who has seen the lost one must read again")
+}
+
+func TestAClustersServerIsLostAndItsReplicaTakesOver(t *testing.T) {
+	t.Parallel()
+	servers := redistest.StartCluster(t, 3, 1)
+	s := open(t, Options{URL: servers.URL(), Wait: Wait{Replicas: 1, Timeout: 5 * time.Second}})
+	const shard = 3
+	taken, err := s.Insert(t.Context(), shard, store.NewToken(), []store.Entry{entry("a")})
+	require.NoError(t, err)
+	require.Equal(t, 1, taken[0].Job.Reached.Replicas)
+	_, err = s.Await(t.Context(), shard, store.Watch{Group: store.GroupPush, Wait: time.Second}) // it has a connection now
+	require.NoError(t, err)
+	servers.Master(servers.Slot(s.shards[shard].wake)).Kill()
+	servers.AwaitOK()
+	comesBack(t, func() error { return s.Ping(t.Context()) })
+	_, err = s.Get(t.Context(), shard, ref("a"))
+	require.NoError(t, err)
+	rings(t, s, shard, "b")
+}
+
+func TestASlotMovesWithItsJobs(t *testing.T) {
+	t.Parallel()
+	servers := redistest.StartCluster(t, 3, 0)
+	s := open(t, Options{URL: servers.URL()})
+	const shard = 3
+	_, err := s.Insert(t.Context(), shard, store.NewToken(), []store.Entry{entry("a")})
+	require.NoError(t, err)
+	_, err = s.Await(t.Context(), shard, store.Watch{Group: store.GroupPush, Wait: time.Second})
+	require.NoError(t, err)
+	slot := servers.Slot(s.shards[shard].wake)
+	from := servers.Master(slot)
+	to := servers.Masters()[0]
+	if to == from {
+		to = servers.Masters()[1]
+	}
+	move := servers.BeginMove(slot, to)
+	for move.Carry(1) > 0 { // key after key, calls in between
+		_, err := s.Insert(t.Context(), shard, store.NewToken(), []store.Entry{entry("b")})
+		if err != nil {
+			require.ErrorIs(t, err, store.ErrUnavailable)
+		}
+	}
+	move.Finish()
+	comesBack(t, func() error { return s.Ping(t.Context()) })
+	rings(t, s, shard, "c")
+	held, err := s.Claim(t.Context(), shard, store.NewToken(), store.ClaimRequest{
+		Wants: []store.Want{{Queue: lane, Max: 10, Timeout: time.Second}}, Max: 10, MaxBytes: 1 << 20,
+	})
+	require.NoError(t, err)
+	ids := map[string]bool{}
+	for _, h := range held.Jobs {
+		ids[h.ID] = true
+	}
+	require.True(t, ids["a"] && ids["c"], "%v", ids)
+}

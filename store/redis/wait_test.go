@@ -1,0 +1,136 @@
+package redis
+
+import (
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+func TestWaitsAreRead(t *testing.T) {
+	for text, want := range map[string]Wait{
+		"":                               {},
+		"replicas=1":                     {Replicas: 1, Timeout: 100 * time.Millisecond},
+		"replicas=2,timeout=1s":          {Replicas: 2, Timeout: time.Second},
+		"fsync":                          {Fsync: true, Timeout: 100 * time.Millisecond},
+		"timeout=1ms, fsync,replicas=64": {Replicas: 64, Fsync: true, Timeout: time.Millisecond},
+	} {
+		w, err := ParseWait(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, w, text)
+	}
+	for _, text := range []string{
+		"replicas", "replicas=0", "replicas=65", "replicas=x", "fsync=yes", "timeout=1s", "replicas=1,replicas=2", "fsync,timeout=0s",
+		"fsync,timeout=6s", "fsync,timeout=5", "quorum=2", ",",
+	} {
+		_, err := ParseWait(text)
+		require.Error(t, err, text)
+	}
+}
+
+// follower starts a replica of a server.
+func follower(t *testing.T, of *redistest.Server) *redistest.Server {
+	t.Helper()
+	_, port, err := net.SplitHostPort(of.Addr())
+	require.NoError(t, err)
+	replica := redistest.Start(t, "--replicaof", "127.0.0.1", port)
+	c := client(t, replica.Addr())
+	require.Eventually(t, func() bool {
+		info, err := c.Info(t.Context(), "replication").Result()
+		return err == nil && strings.Contains(info, "master_link_status:up")
+	}, 20*time.Second, 10*time.Millisecond)
+	return replica
+}
+
+func TestEveryAnswerToAChangeSaysWhatWasReached(t *testing.T) {
+	t.Parallel()
+	primary := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+	replica := follower(t, primary)
+	s := open(t, Options{URL: primary.URL(), Wait: Wait{Replicas: 1, Timeout: 5 * time.Second}})
+	reached := func(want int, got *job.Durability) {
+		t.Helper()
+		require.Equal(t, &job.Durability{Replicas: want}, got)
+	}
+	later := entry("a")
+	later.Delay, later.Print = time.Hour, []byte("print")
+	token := store.NewToken()
+	for range 2 { // a repeat waits too
+		taken, err := s.Insert(t.Context(), 0, token, []store.Entry{later})
+		require.NoError(t, err)
+		reached(1, taken[0].Job.Reached)
+	}
+	taken, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{later})
+	require.NoError(t, err)
+	require.Equal(t, store.Existing, taken[0].Outcome)
+	reached(1, taken[0].Job.Reached)
+	require.NoError(t, s.client.ScriptFlush(t.Context()).Err())
+	j, err := s.Edit(t.Context(), 0, store.NewToken(), ref("a"), store.Edit{Kind: job.KindEdited, Retries: new(3)})
+	require.NoError(t, err)
+	reached(1, j.Reached)
+	j, err = s.Cancel(t.Context(), 0, store.NewToken(), ref("a"))
+	require.NoError(t, err)
+	reached(1, j.Reached)
+	j, err = s.Revive(t.Context(), 0, store.NewToken(), ref("a"), 0)
+	require.NoError(t, err)
+	reached(1, j.Reached)
+	topic, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{}})
+	require.NoError(t, err)
+	reached(1, topic.Reached)
+	j, err = s.Get(t.Context(), 0, ref("a"))
+	require.NoError(t, err)
+	require.Nil(t, j.Reached)
+	require.NoError(t, s.Close())
+
+	replica.Pause()
+	s = open(t, Options{URL: primary.URL(), Wait: Wait{Replicas: 1, Timeout: 20 * time.Millisecond}})
+	taken, err = s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("b")})
+	require.NoError(t, err, "what was not reached is no error")
+	reached(0, taken[0].Job.Reached)
+	taken, err = s.Insert(t.Context(), 0, token, []store.Entry{later})
+	require.NoError(t, err)
+	reached(0, taken[0].Job.Reached)
+	replica.Resume()
+}
+
+func TestAWaitOnAClusterIsMadeAtTheServerThatHasTheJob(t *testing.T) {
+	t.Parallel()
+	servers := redistest.StartCluster(t, 3, 1)
+	s := open(t, Options{URL: servers.URL(), Wait: Wait{Replicas: 1, Timeout: 5 * time.Second}})
+	for shard := range s.Shards() {
+		taken, err := s.Insert(t.Context(), shard, store.NewToken(), []store.Entry{entry("a")})
+		require.NoError(t, err)
+		require.Equal(t, &job.Durability{Replicas: 1}, taken[0].Job.Reached)
+	}
+}
+
+func TestAWaitForFsyncNeedsAServerThatCan(t *testing.T) {
+	_, err := Open(t.Context(), Options{URL: redistest.Start(t).URL(), Wait: Wait{Fsync: true, Timeout: time.Second}, Logger: quiet})
+	require.Error(t, err) // Redis 7.0 does not know the command, a later one needs appendonly yes
+	require.Regexp(t, "needs (Redis 7.2|appendonly yes)", err.Error())
+}
+
+func TestAWaitForFsyncIsAskedForAndRead(t *testing.T) {
+	// No server of 7.2 is at hand everywhere: this one answers as it is documented.
+	fake := miniredis.RunT(t)
+	var asked []string
+	require.NoError(t, fake.Server().Register("WAITAOF", func(c *server.Peer, _ string, args []string) {
+		asked = args
+		c.WriteLen(2)
+		c.WriteInt(1)
+		c.WriteInt(2)
+	}))
+	s := open(t, Options{URL: "redis://" + fake.Addr(), Wait: Wait{Fsync: true, Replicas: 2, Timeout: 30 * time.Millisecond}})
+	taken, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("a")})
+	require.NoError(t, err)
+	require.Equal(t, []string{"1", "2", "30"}, asked)
+	require.Equal(t, &job.Durability{Replicas: 2, Synced: true}, taken[0].Job.Reached)
+}
