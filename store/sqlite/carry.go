@@ -32,7 +32,10 @@ func (s *Store) Carry(ctx context.Context, shard int, token store.Token, round s
 		})
 		return err
 	}})
-	return carried, err
+	if err != nil {
+		return store.Carried{}, err
+	}
+	return carried, nil
 }
 
 func weighCarried(c store.Carried) int {

@@ -31,7 +31,10 @@ func (s *Store) change(
 		})
 		return err
 	}})
-	return answer, err
+	if err != nil {
+		return job.Job{}, err
+	}
+	return answer, nil
 }
 
 // Cancel implements store.Store.

@@ -34,7 +34,7 @@ func (s *Store) Sweep(ctx context.Context, shard int, token store.Token, limit i
 		return err
 	}})
 	if err != nil {
-		return swept, err
+		return store.Swept{}, err
 	}
 	// Whatever made the pages free: settlements remove jobs too.
 	if s.giveBack(ctx) {

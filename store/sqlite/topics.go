@@ -46,12 +46,17 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 		answer = t.view()
 		return nil
 	}})
-	return answer, err
+	if err != nil {
+		return store.Topic{}, err
+	}
+	return answer, nil
 }
 
 // Topics implements store.Store.
-func (s *Store) Topics(ctx context.Context) (topics []store.Topic, revision int64, err error) {
-	err = s.submit(ctx, &op{verb: "read the topics", weight: 1, run: func(tx *tx) error {
+func (s *Store) Topics(ctx context.Context) ([]store.Topic, int64, error) {
+	var topics []store.Topic
+	var revision int64
+	err := s.submit(ctx, &op{verb: "read the topics", weight: 1, run: func(tx *tx) error {
 		topics, revision = []store.Topic{}, tx.mem.revision
 		for _, t := range tx.mem.topics {
 			if t.revision != 0 {

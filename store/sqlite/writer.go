@@ -32,7 +32,8 @@ const (
 	groupCalls  = 1024
 )
 
-// submit hands a call to the writer and waits for its commit. When ctx ends first, the call may still take effect.
+// submit hands a call to the writer and waits for its commit. When ctx ends first, the call may still take effect, and
+// what its run writes to is the writer's: only after nil is it the caller's.
 func (s *Store) submit(ctx context.Context, o *op) error {
 	if ctx.Err() != nil {
 		return ended(ctx, o.verb)

@@ -192,3 +192,37 @@ func TestTheErrorOfAnEndedContextIsTheContexts(t *testing.T) {
 	_, err = s.Stats(plain, 0, lane.Namespace, "")
 	require.EqualError(t, err, "count jobs: context canceled")
 }
+
+func TestACallerThatLeavesSharesNothingWithTheWriter(t *testing.T) {
+	s := opened(t, options(t))
+	insert(t, s, entry("a", time.Hour))
+	calls := map[string]func(context.Context) error{
+		"Topics": func(ctx context.Context) error { _, _, err := s.Topics(ctx); return err },
+		"PutTopic": func(ctx context.Context) error {
+			_, err := s.PutTopic(ctx, store.Topic{Namespace: job.DefaultNamespace, Name: "t"})
+			return err
+		},
+		"Carry": func(ctx context.Context) error {
+			_, err := s.Carry(ctx, 0, store.NewToken(), store.Round{})
+			return err
+		},
+		"Sweep":  func(ctx context.Context) error { _, err := s.Sweep(ctx, 0, store.NewToken(), 10); return err },
+		"Cancel": func(ctx context.Context) error { _, err := s.Cancel(ctx, 0, store.NewToken(), ref("a")); return err },
+		"Stats":  func(ctx context.Context) error { _, err := s.Stats(ctx, 0, job.DefaultNamespace, ""); return err },
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			release := stall(t, s)
+			ctx, leave := context.WithCancel(t.Context())
+			context.AfterFunc(ctx, release) // at once, with nothing that orders it after the caller's return
+			left := make(chan error, 1)
+			go func() { left <- call(ctx) }()
+			waiting(t, s, 1)
+			leave()
+			if err := <-left; err != nil { // the writer may have been quicker
+				require.ErrorIs(t, err, context.Canceled)
+			}
+			inWriter(t, s, func() {}) // the race detector has seen what the writer touched
+		})
+	}
+}
