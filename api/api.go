@@ -72,6 +72,12 @@ type Options struct {
 	// Loopback serves only requests that are addressed to localhost or to a loopback address, so that no web page
 	// reaches the API through a name of its own that resolves to this machine. For listeners on loopback.
 	Loopback bool
+	// HealthOnly serves /healthz, /readyz, /v1/version and /openapi.yaml alone, for a process that only delivers: its
+	// Service is asked for nothing but its readiness.
+	HealthOnly bool
+	// Closing, while it answers true, has every answer ask clients to give up their connection, so that they leave
+	// before the port closes; nil: never. It is called with every request, by many at once.
+	Closing func() bool
 	// Logger is told of faults that are not the client's; nil: slog.Default.
 	Logger *slog.Logger
 }
@@ -84,10 +90,13 @@ const (
 
 // api is what the handlers share.
 type api struct {
-	service Service
-	maxBody int64
-	version string
-	log     *slog.Logger
+	service    Service
+	maxBody    int64
+	version    string
+	healthOnly bool
+	log        *slog.Logger
+	// atEnd has a function called when the server is shut down, as context.AfterFunc does.
+	atEnd func(func()) (stop func() bool)
 }
 
 // New makes the handler. It panics without a Service.
@@ -95,23 +104,29 @@ func New(o Options) http.Handler {
 	if o.Service == nil {
 		panic("api: there is no service to put the API in front of")
 	}
+	life, end := context.WithCancel(context.Background())
 	a := &api{
-		service: o.Service,
-		maxBody: cmp.Or(o.MaxBody, defaultMaxBody),
-		version: cmp.Or(o.Version, "dev"),
-		log:     cmp.Or(o.Logger, slog.Default()),
+		service:    o.Service,
+		maxBody:    cmp.Or(o.MaxBody, defaultMaxBody),
+		version:    cmp.Or(o.Version, "dev"),
+		healthOnly: o.HealthOnly,
+		log:        cmp.Or(o.Logger, slog.Default()),
+		atEnd:      func(f func()) func() bool { return context.AfterFunc(life, f) },
 	}
 	mux := http.NewServeMux()
 	for _, r := range a.routes() {
-		mux.Handle(r.path, a.methods(r))
+		if r.always || !o.HealthOnly {
+			mux.Handle(r.path, a.methods(r))
+		}
 	}
-	mux.Handle("/", a.handle(func(http.ResponseWriter, *http.Request) error {
-		return refuse(http.StatusNotFound, "there is nothing at this path; /openapi.yaml lists what there is")
-	}))
+	mux.Handle("/", a.handle(a.elsewhere))
 	g := &guard{next: mux, loopback: o.Loopback}
 	if o.Token != "" {
 		g.token = o.Token.sum()
 		g.guarded = true
 	}
-	return g
+	if o.Closing == nil {
+		o.Closing = func() bool { return false }
+	}
+	return &gate{next: g, closing: o.Closing, end: end}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
 )
 
 // badJobs are registrations that are refused, and the fields that the answer must name.
@@ -211,6 +213,9 @@ func TestOnlyJSONIsTaken(t *testing.T) {
 		"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/x-ndjson", ";", "json",
 	} {
 		for _, target := range []string{"POST /v1/jobs", "POST /v1/batch", "PATCH /v1/jobs/a", "PUT /v1/topics/a"} {
+			if kind == contentNDJSON && target == "POST /v1/batch" {
+				continue // a stream
+			}
 			f := newFake()
 			method, path, _ := strings.Cut(target, " ")
 			w := call(t, handlerOf(f), method, path, `{}`, "Content-Type", kind)
@@ -219,10 +224,23 @@ func TestOnlyJSONIsTaken(t *testing.T) {
 			f.untouched(t)
 		}
 	}
-	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/batch", `{}`, "Content-Type", "application/x-ndjson")
-	require.Contains(t, problemIn(t, w).Detail, "NDJSON is not served yet")
+	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/jobs", `{}`, "Content-Type", "application/x-ndjson")
+	require.Contains(t, problemIn(t, w).Detail, "POST /v1/batch")
 	w = call(t, handlerOf(newFake()), http.MethodPost, "/v1/jobs", `{"id":"a"}`, "Content-Type", "application/json; charset=utf-8")
 	require.Equal(t, http.StatusCreated, w.Code)
+}
+
+func TestWhiteSpaceAroundTheJSONIsTaken(t *testing.T) {
+	for target, body := range map[string]string{
+		"POST /v1/jobs": "\n\t {\"id\": \"a\"}\r\n ", "POST /v1/batch": " {\"jobs\": [ {} ]}\n", "PATCH /v1/jobs/b": " {\"retries\": 1}\n",
+		"PUT /v1/topics/a": "\n{\"retries\": 1}",
+	} {
+		f := newFake()
+		f.jobs["b"] = job.Job{Progress: job.Progress{State: job.Scheduled, Version: 1}}
+		method, path, _ := strings.Cut(target, " ")
+		w := call(t, handlerOf(f), method, path, body)
+		require.Less(t, w.Code, 300, "%s: %s", target, w.Body)
+	}
 }
 
 func TestARequestLargerThanTheLimitIsRefusedWithAndWithoutItsLength(t *testing.T) {

@@ -11,102 +11,64 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// batch takes many jobs and answers a result for each, in order.
-func (a *api) batch(w http.ResponseWriter, r *http.Request) error {
-	text, err := readJSON(w, r, maxBatchBytes)
-	if err != nil {
-		return err
-	}
-	jobs, n, p := decodeBatch(text)
-	if p != nil {
-		return p
-	}
-	w.Header()["Content-Type"] = contentJSON
-	o := newOut()
-	defer o.free()
-	o.open()
-	o.array("results")
-	b := batch{api: a, out: o, now: time.Now()}
-	part := make([][]byte, 0, min(n, store.MaxBatch))
-	for _, raw := range elements(jobs) {
-		if part = append(part, raw); len(part) == store.MaxBatch {
-			b.take(r.Context(), part)
-			o.flush(w)
-			part = part[:0]
-		}
-	}
-	b.take(r.Context(), part)
-	o.closeArray()
-	o.close()
-	o.end(w)
-	return nil
-}
-
-// decodeBatch finds the array of jobs, and counts them.
-func decodeBatch(text []byte) (jobs []byte, n int, p *problem) {
-	var d decoder
-	for name, value := range d.object("", text) {
-		switch {
-		case string(name) != "jobs":
-			d.unknown("", name, "a batch")
-		case value[0] != '[':
-			d.mistyped("/jobs", value, "an array of jobs")
-		default:
-			jobs = value
-		}
-	}
-	if jobs == nil && len(d.faults) == 0 {
-		d.fault("/jobs", "must be an array of jobs")
-	}
-	if p := d.problem(nil); p != nil {
-		return nil, 0, p
-	}
-	for range elements(jobs) {
-		n++
-	}
-	if n > maxBatchJobs {
-		p := invalid(job.Fault{Field: "/jobs", Detail: fmt.Sprintf("must be at most %d", maxBatchJobs)})
-		p.status = http.StatusRequestEntityTooLarge
-		return nil, 0, p
-	}
-	return jobs, n, nil
-}
-
-// A batch is one under way.
+// A batch is one under way, as JSON or as a stream.
 type batch struct {
 	*api
 	out *out
 	now time.Time
+	// written is called after each result.
+	written func()
 	// failed is what the store failed with: what follows is not tried any more.
 	failed error
 }
 
-// take registers a part of the batch and writes its results.
-func (b *batch) take(ctx context.Context, part [][]byte) {
+// An entry is one job of a batch as it came.
+type entry struct {
+	text []byte
+	// line is where in a stream it stands; zero: in no stream.
+	line int
+	// problem says what is wrong with it already.
+	problem *problem
+}
+
+// judge reads a job, or says what is wrong with it.
+func (b *batch) judge(e entry) (job.New, *problem) {
+	if e.problem != nil {
+		return job.New{}, e.problem
+	}
+	n, p := decodeNew(e.text, b.now, b.maxBody)
+	if p != nil && p.status == http.StatusBadRequest && e.line > 0 {
+		p.detail = fmt.Sprintf("line %d: %s", e.line, p.detail)
+	}
+	return n, p
+}
+
+// take registers a part of the batch, at most store.MaxBatch jobs, and writes its results.
+func (b *batch) take(ctx context.Context, part []entry) {
 	problems := make([]*problem, len(part))
 	good := make([]job.New, 0, len(part))
-	for i, raw := range part {
-		n, p := decodeNew(raw, b.now, b.maxBody)
+	for i, e := range part {
+		n, p := b.judge(e)
 		if problems[i] = p; p == nil {
 			good = append(good, n)
 		}
 	}
-	results := b.register(ctx, good)
+	routed := b.register(ctx, good)
 	for _, p := range problems {
 		if p != nil {
-			b.write("", p.status, p)
+			b.write(result{status: p.status, problem: p})
 			continue
 		}
-		result := results[0]
-		results = results[1:]
-		status, p := settled(&result)
+		one := &routed[0]
+		routed = routed[1:]
+		status, p := settled(one)
 		if p != nil {
 			status = p.status
 		}
 		if status == http.StatusInternalServerError {
-			b.log.Error("a job of a batch failed", "err", result.Err)
+			b.log.Error("a job of a batch failed", "err", one.Err)
 		}
-		b.write(result.Job.ID, status, p)
+		b.write(result{id: one.Job.ID, status: status, reached: one.Job.Reached, problem: p})
 	}
 }
 
@@ -130,14 +92,25 @@ func unavailable(err error) bool {
 	return err != nil && problemOf(err).status == http.StatusServiceUnavailable
 }
 
+// A result is what came of one job of a batch.
+type result struct {
+	id      string
+	status  int
+	reached *job.Durability
+	problem *problem
+}
+
 // write writes one result.
-func (b *batch) write(id string, status int, p *problem) {
+func (b *batch) write(r result) {
 	b.out.open()
-	b.out.said("id", id)
-	b.out.number("status", int64(status))
-	if p != nil {
+	b.out.said("id", r.id)
+	b.out.number("status", int64(r.status))
+	if r.problem != nil {
 		b.out.key("error")
-		p.into(b.out)
+		r.problem.into(b.out)
+	} else {
+		b.out.durability(r.reached)
 	}
 	b.out.close()
+	b.written()
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -111,6 +112,39 @@ func BenchmarkRegisterOverLoopback(b *testing.B) {
 				require.Equal(b, http.StatusCreated, resp.StatusCode)
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+		})
+	}
+}
+
+// BenchmarkBatch compares the two forms of a batch of 1,000 jobs, over a connection.
+func BenchmarkBatch(b *testing.B) {
+	const jobs = 1000
+	one := bytes.ReplaceAll([]byte(order), []byte("\n"), nil)
+	all := make([][]byte, jobs)
+	for i := range all {
+		all[i] = one
+	}
+	for _, c := range []struct {
+		kind string
+		text []byte
+	}{
+		{"application/json", slices.Concat([]byte(`{"jobs": [`), bytes.Join(all, []byte(",")), []byte("]}"))},
+		{contentNDJSON, bytes.Join(all, []byte("\n"))},
+	} {
+		b.Run(c.kind, func(b *testing.B) {
+			server := httptest.NewServer(handlerOf(instantly{newFake()}))
+			defer server.Close()
+			client := server.Client()
+			b.ReportAllocs()
+			for b.Loop() {
+				resp, err := client.Post(server.URL+"/v1/batch", c.kind, bytes.NewReader(c.text))
+				require.NoError(b, err)
+				text, err := io.ReadAll(resp.Body)
+				require.NoError(b, err)
+				require.NoError(b, resp.Body.Close())
+				require.Equal(b, jobs, bytes.Count(text, []byte(`"status":201`)))
+			}
+			b.ReportMetric(float64(b.N*jobs)/b.Elapsed().Seconds(), "jobs/s")
 		})
 	}
 }

@@ -6,6 +6,7 @@
 // a 503 with Retry-After. Bodies of jobs are taken byte for byte. Secrets are never shown: the values of headers that
 // carry them are answered as [redacted].
 //
-// It holds no state and starts no goroutines; the handler is safe for concurrent use. It does not deliver, keep or
-// decide anything: that is the Service's.
+// It holds no state and starts no goroutines but one for each stream of jobs, which ends with it; the handler is safe for
+// concurrent use. What a request needs of memory is bounded. It does not deliver, keep or decide anything: that is the
+// Service's.
 package api

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -101,5 +102,61 @@ func FuzzAddress(f *testing.F) {
 			handlerOf(newFake()).ServeHTTP(w, r)
 			require.Less(t, w.Code, 500)
 		}
+	})
+}
+
+// FuzzLines compares the reader of lines with one that has everything at once.
+func FuzzLines(f *testing.F) {
+	f.Add("a\n\n b\r\n0123456789\n01234567890\nc", 3, 2, true)
+	f.Add("a\nb", 1, 1, false)
+	f.Fuzz(func(t *testing.T, text string, size, most int, whole bool) {
+		const longest = 10
+		var want []line
+		all := strings.Split(text, "\n")
+		for i, one := range all {
+			trimmed := strings.Trim(one, " \t\r")
+			last := i == len(all)-1
+			switch {
+			case len(one) > longest:
+				want = append(want, line{n: i + 1, long: true})
+			case last && !whole, trimmed == "":
+			default:
+				want = append(want, line{n: i + 1, text: []byte(trimmed)})
+			}
+		}
+		end := io.EOF
+		if !whole {
+			end = io.ErrUnexpectedEOF
+		}
+		l := lines{from: &inPieces{text, max(size, 1), end}, longest: longest}
+		got, err := allLines(&l, max(most, 1))
+		require.Equal(t, end, err)
+		require.Equal(t, want, got)
+	})
+}
+
+// FuzzStream sends whatever as NDJSON: each line that is not blank gets a result, and only what is taken is stored.
+func FuzzStream(f *testing.F) {
+	f.Add("{\"id\": \"a\"}\n\n{\"id\": \"a.b\"}\n5\n{\"id\": \"c\", \"id\": \"c\"}\n{\"id\": \"d\"}", 7)
+	f.Fuzz(func(t *testing.T, body string, size int) {
+		service := newFake()
+		r := httptest.NewRequest(http.MethodPost, "/v1/batch", &inPieces{body, max(size, 1), io.EOF})
+		r.Header.Set("Content-Type", contentNDJSON)
+		w := httptest.NewRecorder()
+		handlerOf(service).ServeHTTP(w, r)
+		sent, taken := 0, 0
+		for one := range strings.SplitSeq(body, "\n") {
+			if strings.Trim(one, " \t\r") != "" {
+				sent++
+			}
+		}
+		results := resultsIn(t, w.Body.Bytes())
+		require.Len(t, results, sent)
+		for _, one := range results {
+			if one.Error == nil {
+				taken++
+			}
+		}
+		require.Len(t, service.news, taken)
 	})
 }

@@ -61,6 +61,12 @@ func whole() *fake {
 		Spec:     job.Spec{ID: "plain", Queue: job.Queue{Topic: "default", Lane: "a.example:80"}, Method: "POST", BodyKind: job.BodyBase64, Body: []byte{0, 255}},
 		Progress: job.Progress{State: job.Scheduled, CreatedAt: epoch, DueAt: epoch.Add(30 * time.Minute), Version: 1},
 	}
+	f.jobs["durable"] = job.Job{
+		Spec:     job.Spec{ID: "durable", Queue: job.Queue{Topic: "default", Lane: "default"}, Method: "POST"},
+		Progress: job.Progress{State: job.Scheduled, CreatedAt: epoch, DueAt: epoch, Version: 1},
+		Reached:  &job.Durability{Replicas: 1, Synced: true},
+	}
+	f.topics["written"] = store.Topic{Name: "written", Reached: &job.Durability{Replicas: 1}}
 	f.page = store.Page{Jobs: []job.Job{f.jobs["dead"], f.jobs["plain"]}, Cursor: "0.abc"}
 	f.topics["order.close"] = store.Topic{Name: "order.close", Revision: 7, Policy: policy.Topic{
 		URL: "https://shop.example/hooks/close", Headers: map[string][]string{"X-Api-Key": {"hunter2"}, "X-A": {"1"}}, Paused: true,
@@ -92,6 +98,9 @@ var golden = []struct {
 	{"job_cancelled", "Job", "DELETE", "/v1/jobs/plain", "", 200},
 	{"job_list", "JobPage", "GET", "/v1/jobs?topic=order.close&state=dead", "", 200},
 	{"batch", "BatchResults", "POST", "/v1/batch", `{"jobs": [{"id": "a"}, {"id": "a"}, {"id": "a.b"}, {"id": "c", "id": "c"}]}`, 200},
+	{"batch_durable", "BatchResults", "POST", "/v1/batch", `{"jobs": [{"id": "durable"}, {"id": "a.b"}]}`, 200},
+	{"job_durable", "Job", "PATCH", "/v1/jobs/durable", `{"retries": 1}`, 200},
+	{"topic_durable", "Topic", "POST", "/v1/topics/written/pause", "", 200},
 	{"topic", "Topic", "GET", "/v1/topics/order.close", "", 200},
 	{"topic_list", "TopicPage", "GET", "/v1/topics?limit=1", "", 200},
 	{"topic_stats", "TopicStats", "GET", "/v1/topics/order.close/stats?limit=1", "", 200},
@@ -117,20 +126,32 @@ func ask(t testing.TB, i int) *httptest.ResponseRecorder {
 func TestAnswersAreOnTheWireAsTheyAlwaysWere(t *testing.T) {
 	for i, g := range golden {
 		t.Run(g.file, func(t *testing.T) {
-			w := ask(t, i)
-			var got bytes.Buffer
-			got.WriteString(g.method + " " + g.target + "\n" + http.StatusText(w.Code) + "\n")
-			for _, name := range sortedKeys(w.Header()) {
-				got.WriteString(name + ": " + strings.Join(w.Header()[name], ", ") + "\n")
-			}
-			got.WriteString("\n" + w.Body.String())
-			file := filepath.Join("testdata", g.file+".txt")
-			if *update {
-				require.NoError(t, os.WriteFile(file, got.Bytes(), 0o644))
-			}
-			want, err := os.ReadFile(file)
-			require.NoError(t, err, "make it with: go test ./api -run OnTheWire -update")
-			require.Equal(t, string(want), got.String())
+			asWritten(t, g.file, g.method+" "+g.target, ask(t, i))
 		})
 	}
+}
+
+// asWritten compares an answer with the one in a file.
+func asWritten(t *testing.T, name, request string, w *httptest.ResponseRecorder) {
+	t.Helper()
+	var got bytes.Buffer
+	got.WriteString(request + "\n" + http.StatusText(w.Code) + "\n")
+	for _, name := range sortedKeys(w.Header()) {
+		got.WriteString(name + ": " + strings.Join(w.Header()[name], ", ") + "\n")
+	}
+	got.WriteString("\n" + w.Body.String())
+	file := filepath.Join("testdata", name+".txt")
+	if *update {
+		require.NoError(t, os.WriteFile(file, got.Bytes(), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err, "make it with: go test ./api -run OnTheWire -update")
+	require.Equal(t, string(want), got.String())
+}
+
+func TestTheAnswerToAStreamIsOnTheWireAsItAlwaysWas(t *testing.T) {
+	w := call(t, handlerOf(whole()), http.MethodPost, "/v1/batch",
+		"{\"id\": \"a\"}\n\n{\"id\": \"a\"}\n{\"id\": \n{\"id\": \"a.b\"}\n{\"id\": \"durable\"}", "Content-Type", "application/x-ndjson")
+	resultsIn(t, w.Body.Bytes())
+	asWritten(t, "stream", "POST /v1/batch", w)
 }

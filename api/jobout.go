@@ -50,6 +50,17 @@ func (o *out) job(j *job.Job) {
 	}
 }
 
+// durability writes how durable a change was when it was answered, where the store was told to see to it.
+func (o *out) durability(reached *job.Durability) {
+	if reached == nil {
+		return
+	}
+	o.object("durability")
+	o.number("replicas", int64(reached.Replicas))
+	o.flag("synced", reached.Synced)
+	o.close()
+}
+
 // body writes a job's body as it was sent.
 func (o *out) body(j *job.Job) {
 	switch {

@@ -28,7 +28,7 @@ func (a *api) register(w http.ResponseWriter, r *http.Request) error {
 	if status == http.StatusCreated {
 		w.Header()["Location"] = []string{"/v1/jobs/" + result.Job.ID}
 	}
-	answerJob(w, status, &result.Job, false)
+	answerJob(w, status, &result.Job)
 	return nil
 }
 
@@ -60,7 +60,7 @@ func (a *api) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answerJob(w, http.StatusOK, &found, true)
+	showJob(w, &found)
 	return nil
 }
 
@@ -171,7 +171,7 @@ func (a *api) change(w http.ResponseWriter, r *http.Request, ref job.Ref, edit s
 	if err != nil {
 		return because(err, needed)
 	}
-	answerJob(w, http.StatusOK, &changed, false)
+	answerJob(w, http.StatusOK, &changed)
 	return nil
 }
 
@@ -197,7 +197,7 @@ func (a *api) revive(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return because(err, "only delivered, dead and cancelled jobs can be revived")
 	}
-	answerJob(w, http.StatusOK, &revived, false)
+	answerJob(w, http.StatusOK, &revived)
 	return nil
 }
 
@@ -215,23 +215,36 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 	if cancelled.State == job.Running {
 		status = http.StatusAccepted
 	}
-	answerJob(w, status, &cancelled, false)
+	answerJob(w, status, &cancelled)
 	return nil
 }
 
-// answerJob shows a job, with its attempts if asked to.
-func answerJob(w http.ResponseWriter, status int, j *job.Job, attempts bool) {
+// showJob answers with a job and its attempts.
+func showJob(w http.ResponseWriter, j *job.Job) {
+	o := beginJob(w, j)
+	defer o.free()
+	o.attempts(j.Attempts)
+	o.close()
+	o.send(w, http.StatusOK)
+}
+
+// answerJob answers a change with the job, and how durable the change was.
+func answerJob(w http.ResponseWriter, status int, j *job.Job) {
+	o := beginJob(w, j)
+	defer o.free()
+	o.durability(j.Reached)
+	o.close()
+	o.send(w, status)
+}
+
+// beginJob begins an answer that shows a job.
+func beginJob(w http.ResponseWriter, j *job.Job) *out {
 	if j.Version > 0 {
 		w.Header()["Etag"] = []string{`"` + strconv.FormatInt(j.Version, 10) + `"`}
 	}
 	o := newOut()
-	defer o.free()
 	o.open()
 	o.job(j)
 	o.body(j)
-	if attempts {
-		o.attempts(j.Attempts)
-	}
-	o.close()
-	o.send(w, status)
+	return o
 }

@@ -2,12 +2,14 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert/yaml"
 	"github.com/stretchr/testify/require"
@@ -217,8 +219,8 @@ func TestEveryFieldThatIsTakenIsInTheContract(t *testing.T) {
 	for _, name := range names("Policy") {
 		require.True(t, new(topicForm).field(name, []byte("null")), "%s is not taken", name)
 	}
-	// What is answered of a topic is what can be put, its name and its revision.
-	require.ElementsMatch(t, names("Topic"), append(names("Policy"), "topic", "revision"))
+	// What is answered of a topic is what can be put, its name, its revision and how durable its change was.
+	require.ElementsMatch(t, names("Topic"), append(names("Policy"), "topic", "revision", "durability"))
 }
 
 func TestTheGoldenAnswersShowEveryFieldThatIsDeclared(t *testing.T) {
@@ -243,10 +245,24 @@ func TestTheGoldenAnswersShowEveryFieldThatIsDeclared(t *testing.T) {
 		require.NoError(t, json.Unmarshal(ask(t, i).Body.Bytes(), &value))
 		walk(value)
 	}
-	for _, schema := range []string{"Job", "Attempt", "JobPage", "BatchResults", "Topic", "Kept", "TopicPage", "TopicStats", "Stats", "Problem"} {
+	for _, schema := range []string{"Job", "Attempt", "JobPage", "BatchResults", "BatchResult", "Durability", "Topic", "Kept", "TopicPage", "TopicStats", "Stats", "Problem"} {
 		for name := range doc.at("components", "schemas", schema).properties() {
 			require.True(t, shown[name], "no answer shows %s of %s", name, schema)
 		}
+	}
+}
+
+func TestTheContractNamesTheLimitsOfAStream(t *testing.T) {
+	text, _ := document(t).at("paths", "/v1/batch", "post", "description").here.(string)
+	text = strings.Join(strings.Fields(text), " ")
+	require.Equal(t, lineTimeout, takeTimeout)
+	for _, says := range []string{
+		fmt.Sprintf("At most %d,000 jobs", maxBatchJobs/1000),
+		fmt.Sprintf("at most %d MiB", maxBatchBytes>>20),
+		fmt.Sprintf("up to %d MiB of results", trayMost>>20),
+		fmt.Sprintf("does not arrive within %d minute, or all of them within %d", lineTimeout/time.Minute, streamTimeout/time.Minute),
+	} {
+		require.Contains(t, text, says)
 	}
 }
 

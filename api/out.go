@@ -62,9 +62,12 @@ func (o *out) end(w http.ResponseWriter) {
 	_, _ = w.Write(o.b)
 }
 
-// next separates a value from the one before it.
+// endLine ends a value that stands on a line of its own.
+func (o *out) endLine() { o.b = append(o.b, '\n') }
+
+// next separates a value from the one before it, unless that stands on a line of its own.
 func (o *out) next() {
-	if n := len(o.b); n > 0 && o.b[n-1] != '{' && o.b[n-1] != '[' && o.b[n-1] != ':' {
+	if n := len(o.b); n > 0 && o.b[n-1] != '{' && o.b[n-1] != '[' && o.b[n-1] != ':' && o.b[n-1] != '\n' {
 		o.b = append(o.b, ',')
 	}
 }

@@ -57,7 +57,7 @@ func readJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 			text = slices.Grow(text, len(text))
 		}
 	}
-	return text, checkJSON(text)
+	return skipSpace(text), checkJSON(text, 1)
 }
 
 // checkType refuses content that is not declared as JSON; a web form, which any page may send, is not.
@@ -71,9 +71,9 @@ func checkType(r *http.Request) error {
 	case err == nil && kind == "application/json",
 		err == nil && kind == "application/merge-patch+json" && r.Method == http.MethodPatch:
 		return nil
-	case err == nil && kind == "application/x-ndjson":
+	case err == nil && kind == contentNDJSON:
 		return refuse(http.StatusUnsupportedMediaType,
-			`NDJSON is not served yet: send Content-Type: application/json and {"jobs": […]}`)
+			"NDJSON is taken at POST /v1/batch alone: send JSON, and the header Content-Type: application/json")
 	default:
 		return refuse(http.StatusUnsupportedMediaType, "send JSON, and the header Content-Type: application/json")
 	}

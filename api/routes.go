@@ -15,30 +15,32 @@ type handler func(http.ResponseWriter, *http.Request) error
 type route struct {
 	path    string
 	methods map[string]handler
+	// always: also where the process only delivers.
+	always bool
 }
 
 // routes is everything that is served.
 func (a *api) routes() []route {
 	return []route{
-		{"/v1/jobs", map[string]handler{http.MethodPost: a.register, http.MethodGet: a.list}},
-		{"/v1/batch", map[string]handler{http.MethodPost: a.batch}},
-		{"/v1/jobs/{id}", map[string]handler{
+		{path: "/v1/jobs", methods: map[string]handler{http.MethodPost: a.register, http.MethodGet: a.list}},
+		{path: "/v1/batch", methods: map[string]handler{http.MethodPost: a.batch}},
+		{path: "/v1/jobs/{id}", methods: map[string]handler{
 			http.MethodGet: a.get, http.MethodPatch: a.edit, http.MethodDelete: a.cancel,
 		}},
-		{"/v1/jobs/{id}/run", map[string]handler{http.MethodPost: a.run}},
-		{"/v1/jobs/{id}/revive", map[string]handler{http.MethodPost: a.revive}},
-		{"/v1/topics", map[string]handler{http.MethodGet: a.topics}},
-		{"/v1/topics/{topic}", map[string]handler{
+		{path: "/v1/jobs/{id}/run", methods: map[string]handler{http.MethodPost: a.run}},
+		{path: "/v1/jobs/{id}/revive", methods: map[string]handler{http.MethodPost: a.revive}},
+		{path: "/v1/topics", methods: map[string]handler{http.MethodGet: a.topics}},
+		{path: "/v1/topics/{topic}", methods: map[string]handler{
 			http.MethodGet: a.topic, http.MethodPut: a.putTopic, http.MethodPatch: a.patchTopic,
 		}},
-		{"/v1/topics/{topic}/pause", map[string]handler{http.MethodPost: a.pause(true)}},
-		{"/v1/topics/{topic}/resume", map[string]handler{http.MethodPost: a.pause(false)}},
-		{"/v1/topics/{topic}/stats", map[string]handler{http.MethodGet: a.topicStats}},
-		{"/v1/stats", map[string]handler{http.MethodGet: a.stats}},
-		{"/v1/version", map[string]handler{http.MethodGet: a.showVersion}},
-		{"/healthz", map[string]handler{http.MethodGet: a.alive}},
-		{"/readyz", map[string]handler{http.MethodGet: a.ready}},
-		{"/openapi.yaml", map[string]handler{http.MethodGet: a.contract}},
+		{path: "/v1/topics/{topic}/pause", methods: map[string]handler{http.MethodPost: a.pause(true)}},
+		{path: "/v1/topics/{topic}/resume", methods: map[string]handler{http.MethodPost: a.pause(false)}},
+		{path: "/v1/topics/{topic}/stats", methods: map[string]handler{http.MethodGet: a.topicStats}},
+		{path: "/v1/stats", methods: map[string]handler{http.MethodGet: a.stats}},
+		{path: "/v1/version", methods: map[string]handler{http.MethodGet: a.showVersion}, always: true},
+		{path: "/healthz", methods: map[string]handler{http.MethodGet: a.alive}, always: true},
+		{path: "/readyz", methods: map[string]handler{http.MethodGet: a.ready}, always: true},
+		{path: "/openapi.yaml", methods: map[string]handler{http.MethodGet: a.contract}, always: true},
 	}
 }
 

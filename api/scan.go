@@ -11,13 +11,17 @@ import (
 )
 
 // checkJSON refuses text that is not one JSON value in UTF-8, and says where it goes wrong. Values nest at most as deep
-// as encoding/json reads (10,000 levels).
-func checkJSON(text []byte) error {
+// as encoding/json reads (10,000 levels). The text begins in the line first of what the client sent, from 1.
+func checkJSON(text []byte, first int) error {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return refuse(http.StatusBadRequest, "the request has no body: send JSON")
 	}
 	if !utf8.Valid(text) {
-		return refuse(http.StatusBadRequest, "the JSON is not in UTF-8")
+		at := 0
+		for r, size := utf8.DecodeRune(text); r != utf8.RuneError || size != 1; r, size = utf8.DecodeRune(text[at:]) {
+			at += size
+		}
+		return refuse(http.StatusBadRequest, "the JSON is not in UTF-8 at "+place(text[:at], first))
 	}
 	if json.Valid(text) {
 		return nil
@@ -28,10 +32,14 @@ func checkJSON(text []byte) error {
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at = max(int(e.Offset)-1, 0)
 	}
-	before := text[:min(at, len(text))]
-	line := 1 + bytes.Count(before, []byte{'\n'})
+	return refuse(http.StatusBadRequest, fmt.Sprintf("the JSON cannot be read at %s: %v", place(text[:min(at, len(text))], first), err))
+}
+
+// place names the place behind some text, which begins in the line first; columns are counted in bytes.
+func place(before []byte, first int) string {
+	line := first + bytes.Count(before, []byte{'\n'})
 	column := len(before) - bytes.LastIndexByte(before, '\n')
-	return refuse(http.StatusBadRequest, fmt.Sprintf("the JSON cannot be read at line %d, column %d: %v", line, column, err))
+	return fmt.Sprintf("line %d, column %d", line, column)
 }
 
 // members walks the members of an object in text that checkJSON passed: each name, its escapes resolved, and its value

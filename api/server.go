@@ -7,7 +7,7 @@ import (
 )
 
 // Limits of the server. A batch of 16 MiB over a slow line is what the longest are for: the time to write runs from the
-// end of the request's header.
+// end of the request's header. A stream of jobs sets limits of its own.
 const (
 	headerTimeout = 5 * time.Second
 	readTimeout   = time.Minute
@@ -16,9 +16,10 @@ const (
 	headerBytes   = 64 << 10
 )
 
-// Server makes a server for the handler with every limit set. Its own complaints go to the logger as warnings.
+// Server makes a server for the handler with every limit set; a handler made by New has its streams end at a Shutdown.
+// Its own complaints go to the logger as warnings.
 func Server(h http.Handler, logger *slog.Logger) *http.Server {
-	return &http.Server{
+	s := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
@@ -27,4 +28,8 @@ func Server(h http.Handler, logger *slog.Logger) *http.Server {
 		MaxHeaderBytes:    headerBytes,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
+	if g, ok := h.(*gate); ok {
+		s.RegisterOnShutdown(g.end)
+	}
+	return s
 }

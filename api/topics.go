@@ -46,7 +46,9 @@ func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
 	o.array("items")
 	rest := all[first:]
 	for _, t := range rest[:min(limit, len(rest))] {
+		o.open()
 		a.topicInto(o, t)
+		o.close()
 	}
 	o.closeArray()
 	if len(rest) > limit {
@@ -67,6 +69,7 @@ func (a *api) topic(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return noTopic(err)
 	}
+	t.Reached = nil // of a change, which this is not
 	a.answerTopic(w, t)
 	return nil
 }
@@ -180,18 +183,20 @@ func noTopic(err error) error {
 	return err
 }
 
-// answerTopic shows a topic.
+// answerTopic shows a topic, and how durable its change was.
 func (a *api) answerTopic(w http.ResponseWriter, t store.Topic) {
 	o := newOut()
 	defer o.free()
+	o.open()
 	a.topicInto(o, t)
+	o.durability(t.Reached)
+	o.close()
 	o.send(w, http.StatusOK)
 }
 
-// topicInto writes a topic's policy with every default filled in.
+// topicInto writes the members of a topic's policy with every default filled in.
 func (a *api) topicInto(o *out, t store.Topic) {
 	p := a.service.Effective(t.Policy)
-	o.open()
 	o.text("topic", t.Name)
 	o.number("revision", t.Revision)
 	o.durations("ladder", p.Ladder)
@@ -208,7 +213,6 @@ func (a *api) topicInto(o *out, t store.Topic) {
 	o.keep("keep_dead", p.KeepDead)
 	o.duration("id_window", *p.IDWindow)
 	o.flag("paused", p.Paused)
-	o.close()
 }
 
 // keep writes what is kept of ended jobs.

@@ -1,0 +1,269 @@
+package api
+
+import (
+	"bufio"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// patience is how long a test waits for what must come.
+const patience = 2 * time.Minute
+
+func TestAClientMayWaitForEachResultOfAStream(t *testing.T) {
+	f := newFake()
+	server := httptest.NewServer(handlerOf(f))
+	defer server.Close()
+	r, w := io.Pipe()
+	// The answer begins before anything is sent.
+	resp, err := server.Client().Post(server.URL+"/v1/batch", "application/x-ndjson; charset=utf-8", r)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.Equal(t, "application/x-ndjson", resp.Header.Get("Content-Type"))
+	require.True(t, resp.Close)
+	results := bufio.NewReader(resp.Body)
+	for i := range 50 {
+		id := strconv.Itoa(i)
+		_, err := io.WriteString(w, `{"id": "`+id+"\"}\n")
+		require.NoError(t, err)
+		text, err := results.ReadBytes('\n')
+		require.NoError(t, err)
+		require.Equal(t, lineResult{ID: id, Status: 201}, resultIn(t, text))
+	}
+	require.NoError(t, w.Close())
+	rest, err := io.ReadAll(results)
+	require.NoError(t, err)
+	require.Empty(t, rest)
+	require.Equal(t, 50, f.calls)
+}
+
+func TestLinesThatArrivedTogetherAreRegisteredTogether(t *testing.T) {
+	g := &grouped{instantly: instantly{newFake()}}
+	const n = 5 * store.MaxBatch
+	results := streamed(t, handlerOf(g), streamOf(n, ""))
+	require.Len(t, results, n)
+	for i, one := range results {
+		require.Equal(t, lineResult{ID: strconv.Itoa(i), Status: 201}, one)
+	}
+	require.Less(t, len(g.groups), 20)
+	require.Equal(t, store.MaxBatch, slices.Max(g.groups))
+}
+
+func TestAStreamTellsEveryOutcomeAndOneBadLineSpoilsNoOther(t *testing.T) {
+	long := `{"id": "` + strings.Repeat("x", 2<<20) + `"}`
+	for _, c := range []struct {
+		line   string
+		status int
+		says   string
+	}{
+		{`{"id": "bad"`, 400, "line 3, column 12"},
+		{`{"id": "bad"} {}`, 400, "line 3, column 15"},
+		{`{"id": "b` + "\xff" + `"}`, 400, "not in UTF-8 at line 3, column 10"},
+		{"\xef\xbb\xbf{}", 400, "line 3, column 1"},
+		{`{"id": "bad", "id": "bad"}`, 400, "line 3: the JSON cannot be read: /id stands twice"},
+		{`nonsense`, 400, "line 3, column 2"},
+		{`[`, 400, "line 3, column 1"},
+		{`{"id": "a.b"}`, 422, "/id"},
+		{`{"jobs": []}`, 422, "/jobs"},
+		{`[{"id": "bad"}]`, 422, "an array"},
+		{`5`, 422, "a number"},
+		{`null`, 422, "null"},
+		{`{"id": "bad", "body_text": "` + strings.Repeat("x", 300<<10) + `"}`, 413, "/body_text"},
+		{long, 413, "line 3 must be at most"},
+	} {
+		f := newFake()
+		// The blank line counts as a line and has no result.
+		got := streamed(t, handlerOf(f), "{\"id\": \"good\"}\r\n \t\r\n"+c.line+"\n\n{\"id\": \"too\"}\n{\"id\": \"good\"}")
+		short := c.line[:min(len(c.line), 40)]
+		require.Len(t, got, 4, short)
+		require.Equal(t, lineResult{ID: "good", Status: 201}, got[0], short)
+		require.Equal(t, c.status, got[1].Status, short)
+		require.Empty(t, got[1].ID)
+		detail := got[1].Error.Detail
+		for _, e := range got[1].Error.Errors {
+			detail += e.Field + " " + e.Detail
+		}
+		require.Contains(t, detail, c.says)
+		require.Equal(t, []lineResult{{ID: "too", Status: 201}, {ID: "good", Status: 200}}, got[2:], short)
+		require.Len(t, f.jobs, 2, short)
+	}
+}
+
+func TestAStreamWithoutJobsHasNoResults(t *testing.T) {
+	for _, body := range []string{"\n", "\n\r\n  \n"} {
+		f := newFake()
+		require.Empty(t, streamed(t, handlerOf(f), body))
+		f.untouched(t)
+	}
+	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/batch", "", "Content-Type", contentNDJSON)
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Empty(t, w.Body.String())
+}
+
+func TestAStreamIsAnsweredAsABatchIs(t *testing.T) {
+	f, g := newFake(), newFake()
+	for _, service := range []*fake{f, g} {
+		service.register = func(n job.New) store.Routed {
+			routed := store.Routed{Inserted: store.Inserted{Job: job.Job{Spec: n.Spec}}}
+			switch n.ID {
+			case "new":
+				routed.Outcome = store.Created
+				routed.Job.Reached = &job.Durability{Replicas: 2}
+			case "old":
+				routed.Outcome = store.Existing
+				routed.Job.Reached = &job.Durability{Synced: true}
+			case "other":
+				routed.Outcome = store.Conflict
+				routed.Job.Reached = &job.Durability{Synced: true}
+			case "down":
+				routed = store.Routed{Err: store.ErrUnavailable}
+			}
+			return routed
+		}
+	}
+	jobs := []string{`{"id": "new"}`, `{"id": "old"}`, `{"id": "other"}`, `{"id": "down"}`, `{"id": "a.b"}`, `5`}
+	whole := call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": [`+strings.Join(jobs, ",")+`]}`)
+	lines := call(t, handlerOf(g), http.MethodPost, "/v1/batch", strings.Join(jobs, "\n"), "Content-Type", contentNDJSON)
+	require.Equal(t, whole.Body.String(),
+		`{"results":[`+strings.ReplaceAll(strings.TrimSpace(lines.Body.String()), "\n", ",")+"]}\n")
+	require.Len(t, resultsIn(t, lines.Body.Bytes()), 6)
+	require.Contains(t, lines.Body.String(), `{"id":"new","status":201,"durability":{"replicas":2,"synced":false}}`+"\n")
+	require.Equal(t, 2, strings.Count(lines.Body.String(), "durability"), "a job that is refused has none")
+}
+
+func TestWhenTheStoreFailsInTheMiddleOfAStreamTheRestIs503AndNotTried(t *testing.T) {
+	f := newFake()
+	conn := dial(t, handlerOf(&failsAfter{fake: f, left: 1}))
+	s := begin(t, conn)
+	s.answer()
+	require.NoError(t, s.send("{\"id\": \"a\"}\n"))
+	require.Equal(t, 201, s.result().Status)
+	for range 3 {
+		require.NoError(t, s.send("{\"id\": \"b\"}\n5\n{\"id\": \"c\"}\n"))
+		require.Equal(t, []int{503, 422, 503}, []int{s.result().Status, s.result().Status, s.result().Status})
+	}
+	require.NoError(t, s.send(""))
+	require.Empty(t, s.rest())
+	require.Equal(t, 2, f.calls, "one group went well, one failed, two were not tried")
+	require.Len(t, f.jobs, 1)
+}
+
+func TestAStreamHasAtMostTenThousandJobs(t *testing.T) {
+	f := newFake()
+	require.Len(t, streamed(t, handlerOf(f), "\n"+streamOf(maxBatchJobs, "")+"\n\n"), maxBatchJobs)
+
+	f = newFake()
+	conn := dial(t, handlerOf(f))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+	s := begin(t, conn)
+	require.NoError(t, s.send("\n"+streamOf(maxBatchJobs+100, "")))
+	s.answer()
+	results := s.rest()
+	require.Len(t, results, maxBatchJobs+1)
+	last := results[maxBatchJobs]
+	require.Equal(t, 413, last.Status)
+	require.Contains(t, last.Error.Detail, "line 10002 ")
+	require.Equal(t, 201, results[maxBatchJobs-1].Status)
+	require.Len(t, f.jobs, maxBatchJobs)
+	_, err := s.in.ReadByte()
+	require.Equal(t, io.EOF, err, "the connection is closed")
+}
+
+func TestAClientMaySendAllJobsBeforeItReadsAResult(t *testing.T) {
+	conn := dial(t, handlerOf(instantly{newFake()}))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+	s := begin(t, conn)
+	sent := 0
+	for i := range maxBatchJobs / 100 {
+		var b strings.Builder
+		for j := range 100 {
+			b.WriteString(`{"id": "` + strings.Repeat("x", 59) + strconv.Itoa(10_000+100*i+j) + "\"}\n")
+		}
+		require.NoError(t, s.send(b.String()))
+		sent += 100
+	}
+	require.NoError(t, s.send(""))
+	s.answer()
+	results := s.rest()
+	require.Len(t, results, sent)
+	for i, one := range results {
+		require.Equal(t, 201, one.Status)
+		require.Equal(t, strconv.Itoa(10_000+i), one.ID[59:])
+	}
+}
+
+func TestALineThatIsCutOffIsNotRegistered(t *testing.T) {
+	for name, request := range map[string]string{
+		"length": "Content-Length: 1000\r\n\r\n{\"id\": \"a\"}\n{\"id\": \"b\"}",
+		"chunk":  "Transfer-Encoding: chunked\r\n\r\n100\r\n{\"id\": \"a\"}\n{\"id\": \"b\"}",
+		"chunks": "Transfer-Encoding: chunked\r\n\r\n18\r\n{\"id\": \"a\"}\n{\"id\": \"b\"}\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake()
+			h := watch(handlerOf(f))
+			conn := dial(t, h)
+			require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+			_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"+request)
+			require.NoError(t, err)
+			half, _ := conn.(interface{ CloseWrite() error })
+			require.NoError(t, half.CloseWrite())
+			s := &session{t: t, conn: conn, in: bufio.NewReader(conn)}
+			s.answer()
+			results := s.rest()
+			require.Len(t, results, 2)
+			require.Equal(t, lineResult{ID: "a", Status: 201}, results[0])
+			require.Equal(t, 400, results[1].Status)
+			require.Contains(t, results[1].Error.Detail, "within line 2")
+			<-h.returned
+			require.Len(t, f.jobs, 1)
+			require.NoError(t, conn.Close())
+		})
+	}
+}
+
+func TestWhatWasAnsweredStaysWhenTheClientGoesAway(t *testing.T) {
+	f := newFake()
+	h := watch(handlerOf(f))
+	conn := dial(t, h)
+	s := begin(t, conn)
+	s.answer()
+	require.NoError(t, s.send("{\"id\": \"a\"}\n{\"id\": \"b\"}\n"))
+	require.Equal(t, "a", s.result().ID)
+	require.Equal(t, "b", s.result().ID)
+	require.NoError(t, s.send(`{"id": "c"}`))
+	require.NoError(t, conn.Close())
+	select {
+	case <-h.returned:
+	case <-time.After(patience):
+		t.Fatal("the handler goes on without a client")
+	}
+	require.ElementsMatch(t, []string{"a", "b"}, sortedKeys(f.jobs))
+}
+
+func TestAClientThatAsksWhetherToGoOnIsToldSo(t *testing.T) {
+	s := begin(t, dial(t, handlerOf(newFake())), "Expect: 100-continue")
+	require.NoError(t, s.conn.SetDeadline(time.Now().Add(patience)))
+	first, err := s.in.ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "HTTP/1.1 100 Continue\r\n", first)
+	_, err = s.in.ReadString('\n')
+	require.NoError(t, err)
+	s.answer()
+	require.NoError(t, s.send(`{"id": "a"}`))
+	require.NoError(t, s.send(""))
+	require.Equal(t, []lineResult{{ID: "a", Status: 201}}, s.rest())
+}
