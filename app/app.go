@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 
 	"github.com/ringback/ringback/api"
 	"github.com/ringback/ringback/dispatcher"
@@ -20,6 +21,7 @@ type App struct {
 	listener   net.Listener
 	dispatcher *dispatcher.Dispatcher
 	server     *http.Server
+	closing    atomic.Bool // the API tells clients to come back on another connection
 	down       teardowns
 }
 
@@ -64,22 +66,28 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	guard := notify.NewGuard(notify.GuardOptions{
 		AllowPrivate: a.options.AllowPrivate, AllowTargets: a.options.AllowTargets, OwnAddrs: []netip.AddrPort{own},
 	})
-	sender, err := notify.New(notify.Options{Guard: guard, Version: a.options.Version})
-	if err != nil {
-		return nil, fmt.Errorf("make the sender: %w", err)
-	}
-	a.down.add("close idle connections", func() error { sender.Close(); return nil })
-
-	a.dispatcher, err = dispatcher.New(dispatcher.Options{
-		Store: jobs, Deliverer: sender, Defaults: defaults, Declared: a.options.DeclaredTopics,
+	work := dispatcher.Options{
+		Store: jobs, Defaults: defaults, Declared: a.options.DeclaredTopics,
 		CheckURL: guard.CheckURL, Grace: a.options.Grace, Logger: a.options.Logger,
-	})
+	}
+	if a.options.has(RoleWorker) {
+		sender, err := notify.New(notify.Options{Guard: guard, Version: a.options.Version})
+		if err != nil {
+			return nil, fmt.Errorf("make the sender: %w", err)
+		}
+		a.down.add("close idle connections", func() error { sender.Close(); return nil })
+		work.Deliverer = sender
+	} else {
+		work.RegisterOnly = true
+	}
+	a.dispatcher, err = dispatcher.New(work)
 	if err != nil {
 		return nil, fmt.Errorf("make the dispatcher: %w", err)
 	}
 	handler := api.New(api.Options{
 		Service: a.dispatcher, Token: a.options.Token, MaxBody: a.options.MaxBody, Version: a.options.Version,
-		Loopback: own.Addr().Unmap().IsLoopback(), Logger: a.options.Logger,
+		Loopback: own.Addr().Unmap().IsLoopback(), HealthOnly: !a.options.has(RoleAPI), Closing: a.closing.Load,
+		Logger: a.options.Logger,
 	})
 	a.server = api.Server(handler, a.options.Logger)
 	return a, nil

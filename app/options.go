@@ -13,16 +13,25 @@ import (
 
 	"github.com/ringback/ringback/api"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store/redis"
 )
 
 // Options say how Ringback runs. The zero value of a field takes its default.
 type Options struct {
 	// Addr is the API's host:port; port 0 takes a free one. Default: 127.0.0.1:8080.
 	Addr string
-	// Store says where jobs are kept: sqlite:FILE, redis://… or rediss://…. Default: sqlite:ringback.db.
+	// Store says where jobs are kept: sqlite:FILE, or a Redis as redis.ParseAddress reads it. Default: sqlite:ringback.db.
 	Store string
-	// Shards is the number of parts of a Redis store, 1 to 256, fixed at its first use; zero: the engine's choice.
+	// Shards is the number of parts of a Redis store, 1 to 256, fixed at its first use; zero: what the store has, else 1,
+	// on a cluster 16.
 	Shards int
+	// RedisPrefix begins every key in Redis, so that installations can share one; 1 to 64 of A-Z a-z 0-9 . _ -.
+	// Default: rb.
+	RedisPrefix string
+	// RedisWait is for what answers to changes wait, beyond Redis having taken them. Default: nothing.
+	RedisWait RedisWait
+	// Roles are what this process does, RoleAPI and RoleWorker in any order. Default: both. A SQLite store needs both.
+	Roles []Role
 	// AllowPrivate lets jobs call loopback and private networks, never link-local ones, metadata services or the API.
 	AllowPrivate bool
 	// AllowTargets are networks that jobs may call although they are not public.
@@ -33,7 +42,12 @@ type Options struct {
 	MaxBody int64
 	// Grace bounds a stop, 1 s to 1 h. Attempts in flight end within it, less 5 s. Default: 30 s.
 	Grace time.Duration
-	// Token is what clients must show; empty: none, which is only taken on loopback, or with NoAuth.
+	// Drain is how long the API goes on taking requests after Run's context has ended, while readiness says no already:
+	// the time that load balancers need to notice. At most what attempts in flight get, the grace less 5 s (half of a
+	// grace under 10 s). A process without RoleAPI does not drain. Default: zero, the API's port closes at once.
+	Drain time.Duration
+	// Token is what clients must show; empty: none, which is only taken on loopback, without RoleAPI, or with
+	// NoAuth.
 	Token Token
 	// NoAuth takes requests without a token beyond loopback too. It contradicts a Token.
 	NoAuth bool
@@ -41,6 +55,14 @@ type Options struct {
 	Logger *slog.Logger
 	// Version is what the API and the sender say of themselves. Default: dev.
 	Version string
+}
+
+// A RedisWait says for what answers to changes wait.
+type RedisWait = redis.Wait
+
+// ParseRedisWait reads replicas=N, fsync and timeout=D, separated by commas.
+func ParseRedisWait(text string) (RedisWait, error) {
+	return redis.ParseWait(text) //nolint:wrapcheck // it is the whole of it
 }
 
 // A Token is what clients must show. It prints as [redacted].
@@ -65,6 +87,9 @@ func (o Options) withDefaults() Options {
 	o.MaxBody = cmp.Or(o.MaxBody, DefaultMaxBody)
 	o.Grace = cmp.Or(o.Grace, DefaultGrace)
 	o.Version = cmp.Or(o.Version, "dev")
+	if len(o.Roles) == 0 {
+		o.Roles = []Role{RoleAPI, RoleWorker}
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -79,7 +104,7 @@ func (o Options) Validate() error {
 
 	if host, err := splitAddr(o.Addr); err != nil {
 		fault("addr: %w", err)
-	} else if !loopback(host) && o.Token == "" && !o.NoAuth {
+	} else if !loopback(host) && o.Token == "" && !o.NoAuth && o.has(RoleAPI) {
 		fault("addr: %s can be reached from other machines: set RINGBACK_TOKEN or --token-file, or say --no-auth", o.Addr)
 	}
 	if o.Token != "" && o.NoAuth {
@@ -96,6 +121,14 @@ func (o Options) Validate() error {
 	} else if kind, _, _ := strings.Cut(o.Store, ":"); kind == "sqlite" && o.Shards > 1 {
 		fault("shards: a sqlite store has one, not %d", o.Shards)
 	}
+	if strings.HasPrefix(o.Store, "sqlite:") && (o.RedisPrefix != "" || o.RedisWait != RedisWait{}) {
+		fault("redis-prefix, redis-wait: a sqlite store has neither")
+	} else if err := redis.CheckPrefix(o.RedisPrefix); err != nil {
+		fault("redis-prefix: %w", err)
+	}
+	if err := o.checkRoles(); err != nil {
+		errs = append(errs, err)
+	}
 	for _, p := range o.AllowTargets {
 		if !p.IsValid() {
 			fault("allow-targets: a network is not valid")
@@ -106,9 +139,14 @@ func (o Options) Validate() error {
 	}
 	if o.Grace < MinGrace || o.Grace > MaxGrace {
 		fault("grace: %s is not in %s to %s", o.Grace, MinGrace, MaxGrace)
+	} else if o.Drain < 0 || o.Drain > o.working() {
+		fault("drain: %s is not in 0s to %s, what a grace of %s leaves for work", o.Drain, o.working(), o.Grace)
 	}
 	return errors.Join(errs...)
 }
+
+// working is the part of the grace in which attempts and requests under way may end. The rest is for settling.
+func (o Options) working() time.Duration { return max(o.Grace-settleTime, o.Grace/2) }
 
 // splitAddr checks a host:port to listen on, and gives its host.
 func splitAddr(addr string) (host string, err error) {

@@ -13,6 +13,7 @@ import (
 func TestEveryFaultOfTheOptionsIsNamedAtOnce(t *testing.T) {
 	err := Options{
 		Addr: "8080", Store: "mysql://x", Shards: -1, MaxBody: -1, Grace: time.Millisecond, Token: "a b", NoAuth: true,
+		Roles: []Role{"carrier"},
 	}.Validate()
 	require.Error(t, err)
 	faults := strings.Split(err.Error(), "\n")
@@ -21,7 +22,7 @@ func TestEveryFaultOfTheOptionsIsNamedAtOnce(t *testing.T) {
 		field, _, _ := strings.Cut(f, ":")
 		fields = append(fields, field)
 	}
-	require.Equal(t, []string{"addr", "no-auth", "token", "store", "shards", "max-body", "grace"}, fields)
+	require.Equal(t, []string{"addr", "no-auth", "token", "store", "shards", "roles", "max-body", "grace"}, fields)
 }
 
 func TestTheZeroOptionsAreGood(t *testing.T) {
@@ -39,18 +40,57 @@ func TestBeyondLoopbackATokenIsNeededUnlessSaidOtherwise(t *testing.T) {
 	}
 }
 
+func TestAWorkerAloneNeedsNoToken(t *testing.T) {
+	o := Options{Addr: "0.0.0.0:80", Store: "redis://localhost"}
+	require.Error(t, o.Validate())
+	o.Roles = []Role{RoleAPI}
+	require.Error(t, o.Validate())
+	o.Roles = []Role{RoleWorker}
+	require.NoError(t, o.Validate(), "it serves its health, and nothing else")
+}
+
+func TestASQLiteStoreIsOneProcessOfBothRoles(t *testing.T) {
+	for _, role := range []Role{RoleAPI, RoleWorker} {
+		require.EqualError(t, Options{Roles: []Role{role}}.Validate(),
+			"roles: a sqlite store has one process, which is both api and worker, not "+string(role)+" alone")
+		require.NoError(t, Options{Roles: []Role{role}, Store: "redis://localhost"}.Validate())
+	}
+	require.NoError(t, Options{Roles: []Role{RoleWorker, RoleAPI}}.Validate())
+}
+
+func TestTheDrainLeavesTimeToSettle(t *testing.T) {
+	for _, c := range []struct {
+		grace, drain time.Duration
+		good         bool
+	}{
+		{0, 25 * time.Second, true},
+		{0, 25*time.Second + 1, false},
+		{0, -1, false},
+		{8 * time.Second, 4 * time.Second, true},
+		{8 * time.Second, 5 * time.Second, false},
+		{MinGrace, 0, true},
+	} {
+		err := Options{Grace: c.grace, Drain: c.drain}.Validate()
+		if c.good {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, "drain: ")
+		}
+	}
+}
+
 func TestStoreNames(t *testing.T) {
 	for text, want := range map[string]string{
 		"sqlite:ringback.db":           "sqlite:ringback.db",
 		"sqlite:///var/lib/x.db":       "sqlite:/var/lib/x.db",
 		"redis://localhost:6379/2":     "redis://localhost:6379/2",
-		"rediss://u:pw@r.example:6380": "rediss://u:xxxxx@r.example:6380",
+		"rediss://u:pw@r.example:6380": "rediss://u:xxxxx@r.example:6380/0",
 	} {
 		name, err := parseStore(text)
 		require.NoError(t, err, text)
 		require.Equal(t, want, name.String())
 	}
-	for _, text := range []string{"", "ringback.db", "sqlite:", "sqlite::memory:", "redis:", "redis://", "mysql://x", "redis://u:pw@%zz/"} {
+	for _, text := range []string{"", "ringback.db", "sqlite:", "sqlite::memory:", "redis:", "redis://", "redis:///3", "redis://:pw@", "mysql://x", "redis://u:pw@%zz/"} {
 		_, err := parseStore(text)
 		require.Error(t, err, text)
 		require.NotContains(t, err.Error(), "pw")

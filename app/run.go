@@ -19,7 +19,7 @@ var errEarly = errors.New("it ended by itself")
 // stop. It takes everything apart at its end and may be called once.
 //
 //	ctx ends ─┬─ dispatcher: unready; claims and carries no more; attempts in flight end, the rest is released; settled ─┬─ teardown
-//	          └─ server: takes no connection; requests under way end ────────────────────────────────────────────────────┘
+//	          └─ server: serves on for the drain; then takes no connection; requests under way end ──────────────────────┘
 func (a *App) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, a.down.run()) }()
 	log := a.options.Logger
@@ -34,13 +34,21 @@ func (a *App) Run(ctx context.Context) (err error) {
 		delivered = a.dispatcher.Run(running)
 		end(fmt.Errorf("deliver: %w", cmp.Or(delivered, errEarly)))
 	})
-	parts.Go(func() { end(fmt.Errorf("serve the API: %w", a.server.Serve(a.listener))) })
-	log.Info("listening", "addr", a.Addr(), "store", a.store.String(), "version", a.options.Version)
+	served := make(chan struct{})
+	parts.Go(func() {
+		defer close(served)
+		end(fmt.Errorf("serve the API: %w", a.server.Serve(a.listener)))
+	})
+	log.Info("listening", "addr", a.Addr(), "store", a.store.String(), "roles", a.options.Roles, "version", a.options.Version)
 
 	<-running.Done()
-	log.Info("stopping", "cause", context.Cause(running).Error(), "grace", a.options.Grace)
+	a.closing.Store(true)
 	began := time.Now()
-	a.endServing(context.WithoutCancel(ctx))
+	log.Info("stopping", "cause", context.Cause(running).Error(), "drain", a.options.Drain, "grace", a.options.Grace)
+	if ctx.Err() != nil && a.options.has(RoleAPI) { // who stops because a part failed does not keep clients
+		a.drain(served)
+	}
+	a.endServing(context.WithoutCancel(ctx), began)
 	parts.Wait()
 	log.Info("stopped", "after", time.Since(began).Round(time.Millisecond))
 	if ctx.Err() == nil {
@@ -49,9 +57,24 @@ func (a *App) Run(ctx context.Context) (err error) {
 	return delivered
 }
 
-// endServing lets the requests under way end for as long as attempts in flight may, then cuts them off.
-func (a *App) endServing(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, max(a.options.Grace-settleTime, a.options.Grace/2))
+// drain lets the API take requests for as long as load balancers need to see that it is not ready, unless it ends.
+func (a *App) drain(served <-chan struct{}) {
+	if a.options.Drain == 0 {
+		return
+	}
+	timer := time.NewTimer(a.options.Drain)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-served:
+	}
+}
+
+// endServing takes no more requests and lets those under way end for as long as attempts in flight may (after a long
+// drain for half of what is left of the grace), then cuts them off.
+func (a *App) endServing(ctx context.Context, began time.Time) {
+	gone := time.Since(began)
+	ctx, cancel := context.WithTimeout(ctx, max(a.options.working()-gone, (a.options.Grace-gone)/2))
 	defer cancel()
 	if err := a.server.Shutdown(ctx); err != nil {
 		a.options.Logger.Warn("requests were cut off", "err", err)

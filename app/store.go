@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 
 	"github.com/ringback/ringback/policy"
@@ -15,11 +14,12 @@ import (
 
 // A storeName is a --store, read.
 type storeName struct {
-	file string   // of SQLite; empty: Redis
-	url  *url.URL // of Redis
+	file  string        // of SQLite; empty: Redis
+	redis redis.Address // as url says
+	url   string
 }
 
-// parseStore reads sqlite:FILE, redis://… or rediss://…. Errors never show a password.
+// parseStore reads sqlite:FILE, or an address of Redis. Errors never show a password.
 func parseStore(text string) (storeName, error) {
 	kind, rest, _ := strings.Cut(text, ":")
 	switch kind {
@@ -29,21 +29,21 @@ func parseStore(text string) (storeName, error) {
 			return storeName{}, errors.New("sqlite needs a file, such as sqlite:ringback.db")
 		}
 		return storeName{file: file}, nil
-	case "redis", "rediss":
-		u, err := url.Parse(text)
-		if err != nil || u.Host == "" {
-			return storeName{}, fmt.Errorf("not an address such as %s://localhost:6379/0", kind)
+	case "redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster":
+		address, err := redis.ParseAddress(text)
+		if err != nil {
+			return storeName{}, err //nolint:wrapcheck // it is the whole of it
 		}
-		return storeName{url: u}, nil
+		return storeName{redis: address, url: text}, nil
 	default:
-		return storeName{}, errors.New("none of sqlite:FILE, redis://… and rediss://…")
+		return storeName{}, errors.New("none of sqlite:FILE, redis://…, rediss://…, unix://…, redis+sentinel://… and redis+cluster://…")
 	}
 }
 
 // String names the store without its password.
 func (n storeName) String() string {
-	if n.url != nil {
-		return n.url.Redacted()
+	if n.file == "" {
+		return n.redis.String()
 	}
 	return "sqlite:" + n.file
 }
@@ -51,8 +51,10 @@ func (n storeName) String() string {
 // open opens the store, and gives the policy under every topic's: what is kept of ended jobs depends on the engine.
 func (n storeName) open(ctx context.Context, o Options) (store.Store, policy.Topic, error) {
 	defaults := policy.Builtin()
-	if n.url != nil {
-		s, err := redis.Open(ctx, redis.Options{URL: n.url.String(), Shards: o.Shards, Defaults: defaults, Logger: o.Logger})
+	if n.file == "" {
+		s, err := redis.Open(ctx, redis.Options{
+			URL: n.url, Shards: o.Shards, Prefix: o.RedisPrefix, Wait: o.RedisWait, Defaults: defaults, Logger: o.Logger,
+		})
 		if err != nil {
 			return nil, policy.Topic{}, fmt.Errorf("open the store %s: %w", n, err)
 		}

@@ -18,8 +18,12 @@ import (
 
 // Options says what a Dispatcher works with.
 type Options struct {
-	Store     store.Store
+	Store store.Store
+	// Deliverer makes the attempts; needed unless RegisterOnly.
 	Deliverer pool.Deliverer
+	// RegisterOnly leaves carrying and delivering to other processes on the same store: jobs are taken, changed and
+	// counted, and wait until one of those comes by.
+	RegisterOnly bool
 	// Defaults is the policy under every topic's, complete; zero: policy.Builtin.
 	Defaults policy.Topic
 	// Declared refuses jobs of topics that nobody has put; otherwise a topic begins with its first job.
@@ -44,7 +48,7 @@ type Dispatcher struct {
 	log      *slog.Logger
 	store    *store.Router
 	policies *policies
-	carrier  *carrier.Carrier
+	carrier  *carrier.Carrier // nil when others carry and deliver; so is pool
 	pool     *pool.Pool
 	state    atomic.Int32
 }
@@ -58,8 +62,11 @@ const (
 
 // New makes a Dispatcher.
 func New(opts Options) (*Dispatcher, error) {
-	if opts.Store == nil || opts.Deliverer == nil {
-		return nil, errors.New("a dispatcher needs a store and a deliverer")
+	if opts.Store == nil {
+		return nil, errors.New("a dispatcher needs a store")
+	}
+	if opts.Deliverer == nil && !opts.RegisterOnly {
+		return nil, errors.New("a dispatcher needs a deliverer, unless it only registers")
 	}
 	if opts.Workers < 0 || opts.Grace < 0 || opts.Margin < 0 {
 		return nil, errors.New("a dispatcher's workers, grace and margin are not negative")
@@ -71,6 +78,10 @@ func New(opts Options) (*Dispatcher, error) {
 		store: store.NewRouter(opts.Store),
 	}
 	d.policies = newPolicies(opts.Store, opts.Defaults, d.log)
+	if opts.RegisterOnly {
+		d.policies.lasts = policiesLast // no claims tell what changed
+		return d, nil
+	}
 	d.carrier = carrier.New(carrier.Options{
 		Store: d.store, Margin: opts.Margin, Logger: d.log, OnLead: func(shard int) { d.pool.Listen(shard) },
 	})
@@ -83,12 +94,17 @@ func New(opts Options) (*Dispatcher, error) {
 }
 
 // Run carries and delivers until ctx ends, then stops within the grace: nothing is claimed any more, attempts in flight
-// may end, the rest is released, and everything is settled. The store stays open. Run may be called once.
+// may end, the rest is released, and everything is settled. A Dispatcher that only registers does nothing meanwhile but
+// to be ready. The store stays open. Run may be called once.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	if !d.state.CompareAndSwap(idle, running) {
 		return errors.New("a dispatcher runs once")
 	}
 	defer d.state.Store(stopped)
+	if d.opts.RegisterOnly {
+		<-ctx.Done()
+		return nil
+	}
 	var carrying sync.WaitGroup
 	carrying.Go(func() { d.carrier.Run(ctx) })
 	unready := context.AfterFunc(ctx, func() { d.state.Store(stopped) })
@@ -107,7 +123,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 // ErrStopped says that the dispatcher does not run (any more, or yet).
 var ErrStopped = errors.New("the dispatcher is not running")
 
-// Ready reports whether jobs are taken and delivered; the error says why not.
+// Ready reports whether jobs are taken and delivered, as far as either is this Dispatcher's; the error says why not. It
+// is not ready any more from the moment at which Run's context ends; other calls work on.
 func (d *Dispatcher) Ready(ctx context.Context) error {
 	if d.state.Load() != running {
 		return ErrStopped

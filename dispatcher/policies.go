@@ -15,11 +15,13 @@ import (
 type topicName struct{ namespace, name string }
 
 // policies keeps the topics' policies at hand. Reading is one look-up without a lock; what changed in the store is seen
-// by its revision, which every claim reports, so nothing is polled.
+// by its revision, which every claim reports, so nothing is polled. A process that claims nothing reads them again where
+// a registration depends on a topic and those at hand are older than policiesLast.
 type policies struct {
 	store    store.Store
 	defaults policy.Topic
 	log      *slog.Logger
+	lasts    time.Duration // how long what was read holds without a look at the store; zero: until a claim says otherwise
 
 	now    atomic.Pointer[policySet]
 	reload sync.Mutex
@@ -28,6 +30,7 @@ type policies struct {
 
 type policySet struct {
 	revision int64
+	read     time.Time
 	put      map[topicName]store.Topic
 	complete map[topicName]policy.Topic
 }
@@ -38,6 +41,8 @@ const (
 	syncTimeout   = time.Second
 	// syncAgain is the pause after a reading that failed: claims go on meanwhile.
 	syncAgain = time.Second
+	// policiesLast is how old policies may be in a process that claims nothing.
+	policiesLast = time.Second
 )
 
 func newPolicies(s store.Store, defaults policy.Topic, log *slog.Logger) *policies {
@@ -102,12 +107,13 @@ func (p *policies) await(ctx context.Context) bool {
 func (p *policies) load(ctx context.Context, within time.Duration) (*policySet, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
+	read := time.Now()
 	topics, revision, err := p.store.Topics(ctx)
 	if err != nil {
 		return nil, err
 	}
 	set := &policySet{
-		revision: revision,
+		revision: revision, read: read,
 		put:      make(map[topicName]store.Topic, len(topics)),
 		complete: make(map[topicName]policy.Topic, len(topics)),
 	}
@@ -127,6 +133,21 @@ func (p *policies) fresh(ctx context.Context) (*policySet, error) {
 	return p.load(ctx, reloadTimeout)
 }
 
+// recent gives the policies at hand, read again when they are older than they may be.
+func (p *policies) recent(ctx context.Context) (*policySet, error) {
+	if set := p.now.Load(); p.holds(set) {
+		return set, nil
+	}
+	p.reload.Lock()
+	defer p.reload.Unlock()
+	if set := p.now.Load(); p.holds(set) {
+		return set, nil // somebody else read them meanwhile
+	}
+	return p.load(ctx, reloadTimeout)
+}
+
+func (p *policies) holds(set *policySet) bool { return p.lasts == 0 || time.Since(set.read) <= p.lasts }
+
 // lookup finds topics' policies as they were put, for one call that may name many: a topic that is not among those at
 // hand makes it read the store, once.
 type lookup struct {
@@ -135,19 +156,18 @@ type lookup struct {
 }
 
 func (l *lookup) find(ctx context.Context, name topicName) (store.Topic, bool, error) {
-	set := l.fresh
-	if set == nil {
-		set = l.now.Load()
+	if l.fresh == nil {
+		set, err := l.recent(ctx)
+		if err != nil {
+			return store.Topic{}, false, err
+		}
+		if t, ok := set.put[name]; ok {
+			return t, true, nil
+		}
+		if l.fresh, err = l.policies.fresh(ctx); err != nil {
+			return store.Topic{}, false, err
+		}
 	}
-	t, ok := set.put[name]
-	if ok || l.fresh != nil {
-		return t, ok, nil
-	}
-	set, err := l.policies.fresh(ctx)
-	if err != nil {
-		return store.Topic{}, false, err
-	}
-	l.fresh = set
-	t, ok = set.put[name]
+	t, ok := l.fresh.put[name]
 	return t, ok, nil
 }

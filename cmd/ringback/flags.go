@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/ringback/ringback/app"
 )
 
 // byteSize is a number of bytes: "262144", "256KiB", "1MiB".
@@ -55,4 +57,30 @@ func prefixes(networks []network) []netip.Prefix {
 		all[i] = n.Prefix
 	}
 	return all
+}
+
+// redisWait is for what answers to changes wait: "replicas=1,timeout=100ms", "fsync".
+type redisWait struct{ app.RedisWait }
+
+// UnmarshalText reads a wait as a flag gives it.
+func (w *redisWait) UnmarshalText(text []byte) error {
+	parsed, err := app.ParseRedisWait(string(text))
+	if err != nil {
+		return err
+	}
+	w.RedisWait = parsed
+	return nil
+}
+
+// roles are what a process does: "api", "worker", or "api,worker".
+type roles []app.Role
+
+// UnmarshalText reads roles as a flag gives them.
+func (r *roles) UnmarshalText(text []byte) error {
+	parsed, err := app.ParseRoles(string(text))
+	if err != nil {
+		return err
+	}
+	*r = parsed
+	return nil
 }

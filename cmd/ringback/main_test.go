@@ -10,6 +10,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/app"
 )
 
 // try runs a command line that ends by itself.
@@ -32,8 +34,8 @@ func TestHelpAndVersionGoToStdout(t *testing.T) {
 func TestHelpNamesTheVariableOfEveryFlag(t *testing.T) {
 	_, stdout, _ := try(t, nil, "serve", "--help")
 	for _, name := range []string{
-		"ADDR", "STORE", "SHARDS", "ALLOW_PRIVATE", "ALLOW_TARGETS", "TOPICS", "MAX_BODY", "GRACE", "LOG", "NO_AUTH",
-		"TOKEN_FILE", "TOKEN",
+		"ADDR", "STORE", "SHARDS", "ROLES", "ALLOW_PRIVATE", "ALLOW_TARGETS", "TOPICS", "MAX_BODY", "GRACE", "DRAIN", "LOG",
+		"NO_AUTH", "TOKEN_FILE", "TOKEN",
 	} {
 		require.Contains(t, stdout, "RINGBACK_"+name)
 	}
@@ -73,6 +75,22 @@ func texts(networks []network) []string {
 		all = append(all, n.String())
 	}
 	return all
+}
+
+func TestRolesAreNamedInAnyOrder(t *testing.T) {
+	for text, want := range map[string]roles{
+		"":            {app.RoleAPI, app.RoleWorker},
+		"api":         {app.RoleAPI},
+		"worker":      {app.RoleWorker},
+		"worker, api": {app.RoleWorker, app.RoleAPI},
+	} {
+		require.Equal(t, want, parsed(t, []string{"RINGBACK_ROLES=" + text}).Roles, text)
+	}
+	for _, text := range []string{"", ",", "api,", "carrier", "API"} {
+		code, _, stderr := try(t, nil, "serve", "--roles="+text)
+		require.Equal(t, exitUsage, code)
+		require.Contains(t, stderr, "is not api, worker or api,worker")
+	}
 }
 
 func TestSizesHaveUnits(t *testing.T) {
@@ -139,6 +157,8 @@ func TestDevTakesTheFlagsOfServe(t *testing.T) {
 			flags[command.Name][flag.Name] = true
 		}
 	}
+	require.False(t, flags["dev"]["roles"], "dev is one process")
+	delete(flags["serve"], "roles")
 	for name := range flags["serve"] {
 		require.True(t, flags["dev"][name], name)
 	}

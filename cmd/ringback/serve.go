@@ -16,12 +16,15 @@ import (
 // serverFlags are what serve and dev have in common.
 type serverFlags struct {
 	Addr         string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address of the API. Beyond loopback a token is needed."`
-	Store        string        `default:"sqlite:ringback.db" placeholder:"URL" help:"Where jobs are kept: sqlite:FILE, redis://… or rediss://…"`
-	Shards       int           `default:"0" placeholder:"N" help:"Parts of a Redis store, 1 to 256, fixed at its first use. 0: what the store has, else 1."`
+	Store        string        `default:"sqlite:ringback.db" placeholder:"URL" help:"Where jobs are kept: sqlite:FILE, redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://…"`
+	Shards       int           `default:"0" placeholder:"N" help:"Parts of a Redis store, 1 to 256, fixed at its first use. 0: what the store has, else 1, on a cluster 16."`
+	RedisPrefix  string        `placeholder:"TEXT" help:"What every key in Redis begins with, rb unless said, so that installations can share a Redis."`
+	RedisWait    redisWait     `placeholder:"replicas=N,fsync,timeout=D" help:"For what the answer to a change waits, beyond Redis having taken it: N replicas, the disk (Redis 7.2). What was reached is in the answer."`
 	AllowTargets []network     `placeholder:"CIDR" help:"Networks that jobs may call although they are not public."`
 	Topics       string        `default:"auto" enum:"auto,declared" placeholder:"auto|declared" help:"Whether a job makes its topic (auto), or is refused until the topic was PUT (declared)."`
 	MaxBody      byteSize      `default:"256KiB" placeholder:"SIZE" help:"Largest body of a job, 1B to 16MiB."`
 	Grace        time.Duration `default:"30s" placeholder:"DURATION" help:"How long a stop may take, 1s to 1h: attempts in flight end within it, less 5s."`
+	Drain        time.Duration `default:"0s" placeholder:"DURATION" help:"How long the API goes on taking requests after SIGTERM, so that load balancers notice; at most the grace less 5s."`
 	Log          string        `default:"text" enum:"text,json" placeholder:"text|json" help:"Form of the log on stderr."`
 	NoAuth       bool          `help:"Take requests without a token, also beyond loopback."`
 	TokenFile    string        `placeholder:"FILE" help:"File that holds the API's bearer token. Or set RINGBACK_TOKEN to the token itself."`
@@ -40,10 +43,13 @@ func (f *serverFlags) options(p *process) (app.Options, error) {
 		Addr:           f.Addr,
 		Store:          f.Store,
 		Shards:         f.Shards,
+		RedisPrefix:    f.RedisPrefix,
+		RedisWait:      f.RedisWait.RedisWait,
 		AllowTargets:   prefixes(f.AllowTargets),
 		DeclaredTopics: f.Topics == "declared",
 		MaxBody:        int64(f.MaxBody),
 		Grace:          f.Grace,
+		Drain:          f.Drain,
 		Token:          token,
 		NoAuth:         f.NoAuth,
 		Logger:         newLogger(p.stderr, f.Log),
@@ -93,7 +99,8 @@ func newLogger(stderr io.Writer, form string) *slog.Logger {
 // serveCommand is ringback serve.
 type serveCommand struct {
 	serverFlags  `embed:""`
-	AllowPrivate bool `help:"Let jobs call loopback and private networks too."`
+	Roles        roles `default:"api,worker" placeholder:"ROLES" help:"What this process does: take jobs (api), deliver them (worker), or both. A SQLite store needs both."`
+	AllowPrivate bool  `help:"Let jobs call loopback and private networks too."`
 }
 
 // Run serves until ctx ends.
@@ -102,7 +109,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	options.AllowPrivate = c.AllowPrivate
+	options.AllowPrivate, options.Roles = c.AllowPrivate, c.Roles
 	a, err := app.New(ctx, options)
 	if err != nil {
 		return err

@@ -77,9 +77,14 @@ func ParseAddress(text string) (Address, error) {
 	if err != nil {
 		return Address{}, errURL
 	}
-	if a.form != single {
+	switch {
+	case a.form != single:
 		if place, err = a.takeHosts(place); err != nil {
 			return Address{}, err
+		}
+	case scheme != "unix":
+		if authority, _, _ := strings.Cut(place, "/"); authority == "" || strings.HasSuffix(authority, "@") {
+			return Address{}, errURL // and not localhost, which go-redis takes
 		}
 	}
 	files := tlsFiles{ca: take(options, "tls_ca"), cert: take(options, "tls_cert"), key: take(options, "tls_key")}

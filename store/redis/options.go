@@ -21,10 +21,26 @@ type Options struct {
 	Wait Wait
 	// Defaults is the complete policy under every topic's; the zero value takes policy.Builtin().
 	Defaults policy.Topic
-	// Prefix begins every key; empty: "rb". Letters, digits, '.', '_' and '-'.
+	// Prefix begins every key; empty: "rb". Up to 64 letters, digits, '.', '_' and '-'.
 	Prefix string
 	// Logger hears warnings about the server's settings; nil: slog.Default().
 	Logger *slog.Logger
+}
+
+// prefixMost is the most bytes of a prefix: every key begins with it.
+const prefixMost = 64
+
+// CheckPrefix says what is wrong with a prefix of keys; empty is the default.
+func CheckPrefix(prefix string) error {
+	if len(prefix) > prefixMost {
+		return fmt.Errorf("is longer than %d bytes", prefixMost)
+	}
+	for _, c := range []byte(prefix) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-') {
+			return fmt.Errorf("%q may hold letters, digits, '.', '_' and '-' only", prefix)
+		}
+	}
+	return nil
 }
 
 // check fills defaults in and reports what is wrong.
@@ -38,10 +54,8 @@ func (o *Options) check() error {
 	if o.Prefix == "" {
 		o.Prefix = "rb"
 	}
-	for _, c := range []byte(o.Prefix) {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-') {
-			return fmt.Errorf("redis: prefix %q may hold letters, digits, '.', '_' and '-' only", o.Prefix)
-		}
+	if err := CheckPrefix(o.Prefix); err != nil {
+		return fmt.Errorf("redis: prefix: %w", err)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -1,0 +1,65 @@
+package app
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// status makes one request and returns the answer's status, 0 when there is none.
+func status(t *testing.T, a *App, path string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, "http://"+a.Addr()+path, http.NoBody)
+	require.NoError(t, err)
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	if err != nil {
+		return 0
+	}
+	require.NoError(t, resp.Body.Close())
+	return resp.StatusCode
+}
+
+func TestWhileItDrainsItIsUnreadyAndServes(t *testing.T) {
+	o := good(t)
+	o.Drain = 2 * time.Second
+	a, err := New(t.Context(), o)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	require.Eventually(t, func() bool { return status(t, a, "/readyz") == http.StatusOK }, 10*time.Second, time.Millisecond)
+	began := time.Now()
+	cancel()
+	require.Eventually(t, func() bool { return status(t, a, "/readyz") == http.StatusServiceUnavailable }, o.Drain/2, time.Millisecond)
+	require.Equal(t, http.StatusOK, status(t, a, "/v1/stats"))
+	require.NoError(t, <-done)
+	require.GreaterOrEqual(t, time.Since(began), o.Drain)
+	require.Zero(t, status(t, a, "/healthz"), "the port is closed")
+}
+
+func TestAPartThatFailsIsNotDrained(t *testing.T) {
+	o := good(t)
+	o.Drain = o.Grace / 2
+	a, err := New(t.Context(), o)
+	require.NoError(t, err)
+	require.NoError(t, a.listener.Close())
+	began := time.Now()
+	require.ErrorContains(t, a.Run(t.Context()), "serve the API")
+	require.Less(t, time.Since(began), o.Drain)
+}
+
+func TestAnAPIThatEndsIsNotWaitedFor(t *testing.T) {
+	o := good(t)
+	o.Drain = o.Grace / 2
+	a, err := New(t.Context(), o)
+	require.NoError(t, err)
+	require.NoError(t, a.listener.Close())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	began := time.Now()
+	require.NoError(t, a.Run(ctx))
+	require.Less(t, time.Since(began), o.Drain)
+}

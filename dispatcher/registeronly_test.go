@@ -1,0 +1,93 @@
+package dispatcher_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+// A shared store is one that several dispatchers of a test use.
+type shared struct{ store.Store }
+
+func (shared) Close() error { return nil }
+
+// inert is a store that fails a test which makes it do a worker's part.
+type inert struct {
+	store.Store
+	t *testing.T
+}
+
+func (s inert) Lead(context.Context, int) (store.Lead, error) {
+	s.t.Error("it takes a carrier's lock")
+	return nil, store.ErrNotLeader
+}
+
+func (s inert) Await(context.Context, int, store.Watch) (store.Rung, error) {
+	s.t.Error("it listens to the bell")
+	return store.Rung{}, store.ErrUnavailable
+}
+
+func TestADispatcherThatOnlyRegistersLeavesTheRestToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := shared{storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})}
+		front := start(t, dispatcher.Options{Store: inert{s, t}, RegisterOnly: true})
+		synctest.Wait()
+		require.NoError(t, front.Ready(t.Context()))
+		now := front.register(t, job.New{})
+		soon := front.register(t, job.New{Delay: time.Second})
+		time.Sleep(time.Minute)
+		stats, err := front.Stats(t.Context(), job.DefaultNamespace, "")
+		require.NoError(t, err)
+		require.Len(t, stats, 1)
+		require.Zero(t, stats[0].Delivered)
+
+		rec := &receiver{answer: status(200)}
+		start(t, dispatcher.Options{Store: s, Deliverer: rec})
+		time.Sleep(5 * time.Second)
+		require.Len(t, rec.calls(), 2)
+		require.Equal(t, job.Delivered, front.get(t, now.Ref()).State)
+		require.Equal(t, job.Delivered, front.get(t, soon.Ref()).State)
+
+		require.NoError(t, front.stop())
+		require.ErrorIs(t, front.Ready(t.Context()), dispatcher.ErrStopped)
+		front.register(t, job.New{}) // whoever drains still takes jobs
+	})
+}
+
+func TestADispatcherThatOnlyRegistersSeesWhatOthersPut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := shared{storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})}
+		front := start(t, dispatcher.Options{Store: inert{s, t}, RegisterOnly: true})
+		other := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
+		put := func(url string) {
+			_, err := other.PutTopic(t.Context(), store.Topic{
+				Namespace: job.DefaultNamespace, Name: "hooks", Policy: policy.Topic{URL: url},
+			})
+			require.NoError(t, err)
+		}
+		lane := func() string {
+			got := front.Register(t.Context(), []job.New{{Spec: job.Spec{Queue: job.Queue{Topic: "hooks"}}}})[0]
+			require.NoError(t, got.Err)
+			return got.Job.Lane
+		}
+		put("https://old.example/")
+		require.Equal(t, "old.example:443", lane())
+		put("https://new.example/")
+		time.Sleep(time.Second + time.Millisecond)
+		require.Equal(t, "new.example:443", lane())
+	})
+}
+
+func TestADispatcherThatDeliversNeedsADeliverer(t *testing.T) {
+	_, err := dispatcher.New(dispatcher.Options{Store: storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})})
+	require.ErrorContains(t, err, "deliverer")
+}
