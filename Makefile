@@ -37,6 +37,10 @@ build: ## build bin/ringback, static and stripped
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ringback ./cmd/ringback
 	@echo 'built bin/ringback $(VERSION)'
 
+.PHONY: dist
+dist: ## build the release into dist/: Linux and macOS, amd64 and arm64; the same commit gives the same bytes (needs GNU tar)
+	@packaging/dist '$(VERSION)'
+
 .PHONY: test
 test: deps ## install what is missing, then run every test under the race detector
 	$(TESTS) -run '$(RUN)' $(PKG)
@@ -109,4 +113,4 @@ deps: ## install what the tests need: redis-server, and a C compiler for the rac
 
 .PHONY: clean
 clean: ## remove what was built
-	@rm -rf bin
+	@rm -rf bin dist

@@ -3,6 +3,7 @@
 //	ringback serve     the service
 //	ringback dev       the service on an embedded database with an inbox beside it, to try things out
 //	ringback listen    the inbox alone
+//	ringback health    whether a running service is ready: exit code 0 or 1
 //	ringback version   what this is
 //
 // Exit codes: 0 after an orderly stop, 1 when it could not start or failed, 2 for a command line (or environment) that
@@ -37,6 +38,7 @@ type commands struct {
 	Serve   serveCommand   `cmd:"" help:"Take jobs and deliver them."`
 	Dev     devCommand     `cmd:"" help:"Serve on an embedded database, let jobs call this machine and private networks, and run an inbox to send them to."`
 	Listen  listenCommand  `cmd:"" help:"Run the inbox alone: a receiver that prints what it gets."`
+	Health  healthCommand  `cmd:"" help:"Ask a running service whether it is ready: exit code 0 when it is, 1 when not."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
 

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// healthServer answers /healthz with 200 and /readyz with the status and body given, and gives its address.
+func healthServer(t *testing.T, status int, body string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/healthz":
+			fmt.Fprint(w, `{"status": "alive"}`)
+		case "/readyz":
+			w.Header().Set("Location", "/healthz")
+			w.WriteHeader(status)
+			fmt.Fprint(w, body)
+		default:
+			t.Errorf("an unexpected request of %s", r.URL.Path)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+func TestHealthAsksForReadinessUnlessToldOtherwise(t *testing.T) {
+	ready := healthServer(t, http.StatusOK, `{"status": "ready"}`)
+	code, stdout, stderr := try(t, nil, "health", "--addr="+ready)
+	require.Equal(t, []any{exitOK, "ready\n", ""}, []any{code, stdout, stderr})
+
+	unready := healthServer(t, http.StatusServiceUnavailable, `{"status": 503, "detail": "not ready: the store\ndoes not answer"}`)
+	code, stdout, stderr = try(t, nil, "health", "--addr="+unready)
+	require.Equal(t, []any{exitFault, ""}, []any{code, stdout})
+	require.Equal(t, "ringback: http://"+unready+"/readyz answers 503 Service Unavailable: not ready: the store\\ndoes not answer\n", stderr)
+
+	code, stdout, stderr = try(t, nil, "health", "--live", "--addr="+unready)
+	require.Equal(t, []any{exitOK, "alive\n", ""}, []any{code, stdout, stderr})
+}
+
+func TestHealthTakesNothingBut200ForAYes(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		body   string
+		want   string
+	}{
+		{http.StatusFound, "", "302 Found"},
+		{http.StatusNoContent, "", "204 No Content"},
+		{http.StatusInternalServerError, "<html>" + strings.Repeat("x", 1<<20), "500 Internal Server Error"},
+		{http.StatusServiceUnavailable, `{"detail": ""}`, "503 Service Unavailable"},
+	} {
+		addr := healthServer(t, c.status, c.body)
+		code, _, stderr := try(t, nil, "health", "--addr="+addr)
+		require.Equal(t, exitFault, code)
+		require.Equal(t, "ringback: http://"+addr+"/readyz answers "+c.want+"\n", stderr)
+	}
+}
+
+func TestHealthFindsTheAddressInTheEnvironmentOfServe(t *testing.T) {
+	_, port, err := net.SplitHostPort(healthServer(t, http.StatusOK, ""))
+	require.NoError(t, err)
+	for _, host := range []string{"", "0.0.0.0", "[::]", "127.0.0.1"} {
+		env := []string{
+			"RINGBACK_ADDR=" + host + ":" + port, "RINGBACK_STORE=redis://redis:6379/0", "RINGBACK_TOKEN=secret",
+			"RINGBACK_GRACE=30s", "RINGBACK_LOG=json", "RINGBACK_ALLOW_TARGETS=10.0.0.0/8",
+		}
+		code, stdout, stderr := try(t, env, "health")
+		require.Equal(t, []any{exitOK, "ready\n", ""}, []any{code, stdout, stderr}, host)
+	}
+}
+
+func TestHealthSaysInOneLineWhyNobodyAnswers(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	silent := listener.Addr().String() // connections are taken by the system and never answered
+	code, _, stderr := try(t, nil, "health", "--addr="+silent, "--timeout=50ms")
+	require.Equal(t, exitFault, code)
+	require.Equal(t, "ringback: ask http://"+silent+"/readyz: no answer within 50ms\n", stderr)
+
+	require.NoError(t, listener.Close())
+	_, port, err := net.SplitHostPort(silent)
+	require.NoError(t, err)
+	for _, host := range []string{"127.0.0.1", "", "0.0.0.0", "[::]"} { // that is where it was asked
+		code, _, stderr = try(t, nil, "health", "--addr="+host+":"+port)
+		require.Equal(t, exitFault, code)
+		require.Contains(t, stderr, "ringback: ask http://"+silent+"/readyz: dial tcp "+silent)
+		require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+	}
+}
+
+func TestHealthRefusesWhatItCannotUse(t *testing.T) {
+	for arg, want := range map[string]string{
+		"--addr=8080":    `addr: "8080" is not host:port`,
+		"--timeout=0s":   "timeout: 0s is not above 0s and up to 1m0s",
+		"--timeout=-1s":  "timeout: -1s is not above",
+		"--timeout=61s":  "timeout: 1m1s is not above",
+		"--addr=a b:123": "ask http://a b:123/readyz: ",
+	} {
+		code, stdout, stderr := try(t, nil, "health", arg)
+		require.Equal(t, exitFault, code, arg)
+		require.Empty(t, stdout)
+		require.Contains(t, stderr, "ringback: "+want)
+	}
+	code, _, _ := try(t, nil, "health", "--timeout=soon")
+	require.Equal(t, exitUsage, code)
+}
+
+func TestHealthHasVariablesOfItsOwnForWhatIsItsOwn(t *testing.T) {
+	_, stdout, _ := try(t, nil, "health", "--help")
+	for _, name := range []string{"$RINGBACK_ADDR)", "$RINGBACK_HEALTH_LIVE)", "$RINGBACK_HEALTH_TIMEOUT)"} {
+		require.Contains(t, stdout, name)
+	}
+	code, _, stderr := try(t, []string{"RINGBACK_TIMEOUT=5s"}, "health")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, stderr, "RINGBACK_TIMEOUT is not a setting")
+}

@@ -1,0 +1,129 @@
+package packaging
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// released runs packaging/dist in a copy of what it packs, with a go command in its way that writes its settings instead of
+// a binary: what is tested is the packing. It gives the folder dist.
+func released(t *testing.T, license bool) string {
+	t.Helper()
+	require.NoError(t, watch())
+	root, bin := t.TempDir(), t.TempDir()
+	files := map[string]string{
+		"README.md": "readme", "CHANGELOG.md": "changes", "packaging/dist": read(t, "dist"),
+		"packaging/systemd/ringback.service": "unit", "packaging/systemd/ringback.env": "env",
+	}
+	if license {
+		files["LICENSE"] = "license"
+	}
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	fake := "#!/bin/sh\nfor a; do case $prev in -o) out=$a;; -ldflags) flags=$a;; esac; prev=$a; done\n" +
+		`printf '%s/%s cgo %s %s%s %s' "$GOOS" "$GOARCH" "$CGO_ENABLED" "$GOFLAGS" "$GOEXPERIMENT" "$flags" >"$out"; chmod 755 "$out"` + "\n"
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "go"), []byte(fake), 0o700))
+
+	cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(root, "packaging/dist"), "v1.2.3")
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "SOURCE_DATE_EPOCH=1700000000",
+		"GOFLAGS=-tags=mine", "GOEXPERIMENT=mine", "CGO_ENABLED=1", "TZ=Asia/Tokyo")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	return filepath.Join(root, "dist")
+}
+
+// requireGNUTar skips where the release cannot be packed, but never in CI.
+func requireGNUTar(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"gtar", "tar"} {
+		if out, err := exec.CommandContext(t.Context(), name, "--version").Output(); err == nil && strings.Contains(string(out), "GNU") {
+			return
+		}
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatal("GNU tar is needed and was not found")
+	}
+	t.Skip("GNU tar was not found")
+}
+
+// packed are the files of an archive by name, with what a tar says of each checked.
+func packed(t *testing.T, path string) map[string]string {
+	t.Helper()
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer func() { _ = file.Close() }()
+	plain, err := gzip.NewReader(file)
+	require.NoError(t, err)
+	require.True(t, plain.ModTime.IsZero(), "gzip notes the time")
+	require.Empty(t, plain.Name)
+	held := make(map[string]string)
+	for in, last := tar.NewReader(plain), ""; ; {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return held
+		}
+		require.NoError(t, err)
+		require.Greater(t, h.Name, last, "sorted")
+		last = h.Name
+		require.Equal(t, time.Unix(1700000000, 0), h.ModTime)
+		require.Equal(t, []any{0, 0, "", ""}, []any{h.Uid, h.Gid, h.Uname, h.Gname})
+		if h.Typeflag == tar.TypeDir {
+			continue
+		}
+		mode := int64(0o644)
+		if filepath.Base(h.Name) == "ringback" {
+			mode = 0o755
+		}
+		require.Equal(t, mode, h.Mode, h.Name)
+		text, err := io.ReadAll(in)
+		require.NoError(t, err)
+		held[h.Name] = string(text)
+	}
+}
+
+func TestAReleaseHoldsTheSameBytesWhereverItIsPacked(t *testing.T) {
+	requireGNUTar(t)
+	first, second := read(t, filepath.Join(released(t, true), "SHA256SUMS")), read(t, filepath.Join(released(t, true), "SHA256SUMS"))
+	require.Equal(t, first, second)
+}
+
+func TestAReleaseHoldsAnArchiveAPlatformAndTheirSums(t *testing.T) {
+	requireGNUTar(t)
+	for _, license := range []bool{true, false} {
+		dist := released(t, license)
+		sums := read(t, filepath.Join(dist, "SHA256SUMS"))
+		require.Equal(t, 4, strings.Count(sums, "\n"))
+		for _, platform := range []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"} {
+			name := "ringback-v1.2.3-" + strings.ReplaceAll(platform, "/", "-")
+			archive := filepath.Join(dist, name+".tar.gz")
+			require.Contains(t, sums, fmt.Sprintf("%x  %s.tar.gz\n", sha256.Sum256([]byte(read(t, archive))), name))
+			want := map[string]string{
+				name + "/ringback":     platform + " cgo 0 -mod=readonly -s -w -X main.version=v1.2.3",
+				name + "/README.md":    "readme",
+				name + "/CHANGELOG.md": "changes",
+			}
+			if license {
+				want[name+"/LICENSE"] = "license"
+			}
+			if strings.HasPrefix(platform, "linux/") {
+				want[name+"/ringback.service"], want[name+"/ringback.env"] = "unit", "env"
+			}
+			require.Equal(t, want, packed(t, archive))
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package packaging
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+)
+
+// binary is ringback, built once for all tests.
+var binary string
+
+// watch walks over the sources, so that the go command, which remembers what a test has looked at, runs these again when
+// any of them has changed.
+var watch = sync.OnceValue(func() error {
+	return filepath.WalkDir("..", func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Name() == ".git" {
+			return fs.SkipDir
+		}
+		return err
+	})
+})
+
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "ringback-packaging-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	binary = filepath.Join(dir, "ringback")
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "../cmd/ringback")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build ringback: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// command is ringback with nothing in its environment but what is given.
+func command(t *testing.T, env []string, args ...string) *exec.Cmd {
+	t.Helper()
+	require.NoError(t, watch())
+	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd.Env = append([]string{}, env...)
+	cmd.Dir = t.TempDir()
+	return cmd
+}
+
+// endTime is how long a command that ends by itself may take, on a machine that is busy with other tests.
+const endTime = 30 * time.Second
+
+// ringback runs a command that ends by itself, and gives its exit code and what it printed. One that does not is killed, and
+// has the code -1.
+func ringback(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := command(t, env, args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	require.NoError(t, cmd.Start())
+	late := time.AfterFunc(endTime, func() { _ = cmd.Process.Kill() }) // an error means that it has ended
+	defer late.Stop()
+	_ = cmd.Wait() // the exit code tells
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+// Settings and flags as the help of serve has them.
+var (
+	settingPattern = regexp.MustCompile(`RINGBACK_[A-Z_]+`)
+	flagPattern    = regexp.MustCompile(`--[a-z][a-z-]*`)
+)
+
+// requireSettings fails for each RINGBACK_… name that serve does not know.
+func requireSettings(t *testing.T, names []string) {
+	t.Helper()
+	code, help, _ := ringback(t, nil, "serve", "--help")
+	require.Zero(t, code)
+	require.NotEmpty(t, names)
+	known := settingPattern.FindAllString(help, -1)
+	for _, name := range names {
+		if strings.HasPrefix(name, "RINGBACK_") {
+			require.Contains(t, known, name)
+		}
+	}
+}
+
+// requireFlags fails for each argument that is a flag, and none of the command's.
+func requireFlags(t *testing.T, sub string, args []string) {
+	t.Helper()
+	code, help, stderr := ringback(t, nil, sub, "--help")
+	require.Zero(t, code, stderr)
+	known := flagPattern.FindAllString(help, -1)
+	for _, arg := range args {
+		name, _, _ := strings.Cut(arg, "=")
+		require.Contains(t, known, name, "ringback %s has no such flag", sub)
+	}
+}
+
+// read gives a file's text.
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// readYAML reads the one document of a file, strictly: a name that into has not is an error.
+func readYAML(t *testing.T, path string, into any) {
+	t.Helper()
+	text := read(t, path)
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	decoder.KnownFields(true)
+	require.NoError(t, decoder.Decode(into), path)
+	require.NotContains(t, text, "\n---", "%s holds one document", path)
+}
+
+// duration reads a duration.
+func duration(t *testing.T, text string) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(text)
+	require.NoError(t, err)
+	return d
+}

@@ -1,0 +1,155 @@
+package packaging
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const unitPath = "systemd/ringback.service"
+
+// unit reads a unit: section → key → values, in order. An empty value stays one, although systemd takes it for a reset.
+func unit(t *testing.T) map[string]map[string][]string {
+	t.Helper()
+	sections := make(map[string]map[string][]string)
+	section := ""
+	for line := range strings.Lines(read(t, unitPath)) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		require.False(t, strings.HasSuffix(line, `\`), "a continued line, which this test does not read: %s", line)
+		if name, ok := strings.CutPrefix(line, "["); ok {
+			section = strings.TrimSuffix(name, "]")
+			require.NotContains(t, sections, section, "stands twice")
+			sections[section] = make(map[string][]string)
+			continue
+		}
+		key, value, ok := strings.Cut(line, "=")
+		require.True(t, ok, line)
+		require.NotEmpty(t, section, line)
+		sections[section][key] = append(sections[section][key], value)
+	}
+	return sections
+}
+
+// unitKeys are the keys that the unit may hold: systemd passes over a misspelt one with a warning.
+var unitKeys = map[string]string{
+	"Unit": "Description Documentation Wants After StartLimitIntervalSec",
+	"Service": "Type ExecStart Environment EnvironmentFile LoadCredential KillMode TimeoutStopSec Restart RestartSec " +
+		"RestartPreventExitStatus DynamicUser StateDirectory StateDirectoryMode WorkingDirectory UMask LimitNOFILE " +
+		"AmbientCapabilities CapabilityBoundingSet DevicePolicy LockPersonality MemoryDenyWriteExecute NoNewPrivileges " +
+		"PrivateDevices PrivateTmp PrivateUsers ProtectClock ProtectControlGroups ProtectHome ProtectHostname " +
+		"ProtectKernelLogs ProtectKernelModules ProtectKernelTunables ProtectProc ProtectSystem RemoveIPC " +
+		"RestrictAddressFamilies RestrictNamespaces RestrictRealtime RestrictSUIDSGID SystemCallArchitectures " +
+		"SystemCallErrorNumber SystemCallFilter",
+	"Install": "WantedBy",
+}
+
+func TestTheUnitHasKnownKeysOnly(t *testing.T) {
+	sections := unit(t)
+	require.Len(t, sections, len(unitKeys))
+	for section, keys := range sections {
+		known := strings.Fields(unitKeys[section])
+		for key, values := range keys {
+			require.Contains(t, known, key, "in [%s]", section)
+			if !slices.Contains([]string{"Environment", "SystemCallFilter"}, key) {
+				require.Len(t, values, 1, "%s stands more than once", key)
+			}
+		}
+		for _, key := range known {
+			require.Contains(t, keys, key, "in [%s]", section)
+		}
+	}
+}
+
+func TestTheUnitRunsServeAsNobodyWithItsOwnFolder(t *testing.T) {
+	service := unit(t)["Service"]
+	args := strings.Fields(service["ExecStart"][0])
+	require.Equal(t, []string{"/usr/local/bin/ringback", "serve"}, args[:2])
+	requireFlags(t, "serve", args[2:])
+	require.Equal(t, "yes", service["DynamicUser"][0])
+	require.Equal(t, "/var/lib/"+service["StateDirectory"][0], service["WorkingDirectory"][0])
+	require.Equal(t, "0700", service["StateDirectoryMode"][0])
+	require.Equal(t, "strict", service["ProtectSystem"][0])
+	require.Empty(t, service["CapabilityBoundingSet"][0])
+	require.ElementsMatch(t, []string{"AF_INET", "AF_INET6", "AF_NETLINK", "AF_UNIX"}, strings.Fields(service["RestrictAddressFamilies"][0]),
+		"netlink is how the address guard learns which addresses are this machine's")
+	require.Equal(t, "2", service["RestartPreventExitStatus"][0], "the code for a command line that cannot be understood")
+	code, _, _ := ringback(t, nil, "serve", "--no-such-flag")
+	require.Equal(t, 2, code)
+}
+
+func TestTheSettingsOfTheUnitAreReal(t *testing.T) {
+	service := unit(t)["Service"]
+	settings := make(map[string]string)
+	var names []string
+	for _, pair := range service["Environment"] {
+		name, value, ok := strings.Cut(pair, "=")
+		require.True(t, ok, pair)
+		settings[name] = value
+		names = append(names, name)
+	}
+	requireSettings(t, names)
+	require.True(t, strings.HasPrefix(settings["RINGBACK_STORE"], "sqlite:"+service["WorkingDirectory"][0]+"/"))
+	credential, _, _ := strings.Cut(service["LoadCredential"][0], ":")
+	require.Equal(t, "%d/"+credential, settings["RINGBACK_TOKEN_FILE"])
+	require.Greater(t, duration(t, service["TimeoutStopSec"][0]), duration(t, settings["RINGBACK_GRACE"])+5*time.Second)
+	require.Equal(t, "mixed", service["KillMode"][0])
+}
+
+func TestTheExampleOfTheEnvironmentFileIsReal(t *testing.T) {
+	service := unit(t)["Service"]
+	require.Equal(t, "-/etc/ringback/ringback.env", service["EnvironmentFile"][0])
+	example := regexp.MustCompile(`^#(RINGBACK_[A-Z_]+)=(\S+)$`)
+	var names, env []string
+	for line := range strings.Lines(read(t, "systemd/ringback.env")) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "# ") {
+			continue
+		}
+		m := example.FindStringSubmatch(line)
+		require.NotNil(t, m, "everything is a comment, so that the file changes nothing as it is: %s", line)
+		names = append(names, m[1])
+		env = append(env, m[1]+"="+m[2])
+	}
+	requireSettings(t, names)
+	require.NotContains(t, names, "RINGBACK_TOKEN", "it contradicts the file that the unit names")
+
+	// All values at once are taken: what stops the start is that nobody is there.
+	i := slices.IndexFunc(env, func(pair string) bool { return strings.HasPrefix(pair, "RINGBACK_STORE=") })
+	require.GreaterOrEqual(t, i, 0)
+	env[i] = "RINGBACK_STORE=sqlite:/nowhere/ringback.db"
+	env = append(env, "RINGBACK_ADDR=127.0.0.1:0")
+	code, _, stderr := ringback(t, env, "serve")
+	require.Equal(t, 1, code, stderr)
+	require.Contains(t, stderr, "/nowhere", stderr)
+}
+
+// systemd's own opinion, where it is installed. Where it is not, the tests above have read every key of the unit.
+func TestSystemdTakesTheUnitAndFindsItTight(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Log("systemd-analyze is not installed: the unit's keys were compared with a list instead")
+		return
+	}
+	// It looks for the program, which is not installed here.
+	path := filepath.Join(t.TempDir(), "ringback.service")
+	text := strings.ReplaceAll(read(t, unitPath), "/usr/local/bin/ringback", binary)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+
+	out, err := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", path).CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.NotContains(t, string(out), path, "it takes the unit, and complains")
+
+	// In tenths: at most 2.0 of 10.
+	out, err = exec.CommandContext(t.Context(), analyze, "security", "--offline=true", "--no-pager", "--threshold=20", path).CombinedOutput()
+	require.NoError(t, err, string(out))
+}
