@@ -41,7 +41,7 @@ const (
 	syncTimeout   = time.Second
 	// syncAgain is the pause after a reading that failed: claims go on meanwhile.
 	syncAgain = time.Second
-	// policiesLast is how old policies may be in a process that claims nothing.
+	// policiesLast is how old policies may be in a process that claims nothing, or hears of older ones.
 	policiesLast = time.Second
 )
 
@@ -61,15 +61,18 @@ func (p *policies) Topic(namespace, name string) policy.Topic {
 
 // Sync reads the policies again when those at hand are older than the revision, and tells whether they are as new now.
 // It does not wait for a reading that is under way.
+//
+// A revision that is lower than ours is an answer that was under way, or comes of a shard that was not told yet; but when
+// it stays, a fault of the store took policies back that we have seen. So they are read again, once in a while.
 func (p *policies) Sync(ctx context.Context, revision int64) bool {
-	if p.now.Load().revision >= revision {
+	if p.current(revision) {
 		return true
 	}
 	if !p.reload.TryLock() {
-		return false
+		return p.now.Load().revision > revision
 	}
 	defer p.reload.Unlock()
-	if p.now.Load().revision >= revision {
+	if p.current(revision) {
 		return true
 	}
 	if time.Since(p.failed) < syncAgain {
@@ -82,6 +85,12 @@ func (p *policies) Sync(ctx context.Context, revision int64) bool {
 		return false
 	}
 	return set.revision >= revision
+}
+
+// current tells whether the policies at hand need not be read again because the store has that revision.
+func (p *policies) current(revision int64) bool {
+	set := p.now.Load()
+	return set.revision == revision || set.revision > revision && time.Since(set.read) < policiesLast
 }
 
 // await reads the policies for the first time, for as long as it takes: without them, jobs would be judged by defaults

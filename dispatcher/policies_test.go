@@ -1,0 +1,46 @@
+package dispatcher
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// forgetful is a store whose policies a fault can take back.
+type forgetful struct {
+	store.Store
+	revision int64
+	read     int
+}
+
+func (s *forgetful) Topics(context.Context) ([]store.Topic, int64, error) {
+	s.read++
+	workers := int(s.revision)
+	return []store.Topic{{Namespace: "n", Name: "t", Policy: policy.Topic{Workers: workers}, Revision: s.revision}}, s.revision, nil
+}
+
+func TestPoliciesThatAFaultTookBackAreForgottenHereToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &forgetful{revision: 7}
+		p := newPolicies(s, policy.Builtin(), slog.New(slog.DiscardHandler))
+		require.True(t, p.Sync(t.Context(), 7))
+		require.Equal(t, 7, p.Topic("n", "t").Workers)
+
+		s.revision = 5
+		require.True(t, p.Sync(t.Context(), 5), "an answer that was under way is nothing new")
+		require.Equal(t, 1, s.read)
+		time.Sleep(2 * policiesLast)
+		require.True(t, p.Sync(t.Context(), 5))
+		require.Equal(t, 5, p.Topic("n", "t").Workers)
+		require.Equal(t, 2, s.read)
+		require.True(t, p.Sync(t.Context(), 5))
+		require.Equal(t, 2, s.read)
+	})
+}
