@@ -128,7 +128,7 @@ func (s *shard) run(ctx context.Context) {
 			return
 		}
 		hold.interrupted()
-		s.log.Warn("the store could not be carried", "shard", s.n, "err", err)
+		s.log.Log(ctx, again.Level(), "the store could not be carried", "shard", s.n, "err", err)
 		again.Wait(ctx)
 	}
 }

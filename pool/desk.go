@@ -122,7 +122,7 @@ func (d *desk) insist(ctx context.Context, token store.Token, items []settled, r
 		if err == nil || ctx.Err() != nil || !away {
 			return began, errs, claimed, err
 		}
-		d.p.log.Warn("the store did not settle and claim", "shard", d.shard, "err", err)
+		d.p.log.Log(ctx, pause.Level(), "the store did not settle and claim", "shard", d.shard, "err", err)
 		if !pause.Wait(ctx) {
 			return began, nil, store.Claimed{}, err
 		}

@@ -15,6 +15,8 @@ type handBack struct {
 	timer *time.Timer
 	armed bool
 	wait  time.Duration
+	away  store.Backoff // while the store does not take what is handed back
+	until time.Time     // nothing is handed back before
 }
 
 const (
@@ -44,7 +46,7 @@ func (b *handBack) arm() {
 		b.armed, b.wait = false, 0
 	case !b.armed:
 		b.wait = min(max(2*b.wait, handBackFirst), handBackMost)
-		b.timer.Reset(b.wait)
+		b.timer.Reset(max(b.wait, time.Until(b.until)))
 		b.armed = true
 	}
 }
@@ -85,7 +87,11 @@ func (b *handBack) send(ctx context.Context, queues []job.Queue) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
-	if err := b.d.p.opts.Store.Ring(ctx, b.d.shard, queues); err != nil {
-		b.d.p.log.Warn("queues could not be handed to other processes", "shard", b.d.shard, "queues", len(queues), "err", err)
+	err := b.d.p.opts.Store.Ring(ctx, b.d.shard, queues)
+	if err == nil {
+		b.away.Reset()
+		return
 	}
+	b.d.p.log.Log(ctx, b.away.Level(), "queues could not be handed to other processes", "shard", b.d.shard, "queues", len(queues), "err", err)
+	b.until = time.Now().Add(b.away.Next())
 }

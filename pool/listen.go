@@ -31,7 +31,7 @@ func (d *desk) listen(ctx context.Context) {
 			return
 		case again:
 		case err != nil:
-			d.p.log.Warn("the store's bell could not be heard", "shard", d.shard, "err", err)
+			d.p.log.Log(ctx, pause.Level(), "the store's bell could not be heard", "shard", d.shard, "err", err)
 			if !pause.Wait(ctx) {
 				return
 			}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"log/slog"
 	"math/rand/v2"
 	"time"
 )
@@ -16,11 +17,16 @@ const (
 	backoffLongest = time.Second
 )
 
-// Wait pauses; false when ctx ended first.
-func (b *Backoff) Wait(ctx context.Context) bool {
+// Next is the pause after a fault.
+func (b *Backoff) Next() time.Duration {
 	pause := min(backoffFirst<<min(b.failed, 10), backoffLongest)
 	b.failed++
-	timer := time.NewTimer(pause + rand.N(pause))
+	return pause + rand.N(pause)
+}
+
+// Wait pauses after a fault; false when ctx ended first.
+func (b *Backoff) Wait(ctx context.Context) bool {
+	timer := time.NewTimer(b.Next())
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -28,6 +34,15 @@ func (b *Backoff) Wait(ctx context.Context) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// Level is how loudly to tell of a fault before its Wait: the 1st, 2nd, 4th, 8th … in a row are warnings, so that a store
+// that is away does not fill a log, and the others are for who looks closely.
+func (b *Backoff) Level() slog.Level {
+	if b.failed&(b.failed+1) == 0 {
+		return slog.LevelWarn
+	}
+	return slog.LevelDebug
 }
 
 // Reset begins again with the first pause, after a call that succeeded.

@@ -34,6 +34,7 @@ func (c *Cluster) complaint(replicas int) error {
 		runs[n.Addr()] = true
 	}
 	var roles map[string]string
+	followed, follow := map[string]int{}, map[string]int{} // by masters: what they say, and what the replicas say
 	for _, n := range nodes {
 		if err := n.contented(); err != nil {
 			return err
@@ -57,11 +58,18 @@ func (c *Cluster) complaint(replicas int) error {
 		case err != nil:
 			return err
 		case r.master:
+			followed[n.Addr()] = r.replicas
 			continue
 		case !r.linked || !runs[r.of]:
 			return fmt.Errorf("%s is not in sync with its master", n.Addr())
 		}
 		replicas--
+		follow[r.of]++
+	}
+	for master, n := range follow {
+		if followed[master] < n {
+			return fmt.Errorf("%s feeds %d of its %d replicas", master, followed[master], n)
+		}
 	}
 	if replicas > 0 {
 		return fmt.Errorf("%d replicas are missing", replicas)

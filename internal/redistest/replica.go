@@ -3,6 +3,7 @@ package redistest
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -13,7 +14,15 @@ type replication struct {
 	master   bool
 	linked   bool   // a replica's: it is in sync with its master
 	of       string // a replica's: the address of its master
-	replicas int    // a master's: those that are in sync
+	replicas int    // a master's: those that are in sync and get what is written
+}
+
+// acknowledged tells whether a replica has answered its master since they are in sync: before, the master keeps back what
+// is written. Until then its lag is the time since 1970.
+func acknowledged(replica string) bool {
+	_, lag, _ := strings.Cut(replica, "lag=")
+	seconds, err := strconv.ParseInt(lag, 10, 64)
+	return err == nil && seconds < 1_000_000
 }
 
 // replication asks for it.
@@ -36,7 +45,7 @@ func (s *Server) replication() (replication, error) {
 				host = value
 			case name == "master_port":
 				port = value
-			case strings.HasPrefix(name, "slave") && strings.Contains(value, "state=online"):
+			case strings.HasPrefix(name, "slave") && strings.Contains(value, "state=online") && acknowledged(value):
 				r.replicas++
 			}
 		}

@@ -33,6 +33,7 @@ func (s *Sentinel) AwaitOK() {
 		if err != nil {
 			return err
 		}
+		following := 0
 		for _, server := range s.servers {
 			if server == master || !server.answering() {
 				continue
@@ -42,6 +43,12 @@ func (s *Sentinel) AwaitOK() {
 			} else if r.master || !r.linked || r.of != master.Addr() {
 				return fmt.Errorf("%s is not in sync with %s", server.Addr(), master.Addr())
 			}
+			following++
+		}
+		if r, err := master.replication(); err != nil {
+			return err
+		} else if r.replicas < following {
+			return fmt.Errorf("%s feeds %d of its %d replicas", master.Addr(), r.replicas, following)
 		}
 		for _, sentinel := range s.sentinels {
 			if !sentinel.answering() {

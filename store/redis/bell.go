@@ -47,7 +47,7 @@ func (l *listener) get(ctx context.Context, s *Store, key string) (redis.Univers
 	return l.client, nil
 }
 
-// drop closes a connection that hung, failed, or is waited for no longer.
+// drop closes a connection that is waited for no longer, or leads to the wrong server.
 func (l *listener) drop(client redis.UniversalClient) {
 	l.mu.Lock()
 	if l.client == client {
@@ -101,7 +101,9 @@ func (s *Store) await(ctx context.Context, sh *part, watch *store.Watch, block t
 		return store.Rung{}, context.Cause(ctx)
 	}
 	if err != nil {
-		sh.listener.drop(client)
+		if s.connect.form == cluster {
+			sh.listener.drop(client) // another server may have the shard now
+		}
 		return store.Rung{}, fault(ctx, err)
 	}
 	found, err := sh.named(ctx, s.client, numbers)

@@ -18,7 +18,10 @@ const (
 	// insertions make one call at a time each.
 	poolSize = 64
 	// resends is how often go-redis itself sends a command again whose reply was lost: the token makes that harmless.
-	resends = 2
+	resends = 1
+	// redirects is how often a cluster's client sends a command again: to a server that is gone once more, then to the one
+	// that has its place, and where that sends it.
+	redirects = 3
 )
 
 // A connector opens clients: one for calls, and one for each blocking connection.
@@ -138,7 +141,7 @@ func (c *connector) clustered(o *redis.Options) *redis.ClusterOptions {
 	return &redis.ClusterOptions{
 		Addrs: c.hosts, DisableRoutingPolicies: true, // our commands name their keys
 		ClientName: o.ClientName, Dialer: o.Dialer, Protocol: o.Protocol, Username: o.Username, Password: o.Password,
-		MaxRetries: -1, MaxRedirects: o.MaxRetries + 1, MinRetryBackoff: o.MinRetryBackoff, MaxRetryBackoff: o.MaxRetryBackoff,
+		MaxRetries: -1, MaxRedirects: redirects, MinRetryBackoff: o.MinRetryBackoff, MaxRetryBackoff: o.MaxRetryBackoff,
 		DialTimeout: o.DialTimeout, DialerRetries: o.DialerRetries, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
 		ContextTimeoutEnabled: o.ContextTimeoutEnabled, PoolFIFO: o.PoolFIFO, PoolSize: o.PoolSize,
 		MaxConcurrentDials: o.MaxConcurrentDials, PoolTimeout: o.PoolTimeout, MinIdleConns: o.MinIdleConns,
