@@ -55,6 +55,12 @@ func (v view) kinds() []string {
 
 // send makes one request; a body that is no string is sent as JSON.
 func send(url, method, path string, body any) (status int, answer []byte, err error) {
+	status, _, answer, err = exchange(url, method, path, body)
+	return status, answer, err
+}
+
+// exchange is send, with the answer's header.
+func exchange(url, method, path string, body any) (status int, header http.Header, answer []byte, err error) {
 	var text []byte
 	switch b := body.(type) {
 	case nil:
@@ -62,25 +68,25 @@ func send(url, method, path string, body any) (status int, answer []byte, err er
 		text = []byte(b)
 	default:
 		if text, err = json.Marshal(b); err != nil {
-			return 0, nil, err
+			return 0, nil, nil, err
 		}
 	}
 	req, err := http.NewRequest(method, url+path, bytes.NewReader(text))
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, nil, err
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if answer, err = io.ReadAll(resp.Body); err != nil {
-		return 0, nil, err
+		return 0, nil, nil, err
 	}
-	return resp.StatusCode, answer, nil
+	return resp.StatusCode, resp.Header, answer, nil
 }
 
 // call makes one request, which must be answered with status, and reads the answer.
@@ -125,6 +131,9 @@ type counts struct {
 }
 
 func (c counts) pending() int64 { return c.Scheduled + c.Ready + c.Running }
+
+// agree reports whether every registered job is somewhere.
+func (c counts) agree() bool { return c.Registered == c.Delivered+c.Dead+c.Cancelled+c.pending() }
 
 func (c counts) String() string {
 	return fmt.Sprintf("registered %d = delivered %d + dead %d + cancelled %d + pending %d",

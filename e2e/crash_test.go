@@ -13,26 +13,34 @@ import (
 )
 
 // A load is several clients that register jobs, one after the other each, until it is stopped. A request without an
-// answer is made again with the same id, as a careful client does.
+// answer, or with 503, is made again with the same id, as a careful client does. No id is of two loads.
 type load struct {
-	url      atomic.Pointer[string] // of the API, which moves when ringback starts again
-	stop     context.CancelFunc
-	clients  sync.WaitGroup
+	url     atomic.Pointer[string] // of the API, which moves when ringback starts again
+	stop    context.CancelFunc
+	width   int // number of clients
+	clients sync.WaitGroup
+
 	mu       sync.Mutex
 	accepted []string
-	faults   []string // answers that are none of 200, 201 and 503
+	refused  int           // answers of 503
+	longest  time.Duration // that a client waited for an answer
+	faults   []string      // answers that are none of 200, 201 and 503, and 503 without Retry-After
 }
+
+// loads counts the loads of all tests.
+var loads atomic.Int64
 
 // newLoad begins a load. make gives the nth job of a client, without its id.
 func newLoad(t testing.TB, p *process, clients int, job func(n int) obj) *load {
 	ctx, cancel := context.WithCancel(t.Context())
-	l := &load{stop: cancel}
+	l := &load{stop: cancel, width: clients}
 	l.url.Store(&p.url)
+	name := loads.Add(1)
 	for c := range clients {
 		l.clients.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				j := job(n)
-				j["id"] = fmt.Sprintf("c%d-%d", c, n)
+				j["id"] = fmt.Sprintf("l%d-c%d-%d", name, c, n)
 				l.register(ctx, j)
 			}
 		})
@@ -44,26 +52,39 @@ func newLoad(t testing.TB, p *process, clients int, job func(n int) obj) *load {
 // register sends one job until it is answered, or the load ends.
 func (l *load) register(ctx context.Context, job obj) {
 	for ctx.Err() == nil {
-		status, answer, err := send(*l.url.Load(), http.MethodPost, "/v1/jobs", job)
-		switch {
-		case err != nil || status == http.StatusServiceUnavailable:
-			// No answer, or not now. A short pause, so that the clients do not take the machine from what they wait for.
-			select {
-			case <-time.After(10 * time.Millisecond):
-			case <-ctx.Done():
-			}
-			continue
-		case status != http.StatusCreated && status != http.StatusOK:
-			l.mu.Lock()
-			l.faults = append(l.faults, fmt.Sprintf("%d %s", status, answer))
-			l.mu.Unlock()
+		began := time.Now()
+		status, header, answer, err := exchange(*l.url.Load(), http.MethodPost, "/v1/jobs", job)
+		if l.note(job["id"].(string), time.Since(began), status, header, answer, err) {
 			return
 		}
-		l.mu.Lock()
-		l.accepted = append(l.accepted, job["id"].(string))
-		l.mu.Unlock()
-		return
+		// A short pause, so that the clients do not take the machine from what they wait for.
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+		}
 	}
+}
+
+// note keeps what an answer says; false when the request is to be made again.
+func (l *load) note(id string, took time.Duration, status int, header http.Header, answer []byte, err error) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.longest = max(l.longest, took)
+	switch {
+	case err != nil:
+		return false
+	case status == http.StatusServiceUnavailable:
+		l.refused++
+		if header.Get("Retry-After") == "" {
+			l.faults = append(l.faults, fmt.Sprintf("503 without Retry-After: %s", answer))
+		}
+		return false
+	case status == http.StatusCreated || status == http.StatusOK:
+		l.accepted = append(l.accepted, id)
+	default:
+		l.faults = append(l.faults, fmt.Sprintf("%d %s", status, answer))
+	}
+	return true
 }
 
 // end stops the clients and waits for them.
@@ -77,6 +98,30 @@ func (l *load) size() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.accepted)
+}
+
+// refusals is the number of answers of 503.
+func (l *load) refusals() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.refused
+}
+
+// grows waits until a request that is made from now on is accepted, whatever was under way.
+func (l *load) grows(t testing.TB) {
+	t.Helper()
+	l.reaches(t, l.size()+l.width+1)
+}
+
+// settles ends the load and waits until all jobs have, none of them dead. The process's sums must agree.
+func (l *load) settles(t testing.TB, p *process) counts {
+	t.Helper()
+	l.end()
+	require.Empty(t, l.faults)
+	sum := ended(t, p)
+	require.Zero(t, sum.Dead+sum.Cancelled, sum.String())
+	require.GreaterOrEqual(t, sum.Registered, int64(len(l.accepted)), sum.String())
+	return sum
 }
 
 // reaches waits until the load has grown by some jobs.
@@ -116,31 +161,13 @@ func TestAKilledProcessLosesNothingAndRepeatsOnlyWhatWasInFlight(t *testing.T) {
 			l.url.Store(&p.url)
 		}
 		l.reaches(t, (kills+1)*perLife)
-		l.end()
-		require.Empty(t, l.faults)
-
-		require.Eventually(t, func() bool { c := count(t, p); return c.pending() == 0 }, time.Minute, 50*time.Millisecond,
-			"every job must end")
-		sum := count(t, p)
-		require.Zero(t, sum.Dead+sum.Cancelled, sum.String())
-		require.GreaterOrEqual(t, sum.Registered, int64(len(l.accepted)), sum.String())
-		repeated := 0
-		for _, id := range l.accepted {
-			arrivals := r.of(id)
-			var delivered []arrival
-			for _, a := range arrivals {
-				if a.status == http.StatusOK {
-					delivered = append(delivered, a)
-				}
-			}
-			require.NotEmpty(t, delivered, "job %s was answered 201 and never arrived", id)
-			for _, a := range delivered[:len(delivered)-1] {
-				repeated++
-				require.True(t, inFlight(a, deaths), "job %s arrived again, though it was answered at %s, long before any death (%s)",
-					id, a.answered, deaths)
-			}
+		l.settles(t, p)
+		repeated := r.repeated(t, l.accepted)
+		for _, a := range repeated {
+			require.True(t, inFlight(a, deaths), "job %s arrived again, though it was answered at %s, long before any death (%s)",
+				a.id, a.answered, deaths)
 		}
-		t.Logf("%d jobs accepted over %d kills, %d arrived again", len(l.accepted), kills, repeated)
+		t.Logf("%d jobs accepted over %d kills, %d arrived again", len(l.accepted), kills, len(repeated))
 	})
 }
 

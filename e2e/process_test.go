@@ -42,14 +42,27 @@ func cleanEnv(extra ...string) []string {
 // start runs ringback serve on a free port, and waits until it takes and delivers. It ends with the test at the latest.
 func start(t testing.TB, store string, flags ...string) *process {
 	t.Helper()
-	return launch(t, nil, append([]string{"serve", "--addr=127.0.0.1:0", "--store=" + store, "--allow-private", "--log=json"}, flags...)...)
+	return startProgram(t, binary, store, flags...)
+}
+
+// startProgram is start with another program than the one under test.
+func startProgram(t testing.TB, program, store string, flags ...string) *process {
+	t.Helper()
+	args := append([]string{"serve", "--addr=127.0.0.1:0", "--store=" + store, "--allow-private", "--log=json"}, flags...)
+	return launchProgram(t, program, nil, args...)
 }
 
 // launch runs a command that serves and logs JSON, and waits until it takes and delivers.
 func launch(t testing.TB, stdout io.Writer, args ...string) *process {
 	t.Helper()
+	return launchProgram(t, binary, stdout, args...)
+}
+
+// launchProgram is launch with another program than the one under test.
+func launchProgram(t testing.TB, program string, stdout io.Writer, args ...string) *process {
+	t.Helper()
 	require.NoError(t, watch())
-	p := &process{t: t, cmd: exec.CommandContext(t.Context(), binary, args...), gone: make(chan struct{})}
+	p := &process{t: t, cmd: exec.CommandContext(t.Context(), program, args...), gone: make(chan struct{})}
 	p.cmd.Env = cleanEnv()
 	p.cmd.Stdout = stdout
 	stderr, err := p.cmd.StderrPipe()
@@ -104,6 +117,16 @@ func (p *process) ready() bool {
 	return resp.StatusCode == http.StatusOK
 }
 
+// unready asks /readyz why the process is not ready: empty when it is, or does not answer.
+func (p *process) unready() (why string) {
+	status, answer, err := send(p.url, http.MethodGet, "/readyz", nil)
+	var problem struct{ Detail string }
+	if err != nil || status != http.StatusServiceUnavailable || json.Unmarshal(answer, &problem) != nil {
+		return ""
+	}
+	return problem.Detail
+}
+
 // kill ends the process as a crash does.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // an error means that it has ended already
@@ -123,15 +146,17 @@ func (p *process) terminate(within time.Duration) (code int, took time.Duration)
 	return p.cmd.ProcessState.ExitCode(), time.Since(began)
 }
 
-// A logTail keeps the newest lines of a log.
+// A logTail keeps the newest lines of a log, and counts all.
 type logTail struct {
 	mu    sync.Mutex
 	lines []string
+	all   int
 }
 
 func (l *logTail) add(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.all++
 	if l.lines = append(l.lines, line); len(l.lines) > 40 {
 		l.lines = l.lines[1:]
 	}
@@ -141,4 +166,11 @@ func (l *logTail) text() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Join(l.lines, "\n")
+}
+
+// written is the number of lines so far.
+func (l *logTail) written() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all
 }

@@ -16,6 +16,8 @@ import (
 type arrival struct {
 	id       string // webhook-id
 	attempt  string // Ringback-Attempt
+	agent    string // User-Agent
+	header   http.Header
 	due      time.Time
 	body     string
 	began    time.Time
@@ -35,6 +37,8 @@ type receiver struct {
 	end chan struct{}
 
 	mu    sync.Mutex
+	all   int // requests
+	ended int // of them were answered
 	byID  map[string][]*arrival
 	gates map[string]chan struct{}
 	news  chan struct{} // closed and replaced at every change
@@ -95,19 +99,25 @@ func (r *receiver) answer(decide func(req *http.Request, a *arrival, nth int) in
 		due, _ := strconv.ParseInt(req.Header.Get("Ringback-Due-At"), 10, 64)
 		a := &arrival{
 			id: req.Header.Get("webhook-id"), attempt: req.Header.Get("Ringback-Attempt"),
+			agent: req.UserAgent(), header: req.Header,
 			due: time.UnixMilli(due), body: string(body), began: began,
 		}
 		r.mu.Lock()
 		r.byID[a.id] = append(r.byID[a.id], a)
+		r.all++
 		nth := len(r.byID[a.id])
 		r.changed()
 		r.mu.Unlock()
 
 		status := decide(req, a, nth)
+		r.mu.Lock()
+		a.status = status // before the answer: who reads it may be ahead of us afterwards
+		r.mu.Unlock()
 		w.WriteHeader(status)
 		_ = http.NewResponseController(w).Flush() // an error means that the caller has gone
 		r.mu.Lock()
-		a.status, a.answered = status, time.Now()
+		a.answered = time.Now()
+		r.ended++
 		r.changed()
 		r.mu.Unlock()
 	}
@@ -167,4 +177,35 @@ func (r *receiver) arrives(t testing.TB, id string, nth int) []arrival {
 	t.Helper()
 	r.until(t, 20*time.Second, "request "+strconv.Itoa(nth)+" of "+id, func() bool { return len(r.byID[id]) >= nth })
 	return r.of(id)
+}
+
+// size is the number of requests so far.
+func (r *receiver) size() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all
+}
+
+// grows waits for another request, whichever.
+func (r *receiver) grows(t testing.TB) {
+	t.Helper()
+	before := r.size()
+	r.until(t, 30*time.Second, "another request", func() bool { return r.all > before })
+}
+
+// repeated returns the requests that were answered 200 and yet came again. Each of the jobs must have been answered so.
+func (r *receiver) repeated(t testing.TB, ids []string) []arrival {
+	t.Helper()
+	var again []arrival
+	for _, id := range ids {
+		var delivered []arrival
+		for _, a := range r.of(id) {
+			if a.status == http.StatusOK {
+				delivered = append(delivered, a)
+			}
+		}
+		require.NotEmpty(t, delivered, "job %s was answered 201 and never arrived", id)
+		again = append(again, delivered[:len(delivered)-1]...)
+	}
+	return again
 }

@@ -1,0 +1,273 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// mostProcesses is how many processes of one store a test may tell apart.
+const mostProcesses = 3
+
+// programs are builds of ringback that say who they are: the version of each is its own, and is in the User-Agent of what
+// it sends. That is how a receiver tells several processes of one store apart.
+var programs = sync.OnceValues(func() ([]string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	var all []string
+	for i := range mostProcesses {
+		path := filepath.Join(filepath.Dir(binary), fmt.Sprintf("ringback-%d", i))
+		build := exec.CommandContext(ctx, "go", "build", "-ldflags", fmt.Sprintf("-s -w -X main.version=p%d", i), "-o", path,
+			"../cmd/ringback")
+		if out, err := build.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("build ringback: %w\n%s", err, out)
+		}
+		all = append(all, path)
+	}
+	return all, nil
+})
+
+// agent is the User-Agent of the nth process that startNth starts.
+func agent(n int) string { return fmt.Sprintf("Ringback/p%d", n) }
+
+// startNth is start with a program whose requests carry agent(n).
+func startNth(t testing.TB, n int, store string, flags ...string) *process {
+	t.Helper()
+	all, err := programs()
+	require.NoError(t, err)
+	return startProgram(t, all[n], store, flags...)
+}
+
+// fleet starts several processes on one store, one after the other. All know the policy of the topic "shared" from their
+// start: one that is put later is only known to a process from its first claim on.
+func fleet(t testing.TB, n int, store string, topic obj) []*process {
+	t.Helper()
+	all := []*process{startNth(t, 0, store)}
+	call[obj](t, all[0], http.MethodPut, "/v1/topics/shared", topic, http.StatusOK)
+	for i := 1; i < n; i++ {
+		all = append(all, startNth(t, i, store))
+	}
+	return all
+}
+
+// A stay is one request at a gauge.
+type stay struct {
+	who      string // User-Agent
+	lane     string
+	from, to time.Time // to is before the answer is on its way, so that no stay seems longer than it was
+}
+
+// A gauge is a receiver that keeps each request for a while, as /{lane}/{duration} says, and remembers who sent it and
+// when.
+type gauge struct {
+	*receiver
+	mu    sync.Mutex
+	stays []stay
+	known map[string]int // requests by job
+}
+
+// newGauge starts a gauge. Its receiver serves everything else.
+func newGauge(t testing.TB) *gauge {
+	g := &gauge{receiver: newReceiver(t), known: make(map[string]int)}
+	mux := http.NewServeMux()
+	mux.Handle("/", g.Config.Handler)
+	mux.HandleFunc("/gauge/{lane}/{hold}", func(_ http.ResponseWriter, r *http.Request) {
+		s := stay{who: r.UserAgent(), lane: r.PathValue("lane"), from: time.Now()}
+		hold, _ := time.ParseDuration(r.PathValue("hold"))
+		timer := time.NewTimer(hold)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-r.Context().Done():
+		case <-g.end:
+		}
+		s.to = time.Now()
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.stays = append(g.stays, s)
+		g.known[r.Header.Get("webhook-id")]++
+	})
+	g.Config.Handler = mux
+	return g
+}
+
+// An edge is the begin or the end of a stay.
+type edge struct {
+	stay
+	at   time.Time
+	step int // 1 or -1
+}
+
+// edges are all begins and ends in order; at one instant ends come first.
+func (g *gauge) edges() []edge {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var all []edge
+	for _, s := range g.stays {
+		all = append(all, edge{s, s.from, 1}, edge{s, s.to, -1})
+	}
+	slices.SortFunc(all, func(a, b edge) int {
+		if c := a.at.Compare(b.at); c != 0 {
+			return c
+		}
+		return a.step - b.step
+	})
+	return all
+}
+
+// peaks is the largest number of requests at once, by key.
+func (g *gauge) peaks(key func(stay) string) map[string]int {
+	now, most := make(map[string]int), make(map[string]int)
+	for _, e := range g.edges() {
+		k := key(e.stay)
+		now[k] += e.step
+		most[k] = max(most[k], now[k])
+	}
+	return most
+}
+
+func bySender(s stay) string { return s.who }
+func byLane(s stay) string   { return s.lane }
+
+// idled is the longest time for which a process had nothing in flight while another was full and jobs waited: more than
+// are in flight of the total. busy is the share of all workers' time that was used, from the first to the last
+// moment at which jobs waited.
+func (g *gauge) idled(processes, full, total int) (longest time.Duration, who string, busy float64) {
+	edges := g.edges()
+	now, since := make(map[string]int), make(map[string]time.Time)
+	started, working := 0, time.Duration(0)
+	for i, e := range edges {
+		if i > 0 {
+			sum := 0
+			for _, n := range now {
+				sum += n
+			}
+			working += time.Duration(sum) * e.at.Sub(edges[i-1].at)
+		}
+		now[e.who] += e.step
+		if e.step > 0 {
+			started++
+		}
+		if started == total {
+			busy = float64(working) / float64(e.at.Sub(edges[0].at)) / float64(processes*full)
+			break
+		}
+		someFull := false
+		for _, n := range now {
+			someFull = someFull || n >= full
+		}
+		for p := range processes {
+			a := agent(p)
+			if now[a] > 0 || !someFull {
+				delete(since, a)
+				continue
+			}
+			if since[a].IsZero() {
+				since[a] = e.at
+			}
+			if next := edges[i+1].at.Sub(since[a]); next > longest {
+				longest, who = next, a
+			}
+		}
+	}
+	return longest, who, busy
+}
+
+// backlog pauses the topic "shared", registers jobs in it, round robin over lanes, and resumes it.
+func backlog(t testing.TB, p *process, g *gauge, lanes, jobs int, hold time.Duration) {
+	t.Helper()
+	call[obj](t, p, http.MethodPost, "/v1/topics/shared/pause", nil, http.StatusOK)
+	batch := make([]obj, jobs)
+	for i := range batch {
+		lane := fmt.Sprintf("lane-%d", i%lanes)
+		batch[i] = obj{"topic": "shared", "lane": lane, "url": fmt.Sprintf("%s/gauge/%s/%s", g.URL, lane, hold)}
+	}
+	answer := call[batchAnswer](t, p, http.MethodPost, "/v1/batch", obj{"jobs": batch}, http.StatusOK)
+	for _, result := range answer.Results {
+		require.Equal(t, http.StatusCreated, result.Status)
+	}
+	call[obj](t, p, http.MethodPost, "/v1/topics/shared/resume", nil, http.StatusOK)
+}
+
+// delivered waits until the store has every job as delivered, and checks that none came twice.
+func (g *gauge) delivered(t testing.TB, p *process, jobs int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return count(t, p).Delivered == int64(jobs) }, time.Minute, 20*time.Millisecond,
+		"every job must be delivered")
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	require.Len(t, g.known, jobs)
+	require.Len(t, g.stays, jobs, "a job came twice")
+}
+
+// onRedis runs a test on a Redis of one shard and of 16, side by side.
+func onRedis(t *testing.T, test func(t *testing.T, store string)) {
+	t.Helper()
+	t.Parallel()
+	for _, e := range engines[1:] {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, e.store(t))
+		})
+	}
+}
+
+func TestProcessesOfOneRedisShareATopicsWork(t *testing.T) {
+	const (
+		workers = 8
+		hold    = 150 * time.Millisecond
+	)
+	for _, c := range []struct {
+		name                   string
+		processes, lanes, jobs int
+	}{
+		{"two, many lanes", 2, 64, 240},
+		{"three, more lanes than a process names when it hands back", 3, 400, 400},
+		{"three, one lane", 3, 1, 360},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			onRedis(t, func(t *testing.T, store string) {
+				g := newGauge(t)
+				all := fleet(t, c.processes, store, obj{"workers": workers, "lane_concurrency": workers * c.processes})
+				backlog(t, all[0], g, c.lanes, c.jobs, hold)
+				g.delivered(t, all[0], c.jobs)
+				peaks := g.peaks(bySender)
+				longest, who, busy := g.idled(c.processes, workers, c.jobs)
+				t.Logf("at most in flight %v; idle beside a full one %s (%s) at most; %.0f%% of the workers' time used",
+					peaks, longest.Round(time.Millisecond), who, 100*busy)
+				for n := range c.processes {
+					require.Equal(t, workers, peaks[agent(n)], "process %d neither reaches nor exceeds its workers", n)
+				}
+				require.Less(t, longest, 700*time.Millisecond, "%s is idle beside a process that is full", who)
+				require.Greater(t, busy, 0.5)
+			})
+		})
+	}
+}
+
+func TestALanesLimitIsExactOverThreeProcesses(t *testing.T) {
+	onRedis(t, func(t *testing.T, store string) {
+		const (
+			processes = 3
+			limit     = 10 // more than the workers of a process, less than those of all
+			lanes     = 2
+			jobs      = 400
+		)
+		g := newGauge(t)
+		all := fleet(t, processes, store, obj{"workers": 8, "lane_concurrency": limit})
+		backlog(t, all[1], g, lanes, jobs, 40*time.Millisecond)
+		g.delivered(t, all[2], jobs)
+		for lane, most := range g.peaks(byLane) {
+			require.Equal(t, limit, most, "attempts at once to %s", lane)
+		}
+		require.Len(t, g.peaks(bySender), processes, "all processes work")
+	})
+}

@@ -1,0 +1,97 @@
+package e2e
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/redistest"
+)
+
+// admin is a client of the test's own.
+func admin(t *testing.T, server *redistest.Server) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return c
+}
+
+func TestRedisThatForgetsOrCutsUnderLoadLosesAndRepeatsNothing(t *testing.T) {
+	faults := []struct {
+		name string
+		args []any
+	}{
+		{"scripts are forgotten", []any{"SCRIPT", "FLUSH"}},
+		{"connections are cut", []any{"CLIENT", "KILL", "TYPE", "normal"}},
+	}
+	t.Parallel()
+	for _, fault := range faults {
+		t.Run(fault.name, func(t *testing.T) {
+			onShards(t, func(t *testing.T, shards string) {
+				const times, between = 30, 40
+				server, r := redistest.Start(t), newReceiver(t)
+				c := admin(t, server)
+				p := start(t, server.URL(), shards)
+				l := newLoad(t, p, 8, busyJobs(r))
+				for n := range times {
+					l.reaches(t, (n+1)*between)
+					require.NoError(t, c.Do(t.Context(), fault.args...).Err())
+				}
+				takes, delivers := carriesOn(t, p, l, r)
+				sum := l.settles(t, p)
+				// Every call bears a token and is sent again under it, so that what was done is not done twice.
+				require.Empty(t, r.repeated(t, l.accepted))
+				t.Logf("%s; %d registrations refused, the longest wait for an answer %s; after the last fault it takes after %s and delivers after %s",
+					sum, l.refused, l.longest, takes, delivers)
+			})
+		})
+	}
+}
+
+func TestAFullRedisRefusesRegistrationsAndDeliversWhatItHas(t *testing.T) {
+	onShards(t, func(t *testing.T, shards string) {
+		server, r := redistest.Start(t), newReceiver(t)
+		c := admin(t, server)
+		p := start(t, server.URL(), shards)
+		later := register(t, p, obj{"url": r.URL + "/ok", "delay": "1s"})
+		l := newLoad(t, p, 8, busyJobs(r))
+		for round := range 3 {
+			l.reaches(t, (round+1)*300)
+			require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", "1mb").Err()) // less than it needs to begin with
+			var why string
+			require.Eventually(t, func() bool { why = p.unready(); return why != "" }, patience, 5*time.Millisecond)
+			require.Contains(t, why, "its memory is full")
+			refused := l.refusals()
+			require.Eventually(t, func() bool { return l.refusals() >= refused+50 }, patience, 5*time.Millisecond)
+			if round == 0 {
+				// What is there is delivered. All of it: the clients' jobs, too.
+				r.arrives(t, later.ID, 1)
+				ended(t, p)
+			}
+			require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", "0").Err())
+			takes, delivers := carriesOn(t, p, l, r)
+			t.Logf("not ready: %q; with memory again it takes after %s and delivers after %s", why, takes, delivers)
+		}
+		sum := l.settles(t, p)
+		require.Less(t, l.longest, patience)
+		require.Empty(t, r.repeated(t, l.accepted))
+		t.Logf("%s; %d registrations refused, the longest wait for an answer %s", sum, l.refused, l.longest)
+	})
+}
+
+// A call that reads answers while memory is full, and one that writes is refused as one that may be made again.
+func TestAFullRedisIsRead(t *testing.T) {
+	t.Parallel()
+	server, r := redistest.Start(t), newReceiver(t)
+	p := start(t, server.URL())
+	job := register(t, p, obj{"url": r.URL + "/ok", "delay": "1h"})
+	require.NoError(t, admin(t, server).ConfigSet(t.Context(), "maxmemory", "1mb").Err())
+	require.Equal(t, "scheduled", get(t, p, job.ID).State)
+	count(t, p)
+	call[obj](t, p, http.MethodPatch, "/v1/jobs/"+job.ID, obj{"delay": "2h"}, http.StatusServiceUnavailable)
+	call[obj](t, p, http.MethodPut, "/v1/topics/t", obj{}, http.StatusServiceUnavailable)
+	call[view](t, p, http.MethodDelete, "/v1/jobs/"+job.ID, nil, http.StatusOK)
+}

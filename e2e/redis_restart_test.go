@@ -1,0 +1,94 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/redistest"
+)
+
+// carryOn is how long ringback may take to work again after a fault of Redis has ended. Its longest pause between two
+// tries is 2 s; the rest is for a machine that is busy with other tests. How long it really takes is logged.
+const carryOn = 15 * time.Second
+
+// patience bounds the wait for an answer while Redis is away but refuses connections: nobody hangs.
+const patience = 10 * time.Second
+
+// onShards runs a test on stores of 1 and of 16 shards, side by side.
+func onShards(t *testing.T, test func(t *testing.T, flag string)) {
+	t.Helper()
+	t.Parallel()
+	for _, shards := range []string{"1", "16"} {
+		t.Run(shards+" shards", func(t *testing.T) {
+			t.Parallel()
+			test(t, "--shards="+shards)
+		})
+	}
+}
+
+// durableRedis starts a Redis that has on disk what it has answered.
+func durableRedis(t *testing.T) *redistest.Server {
+	t.Helper()
+	return redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+}
+
+// busyJobs gives jobs of several lanes: most are due at once, every fourth soon, every tenth fails first.
+func busyJobs(r *receiver) func(n int) obj {
+	return func(n int) obj {
+		j := obj{"topic": "busy", "lane": "lane-" + string(rune('a'+n%16)), "url": r.URL + "/ok", "ladder": []string{"100ms"}, "retries": 20}
+		if n%4 == 0 {
+			j["delay"] = "300ms"
+		}
+		if n%10 == 0 {
+			j["url"] = r.URL + "/fail/1"
+		}
+		return j
+	}
+}
+
+// carriesOn waits until a process takes and delivers again, and returns how long each took, from now.
+func carriesOn(t *testing.T, p *process, l *load, r *receiver) (takes, delivers time.Duration) {
+	t.Helper()
+	began := time.Now()
+	l.grows(t)
+	takes = time.Since(began)
+	r.grows(t)
+	delivers = time.Since(began)
+	require.Eventually(t, p.ready, carryOn, 5*time.Millisecond, "the process must be ready again")
+	require.Less(t, delivers, carryOn)
+	return takes, delivers
+}
+
+func TestRedisThatIsKilledAndStartsAgainUnderLoadLosesAndRepeatsNothing(t *testing.T) {
+	onShards(t, func(t *testing.T, shards string) {
+		const kills, perLife = 4, 300
+		server, r := durableRedis(t), newReceiver(t)
+		p := start(t, server.URL(), shards)
+		l := newLoad(t, p, 8, busyJobs(r))
+		for life := range kills {
+			l.reaches(t, (life+1)*perLife)
+			server.Kill()
+			var why string
+			require.Eventually(t, func() bool { why = p.unready(); return why != "" }, patience, 5*time.Millisecond,
+				"a process without its store is not ready")
+			require.Contains(t, why, "redis")
+			refused := l.refusals()
+			require.Eventually(t, func() bool { return l.refusals() >= refused+50 }, patience, 5*time.Millisecond,
+				"registrations are refused at once")
+			server.Restart()
+			takes, delivers := carriesOn(t, p, l, r)
+			t.Logf("not ready: %q; %d registrations refused; after the restart it takes after %s and delivers after %s",
+				why, l.refusals()-refused, takes, delivers)
+		}
+		l.reaches(t, (kills+1)*perLife)
+		sum := l.settles(t, p)
+		require.Less(t, l.longest, patience, "a client waited for an answer")
+		// What could not be settled was settled later, under the same token, and Redis forgot nothing of what it had
+		// answered: so there is no reason for a second request.
+		require.Empty(t, r.repeated(t, l.accepted))
+		require.Equal(t, sum, count(t, start(t, server.URL())), "another process counts the same")
+		t.Logf("%s; the longest wait for an answer was %s", sum, l.longest)
+	})
+}

@@ -1,0 +1,164 @@
+package e2e
+
+import (
+	"fmt"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+)
+
+// mostTakeover is how long the others may take to carry on for a process that carried: they do within 5 s, the rest is for
+// a machine that is busy.
+const mostTakeover = 15 * time.Second
+
+// settling is how long a process may take to stop when it is told to.
+const settling = 250 * time.Millisecond
+
+// carried starts three processes, of which the first carries every shard, and begins a load of jobs that only a carrier
+// brings on their way: each is due a little later, in a lane of its own.
+func carried(t *testing.T, store string, g *gauge) ([]*process, *load) {
+	t.Helper()
+	options, err := redis.ParseURL(store)
+	require.NoError(t, err)
+	c := redis.NewClient(options)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	first := startNth(t, 0, store)
+	require.Eventually(t, func() bool {
+		shards, err := c.HGet(t.Context(), "rb:meta", "shards").Int()
+		require.NoError(t, err)
+		locks, err := c.Keys(t.Context(), "rb:carrier:*").Result()
+		require.NoError(t, err)
+		return len(locks) == shards
+	}, 10*time.Second, 5*time.Millisecond, "the first process does not carry")
+	all := []*process{first, startNth(t, 1, store), startNth(t, 2, store)}
+	return all, delayed(t, all[1], g)
+}
+
+// lanes counts lanes, so that every job has its own.
+var lanes atomic.Int64
+
+// delayed is a load at a process, of jobs that are due 100 ms later and take 50 ms.
+func delayed(t *testing.T, p *process, g *gauge) *load {
+	return newLoad(t, p, 4, func(int) obj {
+		return obj{
+			"topic": "takeover", "lane": fmt.Sprintf("lane-%d", lanes.Add(1)), "url": g.URL + "/hold/50ms",
+			"delay": "100ms", "timeout": "1s", "ladder": []string{"100ms"},
+		}
+	})
+}
+
+// carriesOn waits until others than the first process have begun to deliver what came due after an instant, and tells how
+// long that took. What came due within settling of it may have been carried before.
+func (r *receiver) carriesOn(t *testing.T, after time.Time) time.Duration {
+	t.Helper()
+	var took time.Duration
+	r.until(t, mostTakeover, "a job that came due after its carrier went", func() bool {
+		for _, arrivals := range r.byID {
+			for _, a := range arrivals {
+				if a.due.After(after.Add(settling)) && a.agent != agent(0) {
+					took = a.began.Sub(after)
+					return true
+				}
+			}
+		}
+		return false
+	})
+	return took
+}
+
+// lateness is the longest that a job's first request came after it was due.
+func (r *receiver) lateness(ids []string) time.Duration {
+	var most time.Duration
+	for _, id := range ids {
+		first := r.of(id)[0]
+		most = max(most, first.began.Sub(first.due))
+	}
+	return most
+}
+
+func TestAnotherProcessCarriesOnForOneThatIsKilled(t *testing.T) {
+	onRedis(t, func(t *testing.T, store string) {
+		g := newGauge(t)
+		all, l := carried(t, store, g)
+		l.reaches(t, 200)
+		death := time.Now()
+		all[0].kill()
+		took := g.carriesOn(t, death)
+		l.reaches(t, l.size()+200)
+		l.settles(t, all[1])
+		again := g.repeated(t, l.accepted)
+		for _, a := range again {
+			require.Equal(t, agent(0), a.agent, "job %s came again, though it was not the dead process's", a.id)
+			require.WithinDuration(t, death, a.answered, 5*time.Second, "job %s came again, though it was not in flight", a.id)
+		}
+		t.Logf("carried on after %s; at most %s late; %d of %d jobs came again",
+			took.Round(time.Millisecond), g.lateness(l.accepted).Round(time.Millisecond), len(again), len(l.accepted))
+	})
+}
+
+func TestAnotherProcessCarriesOnForOneThatIsStoppedAndThatOneStartsNothingLate(t *testing.T) {
+	onRedis(t, func(t *testing.T, store string) {
+		g := newGauge(t)
+		all, l := carried(t, store, g)
+		l.reaches(t, 200)
+		stop := time.Now()
+		require.NoError(t, all[0].cmd.Process.Signal(syscall.SIGSTOP))
+		took := g.carriesOn(t, stop)
+		l.reaches(t, l.size()+200)
+		// Everything ends without the first process, also what it held.
+		l.settles(t, all[1])
+		gone := time.Since(stop)
+
+		woken := time.Now()
+		require.NoError(t, all[0].cmd.Process.Signal(syscall.SIGCONT))
+		second := delayed(t, all[2], g)
+		g.until(t, 20*time.Second, "a request of the process that goes on", func() bool {
+			for _, id := range second.names() {
+				for _, a := range g.byID[id] {
+					if a.agent == agent(0) {
+						return true
+					}
+				}
+			}
+			return false
+		})
+		second.settles(t, all[0])
+		sum := count(t, all[0])
+		require.Equal(t, sum.Registered, sum.Delivered, sum.String())
+
+		// Between the last look at the clock and the first byte on the wire are a few instructions, and it may have been
+		// stopped right there. What only waited for its turn must not start any more.
+		late := make(map[string]bool)
+		for _, id := range l.accepted {
+			for _, a := range g.of(id) {
+				late[id] = late[id] || a.agent == agent(0) && a.began.After(woken)
+			}
+			if !late[id] {
+				delete(late, id)
+			}
+		}
+		require.LessOrEqual(t, len(late), 1, "jobs had ended, and attempts started: %v", late)
+		again := g.repeated(t, l.accepted)
+		for _, a := range again {
+			if !late[a.id] {
+				require.Equal(t, agent(0), a.agent, "job %s came again, though it was not the stopped process's", a.id)
+				require.WithinDuration(t, stop, a.answered, 5*time.Second, "job %s came again, though it was not in flight", a.id)
+			}
+		}
+		require.Empty(t, g.repeated(t, second.accepted), "a job came again after the process went on")
+		t.Logf("carried on after %s; at most %s late; %d of %d jobs came again, %d of them late; stopped for %s",
+			took.Round(time.Millisecond), g.lateness(l.accepted).Round(time.Millisecond), len(again), len(l.accepted), len(late),
+			gone.Round(time.Millisecond))
+	})
+}
+
+// names are the accepted jobs so far.
+func (l *load) names() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]string(nil), l.accepted...)
+}

@@ -1,0 +1,154 @@
+package e2e
+
+import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The upgrade tests need the program of the commit before, or of the one that the variable UPGRADE_FROM names (a tag, a
+// hash). Where they run is decided so that no clone of the whole history passes without them: sources that come without
+// a repository skip them; a shallow clone runs them with the only commit that it has; a machine without git skips them,
+// but fails when the environment says CI=true.
+var (
+	errNoRepository = errors.New("these sources came without a git repository, so there is no commit before")
+	errNoHistory    = errors.New("the commit before cannot be had from this repository: install git")
+)
+
+// previousAgent is the User-Agent of what the program of the commit before sends.
+const previousAgent = "Ringback/previous"
+
+// previous is the program of the commit before, built once for all tests.
+func previous(t testing.TB) string {
+	t.Helper()
+	program, err := buildPrevious()
+	if errors.Is(err, errNoRepository) || errors.Is(err, errNoHistory) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	return program
+}
+
+var buildPrevious = sync.OnceValues(func() (program string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	commit, err := previousCommit(ctx)
+	if err != nil {
+		return "", err
+	}
+	sources, err := git(ctx, "archive", "--format=tar", commit)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(filepath.Dir(binary), "previous")
+	if err := unpack(dir, sources); err != nil {
+		return "", fmt.Errorf("unpack the sources of %s: %w", commit, err)
+	}
+	program = filepath.Join(dir, "ringback")
+	// The flags are those of the program under test where they matter: what both import was compiled for that one.
+	build := exec.CommandContext(ctx, "go", "build", "-C", dir, "-buildvcs=false", "-ldflags=-X main.version=previous",
+		"-o", program, "./cmd/ringback")
+	build.Env = append(os.Environ(), "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", commit, err, out)
+	}
+	return program, nil
+})
+
+// previousCommit is the one that the working tree is compared with: HEAD when what makes the program was changed since,
+// else HEAD's first parent.
+func previousCommit(ctx context.Context) (string, error) {
+	if _, err := os.Lstat(filepath.Join("..", ".git")); errors.Is(err, os.ErrNotExist) {
+		return "", errNoRepository
+	}
+	if _, err := exec.LookPath("git"); err != nil {
+		return "", fmt.Errorf("%w: %w", errNoHistory, err)
+	}
+	changed, err := git(ctx, "status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)*_test.go", ":(exclude)*.md")
+	if err != nil {
+		return "", err
+	}
+	wanted := "HEAD~1"
+	if len(changed) > 0 {
+		wanted = "HEAD"
+	}
+	shallow, err := git(ctx, "rev-parse", "--is-shallow-repository")
+	if err != nil {
+		return "", err
+	}
+	if strings.TrimSpace(string(shallow)) == "true" {
+		wanted = "HEAD"
+	}
+	wanted = cmp.Or(os.Getenv("UPGRADE_FROM"), wanted)
+	commit, err := git(ctx, "rev-parse", "--verify", "--quiet", wanted+"^{commit}")
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errNoHistory, err)
+	}
+	return strings.TrimSpace(string(commit)), nil
+}
+
+// git runs in the sources' own repository, whatever another one the environment names (as in a hook), whoever owns the
+// files, and without writing to it.
+func git(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", "..", "-c", "safe.directory=*"}, args...)...)
+	for _, pair := range os.Environ() {
+		if !strings.HasPrefix(pair, "GIT_") {
+			cmd.Env = append(cmd.Env, pair)
+		}
+	}
+	cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))
+	}
+	return out, nil
+}
+
+// unpack writes the files of a tar archive into a new folder.
+func unpack(dir string, archive []byte) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // nothing is written through it
+	files := tar.NewReader(bytes.NewReader(archive))
+	for {
+		header, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch header.Typeflag {
+		case tar.TypeDir:
+			err = root.MkdirAll(filepath.FromSlash(strings.TrimSuffix(header.Name, "/")), 0o700)
+		case tar.TypeReg:
+			var text []byte
+			if text, err = io.ReadAll(files); err == nil {
+				err = root.WriteFile(filepath.FromSlash(header.Name), text, 0o600)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
