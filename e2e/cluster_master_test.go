@@ -1,0 +1,82 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/redistest"
+)
+
+// failover is how long a replica may take to take over, on a machine that is busy.
+const failover = time.Minute
+
+// lag is how far back a claim or an outcome may be that a lost server took with it: its replica is milliseconds behind,
+// the rest is for a machine that is busy.
+const lag = 5 * time.Second
+
+// A server is lost, its replica takes over, and the old one comes back as a replica: first one that has shards alone,
+// then the one that has the policies of all topics too.
+func TestAClustersServersAreLostUnderLoadAndTheirReplicasTakeOver(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t, 3, 1, "--cluster-require-full-coverage", "no")
+	r := newReceiver(t)
+	wait := "--redis-wait=replicas=1,timeout=300ms"
+	a, b := start(t, c.URL(), wait), start(t, c.URL(), wait)
+	l := newLedger(t, r, 8, a, b)
+	l.grows(t, 300)
+	policies := c.Slot("rb:topics")
+	var faults []time.Time
+	for _, both := range []bool{false, true} {
+		servers, _ := placement(t, c)
+		var victim *redistest.Server
+		for _, master := range c.Masters() {
+			if (master == c.Master(policies)) == both {
+				victim = master
+			}
+		}
+		lanes := on(victim, servers)
+		require.NotEmpty(t, lanes)
+		fault := time.Now()
+		faults = append(faults, fault)
+		victim.Kill()
+		gone := time.Now() // what was on its way before is taken by the one that is lost
+		c.AwaitOK()
+		promoted := time.Since(fault)
+		takes, delivers := l.carriesOn(t, r, lanes, gone)
+		back := time.Now()
+		require.Eventually(t, func() bool { return a.ready() && b.ready() }, carryOn, 5*time.Millisecond)
+		victim.Restart()
+		c.AwaitOK()
+		// With a replica again, answers say so.
+		require.Eventually(t, func() bool {
+			for _, job := range l.snapshot() {
+				if lanes[job.lane] && job.asked.After(back) && job.replicas == 1 {
+					return true
+				}
+			}
+			return false
+		}, 30*time.Second, 20*time.Millisecond)
+		others := l.meanwhile(r, lanes, gone, gone.Add(min(takes, promoted)))
+		t.Logf("a server is lost (with the policies: %t): a replica is promoted after %s; its %d lanes take after %s and deliver after %s; %s",
+			both, promoted.Round(time.Millisecond), len(lanes), takes, delivers, others)
+		require.Positive(t, others.delayed, "the other servers' shards go on")
+		require.Less(t, others.latest, lateness, "the other servers' shards are carried")
+		require.Less(t, max(takes, delivers)-promoted, carryOn)
+		l.grows(t, 200)
+	}
+	sum, lost, again := l.settles(t, r)
+	require.Zero(t, covered(lost), "a replica had it: %v", lost)
+	require.GreaterOrEqual(t, sum.Registered, int64(covered(l.taken)), sum.String())
+	require.Greater(t, covered(l.taken), len(l.taken)/2, "most are waited for")
+	for _, one := range again {
+		near := false
+		for _, fault := range faults {
+			near = near || one.answered.After(fault.Add(-lag)) && one.began.Before(fault.Add(failover))
+		}
+		require.True(t, near, "job %s came again, though it was answered long before any fault", one.id)
+	}
+	t.Logf("%s; %d accepted, %d of them with a replica; lost %d, all without one; %d came again; %d refused, the longest wait %s",
+		sum, len(l.taken), covered(l.taken), len(lost), len(again), l.refused, l.longest.Round(time.Millisecond))
+}
