@@ -96,6 +96,20 @@ func TestAJobIsFoundByItsIdOnWhateverShardItIs(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
+func TestAListGoesOnToTheShardThatHasSomething(t *testing.T) {
+	r, _ := sharded(t)
+	for lane := range 40 { // wherever it is
+		e := entry(fmt.Sprintf("job-%d", lane), fmt.Sprintf("topic-%d", lane), fmt.Sprintf("lane-%d", lane))
+		require.NoError(t, r.Insert(t.Context(), []store.Entry{e})[0].Err)
+		page, err := r.List(t.Context(), store.Filter{Namespace: "default", Topic: e.Topic, State: job.Scheduled, Limit: 7})
+		require.NoError(t, err)
+		require.Len(t, page.Jobs, 1)
+	}
+	page, err := r.List(t.Context(), store.Filter{Namespace: "default", Topic: "nothing", State: job.Scheduled, Limit: 7})
+	require.NoError(t, err)
+	require.Equal(t, store.Page{}, page)
+}
+
 func TestAListGoesOverAllShardsAndShowsEveryJobOnce(t *testing.T) {
 	r, _ := sharded(t)
 	var entries []store.Entry

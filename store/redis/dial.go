@@ -44,6 +44,9 @@ func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	defer cancel()
 	raw, err := d.DialContext(ctx, network, addr)
 	if err != nil {
+		if ctx.Err() == nil {
+			err = refusedError{err}
+		}
 		return nil, err //nolint:wrapcheck // go-redis looks at it
 	}
 	c := &conn{Conn: raw, dialer: d}
@@ -120,3 +123,9 @@ func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	}
 	return raw.SyscallConn() //nolint:wrapcheck // as above
 }
+
+// A refusedError is a connection that could not be had. Where it sees that, go-redis dials again and again for one call;
+// our callers have pauses of their own, and nobody else has the keys of a server that is gone.
+type refusedError struct{ err error }
+
+func (e refusedError) Error() string { return e.err.Error() }

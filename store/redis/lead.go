@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/go-redsync/redsync/v4"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
@@ -17,7 +18,8 @@ type lead struct {
 	s      *Store
 	sh     *part
 	mutex  *redsync.Mutex
-	copied int64 // revision of the policies that were copied to the shard last
+	copied int64     // revision of the policies that were copied to the shard last
+	again  time.Time // the policies are not looked at before
 }
 
 // Lead takes the shard's carrier lock, and brings the shard's copy of the topics' policies up to date: the process that
@@ -38,8 +40,8 @@ func (s *Store) Lead(ctx context.Context, shard int) (store.Lead, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lead: %w", err)
 	}
-	l := &lead{s: s, sh: sh, mutex: mutex}
-	if l.copied, err = s.copyTopics(ctx, sh); err != nil {
+	l := &lead{s: s, sh: sh, mutex: mutex, copied: unknownRevision}
+	if err := l.copyNewer(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("lead: %w", err), l.Release(context.WithoutCancel(ctx)))
 	}
 	return l, nil
@@ -70,12 +72,39 @@ func (l *lead) Extend(ctx context.Context) error {
 	if !ok {
 		return fmt.Errorf("extend the lead: %w", lockFault(ctx, err))
 	}
+	if err := l.copyNewer(ctx); err != nil {
+		return fmt.Errorf("extend the lead: %w", err)
+	}
+	return nil
+}
+
+const (
+	// unknownRevision is none that policies ever have.
+	unknownRevision = -1
+	// policiesTime bounds the look at the policies while carrying, and policiesAgain is the pause after one in vain.
+	policiesTime  = time.Second
+	policiesAgain = 5 * time.Second
+)
+
+// copyNewer copies the policies when their revision is another one than was copied last. Where they cannot be had, since
+// on a cluster they may lie on a server that is away, those that the shard has hold on: a shard on another server is
+// carried meanwhile.
+func (l *lead) copyNewer(ctx context.Context) error {
+	if time.Now().Before(l.again) {
+		return nil
+	}
+	ctx, cancel := within(ctx, policiesTime)
+	defer cancel()
 	revision, err := l.s.revision(ctx)
 	if err == nil && revision != l.copied {
 		revision, err = l.s.copyTopics(ctx, l.sh)
 	}
-	if err != nil {
-		return fmt.Errorf("extend the lead: %w", err)
+	switch {
+	case errors.Is(err, store.ErrUnavailable):
+		l.again = time.Now().Add(policiesAgain)
+		return nil
+	case err != nil:
+		return err
 	}
 	l.copied = revision
 	return nil
