@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -73,7 +74,8 @@ func ParseAddress(text string) (Address, error) {
 		return Address{}, errURL
 	}
 	place, query, _ := strings.Cut(rest, "?")
-	options, err := url.ParseQuery(query)
+	// A plus stands for itself: no option holds a space, and passwords do hold it.
+	options, err := url.ParseQuery(strings.ReplaceAll(query, "+", "%2B"))
 	if err != nil {
 		return Address{}, errURL
 	}
@@ -82,9 +84,14 @@ func ParseAddress(text string) (Address, error) {
 		if place, err = a.takeHosts(place); err != nil {
 			return Address{}, err
 		}
-	case scheme != "unix":
-		if authority, _, _ := strings.Cut(place, "/"); authority == "" || strings.HasSuffix(authority, "@") {
-			return Address{}, errURL // and not localhost, which go-redis takes
+	default:
+		authority, _, _ := strings.Cut(place, "/")
+		host := authority[strings.LastIndexByte(authority, '@')+1:]
+		switch {
+		case (scheme == "unix") != (host == ""): // go-redis would take localhost, and another file
+			return Address{}, errURL
+		case strings.Contains(host, ","):
+			return Address{}, errors.New("redis: several hosts are for redis+sentinel:// and redis+cluster://")
 		}
 	}
 	files := tlsFiles{ca: take(options, "tls_ca"), cert: take(options, "tls_cert"), key: take(options, "tls_key")}
@@ -102,6 +109,9 @@ func ParseAddress(text string) (Address, error) {
 	parsed, err := redis.ParseURL(plain)
 	if err != nil {
 		return Address{}, errURL
+	}
+	if parsed.DialTimeout < 0 || parsed.ReadTimeout < 0 {
+		return Address{}, errors.New("redis: dial_timeout and read_timeout must be above zero")
 	}
 	if a.form == cluster && parsed.DB != 0 {
 		return Address{}, errors.New("redis: a cluster has database 0 only: leave the number out")
@@ -136,7 +146,11 @@ func (a *Address) takeHosts(place string) (string, error) {
 		if _, _, err := net.SplitHostPort(host); err != nil {
 			host = net.JoinHostPort(strings.Trim(host, "[]"), standard)
 		}
-		if name, port, err := net.SplitHostPort(host); err != nil || name == "" || port == "" {
+		name, port, err := net.SplitHostPort(host)
+		if err != nil || name == "" || strings.ContainsAny(name, " @?#") {
+			return "", errURL
+		}
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 			return "", errURL
 		}
 		a.hosts = append(a.hosts, host)

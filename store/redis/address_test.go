@@ -23,6 +23,7 @@ func TestAddressesAreRead(t *testing.T) {
 		"redis+cluster://a,b:7001,[::1]:7002,[::2]":          {form: cluster, hosts: []string{"a:6379", "b:7001", "[::1]:7002", "[::2]:6379"}, addr: "a:6379", shown: "redis+cluster://a:6379,b:7001,[::1]:7002,[::2]:6379"},
 		"redis+cluster://u:pw@a:1,b:2/0":                     {form: cluster, hosts: []string{"a:1", "b:2"}, addr: "a:1", user: "u", secret: "pw", shown: "redis+cluster://u:xxxxx@a:1,b:2"},
 		"redis+sentinel://:pw@a,b:2/4?master_name=shop":      {form: sentinel, hosts: []string{"a:26379", "b:2"}, addr: "a:26379", db: 4, secret: "pw", shown: "redis+sentinel://:xxxxx@a:26379,b:2/4?master_name=shop"},
+		"redis://h:1?client_name=a+b":                        {addr: "h:1", shown: "redis://h:1/0"},
 		"rediss+sentinel://a?master_name=m&sentinel_user=su": {form: sentinel, hosts: []string{"a:26379"}, addr: "a:26379", shown: "rediss+sentinel://a:26379/0?master_name=m"},
 	} {
 		a, err := ParseAddress(text)
@@ -49,10 +50,10 @@ func TestOptionsOfAnAddressReachEveryForm(t *testing.T) {
 		require.Equal(t, []any{"7s", 3, "me"}, []any{f.ReadTimeout.String(), f.PoolSize, f.ClientName})
 		require.Equal(t, []any{"7s", 3, "me"}, []any{n.ReadTimeout.String(), n.PoolSize, n.ClientName})
 	}
-	a, err := ParseAddress("redis+sentinel://a?master_name=m&sentinel_user=su&sentinel_password=sp")
+	a, err := ParseAddress("redis+sentinel://a?master_name=m&sentinel_user=su&sentinel_password=s+p%26")
 	require.NoError(t, err)
 	f := newConnector(a, 0).failover(&a.options)
-	require.Equal(t, []string{"m", "su", "sp"}, []string{f.MasterName, f.SentinelUsername, f.SentinelPassword})
+	require.Equal(t, []string{"m", "su", "s+p&"}, []string{f.MasterName, f.SentinelUsername, f.SentinelPassword})
 }
 
 func TestAddressesThatCannotBeReadShowNoPassword(t *testing.T) {
@@ -60,6 +61,8 @@ func TestAddressesThatCannotBeReadShowNoPassword(t *testing.T) {
 		"", "localhost", "http://u:pw@h", "redis+ring://h", "unix+cluster:///x", "redis+cluster://", "redis+cluster://a,,b",
 		"redis+cluster://u:pw@a:1:2,b", "redis://u:pw#x@h", "redis://u:pw/x@h", "redis+sentinel://u:pw@a", "redis+cluster://u:pw@a/3",
 		"redis://u:pw@h/notanumber", "redis://u:pw@h?colour=pw", "redis+cluster://:p%w@a", "redis://u:pw@h?tls_ca=/x",
+		"redis://u:pw@h:1,h2:2", "unix://u:pw@run/redis.sock", "unix://run/redis.sock", "redis+cluster://a,b:port", "redis+cluster://a,b c",
+		"redis://h?read_timeout=-1", "redis://h?dial_timeout=0", "redis://", "redis:///1",
 		"rediss://u:pw@h?tls_cert=/x", "rediss://u:pw@h?tls_ca=/there/is/none",
 	} {
 		_, err := ParseAddress(text)

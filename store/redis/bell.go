@@ -26,12 +26,12 @@ const (
 // a second BLPOP would take a second token.
 type listener struct {
 	mu     sync.Mutex
-	client redis.UniversalClient
+	client *blocking
 	closed bool
 }
 
 // get gives the connection, made anew where the last one was dropped.
-func (l *listener) get(ctx context.Context, s *Store, key string) (redis.UniversalClient, error) {
+func (l *listener) get(ctx context.Context, s *Store, key string) (*blocking, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -48,13 +48,13 @@ func (l *listener) get(ctx context.Context, s *Store, key string) (redis.Univers
 }
 
 // drop closes a connection that is waited for no longer, or leads to the wrong server.
-func (l *listener) drop(client redis.UniversalClient) {
+func (l *listener) drop(client *blocking) {
 	l.mu.Lock()
 	if l.client == client {
 		l.client = nil
 	}
 	l.mu.Unlock()
-	_ = client.Close() // it is closed because it is of no use
+	client.end()
 }
 
 func (l *listener) close() {
@@ -63,7 +63,7 @@ func (l *listener) close() {
 	l.client, l.closed = nil, true
 	l.mu.Unlock()
 	if client != nil {
-		_ = client.Close() // as above
+		client.end()
 	}
 }
 

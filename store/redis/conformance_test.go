@@ -54,10 +54,7 @@ func TestConformanceOnSixteenShards(t *testing.T) { conformance(t, 16) }
 func TestConformanceOnACluster(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartCluster(t, 3, 0)
-	for _, node := range servers.Nodes() {
-		restrict(t, node.Addr(), "+cluster|slots")
-	}
-	url := strings.Replace(servers.URL(), "://", "://ringback:secret@", 1)
+	url := restrictNodes(t, servers)
 	conforms(t, Options{URL: url, Logger: quiet}, func(t *testing.T) {
 		for _, node := range servers.Nodes() {
 			require.NoError(t, client(t, node.Addr()).FlushAll(t.Context()).Err())

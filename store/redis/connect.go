@@ -58,12 +58,12 @@ func (c *connector) limit() time.Duration { return c.options.DialTimeout }
 // calls opens the client for calls.
 func (c *connector) calls() redis.UniversalClient {
 	o := c.options
+	o.Dialer = newDialer(o.DialTimeout, o.ReadTimeout, o.TLSConfig).dial
 	return c.client(&o)
 }
 
 // client opens a client in the address's form.
 func (c *connector) client(o *redis.Options) redis.UniversalClient {
-	o.Dialer = newDialer(o.DialTimeout, o.ReadTimeout, o.TLSConfig).dial
 	switch c.form {
 	case sentinel:
 		return redis.NewFailoverClient(c.failover(o))
@@ -78,22 +78,35 @@ func (c *connector) client(o *redis.Options) redis.UniversalClient {
 
 // blocking opens a client with one connection to the server that has a key, which never sends a command again by
 // itself: a second BLPOP would take a second token. A server of a cluster that loses the key's slot ends what waits for it.
-func (c *connector) blocking(ctx context.Context, calls redis.UniversalClient, key string, read time.Duration) (redis.UniversalClient, error) {
+func (c *connector) blocking(ctx context.Context, calls redis.UniversalClient, key string, read time.Duration) (*blocking, error) {
 	o := c.options
+	dialer := newDialer(o.DialTimeout, read, o.TLSConfig)
+	o.Dialer = dialer.dial
 	o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = 1, 0, 1, 1
 	o.MaxRetries = -1
 	o.PipelinePoolSize = -1
 	o.ReadTimeout = read
 	if c.form != cluster {
-		return c.client(&o), nil
+		return &blocking{c.client(&o), dialer}, nil
 	}
 	server, err := node(ctx, calls, key)
 	if err != nil {
 		return nil, err
 	}
 	o.Addr = server.Options().Addr
-	o.Dialer = newDialer(o.DialTimeout, o.ReadTimeout, o.TLSConfig).dial
-	return redis.NewClient(&o), nil
+	return &blocking{redis.NewClient(&o), dialer}, nil
+}
+
+// A blocking client has one connection, and ends at once.
+type blocking struct {
+	redis.UniversalClient
+	dialer *dialer
+}
+
+// end closes the connection, also one that is just being opened.
+func (b *blocking) end() {
+	b.dialer.end()
+	_ = b.Close() // it is closed because it is of no use
 }
 
 // node is a client of the one server that has a key.

@@ -47,6 +47,38 @@ func TestConnectionsThatWentSilentAreFoundAllAtOnce(t *testing.T) {
 	require.Less(t, time.Since(began), 10*time.Second)
 }
 
+func TestConnectionsWithTLSThatWereClosedAreNotUsed(t *testing.T) {
+	t.Parallel()
+	server := redistest.StartTLS(t)
+	s := open(t, Options{URL: server.URL() + "?tls_ca=" + server.CA + "&tls_cert=" + server.Cert + "&tls_key=" + server.Key})
+	var busy sync.WaitGroup
+	for range 32 {
+		busy.Go(func() { _ = s.Ping(t.Context()) })
+	}
+	busy.Wait()
+	server.Kill()
+	server.Restart()
+	for range 60 {
+		require.NoError(t, s.Ping(t.Context()))
+	}
+	require.NoError(t, s.Close())
+}
+
+func TestAwaitEndsWithItsContextWhileItConnects(t *testing.T) {
+	t.Parallel()
+	server := redistest.StartTLS(t)
+	proxy := redistest.StartProxy(t, server.Addr())
+	s := open(t, Options{URL: "rediss://" + proxy.Addr() + "?tls_ca=" + server.CA + "&tls_cert=" + server.Cert + "&tls_key=" + server.Key + "&dial_timeout=1m"})
+	proxy.Block()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	began := time.Now()
+	_, err := s.Await(ctx, 0, store.Watch{Group: store.GroupPush, Wait: time.Minute})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Less(t, time.Since(began), 20*time.Second)
+	proxy.Cut()
+}
+
 func TestAListenerWhoseConnectionWentSilentIsGivenUp(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -145,7 +145,7 @@ func TestAClustersServerIsLostAndItsReplicaTakesOver(t *testing.T) {
 func TestASlotMovesWithItsJobs(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartCluster(t, 3, 0)
-	s := open(t, Options{URL: servers.URL()})
+	s := open(t, Options{URL: restrictNodes(t, servers)})
 	const shard = 3
 	_, err := s.Insert(t.Context(), shard, store.NewToken(), []store.Entry{entry("a")})
 	require.NoError(t, err)

@@ -37,6 +37,40 @@ func (w *without) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	return next
 }
 
+func TestPoliciesThatAFailoverTookBackAreTakenBackOnTheShardsToo(t *testing.T) {
+	s := open(t, Options{URL: redistest.Start(t).URL()})
+	insert(t, s, entry("a"))
+	put := func(name string, paused bool) {
+		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: name, Policy: policy.Topic{Paused: paused}})
+		require.NoError(t, err)
+	}
+	put(lane.Topic, false)
+	l, err := s.Lead(t.Context(), 0)
+	require.NoError(t, err)
+	before, err := s.client.HGetAll(t.Context(), s.topicsKey()).Result()
+	require.NoError(t, err)
+	put(lane.Topic, true)
+	put("other", true)
+	require.NoError(t, l.Extend(t.Context()))
+	require.Empty(t, claimAll(t, s, 1).Jobs)
+	// On a cluster the policies and a shard are on different servers, of which one may fall back.
+	require.NoError(t, s.client.Del(t.Context(), s.topicsKey()).Err())
+	require.NoError(t, s.client.HSet(t.Context(), s.topicsKey(), before).Err())
+	require.NoError(t, l.Extend(t.Context()))
+	_, revision, err := s.Topics(t.Context())
+	require.NoError(t, err)
+	claimed := claimAll(t, s, 1)
+	require.Len(t, claimed.Jobs, 1)
+	require.Equal(t, revision, claimed.Revision)
+	other, err := s.client.HGet(t.Context(), s.shards[0].terms, topicName(lane.Namespace, "other")).Result()
+	require.NoError(t, err)
+	require.Equal(t, s.defaults, other)
+
+	put(lane.Topic, true)
+	require.True(t, claimAll(t, s, 1).Queues[0].Blocked, "what is put after it holds at once")
+	require.NoError(t, l.Release(t.Context()))
+}
+
 func TestAShardIsCarriedWhileTheServerWithThePoliciesIsAway(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})

@@ -29,8 +29,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	silence()
 	connect := newConnector(address, o.Wait.Timeout)
 	s := &Store{
-		runner:  &runner{client: connect.calls(), wait: o.Wait, defaults: termsText(0, o.Defaults)},
-		connect: connect, prefix: o.Prefix, policies: o.Defaults, log: o.Logger,
+		runner:  &runner{client: connect.calls(), wait: o.Wait, log: o.Logger, defaults: termsText(0, o.Defaults)},
+		connect: connect, prefix: o.Prefix, policies: o.Defaults,
 	}
 	if err := s.open(ctx, o.Shards); err != nil {
 		return nil, errors.Join(err, s.client.Close())

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/redistest"
 )
 
 // rights are the rules for a Redis user that the documentation gives, without its name and password.
@@ -20,6 +22,45 @@ func rights(t *testing.T) []string {
 	}
 	require.Fail(t, "the documentation gives no rules")
 	return nil
+}
+
+// rightsAfter are the rules that the documentation gives after some words, as code.
+func rightsAfter(t *testing.T, words string) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/operations.md")
+	require.NoError(t, err)
+	_, after, found := strings.Cut(string(text), words+" `")
+	rules, _, closed := strings.Cut(after, "`")
+	require.True(t, found && closed, "the documentation does not say %q", words)
+	return strings.Fields(rules)
+}
+
+// restrictNodes makes the user on every node of a cluster, and gives the URL with it.
+func restrictNodes(t *testing.T, servers *redistest.Cluster) string {
+	t.Helper()
+	for _, node := range servers.Nodes() {
+		restrict(t, node.Addr(), rightsAfter(t, "On a cluster also")...)
+	}
+	return strings.Replace(servers.URL(), "://", "://ringback:secret@", 1)
+}
+
+func TestSentinelsNeedGiveNoMoreRightsThanTheDocumentationSays(t *testing.T) {
+	t.Parallel()
+	servers := redistest.StartSentinel(t, 1)
+	for _, s := range servers.Sentinels() {
+		args := []any{"acl", "setuser", "asker", "reset", "on", ">secret"}
+		for _, rule := range rightsAfter(t, "needs, on the sentinels:") {
+			args = append(args, rule)
+		}
+		require.NoError(t, client(t, s.Addr()).Do(t.Context(), args...).Err())
+	}
+	s := open(t, Options{URL: servers.URL() + "&sentinel_user=asker&sentinel_password=secret"})
+	insert(t, s, entry("a"))
+	old := servers.Master()
+	old.Kill()
+	servers.AwaitMaster(old)
+	comesBack(t, func() error { return s.Ping(t.Context()) })
+	rings(t, s, 0, "b")
 }
 
 // restrict makes a user on a server who may do what the documentation says, and no more.

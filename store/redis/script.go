@@ -7,7 +7,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -90,6 +92,8 @@ var (
 type runner struct {
 	client   redis.UniversalClient
 	wait     Wait
+	unwaited sync.Once // it was told that the server cannot be waited for
+	log      *slog.Logger
 	defaults string // terms of a topic without a policy of its own
 }
 

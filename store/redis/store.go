@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,7 +20,6 @@ type Store struct {
 	connect  *connector
 	prefix   string
 	policies policy.Topic
-	log      *slog.Logger
 	shards   []*part
 
 	closing sync.Once

@@ -42,7 +42,7 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 	terms := termsText(revision, put.Policy.Over(s.policies))
 	for _, sh := range s.shards {
 		keys := []string{sh.terms, sh.redo, sh.wake}
-		if _, err := s.eval(ctx, scriptTerms, keys, []any{revision, name, terms}); err != nil {
+		if _, err := s.eval(ctx, scriptTerms, keys, []any{revision, "", name, terms}); err != nil {
 			return store.Topic{}, fmt.Errorf("put topic on shard %d: %w", sh.index, err)
 		}
 	}
@@ -101,19 +101,67 @@ func (s *Store) revision(ctx context.Context) (int64, error) {
 }
 
 // copyTopics copies every topic's terms to one shard, and answers their revision.
+//
+// PutTopic writes the policies first, then the shards. So a shard that has a newer revision than the policies, read after
+// it, has what a failover of the policies' server took back: then the policies count, as they are.
 func (s *Store) copyTopics(ctx context.Context, sh *part) (int64, error) {
+	held, err := s.client.HGet(ctx, sh.terms, "").Result()
+	if err != nil && !isNil(err) {
+		return 0, fmt.Errorf("read the policies of shard %d: %w", sh.index, fault(ctx, err))
+	}
 	topics, revision, err := s.Topics(ctx)
 	if err != nil {
 		return 0, err
 	}
-	for chunk := range slices.Chunk(topics, copyChunk) {
-		args := []any{revision}
-		for _, t := range chunk {
-			args = append(args, topicName(t.Namespace, t.Name), termsText(t.Revision, t.Policy.Over(s.policies)))
+	copies := make([][2]string, 0, len(topics))
+	for _, t := range topics {
+		copies = append(copies, [2]string{topicName(t.Namespace, t.Name), termsText(t.Revision, t.Policy.Over(s.policies))})
+	}
+	lost := ""
+	if num(held) > revision {
+		lost = held
+		if copies, err = s.andForgotten(ctx, sh, copies); err != nil {
+			return 0, err
 		}
-		if _, err := s.eval(ctx, scriptTerms, []string{sh.terms, sh.redo, sh.wake}, args); err != nil {
+		s.log.WarnContext(ctx, "policies that were put are lost: those before hold again", "shard", sh.index)
+	}
+	for from := 0; ; from += copyChunk {
+		chunk := copies[from:min(from+copyChunk, len(copies))]
+		last := from+copyChunk >= len(copies)
+		args := []any{"", lost}
+		if last || lost == "" {
+			args[0] = revision
+		}
+		for _, c := range chunk {
+			args = append(args, c[0], c[1])
+		}
+		reply, err := s.eval(ctx, scriptTerms, []string{sh.terms, sh.redo, sh.wake}, args)
+		if err != nil {
 			return 0, fmt.Errorf("copy topics to shard %d: %w", sh.index, err)
 		}
+		if num(reply) < 0 {
+			return unknownRevision, nil // another carrier was quicker: look again
+		}
+		if last {
+			return revision, nil
+		}
 	}
-	return revision, nil
+}
+
+// andForgotten adds the topics that a shard knows and the policies have lost: they go by the defaults again.
+func (s *Store) andForgotten(ctx context.Context, sh *part, copies [][2]string) ([][2]string, error) {
+	known, err := s.client.HGetAll(ctx, sh.terms).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read the policies of shard %d: %w", sh.index, fault(ctx, err))
+	}
+	kept := map[string]bool{"": true}
+	for _, c := range copies {
+		kept[c[0]] = true
+	}
+	for name := range known {
+		if !kept[name] {
+			copies = append(copies, [2]string{name, s.defaults})
+		}
+	}
+	return copies, nil
 }

@@ -127,10 +127,11 @@ func (r *runner) keptOnce(ctx context.Context, s *script, keys []string, args []
 	if err != nil {
 		return nil, nil, err
 	}
+	var mark *redis.StatusCmd
 	trip := func(run func(redis.Pipeliner) *redis.Cmd) (*redis.Cmd, *redis.Cmd) {
 		pipe := server.Pipeline()
 		change := run(pipe)
-		pipe.Set(ctx, markOf(keys[0]), "1", markExpiry)
+		mark = pipe.Set(ctx, markOf(keys[0]), "1", markExpiry)
 		waited := pipe.Do(ctx, r.wait.command()...)
 		_, _ = pipe.Exec(ctx) // the error is that of a command, and read from it
 		return change, waited
@@ -143,9 +144,20 @@ func (r *runner) keptOnce(ctx context.Context, s *script, keys []string, args []
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, nil, err //nolint:wrapcheck // kept turns it into a fault
 	}
+	marked := mark.Err() == nil
 	answer, err := waited.Result()
-	if err != nil {
+	_, refused := errors.AsType[redis.Error](err)
+	switch {
+	case refused && !isClientSide(err) && !redis.HasErrorPrefix(err, "UNBLOCKED"):
+		// The change stands; it cannot be waited for here, as on a replica without a log that took over.
+		r.unwaited.Do(func() {
+			r.log.WarnContext(ctx, "redis cannot be waited for: answers say that nothing was reached", "err", err)
+		})
+		return reply, &job.Durability{}, nil
+	case err != nil:
 		return nil, nil, err //nolint:wrapcheck // as above
+	case !marked:
+		return reply, &job.Durability{}, nil // what was waited for may be older than this change
 	}
 	reached, err := r.wait.read(answer)
 	return reply, reached, err

@@ -1,6 +1,8 @@
 package redis
 
 import (
+	"bytes"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -99,6 +101,46 @@ func TestEveryAnswerToAChangeSaysWhatWasReached(t *testing.T) {
 	require.NoError(t, err)
 	reached(0, taken[0].Job.Reached)
 	replica.Resume()
+}
+
+func TestWhatCannotBeWaitedForIsNotSaidToBeReached(t *testing.T) {
+	t.Parallel()
+	primary := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+	follower(t, primary)
+	s := open(t, Options{URL: primary.URL(), Wait: Wait{Replicas: 1, Timeout: 5 * time.Second}})
+	token := store.NewToken()
+	taken, err := s.Insert(t.Context(), 0, token, []store.Entry{entry("a")})
+	require.NoError(t, err)
+	require.Equal(t, 1, taken[0].Job.Reached.Replicas)
+	memory(t, client(t, primary.Addr()), "1")
+	taken, err = s.Insert(t.Context(), 0, token, []store.Entry{entry("a")})
+	require.NoError(t, err)
+	require.Equal(t, &job.Durability{}, taken[0].Job.Reached, "nothing was written that could be waited for")
+}
+
+func TestAServerThatTookOverAndCannotBeWaitedForStillTakesJobs(t *testing.T) {
+	fake := miniredis.RunT(t)
+	able := true
+	require.NoError(t, fake.Server().Register("WAITAOF", func(c *server.Peer, _ string, _ []string) {
+		if !able {
+			c.WriteError("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.")
+			return
+		}
+		c.WriteLen(2)
+		c.WriteInt(1)
+		c.WriteInt(0)
+	}))
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	s := open(t, Options{URL: "redis://" + fake.Addr(), Wait: Wait{Fsync: true, Timeout: time.Second}, Logger: logger})
+	log.Reset()
+	able = false
+	for _, id := range []string{"a", "b"} {
+		taken, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry(id)})
+		require.NoError(t, err)
+		require.Equal(t, &job.Durability{}, taken[0].Job.Reached)
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "cannot be waited for"), log.String())
 }
 
 func TestAWaitOnAClusterIsMadeAtTheServerThatHasTheJob(t *testing.T) {
