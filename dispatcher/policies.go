@@ -3,7 +3,6 @@ package dispatcher
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,9 +22,15 @@ type policies struct {
 	log      *slog.Logger
 	lasts    time.Duration // how long what was read holds without a look at the store; zero: until a claim says otherwise
 
-	now    atomic.Pointer[policySet]
-	reload sync.Mutex
-	failed time.Time // when they could last not be read; guarded by reload
+	now     atomic.Pointer[policySet]
+	reading turn
+	failed  atomic.Pointer[failure] // of the last reading; nil: it succeeded. Written by whose turn it is
+}
+
+// A failure is a reading that failed.
+type failure struct {
+	at  time.Time
+	err error
 }
 
 type policySet struct {
@@ -39,14 +44,14 @@ const (
 	// reloadTimeout bounds one reading of all policies for an answer, syncTimeout one between a claim and its attempts.
 	reloadTimeout = 5 * time.Second
 	syncTimeout   = time.Second
-	// syncAgain is the pause after a reading that failed: claims go on meanwhile.
+	// syncAgain is the pause after a reading that failed: claims and registrations go on meanwhile.
 	syncAgain = time.Second
 	// policiesLast is how old policies may be in a process that claims nothing, or hears of older ones.
 	policiesLast = time.Second
 )
 
 func newPolicies(s store.Store, defaults policy.Topic, log *slog.Logger) *policies {
-	p := &policies{store: s, defaults: defaults, log: log}
+	p := &policies{store: s, defaults: defaults, log: log, reading: newTurn()}
 	p.now.Store(&policySet{revision: -1})
 	return p
 }
@@ -68,19 +73,18 @@ func (p *policies) Sync(ctx context.Context, revision int64) bool {
 	if p.current(revision) {
 		return true
 	}
-	if !p.reload.TryLock() {
+	if !p.reading.try() {
 		return p.now.Load().revision > revision
 	}
-	defer p.reload.Unlock()
+	defer p.reading.leave()
 	if p.current(revision) {
 		return true
 	}
-	if time.Since(p.failed) < syncAgain {
+	if p.failedJustNow() {
 		return false
 	}
 	set, err := p.load(ctx, syncTimeout)
 	if err != nil {
-		p.failed = time.Now()
 		p.log.Warn("topics' policies could not be read again", "err", err)
 		return false
 	}
@@ -112,13 +116,17 @@ func (p *policies) await(ctx context.Context) bool {
 	}
 }
 
-// load reads all policies. p.reload is held.
+// load reads all policies, and notes it when that fails; not when ctx ended, which says nothing about the store. The turn
+// is ours.
 func (p *policies) load(ctx context.Context, within time.Duration) (*policySet, error) {
-	ctx, cancel := context.WithTimeout(ctx, within)
+	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	read := time.Now()
-	topics, revision, err := p.store.Topics(ctx)
+	topics, revision, err := p.store.Topics(limited)
 	if err != nil {
+		if ctx.Err() == nil {
+			p.failed.Store(&failure{at: time.Now(), err: err})
+		}
 		return nil, err
 	}
 	set := &policySet{
@@ -132,51 +140,63 @@ func (p *policies) load(ctx context.Context, within time.Duration) (*policySet, 
 		set.complete[name] = t.Policy.Over(p.defaults)
 	}
 	p.now.Store(set)
+	p.failed.Store(nil)
 	return set, nil
 }
 
-// fresh reads all policies from the store, for answers that must not be old.
+// failedJustNow tells whether it is too early to read again.
+func (p *policies) failedJustNow() bool {
+	f := p.failed.Load()
+	return f != nil && time.Since(f.at) < syncAgain
+}
+
+// fresh gives all policies as they are in the store now, for answers that must not be old. Callers who wait for each other
+// share what is read after all of them asked, and a failure too: a store that is silent makes each wait once.
 func (p *policies) fresh(ctx context.Context) (*policySet, error) {
-	p.reload.Lock()
-	defer p.reload.Unlock()
+	asked := time.Now()
+	if err := p.reading.take(ctx); err != nil {
+		return nil, &store.UnavailableError{Reason: "the store did not answer in time", Err: err}
+	}
+	defer p.reading.leave()
+	if set := p.now.Load(); set.read.After(asked) {
+		return set, nil
+	}
+	if f := p.failed.Load(); f != nil && f.at.After(asked) {
+		return nil, f.err
+	}
 	return p.load(ctx, reloadTimeout)
 }
 
-// recent gives the policies at hand, read again when they are older than they may be.
+// recent gives the policies at hand, read again when they are older than they may be. One caller reads; the others go on
+// with what there is, unless that is from before a time in which nobody asked: then they give the reading a while. When it
+// fails, everybody goes on with what there is: whoever writes to the store next hears what is wrong.
 func (p *policies) recent(ctx context.Context) (*policySet, error) {
-	if set := p.now.Load(); p.holds(set) {
+	set := p.now.Load()
+	if p.holds(set) {
 		return set, nil
 	}
-	p.reload.Lock()
-	defer p.reload.Unlock()
-	if set := p.now.Load(); p.holds(set) {
-		return set, nil // somebody else read them meanwhile
+	if set.revision < 0 { // they were never read
+		return p.fresh(ctx)
 	}
-	return p.load(ctx, reloadTimeout)
+	patience := syncTimeout
+	if time.Since(set.read) <= 2*p.lasts || p.failed.Load() != nil {
+		patience = 0
+	}
+	if !p.reading.within(ctx, patience) {
+		return set, nil
+	}
+	defer p.reading.leave()
+	if set = p.now.Load(); p.holds(set) || p.failedJustNow() {
+		return set, nil
+	}
+	read, err := p.load(ctx, reloadTimeout)
+	if err == nil {
+		return read, nil
+	}
+	if ctx.Err() == nil {
+		p.log.Warn("topics' policies could not be read again", "err", err)
+	}
+	return set, nil
 }
 
 func (p *policies) holds(set *policySet) bool { return p.lasts == 0 || time.Since(set.read) <= p.lasts }
-
-// lookup finds topics' policies as they were put, for one call that may name many: a topic that is not among those at
-// hand makes it read the store, once.
-type lookup struct {
-	*policies
-	fresh *policySet
-}
-
-func (l *lookup) find(ctx context.Context, name topicName) (store.Topic, bool, error) {
-	if l.fresh == nil {
-		set, err := l.recent(ctx)
-		if err != nil {
-			return store.Topic{}, false, err
-		}
-		if t, ok := set.put[name]; ok {
-			return t, true, nil
-		}
-		if l.fresh, err = l.policies.fresh(ctx); err != nil {
-			return store.Topic{}, false, err
-		}
-	}
-	t, ok := l.fresh.put[name]
-	return t, ok, nil
-}

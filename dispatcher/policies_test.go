@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/policy"
@@ -42,5 +43,30 @@ func TestPoliciesThatAFaultTookBackAreForgottenHereToo(t *testing.T) {
 		require.Equal(t, 2, s.read)
 		require.True(t, p.Sync(t.Context(), 5))
 		require.Equal(t, 2, s.read)
+	})
+}
+
+func TestWhoeverReadsFreshlyNeverGetsWhatWasReadBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &forgetful{revision: 1}
+		p := newPolicies(s, policy.Builtin(), slog.New(slog.DiscardHandler))
+		p.reading <- struct{}{} // a reading that began before
+		read := make(chan int64, 2)
+		for range cap(read) {
+			go func() {
+				set, err := p.fresh(t.Context())
+				assert.NoError(t, err)
+				read <- set.revision
+			}()
+		}
+		synctest.Wait()
+		_, err := p.load(t.Context(), reloadTimeout)
+		require.NoError(t, err)
+		s.revision = 2
+		time.Sleep(time.Millisecond)
+		p.reading.leave()
+		require.Equal(t, int64(2), <-read)
+		require.Equal(t, int64(2), <-read)
+		require.Equal(t, 2, s.read, "they share one reading")
 	})
 }

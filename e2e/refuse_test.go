@@ -29,18 +29,36 @@ func TestAStartThatCannotGoWellIsRefusedWithOneClearLine(t *testing.T) {
 		env  []string
 		args []string
 	}{
-		{"an unknown store", "none of sqlite:FILE", nil, []string{"--store=mysql://localhost"}},
-		{"a store without a file", "sqlite", nil, []string{"--store=sqlite:"}},
 		{"a folder that does not exist", "no/such/folder", nil, []string{"--store=sqlite:" + t.TempDir() + "/no/such/folder/x.db"}},
 		{"a folder that is a file", "file", nil, []string{"--store=sqlite:" + file + "/x.db"}},
 		{"a file that is no database", "database", nil, []string{"--store=sqlite:" + file}},
 		{"a Redis that is not there", "redis", nil, []string{"--store=redis://127.0.0.1:1"}},
-		{"shards of a SQLite store", "shards", nil, []string{sqlite, "--shards=4"}},
 		{"a port that is taken", taken.Addr().String(), nil, []string{sqlite, "--addr=" + taken.Addr().String()}},
+		{"a token file that is not there", "no-such-token", nil, []string{sqlite, "--token-file=/no-such-token"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			args := append([]string{"serve", "--addr=127.0.0.1:0"}, test.args...)
+			refuses(t, 1, test.line, test.env, args...)
+		})
+	}
+}
+
+func TestSettingsThatAreOutOfBoundsOrContradictThemselvesExitWithTwo(t *testing.T) {
+	t.Parallel()
+	sqlite := "--store=" + newSQLite(t)
+	tests := []struct {
+		name string
+		line string
+		env  []string
+		args []string
+	}{
+		{"an unknown store", "none of sqlite:FILE", nil, []string{"--store=mysql://localhost"}},
+		{"a store without a file", "sqlite", nil, []string{"--store=sqlite:"}},
+		{"shards of a SQLite store", "shards", nil, []string{sqlite, "--shards=4"}},
 		{"an address that is none", "host:port", nil, []string{sqlite, "--addr=8080"}},
 		{"no token beyond loopback", "--no-auth", nil, []string{sqlite, "--addr=0.0.0.0:0"}},
 		{"a token and no-auth", "no-auth", []string{"RINGBACK_TOKEN=s3cret"}, []string{sqlite, "--no-auth"}},
-		{"a token file that is not there", "no-such-token", nil, []string{sqlite, "--token-file=/no-such-token"}},
 		{"a grace of nothing", "grace", nil, []string{sqlite, "--grace=1ms"}},
 		{"no grace", "grace: 0s is not in 1s to 1h", nil, []string{sqlite, "--grace=0s"}},
 		{"no room for bodies", "max-body: 0 B is not in 1 B to", nil, []string{sqlite, "--max-body=0"}},
@@ -49,7 +67,7 @@ func TestAStartThatCannotGoWellIsRefusedWithOneClearLine(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			args := append([]string{"serve", "--addr=127.0.0.1:0"}, test.args...)
-			refuses(t, 1, test.line, test.env, args...)
+			refuses(t, 2, test.line, test.env, args...)
 		})
 	}
 }

@@ -3,7 +3,6 @@ package e2e
 import (
 	"archive/tar"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +21,7 @@ import (
 // The upgrade tests need the program of the commit before, or of the one that the variable UPGRADE_FROM names (a tag, a
 // hash). Where they run is decided so that no clone of the whole history passes without them: sources that come without
 // a repository skip them; a shallow clone runs them with the only commit that it has; a machine without git skips them,
-// but fails when the environment says CI=true.
+// but fails when the environment says CI=true. A commit that was named and cannot be had fails them anywhere.
 var (
 	errNoRepository = errors.New("these sources came without a git repository, so there is no commit before")
 	errNoHistory    = errors.New("the commit before cannot be had from this repository: install git")
@@ -35,17 +34,22 @@ const previousAgent = "Ringback/previous"
 func previous(t testing.TB) string {
 	t.Helper()
 	program, err := buildPrevious()
-	if errors.Is(err, errNoRepository) || errors.Is(err, errNoHistory) && os.Getenv("CI") != "true" {
+	if passedOver(err, os.Getenv("CI") == "true") {
 		t.Skip(err)
 	}
 	require.NoError(t, err)
 	return program
 }
 
+// passedOver reports whether tests are skipped because of an error.
+func passedOver(err error, ci bool) bool {
+	return errors.Is(err, errNoRepository) || errors.Is(err, errNoHistory) && !ci
+}
+
 var buildPrevious = sync.OnceValues(func() (program string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	commit, err := previousCommit(ctx)
+	commit, err := previousCommit(ctx, os.Getenv("UPGRADE_FROM"))
 	if err != nil {
 		return "", err
 	}
@@ -68,9 +72,16 @@ var buildPrevious = sync.OnceValues(func() (program string, err error) {
 	return program, nil
 })
 
-// previousCommit is the one that the working tree is compared with: HEAD when what makes the program was changed since,
-// else HEAD's first parent.
-func previousCommit(ctx context.Context) (string, error) {
+// previousCommit is the one that the working tree is compared with: the one that is named; without a name HEAD when what
+// makes the program was changed since, else HEAD's first parent.
+func previousCommit(ctx context.Context, named string) (string, error) {
+	if named != "" {
+		commit, err := git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", named+"^{commit}")
+		if err != nil {
+			return "", fmt.Errorf("UPGRADE_FROM=%s is not in this repository: %w", named, err)
+		}
+		return strings.TrimSpace(string(commit)), nil
+	}
 	if _, err := os.Lstat(filepath.Join("..", ".git")); errors.Is(err, os.ErrNotExist) {
 		return "", errNoRepository
 	}
@@ -92,12 +103,20 @@ func previousCommit(ctx context.Context) (string, error) {
 	if strings.TrimSpace(string(shallow)) == "true" {
 		wanted = "HEAD"
 	}
-	wanted = cmp.Or(os.Getenv("UPGRADE_FROM"), wanted)
 	commit, err := git(ctx, "rev-parse", "--verify", "--quiet", wanted+"^{commit}")
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errNoHistory, err)
 	}
 	return strings.TrimSpace(string(commit)), nil
+}
+
+func TestACommitThatIsNamedAndIsNotThereIsNotPassedOver(t *testing.T) {
+	t.Parallel()
+	for _, named := range []string{"no-such-commit", "--help"} {
+		_, err := previousCommit(t.Context(), named)
+		require.ErrorContains(t, err, "UPGRADE_FROM="+named+" is not in this repository")
+		require.False(t, passedOver(err, false))
+	}
 }
 
 // git runs in the sources' own repository, whatever another one the environment names (as in a hook), whoever owns the

@@ -21,11 +21,10 @@ type devCommand struct {
 
 // Run serves, with an inbox beside it, until ctx ends. The inbox closes last: attempts in flight still reach it.
 func (c *devCommand) Run(ctx context.Context, p *process) error {
-	options, err := c.options(p)
+	options, err := c.options(p, c.AllowPrivate, nil)
 	if err != nil {
 		return err
 	}
-	options.AllowPrivate = c.AllowPrivate
 	in, err := openInbox(ctx, c.Inbox, p.stdout)
 	if err != nil {
 		return err

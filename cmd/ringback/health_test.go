@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -63,7 +67,7 @@ func TestHealthTakesNothingBut200ForAYes(t *testing.T) {
 }
 
 func TestHealthFindsTheAddressInTheEnvironmentOfServe(t *testing.T) {
-	_, port, err := net.SplitHostPort(healthServer(t, http.StatusOK, ""))
+	_, port, err := net.SplitHostPort(healthServer(t, http.StatusOK, `{"status": "ready"}`))
 	require.NoError(t, err)
 	for _, host := range []string{"", "0.0.0.0", "[::]", "127.0.0.1"} {
 		env := []string{
@@ -94,18 +98,90 @@ func TestHealthSaysInOneLineWhyNobodyAnswers(t *testing.T) {
 	}
 }
 
+func TestHealthIsNotTakenInByOthersThatAnswer200(t *testing.T) {
+	for _, body := range []string{
+		"", "ready", `{"status": "alive"}`, `{"status": true}`, `"ready"`, `{"detail": "` + strings.Repeat("x", healthAnswer) + `", "status": "ready"}`,
+	} {
+		addr := healthServer(t, http.StatusOK, body)
+		code, stdout, stderr := try(t, nil, "health", "--addr="+addr)
+		require.Equal(t, []any{exitFault, ""}, []any{code, stdout}, body)
+		require.Equal(t, "ringback: http://"+addr+"/readyz answers 200 OK, but not that it is ready: something else than Ringback listens there\n", stderr)
+	}
+
+	in, err := openInbox(t.Context(), "127.0.0.1:0", io.Discard)
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() { served <- in.serve() }()
+	for _, args := range [][]string{nil, {"--live"}} {
+		code, stdout, stderr := try(t, nil, append([]string{"health", "--addr=" + in.addr()}, args...)...)
+		require.Equal(t, []any{exitFault, ""}, []any{code, stdout})
+		require.Contains(t, stderr, "something else than Ringback")
+	}
+	in.close()
+	require.NoError(t, <-served)
+}
+
+func TestHealthGivesAServiceThatStartsTheTimeItIsTold(t *testing.T) {
+	var asked atomic.Int32
+	starting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) < 4 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprint(w, `{"status": "ready"}`)
+	}))
+	t.Cleanup(starting.Close)
+	addr := "--addr=" + starting.Listener.Addr().String()
+	code, _, _ := try(t, nil, "health", addr)
+	require.Equal(t, exitFault, code)
+	require.Equal(t, int32(1), asked.Load(), "without a wait it asks once")
+	code, stdout, stderr := try(t, []string{"RINGBACK_HEALTH_WAIT=1m"}, "health", addr)
+	require.Equal(t, []any{exitOK, "ready\n", ""}, []any{code, stdout, stderr})
+	require.Equal(t, int32(4), asked.Load())
+}
+
+func TestHealthSaysWhyItWasNoAfterItsWait(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := free.Addr().String()
+	require.NoError(t, free.Close())
+
+	began := time.Now()
+	code, _, stderr := try(t, nil, "health", "--addr="+addr, "--wait=250ms")
+	require.Equal(t, exitFault, code)
+	require.GreaterOrEqual(t, time.Since(began), 200*time.Millisecond)
+	require.Contains(t, stderr, "ringback: ask http://"+addr+"/readyz: dial tcp "+addr, "the last answer is the reason")
+	require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+}
+
+func TestHealthEndsItsWaitWhenItIsStopped(t *testing.T) {
+	stopping, cancel := context.WithCancelCause(t.Context())
+	asked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		cancel(errStopped)
+	}))
+	t.Cleanup(asked.Close)
+	began := time.Now()
+	code := run(stopping, []string{"health", "--wait=10m", "--addr=" + asked.Listener.Addr().String()}, io.Discard, io.Discard, nil)
+	require.Equal(t, exitFault, code)
+	require.Less(t, time.Since(began), time.Minute)
+}
+
 func TestHealthRefusesWhatItCannotUse(t *testing.T) {
 	for arg, want := range map[string]string{
 		"--addr=8080":    `addr: "8080" is not host:port`,
+		"--addr=a b:123": `addr: "a b:123" is not host:port`,
 		"--timeout=0s":   "timeout: 0s is not above 0s and up to 1m0s",
 		"--timeout=-1s":  "timeout: -1s is not above",
 		"--timeout=61s":  "timeout: 1m1s is not above",
-		"--addr=a b:123": "ask http://a b:123/readyz: ",
+		"--wait=-1s":     "wait: -1s is not in 0s to 10m0s",
+		"--wait=11m":     "wait: 11m0s is not in",
 	} {
 		code, stdout, stderr := try(t, nil, "health", arg)
-		require.Equal(t, exitFault, code, arg)
+		require.Equal(t, exitUsage, code, arg)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, "ringback: "+want)
+		require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
 	}
 	code, _, _ := try(t, nil, "health", "--timeout=soon")
 	require.Equal(t, exitUsage, code)
@@ -113,7 +189,7 @@ func TestHealthRefusesWhatItCannotUse(t *testing.T) {
 
 func TestHealthHasVariablesOfItsOwnForWhatIsItsOwn(t *testing.T) {
 	_, stdout, _ := try(t, nil, "health", "--help")
-	for _, name := range []string{"$RINGBACK_ADDR)", "$RINGBACK_HEALTH_LIVE)", "$RINGBACK_HEALTH_TIMEOUT)"} {
+	for _, name := range []string{"$RINGBACK_ADDR)", "$RINGBACK_HEALTH_LIVE)", "$RINGBACK_HEALTH_TIMEOUT)", "$RINGBACK_HEALTH_WAIT)"} {
 		require.Contains(t, stdout, name)
 	}
 	code, _, stderr := try(t, []string{"RINGBACK_TIMEOUT=5s"}, "health")

@@ -3,11 +3,13 @@
 //	ringback serve     the service
 //	ringback dev       the service on an embedded database with an inbox beside it, to try things out
 //	ringback listen    the inbox alone
-//	ringback health    whether a running service is ready: exit code 0 or 1
+//	ringback health    whether a running service is ready: exit code 0 when it is, 1 when not
 //	ringback version   what this is
 //
-// Exit codes: 0 after an orderly stop, 1 when it could not start or failed, 2 for a command line (or environment) that
-// cannot be understood. SIGINT and SIGTERM stop it in an orderly way; a second one ends it at once, and that is safe too.
+// Exit codes: 0 after an orderly stop; 1 when it failed, or could not have now what it needs to start (a port, a store, a
+// file); 2 for a command line or environment that cannot be understood, is out of bounds or contradicts itself, which does
+// not become better by being tried again. SIGINT and SIGTERM stop it in an orderly way; a second one ends it at once, and
+// that is safe too.
 package main
 
 import (
@@ -21,7 +23,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Exit codes.
+// Exit codes. What starts us again after exitFault may leave it at exitUsage.
 const (
 	exitOK    = 0
 	exitFault = 1
@@ -83,10 +85,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 	}
 	if err := command.Run(&process{stdout: stdout, stderr: stderr, token: env.token()}); err != nil {
 		complain(stderr, err)
+		if _, ok := errors.AsType[*usageError](err); ok {
+			return exitUsage
+		}
 		return exitFault
 	}
 	return exitOK
 }
+
+// A usageError is about settings that can be read and not be used, however often they are tried.
+type usageError struct{ error }
+
+func (e *usageError) Unwrap() error { return e.error }
 
 // complain prints an error as one line.
 func complain(stderr io.Writer, err error) {

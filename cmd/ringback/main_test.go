@@ -134,8 +134,37 @@ func TestTheTokenComesFromOnePlace(t *testing.T) {
 func TestZerosThatWereSaidAreRefused(t *testing.T) {
 	for _, command := range []string{"serve", "dev"} {
 		code, _, stderr := try(t, []string{"RINGBACK_MAX_BODY=0"}, command, "--grace=0s", "--addr=127.0.0.1:0", "--store=sqlite:/no/such/x.db")
-		require.Equal(t, exitFault, code)
+		require.Equal(t, exitUsage, code)
 		require.Equal(t, "ringback: max-body: 0 B is not in 1 B to 16777216 B; grace: 0s is not in 1s to 1h0m0s\n", stderr)
+	}
+}
+
+func TestSettingsThatAreRefusedAreToldFromWhatCannotBeHadNow(t *testing.T) {
+	token := []string{"RINGBACK_TOKEN=s3cret"}
+	for _, command := range []string{"serve", "dev"} {
+		for _, c := range []struct {
+			code int
+			env  []string
+			arg  string
+			want string
+		}{
+			{exitUsage, nil, "--store=mysql://localhost", "store: none of sqlite:FILE"},
+			{exitUsage, nil, "--addr=8080", `addr: "8080" is not host:port`},
+			{exitUsage, nil, "--grace=1ms", "grace: 1ms is not in 1s to 1h0m0s"},
+			{exitUsage, token, "--no-auth", "no-auth: contradicts the token"},
+			{exitUsage, token, "--token-file=/no/such/token", "both RINGBACK_TOKEN and --token-file"},
+			{exitFault, nil, "--token-file=/no/such/token", "read the token: open /no/such/token"},
+			{exitFault, nil, "--store=sqlite:/no/such/folder/x.db", "open the store sqlite:/no/such/folder/x.db"},
+		} {
+			args := []string{command, "--addr=127.0.0.1:0", c.arg}
+			if command == "dev" {
+				args = append(args, "--inbox=127.0.0.1:0")
+			}
+			code, _, stderr := try(t, c.env, args...)
+			require.Equal(t, c.code, code, "%s: %s", args, stderr)
+			require.Contains(t, stderr, "ringback: "+c.want)
+			require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+		}
 	}
 }
 

@@ -30,21 +30,23 @@ type serverFlags struct {
 	TokenFile    string        `placeholder:"FILE" help:"File that holds the API's bearer token. Or set RINGBACK_TOKEN to the token itself."`
 }
 
-// options turns the flags into the application's.
-func (f *serverFlags) options(p *process) (app.Options, error) {
+// options turns the flags, and a command's own ones, into the application's.
+func (f *serverFlags) options(p *process, allowPrivate bool, does roles) (app.Options, error) {
 	if err := f.zeros(); err != nil {
-		return app.Options{}, err
+		return app.Options{}, &usageError{err}
 	}
 	token, err := f.token(p)
 	if err != nil {
 		return app.Options{}, err
 	}
-	return app.Options{
+	options := app.Options{
 		Addr:           f.Addr,
 		Store:          f.Store,
 		Shards:         f.Shards,
 		RedisPrefix:    f.RedisPrefix,
 		RedisWait:      f.RedisWait.RedisWait,
+		Roles:          does,
+		AllowPrivate:   allowPrivate,
 		AllowTargets:   prefixes(f.AllowTargets),
 		DeclaredTopics: f.Topics == "declared",
 		MaxBody:        int64(f.MaxBody),
@@ -54,7 +56,11 @@ func (f *serverFlags) options(p *process) (app.Options, error) {
 		NoAuth:         f.NoAuth,
 		Logger:         newLogger(p.stderr, f.Log),
 		Version:        versionName(),
-	}, nil
+	}
+	if err := options.Validate(); err != nil {
+		return app.Options{}, &usageError{err}
+	}
+	return options, nil
 }
 
 // zeros refuses zeros that were said: in the application's options they mean the default.
@@ -75,7 +81,7 @@ func (f *serverFlags) token(p *process) (app.Token, error) {
 		return app.Token(p.token), nil
 	}
 	if p.token != "" {
-		return "", errors.New("both " + tokenVariable + " and --token-file are given; one is enough")
+		return "", &usageError{errors.New("both " + tokenVariable + " and --token-file are given; one is enough")}
 	}
 	text, err := os.ReadFile(f.TokenFile)
 	if err != nil {
@@ -105,11 +111,10 @@ type serveCommand struct {
 
 // Run serves until ctx ends.
 func (c *serveCommand) Run(ctx context.Context, p *process) error {
-	options, err := c.options(p)
+	options, err := c.options(p, c.AllowPrivate, c.Roles)
 	if err != nil {
 		return err
 	}
-	options.AllowPrivate, options.Roles = c.AllowPrivate, c.Roles
 	a, err := app.New(ctx, options)
 	if err != nil {
 		return err

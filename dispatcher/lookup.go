@@ -1,0 +1,40 @@
+package dispatcher
+
+import (
+	"context"
+
+	"github.com/ringback/ringback/store"
+)
+
+// lookup finds topics' policies as they were put, for one call that may name many: a topic that is not among those at
+// hand makes it read the store. It does so once, whether that succeeds or fails.
+type lookup struct {
+	*policies
+	set   *policySet // nil until the first find
+	fresh bool       // set was read, or could not be, for this call
+	err   error      // why it could not
+}
+
+func (l *lookup) find(ctx context.Context, name topicName) (store.Topic, bool, error) {
+	if l.set == nil && l.err == nil {
+		l.set, l.err = l.recent(ctx)
+	}
+	if l.set != nil {
+		if t, ok := l.set.put[name]; ok {
+			return t, true, nil
+		}
+	}
+	if l.err == nil && !l.fresh {
+		l.fresh = true
+		set, err := l.policies.fresh(ctx)
+		if err == nil {
+			l.set = set
+		}
+		l.err = err
+	}
+	if l.err != nil {
+		return store.Topic{}, false, l.err
+	}
+	t, ok := l.set.put[name]
+	return t, ok, nil
+}
