@@ -2,7 +2,9 @@
 # since version 23, or Podman.
 #
 #   docker build -t ringback --build-arg VERSION="$(git describe --tags --always --dirty)" .
-#   docker run -p 127.0.0.1:8080:8080 -e RINGBACK_TOKEN=… -v ringback:/data --stop-timeout 35 ringback
+#   docker run -p 127.0.0.1:8080:8080 -e RINGBACK_TOKEN -v ringback:/data --stop-timeout 35 ringback
+#
+# The token is taken from the variable RINGBACK_TOKEN of your shell: everyone on a machine can read command lines.
 #
 # docker stop kills after 10 s unless --stop-timeout says otherwise, and a stop may take 30 s (RINGBACK_GRACE). A kill loses
 # nothing, but what was in flight is sent again.

@@ -1,6 +1,8 @@
 package packaging
 
 import (
+	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -9,165 +11,159 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
 )
 
-// theContainer gives the deployment's one container.
-func theContainer(t *testing.T) container {
+const manifests = "kubernetes"
+
+// A document is YAML as it stands. Names that Kubernetes does not know are left to kubectl, which refuses them.
+type document map[string]any
+
+func manifest(t *testing.T, name string) document {
 	t.Helper()
-	all := manifest[deployment](t, "deployment.yaml").Spec.Template.Spec.Containers
-	require.Len(t, all, 1)
-	return all[0]
+	var d document
+	readYAML(t, filepath.Join(manifests, name), &d)
+	return d
 }
 
-func TestEveryManifestIsAppliedAndOfTheKindItSays(t *testing.T) {
-	want := map[string]string{
-		"deployment.yaml": "apps/v1 Deployment", "disruption.yaml": "policy/v1 PodDisruptionBudget",
-		"secret.yaml": "v1 Secret", "service.yaml": "v1 Service",
+// at gives what stands at a path of names, and of numbers for items of lists; nil: nothing does.
+func (d document) at(path string) any {
+	var here any = d
+	for name := range strings.SplitSeq(path, "/") {
+		switch all := here.(type) {
+		case document:
+			here = all[name]
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i >= len(all) {
+				return nil
+			}
+			here = all[i]
+		default:
+			return nil
+		}
 	}
-	k := manifest[kustomization](t, "kustomization.yaml")
-	require.Equal(t, "kustomize.config.k8s.io/v1beta1 Kustomization", k.APIVersion+" "+k.Kind)
+	return here
+}
+
+// number gives a number that must be there.
+func (d document) number(t *testing.T, path string) int {
+	t.Helper()
+	n, ok := d.at(path).(int)
+	require.True(t, ok, "%s: %v", path, d.at(path))
+	return n
+}
+
+const (
+	podPath       = "spec/template/spec/"
+	containerPath = podPath + "containers/0/"
+)
+
+// A variable of the container: its value, or the key of the Secret that holds it.
+type variable struct{ value, key string }
+
+// podEnv are the container's variables by name.
+func podEnv(t *testing.T) map[string]variable {
+	t.Helper()
+	d, all := manifest(t, "deployment.yaml"), make(map[string]variable)
+	for i := 0; d.at(containerPath+"env/"+strconv.Itoa(i)) != nil; i++ {
+		path := containerPath + "env/" + strconv.Itoa(i)
+		v := variable{}
+		v.value, _ = d.at(path + "/value").(string)
+		v.key, _ = d.at(path + "/valueFrom/secretKeyRef/key").(string)
+		require.NotEqual(t, v.value == "", v.key == "", path)
+		if v.key != "" {
+			require.Equal(t, manifest(t, "secret.yaml").at("metadata/name"), d.at(path+"/valueFrom/secretKeyRef/name"))
+		}
+		all[fmt.Sprint(d.at(path+"/name"))] = v
+	}
+	return all
+}
+
+func TestEveryManifestIsAppliedWithTheImageThatIsNamedInOnePlace(t *testing.T) {
+	k := manifest(t, "kustomization.yaml")
 	files, err := filepath.Glob(filepath.Join(manifests, "*"))
 	require.NoError(t, err)
-	require.Len(t, files, len(want)+1, "every file is in the kustomization")
-	require.Len(t, k.Resources, len(want))
-	for _, file := range k.Resources {
-		text := read(t, filepath.Join(manifests, file))
-		var h head
-		require.NoError(t, yaml.Unmarshal([]byte(text), &h))
-		require.Equal(t, want[file], h.APIVersion+" "+h.Kind)
-		require.Equal(t, "ringback", h.Metadata.Name)
-		require.NotContains(t, text, "namespace:", "whoever applies it says where")
+	for _, file := range files {
+		if name := filepath.Base(file); name != "kustomization.yaml" {
+			require.Contains(t, k.at("resources"), name)
+		}
+		require.NotContains(t, read(t, file), "namespace:", "whoever applies it says where")
 	}
-	require.Equal(t, theContainer(t).Image, k.Images[0].Name, "the image is named in one place")
-	require.NotContains(t, []string{"", "latest"}, k.Images[0].NewTag)
+	require.Equal(t, manifest(t, "deployment.yaml").at(containerPath+"image"), k.at("images/0/name"))
 }
 
 func TestSelectorsFindThePods(t *testing.T) {
-	d := manifest[deployment](t, "deployment.yaml")
-	labels := d.Spec.Template.Metadata.Labels
+	d := manifest(t, "deployment.yaml")
+	labels := d.at("spec/template/metadata/labels")
 	require.NotEmpty(t, labels)
-	require.Equal(t, labels, d.Spec.Selector.MatchLabels)
-	require.Equal(t, labels, manifest[service](t, "service.yaml").Spec.Selector)
-	require.Equal(t, labels, manifest[disruption](t, "disruption.yaml").Spec.Selector.MatchLabels)
-	require.NotEmpty(t, d.Spec.Template.Spec.TopologySpreadConstraints)
-	for _, c := range d.Spec.Template.Spec.TopologySpreadConstraints {
-		require.Equal(t, labels, c.LabelSelector.MatchLabels)
-		require.Equal(t, "ScheduleAnyway", c.WhenUnsatisfiable, "a cluster of one node runs it too")
-		require.Equal(t, 1, c.MaxSkew)
+	require.Equal(t, labels, d.at("spec/selector/matchLabels"))
+	require.Equal(t, labels, manifest(t, "service.yaml").at("spec/selector"))
+	require.Equal(t, labels, manifest(t, "disruption.yaml").at("spec/selector/matchLabels"))
+	for _, i := range []string{"0", "1"} {
+		require.Equal(t, labels, d.at(podPath+"topologySpreadConstraints/"+i+"/labelSelector/matchLabels"))
 	}
-}
-
-func TestARollingUpdateAndADrainedNodeLeaveOneServing(t *testing.T) {
-	d, b := manifest[deployment](t, "deployment.yaml"), manifest[disruption](t, "disruption.yaml")
-	require.Equal(t, "RollingUpdate", d.Spec.Strategy.Type)
-	require.Equal(t, new(0), d.Spec.Strategy.RollingUpdate.MaxUnavailable)
-	require.Positive(t, d.Spec.Strategy.RollingUpdate.MaxSurge)
-	require.Less(t, b.Spec.MinAvailable, d.Spec.Replicas, "else no node could ever be drained")
-	require.Positive(t, b.Spec.MinAvailable)
-	require.Equal(t, "AlwaysAllow", b.Spec.UnhealthyPodEvictionPolicy)
+	require.Less(t, manifest(t, "disruption.yaml").number(t, "spec/minAvailable"), d.number(t, "spec/replicas"),
+		"else no node could ever be drained")
 }
 
 func TestAPodHasTheTimeThatAStopTakes(t *testing.T) {
-	settings := make(map[string]string)
-	for _, e := range theContainer(t).Env {
-		settings[e.Name] = e.Value
-	}
-	grace, drain := duration(t, settings["RINGBACK_GRACE"]), duration(t, settings["RINGBACK_DRAIN"])
-	p := manifest[deployment](t, "deployment.yaml").Spec.Template.Spec
-	require.Greater(t, time.Duration(p.TerminationGracePeriodSeconds)*time.Second, grace+5*time.Second)
+	env := podEnv(t)
+	grace, drain := duration(t, env["RINGBACK_GRACE"].value), duration(t, env["RINGBACK_DRAIN"].value)
+	kill := manifest(t, "deployment.yaml").number(t, podPath+"terminationGracePeriodSeconds")
+	require.Greater(t, time.Duration(kill)*time.Second, grace+5*time.Second)
 	require.GreaterOrEqual(t, drain, 5*time.Second, "a Service takes a while to forget a pod")
 	require.LessOrEqual(t, drain, grace/2, "attempts in flight need time too")
 }
 
-func TestPodsAreRestricted(t *testing.T) {
-	p, c := manifest[deployment](t, "deployment.yaml").Spec.Template.Spec, theContainer(t)
-	require.True(t, p.SecurityContext.RunAsNonRoot)
-	user := strconv.Itoa(p.SecurityContext.RunAsUser) + ":" + strconv.Itoa(p.SecurityContext.RunAsGroup)
-	require.Equal(t, the(t, lastStage(t), "USER"), user)
-	require.Equal(t, "RuntimeDefault", p.SecurityContext.SeccompProfile.Type)
-	require.Equal(t, new(false), p.AutomountServiceAccountToken)
-	require.Equal(t, new(false), c.SecurityContext.AllowPrivilegeEscalation)
-	require.True(t, c.SecurityContext.ReadOnlyRootFilesystem)
-	require.Equal(t, []string{"ALL"}, c.SecurityContext.Capabilities.Drop)
-	require.Contains(t, c.Resources.Requests, "cpu")
-	require.Contains(t, c.Resources.Requests, "memory")
-	require.Contains(t, c.Resources.Limits, "memory")
-}
-
 func TestNoVariablesOfServiceLinksGetIntoThePods(t *testing.T) {
-	require.Equal(t, new(false), manifest[deployment](t, "deployment.yaml").Spec.Template.Spec.EnableServiceLinks)
-	name := strings.ToUpper(manifest[service](t, "service.yaml").Metadata.Name)
+	require.Equal(t, false, manifest(t, "deployment.yaml").at(podPath+"enableServiceLinks"))
+	name := strings.ToUpper(fmt.Sprint(manifest(t, "service.yaml").at("metadata/name")))
 	code, _, stderr := ringback(t, []string{name + "_PORT=tcp://10.0.0.1:8080"}, "version")
 	require.Equal(t, 2, code, "if links did no harm, they could stay")
 	require.Contains(t, stderr, "RINGBACK_PORT is not a setting")
 }
 
 func TestPortsAgreeAndProbesAskWhatTheAPIHas(t *testing.T) {
-	c, s := theContainer(t), manifest[service](t, "service.yaml")
-	require.Len(t, c.Ports, 1)
-	require.Equal(t, the(t, lastStage(t), "EXPOSE"), strconv.Itoa(c.Ports[0].ContainerPort))
-	require.Len(t, s.Spec.Ports, 1)
-	require.Equal(t, c.Ports[0].Name, s.Spec.Ports[0].TargetPort)
-	require.Positive(t, s.Spec.Ports[0].Port)
+	d := manifest(t, "deployment.yaml")
+	port, name := strconv.Itoa(d.number(t, containerPath+"ports/0/containerPort")), d.at(containerPath+"ports/0/name")
+	require.Equal(t, the(t, "EXPOSE"), port)
+	require.Equal(t, ":"+port, podEnv(t)["RINGBACK_ADDR"].value)
+	require.Equal(t, name, manifest(t, "service.yaml").at("spec/ports/0/targetPort"))
 
-	var contract struct{ Paths map[string]any }
-	require.NoError(t, yaml.Unmarshal([]byte(read(t, "../api/openapi.yaml")), &contract))
-	for path, probes := range map[string][]probe{"/readyz": {c.ReadinessProbe}, "/healthz": {c.LivenessProbe, c.StartupProbe}} {
+	var contract struct{ Paths document }
+	readYAML(t, "../api/openapi.yaml", &contract)
+	for probe, path := range map[string]string{"startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz"} {
 		require.Contains(t, contract.Paths, path)
-		for _, p := range probes {
-			require.Equal(t, path, p.HTTPGet.Path)
-			require.Equal(t, c.Ports[0].Name, p.HTTPGet.Port)
-			require.Positive(t, p.PeriodSeconds)
-			require.Positive(t, p.FailureThreshold)
-		}
+		require.Equal(t, path, d.at(containerPath+probe+"Probe/httpGet/path"), probe)
+		require.Equal(t, name, d.at(containerPath+probe+"Probe/httpGet/port"), probe)
 	}
-	require.Greater(t, c.ReadinessProbe.TimeoutSeconds, 2, "/readyz looks at the store for up to 2 s")
+	require.Greater(t, d.number(t, containerPath+"readinessProbe/timeoutSeconds"), 2, "/readyz looks at the store for up to 2 s")
 }
 
-func TestTheContainerRunsServeWithRealSettings(t *testing.T) {
-	c := theContainer(t)
-	require.Equal(t, "serve", c.Args[0])
-	requireFlags(t, "serve", c.Args[1:])
-	given := manifest[secret](t, "secret.yaml")
-	require.Equal(t, "Opaque", given.Type)
-	var names, used []string
-	for _, e := range c.Env {
-		names = append(names, e.Name)
-		switch ref := e.ValueFrom.SecretKeyRef; e.Name {
-		case "RINGBACK_TOKEN", "RINGBACK_STORE":
-			require.Equal(t, given.Metadata.Name, ref.Name)
-			require.Contains(t, given.StringData, ref.Key)
-			require.Empty(t, e.Value)
-			used = append(used, ref.Key)
-		case "RINGBACK_ADDR":
-			require.Equal(t, ":"+strconv.Itoa(c.Ports[0].ContainerPort), e.Value)
-		default:
-			require.Empty(t, ref)
-			require.NotEmpty(t, e.Value)
-		}
-	}
-	requireSettings(t, names)
-	slices.Sort(used)
-	require.Equal(t, []string{"store", "token"}, used)
+func TestThePodRunsServeWithRealSettingsAsTheUserOfTheImage(t *testing.T) {
+	d := manifest(t, "deployment.yaml")
+	require.Equal(t, []any{"serve"}, d.at(containerPath+"args"))
+	requireSettings(t, slices.Collect(maps.Keys(podEnv(t))))
+	user, group := d.number(t, podPath+"securityContext/runAsUser"), d.number(t, podPath+"securityContext/runAsGroup")
+	require.Equal(t, the(t, "USER"), fmt.Sprintf("%d:%d", user, group))
 }
 
 func TestThePlaceholdersOfTheSecretAreAllThatKeepsItFromStarting(t *testing.T) {
-	given := manifest[secret](t, "secret.yaml").StringData
+	given := manifest(t, "secret.yaml")
 	good := map[string]string{"token": "a-token", "store": "redis://127.0.0.1:1/0"}
 	for replaced, want := range map[string]string{"store": "token: ", "token": "store: "} {
 		var env []string
-		for _, e := range theContainer(t).Env {
-			value := e.Value
-			if key := e.ValueFrom.SecretKeyRef.Key; key == replaced {
-				value = good[key]
-			} else if key != "" {
-				value = given[key]
+		for name, v := range podEnv(t) {
+			value := v.value
+			if v.key == replaced {
+				value = good[v.key]
+			} else if v.key != "" {
+				value = fmt.Sprint(given.at("stringData/" + v.key))
 			}
-			env = append(env, e.Name+"="+value)
+			env = append(env, name+"="+value)
 		}
 		code, _, stderr := ringback(t, append(env, "RINGBACK_ADDR=127.0.0.1:0"), "serve")
-		require.Equal(t, 1, code, stderr)
+		require.Equal(t, 2, code, stderr)
 		require.Contains(t, stderr, "ringback: "+want)
 		require.NotContains(t, stderr, ";", "one fault, and no more")
 	}
