@@ -95,6 +95,8 @@ type api struct {
 	version    string
 	healthOnly bool
 	log        *slog.Logger
+	// streams holds one for each stream under way.
+	streams chan struct{}
 	// atEnd has a function called when the server is shut down, as context.AfterFunc does.
 	atEnd func(func()) (stop func() bool)
 }
@@ -111,6 +113,7 @@ func New(o Options) http.Handler {
 		version:    cmp.Or(o.Version, "dev"),
 		healthOnly: o.HealthOnly,
 		log:        cmp.Or(o.Logger, slog.Default()),
+		streams:    make(chan struct{}, maxStreams),
 		atEnd:      func(f func()) func() bool { return context.AfterFunc(life, f) },
 	}
 	mux := http.NewServeMux()

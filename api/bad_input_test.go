@@ -226,6 +226,8 @@ func TestOnlyJSONIsTaken(t *testing.T) {
 	}
 	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/jobs", `{}`, "Content-Type", "application/x-ndjson")
 	require.Contains(t, problemIn(t, w).Detail, "POST /v1/batch")
+	w = call(t, handlerOf(newFake()), http.MethodPost, "/v1/batch", `{}`, "Content-Type", "text/plain")
+	require.Contains(t, problemIn(t, w).Detail, "Content-Type: application/json or application/x-ndjson")
 	w = call(t, handlerOf(newFake()), http.MethodPost, "/v1/jobs", `{"id":"a"}`, "Content-Type", "application/json; charset=utf-8")
 	require.Equal(t, http.StatusCreated, w.Code)
 }

@@ -18,9 +18,14 @@ type batch struct {
 	now time.Time
 	// written is called after each result.
 	written func()
-	// failed is what the store failed with: what follows is not tried any more.
-	failed error
+	// failed is what the store failed with last, at failedAt: what follows is not tried for storeRest.
+	failed   error
+	failedAt time.Time
 }
+
+// storeRest is how long a store that failed is not asked: a batch of thousands must not wait for it part after part, and
+// a stream that goes on for minutes must not be refused for good.
+const storeRest = time.Second
 
 // An entry is one job of a batch as it came.
 type entry struct {
@@ -72,18 +77,18 @@ func (b *batch) take(ctx context.Context, part []entry) {
 	}
 }
 
-// register is Register, until the store failed for all jobs of a part.
+// register is Register, but for a while after the store failed for all jobs of a part.
 func (b *batch) register(ctx context.Context, good []job.New) []store.Routed {
-	if b.failed == nil && len(good) > 0 {
-		results := b.service.Register(ctx, good)
-		if !slices.ContainsFunc(results, func(r store.Routed) bool { return !unavailable(r.Err) }) {
-			b.failed = results[0].Err
-		}
-		return results
+	if len(good) == 0 {
+		return nil
 	}
-	results := make([]store.Routed, len(good))
-	for i := range results {
-		results[i].Err = b.failed
+	if b.failed != nil && time.Since(b.failedAt) < storeRest {
+		return slices.Repeat([]store.Routed{{Err: b.failed}}, len(good))
+	}
+	results := b.service.Register(ctx, good)
+	b.failed = nil
+	if !slices.ContainsFunc(results, func(r store.Routed) bool { return !unavailable(r.Err) }) {
+		b.failed, b.failedAt = results[0].Err, time.Now()
 	}
 	return results
 }

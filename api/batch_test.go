@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -75,7 +76,10 @@ func TestABatchTellsEveryOutcome(t *testing.T) {
 func TestWhenTheStoreFailsInTheMiddleOfABatchTheRestIs503AndNotTried(t *testing.T) {
 	f := newFake()
 	failing := &failsAfter{fake: f, left: 1}
-	w := call(t, handlerOf(failing), http.MethodPost, "/v1/batch", batchOf(4*store.MaxBatch))
+	var w *httptest.ResponseRecorder
+	synctest.Test(t, func(t *testing.T) { // where no time passes
+		w = call(t, handlerOf(failing), http.MethodPost, "/v1/batch", batchOf(4*store.MaxBatch))
+	})
 	require.Equal(t, http.StatusOK, w.Code)
 	all, _ := statuses(t, answered(t, w))
 	for i, status := range all {

@@ -14,6 +14,10 @@ func (a *api) batch(w http.ResponseWriter, r *http.Request) error {
 	if isStream(r) {
 		return a.stream(w, r)
 	}
+	if checkType(r) != nil {
+		return refuse(http.StatusUnsupportedMediaType,
+			"send JSON or NDJSON, and the header Content-Type: application/json or application/x-ndjson")
+	}
 	text, err := readJSON(w, r, maxBatchBytes)
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@
 // a 503 with Retry-After. Bodies of jobs are taken byte for byte. Secrets are never shown: the values of headers that
 // carry them are answered as [redacted].
 //
-// It holds no state and starts no goroutines but one for each stream of jobs, which ends with it; the handler is safe for
+// It holds no state and starts no goroutines but one or two for each stream of jobs, which end with it; the handler is safe for
 // concurrent use. What a request needs of memory is bounded. It does not deliver, keep or decide anything: that is the
 // Service's.
 package api

@@ -9,7 +9,10 @@ import (
 	"time"
 )
 
-// Limits of a stream, in place of those of ordinary requests.
+// maxStreams is how many streams there may be at a time, since each may hold a full tray and a group's text.
+const maxStreams = 64
+
+// Limits of a stream in time, in place of those of ordinary requests.
 const (
 	// lineTimeout is for the next line to arrive.
 	lineTimeout = time.Minute
@@ -19,8 +22,10 @@ const (
 	streamTimeout = 15 * time.Minute
 	// lastTimeout takes takeTimeout's place when the stream was ended from here.
 	lastTimeout = 5 * time.Second
-	// lingerTimeout is for a client that still sends to see that the answer has ended.
+	// lingerTimeout is for a client to send more of what is not taken any more, before the connection is closed.
 	lingerTimeout = time.Second
+	// lingerMost is for all of that.
+	lingerMost = time.Minute
 )
 
 // limits are those of one stream, and the ways to end it before its end.

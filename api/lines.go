@@ -25,8 +25,9 @@ type lines struct {
 	// buf is what arrived. Up to taken it was given out or is not needed; from there to seen it holds no newline.
 	buf         []byte
 	taken, seen int
-	room        int // B to read into next time
-	n           int // lines that ended so far
+	room        int  // B to read into next time
+	n           int  // lines that ended so far
+	begun       bool // as many B arrived as byteOrderMark has
 	skipping    bool
 	err         error // of from, once it failed
 }
@@ -36,6 +37,9 @@ const (
 	leastRoom = 16 << 10
 	mostRoom  = 1 << 20
 )
+
+// byteOrderMark begins what some editors write as UTF-8. A reader of JSON may ignore it (RFC 8259, 8.1).
+const byteOrderMark = "\xef\xbb\xbf"
 
 // next gives lines that have arrived, at most most, and waits only for the first of them. The error is from's: io.EOF
 // after the last line, which needs no newline. After any other error what stands behind the last newline is not given:
@@ -123,6 +127,13 @@ func (l *lines) fill() {
 	n, err := l.from.Read(free)
 	l.buf = l.buf[:len(l.buf)+n]
 	l.err = err
+	// The buffer is still the first one here: it has room for more than this.
+	if !l.begun && len(l.buf) >= len(byteOrderMark) {
+		l.begun = true
+		if string(l.buf[:len(byteOrderMark)]) == byteOrderMark {
+			l.taken, l.seen = len(byteOrderMark), len(byteOrderMark)
+		}
+	}
 	if n == len(free) {
 		l.room = min(2*l.room, mostRoom)
 	}

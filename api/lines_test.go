@@ -60,6 +60,27 @@ func TestLinesAreToldApartHoweverTheyArrive(t *testing.T) {
 	require.Equal(t, want, all)
 }
 
+func TestAByteOrderMarkIsSkippedAtTheVeryBeginningAlone(t *testing.T) {
+	for text, want := range map[string][]line{
+		byteOrderMark: nil,
+		byteOrderMark + "1234567890\n" + byteOrderMark + "b": {
+			{n: 1, text: []byte("1234567890")}, {n: 2, text: []byte(byteOrderMark + "b")},
+		},
+		byteOrderMark + "12345678901": {{n: 1, long: true}},
+		byteOrderMark + byteOrderMark: {{n: 1, text: []byte(byteOrderMark)}},
+		"\n" + byteOrderMark:          {{n: 2, text: []byte(byteOrderMark)}},
+		"a\n" + byteOrderMark:         {{n: 1, text: []byte("a")}, {n: 2, text: []byte(byteOrderMark)}},
+		byteOrderMark[:2]:             {{n: 1, text: []byte(byteOrderMark[:2])}},
+	} {
+		for size := 1; size <= len(text); size++ {
+			l := lines{from: &inPieces{text, size, io.EOF}, longest: 10}
+			all, err := allLines(&l, 100)
+			require.Equal(t, io.EOF, err)
+			require.Equal(t, want, all, "%q, %d B at a time", text, size)
+		}
+	}
+}
+
 func TestALineThatIsCutOffIsNotGiven(t *testing.T) {
 	reset := errors.New("reset")
 	for text, c := range map[string]struct {

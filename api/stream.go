@@ -16,6 +16,9 @@ import (
 // contentNDJSON is the type of a stream and of its answer.
 const contentNDJSON = "application/x-ndjson"
 
+// closeIt: the deadlines of a stream, and what a client still sends after its end, are no next request's.
+var closeIt = []string{"close"}
+
 // isStream reports whether a request's jobs come as NDJSON.
 func isStream(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -42,14 +45,23 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 			"this process is ending: what has no result is not registered; send it again"))
 	})
 	defer stop()
+	select {
+	case a.streams <- struct{}{}:
+		defer func() { <-a.streams }()
+	default:
+		w.Header()["Connection"] = closeIt
+		refuse(http.StatusServiceUnavailable, fmt.Sprintf(
+			"there are %d streams already: wait for one to end, or send the jobs as JSON", maxStreams)).write(w)
+		_ = limits.linger(r.Body, rc.Flush) // a client that is gone is not told
+		return nil
+	}
 
-	if strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
+	if r.ProtoAtLeast(1, 1) && strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
 		w.WriteHeader(http.StatusContinue) // an answer that came first would be taken for a refusal
 	}
 	h := w.Header()
 	h["Content-Type"] = []string{contentNDJSON}
-	// The deadlines of a stream, and what a client still sends after its end, are no next request's.
-	h["Connection"] = []string{"close"}
+	h["Connection"] = closeIt
 	limits.answer(w)
 
 	t := newTray(w, rc, limits.ended, func() { limits.end(refuse(http.StatusBadRequest, "the client is gone")) })
@@ -64,7 +76,12 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 	if why != nil {
 		a.log.Debug("a stream of jobs was ended before its end", "lines", s.in.n, "err", why)
 	}
-	_ = rc.SetReadDeadline(time.Now().Add(lingerTimeout))
+	last := takeTimeout // for the answer's end
+	if why != nil {
+		last = lastTimeout
+	}
+	_ = rc.SetWriteDeadline(time.Now().Add(last))
+	_ = limits.readUntil(time.Unix(1, 0)) // else net/http reads on, for as long as the next line had time to arrive
 	return nil
 }
 
@@ -84,17 +101,16 @@ func (s *stream) run(ctx context.Context) error {
 		s.batch.write(result{status: p.status, problem: p})
 	}
 	s.put()
-	if s.gone == nil {
-		s.gone = s.tray.finish()
-	}
 	switch {
 	case s.gone != nil:
 		return s.gone
-	case p != nil:
-		return p
-	default:
-		return nil
+	case p == nil:
+		return s.tray.finish()
 	}
+	if err := s.limits.linger(s.in.from, s.tray.finish); err != nil {
+		return err
+	}
+	return p
 }
 
 // take takes line after line until their end; a problem is why it ended before.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -145,21 +146,47 @@ func TestAStreamIsAnsweredAsABatchIs(t *testing.T) {
 	require.Equal(t, 2, strings.Count(lines.Body.String(), "durability"), "a job that is refused has none")
 }
 
-func TestWhenTheStoreFailsInTheMiddleOfAStreamTheRestIs503AndNotTried(t *testing.T) {
+func TestWhenTheStoreFailsInTheMiddleOfAStreamItIsAskedAgainAfterASecond(t *testing.T) {
 	f := newFake()
-	conn := dial(t, handlerOf(&failsAfter{fake: f, left: 1}))
-	s := begin(t, conn)
-	s.answer()
-	require.NoError(t, s.send("{\"id\": \"a\"}\n"))
-	require.Equal(t, 201, s.result().Status)
-	for range 3 {
-		require.NoError(t, s.send("{\"id\": \"b\"}\n5\n{\"id\": \"c\"}\n"))
-		require.Equal(t, []int{503, 422, 503}, []int{s.result().Status, s.result().Status, s.result().Status})
+	fails := func(err error) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.err = err
 	}
-	require.NoError(t, s.send(""))
-	require.Empty(t, s.rest())
-	require.Equal(t, 2, f.calls, "one group went well, one failed, two were not tried")
-	require.Len(t, f.jobs, 1)
+	calls := 0
+	inBubble(t, handlerOf(f), func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
+		s := begin(t, conn)
+		s.answer()
+		sends := func(id string, status, asked int) {
+			t.Helper()
+			require.NoError(t, s.send("{\"id\": \""+id+"\"}\n5\n{\"id\": \""+id+"2\"}\n"))
+			require.Equal(t, []int{status, 422, status}, []int{s.result().Status, s.result().Status, s.result().Status}, id)
+			calls += asked
+			require.Equal(t, calls, f.calls, id)
+		}
+		sends("a", 201, 1)
+		fails(store.ErrUnavailable)
+		sends("b", 503, 1)
+		fails(nil)
+		for range 2 {
+			sends("c", 503, 0)
+		}
+		time.Sleep(storeRest - 1) // a bubble's time
+		sends("d", 503, 0)
+		time.Sleep(time.Nanosecond)
+		fails(store.ErrUnavailable)
+		sends("e", 503, 1)
+		fails(nil)
+		time.Sleep(storeRest - 1)
+		sends("f", 503, 0) // each failure begins a rest of its own
+		time.Sleep(time.Nanosecond)
+		for _, id := range []string{"g", "h", "i"} {
+			sends(id, 201, 1)
+		}
+		require.NoError(t, s.send(""))
+		require.Empty(t, s.rest())
+	})
+	require.Len(t, f.jobs, 8)
 }
 
 func TestAStreamHasAtMostTenThousandJobs(t *testing.T) {
@@ -266,4 +293,70 @@ func TestAClientThatAsksWhetherToGoOnIsToldSo(t *testing.T) {
 	require.NoError(t, s.send(`{"id": "a"}`))
 	require.NoError(t, s.send(""))
 	require.Equal(t, []lineResult{{ID: "a", Status: 201}}, s.rest())
+}
+
+func TestAnOldClientThatAsksWhetherToGoOnIsNotToldSo(t *testing.T) {
+	conn := dial(t, handlerOf(newFake()))
+	defer conn.Close()
+	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+	_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"+
+		"Expect: 100-continue\r\nContent-Length: 11\r\n\r\n{\"id\": \"a\"}")
+	require.NoError(t, err)
+	answer, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(string(answer), "HTTP/1.0 200 OK\r\n"), "%s", answer)
+	require.True(t, strings.HasSuffix(string(answer), "\r\n\r\n{\"id\":\"a\",\"status\":201}\n"), "%s", answer)
+}
+
+func TestSoManyStreamsAreTakenAtATime(t *testing.T) {
+	h := &watched{handlerOf(newFake()), make(chan struct{}, 2*maxStreams)}
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	open := func() *session {
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		require.NoError(t, err)
+		require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+		return begin(t, conn)
+	}
+	streams := make([]*session, maxStreams)
+	for i := range streams {
+		streams[i] = open()
+		streams[i].answer()
+	}
+	for range 2 {
+		s := open()
+		resp, err := http.ReadResponse(s.in, &http.Request{Method: http.MethodPost})
+		require.NoError(t, err)
+		require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
+		require.Equal(t, "1", resp.Header.Get("Retry-After"))
+		require.Equal(t, "application/problem+json", resp.Header.Get("Content-Type"))
+		require.True(t, resp.Close)
+		text, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.Contains(t, string(text), "there are 64 streams already")
+		require.NoError(t, s.conn.Close())
+		<-h.returned
+	}
+	resp, err := http.Post(server.URL+"/v1/batch", "application/json", strings.NewReader(`{"jobs": []}`))
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusOK, resp.StatusCode, "no stream")
+	<-h.returned
+	http.DefaultClient.CloseIdleConnections()
+
+	require.NoError(t, streams[7].send("{}\n"))
+	require.NoError(t, streams[7].send(""))
+	require.Len(t, streams[7].rest(), 1)
+	<-h.returned
+	open().answer()
+}
+
+func TestAByteOrderMarkAtTheBeginningOfAStreamIsSkipped(t *testing.T) {
+	const mark = "\xef\xbb\xbf"
+	got := streamed(t, handlerOf(newFake()), mark+"{\"id\": \"a\"}\r\n"+mark+"{\"id\": \"b\"}\r\n")
+	require.Len(t, got, 2)
+	require.Equal(t, lineResult{ID: "a", Status: 201}, got[0])
+	require.Equal(t, 400, got[1].Status)
+	got = streamed(t, handlerOf(newFake()), mark+mark+"{}")
+	require.Equal(t, 400, got[0].Status)
 }

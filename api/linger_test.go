@@ -1,0 +1,117 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestAClientThatSendsTooManyJobsBeforeItReadsGetsEveryResult(t *testing.T) {
+	// Neither the results nor what is sent too much fits into the buffers between client and server.
+	conn := dial(t, handlerOf(instantly{newFake()}))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(takeTimeout/2)))
+	s := begin(t, conn)
+	require.NoError(t, s.send(strings.Repeat(`{"id": "`+strings.Repeat("x", 64)+"\"}\n", maxBatchJobs)))
+	large := strings.Repeat(`{"body_text": "`+strings.Repeat("x", 8<<10)+"\"}\n", 100)
+	for range 10 {
+		require.NoError(t, s.send(large))
+	}
+	require.NoError(t, s.send(""))
+	s.answer()
+	results := s.rest()
+	require.Len(t, results, maxBatchJobs+1)
+	require.Equal(t, 413, results[maxBatchJobs].Status)
+}
+
+// overfull begins a stream, sends one job too many and reads all results. The answer has not ended then.
+func overfull(t *testing.T, conn net.Conn) *session {
+	t.Helper()
+	s := begin(t, conn)
+	s.answer()
+	sent := make(chan error)
+	go func() { sent <- s.send(streamOf(maxBatchJobs+1, "")) }()
+	for i := range maxBatchJobs {
+		require.Equal(t, strconv.Itoa(i), s.result().ID)
+	}
+	require.Equal(t, 413, s.result().Status)
+	require.NoError(t, <-sent)
+	return s
+}
+
+func TestWhatIsSentAfterAStreamsEndIsReadWhileMoreComes(t *testing.T) {
+	for name, c := range map[string]struct{ sends, took time.Duration }{
+		"for a while": {10 * time.Second, 10*time.Second + lingerTimeout},
+		"for ever":    {2 * lingerMost, lingerMost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, handlerOf(instantly{newFake()}), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
+				s := overfull(t, conn)
+				began := time.Now()
+				sent := make(chan struct{})
+				go func() {
+					defer close(sent)
+					for time.Since(began) < c.sends {
+						time.Sleep(lingerTimeout / 2) // a bubble's time
+						if s.send("{}\n") != nil {
+							return // who sends for ever does not see the answer's end, and is closed all the same
+						}
+					}
+					_, err := io.Copy(io.Discard, s.body)
+					assert.NoError(t, err)
+				}()
+				<-returned
+				require.InDelta(t, c.took, time.Since(began), float64(lingerTimeout))
+				<-sent
+				require.LessOrEqual(t, time.Since(began), c.took+lingerTimeout+lastTimeout)
+			})
+		})
+	}
+}
+
+func TestAShutdownDoesNotWaitForAClientThatSendsOn(t *testing.T) {
+	for name, ended := range map[string]bool{"a stream": false, "after a stream's end": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, handlerOf(instantly{newFake()}), func(t *testing.T, server *http.Server, conn net.Conn, returned <-chan struct{}) {
+				var s *session
+				var send func() error
+				if ended {
+					s = overfull(t, conn)
+					send = func() error { return s.send("{}\n") }
+				} else {
+					// Unlike one in chunks, a request with a length can be read on after a deadline.
+					send = func() error { _, err := io.WriteString(conn, "{}\n"); return err }
+					_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.1\r\nHost: localhost\r\n"+
+						"Content-Type: application/x-ndjson\r\nContent-Length: 1000000\r\n\r\n")
+					require.NoError(t, err)
+					s = &session{t: t, conn: conn, in: bufio.NewReader(conn)}
+					s.answer()
+				}
+				go func() { _, _ = io.Copy(io.Discard, s.body) }()
+				sent := make(chan struct{})
+				go func() {
+					defer close(sent)
+					for send() == nil {
+						time.Sleep(lingerTimeout / 10) // a bubble's time
+					}
+				}()
+				time.Sleep(lingerTimeout)
+				began := time.Now()
+				shut := make(chan error)
+				go func() { shut <- server.Shutdown(context.Background()) }()
+				<-returned
+				require.LessOrEqual(t, time.Since(began), lingerTimeout)
+				require.NoError(t, <-shut)
+				<-sent
+			})
+		})
+	}
+}
