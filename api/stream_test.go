@@ -94,11 +94,12 @@ func TestAStreamTellsEveryOutcomeAndOneBadLineSpoilsNoOther(t *testing.T) {
 		require.Equal(t, lineResult{ID: "good", Status: 201}, got[0], short)
 		require.Equal(t, c.status, got[1].Status, short)
 		require.Empty(t, got[1].ID)
-		detail := got[1].Error.Detail
+		var detail strings.Builder
+		detail.WriteString(got[1].Error.Detail)
 		for _, e := range got[1].Error.Errors {
-			detail += e.Field + " " + e.Detail
+			detail.WriteString(e.Field + " " + e.Detail)
 		}
-		require.Contains(t, detail, c.says)
+		require.Contains(t, detail.String(), c.says)
 		require.Equal(t, []lineResult{{ID: "too", Status: 201}, {ID: "good", Status: 200}}, got[2:], short)
 		require.Len(t, f.jobs, 2, short)
 	}

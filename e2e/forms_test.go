@@ -144,7 +144,7 @@ func leastRights(t *testing.T, server *redistest.Server) {
 	require.True(t, found, "the page gives no rules")
 	rules, _, _ = strings.Cut(rules, "\n")
 	args := []any{"ACL", "SETUSER", "ringback", "reset", "on", ">" + password}
-	for _, rule := range strings.Fields(rules) {
+	for rule := range strings.FieldsSeq(rules) {
 		args = append(args, rule)
 	}
 	require.NoError(t, c.Do(t.Context(), args...).Err())
