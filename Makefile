@@ -18,7 +18,9 @@ FUZZTIME ?= 30s
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 GO    := go
-TESTS := $(GO) test -race -shuffle=on -timeout=8m
+# Four tests of a package run side by side, on machines with fewer processors too: those that may mostly wait.
+SIDE  := -parallel=4
+TESTS := $(GO) test -race -shuffle=on -timeout=8m $(SIDE)
 
 # The tools are built from a go.mod of their own, so that the product's stays free of what they import.
 TOOLS     := bin/golangci-lint bin/gofumpt
@@ -47,7 +49,7 @@ test: deps ## install what is missing, then run every test under the race detect
 
 .PHONY: e2e
 e2e: deps ## run the real binary through its life: jobs, crashes, stops
-	$(GO) test -shuffle=on -timeout=5m -count=1 -v -run '$(RUN)' ./e2e
+	$(GO) test -shuffle=on -timeout=5m -count=1 -v $(SIDE) -run '$(RUN)' ./e2e
 
 .PHONY: race
 race: deps ## run tests COUNT times over, for races and flakes that hide

@@ -2,13 +2,11 @@ package e2e
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -28,16 +26,7 @@ var watch = sync.OnceValue(func() error {
 	})
 })
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == fmt.Sprint(runtime.GOMAXPROCS(0)) {
-		_ = parallel.Value.Set(fmt.Sprint(max(side, runtime.GOMAXPROCS(0)))) // a number is what it takes
-	}
-	os.Exit(buildAndRun(m))
-}
-
-// side is how many tests run side by side, on machines with fewer processors too: mostly they wait.
-const side = 4
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
 
 func buildAndRun(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "ringback-e2e-")
