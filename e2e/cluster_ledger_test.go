@@ -57,7 +57,7 @@ func newLedger(t testing.TB, r *receiver, clients int, all ...*process) *ledger 
 			for n := 0; ctx.Err() == nil; n++ {
 				// Each client begins with another lane, and comes to all.
 				lane := fmt.Sprintf("lane-%d", (c*5+n)%ledgerLanes)
-				j := obj{"topic": "ledger", "lane": lane, "url": r.URL + "/ok", "timeout": "2s", "ladder": []string{"100ms"}, "retries": 20}
+				j := obj{"topic": "ledger", "lane": lane, "url": r.URL + "/ok", "timeout": "4s", "ladder": []string{"100ms"}, "retries": 20}
 				if n%4 == 0 {
 					j["delay"] = "300ms"
 				}

@@ -55,7 +55,7 @@ func diesOnACluster(t *testing.T, store, prefix string) {
 	p := start(t, store, prefix)
 	l := newLoad(t, p, 8, func(n int) obj {
 		j := busyJobs(r)(n)
-		j["timeout"] = "1s" // what a killed process held comes back when its lease ends, which lasts as long and a margin
+		j["timeout"] = "3s" // what a killed process held comes back when its lease ends, which lasts as long and a margin
 		return j
 	})
 	var deaths []time.Time

@@ -143,7 +143,7 @@ func TestAKilledProcessLosesNothingAndRepeatsOnlyWhatWasInFlight(t *testing.T) {
 		// Most jobs are due at once, every fourth soon, every tenth fails first. The timeout is short, since a lease
 		// lasts as long and a margin, and what a killed process held comes back after that.
 		l := newLoad(t, p, clients, func(n int) obj {
-			j := obj{"topic": "crash", "url": r.URL + "/ok", "timeout": "1s", "ladder": []string{"100ms"}, "retries": 20}
+			j := obj{"topic": "crash", "url": r.URL + "/ok", "timeout": "3s", "ladder": []string{"100ms"}, "retries": 20}
 			if n%4 == 0 {
 				j["delay"] = "700ms"
 			}

@@ -46,7 +46,7 @@ func delayed(t *testing.T, p *process, g *gauge) *load {
 	return newLoad(t, p, 4, func(int) obj {
 		return obj{
 			"topic": "takeover", "lane": fmt.Sprintf("lane-%d", lanes.Add(1)), "url": g.URL + "/hold/50ms",
-			"delay": "100ms", "timeout": "1s", "ladder": []string{"100ms"},
+			"delay": "100ms", "timeout": "5s", "ladder": []string{"100ms"},
 		}
 	})
 }
@@ -92,7 +92,8 @@ func TestAnotherProcessCarriesOnForOneThatIsKilled(t *testing.T) {
 		l.settles(t, all[1])
 		again := g.repeated(t, l.accepted)
 		for _, a := range again {
-			require.Equal(t, agent(0), a.agent, "job %s came again, though it was not the dead process's", a.id)
+			require.Equal(t, agent(0), a.agent, "job %s came again, though it was not the dead process's: %+v, arrivals %+v", a.id,
+				get(t, all[1], a.id).Attempts, g.of(a.id))
 			require.WithinDuration(t, death, a.answered, 5*time.Second, "job %s came again, though it was not in flight", a.id)
 		}
 		t.Logf("carried on after %s; at most %s late; %d of %d jobs came again",
