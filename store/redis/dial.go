@@ -139,6 +139,14 @@ type tlsConn struct {
 	raw *conn
 }
 
+// Close says goodbye, unless the connection was closed before.
+func (c tlsConn) Close() error {
+	if err := c.Conn.Close(); !c.raw.silent.Load() {
+		return err //nolint:wrapcheck // as above
+	}
+	return nil
+}
+
 // SyscallConn answers for the connection below. What waits there to be read is no reason to give the connection up: it
 // may be TLS's own.
 func (c tlsConn) SyscallConn() (syscall.RawConn, error) {
