@@ -17,6 +17,10 @@ var plan = []row{
 		reason: "decisions are pure, so that a table can hold all of them: no clock, no job, nothing to import",
 	},
 	{
+		pkg:    "sign",
+		reason: "signs and verifies requests; public, receivers import it too, so it needs the standard library alone",
+	},
+	{
 		pkg:    "job",
 		reason: "what everything is about; embeds the terms that policy decides over",
 		ours:   []string{"policy"},
