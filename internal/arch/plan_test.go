@@ -21,6 +21,11 @@ var plan = []row{
 		reason: "signs and verifies requests; public, receivers import it too, so it needs the standard library alone",
 	},
 	{
+		pkg:    "seal",
+		reason: "encrypts secrets where they are kept; knows nothing of what they are for",
+		others: []string{"golang.org/x/crypto"},
+	},
+	{
 		pkg:    "job",
 		reason: "what everything is about; embeds the terms that policy decides over",
 		ours:   []string{"policy"},
