@@ -1,0 +1,160 @@
+package badreceiver
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// day is how long certificates are good for, and how long ago the expired one ended.
+const day = 24 * time.Hour
+
+// A chain is what receivers show. Each certificate has one fault at most.
+type chain struct {
+	ca                                []byte // in PEM
+	roots                             *x509.CertPool
+	good, wrongHost, expired, unknown tls.Certificate
+}
+
+// certificates are this process's.
+var certificates = sync.OnceValues(func() (*chain, error) {
+	trusted, err := newAuthority("receivers under test")
+	if err != nil {
+		return nil, err
+	}
+	stranger, err := newAuthority("a stranger")
+	if err != nil {
+		return nil, err
+	}
+	c := &chain{
+		ca:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: trusted.cert.Raw}),
+		roots: x509.NewCertPool(),
+	}
+	c.roots.AddCert(trusted.cert)
+	now := time.Now()
+	for _, want := range []struct {
+		to   *tls.Certificate
+		from *authority
+		host string
+		end  time.Time
+	}{
+		{&c.good, trusted, "127.0.0.1", now.Add(day)},
+		{&c.wrongHost, trusted, "other.example", now.Add(day)},
+		{&c.expired, trusted, "127.0.0.1", now.Add(-day)},
+		{&c.unknown, stranger, "127.0.0.1", now.Add(day)},
+	} {
+		if *want.to, err = want.from.issue(want.host, want.end); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+})
+
+// Roots hold the authority of GoodTLS, and of all whose fault is another one than to be unknown.
+func Roots(tb testing.TB) *x509.CertPool {
+	tb.Helper()
+	return made(tb).roots
+}
+
+// CAFile is a file with that authority's certificate in PEM, which lasts as long as the test.
+func CAFile(tb testing.TB) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "receivers.crt")
+	if err := os.WriteFile(path, made(tb).ca, 0o600); err != nil {
+		tb.Fatalf("keep a certificate: %v", err)
+	}
+	return path
+}
+
+// makeCertificates makes them beforehand.
+func makeCertificates() error {
+	_, err := certificates()
+	return err
+}
+
+// made are the certificates, or the test fails.
+func made(tb testing.TB) *chain {
+	tb.Helper()
+	c, err := certificates()
+	if err != nil {
+		tb.Fatalf("make certificates: %v", err)
+	}
+	return c
+}
+
+// An authority signs certificates.
+type authority struct {
+	key  *ecdsa.PrivateKey
+	cert *x509.Certificate
+}
+
+// newAuthority makes one that signs itself.
+func newAuthority(name string) (*authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("draw a key: %w", err)
+	}
+	blank, err := template(name, time.Now().Add(day))
+	if err != nil {
+		return nil, err
+	}
+	blank.IsCA, blank.BasicConstraintsValid, blank.KeyUsage = true, true, x509.KeyUsageCertSign
+	der, err := x509.CreateCertificate(rand.Reader, blank, blank, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("sign an authority: %w", err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("read an authority: %w", err)
+	}
+	return &authority{key: key, cert: cert}, nil
+}
+
+// issue makes a server's certificate for a host, by name or address.
+func (a *authority) issue(host string, end time.Time) (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("draw a key: %w", err)
+	}
+	blank, err := template(host, end)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	blank.KeyUsage, blank.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	if ip := net.ParseIP(host); ip != nil {
+		blank.IPAddresses = []net.IP{ip}
+	} else {
+		blank.DNSNames = []string{host}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, blank, a.cert, key.Public(), a.key)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("sign a certificate: %w", err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+}
+
+// template is what all certificates have. They begin in the past, for the sake of clocks.
+func template(name string, end time.Time) (*x509.Certificate, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, fmt.Errorf("draw a serial number: %w", err)
+	}
+	return &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: name},
+		NotBefore:    end.Add(-3 * day),
+		NotAfter:     end,
+	}, nil
+}

@@ -1,0 +1,110 @@
+package badreceiver
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// dripEvery is the time between two bytes of what drips.
+const dripEvery = 20 * time.Millisecond
+
+// A conn is a connection to a receiver, with what kinds do to it. It is closed by who accepted it.
+type conn struct {
+	net.Conn // the TCP connection, or TLS over it
+	tcp      net.Conn
+	in       *bufio.Reader
+	r        *Receiver
+}
+
+func newConn(r *Receiver, c net.Conn) *conn {
+	return &conn{Conn: c, tcp: c, in: bufio.NewReader(c), r: r}
+}
+
+// over is the same connection, spoken over another layer.
+func (c *conn) over(layer net.Conn) *conn {
+	return &conn{Conn: layer, tcp: c.tcp, in: bufio.NewReader(layer), r: c.r}
+}
+
+// Write counts what is written.
+func (c *conn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.r.sent.Add(int64(n))
+	return n, err
+}
+
+// request reads one request with its body, and counts it; nil when none comes any more.
+func (c *conn) request() *http.Request {
+	req, err := http.ReadRequest(c.in)
+	if err != nil {
+		return nil
+	}
+	if _, err := io.Copy(io.Discard, req.Body); err != nil {
+		return nil
+	}
+	c.r.requests.Add(1)
+	return req
+}
+
+// say writes a text; false when nobody takes it.
+func (c *conn) say(text string) bool {
+	_, err := io.WriteString(c, text)
+	return err == nil
+}
+
+// pour writes a block again and again, up to a number of bytes; false when nobody takes them.
+func (c *conn) pour(block []byte, size int64) bool {
+	for size > 0 {
+		n, err := c.Write(block[:min(int64(len(block)), size)])
+		if err != nil {
+			return false
+		}
+		size -= int64(n)
+	}
+	return true
+}
+
+// forever pours without end.
+func (c *conn) forever(block []byte) {
+	for {
+		if _, err := c.Write(block); err != nil {
+			return
+		}
+	}
+}
+
+// drip writes a byte at a time until nobody takes it any more, or the test ends.
+func (c *conn) drip() {
+	tick := time.NewTicker(dripEvery)
+	defer tick.Stop()
+	for {
+		if !c.say("x") {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-c.r.stop:
+			return
+		}
+	}
+}
+
+// hold keeps the connection until the other side ends it, or the test does.
+func (c *conn) hold() { _, _ = io.Copy(io.Discard, c.in) }
+
+// reset has the connection end with a TCP reset.
+func (c *conn) reset() {
+	if tcp, ok := c.tcp.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = c.tcp.Close()
+}
+
+// finish ends our side of the connection, and only that.
+func (c *conn) finish() {
+	if tcp, ok := c.tcp.(*net.TCPConn); ok {
+		_ = tcp.CloseWrite()
+	}
+}

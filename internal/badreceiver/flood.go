@@ -1,0 +1,77 @@
+package badreceiver
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// The blocks that all receivers send from. They are never written to.
+var (
+	body    = bytes.Repeat([]byte("0123456789abcdef"), 4<<10)
+	chunk   = fmt.Appendf(nil, "%x\r\n%s\r\n", len(body), body)
+	header  = []byte(strings.Repeat("X-Filler: "+strings.Repeat("x", 52)+"\r\n", 1<<10))
+	interim = []byte(strings.Repeat("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n", 512))
+)
+
+// A bomb is so many times the same member of a gzip file, one after the other.
+const (
+	unpacked = 8 << 20 // bytes of zeros in a member
+	members  = Gigabyte / unpacked
+)
+
+// member is a piece of the bomb: about 8 KiB.
+var member = sync.OnceValues(func() ([]byte, error) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	zeros := make([]byte, 64<<10)
+	for range unpacked / len(zeros) {
+		if _, err := w.Write(zeros); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return packed.Bytes(), nil
+})
+
+// makeMember spends the time that it takes beforehand.
+func makeMember() error {
+	_, err := member()
+	return err
+}
+
+// pours floods with a block.
+func pours(block []byte) func(*conn) {
+	return func(c *conn) { c.forever(block) }
+}
+
+// gigabyte sends what it announces.
+func gigabyte(c *conn) {
+	if c.say(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", Gigabyte)) && c.pour(body, Gigabyte) {
+		c.hold()
+	}
+}
+
+// hugeHeader sends a header that is correct in all but its size.
+func hugeHeader(c *conn) {
+	if c.say("HTTP/1.1 200 OK\r\n") && c.pour(header, 100<<20) && c.say("Content-Length: 0\r\n\r\n") {
+		c.hold()
+	}
+}
+
+// explode sends the bomb.
+func explode(c *conn) {
+	piece, err := member()
+	if err != nil {
+		return // Start has reported it
+	}
+	size := int64(len(piece)) * members
+	if c.say(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n", size)) &&
+		c.pour(piece, size) {
+		c.hold()
+	}
+}

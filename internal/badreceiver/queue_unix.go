@@ -1,0 +1,27 @@
+//go:build unix
+
+package badreceiver
+
+import (
+	"errors"
+	"net"
+	"syscall"
+)
+
+// shortenQueue makes the queue of a listener's connections as short as the system allows. To listen a second time
+// changes nothing else.
+func shortenQueue(l net.Listener) error {
+	tcp, ok := l.(*net.TCPListener)
+	if !ok {
+		return errors.New("not a TCP listener")
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	if err := raw.Control(func(fd uintptr) { failed = syscall.Listen(int(fd), 0) }); err != nil {
+		return err
+	}
+	return failed
+}
