@@ -110,7 +110,7 @@ bin/gofumpt: $(TOOLS_MOD)
 tools: $(TOOLS) ## build the linters into bin/
 
 .PHONY: deps
-deps: ## install what the tests need: redis-server, and a C compiler for the race detector
+deps: ## install what the tests need: redis-server, a C compiler for the race detector, and Node.js
 	@.ci/deps
 
 .PHONY: clean

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/sign"
 	"github.com/ringback/ringback/store"
 )
 
@@ -32,11 +33,43 @@ type Changes interface {
 type Topics interface {
 	// Topic gives the policy as it was put; an empty one, of revision 0, for a topic that only jobs have named.
 	Topic(ctx context.Context, namespace, name string) (store.Topic, error)
-	// PutTopic needs the revision to be the stored one, unless it is 0.
-	PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error)
+	// ChangeTopic has change work on the stored policy (an empty one of a topic that nobody has named) and puts what comes
+	// of it; change may be called more than once, and its error ends it. A *job.InvalidError, store.ErrContended. The key
+	// of a client certificate that change gives is in the open (PEM), or as it was.
+	ChangeTopic(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error)
 	Topics(ctx context.Context, namespace string) ([]store.Topic, error)
 	// Effective fills in every default.
 	Effective(policy.Topic) policy.Topic
+}
+
+// Lanes keeps the settings of lanes.
+type Lanes interface {
+	// Lane gives a lane's own settings; revision 0 when it has none.
+	Lane(ctx context.Context, q job.Queue) (store.Lane, error)
+	// LanesPut lists the lanes of a topic that have settings of their own, in order of name, beginning after a name.
+	LanesPut(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error)
+	// ChangeLane is to lanes what ChangeTopic is to topics. Settings that say nothing are removed.
+	ChangeLane(ctx context.Context, q job.Queue, change func(*policy.Lane) error) (store.Lane, error)
+}
+
+// Secrets keeps what attempts are signed with.
+type Secrets interface {
+	// AddSecret puts a secret before the others; the same one again changes nothing. What it answers does not show it.
+	AddSecret(ctx context.Context, owner store.Owner, secret sign.Secret) (policy.Secret, error)
+	Secrets(ctx context.Context, owner store.Owner) ([]policy.Secret, error)
+	// RemoveSecret answers store.ErrNotFound when there is no such.
+	RemoveSecret(ctx context.Context, owner store.Owner, id string) error
+	// PublicKeys are those of an owner's secrets that have one.
+	PublicKeys(ctx context.Context, owner store.Owner) ([]store.PublicKey, error)
+}
+
+// DeadLetters works with jobs that died.
+type DeadLetters interface {
+	// Dead lists those of a topic, or (an empty one) of all.
+	Dead(ctx context.Context, filter store.Filter) (store.Page, error)
+	// ReviveDead and PurgeDead go on for as long as ctx leaves time, and say whether there is more.
+	ReviveDead(ctx context.Context, which store.Selection, how store.RevivePlan) (store.Worked, error)
+	PurgeDead(ctx context.Context, which store.Selection) (store.Worked, error)
 }
 
 // Counts counts jobs.
@@ -55,6 +88,9 @@ type Service interface {
 	Jobs
 	Changes
 	Topics
+	Lanes
+	Secrets
+	DeadLetters
 	Counts
 	Health
 }
@@ -72,9 +108,11 @@ type Options struct {
 	// Loopback serves only requests that are addressed to localhost or to a loopback address, so that no web page
 	// reaches the API through a name of its own that resolves to this machine. For listeners on loopback.
 	Loopback bool
-	// HealthOnly serves /healthz, /readyz, /v1/version and /openapi.yaml alone, for a process that only delivers: its
-	// Service is asked for nothing but its readiness.
+	// HealthOnly serves /healthz, /readyz, /metrics, /v1/version and /openapi.yaml alone, for a process that only delivers:
+	// its Service is asked for nothing but its readiness.
 	HealthOnly bool
+	// Metrics serves /metrics, without the token, like /healthz; nil: nothing is there.
+	Metrics http.Handler
 	// Closing, while it answers true, has every answer ask clients to give up their connection, so that they leave
 	// before the port closes; nil: never. It is called with every request, by many at once.
 	Closing func() bool
@@ -94,6 +132,7 @@ type api struct {
 	maxBody    int64
 	version    string
 	healthOnly bool
+	metrics    http.Handler
 	log        *slog.Logger
 	// streams holds one for each stream under way.
 	streams chan struct{}
@@ -112,6 +151,7 @@ func New(o Options) http.Handler {
 		maxBody:    cmp.Or(o.MaxBody, defaultMaxBody),
 		version:    cmp.Or(o.Version, "dev"),
 		healthOnly: o.HealthOnly,
+		metrics:    o.Metrics,
 		log:        cmp.Or(o.Logger, slog.Default()),
 		streams:    make(chan struct{}, maxStreams),
 		atEnd:      func(f func()) func() bool { return context.AfterFunc(life, f) },

@@ -35,10 +35,6 @@ var badJobs = []struct {
 	{"null", `null`, 422, []string{""}},
 	{"unknown fields", `{"uri": "x", "rate": "5/s", "URL": "x"}`, 422, []string{"/uri", "/rate", "/URL"}},
 	{
-		"fields that are not served yet", `{"on_delivered": "http://a.example/", "on_dead": null}`, 422,
-		[]string{"/on_delivered", "/on_dead"},
-	},
-	{
 		"wrong types", `{"id": 1, "url": [], "headers": "x", "retries": "9", "ladder": "15s", "labels": {"a": 1},
 		"delay": true, "expires_at": 5, "timeout": null, "body_text": {}}`, 422,
 		[]string{"/id", "/url", "/headers", "/retries", "/ladder", "/labels/a", "/delay", "/expires_at", "/body_text"},
@@ -135,10 +131,24 @@ var badJobs = []struct {
 		[]string{"/content_type"},
 	},
 
+	{
+		"callbacks that cannot be called", `{"on_delivered": "ftp://a.example", "on_dead": {"url": "http://me:pw@a.example/", "method": "HEAD",
+			"headers": {"Host": "x", "X A": "1", "X-B": null, "Content-Type": "a/b", "X-Token": "[redacted]"}, "retries": -1, "timeout": "11m",
+			"include": ["secrets"], "more": 1}}`, 422,
+		[]string{
+			"/on_delivered/url", "/on_dead/url", "/on_dead/method", "/on_dead/headers/Host", "/on_dead/headers/X A",
+			"/on_dead/headers/Content-Type", "/on_dead/headers/X-Token", "/on_dead/retries", "/on_dead/timeout", "/on_dead/include/0",
+			"/on_dead/more",
+		},
+	},
+	{"callbacks that are none", `{"on_delivered": 5, "on_dead": []}`, 422, []string{"/on_delivered", "/on_dead"}},
+	{"callbacks without a URL", `{"on_delivered": "", "on_dead": {"method": "POST"}}`, 422, []string{"/on_delivered/url", "/on_dead/url"}},
+	{"a callback's name twice", `{"on_dead": {"url": "http://a.example/", "url": "http://b.example/"}}`, 400, nil},
+
 	{"two kinds of body", `{"body": null, "body_text": "x"}`, 422, []string{"/body"}},
 	{"a body that is no base64", `{"body_base64": "*"}`, 422, []string{"/body_base64"}},
 	{"a body too large", `{"body_text": "` + strings.Repeat("a", 256<<10+1) + `"}`, 413, []string{"/body_text"}},
-	{"a request too large", `{"body": "` + strings.Repeat("a", 2<<20) + `"}`, 413, nil},
+	{"a request too large", `{"body": "` + strings.Repeat("a", 3<<20) + `"}`, 413, nil},
 	{
 		"many faults at once", `{"id": "a.b", "url": "x", "retries": -1, "ladder": ["0s"], "headers": {"Host": "x"},
 		"labels": {"a b": ""}, "more": 1, "delay": "-1s"}`, 422,
@@ -270,6 +280,22 @@ func TestABodyOfTheLargestSizeFitsHoweverItIsEscaped(t *testing.T) {
 	}
 }
 
+func TestAJobThatSaysEverythingAtItsLargestFitsHoweverItIsEscaped(t *testing.T) {
+	escaped := func(n int) string { return strings.Repeat(`\u0061`, n) }
+	headers := `{"X-A": "` + escaped(job.MaxHeaders-10) + `"}`
+	target := "http://a.example/" + escaped(job.MaxURL-17)
+	told := `{"url": "` + target + `", "headers": ` + headers + `}`
+	labels := make([]string, job.MaxLabels)
+	for i := range labels {
+		labels[i] = fmt.Sprintf(`"%s%02d": "%s"`, escaped(62), i, escaped(256))
+	}
+	f := newFake()
+	w := call(t, handlerOf(f), http.MethodPost, "/v1/jobs", `{"id": "a", "url": "`+target+`", "body_text": "`+escaped(256<<10)+`", "headers": `+headers+
+		`, "labels": {`+strings.Join(labels, ", ")+`}, "on_delivered": `+told+`, "on_dead": `+told+`}`)
+	require.Equal(t, http.StatusCreated, w.Code, "%.500s", w.Body.String())
+	require.Len(t, f.news[0].OnDead.URL, job.MaxURL)
+}
+
 func TestABadListIsRefusedByParameter(t *testing.T) {
 	cases := map[string][]string{
 		"":                                       {"?topic", "?state"},
@@ -286,6 +312,12 @@ func TestABadListIsRefusedByParameter(t *testing.T) {
 		"topic=a&state=dead&cursor=%zz":          {"?"},
 		"topic=a&state=dead&label=a%20b:c&=":     {"?label", "?"},
 		"topic=a&state=dead&after=2030-01-31T08": {"?after"},
+		"topic=a&state=dead&reason=tired":        {"?reason"},
+		"topic=a&state=dead&status=0":            {"?status"},
+		"topic=a&state=dead&status=1000":         {"?status"},
+		"topic=a&state=dead&status=x":            {"?status"},
+		"topic=a&state=ready&reason=expired":     {"?reason"},
+		"topic=a&state=delivered&status=200":     {"?status"},
 	}
 	for query, fields := range cases {
 		w := call(t, handlerOf(newFake()), http.MethodGet, "/v1/jobs?"+strings.ReplaceAll(query, " ", "%20"), "")
@@ -302,9 +334,39 @@ func TestABadPolicyIsRefusedByField(t *testing.T) {
 		fields []string
 	}{
 		{
-			`{"rate": "5/s", "lane_rate": "", "success": {}, "breaker": {}, "on_dead": null, "on_delivered": null}`, 422,
-			[]string{"/rate", "/lane_rate", "/success", "/breaker", "/on_dead", "/on_delivered"},
+			`{"rate": "5", "lane_rate": 5, "success": {"status": ["1xx"], "body_equals": 5, "x": 1}, "breaker": {"failures": -1, "open": 0, "x": 1}}`, 422,
+			[]string{
+				"/rate", "/lane_rate", "/success/status/0", "/success/body_equals", "/success/x", "/breaker/failures", "/breaker/open", "/breaker/x",
+			},
 		},
+		{
+			`{"rate": "0/s", "lane_rate": "1/31d", "success": {"status": [], "body_contains": "` + strings.Repeat("a", 4097) + `"}, "breaker": "x"}`, 422,
+			[]string{"/rate", "/lane_rate", "/success/status", "/success/body_contains", "/breaker"},
+		},
+		{
+			`{"on_delivered": "ftp://a", "on_dead": {"url": "http://a.example/", "method": "HEAD", "headers": {"Host": "x", "X-A": 5,
+				"content-type": "a/b", "X-Token": "[redacted]"}, "retries": 1001, "timeout": 0, "include": ["body", "cookies", 5], "x": 1}}`, 422,
+			[]string{
+				"/on_delivered/url", "/on_dead/method", "/on_dead/headers/Host", "/on_dead/headers/X-A", "/on_dead/headers/content-type",
+				"/on_dead/headers/X-Token", "/on_dead/retries", "/on_dead/timeout", "/on_dead/include/1", "/on_dead/include/2", "/on_dead/x",
+			},
+		},
+		{
+			`{"on_delivered": {}, "on_dead": 5, "on_backlog": "http://a.example/"}`, 422,
+			[]string{"/on_delivered/url", "/on_dead", "/on_backlog"},
+		},
+		{`{"on_backlog": {"url": "http://a.example/"}}`, 422, []string{"/on_backlog"}},
+		{
+			`{"on_backlog": {"older_than": "1ms", "more_than": 0, "retries": "x", "url": "", "x": 1}}`, 422,
+			[]string{"/on_backlog/older_than", "/on_backlog/more_than", "/on_backlog/retries", "/on_backlog/url", "/on_backlog/x"},
+		},
+		{`{"client_cert": "x", "secrets": []}`, 422, []string{"/client_cert", "/secrets"}},
+		{`{"client_cert": {}}`, 422, []string{"/client_cert/chain", "/client_cert/key"}},
+		{
+			`{"client_cert": {"chain": "x", "key": "[redacted]", "password": "x"}}`, 422,
+			[]string{"/client_cert/chain", "/client_cert/key", "/client_cert/password"},
+		},
+		{`{"client_cert": {"chain": 5, "key": 5}}`, 422, []string{"/client_cert/chain", "/client_cert/key"}},
 		{
 			`{"ladder": [], "retries": 1001, "jitter": 1.1, "timeout": "1ms", "max_age": 0, "workers": 0}`, 422,
 			[]string{"/ladder", "/retries", "/jitter", "/timeout", "/max_age", "/workers"},

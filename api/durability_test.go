@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -27,11 +28,15 @@ func TestAnswersToChangesSayHowDurableTheyAre(t *testing.T) {
 		{"PATCH /v1/topics/a", `{"retries": 1}`, ""},
 		{"POST /v1/topics/a/pause", ``, ""},
 		{"POST /v1/topics/a/resume", ``, ""},
+		{"PUT /v1/topics/a/lanes/b", `{"url": "http://a.example/"}`, ""},
+		{"PATCH /v1/topics/a/lanes/b", `{"paused": true}`, ""},
+		{"POST /v1/topics/a/lanes/b/pause", ``, ""},
 	} {
 		for _, reached := range []*job.Durability{nil, {}, {Replicas: 2}, {Replicas: 1, Synced: true}} {
 			f := newFake()
 			f.jobs["a"] = job.Job{Progress: job.Progress{State: c.state, Version: 1}, Reached: reached}
 			f.topics["a"] = store.Topic{Name: "a", Revision: 1, Reached: reached}
+			f.own["a/b"] = store.Lane{Reached: reached}
 			f.register = func(n job.New) store.Routed {
 				return store.Routed{Inserted: store.Inserted{Outcome: store.Created, Job: job.Job{Spec: n.Spec, Reached: reached}}}
 			}
@@ -52,7 +57,10 @@ func TestWhatIsOnlyReadHasNoDurability(t *testing.T) {
 	f.jobs["a"] = job.Job{Spec: job.Spec{ID: "a"}, Reached: reached}
 	f.page = store.Page{Jobs: []job.Job{f.jobs["a"]}}
 	f.topics["a"] = store.Topic{Name: "a", Reached: reached}
-	for _, path := range []string{"/v1/jobs/a", "/v1/jobs?topic=a&state=dead", "/v1/topics/a", "/v1/topics"} {
+	f.own["a/b"] = store.Lane{Settings: policy.Lane{Paused: true}, Reached: reached}
+	for _, path := range []string{
+		"/v1/jobs/a", "/v1/jobs?topic=a&state=dead", "/v1/dead", "/v1/topics/a", "/v1/topics", "/v1/topics/a/lanes/b", "/v1/topics/a/lanes",
+	} {
 		w := call(t, handlerOf(f), http.MethodGet, path, "")
 		require.Equal(t, http.StatusOK, w.Code)
 		require.NotContains(t, w.Body.String(), "durability", path)

@@ -32,7 +32,13 @@ type fake struct {
 	news   []job.New
 	edits  []store.Edit
 	topics map[string]store.Topic
-	lost   int // PutTopics to refuse with ErrVersion
+	own    map[string]store.Lane // lanes' settings, by topic/lane
+	busy   bool                  // changes of settings are refused with ErrContended
+	bad    error                 // what putting a policy or settings is refused with
+	text   map[string]string     // what the secrets are, by id
+	which  []store.Selection
+	plan   store.RevivePlan
+	worked store.Worked
 	filter store.Filter
 	page   store.Page
 	counts []store.TopicStats
@@ -44,7 +50,10 @@ type fake struct {
 }
 
 func newFake() *fake {
-	return &fake{jobs: make(map[string]job.Job), topics: make(map[string]store.Topic)}
+	return &fake{
+		jobs: make(map[string]job.Job), topics: make(map[string]store.Topic), own: make(map[string]store.Lane),
+		text: make(map[string]string),
+	}
 }
 
 func (f *fake) Register(_ context.Context, jobs []job.New) []store.Routed {
@@ -163,16 +172,6 @@ func (f *fake) Topic(_ context.Context, _, name string) (store.Topic, error) {
 	return store.Topic{}, store.ErrNotFound
 }
 
-func (f *fake) PutTopic(_ context.Context, t store.Topic) (store.Topic, error) {
-	if f.lost > 0 {
-		f.lost--
-		return store.Topic{}, store.ErrVersion
-	}
-	t.Revision++
-	f.topics[t.Name] = t
-	return t, f.err
-}
-
 func (f *fake) Topics(context.Context, string) ([]store.Topic, error) {
 	var all []store.Topic
 	for _, name := range sortedKeys(f.topics) {
@@ -207,6 +206,9 @@ func (f *fake) untouched(t *testing.T) {
 	require.Zero(t, f.calls, "something was registered: %v", f.news)
 	require.Empty(t, f.edits)
 	require.Empty(t, f.topics)
+	require.Empty(t, f.own)
+	require.Empty(t, f.text)
+	require.Empty(t, f.which)
 }
 
 // handlerOf is the API over a service, without a token.

@@ -32,6 +32,8 @@ const (
 	fieldExpiresIn
 	fieldExpiresAt
 	fieldLabels
+	fieldOnDelivered
+	fieldOnDead
 )
 
 const (
@@ -48,7 +50,7 @@ var fields = map[string]field{
 	"headers": fieldHeaders, "body": fieldBody, "body_text": fieldBodyText, "body_base64": fieldBodyBase64,
 	"content_type": fieldContentType, "delay": fieldDelay, "run_at": fieldRunAt, "retries": fieldRetries,
 	"ladder": fieldLadder, "timeout": fieldTimeout, "expires_in": fieldExpiresIn, "expires_at": fieldExpiresAt,
-	"labels": fieldLabels,
+	"labels": fieldLabels, "on_delivered": fieldOnDelivered, "on_dead": fieldOnDead,
 }
 
 // A form is a job as a client described it: the fields it named, and those it named as null.
@@ -74,6 +76,7 @@ func decodeNew(raw []byte, now time.Time, maxBody int64) (job.New, *problem) {
 	}
 	p := f.check(now, maxBody)
 	f.Header = job.CanonicalHeader(f.Header)
+	canonical(f.OnDelivered, f.OnDead)
 	return f.New, p
 }
 
@@ -146,11 +149,15 @@ func (f *form) read(bit field, value []byte) {
 		f.ExpiresAt = f.instant("/expires_at", value)
 	case fieldLabels:
 		f.Labels = f.labels("/labels", value)
+	case fieldOnDelivered:
+		f.OnDelivered = f.callback("/on_delivered", value, nil, false)
+	case fieldOnDead:
+		f.OnDead = f.callback("/on_dead", value, nil, false)
 	}
 }
 
 // positive gives a zero that was said the form in which job.Validate finds it out of range.
-func positive[N time.Duration | int](n N) N {
+func positive[N time.Duration | int | int64](n N) N {
 	if n == 0 {
 		return -1
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/sign"
 	"github.com/ringback/ringback/store"
 )
 
@@ -70,17 +72,141 @@ func FuzzBatch(f *testing.F) {
 // FuzzPolicy puts and patches whatever.
 func FuzzPolicy(f *testing.F) {
 	f.Add(`{"ladder": ["15s"], "headers": {"X-A": null}, "keep_dead": {"max_bytes": "1GiB"}}`)
+	f.Add(`{"rate": "100/s", "lane_rate": "", "success": {"status": ["2xx"], "body_equals": "ok"}, "breaker": {"failures": 0, "open": "1s"}}`)
+	f.Add(`{"on_delivered": "http://a.example/", "on_dead": {"url": "http://a.example/", "headers": {"x-token": null, "x-a": "1"}, "include": ["body"]}}`)
+	f.Add(`{"on_backlog": {"url": "http://a.example/", "older_than": "5m", "more_than": 5}, "client_cert": {"chain": "x", "key": "[redacted]"}}`)
+	chain, _ := pair(f)
+	f.Add(`{"on_dead": {"headers": {"authorization": "[redacted]"}}, "on_backlog": {"headers": null}, "client_cert": {"key": null}}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		for _, method := range []string{http.MethodPut, http.MethodPatch} {
 			service := newFake()
-			service.topics["a"] = store.Topic{Name: "a", Revision: 1}
+			cert := &policy.ClientCert{Chain: chain, Key: "hunter2"}
+			to := &policy.Callback{URL: "http://a.example/", Headers: map[string][]string{"Authorization": {"hunter2"}}}
+			backlog := &policy.Backlog{Callback: *to, MoreThan: 1}
+			service.topics["a"] = store.Topic{Name: "a", Revision: 1, Policy: policy.Topic{OnDead: to, OnBacklog: backlog, ClientCert: cert}}
 			w := call(t, handlerOf(service), method, "/v1/topics/a", body, "Content-Type", "application/json")
+			require.True(t, json.Valid(w.Body.Bytes()), w.Body.String())
+			require.Equal(t, "hunter2", string(cert.Key), "what was stored is not written to")
+			require.Equal(t, "http://a.example/", to.URL)
+			if !strings.Contains(body, "hunter2") {
+				require.NotContains(t, w.Body.String(), "hunter2")
+			}
+			if w.Code != http.StatusOK {
+				require.Contains(t, []int{400, 413, 422}, w.Code, w.Body.String())
+				continue
+			}
+			stored := service.topics["a"].Policy
+			require.Empty(t, job.ValidateTopic(stored))
+			shown := whatIsPut(t, w.Body.Bytes())
+			again := call(t, handlerOf(service), http.MethodPut, "/v1/topics/a", shown)
+			require.Equal(t, http.StatusOK, again.Code, "what is shown can be put back: %s", again.Body)
+			require.JSONEq(t, shown, whatIsPut(t, again.Body.Bytes()), "and changes nothing")
+		}
+	})
+}
+
+// whatIsPut is an answer without what only answers have.
+func whatIsPut(t testing.TB, answer []byte) string {
+	t.Helper()
+	var members map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(answer, &members))
+	for _, name := range []string{"topic", "lane", "revision", "durability"} {
+		delete(members, name)
+	}
+	text, err := json.Marshal(members)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// FuzzLane puts and patches whatever.
+func FuzzLane(f *testing.F) {
+	f.Add(`{"url": "http://a.example/", "headers": {"x-a": "1", "X-Token": "[redacted]"}, "lane_concurrency": 5, "lane_rate": "5/90s", "paused": true}`)
+	f.Add(`{"headers": null, "lane_rate": null, "lane_concurrency": null}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		for _, method := range []string{http.MethodPut, http.MethodPatch} {
+			service := newFake()
+			service.own["a/b"] = store.Lane{Revision: 1, Settings: policy.Lane{
+				Headers: map[string][]string{"X-Token": {"hunter2"}}, Secrets: []policy.Secret{{ID: "s", Value: "hunter2"}},
+			}}
+			w := call(t, handlerOf(service), method, "/v1/topics/a/lanes/b", body, "Content-Type", "application/json")
 			require.True(t, json.Valid(w.Body.Bytes()), w.Body.String())
 			if w.Code != http.StatusOK {
 				require.Contains(t, []int{400, 413, 422}, w.Code, w.Body.String())
 				continue
 			}
-			require.Empty(t, job.ValidateTopic(service.topics["a"].Policy))
+			stored := service.own["a/b"].Settings
+			require.Empty(t, job.ValidateLane(stored))
+			require.Len(t, stored.Secrets, 1)
+			again := call(t, handlerOf(service), http.MethodPut, "/v1/topics/a/lanes/b", whatIsPut(t, w.Body.Bytes()))
+			require.Equal(t, http.StatusOK, again.Code, "what is shown can be put back: %s", again.Body)
+			require.Equal(t, stored, service.own["a/b"].Settings, "and changes nothing")
+		}
+	})
+}
+
+// FuzzSecret brings whatever as a secret: it is taken and can sign, or refused with nothing of it repeated.
+func FuzzSecret(f *testing.F) {
+	f.Add(`{"secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"}`)
+	f.Add(`{"kind": "ed25519"}`)
+	f.Add(`{}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		service := newFake()
+		w := call(t, handlerOf(service), http.MethodPost, "/v1/topics/a/secrets", body, "Content-Type", "application/json")
+		require.True(t, json.Valid(w.Body.Bytes()), w.Body.String())
+		if w.Code != http.StatusCreated {
+			require.Contains(t, []int{400, 413, 415, 422}, w.Code, w.Body.String())
+			service.untouched(t)
+			return
+		}
+		text, _ := answered(t, w)["secret"].(string)
+		_, err := sign.ParseSecret(text)
+		require.NoError(t, err)
+	})
+}
+
+// FuzzDead selects whatever: what is taken says which dead letters it means, and nothing means all of them by accident.
+func FuzzDead(f *testing.F) {
+	f.Add(`{"topic": "a", "lane": "b", "reason": "expired", "status": 503, "after": "2030-01-31T08:00:00Z", "rate": "5/s"}`)
+	f.Add(`{"ids": ["a", "rb:a:0"], "url": "http://a.example/", "dry_run": true}`)
+	f.Add(`{"all": true, "label": "a:b"}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		for _, path := range []string{"/v1/dead/revive", "/v1/dead/purge"} {
+			service := newFake()
+			w := call(t, handlerOf(service), http.MethodPost, path, body, "Content-Type", "application/json")
+			require.True(t, json.Valid(w.Body.Bytes()), w.Body.String())
+			if w.Code != http.StatusOK {
+				require.Contains(t, []int{400, 413, 422}, w.Code, w.Body.String())
+				service.untouched(t)
+				continue
+			}
+			which := service.which[0]
+			for _, id := range which.IDs {
+				require.True(t, job.IsID(id))
+			}
+			which.Filter.Namespace = ""
+			if len(which.IDs) == 0 && which.Filter == (store.Filter{}) {
+				var sent struct {
+					All bool `json:"all"`
+				}
+				require.NoError(t, json.Unmarshal([]byte(body), &sent))
+				require.True(t, sent.All)
+			}
+		}
+	})
+}
+
+// FuzzTold shows whatever as the body of a job that Ringback made: the same JSON, but for the secrets of headers.
+func FuzzTold(f *testing.F) {
+	f.Add([]byte(`{"job": {"headers": {"X-Auth": ["hunter2"], "A": ["1"]}, "body": 1.50}, "response": null}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if checkJSON(body, 1) != nil {
+			return
+		}
+		o := new(out)
+		o.told(body)
+		require.True(t, json.Valid(o.b), "%s", o.b)
+		if !strings.Contains(string(body), "headers") && !strings.Contains(string(body), `\`) {
+			require.JSONEq(t, string(body), string(o.b))
 		}
 	})
 }
@@ -90,6 +216,8 @@ func FuzzAddress(f *testing.F) {
 	f.Add("/v1/jobs", "topic=a&state=dead&limit=5", `"3"`)
 	f.Add("/v1/jobs/a", "", "")
 	f.Add("/v1/topics/a/stats", "after=b", "")
+	f.Add("/v1/dead", "topic=a&reason=expired&status=503", "")
+	f.Add("/v1/topics/a/lanes/b/secrets/c", "", "")
 	f.Fuzz(func(t *testing.T, path, query, match string) {
 		if !strings.HasPrefix(path, "/") {
 			return

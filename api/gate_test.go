@@ -19,7 +19,7 @@ func TestAProcessThatOnlyDeliversSaysWhomToAsk(t *testing.T) {
 	}
 	for _, target := range []string{
 		"POST /v1/jobs", "GET /v1/jobs", "POST /v1/batch", "GET /v1/jobs/a", "DELETE /v1/jobs/a", "POST /v1/jobs/a/run",
-		"GET /v1/topics", "PUT /v1/topics/a", "GET /v1/stats", "GET /v1/nothing", "GET /v1/", "GET /v1",
+		"GET /v1/topics", "PUT /v1/topics/a", "GET /v1/stats", "GET /v1/dead", "POST /v1/topics/a/secrets", "PUT /v1/topics/a/lanes/b", "GET /v1/nothing", "GET /v1/", "GET /v1",
 	} {
 		method, path, _ := strings.Cut(target, " ")
 		w := call(t, h, method, path, `{"id": "a"}`, auth...)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"encoding/base64"
 	"flag"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/sign"
 	"github.com/ringback/ringback/store"
 )
 
@@ -29,13 +31,20 @@ func whole() *fake {
 		Header:      map[string][]string{"X-Tenant": {"42"}, "X-Many": {"1", "2"}, "Authorization": {"Bearer hunter2"}},
 		ContentType: "application/json", BodyKind: job.BodyJSON, Body: []byte(`{"order":  4711, "note": "<é>"}`),
 		Labels: map[string]string{"customer": "42", "say": "\"ü\"\n"},
-		Terms:  policy.Terms{Ladder: policy.Ladder{15 * time.Second, 3 * time.Minute}, Retries: new(9), Timeout: 10 * time.Second},
+		Terms: policy.Terms{
+			Ladder: policy.Ladder{15 * time.Second, 3 * time.Minute}, Retries: new(9), Timeout: 10 * time.Second,
+			OnDelivered: &policy.Callback{URL: "https://shop.example/told"},
+			OnDead: &policy.Callback{
+				URL: "https://shop.example/told", Method: "PUT", Headers: map[string][]string{"Authorization": {"Bearer hunter2"}, "X-A": {"1"}},
+				Retries: new(5), Timeout: time.Second, Include: []string{"body", "query"},
+			},
+		},
 	}
 	f.jobs["dead"] = job.Job{
 		Spec: spec,
 		Progress: job.Progress{
 			State: job.Dead, Reason: policy.ReasonExhausted, CreatedAt: epoch, DueAt: epoch, Since: epoch, ExpiresAt: epoch.Add(72 * time.Hour),
-			FinishedAt: epoch.Add(time.Hour), Version: 3, Round: 1, Made: 12, Tries: 3,
+			FinishedAt: epoch.Add(time.Hour), Version: 3, Round: 1, Made: 12, Tries: 3, Status: 503,
 		},
 		Attempts: []job.Attempt{
 			{N: 11, Kind: job.KindEdited, StartedAt: epoch},
@@ -50,6 +59,16 @@ func whole() *fake {
 			},
 			{N: 14, Kind: job.KindAttempt, StartedAt: epoch, Status: 200, Verdict: "delivered", Body: []byte{0xff}},
 		},
+	}
+	f.jobs["rb:dead:1"] = job.Job{
+		Spec: job.Spec{
+			ID: "rb:dead:1", Queue: job.Queue{Topic: job.CallbackTopic, Lane: "shop.example:443"}, URL: "https://shop.example/told", Method: "POST",
+			ContentType: "application/json", BodyKind: job.BodyJSON, Kind: job.KindCallback, Origin: "dead",
+			Labels: map[string]string{job.LabelTopic: "order.close"},
+			Body: []byte(`{"type":"job.dead","job":{"id":"dead","headers":{"Authorization":["Bearer hunter2"],"X-Tenant":["42"]},"body":{"order":  4711}},` +
+				`"attempts":13,"response":{"status":503,"headers":{"Set-Cookie":["s=hunter2"],"X-B":["1","2"]}}}`),
+		},
+		Progress: job.Progress{State: job.Scheduled, CreatedAt: epoch, DueAt: epoch, Version: 1},
 	}
 	f.jobs["running"] = job.Job{
 		Spec: job.Spec{ID: "running", Queue: job.Queue{Topic: "default", Lane: "default"}, Method: "GET", BodyKind: job.BodyText, Body: []byte("hi\n")},
@@ -71,14 +90,54 @@ func whole() *fake {
 	f.topics["order.close"] = store.Topic{Name: "order.close", Revision: 7, Policy: policy.Topic{
 		URL: "https://shop.example/hooks/close", Headers: map[string][]string{"X-Api-Key": {"hunter2"}, "X-A": {"1"}}, Paused: true,
 		KeepDead: policy.Keep{For: new(36 * time.Hour), MaxBytes: new(int64(1<<20 + 1))},
+		Rate:     policy.Rate{Starts: 100, Per: time.Second}, LaneRate: policy.Rate{Starts: 5, Per: 90 * time.Second},
+		Success:     policy.Success{BodyEquals: "success", BodyContains: "<ok>"},
+		Breaker:     policy.Breaker{Failures: new(3), Open: time.Minute},
+		OnDelivered: spec.OnDelivered, OnDead: spec.OnDead,
+		OnBacklog: &policy.Backlog{
+			Callback:  policy.Callback{URL: "https://shop.example/alarm", Headers: map[string][]string{"X-Api-Key": {"hunter2"}}},
+			OlderThan: 5 * time.Minute, MoreThan: 10_000,
+		},
+		Secrets:    []policy.Secret{{ID: sharedSecret.ID(), CreatedAt: epoch, Value: policy.Sealed(sharedSecret.Text())}},
+		ClientCert: &policy.ClientCert{Chain: "-----BEGIN CERTIFICATE-----\n…", Key: "hunter2"},
 	}}
+	f.own["order.close/a"] = store.Lane{Revision: 8, Settings: policy.Lane{
+		URL: "https://a.example/", Headers: map[string][]string{"Authorization": {"Bearer hunter2"}}, LaneConcurrency: 4,
+		LaneRate: policy.Rate{Starts: 10, Per: time.Second}, Paused: true,
+		Secrets: []policy.Secret{{ID: keySecret.ID(), CreatedAt: epoch, Value: policy.Sealed(keySecret.Text())}},
+	}}
+	f.own["order.close/b"] = store.Lane{Revision: 9, Settings: policy.Lane{URL: "https://b.example/"}, Reached: &job.Durability{Replicas: 1}}
+	f.worked = store.Worked{
+		Matched: 5, Done: 3, More: true, Paced: 60 * time.Millisecond, Failed: []store.Failed{
+			{ID: "gone", Err: store.ErrNotFound}, {ID: "runs", Err: &store.StateError{State: job.Running}}, {ID: "away", Err: store.ErrUnavailable},
+		},
+	}
 	f.topics["seen"] = store.Topic{Name: "seen"}
 	f.counts = []store.TopicStats{
-		{Topic: "order.close", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5, Cancelled: 6, OldestDue: epoch},
+		{Topic: "order.close", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5, Cancelled: 6, OldestDue: epoch, Open: 2},
 		{Topic: "seen"},
 	}
-	f.lanes = []store.LaneStats{{Lane: "a", Scheduled: 1, Ready: 2, Running: 3}, {Lane: "b", Ready: 1}}
+	f.lanes = []store.LaneStats{
+		{Lane: "a", Scheduled: 1, Ready: 2, Running: 3, Open: true, HeldUntil: epoch.AddDate(900, 0, 0)},
+		{Lane: "b", Ready: 1, Open: true, HeldUntil: epoch.AddDate(-10, 0, 0)},
+		{Lane: "c", HeldUntil: epoch.AddDate(900, 0, 0)},
+		{Lane: "d"},
+	}
 	return f
+}
+
+// Secrets that are always the same.
+var (
+	sharedSecret = secretOf("whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD")
+	keySecret    = secretOf("whsk_" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
+)
+
+func secretOf(text string) sign.Secret {
+	s, err := sign.ParseSecret(text)
+	if err != nil {
+		panic(err)
+	}
+	return s
 }
 
 // golden are requests of whole, the file that holds the answer to each, and the schema that describes it.
@@ -89,7 +148,8 @@ var golden = []struct {
 	status         int
 }{
 	{"job_created", "Job", "POST", "/v1/jobs", `{"id": "new", "topic": "t", "url": "http://a.example/", "body":  [ 1 ],
-		"delay": "90s", "headers": {"cookie": "s=1"}, "labels": {"a": "b"}}`, 201},
+		"delay": "90s", "headers": {"cookie": "s=1"}, "labels": {"a": "b"}, "on_delivered": "https://b.example/told",
+		"on_dead": {"url": "https://b.example/told", "headers": {"x-token": "hunter2", "x-a": ["1"]}, "retries": 0, "include": []}}`, 201},
 	{"job_dead", "Job", "GET", "/v1/jobs/dead", "", 200},
 	{"job_text", "Job", "GET", "/v1/jobs/running", "", 200},
 	{"job_bytes", "Job", "GET", "/v1/jobs/plain", "", 200},
@@ -102,8 +162,20 @@ var golden = []struct {
 	{"job_durable", "Job", "PATCH", "/v1/jobs/durable", `{"retries": 1}`, 200},
 	{"topic_durable", "Topic", "POST", "/v1/topics/written/pause", "", 200},
 	{"topic", "Topic", "GET", "/v1/topics/order.close", "", 200},
+	{"topic_callbacks", "Topic", "GET", "/v1/topics/_callbacks", "", 200},
 	{"topic_list", "TopicPage", "GET", "/v1/topics?limit=1", "", 200},
-	{"topic_stats", "TopicStats", "GET", "/v1/topics/order.close/stats?limit=1", "", 200},
+	{"topic_stats", "TopicStats", "GET", "/v1/topics/order.close/stats?limit=3", "", 200},
+	{"job_callback", "Job", "GET", "/v1/jobs/rb:dead:1", "", 200},
+	{"dead_list", "JobPage", "GET", "/v1/dead?reason=exhausted&status=503", "", 200},
+	{"dead_revived", "Revived", "POST", "/v1/dead/revive", `{"topic": "order.close", "rate": "50/s", "url": "https://shop.example/new"}`, 200},
+	{"dead_purged", "Purged", "POST", "/v1/dead/purge", `{"all": true, "dry_run": true}`, 200},
+	{"lane", "Lane", "GET", "/v1/topics/order.close/lanes/a", "", 200},
+	{"lane_durable", "Lane", "POST", "/v1/topics/order.close/lanes/b/pause", "", 200},
+	{"lane_list", "LanePage", "GET", "/v1/topics/order.close/lanes?limit=1", "", 200},
+	{"secret_added", "Secret", "POST", "/v1/topics/seen/secrets", `{"secret": "` + sharedSecret.Text() + `"}`, 201},
+	{"key_added", "Secret", "POST", "/v1/topics/seen/lanes/a/secrets", `{"secret": "` + keySecret.Text() + `"}`, 201},
+	{"secret_list", "Secrets", "GET", "/v1/topics/order.close/secrets", "", 200},
+	{"key_list", "Keys", "GET", "/v1/topics/order.close/lanes/a/keys", "", 200},
 	{"stats", "Stats", "GET", "/v1/stats", "", 200},
 	{"version", "Version", "GET", "/v1/version", "", 200},
 	{"alive", "Status", "GET", "/healthz", "", 200},

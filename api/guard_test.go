@@ -102,7 +102,7 @@ func TestNoWebPageOfAnotherOriginCanPost(t *testing.T) {
 func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
 	h := handlerOf(newFake())
 	for _, path := range []string{
-		"/", "/v1", "/v1/", "/v2/jobs", "/v1/jobs/a/b", "/v1/dead", "/v1/dead/revive", "/v1/topics/a/secrets", "/v1/topics/a/lanes/b",
+		"/", "/v1", "/v1/", "/v2/jobs", "/v1/jobs/a/b", "/v1/dead/a", "/v1/topics/a/secrets", "/v1/topics/a/lanes/b", "/v1/topics/a/lanes/b/stats",
 		"/metrics", "/v1/jobs/",
 	} {
 		w := call(t, h, http.MethodGet, path, "")
@@ -112,7 +112,9 @@ func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
 	for target, allow := range map[string]string{
 		"/v1/jobs": "GET, HEAD, POST", "/v1/batch": "POST", "/v1/jobs/a": "DELETE, GET, HEAD, PATCH",
 		"/v1/jobs/a/run": "POST", "/v1/topics/a": "GET, HEAD, PATCH, PUT", "/v1/topics/a/pause": "POST",
-		"/v1/stats": "GET, HEAD", "/healthz": "GET, HEAD",
+		"/v1/stats": "GET, HEAD", "/healthz": "GET, HEAD", "/metrics": "GET, HEAD", "/v1/dead": "GET, HEAD", "/v1/dead/purge": "POST",
+		"/v1/topics/a/lanes/b": "DELETE, GET, HEAD, PATCH, PUT", "/v1/topics/a/lanes/b/secrets": "GET, HEAD, POST",
+		"/v1/topics/a/secrets/b": "DELETE", "/v1/topics/a/keys": "GET, HEAD",
 	} {
 		w := call(t, h, http.MethodOptions, target, "")
 		require.Equal(t, http.StatusMethodNotAllowed, w.Code, target)

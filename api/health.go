@@ -44,6 +44,15 @@ func (a *api) ready(w http.ResponseWriter, r *http.Request) error {
 	return refuse(http.StatusServiceUnavailable, "not ready: "+why)
 }
 
+// measures serves the metrics, where there are any.
+func (a *api) measures(w http.ResponseWriter, r *http.Request) error {
+	if a.metrics == nil {
+		return a.elsewhere(w, r)
+	}
+	a.metrics.ServeHTTP(w, r)
+	return nil
+}
+
 // showVersion answers with the build's version.
 func (a *api) showVersion(w http.ResponseWriter, _ *http.Request) error {
 	answerWord(w, "version", a.version)

@@ -34,15 +34,29 @@ func (o *out) job(j *job.Job) {
 	if len(j.Labels) > 0 {
 		o.labels("labels", j.Labels)
 	}
+	if j.OnDelivered != nil {
+		o.callback("on_delivered", j.OnDelivered)
+	}
+	if j.OnDead != nil {
+		o.callback("on_dead", j.OnDead)
+	}
+	o.said("kind", j.Kind)
+	o.said("origin", j.Origin)
 
 	o.text("state", string(j.State))
 	o.said("reason", string(j.Reason))
 	o.number("attempts_made", int64(j.Made))
+	if j.Status > 0 {
+		o.number("last_status", int64(j.Status))
+	}
 	if j.State == job.Scheduled || j.State == job.Ready {
 		o.time("next_attempt_at", j.DueAt)
 	}
 	o.time("created_at", j.CreatedAt)
 	o.time("finished_at", j.FinishedAt)
+	if j.Kind == "" && (j.State == job.Delivered || j.State == job.Dead) {
+		o.text("callback_id", job.CallbackID(*j))
+	}
 	o.number("version", j.Version)
 	o.number("round", int64(j.Round))
 	if j.CancelRequested {
@@ -66,7 +80,12 @@ func (o *out) body(j *job.Job) {
 	switch {
 	case j.BodyKind == job.BodyNone:
 	case j.BodyKind == job.BodyJSON && json.Valid(j.Body):
-		o.raw("body", j.Body)
+		o.key("body")
+		if j.Kind == "" {
+			o.b = append(o.b, j.Body...)
+		} else {
+			o.told(j.Body)
+		}
 	case j.BodyKind == job.BodyText && utf8.Valid(j.Body):
 		o.text("body_text", string(j.Body))
 	default:

@@ -64,7 +64,7 @@ func (a *api) get(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// Sizes of lists.
+// Sizes of lists: of jobs unless a client says otherwise, and of all lists at most.
 const (
 	listStandard = 50
 	listMost     = 500
@@ -77,32 +77,21 @@ var states = map[job.State]bool{
 
 // list shows one page of a topic's jobs in one state.
 func (a *api) list(w http.ResponseWriter, r *http.Request) error {
-	q := newQuery(r, "topic", "state", "lane", "label", "after", "before", "limit", "cursor")
-	filter := store.Filter{
-		Namespace: job.DefaultNamespace,
-		Topic:     q.get("topic"),
-		State:     job.State(q.get("state")),
-		Lane:      q.get("lane"),
-		After:     q.moment("after"),
-		Before:    q.moment("before"),
-		Limit:     q.limit(listStandard, listMost),
-		Cursor:    q.get("cursor"),
-	}
-	if !job.IsTopic(filter.Topic) {
+	q := newQuery(r, "topic", "state", "lane", "label", "reason", "status", "after", "before", "limit", "cursor")
+	filter := q.filter()
+	filter.State = job.State(q.get("state"))
+	if filter.Topic == "" {
 		q.fault("?topic", "must name a topic")
 	}
 	if !states[filter.State] {
 		q.fault("?state", "must be scheduled, ready, running, delivered, dead or cancelled")
 	}
-	if filter.Lane != "" && !job.IsLane(filter.Lane) {
-		q.fault("?lane", "must be the name of a lane: 1 to 128 of A-Z a-z 0-9 . _ : [ ] and -")
-	}
-	if label := q.get("label"); label != "" {
-		var ok bool
-		if filter.Label, filter.Value, ok = strings.Cut(label, ":"); !ok || !job.IsTopic(filter.Label) {
-			q.fault("?label", "must be key:value")
+	for _, name := range []string{"reason", "status"} {
+		if q.get(name) != "" && filter.State != job.Dead {
+			q.fault(queryName(name), "selects among dead jobs: it needs state=dead")
 		}
 	}
+	q.checkFilter("?", &filter)
 	if err := q.err(); err != nil {
 		return err
 	}
@@ -110,6 +99,12 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	answerPage(w, page)
+	return nil
+}
+
+// answerPage answers with a page of jobs.
+func answerPage(w http.ResponseWriter, page store.Page) {
 	o := newOut()
 	defer o.free()
 	o.open()
@@ -123,8 +118,10 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	o.said("next_cursor", page.Cursor)
 	o.close()
 	o.send(w, http.StatusOK)
-	return nil
 }
+
+// ownIDs begins the ids of jobs that Ringback made itself.
+const ownIDs = "rb:"
 
 // edit changes a job that nobody holds.
 func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
@@ -143,6 +140,9 @@ func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
 	edit, p := decodeEdit(text, time.Now(), a.maxBody)
 	if p != nil {
 		return p
+	}
+	if edit.Labels != nil && strings.HasPrefix(ref.ID, ownIDs) {
+		return invalid(job.Fault{Field: "/labels", Detail: "of a job that Ringback made never change: they say who signs it"})
 	}
 	edit.IfVersion = version
 	return a.change(w, r, ref, edit, "only scheduled and ready jobs can be changed")

@@ -105,6 +105,7 @@ func TestErrorsAreTurnedIntoProblemsAndInternalsAreNotShown(t *testing.T) {
 		{store.ErrNotFound, 404, ""},
 		{&store.StateError{State: job.Running}, 409, ""},
 		{store.ErrVersion, 412, ""},
+		{store.ErrContended, 409, ""},
 		{store.ErrCursor, 422, ""},
 		{store.ErrUnavailable, 503, "1"},
 		{&store.UnavailableError{Reason: "secret-7", RetryAfter: 2500 * time.Millisecond}, 503, "3"},
@@ -119,11 +120,19 @@ func TestErrorsAreTurnedIntoProblemsAndInternalsAreNotShown(t *testing.T) {
 		for _, target := range []string{
 			"POST /v1/jobs", "GET /v1/jobs?topic=a&state=dead", "GET /v1/jobs/a", "PATCH /v1/jobs/a", "DELETE /v1/jobs/a",
 			"POST /v1/jobs/a/run", "POST /v1/jobs/a/revive", "GET /v1/topics", "GET /v1/topics/a", "PATCH /v1/topics/a",
-			"POST /v1/topics/a/pause", "GET /v1/topics/a/stats", "GET /v1/stats",
+			"POST /v1/topics/a/pause", "GET /v1/topics/a/stats", "GET /v1/stats", "GET /v1/dead", "POST /v1/dead/revive", "POST /v1/dead/purge",
+			"GET /v1/topics/a/lanes", "GET /v1/topics/a/lanes/b", "PATCH /v1/topics/a/lanes/b", "DELETE /v1/topics/a/lanes/b",
+			"POST /v1/topics/a/lanes/b/pause", "POST /v1/topics/a/secrets", "GET /v1/topics/a/secrets", "DELETE /v1/topics/a/secrets/b",
+			"GET /v1/topics/a/keys", "POST /v1/topics/a/lanes/b/secrets", "GET /v1/topics/a/lanes/b/secrets", "GET /v1/topics/a/lanes/b/keys",
 		} {
 			method, path, _ := strings.Cut(target, " ")
 			body := ""
-			if method == http.MethodPatch || path == "/v1/jobs" {
+			switch {
+			case strings.Contains(path, "dead"):
+				body = `{"all": true}`
+			case strings.Contains(path, "lanes") && method == http.MethodPatch:
+				body = `{"paused": true}`
+			case method == http.MethodPatch, path == "/v1/jobs":
 				body = `{"retries": 1}`
 			}
 			w := call(t, handlerOf(f), method, path, body)

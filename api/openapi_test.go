@@ -91,11 +91,16 @@ func (n node) holds(t testing.TB, path string, value any) {
 	t.Helper()
 	require.NotNil(t, n.here, "%s has no schema", path)
 	if alternatives := n.at("oneOf").list(); alternatives != nil {
-		fits := slices.ContainsFunc(alternatives, func(a any) bool {
-			return typed((node{n.doc, a}).at("type"), value)
-		})
-		require.True(t, fits, "%s is %T", path, value)
+		fits := func(a any) bool { return typed((node{n.doc, a}).at("type"), value) }
+		i := slices.IndexFunc(alternatives, fits)
+		require.GreaterOrEqual(t, i, 0, "%s is %T", path, value)
+		if object := (node{n.doc, alternatives[i]}).resolved(); object.at("properties").here != nil {
+			object.holds(t, path, value)
+		}
 		return
+	}
+	if fixed := n.at("const").here; fixed != nil {
+		require.Equal(t, fixed, value, path)
 	}
 	require.True(t, typed(n.at("type"), value), "%s is %T, not %v", path, value, n.at("type").here)
 	if allowed := n.at("enum").list(); allowed != nil {
@@ -219,6 +224,26 @@ func TestEveryFieldThatIsTakenIsInTheContract(t *testing.T) {
 	for _, name := range names("Policy") {
 		require.True(t, new(topicForm).field(name, []byte("null")), "%s is not taken", name)
 	}
+	for _, name := range names("LaneSettings") {
+		require.True(t, new(laneForm).field(name, []byte("null")), "%s is not taken", name)
+	}
+	require.ElementsMatch(t, names("Lane"), append(names("LaneSettings"), "topic", "lane", "revision", "durability"))
+	for _, name := range names("Selection") {
+		require.True(t, new(deadForm).selects(name, []byte("null")), "%s is not taken", name)
+	}
+	for _, name := range names("Revival") {
+		require.True(t, new(deadForm).selects(name, []byte("null")) || new(deadForm).plan(name, []byte("null")), "%s is not taken", name)
+	}
+	for _, name := range names("CallbackChange") {
+		require.True(t, new(callbackForm).member(new(decoder), name, []byte("null")), "%s is not taken", name)
+	}
+	require.Equal(t, names("CallbackChange"), names("Callback"))
+	require.Equal(t, names("CallbackChange"), names("Told"))
+	require.Equal(t, names("BacklogChange"), names("ToldOfBacklog"))
+	require.ElementsMatch(t, names("BacklogChange"), append(names("CallbackChange"), "older_than", "more_than"))
+	require.Equal(t, names("SuccessChange"), names("Success"))
+	require.Equal(t, names("BreakerChange"), names("Breaker"))
+	require.Equal(t, names("ClientCertChange"), names("ClientCert"))
 	// What is answered of a topic is what can be put, its name, its revision and how durable its change was.
 	require.ElementsMatch(t, names("Topic"), append(names("Policy"), "topic", "revision", "durability"))
 }
@@ -245,7 +270,10 @@ func TestTheGoldenAnswersShowEveryFieldThatIsDeclared(t *testing.T) {
 		require.NoError(t, json.Unmarshal(ask(t, i).Body.Bytes(), &value))
 		walk(value)
 	}
-	for _, schema := range []string{"Job", "Attempt", "JobPage", "BatchResults", "BatchResult", "Durability", "Topic", "Kept", "TopicPage", "TopicStats", "Stats", "Problem"} {
+	for _, schema := range []string{
+		"Job", "Attempt", "JobPage", "BatchResults", "BatchResult", "Durability", "Topic", "Kept", "TopicPage", "TopicStats", "Stats", "Problem",
+		"Told", "ToldOfBacklog", "Success", "Breaker", "ClientCert", "Lane", "LanePage", "Secret", "Secrets", "Keys", "Revived", "Purged", "Failed",
+	} {
 		for name := range doc.at("components", "schemas", schema).properties() {
 			require.True(t, shown[name], "no answer shows %s of %s", name, schema)
 		}

@@ -43,6 +43,7 @@ func invalid(faults ...job.Fault) *problem {
 //	store.ErrNotFound            404
 //	*store.StateError            409, the state
 //	store.ErrVersion             412
+//	store.ErrContended           409
 //	store.ErrUnavailable         503, Retry-After
 //	context ended                503, Retry-After
 //	anything else                500
@@ -66,6 +67,8 @@ func problemOf(err error) *problem {
 		return refuse(http.StatusNotFound, "there is no such job or topic, or it is no longer kept")
 	case errors.Is(err, store.ErrVersion):
 		return refuse(http.StatusPreconditionFailed, "the version is not the current one: read it again")
+	case errors.Is(err, store.ErrContended):
+		return refuse(http.StatusConflict, store.ErrContended.Error())
 	case errors.Is(err, store.ErrUnavailable):
 		p := refuse(http.StatusServiceUnavailable, "the store cannot take this now: try again")
 		if e, ok := errors.AsType[*store.UnavailableError](err); ok {

@@ -17,8 +17,8 @@ import (
 )
 
 // slack is what a request may hold beside a body: everything else that a job can say, escaped as wastefully as JSON
-// allows.
-const slack = 256 << 10
+// allows: three times headers (its own, and those of two callbacks), URLs, labels.
+const slack = 768 << 10
 
 // maxBatch bounds a batch, in bytes and in jobs.
 const (
@@ -58,6 +58,15 @@ func readJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 		}
 	}
 	return skipSpace(text), checkJSON(text, 1)
+}
+
+// readOptional is readJSON for requests that need no body: nil when there is none.
+func readOptional(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	unsaid := r.ContentLength < 0 && r.Header.Get("Content-Type") == ""
+	if r.ContentLength == 0 || unsaid && noBody(r) == nil {
+		return nil, nil
+	}
+	return readJSON(w, r, limit)
 }
 
 // checkType refuses content that is not declared as JSON; a web form, which any page may send, is not.
@@ -109,7 +118,7 @@ func pathJob(r *http.Request) (job.Ref, error) {
 	id := r.PathValue("id")
 	if !job.IsID(id) {
 		return job.Ref{}, refuse(http.StatusNotFound,
-			"no job has such an id: ids are 1 to 64 of A-Z a-z 0-9 _ : and -")
+			"no job has such an id: ids are 1 to 64 of A-Z a-z 0-9 _ : and - (96 where they begin with rb:)")
 	}
 	return job.Ref{Namespace: job.DefaultNamespace, ID: id}, nil
 }
@@ -122,6 +131,46 @@ func pathTopic(r *http.Request) (string, error) {
 			"no topic has such a name: names are 1 to 64 of A-Z a-z 0-9 . _ and -")
 	}
 	return name, nil
+}
+
+// newTopic names the topic of a path that may begin one. That of callbacks has a policy like any.
+func newTopic(r *http.Request) (string, error) {
+	name := r.PathValue("topic")
+	if faults := nameFaults(name, ""); len(faults) > 0 {
+		return "", invalid(faults...)
+	}
+	return name, nil
+}
+
+// newLane names the lane of a path that may begin one.
+func newLane(r *http.Request) (job.Queue, error) {
+	q := job.Queue{Namespace: job.DefaultNamespace, Topic: r.PathValue("topic"), Lane: r.PathValue("lane")}
+	if faults := nameFaults(q.Topic, q.Lane); len(faults) > 0 {
+		return job.Queue{}, invalid(faults...)
+	}
+	return q, nil
+}
+
+// nameFaults are those of names that something may begin under.
+func nameFaults(topic, lane string) []job.Fault {
+	if topic == job.CallbackTopic {
+		topic = ""
+	}
+	return job.Validate(job.New{Spec: job.Spec{Queue: job.Queue{Topic: topic, Lane: lane}}}, time.Time{})
+}
+
+// pathLane names the lane of the path.
+func pathLane(r *http.Request) (job.Queue, error) {
+	topic, err := pathTopic(r)
+	if err != nil {
+		return job.Queue{}, err
+	}
+	lane := r.PathValue("lane")
+	if !job.IsLane(lane) {
+		return job.Queue{}, refuse(http.StatusNotFound,
+			"no lane has such a name: names are 1 to 128 of A-Z a-z 0-9 . _ : [ ] and -")
+	}
+	return job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: lane}, nil
 }
 
 // ifMatch reads the version that a change is made for; zero: whichever.
@@ -137,6 +186,16 @@ func ifMatch(r *http.Request) (int64, error) {
 		return 0, refuse(http.StatusBadRequest, `If-Match must be one version in quotes, as ETag gives it: "3"`)
 	}
 	return version, nil
+}
+
+// unconditional refuses conditions where none are kept, rather than changing what they were to protect.
+func unconditional(r *http.Request) error {
+	for _, name := range []string{"If-Match", "If-None-Match"} {
+		if len(r.Header.Values(name)) > 0 {
+			return refuse(http.StatusBadRequest, name+" is not served here: only changes and runs of a job look at its version")
+		}
+	}
+	return nil
 }
 
 // noIfMatch refuses a condition that would not be kept.
@@ -177,14 +236,14 @@ func queryName(name string) string { return "?" + strings.TrimPrefix(job.Pointer
 func (q *query) get(name string) string { return q.values.Get(name) }
 
 // limit reads how many items are asked for.
-func (q *query) limit(standard, most int) int {
+func (q *query) limit(standard int) int {
 	text := q.get("limit")
 	if text == "" {
 		return standard
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > most {
-		q.fault("?limit", fmt.Sprintf("must be 1 to %d", most))
+	if err != nil || n < 1 || n > listMost {
+		q.fault("?limit", fmt.Sprintf("must be 1 to %d", listMost))
 		return standard
 	}
 	return n
@@ -201,6 +260,19 @@ func (q *query) moment(name string) time.Time {
 		q.fault(queryName(name), "must be a time as in RFC 3339, such as 2030-01-31T08:00:00Z (a + is written %2B)")
 	}
 	return t
+}
+
+// status reads an HTTP status; 0 when there is none.
+func (q *query) status(name string) int {
+	text := q.get(name)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n == 0 {
+		return -1 // out of range for whoever checks
+	}
+	return n
 }
 
 // err is what is wrong with the parameters.

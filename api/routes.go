@@ -17,18 +17,24 @@ type route struct {
 	methods map[string]handler
 	// always: also where the process only delivers.
 	always bool
+	// versioned: its changes look at the conditions of a request themselves.
+	versioned bool
 }
 
 // routes is everything that is served.
 func (a *api) routes() []route {
+	// Topics and lanes have the same paths for secrets.
+	secrets := map[string]handler{http.MethodPost: a.addSecret, http.MethodGet: a.secrets}
+	secret := map[string]handler{http.MethodDelete: a.removeSecret}
+	keys := map[string]handler{http.MethodGet: a.keys}
 	return []route{
 		{path: "/v1/jobs", methods: map[string]handler{http.MethodPost: a.register, http.MethodGet: a.list}},
 		{path: "/v1/batch", methods: map[string]handler{http.MethodPost: a.batch}},
 		{path: "/v1/jobs/{id}", methods: map[string]handler{
 			http.MethodGet: a.get, http.MethodPatch: a.edit, http.MethodDelete: a.cancel,
-		}},
-		{path: "/v1/jobs/{id}/run", methods: map[string]handler{http.MethodPost: a.run}},
-		{path: "/v1/jobs/{id}/revive", methods: map[string]handler{http.MethodPost: a.revive}},
+		}, versioned: true},
+		{path: "/v1/jobs/{id}/run", methods: map[string]handler{http.MethodPost: a.run}, versioned: true},
+		{path: "/v1/jobs/{id}/revive", methods: map[string]handler{http.MethodPost: a.revive}, versioned: true},
 		{path: "/v1/topics", methods: map[string]handler{http.MethodGet: a.topics}},
 		{path: "/v1/topics/{topic}", methods: map[string]handler{
 			http.MethodGet: a.topic, http.MethodPut: a.putTopic, http.MethodPatch: a.patchTopic,
@@ -36,10 +42,26 @@ func (a *api) routes() []route {
 		{path: "/v1/topics/{topic}/pause", methods: map[string]handler{http.MethodPost: a.pause(true)}},
 		{path: "/v1/topics/{topic}/resume", methods: map[string]handler{http.MethodPost: a.pause(false)}},
 		{path: "/v1/topics/{topic}/stats", methods: map[string]handler{http.MethodGet: a.topicStats}},
+		{path: "/v1/topics/{topic}/lanes", methods: map[string]handler{http.MethodGet: a.lanes}},
+		{path: "/v1/topics/{topic}/lanes/{lane}", methods: map[string]handler{
+			http.MethodGet: a.lane, http.MethodPut: a.putLane, http.MethodPatch: a.patchLane, http.MethodDelete: a.deleteLane,
+		}},
+		{path: "/v1/topics/{topic}/lanes/{lane}/pause", methods: map[string]handler{http.MethodPost: a.pauseLane(true)}},
+		{path: "/v1/topics/{topic}/lanes/{lane}/resume", methods: map[string]handler{http.MethodPost: a.pauseLane(false)}},
+		{path: "/v1/topics/{topic}/secrets", methods: secrets},
+		{path: "/v1/topics/{topic}/secrets/{id}", methods: secret},
+		{path: "/v1/topics/{topic}/keys", methods: keys},
+		{path: "/v1/topics/{topic}/lanes/{lane}/secrets", methods: secrets},
+		{path: "/v1/topics/{topic}/lanes/{lane}/secrets/{id}", methods: secret},
+		{path: "/v1/topics/{topic}/lanes/{lane}/keys", methods: keys},
+		{path: "/v1/dead", methods: map[string]handler{http.MethodGet: a.dead}},
+		{path: "/v1/dead/revive", methods: map[string]handler{http.MethodPost: a.reviveDead}},
+		{path: "/v1/dead/purge", methods: map[string]handler{http.MethodPost: a.purgeDead}},
 		{path: "/v1/stats", methods: map[string]handler{http.MethodGet: a.stats}},
 		{path: "/v1/version", methods: map[string]handler{http.MethodGet: a.showVersion}, always: true},
 		{path: "/healthz", methods: map[string]handler{http.MethodGet: a.alive}, always: true},
 		{path: "/readyz", methods: map[string]handler{http.MethodGet: a.ready}, always: true},
+		{path: "/metrics", methods: map[string]handler{http.MethodGet: a.measures}, always: true},
 		{path: "/openapi.yaml", methods: map[string]handler{http.MethodGet: a.contract}, always: true},
 	}
 }
@@ -64,6 +86,11 @@ func (a *api) methods(r route) http.Handler {
 		if !ok {
 			w.Header().Set("Allow", allow)
 			return refuse(http.StatusMethodNotAllowed, "this path takes "+allow)
+		}
+		if method != http.MethodGet && !r.versioned {
+			if err := unconditional(req); err != nil {
+				return err
+			}
 		}
 		return serve(w, req)
 	})

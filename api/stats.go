@@ -1,18 +1,15 @@
 package api
 
 import (
-	"errors"
 	"net/http"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
 
-// Sizes of the list of a topic's lanes.
-const (
-	lanesStandard = 100
-	lanesMost     = 500
-)
+// lanesStandard is how many lanes are listed unless a client says otherwise.
+const lanesStandard = 100
 
 // stats counts all jobs, together and by topic.
 func (a *api) stats(w http.ResponseWriter, r *http.Request) error {
@@ -53,6 +50,7 @@ func total(all []store.TopicStats) store.TopicStats {
 		sum.Delivered += t.Delivered
 		sum.Dead += t.Dead
 		sum.Cancelled += t.Cancelled
+		sum.Open += t.Open
 		if sum.OldestDue.IsZero() || !t.OldestDue.IsZero() && t.OldestDue.Before(sum.OldestDue) {
 			sum.OldestDue = t.OldestDue
 		}
@@ -70,6 +68,7 @@ func (o *out) counts(t store.TopicStats) {
 	o.number("dead", t.Dead)
 	o.number("cancelled", t.Cancelled)
 	o.time("oldest_due", t.OldestDue)
+	o.number("lanes_open", t.Open)
 }
 
 // topicStats counts a topic's jobs, and the unfinished ones of its lanes.
@@ -79,7 +78,7 @@ func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := newQuery(r, "limit", "after")
-	limit, after := q.limit(lanesStandard, lanesMost), q.get("after")
+	limit, after := q.limit(lanesStandard), q.get("after")
 	if after != "" && !job.IsLane(after) {
 		q.fault("?after", "must be the name of a lane, as next_after gives it")
 	}
@@ -101,12 +100,10 @@ func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
 	o.text("topic", name)
 	o.counts(counts)
 	o.array("lanes")
+	now := time.Now()
 	for _, l := range lanes[:min(limit, len(lanes))] {
 		o.open()
-		o.text("lane", l.Lane)
-		o.number("scheduled", l.Scheduled)
-		o.number("ready", l.Ready)
-		o.number("running", l.Running)
+		o.laneCounts(l, now)
 		o.close()
 	}
 	o.closeArray()
@@ -116,6 +113,26 @@ func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
 	o.close()
 	o.send(w, http.StatusOK)
 	return nil
+}
+
+// laneCounts writes the numbers of a lane, and how its breaker stands.
+func (o *out) laneCounts(l store.LaneStats, now time.Time) {
+	o.text("lane", l.Lane)
+	o.number("scheduled", l.Scheduled)
+	o.number("ready", l.Ready)
+	o.number("running", l.Running)
+	held := l.HeldUntil.After(now)
+	breaker := "closed"
+	switch {
+	case l.Open && held:
+		breaker = "open"
+	case l.Open:
+		breaker = "half_open" // a probe may be made, or is under way
+	}
+	o.text("breaker", breaker)
+	if held {
+		o.time("held_until", l.HeldUntil)
+	}
 }
 
 // countsOf counts a topic's jobs; a topic without any is looked up.
@@ -129,9 +146,6 @@ func (a *api) countsOf(r *http.Request, name string) (store.TopicStats, error) {
 			return t, nil
 		}
 	}
-	_, err = a.service.Topic(r.Context(), job.DefaultNamespace, name)
-	if errors.Is(err, store.ErrNotFound) {
-		return store.TopicStats{}, noTopic(err)
-	}
+	_, err = a.findTopic(r, name)
 	return store.TopicStats{}, err
 }

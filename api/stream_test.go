@@ -65,7 +65,7 @@ func TestLinesThatArrivedTogetherAreRegisteredTogether(t *testing.T) {
 }
 
 func TestAStreamTellsEveryOutcomeAndOneBadLineSpoilsNoOther(t *testing.T) {
-	long := `{"id": "` + strings.Repeat("x", 2<<20) + `"}`
+	long := `{"id": "` + strings.Repeat("x", 3<<20) + `"}`
 	for _, c := range []struct {
 		line   string
 		status int

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/textproto"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -12,35 +11,39 @@ import (
 type topicForm struct {
 	decoder
 	policy.Topic
-	// headers are what the request says of headers: a header named with nil is to go.
-	headers map[string][]string
-	// cleared says that all headers are to go: the request says null.
-	cleared bool
+	headers headerForm
+	stored  policy.Topic
+	// merge: what is left out stays, also inside of what is named.
+	merge bool
 }
 
-// putPolicy reads a whole policy. What it leaves out takes its default, but headers that carry secrets stay as they are
-// stored: they are shown redacted, so who reads a policy and puts it back must not lose them. Null takes one away.
+// putPolicy reads a whole policy. What it leaves out takes its default, but what is shown redacted or not at all stays as
+// it is stored: secrets, a client certificate, and headers that carry secrets. So who reads a policy and puts it back
+// does not lose them. Null takes one away.
 func putPolicy(text []byte, stored policy.Topic) (policy.Topic, *problem) {
-	var f topicForm
-	f.read(text)
-	return f.finish(stored.Headers, false)
+	kept := policy.Topic{Secrets: stored.Secrets, ClientCert: stored.ClientCert}
+	return readPolicy(text, topicForm{Topic: kept, stored: stored})
 }
 
 // patchPolicy reads a change (RFC 7396): fields left out stay, and null takes a field back to its default.
 func patchPolicy(text []byte, stored policy.Topic) (policy.Topic, *problem) {
-	f := topicForm{Topic: stored}
-	f.read(text)
-	return f.finish(stored.Headers, true)
+	return readPolicy(text, topicForm{Topic: stored, stored: stored, merge: true})
 }
 
-// read takes in all fields.
-func (f *topicForm) read(text []byte) {
+func readPolicy(text []byte, f topicForm) (policy.Topic, *problem) {
 	for name, value := range f.object("", text) {
-		if !f.field(string(name), value) {
+		switch {
+		case string(name) == "secrets":
+			f.fault("/secrets", havePathOfTheirOwn)
+		case !f.field(string(name), value):
 			f.unknown("", name, "a topic")
 		}
 	}
+	return f.finish()
 }
+
+// havePathOfTheirOwn is what a form says that names secrets.
+const havePathOfTheirOwn = "have a path of their own: POST to …/secrets"
 
 // field takes in one field; false when there is no such.
 func (f *topicForm) field(name string, value []byte) bool {
@@ -60,12 +63,28 @@ func (f *topicForm) field(name string, value []byte) bool {
 		f.Workers = optional(null, func() int { return positive(count(f.whole(at, value))) })
 	case "lane_concurrency":
 		f.LaneConcurrency = optional(null, func() int { return positive(count(f.whole(at, value))) })
+	case "rate":
+		f.Rate = optional(null, func() policy.Rate { return f.rate(at, value) })
+	case "lane_rate":
+		f.LaneRate = optional(null, func() policy.Rate { return f.rate(at, value) })
 	case "url":
 		f.URL = optional(null, func() string { return f.text(at, value) })
 	case "headers":
-		f.readHeaders(at, value)
+		f.headers.read(&f.decoder, at, value)
 	case "give_up_on":
 		f.GiveUpOn = optional(null, func() []string { return f.texts(at, value) })
+	case "success":
+		f.readSuccess(at, value)
+	case "breaker":
+		f.readBreaker(at, value)
+	case "on_delivered":
+		f.OnDelivered = f.callback(at, value, f.stored.OnDelivered, f.merge)
+	case "on_dead":
+		f.OnDead = f.callback(at, value, f.stored.OnDead, f.merge)
+	case "on_backlog":
+		f.OnBacklog = f.backlog(at, value, f.stored.OnBacklog, f.merge)
+	case "client_cert":
+		f.ClientCert = f.certificate(at, value, f.stored.ClientCert, f.merge)
 	case "keep_delivered":
 		f.keep(at, value, &f.KeepDelivered)
 	case "keep_dead":
@@ -110,51 +129,57 @@ func (f *topicForm) keep(at string, value []byte, k *policy.Keep) {
 	}
 }
 
-// readHeaders takes in what is said of headers.
-func (f *topicForm) readHeaders(at string, value []byte) {
+// readSuccess takes in which answers are a success.
+func (f *topicForm) readSuccess(at string, value []byte) {
 	if isNull(value) {
-		f.cleared = true
+		f.Success = policy.Success{}
 		return
 	}
-	f.headers = make(map[string][]string)
 	for name, v := range f.object(at, value) {
-		switch {
-		case len(f.headers) > maxEntries:
-		case isNull(v):
-			f.headers[string(name)] = nil
+		null := isNull(v)
+		switch string(name) {
+		case "status":
+			f.Success.Status = optional(null, func() []string { return f.texts(at+"/status", v) })
+		case "body_equals":
+			f.Success.BodyEquals = optional(null, func() string { return f.text(at+"/body_equals", v) })
+		case "body_contains":
+			f.Success.BodyContains = optional(null, func() string { return f.text(at+"/body_contains", v) })
 		default:
-			f.headers[string(name)] = append([]string{}, f.header(at, name, v)...)
+			f.unknown(at, name, "a success")
 		}
 	}
 }
 
-// finish puts the headers over the stored ones and checks the whole. With merge stored headers stay unless they are
-// named, else only those that carry secrets do.
-func (f *topicForm) finish(stored map[string][]string, merge bool) (policy.Topic, *problem) {
-	headers := make(map[string][]string, len(f.headers)+len(stored))
-	said := make(map[string]bool, len(f.headers))
-	for name, values := range f.headers {
-		canonical := textproto.CanonicalMIMEHeaderKey(name)
-		said[canonical] = true
-		if old, kept := stored[canonical]; kept && secret(name) && isRedacted(values) {
-			values = old
-		}
-		if values != nil {
-			headers[name] = values
+// readBreaker takes in when a lane's breaker opens.
+func (f *topicForm) readBreaker(at string, value []byte) {
+	if isNull(value) {
+		f.Breaker = policy.Breaker{}
+		return
+	}
+	for name, v := range f.object(at, value) {
+		null := isNull(v)
+		switch string(name) {
+		case "failures":
+			f.Breaker.Failures = optional(null, func() *int { return new(count(f.whole(at+"/failures", v))) })
+		case "open":
+			f.Breaker.Open = optional(null, func() time.Duration { return positive(f.duration(at+"/open", v)) })
+		default:
+			f.unknown(at, name, "a breaker")
 		}
 	}
-	f.unredact("/headers", headers)
-	for name, values := range stored {
-		if !f.cleared && !said[name] && (merge || secret(name)) {
-			headers[name] = values
-		}
-	}
-	f.Headers = headers
+}
+
+// finish puts the headers over the stored ones and checks the whole.
+func (f *topicForm) finish() (policy.Topic, *problem) {
+	f.headers.moved = elsewhere(f.stored.URL, f.URL)
+	f.Headers = f.headers.over(&f.decoder, "/headers", f.stored.Headers, f.merge)
 	if p := f.problem(job.ValidateTopic(f.Topic)); p != nil {
 		return policy.Topic{}, p
 	}
-	if f.Headers = job.CanonicalHeader(headers); len(headers) == 0 {
-		f.Headers = nil
+	f.Headers = job.CanonicalHeader(f.Headers)
+	canonical(f.OnDelivered, f.OnDead)
+	if f.OnBacklog != nil {
+		canonical(&f.OnBacklog.Callback)
 	}
 	return f.Topic, nil
 }

@@ -1,13 +1,10 @@
 package api
 
 import (
-	"context"
 	"errors"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -17,16 +14,13 @@ import (
 // maxPolicy bounds a policy's request, in bytes.
 const maxPolicy = 512 << 10
 
-// Sizes of the list of topics.
-const (
-	topicsStandard = 100
-	topicsMost     = 500
-)
+// topicsStandard is how many topics are listed unless a client says otherwise.
+const topicsStandard = 100
 
 // topics lists topics in order of name.
 func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r, "limit", "cursor")
-	limit, after := q.limit(topicsStandard, topicsMost), q.get("cursor")
+	limit, after := q.limit(topicsStandard), q.get("cursor")
 	if err := q.err(); err != nil {
 		return err
 	}
@@ -65,9 +59,9 @@ func (a *api) topic(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := a.service.Topic(r.Context(), job.DefaultNamespace, name)
+	t, err := a.findTopic(r, name)
 	if err != nil {
-		return noTopic(err)
+		return err
 	}
 	t.Reached = nil // of a change, which this is not
 	a.answerTopic(w, t)
@@ -76,23 +70,22 @@ func (a *api) topic(w http.ResponseWriter, r *http.Request) error {
 
 // putTopic writes a whole policy.
 func (a *api) putTopic(w http.ResponseWriter, r *http.Request) error {
-	name := r.PathValue("topic")
-	faults := job.Validate(job.New{Spec: job.Spec{Queue: job.Queue{Topic: name}}}, time.Time{})
-	if len(faults) > 0 {
-		return invalid(faults...)
+	name, err := newTopic(r)
+	if err != nil {
+		return err
 	}
 	text, err := readJSON(w, r, maxPolicy)
 	if err != nil {
 		return err
 	}
-	return a.changeTopic(w, r, name, true, func(stored policy.Topic) (policy.Topic, *problem) {
+	return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *problem) {
 		return putPolicy(text, stored)
 	})
 }
 
 // patchTopic changes what is named of a policy.
 func (a *api) patchTopic(w http.ResponseWriter, r *http.Request) error {
-	name, err := pathTopic(r)
+	name, err := a.knownTopic(r)
 	if err != nil {
 		return err
 	}
@@ -100,7 +93,7 @@ func (a *api) patchTopic(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.changeTopic(w, r, name, false, func(stored policy.Topic) (policy.Topic, *problem) {
+	return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *problem) {
 		return patchPolicy(text, stored)
 	})
 }
@@ -108,71 +101,80 @@ func (a *api) patchTopic(w http.ResponseWriter, r *http.Request) error {
 // pause pauses a topic, or resumes it.
 func (a *api) pause(paused bool) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		name, err := pathTopic(r)
+		name, err := a.knownTopic(r)
 		if err != nil {
 			return err
 		}
 		if err := noBody(r); err != nil {
 			return err
 		}
-		return a.changeTopic(w, r, name, false, func(stored policy.Topic) (policy.Topic, *problem) {
+		return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *problem) {
 			stored.Paused = paused
 			return stored, nil
 		})
 	}
 }
 
-// A change of a policy is made of what is stored, and written only over that: when another change came between, it is
-// made again, after a pause.
-const (
-	changeTries = 10
-	changePause = 2 * time.Millisecond
-)
+// knownTopic names the topic of the path, which must be there.
+func (a *api) knownTopic(r *http.Request) (string, error) {
+	name, err := pathTopic(r)
+	if err == nil {
+		_, err = a.findTopic(r, name)
+	}
+	return name, err
+}
 
-// changeTopic changes a policy and shows it. With create a topic that nobody has put or named begins with this.
+// findTopic finds a topic that somebody has put or named. That of callbacks is there before.
+func (a *api) findTopic(r *http.Request, name string) (store.Topic, error) {
+	t, err := a.service.Topic(r.Context(), job.DefaultNamespace, name)
+	if name == job.CallbackTopic && errors.Is(err, store.ErrNotFound) {
+		return store.Topic{Namespace: job.DefaultNamespace, Name: name}, nil
+	}
+	return t, noTopic(err)
+}
+
+// changeTopic changes a policy and shows it.
 func (a *api) changeTopic(
-	w http.ResponseWriter, r *http.Request, name string, create bool, change func(policy.Topic) (policy.Topic, *problem),
+	w http.ResponseWriter, r *http.Request, name string, change func(policy.Topic) (policy.Topic, *problem),
 ) error {
-	ctx := r.Context()
-	for try := 1; ; try++ {
-		t, err := a.service.Topic(ctx, job.DefaultNamespace, name)
-		switch {
-		case create && errors.Is(err, store.ErrNotFound):
-			t = store.Topic{Namespace: job.DefaultNamespace, Name: name}
-		case err != nil:
-			return noTopic(err)
+	put, err := a.service.ChangeTopic(r.Context(), job.DefaultNamespace, name, func(stored *policy.Topic) error {
+		changed, p := change(*stored)
+		if p == nil && name == job.CallbackTopic {
+			p = noneToTell(changed)
 		}
-		changed, p := change(t.Policy)
 		if p != nil {
 			return p
 		}
-		t.Policy = changed
-		put, err := a.service.PutTopic(ctx, t)
-		switch {
-		case err == nil:
-			a.answerTopic(w, put)
-			return nil
-		case !errors.Is(err, store.ErrVersion):
-			return err
-		case try == changeTries:
-			return refuse(http.StatusConflict, "the topic is being changed by others all the time: try again")
-		}
-		if err := pauseFor(ctx, changePause+rand.N(changePause*time.Duration(try))); err != nil {
-			return err
-		}
+		*stored = changed
+		return nil
+	})
+	if err != nil {
+		return err
 	}
+	a.answerTopic(w, put)
+	return nil
 }
 
-// pauseFor waits, unless ctx ends first.
-func pauseFor(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// noneToTell refuses callbacks that would never be made, since nobody is told of a callback's own end, and the alarm that
+// would tell of itself, since it is a job of this topic.
+func noneToTell(t policy.Topic) *problem {
+	const detail = "is not served for " + job.CallbackTopic + ": nobody is told of a callback's own end"
+	var faults []job.Fault
+	if t.OnDelivered != nil {
+		faults = append(faults, job.Fault{Field: "/on_delivered", Detail: detail})
 	}
+	if t.OnDead != nil {
+		faults = append(faults, job.Fault{Field: "/on_dead", Detail: detail})
+	}
+	if t.OnBacklog != nil {
+		faults = append(faults, job.Fault{
+			Field: "/on_backlog", Detail: "is not served for " + job.CallbackTopic + ": the alarm would wait in the backlog that it tells of",
+		})
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return invalid(faults...)
 }
 
 // noTopic says of a topic that is not found how one begins.
@@ -181,45 +183,4 @@ func noTopic(err error) error {
 		return refuse(http.StatusNotFound, "there is no such topic: a PUT or the first job makes it")
 	}
 	return err
-}
-
-// answerTopic shows a topic, and how durable its change was.
-func (a *api) answerTopic(w http.ResponseWriter, t store.Topic) {
-	o := newOut()
-	defer o.free()
-	o.open()
-	a.topicInto(o, t)
-	o.durability(t.Reached)
-	o.close()
-	o.send(w, http.StatusOK)
-}
-
-// topicInto writes the members of a topic's policy with every default filled in.
-func (a *api) topicInto(o *out, t store.Topic) {
-	p := a.service.Effective(t.Policy)
-	o.text("topic", t.Name)
-	o.number("revision", t.Revision)
-	o.durations("ladder", p.Ladder)
-	o.number("retries", int64(*p.Retries))
-	o.share("jitter", *p.Jitter)
-	o.duration("timeout", p.Timeout)
-	o.duration("max_age", p.Terms(policy.Terms{}).MaxAge)
-	o.number("workers", int64(p.Workers))
-	o.number("lane_concurrency", int64(p.LaneConcurrency))
-	o.text("url", p.URL)
-	o.headers("headers", p.Headers)
-	o.texts("give_up_on", p.GiveUpOn)
-	o.keep("keep_delivered", p.KeepDelivered)
-	o.keep("keep_dead", p.KeepDead)
-	o.duration("id_window", *p.IDWindow)
-	o.flag("paused", p.Paused)
-}
-
-// keep writes what is kept of ended jobs.
-func (o *out) keep(name string, k policy.Keep) {
-	o.object(name)
-	o.duration("for", *k.For)
-	o.number("max", *k.Max)
-	o.text("max_bytes", job.FormatSize(*k.MaxBytes))
-	o.close()
 }

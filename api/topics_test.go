@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,16 +79,19 @@ func TestAPatchChangesWhatItNamesAndNullIsTheDefault(t *testing.T) {
 	}
 }
 
-func TestAChangeThatAnotherCameBeforeIsMadeAgain(t *testing.T) {
+func TestAChangeOfWhatOthersChangeAllTheTimeIsAConflict(t *testing.T) {
 	f := newFake()
 	f.topics["a"] = store.Topic{Name: "a", Revision: 3}
-	f.lost = 3
-	require.Equal(t, http.StatusOK, call(t, handlerOf(f), http.MethodPatch, "/v1/topics/a", `{"workers": 1}`).Code)
-	require.EqualValues(t, 4, f.topics["a"].Revision)
-	f.lost = changeTries
-	w := call(t, handlerOf(f), http.MethodPost, "/v1/topics/a/pause", "")
-	require.Equal(t, http.StatusConflict, w.Code)
-	problemIn(t, w)
+	f.busy = true
+	for target, body := range map[string]string{
+		"POST /v1/topics/a/pause": "", "PUT /v1/topics/a": "{}", "PATCH /v1/topics/a": `{"workers": 1}`, "PUT /v1/topics/a/lanes/b": "{}",
+		"POST /v1/topics/a/secrets": "", "DELETE /v1/topics/a/secrets/b": "", "DELETE /v1/topics/a/lanes/b": "",
+	} {
+		method, path, _ := strings.Cut(target, " ")
+		w := call(t, handlerOf(f), method, path, body)
+		require.Equal(t, http.StatusConflict, w.Code, target)
+		problemIn(t, w)
+	}
 }
 
 func TestATopicIsPausedAndResumed(t *testing.T) {
@@ -136,16 +140,16 @@ func TestStatsAddUpAndPageThroughLanes(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	require.JSONEq(t, `{"totals": {"registered": 0, "scheduled": 0, "ready": 0, "running": 0, "delivered": 0, "dead": 0,
-		"cancelled": 0}, "topics": []}`, call(t, h, http.MethodGet, "/v1/stats", "").Body.String())
+		"cancelled": 0, "lanes_open": 0}, "topics": []}`, call(t, h, http.MethodGet, "/v1/stats", "").Body.String())
 	f.counts = []store.TopicStats{
-		{Topic: "a", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5, Cancelled: 6, OldestDue: epoch.Add(time.Hour)},
+		{Topic: "a", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5, Cancelled: 6, OldestDue: epoch.Add(time.Hour), Open: 2},
 		{Topic: "b", Registered: 1, Scheduled: 1, OldestDue: epoch},
-		{Topic: "c", Registered: 1, Delivered: 1},
+		{Topic: "c", Registered: 1, Delivered: 1, Open: 1},
 	}
 	totals, _ := answered(t, call(t, h, http.MethodGet, "/v1/stats", ""))["totals"].(map[string]any)
 	require.Equal(t, map[string]any{
 		"registered": 23.0, "scheduled": 2.0, "ready": 2.0, "running": 3.0, "delivered": 5.0, "dead": 5.0, "cancelled": 6.0,
-		"oldest_due": "2030-01-31T08:00:00.123Z",
+		"lanes_open": 3.0, "oldest_due": "2030-01-31T08:00:00.123Z",
 	}, totals)
 
 	f.lanes = []store.LaneStats{{Lane: "l1", Scheduled: 1}, {Lane: "l2", Ready: 2}, {Lane: "l3", Running: 3}}
@@ -154,7 +158,7 @@ func TestStatsAddUpAndPageThroughLanes(t *testing.T) {
 	require.Equal(t, "l2", got["next_after"])
 	require.Len(t, got["lanes"], 2)
 	got = answered(t, call(t, h, http.MethodGet, "/v1/topics/a/stats?limit=2&after=l2", ""))
-	require.Equal(t, []any{map[string]any{"lane": "l3", "scheduled": 0.0, "ready": 0.0, "running": 3.0}}, got["lanes"])
+	require.Equal(t, []any{map[string]any{"lane": "l3", "scheduled": 0.0, "ready": 0.0, "running": 3.0, "breaker": "closed"}}, got["lanes"])
 	require.NotContains(t, got, "next_after")
 
 	f.topics["put"] = store.Topic{Name: "put"}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 )
 
 // text reads a string.
@@ -114,6 +115,15 @@ func (d *decoder) instant(at string, raw []byte) time.Time {
 	return t
 }
 
+// rate reads a rate such as "100/s"; an empty text is none.
+func (d *decoder) rate(at string, raw []byte) policy.Rate {
+	rate, err := job.ParseRate(d.text(at, raw))
+	if err != nil {
+		d.fault(at, err.Error())
+	}
+	return rate
+}
+
 // ladder reads a list of durations; never nil.
 func (d *decoder) ladder(at string, raw []byte) []time.Duration {
 	rungs := make([]time.Duration, 0, 8)
@@ -198,18 +208,6 @@ func (d *decoder) header(at string, name, value []byte) []string {
 		return nil
 	}
 }
-
-// unredact refuses the stand-in for a secret where a secret must be: who reads, changes and sends back would overwrite
-// the secret with it.
-func (d *decoder) unredact(at string, headers map[string][]string) {
-	for _, name := range sortedKeys(headers) {
-		if secret(name) && isRedacted(headers[name]) {
-			d.fault(job.Pointer(at, name), "is the stand-in for a secret that is not shown: send the secret itself")
-		}
-	}
-}
-
-func isRedacted(values []string) bool { return len(values) == 1 && values[0] == redacted }
 
 // base64 reads bytes: standard base64 (RFC 4648), padded or not.
 func (d *decoder) base64(at string, raw []byte) []byte {

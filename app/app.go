@@ -11,7 +11,7 @@ import (
 
 	"github.com/ringback/ringback/api"
 	"github.com/ringback/ringback/dispatcher"
-	"github.com/ringback/ringback/notify"
+	"github.com/ringback/ringback/metrics"
 )
 
 // An App is Ringback, put together. Make one with New, and run it once.
@@ -59,21 +59,23 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	}
 	a.down.add("close the store", jobs.Close)
 
-	own, err := netip.ParseAddrPort(a.Addr())
+	guard, err := a.guard()
 	if err != nil {
-		return nil, fmt.Errorf("read the API's address: %w", err)
+		return nil, err
 	}
-	guard := notify.NewGuard(notify.GuardOptions{
-		AllowPrivate: a.options.AllowPrivate, AllowTargets: a.options.AllowTargets, OwnAddrs: []netip.AddrPort{own},
-	})
+	box, err := a.options.SecretKey.box()
+	if err != nil {
+		return nil, err
+	}
+	gauges := metrics.New(metrics.Options{Version: a.options.Version, Logger: a.options.Logger})
 	work := dispatcher.Options{
-		Store: jobs, Defaults: defaults, Declared: a.options.DeclaredTopics,
-		CheckURL: guard.CheckURL, Grace: a.options.Grace, Logger: a.options.Logger,
+		Store: gauges.Store(jobs), Defaults: defaults, Declared: a.options.DeclaredTopics, CheckURL: guard.CheckURL,
+		Seal: box, Observer: gauges, Grace: a.options.Grace, Logger: a.options.Logger,
 	}
 	if a.options.has(RoleWorker) {
-		sender, err := notify.New(notify.Options{Guard: guard, Version: a.options.Version})
+		sender, err := a.sender(guard)
 		if err != nil {
-			return nil, fmt.Errorf("make the sender: %w", err)
+			return nil, err
 		}
 		a.down.add("close idle connections", func() error { sender.Close(); return nil })
 		work.Deliverer = sender
@@ -84,13 +86,20 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the dispatcher: %w", err)
 	}
+	gauges.Watch(a.dispatcher)
 	handler := api.New(api.Options{
 		Service: a.dispatcher, Token: a.options.Token, MaxBody: a.options.MaxBody, Version: a.options.Version,
-		Loopback: own.Addr().Unmap().IsLoopback(), HealthOnly: !a.options.has(RoleAPI), Closing: a.closing.Load,
+		Loopback: a.loopback(), Metrics: gauges.Handler(), HealthOnly: !a.options.has(RoleAPI), Closing: a.closing.Load,
 		Logger: a.options.Logger,
 	})
 	a.server = api.Server(handler, a.options.Logger)
 	return a, nil
+}
+
+// loopback reports whether only this machine reaches the API.
+func (a *App) loopback() bool {
+	own, err := netip.ParseAddrPort(a.Addr())
+	return err == nil && own.Addr().Unmap().IsLoopback()
 }
 
 // Addr is the host:port at which the API listens.

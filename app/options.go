@@ -13,6 +13,8 @@ import (
 
 	"github.com/ringback/ringback/api"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/notify"
+	"github.com/ringback/ringback/seal"
 	"github.com/ringback/ringback/store/redis"
 )
 
@@ -34,8 +36,18 @@ type Options struct {
 	Roles []Role
 	// AllowPrivate lets jobs call loopback and private networks, never link-local ones, metadata services or the API.
 	AllowPrivate bool
-	// AllowTargets are networks that jobs may call although they are not public.
-	AllowTargets []netip.Prefix
+	// AllowTargets are networks, addresses and names of hosts that jobs may call although they are not public; DenyTargets
+	// those that they may not call whatever else admits them. See notify.ParseTargets.
+	AllowTargets []string
+	DenyTargets  []string
+	// Proxy is the forward proxy through which targets are called, http:// or https://; ProxyNone: none. Default: what
+	// HTTPS_PROXY, HTTP_PROXY and NO_PROXY say.
+	Proxy ProxyURL
+	// CAFile holds authorities, in PEM, that receivers' certificates may come from beside the system's.
+	CAFile string
+	// SecretKey seals the secrets that sign attempts where they are stored: one key or several, see seal.ParseKeys.
+	// Default: they are stored in the open.
+	SecretKey SecretKey
 	// DeclaredTopics refuses jobs of topics that were not put.
 	DeclaredTopics bool
 	// MaxBody bounds a job's body in bytes, 1 B to 16 MiB. Default: 256 KiB.
@@ -129,10 +141,17 @@ func (o Options) Validate() error {
 	if err := o.checkRoles(); err != nil {
 		errs = append(errs, err)
 	}
-	for _, p := range o.AllowTargets {
-		if !p.IsValid() {
-			fault("allow-targets: a network is not valid")
-		}
+	if _, _, err := notify.ParseTargets(o.AllowTargets); err != nil {
+		fault("allow-targets: %w", err)
+	}
+	if _, _, err := notify.ParseTargets(o.DenyTargets); err != nil {
+		fault("deny-targets: %w", err)
+	}
+	if _, err := o.Proxy.parse(); err != nil {
+		fault("proxy: %w", err)
+	}
+	if _, err := seal.ParseKeys(string(o.SecretKey)); err != nil {
+		fault("%w", err)
 	}
 	if o.MaxBody < 1 || o.MaxBody > MaxMaxBody {
 		fault("max-body: %d B is not in 1 B to %d B", o.MaxBody, MaxMaxBody)

@@ -146,7 +146,10 @@ func (s *shard) release(ctx context.Context, lead store.Lead) {
 func (s *shard) lead(ctx context.Context, lead store.Lead, hold *lapses, well func()) error {
 	extended := time.Now()
 	swept := &sweeper{shard: s}
-	var home home
+	ctx, cancel := context.WithCancel(ctx)
+	home := newHome(s)
+	defer home.all.Wait() // what these insertions bring is found again by the next lead
+	defer cancel()
 	for ctx.Err() == nil {
 		if time.Since(extended) >= extendEvery {
 			extended = time.Now()
@@ -154,7 +157,7 @@ func (s *shard) lead(ctx context.Context, lead store.Lead, hold *lapses, well fu
 				return err
 			}
 		}
-		round := home.take()
+		round := home.take(ctx)
 		round.HoldLapses, round.LapseBefore = hold.held(), hold.before()
 		var carried store.Carried
 		err := s.within(ctx, func(ctx context.Context) (err error) {
@@ -169,7 +172,7 @@ func (s *shard) lead(ctx context.Context, lead store.Lead, hold *lapses, well fu
 		if err := s.within(ctx, swept.sweep); err != nil {
 			return err
 		}
-		if home.bring(ctx, s, carried.Outbox) {
+		if home.bring(ctx, carried) {
 			continue
 		}
 		wait := min(pause(carried, hold.held()), swept.wait(), home.wait())

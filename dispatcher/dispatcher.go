@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/carrier"
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
+	"github.com/ringback/ringback/seal"
 	"github.com/ringback/ringback/store"
 )
 
@@ -37,6 +39,10 @@ type Options struct {
 	Margin time.Duration
 	// Grace is how long Run may take to end; zero: 30 s.
 	Grace time.Duration
+	// Seal seals secrets before they are stored, and opens them; nil: they are stored in the open.
+	Seal *seal.Box
+	// Observer hears of each job that was claimed; nil: nobody does.
+	Observer pool.Observer
 	// Random spreads waits, in [0, 1); nil: math/rand/v2.
 	Random func() float64
 	Logger *slog.Logger // nil: slog.Default
@@ -72,12 +78,15 @@ func New(opts Options) (*Dispatcher, error) {
 		return nil, errors.New("a dispatcher's workers, grace and margin are not negative")
 	}
 	opts.Defaults = opts.Defaults.Over(policy.Builtin())
+	if opts.Seal == nil {
+		opts.Seal = seal.New()
+	}
 	d := &Dispatcher{
 		opts:  opts,
 		log:   cmp.Or(opts.Logger, slog.Default()),
 		store: store.NewRouter(opts.Store),
 	}
-	d.policies = newPolicies(opts.Store, opts.Defaults, d.log)
+	d.policies = newPolicies(opts.Store, opts.Defaults, d.credentials, d.log)
 	if opts.RegisterOnly {
 		d.policies.lasts = policiesLast // no claims tell what changed
 		return d, nil
@@ -86,9 +95,9 @@ func New(opts Options) (*Dispatcher, error) {
 		Store: d.store, Margin: opts.Margin, Logger: d.log, OnLead: func(shard int) { d.pool.Listen(shard) },
 	})
 	d.pool = pool.New(pool.Options{
-		Store: opts.Store, Deliverer: opts.Deliverer, Policies: d.policies, Workers: opts.Workers,
+		Store: opts.Store, Deliverer: opts.Deliverer, Policies: terms{d.policies, d}, Workers: opts.Workers,
 		Margin: opts.Margin, Grace: opts.Grace, Random: opts.Random, Logger: d.log,
-		Leading: d.carrier.Leading, OnWake: d.carrier.Wake,
+		Births: d.births, Observer: opts.Observer, Leading: d.carrier.Leading, OnWake: d.carrier.Wake,
 	})
 	return d, nil
 }
@@ -107,10 +116,12 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 	var carrying sync.WaitGroup
 	carrying.Go(func() { d.carrier.Run(ctx) })
+	carrying.Go(func() { d.watchBacklogs(ctx) })
 	unready := context.AfterFunc(ctx, func() { d.state.Store(stopped) })
 	defer unready()
 	var err error
 	if d.policies.await(ctx) {
+		carrying.Go(func() { d.resealAll(ctx) })
 		err = d.pool.Run(ctx)
 	}
 	carrying.Wait()
@@ -118,6 +129,30 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		return fmt.Errorf("stop delivering: %w", err)
 	}
 	return nil
+}
+
+// terms are the policies with what lanes need beside.
+type terms struct {
+	*policies
+	d *Dispatcher
+}
+
+// Signer signs for a lane that has secrets of its own.
+func (t terms) Signer(lane store.Lane) (job.Signer, error) {
+	signer, err := t.d.laneSigner(lane)
+	if err != nil {
+		t.d.log.Error("nothing of a lane is attempted, because its attempts could not prove themselves", "topic", lane.Queue.Topic,
+			"lane", lane.Queue.Lane, "err", err)
+	}
+	return signer, err
+}
+
+// State tells how the pool stands; zero where others deliver.
+func (d *Dispatcher) State() pool.State {
+	if d.pool == nil {
+		return pool.State{}
+	}
+	return d.pool.State()
 }
 
 // ErrStopped says that the dispatcher does not run (any more, or yet).

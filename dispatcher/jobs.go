@@ -21,7 +21,7 @@ func (d *Dispatcher) List(ctx context.Context, filter store.Filter) (store.Page,
 // *store.StateError, or a *job.InvalidError.
 func (d *Dispatcher) Edit(ctx context.Context, ref job.Ref, edit store.Edit) (job.Job, error) {
 	if edit.URL != nil {
-		if err := d.checkURL(*edit.URL); err != nil {
+		if err := d.checkURL("/url", *edit.URL); err != nil {
 			return job.Job{}, err
 		}
 	}
@@ -30,7 +30,8 @@ func (d *Dispatcher) Edit(ctx context.Context, ref job.Ref, edit store.Edit) (jo
 
 // Revive sends an ended job on another round, due now. store.ErrNotFound, a *store.StateError.
 func (d *Dispatcher) Revive(ctx context.Context, ref job.Ref) (job.Job, error) {
-	return d.store.Revive(ctx, ref, 0)
+	revived := d.store.Revive(ctx, []store.Revival{{Ref: ref}})[0]
+	return revived.Job, revived.Err
 }
 
 // Cancel ends an unfinished job, or marks a running one. store.ErrNotFound, a *store.StateError.

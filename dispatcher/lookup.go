@@ -2,7 +2,9 @@ package dispatcher
 
 import (
 	"context"
+	"fmt"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
 
@@ -13,6 +15,20 @@ type lookup struct {
 	set   *policySet // nil until the first find
 	fresh bool       // set was read, or could not be, for this call
 	err   error      // why it could not
+
+	lanes    map[job.Queue]string // the URLs of lanes that jobs without one name
+	lanesErr error                // why they could not be read
+}
+
+// laneURL is a lane's URL; empty when it has none.
+func (l *lookup) laneURL(q job.Queue) (string, error) {
+	if q.Lane == "" {
+		return "", nil
+	}
+	if l.lanesErr != nil {
+		return "", fmt.Errorf("look up lane %s: %w", q.Lane, l.lanesErr)
+	}
+	return l.lanes[q], nil
 }
 
 func (l *lookup) find(ctx context.Context, name topicName) (store.Topic, bool, error) {

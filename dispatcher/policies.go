@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -20,7 +21,8 @@ type policies struct {
 	store    store.Store
 	defaults policy.Topic
 	log      *slog.Logger
-	lasts    time.Duration // how long what was read holds without a look at the store; zero: until a claim says otherwise
+	open     func(store.Topic) *credentials // what a topic's attempts prove themselves with; nil: nothing
+	lasts    time.Duration                  // how long what was read holds without a look at the store; zero: until a claim says otherwise
 
 	now     atomic.Pointer[policySet]
 	reading turn
@@ -38,20 +40,23 @@ type policySet struct {
 	read     time.Time
 	put      map[topicName]store.Topic
 	complete map[topicName]policy.Topic
+	proofs   map[topicName]*credentials // of topics that have some
 }
 
 const (
 	// reloadTimeout bounds one reading of all policies for an answer, syncTimeout one between a claim and its attempts.
 	reloadTimeout = 5 * time.Second
 	syncTimeout   = time.Second
+	// refreshAfter is how old policies may be where a topic's rate keeps the process from claiming, and so from hearing.
+	refreshAfter = 5 * time.Second
 	// syncAgain is the pause after a reading that failed: claims and registrations go on meanwhile.
 	syncAgain = time.Second
 	// policiesLast is how old policies may be in a process that claims nothing, or hears of older ones.
 	policiesLast = time.Second
 )
 
-func newPolicies(s store.Store, defaults policy.Topic, log *slog.Logger) *policies {
-	p := &policies{store: s, defaults: defaults, log: log, reading: newTurn()}
+func newPolicies(s store.Store, defaults policy.Topic, open func(store.Topic) *credentials, log *slog.Logger) *policies {
+	p := &policies{store: s, defaults: defaults, open: open, log: log, reading: newTurn()}
 	p.now.Store(&policySet{revision: -1})
 	return p
 }
@@ -62,6 +67,25 @@ func (p *policies) Topic(namespace, name string) policy.Topic {
 		return t
 	}
 	return p.defaults
+}
+
+// Credentials are what a topic's attempts prove themselves with.
+func (p *policies) Credentials(namespace, name string) (job.Credentials, error) {
+	if c := p.now.Load().proofs[topicName{namespace, name}]; c != nil {
+		return c.Credentials, c.err
+	}
+	return job.Credentials{}, nil
+}
+
+// Refresh reads the policies again when they are older than refreshAfter, unless somebody does.
+func (p *policies) Refresh(ctx context.Context) {
+	if time.Since(p.now.Load().read) < refreshAfter || p.failedJustNow() || !p.reading.try() {
+		return
+	}
+	defer p.reading.leave()
+	if _, err := p.load(ctx, syncTimeout); err != nil && ctx.Err() == nil {
+		p.log.Warn("topics' policies could not be read again", "err", err)
+	}
 }
 
 // Sync reads the policies again when those at hand are older than the revision, and tells whether they are as new now.
@@ -133,11 +157,20 @@ func (p *policies) load(ctx context.Context, within time.Duration) (*policySet, 
 		revision: revision, read: read,
 		put:      make(map[topicName]store.Topic, len(topics)),
 		complete: make(map[topicName]policy.Topic, len(topics)),
+		proofs:   make(map[topicName]*credentials),
 	}
+	old := p.now.Load()
 	for _, t := range topics {
 		name := topicName{t.Namespace, t.Name}
 		set.put[name] = t
 		set.complete[name] = t.Policy.Over(p.defaults)
+		c := old.proofs[name]
+		if c == nil || c.revision != t.Revision { // opened once a change: certificates must stay the same pointer
+			c = p.open(t)
+		}
+		if c != nil {
+			set.proofs[name] = c
+		}
 	}
 	p.now.Store(set)
 	p.failed.Store(nil)

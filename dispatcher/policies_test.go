@@ -30,7 +30,7 @@ func (s *forgetful) Topics(context.Context) ([]store.Topic, int64, error) {
 func TestPoliciesThatAFaultTookBackAreForgottenHereToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &forgetful{revision: 7}
-		p := newPolicies(s, policy.Builtin(), slog.New(slog.DiscardHandler))
+		p := newPolicies(s, policy.Builtin(), func(store.Topic) *credentials { return nil }, slog.New(slog.DiscardHandler))
 		require.True(t, p.Sync(t.Context(), 7))
 		require.Equal(t, 7, p.Topic("n", "t").Workers)
 
@@ -49,7 +49,7 @@ func TestPoliciesThatAFaultTookBackAreForgottenHereToo(t *testing.T) {
 func TestWhoeverReadsFreshlyNeverGetsWhatWasReadBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &forgetful{revision: 1}
-		p := newPolicies(s, policy.Builtin(), slog.New(slog.DiscardHandler))
+		p := newPolicies(s, policy.Builtin(), func(store.Topic) *credentials { return nil }, slog.New(slog.DiscardHandler))
 		p.reading <- struct{}{} // a reading that began before
 		read := make(chan int64, 2)
 		for range cap(read) {

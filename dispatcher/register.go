@@ -1,11 +1,13 @@
 package dispatcher
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -21,6 +23,7 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 	at := make([]int, 0, len(jobs))
 	now := time.Now()
 	topics := &lookup{policies: d.policies}
+	topics.lanes, topics.lanesErr = d.laneURLs(ctx, topics, jobs)
 	for i := range jobs {
 		entry, err := d.entry(ctx, topics, jobs[i], now)
 		if err != nil {
@@ -72,32 +75,87 @@ func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) erro
 		}
 		topicURL = topic.Policy.URL
 	}
-	target := n.URL
-	switch {
-	case target == "" && topicURL == "":
-		return invalid("/url", "is needed, because the topic "+n.Topic+" has none")
-	case target == "":
-		target = topicURL
-	default:
-		if err := d.checkURL(target); err != nil {
+	if n.URL == "" && topicURL == "" {
+		laneURL, err := topics.laneURL(n.Queue)
+		if err != nil {
+			return err
+		}
+		if laneURL == "" {
+			return invalid("/url", "is needed, because neither the topic "+n.Topic+" nor the lane has one")
+		}
+	}
+	if n.URL != "" {
+		if err := d.checkURL("/url", n.URL); err != nil {
 			return err
 		}
 	}
+	if err := d.checkCallbacks(n.OnDelivered, n.OnDead); err != nil {
+		return err
+	}
 	if n.Lane == "" {
-		n.Lane = laneOf(target)
+		n.Lane = laneOf(cmp.Or(n.URL, topicURL))
+	}
+	return nil
+}
+
+// checkCallbacks asks the guard about those who are to be told of the end.
+func (d *Dispatcher) checkCallbacks(onDelivered, onDead *policy.Callback) error {
+	if onDelivered != nil {
+		if err := d.checkURL("/on_delivered/url", onDelivered.URL); err != nil {
+			return err
+		}
+	}
+	if onDead != nil {
+		return d.checkURL("/on_dead/url", onDead.URL)
 	}
 	return nil
 }
 
 // checkURL asks the guard.
-func (d *Dispatcher) checkURL(target string) error {
+func (d *Dispatcher) checkURL(field, target string) error {
 	if d.opts.CheckURL == nil {
 		return nil
 	}
 	if err := d.opts.CheckURL(target); err != nil {
-		return invalid("/url", err.Error())
+		return invalid(field, err.Error())
 	}
 	return nil
+}
+
+// laneURLs reads the URLs of the lanes that jobs name where neither they nor their topic has one, all at once.
+func (d *Dispatcher) laneURLs(ctx context.Context, topics *lookup, jobs []job.New) (map[job.Queue]string, error) {
+	var queues []job.Queue
+	urls := make(map[job.Queue]string)
+	for _, n := range jobs {
+		if n.URL != "" || n.Lane == "" {
+			continue
+		}
+		q := job.Queue{
+			Namespace: cmp.Or(n.Namespace, job.DefaultNamespace), Topic: cmp.Or(n.Topic, job.DefaultTopic), Lane: n.Lane,
+		}
+		if _, asked := urls[q]; asked {
+			continue
+		}
+		topic, _, err := topics.find(ctx, topicName{q.Namespace, q.Topic})
+		if err != nil {
+			return nil, err
+		}
+		if topic.Policy.URL == "" {
+			urls[q] = ""
+			queues = append(queues, q)
+		}
+	}
+	if len(queues) == 0 {
+		return nil, nil
+	}
+	lanes, err := d.store.LaneSettings(ctx, queues)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range lanes {
+		urls[l.Queue] = l.Settings.URL
+	}
+	return urls, nil
 }
 
 func invalid(field, detail string) error {

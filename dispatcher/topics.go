@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/ringback/ringback/policy"
@@ -34,12 +35,19 @@ func (d *Dispatcher) Topic(ctx context.Context, namespace, name string) (store.T
 	return store.Topic{}, store.ErrNotFound
 }
 
-// PutTopic writes a topic's policy; a revision other than 0 must be the current one, else store.ErrVersion.
+// PutTopic writes a topic's policy; a revision other than 0 must be the current one, else store.ErrVersion. A
+// *job.InvalidError when it names what may not be called, or holds a certificate that cannot be used.
 func (d *Dispatcher) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error) {
-	if t.Policy.URL != "" {
-		if err := d.checkURL(t.Policy.URL); err != nil {
-			return store.Topic{}, err
-		}
+	return d.putTopic(ctx, t, policy.Topic{})
+}
+
+// putTopic checks what is not as it was, and writes all.
+func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Topic) (store.Topic, error) {
+	if err := d.checkTopic(t.Policy, was); err != nil {
+		return store.Topic{}, err
+	}
+	if err := d.sealTopic(&t, was); err != nil {
+		return store.Topic{}, err
 	}
 	put, err := d.store.PutTopic(ctx, t)
 	if err != nil {
@@ -50,6 +58,64 @@ func (d *Dispatcher) PutTopic(ctx context.Context, t store.Topic) (store.Topic, 
 		d.log.Warn("topics' policies could not be read again", "err", err)
 	}
 	return put, nil
+}
+
+// ChangeTopic changes a topic's policy as change says, whose error ends it. A topic that nobody has named begins with
+// it. *job.InvalidError, ErrContended.
+func (d *Dispatcher) ChangeTopic(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error) {
+	return again(ctx, func() (store.Topic, error) {
+		t, err := d.Topic(ctx, namespace, name)
+		if errors.Is(err, store.ErrNotFound) {
+			t, err = store.Topic{Namespace: namespace, Name: name}, nil
+		}
+		if err != nil {
+			return store.Topic{}, err
+		}
+		was := t.Policy
+		switch err := change(&t.Policy); {
+		case errors.Is(err, errAsItWas):
+			return t, nil
+		case err != nil:
+			return store.Topic{}, err
+		}
+		if t.Revision == 0 {
+			t.Revision = store.NotPut
+		}
+		return d.putTopic(ctx, t, was)
+	})
+}
+
+// checkTopic asks the guard about each URL of a policy that is not as it was: what has been let in stands in the way of
+// no other change.
+func (d *Dispatcher) checkTopic(t, was policy.Topic) error {
+	before := urlsOf(was)
+	for i, u := range urlsOf(t) {
+		if u.url == "" || u == before[i] {
+			continue
+		}
+		if err := d.checkURL(u.field, u.url); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A named URL is one of a policy's.
+type namedURL struct{ field, url string }
+
+// urlsOf are a policy's URLs, always as many; empty where it has none.
+func urlsOf(t policy.Topic) []namedURL {
+	urls := []namedURL{{"/url", t.URL}, {field: "/on_delivered/url"}, {field: "/on_dead/url"}, {field: "/on_backlog/url"}}
+	if t.OnDelivered != nil {
+		urls[1].url = t.OnDelivered.URL
+	}
+	if t.OnDead != nil {
+		urls[2].url = t.OnDead.URL
+	}
+	if t.OnBacklog != nil {
+		urls[3].url = t.OnBacklog.URL
+	}
+	return urls
 }
 
 // Topics lists the topics that were put or that jobs have named, in order of name.

@@ -175,7 +175,7 @@ func TestAKilledProcessLosesNothingAndRepeatsOnlyWhatWasInFlight(t *testing.T) {
 // it gets half a second.
 func inFlight(a arrival, deaths []time.Time) bool {
 	for _, death := range deaths {
-		if a.began.Before(death.Add(100*time.Millisecond)) && a.answered.Add(500*time.Millisecond).After(death) {
+		if a.began.Before(death.Add(400*time.Millisecond)) && a.answered.Add(500*time.Millisecond).After(death) {
 			return true
 		}
 	}

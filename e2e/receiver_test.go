@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -102,10 +103,14 @@ func (r *receiver) answer(decide func(req *http.Request, a *arrival, nth int) in
 			agent: req.UserAgent(), header: req.Header,
 			due: time.UnixMilli(due), body: string(body), began: began,
 		}
+		key := a.id
+		if strings.HasPrefix(key, "rb:") { // a callback is found by the job and the round that it tells of
+			key = key[:strings.LastIndex(key, ":")]
+		}
 		r.mu.Lock()
-		r.byID[a.id] = append(r.byID[a.id], a)
+		r.byID[key] = append(r.byID[key], a)
 		r.all++
-		nth := len(r.byID[a.id])
+		nth := len(r.byID[key])
 		r.changed()
 		r.mu.Unlock()
 

@@ -84,7 +84,7 @@ func TestACommandLineThatCannotBeUnderstoodExitsWithTwo(t *testing.T) {
 		{"an unknown flag", "--strore", nil, []string{"serve", "--strore=x"}},
 		{"a duration that is none", "--grace", nil, []string{"serve", "--grace=soon"}},
 		{"a size that is none", "--max-body", nil, []string{"serve", "--max-body=big"}},
-		{"a network that is none", "--allow-targets", nil, []string{"serve", "--allow-targets=10.0.0.0/99"}},
+		{"a network that is none", "allow-targets", nil, []string{"serve", "--allow-targets=10.0.0.0/99"}},
 		{"an unknown variable", "RINGBACK_STROE", []string{"RINGBACK_STROE=x"}, []string{"serve"}},
 	}
 	for _, test := range tests {

@@ -2,8 +2,14 @@ package job
 
 import "strings"
 
-// IsID reports whether text has the form of a job's id, also of one that Ringback made: 1 to 64 of [A-Za-z0-9_:-].
-func IsID(text string) bool { return spelled(text, 64, "_:-") }
+// ownPrefix begins the ids of jobs that Ringback makes for others.
+const ownPrefix = "rb:"
+
+// IsID reports whether text has the form of a job's id, also of one that Ringback made: 1 to 64 of [A-Za-z0-9_:-], 96 when
+// it begins with rb:.
+func IsID(text string) bool {
+	return spelled(text, 64, "_:-") || strings.HasPrefix(text, ownPrefix) && spelled(text, 96, "_:-")
+}
 
 // IsTopic reports whether text has the form of a topic's name: 1 to 64 of [A-Za-z0-9._-].
 func IsTopic(text string) bool { return spelled(text, 64, "._-") }
@@ -37,6 +43,11 @@ func isStatus(text string) bool {
 		return false
 	}
 	return text[1:] == "xx" || isDigit(text[1]) && isDigit(text[2])
+}
+
+// isAnyStatus is isStatus for successes too.
+func isAnyStatus(text string) bool {
+	return isStatus(text) || len(text) == 3 && text[0] == '2' && isStatus("3"+text[1:])
 }
 
 // isFieldValue reports whether text can stand in a header (RFC 9110, section 5.5): no control character but the tab, so

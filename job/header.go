@@ -16,8 +16,8 @@ var reserved = map[string]bool{
 // reservedPrefixes begin further ones.
 var reservedPrefixes = []string{"proxy-", "webhook-", "ringback-"}
 
-// headerFaults checks headers, in whatever case their names are.
-func headerFaults(header map[string][]string) []Fault {
+// headerFaults checks headers, in whatever case their names are. at is the pointer of the whole.
+func headerFaults(at string, header map[string][]string) []Fault {
 	bytes := 0
 	for name, values := range header {
 		for _, v := range values {
@@ -25,16 +25,16 @@ func headerFaults(header map[string][]string) []Fault {
 		}
 	}
 	if bytes > MaxHeaders { // and whatever else is wrong with so many
-		return []Fault{{"/headers", fmt.Sprintf("must be at most %d B together", MaxHeaders)}}
+		return []Fault{{at, fmt.Sprintf("must be at most %d B together", MaxHeaders)}}
 	}
 	var faults []Fault
 	spelling := make(map[string]string, len(header))
 	for name, values := range header {
-		fault := func(detail string) { faults = append(faults, Fault{Pointer("/headers", name), detail}) }
+		fault := func(detail string) { faults = append(faults, Fault{Pointer(at, name), detail}) }
 		key := textproto.CanonicalMIMEHeaderKey(name)
 		if other, twice := spelling[key]; twice {
 			faults = append(faults, Fault{
-				Pointer("/headers", max(name, other)), "is the same header as " + min(name, other) + ": send a list of values",
+				Pointer(at, max(name, other)), "is the same header as " + min(name, other) + ": send a list of values",
 			})
 		}
 		spelling[key] = name

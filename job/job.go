@@ -19,6 +19,19 @@ const (
 	DefaultLane      = "default"
 )
 
+// CallbackTopic is the topic of the jobs that Ringback makes to tell of others. Topics that begin with _ are its own:
+// nobody registers jobs of them, but their policies can be put like any.
+const CallbackTopic = "_callbacks"
+
+// The kinds of jobs that Ringback makes itself.
+const (
+	KindCallback = "callback" // tells of the end of the job that Origin names
+	KindAlarm    = "alarm"    // tells of a topic's backlog
+)
+
+// LabelTopic is the label of a job of Ringback's own that names the topic it tells of, whose secrets sign it.
+const LabelTopic = "rb.topic"
+
 // A Ref names a job: ids are unique within a namespace.
 type Ref struct {
 	Namespace string
@@ -114,6 +127,8 @@ type Progress struct {
 	Tries int
 	// Lost counts the attempts lost in a row.
 	Lost int
+	// Status is what the last attempt that ended was answered with (a lost one did not end); zero: it had no answer.
+	Status int
 	// CancelRequested marks a running job that is to be cancelled unless the attempt under way succeeds.
 	CancelRequested bool
 }

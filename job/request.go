@@ -1,6 +1,9 @@
 package job
 
-import "time"
+import (
+	"crypto/tls"
+	"time"
+)
 
 // Request is one attempt to be made: everything that a deliverer needs, with the topic's policy already applied.
 type Request struct {
@@ -18,4 +21,23 @@ type Request struct {
 	DueAt time.Time
 	// Timeout limits the whole attempt.
 	Timeout time.Duration
+	// KeepBody is how many bytes of the answer's body the result is to hold; zero: MaxAttemptBody.
+	KeepBody int
+	Credentials
+}
+
+// Credentials are what an attempt proves itself with. The zero value is none.
+type Credentials struct {
+	// Signer signs the attempt; nil: it is not signed.
+	Signer Signer
+	// Certificate is for receivers that ask for one over TLS; nil: there is none. Attempts with different certificates
+	// share no connection: equal ones must be the same pointer for as long as they hold.
+	Certificate *tls.Certificate
+}
+
+// A Signer signs requests.
+type Signer interface {
+	// Sign gives the value of webhook-signature for a message: its id, the time of the attempt, of which whole seconds
+	// count, and its body's bytes.
+	Sign(id string, at time.Time, body []byte) string
 }

@@ -88,12 +88,40 @@ var rules = []rule{
 		says: "must have at most 100 entries", each: `must be a status of 300 to 599 such as "410", or a class: "3xx", "4xx" or "5xx"`,
 	},
 	{field: "IDWindow", name: "id_window", tags: "omitnil," + spans(0, MaxIDWindow), says: "must be 0s to 365d"},
+	{field: "Success", name: "success"},
+	{
+		field: "Status", name: "status", tags: "omitnil,min=1,max=100,dive,any_status", says: "must have 1 to 100 entries",
+		each: `must be a status of 200 to 599 such as "200", or a class such as "2xx"`,
+	},
+	{field: "BodyEquals", name: "body_equals", tags: "answer", says: successBodySays},
+	{field: "BodyContains", name: "body_contains", tags: "answer", says: successBodySays},
+	{field: "Breaker", name: "breaker"},
+	{
+		field: "Failures", name: "failures", tags: fmt.Sprintf("omitnil,min=0,max=%d", policy.MaxFailures),
+		says: "must be 0 (never) to 1000000",
+	},
+	{field: "Open", name: "open", tags: "omitempty," + spans(policy.MinOpen, policy.MaxOpen), says: "must be 1s to 1h"},
+	{field: "OnDelivered", name: "on_delivered"},
+	{field: "OnDead", name: "on_dead"},
+	{field: "OnBacklog", name: "on_backlog"},
+	{
+		field: "Include", name: "include", tags: "omitnil,max=3,dive,oneof=body headers query",
+		says: "must have at most 3 entries", each: "must be body, headers or query",
+	},
+	{
+		field: "OlderThan", name: "older_than", tags: "omitempty," + spans(time.Second, MaxAhead),
+		says: "must be 1s to 3653d (ten years)",
+	},
+	{field: "MoreThan", name: "more_than", tags: "omitempty,min=1", says: "must be 1 or more"},
 	{field: "KeepDelivered", name: "keep_delivered"},
 	{field: "KeepDead", name: "keep_dead"},
 	{field: "For", name: "for", tags: "omitnil," + spans(0, MaxAhead), says: "must be 0s to 3653d (ten years)"},
 	{field: "Max", name: "max", tags: "omitnil,min=0,max=1000000000", says: "must be 0 to 1000000000"},
 	{field: "MaxBytes", name: "max_bytes", tags: "omitnil,min=0", says: "must be 0 or more"},
 }
+
+// What a success may ask of a body.
+const successBodySays = "must be at most 4096 B"
 
 // shares are the tags of numbers of attempts in flight.
 var shares = fmt.Sprintf("omitempty,min=1,max=%d", MaxShare)
@@ -112,14 +140,17 @@ var checker = sync.OnceValue(func() *validator.Validate {
 		}
 	}
 	v.RegisterTagNameFunc(func(f reflect.StructField) string { return names[f.Name] })
-	v.RegisterStructValidationMapRules(tags, New{}, Spec{}, Queue{}, policy.Terms{}, policy.Topic{}, policy.Keep{})
+	v.RegisterStructValidationMapRules(tags, New{}, Spec{}, Queue{}, policy.Terms{}, policy.Topic{}, policy.Keep{},
+		policy.Success{}, policy.Breaker{}, policy.Callback{}, policy.Backlog{}, policy.Lane{})
 	for tag, good := range map[string]func(string) bool{
-		"id":          func(s string) bool { return IsID(s) && !strings.HasPrefix(s, "rb:") },
+		"id":          func(s string) bool { return IsID(s) && !strings.HasPrefix(s, ownPrefix) },
 		"topic":       func(s string) bool { return IsTopic(s) && s[0] != '_' && !isDots(s) },
 		"lane":        func(s string) bool { return IsLane(s) && !isDots(s) },
 		"target":      func(s string) bool { return targetFault(s) == "" },
 		"field_value": isFieldValue,
 		"status":      isStatus,
+		"any_status":  isAnyStatus,
+		"answer":      func(s string) bool { return len(s) <= policy.MaxSuccessBody },
 	} {
 		err := v.RegisterValidation(tag, func(f validator.FieldLevel) bool { return good(f.Field().String()) })
 		if err != nil {

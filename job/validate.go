@@ -23,7 +23,8 @@ import (
 // duration that was said to be zero and must not be is to be given as a negative one.
 func Validate(n New, now time.Time) []Fault {
 	faults := check(&n)
-	faults = append(faults, headerFaults(n.Header)...)
+	faults = append(faults, headerFaults("/headers", n.Header)...)
+	faults = append(faults, callbackFaults(n.OnDelivered, n.OnDead)...)
 	faults = append(faults, labelFaults(n.Labels)...)
 	if n.Delay != 0 && !n.RunAt.IsZero() {
 		faults = append(faults, Both("/run_at", "delay"))
@@ -39,7 +40,42 @@ func Validate(n New, now time.Time) []Fault {
 // ValidateTopic names everything that is wrong with a topic's policy, by the names of the API. Zero fields are taken as
 // not said; a zero that was said and must not be is to be given as a negative number.
 func ValidateTopic(t policy.Topic) []Fault {
-	return append(check(&t), headerFaults(t.Headers)...)
+	faults := append(check(&t), headerFaults("/headers", t.Headers)...)
+	faults = append(faults, callbackFaults(t.OnDelivered, t.OnDead)...)
+	if b := t.OnBacklog; b != nil {
+		faults = append(faults, tellFaults("/on_backlog", &b.Callback)...)
+		if b.OlderThan == 0 && b.MoreThan == 0 {
+			faults = append(faults, Fault{"/on_backlog", "must say older_than, more_than, or both"})
+		}
+	}
+	return faults
+}
+
+// ValidateLane names everything that is wrong with a lane's settings, by the names of the API.
+func ValidateLane(l policy.Lane) []Fault {
+	return append(check(&l), headerFaults("/headers", l.Headers)...)
+}
+
+// callbackFaults checks whom to tell of a job's end.
+func callbackFaults(onDelivered, onDead *policy.Callback) []Fault {
+	return append(tellFaults("/on_delivered", onDelivered), tellFaults("/on_dead", onDead)...)
+}
+
+// tellFaults checks what the validator does not of a callback.
+func tellFaults(at string, c *policy.Callback) []Fault {
+	if c == nil {
+		return nil
+	}
+	faults := headerFaults(at+"/headers", c.Headers)
+	for name := range c.Headers {
+		if strings.EqualFold(name, "Content-Type") {
+			faults = append(faults, Fault{Pointer(at+"/headers", name), "must not be set: what is told is application/json"})
+		}
+	}
+	if c.URL == "" {
+		faults = append(faults, Fault{at + "/url", "is needed"})
+	}
+	return faults
 }
 
 // Both is the fault of a field that stands beside another which says the same otherwise.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,18 +20,23 @@ const maxValue = 256
 // buffers hold what is read and not kept.
 var buffers = sync.Pool{New: func() any { return new([8 << 10]byte) }}
 
-// read turns an answer into a result. The whole body must arrive within the attempt's limit, or its first MaxRead bytes
-// if it is longer: an answer that breaks off is none, even after a status of 200.
-func (a *attempt) read(resp *http.Response) policy.Result {
-	result := policy.Result{Status: resp.StatusCode}
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		result.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), time.Now())
+// read turns an answer into a result that holds keep bytes of its body, job.MaxAttemptBody when that is zero. The whole
+// body must arrive within the attempt's limit, or its first MaxRead bytes if it is longer: an answer that breaks off is
+// none, even after a status of 200.
+func (a *attempt) read(resp *http.Response, keep int) policy.Result {
+	result := policy.Result{
+		Status:       resp.StatusCode,
+		RetryAfter:   askedWait(resp.StatusCode, resp.Header, time.Now()),
+		NonRetryable: strings.EqualFold(strings.TrimSpace(resp.Header.Get("Ringback-Nonretryable")), "true"),
 	}
 	result.Header = keepHeader(resp.Header)
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return result // what follows is no body, and would never end
 	}
-	body, err := keepBody(resp.Body)
+	if keep <= 0 {
+		keep = job.MaxAttemptBody
+	}
+	body, err := keepBody(resp.Body, keep)
 	result.Body = body
 	if err != nil {
 		result.Class, result.Error = a.classify(err)
@@ -44,9 +50,9 @@ func (a *attempt) failed(err error) policy.Result {
 	return policy.Result{Class: class, Error: text}
 }
 
-// keepBody reads a body up to MaxRead bytes and returns its first job.MaxAttemptBody. Reading to the end is what lets
-// the connection be used again.
-func keepBody(body io.Reader) ([]byte, error) {
+// keepBody reads a body up to MaxRead bytes and returns its first keep. Reading to the end is what lets the connection be
+// used again.
+func keepBody(body io.Reader, keep int) ([]byte, error) {
 	if body == http.NoBody {
 		return nil, nil
 	}
@@ -56,7 +62,7 @@ func keepBody(body io.Reader) ([]byte, error) {
 	for read := 0; read < MaxRead; {
 		n, err := body.Read(buffer[:min(len(buffer), MaxRead-read)])
 		read += n
-		kept = append(kept, buffer[:min(n, job.MaxAttemptBody-len(kept))]...)
+		kept = append(kept, buffer[:min(n, keep-len(kept))]...)
 		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return kept, nil
 		}

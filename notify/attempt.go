@@ -2,9 +2,15 @@ package notify
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"io"
+	"net"
+	"net/http"
 	"net/http/httptrace"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/ringback/ringback/policy"
@@ -17,7 +23,7 @@ var errLimit = errors.New("the limit of the attempt ran out")
 // A phase is how far an attempt has come.
 type phase int32
 
-// The phases, in order. An attempt in phaseNone has not got past the checks of its own request.
+// The phases, in order. An attempt in phaseNone has not asked for a connection.
 const (
 	phaseNone phase = iota
 	phaseDial
@@ -74,9 +80,20 @@ type attempt struct {
 	// The connection that the request went to; nil for HTTP/2, whose connections are shared. before is what had been
 	// written to it until then. Only the goroutine in RoundTrip touches these.
 	conn     *meteredConn
+	shared   *tls.Conn // that of HTTP/2; nil otherwise
 	before   int64
 	reused   bool
 	replayed bool
+	alone    bool // the next try goes to a connection of its own
+
+	// The connections over TLS that were opened for it, how many of them were lost, and the last one. Dials come one after
+	// the other.
+	dials   atomic.Int32
+	lost    atomic.Int32
+	dialled atomic.Pointer[tls.Conn]
+
+	// renew stamps the header of a request that is sent again; nil until one is.
+	renew func(http.Header)
 }
 
 // attemptKey finds the attempt in a context derived from it.
@@ -117,7 +134,12 @@ func (a *attempt) gotConn(info httptrace.GotConnInfo) {
 	}
 	a.reused = info.Reused
 	a.conn, _ = info.Conn.(*meteredConn)
+	a.shared, _ = info.Conn.(*tls.Conn)
+	a.noteGiven()
 	if a.conn != nil {
+		if a.reused {
+			a.conn.settle()
+		}
 		a.before = a.conn.written.Load()
 	}
 	a.reach(phaseSend)
@@ -153,17 +175,50 @@ func (a *attempt) ended() phase {
 
 // stale reports whether a failed request may be sent again within the attempt: it went to a connection from the pool,
 // and not a byte of it was written. httptrace's WroteHeaders would not do: it tells of net/http's buffer, not of the
-// connection. net/http has given up writing by the time that it reports a failure, so none can follow. Over HTTP/2 nothing is known of the bytes of one request, so none is sent again.
+// connection. net/http has given up writing by the time that it reports a failure, so none can follow. Over HTTP/2
+// nothing is known of the bytes of one request, so none is sent again.
 func (a *attempt) stale() bool {
 	return a.reused && a.untouched() && a.Err() == nil
+}
+
+// refused reports whether a request over HTTP/2 was one too many, and not looked at: the receiver gave it back with
+// REFUSED_STREAM, which RFC 9113 §8.7 lets a sender rely on, or net/http learned that the connection is full when it had
+// the body in its hands, but had written nothing. Neither error has a type. A request without a body net/http sends again
+// by itself, and does not say why, so gotConn ends that attempt.
+func (a *attempt) refused(err error) bool {
+	if err == nil || a.shared == nil || a.replayed || a.Err() != nil {
+		return false
+	}
+	text := err.Error()
+	return strings.Contains(text, "; REFUSED_STREAM; received from peer") ||
+		strings.Contains(text, "cannot rewind body after connection loss") && !a.headersSent.Load()
 }
 
 // untouched reports whether nothing was written to the connection that the attempt was given.
 func (a *attempt) untouched() bool { return a.conn != nil && a.conn.written.Load() == a.before }
 
-// again makes the attempt ready for the request to be sent anew.
+// alert is the alert with which the receiver ended the attempt's connection, whatever net/http made of that; nil: there is
+// none. An answer that has begun says that there was none either.
+func (a *attempt) alert(err error) error {
+	switch {
+	case a.conn != nil && a.conn.alert.Load() != nil:
+		return *a.conn.alert.Load()
+	case a.shared != nil && phase(a.phase.Load()) < phaseBody && ofConnection(err):
+		return lastAlert(a, a.shared, closePatience)
+	}
+	return nil
+}
+
+// ofConnection reports whether an error says that a connection has ended, rather than one request on it.
+func ofConnection(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || strings.Contains(err.Error(), "http2: client conn")
+}
+
+// again makes the attempt ready for the request to be sent anew: what is known of the last try, and stands for the error
+// that it ended with, is lost.
 func (a *attempt) again() {
 	a.phase.Store(int32(phaseNone))
 	a.headersSent.Store(false)
-	a.conn, a.reused = nil, false
+	a.conn, a.shared, a.reused = nil, nil, false
 }

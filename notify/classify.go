@@ -2,7 +2,6 @@ package notify
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -32,6 +31,9 @@ func (a *attempt) judge(err error) (policy.ErrorClass, string) {
 	if a.replayed {
 		return policy.ClassReset, givenBackText
 	}
+	if alert := a.alert(err); alert != nil {
+		err = alert
+	}
 	if class, text := byPeer(err); class != policy.ClassNone {
 		return class, text
 	}
@@ -46,18 +48,19 @@ func (a *attempt) judge(err error) (policy.ErrorClass, string) {
 		return policy.ClassShutdown, "the attempt was given up: this process stops"
 	}
 	if e, ok := errors.AsType[*net.DNSError](err); ok {
-		return policy.ClassDNS, fmt.Sprintf("the name %s does not resolve: %s", e.Name, e.Err)
+		return policy.ClassDNS, dnsText(e)
 	}
 	if ranOut {
 		return at.timeout(), fmt.Sprintf("timed out after %s while %s", after.Round(time.Millisecond), at)
 	}
-	if _, ok := errors.AsType[*handshakeError](err); ok {
-		return policy.ClassTLS, "TLS: " + strings.TrimPrefix(tlsText(err), "tls: ")
+	if e, ok := errors.AsType[*handshakeError](err); ok {
+		return handshakeFailure(e)
 	}
-	if _, ok := errors.AsType[*net.AddrError](err); ok || at == phaseNone {
+	if _, ok := errors.AsType[*net.AddrError](err); ok {
 		return policy.ClassInvalid, "no request can be made: " + err.Error()
 	}
-	if at == phaseDial {
+	// Not invalid, which is final: what makes a request impossible was found when it was built.
+	if at <= phaseDial {
 		return policy.ClassOther, err.Error()
 	}
 	return byText(err)
@@ -71,8 +74,17 @@ func byPeer(err error) (policy.ErrorClass, string) {
 	if e, ok := errors.AsType[*partlyBlockedError](err); ok {
 		return policy.ClassUnreachable, e.Error()
 	}
+	if e, ok := errors.AsType[*proxyError](err); ok {
+		if e.err != nil {
+			return policy.ClassNone, "" // it is a matter of time
+		}
+		return policy.ClassProxy, e.Error()
+	}
 	if _, ok := errors.AsType[*handshakeError](err); ok {
 		return policy.ClassNone, "" // its causes are not those of a connection in use
+	}
+	if code, ok := remoteAlert(err); ok {
+		return alertFailure(code, err)
 	}
 	for _, known := range errnos {
 		if errors.Is(err, known.err) {
@@ -99,15 +111,16 @@ var errnos = []struct {
 	{io.EOF, policy.ClassReset, "the connection ended before there was an answer"},
 }
 
-// tlsText says what went wrong in a handshake.
-func tlsText(err error) string {
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return "the receiver does not speak TLS at this port"
+// dnsText tells a name that does not exist from name servers that cannot say.
+func dnsText(e *net.DNSError) string {
+	switch {
+	case e.IsNotFound:
+		return fmt.Sprintf("there is no such name: %s has no address", e.Name)
+	case e.IsTimeout:
+		return fmt.Sprintf("the name server did not answer for %s", e.Name)
+	default:
+		return fmt.Sprintf("the name server could not answer for %s: %s", e.Name, e.Err)
 	}
-	if errors.Is(err, io.EOF) {
-		return "the receiver closed the connection in the handshake"
-	}
-	return err.Error()
 }
 
 // texts classify the errors of net/http that have no type of their own, by what they say. Tests bring about the common
@@ -120,10 +133,11 @@ var texts = []struct {
 	{"server response headers exceeded", policy.ClassTooLarge, tooLargeText},
 	{"response header list larger than advertised limit", policy.ClassTooLarge, tooLargeText},
 	{"server closed idle connection", policy.ClassReset, "the connection ended before there was an answer"},
+	{"readLoopPeekFailLocked", policy.ClassReset, "the receiver spoke before it was asked, which ended the connection"},
 	{"cannot retry err", policy.ClassReset, givenBackText},
 	{"stream error:", policy.ClassReset, ""},
 	{"http2: server sent GOAWAY", policy.ClassReset, "the receiver ended the connection before there was an answer"},
-	{"http2: client connection", policy.ClassReset, "the connection was lost before the answer was complete"},
+	{"http2: client conn", policy.ClassReset, "the connection was lost before the answer was complete"},
 	{"use of closed network connection", policy.ClassReset, "the connection was closed before the answer was complete"},
 	{"malformed", policy.ClassHTTP, ""},
 	{"unsupported transfer encoding", policy.ClassHTTP, ""},
@@ -134,6 +148,7 @@ var texts = []struct {
 	{"trailer", policy.ClassHTTP, ""},
 	{"http2:", policy.ClassHTTP, ""},
 	{"connection error:", policy.ClassHTTP, ""},
+	{"tls:", policy.ClassTLS, ""},
 	{"invalid", policy.ClassHTTP, ""},
 }
 

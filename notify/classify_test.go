@@ -126,6 +126,7 @@ func TestFailuresOfTheDialAreClassified(t *testing.T) {
 		"by the system":     {opError(syscall.ETIMEDOUT), policy.ClassTimeoutDial},
 		"no such name":      {opError(&net.DNSError{Name: "x.invalid", Err: "no such host", IsNotFound: true}), policy.ClassDNS},
 		"no name server":    {opError(&net.DNSError{Name: "x.invalid", Err: "i/o timeout", IsTimeout: true}), policy.ClassDNS},
+		"bad name server":   {opError(&net.DNSError{Name: "x.invalid", Err: "server misbehaving", IsTemporary: true}), policy.ClassDNS},
 		"no more sockets":   {opError(syscall.EMFILE), policy.ClassOther},
 		"strange address":   {opError(syscall.EINVAL), policy.ClassOther},
 		"partly refused":    {&partlyBlockedError{&BlockedError{Target: "10.0.0.1", Rule: "private"}}, policy.ClassUnreachable},
@@ -150,6 +151,20 @@ func TestARealResolverThatKnowsNoName(t *testing.T) {
 	require.Contains(t, result.Error, "shop.invalid")
 }
 
+func TestANameThatDoesNotExistIsToldFromNameServersThatCannotSay(t *testing.T) {
+	result := newSender(t, Options{Resolver: fixed()}).Deliver(t.Context(), ask("http://shop.invalid/"))
+	require.Equal(t, policy.ClassDNS, result.Class)
+	require.Equal(t, "there is no such name: shop.invalid has no address", result.Error)
+
+	for text, err := range map[string]*net.DNSError{
+		"there is no such name: x has no address":                    {Name: "x", Err: "no such host", IsNotFound: true},
+		"the name server did not answer for x":                       {Name: "x", Err: "i/o timeout", IsTimeout: true},
+		"the name server could not answer for x: server misbehaving": {Name: "x", Err: "server misbehaving", IsTemporary: true},
+	} {
+		require.Equal(t, text, dnsText(err))
+	}
+}
+
 func TestRefusedAddressesAreFinal(t *testing.T) {
 	server, got := recorder(t, (*httptest.Server).Start)
 	s := newSender(t, Options{Guard: NewGuard(public)})
@@ -172,47 +187,6 @@ func TestRefusedAddressesAreFinal(t *testing.T) {
 	result = s.Deliver(t.Context(), ask(server.URL))
 	require.Equal(t, policy.ClassBlocked, result.Class)
 	require.Contains(t, result.Error, "own API")
-}
-
-func TestFailuresOfTLSAreClassified(t *testing.T) {
-	later, earlier := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
-	good, goodRoot := certificate(t, "127.0.0.1", later)
-	expired, expiredRoot := certificate(t, "127.0.0.1", earlier)
-	other, otherRoot := certificate(t, "other.example", later)
-	trusted := roots(goodRoot, expiredRoot, otherRoot)
-	tests := map[string]struct {
-		config *tls.Config
-		roots  *x509.CertPool
-		text   string
-	}{
-		"unknown authority": {&tls.Config{Certificates: []tls.Certificate{good}}, roots(), "unknown authority"},
-		"expired":           {&tls.Config{Certificates: []tls.Certificate{expired}}, trusted, "expired"},
-		"another host":      {&tls.Config{Certificates: []tls.Certificate{other}}, trusted, "127.0.0.1"},
-		"too old": {
-			&tls.Config{Certificates: []tls.Certificate{good}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11},
-			trusted, "version",
-		},
-	}
-	for name, test := range tests {
-		server := httptest.NewUnstartedServer(http.NotFoundHandler())
-		server.Config.ErrorLog = quiet
-		server.TLS = test.config
-		server.StartTLS()
-		result := newSender(t, Options{Roots: test.roots}).Deliver(t.Context(), ask(server.URL))
-		server.Close()
-		require.Equal(t, policy.ClassTLS, result.Class, "%s: %s", name, result.Error)
-		require.Contains(t, result.Error, test.text, name)
-	}
-
-	for name, serve := range map[string]func(net.Conn){
-		"no TLS":      func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) },
-		"hangs up":    func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)) },
-		"resets":      func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)); reset(c) },
-		"bad records": func(c net.Conn) { _, _ = c.Write([]byte("\x16\x03\x03\x00\x04abcd")) },
-	} {
-		result := newSender(t, Options{}).Deliver(t.Context(), ask("https://"+receiver(t, serve)))
-		require.Equal(t, policy.ClassTLS, result.Class, "%s: %s", name, result.Error)
-	}
 }
 
 func TestErrorTextsAreOneBoundedLine(t *testing.T) {

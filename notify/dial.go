@@ -6,62 +6,70 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"net/url"
 	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// dialer opens guarded connections for the transport.
+// dialer opens guarded connections for a transport.
 //
 // The transport lets a dial go on when the attempt it was made for has ended, since a later attempt may use the
 // connection. So that dials to a host that swallows packets do not pile up, each still ends at the deadline of the
 // attempt that began it, its TLS handshake included.
 type dialer struct {
-	guard *Guard
-	net   net.Dialer
-	dial  func(ctx context.Context, network, addr string) (net.Conn, error) // nil but in tests
-	tls   *tls.Config
+	guard       *Guard
+	net         net.Dialer
+	dial        func(ctx context.Context, network, addr string) (net.Conn, error) // nil but in tests
+	tls         *tls.Config
+	certificate *tls.Certificate // ours, for receivers that ask for one; nil: none
+	proxyFor    func(target *url.URL) (*url.URL, error)
+	agent       string
 }
 
 // plain is the transport's DialContext.
 func (d *dialer) plain(ctx context.Context, network, addr string) (net.Conn, error) {
 	ctx, cancel := d.begin(ctx)
 	defer cancel()
-	conn, err := d.connect(ctx, network, addr)
+	conn, err := d.connect(ctx, "http", network, addr)
 	if err != nil {
 		return nil, err
 	}
-	return &meteredConn{Conn: conn}, nil
+	return newMeteredConn(conn), nil
 }
 
 // secure is the transport's DialTLSContext. An HTTP/2 connection is handed over bare, since the transport must see its
 // type.
 func (d *dialer) secure(ctx context.Context, network, addr string) (net.Conn, error) {
 	a := attemptOf(ctx)
+	if a == nil { // nobody's, so that nothing below has to ask
+		a = &attempt{Context: ctx, start: time.Now(), limit: DefaultTimeout}
+	}
 	ctx, cancel := d.begin(ctx)
 	defer cancel()
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, fmt.Errorf("split host and port: %w", err)
 	}
-	conn, err := d.connect(ctx, network, addr)
+	if err := a.mayDial(); err != nil {
+		return nil, err
+	}
+	conn, err := d.connect(ctx, "https", network, addr)
 	if err != nil {
 		return nil, err
 	}
-	if a != nil {
-		a.reach(phaseTLS)
-	}
-	config := d.tls.Clone()
-	config.ServerName = host
-	secured := tls.Client(conn, config)
-	if err := secured.HandshakeContext(ctx); err != nil {
+	a.reach(phaseTLS)
+	secured, err := d.shakeHands(ctx, conn, host)
+	if err != nil {
 		_ = conn.Close()
-		return nil, &handshakeError{err}
+		return nil, err
 	}
+	a.dialled.Store(secured)
 	if secured.ConnectionState().NegotiatedProtocol == "h2" {
 		return secured, nil
 	}
-	return &meteredConn{Conn: secured}, nil
+	return newMeteredConn(secured), nil
 }
 
 // begin notes that an attempt dials, and gives the dial the attempt's deadline.
@@ -74,15 +82,34 @@ func (d *dialer) begin(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithDeadline(ctx, deadline)
 }
 
-// connect dials the addresses that a name has, each of which must pass the guard at that moment.
-func (d *dialer) connect(ctx context.Context, network, addr string) (net.Conn, error) {
-	if d.dial != nil {
+// connect opens a connection to a host, through the forward proxy where there is one for it.
+func (d *dialer) connect(ctx context.Context, scheme, network, addr string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("split host and port: %w", err)
+	}
+	name := nameOf(host)
+	if err := d.guard.checkHost(name); err != nil {
+		return nil, err
+	}
+	proxy, err := d.proxy(scheme, addr)
+	switch {
+	case err != nil:
+		return nil, err
+	case proxy != nil:
+		return d.tunnel(ctx, proxy, host, port)
+	case d.dial != nil:
 		return d.dial(ctx, network, addr)
 	}
+	return d.direct(ctx, name, network, addr)
+}
+
+// direct dials the addresses that a name has, each of which must pass the guard at that moment.
+func (d *dialer) direct(ctx context.Context, name, network, addr string) (net.Conn, error) {
 	var admitted atomic.Bool
 	one := d.net
-	one.ControlContext = func(ctx context.Context, network, address string, c syscall.RawConn) error {
-		err := d.guard.Control(ctx, network, address, c)
+	one.ControlContext = func(_ context.Context, network, address string, _ syscall.RawConn) error {
+		err := d.guard.control(name, network, address)
 		if err == nil {
 			admitted.Store(true)
 		}
@@ -100,11 +127,13 @@ func (d *dialer) connect(ctx context.Context, network, addr string) (net.Conn, e
 	return nil, err
 }
 
-// A handshakeError is what ended a TLS handshake.
-type handshakeError struct{ err error }
-
-func (e *handshakeError) Error() string { return e.err.Error() }
-func (e *handshakeError) Unwrap() error { return e.err }
+// nameOf is a dialled host as the guard knows names; empty for an address, which stands for itself.
+func nameOf(host string) string {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return ""
+	}
+	return plainHost(host)
+}
 
 // A partlyBlockedError says that no address of a host could be used, for different reasons. It does not unwrap, so that
 // it is not taken for a BlockedError.
@@ -112,24 +141,4 @@ type partlyBlockedError struct{ blocked *BlockedError }
 
 func (e *partlyBlockedError) Error() string {
 	return "no admitted address of the host could be reached, and " + e.blocked.Error()
-}
-
-// A meteredConn observes what net/http's HTTP/1 writes to a connection: that alone tells whether a request that failed
-// can have reached the peer, and whether it was sent whole. httptrace tells of net/http's own buffer instead. It lies
-// above TLS, so that handshakes and alerts do not count.
-type meteredConn struct {
-	net.Conn
-	written atomic.Int64
-	failed  atomic.Bool // a write was cut off
-}
-
-func (c *meteredConn) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	if n > 0 {
-		c.written.Add(int64(n))
-	}
-	if err != nil {
-		c.failed.Store(true)
-	}
-	return n, err
 }

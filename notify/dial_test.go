@@ -60,29 +60,115 @@ func serveDNS(conn net.Conn, addrs func() []string) {
 	}
 }
 
+// twin listens at two addresses of loopback at the same port. The second counts who comes.
+func twin(t *testing.T) (port string, first net.Listener, came *atomic.Int32) {
+	t.Helper()
+	came = new(atomic.Int32)
+	for range 20 {
+		first, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		_, port, err := net.SplitHostPort(first.Addr().String())
+		require.NoError(t, err)
+		second, err := net.Listen("tcp", "127.0.0.2:"+port)
+		if err != nil { // somebody else has it
+			require.NoError(t, first.Close())
+			continue
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for {
+				conn, err := second.Accept()
+				if err != nil {
+					return
+				}
+				came.Add(1)
+				_ = conn.Close()
+			}
+		}()
+		t.Cleanup(func() { _ = second.Close(); <-done })
+		return port, first, came
+	}
+	t.Fatal("no port is free at both addresses")
+	return "", nil, nil
+}
+
+// The address that was checked is the one that is dialled: a name which changes between two attempts, or between a check
+// and its dial, gains nothing.
 func TestANameThatIsReboundGainsNothing(t *testing.T) {
+	for name, admitting := range map[string]GuardOptions{
+		"a network": targets("127.0.0.1/32"),
+		"a name": {
+			AllowHosts: []string{"shop.example"}, DenyTargets: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")},
+		},
+	} {
+		port, first, came := twin(t)
+		server, got := recorder(t, func(s *httptest.Server) {
+			_ = s.Listener.Close()
+			s.Listener = first
+			s.Start()
+		})
+		require.NotNil(t, server)
+		var lookups atomic.Int32
+		s := newSender(t, Options{
+			Guard: NewGuard(admitting),
+			Resolver: resolving(func() []string {
+				if lookups.Add(1) == 1 {
+					return []string{"127.0.0.1"}
+				}
+				return []string{"127.0.0.2"}
+			}),
+		})
+		url := "http://shop.example:" + port
+		require.Equal(t, 200, s.Deliver(t.Context(), ask(url)).Status, name)
+		<-got
+		s.Close() // so that the next attempt looks the name up
+		result := s.Deliver(t.Context(), ask(url))
+		require.Equal(t, policy.ClassBlocked, result.Class, "%s: %s", name, result.Error)
+		require.Contains(t, result.Error, "127.0.0.2")
+		require.Equal(t, int32(2), lookups.Load())
+		require.Empty(t, got)
+		require.Zero(t, came.Load(), "nobody dialled it")
+	}
+}
+
+func TestADialKnowsNames(t *testing.T) {
 	server, got := recorder(t, (*httptest.Server).Start)
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	require.NoError(t, err)
-	var lookups atomic.Int32
-	s := newSender(t, Options{
-		Guard: NewGuard(targets("127.0.0.1/32")),
-		Resolver: resolving(func() []string {
-			if lookups.Add(1) == 1 {
-				return []string{"127.0.0.1"}
-			}
-			return []string{"127.0.0.2"}
-		}),
-	})
-	url := "http://shop.example:" + port
-	require.Equal(t, 200, s.Deliver(t.Context(), ask(url)).Status)
-	<-got
-	s.Close() // so that the next attempt looks the name up
-	result := s.Deliver(t.Context(), ask(url))
-	require.Equal(t, policy.ClassBlocked, result.Class, result.Error)
-	require.Contains(t, result.Error, "127.0.0.2")
-	require.Equal(t, int32(2), lookups.Load())
-	require.Empty(t, got)
+	for name, test := range map[string]struct {
+		guard GuardOptions
+		host  string
+		class policy.ErrorClass
+		text  string
+	}{
+		"allowed":         {GuardOptions{AllowHosts: []string{"shop.internal"}}, "Shop.Internal.", policy.ClassNone, ""},
+		"allowed below":   {GuardOptions{AllowHosts: []string{"*.internal"}}, "shop.internal", policy.ClassNone, ""},
+		"not allowed":     {GuardOptions{AllowHosts: []string{"*.shop.internal"}}, "shop.internal", policy.ClassBlocked, "--allow-targets shop.internal"},
+		"not its address": {GuardOptions{AllowHosts: []string{"shop.internal"}}, "127.0.0.1", policy.ClassBlocked, "--allow-private"},
+		"denied": {
+			GuardOptions{AllowPrivate: true, DenyHosts: []string{"shop.internal"}},
+			"SHOP.internal", policy.ClassBlocked,
+			"shop.internal may not be called: --deny-targets shop.internal denies it",
+		},
+		"denied in other letters": {
+			GuardOptions{AllowPrivate: true, DenyHosts: []string{"shop.internal"}}, "ｓhop.internal", policy.ClassBlocked, "denies it",
+		},
+		"denied wins": {
+			GuardOptions{AllowHosts: []string{"shop.internal"}, DenyTargets: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+			"shop.internal", policy.ClassBlocked, "127.0.0.1 may not be called: --deny-targets 127.0.0.0/8 denies it",
+		},
+	} {
+		s := newSender(t, Options{Guard: NewGuard(test.guard), Resolver: fixed("127.0.0.1")})
+		result := s.Deliver(t.Context(), ask("http://"+test.host+":"+port))
+		require.Equal(t, test.class, result.Class, "%s: %s", name, result.Error)
+		require.Contains(t, result.Error, test.text, name)
+		if test.class == policy.ClassNone {
+			<-got
+		}
+		require.Empty(t, got, name)
+		s.Close()
+	}
 }
 
 func TestAHostIsRefusedForGoodOnlyWhenAllItsAddressesAre(t *testing.T) {

@@ -1,16 +1,14 @@
 package notify
 
 import (
-	"context"
-	"fmt"
 	"net"
 	"net/netip"
 	"slices"
 	"sync"
-	"syscall"
 )
 
-// GuardOptions say what a Guard admits beyond public addresses. The zero value admits those alone.
+// GuardOptions say what a Guard admits beyond public addresses, and what it refuses whatever admits it. The zero value
+// admits public addresses alone. ParseTargets reads networks and hosts.
 type GuardOptions struct {
 	// AllowPrivate admits loopback, RFC 1918 and unique local (fc00::/7) addresses; never link-local ones, those of
 	// cloud metadata services, or our own API.
@@ -19,16 +17,28 @@ type GuardOptions struct {
 	// and metadata addresses only when the network is no wider than the refused one: 0.0.0.0/0 does not admit
 	// 169.254.169.254, 169.254.169.254/32 does. An IPv4 address inside an IPv6 one must be admitted as well.
 	AllowTargets []netip.Prefix
+	// AllowHosts admits what these names resolve to at a dial, but for our own API and link-local, multicast, unspecified
+	// and metadata addresses. Whoever answers for the name decides what else that is.
+	AllowHosts []string
+	// DenyTargets refuses what lies in these networks, an IPv4 address inside an IPv6 one too. It wins over everything
+	// that admits.
+	DenyTargets []netip.Prefix
+	// DenyHosts refuses these names, and wins as well. Another name for the same address is none of them: to keep an
+	// address from being called, deny its network.
+	DenyHosts []string
 	// OwnAddrs are those that our API listens at, as far as they are known yet; see Guard.Own.
 	OwnAddrs []netip.AddrPort
 }
 
 // A Guard decides which addresses may be called. It is asked at registration, about what a URL says literally, and at
-// every dial, about the address that is really dialled.
+// every dial, about the name and the address that is really dialled.
 type Guard struct {
-	private bool
-	targets []netip.Prefix
-	local   func() ([]net.Addr, error) // the addresses of this machine
+	private      bool
+	allowed      []netip.Prefix
+	allowedHosts []string
+	denied       []netip.Prefix
+	deniedHosts  []string
+	localAddrs   func() ([]net.Addr, error) // the addresses of this machine
 
 	mu  sync.RWMutex
 	own []netip.AddrPort
@@ -36,12 +46,13 @@ type Guard struct {
 
 // NewGuard makes a Guard.
 func NewGuard(o GuardOptions) *Guard {
-	g := &Guard{private: o.AllowPrivate, local: net.InterfaceAddrs}
-	for _, p := range o.AllowTargets {
-		g.targets = append(g.targets, p.Masked())
-		if p.Addr().Is4In6() && p.Bits() >= 96 {
-			g.targets = append(g.targets, netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96).Masked())
-		}
+	g := &Guard{
+		private:      o.AllowPrivate,
+		allowed:      plainNetworks(o.AllowTargets),
+		allowedHosts: plainHosts(o.AllowHosts),
+		denied:       plainNetworks(o.DenyTargets),
+		deniedHosts:  plainHosts(o.DenyHosts),
+		localAddrs:   net.InterfaceAddrs,
 	}
 	for _, addr := range o.OwnAddrs {
 		g.Own(addr)
@@ -57,52 +68,52 @@ func (g *Guard) Own(addr netip.AddrPort) {
 	g.own = append(g.own, netip.AddrPortFrom(plainAddr(addr.Addr()), addr.Port()))
 }
 
-// A BlockedError says that an address may not be called, by which rule, and what would admit it.
-type BlockedError struct {
-	// Target is the address, or the name that stands for one.
-	Target string
-	// Rule names what it is: "a private address (RFC 1918)".
-	Rule string
-	// Option is what would admit it; empty: nothing does.
-	Option string
-}
-
-func (e *BlockedError) Error() string {
-	if e.Option == "" {
-		return fmt.Sprintf("%s may not be called: it is %s, which nothing admits", e.Target, e.Rule)
-	}
-	return fmt.Sprintf("%s may not be called: it is %s, which only %s admits", e.Target, e.Rule, e.Option)
-}
-
-// Control is a net.Dialer's ControlContext: it sees each address after its name was resolved and before it is dialled.
-// The error is a *BlockedError.
-func (g *Guard) Control(_ context.Context, network, address string, _ syscall.RawConn) error {
+// control judges an address that is about to be dialled, to which a host was resolved (empty: the address stands for
+// itself). It is for a net.Dialer, which asks before each connection. The error is a *BlockedError.
+func (g *Guard) control(host, network, address string) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil || (network != "tcp4" && network != "tcp6") {
 		return &BlockedError{Target: network + " " + address, Rule: "no TCP address"}
 	}
 	// A socket for a mapped address is an IPv4 one.
-	return g.check(netip.AddrPortFrom(plainAddr(target.Addr()), target.Port()))
+	return g.checkFor(host, netip.AddrPortFrom(plainAddr(target.Addr()), target.Port()))
 }
 
-// check judges one address. The first rule that names it decides; an IPv4 address inside it is judged as well.
-func (g *Guard) check(target netip.AddrPort) error {
+// checkHost refuses a name that is denied, in the form that plainHost gives.
+func (g *Guard) checkHost(host string) error {
+	if entry, ok := matching(g.deniedHosts, host); ok {
+		return &BlockedError{Target: host, Entry: entry}
+	}
+	return nil
+}
+
+// check judges an address that stands for itself.
+func (g *Guard) check(target netip.AddrPort) error { return g.checkFor("", target) }
+
+// checkFor judges an address that a host was resolved to, or that stands for itself when that is empty. What is denied
+// comes first. Then the first rule that names the address decides; an IPv4 address inside it is judged as well.
+func (g *Guard) checkFor(host string, target netip.AddrPort) error {
 	addr := target.Addr().WithZone("")
 	if g.owns(netip.AddrPortFrom(plainAddr(addr), target.Port())) {
-		return &BlockedError{Target: target.String(), Rule: "this service's own API"}
+		return &BlockedError{Target: target.String(), Rule: ownAPI}
+	}
+	for _, p := range g.denied {
+		if p.Contains(addr) {
+			return &BlockedError{Target: addr.String(), Entry: p.String()}
+		}
 	}
 	r := ruleFor(addr)
 	if r == nil {
 		return nil
 	}
-	if !g.admits(r, addr) {
-		return &BlockedError{Target: addr.String(), Rule: r.name, Option: r.option(addr)}
+	if !g.admits(r, host, addr) {
+		return &BlockedError{Target: addr.String(), Rule: r.name, Option: r.option(host, addr)}
 	}
 	if r.inner == nil {
 		return nil
 	}
 	for _, inner := range r.inner(addr) {
-		if err := g.check(netip.AddrPortFrom(inner, target.Port())); err != nil {
+		if err := g.checkFor(host, netip.AddrPortFrom(inner, target.Port())); err != nil {
 			return err
 		}
 	}
@@ -110,11 +121,16 @@ func (g *Guard) check(target netip.AddrPort) error {
 }
 
 // admits reports whether the options admit what a rule refuses.
-func (g *Guard) admits(r *rule, addr netip.Addr) bool {
+func (g *Guard) admits(r *rule, host string, addr netip.Addr) bool {
 	if r.private && g.private {
 		return true
 	}
-	return slices.ContainsFunc(g.targets, func(p netip.Prefix) bool {
+	if !r.strict && host != "" {
+		if _, ok := matching(g.allowedHosts, host); ok {
+			return true
+		}
+	}
+	return slices.ContainsFunc(g.allowed, func(p netip.Prefix) bool {
 		return p.Contains(addr) && (!r.strict || p.Bits() >= r.prefix.Bits())
 	})
 }
@@ -140,7 +156,7 @@ func (g *Guard) isLocal(addr netip.Addr) bool {
 	if addr.IsLoopback() {
 		return true
 	}
-	addrs, err := g.local()
+	addrs, err := g.localAddrs()
 	if err != nil {
 		return true
 	}

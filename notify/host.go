@@ -11,7 +11,7 @@ import (
 )
 
 // CheckURL refuses, without looking a name up, a URL that no dial would be admitted for: a refused address in any
-// spelling, a name for loopback, or the name of a metadata service. The error is a *BlockedError, or says that the host
+// spelling, a denied name, a name for loopback, or the name of a metadata service. The error is a *BlockedError, or says that the host
 // is none; it tells nothing of the URL but its host. What it lets pass is still checked at every dial.
 func (g *Guard) CheckURL(raw string) error {
 	u, err := url.Parse(raw)
@@ -25,6 +25,9 @@ func (g *Guard) CheckURL(raw string) error {
 	host := plainHost(u.Hostname())
 	if host == "" {
 		return errors.New("the URL names no host")
+	}
+	if err := g.checkHost(host); err != nil {
+		return err
 	}
 	if isMetadataName(host) {
 		return &BlockedError{Target: host, Rule: "the name of a cloud's metadata service"}
@@ -90,12 +93,16 @@ func (g *Guard) checkLoopbackName(host string, port uint16) error {
 	v4 := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port)
 	v6 := netip.AddrPortFrom(netip.IPv6Loopback(), port)
 	if g.owns(v4) || g.owns(v6) {
-		return &BlockedError{Target: host, Rule: "this service's own API"}
+		return &BlockedError{Target: host, Rule: ownAPI}
 	}
-	if g.check(v4) != nil && g.check(v6) != nil {
-		return &BlockedError{Target: host, Rule: "a name for loopback", Option: "--allow-private"}
+	err4, err6 := g.checkFor(host, v4), g.checkFor(host, v6)
+	if err4 == nil || err6 == nil {
+		return nil
 	}
-	return nil
+	if blocked, ok := errors.AsType[*BlockedError](err4); ok && blocked.Entry != "" {
+		return blocked
+	}
+	return &BlockedError{Target: host, Rule: "a name for loopback", Option: "--allow-private or --allow-targets " + host}
 }
 
 // readAddrs reads a host as an address: IPv6, or IPv4 in each form that some resolver takes (inet_aton: one to four

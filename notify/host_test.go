@@ -76,6 +76,26 @@ func TestCheckURLFollowsTheOptions(t *testing.T) {
 	requireAdmits(t, false, only.CheckURL("http://[::1]/"), "::1")
 }
 
+func TestCheckURLKnowsDeniedAndAllowedNames(t *testing.T) {
+	g := NewGuard(GuardOptions{
+		AllowHosts: []string{"localhost", "metadata.google.internal"},
+		DenyHosts:  []string{"shop.example", "*.evil.example", "a.localhost"},
+	})
+	for _, url := range []string{
+		"http://shop.example/", "https://SHOP.example.:8443/x", "http://ｓhop.example/", "http://a.evil.example", "http://a.b.evil.example",
+		"http://a.localhost/", "http://b.localhost/", "http://127.0.0.1/", "http://metadata.google.internal/",
+	} {
+		requireAdmits(t, false, g.CheckURL(url), url)
+	}
+	for _, url := range []string{"http://a.shop.example/", "http://evil.example/", "http://localhost/", "http://LOCALHOST.:81/"} {
+		require.NoError(t, g.CheckURL(url), url)
+	}
+	both := NewGuard(GuardOptions{
+		AllowPrivate: true, DenyTargets: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+	})
+	require.EqualError(t, both.CheckURL("http://localhost/"), "127.0.0.1 may not be called: --deny-targets 127.0.0.0/8 denies it")
+}
+
 func FuzzReadAddrs(f *testing.F) {
 	for _, host := range []string{"127.0.0.1", "0x7f.1", "1.2.3.4.5", "::1", "a.b", "", ".", "0x", "1..2", "08", "4294967296"} {
 		f.Add(host)

@@ -98,11 +98,12 @@ func (c *brittle) Write(p []byte) (int, error) {
 	return n, syscall.ECONNRESET
 }
 
-// breaker dials brittle connections; breakAll breaks those that are open.
+// breaker dials brittle connections; breakAll breaks those that are open, and stillborn those to come.
 type breaker struct {
-	through int
-	dials   atomic.Int32
-	conns   chan *brittle
+	through   int
+	dials     atomic.Int32
+	conns     chan *brittle
+	stillborn atomic.Bool
 }
 
 func newBreaker(through int) *breaker {
@@ -116,6 +117,7 @@ func (b *breaker) dial(ctx context.Context, network, addr string) (net.Conn, err
 		return nil, err
 	}
 	c := &brittle{Conn: conn, through: b.through}
+	c.broken.Store(b.stillborn.Load())
 	b.conns <- c
 	return c, nil
 }
@@ -177,9 +179,9 @@ func TestARequestOfWhichAByteWasWrittenIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// A pool full of dead connections: a bounded number of them is tried, and a failure there costs no other receiver its
+// A pool full of dead connections: two of them are tried, then a new one is made. It costs no other receiver its
 // connections.
-func TestSendingAgainIsBounded(t *testing.T) {
+func TestDeadConnectionsCostNoAttempt(t *testing.T) {
 	const open = 6
 	var waiting atomic.Int32
 	release := make(chan struct{})
@@ -211,16 +213,30 @@ func TestSendingAgainIsBounded(t *testing.T) {
 	b.breakAll()
 	require.Equal(t, 200, s.Deliver(t.Context(), ask(neighbour.URL)).Status)
 
-	result := s.Deliver(t.Context(), ask(server.URL))
-	require.Equal(t, policy.ClassReset, result.Class, result.Error)
-	require.Equal(t, int32(open+1), b.dials.Load())
-	require.NotContains(t, result.Error, "giving up")
-
-	// Three of six are gone; the other three are tried by the next attempt, and the one after that dials.
-	require.Equal(t, policy.ClassReset, s.Deliver(t.Context(), ask(server.URL)).Class)
-	require.Equal(t, 200, s.Deliver(t.Context(), ask(server.URL)).Status)
+	for attempts := range int32(open / 2) {
+		result := s.Deliver(t.Context(), ask(server.URL))
+		require.Equal(t, 200, result.Status, result.Error)
+		require.Equal(t, open+1+attempts+1, b.dials.Load())
+	}
+	require.Equal(t, int32(open+open/2), waiting.Load(), "the receiver saw each once")
 	require.Equal(t, 200, s.Deliver(t.Context(), ask(neighbour.URL)).Status)
 	require.Equal(t, int32(1), neighbours.Load(), "the neighbour's connection was kept")
+}
+
+// When the connection of its own is dead as well, the receiver is to blame: that is a failure that can pass.
+func TestAReceiverThatIsGoneIsNoInvalidRequest(t *testing.T) {
+	for _, through := range []int{0, 1} {
+		server, _ := recorder(t, (*httptest.Server).Start)
+		b := newBreaker(through)
+		s := newSender(t, Options{dialContext: b.dial})
+		require.Equal(t, 200, s.Deliver(t.Context(), ask(server.URL)).Status)
+		b.breakAll()
+		b.stillborn.Store(true)
+		result := s.Deliver(t.Context(), ask(server.URL))
+		require.Equal(t, policy.ClassReset, result.Class, result.Error)
+		require.NotContains(t, result.Error, "giving up")
+		require.Equal(t, int32(2-through), b.dials.Load())
+	}
 }
 
 func TestARedirectAfterSendingAgainIsStillAnAnswer(t *testing.T) {
@@ -251,8 +267,9 @@ func TestSendingAgainFailsInItsOwnRight(t *testing.T) {
 	require.NotContains(t, result.Error, "topsecret")
 }
 
-// refuseStreams speaks just enough HTTP/2 to give every request back: code is that of RST_STREAM.
-func refuseStreams(t *testing.T, config *tls.Config, code uint32, requests *atomic.Int32) string {
+// refuseStreams speaks just enough HTTP/2 to give requests back, and to answer 200 once it has given back as many as it is
+// to: code is that of RST_STREAM.
+func refuseStreams(t *testing.T, config *tls.Config, code uint32, refuse int32, requests *atomic.Int32) string {
 	return receiver(t, func(raw net.Conn) {
 		conn := tls.Server(raw, config)
 		preface := make([]byte, 24)
@@ -273,7 +290,10 @@ func refuseStreams(t *testing.T, config *tls.Config, code uint32, requests *atom
 			case head[3] == 4 && head[4] == 0: // SETTINGS
 				_, _ = conn.Write([]byte{0, 0, 0, 4, 1, 0, 0, 0, 0})
 			case head[3] == 1: // HEADERS
-				requests.Add(1)
+				if requests.Add(1) > refuse {
+					_, _ = conn.Write(append([]byte{0, 0, 1, 1, 5}, append(head[5:9:9], 0x88)...))
+					continue
+				}
 				frame := append([]byte{0, 0, 4, 3, 0}, head[5:9]...)
 				_, _ = conn.Write(binary.BigEndian.AppendUint32(frame, code))
 			}
@@ -284,16 +304,42 @@ func refuseStreams(t *testing.T, config *tls.Config, code uint32, requests *atom
 func TestARequestGivenBackOverHTTP2IsNotSentAgain(t *testing.T) {
 	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 	config := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}}
-	for code, reason := range map[uint32]string{7: "REFUSED_STREAM", 1: "PROTOCOL_ERROR"} {
-		for name, change := range everyKind {
+	for name, change := range everyKind { // PROTOCOL_ERROR does not say that it was not heard
+		var requests atomic.Int32
+		s := newSender(t, Options{Roots: roots(root)})
+		req := ask("https://" + refuseStreams(t, config, 1, 100, &requests))
+		change(&req)
+		result := s.Deliver(t.Context(), req)
+		require.Equal(t, policy.ClassReset, result.Class, "%s: %s", name, result.Error)
+		require.Equal(t, int32(1), requests.Load(), name)
+		require.NotContains(t, result.Error, "GetBody")
+	}
+}
+
+// REFUSED_STREAM says that a request was not heard.
+func TestARequestRefusedUnheardOverHTTP2IsSentAgain(t *testing.T) {
+	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
+	config := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}}
+	for name, change := range everyKind {
+		for _, refuse := range []int32{1, refusals, 100} {
 			var requests atomic.Int32
 			s := newSender(t, Options{Roots: roots(root)})
-			req := ask("https://" + refuseStreams(t, config, code, &requests))
+			req := ask("https://" + refuseStreams(t, config, 7, refuse, &requests))
 			change(&req)
+			req.Timeout = 30 * time.Second
 			result := s.Deliver(t.Context(), req)
-			require.Equal(t, policy.ClassReset, result.Class, "%s, %s: %s", reason, name, result.Error)
-			require.Equal(t, int32(1), requests.Load(), "%s, %s", reason, name)
-			require.NotContains(t, result.Error, "GetBody")
+			if len(req.Body) == 0 && req.Method != http.MethodGet { // net/http does not say why it gives up
+				require.Equal(t, policy.ClassReset, result.Class, "%s: %s", name, result.Error)
+				require.Equal(t, int32(1), requests.Load(), name)
+				continue
+			}
+			require.Equal(t, min(refuse, refusals)+1, requests.Load(), name)
+			if refuse > refusals {
+				require.Equal(t, policy.ClassReset, result.Class, "%s: %s", name, result.Error)
+				require.NotContains(t, result.Error, "GetBody")
+				continue
+			}
+			require.Equal(t, 200, result.Status, "%s: %s", name, result.Error)
 		}
 	}
 }

@@ -80,25 +80,27 @@ func (s *Sender) header(now time.Time, req job.Request) (http.Header, error) {
 	// One array for all values of ours.
 	own := [7]string{
 		req.Ref.ID,
-		strconv.FormatInt(now.Unix(), 10),
 		req.Queue.Topic,
 		strconv.Itoa(req.Attempt),
 		strconv.Itoa(req.RetriesLeft),
 		strconv.FormatInt(req.DueAt.UnixMilli(), 10),
 		req.ContentType,
 	}
-	if !validValue(own[0]) || !validValue(own[2]) || !validValue(own[6]) {
+	if !validValue(own[0]) || !validValue(own[1]) || !validValue(own[5]) {
 		return nil, errors.New("the id, topic or content type is not one that a header can carry")
 	}
 	values := own[:]
 	h["Webhook-Id"] = values[0:1:1]
-	h["Webhook-Timestamp"] = values[1:2:2]
-	h["Ringback-Topic"] = values[2:3:3]
-	h["Ringback-Attempt"] = values[3:4:4]
-	h["Ringback-Retries-Left"] = values[4:5:5]
-	h["Ringback-Due-At"] = values[5:6:6]
+	h["Ringback-Topic"] = values[1:2:2]
+	h["Ringback-Attempt"] = values[2:3:3]
+	h["Ringback-Retries-Left"] = values[3:4:4]
+	h["Ringback-Due-At"] = values[4:5:5]
 	if req.ContentType != "" {
-		h["Content-Type"] = values[6:7:7]
+		h["Content-Type"] = values[5:6:6]
+	}
+	stamp(h, values[6:7:7], now, req)
+	if signature := h["Webhook-Signature"]; signature != nil && !validValue(signature[0]) {
+		return nil, errors.New("the signature is not one that a header can carry")
 	}
 	if _, said := h["User-Agent"]; !said {
 		h["User-Agent"] = s.agent
@@ -107,6 +109,15 @@ func (s *Sender) header(now time.Time, req job.Request) (http.Header, error) {
 		h["Accept-Encoding"] = accept
 	}
 	return h, nil
+}
+
+// stamp tells when a request is sent, in at, and signs that together with the body's bytes as they are.
+func stamp(h http.Header, at []string, now time.Time, req job.Request) {
+	at[0] = strconv.FormatInt(now.Unix(), 10)
+	h["Webhook-Timestamp"] = at
+	if req.Signer != nil {
+		h["Webhook-Signature"] = []string{req.Signer.Sign(req.Ref.ID, now, req.Body)}
+	}
 }
 
 // sendable is the form in which a job's header is sent, and whether it is sent at all: what belongs to the connection or

@@ -19,13 +19,16 @@ type rule struct {
 	inner func(netip.Addr) []netip.Addr
 }
 
-// option is what admits an address despite the rule.
-func (r *rule) option(addr netip.Addr) string {
-	exactly := fmt.Sprintf("--allow-targets %s/%d", addr, addr.BitLen())
-	if r.private {
-		return "--allow-private or " + exactly
+// option is what admits an address despite the rule; host is the name that was resolved to it, if any.
+func (r *rule) option(host string, addr netip.Addr) string {
+	option := fmt.Sprintf("--allow-targets %s/%d", addr, addr.BitLen())
+	if host != "" && !r.strict {
+		option += " or --allow-targets " + host
 	}
-	return exactly
+	if r.private {
+		option = "--allow-private or " + option
+	}
+	return option
 }
 
 // rules is the whole decision, in order: the first that matches an address decides, and one that none matches is

@@ -8,9 +8,8 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
-
-	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -34,13 +33,16 @@ type Options struct {
 	// Version is what User-Agent tells: Ringback/<Version>; empty: "dev".
 	Version string
 	// MaxIdleConns bounds the connections kept open for later attempts, and MaxIdleConnsPerHost those to one host and
-	// port; zero: 1024 and 256. They are closed after 90 s without use.
+	// port, of attempts with the same client certificate; zero: 1024 and 256. They are closed after 90 s without use.
 	MaxIdleConns        int
 	MaxIdleConnsPerHost int
 	// Resolver looks names up; nil: net.DefaultResolver.
 	Resolver *net.Resolver
-	// Roots are the authorities that receivers' certificates must come from; nil: the system's.
+	// Roots are the authorities that receivers' certificates must come from; nil: the system's. See RootsWith.
 	Roots *x509.CertPool
+	// ProxyFor names the forward proxy (http or https, perhaps with a name and a password) that leads to a target, of
+	// which it is given the scheme, the host and the port, at each dial; a nil URL: none does. Nil: there are no proxies.
+	ProxyFor func(target *url.URL) (*url.URL, error)
 
 	// dialContext replaces the guarded dialer in tests.
 	dialContext func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -63,9 +65,8 @@ func (o Options) Validate() error {
 
 // A Sender delivers jobs over HTTP/1.1 and HTTP/2, and keeps connections open between attempts.
 type Sender struct {
-	agent     []string // the User-Agent value, shared by all requests
-	transport *http.Transport
-	resender  *retryablehttp.Client
+	agent  []string // the User-Agent value, shared by all requests
+	routes *routes
 }
 
 // New makes a Sender. It starts nothing.
@@ -76,19 +77,27 @@ func New(o Options) (*Sender, error) {
 	if o.Guard == nil {
 		o.Guard = NewGuard(GuardOptions{})
 	}
-	d := &dialer{
-		guard: o.Guard,
-		dial:  o.dialContext,
-		net:   net.Dialer{Resolver: o.Resolver, KeepAlive: 30 * time.Second},
-		tls: &tls.Config{
-			MinVersion:         tls.VersionTLS12,
-			NextProtos:         []string{"h2", "http/1.1"},
-			RootCAs:            o.Roots,
-			ClientSessionCache: tls.NewLRUClientSessionCache(1024),
-		},
-	}
+	agent := "Ringback/" + cmp.Or(o.Version, "dev")
+	return &Sender{
+		agent: []string{agent},
+		routes: newRoutes(func(certificate *tls.Certificate) *route {
+			return newRoute(o, &dialer{
+				guard:       o.Guard,
+				dial:        o.dialContext,
+				net:         net.Dialer{Resolver: o.Resolver, KeepAlive: 30 * time.Second},
+				tls:         newTLS(o.Roots),
+				certificate: certificate,
+				proxyFor:    o.ProxyFor,
+				agent:       agent,
+			})
+		}),
+	}, nil
+}
+
+// newTransport makes a transport that leaves connecting, TLS and proxies to the dialer.
+func newTransport(o Options, d *dialer) *http.Transport {
 	idle := cmp.Or(o.MaxIdleConns, 1024)
-	transport := &http.Transport{
+	return &http.Transport{
 		Proxy:                  nil,
 		DialContext:            d.plain,
 		DialTLSContext:         d.secure,
@@ -106,15 +115,10 @@ func New(o Options) (*Sender, error) {
 			WriteByteTimeout: 30 * time.Second,
 		},
 	}
-	return &Sender{
-		agent:     []string{"Ringback/" + cmp.Or(o.Version, "dev")},
-		transport: transport,
-		resender:  newResender(transport),
-	}, nil
 }
 
 // Close closes idle connections and ends dials that no attempt waits for. Attempts under way go on.
-func (s *Sender) Close() { s.transport.CloseIdleConnections() }
+func (s *Sender) Close() { s.routes.close() }
 
 // Deliver makes one attempt. It returns within req.Timeout, and soon after ctx is cancelled; the result is then of
 // class shutdown.
@@ -126,27 +130,33 @@ func (s *Sender) Deliver(ctx context.Context, req job.Request) policy.Result {
 	limited, cancel := context.WithTimeoutCause(ctx, a.limit, errLimit)
 	defer cancel()
 	a.Context, a.cancel = limited, cancel
+	taken := s.routes.take(req.Certificate)
+	defer s.routes.give(taken)
 
-	result := s.try(a, req) //nolint:contextcheck // the attempt is the context
+	result := s.try(a, taken, req) //nolint:contextcheck // the attempt is the context
+	hide(&result, req.Header)
 	result.StartedAt = a.start
 	result.Duration = time.Since(a.start)
 	return result
 }
 
 // try sends the request, a second time if the connection was dead, and reads the answer.
-func (s *Sender) try(a *attempt, req job.Request) policy.Result {
+func (s *Sender) try(a *attempt, by *route, req job.Request) policy.Result {
 	r, err := s.request(a.traced(), a.start, req)
 	if err != nil {
 		return policy.Result{Class: policy.ClassInvalid, Error: err.Error()}
 	}
-	resp, err := s.transport.RoundTrip(r)
+	resp, err := by.transport.RoundTrip(r)
 	if err != nil && a.stale() {
-		resp, err = s.resend(a, req)
+		resp, err = s.resend(a, by, req)
+	}
+	if a.refused(err) {
+		resp, err = s.afterRefusal(a, by, req, err)
 	}
 	if err != nil {
 		return a.failed(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	a.reach(phaseBody)
-	return a.read(resp)
+	return a.read(resp, req.KeepBody)
 }

@@ -245,7 +245,8 @@ func TestWhatIsKeptOfAnAnswerIsBounded(t *testing.T) {
 	require.Contains(t, large.Header, "X-Large-00")
 }
 
-func TestRetryAfterOfFailuresIsReported(t *testing.T) {
+// Which of them are failures is policy's to say.
+func TestRetryAfterIsReported(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, _ := strconv.Atoi(r.URL.Path[1:])
 		w.Header().Set("Retry-After", "90")
@@ -253,10 +254,42 @@ func TestRetryAfterOfFailuresIsReported(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	s := newSender(t, Options{})
-	for status, wait := range map[int]time.Duration{200: 0, 202: 0, 301: 90 * time.Second, 429: 90 * time.Second, 503: 90 * time.Second} {
+	for status, wait := range map[int]time.Duration{200: 90 * time.Second, 404: 90 * time.Second, 301: 90 * time.Second, 429: 90 * time.Second, 503: 90 * time.Second} {
 		result := s.Deliver(t.Context(), ask(fmt.Sprintf("%s/%d", server.URL, status)))
 		require.Equal(t, status, result.Status)
 		require.Equal(t, wait, result.RetryAfter, status)
+	}
+}
+
+func TestAReceiverMaySayNeverAgain(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ringback-nonretryable", r.URL.Query().Get("say"))
+		w.WriteHeader(http.StatusUnprocessableEntity)
+	}))
+	t.Cleanup(server.Close)
+	s := newSender(t, Options{})
+	for say, wanted := range map[string]bool{"true": true, "TRUE": true, "%20True%20": true, "": false, "1": false, "false": false, "truth": false} {
+		result := s.Deliver(t.Context(), ask(server.URL+"/?say="+say))
+		require.Equal(t, 422, result.Status)
+		require.Equal(t, wanted, result.NonRetryable, say)
+	}
+}
+
+func TestAsMuchOfABodyIsKeptAsIsAskedFor(t *testing.T) {
+	const sent = 100 << 10
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Repeat("b", sent))
+	}))
+	t.Cleanup(server.Close)
+	s := newSender(t, Options{})
+	for asked, kept := range map[int]int{
+		-1: job.MaxAttemptBody, 0: job.MaxAttemptBody, 1: 1, 1500: 1500, 10_000: 10_000, MaxRead: MaxRead, MaxRead + 1: MaxRead, 1 << 30: MaxRead,
+	} {
+		req := ask(server.URL)
+		req.KeepBody = asked
+		result := s.Deliver(t.Context(), req)
+		require.Equal(t, policy.ClassNone, result.Class, result.Error)
+		require.Len(t, result.Body, kept, "asked for %d", asked)
 	}
 }
 

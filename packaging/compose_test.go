@@ -58,6 +58,7 @@ func TestTheCompositionFitsTheImageAndIsOfThisMachineAlone(t *testing.T) {
 		require.Contains(t, dockerfile(t, "ARG"), arg+"=dev")
 	}
 	require.Regexp(t, `^\$\{RINGBACK_TOKEN:\?[^}]+\}$`, s.Environment["RINGBACK_TOKEN"], "nothing starts without a token of its user's own")
+	require.Equal(t, "${RINGBACK_SECRET_KEY:-}", s.Environment["RINGBACK_SECRET_KEY"], "a key of its user's own, or none")
 	requireSettings(t, slices.Collect(maps.Keys(s.Environment)))
 	require.Greater(t, duration(t, s.Stop), duration(t, s.Environment["RINGBACK_GRACE"]))
 }
@@ -80,6 +81,8 @@ func TestTheCompositionStarts(t *testing.T) {
 			value = strings.Replace(value, "redis:6379", server.Addr(), 1)
 		case "RINGBACK_TOKEN":
 			value = "a-token"
+		case "RINGBACK_SECRET_KEY":
+			value = strings.Repeat("5e", 32)
 		}
 		env = append(env, name+"="+value)
 	}

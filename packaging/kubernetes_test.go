@@ -132,6 +132,10 @@ func TestPortsAgreeAndProbesAskWhatTheAPIHas(t *testing.T) {
 
 	var contract struct{ Paths document }
 	readYAML(t, "../api/openapi.yaml", &contract)
+	scraped, ok := d.at("spec/template/metadata/annotations").(document)
+	require.True(t, ok)
+	require.Equal(t, document{"prometheus.io/scrape": "true", "prometheus.io/port": port, "prometheus.io/path": "/metrics"}, scraped)
+	require.Contains(t, contract.Paths, scraped["prometheus.io/path"])
 	for probe, path := range map[string]string{"startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz"} {
 		require.Contains(t, contract.Paths, path)
 		require.Equal(t, path, d.at(containerPath+probe+"Probe/httpGet/path"), probe)
@@ -150,15 +154,18 @@ func TestThePodRunsServeWithRealSettingsAsTheUserOfTheImage(t *testing.T) {
 
 func TestThePlaceholdersOfTheSecretAreAllThatKeepsItFromStarting(t *testing.T) {
 	given := manifest(t, "secret.yaml")
-	good := map[string]string{"token": "a-token", "store": "redis://127.0.0.1:1/0"}
-	for replaced, want := range map[string]string{"store": "token: ", "token": "store: "} {
+	good := map[string]string{"token": "a-token", "store": "redis://127.0.0.1:1/0", "secret-key": strings.Repeat("5e", 32)}
+	require.Len(t, given.at("stringData"), len(good))
+	for placeholder, want := range map[string]string{"token": "token: ", "store": "store: ", "secret-key": "RINGBACK_SECRET_KEY, "} {
 		var env []string
 		for name, v := range podEnv(t) {
 			value := v.value
-			if v.key == replaced {
-				value = good[v.key]
-			} else if v.key != "" {
+			switch v.key {
+			case "":
+			case placeholder:
 				value = fmt.Sprint(given.at("stringData/" + v.key))
+			default:
+				value = good[v.key]
 			}
 			env = append(env, name+"="+value)
 		}

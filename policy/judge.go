@@ -8,37 +8,63 @@ import (
 // MaxRetryAfter is how long a receiver can put a job off: a longer Retry-After counts as this.
 const MaxRetryAfter = 24 * time.Hour
 
+// MaxLaneWait is for how long a receiver's Retry-After holds back the other jobs of its lane.
+const MaxLaneWait = time.Minute
+
 // Judge decides what follows an attempt.
 //
 // terms are resolved (Topic.Terms). tries counts this round's attempts that cost a retry, this one included. random is
 // in [0, 1) and spreads the wait upwards. The wait is counted from the end of the failed attempt, is never shorter than
-// the rung, and never shorter than what the receiver asked for.
+// the rung, and never shorter than what the receiver asked for; a receiver that asked for a wait of 408, 425, 429 or 5xx
+// gets up to MaxLaneWait of it from the whole lane.
 //
-//	result                        verdict
-//	2xx                           delivered
-//	class shutdown                released at once, uncounted
-//	class blocked                 dead: blocked
-//	class invalid                 dead: invalid
-//	status in give_up_on          dead: gave_up
-//	tries > retries               dead: exhausted
-//	anything else                 again after max(rung × (1 + jitter × random), Retry-After)
+//	result                                    verdict
+//	a success as the policy says, or 2xx      delivered
+//	class shutdown                            released at once, uncounted
+//	class blocked                             dead: blocked
+//	class invalid                             dead: invalid
+//	status in give_up_on, and no success      dead: gave_up
+//	4xx and "do not retry"                    dead: nonretryable
+//	tries > retries                           dead: exhausted
+//	anything else                             again after max(rung × (1 + jitter × random), Retry-After)
 func Judge(terms Terms, result Result, tries int, random float64) Verdict {
+	answered, note := result.Class == ClassNone, ""
+	if answered {
+		var ok bool
+		if ok, note = terms.Success.judge(result.Status, result.Body); ok {
+			return Verdict{Kind: Delivered}
+		}
+	}
+	asked := min(max(result.RetryAfter, 0), MaxRetryAfter)
+	v := Verdict{Note: note}
+	if answered && ofReceiver(result.Status) {
+		v.LaneWait = min(asked, MaxLaneWait)
+	}
+	dead := func(reason Reason) Verdict {
+		v.Kind, v.Reason = Dead, reason
+		return v
+	}
 	switch {
-	case result.Class == ClassNone && result.Status >= 200 && result.Status < 300:
-		return Verdict{Kind: Delivered}
 	case result.Class == ClassShutdown:
 		return Verdict{Kind: Released}
 	case result.Class == ClassBlocked:
-		return Verdict{Kind: Dead, Reason: ReasonBlocked}
+		return dead(ReasonBlocked)
 	case result.Class == ClassInvalid:
-		return Verdict{Kind: Dead, Reason: ReasonInvalid}
-	case result.Class == ClassNone && matches(terms.GiveUpOn, result.Status):
-		return Verdict{Kind: Dead, Reason: ReasonGaveUp}
+		return dead(ReasonInvalid)
+	case answered && matches(terms.GiveUpOn, result.Status):
+		return dead(ReasonGaveUp)
+	case answered && result.NonRetryable && result.Status >= 400 && result.Status <= 499:
+		return dead(ReasonNonRetryable)
 	case tries > *terms.Retries:
-		return Verdict{Kind: Dead, Reason: ReasonExhausted}
+		return dead(ReasonExhausted)
 	}
-	wait := stretch(terms.Ladder.Rung(tries), terms.Jitter, random)
-	return Verdict{Kind: Again, Wait: max(wait, min(result.RetryAfter, MaxRetryAfter))}
+	v.Kind, v.Wait = Again, max(stretch(terms.Ladder.Rung(tries), terms.Jitter, random), asked)
+	return v
+}
+
+// ofReceiver reports whether a status tells of the receiver's state rather than of the one request.
+func ofReceiver(status int) bool {
+	return status == 408 || status == 425 || status == 429 || status >= 500 && status <= 599
 }
 
 // Before decides whether an attempt may be made at all. tries counts this round's attempts that cost a retry so far
@@ -65,8 +91,11 @@ func stretch(wait time.Duration, jitter, random float64) time.Duration {
 	return longer
 }
 
-// matches reports whether a status is named by one of the patterns: "410", or "4xx" for a class.
+// matches reports whether a status, which has three digits, is named by one of the patterns: "410", or "4xx" for a class.
 func matches(patterns []string, status int) bool {
+	if status < 100 || status > 999 {
+		return false
+	}
 	code := strconv.Itoa(status)
 	for _, p := range patterns {
 		if p == code || (len(p) == 3 && p[1:] == "xx" && p[0] == code[0]) {

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -20,50 +21,6 @@ func terms(change ...func(*policy.Terms)) policy.Terms {
 
 func giveUpOn(patterns ...string) func(*policy.Terms) {
 	return func(t *policy.Terms) { t.GiveUpOn = patterns }
-}
-
-// Every status that a receiver can send has its verdict.
-func TestJudgeOfEveryStatus(t *testing.T) {
-	for status := 100; status <= 999; status++ {
-		wanted := policy.Verdict{Kind: policy.Again, Wait: time.Minute}
-		switch {
-		case status >= 200 && status <= 299:
-			wanted = policy.Verdict{Kind: policy.Delivered}
-		case status == 410:
-			wanted = policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}
-		}
-		require.Equal(t, wanted, policy.Judge(terms(), policy.Result{Status: status}, 1, 0), "status %d", status)
-	}
-}
-
-// Every class of failed attempts has its verdict, whatever status had come before it failed.
-func TestJudgeOfEveryClass(t *testing.T) {
-	final := map[policy.ErrorClass]policy.Verdict{
-		policy.ClassBlocked:  {Kind: policy.Dead, Reason: policy.ReasonBlocked},
-		policy.ClassInvalid:  {Kind: policy.Dead, Reason: policy.ReasonInvalid},
-		policy.ClassShutdown: {Kind: policy.Released},
-	}
-	timeouts := map[policy.ErrorClass]bool{
-		policy.ClassTimeoutDial: true, policy.ClassTimeoutTLS: true, policy.ClassTimeoutHeaders: true,
-		policy.ClassTimeoutBody: true, policy.ClassTimeoutSend: true,
-	}
-	for _, class := range []policy.ErrorClass{
-		policy.ClassDNS, policy.ClassRefused, policy.ClassUnreachable, policy.ClassReset, policy.ClassTLS, policy.ClassHTTP,
-		policy.ClassTooLarge, policy.ClassTimeoutDial, policy.ClassTimeoutTLS, policy.ClassTimeoutHeaders,
-		policy.ClassTimeoutBody, policy.ClassTimeoutSend, policy.ClassBlocked, policy.ClassInvalid, policy.ClassShutdown,
-		policy.ClassOther,
-	} {
-		wanted, ok := final[class]
-		if !ok {
-			wanted = policy.Verdict{Kind: policy.Again, Wait: time.Minute}
-		}
-		for _, status := range []int{0, 200, 410} {
-			got := policy.Judge(terms(), policy.Result{Class: class, Status: status}, 1, 0)
-			require.Equal(t, wanted, got, "class %s with status %d", class, status)
-		}
-		require.Equal(t, timeouts[class], class.Timeout(), "timeout of %s", class)
-	}
-	require.False(t, policy.ClassNone.Timeout())
 }
 
 func TestJudgeCountsTries(t *testing.T) {
@@ -126,7 +83,40 @@ func TestJudgeWaits(t *testing.T) {
 		{"a negative Retry-After", 0, 0, -time.Hour, time.Minute},
 	} {
 		got := policy.Judge(terms(func(t *policy.Terms) { t.Jitter = c.jitter }), policy.Result{Status: 503, RetryAfter: c.retryAfter}, 1, c.random)
-		require.Equal(t, policy.Verdict{Kind: policy.Again, Wait: c.wanted}, got, c.name)
+		require.Equal(t, policy.Again, got.Kind, c.name)
+		require.Equal(t, c.wanted, got.Wait, c.name)
+	}
+}
+
+// What a receiver asks for concerns its whole lane when its status tells of itself rather than of the request.
+func TestJudgeHoldsTheLaneBack(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		result     policy.Result
+		tries      int
+		kind       policy.Kind
+		wait, lane time.Duration
+	}{
+		{"not asked", policy.Result{Status: 503}, 1, policy.Again, time.Minute, 0},
+		{"429", policy.Result{Status: 429, RetryAfter: 20 * time.Second}, 1, policy.Again, time.Minute, 20 * time.Second},
+		{"503", policy.Result{Status: 503, RetryAfter: 20 * time.Second}, 1, policy.Again, time.Minute, 20 * time.Second},
+		{"408", policy.Result{Status: 408, RetryAfter: 20 * time.Second}, 1, policy.Again, time.Minute, 20 * time.Second},
+		{"425", policy.Result{Status: 425, RetryAfter: 20 * time.Second}, 1, policy.Again, time.Minute, 20 * time.Second},
+		{"500", policy.Result{Status: 500, RetryAfter: 20 * time.Second}, 1, policy.Again, time.Minute, 20 * time.Second},
+		{"599", policy.Result{Status: 599, RetryAfter: 20 * time.Second}, 1, policy.Again, time.Minute, 20 * time.Second},
+		{"600 is no status of servers", policy.Result{Status: 600, RetryAfter: 20 * time.Second}, 1, policy.Again, time.Minute, 0},
+		{"404 tells of the one request", policy.Result{Status: 404, RetryAfter: 2 * time.Hour}, 1, policy.Again, 2 * time.Hour, 0},
+		{"an hour", policy.Result{Status: 503, RetryAfter: time.Hour}, 1, policy.Again, time.Hour, policy.MaxLaneWait},
+		{"a week", policy.Result{Status: 429, RetryAfter: 7 * 24 * time.Hour}, 1, policy.Again, policy.MaxRetryAfter, policy.MaxLaneWait},
+		{"the past", policy.Result{Status: 503, RetryAfter: -time.Hour}, 1, policy.Again, time.Minute, 0},
+		{"the last retry", policy.Result{Status: 503, RetryAfter: time.Hour}, 4, policy.Dead, 0, policy.MaxLaneWait},
+		{"an answer that broke off", policy.Result{Status: 503, Class: policy.ClassReset, RetryAfter: time.Hour}, 1, policy.Again, time.Hour, 0},
+		{"a success", policy.Result{Status: 202, RetryAfter: time.Hour}, 1, policy.Delivered, 0, 0},
+	} {
+		got := policy.Judge(terms(), c.result, c.tries, 0)
+		require.Equal(t, c.kind, got.Kind, c.name)
+		require.Equal(t, c.wait, got.Wait, c.name)
+		require.Equal(t, c.lane, got.LaneWait, c.name)
 	}
 }
 
@@ -169,36 +159,50 @@ func TestKindNames(t *testing.T) {
 // Whatever comes, a verdict is one of the four, a wait is never shorter than its rung or than what the receiver asked
 // for, never longer than both allow, and in whole milliseconds where the rung is.
 func FuzzJudge(f *testing.F) {
-	f.Add(200, "", int64(0), 1, 3, int64(60_000), 0.1, 0.5)
-	f.Add(503, "", int64(90_000), 2, 3, int64(1), 1.0, 0.999999)
-	f.Add(0, "timeout_body", int64(-5), 1000, 1000, int64(30*24*3600*1000), 0.0, 0.0)
-	f.Add(410, "blocked", int64(1<<40), 0, 0, int64(15_000), 0.333, 0.777)
-	f.Fuzz(func(t *testing.T, status int, class string, retryAfterMs int64, tries, retries int, rungMs int64, jitter, random float64) {
+	f.Add(200, "", int64(0), 1, 3, int64(60_000), 0.1, 0.5, false, "", "")
+	f.Add(200, "", int64(0), 1, 3, int64(60_000), 0.1, 0.5, false, "unsuccessful", "success")
+	f.Add(503, "", int64(90_000), 2, 3, int64(1), 1.0, 0.999999, false, "", "")
+	f.Add(0, "timeout_body", int64(-5), 1000, 1000, int64(30*24*3600*1000), 0.0, 0.0, false, "", "")
+	f.Add(410, "blocked", int64(1<<40), 0, 0, int64(15_000), 0.333, 0.777, false, "", "")
+	f.Add(422, "", int64(0), 1, 3, int64(15_000), 0.333, 0.777, true, "", "")
+	f.Fuzz(func(t *testing.T, status int, class string, retryAfterMs int64, tries, retries int, rungMs int64, jitter, random float64,
+		nonRetryable bool, body, equals string,
+	) {
 		if !(jitter >= 0 && jitter <= 1 && random >= 0 && random < 1) {
 			return // outside of what callers may hand over
 		}
 		rung := min(max(time.Duration(rungMs%int64(policy.MaxRung/time.Millisecond))*time.Millisecond, policy.MinRung), policy.MaxRung)
 		retryAfter := time.Duration(retryAfterMs%(1<<40)) * time.Millisecond
-		given := policy.Terms{Ladder: policy.Ladder{rung}, Retries: &retries, Jitter: jitter, GiveUpOn: []string{"410", "42x", "4xx", ""}}
-		result := policy.Result{Status: status, Class: policy.ErrorClass(class), RetryAfter: retryAfter}
+		given := policy.Terms{
+			Ladder: policy.Ladder{rung}, Retries: &retries, Jitter: jitter, GiveUpOn: []string{"410", "42x", ""},
+			Success: policy.Success{BodyEquals: equals},
+		}
+		result := policy.Result{
+			Status: status, Class: policy.ErrorClass(class), RetryAfter: retryAfter, NonRetryable: nonRetryable, Body: []byte(body),
+		}
 		got := policy.Judge(given, result, tries, random)
 		require.Equal(t, got, policy.Judge(given, result, tries, random), "the same question has the same answer")
+		require.GreaterOrEqual(t, got.LaneWait, time.Duration(0))
+		require.LessOrEqual(t, got.LaneWait, min(max(retryAfter, 0), policy.MaxLaneWait))
 		switch got.Kind {
 		case policy.Delivered:
 			require.True(t, class == "" && status >= 200 && status < 300)
-			require.Zero(t, got.Wait)
+			require.True(t, equals == "" || strings.TrimSpace(body) == strings.TrimSpace(equals))
+			require.Equal(t, policy.Verdict{Kind: policy.Delivered}, got)
 		case policy.Again:
 			require.LessOrEqual(t, tries, retries)
+			require.False(t, nonRetryable && class == "" && status >= 400 && status <= 499)
 			require.GreaterOrEqual(t, got.Wait, rung)
 			require.GreaterOrEqual(t, got.Wait, min(retryAfter, policy.MaxRetryAfter))
 			longest := rung + time.Duration(float64(rung)*jitter) + time.Millisecond
 			require.LessOrEqual(t, got.Wait, max(longest, policy.MaxRetryAfter))
 			require.Zero(t, got.Wait%time.Millisecond)
 		case policy.Dead:
-			require.NotEmpty(t, got.Reason)
+			require.Contains(t, policy.Reasons(), got.Reason)
 			require.Zero(t, got.Wait)
 		case policy.Released:
 			require.Equal(t, policy.ClassShutdown, policy.ErrorClass(class))
+			require.Equal(t, policy.Verdict{Kind: policy.Released}, got)
 		default:
 			t.Fatalf("verdict %v", got.Kind)
 		}

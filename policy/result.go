@@ -12,7 +12,13 @@ const (
 	ClassRefused        ErrorClass = "refused"         // nobody listens at the address
 	ClassUnreachable    ErrorClass = "unreachable"     // no route to the host or network
 	ClassReset          ErrorClass = "reset"           // the connection ended before the answer was complete
-	ClassTLS            ErrorClass = "tls"             // handshake or certificate
+	ClassTLS            ErrorClass = "tls"             // the TLS handshake failed for another reason than the next ones
+	ClassTLSExpired     ErrorClass = "tls_expired"     // the certificate is not valid any more, or yet
+	ClassTLSName        ErrorClass = "tls_name"        // the certificate is for another name
+	ClassTLSAuthority   ErrorClass = "tls_authority"   // the certificate comes from nobody who is trusted
+	ClassTLSVersion     ErrorClass = "tls_version"     // no common version of TLS, or none is spoken there
+	ClassTLSClient      ErrorClass = "tls_client"      // the receiver refused our certificate, or asks for one
+	ClassProxy          ErrorClass = "proxy"           // the forward proxy was not there, or refused
 	ClassHTTP           ErrorClass = "http"            // what came back is no HTTP
 	ClassTooLarge       ErrorClass = "too_large"       // the answer's header is larger than what is read
 	ClassTimeoutDial    ErrorClass = "timeout_dial"    // the time ran out while resolving or connecting
@@ -48,6 +54,8 @@ type Result struct {
 	// StartedAt and Duration time the attempt by the process's clock.
 	StartedAt time.Time
 	Duration  time.Duration
+	// NonRetryable: the receiver says that another attempt would be in vain.
+	NonRetryable bool
 	// Header and Body are the answer's, capped by who read it.
 	Header map[string][]string
 	Body   []byte
@@ -85,17 +93,29 @@ type Reason string
 
 // The reasons for which a job dies. Clients must bear others: more may come.
 const (
-	ReasonExhausted Reason = "exhausted" // every retry was used
-	ReasonExpired   Reason = "expired"   // its own expiry passed
-	ReasonMaxAge    Reason = "max_age"   // older than the policy's max_age
-	ReasonGaveUp    Reason = "gave_up"   // the status is in give_up_on
-	ReasonBlocked   Reason = "blocked"   // the address may not be called
-	ReasonInvalid   Reason = "invalid"   // no request can be made of the job
+	ReasonExhausted    Reason = "exhausted"    // every retry was used
+	ReasonExpired      Reason = "expired"      // its own expiry passed
+	ReasonMaxAge       Reason = "max_age"      // older than the policy's max_age
+	ReasonGaveUp       Reason = "gave_up"      // the status is in give_up_on
+	ReasonNonRetryable Reason = "nonretryable" // the receiver said that another attempt would be in vain
+	ReasonBlocked      Reason = "blocked"      // the address may not be called
+	ReasonInvalid      Reason = "invalid"      // no request can be made of the job
 )
+
+// Reasons are all of them, in the order in which they are documented.
+func Reasons() []Reason {
+	return []Reason{
+		ReasonExhausted, ReasonExpired, ReasonMaxAge, ReasonGaveUp, ReasonNonRetryable, ReasonBlocked, ReasonInvalid,
+	}
+}
 
 // Verdict is what policy decides. Wait is a duration, never an instant: the store adds it to its own clock.
 type Verdict struct {
 	Kind   Kind
 	Wait   time.Duration
 	Reason Reason
+	// LaneWait is for how long the receiver asked to be left alone by the whole lane; zero: it did not.
+	LaneWait time.Duration
+	// Note is for a person: why an answer with a good status is none.
+	Note string
 }

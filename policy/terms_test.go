@@ -86,6 +86,21 @@ func TestTermsTakeTheRestFromTheTopic(t *testing.T) {
 	require.Equal(t, time.Hour, got.MaxAge)
 	require.Zero(t, got.Jitter)
 	require.Empty(t, got.GiveUpOn, "an empty list is something said")
+
+	topic.Success = policy.Success{Status: []string{"202"}}
+	require.Equal(t, topic.Success, topic.Terms(policy.Terms{Success: policy.Success{Status: []string{"5xx"}}}).Success)
+}
+
+// Whom a job's end is told to, the job says, else its topic.
+func TestTermsNameWhomToTell(t *testing.T) {
+	own, topics := &policy.Callback{URL: "http://job.example/"}, &policy.Callback{URL: "http://topic.example/"}
+	topic := policy.Topic{OnDead: topics}.Over(policy.Builtin())
+	got := topic.Terms(policy.Terms{})
+	require.Equal(t, topics, got.OnDead)
+	require.Nil(t, got.OnDelivered)
+	got = topic.Terms(policy.Terms{OnDead: own, OnDelivered: own})
+	require.Equal(t, own, got.OnDead)
+	require.Equal(t, own, got.OnDelivered)
 }
 
 func TestOverFillsWhatIsNotSaid(t *testing.T) {
@@ -97,12 +112,24 @@ func TestOverFillsWhatIsNotSaid(t *testing.T) {
 	full := policy.Topic{
 		Ladder: policy.Ladder{time.Second}, Retries: new(0), Jitter: new(0.0), Timeout: time.Second, MaxAge: time.Minute, Workers: 1,
 		LaneConcurrency: 2, URL: "http://topic.example/", Headers: map[string][]string{}, GiveUpOn: []string{},
+		Rate: policy.Rate{Starts: 1, Per: time.Second}, LaneRate: policy.Rate{Starts: 2, Per: time.Minute},
+		Success:       policy.Success{BodyEquals: "success"},
+		Breaker:       policy.Breaker{Failures: new(0), Open: time.Minute},
+		OnDelivered:   &policy.Callback{URL: "http://owner.example/delivered"},
+		OnDead:        &policy.Callback{URL: "http://owner.example/dead"},
+		OnBacklog:     &policy.Backlog{OlderThan: time.Minute},
+		Secrets:       []policy.Secret{{ID: "s1", Value: "whsec_x"}},
+		ClientCert:    &policy.ClientCert{Chain: "chain", Key: "key"},
 		KeepDelivered: policy.Keep{For: new(time.Duration(0)), Max: new(int64(0)), MaxBytes: new(int64(0))},
 		KeepDead:      policy.Keep{For: new(time.Minute), Max: new(int64(1)), MaxBytes: new(int64(2))},
 		IDWindow:      new(time.Duration(0)), Paused: true,
 	}
 	require.Equal(t, full, full.Over(base), "what is said stays, zero too")
 	require.Equal(t, full, policy.Topic{Paused: true}.Over(full))
+	require.Empty(t, policy.Topic{Secrets: []policy.Secret{}}.Over(full).Secrets, "none is something said")
+	require.Equal(t, policy.Breaker{Failures: new(0), Open: time.Hour},
+		policy.Topic{Breaker: policy.Breaker{Open: time.Hour}}.Over(full).Breaker, "the breaker is filled field by field")
+	require.Equal(t, full.Rate, policy.Topic{Rate: policy.Rate{Starts: 5}}.Over(full).Rate, "half a rate is none")
 	require.Equal(t, policy.Keep{For: new(time.Hour), Max: new(int64(1)), MaxBytes: new(int64(2))},
 		policy.Topic{KeepDead: policy.Keep{For: new(time.Hour)}}.Over(full).KeepDead, "bounds are filled one by one")
 }
@@ -127,6 +154,14 @@ func TestBuiltinIsComplete(t *testing.T) {
 	require.Positive(t, got.Workers)
 	require.Positive(t, got.LaneConcurrency)
 	require.False(t, got.Paused)
+	require.False(t, got.Rate.Limited() || got.LaneRate.Limited(), "nothing bounds how often attempts start")
+	require.True(t, got.Success.IsZero(), "2xx")
+	require.Equal(t, policy.Breaker{Failures: new(10), Open: 30 * time.Second}, got.Breaker)
+	require.Nil(t, got.OnDelivered)
+	require.Nil(t, got.OnDead)
+	require.Nil(t, got.OnBacklog)
+	require.Empty(t, got.Secrets)
+	require.Nil(t, got.ClientCert)
 	*got.Jitter = 1
 	require.InDelta(t, 0.1, *policy.Builtin().Jitter, 0, "a caller's change reached the built-in policy")
 }
@@ -134,11 +169,22 @@ func TestBuiltinIsComplete(t *testing.T) {
 // What a store writes is what it reads: nil and empty, nil and zero stay apart where they differ.
 func TestTopicSurvivesItsJSON(t *testing.T) {
 	for name, topic := range map[string]policy.Topic{
-		"nothing said":    {},
-		"built-in":        policy.Builtin(),
-		"nothing to give": {GiveUpOn: []string{}, Retries: new(0), Jitter: new(0.0), IDWindow: new(time.Duration(0))},
-		"keeps nothing":   {KeepDead: policy.Keep{Max: new(int64(0))}},
-		"headers":         {Headers: map[string][]string{"X-A": {"1", "2"}}, Paused: true, URL: "http://topic.example/"},
+		"nothing said":     {},
+		"built-in":         policy.Builtin(),
+		"nothing to give":  {GiveUpOn: []string{}, Retries: new(0), Jitter: new(0.0), IDWindow: new(time.Duration(0))},
+		"keeps nothing":    {KeepDead: policy.Keep{Max: new(int64(0))}},
+		"success and rate": {Success: policy.Success{BodyContains: "ok"}, Rate: policy.Rate{Starts: 5, Per: 90 * time.Second}},
+		"never opens":      {Breaker: policy.Breaker{Failures: new(0)}},
+		"callbacks": {
+			OnDelivered: &policy.Callback{URL: "http://owner.example/", Method: "PUT", Retries: new(0), Include: []string{policy.IncludeBody}},
+			OnDead:      &policy.Callback{URL: "http://owner.example/", Headers: map[string][]string{"X-A": {"1"}}, Timeout: time.Second},
+			OnBacklog:   &policy.Backlog{Callback: policy.Callback{URL: "http://owner.example/"}, OlderThan: time.Minute, MoreThan: 7},
+		},
+		"secrets": {
+			Secrets:    []policy.Secret{{ID: "s1", CreatedAt: time.UnixMilli(1_700_000_000_000).UTC(), Value: "whsec_topsecret"}},
+			ClientCert: &policy.ClientCert{Chain: "chain", Key: "topsecret"},
+		},
+		"headers": {Headers: map[string][]string{"X-A": {"1", "2"}}, Paused: true, URL: "http://topic.example/"},
 	} {
 		text, err := json.Marshal(topic)
 		require.NoError(t, err)

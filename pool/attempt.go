@@ -1,8 +1,11 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -12,16 +15,24 @@ import (
 
 // attempt is one claimed job on its way through a worker.
 type attempt struct {
-	desk  *desk
-	lane  *lane
-	held  *store.Held
-	until time.Time // the lease's end, by the process's clock
-	stale bool      // the topic's policy may be older than the store's
-	most  int       // the topic's lane_concurrency at the attempt
+	desk     *desk
+	lane     *lane
+	held     *store.Held
+	settings *settings    // the lane's own, at the claim; nil: none
+	began    time.Time    // of the call that claimed it
+	until    time.Time    // the lease's end, by the process's clock
+	by       time.Time    // it may not begin later, because of a rate; zero: at any time
+	grant    store.Permit // of its topic's starts, where that has a rate
+	rate     policy.Rate  // under which it was granted
+	stale    bool         // the topic's policy may be older than the store's
 }
 
-// staleWait puts off what may only be decided by a policy that could not be read.
-const staleWait = time.Second
+const (
+	// staleWait puts off what may only be decided by a policy that could not be read.
+	staleWait = time.Second
+	// keylessHold keeps a lane back whose attempts cannot be signed as they should.
+	keylessHold = 10 * time.Second
+)
 
 // idleWorker is how long a worker waits for another attempt of its topic before it leaves.
 const idleWorker = 5 * time.Second
@@ -52,12 +63,11 @@ func (p *Pool) hand(ctx context.Context, a *attempt) {
 	})
 }
 
-// run makes the attempt, unless policy or the lease forbid it, and queues its settlement.
+// run makes the attempt, unless policy, a rate or the lease forbid it, and queues its settlement.
 func (a *attempt) run(ctx context.Context) {
-	h := a.held
-	topic := a.desk.p.policy(a.lane.topic.name)
+	h, p := a.held, a.desk.p
+	topic := p.policy(a.lane.topic.name)
 	terms := topic.Terms(h.Terms)
-	a.most = topic.LaneConcurrency
 	verdict, ok := policy.Before(terms, h.Tries, h.Age, h.Expired)
 	request := a.request(topic, terms)
 	switch {
@@ -65,50 +75,125 @@ func (a *attempt) run(ctx context.Context) {
 		a.release(ctx, staleWait)
 		return
 	case !ok:
-		a.end(ctx, verdict, job.Attempt{}, nil)
+		a.end(ctx, outcome{terms: terms, url: request.URL, verdict: verdict})
 		return
 	case request.URL == "":
-		a.end(ctx, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonInvalid}, job.Attempt{
+		a.end(ctx, outcome{terms: terms, verdict: policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonInvalid}, record: job.Attempt{
 			N: h.Made + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: policy.Dead.String(),
-			Reason: policy.ReasonInvalid, ErrorClass: policy.ClassInvalid, Error: "neither the job nor its topic has a URL",
-		}, nil)
+			Reason: policy.ReasonInvalid, ErrorClass: policy.ClassInvalid, Error: "neither the job, its lane nor its topic has a URL",
+		}})
 		return
-	case time.Now().Add(terms.Timeout + a.desk.p.opts.Margin/2).After(a.until):
+	case time.Now().Add(terms.Timeout + p.opts.Margin/2).After(a.until):
 		// The timeout grew since the claim, or the claim took long: another claim brings a lease that lasts, and leaves
 		// time to settle.
 		a.release(ctx, staleWait)
 		return
 	}
-	result := a.desk.p.opts.Deliverer.Deliver(ctx, request)
-	verdict = policy.Judge(terms, result, h.Tries+1, a.desk.p.opts.Random())
+	var err error
+	if request.Credentials, err = a.credentials(); err != nil { // who gives them has said so
+		hold := store.LaneChange{Hold: keylessHold}
+		if h.Kind != "" {
+			hold = store.LaneChange{} // others' callbacks share its lane
+		}
+		a.putBack(ctx, keylessHold, hold)
+		return
+	}
+	switch {
+	case topic.Rate.Limited() && topic.Rate != a.rate: // it was claimed under another, or none
+		a.putBack(ctx, 0, store.LaneChange{})
+		return
+	case !a.by.IsZero() && time.Now().After(a.by):
+		p.mu.Lock()
+		p.wasLate()
+		p.mu.Unlock()
+		a.putBack(ctx, 0, store.LaneChange{})
+		return
+	}
+	a.deliver(ctx, request, topic, terms)
+}
+
+// unstarted gives back the start of an attempt that is not made.
+func (a *attempt) unstarted() {
+	if a.grant.At.IsZero() {
+		return
+	}
+	p := a.desk.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a.lane.topic.rated.giveBack(a.grant, 1)
+	a.desk.idle(a.lane.topic)
+}
+
+// deliver makes the request and decides what follows.
+func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy.Topic, terms policy.Terms) {
+	h, p := a.held, a.desk.p
+	late := h.Late + time.Since(a.began)
+	result := p.opts.Deliverer.Deliver(ctx, request)
+	verdict := policy.Judge(terms, result, h.Tries+1, p.opts.Random())
 	if a.stale && verdict.Kind == policy.Dead && verdict.Reason == policy.ReasonExhausted {
 		verdict = policy.Verdict{Kind: policy.Again, Wait: terms.Ladder.Rung(h.Tries + 1)}
 	}
 	record := job.Attempt{
 		N: h.Made + 1, Kind: job.KindAttempt, StartedAt: job.Millis(result.StartedAt), Duration: result.Duration,
 		Status: result.Status, Verdict: verdict.Kind.String(), Reason: verdict.Reason,
-		Error: result.Error, ErrorClass: result.Class, Header: result.Header, Body: result.Body,
+		Error: cmp.Or(result.Error, verdict.Note), ErrorClass: result.Class, Header: result.Header,
+		Body: result.Body,
+	}
+	if len(record.Body) > job.MaxAttemptBody {
+		record.Body = slices.Clone(record.Body[:job.MaxAttemptBody]) // the rest must not be kept with it
 	}
 	if verdict.Kind == policy.Released {
 		record.Kind = job.KindReleased
 	}
-	a.end(ctx, verdict, record, &result)
+	a.end(ctx, outcome{
+		terms: terms, url: request.URL, verdict: verdict, record: record, result: &result, late: late, breaker: topic.Breaker,
+		change: store.LaneChange{Hold: verdict.LaneWait}, most: a.limits(topic).Concurrency,
+	})
 }
 
-// request is what the deliverer gets: the job's own settings over the topic's.
+// limits are what holds for the attempt's lane.
+func (a *attempt) limits(topic policy.Topic) policy.Limits { return topic.Limits(a.lanePolicy()) }
+
+// lanePolicy is what the lane says itself.
+func (a *attempt) lanePolicy() policy.Lane {
+	if a.settings == nil {
+		return policy.Lane{}
+	}
+	return a.settings.Settings
+}
+
+// credentials are what the attempt proves itself with. A job of our own that tells of a topic is signed as that topic's.
+func (a *attempt) credentials() (job.Credentials, error) {
+	topic := a.held.Topic
+	if a.held.Kind != "" {
+		topic = cmp.Or(a.held.Labels[job.LabelTopic], topic)
+	}
+	c, err := a.desk.p.opts.Policies.Credentials(a.held.Namespace, topic)
+	if err != nil {
+		return c, err
+	}
+	if a.settings != nil && len(a.settings.Settings.Secrets) > 0 {
+		c.Signer, err = a.settings.signer, a.settings.err
+	}
+	return c, err
+}
+
+// request is what the deliverer gets: the job's own settings over the lane's, over the topic's.
 func (a *attempt) request(topic policy.Topic, terms policy.Terms) job.Request {
-	h := a.held
+	h, lane := a.held, a.lanePolicy()
 	request := job.Request{
-		Ref: h.Ref(), Queue: h.Queue, URL: h.URL, Method: h.Method, Header: h.Header, ContentType: h.ContentType,
-		Body: h.Body, Attempt: h.Made + 1, RetriesLeft: max(0, *terms.Retries-h.Tries), DueAt: h.DueAt,
-		Timeout: terms.Timeout,
+		Ref: h.Ref(), Queue: h.Queue, URL: cmp.Or(h.URL, lane.URL, topic.URL), Method: h.Method, Header: h.Header,
+		ContentType: h.ContentType, Body: h.Body, Attempt: h.Made + 1, RetriesLeft: max(0, *terms.Retries-h.Tries),
+		DueAt: h.DueAt, Timeout: terms.Timeout,
 	}
-	if request.URL == "" {
-		request.URL = topic.URL
-	}
-	if len(topic.Headers) > 0 {
-		request.Header = maps.Clone(topic.Headers)
+	if len(topic.Headers)+len(lane.Headers) > 0 {
+		request.Header = make(map[string][]string, len(topic.Headers)+len(lane.Headers)+len(h.Header))
+		maps.Copy(request.Header, topic.Headers)
+		maps.Copy(request.Header, lane.Headers)
 		maps.Copy(request.Header, h.Header)
+	}
+	if terms.Success.ReadsBody() {
+		request.KeepBody = math.MaxInt
 	}
 	return request
 }
@@ -116,25 +201,59 @@ func (a *attempt) request(topic policy.Topic, terms policy.Terms) job.Request {
 // release gives the job back, uncounted and due after wait.
 func (a *attempt) release(ctx context.Context, wait time.Duration) {
 	verdict := policy.Verdict{Kind: policy.Released, Wait: wait}
-	a.end(ctx, verdict, job.Attempt{
+	a.end(ctx, outcome{verdict: verdict, record: job.Attempt{
 		N: a.held.Made + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: verdict.Kind.String(),
-	}, nil)
+	}})
+}
+
+// putBack gives the job back without a line in its record: so often may it happen that the record would tell of nothing
+// else.
+func (a *attempt) putBack(ctx context.Context, wait time.Duration, change store.LaneChange) {
+	a.end(ctx, outcome{verdict: policy.Verdict{Kind: policy.Released, Wait: wait}, change: change})
+}
+
+// outcome is what came of an attempt.
+type outcome struct {
+	terms   policy.Terms
+	url     string
+	verdict policy.Verdict
+	record  job.Attempt    // its Kind is empty when nothing is to be recorded
+	result  *policy.Result // nil: no request was made
+	late    time.Duration
+	breaker policy.Breaker
+	change  store.LaneChange
+	most    int // the lane's concurrency
 }
 
 // end queues the settlement; the lane learns from the result of a request.
-func (a *attempt) end(ctx context.Context, verdict policy.Verdict, record job.Attempt, result *policy.Result) {
+func (a *attempt) end(ctx context.Context, o outcome) {
 	h, d, p := a.held, a.desk, a.desk.p
 	item := settled{
-		Settlement: store.Settlement{Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: verdict, Attempt: record},
-		bytes:      len(h.Body),
+		Settlement: store.Settlement{
+			Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: o.verdict, Attempt: o.record, Lane: o.change,
+		},
+		bytes: len(h.Body),
+	}
+	if o.verdict.Kind == policy.Delivered || o.verdict.Kind == policy.Dead {
+		item.Births = p.opts.Births(End{Held: h, URL: o.url, Terms: o.terms, Verdict: o.verdict, Attempt: o.record})
+	}
+	if o.result == nil {
+		a.unstarted()
 	}
 	p.mu.Lock()
-	if result != nil {
-		a.lane.learn(*result, a.most)
+	if o.result != nil {
+		shown := *o.result
+		if o.verdict.Kind == policy.Delivered { // whatever status the policy calls a success
+			shown = policy.Result{Status: 200, Duration: shown.Duration}
+		}
+		a.lane.learn(shown, o.most)
+		change := a.lane.guard(shown, h.Probe, o.breaker)
+		item.Lane = store.LaneChange{Hold: max(o.change.Hold, change.Hold), Breaker: change.Breaker}
 	}
 	d.ended = append(d.ended, item)
 	d.working--
 	p.mu.Unlock()
 	d.nudge()
-	p.lines.attempt(ctx, h, verdict, record)
+	p.opts.Observer.Ended(Ended{Namespace: h.Namespace, Topic: h.Topic, Verdict: o.verdict, Result: o.result, Late: o.late})
+	p.lines.attempt(ctx, h, o.verdict, o.record)
 }

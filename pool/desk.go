@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sony/gobreaker/v2"
+
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -37,6 +39,7 @@ func newDesk(p *Pool, shard int) *desk {
 		signal: make(chan struct{}, 1),
 		quit:   make(chan struct{}),
 		rota:   rota{lines: make(map[*topic]*line)},
+		lag:    firstLag,
 	}
 }
 
@@ -54,12 +57,12 @@ func (d *desk) close() {
 }
 
 // run makes trips until the desk was closed and nothing of it is in flight any more, or ctx ends. Attempts get work.
-func (d *desk) run(ctx, work context.Context) {
+func (d *desk) run(claiming, ctx, work context.Context) {
 	back := newHandBack(d)
 	defer back.stop()
 	quit := d.quit
 	for {
-		for d.trip(ctx, work) {
+		for d.trip(claiming, ctx, work) {
 			if ctx.Err() != nil {
 				return
 			}
@@ -89,17 +92,18 @@ func (d *desk) empty() bool {
 }
 
 // trip settles what ended and claims for the room there is; false when there was nothing to do.
-func (d *desk) trip(ctx, work context.Context) bool {
+func (d *desk) trip(claiming, ctx, work context.Context) bool {
 	items, request := d.prepare()
+	d.askPermits(claiming)
 	if len(items) == 0 && len(request.Wants) == 0 {
 		return false
 	}
 	token := store.NewToken()
-	began, errs, claimed, err := d.insist(ctx, token, items, request)
+	at, errs, claimed, err := d.insist(ctx, token, items, request)
 	switch {
 	case err == nil:
 		d.report(items, errs)
-		d.start(ctx, work, request, claimed, began)
+		d.start(ctx, work, request, claimed, at)
 	case ctx.Err() != nil:
 		d.giveUp(items, request)
 	default:
@@ -109,22 +113,25 @@ func (d *desk) trip(ctx, work context.Context) bool {
 	return true
 }
 
+// asked is when a call was made: the first time, which may be the one that took effect, and the time that was answered.
+type asked struct{ first, last time.Time }
+
 // insist makes a call again and again while the store is away, under the same token: the call may have taken effect, and
-// nothing else of this shard goes on before it is known. An error is another fault of the store's, or ctx ended. began is
-// when the call that succeeded was made.
-func (d *desk) insist(ctx context.Context, token store.Token, items []settled, request store.ClaimRequest) (began time.Time, errs []error, claimed store.Claimed, err error) {
+// nothing else of this shard goes on before it is known. An error is another fault of the store's, or ctx ended.
+func (d *desk) insist(ctx context.Context, token store.Token, items []settled, request store.ClaimRequest) (at asked, errs []error, claimed store.Claimed, err error) {
 	var pause store.Backoff
+	at.first = time.Now()
 	for {
-		began = time.Now()
+		at.last = time.Now()
 		errs, claimed, err = d.call(ctx, token, items, request)
-		d.lagged(time.Since(began))
+		d.lagged(time.Since(at.last))
 		away := errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 		if err == nil || ctx.Err() != nil || !away {
-			return began, errs, claimed, err
+			return at, errs, claimed, err
 		}
 		d.p.log.Log(ctx, pause.Level(), "the store did not settle and claim", "shard", d.shard, "err", err)
 		if !pause.Wait(ctx) {
-			return began, nil, store.Claimed{}, err
+			return at, nil, store.Claimed{}, err
 		}
 	}
 }
@@ -153,12 +160,12 @@ func (d *desk) apart(ctx, work context.Context, token store.Token, items []settl
 	for _, w := range request.Wants {
 		one := request
 		one.Wants, one.Max = []store.Want{w}, w.Max
-		began, _, claimed, err := d.insist(ctx, store.NewToken(), nil, one)
+		at, _, claimed, err := d.insist(ctx, store.NewToken(), nil, one)
 		if err != nil {
 			d.p.log.Error("a queue could not be claimed from", "queue", w.Queue.String(), "err", err)
 			claimed = store.Claimed{} // nothing came: what was reserved is free again
 		}
-		d.start(ctx, work, one, claimed, began)
+		d.start(ctx, work, one, claimed, at)
 	}
 }
 
@@ -200,7 +207,7 @@ func (d *desk) prepare() ([]settled, store.ClaimRequest) {
 	p := d.p
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := min(len(d.ended), store.MaxBatch)
+	n := d.portion()
 	items := d.ended[:n:n]
 	d.ended = d.ended[n:]
 	if len(d.ended) == 0 {
@@ -229,7 +236,10 @@ func (d *desk) prepare() ([]settled, store.ClaimRequest) {
 		d.nudge()
 		return items, request
 	}
-	request.Wants = d.rota.pick(p)
+	p.onTime()
+	var tightest policy.Rate
+	request.Wants, tightest = d.pick(p)
+	request.Slack = p.slack(d.lag, tightest)
 	if len(request.Wants) > 0 {
 		p.last = d
 	}
@@ -240,10 +250,28 @@ func (d *desk) prepare() ([]settled, store.ClaimRequest) {
 	return items, request
 }
 
+// birthBytes bounds the bodies of what the settlements of one trip give birth to; one settlement always fits.
+const birthBytes = 8 << 20
+
+// portion is how many of the settlements that wait go with the next trip. p.mu is held.
+func (d *desk) portion() int {
+	n := min(len(d.ended), store.MaxBatch)
+	bytes := 0
+	for i := range n {
+		for _, b := range d.ended[i].Births {
+			bytes += len(b.Body)
+		}
+		if i > 0 && bytes > birthBytes {
+			return i
+		}
+	}
+	return n
+}
+
 // freed tells other desks with lanes in line, which may have waited for room. p.mu is held.
 func (p *Pool) freed(by *desk) {
 	for _, d := range p.desks {
-		if d != by && d.rota.topics.len() > 0 {
+		if d != by && d.rota.parked() {
 			d.nudge()
 		}
 	}
@@ -252,7 +280,7 @@ func (p *Pool) freed(by *desk) {
 // hungry reports whether lanes of another desk stand in line. p.mu is held.
 func (p *Pool) hungry(but *desk) bool {
 	for _, d := range p.desks {
-		if d != but && d.rota.topics.len() > 0 {
+		if d != but && d.rota.parked() {
 			return true
 		}
 	}
@@ -273,20 +301,24 @@ func (d *desk) report(items []settled, errs []error) {
 }
 
 // start hands claimed jobs to workers and notes what the claim said of the queues.
-func (d *desk) start(ctx, work context.Context, request store.ClaimRequest, claimed store.Claimed, began time.Time) {
+func (d *desk) start(ctx, work context.Context, request store.ClaimRequest, claimed store.Claimed, at asked) {
 	p := d.p
 	if len(request.Wants) == 0 {
 		return
 	}
 	current := p.opts.Policies.Sync(ctx, claimed.Revision)
+	changed := d.settings(claimed.Queues)
 	begun := make([]*attempt, 0, len(claimed.Jobs))
 	p.mu.Lock()
 	for i := range claimed.Jobs {
 		h := &claimed.Jobs[i]
 		p.bytes += len(h.Body)
-		begun = append(begun, &attempt{desk: d, lane: p.lanes[h.Queue], held: h, until: began.Add(h.LeaseFor), stale: !current})
+		begun = append(begun, &attempt{
+			desk: d, lane: p.lanes[h.Queue], held: h, began: at.last, until: at.last.Add(h.LeaseFor), stale: !current,
+		})
 	}
 	d.working += len(begun)
+	var used []*topic // of those with a rate
 	counts := make(map[job.Queue]int, len(request.Wants))
 	for i := range claimed.Jobs {
 		counts[claimed.Jobs[i].Queue]++
@@ -296,11 +328,28 @@ func (d *desk) start(ctx, work context.Context, request store.ClaimRequest, clai
 		unused := w.Max - counts[w.Queue]
 		p.inFlight -= unused
 		l.give(unused)
+		if !l.by.IsZero() {
+			l.topic.rated.unused(l.grant, unused)
+			used = append(used, l.topic)
+		}
+		if i < len(changed) && changed[i] != nil {
+			l.settings = changed[i]
+		}
 		left := store.QueueLeft{}
 		if i < len(claimed.Queues) {
 			left = claimed.Queues[i]
 		}
 		d.after(l, left)
+	}
+	for _, t := range used {
+		d.idle(t)
+	}
+	for _, a := range begun {
+		a.settings, a.by, a.grant, a.rate = a.lane.settings, a.lane.by, a.lane.grant, a.lane.rate
+		// A rate counts from the claim that took effect: that may be the first call, whose answer was lost.
+		if by := at.first.Add(request.Slack); a.held.Rated && (a.by.IsZero() || by.Before(a.by)) {
+			a.by = by
+		}
 	}
 	stopping := p.stopping
 	p.mu.Unlock()
@@ -314,9 +363,34 @@ func (d *desk) start(ctx, work context.Context, request store.ClaimRequest, clai
 	}
 }
 
+// settings are those of the lanes of a claim that have others than were known; nil: they are known.
+func (d *desk) settings(queues []store.QueueLeft) []*settings {
+	var changed []*settings
+	for i := range queues {
+		if queues[i].Lane == nil {
+			continue
+		}
+		if changed == nil {
+			changed = make([]*settings, len(queues))
+		}
+		s := &settings{Lane: *queues[i].Lane}
+		if len(s.Settings.Secrets) > 0 {
+			s.signer, s.err = d.p.opts.Policies.Signer(s.Lane)
+		}
+		changed[i] = s
+	}
+	return changed
+}
+
 // after notes how a queue stands after a claim. p.mu is held.
 func (d *desk) after(l *lane, left store.QueueLeft) {
 	l.asking = false
+	switch {
+	case left.Open:
+		l.slots = 1 // it comes back slowly
+	case l.breaker != nil && l.breaker.State() != gobreaker.StateClosed:
+		l.breaker = nil // another process had the probe
+	}
 	switch {
 	case left.More || l.again:
 		l.hot = true
@@ -341,6 +415,8 @@ func (d *desk) heat(queues []job.Queue) {
 		switch {
 		case l.asking:
 			l.again = true
+		case !l.inLine && d.rota.full(l.topic):
+			d.p.rest(l) // it is rung for again within a second
 		case !l.inLine:
 			l.hot = true
 			d.rota.push(l)

@@ -21,11 +21,45 @@
 //
 // Topics with hot lanes take turns for the room of the process, lanes take turns for the room of their topic, and the
 // desks of several shards take turns for both. A lane starts with two slots; an answer doubles them up to the policy's
-// lane_concurrency, a timeout halves them down to one.
+// lane_concurrency; a timeout, a 429 and a 503 halve them down to one.
 //
 // Lanes whose last attempt timed out get at most half of their topic's workers, and of the process's; together with lanes
 // whose last answer took more than a second, at most three quarters. The rest is for those that answer quickly or are new.
 // So fifty receivers that hang hold at most a hundred slots at first and fifty later, and the others do not feel them.
+//
+// # What an attempt shows of its receiver
+//
+// Its settlement tells the store, in the settlement's own step, so that all processes heed it and none does when it is
+// refused. A receiver that asked to be left alone holds its whole lane back (policy.Verdict.LaneWait). Failures in a row,
+// counted by each process for itself, open the lane's breaker: the store gives nothing of the lane until its hold is over,
+// then one job to whoever asks first, the probe. Its settlement closes the breaker or opens it again. A probe that was not
+// attempted (its job had expired) says nothing, and the next claim brings another. Lanes come back with one slot.
+//
+//	result                                       slots      breaker
+//	a success, whatever its status               doubled    counts anew; a probe closes it
+//	an answer but 429, 502, 503 and 504          doubled    counts anew; a probe closes it
+//	429                                          halved     counts anew; a probe closes it
+//	502, 504                                     doubled    a failure
+//	503                                          halved     a failure
+//	a timeout                                    halved     a failure
+//	another error of the receiver or the way     as before  a failure
+//	blocked, invalid, shutdown                   as before  as before
+//
+// # Rates
+//
+// The store counts starts at the claim: a lane's with its queue, a topic's on one shard, which is asked for a permit
+// before jobs are claimed. A start counts for the rate's window after the last moment at which it may begin, which is the
+// call's beginning and a slack: a 64th of the window (10 ms to 1 s), four times what calls have taken of late, and more
+// after starts that came too late, up to 30 s. An attempt that cannot begin by then is put back, and costs no retry; nor a
+// start of its topic: those that no attempt was made of are given back at once. One of its lane it does cost. While a topic
+// is short of starts it asks once a second, since another process may give some back, and its lanes are not rung for
+// others. An attempt that was claimed under another rate than its topic has by then is put back.
+//
+// # Proofs
+//
+// An attempt is signed with its lane's secrets, else its topic's; one that tells of another job, with those of that job's
+// topic unless its own lane has some. One whose secret cannot be opened is put back, and its lane held for 10 s: nothing
+// is sent that could not prove itself.
 //
 // # Stopping
 //

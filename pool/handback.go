@@ -38,7 +38,7 @@ func (b *handBack) due() <-chan time.Time { return b.timer.C }
 // arm starts or stops the timer by whether anything stands in line after a trip found no room for it.
 func (b *handBack) arm() {
 	b.d.p.mu.Lock()
-	parked := b.d.rota.topics.len() > 0 && !b.d.p.stopping
+	parked := b.d.rota.parked() && !b.d.p.stopping
 	b.d.p.mu.Unlock()
 	switch {
 	case !parked:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
 )
 
 // topicName names a topic in a namespace.
@@ -31,6 +32,7 @@ type topic struct {
 	lanes     int           // known lanes, to forget the topic with the last
 	inFlight  int
 	inTrouble [troubles]int // of them, by the trouble of their lane
+	rated     rated
 }
 
 // lane is what the pool knows of a queue.
@@ -44,6 +46,11 @@ type lane struct {
 	inFlight int // reserved or claimed, until their settlement is on its way
 	slots    int
 	trouble  trouble
+	breaker  *breaker     // nil while nothing failed
+	settings *settings    // of its own; nil: none
+	grant    store.Permit // under which the claim under way asks, where the topic has a rate; by is when it ends
+	by       time.Time
+	rate     policy.Rate // the topic's, under which it asks
 
 	hot    bool // may have claimable jobs
 	inLine bool
@@ -53,13 +60,37 @@ type lane struct {
 	idle *list.Element // where it is among the idle lanes, when it is
 }
 
+// settings are a lane's own, with what they amount to.
+type settings struct {
+	store.Lane
+	signer job.Signer // nil: the topic's signs
+	err    error      // why the lane's secrets cannot be used
+}
+
+// limits are what holds for the lane of its topic's and its own.
+func (l *lane) limits(terms policy.Topic) policy.Limits {
+	if l.settings == nil {
+		return terms.Limits(policy.Lane{})
+	}
+	return terms.Limits(l.settings.Settings)
+}
+
+// revision is that of the lane's settings.
+func (l *lane) revision() int64 {
+	if l.settings == nil {
+		return 0
+	}
+	return l.settings.Revision
+}
+
 // firstSlots is how many attempts a lane may have in flight before anything is known of its receiver.
 const firstSlots = 2
 
 // maxIdleLanes bounds how many lanes are remembered that have nothing in flight, for their slots.
 const maxIdleLanes = 16_384
 
-// learn adapts the lane to what an attempt showed: an answer doubles its slots, a timeout halves them.
+// learn adapts the lane to what an attempt showed: an answer doubles its slots; a timeout, and an answer that asks for
+// less, halve them.
 func (l *lane) learn(result policy.Result, most int) {
 	now := l.trouble
 	switch {
@@ -67,7 +98,11 @@ func (l *lane) learn(result policy.Result, most int) {
 		l.slots = max(l.slots/2, 1)
 		now = stuck
 	case result.Class == policy.ClassNone:
-		l.slots = min(l.slots*2, most)
+		if result.Busy() {
+			l.slots = max(l.slots/2, 1)
+		} else {
+			l.slots = min(l.slots*2, most)
+		}
 		now = none
 		if result.Duration > slowAnswer {
 			now = slow

@@ -1,6 +1,8 @@
 package pool
 
 import (
+	"time"
+
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -10,7 +12,8 @@ import (
 type line struct {
 	topic *topic
 	lanes [troubles]fifo[*lane]
-	odd   int // 0 and 1 in turn: who gets the odd slot
+	odd   int  // 0 and 1 in turn: who gets the odd slot
+	short bool // its topic's rate allows no start now
 }
 
 func (l *line) push(x *lane) {
@@ -53,14 +56,23 @@ func troubleShare(workers int) int { return max(1, workers*3/4) }
 
 // pick chooses for whom to claim: free slots of the process are shared among the topics with hot lanes, those of a topic
 // among its lanes, in turn. What is chosen is reserved, and the lanes are marked as asking.
-func (r *rota) pick(p *Pool) []store.Want {
-	var wants []store.Want
+// tightest is the shortest window of a rate that one of the lanes has.
+func (d *desk) pick(p *Pool) (wants []store.Want, tightest policy.Rate) {
+	r, now := &d.rota, time.Now()
 	free := min(p.opts.Workers-p.inFlight, store.MaxBatch)
 	looks := maxLooks
 	for turns := r.topics.len(); turns > 0 && free > 0 && looks > 0; turns-- {
 		l := r.topics.pop()
 		terms := p.policy(l.topic.name)
 		share := min(max(1, free/turns), terms.Workers-l.topic.inFlight)
+		rate := terms.Rate.Limited()
+		if l.short = false; rate {
+			starts := p.starts(&l.topic.rated, terms.Rate, now)
+			if l.short = starts == 0; l.short {
+				d.permit(l.topic, now)
+			}
+			share = min(share, starts)
+		}
 		bad := share // of it, for lanes in trouble: at most half while others wait
 		if l.lanes[none].len() > 0 {
 			l.odd = 1 - l.odd
@@ -68,24 +80,29 @@ func (r *rota) pick(p *Pool) []store.Want {
 		}
 		took := l.pick(stuck, min(bad,
 			stuckShare(terms.Workers)-l.topic.inTrouble[stuck], stuckShare(p.opts.Workers)-p.inTrouble[stuck]),
-			terms, &looks, &wants)
+			terms, &looks, &wants, &tightest)
 		took += l.pick(slow, min(bad-took,
 			troubleShare(terms.Workers)-l.topic.inTrouble[stuck]-l.topic.inTrouble[slow],
 			troubleShare(p.opts.Workers)-p.inTrouble[stuck]-p.inTrouble[slow]),
-			terms, &looks, &wants)
-		took += l.pick(none, share-took, terms, &looks, &wants)
+			terms, &looks, &wants, &tightest)
+		took += l.pick(none, share-took, terms, &looks, &wants, &tightest)
 		free -= took
+		if rate {
+			l.topic.rated.left -= took
+		}
 		if l.len() > 0 {
 			r.topics.push(l)
 		} else {
 			delete(r.lines, l.topic)
 		}
 	}
-	return wants
+	return wants, tightest
 }
 
 // pick takes lanes of one trouble out of a line as far as there is room. Those with more come back after the claim.
-func (l *line) pick(from trouble, room int, terms policy.Topic, looks *int, wants *[]store.Want) (took int) {
+func (l *line) pick(
+	from trouble, room int, terms policy.Topic, looks *int, wants *[]store.Want, tightest *policy.Rate,
+) (took int) {
 	lanes := &l.lanes[from]
 	for waiting := lanes.len(); waiting > 0 && room > took && *looks > 0 && len(*wants) < store.MaxBatch; waiting-- {
 		*looks--
@@ -98,23 +115,54 @@ func (l *line) pick(from trouble, room int, terms policy.Topic, looks *int, want
 			l.push(x) // it changed sides while it stood in line
 			continue
 		}
-		x.slots = min(x.slots, terms.LaneConcurrency)
+		limits := x.limits(terms)
+		x.slots = min(x.slots, limits.Concurrency)
 		n := min(x.slots-x.inFlight, max(1, (room-took)/waiting))
 		if n <= 0 {
 			continue // its own next settlement brings it back
 		}
+		if limits.Rate.Limited() && (!tightest.Limited() || limits.Rate.Per < tightest.Per) {
+			*tightest = limits.Rate
+		}
 		x.asking = true
 		x.take(n)
 		took += n
-		*wants = append(*wants, store.Want{Queue: x.queue, Max: n, Timeout: terms.Timeout})
+		x.grant, x.by, x.rate = store.Permit{}, time.Time{}, terms.Rate
+		if terms.Rate.Limited() {
+			x.grant, x.by = l.topic.rated.grant, l.topic.rated.by
+		}
+		*wants = append(*wants, store.Want{Queue: x.queue, Max: n, Timeout: terms.Timeout, Lane: x.revision()})
 	}
 	return took
 }
 
-// some names up to n hot lanes that stand in line, from its head.
+// mostShort bounds the lanes of a topic that stand in line while its rate allows no start: there may be very many, and
+// those of other topics must not go unheard for them.
+const mostShort = 1024
+
+// full reports whether no more lanes of a topic may stand in line for now.
+func (r *rota) full(t *topic) bool {
+	l := r.lines[t]
+	return l != nil && l.short && l.len() >= mostShort
+}
+
+// parked reports whether lanes stand in line that another process might serve: none does while a rate allows no start.
+func (r *rota) parked() bool {
+	for l := range r.topics.all() {
+		if !l.short {
+			return true
+		}
+	}
+	return false
+}
+
+// some names up to n hot lanes that stand in line and that another process might serve, from its head.
 func (r *rota) some(n int) []*lane {
 	var lanes []*lane
 	for l := range r.topics.all() {
+		if l.short {
+			continue
+		}
 		for i := range l.lanes {
 			for x := range l.lanes[i].all() {
 				if len(lanes) >= n {

@@ -25,6 +25,13 @@ type Deliverer interface {
 type Policies interface {
 	// Topic is the policy that holds now.
 	Topic(namespace, topic string) policy.Topic
+	// Credentials are what the attempts of a topic prove themselves with. An error says that there should be some which
+	// cannot be had: then nothing is attempted.
+	Credentials(namespace, topic string) (job.Credentials, error)
+	// Signer signs for a lane that has secrets of its own.
+	Signer(lane store.Lane) (job.Signer, error)
+	// Refresh has what Topic answers read again when it is some seconds old. It must not take long.
+	Refresh(ctx context.Context)
 	// Sync makes what Topic answers not older than the given revision of the store's, and tells whether it is. It must
 	// not take longer than a second.
 	Sync(ctx context.Context, revision int64) bool
@@ -44,6 +51,10 @@ type Options struct {
 	// Grace is how long Run may take to end, of which the last 5 s (at most half) are for what must be released and
 	// settled; zero: 30 s.
 	Grace time.Duration
+	// Births makes the jobs that tell of a job's end; nil: nobody is told.
+	Births func(end End) []store.Entry
+	// Observer hears of each job that was claimed; nil: nobody does.
+	Observer Observer
 	// Leading tells whether this process carries the shard, and is to hear of what comes before the agenda's head;
 	// OnWake is then called. Both may be nil.
 	Leading func(shard int) bool
@@ -51,6 +62,16 @@ type Options struct {
 	// Random spreads waits, in [0, 1); nil: math/rand/v2.
 	Random func() float64
 	Logger *slog.Logger // nil: slog.Default
+}
+
+// End is the end of a job: delivered, or dead.
+type End struct {
+	Held    *store.Held
+	URL     string       // the job's, its lane's or its topic's; empty: none of them has one
+	Terms   policy.Terms // resolved
+	Verdict policy.Verdict
+	// Attempt is the last one; its Kind is empty when the job ended without another.
+	Attempt job.Attempt
 }
 
 // Pool attempts the due jobs of a store. Make one with New; it does nothing until Run.
@@ -71,6 +92,10 @@ type Pool struct {
 	idle      lanesByUse
 	inTrouble [troubles]int // attempts in flight on lanes by their trouble
 	last      *desk         // that claimed last
+	short     []*topic      // are to ask for starts, or to give some back
+	late      time.Duration // see wasLate
+	widened   time.Time     // when late last grew
+	narrowed  time.Time     // when it was last narrowed
 }
 
 // errStopping is the cause with which attempts are cancelled.
@@ -90,6 +115,12 @@ func New(opts Options) *Pool {
 	}
 	if opts.Leading == nil {
 		opts.Leading = func(int) bool { return false }
+	}
+	if opts.Births == nil {
+		opts.Births = func(End) []store.Entry { return nil }
+	}
+	if opts.Observer == nil {
+		opts.Observer = unobserved{}
 	}
 	if opts.OnWake == nil {
 		opts.OnWake = func(int) {}
@@ -123,7 +154,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	defer abandon()
 	for _, d := range p.desks {
 		listeners.Go(func() { d.listen(ctx) })
-		desks.Go(func() { d.run(flush, work) })
+		desks.Go(func() { d.run(ctx, flush, work) })
 	}
 
 	<-ctx.Done()

@@ -28,6 +28,10 @@ type fixed policy.Topic
 func (f fixed) Topic(string, string) policy.Topic { return policy.Topic(f) }
 func (fixed) Sync(context.Context, int64) bool    { return true }
 
+func (fixed) Credentials(string, string) (job.Credentials, error) { return job.Credentials{}, nil }
+func (fixed) Refresh(context.Context)                             {}
+func (fixed) Signer(store.Lane) (job.Signer, error)               { return nil, nil }
+
 // gauge is a deliverer that takes its time and counts what is in flight.
 type gauge struct {
 	took   func(job.Request) time.Duration

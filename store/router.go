@@ -69,6 +69,14 @@ func NewRouter(s Store) *Router {
 // ShardOf is the shard of a queue, by its name alone.
 func (r *Router) ShardOf(q job.Queue) int { return jump(q.String(), r.Shards()) }
 
+// ShardOfTopic is the shard that keeps what concerns a topic as a whole.
+func (r *Router) ShardOfTopic(namespace, topic string) int {
+	return ShardOfTopic(r.Store, namespace, topic)
+}
+
+// ShardOfTopic is the shard of a store that keeps what concerns a topic as a whole.
+func ShardOfTopic(s Store, namespace, topic string) int { return jump(namespace+"/"+topic, s.Shards()) }
+
 // Insert registers jobs on their shards and answers one result for each, in order. Across the queues of a sharded
 // store, an id that a client chose is checked, not locked: two registrations of one id for different queues at the same
 // moment may both succeed.
@@ -99,6 +107,7 @@ func (r *Router) Insert(ctx context.Context, entries []Entry) []Routed {
 }
 
 // insertRouted inserts the entries of one shard, after a look at the other shards for ids that clients chose.
+// The ids of jobs that Ringback makes itself need none: each is made for one queue.
 func (r *Router) insertRouted(ctx context.Context, shard int, entries []Entry, indexes []int, results []Routed) {
 	for start := 0; start < len(indexes); start += MaxBatch {
 		part := indexes[start:min(start+MaxBatch, len(indexes))]
@@ -146,7 +155,7 @@ func (r *Router) insertKnown(ctx context.Context, shard int, e Entry) Routed {
 func (r *Router) elsewhere(ctx context.Context, home int, entries []Entry, indexes []int) (map[job.Ref]int, error) {
 	var refs []job.Ref
 	for _, i := range indexes {
-		if entries[i].Print != nil {
+		if entries[i].Print != nil && entries[i].Kind == "" {
 			refs = append(refs, entries[i].Ref())
 		}
 	}
@@ -250,13 +259,6 @@ func (r *Router) Edit(ctx context.Context, ref job.Ref, edit Edit) (job.Job, err
 	})
 }
 
-// Revive is Store.Revive, wherever the job is.
-func (r *Router) Revive(ctx context.Context, ref job.Ref, delay time.Duration) (job.Job, error) {
-	return r.at(ctx, ref, func(shard int, token Token) (job.Job, error) {
-		return r.Store.Revive(ctx, shard, token, ref, delay)
-	})
-}
-
 // at calls do on the job's shard.
 func (r *Router) at(ctx context.Context, ref job.Ref, do func(int, Token) (job.Job, error)) (job.Job, error) {
 	shard := 0
@@ -282,7 +284,7 @@ func (r *Router) locate(ctx context.Context, ref job.Ref) (int, job.Job, error) 
 		}
 	}
 	var mu sync.Mutex
-	at, hit := -1, job.Job{}
+	at, hit := r.Shards(), job.Job{}
 	err := r.each(func(shard int) error {
 		found, err := r.Store.Get(ctx, shard, ref)
 		if errors.Is(err, ErrNotFound) {
@@ -293,11 +295,13 @@ func (r *Router) locate(ctx context.Context, ref job.Ref) (int, job.Job, error) 
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		at, hit = shard, found
+		if shard < at { // so that an id on two shards always names the same job
+			at, hit = shard, found
+		}
 		return nil
 	})
 	switch {
-	case at >= 0:
+	case at < r.Shards():
 		return at, hit, nil
 	case err != nil:
 		return 0, job.Job{}, err

@@ -86,8 +86,9 @@ func TestAJobIsFoundByItsIdOnWhateverShardItIs(t *testing.T) {
 			cancelled, err := r.Cancel(t.Context(), e.Ref())
 			require.NoError(t, err)
 			require.Equal(t, job.Cancelled, cancelled.State)
-			_, err = r.Revive(t.Context(), e.Ref(), time.Hour)
-			require.NoError(t, err)
+			revived := r.Revive(t.Context(), []store.Revival{{Ref: e.Ref(), Delay: time.Hour}})
+			require.NoError(t, revived[0].Err)
+			require.Equal(t, e.Lane, revived[0].Job.Lane)
 		}
 	}
 	_, err := r.Get(t.Context(), job.Ref{Namespace: "default", ID: "nobody"})
@@ -154,6 +155,24 @@ func TestAListGoesOverAllShardsAndShowsEveryJobOnce(t *testing.T) {
 		require.EqualValues(t, 10, l.Scheduled)
 	}
 	require.Equal(t, []string{"lane-10", "lane-11", "lane-12", "lane-13", "lane-14"}, names)
+}
+
+// What Ringback makes itself has an id that is made for one queue: nobody else need be asked about it.
+func TestABirthNeedsItsOwnShardAlone(t *testing.T) {
+	r, a := over(t, shards)
+	a.known = true
+	birth := entry("rb:told", job.CallbackTopic, "l")
+	birth.Kind, birth.Print = job.KindCallback, birth.Fingerprint()
+	a.shard = (r.ShardOf(birth.Queue) + 1) % shards
+	for _, want := range []store.Outcome{store.Created, store.Existing} {
+		got := r.Insert(t.Context(), []store.Entry{birth})[0]
+		require.NoError(t, got.Err)
+		require.Equal(t, want, got.Outcome)
+	}
+	chosen := entry("mine", "orders", "l")
+	chosen.Print = chosen.Fingerprint()
+	a.shard = (r.ShardOf(chosen.Queue) + 1) % shards
+	require.ErrorIs(t, r.Insert(t.Context(), []store.Entry{chosen})[0].Err, store.ErrUnavailable, "it may be known there")
 }
 
 func TestMoreEntriesThanACallHoldsAreInsertedInParts(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/policy"
 )
 
 // Store is an engine. Methods with a shard argument work on that shard alone; Router finds the shard for a queue or a
@@ -43,10 +42,16 @@ type Store interface {
 	// under token. A job's lease lasts its own Timeout, else the Want's, plus Margin. Repeated with its token it
 	// answers the jobs that are still held under it. What it leaves in a queue can come before everything else on the
 	// agenda: then Await with Wake returns.
+	//
+	// A queue gives nothing while it is paused, at its lane's concurrency, held back (LaneChange), or at its lane's rate:
+	// no more jobs are claimed from it in any window of the rate's length than the rate allows, whoever claims, counted
+	// as if each attempt began as late as it may (Slack). Up to 64 starts a window are counted one by one; of larger
+	// rates a start may count for a 64th of the window longer. A queue whose breaker is open gives, after its hold, one
+	// job while nothing of it is held: a probe. The bell rings when a hold or a rate lets it go on, without delay.
 	Claim(ctx context.Context, shard int, token Token, request ClaimRequest) (Claimed, error)
 
 	// Settle ends attempts, at most MaxBatch, and answers one error for each: nil, or ErrLeaseLost when the job is not
-	// held under the settlement's lease. With next, it claims in the same trip, after the settlements, under the same
+	// held under the settlement's lease: then nothing of the settlement takes effect. With next, it claims in the same trip, after the settlements, under the same
 	// token (the answer's Claimed is then what Claim would have answered). Settlements are recorded even if ctx ends
 	// once they were sent.
 	Settle(ctx context.Context, shard int, token Token, items []Settlement, next *ClaimRequest) ([]error, Claimed, error)
@@ -60,9 +65,15 @@ type Store interface {
 	// hold; a StateError in any other state.
 	Edit(ctx context.Context, shard int, token Token, ref job.Ref, edit Edit) (job.Job, error)
 
-	// Revive sends an ended job on another round, due after delay, with a fresh budget (Tries and Lost start again,
-	// Made goes on, an expiry that has passed is dropped). ErrNotFound; a StateError when it is unfinished.
-	Revive(ctx context.Context, shard int, token Token, ref job.Ref, delay time.Duration) (job.Job, error)
+	// Revive sends ended jobs on another round, at most MaxBatch, and answers a result for each, in order: the job as it
+	// then stands, with a fresh budget (Tries and Lost start again, Made goes on, an expiry that has passed is dropped),
+	// or ErrNotFound, or a StateError when it is unfinished or not in the state that the revival names. Two revivals of
+	// one job in a call are taken in order.
+	Revive(ctx context.Context, shard int, token Token, items []Revival) ([]Revived, error)
+
+	// Purge removes dead jobs for good, at most MaxBatch, and answers one error for each: nil, ErrNotFound, or a
+	// StateError when it is not dead. An id chosen by a client stays known as long as it would have.
+	Purge(ctx context.Context, shard int, token Token, refs []job.Ref) ([]error, error)
 
 	// Get reads a job with its record. ErrNotFound.
 	Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error)
@@ -83,13 +94,35 @@ type Store interface {
 	// Sweep removes what retention no longer keeps, at most limit ended jobs and as many remembered ids.
 	Sweep(ctx context.Context, shard int, token Token, limit int) (Swept, error)
 
-	// PutTopic writes a topic's policy, for all shards. A revision other than 0 must be the stored one, else
-	// ErrVersion. The answer holds the new revision. It holds for claims, carries and sweeps that begin once it has
+	// PutTopic writes a topic's policy, for all shards. A revision other than 0 must be the stored one (NotPut:
+	// there is none), else ErrVersion. The answer holds the new revision. It holds for claims, carries and sweeps that begin once it has
 	// returned; a topic that is resumed rings for what is due within a second.
 	PutTopic(ctx context.Context, topic Topic) (Topic, error)
 	// Topics reads every topic's policy that was put, in order of namespace and name, and the revision that Claimed
 	// reports until something changes.
 	Topics(ctx context.Context) (topics []Topic, revision int64, err error)
+
+	// PutLane writes a lane's own settings, on its queue's shard; zero ones remove them. A revision other than 0 must be
+	// the stored one (NotPut: there is none), else ErrVersion. The answer holds the new revision. It holds for claims that begin once it has
+	// returned, each of which reports the revision; a lane that is resumed rings for what is due.
+	PutLane(ctx context.Context, shard int, token Token, lane Lane) (Lane, error)
+	// LaneSettings reads lanes' own settings, at most MaxBatch, all of one shard: one for each queue, in order, with
+	// revision 0 where nothing is put.
+	LaneSettings(ctx context.Context, shard int, queues []job.Queue) ([]Lane, error)
+
+	// PutLanes lists the lanes of a topic with settings of their own, in order of name, at most limit (1 to MaxBatch),
+	// beginning after a name.
+	PutLanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]Lane, error)
+
+	// Permit grants starts to topics with a rate, at most MaxBatch, on the topics' own shard (Router.ShardOfTopic), and
+	// answers each ask, in order: no more starts in any window of the rate's length than the rate allows, whoever asks,
+	// counted as in Claim. What is given back counts no more. It is for the caller to claim no more than was granted,
+	// and to begin no attempt later than its Slack allows.
+	Permit(ctx context.Context, shard int, token Token, asks []PermitAsk) ([]Permit, error)
+
+	// Alarm notes whether a topic's alarm is raised, on the topic's own shard, and tells whether that changed anything.
+	// Only then the births are written to the outbox, in the same step.
+	Alarm(ctx context.Context, shard int, token Token, alarm Alarm) (changed bool, err error)
 
 	// Ping reports whether the store takes writes now; the error says why not.
 	Ping(ctx context.Context) error
@@ -107,6 +140,12 @@ const (
 	LeadTime = 3 * time.Second
 	// RingAgain is how long after a ring a queue that still has claimable work rings again.
 	RingAgain = time.Second
+	// LaneMemory is how long after its hold an open breaker stays open with no probe; then it is forgotten.
+	LaneMemory = time.Hour
+	// NotPut, as the revision of what is put, says that nothing may be stored yet.
+	NotPut int64 = -1
+	// CountedStarts is up to how many starts of a rate are counted one by one.
+	CountedStarts = 64
 	// GroupPush is the bell of the pools that POST to URLs.
 	GroupPush = "push"
 )
@@ -117,254 +156,4 @@ type Lead interface {
 	Extend(ctx context.Context) error
 	// Release gives it up, so that another need not wait.
 	Release(ctx context.Context) error
-}
-
-// Entry is a job to insert.
-type Entry struct {
-	job.New
-	// Print is the registration's fingerprint when the id must stay known for its topic's id_window after the job's
-	// end (ids chosen by clients, and jobs born in an outbox); nil for an id the server made.
-	Print []byte
-}
-
-// Outcome says what an insertion came to.
-type Outcome uint8
-
-// The outcomes of an insertion.
-const (
-	Created Outcome = iota + 1
-	Existing
-	Conflict
-)
-
-// Inserted is the result of one entry. Job is as it stands now, without its record; when only its id is remembered it
-// has the entry's Spec and the remembered State, FinishedAt and Reason.
-type Inserted struct {
-	Outcome Outcome
-	Job     job.Job
-}
-
-// Round bounds one Carry.
-type Round struct {
-	// Queues is how many of the agenda's queues are looked at, and Jobs how many jobs are moved; Ready bounds a ready
-	// list. Zero: 128, 1024 and 1024.
-	Queues int
-	Jobs   int
-	Ready  int
-	// HoldLapses leaves lapsed leases alone for this round, so that settlements held up by a fault come first.
-	HoldLapses bool
-	// LapseBefore, unless zero, is the instant of the store's clock that the caller expects it to show by now: leases
-	// whose deadline is later stay, so that a clock that jumped ahead takes no job from a healthy worker.
-	LapseBefore time.Time
-	// Home names outbox entries that now stand in their own queue.
-	Home []job.Ref
-}
-
-// Carried is what came of a Carry.
-type Carried struct {
-	// Moved and Lapsed count jobs that went to ready, and jobs that came back from a lapsed lease.
-	Moved  int
-	Lapsed int
-	// Outbox holds jobs to be inserted at their own queue and then named in Home, at most MaxBatch.
-	Outbox []Entry
-	// Next is the time until the agenda's head; zero when more can be done at once; negative when the agenda is empty.
-	Next time.Duration
-	// Now is the store's clock at the move.
-	Now time.Time
-}
-
-// Watch says what Await waits for.
-type Watch struct {
-	Group string        // the bell, GroupPush
-	Wake  bool          // also return when something came before the agenda's head
-	Max   int           // tokens to take at most; zero: MaxBatch
-	Wait  time.Duration // at most; zero: 5 s
-}
-
-// Rung is what Await came back with. A queue may be named though it has nothing to claim.
-type Rung struct {
-	Queues []job.Queue
-	Wake   bool
-}
-
-// Want asks for jobs of one queue.
-type Want struct {
-	Queue   job.Queue
-	Max     int           // jobs at most
-	Timeout time.Duration // of an attempt, for jobs without one of their own
-}
-
-// ClaimRequest asks for jobs of several queues, all on one shard, served in order.
-type ClaimRequest struct {
-	Wants []Want // at most MaxBatch
-	// Max and MaxBytes bound the whole answer; bytes are those of bodies, and the first job always fits. Max is at most
-	// MaxBatch.
-	Max      int
-	MaxBytes int
-	// Margin is added to a job's timeout for its lease.
-	Margin time.Duration
-}
-
-// Held is a claimed job. Its record (Attempts) is not filled. The attempt's number is Made + 1.
-type Held struct {
-	job.Job
-	// Lease is the fence for the settlement.
-	Lease Token
-	// LeaseFor is how long the lease lasts, from no earlier than the start of the call; of a repeated claim, what is
-	// left of it.
-	LeaseFor time.Duration
-	// Expired and Age are the store's clock against the job's expiry and against Since, at the claim.
-	Expired bool
-	Age     time.Duration
-}
-
-// QueueLeft says how a queue stands after a claim.
-type QueueLeft struct {
-	Queue job.Queue
-	// More: it has claimable jobs left, which only the request's bounds kept back.
-	More bool
-	// Blocked: it is paused or at its lane's limit; it rings when that ends.
-	Blocked bool
-}
-
-// Claimed is the answer to a claim: the jobs, and a line for each Want, in order.
-type Claimed struct {
-	Jobs   []Held
-	Queues []QueueLeft
-	// Revision is that of the topics' policies: when it differs from the one Topics gave, read them again.
-	Revision int64
-}
-
-// Settlement ends one attempt.
-type Settlement struct {
-	Ref     job.Ref
-	Queue   job.Queue
-	Lease   Token
-	Verdict policy.Verdict
-	// Attempt is added to the record; its N is set by the caller (Made + 1). With job.KindAttempt Made grows, and with
-	// a verdict other than Delivered Tries grows too, and Lost starts again from 0. With job.KindReleased (the verdict
-	// Released) none of them changes. An empty Kind (a job that dies without a request) records and counts nothing.
-	Attempt job.Attempt
-	// Births are jobs that this end gives birth to, written to the outbox in the same step. They are dropped when the
-	// settlement is refused.
-	Births []Entry
-}
-
-// Edit is a change to a job. Nil fields stay as they are.
-type Edit struct {
-	// Kind is what the record says: job.KindEdited or job.KindRun.
-	Kind job.AttemptKind
-	// IfVersion, unless zero, is the version that the job must have.
-	IfVersion int64
-	// Delay and RunAt move the due time, as in job.New; at most one of them. Before a round's first attempt, Since moves with it.
-	Delay *time.Duration
-	RunAt *time.Time
-	// ExpiresIn and ExpiresAt move the expiry; a zero ExpiresAt removes it.
-	ExpiresIn *time.Duration
-	ExpiresAt *time.Time
-
-	URL     *string
-	Header  map[string][]string
-	Body    *Body
-	Labels  map[string]string
-	Ladder  policy.Ladder
-	Retries *int
-	Timeout *time.Duration
-}
-
-// Body replaces a job's body.
-type Body struct {
-	Kind        job.BodyKind
-	ContentType string
-	Bytes       []byte
-}
-
-// Spec changes what the edit says of a job's Spec; due time and expiry are the engine's to change.
-func (e Edit) Spec(s *job.Spec) {
-	if e.URL != nil {
-		s.URL = *e.URL
-	}
-	if e.Header != nil {
-		s.Header = e.Header
-	}
-	if e.Body != nil {
-		s.BodyKind, s.ContentType, s.Body = e.Body.Kind, e.Body.ContentType, e.Body.Bytes
-	}
-	if e.Labels != nil {
-		s.Labels = e.Labels
-	}
-	if e.Ladder != nil {
-		s.Ladder = e.Ladder
-	}
-	if e.Retries != nil {
-		s.Retries = e.Retries
-	}
-	if e.Timeout != nil {
-		s.Timeout = *e.Timeout
-	}
-}
-
-// Filter selects jobs. Topic and State must be set.
-type Filter struct {
-	Namespace string
-	Topic     string
-	State     job.State
-	Lane      string // empty: any
-	Label     string // "key=value" pair split by the API; empty: any
-	Value     string
-	// After and Before bound the time of the state (due, or finished), After inclusive, Before exclusive; zero: open.
-	After  time.Time
-	Before time.Time
-	Limit  int // 1 to 500
-	Cursor string
-}
-
-// Page is a part of a list. An empty Cursor means that it was the last.
-type Page struct {
-	Jobs   []job.Job
-	Cursor string
-}
-
-// TopicStats counts one topic's jobs on a shard. Registered = Scheduled + Ready + Running + Delivered + Dead +
-// Cancelled: the last three count every job that ended so and was not revived, kept or not. Jobs that are due and not
-// held count as Ready or as Scheduled, as the engine has them at the moment.
-type TopicStats struct {
-	Namespace  string
-	Topic      string
-	Registered int64
-	Scheduled  int64
-	Ready      int64
-	Running    int64
-	Delivered  int64
-	Dead       int64
-	Cancelled  int64
-	// OldestDue is the earliest due moment among the jobs that nobody holds; zero when there is none. Exact for up to
-	// 1,000 lanes, else of those looked at.
-	OldestDue time.Time
-}
-
-// LaneStats counts one lane's unfinished jobs.
-type LaneStats struct {
-	Lane      string
-	Scheduled int64
-	Ready     int64
-	Running   int64
-}
-
-// Swept is what came of a Sweep.
-type Swept struct {
-	Jobs int  // removed ended jobs
-	IDs  int  // forgotten ids
-	More bool // bounded by limit: call again
-}
-
-// Topic is a stored policy: what was put, without defaults.
-type Topic struct {
-	Namespace string
-	Name      string
-	Policy    policy.Topic
-	// Revision grows with every change, also after a fault has taken changes back.
-	Revision int64
-	// Reached is how durable a PutTopic was when it was answered, as in job.Job.
-	Reached *job.Durability
 }

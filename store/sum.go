@@ -46,6 +46,7 @@ func (t TopicStats) plus(o TopicStats) TopicStats {
 	t.Delivered += o.Delivered
 	t.Dead += o.Dead
 	t.Cancelled += o.Cancelled
+	t.Open += o.Open
 	if t.OldestDue.IsZero() || (!o.OldestDue.IsZero() && o.OldestDue.Before(t.OldestDue)) {
 		t.OldestDue = o.OldestDue
 	}
@@ -64,5 +65,20 @@ func (r *Router) Lanes(ctx context.Context, namespace, topic, after string, limi
 	}
 	all := slices.Concat(parts...)
 	slices.SortFunc(all, func(a, b LaneStats) int { return cmp.Compare(a.Lane, b.Lane) })
+	return all[:min(limit, len(all))], nil
+}
+
+// PutLanes merges the shards' lanes with settings of their own in order of name.
+func (r *Router) PutLanes(ctx context.Context, namespace, topic, after string, limit int) ([]Lane, error) {
+	parts := make([][]Lane, r.Shards())
+	err := r.each(func(shard int) (err error) {
+		parts[shard], err = r.Store.PutLanes(ctx, shard, namespace, topic, after, limit)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Concat(parts...)
+	slices.SortFunc(all, func(a, b Lane) int { return cmp.Compare(a.Queue.Lane, b.Queue.Lane) })
 	return all[:min(limit, len(all))], nil
 }

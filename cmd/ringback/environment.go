@@ -9,11 +9,12 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Every flag can be given as a variable too: --max-body as RINGBACK_MAX_BODY. The token has a variable only, since
-// everyone on a machine can read the command lines of its processes.
+// Every flag can be given as a variable too: --max-body as RINGBACK_MAX_BODY. The token and the secret key have a variable
+// only, since everyone on a machine can read the command lines of its processes.
 const (
-	variablePrefix = "RINGBACK_"
-	tokenVariable  = variablePrefix + "TOKEN"
+	variablePrefix    = "RINGBACK_"
+	tokenVariable     = variablePrefix + "TOKEN"
+	secretKeyVariable = variablePrefix + "SECRET_KEY"
 )
 
 // environment holds the RINGBACK_… variables that are not empty.
@@ -30,7 +31,8 @@ func readEnvironment(environ []string) environment {
 	return env
 }
 
-func (e environment) token() string { return e[tokenVariable] }
+func (e environment) token() string     { return e[tokenVariable] }
+func (e environment) secretKey() string { return e[secretKeyVariable] }
 
 // variable names a flag's variable; a flag whose name means different things in different commands says its own.
 func variable(v *kong.Value) string {
@@ -53,7 +55,7 @@ func (e environment) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (an
 
 // unknown reports variables that no command has: a misspelt setting must not be passed over.
 func (e environment) unknown(model *kong.Application) error {
-	known := map[string]bool{tokenVariable: true}
+	known := map[string]bool{tokenVariable: true, secretKeyVariable: true}
 	for _, command := range model.Children {
 		for _, flag := range command.Flags {
 			known[variable(flag.Value)] = true

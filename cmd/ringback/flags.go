@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math"
-	"net/netip"
 	"strconv"
 	"strings"
 
@@ -31,32 +30,6 @@ func (b *byteSize) UnmarshalText(text []byte) error {
 	}
 	*b = byteSize(n * unit)
 	return nil
-}
-
-// network is a range of addresses: "10.1.0.0/16", or one address.
-type network struct{ netip.Prefix }
-
-// UnmarshalText reads a network as a flag gives it.
-func (n *network) UnmarshalText(text []byte) error {
-	if addr, err := netip.ParseAddr(string(text)); err == nil {
-		n.Prefix = netip.PrefixFrom(addr, addr.BitLen())
-		return nil
-	}
-	prefix, err := netip.ParsePrefix(string(text))
-	if err != nil {
-		return fmt.Errorf("%q is not a network such as 10.1.0.0/16, or an address", text)
-	}
-	n.Prefix = prefix.Masked()
-	return nil
-}
-
-// prefixes gives the networks as what they are.
-func prefixes(networks []network) []netip.Prefix {
-	all := make([]netip.Prefix, len(networks))
-	for i, n := range networks {
-		all[i] = n.Prefix
-	}
-	return all
 }
 
 // redisWait is for what answers to changes wait: "replicas=1,timeout=100ms", "fsync".

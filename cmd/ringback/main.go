@@ -49,6 +49,8 @@ type process struct {
 	stdout io.Writer
 	stderr io.Writer
 	token  string // RINGBACK_TOKEN
+
+	secretKey string // RINGBACK_SECRET_KEY
 }
 
 // run does what args say and returns the exit code. It ends soon after ctx does.
@@ -83,7 +85,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		fmt.Fprintln(stderr, "ringback: try ringback --help")
 		return exitUsage
 	}
-	if err := command.Run(&process{stdout: stdout, stderr: stderr, token: env.token()}); err != nil {
+	if err := command.Run(&process{stdout: stdout, stderr: stderr, token: env.token(), secretKey: env.secretKey()}); err != nil {
 		complain(stderr, err)
 		if _, ok := errors.AsType[*usageError](err); ok {
 			return exitUsage

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
@@ -35,7 +37,7 @@ func TestHelpNamesTheVariableOfEveryFlag(t *testing.T) {
 	_, stdout, _ := try(t, nil, "serve", "--help")
 	for _, name := range []string{
 		"ADDR", "STORE", "SHARDS", "ROLES", "ALLOW_PRIVATE", "ALLOW_TARGETS", "TOPICS", "MAX_BODY", "GRACE", "DRAIN", "LOG",
-		"NO_AUTH", "TOKEN_FILE", "TOKEN",
+		"NO_AUTH", "TOKEN_FILE", "TOKEN", "DENY_TARGETS", "PROXY", "CA_FILE", "SECRET_KEY_FILE", "SECRET_KEY",
 	} {
 		require.Contains(t, stdout, "RINGBACK_"+name)
 	}
@@ -62,19 +64,12 @@ func TestFlagsGoOverTheEnvironmentAndThatOverDefaults(t *testing.T) {
 	require.Equal(t, "sqlite:ringback.db", c.Store)
 }
 
-func TestNetworksAreListsOfRangesAndAddresses(t *testing.T) {
-	c := parsed(t, []string{"RINGBACK_ALLOW_TARGETS=10.1.2.3/8,fd00::/8"})
-	require.Equal(t, []string{"10.0.0.0/8", "fd00::/8"}, texts(c.AllowTargets))
+func TestTargetsAreListsOfNetworksAddressesAndHosts(t *testing.T) {
+	c := parsed(t, []string{"RINGBACK_ALLOW_TARGETS=10.1.2.3/8,*.shop.internal", "RINGBACK_DENY_TARGETS=evil.example"})
+	require.Equal(t, []string{"10.1.2.3/8", "*.shop.internal"}, c.AllowTargets)
+	require.Equal(t, []string{"evil.example"}, c.DenyTargets)
 	c = parsed(t, nil, "--allow-targets=192.168.1.7,::1", "--allow-targets=10.0.0.0/8")
-	require.Equal(t, []string{"192.168.1.7/32", "::1/128", "10.0.0.0/8"}, texts(c.AllowTargets))
-}
-
-func texts(networks []network) []string {
-	var all []string
-	for _, n := range networks {
-		all = append(all, n.String())
-	}
-	return all
+	require.Equal(t, []string{"192.168.1.7", "::1", "10.0.0.0/8"}, c.AllowTargets)
 }
 
 func TestRolesAreNamedInAnyOrder(t *testing.T) {
@@ -110,25 +105,55 @@ func TestVariablesThatAreNoSettingsAreNamed(t *testing.T) {
 	require.Contains(t, stderr, "RINGBACK_ADR, RINGBACK_STROE are not settings")
 }
 
-func TestTheTokenComesFromOnePlace(t *testing.T) {
+func TestASecretComesFromOnePlace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(file, []byte("from-a-file\n"), 0o600))
 	empty := filepath.Join(t.TempDir(), "empty")
 	require.NoError(t, os.WriteFile(empty, []byte("\n"), 0o600))
 
-	token, err := (&serverFlags{TokenFile: file}).token(&process{})
+	read := func(value, file string) (string, error) {
+		return secret("token", tokenVariable, "--token-file", value, file)
+	}
+	token, err := read("", file)
 	require.NoError(t, err)
-	require.Equal(t, "from-a-file", string(token))
-	require.NotContains(t, token.String(), "file")
+	require.Equal(t, "from-a-file", token)
 
-	token, err = (&serverFlags{}).token(&process{token: "from-the-environment"})
+	token, err = read("from-the-environment", "")
 	require.NoError(t, err)
-	require.Equal(t, "from-the-environment", string(token))
+	require.Equal(t, "from-the-environment", token)
 
-	_, err = (&serverFlags{TokenFile: file}).token(&process{token: "too"})
-	require.ErrorContains(t, err, "one is enough")
-	_, err = (&serverFlags{TokenFile: empty}).token(&process{})
+	_, err = read("too", file)
+	require.ErrorContains(t, err, "both RINGBACK_TOKEN and --token-file are given; one is enough")
+	_, err = read("", empty)
+	require.ErrorContains(t, err, "read the token")
 	require.ErrorContains(t, err, "is empty")
+}
+
+func TestOptionsPrintNoSecret(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys")
+	key := strings.Repeat("ab", 32)
+	require.NoError(t, os.WriteFile(file, []byte(key), 0o600))
+	f := serverFlags{MaxBody: 1, Grace: time.Second, SecretKeyFile: file, Proxy: "http://me:pa55@proxy.example:3128"}
+	options, err := f.options(&process{token: "t0ken"}, false, nil)
+	require.NoError(t, err)
+	text := fmt.Sprintf("%v %+v %#v", options, options, options)
+	for _, hidden := range []string{key, "pa55", "t0ken"} {
+		require.NotContains(t, text, hidden)
+	}
+	for proxy, why := range map[string]string{
+		"ftp://me:pa55@proxy.example":          "neither http nor https",
+		"http://me:pa55@proxy.example:pa55":    "cannot be read",
+		"http://me:pa55@proxy.example/?q=pa55": "more than a scheme, a host and a port",
+		"http://me:pa55@":                      "names no host",
+		"me:pa55@proxy.example":                "neither http nor https",
+	} {
+		require.NotContains(t, app.ProxyURL(proxy).String(), "pa55")
+		f.Proxy = proxy
+		_, err = f.options(&process{}, false, nil)
+		require.ErrorContains(t, err, "proxy: not one such as http://proxy.internal:3128, nor none: the proxy's URL")
+		require.ErrorContains(t, err, why)
+		require.NotContains(t, err.Error(), "pa55")
+	}
 }
 
 func TestZerosThatWereSaidAreRefused(t *testing.T) {
@@ -154,6 +179,10 @@ func TestSettingsThatAreRefusedAreToldFromWhatCannotBeHadNow(t *testing.T) {
 			{exitUsage, token, "--no-auth", "no-auth: contradicts the token"},
 			{exitUsage, token, "--token-file=/no/such/token", "both RINGBACK_TOKEN and --token-file"},
 			{exitFault, nil, "--token-file=/no/such/token", "read the token: open /no/such/token"},
+			{exitUsage, []string{"RINGBACK_SECRET_KEY=short"}, "--log=text", "RINGBACK_SECRET_KEY, key 1 of 1: "},
+			{exitUsage, nil, "--proxy=proxy.internal:3128", "proxy: not one such as http://proxy.internal:3128, nor none: the proxy's URL is neither http nor https"},
+			{exitUsage, nil, "--deny-targets=10.0.0.0/99", "deny-targets: "},
+			{exitFault, nil, "--ca-file=/no/such/ca.pem", "ca-file: "},
 			{exitFault, nil, "--store=sqlite:/no/such/folder/x.db", "open the store sqlite:/no/such/folder/x.db"},
 		} {
 			args := []string{command, "--addr=127.0.0.1:0", c.arg}

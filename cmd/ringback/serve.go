@@ -15,19 +15,23 @@ import (
 
 // serverFlags are what serve and dev have in common.
 type serverFlags struct {
-	Addr         string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address of the API. Beyond loopback a token is needed."`
-	Store        string        `default:"sqlite:ringback.db" placeholder:"URL" help:"Where jobs are kept: sqlite:FILE, redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://…"`
-	Shards       int           `default:"0" placeholder:"N" help:"Parts of a Redis store, 1 to 256, fixed at its first use. 0: what the store has, else 1, on a cluster 16."`
-	RedisPrefix  string        `placeholder:"TEXT" help:"What every key in Redis begins with, rb unless said, so that installations can share a Redis."`
-	RedisWait    redisWait     `placeholder:"replicas=N,fsync,timeout=D" help:"For what the answer to a change waits, beyond Redis having taken it: N replicas, the disk (Redis 7.2). What was reached is in the answer."`
-	AllowTargets []network     `placeholder:"CIDR" help:"Networks that jobs may call although they are not public."`
-	Topics       string        `default:"auto" enum:"auto,declared" placeholder:"auto|declared" help:"Whether a job makes its topic (auto), or is refused until the topic was PUT (declared)."`
-	MaxBody      byteSize      `default:"256KiB" placeholder:"SIZE" help:"Largest body of a job, 1B to 16MiB."`
-	Grace        time.Duration `default:"30s" placeholder:"DURATION" help:"How long a stop may take, 1s to 1h: attempts in flight end within it, less 5s."`
-	Drain        time.Duration `default:"0s" placeholder:"DURATION" help:"How long the API goes on taking requests after SIGTERM, so that load balancers notice; at most the grace less 5s."`
-	Log          string        `default:"text" enum:"text,json" placeholder:"text|json" help:"Form of the log on stderr."`
-	NoAuth       bool          `help:"Take requests without a token, also beyond loopback."`
-	TokenFile    string        `placeholder:"FILE" help:"File that holds the API's bearer token. Or set RINGBACK_TOKEN to the token itself."`
+	Addr          string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address of the API. Beyond loopback a token is needed."`
+	Store         string        `default:"sqlite:ringback.db" placeholder:"URL" help:"Where jobs are kept: sqlite:FILE, redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://…"`
+	Shards        int           `default:"0" placeholder:"N" help:"Parts of a Redis store, 1 to 256, fixed at its first use. 0: what the store has, else 1, on a cluster 16."`
+	RedisPrefix   string        `placeholder:"TEXT" help:"What every key in Redis begins with, rb unless said, so that installations can share a Redis."`
+	RedisWait     redisWait     `placeholder:"replicas=N,fsync,timeout=D" help:"For what the answer to a change waits, beyond Redis having taken it: N replicas, the disk (Redis 7.2). What was reached is in the answer."`
+	AllowTargets  []string      `placeholder:"TARGETS" help:"Networks, addresses and hosts (shop.internal, *.shop.internal) that jobs may call although they are not public."`
+	DenyTargets   []string      `placeholder:"TARGETS" help:"Networks, addresses and hosts that jobs may not call, whatever else admits them."`
+	Proxy         string        `placeholder:"URL" help:"Forward proxy to receivers, http:// or https://; none: none. Unless said: what HTTPS_PROXY, HTTP_PROXY and NO_PROXY say."`
+	CAFile        string        `name:"ca-file" placeholder:"FILE" help:"Authorities, in PEM, for receivers' certificates beside the system's."`
+	Topics        string        `default:"auto" enum:"auto,declared" placeholder:"auto|declared" help:"Whether a job makes its topic (auto), or is refused until the topic was PUT (declared)."`
+	MaxBody       byteSize      `default:"256KiB" placeholder:"SIZE" help:"Largest body of a job, 1B to 16MiB."`
+	Grace         time.Duration `default:"30s" placeholder:"DURATION" help:"How long a stop may take, 1s to 1h: attempts in flight end within it, less 5s."`
+	Drain         time.Duration `default:"0s" placeholder:"DURATION" help:"How long the API goes on taking requests after SIGTERM, so that load balancers notice; at most the grace less 5s."`
+	Log           string        `default:"text" enum:"text,json" placeholder:"text|json" help:"Form of the log on stderr."`
+	NoAuth        bool          `help:"Take requests without a token, also beyond loopback."`
+	SecretKeyFile string        `placeholder:"FILE" help:"File that holds the keys which seal signing secrets in the store, the current one first: 32 bytes each, in base64 or hexadecimal, divided by commas. Or set RINGBACK_SECRET_KEY to the keys themselves."`
+	TokenFile     string        `placeholder:"FILE" help:"File that holds the API's bearer token. Or set RINGBACK_TOKEN to the token itself."`
 }
 
 // options turns the flags, and a command's own ones, into the application's.
@@ -35,7 +39,11 @@ func (f *serverFlags) options(p *process, allowPrivate bool, does roles) (app.Op
 	if err := f.zeros(); err != nil {
 		return app.Options{}, &usageError{err}
 	}
-	token, err := f.token(p)
+	token, err := secret("token", tokenVariable, "--token-file", p.token, f.TokenFile)
+	if err != nil {
+		return app.Options{}, err
+	}
+	keys, err := secret("secret key", secretKeyVariable, "--secret-key-file", p.secretKey, f.SecretKeyFile)
 	if err != nil {
 		return app.Options{}, err
 	}
@@ -47,12 +55,16 @@ func (f *serverFlags) options(p *process, allowPrivate bool, does roles) (app.Op
 		RedisWait:      f.RedisWait.RedisWait,
 		Roles:          does,
 		AllowPrivate:   allowPrivate,
-		AllowTargets:   prefixes(f.AllowTargets),
+		AllowTargets:   f.AllowTargets,
+		DenyTargets:    f.DenyTargets,
+		Proxy:          app.ProxyURL(f.Proxy),
+		CAFile:         f.CAFile,
+		SecretKey:      app.SecretKey(keys),
 		DeclaredTopics: f.Topics == "declared",
 		MaxBody:        int64(f.MaxBody),
 		Grace:          f.Grace,
 		Drain:          f.Drain,
-		Token:          token,
+		Token:          app.Token(token),
 		NoAuth:         f.NoAuth,
 		Logger:         newLogger(p.stderr, f.Log),
 		Version:        versionName(),
@@ -75,23 +87,23 @@ func (f *serverFlags) zeros() error {
 	return errors.Join(errs...)
 }
 
-// token is the API's, from the one place that names it.
-func (f *serverFlags) token(p *process) (app.Token, error) {
-	if f.TokenFile == "" {
-		return app.Token(p.token), nil
+// secret is one from the one place that names it: a variable that holds it, or a file.
+func secret(what, variable, flag, value, file string) (string, error) {
+	if file == "" {
+		return value, nil
 	}
-	if p.token != "" {
-		return "", &usageError{errors.New("both " + tokenVariable + " and --token-file are given; one is enough")}
+	if value != "" {
+		return "", &usageError{fmt.Errorf("both %s and %s are given; one is enough", variable, flag)}
 	}
-	text, err := os.ReadFile(f.TokenFile)
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("read the token: %w", err)
+		return "", fmt.Errorf("read the %s: %w", what, err)
 	}
-	token := strings.TrimSpace(string(text))
-	if token == "" {
-		return "", fmt.Errorf("read the token: %s is empty", f.TokenFile)
+	read := strings.TrimSpace(string(text))
+	if read == "" {
+		return "", fmt.Errorf("read the %s: %s is empty", what, file)
 	}
-	return app.Token(token), nil
+	return read, nil
 }
 
 // newLogger writes to stderr as --log says.

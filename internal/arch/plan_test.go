@@ -69,23 +69,31 @@ var plan = []row{
 		pkg:    "pool",
 		reason: "claims, hands to a deliverer that it declares, settles; knows neither HTTP nor the carrier",
 		ours:   []string{"job", "policy", "store"},
+		others: []string{"github.com/sony/gobreaker/v2"},
 	},
 	{
 		pkg:    "dispatcher",
 		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and no sender",
-		ours:   []string{"carrier", "job", "policy", "pool", "store"},
+		ours:   []string{"carrier", "job", "policy", "pool", "seal", "sign", "store"},
+	},
+	{
+		pkg:    "metrics",
+		reason: "what is counted and measured, and the page that shows it; wraps a store, hears of the pool",
+		ours:   []string{"job", "policy", "pool", "store"},
+		others: []string{"github.com/prometheus/client_golang"},
 	},
 	{
 		pkg:    "api",
 		reason: "HTTP in front of an interface that it declares; of the store it knows types and errors",
-		ours:   []string{"job", "policy", "store"},
+		ours:   []string{"job", "policy", "sign", "store"},
 		others: []string{"github.com/go-playground/validator/v10"},
 	},
 	{
 		pkg:    "app",
 		reason: "the composition root, the only place that knows all",
 		ours: []string{
-			"api", "carrier", "dispatcher", "job", "notify", "policy", "pool", "store", "store/redis", "store/sqlite",
+			"api", "carrier", "dispatcher", "job", "metrics", "notify", "policy", "pool", "seal", "sign", "store", "store/redis",
+			"store/sqlite",
 		},
 	},
 	{

@@ -30,6 +30,7 @@ func (s *Store) Carry(ctx context.Context, shard int, token store.Token, round s
 	round.Queues = min(cmp.Or(max(round.Queues, 0), carryQueues), 4*store.MaxBatch)
 	round.Jobs = min(cmp.Or(max(round.Jobs, 0), carryJobs), carryMost)
 	round.Ready = min(cmp.Or(max(round.Ready, 0), carryReady), carryMost)
+	round.Skip, round.Bytes = max(round.Skip, 0), cmp.Or(max(round.Bytes, 0), store.OutboxBytes)
 	sh := s.shards[shard]
 	var carried store.Carried
 	err := s.fresh(sh, func() (err error) {
@@ -59,7 +60,7 @@ func (s *Store) carry(ctx context.Context, sh *part, token store.Token, round *s
 		return store.Carried{}, malformed(scriptAgenda)
 	}
 	now, first, outbox, redo, numbers := num(agenda[0]), str(agenda[1]), num(agenda[2]), str(agenda[3]), strs(agenda[4])
-	if len(numbers) == 0 && outbox == 0 && redo == "" && len(round.Home) == 0 && num(agenda[5]) == 0 {
+	if len(numbers) == 0 && outbox <= int64(round.Skip) && redo == "" && len(round.Home) == 0 && num(agenda[5]) == 0 {
 		return store.Carried{Now: at(now), Next: nextLook(now, first)}, nil
 	}
 	done, rest, again, err := s.redo(ctx, sh, redo)
@@ -72,15 +73,15 @@ func (s *Store) carry(ctx context.Context, sh *part, token store.Token, round *s
 	}
 	queues = distinct(append(queues, again...))
 
-	c := s.newCall(sh, scriptCarry, memory, queues, nil, 6+len(round.Home))
-	c.add(round.Jobs, round.Ready, lapseLine(round), store.MaxBatch, done, rest)
+	c := s.newCall(sh, scriptCarry, memory, queues, nil, 8+len(round.Home))
+	c.add(round.Jobs, round.Ready, lapseLine(round), store.MaxBatch, done, rest, round.Skip, round.Bytes)
 	for _, ref := range round.Home {
 		c.add(member(ref))
 	}
 	if reply, err = s.do(ctx, c); err != nil {
 		return store.Carried{}, err
 	}
-	return s.readCarried(ctx, sh, reply)
+	return s.readCarried(ctx, sh, round, reply)
 }
 
 // never is the score of a queue that nobody need look at, see lib.lua.
@@ -108,7 +109,7 @@ func lapseLine(round *store.Round) string {
 
 // readCarried reads the script's answer. An outbox entry that cannot be read stays where it is, so that it stops no
 // other, and is not counted in what is left to do.
-func (s *Store) readCarried(ctx context.Context, sh *part, reply any) (store.Carried, error) {
+func (s *Store) readCarried(ctx context.Context, sh *part, round *store.Round, reply any) (store.Carried, error) {
 	answer := list(reply)
 	if len(answer) != 6 {
 		return store.Carried{}, malformed(scriptCarry)
@@ -120,6 +121,7 @@ func (s *Store) readCarried(ctx context.Context, sh *part, reply any) (store.Car
 		carried.Next = time.Duration(next) * time.Millisecond
 	}
 	parcels := strs(answer[4])
+	carried.Looked = len(parcels) / 2
 	for i := 1; i < len(parcels); i += 2 {
 		e, err := unpackEntry(parcels[i])
 		if err != nil {
@@ -130,7 +132,7 @@ func (s *Store) readCarried(ctx context.Context, sh *part, reply any) (store.Car
 		}
 		carried.Outbox = append(carried.Outbox, e)
 	}
-	if num(answer[5]) > int64(len(parcels)/2) {
+	if num(answer[5]) > int64(round.Skip+carried.Looked) {
 		carried.Next = 0
 	}
 	return carried, nil

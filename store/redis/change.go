@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -132,7 +131,7 @@ func (s *Store) change(ctx context.Context, shard int, token store.Token, kind s
 	return job.Job{}, &store.UnavailableError{Reason: "redis: the job changes all the time", Err: errAgain}
 }
 
-// changed reads the answer of cancel, edit and revive.
+// changed reads the answer of cancel and edit.
 func (s *Store) changed(st *stored, reply any) (job.Job, error) {
 	answer := list(reply)
 	code := ""
@@ -207,23 +206,6 @@ func (s *Store) Edit(ctx context.Context, shard int, token store.Token, ref job.
 	})
 	if err != nil {
 		return job.Job{}, fmt.Errorf("edit: %w", err)
-	}
-	return j, nil
-}
-
-// Revive sends an ended job on another round.
-func (s *Store) Revive(ctx context.Context, shard int, token store.Token, ref job.Ref, delay time.Duration) (job.Job, error) {
-	j, err := s.change(ctx, shard, token, "v", ref, func(sh *part, st *stored, memory string) (*call, error) {
-		head, rest, err := encode(&st.rec.spec, st.rec.queue, st.rec.print, st.rec.due-st.rec.created, st.rec.extra)
-		if err != nil {
-			return nil, err
-		}
-		c := s.newCall(sh, scriptRevive, memory, []*queue{st.queue}, nil, 5)
-		c.add(st.member, st.run.ver, wait(delay), st.rec.expires, string(head)+st.text[headLength:fixedLength]+string(rest))
-		return c, nil
-	})
-	if err != nil {
-		return job.Job{}, fmt.Errorf("revive: %w", err)
 	}
 	return j, nil
 }

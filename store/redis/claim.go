@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -35,10 +36,11 @@ func (s *Store) Claim(ctx context.Context, shard int, token store.Token, request
 // A claim is a claim to be sent, and what its answer is read with.
 type claim struct {
 	*call
-	token  store.Token
-	wants  []store.Want
-	queues []*queue // known to the script, in its order
-	at     []int    // each Want's position among queues, from 1; 0: the shard has never seen it
+	token   store.Token
+	wants   []store.Want
+	queues  []*queue                       // known to the script, in its order
+	at      []int                          // each Want's position among queues, from 1; 0: the shard has never seen it
+	strange map[job.Queue]*store.QueueLeft // those that the shard has never seen
 }
 
 // claim prepares the script. Two Wants of one queue are one, with the larger bounds. After is the memory of the
@@ -59,45 +61,90 @@ func (s *Store) claim(ctx context.Context, sh *part, token store.Token, request 
 			known[i] = len(c.queues)
 		}
 	}
-	most, timeout := make([]int, len(c.queues)), make([]int64, len(c.queues))
+	most, timeout, lanes := make([]int, len(c.queues)), make([]int64, len(c.queues)), make([]int64, len(c.queues))
+	told := false
 	for i, w := range request.Wants {
 		c.at[i] = known[position[i]-1]
 		if k := c.at[i] - 1; k >= 0 {
 			most[k] = min(max(most[k], w.Max), store.MaxBatch)
 			timeout[k] = max(timeout[k], millisUp(w.Timeout))
+			lanes[k] = w.Lane
+			told = told || w.Lane != 0
 		}
 	}
-	c.call = s.newCall(sh, scriptClaim, sh.token(string(token), "c"), c.queues, nil, 5+2*len(c.queues))
+	if c.strange, err = s.strangers(ctx, sh, request.Wants, c.at); err != nil {
+		return nil, err
+	}
+	c.call = s.newCall(sh, scriptClaim, sh.token(string(token), "c"), c.queues, nil, 6+3*len(c.queues))
+	c.keys = append(c.keys, sh.settings)
 	follows := 0
 	if after != "" {
 		c.keys, follows = append(c.keys, after), 1
 	}
-	c.add(string(token), max(0, request.Max), max(0, request.MaxBytes), millisUp(request.Margin), follows)
+	c.add(string(token), max(0, request.Max), max(0, request.MaxBytes), millisUp(request.Margin), follows,
+		millisUp(max(0, request.Slack)))
 	for i := range c.queues {
 		c.add(most[i], timeout[i])
+	}
+	if told {
+		for _, revision := range lanes {
+			c.add(revision)
+		}
 	}
 	return c, nil
 }
 
+// strangers says how wanted queues stand that the shard has never seen: they have no jobs, but may have settings.
+func (s *Store) strangers(ctx context.Context, sh *part, wants []store.Want, at []int) (map[job.Queue]*store.QueueLeft, error) {
+	var names []job.Queue
+	var topics []string
+	for i, w := range wants {
+		if at[i] == 0 {
+			names, topics = append(names, w.Queue), append(topics, topicName(w.Queue.Namespace, w.Queue.Topic))
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	lanes, bad, err := s.laneSettings(ctx, sh, names)
+	if err != nil {
+		return nil, err
+	}
+	terms, err := s.client.HMGet(ctx, sh.terms, topics...).Result()
+	if err != nil {
+		return nil, fault(ctx, err)
+	}
+	left := make(map[job.Queue]*store.QueueLeft, len(names))
+	for i, q := range names {
+		line := str(terms[i])
+		if line == "" {
+			line = s.defaults
+		}
+		_, line, _ = strings.Cut(line, " ")
+		left[q] = &store.QueueLeft{Queue: q, Blocked: lanes[i].Settings.Paused || strings.HasPrefix(line, "1 ")}
+		if !bad[i] {
+			left[q].Lane = &lanes[i]
+		}
+	}
+	return left, nil
+}
+
 // read turns the script's answer into the contract's. A job that cannot be read is left out, so that it stops no other:
-// it is held until its lease lapses.
+// it is held until its lease lapses. So are those of a lane whose settings cannot be read: what they would go by is unknown.
 func (c *claim) read(ctx context.Context, log *slog.Logger, reply any) (store.Claimed, error) {
 	answer := list(reply)
-	if len(answer) != 4 {
+	if len(answer) != 5 {
 		return store.Claimed{}, malformed(scriptClaim)
 	}
-	now, lines, jobs := num(answer[0]), list(answer[2]), list(answer[3])
-	if len(lines) != 2*len(c.queues) || len(jobs)%5 != 0 {
+	now, jobs := num(answer[0]), list(answer[3])
+	if len(jobs)%5 != 0 {
 		return store.Claimed{}, malformed(scriptClaim)
 	}
-	claimed := store.Claimed{Revision: num(answer[1]), Queues: make([]store.QueueLeft, len(c.wants))}
-	for i, w := range c.wants {
-		left := store.QueueLeft{Queue: w.Queue}
-		if k := c.at[i] - 1; k >= 0 {
-			left.More, left.Blocked = str(lines[2*k]) == "1", str(lines[2*k+1]) == "1"
-		}
-		claimed.Queues[i] = left
+	left, bad, err := c.left(ctx, log, strs(answer[2]), strs(answer[4]))
+	if err != nil {
+		return store.Claimed{}, err
 	}
+	claimed := store.Claimed{Revision: num(answer[1]), Queues: left}
 	if len(jobs) > 0 {
 		claimed.Jobs = make([]store.Held, 0, len(jobs)/5)
 	}
@@ -106,7 +153,10 @@ func (c *claim) read(ctx context.Context, log *slog.Logger, reply any) (store.Cl
 		if k < 1 || k > len(c.queues) {
 			return store.Claimed{}, malformed(scriptClaim)
 		}
-		j, err := assemble(str(jobs[i+1]), str(jobs[i+2]), str(jobs[i+3]), false, c.queues[k-1].Queue, now)
+		if bad[k] {
+			continue
+		}
+		j, r, err := joined(str(jobs[i+1]), str(jobs[i+2]), str(jobs[i+3]), false, c.queues[k-1].Queue, now)
 		if err != nil {
 			log.ErrorContext(ctx, "a claimed job cannot be read", "job", str(jobs[i+1]), "err", err)
 			continue
@@ -115,7 +165,50 @@ func (c *claim) read(ctx context.Context, log *slog.Logger, reply any) (store.Cl
 			Job: j, Lease: c.token, LeaseFor: time.Duration(num(jobs[i+4])) * time.Millisecond,
 			Expired: !j.ExpiresAt.IsZero() && now > j.ExpiresAt.UnixMilli(),
 			Age:     time.Duration(now-j.Since.UnixMilli()) * time.Millisecond,
+			Late:    time.Duration(max(0, r.fin-r.due)) * time.Millisecond,
+			Rated:   strings.Contains(r.flags, "r"), Probe: strings.Contains(r.flags, "o"),
 		})
 	}
 	return claimed, nil
+}
+
+// left reads how the wanted queues stand: letters for each, and the settings of lanes that the caller knows otherwise.
+// It also says at which positions those cannot be read: these queues are blocked.
+func (c *claim) left(ctx context.Context, log *slog.Logger, lines, lanes []string) (all []store.QueueLeft, bad map[int]bool, err error) {
+	if len(lines) != len(c.queues) || len(lanes)%2 != 0 {
+		return nil, nil, malformed(scriptClaim)
+	}
+	settings := make(map[int]*store.Lane, len(lanes)/2)
+	for i := 0; i < len(lanes); i += 2 {
+		k := int(num(lanes[i]))
+		if k < 1 || k > len(c.queues) {
+			return nil, nil, malformed(scriptClaim)
+		}
+		lane, err := parseLane(c.queues[k-1].Queue, lanes[i+1])
+		if err != nil {
+			unread(ctx, log, lane.Queue, err)
+			if bad == nil {
+				bad = map[int]bool{}
+			}
+			bad[k] = true
+			continue
+		}
+		settings[k] = &lane
+	}
+	all = make([]store.QueueLeft, len(c.wants))
+	for i, w := range c.wants {
+		left := store.QueueLeft{Queue: w.Queue}
+		if k := c.at[i]; k > 0 {
+			line := lines[k-1]
+			left.More, left.Blocked = strings.Contains(line, "m") && !bad[k], strings.Contains(line, "b") || bad[k]
+			left.Open, left.Lane = strings.Contains(line, "o"), settings[k]
+		} else if strange := c.strange[w.Queue]; strange != nil {
+			left = *strange
+			if left.Lane != nil && left.Lane.Revision == w.Lane {
+				left.Lane = nil
+			}
+		}
+		all[i] = left
+	}
+	return all, bad, nil
 }

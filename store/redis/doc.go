@@ -16,9 +16,10 @@
 // Each shard's keys carry one hash tag, {rb:0}; on a cluster a number is added to spread them ({rb:5.168}). Two hashes hold the jobs (jobs: what they ask for, as a binary record;
 // runs: how far they have come, made at the first claim), one their attempts (tries). A queue has a sorted set of due
 // jobs, a short list of ready ones and a sorted set of held ones, named by the queue's number. The agenda is a sorted
-// set of queue numbers by the next moment at which someone must look; the bell is a list of queue numbers. The scripts
-// in the folder scripts are the engine's whole behaviour: lib.lua comes before each of them, and each begins with a
-// table of its keys, arguments and result.
+// set of queue numbers by the next moment at which someone must look; the bell is a list of queue numbers. A queue that
+// something keeps back (a hold, its breaker, its rate) has a line for that, its gate. The scripts
+// in the folder scripts are the engine's whole behaviour: window.lua and lib.lua come before most of them, and each begins
+// with a table of its keys, arguments and result.
 //
 // A Store is safe for concurrent use. It starts no goroutine that outlives a call.
 package redis

@@ -129,7 +129,7 @@ func TestAFullServerLetsNoLargeBodyThrough(t *testing.T) {
 		Kind: job.KindEdited, Delay: new(time.Hour), Body: &store.Body{Kind: job.BodyJSON, ContentType: "application/json", Bytes: large},
 	})
 	require.ErrorIs(t, err, store.ErrUnavailable)
-	_, err = s.Revive(t.Context(), 0, store.NewToken(), ref("ended"), time.Hour)
+	_, err = reviveOne(t, s, store.NewToken(), "ended", time.Hour)
 	require.ErrorIs(t, err, store.ErrUnavailable)
 
 	after, err := c.DBSize(t.Context()).Result()

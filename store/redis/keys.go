@@ -10,9 +10,10 @@ import (
 // keys names what a shard has. The tag in braces keeps a shard in one hash slot.
 type keys struct {
 	tag    string   // "{rb:0}:", see tags.go
-	common []string // the first fifteen of every script, in lib's order
+	common []string // the first eighteen of every script, in lib's order
 
 	jobs, runs, tries, terms, names, redo, wake string
+	gates, settings, alarms                     string
 	queues, seen                                string
 	lead                                        string // the carrier's lock
 }
@@ -22,11 +23,12 @@ func newKeys(tag string) keys {
 	k := keys{
 		tag: tag, jobs: tag + "jobs", runs: tag + "runs", tries: tag + "tries", terms: tag + "terms",
 		names: tag + "names", redo: tag + "redo", wake: tag + "wake",
+		gates: tag + "gates", settings: tag + "settings", alarms: tag + "alarms",
 		queues: tag + "queues", seen: tag + "seen", lead: tag + "carrier",
 	}
 	k.common = []string{
 		k.jobs, k.runs, k.tries, tag + "ids", tag + "forget", tag + "agenda", tag + "rings", tag + "bell:" + store.GroupPush, k.wake, k.terms,
-		k.names, tag + "outbox", tag + "outq", k.redo, tag + "off",
+		k.names, tag + "outbox", tag + "outq", k.redo, tag + "off", k.gates, tag + "gateq", tag + "lanes",
 	}
 	return k
 }
@@ -34,12 +36,19 @@ func newKeys(tag string) keys {
 // token names the memory of one call; kind tells the parts of one call apart.
 func (k *keys) token(token, kind string) string { return k.tag + "tok:" + token + ":" + kind }
 
+// lanes names the lanes of a topic that ever had a job; put those with settings of their own.
 func (k *keys) lanes(topic string) string { return k.tag + "queues:" + topic }
+
+func (k *keys) put(topic string) string { return k.tag + "lanes:" + topic }
+
+// rate names the starts that a topic's rate counts.
+func (k *keys) rate(topic string) string { return k.tag + "rate:" + topic }
 
 // A topic is a topic's keys on one shard.
 type topic struct {
 	name                   string // namespace/topic
 	stats, done, dead, off string // off: the cancelled
+	open                   string // the lanes whose breaker is open
 }
 
 // A queue is a queue's number and keys on one shard.
@@ -57,7 +66,7 @@ func (k *keys) topic(namespace, name string) *topic {
 	full := topicName(namespace, name)
 	return &topic{
 		name: full, stats: k.tag + "stats:" + full, done: k.tag + "done:" + full, dead: k.tag + "dead:" + full,
-		off: k.tag + "cancelled:" + full,
+		off: k.tag + "cancelled:" + full, open: k.tag + "open:" + full,
 	}
 }
 

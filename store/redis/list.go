@@ -239,6 +239,9 @@ func keep(f *store.Filter, p *peeked) bool {
 	if j.State != f.State || (f.Lane != "" && j.Lane != f.Lane) {
 		return false
 	}
+	if (f.Reason != "" && j.Reason != f.Reason) || (f.Status != 0 && j.Status != f.Status) {
+		return false
+	}
 	if f.Label != "" {
 		if value, ok := j.Labels[f.Label]; !ok || value != f.Value {
 			return false

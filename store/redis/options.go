@@ -16,8 +16,8 @@ type Options struct {
 	// Shards is the number of shards, 1 to job.MaxShards; zero takes what the data say, else 1, on a cluster 16. Another
 	// number than the data say is an error.
 	Shards int
-	// Wait is for what the answer to a registration, edit, cancellation, revival or policy waits, beyond Redis having
-	// taken it; zero: nothing.
+	// Wait is for what the answer to a registration, edit, cancellation, revival, policy, alarm or a lane's settings waits,
+	// beyond Redis having taken it; zero: nothing.
 	Wait Wait
 	// Defaults is the complete policy under every topic's; the zero value takes policy.Builtin().
 	Defaults policy.Topic

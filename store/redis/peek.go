@@ -49,35 +49,46 @@ func (s *Store) walk(ctx context.Context, sh *part, key, lane, least, greatest s
 	return part, nil
 }
 
+// peekChunk bounds the jobs that one script reads whole, to answer them without their bodies.
+const peekChunk = 32
+
 // peek reads jobs by name.
 func (s *Store) peek(ctx context.Context, sh *part, members []any) ([]peeked, error) {
-	if len(members) == 0 {
-		return nil, nil
-	}
-	reply, err := s.eval(ctx, scriptPeek, []string{sh.jobs, sh.runs, sh.names}, members)
-	if err != nil {
-		return nil, err
-	}
-	answer := list(reply)
-	if len(answer) != 4 {
-		return nil, malformed(scriptPeek)
-	}
-	now, recs, runs, names := num(answer[0]), strs(answer[1]), strs(answer[2]), strs(answer[3])
-	if len(recs) != len(members) || len(runs) != len(members) || len(names) != len(members) {
-		return nil, malformed(scriptPeek)
-	}
 	all := make([]peeked, 0, len(members))
-	for i, m := range members {
-		if recs[i] == "" {
-			continue
-		}
-		p, err := sh.peeked(str(m), recs[i], runs[i], names[i], now)
+	for chunk := range slices.Chunk(members, peekChunk) {
+		now, recs, runs, names, err := s.peekAt(ctx, sh, chunk)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, p)
+		for i, m := range chunk {
+			if recs[i] == "" {
+				continue
+			}
+			p, err := sh.peeked(str(m), recs[i], runs[i], names[i], now)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, p)
+		}
 	}
 	return all, nil
+}
+
+// peekAt reads a chunk's records without bodies, runs and names of queues, and the store's clock.
+func (s *Store) peekAt(ctx context.Context, sh *part, chunk []any) (now int64, recs, runs, names []string, err error) {
+	reply, err := s.eval(ctx, scriptPeek, []string{sh.jobs, sh.runs, sh.names}, chunk)
+	if err != nil {
+		return 0, nil, nil, nil, err
+	}
+	answer := list(reply)
+	if len(answer) != 4 {
+		return 0, nil, nil, nil, malformed(scriptPeek)
+	}
+	now, recs, runs, names = num(answer[0]), strs(answer[1]), strs(answer[2]), strs(answer[3])
+	if len(recs) != len(chunk) || len(runs) != len(chunk) || len(names) != len(chunk) {
+		return 0, nil, nil, nil, malformed(scriptPeek)
+	}
+	return now, recs, runs, names, nil
 }
 
 // peeked makes a job of parts without its body.

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 )
 
 // A record is what a job asks for, as bytes. Scripts read its fixed head:
@@ -45,6 +47,7 @@ const (
 	tagKind         = 10
 	tagOrigin       = 11
 	tagTimeoutExact = 12 // in ns, when it is no whole ms
+	tagCallbacks    = 13 // of the job itself, as JSON
 )
 
 var errRecord = errors.New("redis: a job's record cannot be read")
@@ -61,6 +64,12 @@ func usualType(k job.BodyKind) string {
 	default:
 		return ""
 	}
+}
+
+// callbacks are those that a job names itself, as they are kept.
+type callbacks struct {
+	OnDelivered *policy.Callback `json:"on_delivered,omitempty"`
+	OnDead      *policy.Callback `json:"on_dead,omitempty"`
 }
 
 // A record as it was read.
@@ -119,6 +128,13 @@ func encode(spec *job.Spec, queue string, printed bool, delta int64, extra []byt
 	}
 	if spec.Timeout%time.Millisecond != 0 {
 		rest = appendField(rest, tagTimeoutExact, binary.AppendUvarint(nil, uint64(spec.Timeout)))
+	}
+	if spec.OnDelivered != nil || spec.OnDead != nil {
+		value, err := json.Marshal(callbacks{spec.OnDelivered, spec.OnDead})
+		if err != nil {
+			return nil, nil, fmt.Errorf("write a job's callbacks: %w", err)
+		}
+		rest = appendField(rest, tagCallbacks, value)
 	}
 	rest = appendText(rest, tagKind, spec.Kind)
 	rest = appendText(rest, tagOrigin, spec.Origin)
@@ -219,6 +235,11 @@ func (r *record) field(tag byte, value, raw []byte) error {
 			return errRecord
 		}
 		r.spec.Timeout = time.Duration(n)
+	case tagCallbacks:
+		var c callbacks
+		if err = json.Unmarshal(value, &c); err == nil {
+			r.spec.OnDelivered, r.spec.OnDead = c.OnDelivered, c.OnDead
+		}
 	default:
 		r.extra = append(r.extra, raw...)
 	}

@@ -41,6 +41,11 @@ func TestARecordReadsAsItWasWritten(t *testing.T) {
 			}), 1, 20).Draw(t, "ladder")
 			spec.Retries = new(rapid.IntRange(0, 1000).Draw(t, "retries"))
 			spec.Timeout = time.Duration(rapid.Int64Range(int64(100*time.Millisecond), int64(10*time.Minute)).Draw(t, "timeout"))
+			spec.OnDelivered = rapid.SampledFrom([]*policy.Callback{nil, {URL: "https://told.example/?a=1"}}).Draw(t, "on delivered")
+			spec.OnDead = rapid.SampledFrom([]*policy.Callback{nil, {
+				URL: "https://told.example/é", Method: "PUT", Headers: map[string][]string{"X-A": {"1", "2"}}, Retries: new(0),
+				Timeout: time.Second, Include: []string{policy.IncludeBody, policy.IncludeQuery},
+			}}).Draw(t, "on dead")
 		}
 		due := rapid.Int64Range(1, 1<<47).Draw(t, "due")
 		delta := rapid.Int64Range(0, due).Draw(t, "delta")
@@ -98,7 +103,7 @@ func TestFieldsOfANewerVersionSurviveEdits(t *testing.T) {
 		require.False(t, edited.ExpiresAt.IsZero())
 		_, err = s.Cancel(t.Context(), 0, store.NewToken(), ref("a"))
 		require.NoError(t, err)
-		_, err = s.Revive(t.Context(), 0, store.NewToken(), ref("a"), 0)
+		_, err = reviveOne(t, s, store.NewToken(), "a", 0)
 		require.NoError(t, err)
 		after, err := s.client.HGet(t.Context(), key, "a").Result()
 		require.NoError(t, err)

@@ -28,7 +28,7 @@ func TestAChangeIsAnsweredAgainAfterItsJobIsGone(t *testing.T) {
 		add(func(token store.Token) (job.Job, error) {
 			return s.Edit(t.Context(), 0, token, ref("edited"), store.Edit{Kind: job.KindEdited, Delay: new(time.Duration(0))})
 		})
-		add(func(token store.Token) (job.Job, error) { return s.Revive(t.Context(), 0, token, ref("revived"), 0) })
+		add(func(token store.Token) (job.Job, error) { return reviveOne(t, s, token, "revived", 0) })
 		for range 2 { // the second finds the mark
 			add(func(token store.Token) (job.Job, error) { return s.Cancel(t.Context(), 0, token, ref("marked")) })
 		}
@@ -70,7 +70,7 @@ func TestAJobThatMovedToAnotherQueueMeanwhileIsReadAgain(t *testing.T) {
 		insert(t, s, other)
 		found, err := sh.find(t.Context(), s.runner, []job.Queue{other.Queue})
 		require.NoError(t, err)
-		for name, script := range map[string]*script{"cancel": scriptCancel, "edit": scriptEdit, "revive": scriptRevive} {
+		for name, script := range map[string]*script{"cancel": scriptCancel, "edit": scriptEdit} {
 			c := s.newCall(sh, script, sh.token(string(store.NewToken()), name), found, nil, 1)
 			c.add("a")
 			reply, err := s.do(t.Context(), c)

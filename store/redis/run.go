@@ -14,6 +14,7 @@ import (
 type run struct {
 	lease, flags, state, reason                          string
 	size, fin, due, since, ver, round, made, tries, lost int64
+	status                                               int64 // absent from what older programs write
 }
 
 const runFields = 13
@@ -27,9 +28,14 @@ func parseRun(line string, rec *record) (run, error) {
 	if len(f) < runFields {
 		return run{}, fmt.Errorf("redis: a job's progress cannot be read: %q", line)
 	}
+	var status string
+	if len(f) > runFields {
+		status, _, _ = strings.Cut(f[runFields], " ")
+	}
 	return run{
 		lease: f[0], flags: f[1], size: num(f[2]), state: f[3], fin: num(f[4]), reason: f[5], due: num(f[6]),
 		since: num(f[7]), ver: num(f[8]), round: num(f[9]), made: num(f[10]), tries: num(f[11]), lost: num(f[12]),
+		status: num(status),
 	}, nil
 }
 
@@ -53,17 +59,23 @@ func (r run) jobState(now int64) job.State {
 
 // assemble makes a job of its parts.
 func assemble(m, recText, runText string, stripped bool, q job.Queue, now int64) (job.Job, error) {
+	j, _, err := joined(m, recText, runText, stripped, q, now)
+	return j, err
+}
+
+// joined is assemble, with the run as it was read.
+func joined(m, recText, runText string, stripped bool, q job.Queue, now int64) (job.Job, run, error) {
 	rec, err := decode(recText, stripped)
 	if err != nil {
-		return job.Job{}, fmt.Errorf("read job %s: %w", m, err)
+		return job.Job{}, run{}, fmt.Errorf("read job %s: %w", m, err)
 	}
 	r, err := parseRun(runText, rec)
 	if err != nil {
-		return job.Job{}, fmt.Errorf("read job %s: %w", m, err)
+		return job.Job{}, run{}, fmt.Errorf("read job %s: %w", m, err)
 	}
 	j := rec.job(refOf(m), q)
 	j.Progress = progress(rec, r, now)
-	return j, nil
+	return j, r, nil
 }
 
 // progress is how far a job has come at the store's time now.
@@ -71,7 +83,7 @@ func progress(rec *record, r run, now int64) job.Progress {
 	p := job.Progress{
 		State: r.jobState(now), CreatedAt: at(rec.created), DueAt: at(r.due), Since: at(r.since), ExpiresAt: at(rec.expires),
 		Reason: reasonOf(r.reason), Version: r.ver, Round: int(r.round), Made: int(r.made), Tries: int(r.tries),
-		Lost: int(r.lost), CancelRequested: strings.Contains(r.flags, "m"),
+		Lost: int(r.lost), Status: int(r.status), CancelRequested: strings.Contains(r.flags, "m"),
 	}
 	if p.State.Ended() {
 		p.FinishedAt = at(r.fin)

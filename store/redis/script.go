@@ -25,8 +25,12 @@ func newScript(name, text string) *script {
 }
 
 var (
+	//go:embed scripts/window.lua
+	windowText string
+	//go:embed scripts/grant.lua
+	grantText string
 	//go:embed scripts/lib.lua
-	lib string
+	libText string
 	//go:embed scripts/insert.lua
 	insertText string
 	//go:embed scripts/claim.lua
@@ -43,6 +47,18 @@ var (
 	editText string
 	//go:embed scripts/revive.lua
 	reviveText string
+	//go:embed scripts/purge.lua
+	purgeText string
+	//go:embed scripts/lane.lua
+	putLaneText string
+	//go:embed scripts/permit.lua
+	permitText string
+	//go:embed scripts/alarm.lua
+	alarmText string
+	//go:embed scripts/gates.lua
+	gatesText string
+	//go:embed scripts/open.lua
+	openText string
 	//go:embed scripts/get.lua
 	getText string
 	//go:embed scripts/known.lua
@@ -66,14 +82,19 @@ var (
 )
 
 var (
+	lib = windowText + libText
+
 	scriptInsert = newScript("insert", lib+insertText)
-	scriptClaim  = newScript("claim", lib+claimText)
+	scriptClaim  = newScript("claim", lib+grantText+claimText)
 	scriptSettle = newScript("settle", lib+settleText)
 	scriptAgenda = newScript("agenda", lib+agendaText)
 	scriptCarry  = newScript("carry", lib+carryText)
 	scriptCancel = newScript("cancel", lib+cancelText)
 	scriptEdit   = newScript("edit", lib+editText)
 	scriptRevive = newScript("revive", lib+reviveText)
+	scriptPurge  = newScript("purge", lib+purgeText)
+	scriptLane   = newScript("lane", lib+putLaneText)
+	scriptAlarm  = newScript("alarm", lib+alarmText)
 	scriptGet    = newScript("get", lib+getText)
 	scriptKnown  = newScript("known", lib+knownText)
 	scriptRing   = newScript("ring", lib+ringText)
@@ -86,6 +107,9 @@ var (
 	scriptLead   = newScript("lead", leadText)
 	scriptPage   = newScript("page", pageText)
 	scriptPeek   = newScript("peek", peekText)
+	scriptPermit = newScript("permit", windowText+grantText+permitText)
+	scriptGates  = newScript("gates", gatesText)
+	scriptOpen   = newScript("open", openText)
 )
 
 // A runner runs scripts.
@@ -133,7 +157,7 @@ func (r *runner) newCall(s *part, script *script, memory string, queues []*queue
 	for _, t := range topics {
 		name(t)
 	}
-	keys := make([]string, 0, 16+3*len(queues)+4)
+	keys := make([]string, 0, 19+3*len(queues)+5+2)
 	keys = append(append(keys, s.common...), memory)
 	args := make([]any, 3, 3+3*len(queues)+1+rest)
 	for _, q := range queues {
@@ -141,7 +165,7 @@ func (r *runner) newCall(s *part, script *script, memory string, queues []*queue
 		args = append(args, q.number, name(q.topic), q.name)
 	}
 	for _, t := range all {
-		keys = append(keys, t.stats, t.done, t.dead, t.off)
+		keys = append(keys, t.stats, t.done, t.dead, t.off, t.open)
 		args = append(args, t.name)
 	}
 	args[0], args[1], args[2] = len(queues), len(all), r.defaults

@@ -133,18 +133,15 @@ func (c *call) settlement(item *store.Settlement, queue int) error {
 	default:
 		panic(fmt.Sprintf("redis: a settlement with verdict %v", item.Verdict.Kind))
 	}
-	counts, text := "-", ""
+	text := ""
 	if item.Attempt.Kind != "" {
 		var err error
 		if text, err = attemptText(item.Attempt); err != nil {
 			return err
 		}
 	}
-	if item.Attempt.Kind == job.KindAttempt {
-		counts = "a"
-	}
 	c.add(queue, member(item.Ref), string(item.Lease), verdict, wait(item.Verdict.Wait), reasonText(item.Verdict.Reason),
-		counts, text, len(item.Births))
+		shows(item), text, len(item.Births))
 	for i := range item.Births {
 		entry, err := packEntry(&item.Births[i])
 		if err != nil {
@@ -153,4 +150,24 @@ func (c *call) settlement(item *store.Settlement, queue int) error {
 		c.add(member(item.Births[i].Ref()), entry)
 	}
 	return nil
+}
+
+// shows writes what an attempt shows, see settle.lua: mostly no more than that it counts, and its status.
+func shows(item *store.Settlement) string {
+	text := "-"
+	if item.Attempt.Kind == job.KindAttempt {
+		text = "a" + strconv.Itoa(max(0, item.Attempt.Status))
+	}
+	if item.Lane == (store.LaneChange{}) {
+		return text
+	}
+	text += " " + wait(item.Lane.Hold)
+	switch item.Lane.Breaker {
+	case store.OpenBreaker:
+		text += "o"
+	case store.CloseBreaker:
+		text += "c"
+	case store.KeepBreaker:
+	}
+	return text
 }

@@ -74,6 +74,10 @@ func (s *Store) stats(ctx context.Context, sh *part, names []string) ([]store.To
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, fault(ctx, err)
 	}
+	open, err := s.openLanes(ctx, sh, names)
+	if err != nil {
+		return nil, err
+	}
 	rows := make([]store.TopicStats, 0, len(names))
 	for i, name := range names {
 		if len(lanes[i].Val()) == 0 {
@@ -88,11 +92,34 @@ func (s *Store) stats(ctx context.Context, sh *part, names []string) ([]store.To
 		row := store.TopicStats{
 			Namespace: namespace, Topic: topic, Registered: num(c["reg"]), Ready: num(c["ready"]), Running: num(c["held"]),
 			Delivered: num(c["d"]), Dead: num(c["x"]), Cancelled: num(c["c"]), OldestDue: oldest,
+			Open: open[i],
 		}
 		row.Scheduled = row.Registered - row.Ready - row.Running - row.Delivered - row.Dead - row.Cancelled
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// openLanes counts the lanes of topics whose breaker is open.
+func (s *Store) openLanes(ctx context.Context, sh *part, names []string) ([]int64, error) {
+	keys := make([]string, len(names))
+	for i, name := range names {
+		namespace, topic, _ := strings.Cut(name, "/")
+		keys[i] = sh.topic(namespace, topic).open
+	}
+	reply, err := s.eval(ctx, scriptOpen, keys, nil)
+	if err != nil {
+		return nil, err
+	}
+	counts := list(reply)
+	if len(counts) != len(names) {
+		return nil, malformed(scriptOpen)
+	}
+	open := make([]int64, len(counts))
+	for i := range counts {
+		open[i] = num(counts[i])
+	}
+	return open, nil
 }
 
 // oldestDue is the earliest due moment in lanes' due sets and ready lists.
@@ -171,23 +198,49 @@ func (s *Store) lanes(ctx context.Context, sh *part, lanes []string) ([]store.La
 	}
 	pipe := s.client.Pipeline()
 	counts := make([]*redis.IntCmd, 0, 3*len(lanes))
+	numbers := make([]any, 0, len(lanes))
 	for _, lane := range lanes {
 		_, n, _ := strings.Cut(lane, "\x00")
+		numbers = append(numbers, n)
 		counts = append(counts, pipe.ZCard(ctx, sh.tag+"due:"+n), pipe.LLen(ctx, sh.tag+"ready:"+n),
 			pipe.ZCard(ctx, sh.tag+"held:"+n))
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, fault(ctx, err)
 	}
+	reply, err := s.eval(ctx, scriptGates, []string{sh.gates}, numbers)
+	if err != nil {
+		return nil, err
+	}
+	answer := list(reply)
+	if len(answer) != 2 || len(list(answer[1])) != len(lanes) {
+		return nil, malformed(scriptGates)
+	}
+	now, gates := num(answer[0]), strs(answer[1])
 	var rows []store.LaneStats
 	for i, lane := range lanes {
 		name, _, _ := strings.Cut(lane, "\x00")
 		row := store.LaneStats{
 			Lane: name, Scheduled: counts[3*i].Val(), Ready: counts[3*i+1].Val(), Running: counts[3*i+2].Val(),
 		}
+		row.HeldUntil, row.Open = gateOf(gates[i], now, row.Running > 0)
 		if row.Scheduled+row.Ready+row.Running > 0 {
 			rows = append(rows, row)
 		}
 	}
 	return rows, nil
+}
+
+// gateOf reads of a gate, see lib.lua, until when it holds its lane back, zero when it does not, and whether the lane's
+// breaker is open. held says that a job of the lane is.
+func gateOf(line string, now int64, held bool) (until time.Time, open bool) {
+	f := strings.Fields(line)
+	if len(f) < 2 {
+		return time.Time{}, false
+	}
+	hold := num(f[0])
+	if hold > now {
+		until = at(hold)
+	}
+	return until, f[1] == "1" && (held || now <= hold+store.LaneMemory.Milliseconds())
 }

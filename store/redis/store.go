@@ -72,7 +72,7 @@ func (s *Store) Close() error {
 	return s.closed
 }
 
-// terms writes what scripts need of a policy, see lib.lua.
+// termsText writes what scripts need of a policy, see lib.lua.
 func termsText(revision int64, p policy.Topic) string {
 	paused := "0"
 	if p.Paused {
@@ -86,7 +86,18 @@ func termsText(revision int64, p policy.Topic) string {
 	} {
 		fields = append(fields, strconv.FormatInt(max(0, n), 10))
 	}
+	if p.LaneRate.Limited() { // absent from what older programs write
+		fields = append(fields, rateText(p.LaneRate))
+	}
 	return strings.Join(fields, " ")
+}
+
+// rateText writes a rate as scripts read it: starts and ms.
+func rateText(r policy.Rate) string {
+	if !r.Limited() {
+		return "0 0"
+	}
+	return strconv.Itoa(r.Starts) + " " + strconv.FormatInt(millisUp(r.Per), 10)
 }
 
 // bound holds callers to the contract's batch.

@@ -90,6 +90,17 @@ func settle(tb testing.TB, s *Store, items ...store.Settlement) {
 	}
 }
 
+// reviveOne sends one job on another round.
+func reviveOne(t *testing.T, s *Store, token store.Token, id string, delay time.Duration) (job.Job, error) {
+	t.Helper()
+	results, err := s.Revive(t.Context(), 0, token, []store.Revival{{Ref: ref(id), Delay: delay}})
+	if err != nil {
+		return job.Job{}, err
+	}
+	require.Len(t, results, 1)
+	return results[0].Job, results[0].Err
+}
+
 func TestAJobGoesItsWay(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		e := entry("a")
@@ -150,7 +161,7 @@ func TestAJobGoesItsWay(t *testing.T) {
 		require.Nil(t, page.Jobs[0].Body)
 		require.Empty(t, page.Cursor)
 
-		revived, err := s.Revive(t.Context(), 0, store.NewToken(), ref("a"), time.Minute)
+		revived, err := reviveOne(t, s, store.NewToken(), "a", time.Minute)
 		require.NoError(t, err)
 		require.Equal(t, job.Scheduled, revived.State)
 		cancelled, err := s.Cancel(t.Context(), 0, store.NewToken(), ref("a"))

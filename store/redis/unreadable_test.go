@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -75,4 +76,54 @@ func TestARoundsBoundsAreBoundedThemselves(t *testing.T) {
 		_, err = s.Carry(t.Context(), 0, store.NewToken(), store.Round{Queues: -1, Jobs: -1, Ready: -1, LapseBefore: time.Now()})
 		require.NoError(t, err)
 	})
+}
+
+func TestALaneWhoseSettingsCannotBeReadStopsNoOther(t *testing.T) {
+	var log bytes.Buffer
+	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	queues := []job.Queue{lane, lane, lane, lane}
+	request := store.ClaimRequest{Max: 10, MaxBytes: 1 << 20}
+	for i := range queues {
+		queues[i].Lane = fmt.Sprint("lane-", i)
+		request.Wants = append(request.Wants, store.Want{Queue: queues[i], Max: 5, Timeout: time.Second})
+		put, err := s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: queues[i], Settings: policy.Lane{LaneConcurrency: 5}})
+		require.NoError(t, err)
+		if i == 1 || i == 3 { // the last has no jobs
+			text := fmt.Sprint(put.Revision, " {")
+			require.NoError(t, s.client.HSet(t.Context(), s.shards[0].settings, queues[i].String(), text).Err())
+		}
+		if i < 3 {
+			e := entry(fmt.Sprint("job-", i))
+			e.Lane = queues[i].Lane
+			insert(t, s, e)
+		}
+	}
+	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+	require.NoError(t, err)
+	require.Len(t, claimed.Jobs, 2)
+	require.Equal(t, "job-0", claimed.Jobs[0].ID)
+	require.Equal(t, "job-2", claimed.Jobs[1].ID)
+	for i, left := range claimed.Queues {
+		bad := i == 1 || i == 3
+		require.Equal(t, bad, left.Blocked, "lane %d", i)
+		require.Equal(t, bad, left.Lane == nil, "lane %d", i)
+	}
+	require.Contains(t, log.String(), "lane=lane-1")
+	require.Contains(t, log.String(), "lane=lane-3")
+
+	lanes, err := s.LaneSettings(t.Context(), 0, queues)
+	require.NoError(t, err)
+	for i, l := range lanes {
+		require.Equal(t, i == 1 || i == 3, l.Settings.Paused, "lane %d", i)
+		require.NotZero(t, l.Revision)
+	}
+	lanes, err = s.PutLanes(t.Context(), 0, lane.Namespace, lane.Topic, "", 10)
+	require.NoError(t, err)
+	require.Len(t, lanes, 2)
+
+	_, err = s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: queues[1], Settings: policy.Lane{LaneConcurrency: 5}})
+	require.NoError(t, err)
+	lanes, err = s.PutLanes(t.Context(), 0, lane.Namespace, lane.Topic, "", 10)
+	require.NoError(t, err)
+	require.Len(t, lanes, 3, "settings put anew are read again")
 }

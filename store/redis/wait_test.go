@@ -53,6 +53,17 @@ func follower(t *testing.T, of *redistest.Server) *redistest.Server {
 	return replica
 }
 
+// replicated is how much of its log a server was told that its replica has, in bytes.
+func replicated(t *testing.T, primary *redistest.Server) int64 {
+	t.Helper()
+	info, err := client(t, primary.Addr()).InfoMap(t.Context(), "replication").Result()
+	require.NoError(t, err)
+	_, offset, found := strings.Cut(info["Replication"]["slave0"], "offset=")
+	require.True(t, found)
+	offset, _, _ = strings.Cut(offset, ",")
+	return num(offset)
+}
+
 func TestEveryAnswerToAChangeSaysWhatWasReached(t *testing.T) {
 	t.Parallel()
 	primary := redistest.Start(t, "--repl-diskless-sync-delay", "0")
@@ -81,12 +92,22 @@ func TestEveryAnswerToAChangeSaysWhatWasReached(t *testing.T) {
 	j, err = s.Cancel(t.Context(), 0, store.NewToken(), ref("a"))
 	require.NoError(t, err)
 	reached(1, j.Reached)
-	j, err = s.Revive(t.Context(), 0, store.NewToken(), ref("a"), 0)
+	j, err = reviveOne(t, s, store.NewToken(), "a", 0)
 	require.NoError(t, err)
 	reached(1, j.Reached)
 	topic, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{}})
 	require.NoError(t, err)
 	reached(1, topic.Reached)
+	token = store.NewToken()
+	for range 2 {
+		put, err := s.PutLane(t.Context(), 0, token, store.Lane{Queue: lane, Settings: policy.Lane{LaneConcurrency: 3}})
+		require.NoError(t, err)
+		reached(1, put.Reached)
+	}
+	offset := replicated(t, primary)
+	_, err = s.Alarm(t.Context(), 0, store.NewToken(), store.Alarm{Namespace: lane.Namespace, Topic: lane.Topic, Raised: true})
+	require.NoError(t, err)
+	require.Greater(t, replicated(t, primary), offset, "an alarm is waited for")
 	j, err = s.Get(t.Context(), 0, ref("a"))
 	require.NoError(t, err)
 	require.Nil(t, j.Reached)

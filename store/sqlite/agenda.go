@@ -12,7 +12,8 @@ import (
 //
 //	part    of                                          by          at
 //	dues    queues that wait for their first job        wall        its due moment
-//	rings   queues that have something to claim         monotonic   their last ring + store.RingAgain
+//	rings   queues that have something to claim         monotonic   their last ring + store.RingAgain, or, while they
+//	                                                                are held back or at their rate, the end of that
 //	lapses  held jobs                                   monotonic   the end of their lease
 //
 // A queue is in one of the first two, or, when it is blocked or nothing waits in it, in none.
@@ -81,10 +82,14 @@ func (m *moments) Pop() any {
 
 // plan puts a queue where it belongs now. Its head must be known.
 func (a *agenda) plan(q *queue, now instant) {
+	free, ever := q.free(now)
 	switch {
-	case q.waiting == 0 || q.blocked():
+	case q.waiting == 0 || !ever:
 		a.dues.drop(&q.dueSlot)
 		a.rings.drop(&q.ringSlot)
+	case free > now.mono && now.monoOf(q.head.due) <= free:
+		a.dues.drop(&q.dueSlot)
+		a.rings.set(&q.ringSlot, free)
 	case q.due(now) && q.dueSlot.pos >= 0:
 		// Its first job has come due and nobody has rung for it yet: the last ring was for others.
 		a.dues.set(&q.dueSlot, q.head.due)

@@ -25,6 +25,7 @@ func (s *Store) Carry(ctx context.Context, shard int, token store.Token, round s
 	round.Queues = cmp.Or(round.Queues, carryQueues)
 	round.Jobs = cmp.Or(round.Jobs, carryJobs)
 	round.Ready = cmp.Or(round.Ready, carryReady)
+	round.Skip, round.Bytes = max(round.Skip, 0), cmp.Or(max(round.Bytes, 0), store.OutboxBytes)
 	var carried store.Carried
 	err := s.submit(ctx, &op{verb: "carry jobs", weight: round.Jobs, run: func(tx *tx) (err error) {
 		carried, err = once(tx, call{"carry", token}, weighCarried, func() (store.Carried, error) {
@@ -59,7 +60,7 @@ func (tx *tx) carry(round store.Round) (store.Carried, error) {
 	if err != nil {
 		return c, err
 	}
-	waits, err := tx.readOutbox(&c)
+	waits, err := tx.readOutbox(round, &c)
 	if err != nil {
 		return c, err
 	}
@@ -174,7 +175,7 @@ func (tx *tx) visit(q *queue, round store.Round, c *store.Carried, visited map[*
 	}
 	visited[q] = true
 	tx.look = append(tx.look, q)
-	if err := tx.learnHead(q); err != nil || !q.due(tx.now) || q.blocked() {
+	if err := tx.learnHead(q); err != nil || !q.due(tx.now) || q.blocked(tx.now) {
 		return err
 	}
 	silent := q.ready == 0 // nobody was told of what it has
@@ -232,31 +233,38 @@ func (tx *tx) nextLook(left bool) (time.Duration, error) {
 	return -1, nil
 }
 
-// readOutbox hands out the oldest entries, at most store.MaxBatch; more says that others wait behind them. One that
-// cannot be read stays where it is and keeps nothing back.
-func (tx *tx) readOutbox(c *store.Carried) (more bool, err error) {
-	unread, last := 0, int64(math.MinInt64)
-	for int64(len(c.Outbox)+unread) < tx.mem.outbox && len(c.Outbox) < store.MaxBatch {
-		before := len(c.Outbox) + unread
+// readOutbox hands out the oldest entries after those that the round passes over, at most store.MaxBatch; more says that
+// others wait behind them. One that cannot be read stays where it is and keeps nothing back.
+func (tx *tx) readOutbox(round store.Round, c *store.Carried) (more bool, err error) {
+	waiting, room := tx.mem.outbox-int64(round.Skip), round.Bytes
+	full, last, skip := false, int64(math.MinInt64), int64(round.Skip)
+	for !full && int64(c.Looked) < waiting && len(c.Outbox) < store.MaxBatch {
+		before := c.Looked
 		err := tx.query(readOutbox, func(v []driver.Value) error {
+			packed := text(v[1])
+			if room -= len(packed); room < 0 && c.Looked > 0 {
+				full = true
+				return errStop
+			}
+			c.Looked++
 			last = integer(v[0])
-			e, err := decodeBirth(text(v[1]))
+			e, err := decodeBirth(packed)
 			if err != nil {
-				unread++
 				tx.store.complain(last, err)
 				return nil
 			}
 			c.Outbox = append(c.Outbox, e)
 			return nil
-		}, last, int64(store.MaxBatch-len(c.Outbox)))
+		}, last, int64(store.MaxBatch-len(c.Outbox)), skip)
 		if err != nil {
 			return false, err
 		}
-		if len(c.Outbox)+unread == before {
+		if c.Looked == before {
 			break // the count is wrong: no reason to look again and again
 		}
+		skip = 0
 	}
-	return len(c.Outbox) == store.MaxBatch && int64(len(c.Outbox)+unread) < tx.mem.outbox, nil
+	return (full || len(c.Outbox) == store.MaxBatch) && int64(c.Looked) < waiting, nil
 }
 
 // complain logs, once, an outbox entry that cannot be read.

@@ -145,3 +145,20 @@ func TestAnOutboxEntryThatCannotBeReadKeepsNothingBack(t *testing.T) {
 		require.NotZero(t, carried.Next, "what cannot be read is no reason to come again at once")
 	}
 }
+
+func TestAnOutboxEntryThatCannotBeReadIsNotPassedOverTwice(t *testing.T) {
+	o := options(t)
+	s, _ := clocked(t, o)
+	insert(t, s, numbered("parent", 1, 0)...)
+	delivered := settled(claimUp(t, s, 1)[0], policy.Verdict{Kind: policy.Delivered})
+	delivered.Births = numbered("child", store.MaxBatch+5, 0)
+	settle(t, s, delivered)
+	shell(t, o.Path, "UPDATE outbox SET entry = 'no JSON' WHERE id = 'child-0003'")
+	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{Skip: 2})
+	require.NoError(t, err)
+	require.Len(t, carried.Outbox, store.MaxBatch)
+	require.Equal(t, store.MaxBatch+1, carried.Looked)
+	require.Equal(t, "child-0002", carried.Outbox[0].ID)
+	require.Equal(t, "child-0004", carried.Outbox[1].ID)
+	require.Equal(t, "child-0514", carried.Outbox[store.MaxBatch-1].ID)
+}

@@ -145,38 +145,3 @@ func (tx *tx) rewrite(r *row, entries, oldSize int64) error {
 	}
 	return nil
 }
-
-// Revive implements store.Store.
-func (s *Store) Revive(
-	ctx context.Context, shard int, token store.Token, ref job.Ref, delay time.Duration,
-) (job.Job, error) {
-	s.check(shard)
-	return s.change(ctx, "revive a job", call{"revive", token}, ref, func(tx *tx, q *queue, r *row) error {
-		if !r.State.Ended() {
-			return &store.StateError{State: r.view(tx.now).State}
-		}
-		tx.touch(q)
-		shelf, _ := q.topic.shelf(r.State)
-		shelf.jobs--
-		shelf.bytes -= r.size()
-		q.topic.count(r.State, -1)
-		to := r.standing()
-		if err := tx.note(r.n, &to, job.KindRevived); err != nil {
-			return err
-		}
-		r.State, r.FinishedAt, r.Reason = job.Scheduled, time.Time{}, ""
-		r.Version++
-		r.Round++
-		r.Tries, r.Lost = 0, 0
-		r.DueAt = date(tx.now.after(delay))
-		r.Since = r.DueAt
-		if millis(r.ExpiresAt) <= tx.now.ms {
-			r.ExpiresAt = time.Time{}
-		}
-		err := tx.exec(reviveJob, millis(r.DueAt), r.Version, int64(r.Round), to.entries, millis(r.Since), millis(r.ExpiresAt), r.n)
-		if err != nil {
-			return err
-		}
-		return tx.arrive(q, r.key())
-	})
-}

@@ -17,7 +17,15 @@ type taken struct {
 	queues []store.QueueLeft
 }
 
-func (t *taken) weight() int { return 256*len(t.held) + 128*len(t.queues) }
+func (t *taken) weight() int {
+	weight := 256*len(t.held) + 128*len(t.queues)
+	for _, q := range t.queues {
+		if q.Lane != nil {
+			weight += 4096
+		}
+	}
+	return weight
+}
 
 // A claim is one request under way. The rows it has read are decoded by the caller, so that the writer need not.
 type claim struct {
@@ -92,14 +100,18 @@ func (c *claim) run(tx *tx) error {
 // serve takes what one Want may have: the first so many of its queue.
 func (c *claim) serve(tx *tx, want store.Want) (store.QueueLeft, error) {
 	left := store.QueueLeft{Queue: want.Queue}
-	q := tx.mem.queues[want.Queue] // every queue with waiting jobs is in memory
-	if q == nil || q.rows == 0 {
-		return left, nil
+	q := tx.mem.queues[want.Queue] // every queue with waiting jobs is in memory, and every one with a gate
+	if q == nil {
+		return left, tx.standIn(want, &left)
+	}
+	if err := tx.showOwn(q, want, &left); err != nil {
+		return left, err
 	}
 	if err := tx.learnHead(q); err != nil {
 		return left, err
 	}
-	most := min(int64(want.Max), int64(c.request.Max-len(c.taken.held)), q.slots())
+	tx.tidy(q)
+	most := min(int64(want.Max), int64(c.request.Max-len(c.taken.held)), q.room(tx.now))
 	// Bodies that fill the answer already leave no room for another.
 	full := len(c.taken.held) > 0 && c.size >= c.request.MaxBytes
 	if most > 0 && !full && q.due(tx.now) {
@@ -107,7 +119,7 @@ func (c *claim) serve(tx *tx, want store.Want) (store.QueueLeft, error) {
 			return left, err
 		}
 	}
-	left.Blocked = q.blocked()
+	left.Blocked, left.Open = q.blocked(tx.now), q.open(tx.now)
 	left.More = !left.Blocked && q.due(tx.now)
 	return left, nil
 }
@@ -148,6 +160,10 @@ func (c *claim) take(tx *tx, q *queue, want store.Want, most int64) error {
 	if changed += earlier; changed != count {
 		return &diskError{fmt.Errorf("queue %s: %d jobs claimed, but %d changed", q.name, count, changed)}
 	}
+	rate, probe := q.limits().Rate, q.open(tx.now)
+	if rate.Limited() {
+		tx.adjust(q, func(g *gate) { g.starts = g.starts.add(rate, count, c.request.Slack, tx.now) })
+	}
 	tx.touch(q)
 	tx.news = true // what is left may be due before the queue would ring again
 	fromReady := min(count, q.ready)
@@ -162,7 +178,9 @@ func (c *claim) take(tx *tx, q *queue, want store.Want, most int64) error {
 		q.mark = last
 	}
 	for _, v := range rows {
-		c.taken.held = append(c.taken.held, c.hold(tx, q, want, v))
+		h := c.hold(tx, q, want, v)
+		h.rated, h.probe = rate.Limited(), probe
+		c.taken.held = append(c.taken.held, h)
 	}
 	c.rows = append(c.rows, rows...)
 	return nil
@@ -204,6 +222,9 @@ func (c *claim) answer(s *Store) store.Claimed {
 			LeaseFor: time.Duration(h.deadline - c.now.mono),
 			Expired:  !r.ExpiresAt.IsZero() && c.now.ms > millis(r.ExpiresAt),
 			Age:      time.Duration(c.now.ms-millis(r.Since)) * time.Millisecond,
+			Late:     time.Duration(max(0, h.claimed-millis(r.DueAt))) * time.Millisecond,
+			Rated:    h.rated,
+			Probe:    h.probe,
 		})
 	}
 	return claimed
@@ -212,6 +233,6 @@ func (c *claim) answer(s *Store) store.Claimed {
 func (r *row) standing() standing {
 	return standing{
 		version: r.Version, made: int64(r.Made), tries: int64(r.Tries), lost: int64(r.Lost), entries: r.entries,
-		cancel: r.CancelRequested, bodySize: r.bodySize, size: r.size(), print: r.print,
+		cancel: r.CancelRequested, status: int64(r.Status), bodySize: r.bodySize, size: r.size(), print: r.print,
 	}
 }

@@ -10,6 +10,7 @@ import (
 type instant struct {
 	ms   int64 // Unix milliseconds
 	mono int64 // nanoseconds since Open
+	sub  int64 // nanoseconds of the wall clock beyond ms
 }
 
 // clock reads both. They come from one reading of Options.Now: Time.Sub takes the monotonic part where there is one.
@@ -22,7 +23,7 @@ func newClock(now func() time.Time) clock {
 	start := now()
 	return func() instant {
 		t := now()
-		return instant{ms: t.UnixMilli(), mono: int64(t.Sub(start))}
+		return instant{ms: t.UnixMilli(), mono: int64(t.Sub(start)), sub: int64(t.Nanosecond()) % int64(time.Millisecond)}
 	}
 }
 
@@ -31,14 +32,49 @@ func (i instant) after(d time.Duration) int64 {
 	if d <= 0 {
 		return i.ms
 	}
-	ms := int64(d / time.Millisecond)
-	if d%time.Millisecond > 0 {
-		ms++
-	}
+	ms := wholeMillis(d)
 	if i.ms > math.MaxInt64-ms {
 		return math.MaxInt64
 	}
 	return i.ms + ms
+}
+
+// later is the monotonic moment at which d has passed by the wall, both rounded up to whole milliseconds, so that it is
+// not early by a part of one. Holds and rates run on the monotonic clock: no jump of the wall clock shortens them.
+func (i instant) later(d time.Duration) int64 {
+	ms := i.after(max(0, d))
+	if i.sub > 0 && ms < math.MaxInt64 {
+		ms++
+	}
+	return i.monoOf(ms)
+}
+
+// farthest bounds moments, in nanoseconds: 73 years from Open, so that adding a window's length does not overflow.
+const farthest = math.MaxInt64 / 4
+
+// monoOf is the monotonic moment at which the wall clock shows so many milliseconds, if nobody sets it until then.
+func (i instant) monoOf(ms int64) int64 {
+	const most = farthest / int64(time.Millisecond)
+	return i.mono - i.sub + min(max(ms-i.ms, -most), most)*int64(time.Millisecond)
+}
+
+// wallOf is what the wall clock will show at a monotonic moment, in milliseconds rounded up.
+func (i instant) wallOf(mono int64) int64 {
+	ahead := mono - i.mono + i.sub
+	ms := ahead / int64(time.Millisecond)
+	if ahead%int64(time.Millisecond) > 0 {
+		ms++
+	}
+	return i.ms + ms
+}
+
+// wholeMillis is a wait in milliseconds, rounded up.
+func wholeMillis(d time.Duration) int64 {
+	ms := int64(d / time.Millisecond)
+	if d%time.Millisecond > 0 {
+		ms++
+	}
+	return ms
 }
 
 // date turns stored milliseconds into a time; zero stands for none.

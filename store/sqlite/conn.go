@@ -180,6 +180,14 @@ func integer(v driver.Value) int64 { i, _ := v.(int64); return i }
 func text(v driver.Value) string   { s, _ := v.(string); return s }
 func blob(v driver.Value) []byte   { b, _ := v.([]byte); return b }
 
+// orZero stores zero as NULL.
+func orZero(n int64) driver.Value {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
+
 // orNull stores the empty string as NULL.
 func orNull(s string) driver.Value {
 	if s == "" {

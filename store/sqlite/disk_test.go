@@ -180,8 +180,7 @@ func TestOnlyAcknowledgedEdgesWaitForTheDisk(t *testing.T) {
 	require.Equal(t, full, level())
 	settle(t, s, settled(h, policy.Verdict{Kind: policy.Again}))
 	require.Equal(t, normal, level())
-	_, err = s.Revive(t.Context(), 0, store.NewToken(), h.Ref(), 0)
-	require.NoError(t, err)
+	revive(t, s, h.ID, 0)
 	require.Equal(t, full, level())
 }
 
@@ -342,8 +341,7 @@ func TestLanesThatAreNotInMemoryServeAllTheSameAndAreForgottenWithTheirLastJob(t
 	o.Now = func() time.Time { return now().Add(8 * 24 * time.Hour) }
 	s = opened(t, o)
 	inWriter(t, s, func() { require.Empty(t, s.mem.queues) })
-	_, err := s.Revive(t.Context(), 0, store.NewToken(), ref("a"), time.Hour)
-	require.NoError(t, err)
+	revive(t, s, "a", time.Hour)
 	verify(t, s)
 	swept, err := s.Sweep(t.Context(), 0, store.NewToken(), 10)
 	require.NoError(t, err)

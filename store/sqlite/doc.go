@@ -2,9 +2,9 @@
 //
 // # Durability
 //
-// Registrations, edits, cancellations, revivals and policies are answered after fsync. Claims, settlements and carries
-// are committed without one: a power cut takes the last of them back, so that an attempt is repeated, never lost. A
-// process that dies loses nothing that was answered.
+// Registrations, edits, cancellations, revivals, purges, policies, lanes' settings and alarms are answered after fsync.
+// Claims, settlements, grants and carries are committed without one: a power cut takes the last of them back, so that an
+// attempt is repeated, never lost, and a rate may be exceeded by them. A process that dies loses nothing that was answered.
 //
 // # How it works
 //
@@ -13,8 +13,9 @@
 // commit.
 //
 // What the engine needs at every call is in memory: the queues' counters and heads, who holds what until when, the
-// agenda and the bell. The database holds all of it that must outlive the process: at Open the rows of queues with
-// pending jobs are read, and of the jobs only those that were held, which go back as lost.
+// agenda and the bell, and what keeps a lane back. The database holds all of it that must outlive the process: at Open the
+// rows of queues with pending jobs or something that keeps them back are read, and of the jobs only those that were held,
+// which go back as lost.
 //
 // "Ready" is derived: a job that nobody holds and whose moment has come. A claim takes from due to held in one step, so
 // a carry only rings, ends lapsed leases and hands out the outbox.

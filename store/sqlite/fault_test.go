@@ -117,7 +117,11 @@ func TestAFaultTakesTheWholeCallBackAndItMayBeSentAgain(t *testing.T) {
 		return err
 	})
 	again("revive", reviveJob, func(token store.Token) error {
-		_, err := s.Revive(t.Context(), 0, token, jobs[0].Ref(), 0)
+		revived, err := s.Revive(t.Context(), 0, token, []store.Revival{{Ref: jobs[0].Ref()}, {Ref: ref("nobody")}})
+		if err == nil {
+			require.Equal(t, 1, revived[0].Job.Round)
+			require.ErrorIs(t, revived[1].Err, store.ErrNotFound)
+		}
 		return err
 	})
 	_, err = s.PutTopic(t.Context(), store.Topic{

@@ -90,6 +90,14 @@ func settle(t testing.TB, s *Store, items ...store.Settlement) {
 	}
 }
 
+func revive(t testing.TB, s *Store, id string, delay time.Duration) job.Job {
+	t.Helper()
+	revived, err := s.Revive(t.Context(), 0, store.NewToken(), []store.Revival{{Ref: ref(id), Delay: delay}})
+	require.NoError(t, err)
+	require.NoError(t, revived[0].Err)
+	return revived[0].Job
+}
+
 func carry(t testing.TB, s *Store) store.Carried {
 	t.Helper()
 	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})

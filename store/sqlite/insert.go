@@ -84,7 +84,7 @@ func waitingState(due, now int64) job.State {
 
 // A newRow holds the arguments of insertJob, of which the writer fills in the first seven.
 type newRow struct {
-	args     [23]driver.Value
+	args     [24]driver.Value
 	external driver.Value
 }
 
@@ -93,7 +93,7 @@ func (r *newRow) fill(e *store.Entry) {
 	r.external = c.external
 	copy(r.args[7:], []driver.Value{
 		e.Namespace, e.ID, e.Print, e.URL, e.Method, c.headers, orNull(e.ContentType), int64(e.BodyKind), c.bodySize,
-		c.labels, c.ladder, c.retries, c.timeout, orNull(e.Kind), orNull(e.Origin), c.body,
+		c.labels, c.ladder, c.retries, c.timeout, orNull(e.Kind), orNull(e.Origin), c.callbacks, c.body,
 	})
 }
 
@@ -167,12 +167,19 @@ func outcome(known, sent []byte, state job.State) store.Outcome {
 
 // find reads a job by its name; store.ErrNotFound. One that cannot be read is a fault of the disk, so that the call which
 // needs it changes nothing.
-func (tx *tx) find(ref job.Ref) (found *row, err error) {
-	err = tx.query(findJob, func(v []driver.Value) error {
-		if found, err = decode(v, true); err != nil {
-			return &diskError{err}
+func (tx *tx) find(ref job.Ref) (*row, error) { return tx.findWhole(ref, true) }
+
+// findWhole is find, with the body or without.
+func (tx *tx) findWhole(ref job.Ref, withBody bool) (found *row, err error) {
+	which, names := findHead, columnCount
+	if withBody {
+		which, names = findJob, columnCount+1
+	}
+	err = tx.query(which, func(v []driver.Value) error {
+		if found, err = decode(v, withBody); err != nil {
+			return &diskError{&unreadableError{err}}
 		}
-		found.Topic, found.Lane = text(v[columnCount+1]), text(v[columnCount+2])
+		found.Topic, found.Lane = text(v[names]), text(v[names+1])
 		return nil
 	}, ref.ID, ref.Namespace)
 	if err == nil && found == nil {
@@ -180,6 +187,30 @@ func (tx *tx) find(ref job.Ref) (found *row, err error) {
 	}
 	return found, err
 }
+
+// findHead is find for what needs neither the body nor anything that may be unreadable.
+func (tx *tx) findHead(ref job.Ref) (found *row, err error) {
+	err = tx.query(findHead, func(v []driver.Value) error {
+		found = decodeHead(v)
+		found.Topic, found.Lane = text(v[columnCount]), text(v[columnCount+1])
+		return nil
+	}, ref.ID, ref.Namespace)
+	if err == nil && found == nil {
+		err = store.ErrNotFound
+	}
+	return found, err
+}
+
+// unreadableError says that a row, of a job or of a lane's settings, is not what this program would have written.
+type unreadableError struct{ err error }
+
+func isUnread(err error) bool {
+	_, ok := errors.AsType[*unreadableError](err)
+	return ok
+}
+
+func (e *unreadableError) Error() string { return e.err.Error() }
+func (e *unreadableError) Unwrap() error { return e.err }
 
 // view is a job as it stands now.
 func (r *row) view(now instant) job.Job {

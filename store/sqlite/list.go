@@ -82,7 +82,9 @@ func (l *listing) stop() bool {
 
 // add takes a row that the filter lets through.
 func (l *listing) add(r *row) {
-	if l.filter.Lane != "" && r.Lane != l.filter.Lane {
+	f := &l.filter
+	switch {
+	case f.Lane != "" && r.Lane != f.Lane, f.Reason != "" && r.Reason != f.Reason, f.Status != 0 && r.Status != f.Status:
 		return
 	}
 	if l.filter.Label != "" {
@@ -218,7 +220,8 @@ func (l *listing) walk(
 
 // chunk is how many rows to read at once: no more than the page can take, unless a filter may drop some.
 func (l *listing) chunk() int {
-	if l.filter.Label == "" && (l.filter.Lane == "" || !l.filter.State.Ended()) {
+	f := &l.filter
+	if f.Label == "" && f.Reason == "" && f.Status == 0 && (f.Lane == "" || !f.State.Ended()) {
 		return max(1, min(listChunk, l.filter.Limit-len(l.page.Jobs)))
 	}
 	return listChunk

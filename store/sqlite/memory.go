@@ -20,6 +20,7 @@ type queue struct {
 	id    int64
 	name  job.Queue
 	topic *topic
+	own   *ownLane // the lane's own settings; nil: it has none
 	queueNumbers
 	saved    queueNumbers // as at the beginning of transaction savedIn
 	savedIn  uint64
@@ -38,6 +39,7 @@ type queueNumbers struct {
 	head      key
 	headKnown bool
 	rung      int64 // when it last rang, monotonic; beforeAll: never
+	gate      *gate // nil: nothing keeps it back
 }
 
 type topicName struct{ namespace, name string }
@@ -52,9 +54,12 @@ type topic struct {
 	// put is the policy as it was put, where revision is not 0; policy is it over the defaults.
 	put      policy.Topic
 	policy   policy.Topic
+	limits   policy.Limits // of its lanes without settings of their own
 	revision int64
-	// queues of the topic that have waiting or running jobs, and maybe others.
+	// queues of the topic that have waiting or running jobs or a gate, and maybe others.
 	queues map[*queue]struct{}
+	// open are those whose breaker is, or was when they were last looked at.
+	open map[*queue]struct{}
 }
 
 // topicNumbers is what a transaction may have to take back. Done shelves hold delivered and cancelled jobs.
@@ -64,6 +69,8 @@ type topicNumbers struct {
 	done, dying                            shelf
 	ids                                    int64
 	oldestID                               int64 // not later than the oldest remembered end
+	grants                                 *grants
+	alarm                                  bool
 }
 
 // A shelf counts the ended jobs that are kept.
@@ -80,7 +87,9 @@ type held struct {
 	lease    store.Token
 	claimed  int64 // by the wall clock
 	deadline int64 // monotonic
-	slot     slot
+	// rated and probe are what the claim says of it.
+	rated, probe bool
+	slot         slot
 	standing
 }
 
@@ -90,6 +99,7 @@ type standing struct {
 	made, tries, lost int64
 	entries           int64
 	cancel            bool
+	status            int64
 	bodySize          int64 // -1: nil
 	size              int64
 	print             []byte
@@ -99,7 +109,9 @@ type standing struct {
 type numbers struct {
 	lastN, lastQ, lastT int64
 	outbox, ids         int64
-	revision            int64
+	revision            int64 // of the topics' policies
+	laneRevision        int64 // the newest of lanes' settings
+	lanes               bool  // lanes with settings may be stored
 }
 
 // memory is what the writer knows without asking the database.
@@ -110,10 +122,10 @@ type memory struct {
 	queues map[job.Queue]*queue
 	byID   map[int64]*queue
 	held   map[job.Ref]*held
-	// unused are lanes that no job refers to.
-	unused map[*queue]struct{}
-	agenda agenda
-	memo   *memo
+	// unused are lanes that no job refers to, gated those with a gate.
+	unused, gated map[*queue]struct{}
+	agenda        agenda
+	memo          *memo
 }
 
 func newMemory() *memory {
@@ -123,6 +135,7 @@ func newMemory() *memory {
 		byID:   make(map[int64]*queue),
 		held:   make(map[job.Ref]*held),
 		unused: make(map[*queue]struct{}),
+		gated:  make(map[*queue]struct{}),
 		memo:   newMemo(),
 	}
 }
@@ -146,11 +159,15 @@ func (tx *tx) queue(name job.Queue) (*queue, error) {
 		return nil, err
 	}
 	q.headKnown = true
+	if q.own, err = tx.loadOwn(q); err != nil {
+		return nil, err
+	}
 	tx.remember(q)
 	return q, nil
 }
 
-// loadQueue finds a lane that was let go from memory because nothing waits or runs in it; nil when there is none.
+// loadQueue finds a lane that was let go from memory because nothing waits or runs in it, nor keeps it back; nil when
+// there is none.
 func (tx *tx) loadQueue(name job.Queue) (*queue, error) {
 	if q := tx.mem.queues[name]; q != nil {
 		return q, nil
@@ -159,6 +176,7 @@ func (tx *tx) loadQueue(name job.Queue) (*queue, error) {
 	err := tx.query(findQueue, func(v []driver.Value) error {
 		q = &queue{id: integer(v[0]), name: name}
 		q.waiting, q.running, q.rows = integer(v[1]), integer(v[2]), integer(v[3])
+		q.gate = tx.store.gate(name, v[4], tx.now)
 		return nil
 	}, name.Namespace, name.Topic, name.Lane)
 	if err != nil || q == nil {
@@ -168,6 +186,9 @@ func (tx *tx) loadQueue(name job.Queue) (*queue, error) {
 		return nil, err
 	}
 	q.headKnown = q.waiting == 0
+	if q.own, err = tx.loadOwn(q); err != nil {
+		return nil, err
+	}
 	tx.remember(q)
 	return q, nil
 }
@@ -184,12 +205,29 @@ func (m *memory) add(q *queue) {
 	q.dueSlot, q.ringSlot = slot{pos: -1, queue: q}, slot{pos: -1, queue: q}
 	m.queues[q.name], m.byID[q.id] = q, q
 	q.topic.queues[q] = struct{}{}
+	m.sort(q)
+}
+
+// sort puts a queue among those that it belongs to, or takes it out.
+func (m *memory) sort(q *queue) {
+	member(m.gated, q, q.gate != nil)
+	member(q.topic.open, q, q.gate != nil && q.gate.open)
+}
+
+func member(set map[*queue]struct{}, q *queue, is bool) {
+	if is {
+		set[q] = struct{}{}
+	} else {
+		delete(set, q)
+	}
 }
 
 func (m *memory) forget(q *queue) {
 	m.agenda.dues.drop(&q.dueSlot)
 	m.agenda.rings.drop(&q.ringSlot)
 	delete(m.unused, q)
+	delete(m.gated, q)
+	delete(q.topic.open, q)
 	delete(m.queues, q.name)
 	delete(m.byID, q.id)
 	delete(q.topic.queues, q)
@@ -211,7 +249,10 @@ func (tx *tx) topic(name topicName) (*topic, error) {
 }
 
 func newTopic(id int64, name topicName, defaults policy.Topic) *topic {
-	return &topic{id: id, name: name, policy: defaults, queues: make(map[*queue]struct{})}
+	return &topic{
+		id: id, name: name, policy: defaults, limits: defaults.Limits(policy.Lane{}),
+		queues: make(map[*queue]struct{}), open: make(map[*queue]struct{}),
+	}
 }
 
 // parsePolicy reads a stored policy.
@@ -225,72 +266,5 @@ func parsePolicy(topic, stored string) (put policy.Topic, err error) {
 // adopt takes a policy that was put.
 func (t *topic) adopt(put policy.Topic, revision int64, defaults policy.Topic) {
 	t.put, t.revision, t.policy = put, revision, put.Over(defaults)
-}
-
-// slots is how many more jobs of the queue may be held.
-func (q *queue) slots() int64 {
-	if q.topic.policy.Paused {
-		return 0
-	}
-	return max(0, int64(q.topic.policy.LaneConcurrency)-q.running)
-}
-
-func (q *queue) blocked() bool { return q.slots() == 0 }
-
-// learnHead makes sure that head is known.
-func (tx *tx) learnHead(q *queue) error {
-	if q.headKnown {
-		return nil
-	}
-	tx.touch(q)
-	err := tx.query(firstWaiting, func(v []driver.Value) error {
-		q.head = key{integer(v[0]), integer(v[1])}
-		return nil
-	}, q.id)
-	q.headKnown = err == nil
-	return err
-}
-
-// due reports whether a job waits whose moment has come; head must be known.
-func (q *queue) due(now instant) bool { return q.waiting > 0 && q.head.due <= now.ms }
-
-// arrive counts a job that begins to wait, and rings when it is due and the first that is. Where the head was not known
-// it may be the job itself, which the database has already.
-func (tx *tx) arrive(q *queue, k key) error {
-	if err := tx.learnHead(q); err != nil {
-		return err
-	}
-	tx.touch(q)
-	first := !q.due(tx.now) || q.head == k
-	isDue := k.due <= tx.now.ms
-	if q.waiting == 0 || k.before(q.head) {
-		q.head = k
-	}
-	if isDue && first && !q.blocked() && q.mark.before(k) {
-		q.mark = k
-	}
-	q.waiting++
-	q.topic.waiting++
-	if !q.mark.before(k) {
-		q.ready++
-		q.topic.ready++
-	}
-	if isDue && first {
-		tx.ring(q)
-	}
-	return nil
-}
-
-// leave counts a job that waits no longer, other than by a claim.
-func (tx *tx) leave(q *queue, k key) {
-	tx.touch(q)
-	q.waiting--
-	q.topic.waiting--
-	if !q.mark.before(k) {
-		q.ready--
-		q.topic.ready--
-	}
-	if q.headKnown && q.head == k {
-		q.headKnown = q.waiting == 0
-	}
+	t.limits = t.policy.Limits(policy.Lane{})
 }

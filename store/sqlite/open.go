@@ -8,14 +8,21 @@ import (
 )
 
 // recall fills memory from the database, and ends the attempts that the last process left behind. It reads a row a
-// topic, a row a pending lane and a row a held job, whatever the number of jobs that wait or have ended.
+// topic, a row a lane that is pending or has a gate, with its own settings, and a row a held job, whatever the number of jobs that wait or have ended.
 func (s *Store) recall(ctx context.Context) error {
 	m := s.mem
-	err := s.conn.query(ctx, readMeta, func(v []driver.Value) error {
-		m.revision = integer(v[0])
+	for key, into := range map[string]*int64{"revision": &m.revision, "lane_revision": &m.laneRevision} {
+		if err := s.conn.query(ctx, readMeta, func(v []driver.Value) error {
+			*into = integer(v[0])
+			return nil
+		}, key); err != nil {
+			return err
+		}
+	}
+	if err := s.conn.query(ctx, anyLane, func(v []driver.Value) error {
+		m.lanes = integer(v[0]) != 0
 		return nil
-	}, "revision")
-	if err != nil {
+	}); err != nil {
 		return err
 	}
 	if err := s.conn.query(ctx, lastNumbers, func(v []driver.Value) error {
@@ -36,8 +43,10 @@ func (s *Store) recall(ctx context.Context) error {
 	if _, err := s.conn.exec(unusedQueues); err != nil {
 		return err
 	}
-	if err := s.conn.query(ctx, pendingQueues, s.recallQueue); err != nil {
-		return err
+	for _, which := range []statement{pendingQueues, gatedQueues} {
+		if err := s.conn.query(ctx, which, s.recallQueue); err != nil {
+			return err
+		}
 	}
 	return s.recallHeld()
 }
@@ -48,6 +57,11 @@ func (s *Store) recallTopic(v []driver.Value) error {
 	t.done = shelf{jobs: integer(v[9]), bytes: integer(v[10])}
 	t.dying = shelf{jobs: integer(v[11]), bytes: integer(v[12])}
 	t.ids = integer(v[13])
+	t.alarm = integer(v[15]) != 0
+	var err error
+	if t.grants, err = parseGrants(v[14], s.clock()); err != nil {
+		s.log.Error("grants of a topic cannot be read, they are forgotten", "topic", t.name.name, "err", err)
+	}
 	s.mem.ids += t.ids
 	s.mem.topics[t.name] = t
 	revision := integer(v[4])
@@ -63,13 +77,36 @@ func (s *Store) recallTopic(v []driver.Value) error {
 }
 
 func (s *Store) recallQueue(v []driver.Value) error {
+	if s.mem.byID[integer(v[0])] != nil {
+		return nil
+	}
 	q := &queue{id: integer(v[0]), name: job.Queue{Namespace: text(v[1]), Topic: text(v[2]), Lane: text(v[3])}}
 	q.waiting, q.running, q.rows = integer(v[4]), integer(v[5]), integer(v[6])
 	q.topic = s.mem.topics[topicName{q.name.Namespace, q.name.Topic}]
 	q.topic.waiting += q.waiting
 	q.topic.running += q.running
+	q.gate = s.gate(q.name, v[7], s.clock())
+	if v[8] != nil {
+		settings, err := parseLane(q.name, text(v[9]))
+		if err != nil {
+			q.own = s.unreadOwn(q, integer(v[8]), err)
+		} else {
+			q.own = newOwn(q.topic, integer(v[8]), settings)
+		}
+	}
+	q.headKnown = q.waiting == 0
 	s.mem.add(q)
+	member(s.mem.unused, q, q.rows == 0)
 	return nil
+}
+
+// gate reads what is stored of a queue's gate. One that cannot be read keeps nothing back.
+func (s *Store) gate(name job.Queue, column driver.Value, now instant) *gate {
+	g, err := parseGate(column, now)
+	if err != nil {
+		s.log.Error("hold or rate of a lane cannot be read, it is forgotten", "topic", name.Topic, "lane", name.Lane, "err", err)
+	}
+	return g
 }
 
 // recallBatch is how many held jobs one transaction puts back, of however many lanes.

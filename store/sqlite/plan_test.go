@@ -53,7 +53,7 @@ func TestJobsOfOneMomentAreNotReadAgainAndAgain(t *testing.T) {
 
 func TestNoStatementReadsAWholeTableOnceTheStoreIsOpen(t *testing.T) {
 	c := planning(t)
-	opening := []statement{allTopics, pendingQueues, unusedQueues, countOutbox, lastNumbers, begin, commit, rollback, snapshot}
+	opening := []statement{allTopics, pendingQueues, gatedQueues, anyLane, unusedQueues, countOutbox, lastNumbers, begin, commit, rollback, snapshot}
 	for id := range statements {
 		if slices.Contains(opening, id) {
 			continue

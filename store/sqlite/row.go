@@ -28,7 +28,7 @@ func (r *row) key() key { return key{millis(r.DueAt), r.n} }
 func (r *row) size() int64 { return max(r.bodySize, 0) + int64(len(r.URL)) }
 
 // columnCount is how many columns there are in columns; the body follows where it is read.
-const columnCount = 31
+const columnCount = 33
 
 // decodeHead reads the columns that need no parsing, which cannot fail: all that moving or removing a job needs.
 func decodeHead(v []driver.Value) *row {
@@ -43,6 +43,7 @@ func decodeHead(v []driver.Value) *row {
 		Made:            int(integer(v[8])),
 		Tries:           int(integer(v[9])),
 		Lost:            int(integer(v[10])),
+		Status:          int(integer(v[31])),
 		CancelRequested: integer(v[11]) != 0,
 		CreatedAt:       date(integer(v[13])),
 		Since:           date(integer(v[14])),
@@ -99,14 +100,27 @@ func decodeText(r *row, v []driver.Value) error {
 		}
 		r.Timeout = timeout
 	}
+	if v[32] != nil {
+		var told callbacks
+		if err := json.Unmarshal([]byte(text(v[32])), &told); err != nil {
+			return err
+		}
+		r.OnDelivered, r.OnDead = told.OnDelivered, told.OnDead
+	}
 	return nil
+}
+
+// callbacks are a job's own, as they are stored; few jobs have any.
+type callbacks struct {
+	OnDelivered *policy.Callback `json:"on_delivered,omitempty"`
+	OnDead      *policy.Callback `json:"on_dead,omitempty"`
 }
 
 // encoded is what the caller's goroutine prepares of a registration or an edit, so that the writer only binds it.
 type encoded struct {
-	headers, labels, ladder, retries, timeout driver.Value
-	body, external                            driver.Value
-	bodySize                                  int64
+	headers, labels, ladder, retries, timeout, callbacks driver.Value
+	body, external                                       driver.Value
+	bodySize                                             int64
 }
 
 func encode(s *job.Spec) encoded {
@@ -125,6 +139,9 @@ func encode(s *job.Spec) encoded {
 	}
 	if s.Timeout != 0 {
 		e.timeout = s.Timeout.String()
+	}
+	if s.OnDelivered != nil || s.OnDead != nil {
+		e.callbacks = encodeJSON(callbacks{s.OnDelivered, s.OnDead})
 	}
 	switch {
 	case s.Body == nil:
@@ -187,6 +204,8 @@ type birth struct {
 	Ladder      policy.Ladder       `json:"ladder,omitzero"`
 	Retries     *int                `json:"retries,omitempty"`
 	Timeout     time.Duration       `json:"timeout,omitempty"`
+	OnDelivered *policy.Callback    `json:"on_delivered,omitempty"`
+	OnDead      *policy.Callback    `json:"on_dead,omitempty"`
 	Kind        string              `json:"kind,omitempty"`
 	Origin      string              `json:"origin,omitempty"`
 	Delay       time.Duration       `json:"delay,omitempty"`
@@ -199,7 +218,7 @@ type birth struct {
 func encodeBirth(e store.Entry) string {
 	return encodeJSON(birth{
 		e.Namespace, e.ID, e.Topic, e.Lane, e.URL, e.Method, e.Header, e.ContentType, e.BodyKind, e.Body, e.Labels,
-		e.Ladder, e.Retries, e.Timeout, e.Kind, e.Origin, e.Delay, e.RunAt, e.ExpiresIn, e.ExpiresAt, e.Print,
+		e.Ladder, e.Retries, e.Timeout, e.OnDelivered, e.OnDead, e.Kind, e.Origin, e.Delay, e.RunAt, e.ExpiresIn, e.ExpiresAt, e.Print,
 	})
 }
 
@@ -213,8 +232,10 @@ func decodeBirth(s string) (store.Entry, error) {
 			Spec: job.Spec{
 				ID: b.ID, Queue: job.Queue{Namespace: b.Namespace, Topic: b.Topic, Lane: b.Lane},
 				URL: b.URL, Method: b.Method, Header: b.Header, ContentType: b.ContentType, BodyKind: b.BodyKind, Body: b.Body,
-				Labels: b.Labels, Terms: policy.Terms{Ladder: b.Ladder, Retries: b.Retries, Timeout: b.Timeout},
-				Kind: b.Kind, Origin: b.Origin,
+				Labels: b.Labels, Kind: b.Kind, Origin: b.Origin,
+				Terms: policy.Terms{
+					Ladder: b.Ladder, Retries: b.Retries, Timeout: b.Timeout, OnDelivered: b.OnDelivered, OnDead: b.OnDead,
+				},
 			},
 			Delay: b.Delay, RunAt: b.RunAt, ExpiresIn: b.ExpiresIn, ExpiresAt: b.ExpiresAt,
 		},

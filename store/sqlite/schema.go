@@ -6,14 +6,20 @@ import (
 )
 
 // schemaVersion is what PRAGMA user_version of a database says that this code understands.
+//
+// It stays what it is while tables and columns are only added (see additions): a program names every column that it
+// reads or writes, so one that knows less works on the same file, and what it does not know it leaves alone.
 const schemaVersion = 1
 
 // schema is made to be read with the sqlite3 shell: names are text, moments Unix milliseconds, durations and ladders
 // Go durations, headers, labels and attempts JSON. The view "overview" joins what one wants to see of a job.
 //
 //	meta      the revision of all policies, and a row that Ping rewrites
-//	topics    policies as put, and the counters: a topic's pending jobs are its queues' waiting and running
-//	queues    a row a lane; rows counts every job that refers to it, ended ones too
+//	topics    policies as put, and the counters: a topic's pending jobs are its queues' waiting and running; grants is
+//	          what its rate remembers (state.go)
+//	queues    a row a lane; rows counts every job that refers to it, ended ones too; gate is its hold, its breaker and
+//	          what its rate remembers (state.go)
+//	lanes     lanes' own settings, as put; a lane that never had a job may have some
 //	jobs      what waits, runs, or has ended and is kept; a body above inlineBody lies in bodies, so that moving a job
 //	          does not rewrite it
 //	attempts  the record: entry seq is in slot seq mod 20, so that a new one replaces the oldest
@@ -40,6 +46,8 @@ CREATE TABLE topics (
   kept_dead       INTEGER NOT NULL DEFAULT 0,
   kept_dead_bytes INTEGER NOT NULL DEFAULT 0,
   ids             INTEGER NOT NULL DEFAULT 0,
+  grants          TEXT,
+  alarm           INTEGER,
   UNIQUE (namespace, name)
 );
 
@@ -51,9 +59,12 @@ CREATE TABLE queues (
   waiting   INTEGER NOT NULL DEFAULT 0,
   running   INTEGER NOT NULL DEFAULT 0,
   rows      INTEGER NOT NULL DEFAULT 0,
+  gate      TEXT,
   UNIQUE (namespace, topic, lane)
 );
 CREATE INDEX queues_pending ON queues (namespace, topic, lane) WHERE waiting + running > 0;
+CREATE INDEX queues_gated ON queues (q) WHERE gate IS NOT NULL;
+` + laneTable + `
 
 CREATE TABLE jobs (
   n            INTEGER PRIMARY KEY,
@@ -89,6 +100,8 @@ CREATE TABLE jobs (
   timeout      TEXT,
   kind         TEXT,
   origin       TEXT,
+  status       INTEGER,
+  callbacks    TEXT,
   body         BLOB
 );
 CREATE UNIQUE INDEX jobs_id ON jobs (id, namespace);
@@ -128,17 +141,47 @@ CREATE TABLE outbox (
   UNIQUE (namespace, id)
 );
 
+` + overview + `
+INSERT INTO meta VALUES ('revision', 0), ('pinged', 0);
+` + laneRevision
+
+const laneTable = `
+CREATE TABLE lanes (
+  namespace TEXT NOT NULL,
+  topic     TEXT NOT NULL,
+  lane      TEXT NOT NULL,
+  revision  INTEGER NOT NULL,
+  settings  TEXT NOT NULL,
+  PRIMARY KEY (namespace, topic, lane)
+) WITHOUT ROWID;
+`
+
+const overview = `
 CREATE VIEW overview AS
   SELECT jobs.namespace, topic, lane, id, state,
          strftime('%Y-%m-%d %H:%M:%f', due / 1000.0, 'unixepoch') AS due_utc,
          strftime('%Y-%m-%d %H:%M:%f', finished / 1000.0, 'unixepoch') AS finished_utc,
-         reason, made, tries, method, url
+         reason, status, made, tries, method, url
   FROM jobs JOIN queues USING (q);
-
-INSERT INTO meta VALUES ('revision', 0), ('pinged', 0);
 `
 
-// prepare brings a database to the schema: a new one is made, a newer one refused.
+const laneRevision = `
+INSERT INTO meta VALUES ('lane_revision', 0);
+`
+
+// additions bring a database that an older program made up to the schema: all of them together, in one transaction, and
+// at the price of a look at each lane, since a column that is NULL everywhere is no change of any row.
+const additions = `
+ALTER TABLE topics ADD COLUMN grants TEXT;
+ALTER TABLE topics ADD COLUMN alarm INTEGER;
+ALTER TABLE queues ADD COLUMN gate TEXT;
+CREATE INDEX queues_gated ON queues (q) WHERE gate IS NOT NULL;
+ALTER TABLE jobs ADD COLUMN status INTEGER;
+ALTER TABLE jobs ADD COLUMN callbacks TEXT;
+DROP VIEW IF EXISTS overview;
+` + laneTable + overview + laneRevision
+
+// prepare brings a database to the schema: a new one is made, an older one added to, a newer one refused.
 func prepare(c *conn, path string) error {
 	var version, tables int64
 	read := func(sql string, into *int64) error {
@@ -173,6 +216,15 @@ func prepare(c *conn, path string) error {
 		sql := fmt.Sprintf("BEGIN IMMEDIATE; %s PRAGMA user_version=%d; COMMIT", schema, schemaVersion)
 		if err := c.execText(sql); err != nil {
 			return fmt.Errorf("make the tables: %w", err)
+		}
+		return nil
+	}
+	if err := read("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'lanes'", &tables); err != nil {
+		return err
+	}
+	if tables == 0 {
+		if err := c.execText("BEGIN IMMEDIATE; " + additions + " COMMIT"); err != nil {
+			return fmt.Errorf("add to the tables: %w", err)
 		}
 	}
 	return nil

@@ -74,9 +74,14 @@ func (s *settlement) fill(item *store.Settlement) {
 	if item.Attempt.Kind != "" {
 		s.entry = encodeJSON(item.Attempt)
 	}
-	for _, e := range item.Births {
-		s.births = append(s.births, encodeBirth(e))
+	s.births = encodeBirths(item.Births)
+}
+
+func encodeBirths(births []store.Entry) (written []string) {
+	for _, e := range births {
+		written = append(written, encodeBirth(e))
 	}
+	return written
 }
 
 // settle ends one attempt. The first error is the item's own.
@@ -86,6 +91,7 @@ func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err 
 		return store.ErrLeaseLost, nil
 	}
 	verdict := item.Verdict
+	tx.turn(h.queue, item.Lane)
 	to := h.standing
 	if written.entry != "" {
 		if err := tx.record(h.n, &to, written.entry); err != nil {
@@ -95,17 +101,15 @@ func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err 
 	if item.Attempt.Kind == job.KindAttempt {
 		to.made++
 		to.lost = 0
+		to.status = int64(item.Attempt.Status)
 		if verdict.Kind != policy.Delivered {
 			to.tries++
 		}
 	}
-	for i, e := range item.Births {
-		added, err := tx.change(insertBirth, e.Namespace, e.ID, written.births[i])
-		if err != nil {
+	if verdict.Kind == policy.Delivered || !h.cancel {
+		if err := tx.bear(item.Births, written.births); err != nil {
 			return nil, err
 		}
-		tx.mem.outbox += added
-		tx.wake = true
 	}
 	switch {
 	case verdict.Kind == policy.Delivered:
@@ -117,6 +121,19 @@ func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err 
 	default: // again, or released
 		return nil, tx.sendBack(h, to, tx.now.after(verdict.Wait))
 	}
+}
+
+// bear puts births into the outbox and wakes whoever brings them home.
+func (tx *tx) bear(births []store.Entry, written []string) error {
+	for i, e := range births {
+		added, err := tx.change(insertBirth, e.Namespace, e.ID, written[i])
+		if err != nil {
+			return err
+		}
+		tx.mem.outbox += added
+		tx.wake = true
+	}
+	return nil
 }
 
 // lapse ends an attempt that nobody settled: the job is due again at once, or cancelled when that was asked.
@@ -153,7 +170,7 @@ func (tx *tx) note(n int64, to *standing, kind job.AttemptKind) error {
 func (tx *tx) drop(h *held) {
 	q := h.queue
 	tx.touch(q)
-	if q.blocked() && q.waiting > 0 {
+	if q.blocked(tx.now) && q.waiting > 0 {
 		tx.ring(q)
 	}
 	q.running--
@@ -164,7 +181,7 @@ func (tx *tx) drop(h *held) {
 
 // sendBack makes a held job due again.
 func (tx *tx) sendBack(h *held, to standing, due int64) error {
-	if err := tx.exec(moveJob, due, to.made, to.tries, to.lost, to.entries, h.n); err != nil {
+	if err := tx.exec(moveJob, due, to.made, to.tries, to.lost, orZero(to.status), to.entries, h.n); err != nil {
 		return err
 	}
 	tx.drop(h)
@@ -185,7 +202,8 @@ func (tx *tx) end(q *queue, ref job.Ref, n int64, to standing, state job.State, 
 	if *keep.For <= 0 || *keep.Max <= 0 {
 		return tx.remove(q, ref, n, to, state, reason, tx.now.ms)
 	}
-	err := tx.exec(endJob, string(state), tx.now.ms, orNull(string(reason)), to.made, to.tries, to.lost, to.entries, to.version, n)
+	err := tx.exec(endJob, string(state), tx.now.ms, orNull(string(reason)), to.made, to.tries, to.lost, orZero(to.status),
+		to.entries, to.version, n)
 	if err != nil {
 		return err
 	}
@@ -215,38 +233,4 @@ func (t *topic) shelf(state job.State) (*shelf, policy.Keep) {
 		return &t.dying, t.policy.KeepDead
 	}
 	return &t.done, t.policy.KeepDelivered
-}
-
-// remove deletes an ended job, and remembers a client's id for as long as it must stay known.
-func (tx *tx) remove(
-	q *queue, ref job.Ref, n int64, to standing, state job.State, reason policy.Reason, finished int64,
-) error {
-	if err := tx.exec(deleteJob, n); err != nil {
-		return err
-	}
-	if to.bodySize > inlineBody {
-		if err := tx.exec(deleteBody, n); err != nil {
-			return err
-		}
-	}
-	if to.entries > 0 {
-		if err := tx.exec(deleteAttempts, n); err != nil {
-			return err
-		}
-	}
-	tx.touch(q)
-	q.rows--
-	t := q.topic
-	if to.print == nil || finished+t.policy.IDWindow.Milliseconds() <= tx.now.ms {
-		return nil
-	}
-	if err := tx.exec(insertID, ref.Namespace, ref.ID, t.id, to.print, string(state), finished, orNull(string(reason))); err != nil {
-		return err
-	}
-	if t.ids == 0 || finished < t.oldestID {
-		t.oldestID = finished
-	}
-	t.ids++
-	tx.mem.ids++
-	return nil
 }

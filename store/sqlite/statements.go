@@ -9,9 +9,13 @@ const (
 	insertAttempt
 	insertBirth
 	insertID
+	insertLane
 	insertQueue
 	insertTopic
 	findJob
+	findHead
+	findLane
+	lanesAfter
 	findID
 	findQueue
 	claimable
@@ -27,13 +31,16 @@ const (
 	waitingAt
 	waitingAfter
 	updateQueue
+	updateGate
 	updateTopic
+	updateGrants
 	updatePolicy
 	updateMeta
 	deleteJob
 	deleteBody
 	deleteAttempts
 	deleteID
+	deleteLane
 	deleteBirth
 	deleteQueue
 	unusedQueues
@@ -52,6 +59,8 @@ const (
 	endedAfter
 	allTopics
 	pendingQueues
+	gatedQueues
+	anyLane
 	runningJobs
 	readMeta
 	countOutbox
@@ -71,7 +80,7 @@ const inlineBody = 2048
 // columns are those of a job, as decode reads them, without the body.
 const columns = `jobs.n, jobs.q, state, due, finished, reason, version, round, made, tries, lost, cancel, entries,
  created, since, expires, jobs.namespace, id, print, url, method, headers, content_type, body_kind, body_size,
- labels, ladder, retries, timeout, kind, origin`
+ labels, ladder, retries, timeout, kind, origin, status, callbacks`
 
 // bodyColumn is the body, wherever it lies.
 const bodyColumn = `CASE WHEN body_size > 2048 THEN (SELECT body FROM bodies WHERE bodies.n = jobs.n) ELSE body END`
@@ -79,22 +88,31 @@ const bodyColumn = `CASE WHEN body_size > 2048 THEN (SELECT body FROM bodies WHE
 // nameColumns need a join with queues.
 const nameColumns = `queues.topic, queues.lane`
 
+// recalled begins what Open reads of lanes.
+const recalled = `SELECT q, queues.namespace, queues.topic, queues.lane, waiting, running, rows, gate, lanes.revision, settings`
+
 var statementText = [statements]string{
 	insertJob: `INSERT INTO jobs (n, q, t, state, due, version, round, made, tries, lost, cancel, entries, created, since, expires,
- namespace, id, print, url, method, headers, content_type, body_kind, body_size, labels, ladder, retries, timeout, kind, origin, body)
- VALUES (?, ?, ?, 'scheduled', ?, 1, 0, 0, 0, 0, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ namespace, id, print, url, method, headers, content_type, body_kind, body_size, labels, ladder, retries, timeout, kind, origin, callbacks, body)
+ VALUES (?, ?, ?, 'scheduled', ?, 1, 0, 0, 0, 0, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
  ON CONFLICT DO NOTHING`,
 	insertBody:    `INSERT OR REPLACE INTO bodies (n, body) VALUES (?, ?)`,
 	insertAttempt: `INSERT OR REPLACE INTO attempts (n, slot, seq, entry) VALUES (?, ?, ?, ?)`,
 	insertBirth:   `INSERT OR IGNORE INTO outbox (namespace, id, entry) VALUES (?, ?, ?)`,
 	insertID:      `INSERT OR REPLACE INTO ids (namespace, id, t, print, state, finished, reason) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+	insertLane:    `INSERT OR REPLACE INTO lanes (namespace, topic, lane, revision, settings) VALUES (?, ?, ?, ?, ?)`,
 	insertQueue:   `INSERT INTO queues (q, namespace, topic, lane) VALUES (?, ?, ?, ?)`,
 	insertTopic:   `INSERT INTO topics (t, namespace, name) VALUES (?, ?, ?)`,
 
 	findJob: `SELECT ` + columns + `, ` + bodyColumn + `, ` + nameColumns +
 		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE id = ? AND jobs.namespace = ?`,
+	findHead: `SELECT ` + columns + `, ` + nameColumns +
+		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE id = ? AND jobs.namespace = ?`,
+	findLane: `SELECT revision, settings FROM lanes WHERE namespace = ? AND topic = ? AND lane = ?`,
+	lanesAfter: `SELECT lane, revision, settings FROM lanes WHERE namespace = ? AND topic = ? AND lane > ?
+ ORDER BY lane LIMIT ?`,
 	findID:    `SELECT print, state, finished, reason FROM ids WHERE namespace = ? AND id = ?`,
-	findQueue: `SELECT q, waiting, running, rows FROM queues WHERE namespace = ? AND topic = ? AND lane = ?`,
+	findQueue: `SELECT q, waiting, running, rows, gate FROM queues WHERE namespace = ? AND topic = ? AND lane = ?`,
 	claimable: `SELECT ` + columns + `, ` + bodyColumn +
 		` FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL ORDER BY due, n LIMIT ?`,
 	takeEarlier: `UPDATE jobs SET state = 'running', claimed = ?3
@@ -103,14 +121,15 @@ var statementText = [statements]string{
  WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL AND due = ?2 AND n <= ?3`,
 	jobByN: `SELECT ` + columns + `, ` + bodyColumn + `, ` + nameColumns +
 		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE jobs.n = ?`,
-	moveJob: `UPDATE jobs SET state = 'scheduled', due = ?, made = ?, tries = ?, lost = ?, entries = ? WHERE n = ?`,
-	endJob: `UPDATE jobs SET state = ?, finished = ?, reason = ?, made = ?, tries = ?, lost = ?, entries = ?, version = ?, cancel = 0
+	moveJob: `UPDATE jobs SET state = 'scheduled', due = ?, made = ?, tries = ?, lost = ?, status = ?, entries = ?
  WHERE n = ?`,
+	endJob: `UPDATE jobs SET state = ?, finished = ?, reason = ?, made = ?, tries = ?, lost = ?, status = ?, entries = ?, version = ?,
+ cancel = 0 WHERE n = ?`,
 	markCancel: `UPDATE jobs SET cancel = 1, version = ?, entries = ? WHERE n = ?`,
 	editJob: `UPDATE jobs SET due = ?, version = ?, entries = ?, since = ?, expires = ?, url = ?, headers = ?, content_type = ?,
  body_kind = ?, body_size = ?, labels = ?, ladder = ?, retries = ?, timeout = ?, body = ? WHERE n = ?`,
 	reviveJob: `UPDATE jobs SET state = 'scheduled', due = ?, finished = NULL, reason = NULL, version = ?, round = ?, tries = 0,
- lost = 0, entries = ?, since = ?, expires = ? WHERE n = ?`,
+ lost = 0, entries = ?, since = ?, expires = ?, url = ? WHERE n = ?`,
 	firstWaiting: `SELECT due, n FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL ORDER BY due, n LIMIT 1`,
 	waitingAt: `SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
  AND due = ?2 AND n > ?3 AND due <= ?4 ORDER BY n LIMIT ?5`,
@@ -119,6 +138,8 @@ var statementText = [statements]string{
 	updateQueue: `UPDATE queues SET waiting = ?, running = ?, rows = ? WHERE q = ?`,
 	updateTopic: `UPDATE topics SET registered = ?, delivered = ?, dead = ?, cancelled = ?, kept_done = ?, kept_done_bytes = ?,
  kept_dead = ?, kept_dead_bytes = ?, ids = ? WHERE t = ?`,
+	updateGate:   `UPDATE queues SET gate = ? WHERE q = ?`,
+	updateGrants: `UPDATE topics SET grants = ?, alarm = ? WHERE t = ?`,
 	updatePolicy: `UPDATE topics SET policy = ?, revision = ? WHERE t = ?`,
 	updateMeta:   `UPDATE meta SET value = ? WHERE key = ?`,
 
@@ -126,9 +147,10 @@ var statementText = [statements]string{
 	deleteBody:     `DELETE FROM bodies WHERE n = ?`,
 	deleteAttempts: `DELETE FROM attempts WHERE n = ?`,
 	deleteID:       `DELETE FROM ids WHERE namespace = ? AND id = ?`,
+	deleteLane:     `DELETE FROM lanes WHERE namespace = ? AND topic = ? AND lane = ?`,
 	deleteBirth:    `DELETE FROM outbox WHERE namespace = ? AND id = ?`,
 	deleteQueue:    `DELETE FROM queues WHERE q = ?`,
-	unusedQueues:   `DELETE FROM queues WHERE rows = 0`,
+	unusedQueues:   `DELETE FROM queues WHERE rows = 0 AND gate IS NULL`,
 
 	oldestEnded: `SELECT ` + columns + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
  WHERE t = ? AND state = ? AND finished IS NOT NULL ORDER BY finished, jobs.n LIMIT ?`,
@@ -137,7 +159,7 @@ var statementText = [statements]string{
 	findTopic: `SELECT t FROM topics WHERE namespace = ? AND name = ?`,
 	oldestIDs: `SELECT namespace, id, finished FROM ids WHERE t = ? ORDER BY finished LIMIT ?`,
 
-	readOutbox:   `SELECT seq, entry FROM outbox WHERE seq > ? ORDER BY seq LIMIT ?`,
+	readOutbox:   `SELECT seq, entry FROM outbox WHERE seq > ? ORDER BY seq LIMIT ? OFFSET ?`,
 	readAttempts: `SELECT entry FROM attempts WHERE n = ? ORDER BY seq`,
 	listQueues: `SELECT q, lane FROM queues INDEXED BY queues_pending
  WHERE namespace = ? AND topic = ? AND lane >= ? AND waiting + running > 0 ORDER BY lane LIMIT ?`,
@@ -157,9 +179,12 @@ var statementText = [statements]string{
  AND finished > ?4 AND finished < ?3 ORDER BY finished, jobs.n LIMIT ?5`,
 
 	allTopics: `SELECT t, namespace, name, policy, revision, registered, delivered, dead, cancelled, kept_done, kept_done_bytes,
- kept_dead, kept_dead_bytes, ids FROM topics`,
-	pendingQueues: `SELECT q, namespace, topic, lane, waiting, running, rows FROM queues INDEXED BY queues_pending
+ kept_dead, kept_dead_bytes, ids, grants, alarm FROM topics`,
+	pendingQueues: recalled + ` FROM queues INDEXED BY queues_pending LEFT JOIN lanes USING (namespace, topic, lane)
  WHERE waiting + running > 0`,
+	gatedQueues: recalled + ` FROM queues INDEXED BY queues_gated LEFT JOIN lanes USING (namespace, topic, lane)
+ WHERE gate IS NOT NULL`,
+	anyLane: `SELECT EXISTS (SELECT 1 FROM lanes)`,
 	runningJobs: `SELECT ` + columns + `, claimed FROM jobs WHERE q = ? AND state = 'running' AND finished IS NULL
  LIMIT ?`,
 	readMeta:    `SELECT value FROM meta WHERE key = ?`,

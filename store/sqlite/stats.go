@@ -49,6 +49,11 @@ func (tx *tx) count(t *topic, all *[]store.TopicStats) error {
 		Registered: t.registered, Delivered: t.delivered, Dead: t.dead, Cancelled: t.cancelled,
 		Scheduled: t.waiting - t.ready, Ready: t.ready, Running: t.running,
 	}
+	for q := range t.open {
+		if q.open(tx.now) {
+			row.Open++
+		}
+	}
 	queues, err := tx.someQueues(t)
 	if err != nil {
 		return err
@@ -84,7 +89,7 @@ func (tx *tx) someQueues(t *topic) (queues []*queue, err error) {
 }
 
 // Lanes implements store.Store. The lanes are read from the database, of which a page costs the same however many there
-// are; only what is ready is in memory.
+// are; only what is ready, and what keeps a lane back, is in memory.
 func (s *Store) Lanes(
 	ctx context.Context, shard int, namespace, topic, after string, limit int,
 ) ([]store.LaneStats, error) {
@@ -101,12 +106,12 @@ func (s *Store) Lanes(
 	if err != nil || len(lanes) == 0 {
 		return nil, err
 	}
-	ready := make([]int64, len(ids))
+	inMemory := make([]store.LaneStats, len(ids))
 	err = s.submit(ctx, &op{verb: "count lanes", weight: 1, run: func(tx *tx) error {
+		clear(inMemory)
 		for i, id := range ids {
-			ready[i] = 0
 			if q := tx.mem.byID[id]; q != nil {
-				ready[i] = q.ready
+				inMemory[i] = store.LaneStats{Ready: q.ready, HeldUntil: q.heldUntil(tx.now), Open: q.open(tx.now)}
 			}
 		}
 		return nil
@@ -114,9 +119,11 @@ func (s *Store) Lanes(
 	if err != nil {
 		return nil, err
 	}
-	for i := range lanes {
-		lanes[i].Ready = min(ready[i], waiting[i]) // which may be a commit apart
-		lanes[i].Scheduled = waiting[i] - lanes[i].Ready
+	for i, m := range inMemory {
+		l := &lanes[i]
+		l.HeldUntil, l.Open = m.HeldUntil, m.Open
+		l.Ready = min(m.Ready, waiting[i]) // which may be a commit apart
+		l.Scheduled = waiting[i] - l.Ready
 	}
 	return lanes, nil
 }

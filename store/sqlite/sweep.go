@@ -58,6 +58,10 @@ func (s *Store) giveBack(ctx context.Context) (more bool) {
 func (tx *tx) sweep(limit int) (store.Swept, error) {
 	var swept store.Swept
 	for _, t := range tx.mem.topics {
+		if t.grants != nil && t.grants.over(tx.now) {
+			tx.touchTopic(t)
+			t.grants = nil
+		}
 		for _, states := range [][]job.State{{job.Delivered, job.Cancelled}, {job.Dead}} {
 			if err := tx.trim(t, states, limit, &swept); err != nil {
 				return swept, err
@@ -67,7 +71,21 @@ func (tx *tx) sweep(limit int) (store.Swept, error) {
 			return swept, err
 		}
 	}
+	tx.forgetGates(limit)
 	return swept, tx.forgetLanes(limit)
+}
+
+// forgetGates forgets holds, breakers and starts that matter no more.
+func (tx *tx) forgetGates(limit int) {
+	for q := range tx.mem.gated {
+		if limit--; limit < 0 {
+			return
+		}
+		if q.gate != nil && q.over(tx.now) {
+			tx.touch(q)
+			q.gate = nil
+		}
+	}
 }
 
 // over is how many jobs a shelf holds beyond its number, or one where age or bytes say that the oldest must go.
@@ -184,7 +202,7 @@ func (tx *tx) forgetLanes(limit int) error {
 		if limit--; limit < 0 {
 			return nil
 		}
-		if q.rows > 0 || q.savedIn == tx.serial {
+		if q.rows > 0 || q.gate != nil || q.savedIn == tx.serial {
 			continue
 		}
 		if err := tx.exec(deleteQueue, q.id); err != nil {
@@ -200,7 +218,7 @@ func (tx *tx) forgetLanes(limit int) error {
 		return nil
 	}
 	for _, q := range m.queues {
-		if q.waiting == 0 && q.running == 0 && q.savedIn != tx.serial {
+		if q.waiting == 0 && q.running == 0 && q.gate == nil && q.savedIn != tx.serial {
 			m.forget(q)
 		}
 	}

@@ -19,10 +19,12 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 	var answer store.Topic
 	err = s.submit(ctx, &op{verb: "put a topic", durable: true, weight: 1, run: func(tx *tx) error {
 		name := topicName{put.Namespace, put.Name}
-		if put.Revision != 0 {
-			if t := tx.mem.topics[name]; t == nil || t.revision != put.Revision {
-				return store.ErrVersion
-			}
+		stands := int64(0)
+		if t := tx.mem.topics[name]; t != nil {
+			stands = t.revision
+		}
+		if put.Revision != 0 && max(put.Revision, 0) != stands {
+			return store.ErrVersion
 		}
 		t, err := tx.topic(name)
 		if err != nil {
@@ -32,12 +34,17 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 		if err := tx.exec(updatePolicy, encoded, revision, t.id); err != nil {
 			return err
 		}
-		before, effective, revised := t.put, t.policy, t.revision
-		tx.undo(func() { t.put, t.policy, t.revision = before, effective, revised })
+		before, effective, limits, revised := t.put, t.policy, t.limits, t.revision
+		tx.undo(func() { t.put, t.policy, t.limits, t.revision = before, effective, limits, revised })
 		t.adopt(stored, revision, s.defaults)
 		tx.mem.revision = revision
 		tx.news = true
 		for q := range t.queues { // any may have been freed or blocked
+			if q.own != nil {
+				unread := q.own.unread
+				tx.resettle(q, q.own.revision, q.own.settings)
+				q.own.unread = unread
+			}
 			if q.waiting > 0 {
 				tx.look = append(tx.look, q)
 				tx.ring(q)

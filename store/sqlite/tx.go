@@ -94,11 +94,18 @@ func (tx *tx) flush() error {
 		if err := tx.learnHead(q); err != nil {
 			return err
 		}
+		tx.hush(q)
 	}
 	for i := 0; i < len(tx.queues); i++ { // learnHead may add
 		q := tx.queues[i]
 		if err := tx.learnHead(q); err != nil {
 			return err
+		}
+		tx.hush(q)
+		if q.gate != q.saved.gate {
+			if err := tx.exec(updateGate, q.gate.stored(tx.now), q.id); err != nil {
+				return err
+			}
 		}
 		if q.waiting == q.saved.waiting && q.running == q.saved.running && q.rows == q.saved.rows {
 			continue
@@ -111,6 +118,12 @@ func (tx *tx) flush() error {
 		before := t.saved
 		before.waiting, before.ready, before.running = t.waiting, t.ready, t.running
 		before.oldestID, before.done.oldest, before.dying.oldest = t.oldestID, t.done.oldest, t.dying.oldest
+		if before.grants != t.grants || before.alarm != t.alarm {
+			if err := tx.exec(updateGrants, t.grants.stored(tx.now), t.alarm, t.id); err != nil {
+				return err
+			}
+			before.grants, before.alarm = t.grants, t.alarm
+		}
 		if before == t.topicNumbers {
 			continue
 		}
@@ -125,7 +138,21 @@ func (tx *tx) flush() error {
 			return err
 		}
 	}
+	if m := tx.mem; m.laneRevision != m.saved.laneRevision {
+		return tx.exec(updateMeta, m.laneRevision, "lane_revision")
+	}
 	return nil
+}
+
+// hush forgets when a queue that is kept back for a while last rang, so that it rings as soon as that ends.
+func (tx *tx) hush(q *queue) {
+	if q.gate == nil || q.rung == beforeAll {
+		return
+	}
+	if free, _ := q.free(tx.now); free > tx.now.mono {
+		tx.touch(q)
+		q.rung = beforeAll
+	}
 }
 
 // takeBack restores memory to what it was when the transaction began.
@@ -168,7 +195,7 @@ func (tx *tx) apply() {
 	}
 	rung := tx.rings[:0]
 	for _, q := range tx.rings {
-		if q.due(tx.now) && !q.blocked() {
+		if q.due(tx.now) && !q.blocked(tx.now) {
 			q.rung = tx.now.mono
 			rung = append(rung, q)
 			a.dues.drop(&q.dueSlot)
@@ -184,10 +211,9 @@ func (tx *tx) apply() {
 		}
 	}
 	for _, q := range tx.queues {
-		if q.rows == 0 {
-			tx.mem.unused[q] = struct{}{}
-		} else {
-			delete(tx.mem.unused, q)
+		member(tx.mem.unused, q, q.rows == 0)
+		if q.gate != q.saved.gate {
+			tx.mem.sort(q)
 		}
 	}
 	if len(rung) > 0 || wake {

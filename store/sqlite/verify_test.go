@@ -63,6 +63,7 @@ func (tx *tx) faults() (faults []string) {
 	same("entries of the held", entries, ask("SELECT coalesce(sum(entries), 0) FROM jobs WHERE state = 'running'"))
 	for _, q := range m.queues {
 		name := q.name.String()
+		faults = append(faults, tx.gateFaults(q, ask)...)
 		same(name+" waiting", q.waiting, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled'", q.id))
 		same(name+" running", q.running, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'running'", q.id))
 		same(name+" held", q.running, heldBy[q])
@@ -83,6 +84,7 @@ func (tx *tx) faults() (faults []string) {
 	for _, topic := range m.topics {
 		faults = append(faults, tx.topicFaults(topic, ask)...)
 	}
+	same("lanes with a gate", int64(len(m.gated)), ask("SELECT count(*) FROM queues WHERE gate IS NOT NULL"))
 	same("outbox", m.outbox, ask("SELECT count(*) FROM outbox"))
 	same("remembered ids", m.ids, ask("SELECT count(*) FROM ids"))
 	same("leases on the agenda", int64(len(m.agenda.lapses)), int64(len(m.held)))
@@ -121,10 +123,51 @@ func (tx *tx) topicFaults(t *topic, ask func(string, ...any) int64) (faults []st
 		{"stored delivered", t.delivered, ask("SELECT delivered FROM topics WHERE t = %d", t.id)},
 		{"stored dead", t.dead, ask("SELECT dead FROM topics WHERE t = %d", t.id)},
 		{"stored cancelled", t.cancelled, ask("SELECT cancelled FROM topics WHERE t = %d", t.id)},
+		{"stored alarm", number(t.alarm), ask("SELECT coalesce(alarm, 0) FROM topics WHERE t = %d", t.id)},
+		{"stored grants", number(t.grants != nil), ask("SELECT grants IS NOT NULL FROM topics WHERE t = %d", t.id)},
 		{"stored kept", t.done.jobs + t.dying.jobs, ask("SELECT kept_done + kept_dead FROM topics WHERE t = %d", t.id)},
 	} {
 		if c.memory != c.counted {
 			faults = append(faults, fmt.Sprintf("topic %s %s: %d in memory, %d counted", t.name.name, c.what, c.memory, c.counted))
+		}
+	}
+	return faults
+}
+
+func number(yes bool) int64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// gateFaults compares what keeps a lane back, and the settings that it goes by.
+func (tx *tx) gateFaults(q *queue, ask func(string, ...any) int64) (faults []string) {
+	g := noGate
+	if q.gate != nil {
+		g = *q.gate
+	}
+	_, gated := tx.mem.gated[q]
+	_, open := q.topic.open[q]
+	revision := int64(0)
+	if q.own != nil {
+		revision = q.own.revision
+	}
+	for _, c := range []struct {
+		what            string
+		memory, counted int64
+	}{
+		{"gated", number(q.gate != nil), number(gated)},
+		{"stored gate", number(q.gate != nil), ask("SELECT gate IS NOT NULL FROM queues WHERE q = %d", q.id)},
+		{"open", number(g.open), number(open)},
+		{"stored open", number(g.open), ask("SELECT coalesce(gate ->> 'open', 0) FROM queues WHERE q = %d", q.id)},
+		{"stored starts", int64(len(g.starts)), ask(
+			"SELECT coalesce(json_array_length(gate, '$.starts'), 0) FROM queues WHERE q = %d", q.id)},
+		{"revision", revision, ask("SELECT coalesce(max(revision), 0) FROM lanes WHERE namespace = '%s' AND topic = '%s' AND lane = '%s'",
+			q.name.Namespace, q.name.Topic, q.name.Lane)},
+	} {
+		if c.memory != c.counted {
+			faults = append(faults, fmt.Sprintf("%s %s: %d in memory, %d found", q.name, c.what, c.memory, c.counted))
 		}
 	}
 	return faults

@@ -10,9 +10,9 @@ import (
 )
 
 // Check walks a store that nobody changes meanwhile through its public methods and reports every breach of what an
-// engine promises: a job stands in exactly one place (it is in one list, and Get agrees with that list), and each
-// topic's registered jobs are the sum of all places. Ended jobs that retention removed are counted but not listed.
-// It looks at the default namespace.
+// engine promises: a job stands in exactly one place (it is in one list, and Get agrees with that list), each topic's
+// registered jobs are the sum of all places, the unfinished ones those of its lanes. Ended jobs that retention or a purge
+// removed are counted but not listed. It looks at the default namespace.
 func Check(ctx context.Context, st store.Store) error {
 	return CheckNamespace(ctx, st, job.DefaultNamespace)
 }
@@ -26,7 +26,8 @@ func CheckNamespace(ctx context.Context, st store.Store, namespace string) error
 			return fmt.Errorf("read the stats of shard %d: %w", shard, err)
 		}
 		for _, row := range rows {
-			if err := checkTopic(ctx, st, shard, row); err != nil {
+			err := errors.Join(checkTopic(ctx, st, shard, row), checkLanes(ctx, st, shard, row), checkSettings(ctx, st, shard, row))
+			if err != nil {
 				breaches = append(breaches, fmt.Errorf("shard %d, topic %s: %w", shard, row.Topic, err))
 			}
 		}
@@ -55,6 +56,9 @@ func checkTopic(ctx context.Context, st store.Store, shard int, row store.TopicS
 				breach("%s is %s and %s", j.ID, other, state)
 			}
 			places[j.Ref()] = state
+			if err := checkReason(j); err != nil {
+				breach("%w", err)
+			}
 			got, err := st.Get(ctx, shard, j.Ref())
 			switch {
 			case err != nil:

@@ -7,7 +7,8 @@
 //
 // What the contract leaves to an engine is left open here too: the order of jobs due in the same millisecond, the order
 // across lanes, whether a due job that nobody holds counts as scheduled or as ready, when retention removes what Sweep
-// would remove, and whether a bell is rung once more than needed.
+// would remove (an id whose window has passed may go with its purged job), whether a bell is rung once more than needed,
+// what a lane remembers of its starts while it has no rate, and which of two grants of one millisecond is given back.
 //
 // Everything here is for tests only. The model and Faulty are safe for concurrent use.
 package storetest

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
-	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -130,8 +129,8 @@ func (f *faulty) Edit(ctx context.Context, shard int, token store.Token, ref job
 	return through(f, "Edit", func() (job.Job, error) { return f.Store.Edit(ctx, shard, token, ref, edit) })
 }
 
-func (f *faulty) Revive(ctx context.Context, shard int, token store.Token, ref job.Ref, delay time.Duration) (job.Job, error) {
-	return through(f, "Revive", func() (job.Job, error) { return f.Store.Revive(ctx, shard, token, ref, delay) })
+func (f *faulty) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.Revived, error) {
+	return through(f, "Revive", func() ([]store.Revived, error) { return f.Store.Revive(ctx, shard, token, items) })
 }
 
 func (f *faulty) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.Swept, error) {
@@ -140,4 +139,20 @@ func (f *faulty) Sweep(ctx context.Context, shard int, token store.Token, limit 
 
 func (f *faulty) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error) {
 	return through(f, "PutTopic", func() (store.Topic, error) { return f.Store.PutTopic(ctx, topic) })
+}
+
+func (f *faulty) Purge(ctx context.Context, shard int, token store.Token, refs []job.Ref) ([]error, error) {
+	return through(f, "Purge", func() ([]error, error) { return f.Store.Purge(ctx, shard, token, refs) })
+}
+
+func (f *faulty) PutLane(ctx context.Context, shard int, token store.Token, lane store.Lane) (store.Lane, error) {
+	return through(f, "PutLane", func() (store.Lane, error) { return f.Store.PutLane(ctx, shard, token, lane) })
+}
+
+func (f *faulty) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitAsk) ([]store.Permit, error) {
+	return through(f, "Permit", func() ([]store.Permit, error) { return f.Store.Permit(ctx, shard, token, asks) })
+}
+
+func (f *faulty) Alarm(ctx context.Context, shard int, token store.Token, alarm store.Alarm) (bool, error) {
+	return through(f, "Alarm", func() (bool, error) { return f.Store.Alarm(ctx, shard, token, alarm) })
 }

@@ -32,7 +32,9 @@ type Model struct {
 	shards   []*modelShard
 	topics   map[topicName]store.Topic
 	revision int64
-	closed   bool
+	// laneRevision is the newest of lanes' settings, on any shard.
+	laneRevision int64
+	closed       bool
 	// rank orders jobs due in the same millisecond, lowest first, as the engine it is compared with happens to do; nil:
 	// the order in which they came to wait.
 	rank func(job.Ref) int
@@ -49,10 +51,14 @@ type modelShard struct {
 	ids    map[job.Ref]*remembered
 	queues map[job.Queue]*queue
 	topics map[topicName]*topic
-	outbox []store.Entry
-	agenda agenda
-	bells  map[string]*bell
-	wake   bool
+	lanes  map[job.Queue]store.Lane // own settings
+	// permits and alarms are of topics that this shard keeps.
+	permits map[topicName]window
+	alarms  map[topicName]bool
+	outbox  []store.Entry
+	agenda  agenda
+	bells   map[string]*bell
+	wake    bool
 	// changed is closed, and made anew, when a bell rang or wake was set.
 	changed chan struct{}
 	answers map[call]answer
@@ -89,6 +95,9 @@ func NewModel(o ModelOptions) *Model {
 			ids:     make(map[job.Ref]*remembered),
 			queues:  make(map[job.Queue]*queue),
 			topics:  make(map[topicName]*topic),
+			lanes:   make(map[job.Queue]store.Lane),
+			permits: make(map[topicName]window),
+			alarms:  make(map[topicName]bool),
 			bells:   make(map[string]*bell),
 			changed: make(chan struct{}),
 			answers: make(map[call]answer),
@@ -158,7 +167,7 @@ func (m *Model) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 	}
 	defer m.mu.Unlock()
 	name := topicName{put.Namespace, put.Name}
-	if put.Revision != 0 && put.Revision != m.topics[name].Revision {
+	if put.Revision != 0 && max(put.Revision, 0) != m.topics[name].Revision {
 		return store.Topic{}, store.ErrVersion
 	}
 	m.revision++

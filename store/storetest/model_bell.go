@@ -119,7 +119,7 @@ func (m *Model) Ring(ctx context.Context, shard int, queues []job.Queue) error {
 	defer m.mu.Unlock()
 	s := m.shards[shard]
 	for _, name := range queues {
-		if q := s.queues[name]; q != nil && q.claimable(now) != nil && !s.blocked(q) {
+		if q := s.queues[name]; q != nil && q.claimable(now) != nil && !s.blocked(q, now) {
 			s.ring(q, now)
 			s.plan(q, now, false)
 		}

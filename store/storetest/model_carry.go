@@ -56,7 +56,7 @@ func (s *modelShard) carry(round store.Round, now time.Time) store.Carried {
 		q.at = time.Time{}
 	}
 	for _, q := range visit {
-		silent := q.ready.first() == nil || s.blocked(q) // nobody has been told of what it has
+		silent := q.ready.first() == nil || s.blocked(q, now) // nobody has been told of what it has
 		for c.Moved+c.Lapsed < round.Jobs {
 			r := q.lapsed(now, stays)
 			if r == nil {
@@ -65,7 +65,7 @@ func (s *modelShard) carry(round store.Round, now time.Time) store.Carried {
 			s.lapse(r, now)
 			c.Lapsed++
 		}
-		if s.blocked(q) {
+		if s.blocked(q, now) {
 			s.plan(q, now, false)
 			continue
 		}
@@ -83,9 +83,18 @@ func (s *modelShard) carry(round store.Round, now time.Time) store.Carried {
 		s.plan(q, now, false)
 	}
 
-	c.Outbox = slices.Clone(s.outbox[:min(len(s.outbox), store.MaxBatch)])
+	waiting := s.outbox[min(max(round.Skip, 0), len(s.outbox)):]
+	room := cmp.Or(round.Bytes, store.OutboxBytes)
+	for c.Looked < min(len(waiting), store.MaxBatch) {
+		e := waiting[c.Looked]
+		if room -= len(e.Body); room < 0 && c.Looked > 0 {
+			break
+		}
+		c.Looked++
+		c.Outbox = append(c.Outbox, e)
+	}
 	c.Next = s.next(now, stays)
-	if len(c.Outbox) < len(s.outbox) {
+	if c.Looked < len(waiting) {
 		c.Next = 0
 	}
 	return c
@@ -111,7 +120,7 @@ func (s *modelShard) next(now time.Time, stays func(*record) bool) time.Duration
 	if found && !at.After(now) {
 		at, found = time.Time{}, false
 		for _, q := range s.agenda {
-			if look := s.nextLook(q, stays); !look.IsZero() && (!found || look.Before(at)) {
+			if look := s.nextLook(q, now, stays); !look.IsZero() && (!found || look.Before(at)) {
 				at, found = look, true
 			}
 		}

@@ -48,13 +48,21 @@ func (s *modelShard) claim(token store.Token, request store.ClaimRequest, now ti
 // serve takes what one Want may have. Size is that of the bodies taken so far.
 func (s *modelShard) serve(t *taken, size *int, token store.Token, request store.ClaimRequest, w store.Want, now time.Time) store.QueueLeft {
 	left := store.QueueLeft{Queue: w.Queue}
+	if lane := s.lane(w.Queue); lane.Revision != w.Lane {
+		left.Lane = &lane
+	}
+	limits := s.limits(w.Queue)
 	q := s.queues[w.Queue]
 	if q == nil {
-		left.Blocked = s.model.policy(topicName{w.Queue.Namespace, w.Queue.Topic}).Paused
+		left.Blocked = limits.Paused
 		return left
 	}
+	q.open = q.tripped(now)
+	if limits.Rate.Limited() {
+		q.window.shut(limits.Rate.Per, now)
+	}
 	for n := 0; ; n++ {
-		left.Blocked = s.blocked(q)
+		left.Blocked = s.blocked(q, now)
 		r := s.pick(q, now)
 		if r == nil || left.Blocked {
 			break
@@ -66,12 +74,17 @@ func (s *modelShard) serve(t *taken, size *int, token store.Token, request store
 		}
 		*size += len(r.job.Body)
 		s.take(r)
-		r.lease, r.claimed = token, now
+		r.lease, r.claimed, r.late = token, now, max(0, now.Sub(r.job.DueAt))
+		r.probe, r.rated = q.open, limits.Rate.Limited()
+		if r.rated {
+			q.window.add(starts{at: now, latest: after(s.model.ceil(), request.Slack), n: 1})
+		}
 		r.deadline = after(now, cmp.Or(r.job.Timeout, w.Timeout)+request.Margin)
 		r.job.State = job.Running
 		s.put(r, &q.held)
 		t.records = append(t.records, r)
 	}
+	left.Open = q.open
 	s.plan(q, now, true)
 	return left
 }
@@ -102,5 +115,8 @@ func (r *record) heldView(now time.Time) store.Held {
 		LeaseFor: r.deadline.Sub(now),
 		Expired:  !r.job.ExpiresAt.IsZero() && now.After(r.job.ExpiresAt),
 		Age:      now.Sub(r.job.Since),
+		Late:     r.late,
+		Rated:    r.rated,
+		Probe:    r.probe,
 	}
 }

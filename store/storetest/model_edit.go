@@ -91,36 +91,3 @@ func (m *Model) Edit(ctx context.Context, shard int, token store.Token, ref job.
 		return nil
 	})
 }
-
-// Revive sends an ended job on another round.
-func (m *Model) Revive(ctx context.Context, shard int, token store.Token, ref job.Ref, delay time.Duration) (job.Job, error) {
-	return m.change(ctx, shard, call{"revive", token}, ref, func(s *modelShard, r *record, now time.Time) error {
-		t := r.queue.topic
-		switch r.job.State {
-		case job.Delivered:
-			t.delivered--
-		case job.Dead:
-			t.died--
-		case job.Cancelled:
-			t.cancelled--
-		default:
-			return &store.StateError{State: r.view(now).State}
-		}
-		s.take(r)
-		r.job.FinishedAt, r.job.Reason = time.Time{}, ""
-		r.job.Version++
-		r.job.Round++
-		r.job.Tries, r.job.Lost = 0, 0
-		r.job.DueAt = after(now, delay)
-		r.job.Since = r.job.DueAt
-		if !r.job.ExpiresAt.IsZero() && !r.job.ExpiresAt.After(now) {
-			r.job.ExpiresAt = time.Time{}
-		}
-		r.note(job.Attempt{N: r.job.Made, Kind: job.KindRevived, StartedAt: now})
-		if id := s.ids[ref]; id != nil {
-			id.state, id.finishedAt, id.reason = "", time.Time{}, ""
-		}
-		s.wait(r, now)
-		return nil
-	})
-}

@@ -138,6 +138,7 @@ func clone(s job.Spec) job.Spec {
 	if s.Retries != nil {
 		s.Retries = new(*s.Retries)
 	}
+	s.OnDelivered, s.OnDead = cloneCallback(s.OnDelivered), cloneCallback(s.OnDead)
 	return s
 }
 
@@ -147,4 +148,17 @@ func cloneHeader(h map[string][]string) map[string][]string {
 		h[name] = slices.Clone(values)
 	}
 	return h
+}
+
+func cloneCallback(c *policy.Callback) *policy.Callback {
+	if c == nil {
+		return nil
+	}
+	own := *c
+	own.Headers = cloneHeader(own.Headers)
+	own.Include = slices.Clone(own.Include)
+	if own.Retries != nil {
+		own.Retries = new(*own.Retries)
+	}
+	return &own
 }

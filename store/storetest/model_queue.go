@@ -21,6 +21,9 @@ type record struct {
 	lease    store.Token
 	deadline time.Time
 	claimed  time.Time
+	// late, rated and probe are what its claim said of it.
+	late         time.Duration
+	rated, probe bool
 }
 
 // A line is an ordered set of records.
@@ -86,8 +89,12 @@ type queue struct {
 	topic            *topic
 	due, ready, held line
 	rung             time.Time // when it last rang
-	at               time.Time // when someone must look; zero: never
-	index            int       // in the agenda, when at is set
+	// until holds the queue back; open is its breaker, window its claims as far as its rate counts them.
+	until  time.Time
+	open   bool
+	window window
+	at     time.Time // when someone must look; zero: never
+	index  int       // in the agenda, when at is set
 }
 
 func (s *modelShard) queue(name job.Queue) *queue {
@@ -99,12 +106,6 @@ func (s *modelShard) queue(name job.Queue) *queue {
 		t.lanes = append(t.lanes, q)
 	}
 	return q
-}
-
-// blocked reports whether nothing can be claimed now whatever waits.
-func (s *modelShard) blocked(q *queue) bool {
-	p := s.model.policy(q.topic.name)
-	return p.Paused || len(q.held.items) >= p.LaneConcurrency
 }
 
 // claimable is the next job to claim, nil when none is due.
@@ -124,7 +125,7 @@ func (s *modelShard) wait(r *record, now time.Time) {
 	q := r.queue
 	s.take(r)
 	r.job.State = job.Scheduled
-	if r.job.DueAt.After(now) || q.claimable(now) != nil || s.blocked(q) {
+	if r.job.DueAt.After(now) || q.claimable(now) != nil || s.blocked(q, now) {
 		s.put(r, &q.due)
 	} else {
 		s.put(r, &q.ready)
@@ -136,8 +137,11 @@ func (s *modelShard) wait(r *record, now time.Time) {
 // plan notes the next moment at which someone must look at a queue. With wake, Await is told when that is before
 // everything else.
 func (s *modelShard) plan(q *queue, now time.Time, wake bool) {
+	if free, _ := s.free(q, now); free.After(now) {
+		q.rung = time.Time{} // it rings as soon as its hold or its rate lets it
+	}
 	head, found := s.agenda.head()
-	at := s.nextLook(q, func(*record) bool { return false })
+	at := s.nextLook(q, now, func(*record) bool { return false })
 	if !q.at.IsZero() {
 		heap.Remove(&s.agenda, q.index)
 	}
@@ -153,8 +157,8 @@ func (s *modelShard) plan(q *queue, now time.Time, wake bool) {
 }
 
 // nextLook is the earliest of the first lapse and, unless the queue is blocked, of the time to ring again or the first
-// due time; zero when there is none. Leases for which stays holds are left out.
-func (s *modelShard) nextLook(q *queue, stays func(*record) bool) time.Time {
+// due time, once time keeps nothing back; zero when there is none. Leases for which stays holds are left out.
+func (s *modelShard) nextLook(q *queue, now time.Time, stays func(*record) bool) time.Time {
 	var at time.Time
 	earlier := func(t time.Time) {
 		if at.IsZero() || t.Before(at) {
@@ -167,13 +171,20 @@ func (s *modelShard) nextLook(q *queue, stays func(*record) bool) time.Time {
 			break
 		}
 	}
-	if s.blocked(q) {
+	free, ever := s.free(q, now)
+	if !ever {
 		return at
 	}
+	later := func(t time.Time) time.Time {
+		if t.Before(free) {
+			return free
+		}
+		return t
+	}
 	if q.ready.first() != nil {
-		earlier(q.rung.Add(store.RingAgain))
+		earlier(later(q.rung.Add(store.RingAgain)))
 	} else if r := q.due.first(); r != nil {
-		earlier(r.job.DueAt)
+		earlier(later(r.job.DueAt))
 	}
 	return at
 }

@@ -126,6 +126,8 @@ func matches(f store.Filter, j job.Job, at time.Time) bool {
 		}
 	}
 	return j.State == f.State &&
+		(f.Reason == "" || f.Reason == j.Reason) &&
+		(f.Status == 0 || f.Status == j.Status) &&
 		(f.Lane == "" || f.Lane == j.Lane) &&
 		(f.After.IsZero() || !at.Before(f.After)) &&
 		(f.Before.IsZero() || at.Before(f.Before))
@@ -173,6 +175,9 @@ func (m *Model) Stats(ctx context.Context, shard int, namespace, topic string) (
 			row.Scheduled += c.Scheduled
 			row.Ready += c.Ready
 			row.Running += c.Running
+			if c.Open {
+				row.Open++
+			}
 			for _, l := range []*line{&q.ready, &q.due} {
 				if r := l.first(); r != nil && (row.OldestDue.IsZero() || r.job.DueAt.Before(row.OldestDue)) {
 					row.OldestDue = r.job.DueAt
@@ -192,12 +197,17 @@ func (q *queue) count(now time.Time) store.LaneStats {
 		}
 		return -1
 	})
-	return store.LaneStats{
+	row := store.LaneStats{
 		Lane:      q.name.Lane,
 		Scheduled: int64(len(q.due.items) - isDue),
 		Ready:     int64(len(q.ready.items) + isDue),
 		Running:   int64(len(q.held.items)),
+		Open:      q.tripped(now),
 	}
+	if q.until.After(now) {
+		row.HeldUntil = q.until
+	}
+	return row
 }
 
 // Lanes leaves out lanes without unfinished jobs.

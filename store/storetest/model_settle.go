@@ -38,14 +38,18 @@ func (s *modelShard) settle(item store.Settlement, now time.Time) error {
 		return store.ErrLeaseLost
 	}
 	q := r.queue
-	freed := s.blocked(q)
+	freed := s.blocked(q, now)
+	s.turn(q, item.Lane, now)
 	if item.Attempt.Kind != "" {
 		r.note(item.Attempt)
 	}
-	s.outbox = append(s.outbox, item.Births...)
+	if item.Verdict.Kind == policy.Delivered || !r.job.CancelRequested {
+		s.bear(item.Births)
+	}
 	if item.Attempt.Kind == job.KindAttempt {
 		r.job.Made++
 		r.job.Lost = 0
+		r.job.Status = item.Attempt.Status
 		if item.Verdict.Kind != policy.Delivered {
 			r.job.Tries++
 		}
@@ -65,7 +69,7 @@ func (s *modelShard) settle(item store.Settlement, now time.Time) error {
 	default:
 		panic(fmt.Sprintf("storetest: a settlement with verdict %v", kind))
 	}
-	if freed && !s.blocked(q) && q.claimable(now) != nil {
+	if freed && !s.blocked(q, now) && q.claimable(now) != nil {
 		s.ring(q, now)
 	}
 	s.plan(q, now, true)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -20,7 +19,8 @@ import (
 //
 //   - jobs due in the same millisecond: the model follows the engine's order;
 //   - boundaries: the clock moves by even numbers of milliseconds, waits and leases are odd, so that nothing falls on
-//     the very moment at which it is asked for;
+//     the very moment at which it is asked for. So are holds and the windows of rates; slacks are even;
+//   - a lane that has a rate keeps one of the same window, and breakers are forgotten while nothing is held;
 //   - an engine's own clock: waits are zero or an hour and more, leases outlive the test, instants agree roughly.
 //
 // A lost reply is a call that is sent twice with one token; both answers must agree.
@@ -31,6 +31,9 @@ const (
 	randomChecksShort = 25 // of which rapid takes a fifth
 )
 
+// randomSteps is how many operations a sequence has on average, unless the flag -rapid.steps says so.
+const randomSteps = 60
+
 func random(t *testing.T, open func(t *testing.T) Engine) {
 	s := newSuite(t, open(t))
 	checks := randomChecks
@@ -38,6 +41,7 @@ func random(t *testing.T, open func(t *testing.T) Engine) {
 		checks = randomChecksShort
 	}
 	defer setRapid("rapid.checks", fmt.Sprint(checks))()
+	defer setRapid("rapid.steps", fmt.Sprint(randomSteps))()
 	defer setRapid("rapid.nofailfile", "true")()
 	defer setRapid("rapid.shrinktime", "10s")()
 	sequence := 0
@@ -45,14 +49,17 @@ func random(t *testing.T, open func(t *testing.T) Engine) {
 		sequence++
 		p := newPair(rt, s, fmt.Sprintf("random-%d", sequence))
 		defer p.leave()
+		aside := []func(*rapid.T){p.sweep, p.look, p.permit, p.permit, p.alarm}
+		// What is done to single jobs is rarer than the way that all of them go: each name is as likely as any other.
 		actions := map[string]func(*rapid.T){
 			"":       p.agree,
-			"insert": p.insert, "claim": p.claim, "settle": p.settle, "cancel": p.cancel, "edit": p.edit, "run": p.run,
-			"insert more": p.insert, "claim more": p.claim, "settle more": p.settle, "settle again": p.settle,
-			"revive": p.revive, "carry": p.carry, "topic": p.topic, "sweep": p.sweep, "look": p.look, "known": p.known,
+			"insert": p.insert, "claim": p.claim, "settle": p.settle, "carry": p.carry,
+			"insert more": p.insert, "claim more": p.claim, "settle more": p.settle, "claim again": p.claim, "settle again": p.settle,
+			"change": oneOf(p.cancel, p.edit, p.run), "ended": oneOf(p.revive, p.revive, p.purge),
+			"policy": oneOf(p.topic, p.putLane, p.putLane), "aside": oneOf(aside...),
 		}
 		if s.Advance != nil {
-			actions["advance"] = p.advance
+			actions["advance"], actions["advance more"] = p.advance, oneOf(p.advance, p.advance, p.forget)
 		}
 		rt.Repeat(actions)
 		p.look(rt)
@@ -60,6 +67,11 @@ func random(t *testing.T, open func(t *testing.T) Engine) {
 			rt.Fatal(err)
 		}
 	})
+}
+
+// oneOf draws one of some actions.
+func oneOf(actions ...func(*rapid.T)) func(*rapid.T) {
+	return func(t *rapid.T) { actions[rapid.IntRange(0, len(actions)-1).Draw(t, "which")](t) }
 }
 
 // setRapid sets a flag that the command line does not, and gives back what restores it.
@@ -88,6 +100,9 @@ type pair struct {
 	sent      map[string]store.Entry // the newest registration under an id
 	births    int
 	home      []job.Ref
+	rate      policy.Rate              // of the lanes of orders, and of permits; zero: none
+	lanes     map[job.Queue][]revision // of the settings that were put, the newest last
+	grants    []grant
 	sweeping  bool // a topic keeps nothing: engines may trim at once, so both are swept all the time
 }
 
@@ -95,13 +110,20 @@ type pair struct {
 type lease struct{ engine, model store.Held }
 
 func newPair(t *rapid.T, s *suite, namespace string) *pair {
-	p := &pair{T: t, s: s, ctx: s.Context(), namespace: namespace, sent: make(map[string]store.Entry)}
+	p := &pair{T: t, s: s, ctx: s.Context(), namespace: namespace, sent: make(map[string]store.Entry), lanes: make(map[job.Queue][]revision)}
 	p.model = NewModel(ModelOptions{Defaults: s.Defaults, Now: s.Now})
 	for _, topic := range []string{"orders", "orders", "mails"} {
 		p.queues = append(p.queues, s.queueOf(namespace, topic, len(p.queues)))
 	}
 	for i := range 10 {
 		p.ids = append(p.ids, fmt.Sprintf("job-%d", i))
+	}
+	if rapid.Bool().Draw(t, "rated") {
+		p.rate = policy.Rate{Starts: rapid.IntRange(1, 3).Draw(t, "starts"), Per: 3*time.Second + time.Millisecond}
+		if s.Advance == nil {
+			p.rate.Per = long
+		}
+		p.putTopic(store.Topic{Namespace: namespace, Name: "orders"})
 	}
 	return p
 }
@@ -174,6 +196,9 @@ func (p *pair) insert(*rapid.T) {
 				e.ExpiresIn = 3 * long
 			}
 		}
+		if rapid.IntRange(0, 3).Draw(p.T, "callback") == 0 {
+			e.OnDead = &policy.Callback{URL: "http://owner.example/", Headers: map[string][]string{"X-Owner": {"1"}}}
+		}
 		e.Print = e.Fingerprint()
 		// Only the first of a call may be due now, so that no two come to wait at one instant.
 		if sent, ok := p.sent[e.ID]; ok && i == 0 && rapid.Bool().Draw(p.T, "as before") {
@@ -206,140 +231,4 @@ func (p *pair) bring(entries []store.Entry) {
 		}
 		p.same(wanted[i].Job, got[i].Job, "insert "+entries[i].ID)
 	}
-}
-
-func (p *pair) request() store.ClaimRequest {
-	r := store.ClaimRequest{Max: rapid.IntRange(1, 5).Draw(p.T, "max"), MaxBytes: 1 << 20, Margin: long}
-	if p.s.Advance != nil && rapid.Bool().Draw(p.T, "short lease") {
-		r.Margin = 5 * time.Second
-	}
-	for _, q := range p.queues {
-		if rapid.IntRange(0, 3).Draw(p.T, "want") > 0 {
-			w := store.Want{Queue: q, Max: rapid.IntRange(1, 4).Draw(p.T, "of a queue"), Timeout: time.Second + time.Millisecond}
-			r.Wants = append(r.Wants, w)
-		}
-	}
-	return r
-}
-
-func (p *pair) claim(*rapid.T) {
-	p.tick()
-	request := p.request()
-	got, err := twice(p, "claim", func(token store.Token) (store.Claimed, error) {
-		return p.s.Store.Claim(p.ctx, p.s.shard, token, request)
-	}, sameHeld)
-	p.must(err, "claim")
-	p.follow(got)
-	wanted, err := p.model.Claim(p.ctx, 0, store.NewToken(), request)
-	p.must(err, "claim from the model")
-	p.took(wanted, got)
-}
-
-// sameHeld compares a claim with its repeat.
-func sameHeld(first, second store.Claimed) error {
-	a, b := idsOf(first.Jobs), idsOf(second.Jobs)
-	slices.Sort(a)
-	slices.Sort(b)
-	if !slices.Equal(a, b) {
-		return fmt.Errorf("jobs %v, then %v", a, b)
-	}
-	return nil
-}
-
-// follow lets the model take jobs due in the same millisecond in the engine's order.
-func (p *pair) follow(got store.Claimed) {
-	rank := make(map[job.Ref]int)
-	for i, h := range got.Jobs {
-		rank[h.Ref()] = i - len(got.Jobs)
-	}
-	p.model.rank = func(ref job.Ref) int { return rank[ref] }
-}
-
-// took compares what both gave out.
-func (p *pair) took(wanted, got store.Claimed) {
-	if !slices.Equal(idsOf(wanted.Jobs), idsOf(got.Jobs)) {
-		p.Fatalf("claimed %v, want %v", idsOf(got.Jobs), idsOf(wanted.Jobs))
-	}
-	for i, w := range wanted.Jobs {
-		g := got.Jobs[i]
-		p.same(w.Job, g.Job, "claim "+w.ID)
-		if w.Expired != g.Expired {
-			p.Fatalf("claim %s: expired %t, want %t", w.ID, g.Expired, w.Expired)
-		}
-		if d := (w.LeaseFor - g.LeaseFor).Abs(); d > time.Second {
-			p.Fatalf("claim %s: a lease for %v, want %v", w.ID, g.LeaseFor, w.LeaseFor)
-		}
-		if d := (w.Age - g.Age).Abs(); d > p.slack() {
-			p.Fatalf("claim %s: age %v, want %v", w.ID, g.Age, w.Age)
-		}
-		p.held = append(p.held, lease{g, w})
-	}
-	for i, w := range wanted.Queues {
-		g := got.Queues[i]
-		q := p.model.shards[0].queues[w.Queue]
-		waits := q != nil && q.claimable(job.Millis(p.model.now())) != nil
-		if w.Queue != g.Queue || w.More != g.More || (g.Blocked && !w.Blocked) || (waits && w.Blocked != g.Blocked) {
-			p.Fatalf("after the claim a queue stands as %+v, want %+v", g, w)
-		}
-	}
-}
-
-func (p *pair) settle(t *rapid.T) {
-	if len(p.held) == 0 {
-		t.Skip("nothing is held")
-	}
-	p.tick()
-	var engine, model []store.Settlement
-	for i := range rapid.IntRange(1, 3).Draw(t, "settlements") {
-		// Mostly one of the newest, which are still held.
-		l := p.held[max(0, len(p.held)-1-rapid.IntRange(0, 5).Draw(t, "lease"))]
-		v := policy.Verdict{Kind: rapid.SampledFrom([]policy.Kind{policy.Delivered, policy.Again, policy.Dead, policy.Released}).Draw(t, "verdict")}
-		switch v.Kind {
-		case policy.Again, policy.Released:
-			v.Wait = p.wait(i == 0)
-		case policy.Dead:
-			v.Reason = policy.ReasonGaveUp
-		}
-		e, m := settlement(l.engine, v), settlement(l.model, v)
-		if v.Kind == policy.Dead && rapid.Bool().Draw(t, "without a request") {
-			e.Attempt, m.Attempt = job.Attempt{}, job.Attempt{}
-		}
-		if rapid.IntRange(0, 4).Draw(t, "births") == 0 {
-			p.births++
-			child := store.Entry{New: job.New{Spec: job.Spec{ID: fmt.Sprintf("child-%d", p.births), Queue: p.queues[2]}, Delay: p.wait(false)}}
-			child.Print = child.Fingerprint()
-			e.Births, m.Births = []store.Entry{child}, []store.Entry{child}
-		}
-		engine, model = append(engine, e), append(model, m)
-	}
-	var next *store.ClaimRequest
-	if rapid.Bool().Draw(t, "next") {
-		r := p.request()
-		next = &r
-	}
-	type answer struct {
-		errs    []error
-		claimed store.Claimed
-	}
-	got, err := twice(p, "settle", func(token store.Token) (answer, error) {
-		errs, claimed, err := p.s.Store.Settle(p.ctx, p.s.shard, token, engine, next)
-		return answer{errs, claimed}, err
-	}, func(first, second answer) error {
-		for i := range first.errs {
-			if (first.errs[i] == nil) != (second.errs[i] == nil) {
-				return fmt.Errorf("settlement %d: %w, then %w", i, first.errs[i], second.errs[i])
-			}
-		}
-		return sameHeld(first.claimed, second.claimed)
-	})
-	p.must(err, "settle")
-	p.follow(got.claimed)
-	errs, claimed, err := p.model.Settle(p.ctx, 0, store.NewToken(), model, next)
-	p.must(err, "settle in the model")
-	for i := range errs {
-		if !sameError(errs[i], got.errs[i]) {
-			p.Fatalf("settlement of %s (%s): %v, want %v", engine[i].Ref.ID, engine[i].Verdict.Kind, got.errs[i], errs[i])
-		}
-	}
-	p.took(claimed, got.claimed)
 }

@@ -231,6 +231,11 @@ var topicCases = []sentence{
 		topic := store.Topic{Namespace: s.queue.Namespace, Name: s.queue.Topic, Revision: 99}
 		_, err := s.Store.PutTopic(s.Context(), topic)
 		require.ErrorIs(s, err, store.ErrVersion)
+		topic.Revision = store.NotPut
+		_, err = s.Store.PutTopic(s.Context(), topic)
+		require.NoError(s, err, "nothing is stored yet")
+		_, err = s.Store.PutTopic(s.Context(), topic)
+		require.ErrorIs(s, err, store.ErrVersion, "now there is")
 		first := s.put(policy.Topic{Workers: 1})
 		first.Policy.Workers = 2
 		second, err := s.Store.PutTopic(s.Context(), first)

@@ -182,6 +182,23 @@ var claimCases = []sentence{
 			require.Less(s, h.Age, 2*s.brief()+patience, h.ID)
 		}
 	}},
+	{"tells how late a job is, and that its lane has no rate and no open breaker", func(s *suite) {
+		s.add(s.entry("late"), s.entry("later", delayed(s.brief())))
+		s.pass(2 * s.brief())
+		got := s.claim(want(s.queue))
+		require.Len(s, got.Jobs, 2)
+		for _, h := range got.Jobs {
+			late := map[string]time.Duration{"late": 2 * s.brief(), "later": s.brief()}[h.ID]
+			if s.Advance != nil {
+				require.Equal(s, late, h.Late, h.ID)
+			}
+			require.Less(s, h.Late, late+patience, h.ID)
+			s.sameTime(s.now(), claimed(h), "the moment of the claim")
+			require.False(s, h.Rated)
+			require.False(s, h.Probe)
+		}
+		require.False(s, got.Queues[0].Open)
+	}},
 	{"tops up what is ready from what is due", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1000})
 		var entries []store.Entry

@@ -198,6 +198,11 @@ func fullSpec(id string, q job.Queue) job.Spec {
 		Labels: map[string]string{"customer": "4 2", "empty": ""},
 		Terms: policy.Terms{
 			Ladder: policy.Ladder{time.Millisecond, 15 * time.Second, 30 * 24 * time.Hour}, Retries: new(7), Timeout: 1500 * time.Millisecond,
+			OnDelivered: &policy.Callback{URL: "https://owner.example/delivered"},
+			OnDead: &policy.Callback{
+				URL: "https://owner.example/dead?a=1", Method: "PUT", Headers: map[string][]string{"X-Owner": {"1", "2"}},
+				Retries: new(0), Timeout: time.Second, Include: []string{policy.IncludeBody, policy.IncludeQuery},
+			},
 		},
 		Kind: "callback", Origin: "parent",
 	}

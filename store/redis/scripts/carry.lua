@@ -1,7 +1,8 @@
 -- Makes one round of moves: lapses, due to ready, rings; outbox entries go and come.
 -- KEYS    those of lib
 -- ARGV    most jobs, bound of ready, latest deadline that may lapse in ms (-1 none, '' now), most outbox entries,
---         done member of redo ('' none), its successor ('' none), then members of the outbox that are home
+--         done member of redo ('' none), its successor ('' none), outbox entries to pass over, most bytes of the others,
+--         then members of the outbox that are home
 -- result  now, moved, lapsed, ms until the agenda's head (-1 empty), {outbox: member, entry}, size of the outbox
 local most, bound, line = tonumber(ARGV[A + 1]), tonumber(ARGV[A + 2]), ARGV[A + 3]
 local upto = line == '' and now or math.min(now, tonumber(line))
@@ -61,17 +62,17 @@ if again then
 else
   allow()
   local home = {}
-  for i = A + 7, #ARGV do home[#home + 1] = ARGV[i] end
+  for i = A + 9, #ARGV do home[#home + 1] = ARGV[i] end
   local off = call('EXISTS', OFF) == 1
   many('HDEL', OUTBOX, home)
   many('ZREM', OUTQ, home)
   for _, q in ipairs(queues) do
     -- Every queue is looked at, even when the round has moved all it may: a queue that a changed policy woke up has no
     -- moment on the agenda until then.
-    local k, before = terms(q.topic), lapsed
-    local full = call('ZCARD', q.held) >= k.limit
+    local before = lapsed
+    local full = free(q, call('ZCARD', q.held)) <= 0
     lapse(q)
-    if not k.paused and call('ZCARD', q.held) < k.limit then
+    if free(q, call('ZCARD', q.held)) > 0 then
       local ready = call('LLEN', q.ready)
       local came = fill(q, ready)
       if (ready == 0 and came > 0) or (full and lapsed > before) or
@@ -90,14 +91,14 @@ else
   call('SET', TOK, moved .. ' ' .. lapsed, 'EX', MEMORY)
 end
 
-local entries = call('ZRANGE', OUTQ, 0, tonumber(ARGV[A + 4]) - 1)
+local skip, room = tonumber(ARGV[A + 7]), tonumber(ARGV[A + 8])
 local outbox = {}
-if #entries > 0 then
-  local values = call('HMGET', OUTBOX, unpack(entries))
-  for i, member in ipairs(entries) do
-    outbox[#outbox + 1] = member
-    outbox[#outbox + 1] = values[i] or ''
-  end
+for _, member in ipairs(call('ZRANGE', OUTQ, int(skip), int(skip + tonumber(ARGV[A + 4]) - 1))) do
+  local entry = call('HGET', OUTBOX, member) or ''
+  room = room - #entry
+  if room < 0 and #outbox > 0 then break end
+  outbox[#outbox + 1] = member
+  outbox[#outbox + 1] = entry
 end
 local first = call('ZRANGE', AGENDA, 0, 0, 'WITHSCORES')[2]
 local wait = -1

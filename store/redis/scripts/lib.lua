@@ -1,8 +1,10 @@
--- What every script begins with: the keys by name, the store's clock, and the moves that several scripts share.
+-- What every script begins with, after window.lua: the keys by name, the store's clock, and the moves that several
+-- scripts share.
 --
 -- KEYS  1 jobs  2 runs  3 tries  4 ids  5 forget  6 agenda  7 rings  8 bell  9 wake  10 terms  11 names
---       12 outbox  13 outq  14 redo  15 off  16 the call's memory (tok:<token>:<kind>)
---       then for each queue: due, ready, held; then for each topic: stats, done, dead, gone
+--       12 outbox  13 outq  14 redo  15 off  16 gates  17 gateq  18 lanes
+--       19 the call's memory (tok:<token>:<kind>)
+--       then for each queue: due, ready, held; then for each topic: stats, done, dead, gone, open
 -- ARGV  1 number of queues  2 number of topics  3 terms of a topic that has none of its own
 --       then for each queue: its number, the position of its topic, its name; then each topic's name
 --       then, from ARGV[A + 1] on, what the script's own table says
@@ -14,10 +16,11 @@
 local call, floor = redis.call, math.floor
 local JOBS, RUNS, TRIES, IDS, FORGET = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local AGENDA, RINGS, BELL, WAKE, TERMS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local NAMES, OUTBOX, OUTQ, REDO, OFF, TOK = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local NEVER, READY_MAX, AGAIN, MEMORY = 99999999999999, 1024, 1000, 60
+local NAMES, OUTBOX, OUTQ, REDO, OFF = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
+local GATES, GATEQ, LANES, TOK = KEYS[16], KEYS[17], KEYS[18], KEYS[19]
+local NEVER, READY_MAX, AGAIN, MEMORY, LANE_MEMORY = 99999999999999, 1024, 1000, 60, 3600000
 local nq, nt = tonumber(ARGV[1]), tonumber(ARGV[2])
-local A = 3 + nq * 3 + nt
+local A, K = 3 + nq * 3 + nt, 19 + nq * 3 + nt * 5
 
 -- The clock in milliseconds: now rounds down, for comparing; later rounds up, for adding waits, so that none is short.
 local clock = call('TIME')
@@ -26,14 +29,14 @@ local later = tonumber(clock[2]) % 1000 > 0 and now + 1 or now
 
 local topics, queues = {}, {}
 for i = 1, nt do
-  local k = 16 + nq * 3 + (i - 1) * 4
+  local k = 19 + nq * 3 + (i - 1) * 5
   topics[i] = { name = ARGV[3 + nq * 3 + i], stats = KEYS[k + 1], d = KEYS[k + 2], x = KEYS[k + 3], c = KEYS[k + 4],
-    plus = {}, added = {}, ended = {} }
+    open = KEYS[k + 5], plus = {}, added = {}, ended = {} }
 end
 if nq > 0 then
   local numbers = {}
   for i = 1, nq do
-    local k, a = 16 + (i - 1) * 3, 3 + (i - 1) * 3
+    local k, a = 19 + (i - 1) * 3, 3 + (i - 1) * 3
     queues[i] = { n = ARGV[a + 1], topic = topics[tonumber(ARGV[a + 2])], due = KEYS[k + 1], ready = KEYS[k + 2],
       held = KEYS[k + 3], dues = {}, readies = {} }
     numbers[i] = ARGV[a + 1]
@@ -41,6 +44,18 @@ if nq > 0 then
   local names = call('HMGET', NAMES, unpack(numbers))
   for i = 1, nq do
     if names[i] ~= ARGV[3 + i * 3] then return redis.error_reply('STALE queue number') end
+  end
+  -- Most shards have neither, and then nothing more is read.
+  if call('EXISTS', GATES, LANES) > 0 then
+    local gates, lanes = call('HMGET', GATES, unpack(numbers)), call('HMGET', LANES, unpack(names))
+    for i = 1, nq do
+      local hold, open, over, starts, rest = string.match(gates[i] or '', '^(%d+) (%d) (%d+) (%S+)(.*)$')
+      if hold then
+        queues[i].gate = { hold = tonumber(hold), open = open == '1', over = tonumber(over), starts = groups(starts),
+          rest = rest, stored = true, was = open == '1' }
+      end
+      queues[i].lane = lanes[i]
+    end
   end
 end
 
@@ -58,18 +73,42 @@ local function many(command, key, list)
   end
 end
 
--- terms resolves what scripts need of a topic's policy.
+-- terms resolves what scripts need of a topic's policy, but for what is kept: that is for keeps. starts is nil where no
+-- rate is.
 local function terms(t)
   if not t.terms then
-    local s = call('HGET', TERMS, t.name) or ARGV[3]
-    local paused, limit, dage, dmax, dbytes, xage, xmax, xbytes, window = string.match(s,
-      '^%d+ (%d) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
-    t.terms = { paused = paused == '1', limit = tonumber(limit), window = tonumber(window),
-      d = { age = tonumber(dage), max = tonumber(dmax), bytes = tonumber(dbytes) },
-      x = { age = tonumber(xage), max = tonumber(xmax), bytes = tonumber(xbytes) } }
-    t.terms.c = t.terms.d
+    t.line = call('HGET', TERMS, t.name) or ARGV[3]
+    local paused, limit, starts, per = string.match(t.line,
+      '^%d+ (%d) (%d+) %d+ %d+ %d+ %d+ %d+ %d+ %d+ ?(%d*) ?(%d*)')
+    t.terms = { paused = paused == '1', limit = tonumber(limit) }
+    if starts ~= '' and starts ~= '0' then t.terms.starts, t.terms.per = tonumber(starts), tonumber(per) end
   end
   return t.terms
+end
+local function keeps(t)
+  if not t.keeps then
+    terms(t)
+    local dage, dmax, dbytes, xage, xmax, xbytes, window = string.match(t.line,
+      '^%d+ %d %d+ (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
+    t.keeps = { window = tonumber(window),
+      d = { age = tonumber(dage), max = tonumber(dmax), bytes = tonumber(dbytes) },
+      x = { age = tonumber(xage), max = tonumber(xmax), bytes = tonumber(xbytes) } }
+    t.keeps.c = t.keeps.d
+  end
+  return t.keeps
+end
+
+-- limits resolves a queue's: those of its lane's own settings over its topic's.
+local function limits(q)
+  local k = terms(q.topic)
+  if not q.lane then return k end
+  if not q.limits then
+    local paused, limit, starts, per = string.match(q.lane, '^%d+ (%d) (%d+) (%d+) (%d+)')
+    q.limits = { paused = k.paused or paused == '1', limit = limit ~= '0' and tonumber(limit) or k.limit,
+      starts = k.starts, per = k.per }
+    if starts ~= '0' then q.limits.starts, q.limits.per = tonumber(starts), tonumber(per) end
+  end
+  return q.limits
 end
 
 local function bump(t, field, n) t.plus[field] = (t.plus[field] or 0) + n end
@@ -98,8 +137,8 @@ end
 
 -- A run is a line: lease flags size state finished reason due since version round made tries lost. The lease is
 -- token@queue, or - when nobody holds the job; flags are letters (m cancel requested, p its id has a print, t it has a
--- record of attempts, 0 none); state is - or d (delivered), x (dead), c (cancelled); finished is when it ended, of a held
--- job when it was claimed. More fields may follow.
+-- record of attempts, r and o that its claim was under a rate or a probe, 0 none); state is - or d (delivered), x (dead), c (cancelled); finished is when it ended, of a held
+-- job when it was claimed. Then may follow the status of the last answer, and more fields.
 -- parse leaves numbers as text: Lua turns them into numbers where it calculates, and only comparing needs tonumber.
 local function parse(s)
   local lease, flags, size, state, fin, reason, due, since, ver, round, made, tries, lost, rest = string.match(s,
@@ -188,13 +227,77 @@ local function arrange(q)
   q.dues, q.readies = {}, {}
 end
 
+-- A gate is what keeps a whole queue back: a line 'hold open over starts'. It is held back until hold; open is 1 while its
+-- breaker is; starts are those that its rate counts; over is when nothing of it will matter any more. A queue without a
+-- gate has none of it. More fields may follow.
+local function gate(q)
+  if not q.gate then q.gate = { hold = 0, open = false, over = 0, starts = {}, rest = '' } end
+  return q.gate
+end
+
+-- free is how many jobs of a queue may be claimed now, of which held are; when none may, also when time alone ends that.
+-- A breaker that nobody probed for a while after its hold is closed.
+local function free(q, held)
+  local k, g, till = limits(q), q.gate, 0
+  local n = k.limit - held
+  if g and g.open and held == 0 and now > g.hold + LANE_MEMORY then g.open, g.changed = false, true end
+  if k.paused or n <= 0 then return 0, NEVER end
+  if not g then return k.starts and math.min(n, k.starts) or n end
+  if g.open then
+    if held > 0 then return 0, NEVER end
+    n = 1
+  end
+  if k.starts then
+    local list, count = counted(g.starts, k.per, now)
+    if count >= k.starts then till = fits(list, count, k.starts, k.per) end
+    n = math.min(n, k.starts - count)
+  end
+  till = math.max(till, g.hold)
+  if till > now then return 0, till end
+  return n
+end
+
+-- save writes a queue's gate, or removes it when it says nothing any more. A gate is looked at again when it is over, for
+-- that; one of a probe that is out when that ends.
+local function save(q, held)
+  local g, k = q.gate, limits(q)
+  local memory, over, list = 0, g.hold, g.starts
+  if g.open then memory = held > 0 and NEVER or g.hold + LANE_MEMORY end
+  if k.starts then
+    list = counted(list, k.per, now)
+    if list[1] then over = math.max(over, list[#list].last + k.per) end
+  elseif list[1] then
+    over = math.max(over, g.over)
+  end
+  if g.open then over = math.max(over, memory + 1) end
+  if over <= now then
+    if g.stored then
+      call('HDEL', GATES, q.n)
+      call('ZREM', GATEQ, q.n)
+      if g.was then call('ZREM', q.topic.open, q.n) end
+    end
+    q.gate = nil
+  elseif g.changed or over ~= g.over then
+    call('HSET', GATES, q.n, table.concat({ int(g.hold), g.open and 1 or 0, int(over), grouped(g.starts) .. g.rest },
+      ' '))
+    call('ZADD', GATEQ, int(over), q.n)
+    if g.open then
+      call('ZADD', q.topic.open, int(memory), q.n)
+    elseif g.was then
+      call('ZREM', q.topic.open, q.n)
+    end
+  end
+end
+
 -- look writes the next moment at which someone must look at a queue, and rings the bell where q.ring wishes it and
--- there is something to claim. A lapse that is to be left alone for now is looked at again at least, and q.off says so. It
--- answers whether the queue has claimable jobs, and whether it is blocked.
+-- there is something to claim; and what became of its gate. A lapse that is to be left alone for now is looked at again
+-- at least, and q.off says so. It answers whether the queue has claimable jobs, and whether it is blocked.
 local function look(q, least)
   arrange(q)
-  local held, ready, k = call('ZCARD', q.held), call('LLEN', q.ready), terms(q.topic)
-  local blocked = k.paused or held >= k.limit
+  local held, ready = call('ZCARD', q.held), call('LLEN', q.ready)
+  local n, till = free(q, held)
+  if q.gate then save(q, held) end
+  local blocked = n <= 0
   local first = call('ZRANGE', q.due, 0, 0, 'WITHSCORES')[2]
   local moment, rung = nil, false
   first = first and tonumber(first)
@@ -205,7 +308,11 @@ local function look(q, least)
     return false, blocked
   end
   if blocked then
-    moment = NEVER
+    moment = till
+    if till < NEVER then
+      call('HDEL', RINGS, q.n) -- so that it rings at once then
+      if ready == 0 then moment = math.max(till, first or NEVER) end
+    end
   elseif claimable and q.ring then
     call('HSET', RINGS, q.n, NOW)
     moment, rung = now + AGAIN, true
@@ -227,6 +334,20 @@ local function look(q, least)
   return claimable, blocked
 end
 
+-- bear writes a birth to the outbox, after all that are there, and wakes who brings it home. Those of one millisecond are
+-- told apart by parts of it.
+local born
+local function bear(member, entry)
+  if call('HSETNX', OUTBOX, member, entry) == 0 then return end
+  if not born then
+    local last = call('ZRANGE', OUTQ, -1, -1, 'WITHSCORES')[2]
+    born = last and tonumber(last) or 0
+  end
+  born = math.max(now, born + 0.001)
+  call('ZADD', OUTQ, string.format('%.3f', born), member)
+  early = true
+end
+
 -- drop removes ended jobs for good. An id outlives its job until its window has passed: then Sweep forgets it.
 local function drop(members, runs)
   many('HDEL', JOBS, members)
@@ -245,7 +366,7 @@ end
 -- finish ends a job: state d, x or c. The caller has taken it out of due, ready or held, writes r when it is kept, and
 -- calls retain in the end. It answers whether the job is kept.
 local function finish(q, member, r, state, reason)
-  local t, k = q.topic, terms(q.topic)
+  local t, k = q.topic, keeps(q.topic)
   r.lease, r.state, r.fin, r.reason = '-', state, NOW, reason
   unflag(r, 'm')
   bump(t, state, 1)
@@ -290,7 +411,7 @@ end
 
 -- trim removes ended jobs of a topic, oldest first, that its policy does not keep, at most budget.
 local function trim(t, kind, budget)
-  local k, removed, count, held = terms(t)[kind], 0, 0, 0
+  local k, removed, count, held = keeps(t)[kind], 0, 0, 0
   for _, state in ipairs(KEEPS[kind]) do
     count = count + call('ZCARD', t[state])
     held = held + tonumber(call('HGET', t.stats, state .. 'b') or 0) + (t.plus[state .. 'b'] or 0)

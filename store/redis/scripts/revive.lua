@@ -1,38 +1,125 @@
--- Sends an ended job on another round.
--- KEYS    those of lib; one queue
--- ARGV    member, version that the caller read, wait in ms, its expiry in ms (0 none), the record without it
--- result  code, now, record, run; code is ok, none, state, or again when it is not as it was read
-local q, member = queues[1], ARGV[A + 1]
-local t = q.topic
-local again = replayed(member)
-if again then return again end
-local rec = call('HGET', JOBS, member)
-if not rec then return refuse(member, 'none') end
-if int(be(rec, 3, 6)) ~= q.n then return { 'again' } end
-local line = call('HGET', RUNS, member)
-local r = line and parse(line) or fresh(rec)
-if r.state == '-' then return refuse(member, 'state', pack(r)) end
-if int(r.ver) ~= ARGV[A + 2] then return { 'again' } end
-watch()
-local ended = t[r.state]
-bump(t, r.state, -1)
-bump(t, r.state .. 'b', -r.size)
-local expires = tonumber(ARGV[A + 4])
-if expires > 0 and expires <= now then rec = ARGV[A + 5] end
-call('HSET', JOBS, member, rec) -- first: refused, and nothing done, while memory is full
-call('ZREM', ended, member)
-if flagged(r, 'p') then
-  local known = call('HGET', IDS, member)
-  if known then call('HSET', IDS, member, string.sub(known, 1, 1 + string.byte(known, 1))) end
-  call('ZREM', FORGET, member)
+-- Sends ended jobs on another round.
+-- KEYS    those of lib
+-- ARGV    most bytes of records to answer, most to remember, then for each item: position of its queue (0 there is no such
+--         job), member, wait in ms, URL ('' it stays), state it must be in (d, x, c, '' any of them)
+-- result  again when a job is of another queue, else now, then for each item: {code, run, record, name of its queue}; code
+--         is ok, bare when its record is left without its body by the bound, none, state, or form when the record cannot
+--         be read here
+local at, entries = A + 2, floor((#ARGV - A - 2) / 5)
+local room, memory = tonumber(ARGV[A + 1]), tonumber(ARGV[A + 2])
+local again, result = call('GET', TOK), { int(now) }
+
+-- bare is a record without its body.
+local function bare(rec) return string.sub(rec, 1, 18) .. string.sub(rec, 19 + be(rec, 10, 12)) end
+
+-- answer adds an item to the result. An empty record of a job that is there is read.
+local function answer(code, run, rec)
+  room = room - #rec
+  if room < 0 and code == 'ok' then code, rec = 'bare', bare(rec) end
+  result[#result + 1] = { code, run, rec, named(rec) }
 end
-r.ver, r.round, r.tries, r.lost, r.state, r.fin, r.reason = r.ver + 1, r.round + 1, 0, 0, '-', 0, '-'
-r.due, r.size = instant(ARGV[A + 3], later), #rec
-r.since = r.due
-note(r, member, '{"n":' .. int(r.made) .. ',"k":"revived","ms":' .. int(now) .. '}')
-place(q, member, r.due)
-call('HSET', RUNS, member, pack(r))
-look(q)
+
+-- A call's memory is its codes, runs, and records as far as they fit, each with its length before it. What does not fit is
+-- answered again as it is then.
+if again then
+  local from = 1
+  local function part()
+    local colon = string.find(again, ':', from, true)
+    local stop = colon + tonumber(string.sub(again, from, colon - 1))
+    from = stop + 1
+    return string.sub(again, colon + 1, stop)
+  end
+  for i = 1, entries do
+    local code, run, rec = part(), part(), part()
+    if code == 'ok' and rec == '' then rec = call('HGET', JOBS, ARGV[at + (i - 1) * 5 + 2]) or '' end
+    if code == 'ok' and rec == '' then code = 'none' end
+    answer(code, run, rec)
+  end
+  return result
+end
+
+-- retagged is a record with another URL ('' as it is) and without an expiry that has passed.
+local function retagged(rec, url)
+  local i = 19 + be(rec, 10, 12)
+  local kept, changed = { string.sub(rec, 1, i - 1) }, false
+  if url ~= '' then
+    local size, n = '', #url
+    while n >= 128 do size, n = size .. string.char(n % 128 + 128), floor(n / 128) end
+    kept[2], changed = '\3' .. size .. string.char(n) .. url, true
+  end
+  while i <= #rec do
+    local tag, size, shift, from = string.byte(rec, i), 0, 1, i + 1
+    repeat
+      local b = string.byte(rec, from)
+      if not b then return rec end
+      size, shift, from = size + b % 128 * shift, shift * 128, from + 1
+    until b < 128
+    local past = false
+    if tag == 2 and size == 6 and from + 5 <= #rec then past = be(rec, from, from + 5) <= now end
+    if past or (tag == 3 and url ~= '') then
+      changed = true
+    else
+      kept[#kept + 1] = string.sub(rec, i, from + size - 1)
+    end
+    i = from + size
+  end
+  return changed and table.concat(kept) or rec
+end
+
+-- First everything is decided, so that nothing is done when the first write is refused.
+watch()
+local stood, revived, records, lines, remembered = {}, {}, {}, {}, {}
+local function decide(a)
+  local q, member, wait, url, from = queues[tonumber(ARGV[a])], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4]
+  local rec = call('HGET', JOBS, member)
+  if not rec then return 'none', '', '' end
+  if #rec < 18 or string.byte(rec, 1) ~= 1 then return 'form', '', '' end
+  if not q or int(be(rec, 3, 6)) ~= q.n then return nil end
+  local line = call('HGET', RUNS, member)
+  local r = stood[member] or line and parse(line) or fresh(rec)
+  if r.state == '-' or (from ~= '' and from ~= r.state) then return 'state', pack(r), '' end
+  local ended, size, state, new = q.topic[r.state], r.size, r.state, retagged(rec, url)
+  r.ver, r.round, r.tries, r.lost, r.state, r.fin, r.reason = r.ver + 1, r.round + 1, 0, 0, '-', 0, '-'
+  r.due, r.size = instant(wait, later), #new
+  r.since = r.due
+  note(r, member, '{"n":' .. int(r.made) .. ',"k":"revived","ms":' .. int(now) .. '}')
+  stood[member] = r
+  if new ~= rec then
+    records[#records + 1] = member
+    records[#records + 1] = new
+  end
+  line = pack(r)
+  lines[#lines + 1] = member
+  lines[#lines + 1] = line
+  revived[#revived + 1] = { q = q, member = member, r = r, ended = ended, state = state, size = size }
+  return 'ok', line, new
+end
+for i = 1, entries do
+  local code, run, rec = decide(at + (i - 1) * 5 + 1)
+  if not code then return 'again' end
+  local kept = code == 'ok' and #rec > memory and '' or rec
+  memory = memory - #kept
+  for _, part in ipairs({ code, run, kept }) do remembered[#remembered + 1] = #part .. ':' .. part end
+  answer(code, run, rec)
+end
+many('HSET', JOBS, records)
+many('HSET', RUNS, lines)
+for _, item in ipairs(revived) do
+  local q, r, t = item.q, item.r, item.q.topic
+  call('ZREM', item.ended, item.member)
+  bump(t, item.state, -1)
+  bump(t, item.state .. 'b', -item.size)
+  if flagged(r, 'p') then
+    local known = call('HGET', IDS, item.member)
+    if known then call('HSET', IDS, item.member, string.sub(known, 1, 1 + string.byte(known, 1))) end
+    call('ZREM', FORGET, item.member)
+  end
+  place(q, item.member, r.due)
+  q.touched = true
+end
+for _, q in ipairs(queues) do
+  if q.touched then look(q) end
+end
 close()
-call('SET', TOK, pack(r) .. '\n' .. rec, 'EX', MEMORY)
-return { 'ok', int(now), rec, pack(r) }
+call('SET', TOK, table.concat(remembered), 'EX', MEMORY)
+return result

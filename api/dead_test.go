@@ -1,0 +1,234 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+func TestDeadLettersAreListedByAFilter(t *testing.T) {
+	f := newFake()
+	f.page = store.Page{
+		Jobs: []job.Job{{
+			Spec:     job.Spec{ID: "a", Queue: job.Queue{Topic: "t", Lane: "l"}},
+			Progress: job.Progress{State: job.Dead, Reason: policy.ReasonGaveUp, Status: 410},
+		}},
+		Cursor: "t/abc",
+	}
+	w := call(t, handlerOf(f), http.MethodGet, "/v1/dead", "")
+	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+	require.Equal(t, store.Filter{Namespace: "default", Limit: 50}, f.filter)
+	got := answered(t, w)
+	require.Equal(t, "t/abc", got["next_cursor"])
+	items, _ := got["items"].([]any)
+	item, _ := items[0].(map[string]any)
+	require.Equal(t, "gave_up", item["reason"])
+	require.EqualValues(t, 410, item["last_status"])
+
+	call(t, handlerOf(f), http.MethodGet, "/v1/dead?topic=t&lane=l&label=a:b&reason=max_age&status=503&after=2030-01-31T08:00:00Z"+
+		"&before=2030-02-01T08:00:00Z&limit=5&cursor=t/abc", "")
+	after := time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC)
+	filter := store.Filter{
+		Namespace: "default", Topic: "t", Lane: "l", Label: "a", Value: "b", Reason: policy.ReasonMaxAge, Status: 503, After: after,
+		Before: after.Add(24 * time.Hour), Limit: 5, Cursor: "t/abc",
+	}
+	require.Equal(t, filter, f.filter)
+
+	call(t, handlerOf(f), http.MethodGet, "/v1/jobs?state=dead&topic=t&reason=expired&status=200", "")
+	require.Equal(t, store.Filter{Namespace: "default", Topic: "t", State: job.Dead, Reason: policy.ReasonExpired, Status: 200, Limit: 50}, f.filter)
+
+	f.err = store.ErrCursor
+	require.Equal(t, []string{"?cursor"}, problemIn(t, call(t, handlerOf(f), http.MethodGet, "/v1/dead?cursor=x", "")).fields())
+}
+
+func TestABadListOfDeadLettersIsRefusedByParameter(t *testing.T) {
+	for query, fields := range map[string][]string{
+		"topic=a%20b&lane=b%20c&reason=tired&status=99&after=x&before=y&limit=0&label=z&state=dead": {
+			"?topic", "?lane", "?reason", "?status", "?after", "?before", "?limit", "?label", "?state",
+		},
+		"lane=b":           {"?lane"},
+		"reason=cancelled": {"?reason"},
+		"status=0":         {"?status"},
+		"status=2xx":       {"?status"},
+	} {
+		w := call(t, handlerOf(newFake()), http.MethodGet, "/v1/dead?"+query, "")
+		require.Equal(t, http.StatusUnprocessableEntity, w.Code, query)
+		p := problemIn(t, w)
+		require.ElementsMatch(t, fields, p.fields(), w.Body.String())
+	}
+	w := call(t, handlerOf(newFake()), http.MethodGet, "/v1/dead?reason=tired", "")
+	for _, reason := range policy.Reasons() {
+		require.Contains(t, problemIn(t, w).Errors[0].Detail, string(reason), "the reasons are listed")
+	}
+}
+
+func TestDeadLettersAreRevivedAndPurgedByAFilterOrTheirIDs(t *testing.T) {
+	after := time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		body  string
+		which store.Selection
+	}{
+		{`{"topic": "t"}`, store.Selection{Filter: store.Filter{Topic: "t"}}},
+		{`{"all": true}`, store.Selection{}},
+		{`{"all": true, "topic": null, "ids": null, "dry_run": true}`, store.Selection{DryRun: true}},
+		{`{"ids": ["a", "rb:a:0"], "dry_run": false}`, store.Selection{IDs: []string{"a", "rb:a:0"}}},
+		{
+			`{"topic": "t", "lane": "l", "label": "a:b:c", "reason": "exhausted", "status": 503, "after": "2030-01-31T08:00:00Z",
+				"before": "2030-01-31T09:00:00Z", "dry_run": true, "all": false}`,
+			store.Selection{DryRun: true, Filter: store.Filter{
+				Topic: "t", Lane: "l", Label: "a", Value: "b:c", Reason: policy.ReasonExhausted, Status: 503, After: after, Before: after.Add(time.Hour),
+			}},
+		},
+		{`{"status": 503}`, store.Selection{Filter: store.Filter{Status: 503}}},
+		{`{"before": "2030-01-31T08:00:00Z"}`, store.Selection{Filter: store.Filter{Before: after}}},
+	} {
+		c.which.Filter.Namespace = "default"
+		for path, done := range map[string]string{"/v1/dead/revive": "revived", "/v1/dead/purge": "purged"} {
+			f := newFake()
+			f.worked = store.Worked{Matched: 7, Done: 5}
+			w := call(t, handlerOf(f), http.MethodPost, path, c.body)
+			require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+			require.Equal(t, []store.Selection{c.which}, f.which, c.body)
+			require.Equal(t, map[string]any{
+				"dry_run": c.which.DryRun, "matched": 7.0, done: 5.0, "failed": []any{}, "more": false,
+			}, answered(t, w))
+			require.Zero(t, f.plan)
+		}
+	}
+}
+
+func TestARevivalIsPacedAndSentElsewhere(t *testing.T) {
+	f := newFake()
+	w := call(t, handlerOf(f), http.MethodPost, "/v1/dead/revive", `{"topic": "t", "rate": "50/s", "lane_rate": "5/90s", "url": "https://b.example/"}`)
+	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+	require.Equal(t, store.RevivePlan{
+		Rate: policy.Rate{Starts: 50, Per: time.Second}, LaneRate: policy.Rate{Starts: 5, Per: 90 * time.Second}, URL: "https://b.example/",
+	}, f.plan)
+	w = call(t, handlerOf(f), http.MethodPost, "/v1/dead/revive", `{"ids": ["a"], "rate": "50/s", "lane_rate": "", "url": null, "delay": null}`)
+	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+	require.Equal(t, store.RevivePlan{Rate: policy.Rate{Starts: 50, Per: time.Second}}, f.plan)
+	require.NotContains(t, answered(t, w), "next_delay")
+}
+
+func TestThePaceOfARevivalGoesOnWhereTheOneBeforeCame(t *testing.T) {
+	f := newFake()
+	f.worked = store.Worked{Matched: 6000, Done: 6000, More: true, Paced: 2*time.Minute + 20*time.Microsecond}
+	h := handlerOf(f)
+	got := answered(t, call(t, h, http.MethodPost, "/v1/dead/revive", `{"topic": "t", "rate": "50/s"}`))
+	require.Equal(t, "2m1ms", got["next_delay"], "rounded so that no start is too early")
+	for body, delay := range map[string]time.Duration{
+		`{"topic": "t", "rate": "50/s", "delay": "2m0.001s"}`: 2*time.Minute + time.Millisecond,
+		`{"topic": "t", "lane_rate": "5/s", "delay": 1.5}`:    1500 * time.Millisecond,
+		`{"ids": ["a"], "rate": "5/s", "delay": "0s"}`:        0,
+	} {
+		require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, "/v1/dead/revive", body).Code, body)
+		require.Equal(t, delay, f.plan.After, body)
+	}
+	for _, body := range []string{
+		`{"topic": "t", "delay": "1s"}`, `{"topic": "t", "rate": "", "delay": "1s"}`, `{"topic": "t", "rate": "5/s", "delay": "3654d"}`,
+		`{"topic": "t", "rate": "5/s", "delay": "-1s"}`, `{"topic": "t", "rate": "5/s", "delay": "soon"}`,
+	} {
+		w := call(t, h, http.MethodPost, "/v1/dead/revive", body)
+		require.Equal(t, http.StatusUnprocessableEntity, w.Code, body)
+		require.Equal(t, []string{"/delay"}, problemIn(t, w).fields(), body)
+	}
+	w := call(t, h, http.MethodPost, "/v1/dead/purge", `{"topic": "t", "delay": "1s"}`)
+	require.Equal(t, []string{"/delay"}, problemIn(t, w).fields())
+}
+
+func TestASelectionThatMeansNothingOrTooMuchIsRefused(t *testing.T) {
+	many := `{"ids": ["` + strings.Repeat(`a","`, maxSelected) + `a"]}`
+	for body, fields := range map[string][]string{
+		`{}`:                               {""},
+		`{"dry_run": true}`:                {""},
+		`{"all": false}`:                   {""},
+		`{"topic": null, "ids": null}`:     {""},
+		`{"topic": ""}`:                    {"/topic"},
+		`{"ids": []}`:                      {"/ids"},
+		`{"ids": ["a", "a b", 5, "a.b"]}`:  {"/ids/1", "/ids/2", "/ids/3"},
+		`{"ids": "a"}`:                     {"/ids"},
+		many:                               {"/ids"},
+		`{"ids": ["a"], "topic": "t"}`:     {"/ids"},
+		`{"all": true, "topic": "t"}`:      {"/all"},
+		`{"all": true, "ids": ["a"]}`:      {"/all"},
+		`{"all": "yes"}`:                   {"/all"},
+		`{"lane": "l"}`:                    {"/lane"},
+		`{"topic": "a b", "lane": "b/c"}`:  {"/topic", "/lane"},
+		`{"reason": "tired", "status": 0}`: {"/reason", "/status"},
+		`{"status": "503", "after": 5, "before": "now", "label": "x", "dry_run": 1, "x": 1}`: {"/status", "/after", "/before", "/label", "/dry_run", "/x"},
+		`[]`: {""},
+	} {
+		for _, path := range []string{"/v1/dead/revive", "/v1/dead/purge"} {
+			f := newFake()
+			w := call(t, handlerOf(f), http.MethodPost, path, body)
+			require.Equal(t, http.StatusUnprocessableEntity, w.Code, body)
+			p := problemIn(t, w)
+			require.ElementsMatch(t, fields, p.fields(), "%.200s", w.Body.String())
+			f.untouched(t)
+		}
+	}
+	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/dead/purge", `{}`)
+	require.Contains(t, problemIn(t, w).Errors[0].Detail, `"all": true`)
+
+	for body, fields := range map[string][]string{
+		`{"all": true, "rate": "x", "lane_rate": 5, "url": "ftp://a"}`: {"/rate", "/lane_rate", "/url"},
+		`{"ids": ["a"], "lane_rate": "5/s"}`:                           {"/lane_rate"},
+		`{"rate": "5/s"}`:                                              {""},
+	} {
+		f := newFake()
+		w := call(t, handlerOf(f), http.MethodPost, "/v1/dead/revive", body)
+		require.ElementsMatch(t, fields, problemIn(t, w).fields(), w.Body.String())
+		f.untouched(t)
+	}
+	f := newFake()
+	w = call(t, handlerOf(f), http.MethodPost, "/v1/dead/purge", `{"all": true, "rate": "5/s", "url": "https://a.example/"}`)
+	require.ElementsMatch(t, []string{"/rate", "/url"}, problemIn(t, w).fields(), "a purge has no pace")
+	w = call(t, handlerOf(f), http.MethodPost, "/v1/dead/purge", `{"topic": "a", "topic": "b"}`)
+	require.Equal(t, http.StatusBadRequest, w.Code)
+	w = call(t, handlerOf(f), http.MethodPost, "/v1/dead/purge", "")
+	require.Equal(t, http.StatusUnsupportedMediaType, w.Code)
+	f.untouched(t)
+}
+
+func TestTenThousandOfTheLongestIDsFit(t *testing.T) {
+	var ids []string
+	for i := range maxSelected {
+		ids = append(ids, fmt.Sprintf("rb:%093d", i))
+	}
+	f := newFake()
+	w := call(t, handlerOf(f), http.MethodPost, "/v1/dead/purge", `{"ids": ["`+strings.Join(ids, `", "`)+`"]}`)
+	require.Equal(t, http.StatusOK, w.Code, "%.300s", w.Body.String())
+	require.Equal(t, ids, f.which[0].IDs)
+}
+
+func TestWhatCouldNotBeRevivedIsNamedWithItsReasonAndInternalsAreNotShown(t *testing.T) {
+	f := newFake()
+	f.worked = store.Worked{Matched: 2, Done: 1, More: true, Failed: []store.Failed{
+		{ID: "a", Err: &store.StateError{State: job.Running}}, {ID: "b", Err: store.ErrNotFound}, {ID: "c", Err: errors.New("dial 10.0.0.7: hunter2")},
+	}}
+	got := answered(t, call(t, handlerOf(f), http.MethodPost, "/v1/dead/revive", `{"ids": ["a", "b", "c"]}`))
+	require.Equal(t, true, got["more"])
+	failed, _ := got["failed"].([]any)
+	require.Len(t, failed, 3)
+	for i, status := range []int{409, 404, 500} {
+		one, _ := failed[i].(map[string]any)
+		p, _ := one["error"].(map[string]any)
+		require.EqualValues(t, status, p["status"])
+		require.NotContains(t, p["detail"], "hunter2")
+	}
+
+	f.bad = &job.InvalidError{Faults: []job.Fault{{Field: "/url", Detail: "may not be called"}}}
+	w := call(t, handlerOf(f), http.MethodPost, "/v1/dead/revive", `{"all": true, "url": "http://169.254.169.254/"}`)
+	require.Equal(t, []string{"/url"}, problemIn(t, w).fields())
+	f.bad, f.err = nil, store.ErrUnavailable
+	require.Equal(t, http.StatusServiceUnavailable, call(t, handlerOf(f), http.MethodPost, "/v1/dead/purge", `{"all": true}`).Code)
+}

@@ -1,0 +1,196 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+const (
+	// maxSelected bounds how many dead letters can be named by their ids.
+	maxSelected = 10_000
+	// maxSelection bounds the request, in bytes: so many ids fit.
+	maxSelection = 2 << 20
+)
+
+// A deadForm is which dead letters are meant and what becomes of them, as a client described it.
+type deadForm struct {
+	decoder
+	store.Selection
+	store.RevivePlan
+	all      bool
+	filtered bool // a filter is named
+	named    bool // ids are named
+	paced    bool // a pace of lanes is named
+	delayed  bool // a beginning of the pace is named
+}
+
+// decodeDead reads a selection; with revival also how they are sent again.
+func decodeDead(text []byte, revival bool) (deadForm, *problem) {
+	f := deadForm{Selection: store.Selection{Filter: store.Filter{Namespace: job.DefaultNamespace}}}
+	for name, value := range f.object("", text) {
+		switch {
+		case f.selects(string(name), value), revival && f.plan(string(name), value):
+		case revival:
+			f.unknown("", name, "a revival")
+		default:
+			f.unknown("", name, "a purge")
+		}
+	}
+	f.checkFilter("/", &f.Filter)
+	switch {
+	case f.named && f.filtered:
+		f.faults = append(f.faults, job.Both("/ids", "a filter"))
+	case f.all && (f.named || f.filtered):
+		f.faults = append(f.faults, job.Both("/all", "ids or a filter"))
+	case len(f.faults) == 0 && !f.all && !f.named && !f.filtered:
+		f.fault("", `must name ids, or a filter such as topic, or say "all": true to mean every dead letter`)
+	}
+	if f.paced && f.named {
+		f.fault("/lane_rate", "needs a filter: a job's lane is not known by its id")
+	}
+	if f.delayed && !f.Rate.Limited() && !f.LaneRate.Limited() {
+		f.fault("/delay", "needs rate or lane_rate beside it: it says where their pace goes on")
+	}
+	return f, f.problem(job.Validate(job.New{Spec: job.Spec{URL: f.URL}, Delay: f.After}, time.Time{}))
+}
+
+// selects takes in a field of the selection; false when there is no such.
+func (f *deadForm) selects(name string, value []byte) bool {
+	null := isNull(value)
+	text := func(at string) string {
+		f.filtered = f.filtered || !null
+		return optional(null, func() string { return f.name(at, value) })
+	}
+	moment := func(at string) time.Time {
+		f.filtered = f.filtered || !null
+		return optional(null, func() time.Time { return f.instant(at, value) })
+	}
+	switch at := "/" + name; name {
+	case "topic":
+		f.Filter.Topic = text(at)
+	case "lane":
+		f.Filter.Lane = text(at)
+	case "label":
+		f.label(at, text(at), &f.Filter)
+	case "reason":
+		f.Filter.Reason = policy.Reason(text(at))
+	case "status":
+		f.filtered = f.filtered || !null
+		f.Filter.Status = optional(null, func() int { return positive(count(f.whole(at, value))) })
+	case "after":
+		f.Filter.After = moment(at)
+	case "before":
+		f.Filter.Before = moment(at)
+	case "ids":
+		f.named = !null
+		f.IDs = optional(null, func() []string { return f.ids(at, value) })
+	case "all":
+		f.all = optional(null, func() bool { return f.flag(at, value) })
+	case "dry_run":
+		f.DryRun = optional(null, func() bool { return f.flag(at, value) })
+	default:
+		return false
+	}
+	return true
+}
+
+// plan takes in a field of a revival; false when there is no such.
+func (f *deadForm) plan(name string, value []byte) bool {
+	null := isNull(value)
+	switch at := "/" + name; name {
+	case "rate":
+		f.Rate = optional(null, func() policy.Rate { return f.rate(at, value) })
+	case "lane_rate":
+		f.LaneRate = optional(null, func() policy.Rate { return f.rate(at, value) })
+		f.paced = f.LaneRate.Limited()
+	case "delay":
+		f.delayed = !null
+		f.After = optional(null, func() time.Duration { return f.duration(at, value) })
+	case "url":
+		f.URL = optional(null, func() string { return f.name(at, value) })
+	default:
+		return false
+	}
+	return true
+}
+
+// ids reads the ids of jobs.
+func (d *decoder) ids(at string, raw []byte) []string {
+	if raw[0] != '[' {
+		d.mistyped(at, raw, "an array of strings")
+		return nil
+	}
+	var all []string
+	for i, value := range elements(raw) {
+		if i == maxSelected {
+			d.fault(at, fmt.Sprintf("must be at most %d", maxSelected))
+			return nil
+		}
+		id := ""
+		if value[0] == '"' {
+			id = unquote(value)
+		}
+		if !job.IsID(id) {
+			d.fault(at+"/"+strconv.Itoa(i), "must be the id of a job")
+		}
+		all = append(all, id)
+	}
+	if len(all) == 0 {
+		d.fault(at, "must name a job")
+	}
+	return all
+}
+
+// label splits key:value; an empty text is none.
+func (d *decoder) label(at, text string, filter *store.Filter) {
+	if text == "" {
+		return
+	}
+	var ok bool
+	if filter.Label, filter.Value, ok = strings.Cut(text, ":"); !ok || !job.IsTopic(filter.Label) {
+		d.fault(at, "must be key:value")
+	}
+}
+
+// further notes a fault of a field that has none yet.
+func (d *decoder) further(field, detail string) {
+	if !slices.ContainsFunc(d.faults, func(f job.Fault) bool { return f.Field == field }) {
+		d.fault(field, detail)
+	}
+}
+
+// checkFilter finds what is wrong with a filter of dead letters. mark begins the names of its fields in faults.
+func (d *decoder) checkFilter(mark string, f *store.Filter) {
+	if f.Topic != "" && !job.IsTopic(f.Topic) {
+		d.further(mark+"topic", "must name a topic")
+	}
+	switch {
+	case f.Lane == "":
+	case !job.IsLane(f.Lane):
+		d.further(mark+"lane", "must be the name of a lane: 1 to 128 of A-Z a-z 0-9 . _ : [ ] and -")
+	case f.Topic == "":
+		d.further(mark+"lane", "needs a topic beside it: lanes are those of a topic")
+	}
+	if f.Reason != "" && !slices.Contains(policy.Reasons(), f.Reason) {
+		d.further(mark+"reason", "must be one of "+reasonNames())
+	}
+	if f.Status != 0 && (f.Status < 100 || f.Status > 999) {
+		d.further(mark+"status", "must be a status of 100 to 999")
+	}
+}
+
+// reasonNames are the reasons for which a job dies.
+func reasonNames() string {
+	var names []string
+	for _, r := range policy.Reasons() {
+		names = append(names, string(r))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,119 @@
+package api
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+)
+
+// examplesOf are those of a place that describes content: one, or several by name.
+func examplesOf(n node) map[string]any {
+	all := make(map[string]any)
+	if one := n.at("example").here; one != nil {
+		all[""] = one
+	}
+	for _, name := range n.at("examples").keys() {
+		all[name] = n.at("examples", name, "value").here
+	}
+	return all
+}
+
+func TestEveryExampleOfARequestIsTaken(t *testing.T) {
+	doc := document(t)
+	taken := 0
+	for _, path := range doc.at("paths").keys() {
+		for _, method := range doc.at("paths", path).keys() {
+			content := doc.at("paths", path, method, "requestBody", "content", "application/json")
+			for name, example := range examplesOf(content) {
+				body, err := json.Marshal(example)
+				require.NoError(t, err)
+				target := strings.NewReplacer("{topic}", "order.close", "{lane}", "a", "{id}", "plain").Replace(path)
+				w := call(t, handlerOf(whole()), strings.ToUpper(method), target, string(body))
+				require.Less(t, w.Code, 300, "%s %s %s: %s", method, path, name, w.Body)
+				schema := content.at("schema")
+				var value any
+				require.NoError(t, json.Unmarshal(body, &value))
+				schema.holds(t, path, value)
+				taken++
+			}
+		}
+	}
+	require.Greater(t, taken, 10)
+}
+
+func TestEveryExampleOfAnAnswerIsAsItsSchemaSays(t *testing.T) {
+	doc := document(t)
+	var walk func(n node)
+	seen := 0
+	walk = func(n node) {
+		if schema := n.at("schema"); schema.here != nil && n.at("example").here != nil {
+			text, err := json.Marshal(n.at("example").here)
+			require.NoError(t, err)
+			var value any
+			require.NoError(t, json.Unmarshal(text, &value))
+			schema.holds(t, "example", value)
+			seen++
+		}
+		for _, name := range n.keys() {
+			if m, ok := n.here.(map[string]any); ok {
+				walk(node{n.doc, m[name]})
+			}
+		}
+	}
+	walk(doc.at("components", "responses"))
+	for _, path := range []string{"/v1/dead/revive", "/v1/dead/purge"} {
+		walk(doc.at("paths", path, "post", "responses", "200", "content", "application/json"))
+	}
+	require.GreaterOrEqual(t, seen, 5)
+}
+
+func TestTheContractListsEveryReasonAndErrorClass(t *testing.T) {
+	schemas := document(t).at("components", "schemas")
+	shown, _ := schemas.at("JobItem", "properties", "reason", "description").here.(string)
+	require.Len(t, schemas.at("Reason", "enum").list(), len(policy.Reasons()))
+	for _, reason := range policy.Reasons() {
+		require.Contains(t, schemas.at("Reason", "enum").list(), string(reason))
+		require.Contains(t, shown, string(reason))
+	}
+	require.Contains(t, shown, string(job.ReasonCancelled))
+
+	source, err := os.ReadFile("../policy/result.go")
+	require.NoError(t, err)
+	classes := regexp.MustCompile(`(?m)^\tClass\w+\s+ErrorClass = "(\w+)"`).FindAllSubmatch(source, -1)
+	require.Greater(t, len(classes), 15)
+	listed, _ := schemas.at("Attempt", "properties", "error_class", "description").here.(string)
+	words := strings.FieldsFunc(listed, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') })
+	for _, class := range classes {
+		require.Contains(t, words, string(class[1]))
+	}
+}
+
+func TestTheContractNamesTheLimitsOfDeadLettersAndSecrets(t *testing.T) {
+	doc := document(t)
+	schemas := doc.at("components", "schemas")
+	for _, schema := range []string{"Selection", "Revival"} {
+		require.EqualValues(t, maxSelected, schemas.at(schema, "properties", "ids", "maxItems").here)
+	}
+	require.EqualValues(t, policy.MaxSecrets, schemas.at("Secrets", "properties", "secrets", "maxItems").here)
+	require.EqualValues(t, policy.MaxSuccessBody, schemas.at("SuccessChange", "properties", "body_equals", "maxLength").here)
+	require.EqualValues(t, maxChain, schemas.at("ClientCertChange", "properties", "chain", "maxLength").here)
+	require.EqualValues(t, maxKey, schemas.at("ClientCertChange", "properties", "key", "maxLength").here)
+	text, _ := doc.at("paths", "/v1/dead/revive", "post", "description").here.(string)
+	require.Contains(t, strings.Join(strings.Fields(text), " "), "up to 25 seconds")
+	require.Equal(t, 30*time.Second, requestTimeout, "of which the service leaves 5 s for the answer")
+	pattern, _ := schemas.at("JobID", "pattern").here.(string)
+	form := regexp.MustCompile(pattern)
+	for _, id := range []string{
+		"a", strings.Repeat("a", 64), strings.Repeat("a", 65), "rb:" + strings.Repeat("a", 93), "rb:" + strings.Repeat("a", 94), "a.b", "", "rb:",
+	} {
+		require.Equal(t, job.IsID(id), form.MatchString(id), id)
+	}
+}

@@ -1,0 +1,150 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/sign"
+	"github.com/ringback/ringback/store"
+)
+
+func (f *fake) ChangeTopic(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error) {
+	if f.err != nil || f.busy {
+		return store.Topic{}, cmp.Or(f.err, store.ErrContended)
+	}
+	t, err := f.Topic(ctx, namespace, name)
+	if errors.Is(err, store.ErrNotFound) {
+		t, err = store.Topic{Namespace: namespace, Name: name}, nil
+	}
+	if err == nil {
+		err = change(&t.Policy)
+	}
+	if err == nil {
+		err = f.bad
+	}
+	if err != nil {
+		return store.Topic{}, err
+	}
+	t.Revision++
+	f.topics[name] = t
+	return t, nil
+}
+
+func (f *fake) Lane(_ context.Context, q job.Queue) (store.Lane, error) {
+	l := f.own[q.Topic+"/"+q.Lane]
+	l.Queue = q
+	return l, f.err
+}
+
+func (f *fake) LanesPut(_ context.Context, _, topic, after string, limit int) ([]store.Lane, error) {
+	var all []store.Lane
+	for _, name := range sortedKeys(f.own) {
+		t, lane, _ := strings.Cut(name, "/")
+		if t == topic && lane > after && len(all) < limit {
+			l := f.own[name]
+			l.Queue = job.Queue{Topic: t, Lane: lane}
+			all = append(all, l)
+		}
+	}
+	return all, f.err
+}
+
+func (f *fake) ChangeLane(ctx context.Context, q job.Queue, change func(*policy.Lane) error) (store.Lane, error) {
+	if f.busy {
+		return store.Lane{}, store.ErrContended
+	}
+	l, err := f.Lane(ctx, q)
+	if err == nil {
+		err = change(&l.Settings)
+	}
+	if err == nil {
+		err = f.bad
+	}
+	if err != nil {
+		return store.Lane{}, err
+	}
+	if l.Settings.IsZero() {
+		delete(f.own, q.Topic+"/"+q.Lane)
+		return store.Lane{Queue: q}, nil
+	}
+	l.Revision++
+	f.own[q.Topic+"/"+q.Lane] = l
+	return l, nil
+}
+
+// AddSecret keeps what is shown and what is not apart, as a service does.
+func (f *fake) AddSecret(ctx context.Context, o store.Owner, secret sign.Secret) (policy.Secret, error) {
+	f.text[secret.ID()] = secret.Text()
+	added := policy.Secret{ID: secret.ID(), CreatedAt: epoch, Value: policy.Sealed(secret.Text())}
+	return added, f.changeSecrets(ctx, o, func(all []policy.Secret) ([]policy.Secret, error) {
+		return append([]policy.Secret{added}, all...), nil
+	})
+}
+
+func (f *fake) RemoveSecret(ctx context.Context, o store.Owner, id string) error {
+	return f.changeSecrets(ctx, o, func(all []policy.Secret) ([]policy.Secret, error) {
+		rest := slices.DeleteFunc(slices.Clone(all), func(s policy.Secret) bool { return s.ID == id })
+		if len(rest) == len(all) {
+			return nil, store.ErrNotFound
+		}
+		return rest, nil
+	})
+}
+
+func (f *fake) changeSecrets(ctx context.Context, o store.Owner, change func([]policy.Secret) ([]policy.Secret, error)) error {
+	var err error
+	if o.Lane != "" {
+		_, err = f.ChangeLane(ctx, job.Queue(o), func(l *policy.Lane) (err error) {
+			l.Secrets, err = change(l.Secrets)
+			return err
+		})
+		return err
+	}
+	_, err = f.ChangeTopic(ctx, o.Namespace, o.Topic, func(t *policy.Topic) (err error) {
+		t.Secrets, err = change(t.Secrets)
+		return err
+	})
+	return err
+}
+
+func (f *fake) Secrets(ctx context.Context, o store.Owner) ([]policy.Secret, error) {
+	if o.Lane != "" {
+		l, err := f.Lane(ctx, job.Queue(o))
+		return l.Settings.Secrets, err
+	}
+	t, err := f.Topic(ctx, o.Namespace, o.Topic)
+	return t.Policy.Secrets, err
+}
+
+func (f *fake) PublicKeys(ctx context.Context, o store.Owner) ([]store.PublicKey, error) {
+	all, err := f.Secrets(ctx, o)
+	var keys []store.PublicKey
+	for _, s := range all {
+		secret, bad := sign.ParseSecret(string(s.Value))
+		if bad == nil && secret.Asymmetric() {
+			keys = append(keys, store.PublicKey{ID: s.ID, CreatedAt: s.CreatedAt, Key: secret.PublicKey()})
+		}
+	}
+	return keys, err
+}
+
+func (f *fake) Dead(ctx context.Context, filter store.Filter) (store.Page, error) {
+	return f.List(ctx, filter)
+}
+
+func (f *fake) ReviveDead(_ context.Context, which store.Selection, how store.RevivePlan) (store.Worked, error) {
+	f.which, f.plan = append(f.which, which), how
+	return f.worked, errors.Join(f.err, f.bad)
+}
+
+func (f *fake) PurgeDead(_ context.Context, which store.Selection) (store.Worked, error) {
+	f.which = append(f.which, which)
+	worked := f.worked
+	worked.Paced = 0
+	return worked, f.err
+}

@@ -1,0 +1,94 @@
+package api
+
+import (
+	"net/textproto"
+
+	"github.com/ringback/ringback/job"
+)
+
+// A headerForm is what a request says of headers, on their way over those that are stored.
+type headerForm struct {
+	// said are the headers that the request names, in its spelling: one named with nil is to go.
+	said map[string][]string
+	// cleared says that all are to go: the request says null.
+	cleared bool
+	// moved says that they would go to another origin than the stored ones did.
+	moved bool
+}
+
+// read takes in what is said of headers.
+func (h *headerForm) read(d *decoder, at string, value []byte) {
+	if isNull(value) {
+		h.cleared = true
+		return
+	}
+	h.said = make(map[string][]string)
+	for name, v := range d.object(at, value) {
+		switch {
+		case len(h.said) > maxEntries:
+		case isNull(v):
+			h.said[string(name)] = nil
+		default:
+			h.said[string(name)] = append([]string{}, d.header(at, name, v)...)
+		}
+	}
+}
+
+// over puts the headers over the stored ones; nil when there are none. With merge stored headers stay unless they are
+// named, else only those that carry secrets do: they are shown redacted, so who reads and puts back must not lose them.
+// No secret goes to another origin unless it is said again: who can change a URL must not learn it that way. Names keep
+// the request's spelling until they are checked.
+func (h *headerForm) over(d *decoder, at string, stored map[string][]string, merge bool) map[string][]string {
+	headers := make(map[string][]string, len(h.said)+len(stored))
+	said := make(map[string]bool, len(h.said))
+	for name, values := range h.said {
+		canonical := textproto.CanonicalMIMEHeaderKey(name)
+		said[canonical] = true
+		if old, kept := stored[canonical]; kept && secret(name) && isRedacted(values) {
+			values = old
+			h.stays(d, at, canonical)
+		} else if secret(name) && isRedacted(values) {
+			d.standIn(job.Pointer(at, name))
+		}
+		if values != nil {
+			headers[name] = values
+		}
+	}
+	for name, values := range stored {
+		if !h.cleared && !said[name] && (merge || secret(name)) {
+			h.stays(d, at, name)
+			headers[name] = values
+		}
+	}
+	if len(headers) == 0 {
+		return nil
+	}
+	return headers
+}
+
+// mustBeSaidAgain is said of a stored header that carries a secret, where the URL leads elsewhere.
+const mustBeSaidAgain = "must be said again, or be null: its stored value was not for the host that the URL leads to now"
+
+// stays refuses to keep a stored header that carries a secret for another origin.
+func (h *headerForm) stays(d *decoder, at, name string) {
+	if h.moved && secret(name) {
+		d.fault(job.Pointer(at, name), mustBeSaidAgain)
+	}
+}
+
+// standIn refuses the stand-in for a secret where the secret must be: who reads, changes and sends back would overwrite
+// the secret with it.
+func (d *decoder) standIn(at string) {
+	d.fault(at, "is the stand-in for a secret that is not shown: send the secret itself")
+}
+
+// unredact refuses stand-ins among headers that are not put over others.
+func (d *decoder) unredact(at string, headers map[string][]string) {
+	for _, name := range sortedKeys(headers) {
+		if secret(name) && isRedacted(headers[name]) {
+			d.standIn(job.Pointer(at, name))
+		}
+	}
+}
+
+func isRedacted(values []string) bool { return len(values) == 1 && values[0] == redacted }

@@ -1,0 +1,70 @@
+package api
+
+import (
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+)
+
+// A laneForm is a lane's settings as a client described them, on their way over those that are stored.
+type laneForm struct {
+	decoder
+	policy.Lane
+	headers headerForm
+}
+
+// putSettings reads all of a lane's settings. What it leaves out the topic says again, but secrets, and headers that
+// carry some, stay.
+func putSettings(text []byte, stored policy.Lane) (policy.Lane, *problem) {
+	f := laneForm{Lane: policy.Lane{Secrets: stored.Secrets}}
+	f.read(text)
+	return f.finish(stored, false)
+}
+
+// patchSettings reads a change (RFC 7396).
+func patchSettings(text []byte, stored policy.Lane) (policy.Lane, *problem) {
+	f := laneForm{Lane: stored}
+	f.read(text)
+	return f.finish(stored, true)
+}
+
+func (f *laneForm) read(text []byte) {
+	for name, value := range f.object("", text) {
+		switch {
+		case string(name) == "secrets":
+			f.fault("/secrets", havePathOfTheirOwn)
+		case !f.field(string(name), value):
+			f.unknown("", name, "a lane")
+		}
+	}
+}
+
+// field takes in one field; false when there is no such.
+func (f *laneForm) field(name string, value []byte) bool {
+	null := isNull(value)
+	switch at := "/" + name; name {
+	case "url":
+		f.URL = optional(null, func() string { return f.text(at, value) })
+	case "headers":
+		f.headers.read(&f.decoder, at, value)
+	case "lane_concurrency":
+		f.LaneConcurrency = optional(null, func() int { return positive(count(f.whole(at, value))) })
+	case "lane_rate":
+		f.LaneRate = optional(null, func() policy.Rate { return f.rate(at, value) })
+	case "paused":
+		f.Paused = optional(null, func() bool { return f.flag(at, value) })
+	default:
+		return false
+	}
+	return true
+}
+
+// finish puts the headers over the stored ones and checks the whole.
+func (f *laneForm) finish(stored policy.Lane, merge bool) (policy.Lane, *problem) {
+	f.headers.moved = elsewhere(stored.URL, f.URL)
+	f.Headers = f.headers.over(&f.decoder, "/headers", stored.Headers, merge)
+	if p := f.problem(job.ValidateLane(f.Lane)); p != nil {
+		return policy.Lane{}, p
+	}
+	f.Headers = job.CanonicalHeader(f.Headers)
+	return f.Lane, nil
+}

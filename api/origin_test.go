@@ -1,0 +1,93 @@
+package api
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+func TestAURLThatLeadsToAnotherOriginIsElsewhere(t *testing.T) {
+	for _, c := range []struct {
+		stored, target string
+		elsewhere      bool
+	}{
+		{"https://a.example/x", "https://a.example/x", false},
+		{"https://a.example/x", "https://a.example/y?z=1", false},
+		{"https://a.example/", "HTTPS://A.Example:443", false},
+		{"http://a.example:80", "http://a.example", false},
+		{"http://[::1]", "http://[::1]:80/x", false},
+		{"https://a.example/", "", false},
+		{"https://a.example/", "%", false},
+		{"https://a.example/", "http://a.example/", true},
+		{"https://a.example/", "https://a.example:444/", true},
+		{"https://a.example/", "https://a.example.evil.example/", true},
+		{"https://a.example/", "https://b.example/https://a.example/", true},
+		{"http://[::1]", "http://[::2]", true},
+		{"", "https://a.example/", true},
+		{"%", "https://a.example/", true},
+	} {
+		require.Equal(t, c.elsewhere, elsewhere(c.stored, c.target), "%s after %s", c.target, c.stored)
+	}
+}
+
+func TestNoStoredSecretGoesToAnotherHostUnsaid(t *testing.T) {
+	headers := map[string][]string{"Authorization": {"Bearer hunter2"}, "X-A": {"1"}}
+	callback := policy.Callback{URL: "https://a.example/", Headers: headers}
+	const topic, lane = "/v1/topics/a", "/v1/topics/a/lanes/b"
+	for _, c := range []struct{ target, before, body, field string }{
+		{topic, "", `{"on_dead": {"url": "https://evil.example/"}}`, "/on_dead"},
+		{topic, "", `{"on_delivered": {"url": "http://a.example/"}}`, "/on_delivered"},
+		{topic, "", `{"on_dead": {"url": "https://evil.example/", "headers": {"authorization": "[redacted]"}}}`, "/on_dead"},
+		{topic, "", `{"on_backlog": {"url": "https://evil.example/", "more_than": 1}}`, "/on_backlog"},
+		{topic, "", `{"url": "https://evil.example/"}`, ""},
+		{topic, "", `{"url": "https://evil.example/", "headers": {"authorization": "[redacted]"}}`, ""},
+		{topic, `{"url": null}`, `{"url": "https://evil.example/"}`, ""},
+		{lane, "", `{"url": "https://evil.example/"}`, ""},
+		{lane, "", `{"url": "https://evil.example/", "headers": {"X-A": "2"}}`, ""},
+		{lane, `{"url": null}`, `{"url": "https://evil.example/"}`, ""},
+	} {
+		for _, method := range []string{http.MethodPut, http.MethodPatch} {
+			f := newFake()
+			f.topics["a"] = store.Topic{Name: "a", Revision: 1, Policy: policy.Topic{
+				URL: "https://a.example/", Headers: headers, OnDelivered: &callback, OnDead: &callback,
+				OnBacklog: &policy.Backlog{Callback: callback, MoreThan: 1},
+			}}
+			f.own["a/b"] = store.Lane{Revision: 1, Settings: policy.Lane{URL: "https://a.example/", Headers: headers}}
+			h := handlerOf(f)
+			if c.before != "" {
+				require.Equal(t, http.StatusOK, call(t, h, http.MethodPatch, c.target, c.before).Code)
+			}
+			w := call(t, h, method, c.target, c.body)
+			require.Equal(t, http.StatusUnprocessableEntity, w.Code, "%s %s: %s", method, c.body, w.Body.String())
+			p := problemIn(t, w)
+			require.Equal(t, []string{c.field + "/headers/Authorization"}, p.fields())
+			require.Equal(t, mustBeSaidAgain, p.Errors[0].Detail)
+			require.NotContains(t, w.Body.String(), "hunter2")
+		}
+	}
+}
+
+func TestASecretThatIsSaidAgainOrTakenAwayLetsAURLGoElsewhere(t *testing.T) {
+	for header, want := range map[string]map[string][]string{
+		`"Bearer new"`: {"Authorization": {"Bearer new"}, "X-A": {"1"}},
+		`null`:         {"X-A": {"1"}},
+	} {
+		for _, target := range []string{"/v1/topics/a", "/v1/topics/a/lanes/b"} {
+			headers := map[string][]string{"Authorization": {"Bearer hunter2"}, "X-A": {"1"}}
+			f := newFake()
+			f.topics["a"] = store.Topic{Name: "a", Revision: 1, Policy: policy.Topic{URL: "https://a.example/", Headers: headers}}
+			f.own["a/b"] = store.Lane{Revision: 1, Settings: policy.Lane{URL: "https://a.example/", Headers: headers}}
+			w := call(t, handlerOf(f), http.MethodPatch, target, `{"url": "https://b.example/", "headers": {"Authorization": `+header+`}}`)
+			require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+			if target == "/v1/topics/a" {
+				require.Equal(t, want, f.topics["a"].Policy.Headers)
+			} else {
+				require.Equal(t, want, f.own["a/b"].Settings.Headers)
+			}
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package app
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+
+	"github.com/ringback/ringback/notify"
+	"github.com/ringback/ringback/seal"
+)
+
+// A SecretKey holds the keys that secrets are sealed with. It prints as [redacted].
+type SecretKey string
+
+// String hides the keys.
+func (k SecretKey) String() string {
+	if k == "" {
+		return ""
+	}
+	return redacted
+}
+
+// GoString hides the keys.
+func (k SecretKey) GoString() string { return `"` + k.String() + `"` }
+
+// LogValue hides the keys.
+func (k SecretKey) LogValue() slog.Value { return slog.StringValue(k.String()) }
+
+// MarshalText hides the keys from encodings.
+func (k SecretKey) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+const redacted = "[redacted]"
+
+// box seals under the keys.
+func (k SecretKey) box() (*seal.Box, error) {
+	keys, err := seal.ParseKeys(string(k))
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it is the whole of it
+	}
+	return seal.New(keys...), nil
+}
+
+// A ProxyURL names a forward proxy. It prints without its password.
+type ProxyURL string
+
+// ProxyNone is no proxy, whatever the environment says.
+const ProxyNone ProxyURL = "none"
+
+// String is the proxy's scheme, host and port alone.
+func (p ProxyURL) String() string {
+	if p == "" || p == ProxyNone {
+		return string(p)
+	}
+	u, err := url.Parse(string(p))
+	if err != nil || u.Host == "" {
+		return redacted
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
+}
+
+// GoString is String in quotes.
+func (p ProxyURL) GoString() string { return `"` + p.String() + `"` }
+
+// LogValue is String.
+func (p ProxyURL) LogValue() slog.Value { return slog.StringValue(p.String()) }
+
+// MarshalText is String.
+func (p ProxyURL) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// parse reads the proxy; nil: the environment says which, or none is wanted. The error holds nothing of it.
+func (p ProxyURL) parse() (*url.URL, error) {
+	if p == "" || p == ProxyNone {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	u, err := notify.ParseProxy(string(p))
+	if err != nil {
+		return nil, fmt.Errorf("not one such as http://proxy.internal:3128, nor none: %w", err)
+	}
+	return u, nil
+}
+
+// proxyFor tells the sender which proxy leads to a target.
+func (p ProxyURL) proxyFor() (func(*url.URL) (*url.URL, error), error) {
+	switch u, err := p.parse(); {
+	case err != nil:
+		return nil, err
+	case p == ProxyNone:
+		return nil, nil
+	case u != nil:
+		return proxyFunc(http.ProxyURL(u)).forTarget, nil
+	}
+	return proxyFunc(http.ProxyFromEnvironment).forTarget, nil
+}
+
+// proxyFunc is net/http's way to ask for a proxy.
+type proxyFunc func(*http.Request) (*url.URL, error)
+
+func (f proxyFunc) forTarget(target *url.URL) (*url.URL, error) { return f(&http.Request{URL: target}) }
+
+// guard decides which addresses jobs may call.
+func (a *App) guard() (*notify.Guard, error) {
+	own, err := netip.ParseAddrPort(a.Addr())
+	if err != nil {
+		return nil, fmt.Errorf("read the API's address: %w", err)
+	}
+	o := notify.GuardOptions{AllowPrivate: a.options.AllowPrivate, OwnAddrs: []netip.AddrPort{own}}
+	if o.AllowTargets, o.AllowHosts, err = notify.ParseTargets(a.options.AllowTargets); err != nil {
+		return nil, fmt.Errorf("allow-targets: %w", err)
+	}
+	if o.DenyTargets, o.DenyHosts, err = notify.ParseTargets(a.options.DenyTargets); err != nil {
+		return nil, fmt.Errorf("deny-targets: %w", err)
+	}
+	return notify.NewGuard(o), nil
+}
+
+// sender makes what delivers.
+func (a *App) sender(guard *notify.Guard) (*notify.Sender, error) {
+	o := notify.Options{Guard: guard, Version: a.options.Version}
+	var err error
+	if o.ProxyFor, err = a.options.Proxy.proxyFor(); err != nil {
+		return nil, fmt.Errorf("proxy: %w", err)
+	}
+	if a.options.CAFile != "" {
+		if o.Roots, err = notify.RootsWith(a.options.CAFile); err != nil {
+			return nil, fmt.Errorf("ca-file: %w", err)
+		}
+	}
+	sender, err := notify.New(o)
+	if err != nil {
+		return nil, fmt.Errorf("make the sender: %w", err)
+	}
+	return sender, nil
+}

@@ -1,0 +1,239 @@
+package carrier_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// partly is a store one shard of which is away, or silent.
+type partly struct {
+	store.Store
+
+	mu      sync.Mutex
+	shard   int // -1: none
+	silent  bool
+	inserts int
+	skipped int // the most that a round of another shard passed over
+	bytes   int // handed out by other shards' outboxes
+}
+
+func (s *partly) set(shard int, silent bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shard, s.silent = shard, silent
+}
+
+// counts are the insertions that failed, the most that was passed over, and the bytes handed out.
+func (s *partly) counts() (inserts, skipped, bytes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inserts, s.skipped, s.bytes
+}
+
+func (s *partly) call(ctx context.Context, shard int) error {
+	s.mu.Lock()
+	out, silent := s.shard == shard, s.silent
+	s.mu.Unlock()
+	if !out {
+		return nil
+	}
+	if silent {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	return &store.UnavailableError{Reason: "the shard is away"}
+}
+
+func (s *partly) Insert(ctx context.Context, shard int, token store.Token, e []store.Entry) ([]store.Inserted, error) {
+	if err := s.call(ctx, shard); err != nil {
+		s.mu.Lock()
+		s.inserts++
+		s.mu.Unlock()
+		return nil, err
+	}
+	return s.Store.Insert(ctx, shard, token, e)
+}
+
+func (s *partly) Known(ctx context.Context, shard int, refs []job.Ref) ([]bool, error) {
+	if err := s.call(ctx, shard); err != nil {
+		return nil, err
+	}
+	return s.Store.Known(ctx, shard, refs)
+}
+
+func (s *partly) Carry(ctx context.Context, shard int, token store.Token, round store.Round) (store.Carried, error) {
+	if err := s.call(ctx, shard); err != nil {
+		return store.Carried{}, err
+	}
+	c, err := s.Store.Carry(ctx, shard, token, round)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.skipped = max(s.skipped, round.Skip)
+	for _, e := range c.Outbox {
+		s.bytes += len(e.Body)
+	}
+	return c, err
+}
+
+// laneOn is a lane of the topic whose queue is on a shard.
+func laneOn(r *store.Router, shard int) job.Queue {
+	for i := 0; ; i++ {
+		q := job.Queue{Namespace: "default", Topic: job.CallbackTopic, Lane: fmt.Sprint("l", i)}
+		if r.ShardOf(q) == shard {
+			return q
+		}
+	}
+}
+
+// told are n jobs as attempts' ends give birth to.
+func told(name string, q job.Queue, n int) (births []store.Entry) {
+	for i := range n {
+		var e store.Entry
+		e.ID, e.Queue, e.URL, e.Method, e.Kind = fmt.Sprintf("rb:%s-%d", name, i), q, "https://x.example/", "POST", job.KindCallback
+		e.Body = make([]byte, 1000)
+		e.Print = e.Fingerprint()
+		births = append(births, e)
+	}
+	return births
+}
+
+// bear settles a new job of shard 0 that gives birth.
+func bear(t *testing.T, s store.Store, births ...store.Entry) {
+	t.Helper()
+	insert(t, s, fmt.Sprint("parent of ", births[0].ID), 0)
+	held := claim(t, s)
+	require.Len(t, held, 1)
+	_, _, err := s.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{{
+		Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Births: births,
+	}}, nil)
+	require.NoError(t, err)
+}
+
+// stands tells how many of the births stand in their queue.
+func stands(t *testing.T, s store.Store, shard int, births []store.Entry) (n int) {
+	t.Helper()
+	for _, e := range births {
+		if _, err := s.Get(t.Context(), shard, e.Ref()); err == nil {
+			n++
+		}
+	}
+	return n
+}
+
+func TestAShardThatIsAwayHoldsUpNoneOfTheOthers(t *testing.T) {
+	for name, silent := range map[string]bool{"away": false, "silent": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := model(4)
+				s := &partly{Store: m, shard: 3, silent: silent}
+				router := store.NewRouter(m)
+				c, _ := run(t, s)
+				time.Sleep(time.Second)
+				far, near := laneOn(router, 3), laneOn(router, 1)
+				// More of them than a round hands out stand before those that can go home.
+				lost := told("lost", far, 2*store.MaxBatch)
+				bear(t, m, lost...)
+				c.Wake(0)
+				for i := range 5 {
+					some := told(fmt.Sprint("near", i), near, 3)
+					bear(t, m, append(told(fmt.Sprint("far", i), far, 2), some...)...)
+					began := time.Now()
+					for stands(t, m, 1, some) < 3 {
+						c.Wake(0) // as the store's birth does
+						time.Sleep(time.Millisecond)
+						require.Less(t, time.Since(began), time.Second)
+					}
+					require.LessOrEqual(t, time.Since(began), 250*time.Millisecond)
+				}
+				time.Sleep(10 * time.Minute)
+				require.Zero(t, stands(t, m, 3, lost))
+				inserts, _, bytes := s.counts()
+				require.Less(t, inserts, 1500, "it is tried again and again, not all the time")
+				require.Less(t, bytes, 20*2*store.MaxBatch*1000, "what cannot go home is not read all the time")
+
+				s.set(-1, false)
+				time.Sleep(15 * time.Second)
+				require.Equal(t, len(lost), stands(t, m, 3, lost))
+				stats, err := router.Stats(t.Context(), "default", job.CallbackTopic)
+				require.NoError(t, err)
+				require.EqualValues(t, len(lost)+5*5, stats[0].Registered, "each once")
+				carried, err := m.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+				require.NoError(t, err)
+				require.Empty(t, carried.Outbox, "what is home has left the outbox")
+			})
+		})
+	}
+}
+
+func TestASilentShardDelaysNoMovesOfTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := model(4)
+		s := &partly{Store: m, shard: 3, silent: true}
+		router := store.NewRouter(m)
+		c, _ := run(t, s)
+		time.Sleep(time.Second)
+		bear(t, m, told("lost", laneOn(router, 3), 5)...)
+		_, err := m.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: time.Millisecond}) // the parent's ring
+		require.NoError(t, err)
+		for i := range 100 {
+			insert(t, m, fmt.Sprint("due-", i), 300*time.Millisecond)
+			c.Wake(0) // as the store's insertion does
+			began := time.Now()
+			rung, err := m.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: time.Minute})
+			require.NoError(t, err)
+			require.Equal(t, []job.Queue{queue}, rung.Queues)
+			require.LessOrEqual(t, time.Since(began), 450*time.Millisecond)
+			settleAll(t, m, claim(t, m))
+		}
+		s.set(-1, false)
+		time.Sleep(15 * time.Second) // what is silent answers now
+	})
+}
+
+// settleAll delivers held jobs.
+func settleAll(t *testing.T, s store.Store, held []store.Held) {
+	t.Helper()
+	require.NotEmpty(t, held)
+	for _, h := range held {
+		_, _, err := s.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{{
+			Ref: h.Ref(), Queue: queue, Lease: h.Lease, Verdict: policy.Verdict{Kind: policy.Delivered},
+		}}, nil)
+		require.NoError(t, err)
+	}
+}
+
+// What another carrier brings home meanwhile, whose lock ran out unseen, makes this one pass over too many.
+func TestWhatIsPassedOverIsLookedAtAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := model(4)
+		s := &partly{Store: m, shard: 3}
+		router := store.NewRouter(m)
+		run(t, s)
+		time.Sleep(time.Second)
+		lost := told("lost", laneOn(router, 3), 10)
+		bear(t, m, lost...)
+		time.Sleep(5 * time.Second)
+		_, skipped, _ := s.counts()
+		require.Equal(t, 10, skipped)
+		var home []job.Ref
+		for _, e := range lost {
+			home = append(home, e.Ref())
+		}
+		_, err := m.Carry(t.Context(), 0, store.NewToken(), store.Round{Home: home})
+		require.NoError(t, err)
+		near := told("near", laneOn(router, 1), 3)
+		bear(t, m, near...)
+		time.Sleep(2 * time.Minute)
+		require.Equal(t, 3, stands(t, m, 1, near))
+	})
+}

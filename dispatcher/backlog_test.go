@@ -1,0 +1,354 @@
+package dispatcher_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+// putBacklog gives the topic orders an alarm; nil: none. Its jobs wait while it is paused.
+func putBacklog(t *testing.T, r *rig, alarm *policy.Backlog, paused bool) {
+	t.Helper()
+	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", func(p *policy.Topic) error {
+		p.OnBacklog, p.Paused = alarm, paused
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+func moreThan(n int64) *policy.Backlog {
+	return &policy.Backlog{Callback: policy.Callback{URL: "https://told.example/backlog"}, MoreThan: n}
+}
+
+// wait registers jobs of orders.
+func (r *rig) wait(t *testing.T, n int, delay time.Duration) {
+	t.Helper()
+	for range n {
+		r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders"}}, Delay: delay})
+	}
+}
+
+// types are what callbacks tell of, in order.
+func types(t *testing.T, rec *receiver) []any {
+	t.Helper()
+	told := []any{}
+	for _, c := range rec.callbacks() {
+		told = append(told, decoded(t, c)["type"])
+	}
+	return told
+}
+
+const (
+	raised = "topic.backlog"
+	over   = "topic.backlog_over"
+)
+
+func TestABacklogOfTooManyJobsIsToldOnceAndOnceWhenItIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		putBacklog(t, r, moreThan(4), true)
+		time.Sleep(11 * time.Second)
+		r.wait(t, 4, 0)
+		time.Sleep(500 * time.Millisecond)
+		r.wait(t, 1, time.Hour)
+		time.Sleep(time.Minute)
+		require.Equal(t, []any{raised}, types(t, rec))
+		c := rec.callbacks()[0]
+		golden(t, "topic_backlog.json", c)
+		require.Equal(t, "https://told.example/backlog", c.URL)
+		require.Equal(t, "POST", c.Method)
+		require.Equal(t, job.KindAlarm, r.get(t, c.Ref).Kind)
+
+		r.wait(t, 1000, time.Hour)
+		time.Sleep(10 * time.Minute)
+		require.Equal(t, []any{raised}, types(t, rec), "more of it is nothing new")
+		putBacklog(t, r, moreThan(4), false)
+		time.Sleep(10 * time.Minute)
+		require.Equal(t, []any{raised}, types(t, rec), "a thousand wait for their time")
+		time.Sleep(time.Hour)
+		require.Equal(t, []any{raised, over}, types(t, rec))
+		body := decoded(t, rec.callbacks()[1])
+		require.Nil(t, body["oldest_due_at"])
+		require.EqualValues(t, 0, body["pending"])
+
+		putBacklog(t, r, moreThan(4), true)
+		r.wait(t, 5, 0)
+		time.Sleep(time.Minute)
+		require.Equal(t, []any{raised, over, raised}, types(t, rec), "it can come again")
+	})
+}
+
+func TestABacklogOfOldJobsIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		alarm := &policy.Backlog{Callback: policy.Callback{URL: "https://told.example/"}, OlderThan: 2 * time.Minute}
+		putBacklog(t, r, alarm, true)
+		r.wait(t, 1, time.Hour)
+		time.Sleep(time.Hour + time.Minute)
+		require.Empty(t, types(t, rec), "a job that waits for its time is not old")
+		time.Sleep(time.Minute + 10*time.Second)
+		require.Equal(t, []any{raised}, types(t, rec))
+		require.Equal(t, "2m", decoded(t, rec.callbacks()[0])["older_than"])
+		putBacklog(t, r, alarm, false)
+		time.Sleep(15 * time.Second)
+		require.Equal(t, []any{raised, over}, types(t, rec))
+	})
+}
+
+// Whether it was told is in the store: neither another process nor a lost answer tells it anew.
+func TestABacklogIsToldOnceWhoeverLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, rec := model(), &receiver{answer: status(200)}
+		var mu sync.Mutex
+		alarms := 0
+		flaky := storetest.Faulty(s, func(method string) storetest.Fault {
+			mu.Lock()
+			defer mu.Unlock()
+			if method == "Alarm" {
+				if alarms++; alarms%2 == 0 {
+					return storetest.LostReply
+				}
+			}
+			return storetest.None
+		})
+		first := start(t, dispatcher.Options{Store: flaky, Deliverer: rec})
+		second := start(t, dispatcher.Options{Store: flaky, Deliverer: rec})
+		putBacklog(t, first, moreThan(2), true)
+		first.wait(t, 3, 0)
+		time.Sleep(time.Minute)
+		require.Equal(t, []any{raised}, types(t, rec))
+		require.NoError(t, first.stop())
+		time.Sleep(time.Minute)
+		third := start(t, dispatcher.Options{Store: flaky, Deliverer: rec})
+		time.Sleep(time.Minute)
+		require.NoError(t, second.stop())
+		time.Sleep(time.Minute)
+		require.Equal(t, []any{raised}, types(t, rec))
+		putBacklog(t, third, moreThan(2), false)
+		time.Sleep(time.Minute)
+		require.Equal(t, []any{raised, over}, types(t, rec))
+		require.NoError(t, third.stop())
+		start(t, dispatcher.Options{Store: flaky, Deliverer: rec})
+		time.Sleep(10 * time.Minute)
+		require.Equal(t, []any{raised, over}, types(t, rec))
+	})
+}
+
+func TestAnAlarmThatIsTakenAwayTellsNobodyAndBeginsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		putBacklog(t, r, moreThan(2), true)
+		r.wait(t, 3, 0)
+		time.Sleep(time.Minute)
+		putBacklog(t, r, nil, true)
+		time.Sleep(time.Minute)
+		require.Equal(t, []any{raised}, types(t, rec))
+		other := moreThan(2)
+		other.URL = "https://other.example/"
+		putBacklog(t, r, other, true)
+		time.Sleep(time.Minute)
+		require.Equal(t, []any{raised, raised}, types(t, rec), "the backlog lasts, and whoever is to be told now was not")
+		require.Equal(t, "https://other.example/", rec.callbacks()[1].URL)
+
+		putBacklog(t, r, nil, false)
+		time.Sleep(time.Minute)
+		putBacklog(t, r, other, false)
+		time.Sleep(time.Minute)
+		require.Len(t, rec.callbacks(), 2, "the end of what nobody heard of is told to nobody")
+	})
+}
+
+// asked counts what is asked about topics.
+type asked struct {
+	store.Store
+	stats, alarms atomic.Int32
+}
+
+func (s *asked) Stats(ctx context.Context, shard int, namespace, topic string) ([]store.TopicStats, error) {
+	s.stats.Add(1)
+	return s.Store.Stats(ctx, shard, namespace, topic)
+}
+
+func (s *asked) Alarm(ctx context.Context, shard int, token store.Token, alarm store.Alarm) (bool, error) {
+	s.alarms.Add(1)
+	return s.Store.Alarm(ctx, shard, token, alarm)
+}
+
+func TestATopicWithoutAnAlarmCostsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &asked{Store: model()}
+		first := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
+		start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
+		putBacklog(t, first, nil, true)
+		first.wait(t, 10, 0)
+		time.Sleep(time.Minute)
+		require.EqualValues(t, 1, s.alarms.Load(), "the process that leads makes sure, once, that none is raised")
+		reset := func() { s.stats.Store(0); s.alarms.Store(0) }
+		reset()
+		time.Sleep(10 * time.Minute)
+		require.Zero(t, s.stats.Load())
+		require.Zero(t, s.alarms.Load())
+		putBacklog(t, first, moreThan(100), true)
+		reset()
+		time.Sleep(10 * time.Minute)
+		require.InDelta(t, 120, s.stats.Load(), 10, "the process that leads looks each five seconds")
+		require.Zero(t, s.alarms.Load(), "what did not change is not written")
+	})
+}
+
+func TestTopicsWithAnAlarmAreLookedAtTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &asked{Store: model()}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
+		for i := range 50 {
+			_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, fmt.Sprint("topic-", i), func(p *policy.Topic) error {
+				p.OnBacklog = moreThan(2)
+				return nil
+			})
+			require.NoError(t, err)
+		}
+		time.Sleep(11 * time.Second)
+		s.stats.Store(0)
+		time.Sleep(10 * time.Minute)
+		require.InDelta(t, 120, s.stats.Load(), 10)
+	})
+}
+
+func TestABacklogThatComesAndGoesAroundItsBoundIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		putBacklog(t, r, moreThan(2), true)
+		r.wait(t, 2, time.Hour)
+		time.Sleep(2 * time.Second) // between two looks
+		for range 50 {
+			r.wait(t, 1, time.Hour)
+			time.Sleep(5 * time.Second)
+			page, err := r.List(t.Context(), store.Filter{
+				Namespace: job.DefaultNamespace, Topic: "orders", State: job.Scheduled, Limit: 1,
+			})
+			require.NoError(t, err)
+			_, err = r.Cancel(t.Context(), page.Jobs[0].Ref())
+			require.NoError(t, err)
+			time.Sleep(5 * time.Second)
+		}
+		require.Equal(t, []any{raised}, types(t, rec))
+		time.Sleep(15 * time.Second)
+		require.Equal(t, []any{raised, over}, types(t, rec))
+	})
+}
+
+// What tells of a backlog of callbacks is a callback itself: it would tell of itself for ever.
+func TestNobodyIsToldOfABacklogOfCallbacks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: status(500)}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, job.CallbackTopic, func(p *policy.Topic) error {
+			p.OnBacklog = &policy.Backlog{Callback: policy.Callback{URL: "https://told.example/"}, OlderThan: time.Second, MoreThan: 1}
+			return nil
+		})
+		require.NoError(t, err)
+		putBacklog(t, r, moreThan(2), true)
+		r.wait(t, 3, 0)
+		r.register(t, job.New{Spec: job.Spec{
+			Queue: job.Queue{Topic: "others"}, Terms: policy.Terms{Retries: new(0), OnDead: &policy.Callback{URL: "https://dead.example/"}},
+		}})
+		time.Sleep(time.Minute)
+		stats, err := r.Stats(t.Context(), job.DefaultNamespace, job.CallbackTopic)
+		require.NoError(t, err)
+		require.EqualValues(t, 2, stats[0].Registered, "of the job that died, and of the backlog of orders")
+	})
+}
+
+// Whoever leads when an alarm is taken away may not be the one who raised it.
+func TestAnAlarmThatIsTakenAwayWhileNobodyLeadsBeginsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, rec := model(), &receiver{answer: status(200)}
+		first := start(t, dispatcher.Options{Store: s, Deliverer: rec})
+		putBacklog(t, first, moreThan(2), true)
+		first.wait(t, 3, 0)
+		time.Sleep(time.Minute)
+		require.NoError(t, first.stop())
+		front := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
+		putBacklog(t, front, nil, true)
+		start(t, dispatcher.Options{Store: s, Deliverer: rec})
+		time.Sleep(time.Minute)
+		putBacklog(t, front, moreThan(2), true)
+		time.Sleep(time.Minute)
+		require.Equal(t, []any{raised, raised}, types(t, rec))
+	})
+}
+
+func TestANewReceiverOfAnAlarmIsToldOfABacklogThatLasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		putBacklog(t, r, moreThan(2), true)
+		r.wait(t, 3, 0)
+		time.Sleep(time.Minute)
+		other := moreThan(2)
+		other.URL = "https://other.example/"
+		putBacklog(t, r, other, true)
+		time.Sleep(time.Minute)
+		require.Equal(t, []any{raised, raised}, types(t, rec))
+		require.Equal(t, "https://other.example/", rec.callbacks()[1].URL)
+		putBacklog(t, r, other, false)
+		time.Sleep(time.Minute)
+		require.Equal(t, []any{raised, raised, over}, types(t, rec))
+	})
+}
+
+// blind is a store whose counts cannot be read.
+type blind struct{ store.Store }
+
+func (blind) Stats(context.Context, int, string, string) ([]store.TopicStats, error) {
+	return nil, &store.UnavailableError{Reason: "it is away"}
+}
+
+func TestBacklogsThatCannotBeLookedAtFillNoLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := model()
+		r, written := startLogged(t, dispatcher.Options{Store: blind{s}, Deliverer: &receiver{answer: status(200)}})
+		for i := range 10 {
+			_, err := s.PutTopic(t.Context(), store.Topic{
+				Namespace: job.DefaultNamespace, Name: fmt.Sprint("topic-", i), Policy: policy.Topic{OnBacklog: moreThan(2)},
+			})
+			require.NoError(t, err)
+		}
+		time.Sleep(time.Hour)
+		told := strings.Count(written.String(), "could not be looked at")
+		require.NotZero(t, told)
+		require.Less(t, told, 15)
+		require.NoError(t, r.stop())
+	})
+}
+
+// The process that leads may claim nothing, and so hear of no change: it must see a new alarm all the same.
+func TestAnAlarmIsSeenByAProcessThatClaimsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, rec := model(), &receiver{answer: status(200)}
+		start(t, dispatcher.Options{Store: s, Deliverer: rec})
+		time.Sleep(10 * time.Second)
+		front := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
+		putBacklog(t, front, moreThan(2), true)
+		front.wait(t, 3, time.Hour)
+		time.Sleep(45 * time.Second)
+		require.Equal(t, []any{raised}, types(t, rec))
+	})
+}

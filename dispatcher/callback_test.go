@@ -1,0 +1,486 @@
+package dispatcher_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/sign"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+// callbacks are the requests that tell of something.
+func (r *receiver) callbacks() []call {
+	var told []call
+	for _, c := range r.calls() {
+		if c.Queue.Topic == job.CallbackTopic {
+			told = append(told, c)
+		}
+	}
+	return told
+}
+
+// byTopic answers those that are told of something with 200, and the others with the status.
+func byTopic(code int) func(context.Context, job.Request) policy.Result {
+	return func(_ context.Context, r job.Request) policy.Result {
+		if r.Queue.Topic == job.CallbackTopic {
+			return policy.Result{Status: 200}
+		}
+		return policy.Result{Status: code}
+	}
+}
+
+// tell is a callback to a URL.
+// ofRound is a callback's id up to the round that it tells of.
+func ofRound(id string) string {
+	if !strings.HasPrefix(id, "rb:") {
+		return id
+	}
+	return id[:strings.LastIndex(id, ":")]
+}
+
+func tell(url string) *policy.Callback { return &policy.Callback{URL: url} }
+
+// decoded is a callback's body.
+func decoded(t *testing.T, c call) map[string]any {
+	t.Helper()
+	var body map[string]any
+	require.NoError(t, json.Unmarshal(c.Body, &body))
+	return body
+}
+
+// golden holds a callback's body against a file, byte by byte but for the white space.
+func golden(t *testing.T, name string, c call) {
+	t.Helper()
+	want, err := os.ReadFile("testdata/" + name)
+	require.NoError(t, err)
+	var got bytes.Buffer
+	require.NoError(t, json.Indent(&got, c.Body, "", "  "))
+	require.Equal(t, string(want), got.String()+"\n")
+}
+
+// The body is what receivers are written for: additions are free, nothing else is.
+func TestTheBodyOfACallback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: func(_ context.Context, r job.Request) policy.Result {
+			if r.Queue.Topic == job.CallbackTopic {
+				return policy.Result{Status: 200}
+			}
+			time.Sleep(1001500 * time.Microsecond)
+			return policy.Result{Status: 500, Body: []byte("out of <stock>"), Header: map[string][]string{"Retry-After": {"1"}}}
+		}}
+		r := start(t, dispatcher.Options{Deliverer: rec, Random: func() float64 { return 0 }})
+		r.register(t, job.New{Spec: job.Spec{
+			ID: "close-4711", Queue: job.Queue{Topic: "orders"}, URL: "https://shop.example/hooks/close?token=hidden", Method: "PUT",
+			Header: map[string][]string{"X-Hidden": {"hidden"}}, Labels: map[string]string{"customer": "42"},
+			BodyKind: job.BodyText, Body: []byte("hidden"),
+			Terms: policy.Terms{Ladder: policy.Ladder{59998500 * time.Microsecond}, OnDead: &policy.Callback{
+				URL: "https://told.example/ends?x=1", Method: "PUT", Headers: map[string][]string{"X-Mine": {"1"}},
+			}},
+		}})
+		time.Sleep(2 * time.Minute)
+		told := rec.callbacks()
+		require.Len(t, told, 1)
+		c := told[0]
+		golden(t, "job_dead.json", c)
+		require.Equal(t, "rb:close-4711:0", ofRound(c.Ref.ID))
+		require.Equal(t, "https://told.example/ends?x=1", c.URL)
+		require.Equal(t, "PUT", c.Method)
+		require.Equal(t, "application/json", c.ContentType)
+		require.Equal(t, []string{"1"}, c.Header["X-Mine"])
+		require.Equal(t, "told.example:443", c.Queue.Lane)
+		require.Equal(t, 10*time.Second, c.Timeout)
+		require.Equal(t, 9, c.RetriesLeft)
+
+		made := r.get(t, c.Ref)
+		require.Equal(t, job.Delivered, made.State)
+		require.Equal(t, job.KindCallback, made.Kind)
+		require.Equal(t, "close-4711", made.Origin)
+		require.Equal(t, map[string]string{job.LabelTopic: "orders"}, made.Labels)
+		require.Len(t, made.Attempts, 1, "it has a record of its own")
+	})
+}
+
+func TestWhatACallbackIncludesOnlyWhenAsked(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind  job.BodyKind
+		body  string
+		field string
+		want  any
+	}{
+		"JSON":    {job.BodyJSON, `{"order": [1, 2.50]}`, "body", map[string]any{"order": []any{1.0, 2.5}}},
+		"text":    {job.BodyText, "hello", "body_text", "hello"},
+		"bytes":   {job.BodyBase64, "\xff\x00", "body_base64", "/wA="},
+		"nothing": {job.BodyNone, "", "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				rec := &receiver{answer: status(200)}
+				r := start(t, dispatcher.Options{Deliverer: rec})
+				for _, include := range [][]string{nil, {policy.IncludeBody, policy.IncludeHeaders, policy.IncludeQuery}} {
+					r.register(t, job.New{Spec: job.Spec{
+						URL: "https://shop.example/x?a=1", BodyKind: c.kind, Body: []byte(c.body), Header: map[string][]string{"X-A": {"1"}},
+						Terms: policy.Terms{OnDelivered: &policy.Callback{URL: "https://told.example/", Include: include}},
+					}})
+					time.Sleep(2 * time.Second)
+				}
+				told := rec.callbacks()
+				require.Len(t, told, 2)
+				plain, _ := decoded(t, told[0])["job"].(map[string]any)
+				full, _ := decoded(t, told[1])["job"].(map[string]any)
+				require.Equal(t, "https://shop.example/x", plain["url"])
+				require.Equal(t, "https://shop.example/x?a=1", full["url"])
+				require.Equal(t, map[string]any{"X-A": []any{"1"}}, full["headers"])
+				for _, field := range []string{"headers", "body", "body_text", "body_base64"} {
+					require.NotContains(t, plain, field)
+					switch field {
+					case "headers":
+					case c.field:
+						require.Equal(t, c.want, full[field])
+					default:
+						require.NotContains(t, full, field)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestWhoIsToldOfWhichEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: func(_ context.Context, r job.Request) policy.Result {
+			if r.Queue.Topic == job.CallbackTopic || strings.HasPrefix(r.Ref.ID, "good") {
+				return policy.Result{Status: 204}
+			}
+			return policy.Result{Status: 410}
+		}}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "told", Policy: policy.Topic{
+			OnDelivered: tell("https://topic.example/delivered"), OnDead: tell("https://topic.example/dead"),
+		}})
+		require.NoError(t, err)
+		own := policy.Terms{OnDelivered: tell("https://job.example/delivered"), OnDead: tell("https://job.example/dead")}
+		for _, topic := range []string{"told", "silent"} {
+			for _, end := range []string{"good", "bad"} {
+				r.register(t, job.New{Spec: job.Spec{ID: end + "-" + topic, Queue: job.Queue{Topic: topic}}})
+				r.register(t, job.New{Spec: job.Spec{ID: end + "-own-" + topic, Queue: job.Queue{Topic: topic}, Terms: own}})
+			}
+		}
+		cancelled := r.register(t, job.New{Spec: job.Spec{ID: "bad-cancelled", Terms: own}, Delay: time.Hour})
+		_, err = r.Cancel(t.Context(), cancelled.Ref())
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		told := map[string]string{}
+		for _, c := range rec.callbacks() {
+			require.NotContains(t, told, ofRound(c.Ref.ID), "once")
+			told[ofRound(c.Ref.ID)] = c.URL
+		}
+		require.Equal(t, map[string]string{
+			"rb:good-told:0":       "https://topic.example/delivered",
+			"rb:bad-told:0":        "https://topic.example/dead",
+			"rb:good-own-told:0":   "https://job.example/delivered",
+			"rb:bad-own-told:0":    "https://job.example/dead",
+			"rb:good-own-silent:0": "https://job.example/delivered",
+			"rb:bad-own-silent:0":  "https://job.example/dead",
+		}, told)
+	})
+}
+
+func TestACallbackIsSignedWithTheSecretsOfTheTopicThatItTellsOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Deliverer: rec, Seal: box(t, 1)})
+		orders, ofCallbacks := sign.NewSecret(), sign.NewSecret()
+		for topic, secret := range map[string]sign.Secret{"orders": orders, job.CallbackTopic: ofCallbacks} {
+			_, err := r.AddSecret(t.Context(), store.Owner{Namespace: "default", Topic: topic}, secret)
+			require.NoError(t, err)
+		}
+		terms := policy.Terms{OnDelivered: tell("https://told.example/")}
+		r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders"}, Terms: terms}})
+		time.Sleep(2 * time.Second)
+		told := rec.callbacks()
+		require.Len(t, told, 1)
+		require.NoError(t, verifies(t, &told[0].Request, orders.Text()))
+		require.Error(t, verifies(t, &told[0].Request, ofCallbacks.Text()))
+	})
+}
+
+func TestEveryRoundIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: byTopic(410)}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		made := r.register(t, job.New{Spec: job.Spec{ID: "a", Terms: policy.Terms{OnDead: tell("https://told.example/")}}})
+		for round := range 3 {
+			time.Sleep(time.Minute)
+			told := rec.callbacks()
+			require.Len(t, told, round+1)
+			require.Equal(t, fmt.Sprintf("rb:a:%d", round), ofRound(told[round].Ref.ID))
+			body := decoded(t, told[round])
+			require.EqualValues(t, round+1, body["attempts"])
+			require.EqualValues(t, round, body["job"].(map[string]any)["round"])
+			_, err := r.Revive(t.Context(), made.Ref())
+			require.NoError(t, err)
+		}
+	})
+}
+
+func TestADeathWithoutARequestIsToldWithoutAResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: byTopic(500)}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "old", Policy: policy.Topic{
+			MaxAge: 30 * time.Second, OnDead: tell("https://told.example/"),
+		}})
+		require.NoError(t, err)
+		terms := policy.Terms{Ladder: policy.Ladder{time.Minute}, OnDead: tell("https://told.example/")}
+		r.register(t, job.New{Spec: job.Spec{ID: "expired", Terms: terms}, ExpiresIn: 30 * time.Second})
+		r.register(t, job.New{Spec: job.Spec{ID: "aged", Queue: job.Queue{Topic: "old"}, Terms: terms}})
+		time.Sleep(5 * time.Minute)
+		reasons := map[string]any{}
+		for _, c := range rec.callbacks() {
+			require.Contains(t, string(c.Body), `"response":null`)
+			body := decoded(t, c)
+			require.EqualValues(t, 1, body["attempts"], "there was one before")
+			reasons[ofRound(c.Ref.ID)] = body["job"].(map[string]any)["reason"]
+		}
+		require.Equal(t, map[string]any{"rb:expired:0": "expired", "rb:aged:0": "max_age"}, reasons)
+	})
+}
+
+func TestACallbackThatFailsClimbsItsOwnLadderAndIsToldToNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: status(500)}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		// The API refuses such a policy; whoever uses the library must not make a loop of it either.
+		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: job.CallbackTopic, Policy: policy.Topic{
+			Ladder: policy.Ladder{time.Second, 2 * time.Second, 3 * time.Second}, OnDead: tell("https://loop.example/"),
+			OnDelivered: tell("https://loop.example/"),
+		}})
+		require.NoError(t, err)
+		for id, to := range map[string]*policy.Callback{
+			"all": tell("https://told.example/"), "few": {URL: "https://told.example/", Retries: new(1), Timeout: 3 * time.Second},
+		} {
+			r.register(t, job.New{Spec: job.Spec{ID: id, Terms: policy.Terms{Retries: new(0), OnDead: to}}})
+		}
+		time.Sleep(time.Hour)
+		times := map[string]int{}
+		for _, c := range rec.callbacks() {
+			times[ofRound(c.Ref.ID)]++
+			require.Equal(t, "https://told.example/", c.URL)
+			if ofRound(c.Ref.ID) == "rb:few:0" {
+				require.Equal(t, 3*time.Second, c.Timeout)
+			}
+		}
+		require.Equal(t, map[string]int{"rb:all:0": 4, "rb:few:0": 2}, times)
+		stats, err := r.Stats(t.Context(), "default", job.CallbackTopic)
+		require.NoError(t, err)
+		require.EqualValues(t, 2, stats[0].Registered)
+		require.EqualValues(t, 2, stats[0].Dead)
+		dead, err := r.Dead(t.Context(), store.Filter{Namespace: "default", Topic: job.CallbackTopic, Limit: 10})
+		require.NoError(t, err)
+		require.Len(t, dead.Jobs, 2, "it can be revived like any")
+	})
+}
+
+func TestTheGuardIsAskedAboutWhoIsToBeTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Deliverer: rec, CheckURL: func(url string) error {
+			if strings.Contains(url, "10.0.0.1") {
+				return errors.New("the address 10.0.0.1 is private")
+			}
+			return nil
+		}})
+		inside := tell("http://10.0.0.1/")
+		for field, terms := range map[string]policy.Terms{
+			"/on_delivered/url": {OnDelivered: inside, OnDead: tell("https://x.example/")}, "/on_dead/url": {OnDead: inside},
+		} {
+			got := r.Register(t.Context(), []job.New{{Spec: job.Spec{URL: "https://x.example/", Terms: terms}}})[0]
+			require.Equal(t, []job.Fault{{Field: field, Detail: "the address 10.0.0.1 is private"}}, requireInvalid(t, got.Err).Faults)
+		}
+		for field, p := range map[string]policy.Topic{
+			"/url": {URL: "http://10.0.0.1/"}, "/on_delivered/url": {OnDelivered: inside}, "/on_dead/url": {OnDead: inside},
+			"/on_backlog/url": {OnBacklog: &policy.Backlog{Callback: *inside, MoreThan: 1}},
+		} {
+			_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: p})
+			require.Equal(t, field, requireInvalid(t, err).Faults[0].Field)
+		}
+		_, err := r.Topic(t.Context(), "default", "orders")
+		require.ErrorIs(t, err, store.ErrNotFound)
+	})
+}
+
+// died is a store that fails every call from a moment on, as for a process that is cut off.
+type died struct {
+	store.Store
+	cut  atomic.Bool
+	when func(method string, took bool) bool // cut before (took false) or after a call of the method
+}
+
+func (s *died) decide(method string) storetest.Fault {
+	switch {
+	case s.cut.Load():
+		return storetest.Before
+	case s.when(method, false):
+		s.cut.Store(true)
+		return storetest.Before
+	case s.when(method, true):
+		s.cut.Store(true)
+		return storetest.LostReply
+	}
+	return storetest.None
+}
+
+// Wherever the process is cut off between the settlement and the callback's delivery, the next one tells once.
+func TestAProcessThatDiesAfterASettlementHasTheEndToldOnce(t *testing.T) {
+	cuts := map[string]func(method string, took bool) bool{
+		"after the settlement":            func(m string, took bool) bool { return m == "Settle" && took },
+		"before it is carried":            nil, // the first Carry after the settlement
+		"after it was taken":              nil, // that Carry's reply is lost
+		"before it is inserted":           nil,
+		"after it was inserted":           nil,
+		"before it is called":             nil,
+		"never, but every tenth is lost":  nil,
+		"never, but every second is lost": nil,
+	}
+	for name, cut := range cuts {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { tellOnce(t, name, cut) })
+		})
+	}
+}
+
+func tellOnce(t *testing.T, name string, cut func(string, bool) bool) {
+	base := model()
+	var settled atomic.Bool
+	var mu sync.Mutex
+	inserts, n := 0, 0
+	d := &died{Store: base, when: cut}
+	if cut == nil {
+		d.when = func(m string, took bool) bool {
+			if m == "Settle" {
+				settled.Store(true)
+				return false
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if !settled.Load() {
+				return false
+			}
+			switch name {
+			case "before it is carried":
+				return m == "Carry" && !took
+			case "after it was taken":
+				return m == "Carry" && took
+			case "before it is inserted":
+				return m == "Insert" && !took
+			case "after it was inserted":
+				return m == "Insert" && took
+			case "before it is called":
+				if m == "Insert" && !took {
+					inserts++
+				}
+				return m == "Claim" && !took && inserts > 0
+			}
+			return false
+		}
+	}
+	decide, dies := d.decide, true
+	if every, ok := map[string]int{"never, but every tenth is lost": 10, "never, but every second is lost": 2}[name]; ok {
+		dies = false
+		decide = func(string) storetest.Fault {
+			mu.Lock()
+			defer mu.Unlock()
+			if n++; n%every == 0 {
+				return storetest.LostReply
+			}
+			return storetest.None
+		}
+	}
+	rec := &receiver{answer: byTopic(410)}
+	first := start(t, dispatcher.Options{Store: storetest.Faulty(base, decide), Deliverer: rec, Grace: 2 * time.Second})
+	time.Sleep(10 * time.Second)
+	front := start(t, dispatcher.Options{Store: base, RegisterOnly: true})
+	made := front.register(t, job.New{Spec: job.Spec{ID: "a", Terms: policy.Terms{OnDead: tell("https://told.example/")}}})
+	time.Sleep(20 * time.Second)
+	require.Equal(t, dies, d.cut.Load())
+	_ = first.stop() // it may have to give up
+	second := start(t, dispatcher.Options{Store: base, Deliverer: rec})
+	time.Sleep(5 * time.Minute)
+	require.Equal(t, job.Dead, second.get(t, made.Ref()).State)
+	times := map[string]int{}
+	for _, c := range rec.calls() {
+		times[ofRound(c.Ref.ID)]++
+	}
+	require.Equal(t, map[string]int{"a": 1, "rb:a:0": 1}, times)
+	stats, err := second.Stats(t.Context(), "default", job.CallbackTopic)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, stats[0].Registered)
+	require.EqualValues(t, 1, stats[0].Delivered)
+}
+
+// batched fails a test whose calls are larger than the contract allows.
+type batched struct {
+	store.Store
+	t *testing.T
+}
+
+func (s batched) Settle(ctx context.Context, sh int, tok store.Token, items []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+	if len(items) > store.MaxBatch {
+		s.t.Errorf("%d settlements at once", len(items))
+	}
+	return s.Store.Settle(ctx, sh, tok, items, n)
+}
+
+func (s batched) Carry(ctx context.Context, sh int, tok store.Token, r store.Round) (store.Carried, error) {
+	if len(r.Home) > store.MaxBatch {
+		s.t.Errorf("%d entries brought home at once", len(r.Home))
+	}
+	return s.Store.Carry(ctx, sh, tok, r)
+}
+
+func TestManyDeathsAtOnceAreAllTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const jobs = 2_000
+		rec := &receiver{answer: byTopic(410)}
+		r := start(t, dispatcher.Options{Store: batched{model(), t}, Deliverer: rec})
+		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{
+			OnDead: tell("https://told.example/"),
+		}})
+		require.NoError(t, err)
+		news := make([]job.New, jobs)
+		for i := range news {
+			news[i].Spec = job.Spec{
+				ID: fmt.Sprint("j", i), URL: "https://x.example/", Queue: job.Queue{Topic: "orders", Lane: fmt.Sprint("l", i%100)},
+			}
+		}
+		for _, got := range r.Register(t.Context(), news) {
+			require.NoError(t, got.Err)
+		}
+		time.Sleep(5 * time.Minute)
+		told := map[string]int{}
+		for _, c := range rec.callbacks() {
+			told[c.Ref.ID]++
+		}
+		require.Len(t, told, jobs)
+		for id, times := range told {
+			require.Equal(t, 1, times, id)
+		}
+		require.Len(t, rec.calls(), 2*jobs)
+	})
+}

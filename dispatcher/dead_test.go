@@ -1,0 +1,631 @@
+package dispatcher_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+// byPath answers with the status that the URL's path names, and 200 where it names none.
+func byPath(_ context.Context, r job.Request) policy.Result {
+	code := 200
+	_, _ = fmt.Sscanf(r.URL[strings.LastIndex(r.URL, "/"):], "/%d", &code)
+	return policy.Result{Status: code}
+}
+
+// bury registers n jobs of "topic/lane" that die of a status, and waits for it.
+func (r *rig) bury(t *testing.T, n int, queue string, code int) {
+	t.Helper()
+	topic, lane, _ := strings.Cut(queue, "/")
+	news := make([]job.New, n)
+	for i := range news {
+		news[i].Spec = job.Spec{
+			ID: fmt.Sprintf("%s-%s-%d-%04d", topic, lane, code, i), Queue: job.Queue{Topic: topic, Lane: lane},
+			URL: fmt.Sprintf("https://x.example/%d", code), Terms: policy.Terms{Retries: new(0)},
+		}
+	}
+	for _, got := range r.Register(t.Context(), news) {
+		require.NoError(t, got.Err)
+	}
+	for {
+		time.Sleep(time.Second)
+		stats, err := r.Stats(t.Context(), job.DefaultNamespace, topic)
+		require.NoError(t, err)
+		if stats[0].Scheduled+stats[0].Ready+stats[0].Running == 0 {
+			return
+		}
+	}
+}
+
+// hold pauses topics, so that what is revived stays where it is.
+func (r *rig) hold(t *testing.T, topics ...string) {
+	t.Helper()
+	for _, topic := range topics {
+		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, topic, func(p *policy.Topic) error {
+			p.Paused = true
+			return nil
+		})
+		require.NoError(t, err)
+	}
+}
+
+// walk reads all pages of dead letters, and gives the ids of each.
+func (r *rig) walk(t *testing.T, f store.Filter) (ids []string, pages int) {
+	t.Helper()
+	f.Namespace, f.Limit = job.DefaultNamespace, max(f.Limit, 1)
+	for {
+		page, err := r.Dead(t.Context(), f)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(page.Jobs), f.Limit)
+		for _, j := range page.Jobs {
+			require.Equal(t, job.Dead, j.State)
+			ids = append(ids, j.ID)
+		}
+		pages++
+		require.Less(t, pages, 1000)
+		if f.Cursor = page.Cursor; f.Cursor == "" {
+			return ids, pages
+		}
+	}
+}
+
+// all selects every dead letter.
+func all() store.Selection {
+	return store.Selection{Filter: store.Filter{Namespace: job.DefaultNamespace}}
+}
+
+func ofIDs(ids ...string) store.Selection {
+	s := all()
+	s.IDs = ids
+	return s
+}
+
+func sharded(shards int) store.Store {
+	return shared{storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards})}
+}
+
+func TestDeadLettersAreListedOverTopicsInOrder(t *testing.T) {
+	for _, shards := range []int{1, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			r := start(t, dispatcher.Options{Store: sharded(shards), Deliverer: &receiver{answer: byPath}})
+			for _, queue := range []string{"c/1", "a/1", "a/2", "d/1"} {
+				r.bury(t, 5, queue, 500)
+				r.bury(t, 2, queue, 410)
+			}
+			r.bury(t, 3, "b/1", 200) // none of them dies
+			for _, limit := range []int{1, 3, 7, 100} {
+				ids, _ := r.walk(t, store.Filter{Limit: limit})
+				require.Len(t, ids, 28)
+				require.Len(t, slices.Compact(slices.Sorted(slices.Values(ids))), 28, "each once")
+				topics := slices.CompactFunc(slices.Clone(ids), func(a, b string) bool { return a[0] == b[0] })
+				require.Len(t, topics, 3)
+				require.True(t, slices.IsSorted([]string{topics[0][:1], topics[1][:1], topics[2][:1]}))
+			}
+			one, _ := r.walk(t, store.Filter{Limit: 4, Topic: "a"})
+			require.Len(t, one, 14)
+			lane, _ := r.walk(t, store.Filter{Limit: 4, Topic: "a", Lane: "2"})
+			require.Len(t, lane, 7)
+			gave, _ := r.walk(t, store.Filter{Limit: 100, Reason: policy.ReasonGaveUp})
+			require.Len(t, gave, 8)
+			failed, _ := r.walk(t, store.Filter{Limit: 3, Status: 500, Lane: "1"})
+			require.Len(t, failed, 15)
+			none, _ := r.walk(t, store.Filter{Limit: 100, Topic: "unknown"})
+			require.Empty(t, none)
+			future, _ := r.walk(t, store.Filter{Limit: 100, After: time.Now().Add(time.Hour)})
+			require.Empty(t, future)
+		})
+	}
+}
+
+// without hides a topic.
+type without struct {
+	store.Store
+	topic atomic.Pointer[string]
+}
+
+func (s *without) Stats(ctx context.Context, shard int, namespace, topic string) ([]store.TopicStats, error) {
+	stats, err := s.Store.Stats(ctx, shard, namespace, topic)
+	return slices.DeleteFunc(stats, func(row store.TopicStats) bool {
+		return s.topic.Load() != nil && row.Topic == *s.topic.Load()
+	}), err
+}
+
+func (s *without) List(ctx context.Context, shard int, f store.Filter) (store.Page, error) {
+	if s.topic.Load() != nil && f.Topic == *s.topic.Load() && f.Cursor != "garbage" {
+		return store.Page{}, nil
+	}
+	return s.Store.List(ctx, shard, f)
+}
+
+func TestACursorOutlivesItsTopic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &without{Store: model()}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
+		for _, topic := range []string{"a/1", "b/1", "c/1"} {
+			r.bury(t, 3, topic, 500)
+		}
+		f := store.Filter{Namespace: job.DefaultNamespace, Limit: 2}
+		var page store.Page
+		var err error
+		for range 3 { // a, a, b
+			page, err = r.Dead(t.Context(), f)
+			require.NoError(t, err)
+			f.Cursor = page.Cursor
+		}
+		require.Equal(t, "b-1-500-0000", page.Jobs[0].ID)
+		s.topic.Store(new("b"))
+		ids, _ := r.walk(t, f)
+		require.Equal(t, []string{"c-1-500-0000", "c-1-500-0001", "c-1-500-0002"}, ids)
+		s.topic.Store(new("c"))
+		f.Cursor = "c/"
+		ids, _ = r.walk(t, f)
+		require.Empty(t, ids)
+		for _, cursor := range []string{"x", "a/garbage", "/", "a b/"} {
+			f.Cursor = cursor
+			_, err := r.Dead(t.Context(), f)
+			require.ErrorIs(t, err, store.ErrCursor, cursor)
+		}
+	})
+}
+
+func TestDeadLettersAreSentAgainWithAFreshBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: byPath}
+		r := start(t, dispatcher.Options{Store: sharded(4), Deliverer: rec})
+		r.bury(t, 7, "orders/a", 500)
+		r.bury(t, 5, "orders/b", 410)
+		r.bury(t, 4, "bills/a", 500)
+
+		counted := all()
+		counted.DryRun = true
+		worked, err := r.ReviveDead(t.Context(), counted, store.RevivePlan{})
+		require.NoError(t, err)
+		require.Equal(t, store.Worked{Matched: 16}, worked)
+		counted.Filter.Reason = policy.ReasonExhausted
+		worked, err = r.PurgeDead(t.Context(), counted)
+		require.NoError(t, err)
+		require.Equal(t, store.Worked{Matched: 11}, worked)
+		ids, _ := r.walk(t, store.Filter{Limit: 100})
+		require.Len(t, ids, 16, "nothing was changed")
+
+		some := all()
+		some.Filter.Topic, some.Filter.Status = "orders", 500
+		worked, err = r.ReviveDead(t.Context(), some, store.RevivePlan{URL: "https://new.example/fixed"})
+		require.NoError(t, err)
+		require.Equal(t, store.Worked{Matched: 7, Done: 7}, worked)
+		time.Sleep(10 * time.Second)
+		for i := range 7 {
+			j := r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: fmt.Sprintf("orders-a-500-%04d", i)})
+			require.Equal(t, job.Delivered, j.State)
+			require.Equal(t, 1, j.Round)
+			require.Equal(t, 2, j.Made)
+			require.Equal(t, "https://new.example/fixed", j.URL)
+			require.Equal(t, "a", j.Lane, "its lane never changes")
+		}
+		require.Equal(t, "https://new.example/fixed", rec.calls()[len(rec.calls())-1].URL)
+
+		worked, err = r.ReviveDead(t.Context(), all(), store.RevivePlan{})
+		require.NoError(t, err)
+		require.EqualValues(t, 9, worked.Done)
+		time.Sleep(10 * time.Second)
+		ids, _ = r.walk(t, store.Filter{Limit: 100})
+		require.Len(t, ids, 9, "they died again, of one attempt each")
+		require.Equal(t, 2, r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: ids[0]}).Made)
+	})
+}
+
+func TestTheGuardIsAskedAboutANewURL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: byPath}, CheckURL: func(url string) error {
+			if strings.Contains(url, "10.0.0.1") {
+				return errors.New("it is private")
+			}
+			return nil
+		}})
+		r.bury(t, 1, "orders/a", 500)
+		_, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{URL: "http://10.0.0.1/"})
+		require.Equal(t, "/url", requireInvalid(t, err).Faults[0].Field)
+		ids, _ := r.walk(t, store.Filter{Limit: 100})
+		require.Len(t, ids, 1)
+	})
+}
+
+// walked counts what a walk asks beside its pages.
+type walked struct {
+	store.Store
+	stats, topics, gets atomic.Int32
+	atOnce, most        atomic.Int32
+}
+
+func (s *walked) Stats(ctx context.Context, shard int, namespace, topic string) ([]store.TopicStats, error) {
+	s.stats.Add(1)
+	return s.Store.Stats(ctx, shard, namespace, topic)
+}
+
+func (s *walked) Topics(ctx context.Context) ([]store.Topic, int64, error) {
+	s.topics.Add(1)
+	return s.Store.Topics(ctx)
+}
+
+func (s *walked) Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error) {
+	s.gets.Add(1)
+	now := s.atOnce.Add(1)
+	for most := s.most.Load(); now > most && !s.most.CompareAndSwap(most, now); most = s.most.Load() {
+	}
+	time.Sleep(time.Second)
+	s.atOnce.Add(-1)
+	return s.Store.Get(ctx, shard, ref)
+}
+
+func TestAWalkOverAllTopicsReadsTheirNamesOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &walked{Store: model()}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
+		for i := range 10 {
+			r.bury(t, 1, fmt.Sprintf("small-%d/a", i), 500)
+		}
+		r.bury(t, 1700, "large/a", 500)
+		reset := func() { s.stats.Store(0); s.topics.Store(0) }
+		reset()
+		dry := all()
+		dry.DryRun = true
+		worked, err := r.ReviveDead(t.Context(), dry, store.RevivePlan{})
+		require.NoError(t, err)
+		require.EqualValues(t, 1710, worked.Matched)
+		require.EqualValues(t, 1, s.stats.Load())
+		require.Zero(t, s.topics.Load())
+
+		reset()
+		ids, pages := r.walk(t, store.Filter{Limit: 100})
+		require.Len(t, ids, 1710)
+		require.LessOrEqual(t, int(s.stats.Load()), 12, "where a topic ends, not on each of %d pages", pages)
+		require.Zero(t, s.topics.Load(), "every topic with dead letters is counted")
+	})
+}
+
+func TestChosenDeadLettersAreCountedAFewAtATimeAndInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &walked{Store: model()}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
+		r.bury(t, 900, "orders/a", 500)
+		var ids []string
+		for i := range 900 {
+			ids = append(ids, fmt.Sprintf("orders-a-500-%04d", i))
+		}
+		chosen := ofIDs(ids...)
+		chosen.DryRun = true
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+		defer cancel()
+		worked, err := r.PurgeDead(ctx, chosen)
+		require.NoError(t, err)
+		require.True(t, worked.More)
+		require.NoError(t, ctx.Err(), "there is time for the answer")
+		require.Greater(t, worked.Matched, int64(200))
+		require.LessOrEqual(t, s.most.Load(), int32(64))
+
+		worked, err = r.PurgeDead(t.Context(), chosen)
+		require.NoError(t, err)
+		require.Equal(t, store.Worked{Matched: 900}, worked)
+	})
+}
+
+func TestARevivalThatGoesOnKeepsItsPace(t *testing.T) {
+	second := policy.Rate{Starts: 1, Per: time.Second}
+	for name, plan := range map[string]store.RevivePlan{"all": {Rate: second}, "lanes": {LaneRate: second}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &slowly{Store: model(), page: 2 * time.Second}
+				r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
+				r.bury(t, 1700, "orders/a", 500)
+				r.hold(t, "orders")
+				calls := 0
+				began := time.Now()
+				for more := true; more; calls++ {
+					ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+					worked, err := r.ReviveDead(ctx, all(), plan)
+					cancel()
+					require.NoError(t, err)
+					require.Equal(t, plan.After+time.Duration(worked.Done)*time.Second, worked.Paced)
+					plan.After, more = worked.Paced, worked.More
+				}
+				require.Equal(t, 2, calls)
+				page := s.page
+				s.page = 0
+				waits := r.dues(t, "orders", "a")
+				require.Len(t, waits, 1700)
+				for i := range waits[1:] {
+					require.GreaterOrEqual(t, waits[i+1]-waits[i], time.Second, "no faster than the pace, %d", i)
+				}
+				require.LessOrEqual(t, waits[1699]+time.Since(began), 1700*time.Second+10*page)
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: byPath}})
+		r.bury(t, 3, "orders/a", 500)
+		r.hold(t, "orders")
+		worked, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{After: time.Minute})
+		require.NoError(t, err)
+		require.Zero(t, worked.Paced, "nothing is paced")
+		require.Equal(t, []time.Duration{time.Minute, time.Minute, time.Minute}, r.dues(t, "orders", "a"))
+	})
+}
+
+// dues are the waits of the jobs that stand in line, in order.
+func (r *rig) dues(t *testing.T, topic, lane string) []time.Duration {
+	t.Helper()
+	var waits []time.Duration
+	for _, state := range []job.State{job.Scheduled, job.Ready} {
+		f := store.Filter{Namespace: job.DefaultNamespace, Topic: topic, Lane: lane, State: state, Limit: 500}
+		for {
+			page, err := r.List(t.Context(), f)
+			require.NoError(t, err)
+			for _, j := range page.Jobs {
+				waits = append(waits, time.Until(j.DueAt))
+			}
+			if f.Cursor = page.Cursor; f.Cursor == "" {
+				break
+			}
+		}
+	}
+	slices.Sort(waits)
+	return waits
+}
+
+func TestARevivalIsPacedEvenlyAndBeginsAtOnce(t *testing.T) {
+	every := func(step time.Duration, n int) (waits []time.Duration) {
+		for i := range n {
+			waits = append(waits, time.Duration(i)*step)
+		}
+		return waits
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: byPath}})
+		const many = 600 // more than a page
+		r.bury(t, many, "orders/a", 500)
+		r.bury(t, 10, "orders/b", 500)
+		r.hold(t, "orders")
+		worked, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{Rate: policy.Rate{Starts: 2, Per: time.Second}})
+		require.NoError(t, err)
+		require.EqualValues(t, many+10, worked.Done)
+		require.Equal(t, every(500*time.Millisecond, many+10), r.dues(t, "orders", ""))
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: byPath}})
+		r.bury(t, 20, "orders/a", 500)
+		r.bury(t, 10, "orders/b", 500)
+		r.hold(t, "orders")
+		_, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{LaneRate: policy.Rate{Starts: 1, Per: 3 * time.Second}})
+		require.NoError(t, err)
+		require.Equal(t, every(3*time.Second, 20), r.dues(t, "orders", "a"))
+		require.Equal(t, every(3*time.Second, 10), r.dues(t, "orders", "b"), "each lane by itself")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: byPath}})
+		r.bury(t, 20, "orders/a", 500)
+		r.bury(t, 10, "orders/b", 500)
+		r.hold(t, "orders")
+		_, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{
+			Rate: policy.Rate{Starts: 1, Per: time.Second}, LaneRate: policy.Rate{Starts: 1, Per: 2 * time.Second},
+		})
+		require.NoError(t, err)
+		a, b := r.dues(t, "orders", "a"), r.dues(t, "orders", "b")
+		require.Equal(t, every(2*time.Second, 20), a, "the slower of the two holds")
+		require.Equal(t, 20*time.Second, b[0], "and the common one counts on")
+		require.Equal(t, 29*time.Second, b[9])
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: byPath}})
+		r.bury(t, 200, "orders/a", 500)
+		r.hold(t, "orders")
+		_, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{Rate: policy.Rate{Starts: 1, Per: policy.MaxPer}})
+		require.NoError(t, err)
+		waits := r.dues(t, "orders", "a")
+		require.Zero(t, waits[0])
+		require.Equal(t, job.MaxAhead, waits[199], "no wait is longer than a job may have")
+	})
+}
+
+func TestChosenDeadLettersAreAnsweredForOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, shards := range []int{1, 4} {
+			r := start(t, dispatcher.Options{Store: sharded(shards), Deliverer: &receiver{answer: byPath}})
+			r.bury(t, 3, "orders/a", 500)
+			r.bury(t, 1, "orders/b", 200)
+			r.hold(t, "orders")
+			waiting := r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders"}}})
+			chosen := ofIDs("orders-a-500-0000", "unknown", "orders-b-200-0000", "orders-a-500-0001", waiting.ID, "orders-a-500-0000")
+			chosen.DryRun = true
+			worked, err := r.ReviveDead(t.Context(), chosen, store.RevivePlan{})
+			require.NoError(t, err)
+			require.EqualValues(t, 3, worked.Matched, "named twice, counted twice")
+			require.Zero(t, worked.Done)
+			require.Len(t, worked.Failed, 3)
+
+			chosen.DryRun = false
+			worked, err = r.ReviveDead(t.Context(), chosen, store.RevivePlan{Rate: policy.Rate{Starts: 1, Per: time.Minute}})
+			require.NoError(t, err)
+			require.EqualValues(t, 2, worked.Matched)
+			require.EqualValues(t, 2, worked.Done)
+			require.False(t, worked.More)
+			failed := map[string]string{}
+			for _, f := range worked.Failed {
+				failed[f.ID] = f.Err.Error()
+			}
+			require.Equal(t, map[string]string{
+				"unknown":           store.ErrNotFound.Error(),
+				"orders-b-200-0000": "the job is delivered",
+				waiting.ID:          "the job is ready",
+				"orders-a-500-0000": "the job is ready", // by the time of its second turn
+			}, failed)
+
+			worked, err = r.PurgeDead(t.Context(), ofIDs("orders-a-500-0002", "orders-b-200-0000"))
+			require.NoError(t, err)
+			require.EqualValues(t, 1, worked.Done)
+			require.Len(t, worked.Failed, 1)
+			_, err = r.Get(t.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: "orders-a-500-0002"})
+			require.ErrorIs(t, err, store.ErrNotFound)
+		}
+	})
+}
+
+func TestManyFailuresAreNamedInPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: byPath}})
+		var ids []string
+		for i := range 1200 {
+			ids = append(ids, fmt.Sprint("unknown-", i))
+		}
+		worked, err := r.PurgeDead(t.Context(), ofIDs(ids...))
+		require.NoError(t, err)
+		require.Len(t, worked.Failed, 100)
+		require.Zero(t, worked.Matched)
+	})
+}
+
+func TestDeadLettersArePurged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, dispatcher.Options{Store: sharded(4), Deliverer: &receiver{answer: byPath}})
+		r.bury(t, 1100, "orders/a", 500)
+		r.bury(t, 20, "bills/a", 410)
+		some := all()
+		some.Filter.Reason = policy.ReasonExhausted
+		worked, err := r.PurgeDead(t.Context(), some)
+		require.NoError(t, err)
+		require.Equal(t, store.Worked{Matched: 1100, Done: 1100}, worked)
+		ids, _ := r.walk(t, store.Filter{Limit: 100})
+		require.Len(t, ids, 20)
+		worked, err = r.PurgeDead(t.Context(), all())
+		require.NoError(t, err)
+		require.EqualValues(t, 20, worked.Done)
+		ids, _ = r.walk(t, store.Filter{Limit: 100})
+		require.Empty(t, ids)
+	})
+}
+
+// slowly takes its time for a page, and lets something happen before a revival.
+type slowly struct {
+	store.Store
+	page   time.Duration
+	before func(items []store.Revival)
+}
+
+func (s *slowly) List(ctx context.Context, shard int, f store.Filter) (store.Page, error) {
+	time.Sleep(s.page)
+	return s.Store.List(ctx, shard, f)
+}
+
+func (s *slowly) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.Revived, error) {
+	if s.before != nil {
+		s.before(items)
+	}
+	return s.Store.Revive(ctx, shard, token, items)
+}
+
+func TestWorkThatRunsOutOfTimeSaysSoAndGoesOnTheNextTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowly{Store: model(), page: 2 * time.Second}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
+		r.bury(t, 1700, "orders/a", 500)
+		r.hold(t, "orders")
+		within := func(d time.Duration) store.Worked {
+			ctx, cancel := context.WithTimeout(t.Context(), d)
+			defer cancel()
+			worked, err := r.ReviveDead(ctx, all(), store.RevivePlan{})
+			require.NoError(t, err)
+			require.NoError(t, ctx.Err(), "there is time for the answer")
+			return worked
+		}
+		require.Equal(t, store.Worked{More: true}, within(4*time.Second))
+		require.Equal(t, store.Worked{Matched: 1000, Done: 1000, More: true}, within(8*time.Second))
+		require.Equal(t, store.Worked{Matched: 700, Done: 700}, within(time.Minute))
+
+		ids := make([]string, 10)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		worked, err := r.PurgeDead(ctx, ofIDs(ids...))
+		require.NoError(t, err)
+		require.Equal(t, store.Worked{More: true}, worked)
+	})
+}
+
+func TestADeadLetterThatSomebodyElseRevivesMeanwhileIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		base := model()
+		s := &slowly{Store: base}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
+		r.bury(t, 5, "orders/a", 500)
+		r.hold(t, "orders")
+		s.before = func(items []store.Revival) {
+			revived, err := base.Revive(t.Context(), 0, store.NewToken(), items[2:3])
+			require.NoError(t, err)
+			require.NoError(t, revived[0].Err)
+			purged, err := base.Purge(t.Context(), 0, store.NewToken(), []job.Ref{items[3].Ref})
+			require.NoError(t, err)
+			require.NoError(t, purged[0])
+		}
+		worked, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{})
+		require.NoError(t, err)
+		require.EqualValues(t, 3, worked.Matched)
+		require.EqualValues(t, 3, worked.Done)
+		require.Len(t, worked.Failed, 2)
+		require.Equal(t, "orders-a-500-0002", worked.Failed[0].ID)
+		var state *store.StateError
+		require.ErrorAs(t, worked.Failed[0].Err, &state)
+		require.Equal(t, job.Ready, state.State)
+		require.ErrorIs(t, worked.Failed[1].Err, store.ErrNotFound)
+		require.Equal(t, 1, r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: "orders-a-500-0002"}).Round, "once")
+	})
+}
+
+// What dies again while it is being worked on was sent again: it is not sent a third time by the same walk.
+func TestAWalkRevivesEachDeadLetterOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowly{Store: model()}
+		rec := &receiver{answer: byPath}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: rec})
+		r.bury(t, 1200, "orders/a", 500)
+		s.page = 10 * time.Second // they are dead again by the time of the next page
+		worked, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{})
+		require.NoError(t, err)
+		require.Equal(t, store.Worked{Matched: 1200, Done: 1200}, worked)
+		time.Sleep(time.Minute)
+		require.Len(t, rec.calls(), 2400)
+	})
+}
+
+func TestAStoreThatIsAwayIsNoFailureOfTheLetters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := model()
+		var away atomic.Bool
+		faulty := storetest.Faulty(s, func(method string) storetest.Fault {
+			if away.Load() && (method == "Revive" || method == "Purge") {
+				return storetest.Before
+			}
+			return storetest.None
+		})
+		r := start(t, dispatcher.Options{Store: faulty, Deliverer: &receiver{answer: byPath}})
+		r.bury(t, 5, "orders/a", 500)
+		away.Store(true)
+		worked, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{})
+		require.NoError(t, err)
+		require.EqualValues(t, 5, worked.Matched)
+		require.Zero(t, worked.Done)
+		require.Len(t, worked.Failed, 5)
+		require.ErrorIs(t, worked.Failed[0].Err, store.ErrUnavailable)
+	})
+}

@@ -1,0 +1,74 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// Lane gives a lane's own settings; revision 0 when it has none.
+func (d *Dispatcher) Lane(ctx context.Context, q job.Queue) (store.Lane, error) {
+	lanes, err := d.store.LaneSettings(ctx, []job.Queue{q})
+	if err != nil {
+		return store.Lane{}, err
+	}
+	return lanes[0], nil
+}
+
+// LanesPut lists the lanes of a topic that have settings of their own, in order of name, beginning after a name.
+func (d *Dispatcher) LanesPut(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error) {
+	return d.store.PutLanes(ctx, namespace, topic, after, limit)
+}
+
+// ChangeLane changes a lane's settings as change says, whose error ends it. *job.InvalidError, ErrContended.
+func (d *Dispatcher) ChangeLane(ctx context.Context, q job.Queue, change func(*policy.Lane) error) (store.Lane, error) {
+	return again(ctx, func() (store.Lane, error) {
+		lane, err := d.Lane(ctx, q)
+		if err != nil {
+			return store.Lane{}, err
+		}
+		was := lane.Settings.URL
+		switch err := change(&lane.Settings); {
+		case errors.Is(err, errAsItWas):
+			return lane, nil
+		case err != nil:
+			return store.Lane{}, err
+		}
+		if lane.Settings.URL != "" && lane.Settings.URL != was {
+			if err := d.checkURL("/url", lane.Settings.URL); err != nil {
+				return store.Lane{}, err
+			}
+		}
+		if lane.Revision == 0 {
+			if lane.Settings.IsZero() {
+				return lane, nil
+			}
+			if err := d.declare(ctx, q); err != nil {
+				return store.Lane{}, err
+			}
+			lane.Revision = store.NotPut
+		}
+		put, err := d.store.PutLane(ctx, lane)
+		if err != nil {
+			return store.Lane{}, fmt.Errorf("put lane %s: %w", q.Lane, err)
+		}
+		return put, nil
+	})
+}
+
+// declare puts a lane's topic, unless somebody did, so that whoever walks the topics finds the lane.
+func (d *Dispatcher) declare(ctx context.Context, q job.Queue) error {
+	set, err := d.policies.fresh(ctx)
+	if err != nil {
+		return err
+	}
+	if _, ok := set.put[topicName{q.Namespace, q.Topic}]; ok {
+		return nil
+	}
+	_, err = d.ChangeTopic(ctx, q.Namespace, q.Topic, func(*policy.Topic) error { return nil })
+	return err
+}

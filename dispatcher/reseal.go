@@ -1,0 +1,147 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// resealAll makes one walk at the start, while the store can be reached: a walk that is cut short is made at the next
+// start.
+func (d *Dispatcher) resealAll(ctx context.Context) {
+	if !d.opts.Seal.Encrypts() {
+		return
+	}
+	began := time.Now()
+	count, err := d.reseal(ctx)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		d.log.Warn("secrets could not all be sealed under the current key; the next start tries again", "sealed", count, "err", err)
+	case err == nil:
+		d.log.Info("every secret that can be opened is sealed under the current key", "sealed", count, "took", time.Since(began))
+	}
+}
+
+// reseal seals under the current key what is sealed under an older one, or not at all, so that an older key can be
+// dropped: every topic's, and every lane's. What cannot be opened stays as it is and is named.
+// count is how many topics and lanes were written.
+func (d *Dispatcher) reseal(ctx context.Context) (count int, err error) {
+	set, err := d.policies.fresh(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	for name, t := range set.put {
+		for _, walk := range []func() (int, error){
+			func() (int, error) { return d.resealTopic(ctx, name, t.Policy) },
+			func() (int, error) { return d.resealLanes(ctx, name) },
+		} {
+			n, err := walk()
+			if count += n; err == nil {
+				continue
+			}
+			if failed = err; errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil {
+				return count, failed
+			}
+		}
+	}
+	return count, failed // one of them: what goes wrong with one stops no other
+}
+
+func (d *Dispatcher) resealTopic(ctx context.Context, name topicName, p policy.Topic) (count int, err error) {
+	owner := Owner{Namespace: name.namespace, Topic: name.name}
+	if !d.stale(p.Secrets) && (p.ClientCert == nil || d.opts.Seal.Current(string(p.ClientCert.Key))) {
+		return 0, nil
+	}
+	_, err = d.ChangeTopic(ctx, name.namespace, name.name, func(p *policy.Topic) error {
+		secrets, changed := d.sealedAnew(owner, p.Secrets)
+		p.Secrets = secrets
+		if p.ClientCert != nil {
+			c := *p.ClientCert
+			c.Key = d.sealAnew(c.Key, owner.place(clientKey))
+			changed = changed || c != *p.ClientCert
+			p.ClientCert = &c
+		}
+		if count = 0; !changed {
+			return errAsItWas
+		}
+		count = 1
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("seal the secrets of %s anew: %w", owner, err)
+	}
+	return count, nil
+}
+
+// resealLanes walks a topic's lanes page by page. What goes wrong with one stops no other, while the store can be reached.
+func (d *Dispatcher) resealLanes(ctx context.Context, name topicName) (count int, failed error) {
+	for after := ""; ; {
+		lanes, err := d.store.PutLanes(ctx, name.namespace, name.name, after, store.MaxBatch)
+		if err != nil {
+			return count, err
+		}
+		for _, l := range lanes {
+			after = l.Queue.Lane
+			if !d.stale(l.Settings.Secrets) {
+				continue
+			}
+			wrote := 0
+			if _, err := d.ChangeLane(ctx, l.Queue, func(s *policy.Lane) error {
+				secrets, changed := d.sealedAnew(Owner(l.Queue), s.Secrets)
+				if s.Secrets, wrote = secrets, 0; !changed {
+					return errAsItWas
+				}
+				wrote = 1
+				return nil
+			}); err != nil {
+				failed = fmt.Errorf("seal the secrets of %s anew: %w", Owner(l.Queue), err)
+				if errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil {
+					return count, failed
+				}
+				continue
+			}
+			count += wrote
+		}
+		if len(lanes) < store.MaxBatch {
+			return count, failed
+		}
+	}
+}
+
+// stale reports whether a secret is not sealed under the current key.
+func (d *Dispatcher) stale(secrets []policy.Secret) bool {
+	for _, s := range secrets {
+		if !d.opts.Seal.Current(string(s.Value)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *Dispatcher) sealedAnew(owner Owner, secrets []policy.Secret) (anew []policy.Secret, changed bool) {
+	anew = slices.Clone(secrets)
+	for i, s := range secrets {
+		anew[i].Value = d.sealAnew(s.Value, owner.secretPlace(s.ID))
+		changed = changed || anew[i].Value != s.Value
+	}
+	return anew, changed
+}
+
+// sealAnew seals a text under the current key, unless it is, or cannot be opened.
+func (d *Dispatcher) sealAnew(value policy.Sealed, place string) policy.Sealed {
+	if d.opts.Seal.Current(string(value)) {
+		return value
+	}
+	text, err := d.opts.Seal.Open(string(value), place)
+	if err != nil {
+		d.log.Error("a secret could not be sealed under the current key", "place", place, "err", err)
+		return value
+	}
+	return policy.Sealed(d.opts.Seal.Seal(text, place))
+}

@@ -1,0 +1,89 @@
+package dispatcher
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/seal"
+	"github.com/ringback/ringback/store"
+)
+
+// clientKey is what a client certificate's key is sealed as.
+const clientKey = "client_cert"
+
+// sealTopic seals the key of a client certificate that is not as it was: it came in the open, or as it was stored, and
+// must fit its chain. What is sealed under a key that is not at hand is left alone. Where the one before was sealed, a
+// process without a key to seal with refuses another in the open.
+func (d *Dispatcher) sealTopic(t *store.Topic, was policy.Topic) error {
+	c := t.Policy.ClientCert
+	if c == nil || was.ClientCert != nil && *c == *was.ClientCert {
+		return nil
+	}
+	place := Owner{Namespace: t.Namespace, Topic: t.Name}.place(clientKey)
+	text, err := d.opts.Seal.Open(string(c.Key), place)
+	stored := err == nil
+	switch {
+	case errors.Is(err, seal.ErrNoKey):
+		return nil
+	case !stored:
+		text = string(c.Key)
+	}
+	if _, err := tls.X509KeyPair([]byte(c.Chain), []byte(text)); err != nil {
+		return invalid("/client_cert", "must be a certificate and its key, both in PEM: "+strings.TrimPrefix(err.Error(), "tls: "))
+	}
+	if stored && d.opts.Seal.Current(string(c.Key)) {
+		return nil
+	}
+	if was.ClientCert != nil && d.keyless([]policy.Secret{{Value: was.ClientCert.Key}}) {
+		return errKeyless
+	}
+	key := d.opts.Seal.Seal(text, place)
+	t.Policy.ClientCert = &policy.ClientCert{Chain: c.Chain, Key: policy.Sealed(key)}
+	return nil
+}
+
+// credentials are what a topic's attempts prove themselves with, opened.
+type credentials struct {
+	job.Credentials
+
+	revision int64
+	err      error
+}
+
+// credentials opens a topic's secrets and certificate.
+func (d *Dispatcher) credentials(t store.Topic) *credentials {
+	if len(t.Policy.Secrets) == 0 && t.Policy.ClientCert == nil {
+		return nil
+	}
+	c := &credentials{revision: t.Revision}
+	owner := Owner{Namespace: t.Namespace, Topic: t.Name}
+	c.Signer, c.err = d.signer(owner, t.Policy.Secrets)
+	if cert := t.Policy.ClientCert; cert != nil && c.err == nil {
+		c.Certificate, c.err = d.certificate(owner, cert)
+	}
+	if c.err != nil {
+		d.log.Error("nothing of a topic is attempted, because its attempts could not prove themselves", "topic", t.Name, "err", c.err)
+	}
+	return c
+}
+
+func (d *Dispatcher) certificate(owner Owner, cert *policy.ClientCert) (*tls.Certificate, error) {
+	key, err := d.opts.Seal.Open(string(cert.Key), owner.place(clientKey))
+	if err != nil {
+		return nil, fmt.Errorf("open the key of the client certificate of %s: %w", owner.Topic, err)
+	}
+	pair, err := tls.X509KeyPair([]byte(cert.Chain), []byte(key))
+	if err != nil {
+		return nil, fmt.Errorf("read the client certificate of %s: %w", owner.Topic, err)
+	}
+	return &pair, nil
+}
+
+// laneSigner signs for a lane that has secrets of its own.
+func (d *Dispatcher) laneSigner(lane store.Lane) (job.Signer, error) {
+	return d.signer(Owner(lane.Queue), lane.Settings.Secrets)
+}

@@ -1,0 +1,88 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/badreceiver"
+)
+
+// Receivers that do the worst cost their own lanes only: their jobs end with what is wrong with each, a good receiver is
+// served meanwhile as if they were not there, and afterwards nothing of them is left in the process.
+func TestBadReceiversCostTheirOwnLanesOnly(t *testing.T) {
+	t.Parallel()
+	const jobsEach = 8
+	p, r := start(t, newSQLite(t), "--ca-file="+badreceiver.CAFile(t)), newReceiver(t)
+	call[obj](t, p, http.MethodPut, "/v1/topics/bad", obj{
+		"timeout": "1s", "ladder": []string{"100ms"}, "retries": 1, "breaker": obj{"failures": 0},
+	}, http.StatusOK)
+	warm := func() { // what a process that is used anyway holds
+		for n := range 200 {
+			register(t, p, obj{"topic": "bad", "lane": fmt.Sprintf("warm-%d", n%20), "url": r.URL + "/ok"})
+		}
+		ended(t, p)
+	}
+	warm()
+	before := resident(t, p)
+
+	bad := make(map[string]string)
+	for _, kind := range badreceiver.All {
+		to := badreceiver.Start(t, kind)
+		for range jobsEach {
+			bad[register(t, p, obj{"topic": "bad", "lane": string(kind), "url": to.URL, "body": obj{"n": 1}}).ID] = string(kind)
+		}
+	}
+	worst := time.Duration(0)
+	for range 100 {
+		a := r.arrives(t, register(t, p, obj{"topic": "bad", "lane": "good", "url": r.URL + "/ok"}).ID, 1)[0]
+		worst = max(worst, a.began.Sub(a.due))
+	}
+	t.Logf("a good receiver was served at most %s late beside %d bad ones", worst, len(badreceiver.All))
+	require.Less(t, worst, lateness)
+
+	require.Eventually(t, func() bool { return count(t, p).pending() == 0 }, time.Minute, 50*time.Millisecond)
+	for id, kind := range bad {
+		v := get(t, p, id)
+		require.Contains(t, []string{"dead", "delivered"}, v.State, kind)
+		for _, a := range v.Attempts {
+			require.False(t, a.Status == 0 && a.ErrorClass == "", "%s: an attempt has neither an answer nor a reason", kind)
+			require.NotEqual(t, "other", a.ErrorClass, kind)
+		}
+	}
+	require.Equal(t, "0", metric(t, p, "ringback_in_flight"))
+	warm()
+	require.Less(t, resident(t, p)-before, int64(96<<20), "what bad receivers sent is not kept")
+}
+
+// resident is what a process holds of the machine's memory, in bytes; 0 where that cannot be told.
+func resident(t testing.TB, p *process) int64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
+	require.NoError(t, err)
+	return pages * int64(os.Getpagesize())
+}
+
+// metric is the value of one series, as /metrics shows it; empty when there is no such.
+func metric(t testing.TB, p *process, series string) string {
+	t.Helper()
+	status, answer, err := send(p.url, http.MethodGet, "/metrics", nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status)
+	for line := range strings.Lines(string(answer)) {
+		if value, ok := strings.CutPrefix(line, series+" "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,27 @@
+package job
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestHeadersThatCarrySecretsAreKnownByTheirNames(t *testing.T) {
+	for _, name := range []string{
+		"Authorization", "Proxy-Authorization", "X-Forwarded-Authorization", "Cookie", "Set-Cookie", "X-Api-Key", "Api-Key", "X_Api_Key",
+		"Apikey", "X-ApiKey", "X-Auth", "X-Auth-Key", "Auth", "X_Auth_User", "X-Credential", "Credentials", "X-Hub-Signature-256",
+		"Signature", "X-Access-Token", "AccessToken", "X-Client-Secret", "X-Password", "X-Key", "X-Access-Key", "Ocp-Apim-Subscription-Key",
+		"X-Functions-Key", "X-Shared-Key", "X-Private-Key", "X-Session-Id", "Session", "X-Passwd", "X-Passphrase", "X-Jwt", "JWT-Assertion",
+	} {
+		for _, spelled := range []string{name, strings.ToLower(name), strings.ToUpper(name)} {
+			require.True(t, SecretHeader(spelled), spelled)
+		}
+	}
+	for _, name := range []string{
+		"", "Author", "X-Author", "X-Authority", "Authors-Note", "Content-Type", "X-Monkey", "Keyword", "X-Request-Id", "Idempotency-Key", "X-Idempotency-Key",
+		"Api-Version", "Sign", "Accept",
+	} {
+		require.False(t, SecretHeader(name), name)
+	}
+}

@@ -1,0 +1,112 @@
+package metrics_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/metrics"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool"
+	"github.com/ringback/ringback/store"
+)
+
+// hundred are attempts of as many topics.
+func hundred() []pool.Ended {
+	all := make([]pool.Ended, 100)
+	for i := range all {
+		all[i] = delivered(fmt.Sprintf("order.close-%02d", i))
+	}
+	return all
+}
+
+func BenchmarkEnded(b *testing.B) {
+	m, ends, i := metrics.New(metrics.Options{}), hundred(), 0
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Ended(ends[i%len(ends)])
+		i++
+	}
+}
+
+func BenchmarkEndedOfOneTopicByAllCores(b *testing.B) {
+	m, e := metrics.New(metrics.Options{}), delivered("orders")
+	b.ReportAllocs()
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			m.Ended(e)
+		}
+	})
+}
+
+// quick is a store that does nothing, so that what is measured is the measuring.
+type quick struct {
+	store.Store
+	errs     []error
+	inserted []store.Inserted
+}
+
+func (q quick) Settle(
+	context.Context, int, store.Token, []store.Settlement, *store.ClaimRequest,
+) ([]error, store.Claimed, error) {
+	return q.errs, store.Claimed{}, nil
+}
+
+func (q quick) Insert(context.Context, int, store.Token, []store.Entry) ([]store.Inserted, error) {
+	return q.inserted, nil
+}
+
+func BenchmarkSettleOf128(b *testing.B) {
+	q := quick{errs: make([]error, 128)}
+	s := metrics.New(metrics.Options{}).Store(q)
+	items := make([]store.Settlement, len(q.errs))
+	for i := range items {
+		items[i].Queue = job.Queue{Topic: fmt.Sprintf("order.close-%02d", i%4)}
+		items[i].Verdict = policy.Verdict{Kind: policy.Delivered}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _, _ = s.Settle(b.Context(), 0, "", items, nil)
+	}
+}
+
+func BenchmarkInsertOf128(b *testing.B) {
+	q := quick{inserted: make([]store.Inserted, 128)}
+	s := metrics.New(metrics.Options{}).Store(q)
+	entries := make([]store.Entry, len(q.inserted))
+	for i := range entries {
+		q.inserted[i].Outcome = store.Created
+		entries[i].Queue = job.Queue{Topic: fmt.Sprintf("order.close-%02d", i%4)}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = s.Insert(b.Context(), 0, "", entries)
+	}
+}
+
+// As large as it gets at the default bound, without compression.
+func BenchmarkScrapeOf200Topics(b *testing.B) {
+	m := metrics.New(metrics.Options{})
+	stats := make([]store.TopicStats, 201)
+	for i := range stats {
+		stats[i].Topic = fmt.Sprintf("order.close-%03d", i)
+		for _, status := range []int{200, 404, 500} {
+			e := delivered(stats[i].Topic)
+			e.Result.Status = status
+			m.Ended(e)
+		}
+	}
+	m.Watch(&source{answer: rows(stats...)})
+	handler, request := m.Handler(), httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/metrics", nil)
+	size := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		size = answer.Body.Len()
+	}
+	b.ReportMetric(float64(size), "B/scrape")
+}

@@ -1,0 +1,201 @@
+package metrics_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/metrics"
+	"github.com/ringback/ringback/pool"
+	"github.com/ringback/ringback/store"
+)
+
+// source is a metrics.Source that answers as said.
+type source struct {
+	answer func(ctx context.Context) ([]store.TopicStats, error)
+	state  pool.State
+	asked  atomic.Int64
+}
+
+func (s *source) Stats(ctx context.Context, namespace, topic string) ([]store.TopicStats, error) {
+	s.asked.Add(1)
+	if namespace != "default" || topic != "" {
+		return nil, fmt.Errorf("asked for %s/%s", namespace, topic)
+	}
+	return s.answer(ctx)
+}
+
+func (s *source) State() pool.State { return s.state }
+
+func rows(all ...store.TopicStats) func(context.Context) ([]store.TopicStats, error) {
+	return func(context.Context) ([]store.TopicStats, error) { return all, nil }
+}
+
+func TestGaugesTellWhatTheStoreHasAndThePoolDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := metrics.New(metrics.Options{})
+		require.Empty(t, scrape(t, m).all("ringback_store_up"), "nobody is watched")
+		m.Watch(&source{
+			state: pool.State{Workers: 2048, InFlight: 17},
+			answer: rows(store.TopicStats{
+				Namespace: "default", Topic: "orders", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5,
+				Cancelled: 6, OldestDue: time.Now().Add(-90 * time.Second), Open: 7,
+			}, store.TopicStats{Topic: "later", Scheduled: 1, OldestDue: time.Now().Add(time.Hour)}),
+		})
+		got := scrape(t, m)
+		for state, n := range map[string]float64{"scheduled": 1, "ready": 2, "running": 3} {
+			require.InDelta(t, n, got.value(t, "ringback_jobs", "topic", "orders", "state", state), 0, state)
+		}
+		for state, n := range map[string]float64{"delivered": 4, "dead": 5, "cancelled": 6} {
+			require.InDelta(t, n, got.value(t, "ringback_jobs_finished", "topic", "orders", "state", state), 0, state)
+		}
+		require.InDelta(t, 90, got.value(t, "ringback_oldest_due_seconds", "topic", "orders"), 0)
+		require.InDelta(t, 0, got.value(t, "ringback_oldest_due_seconds", "topic", "later"), 0, "nothing of it is due")
+		require.InDelta(t, 7, got.value(t, "ringback_lanes_open", "topic", "orders"), 0)
+		require.InDelta(t, 2048, got.value(t, "ringback_workers"), 0)
+		require.InDelta(t, 17, got.value(t, "ringback_in_flight"), 0)
+		require.InDelta(t, 1, got.value(t, "ringback_store_up"), 0)
+	})
+}
+
+func TestGaugesOfTopicsBeyondTheBoundAreAddedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most, all = 20, 10_000
+		m := metrics.New(metrics.Options{Topics: most})
+		m.Ended(delivered("zzz")) // came first
+		var stats []store.TopicStats
+		for i := range all {
+			stats = append(stats, store.TopicStats{
+				Topic: fmt.Sprintf("topic-%05d", i), Scheduled: 2, Dead: 1, Open: 1,
+				OldestDue: time.Now().Add(-time.Duration(i) * time.Second),
+			})
+		}
+		m.Watch(&source{answer: rows(stats...)})
+		got := scrape(t, m)
+		require.Len(t, got.all("ringback_jobs"), most*3)
+		require.Len(t, got.all("ringback_oldest_due_seconds"), most)
+		require.InDelta(t, 2*all, got.sum("ringback_jobs"), 0, "none is lost")
+		require.InDelta(t, 2*(all-most+1), got.value(t, "ringback_jobs", "topic", "_other", "state", "scheduled"), 0)
+		require.InDelta(t, all-1, got.value(t, "ringback_oldest_due_seconds", "topic", "_other"), 0)
+		require.InDelta(t, all-most+1, got.value(t, "ringback_lanes_open", "topic", "_other"), 0)
+		require.InDelta(t, 18, got.value(t, "ringback_oldest_due_seconds", "topic", "topic-00018"), 0)
+		require.Empty(t, got.all("ringback_jobs", "topic", "topic-00019"))
+	})
+}
+
+func TestAStormOfScrapesAsksOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := metrics.New(metrics.Options{Scrapes: 100})
+		gate := make(chan struct{})
+		s := &source{answer: func(context.Context) ([]store.TopicStats, error) {
+			<-gate
+			return []store.TopicStats{{Topic: "orders", Ready: 1}}, nil
+		}}
+		m.Watch(s)
+		var storm sync.WaitGroup
+		for range 50 {
+			storm.Go(func() {
+				if got := scrape(t, m); got.sum("ringback_jobs") != 1 {
+					t.Error("a scrape was answered without the counts")
+				}
+			})
+		}
+		synctest.Wait()
+		close(gate)
+		storm.Wait()
+		require.EqualValues(t, 1, s.asked.Load())
+		time.Sleep(5*time.Second - 1)
+		scrape(t, m)
+		require.EqualValues(t, 1, s.asked.Load(), "what is fresh serves again")
+		time.Sleep(time.Nanosecond)
+		scrape(t, m)
+		require.EqualValues(t, 2, s.asked.Load())
+	})
+}
+
+func TestAScrapeIsAnsweredWhileTheStoreHangs(t *testing.T) {
+	for name, heeds := range map[string]bool{"and heeds its context": true, "and heeds nothing": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var logged bytes.Buffer
+				m := metrics.New(metrics.Options{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+				gate := make(chan struct{})
+				s := &source{state: pool.State{Workers: 8}}
+				s.answer = func(ctx context.Context) ([]store.TopicStats, error) {
+					if heeds {
+						select {
+						case <-gate:
+						case <-ctx.Done():
+							return nil, ctx.Err()
+						}
+					}
+					<-gate
+					return []store.TopicStats{{Topic: "orders", Ready: 1}}, nil
+				}
+				m.Watch(s)
+				m.Ended(delivered("orders"))
+
+				away := func() {
+					t.Helper()
+					got := scrape(t, m)
+					require.InDelta(t, 0, got.value(t, "ringback_store_up"), 0)
+					require.Empty(t, got.all("ringback_jobs"))
+					require.InDelta(t, 8, got.value(t, "ringback_workers"), 0)
+					require.InDelta(t, 1, got.sum("ringback_attempts_total"), 0)
+				}
+				began := time.Now()
+				away()
+				require.Equal(t, 2*time.Second, time.Since(began))
+				away()
+				require.Equal(t, 2*time.Second, time.Since(began), "the second does not wait")
+				require.EqualValues(t, 1, s.asked.Load())
+				time.Sleep(10 * time.Second)
+				away()
+				if heeds {
+					require.EqualValues(t, 2, s.asked.Load())
+				} else {
+					require.EqualValues(t, 1, s.asked.Load(), "never two at a time")
+				}
+
+				close(gate)
+				time.Sleep(5 * time.Second)
+				got := scrape(t, m)
+				require.InDelta(t, 1, got.value(t, "ringback_store_up"), 0)
+				require.InDelta(t, 1, got.sum("ringback_jobs"), 0)
+				synctest.Wait()
+				if heeds {
+					require.Equal(t, 1, strings.Count(logged.String(), "level=WARN"), "a fault is told once:\n%s", logged.String())
+					require.Contains(t, logged.String(), "the store tells its counts again")
+				}
+			})
+		})
+	}
+}
+
+func TestAFaultOfTheStoreIsAskedAboutAgainSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := metrics.New(metrics.Options{Fresh: time.Second})
+		s := &source{answer: func(context.Context) ([]store.TopicStats, error) { return nil, errors.New("it is away") }}
+		m.Watch(s)
+		for range 3 {
+			require.InDelta(t, 0, scrape(t, m).value(t, "ringback_store_up"), 0)
+		}
+		require.EqualValues(t, 1, s.asked.Load())
+		time.Sleep(time.Second)
+		scrape(t, m)
+		require.EqualValues(t, 2, s.asked.Load())
+
+		m.Watch(&source{answer: rows()})
+		require.InDelta(t, 1, scrape(t, m).value(t, "ringback_store_up"), 0, "another source is asked at once")
+	})
+}

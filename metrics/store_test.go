@@ -1,0 +1,299 @@
+package metrics_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/metrics"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+// The contract holds through the decorator: every method is passed on, with all it was given and all it answered.
+func TestAMeasuredStoreBehavesAsItDoes(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Engine {
+		t.Helper()
+		at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+		now := func() time.Time { return at }
+		model := storetest.NewModel(storetest.ModelOptions{Shards: 3, Now: now})
+		return storetest.Engine{
+			Store: metrics.New(metrics.Options{}).Store(model), Now: now, Defaults: policy.Builtin(),
+			Advance: func(d time.Duration) { at = at.Add(d) },
+		}
+	})
+}
+
+var queue = job.Queue{Namespace: "default", Topic: "orders", Lane: "a"}
+
+func entry(id, topic string) store.Entry {
+	return store.Entry{New: job.New{Spec: job.Spec{ID: id, Queue: job.Queue{Namespace: "default", Topic: topic, Lane: "a"}}}, Print: []byte(id)}
+}
+
+// calls are one of each method of the contract.
+var calls = map[string]func(ctx context.Context, s store.Store){
+	"Insert": func(ctx context.Context, s store.Store) {
+		_, _ = s.Insert(ctx, 0, store.NewToken(), []store.Entry{entry("a", "orders")})
+	},
+	"Lead":  func(ctx context.Context, s store.Store) { _, _ = s.Lead(ctx, 0) },
+	"Carry": func(ctx context.Context, s store.Store) { _, _ = s.Carry(ctx, 0, store.NewToken(), store.Round{}) },
+	"Ring":  func(ctx context.Context, s store.Store) { _ = s.Ring(ctx, 0, []job.Queue{queue}) },
+	"Claim": func(ctx context.Context, s store.Store) {
+		_, _ = s.Claim(ctx, 0, store.NewToken(), store.ClaimRequest{})
+	},
+	"Settle": func(ctx context.Context, s store.Store) { _, _, _ = s.Settle(ctx, 0, store.NewToken(), nil, nil) },
+	"Cancel": func(ctx context.Context, s store.Store) { _, _ = s.Cancel(ctx, 0, store.NewToken(), job.Ref{}) },
+	"Edit": func(ctx context.Context, s store.Store) {
+		_, _ = s.Edit(ctx, 0, store.NewToken(), job.Ref{}, store.Edit{})
+	},
+	"Revive": func(ctx context.Context, s store.Store) { _, _ = s.Revive(ctx, 0, store.NewToken(), nil) },
+	"Purge":  func(ctx context.Context, s store.Store) { _, _ = s.Purge(ctx, 0, store.NewToken(), nil) },
+	"Get":    func(ctx context.Context, s store.Store) { _, _ = s.Get(ctx, 0, job.Ref{}) },
+	"Known":  func(ctx context.Context, s store.Store) { _, _ = s.Known(ctx, 0, nil) },
+	"List":   func(ctx context.Context, s store.Store) { _, _ = s.List(ctx, 0, store.Filter{Limit: 1}) },
+	"Stats":  func(ctx context.Context, s store.Store) { _, _ = s.Stats(ctx, 0, "default", "") },
+	"Lanes":  func(ctx context.Context, s store.Store) { _, _ = s.Lanes(ctx, 0, "default", "orders", "", 1) },
+	"Sweep":  func(ctx context.Context, s store.Store) { _, _ = s.Sweep(ctx, 0, store.NewToken(), 1) },
+	"PutTopic": func(ctx context.Context, s store.Store) {
+		_, _ = s.PutTopic(ctx, store.Topic{Namespace: "default", Name: "orders"})
+	},
+	"Topics": func(ctx context.Context, s store.Store) { _, _, _ = s.Topics(ctx) },
+	"PutLane": func(ctx context.Context, s store.Store) {
+		_, _ = s.PutLane(ctx, 0, store.NewToken(), store.Lane{Queue: queue})
+	},
+	"LaneSettings": func(ctx context.Context, s store.Store) {
+		_, _ = s.LaneSettings(ctx, 0, []job.Queue{queue})
+	},
+	"PutLanes": func(ctx context.Context, s store.Store) { _, _ = s.PutLanes(ctx, 0, "default", "orders", "", 1) },
+	"Permit":   func(ctx context.Context, s store.Store) { _, _ = s.Permit(ctx, 0, store.NewToken(), nil) },
+	"Alarm": func(ctx context.Context, s store.Store) {
+		_, _ = s.Alarm(ctx, 0, store.NewToken(), store.Alarm{Namespace: "default", Topic: "orders"})
+	},
+	"Ping": func(ctx context.Context, s store.Store) { _ = s.Ping(ctx) },
+}
+
+// untimed methods ask nothing of the store's data, or wait.
+var untimed = map[string]bool{"Shards": true, "Await": true, "Close": true}
+
+func TestEveryMethodIsTimedUnderItsOwnName(t *testing.T) {
+	contract := reflect.TypeFor[store.Store]()
+	for method := range contract.Methods() {
+		name := method.Name
+		if untimed[name] {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			require.Contains(t, calls, name, "a call of it is missing here")
+			m := metrics.New(metrics.Options{})
+			calls[name](t.Context(), m.Store(storetest.NewModel(storetest.ModelOptions{})))
+			got := scrape(t, m)
+			require.InDelta(t, 1, got.sum("ringback_store_seconds_count", "method", snake(name)), 0)
+			require.InDelta(t, 1, got.sum("ringback_store_seconds_count"), 0, "and under no other name")
+		})
+	}
+}
+
+// snake writes PutTopic as put_topic.
+func snake(name string) string {
+	var out []rune
+	for i, r := range name {
+		if r >= 'A' && r <= 'Z' {
+			if i > 0 {
+				out = append(out, '_')
+			}
+			r += 'a' - 'A'
+		}
+		out = append(out, r)
+	}
+	return string(out)
+}
+
+func TestACarriersLockIsTimedToo(t *testing.T) {
+	m := metrics.New(metrics.Options{})
+	s := m.Store(storetest.NewModel(storetest.ModelOptions{}))
+	held, err := s.Lead(t.Context(), 0)
+	require.NoError(t, err)
+	second, err := s.Lead(t.Context(), 0)
+	require.ErrorIs(t, err, store.ErrNotLeader)
+	require.Nil(t, second)
+	require.NoError(t, held.Extend(t.Context()))
+	require.NoError(t, held.Release(t.Context()))
+	require.ErrorIs(t, held.Extend(t.Context()), store.ErrNotLeader)
+	got := scrape(t, m)
+	for _, c := range [][2]string{{"lead", "ok"}, {"lead", "refused"}, {"extend", "ok"}, {"release", "ok"}, {"extend", "refused"}} {
+		require.InDelta(t, 1, got.value(t, "ringback_store_seconds_count", "method", c[0], "outcome", c[1]), 0, c)
+	}
+}
+
+// stub is a store whose calls end as said.
+type stub struct {
+	store.Store
+	err      error
+	errs     []error
+	inserted []store.Inserted
+	carried  store.Carried
+	swept    store.Swept
+}
+
+func (s stub) Ping(context.Context) error { return s.err }
+
+func (s stub) Await(context.Context, int, store.Watch) (store.Rung, error) {
+	return store.Rung{}, s.err
+}
+
+func (s stub) Insert(context.Context, int, store.Token, []store.Entry) ([]store.Inserted, error) {
+	return s.inserted, s.err
+}
+
+func (s stub) Settle(
+	context.Context, int, store.Token, []store.Settlement, *store.ClaimRequest,
+) ([]error, store.Claimed, error) {
+	return s.errs, store.Claimed{}, s.err
+}
+
+func (s stub) Carry(context.Context, int, store.Token, store.Round) (store.Carried, error) {
+	return s.carried, s.err
+}
+
+func (s stub) Sweep(context.Context, int, store.Token, int) (store.Swept, error) {
+	return s.swept, s.err
+}
+
+func TestWhatACallerCausedIsNoFaultOfTheStore(t *testing.T) {
+	ctx := t.Context()
+	gone, leave := context.WithCancel(ctx)
+	leave()
+	why := errors.New("the process is stopping")
+	stopped, stop := context.WithCancelCause(ctx)
+	stop(why)
+	late, end := context.WithDeadline(ctx, time.Now().Add(-time.Second))
+	defer end()
+	away := &store.UnavailableError{Reason: "redis is away"}
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		err  error
+		want string
+	}{
+		"an answer":                            {ctx, nil, "ok"},
+		"no such job":                          {ctx, fmt.Errorf("get: %w", store.ErrNotFound), "refused"},
+		"another version":                      {ctx, store.ErrVersion, "refused"},
+		"a lost lease":                         {ctx, store.ErrLeaseLost, "refused"},
+		"another leader":                       {ctx, store.ErrNotLeader, "refused"},
+		"another state":                        {ctx, fmt.Errorf("edit: %w", &store.StateError{State: job.Dead}), "refused"},
+		"a caller that left":                   {gone, fmt.Errorf("get: %w", context.Canceled), "refused"},
+		"a caller that left, as the store has": {gone, &store.UnavailableError{Reason: "?", Err: context.Canceled}, "refused"},
+		"a caller that left for a reason":      {stopped, fmt.Errorf("get: %w", why), "refused"},
+		"a caller that left a broken store":    {gone, away, "unavailable"},
+		"nobody left":                          {ctx, context.Canceled, "error"},
+		"a caller whose time ran out":          {late, errors.New("read: i/o timeout"), "unavailable"},
+		"the store's own time ran out":         {ctx, context.DeadlineExceeded, "unavailable"},
+		"the store is away":                    {ctx, fmt.Errorf("claim: %w", away), "unavailable"},
+		"a bug":                                {ctx, errors.New("syntax error"), "error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := metrics.New(metrics.Options{})
+			s := m.Store(stub{err: c.err})
+			require.Equal(t, c.err, s.Ping(c.ctx))
+			_, err := s.Await(c.ctx, 0, store.Watch{})
+			require.Equal(t, c.err, err)
+			got := scrape(t, m)
+			require.InDelta(t, 1, got.value(t, "ringback_store_seconds_count", "outcome", c.want), 0)
+			faults := 0.0
+			if c.want == "unavailable" || c.want == "error" {
+				faults = 1
+				require.InDelta(t, 1, got.value(t, "ringback_bell_failures_total", "outcome", c.want), 0)
+			}
+			require.InDelta(t, faults, got.sum("ringback_bell_failures_total"), 0)
+			require.Empty(t, got.all("ringback_store_seconds_count", "method", "await"))
+		})
+	}
+}
+
+func TestInsertionsAreCountedByTopicAndOutcome(t *testing.T) {
+	m := metrics.New(metrics.Options{})
+	entries := []store.Entry{entry("a", "x"), entry("b", "x"), entry("c", "y"), entry("d", "x"), entry("e", "y")}
+	results := make([]store.Inserted, len(entries))
+	for i, outcome := range []store.Outcome{store.Created, store.Created, store.Existing, store.Conflict, store.Created} {
+		results[i].Outcome = outcome
+	}
+	_, err := m.Store(stub{inserted: results}).Insert(t.Context(), 0, "", entries)
+	require.NoError(t, err)
+	_, err = m.Store(stub{err: store.ErrUnavailable}).Insert(t.Context(), 0, "", entries)
+	require.Error(t, err)
+	got := scrape(t, m)
+	for _, c := range []struct {
+		topic, outcome string
+		n              float64
+	}{
+		{"x", "created", 2},
+		{"x", "conflict", 1},
+		{"x", "failed", 3},
+		{"y", "created", 1},
+		{"y", "existing", 1},
+		{"y", "failed", 2},
+	} {
+		require.InDelta(t, c.n, got.value(t, "ringback_jobs_inserted_total", "topic", c.topic, "outcome", c.outcome), 0, c)
+	}
+	require.InDelta(t, 10, got.sum("ringback_jobs_inserted_total"), 0)
+}
+
+// An end counts when the store has recorded it.
+func TestEndsAreThoseThatTheStoreRecorded(t *testing.T) {
+	m := metrics.New(metrics.Options{})
+	ends := []policy.Verdict{
+		{Kind: policy.Delivered},
+		{Kind: policy.Delivered},
+		{Kind: policy.Dead, Reason: policy.ReasonMaxAge},
+		{Kind: policy.Dead, Reason: "a reason to come"},
+		{Kind: policy.Again},
+		{Kind: policy.Released},
+		{Kind: policy.Dead, Reason: policy.ReasonExhausted},
+		{Kind: policy.Delivered},
+	}
+	items := make([]store.Settlement, len(ends))
+	for i, verdict := range ends {
+		items[i] = store.Settlement{Queue: queue, Verdict: verdict}
+	}
+	errs := make([]error, len(ends))
+	errs[6], errs[7] = store.ErrLeaseLost, errors.New("odd")
+	_, _, err := m.Store(stub{errs: errs}).Settle(t.Context(), 0, "", items, nil)
+	require.NoError(t, err)
+	_, _, err = m.Store(stub{err: store.ErrUnavailable}).Settle(t.Context(), 0, "", items, nil)
+	require.Error(t, err)
+	got := scrape(t, m)
+	require.InDelta(t, 6, got.value(t, "ringback_settlements_total", "outcome", "recorded"), 0)
+	require.InDelta(t, 1, got.value(t, "ringback_settlements_total", "outcome", "lease_lost"), 0)
+	require.InDelta(t, 9, got.value(t, "ringback_settlements_total", "outcome", "failed"), 0)
+	require.InDelta(t, 4, got.sum("ringback_jobs_ended_total"), 0)
+	require.InDelta(t, 2, got.value(t, "ringback_jobs_ended_total", "topic", "orders", "state", "delivered", "reason", "none"), 0)
+	require.InDelta(t, 1, got.value(t, "ringback_jobs_ended_total", "state", "dead", "reason", "max_age"), 0)
+	require.InDelta(t, 1, got.value(t, "ringback_jobs_ended_total", "state", "dead", "reason", "other"), 0)
+	for _, reason := range policy.Reasons() {
+		require.Len(t, got.all("ringback_jobs_ended_total", "state", "dead", "reason", string(reason)), 1,
+			"%s is there before the first such death", reason)
+	}
+}
+
+func TestWhatCarriersMoveAndRetentionRemovesIsCounted(t *testing.T) {
+	m := metrics.New(metrics.Options{})
+	done := stub{carried: store.Carried{Moved: 5, Lapsed: 2, Outbox: make([]store.Entry, 3)}, swept: store.Swept{Jobs: 7, IDs: 4}}
+	failed := done
+	failed.err = store.ErrUnavailable
+	for _, s := range []store.Store{m.Store(done), m.Store(failed), m.Store(done)} {
+		_, _ = s.Carry(t.Context(), 0, "", store.Round{})
+		_, _ = s.Sweep(t.Context(), 0, "", 1)
+	}
+	got := scrape(t, m)
+	require.InDelta(t, 10, got.value(t, "ringback_carried_total", "what", "moved"), 0)
+	require.InDelta(t, 4, got.value(t, "ringback_carried_total", "what", "lapsed"), 0)
+	require.InDelta(t, 6, got.value(t, "ringback_carried_total", "what", "outbox"), 0)
+	require.InDelta(t, 14, got.value(t, "ringback_swept_total", "what", "jobs"), 0)
+	require.InDelta(t, 8, got.value(t, "ringback_swept_total", "what", "ids"), 0)
+}

@@ -1,0 +1,302 @@
+package notify_test
+
+import (
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/badreceiver"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/notify"
+	"github.com/ringback/ringback/policy"
+)
+
+const (
+	// hangLimit is for receivers that use an attempt's time up, whatever it is.
+	hangLimit = 500 * time.Millisecond
+	// answerLimit is for those that end an attempt themselves, and is never reached.
+	answerLimit = 30 * time.Second
+)
+
+// An outcome is what an attempt at a bad receiver is recorded as: exactly this.
+type outcome struct {
+	class  policy.ErrorClass
+	status int
+	body   string // what the body kept begins with
+}
+
+// outcomes are those of all kinds.
+var outcomes = map[badreceiver.Kind]outcome{
+	badreceiver.NeverAccepts: {class: policy.ClassTimeoutDial},
+	badreceiver.Refuses:      {class: policy.ClassRefused},
+	badreceiver.NeverAnswers: {class: policy.ClassTimeoutHeaders},
+	badreceiver.HalfClosed:   {class: policy.ClassReset},
+
+	badreceiver.DripsHeader: {class: policy.ClassTimeoutHeaders},
+	badreceiver.DripsBody:   {class: policy.ClassTimeoutBody, status: 200, body: "x"},
+
+	// What is read of these is an answer, and the rest is left where it is.
+	badreceiver.GigabyteBody: {status: 200, body: "0123456789"},
+	badreceiver.EndlessBody:  {status: 200, body: "0123456789"},
+	badreceiver.GzipBomb:     {status: 200, body: "\x1f\x8b"}, // as it came: nothing is unpacked
+
+	badreceiver.HugeHeader:     {class: policy.ClassTooLarge},
+	badreceiver.EndlessInterim: {class: policy.ClassTooLarge},
+
+	badreceiver.ResetsMidAnswer: {class: policy.ClassReset, status: 200, body: "x"},
+	badreceiver.ClosesMidAnswer: {class: policy.ClassReset, status: 200, body: "x"},
+
+	badreceiver.Garbage:      {class: policy.ClassHTTP},
+	badreceiver.NoHeader:     {class: policy.ClassHTTP},
+	badreceiver.TwoLengths:   {class: policy.ClassHTTP},
+	badreceiver.PromisesMore: {class: policy.ClassTimeoutBody, status: 200, body: "x"},
+	badreceiver.SendsMore:    {status: 200, body: "ok"},
+	badreceiver.ClosesAfter:  {status: 200, body: "ok"},
+	badreceiver.AnswersEarly: {status: 413},
+	badreceiver.Redirects:    {status: 302},
+
+	badreceiver.WrongHost:        {class: policy.ClassTLSName},
+	badreceiver.Expired:          {class: policy.ClassTLSExpired},
+	badreceiver.UnknownAuthority: {class: policy.ClassTLSAuthority},
+	badreceiver.OldTLS:           {class: policy.ClassTLSVersion},
+	badreceiver.PlainHTTP:        {class: policy.ClassTLSVersion},
+	badreceiver.ClosesHandshake:  {class: policy.ClassTLS},
+	badreceiver.HangsHandshake:   {class: policy.ClassTimeoutTLS},
+}
+
+// limit is the time of an attempt that ends so.
+func (o outcome) limit() time.Duration {
+	if o.class.Timeout() {
+		return hangLimit
+	}
+	return answerLimit
+}
+
+// check holds a result against the outcome.
+func (o outcome) check(t *testing.T, got policy.Result) {
+	t.Helper()
+	require.Equal(t, o.class, got.Class, got.Error)
+	require.Equal(t, o.status, got.Status)
+	require.Equal(t, o.class == policy.ClassNone, got.Error == "", got.Error)
+	require.LessOrEqual(t, len(got.Body), job.MaxAttemptBody)
+	require.True(t, strings.HasPrefix(string(got.Body), o.body), "%.20q", got.Body)
+	require.Equal(t, o.body == "", len(got.Body) == 0, "%.20q", got.Body)
+	require.Less(t, got.Duration, answerLimit)
+}
+
+// checkAmongOthers holds the result of one of many attempts side by side against the outcome. So many may be slow enough
+// to be in another phase when their time runs out. And where connections are closed unannounced, a request may be under
+// way on one: nobody knows then whether it was heard, so that it fails, but not for good.
+func (o outcome) checkAmongOthers(t *testing.T, kind badreceiver.Kind, got policy.Result) {
+	t.Helper()
+	switch {
+	case kind == badreceiver.ClosesAfter && got.Class == policy.ClassReset:
+		require.Zero(t, got.Status)
+	case o.class.Timeout():
+		require.True(t, got.Class.Timeout(), "%s: %s", got.Class, got.Error)
+	default:
+		o.check(t, got)
+	}
+}
+
+// sender makes one that may call the receivers of the kit.
+func sender(t *testing.T) *notify.Sender {
+	t.Helper()
+	s, err := notify.New(notify.Options{
+		Guard: notify.NewGuard(notify.GuardOptions{AllowPrivate: true}),
+		Roots: badreceiver.Roots(t),
+	})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// attempt makes one.
+func attempt(t *testing.T, s *notify.Sender, r *badreceiver.Receiver, limit time.Duration) policy.Result {
+	t.Helper()
+	return s.Deliver(t.Context(), job.Request{
+		Ref:         job.Ref{Namespace: "default", ID: "job-1"},
+		Queue:       job.Queue{Namespace: "default", Topic: "order.close", Lane: "a"},
+		URL:         r.URL + "/hook",
+		Method:      http.MethodPost,
+		ContentType: "application/json",
+		Body:        []byte(`{"order":4711}`),
+		Attempt:     1,
+		DueAt:       time.Now(),
+		Timeout:     limit,
+	})
+}
+
+// many makes attempts side by side.
+func many(t *testing.T, s *notify.Sender, r *badreceiver.Receiver, n int, limit time.Duration) []policy.Result {
+	t.Helper()
+	results := make([]policy.Result, n)
+	var attempts sync.WaitGroup
+	for i := range results {
+		attempts.Go(func() { results[i] = attempt(t, s, r, limit) })
+	}
+	attempts.Wait()
+	return results
+}
+
+// inRows makes rows of attempts side by side, each with one after the other.
+func inRows(t *testing.T, s *notify.Sender, r *badreceiver.Receiver, rows, length int) []policy.Result {
+	t.Helper()
+	results := make([]policy.Result, rows*length)
+	var attempts sync.WaitGroup
+	for row := range rows {
+		attempts.Go(func() {
+			for i := range length {
+				results[row*length+i] = attempt(t, s, r, answerLimit)
+			}
+		})
+	}
+	attempts.Wait()
+	return results
+}
+
+func TestEveryBadReceiverHasItsOutcome(t *testing.T) {
+	for _, kind := range badreceiver.All {
+		t.Run(string(kind), func(t *testing.T) {
+			want, known := outcomes[kind]
+			require.True(t, known)
+			r := badreceiver.Start(t, kind)
+			want.check(t, attempt(t, sender(t), r, want.limit()))
+			require.LessOrEqual(t, r.Conns(), 1)
+			require.LessOrEqual(t, r.Requests(), 1)
+			require.Less(t, r.Sent(), int64(64<<20), "only what the system's buffers hold")
+		})
+	}
+}
+
+func TestGoodReceiversOfTheKitAreDelivered(t *testing.T) {
+	for _, kind := range []badreceiver.Kind{badreceiver.Good, badreceiver.GoodTLS} {
+		outcome{status: 200, body: "ok"}.check(t, attempt(t, sender(t), badreceiver.Start(t, kind), answerLimit))
+	}
+}
+
+func TestARedirectIsAnAnswerAndNotFollowed(t *testing.T) {
+	r := badreceiver.Start(t, badreceiver.Redirects)
+	s := sender(t)
+	for n := 1; n <= 3; n++ {
+		require.Equal(t, http.StatusFound, attempt(t, s, r, answerLimit).Status)
+		require.Equal(t, n, r.Requests())
+	}
+}
+
+// Connections are kept, and given from attempt to attempt, that are not fit for a second one: the peer has closed them, or
+// more has come over them than an answer.
+func TestAttemptsSideBySideTakeNothingFromEachOther(t *testing.T) {
+	const (
+		abreast = 50
+		rounds  = 100
+		most    = abreast * rounds / 10 // requests that may have been under way when their connection was closed
+	)
+	for _, kind := range []badreceiver.Kind{badreceiver.Good, badreceiver.SendsMore, badreceiver.ClosesAfter} {
+		t.Run(string(kind), func(t *testing.T) {
+			r, s, want := badreceiver.Start(t, kind), sender(t), outcome{status: 200, body: "ok"}
+			delivered := 0
+			for _, result := range inRows(t, s, r, abreast, rounds) {
+				want.checkAmongOthers(t, kind, result)
+				if result.Class == policy.ClassNone {
+					require.Equal(t, want.body, string(result.Body))
+					delivered++
+				}
+			}
+			require.Equal(t, r.Requests(), delivered, "each request that was heard was one attempt's, and its answer too")
+			require.GreaterOrEqual(t, delivered, abreast*rounds-most)
+			t.Logf("%d of %d delivered, over %d connections", delivered, abreast*rounds, r.Conns())
+		})
+	}
+}
+
+// used is what of this process an attempt could leave behind.
+type used struct {
+	heap, goroutines, files int
+	spent                   int // bytes allocated since the process began
+}
+
+func use(t *testing.T) used {
+	t.Helper()
+	runtime.GC()
+	runtime.GC() // what a pool held at the first is gone after the second
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	u := used{heap: int(m.HeapAlloc), spent: int(m.TotalAlloc), goroutines: runtime.NumGoroutine()}
+	if runtime.GOOS == "linux" {
+		open, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		u.files = len(open)
+	}
+	return u
+}
+
+func TestNothingIsLeftOfAttemptsAtBadReceivers(t *testing.T) {
+	const (
+		attempts   = 50
+		maxKept    = 2 << 20 // bytes that may be on the heap beyond what was before: less than MaxRead an attempt
+		maxAttempt = 4 << 20 // bytes that an attempt may use up, ours and the receiver's
+	)
+	for _, kind := range badreceiver.All {
+		t.Run(string(kind), func(t *testing.T) {
+			r, s, want := badreceiver.Start(t, kind), sender(t), outcomes[kind]
+			before := use(t)
+			results := many(t, s, r, attempts, want.limit())
+			spent := use(t).spent - before.spent
+			require.Less(t, spent, attempts*maxAttempt)
+			for _, result := range results {
+				want.checkAmongOthers(t, kind, result)
+			}
+
+			s.Close()
+			var after used
+			require.Eventually(t, func() bool {
+				after = use(t)
+				return after.goroutines <= before.goroutines+1 && // the condition's own
+					after.files <= before.files && after.heap <= before.heap+maxKept
+			}, 20*time.Second, 50*time.Millisecond, "before: %+v", before)
+			t.Logf("before: %+v, after: %+v, %d KiB an attempt", before, after, spent/attempts>>10)
+		})
+	}
+}
+
+func TestAGoodReceiverIsServedAmongAllTheBadOnes(t *testing.T) {
+	const (
+		rounds  = 3
+		abreast = 2
+		least   = 50
+	)
+	good, s := badreceiver.Start(t, badreceiver.Good), sender(t)
+	var bad sync.WaitGroup
+	over := make(chan struct{})
+	for _, kind := range badreceiver.All {
+		r := badreceiver.Start(t, kind)
+		for range abreast {
+			bad.Go(func() {
+				for range rounds {
+					attempt(t, s, r, hangLimit)
+				}
+			})
+		}
+	}
+	go func() {
+		bad.Wait()
+		close(over)
+	}()
+	for served := 0; ; served++ {
+		outcome{status: 200, body: "ok"}.check(t, attempt(t, s, good, answerLimit))
+		select {
+		case <-over:
+			if served >= least {
+				return
+			}
+		default:
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package notify
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/ringback/ringback/policy"
+)
+
+// handshakeFailure classifies what ended a TLS handshake.
+func handshakeFailure(e *handshakeError) (policy.ErrorClass, string) {
+	if class, text := tlsFailure(e.err, e.asked); class != policy.ClassNone {
+		return class, "TLS: " + text
+	}
+	return policy.ClassTLS, "TLS: " + strings.TrimPrefix(e.Error(), "tls: ")
+}
+
+// tlsFailure classifies an error of TLS; ClassNone: it is none of those that are known. asked says that the receiver had
+// asked for a certificate.
+func tlsFailure(err error, asked bool) (class policy.ErrorClass, text string) {
+	if code, ok := remoteAlert(err); ok {
+		class, text = alertFailure(code, err)
+		if asked && code == alertHandshakeFailure {
+			class, text = policy.ClassTLSClient, clientText(err)
+		}
+		return class, strings.TrimPrefix(text, "TLS: ")
+	}
+	if class := certificateFailure(err); class != policy.ClassNone {
+		return class, strings.TrimPrefix(err.Error(), "tls: ")
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return policy.ClassTLSVersion, "what is spoken at this port is no TLS"
+	}
+	if strings.Contains(err.Error(), "unsupported protocol version") { // it has no type
+		return policy.ClassTLSVersion, "no version of it from 1.2 on is spoken at this port"
+	}
+	if errors.Is(err, io.EOF) {
+		return policy.ClassTLS, "the connection was closed in the handshake"
+	}
+	return policy.ClassNone, ""
+}
+
+// certificateFailure says what is wrong with a receiver's certificate.
+func certificateFailure(err error) policy.ErrorClass {
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
+		switch invalid.Reason {
+		case x509.Expired: // or not valid yet
+			return policy.ClassTLSExpired
+		case x509.NotAuthorizedToSign, x509.CANotAuthorizedForThisName, x509.CANotAuthorizedForExtKeyUsage, x509.TooManyIntermediates:
+			return policy.ClassTLSAuthority
+		default:
+			return policy.ClassTLS
+		}
+	}
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
+		return policy.ClassTLSName
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return policy.ClassTLSAuthority
+	}
+	return policy.ClassNone
+}
+
+// Alerts with which a peer ends a connection (RFC 8446 §6.2).
+const (
+	alertHandshakeFailure      = 40
+	alertBadCertificate        = 42
+	alertUnsupportedCert       = 43
+	alertCertificateRevoked    = 44
+	alertCertificateExpired    = 45
+	alertCertificateUnknown    = 46
+	alertUnknownCA             = 48
+	alertAccessDenied          = 49
+	alertProtocolVersion       = 70
+	alertInappropriateFallback = 86
+	alertCertificateRequired   = 116
+)
+
+// alertFailure classifies what a receiver said in its alert, in the handshake or after it: with TLS 1.3 it judges our
+// certificate when we are through with the handshake.
+func alertFailure(code tls.AlertError, err error) (policy.ErrorClass, string) {
+	switch code {
+	case alertBadCertificate, alertUnsupportedCert, alertCertificateRevoked, alertCertificateExpired, alertCertificateUnknown,
+		alertUnknownCA, alertAccessDenied, alertCertificateRequired:
+		return policy.ClassTLSClient, "TLS: " + clientText(err)
+	case alertProtocolVersion, alertInappropriateFallback:
+		return policy.ClassTLSVersion, "TLS: no version of it from 1.2 on is spoken at this port"
+	default:
+		return policy.ClassTLS, "TLS: the connection was ended: " + alertText(err)
+	}
+}
+
+func clientText(err error) string {
+	return "the receiver asks for a certificate, or refuses the one that it was shown: " + alertText(err)
+}
+
+// alertText is what the alert is called.
+func alertText(err error) string {
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		err = e.Err
+	}
+	return strings.TrimPrefix(err.Error(), "tls: ")
+}
+
+// remoteAlert finds the alert that a peer has sent. crypto/tls keeps its type to itself, but not its text.
+func remoteAlert(err error) (tls.AlertError, bool) {
+	e, ok := errors.AsType[*net.OpError](err)
+	if !ok || e.Op != "remote error" {
+		return 0, false
+	}
+	text := e.Err.Error()
+	for code := range tls.AlertError(255) {
+		if code.Error() == text {
+			return code, true
+		}
+	}
+	return 0, true
+}

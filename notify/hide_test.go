@@ -1,0 +1,73 @@
+package notify
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+)
+
+// secretHeader holds a secret in each way in which headers do, and one that is none.
+var secretHeader = map[string][]string{
+	"Authorization": {"Bearer topsecret-token"},
+	"X-Api-Key":     {"topsecret-key"},
+	"Cookie":        {"topsecret-cookie"},
+	"X_Auth_Token":  {"topsecret-auth"},
+	"X-Auth-Key":    {"topsecret-authkey"},
+	"X-Tenant":      {"tenant-4711"},
+	"X-Token-Kind":  {"short"},
+}
+
+func TestAReceiverThatRepeatsTheRequestPutsNoSecretIntoTheResult(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Echo", r.Header.Get("Authorization")+", "+r.Header.Get("X-Tenant"))
+		_ = json.NewEncoder(w).Encode(r.Header)
+	}))
+	t.Cleanup(server.Close)
+	req := ask(server.URL)
+	req.Header = secretHeader
+	result := newSender(t, Options{}).Deliver(t.Context(), req)
+	require.Equal(t, 200, result.Status, result.Error)
+	require.NotContains(t, string(result.Body), "topsecret")
+	require.Contains(t, string(result.Body), `"X-Api-Key":["[redacted]"]`)
+	require.Contains(t, string(result.Body), "tenant-4711")
+	require.Contains(t, string(result.Body), "short", "what is in ordinary words is left")
+	require.Equal(t, []string{"[redacted], tenant-4711"}, result.Header["X-Echo"])
+	require.Equal(t, []string{"Bearer topsecret-token"}, req.Header["Authorization"], "the job's header is not changed")
+}
+
+func TestTheBeginningOfASecretAtACutIsHiddenToo(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, strings.Repeat("x", job.MaxAttemptBody-10)+r.Header.Get("X-Api-Key"))
+	}))
+	t.Cleanup(server.Close)
+	req := ask(server.URL)
+	req.Header = secretHeader
+	result := newSender(t, Options{}).Deliver(t.Context(), req)
+	require.Equal(t, 200, result.Status, result.Error)
+	require.True(t, strings.HasSuffix(string(result.Body), "xxx[redacted]"), string(result.Body))
+}
+
+func TestGarbageThatRepeatsTheRequestPutsNoSecretIntoTheError(t *testing.T) {
+	addr := receiver(t, func(conn net.Conn) {
+		r, err := http.ReadRequest(bufio.NewReader(conn))
+		if err == nil {
+			_, _ = io.WriteString(conn, r.Header.Get("Authorization")+"\r\n\r\n")
+		}
+	})
+	req := ask("http://" + addr)
+	req.Header = secretHeader
+	result := newSender(t, Options{}).Deliver(t.Context(), req)
+	require.Equal(t, policy.ClassHTTP, result.Class, result.Error)
+	require.Contains(t, result.Error, "[redacted]")
+	require.NotContains(t, result.Error, "topsecret")
+}

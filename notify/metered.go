@@ -1,0 +1,151 @@
+package notify
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+)
+
+// A meteredConn observes what net/http's HTTP/1 writes to a connection: that alone tells whether a request that failed
+// can have reached the peer, and whether it was sent whole. httptrace tells of net/http's own buffer instead. It lies
+// above TLS, so that handshakes and alerts do not count.
+//
+// It also keeps what follows an answer from being taken for the answer to the next request. net/http gives a connection
+// to the next request before it looks whether more came behind the answer:
+//
+//   - more that net/http has read already: settle has the next request wait until net/http has looked, which closes the
+//     connection then;
+//   - more that came between settle and the first byte of the request, read or not: the connection takes no byte, and ends.
+//     On systems that are no Unix what nobody has read is not seen;
+//   - more that comes later cannot be told from an answer.
+//
+// In the first two cases nothing of the request is written, so that it is sent anew. The same holds when the peer has
+// closed the connection meanwhile. When it does so later, the request may have been heard: the attempt fails.
+type meteredConn struct {
+	net.Conn
+	written atomic.Int64
+	failed  atomic.Bool           // a write was cut off
+	alert   atomic.Pointer[error] // the alert with which the peer ended the connection; nil: none came
+
+	mu      sync.Mutex
+	settled sync.Cond // reading or closed became true; its L is &mu
+	reading bool      // net/http waits for bytes, so it has none left
+	closed  bool
+	given   bool // to a request of which nothing is written, not the first on the connection
+	spoilt  bool // something came while it was given: an end, or bytes that are no answer
+
+	socket syscall.RawConn // nil: there is none to look at
+	look   func(uintptr)   // sets spoilt; made once, to spare an allocation
+}
+
+func newMeteredConn(conn net.Conn) *meteredConn {
+	c := &meteredConn{Conn: conn, socket: socketOf(conn)}
+	c.settled.L = &c.mu
+	c.look = func(fd uintptr) { c.spoilt = pending(fd) }
+	return c
+}
+
+// socketOf is what lies below a connection of ours.
+func socketOf(conn net.Conn) syscall.RawConn {
+	for {
+		switch c := conn.(type) {
+		case *tls.Conn:
+			conn = c.NetConn()
+		case *patientConn:
+			conn = c.Conn
+		case *headedConn:
+			conn = c.Conn
+		case syscall.Conn:
+			if socket, err := c.SyscallConn(); err == nil {
+				return socket
+			}
+			return nil
+		default:
+			return nil
+		}
+	}
+}
+
+// settle gives the connection to a request other than its first, when net/http reads from it again or has closed it. It
+// does either at once: the request that had the connection before waits for nobody but the receiver, and has its answer.
+func (c *meteredConn) settle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !c.reading && !c.closed {
+		c.settled.Wait()
+	}
+	c.given = true
+}
+
+// Read keeps the alert: net/http may report instead how its writing failed meanwhile.
+func (c *meteredConn) Read(p []byte) (int, error) {
+	c.mu.Lock()
+	c.reading = true
+	c.settled.Broadcast()
+	c.mu.Unlock()
+	n, err := c.Conn.Read(p)
+	if err != nil {
+		if _, ok := remoteAlert(err); ok {
+			c.alert.Store(&err)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reading = false
+	if !c.given {
+		return n, err
+	}
+	c.spoilt = true
+	if n > 0 {
+		return 0, io.EOF
+	}
+	return n, err
+}
+
+// Write fails without a byte when the connection is spoilt.
+func (c *meteredConn) Write(p []byte) (int, error) {
+	if !c.begin() {
+		return 0, net.ErrClosed
+	}
+	n, err := c.Conn.Write(p)
+	if n > 0 {
+		c.written.Add(int64(n))
+	}
+	if err != nil {
+		c.failed.Store(true)
+	}
+	return n, err
+}
+
+// begin reports whether a request may be written. From now on what is read is its answer.
+func (c *meteredConn) begin() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.given && !c.spoilt && c.socket != nil {
+		if err := c.socket.Control(c.look); err != nil {
+			c.spoilt = true // it was closed
+		}
+	}
+	if c.spoilt {
+		return false
+	}
+	c.given = false
+	return true
+}
+
+// Close ends patience first: what TLS writes then may fail, and nobody is to wait for it.
+func (c *meteredConn) Close() error {
+	if secured, ok := c.Conn.(*tls.Conn); ok {
+		if below, ok := secured.NetConn().(*patientConn); ok {
+			below.end()
+		}
+	}
+	c.mu.Lock()
+	c.closed = true
+	c.settled.Broadcast()
+	c.mu.Unlock()
+	return c.Conn.Close()
+}

@@ -1,0 +1,180 @@
+package notify
+
+import (
+	"bufio"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+)
+
+// given is a connection that a second request has been given, and its reader, which waits: what it reads comes from the
+// channel.
+func given(t *testing.T) (c *meteredConn, peer net.Conn, read chan error) {
+	t.Helper()
+	near, peer := net.Pipe()
+	t.Cleanup(func() { _, _ = near.Close(), peer.Close() })
+	c = newMeteredConn(near)
+	read = make(chan error, 1)
+	go func() {
+		_, err := c.Read(make([]byte, 8))
+		read <- err
+	}()
+	c.settle()
+	return c, peer, read
+}
+
+func TestAConnectionIsGivenOnWhenItIsReadAgainOrClosed(t *testing.T) {
+	for name, do := range map[string]func(*meteredConn){
+		"read":   func(c *meteredConn) { _, _ = c.Read(make([]byte, 1)) },
+		"closed": func(c *meteredConn) { _ = c.Close() },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			near, peer := net.Pipe()
+			c, settled := newMeteredConn(near), false
+			go func() {
+				c.settle()
+				settled = true
+			}()
+			synctest.Wait()
+			require.False(t, settled, name)
+			go do(c)
+			synctest.Wait()
+			require.True(t, settled, name)
+			_ = peer.Close()
+		})
+	}
+}
+
+func TestWhatComesBeforeARequestIsNoAnswerToIt(t *testing.T) {
+	for name, come := range map[string]func(net.Conn){
+		"bytes":  func(peer net.Conn) { _, _ = io.WriteString(peer, "HTTP/1.1 299 Forged") },
+		"an end": func(peer net.Conn) { _ = peer.Close() },
+	} {
+		c, peer, read := given(t)
+		go come(peer)
+		require.ErrorIs(t, <-read, io.EOF, name)
+		_, err := io.WriteString(c, "POST /")
+		require.ErrorIs(t, err, net.ErrClosed, name)
+		require.Zero(t, c.written.Load(), name)
+	}
+}
+
+func TestWhatComesAfterTheFirstByteOfARequestIsItsAnswer(t *testing.T) {
+	c, peer, read := given(t)
+	go func() { _, _ = io.CopyN(peer, peer, 6) }()
+	n, err := io.WriteString(c, "POST /")
+	require.NoError(t, err)
+	require.Equal(t, 6, n)
+	require.NoError(t, <-read)
+}
+
+// What lies in the socket, and nobody had the time to read, spoils the connection too.
+func TestARequestIsNotWrittenWhenSomethingLiesInTheSocket(t *testing.T) {
+	for name, come := range map[string]func(net.Conn){
+		"bytes":   func(peer net.Conn) { _, _ = io.WriteString(peer, "HTTP/1.1 299 Forged") },
+		"an end":  func(peer net.Conn) { _ = peer.Close() },
+		"a reset": reset,
+		"nothing": nil,
+	} {
+		for layer, over := range map[string]func(net.Conn) net.Conn{
+			"TCP":       func(conn net.Conn) net.Conn { return conn },
+			"a tunnel":  func(conn net.Conn) net.Conn { return &headedConn{Conn: conn} },
+			"the layer": func(conn net.Conn) net.Conn { return newPatientConn(&headedConn{Conn: conn}) },
+		} {
+			near, far := connected(t)
+			c := newMeteredConn(over(near))
+			c.given = true
+			if come != nil {
+				come(far)
+				require.Eventually(t, func() bool {
+					lies := false
+					require.NoError(t, c.socket.Control(func(fd uintptr) { lies = pending(fd) }))
+					return lies
+				}, 10*time.Second, time.Millisecond)
+			}
+			_, err := io.WriteString(c, "POST /")
+			require.Equal(t, come == nil, err == nil, "%s over %s: %v", name, layer, err)
+			require.Equal(t, come == nil, c.written.Load() > 0, "%s over %s", name, layer)
+		}
+	}
+}
+
+func TestTheSocketBelowTLSIsLookedAt(t *testing.T) {
+	near, _ := connected(t)
+	require.NotNil(t, socketOf(tls.Client(newPatientConn(near), new(tls.Config))))
+	require.NotNil(t, socketOf(tls.Client(newPatientConn(tls.Client(near, new(tls.Config))), new(tls.Config))), "below two")
+	pipe, _ := net.Pipe()
+	require.Nil(t, socketOf(pipe))
+}
+
+// connected are both ends of a TCP connection.
+func connected(t *testing.T) (near, far net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	near, err = net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = near.Close() })
+	far, err = l.Accept()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = far.Close() })
+	return near, far
+}
+
+// A receiver closes a kept connection, and the next attempt comes before anybody had the time to notice.
+func TestAConnectionThatWasClosedMeanwhileCostsNoAttempt(t *testing.T) {
+	const attempts = 300
+	closed := make(chan struct{}, 2*attempts)
+	addr := receiver(t, func(conn net.Conn) {
+		if readRequest(bufio.NewReader(conn)) {
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		}
+		_ = conn.Close()
+		closed <- struct{}{}
+	})
+	s := newSender(t, Options{})
+	for range attempts {
+		result := s.Deliver(t.Context(), ask("http://"+addr))
+		require.Equal(t, http.StatusOK, result.Status, result.Error)
+		<-closed
+	}
+}
+
+func TestWhoSpeaksFirstIsNoReceiver(t *testing.T) {
+	addr := receiver(t, func(conn net.Conn) {
+		_, _ = io.WriteString(conn, "220 mail.example ESMTP\r\n")
+		_, _ = io.Copy(io.Discard, conn)
+	})
+	s := newSender(t, Options{})
+	for range 100 { // net/http may read it before it is asked to expect an answer, or afterwards
+		result := s.Deliver(t.Context(), ask("http://"+addr))
+		require.Contains(t, []policy.ErrorClass{policy.ClassHTTP, policy.ClassReset}, result.Class, result.Error)
+		require.NotContains(t, result.Error, "readLoop")
+	}
+}
+
+// A connection of its own is one that speaks HTTP/2, too, should the receiver have learned it meanwhile.
+func TestTheLastTryMaySpeakHTTP2(t *testing.T) {
+	server, got := recorder(t, func(s *httptest.Server) {
+		s.EnableHTTP2 = true
+		s.StartTLS()
+	})
+	s := newSender(t, Options{Roots: roots(server.Certificate())})
+	by := s.routes.plain
+	by.transport = by.alone
+	for range 3 {
+		result := s.Deliver(t.Context(), ask(server.URL))
+		require.Equal(t, http.StatusOK, result.Status, result.Error)
+		require.Equal(t, 2, (<-got).ProtoMajor)
+	}
+}

@@ -1,0 +1,120 @@
+package notify
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+)
+
+// narrow is a receiver of HTTP/2 that admits a few requests at a time to each connection.
+func narrow(t *testing.T, requests int, auth tls.ClientAuthType) (url string, root *x509.Certificate) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		time.Sleep(30 * time.Millisecond) // so that requests meet
+	}))
+	server.Config.ErrorLog = quiet
+	server.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: requests}
+	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
+	server.TLS, server.EnableHTTP2 = &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: auth}, true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.URL, root
+}
+
+// crowd makes attempts at once, and gives what came of them.
+func crowd(t *testing.T, s *Sender, url string, attempts int) []policy.Result {
+	t.Helper()
+	done := make(chan policy.Result, attempts)
+	start := make(chan struct{})
+	for range attempts {
+		go func() {
+			<-start
+			req := ask(url)
+			req.Timeout = 30 * time.Second
+			done <- s.Deliver(t.Context(), req)
+		}()
+	}
+	close(start)
+	results := make([]policy.Result, 0, attempts)
+	for range attempts {
+		results = append(results, <-done)
+	}
+	return results
+}
+
+func TestMoreAttemptsThanFitIntoAFewConnectionsAllSucceed(t *testing.T) {
+	for name, auth := range map[string]tls.ClientAuthType{"not asked": tls.NoClientCert, "asked": tls.RequestClientCert} {
+		t.Run(name, func(t *testing.T) {
+			url, root := narrow(t, 20, auth)
+			s := newSender(t, Options{Roots: roots(root)})
+			for _, result := range crowd(t, s, url, 250) {
+				require.Equal(t, 200, result.Status, result.Error)
+			}
+		})
+	}
+}
+
+// It tells so in its SETTINGS, and keeps its connections open.
+func TestAReceiverThatAdmitsNoRequestIsNotCalledInALoop(t *testing.T) {
+	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
+	config := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}}
+	var conns atomic.Int32
+	addr := receiver(t, func(raw net.Conn) {
+		conns.Add(1)
+		conn := tls.Server(raw, config)
+		_, _ = conn.Write([]byte{0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0}) // MAX_CONCURRENT_STREAMS 0
+		hold(conn)
+	})
+	s := newSender(t, Options{Roots: roots(root)})
+	for range 2 {
+		req := ask("https://" + addr)
+		req.Timeout = time.Second
+		result := s.Deliver(t.Context(), req)
+		require.NotEqual(t, policy.ClassNone, result.Class)
+		require.LessOrEqual(t, conns.Swap(0), int32(maxDials), result.Error)
+	}
+}
+
+func TestAFurtherDialDoesNotWaitForAConnectionThatLives(t *testing.T) {
+	for _, taken := range []bool{false, true} {
+		url, root := narrow(t, 20, tls.RequestClientCert)
+		s := newSender(t, Options{Roots: roots(root)})
+		a := &attempt{Context: t.Context(), start: time.Now(), limit: 10 * time.Second}
+		for range 2 {
+			conn, err := s.routes.plain.transport.DialTLSContext(a, "tcp", strings.TrimPrefix(url, "https://"))
+			require.NoError(t, err)
+			defer func() { _ = conn.Close() }()
+			if taken {
+				other := &attempt{Context: t.Context()}
+				other.gotConn(httptrace.GotConnInfo{Conn: conn})
+			}
+		}
+		require.Less(t, time.Since(a.start), closePatience/2)
+		require.Equal(t, !taken, a.lost.Load() == 1, "what others fill is not lost")
+	}
+}
+
+// Each dial was for others, but there is an end to it.
+func TestDialsForACrowdAreBounded(t *testing.T) {
+	ours, _ := connected(t)
+	conn := tls.Client(newPatientConn(ours), new(tls.Config))
+	a, other := &attempt{Context: t.Context()}, &attempt{Context: t.Context()}
+	a.dialled.Store(conn)
+	other.gotConn(httptrace.GotConnInfo{Conn: conn})
+	for range maxCrowded {
+		require.NoError(t, a.mayDial())
+	}
+	require.ErrorIs(t, a.mayDial(), io.EOF)
+}

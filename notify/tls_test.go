@@ -1,0 +1,349 @@
+package notify
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+)
+
+func TestFailuresOfTLSAreClassified(t *testing.T) {
+	later, earlier := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
+	good, goodRoot := certificate(t, "127.0.0.1", later)
+	expired, expiredRoot := certificate(t, "127.0.0.1", earlier)
+	early, earlyRoot := certificate(t, "127.0.0.1", later.Add(48*time.Hour)) // valid for a day
+	other, otherRoot := certificate(t, "other.example", later)
+	trusted := roots(goodRoot, expiredRoot, earlyRoot, otherRoot)
+	tests := map[string]struct {
+		config *tls.Config
+		roots  *x509.CertPool
+		class  policy.ErrorClass
+		text   string
+	}{
+		"unknown authority": {
+			&tls.Config{Certificates: []tls.Certificate{good}}, roots(), policy.ClassTLSAuthority, "unknown authority",
+		},
+		"expired":       {&tls.Config{Certificates: []tls.Certificate{expired}}, trusted, policy.ClassTLSExpired, "expired"},
+		"not valid yet": {&tls.Config{Certificates: []tls.Certificate{early}}, trusted, policy.ClassTLSExpired, "not yet valid"},
+		"another host":  {&tls.Config{Certificates: []tls.Certificate{other}}, trusted, policy.ClassTLSName, "127.0.0.1"},
+		"too old": {
+			&tls.Config{Certificates: []tls.Certificate{good}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11},
+			trusted, policy.ClassTLSVersion, "no version of it from 1.2 on",
+		},
+	}
+	for name, test := range tests {
+		server := httptest.NewUnstartedServer(http.NotFoundHandler())
+		server.Config.ErrorLog = quiet
+		server.TLS = test.config
+		server.StartTLS()
+		result := newSender(t, Options{Roots: test.roots}).Deliver(t.Context(), ask(server.URL))
+		server.Close()
+		require.Equal(t, test.class, result.Class, "%s: %s", name, result.Error)
+		require.Contains(t, result.Error, test.text, name)
+	}
+
+	oldHello := "160301002a" + "02000026" + "0301" + strings.Repeat("ab", 32) + "00" + "c02f" + "00"
+	for name, test := range map[string]struct {
+		serve func(net.Conn)
+		class policy.ErrorClass
+	}{
+		"no TLS":            {func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) }, policy.ClassTLSVersion},
+		"hangs up":          {func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)) }, policy.ClassTLS},
+		"resets":            {func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)); reset(c) }, policy.ClassTLS},
+		"bad records":       {func(c net.Conn) { _, _ = c.Write([]byte("\x16\x03\x03\x00\x04abcd")) }, policy.ClassTLS},
+		"an internal error": {alerting(80), policy.ClassTLS},
+		"an unknown alert":  {alerting(255), policy.ClassTLS},
+		"a failure":         {alerting(40), policy.ClassTLS}, // nobody asked for a certificate
+		"a fallback":        {alerting(86), policy.ClassTLSVersion},
+		"chooses TLS 1.0": {func(c net.Conn) {
+			hello, _ := hex.DecodeString(oldHello)
+			_, _ = c.Write(hello)
+			hold(c)
+		}, policy.ClassTLSVersion},
+	} {
+		result := newSender(t, Options{}).Deliver(t.Context(), ask("https://"+receiver(t, test.serve)))
+		require.Equal(t, test.class, result.Class, "%s: %s", name, result.Error)
+	}
+}
+
+// alerting ends a handshake with an alert.
+func alerting(code byte) func(net.Conn) {
+	return func(conn net.Conn) {
+		_, _ = conn.Write([]byte{21, 3, 3, 0, 2, 2, code})
+		hold(conn)
+	}
+}
+
+// mutual is a receiver that asks for client certificates, and answers with the name in the one that it was shown.
+func mutual(t *testing.T, config *tls.Config, http2 bool, conns *atomic.Int32) (url string) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := "nobody"
+		if len(r.TLS.PeerCertificates) > 0 {
+			name = r.TLS.PeerCertificates[0].Subject.CommonName
+		}
+		_, _ = io.WriteString(w, name)
+	}))
+	server.Config.ErrorLog = quiet
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			conns.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			conns.Add(-1)
+		default:
+		}
+	}
+	server.TLS, server.EnableHTTP2 = config, http2
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestAReceiverThatAsksForACertificate(t *testing.T) {
+	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
+	right, rightRoot := certificate(t, "right.example", time.Now().Add(time.Hour))
+	wrong, _ := certificate(t, "wrong.example", time.Now().Add(time.Hour))
+	expired, expiredRoot := certificate(t, "expired.example", time.Now().Add(-time.Hour))
+	for name, version := range map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.VersionTLS13} {
+		for _, http2 := range []bool{false, true} {
+			url := mutual(t, &tls.Config{
+				Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAndVerifyClientCert,
+				ClientCAs: roots(rightRoot, expiredRoot), MinVersion: version, MaxVersion: version,
+			}, http2, new(atomic.Int32))
+			s := newSender(t, Options{Roots: roots(root)})
+			for _, test := range []struct {
+				name string
+				cert *tls.Certificate
+				ok   bool
+			}{{"none", nil, false}, {"right", &right, true}, {"wrong", &wrong, false}, {"expired", &expired, false}} {
+				// Several times and with bodies of which a part can be written: with TLS 1.3 the refusal comes meanwhile.
+				for _, size := range []int{0, 10, 4 << 20} {
+					req := ask(url)
+					req.Certificate = test.cert
+					req.Body = []byte(strings.Repeat("x", size))
+					result := s.Deliver(t.Context(), req)
+					what := []any{"%s, HTTP/2 %t, %s, %d B: %s", name, http2, test.name, size, result.Error}
+					if test.ok {
+						require.Equal(t, policy.ClassNone, result.Class, what...)
+						require.Equal(t, "right.example", string(result.Body), what...)
+						continue
+					}
+					require.Equal(t, policy.ClassTLSClient, result.Class, what...)
+					require.Contains(t, result.Error, "certificate")
+				}
+			}
+		}
+	}
+}
+
+// Some receivers answer a missing certificate with a failure of the handshake.
+func TestAHandshakeThatFailsAfterAskingForACertificate(t *testing.T) {
+	failed := &handshakeError{err: &net.OpError{Op: "remote error", Err: tls.AlertError(alertHandshakeFailure)}, asked: true}
+	class, text := handshakeFailure(failed)
+	require.Equal(t, policy.ClassTLSClient, class)
+	require.Contains(t, text, "asks for a certificate")
+	failed.asked = false
+	class, _ = handshakeFailure(failed)
+	require.Equal(t, policy.ClassTLS, class)
+}
+
+// net/http dials again for as long as it is let.
+func TestAReceiverThatHangsUpAfterTheHandshakeIsNotCalledInALoop(t *testing.T) {
+	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
+	for _, proto := range []string{"h2", "http/1.1"} {
+		config := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{proto}}
+		var conns atomic.Int32
+		addr := receiver(t, func(raw net.Conn) {
+			conns.Add(1)
+			conn := tls.Server(raw, config)
+			_ = conn.Handshake()
+			_ = conn.Close()
+		})
+		s := newSender(t, Options{Roots: roots(root)})
+		for range 10 {
+			result := s.Deliver(t.Context(), ask("https://"+addr))
+			require.Equal(t, policy.ClassReset, result.Class, result.Error)
+			require.Less(t, result.Duration, 4*time.Second)
+			require.LessOrEqual(t, conns.Swap(0), int32(maxDials))
+		}
+	}
+}
+
+func TestAnAttemptOpensAFewConnectionsOverTLSAtMost(t *testing.T) {
+	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
+	config := &tls.Config{Certificates: []tls.Certificate{cert}}
+	addr := receiver(t, func(raw net.Conn) {
+		conn := tls.Server(raw, config)
+		_ = conn.Handshake()
+		_ = conn.Close()
+	})
+	s := newSender(t, Options{Roots: roots(root)})
+	dial := s.routes.plain.transport.DialTLSContext
+	a := &attempt{Context: t.Context(), start: time.Now(), limit: 10 * time.Second}
+	for range maxDials {
+		conn, err := dial(a, "tcp", addr)
+		require.NoError(t, err)
+		_, err = conn.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF)
+		require.NoError(t, conn.Close())
+	}
+	_, err := dial(a, "tcp", addr)
+	require.ErrorIs(t, err, io.EOF)
+	class, _ := a.classify(err)
+	require.Equal(t, policy.ClassReset, class)
+	conn, err := dial(t.Context(), "tcp", addr)
+	require.NoError(t, err, "what is nobody's is not counted")
+	require.NoError(t, conn.Close())
+}
+
+// The alert of a receiver that asked for a certificate is there before a write fails, but may not have been read yet.
+func TestAFailedWriteWaitsForTheReaderWhereACertificateWasAskedFor(t *testing.T) {
+	for name, test := range map[string]struct {
+		asked bool
+		over  func(*patientConn)
+		wait  time.Duration
+	}{
+		"not asked":          {false, func(*patientConn) {}, 0},
+		"nobody reads":       {true, func(*patientConn) {}, alertPatience},
+		"it is closed":       {true, func(c *patientConn) { _ = c.Close() }, alertPatience / 2},
+		"there is no more":   {true, func(c *patientConn) { _, _ = c.Read(make([]byte, 1)) }, alertPatience / 2},
+		"closed from above":  {true, func(c *patientConn) { _ = newMeteredConn(tls.Client(c, new(tls.Config))).Close() }, alertPatience / 2},
+		"it is closed twice": {true, func(c *patientConn) { _ = c.Close(); _ = c.Close() }, alertPatience / 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ours, theirs := net.Pipe()
+				require.NoError(t, theirs.Close())
+				conn := newPatientConn(ours)
+				conn.asked.Store(test.asked)
+				time.AfterFunc(alertPatience/2, func() { test.over(conn) })
+				began := time.Now()
+				_, err := conn.Write([]byte("x"))
+				require.Error(t, err)
+				require.Equal(t, test.wait, time.Since(began))
+				time.Sleep(alertPatience) // until the last one is over, in no time
+			})
+		})
+	}
+}
+
+func TestAttemptsWithDifferentCertificatesShareNoConnection(t *testing.T) {
+	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
+	a, _ := certificate(t, "a.example", time.Now().Add(time.Hour))
+	b, _ := certificate(t, "b.example", time.Now().Add(time.Hour))
+	for _, http2 := range []bool{false, true} {
+		var conns atomic.Int32
+		url := mutual(t, &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequestClientCert}, http2, &conns)
+		s := newSender(t, Options{Roots: roots(root)})
+		for range 3 {
+			for range 3 {
+				for name, c := range map[string]*tls.Certificate{"a.example": &a, "b.example": &b, "nobody": nil} {
+					req := ask(url)
+					req.Certificate = c
+					result := s.Deliver(t.Context(), req)
+					require.Equal(t, policy.ClassNone, result.Class, result.Error)
+					require.Equal(t, name, string(result.Body))
+				}
+			}
+			require.Equal(t, int32(3), conns.Load(), "a connection a certificate, and one for none")
+			s.Close() // what follows may resume sessions, each its own
+			require.Eventually(t, func() bool { return conns.Load() == 0 }, 10*time.Second, time.Millisecond)
+		}
+	}
+}
+
+func TestCertificatesWithConnectionsAreBounded(t *testing.T) {
+	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
+	shown, _ := certificate(t, "a.example", time.Now().Add(time.Hour))
+	var conns atomic.Int32
+	url := mutual(t, &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequestClientCert}, false, &conns)
+	s := newSender(t, Options{Roots: roots(root)})
+	deliver := func(c *tls.Certificate) {
+		req := ask(url)
+		req.Certificate = c
+		require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
+	}
+	first, busy := shown, shown // equal, but other pointers
+	deliver(&first)
+	under := s.routes.take(&busy) // an attempt under way
+	deliver(&busy)
+	for range maxRoutes - 1 {
+		c := shown
+		deliver(&c)
+	}
+	require.Len(t, s.routes.certified, maxRoutes)
+	require.Nil(t, s.routes.certified[&first], "the one that was used longest ago is dropped")
+	require.NotNil(t, s.routes.certified[&busy])
+	last := shown
+	deliver(&last)
+	require.Nil(t, s.routes.certified[&busy])
+	require.Eventually(t, func() bool { return conns.Load() <= maxRoutes }, 10*time.Second, time.Millisecond)
+
+	// What was dropped while an attempt was under way leaves nothing open behind it.
+	r, err := s.request(t.Context(), time.Now(), ask(url))
+	require.NoError(t, err)
+	resp, err := under.transport.RoundTrip(r)
+	require.NoError(t, err)
+	_, err = keepBody(resp.Body, 0)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, int32(maxRoutes+1), conns.Load())
+	s.routes.give(under)
+	require.Eventually(t, func() bool { return conns.Load() == maxRoutes }, 10*time.Second, time.Millisecond)
+
+	deliver(&first) // again, over a connection of its own
+	require.Len(t, s.routes.certified, maxRoutes)
+	s.Close()
+	require.Eventually(t, func() bool { return conns.Load() == 0 }, 10*time.Second, time.Millisecond)
+}
+
+func TestAuthoritiesOfAFileAreTrustedBesidesTheSystems(t *testing.T) {
+	server, _ := recorder(t, (*httptest.Server).StartTLS)
+	_, other := certificate(t, "other.example", time.Now().Add(time.Hour))
+	inPEM := func(kind string, der []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+	}
+	write := func(text string) string {
+		file := filepath.Join(t.TempDir(), "ca.pem")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		return file
+	}
+	pool, err := RootsWith(write("# ours\n" + inPEM("CERTIFICATE", other.Raw) + "\nanother\n" + inPEM("CERTIFICATE", server.Certificate().Raw)))
+	require.NoError(t, err)
+	result := newSender(t, Options{Roots: pool}).Deliver(t.Context(), ask(server.URL))
+	require.Equal(t, 200, result.Status, result.Error)
+	system, err := x509.SystemCertPool()
+	require.NoError(t, err)
+	require.False(t, pool.Equal(system))
+	system.AddCert(other)
+	system.AddCert(server.Certificate())
+	require.True(t, pool.Equal(system), "the system's are among them")
+
+	for text, file := range map[string]string{
+		"no such file":                            filepath.Join(t.TempDir(), "none.pem"),
+		"holds no certificate in PEM":             write("topsecret"),
+		"block 2: it is no CERTIFICATE but a KEY": write(inPEM("CERTIFICATE", other.Raw) + inPEM("KEY", []byte("topsecret"))),
+		"block 1: x509":                           write(inPEM("CERTIFICATE", []byte("topsecret"))),
+	} {
+		_, err := RootsWith(file)
+		require.ErrorContains(t, err, text)
+		require.ErrorContains(t, err, file)
+		require.NotContains(t, err.Error(), "topsecret")
+	}
+}

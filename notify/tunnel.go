@@ -1,0 +1,178 @@
+package notify
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Bounds of a tunnel.
+const (
+	// maxConnectAnswer is the most that is read of a proxy's answer to CONNECT, in bytes.
+	maxConnectAnswer = 16 << 10
+	// maxTunnels is how many of a host's addresses are tried through a proxy.
+	maxTunnels = 4
+)
+
+// tunnel connects to a host through a proxy: to an address that the name has for us and that the guard admits, whatever
+// the proxy thinks of the name. So nothing is gained by a name that resolves differently for the proxy, or the second
+// time. The proxy itself is the operator's, and not guarded.
+func (d *dialer) tunnel(ctx context.Context, proxy *url.URL, host, port string) (net.Conn, error) {
+	targets, err := d.admitted(ctx, host, port)
+	if err != nil {
+		return nil, err
+	}
+	targets = targets[:min(len(targets), maxTunnels)]
+	for i, target := range targets {
+		var conn net.Conn
+		conn, err = d.tunnelWithin(ctx, proxy, target, len(targets)-i)
+		failed, ok := errors.AsType[*proxyError](err)
+		if !ok || !failed.ofTarget() || ctx.Err() != nil {
+			return conn, err
+		}
+	}
+	return nil, err
+}
+
+// tunnelWithin gives a tunnel its share of the time that is left, so that an address which swallows packets does not keep
+// the next ones from being tried.
+func (d *dialer) tunnelWithin(ctx context.Context, proxy *url.URL, target netip.AddrPort, left int) (net.Conn, error) {
+	if deadline, ok := ctx.Deadline(); ok && left > 1 {
+		share, cancel := context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
+		defer cancel()
+		ctx = share
+	}
+	conn, err := d.reachProxy(ctx, proxy)
+	if err != nil {
+		return nil, err
+	}
+	tunnel, err := d.ask(ctx, conn, proxy, target)
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return tunnel, nil
+}
+
+// admitted resolves a host, and gives the addresses that the guard admits, at least one.
+func (d *dialer) admitted(ctx context.Context, host, port string) ([]netip.AddrPort, error) {
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, &net.AddrError{Err: "invalid port", Addr: port}
+	}
+	var addrs []netip.Addr
+	name := nameOf(host)
+	if name == "" {
+		addrs = []netip.Addr{netip.MustParseAddr(host)}
+	} else if addrs, err = d.resolver().LookupNetIP(ctx, "ip", host); err != nil {
+		return nil, err
+	}
+	var (
+		targets []netip.AddrPort
+		refused error
+	)
+	for _, addr := range addrs {
+		target := netip.AddrPortFrom(plainAddr(addr), uint16(number))
+		if err := d.guard.checkFor(name, target); err == nil {
+			targets = append(targets, target)
+		} else if refused == nil {
+			refused = err
+		}
+	}
+	switch {
+	case len(targets) > 0:
+		return targets, nil
+	case refused != nil:
+		return nil, refused
+	}
+	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+}
+
+func (d *dialer) resolver() *net.Resolver {
+	if d.net.Resolver != nil {
+		return d.net.Resolver
+	}
+	return net.DefaultResolver
+}
+
+// reachProxy connects to the proxy itself.
+func (d *dialer) reachProxy(ctx context.Context, proxy *url.URL) (net.Conn, error) {
+	port, _ := portOf(proxy)
+	conn, err := d.net.DialContext(ctx, "tcp", net.JoinHostPort(proxy.Hostname(), strconv.Itoa(int(port))))
+	if err != nil {
+		return nil, newProxyError(ctx, "cannot be reached", err)
+	}
+	if proxy.Scheme == "http" {
+		return conn, nil
+	}
+	secured := tls.Client(conn, &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, RootCAs: d.tls.RootCAs, ServerName: proxy.Hostname(),
+	})
+	if err := secured.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, newProxyError(ctx, "failed in the TLS handshake", err)
+	}
+	return secured, nil
+}
+
+// ask has the proxy open a tunnel (RFC 9110 §9.3.6).
+func (d *dialer) ask(ctx context.Context, conn net.Conn, proxy *url.URL, target netip.AddrPort) (net.Conn, error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = conn.SetDeadline(deadline)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	var request bytes.Buffer
+	fmt.Fprintf(&request, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\n", target, target, d.agent)
+	if proxy.User != nil {
+		password, _ := proxy.User.Password()
+		credentials := base64.StdEncoding.EncodeToString([]byte(proxy.User.Username() + ":" + password))
+		fmt.Fprintf(&request, "Proxy-Authorization: Basic %s\r\n", credentials)
+	}
+	request.WriteString("\r\n")
+	if _, err := conn.Write(request.Bytes()); err != nil {
+		return nil, newProxyError(ctx, "did not take the request", err)
+	}
+	answer := bufio.NewReader(io.LimitReader(conn, maxConnectAnswer))
+	status, err := readConnectAnswer(answer)
+	if err != nil {
+		return nil, newProxyError(ctx, "gave no answer", err)
+	}
+	if status < 200 || status > 299 {
+		return nil, &proxyError{status: status, text: fmt.Sprintf("the forward proxy answered %d %s", status, http.StatusText(status))}
+	}
+	if !stop() {
+		return nil, newProxyError(ctx, "answered too late", ctx.Err())
+	}
+	_ = conn.SetDeadline(time.Time{})
+	if early := answer.Buffered(); early > 0 {
+		head, _ := answer.Peek(early)
+		return &headedConn{Conn: conn, head: head}, nil
+	}
+	return conn, nil
+}
+
+// readConnectAnswer reads the status of the proxy's final answer, and nothing of its body, which may repeat what it was
+// sent.
+func readConnectAnswer(answer *bufio.Reader) (status int, err error) {
+	for {
+		resp, err := http.ReadResponse(answer, &http.Request{Method: http.MethodConnect}) //nolint:bodyclose // it would read the body
+		if err != nil {
+			return 0, err
+		}
+		if resp.StatusCode < 100 || resp.StatusCode > 199 || resp.StatusCode == http.StatusSwitchingProtocols {
+			return resp.StatusCode, nil
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package pool_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool"
+	"github.com/ringback/ringback/store"
+)
+
+// host answers as it stands, and notes when it was asked.
+type host struct {
+	mu    sync.Mutex
+	up    bool
+	takes time.Duration
+	away  policy.Result
+	asked []time.Time
+	now   int
+	most  int
+}
+
+func (h *host) Deliver(context.Context, job.Request) policy.Result {
+	h.mu.Lock()
+	h.asked = append(h.asked, time.Now())
+	h.now++
+	h.most = max(h.most, h.now)
+	up, takes, away := h.up, h.takes, h.away
+	h.mu.Unlock()
+	time.Sleep(takes)
+	h.mu.Lock()
+	h.now--
+	h.mu.Unlock()
+	if up {
+		return policy.Result{Status: 200}
+	}
+	return away
+}
+
+func (h *host) set(up bool) (asked int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.up, h.most = up, h.now
+	return len(h.asked)
+}
+
+func (h *host) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.asked)
+}
+
+// breakable is a topic with a short ladder and a breaker.
+var breakable = policy.Topic{
+	Ladder: policy.Ladder{time.Second}, Retries: new(1000), Jitter: new(0.0), MaxAge: 24 * time.Hour,
+	Breaker: policy.Breaker{Failures: new(5), Open: 30 * time.Second},
+}
+
+// outage runs processes against a host that is away.
+func outage(t *testing.T, processes, jobs int, away policy.Result) (store.Store, *host) {
+	t.Helper()
+	s, h := model(), &host{away: away, takes: 5 * time.Millisecond}
+	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "shop", Policy: breakable})
+	require.NoError(t, err)
+	carry(t, s)
+	fill(t, s, jobs, "shop/a")
+	for range processes {
+		run(t, s, h, func(o *pool.Options) { o.Policies = fixed(breakable.Over(policy.Builtin())) })
+	}
+	return s, h
+}
+
+func laneStats(t *testing.T, s store.Store) store.LaneStats {
+	t.Helper()
+	lanes, err := s.Lanes(t.Context(), 0, "default", "shop", "", 10)
+	require.NoError(t, err)
+	require.Len(t, lanes, 1)
+	return lanes[0]
+}
+
+func TestABreakerOpensForAllProcessesAndLetsOneProbeThrough(t *testing.T) {
+	for name, away := range map[string]policy.Result{
+		"refused": {Class: policy.ClassRefused}, "bad gateway": {Status: 502}, "a timeout": {Class: policy.ClassTimeoutHeaders},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, h := outage(t, 3, 300, away)
+				time.Sleep(20 * time.Second)
+				first := h.count()
+				require.GreaterOrEqual(t, first, 5)
+				require.LessOrEqual(t, first, 60, "each process counts for itself, and what was under way still ends")
+				require.True(t, laneStats(t, s).Open)
+
+				h.set(false)
+				time.Sleep(10 * time.Minute)
+				probes := h.count() - first
+				require.GreaterOrEqual(t, probes, 18)
+				require.LessOrEqual(t, probes, 21, "one probe each time the breaker has been open for 30 s")
+				require.Equal(t, 1, h.most, "never two at once")
+			})
+		})
+	}
+}
+
+func TestALaneComesBackSlowlyAndWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, h := outage(t, 2, 300, policy.Result{Class: policy.ClassRefused})
+		time.Sleep(5 * time.Minute)
+		asked := h.set(true)
+		time.Sleep(40 * time.Second)
+		h.mu.Lock()
+		times := h.asked[asked:]
+		h.mu.Unlock()
+		require.GreaterOrEqual(t, len(times), 300)
+		require.False(t, laneStatsOrNone(t, s).Open)
+		early := 0
+		for _, at := range times[1:] {
+			if at.Sub(times[0]) <= 2*5*time.Millisecond+time.Millisecond {
+				early++
+			}
+		}
+		require.LessOrEqual(t, early, 6, "the first answers are waited for")
+		stats, err := s.Stats(t.Context(), 0, "default", "shop")
+		require.NoError(t, err)
+		require.EqualValues(t, 300, stats[0].Delivered)
+		require.Zero(t, stats[0].Open)
+	})
+}
+
+func laneStatsOrNone(t *testing.T, s store.Store) store.LaneStats {
+	t.Helper()
+	lanes, err := s.Lanes(t.Context(), 0, "default", "shop", "", 10)
+	require.NoError(t, err)
+	if len(lanes) == 0 {
+		return store.LaneStats{}
+	}
+	return lanes[0]
+}
+
+// Whatever is answered, and whoever else is away, a lane is judged by its own receiver's absence alone.
+func TestAnswersOpenNoBreaker(t *testing.T) {
+	for _, answer := range []policy.Result{{Status: 500}, {Status: 404}, {Status: 505}, {Class: policy.ClassBlocked}} {
+		synctest.Test(t, func(t *testing.T) {
+			s, h := outage(t, 1, 50, answer)
+			time.Sleep(20 * time.Second)
+			if answer.Class == policy.ClassNone {
+				require.False(t, laneStats(t, s).Open, "%+v", answer)
+				require.Greater(t, h.count(), 500)
+			} else {
+				require.False(t, laneStatsOrNone(t, s).Open)
+			}
+		})
+	}
+}
+
+func TestABreakerOfNoFailuresNeverOpens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, h := model(), &host{away: policy.Result{Class: policy.ClassRefused}}
+		terms := breakable
+		terms.Breaker.Failures = new(0)
+		carry(t, s)
+		fill(t, s, 20, "shop/a")
+		run(t, s, h, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+		time.Sleep(20 * time.Second)
+		require.Greater(t, h.count(), 200)
+		require.False(t, laneStats(t, s).Open)
+	})
+}
+
+// Jobs of a host that never comes back end by their age, all of them, and each end can be told.
+func TestAllJobsOfAHostThatNeverReturnsEndByTheirAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const jobs = 2_000
+		s, h := model(), &host{away: policy.Result{Class: policy.ClassTimeoutDial}, takes: time.Second}
+		terms := policy.Topic{MaxAge: 2 * time.Hour}
+		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "shop", Policy: terms})
+		require.NoError(t, err)
+		carry(t, s)
+		fill(t, s, jobs, "shop/a")
+		var mu sync.Mutex
+		told := make(map[string]policy.Reason)
+		run(t, s, h, func(o *pool.Options) {
+			o.Policies = fixed(terms.Over(policy.Builtin()))
+			o.Births = func(end pool.End) []store.Entry {
+				mu.Lock()
+				defer mu.Unlock()
+				told[end.Held.ID] = end.Verdict.Reason
+				return nil
+			}
+		})
+		time.Sleep(3 * time.Hour)
+		stats, err := s.Stats(t.Context(), 0, "default", "shop")
+		require.NoError(t, err)
+		require.EqualValues(t, jobs, stats[0].Dead)
+		require.Less(t, h.count(), 400, "the host is spared")
+		require.Len(t, told, jobs)
+		for id, reason := range told {
+			require.Equal(t, policy.ReasonMaxAge, reason, id)
+		}
+	})
+}
+
+func TestARetryAfterHoldsTheLaneBackAndNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := model()
+		carry(t, s)
+		var mu sync.Mutex
+		asked := map[string][]time.Time{}
+		d := deliver(func(_ context.Context, r job.Request) policy.Result {
+			mu.Lock()
+			defer mu.Unlock()
+			asked[r.Queue.Lane] = append(asked[r.Queue.Lane], time.Now())
+			if r.Queue.Lane == "busy" && len(asked["busy"]) == 1 {
+				return policy.Result{Status: 429, RetryAfter: 20 * time.Second}
+			}
+			return policy.Result{Status: 200}
+		})
+		one(t, s, 0, "busy-1", "shop", "busy")
+		run(t, s, d, func(o *pool.Options) {
+			o.Policies = fixed(policy.Topic{Ladder: policy.Ladder{time.Second}}.Over(policy.Builtin()))
+		})
+		time.Sleep(time.Second)
+		one(t, s, 0, "busy-2", "shop", "busy")
+		one(t, s, 0, "free-1", "shop", "free")
+		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		require.Len(t, asked["free"], 1)
+		require.Len(t, asked["busy"], 3)
+		require.Less(t, asked["free"][0].Sub(asked["busy"][0]), 2*time.Second)
+		for _, at := range asked["busy"][1:] {
+			require.GreaterOrEqual(t, at.Sub(asked["busy"][0]), 20*time.Second)
+			require.Less(t, at.Sub(asked["busy"][0]), 21*time.Second)
+		}
+	})
+}

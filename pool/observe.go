@@ -1,0 +1,42 @@
+package pool
+
+import (
+	"time"
+
+	"github.com/ringback/ringback/policy"
+)
+
+// Ended is what became of a claimed job.
+type Ended struct {
+	Namespace string
+	Topic     string
+	Verdict   policy.Verdict
+	// Result is what came of the request; nil: none was made.
+	Result *policy.Result
+	// Late is how long after its due moment, by the store's clock, the attempt began.
+	Late time.Duration
+}
+
+// An Observer hears of what the pool does. It is called by many goroutines, and must be quick.
+type Observer interface {
+	// Ended is called once for each claimed job, whatever becomes of its settlement.
+	Ended(e Ended)
+}
+
+// unobserved hears nothing.
+type unobserved struct{}
+
+func (unobserved) Ended(Ended) {}
+
+// State is how a pool stands at one moment.
+type State struct {
+	Workers  int // attempts that it may have in flight
+	InFlight int // attempts claimed, asked for, or not settled yet
+}
+
+// State tells how the pool stands.
+func (p *Pool) State() State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return State{Workers: p.opts.Workers, InFlight: p.inFlight}
+}

@@ -1,0 +1,358 @@
+package pool_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+// ear is an observer that remembers.
+type ear struct {
+	mu    sync.Mutex
+	heard []pool.Ended
+}
+
+func (e *ear) Ended(ended pool.Ended) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.heard = append(e.heard, ended)
+}
+
+func (e *ear) all() []pool.Ended {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.heard)
+}
+
+func (e *ear) count() int { return len(e.all()) }
+
+// births gives each end a job that tells of it, and remembers the ends.
+type births struct {
+	mu   sync.Mutex
+	ends []pool.End
+}
+
+func (b *births) bear(end pool.End) []store.Entry {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ends = append(b.ends, end)
+	var e store.Entry
+	e.ID, e.Queue = fmt.Sprintf("%s|%s|%d", end.Held.ID, end.Verdict.Kind, end.Held.Round), queueOf("_callbacks", "a")
+	return []store.Entry{e}
+}
+
+func (b *births) all() []pool.End {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.ends)
+}
+
+// born names what is in the outbox, in order of name.
+func born(t *testing.T, s store.Store) []string {
+	t.Helper()
+	c, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+	require.NoError(t, err)
+	ids := []string{}
+	for _, e := range c.Outbox {
+		ids = append(ids, e.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func TestAnEndIsToldOnceWithTheSettlementThatRecordsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, b := model(), &births{}
+		carry(t, s)
+		var mu sync.Mutex
+		made := map[string]int{}
+		d := deliver(func(_ context.Context, r job.Request) policy.Result {
+			mu.Lock()
+			made[r.Ref.ID]++
+			n := made[r.Ref.ID]
+			mu.Unlock()
+			switch {
+			case r.Ref.ID == "failing":
+				return policy.Result{Status: 500}
+			case r.Ref.ID == "late" && n < 3:
+				return policy.Result{Status: 500}
+			case r.Ref.ID == "cancelled":
+				_, err := s.Cancel(t.Context(), 0, store.NewToken(), r.Ref)
+				require.NoError(t, err)
+				return policy.Result{Status: 410}
+			case r.Ref.ID == "lost" && n == 1:
+				time.Sleep(time.Minute) // longer than its lease
+			case r.Ref.ID == "released" && n == 1:
+				return policy.Result{Class: policy.ClassShutdown}
+			}
+			return policy.Result{Status: 200}
+		})
+		for _, id := range []string{"good", "failing", "late", "cancelled", "lost", "released"} {
+			one(t, s, 0, id, "orders", id)
+		}
+		run(t, s, d, func(o *pool.Options) {
+			o.Births = b.bear
+			o.Policies = fixed(policy.Topic{Ladder: policy.Ladder{time.Second, time.Second}}.Over(policy.Builtin()))
+		})
+		time.Sleep(10 * time.Minute)
+		require.Equal(t, job.Cancelled, get(t, s, "cancelled").State)
+		lost := get(t, s, "lost")
+		require.Equal(t, job.Delivered, lost.State)
+		require.Equal(t, 2, lost.Made)
+		require.Equal(t, 2, made["lost"])
+		require.Equal(t, []string{
+			"failing|dead|0", "good|delivered|0", "late|delivered|0", "lost|delivered|0", "released|delivered|0",
+		}, born(t, s), "not of the settlement that was refused, nor of the one that a cancellation overtook")
+		ends := map[string]int{}
+		for _, end := range b.all() {
+			ends[end.Held.ID]++
+			require.NotZero(t, end.Terms.Timeout, "terms are resolved")
+			require.Equal(t, job.KindAttempt, end.Attempt.Kind)
+			require.Equal(t, end.Held.Made+1, end.Attempt.N)
+		}
+		require.Equal(t, map[string]int{"good": 1, "failing": 1, "late": 1, "cancelled": 1, "lost": 2, "released": 1}, ends)
+	})
+}
+
+func TestAJobThatEndsWithoutARequestShowsNoAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, b, heard, g := model(), &births{}, &ear{}, newGauge(0)
+		var expiring store.Entry
+		expiring.ID, expiring.Queue, expiring.URL, expiring.ExpiresIn = "expired", queueOf("orders", "a"), "https://x.example/", time.Minute
+		_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{expiring})
+		require.NoError(t, err)
+		one(t, s, 0, "old", "aging", "a")
+		time.Sleep(time.Hour)
+		run(t, s, g, func(o *pool.Options) {
+			o.Births, o.Observer = b.bear, heard
+			o.Policies = &book{topics: map[string]policy.Topic{"aging": {MaxAge: 30 * time.Minute}}}
+		})
+		time.Sleep(time.Second)
+		require.Zero(t, g.count(""))
+		ends := b.all()
+		require.Len(t, ends, 2)
+		for _, end := range ends {
+			require.Zero(t, end.Attempt)
+			require.Equal(t, policy.Dead, end.Verdict.Kind)
+			reason := map[string]policy.Reason{"expired": policy.ReasonExpired, "old": policy.ReasonMaxAge}[end.Held.ID]
+			require.Equal(t, reason, end.Verdict.Reason)
+			j := get(t, s, end.Held.ID)
+			require.Equal(t, reason, j.Reason)
+			require.Zero(t, j.Made)
+			require.Empty(t, j.Attempts)
+		}
+		require.Len(t, heard.all(), 2)
+		for _, e := range heard.all() {
+			require.Nil(t, e.Result)
+			require.Equal(t, policy.Dead, e.Verdict.Kind)
+			require.Zero(t, e.Late)
+		}
+	})
+}
+
+// The process's clock may be wrong: how late an attempt is says the store's.
+func TestLatenessIsMeasuredByTheClockOfTheStore(t *testing.T) {
+	for _, skew := range []time.Duration{-time.Hour, 0, time.Hour} {
+		t.Run(skew.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := storetest.NewModel(storetest.ModelOptions{
+					Defaults: policy.Builtin(), Now: func() time.Time { return time.Now().Add(skew) },
+				})
+				g, heard := newGauge(time.Second), &ear{}
+				carry(t, s)
+				fill(t, s, 1, "orders/waited")
+				time.Sleep(3 * time.Second)
+				run(t, sluggish{s, 40 * time.Millisecond, 0}, g, func(o *pool.Options) { o.Observer = heard })
+				time.Sleep(5 * time.Second)
+				fill(t, s, 1, "bills/fresh")
+				time.Sleep(5 * time.Second)
+				late := map[string]time.Duration{}
+				for _, e := range heard.all() {
+					require.Equal(t, "default", e.Namespace)
+					require.Equal(t, policy.Delivered, e.Verdict.Kind)
+					require.Equal(t, 200, e.Result.Status)
+					late[e.Topic] = e.Late
+				}
+				require.Len(t, heard.all(), 2)
+				require.InDelta(t, 3040*time.Millisecond, late["orders"], float64(5*time.Millisecond), "what the claim took counts, what the attempt took does not")
+				require.InDelta(t, 40*time.Millisecond, late["bills"], float64(5*time.Millisecond))
+			})
+		})
+	}
+}
+
+// counting counts the jobs that claims brought, each claim once, and fails some of the calls.
+type counting struct {
+	store.Store
+	mu      sync.Mutex
+	claimed int
+}
+
+func (c *counting) note(claimed store.Claimed, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		c.claimed += len(claimed.Jobs)
+	}
+}
+
+func (c *counting) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.Claimed, error) {
+	claimed, err := c.Store.Claim(ctx, sh, tok, r)
+	c.note(claimed, err)
+	return claimed, err
+}
+
+func (c *counting) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+	errs, claimed, err := c.Store.Settle(ctx, sh, tok, it, n)
+	c.note(claimed, err)
+	return errs, claimed, err
+}
+
+func TestEachClaimedJobIsHeardOfOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		base := model()
+		s := &counting{Store: storetest.Faulty(base, storetest.Share(11, 0.1))}
+		heard, g := &ear{}, newGauge(10*time.Millisecond)
+		verdicts := map[policy.Kind]int{}
+		i := 0
+		d := deliver(func(ctx context.Context, r job.Request) policy.Result {
+			result := g.Deliver(ctx, r)
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			if i++; result.Class == "" {
+				result = []policy.Result{{Status: 200}, {Status: 500}, {Status: 410}, {Class: policy.ClassShutdown}}[i%4]
+			}
+			return result
+		})
+		fill(t, base, 300, "orders/a", "orders/b", "bills/a")
+		stop := run(t, s, d, func(o *pool.Options) {
+			o.Observer = heard
+			o.Policies = fixed(policy.Topic{Ladder: policy.Ladder{time.Second}, Retries: new(3)}.Over(policy.Builtin()))
+		})
+		time.Sleep(2 * time.Second)
+		require.NoError(t, stop())
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		require.Greater(t, s.claimed, 500)
+		require.Equal(t, s.claimed, heard.count())
+		for _, e := range heard.all() {
+			verdicts[e.Verdict.Kind]++
+		}
+		require.Len(t, verdicts, 4, "of every kind")
+	})
+}
+
+func TestTheStateOfAPoolCountsWhatIsInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := model(), newGauge(10*time.Second)
+		p := pool.New(pool.Options{
+			Store: s, Deliverer: g, Policies: fixed(policy.Topic{}.Over(policy.Builtin())), Workers: 7,
+			Logger: slog.New(slog.DiscardHandler),
+		})
+		require.Equal(t, pool.State{Workers: 7}, p.State())
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- p.Run(ctx) }()
+		time.Sleep(time.Second)
+		require.Equal(t, pool.State{Workers: 7}, p.State())
+		fill(t, s, 1, "orders/a", "orders/b", "bills/a")
+		time.Sleep(time.Second)
+		require.Equal(t, pool.State{Workers: 7, InFlight: 3}, p.State())
+		fill(t, s, 1, "orders/c", "orders/d", "orders/e", "orders/f", "orders/g", "orders/h")
+		time.Sleep(time.Second)
+		require.Equal(t, pool.State{Workers: 7, InFlight: 7}, p.State(), "full")
+		time.Sleep(time.Minute)
+		require.Equal(t, pool.State{Workers: 7}, p.State())
+		require.Equal(t, 9, g.count(""))
+		cancel()
+		require.NoError(t, <-ended)
+		require.Equal(t, pool.State{Workers: 7}, p.State())
+		require.Equal(t, 2048, pool.New(pool.Options{Store: s, Deliverer: g, Policies: fixed{}}).State().Workers)
+	})
+}
+
+// A claim whose answer was lost is made again under its token: what it brings was counted at the first time, so it may not
+// begin later than that allows.
+func TestRatesHoldWhereAnswersAreLost(t *testing.T) {
+	for name, terms := range map[string]policy.Topic{
+		"lane":  {LaneRate: policy.Rate{Starts: 20, Per: time.Second}},
+		"topic": {Rate: policy.Rate{Starts: 20, Per: time.Second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 10 * time.Millisecond }}
+				_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+				require.NoError(t, err)
+				carry(t, s)
+				fill(t, s, 500, "calls/a")
+				var mu sync.Mutex
+				n := 0
+				flaky := storetest.Faulty(s, func(method string) storetest.Fault {
+					mu.Lock()
+					defer mu.Unlock()
+					if n++; n%5 == 0 && (method == "Claim" || method == "Settle") {
+						return storetest.LostReply
+					}
+					return storetest.None
+				})
+				for range 2 {
+					run(t, flaky, d, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+				}
+				time.Sleep(2 * time.Minute)
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				rate := terms.Rate
+				if terms.LaneRate.Limited() {
+					rate = terms.LaneRate
+				}
+				within(t, rate, d.by["a"], "the lane")
+				require.Len(t, d.by["a"], 500, "each is delivered in the end")
+			})
+		})
+	}
+}
+
+func TestAnOverdueJobOfATopicWhosePolicyIsUnknownIsNotJudged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g, heard := model(), newGauge(0), &ear{}
+		one(t, s, 0, "old", "orders", "a")
+		time.Sleep(10 * 24 * time.Hour)
+		policies := &stale{book: &book{}}
+		carry(t, s)
+		run(t, s, g, func(o *pool.Options) { o.Policies, o.Observer = policies, heard })
+		time.Sleep(time.Minute)
+		require.False(t, get(t, s, "old").State.Ended())
+		for _, e := range heard.all() {
+			require.Equal(t, policy.Released, e.Verdict.Kind)
+			require.Nil(t, e.Result)
+		}
+		policies.set(func() { policies.known = true })
+		time.Sleep(time.Minute)
+		require.Equal(t, policy.ReasonMaxAge, get(t, s, "old").Reason)
+	})
+}
+
+// stale is a book that cannot be read yet.
+type stale struct {
+	*book
+	known bool
+}
+
+func (s *stale) Sync(context.Context, int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known
+}

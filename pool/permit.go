@@ -1,0 +1,235 @@
+package pool
+
+import (
+	"context"
+	"time"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// rated is what the pool knows of a topic with a rate: the starts it was granted last, and when it may ask for more. A
+// topic's starts are counted by one shard for all processes, so they are asked for before jobs are claimed; what a claim
+// did not use is used by the next, or given back. Its fields are guarded by the pool's mutex.
+type rated struct {
+	rate   policy.Rate // for which the rest holds
+	grant  store.Permit
+	left   int       // of the grant, not used yet
+	by     time.Time // no attempt of the grant may begin later
+	back   []store.Permit
+	asking bool
+	again  time.Time // nothing is asked for before
+}
+
+// askLatest is how long a topic that came short waits at most before it asks again. The store says when more can be
+// granted, but not that another process gives some back before, or that the rate was changed.
+const askLatest = time.Second
+
+// mostBack bounds the grants that are given back with one ask; what is beyond stays counted.
+const mostBack = 64
+
+// starts is how many starts a topic has at hand. Those that could not be used in time are given back, and more time is
+// asked for with the next. What was granted, or put off, under another rate holds no more. p.mu is held.
+func (p *Pool) starts(r *rated, rate policy.Rate, now time.Time) int {
+	if r.rate != rate {
+		r.giveBack(r.grant, r.left)
+		r.rate, r.left, r.again = rate, 0, time.Time{}
+	}
+	if r.left > 0 && !now.Before(r.by) {
+		r.giveBack(r.grant, r.left)
+		r.left = 0
+	}
+	return r.left
+}
+
+// giveBack notes starts of a grant of which no attempt was made: they go back with the next ask, which is made at once.
+func (r *rated) giveBack(grant store.Permit, starts int) {
+	if starts <= 0 {
+		return
+	}
+	r.again = time.Time{}
+	for i := range r.back {
+		if r.back[i].At.Equal(grant.At) {
+			r.back[i].Starts += starts
+			return
+		}
+	}
+	if len(r.back) < mostBack {
+		r.back = append(r.back, store.Permit{Starts: starts, At: grant.At, Slack: grant.Slack})
+	}
+}
+
+// idle gives back what a topic without hot lanes was granted, so that other processes have it. p.mu is held.
+func (d *desk) idle(t *topic) {
+	r := &t.rated
+	if r.left == 0 && len(r.back) == 0 || r.asking {
+		return
+	}
+	for _, other := range d.p.desks {
+		if other.rota.lines[t] != nil {
+			return
+		}
+	}
+	r.giveBack(r.grant, r.left)
+	r.left, r.asking = 0, true
+	d.p.short = append(d.p.short, t)
+}
+
+// unused takes starts back that a claim did not need.
+func (r *rated) unused(grant store.Permit, starts int) {
+	if starts > 0 && grant.At.Equal(r.grant.At) {
+		r.left += starts
+		return
+	}
+	r.giveBack(grant, starts)
+}
+
+// permit asks for starts of a topic that came short of them, unless that is under way, or too early: who asked last set
+// a timer then. p.mu is held.
+func (d *desk) permit(t *topic, now time.Time) {
+	if r := &t.rated; !r.asking && !now.Before(r.again) {
+		r.asking = true
+		d.p.short = append(d.p.short, t)
+	}
+}
+
+// askPermits asks for the topics that came short.
+func (d *desk) askPermits(ctx context.Context) {
+	p := d.p
+	p.mu.Lock()
+	short := p.short
+	p.short = nil
+	asks := make([]store.PermitAsk, len(short))
+	for i, t := range short {
+		terms := p.policy(t.name)
+		asks[i] = store.PermitAsk{
+			Namespace: t.name.namespace, Topic: t.name.name, Rate: t.rated.rate, Back: t.rated.back,
+			Starts: min(p.demand(t), terms.Workers, store.MaxBatch), Slack: p.slack(d.lag, t.rated.rate),
+		}
+		t.rated.back = nil
+	}
+	p.mu.Unlock()
+	for i, t := range short {
+		p.crew.Go(func() { d.ask(ctx, t, asks[i]) })
+	}
+}
+
+// ask asks for starts once. What it gave back counts as given back even when the call failed: had it been taken back
+// twice, there would be more starts than the rate allows.
+func (d *desk) ask(ctx context.Context, t *topic, ask store.PermitAsk) {
+	p := d.p
+	claiming := ctx
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
+	defer cancel()
+	began := time.Now()
+	permit, err := p.permitFor(ctx, ask)
+	d.lagged(time.Since(began))
+	if err != nil {
+		if claiming.Err() != nil {
+			return // the process stops: nothing is claimed any more
+		}
+		p.log.Warn("no starts could be asked for", "topic", t.name.name, "err", err)
+		permit = store.Permit{Next: askLatest}
+	}
+	if permit.Starts < ask.Starts {
+		p.opts.Policies.Refresh(ctx) // who claims nothing hears of no change
+	}
+	next := min(permit.Next, askLatest)
+	p.mu.Lock()
+	r := &t.rated
+	r.asking = false
+	switch {
+	case r.rate != ask.Rate: // it was changed meanwhile
+		r.giveBack(permit, permit.Starts)
+	case permit.Starts > 0:
+		r.giveBack(r.grant, r.left)
+		r.grant, r.left, r.by = permit, permit.Starts, began.Add(ask.Slack)
+		r.again = began.Add(next)
+		if !time.Now().Before(r.by) {
+			p.wasLate()
+		}
+	case ask.Starts > 0:
+		r.again = began.Add(next)
+	}
+	p.mu.Unlock()
+	p.nudgeAll()
+	if next > 0 && ask.Starts > 0 {
+		time.AfterFunc(time.Until(began.Add(next)), p.nudgeAll)
+	}
+}
+
+// permitFor makes the call.
+func (p *Pool) permitFor(ctx context.Context, ask store.PermitAsk) (store.Permit, error) {
+	shard := store.ShardOfTopic(p.opts.Store, ask.Namespace, ask.Topic)
+	permits, err := p.opts.Store.Permit(ctx, shard, store.NewToken(), []store.PermitAsk{ask})
+	if err != nil {
+		return store.Permit{}, err
+	}
+	permits[0].Slack = ask.Slack
+	return permits[0], nil
+}
+
+// nudgeAll makes all desks look again.
+func (p *Pool) nudgeAll() {
+	for _, d := range p.desks {
+		d.nudge()
+	}
+}
+
+// demand is how many starts a topic's hot lanes have room for, at least 1 where one stands in line. p.mu is held.
+func (p *Pool) demand(t *topic) int {
+	n, least, looks := 0, 0, maxLooks
+	for _, d := range p.desks {
+		l := d.rota.lines[t]
+		if l == nil {
+			continue
+		}
+		for i := range l.lanes {
+			for x := range l.lanes[i].all() {
+				n, least = n+max(0, x.slots-x.inFlight), 1
+				if looks--; looks == 0 {
+					return max(n, least)
+				}
+			}
+		}
+	}
+	return max(n, least)
+}
+
+// The slack of starts under a rate: how long after the call that granted them they may begin. It is counted into the
+// rate's window, so it costs speed; an attempt that comes later is released, which costs more.
+const (
+	leastSlack = 10 * time.Millisecond
+	mostSlack  = 3 * tripTimeout
+	// firstLag is what is assumed of trips before one was made: the first opens connections.
+	firstLag = 100 * time.Millisecond
+)
+
+// slack is what calls that take lag, and workers as busy as of late, need. A 64th of the window is always given: so much
+// is lost to a late start, and so little to the slack. p.mu is held.
+func (p *Pool) slack(lag time.Duration, rate policy.Rate) time.Duration {
+	return min(max(leastSlack, 4*lag, p.late, min(rate.Per/64, time.Second)), mostSlack)
+}
+
+// wasLate widens the slack after a start that came too late, once for all that came with it; onTime narrows it again, by
+// half in some seconds. p.mu is held.
+func (p *Pool) wasLate() {
+	if now := time.Now(); now.Sub(p.widened) > p.late {
+		p.late, p.widened = min(max(2*p.late, 2*leastSlack), mostSlack), now
+	}
+}
+
+// lateHalves is in what time without a late start the slack's excess goes by half, about.
+const lateHalves = 5 * time.Second
+
+func (p *Pool) onTime() {
+	if p.late == 0 {
+		return
+	}
+	now := time.Now()
+	past := min(now.Sub(p.narrowed), lateHalves)
+	p.narrowed = now
+	if p.late -= time.Duration(float64(p.late) * float64(past) / float64(2*lateHalves)); p.late < leastSlack {
+		p.late = 0
+	}
+}

@@ -1,0 +1,186 @@
+package pool_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool"
+	"github.com/ringback/ringback/store"
+)
+
+// carry makes the rounds of a carrier until the test ends.
+func carry(t *testing.T, s store.Store) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			c, err := s.Carry(ctx, 0, store.NewToken(), store.Round{})
+			wait := c.Next
+			if err != nil || wait < 0 || wait > 100*time.Millisecond {
+				wait = 100 * time.Millisecond
+			}
+			select {
+			case <-time.After(max(wait, time.Millisecond)):
+			case <-ctx.Done():
+			}
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+}
+
+// starts notes when attempts begin.
+type starts struct {
+	mu   sync.Mutex
+	took func() time.Duration
+	by   map[string][]time.Time // by lane, and "" for all
+}
+
+func (s *starts) Deliver(_ context.Context, r job.Request) policy.Result {
+	now := time.Now()
+	s.mu.Lock()
+	for _, key := range []string{"", r.Queue.Lane} {
+		s.by[key] = append(s.by[key], now)
+	}
+	took := s.took()
+	s.mu.Unlock()
+	time.Sleep(took)
+	return policy.Result{Status: 200}
+}
+
+// within fails when any window of the rate's length, closed at its begin and open at its end, holds more starts than the
+// rate allows.
+func within(t *testing.T, rate policy.Rate, times []time.Time, what string) {
+	t.Helper()
+	times = slices.Clone(times)
+	slices.SortFunc(times, time.Time.Compare)
+	for i := range times {
+		if j := i + rate.Starts; j < len(times) {
+			require.GreaterOrEqual(t, times[j].Sub(times[i]), rate.Per, "%s: start %d comes too early after start %d", what, j, i)
+		}
+	}
+}
+
+// laggard answers claims and permits late, and not always equally late.
+type laggard struct {
+	store.Store
+	most time.Duration
+}
+
+func (s laggard) lag() { time.Sleep(rand.N(s.most)) }
+
+func (s laggard) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.Claimed, error) {
+	s.lag()
+	defer s.lag()
+	return s.Store.Claim(ctx, sh, tok, r)
+}
+
+func (s laggard) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+	s.lag()
+	defer s.lag()
+	return s.Store.Settle(ctx, sh, tok, it, n)
+}
+
+func (s laggard) Permit(ctx context.Context, sh int, tok store.Token, asks []store.PermitAsk) ([]store.Permit, error) {
+	s.lag()
+	defer s.lag()
+	return s.Store.Permit(ctx, sh, tok, asks)
+}
+
+// Three processes on one store never begin more attempts in any window than the rate allows, and come close to it.
+func TestRatesHoldOverThreeProcessesInEveryWindow(t *testing.T) {
+	for _, rate := range []policy.Rate{{Starts: 1, Per: time.Second}, {Starts: 20, Per: time.Second}, {Starts: 7, Per: 3 * time.Second}} {
+		for _, lag := range []time.Duration{time.Microsecond, 30 * time.Millisecond} {
+			for name, terms := range map[string]policy.Topic{
+				"topic": {Rate: rate}, "lane": {LaneRate: rate}, "both": {Rate: rate, LaneRate: policy.Rate{Starts: 2, Per: time.Second}},
+			} {
+				t.Run(fmt.Sprintf("%d in %s of a %s with calls of up to %s", rate.Starts, rate.Per, name, lag), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { holds(t, terms, lag) })
+				})
+			}
+		}
+	}
+}
+
+func holds(t *testing.T, terms policy.Topic, lag time.Duration) {
+	s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return rand.N(50 * time.Millisecond) }}
+	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+	require.NoError(t, err)
+	carry(t, s)
+	lanes := []string{"a", "b", "c"}
+	fill(t, s, 400, "calls/a", "calls/b", "calls/c")
+	for range 3 {
+		run(t, laggard{s, lag}, d, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+	}
+	const long = 30 * time.Second
+	time.Sleep(long)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all, most := len(d.by[""]), 1200
+	if terms.Rate.Limited() {
+		within(t, terms.Rate, d.by[""], "the topic")
+		most = min(most, terms.Rate.Starts*int(long/terms.Rate.Per))
+	}
+	if terms.LaneRate.Limited() {
+		for _, lane := range lanes {
+			within(t, terms.LaneRate, d.by[lane], "lane "+lane)
+		}
+		most = min(most, len(lanes)*terms.LaneRate.Starts*int(long/terms.LaneRate.Per))
+	}
+	t.Logf("%d starts of at most %d", all, most)
+	require.GreaterOrEqual(t, all, most*4/10, "the rate is made use of")
+}
+
+// A start that comes later than the store counted on is not made: its job goes back, and none of it counts.
+func TestAStartThatComesTooLateIsNotMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
+		terms := policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: time.Second}}
+		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+		require.NoError(t, err)
+		carry(t, s)
+		fill(t, s, 3, "calls/a")
+		late := &lateOnce{Store: s, by: 300 * time.Millisecond}
+		run(t, late, d, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+		time.Sleep(time.Minute)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		require.Len(t, d.by["a"], 3, "each is delivered in the end")
+		within(t, terms.LaneRate, d.by["a"], "the lane")
+		for i := range 3 {
+			j, err := s.Get(t.Context(), 0, job.Ref{Namespace: "default", ID: fmt.Sprintf("calls-a-%d", i)})
+			require.NoError(t, err)
+			require.Equal(t, job.Delivered, j.State)
+			require.Equal(t, 1, j.Made)
+			require.Len(t, j.Attempts, 1)
+		}
+		require.True(t, late.done)
+	})
+}
+
+// lateOnce answers the first claim that brings a job late.
+type lateOnce struct {
+	store.Store
+	by   time.Duration
+	done bool
+}
+
+func (s *lateOnce) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.Claimed, error) {
+	c, err := s.Store.Claim(ctx, sh, tok, r)
+	if len(c.Jobs) > 0 && !s.done {
+		s.done = true
+		time.Sleep(s.by)
+	}
+	return c, err
+}

@@ -1,0 +1,263 @@
+package pool_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool"
+	"github.com/ringback/ringback/store"
+)
+
+// switching policies change while the pool runs, as they do when another process puts one.
+type switching struct {
+	fixed
+	mu  sync.Mutex
+	now policy.Topic
+}
+
+func (s *switching) Topic(string, string) policy.Topic {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+func (s *switching) put(t policy.Topic) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = t.Over(policy.Builtin())
+}
+
+// rates runs one process on a topic with a rate.
+func rates(t *testing.T, terms policy.Topic, wrap func(store.Store) store.Store) (store.Store, *starts) {
+	t.Helper()
+	s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
+	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+	require.NoError(t, err)
+	carry(t, s)
+	on := s
+	if wrap != nil {
+		on = wrap(s)
+	}
+	run(t, on, d, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+	return s, d
+}
+
+// began are the begins on a lane so far, counted from a moment.
+func (s *starts) began(lane string, from time.Time) []time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []time.Duration
+	for _, at := range s.by[lane] {
+		all = append(all, at.Sub(from))
+	}
+	return all
+}
+
+func TestStartsThatNobodyUsedAreThereForTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		s, d := rates(t, policy.Topic{Rate: policy.Rate{Starts: 5, Per: 90 * time.Second}}, nil)
+		fill(t, s, 3, "calls/a")
+		time.Sleep(time.Second)
+		one(t, s, 0, "fourth", "calls", "a")
+		time.Sleep(10 * time.Second)
+		one(t, s, 0, "fifth", "calls", "b")
+		time.Sleep(3 * time.Second)
+		require.Len(t, d.began("", began), 5, "five may begin in the window")
+		one(t, s, 0, "sixth", "calls", "b")
+		time.Sleep(time.Minute)
+		require.Len(t, d.began("", began), 5)
+		time.Sleep(time.Minute)
+		require.Len(t, d.began("", began), 6)
+	})
+}
+
+func TestARateThatIsPutElsewhereHoldsForWhatIsClaimedAlready(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
+		carry(t, s)
+		terms := &switching{}
+		terms.put(policy.Topic{})
+		lag := laggard{s, 20 * time.Millisecond}
+		run(t, lag, d, func(o *pool.Options) { o.Policies = terms })
+		began := time.Now()
+		for i := range 100 {
+			one(t, s, 0, fmt.Sprint(i), "calls", fmt.Sprint("lane-", i))
+			if i == 50 {
+				terms.put(policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}})
+			}
+		}
+		time.Sleep(10 * time.Second)
+		before := len(d.began("", began))
+		require.LessOrEqual(t, before, 53)
+		terms.put(policy.Topic{})
+		time.Sleep(20 * time.Second)
+		require.Len(t, d.began("", began), 100, "and goes on when it is taken away")
+	})
+}
+
+func TestALateStartOfATopicIsNotLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		s, d := rates(t, policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}, func(s store.Store) store.Store {
+			return &lateOnce{Store: s, by: 40 * time.Second}
+		})
+		fill(t, s, 1, "calls/a")
+		time.Sleep(2 * time.Minute)
+		require.Len(t, d.began("a", began), 1)
+	})
+}
+
+func TestJobsThatEndWithoutARequestSpendNoStartsOfTheirTopic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
+		terms := policy.Topic{Rate: policy.Rate{Starts: 2, Per: time.Minute}, MaxAge: time.Hour}
+		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+		require.NoError(t, err)
+		fill(t, s, 50, "calls/a")
+		time.Sleep(2 * time.Hour)
+		carry(t, s)
+		began := time.Now()
+		one(t, s, 0, "fresh", "calls", "a")
+		run(t, s, d, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+		time.Sleep(time.Minute)
+		require.Len(t, d.began("a", began), 1)
+	})
+}
+
+func TestATrickleUnderOneRateSlowsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
+		terms := policy.Topic{Rate: policy.Rate{Starts: 10, Per: time.Second}}
+		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+		require.NoError(t, err)
+		carry(t, s)
+		fill(t, s, 500, "calls/busy")
+		run(t, s, d, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+		began := time.Now()
+		for i := range 60 {
+			time.Sleep(500 * time.Millisecond)
+			one(t, s, 0, fmt.Sprint("t", i), "trickle", "a")
+		}
+		n := len(d.began("busy", began))
+		require.GreaterOrEqual(t, n, 270, "ten a second for half a minute")
+	})
+}
+
+func TestRatesGoOnWhereTheStoreIsSlow(t *testing.T) {
+	for name, terms := range map[string]policy.Topic{
+		"topic": {Rate: policy.Rate{Starts: 100, Per: time.Second}}, "lane": {LaneRate: policy.Rate{Starts: 100, Per: time.Second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				s, d := rates(t, terms, func(s store.Store) store.Store { return sluggish{s, 2500 * time.Millisecond, 0} })
+				fill(t, s, 10, "calls/a")
+				time.Sleep(5 * time.Minute)
+				require.Len(t, d.began("a", began), 10)
+			})
+		})
+	}
+}
+
+func TestAStopDoesNotWaitForStartsThatWereAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
+		terms := policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}
+		fill(t, s, 1, "calls/a")
+		stop := run(t, unasked{s}, d, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+		time.Sleep(time.Second)
+		began := time.Now()
+		require.NoError(t, stop())
+		require.Less(t, time.Since(began), time.Second)
+	})
+}
+
+// unasked never answers who asks for starts.
+type unasked struct{ store.Store }
+
+func (unasked) Permit(ctx context.Context, _ int, _ store.Token, _ []store.PermitAsk) ([]store.Permit, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// A process that tripped a breaker does not hold it against the lane when another process had the probe.
+func TestABreakerThatAnotherProcessClosedCountsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, h := outage(t, 1, 5, policy.Result{Class: policy.ClassRefused})
+		time.Sleep(20 * time.Second)
+		require.True(t, laneStats(t, s).Open)
+		closeElsewhere(t, s)
+		require.False(t, laneStats(t, s).Open)
+		h.set(true)
+		time.Sleep(time.Minute) // all are delivered
+		h.set(false)
+		one(t, s, 0, "next", "shop", "a")
+		time.Sleep(2 * time.Second)
+		require.False(t, laneStats(t, s).Open, "a failure or two are no outage")
+	})
+}
+
+// closeElsewhere claims the lane's probe and settles it as answered.
+func closeElsewhere(t *testing.T, s store.Store) {
+	t.Helper()
+	q := job.Queue{Namespace: "default", Topic: "shop", Lane: "a"}
+	for range 10_000 {
+		c, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
+			Wants: []store.Want{{Queue: q, Max: 1, Timeout: time.Second}}, Max: 1, MaxBytes: 1 << 20, Margin: time.Second,
+		})
+		require.NoError(t, err)
+		if len(c.Jobs) == 1 && c.Jobs[0].Probe {
+			h := c.Jobs[0]
+			_, _, err := s.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{{
+				Ref: h.Ref(), Queue: q, Lease: h.Lease, Verdict: policy.Verdict{Kind: policy.Delivered},
+				Attempt: job.Attempt{Kind: job.KindAttempt, Status: 200}, Lane: store.LaneChange{Breaker: store.CloseBreaker},
+			}}, nil)
+			require.NoError(t, err)
+			return
+		}
+		require.Empty(t, c.Jobs)
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatal("the lane has no probe")
+}
+
+func TestABreakerThatIsSwitchedOffWhileItIsOpenCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, h := model(), &host{away: policy.Result{Class: policy.ClassRefused}}
+		terms := &switching{}
+		terms.put(breakable)
+		carry(t, s)
+		fill(t, s, 20, "shop/a")
+		run(t, s, h, func(o *pool.Options) { o.Policies = terms })
+		time.Sleep(20 * time.Second)
+		require.True(t, laneStats(t, s).Open)
+		off := breakable
+		off.Breaker.Failures = new(0)
+		terms.put(off)
+		time.Sleep(time.Minute)
+		require.False(t, laneStats(t, s).Open)
+	})
+}
+
+func TestAnAnswerThatPolicyCallsASuccessIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, h := model(), &host{away: policy.Result{Status: 503}}
+		terms := breakable
+		terms.Success.Status = []string{"503"}
+		carry(t, s)
+		fill(t, s, 50, "shop/a")
+		run(t, s, h, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+		time.Sleep(5 * time.Second)
+		require.Equal(t, 50, h.count())
+		require.False(t, laneStatsOrNone(t, s).Open)
+	})
+}

@@ -1,0 +1,70 @@
+package store
+
+import (
+	"time"
+
+	"github.com/ringback/ringback/job"
+)
+
+// Want asks for jobs of one queue.
+type Want struct {
+	Queue   job.Queue
+	Max     int           // jobs at most
+	Timeout time.Duration // of an attempt, for jobs without one of their own
+	// Lane is the revision of the lane's settings that the caller knows; 0: none.
+	Lane int64
+}
+
+// ClaimRequest asks for jobs of several queues, all on one shard, served in order.
+type ClaimRequest struct {
+	Wants []Want // at most MaxBatch
+	// Max and MaxBytes bound the whole answer; bytes are those of bodies, and the first job always fits. Max is at most
+	// MaxBatch.
+	Max      int
+	MaxBytes int
+	// Margin is added to a job's timeout for its lease.
+	Margin time.Duration
+	// Slack is how long after the claim the attempts of a queue with a rate may begin. It counts into the rate's window,
+	// so it costs speed; attempts that would begin later must be released.
+	Slack time.Duration
+}
+
+// Held is a claimed job. Its record (Attempts) is not filled. The attempt's number is Made + 1.
+type Held struct {
+	job.Job
+	// Lease is the fence for the settlement.
+	Lease Token
+	// LeaseFor is how long the lease lasts, from no earlier than the start of the call; of a repeated claim, what is
+	// left of it.
+	LeaseFor time.Duration
+	// Expired and Age are the store's clock against the job's expiry and against Since, at the claim.
+	Expired bool
+	Age     time.Duration
+	// Late is the store's clock against DueAt at the claim.
+	Late time.Duration
+	// Rated: the lane has a rate, so the attempt must begin within the request's Slack of the call's start.
+	Rated bool
+	// Probe: the lane's breaker is open, and this attempt decides whether it closes.
+	Probe bool
+}
+
+// QueueLeft says how a queue stands after a claim.
+type QueueLeft struct {
+	Queue job.Queue
+	// More: it has claimable jobs left, which only the request's bounds kept back.
+	More bool
+	// Blocked: it is paused, held back, or at its lane's limit or rate; it rings when that ends.
+	Blocked bool
+	// Open: the lane's breaker is open, or waits for its probe.
+	Open bool
+	// Lane holds the lane's settings when their revision is not the one that the Want names.
+	Lane *Lane
+}
+
+// Claimed is the answer to a claim: the jobs, and a line for each Want, in order.
+type Claimed struct {
+	Jobs   []Held
+	Queues []QueueLeft
+	// Revision is that of the topics' policies: when it differs from the one Topics gave, read them again.
+	Revision int64
+}

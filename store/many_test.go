@@ -1,0 +1,356 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+// away fails what changes or looks up on one shard, before it took effect; a shard below 0: on none.
+type away struct {
+	store.Store
+	shard int
+	known bool // so do look-ups
+}
+
+func (a *away) fault(shard int) error {
+	if shard == a.shard {
+		return &store.UnavailableError{Reason: "the shard is away"}
+	}
+	return nil
+}
+
+func (a *away) Known(ctx context.Context, shard int, refs []job.Ref) ([]bool, error) {
+	if err := a.fault(shard); err != nil && a.known {
+		return nil, err
+	}
+	return a.Store.Known(ctx, shard, refs)
+}
+
+func (a *away) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.Revived, error) {
+	if err := a.fault(shard); err != nil {
+		return nil, err
+	}
+	return a.Store.Revive(ctx, shard, token, items)
+}
+
+func (a *away) Purge(ctx context.Context, shard int, token store.Token, refs []job.Ref) ([]error, error) {
+	if err := a.fault(shard); err != nil {
+		return nil, err
+	}
+	return a.Store.Purge(ctx, shard, token, refs)
+}
+
+func (a *away) LaneSettings(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
+	if err := a.fault(shard); err != nil {
+		return nil, err
+	}
+	return a.Store.LaneSettings(ctx, shard, queues)
+}
+
+// over is a Router over a model of so many shards, of which one can be sent away.
+func over(t *testing.T, shards int) (*store.Router, *away) {
+	t.Helper()
+	model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards})
+	t.Cleanup(func() { require.NoError(t, model.Close()) })
+	a := &away{Store: model, shard: -1}
+	return store.NewRouter(a), a
+}
+
+// onShards runs a test with one shard and with several.
+func onShards(t *testing.T, test func(t *testing.T, r *store.Router, a *away)) {
+	t.Helper()
+	for _, n := range []int{1, shards} {
+		t.Run(fmt.Sprintf("shards=%d", n), func(t *testing.T) {
+			r, a := over(t, n)
+			test(t, r, a)
+		})
+	}
+}
+
+// bury brings n jobs over many lanes to their end, and answers their names.
+func bury(t *testing.T, r *store.Router, n int) []job.Ref {
+	t.Helper()
+	_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{LaneConcurrency: 10_000}})
+	require.NoError(t, err)
+	var entries []store.Entry
+	var refs []job.Ref
+	queues := make(map[job.Queue]bool)
+	for i := range n {
+		e := entry(fmt.Sprintf("job-%d", i), "orders", fmt.Sprintf("lane-%d", i%20))
+		e.Delay = 0
+		e.Print = e.Fingerprint()
+		entries, refs = append(entries, e), append(refs, e.Ref())
+		queues[e.Queue] = true
+	}
+	for _, got := range r.Insert(t.Context(), entries) {
+		require.NoError(t, got.Err)
+	}
+	for q := range queues {
+		request := store.ClaimRequest{Max: store.MaxBatch, MaxBytes: 1 << 20}
+		request.Wants = []store.Want{{Queue: q, Max: store.MaxBatch, Timeout: time.Hour}}
+		claimed, err := r.Claim(t.Context(), r.ShardOf(q), store.NewToken(), request)
+		require.NoError(t, err)
+		var items []store.Settlement
+		for _, h := range claimed.Jobs {
+			verdict := policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExhausted}
+			items = append(items, store.Settlement{Ref: h.Ref(), Queue: q, Lease: h.Lease, Verdict: verdict})
+		}
+		_, _, err = r.Settle(t.Context(), r.ShardOf(q), store.NewToken(), items, nil)
+		require.NoError(t, err)
+	}
+	return refs
+}
+
+func TestJobsAreFoundOnTheirShardsInAnyNumber(t *testing.T) {
+	onShards(t, func(t *testing.T, r *store.Router, _ *away) {
+		refs := bury(t, r, 2*store.MaxBatch+7)
+		at, err := r.Find(t.Context(), refs)
+		require.NoError(t, err)
+		for i, shard := range at {
+			require.Equal(t, r.ShardOf(job.Queue{Namespace: "default", Topic: "orders", Lane: fmt.Sprintf("lane-%d", i%20)}), shard)
+		}
+		at, err = r.Find(t.Context(), nil)
+		require.NoError(t, err)
+		require.Empty(t, at)
+		if r.Shards() > 1 {
+			at, err = r.Find(t.Context(), []job.Ref{refs[0], {Namespace: "default", ID: "nobody"}})
+			require.NoError(t, err)
+			require.Equal(t, -1, at[1])
+			require.NotEqual(t, -1, at[0])
+		}
+	})
+}
+
+// Two registrations of one id at the same moment may both succeed, on two shards.
+func TestAnIdOnTwoShardsAlwaysNamesTheSameJob(t *testing.T) {
+	r, _ := over(t, shards)
+	lanes := make(map[int]string) // one for each shard
+	for i := 0; len(lanes) < shards; i++ {
+		lane := fmt.Sprintf("lane-%d", i)
+		lanes[r.ShardOf(job.Queue{Namespace: "default", Topic: "orders", Lane: lane})] = lane
+	}
+	named := job.NewID(time.Now(), 5)
+	for id, want := range map[string]int{"mine": 1, named: 5} {
+		for _, shard := range []int{1, 3, 5, 7} {
+			e := entry(id, "orders", lanes[shard])
+			_, err := r.Store.Insert(t.Context(), shard, store.NewToken(), []store.Entry{e})
+			require.NoError(t, err)
+		}
+		ref := job.Ref{Namespace: "default", ID: id}
+		for range 50 {
+			at, err := r.Find(t.Context(), []job.Ref{ref})
+			require.NoError(t, err)
+			require.Equal(t, []int{want}, at)
+			found, err := r.Get(t.Context(), ref)
+			require.NoError(t, err)
+			require.Equal(t, lanes[want], found.Lane)
+		}
+	}
+}
+
+func TestManyJobsAreRevivedWhereverTheyAre(t *testing.T) {
+	onShards(t, func(t *testing.T, r *store.Router, _ *away) {
+		refs := bury(t, r, 2*store.MaxBatch+7)
+		var items []store.Revival
+		for _, ref := range refs {
+			items = append(items, store.Revival{Ref: ref, Delay: time.Hour, URL: "https://moved.example/" + ref.ID, From: job.Dead})
+		}
+		nobody := store.Revival{Ref: job.Ref{Namespace: "default", ID: "nobody"}}
+		items = slices.Insert(items, 3, nobody)
+		results := r.Revive(t.Context(), items)
+		require.Len(t, results, len(items))
+		for i, got := range results {
+			if i == 3 {
+				require.ErrorIs(t, got.Err, store.ErrNotFound)
+				continue
+			}
+			require.NoError(t, got.Err)
+			require.Equal(t, items[i].Ref, got.Job.Ref(), "results are in order")
+			require.Equal(t, items[i].URL, got.Job.URL)
+			require.Equal(t, job.Scheduled, got.Job.State)
+		}
+		for _, got := range r.Revive(t.Context(), items[:3]) {
+			var state *store.StateError
+			require.ErrorAs(t, got.Err, &state)
+			require.Equal(t, job.Scheduled, state.State)
+		}
+		require.Empty(t, r.Revive(t.Context(), nil))
+	})
+}
+
+func TestManyJobsArePurgedWhereverTheyAre(t *testing.T) {
+	onShards(t, func(t *testing.T, r *store.Router, _ *away) {
+		refs := bury(t, r, 2*store.MaxBatch+7)
+		alive := entry("alive", "orders", "lane-1")
+		require.NoError(t, r.Insert(t.Context(), []store.Entry{alive})[0].Err)
+		asked := slices.Insert(slices.Clone(refs), 3, alive.Ref(), job.Ref{Namespace: "default", ID: "nobody"})
+		errs := r.Purge(t.Context(), asked)
+		require.Len(t, errs, len(asked))
+		for i, err := range errs {
+			switch i {
+			case 3:
+				var state *store.StateError
+				require.ErrorAs(t, err, &state)
+			case 4:
+				require.ErrorIs(t, err, store.ErrNotFound)
+			default:
+				require.NoError(t, err)
+			}
+		}
+		stats, err := r.Stats(t.Context(), "default", "orders")
+		require.NoError(t, err)
+		require.EqualValues(t, len(refs), stats[0].Dead)
+		_, err = r.Get(t.Context(), refs[0])
+		require.ErrorIs(t, err, store.ErrNotFound)
+		require.Empty(t, r.Purge(t.Context(), nil))
+	})
+}
+
+func TestAShardThatIsAwayFailsItsOwnJobsAlone(t *testing.T) {
+	r, a := over(t, shards)
+	refs := bury(t, r, 200)
+	at, err := r.Find(t.Context(), refs)
+	require.NoError(t, err)
+	a.shard = at[0]
+	var items []store.Revival
+	for _, ref := range refs[:100] {
+		items = append(items, store.Revival{Ref: ref, Delay: time.Hour})
+	}
+	for i, got := range r.Revive(t.Context(), items) {
+		if at[i] == a.shard {
+			require.ErrorIs(t, got.Err, store.ErrUnavailable)
+		} else {
+			require.NoError(t, got.Err)
+		}
+	}
+	for i, err := range r.Purge(t.Context(), refs[100:]) {
+		if at[100+i] == a.shard {
+			require.ErrorIs(t, err, store.ErrUnavailable)
+		} else {
+			require.NoError(t, err)
+		}
+	}
+	a.shard = -1
+	for i, ref := range refs {
+		found, err := r.Get(t.Context(), ref)
+		switch {
+		case at[i] == at[0]:
+			require.Equal(t, job.Dead, found.State, "nothing became of it")
+		case i < 100:
+			require.Equal(t, job.Scheduled, found.State)
+		default:
+			require.ErrorIs(t, err, store.ErrNotFound)
+		}
+	}
+}
+
+func TestAJobThatMayBeOnAShardThatIsAwayIsNotSaidToBeUnknown(t *testing.T) {
+	r, a := over(t, shards)
+	refs := bury(t, r, 50)
+	at, err := r.Find(t.Context(), refs)
+	require.NoError(t, err)
+	a.shard, a.known = at[0], true
+	_, err = r.Find(t.Context(), refs)
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	for i, err := range r.Purge(t.Context(), refs) {
+		if at[i] == a.shard {
+			require.ErrorIs(t, err, store.ErrUnavailable)
+		} else if err != nil { // it may have been found
+			require.ErrorIs(t, err, store.ErrUnavailable)
+		}
+	}
+	a.shard = -1
+	for i, ref := range refs {
+		if at[i] == at[0] {
+			_, err := r.Get(t.Context(), ref)
+			require.NoError(t, err)
+		}
+	}
+}
+
+func TestSettingsOfLanesAreReadAndListedOverAllShards(t *testing.T) {
+	onShards(t, func(t *testing.T, r *store.Router, a *away) {
+		var queues []job.Queue
+		for i := range 2*store.MaxBatch + 7 {
+			queues = append(queues, job.Queue{Namespace: "default", Topic: "orders", Lane: fmt.Sprintf("lane-%04d", i)})
+		}
+		for i := 0; i < len(queues); i += 10 {
+			put, err := r.PutLane(t.Context(), store.Lane{Queue: queues[i], Settings: policy.Lane{LaneConcurrency: i + 1}})
+			require.NoError(t, err)
+			require.NotZero(t, put.Revision)
+		}
+		_, err := r.PutLane(t.Context(), store.Lane{Queue: queues[0], Settings: policy.Lane{Paused: true}, Revision: 99_999})
+		require.ErrorIs(t, err, store.ErrVersion)
+
+		lanes, err := r.LaneSettings(t.Context(), queues)
+		require.NoError(t, err)
+		require.Len(t, lanes, len(queues))
+		for i, lane := range lanes {
+			require.Equal(t, queues[i], lane.Queue, "they are in order")
+			if i%10 == 0 {
+				require.Equal(t, i+1, lane.Settings.LaneConcurrency)
+			} else {
+				require.Zero(t, lane.Revision)
+			}
+		}
+		page, err := r.PutLanes(t.Context(), "default", "orders", "lane-0015", 3)
+		require.NoError(t, err)
+		var names []string
+		for _, lane := range page {
+			names = append(names, lane.Queue.Lane)
+		}
+		require.Equal(t, []string{"lane-0020", "lane-0030", "lane-0040"}, names)
+
+		a.shard = r.ShardOf(queues[0])
+		_, err = r.LaneSettings(t.Context(), queues)
+		require.ErrorIs(t, err, store.ErrUnavailable)
+	})
+}
+
+func TestATopicHasAShardOfItsOwnThatNeverChanges(t *testing.T) {
+	r, _ := over(t, shards)
+	seen := make(map[int]bool)
+	for i := range 200 {
+		shard := r.ShardOfTopic("default", fmt.Sprintf("topic-%d", i))
+		require.True(t, shard >= 0 && shard < shards)
+		seen[shard] = true
+	}
+	require.Len(t, seen, shards, "topics spread")
+	// What is counted for a topic is kept where this says: a change of the hash would forget it.
+	require.Equal(t, map[string]int{"orders": 6, "mails": 5}, map[string]int{
+		"orders": r.ShardOfTopic("default", "orders"), "mails": r.ShardOfTopic("default", "mails"),
+	})
+}
+
+func TestOpenBreakersOfAllShardsAddUp(t *testing.T) {
+	onShards(t, func(t *testing.T, r *store.Router, _ *away) {
+		for i := range 12 {
+			e := entry(fmt.Sprintf("job-%d", i), "orders", fmt.Sprintf("lane-%d", i))
+			e.Delay = 0
+			require.NoError(t, r.Insert(t.Context(), []store.Entry{e})[0].Err)
+			claimed, err := r.Claim(t.Context(), r.ShardOf(e.Queue), store.NewToken(), store.ClaimRequest{
+				Wants: []store.Want{{Queue: e.Queue, Max: 1, Timeout: time.Hour}}, Max: 1, MaxBytes: 1,
+			})
+			require.NoError(t, err)
+			item := store.Settlement{
+				Ref: e.Ref(), Queue: e.Queue, Lease: claimed.Jobs[0].Lease, Verdict: policy.Verdict{Kind: policy.Again, Wait: time.Hour},
+				Lane: store.LaneChange{Breaker: store.OpenBreaker, Hold: time.Minute},
+			}
+			_, _, err = r.Settle(t.Context(), r.ShardOf(e.Queue), store.NewToken(), []store.Settlement{item}, nil)
+			require.NoError(t, err)
+		}
+		stats, err := r.Stats(t.Context(), "default", "orders")
+		require.NoError(t, err)
+		require.EqualValues(t, 12, stats[0].Open)
+	})
+}

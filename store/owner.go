@@ -1,0 +1,23 @@
+package store
+
+import (
+	"errors"
+	"time"
+)
+
+// An Owner is who has secrets: a topic, or one of its lanes.
+type Owner struct {
+	Namespace string
+	Topic     string
+	Lane      string // empty: the topic itself
+}
+
+// PublicKey verifies what one of an owner's secrets has signed.
+type PublicKey struct {
+	ID        string
+	CreatedAt time.Time
+	Key       string // whpk_…
+}
+
+// ErrContended: settings are changed by others all the time.
+var ErrContended = errors.New("it is being changed by others all the time: try again")

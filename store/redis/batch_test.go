@@ -1,0 +1,216 @@
+package redis
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// bury ends new jobs of the test queue dead.
+func bury(t *testing.T, s *Store, entries ...store.Entry) {
+	t.Helper()
+	insert(t, s, entries...)
+	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
+		Wants: []store.Want{{Queue: lane, Max: len(entries), Timeout: time.Minute}}, Max: len(entries), MaxBytes: 1 << 30,
+	})
+	require.NoError(t, err)
+	require.Len(t, claimed.Jobs, len(entries))
+	for _, h := range claimed.Jobs {
+		settle(t, s, settlement(h, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}, 410))
+	}
+}
+
+func large(id string, size int) store.Entry {
+	e := entry(id)
+	e.BodyKind, e.Body = job.BodyText, []byte(strings.Repeat("x", size))
+	return e
+}
+
+func TestARevivalsAnswerIsBoundedAndItsRepeatIsTheSame(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		var entries []store.Entry
+		var items []store.Revival
+		for i := range 10 {
+			id := fmt.Sprint("job", i)
+			entries = append(entries, large(id, 1<<20))
+			items = append(items, store.Revival{Ref: ref(id), Delay: time.Hour, URL: "https://new.example/" + strings.Repeat("u", 200)})
+		}
+		entries[0].ExpiresIn = 2 * time.Hour
+		bury(t, s, entries...)
+		token := store.NewToken()
+		var first []store.Revived
+		for turn := range 2 {
+			results, err := s.Revive(t.Context(), 0, token, items)
+			require.NoError(t, err)
+			bytes := 0
+			for i, r := range results {
+				require.NoError(t, r.Err)
+				require.Equal(t, items[i].URL, r.Job.URL)
+				require.Equal(t, 1, r.Job.Round)
+				bytes += len(r.Job.Body)
+			}
+			require.Equal(t, 7<<20, bytes, "beyond its bound jobs come without their body")
+			if turn == 0 {
+				first = results
+			}
+			require.Equal(t, first, results)
+		}
+		for _, e := range entries {
+			found, err := s.Get(t.Context(), 0, e.Ref())
+			require.NoError(t, err)
+			require.Equal(t, e.Body, found.Body)
+			require.Equal(t, 1, found.Round)
+		}
+		require.False(t, first[0].Job.ExpiresAt.IsZero())
+	})
+}
+
+func TestARevivalIsAnsweredAgainAsItWasThoughItsJobChangedSince(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		bury(t, s, entry("a"), entry("b"))
+		items := []store.Revival{{Ref: ref("a"), Delay: time.Hour}, {Ref: ref("b"), Delay: time.Hour}, {Ref: ref("a")}, {Ref: ref("no")}}
+		token := store.NewToken()
+		first, err := s.Revive(t.Context(), 0, token, items)
+		require.NoError(t, err)
+		require.NoError(t, first[0].Err)
+		var state *store.StateError
+		require.ErrorAs(t, first[2].Err, &state)
+		require.Equal(t, job.Scheduled, state.State)
+		require.ErrorIs(t, first[3].Err, store.ErrNotFound)
+		_, err = s.Edit(t.Context(), 0, store.NewToken(), ref("a"), store.Edit{Kind: job.KindEdited, URL: new("https://other.example/")})
+		require.NoError(t, err)
+		_, err = s.Cancel(t.Context(), 0, store.NewToken(), ref("b"))
+		require.NoError(t, err)
+		insert(t, s, entry("no"))
+		again, err := s.Revive(t.Context(), 0, token, items)
+		require.NoError(t, err)
+		require.Equal(t, first, again)
+	})
+}
+
+// The expiry and the URL are fields among others, which stay as they were.
+func TestARevivalLeavesWhatItDoesNotChange(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		e := entry("a")
+		e.ExpiresIn, e.Print = time.Millisecond, []byte("print")
+		e.Header = map[string][]string{"X-A": {strings.Repeat("a", 300)}}
+		e.OnDead = &policy.Callback{URL: "https://told.example/"}
+		bury(t, s, e)
+		sh := s.shards[0]
+		before, err := s.client.HGet(t.Context(), sh.jobs, "a").Result()
+		require.NoError(t, err)
+		newer := string(appendField(nil, 222, []byte("from the future")))
+		require.NoError(t, s.client.HSet(t.Context(), sh.jobs, "a", before+newer).Err())
+		require.Eventually(t, func() bool {
+			found, err := s.Get(t.Context(), 0, ref("a"))
+			require.NoError(t, err)
+			return time.Now().After(found.ExpiresAt.Add(10 * time.Millisecond)) // the server's clock is ours
+		}, 5*time.Second, 10*time.Millisecond)
+		url := "https://new.example/" + strings.Repeat("n", 400)
+		results, err := s.Revive(t.Context(), 0, store.NewToken(), []store.Revival{{Ref: ref("a"), Delay: time.Hour, URL: url, From: job.Dead}})
+		require.NoError(t, err)
+		require.NoError(t, results[0].Err)
+		got := results[0].Job
+		require.True(t, got.ExpiresAt.IsZero())
+		want := e.Spec
+		want.URL = url
+		require.Equal(t, want, got.Spec)
+		after, err := s.client.HGet(t.Context(), sh.jobs, "a").Result()
+		require.NoError(t, err)
+		require.True(t, strings.HasSuffix(after, newer))
+	})
+}
+
+func TestAJobThatCannotBeReadSpoilsNoBatch(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		bury(t, s, entry("good"), entry("newer"))
+		key := s.shards[0].jobs
+		record, err := s.client.HGet(t.Context(), key, "newer").Result()
+		require.NoError(t, err)
+		require.NoError(t, s.client.HSet(t.Context(), key, "newer", "\x07"+record[1:]).Err())
+		results, err := s.Revive(t.Context(), 0, store.NewToken(), []store.Revival{{Ref: ref("newer")}, {Ref: ref("good")}})
+		require.NoError(t, err)
+		require.Error(t, results[0].Err)
+		require.NoError(t, results[1].Err)
+		require.Equal(t, job.Ready, results[1].Job.State)
+		errs, err := s.Purge(t.Context(), 0, store.NewToken(), []job.Ref{ref("newer")})
+		require.NoError(t, err)
+		require.NoError(t, errs[0], "nobody needs to read what goes")
+	})
+}
+
+// A batch is made anew when one of its jobs is of another queue by the time its script runs.
+func TestABatchWhoseJobIsOfAnotherQueueMeanwhileIsMadeAnew(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		bury(t, s, entry("a"))
+		other := entry("b")
+		other.Lane = "other"
+		insert(t, s, other)
+		sh := s.shards[0]
+		found, err := sh.find(t.Context(), s.runner, []job.Queue{other.Queue})
+		require.NoError(t, err)
+		for position := range 2 {
+			c := s.newCall(sh, scriptRevive, sh.token("", ""), found, nil, 7)
+			c.add(1, 1, position, "a", "0", "", "")
+			reply, err := s.do(t.Context(), c)
+			require.NoError(t, err)
+			require.Equal(t, "again", str(reply))
+			c = s.newCall(sh, scriptPurge, sh.token("", ""), found, nil, 2)
+			c.add(position, "a")
+			reply, err = s.do(t.Context(), c)
+			require.NoError(t, err)
+			require.Equal(t, "again", str(reply))
+		}
+	})
+}
+
+// While memory is full, what takes more is refused whole, and what lets deliveries go on is not.
+func TestLanesGoOnWhileMemoryIsFull(t *testing.T) {
+	server := redistest.Start(t)
+	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
+	bury(t, s, entry("dead"), entry("purged"))
+	insert(t, s, entry("a"), entry("b"))
+	put := putLane(t, s, policy.Lane{LaneRate: policy.Rate{Starts: 100, Per: time.Hour}})
+	memory(t, c, "1")
+
+	_, err := s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	_, err = s.Alarm(t.Context(), 0, store.NewToken(), store.Alarm{Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Births: []store.Entry{entry("told")}})
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	_, err = s.Revive(t.Context(), 0, store.NewToken(), []store.Revival{{Ref: ref("dead"), URL: "https://new.example/"}})
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	for range 2 {
+		permits, err := s.Permit(t.Context(), 0, "a token", []store.PermitAsk{{Topic: "t", Rate: policy.Rate{Starts: 1, Per: time.Hour}, Starts: 1}})
+		require.NoError(t, err)
+		require.Equal(t, 1, permits[0].Starts)
+	}
+	claimed := claimAll(t, s, 1).Jobs
+	require.Len(t, claimed, 1)
+	require.True(t, claimed[0].Rated)
+	item := settlement(claimed[0], policy.Verdict{Kind: policy.Delivered}, 200)
+	item.Lane = store.LaneChange{Hold: time.Hour}
+	settle(t, s, item)
+	errs, err := s.Purge(t.Context(), 0, store.NewToken(), []job.Ref{ref("purged")})
+	require.NoError(t, err)
+	require.NoError(t, errs[0])
+
+	memory(t, c, "0")
+	left := claimAll(t, s, 1)
+	require.Empty(t, left.Jobs)
+	require.True(t, left.Queues[0].Blocked)
+	require.Equal(t, put.Revision, left.Queues[0].Lane.Revision)
+	found, err := s.Get(t.Context(), 0, ref("dead"))
+	require.NoError(t, err)
+	require.Equal(t, job.Dead, found.State)
+	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+	require.NoError(t, err)
+	require.Empty(t, carried.Outbox)
+}

@@ -1,0 +1,254 @@
+package redis
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// gated tells whether a shard keeps anything of gates.
+func gated(t *testing.T, s *Store) bool {
+	t.Helper()
+	sh := s.shards[0]
+	n, err := s.client.Exists(t.Context(), sh.gates, sh.tag+"gateq", sh.topic(lane.Namespace, lane.Topic).open).Result()
+	require.NoError(t, err)
+	return n > 0
+}
+
+func putLane(t *testing.T, s *Store, settings policy.Lane) store.Lane {
+	t.Helper()
+	put, err := s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: lane, Settings: settings})
+	require.NoError(t, err)
+	return put
+}
+
+// hold holds the test queue back after an attempt of a new job, which ends delivered.
+func hold(t *testing.T, s *Store, id string, change store.LaneChange) {
+	t.Helper()
+	insert(t, s, entry(id))
+	claimed := claimAll(t, s, 1).Jobs
+	require.Len(t, claimed, 1)
+	item := settlement(claimed[0], policy.Verdict{Kind: policy.Delivered}, 200)
+	item.Lane = change
+	settle(t, s, item)
+}
+
+func TestNothingIsKeptOfLanesThatNothingKeepsBack(t *testing.T) {
+	server := miniredis.RunT(t)
+	now := time.Now().Truncate(time.Millisecond)
+	pass := func(d time.Duration) {
+		now = now.Add(d)
+		server.SetTime(now)
+	}
+	pass(0)
+	s := open(t, Options{URL: "redis://" + server.Addr()})
+	carry := func() {
+		_, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		require.NoError(t, err)
+	}
+	hold(t, s, "free", store.LaneChange{})
+	require.False(t, gated(t, s), "a lane without any of it")
+	hold(t, s, "closed", store.LaneChange{Breaker: store.CloseBreaker})
+	require.False(t, gated(t, s))
+
+	hold(t, s, "held", store.LaneChange{Hold: time.Minute})
+	require.True(t, gated(t, s))
+	pass(time.Minute - time.Millisecond)
+	carry()
+	require.True(t, gated(t, s))
+	pass(time.Millisecond)
+	carry()
+	require.False(t, gated(t, s), "a hold that is over")
+
+	putLane(t, s, policy.Lane{LaneRate: policy.Rate{Starts: 1, Per: time.Minute}})
+	hold(t, s, "rated", store.LaneChange{})
+	require.True(t, gated(t, s))
+	pass(time.Minute)
+	carry()
+	require.False(t, gated(t, s), "starts that have left")
+	putLane(t, s, policy.Lane{})
+
+	hold(t, s, "broken", store.LaneChange{Hold: time.Minute, Breaker: store.OpenBreaker})
+	pass(time.Minute + store.LaneMemory)
+	carry()
+	require.True(t, gated(t, s))
+	pass(2 * time.Millisecond)
+	carry()
+	require.False(t, gated(t, s), "a breaker that is forgotten")
+	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+	require.NoError(t, err)
+	require.Negative(t, carried.Next)
+}
+
+func TestABreakersGateOutlivesItsMemoryWhileAProbeIsOut(t *testing.T) {
+	server := miniredis.RunT(t)
+	now := time.Now().Truncate(time.Millisecond)
+	server.SetTime(now)
+	s := open(t, Options{URL: "redis://" + server.Addr()})
+	insert(t, s, entry("second"))
+	hold(t, s, "first", store.LaneChange{Breaker: store.OpenBreaker})
+	request := wants(5)
+	request.Wants[0].Timeout = 2 * store.LaneMemory
+	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+	require.NoError(t, err)
+	require.Len(t, claimed.Jobs, 1)
+	require.True(t, claimed.Jobs[0].Probe)
+	server.SetTime(now.Add(store.LaneMemory + time.Second))
+	_, err = s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+	require.NoError(t, err)
+	stats, err := s.Stats(t.Context(), 0, lane.Namespace, lane.Topic)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, stats[0].Open)
+	settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Released}, 0))
+	require.False(t, gated(t, s), "it is forgotten with its probe")
+}
+
+// Lines that an older program writes end before what came later.
+func TestLinesOfAnOlderProgramAreRead(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		sh := s.shards[0]
+		insert(t, s, entry("a"))
+		h := claimAll(t, s, 1).Jobs[0]
+		settle(t, s, settlement(h, policy.Verdict{Kind: policy.Again}, 503))
+		line, err := s.client.HGet(t.Context(), sh.runs, "a").Result()
+		require.NoError(t, err)
+		fields := strings.Fields(line)
+		require.Len(t, fields, runFields+1)
+		require.Equal(t, "503", fields[runFields])
+		require.NoError(t, s.client.HSet(t.Context(), sh.runs, "a", strings.Join(fields[:runFields], " ")).Err())
+		found, err := s.Get(t.Context(), 0, ref("a"))
+		require.NoError(t, err)
+		require.Zero(t, found.Status)
+
+		// and what a newer one adds is kept
+		h = claimAll(t, s, 1).Jobs[0]
+		line, err = s.client.HGet(t.Context(), sh.runs, "a").Result()
+		require.NoError(t, err)
+		require.NoError(t, s.client.HSet(t.Context(), sh.runs, "a", line+" 418 more").Err())
+		settle(t, s, settlement(h, policy.Verdict{Kind: policy.Again}, 502))
+		line, err = s.client.HGet(t.Context(), sh.runs, "a").Result()
+		require.NoError(t, err)
+		require.True(t, strings.HasSuffix(line, " 502 more"), line)
+
+		hold(t, s, "of the gate", store.LaneChange{Breaker: store.OpenBreaker})
+		number, err := s.client.HGet(t.Context(), sh.queues, lane.String()).Result()
+		require.NoError(t, err)
+		line, err = s.client.HGet(t.Context(), sh.gates, number).Result()
+		require.NoError(t, err)
+		require.NoError(t, s.client.HSet(t.Context(), sh.gates, number, line+" more").Err())
+		hold(t, s, "of the gate, too", store.LaneChange{Hold: time.Millisecond})
+		line, err = s.client.HGet(t.Context(), sh.gates, number).Result()
+		require.NoError(t, err)
+		require.True(t, strings.HasSuffix(line, " - more"), line)
+		require.NoError(t, s.client.Del(t.Context(), sh.gates, sh.tag+"gateq").Err())
+
+		put := store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{
+			LaneConcurrency: 3, LaneRate: policy.Rate{Starts: 1, Per: time.Hour},
+		}}
+		_, err = s.PutTopic(t.Context(), put)
+		require.NoError(t, err)
+		name := topicName(lane.Namespace, lane.Topic)
+		line, err = s.client.HGet(t.Context(), sh.terms, name).Result()
+		require.NoError(t, err)
+		older, rated := strings.CutSuffix(line, " 1 3600000")
+		require.True(t, rated, line)
+		require.NoError(t, s.client.HSet(t.Context(), sh.terms, name, older).Err())
+		insert(t, s, entry("b"), entry("c"), entry("d"))
+		claimed := claimAll(t, s, 5)
+		require.Len(t, claimed.Jobs, 3, "no rate, and the rest as before")
+		require.False(t, claimed.Jobs[0].Rated)
+	})
+}
+
+func TestALaneThatGetsItsNumberWhileItsSettingsAreWrittenIsLookedAt(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		sh := s.shards[0]
+		put := putLane(t, s, policy.Lane{Paused: true})
+		insert(t, s, entry("a"))
+		c := s.newCall(sh, scriptLane, sh.token(string(store.NewToken()), "l"), nil, nil, 5)
+		c.keys = append(c.keys, sh.settings, sh.put(topicName(lane.Namespace, lane.Topic)), sh.queues)
+		c.add(lane.String(), lane.Lane, put.Revision, "", "")
+		_, err := s.do(t.Context(), c)
+		require.ErrorIs(t, err, errStale, "it would never ring")
+		putLane(t, s, policy.Lane{})
+		rung, err := s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: time.Second})
+		require.NoError(t, err)
+		require.Equal(t, []job.Queue{lane}, rung.Queues)
+	})
+}
+
+func TestSettingsAndPoliciesCanBePutWhereNoneAre(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		settings := store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}, Revision: store.NotPut}
+		topic := store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Revision: store.NotPut}
+		_, err := s.PutLane(t.Context(), 0, store.NewToken(), settings)
+		require.NoError(t, err)
+		_, err = s.PutLane(t.Context(), 0, store.NewToken(), settings)
+		require.ErrorIs(t, err, store.ErrVersion)
+		_, err = s.PutTopic(t.Context(), topic)
+		require.NoError(t, err)
+		_, err = s.PutTopic(t.Context(), topic)
+		require.ErrorIs(t, err, store.ErrVersion)
+	})
+}
+
+// One queue's calls cost the same however many others have settings and gates.
+func TestACallDoesNotGrowWithTheLanesOfOthers(t *testing.T) {
+	server := redistest.Start(t)
+	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
+	putLane(t, s, policy.Lane{LaneRate: policy.Rate{Starts: 1000, Per: time.Hour}})
+	commands := func(id string) int64 {
+		before := calls(t, c)
+		hold(t, s, id, store.LaneChange{Breaker: store.OpenBreaker})
+		hold(t, s, id+" probe", store.LaneChange{Breaker: store.CloseBreaker})
+		_, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		require.NoError(t, err)
+		return calls(t, c) - before
+	}
+	commands("first")
+	few := commands("few")
+	for i := range 300 {
+		q := lane
+		q.Lane = fmt.Sprint("other", i)
+		_, err := s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: q, Settings: policy.Lane{LaneRate: policy.Rate{Starts: 1, Per: time.Hour}}})
+		require.NoError(t, err)
+		e := entry(q.Lane)
+		e.Queue = q
+		insert(t, s, e)
+		request := wants(1)
+		request.Wants[0].Queue = q
+		claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+		require.NoError(t, err)
+		item := settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Again, Wait: time.Hour}, 503)
+		item.Lane = store.LaneChange{Hold: time.Hour, Breaker: store.OpenBreaker}
+		settle(t, s, item)
+	}
+	require.InDelta(t, few, commands("many"), 5, "but for whether the carrier is woken")
+	stats, err := s.Stats(t.Context(), 0, lane.Namespace, lane.Topic)
+	require.NoError(t, err)
+	require.EqualValues(t, 300, stats[0].Open)
+}
+
+// calls counts the commands that a server has run, those of scripts too.
+func calls(t *testing.T, c *redis.Client) (n int64) {
+	t.Helper()
+	stats, err := c.InfoMap(t.Context(), "commandstats").Result()
+	require.NoError(t, err)
+	for name, line := range stats["Commandstats"] {
+		text, _, _ := strings.Cut(strings.TrimPrefix(line, "calls="), ",")
+		if name != "cmdstat_info" {
+			n += num(text)
+		}
+	}
+	return n
+}

@@ -1,0 +1,78 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ringback/ringback/store"
+)
+
+// memorySeconds is how long scripts without lib.lua are remembered.
+const memorySeconds = int64(store.TokenMemory / time.Second)
+
+// Permit grants starts in one script. An ask without a rate is granted as it is.
+func (s *Store) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitAsk) ([]store.Permit, error) {
+	bound(len(asks))
+	sh := s.shards[shard]
+	if len(asks) == 0 {
+		return nil, ctx.Err()
+	}
+	keys := make([]string, 1, 1+len(asks))
+	keys[0] = sh.token(string(token), "p")
+	args := make([]any, 1, 1+5*len(asks))
+	args[0] = memorySeconds
+	for _, ask := range asks {
+		if !ask.Rate.Limited() {
+			continue
+		}
+		keys = append(keys, sh.rate(topicName(ask.Namespace, ask.Topic)))
+		args = append(args, ask.Rate.Starts, millisUp(ask.Rate.Per), millisUp(max(0, ask.Slack)), max(0, ask.Starts), len(ask.Back))
+		for _, back := range ask.Back {
+			args = append(args, max(0, back.At.UnixMilli()), millisUp(max(0, back.Slack)), max(0, back.Starts))
+		}
+	}
+	reply, err := s.eval(ctx, scriptPermit, keys, args)
+	if err != nil {
+		return nil, fmt.Errorf("permit: %w", err)
+	}
+	answer := strs(reply)
+	if len(answer) != 1+2*(len(keys)-1) {
+		return nil, fmt.Errorf("permit: %w", malformed(scriptPermit))
+	}
+	now, rest := at(num(answer[0])), answer[1:]
+	permits := make([]store.Permit, len(asks))
+	for i, ask := range asks {
+		permits[i] = store.Permit{Starts: max(0, ask.Starts), At: now, Slack: ask.Slack}
+		if ask.Rate.Limited() {
+			permits[i].Starts, permits[i].Next = int(num(rest[0])), time.Duration(num(rest[1]))*time.Millisecond
+			rest = rest[2:]
+		}
+	}
+	return permits, nil
+}
+
+// Alarm notes an alarm, and writes its births, in one script. They are promises, kept like registrations.
+func (s *Store) Alarm(ctx context.Context, shard int, token store.Token, alarm store.Alarm) (bool, error) {
+	bound(len(alarm.Births))
+	sh := s.shards[shard]
+	raised := 0
+	if alarm.Raised {
+		raised = 1
+	}
+	c := s.newCall(sh, scriptAlarm, sh.token(string(token), "a"), nil, nil, 2+2*len(alarm.Births))
+	c.keys = append(c.keys, sh.alarms)
+	c.add(topicName(alarm.Namespace, alarm.Topic), raised)
+	for i := range alarm.Births {
+		entry, err := packEntry(&alarm.Births[i])
+		if err != nil {
+			return false, fmt.Errorf("note an alarm: %w", err)
+		}
+		c.add(member(alarm.Births[i].Ref()), entry)
+	}
+	reply, _, err := s.kept(ctx, c.script, c.keys, c.args)
+	if err != nil {
+		return false, fmt.Errorf("note an alarm: %w", err)
+	}
+	return str(reply) == "1", nil
+}

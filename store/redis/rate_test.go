@@ -1,0 +1,236 @@
+package redis
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// rates are tried by three processes that start as much as they get, as fast as they can.
+var rates = []struct {
+	rate  policy.Rate
+	slack time.Duration
+}{
+	{policy.Rate{Starts: 20, Per: 100 * time.Millisecond}, 20 * time.Millisecond},
+	{policy.Rate{Starts: 5, Per: time.Second}, 0},
+	{policy.Rate{Starts: 200, Per: 500 * time.Millisecond}, 10 * time.Millisecond}, // merged into groups
+}
+
+const rateSpan = 2500 * time.Millisecond
+
+// starts notes when attempts began: any time within the slack after their claim or grant, by the server's clock.
+type starts struct {
+	mu sync.Mutex
+	at []time.Time
+}
+
+func (s *starts) add(granted time.Time, n int, slack time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range n {
+		s.at = append(s.at, granted.Add(rand.N(slack+time.Nanosecond)))
+	}
+}
+
+// within fails the test when a window holds more starts than the rate allows. It answers how many there were.
+func (s *starts) within(t *testing.T, rate policy.Rate) int {
+	t.Helper()
+	slices.SortFunc(s.at, time.Time.Compare)
+	for i := rate.Starts; i < len(s.at); i++ {
+		require.GreaterOrEqual(t, s.at[i].Sub(s.at[i-rate.Starts]), rate.Per, "start %d", i)
+	}
+	return len(s.at)
+}
+
+// together runs do in stores of one server at once, twice in each, until the span has passed.
+func together(t *testing.T, stores []*Store, do func(s *Store) error) {
+	end := time.Now().Add(rateSpan)
+	errs := make(chan error, 2*len(stores))
+	for i := range 2 * len(stores) {
+		go func() {
+			var err error
+			for err == nil && time.Now().Before(end) {
+				err = do(stores[i%len(stores)])
+			}
+			errs <- err
+		}()
+	}
+	for range 2 * len(stores) {
+		require.NoError(t, <-errs)
+	}
+}
+
+// three are stores of one server, as three processes have them.
+func three(t *testing.T) []*Store {
+	o := Options{URL: redistest.Start(t).URL(), Defaults: policy.Topic{LaneConcurrency: 1000}}
+	return []*Store{open(t, o), open(t, o), open(t, o)}
+}
+
+func TestNoWindowOfALaneHasMoreStartsThanItsRateAllowsWhicheverProcessClaims(t *testing.T) {
+	for _, c := range rates {
+		t.Run(fmt.Sprintf("%d in %s", c.rate.Starts, c.rate.Per), func(t *testing.T) {
+			t.Parallel()
+			var begun starts
+			stores := three(t)
+			putLane(t, stores[0], policy.Lane{LaneRate: c.rate})
+			for range 6 {
+				entries := make([]store.Entry, 400)
+				for i := range entries {
+					entries[i] = entry(job.NewID(time.Now(), 0))
+				}
+				insert(t, stores[0], entries...)
+			}
+			together(t, stores, func(s *Store) error {
+				request := wants(1 + rand.N(7))
+				request.Slack = c.slack
+				claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+				if err != nil {
+					return err
+				}
+				items := make([]store.Settlement, len(claimed.Jobs))
+				for i, h := range claimed.Jobs {
+					if !h.Rated {
+						return fmt.Errorf("job %s is not said to be under a rate", h.ID)
+					}
+					begun.add(h.DueAt.Add(h.Late), 1, c.slack)
+					items[i] = settlement(h, policy.Verdict{Kind: policy.Delivered}, 200)
+				}
+				_, _, err = s.Settle(t.Context(), 0, store.NewToken(), items, nil)
+				return err
+			})
+			n := begun.within(t, c.rate)
+			t.Logf("%d starts in %s", n, rateSpan)
+			require.Greater(t, n, c.rate.Starts, "it goes on when a window ends")
+		})
+	}
+}
+
+func TestNoWindowOfATopicHasMoreStartsThanItsRateAllowsWhicheverProcessAsks(t *testing.T) {
+	for _, c := range rates {
+		t.Run(fmt.Sprintf("%d in %s", c.rate.Starts, c.rate.Per), func(t *testing.T) {
+			t.Parallel()
+			var begun starts
+			together(t, three(t), func(s *Store) error {
+				ask := store.PermitAsk{Namespace: lane.Namespace, Topic: lane.Topic, Rate: c.rate, Starts: 4, Slack: c.slack}
+				permits, err := s.Permit(t.Context(), 0, store.NewToken(), []store.PermitAsk{ask})
+				if err != nil {
+					return err
+				}
+				used := rand.N(permits[0].Starts + 1)
+				begun.add(permits[0].At, used, c.slack)
+				ask.Starts, ask.Back = 0, permits
+				ask.Back[0].Starts -= used
+				_, err = s.Permit(t.Context(), 0, store.NewToken(), []store.PermitAsk{ask})
+				return err
+			})
+			n := begun.within(t, c.rate)
+			t.Logf("%d starts in %s", n, rateSpan)
+			require.Greater(t, n, c.rate.Starts, "it goes on when a window ends")
+		})
+	}
+}
+
+// small fails the test when a line of starts holds more than 80 groups, or other than n starts.
+func small(t *testing.T, text string, n int) {
+	t.Helper()
+	groups := strings.Split(text, ",")
+	require.LessOrEqual(t, len(groups), 80)
+	for _, group := range groups {
+		parts := strings.Split(group, ":")
+		require.Len(t, parts, 3)
+		n -= int(num(parts[2]))
+	}
+	require.Zero(t, n)
+}
+
+func TestWhatIsRememberedOfALargeRateStaysSmall(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		sh := s.shards[0]
+		for _, per := range []time.Duration{100 * time.Millisecond, 10 * time.Second} {
+			name := fmt.Sprint("every ", per)
+			rate := policy.Rate{Starts: policy.MaxStarts, Per: per}
+			ask := store.PermitAsk{Namespace: lane.Namespace, Topic: name, Rate: rate, Starts: 1}
+			for i := range 1000 {
+				ask.Slack = alternate(i)
+				permits, err := s.Permit(t.Context(), 0, store.NewToken(), []store.PermitAsk{ask})
+				require.NoError(t, err)
+				require.Equal(t, 1, permits[0].Starts)
+				require.Equal(t, ask.Slack, permits[0].Slack)
+			}
+			key := sh.rate(topicName(lane.Namespace, name))
+			text, err := s.client.Get(t.Context(), key).Result()
+			require.NoError(t, err)
+			small(t, text, 1000)
+			left, err := s.client.PTTL(t.Context(), key).Result()
+			require.NoError(t, err)
+			require.Positive(t, left, "it goes by itself")
+			require.LessOrEqual(t, left, 91*time.Second+per)
+		}
+
+		const jobs = 500
+		putLane(t, s, policy.Lane{LaneConcurrency: jobs, LaneRate: policy.Rate{Starts: policy.MaxStarts, Per: time.Minute}})
+		entries := make([]store.Entry, jobs)
+		for i := range entries {
+			entries[i] = entry(fmt.Sprint("job-", i))
+		}
+		insert(t, s, entries...)
+		for i := range jobs {
+			request := wants(1)
+			request.Slack = alternate(i)
+			claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+			require.NoError(t, err)
+			require.Len(t, claimed.Jobs, 1)
+		}
+		gate, err := s.client.HGet(t.Context(), sh.gates, "1").Result()
+		require.NoError(t, err)
+		small(t, strings.Fields(gate)[3], jobs)
+	})
+}
+
+// alternate is a slack that differs from one call to the next.
+func alternate(i int) time.Duration {
+	return []time.Duration{90 * time.Second, 31 * time.Second, 30 * time.Second, 60 * time.Second}[i%4]
+}
+
+func TestWhatIsGivenBackAfterItLeftTakesNothingOutOfOtherGrants(t *testing.T) {
+	server := miniredis.RunT(t)
+	now := time.Now().Truncate(time.Millisecond)
+	pass := func(d time.Duration) {
+		now = now.Add(d)
+		server.SetTime(now)
+	}
+	pass(0)
+	s := open(t, Options{URL: "redis://" + server.Addr()})
+	permit := func(n int, slack time.Duration, back ...store.Permit) store.Permit {
+		permits, err := s.Permit(t.Context(), 0, store.NewToken(), []store.PermitAsk{{
+			Namespace: lane.Namespace, Topic: lane.Topic, Rate: policy.Rate{Starts: 100, Per: 2 * time.Second},
+			Starts: n, Slack: slack, Back: back,
+		}})
+		require.NoError(t, err)
+		return permits[0]
+	}
+	a := permit(50, time.Second)
+	pass(3 * time.Millisecond)
+	b := permit(50, 10*time.Millisecond)
+	require.Equal(t, 50, b.Starts)
+	require.Zero(t, permit(1, 0).Starts)
+	b.Starts = 20
+	require.Equal(t, 20, permit(99, 10*time.Millisecond, b).Starts, "in time it is given back")
+	pass(2100 * time.Millisecond)
+	b.Starts = 30
+	require.Equal(t, 50, permit(100, 0, b).Starts)
+	a.Starts = 10
+	require.Equal(t, 10, permit(100, 0, a).Starts, "what has not left still can be")
+}

@@ -1,0 +1,215 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+const (
+	// reviveAnswer bounds the records that a revival answers whole, in bytes: beyond it, jobs come without their body.
+	reviveAnswer = 8 << 20
+	// reviveMemory bounds those that are kept for a repeat of the call; the others are answered again as they are then.
+	reviveMemory = 256 << 10
+)
+
+// Revive sends ended jobs on another round in one script.
+func (s *Store) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.Revived, error) {
+	bound(len(items))
+	if len(items) == 0 {
+		return nil, ctx.Err()
+	}
+	sh := s.shards[shard]
+	refs := make([]job.Ref, len(items))
+	for i := range items {
+		refs[i] = items[i].Ref
+	}
+	var results []store.Revived
+	err := s.batch(ctx, sh, refs, func(queues []*queue, position []int) error {
+		c := s.newCall(sh, scriptRevive, sh.token(string(token), "v"), queues, nil, 2+5*len(items))
+		c.add(reviveAnswer, reviveMemory)
+		for i := range items {
+			item := &items[i]
+			c.add(position[i], member(item.Ref), wait(item.Delay), item.URL, ended(item.From))
+		}
+		reply, reached, err := s.kept(ctx, c.script, c.keys, c.args)
+		if err != nil {
+			return err
+		}
+		results, err = revived(sh, items, reply)
+		for i := range results {
+			if results[i].Err == nil {
+				results[i].Job.Reached = reached
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("revive: %w", err)
+	}
+	return results, nil
+}
+
+// ended is the letter of a state in which a job has ended, empty for any; of another state one that none has.
+func ended(state job.State) string {
+	switch state {
+	case "":
+		return ""
+	case job.Delivered:
+		return "d"
+	case job.Dead:
+		return "x"
+	case job.Cancelled:
+		return "c"
+	default:
+		return "?"
+	}
+}
+
+// revived reads the script's answer.
+func revived(sh *part, items []store.Revival, reply any) ([]store.Revived, error) {
+	answer := list(reply)
+	if str(reply) == "again" {
+		return nil, errAgain
+	}
+	if len(answer) != 1+len(items) {
+		return nil, malformed(scriptRevive)
+	}
+	now := num(answer[0])
+	results := make([]store.Revived, len(items))
+	for i := range items {
+		one := strs(answer[1+i])
+		if len(one) != 4 {
+			return nil, malformed(scriptRevive)
+		}
+		code, line, rec, name := one[0], one[1], one[2], one[3]
+		switch code {
+		case "none":
+			results[i].Err = store.ErrNotFound
+		case "state":
+			r, err := parseRun(line, nil)
+			if err != nil {
+				return nil, err
+			}
+			results[i].Err = &store.StateError{State: r.jobState(now)}
+		case "ok", "bare":
+			q, err := sh.queueOf(rec, name)
+			if err != nil {
+				return nil, err
+			}
+			results[i].Job, results[i].Err = assemble(member(items[i].Ref), rec, line, code == "bare", q.Queue, now)
+		default:
+			results[i].Err = fmt.Errorf("read job %s: %w", member(items[i].Ref), errRecord)
+		}
+	}
+	return results, nil
+}
+
+// Purge removes dead jobs in one script.
+func (s *Store) Purge(ctx context.Context, shard int, token store.Token, refs []job.Ref) ([]error, error) {
+	bound(len(refs))
+	if len(refs) == 0 {
+		return nil, ctx.Err()
+	}
+	sh := s.shards[shard]
+	errs := make([]error, len(refs))
+	err := s.batch(ctx, sh, refs, func(queues []*queue, position []int) error {
+		c := s.newCall(sh, scriptPurge, sh.token(string(token), "g"), queues, nil, 2*len(refs))
+		for i, ref := range refs {
+			c.add(position[i], member(ref))
+		}
+		reply, err := s.do(ctx, c)
+		if err != nil {
+			return err
+		}
+		answer := str(reply)
+		switch {
+		case answer == "again":
+			return errAgain
+		case len(answer) != len(refs):
+			return malformed(scriptPurge)
+		}
+		for i := range errs {
+			errs[i] = purged(answer[i])
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("purge: %w", err)
+	}
+	return errs, nil
+}
+
+// purged reads what became of one job.
+func purged(code byte) error {
+	switch code {
+	case '1':
+		return nil
+	case 'd':
+		return &store.StateError{State: job.Delivered}
+	case 'c':
+		return &store.StateError{State: job.Cancelled}
+	case 'h':
+		return &store.StateError{State: job.Running}
+	case 'y':
+		return &store.StateError{State: job.Ready}
+	case 'w':
+		return &store.StateError{State: job.Scheduled}
+	default:
+		return store.ErrNotFound
+	}
+}
+
+// batch finds the queues of jobs and makes a call with them and each job's position among them, from 1 (0: there is no
+// such job); and does so again when the call answers errAgain, since a job is of another queue by now.
+func (s *Store) batch(ctx context.Context, sh *part, refs []job.Ref, do func(queues []*queue, position []int) error) error {
+	for range changeTries {
+		err := s.fresh(sh, func() error {
+			queues, position, err := s.queuesOfJobs(ctx, sh, refs)
+			if err != nil {
+				return err
+			}
+			return do(queues, position)
+		})
+		if !errors.Is(err, errAgain) {
+			return err
+		}
+	}
+	return &store.UnavailableError{Reason: "redis: the jobs change all the time", Err: errAgain}
+}
+
+// queuesOfJobs reads the jobs' records for it, a few in a script, since they may be large.
+func (s *Store) queuesOfJobs(ctx context.Context, sh *part, refs []job.Ref) (queues []*queue, position []int, err error) {
+	at := map[*queue]int{}
+	position = make([]int, 0, len(refs))
+	for chunk := range slices.Chunk(refs, peekChunk) {
+		members := make([]any, len(chunk))
+		for i, ref := range chunk {
+			members[i] = member(ref)
+		}
+		_, recs, _, names, err := s.peekAt(ctx, sh, members)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i, rec := range recs {
+			if len(rec) < fixedLength {
+				position = append(position, 0) // there is none, or none that can be read
+				continue
+			}
+			q, err := sh.queueOf(rec, names[i])
+			if err != nil {
+				return nil, nil, err
+			}
+			if at[q] == 0 {
+				queues = append(queues, q)
+				at[q] = len(queues)
+			}
+			position = append(position, at[q])
+		}
+	}
+	return queues, position, nil
+}

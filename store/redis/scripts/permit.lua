@@ -1,0 +1,57 @@
+-- Grants starts to topics. Before it stand window.lua and grant.lua.
+-- KEYS    1 the call's memory, then for each ask: its topic's rate
+-- ARGV    seconds of memory, then for each ask: starts a window, window in ms, slack in ms, starts asked for, number of
+--         grants given back, then for each of those: its moment, its slack in ms, its starts
+-- result  the moment of the grants, then for each ask: granted, ms until more can be (0 when all were)
+local call, floor = redis.call, math.floor
+local function int(n) return string.format('%.0f', n) end
+local function words(text)
+  local list = {}
+  for word in string.gmatch(text, '%S+') do list[#list + 1] = word end
+  return list
+end
+-- back takes starts out of those granted at a moment, with their slack, unless they have left: what counts then is of
+-- other grants. It takes first of the groups that leave first, of those that may hold them, so that what stays counts no
+-- shorter than it should.
+local function back(list, at, slack, n, starts)
+  for _, g in ipairs(list) do
+    if (g.at == at or starts > 64 and g.at < at) and g.last >= at + slack then
+      local less = math.min(n, g.n)
+      g.n, n = g.n - less, n - less
+      if n == 0 then return end
+    end
+  end
+end
+
+local again = call('GET', KEYS[1])
+if again then return words(again) end
+call('DEL', KEYS[1]) -- a first write that is allowed while memory is full, see lib.lua
+local clock = call('TIME')
+local now = tonumber(clock[1]) * 1000 + floor(tonumber(clock[2]) / 1000)
+local later = tonumber(clock[2]) % 1000 > 0 and now + 1 or now
+
+local at, result, windows, ends = 2, { int(now) }, {}, {}
+for i = 2, #KEYS do
+  local key = KEYS[i]
+  local starts, per, slack = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  local asked, backs = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+  local list = counted(windows[key] or groups(call('GET', key) or ''), per, now)
+  for b = at + 5, at + 4 + backs * 3, 3 do
+    local granted, wait = tonumber(ARGV[b]), tonumber(ARGV[b + 1])
+    if granted + wait + per > now then back(list, granted, wait, tonumber(ARGV[b + 2]), starts) end
+  end
+  local n, granted, wait
+  list, n = counted(list, per, now)
+  granted, wait = math.max(0, math.min(asked, starts - n)), 0
+  if granted > 0 then grant(list, now, later + slack, granted, starts, per) end
+  if granted < asked and list[1] then wait = list[1].last + per - now end
+  result[#result + 1] = int(granted)
+  result[#result + 1] = int(wait)
+  windows[key], ends[key] = list, list[#list] and list[#list].last + per - now
+  at = at + 5 + backs * 3
+end
+for key, list in pairs(windows) do
+  if list[1] then call('SET', key, grouped(list), 'PX', int(ends[key])) else call('DEL', key) end
+end
+call('SET', KEYS[1], table.concat(result, ' '), 'EX', ARGV[1])
+return result

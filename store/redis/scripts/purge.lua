@@ -1,0 +1,36 @@
+-- Removes dead jobs for good.
+-- KEYS    those of lib
+-- ARGV    for each item: position of its queue (0 there is no such job), member
+-- result  again when a job is of another queue, else a character for each item: 1 removed, 0 there is no such job, else
+--         its state: d, c, h held, y ready, w scheduled
+local answer = call('GET', TOK)
+if answer then return answer end
+local entries, answers, gone = floor((#ARGV - A) / 2), {}, {}
+for i = 1, entries do
+  local q, member = queues[tonumber(ARGV[A + i * 2 - 1])], ARGV[A + i * 2]
+  local rec = not gone[member] and call('HGET', JOBS, member)
+  if not rec then
+    answers[i] = '0'
+  elseif not q or #rec < 18 or int(be(rec, 3, 6)) ~= q.n then
+    return 'again'
+  else
+    local line = call('HGET', RUNS, member)
+    local r = line and parse(line) or fresh(rec)
+    answers[i] = r.state
+    if r.state == 'x' then
+      answers[i], gone[member] = '1', { t = q.topic, r = r }
+    elseif r.state == '-' then
+      answers[i] = r.lease ~= '-' and 'h' or tonumber(r.due) <= now and 'y' or 'w'
+    end
+  end
+end
+allow()
+for member, item in pairs(gone) do
+  drop({ member }, { item.r })
+  call('ZREM', item.t.x, member)
+  bump(item.t, 'xb', -item.r.size)
+end
+close()
+answer = table.concat(answers)
+call('SET', TOK, answer, 'EX', MEMORY)
+return answer

@@ -1,0 +1,37 @@
+-- Starts that a rate counts, in a window that slides. They are groups {at, last, n}: n starts granted at a moment, which
+-- may begin until last and leave the window per ms later. Groups stand in the order in which they leave, as text
+-- 'at:wait:n,…' with wait = last - at, '-' for none.
+local function groups(text)
+  local list = {}
+  for at, wait, n in string.gmatch(text, '(%d+):(%d+):(%d+)') do
+    list[#list + 1] = { at = tonumber(at), last = at + wait, n = tonumber(n) }
+  end
+  return list
+end
+
+local function grouped(list)
+  local texts = {}
+  for i, g in ipairs(list) do texts[i] = string.format('%.0f:%.0f:%.0f', g.at, g.last - g.at, g.n) end
+  return #texts > 0 and table.concat(texts, ',') or '-'
+end
+
+-- counted leaves out what has left the window, and counts the others.
+local function counted(list, per, now)
+  local kept, n = {}, 0
+  for _, g in ipairs(list) do
+    if g.n > 0 and g.last + per > now then
+      kept[#kept + 1] = g
+      n = n + g.n
+    end
+  end
+  return kept, n
+end
+
+-- fits is when another start fits into a window of n counted ones that has no room.
+local function fits(list, n, starts, per)
+  local leave = n - starts + 1
+  for _, g in ipairs(list) do
+    leave = leave - g.n
+    if leave <= 0 then return g.last + per end
+  end
+end

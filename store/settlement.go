@@ -1,0 +1,44 @@
+package store
+
+import (
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+)
+
+// Settlement ends one attempt.
+type Settlement struct {
+	Ref     job.Ref
+	Queue   job.Queue
+	Lease   Token
+	Verdict policy.Verdict
+	// Attempt is added to the record; its N is set by the caller (Made + 1). With job.KindAttempt Made grows, and with
+	// a verdict other than Delivered Tries grows too, and Lost starts again from 0. With job.KindReleased (the verdict
+	// Released) none of them changes. An empty Kind (a job that dies without a request) records and counts nothing.
+	Attempt job.Attempt
+	// Births are jobs that this end gives birth to, written to the outbox in the same step. They are dropped when the
+	// settlement is refused, and when a cancel mark ends the job otherwise than the verdict says.
+	Births []Entry
+	// Lane is what the attempt showed of its lane's receiver.
+	Lane LaneChange
+}
+
+// LaneChange is what becomes of a whole lane after an attempt.
+type LaneChange struct {
+	// Hold keeps every job of the lane back for so long; it never shortens a hold. Whole milliseconds, rounded up.
+	Hold time.Duration
+	// Breaker opens or closes the lane's breaker. An open one outlasts its Hold: then probes are claimed, until one closes
+	// it, or the lane has had no job for a while.
+	Breaker BreakerChange
+}
+
+// BreakerChange says what becomes of a lane's breaker.
+type BreakerChange uint8
+
+// The changes of a breaker.
+const (
+	KeepBreaker BreakerChange = iota
+	OpenBreaker
+	CloseBreaker
+)

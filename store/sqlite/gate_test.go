@@ -1,0 +1,270 @@
+package sqlite
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+var (
+	deliveredOne = policy.Verdict{Kind: policy.Delivered}
+	againAtOnce  = policy.Verdict{Kind: policy.Again}
+)
+
+// turned is a settlement that says something of the lane.
+func turned(h store.Held, change store.LaneChange) store.Settlement {
+	item := settled(h, againAtOnce)
+	item.Lane = change
+	return item
+}
+
+// elsewhere opens what a crash would leave of a database, in a process of its own clocks, of which the wall shows the same.
+func elsewhere(t *testing.T, o Options, c *twoClocks) (*Store, *twoClocks) {
+	t.Helper()
+	copied := o
+	copied.Path = filepath.Join(t.TempDir(), "copy.db")
+	for _, suffix := range []string{"", "-wal"} {
+		content, err := os.ReadFile(o.Path + suffix)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(copied.Path+suffix, content, 0o600))
+	}
+	return clockedAt(t, copied, c.ms.Load())
+}
+
+// clockedAt is clocked with a wall clock that shows something else.
+func clockedAt(t *testing.T, o Options, ms int64) (*Store, *twoClocks) {
+	t.Helper()
+	c := &twoClocks{}
+	c.ms.Store(ms)
+	s, err := open(t.Context(), o, c.read)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if !t.Failed() {
+			verify(t, s)
+		}
+		require.NoError(t, s.Close())
+	})
+	return s, c
+}
+
+// rings makes a round, which must come at once, and tells whether the lane rings then.
+func rings(t *testing.T, s *Store) bool {
+	t.Helper()
+	carry(t, s)
+	return len(heard(t, s).Queues) > 0
+}
+
+func laneStats(t *testing.T, s *Store) store.LaneStats {
+	t.Helper()
+	lanes, err := s.Lanes(t.Context(), 0, lane.Namespace, lane.Topic, "", 10)
+	require.NoError(t, err)
+	require.Len(t, lanes, 1)
+	return lanes[0]
+}
+
+func TestALaneRingsTheMomentItsHoldEndsAndCostsNothingBefore(t *testing.T) {
+	s, c := clocked(t, options(t))
+	insert(t, s, numbered("job", 3, 0)...)
+	h := claimUp(t, s, 1)[0]
+	heard(t, s)
+	settle(t, s, turned(h, store.LaneChange{Hold: 700 * time.Millisecond}))
+	require.False(t, rings(t, s))
+	require.Empty(t, claimUp(t, s, 3))
+	require.Equal(t, 700*time.Millisecond, carry(t, s).Next, "nobody looks before")
+	insert(t, s, entry("more", 0))
+	c.pass(699 * time.Millisecond)
+	require.False(t, rings(t, s))
+	require.Equal(t, time.Millisecond, carry(t, s).Next)
+	require.Equal(t, date(c.ms.Load()+1), laneStats(t, s).HeldUntil)
+	c.pass(time.Millisecond)
+	require.True(t, rings(t, s), "within a second of its last ring")
+	require.Zero(t, laneStats(t, s).HeldUntil)
+	require.Len(t, claimUp(t, s, 10), 4)
+}
+
+func TestAHoldThatEndedWaitsForItsRingWhateverHappensMeanwhile(t *testing.T) {
+	s, c := clocked(t, options(t))
+	insert(t, s, numbered("job", 3, 0)...)
+	jobs := claimUp(t, s, 2)
+	heard(t, s)
+	settle(t, s, turned(jobs[0], store.LaneChange{Hold: 100 * time.Millisecond}))
+	c.pass(150 * time.Millisecond) // nobody has looked yet
+	settle(t, s, settled(jobs[1], policy.Verdict{Kind: policy.Again, Wait: time.Hour}))
+	require.True(t, rings(t, s))
+}
+
+func TestHoldsAreNotShortenedAndBreakersWaitForOneProbe(t *testing.T) {
+	s, c := clocked(t, options(t))
+	insert(t, s, numbered("job", 4, 0)...)
+	jobs := claimUp(t, s, 2)
+	settle(t, s, turned(jobs[0], store.LaneChange{Hold: 30 * time.Second, Breaker: store.OpenBreaker}))
+	settle(t, s, turned(jobs[1], store.LaneChange{Hold: time.Second}))
+	c.pass(29 * time.Second)
+	require.Empty(t, claimUp(t, s, 4))
+	require.True(t, laneStats(t, s).Open)
+	c.pass(time.Second)
+	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), wanting(4))
+	require.NoError(t, err)
+	require.Len(t, claimed.Jobs, 1)
+	require.True(t, claimed.Jobs[0].Probe)
+	require.Equal(t, store.QueueLeft{Queue: lane, Blocked: true, Open: true}, claimed.Queues[0])
+	require.Empty(t, claimUp(t, s, 4), "while the probe is out")
+	heard(t, s)
+	settle(t, s, turned(claimed.Jobs[0], store.LaneChange{Breaker: store.CloseBreaker}))
+	require.NotEmpty(t, heard(t, s).Queues, "the rest may go on")
+	jobs = claimUp(t, s, 4)
+	require.Len(t, jobs, 4)
+	require.False(t, jobs[0].Probe)
+	require.False(t, laneStats(t, s).Open)
+}
+
+func TestAnOpenBreakerIsForgottenAnHourAfterItsHoldUnlessItsProbeIsOut(t *testing.T) {
+	s, c := clocked(t, options(t))
+	insert(t, s, numbered("job", 5, 0)...)
+	trip := func() {
+		settle(t, s, turned(claimUp(t, s, 1)[0], store.LaneChange{Hold: time.Minute, Breaker: store.OpenBreaker}))
+		c.pass(time.Minute)
+	}
+	trip()
+	c.pass(store.LaneMemory)
+	probe := claimUp(t, s, 5)
+	require.Len(t, probe, 1, "just in time")
+	c.pass(time.Hour)
+	require.True(t, laneStats(t, s).Open)
+	settle(t, s, turned(probe[0], store.LaneChange{Breaker: store.CloseBreaker}))
+
+	trip()
+	c.pass(store.LaneMemory + time.Millisecond)
+	require.False(t, laneStats(t, s).Open)
+	require.Len(t, claimUp(t, s, 3), 3)
+	require.Len(t, claimUp(t, s, 3), 2, "and it stays forgotten now that jobs are out")
+}
+
+func TestWhatKeepsALaneBackOutlivesTheProcess(t *testing.T) {
+	o := options(t)
+	s, c := clocked(t, o)
+	insert(t, s, numbered("job", 4, 0)...)
+	settle(t, s, turned(claimUp(t, s, 1)[0], store.LaneChange{Hold: time.Minute, Breaker: store.OpenBreaker}))
+	c.pass(20 * time.Second)
+	second, c2 := elsewhere(t, o, c)
+	require.Equal(t, date(c.ms.Load()+40_000), laneStats(t, second).HeldUntil)
+	c2.pass(40*time.Second - time.Millisecond)
+	require.False(t, rings(t, second))
+	c2.pass(time.Millisecond)
+	require.True(t, rings(t, second))
+	require.Len(t, claimUp(t, second, 4), 1, "a probe")
+
+	// Also where nothing waits, and no job is left.
+	o.Defaults.KeepDelivered.Max = new(int64(0))
+	o.Path = filepath.Join(t.TempDir(), "jobs.db")
+	s, c = clockedAt(t, o, c.ms.Load())
+	insert(t, s, entry("only", 0))
+	last := settled(claimUp(t, s, 1)[0], deliveredOne)
+	last.Lane = store.LaneChange{Hold: time.Minute, Breaker: store.OpenBreaker}
+	settle(t, s, last)
+	for range 3 {
+		_, err := s.Sweep(t.Context(), 0, store.NewToken(), 100)
+		require.NoError(t, err)
+	}
+	third, c3 := elsewhere(t, o, c)
+	stats, err := third.Stats(t.Context(), 0, lane.Namespace, lane.Topic)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, stats[0].Open)
+	insert(t, third, entry("next", 0))
+	require.Empty(t, claimUp(t, third, 1))
+	c3.pass(time.Minute)
+	next := claimUp(t, third, 1)
+	require.True(t, next[0].Probe)
+	settle(t, third, settled(next[0], deliveredOne))
+	c3.pass(2 * store.LaneMemory)
+	for range 3 {
+		_, err := third.Sweep(t.Context(), 0, store.NewToken(), 100)
+		require.NoError(t, err)
+	}
+	inWriter(t, third, func() { require.Empty(t, third.mem.queues, "all is forgotten") })
+}
+
+func TestAFailedCommitTakesAGateBack(t *testing.T) {
+	s, c := clocked(t, options(t))
+	paced(t, s, policy.Rate{Starts: 2, Per: time.Second})
+	insert(t, s, numbered("job", 6, 0)...)
+	heard(t, s)
+	for _, id := range []statement{updateGate, commit} {
+		failOnce(t, s, id)
+		_, err := s.Claim(t.Context(), 0, store.NewToken(), wanting(1))
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		verify(t, s)
+	}
+	jobs := claimUp(t, s, 9)
+	require.Len(t, jobs, 2, "the failed claims count nothing")
+	change := turned(jobs[0], store.LaneChange{Hold: time.Minute, Breaker: store.OpenBreaker})
+	for _, id := range []statement{updateGate, commit} {
+		failOnce(t, s, id)
+		_, _, err := s.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{change}, nil)
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		verify(t, s)
+		require.False(t, laneStats(t, s).Open)
+		require.Zero(t, laneStats(t, s).HeldUntil)
+	}
+	c.pass(time.Second)
+	require.True(t, rings(t, s))
+	require.Len(t, claimUp(t, s, 9), 2, "no hold, no breaker")
+	settle(t, s, change)
+	require.True(t, laneStats(t, s).Open)
+	verify(t, s)
+}
+
+func TestASettlementThatLostItsLeaseSaysNothingOfItsLane(t *testing.T) {
+	s, _ := clocked(t, options(t))
+	insert(t, s, numbered("job", 2, 0)...)
+	h := claimUp(t, s, 1)[0]
+	item := turned(h, store.LaneChange{Hold: time.Minute, Breaker: store.OpenBreaker})
+	item.Lease = store.NewToken()
+	errs, _, err := s.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{item}, nil)
+	require.NoError(t, err)
+	require.ErrorIs(t, errs[0], store.ErrLeaseLost)
+	require.Len(t, claimUp(t, s, 2), 1)
+}
+
+func TestBirthsOfAnEndThatACancelMarkTookAreDropped(t *testing.T) {
+	s, _ := clocked(t, options(t))
+	insert(t, s, numbered("job", 3, 0)...)
+	for i, verdict := range []policy.Verdict{{Kind: policy.Dead, Reason: policy.ReasonGaveUp}, againAtOnce, deliveredOne} {
+		h := claimUp(t, s, 1)[0]
+		_, err := s.Cancel(t.Context(), 0, store.NewToken(), h.Ref())
+		require.NoError(t, err)
+		item := settled(h, verdict)
+		item.Births = numbered("born", i+1, 0)[i:]
+		settle(t, s, item)
+	}
+	carried := carry(t, s)
+	require.Len(t, carried.Outbox, 1)
+	require.Equal(t, "born-0002", carried.Outbox[0].ID)
+}
+
+func TestAStateThatCannotBeReadKeepsNobodyFromOpening(t *testing.T) {
+	o := options(t)
+	s, _ := clocked(t, o)
+	insert(t, s, numbered("job", 2, 0)...)
+	settle(t, s, turned(claimUp(t, s, 1)[0], store.LaneChange{Hold: time.Minute}))
+	_, err := s.Permit(t.Context(), 0, store.NewToken(), []store.PermitAsk{ask(1, policy.Rate{Starts: 1, Per: time.Hour})})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	shell(t, o.Path, "UPDATE queues SET gate = 'no JSON'; UPDATE topics SET grants = 'no JSON'")
+	s, err = Open(t.Context(), o)
+	require.NoError(t, err)
+	require.Len(t, claimUp(t, s, 2), 2)
+	require.NoError(t, s.Close())
+}
+
+// ask is a wish for starts of the topic.
+func ask(n int, rate policy.Rate) store.PermitAsk {
+	return store.PermitAsk{Namespace: job.DefaultNamespace, Topic: lane.Topic, Rate: rate, Starts: n}
+}

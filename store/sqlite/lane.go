@@ -1,0 +1,234 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// An ownLane is what a queue keeps in memory of its lane's own settings: what a claim goes by. All of them are read when
+// somebody does not know them yet.
+type ownLane struct {
+	revision int64
+	settings policy.Lane // without what attempts alone need
+	limits   policy.Limits
+	// unread says that they cannot be read: the lane is held as if it were paused, until others are put.
+	unread bool
+}
+
+// PutLane implements store.Store. A revision follows the clock, so that it is not given again when a database comes back
+// from a backup.
+func (s *Store) PutLane(ctx context.Context, shard int, token store.Token, put store.Lane) (store.Lane, error) {
+	s.check(shard)
+	encoded := encodeJSON(put.Settings)
+	settings, err := parseLane(put.Queue, encoded) // as it will be read
+	if err != nil {
+		return store.Lane{}, fmt.Errorf("put a lane's settings: %w", err)
+	}
+	var answer store.Lane
+	err = s.submit(ctx, &op{verb: "put a lane's settings", durable: true, weight: 1, run: func(tx *tx) (err error) {
+		answer, err = once(tx, call{"lane", token}, func(store.Lane) int { return len(encoded) }, func() (store.Lane, error) {
+			stands, err := tx.lane(put.Queue)
+			if err != nil && !isUnread(err) { // those can be replaced
+				return store.Lane{}, err
+			}
+			if put.Revision != 0 && max(put.Revision, 0) != stands.Revision {
+				return store.Lane{}, store.ErrVersion
+			}
+			lane := store.Lane{Queue: put.Queue}
+			if !settings.IsZero() {
+				lane.Settings, lane.Revision = settings, max(tx.mem.laneRevision+1, tx.now.ms)
+			}
+			return lane, tx.putLane(lane, encoded)
+		})
+		return err
+	}})
+	if err != nil {
+		return store.Lane{}, err
+	}
+	return answer, nil
+}
+
+// putLane stores settings, or with revision 0 removes them, and looks at the lane again: it may have been freed or
+// blocked.
+func (tx *tx) putLane(lane store.Lane, encoded string) error {
+	name := lane.Queue
+	if lane.Revision == 0 {
+		if err := tx.exec(deleteLane, name.Namespace, name.Topic, name.Lane); err != nil {
+			return err
+		}
+	} else {
+		if err := tx.exec(insertLane, name.Namespace, name.Topic, name.Lane, lane.Revision, encoded); err != nil {
+			return err
+		}
+		tx.mem.laneRevision, tx.mem.lanes = lane.Revision, true
+	}
+	q := tx.mem.queues[name]
+	if q == nil {
+		return nil
+	}
+	tx.resettle(q, lane.Revision, lane.Settings)
+	tx.news = true
+	if q.waiting > 0 {
+		tx.look = append(tx.look, q)
+		tx.ring(q)
+	}
+	return nil
+}
+
+// resettle has a queue go by settings of its own, or with revision 0 by its topic's policy alone.
+func (tx *tx) resettle(q *queue, revision int64, settings policy.Lane) {
+	before := q.own
+	tx.undo(func() { q.own = before })
+	q.own = nil
+	if revision != 0 {
+		q.own = newOwn(q.topic, revision, settings)
+	}
+}
+
+func newOwn(t *topic, revision int64, settings policy.Lane) *ownLane {
+	own := &ownLane{revision: revision, limits: t.policy.Limits(settings)}
+	own.settings.LaneConcurrency, own.settings.LaneRate = settings.LaneConcurrency, settings.LaneRate
+	own.settings.Paused = settings.Paused
+	return own
+}
+
+// unreadOwn is what a queue goes by whose settings cannot be read: to go by others could open a lane that somebody paused.
+// It keeps back this lane alone.
+func (s *Store) unreadOwn(q *queue, revision int64, err error) *ownLane {
+	s.log.Error("settings of a lane cannot be read, it is held as if paused until others are put",
+		"topic", q.name.Topic, "lane", q.name.Lane, "err", err)
+	own := newOwn(q.topic, revision, policy.Lane{Paused: true})
+	own.unread = true
+	return own
+}
+
+// loadOwn reads what a queue that comes into memory goes by.
+func (tx *tx) loadOwn(q *queue) (*ownLane, error) {
+	lane, err := tx.lane(q.name)
+	if isUnread(err) {
+		return tx.store.unreadOwn(q, lane.Revision, err), nil
+	}
+	if err != nil || lane.Revision == 0 {
+		return nil, err
+	}
+	return newOwn(q.topic, lane.Revision, lane.Settings), nil
+}
+
+// lane reads a lane's own settings; revision 0 where there are none.
+func (tx *tx) lane(name job.Queue) (store.Lane, error) {
+	lane := store.Lane{Queue: name}
+	if !tx.mem.lanes {
+		return lane, nil
+	}
+	err := tx.conn.lane(shared, &lane)
+	return lane, err
+}
+
+// lane fills in what is stored of a lane's settings. Of settings that cannot be read it fills in the revision, and
+// answers an unreadableError.
+func (c *conn) lane(ctx context.Context, lane *store.Lane) error {
+	return c.query(ctx, findLane, func(v []driver.Value) (err error) {
+		lane.Revision = integer(v[0])
+		if lane.Settings, err = parseLane(lane.Queue, text(v[1])); err != nil {
+			return &diskError{&unreadableError{err}}
+		}
+		return nil
+	}, lane.Queue.Namespace, lane.Queue.Topic, lane.Queue.Lane)
+}
+
+func parseLane(name job.Queue, stored string) (settings policy.Lane, err error) {
+	if err := json.Unmarshal([]byte(stored), &settings); err != nil {
+		return policy.Lane{}, fmt.Errorf("read the settings of lane %s: %w", name, err)
+	}
+	return settings, nil
+}
+
+// showOwn tells a claim's caller of settings that it does not know. When they turn out to be unreadable, it is told
+// nothing, and the queue is held back from now on.
+func (tx *tx) showOwn(q *queue, want store.Want, left *store.QueueLeft) error {
+	known := int64(0)
+	if q.own != nil {
+		known = q.own.revision
+	}
+	if known == want.Lane || (q.own != nil && q.own.unread) {
+		return nil
+	}
+	lane, err := tx.lane(q.name)
+	if isUnread(err) {
+		before := q.own
+		tx.undo(func() { q.own = before })
+		q.own = tx.store.unreadOwn(q, lane.Revision, err)
+		tx.look = append(tx.look, q)
+		return nil
+	}
+	left.Lane = &lane
+	return err
+}
+
+// standIn answers a Want of a lane that is not in memory, since nothing waits in it or keeps it back.
+func (tx *tx) standIn(want store.Want, left *store.QueueLeft) error {
+	lane, err := tx.lane(want.Queue)
+	if isUnread(err) {
+		left.Blocked = true // said in the log when something waits in it
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if lane.Revision != want.Lane {
+		left.Lane = &lane
+	}
+	topic := tx.store.defaults
+	if t := tx.mem.topics[topicName{want.Queue.Namespace, want.Queue.Topic}]; t != nil {
+		topic = t.policy
+	}
+	left.Blocked = topic.Limits(lane.Settings).Paused
+	return nil
+}
+
+// LaneSettings implements store.Store.
+func (s *Store) LaneSettings(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
+	s.check(shard)
+	bound("lanes", len(queues))
+	lanes := make([]store.Lane, len(queues))
+	err := s.read(ctx, "read lanes' settings", func(ctx context.Context, c *conn) error {
+		for i, name := range queues {
+			lanes[i] = store.Lane{Queue: name}
+			if err := c.lane(ctx, &lanes[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return lanes, nil
+}
+
+// PutLanes implements store.Store.
+func (s *Store) PutLanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.Lane, error) {
+	s.check(shard)
+	bound("lanes", limit)
+	var lanes []store.Lane
+	err := s.read(ctx, "list lanes' settings", func(ctx context.Context, c *conn) error {
+		return c.query(ctx, lanesAfter, func(v []driver.Value) (err error) {
+			lane := store.Lane{Queue: job.Queue{Namespace: namespace, Topic: topic, Lane: text(v[0])}, Revision: integer(v[1])}
+			if lane.Settings, err = parseLane(lane.Queue, text(v[2])); err != nil {
+				return &diskError{err}
+			}
+			lanes = append(lanes, lane)
+			return nil
+		}, namespace, topic, after, int64(max(0, limit)))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return lanes, nil
+}

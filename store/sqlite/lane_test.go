@@ -1,0 +1,353 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+func putLane(t *testing.T, s *Store, settings policy.Lane) store.Lane {
+	t.Helper()
+	put, err := s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: lane, Settings: settings})
+	require.NoError(t, err)
+	return put
+}
+
+func TestALanesRevisionIsNeverGivenAgain(t *testing.T) {
+	o := options(t)
+	s, c := clocked(t, o)
+	first := putLane(t, s, policy.Lane{Paused: true})
+	require.Equal(t, c.ms.Load(), first.Revision, "it follows the clock")
+	second := putLane(t, s, policy.Lane{URL: "http://a.example"})
+	require.Equal(t, first.Revision+1, second.Revision)
+	require.Zero(t, putLane(t, s, policy.Lane{}).Revision)
+	require.NoError(t, s.Close())
+
+	s, _ = clockedAt(t, o, c.ms.Load()-time.Hour.Milliseconds())
+	require.Greater(t, putLane(t, s, policy.Lane{Paused: true}).Revision, second.Revision)
+	_, err := s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: lane, Revision: second.Revision})
+	require.ErrorIs(t, err, store.ErrVersion)
+}
+
+func TestALaneGoesByItsSettingsWhereverItsQueueIsRead(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	putLane(t, s, policy.Lane{LaneConcurrency: 2, Secrets: []policy.Secret{{ID: "s", Value: "whsec_sealed"}}})
+	insert(t, s, numbered("job", 5, 0)...) // its queue is new
+	require.Len(t, claimUp(t, s, 5), 2)
+	require.NoError(t, s.Close())
+
+	s = opened(t, o) // its queue is pending
+	require.Len(t, claimUp(t, s, 5), 2)
+	for _, e := range numbered("job", 5, 0) {
+		_, err := s.Cancel(t.Context(), 0, store.NewToken(), e.Ref())
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.Close())
+
+	s = opened(t, o) // its queue is not in memory
+	for _, id := range []string{"job-0002", "job-0003", "job-0004"} {
+		revive(t, s, id, 0)
+	}
+	require.Len(t, claimUp(t, s, 5), 2)
+	_, err := s.PutTopic(t.Context(), store.Topic{
+		Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true},
+	})
+	require.NoError(t, err)
+	putLane(t, s, policy.Lane{LaneConcurrency: 3})
+	require.Empty(t, claimUp(t, s, 5), "a pause of either holds")
+	_, err = s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic})
+	require.NoError(t, err)
+	require.Len(t, claimUp(t, s, 5), 1)
+
+	found, err := s.LaneSettings(t.Context(), 0, []job.Queue{{Namespace: "default", Topic: "orders", Lane: "other"}, lane})
+	require.NoError(t, err)
+	require.Zero(t, found[0].Revision)
+	require.Equal(t, 3, found[1].Settings.LaneConcurrency)
+	putLane(t, s, policy.Lane{Secrets: []policy.Secret{{ID: "s", Value: "whsec_sealed"}}})
+	found, err = s.LaneSettings(t.Context(), 0, []job.Queue{lane})
+	require.NoError(t, err)
+	require.EqualValues(t, "whsec_sealed", found[0].Settings.Secrets[0].Value)
+}
+
+func TestSettingsThatCannotBeReadHoldTheirLaneAlone(t *testing.T) {
+	o := options(t)
+	var log bytes.Buffer
+	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	s := opened(t, o)
+	others := numbered("other", 12, 0)
+	for i := range others {
+		others[i].Lane = "other"
+	}
+	putLane(t, s, policy.Lane{LaneConcurrency: 1})
+	insert(t, s, append(numbered("job", 2, 0), others...)...)
+	shell(t, o.Path, "UPDATE lanes SET settings = 'no JSON'")
+
+	claimed := func() (jobs []store.Held, broken store.QueueLeft) {
+		t.Helper()
+		request := wanting(1)
+		request.Wants = append(request.Wants, store.Want{Queue: others[0].Queue, Max: 1, Timeout: time.Minute})
+		request.Max = 2
+		got, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+		require.NoError(t, err)
+		return got.Jobs, got.Queues[0]
+	}
+	held := func(complaints int) {
+		t.Helper()
+		for range 2 {
+			jobs, broken := claimed()
+			require.Len(t, jobs, 1)
+			require.Equal(t, others[0].Queue, jobs[0].Queue)
+			require.Equal(t, store.QueueLeft{Queue: lane, Blocked: true}, broken)
+			settle(t, s, settled(jobs[0], policy.Verdict{Kind: policy.Delivered}))
+		}
+		require.Equal(t, complaints, strings.Count(log.String(), "settings of a lane cannot be read"))
+	}
+	held(1) // they were read before, but not shown
+	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{LaneConcurrency: 9}})
+	require.NoError(t, err)
+	held(1)
+	require.NoError(t, s.Close())
+
+	s = opened(t, o)
+	held(2)
+	insert(t, s, numbered("new", 1, 0)...)
+	_, err = s.LaneSettings(t.Context(), 0, []job.Queue{lane})
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	for _, e := range append(numbered("job", 2, 0), numbered("new", 1, 0)...) {
+		_, err := s.Cancel(t.Context(), 0, store.NewToken(), e.Ref())
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.Close())
+
+	s = opened(t, o) // its queue is not in memory
+	held(2)
+	revive(t, s, "job-0000", 0)
+	held(3)
+	putLane(t, s, policy.Lane{LaneConcurrency: 1})
+	require.Len(t, claimUp(t, s, 2), 1)
+}
+
+func TestAFaultTakesWhatIsSaidOfLanesAndTopicsBack(t *testing.T) {
+	s, _ := clocked(t, options(t))
+	insert(t, s, numbered("job", 5, 0)...)
+	again := func(what string, middle statement, do func(store.Token) error) {
+		t.Helper()
+		token := store.NewToken()
+		for _, id := range []statement{middle, commit} {
+			f := failOnce(t, s, id)
+			require.ErrorIs(t, do(token), store.ErrUnavailable, what)
+			require.Zero(t, f.times, what)
+			verify(t, s)
+		}
+		for range 2 {
+			require.NoError(t, do(token), what)
+			verify(t, s)
+		}
+	}
+	again("put a lane", updateMeta, func(token store.Token) error {
+		_, err := s.PutLane(t.Context(), 0, token, store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
+		if err != nil {
+			require.Len(t, claimUp(t, s, 1), 1, "settings that were not stored do not hold")
+		} else {
+			require.Empty(t, claimUp(t, s, 1))
+		}
+		return err
+	})
+	again("remove a lane's settings", deleteLane, func(token store.Token) error {
+		_, err := s.PutLane(t.Context(), 0, token, store.Lane{Queue: lane})
+		return err
+	})
+	require.NotEmpty(t, claimUp(t, s, 1))
+	rate := policy.Rate{Starts: 3, Per: time.Minute}
+	again("permit", updateGrants, func(token store.Token) error {
+		permits, err := s.Permit(t.Context(), 0, token, []store.PermitAsk{ask(2, rate), ask(2, rate)})
+		if err == nil {
+			require.Equal(t, []int{2, 1}, []int{permits[0].Starts, permits[1].Starts})
+			require.Equal(t, time.Minute, permits[1].Next)
+		}
+		return err
+	})
+	again("alarm", insertBirth, func(token store.Token) error {
+		changed, err := s.Alarm(t.Context(), 0, token, store.Alarm{
+			Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Births: []store.Entry{entry("born", 0)},
+		})
+		if err == nil {
+			require.True(t, changed)
+		}
+		return err
+	})
+	require.Len(t, carry(t, s).Outbox, 1)
+	jobs := claimUp(t, s, 1)
+	settle(t, s, settled(jobs[0], policy.Verdict{Kind: policy.Dead}))
+	again("purge", deleteAttempts, func(token store.Token) error {
+		errs, err := s.Purge(t.Context(), 0, token, []job.Ref{jobs[0].Ref(), jobs[0].Ref()})
+		if err == nil {
+			require.NoError(t, errs[0])
+			require.ErrorIs(t, errs[1], store.ErrNotFound)
+		}
+		return err
+	})
+}
+
+func TestAFullDiskRefusesWhatIsSaidOfLanesAndTopicsUntilThereIsRoom(t *testing.T) {
+	s := opened(t, options(t))
+	insert(t, s, numbered("job", 2, 0)...)
+	large := policy.Lane{Headers: map[string][]string{"X-Large": {string(make([]byte, 30_000))}}, Paused: true}
+	birth := bulky("born", 1, 30_000)
+	rate := policy.Rate{Starts: store.CountedStarts, Per: time.Hour}
+	calls := map[string]func() error{
+		"PutLane": func() error {
+			_, err := s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: lane, Settings: large})
+			return err
+		},
+		"Alarm": func() error {
+			_, err := s.Alarm(t.Context(), 0, store.NewToken(), store.Alarm{
+				Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Births: birth,
+			})
+			return err
+		},
+		"Permit": func() error {
+			var asks []store.PermitAsk
+			for i := range 100 {
+				asks = append(asks, ask(1, rate))
+				asks[i].Topic = numbered("some-topic-with-a-long-name", 100, 0)[i].ID
+			}
+			_, err := s.Permit(t.Context(), 0, store.NewToken(), asks)
+			return err
+		},
+	}
+	for name, call := range calls {
+		limitPages(t, s, 0)
+		err := call()
+		require.ErrorIs(t, err, store.ErrUnavailable, name)
+		require.ErrorContains(t, err, "the disk under the database is full", name)
+		verify(t, s)
+		limitPages(t, s, -1)
+	}
+	require.Len(t, claimUp(t, s, 1), 1, "the lane is not paused")
+	for name, call := range calls {
+		require.NoError(t, call(), name)
+	}
+	require.Empty(t, claimUp(t, s, 1))
+	require.Len(t, carry(t, s).Outbox, 1)
+}
+
+func TestGrantsAndAlarmsOutliveTheProcessAndAreForgotten(t *testing.T) {
+	o := options(t)
+	s, c := clocked(t, o)
+	rate := policy.Rate{Starts: 3, Per: time.Minute}
+	permit := func(s *Store, ask store.PermitAsk) store.Permit {
+		permits, err := s.Permit(t.Context(), 0, store.NewToken(), []store.PermitAsk{ask})
+		require.NoError(t, err)
+		return permits[0]
+	}
+	raise := func(s *Store, raised bool) bool {
+		changed, err := s.Alarm(t.Context(), 0, store.NewToken(), store.Alarm{
+			Namespace: lane.Namespace, Topic: lane.Topic, Raised: raised,
+		})
+		require.NoError(t, err)
+		return changed
+	}
+	first := permit(s, ask(3, rate))
+	require.Equal(t, 3, first.Starts)
+	require.False(t, raise(s, false))
+	require.True(t, raise(s, true))
+	c.pass(20 * time.Second)
+
+	s, c = elsewhere(t, o, c)
+	require.False(t, raise(s, true))
+	refused := permit(s, ask(2, rate))
+	require.Equal(t, store.Permit{At: date(c.ms.Load()), Next: 40 * time.Second}, refused)
+	giving := ask(2, rate)
+	giving.Back = []store.Permit{{Starts: 1, At: first.At}, {Starts: 1, At: first.At.Add(time.Second)}}
+	require.Equal(t, 1, permit(s, giving).Starts)
+	require.Equal(t, 7, permit(s, ask(7, policy.Rate{})).Starts, "no rate bounds nothing")
+	c.pass(time.Minute)
+	_, err := s.Sweep(t.Context(), 0, store.NewToken(), 10)
+	require.NoError(t, err)
+	inWriter(t, s, func() {
+		for _, topic := range s.mem.topics {
+			require.Nil(t, topic.grants)
+		}
+	})
+	require.True(t, raise(s, false))
+	topics, err := s.Stats(t.Context(), 0, lane.Namespace, "")
+	require.NoError(t, err)
+	require.Empty(t, topics, "a topic without jobs is not counted")
+}
+
+func TestOneUnreadableJobSpoilsNoOthersRevival(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	insert(t, s, numbered("job", 3, 0)...)
+	for _, h := range claimUp(t, s, 3) {
+		settle(t, s, settled(h, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}))
+	}
+	shell(t, o.Path, "UPDATE jobs SET headers = 'no JSON' WHERE id = 'job-0001'")
+	items := []store.Revival{{Ref: ref("job-0000"), From: job.Dead}, {Ref: ref("job-0001")}, {Ref: ref("job-0002"), From: job.Cancelled}}
+	revived, err := s.Revive(t.Context(), 0, store.NewToken(), items)
+	require.NoError(t, err)
+	require.NoError(t, revived[0].Err)
+	require.ErrorIs(t, revived[1].Err, store.ErrUnavailable)
+	require.ErrorContains(t, revived[2].Err, "the job is dead")
+	errs, err := s.Purge(t.Context(), 0, store.NewToken(), []job.Ref{ref("job-0000"), ref("job-0001"), ref("job-0002")})
+	require.NoError(t, err)
+	require.ErrorContains(t, errs[0], "the job is ready")
+	require.NoError(t, errs[1], "what cannot be read can be removed")
+	require.NoError(t, errs[2])
+}
+
+func TestARevivalAnswersBodiesWithinABound(t *testing.T) {
+	s := opened(t, options(t))
+	const jobs, size = 14, 700 << 10
+	var items []store.Revival
+	for _, e := range bulky("job", jobs, size) {
+		insert(t, s, e)
+		_, err := s.Cancel(t.Context(), 0, store.NewToken(), e.Ref())
+		require.NoError(t, err)
+		items = append(items, store.Revival{Ref: e.Ref(), Delay: time.Hour})
+	}
+	items = append([]store.Revival{{Ref: items[0].Ref, From: job.Dead}}, items...) // refused, so it takes no room
+	token := store.NewToken()
+	for range 2 {
+		revived, err := s.Revive(t.Context(), 0, token, items)
+		require.NoError(t, err)
+		require.Error(t, revived[0].Err)
+		var whole []bool
+		for _, r := range revived[1:] {
+			require.NoError(t, r.Err)
+			require.Equal(t, job.Scheduled, r.Job.State)
+			require.Equal(t, lane, r.Job.Queue)
+			whole = append(whole, len(r.Job.Body) == size)
+		}
+		const fit = reviveBodies / size
+		require.Equal(t, append(slices.Repeat([]bool{true}, fit), make([]bool, jobs-fit)...), whole)
+	}
+	require.Len(t, get(t, s, items[jobs].Ref.ID).Body, size, "it is stored all the same")
+}
+
+func TestAPutThatNobodyWaitsForIsTheWritersAlone(t *testing.T) {
+	s := opened(t, options(t))
+	for range 200 {
+		ctx, cancel := context.WithCancel(t.Context())
+		busy := make(chan struct{})
+		s.later(t.Context(), func() { close(busy); <-ctx.Done() })
+		<-busy
+		go cancel() // the writer takes the put as its caller leaves
+		_, err := s.PutLane(ctx, 0, store.NewToken(), store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
+		if err != nil {
+			require.ErrorIs(t, err, context.Canceled)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// Grants are what a topic's rate remembers. Like a window they are never changed, only replaced.
+type grants struct {
+	starts window
+	per    time.Duration // of the rate that was asked for last: they are forgotten by it
+}
+
+// Permit implements store.Store. Like a claim's, its counts survive the process, and a power cut may take the last of
+// them back.
+func (s *Store) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitAsk) ([]store.Permit, error) {
+	s.check(shard)
+	bound("permits", len(asks))
+	var permits []store.Permit
+	err := s.submit(ctx, &op{
+		verb: "permit starts", weight: len(asks),
+		// Nobody would use what it is granted, nor give it back.
+		gone: func() error { return end(ctx) },
+		run: func(tx *tx) (err error) {
+			weigh := func(all []store.Permit) int { return 48 * len(all) }
+			permits, err = once(tx, call{"permit", token}, weigh, func() ([]store.Permit, error) {
+				permits := make([]store.Permit, len(asks))
+				for i, ask := range asks {
+					var err error
+					if permits[i], err = tx.permit(ask); err != nil {
+						return nil, err
+					}
+				}
+				return permits, nil
+			})
+			return err
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(permits), nil
+}
+
+// permit answers one ask: first it takes back what is given back, then it grants what fits.
+func (tx *tx) permit(ask store.PermitAsk) (store.Permit, error) {
+	p := store.Permit{Starts: ask.Starts, At: date(tx.now.ms), Slack: ask.Slack}
+	if !ask.Rate.Limited() {
+		return p, nil
+	}
+	t, err := tx.topic(topicName{ask.Namespace, ask.Topic})
+	if err != nil {
+		return p, err
+	}
+	var before, w window
+	if t.grants != nil {
+		before = t.grants.starts
+		w = before.counting(ask.Rate, tx.now)
+	}
+	for _, back := range ask.Back {
+		if !left(back, ask.Rate, tx.now) {
+			w = w.giveBack(back.At.UnixMilli(), int64(back.Starts))
+		}
+	}
+	granted := max(0, min(int64(ask.Starts), w.room(ask.Rate, tx.now)))
+	if granted > 0 {
+		w = w.add(ask.Rate, granted, ask.Slack, tx.now)
+	}
+	if p.Starts = int(granted); p.Starts < ask.Starts {
+		p.Next = time.Duration(w[0].leave(ask.Rate) - tx.now.mono)
+	}
+	if granted == 0 && len(ask.Back) == 0 && len(w) == len(before) {
+		return p, nil
+	}
+	tx.touchTopic(t)
+	t.grants = nil
+	if len(w) > 0 {
+		t.grants = &grants{starts: w, per: ask.Rate.Per}
+	}
+	return p, nil
+}
+
+// left reports whether a grant counts no more under a rate. To give it back would take starts of others out of the window.
+func left(grant store.Permit, rate policy.Rate, now instant) bool {
+	return grant.At.UnixMilli()+wholeMillis(max(0, grant.Slack))+wholeMillis(rate.Per) <= now.ms
+}
+
+// over reports whether no grant counts any more.
+func (g *grants) over(now instant) bool {
+	return len(g.starts.counting(policy.Rate{Starts: 1, Per: g.per}, now)) == 0
+}
+
+// Alarm implements store.Store.
+func (s *Store) Alarm(ctx context.Context, shard int, token store.Token, alarm store.Alarm) (bool, error) {
+	s.check(shard)
+	births := encodeBirths(alarm.Births)
+	var changed bool
+	err := s.submit(ctx, &op{verb: "note an alarm", durable: true, weight: 1 + len(births), run: func(tx *tx) (err error) {
+		changed, err = once(tx, call{"alarm", token}, light[bool], func() (bool, error) {
+			name := topicName{alarm.Namespace, alarm.Topic}
+			if t := tx.mem.topics[name]; alarm.Raised == (t != nil && t.alarm) {
+				return false, nil
+			}
+			t, err := tx.topic(name)
+			if err != nil {
+				return false, err
+			}
+			tx.touchTopic(t)
+			t.alarm = alarm.Raised
+			return true, tx.bear(alarm.Births, births)
+		})
+		return err
+	}})
+	if err != nil {
+		return false, err // what the writer found may still change
+	}
+	return changed, nil
+}

@@ -1,0 +1,63 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+)
+
+// learnHead makes sure that head is known.
+func (tx *tx) learnHead(q *queue) error {
+	if q.headKnown {
+		return nil
+	}
+	tx.touch(q)
+	err := tx.query(firstWaiting, func(v []driver.Value) error {
+		q.head = key{integer(v[0]), integer(v[1])}
+		return nil
+	}, q.id)
+	q.headKnown = err == nil
+	return err
+}
+
+// due reports whether a job waits whose moment has come; head must be known.
+func (q *queue) due(now instant) bool { return q.waiting > 0 && q.head.due <= now.ms }
+
+// arrive counts a job that begins to wait, and rings when it is due and the first that is. Where the head was not known
+// it may be the job itself, which the database has already.
+func (tx *tx) arrive(q *queue, k key) error {
+	if err := tx.learnHead(q); err != nil {
+		return err
+	}
+	tx.touch(q)
+	first := !q.due(tx.now) || q.head == k
+	isDue := k.due <= tx.now.ms
+	if q.waiting == 0 || k.before(q.head) {
+		q.head = k
+	}
+	if isDue && first && !q.blocked(tx.now) && q.mark.before(k) {
+		q.mark = k
+	}
+	q.waiting++
+	q.topic.waiting++
+	if !q.mark.before(k) {
+		q.ready++
+		q.topic.ready++
+	}
+	if isDue && first {
+		tx.ring(q)
+	}
+	return nil
+}
+
+// leave counts a job that waits no longer, other than by a claim.
+func (tx *tx) leave(q *queue, k key) {
+	tx.touch(q)
+	q.waiting--
+	q.topic.waiting--
+	if !q.mark.before(k) {
+		q.ready--
+		q.topic.ready--
+	}
+	if q.headKnown && q.head == k {
+		q.headKnown = q.waiting == 0
+	}
+}

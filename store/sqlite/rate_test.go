@@ -1,0 +1,106 @@
+package sqlite
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// paced is a policy with a lane rate.
+func paced(t *testing.T, s *Store, rate policy.Rate) {
+	t.Helper()
+	_, err := s.PutTopic(t.Context(), store.Topic{
+		Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{LaneRate: rate, LaneConcurrency: 1000},
+	})
+	require.NoError(t, err)
+}
+
+func TestARateIsExactOverARestartAndACrash(t *testing.T) {
+	for name, again := range map[string]func(*testing.T, *Store, Options, *twoClocks) (*Store, *twoClocks){
+		"restart": func(t *testing.T, s *Store, o Options, c *twoClocks) (*Store, *twoClocks) {
+			require.NoError(t, s.Close())
+			return clockedAt(t, o, c.ms.Load())
+		},
+		"crash": func(t *testing.T, _ *Store, o Options, c *twoClocks) (*Store, *twoClocks) { return elsewhere(t, o, c) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options(t)
+			s, c := clocked(t, o)
+			paced(t, s, policy.Rate{Starts: 5, Per: time.Second})
+			insert(t, s, numbered("job", 40, 0)...)
+			require.Len(t, claimUp(t, s, 2), 2)
+			c.pass(100 * time.Millisecond)
+			require.Len(t, claimUp(t, s, 9), 3)
+			c.pass(200 * time.Millisecond)
+
+			s, c = again(t, s, o, c)
+			heard(t, s)
+			require.Empty(t, claimUp(t, s, 9))
+			require.Equal(t, 700*time.Millisecond, carry(t, s).Next)
+			c.pass(700*time.Millisecond - time.Millisecond)
+			require.False(t, rings(t, s))
+			require.Empty(t, claimUp(t, s, 9))
+			c.pass(time.Millisecond)
+			require.True(t, rings(t, s))
+			require.Len(t, claimUp(t, s, 9), 2)
+			c.pass(100 * time.Millisecond)
+			require.True(t, rings(t, s))
+			jobs := claimUp(t, s, 9)
+			require.Len(t, jobs, 3)
+			require.True(t, jobs[0].Rated)
+		})
+	}
+}
+
+func TestAJumpOfTheWallClockShortensNoHoldAndNoRateAndLengthensNone(t *testing.T) {
+	for name, jump := range map[string]time.Duration{"ahead": 24 * time.Hour, "back": -24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			s, c := clocked(t, options(t))
+			paced(t, s, policy.Rate{Starts: 3, Per: time.Second})
+			insert(t, s, numbered("job", 3, 0)...)
+			jobs := claimUp(t, s, 2)
+			c.pass(500 * time.Millisecond)
+			c.jump(jump)
+			insert(t, s, numbered("new", 5, 0)...) // due by the clock as it is now
+			require.Len(t, claimUp(t, s, 9), 1)
+			c.pass(499 * time.Millisecond)
+			require.Empty(t, claimUp(t, s, 9))
+			require.Equal(t, time.Millisecond, carry(t, s).Next)
+			c.pass(time.Millisecond)
+			require.Len(t, claimUp(t, s, 9), 2)
+
+			settle(t, s, turned(jobs[0], store.LaneChange{Hold: 10 * time.Second}))
+			c.pass(4 * time.Second)
+			c.jump(-jump)
+			require.Equal(t, date(c.ms.Load()+6000), laneStats(t, s).HeldUntil, "by the clock as it is now")
+			insert(t, s, numbered("newer", 5, 0)...)
+			c.pass(6*time.Second - time.Millisecond)
+			require.Empty(t, claimUp(t, s, 9))
+			require.Equal(t, time.Millisecond, carry(t, s).Next)
+			c.pass(time.Millisecond)
+			require.Len(t, claimUp(t, s, 9), 3)
+		})
+	}
+}
+
+func TestAClockThatWasSetBackBetweenTwoLivesShortensNothing(t *testing.T) {
+	o := options(t)
+	s, c := clocked(t, o)
+	paced(t, s, policy.Rate{Starts: 2, Per: time.Minute})
+	insert(t, s, numbered("job", 10, 0)...)
+	jobs := claimUp(t, s, 2)
+	require.Len(t, jobs, 2)
+	settle(t, s, turned(jobs[0], store.LaneChange{Hold: 30 * time.Second}))
+	require.NoError(t, s.Close())
+	s, c = clockedAt(t, o, c.ms.Load()-time.Hour.Milliseconds())
+	insert(t, s, numbered("new", 10, 0)...)
+	require.Equal(t, date(c.ms.Load()+30_000), laneStats(t, s).HeldUntil)
+	c.pass(time.Minute - time.Millisecond)
+	require.Empty(t, claimUp(t, s, 9))
+	c.pass(time.Millisecond)
+	require.Len(t, claimUp(t, s, 9), 2)
+}

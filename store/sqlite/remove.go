@@ -1,0 +1,57 @@
+package sqlite
+
+import (
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+)
+
+// remove deletes an ended job, and remembers a client's id for as long as it must stay known.
+func (tx *tx) remove(
+	q *queue, ref job.Ref, n int64, to standing, state job.State, reason policy.Reason, finished int64,
+) error {
+	if err := tx.erase(q, n, to); err != nil {
+		return err
+	}
+	if finished+q.topic.policy.IDWindow.Milliseconds() <= tx.now.ms {
+		return nil
+	}
+	return tx.rememberID(q.topic, ref, to, state, reason, finished)
+}
+
+// erase deletes a job with all that belongs to it.
+func (tx *tx) erase(q *queue, n int64, to standing) error {
+	if err := tx.exec(deleteJob, n); err != nil {
+		return err
+	}
+	if to.bodySize > inlineBody {
+		if err := tx.exec(deleteBody, n); err != nil {
+			return err
+		}
+	}
+	if to.entries > 0 {
+		if err := tx.exec(deleteAttempts, n); err != nil {
+			return err
+		}
+	}
+	tx.touch(q)
+	q.rows--
+	return nil
+}
+
+// rememberID keeps the id of a job that is gone known, if a client has chosen it, until Sweep finds that it was long enough.
+func (tx *tx) rememberID(
+	t *topic, ref job.Ref, to standing, state job.State, reason policy.Reason, finished int64,
+) error {
+	if to.print == nil {
+		return nil
+	}
+	if err := tx.exec(insertID, ref.Namespace, ref.ID, t.id, to.print, string(state), finished, orNull(string(reason))); err != nil {
+		return err
+	}
+	if t.ids == 0 || finished < t.oldestID {
+		t.oldestID = finished
+	}
+	t.ids++
+	tx.mem.ids++
+	return nil
+}

@@ -1,0 +1,148 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// reviveBodies bounds the bodies that a revival answers, and that are kept for a repeat of the call, in bytes: beyond it,
+// jobs come without theirs.
+const reviveBodies = 8 << 20
+
+// Revive implements store.Store: one transaction, in which each item is refused for itself.
+func (s *Store) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.Revived, error) {
+	s.check(shard)
+	bound("revivals", len(items))
+	var results []store.Revived
+	err := s.submit(ctx, &op{verb: "revive jobs", durable: true, weight: len(items), run: func(tx *tx) (err error) {
+		results, err = once(tx, call{"revive", token}, weighRevived, func() ([]store.Revived, error) {
+			results := make([]store.Revived, len(items))
+			room := int64(reviveBodies)
+			for i, item := range items {
+				r, err := tx.revive(item, &room)
+				if isDisk(err) && !isUnread(err) {
+					return nil, err
+				}
+				if err != nil {
+					results[i].Err = unavailable(err)
+					continue
+				}
+				results[i].Job = r.view(tx.now)
+			}
+			return results, nil
+		})
+		return err
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(results), nil
+}
+
+func weighRevived(all []store.Revived) int {
+	weight := 0
+	for _, r := range all {
+		weight += 1024 + len(r.Job.Body)
+	}
+	return weight
+}
+
+// revive sends an ended job on another round. It answers the body as far as there is room, of which it takes the body's.
+func (tx *tx) revive(item store.Revival, room *int64) (*row, error) {
+	r, err := tx.findWhole(item.Ref, *room > 0)
+	if err != nil {
+		return nil, err
+	}
+	if !r.State.Ended() || (item.From != "" && r.State != item.From) {
+		return nil, &store.StateError{State: r.view(tx.now).State}
+	}
+	if *room -= int64(len(r.Body)); *room < 0 {
+		r.Body = nil
+	}
+	q, err := tx.loadQueue(r.Queue)
+	if err != nil {
+		return nil, err
+	}
+	tx.news = true
+	tx.unshelve(q, r)
+	q.topic.count(r.State, -1)
+	to := r.standing()
+	if err := tx.note(r.n, &to, job.KindRevived); err != nil {
+		return nil, err
+	}
+	if item.URL != "" {
+		r.URL = item.URL
+	}
+	r.State, r.FinishedAt, r.Reason = job.Scheduled, time.Time{}, ""
+	r.Version++
+	r.Round++
+	r.Tries, r.Lost = 0, 0
+	r.DueAt = date(tx.now.after(item.Delay))
+	r.Since = r.DueAt
+	if millis(r.ExpiresAt) <= tx.now.ms {
+		r.ExpiresAt = time.Time{}
+	}
+	err = tx.exec(reviveJob, millis(r.DueAt), r.Version, int64(r.Round), to.entries, millis(r.Since), millis(r.ExpiresAt), r.URL, r.n)
+	if err != nil {
+		return nil, err
+	}
+	return r, tx.arrive(q, r.key())
+}
+
+// unshelve counts an ended job that is kept no longer.
+func (tx *tx) unshelve(q *queue, r *row) {
+	tx.touch(q)
+	shelf, _ := q.topic.shelf(r.State)
+	shelf.jobs--
+	shelf.bytes -= r.size()
+}
+
+// Purge implements store.Store: one transaction, in which each job is refused for itself.
+func (s *Store) Purge(ctx context.Context, shard int, token store.Token, refs []job.Ref) ([]error, error) {
+	s.check(shard)
+	bound("jobs to purge", len(refs))
+	var errs []error
+	err := s.submit(ctx, &op{verb: "purge jobs", durable: true, weight: len(refs), run: func(tx *tx) (err error) {
+		errs, err = once(tx, call{"purge", token}, weighErrors, func() ([]error, error) {
+			errs := make([]error, len(refs))
+			for i, ref := range refs {
+				if errs[i] = tx.purge(ref); isDisk(errs[i]) {
+					return nil, errs[i]
+				}
+			}
+			return errs, nil
+		})
+		return err
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(errs), nil
+}
+
+func weighErrors(errs []error) int { return 16 * len(errs) }
+
+// purge removes a dead job.
+func (tx *tx) purge(ref job.Ref) error {
+	r, err := tx.findHead(ref)
+	if err != nil {
+		return err
+	}
+	if r.State != job.Dead {
+		return &store.StateError{State: r.view(tx.now).State}
+	}
+	q, err := tx.loadQueue(r.Queue)
+	if err != nil {
+		return err
+	}
+	tx.unshelve(q, r)
+	to := r.standing()
+	if err := tx.erase(q, r.n, to); err != nil {
+		return err
+	}
+	return tx.rememberID(q.topic, ref, to, r.State, r.Reason, millis(r.FinishedAt))
+}

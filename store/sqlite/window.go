@@ -1,0 +1,126 @@
+package sqlite
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// A window is what a rate remembers: the starts that may still count, the first to leave first. Nobody changes one:
+// every change makes another, so that a transaction is taken back with the old one.
+type window []starts
+
+// Starts of a window leave it together.
+type starts struct {
+	// from and to are the store's clock at the first and the last of their claims or grants, in Unix milliseconds: they
+	// name a grant of which some is given back.
+	from, to int64
+	n        int64
+	// latest is when the last of them may begin, monotonic: they leave the rate's length after it.
+	latest int64
+}
+
+// mostStarts bounds a window of large rates whose slack is longer than the rate's length; beyond it starts join the last
+// ones, and count longer than they need.
+const mostStarts = 256
+
+// leave is when starts count no more under a rate, monotonic.
+func (s starts) leave(rate policy.Rate) int64 {
+	return s.latest + wholeMillis(rate.Per)*int64(time.Millisecond)
+}
+
+// counting leaves out what a rate does not count any more.
+func (w window) counting(rate policy.Rate, now instant) window {
+	for i, s := range w {
+		if s.leave(rate) > now.mono {
+			return w[i:]
+		}
+	}
+	return nil
+}
+
+// room is how many more starts a rate allows now.
+func (w window) room(rate policy.Rate, now instant) int64 {
+	if !rate.Limited() {
+		return math.MaxInt64
+	}
+	left := int64(rate.Starts)
+	for _, s := range w.counting(rate, now) {
+		left -= s.n
+	}
+	return max(0, left)
+}
+
+// free is when a rate allows another start, monotonic; beforeAll when it does now.
+func (w window) free(rate policy.Rate, now instant) int64 {
+	if !rate.Limited() || len(w) == 0 {
+		return beforeAll
+	}
+	w = w.counting(rate, now)
+	left := int64(rate.Starts)
+	for _, s := range w {
+		left -= s.n
+	}
+	for _, s := range w {
+		if left > 0 {
+			break
+		}
+		if left += s.n; left > 0 {
+			return s.leave(rate)
+		}
+	}
+	return beforeAll
+}
+
+// add counts n starts that begin within slack, and drops what counts no more. Starts of large rates join the last ones
+// as long as these span no more than a 64th of the rate's length.
+func (w window) add(rate policy.Rate, n int64, slack time.Duration, now instant) window {
+	s := starts{from: now.ms, to: now.ms, n: n, latest: now.later(slack)}
+	kept := w.counting(rate, now)
+	if last := len(kept) - 1; last >= 0 && kept[last].take(s, rate, len(kept)) {
+		kept = slices.Clone(kept)
+		kept[last].to = max(kept[last].to, s.to)
+		kept[last].n += n
+		kept[last].latest = max(kept[last].latest, s.latest)
+		return kept
+	}
+	at := len(kept)
+	for at > 0 && kept[at-1].latest > s.latest {
+		at--
+	}
+	grown := make(window, 0, len(kept)+1)
+	grown = append(grown, kept[:at]...)
+	grown = append(grown, s)
+	return append(grown, kept[at:]...)
+}
+
+// take says whether newer starts may join some, the last of so many.
+func (s starts) take(newer starts, rate policy.Rate, of int) bool {
+	if s.from == newer.from && s.to == newer.to && s.latest == newer.latest {
+		return true
+	}
+	if rate.Starts <= store.CountedStarts {
+		return false
+	}
+	span := newer.to - s.from // after a jump of the wall clock it says nothing
+	return of >= mostStarts || (newer.from >= s.to && span <= rate.Per.Milliseconds()/store.CountedStarts)
+}
+
+// giveBack takes n starts of the grant made at a moment out of the window, if they are in it still.
+func (w window) giveBack(at, n int64) window {
+	var less window
+	for _, s := range w {
+		if s.from <= at && at <= s.to {
+			back := min(n, s.n)
+			s.n -= back
+			n -= back
+		}
+		if s.n > 0 {
+			less = append(less, s)
+		}
+	}
+	return less
+}

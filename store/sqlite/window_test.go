@@ -1,0 +1,150 @@
+package sqlite
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// Begun starts were allowed together: they may begin from the claim on, until latest.
+type begun struct {
+	claimed, latest int64
+	n               int
+}
+
+// most is the largest number of starts that can begin within a window of a length, if they begin as it is worst.
+func most(all []begun, per int64) int {
+	worst := 0
+	for _, first := range all { // the first of the window begins as late as it may
+		n := 0
+		for _, s := range all {
+			if s.latest >= first.latest && s.claimed < first.latest+per {
+				n += s.n
+			}
+		}
+		worst = max(worst, n)
+	}
+	return worst
+}
+
+// busy claims from a window as much as it allows, at random moments, and answers what began.
+func busy(random *rand.Rand, rate policy.Rate, slack time.Duration, steps int) (all []begun, largest int) {
+	now := instant{ms: 1_000_000}
+	var w window
+	for range steps {
+		passed := time.Duration(random.Int64N(int64(rate.Per) / 7))
+		now.mono += int64(passed)
+		now.sub += int64(passed)
+		now.ms, now.sub = now.ms+now.sub/1e6, now.sub%1e6
+		n := min(w.room(rate, now), 1+random.Int64N(int64(rate.Starts)))
+		if free := w.free(rate, now); (n == 0) != (free > now.mono) {
+			panic("room and free disagree")
+		}
+		if n == 0 {
+			continue
+		}
+		wait := time.Duration(random.Int64N(int64(slack) + 1))
+		w = w.add(rate, n, wait, now)
+		largest = max(largest, len(w))
+		all = append(all, begun{now.mono, now.mono + int64(wait), int(n)})
+	}
+	return all, largest
+}
+
+func TestNoWindowHoldsMoreStartsThanTheRateAllows(t *testing.T) {
+	for _, rate := range []policy.Rate{
+		{Starts: 1, Per: 100 * time.Millisecond},
+		{Starts: 5, Per: 90 * time.Second},
+		{Starts: 64, Per: time.Second},
+		{Starts: 65, Per: time.Second},
+		{Starts: 1000, Per: 3 * time.Second},
+		{Starts: 300, Per: 100 * time.Millisecond},
+	} {
+		for seed := range uint64(10) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			for _, slack := range []time.Duration{0, 10 * time.Millisecond, 2 * time.Second} {
+				all, largest := busy(random, rate, slack, 150)
+				require.LessOrEqual(t, most(all, int64(rate.Per)), rate.Starts, "%v %v %d", rate, slack, seed)
+				require.LessOrEqual(t, largest, max(mostStarts, store.CountedStarts)+1)
+			}
+		}
+	}
+}
+
+func TestARateIsReached(t *testing.T) {
+	now := instant{ms: 1_000_000}
+	for _, rate := range []policy.Rate{{Starts: 10, Per: time.Second}, {Starts: 1000, Per: time.Second}} {
+		var w window
+		claimed := int64(0)
+		const seconds = 20
+		for range seconds * 1000 {
+			n := min(w.room(rate, now), 3)
+			if n > 0 {
+				w = w.add(rate, n, 0, now)
+			}
+			claimed += n
+			now.ms++
+			now.mono += 1e6
+		}
+		require.GreaterOrEqual(t, claimed, int64(seconds*rate.Starts*62/64), "%v", rate)
+	}
+}
+
+func TestASmallRateCountsEveryStartByItselfAndNoLongerThanItMust(t *testing.T) {
+	rate := policy.Rate{Starts: 3, Per: 1500*time.Microsecond + 100*time.Millisecond}
+	now := instant{ms: 5000, mono: 1_300_000, sub: 700_000}
+	var w window
+	w = w.add(rate, 2, 0, now)
+	require.EqualValues(t, 1, w.room(rate, now))
+	w = w.add(rate, 1, 0, instant{ms: 5050, mono: 51_300_000, sub: 700_000})
+	later := func(ms int64) instant { return instant{ms: 5000 + ms, mono: ms*1e6 + 600_000} }
+	require.Zero(t, w.room(rate, later(102)), "the wall's next whole millisecond, and the length in whole ones")
+	require.EqualValues(t, 2, w.room(rate, later(103)))
+	require.EqualValues(t, 2, w.room(rate, later(152)))
+	require.EqualValues(t, 3, w.room(rate, later(153)))
+	require.Equal(t, later(103).mono, w.free(rate, later(60)))
+	require.EqualValues(t, beforeAll, w.free(rate, later(103)))
+}
+
+func TestALoweredRateIsFreeWhenEnoughHaveLeft(t *testing.T) {
+	now := instant{ms: 1000}
+	at := func(ms int64) instant { return instant{ms: 1000 + ms, mono: ms * 1e6} }
+	rate := policy.Rate{Starts: 10, Per: time.Second}
+	var w window
+	for i := range int64(10) {
+		w = w.add(rate, 1, 0, at(i*10))
+	}
+	lower := policy.Rate{Starts: 3, Per: time.Second}
+	require.Zero(t, w.room(lower, at(100)))
+	require.Equal(t, at(1070).mono, w.free(lower, at(100)), "eight have left")
+	require.EqualValues(t, 1, w.room(lower, at(1070)))
+	shorter := policy.Rate{Starts: 3, Per: 100 * time.Millisecond}
+	require.EqualValues(t, 3, w.room(shorter, at(190)))
+	require.EqualValues(t, 3, window(nil).room(lower, now))
+}
+
+func TestWhatIsGivenBackCountsNoMore(t *testing.T) {
+	rate := policy.Rate{Starts: 10, Per: time.Second}
+	at := func(ms int64) instant { return instant{ms: 1000 + ms, mono: ms * 1e6} }
+	var w window
+	w = w.add(rate, 6, 0, at(0)).add(rate, 4, 0, at(10))
+	before := w
+	w = w.giveBack(1000, 4)
+	require.EqualValues(t, 4, w.room(rate, at(20)))
+	require.Zero(t, before.room(rate, at(20)), "the old window is as it was")
+	w = w.giveBack(1000, 100)
+	require.Len(t, w, 1, "no more than was granted then")
+	require.EqualValues(t, 6, w.room(rate, at(20)))
+	require.Equal(t, w, w.giveBack(1005, 1), "nothing was granted then")
+
+	large := policy.Rate{Starts: 1000, Per: time.Second}
+	w = window(nil).add(large, 6, 0, at(0)).add(large, 4, 0, at(15))
+	require.Len(t, w, 1)
+	require.EqualValues(t, 995, w.giveBack(1015, 5).room(large, at(20)))
+	require.Len(t, w.add(large, 1, 0, at(16)), 2, "a group spans no more than a 64th")
+}

@@ -1,0 +1,94 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// checkPage is how many lanes are read at a time.
+const checkPage = 200
+
+// checkLanes holds the lanes of a topic on a shard against the topic's counts: each unfinished job counts in one lane.
+func checkLanes(ctx context.Context, st store.Store, shard int, row store.TopicStats) error {
+	var waiting, running, open int64
+	for after := ""; ; {
+		page, err := st.Lanes(ctx, shard, row.Namespace, row.Topic, after, checkPage)
+		if err != nil {
+			return fmt.Errorf("read the lanes: %w", err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, lane := range page {
+			if lane.Lane <= after {
+				return fmt.Errorf("lane %s is listed after %s", lane.Lane, after)
+			}
+			after = lane.Lane
+			waiting += lane.Scheduled + lane.Ready
+			running += lane.Running
+			if lane.Open {
+				open++
+			}
+		}
+	}
+	var breaches []error
+	if waiting != row.Scheduled+row.Ready || running != row.Running {
+		breaches = append(breaches, fmt.Errorf("the lanes count %d waiting and %d running jobs: %+v", waiting, running, row))
+	}
+	if open > row.Open { // a lane without unfinished jobs is not listed
+		breaches = append(breaches, fmt.Errorf("%d lanes with an open breaker are listed, %d counted", open, row.Open))
+	}
+	return errors.Join(breaches...)
+}
+
+// checkSettings holds the two ways of reading lanes' settings against each other.
+func checkSettings(ctx context.Context, st store.Store, shard int, row store.TopicStats) error {
+	for after := ""; ; {
+		page, err := st.PutLanes(ctx, shard, row.Namespace, row.Topic, after, checkPage)
+		if err != nil {
+			return fmt.Errorf("list the lanes' settings: %w", err)
+		}
+		if len(page) == 0 {
+			return nil
+		}
+		var queues []job.Queue
+		for _, lane := range page {
+			if lane.Queue.Lane <= after || lane.Revision == 0 || lane.Settings.IsZero() {
+				return fmt.Errorf("the settings %+v are listed after %s", lane, after)
+			}
+			after = lane.Queue.Lane
+			queues = append(queues, lane.Queue)
+		}
+		read, err := st.LaneSettings(ctx, shard, queues)
+		if err != nil {
+			return fmt.Errorf("read the lanes' settings: %w", err)
+		}
+		for i, lane := range page {
+			if read[i].Queue != lane.Queue || read[i].Revision != lane.Revision {
+				return fmt.Errorf("the settings %+v are listed, and read as %+v", lane, read[i])
+			}
+		}
+	}
+}
+
+// checkReason says what is wrong with a job's reason.
+func checkReason(j job.Job) error {
+	var wrong bool
+	switch j.State {
+	case job.Dead:
+		wrong = j.Reason == "" || j.Reason == job.ReasonCancelled
+	case job.Cancelled:
+		wrong = j.Reason != job.ReasonCancelled
+	default:
+		wrong = j.Reason != policy.Reason("")
+	}
+	if wrong {
+		return fmt.Errorf("%s is %s because of %q", j.ID, j.State, j.Reason)
+	}
+	return nil
+}

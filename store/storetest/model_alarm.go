@@ -1,0 +1,40 @@
+package storetest
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ringback/ringback/store"
+)
+
+// Alarm notes a topic's alarm.
+func (m *Model) Alarm(ctx context.Context, shard int, token store.Token, alarm store.Alarm) (bool, error) {
+	now, err := m.open(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer m.mu.Unlock()
+	s := m.shards[shard]
+	return once(s, now, call{"alarm", token}, func() (bool, error) {
+		name := topicName{alarm.Namespace, alarm.Topic}
+		if s.alarms[name] == alarm.Raised {
+			return false, nil
+		}
+		s.alarms[name] = alarm.Raised
+		s.bear(alarm.Births)
+		return true, nil
+	})
+}
+
+// bear puts births into the outbox and wakes whoever brings them home.
+func (s *modelShard) bear(births []store.Entry) {
+	if len(births) == 0 {
+		return
+	}
+	for _, e := range births {
+		e.Spec, e.Print = clone(e.Spec), slices.Clone(e.Print)
+		s.outbox = append(s.outbox, e)
+	}
+	s.wake = true
+	s.signal()
+}

@@ -1,0 +1,144 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// limits are what holds for a queue, whether it has a job yet or not.
+func (s *modelShard) limits(name job.Queue) policy.Limits {
+	topic := s.model.policy(topicName{name.Namespace, name.Topic})
+	return topic.Limits(s.lanes[name].Settings)
+}
+
+// blocked reports whether nothing can be claimed now whatever waits.
+func (s *modelShard) blocked(q *queue, now time.Time) bool {
+	at, ever := s.free(q, now)
+	return !ever || at.After(now)
+}
+
+// free is from when on time alone keeps nothing of a queue back; not ever when something else does.
+func (s *modelShard) free(q *queue, now time.Time) (at time.Time, ever bool) {
+	limits := s.limits(q.name)
+	most := limits.Concurrency
+	if q.tripped(now) {
+		most = 1
+	}
+	if limits.Paused || len(q.held.items) >= most {
+		return time.Time{}, false
+	}
+	at = q.until
+	if room := q.window.free(limits.Rate, now); room.After(at) {
+		at = room
+	}
+	return at, true
+}
+
+// tripped reports whether a queue's breaker is open. It is forgotten a while after its hold, unless a job is out.
+func (q *queue) tripped(now time.Time) bool {
+	return q.open && (len(q.held.items) > 0 || !now.After(q.until.Add(store.LaneMemory)))
+}
+
+// turn makes a change to a whole lane.
+func (s *modelShard) turn(q *queue, change store.LaneChange, now time.Time) {
+	q.open = q.tripped(now)
+	if change.Hold > 0 {
+		if until := after(s.model.ceil(), change.Hold); until.After(q.until) {
+			q.until = until
+		}
+	}
+	switch change.Breaker {
+	case store.OpenBreaker:
+		q.open = true
+		if now.After(q.until) { // its memory begins now
+			q.until = now
+		}
+	case store.CloseBreaker:
+		q.open = false
+	case store.KeepBreaker:
+	}
+}
+
+// PutLane writes a lane's settings and looks at its queue again.
+func (m *Model) PutLane(ctx context.Context, shard int, token store.Token, put store.Lane) (store.Lane, error) {
+	now, err := m.open(ctx)
+	if err != nil {
+		return store.Lane{}, err
+	}
+	defer m.mu.Unlock()
+	s := m.shards[shard]
+	return once(s, now, call{"lane", token}, func() (store.Lane, error) {
+		if put.Revision != 0 && max(put.Revision, 0) != s.lanes[put.Queue].Revision {
+			return store.Lane{}, store.ErrVersion
+		}
+		lane := store.Lane{Queue: put.Queue, Settings: cloneLane(put.Settings)}
+		if lane.Settings.IsZero() {
+			lane.Settings = policy.Lane{}
+			delete(s.lanes, put.Queue)
+		} else {
+			m.laneRevision++
+			lane.Revision = m.laneRevision
+			s.lanes[put.Queue] = lane
+		}
+		if q := s.queues[put.Queue]; q != nil {
+			q.rung = time.Time{} // what is ready rings at the next round
+			if !s.blocked(q, now) && q.claimable(now) != nil {
+				s.ring(q, now)
+			}
+			s.plan(q, now, true)
+		}
+		lane.Settings = cloneLane(lane.Settings)
+		return lane, nil
+	})
+}
+
+// LaneSettings reads settings; revision 0 where nothing is put.
+func (m *Model) LaneSettings(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
+	bound(len(queues))
+	if _, err := m.open(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	lanes := make([]store.Lane, len(queues))
+	for i, name := range queues {
+		lanes[i] = m.shards[shard].lane(name)
+	}
+	return lanes, nil
+}
+
+// PutLanes sorts the settings of a topic's lanes and cuts the page out of them.
+func (m *Model) PutLanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.Lane, error) {
+	bound(limit)
+	if _, err := m.open(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	s := m.shards[shard]
+	var lanes []store.Lane
+	for name := range s.lanes {
+		if name.Namespace == namespace && name.Topic == topic && name.Lane > after {
+			lanes = append(lanes, s.lane(name))
+		}
+	}
+	slices.SortFunc(lanes, func(a, b store.Lane) int { return cmp.Compare(a.Queue.Lane, b.Queue.Lane) })
+	return lanes[:min(len(lanes), limit)], nil
+}
+
+// lane is a copy of a lane's settings.
+func (s *modelShard) lane(name job.Queue) store.Lane {
+	lane := s.lanes[name]
+	lane.Queue, lane.Settings = name, cloneLane(lane.Settings)
+	return lane
+}
+
+func cloneLane(l policy.Lane) policy.Lane {
+	l.Headers = cloneHeader(l.Headers)
+	l.Secrets = slices.Clone(l.Secrets)
+	return l
+}

@@ -1,0 +1,93 @@
+package storetest
+
+import (
+	"context"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// Revive takes the revivals one after the other.
+func (m *Model) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.Revived, error) {
+	bound(len(items))
+	now, err := m.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	s := m.shards[shard]
+	return once(s, now, call{"revive", token}, func() ([]store.Revived, error) {
+		results := make([]store.Revived, len(items))
+		for i, item := range items {
+			results[i].Job, results[i].Err = s.revive(item, now)
+		}
+		return results, nil
+	})
+}
+
+// revive sends an ended job on another round.
+func (s *modelShard) revive(item store.Revival, now time.Time) (job.Job, error) {
+	r := s.jobs[item.Ref]
+	if r == nil {
+		return job.Job{}, store.ErrNotFound
+	}
+	state := r.view(now).State
+	if !state.Ended() || (item.From != "" && item.From != state) {
+		return job.Job{}, &store.StateError{State: state}
+	}
+	t := r.queue.topic
+	switch state {
+	case job.Delivered:
+		t.delivered--
+	case job.Dead:
+		t.died--
+	default:
+		t.cancelled--
+	}
+	s.take(r)
+	if item.URL != "" {
+		r.job.URL = item.URL
+	}
+	r.job.FinishedAt, r.job.Reason = time.Time{}, ""
+	r.job.Version++
+	r.job.Round++
+	r.job.Tries, r.job.Lost = 0, 0
+	r.job.DueAt = after(now, item.Delay)
+	r.job.Since = r.job.DueAt
+	if !r.job.ExpiresAt.IsZero() && !r.job.ExpiresAt.After(now) {
+		r.job.ExpiresAt = time.Time{}
+	}
+	r.note(job.Attempt{N: r.job.Made, Kind: job.KindRevived, StartedAt: now})
+	if id := s.ids[item.Ref]; id != nil {
+		id.state, id.finishedAt, id.reason = "", time.Time{}, ""
+	}
+	s.wait(r, now)
+	return r.view(now), nil
+}
+
+// Purge removes dead jobs; what is remembered of their ids and what was counted stays.
+func (m *Model) Purge(ctx context.Context, shard int, token store.Token, refs []job.Ref) ([]error, error) {
+	bound(len(refs))
+	now, err := m.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	s := m.shards[shard]
+	return once(s, now, call{"purge", token}, func() ([]error, error) {
+		errs := make([]error, len(refs))
+		for i, ref := range refs {
+			switch r := s.jobs[ref]; {
+			case r == nil:
+				errs[i] = store.ErrNotFound
+			case r.job.State != job.Dead:
+				errs[i] = &store.StateError{State: r.view(now).State}
+			default:
+				s.take(r)
+				delete(s.jobs, ref)
+			}
+		}
+		return errs, nil
+	})
+}

@@ -1,0 +1,112 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// request is a claim for both: they know the revisions of lanes' settings by numbers of their own.
+func (p *pair) request() (engine, model store.ClaimRequest) {
+	r := store.ClaimRequest{Max: rapid.IntRange(1, 5).Draw(p.T, "max"), MaxBytes: 1 << 20, Margin: long}
+	if p.s.Advance != nil && rapid.Bool().Draw(p.T, "short lease") {
+		r.Margin = 5 * time.Second
+	}
+	if rapid.Bool().Draw(p.T, "slack") {
+		r.Slack = 4 * time.Second
+	}
+	for _, q := range p.queues {
+		if rapid.IntRange(0, 3).Draw(p.T, "want") > 0 {
+			w := store.Want{Queue: q, Max: rapid.IntRange(1, 4).Draw(p.T, "of a queue"), Timeout: time.Second + time.Millisecond}
+			r.Wants = append(r.Wants, w)
+		}
+	}
+	engine, model = r, r
+	engine.Wants, model.Wants = slices.Clone(r.Wants), slices.Clone(r.Wants)
+	for i, w := range r.Wants {
+		if known := p.lanes[w.Queue]; len(known) > 0 && rapid.Bool().Draw(p.T, "settings known") {
+			one := known[max(0, len(known)-1-rapid.IntRange(0, 2).Draw(p.T, "settings of before"))]
+			engine.Wants[i].Lane, model.Wants[i].Lane = one.engine, one.model
+		}
+	}
+	return engine, model
+}
+
+func (p *pair) claim(*rapid.T) {
+	p.tick()
+	request, theirs := p.request()
+	got, err := twice(p, "claim", func(token store.Token) (store.Claimed, error) {
+		return p.s.Store.Claim(p.ctx, p.s.shard, token, request)
+	}, sameHeld)
+	p.must(err, "claim")
+	p.follow(got)
+	wanted, err := p.model.Claim(p.ctx, 0, store.NewToken(), theirs)
+	p.must(err, "claim from the model")
+	p.took(wanted, got)
+}
+
+// sameHeld compares a claim with its repeat.
+func sameHeld(first, second store.Claimed) error {
+	a, b := idsOf(first.Jobs), idsOf(second.Jobs)
+	slices.Sort(a)
+	slices.Sort(b)
+	if !slices.Equal(a, b) {
+		return fmt.Errorf("jobs %v, then %v", a, b)
+	}
+	return nil
+}
+
+// follow lets the model take jobs due in the same millisecond in the engine's order.
+func (p *pair) follow(got store.Claimed) {
+	rank := make(map[job.Ref]int)
+	for i, h := range got.Jobs {
+		rank[h.Ref()] = i - len(got.Jobs)
+	}
+	p.model.rank = func(ref job.Ref) int { return rank[ref] }
+}
+
+// took compares what both gave out.
+func (p *pair) took(wanted, got store.Claimed) {
+	if !slices.Equal(idsOf(wanted.Jobs), idsOf(got.Jobs)) {
+		p.Fatalf("claimed %v, want %v", idsOf(got.Jobs), idsOf(wanted.Jobs))
+	}
+	for i, w := range wanted.Jobs {
+		g := got.Jobs[i]
+		p.same(w.Job, g.Job, "claim "+w.ID)
+		if w.Expired != g.Expired {
+			p.Fatalf("claim %s: expired %t, want %t", w.ID, g.Expired, w.Expired)
+		}
+		if d := (w.LeaseFor - g.LeaseFor).Abs(); d > time.Second {
+			p.Fatalf("claim %s: a lease for %v, want %v", w.ID, g.LeaseFor, w.LeaseFor)
+		}
+		if d := (w.Age - g.Age).Abs(); d > p.slack() {
+			p.Fatalf("claim %s: age %v, want %v", w.ID, g.Age, w.Age)
+		}
+		if d := (w.Late - g.Late).Abs(); d > p.slack() || g.Late < 0 {
+			p.Fatalf("claim %s: %v late, want %v", w.ID, g.Late, w.Late)
+		}
+		if w.Rated != g.Rated || w.Probe != g.Probe {
+			p.Fatalf("claim %s: rated %t and a probe %t, want %t and %t", w.ID, g.Rated, g.Probe, w.Rated, w.Probe)
+		}
+		p.held = append(p.held, lease{g, w})
+	}
+	for i, w := range wanted.Queues {
+		g := got.Queues[i]
+		q := p.model.shards[0].queues[w.Queue]
+		waits := q != nil && q.claimable(job.Millis(p.model.now())) != nil
+		if w.Queue != g.Queue || w.More != g.More || w.Open != g.Open || (g.Blocked && !w.Blocked) || (waits && w.Blocked != g.Blocked) {
+			p.Fatalf("after the claim a queue stands as %+v, want %+v", g, w)
+		}
+		if (w.Lane == nil) != (g.Lane == nil) {
+			p.Fatalf("the claim reports settings %+v of %s, want %+v", g.Lane, w.Queue, w.Lane)
+		}
+		if w.Lane != nil {
+			p.sameSettings(*w.Lane, *g.Lane, "the claim")
+		}
+	}
+}

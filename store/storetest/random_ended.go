@@ -1,0 +1,69 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// revive sends some jobs on another round, in one call.
+func (p *pair) revive(t *rapid.T) {
+	p.tick()
+	var items []store.Revival
+	for i := range rapid.IntRange(1, 4).Draw(t, "revivals") {
+		// Only the first of a call may be due now, so that no two come to wait at one instant.
+		item := store.Revival{Ref: p.ref(p.one("id")), Delay: p.wait(i == 0)}
+		item.From = rapid.SampledFrom([]job.State{"", "", job.Dead, job.Delivered, job.Cancelled}).Draw(t, "from")
+		item.URL = rapid.SampledFrom([]string{"", "http://moved.example/"}).Draw(t, "url")
+		items = append(items, item)
+	}
+	got, err := twice(p, "revive", func(token store.Token) ([]store.Revived, error) {
+		return p.s.Store.Revive(p.ctx, p.s.shard, token, items)
+	}, func(first, second []store.Revived) error {
+		for i, a := range first {
+			if b := second[i]; !sameError(a.Err, b.Err) || a.Job.State != b.Job.State || a.Job.Version != b.Job.Version {
+				return fmt.Errorf("revival %d: %+v, then %+v", i, a, b)
+			}
+		}
+		return nil
+	})
+	p.must(err, "revive")
+	wanted, err := p.model.Revive(p.ctx, 0, store.NewToken(), items)
+	p.must(err, "revive in the model")
+	for i, w := range wanted {
+		if !sameError(w.Err, got[i].Err) {
+			p.Fatalf("revive %s: %v, want %v", items[i].Ref.ID, got[i].Err, w.Err)
+		}
+		if w.Err == nil {
+			p.same(w.Job, got[i].Job, "revive "+items[i].Ref.ID)
+		}
+	}
+}
+
+// purge removes some jobs that are dead, and some that are not.
+func (p *pair) purge(t *rapid.T) {
+	p.tick()
+	var refs []job.Ref
+	for range rapid.IntRange(1, 3).Draw(t, "jobs") {
+		refs = append(refs, p.ref(p.one("id")))
+	}
+	got, err := twice(p, "purge", func(token store.Token) ([]error, error) {
+		return p.s.Store.Purge(p.ctx, p.s.shard, token, refs)
+	}, func(first, second []error) error {
+		if !slices.EqualFunc(first, second, sameError) {
+			return fmt.Errorf("%v, then %v", first, second)
+		}
+		return nil
+	})
+	p.must(err, "purge")
+	wanted, err := p.model.Purge(p.ctx, 0, store.NewToken(), refs)
+	p.must(err, "purge in the model")
+	if !slices.EqualFunc(wanted, got, sameError) {
+		p.Fatalf("purge %v: %v, want %v", refs, got, wanted)
+	}
+	p.sweep(t) // an id whose window has passed may go with its job, or when it is swept
+}

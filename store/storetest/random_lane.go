@@ -1,0 +1,172 @@
+package storetest
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// A revision is that of one lane's settings, as each of both counts; zero when they were removed.
+type revision struct{ engine, model int64 }
+
+// A grant is one of permits; it may have been given back.
+type grant struct{ engine, model store.Permit }
+
+// putLane changes or removes a lane's settings.
+func (p *pair) putLane(t *rapid.T) {
+	p.tick()
+	q := rapid.SampledFrom(p.queues).Draw(t, "queue")
+	var settings policy.Lane
+	switch rapid.IntRange(0, 4).Draw(t, "settings") {
+	case 0: // removed
+	case 1:
+		settings.Paused = rapid.Bool().Draw(t, "paused")
+		settings.URL = "http://lane.example/"
+	case 2:
+		settings.LaneConcurrency = rapid.IntRange(1, 3).Draw(t, "limit")
+	case 3:
+		settings.Headers = map[string][]string{"X-Lane": {"1"}}
+		settings.Secrets = []policy.Secret{{ID: "one", Value: "whsec_one"}}
+	case 4:
+		if q.Topic == "orders" && p.rate.Limited() {
+			settings.LaneRate = policy.Rate{Starts: rapid.IntRange(1, 5).Draw(t, "starts"), Per: p.rate.Per}
+		}
+	}
+	mine, theirs := store.Lane{Queue: q, Settings: settings}, store.Lane{Queue: q, Settings: settings}
+	if known := p.lanes[q]; len(known) > 0 && rapid.Bool().Draw(t, "revision") {
+		one := known[max(0, len(known)-1-rapid.IntRange(0, 2).Draw(t, "one of before"))]
+		mine.Revision, theirs.Revision = one.engine, one.model
+	}
+	got, err := twice(p, "put a lane", func(token store.Token) (store.Lane, error) {
+		return p.s.Store.PutLane(p.ctx, p.s.shard, token, mine)
+	}, func(first, second store.Lane) error {
+		if first.Revision != second.Revision {
+			return fmt.Errorf("revision %d, then %d", first.Revision, second.Revision)
+		}
+		return nil
+	})
+	wanted, wantedErr := p.model.PutLane(p.ctx, 0, store.NewToken(), theirs)
+	if !sameError(wantedErr, err) {
+		p.Fatalf("put lane %s: %v, want %v", q, err, wantedErr)
+	}
+	if err != nil {
+		return
+	}
+	if settings.IsZero() {
+		got.Revision, wanted.Revision = 0, 0
+	}
+	p.lanes[q] = append(p.lanes[q], revision{got.Revision, wanted.Revision})
+	p.sameSettings(wanted, got, "put a lane")
+}
+
+// sameSettings compares a lane; numbers of revisions differ, but not whether there is one.
+func (p *pair) sameSettings(wanted, got store.Lane, what string) {
+	for _, h := range []*map[string][]string{&wanted.Settings.Headers, &got.Settings.Headers} {
+		if len(*h) == 0 {
+			*h = nil
+		}
+	}
+	for _, secrets := range []*[]policy.Secret{&wanted.Settings.Secrets, &got.Settings.Secrets} {
+		if len(*secrets) == 0 {
+			*secrets = nil
+		}
+	}
+	if wanted.Queue != got.Queue || !reflect.DeepEqual(wanted.Settings, got.Settings) || (wanted.Revision == 0) != (got.Revision == 0) {
+		p.Fatalf("%s: settings %+v, want %+v", what, got, wanted)
+	}
+}
+
+// samePutLanes compares the settings of a topic's lanes, by both ways of reading them.
+func (p *pair) samePutLanes(topic string) {
+	wanted, err := p.model.PutLanes(p.ctx, 0, p.namespace, topic, "", 10)
+	p.must(err, "list the model's settings")
+	got, err := p.s.Store.PutLanes(p.ctx, p.s.shard, p.namespace, topic, "", 10)
+	p.must(err, "list settings")
+	if len(wanted) != len(got) {
+		p.Fatalf("settings of the lanes of %s: %+v, want %+v", topic, got, wanted)
+	}
+	for i := range wanted {
+		p.sameSettings(wanted[i], got[i], "list")
+	}
+	wanted, err = p.model.LaneSettings(p.ctx, 0, p.queues)
+	p.must(err, "read the model's settings")
+	got, err = p.s.Store.LaneSettings(p.ctx, p.s.shard, p.queues)
+	p.must(err, "read settings")
+	for i := range wanted {
+		p.sameSettings(wanted[i], got[i], "read")
+	}
+}
+
+// permit asks for starts of a topic, and gives some back.
+func (p *pair) permit(t *rapid.T) {
+	p.tick()
+	rate := policy.Rate{Starts: 5, Per: p.rate.Per}
+	if rate.Per == 0 {
+		rate.Per = long + time.Millisecond
+	}
+	mine := store.PermitAsk{
+		Namespace: p.namespace, Topic: "orders", Rate: rate, Starts: rapid.IntRange(0, 4).Draw(t, "starts"),
+		Slack: rapid.SampledFrom([]time.Duration{0, 4 * time.Second}).Draw(t, "slack"),
+	}
+	theirs := mine
+	if len(p.grants) > 0 && rapid.Bool().Draw(t, "give back") {
+		g := p.grants[max(0, len(p.grants)-1-rapid.IntRange(0, 3).Draw(t, "grant"))]
+		n := rapid.IntRange(1, 4).Draw(t, "of it")
+		mine.Back = []store.Permit{{Starts: n, At: g.engine.At, Slack: g.engine.Slack}}
+		theirs.Back = []store.Permit{{Starts: n, At: g.model.At, Slack: g.model.Slack}}
+	}
+	// Asks of one call are of one instant: their grants cannot be told apart.
+	asks := rapid.IntRange(1, 2).Draw(t, "asks")
+	got, err := twice(p, "permit", func(token store.Token) ([]store.Permit, error) {
+		return p.s.Store.Permit(p.ctx, p.s.router.ShardOfTopic(p.namespace, mine.Topic), token, slices.Repeat([]store.PermitAsk{mine}, asks))
+	}, func(first, second []store.Permit) error {
+		if !slices.Equal(first, second) {
+			return fmt.Errorf("%+v, then %+v", first, second)
+		}
+		return nil
+	})
+	p.must(err, "permit")
+	wanted, err := p.model.Permit(p.ctx, 0, store.NewToken(), slices.Repeat([]store.PermitAsk{theirs}, asks))
+	p.must(err, "permit by the model")
+	for i, w := range wanted {
+		g := got[i]
+		if w.Starts != g.Starts || w.Slack != g.Slack || (w.Next == 0) != (g.Next == 0) || (w.Next-g.Next).Abs() > p.slack() || w.At.Sub(g.At).Abs() > p.slack() {
+			p.Fatalf("permit %d: %+v, want %+v", i, g, w)
+		}
+		p.grants = append(p.grants, grant{g, w})
+	}
+}
+
+// alarm raises an alarm or says that it is over, of a topic that lives on the shard of the sequence.
+func (p *pair) alarm(t *rapid.T) {
+	p.tick()
+	a := store.Alarm{Namespace: p.namespace, Raised: rapid.Bool().Draw(t, "raised")}
+	for i := 0; a.Topic == ""; i++ {
+		if name := fmt.Sprintf("alarm-%d", i); p.s.router.ShardOfTopic(p.namespace, name) == p.s.shard {
+			a.Topic = name
+		}
+	}
+	if rapid.Bool().Draw(t, "births") {
+		a.Births = []store.Entry{p.child()}
+	}
+	got, err := twice(p, "alarm", func(token store.Token) (bool, error) {
+		return p.s.Store.Alarm(p.ctx, p.s.shard, token, a)
+	}, func(first, second bool) error {
+		if first != second {
+			return fmt.Errorf("changed %t, then %t", first, second)
+		}
+		return nil
+	})
+	p.must(err, "alarm")
+	wanted, err := p.model.Alarm(p.ctx, 0, store.NewToken(), a)
+	p.must(err, "alarm in the model")
+	if wanted != got {
+		p.Fatalf("alarm: changed %t, want %t", got, wanted)
+	}
+}

@@ -1,0 +1,88 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// look compares lists, stats and lanes.
+func (p *pair) look(t *rapid.T) {
+	if p.sweeping {
+		p.sweep(t)
+	}
+	for _, topic := range []string{"orders", "mails"} {
+		for _, state := range states {
+			f := store.Filter{Namespace: p.namespace, Topic: topic, State: state, Limit: rapid.IntRange(1, 5).Draw(t, "limit")}
+			if rapid.IntRange(0, 2).Draw(t, "filter") == 0 {
+				f.Reason = rapid.SampledFrom([]policy.Reason{"", policy.ReasonGaveUp, policy.ReasonExhausted}).Draw(t, "reason")
+				f.Status = rapid.SampledFrom([]int{0, 200, 429, 500}).Draw(t, "status")
+			}
+			wanted, err := listAll(p.ctx, p.model, 0, f)
+			p.must(err, "list the model")
+			got, err := listAll(p.ctx, p.s.Store, p.s.shard, f)
+			p.must(err, "list")
+			a, b := names(wanted), names(got)
+			slices.Sort(a)
+			slices.Sort(b)
+			if !slices.Equal(a, b) {
+				p.Fatalf("%s jobs of %s: %v, want %v", state, topic, b, a)
+			}
+		}
+		p.sameStats(topic)
+		p.sameLanes(topic)
+		p.samePutLanes(topic)
+	}
+}
+
+func (p *pair) sameStats(topic string) {
+	read := func(st store.Store, shard int) store.TopicStats {
+		rows, err := st.Stats(p.ctx, shard, p.namespace, topic)
+		p.must(err, "stats")
+		if len(rows) == 0 {
+			return store.TopicStats{Namespace: p.namespace, Topic: topic}
+		}
+		rows[0].Scheduled += rows[0].Ready
+		rows[0].Ready = 0
+		return rows[0]
+	}
+	wanted, got := read(p.model, 0), read(p.s.Store, p.s.shard)
+	if wanted.OldestDue.IsZero() != got.OldestDue.IsZero() || wanted.OldestDue.Sub(got.OldestDue).Abs() > p.slack() {
+		p.Fatalf("oldest due of %s: %v, want %v", topic, got.OldestDue, wanted.OldestDue)
+	}
+	wanted.OldestDue, got.OldestDue = time.Time{}, time.Time{}
+	if wanted != got {
+		p.Fatalf("stats of %s:\n  %+v\nwant\n  %+v", topic, got, wanted)
+	}
+}
+
+func (p *pair) sameLanes(topic string) {
+	read := func(st store.Store, shard int) (rows []store.LaneStats) {
+		all, err := st.Lanes(p.ctx, shard, p.namespace, topic, "", 100)
+		p.must(err, "lanes")
+		for _, row := range all {
+			row.Scheduled += row.Ready
+			row.Ready = 0
+			if row.Scheduled+row.Running > 0 {
+				rows = append(rows, row)
+			}
+		}
+		return rows
+	}
+	wanted, got := read(p.model, 0), read(p.s.Store, p.s.shard)
+	same := slices.EqualFunc(wanted, got, func(a, b store.LaneStats) bool {
+		apart := a.HeldUntil.Sub(b.HeldUntil).Abs()
+		if a.HeldUntil.IsZero() != b.HeldUntil.IsZero() || apart > p.slack() {
+			return false
+		}
+		a.HeldUntil, b.HeldUntil = time.Time{}, time.Time{}
+		return a == b
+	})
+	if !same {
+		p.Fatalf("lanes of %s: %+v, want %+v", topic, got, wanted)
+	}
+}

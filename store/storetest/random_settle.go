@@ -1,0 +1,100 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+func (p *pair) settle(t *rapid.T) {
+	if len(p.held) == 0 {
+		t.Skip("nothing is held")
+	}
+	p.tick()
+	var engine, model []store.Settlement
+	for i := range rapid.IntRange(1, 3).Draw(t, "settlements") {
+		// Mostly one of the newest, which are still held.
+		l := p.held[max(0, len(p.held)-1-rapid.IntRange(0, 5).Draw(t, "lease"))]
+		v := policy.Verdict{Kind: rapid.SampledFrom([]policy.Kind{policy.Delivered, policy.Again, policy.Dead, policy.Released}).Draw(t, "verdict")}
+		switch v.Kind {
+		case policy.Again, policy.Released:
+			v.Wait = p.wait(i == 0)
+		case policy.Dead:
+			v.Reason = policy.ReasonGaveUp
+		}
+		e, m := settlement(l.engine, v), settlement(l.model, v)
+		if v.Kind == policy.Dead && rapid.Bool().Draw(t, "without a request") {
+			e.Attempt, m.Attempt = job.Attempt{}, job.Attempt{}
+		}
+		if e.Attempt.Kind == job.KindAttempt {
+			e.Attempt.Status = rapid.SampledFrom([]int{0, 200, 429, 500}).Draw(t, "status")
+			m.Attempt.Status = e.Attempt.Status
+		}
+		if rapid.IntRange(0, 4).Draw(t, "births") == 0 {
+			e.Births = []store.Entry{p.child()}
+			m.Births = e.Births
+		}
+		e.Lane = p.laneChange()
+		m.Lane = e.Lane
+		engine, model = append(engine, e), append(model, m)
+	}
+	var next, theirs *store.ClaimRequest
+	if rapid.Bool().Draw(t, "next") {
+		e, m := p.request()
+		next, theirs = &e, &m
+	}
+	type answer struct {
+		errs    []error
+		claimed store.Claimed
+	}
+	got, err := twice(p, "settle", func(token store.Token) (answer, error) {
+		errs, claimed, err := p.s.Store.Settle(p.ctx, p.s.shard, token, engine, next)
+		return answer{errs, claimed}, err
+	}, func(first, second answer) error {
+		for i := range first.errs {
+			if (first.errs[i] == nil) != (second.errs[i] == nil) {
+				return fmt.Errorf("settlement %d: %w, then %w", i, first.errs[i], second.errs[i])
+			}
+		}
+		return sameHeld(first.claimed, second.claimed)
+	})
+	p.must(err, "settle")
+	p.follow(got.claimed)
+	errs, claimed, err := p.model.Settle(p.ctx, 0, store.NewToken(), model, theirs)
+	p.must(err, "settle in the model")
+	for i := range errs {
+		if !sameError(errs[i], got.errs[i]) {
+			p.Fatalf("settlement of %s (%s): %v, want %v", engine[i].Ref.ID, engine[i].Verdict.Kind, got.errs[i], errs[i])
+		}
+	}
+	p.took(claimed, got.claimed)
+}
+
+// child is a job to be born.
+func (p *pair) child() store.Entry {
+	p.births++
+	child := store.Entry{New: job.New{Spec: job.Spec{ID: fmt.Sprintf("child-%03d", p.births), Queue: p.queues[2]}, Delay: p.wait(false)}}
+	child.Print = child.Fingerprint()
+	return child
+}
+
+// laneChange draws what an attempt shows of its lane; mostly nothing.
+func (p *pair) laneChange() store.LaneChange {
+	var c store.LaneChange
+	if rapid.IntRange(0, 2).Draw(p.T, "lane change") > 0 {
+		return c
+	}
+	c.Breaker = rapid.SampledFrom([]store.BreakerChange{store.KeepBreaker, store.OpenBreaker, store.CloseBreaker}).Draw(p.T, "breaker")
+	switch n := rapid.IntRange(0, 9).Draw(p.T, "hold"); {
+	case n == 0: // on an engine's own clock it outlasts the sequence
+		c.Hold = long + time.Millisecond
+	case n < 5 && p.s.Advance != nil:
+		c.Hold = time.Second + time.Millisecond
+	}
+	return c
+}

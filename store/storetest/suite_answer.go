@@ -1,0 +1,136 @@
+package storetest
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// answered is the end of an attempt that got a status.
+func answered(h store.Held, v policy.Verdict, status int) store.Settlement {
+	item := settlement(h, v)
+	item.Attempt.Status = status
+	return item
+}
+
+// attempt makes one attempt of the test's only claimable job.
+func (s *suite) attempt(id string, v policy.Verdict, status int) {
+	s.Helper()
+	require.NoError(s, s.settle(answered(s.hold(id)[0], v, status))[0])
+}
+
+var answerCases = []sentence{
+	{"a job shows what its last attempt was answered with, wherever it is read", func(s *suite) {
+		s.add(s.entry("a"))
+		require.Zero(s, s.get("a").Status)
+		s.attempt("a", again(0), http.StatusServiceUnavailable)
+		require.Equal(s, http.StatusServiceUnavailable, s.get("a").Status)
+		h := s.hold("a")[0]
+		require.Equal(s, http.StatusServiceUnavailable, h.Status)
+		require.NoError(s, s.settle(answered(h, again(0), 0))[0])
+		require.Zero(s, s.get("a").Status, "the last attempt had no answer")
+		s.attempt("a", dead, http.StatusGone)
+		require.Equal(s, http.StatusGone, s.list(s.filter(job.Dead))[0].Status)
+		got, err := s.revive("a", long)
+		require.NoError(s, err)
+		require.Equal(s, http.StatusGone, got.Status, "a revival leaves it")
+		got, err = s.edit("a", store.Edit{Timeout: new(time.Second)})
+		require.NoError(s, err)
+		require.Equal(s, http.StatusGone, got.Status, "an edit leaves it")
+		require.Equal(s, http.StatusGone, s.send(s.entry("a"))[0].Job.Status)
+		got, err = s.cancel("a")
+		require.NoError(s, err)
+		require.Equal(s, http.StatusGone, got.Status)
+	}},
+	{"an attempt that did not end changes no status", func(s *suite) {
+		s.add(s.entry("a"))
+		s.attempt("a", again(0), http.StatusTeapot)
+		s.end(s.hold("a")[0], released)
+		require.Equal(s, http.StatusTeapot, s.get("a").Status, "released")
+		s.lose()
+		require.Equal(s, http.StatusTeapot, s.get("a").Status, "lost")
+		item := settlement(s.hold("a")[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExpired})
+		item.Attempt = job.Attempt{}
+		require.NoError(s, s.settle(item)[0])
+		require.Equal(s, http.StatusTeapot, s.get("a").Status, "dead without a request")
+	}},
+	{"a list filters the dead by reason and any by status", func(s *suite) {
+		for _, j := range []struct {
+			id     string
+			reason policy.Reason
+			status int
+			lane   int
+		}{
+			{"gone", policy.ReasonGaveUp, 410, 0},
+			{"gone elsewhere", policy.ReasonGaveUp, 410, 1},
+			{"failed", policy.ReasonExhausted, 500, 0},
+			{"failed, too", policy.ReasonExhausted, 503, 0},
+			{"silent", policy.ReasonExhausted, 0, 0},
+		} {
+			s.queue = s.lane(j.lane)
+			s.add(s.entry(j.id, labelled("lane", s.queue.Lane)))
+			s.attempt(j.id, policy.Verdict{Kind: policy.Dead, Reason: j.reason}, j.status)
+		}
+		s.queue = s.lane(0)
+		s.add(s.entry("delivered"), s.entry("waits"))
+		for _, h := range s.hold("delivered", "waits") {
+			v := delivered
+			if h.ID == "waits" {
+				v = again(long)
+			}
+			require.NoError(s, s.settle(answered(h, v, 503))[0])
+		}
+		for _, c := range []struct {
+			filter store.Filter
+			wanted []string
+		}{
+			{store.Filter{State: job.Dead, Reason: policy.ReasonGaveUp}, []string{"gone", "gone elsewhere"}},
+			{store.Filter{State: job.Dead, Reason: policy.ReasonExhausted}, []string{"failed", "failed, too", "silent"}},
+			{store.Filter{State: job.Dead, Reason: policy.ReasonExhausted, Status: 503}, []string{"failed, too"}},
+			{store.Filter{State: job.Dead, Reason: policy.ReasonBlocked}, nil},
+			{store.Filter{State: job.Dead, Status: 410}, []string{"gone", "gone elsewhere"}},
+			{store.Filter{State: job.Dead, Status: 410, Lane: s.lane(1).Lane}, []string{"gone elsewhere"}},
+			{store.Filter{State: job.Dead, Reason: policy.ReasonGaveUp, Label: "lane", Value: s.lane(0).Lane}, []string{"gone"}},
+			{store.Filter{State: job.Scheduled, Status: 503}, []string{"waits"}},
+			{store.Filter{State: job.Delivered, Status: 503}, []string{"delivered"}},
+			{store.Filter{State: job.Delivered, Reason: policy.ReasonGaveUp}, nil},
+		} {
+			c.filter.Namespace, c.filter.Topic = s.queue.Namespace, s.queue.Topic
+			for _, limit := range []int{1, 500} {
+				c.filter.Limit = limit
+				require.ElementsMatch(s, c.wanted, names(s.list(c.filter)), "%+v", c.filter)
+			}
+		}
+	}},
+	{"callbacks come back with a job on every read, and stay where a job names none", func(s *suite) {
+		with, without := s.entry("with"), s.entry("without")
+		with.OnDead = &policy.Callback{URL: "http://owner.example/dead"}
+		with.Print = with.Fingerprint()
+		s.add(with, without)
+		check := func(what string, spec job.Spec) {
+			wanted := map[string]job.Spec{"with": with.Spec, "without": without.Spec}[spec.ID]
+			require.Equal(s, wanted.OnDelivered, spec.OnDelivered, what)
+			require.Equal(s, wanted.OnDead, spec.OnDead, what)
+		}
+		for _, id := range []string{"with", "without"} {
+			check("get", s.get(id).Spec)
+		}
+		for _, j := range s.list(s.filter(job.Ready)) {
+			check("list", j.Spec)
+		}
+		jobs := s.hold("with", "without")
+		for _, h := range jobs {
+			check("claim", h.Spec)
+			s.end(h, again(long))
+			got, err := s.edit(h.ID, store.Edit{URL: new("http://new.example/")})
+			require.NoError(s, err)
+			check("edit", got.Spec)
+			check("get after an edit", s.get(h.ID).Spec)
+		}
+	}},
+}

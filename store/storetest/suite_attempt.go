@@ -1,0 +1,116 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// send inserts, and answers what came of it.
+func (s *suite) send(entries ...store.Entry) []store.Inserted {
+	s.Helper()
+	results, err := s.Store.Insert(s.Context(), s.shard, store.NewToken(), entries)
+	require.NoError(s, err)
+	require.Len(s, results, len(entries))
+	return results
+}
+
+// add inserts jobs that must be new.
+func (s *suite) add(entries ...store.Entry) {
+	s.Helper()
+	for i, r := range s.send(entries...) {
+		require.Equal(s, store.Created, r.Outcome, "outcome of %s", entries[i].ID)
+	}
+}
+
+// want asks for everything of the queues, under a lease that outlives the test.
+func want(queues ...job.Queue) store.ClaimRequest {
+	r := store.ClaimRequest{Max: store.MaxBatch, MaxBytes: 1 << 30}
+	for _, q := range queues {
+		r.Wants = append(r.Wants, store.Want{Queue: q, Max: store.MaxBatch, Timeout: long})
+	}
+	return r
+}
+
+// wantFor is want with a short lease, unless the job has its own timeout.
+func wantFor(lease time.Duration, queues ...job.Queue) store.ClaimRequest {
+	r := want(queues...)
+	for i := range r.Wants {
+		r.Wants[i].Timeout = lease
+	}
+	return r
+}
+
+func (s *suite) claim(r store.ClaimRequest) store.Claimed {
+	s.Helper()
+	c, err := s.Store.Claim(s.Context(), s.shard, store.NewToken(), r)
+	require.NoError(s, err)
+	require.Len(s, c.Queues, len(r.Wants), "a line for each Want")
+	return c
+}
+
+// hold claims everything of the test's queue, which must be exactly these jobs in any order.
+func (s *suite) hold(ids ...string) []store.Held {
+	s.Helper()
+	held := s.claim(want(s.queue)).Jobs
+	require.ElementsMatch(s, ids, idsOf(held))
+	slices.SortFunc(held, func(a, b store.Held) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) })
+	return held
+}
+
+func idsOf(held []store.Held) []string {
+	ids := make([]string, len(held))
+	for i, h := range held {
+		ids[i] = h.ID
+	}
+	return ids
+}
+
+// settlement is the end of an attempt.
+func settlement(h store.Held, v policy.Verdict) store.Settlement {
+	a := job.Attempt{N: h.Made + 1, Kind: job.KindAttempt, StartedAt: h.DueAt, Verdict: v.Kind.String(), Reason: v.Reason}
+	switch v.Kind {
+	case policy.Delivered:
+		a.Status = 200
+	case policy.Released:
+		a.Kind = job.KindReleased
+	default:
+		a.Status = 500
+	}
+	return store.Settlement{Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: v, Attempt: a}
+}
+
+var (
+	delivered = policy.Verdict{Kind: policy.Delivered}
+	dead      = policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}
+	released  = policy.Verdict{Kind: policy.Released}
+)
+
+func again(wait time.Duration) policy.Verdict { return policy.Verdict{Kind: policy.Again, Wait: wait} }
+
+// settle ends attempts and answers an error for each.
+func (s *suite) settle(items ...store.Settlement) []error {
+	s.Helper()
+	errs, _, err := s.Store.Settle(s.Context(), s.shard, store.NewToken(), items, nil)
+	require.NoError(s, err)
+	require.Len(s, errs, len(items))
+	return errs
+}
+
+// end ends an attempt that must still be held.
+func (s *suite) end(h store.Held, v policy.Verdict) {
+	s.Helper()
+	require.NoError(s, s.settle(settlement(h, v))[0])
+}
+
+// finish brings a new job to its end.
+func (s *suite) finish(id string, v policy.Verdict, options ...option) {
+	s.Helper()
+	s.add(s.entry(id, options...))
+	s.end(s.hold(id)[0], v)
+}

@@ -1,0 +1,130 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// reviveAll sends revivals in one call.
+func (s *suite) reviveAll(token store.Token, items ...store.Revival) []store.Revived {
+	s.Helper()
+	results, err := s.Store.Revive(s.Context(), s.shard, token, items)
+	require.NoError(s, err)
+	require.Len(s, results, len(items))
+	return results
+}
+
+var reviveBatchCases = []sentence{
+	{"each revival has its own result, in order", func(s *suite) {
+		s.finish("later", dead)
+		s.oneEach()
+		got := s.reviveAll(store.NewToken(),
+			store.Revival{Ref: s.ref("running")}, store.Revival{Ref: s.ref("dead")}, store.Revival{Ref: s.ref("unknown")},
+			store.Revival{Ref: s.ref("later"), Delay: long}, store.Revival{Ref: s.ref("cancelled"), Delay: 2 * long},
+			store.Revival{Ref: s.ref("scheduled")}, store.Revival{Ref: s.ref("delivered"), Delay: 3 * long},
+		)
+		s.inState(got[0].Err, job.Running)
+		require.ErrorIs(s, got[2].Err, store.ErrNotFound)
+		s.inState(got[5].Err, job.Scheduled)
+		for i, delay := range map[int]time.Duration{1: 0, 3: long, 4: 2 * long, 6: 3 * long} {
+			require.NoError(s, got[i].Err)
+			j := got[i].Job
+			require.Equal(s, []string{"", "dead", "", "later", "cancelled", "", "delivered"}[i], j.ID)
+			s.sameTime(s.now().Add(delay), j.DueAt, "DueAt")
+			require.Equal(s, 1, j.Round)
+			require.Equal(s, s.get(j.ID).Progress, j.Progress)
+		}
+		require.Equal(s, job.Ready, got[1].Job.State)
+		s.hears(s.queue)
+		s.hold("dead", "ready")
+	}},
+	{"one job revived twice in a call is revived once", func(s *suite) {
+		s.finish("a", dead)
+		got := s.reviveAll(store.NewToken(), store.Revival{Ref: s.ref("a"), Delay: long}, store.Revival{Ref: s.ref("a")})
+		require.NoError(s, got[0].Err)
+		s.inState(got[1].Err, job.Scheduled)
+		require.Equal(s, 1, s.get("a").Round)
+		require.EqualValues(s, 1, s.stats().Registered)
+	}},
+	{"a job in another state than the one named is left as it is", func(s *suite) {
+		s.oneEach()
+		for _, from := range []job.State{job.Dead, job.Delivered, job.Cancelled} {
+			for _, state := range []job.State{job.Dead, job.Delivered, job.Cancelled} {
+				if from != state {
+					before := s.get(string(state))
+					_, err := s.reviveWith(store.NewToken(), store.Revival{Ref: s.ref(string(state)), From: from})
+					s.inState(err, state)
+					require.Equal(s, before, s.get(string(state)))
+				}
+			}
+		}
+		for _, state := range []job.State{job.Dead, job.Delivered, job.Cancelled} {
+			got, err := s.reviveWith(store.NewToken(), store.Revival{Ref: s.ref(string(state)), From: state, Delay: long})
+			require.NoError(s, err)
+			require.Equal(s, job.Scheduled, got.State)
+		}
+	}},
+	{"another URL replaces the job's and nothing else", func(s *suite) {
+		e := s.entry("a")
+		e.Spec = fullSpec("a", s.queue)
+		s.add(e)
+		s.end(s.hold("a")[0], dead)
+		wanted := s.get("a").Spec
+		wanted.URL = "https://moved.example/hooks/" + strings.Repeat("x", 300)
+		got, err := s.reviveWith(store.NewToken(), store.Revival{Ref: s.ref("a"), URL: wanted.URL})
+		require.NoError(s, err)
+		require.Equal(s, wanted, got.Spec)
+		require.Equal(s, wanted, s.get("a").Spec)
+		h := s.hold("a")[0]
+		require.Equal(s, wanted, h.Spec)
+		s.end(h, dead)
+		got, err = s.revive("a", long)
+		require.NoError(s, err)
+		require.Equal(s, wanted.URL, got.URL, "without one it stays")
+	}},
+	{"a repeated token answers as the first call did", func(s *suite) {
+		s.finish("a", dead)
+		s.finish("b", delivered)
+		token := store.NewToken()
+		items := []store.Revival{{Ref: s.ref("a"), Delay: long}, {Ref: s.ref("unknown")}, {Ref: s.ref("b"), From: job.Dead}}
+		first := s.reviveAll(token, items...)
+		_, err := s.cancel("a")
+		require.NoError(s, err)
+		second := s.reviveAll(token, items...)
+		require.NoError(s, second[0].Err)
+		require.Equal(s, first[0].Job.State, second[0].Job.State)
+		require.Equal(s, first[0].Job.Version, second[0].Job.Version)
+		require.ErrorIs(s, second[1].Err, store.ErrNotFound)
+		s.inState(second[2].Err, job.Delivered)
+		require.Equal(s, job.Cancelled, s.get("a").State, "a repeat does nothing")
+	}},
+	{"takes a whole batch, over several lanes and topics", func(s *suite) {
+		s.put(policy.Topic{LaneConcurrency: 1000})
+		lanes := []job.Queue{s.lane(0), s.lane(1), s.queueOf(s.queue.Namespace, "mails", 0)}
+		var entries []store.Entry
+		var items []store.Revival
+		for i := range store.MaxBatch {
+			e := s.entry(fmt.Sprint(i), in(lanes[i%len(lanes)]))
+			entries, items = append(entries, e), append(items, store.Revival{Ref: e.Ref(), Delay: time.Duration(i/len(lanes)) * time.Minute})
+		}
+		s.add(entries...)
+		for _, e := range entries {
+			_, err := s.cancel(e.ID)
+			require.NoError(s, err)
+		}
+		for i, got := range s.reviveAll(store.NewToken(), items...) {
+			require.NoError(s, got.Err)
+			require.Equal(s, entries[i].ID, got.Job.ID)
+			require.Equal(s, entries[i].Queue, got.Job.Queue)
+			s.sameTime(s.now().Add(items[i].Delay), got.Job.DueAt, "DueAt")
+		}
+		require.Len(s, s.claim(want(lanes...)).Jobs, len(lanes))
+	}},
+}

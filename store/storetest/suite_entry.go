@@ -1,0 +1,35 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+type option func(*store.Entry)
+
+// entry is a job due now, under a client's id.
+func (s *suite) entry(id string, options ...option) store.Entry {
+	e := store.Entry{New: job.New{Spec: job.Spec{
+		ID: id, Queue: s.queue, URL: "http://shop.example/hooks", Method: "POST",
+	}}}
+	for _, o := range options {
+		o(&e)
+	}
+	e.Print = e.Fingerprint()
+	return e
+}
+
+func in(q job.Queue) option          { return func(e *store.Entry) { e.Queue = q } }
+func delayed(d time.Duration) option { return func(e *store.Entry) { e.Delay = d } }
+func body(text string) option {
+	return func(e *store.Entry) { e.Body, e.BodyKind = []byte(text), job.BodyText }
+}
+func timeout(d time.Duration) option { return func(e *store.Entry) { e.Timeout = d } }
+func expires(d time.Duration) option { return func(e *store.Entry) { e.ExpiresIn = d } }
+func labelled(key, value string) option {
+	return func(e *store.Entry) { e.Labels = map[string]string{key: value} }
+}
+
+func (s *suite) ref(id string) job.Ref { return job.Ref{Namespace: s.queue.Namespace, ID: id} }

@@ -1,0 +1,225 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// ask asks for starts of a topic, on the shard that keeps it.
+func (s *suite) ask(topic string, rate policy.Rate, n int, back ...store.Permit) store.PermitAsk {
+	return store.PermitAsk{Namespace: s.queue.Namespace, Topic: topic, Rate: rate, Starts: n, Back: back}
+}
+
+func (s *suite) permitUnder(token store.Token, asks ...store.PermitAsk) []store.Permit {
+	s.Helper()
+	shard := s.router.ShardOfTopic(asks[0].Namespace, asks[0].Topic)
+	permits, err := s.Store.Permit(s.Context(), shard, token, asks)
+	require.NoError(s, err)
+	require.Len(s, permits, len(asks))
+	return permits
+}
+
+func (s *suite) permit(ask store.PermitAsk) store.Permit {
+	s.Helper()
+	return s.permitUnder(store.NewToken(), ask)[0]
+}
+
+// some is what gives so many starts of a grant back.
+func some(p store.Permit, n int) store.Permit {
+	return store.Permit{Starts: n, At: p.At, Slack: p.Slack}
+}
+
+var permitCases = []sentence{
+	{"as many starts are granted as the rate has room for, and told when more will be", func(s *suite) {
+		rate := policy.Rate{Starts: 5, Per: long}
+		first := s.permit(s.ask("orders", rate, 3))
+		require.Equal(s, 3, first.Starts)
+		require.Zero(s, first.Next)
+		s.sameTime(s.now(), first.At, "At")
+		second := s.permit(s.ask("orders", rate, 3))
+		require.Equal(s, 2, second.Starts)
+		require.InDelta(s, long, second.Next, float64(5*time.Second))
+		third := s.permit(s.ask("orders", rate, 3))
+		require.Zero(s, third.Starts)
+		require.InDelta(s, long, third.Next, float64(5*time.Second))
+		none := s.permit(s.ask("orders", rate, 0))
+		require.Zero(s, none.Starts)
+		require.Zero(s, none.Next)
+	}},
+	{"more than the rate is granted in part at once", func(s *suite) {
+		p := s.permit(s.ask("orders", policy.Rate{Starts: 5, Per: long}, 50))
+		require.Equal(s, 5, p.Starts)
+		require.InDelta(s, long, p.Next, float64(5*time.Second))
+	}},
+	{"the next start is granted exactly when it was told", func(s *suite) {
+		rate := policy.Rate{Starts: 2, Per: s.brief()}
+		ask := s.ask("orders", rate, 2)
+		ask.Slack = s.brief() / 4
+		first := s.permit(ask)
+		require.Equal(s, 2, first.Starts)
+		next := s.permit(ask)
+		if s.Advance == nil { // it may be a slow machine
+			s.eventually("another grant", func() bool { next = s.permit(ask); return next.Starts > 0 })
+			require.GreaterOrEqual(s, next.At.Sub(first.At), ask.Slack+rate.Per)
+			return
+		}
+		require.Zero(s, next.Starts)
+		require.Equal(s, ask.Slack+rate.Per, next.Next)
+		s.Advance(next.Next - time.Millisecond)
+		require.Equal(s, time.Millisecond, s.permit(ask).Next)
+		s.Advance(time.Millisecond)
+		require.Equal(s, 2, s.permit(ask).Starts)
+	}},
+	{"no window has more starts than the rate allows, whoever asks and whatever is given back", func(s *suite) {
+		rate := policy.Rate{Starts: 6, Per: s.brief() / 4}
+		slacks := []time.Duration{0, rate.Per / 5, rate.Per / 2}
+		random := rand.New(rand.NewPCG(3, 3))
+		var mu sync.Mutex
+		var made []time.Time
+		unused := make([][]store.Permit, 3)
+		for range 40 {
+			var wg sync.WaitGroup
+			for i := range unused {
+				ask := s.ask("orders", rate, random.IntN(5), unused[i]...)
+				ask.Slack = slacks[random.IntN(len(slacks))]
+				unused[i] = nil
+				use, late := random.Float64(), random.Float64()
+				wg.Go(func() {
+					got, err := s.Store.Permit(s.Context(), s.router.ShardOfTopic(ask.Namespace, ask.Topic), store.NewToken(), []store.PermitAsk{ask})
+					if err != nil {
+						s.Error(err)
+						return
+					}
+					p := got[0]
+					mu.Lock()
+					defer mu.Unlock()
+					used := int(use * float64(p.Starts+1))
+					for range used {
+						made = append(made, p.At.Add(time.Duration(late*float64(ask.Slack))))
+					}
+					if used < p.Starts {
+						unused[i] = []store.Permit{some(p, p.Starts-used)}
+					}
+				})
+			}
+			wg.Wait()
+			s.pass(time.Duration(1+random.IntN(int(rate.Per/time.Millisecond))) * time.Millisecond / 2)
+		}
+		slices.SortFunc(made, time.Time.Compare)
+		for i := range len(made) - rate.Starts {
+			require.GreaterOrEqual(s, made[i+rate.Starts].Sub(made[i]), rate.Per, "starts %d to %d", i, i+rate.Starts)
+		}
+		require.GreaterOrEqual(s, len(made), 2*rate.Starts, "the rate lets starts go")
+	}},
+	{"what is given back can be granted again at once, in the same ask too", func(s *suite) {
+		rate := policy.Rate{Starts: 4, Per: long}
+		first := s.permit(s.ask("orders", rate, 4))
+		require.Equal(s, 4, first.Starts)
+		again := s.permit(s.ask("orders", rate, 4, some(first, 3)))
+		require.Equal(s, 3, again.Starts)
+		require.Zero(s, s.permit(s.ask("orders", rate, 1)).Starts)
+		require.Zero(s, s.permit(s.ask("orders", rate, 0, some(again, 2))).Starts)
+		require.Equal(s, 2, s.permit(s.ask("orders", rate, 4)).Starts)
+	}},
+	{"no more is taken back than was granted, nor what nobody granted or what has left", func(s *suite) {
+		rate := policy.Rate{Starts: 3, Per: long}
+		first := s.permit(s.ask("orders", rate, 1))
+		s.pass(2 * time.Millisecond)
+		require.Equal(s, 2, s.permit(s.ask("orders", rate, 2)).Starts)
+		got := s.permit(s.ask("orders", rate, 3, some(first, 9), store.Permit{Starts: 3, At: first.At.Add(-time.Second)}))
+		require.Equal(s, 1, got.Starts)
+		if s.Advance == nil {
+			return // it takes an hour
+		}
+		old := s.permit(s.ask("late", rate, 3))
+		s.Advance(rate.Per + time.Millisecond)
+		require.Equal(s, 3, s.permit(s.ask("late", rate, 3)).Starts)
+		require.Zero(s, s.permit(s.ask("late", rate, 1, old)).Starts)
+	}},
+	{"what is given back of a grant that has left takes nothing out of others of its time", func(s *suite) {
+		rate := func(starts int) policy.Rate { return policy.Rate{Starts: starts, Per: 4 * s.brief()} }
+		asks := func(topic string, starts int) (late, early store.PermitAsk) {
+			late, early = s.ask(topic, rate(starts), starts/2), s.ask(topic, rate(starts), starts/2)
+			late.Slack, early.Slack = long, 10*time.Millisecond
+			return late, early
+		}
+		early := map[string]store.Permit{}
+		sizes := map[string]int{"few": 10, "many": 100} // counted one by one, and in groups
+		for name, starts := range sizes {
+			late, soon := asks(name+" at once", starts)
+			granted := s.permitUnder(store.NewToken(), late, soon)
+			require.Equal(s, starts/2, granted[0].Starts)
+			require.Equal(s, starts/2, granted[1].Starts)
+			require.Equal(s, late.Slack, granted[0].Slack)
+			require.Equal(s, soon.Slack, granted[1].Slack)
+			early[late.Topic] = granted[1]
+			late, soon = asks(name+" in turn", starts)
+			require.Equal(s, starts/2, s.permit(late).Starts)
+			s.pass(3 * time.Millisecond)
+			early[late.Topic] = s.permit(soon)
+			require.Equal(s, starts/2, early[late.Topic].Starts)
+		}
+		s.pass(10*time.Millisecond + 4*s.brief() + 2*time.Millisecond)
+		for name, starts := range sizes {
+			for _, topic := range []string{name + " at once", name + " in turn"} {
+				next := s.permit(s.ask(topic, rate(starts), starts, early[topic]))
+				require.LessOrEqual(s, next.Starts, starts/2, "%s: the other half counts still", topic)
+			}
+		}
+	}},
+	{"topics count apart, and asks of one call are answered in order", func(s *suite) {
+		rate := policy.Rate{Starts: 3, Per: long}
+		shard := s.router.ShardOfTopic(s.queue.Namespace, "orders")
+		other := ""
+		for i := 0; other == ""; i++ {
+			if name := fmt.Sprintf("topic-%d", i); s.router.ShardOfTopic(s.queue.Namespace, name) == shard {
+				other = name
+			}
+		}
+		got := s.permitUnder(store.NewToken(), s.ask("orders", rate, 2), s.ask(other, rate, 3), s.ask("orders", rate, 2), s.ask("orders", rate, 1))
+		for i, n := range []int{2, 3, 1, 0} {
+			require.Equal(s, n, got[i].Starts, "ask %d", i)
+		}
+		theirs := s.ask("orders", rate, 2)
+		theirs.Namespace = "other"
+		require.Equal(s, 2, s.permit(theirs).Starts, "another namespace is another topic")
+	}},
+	{"a repeated token answers as the first call did and grants nothing more", func(s *suite) {
+		rate := policy.Rate{Starts: 5, Per: long}
+		token := store.NewToken()
+		first := s.permitUnder(token, s.ask("orders", rate, 3))
+		s.pass(2 * time.Millisecond)
+		require.Equal(s, first, s.permitUnder(token, s.ask("orders", rate, 3)))
+		token = store.NewToken()
+		back := s.ask("orders", rate, 0, some(first[0], 1))
+		s.permitUnder(token, back)
+		s.permitUnder(token, back)
+		require.Equal(s, 3, s.permit(s.ask("orders", rate, 9)).Starts, "two were never granted, one was given back once")
+	}},
+	{"the rate of the ask decides", func(s *suite) {
+		require.Equal(s, 2, s.permit(s.ask("orders", policy.Rate{Starts: 2, Per: long}, 9)).Starts)
+		s.put(policy.Topic{Rate: policy.Rate{Starts: 50, Per: long}})
+		require.Zero(s, s.permit(s.ask("orders", policy.Rate{Starts: 2, Per: long}, 9)).Starts)
+		require.Equal(s, 3, s.permit(s.ask("orders", policy.Rate{Starts: 5, Per: long}, 9)).Starts)
+		s.pass(2 * time.Millisecond)
+		require.Equal(s, 5, s.permit(s.ask("orders", policy.Rate{Starts: 5, Per: time.Millisecond}, 5)).Starts)
+	}},
+	{"what was granted outlives the process", func(s *suite) {
+		if s.Reopen == nil {
+			return // an engine without a second life has nothing to show here
+		}
+		rate := policy.Rate{Starts: 5, Per: long}
+		first := s.permit(s.ask("orders", rate, 4))
+		s.Store = s.Reopen()
+		require.Equal(s, 1, s.permit(s.ask("orders", rate, 4)).Starts)
+		require.Equal(s, 2, s.permit(s.ask("orders", rate, 4, some(first, 2))).Starts)
+	}},
+}

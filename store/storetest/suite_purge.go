@@ -1,0 +1,153 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// purge removes dead jobs and answers an error for each.
+func (s *suite) purge(token store.Token, ids ...string) []error {
+	s.Helper()
+	var refs []job.Ref
+	for _, id := range ids {
+		refs = append(refs, s.ref(id))
+	}
+	errs, err := s.Store.Purge(s.Context(), s.shard, token, refs)
+	require.NoError(s, err)
+	require.Len(s, errs, len(ids))
+	return errs
+}
+
+var purgeCases = []sentence{
+	{"a dead job goes for good, and is counted as before", func(s *suite) {
+		s.finish("other", dead)
+		s.oneEach()
+		before := s.stats()
+		require.NoError(s, s.purge(store.NewToken(), "dead")[0])
+		require.True(s, s.gone("dead"))
+		require.Equal(s, []string{"other"}, s.kept(job.Dead))
+		require.Equal(s, before, s.stats())
+		require.NoError(s, Check(s.Context(), s.Store))
+		_, err := s.revive("dead", 0)
+		require.ErrorIs(s, err, store.ErrNotFound)
+		_, err = s.cancel("dead")
+		require.ErrorIs(s, err, store.ErrNotFound)
+		_, err = s.cancel("ready")
+		require.NoError(s, err)
+		s.finish("third", dead)
+		require.Equal(s, before.Dead+1, s.stats().Dead)
+	}},
+	{"a job in any other state refuses, and so does an unknown one, each for itself and in order", func(s *suite) {
+		s.oneEach()
+		errs := s.purge(store.NewToken(), "scheduled", "dead", "ready", "running", "unknown", "delivered", "cancelled", "dead")
+		for i, state := range []job.State{job.Scheduled, "", job.Ready, job.Running, "", job.Delivered, job.Cancelled} {
+			if state != "" {
+				s.inState(errs[i], state)
+				require.Equal(s, state, s.get(string(state)).State)
+			}
+		}
+		require.NoError(s, errs[1])
+		require.ErrorIs(s, errs[4], store.ErrNotFound)
+		require.ErrorIs(s, errs[7], store.ErrNotFound, "it is gone already")
+		require.EqualValues(s, 6, s.stats().Registered)
+	}},
+	{"an id stays known for its window after the end", func(s *suite) {
+		s.put(policy.Topic{IDWindow: new(s.brief())})
+		s.finish("a", dead)
+		require.NoError(s, s.purge(store.NewToken(), "a")[0])
+		if s.Advance != nil { // else the window may be over already
+			got := s.send(s.entry("a"))[0]
+			require.Equal(s, store.Existing, got.Outcome)
+			require.Equal(s, job.Dead, got.Job.State)
+			require.Equal(s, policy.ReasonGaveUp, got.Job.Reason)
+			require.Equal(s, store.Conflict, s.send(s.entry("a", body("another")))[0].Outcome)
+			s.sweep()
+			require.Equal(s, store.Existing, s.send(s.entry("a"))[0].Outcome)
+		}
+		s.pass(s.brief() + 2*time.Millisecond)
+		s.eventually("a free id", func() bool {
+			s.sweep()
+			return s.send(s.entry("a"))[0].Outcome == store.Created
+		})
+		s.hold("a")
+	}},
+	{"an id that the server made is forgotten with its job", func(s *suite) {
+		e := s.entry("a")
+		e.Print = nil
+		s.add(e)
+		s.end(s.hold("a")[0], dead)
+		require.NoError(s, s.purge(store.NewToken(), "a")[0])
+		known, err := s.Store.Known(s.Context(), s.shard, []job.Ref{s.ref("a")})
+		require.NoError(s, err)
+		require.Equal(s, []bool{false}, known)
+	}},
+	{"bytes that were purged make room for others", func(s *suite) {
+		s.put(policy.Topic{KeepDead: policy.Keep{MaxBytes: new(int64(35_000))}})
+		large := body(strings.Repeat("x", 10_000))
+		for i := range 3 {
+			s.finish(fmt.Sprint(i), dead, large)
+			s.pass(2 * time.Millisecond)
+		}
+		for _, err := range s.purge(store.NewToken(), "1", "2") {
+			require.NoError(s, err)
+		}
+		for i := range 2 {
+			s.finish(fmt.Sprintf("new-%d", i), dead, large)
+			s.pass(2 * time.Millisecond)
+		}
+		s.sweep()
+		require.Equal(s, []string{"0", "new-0", "new-1"}, s.kept(job.Dead))
+		s.finish("new-2", dead, large)
+		s.sweep()
+		require.Equal(s, []string{"new-0", "new-1", "new-2"}, s.kept(job.Dead))
+	}},
+	{"a repeated token answers as the first call did", func(s *suite) {
+		s.finish("a", dead)
+		token := store.NewToken()
+		for range 2 {
+			errs := s.purge(token, "a", "unknown")
+			require.NoError(s, errs[0])
+			require.ErrorIs(s, errs[1], store.ErrNotFound)
+		}
+		require.EqualValues(s, 1, s.stats().Dead)
+	}},
+	{"takes a whole batch", func(s *suite) {
+		s.put(policy.Topic{LaneConcurrency: 1000})
+		var entries []store.Entry
+		var ids []string
+		for i := range store.MaxBatch {
+			ids = append(ids, fmt.Sprint(i))
+			entries = append(entries, s.entry(ids[i]))
+		}
+		s.add(entries...)
+		var items []store.Settlement
+		for _, h := range s.claim(want(s.queue)).Jobs {
+			items = append(items, settlement(h, dead))
+		}
+		require.NoError(s, errors.Join(s.settle(items...)...))
+		require.NoError(s, errors.Join(s.purge(store.NewToken(), ids...)...))
+		require.Empty(s, s.kept(job.Dead))
+		require.EqualValues(s, store.MaxBatch, s.stats().Dead)
+	}},
+	{"what was purged stays away in the next life", func(s *suite) {
+		if s.Reopen == nil {
+			return // an engine without a second life has nothing to show here
+		}
+		s.finish("a", dead)
+		s.finish("b", dead)
+		require.NoError(s, s.purge(store.NewToken(), "a")[0])
+		s.Store = s.Reopen()
+		require.True(s, s.gone("a"))
+		require.Equal(s, []string{"b"}, s.kept(job.Dead))
+		require.EqualValues(s, 2, s.stats().Dead)
+		require.Equal(s, store.Existing, s.send(s.entry("a"))[0].Outcome)
+	}},
+}

@@ -1,0 +1,263 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// A start is one that a rate bounds: made at a moment of the store's clock, and begun no later than its slack.
+type start struct {
+	at    time.Time
+	slack time.Duration
+}
+
+// windows fails when more starts than the rate allows count at the moment of any of them, each as if it began as late as
+// it may: then no window of the rate's length has more.
+func windows(log []start, rate policy.Rate) error {
+	for _, s := range log {
+		n := 0
+		for _, o := range log {
+			if !o.at.After(s.at) && o.at.Add(o.slack+rate.Per).After(s.at) {
+				n++
+			}
+		}
+		if n > rate.Starts {
+			return fmt.Errorf("%d starts count at %v, of %d in %v", n, s.at, rate.Starts, rate.Per)
+		}
+	}
+	return nil
+}
+
+// rated gives the test's topic a lane rate and its lane so many jobs.
+func (s *suite) rated(jobs int, rate policy.Rate) {
+	s.Helper()
+	s.put(policy.Topic{LaneRate: rate, LaneConcurrency: 10_000})
+	var entries []store.Entry
+	for i := range jobs {
+		entries = append(entries, s.entry(fmt.Sprint(i)))
+	}
+	for part := range slices.Chunk(entries, store.MaxBatch) {
+		s.add(part...)
+	}
+}
+
+// slackWant is want with a slack and at most so many jobs.
+func (s *suite) slackWant(n int, slack time.Duration) store.ClaimRequest {
+	r := want(s.queue)
+	r.Slack, r.Max = slack, n
+	return r
+}
+
+var rateCases = []sentence{
+	{"a lane never exceeds its rate in any window, whoever claims", func(s *suite) {
+		per := s.brief() / 4
+		for _, slacks := range [][]time.Duration{{0}, {0, per / 5, per / 2}} {
+			rate := policy.Rate{Starts: 5, Per: per}
+			s.queue = s.lane(len(slacks))
+			s.put(policy.Topic{LaneRate: rate, LaneConcurrency: 10_000})
+			random := rand.New(rand.NewPCG(1, uint64(len(slacks))))
+			var mu sync.Mutex
+			var log []start
+			for i := range 30 {
+				for k := range 8 { // enough for what may be claimed before the next
+					s.add(s.entry(fmt.Sprintf("%d-%d-%d", len(slacks), i, k)))
+				}
+				var wg sync.WaitGroup
+				for range 3 {
+					request := s.slackWant(1+random.IntN(4), slacks[random.IntN(len(slacks))])
+					wg.Go(func() {
+						got, err := s.Store.Claim(s.Context(), s.shard, store.NewToken(), request)
+						if err != nil {
+							s.Error(err)
+							return
+						}
+						mu.Lock()
+						defer mu.Unlock()
+						for _, h := range got.Jobs {
+							log = append(log, start{claimed(h), request.Slack})
+						}
+					})
+				}
+				wg.Wait()
+				s.pass(time.Duration(1+random.IntN(int(per/time.Millisecond))) * time.Millisecond * 2 / 3)
+			}
+			require.NoError(s, windows(log, rate))
+			require.GreaterOrEqual(s, len(log), 3*rate.Starts, "the rate lets jobs go")
+		}
+	}},
+	{"exactly as many go as there is room for, each start leaving at its own moment", func(s *suite) {
+		if s.Advance == nil {
+			return // its own clock does not stand still between two calls
+		}
+		rate := policy.Rate{Starts: 7, Per: 10 * time.Second}
+		s.rated(200, rate)
+		random := rand.New(rand.NewPCG(2, 2))
+		var log []start
+		for range 100 {
+			now, n, slack := s.now(), 1+random.IntN(5), time.Duration(random.IntN(2000))*time.Millisecond
+			room := rate.Starts
+			for _, o := range log {
+				if o.at.Add(o.slack + rate.Per).After(now) {
+					room--
+				}
+			}
+			got := s.claim(s.slackWant(n, slack))
+			require.Len(s, got.Jobs, max(0, min(n, room)))
+			for range got.Jobs {
+				log = append(log, start{now, slack})
+			}
+			require.Equal(s, room <= n, got.Queues[0].Blocked)
+			require.Equal(s, room > n, got.Queues[0].More)
+			s.Advance(time.Duration(random.IntN(3000)) * time.Millisecond)
+		}
+	}},
+	{"a lane at its rate costs nothing until the first start leaves, and then it rings at once", func(s *suite) {
+		per, slack := s.brief(), s.brief()/10
+		s.rated(6, policy.Rate{Starts: 2, Per: per})
+		s.hears(s.queue)
+		for i := range 3 {
+			got := s.claim(s.slackWant(store.MaxBatch, slack))
+			require.Len(s, got.Jobs, 2)
+			require.True(s, got.Jobs[0].Rated)
+			require.True(s, got.Queues[0].Blocked)
+			require.False(s, got.Queues[0].More)
+			require.False(s, got.Queues[0].Open)
+			if i < 2 { // then there is nothing left to ring for
+				s.ringsAt(claimed(got.Jobs[0]).Add(slack+per), "a lane at its rate")
+			}
+		}
+	}},
+	{"what was ready and rung a moment ago rings again when its rate lets it", func(s *suite) {
+		s.rated(0, policy.Rate{Starts: 1, Per: store.RingAgain / 2})
+		s.makeReady("a", "b", "c")
+		got := s.claim(want(s.queue))
+		require.Len(s, got.Jobs, 1)
+		s.ringsAt(claimed(got.Jobs[0]).Add(store.RingAgain/2), "a lane at its rate")
+	}},
+	{"lanes count apart, and those without a rate are free", func(s *suite) {
+		s.put(policy.Topic{LaneRate: policy.Rate{Starts: 2, Per: long}})
+		free := s.queueOf(s.queue.Namespace, "free", 0)
+		for i := range 5 {
+			s.add(s.entry(fmt.Sprint(i)), s.entry(fmt.Sprintf("b%d", i), in(s.lane(1))), s.entry(fmt.Sprintf("free-%d", i), in(free)))
+		}
+		got := s.claim(want(s.lane(0), s.lane(1), free))
+		require.Len(s, got.Jobs, 9)
+		for _, h := range got.Jobs {
+			require.Equal(s, h.Queue != free, h.Rated, h.ID)
+		}
+		require.False(s, got.Queues[2].Blocked)
+	}},
+	{"a job that is given back has counted", func(s *suite) {
+		s.rated(1, policy.Rate{Starts: 2, Per: long})
+		s.end(s.hold("0")[0], released)
+		s.end(s.hold("0")[0], released)
+		s.nothing("after two starts")
+	}},
+	{"a repeated claim counts once", func(s *suite) {
+		s.rated(9, policy.Rate{Starts: 4, Per: long})
+		token, request := store.NewToken(), s.slackWant(2, 0)
+		for range 3 {
+			got, err := s.Store.Claim(s.Context(), s.shard, token, request)
+			require.NoError(s, err)
+			require.Len(s, got.Jobs, 2)
+			require.True(s, got.Jobs[0].Rated)
+		}
+		require.Len(s, s.claim(want(s.queue)).Jobs, 2)
+		s.nothing("after four starts")
+	}},
+	{"the claim in the trip of a settlement counts as well", func(s *suite) {
+		s.rated(9, policy.Rate{Starts: 3, Per: long})
+		var items []store.Settlement
+		for _, h := range s.claim(s.slackWant(2, 0)).Jobs {
+			items = append(items, settlement(h, delivered))
+		}
+		request, token := want(s.queue), store.NewToken()
+		for range 2 {
+			_, got, err := s.Store.Settle(s.Context(), s.shard, token, items, &request)
+			require.NoError(s, err)
+			require.Len(s, got.Jobs, 1)
+		}
+		s.nothing("after three starts")
+	}},
+	{"another rate holds from the next claim on, with the starts that it still covers", func(s *suite) {
+		s.rated(30, policy.Rate{Starts: 3, Per: 40 * time.Minute})
+		require.Len(s, s.claim(want(s.queue)).Jobs, 3)
+		s.put(policy.Topic{LaneRate: policy.Rate{Starts: 2, Per: 40 * time.Minute}})
+		s.nothing("a lower rate")
+		s.quiet()
+		s.put(policy.Topic{LaneRate: policy.Rate{Starts: 5, Per: 50 * time.Minute}})
+		s.hears(s.queue)
+		require.Len(s, s.claim(want(s.queue)).Jobs, 2)
+		s.nothing("five starts of a higher rate")
+		s.pass(2 * time.Millisecond)
+		s.quiet()
+		s.put(policy.Topic{LaneRate: policy.Rate{Starts: 5, Per: time.Millisecond}})
+		s.hears(s.queue)
+		require.Len(s, s.claim(want(s.queue)).Jobs, 5, "a window that has passed")
+		s.put(policy.Topic{})
+		s.hears(s.queue)
+		got := s.claim(want(s.queue))
+		require.Len(s, got.Jobs, 20, "no rate")
+		require.False(s, got.Jobs[0].Rated)
+	}},
+	{"of a large rate no window has more, and a start counts little longer than it has to", func(s *suite) {
+		if s.Advance == nil {
+			return // its own clock does not stand still between two calls
+		}
+		rate := policy.Rate{Starts: 200, Per: 64 * time.Second}
+		s.rated(1000, rate)
+		var log []start
+		grain := rate.Per / store.CountedStarts
+		for i := range 300 {
+			now, slack := s.now(), time.Duration(i%3)*100*time.Millisecond
+			surely := rate.Starts
+			for _, o := range log {
+				if o.at.Add(o.slack + rate.Per + grain + 2*time.Millisecond).After(now) {
+					surely--
+				}
+			}
+			n := 1 + i%7
+			got := s.claim(s.slackWant(n, slack))
+			require.GreaterOrEqual(s, len(got.Jobs), min(n, surely))
+			for _, h := range got.Jobs {
+				log = append(log, start{claimed(h), slack})
+			}
+			s.Advance(time.Duration(i*377%997) * time.Millisecond)
+		}
+		require.NoError(s, windows(log, rate))
+		require.Greater(s, len(log), rate.Starts)
+	}},
+	{"what a rate counts outlives the process", func(s *suite) {
+		if s.Reopen == nil {
+			return // an engine without a second life has nothing to show here
+		}
+		s.rated(9, policy.Rate{Starts: 4, Per: long})
+		for _, h := range s.claim(s.slackWant(3, 0)).Jobs {
+			s.end(h, delivered)
+		}
+		s.Store = s.Reopen()
+		require.Len(s, s.claim(want(s.queue)).Jobs, 1)
+		s.nothing("after four starts in two lives")
+	}},
+	{"a probe counts, and a lane that is both held back and at its rate waits for the later end", func(s *suite) {
+		s.rated(5, policy.Rate{Starts: 2, Per: 2 * s.brief()})
+		got := s.claim(s.slackWant(1, 0))
+		s.endWith(got.Jobs[0], delivered, opened(s.brief()))
+		until := s.row(s.queue).HeldUntil
+		s.ringsAt(until, "the hold")
+		h := s.probe(s.slackWant(3, 0))
+		require.True(s, h.Rated)
+		s.endWith(h, delivered, store.LaneChange{Breaker: store.CloseBreaker, Hold: s.brief() / 2})
+		if s.Advance != nil { // else the starts may have left
+			s.ringsAt(claimed(got.Jobs[0]).Add(2*s.brief()), "the rate")
+		}
+	}},
+}

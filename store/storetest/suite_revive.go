@@ -1,0 +1,114 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+var reviveCases = []sentence{
+	{"an ended job goes on another round, with a fresh budget and numbers that go on", func(s *suite) {
+		s.finish("delivered", delivered)
+		s.finish("dead", dead)
+		s.add(s.entry("cancelled"))
+		h := s.hold("cancelled")[0]
+		_, err := s.cancel("cancelled")
+		require.NoError(s, err)
+		s.end(h, again(0))
+		for _, id := range []string{"delivered", "dead", "cancelled"} {
+			got, err := s.revive(id, long)
+			require.NoError(s, err)
+			require.Equal(s, job.Scheduled, got.State, id)
+			require.Empty(s, got.Reason, id)
+			require.True(s, got.FinishedAt.IsZero(), id)
+			s.sameTime(s.now().Add(long), got.DueAt, "DueAt")
+			require.Equal(s, got.DueAt, got.Since, id)
+			require.Equal(s, 1, got.Round, id)
+			require.Equal(s, 1, got.Made, id)
+			require.Zero(s, got.Tries, id)
+			require.Zero(s, got.Lost, id)
+			require.False(s, got.CancelRequested, id)
+			record := kinds(s.get(id))
+			require.Equal(s, job.KindRevived, record[len(record)-1], id)
+		}
+		stats := s.stats()
+		require.EqualValues(s, 3, stats.Registered)
+		require.EqualValues(s, 3, stats.Scheduled+stats.Ready)
+		require.Zero(s, stats.Delivered+stats.Dead+stats.Cancelled)
+	}},
+	{"the version grows", func(s *suite) {
+		s.finish("a", dead)
+		got, err := s.revive("a", 0)
+		require.NoError(s, err)
+		require.EqualValues(s, 2, got.Version)
+	}},
+	{"revived at once it rings and is claimed, and its next attempt has the next number", func(s *suite) {
+		s.finish("a", dead)
+		s.quiet()
+		got, err := s.revive("a", 0)
+		require.NoError(s, err)
+		require.Equal(s, job.Ready, got.State)
+		s.hears(s.queue)
+		h := s.hold("a")[0]
+		require.Equal(s, 1, h.Made)
+		require.Zero(s, h.Tries)
+		s.end(h, delivered)
+		got = s.get("a")
+		require.Equal(s, 2, got.Made)
+		require.Zero(s, got.Tries)
+		require.Equal(s, []job.AttemptKind{job.KindAttempt, job.KindRevived, job.KindAttempt}, kinds(got))
+	}},
+	{"an expiry that has passed is dropped and one ahead stays", func(s *suite) {
+		s.finish("past", dead, expires(s.brief()))
+		s.finish("ahead", dead, expires(long))
+		s.pass(s.brief() + 2*time.Millisecond)
+		got, err := s.revive("past", 0)
+		require.NoError(s, err)
+		require.True(s, got.ExpiresAt.IsZero())
+		got, err = s.revive("ahead", 0)
+		require.NoError(s, err)
+		require.False(s, got.ExpiresAt.IsZero())
+		for _, h := range s.hold("past", "ahead") {
+			require.False(s, h.Expired, h.ID)
+		}
+	}},
+	{"an unfinished job refuses, and so does an unknown one", func(s *suite) {
+		s.add(s.entry("scheduled", delayed(long)), s.entry("running"))
+		s.hold("running")
+		_, err := s.revive("scheduled", 0)
+		s.inState(err, job.Scheduled)
+		_, err = s.revive("running", 0)
+		s.inState(err, job.Running)
+		s.add(s.entry("ready"))
+		_, err = s.revive("ready", 0)
+		s.inState(err, job.Ready)
+		_, err = s.revive("unknown", 0)
+		require.ErrorIs(s, err, store.ErrNotFound)
+	}},
+	{"a repeated token answers as the first call did", func(s *suite) {
+		s.finish("a", dead)
+		token := store.NewToken()
+		for range 2 {
+			got, err := s.reviveWith(token, store.Revival{Ref: s.ref("a"), Delay: long})
+			require.NoError(s, err)
+			require.Equal(s, 1, got.Round)
+		}
+		require.Equal(s, 1, s.get("a").Round)
+		_, err := s.cancel("a")
+		require.NoError(s, err)
+		_, err = s.reviveWith(token, store.Revival{Ref: s.ref("a"), Delay: long})
+		require.NoError(s, err)
+		require.Equal(s, job.Cancelled, s.get("a").State, "a repeat does nothing")
+	}},
+	{"a revived id of a cancelled job is known again", func(s *suite) {
+		s.add(s.entry("a"))
+		_, err := s.cancel("a")
+		require.NoError(s, err)
+		_, err = s.revive("a", long)
+		require.NoError(s, err)
+		require.Equal(s, store.Existing, s.send(s.entry("a"))[0].Outcome)
+	}},
+}

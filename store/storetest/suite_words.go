@@ -1,0 +1,181 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+func (s *suite) get(id string) job.Job {
+	s.Helper()
+	j, err := s.Store.Get(s.Context(), s.shard, s.ref(id))
+	require.NoError(s, err)
+	return j
+}
+
+func (s *suite) gone(id string) bool {
+	s.Helper()
+	_, err := s.Store.Get(s.Context(), s.shard, s.ref(id))
+	if err != nil {
+		require.ErrorIs(s, err, store.ErrNotFound)
+	}
+	return err != nil
+}
+
+func (s *suite) cancel(id string) (job.Job, error) {
+	return s.Store.Cancel(s.Context(), s.shard, store.NewToken(), s.ref(id))
+}
+
+func (s *suite) edit(id string, e store.Edit) (job.Job, error) {
+	if e.Kind == "" {
+		e.Kind = job.KindEdited
+	}
+	return s.Store.Edit(s.Context(), s.shard, store.NewToken(), s.ref(id), e)
+}
+
+func (s *suite) revive(id string, delay time.Duration) (job.Job, error) {
+	return s.reviveWith(store.NewToken(), store.Revival{Ref: s.ref(id), Delay: delay})
+}
+
+// reviveWith sends one revival under a token.
+func (s *suite) reviveWith(token store.Token, item store.Revival) (job.Job, error) {
+	return reviveOne(s.Context(), s.Store, s.shard, token, item)
+}
+
+// reviveOne is a batch of one.
+func reviveOne(ctx context.Context, st store.Store, shard int, token store.Token, item store.Revival) (job.Job, error) {
+	results, err := st.Revive(ctx, shard, token, []store.Revival{item})
+	if err != nil {
+		return job.Job{}, err
+	}
+	if len(results) != 1 {
+		return job.Job{}, fmt.Errorf("%d results of one revival", len(results))
+	}
+	return results[0].Job, results[0].Err
+}
+
+// inState fails unless the error says that the job's state forbids what was asked.
+func (s *suite) inState(err error, state job.State) {
+	s.Helper()
+	stateErr, ok := errors.AsType[*store.StateError](err)
+	require.True(s, ok, "want a StateError, got %v", err)
+	require.Equal(s, state, stateErr.State)
+}
+
+func (s *suite) carry(r store.Round) store.Carried {
+	s.Helper()
+	c, err := s.Store.Carry(s.Context(), s.shard, store.NewToken(), r)
+	require.NoError(s, err)
+	return c
+}
+
+// await takes what is on the bell within the time.
+func (s *suite) await(wait time.Duration) store.Rung {
+	s.Helper()
+	rung, err := s.Store.Await(s.Context(), s.shard, store.Watch{Group: store.GroupPush, Wait: wait})
+	require.NoError(s, err)
+	return rung
+}
+
+// hears waits until the bell has rung for a queue; a carrier works all the while.
+func (s *suite) hears(q job.Queue) {
+	s.Helper()
+	s.eventually("a ring for "+q.String(), func() bool {
+		s.carry(store.Round{})
+		return slices.Contains(s.await(time.Millisecond).Queues, q)
+	})
+}
+
+// quiet empties the bell and the wake.
+func (s *suite) quiet() {
+	s.Helper()
+	s.eventually("silence", func() bool {
+		rung, err := s.Store.Await(s.Context(), s.shard, store.Watch{Group: store.GroupPush, Wake: true, Wait: time.Millisecond})
+		require.NoError(s, err)
+		return len(rung.Queues) == 0 && !rung.Wake
+	})
+}
+
+func (s *suite) put(p policy.Topic) store.Topic {
+	s.Helper()
+	t, err := s.Store.PutTopic(s.Context(), store.Topic{Namespace: s.queue.Namespace, Name: s.queue.Topic, Policy: p})
+	require.NoError(s, err)
+	return t
+}
+
+// sweep removes all that retention does not keep.
+func (s *suite) sweep() {
+	s.Helper()
+	for more := true; more; {
+		swept, err := s.Store.Sweep(s.Context(), s.shard, store.NewToken(), 100)
+		require.NoError(s, err)
+		require.LessOrEqual(s, swept.Jobs, 100)
+		require.LessOrEqual(s, swept.IDs, 100)
+		more = swept.More
+	}
+}
+
+// stats are those of the test's topic.
+func (s *suite) stats() store.TopicStats {
+	s.Helper()
+	rows, err := s.Store.Stats(s.Context(), s.shard, s.queue.Namespace, s.queue.Topic)
+	require.NoError(s, err)
+	require.Len(s, rows, 1)
+	require.Equal(s, s.queue.Topic, rows[0].Topic)
+	return rows[0]
+}
+
+// list reads all pages.
+func (s *suite) list(f store.Filter) []job.Job {
+	s.Helper()
+	jobs, err := listAll(s.Context(), s.Store, s.shard, f)
+	require.NoError(s, err)
+	return jobs
+}
+
+func listAll(ctx context.Context, st store.Store, shard int, f store.Filter) ([]job.Job, error) {
+	if f.Limit == 0 {
+		f.Limit = 500
+	}
+	var all []job.Job
+	for {
+		page, err := st.List(ctx, shard, f)
+		if err != nil {
+			return nil, err
+		}
+		if len(page.Jobs) > f.Limit {
+			return nil, fmt.Errorf("a page of %d jobs, limit %d", len(page.Jobs), f.Limit)
+		}
+		all = append(all, page.Jobs...)
+		if page.Cursor == "" {
+			return all, nil
+		}
+		f.Cursor = page.Cursor
+	}
+}
+
+// names are the ids of listed jobs.
+func names(jobs []job.Job) []string {
+	ids := make([]string, len(jobs))
+	for i, j := range jobs {
+		ids[i] = j.ID
+	}
+	return ids
+}
+
+// kinds are those of a job's record.
+func kinds(j job.Job) []job.AttemptKind {
+	var all []job.AttemptKind
+	for _, a := range j.Attempts {
+		all = append(all, a.Kind)
+	}
+	return all
+}
