@@ -103,8 +103,7 @@ const (
 	maxFailed = 100
 	// workReserve is what is left of a caller's time for the answer.
 	workReserve = 5 * time.Second
-	// deadPage is how many are worked with at once: a store answers them whole.
-	deadPage = 64
+	deadPage    = 500
 	// countAtOnce is how many chosen jobs are looked up at once where they are only counted.
 	countAtOnce = 32
 )
