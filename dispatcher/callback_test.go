@@ -456,7 +456,7 @@ func (s batched) Carry(ctx context.Context, sh int, tok store.Token, r store.Rou
 
 func TestManyDeathsAtOnceAreAllTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const jobs = 2_000
+		const jobs = 600
 		rec := &receiver{answer: byTopic(410)}
 		r := start(t, dispatcher.Options{Store: batched{model(), t}, Deliverer: rec})
 		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{

@@ -27,7 +27,7 @@ import (
 
 // The number of sequences; the flag -rapid.checks goes before it.
 const (
-	randomChecks      = 25
+	randomChecks      = 12
 	randomChecksShort = 25 // of which rapid takes a fifth
 )
 
