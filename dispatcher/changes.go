@@ -16,9 +16,6 @@ const (
 	changePause = 2 * time.Millisecond
 )
 
-// ErrContended: settings are changed by others all the time.
-var ErrContended = store.ErrContended
-
 // errAsItWas ends a change that would change nothing.
 var errAsItWas = errors.New("it stays as it was")
 
@@ -30,7 +27,7 @@ func again[T any](ctx context.Context, do func() (T, error)) (done T, err error)
 			return done, err
 		}
 		if try == changeTries {
-			return done, ErrContended
+			return done, store.ErrContended
 		}
 		timer := time.NewTimer(changePause + rand.N(changePause*time.Duration(try)))
 		select {

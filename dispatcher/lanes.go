@@ -24,7 +24,7 @@ func (d *Dispatcher) LanesPut(ctx context.Context, namespace, topic, after strin
 	return d.store.PutLanes(ctx, namespace, topic, after, limit)
 }
 
-// ChangeLane changes a lane's settings as change says, whose error ends it. *job.InvalidError, ErrContended.
+// ChangeLane changes a lane's settings as change says, whose error ends it. *job.InvalidError, store.ErrContended.
 func (d *Dispatcher) ChangeLane(ctx context.Context, q job.Queue, change func(*policy.Lane) error) (store.Lane, error) {
 	return again(ctx, func() (store.Lane, error) {
 		lane, err := d.Lane(ctx, q)

@@ -294,7 +294,7 @@ func TestAChangeThatOthersAlwaysOvertakeEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: always{model()}, RegisterOnly: true})
 		_, err := r.AddSecret(t.Context(), ofTopic, sign.NewSecret())
-		require.ErrorIs(t, err, dispatcher.ErrContended)
+		require.ErrorIs(t, err, store.ErrContended)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		defer cancel()
 		_, err = r.AddSecret(ctx, ofTopic, sign.NewSecret())

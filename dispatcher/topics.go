@@ -61,7 +61,7 @@ func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Top
 }
 
 // ChangeTopic changes a topic's policy as change says, whose error ends it. A topic that nobody has named begins with
-// it. *job.InvalidError, ErrContended.
+// it. *job.InvalidError, store.ErrContended.
 func (d *Dispatcher) ChangeTopic(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error) {
 	return again(ctx, func() (store.Topic, error) {
 		t, err := d.Topic(ctx, namespace, name)

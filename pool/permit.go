@@ -165,7 +165,6 @@ func (p *Pool) permitFor(ctx context.Context, ask store.PermitAsk) (store.Permit
 	if err != nil {
 		return store.Permit{}, err
 	}
-	permits[0].Slack = ask.Slack
 	return permits[0], nil
 }
 
