@@ -91,12 +91,8 @@ func TestWhatIsSentAgainIsSignedAgain(t *testing.T) {
 	t.Cleanup(server.Close)
 	b := newBreaker(0)
 	s := newSender(t, Options{dialContext: b.dial})
-	done := make(chan policy.Result, dead)
-	for range dead {
-		go func() { done <- s.Deliver(t.Context(), ask(server.URL)) }()
-	}
-	for range dead {
-		require.Equal(t, 200, (<-done).Status)
+	for _, result := range crowd(t, s, server.URL, dead) {
+		require.Equal(t, 200, result.Status, result.Error)
 		<-got
 	}
 	mu.Lock()
