@@ -212,14 +212,20 @@ func TestTenThousandOfTheLongestIDsFit(t *testing.T) {
 
 func TestWhatCouldNotBeRevivedIsNamedWithItsReasonAndInternalsAreNotShown(t *testing.T) {
 	f := newFake()
-	f.worked = store.Worked{Matched: 2, Done: 1, More: true, Failed: []store.Failed{
-		{ID: "a", Err: &store.StateError{State: job.Running}}, {ID: "b", Err: store.ErrNotFound}, {ID: "c", Err: errors.New("dial 10.0.0.7: hunter2")},
+	astray := &job.InvalidError{Faults: []job.Fault{{Field: "/headers/Authorization", Detail: "was not for that host"}}}
+	f.worked = store.Worked{Matched: 3, Done: 1, More: true, Failed: []store.Failed{
+		{ID: "a", Err: &store.StateError{State: job.Running}},
+		{ID: "b", Err: store.ErrNotFound},
+		{ID: "c", Err: errors.New("dial 10.0.0.7: hunter2")},
+		{ID: "d", Err: astray},
 	}}
-	got := answered(t, call(t, handlerOf(f), http.MethodPost, "/v1/dead/revive", `{"ids": ["a", "b", "c"]}`))
+	w := call(t, handlerOf(f), http.MethodPost, "/v1/dead/revive", `{"ids": ["a", "b", "c", "d"], "url": "https://b.example/"}`)
+	require.Contains(t, w.Body.String(), `"errors":[{"field":"/headers/Authorization","detail":"was not for that host"}]`)
+	got := answered(t, w)
 	require.Equal(t, true, got["more"])
 	failed, _ := got["failed"].([]any)
-	require.Len(t, failed, 3)
-	for i, status := range []int{409, 404, 500} {
+	require.Len(t, failed, 4)
+	for i, status := range []int{409, 404, 500, 422} {
 		one, _ := failed[i].(map[string]any)
 		p, _ := one["error"].(map[string]any)
 		require.EqualValues(t, status, p["status"])
@@ -227,7 +233,7 @@ func TestWhatCouldNotBeRevivedIsNamedWithItsReasonAndInternalsAreNotShown(t *tes
 	}
 
 	f.bad = &job.InvalidError{Faults: []job.Fault{{Field: "/url", Detail: "may not be called"}}}
-	w := call(t, handlerOf(f), http.MethodPost, "/v1/dead/revive", `{"all": true, "url": "http://169.254.169.254/"}`)
+	w = call(t, handlerOf(f), http.MethodPost, "/v1/dead/revive", `{"all": true, "url": "http://169.254.169.254/"}`)
 	require.Equal(t, []string{"/url"}, problemIn(t, w).fields())
 	f.bad, f.err = nil, store.ErrUnavailable
 	require.Equal(t, http.StatusServiceUnavailable, call(t, handlerOf(f), http.MethodPost, "/v1/dead/purge", `{"all": true}`).Code)

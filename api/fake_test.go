@@ -243,6 +243,19 @@ func answered(t testing.TB, w *httptest.ResponseRecorder) map[string]any {
 	return got
 }
 
+// listed reads a page of a list: what a member of each item says, and where the next page begins.
+func listed(t testing.TB, h http.Handler, target, member string) (all []string, cursor any) {
+	t.Helper()
+	got := answered(t, call(t, h, http.MethodGet, target, ""))
+	items, _ := got["items"].([]any)
+	for _, i := range items {
+		item, _ := i.(map[string]any)
+		name, _ := item[member].(string)
+		all = append(all, name)
+	}
+	return all, got["next_cursor"]
+}
+
 // A told is a problem as a client reads it.
 type told struct {
 	Type   string

@@ -135,23 +135,15 @@ func TestLanesWithSettingsAreListedInPages(t *testing.T) {
 	for _, name := range []string{"a/1", "a/2", "a/3", "b/4"} {
 		f.own[name] = store.Lane{Revision: 1, Settings: policy.Lane{Paused: true}}
 	}
-	names := func(query string) (all []any, cursor any) {
-		got := answered(t, call(t, handlerOf(f), http.MethodGet, "/v1/topics/a/lanes"+query, ""))
-		items, _ := got["items"].([]any)
-		for _, i := range items {
-			item, _ := i.(map[string]any)
-			all = append(all, item["lane"])
-		}
-		return all, got["next_cursor"]
-	}
+	names := func(query string) ([]string, any) { return listed(t, handlerOf(f), "/v1/topics/a/lanes"+query, "lane") }
 	all, cursor := names("")
-	require.Equal(t, []any{"1", "2", "3"}, all)
+	require.Equal(t, []string{"1", "2", "3"}, all)
 	require.Nil(t, cursor)
 	all, cursor = names("?limit=2")
-	require.Equal(t, []any{"1", "2"}, all)
+	require.Equal(t, []string{"1", "2"}, all)
 	require.Equal(t, "2", cursor)
 	all, cursor = names("?limit=2&cursor=2")
-	require.Equal(t, []any{"3"}, all)
+	require.Equal(t, []string{"3"}, all)
 	require.Nil(t, cursor)
 	f.topics["c"] = store.Topic{Name: "c"}
 	require.JSONEq(t, `{"items": []}`, call(t, handlerOf(f), http.MethodGet, "/v1/topics/c/lanes", "").Body.String())

@@ -171,7 +171,7 @@ func (f *topicForm) readBreaker(at string, value []byte) {
 
 // finish puts the headers over the stored ones and checks the whole.
 func (f *topicForm) finish() (policy.Topic, *problem) {
-	f.headers.moved = elsewhere(f.stored.URL, f.URL)
+	f.headers.moved = job.Elsewhere(f.stored.URL, f.URL)
 	f.Headers = f.headers.over(&f.decoder, "/headers", f.stored.Headers, f.merge)
 	if p := f.problem(job.ValidateTopic(f.Topic)); p != nil {
 		return policy.Topic{}, p

@@ -113,16 +113,7 @@ func TestTopicsAreListedInPages(t *testing.T) {
 		f.topics[name] = store.Topic{Name: name}
 	}
 	h := handlerOf(f)
-	names := func(query string) (all []string, cursor any) {
-		got := answered(t, call(t, h, http.MethodGet, "/v1/topics"+query, ""))
-		items, _ := got["items"].([]any)
-		for _, i := range items {
-			item, _ := i.(map[string]any)
-			name, _ := item["topic"].(string)
-			all = append(all, name)
-		}
-		return all, got["next_cursor"]
-	}
+	names := func(query string) ([]string, any) { return listed(t, h, "/v1/topics"+query, "topic") }
 	all, cursor := names("")
 	require.Equal(t, []string{"a", "b", "c"}, all)
 	require.Nil(t, cursor)

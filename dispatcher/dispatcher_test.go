@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -99,6 +100,16 @@ func (r *rig) register(t *testing.T, n job.New) job.Job {
 	require.NoError(t, got.Err)
 	require.Equal(t, store.Created, got.Outcome)
 	return got.Job
+}
+
+// registerAll takes jobs, as many at once as a store does.
+func (r *rig) registerAll(t *testing.T, jobs []job.New) {
+	t.Helper()
+	for part := range slices.Chunk(jobs, store.MaxBatch) {
+		for _, got := range r.Register(t.Context(), part) {
+			require.NoError(t, got.Err)
+		}
+	}
 }
 
 func (r *rig) get(t *testing.T, ref job.Ref) job.Job {
@@ -351,11 +362,7 @@ func TestReceiversThatHangDoNotDelayTheOthers(t *testing.T) {
 				jobs = append(jobs, job.New{Spec: job.Spec{URL: "https://x.example/", Queue: job.Queue{Lane: lane}}, Delay: delay})
 			}
 		}
-		for start := 0; start < len(jobs); start += store.MaxBatch {
-			for _, got := range r.Register(t.Context(), jobs[start:min(start+store.MaxBatch, len(jobs))]) {
-				require.NoError(t, got.Err)
-			}
-		}
+		r.registerAll(t, jobs)
 		time.Sleep(3 * time.Minute)
 		synctest.Wait()
 		good := 0

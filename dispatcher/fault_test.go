@@ -149,11 +149,7 @@ func TestReceiversThatAnswerSlowlyDoNotDelayTheOthers(t *testing.T) {
 				jobs = append(jobs, job.New{Spec: job.Spec{URL: "https://x.example/", Queue: job.Queue{Lane: fmt.Sprint("good-", host)}}, Delay: time.Duration(i*10_000+host*17) * time.Millisecond})
 			}
 		}
-		for start := 0; start < len(jobs); start += store.MaxBatch {
-			for _, got := range r.Register(t.Context(), jobs[start:min(start+store.MaxBatch, len(jobs))]) {
-				require.NoError(t, got.Err)
-			}
-		}
+		r.registerAll(t, jobs)
 		time.Sleep(4 * time.Minute)
 		synctest.Wait()
 		good, late := 0, 0

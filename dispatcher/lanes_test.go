@@ -16,7 +16,6 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/storetest"
 )
 
 var customer = job.Queue(ofLane)
@@ -155,7 +154,7 @@ func TestTheFirstLanesOfATopicLeaveItsPolicyAlone(t *testing.T) {
 
 func TestLanesAreListedPageByPageOverAllShards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := shared{storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: 4})}
+		s := sharded(4)
 		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		var want, got []string
 		for i := range 25 {

@@ -15,7 +15,6 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/storetest"
 )
 
 // reluctant is a store that reads policies slowly, or never.
@@ -44,7 +43,7 @@ func hooks() job.New { return job.New{Spec: job.Spec{Queue: job.Queue{Topic: "ho
 // withHooks runs a dispatcher that only registers on a reluctant store, which has the topic hooks, and another that PUTs it.
 func withHooks(t *testing.T) (front *rig, s *reluctant, put func(url string)) {
 	t.Helper()
-	all := shared{storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})}
+	all := model()
 	s = &reluctant{Store: all}
 	front = start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 	other := start(t, dispatcher.Options{Store: all, Deliverer: &receiver{answer: status(200)}})

@@ -38,7 +38,7 @@ func (s inert) Await(context.Context, int, store.Watch) (store.Rung, error) {
 
 func TestADispatcherThatOnlyRegistersLeavesTheRestToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := shared{storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})}
+		s := model()
 		front := start(t, dispatcher.Options{Store: inert{s, t}, RegisterOnly: true})
 		synctest.Wait()
 		require.NoError(t, front.Ready(t.Context()))
@@ -65,7 +65,7 @@ func TestADispatcherThatOnlyRegistersLeavesTheRestToOthers(t *testing.T) {
 
 func TestADispatcherThatOnlyRegistersSeesWhatOthersPut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := shared{storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})}
+		s := model()
 		front := start(t, dispatcher.Options{Store: inert{s, t}, RegisterOnly: true})
 		other := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
 		put := func(url string) {

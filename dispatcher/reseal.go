@@ -54,7 +54,7 @@ func (d *Dispatcher) reseal(ctx context.Context) (count int, err error) {
 }
 
 func (d *Dispatcher) resealTopic(ctx context.Context, name topicName, p policy.Topic) (count int, err error) {
-	owner := Owner{Namespace: name.namespace, Topic: name.name}
+	owner := holder{Namespace: name.namespace, Topic: name.name}
 	if !d.stale(p.Secrets) && (p.ClientCert == nil || d.opts.Seal.Current(string(p.ClientCert.Key))) {
 		return 0, nil
 	}
@@ -93,14 +93,14 @@ func (d *Dispatcher) resealLanes(ctx context.Context, name topicName) (count int
 			}
 			wrote := 0
 			if _, err := d.ChangeLane(ctx, l.Queue, func(s *policy.Lane) error {
-				secrets, changed := d.sealedAnew(Owner(l.Queue), s.Secrets)
+				secrets, changed := d.sealedAnew(holder(l.Queue), s.Secrets)
 				if s.Secrets, wrote = secrets, 0; !changed {
 					return errAsItWas
 				}
 				wrote = 1
 				return nil
 			}); err != nil {
-				failed = fmt.Errorf("seal the secrets of %s anew: %w", Owner(l.Queue), err)
+				failed = fmt.Errorf("seal the secrets of %s anew: %w", holder(l.Queue), err)
 				if errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil {
 					return count, failed
 				}
@@ -124,7 +124,7 @@ func (d *Dispatcher) stale(secrets []policy.Secret) bool {
 	return false
 }
 
-func (d *Dispatcher) sealedAnew(owner Owner, secrets []policy.Secret) (anew []policy.Secret, changed bool) {
+func (d *Dispatcher) sealedAnew(owner holder, secrets []policy.Secret) (anew []policy.Secret, changed bool) {
 	anew = slices.Clone(secrets)
 	for i, s := range secrets {
 		anew[i].Value = d.sealAnew(s.Value, owner.secretPlace(s.ID))

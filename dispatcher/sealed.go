@@ -23,7 +23,7 @@ func (d *Dispatcher) sealTopic(t *store.Topic, was policy.Topic) error {
 	if c == nil || was.ClientCert != nil && *c == *was.ClientCert {
 		return nil
 	}
-	place := Owner{Namespace: t.Namespace, Topic: t.Name}.place(clientKey)
+	place := holder{Namespace: t.Namespace, Topic: t.Name}.place(clientKey)
 	text, err := d.opts.Seal.Open(string(c.Key), place)
 	stored := err == nil
 	switch {
@@ -60,7 +60,7 @@ func (d *Dispatcher) credentials(t store.Topic) *credentials {
 		return nil
 	}
 	c := &credentials{revision: t.Revision}
-	owner := Owner{Namespace: t.Namespace, Topic: t.Name}
+	owner := holder{Namespace: t.Namespace, Topic: t.Name}
 	c.Signer, c.err = d.signer(owner, t.Policy.Secrets)
 	if cert := t.Policy.ClientCert; cert != nil && c.err == nil {
 		c.Certificate, c.err = d.certificate(owner, cert)
@@ -71,7 +71,7 @@ func (d *Dispatcher) credentials(t store.Topic) *credentials {
 	return c
 }
 
-func (d *Dispatcher) certificate(owner Owner, cert *policy.ClientCert) (*tls.Certificate, error) {
+func (d *Dispatcher) certificate(owner holder, cert *policy.ClientCert) (*tls.Certificate, error) {
 	key, err := d.opts.Seal.Open(string(cert.Key), owner.place(clientKey))
 	if err != nil {
 		return nil, fmt.Errorf("open the key of the client certificate of %s: %w", owner.Topic, err)
@@ -85,5 +85,5 @@ func (d *Dispatcher) certificate(owner Owner, cert *policy.ClientCert) (*tls.Cer
 
 // laneSigner signs for a lane that has secrets of its own.
 func (d *Dispatcher) laneSigner(lane store.Lane) (job.Signer, error) {
-	return d.signer(Owner(lane.Queue), lane.Settings.Secrets)
+	return d.signer(holder(lane.Queue), lane.Settings.Secrets)
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// An Owner is a store.Owner that names the places at which its secrets are sealed.
-type Owner store.Owner
+// A holder of secrets is a store.Owner that names the places at which its secrets are sealed.
+type holder store.Owner
 
 // place names what is sealed of the owner's, so that it opens nowhere else.
-func (o Owner) place(what string) string {
+func (o holder) place(what string) string {
 	if o.Lane == "" {
 		return o.Namespace + "/" + o.Topic + "/" + what
 	}
@@ -26,19 +26,19 @@ func (o Owner) place(what string) string {
 }
 
 // String names the owner for a person.
-func (o Owner) String() string { return strings.TrimSuffix(o.place(""), "/") }
+func (o holder) String() string { return strings.TrimSuffix(o.place(""), "/") }
 
 // secretPlace is where a secret is sealed.
-func (o Owner) secretPlace(id string) string { return o.place("secrets/" + id) }
+func (o holder) secretPlace(id string) string { return o.place("secrets/" + id) }
 
 // AddSecret puts a secret before the others of its owner: from then on all of them sign. The same secret again changes
 // nothing, unless it cannot be opened any more. A *job.InvalidError when there are policy.MaxSecrets already, or maxAsymmetric of its kind; a lane's secrets stand for those of its topic.
 func (d *Dispatcher) AddSecret(ctx context.Context, owner store.Owner, secret sign.Secret) (policy.Secret, error) {
-	sealed := d.opts.Seal.Seal(secret.Text(), Owner(owner).secretPlace(secret.ID()))
+	sealed := d.opts.Seal.Seal(secret.Text(), holder(owner).secretPlace(secret.ID()))
 	added := policy.Secret{ID: secret.ID(), CreatedAt: job.Millis(time.Now()), Value: policy.Sealed(sealed)}
 	err := d.changeSecrets(ctx, owner, func(secrets []policy.Secret) ([]policy.Secret, error) {
 		if i := indexOfSecret(secrets, added.ID); i >= 0 {
-			if _, err := d.open(Owner(owner), secrets[i]); err == nil {
+			if _, err := d.open(holder(owner), secrets[i]); err == nil {
 				added = secrets[i]
 				return nil, errAsItWas
 			}
@@ -54,7 +54,7 @@ func (d *Dispatcher) AddSecret(ctx context.Context, owner store.Owner, secret si
 		if len(secrets) >= policy.MaxSecrets {
 			return nil, invalid("/secret", fmt.Sprintf("is one too many: there are %d, remove one of them first", len(secrets)))
 		}
-		if secret.Asymmetric() && d.asymmetric(Owner(owner), secrets) >= maxAsymmetric {
+		if secret.Asymmetric() && d.asymmetric(holder(owner), secrets) >= maxAsymmetric {
 			return nil, invalid("/secret", fmt.Sprintf("is one ed25519 key too many: there are %d, remove one of them first", maxAsymmetric))
 		}
 		return append([]policy.Secret{added}, secrets...), nil
@@ -67,7 +67,7 @@ func (d *Dispatcher) AddSecret(ctx context.Context, owner store.Owner, secret si
 const maxAsymmetric = 2
 
 // asymmetric counts the ed25519 keys among secrets, as far as they can be opened.
-func (d *Dispatcher) asymmetric(owner Owner, secrets []policy.Secret) (n int) {
+func (d *Dispatcher) asymmetric(owner holder, secrets []policy.Secret) (n int) {
 	for _, s := range secrets {
 		if secret, err := d.open(owner, s); err == nil && secret.Asymmetric() {
 			n++
@@ -135,7 +135,7 @@ func (d *Dispatcher) PublicKeys(ctx context.Context, owner store.Owner) ([]store
 	}
 	var keys []store.PublicKey
 	for _, s := range secrets {
-		secret, err := d.open(Owner(owner), s)
+		secret, err := d.open(holder(owner), s)
 		if err != nil {
 			return nil, &store.UnavailableError{Reason: "a secret cannot be opened by this process", Err: err}
 		}
@@ -147,7 +147,7 @@ func (d *Dispatcher) PublicKeys(ctx context.Context, owner store.Owner) ([]store
 }
 
 // open reads one secret.
-func (d *Dispatcher) open(owner Owner, s policy.Secret) (sign.Secret, error) {
+func (d *Dispatcher) open(owner holder, s policy.Secret) (sign.Secret, error) {
 	text, err := d.opts.Seal.Open(string(s.Value), owner.secretPlace(s.ID))
 	if err != nil {
 		return sign.Secret{}, fmt.Errorf("open the secret %s of %s: %w", s.ID, owner, err)
@@ -160,7 +160,7 @@ func (d *Dispatcher) open(owner Owner, s policy.Secret) (sign.Secret, error) {
 }
 
 // signer makes a signer of an owner's secrets; nil when there are none.
-func (d *Dispatcher) signer(owner Owner, secrets []policy.Secret) (job.Signer, error) {
+func (d *Dispatcher) signer(owner holder, secrets []policy.Secret) (job.Signer, error) {
 	if len(secrets) == 0 {
 		return nil, nil
 	}

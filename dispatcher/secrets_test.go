@@ -27,8 +27,11 @@ import (
 )
 
 // model is a store that several dispatchers of a test can use one after the other.
-func model() store.Store {
-	return shared{storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})}
+func model() store.Store { return sharded(1) }
+
+// sharded is a model of several shards.
+func sharded(shards int) store.Store {
+	return shared{storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards})}
 }
 
 // box seals under the keys of those numbers, the first in front.

@@ -1,4 +1,4 @@
-package api
+package job
 
 import (
 	"net"
@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// elsewhere reports whether a URL leads to another origin (scheme, host and port) than the stored one, or is set where
+// Elsewhere reports whether a URL leads to another origin (scheme, host and port) than the stored one, or is set where
 // none was: what was stored for that one is not sent there unless it is said again. One that cannot be read is refused
 // for its own sake.
-func elsewhere(stored, target string) bool {
+func Elsewhere(stored, target string) bool {
 	if target == "" || target == stored {
 		return false
 	}

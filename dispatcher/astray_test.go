@@ -1,0 +1,203 @@
+package dispatcher_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// secretive are headers of which two carry secrets.
+func secretive() map[string][]string {
+	return map[string][]string{"Cookie": {"hunter2"}, "Authorization": {"Bearer hunter2"}, "X-A": {"1"}}
+}
+
+// inAnHour is a job that waits at a URL with headers.
+func inAnHour(url string, headers map[string][]string) job.New {
+	return job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders", Lane: "a"}, URL: url, Header: headers}, Delay: time.Hour}
+}
+
+func editOf(url string) store.Edit { return store.Edit{Kind: job.KindEdited, URL: &url} }
+
+// requireAstray holds an error against the refusal of both secrets.
+func requireAstray(t *testing.T, err error) {
+	t.Helper()
+	var fields []string
+	for _, f := range requireInvalid(t, err).Faults {
+		fields = append(fields, f.Field)
+		require.Contains(t, f.Detail, "was not for the host")
+	}
+	require.Equal(t, []string{"/headers/Authorization", "/headers/Cookie"}, fields)
+	require.NotContains(t, err.Error(), "hunter2")
+}
+
+func TestNoSecretOfAJobFollowsItsURLToAnotherOrigin(t *testing.T) {
+	onStores(t, func(t *testing.T, s store.Store) {
+		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
+		made := r.register(t, inAnHour("https://a.example/x", secretive()))
+		for _, url := range []string{"https://b.example/x", "http://a.example/x", "https://a.example:444/x"} {
+			_, err := r.Edit(t.Context(), made.Ref(), editOf(url))
+			requireAstray(t, err)
+			bound := editOf(url)
+			bound.IfVersion = made.Version
+			_, err = r.Edit(t.Context(), made.Ref(), bound)
+			requireAstray(t, err)
+		}
+		stands := r.get(t, made.Ref())
+		require.Equal(t, made.Version, stands.Version, "nothing was changed")
+		require.Equal(t, "https://a.example/x", stands.URL)
+
+		moved, err := r.Edit(t.Context(), made.Ref(), editOf("HTTPS://A.example:443/y"))
+		require.NoError(t, err, "the origin is the same")
+		require.Equal(t, secretive(), moved.Header)
+		for _, headers := range []map[string][]string{{"Authorization": {"Bearer new"}}, {}} {
+			edit := editOf(fmt.Sprintf("https://%d.example/", len(headers)))
+			edit.Header = headers
+			moved, err = r.Edit(t.Context(), made.Ref(), edit)
+			require.NoError(t, err, "what is said again may go there")
+			require.Equal(t, *edit.URL, moved.URL)
+			require.Len(t, moved.Header, len(headers))
+		}
+		moved, err = r.Edit(t.Context(), made.Ref(), editOf("https://c.example/"))
+		require.NoError(t, err, "there is no secret any more")
+		require.Equal(t, "https://c.example/", moved.URL)
+	})
+}
+
+func TestWhatAJobWithoutAURLKeepsSecretGoesToNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, dispatcher.Options{RegisterOnly: true})
+		changeLane(t, r, job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "a"}, func(l *policy.Lane) {
+			l.URL = "https://a.example/"
+		})
+		made := r.Register(t.Context(), []job.New{inAnHour("", secretive())})[0]
+		require.NoError(t, made.Err)
+		_, err := r.Edit(t.Context(), made.Job.Ref(), editOf("https://b.example/"))
+		requireAstray(t, err)
+	})
+}
+
+func TestAMoveIsRefusedAsOtherEditsAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, dispatcher.Options{RegisterOnly: true})
+		made := r.register(t, inAnHour("https://a.example/x", nil))
+		late := editOf("https://b.example/")
+		late.IfVersion = made.Version + 1
+		_, err := r.Edit(t.Context(), made.Ref(), late)
+		require.ErrorIs(t, err, store.ErrVersion)
+		_, err = r.Edit(t.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: "unknown"}, editOf("https://b.example/"))
+		require.ErrorIs(t, err, store.ErrNotFound)
+		_, err = r.Cancel(t.Context(), made.Ref())
+		require.NoError(t, err)
+		_, err = r.Edit(t.Context(), made.Ref(), editOf("https://b.example/"))
+		var state *store.StateError
+		require.ErrorAs(t, err, &state)
+		require.Equal(t, job.Cancelled, state.State)
+	})
+}
+
+// between lets something happen between a look at a job and its edit.
+type between struct {
+	store.Store
+	do func()
+}
+
+func (s *between) Edit(ctx context.Context, shard int, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
+	if s.do != nil {
+		s.do()
+	}
+	return s.Store.Edit(ctx, shard, token, ref, edit)
+}
+
+func TestASecretThatAJobGetsWhileItIsMovedStaysWhereItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		base := model()
+		s := &between{Store: base}
+		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
+		made := r.register(t, inAnHour("https://a.example/x", nil))
+		change := func(headers map[string][]string) func() {
+			return func() {
+				_, err := base.Edit(t.Context(), 0, store.NewToken(), made.Ref(), store.Edit{Kind: job.KindEdited, Header: headers})
+				require.NoError(t, err)
+				s.do = nil
+			}
+		}
+		s.do = change(map[string][]string{"X-A": {"1"}})
+		moved, err := r.Edit(t.Context(), made.Ref(), editOf("https://b.example/"))
+		require.NoError(t, err, "it is made again over the other change")
+		require.Equal(t, map[string][]string{"X-A": {"1"}}, moved.Header)
+
+		s.do = change(secretive())
+		_, err = r.Edit(t.Context(), made.Ref(), editOf("https://c.example/"))
+		requireAstray(t, err)
+
+		s.do = change(nil)
+		bound := editOf("https://b.example/y")
+		bound.IfVersion = r.get(t, made.Ref()).Version
+		_, err = r.Edit(t.Context(), made.Ref(), bound)
+		require.ErrorIs(t, err, store.ErrVersion, "whoever names a version means that one")
+	})
+}
+
+func TestDeadLettersAreNotRevivedElsewhereWithTheirSecrets(t *testing.T) {
+	named := make([]string, 0, 120)
+	for i := range 120 {
+		named = append(named, fmt.Sprintf("orders-a-500-%04d", i))
+	}
+	for name, which := range map[string]store.Selection{"all": all(), "ids": ofIDs(append(named, "unknown")...)} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := start(t, dispatcher.Options{Store: sharded(4), Deliverer: &receiver{answer: byPath}})
+				r.bury(t, 120, "orders/a", 500, func(i int, n *job.New) {
+					switch i % 4 {
+					case 0: // its secrets are for another host
+						n.Header = secretive()
+					case 1: // and these for the host that it is sent to
+						n.Header, n.URL = secretive(), "https://new.example/500"
+					case 2:
+						n.Header = map[string][]string{"X-A": {"1"}}
+					}
+				})
+				r.hold(t, "orders")
+				for _, dry := range []bool{true, false} {
+					which.DryRun = dry
+					worked, err := r.ReviveDead(t.Context(), which, store.RevivePlan{
+						URL: "https://new.example/fixed", Rate: policy.Rate{Starts: 1, Per: time.Second},
+					})
+					require.NoError(t, err)
+					require.EqualValues(t, 120, worked.Matched)
+					failed := 0
+					for _, f := range worked.Failed {
+						if f.ID == "unknown" {
+							require.ErrorIs(t, f.Err, store.ErrNotFound)
+							continue
+						}
+						failed++
+						requireAstray(t, f.Err)
+						left := r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: f.ID})
+						require.Equal(t, job.Dead, left.State)
+						require.Equal(t, "https://x.example/500", left.URL)
+					}
+					require.Equal(t, 30, failed)
+					if dry {
+						require.Zero(t, worked.Done)
+						continue
+					}
+					require.EqualValues(t, 90, worked.Done)
+					require.Equal(t, 90*time.Second, worked.Paced, "who stays takes no turn")
+				}
+				same, err := r.ReviveDead(t.Context(), which, store.RevivePlan{URL: "https://x.example/other"})
+				require.NoError(t, err)
+				require.EqualValues(t, 30, same.Done, "the same host may have them")
+			})
+		})
+	}
+}

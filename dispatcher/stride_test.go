@@ -1,0 +1,106 @@
+package dispatcher_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// portions notes how many jobs are asked for, and worked with, in one call.
+type portions struct {
+	store.Store
+	listed, worked []int
+}
+
+func (s *portions) List(ctx context.Context, shard int, f store.Filter) (store.Page, error) {
+	s.listed = append(s.listed, f.Limit)
+	return s.Store.List(ctx, shard, f)
+}
+
+func (s *portions) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.Revived, error) {
+	s.worked = append(s.worked, len(items))
+	return s.Store.Revive(ctx, shard, token, items)
+}
+
+func (s *portions) Purge(ctx context.Context, shard int, token store.Token, refs []job.Ref) ([]error, error) {
+	s.worked = append(s.worked, len(refs))
+	return s.Store.Purge(ctx, shard, token, refs)
+}
+
+func TestDeadLettersAreWorkedWithByTheirBytesAndTheirNumber(t *testing.T) {
+	large := make([]byte, 1<<20)
+	for _, c := range []struct {
+		letters        int
+		body           []byte
+		listed, worked []int
+	}{
+		{1300, []byte("small"), []int{16, 32, 64, 128, 256, 500, 500}, []int{16, 32, 64, 128, 256, 500, 304}},
+		{1000, make([]byte, 40_000), []int{16, 32, 64, 104, 104, 104, 104, 104, 104, 104, 104, 104}, nil},
+		{30, large, []int{16, 4, 4, 4, 4}, []int{4, 4, 4, 4, 4, 4, 4, 2}},
+		{2, make([]byte, 5<<20), []int{16}, []int{1, 1}},
+	} {
+		ids := make([]string, c.letters)
+		for i := range ids {
+			ids[i] = fmt.Sprintf("orders-a-500-%04d", i)
+		}
+		begin := func(t *testing.T) (*rig, *portions) {
+			s := &portions{Store: model()}
+			r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
+			r.bury(t, c.letters, "orders/a", 500, func(_ int, n *job.New) { n.BodyKind, n.Body = job.BodyText, c.body })
+			r.hold(t, "orders")
+			s.listed = nil
+			return r, s
+		}
+		check := func(t *testing.T, s *portions, worked store.Worked, err error) {
+			t.Helper()
+			require.NoError(t, err)
+			require.EqualValues(t, c.letters, worked.Done)
+			if c.worked != nil {
+				require.Equal(t, c.worked, s.worked)
+			}
+			for _, n := range s.worked {
+				require.LessOrEqual(t, (n-1)*len(c.body), 4<<20)
+			}
+		}
+		for name, which := range map[string]store.Selection{"all": all(), "ids": ofIDs(ids...)} {
+			t.Run(fmt.Sprintf("%s %d B", name, len(c.body)), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r, s := begin(t)
+					worked, err := r.ReviveDead(t.Context(), which, store.RevivePlan{})
+					check(t, s, worked, err)
+					if name == "all" {
+						require.Equal(t, c.listed, s.listed)
+					}
+				})
+				synctest.Test(t, func(t *testing.T) {
+					r, s := begin(t)
+					worked, err := r.PurgeDead(t.Context(), which)
+					check(t, s, worked, err)
+				})
+			})
+		}
+	}
+}
+
+func TestWhatIsReadBeforeItIsRevivedIsReadAFewAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &walked{Store: model()}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
+		r.bury(t, 300, "orders/a", 500)
+		ids := make([]string, 300)
+		for i := range ids {
+			ids[i] = fmt.Sprintf("orders-a-500-%04d", i)
+		}
+		worked, err := r.ReviveDead(t.Context(), ofIDs(ids...), store.RevivePlan{URL: "https://new.example/"})
+		require.NoError(t, err)
+		require.EqualValues(t, 300, worked.Done)
+		require.LessOrEqual(t, s.most.Load(), int32(32))
+	})
+}

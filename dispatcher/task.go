@@ -1,0 +1,59 @@
+package dispatcher
+
+import (
+	"errors"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// A task is what is done to a selection of dead letters, and the count of what became of them.
+type task struct {
+	store.Worked
+	which store.Selection
+	// refuse says why a letter must stay as it is; nil: none must.
+	refuse func(*job.Job) error
+	// do is done to some, and answers an error for each. It may narrow the walk.
+	do func(jobs []job.Job, walk *store.Filter) []error
+}
+
+// reads reports whether the task needs more of a letter than its id.
+func (t *task) reads() bool { return t.which.DryRun || t.refuse != nil }
+
+// take works with some letters, but those that failed already, of which errs tells, and counts them all.
+func (t *task) take(jobs []job.Job, errs []error, walk *store.Filter) {
+	fit, at := make([]job.Job, 0, len(jobs)), make([]int, 0, len(jobs))
+	for i := range jobs {
+		if errs[i] == nil && t.refuse != nil {
+			errs[i] = t.refuse(&jobs[i])
+		}
+		if errs[i] == nil {
+			fit, at = append(fit, jobs[i]), append(at, i)
+		}
+	}
+	if !t.which.DryRun && len(fit) > 0 {
+		for k, err := range t.do(fit, walk) {
+			errs[at[k]] = err
+		}
+	}
+	for i, err := range errs {
+		t.count(jobs[i].ID, err)
+	}
+}
+
+// count counts a letter, and names it where it failed.
+func (t *task) count(id string, err error) {
+	if err == nil {
+		t.Matched++
+		if !t.which.DryRun {
+			t.Done++
+		}
+		return
+	}
+	if state, ok := errors.AsType[*store.StateError](err); !errors.Is(err, store.ErrNotFound) && (!ok || state.State == job.Dead) {
+		t.Matched++
+	}
+	if len(t.Failed) < maxFailed {
+		t.Failed = append(t.Failed, store.Failed{ID: id, Err: err})
+	}
+}
