@@ -142,7 +142,25 @@ func TestACertificateWhoseKeyIsMissingHoldsAttemptsAndNoChange(t *testing.T) {
 	})
 }
 
-// Attempts with another certificate share no connection, and a signer has prepared its secrets: both are made once.
+func TestALaneWithSecretsOfItsOwnNeedsNoneOfItsTopic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, rec := model(), &receiver{answer: status(200)}
+		first := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
+		_, err := first.AddSecret(t.Context(), ofTopic, sign.NewSecret())
+		require.NoError(t, err)
+		require.NoError(t, first.stop())
+		second := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 2)})
+		require.NoError(t, putCert(t, second, newCert(t)))
+		_, err = second.AddSecret(t.Context(), ofLane, sign.NewSecret())
+		require.NoError(t, err)
+		require.Nil(t, deliverTo(t, second, rec, ofTopic))
+		request := deliverTo(t, second, rec, ofLane)
+		require.NotNil(t, request)
+		require.NotNil(t, request.Signer)
+		require.NotNil(t, request.Certificate)
+	})
+}
+
 func TestAProcessWithoutAKeyPutsNoCertificateInThePlaceOfASealedOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
@@ -158,6 +176,7 @@ func TestAProcessWithoutAKeyPutsNoCertificateInThePlaceOfASealedOne(t *testing.T
 	})
 }
 
+// Attempts with another certificate share no connection, and a signer has prepared its secrets: both are made once.
 func TestCredentialsStayTheSameWhileTheirTopicDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rec := model(), &receiver{answer: status(200)}

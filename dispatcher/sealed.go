@@ -62,11 +62,13 @@ func (d *Dispatcher) credentials(t store.Topic) *credentials {
 	c := &credentials{revision: t.Revision}
 	owner := holder{Namespace: t.Namespace, Topic: t.Name}
 	c.Signer, c.err = d.signer(owner, t.Policy.Secrets)
-	if cert := t.Policy.ClientCert; cert != nil && c.err == nil {
-		c.Certificate, c.err = d.certificate(owner, cert)
+	if cert := t.Policy.ClientCert; cert != nil {
+		var err error
+		c.Certificate, err = d.certificate(owner, cert)
+		c.err = errors.Join(c.err, err)
 	}
 	if c.err != nil {
-		d.log.Error("nothing of a topic is attempted, because its attempts could not prove themselves", "topic", t.Name, "err", c.err)
+		d.log.Error("attempts of a topic wait, because they could not prove themselves", "topic", t.Name, "err", c.err)
 	}
 	return c
 }

@@ -18,13 +18,14 @@ type attempt struct {
 	desk     *desk
 	lane     *lane
 	held     *store.Held
-	settings *settings    // the lane's own, at the claim; nil: none
-	began    time.Time    // of the call that claimed it
-	until    time.Time    // the lease's end, by the process's clock
-	by       time.Time    // it may not begin later, because of a rate; zero: at any time
-	grant    store.Permit // of its topic's starts, where that has a rate
-	rate     policy.Rate  // under which it was granted
-	stale    bool         // the topic's policy may be older than the store's
+	settings *settings     // the lane's own, at the claim; nil: none
+	began    time.Time     // of the call that claimed it
+	until    time.Time     // the lease's end, by the process's clock
+	by       time.Time     // it may not begin later, because of a rate; zero: at any time
+	slack    time.Duration // of its lane's start, as it was claimed
+	grant    store.Permit  // of its topic's starts, where that has a rate
+	rate     policy.Rate   // under which it was granted
+	stale    bool          // the topic's policy may be older than the store's
 }
 
 const (
@@ -112,7 +113,8 @@ func (a *attempt) run(ctx context.Context) {
 	a.deliver(ctx, request, topic, terms)
 }
 
-// unstarted gives back the start of an attempt that is not made.
+// unstarted gives back the start of its topic that an attempt was to have which is not made; that of its lane goes back with
+// the settlement.
 func (a *attempt) unstarted() {
 	if a.grant.At.IsZero() {
 		return
@@ -168,14 +170,18 @@ func (a *attempt) credentials() (job.Credentials, error) {
 	if a.held.Kind != "" {
 		topic = cmp.Or(a.held.Labels[job.LabelTopic], topic)
 	}
-	c, err := a.desk.p.opts.Policies.Credentials(a.held.Namespace, topic)
-	if err != nil {
+	p := a.desk.p
+	c, err := p.opts.Policies.Credentials(a.held.Namespace, topic)
+	if a.settings == nil || len(a.settings.Settings.Secrets) == 0 {
 		return c, err
 	}
-	if a.settings != nil && len(a.settings.Settings.Secrets) > 0 {
-		c.Signer, err = a.settings.signer, a.settings.err
+	// The topic's secrets are not needed, but a certificate of its is. The policy is read last: one that has none by now
+	// is no reason to wait for one.
+	if err != nil && c.Certificate == nil && p.policy(topicName{a.held.Namespace, topic}).ClientCert != nil {
+		return c, err
 	}
-	return c, err
+	c.Signer = a.settings.signer
+	return c, a.settings.err
 }
 
 // request is what the deliverer gets: the job's own settings over the lane's, over the topic's.
@@ -239,6 +245,9 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 	}
 	if o.result == nil {
 		a.unstarted()
+		if h.Rated {
+			item.Lane.Unstarted, item.Lane.Slack = true, a.slack
+		}
 	}
 	p.mu.Lock()
 	if o.result != nil {

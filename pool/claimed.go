@@ -23,7 +23,8 @@ func (d *desk) start(ctx, work context.Context, request store.ClaimRequest, clai
 		h := &claimed.Jobs[i]
 		p.bytes += len(h.Body)
 		begun = append(begun, &attempt{
-			desk: d, lane: p.lanes[h.Queue], held: h, began: at.last, until: at.last.Add(h.LeaseFor), stale: !current,
+			desk: d, lane: p.lanes[h.Queue], held: h, began: at.last, until: at.last.Add(h.LeaseFor), slack: request.Slack,
+			stale: !current,
 		})
 	}
 	d.working += len(begun)

@@ -27,7 +27,8 @@ type desk struct {
 	rota    rota
 	lag     time.Duration // how long trips take, the longest of late
 	ended   []settled
-	working int // attempts of this shard that were started and have not ended
+	working int           // attempts of this shard that were started and have not ended
+	unheard store.Backoff // of calls for starts of the shard's topics, while they fail
 }
 
 func newDesk(p *Pool, shard int) *desk {

@@ -50,16 +50,17 @@
 // The store counts starts at the claim: a lane's with its queue, a topic's on one shard, which is asked for a permit
 // before jobs are claimed. A start counts for the rate's window after the last moment at which it may begin, which is the
 // call's beginning and a slack: a 64th of the window (10 ms to 1 s), four times what calls have taken of late, and more
-// after starts that came too late, up to 30 s. An attempt that cannot begin by then is put back, and costs no retry; nor a
-// start of its topic: those that no attempt was made of are given back at once. One of its lane it does cost. While a topic
-// is short of starts it asks once a second, since another process may give some back, and its lanes are not rung for
-// others. An attempt that was claimed under another rate than its topic has by then is put back.
+// after starts that came too late, up to 30 s. An attempt that cannot begin by then is put back, and costs no retry. Nor does
+// what was claimed and not attempted (it came too late, or its job had expired) cost a start: the topic's goes back with
+// the next permit, the lane's with the settlement, both at once. While a topic is short of starts it asks once a second,
+// since another process may give some back, in one call with others of its shard, and its lanes are not rung for others.
+// An attempt that was claimed under another rate than its topic has by then is put back.
 //
 // # Proofs
 //
 // An attempt is signed with its lane's secrets, else its topic's; one that tells of another job, with those of that job's
 // topic unless its own lane has some. One whose secret cannot be opened is put back, and its lane held for 10 s: nothing
-// is sent that could not prove itself.
+// is sent that could not prove itself. A lane with secrets of its own does not wait for its topic's.
 //
 // # Stopping
 //

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ringback/ringback/policy"
@@ -93,79 +94,128 @@ func (d *desk) permit(t *topic, now time.Time) {
 	}
 }
 
-// askPermits asks for the topics that came short.
+// A plea is one call for starts: topics of one shard that came short together, and what is asked for each.
+type plea struct {
+	shard  int
+	topics []*topic
+	asks   []store.PermitAsk
+	weight int // asks, and grants given back with them
+}
+
+// askPermits asks for the topics that came short, those of one shard in one call.
 func (d *desk) askPermits(ctx context.Context) {
-	p := d.p
-	p.mu.Lock()
-	short := p.short
-	p.short = nil
-	asks := make([]store.PermitAsk, len(short))
-	for i, t := range short {
-		terms := p.policy(t.name)
-		asks[i] = store.PermitAsk{
-			Namespace: t.name.namespace, Topic: t.name.name, Rate: t.rated.rate, Back: t.rated.back,
-			Starts: min(p.demand(t), terms.Workers, store.MaxBatch), Slack: p.slack(d.lag, t.rated.rate),
-		}
-		t.rated.back = nil
-	}
-	p.mu.Unlock()
-	for i, t := range short {
-		p.crew.Go(func() { d.ask(ctx, t, asks[i]) })
+	for _, call := range d.pleas() {
+		d.p.crew.Go(func() { d.ask(ctx, call) })
 	}
 }
 
-// ask asks for starts once. What it gave back counts as given back even when the call failed: had it been taken back
-// twice, there would be more starts than the rate allows.
-func (d *desk) ask(ctx context.Context, t *topic, ask store.PermitAsk) {
+// pleas lays out the calls for the topics that came short. A call carries up to store.MaxBatch asks and grants given back.
+func (d *desk) pleas() (calls []*plea) {
+	p := d.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.short) == 0 {
+		return nil
+	}
+	open := make(map[int]*plea)
+	for _, t := range p.short {
+		shard, weight := store.ShardOfTopic(p.opts.Store, t.name.namespace, t.name.name), 1+len(t.rated.back)
+		call := open[shard]
+		if call == nil || call.weight+weight > store.MaxBatch {
+			call = &plea{shard: shard}
+			calls, open[shard] = append(calls, call), call
+		}
+		call.weight += weight
+		call.topics = append(call.topics, t)
+		call.asks = append(call.asks, store.PermitAsk{
+			Namespace: t.name.namespace, Topic: t.name.name, Rate: t.rated.rate, Back: t.rated.back,
+			Starts: min(p.demand(t), p.policy(t.name).Workers, store.MaxBatch), Slack: p.slack(d.lag, t.rated.rate),
+		})
+		t.rated.back = nil
+	}
+	p.short = nil
+	return calls
+}
+
+// ask makes a call once. What it gave back counts as given back even when the call failed: had it been taken back twice,
+// there would be more starts than the rate allows.
+func (d *desk) ask(ctx context.Context, call *plea) {
 	p := d.p
 	claiming := ctx
 	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
 	began := time.Now()
-	permit, err := p.permitFor(ctx, ask)
+	permits, err := p.opts.Store.Permit(ctx, call.shard, store.NewToken(), call.asks)
 	d.lagged(time.Since(began))
 	if err != nil {
 		if claiming.Err() != nil {
 			return // the process stops: nothing is claimed any more
 		}
-		p.log.Warn("no starts could be asked for", "topic", t.name.name, "err", err)
-		permit = store.Permit{Next: askLatest}
+		permits = p.unheard(ctx, call, err)
+	} else {
+		p.heard(call.shard)
 	}
-	if permit.Starts < ask.Starts {
-		p.opts.Policies.Refresh(ctx) // who claims nothing hears of no change
+	for i, ask := range call.asks {
+		if permits[i].Starts < ask.Starts {
+			p.opts.Policies.Refresh(ctx) // who claims nothing hears of no change
+			break
+		}
 	}
-	next := min(permit.Next, askLatest)
+	waits := make(map[time.Duration]bool, 1)
 	p.mu.Lock()
+	for i, t := range call.topics {
+		if wait := p.granted(t, call.asks[i], permits[i], began); wait > 0 {
+			waits[wait] = true
+		}
+	}
+	p.mu.Unlock()
+	p.nudgeAll()
+	for wait := range waits {
+		time.AfterFunc(time.Until(began.Add(wait)), p.nudgeAll)
+	}
+}
+
+// granted notes what came of an ask, and answers after what time since its call more can be asked for; zero: whenever it
+// is needed. p.mu is held.
+func (p *Pool) granted(t *topic, ask store.PermitAsk, permit store.Permit, began time.Time) (wait time.Duration) {
 	r := &t.rated
 	r.asking = false
+	if ask.Starts > 0 {
+		wait = min(permit.Next, askLatest)
+	}
 	switch {
 	case r.rate != ask.Rate: // it was changed meanwhile
 		r.giveBack(permit, permit.Starts)
 	case permit.Starts > 0:
 		r.giveBack(r.grant, r.left)
 		r.grant, r.left, r.by = permit, permit.Starts, began.Add(ask.Slack)
-		r.again = began.Add(next)
+		r.again = began.Add(wait)
 		if !time.Now().Before(r.by) {
 			p.wasLate()
 		}
 	case ask.Starts > 0:
-		r.again = began.Add(next)
+		r.again = began.Add(wait)
 	}
-	p.mu.Unlock()
-	p.nudgeAll()
-	if next > 0 && ask.Starts > 0 {
-		time.AfterFunc(time.Until(began.Add(next)), p.nudgeAll)
-	}
+	return wait
 }
 
-// permitFor makes the call.
-func (p *Pool) permitFor(ctx context.Context, ask store.PermitAsk) (store.Permit, error) {
-	shard := store.ShardOfTopic(p.opts.Store, ask.Namespace, ask.Topic)
-	permits, err := p.opts.Store.Permit(ctx, shard, store.NewToken(), []store.PermitAsk{ask})
-	if err != nil {
-		return store.Permit{}, err
-	}
-	return permits[0], nil
+// unheard tells that a call failed. All of its topics ask again in a while: not as soon as a trip is made again, since a call
+// whose answer was lost has spent its starts.
+func (p *Pool) unheard(ctx context.Context, call *plea, err error) []store.Permit {
+	p.mu.Lock()
+	away := &p.desks[call.shard].unheard
+	level := away.Level()
+	away.Next() // counts the fault; the pause is askLatest
+	p.mu.Unlock()
+	p.log.Log(ctx, level, "no starts could be asked for", "shard", call.shard, "topics", len(call.topics), "err", err)
+	return slices.Repeat([]store.Permit{{Next: askLatest}}, len(call.topics))
+}
+
+// heard notes that the shard answers.
+func (p *Pool) heard(shard int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.desks[shard].unheard.Reset()
 }
 
 // nudgeAll makes all desks look again.

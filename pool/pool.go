@@ -26,7 +26,8 @@ type Policies interface {
 	// Topic is the policy that holds now.
 	Topic(namespace, topic string) policy.Topic
 	// Credentials are what the attempts of a topic prove themselves with. An error says that there should be some which
-	// cannot be had: then nothing is attempted.
+	// cannot be had: then nothing is attempted, but by lanes with secrets of their own where nothing else is missing. What
+	// can be had is answered all the same.
 	Credentials(namespace, topic string) (job.Credentials, error)
 	// Signer signs for a lane that has secrets of its own.
 	Signer(lane store.Lane) (job.Signer, error)

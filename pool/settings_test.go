@@ -310,6 +310,43 @@ func keyless(t *testing.T, ofLane bool) {
 	require.Equal(t, 1, get(t, s, "orders-a-7").Made)
 }
 
+func TestALaneWithSecretsOfItsOwnDoesNotWaitForItsTopics(t *testing.T) {
+	certificate := &policy.ClientCert{Chain: "chain", Key: "key"}
+	for name, c := range map[string]struct {
+		cert   *policy.ClientCert
+		opened *tls.Certificate
+		goes   bool
+	}{
+		"no certificate":         {nil, nil, true},
+		"one that can be had":    {certificate, &tls.Certificate{}, true},
+		"one that cannot be had": {certificate, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, g := model(), newGauge(0)
+				policies := &book{
+					topics: map[string]policy.Topic{"orders": {ClientCert: c.cert}},
+					proofs: map[string]job.Credentials{"orders": {Certificate: c.opened}},
+					fails:  map[string]error{"orders": errors.New("no such key")},
+				}
+				putLane(t, s, "orders", "a", policy.Lane{Secrets: []policy.Secret{{ID: "x", Value: "own"}}})
+				carry(t, s)
+				fill(t, s, 1, "orders/a", "orders/b")
+				run(t, s, g, func(o *pool.Options) { o.Policies = policies })
+				time.Sleep(time.Minute)
+				require.Zero(t, g.count("orders/b"), "it needs its topic's")
+				if !c.goes {
+					require.Zero(t, g.count("orders/a"))
+					return
+				}
+				require.Equal(t, 1, g.count("orders/a"))
+				require.Equal(t, "lane own", signedBy(g.requests()[0]))
+				require.Same(t, c.opened, g.requests()[0].Certificate)
+			})
+		})
+	}
+}
+
 func TestASuccessIsAskedOfTheWholeBodyAndALittleOfItIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()

@@ -31,6 +31,13 @@ type LaneChange struct {
 	// Breaker opens or closes the lane's breaker. An open one outlasts its Hold: then probes are claimed, until one closes
 	// it, or the lane has had no job for a while.
 	Breaker BreakerChange
+	// Unstarted says that the claim led to no attempt, nor will: the start that it took of the lane's rate is given back,
+	// unless it counts no more, and the lane rings at once when that lets it go on. Where the claim was under no rate
+	// (Held.Rated) it changes nothing.
+	Unstarted bool
+	// Slack is the claim's (ClaimRequest), where Unstarted: with its moment, which the store knows, it says until when the
+	// start counts.
+	Slack time.Duration
 }
 
 // BreakerChange says what becomes of a lane's breaker.

@@ -71,10 +71,14 @@ func (s *Store) carry(ctx context.Context, sh *part, token store.Token, round *s
 	if err != nil {
 		return store.Carried{}, err
 	}
+	none := unnamed(numbers, queues)
 	queues = distinct(append(queues, again...))
 
-	c := s.newCall(sh, scriptCarry, memory, queues, nil, 8+len(round.Home))
-	c.add(round.Jobs, round.Ready, lapseLine(round), store.MaxBatch, done, rest, round.Skip, round.Bytes)
+	c := s.newCall(sh, scriptCarry, memory, queues, nil, 9+len(none)+len(round.Home))
+	c.add(round.Jobs, round.Ready, lapseLine(round), store.MaxBatch, done, rest, round.Skip, round.Bytes, len(none))
+	for _, number := range none {
+		c.add(number)
+	}
 	for _, ref := range round.Home {
 		c.add(member(ref))
 	}
@@ -166,6 +170,23 @@ func (s *Store) redo(ctx context.Context, sh *part, head string) (done, rest str
 		rest = name + "\x00" + lanes[len(lanes)-1]
 	}
 	return head, rest, queues, nil
+}
+
+// unnamed are the numbers that none of the queues has.
+func unnamed(numbers []string, queues []*queue) (none []string) {
+	if len(numbers) == len(queues) {
+		return nil
+	}
+	known := make(map[string]bool, len(queues))
+	for _, q := range queues {
+		known[q.number] = true
+	}
+	for _, n := range numbers {
+		if !known[n] {
+			none = append(none, n)
+		}
+	}
+	return none
 }
 
 // distinct leaves out what is there already.

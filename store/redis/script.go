@@ -29,6 +29,8 @@ var (
 	windowText string
 	//go:embed scripts/grant.lua
 	grantText string
+	//go:embed scripts/back.lua
+	backText string
 	//go:embed scripts/lib.lua
 	libText string
 	//go:embed scripts/insert.lua
@@ -86,7 +88,7 @@ var (
 
 	scriptInsert = newScript("insert", lib+insertText)
 	scriptClaim  = newScript("claim", lib+grantText+claimText)
-	scriptSettle = newScript("settle", lib+settleText)
+	scriptSettle = newScript("settle", lib+backText+settleText)
 	scriptAgenda = newScript("agenda", lib+agendaText)
 	scriptCarry  = newScript("carry", lib+carryText)
 	scriptCancel = newScript("cancel", lib+cancelText)
@@ -107,7 +109,7 @@ var (
 	scriptLead   = newScript("lead", leadText)
 	scriptPage   = newScript("page", pageText)
 	scriptPeek   = newScript("peek", peekText)
-	scriptPermit = newScript("permit", windowText+grantText+permitText)
+	scriptPermit = newScript("permit", windowText+grantText+backText+permitText)
 	scriptGates  = newScript("gates", gatesText)
 	scriptOpen   = newScript("open", openText)
 )

@@ -169,5 +169,8 @@ func shows(item *store.Settlement) string {
 		text += "c"
 	case store.KeepBreaker:
 	}
+	if item.Lane.Unstarted {
+		text += " " + wait(item.Lane.Slack)
+	}
 	return text
 }

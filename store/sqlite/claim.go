@@ -161,7 +161,9 @@ func (c *claim) take(tx *tx, q *queue, want store.Want, most int64) error {
 		return &diskError{fmt.Errorf("queue %s: %d jobs claimed, but %d changed", q.name, count, changed)}
 	}
 	rate, probe := q.limits().Rate, q.open(tx.now)
+	latest := int64(0)
 	if rate.Limited() {
+		latest = tx.now.later(c.request.Slack)
 		tx.adjust(q, func(g *gate) { g.starts = g.starts.add(rate, count, c.request.Slack, tx.now) })
 	}
 	tx.touch(q)
@@ -179,7 +181,7 @@ func (c *claim) take(tx *tx, q *queue, want store.Want, most int64) error {
 	}
 	for _, v := range rows {
 		h := c.hold(tx, q, want, v)
-		h.rated, h.probe = rate.Limited(), probe
+		h.rated, h.probe, h.latest = rate.Limited(), probe, latest
 		c.taken.held = append(c.taken.held, h)
 	}
 	c.rows = append(c.rows, rows...)

@@ -105,9 +105,22 @@ func (tx *tx) tidy(q *queue) {
 	}
 }
 
+// unstart gives the start back that a held job's claim took of its lane's rate, unless that counts no more.
+func (tx *tx) unstart(h *held) {
+	q := h.queue
+	rate := q.limits().Rate
+	if !h.rated || !rate.Limited() || q.gate == nil || (starts{latest: h.latest}).leave(rate) <= tx.now.mono {
+		return
+	}
+	if q.blocked(tx.now) && q.waiting > 0 {
+		tx.ring(q) // unless it still is when all is done
+	}
+	tx.adjust(q, func(g *gate) { g.starts = g.starts.counting(rate, tx.now).giveBack(h.claimed, 1) })
+}
+
 // turn makes what an attempt showed of its lane's receiver take hold.
 func (tx *tx) turn(q *queue, change store.LaneChange) {
-	if change == (store.LaneChange{}) {
+	if change.Hold == 0 && change.Breaker == store.KeepBreaker {
 		return
 	}
 	if q.blocked(tx.now) && q.waiting > 0 {

@@ -87,8 +87,10 @@ type held struct {
 	lease    store.Token
 	claimed  int64 // by the wall clock
 	deadline int64 // monotonic
-	// rated and probe are what the claim says of it.
+	// rated and probe are what the claim says of it; latest is when its start may begin at the latest, monotonic, where it is
+	// rated.
 	rated, probe bool
+	latest       int64
 	slot         slot
 	standing
 }

@@ -91,6 +91,9 @@ func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err 
 		return store.ErrLeaseLost, nil
 	}
 	verdict := item.Verdict
+	if item.Lane.Unstarted {
+		tx.unstart(h)
+	}
 	tx.turn(h.queue, item.Lane)
 	to := h.standing
 	if written.entry != "" {

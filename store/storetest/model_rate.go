@@ -119,11 +119,21 @@ func (s *modelShard) permit(ask store.PermitAsk, now time.Time) store.Permit {
 	return p
 }
 
-// giveBack takes starts out of the grants made at a moment: first of those that leave first, so that what stays counts no
-// shorter than it should, whichever of two grants of one millisecond was meant.
+// unstart gives the start of a held job back, unless it counts no more.
+func (s *modelShard) unstart(r *record, slack time.Duration, now time.Time) {
+	rate := s.limits(r.queue.name).Rate
+	if !r.rated || !rate.Limited() || !after(after(r.claimed, slack), rate.Per).After(now) {
+		return
+	}
+	r.queue.window.giveBack(store.Permit{Starts: 1, At: r.claimed, Slack: slack})
+	r.queue.window.shut(rate.Per, now)
+}
+
+// giveBack takes starts out of the grants made at a moment that may be meant: first of those that leave first, so that what
+// stays counts no shorter than it should, whichever of two grants of one millisecond it was.
 func (w window) giveBack(back store.Permit) {
 	for i := range w {
-		if w[i].at.Equal(back.At) && back.Starts > 0 {
+		if w[i].at.Equal(back.At) && !w[i].latest.Before(after(back.At, back.Slack)) && back.Starts > 0 {
 			n := min(back.Starts, w[i].n)
 			w[i].n -= n
 			back.Starts -= n

@@ -39,6 +39,9 @@ func (s *modelShard) settle(item store.Settlement, now time.Time) error {
 	}
 	q := r.queue
 	freed := s.blocked(q, now)
+	if item.Lane.Unstarted {
+		s.unstart(r, item.Lane.Slack, now)
+	}
 	s.turn(q, item.Lane, now)
 	if item.Attempt.Kind != "" {
 		r.note(item.Attempt)

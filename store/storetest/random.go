@@ -106,8 +106,11 @@ type pair struct {
 	sweeping  bool // a topic keeps nothing: engines may trim at once, so both are swept all the time
 }
 
-// A lease is one job as both gave it out; it may be long lost.
-type lease struct{ engine, model store.Held }
+// A lease is one job as both gave it out, under a claim with a slack; it may be long lost.
+type lease struct {
+	engine, model store.Held
+	slack         time.Duration
+}
 
 func newPair(t *rapid.T, s *suite, namespace string) *pair {
 	p := &pair{T: t, s: s, ctx: s.Context(), namespace: namespace, sent: make(map[string]store.Entry), lanes: make(map[job.Queue][]revision)}

@@ -47,7 +47,7 @@ func (p *pair) claim(*rapid.T) {
 	p.follow(got)
 	wanted, err := p.model.Claim(p.ctx, 0, store.NewToken(), theirs)
 	p.must(err, "claim from the model")
-	p.took(wanted, got)
+	p.took(wanted, got, request.Slack)
 }
 
 // sameHeld compares a claim with its repeat.
@@ -70,8 +70,8 @@ func (p *pair) follow(got store.Claimed) {
 	p.model.rank = func(ref job.Ref) int { return rank[ref] }
 }
 
-// took compares what both gave out.
-func (p *pair) took(wanted, got store.Claimed) {
+// took compares what both gave out under a claim with a slack.
+func (p *pair) took(wanted, got store.Claimed, slack time.Duration) {
 	if !slices.Equal(idsOf(wanted.Jobs), idsOf(got.Jobs)) {
 		p.Fatalf("claimed %v, want %v", idsOf(got.Jobs), idsOf(wanted.Jobs))
 	}
@@ -93,7 +93,7 @@ func (p *pair) took(wanted, got store.Claimed) {
 		if w.Rated != g.Rated || w.Probe != g.Probe {
 			p.Fatalf("claim %s: rated %t and a probe %t, want %t and %t", w.ID, g.Rated, g.Probe, w.Rated, w.Probe)
 		}
-		p.held = append(p.held, lease{g, w})
+		p.held = append(p.held, lease{g, w, slack})
 	}
 	for i, w := range wanted.Queues {
 		g := got.Queues[i]

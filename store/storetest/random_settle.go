@@ -40,6 +40,9 @@ func (p *pair) settle(t *rapid.T) {
 			m.Births = e.Births
 		}
 		e.Lane = p.laneChange()
+		if rapid.IntRange(0, 2).Draw(t, "unstarted") == 0 {
+			e.Lane.Unstarted, e.Lane.Slack = true, l.slack
+		}
 		m.Lane = e.Lane
 		engine, model = append(engine, e), append(model, m)
 	}
@@ -72,7 +75,11 @@ func (p *pair) settle(t *rapid.T) {
 			p.Fatalf("settlement of %s (%s): %v, want %v", engine[i].Ref.ID, engine[i].Verdict.Kind, got.errs[i], errs[i])
 		}
 	}
-	p.took(claimed, got.claimed)
+	slack := time.Duration(0)
+	if next != nil {
+		slack = next.Slack
+	}
+	p.took(claimed, got.claimed, slack)
 }
 
 // child is a job to be born.

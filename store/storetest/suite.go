@@ -42,6 +42,7 @@ var parts = []part{
 	{"Breaker", breakerCases},
 	{"Settings", settingsCases},
 	{"Rate", rateCases},
+	{"Unstarted", unstartedCases},
 	{"Permit", permitCases},
 	{"Birth", birthCases},
 	{"Outbox", outboxCases},

@@ -34,6 +34,11 @@ func opened(hold time.Duration) store.LaneChange {
 
 var closed = store.LaneChange{Breaker: store.CloseBreaker}
 
+// unstarted gives back the start of a claim with a slack.
+func unstarted(slack time.Duration) store.LaneChange {
+	return store.LaneChange{Unstarted: true, Slack: slack}
+}
+
 // claimed is the store's clock at the claim of a job that was due.
 func claimed(h store.Held) time.Time { return h.DueAt.Add(h.Late) }
 

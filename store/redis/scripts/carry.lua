@@ -2,7 +2,7 @@
 -- KEYS    those of lib
 -- ARGV    most jobs, bound of ready, latest deadline that may lapse in ms (-1 none, '' now), most outbox entries,
 --         done member of redo ('' none), its successor ('' none), outbox entries to pass over, most bytes of the others,
---         then members of the outbox that are home
+--         how many numbers have no queue, those, then members of the outbox that are home
 -- result  now, moved, lapsed, ms until the agenda's head (-1 empty), {outbox: member, entry}, size of the outbox
 local most, bound, line = tonumber(ARGV[A + 1]), tonumber(ARGV[A + 2]), ARGV[A + 3]
 local upto = line == '' and now or math.min(now, tonumber(line))
@@ -61,9 +61,10 @@ if again then
   moved, lapsed = string.match(again, '^(%d+) (%d+)')
 else
   allow()
-  local home = {}
-  for i = A + 9, #ARGV do home[#home + 1] = ARGV[i] end
-  local off = call('EXISTS', OFF) == 1
+  local home, none = {}, A + 9 + tonumber(ARGV[A + 9])
+  for i = none + 1, #ARGV do home[#home + 1] = ARGV[i] end
+  local off, gated, gone = call('EXISTS', OFF) == 1, call('EXISTS', GATEQ) == 1, {}
+  for i = A + 10, none do gone[#gone + 1] = ARGV[i] end
   many('HDEL', OUTBOX, home)
   many('ZREM', OUTQ, home)
   for _, q in ipairs(queues) do
@@ -83,7 +84,9 @@ else
     local hold = upto < now
     look(q, hold and now + 100 or nil)
     if q.off then call('ZADD', OFF, int(now), q.n) elseif off then call('ZREM', OFF, q.n) end
+    if gated and not q.gate then gone[#gone + 1] = q.n end
   end
+  many('ZREM', GATEQ, gone)
   for _, t in ipairs(topics) do retain(t) end
   if ARGV[A + 6] ~= '' then call('ZADD', REDO, int(now), ARGV[A + 6]) end
   if ARGV[A + 5] ~= '' and ARGV[A + 5] ~= ARGV[A + 6] then call('ZREM', REDO, ARGV[A + 5]) end
@@ -100,9 +103,18 @@ for _, member in ipairs(call('ZRANGE', OUTQ, int(skip), int(skip + tonumber(ARGV
   outbox[#outbox + 1] = member
   outbox[#outbox + 1] = entry
 end
+-- late tells whether gates that are over were left to another round.
+local function late()
+  local seen = {}
+  for _, q in ipairs(queues) do seen[q.n] = not again end
+  for _, n in ipairs(call('ZRANGEBYSCORE', GATEQ, '-inf', NOW, 'LIMIT', 0, nq + 1)) do
+    if not seen[n] then return true end
+  end
+  return false
+end
 local first = call('ZRANGE', AGENDA, 0, 0, 'WITHSCORES')[2]
 local wait = -1
-if call('ZCARD', REDO) > 0 then
+if call('ZCARD', REDO) > 0 or late() then
   wait = 0
 elseif first and tonumber(first) < NEVER then
   wait = math.max(0, tonumber(first) - now)

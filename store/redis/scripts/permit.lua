@@ -1,4 +1,4 @@
--- Grants starts to topics. Before it stand window.lua and grant.lua.
+-- Grants starts to topics. Before it stand window.lua, grant.lua and back.lua.
 -- KEYS    1 the call's memory, then for each ask: its topic's rate
 -- ARGV    seconds of memory, then for each ask: starts a window, window in ms, slack in ms, starts asked for, number of
 --         grants given back, then for each of those: its moment, its slack in ms, its starts
@@ -9,18 +9,6 @@ local function words(text)
   local list = {}
   for word in string.gmatch(text, '%S+') do list[#list + 1] = word end
   return list
-end
--- back takes starts out of those granted at a moment, with their slack, unless they have left: what counts then is of
--- other grants. It takes first of the groups that leave first, of those that may hold them, so that what stays counts no
--- shorter than it should.
-local function back(list, at, slack, n, starts)
-  for _, g in ipairs(list) do
-    if (g.at == at or starts > 64 and g.at < at) and g.last >= at + slack then
-      local less = math.min(n, g.n)
-      g.n, n = g.n - less, n - less
-      if n == 0 then return end
-    end
-  end
 end
 
 local again = call('GET', KEYS[1])

@@ -1,10 +1,11 @@
--- Ends attempts.
+-- Ends attempts. Before it stands back.lua.
 -- KEYS    those of lib
 -- ARGV    positions of the queues that the caller claims from next, as ',1,3,'; then for each item: position of its
 --         queue (0 unknown: its lease is lost), member, lease, verdict (d, a, x, r), wait in ms, reason, what it shows,
 --         line for the record ('' none), number of births, then for each birth: member, entry
 --         What it shows is 'a' and the status of an attempt that counts, else '-'; and of a whole lane, after a space, the
---         ms of a hold and o or c when its breaker opens or closes
+--         ms of a hold and o or c when its breaker opens or closes; then, after another, when the start of its rate is
+--         given back, the slack of the claim in ms
 -- result  a character for each item: 1 settled, 0 the lease is lost
 local again = call('GET', TOK)
 if again then return again end
@@ -24,13 +25,21 @@ local runs = call('HMGET', RUNS, unpack(members))
 local settled, answers, lines = {}, {}, {}
 local full = {} -- queues that gave nothing before, or may give otherwise now
 
--- turn makes a change to a whole lane.
-local function turn(q, change)
-  local hold, breaker = string.match(change, '^(%d+)(%S?)')
-  local g = q.gate
+-- unstart gives back the start that a job's claim took of its lane's rate, unless that counts no more.
+local function unstart(q, r, slack)
+  local g, k, at = q.gate, limits(q), tonumber(r.fin)
+  if not (g and k.starts and flagged(r, 'r')) or at + slack + k.per <= now then return end
+  back(g.starts, at, slack, 1, k.starts)
+  g.starts, g.changed = counted(g.starts, k.per, now), true
+end
+
+-- turn makes a change to a whole lane, of which a held job shows it.
+local function turn(q, change, r)
+  local hold, breaker, slack = string.match(change, '^(%d+)(%a?) ?(%d*)')
+  if slack ~= '' then unstart(q, r, tonumber(slack)) end
   hold = tonumber(hold)
-  if not g and hold == 0 and breaker ~= 'o' then return end
-  g = gate(q)
+  if hold == 0 and (breaker == '' or breaker == 'c' and not q.gate) then return end
+  local g = gate(q)
   g.changed, full[q] = true, true
   if hold > 0 then g.hold = math.max(g.hold, later + hold) end
   if breaker == 'o' then
@@ -52,9 +61,9 @@ local function apply(item, r)
     elseif status ~= '0' then
       r.rest = ' ' .. status
     end
-    if change ~= '' then turn(q, change) end
+    if change ~= '' then turn(q, change, r) end
   elseif #item.shows > 1 then
-    turn(q, string.sub(item.shows, 3))
+    turn(q, string.sub(item.shows, 3), r)
   end
   q.left[#q.left + 1] = item.member
   local marked = flagged(r, 'm')

@@ -1,0 +1,256 @@
+package pool_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+// desked counts the calls for starts, and what they carry.
+type desked struct {
+	store.Store
+	mu    sync.Mutex
+	asks  []int // of each call
+	away  bool  // they fail
+	most  int   // the heaviest call: asks, and grants given back
+	backs int
+}
+
+func (s *desked) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitAsk) ([]store.Permit, error) {
+	s.mu.Lock()
+	s.asks = append(s.asks, len(asks))
+	weight := len(asks)
+	for _, ask := range asks {
+		weight += len(ask.Back)
+		s.backs += len(ask.Back)
+	}
+	s.most = max(s.most, weight)
+	away := s.away
+	s.mu.Unlock()
+	if away {
+		return nil, &store.UnavailableError{Reason: "away"}
+	}
+	return s.Store.Permit(ctx, shard, token, asks)
+}
+
+// calls are those that asked so far for starts, or gave some back.
+func (s *desked) calls() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]int(nil), s.asks...)
+}
+
+func (s *desked) set(away bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away = away
+}
+
+func TestTopicsThatComeShortTogetherAskInOneCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		terms := policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}
+		s, g := &desked{Store: model()}, newGauge(0)
+		var queues []string
+		for i := range 40 {
+			queues = append(queues, fmt.Sprintf("topic-%d/a", i))
+		}
+		fill(t, s, 3, queues...)
+		run(t, s, g, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+		time.Sleep(500 * time.Millisecond)
+		require.Equal(t, 40, g.count(""))
+		calls := s.calls()
+		require.Equal(t, 40, calls[0], "all at once")
+		require.LessOrEqual(t, len(calls), 4)
+		time.Sleep(20 * time.Second)
+		require.LessOrEqual(t, len(s.calls()), len(calls)+45, "about one a second for all of them")
+		require.Equal(t, 40, g.count(""))
+	})
+}
+
+func TestACallForStartsIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		terms := policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}
+		s, g := &desked{Store: model()}, newGauge(0)
+		var queues []string
+		for i := range 700 {
+			queues = append(queues, fmt.Sprintf("topic-%d/a", i))
+		}
+		fill(t, s, 1, queues...)
+		run(t, s, g, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+		time.Sleep(5 * time.Second)
+		require.Equal(t, 700, g.count(""))
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		require.LessOrEqual(t, s.most, store.MaxBatch)
+		require.Less(t, len(s.asks), 70)
+	})
+}
+
+// lines keeps what is logged, from warnings on.
+type lines struct {
+	slog.Handler
+	mu   sync.Mutex
+	warn []string
+}
+
+func (*lines) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l *lines) Handle(_ context.Context, r slog.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.Level >= slog.LevelWarn {
+		l.warn = append(l.warn, r.Message)
+	}
+	return nil
+}
+
+func (l *lines) count(message string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for _, line := range l.warn {
+		if strings.Contains(line, message) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestAStoreThatGrantsNothingForALongTimeFillsNoLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		terms := policy.Topic{Rate: policy.Rate{Starts: 100, Per: time.Second}}
+		s, g, log := &desked{Store: model(), away: true}, newGauge(0), &lines{Handler: slog.DiscardHandler}
+		carry(t, s)
+		var queues []string
+		for i := range 20 {
+			queues = append(queues, fmt.Sprintf("topic-%d/a", i))
+		}
+		fill(t, s, 1, queues...)
+		run(t, s, g, func(o *pool.Options) {
+			o.Policies, o.Logger = fixed(terms.Over(policy.Builtin())), slog.New(log)
+		})
+		const told = "no starts could be asked for"
+		time.Sleep(time.Second / 2)
+		require.Equal(t, 1, log.count(told), "the first is told of at once")
+		time.Sleep(10 * time.Minute)
+		require.LessOrEqual(t, log.count(told), 12)
+		require.GreaterOrEqual(t, len(s.calls()), 200, "it is asked all the while")
+		require.Zero(t, g.count(""))
+		s.set(false)
+		time.Sleep(3 * time.Second)
+		require.Equal(t, 20, g.count(""))
+		before := log.count(told)
+		s.set(true)
+		fill(t, s, 1, "next/a")
+		time.Sleep(time.Second / 2)
+		require.Equal(t, before+1, log.count(told), "a new fault is told of at once")
+	})
+}
+
+// expired registers jobs in a lane that have expired by the time that anybody may claim them, and a good one behind them.
+func expired(t *testing.T, s store.Store, n int) {
+	t.Helper()
+	var entries []store.Entry
+	for i := range n {
+		var e store.Entry
+		e.ID, e.Queue = fmt.Sprint("old-", i), queueOf("calls", "a")
+		e.URL, e.Method, e.ExpiresIn = "https://x.example/", "POST", time.Minute
+		entries = append(entries, e)
+	}
+	for len(entries) > 0 {
+		n := min(len(entries), store.MaxBatch)
+		_, err := s.Insert(t.Context(), 0, store.NewToken(), entries[:n])
+		require.NoError(t, err)
+		entries = entries[n:]
+	}
+	time.Sleep(time.Hour)
+	one(t, s, 0, "good", "calls", "a")
+}
+
+func TestAThousandExpiredJobsDoNotKeepARatedLanesGoodJobWaiting(t *testing.T) {
+	for name, terms := range map[string]policy.Topic{
+		"lane": {LaneRate: policy.Rate{Starts: 1, Per: time.Minute}},
+		"both": {LaneRate: policy.Rate{Starts: 1, Per: time.Minute}, Rate: policy.Rate{Starts: 2, Per: time.Minute}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
+				_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+				require.NoError(t, err)
+				expired(t, s, 1000)
+				carry(t, s)
+				began := time.Now()
+				for range 2 {
+					run(t, laggard{s, time.Millisecond}, d, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+				}
+				time.Sleep(20 * time.Second)
+				require.Len(t, d.began("a", began), 1, "the good one")
+				stats, err := s.Stats(t.Context(), 0, "default", "calls")
+				require.NoError(t, err)
+				require.EqualValues(t, 1000, stats[0].Dead)
+				require.EqualValues(t, 1, stats[0].Delivered)
+				one(t, s, 0, "next", "calls", "a")
+				one(t, s, 0, "last", "calls", "a")
+				time.Sleep(3 * time.Minute)
+				require.Len(t, d.began("a", began), 3)
+				within(t, terms.LaneRate, d.by["a"], "the lane")
+			})
+		})
+	}
+}
+
+// A process that stops gives back the starts of what it claimed and will not attempt.
+func TestWhatIsReleasedWithoutAnAttemptSpendsNoStartOfItsLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
+		terms := policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: time.Hour}}
+		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+		require.NoError(t, err)
+		carry(t, s)
+		fill(t, s, 1, "calls/a")
+		slow := &lateOnce{Store: s, by: 2 * time.Second}
+		adapt := func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) }
+		stop := run(t, slow, d, adapt)
+		time.Sleep(time.Second) // the claim is under way
+		require.NoError(t, stop())
+		began := time.Now()
+		require.Empty(t, d.began("a", began))
+		run(t, s, d, adapt)
+		time.Sleep(5 * time.Second)
+		require.Len(t, d.began("a", began), 1)
+	})
+}
+
+// A lost reply of a settlement that gives a start back gives it back once.
+func TestStartsAreGivenBackOnceWhateverRepliesAreLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
+		terms := policy.Topic{LaneRate: policy.Rate{Starts: 3, Per: time.Minute}, Retries: new(0)}
+		_, err := inner.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+		require.NoError(t, err)
+		expired(t, inner, 50)
+		fill(t, inner, 30, "calls/a")
+		carry(t, inner)
+		for seed := range uint64(2) {
+			s := storetest.Faulty(inner, storetest.Share(seed, 0.2))
+			run(t, s, d, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+		}
+		time.Sleep(15 * time.Minute)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		within(t, terms.LaneRate, d.by["a"], "the lane")
+		require.GreaterOrEqual(t, len(d.by["a"]), 20)
+	})
+}

@@ -1,0 +1,110 @@
+package redis
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// queued is how many gates the carrier is to look at.
+func queued(t *testing.T, s *Store) int64 {
+	t.Helper()
+	n, err := s.client.ZCard(t.Context(), s.shards[0].tag+"gateq").Result()
+	require.NoError(t, err)
+	return n
+}
+
+func TestACarrierForgetsGatesThatAreGone(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		sh := s.shards[0]
+		hold(t, s, "held", store.LaneChange{Hold: time.Hour})
+		number, err := s.client.HGet(t.Context(), sh.queues, lane.String()).Result()
+		require.NoError(t, err)
+		require.NoError(t, s.client.ZAdd(t.Context(), sh.tag+"gateq", redis.Z{Score: 1, Member: number}).Err())
+		for i := range 3 * carryQueues { // of no queue at all, and looked at first
+			require.NoError(t, s.client.ZAdd(t.Context(), sh.tag+"gateq", redis.Z{Member: fmt.Sprint(9000 + i)}).Err())
+		}
+		carry := func(rounds int) (next time.Duration) {
+			for range rounds {
+				carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+				require.NoError(t, err)
+				next = carried.Next
+			}
+			return next
+		}
+		require.Zero(t, carry(3), "there is more to look at")
+		require.EqualValues(t, 1, queued(t, s))
+		require.Negative(t, carry(1))
+		require.EqualValues(t, 1, queued(t, s), "a gate that holds")
+		require.NoError(t, s.client.HDel(t.Context(), sh.gates, number).Err())
+		require.Negative(t, carry(1))
+		require.Zero(t, queued(t, s), "a queue whose gate is gone")
+	})
+}
+
+func TestMoreGatesThanARoundLooksAtAreLeftToTheNextRoundAtOnce(t *testing.T) {
+	server := miniredis.RunT(t)
+	now := time.Now().Truncate(time.Millisecond)
+	server.SetTime(now)
+	s := open(t, Options{URL: "redis://" + server.Addr()})
+	const lanes = 6
+	for i := range lanes {
+		e := entry(fmt.Sprint("job-", i))
+		e.Lane = fmt.Sprint("lane-", i)
+		insert(t, s, e)
+		request := wants(1)
+		request.Wants[0].Queue = e.Queue
+		claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+		require.NoError(t, err)
+		item := settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200)
+		item.Lane = store.LaneChange{Hold: time.Minute}
+		settle(t, s, item)
+	}
+	require.EqualValues(t, lanes, queued(t, s))
+	carry := func(token store.Token) time.Duration {
+		carried, err := s.Carry(t.Context(), 0, token, store.Round{Queues: 3})
+		require.NoError(t, err)
+		return carried.Next
+	}
+	require.Negative(t, carry(store.NewToken()), "no gate is over")
+	server.SetTime(now.Add(time.Minute))
+	token := store.NewToken()
+	require.Zero(t, carry(token))
+	require.EqualValues(t, lanes-3, queued(t, s))
+	require.Zero(t, carry(token), "a repeated round has looked at nothing")
+	require.EqualValues(t, lanes-3, queued(t, s))
+	require.Negative(t, carry(store.NewToken()))
+	require.Zero(t, queued(t, s))
+}
+
+func TestStartsThatAreGivenBackAreTakenWhereNoneCountsShorterForIt(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		script := newScript("back", windowText+backText+`
+local list = groups(ARGV[1])
+back(list, tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]))
+return grouped(list)`)
+		for _, c := range []struct {
+			name, list           string
+			at, slack, n, starts int
+			want                 string
+		}{
+			{"of a few, those of the moment", "10:0:2,10:9:2,11:9:2", 10, 0, 3, 64, "10:0:0,10:9:1,11:9:2"},
+			{"but for those that leave earlier", "10:0:2,10:9:2,11:9:2", 10, 9, 3, 64, "10:0:2,10:9:0,11:9:2"},
+			{"of a few, none of another moment", "10:0:2,11:9:2", 9, 0, 1, 64, "10:0:2,11:9:2"},
+			{"of many, those that may hold them", "10:5:2,20:5:2", 12, 0, 3, 65, "10:5:0,20:5:2"},
+			{"no more than those hold, the first to leave of all", "11:19:1,5:100:1", 10, 0, 2, 65, "11:19:0,5:100:1"},
+			{"of many, none that nobody was granted", "10:5:2,20:5:2", 9, 0, 1, 65, "10:5:2,20:5:2"},
+		} {
+			got, err := s.eval(t.Context(), script, nil, []any{c.list, c.at, c.slack, c.n, c.starts})
+			require.NoError(t, err)
+			require.Equal(t, c.want, str(got), c.name)
+		}
+	})
+}
