@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -350,19 +351,22 @@ func TestARequestRefusedUnheardOverHTTP2IsSentAgain(t *testing.T) {
 	config := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}}
 	for name, change := range everyKind {
 		for _, refuse := range []int32{1, refusals, 100} {
-			var requests atomic.Int32
-			s := newSender(t, Options{Roots: roots(root)})
-			req := ask("https://" + refuseStreams(t, config, 7, refuse, &requests))
-			change(&req)
-			req.Timeout = 30 * time.Second
-			result := s.Deliver(t.Context(), req)
-			require.Equal(t, min(refuse, refusals)+1, requests.Load(), name)
-			if refuse > refusals {
-				require.Equal(t, policy.ClassReset, result.Class, "%s: %s", name, result.Error)
-				require.NotContains(t, result.Error, "GetBody")
-				continue
-			}
-			require.Equal(t, 200, result.Status, "%s: %s", name, result.Error)
+			t.Run(fmt.Sprintf("%s/%d", name, refuse), func(t *testing.T) {
+				t.Parallel() // it waits between its tries
+				var requests atomic.Int32
+				s := newSender(t, Options{Roots: roots(root)})
+				req := ask("https://" + refuseStreams(t, config, 7, refuse, &requests))
+				change(&req)
+				req.Timeout = 30 * time.Second
+				result := s.Deliver(t.Context(), req)
+				require.Equal(t, min(refuse, refusals)+1, requests.Load())
+				if refuse > refusals {
+					require.Equal(t, policy.ClassReset, result.Class, result.Error)
+					require.NotContains(t, result.Error, "GetBody")
+					return
+				}
+				require.Equal(t, 200, result.Status, result.Error)
+			})
 		}
 	}
 }

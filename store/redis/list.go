@@ -93,7 +93,7 @@ func (s *Store) listEnded(ctx context.Context, sh *part, f *store.Filter, from p
 	least, greatest := window(f)
 	var page store.Page
 	for seen := 0; seen < listJobs; {
-		part, err := s.walk(ctx, sh, key, "", least, greatest, min(f.Limit+1, listChunk), from)
+		part, to, more, err := s.walk(ctx, sh, key, least, greatest, min(f.Limit+1, listChunk), from)
 		if err != nil {
 			return store.Page{}, err
 		}
@@ -107,10 +107,10 @@ func (s *Store) listEnded(ctx context.Context, sh *part, f *store.Filter, from p
 				page.Jobs = append(page.Jobs, part[i].job)
 			}
 		}
-		if len(part) < min(f.Limit+1, listChunk) {
+		if !more {
 			return page, nil
 		}
-		seen += len(part)
+		from, seen = to, seen+max(len(part), 1)
 	}
 	page.Cursor = from.cursor()
 	return page, nil
@@ -129,7 +129,7 @@ func (s *Store) listLanes(ctx context.Context, sh *part, f *store.Filter, from p
 			from = place{lane: lane}
 		}
 		for {
-			part, full, err := s.listLane(ctx, sh, f, from)
+			part, to, full, err := s.listLane(ctx, sh, f, from)
 			if err != nil {
 				return store.Page{}, err
 			}
@@ -143,7 +143,10 @@ func (s *Store) listLanes(ctx context.Context, sh *part, f *store.Filter, from p
 					page.Jobs = append(page.Jobs, part[k].job)
 				}
 			}
-			seen += len(part)
+			seen += max(len(part), 1)
+			if full {
+				from = to
+			}
 			if full && seen < listJobs {
 				continue
 			}
@@ -186,47 +189,45 @@ func (s *Store) lanesOf(ctx context.Context, sh *part, f *store.Filter, from pla
 	return lanes, len(lanes) == listLanes, nil
 }
 
-// listLane reads the jobs of one lane that come after a place; full says that there may be more.
-func (s *Store) listLane(ctx context.Context, sh *part, f *store.Filter, from place) (part []peeked, full bool, err error) {
+// listLane reads the jobs of one lane that come after a place; full says that there may be more, after the place to.
+func (s *Store) listLane(ctx context.Context, sh *part, f *store.Filter, from place) (part []peeked, to place, full bool, err error) {
 	_, number, _ := strings.Cut(from.lane, "\x00")
 	least, greatest := window(f)
 	chunk := min(f.Limit+1, listChunk)
 	switch f.State {
 	case job.Scheduled:
-		part, err = s.walk(ctx, sh, sh.tag+"due:"+number, from.lane, least, greatest, chunk, from)
-		return part, len(part) == chunk, err
+		return s.walk(ctx, sh, sh.tag+"due:"+number, least, greatest, chunk, from)
 	case job.Ready:
-		if part, err = s.walk(ctx, sh, sh.tag+"due:"+number, from.lane, least, greatest, chunk, from); err != nil {
-			return nil, false, err
+		if part, to, full, err = s.walk(ctx, sh, sh.tag+"due:"+number, least, greatest, chunk, from); err != nil {
+			return nil, from, false, err
 		}
-		full = len(part) == chunk
 		waiting, err := s.client.LRange(ctx, sh.tag+"ready:"+number, 0, -1).Result()
 		if err != nil {
-			return nil, false, fault(ctx, err)
+			return nil, from, false, fault(ctx, err)
 		}
 		ready, err := s.among(ctx, sh, waiting, from)
 		if err != nil {
-			return nil, false, err
+			return nil, from, false, err
 		}
 		if full {
 			// Beyond the last of the due ones there may be due ones that were not read.
-			last := part[len(part)-1]
+			last := peeked{place: to}
 			ready = slices.DeleteFunc(ready, func(p peeked) bool { return compare(&p, &last) > 0 })
 		}
 		part = append(part, ready...)
 	case job.Running:
 		held, err := s.client.ZRange(ctx, sh.tag+"held:"+number, 0, -1).Result()
 		if err != nil {
-			return nil, false, fault(ctx, err)
+			return nil, from, false, fault(ctx, err)
 		}
 		if part, err = s.among(ctx, sh, held, from); err != nil {
-			return nil, false, err
+			return nil, from, false, err
 		}
 	default:
-		return nil, false, nil
+		return nil, from, false, nil
 	}
 	slices.SortFunc(part, func(a, b peeked) int { return compare(&a, &b) })
-	return part, full, nil
+	return part, to, full, nil
 }
 
 func compare(a, b *peeked) int {

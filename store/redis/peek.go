@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
@@ -20,75 +19,79 @@ type peeked struct {
 	job job.Job
 }
 
-// walk reads jobs out of a sorted set after a place.
-func (s *Store) walk(ctx context.Context, sh *part, key, lane, least, greatest string, most int, from place) ([]peeked, error) {
+// walk reads jobs out of a sorted set after a place, at most so many, or fewer where they are large. It answers the place
+// up to which it came, and whether there may be more.
+func (s *Store) walk(ctx context.Context, sh *part, key, least, greatest string, most int, from place) (jobs []peeked, to place, more bool, err error) {
 	reply, err := s.eval(ctx, scriptPage, []string{sh.jobs, sh.runs, key, sh.names}, []any{least, greatest, most, from.score, from.member})
 	if err != nil {
-		return nil, err
+		return nil, from, false, err
 	}
 	answer := list(reply)
-	if len(answer) != 5 {
-		return nil, malformed(scriptPage)
+	if len(answer) != 6 {
+		return nil, from, false, malformed(scriptPage)
 	}
 	now, found, recs, runs, names := num(answer[0]), strs(answer[1]), strs(answer[2]), strs(answer[3]), strs(answer[4])
 	if len(found) != 2*len(recs) || len(recs) != len(runs) || len(recs) != len(names) {
-		return nil, malformed(scriptPage)
+		return nil, from, false, malformed(scriptPage)
 	}
-	part := make([]peeked, 0, len(recs))
+	jobs = make([]peeked, 0, len(recs))
 	for i := range recs {
+		from.score, from.member = strconv.FormatInt(num(found[2*i+1]), 10), found[2*i]
 		if recs[i] == "" {
 			continue
 		}
-		p, err := sh.peeked(found[2*i], recs[i], runs[i], names[i], now)
+		p, err := sh.peeked(from.member, recs[i], runs[i], names[i], now)
 		if err != nil {
-			return nil, err
+			return nil, from, false, err
 		}
-		p.lane, p.score = lane, strconv.FormatInt(num(found[2*i+1]), 10)
-		part = append(part, p)
+		p.place = from
+		jobs = append(jobs, p)
 	}
-	return part, nil
+	return jobs, from, num(answer[5]) != 0, nil
 }
-
-// peekChunk bounds the jobs that one script reads whole, to answer them without their bodies.
-const peekChunk = 32
 
 // peek reads jobs by name.
 func (s *Store) peek(ctx context.Context, sh *part, members []any) ([]peeked, error) {
 	all := make([]peeked, 0, len(members))
-	for chunk := range slices.Chunk(members, peekChunk) {
-		now, recs, runs, names, err := s.peekAt(ctx, sh, chunk)
+	err := s.peekEach(ctx, sh, members, func(i int, now int64, rec, line, name string) error {
+		if rec == "" {
+			return nil
+		}
+		p, err := sh.peeked(str(members[i]), rec, line, name, now)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		for i, m := range chunk {
-			if recs[i] == "" {
-				continue
-			}
-			p, err := sh.peeked(str(m), recs[i], runs[i], names[i], now)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, p)
-		}
-	}
-	return all, nil
+		all = append(all, p)
+		return nil
+	})
+	return all, err
 }
 
-// peekAt reads a chunk's records without bodies, runs and names of queues, and the store's clock.
-func (s *Store) peekAt(ctx context.Context, sh *part, chunk []any) (now int64, recs, runs, names []string, err error) {
-	reply, err := s.eval(ctx, scriptPeek, []string{sh.jobs, sh.runs, sh.names}, chunk)
-	if err != nil {
-		return 0, nil, nil, nil, err
+// peekEach reads jobs by name and calls each with every one's position, the store's clock, its record without the body
+// (empty: there is none), run, and name of its queue.
+func (s *Store) peekEach(ctx context.Context, sh *part, members []any, each func(i int, now int64, rec, line, name string) error) error {
+	for done := 0; done < len(members); {
+		chunk := members[done:min(done+listChunk, len(members))]
+		reply, err := s.eval(ctx, scriptPeek, []string{sh.jobs, sh.runs, sh.names}, chunk)
+		if err != nil {
+			return err
+		}
+		answer := list(reply)
+		if len(answer) != 4 {
+			return malformed(scriptPeek)
+		}
+		now, recs, runs, names := num(answer[0]), strs(answer[1]), strs(answer[2]), strs(answer[3])
+		if n := len(recs); n == 0 || n > len(chunk) || len(runs) != n || len(names) != n {
+			return malformed(scriptPeek)
+		}
+		for i := range recs {
+			if err := each(done+i, now, recs[i], runs[i], names[i]); err != nil {
+				return err
+			}
+		}
+		done += len(recs)
 	}
-	answer := list(reply)
-	if len(answer) != 4 {
-		return 0, nil, nil, nil, malformed(scriptPeek)
-	}
-	now, recs, runs, names = num(answer[0]), strs(answer[1]), strs(answer[2]), strs(answer[3])
-	if len(recs) != len(chunk) || len(runs) != len(chunk) || len(names) != len(chunk) {
-		return 0, nil, nil, nil, malformed(scriptPeek)
-	}
-	return now, recs, runs, names, nil
+	return nil
 }
 
 // peeked makes a job of parts without its body.
@@ -112,20 +115,18 @@ func (s *part) peeked(m, rec, line, name string, now int64) (peeked, error) {
 // among reads jobs by name and leaves out those not after a place.
 func (s *Store) among(ctx context.Context, sh *part, members []string, from place) ([]peeked, error) {
 	var all []peeked
-	for chunk := range slices.Chunk(members, listChunk) {
-		args := make([]any, len(chunk))
-		for i, m := range chunk {
-			args[i] = m
-		}
-		part, err := s.peek(ctx, sh, args)
-		if err != nil {
-			return nil, err
-		}
-		for i := range part {
-			part[i].lane, part[i].score = from.lane, strconv.FormatInt(part[i].run.due, 10)
-			if from.score == "" || compare(&part[i], &peeked{place: from}) > 0 {
-				all = append(all, part[i])
-			}
+	args := make([]any, len(members))
+	for i, m := range members {
+		args[i] = m
+	}
+	part, err := s.peek(ctx, sh, args)
+	if err != nil {
+		return nil, err
+	}
+	for i := range part {
+		part[i].lane, part[i].score = from.lane, strconv.FormatInt(part[i].run.due, 10)
+		if from.score == "" || compare(&part[i], &peeked{place: from}) > 0 {
+			all = append(all, part[i])
 		}
 	}
 	return all, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -182,34 +181,29 @@ func (s *Store) batch(ctx context.Context, sh *part, refs []job.Ref, do func(que
 	return &store.UnavailableError{Reason: "redis: the jobs change all the time", Err: errAgain}
 }
 
-// queuesOfJobs reads the jobs' records for it, a few in a script, since they may be large.
+// queuesOfJobs reads the jobs' records for it.
 func (s *Store) queuesOfJobs(ctx context.Context, sh *part, refs []job.Ref) (queues []*queue, position []int, err error) {
 	at := map[*queue]int{}
 	position = make([]int, 0, len(refs))
-	for chunk := range slices.Chunk(refs, peekChunk) {
-		members := make([]any, len(chunk))
-		for i, ref := range chunk {
-			members[i] = member(ref)
-		}
-		_, recs, _, names, err := s.peekAt(ctx, sh, members)
-		if err != nil {
-			return nil, nil, err
-		}
-		for i, rec := range recs {
-			if len(rec) < fixedLength {
-				position = append(position, 0) // there is none, or none that can be read
-				continue
-			}
-			q, err := sh.queueOf(rec, names[i])
-			if err != nil {
-				return nil, nil, err
-			}
-			if at[q] == 0 {
-				queues = append(queues, q)
-				at[q] = len(queues)
-			}
-			position = append(position, at[q])
-		}
+	members := make([]any, len(refs))
+	for i, ref := range refs {
+		members[i] = member(ref)
 	}
-	return queues, position, nil
+	err = s.peekEach(ctx, sh, members, func(_ int, _ int64, rec, _, name string) error {
+		if len(rec) < fixedLength {
+			position = append(position, 0) // there is none, or none that can be read
+			return nil
+		}
+		q, err := sh.queueOf(rec, name)
+		if err != nil {
+			return err
+		}
+		if at[q] == 0 {
+			queues = append(queues, q)
+			at[q] = len(queues)
+		}
+		position = append(position, at[q])
+		return nil
+	})
+	return queues, position, err
 }

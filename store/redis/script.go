@@ -77,6 +77,8 @@ var (
 	putText string
 	//go:embed scripts/lead.lua
 	leadText string
+	//go:embed scripts/bare.lua
+	bareText string
 	//go:embed scripts/page.lua
 	pageText string
 	//go:embed scripts/peek.lua
@@ -107,8 +109,8 @@ var (
 	scriptTerms  = newScript("terms", copyText)
 	scriptPut    = newScript("put", putText)
 	scriptLead   = newScript("lead", leadText)
-	scriptPage   = newScript("page", pageText)
-	scriptPeek   = newScript("peek", peekText)
+	scriptPage   = newScript("page", bareText+pageText)
+	scriptPeek   = newScript("peek", bareText+peekText)
 	scriptPermit = newScript("permit", windowText+grantText+backText+permitText)
 	scriptGates  = newScript("gates", gatesText)
 	scriptOpen   = newScript("open", openText)

@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -153,14 +152,12 @@ func (s *Store) oldestDue(ctx context.Context, sh *part, lanes []string) (time.T
 			members = append(members, head.Val())
 		}
 	}
-	for chunk := range slices.Chunk(members, store.MaxBatch) {
-		jobs, err := s.peek(ctx, sh, chunk)
-		if err != nil {
-			return time.Time{}, err
-		}
-		for _, j := range jobs {
-			earlier(j.run.due)
-		}
+	jobs, err := s.peek(ctx, sh, members)
+	if err != nil {
+		return time.Time{}, err
+	}
+	for _, j := range jobs {
+		earlier(j.run.due)
 	}
 	return at(oldest), nil
 }

@@ -1,7 +1,8 @@
--- Reads a page of a sorted set, by score then member, without the jobs' bodies. Changes nothing.
+-- Reads a page of a sorted set, by score then member, without the jobs' bodies. Changes nothing. Before it stands
+-- bare.lua.
 -- KEYS    1 jobs  2 runs  3 the set  4 names
 -- ARGV    least score, greatest score (as ZRANGEBYSCORE takes them), most, score and member to begin after ('' none)
--- result  now, members and scores, records, runs, names of their queues
+-- result  now, members and scores, records, runs, names of their queues, 1 when there may be more
 local call, floor = redis.call, math.floor
 local key, least, most = KEYS[3], ARGV[1], tonumber(ARGV[3])
 local score, after = ARGV[4], ARGV[5]
@@ -26,20 +27,8 @@ local found = {}
 if rank <= last then found = call('ZRANGE', key, rank, math.min(last, rank + most - 1), 'WITHSCORES') end
 local members = {}
 for i = 1, #found, 2 do members[#members + 1] = found[i] end
-local records, runs, names = {}, {}, {}
-if #members > 0 then
-  records, runs = call('HMGET', KEYS[1], unpack(members)), call('HMGET', KEYS[2], unpack(members))
-end
-for i = 1, #members do
-  local rec = records[i]
-  names[i] = ''
-  if rec and #rec >= 18 then
-    local a, b, c, d = string.byte(rec, 3, 6)
-    names[i] = call('HGET', KEYS[4], string.format('%.0f', ((a * 256 + b) * 256 + c) * 256 + d)) or ''
-    local size = string.byte(rec, 10) * 65536 + string.byte(rec, 11) * 256 + string.byte(rec, 12)
-    records[i] = string.sub(rec, 1, 18) .. string.sub(rec, 19 + size)
-  end
-  records[i], runs[i] = records[i] or '', runs[i] or ''
-end
+local records, runs, names = bare(KEYS[1], KEYS[2], KEYS[4], members)
+local more = #records < #members or #members == most
+for i = #found, 2 * #records + 1, -1 do found[i] = nil end
 return { string.format('%.0f', tonumber(clock[1]) * 1000 + floor(tonumber(clock[2]) / 1000)), found, records, runs,
-  names }
+  names, more and 1 or 0 }
