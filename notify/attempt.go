@@ -123,9 +123,9 @@ func (a *attempt) traced() context.Context {
 	})
 }
 
-// gotConn notes the connection. net/http comes here a second time when it sends a request again by itself because nothing
-// of it had been written, which is well. Of one that was written setBody leaves it no way to do so; should it find one, the
-// attempt ends instead, before the replay is written.
+// gotConn notes the connection. net/http comes here a second time when it sends a request without a body again by
+// itself: over HTTP/1 because nothing of it had been written, which is well; over HTTP/2 because the peer gave it back.
+// There the attempt ends instead, before the replay is written.
 func (a *attempt) gotConn(info httptrace.GotConnInfo) {
 	if a.headersSent.Load() && !a.untouched() {
 		a.replayed = true
@@ -183,7 +183,8 @@ func (a *attempt) stale() bool {
 
 // refused reports whether a request over HTTP/2 was one too many, and not looked at: the receiver gave it back with
 // REFUSED_STREAM, which RFC 9113 §8.7 lets a sender rely on, or net/http learned that the connection is full when it had
-// the body in its hands, but had written nothing. Neither error has a type.
+// the body in its hands, but had written nothing. Neither error has a type. A request without a body net/http sends again
+// by itself, and does not say why, so gotConn ends that attempt.
 func (a *attempt) refused(err error) bool {
 	if err == nil || a.shared == nil || a.replayed || a.Err() != nil {
 		return false

@@ -14,11 +14,8 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// identity tells net/http to send a body of unknown length as it is: see setBody. none is the length of an empty one.
-var (
-	identity = []string{"identity"}
-	none     = []string{"0"}
-)
+// identity tells net/http to send a body of unknown length as it is: see body.
+var identity = []string{"identity"}
 
 // accept asks for an answer as it is, so that what is kept of it can be read.
 var accept = []string{"identity"}
@@ -49,20 +46,17 @@ func (s *Sender) request(ctx context.Context, now time.Time, req job.Request) (*
 // setBody gives a request its body in a form that net/http cannot replay.
 //
 // net/http sends a request again by itself, though it was written, when it has no body or can rewind it (GetBody) and
-// either its method is GET or it carries an idempotency key, or the peer gave it back over HTTP/2. So GetBody stays nil;
-// the key is hidden by header; and a request without a body gets an empty one, whose unknown length must then not make it
-// chunked. Over HTTP/1 a receiver may insist on the length where the method promises a body; net/http knows the header in
-// its canonical form only, and leaves it out over HTTP/2. The types are those that net/http knows to be in memory: it
-// sends them in one write with the header.
+// either its method is GET or it carries an idempotency key. So GetBody stays nil; the key is hidden by header; and a
+// GET without a body gets an empty one, whose unknown length must then not make it chunked. The types are those that
+// net/http knows to be in memory: it sends them in one write with the header.
 func setBody(r *http.Request, body []byte) {
-	if len(body) > 0 {
+	switch {
+	case len(body) > 0:
 		r.ContentLength = int64(len(body))
-	} else {
+	case r.Method == http.MethodGet:
 		r.TransferEncoding = identity
-		switch r.Method {
-		case http.MethodPost, http.MethodPut, http.MethodPatch:
-			r.Header["content-length"] = none
-		}
+	default:
+		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 }

@@ -104,15 +104,18 @@ func (s *Sender) resend(a *attempt, by *route, req job.Request) (*http.Response,
 	if err != nil {
 		return nil, err
 	}
+	hasBody := r.Body != nil
 	r.Body = nil
 	again, err := retryablehttp.FromRequest(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := again.SetBody(retryablehttp.ReaderFunc(func() (io.Reader, error) {
-		return bytes.NewReader(req.Body), nil
-	})); err != nil {
-		return nil, err
+	if hasBody {
+		if err := again.SetBody(retryablehttp.ReaderFunc(func() (io.Reader, error) {
+			return bytes.NewReader(req.Body), nil
+		})); err != nil {
+			return nil, err
+		}
 	}
 	again.GetBody = nil // SetBody sets it, and net/http would replay: see setBody
 	resp, err := by.resender.Do(again)

@@ -123,8 +123,7 @@ func (d *desk) insist(ctx context.Context, token store.Token, items []settled, r
 		at.last = time.Now()
 		errs, claimed, err = d.call(ctx, token, items, request)
 		d.lagged(time.Since(at.last))
-		away := errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
-		if err == nil || ctx.Err() != nil || !away {
+		if err == nil || ctx.Err() != nil || !away(err) {
 			return at, errs, claimed, err
 		}
 		d.p.log.Log(ctx, pause.Level(), "the store did not settle and claim", "shard", d.shard, "err", err)
@@ -132,6 +131,11 @@ func (d *desk) insist(ctx context.Context, token store.Token, items []settled, r
 			return at, nil, store.Claimed{}, err
 		}
 	}
+}
+
+// away reports whether an error says that the store is, rather than something about what is in it.
+func away(err error) bool {
+	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // apart makes a trip that failed for another reason than the store's absence once more, in parts, so that one job or queue

@@ -50,7 +50,7 @@ func (r *rated) giveBack(grant store.Permit, starts int) {
 	}
 	r.again = time.Time{}
 	for i := range r.back {
-		if r.back[i].At.Equal(grant.At) {
+		if r.back[i].At.Equal(grant.At) && r.back[i].Slack == grant.Slack {
 			r.back[i].Starts += starts
 			return
 		}
@@ -78,7 +78,7 @@ func (d *desk) idle(t *topic) {
 
 // unused takes starts back that a claim did not need.
 func (r *rated) unused(grant store.Permit, starts int) {
-	if starts > 0 && grant.At.Equal(r.grant.At) {
+	if starts > 0 && grant.At.Equal(r.grant.At) && grant.Slack == r.grant.Slack {
 		r.left += starts
 		return
 	}
@@ -151,6 +151,10 @@ func (d *desk) ask(ctx context.Context, call *plea) {
 		if claiming.Err() != nil {
 			return // the process stops: nothing is claimed any more
 		}
+		if len(call.topics) > 1 && !away(err) {
+			d.askEach(claiming, call)
+			return
+		}
 		permits = p.unheard(ctx, call, err)
 	} else {
 		p.heard(call.shard)
@@ -172,6 +176,16 @@ func (d *desk) ask(ctx context.Context, call *plea) {
 	p.nudgeAll()
 	for wait := range waits {
 		time.AfterFunc(time.Until(began.Add(wait)), p.nudgeAll)
+	}
+}
+
+// askEach asks for each topic of a call that failed for another reason than the store's absence, so that one whose starts
+// cannot be read stops no other. What the call gave back may have been taken, and is not given back once more.
+func (d *desk) askEach(ctx context.Context, call *plea) {
+	for i := range call.topics {
+		ask := call.asks[i]
+		ask.Back = nil
+		d.ask(ctx, &plea{shard: call.shard, topics: call.topics[i : i+1], asks: []store.PermitAsk{ask}})
 	}
 }
 
@@ -207,7 +221,8 @@ func (p *Pool) unheard(ctx context.Context, call *plea, err error) []store.Permi
 	level := away.Level()
 	away.Next() // counts the fault; the pause is askLatest
 	p.mu.Unlock()
-	p.log.Log(ctx, level, "no starts could be asked for", "shard", call.shard, "topics", len(call.topics), "err", err)
+	p.log.Log(ctx, level, "no starts could be asked for", "shard", call.shard, "topic", call.topics[0].name.name,
+		"topics", len(call.topics), "err", err)
 	return slices.Repeat([]store.Permit{{Next: askLatest}}, len(call.topics))
 }
 

@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -126,6 +127,38 @@ func (l *lines) count(message string) int {
 		}
 	}
 	return n
+}
+
+// spoilt cannot grant starts of one topic.
+type spoilt struct {
+	store.Store
+	topic string
+}
+
+func (s spoilt) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitAsk) ([]store.Permit, error) {
+	for _, ask := range asks {
+		if ask.Topic == s.topic {
+			return nil, errors.New("what is kept of its rate cannot be read")
+		}
+	}
+	return s.Store.Permit(ctx, shard, token, asks)
+}
+
+func TestATopicWhoseStartsCannotBeReadStopsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		terms := policy.Topic{Rate: policy.Rate{Starts: 10, Per: time.Second}}
+		s, g := spoilt{Store: model(), topic: "topic-3"}, newGauge(0)
+		carry(t, s)
+		var queues []string
+		for i := range 10 {
+			queues = append(queues, fmt.Sprintf("topic-%d/a", i))
+		}
+		fill(t, s, 30, queues...)
+		run(t, s, g, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+		time.Sleep(10 * time.Second)
+		require.Equal(t, 9*30, g.count(""))
+		require.Zero(t, g.count("topic-3"))
+	})
 }
 
 func TestAStoreThatGrantsNothingForALongTimeFillsNoLog(t *testing.T) {

@@ -95,7 +95,9 @@ return grouped(list)`)
 			at, slack, n, starts int
 			want                 string
 		}{
-			{"of a few, those of the moment", "10:0:2,10:9:2,11:9:2", 10, 0, 3, 64, "10:0:0,10:9:1,11:9:2"},
+			{"of a few, those of the moment", "10:0:2,10:9:2,11:9:2", 10, 0, 3, 64, "10:0:0,10:9:2,11:9:2"},
+			{"though their end was rounded up", "10:1:2,10:9:2", 10, 0, 1, 64, "10:1:1,10:9:2"},
+			{"none that joined others while the rate was larger", "450:100:2,452:900:1", 452, 90, 1, 2, "450:100:2,452:900:1"},
 			{"but for those that leave earlier", "10:0:2,10:9:2,11:9:2", 10, 9, 3, 64, "10:0:2,10:9:0,11:9:2"},
 			{"of a few, none of another moment", "10:0:2,11:9:2", 9, 0, 1, 64, "10:0:2,11:9:2"},
 			{"of many, those that may hold them", "10:5:2,20:5:2", 12, 0, 3, 65, "10:5:0,20:5:2"},

@@ -128,8 +128,12 @@ func (s *Store) listLanes(ctx context.Context, sh *part, f *store.Filter, from p
 		if lane != from.lane {
 			from = place{lane: lane}
 		}
+		apart, err := s.listApart(ctx, sh, f, from)
+		if err != nil {
+			return store.Page{}, err
+		}
 		for {
-			part, to, full, err := s.listLane(ctx, sh, f, from)
+			part, to, full, err := s.listLane(ctx, sh, f, from, apart)
 			if err != nil {
 				return store.Page{}, err
 			}
@@ -189,42 +193,45 @@ func (s *Store) lanesOf(ctx context.Context, sh *part, f *store.Filter, from pla
 	return lanes, len(lanes) == listLanes, nil
 }
 
-// listLane reads the jobs of one lane that come after a place; full says that there may be more, after the place to.
-func (s *Store) listLane(ctx context.Context, sh *part, f *store.Filter, from place) (part []peeked, to place, full bool, err error) {
+// listApart reads the jobs of a lane that stand in no order of a place: the ready list, or those held. Both are bounded.
+func (s *Store) listApart(ctx context.Context, sh *part, f *store.Filter, from place) (jobs []peeked, err error) {
+	_, number, _ := strings.Cut(from.lane, "\x00")
+	var members []string
+	switch f.State {
+	case job.Ready:
+		members, err = s.client.LRange(ctx, sh.tag+"ready:"+number, 0, -1).Result()
+	case job.Running:
+		members, err = s.client.ZRange(ctx, sh.tag+"held:"+number, 0, -1).Result()
+	default:
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault(ctx, err)
+	}
+	if jobs, err = s.among(ctx, sh, members, from); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(jobs, func(a, b peeked) int { return compare(&a, &b) })
+	return jobs, nil
+}
+
+// listLane reads the jobs of one lane that come after a place, with those that stand apart; full says that there may be
+// more, after the place to.
+func (s *Store) listLane(ctx context.Context, sh *part, f *store.Filter, from place, apart []peeked) (part []peeked, to place, full bool, err error) {
 	_, number, _ := strings.Cut(from.lane, "\x00")
 	least, greatest := window(f)
-	chunk := min(f.Limit+1, listChunk)
-	switch f.State {
-	case job.Scheduled:
-		return s.walk(ctx, sh, sh.tag+"due:"+number, least, greatest, chunk, from)
-	case job.Ready:
-		if part, to, full, err = s.walk(ctx, sh, sh.tag+"due:"+number, least, greatest, chunk, from); err != nil {
-			return nil, from, false, err
-		}
-		waiting, err := s.client.LRange(ctx, sh.tag+"ready:"+number, 0, -1).Result()
-		if err != nil {
-			return nil, from, false, fault(ctx, err)
-		}
-		ready, err := s.among(ctx, sh, waiting, from)
+	to = from
+	if f.State == job.Scheduled || f.State == job.Ready {
+		part, to, full, err = s.walk(ctx, sh, sh.tag+"due:"+number, least, greatest, min(f.Limit+1, listChunk), from)
 		if err != nil {
 			return nil, from, false, err
 		}
-		if full {
-			// Beyond the last of the due ones there may be due ones that were not read.
-			last := peeked{place: to}
-			ready = slices.DeleteFunc(ready, func(p peeked) bool { return compare(&p, &last) > 0 })
+	}
+	for i := range apart {
+		// Beyond the last of the due ones there may be due ones that were not read.
+		if (from.score == "" || compare(&apart[i], &peeked{place: from}) > 0) && (!full || compare(&apart[i], &peeked{place: to}) <= 0) {
+			part = append(part, apart[i])
 		}
-		part = append(part, ready...)
-	case job.Running:
-		held, err := s.client.ZRange(ctx, sh.tag+"held:"+number, 0, -1).Result()
-		if err != nil {
-			return nil, from, false, fault(ctx, err)
-		}
-		if part, err = s.among(ctx, sh, held, from); err != nil {
-			return nil, from, false, err
-		}
-	default:
-		return nil, from, false, nil
 	}
 	slices.SortFunc(part, func(a, b peeked) int { return compare(&a, &b) })
 	return part, to, full, nil

@@ -1,0 +1,24 @@
+package pool
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/store"
+)
+
+// Were they merged, the store would take a start that was used for one that was not.
+func TestStartsOfOneMomentWithDifferentSlackAreGivenBackApart(t *testing.T) {
+	at := time.UnixMilli(1_700_000_000_000)
+	long, short := store.Permit{At: at, Slack: time.Second}, store.Permit{At: at, Slack: time.Millisecond}
+	r := &rated{grant: long}
+	r.unused(short, 2)
+	require.Zero(t, r.left)
+	r.giveBack(long, 1)
+	r.giveBack(short, 3)
+	require.Equal(t, []store.Permit{
+		{Starts: 5, At: at, Slack: short.Slack}, {Starts: 1, At: at, Slack: long.Slack},
+	}, r.back)
+}
