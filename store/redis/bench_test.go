@@ -107,7 +107,7 @@ func TestAPendingJobIsSmall(t *testing.T) {
 	e := entry("x")
 	require.Len(t, e.URL, 36)
 	require.Len(t, e.Body, 64)
-	head, rest, err := encode(&e.Spec, "1", false, 30*60*1000, nil)
+	head, rest, err := encode(&e.Spec, s.shards[0].queue(e.Queue, "1", nil), false, 30*60*1000, nil)
 	require.NoError(t, err)
 	record := len(head) + 6 + len(rest)
 	require.LessOrEqual(t, record, 125, "the record")

@@ -47,14 +47,16 @@ func (s *Store) read(ctx context.Context, sh *part, ref job.Ref, memory string) 
 	if st.text == "" {
 		return nil, store.ErrNotFound
 	}
-	if st.rec, err = decode(st.text, false); err != nil {
+	if st.queue, err = sh.queueOf(st.text, str(answer[5])); err != nil {
+		return nil, fmt.Errorf("read job %s: %w", st.member, err)
+	}
+	if st.rec, err = decode(st.text, st.queue.Lane, false); err != nil {
 		return nil, fmt.Errorf("read job %s: %w", st.member, err)
 	}
 	if st.run, err = parseRun(line, st.rec); err != nil {
 		return nil, fmt.Errorf("read job %s: %w", st.member, err)
 	}
-	st.queue, err = sh.queueOf(st.text, str(answer[5]))
-	return st, err
+	return st, nil
 }
 
 // Get reads a job with its record.
@@ -196,7 +198,7 @@ func (s *Store) Edit(ctx context.Context, shard int, token store.Token, ref job.
 		}
 		spec := st.rec.spec
 		edit.Spec(&spec)
-		head, rest, err := encode(&spec, st.rec.queue, st.rec.print, st.rec.due-st.rec.created, st.rec.extra)
+		head, rest, err := encode(&spec, st.queue, st.rec.print, st.rec.due-st.rec.created, st.rec.extra)
 		if err != nil {
 			return nil, err
 		}

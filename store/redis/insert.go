@@ -40,7 +40,7 @@ func (s *Store) insert(ctx context.Context, sh *part, token store.Token, entries
 		if len(e.Print) > 255 {
 			return nil, fmt.Errorf("redis: a print of %d bytes is longer than 255", len(e.Print))
 		}
-		head, rest, err := encode(&e.Spec, queues[position[i]-1].number, e.Print != nil, 0, nil)
+		head, rest, err := encode(&e.Spec, queues[position[i]-1], e.Print != nil, 0, nil)
 		if err != nil {
 			return nil, err
 		}

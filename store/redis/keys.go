@@ -16,6 +16,7 @@ type keys struct {
 	gates, settings, alarms                     string
 	queues, seen                                string
 	lead                                        string // the carrier's lock
+	short                                       bool   // records may have form 2
 }
 
 func newKeys(tag string) keys {
@@ -58,6 +59,7 @@ type queue struct {
 	number           string
 	due, ready, held string
 	topic            *topic
+	short            bool // its jobs' records have form 2
 }
 
 func topicName(namespace, name string) string { return namespace + "/" + name }
@@ -73,7 +75,7 @@ func (k *keys) topic(namespace, name string) *topic {
 func (k *keys) queue(q job.Queue, number string, t *topic) *queue {
 	return &queue{
 		Queue: q, name: q.String(), number: number, due: k.tag + "due:" + number, ready: k.tag + "ready:" + number,
-		held: k.tag + "held:" + number, topic: t,
+		held: k.tag + "held:" + number, topic: t, short: k.short,
 	}
 }
 

@@ -72,7 +72,8 @@ func (s *Store) open(ctx context.Context, shards int) error {
 	}
 	for i, tag := range tags(s.prefix, layout, n) {
 		k := newKeys(tag)
-		if layout == layoutPlain {
+		k.short = isShort(layout)
+		if !isSpread(layout) {
 			k.lead = s.prefix + ":carrier:" + strconv.Itoa(i)
 		}
 		s.shards = append(s.shards, newPart(k, i))
@@ -155,8 +156,8 @@ func (s *Store) layout(ctx context.Context, shards int) (layout, n int, err erro
 	values := strs(found)
 	layout, n = int(num(values[0])), int(num(values[1]))
 	switch {
-	case layout > layoutSpread:
-		return 0, 0, fmt.Errorf("redis: the data have schema version %d, this program knows %d: use a newer one", layout, layoutSpread)
+	case layout > layoutNewest:
+		return 0, 0, fmt.Errorf("redis: the data have schema version %d, this program knows %d: use a newer one", layout, layoutNewest)
 	case layout < layoutPlain || n < 1 || n > job.MaxShards:
 		return 0, 0, fmt.Errorf("redis: %s holds version %q and %q shards, which cannot be", key, values[0], values[1])
 	case shards != 0 && shards != n:

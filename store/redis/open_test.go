@@ -49,9 +49,9 @@ func TestOpenHoldsToTheNumberOfShards(t *testing.T) {
 
 func TestOpenRefusesANewerSchema(t *testing.T) {
 	server := miniredis.RunT(t)
-	server.HSet("rb:meta", "version", "3", "shards", "1")
+	server.HSet("rb:meta", "version", "5", "shards", "1")
 	_, err := Open(t.Context(), Options{URL: "redis://" + server.Addr()})
-	require.ErrorContains(t, err, "schema version 3")
+	require.ErrorContains(t, err, "schema version 5")
 }
 
 func TestOpenRefusesWhatCannotBe(t *testing.T) {

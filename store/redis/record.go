@@ -15,7 +15,7 @@ import (
 
 // A record is what a job asks for, as bytes. Scripts read its fixed head:
 //
-//	1      version of the form
+//	1      form: 2 when the URL may be written without what its lane says of it; else 1
 //	1      flags: 1 its id has a print, 2 the content type is that of its kind of body, 4 and 8 the kind of body
 //	4      number of the queue
 //	3      timeout in ms, rounded up; 0 none
@@ -26,9 +26,10 @@ import (
 // endian. Fields with an unknown tag are carried through a rewrite, so that an older process does not lose what a newer
 // one wrote.
 const (
-	recordVersion = 1
-	headLength    = 12
-	fixedLength   = 18
+	formWhole   = 1
+	formShort   = 2
+	headLength  = 12
+	fixedLength = 18
 
 	flagPrint       = 1
 	flagUsualType   = 2
@@ -48,6 +49,7 @@ const (
 	tagOrigin       = 11
 	tagTimeoutExact = 12 // in ns, when it is no whole ms
 	tagCallbacks    = 13 // of the job itself, as JSON
+	tagLaneURL      = 14 // and those up to 17, see url.go; in place of tagURL
 )
 
 var errRecord = errors.New("redis: a job's record cannot be read")
@@ -75,7 +77,6 @@ type callbacks struct {
 // A record as it was read.
 type record struct {
 	spec    job.Spec // without id and queue
-	queue   string   // the queue's number
 	print   bool
 	due     int64 // first due moment, ms
 	created int64
@@ -83,16 +84,18 @@ type record struct {
 	extra   []byte // fields with an unknown tag, as they were
 }
 
-// encode writes the record of a spec: its head, and what follows the due moment. The scripts put in the due moment, the
-// expiry and, for a new job, the time from registration to the due moment; of a record that was read, that is delta in
-// ms, and extra its unknown fields.
-func encode(spec *job.Spec, queue string, printed bool, delta int64, extra []byte) (head, rest []byte, err error) {
+// encode writes the record of a spec of a queue: its head, and what follows the due moment. The scripts put in the due
+// moment, the expiry and, for a new job, the time from registration to the due moment; of a record that was read, that
+// is delta in ms, and extra its unknown fields.
+func encode(spec *job.Spec, q *queue, printed bool, delta int64, extra []byte) (head, rest []byte, err error) {
 	if len(spec.Body) > maxBody {
 		return nil, nil, fmt.Errorf("redis: a body of %d bytes is larger than %d", len(spec.Body), maxBody)
 	}
-	number := num(queue)
 	head = make([]byte, headLength)
-	head[0] = recordVersion
+	head[0] = formWhole
+	if q.short {
+		head[0] = formShort
+	}
 	head[1] = byte(spec.BodyKind&3) << flagKindShift
 	if printed {
 		head[1] |= flagPrint
@@ -101,13 +104,13 @@ func encode(spec *job.Spec, queue string, printed bool, delta int64, extra []byt
 	if usual {
 		head[1] |= flagUsualType
 	}
-	binary.BigEndian.PutUint32(head[2:], uint32(number))
+	binary.BigEndian.PutUint32(head[2:], uint32(num(q.number)))
 	putUint24(head[6:], uint32(min(millisUp(spec.Timeout), maxTimeoutMS)))
 	putUint24(head[9:], uint32(len(spec.Body)))
 
 	rest = make([]byte, 0, len(spec.Body)+len(spec.URL)+16)
 	rest = append(rest, spec.Body...)
-	rest = appendText(rest, tagURL, spec.URL)
+	rest = appendURL(rest, spec.URL, q)
 	if spec.Method != http.MethodPost {
 		rest = appendField(rest, tagMethod, []byte(spec.Method))
 	}
@@ -146,18 +149,17 @@ func encode(spec *job.Spec, queue string, printed bool, delta int64, extra []byt
 	return head, append(rest, extra...), nil
 }
 
-// decode reads a record; stripped says that its body was left out by a script.
-func decode(text string, stripped bool) (*record, error) {
+// decode reads a record of a job of a lane; stripped says that its body was left out by a script.
+func decode(text, lane string, stripped bool) (*record, error) {
 	b := []byte(text)
 	if len(b) < fixedLength {
 		return nil, errRecord
 	}
-	if b[0] != recordVersion {
+	if b[0] < formWhole || b[0] > formShort {
 		return nil, fmt.Errorf("redis: a job's record has form %d, which a newer version wrote", b[0])
 	}
 	r := &record{
 		print: b[1]&flagPrint != 0,
-		queue: fmt.Sprint(binary.BigEndian.Uint32(b[2:])),
 		due:   uint48(b[12:]),
 	}
 	r.created = r.due
@@ -184,7 +186,7 @@ func decode(text string, stripped bool) (*record, error) {
 			return nil, errRecord
 		}
 		end := 1 + width + int(length)
-		if err := r.field(b[0], b[1+width:end], b[:end]); err != nil {
+		if err := r.field(b[0], b[1+width:end], b[:end], lane); err != nil {
 			return nil, err
 		}
 		b = b[end:]
@@ -192,8 +194,8 @@ func decode(text string, stripped bool) (*record, error) {
 	return r, nil
 }
 
-// field reads one tagged field; raw is the whole of it.
-func (r *record) field(tag byte, value, raw []byte) error {
+// field reads one tagged field of a job of a lane; raw is the whole of it.
+func (r *record) field(tag byte, value, raw []byte, lane string) error {
 	var err error
 	switch tag {
 	case tagCreated:
@@ -202,6 +204,8 @@ func (r *record) field(tag byte, value, raw []byte) error {
 		r.expires = bigEndian(value)
 	case tagURL:
 		r.spec.URL = string(value)
+	case tagLaneURL, tagLaneURL + 1, tagLaneURL + 2, tagLaneURL + 3:
+		r.spec.URL = origins[tag-tagLaneURL].join(lane, value)
 	case tagMethod:
 		r.spec.Method = string(value)
 	case tagType:

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -18,11 +19,23 @@ func stamp(head, rest []byte, due int64) string {
 	return string(head) + string(ms) + string(rest)
 }
 
+// targets are URLs that begin as those of a lane do, or nearly so.
+func targets(lane, path string) *rapid.Generator[string] {
+	host, _, _ := strings.Cut(lane, ":")
+	return rapid.Custom(func(t *rapid.T) string {
+		return rapid.SampledFrom([]string{"", "http://", "https://", "HTTP://", "ftp://"}).Draw(t, "scheme") +
+			rapid.SampledFrom([]string{"", lane, host, strings.ToUpper(lane), host + ":443", host + ":80", "u:p@" + lane}).Draw(t, "authority") +
+			rapid.SampledFrom([]string{"", "/", "?", "0/", ".b/"}).Draw(t, "then") + path
+	})
+}
+
 func TestARecordReadsAsItWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringN(0, 20, -1)
+		q := &queue{number: "4294967295", short: rapid.Bool().Draw(t, "short")}
+		q.Lane = rapid.SampledFrom([]string{"a.example:443", "a.example:80", "a.example", "[::1]:8080", "l"}).Draw(t, "lane")
 		spec := job.Spec{
-			URL: text.Draw(t, "url"), Method: rapid.SampledFrom([]string{"POST", "PUT", "GET"}).Draw(t, "method"),
+			URL: targets(q.Lane, text.Draw(t, "path")).Draw(t, "url"), Method: rapid.SampledFrom([]string{"POST", "PUT", "GET"}).Draw(t, "method"),
 			ContentType: rapid.SampledFrom([]string{"", "application/json", "text/plain", "text/plain; charset=utf-8"}).Draw(t, "type"),
 			BodyKind:    rapid.SampledFrom([]job.BodyKind{job.BodyNone, job.BodyJSON, job.BodyText, job.BodyBase64}).Draw(t, "kind"),
 			Kind:        text.Draw(t, "job kind"), Origin: text.Draw(t, "origin"),
@@ -52,12 +65,12 @@ func TestARecordReadsAsItWasWritten(t *testing.T) {
 		printed := rapid.Bool().Draw(t, "print")
 		extra := appendField(nil, 200, []byte(text.Draw(t, "unknown")))
 
-		head, rest, err := encode(&spec, "4294967295", printed, delta, extra)
+		head, rest, err := encode(&spec, q, printed, delta, extra)
 		require.NoError(t, err)
-		got, err := decode(stamp(head, rest, due), false)
+		got, err := decode(stamp(head, rest, due), q.Lane, false)
 		require.NoError(t, err)
 		require.Equal(t, spec, got.spec)
-		require.Equal(t, "4294967295", got.queue)
+		require.Equal(t, "\xff\xff\xff\xff", string(head[2:6]))
 		require.Equal(t, printed, got.print)
 		require.Equal(t, due, got.due)
 		require.Equal(t, due-delta, got.created)
@@ -67,23 +80,25 @@ func TestARecordReadsAsItWasWritten(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	e := entry("a")
-	head, rest, err := encode(&e.Spec, "1", true, 1, nil)
-	require.NoError(f, err)
-	f.Add(stamp(head, rest, 1))
+	for _, short := range []bool{false, true} {
+		head, rest, err := encode(&e.Spec, &queue{Queue: job.Queue{Lane: "example.com"}, number: "1", short: short}, true, 1, nil)
+		require.NoError(f, err)
+		f.Add(stamp(head, rest, 1))
+	}
 	f.Add("")
 	f.Fuzz(func(_ *testing.T, text string) {
-		_, _ = decode(text, false) // must not panic
-		_, _ = decode(text, true)  // as above
+		_, _ = decode(text, "l", false) // must not panic
+		_, _ = decode(text, "l", true)  // as above
 	})
 }
 
 func TestARecordOfANewerFormIsRefused(t *testing.T) {
 	e := entry("a")
-	head, rest, err := encode(&e.Spec, "1", true, 1, nil)
+	head, rest, err := encode(&e.Spec, &queue{number: "1"}, true, 1, nil)
 	require.NoError(t, err)
-	head[0] = 2
-	_, err = decode(stamp(head, rest, 1), false)
-	require.ErrorContains(t, err, "form 2")
+	head[0] = 3
+	_, err = decode(stamp(head, rest, 1), "l", false)
+	require.ErrorContains(t, err, "form 3")
 }
 
 func TestFieldsOfANewerVersionSurviveEdits(t *testing.T) {

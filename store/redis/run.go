@@ -65,7 +65,7 @@ func assemble(m, recText, runText string, stripped bool, q job.Queue, now int64)
 
 // joined is assemble, with the run as it was read.
 func joined(m, recText, runText string, stripped bool, q job.Queue, now int64) (job.Job, run, error) {
-	rec, err := decode(recText, stripped)
+	rec, err := decode(recText, q.Lane, stripped)
 	if err != nil {
 		return job.Job{}, run{}, fmt.Errorf("read job %s: %w", m, err)
 	}

@@ -2,15 +2,24 @@ package redis
 
 import "strconv"
 
-// The layouts of the data, as the version in <prefix>:meta. They differ in the hash tags of the shards alone, which
-// decide where a cluster keeps them:
+// The layouts of the data, as the version in <prefix>:meta. They differ in the hash tags of the shards, which decide where
+// a cluster keeps them, and in the form of new records. A program refuses a layout that it does not know:
 //
 //	1   {rb:5}       as they come: for one server, and for data that were moved to a cluster
 //	2   {rb:5.17}    spread evenly over the slots, so that primaries with equal shares of them have equal shares of shards
+//	3, 4             the same tags, and records that leave out of a URL what the lane says (form 2)
 const (
 	layoutPlain  = 1
 	layoutSpread = 2
+	layoutShort  = 2 // more than the layout with the same tags
+	layoutNewest = layoutSpread + layoutShort
 )
+
+// isShort tells whether a layout has records of form 2.
+func isShort(layout int) bool { return layout > layoutSpread }
+
+// isSpread tells whether its tags are spread over the slots.
+func isSpread(layout int) bool { return layout%layoutShort == 0 }
 
 // clusterShards is the number of shards of a new store on a cluster, unless it is said.
 const clusterShards = 16
@@ -23,7 +32,7 @@ func tags(prefix string, layout, n int) []string {
 	all := make([]string, n)
 	for i := range all {
 		all[i] = prefix + ":" + strconv.Itoa(i)
-		if layout == layoutSpread {
+		if isSpread(layout) {
 			all[i] = spread(all[i], i, n)
 		}
 	}

@@ -33,4 +33,9 @@ func TestTagsNeverChange(t *testing.T) {
 	require.Equal(t, []string{"rb:0", "rb:1", "rb:2"}, tags("rb", layoutPlain, 3))
 	require.Equal(t, strings.Fields("rb:0.0 rb:1.3 rb:2.41 rb:3.59 rb:4.11 rb:5.168 rb:6.22 rb:7.29 rb:8.41 rb:9.59 rb:10.79 "+
 		"rb:11.61 rb:12.58 rb:13.40 rb:14.1 rb:15.2"), tags("rb", layoutSpread, clusterShards))
+	for _, layout := range []int{layoutPlain, layoutSpread} {
+		require.False(t, isShort(layout))
+		require.True(t, isShort(layout+layoutShort))
+		require.Equal(t, tags("rb", layout, clusterShards), tags("rb", layout+layoutShort, clusterShards))
+	}
 }

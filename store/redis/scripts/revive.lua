@@ -56,7 +56,7 @@ local function retagged(rec, url)
     until b < 128
     local past = false
     if tag == 2 and size == 6 and from + 5 <= #rec then past = be(rec, from, from + 5) <= now end
-    if past or (tag == 3 and url ~= '') then
+    if past or (url ~= '' and (tag == 3 or tag >= 14 and tag <= 17)) then
       changed = true
     else
       kept[#kept + 1] = string.sub(rec, i, from + size - 1)
@@ -73,7 +73,7 @@ local function decide(a)
   local q, member, wait, url, from = queues[tonumber(ARGV[a])], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4]
   local rec = call('HGET', JOBS, member)
   if not rec then return 'none', '', '' end
-  if #rec < 18 or string.byte(rec, 1) ~= 1 then return 'form', '', '' end
+  if #rec < 18 or string.byte(rec, 1) < 1 or string.byte(rec, 1) > 2 then return 'form', '', '' end
   if not q or int(be(rec, 3, 6)) ~= q.n then return nil end
   local line = call('HGET', RUNS, member)
   local r = stood[member] or line and parse(line) or fresh(rec)
