@@ -186,11 +186,15 @@ func (p *pair) must(err error, what string) {
 	}
 }
 
+// url is one whose host and port are those of a lane.
+func (p *pair) url() string { return "http://" + p.queues[0].Lane + "/" }
+
 func (p *pair) insert(*rapid.T) {
 	p.tick()
 	var entries []store.Entry
 	for i := range rapid.IntRange(1, 3).Draw(p.T, "entries") {
 		e := store.Entry{New: job.New{Spec: job.Spec{ID: p.one("id"), Queue: rapid.SampledFrom(p.queues).Draw(p.T, "queue")}}}
+		e.URL = rapid.SampledFrom([]string{"", "http://a.example/", p.url()}).Draw(p.T, "url")
 		e.Delay = p.wait(i == 0)
 		e.Body = []byte(rapid.SampledFrom([]string{"", "body", "long body"}).Draw(p.T, "body"))
 		if rapid.IntRange(0, 3).Draw(p.T, "expiry") == 0 {

@@ -62,7 +62,7 @@ func (p *pair) edit(t *rapid.T) {
 		edit.Delay = new(p.wait(true))
 	}
 	if rapid.Bool().Draw(t, "content") {
-		edit.URL = new(rapid.SampledFrom([]string{"http://a.example/", "http://b.example/"}).Draw(t, "url"))
+		edit.URL = new(rapid.SampledFrom([]string{"http://a.example/", p.url()}).Draw(t, "url"))
 		edit.Body = &store.Body{Kind: job.BodyText, Bytes: []byte("edited")}
 		edit.Retries = new(rapid.IntRange(0, 3).Draw(t, "retries"))
 	}

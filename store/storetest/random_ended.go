@@ -18,7 +18,7 @@ func (p *pair) revive(t *rapid.T) {
 		// Only the first of a call may be due now, so that no two come to wait at one instant.
 		item := store.Revival{Ref: p.ref(p.one("id")), Delay: p.wait(i == 0)}
 		item.From = rapid.SampledFrom([]job.State{"", "", job.Dead, job.Delivered, job.Cancelled}).Draw(t, "from")
-		item.URL = rapid.SampledFrom([]string{"", "http://moved.example/"}).Draw(t, "url")
+		item.URL = rapid.SampledFrom([]string{"", "http://moved.example/", p.url()}).Draw(t, "url")
 		items = append(items, item)
 	}
 	got, err := twice(p, "revive", func(token store.Token) ([]store.Revived, error) {

@@ -90,9 +90,11 @@ func (s *suite) sound() {
 // lane is the n-th queue of the test's topic that lives on the test's shard.
 func (s *suite) lane(n int) job.Queue { return s.queueOf(job.DefaultNamespace, "orders", n) }
 
+// queueOf is the n-th queue of a topic that lives on the test's shard. Its lane is that of jobs for a host: an engine may
+// keep less of the URL of such a job.
 func (s *suite) queueOf(namespace, topic string, n int) job.Queue {
 	for i := 0; ; i++ {
-		q := job.Queue{Namespace: namespace, Topic: topic, Lane: fmt.Sprintf("lane-%04d", i)}
+		q := job.Queue{Namespace: namespace, Topic: topic, Lane: fmt.Sprintf("lane-%04d.example:80", i)}
 		if s.router.ShardOf(q) != s.shard {
 			continue
 		}

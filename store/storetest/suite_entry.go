@@ -12,7 +12,7 @@ type option func(*store.Entry)
 // entry is a job due now, under a client's id.
 func (s *suite) entry(id string, options ...option) store.Entry {
 	e := store.Entry{New: job.New{Spec: job.Spec{
-		ID: id, Queue: s.queue, URL: "http://shop.example/hooks", Method: "POST",
+		ID: id, Queue: s.queue, URL: "http://" + s.queue.Lane + "/hooks", Method: "POST",
 	}}}
 	for _, o := range options {
 		o(&e)
