@@ -137,9 +137,9 @@ func (c *connector) checkForm(ctx context.Context, server *redis.Client) error {
 // are there can be opened while memory is full.
 func (s *Store) layout(ctx context.Context, shards int) (layout, n int, err error) {
 	key := s.prefix + ":meta"
-	version, first := layoutPlain, max(shards, 1)
+	version, first := layoutPlain+layoutShort, max(shards, 1)
 	if s.connect.form == cluster {
-		version, first = layoutSpread, cmp.Or(shards, clusterShards)
+		version, first = layoutSpread+layoutShort, cmp.Or(shards, clusterShards)
 	}
 	found, err := s.client.HMGet(ctx, key, "version", "shards").Result()
 	if err == nil && (found[0] == nil || found[1] == nil) {

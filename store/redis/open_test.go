@@ -47,6 +47,23 @@ func TestOpenHoldsToTheNumberOfShards(t *testing.T) {
 	require.Equal(t, 1, open(t, Options{URL: url, Prefix: "other"}).Shards())
 }
 
+func TestANewStoreGetsTheNewestLayoutAndAnOldOneKeepsItsOwn(t *testing.T) {
+	server := miniredis.RunT(t)
+	for range 2 {
+		s := open(t, Options{URL: "redis://" + server.Addr()})
+		require.True(t, s.shards[0].short)
+		require.Equal(t, "rb:carrier:0", s.shards[0].lead)
+		require.Equal(t, "3", server.HGet("rb:meta", "version"))
+	}
+	for version, short := range map[string]bool{"1": false, "2": false, "3": true, "4": true} {
+		server.HSet("rb:meta", "version", version)
+		s := open(t, Options{URL: "redis://" + server.Addr()})
+		require.Equal(t, short, s.shards[0].short, version)
+		require.Equal(t, version, server.HGet("rb:meta", "version"))
+		require.Equal(t, version == "1" || version == "3", s.shards[0].lead == "rb:carrier:0", version)
+	}
+}
+
 func TestOpenRefusesANewerSchema(t *testing.T) {
 	server := miniredis.RunT(t)
 	server.HSet("rb:meta", "version", "5", "shards", "1")
