@@ -141,10 +141,4 @@ func attempts(text string) ([]job.Attempt, error) {
 }
 
 // attemptText writes an attempt as a line without its end.
-func attemptText(a job.Attempt) (string, error) {
-	text, err := json.Marshal(a)
-	if err != nil {
-		return "", fmt.Errorf("write an attempt: %w", err)
-	}
-	return string(text), nil
-}
+func attemptText(a *job.Attempt) string { return string(a.AppendJSON(make([]byte, 0, 512))) }

@@ -135,10 +135,7 @@ func (c *call) settlement(item *store.Settlement, queue int) error {
 	}
 	text := ""
 	if item.Attempt.Kind != "" {
-		var err error
-		if text, err = attemptText(item.Attempt); err != nil {
-			return err
-		}
+		text = attemptText(&item.Attempt)
 	}
 	c.add(queue, member(item.Ref), string(item.Lease), verdict, wait(item.Verdict.Wait), reasonText(item.Verdict.Reason),
 		shows(item), text, len(item.Births))

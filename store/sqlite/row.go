@@ -163,6 +163,8 @@ func encodeJSON(v any) string {
 	return string(raw)
 }
 
+func encodeAttempt(a *job.Attempt) string { return string(a.AppendJSON(make([]byte, 0, 512))) }
+
 // A ladder is stored as JSON of Go durations: ["15s","3m0s"].
 func encodeLadder(l policy.Ladder) string {
 	rungs := make([]string, len(l))

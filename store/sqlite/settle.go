@@ -72,7 +72,7 @@ func (s *settlement) fill(item *store.Settlement) {
 		panic(fmt.Sprintf("sqlite: a settlement with verdict %v", k))
 	}
 	if item.Attempt.Kind != "" {
-		s.entry = encodeJSON(item.Attempt)
+		s.entry = encodeAttempt(&item.Attempt)
 	}
 	s.births = encodeBirths(item.Births)
 }
@@ -148,7 +148,7 @@ func (tx *tx) lapse(h *held, lasted time.Duration) error {
 		to.tries++
 	}
 	entry := job.Attempt{N: int(to.made), Kind: job.KindLost, StartedAt: date(h.claimed), Duration: lasted}
-	if err := tx.record(h.n, &to, encodeJSON(entry)); err != nil {
+	if err := tx.record(h.n, &to, encodeAttempt(&entry)); err != nil {
 		return err
 	}
 	if h.cancel {
@@ -166,7 +166,7 @@ func (tx *tx) record(n int64, to *standing, entry string) error {
 
 // note is record for what a client did.
 func (tx *tx) note(n int64, to *standing, kind job.AttemptKind) error {
-	return tx.record(n, to, encodeJSON(job.Attempt{N: int(to.made), Kind: kind, StartedAt: date(tx.now.ms)}))
+	return tx.record(n, to, encodeAttempt(&job.Attempt{N: int(to.made), Kind: kind, StartedAt: date(tx.now.ms)}))
 }
 
 // drop ends the holding, and rings when that frees a slot of a lane at its limit.

@@ -1,0 +1,87 @@
+package job
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// AppendJSON adds an attempt's JSON form to b: the bytes that json.Marshal gives, at a fraction of its cost, since each
+// settlement of a store writes one.
+func (a *Attempt) AppendJSON(b []byte) []byte {
+	b = strconv.AppendInt(append(b, `{"n":`...), int64(a.N), 10)
+	b = appendText(append(b, `,"k":`...), string(a.Kind))
+	b = a.StartedAt.AppendFormat(append(b, `,"t":"`...), time.RFC3339Nano)
+	b = append(b, '"')
+	if a.Duration != 0 {
+		b = strconv.AppendInt(append(b, `,"d":`...), int64(a.Duration), 10)
+	}
+	if a.Status != 0 {
+		b = strconv.AppendInt(append(b, `,"s":`...), int64(a.Status), 10)
+	}
+	b = appendField(b, `,"v":`, a.Verdict)
+	b = appendField(b, `,"r":`, string(a.Reason))
+	b = appendField(b, `,"e":`, a.Error)
+	b = appendField(b, `,"c":`, string(a.ErrorClass))
+	if len(a.Header) > 0 {
+		b = appendHeader(append(b, `,"h":`...), a.Header)
+	}
+	if len(a.Body) > 0 {
+		b = base64.StdEncoding.AppendEncode(append(b, `,"b":"`...), a.Body)
+		b = append(b, '"')
+	}
+	return append(b, '}')
+}
+
+// appendHeader adds a header, by name.
+func appendHeader(b []byte, header map[string][]string) []byte {
+	var few [16]string
+	names := few[:0]
+	for name := range header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		b = appendText(append(b, "{,"[min(i, 1)]), name)
+		if header[name] == nil {
+			b = append(b, `:null`...)
+			continue
+		}
+		b = append(b, ':', '[')
+		for k, value := range header[name] {
+			if k > 0 {
+				b = append(b, ',')
+			}
+			b = appendText(b, value)
+		}
+		b = append(b, ']')
+	}
+	return append(b, '}')
+}
+
+// appendField adds a field that is not empty.
+func appendField(b []byte, name, text string) []byte {
+	if text == "" {
+		return b
+	}
+	return appendText(append(b, name...), text)
+}
+
+// appendText adds a string. One with something to escape is left to encoding/json.
+func appendText(b []byte, text string) []byte {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c < ' ', c >= 0x7f, c == '"', c == '\\', c == '<', c == '>', c == '&':
+			escaped, err := json.Marshal(text)
+			if err != nil {
+				panic("job: a string without a JSON form: " + err.Error()) // there is none
+			}
+			return append(b, escaped...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, text...)
+	return append(b, '"')
+}
