@@ -79,7 +79,7 @@ func BenchmarkInsert(b *testing.B) {
 
 // BenchmarkClaimSettle claims and delivers jobs in batches, by 8 callers at once. An iteration is one batch.
 func BenchmarkClaimSettle(b *testing.B) {
-	for _, size := range []int{64, 256} {
+	for _, size := range []int{16, 64, 256} {
 		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
 			s := openBench(b)
 			const lanes = 8

@@ -39,6 +39,10 @@ var shared = context.Background()
 // busyTimeout is how long, in milliseconds, a statement waits for a lock of somebody with a shell on the file.
 const busyTimeout = 1000
 
+// cacheSize is what a connection keeps of the file, in KiB. The system keeps the rest; a larger one is memory twice, and
+// SQLite goes over all of it at each commit after which a page of an index was split.
+const cacheSize = 8 << 10
+
 // connect opens the file. A reader's connection refuses to write.
 func connect(path string, reader bool) (*conn, error) {
 	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
@@ -51,9 +55,9 @@ func connect(path string, reader bool) (*conn, error) {
 		return nil, errors.Join(errors.New("the driver lacks a method that this engine needs"), opened.Close())
 	}
 	c := &conn{raw: raw}
-	pragmas := fmt.Sprintf("PRAGMA busy_timeout=%d; PRAGMA wal_autocheckpoint=0; PRAGMA cache_size=-%d;", busyTimeout, 64<<10)
+	pragmas := fmt.Sprintf("PRAGMA busy_timeout=%d; PRAGMA cache_size=-%d; PRAGMA wal_autocheckpoint=0;", busyTimeout, cacheSize)
 	if reader {
-		pragmas = fmt.Sprintf("PRAGMA busy_timeout=%d; PRAGMA query_only=1; PRAGMA cache_size=-%d;", busyTimeout, 8<<10)
+		pragmas += " PRAGMA query_only=1;"
 	}
 	if err := c.execText(pragmas); err != nil {
 		return nil, errors.Join(err, c.close())

@@ -82,6 +82,9 @@ const columns = `jobs.n, jobs.q, state, due, finished, reason, version, round, m
  created, since, expires, jobs.namespace, id, print, url, method, headers, content_type, body_kind, body_size,
  labels, ladder, retries, timeout, kind, origin, status, callbacks`
 
+// anyLimit is a bound that SQLite does not look at when it plans: where it does, it plans anew whenever another is given.
+const anyLimit = ` LIMIT ?+0`
+
 // bodyColumn is the body, wherever it lies.
 const bodyColumn = `CASE WHEN body_size > 2048 THEN (SELECT body FROM bodies WHERE bodies.n = jobs.n) ELSE body END`
 
@@ -114,7 +117,7 @@ var statementText = [statements]string{
 	findID:    `SELECT print, state, finished, reason FROM ids WHERE namespace = ? AND id = ?`,
 	findQueue: `SELECT q, waiting, running, rows, gate FROM queues WHERE namespace = ? AND topic = ? AND lane = ?`,
 	claimable: `SELECT ` + columns + `, ` + bodyColumn +
-		` FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL ORDER BY due, n LIMIT ?`,
+		` FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL ORDER BY due, n` + anyLimit,
 	takeEarlier: `UPDATE jobs SET state = 'running', claimed = ?3
  WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL AND due < ?2`,
 	takeLast: `UPDATE jobs SET state = 'running', claimed = ?4
