@@ -26,6 +26,9 @@ type attempt struct {
 	grant    store.Permit  // of its topic's starts, where that has a rate
 	rate     policy.Rate   // under which it was granted
 	stale    bool          // the topic's policy may be older than the store's
+	admitted time.Time     // when it began to wait for a worker
+	stocked  bool          // it waited for one
+	void     bool          // its lane was held back meanwhile
 }
 
 const (
@@ -46,15 +49,17 @@ func (p *Pool) hand(ctx context.Context, a *attempt) {
 		return
 	default:
 	}
+	t := a.lane.topic
 	p.crew.Go(func() {
-		a.run(ctx)
 		idle := time.NewTimer(idleWorker)
 		defer idle.Stop()
 		for {
+			for ; a != nil; a = p.next(t) {
+				a.run(ctx)
+			}
+			idle.Reset(idleWorker)
 			select {
-			case next := <-work:
-				next.run(ctx)
-				idle.Reset(idleWorker)
+			case a = <-work:
 			case <-idle.C:
 				return
 			case <-p.quit:
@@ -72,6 +77,9 @@ func (a *attempt) run(ctx context.Context) {
 	verdict, ok := policy.Before(terms, h.Tries, h.Age, h.Expired)
 	request := a.request(topic, terms)
 	switch {
+	case a.void, a.stocked && a.limits(topic).Paused:
+		a.putBack(ctx, 0, store.LaneChange{})
+		return
 	case a.stale && (!ok || request.URL == ""):
 		a.release(ctx, staleWait)
 		return
@@ -261,8 +269,14 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 	}
 	d.ended = append(d.ended, item)
 	d.working--
+	if item.Lane.Hold > 0 {
+		a.lane.holds = time.Now().Add(item.Lane.Hold)
+	}
+	wake := len(d.ended) == 1 || !d.gathers()
 	p.mu.Unlock()
-	d.nudge()
+	if wake {
+		d.nudge()
+	}
 	p.opts.Observer.Ended(Ended{Namespace: h.Namespace, Topic: h.Topic, Verdict: o.verdict, Result: o.result, Late: o.late})
 	p.lines.attempt(ctx, h, o.verdict, o.record)
 }

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"time"
 
 	"github.com/sony/gobreaker/v2"
 
@@ -62,6 +63,9 @@ func (d *desk) start(ctx, work context.Context, request store.ClaimRequest, clai
 		}
 	}
 	stopping := p.stopping
+	if !stopping {
+		begun = d.admit(begun, time.Now())
+	}
 	p.mu.Unlock()
 	d.nudge()
 	for _, a := range begun {

@@ -27,7 +27,9 @@ type desk struct {
 	rota    rota
 	lag     time.Duration // how long trips take, the longest of late
 	ended   []settled
-	working int           // attempts of this shard that were started and have not ended
+	working int           // attempts of this shard that were claimed and have not ended
+	stock   int           // of them, that wait for a worker
+	hurried bool          // what was gathered has waited long enough
 	unheard store.Backoff // of calls for starts of the shard's topics, while they fail
 }
 
@@ -58,9 +60,13 @@ func (d *desk) close() {
 func (d *desk) run(claiming, ctx, work context.Context) {
 	back := newHandBack(d)
 	defer back.stop()
+	gathered, stale := newAlarm(), newAlarm()
+	defer gathered.stop()
+	defer stale.stop()
 	quit := d.quit
 	for {
 		for d.trip(claiming, ctx, work) {
+			gathered.keep(false, 0)
 			if ctx.Err() != nil {
 				return
 			}
@@ -69,12 +75,22 @@ func (d *desk) run(claiming, ctx, work context.Context) {
 			return
 		}
 		back.arm()
+		gathers, stocked := d.waits()
+		gathered.keep(gathers, gatherFor)
+		stale.keep(stocked, staleStock)
 		select {
 		case <-d.signal:
+		case <-gathered.timer.C:
+			gathered.set = false
+			d.hurry()
+		case <-stale.timer.C:
+			stale.set = false
+			d.unstock(work, d.staleAfter())
 		case <-back.due():
 			back.ring(ctx)
 		case <-quit:
 			back.all(ctx)
+			d.unstock(work, 0)
 			quit = nil
 		case <-ctx.Done():
 			return
@@ -209,12 +225,17 @@ func (d *desk) prepare() ([]settled, store.ClaimRequest) {
 	p := d.p
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if d.gathers() {
+		return nil, store.ClaimRequest{}
+	}
+	d.hurried = false
 	n := d.portion()
 	items := d.ended[:n:n]
 	d.ended = d.ended[n:]
 	if len(d.ended) == 0 {
 		d.ended = nil
 	}
+	d.pace(items, time.Now())
 	for i := range items {
 		l := p.lanes[items[i].Queue]
 		p.inFlight--

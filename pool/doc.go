@@ -6,7 +6,7 @@
 // For each shard there are two goroutines. The listener waits for the bell and heats the queues whose tokens it took.
 // The desk makes one trip to the store at a time: it takes every settlement that is waiting and, for the room they leave,
 // asks for jobs of hot queues, both in one call. While a trip is under way the next one's settlements gather, so trips
-// grow under load and are immediate when idle; there is no timer.
+// grow under load and are immediate when idle.
 //
 //	bell ─▶ listener ─▶ hot queues ─┐
 //	                                ├─▶ desk: settle + claim ─▶ topic's workers ─▶ deliver ─▶ judge ─┐
@@ -16,6 +16,16 @@
 // without another token. A queue that is hot but cannot be served here, because its topic or the process is full, is
 // rung again for other processes after 10 ms, doubling to 250 ms. The listener listens even then: what comes due later
 // may be of a topic that has room.
+//
+// # Ahead of the workers
+//
+// Where attempts end quickly, more is claimed than there are workers: what the topic ends in three trips' time, so that who
+// ends an attempt begins with the next and does not wait for a trip. While there is such stock a trip waits until half as
+// many settlements have gathered, for 2 ms at most, unless a topic without stock is in line: a trip costs the store much the
+// same whatever it carries. The lane's limit holds for what is claimed. Nothing is claimed ahead under a rate, nor while
+// lanes in trouble are in line; and all stock has half of what the process's workers do not use. What no worker took within
+// 250 ms is put back for other processes, what waits of a lane that is held back or paused meanwhile as well, and all of it
+// when the process stops.
 //
 // # What is fair
 //

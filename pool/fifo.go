@@ -12,6 +12,9 @@ func (f *fifo[T]) len() int { return len(f.items) - f.head }
 
 func (f *fifo[T]) push(x T) { f.items = append(f.items, x) }
 
+// first is the one that pop takes next.
+func (f *fifo[T]) first() T { return f.items[f.head] }
+
 // pop takes the first; the fifo must not be empty.
 func (f *fifo[T]) pop() T {
 	var none T

@@ -28,8 +28,13 @@ const slowAnswer = time.Second
 // topic is what the pool knows of a topic while it has lanes in use.
 type topic struct {
 	name      topicName
-	work      chan *attempt // takes an attempt when a worker is idle
-	lanes     int           // known lanes, to forget the topic with the last
+	work      chan *attempt  // takes an attempt when a worker is idle
+	lanes     int            // known lanes, to forget the topic with the last
+	busy      int            // workers at work
+	waiting   fifo[*attempt] // claimed ahead of a worker
+	ahead     int            // how many may be
+	ended     int            // since paced
+	paced     time.Time      // when a trip settled attempts of it last
 	inFlight  int
 	inTrouble [troubles]int // of them, by the trouble of their lane
 	rated     rated
@@ -56,6 +61,8 @@ type lane struct {
 	inLine bool
 	asking bool // named in the trip under way
 	again  bool // rung while asking: what the trip answers may be out of date
+
+	holds time.Time // what waits in stock is not attempted before: an attempt showed so
 
 	idle *list.Element // where it is among the idle lanes, when it is
 }

@@ -64,8 +64,9 @@ func (d *desk) pick(p *Pool) (wants []store.Want, tightest policy.Rate) {
 	for turns := r.topics.len(); turns > 0 && free > 0 && looks > 0; turns-- {
 		l := r.topics.pop()
 		terms := p.policy(l.topic.name)
-		share := min(max(1, free/turns), terms.Workers-l.topic.inFlight)
+		room := terms.Workers - l.topic.inFlight
 		rate := terms.Rate.Limited()
+		share := min(max(1, free/turns), room+l.mayStock(p, terms, room))
 		if l.short = false; rate {
 			starts := p.starts(&l.topic.rated, terms.Rate, now)
 			if l.short = starts == 0; l.short {
@@ -99,13 +100,20 @@ func (d *desk) pick(p *Pool) (wants []store.Want, tightest policy.Rate) {
 	return wants, tightest
 }
 
+// mostTurn is how many jobs of a lane are claimed in its turn at most while others wait, where there is room for 16 lanes
+// with as many: what a lane costs a trip is much the same whatever it gives.
+const mostTurn = 8
+
 // pick takes lanes of one trouble out of a line as far as there is room. Those with more come back after the claim.
 func (l *line) pick(
 	from trouble, room int, terms policy.Topic, looks *int, wants *[]store.Want, tightest *policy.Rate,
 ) (took int) {
-	lanes := &l.lanes[from]
+	lanes, turn := &l.lanes[from], min(max(1, room/16), mostTurn)
 	for waiting := lanes.len(); waiting > 0 && room > took && *looks > 0 && len(*wants) < store.MaxBatch; waiting-- {
 		*looks--
+		if x := lanes.first(); x.hot && x.limits(terms).Rate.Limited() && l.topic.inFlight >= terms.Workers {
+			break // until the stock is gone: starts count from their claim
+		}
 		x := lanes.pop()
 		x.inLine = false
 		if !x.hot {
@@ -117,12 +125,15 @@ func (l *line) pick(
 		}
 		limits := x.limits(terms)
 		x.slots = min(x.slots, limits.Concurrency)
-		n := min(x.slots-x.inFlight, max(1, (room-took)/waiting))
+		n := min(x.slots-x.inFlight, max(turn, (room-took)/waiting), room-took)
 		if n <= 0 {
 			continue // its own next settlement brings it back
 		}
-		if limits.Rate.Limited() && (!tightest.Limited() || limits.Rate.Per < tightest.Per) {
-			*tightest = limits.Rate
+		if limits.Rate.Limited() {
+			n = min(n, terms.Workers-l.topic.inFlight)
+			if !tightest.Limited() || limits.Rate.Per < tightest.Per {
+				*tightest = limits.Rate
+			}
 		}
 		x.asking = true
 		x.take(n)

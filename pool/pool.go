@@ -88,6 +88,7 @@ type Pool struct {
 	stopping  bool
 	inFlight  int // attempts claimed, asked for, or not settled yet
 	bytes     int // of their bodies
+	stock     int // of them, claimed ahead of a worker
 	topics    map[topicName]*topic
 	lanes     map[job.Queue]*lane
 	idle      lanesByUse

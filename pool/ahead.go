@@ -1,0 +1,188 @@
+package pool
+
+import (
+	"context"
+	"time"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// Jobs are claimed ahead of the workers that will attempt them: who ends an attempt begins with the next without waiting
+// for a trip, and a trip carries more. How many is measured, not set: what the topic ends in three trips' time, so that
+// receivers that answer slowly, or hang, have no stock.
+const (
+	// mostAhead bounds the attempts of a topic that wait for a worker.
+	mostAhead = 512
+	// leastTrip is what a trip is taken to last at least, with the time in which settlements gather.
+	leastTrip = 3 * time.Millisecond
+	// gatherMost is how many settlements a desk lets gather while there is stock for the workers, and gatherFor how long
+	// the first of them waits at most.
+	gatherMost = 128
+	gatherFor  = 2 * time.Millisecond
+	// gatherTopics is with how many topics in line at most a desk lets settlements gather.
+	gatherTopics = 8
+	// staleStock is how long an attempt may wait for a worker at least before another process may have it.
+	staleStock = 250 * time.Millisecond
+)
+
+// pace notes what a trip settles of each topic, and what that is in time. p.mu is held.
+func (d *desk) pace(items []settled, now time.Time) {
+	for i := range items {
+		if items[i].Verdict.Kind != policy.Released {
+			d.p.lanes[items[i].Queue].topic.ended++
+		}
+	}
+	for i := range items {
+		t := d.p.lanes[items[i].Queue].topic
+		trip := max(d.lag, leastTrip)
+		if past := now.Sub(t.paced); past >= 4*trip { // else attempts that end together would look like a crowd
+			t.ahead = int(min(mostAhead, 3*int64(t.ended)*int64(trip)/int64(past)))
+			t.ended, t.paced = 0, now
+		}
+	}
+}
+
+// mayStock is how many jobs may be claimed ahead for a topic with lanes in line, whose workers have room: none under a rate, whose starts count from
+// their claim; none while lanes wait that share only a part of the workers, since stock would take their place; and all stock has at most half of what the process's workers do not use. p.mu is held.
+func (l *line) mayStock(p *Pool, terms policy.Topic, room int) int {
+	if terms.Rate.Limited() || l.lanes[slow].len()+l.lanes[stuck].len() > 0 || p.bytes > p.opts.MaxBytes/2 {
+		return 0
+	}
+	return min(l.topic.ahead, max(0, (p.opts.Workers-p.inFlight-max(0, room)-p.stock)/2))
+}
+
+// admit takes in claimed attempts of a desk, and answers those with which workers can begin. p.mu is held.
+func (d *desk) admit(begun []*attempt, now time.Time) (ready []*attempt) {
+	for _, a := range begun {
+		a.admitted = now
+		a.lane.topic.waiting.push(a)
+	}
+	d.stocks(len(begun))
+	ready = make([]*attempt, 0, len(begun))
+	for _, a := range begun {
+		t := a.lane.topic
+		if t.waiting.len() == 0 {
+			continue
+		}
+		for workers := d.p.policy(t.name).Workers; t.busy < workers && t.waiting.len() > 0; t.busy++ {
+			ready = append(ready, t.take())
+		}
+	}
+	return ready
+}
+
+// take takes the attempt out that has waited longest. p.mu is held.
+func (t *topic) take() *attempt {
+	a := t.waiting.pop()
+	a.desk.stocks(-1)
+	return a
+}
+
+// stocks counts attempts that wait for a worker. p.mu is held.
+func (d *desk) stocks(n int) {
+	d.stock += n
+	d.p.stock += n
+}
+
+// next is the attempt with which a worker goes on; nil: there is none, or the topic has more workers than it may. One whose
+// lane was held back while it waited is not to be made.
+func (p *Pool) next(t *topic) *attempt {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopping || t.waiting.len() == 0 || t.busy > p.policy(t.name).Workers {
+		t.busy--
+		return nil
+	}
+	a := t.take()
+	a.stocked, a.void = true, time.Now().Before(a.lane.holds)
+	return a
+}
+
+// gathers reports whether settlements wait for more: the workers have as much to go on with. They do not where a topic in
+// line has nothing in stock. p.mu is held.
+func (d *desk) gathers() bool {
+	if d.hurried || d.p.stopping || len(d.ended) == 0 || len(d.ended) >= min(d.stock/2, gatherMost) {
+		return false
+	}
+	n := 0
+	for l := range d.rota.topics.all() {
+		if n++; n > gatherTopics || l.topic.waiting.len() == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// hurry has the next trip made whatever might be gathered.
+func (d *desk) hurry() {
+	d.p.mu.Lock()
+	d.hurried = true
+	d.p.mu.Unlock()
+}
+
+// waits reports whether settlements gather, and whether attempts wait for workers.
+func (d *desk) waits() (gathers, stocked bool) {
+	d.p.mu.Lock()
+	defer d.p.mu.Unlock()
+	return d.gathers(), d.stock > 0
+}
+
+// staleAfter is how long an attempt may wait for a worker: a slow store brings stock for longer.
+func (d *desk) staleAfter() time.Duration {
+	d.p.mu.Lock()
+	defer d.p.mu.Unlock()
+	return max(staleStock, 4*d.lag)
+}
+
+// unstock puts attempts back that no worker took within a time: their workers hang, and another process may have some.
+func (d *desk) unstock(ctx context.Context, after time.Duration) {
+	p := d.p
+	p.mu.Lock()
+	var back []*attempt
+	if d.stock > 0 {
+		since := time.Now().Add(-after)
+		for _, t := range p.topics {
+			for n := t.waiting.len(); n > 0; n-- {
+				a := t.waiting.pop()
+				if a.desk != d || a.admitted.After(since) {
+					t.waiting.push(a)
+					continue
+				}
+				t.ahead, t.ended, t.paced = 0, 0, time.Now()
+				d.stocks(-1)
+				back = append(back, a)
+			}
+		}
+	}
+	p.mu.Unlock()
+	for _, a := range back {
+		a.putBack(ctx, 0, store.LaneChange{})
+	}
+}
+
+// An alarm is a timer that runs from when something begins to be so, however often that is noticed.
+type alarm struct {
+	timer *time.Timer
+	set   bool // it runs
+}
+
+func newAlarm() *alarm {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return &alarm{timer: t}
+}
+
+// keep starts it, unless it runs, or stops it.
+func (a *alarm) keep(on bool, after time.Duration) {
+	switch {
+	case !on && a.set:
+		a.timer.Stop()
+		a.set = false
+	case on && !a.set:
+		a.timer.Reset(after)
+		a.set = true
+	}
+}
+
+func (a *alarm) stop() { a.timer.Stop() }

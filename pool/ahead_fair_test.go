@@ -1,0 +1,197 @@
+package pool_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool"
+	"github.com/ringback/ringback/store"
+)
+
+// moments notes when attempts are settled, and how many were put back.
+type moments struct {
+	store.Store
+	mu      sync.Mutex
+	settled map[string]time.Time
+	back    int
+}
+
+func (s *moments) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+	s.mu.Lock()
+	for i := range it {
+		s.settled[it[i].Ref.ID] = time.Now()
+		if it[i].Verdict.Kind == policy.Released {
+			s.back++
+		}
+	}
+	s.mu.Unlock()
+	return s.Store.Settle(ctx, sh, tok, it, n)
+}
+
+func noted(s store.Store) *moments { return &moments{Store: s, settled: map[string]time.Time{}} }
+
+// Bells of other topics must not put a settlement off again and again, nor settlements that gather the other topics' jobs.
+func TestSettlementsGatherForAMomentAtMost(t *testing.T) {
+	for _, topic := range []string{"mail", "orders"} { // without stock, and with
+		t.Run(topic, func(t *testing.T) { gatherBeside(t, topic) })
+	}
+}
+
+func gatherBeside(t *testing.T, topic string) {
+	synctest.Test(t, func(t *testing.T) {
+		s := noted(roomy())
+		var mu sync.Mutex
+		ended, began := map[string]time.Time{}, map[string]time.Time{}
+		fill(t, s, 5000, "orders/x")
+		run(t, s, deliver(func(_ context.Context, r job.Request) policy.Result {
+			mu.Lock()
+			began[r.Ref.ID] = time.Now()
+			mu.Unlock()
+			time.Sleep(5 * time.Millisecond)
+			mu.Lock()
+			ended[r.Ref.ID] = time.Now()
+			mu.Unlock()
+			return policy.Result{Status: 200}
+		}), workers(20))
+		time.Sleep(100 * time.Millisecond)
+		registered := map[string]time.Time{}
+		for i := range 300 {
+			lane := fmt.Sprintf("l%d", i)
+			if topic == "mail" {
+				registered["mail-"+lane+"-0"] = time.Now()
+			}
+			fill(t, s, 1, topic+"/"+lane)
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		mu.Lock()
+		defer mu.Unlock()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for id, at := range ended {
+			require.LessOrEqual(t, s.settled[id].Sub(at), 3*time.Millisecond, id)
+		}
+		for id, at := range registered {
+			require.LessOrEqual(t, began[id].Sub(at), 3*time.Millisecond, id)
+		}
+	})
+}
+
+func TestALaneWithARateIsServedBesideOneWithStock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := roomy(), newGauge(10*time.Millisecond)
+		putLane(t, s, "orders", "rated", policy.Lane{LaneRate: policy.Rate{Starts: 10, Per: time.Second}})
+		fill(t, s, 500, "orders/rated")
+		fill(t, s, 30_000, "orders/fast")
+		carry(t, s)
+		run(t, s, g, workers(20))
+		time.Sleep(10 * time.Second)
+		require.GreaterOrEqual(t, g.count("orders/rated"), 90)
+		require.GreaterOrEqual(t, g.count("orders/fast"), 18_000)
+	})
+}
+
+// Attempts that end together, and none for a while, have not ended quickly.
+func TestAttemptsThatTakeLongHaveNoStock(t *testing.T) {
+	for _, took := range []time.Duration{300 * time.Millisecond, time.Second, 5 * time.Second} {
+		t.Run(took.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, g := noted(roomy()), newGauge(took)
+				fill(t, s, 2000, "orders/x")
+				carry(t, s)
+				run(t, s, g, workers(20))
+				time.Sleep(20 * took)
+				require.GreaterOrEqual(t, g.count(""), 18*20)
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				require.LessOrEqual(t, s.back, 40, "at first, while trips are taken to be slow")
+			})
+		})
+	}
+}
+
+func TestStockLeavesRoomForOtherTopics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &trips{Store: roomy(), took: 10 * time.Millisecond}
+		var hang atomic.Bool
+		var mu sync.Mutex
+		began := map[string]time.Time{}
+		over := make(chan struct{})
+		defer close(over)
+		fill(t, s, 30_000, "a/x")
+		carry(t, s)
+		run(t, s, deliver(func(_ context.Context, r job.Request) policy.Result {
+			mu.Lock()
+			began[r.Queue.Topic] = time.Now()
+			mu.Unlock()
+			if r.Queue.Topic == "a" && hang.Load() {
+				<-over
+			}
+			time.Sleep(5 * time.Millisecond)
+			return policy.Result{Status: 200}
+		}), func(o *pool.Options) { workers(32)(o); o.Workers = 64 })
+		time.Sleep(time.Second)
+		hang.Store(true)
+		time.Sleep(6 * time.Millisecond)
+		registered := map[string]time.Time{}
+		for i := range 40 {
+			topic := fmt.Sprintf("b%d", i)
+			registered[topic] = time.Now()
+			fill(t, s, 1, topic+"/x")
+			time.Sleep(5 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		mu.Lock()
+		defer mu.Unlock()
+		for topic, at := range registered {
+			require.LessOrEqual(t, began[topic].Sub(at), 60*time.Millisecond, topic)
+		}
+	})
+}
+
+func TestStockOfALaneThatIsHeldBackIsNotAttempted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := roomy()
+		var made, after atomic.Int64
+		fill(t, s, 3000, "orders/x")
+		carry(t, s)
+		run(t, s, deliver(func(context.Context, job.Request) policy.Result {
+			time.Sleep(5 * time.Millisecond)
+			if made.Add(1) > 1000 {
+				after.Add(1)
+				return policy.Result{Status: 429, RetryAfter: time.Minute}
+			}
+			return policy.Result{Status: 200}
+		}), workers(20))
+		time.Sleep(10 * time.Second)
+		require.Positive(t, after.Load())
+		require.LessOrEqual(t, after.Load(), int64(20), "those that were under way")
+	})
+}
+
+func TestStockOfAPausedTopicIsNotAttempted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := roomy(), newGauge(5*time.Millisecond)
+		policies := &switching{}
+		policies.put(policy.Topic{Workers: 20, LaneConcurrency: 1000})
+		fill(t, s, 3000, "orders/x")
+		run(t, s, g, func(o *pool.Options) { o.Policies = policies })
+		time.Sleep(200 * time.Millisecond)
+		synctest.Wait() // no attempt is just beginning
+		policies.put(policy.Topic{Workers: 20, LaneConcurrency: 1000, Paused: true})
+		before := g.count("")
+		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{Paused: true}})
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		require.Equal(t, before, g.count(""))
+	})
+}
