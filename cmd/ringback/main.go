@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -32,7 +33,10 @@ const (
 
 func main() {
 	ctx := untilSignal(context.Background(), os.Stderr, os.Exit)
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr, os.Environ()))
+	kept := ballast()
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr, os.Environ())
+	runtime.KeepAlive(kept)
+	os.Exit(code)
 }
 
 // commands are the sub-commands and their flags.
