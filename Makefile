@@ -65,11 +65,24 @@ fuzz: ## run every fuzz target for FUZZTIME
 	done
 
 .PHONY: bench
-bench: deps ## run every benchmark
+bench: deps ## Ringback beside its peers and the machine's limit, about half an hour; writes docs/benchmarks.md
+	@$(GO) -C bench run . -docs ../docs
+
+.PHONY: bench-quick
+bench-quick: deps ## the same in a minute or two, with too few jobs to compare anything by; writes nothing
+	@$(GO) -C bench run . -quick
+
+.PHONY: microbench
+microbench: deps ## run every Go benchmark
 	$(GO) test -run '^$$' -bench . -benchmem $(PKG)
 
+.PHONY: bench-check
+bench-check:
+	@$(GO) -C bench vet ./...
+	@$(GO) -C bench test ./...
+
 .PHONY: check
-check: format vet lint fix tidy ## everything that needs no test run: format, vet, lint, fix, tidy
+check: format vet lint fix tidy bench-check ## everything that needs no test run: format, vet, lint, fix, tidy
 
 .PHONY: format
 format: bin/gofumpt

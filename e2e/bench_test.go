@@ -24,7 +24,7 @@ import (
 )
 
 // The benchmarks run the real binary. Their figures are ratios within one run wherever that says something, because the
-// machine's speed is not part of the product. Run them with: make bench PKG=./e2e
+// machine's speed is not part of the product. Run them with: make microbench PKG=./e2e
 const (
 	benchJobs    = 50_000
 	benchWorkers = 64

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// A bench is one run of this program: what its figures share.
+type bench struct {
+	sizes
+	dir      string // of everything that is written
+	self     string // this program
+	program  string // Ringback, as it was built
+	receiver *peer
+	sink     string // the receiver's URL
+	postgres *postgres
+	waiting  map[string]*million // by engine
+	fig      *result             // what is measured now
+	doc      *document
+	stderr   io.Writer
+	ends     []func()
+	n        int
+}
+
+// sizes are how much is measured.
+type sizes struct {
+	Rounds      int           `json:"rounds"`
+	Jobs        int           `json:"jobs"`         // due at once
+	SlowJobs    int           `json:"slow_jobs"`    // the same, for a peer that takes long
+	LevelJobs   int           `json:"level_jobs"`   // the same, at each level of concurrency
+	Levels      []int         `json:"levels"`       // of concurrency
+	LateSeconds int           `json:"late_seconds"` // of registrations at a pace
+	Posts       int           `json:"posts"`        // single registrations
+	Batched     int           `json:"batched"`      // registrations in batches
+	Pending     int           `json:"pending"`      // jobs that wait
+	Future      int           `json:"future"`       // jobs that wait while nothing else happens
+	Topics      int           `json:"topics"`       // of those
+	Settle      time.Duration `json:"settle"`       // before something quiet is watched
+	Watch       time.Duration `json:"watch"`        // for how long it is
+}
+
+var (
+	fullSizes = sizes{
+		Rounds: 5, Jobs: 50_000, SlowJobs: 10_000, LevelJobs: 20_000, Levels: []int{1, 4, 16, 64, 256},
+		LateSeconds: 10, Posts: 20_000, Batched: 100_000, Pending: 1_000_000, Future: 100_000, Topics: 1000,
+		Settle: 10 * time.Second, Watch: 20 * time.Second,
+	}
+	quickSizes = sizes{
+		Rounds: 1, Jobs: 5000, SlowJobs: 1000, LevelJobs: 1000, Levels: []int{1, 16, 64},
+		LateSeconds: 2, Posts: 2000, Batched: 10_000, Pending: 20_000, Future: 5000, Topics: 1000,
+		Settle: time.Second, Watch: 2 * time.Second,
+	}
+)
+
+// workers is the concurrency of every contestant, unless a figure varies it.
+const workers = 64
+
+// measure runs figures one after the other. The document tells what was found even where some failed.
+func measure(ctx context.Context, f flags, chosen []figure, stderr io.Writer) (*document, error) {
+	b := &bench{sizes: fullSizes, waiting: make(map[string]*million), stderr: stderr}
+	if f.quick {
+		b.sizes = quickSizes
+	}
+	if f.rounds > 0 {
+		b.Rounds = f.rounds
+	}
+	defer b.end()
+	if err := b.prepare(ctx, f.root); err != nil {
+		return nil, err
+	}
+	b.doc = &document{Machine: b.machine(ctx), Sizes: b.sizes, Quick: f.quick}
+	var failed error
+	began := time.Now()
+	for i, fig := range chosen {
+		b.say("%d of %d  %s: %s", i+1, len(chosen), fig.name, fig.title)
+		b.fig = &result{Name: fig.name, Title: fig.title}
+		b.doc.Figures = append(b.doc.Figures, b.fig)
+		if err := fig.measure(ctx, b); err != nil {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			b.fig.Error = err.Error()
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", fig.name, err))
+			b.say("%v", err)
+		}
+	}
+	b.doc.Took = time.Since(began).Round(time.Second).String()
+	return b.doc, failed
+}
+
+// prepare makes the folder, builds Ringback and starts the receiver.
+func (b *bench) prepare(ctx context.Context, root string) error {
+	var err error
+	if b.self, err = os.Executable(); err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	if b.dir, err = os.MkdirTemp("", "ringback-bench-"); err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	b.atEnd(func() { remove(b.dir) })
+	// PostgreSQL runs as another user, in a folder below.
+	if err := os.Chmod(b.dir, 0o711); err != nil { //nolint:gosec // to walk through, not to read
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	b.program = filepath.Join(b.dir, "ringback")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", b.program, "./cmd/ringback") //nolint:gosec // our own
+	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build ringback: %w\n%s", err, out)
+	}
+	if b.receiver, err = b.again(ctx, "receiver"); err != nil {
+		return err
+	}
+	b.atEnd(b.receiver.end)
+	where, err := b.receiver.ask(ctx, order{Do: "where"})
+	b.sink = where.URL
+	return err
+}
+
+// atEnd remembers what is to be done at the end of the program, last first.
+func (b *bench) atEnd(do func()) { b.ends = append(b.ends, do) }
+
+func (b *bench) end() {
+	for _, do := range slices.Backward(b.ends) {
+		do()
+	}
+}
+
+// say tells whoever waits how far it is.
+func (b *bench) say(format string, args ...any) {
+	fmt.Fprintf(b.stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
+}
+
+// serial is another number each time.
+func (b *bench) serial() int {
+	b.n++
+	return b.n
+}
+
+// folder is a new one.
+func (b *bench) folder(name string) (string, error) {
+	dir := filepath.Join(b.dir, fmt.Sprintf("%s-%d", name, b.serial()))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make a folder: %w", err)
+	}
+	return dir, nil
+}
+
+// remove removes a folder; what cannot be removed is left to the system, which clears its temporary folder.
+func remove(dir string) { _ = os.RemoveAll(dir) }
+
+// A reading is what one run gave, by measure; a measure's name is its unit, too.
+type reading map[string]float64
+
+// A contestant is run again and again.
+type contestant struct {
+	name string
+	run  func(ctx context.Context) (reading, error)
+}
+
+// interleave runs contestants in turn, A B A B, and keeps every reading. A peer that is not installed or fails is left
+// out from then on, and the figure says so; Ringback's own failures end the figure.
+func (b *bench) interleave(ctx context.Context, rounds int, all ...contestant) error {
+	out := make(map[string]bool)
+	for round := range rounds {
+		for _, c := range all {
+			if out[c.name] {
+				continue
+			}
+			began := time.Now()
+			r, err := c.run(ctx)
+			switch {
+			case err != nil && ctx.Err() != nil:
+				return context.Cause(ctx)
+			case err != nil && isOurs(c.name):
+				return fmt.Errorf("%s: %w", c.name, err)
+			case err != nil:
+				out[c.name] = true
+				b.fig.Notes = append(b.fig.Notes, fmt.Sprintf("%s was left out: %v", c.name, err))
+				b.say("  %s is left out: %v", c.name, err)
+				continue
+			}
+			b.fig.add(c.name, r)
+			b.say("  %d/%d  %-34s %s  (%s)", round+1, rounds, c.name, r, time.Since(began).Round(100*time.Millisecond))
+		}
+	}
+	return nil
+}

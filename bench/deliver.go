@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"time"
+)
+
+const (
+	bareName        = "bare loop"
+	asynqName       = "asynq"
+	riverSQLiteName = "River, SQLite"
+	riverPGName     = "River, PostgreSQL"
+
+	perSecond = "/s"
+	// arriveSeconds is how long the last of many jobs may take to arrive.
+	arriveSeconds = 300
+)
+
+// A load is what is delivered: jobs that are due at once.
+type load struct {
+	engine      string
+	jobs        int
+	concurrency int
+	lanes       int
+}
+
+// expect makes the receiver count anew.
+func (b *bench) expect(ctx context.Context, jobs int, late bool) error {
+	_, err := b.receiver.ask(ctx, order{Do: "expect", Jobs: jobs, Late: late})
+	return err
+}
+
+// rate times what release sets off, until the last expected job has arrived.
+func (b *bench) rate(ctx context.Context, jobs int, release func(context.Context) error) (reading, error) {
+	if err := b.expect(ctx, jobs, false); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	if err := release(ctx); err != nil {
+		return nil, err
+	}
+	last, err := b.receiver.ask(ctx, order{Do: "wait", Seconds: arriveSeconds})
+	if err != nil {
+		return nil, err
+	}
+	return reading{perSecond: float64(jobs) / time.Unix(0, last.Last).Sub(began).Seconds()}, nil
+}
+
+// ringback is a contestant that delivers a load from an empty store with a number of processes.
+func (b *bench) ringback(name string, l load, processes int) contestant {
+	return contestant{name, func(ctx context.Context) (reading, error) {
+		s, err := b.newStore(ctx, l.engine)
+		if err != nil {
+			return nil, err
+		}
+		defer s.end()
+		var first *ringback
+		for range processes {
+			r, err := b.startRingback(ctx, s)
+			if err != nil {
+				return nil, err
+			}
+			defer r.kill()
+			if first == nil {
+				first = r
+			}
+		}
+		return b.deliver(ctx, first, "bench", l)
+	}}
+}
+
+// laneLimit is Ringback's limit of a lane, where so many are sent at a time: it holds for jobs that are claimed, and some
+// are ahead of the workers.
+func laneLimit(concurrency int) int { return 8 * concurrency }
+
+// deliver registers a load in a paused topic and resumes it. Each job must arrive once, signed, and be recorded.
+func (b *bench) deliver(ctx context.Context, r *ringback, topic string, l load) (reading, error) {
+	policy := obj{"workers": l.concurrency, "lane_concurrency": laneLimit(l.concurrency), "paused": true}
+	if err := r.topic(ctx, topic, policy); err != nil {
+		return nil, err
+	}
+	text := string(body(time.Now()))
+	if err := r.fill(ctx, l.jobs, func(to []byte, i int) []byte {
+		return fmt.Appendf(to, `{"topic":%q,"lane":"lane-%d","url":%q,"body":%s}`, topic, i%l.lanes, b.sink, text)
+	}); err != nil {
+		return nil, err
+	}
+	got, err := b.rate(ctx, l.jobs, func(ctx context.Context) error {
+		return r.call(ctx, http.MethodPost, "/v1/topics/"+topic+"/resume", nil, http.StatusOK, nil)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.delivered(ctx, topic, l.jobs); err != nil {
+		return nil, err
+	}
+	came, err := b.receiver.ask(ctx, order{Do: "count"})
+	if err == nil && (came.Count != int64(l.jobs) || came.Signed != came.Count) {
+		err = fmt.Errorf("%d requests came of %d jobs, %d of them signed", came.Count, l.jobs, came.Signed)
+	}
+	return got, err
+}
+
+// bare is the contestant without a queue.
+func (b *bench) bare(l load) contestant {
+	return contestant{bareName, func(ctx context.Context) (reading, error) {
+		p, err := b.again(ctx, "bare")
+		if err != nil {
+			return nil, err
+		}
+		defer p.end()
+		return b.rate(ctx, l.jobs, func(ctx context.Context) error {
+			_, err := p.ask(ctx, order{Do: "start", Jobs: l.jobs, Concurrency: l.concurrency, URL: b.sink})
+			return err
+		})
+	}}
+}
+
+// asynq is the contestant on Redis.
+func (b *bench) asynq(l load) contestant {
+	return contestant{asynqName, func(ctx context.Context) (reading, error) {
+		s, err := b.startRedis(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer s.end()
+		p, err := b.again(ctx, "asynq")
+		if err != nil {
+			return nil, err
+		}
+		defer p.end()
+		if _, err := p.ask(ctx, order{Do: "fill", Store: s.addr, Jobs: l.jobs, Concurrency: workers}); err != nil {
+			return nil, err
+		}
+		return b.rate(ctx, l.jobs, func(ctx context.Context) error {
+			_, err := p.ask(ctx, order{Do: "start", Concurrency: l.concurrency, URL: b.sink, Tuned: true})
+			return err
+		})
+	}}
+}
+
+// river is the contestant on SQLite, or on PostgreSQL.
+func (b *bench) river(name string, l load) contestant {
+	return contestant{name, func(ctx context.Context) (reading, error) {
+		p, end, err := b.openedRiver(ctx, name, l.concurrency)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+		if _, err := p.ask(ctx, order{Do: "fill", Jobs: l.jobs}); err != nil {
+			return nil, err
+		}
+		return b.rate(ctx, l.jobs, func(ctx context.Context) error {
+			_, err := p.ask(ctx, order{Do: "start"})
+			return err
+		})
+	}}
+}
+
+// openedRiver is one with an empty store, which goes with it.
+func (b *bench) openedRiver(ctx context.Context, name string, concurrency int) (*peer, func(), error) {
+	var where string
+	var drop func()
+	switch name {
+	case riverSQLiteName:
+		dir, err := b.folder("river")
+		if err != nil {
+			return nil, nil, err
+		}
+		where, drop = filepath.Join(dir, "river.db"), func() { remove(dir) }
+	case riverPGName:
+		server, err := b.postgresServer(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if where, drop, err = server.database(ctx); err != nil {
+			return nil, nil, err
+		}
+	default:
+		return nil, nil, fmt.Errorf("no River is called %q", name)
+	}
+	p, err := b.again(ctx, "river")
+	if err != nil {
+		drop()
+		return nil, nil, err
+	}
+	end := func() {
+		p.end()
+		drop()
+	}
+	if _, err := p.ask(ctx, order{Do: "open", Store: where, Concurrency: concurrency, URL: b.sink}); err != nil {
+		end()
+		return nil, nil, err
+	}
+	return p, end, nil
+}

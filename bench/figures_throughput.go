@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+// manyLanes is how many lanes a load is spread over, where it is.
+const manyLanes = 1000
+
+func (b *bench) dueAtOnce(engine string) load {
+	return load{engine: engine, jobs: b.Jobs, concurrency: workers, lanes: 1}
+}
+
+func throughputRedis(ctx context.Context, b *bench) error {
+	l := b.dueAtOnce(redisEngine)
+	name := ours(redisEngine)
+	err := b.interleave(ctx, b.Rounds, b.ringback(name, l, 1), b.asynq(l), b.bare(l))
+	text := "deliveries a second, Redis, " + number(float64(l.jobs)) + " due at once"
+	b.fig.compare(text, name, bareName, perSecond, atLeast(0.60, 0.80))
+	b.fig.compare(text, name, asynqName, perSecond, atLeast(4, 5))
+	return err
+}
+
+func throughputSQLite(ctx context.Context, b *bench) error {
+	l := b.dueAtOnce(sqliteEngine)
+	slow := l
+	slow.jobs = b.SlowJobs
+	name := ours(sqliteEngine)
+	err := b.interleave(ctx, b.Rounds,
+		b.ringback(name, l, 1), b.river(riverSQLiteName, slow), b.river(riverPGName, l), b.bare(l))
+	text := "deliveries a second, SQLite, " + number(float64(l.jobs)) + " due at once"
+	b.fig.compare(text, name, bareName, perSecond, atLeast(0.35, 0.55))
+	b.fig.compare(fmt.Sprintf("%s (River: %s)", text, number(float64(slow.jobs))), name, riverSQLiteName, perSecond, nil)
+	b.fig.compare(text, name, riverPGName, perSecond, nil)
+	return err
+}
+
+func lanes(ctx context.Context, b *bench) error {
+	var all []contestant
+	for _, engine := range engines {
+		one := b.dueAtOnce(engine)
+		many := one
+		many.lanes = manyLanes
+		all = append(all, b.ringback(ours(engine)+", 1,000 lanes", many, 1), b.ringback(ours(engine)+", one lane", one, 1))
+	}
+	err := b.interleave(ctx, b.Rounds, all...)
+	for i, engine := range engines {
+		b.fig.compare("the same spread over 1,000 lanes, "+engine, all[2*i].name, all[2*i+1].name, perSecond, atLeast(0.7, 0.9))
+	}
+	return err
+}
+
+// processes compares processes on the same cores, each with 64 workers, over 100 lanes.
+func processes(ctx context.Context, b *bench) error {
+	l := b.dueAtOnce(redisEngine)
+	l.lanes = 100
+	four, one := "Ringback, 4 processes", "Ringback, 1 process"
+	err := b.interleave(ctx, b.Rounds, b.ringback(four, l, 4), b.ringback(one, l, 1))
+	b.fig.compare("four processes on one Redis, same cores", four, one, perSecond, atLeast(0.9, 1))
+	return err
+}
+
+// concurrency is for a plot: one run at each level.
+func concurrency(ctx context.Context, b *bench) error {
+	points := make(map[string]*curve)
+	var order []string
+	for _, level := range b.Levels {
+		l := load{jobs: b.LevelJobs, concurrency: level, lanes: 1}
+		var all []contestant
+		for _, engine := range engines {
+			l.engine = engine
+			all = append(all, b.ringback(ours(engine), l, 1))
+		}
+		for _, c := range append(all, b.asynq(l), b.bare(l)) {
+			got, err := c.run(ctx)
+			if err != nil {
+				return fmt.Errorf("%s at %d: %w", c.name, level, err)
+			}
+			if points[c.name] == nil {
+				points[c.name] = &curve{Name: c.name}
+				order = append(order, c.name)
+			}
+			points[c.name].X = append(points[c.name].X, float64(level))
+			points[c.name].Y = append(points[c.name].Y, got[perSecond])
+			b.say("  %d at a time  %-20s %s", level, c.name, got)
+		}
+	}
+	for _, name := range order {
+		b.fig.Curves = append(b.fig.Curves, *points[name])
+	}
+	return nil
+}

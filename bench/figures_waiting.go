@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+const (
+	bytesPerJob  = "B"
+	megabytes    = "MB"
+	freshMB      = "MB fresh"
+	milliseconds = "ms"
+	lmstfyName   = "lmstfy's layout"
+	programName  = "Ringback, the program"
+)
+
+// memoryOfJobs fills a Redis each; once, for it hardly varies.
+func memoryOfJobs(ctx context.Context, b *bench) error {
+	fills := map[string]func(context.Context) (filled, error){
+		ours(redisEngine): func(ctx context.Context) (filled, error) {
+			m, err := b.million(ctx, redisEngine)
+			if err != nil {
+				return filled{}, err
+			}
+			return m.memory, nil
+		},
+		asynqName: b.asynqMemory, lmstfyName: b.lmstfyMemory,
+	}
+	var all []contestant
+	for _, name := range []string{ours(redisEngine), asynqName, lmstfyName} {
+		all = append(all, contestant{name, func(ctx context.Context) (reading, error) {
+			f, err := fills[name](ctx)
+			if err == nil {
+				b.fig.Curves = append(b.fig.Curves, f.steps)
+			}
+			return reading{bytesPerJob: f.perJob}, err
+		}})
+	}
+	err := b.interleave(ctx, 1, all...)
+	text := "Redis memory a pending job at " + number(float64(b.Pending)) + " (36 B URL, 64 B body)"
+	b.fig.value(text, ours(redisEngine), bytesPerJob, atMost(330, 265))
+	b.fig.compare(text, ours(redisEngine), asynqName, bytesPerJob, atMost(0.52, 0.52))
+	b.fig.compare(text, ours(redisEngine), lmstfyName, bytesPerJob, atMost(0.80, 0.80))
+	return err
+}
+
+// residentMemory is that of the process that took the jobs.
+func residentMemory(ctx context.Context, b *bench) error {
+	var all []contestant
+	for _, engine := range engines {
+		all = append(all, contestant{ours(engine), func(ctx context.Context) (reading, error) {
+			m, err := b.million(ctx, engine)
+			if err != nil {
+				return nil, err
+			}
+			if err := pause(ctx, b.Settle); err != nil {
+				return nil, err
+			}
+			mb, err := m.r.rss()
+			return reading{megabytes: mb}, err
+		}})
+	}
+	err := b.interleave(ctx, 1, all...)
+	for _, engine := range engines {
+		b.fig.value(fmt.Sprintf("process RSS with %s pending jobs, %s", number(float64(b.Pending)), engine), ours(engine), megabytes, atMost(150, 80))
+	}
+	return err
+}
+
+// beside delivers where other jobs wait, and where none do. Both processes go on from round to round.
+func beside(ctx context.Context, b *bench) error {
+	var all []contestant
+	for _, engine := range engines {
+		m, err := b.million(ctx, engine)
+		if err != nil {
+			return err
+		}
+		s, err := b.newStore(ctx, engine)
+		if err != nil {
+			return err
+		}
+		defer s.end()
+		empty, err := b.startRingback(ctx, s)
+		if err != nil {
+			return err
+		}
+		defer empty.kill()
+		for _, c := range []struct {
+			name string
+			r    *ringback
+		}{{ours(engine) + ", others wait", m.r}, {ours(engine) + ", empty store", empty}} {
+			all = append(all, contestant{c.name, func(ctx context.Context) (reading, error) {
+				return b.deliver(ctx, c.r, fmt.Sprintf("beside-%d", b.serial()), b.dueAtOnce(engine))
+			}})
+		}
+	}
+	err := b.interleave(ctx, b.Rounds, all...)
+	for i, engine := range engines {
+		b.fig.compare(fmt.Sprintf("deliveries a second while %s other jobs wait, %s", number(float64(b.Pending)), engine),
+			all[2*i].name, all[2*i+1].name, perSecond, atLeast(0.9, 0.98))
+	}
+	return err
+}
+
+// starts ends the processes in order and starts them again on what waits.
+func starts(ctx context.Context, b *bench) error {
+	var all []contestant
+	for _, engine := range []string{sqliteEngine, redisEngine} {
+		m, err := b.million(ctx, engine)
+		if err != nil {
+			return err
+		}
+		all = append(all, contestant{ours(engine), func(ctx context.Context) (reading, error) {
+			m.r.end()
+			r, err := b.startRingback(ctx, m.store)
+			if err != nil {
+				return nil, err
+			}
+			m.r = r
+			if err := pause(ctx, b.Settle/5); err != nil {
+				return nil, err
+			}
+			mb, err := r.rss()
+			return reading{milliseconds: float64(r.took.Microseconds()) / 1000, freshMB: mb}, err
+		}})
+	}
+	err := b.interleave(ctx, b.Rounds, all...)
+	pending := number(float64(b.Pending))
+	b.fig.value("start with "+pending+" pending in SQLite", ours(sqliteEngine), milliseconds, atMost(1000, 300))
+	b.fig.value("start with "+pending+" pending in Redis", ours(redisEngine), milliseconds, nil)
+	for _, engine := range engines {
+		b.fig.value("process RSS with "+pending+" pending jobs, freshly started, "+engine, ours(engine), freshMB, atMost(150, 80))
+	}
+	info, statErr := os.Stat(b.program)
+	if statErr != nil {
+		return fmt.Errorf("measure the program: %w", statErr)
+	}
+	b.fig.add(programName, reading{megabytes: float64(info.Size()) / 1e6})
+	b.fig.value("binary size", programName, megabytes, atMost(40, 25))
+	return err
+}
+
+// pause lets time pass.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

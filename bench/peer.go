@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// asPeer is the argument with which this program runs itself as somebody else.
+const asPeer = "as"
+
+// An order is what a peer is told to do. Each verb uses some of the fields.
+type order struct {
+	Do          string
+	Jobs        int
+	Concurrency int
+	Seconds     int
+	Rate        int
+	URL         string // of the receiver
+	Store       string
+	Tuned       bool
+	Late        bool
+	Body        string
+}
+
+// An answer is what came of an order.
+type answer struct {
+	Error  string    `json:",omitempty"`
+	URL    string    `json:",omitempty"`
+	Count  int64     `json:",omitempty"` // requests since they were last expected
+	Signed int64     `json:",omitempty"` // of them with a signature
+	Last   int64     `json:",omitempty"` // arrival of the last expected, Unix nanoseconds
+	Late   []float64 `json:",omitempty"` // of each, in ms
+}
+
+// A role is what this program can be run as: it gives what obeys orders. It is released when the program ends.
+type role func() (func(context.Context, order) (answer, error), error)
+
+var roles = map[string]role{
+	"receiver": asReceiver,
+	"bare":     asBare,
+	"handler":  asHandler,
+	"asynq":    asAsynq,
+	"river":    asRiver,
+}
+
+// runPeer obeys orders, a line of JSON each, until there are no more; each is answered with a line.
+func runPeer(name string, stderr io.Writer) int {
+	begin, ok := roles[name]
+	if !ok {
+		fmt.Fprintf(stderr, "there is no %q to run as\n", name)
+		return 2
+	}
+	obey, err := begin()
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	orders, answers := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
+	for {
+		var o order
+		if err := orders.Decode(&o); err != nil {
+			return 0 // whoever gave orders has gone
+		}
+		a, err := obey(ctx, o)
+		if err != nil {
+			a.Error = err.Error()
+		}
+		if err := answers.Encode(a); err != nil {
+			return 0
+		}
+	}
+}
+
+// A peer is this program, run again as somebody else in a process of its own.
+type peer struct {
+	*process
+	orders  io.WriteCloser
+	answers *bufio.Reader
+}
+
+// again runs this program as somebody else, until it is ended.
+func (b *bench) again(ctx context.Context, name string) (*peer, error) {
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), b.self, asPeer, name) //nolint:gosec // this program itself
+	orders, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	answers, theirs, err := os.Pipe() // not StdoutPipe: what waits for the process must not close it under a reader
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	cmd.Stdout = theirs
+	p, err := b.start(name, cmd, syscall.SIGKILL) // a peer keeps nothing
+	_ = theirs.Close()                            // the process has its own copy
+	if err != nil {
+		_ = answers.Close() // nobody writes to it
+		return nil, err
+	}
+	return &peer{process: p, orders: orders, answers: bufio.NewReaderSize(answers, 1<<20)}, nil
+}
+
+// ask gives an order, and waits until it is done.
+func (p *peer) ask(ctx context.Context, o order) (answer, error) {
+	stop := context.AfterFunc(ctx, p.kill)
+	defer stop()
+	var a answer
+	err := json.NewEncoder(p.orders).Encode(o)
+	if err == nil {
+		var line []byte
+		if line, err = p.answers.ReadBytes('\n'); err == nil {
+			err = json.Unmarshal(line, &a)
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return a, fmt.Errorf("%s %s: %w", p.name, o.Do, context.Cause(ctx))
+	case err != nil:
+		return a, p.failed(fmt.Errorf("%s: %w", o.Do, err))
+	case a.Error != "":
+		return a, p.failed(fmt.Errorf("%s: %w", o.Do, errors.New(a.Error)))
+	}
+	return a, nil
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	bodyBytes = 256
+	// dueAt is where in a body its due moment stands: 13 digits, Unix milliseconds.
+	dueAt, dueDigits = len(`{"due":`), 13
+)
+
+// body is what every contestant sends: 256 bytes of JSON that say when they were due.
+func body(due time.Time) []byte {
+	text := fmt.Appendf(make([]byte, 0, bodyBytes), `{"due":%0*d,"note":"`, dueDigits, due.UnixMilli())
+	for len(text) < bodyBytes-2 {
+		text = append(text, 'x')
+	}
+	return append(text, `"}`...)
+}
+
+// lateOf is how long after its due moment a body came.
+func lateOf(text []byte, now time.Time) (time.Duration, error) {
+	if len(text) < dueAt+dueDigits {
+		return 0, errors.New("the body says no due moment")
+	}
+	due, err := strconv.ParseInt(string(text[dueAt:dueAt+dueDigits]), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read a due moment: %w", err)
+	}
+	return now.Sub(time.UnixMilli(due)), nil
+}
+
+// A receiver takes requests, reads each to its end, answers 200 and counts. It finds the moment of the last expected
+// request itself, so that nobody has to poll for it.
+type receiver struct {
+	want    atomic.Int64
+	count   atomic.Int64
+	signed  atomic.Int64
+	last    atomic.Int64
+	reached atomic.Pointer[chan struct{}]
+	timed   atomic.Bool
+
+	mu   sync.Mutex
+	late []float64 // ms
+}
+
+// wellDone is the short body of every answer.
+var wellDone = []byte("ok")
+
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	now := time.Now()
+	if err := r.read(req.Body, now); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest) // cut off, or no body of ours: it does not count
+		return
+	}
+	if req.Header.Get("Webhook-Signature") != "" {
+		r.signed.Add(1)
+	}
+	w.Header()["Content-Type"] = []string{"text/plain"}
+	_, _ = w.Write(wellDone) // a sender that left hears nothing
+	if r.count.Add(1) == r.want.Load() {
+		r.last.Store(time.Now().UnixNano())
+		close(*r.reached.Load())
+	}
+}
+
+// read reads a request to its end, and keeps how late it is where that is asked for.
+func (r *receiver) read(from io.Reader, now time.Time) error {
+	if !r.timed.Load() {
+		_, err := io.Copy(io.Discard, from)
+		return err //nolint:wrapcheck // told to the sender as it is
+	}
+	text, err := io.ReadAll(from)
+	if err != nil {
+		return err //nolint:wrapcheck // as above
+	}
+	late, err := lateOf(text, now)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.late = append(r.late, float64(late.Nanoseconds())/1e6)
+	return nil
+}
+
+// obey serves orders: expect makes it count anew, wait waits for the last of them, count tells how many came.
+func (r *receiver) obey(ctx context.Context, o order) (answer, error) {
+	switch o.Do {
+	case "expect":
+		done := make(chan struct{})
+		r.mu.Lock()
+		r.late = nil
+		r.mu.Unlock()
+		r.reached.Store(&done)
+		r.timed.Store(o.Late)
+		r.signed.Store(0)
+		r.count.Store(0)
+		r.want.Store(int64(o.Jobs))
+		return answer{}, nil
+	case "wait":
+		select {
+		case <-*r.reached.Load():
+		case <-ctx.Done():
+		case <-time.After(time.Duration(o.Seconds) * time.Second):
+			return answer{}, fmt.Errorf("%d of %d requests came within %d s", r.count.Load(), r.want.Load(), o.Seconds)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return answer{Count: r.count.Load(), Last: r.last.Load(), Late: r.late}, nil
+	case "count":
+		return answer{Count: r.count.Load(), Signed: r.signed.Load()}, nil
+	}
+	return answer{}, fmt.Errorf("a receiver cannot %s", o.Do)
+}
+
+// asReceiver serves on a free port, which the order "where" asks for.
+func asReceiver() (func(context.Context, order) (answer, error), error) {
+	r := &receiver{}
+	url, err := serve(r)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, o order) (answer, error) {
+		if o.Do == "where" {
+			return answer{URL: url}, nil
+		}
+		return r.obey(ctx, o)
+	}, nil
+}
+
+// serve runs a plain server on a free loopback port until the program ends.
+func serve(h http.Handler) (url string, err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // ends with the program
+	if err != nil {
+		return "", fmt.Errorf("listen: %w", err)
+	}
+	go func() {
+		s := http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+		_ = s.Serve(l) // ends with the program
+	}()
+	return "http://" + l.Addr().String(), nil
+}
