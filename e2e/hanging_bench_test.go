@@ -25,7 +25,7 @@ func BenchmarkGoodLanesBesideHangingHosts(b *testing.B) {
 	for _, e := range benchEngines {
 		b.Run(e.name, func(b *testing.B) {
 			for range b.N {
-				store, _ := e.open(b)
+				store := e.open(b)
 				p, s := start(b, store), newSink(b)
 				var hanging []string
 				for range hosts {

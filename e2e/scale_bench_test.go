@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +14,12 @@ import (
 
 	"github.com/ringback/ringback/internal/redistest"
 )
+
+// benchWorkers is how many attempts each process has in flight.
+const benchWorkers = 64
+
+// benchBody is what each job carries: 256 bytes of JSON.
+var benchBody = `{"order":4711,"note":"` + strings.Repeat("x", 256-24) + `"}`
 
 // benchForms are the stores that several processes can share.
 var benchForms = []struct {
@@ -24,7 +31,7 @@ var benchForms = []struct {
 }
 
 // BenchmarkProcesses times due jobs from the moment their topic is resumed, with 1, 2 and 4 processes on one store, and
-// gives the ratio to one. Slow receivers (50 ms) show whether processes share the work: each has 64 workers. Quick ones
+// gives the ratio to one. Slow receivers (50 ms) show whether processes share the work: each has benchWorkers. Quick ones
 // show what is left of that where all, the receiver and Redis included, share the machine's processors.
 func BenchmarkProcesses(b *testing.B) {
 	for _, receiver := range []struct {
