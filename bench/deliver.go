@@ -68,7 +68,14 @@ func (b *bench) ringback(name string, l load, processes int) contestant {
 				first = r
 			}
 		}
-		return b.deliver(ctx, first, "bench", l)
+		watched := make(map[string]*process)
+		if processes == 1 {
+			watched[ringbackCost], watched[receiverCost] = first.process, b.receiver.process
+			if s.redis != nil {
+				watched[redisCost] = s.redis.process
+			}
+		}
+		return b.deliver(ctx, first, "bench", l, watched)
 	}}
 }
 
@@ -76,8 +83,9 @@ func (b *bench) ringback(name string, l load, processes int) contestant {
 // are ahead of the workers.
 func laneLimit(concurrency int) int { return 8 * concurrency }
 
-// deliver registers a load in a paused topic and resumes it. Each job must arrive once, signed, and be recorded.
-func (b *bench) deliver(ctx context.Context, r *ringback, topic string, l load) (reading, error) {
+// deliver registers a load in a paused topic and resumes it. Each job must arrive once, signed, and be recorded. What that
+// costs some processes is told, too.
+func (b *bench) deliver(ctx context.Context, r *ringback, topic string, l load, watched map[string]*process) (reading, error) {
 	policy := obj{"workers": l.concurrency, "lane_concurrency": laneLimit(l.concurrency), "paused": true}
 	if err := r.topic(ctx, topic, policy); err != nil {
 		return nil, err
@@ -88,13 +96,16 @@ func (b *bench) deliver(ctx context.Context, r *ringback, topic string, l load) 
 	}); err != nil {
 		return nil, err
 	}
-	got, err := b.rate(ctx, l.jobs, func(ctx context.Context) error {
-		return r.call(ctx, http.MethodPost, "/v1/topics/"+topic+"/resume", nil, http.StatusOK, nil)
+	got, err := costs(l.jobs, watched, func() (reading, error) {
+		got, err := b.rate(ctx, l.jobs, func(ctx context.Context) error {
+			return r.call(ctx, http.MethodPost, "/v1/topics/"+topic+"/resume", nil, http.StatusOK, nil)
+		})
+		if err != nil {
+			return nil, err
+		}
+		return got, r.delivered(ctx, topic, l.jobs)
 	})
 	if err != nil {
-		return nil, err
-	}
-	if err := r.delivered(ctx, topic, l.jobs); err != nil {
 		return nil, err
 	}
 	came, err := b.receiver.ask(ctx, order{Do: "count"})
@@ -112,9 +123,11 @@ func (b *bench) bare(l load) contestant {
 			return nil, err
 		}
 		defer p.end()
-		return b.rate(ctx, l.jobs, func(ctx context.Context) error {
-			_, err := p.ask(ctx, order{Do: "start", Jobs: l.jobs, Concurrency: l.concurrency, URL: b.sink})
-			return err
+		return costs(l.jobs, map[string]*process{clientCost: p.process, receiverCost: b.receiver.process}, func() (reading, error) {
+			return b.rate(ctx, l.jobs, func(ctx context.Context) error {
+				_, err := p.ask(ctx, order{Do: "start", Jobs: l.jobs, Concurrency: l.concurrency, URL: b.sink})
+				return err
+			})
 		})
 	}}
 }

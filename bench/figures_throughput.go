@@ -19,6 +19,8 @@ func throughputRedis(ctx context.Context, b *bench) error {
 	text := "deliveries a second, Redis, " + number(float64(l.jobs)) + " due at once"
 	b.fig.compare(text, name, bareName, perSecond, atLeast(0.60, 0.80))
 	b.fig.compare(text, name, asynqName, perSecond, atLeast(4, 5))
+	b.costRows(name, ringbackCost, redisCost, receiverCost)
+	b.costRows(bareName, clientCost, receiverCost)
 	return err
 }
 
@@ -33,7 +35,15 @@ func throughputSQLite(ctx context.Context, b *bench) error {
 	b.fig.compare(text, name, bareName, perSecond, atLeast(0.35, 0.55))
 	b.fig.compare(fmt.Sprintf("%s (River: %s)", text, number(float64(slow.jobs))), name, riverSQLiteName, perSecond, nil)
 	b.fig.compare(text, name, riverPGName, perSecond, nil)
+	b.costRows(name, ringbackCost, receiverCost)
 	return err
+}
+
+// costRows tell what a delivery costs some processes.
+func (b *bench) costRows(contestant string, processes ...string) {
+	for _, p := range processes {
+		b.fig.value("processor time of a delivery, "+contestant+": "+p, contestant, costOf(p), nil)
+	}
 }
 
 func lanes(ctx context.Context, b *bench) error {

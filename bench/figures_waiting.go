@@ -92,7 +92,7 @@ func beside(ctx context.Context, b *bench) error {
 			r    *ringback
 		}{{ours(engine) + ", others wait", m.r}, {ours(engine) + ", empty store", empty}} {
 			all = append(all, contestant{c.name, func(ctx context.Context) (reading, error) {
-				return b.deliver(ctx, c.r, fmt.Sprintf("beside-%d", b.serial()), b.dueAtOnce(engine))
+				return b.deliver(ctx, c.r, fmt.Sprintf("beside-%d", b.serial()), b.dueAtOnce(engine), nil)
 			}})
 		}
 	}
