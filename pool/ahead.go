@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -44,10 +45,16 @@ func (d *desk) pace(items []settled, now time.Time) {
 }
 
 // mayStock is how many jobs may be claimed ahead for a topic with lanes in line, whose workers have room: none under a rate, whose starts count from
-// their claim; none while lanes wait that share only a part of the workers, since stock would take their place; and all stock has at most half of what the process's workers do not use. p.mu is held.
+// their claim; none while lanes are in line that share only a part of the workers, or that have a rate and come first, since
+// stock would take their place; and all stock has at most half of what the process's workers do not use. p.mu is held.
 func (l *line) mayStock(p *Pool, terms policy.Topic, room int) int {
-	if terms.Rate.Limited() || l.lanes[slow].len()+l.lanes[stuck].len() > 0 || p.bytes > p.opts.MaxBytes/2 {
+	if terms.Rate.Limited() || p.bytes > p.opts.MaxBytes/2 {
 		return 0
+	}
+	for _, d := range p.desks { // stock of one desk would take the place of lanes of all
+		if other := d.rota.lines[l.topic]; other != nil && (other.yields || other.lanes[slow].len()+other.lanes[stuck].len() > 0) {
+			return 0
+		}
 	}
 	return min(l.topic.ahead, max(0, (p.opts.Workers-p.inFlight-max(0, room)-p.stock)/2))
 }
@@ -86,7 +93,7 @@ func (d *desk) stocks(n int) {
 }
 
 // next is the attempt with which a worker goes on; nil: there is none, or the topic has more workers than it may. One whose
-// lane was held back while it waited is not to be made.
+// lane was held back or paused while it waited is not to be made.
 func (p *Pool) next(t *topic) *attempt {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +102,7 @@ func (p *Pool) next(t *topic) *attempt {
 		return nil
 	}
 	a := t.take()
-	a.stocked, a.void = true, time.Now().Before(a.lane.holds)
+	a.void = time.Now().Before(a.lane.holds) || a.lane.limits(p.policy(t.name)).Paused
 	return a
 }
 
@@ -121,11 +128,11 @@ func (d *desk) hurry() {
 	d.p.mu.Unlock()
 }
 
-// waits reports whether settlements gather, and whether attempts wait for workers.
+// waits reports whether the last look at it left settlements, and whether attempts wait for workers.
 func (d *desk) waits() (gathers, stocked bool) {
 	d.p.mu.Lock()
 	defer d.p.mu.Unlock()
-	return d.gathers(), d.stock > 0
+	return len(d.ended) > 0, d.stock > 0
 }
 
 // staleAfter is how long an attempt may wait for a worker: a slow store brings stock for longer.
@@ -161,6 +168,15 @@ func (d *desk) unstock(ctx context.Context, after time.Duration) {
 	}
 }
 
+// unhold lets the stock of a lane go on: the settlement that held it back was refused.
+func (d *desk) unhold(q job.Queue) {
+	d.p.mu.Lock()
+	defer d.p.mu.Unlock()
+	if l := d.p.lanes[q]; l != nil {
+		l.holds = time.Time{}
+	}
+}
+
 // An alarm is a timer that runs from when something begins to be so, however often that is noticed.
 type alarm struct {
 	timer *time.Timer
@@ -182,6 +198,17 @@ func (a *alarm) keep(on bool, after time.Duration) {
 	case on && !a.set:
 		a.timer.Reset(after)
 		a.set = true
+	}
+}
+
+// rang reports, once, that its time has come.
+func (a *alarm) rang() bool {
+	select {
+	case <-a.timer.C:
+		a.set = false
+		return true
+	default:
+		return false
 	}
 }
 

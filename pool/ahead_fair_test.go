@@ -15,6 +15,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // moments notes when attempts are settled, and how many were put back.
@@ -98,6 +99,45 @@ func TestALaneWithARateIsServedBesideOneWithStock(t *testing.T) {
 		require.GreaterOrEqual(t, g.count("orders/rated"), 90)
 		require.GreaterOrEqual(t, g.count("orders/fast"), 18_000)
 	})
+}
+
+// Stock of one shard must not take the place of what another shard has of the topic.
+func TestStockOfOneShardLeavesRoomForLanesOfAnother(t *testing.T) {
+	for name, rated := range map[string]bool{"rated": true, "slow": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := storetest.NewModel(storetest.ModelOptions{
+					Shards: 2, Defaults: policy.Topic{LaneConcurrency: 1000}.Over(policy.Builtin()),
+				})
+				if rated {
+					_, err := s.PutLane(t.Context(), 1, store.NewToken(), store.Lane{
+						Queue: queueOf("orders", "right"), Settings: policy.Lane{LaneRate: policy.Rate{Starts: 10, Per: time.Second}},
+					})
+					require.NoError(t, err)
+				}
+				for i := range 20_000 {
+					one(t, s, 0, fmt.Sprintf("fast-%d", i), "orders", "left")
+				}
+				for i := range 300 {
+					one(t, s, 1, fmt.Sprintf("other-%d", i), "orders", "right")
+				}
+				carry(t, s)
+				g := newGauge(10 * time.Millisecond)
+				if !rated {
+					g.took = func(r job.Request) time.Duration {
+						if r.Queue.Lane == "right" {
+							return 1500 * time.Millisecond
+						}
+						return 10 * time.Millisecond
+					}
+				}
+				run(t, s, g, workers(20))
+				time.Sleep(8 * time.Second)
+				require.GreaterOrEqual(t, g.count("orders/right"), 20)
+				require.GreaterOrEqual(t, g.count("orders/left"), 2000)
+			})
+		})
+	}
 }
 
 // Attempts that end together, and none for a while, have not ended quickly.

@@ -27,8 +27,7 @@ type attempt struct {
 	rate     policy.Rate   // under which it was granted
 	stale    bool          // the topic's policy may be older than the store's
 	admitted time.Time     // when it began to wait for a worker
-	stocked  bool          // it waited for one
-	void     bool          // its lane was held back meanwhile
+	void     bool          // its lane was held back or paused meanwhile
 }
 
 const (
@@ -77,7 +76,7 @@ func (a *attempt) run(ctx context.Context) {
 	verdict, ok := policy.Before(terms, h.Tries, h.Age, h.Expired)
 	request := a.request(topic, terms)
 	switch {
-	case a.void, a.stocked && a.limits(topic).Paused:
+	case a.void:
 		a.putBack(ctx, 0, store.LaneChange{})
 		return
 	case a.stale && (!ok || request.URL == ""):
@@ -269,8 +268,8 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 	}
 	d.ended = append(d.ended, item)
 	d.working--
-	if item.Lane.Hold > 0 {
-		a.lane.holds = time.Now().Add(item.Lane.Hold)
+	if until := time.Now().Add(item.Lane.Hold); item.Lane.Hold > 0 && until.After(a.lane.holds) {
+		a.lane.holds = until
 	}
 	wake := len(d.ended) == 1 || !d.gathers()
 	p.mu.Unlock()

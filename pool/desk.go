@@ -67,6 +67,10 @@ func (d *desk) run(claiming, ctx, work context.Context) {
 	for {
 		for d.trip(claiming, ctx, work) {
 			gathered.keep(false, 0)
+			_, stocked := d.waits()
+			if stale.keep(stocked, staleStock); stale.rang() {
+				d.unstock(work, d.staleAfter())
+			}
 			if ctx.Err() != nil {
 				return
 			}
@@ -89,8 +93,8 @@ func (d *desk) run(claiming, ctx, work context.Context) {
 		case <-back.due():
 			back.ring(ctx)
 		case <-quit:
-			back.all(ctx)
 			d.unstock(work, 0)
+			back.all(ctx)
 			quit = nil
 		case <-ctx.Done():
 			return
@@ -317,6 +321,9 @@ func (d *desk) report(items []settled, errs []error) {
 	for i, err := range errs {
 		if err == nil {
 			continue
+		}
+		if items[i].Lane.Hold > 0 {
+			d.unhold(items[i].Queue)
 		}
 		d.p.log.Warn("the attempt's outcome was not recorded", "job", items[i].Ref.ID, "topic", items[i].Queue.Topic,
 			"lane", items[i].Queue.Lane, "err", err)

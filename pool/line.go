@@ -14,6 +14,8 @@ type line struct {
 	lanes [troubles]fifo[*lane]
 	odd   int  // 0 and 1 in turn: who gets the odd slot
 	short bool // its topic's rate allows no start now
+
+	yields bool // stock takes the place of a lane with a rate, which comes first
 }
 
 func (l *line) push(x *lane) {
@@ -108,10 +110,12 @@ const mostTurn = 8
 func (l *line) pick(
 	from trouble, room int, terms policy.Topic, looks *int, wants *[]store.Want, tightest *policy.Rate,
 ) (took int) {
+	l.yields = l.yields && from != none
 	lanes, turn := &l.lanes[from], min(max(1, room/16), mostTurn)
 	for waiting := lanes.len(); waiting > 0 && room > took && *looks > 0 && len(*wants) < store.MaxBatch; waiting-- {
 		*looks--
 		if x := lanes.first(); x.hot && x.limits(terms).Rate.Limited() && l.topic.inFlight >= terms.Workers {
+			l.yields = true
 			break // until the stock is gone: starts count from their claim
 		}
 		x := lanes.pop()

@@ -18,15 +18,22 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// carry makes the rounds of a carrier until the test ends.
+// carry makes the rounds of each shard's carrier until the test ends.
 func carry(t *testing.T, s store.Store) {
+	t.Helper()
+	for shard := range s.Shards() {
+		carryShard(t, s, shard)
+	}
+}
+
+func carryShard(t *testing.T, s store.Store, shard int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			c, err := s.Carry(ctx, 0, store.NewToken(), store.Round{})
+			c, err := s.Carry(ctx, shard, store.NewToken(), store.Round{})
 			wait := c.Next
 			if err != nil || wait < 0 || wait > 100*time.Millisecond {
 				wait = 100 * time.Millisecond

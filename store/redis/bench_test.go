@@ -33,6 +33,31 @@ func BenchmarkInsert(b *testing.B) {
 	}
 }
 
+// BenchmarkRecord writes and reads the record of one job.
+func BenchmarkRecord(b *testing.B) {
+	e, q := entry("job-1"), &queue{number: "1", short: true}
+	q.Queue = lane
+	b.Run("write", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, _, err := encode(&e.Spec, q, false, 1000, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	head, rest, err := encode(&e.Spec, q, false, 1000, nil)
+	require.NoError(b, err)
+	text := stamp(head, rest, time.Now().UnixMilli())
+	b.Run("read", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := decode(text, q.Lane, false); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
 func BenchmarkClaimAndSettle(b *testing.B) {
 	for _, lanes := range []int{1, 64} {
 		for _, callers := range []int{1, 8} {

@@ -30,7 +30,7 @@ type answer struct {
 // The bounds of the memo: calls, and bytes of their answers, roughly.
 const (
 	memoCalls  = 65_536
-	memoWeight = 64 << 20
+	memoWeight = 16 << 20
 )
 
 func newMemo() *memo { return &memo{answers: make(map[call]answer)} }
