@@ -1,0 +1,17 @@
+package policy
+
+import "testing"
+
+func BenchmarkJudge(b *testing.B) {
+	terms := Topic{}.Over(Builtin()).Terms(Terms{})
+	for name, result := range map[string]Result{
+		"delivered": {Status: 200}, "again": {Status: 500}, "no answer": {Class: ClassRefused},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				Judge(terms, result, 1, 0.5)
+			}
+		})
+	}
+}
