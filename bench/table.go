@@ -15,7 +15,7 @@ var settings = []string{
 	"Bare loop: 64 goroutines that POST with one `net/http` client and read the answers, and no queue.",
 	"asynq 0.26: 64 workers with the bare loop's client, a Redis connection each, no log, nothing kept of tasks that are done, " +
 		"enqueued before its server starts; the clock runs from that start. For lateness it looks for tasks every 10 ms, unless it says defaults.",
-	"River 0.31, the newest whose SQLite driver the module proxy has: 64 workers with the bare loop's client, fetch cooldown 2 ms and poll 20 ms, as in its own benchmark, no log. SQLite " +
+	"River 0.31, the version of its SQLite driver: 64 workers with the bare loop's client, fetch cooldown 2 ms and poll 20 ms, as in its own benchmark, no log. SQLite " +
 		"with WAL, synchronous NORMAL and one connection; PostgreSQL with synchronous_commit off and 512 MB of shared buffers. Jobs are inserted before its client starts. Its inserts do not wait for the disk, as Ringback's do on SQLite.",
 	"lmstfy: its layout, written by hand: a key a job with the body (and a time to live of a day, its standard), and a sorted set of packed " +
 		"namespace, queue, tries and id. Where memory is measured, URL and body together are the payload of its jobs and of asynq's tasks.",
