@@ -70,18 +70,19 @@ func (p phase) String() string {
 type attempt struct {
 	context.Context //nolint:containedctx // it is one
 
-	cancel context.CancelFunc
+	cancel context.CancelFunc // of the limit; nil: see bound
 	start  time.Time
 	limit  time.Duration
 
 	phase       atomic.Int32
 	headersSent atomic.Bool
 
-	// The connection that the request went to; nil for HTTP/2, whose connections are shared. before is what had been
-	// written to it until then. Only the goroutine in RoundTrip touches these.
-	conn     *meteredConn
-	shared   *tls.Conn // that of HTTP/2; nil otherwise
+	// What was written to the connection that the request went to, and before until then; nil for HTTP/2, whose
+	// connections are shared. Only the goroutine in RoundTrip touches these.
+	sent     *traffic
 	before   int64
+	conn     *meteredConn // that of net/http's HTTP/1; nil otherwise
+	shared   *tls.Conn    // that of HTTP/2; nil otherwise
 	reused   bool
 	replayed bool
 	alone    bool // the next try goes to a connection of its own
@@ -113,6 +114,25 @@ func attemptOf(ctx context.Context) *attempt {
 	return a
 }
 
+// bound has the context end with the attempt's limit. A wire needs no timer for that: its connections and dials have a
+// deadline.
+func (a *attempt) bound() {
+	if a.cancel == nil {
+		a.Context, a.cancel = context.WithDeadlineCause(a.Context, a.deadline(), errLimit)
+	}
+}
+
+func (a *attempt) deadline() time.Time { return a.start.Add(a.limit) }
+
+// over reports whether the attempt has no time left, or was given up.
+func (a *attempt) over() bool { return a.Err() != nil || !time.Now().Before(a.deadline()) }
+
+func (a *attempt) end() {
+	if a.cancel != nil {
+		a.cancel()
+	}
+}
+
 // traced is the attempt's context with the hooks that tell how far its request comes. Dial and TLS are told by the
 // dialer, so that these three are enough.
 func (a *attempt) traced() context.Context {
@@ -132,15 +152,24 @@ func (a *attempt) gotConn(info httptrace.GotConnInfo) {
 		a.cancel()
 		return
 	}
-	a.reused = info.Reused
 	a.conn, _ = info.Conn.(*meteredConn)
 	a.shared, _ = info.Conn.(*tls.Conn)
 	a.noteGiven()
-	if a.conn != nil {
-		if a.reused {
-			a.conn.settle()
-		}
-		a.before = a.conn.written.Load()
+	if a.conn == nil {
+		a.got(nil, info.Reused)
+		return
+	}
+	if info.Reused {
+		a.conn.settle()
+	}
+	a.got(&a.conn.traffic, info.Reused)
+}
+
+// got notes what counts the bytes of the connection that the request goes to.
+func (a *attempt) got(sent *traffic, reused bool) {
+	a.reused, a.sent = reused, sent
+	if sent != nil {
+		a.before = sent.written.Load()
 	}
 	a.reach(phaseSend)
 }
@@ -167,7 +196,7 @@ func (a *attempt) reach(p phase) {
 // buffer, and has given up writing by the time that it reports a failure.
 func (a *attempt) ended() phase {
 	p := phase(a.phase.Load())
-	if p == phaseHeaders && a.conn != nil && a.conn.failed.Load() {
+	if p == phaseHeaders && a.sent != nil && a.sent.failed.Load() {
 		return phaseSend
 	}
 	return p
@@ -178,7 +207,7 @@ func (a *attempt) ended() phase {
 // connection. net/http has given up writing by the time that it reports a failure, so none can follow. Over HTTP/2
 // nothing is known of the bytes of one request, so none is sent again.
 func (a *attempt) stale() bool {
-	return a.reused && a.untouched() && a.Err() == nil
+	return a.reused && a.untouched() && !a.over()
 }
 
 // refused reports whether a request over HTTP/2 was one too many, and not looked at: the receiver gave it back with
@@ -186,7 +215,7 @@ func (a *attempt) stale() bool {
 // the body in its hands, but had written nothing. Neither error has a type. A request without a body net/http sends again
 // by itself, and does not say why, so gotConn ends that attempt.
 func (a *attempt) refused(err error) bool {
-	if err == nil || a.shared == nil || a.replayed || a.Err() != nil {
+	if err == nil || a.shared == nil || a.replayed || a.over() {
 		return false
 	}
 	text := err.Error()
@@ -195,7 +224,7 @@ func (a *attempt) refused(err error) bool {
 }
 
 // untouched reports whether nothing was written to the connection that the attempt was given.
-func (a *attempt) untouched() bool { return a.conn != nil && a.conn.written.Load() == a.before }
+func (a *attempt) untouched() bool { return a.sent != nil && a.sent.written.Load() == a.before }
 
 // alert is the alert with which the receiver ended the attempt's connection, whatever net/http made of that; nil: there is
 // none. An answer that has begun says that there was none either.
@@ -220,5 +249,5 @@ func ofConnection(err error) bool {
 func (a *attempt) again() {
 	a.phase.Store(int32(phaseNone))
 	a.headersSent.Store(false)
-	a.conn, a.shared, a.reused = nil, nil, false
+	a.sent, a.conn, a.shared, a.reused = nil, nil, nil, false
 }

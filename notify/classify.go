@@ -37,12 +37,18 @@ func (a *attempt) judge(err error) (policy.ErrorClass, string) {
 	if class, text := byPeer(err); class != policy.ClassNone {
 		return class, text
 	}
+	if errors.Is(err, errHeaderTooLarge) {
+		return policy.ClassTooLarge, tooLargeText
+	}
+	if errors.Is(err, errSpokeFirst) {
+		return policy.ClassReset, err.Error()
+	}
 	at, after := a.ended(), time.Since(a.start)
 	timeout, ok := errors.AsType[net.Error](err)
 	ranOut := ok && timeout.Timeout()
 	cause := context.Cause(a.Context)
 	switch {
-	case errors.Is(cause, errLimit), cause == nil && ranOut && after >= a.limit: // a dial has the limit of its own accord
+	case errors.Is(cause, errLimit), cause == nil && ranOut && after >= a.limit: // dials and wires have the limit of their own accord
 		return at.timeout(), fmt.Sprintf("the limit of %s for the whole attempt ran out while %s", a.limit, at)
 	case cause != nil:
 		return policy.ClassShutdown, "the attempt was given up: this process stops"
@@ -133,7 +139,7 @@ var texts = []struct {
 	{"server response headers exceeded", policy.ClassTooLarge, tooLargeText},
 	{"response header list larger than advertised limit", policy.ClassTooLarge, tooLargeText},
 	{"server closed idle connection", policy.ClassReset, "the connection ended before there was an answer"},
-	{"readLoopPeekFailLocked", policy.ClassReset, "the receiver spoke before it was asked, which ended the connection"},
+	{"readLoopPeekFailLocked", policy.ClassReset, errSpokeFirst.Error()},
 	{"cannot retry err", policy.ClassReset, givenBackText},
 	{"stream error:", policy.ClassReset, ""},
 	{"http2: server sent GOAWAY", policy.ClassReset, "the receiver ended the connection before there was an answer"},
@@ -154,6 +160,9 @@ var texts = []struct {
 
 // givenBackText is said of a request that a peer refused over HTTP/2, to be sent again by whoever likes to.
 const givenBackText = "the receiver gave the request back unanswered"
+
+// errHeaderTooLarge is what becomes of an answer beyond MaxHeader over a wire.
+var errHeaderTooLarge = errors.New("the header of the answer is too large")
 
 // tooLargeText is said of an answer beyond MaxHeader.
 const tooLargeText = "the header of the answer, with its interim answers, is larger than the 64 KiB that are read"

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// dialer opens guarded connections for a transport.
+// dialer opens guarded connections for a wire and for net/http's transport.
 //
-// The transport lets a dial go on when the attempt it was made for has ended, since a later attempt may use the
+// net/http lets a dial go on when the attempt it was made for has ended, since a later attempt may use the
 // connection. So that dials to a host that swallows packets do not pile up, each still ends at the deadline of the
 // attempt that began it, its TLS handshake included.
 type dialer struct {
@@ -28,11 +28,16 @@ type dialer struct {
 	agent       string
 }
 
-// plain is the transport's DialContext.
-func (d *dialer) plain(ctx context.Context, network, addr string) (net.Conn, error) {
+// bare is a wire's dial.
+func (d *dialer) bare(ctx context.Context, network, addr string) (net.Conn, error) {
 	ctx, cancel := d.begin(ctx)
 	defer cancel()
-	conn, err := d.connect(ctx, "http", network, addr)
+	return d.connect(ctx, "http", network, addr)
+}
+
+// plain is the transport's DialContext.
+func (d *dialer) plain(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := d.bare(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +82,7 @@ func (d *dialer) begin(ctx context.Context) (context.Context, context.CancelFunc
 	deadline := time.Now().Add(DefaultTimeout)
 	if a := attemptOf(ctx); a != nil {
 		a.reach(phaseDial)
-		deadline = a.start.Add(a.limit)
+		deadline = a.deadline()
 	}
 	return context.WithDeadline(ctx, deadline)
 }

@@ -2,11 +2,15 @@
 //
 // # What a Sender promises
 //
+// Requests over http, with bodies up to 64 KiB, go over connections of our own (a wire), by HTTP/1.1; all others go by
+// net/http's transport: those over https, by HTTP/2 where the receiver speaks it, longer ones, those to names that are not
+// ASCII, and all on systems that are no Unix.
+//
 // One request an attempt. Redirects are answers, not orders; net/http's own replays are closed off; a request is sent
 // anew within the attempt only when the connection taken from the pool turned out to be dead before a byte of the
 // request had been written to it, the last time over a connection of its own, or when a receiver gave it back over HTTP/2
-// as one that it has not looked at (REFUSED_STREAM; five times at most, and not without a body). So receivers that close kept connections
-// soon cost no attempts, but for requests that were under way when it happened: these may have been heard.
+// as one that it has not looked at (REFUSED_STREAM; five times at most, and not without a body). So receivers that close kept
+// connections soon cost no attempts, but for requests that were under way when it happened: these may have been heard.
 //
 // What a receiver sends beyond an answer ends the connection, and is not taken for the answer to another attempt, unless
 // it comes after that one's request was written: then nothing tells the two apart.
@@ -19,8 +23,8 @@
 //
 // Everything is bounded: the answer's header (MaxHeader), what is read of its body (MaxRead) and what is kept of both
 // (what the request asks for, at most MaxRead; job.MaxAttemptHeader), idle connections, the client certificates that have
-// connections of their own (64), the connections over TLS that one attempt opens (3 when it loses them, 256 when others fill them), and the time of a dial that nobody
-// waits for any more.
+// connections of their own (64), the connections over TLS that one attempt opens (3 when it loses them, 256 when others
+// fill them), and the time of a dial that nobody waits for any more.
 //
 // Every address is checked by a Guard at the moment it is dialled, so that a name which resolves differently a second
 // time gains nothing.

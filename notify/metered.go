@@ -9,6 +9,21 @@ import (
 	"syscall"
 )
 
+// traffic is what was written to a connection.
+type traffic struct {
+	written atomic.Int64 // bytes
+	failed  atomic.Bool  // a write was cut off
+}
+
+func (t *traffic) note(n int, err error) {
+	if n > 0 {
+		t.written.Add(int64(n))
+	}
+	if err != nil {
+		t.failed.Store(true)
+	}
+}
+
 // A meteredConn observes what net/http's HTTP/1 writes to a connection: that alone tells whether a request that failed
 // can have reached the peer, and whether it was sent whole. httptrace tells of net/http's own buffer instead. It lies
 // above TLS, so that handshakes and alerts do not count.
@@ -26,9 +41,9 @@ import (
 // closed the connection meanwhile. When it does so later, the request may have been heard: the attempt fails.
 type meteredConn struct {
 	net.Conn
-	written atomic.Int64
-	failed  atomic.Bool           // a write was cut off
-	alert   atomic.Pointer[error] // the alert with which the peer ended the connection; nil: none came
+	traffic
+
+	alert atomic.Pointer[error] // the alert with which the peer ended the connection; nil: none came
 
 	mu      sync.Mutex
 	settled sync.Cond // reading or closed became true; its L is &mu
@@ -111,12 +126,7 @@ func (c *meteredConn) Write(p []byte) (int, error) {
 		return 0, net.ErrClosed
 	}
 	n, err := c.Conn.Write(p)
-	if n > 0 {
-		c.written.Add(int64(n))
-	}
-	if err != nil {
-		c.failed.Store(true)
-	}
+	c.note(n, err)
 	return n, err
 }
 

@@ -100,7 +100,7 @@ func (a *attempt) rest(d time.Duration) bool {
 func (s *Sender) resend(a *attempt, by *route, req job.Request) (*http.Response, error) {
 	a.again()
 	a.renew = func(h http.Header) { stamp(h, make([]string, 1), time.Now(), req) }
-	r, err := s.request(a.traced(), time.Now(), req)
+	r, err := s.request(a, time.Now(), req)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package notify
 import (
 	"container/list"
 	"crypto/tls"
-	"net/http"
 	"sync"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -15,8 +14,8 @@ const maxRoutes = 64
 // A route is the connections that attempts with the same client certificate share, or those without one.
 type route struct {
 	certificate *tls.Certificate
-	transport   *http.Transport
-	alone       *http.Transport // gives each request a connection of its own
+	transport   *transport
+	alone       *transport // gives each request a connection of its own
 	resender    *retryablehttp.Client
 
 	// Guarded by the mutex of its routes.
@@ -25,16 +24,15 @@ type route struct {
 }
 
 func newRoute(o Options, d *dialer) *route {
-	r := &route{certificate: d.certificate, transport: newTransport(o, d), alone: newTransport(o, d)}
-	r.alone.DisableKeepAlives = true
+	r := &route{certificate: d.certificate, transport: newTransport(o, d, false), alone: newTransport(o, d, true)}
 	r.resender = newResender(r.transport, r.alone)
 	return r
 }
 
 // closeIdle closes what no attempt uses, and ends dials that none waits for.
 func (r *route) closeIdle() {
-	r.transport.CloseIdleConnections()
-	r.alone.CloseIdleConnections()
+	r.transport.closeIdle()
+	r.alone.closeIdle()
 }
 
 // routes hold the one without a certificate, and those of the certificates used last: what one certificate opened,

@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"net"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -33,7 +32,8 @@ type Options struct {
 	// Version is what User-Agent tells: Ringback/<Version>; empty: "dev".
 	Version string
 	// MaxIdleConns bounds the connections kept open for later attempts, and MaxIdleConnsPerHost those to one host and
-	// port, of attempts with the same client certificate; zero: 1024 and 256. They are closed after 90 s without use.
+	// port, of attempts with the same client certificate; those of a wire and those of net/http count apart. Zero: 1024
+	// and 256. They are closed after 90 s without use.
 	MaxIdleConns        int
 	MaxIdleConnsPerHost int
 	// Resolver looks names up; nil: net.DefaultResolver.
@@ -94,42 +94,17 @@ func New(o Options) (*Sender, error) {
 	}, nil
 }
 
-// newTransport makes a transport that leaves connecting, TLS and proxies to the dialer.
-func newTransport(o Options, d *dialer) *http.Transport {
-	idle := cmp.Or(o.MaxIdleConns, 1024)
-	return &http.Transport{
-		Proxy:                  nil,
-		DialContext:            d.plain,
-		DialTLSContext:         d.secure,
-		ForceAttemptHTTP2:      true,
-		DisableCompression:     true,
-		MaxIdleConns:           idle,
-		MaxIdleConnsPerHost:    cmp.Or(o.MaxIdleConnsPerHost, min(256, idle)),
-		IdleConnTimeout:        90 * time.Second,
-		MaxResponseHeaderBytes: MaxHeader,
-		// A connection shared by many attempts that went dead in silence must not hold them all for the minutes TCP
-		// needs to notice.
-		HTTP2: &http.HTTP2Config{
-			SendPingTimeout:  15 * time.Second,
-			PingTimeout:      5 * time.Second,
-			WriteByteTimeout: 30 * time.Second,
-		},
-	}
-}
-
 // Close closes idle connections and ends dials that no attempt waits for. Attempts under way go on.
 func (s *Sender) Close() { s.routes.close() }
 
 // Deliver makes one attempt. It returns within req.Timeout, and soon after ctx is cancelled; the result is then of
 // class shutdown.
 func (s *Sender) Deliver(ctx context.Context, req job.Request) policy.Result {
-	a := &attempt{start: time.Now(), limit: DefaultTimeout}
+	a := &attempt{Context: ctx, start: time.Now(), limit: DefaultTimeout}
 	if req.Timeout > 0 {
 		a.limit = req.Timeout
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, a.limit, errLimit)
-	defer cancel()
-	a.Context, a.cancel = limited, cancel
+	defer a.end()
 	taken := s.routes.take(req.Certificate)
 	defer s.routes.give(taken)
 
@@ -142,7 +117,7 @@ func (s *Sender) Deliver(ctx context.Context, req job.Request) policy.Result {
 
 // try sends the request, a second time if the connection was dead, and reads the answer.
 func (s *Sender) try(a *attempt, by *route, req job.Request) policy.Result {
-	r, err := s.request(a.traced(), a.start, req)
+	r, err := s.request(a, a.start, req)
 	if err != nil {
 		return policy.Result{Class: policy.ClassInvalid, Error: err.Error()}
 	}

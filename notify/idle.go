@@ -1,0 +1,139 @@
+package notify
+
+import (
+	"container/list"
+	"sync"
+	"time"
+)
+
+// idleTimeout is how long a connection is kept without use.
+const idleTimeout = 90 * time.Second
+
+// idle keeps the connections of a wire between requests. Of a host, the one that was put there last is taken first, so
+// that those which a quieter hour needs no more come of age. When there are too many, the oldest are closed.
+type idle struct {
+	most, mostOfHost int
+
+	mu    sync.Mutex
+	hosts map[string][]*wireConn // by host and port, the oldest first; none is empty
+	order *list.List             // of *wireConn, the oldest first
+	timer *time.Timer            // of the oldest
+	set   bool                   // the timer runs
+	shut  bool                   // no request has come since close
+}
+
+func newIdle(most, mostOfHost int) *idle {
+	i := &idle{most: most, mostOfHost: mostOfHost, hosts: make(map[string][]*wireConn), order: list.New()}
+	i.timer = time.AfterFunc(idleTimeout, i.expire)
+	i.timer.Stop()
+	return i
+}
+
+// take gives a connection to a host away; nil: there is none.
+func (i *idle) take(addr string) *wireConn {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.shut = false
+	of := i.hosts[addr]
+	if len(of) == 0 {
+		return nil
+	}
+	conn := of[len(of)-1]
+	i.drop(conn, len(of)-1)
+	return conn
+}
+
+// put keeps a connection, or closes it or an older one.
+func (i *idle) put(conn *wireConn) {
+	if old := i.keep(conn); old != nil {
+		_ = old.Close()
+	}
+}
+
+// keep answers the connection that is not kept; nil: there is none.
+func (i *idle) keep(conn *wireConn) (old *wireConn) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.shut || i.most <= 0 || i.mostOfHost <= 0 {
+		return conn
+	}
+	if of := i.hosts[conn.addr]; len(of) >= i.mostOfHost {
+		old = of[0]
+		i.drop(old, 0)
+	} else if i.order.Len() >= i.most {
+		old = i.oldest()
+		i.drop(old, 0)
+	}
+	conn.since = time.Now()
+	conn.element = i.order.PushBack(conn)
+	i.hosts[conn.addr] = append(i.hosts[conn.addr], conn)
+	i.arm(idleTimeout)
+	return old
+}
+
+// arm has the timer run, if it does not. mu is held.
+func (i *idle) arm(after time.Duration) {
+	if !i.set {
+		i.timer.Reset(after)
+		i.set = true
+	}
+}
+
+// oldest is the connection that has been idle longest; nil: there is none. mu is held.
+func (i *idle) oldest() *wireConn {
+	if front := i.order.Front(); front != nil {
+		conn, _ := front.Value.(*wireConn)
+		return conn
+	}
+	return nil
+}
+
+// drop takes the nth connection of a host out. mu is held.
+func (i *idle) drop(conn *wireConn, n int) {
+	i.order.Remove(conn.element)
+	conn.element = nil
+	of := i.hosts[conn.addr]
+	if len(of) == 1 {
+		delete(i.hosts, conn.addr)
+		return
+	}
+	copy(of[n:], of[n+1:])
+	of[len(of)-1] = nil
+	i.hosts[conn.addr] = of[:len(of)-1]
+}
+
+// expire closes what has been idle for too long, and waits for the next one to become so.
+func (i *idle) expire() {
+	i.mu.Lock()
+	i.set = false
+	var old []*wireConn
+	for conn := i.oldest(); conn != nil; conn = i.oldest() {
+		if left := idleTimeout - time.Since(conn.since); left > 0 {
+			i.arm(left)
+			break
+		}
+		i.drop(conn, 0)
+		old = append(old, conn)
+	}
+	i.mu.Unlock()
+	for _, conn := range old {
+		_ = conn.Close()
+	}
+}
+
+// close closes all, and what is put here before the next request comes.
+func (i *idle) close() {
+	i.mu.Lock()
+	i.shut = true
+	i.timer.Stop()
+	i.set = false
+	var old []*wireConn
+	for conn := i.oldest(); conn != nil; conn = i.oldest() {
+		i.drop(conn, 0)
+		old = append(old, conn)
+	}
+	i.mu.Unlock()
+	for _, conn := range old {
+		_ = conn.Close()
+	}
+}

@@ -1,0 +1,98 @@
+package notify
+
+import (
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// lying makes a connection to a host, and tells whether it was closed.
+func lying(addr string) (*wireConn, func() bool) {
+	near, _ := net.Pipe()
+	return newWireConn(near, addr), func() bool { return near.SetDeadline(time.Time{}) != nil }
+}
+
+func TestTheConnectionUsedLastIsTakenFirst(t *testing.T) {
+	i := newIdle(8, 8)
+	defer i.close()
+	one, _ := lying("a:80")
+	two, _ := lying("a:80")
+	other, _ := lying("b:80")
+	i.put(one)
+	i.put(two)
+	i.put(other)
+	require.Same(t, two, i.take("a:80"))
+	require.Same(t, one, i.take("a:80"))
+	require.Nil(t, i.take("a:80"))
+	i.put(one)
+	require.Same(t, one, i.take("a:80"))
+	require.Same(t, other, i.take("b:80"))
+	require.Empty(t, i.hosts)
+	require.Zero(t, i.order.Len())
+}
+
+func TestIdleConnectionsAreBounded(t *testing.T) {
+	i := newIdle(3, 2)
+	defer i.close()
+	var ended []func() bool
+	for _, addr := range []string{"a:80", "a:80", "a:80", "b:80", "c:80"} {
+		conn, over := lying(addr)
+		i.put(conn)
+		ended = append(ended, over)
+		require.LessOrEqual(t, len(i.hosts[addr]), 2)
+	}
+	require.True(t, ended[0](), "the third of a host closes its first")
+	require.True(t, ended[1](), "the fourth of all closes the oldest")
+	for n, over := range ended[2:] {
+		require.False(t, over(), n)
+	}
+	require.Equal(t, 3, i.order.Len())
+}
+
+func TestIdleConnectionsComeOfAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := newIdle(8, 8)
+		defer i.close()
+		old, oldEnded := lying("a:80")
+		young, youngEnded := lying("a:80")
+		i.put(old)
+		time.Sleep(time.Minute)
+		i.put(young)
+		time.Sleep(idleTimeout - time.Minute - time.Nanosecond)
+		synctest.Wait()
+		require.False(t, oldEnded())
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		require.True(t, oldEnded())
+		require.False(t, youngEnded())
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.True(t, youngEnded())
+		require.Empty(t, i.hosts)
+
+		late, lateEnded := lying("a:80")
+		i.put(late)
+		time.Sleep(idleTimeout)
+		synctest.Wait()
+		require.True(t, lateEnded(), "the timer runs again")
+	})
+}
+
+func TestAfterCloseNothingIsKeptUntilARequestComes(t *testing.T) {
+	i := newIdle(8, 8)
+	defer i.close()
+	kept, keptEnded := lying("a:80")
+	i.put(kept)
+	i.close()
+	require.True(t, keptEnded())
+	late, lateEnded := lying("a:80")
+	i.put(late)
+	require.True(t, lateEnded())
+	require.Nil(t, i.take("a:80"))
+	again, againEnded := lying("a:80")
+	i.put(again)
+	require.False(t, againEnded())
+}
