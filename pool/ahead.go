@@ -129,7 +129,7 @@ func (d *desk) hurry() {
 }
 
 // waits reports whether the last look at it left settlements, and whether attempts wait for workers.
-func (d *desk) waits() (gathers, stocked bool) {
+func (d *desk) waits() (left, stocked bool) {
 	d.p.mu.Lock()
 	defer d.p.mu.Unlock()
 	return len(d.ended) > 0, d.stock > 0

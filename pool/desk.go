@@ -79,8 +79,8 @@ func (d *desk) run(claiming, ctx, work context.Context) {
 			return
 		}
 		back.arm()
-		gathers, stocked := d.waits()
-		gathered.keep(gathers, gatherFor)
+		left, stocked := d.waits()
+		gathered.keep(left, gatherFor)
 		stale.keep(stocked, staleStock)
 		select {
 		case <-d.signal:
@@ -90,7 +90,7 @@ func (d *desk) run(claiming, ctx, work context.Context) {
 		case <-stale.timer.C:
 			stale.set = false
 			d.unstock(work, d.staleAfter())
-		case <-back.due():
+		case <-back.timer.C:
 			back.ring(ctx)
 		case <-quit:
 			d.unstock(work, 0)

@@ -11,9 +11,9 @@ import (
 // handBack rings for other processes what is hot here and cannot be served: 10 ms after it stood in line in vain, then
 // at intervals that double to 250 ms, a bounded number each time.
 type handBack struct {
+	*alarm
+
 	d     *desk
-	timer *time.Timer
-	armed bool
 	wait  time.Duration
 	away  store.Backoff // while the store does not take what is handed back
 	until time.Time     // nothing is handed back before
@@ -25,35 +25,25 @@ const (
 	handBackMany  = 128
 )
 
-func newHandBack(d *desk) *handBack {
-	t := time.NewTimer(time.Hour)
-	t.Stop()
-	return &handBack{d: d, timer: t}
-}
+func newHandBack(d *desk) *handBack { return &handBack{alarm: newAlarm(), d: d} }
 
-func (b *handBack) stop() { b.timer.Stop() }
-
-func (b *handBack) due() <-chan time.Time { return b.timer.C }
-
-// arm starts or stops the timer by whether anything stands in line after a trip found no room for it.
+// arm sets the alarm, or takes it back, by whether anything stands in line after a trip found no room for it.
 func (b *handBack) arm() {
 	b.d.p.mu.Lock()
 	parked := b.d.rota.parked() && !b.d.p.stopping
 	b.d.p.mu.Unlock()
 	switch {
 	case !parked:
-		b.timer.Stop()
-		b.armed, b.wait = false, 0
-	case !b.armed:
+		b.wait = 0
+	case !b.set:
 		b.wait = min(max(2*b.wait, handBackFirst), handBackMost)
-		b.timer.Reset(max(b.wait, time.Until(b.until)))
-		b.armed = true
 	}
+	b.keep(parked, max(b.wait, time.Until(b.until)))
 }
 
 // ring hands back some of what stands in line; it stays hot here.
 func (b *handBack) ring(ctx context.Context) {
-	b.armed = false
+	b.set = false
 	b.d.p.mu.Lock()
 	var queues []job.Queue
 	for _, l := range b.d.rota.some(handBackMany) {
