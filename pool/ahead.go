@@ -44,11 +44,12 @@ func (d *desk) pace(items []settled, now time.Time) {
 	}
 }
 
-// mayStock is how many jobs may be claimed ahead for a topic with lanes in line, whose workers have room: none under a rate, whose starts count from
-// their claim; none while lanes are in line that share only a part of the workers, or that have a rate and come first, since
-// stock would take their place; and all stock has at most half of what the process's workers do not use. p.mu is held.
+// mayStock is how many jobs may be claimed ahead for a topic with lanes in line, whose workers have room: none under a
+// rate, whose starts count from their claim; none while lanes are in line that share only a part of the workers, or that
+// have a rate and come first, since stock would take their place; and all stock has at most half of what the process's
+// workers do not use. p.mu is held.
 func (l *line) mayStock(p *Pool, terms policy.Topic, room int) int {
-	if terms.Rate.Limited() || p.bytes > p.opts.MaxBytes/2 {
+	if l.topic.ahead == 0 || terms.Rate.Limited() || p.bytes > p.opts.MaxBytes/2 {
 		return 0
 	}
 	for _, d := range p.desks { // stock of one desk would take the place of lanes of all
