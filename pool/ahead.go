@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -31,11 +30,11 @@ const (
 func (d *desk) pace(items []settled, now time.Time) {
 	for i := range items {
 		if items[i].Verdict.Kind != policy.Released {
-			d.p.lanes[items[i].Queue].topic.ended++
+			items[i].lane.topic.ended++
 		}
 	}
 	for i := range items {
-		t := d.p.lanes[items[i].Queue].topic
+		t := items[i].lane.topic
 		trip := max(d.lag, leastTrip)
 		if past := now.Sub(t.paced); past >= 4*trip { // else attempts that end together would look like a crowd
 			t.ahead = int(min(mostAhead, 3*int64(t.ended)*int64(trip)/int64(past)))
@@ -169,13 +168,12 @@ func (d *desk) unstock(ctx context.Context, after time.Duration) {
 	}
 }
 
-// unhold lets the stock of a lane go on: the settlement that held it back was refused.
-func (d *desk) unhold(q job.Queue) {
+// unhold lets the stock of a lane go on: the settlement that held it back was refused. A lane that was forgotten meanwhile
+// has none.
+func (d *desk) unhold(l *lane) {
 	d.p.mu.Lock()
 	defer d.p.mu.Unlock()
-	if l := d.p.lanes[q]; l != nil {
-		l.holds = time.Time{}
-	}
+	l.holds = time.Time{}
 }
 
 // An alarm is a timer that runs from when something begins to be so, however often that is noticed.

@@ -245,7 +245,7 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 		Settlement: store.Settlement{
 			Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: o.verdict, Attempt: o.record, Lane: o.change,
 		},
-		bytes: len(h.Body),
+		lane: a.lane, bytes: len(h.Body),
 	}
 	if o.verdict.Kind == policy.Delivered || o.verdict.Kind == policy.Dead {
 		item.Births = p.opts.Births(End{Held: h, URL: o.url, Terms: o.terms, Verdict: o.verdict, Attempt: o.record})

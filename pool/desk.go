@@ -12,6 +12,7 @@ import (
 // settled is an attempt that ended and is to be settled.
 type settled struct {
 	store.Settlement
+	lane  *lane // known to the pool until prepare takes the settlement: it is in flight there
 	bytes int
 }
 
@@ -241,7 +242,7 @@ func (d *desk) prepare() ([]settled, store.ClaimRequest) {
 	}
 	d.pace(items, time.Now())
 	for i := range items {
-		l := p.lanes[items[i].Queue]
+		l := items[i].lane
 		p.inFlight--
 		p.bytes -= items[i].bytes
 		l.give(1)
@@ -323,7 +324,7 @@ func (d *desk) report(items []settled, errs []error) {
 			continue
 		}
 		if items[i].Lane.Hold > 0 {
-			d.unhold(items[i].Queue)
+			d.unhold(items[i].lane)
 		}
 		d.p.log.Warn("the attempt's outcome was not recorded", "job", items[i].Ref.ID, "topic", items[i].Queue.Topic,
 			"lane", items[i].Queue.Lane, "err", err)
