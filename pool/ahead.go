@@ -67,11 +67,13 @@ func (d *desk) admit(begun []*attempt, now time.Time) (ready []*attempt) {
 	}
 	d.stocks(len(begun))
 	ready = make([]*attempt, 0, len(begun))
+	var served *topic
 	for _, a := range begun {
 		t := a.lane.topic
-		if t.waiting.len() == 0 {
-			continue
+		if t == served || t.waiting.len() == 0 {
+			continue // its workers have what they take
 		}
+		served = t
 		for workers := d.p.policy(t.name).Workers; t.busy < workers && t.waiting.len() > 0; t.busy++ {
 			ready = append(ready, t.take())
 		}
@@ -97,13 +99,15 @@ func (d *desk) stocks(n int) {
 func (p *Pool) next(t *topic) *attempt {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stopping || t.waiting.len() == 0 || t.busy > p.policy(t.name).Workers {
-		t.busy--
-		return nil
+	if !p.stopping && t.waiting.len() > 0 {
+		if terms := p.policy(t.name); t.busy <= terms.Workers {
+			a := t.take()
+			a.void = time.Now().Before(a.lane.holds) || a.lane.limits(terms).Paused
+			return a
+		}
 	}
-	a := t.take()
-	a.void = time.Now().Before(a.lane.holds) || a.lane.limits(p.policy(t.name)).Paused
-	return a
+	t.busy--
+	return nil
 }
 
 // gathers reports whether settlements wait for more: the workers have as much to go on with. They do not where a topic in
