@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"runtime/debug"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestMemoryIsSetAsideUnlessTheLimitLeavesNoRoomForIt(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	t.Cleanup(func() { debug.SetMemoryLimit(before) })
+	for _, c := range []struct {
+		limit int64
+		want  int
+	}{
+		{200 << 20, 0},
+		{256<<20 - 1, 0},
+		{256 << 20, 32 << 20},
+		{math.MaxInt64, 32 << 20}, // none is set
+	} {
+		t.Run(fmt.Sprint(c.limit), func(t *testing.T) {
+			debug.SetMemoryLimit(c.limit)
+			kept := ballast()
+			require.Len(t, kept, c.want)
+			require.Equal(t, c.want == 0, kept == nil)
+			require.Equal(t, c.limit, debug.SetMemoryLimit(-1), "the limit stays")
+		})
+	}
+}
