@@ -82,16 +82,11 @@ func (b *bench) late(ctx context.Context, register func(context.Context) error) 
 
 func (b *bench) lateRingback(engine string) func(context.Context) ([]float64, error) {
 	return func(ctx context.Context) ([]float64, error) {
-		s, err := b.newStore(ctx, engine)
+		r, end, err := b.openedRingback(ctx, engine)
 		if err != nil {
 			return nil, err
 		}
-		defer s.end()
-		r, err := b.startRingback(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		defer r.kill()
+		defer end()
 		if err := r.topic(ctx, "late", obj{"workers": workers, "lane_concurrency": laneLimit(workers)}); err != nil {
 			return nil, err
 		}

@@ -16,16 +16,11 @@ func post(ctx context.Context, b *bench) error {
 	var all []contestant
 	for _, engine := range engines {
 		all = append(all, contestant{ours(engine), func(ctx context.Context) (reading, error) {
-			s, err := b.newStore(ctx, engine)
+			r, end, err := b.openedRingback(ctx, engine)
 			if err != nil {
 				return nil, err
 			}
-			defer s.end()
-			r, err := b.startRingback(ctx, s)
-			if err != nil {
-				return nil, err
-			}
-			defer r.kill()
+			defer end()
 			return b.posts(ctx, r.url)
 		}})
 	}
@@ -84,16 +79,11 @@ func batches(ctx context.Context, b *bench) error {
 	var all []contestant
 	for _, engine := range engines {
 		all = append(all, contestant{ours(engine), func(ctx context.Context) (reading, error) {
-			s, err := b.newStore(ctx, engine)
+			r, end, err := b.openedRingback(ctx, engine)
 			if err != nil {
 				return nil, err
 			}
-			defer s.end()
-			r, err := b.startRingback(ctx, s)
-			if err != nil {
-				return nil, err
-			}
-			defer r.kill()
+			defer end()
 			texts := b.batchTexts()
 			return timed(b.Batched, func() error {
 				return spread(ctx, batchClients, len(texts), func(ctx context.Context, i int) error { return r.batch(ctx, texts[i]) })

@@ -77,16 +77,11 @@ func beside(ctx context.Context, b *bench) error {
 		if err != nil {
 			return err
 		}
-		s, err := b.newStore(ctx, engine)
+		empty, end, err := b.openedRingback(ctx, engine)
 		if err != nil {
 			return err
 		}
-		defer s.end()
-		empty, err := b.startRingback(ctx, s)
-		if err != nil {
-			return err
-		}
-		defer empty.kill()
+		defer end()
 		for _, c := range []struct {
 			name string
 			r    *ringback

@@ -101,6 +101,23 @@ func (b *bench) startRingback(ctx context.Context, s *store) (*ringback, error) 
 	return r, nil
 }
 
+// openedRingback is one with an empty store, which goes with it.
+func (b *bench) openedRingback(ctx context.Context, engine string) (*ringback, func(), error) {
+	s, err := b.newStore(ctx, engine)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := b.startRingback(ctx, s)
+	if err != nil {
+		s.end()
+		return nil, nil, err
+	}
+	return r, func() {
+		r.kill()
+		s.end()
+	}, nil
+}
+
 // becomesReady waits until the log says where the process listens, and /readyz that it takes and delivers.
 func (r *ringback) becomesReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
