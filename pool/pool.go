@@ -141,6 +141,8 @@ func New(opts Options) *Pool {
 	return p
 }
 
+func (p *Pool) policy(t topicName) policy.Topic { return p.opts.Policies.Topic(t.namespace, t.name) }
+
 // reserve is the part of the grace that is kept for releasing and settling.
 func (p *Pool) reserve() time.Duration { return min(5*time.Second, p.opts.Grace/2) }
 

@@ -1,0 +1,99 @@
+package pool
+
+import (
+	"time"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// prepare takes the settlements that wait and reserves room for a claim. What is settled gives its room back now, since
+// the store settles before it claims.
+func (d *desk) prepare() ([]settled, store.ClaimRequest) {
+	p := d.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if d.gathers() {
+		return nil, store.ClaimRequest{}
+	}
+	d.hurried = false
+	n := d.portion()
+	items := d.ended[:n:n]
+	d.ended = d.ended[n:]
+	if len(d.ended) == 0 {
+		d.ended = nil
+	}
+	d.pace(items, time.Now())
+	for i := range items {
+		l := items[i].lane
+		p.inFlight--
+		p.bytes -= items[i].bytes
+		l.give(1)
+		if l.hot && !l.inLine && !l.asking {
+			d.rota.push(l)
+		}
+		p.rest(l)
+	}
+	if n > 0 {
+		p.freed(d)
+	}
+	request := store.ClaimRequest{Margin: p.opts.Margin + min(2*d.lag, mostLag), MaxBytes: p.opts.MaxBytes - p.bytes}
+	if p.stopping || request.MaxBytes <= 0 {
+		return items, request
+	}
+	if p.last == d && p.hungry(d) {
+		// Who settles would always be the first to take the room: let another desk have its turn.
+		p.last = nil
+		d.nudge()
+		return items, request
+	}
+	p.onTime()
+	var tightest policy.Rate
+	request.Wants, tightest = d.pick(p)
+	request.Slack = p.slack(d.lag, tightest)
+	if len(request.Wants) > 0 {
+		p.last = d
+	}
+	for _, w := range request.Wants {
+		request.Max += w.Max
+	}
+	p.inFlight += request.Max
+	return items, request
+}
+
+// birthBytes bounds the bodies of what the settlements of one trip give birth to; one settlement always fits.
+const birthBytes = 8 << 20
+
+// portion is how many of the settlements that wait go with the next trip. p.mu is held.
+func (d *desk) portion() int {
+	n := min(len(d.ended), store.MaxBatch)
+	bytes := 0
+	for i := range n {
+		for _, b := range d.ended[i].Births {
+			bytes += len(b.Body)
+		}
+		if i > 0 && bytes > birthBytes {
+			return i
+		}
+	}
+	return n
+}
+
+// freed tells other desks with lanes in line, which may have waited for room. p.mu is held.
+func (p *Pool) freed(by *desk) {
+	for _, d := range p.desks {
+		if d != by && d.rota.parked() {
+			d.nudge()
+		}
+	}
+}
+
+// hungry reports whether lanes of another desk stand in line. p.mu is held.
+func (p *Pool) hungry(but *desk) bool {
+	for _, d := range p.desks {
+		if d != but && d.rota.parked() {
+			return true
+		}
+	}
+	return false
+}
