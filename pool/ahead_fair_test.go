@@ -131,9 +131,9 @@ func TestStockOfOneShardLeavesRoomForLanesOfAnother(t *testing.T) {
 						return 10 * time.Millisecond
 					}
 				}
-				run(t, s, g, workers(20))
+				run(t, sluggish{s, time.Millisecond, time.Millisecond}, g, workers(20))
 				time.Sleep(8 * time.Second)
-				require.GreaterOrEqual(t, g.count("orders/right"), 20)
+				require.GreaterOrEqual(t, g.count("orders/right"), 70)
 				require.GreaterOrEqual(t, g.count("orders/left"), 2000)
 			})
 		})

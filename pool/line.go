@@ -112,11 +112,14 @@ func (l *line) pick(
 ) (took int) {
 	l.yields = l.yields && from != none
 	lanes, turn := &l.lanes[from], min(max(1, room/16), mostTurn)
-	for waiting := lanes.len(); waiting > 0 && room > took && *looks > 0 && len(*wants) < store.MaxBatch; waiting-- {
+	for waiting := lanes.len(); waiting > 0 && *looks > 0 && len(*wants) < store.MaxBatch; waiting-- {
 		*looks--
 		if x := lanes.first(); x.hot && x.limits(terms).Rate.Limited() && l.topic.inFlight >= terms.Workers {
 			l.yields = true
 			break // until the stock is gone: starts count from their claim
+		}
+		if room <= took {
+			break // looked at after the above, since it may be stock that leaves none
 		}
 		x := lanes.pop()
 		x.inLine = false
