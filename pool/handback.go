@@ -35,10 +35,11 @@ func (b *handBack) arm() {
 	switch {
 	case !parked:
 		b.wait = 0
+		b.keep(false, 0)
 	case !b.set:
 		b.wait = min(max(2*b.wait, handBackFirst), handBackMost)
+		b.keep(true, max(b.wait, time.Until(b.until)))
 	}
-	b.keep(parked, max(b.wait, time.Until(b.until)))
 }
 
 // ring hands back some of what stands in line; it stays hot here.
