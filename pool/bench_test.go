@@ -69,24 +69,31 @@ func (c *countdown) Deliver(context.Context, job.Request) policy.Result {
 	return policy.Result{Status: 200}
 }
 
-// BenchmarkAttempts is what the pool itself costs an attempt, with one lane and with many.
+// BenchmarkAttempts is what the pool itself costs an attempt, with one lane and with many, where trips bring a few jobs
+// and where they bring many ahead of the workers.
 func BenchmarkAttempts(b *testing.B) {
-	for name, lanes := range map[string]int{"1-lane": 1, "1000-lanes": 1000} {
-		b.Run(name, func(b *testing.B) {
+	for _, c := range []struct {
+		name    string
+		lanes   int
+		workers int
+	}{
+		{"1-lane", 1, 64}, {"1000-lanes", 1000, 64}, {"1-lane-ahead", 1, 2048}, {"1000-lanes-ahead", 1000, 2048},
+	} {
+		b.Run(c.name, func(b *testing.B) {
 			s := &endless{}
-			for i := range lanes {
+			for i := range c.lanes {
 				s.queues = append(s.queues, job.Queue{Namespace: "default", Topic: "t", Lane: string(rune('a' + i))})
 			}
-			c := &countdown{left: b.N, done: make(chan struct{})}
+			d := &countdown{left: b.N, done: make(chan struct{})}
 			p := pool.New(pool.Options{
-				Store: s, Deliverer: c, Policies: fixed(policy.Topic{}.Over(policy.Builtin())), Workers: 64,
+				Store: s, Deliverer: d, Policies: fixed(policy.Topic{LaneConcurrency: 1000}.Over(policy.Builtin())), Workers: c.workers,
 				Logger: slog.New(slog.DiscardHandler),
 			})
 			ctx, cancel := context.WithCancel(context.Background())
 			ended := make(chan error, 1)
 			b.ReportAllocs()
 			go func() { ended <- p.Run(ctx) }()
-			<-c.done
+			<-d.done
 			b.StopTimer()
 			cancel()
 			if err := <-ended; err != nil {
