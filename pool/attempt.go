@@ -268,8 +268,10 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 	}
 	d.ended = append(d.ended, item)
 	d.working--
-	if until := time.Now().Add(item.Lane.Hold); item.Lane.Hold > 0 && until.After(a.lane.holds) {
-		a.lane.holds = until
+	if item.Lane.Hold > 0 {
+		if until := time.Now().Add(item.Lane.Hold); until.After(a.lane.holds) {
+			a.lane.holds = until
+		}
 	}
 	wake := len(d.ended) == 1 || !d.gathers()
 	p.mu.Unlock()

@@ -18,25 +18,27 @@ func (d *desk) start(ctx, work context.Context, request store.ClaimRequest, clai
 	}
 	current := p.opts.Policies.Sync(ctx, claimed.Revision)
 	changed := d.settings(claimed.Queues)
-	begun := make([]*attempt, 0, len(claimed.Jobs))
+	attempts, begun := make([]attempt, len(claimed.Jobs)), make([]*attempt, len(claimed.Jobs))
 	p.mu.Lock()
+	var of *lane
 	for i := range claimed.Jobs {
 		h := &claimed.Jobs[i]
+		if i == 0 || h.Queue != claimed.Jobs[i-1].Queue { // those of a lane come together
+			of = p.lanes[h.Queue]
+		}
+		of.came++
 		p.bytes += len(h.Body)
-		begun = append(begun, &attempt{
-			desk: d, lane: p.lanes[h.Queue], held: h, began: at.last, until: at.last.Add(h.LeaseFor), slack: request.Slack,
-			stale: !current,
-		})
+		begun[i] = &attempts[i]
+		attempts[i] = attempt{
+			desk: d, lane: of, held: h, began: at.last, until: at.last.Add(h.LeaseFor), slack: request.Slack, stale: !current,
+		}
 	}
 	d.working += len(begun)
 	var used []*topic // of those with a rate
-	counts := make(map[job.Queue]int, len(request.Wants))
-	for i := range claimed.Jobs {
-		counts[claimed.Jobs[i].Queue]++
-	}
 	for i, w := range request.Wants {
 		l := p.lanes[w.Queue]
-		unused := w.Max - counts[w.Queue]
+		unused := w.Max - l.came
+		l.came = 0
 		p.inFlight -= unused
 		l.give(unused)
 		if !l.by.IsZero() {

@@ -61,6 +61,7 @@ type lane struct {
 	inLine bool
 	asking bool // named in the trip under way
 	again  bool // rung while asking: what the trip answers may be out of date
+	came   int  // jobs that the claim brought whose answer is being taken in
 
 	holds time.Time // what waits in stock is not attempted before: an attempt showed so
 
