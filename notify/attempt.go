@@ -193,7 +193,8 @@ func (a *attempt) reach(p phase) {
 }
 
 // ended is the phase in which a failed attempt ended. net/http says that it wrote the request when that lies in its
-// buffer, and has given up writing by the time that it reports a failure.
+// buffer, and has given up writing by the time that it reports a failure; over a wire an answer is looked for even when
+// the request was cut off.
 func (a *attempt) ended() phase {
 	p := phase(a.phase.Load())
 	if p == phaseHeaders && a.sent != nil && a.sent.failed.Load() {

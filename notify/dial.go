@@ -28,16 +28,22 @@ type dialer struct {
 	agent       string
 }
 
-// bare is a wire's dial.
-func (d *dialer) bare(ctx context.Context, network, addr string) (net.Conn, error) {
+// straight is a wire's dial: there is no proxy for its targets.
+func (d *dialer) straight(ctx context.Context, network, addr string) (net.Conn, error) {
 	ctx, cancel := d.begin(ctx)
 	defer cancel()
-	return d.connect(ctx, "http", network, addr)
+	host, _, err := d.allowed(addr)
+	if err != nil {
+		return nil, err
+	}
+	return d.direct(ctx, nameOf(host), network, addr)
 }
 
 // plain is the transport's DialContext.
 func (d *dialer) plain(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := d.bare(ctx, network, addr)
+	ctx, cancel := d.begin(ctx)
+	defer cancel()
+	conn, err := d.connect(ctx, "http", network, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -89,28 +95,34 @@ func (d *dialer) begin(ctx context.Context) (context.Context, context.CancelFunc
 
 // connect opens a connection to a host, through the forward proxy where there is one for it.
 func (d *dialer) connect(ctx context.Context, scheme, network, addr string) (net.Conn, error) {
-	host, port, err := net.SplitHostPort(addr)
+	host, port, err := d.allowed(addr)
 	if err != nil {
-		return nil, fmt.Errorf("split host and port: %w", err)
-	}
-	name := nameOf(host)
-	if err := d.guard.checkHost(name); err != nil {
 		return nil, err
 	}
 	proxy, err := d.proxy(scheme, addr)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case proxy != nil:
-		return d.tunnel(ctx, proxy, host, port)
-	case d.dial != nil:
-		return d.dial(ctx, network, addr)
 	}
-	return d.direct(ctx, name, network, addr)
+	if proxy != nil {
+		return d.tunnel(ctx, proxy, host, port)
+	}
+	return d.direct(ctx, nameOf(host), network, addr)
+}
+
+// allowed parts an address into host and port, unless the guard refuses the host by its name.
+func (d *dialer) allowed(addr string) (host, port string, err error) {
+	host, port, err = net.SplitHostPort(addr)
+	if err != nil {
+		return "", "", fmt.Errorf("split host and port: %w", err)
+	}
+	return host, port, d.guard.checkHost(nameOf(host))
 }
 
 // direct dials the addresses that a name has, each of which must pass the guard at that moment.
 func (d *dialer) direct(ctx context.Context, name, network, addr string) (net.Conn, error) {
+	if d.dial != nil {
+		return d.dial(ctx, network, addr)
+	}
 	var admitted atomic.Bool
 	one := d.net
 	one.ControlContext = func(_ context.Context, network, address string, _ syscall.RawConn) error {

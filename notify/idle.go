@@ -2,12 +2,17 @@ package notify
 
 import (
 	"container/list"
+	"slices"
 	"sync"
 	"time"
 )
 
-// idleTimeout is how long a connection is kept without use.
-const idleTimeout = 90 * time.Second
+const (
+	// idleTimeout is how long a connection is kept without use.
+	idleTimeout = 90 * time.Second
+	// idleLook is how often those are looked for that the receivers have closed, while any connection is idle.
+	idleLook = 5 * time.Second
+)
 
 // idle keeps the connections of a wire between requests. Of a host, the one that was put there last is taken first, so
 // that those which a quieter hour needs no more come of age. When there are too many, the oldest are closed.
@@ -17,14 +22,14 @@ type idle struct {
 	mu    sync.Mutex
 	hosts map[string][]*wireConn // by host and port, the oldest first; none is empty
 	order *list.List             // of *wireConn, the oldest first
-	timer *time.Timer            // of the oldest
+	timer *time.Timer            // of the next look
 	set   bool                   // the timer runs
 	shut  bool                   // no request has come since close
 }
 
 func newIdle(most, mostOfHost int) *idle {
 	i := &idle{most: most, mostOfHost: mostOfHost, hosts: make(map[string][]*wireConn), order: list.New()}
-	i.timer = time.AfterFunc(idleTimeout, i.expire)
+	i.timer = time.AfterFunc(idleLook, i.sweep)
 	i.timer.Stop()
 	return i
 }
@@ -67,14 +72,14 @@ func (i *idle) keep(conn *wireConn) (old *wireConn) {
 	conn.since = time.Now()
 	conn.element = i.order.PushBack(conn)
 	i.hosts[conn.addr] = append(i.hosts[conn.addr], conn)
-	i.arm(idleTimeout)
+	i.arm()
 	return old
 }
 
 // arm has the timer run, if it does not. mu is held.
-func (i *idle) arm(after time.Duration) {
+func (i *idle) arm() {
 	if !i.set {
-		i.timer.Reset(after)
+		i.timer.Reset(idleLook)
 		i.set = true
 	}
 }
@@ -102,18 +107,22 @@ func (i *idle) drop(conn *wireConn, n int) {
 	i.hosts[conn.addr] = of[:len(of)-1]
 }
 
-// expire closes what has been idle for too long, and waits for the next one to become so.
-func (i *idle) expire() {
+// sweep closes what has been idle for too long, and what the receivers have closed or spoilt.
+func (i *idle) sweep() {
 	i.mu.Lock()
 	i.set = false
+	now := time.Now()
 	var old []*wireConn
-	for conn := i.oldest(); conn != nil; conn = i.oldest() {
-		if left := idleTimeout - time.Since(conn.since); left > 0 {
-			i.arm(left)
-			break
+	for at := i.order.Front(); at != nil; {
+		conn, _ := at.Value.(*wireConn)
+		at = at.Next()
+		if now.Sub(conn.since) >= idleTimeout || !conn.quiet() {
+			i.drop(conn, slices.Index(i.hosts[conn.addr], conn))
+			old = append(old, conn)
 		}
-		i.drop(conn, 0)
-		old = append(old, conn)
+	}
+	if i.order.Len() > 0 {
+		i.arm()
 	}
 	i.mu.Unlock()
 	for _, conn := range old {

@@ -64,7 +64,7 @@ func TestIdleConnectionsComeOfAge(t *testing.T) {
 		time.Sleep(idleTimeout - time.Minute - time.Nanosecond)
 		synctest.Wait()
 		require.False(t, oldEnded())
-		time.Sleep(time.Nanosecond)
+		time.Sleep(idleLook)
 		synctest.Wait()
 		require.True(t, oldEnded())
 		require.False(t, youngEnded())
@@ -72,13 +72,32 @@ func TestIdleConnectionsComeOfAge(t *testing.T) {
 		synctest.Wait()
 		require.True(t, youngEnded())
 		require.Empty(t, i.hosts)
+		require.False(t, i.set, "nothing is looked for where nothing is idle")
 
 		late, lateEnded := lying("a:80")
 		i.put(late)
-		time.Sleep(idleTimeout)
+		time.Sleep(idleTimeout + idleLook)
 		synctest.Wait()
 		require.True(t, lateEnded(), "the timer runs again")
 	})
+}
+
+func TestWhatAReceiverClosedDoesNotLieIdle(t *testing.T) {
+	i := newIdle(8, 8)
+	defer i.close()
+	near, far := connected(t)
+	other, _ := connected(t)
+	closed, open := newWireConn(near, "a:80"), newWireConn(other, "a:80")
+	i.put(closed)
+	i.put(open)
+	i.sweep()
+	require.Equal(t, 2, i.order.Len())
+	require.NoError(t, far.Close())
+	require.Eventually(t, func() bool { return !closed.quiet() }, 10*time.Second, time.Millisecond)
+	i.sweep()
+	require.ErrorIs(t, near.SetDeadline(time.Time{}), net.ErrClosed)
+	require.Same(t, open, i.take("a:80"))
+	require.Nil(t, i.take("a:80"))
 }
 
 func TestAfterCloseNothingIsKeptUntilARequestComes(t *testing.T) {

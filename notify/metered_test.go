@@ -2,6 +2,7 @@ package notify
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/tls"
 	"io"
 	"net"
@@ -143,8 +144,10 @@ func TestAConnectionThatWasClosedMeanwhileCostsNoAttempt(t *testing.T) {
 		closed <- struct{}{}
 	})
 	s := newSender(t, Options{})
-	for range attempts {
-		result := s.Deliver(t.Context(), ask("http://"+addr))
+	for n := range attempts {
+		req := ask("http://" + addr)
+		req.Body = bytes.Repeat([]byte("x"), 1+n/(attempts/2)*maxWireBody) // over a wire, then by net/http
+		result := s.Deliver(t.Context(), req)
 		require.Equal(t, http.StatusOK, result.Status, result.Error)
 		<-closed
 	}
@@ -156,8 +159,10 @@ func TestWhoSpeaksFirstIsNoReceiver(t *testing.T) {
 		_, _ = io.Copy(io.Discard, conn)
 	})
 	s := newSender(t, Options{})
-	for range 100 { // net/http may read it before it is asked to expect an answer, or afterwards
-		result := s.Deliver(t.Context(), ask("http://"+addr))
+	for n := range 100 { // it may be read before an answer is expected, or afterwards
+		req := ask("http://" + addr)
+		req.Body = bytes.Repeat([]byte("x"), 1+n%2*maxWireBody) // over a wire, and by net/http
+		result := s.Deliver(t.Context(), req)
 		require.Contains(t, []policy.ErrorClass{policy.ClassHTTP, policy.ClassReset}, result.Class, result.Error)
 		require.NotContains(t, result.Error, "readLoop")
 	}

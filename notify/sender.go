@@ -41,7 +41,8 @@ type Options struct {
 	// Roots are the authorities that receivers' certificates must come from; nil: the system's. See RootsWith.
 	Roots *x509.CertPool
 	// ProxyFor names the forward proxy (http or https, perhaps with a name and a password) that leads to a target, of
-	// which it is given the scheme, the host and the port, at each dial; a nil URL: none does. Nil: there are no proxies.
+	// which it is given the scheme, the host and the port, at each dial and at each attempt over http; a nil URL: none
+	// does. Nil: there are no proxies.
 	ProxyFor func(target *url.URL) (*url.URL, error)
 
 	// dialContext replaces the guarded dialer in tests.

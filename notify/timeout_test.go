@@ -91,6 +91,13 @@ var stuck = []struct {
 		class: policy.ClassTimeoutSend, text: "sending the request",
 	},
 	{
+		name: "sending a body over a wire", body: maxWireBody, serve: func(conn net.Conn) {
+			_, _ = io.ReadFull(conn, make([]byte, 8<<10))
+			time.Sleep(time.Hour)
+		},
+		class: policy.ClassTimeoutSend, text: "sending the request",
+	},
+	{
 		name: "waiting for the header", serve: afterRequest(hold),
 		class: policy.ClassTimeoutHeaders, text: "waiting for the header",
 	},

@@ -296,7 +296,9 @@ func TestCertificatesWithConnectionsAreBounded(t *testing.T) {
 	require.Eventually(t, func() bool { return conns.Load() <= maxRoutes }, 10*time.Second, time.Millisecond)
 
 	// What was dropped while an attempt was under way leaves nothing open behind it.
-	r, err := s.request(t.Context(), time.Now(), ask(url))
+	late := &attempt{Context: t.Context(), start: time.Now(), limit: DefaultTimeout}
+	defer late.end()
+	r, err := s.request(late, time.Now(), ask(url))
 	require.NoError(t, err)
 	resp, err := under.transport.RoundTrip(r)
 	require.NoError(t, err)

@@ -18,7 +18,7 @@ func newTransport(o Options, d *dialer, alone bool) *transport {
 	most := cmp.Or(o.MaxIdleConns, 1024)
 	mostOfHost := cmp.Or(o.MaxIdleConnsPerHost, min(256, most))
 	return &transport{
-		wire: &wire{dial: d.bare, idle: newIdle(most, mostOfHost), alone: alone},
+		wire: &wire{dial: d.straight, proxy: d.proxy, idle: newIdle(most, mostOfHost), alone: alone},
 		others: &http.Transport{
 			Proxy:                  nil,
 			DialContext:            d.plain,
@@ -46,11 +46,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.wire.serves(r) {
 		return t.wire.RoundTrip(r)
 	}
-	if a := attemptOf(r.Context()); a != nil {
-		a.bound()
-		r = r.WithContext(a.traced())
-	}
-	return t.others.RoundTrip(r)
+	a := attemptOf(r.Context())
+	a.bound()
+	return t.others.RoundTrip(r.WithContext(a.traced()))
 }
 
 // closeIdle closes what no attempt uses, and ends dials that none waits for.

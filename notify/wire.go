@@ -6,13 +6,15 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 	"unicode/utf8"
 )
 
-// maxWireBody is the longest body that goes over a wire, in bytes. A receiver may answer, and hang up, before it has read
-// a longer one: net/http reads while it writes, a wire does not.
-const maxWireBody = 64 << 10
+// maxWireBody is the longest body that goes over a wire, in bytes: one that the system takes at once, whatever the receiver
+// reads of it. Of a longer one a receiver may answer without reading the rest: net/http reads while it writes, a wire does
+// not.
+const maxWireBody = 16 << 10
 
 // errSpokeFirst is what becomes of a request to a receiver that sent something before it was asked.
 var errSpokeFirst = errors.New("the receiver spoke before it was asked, which ended the connection")
@@ -22,16 +24,18 @@ var errSpokeFirst = errors.New("the receiver spoke before it was asked, which en
 // (BenchmarkDeliver). Requests are written and answers are read by net/http's own Request.Write and ReadResponse.
 //
 // Since nobody reads a connection that lies idle, whatever has come over it meanwhile, its end or bytes that are no answer,
-// is seen when it is taken, and it is closed then. The look and the first byte of the request are some microseconds apart:
-// what comes later cannot be told from an answer.
+// is seen when it is taken or when idle looks through what lies there, and it is closed then. The look and the first byte
+// of the request are some microseconds apart: what comes later cannot be told from an answer. What TLS has read ahead the
+// look would not show: nothing goes through a forward proxy here.
 type wire struct {
 	dial  func(ctx context.Context, network, addr string) (net.Conn, error)
+	proxy func(scheme, addr string) (*url.URL, error)
 	idle  *idle
 	alone bool // each request has a connection of its own
 }
 
 // serves reports whether a request may go over a wire. Names that are not ASCII are left to net/http, which knows how they
-// are written in DNS.
+// are written in DNS, and so are hosts to which a forward proxy leads, or for which that cannot be told.
 func (w *wire) serves(r *http.Request) bool {
 	if !looks || r.URL.Scheme != "http" || r.ContentLength > maxWireBody {
 		return false
@@ -41,7 +45,8 @@ func (w *wire) serves(r *http.Request) bool {
 			return false
 		}
 	}
-	return true
+	proxy, err := w.proxy("http", addrOf(r))
+	return proxy == nil && err == nil
 }
 
 // RoundTrip is http.RoundTripper's, for requests of attempts.
@@ -64,14 +69,14 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	answer := &wireBody{ReadCloser: resp.Body, conn: conn, over: func(whole bool) {
-		if stop() && whole && !r.Close && !resp.Close && conn.in.Buffered() == 0 {
+		if stop() && whole && !r.Close && !resp.Close && resp.StatusCode >= 200 && conn.in.Buffered() == 0 {
 			w.idle.put(conn)
 			return
 		}
 		_ = conn.Close()
 	}}
 	if resp.Body == http.NoBody {
-		answer.end(resp.StatusCode != http.StatusSwitchingProtocols)
+		answer.end(true)
 		return resp, nil
 	}
 	resp.Body = answer
@@ -124,7 +129,7 @@ func (b *wireBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	switch {
 	case err == nil:
-	case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, io.EOF):
 		b.end(true)
 	default:
 		b.end(false)

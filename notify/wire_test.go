@@ -8,8 +8,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -98,13 +101,14 @@ func TestAConnectionIsKeptOnlyAfterAWholeAnswer(t *testing.T) {
 		"one that keeps on": {"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok", 1},
 		"too much":          {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok!", 2},
 		"more than none":    {"HTTP/1.1 204 No Content\r\n\r\nok", 2},
+		"no status at all":  {"HTTP/1.1 099 Odd\r\nContent-Length: 2\r\n\r\nok", 2},
 		"another protocol":  {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			url, conns := talk(t, func(_ int32, conn net.Conn) { _, _ = io.WriteString(conn, test.answer) })
+			target, conns := talk(t, func(_ int32, conn net.Conn) { _, _ = io.WriteString(conn, test.answer) })
 			s := newSender(t, Options{})
 			for range 2 {
-				result := s.Deliver(t.Context(), ask(url))
+				result := s.Deliver(t.Context(), ask(target))
 				require.Equal(t, policy.ClassNone, result.Class, result.Error)
 			}
 			require.Equal(t, test.conns, conns.Load())
@@ -121,21 +125,21 @@ func TestAnIdleConnectionThatIsNotQuietIsNotUsed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			first := make(chan net.Conn, 1)
-			url, conns := talk(t, func(n int32, conn net.Conn) {
+			target, conns := talk(t, func(n int32, conn net.Conn) {
 				_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 				if n == 1 {
 					first <- conn
 				}
 			})
 			s := newSender(t, Options{})
-			require.Equal(t, 200, s.Deliver(t.Context(), ask(url)).Status)
+			require.Equal(t, 200, s.Deliver(t.Context(), ask(target)).Status)
 			meanwhile(<-first)
 			w := s.routes.plain.transport.wire
 			require.Eventually(t, func() bool {
 				conn, _ := w.idle.order.Front().Value.(*wireConn)
 				return !conn.quiet()
 			}, 10*time.Second, time.Millisecond)
-			result := s.Deliver(t.Context(), ask(url))
+			result := s.Deliver(t.Context(), ask(target))
 			require.Equal(t, 200, result.Status, result.Error)
 			require.Equal(t, int32(2), conns.Load())
 			require.Equal(t, 1, w.idle.order.Len(), "the one that was not quiet is gone")
@@ -203,4 +207,48 @@ func TestAnAttemptThatIsGivenUpEndsItsConnection(t *testing.T) {
 			require.Zero(t, s.routes.plain.transport.wire.idle.order.Len())
 		})
 	}
+}
+
+// A forward proxy's connection may be TLS, of which a look at the socket shows nothing.
+func TestNothingGoesOverAWireThroughAProxy(t *testing.T) {
+	server, got := recorder(t, (*httptest.Server).Start)
+	direct := only(newSender(t, Options{ProxyFor: func(*url.URL) (*url.URL, error) { return nil, nil }}))
+	require.Equal(t, 200, direct.Deliver(t.Context(), ask(server.URL)).Status)
+	<-got
+
+	asked := make(chan string, 8)
+	proxied := only(newSender(t, Options{ProxyFor: func(target *url.URL) (*url.URL, error) {
+		asked <- target.String()
+		return url.Parse("http://127.0.0.1:1")
+	}}))
+	require.Contains(t, proxied.Deliver(t.Context(), ask(server.URL)).Error, "dialled by net/http")
+	require.Equal(t, server.URL, <-asked)
+	require.Empty(t, got)
+}
+
+// What the system says of a write is what the result says, though Request.Write hides it.
+func TestAFailedWriteOverAWireIsClassified(t *testing.T) {
+	s := newSender(t, Options{dialContext: func(context.Context, string, string) (net.Conn, error) {
+		near, far := net.Pipe()
+		go func() {
+			_, _ = io.ReadFull(far, make([]byte, 5000))
+			_ = far.Close()
+		}()
+		return &resetConn{Conn: near}, nil
+	}})
+	req := ask("http://a.example")
+	req.Body = []byte(strings.Repeat("x", maxWireBody))
+	result := s.Deliver(t.Context(), req)
+	require.Equal(t, policy.ClassReset, result.Class, result.Error)
+}
+
+// A resetConn fails as TCP does, and not as a pipe.
+type resetConn struct{ net.Conn }
+
+func (c *resetConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if err != nil {
+		return n, &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", syscall.ECONNRESET)}
+	}
+	return n, nil
 }
