@@ -280,4 +280,5 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 	}
 	p.opts.Observer.Ended(Ended{Namespace: h.Namespace, Topic: h.Topic, Verdict: o.verdict, Result: o.result, Late: o.late})
 	p.lines.attempt(ctx, h, o.verdict, o.record)
+	h.Body = nil // the jobs of a claim lie side by side: one that hangs is not to keep the bodies of all
 }

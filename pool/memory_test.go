@@ -1,0 +1,66 @@
+package pool_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// copying gives each claim bodies of its own, as a store does that reads them from elsewhere.
+type copying struct{ store.Store }
+
+func (s copying) Claim(ctx context.Context, shard int, token store.Token, r store.ClaimRequest) (store.Claimed, error) {
+	claimed, err := s.Store.Claim(ctx, shard, token, r)
+	return copied(claimed), err
+}
+
+func (s copying) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+	errs, claimed, err := s.Store.Settle(ctx, sh, tok, it, n)
+	return errs, copied(claimed), err
+}
+
+func copied(claimed store.Claimed) store.Claimed {
+	for i := range claimed.Jobs {
+		claimed.Jobs[i].Body = bytes.Clone(claimed.Jobs[i].Body)
+	}
+	return claimed
+}
+
+// An attempt that hangs does not keep the bodies in memory that came with its own.
+func TestTheBodyOfAnAttemptThatEndedIsLetGo(t *testing.T) {
+	const jobs = 8
+	s := copying{model()}
+	entries := make([]store.Entry, jobs)
+	for i := range entries {
+		e := &entries[i]
+		e.ID = fmt.Sprintf("big-%d", i)
+		e.Queue = queueOf("big", "lane")
+		e.URL, e.Method, e.Body = "https://x.example/", "POST", make([]byte, 100<<10)
+	}
+	_, err := s.Insert(t.Context(), 0, store.NewToken(), entries)
+	require.NoError(t, err)
+	var came, gone atomic.Int32
+	over := make(chan struct{})
+	defer close(over)
+	run(t, s, deliver(func(_ context.Context, r job.Request) policy.Result {
+		runtime.AddCleanup(&r.Body[0], func(int) { gone.Add(1) }, 0)
+		if came.Add(1) == 1 {
+			<-over
+		}
+		return policy.Result{Status: 200}
+	}), nil)
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		return gone.Load() == jobs-1
+	}, 20*time.Second, 10*time.Millisecond)
+}
