@@ -24,9 +24,10 @@ type agenda struct {
 // beforeAll is a moment that is always past: of a ring that never was.
 const beforeAll = math.MinInt64 / 2
 
-// A slot is a place in one part of the agenda.
+// A slot is a place in one part of the agenda. Of one moment the slot with the lower number comes first, that of the queue's
+// first job or of the held one: jobs that were registered one after the other lie side by side in the database.
 type slot struct {
-	at    int64
+	at, n int64
 	pos   int // -1: nowhere
 	queue *queue
 	held  *held
@@ -35,9 +36,9 @@ type slot struct {
 // moments is a heap of slots, earliest first.
 type moments []*slot
 
-// set puts a slot at a moment.
-func (m *moments) set(s *slot, at int64) {
-	s.at = at
+// set puts a slot at a moment, with a number.
+func (m *moments) set(s *slot, at, n int64) {
+	s.at, s.n = at, n
 	if s.pos >= 0 {
 		heap.Fix(m, s.pos)
 		return
@@ -60,9 +61,11 @@ func (m moments) head(at int64) *slot {
 	return m[0]
 }
 
-func (m moments) Len() int           { return len(m) }
-func (m moments) Less(i, j int) bool { return m[i].at < m[j].at }
-func (m moments) Swap(i, j int)      { m[i], m[j] = m[j], m[i]; m[i].pos, m[j].pos = i, j }
+func (m moments) Len() int      { return len(m) }
+func (m moments) Swap(i, j int) { m[i], m[j] = m[j], m[i]; m[i].pos, m[j].pos = i, j }
+func (m moments) Less(i, j int) bool {
+	return m[i].at < m[j].at || (m[i].at == m[j].at && m[i].n < m[j].n)
+}
 
 // Push is for container/heap.
 func (m *moments) Push(x any) {
@@ -89,15 +92,15 @@ func (a *agenda) plan(q *queue, now instant) {
 		a.rings.drop(&q.ringSlot)
 	case free > now.mono && now.monoOf(q.head.due) <= free:
 		a.dues.drop(&q.dueSlot)
-		a.rings.set(&q.ringSlot, free)
+		a.rings.set(&q.ringSlot, free, q.head.n)
 	case q.due(now) && q.dueSlot.pos >= 0:
 		// Its first job has come due and nobody has rung for it yet: the last ring was for others.
-		a.dues.set(&q.dueSlot, q.head.due)
+		a.dues.set(&q.dueSlot, q.head.due, q.head.n)
 	case q.due(now):
-		a.rings.set(&q.ringSlot, q.rung+int64(store.RingAgain))
+		a.rings.set(&q.ringSlot, q.rung+int64(store.RingAgain), q.head.n)
 	default:
 		a.rings.drop(&q.ringSlot)
-		a.dues.set(&q.dueSlot, q.head.due)
+		a.dues.set(&q.dueSlot, q.head.due, q.head.n)
 	}
 }
 

@@ -90,7 +90,7 @@ func (tx *tx) endLapsed(round store.Round, c *store.Carried) (visits []*queue, l
 	var stay []*slot
 	defer func() {
 		for _, s := range stay {
-			a.lapses.set(s, s.at)
+			a.lapses.set(s, s.at, s.n)
 		}
 	}()
 	for s := a.lapses.head(tx.now.mono); s != nil; s = a.lapses.head(tx.now.mono) {
@@ -159,12 +159,12 @@ func (tx *tx) lookAround(round store.Round, visits []*queue, c *store.Carried) (
 
 // takeOut takes a queue's moment out of the agenda, until the transaction is taken back.
 func (tx *tx) takeOut(part *moments, s *slot) {
-	a, at, q := &tx.mem.agenda, s.at, s.queue
+	a, at, n, q := &tx.mem.agenda, s.at, s.n, s.queue
 	part.drop(s)
 	tx.undo(func() {
 		a.dues.drop(&q.dueSlot) // it may have been planned for either
 		a.rings.drop(&q.ringSlot)
-		part.set(s, at)
+		part.set(s, at, n)
 	})
 }
 

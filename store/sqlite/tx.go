@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"cmp"
 	"database/sql/driver"
+	"slices"
 )
 
 // A tx is one transaction, shared by the calls that were waiting. What it changes in memory can be taken back: numbers
@@ -178,7 +180,7 @@ func (tx *tx) takeBack() {
 	}
 	for _, h := range tx.settled {
 		if h.slot.held != nil {
-			a.lapses.set(&h.slot, h.deadline)
+			a.lapses.set(&h.slot, h.deadline, h.n)
 		}
 	}
 }
@@ -191,7 +193,7 @@ func (tx *tx) apply() {
 	}
 	for _, h := range tx.taken {
 		h.slot = slot{pos: -1, held: h}
-		a.lapses.set(&h.slot, h.deadline)
+		a.lapses.set(&h.slot, h.deadline, h.n)
 	}
 	rung := tx.rings[:0]
 	for _, q := range tx.rings {
@@ -202,6 +204,11 @@ func (tx *tx) apply() {
 			a.plan(q, tx.now)
 		}
 	}
+	// In the order of their first jobs, as the lanes will take turns: then what is claimed and settled together lies in few
+	// pages, wherever the order came from (policies walk a map).
+	slices.SortFunc(rung, func(a, b *queue) int {
+		return cmp.Or(cmp.Compare(a.head.due, b.head.due), cmp.Compare(a.head.n, b.head.n))
+	})
 	wake := tx.wake
 	for _, list := range [][]*queue{tx.queues, tx.look} {
 		for _, q := range list {
