@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql/driver"
-	"fmt"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -127,10 +126,16 @@ func (c *claim) serve(tx *tx, want store.Want) (store.QueueLeft, error) {
 // take holds the first jobs of a queue, as far as they are due and their bodies fit. It reads one more than it takes,
 // which is the queue's new head.
 func (c *claim) take(tx *tx, q *queue, want store.Want, most int64) error {
+	if err := tx.begin(); err != nil {
+		return err
+	}
 	var rows [][]driver.Value
 	next := key{}
 	size := c.size
 	err := tx.query(claimable, func(v []driver.Value) error {
+		if tx.mem.heldRow[integer(v[0])] != nil {
+			return nil // what goes before it was sent back, or edited
+		}
 		body := int(max(0, integer(v[24])))
 		full := int64(len(rows)) == most || (len(c.taken.held)+len(rows) > 0 && size+body > c.request.MaxBytes)
 		if full || integer(v[3]) > tx.now.ms {
@@ -140,26 +145,13 @@ func (c *claim) take(tx *tx, q *queue, want store.Want, most int64) error {
 		size += body
 		rows = append(rows, v)
 		return nil
-	}, q.id, most+1)
+	}, q.id, q.head.due, q.head.n, most+1+q.running)
 	if err != nil || len(rows) == 0 {
 		return err
 	}
 	c.size = size
 	last := key{integer(rows[len(rows)-1][3]), integer(rows[len(rows)-1][0])}
 	count := int64(len(rows))
-	earlier := int64(0)
-	if integer(rows[0][3]) < last.due {
-		if earlier, err = tx.change(takeEarlier, q.id, last.due, tx.now.ms); err != nil {
-			return err
-		}
-	}
-	changed, err := tx.change(takeLast, q.id, last.due, last.n, tx.now.ms)
-	if err != nil {
-		return err
-	}
-	if changed += earlier; changed != count {
-		return &diskError{fmt.Errorf("queue %s: %d jobs claimed, but %d changed", q.name, count, changed)}
-	}
 	rate, probe := q.limits().Rate, q.open(tx.now)
 	latest := int64(0)
 	if rate.Limited() {

@@ -75,7 +75,7 @@ func TestAFaultTakesTheWholeCallBackAndItMayBeSentAgain(t *testing.T) {
 		return err
 	})
 	var jobs []store.Held
-	again("claim", updateQueue, func(token store.Token) error {
+	again("claim", insertHeld, func(token store.Token) error {
 		claimed, err := s.Claim(t.Context(), 0, token, wanting(6))
 		jobs = claimed.Jobs
 		return err

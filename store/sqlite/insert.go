@@ -180,6 +180,7 @@ func (tx *tx) findWhole(ref job.Ref, withBody bool) (found *row, err error) {
 			return &diskError{&unreadableError{err}}
 		}
 		found.Topic, found.Lane = text(v[names]), text(v[names+1])
+		tx.overlay(found)
 		return nil
 	}, ref.ID, ref.Namespace)
 	if err == nil && found == nil {
@@ -193,12 +194,20 @@ func (tx *tx) findHead(ref job.Ref) (found *row, err error) {
 	err = tx.query(findHead, func(v []driver.Value) error {
 		found = decodeHead(v)
 		found.Topic, found.Lane = text(v[columnCount]), text(v[columnCount+1])
+		tx.overlay(found)
 		return nil
 	}, ref.ID, ref.Namespace)
 	if err == nil && found == nil {
 		err = store.ErrNotFound
 	}
 	return found, err
+}
+
+// overlay says of a job that is held that it runs: its row does not.
+func (tx *tx) overlay(r *row) {
+	if tx.mem.heldRow[r.n] != nil {
+		r.State = job.Running
+	}
 }
 
 // unreadableError says that a row, of a job or of a lane's settings, is not what this program would have written.

@@ -1,11 +1,13 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"encoding/base64"
 	"encoding/json"
 	"math"
+	"slices"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -44,6 +46,8 @@ type listing struct {
 	looked   int
 	page     store.Page
 	now      instant
+	running  map[int64]mark   // what is held in the snapshot, by number
+	byLane   map[int64][]mark // the same, where the running are asked for
 }
 
 // List implements store.Store.
@@ -87,6 +91,9 @@ func (l *listing) add(r *row) {
 	case f.Lane != "" && r.Lane != f.Lane, f.Reason != "" && r.Reason != f.Reason, f.Status != 0 && r.Status != f.Status:
 		return
 	}
+	if _, held := l.running[r.n]; held && r.State == job.Scheduled {
+		return // it waits no longer
+	}
 	if l.filter.Label != "" {
 		if value, ok := r.Labels[l.filter.Label]; !ok || value != l.filter.Value {
 			return
@@ -97,16 +104,24 @@ func (l *listing) add(r *row) {
 
 // open lists unfinished jobs, a lane after the other.
 func (l *listing) open(ctx context.Context, c *conn) error {
-	state := job.Scheduled
 	switch l.filter.State {
 	case job.Scheduled:
 		l.from = max(l.from, l.now.ms+1)
 	case job.Ready:
 		l.to = min(l.to, l.now.ms+1)
 	case job.Running:
-		state = job.Running
+		l.byLane = make(map[int64][]mark)
 	default:
 		return nil // a state that this version does not know has no jobs
+	}
+	var err error
+	if l.running, err = c.running(ctx); err != nil {
+		return err
+	}
+	if l.byLane != nil {
+		for _, m := range l.running {
+			l.byLane[m.q] = append(l.byLane[m.q], m)
+		}
 	}
 	type lane struct {
 		q    int64
@@ -117,7 +132,7 @@ func (l *listing) open(ctx context.Context, c *conn) error {
 	if l.filter.Lane != "" {
 		first = l.filter.Lane
 	}
-	err := c.query(ctx, listQueues, func(v []driver.Value) error {
+	err = c.query(ctx, listQueues, func(v []driver.Value) error {
 		lanes = append(lanes, lane{integer(v[0]), text(v[1])})
 		return nil
 	}, l.filter.Namespace, l.filter.Topic, first, int64(listLanes))
@@ -131,7 +146,7 @@ func (l *listing) open(ctx context.Context, c *conn) error {
 		if lane.name != l.at.Lane {
 			l.at = spot{Lane: lane.name, MS: l.from, N: -1}
 		}
-		if done, err := l.lane(ctx, c, lane.q, state); err != nil || done {
+		if done, err := l.lane(ctx, c, lane.q); err != nil || done {
 			return err
 		}
 	}
@@ -142,8 +157,11 @@ func (l *listing) open(ctx context.Context, c *conn) error {
 }
 
 // lane lists one lane from where the listing stands; done says that the page is full.
-func (l *listing) lane(ctx context.Context, c *conn, q int64, state job.State) (done bool, err error) {
-	return l.walk(ctx, c, openAt, openAfter, q, state, func(v []driver.Value) (*row, int64, error) {
+func (l *listing) lane(ctx context.Context, c *conn, q int64) (done bool, err error) {
+	if l.filter.State == job.Running {
+		return l.held(ctx, c, q)
+	}
+	return l.walk(ctx, c, openAt, openAfter, q, job.Scheduled, func(v []driver.Value) (*row, int64, error) {
 		r, err := decode(v, false)
 		if err != nil {
 			return nil, 0, err
@@ -151,6 +169,42 @@ func (l *listing) lane(ctx context.Context, c *conn, q int64, state job.State) (
 		r.Topic, r.Lane = l.filter.Topic, l.at.Lane
 		return r, millis(r.DueAt), nil
 	})
+}
+
+// held lists the running jobs of a lane. Its rows are all read for each page: no more than its limit.
+func (l *listing) held(ctx context.Context, c *conn, q int64) (done bool, err error) {
+	var rows []*row
+	for _, m := range l.byLane[q] {
+		if err := c.query(ctx, headByN, func(v []driver.Value) error {
+			r, err := decode(v, false)
+			if err != nil {
+				return err
+			}
+			if r.State == job.Scheduled && int64(r.Made) == m.made {
+				rows = append(rows, r)
+			}
+			return nil
+		}, m.n); err != nil {
+			return false, err
+		}
+	}
+	slices.SortFunc(rows, func(a, b *row) int {
+		return cmp.Or(cmp.Compare(millis(a.DueAt), millis(b.DueAt)), cmp.Compare(a.n, b.n))
+	})
+	for _, r := range rows {
+		k := r.key()
+		if !(key{l.at.MS, l.at.N}).before(k) || k.due < l.from || k.due >= l.to {
+			continue
+		}
+		r.State, r.Topic, r.Lane = job.Running, l.filter.Topic, l.at.Lane
+		l.at.MS, l.at.N = k.due, k.n
+		l.looked++
+		l.add(r)
+		if l.stop() {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // ended lists delivered, dead or cancelled jobs by the time of their end.

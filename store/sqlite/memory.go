@@ -32,6 +32,8 @@ type queue struct {
 // queueNumbers is what a transaction may have to take back.
 type queueNumbers struct {
 	waiting, running, rows int64
+	// apart says that the queue's row counts running jobs apart from the waiting, as an older program wrote it.
+	apart bool
 	// ready counts the waiting jobs up to mark: what was moved to ready, or was due when it came.
 	ready int64
 	mark  key
@@ -92,6 +94,8 @@ type held struct {
 	rated, probe bool
 	latest       int64
 	slot         slot
+	batch        *batch
+	place        int // in the batch
 	standing
 }
 
@@ -110,6 +114,7 @@ type standing struct {
 // numbers are the engine's own.
 type numbers struct {
 	lastN, lastQ, lastT int64
+	lastBatch           int64
 	outbox, ids         int64
 	revision            int64 // of the topics' policies
 	laneRevision        int64 // the newest of lanes' settings
@@ -124,6 +129,8 @@ type memory struct {
 	queues map[job.Queue]*queue
 	byID   map[int64]*queue
 	held   map[job.Ref]*held
+	// heldRow is held by number.
+	heldRow map[int64]*held
 	// unused are lanes that no job refers to, gated those with a gate.
 	unused, gated map[*queue]struct{}
 	agenda        agenda
@@ -132,13 +139,14 @@ type memory struct {
 
 func newMemory() *memory {
 	return &memory{
-		topics: make(map[topicName]*topic),
-		queues: make(map[job.Queue]*queue),
-		byID:   make(map[int64]*queue),
-		held:   make(map[job.Ref]*held),
-		unused: make(map[*queue]struct{}),
-		gated:  make(map[*queue]struct{}),
-		memo:   newMemo(),
+		topics:  make(map[topicName]*topic),
+		queues:  make(map[job.Queue]*queue),
+		byID:    make(map[int64]*queue),
+		held:    make(map[job.Ref]*held),
+		heldRow: make(map[int64]*held),
+		unused:  make(map[*queue]struct{}),
+		gated:   make(map[*queue]struct{}),
+		memo:    newMemo(),
 	}
 }
 

@@ -82,6 +82,7 @@ func (s *Store) recallQueue(v []driver.Value) error {
 	}
 	q := &queue{id: integer(v[0]), name: job.Queue{Namespace: text(v[1]), Topic: text(v[2]), Lane: text(v[3])}}
 	q.waiting, q.running, q.rows = integer(v[4]), integer(v[5]), integer(v[6])
+	q.apart = q.running > 0
 	q.topic = s.mem.topics[topicName{q.name.Namespace, q.name.Topic}]
 	q.topic.waiting += q.waiting
 	q.topic.running += q.running
@@ -115,35 +116,92 @@ const recallBatch = 1024
 // recallHeld puts every job back that was held: whoever held it is gone. Then it plans every queue. It need not wait for
 // the disk: what a power cut takes back of it, the next Open does again.
 func (s *Store) recallHeld() error {
-	var left []*queue // with jobs to put back
+	var left []*queue // with jobs to put back that an older program held
 	for _, q := range s.mem.queues {
 		if q.running > 0 {
 			left = append(left, q)
 		}
 	}
 	for len(left) > 0 {
-		var done int
-		o := &op{run: func(tx *tx) (err error) {
-			done, err = tx.loseRunning(left, recallBatch)
+		err := s.alone(func(tx *tx) error {
+			done, err := tx.loseRunning(left, recallBatch)
+			left = left[done:]
 			return err
-		}}
-		if err := s.commit([]*op{o}); err != nil {
+		})
+		if err != nil {
 			return err
 		}
-		if o.err != nil {
-			return o.err
-		}
-		left = left[done:]
 	}
-	return s.commit([]*op{{run: func(tx *tx) error {
+	var batches []*batch
+	if err := s.conn.query(shared, readHeld, func(v []driver.Value) error {
+		b := &batch{number: integer(v[0]), claimed: integer(v[1])}
+		var err error
+		if b.marks, err = parseMarks(text(v[2])); err != nil {
+			s.log.Error("what a claim held cannot be read, its jobs are as if it had not been", "claim", b.number, "err", err)
+		}
+		batches = append(batches, b)
+		return nil
+	}); err != nil {
+		return err
+	}
+	for len(batches) > 0 {
+		if err := s.alone(func(tx *tx) error {
+			for most := recallBatch; most > 0 && len(batches) > 0; batches = batches[1:] {
+				if err := tx.loseBatch(batches[0]); err != nil {
+					return err
+				}
+				most -= len(batches[0].marks)
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return s.alone(func(tx *tx) error {
 		for _, q := range s.mem.queues {
 			tx.look = append(tx.look, q)
 		}
 		return nil
-	}}})
+	})
 }
 
-// loseRunning ends attempts of some queues as lost, at most most of them, and answers how many of the queues are done.
+// alone runs a transaction while there is no writer yet.
+func (s *Store) alone(run func(*tx) error) error {
+	o := &op{run: run}
+	if err := s.commit([]*op{o}); err != nil {
+		return err
+	}
+	return o.err
+}
+
+// loseBatch ends the attempts of a batch as lost. Those of its jobs that moved on since are an older program's.
+func (tx *tx) loseBatch(b *batch) error {
+	for _, m := range b.marks {
+		var r *row
+		if err := tx.query(headByN, func(v []driver.Value) error {
+			r = decodeHead(v)
+			return nil
+		}, m.n); err != nil {
+			return err
+		}
+		q := tx.mem.byID[m.q]
+		if r == nil || q == nil || r.q != m.q || r.State != job.Scheduled || int64(r.Made) != m.made {
+			continue
+		}
+		// It was counted among the waiting.
+		tx.leave(q, r.key())
+		q.running++
+		q.topic.running++
+		h := &held{ref: r.Ref(), n: r.n, queue: q, claimed: b.claimed, slot: slot{pos: -1}, standing: r.standing()}
+		if err := tx.lapse(h, 0); err != nil {
+			return err
+		}
+	}
+	return tx.exec(deleteHeld, b.number)
+}
+
+// loseRunning ends attempts of some queues, whose jobs an older program marked one by one, as lost, at most most of them,
+// and answers how many of the queues are done.
 func (tx *tx) loseRunning(queues []*queue, most int) (done int, err error) {
 	for _, q := range queues {
 		rows := make([]*row, 0, min(most, int(q.running)))

@@ -35,8 +35,7 @@ func planOf(t *testing.T, c *conn, id statement) string {
 func TestJobsOfOneMomentAreNotReadAgainAndAgain(t *testing.T) {
 	c := planning(t)
 	for id, says := range map[statement]string{
-		takeEarlier:  "jobs_open (q=? AND state=? AND due<?)",
-		takeLast:     "jobs_open (q=? AND state=? AND due=? AND rowid<?)",
+		claimable:    "jobs_open (q=? AND state=? AND due>?)",
 		waitingAt:    "jobs_open (q=? AND state=? AND due=? AND rowid>?)",
 		waitingAfter: "jobs_open (q=? AND state=? AND due>? AND due<?)",
 		openAt:       "jobs_open (q=? AND state=? AND due=? AND rowid>?)",
@@ -53,7 +52,7 @@ func TestJobsOfOneMomentAreNotReadAgainAndAgain(t *testing.T) {
 
 func TestNoStatementReadsAWholeTableOnceTheStoreIsOpen(t *testing.T) {
 	c := planning(t)
-	opening := []statement{allTopics, pendingQueues, gatedQueues, anyLane, unusedQueues, countOutbox, lastNumbers, begin, commit, rollback, snapshot}
+	opening := []statement{readHeld, allTopics, pendingQueues, gatedQueues, anyLane, unusedQueues, countOutbox, lastNumbers, begin, commit, rollback, snapshot}
 	for id := range statements {
 		if slices.Contains(opening, id) {
 			continue

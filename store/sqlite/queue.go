@@ -4,7 +4,7 @@ import (
 	"database/sql/driver"
 )
 
-// learnHead makes sure that head is known.
+// learnHead makes sure that head is known. It reads past the held, of which a lane has no more than its limit.
 func (tx *tx) learnHead(q *queue) error {
 	if q.headKnown {
 		return nil
@@ -12,7 +12,10 @@ func (tx *tx) learnHead(q *queue) error {
 	tx.touch(q)
 	err := tx.query(firstWaiting, func(v []driver.Value) error {
 		q.head = key{integer(v[0]), integer(v[1])}
-		return nil
+		if tx.mem.heldRow[q.head.n] != nil {
+			return nil
+		}
+		return errStop
 	}, q.id)
 	q.headKnown = err == nil
 	return err

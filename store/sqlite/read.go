@@ -27,6 +27,15 @@ func (s *Store) Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error
 		if found == nil {
 			return store.ErrNotFound
 		}
+		if found.State == job.Scheduled {
+			running, err := c.running(ctx)
+			if err != nil {
+				return err
+			}
+			if _, held := running[found.n]; held {
+				found.State = job.Running
+			}
+		}
 		return c.query(ctx, readAttempts, func(v []driver.Value) error {
 			var entry job.Attempt
 			if err := json.Unmarshal([]byte(text(v[0])), &entry); err != nil {

@@ -17,11 +17,14 @@ const schemaVersion = 1
 //	meta      the revision of all policies, and a row that Ping rewrites
 //	topics    policies as put, and the counters: a topic's pending jobs are its queues' waiting and running; grants is
 //	          what its rate remembers (state.go)
-//	queues    a row a lane; rows counts every job that refers to it, ended ones too; gate is its hold, its breaker and
+//	queues    a row a lane; waiting counts those that are held, too, and running is 0 (an older program counted them there);
+//	          rows counts every job that refers to it, ended ones too; gate is its hold, its breaker and
 //	          what its rate remembers (state.go)
 //	lanes     lanes' own settings, as put; a lane that never had a job may have some
 //	jobs      what waits, runs, or has ended and is kept; a body above inlineBody lies in bodies, so that moving a job
 //	          does not rewrite it
+//	held      a row for jobs that were claimed together and whose attempts are under way: a list of lane (q), job (n) and how
+//	          many attempts of it had been made; in jobs they are as they were before (held.go)
 //	attempts  the record: entry seq is in slot seq mod 20, so that a new one replaces the oldest
 //	ids       what must stay known of clients' ids whose job is gone
 //	outbox    jobs born of settlements, until they stand in their own queue
@@ -141,7 +144,7 @@ CREATE TABLE outbox (
   UNIQUE (namespace, id)
 );
 
-` + overview + `
+` + heldTable + overview + `
 INSERT INTO meta VALUES ('revision', 0), ('pinged', 0);
 ` + laneRevision
 
@@ -156,9 +159,18 @@ CREATE TABLE lanes (
 ) WITHOUT ROWID;
 `
 
+const heldTable = `
+CREATE TABLE held (
+  c       INTEGER PRIMARY KEY,
+  claimed INTEGER NOT NULL,
+  jobs    TEXT NOT NULL
+);
+`
+
 const overview = `
 CREATE VIEW overview AS
-  SELECT jobs.namespace, topic, lane, id, state,
+  SELECT jobs.namespace, topic, lane, id,
+         CASE WHEN n IN (SELECT value ->> 1 FROM held, json_each(held.jobs)) THEN 'running' ELSE state END AS state,
          strftime('%Y-%m-%d %H:%M:%f', due / 1000.0, 'unixepoch') AS due_utc,
          strftime('%Y-%m-%d %H:%M:%f', finished / 1000.0, 'unixepoch') AS finished_utc,
          reason, status, made, tries, method, url
@@ -169,17 +181,26 @@ const laneRevision = `
 INSERT INTO meta VALUES ('lane_revision', 0);
 `
 
-// additions bring a database that an older program made up to the schema: all of them together, in one transaction, and
-// at the price of a look at each lane, since a column that is NULL everywhere is no change of any row.
-const additions = `
+// additions bring a database that an older program made up to the schema: what the table lacks by which each is known.
+// All of them come together, in one transaction, and at the price of a look at each lane, since a column that is NULL
+// everywhere is no change of any row.
+var additions = []struct{ table, sql string }{
+	{"lanes", laneAdditions},
+	{"held", heldAdditions},
+}
+
+const heldAdditions = `
+DROP VIEW IF EXISTS overview;
+` + heldTable + overview
+
+const laneAdditions = `
 ALTER TABLE topics ADD COLUMN grants TEXT;
 ALTER TABLE topics ADD COLUMN alarm INTEGER;
 ALTER TABLE queues ADD COLUMN gate TEXT;
 CREATE INDEX queues_gated ON queues (q) WHERE gate IS NOT NULL;
 ALTER TABLE jobs ADD COLUMN status INTEGER;
 ALTER TABLE jobs ADD COLUMN callbacks TEXT;
-DROP VIEW IF EXISTS overview;
-` + laneTable + overview + laneRevision
+` + laneTable + laneRevision
 
 // prepare brings a database to the schema: a new one is made, an older one added to, a newer one refused.
 func prepare(c *conn, path string) error {
@@ -219,13 +240,20 @@ func prepare(c *conn, path string) error {
 		}
 		return nil
 	}
-	if err := read("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'lanes'", &tables); err != nil {
-		return err
-	}
-	if tables == 0 {
-		if err := c.execText("BEGIN IMMEDIATE; " + additions + " COMMIT"); err != nil {
-			return fmt.Errorf("add to the tables: %w", err)
+	missing := ""
+	for _, a := range additions {
+		if err := read("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = '"+a.table+"'", &tables); err != nil {
+			return err
 		}
+		if tables == 0 {
+			missing += a.sql
+		}
+	}
+	if missing == "" {
+		return nil
+	}
+	if err := c.execText("BEGIN IMMEDIATE; " + missing + " COMMIT"); err != nil {
+		return fmt.Errorf("add to the tables: %w", err)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ const (
 	insertBody
 	insertAttempt
 	insertBirth
+	insertHeld
 	insertID
 	insertLane
 	insertQueue
@@ -19,9 +20,8 @@ const (
 	findID
 	findQueue
 	claimable
-	takeEarlier
-	takeLast
 	jobByN
+	headByN
 	moveJob
 	endJob
 	markCancel
@@ -42,6 +42,7 @@ const (
 	deleteID
 	deleteLane
 	deleteBirth
+	deleteHeld
 	deleteQueue
 	unusedQueues
 	oldestEnded
@@ -50,6 +51,7 @@ const (
 	oldestIDs
 	readOutbox
 	readAttempts
+	readHeld
 	listQueues
 	countLanes
 	topicQueues
@@ -102,6 +104,7 @@ var statementText = [statements]string{
 	insertBody:    `INSERT OR REPLACE INTO bodies (n, body) VALUES (?, ?)`,
 	insertAttempt: `INSERT OR REPLACE INTO attempts (n, slot, seq, entry) VALUES (?, ?, ?, ?)`,
 	insertBirth:   `INSERT OR IGNORE INTO outbox (namespace, id, entry) VALUES (?, ?, ?)`,
+	insertHeld:    `INSERT OR REPLACE INTO held (c, claimed, jobs) VALUES (?, ?, ?)`,
 	insertID:      `INSERT OR REPLACE INTO ids (namespace, id, t, print, state, finished, reason) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 	insertLane:    `INSERT OR REPLACE INTO lanes (namespace, topic, lane, revision, settings) VALUES (?, ?, ?, ?, ?)`,
 	insertQueue:   `INSERT INTO queues (q, namespace, topic, lane) VALUES (?, ?, ?, ?)`,
@@ -117,13 +120,10 @@ var statementText = [statements]string{
 	findID:    `SELECT print, state, finished, reason FROM ids WHERE namespace = ? AND id = ?`,
 	findQueue: `SELECT q, waiting, running, rows, gate FROM queues WHERE namespace = ? AND topic = ? AND lane = ?`,
 	claimable: `SELECT ` + columns + `, ` + bodyColumn +
-		` FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL ORDER BY due, n` + anyLimit,
-	takeEarlier: `UPDATE jobs SET state = 'running', claimed = ?3
- WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL AND due < ?2`,
-	takeLast: `UPDATE jobs SET state = 'running', claimed = ?4
- WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL AND due = ?2 AND n <= ?3`,
+		` FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL AND (due, n) >= (?, ?) ORDER BY due, n` + anyLimit,
 	jobByN: `SELECT ` + columns + `, ` + bodyColumn + `, ` + nameColumns +
 		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE jobs.n = ?`,
+	headByN: `SELECT ` + columns + ` FROM jobs WHERE n = ?`,
 	moveJob: `UPDATE jobs SET state = 'scheduled', due = ?, made = ?, tries = ?, lost = ?, status = ?, entries = ?
  WHERE n = ?`,
 	endJob: `UPDATE jobs SET state = ?, finished = ?, reason = ?, made = ?, tries = ?, lost = ?, status = ?, entries = ?, version = ?,
@@ -133,12 +133,12 @@ var statementText = [statements]string{
  body_kind = ?, body_size = ?, labels = ?, ladder = ?, retries = ?, timeout = ?, body = ? WHERE n = ?`,
 	reviveJob: `UPDATE jobs SET state = 'scheduled', due = ?, finished = NULL, reason = NULL, version = ?, round = ?, tries = 0,
  lost = 0, entries = ?, since = ?, expires = ?, url = ? WHERE n = ?`,
-	firstWaiting: `SELECT due, n FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL ORDER BY due, n LIMIT 1`,
+	firstWaiting: `SELECT due, n FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL ORDER BY due, n`,
 	waitingAt: `SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
  AND due = ?2 AND n > ?3 AND due <= ?4 ORDER BY n LIMIT ?5`,
 	waitingAfter: `SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
  AND due > ?2 AND due <= ?3 ORDER BY due, n LIMIT ?4`,
-	updateQueue: `UPDATE queues SET waiting = ?, running = ?, rows = ? WHERE q = ?`,
+	updateQueue: `UPDATE queues SET waiting = ?, running = 0, rows = ? WHERE q = ?`,
 	updateTopic: `UPDATE topics SET registered = ?, delivered = ?, dead = ?, cancelled = ?, kept_done = ?, kept_done_bytes = ?,
  kept_dead = ?, kept_dead_bytes = ?, ids = ? WHERE t = ?`,
 	updateGate:   `UPDATE queues SET gate = ? WHERE q = ?`,
@@ -152,6 +152,7 @@ var statementText = [statements]string{
 	deleteID:       `DELETE FROM ids WHERE namespace = ? AND id = ?`,
 	deleteLane:     `DELETE FROM lanes WHERE namespace = ? AND topic = ? AND lane = ?`,
 	deleteBirth:    `DELETE FROM outbox WHERE namespace = ? AND id = ?`,
+	deleteHeld:     `DELETE FROM held WHERE c = ?`,
 	deleteQueue:    `DELETE FROM queues WHERE q = ?`,
 	unusedQueues:   `DELETE FROM queues WHERE rows = 0 AND gate IS NULL`,
 
@@ -163,10 +164,11 @@ var statementText = [statements]string{
 	oldestIDs: `SELECT namespace, id, finished FROM ids WHERE t = ? ORDER BY finished LIMIT ?`,
 
 	readOutbox:   `SELECT seq, entry FROM outbox WHERE seq > ? ORDER BY seq LIMIT ? OFFSET ?`,
+	readHeld:     `SELECT c, claimed, jobs FROM held`,
 	readAttempts: `SELECT entry FROM attempts WHERE n = ? ORDER BY seq`,
 	listQueues: `SELECT q, lane FROM queues INDEXED BY queues_pending
  WHERE namespace = ? AND topic = ? AND lane >= ? AND waiting + running > 0 ORDER BY lane LIMIT ?`,
-	countLanes: `SELECT q, lane, waiting, running FROM queues INDEXED BY queues_pending
+	countLanes: `SELECT q, lane, waiting + running FROM queues INDEXED BY queues_pending
  WHERE namespace = ? AND topic = ? AND lane > ? AND waiting + running > 0 ORDER BY lane LIMIT ?`,
 	topicQueues: `SELECT q FROM queues INDEXED BY queues_pending
  WHERE namespace = ? AND topic = ? AND waiting + running > 0 LIMIT ?`,

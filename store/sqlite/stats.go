@@ -89,17 +89,17 @@ func (tx *tx) someQueues(t *topic) (queues []*queue, err error) {
 }
 
 // Lanes implements store.Store. The lanes are read from the database, of which a page costs the same however many there
-// are; only what is ready, and what keeps a lane back, is in memory.
+// are; only what is ready or runs, and what keeps a lane back, is in memory.
 func (s *Store) Lanes(
 	ctx context.Context, shard int, namespace, topic, after string, limit int,
 ) ([]store.LaneStats, error) {
 	s.check(shard)
 	var lanes []store.LaneStats
-	var ids, waiting []int64
+	var ids, pending []int64
 	err := s.read(ctx, "count lanes", func(ctx context.Context, c *conn) error {
 		return c.query(ctx, countLanes, func(v []driver.Value) error {
-			ids, waiting = append(ids, integer(v[0])), append(waiting, integer(v[2]))
-			lanes = append(lanes, store.LaneStats{Lane: text(v[1]), Running: integer(v[3])})
+			ids, pending = append(ids, integer(v[0])), append(pending, integer(v[2]))
+			lanes = append(lanes, store.LaneStats{Lane: text(v[1])})
 			return nil
 		}, namespace, topic, after, int64(max(0, limit)))
 	})
@@ -111,7 +111,7 @@ func (s *Store) Lanes(
 		clear(inMemory)
 		for i, id := range ids {
 			if q := tx.mem.byID[id]; q != nil {
-				inMemory[i] = store.LaneStats{Ready: q.ready, HeldUntil: q.heldUntil(tx.now), Open: q.open(tx.now)}
+				inMemory[i] = store.LaneStats{Ready: q.ready, Running: q.running, HeldUntil: q.heldUntil(tx.now), Open: q.open(tx.now)}
 			}
 		}
 		return nil
@@ -122,8 +122,9 @@ func (s *Store) Lanes(
 	for i, m := range inMemory {
 		l := &lanes[i]
 		l.HeldUntil, l.Open = m.HeldUntil, m.Open
-		l.Ready = min(m.Ready, waiting[i]) // which may be a commit apart
-		l.Scheduled = waiting[i] - l.Ready
+		l.Running = min(m.Running, pending[i]) // which may be a commit apart
+		l.Ready = min(m.Ready, pending[i]-l.Running)
+		l.Scheduled = pending[i] - l.Running - l.Ready
 	}
 	return lanes, nil
 }

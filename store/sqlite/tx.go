@@ -25,6 +25,8 @@ type tx struct {
 	look    []*queue // to be planned anew
 	taken   []*held  // newly held
 	settled []*held  // no longer held
+	batches []*batch // of either
+	open    *batch   // that has room
 	wake    bool     // tell Await whatever the agenda says
 	news    bool     // something came that may head the agenda
 }
@@ -37,16 +39,26 @@ func (tx *tx) exec(id statement, args ...driver.Value) error {
 
 // change is exec that tells how many rows changed.
 func (tx *tx) change(id statement, args ...driver.Value) (int64, error) {
-	if !tx.begun {
-		if err := tx.store.synchronous(tx.durable); err != nil {
-			return 0, err
-		}
-		if _, err := tx.conn.exec(begin); err != nil {
-			return 0, err
-		}
-		tx.begun = true
+	if err := tx.begin(); err != nil {
+		return 0, err
 	}
 	return tx.conn.exec(id, args...)
+}
+
+// begin begins the transaction, if nothing has yet. Many reads that a write will follow are cheaper within it: each by
+// itself takes and gives back a lock.
+func (tx *tx) begin() error {
+	if tx.begun {
+		return nil
+	}
+	if err := tx.store.synchronous(tx.durable); err != nil {
+		return err
+	}
+	if _, err := tx.conn.exec(begin); err != nil {
+		return err
+	}
+	tx.begun = true
+	return nil
 }
 
 func (tx *tx) query(id statement, each func([]driver.Value) error, args ...driver.Value) error {
@@ -75,23 +87,11 @@ func (tx *tx) touchTopic(t *topic) {
 // ring notes a queue that is to be rung after the commit.
 func (tx *tx) ring(q *queue) { tx.rings = append(tx.rings, q) }
 
-// hold and release keep who holds what.
-func (tx *tx) hold(h *held) {
-	held := tx.mem.held
-	held[h.ref] = h
-	tx.taken = append(tx.taken, h)
-	tx.undo(func() { delete(held, h.ref) })
-}
-
-func (tx *tx) release(h *held) {
-	held := tx.mem.held
-	delete(held, h.ref)
-	tx.settled = append(tx.settled, h)
-	tx.undo(func() { held[h.ref] = h })
-}
-
 // flush writes the touched numbers.
 func (tx *tx) flush() error {
+	if err := tx.flushHeld(); err != nil {
+		return err
+	}
 	for _, q := range tx.look {
 		if err := tx.learnHead(q); err != nil {
 			return err
@@ -109,12 +109,14 @@ func (tx *tx) flush() error {
 				return err
 			}
 		}
-		if q.waiting == q.saved.waiting && q.running == q.saved.running && q.rows == q.saved.rows {
+		// A claim changes nothing here: the held are among the waiting.
+		if q.waiting+q.running == q.saved.waiting+q.saved.running && q.rows == q.saved.rows && !q.apart {
 			continue
 		}
-		if err := tx.exec(updateQueue, q.waiting, q.running, q.rows, q.id); err != nil {
+		if err := tx.exec(updateQueue, q.waiting+q.running, q.rows, q.id); err != nil {
 			return err
 		}
+		q.apart = false
 	}
 	for _, t := range tx.topics {
 		before := t.saved

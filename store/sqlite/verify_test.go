@@ -60,24 +60,32 @@ func (tx *tx) faults() (faults []string) {
 		}
 	}
 	same("marked to be cancelled", marked, ask("SELECT count(*) FROM jobs WHERE cancel = 1"))
-	same("entries of the held", entries, ask("SELECT coalesce(sum(entries), 0) FROM jobs WHERE state = 'running'"))
+	const marks = "SELECT value ->> 1 FROM held, json_each(held.jobs)"
+	same("entries of the held", entries, ask("SELECT coalesce(sum(entries), 0) FROM jobs WHERE n IN (%s)", marks))
+	same("held by number", int64(len(m.held)), int64(len(m.heldRow)))
+	same("held in the database", int64(len(m.held)), ask("SELECT count(*) FROM held, json_each(held.jobs)"))
+	same("running by their own row", 0, ask("SELECT count(*) FROM jobs WHERE state = 'running'"))
+	for n, h := range m.heldRow {
+		same(h.ref.ID+" as it was marked", 1, ask(`SELECT count(*) FROM held, json_each(held.jobs), jobs
+ WHERE value ->> 1 = %d AND value ->> 0 = q AND value ->> 2 = made AND n = %d AND finished IS NULL`, n, n))
+	}
 	for _, q := range m.queues {
 		name := q.name.String()
 		faults = append(faults, tx.gateFaults(q, ask)...)
-		same(name+" waiting", q.waiting, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled'", q.id))
-		same(name+" running", q.running, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'running'", q.id))
+		same(name+" waiting", q.waiting, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND n NOT IN (%s)", q.id, marks))
+		same(name+" running", q.running, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND n IN (%s)", q.id, marks))
 		same(name+" held", q.running, heldBy[q])
 		same(name+" rows", q.rows, ask("SELECT count(*) FROM jobs WHERE q = %d", q.id))
-		same(name+" ready", q.ready, ask(
+		same(name+" ready and running", q.ready+q.running, ask( // nothing beyond the mark is held
 			"SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND (due, n) <= (%d, %d)", q.id, q.mark.due, q.mark.n))
 		if q.waiting > 0 && q.headKnown {
 			same(name+" head", q.head.n, ask(
-				"SELECT n FROM jobs WHERE q = %d AND state = 'scheduled' ORDER BY due, n LIMIT 1", q.id))
+				"SELECT n FROM jobs WHERE q = %d AND state = 'scheduled' AND n NOT IN (%s) ORDER BY due, n LIMIT 1", q.id, marks))
 		}
 		for _, column := range []struct {
 			name  string
 			value int64
-		}{{"waiting", q.waiting}, {"running", q.running}, {"rows", q.rows}} {
+		}{{"waiting", q.waiting + q.running}, {"running", 0}, {"rows", q.rows}} {
 			same(name+" stored "+column.name, column.value, ask("SELECT %s FROM queues WHERE q = %d", column.name, q.id))
 		}
 	}

@@ -1,0 +1,149 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/json"
+	"strconv"
+)
+
+// A batch is a row of the table held: jobs that were claimed together. A job's own row does not change when it is claimed, nor any
+// index: a claim writes a row for all its jobs, a settlement writes the rows again that its jobs were in, so that both touch
+// few pages, wherever the jobs lie.
+type batch struct {
+	number  int64
+	claimed int64 // by the wall clock
+	jobs    []*held
+	marks   []mark // what Open read of them
+	stored  bool   // as the database has it at the end of the last transaction
+	savedIn uint64 // the transaction that changed it last
+}
+
+// batchJobs bounds a batch: a settlement of one job writes all that is left of it.
+const batchJobs = 128
+
+// add and drop keep a job's place in its batch. The order says nothing.
+func (b *batch) add(h *held) {
+	h.place = len(b.jobs)
+	b.jobs = append(b.jobs, h)
+}
+
+func (b *batch) drop(h *held) {
+	last := len(b.jobs) - 1
+	b.jobs[h.place] = b.jobs[last]
+	b.jobs[h.place].place = h.place
+	b.jobs[last] = nil
+	b.jobs = b.jobs[:last]
+}
+
+// dirty notes a batch that is to be written.
+func (tx *tx) dirty(b *batch) {
+	if b.savedIn != tx.serial {
+		b.savedIn = tx.serial
+		tx.batches = append(tx.batches, b)
+	}
+}
+
+// hold and release keep who holds what.
+func (tx *tx) hold(h *held) {
+	if tx.open == nil || len(tx.open.jobs) == batchJobs {
+		tx.mem.lastBatch++
+		tx.open = &batch{number: tx.mem.lastBatch, claimed: tx.now.ms}
+	}
+	h.batch = tx.open
+	tx.dirty(h.batch)
+	tx.mem.hold(h)
+	tx.taken = append(tx.taken, h)
+	tx.undo(func() { tx.mem.release(h) })
+}
+
+func (tx *tx) release(h *held) {
+	if h.batch == nil {
+		return // Open found it, and nobody holds it any more
+	}
+	tx.dirty(h.batch)
+	tx.mem.release(h)
+	tx.settled = append(tx.settled, h)
+	tx.undo(func() { tx.mem.hold(h) })
+}
+
+func (m *memory) hold(h *held) {
+	m.held[h.ref], m.heldRow[h.n] = h, h
+	h.batch.add(h)
+}
+
+func (m *memory) release(h *held) {
+	delete(m.held, h.ref)
+	delete(m.heldRow, h.n)
+	h.batch.drop(h)
+}
+
+// flushHeld writes the batches that changed.
+func (tx *tx) flushHeld() error {
+	for _, b := range tx.batches {
+		stored := len(b.jobs) > 0
+		switch {
+		case stored:
+			if err := tx.exec(insertHeld, b.number, b.claimed, b.encode()); err != nil {
+				return err
+			}
+		case b.stored:
+			if err := tx.exec(deleteHeld, b.number); err != nil {
+				return err
+			}
+		}
+		if before := b.stored; before != stored {
+			tx.undo(func() { b.stored = before })
+			b.stored = stored
+		}
+	}
+	return nil
+}
+
+// A mark is what a row of held says of one job: its lane, its number, and how many attempts of it had been made. One with
+// another number of attempts is held no more: an older program, which does not know the table, has had it since.
+type mark struct{ q, n, made int64 }
+
+// encode is the column: a list of marks, as JSON.
+func (b *batch) encode() string {
+	text := make([]byte, 0, 24*len(b.jobs)+2)
+	text = append(text, '[')
+	for i, h := range b.jobs {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, '[')
+		text = strconv.AppendInt(text, h.queue.id, 10)
+		text = append(text, ',')
+		text = strconv.AppendInt(text, h.n, 10)
+		text = append(text, ',')
+		text = strconv.AppendInt(text, h.made, 10)
+		text = append(text, ']')
+	}
+	return string(append(text, ']'))
+}
+
+func parseMarks(column string) ([]mark, error) {
+	var raw [][3]int64
+	if err := json.Unmarshal([]byte(column), &raw); err != nil {
+		return nil, err
+	}
+	marks := make([]mark, len(raw))
+	for i, r := range raw {
+		marks[i] = mark{q: r[0], n: r[1], made: r[2]}
+	}
+	return marks, nil
+}
+
+// running are the jobs that are held in what a connection sees of the database, by number.
+func (c *conn) running(ctx context.Context) (map[int64]mark, error) {
+	running := make(map[int64]mark)
+	err := c.query(ctx, readHeld, func(v []driver.Value) error {
+		marks, _ := parseMarks(text(v[2])) // Open complains of what cannot be read
+		for _, m := range marks {
+			running[m.n] = m
+		}
+		return nil
+	})
+	return running, err
+}

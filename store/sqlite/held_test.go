@@ -1,0 +1,175 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// one is the first column of a query on the writer's connection.
+func one(t *testing.T, s *Store, sql string) (value driver.Value) {
+	t.Helper()
+	var err error
+	inWriter(t, s, func() {
+		err = s.conn.queryText(shared, sql, func(v []driver.Value) error {
+			value = v[0]
+			return nil
+		})
+	})
+	require.NoError(t, err)
+	return value
+}
+
+func TestAClaimWritesNoJobAndShowsInTheOverview(t *testing.T) {
+	s := opened(t, options(t))
+	insert(t, s, numbered("job", 3, 0)...)
+	before := one(t, s, "SELECT json_group_array(state || due || made) FROM jobs")
+	h := claimUp(t, s, 2)
+	require.Equal(t, before, one(t, s, "SELECT json_group_array(state || due || made) FROM jobs"))
+	require.Equal(t, "[[1,1,0],[1,2,0]]", one(t, s, "SELECT jobs FROM held"))
+	states := "SELECT group_concat(state) FROM (SELECT state FROM overview ORDER BY id)"
+	require.Equal(t, "running,running,scheduled", one(t, s, states))
+	settle(t, s, settled(h[0], deliveredOne))
+	require.Equal(t, "[[1,2,0]]", one(t, s, "SELECT jobs FROM held"))
+	require.Equal(t, "delivered,running,scheduled", one(t, s, states))
+	settle(t, s, settled(h[1], againAtOnce))
+	require.Equal(t, int64(0), one(t, s, "SELECT count(*) FROM held"))
+}
+
+func TestAClaimReadsPastTheHeld(t *testing.T) {
+	s, c := clocked(t, options(t))
+	insert(t, s, numbered("job", 6, 0)...)
+	h := claimUp(t, s, 4)
+	require.Len(t, h, 4)
+	// One that is due earlier than those that are held, which then lie between it and the rest.
+	revived := entry("early", 0)
+	revived.RunAt = time.UnixMilli(1)
+	c.jump(-time.Hour)
+	insert(t, s, revived)
+	c.jump(time.Hour)
+	var ids []string
+	for _, h := range claimUp(t, s, 3) {
+		ids = append(ids, h.ID)
+	}
+	require.Equal(t, []string{"early", "job-0004", "job-0005"}, ids)
+}
+
+func TestManyHeldJobsTakeSeveralRows(t *testing.T) {
+	o := options(t)
+	o.Defaults.LaneConcurrency = 1000
+	s := opened(t, o)
+	insert(t, s, numbered("job", 2*batchJobs+1, 0)...)
+	jobs := claimUp(t, s, 2*batchJobs+1)
+	require.Len(t, jobs, 2*batchJobs+1)
+	require.Equal(t, int64(3), one(t, s, "SELECT count(*) FROM held"))
+	settle(t, s, settled(jobs[2*batchJobs], deliveredOne), settled(jobs[7], deliveredOne))
+	require.Equal(t, int64(2), one(t, s, "SELECT count(*) FROM held"))
+	after := crash(t, o)
+	require.Equal(t, int64(0), one(t, after, "SELECT count(*) FROM held"))
+	require.Equal(t, 1, get(t, after, "job-0000").Lost)
+	require.Equal(t, job.Delivered, get(t, after, "job-0007").State)
+}
+
+func TestRunningJobsAreListedPageByPageAndNotAsReady(t *testing.T) {
+	o := options(t)
+	o.Defaults.LaneConcurrency = 100
+	s := opened(t, o)
+	var want []string
+	for _, name := range []string{"a", "b"} {
+		for i := range 7 {
+			insert(t, s, inLane(name, fmt.Sprintf("%s-%d", name, i), 0))
+		}
+		request := wanting(5)
+		request.Wants[0].Queue.Lane = name
+		claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+		require.NoError(t, err)
+		require.Len(t, claimed.Jobs, 5)
+		for i := range 5 {
+			want = append(want, fmt.Sprintf("%s-%d", name, i))
+		}
+	}
+	list := func(state job.State) (ids []string) {
+		filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: state, Limit: 3}
+		for more := true; more; more = filter.Cursor != "" {
+			page, err := s.List(t.Context(), 0, filter)
+			require.NoError(t, err)
+			for _, j := range page.Jobs {
+				require.Equal(t, state, j.State)
+				ids = append(ids, j.ID)
+			}
+			filter.Cursor = page.Cursor
+		}
+		return ids
+	}
+	require.Equal(t, want, list(job.Running))
+	require.Equal(t, []string{"a-5", "a-6", "b-5", "b-6"}, list(job.Ready))
+	require.Equal(t, job.Running, get(t, s, "b-4").State)
+	lanes, err := s.Lanes(t.Context(), 0, lane.Namespace, lane.Topic, "", 10)
+	require.NoError(t, err)
+	require.Equal(t, []int64{5, 2}, []int64{lanes[0].Running, lanes[0].Ready + lanes[0].Scheduled})
+}
+
+// without takes a database back to what the program before knew: the lanes' settings, but not what is held.
+func without(t *testing.T, path string) {
+	t.Helper()
+	shell(t, path, `DROP VIEW overview; DROP TABLE held;
+CREATE VIEW overview AS SELECT jobs.namespace, topic, lane, id, state FROM jobs JOIN queues USING (q)`)
+}
+
+func TestADatabaseWithoutTheTableOfTheHeldIsAddedTo(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	insert(t, s, numbered("job", 4, 0)...)
+	require.NoError(t, s.Close())
+	without(t, o.Path)
+	// As the program before left a job that it held, and a lane's counts.
+	shell(t, o.Path, `UPDATE jobs SET state = 'running', claimed = 5 WHERE n = 2;
+UPDATE queues SET waiting = 3, running = 1`)
+	s = opened(t, o)
+	verify(t, s)
+	lost := get(t, s, "job-0001")
+	require.Equal(t, []int{1, 1}, []int{lost.Made, lost.Lost})
+	require.Len(t, claimUp(t, s, 4), 4)
+	require.Equal(t, "running", one(t, s, "SELECT max(state) FROM overview"))
+}
+
+func TestWhatAnOlderProgramHasMovedOnIsNotLost(t *testing.T) {
+	o := options(t)
+	o.Defaults.KeepDelivered.Max = new(int64(100))
+	s := opened(t, o)
+	insert(t, s, numbered("job", 5, 0)...)
+	require.Len(t, claimUp(t, s, 5), 5)
+	require.NoError(t, s.Close())
+	// It does not know the table: to it all five wait. It attempts one in vain, ends one, removes one, and dies with a fourth.
+	shell(t, o.Path, `UPDATE jobs SET due = due + 1, made = 1, tries = 1 WHERE n = 1;
+UPDATE jobs SET state = 'delivered', finished = 4102444800000, made = 1 WHERE n = 2;
+DELETE FROM jobs WHERE n = 3;
+UPDATE jobs SET state = 'running', claimed = 5 WHERE n = 4;
+UPDATE queues SET waiting = 2, running = 1, rows = 4;
+UPDATE topics SET delivered = 1, kept_done = 1, kept_done_bytes = (SELECT length(url) FROM jobs WHERE n = 2), cancelled = 1`)
+	s = opened(t, o)
+	for id, want := range map[string][]int{"job-0000": {1, 0}, "job-0001": {1, 0}, "job-0003": {1, 1}, "job-0004": {1, 1}} {
+		found := get(t, s, id)
+		require.Equal(t, want, []int{found.Made, found.Lost}, id)
+	}
+	require.Equal(t, int64(0), one(t, s, "SELECT count(*) FROM held"))
+	require.Len(t, claimUp(t, s, 5), 3)
+}
+
+func TestARowOfTheHeldThatCannotBeReadKeepsNobodyFromOpening(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	insert(t, s, numbered("job", 2, 0)...)
+	require.Len(t, claimUp(t, s, 2), 2)
+	require.NoError(t, s.Close())
+	shell(t, o.Path, "UPDATE held SET jobs = 'no JSON'")
+	s = opened(t, o)
+	require.Zero(t, get(t, s, "job-0000").Lost)
+	require.Len(t, claimUp(t, s, 2), 2)
+}
