@@ -65,13 +65,13 @@ func (s *Store) Cancel(ctx context.Context, shard int, token store.Token, ref jo
 
 // mark notes on a running job that it is to be cancelled.
 func (tx *tx) mark(ref job.Ref, n int64, to standing) error {
-	if err := tx.exec(markCancel, to.version, to.entries, n); err != nil {
+	if err := tx.exec(markCancel, to.version, to.entries, orZero(to.first), n); err != nil {
 		return err
 	}
 	if h := tx.mem.held[ref]; h != nil {
 		before := h.standing
 		tx.undo(func() { h.standing = before })
-		h.version, h.entries, h.cancel = to.version, to.entries, true
+		h.version, h.entries, h.first, h.cancel = to.version, to.entries, to.first, true
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (s *Store) Edit(ctx context.Context, shard int, token store.Token, ref job.
 			return err
 		}
 		r.Version++
-		if err := tx.rewrite(r, to.entries, size); err != nil {
+		if err := tx.rewrite(r, to, size); err != nil {
 			return err
 		}
 		if !moves {
@@ -130,10 +130,10 @@ func (r *row) moveTo(now instant, edit store.Edit) {
 }
 
 // rewrite stores an edited job.
-func (tx *tx) rewrite(r *row, entries, oldSize int64) error {
+func (tx *tx) rewrite(r *row, to standing, oldSize int64) error {
 	c := encode(&r.Spec)
-	err := tx.exec(editJob, millis(r.DueAt), r.Version, entries, millis(r.Since), millis(r.ExpiresAt), r.URL, c.headers,
-		orNull(r.ContentType), int64(r.BodyKind), c.bodySize, c.labels, c.ladder, c.retries, c.timeout, c.body, r.n)
+	err := tx.exec(editJob, millis(r.DueAt), r.Version, to.entries, orZero(to.first), millis(r.Since), millis(r.ExpiresAt), r.URL,
+		c.headers, orNull(r.ContentType), int64(r.BodyKind), c.bodySize, c.labels, c.ladder, c.retries, c.timeout, c.body, r.n)
 	if err != nil {
 		return err
 	}

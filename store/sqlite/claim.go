@@ -226,7 +226,7 @@ func (c *claim) answer(s *Store) store.Claimed {
 
 func (r *row) standing() standing {
 	return standing{
-		version: r.Version, made: int64(r.Made), tries: int64(r.Tries), lost: int64(r.Lost), entries: r.entries,
+		version: r.Version, made: int64(r.Made), tries: int64(r.Tries), lost: int64(r.Lost), entries: r.entries, first: r.first,
 		cancel: r.CancelRequested, status: int64(r.Status), bodySize: r.bodySize, size: r.size(), print: r.print,
 	}
 }

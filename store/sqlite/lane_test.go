@@ -190,7 +190,7 @@ func TestAFaultTakesWhatIsSaidOfLanesAndTopicsBack(t *testing.T) {
 	require.Len(t, carry(t, s).Outbox, 1)
 	jobs := claimUp(t, s, 1)
 	settle(t, s, settled(jobs[0], policy.Verdict{Kind: policy.Dead}))
-	again("purge", deleteAttempts, func(token store.Token) error {
+	again("purge", deleteFirst, func(token store.Token) error {
 		errs, err := s.Purge(t.Context(), 0, token, []job.Ref{jobs[0].Ref(), jobs[0].Ref()})
 		if err == nil {
 			require.NoError(t, errs[0])

@@ -104,6 +104,7 @@ type standing struct {
 	version           int64
 	made, tries, lost int64
 	entries           int64
+	first             int64 // where the record's first entry is; 0: among the others, or there is none
 	cancel            bool
 	status            int64
 	bodySize          int64 // -1: nil
@@ -115,6 +116,7 @@ type standing struct {
 type numbers struct {
 	lastN, lastQ, lastT int64
 	lastBatch           int64
+	lastFirst           int64
 	outbox, ids         int64
 	revision            int64 // of the topics' policies
 	laneRevision        int64 // the newest of lanes' settings

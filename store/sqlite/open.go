@@ -26,7 +26,7 @@ func (s *Store) recall(ctx context.Context) error {
 		return err
 	}
 	if err := s.conn.query(ctx, lastNumbers, func(v []driver.Value) error {
-		m.lastN, m.lastQ, m.lastT = integer(v[0]), integer(v[1]), integer(v[2])
+		m.lastN, m.lastQ, m.lastT, m.lastFirst = integer(v[0]), integer(v[1]), integer(v[2]), integer(v[3])
 		return nil
 	}); err != nil {
 		return err

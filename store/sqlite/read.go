@@ -36,19 +36,30 @@ func (s *Store) Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error
 				found.State = job.Running
 			}
 		}
-		return c.query(ctx, readAttempts, func(v []driver.Value) error {
-			var entry job.Attempt
-			if err := json.Unmarshal([]byte(text(v[0])), &entry); err != nil {
-				return fmt.Errorf("read an attempt of job %s: %w", ref.ID, err)
-			}
-			found.Attempts = append(found.Attempts, entry)
-			return nil
-		}, found.n)
+		return c.record(ctx, found)
 	})
 	if err != nil {
 		return job.Job{}, err
 	}
 	return found.view(s.clock()), nil
+}
+
+// record reads a job's record, of which an entry beyond the last job.MaxAttempts may still be there: the first.
+func (c *conn) record(ctx context.Context, r *row) error {
+	add := func(v []driver.Value) error {
+		var entry job.Attempt
+		if err := json.Unmarshal([]byte(text(v[0])), &entry); err != nil {
+			return fmt.Errorf("read an attempt of job %s: %w", r.ID, err)
+		}
+		r.Attempts = append(r.Attempts, entry)
+		return nil
+	}
+	if r.first != 0 && r.entries <= job.MaxAttempts {
+		if err := c.query(ctx, readFirst, add, r.first); err != nil {
+			return err
+		}
+	}
+	return c.query(ctx, readAttempts, add, r.n)
 }
 
 // Known implements store.Store.

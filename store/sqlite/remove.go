@@ -28,7 +28,14 @@ func (tx *tx) erase(q *queue, n int64, to standing) error {
 			return err
 		}
 	}
-	if to.entries > 0 {
+	others := to.entries
+	if to.first != 0 {
+		others--
+		if err := tx.exec(deleteFirst, to.first); err != nil {
+			return err
+		}
+	}
+	if others > 0 {
 		if err := tx.exec(deleteAttempts, n); err != nil {
 			return err
 		}

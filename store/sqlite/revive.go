@@ -86,7 +86,8 @@ func (tx *tx) revive(item store.Revival, room *int64) (*row, error) {
 	if millis(r.ExpiresAt) <= tx.now.ms {
 		r.ExpiresAt = time.Time{}
 	}
-	err = tx.exec(reviveJob, millis(r.DueAt), r.Version, int64(r.Round), to.entries, millis(r.Since), millis(r.ExpiresAt), r.URL, r.n)
+	err = tx.exec(reviveJob, millis(r.DueAt), r.Version, int64(r.Round), to.entries, orZero(to.first),
+		millis(r.Since), millis(r.ExpiresAt), r.URL, r.n)
 	if err != nil {
 		return nil, err
 	}

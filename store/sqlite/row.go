@@ -17,6 +17,7 @@ type row struct {
 	n, q    int64
 	print   []byte
 	entries int64 // of the record, ever made
+	first   int64 // where the first of them is; 0: among the others
 	// bodySize is -1 for a body that is nil.
 	bodySize int64
 }
@@ -28,11 +29,11 @@ func (r *row) key() key { return key{millis(r.DueAt), r.n} }
 func (r *row) size() int64 { return max(r.bodySize, 0) + int64(len(r.URL)) }
 
 // columnCount is how many columns there are in columns; the body follows where it is read.
-const columnCount = 33
+const columnCount = 34
 
 // decodeHead reads the columns that need no parsing, which cannot fail: all that moving or removing a job needs.
 func decodeHead(v []driver.Value) *row {
-	r := &row{n: integer(v[0]), q: integer(v[1]), entries: integer(v[12]), print: blob(v[18]), bodySize: integer(v[24])}
+	r := &row{n: integer(v[0]), q: integer(v[1]), entries: integer(v[12]), first: integer(v[33]), print: blob(v[18]), bodySize: integer(v[24])}
 	r.Progress = job.Progress{
 		State:           job.State(text(v[2])),
 		DueAt:           date(integer(v[3])),

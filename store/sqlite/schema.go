@@ -25,7 +25,10 @@ const schemaVersion = 1
 //	          does not rewrite it
 //	held      a row for jobs that were claimed together and whose attempts are under way: a list of lane (q), job (n) and how
 //	          many attempts of it had been made; in jobs they are as they were before (held.go)
-//	attempts  the record: entry seq is in slot seq mod 20, so that a new one replaces the oldest
+//	firsts    the first entry of each record, one after the other as they came; a job's column first is its a. Most jobs have
+//	          no other, and those of jobs that were settled together lie side by side
+//	attempts  the rest of the record: entry seq is in slot seq mod 20, so that a new one replaces the oldest. What an older
+//	          program has written begins here with seq 0
 //	ids       what must stay known of clients' ids whose job is gone
 //	outbox    jobs born of settlements, until they stand in their own queue
 const schema = `
@@ -105,6 +108,7 @@ CREATE TABLE jobs (
   origin       TEXT,
   status       INTEGER,
   callbacks    TEXT,
+  first        INTEGER,
   body         BLOB
 );
 CREATE UNIQUE INDEX jobs_id ON jobs (id, namespace);
@@ -144,7 +148,7 @@ CREATE TABLE outbox (
   UNIQUE (namespace, id)
 );
 
-` + heldTable + overview + `
+` + heldTable + firstsTable + overview + `
 INSERT INTO meta VALUES ('revision', 0), ('pinged', 0);
 ` + laneRevision
 
@@ -164,6 +168,14 @@ CREATE TABLE held (
   c       INTEGER PRIMARY KEY,
   claimed INTEGER NOT NULL,
   jobs    TEXT NOT NULL
+);
+`
+
+const firstsTable = `
+CREATE TABLE firsts (
+  a     INTEGER PRIMARY KEY,
+  n     INTEGER NOT NULL,
+  entry TEXT NOT NULL
 );
 `
 
@@ -191,7 +203,8 @@ var additions = []struct{ table, sql string }{
 
 const heldAdditions = `
 DROP VIEW IF EXISTS overview;
-` + heldTable + overview
+ALTER TABLE jobs ADD COLUMN first INTEGER;
+` + heldTable + firstsTable + overview
 
 const laneAdditions = `
 ALTER TABLE topics ADD COLUMN grants TEXT;

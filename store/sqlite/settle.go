@@ -157,10 +157,15 @@ func (tx *tx) lapse(h *held, lasted time.Duration) error {
 	return tx.sendBack(h, to, tx.now.ms)
 }
 
-// record adds to a job's record; the slot is that of the entry which is one too many.
+// record adds to a job's record; the slot is that of the entry which is one too many. The job's row must be written after it.
 func (tx *tx) record(n int64, to *standing, entry string) error {
 	seq := to.entries
 	to.entries++
+	if seq == 0 {
+		tx.mem.lastFirst++
+		to.first = tx.mem.lastFirst
+		return tx.exec(insertFirst, to.first, n, entry)
+	}
 	return tx.exec(insertAttempt, n, seq%job.MaxAttempts, seq, entry)
 }
 
@@ -184,7 +189,7 @@ func (tx *tx) drop(h *held) {
 
 // sendBack makes a held job due again.
 func (tx *tx) sendBack(h *held, to standing, due int64) error {
-	if err := tx.exec(moveJob, due, to.made, to.tries, to.lost, orZero(to.status), to.entries, h.n); err != nil {
+	if err := tx.exec(moveJob, due, to.made, to.tries, to.lost, orZero(to.status), to.entries, orZero(to.first), h.n); err != nil {
 		return err
 	}
 	tx.drop(h)
@@ -206,7 +211,7 @@ func (tx *tx) end(q *queue, ref job.Ref, n int64, to standing, state job.State, 
 		return tx.remove(q, ref, n, to, state, reason, tx.now.ms)
 	}
 	err := tx.exec(endJob, string(state), tx.now.ms, orNull(string(reason)), to.made, to.tries, to.lost, orZero(to.status),
-		to.entries, to.version, n)
+		to.entries, orZero(to.first), to.version, n)
 	if err != nil {
 		return err
 	}

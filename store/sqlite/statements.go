@@ -8,6 +8,7 @@ const (
 	insertBody
 	insertAttempt
 	insertBirth
+	insertFirst
 	insertHeld
 	insertID
 	insertLane
@@ -42,14 +43,17 @@ const (
 	deleteID
 	deleteLane
 	deleteBirth
+	deleteFirst
 	deleteHeld
 	deleteQueue
+	strayFirst
 	unusedQueues
 	oldestEnded
 	knownID
 	findTopic
 	oldestIDs
 	readOutbox
+	readFirst
 	readAttempts
 	readHeld
 	listQueues
@@ -82,7 +86,7 @@ const inlineBody = 2048
 // columns are those of a job, as decode reads them, without the body.
 const columns = `jobs.n, jobs.q, state, due, finished, reason, version, round, made, tries, lost, cancel, entries,
  created, since, expires, jobs.namespace, id, print, url, method, headers, content_type, body_kind, body_size,
- labels, ladder, retries, timeout, kind, origin, status, callbacks`
+ labels, ladder, retries, timeout, kind, origin, status, callbacks, first`
 
 // anyLimit is a bound that SQLite does not look at when it plans: where it does, it plans anew whenever another is given.
 const anyLimit = ` LIMIT ?+0`
@@ -104,6 +108,7 @@ var statementText = [statements]string{
 	insertBody:    `INSERT OR REPLACE INTO bodies (n, body) VALUES (?, ?)`,
 	insertAttempt: `INSERT OR REPLACE INTO attempts (n, slot, seq, entry) VALUES (?, ?, ?, ?)`,
 	insertBirth:   `INSERT OR IGNORE INTO outbox (namespace, id, entry) VALUES (?, ?, ?)`,
+	insertFirst:   `INSERT INTO firsts (a, n, entry) VALUES (?, ?, ?)`,
 	insertHeld:    `INSERT OR REPLACE INTO held (c, claimed, jobs) VALUES (?, ?, ?)`,
 	insertID:      `INSERT OR REPLACE INTO ids (namespace, id, t, print, state, finished, reason) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 	insertLane:    `INSERT OR REPLACE INTO lanes (namespace, topic, lane, revision, settings) VALUES (?, ?, ?, ?, ?)`,
@@ -124,15 +129,15 @@ var statementText = [statements]string{
 	jobByN: `SELECT ` + columns + `, ` + bodyColumn + `, ` + nameColumns +
 		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE jobs.n = ?`,
 	headByN: `SELECT ` + columns + ` FROM jobs WHERE n = ?`,
-	moveJob: `UPDATE jobs SET state = 'scheduled', due = ?, made = ?, tries = ?, lost = ?, status = ?, entries = ?
+	moveJob: `UPDATE jobs SET state = 'scheduled', due = ?, made = ?, tries = ?, lost = ?, status = ?, entries = ?, first = ?
  WHERE n = ?`,
-	endJob: `UPDATE jobs SET state = ?, finished = ?, reason = ?, made = ?, tries = ?, lost = ?, status = ?, entries = ?, version = ?,
+	endJob: `UPDATE jobs SET state = ?, finished = ?, reason = ?, made = ?, tries = ?, lost = ?, status = ?, entries = ?, first = ?, version = ?,
  cancel = 0 WHERE n = ?`,
-	markCancel: `UPDATE jobs SET cancel = 1, version = ?, entries = ? WHERE n = ?`,
-	editJob: `UPDATE jobs SET due = ?, version = ?, entries = ?, since = ?, expires = ?, url = ?, headers = ?, content_type = ?,
+	markCancel: `UPDATE jobs SET cancel = 1, version = ?, entries = ?, first = ? WHERE n = ?`,
+	editJob: `UPDATE jobs SET due = ?, version = ?, entries = ?, first = ?, since = ?, expires = ?, url = ?, headers = ?, content_type = ?,
  body_kind = ?, body_size = ?, labels = ?, ladder = ?, retries = ?, timeout = ?, body = ? WHERE n = ?`,
 	reviveJob: `UPDATE jobs SET state = 'scheduled', due = ?, finished = NULL, reason = NULL, version = ?, round = ?, tries = 0,
- lost = 0, entries = ?, since = ?, expires = ?, url = ? WHERE n = ?`,
+ lost = 0, entries = ?, first = ?, since = ?, expires = ?, url = ? WHERE n = ?`,
 	firstWaiting: `SELECT due, n FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL ORDER BY due, n`,
 	waitingAt: `SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
  AND due = ?2 AND n > ?3 AND due <= ?4 ORDER BY n LIMIT ?5`,
@@ -152,9 +157,12 @@ var statementText = [statements]string{
 	deleteID:       `DELETE FROM ids WHERE namespace = ? AND id = ?`,
 	deleteLane:     `DELETE FROM lanes WHERE namespace = ? AND topic = ? AND lane = ?`,
 	deleteBirth:    `DELETE FROM outbox WHERE namespace = ? AND id = ?`,
+	deleteFirst:    `DELETE FROM firsts WHERE a = ?`,
 	deleteHeld:     `DELETE FROM held WHERE c = ?`,
 	deleteQueue:    `DELETE FROM queues WHERE q = ?`,
-	unusedQueues:   `DELETE FROM queues WHERE rows = 0 AND gate IS NULL`,
+	strayFirst: `SELECT a FROM firsts WHERE a = (SELECT min(a) FROM firsts)
+ AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.n = firsts.n AND jobs.first = firsts.a)`,
+	unusedQueues: `DELETE FROM queues WHERE rows = 0 AND gate IS NULL`,
 
 	oldestEnded: `SELECT ` + columns + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
  WHERE t = ? AND state = ? AND finished IS NOT NULL ORDER BY finished, jobs.n LIMIT ?`,
@@ -165,6 +173,7 @@ var statementText = [statements]string{
 
 	readOutbox:   `SELECT seq, entry FROM outbox WHERE seq > ? ORDER BY seq LIMIT ? OFFSET ?`,
 	readHeld:     `SELECT c, claimed, jobs FROM held`,
+	readFirst:    `SELECT entry FROM firsts WHERE a = ?`,
 	readAttempts: `SELECT entry FROM attempts WHERE n = ? ORDER BY seq`,
 	listQueues: `SELECT q, lane FROM queues INDEXED BY queues_pending
  WHERE namespace = ? AND topic = ? AND lane >= ? AND waiting + running > 0 ORDER BY lane LIMIT ?`,
@@ -194,8 +203,9 @@ var statementText = [statements]string{
  LIMIT ?`,
 	readMeta:    `SELECT value FROM meta WHERE key = ?`,
 	countOutbox: `SELECT count(*) FROM outbox`,
-	lastNumbers: `SELECT (SELECT max(n) FROM jobs), (SELECT max(q) FROM queues), (SELECT max(t) FROM topics)`,
-	probe:       `INSERT INTO outbox (seq, namespace, id, entry) VALUES (-1, '', '', zeroblob(16384))`,
+	lastNumbers: `SELECT (SELECT max(n) FROM jobs), (SELECT max(q) FROM queues), (SELECT max(t) FROM topics),
+ (SELECT max(a) FROM firsts)`,
+	probe: `INSERT INTO outbox (seq, namespace, id, entry) VALUES (-1, '', '', zeroblob(16384))`,
 
 	begin:    `BEGIN IMMEDIATE`,
 	commit:   `COMMIT`,

@@ -71,8 +71,29 @@ func (tx *tx) sweep(limit int) (store.Swept, error) {
 			return swept, err
 		}
 	}
+	if err := tx.forgetFirsts(limit); err != nil {
+		return swept, err
+	}
 	tx.forgetGates(limit)
 	return swept, tx.forgetLanes(limit)
+}
+
+// forgetFirsts removes first entries whose jobs an older program has removed: it knows nothing of them. It looks at the
+// oldest alone, which are theirs sooner or later.
+func (tx *tx) forgetFirsts(limit int) error {
+	for range limit {
+		stray := int64(0)
+		if err := tx.query(strayFirst, func(v []driver.Value) error {
+			stray = integer(v[0])
+			return nil
+		}); err != nil || stray == 0 {
+			return err
+		}
+		if err := tx.exec(deleteFirst, stray); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forgetGates forgets holds, breakers and starts that matter no more.

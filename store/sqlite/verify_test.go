@@ -100,6 +100,10 @@ func (tx *tx) faults() (faults []string) {
 	same("stray bodies", 0, ask(
 		"SELECT count(*) FROM bodies WHERE n NOT IN (SELECT n FROM jobs WHERE body_size > %d)", inlineBody))
 	same("stray attempts", 0, ask("SELECT count(*) FROM attempts WHERE n NOT IN (SELECT n FROM jobs)"))
+	same("stray first entries", 0, ask("SELECT count(*) FROM firsts WHERE n NOT IN (SELECT n FROM jobs WHERE first = a)"))
+	same("missing first entries", 0, ask("SELECT count(*) FROM jobs WHERE first IS NOT NULL AND first NOT IN (SELECT a FROM firsts WHERE firsts.n = jobs.n)"))
+	same("entries", ask("SELECT coalesce(sum(min(entries, CASE WHEN first IS NULL THEN 20 ELSE 21 END)), 0) FROM jobs"),
+		ask("SELECT (SELECT count(*) FROM firsts) + (SELECT count(*) FROM attempts)"))
 	same("indexes", 1, ask("SELECT integrity_check = 'ok' FROM pragma_integrity_check"))
 	return faults
 }
