@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql/driver"
 	"fmt"
+	"strings"
 )
 
 // schemaVersion is what PRAGMA user_version of a database says that this code understands.
@@ -253,19 +254,19 @@ func prepare(c *conn, path string) error {
 		}
 		return nil
 	}
-	missing := ""
+	var missing strings.Builder
 	for _, a := range additions {
 		if err := read("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = '"+a.table+"'", &tables); err != nil {
 			return err
 		}
 		if tables == 0 {
-			missing += a.sql
+			missing.WriteString(a.sql)
 		}
 	}
-	if missing == "" {
+	if missing.Len() == 0 {
 		return nil
 	}
-	if err := c.execText("BEGIN IMMEDIATE; " + missing + " COMMIT"); err != nil {
+	if err := c.execText("BEGIN IMMEDIATE; " + missing.String() + " COMMIT"); err != nil {
 		return fmt.Errorf("add to the tables: %w", err)
 	}
 	return nil
