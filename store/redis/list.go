@@ -128,7 +128,7 @@ func (s *Store) listLanes(ctx context.Context, sh *part, f *store.Filter, from p
 		if lane != from.lane {
 			from = place{lane: lane}
 		}
-		apart, err := s.listApart(ctx, sh, f, from)
+		apart, err := s.listApart(ctx, sh, f, lane)
 		if err != nil {
 			return store.Page{}, err
 		}
@@ -194,8 +194,8 @@ func (s *Store) lanesOf(ctx context.Context, sh *part, f *store.Filter, from pla
 }
 
 // listApart reads the jobs of a lane that stand in no order of a place: the ready list, or those held. Both are bounded.
-func (s *Store) listApart(ctx context.Context, sh *part, f *store.Filter, from place) (jobs []peeked, err error) {
-	_, number, _ := strings.Cut(from.lane, "\x00")
+func (s *Store) listApart(ctx context.Context, sh *part, f *store.Filter, lane string) (jobs []peeked, err error) {
+	_, number, _ := strings.Cut(lane, "\x00")
 	var members []string
 	switch f.State {
 	case job.Ready:
@@ -208,14 +208,10 @@ func (s *Store) listApart(ctx context.Context, sh *part, f *store.Filter, from p
 	if err != nil {
 		return nil, fault(ctx, err)
 	}
-	if jobs, err = s.among(ctx, sh, members, from); err != nil {
-		return nil, err
-	}
-	slices.SortFunc(jobs, func(a, b peeked) int { return compare(&a, &b) })
-	return jobs, nil
+	return s.among(ctx, sh, members, lane)
 }
 
-// listLane reads the jobs of one lane that come after a place, with those that stand apart; full says that there may be
+// listLane reads the jobs of one lane that come after a place, in order, with those that stand apart; full says that there may be
 // more, after the place to.
 func (s *Store) listLane(ctx context.Context, sh *part, f *store.Filter, from place, apart []peeked) (part []peeked, to place, full bool, err error) {
 	_, number, _ := strings.Cut(from.lane, "\x00")

@@ -112,24 +112,17 @@ func (s *part) peeked(m, rec, line, name string, now int64) (peeked, error) {
 	return p, nil
 }
 
-// among reads jobs by name and leaves out those not after a place.
-func (s *Store) among(ctx context.Context, sh *part, members []string, from place) ([]peeked, error) {
-	var all []peeked
+// among reads jobs of a lane by name, each with its place there.
+func (s *Store) among(ctx context.Context, sh *part, members []string, lane string) ([]peeked, error) {
 	args := make([]any, len(members))
 	for i, m := range members {
 		args[i] = m
 	}
-	part, err := s.peek(ctx, sh, args)
-	if err != nil {
-		return nil, err
+	all, err := s.peek(ctx, sh, args)
+	for i := range all {
+		all[i].lane, all[i].score = lane, strconv.FormatInt(all[i].run.due, 10)
 	}
-	for i := range part {
-		part[i].lane, part[i].score = from.lane, strconv.FormatInt(part[i].run.due, 10)
-		if from.score == "" || compare(&part[i], &peeked{place: from}) > 0 {
-			all = append(all, part[i])
-		}
-	}
-	return all, nil
+	return all, err
 }
 
 // isNil tells "there is none" from a fault.

@@ -139,6 +139,3 @@ func attempts(text string) ([]job.Attempt, error) {
 	}
 	return all, nil
 }
-
-// attemptText writes an attempt as a line without its end.
-func attemptText(a *job.Attempt) string { return string(a.AppendJSON(make([]byte, 0, 512))) }

@@ -135,7 +135,7 @@ func (c *call) settlement(item *store.Settlement, queue int) error {
 	}
 	text := ""
 	if item.Attempt.Kind != "" {
-		text = attemptText(&item.Attempt)
+		text = string(item.Attempt.JSON())
 	}
 	c.add(queue, member(item.Ref), string(item.Lease), verdict, wait(item.Verdict.Wait), reasonText(item.Verdict.Reason),
 		shows(item), text, len(item.Births))

@@ -164,7 +164,7 @@ func encodeJSON(v any) string {
 	return string(raw)
 }
 
-func encodeAttempt(a *job.Attempt) string { return string(a.AppendJSON(make([]byte, 0, 512))) }
+func encodeAttempt(a *job.Attempt) string { return string(a.JSON()) }
 
 // A ladder is stored as JSON of Go durations: ["15s","3m0s"].
 func encodeLadder(l policy.Ladder) string {
