@@ -63,7 +63,7 @@ func (s *Store) settle(ctx context.Context, sh *part, token store.Token, items [
 			return nil, store.Claimed{}, err
 		}
 	}
-	c := s.newCall(sh, scriptSettle, memory, queues, nil, 1+9*len(items))
+	c := s.newCall(sh, scriptSettle, memory, queues, nil, 1+3*len(items))
 	c.add(claimedNext(queues, after))
 	for i := range items {
 		// An item of an unknown queue has no lease. It is sent all the same: the call's memory then has an answer for it,
@@ -133,12 +133,13 @@ func (c *call) settlement(item *store.Settlement, queue int) error {
 	default:
 		panic(fmt.Sprintf("redis: a settlement with verdict %v", item.Verdict.Kind))
 	}
-	text := ""
+	var line []byte
 	if item.Attempt.Kind != "" {
-		text = string(item.Attempt.JSON())
+		line = append(item.Attempt.JSON(), '\n')
 	}
-	c.add(queue, member(item.Ref), string(item.Lease), verdict, wait(item.Verdict.Wait), reasonText(item.Verdict.Reason),
-		shows(item), text, len(item.Births))
+	head := strconv.Itoa(queue) + " " + verdict + " " + wait(item.Verdict.Wait) + " " + reasonText(item.Verdict.Reason) + " " +
+		strconv.Itoa(len(item.Births)) + " " + shows(item) + "\n" + string(item.Lease)
+	c.add(head, member(item.Ref), line)
 	for i := range item.Births {
 		entry, err := packEntry(&item.Births[i])
 		if err != nil {

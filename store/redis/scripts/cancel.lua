@@ -18,8 +18,9 @@ if r.state == 'c' or flagged(r, 'm') then
   return { 'ok', int(now), rec, line }
 end
 watch()
-r.ver, r.size = r.ver + 1, #rec
-note(r, member, '{"n":' .. int(r.made) .. ',"k":"cancelled","ms":' .. int(now) .. '}')
+local due, since, ver, round = apart(r.course)
+r.course, r.size = joined(due, since, plus(ver), round), #rec
+note(r, member, '{"n":' .. r.made .. ',"k":"cancelled","ms":' .. NOW .. '}\n')
 -- The memory holds the record of a job that is gone, or may go before the call is repeated.
 local kept, memory = true, ''
 if r.lease ~= '-' then

@@ -17,17 +17,17 @@ local function lapse(q)
   for i, member in ipairs(members) do
     local r = runs[i] and parse(runs[i])
     if r then
-      r.made, r.lost, r.lease = r.made + 1, r.lost + 1, '-'
-      if r.lost >= 3 then r.tries = r.tries + 1 end
-      note(r, member, '{"n":' .. int(r.made) .. ',"k":"lost","ms":' .. int(r.fin) .. ',"d":' .. int((now - r.fin) * 1000000) ..
-        '}')
-      r.fin = 0
+      r.made, r.lost, r.lease = plus(r.made), plus(r.lost), '-'
+      if tonumber(r.lost) >= 3 then r.tries = plus(r.tries) end
+      note(r, member, '{"n":' .. r.made .. ',"k":"lost","ms":' .. r.fin .. ',"d":' .. int((now - r.fin) * 1000000) ..
+        '}\n')
+      r.fin = '0'
       local kept = true
       if flagged(r, 'm') then
         kept = finish(q, member, r, 'c', 'cancelled')
       else
-        r.due = now
-        q.dues[#q.dues + 1] = int(now)
+        r.course = turned(r.course, now)
+        q.dues[#q.dues + 1] = NOW
         q.dues[#q.dues + 1] = member
       end
       if kept then

@@ -36,38 +36,45 @@ local function repeated(q, i)
   end
 end
 
--- fill tops ready up from what is due, so that ready's bound never limits a claim.
-local function fill(q, want)
-  local ready = call('LLEN', q.ready)
-  if ready >= want then return end
-  local due = call('ZRANGEBYSCORE', q.due, '-inf', NOW, 'LIMIT', 0, want - ready)
-  if #due == 0 then return end
-  call('RPUSH', q.ready, unpack(due))
-  call('ZREM', q.due, unpack(due))
-  bump(q.topic, 'ready', #due)
+-- stock names the jobs to take: those of ready, and then, so that ready's bound never limits a claim, of what is due. It
+-- also answers how many are of ready.
+local function stock(q, want)
+  local members = call('LRANGE', q.ready, 0, want - 1)
+  local ready = #members
+  if ready < want then
+    local due = call('ZRANGEBYSCORE', q.due, '-inf', NOW, 'LIMIT', 0, want - ready)
+    for j = 1, #due do members[ready + j] = due[j] end
+  end
+  return members, ready
 end
 
 -- first is the run of a job that is claimed for the first time, marked with flags.
-local function first(lease, rec, marks)
-  local print, due = string.byte(rec, 2) % 2 == 1, int(be(rec, 13, 18))
-  return lease .. (print and ' 0p' or ' 0') .. marks .. ' ' .. #rec .. ' - ' .. NOW .. ' - ' .. due .. ' ' .. due .. ' 1 0 0 0 0'
+local sizes, firsts = {}, {}
+local function first(lease, marks, print, size, due)
+  local text = sizes[size] or int(size)
+  sizes[size] = text
+  if firsts.due ~= due or firsts.lease ~= lease then
+    firsts.due, firsts.lease, firsts.course = due, lease, ' - ' .. NOW .. ' - ' .. joined(due, due, 1, 0) .. ' 0 0 0'
+  end
+  return lease .. (print and ' 0p' or ' 0') .. marks .. ' ' .. text .. firsts.course
 end
 
 -- next is the run of one that was claimed or edited before.
-local function next(lease, rec, marks, line)
+local function next(lease, marks, size, line)
   local r = parse(line)
-  r.lease, r.size, r.fin = lease, #rec, NOW
-  if string.find(r.flags, '[ro]') then r.flags = string.gsub(r.flags, '[ro]', '') end
+  r.lease, r.size, r.fin = lease, size, NOW
+  if find(r.flags, '[ro]') then r.flags = string.gsub(r.flags, '[ro]', '') end
   if marks ~= '' then r.flags = r.flags .. marks end
   return pack(r)
 end
 
--- take moves jobs from ready to held; lost counts members without a record, which cannot be. Records are read in portions,
--- by the size of the one before (of the first, a guess), so that few are read for which there is no room: missed counts the bytes of those.
+-- take moves jobs to held; lost counts members without a record, which cannot be. Records are read in portions, by the
+-- size of the one before (of the first, a guess), so that few are read for which there is no room: missed counts the bytes
+-- of those.
 local function take(q, i, want, timeout)
-  local members = call('LRANGE', q.ready, 0, want - 1)
+  local members, ready = stock(q, want)
   if #members == 0 then return end
-  local count, leases, fresh, lost = 0, {}, {}, 0
+  local count, leases, fresh, n, lost = 0, {}, {}, 0, 0
   local lease, k = token .. '@' .. q.n, limits(q)
   local marks = (k.starts and 'r' or '') .. (q.gate and q.gate.open and 'o' or '')
   local last, lasts, deadline
@@ -79,20 +86,24 @@ local function take(q, i, want, timeout)
     for j = 1, #recs do
       local member, rec, line = members[count + 1], recs[j], runs[j]
       if rec then
-        local body = be(rec, 10, 12)
+        local flags, _, _, _, _, t1, t2, t3, b1, b2, b3, d1, d2, d3, d4, d5, d6 = byte(rec, 2, 18)
+        local body = (b1 * 256 + b2) * 256 + b3
         size = #rec
         if taken > 0 and used + body > room then
           fits, missed = false, missed + body
           break
         end
-        local left = be(rec, 7, 9)
+        local left = (t1 * 256 + t2) * 256 + t3
         left = (left > 0 and left or timeout) + margin
         if left ~= last then last, lasts, deadline = left, int(left), int(now + left) end
-        line = line and next(lease, rec, marks, line) or first(lease, rec, marks)
-        leases[#leases + 1] = deadline
-        leases[#leases + 1] = member
-        fresh[#fresh + 1] = member
-        fresh[#fresh + 1] = line
+        if line then
+          line = next(lease, marks, size, line)
+        else
+          line = first(lease, marks, flags % 2 == 1, size, ((((d1 * 256 + d2) * 256 + d3) * 256 + d4) * 256 + d5) * 256 + d6)
+        end
+        leases[n + 1], leases[n + 2] = deadline, member
+        fresh[n + 1], fresh[n + 2] = member, line
+        n = n + 2
         answer(i, member, rec, line, lasts)
         taken, used = taken + 1, used + body
       else
@@ -102,10 +113,12 @@ local function take(q, i, want, timeout)
     end
   end
   if count == 0 then return end
+  ready = math.min(ready, count)
   many('ZADD', q.held, leases)
   many('HSET', RUNS, fresh)
-  call('LTRIM', q.ready, count, -1)
-  bump(q.topic, 'ready', -count)
+  if ready > 0 then call('LTRIM', q.ready, ready, -1) end
+  if count > ready then call('ZREM', q.due, unpack(members, ready + 1, count)) end
+  bump(q.topic, 'ready', -ready)
   bump(q.topic, 'held', count - lost)
   if k.starts and count > lost then
     local g = gate(q)
@@ -129,7 +142,6 @@ for i, q in ipairs(queues) do
     end
     local want = math.min(tonumber(ARGV[a + 1]), most - taken, (free(q, call('ZCARD', q.held))))
     if want > 0 and (taken == 0 or used <= room and missed < MISSED) then
-      fill(q, want)
       take(q, i, want, tonumber(ARGV[a + 2]))
     end
   end

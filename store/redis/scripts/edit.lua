@@ -11,24 +11,26 @@ if not rec then return refuse(member, 'none') end
 if int(be(rec, 3, 6)) ~= q.n then return { 'again' } end
 local line = call('HGET', RUNS, member)
 local r = line and parse(line) or fresh(rec)
-if ARGV[A + 3] ~= '0' and int(r.ver) ~= ARGV[A + 3] then return refuse(member, 'version') end
+local due, since, ver, round = apart(r.course)
+if ARGV[A + 3] ~= '0' and ver ~= ARGV[A + 3] then return refuse(member, 'version') end
 if r.lease ~= '-' or r.state ~= '-' then return refuse(member, 'state', pack(r)) end
-if int(r.ver) ~= ARGV[A + 2] then return { 'again' } end
+if ver ~= ARGV[A + 2] then return { 'again' } end
 watch()
 local wish = ARGV[A + 4]
 local base = (wish ~= '' and wish ~= '0' and string.sub(wish, 1, 1) ~= '@') and later or now
 rec = ARGV[A + 6] .. string.sub(rec, 13, 18) .. ARGV[A + 7] .. expiry(ARGV[A + 5], base)
 call('HSET', JOBS, member, rec) -- first: refused, and nothing done, while memory is full
-r.ver, r.size = r.ver + 1, #rec
-note(r, member, '{"n":' .. int(r.made) .. ',"k":"' .. ARGV[A + 8] .. '","ms":' .. int(now) .. '}')
+r.size = #rec
+note(r, member, '{"n":' .. r.made .. ',"k":"' .. ARGV[A + 8] .. '","ms":' .. NOW .. '}\n')
 if wish ~= '' then
-  r.due = math.max(instant(wish, base), now)
-  if tonumber(r.tries) == 0 and tonumber(r.lost) == 0 then r.since = r.due end
+  due = math.max(instant(wish, base), now)
+  if tonumber(r.tries) == 0 and tonumber(r.lost) == 0 then since = due end
   if call('ZREM', q.due, member) == 0 then
     bump(q.topic, 'ready', -call('LREM', q.ready, 1, member))
   end
-  place(q, member, r.due)
+  place(q, member, due)
 end
+r.course = joined(due, since, plus(ver), round)
 call('HSET', RUNS, member, pack(r))
 look(q)
 close()

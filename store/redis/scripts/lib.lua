@@ -14,6 +14,7 @@
 -- first time. So a script that must go on then, because it frees memory in the end, begins with allow(); one that must
 -- be refused whole begins with a write that Redis refuses.
 local call, floor = redis.call, math.floor
+local byte, sub, match, find = string.byte, string.sub, string.match, string.find
 local JOBS, RUNS, TRIES, IDS, FORGET = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local AGENDA, RINGS, BELL, WAKE, TERMS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local NAMES, OUTBOX, OUTQ, REDO, OFF = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
@@ -31,7 +32,7 @@ local topics, queues = {}, {}
 for i = 1, nt do
   local k = 19 + nq * 3 + (i - 1) * 5
   topics[i] = { name = ARGV[3 + nq * 3 + i], stats = KEYS[k + 1], d = KEYS[k + 2], x = KEYS[k + 3], c = KEYS[k + 4],
-    open = KEYS[k + 5], plus = {}, added = {}, ended = {} }
+    open = KEYS[k + 5], plus = {}, ended = {} }
 end
 if nq > 0 then
   local numbers = {}
@@ -49,7 +50,7 @@ if nq > 0 then
   if call('EXISTS', GATES, LANES) > 0 then
     local gates, lanes = call('HMGET', GATES, unpack(numbers)), call('HMGET', LANES, unpack(names))
     for i = 1, nq do
-      local hold, open, over, starts, rest = string.match(gates[i] or '', '^(%d+) (%d) (%d+) (%S+)(.*)$')
+      local hold, open, over, starts, rest = match(gates[i] or '', '^(%d+) (%d) (%d+) (%S+)(.*)$')
       if hold then
         queues[i].gate = { hold = tonumber(hold), open = open == '1', over = tonumber(over), starts = groups(starts),
           rest = rest, stored = true, was = open == '1' }
@@ -62,9 +63,23 @@ end
 -- allow is the first write of a script that goes on while memory is full. The call's memory is written anew in the end.
 local function allow() call('DEL', TOK) end
 
--- int writes a whole number; text is one already.
-local function int(n) return type(n) == 'string' and n or string.format('%.0f', n) end
+-- int writes a whole number; text is one already. Joined with text, Lua writes 14 digits of a number, and in less time.
+local function int(n)
+  if type(n) == 'string' then return n end
+  return n < 1e14 and n > -1e14 and n .. '' or string.format('%.0f', n)
+end
 local NOW = int(now)
+
+-- plus writes the number that follows a text of one.
+local pluses = {}
+local function plus(n)
+  local next = pluses[n]
+  if not next then
+    next = int(n + 1)
+    pluses[n] = next
+  end
+  return next
+end
 
 -- many calls a command with a long list of arguments, in chunks (of an even length) that fit Lua's stack.
 local function many(command, key, list)
@@ -78,7 +93,7 @@ end
 local function terms(t)
   if not t.terms then
     t.line = call('HGET', TERMS, t.name) or ARGV[3]
-    local paused, limit, starts, per = string.match(t.line,
+    local paused, limit, starts, per = match(t.line,
       '^%d+ (%d) (%d+) %d+ %d+ %d+ %d+ %d+ %d+ %d+ ?(%d*) ?(%d*)')
     t.terms = { paused = paused == '1', limit = tonumber(limit) }
     if starts ~= '' and starts ~= '0' then t.terms.starts, t.terms.per = tonumber(starts), tonumber(per) end
@@ -88,7 +103,7 @@ end
 local function keeps(t)
   if not t.keeps then
     terms(t)
-    local dage, dmax, dbytes, xage, xmax, xbytes, window = string.match(t.line,
+    local dage, dmax, dbytes, xage, xmax, xbytes, window = match(t.line,
       '^%d+ %d %d+ (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
     t.keeps = { window = tonumber(window),
       d = { age = tonumber(dage), max = tonumber(dmax), bytes = tonumber(dbytes) },
@@ -103,7 +118,7 @@ local function limits(q)
   local k = terms(q.topic)
   if not q.lane then return k end
   if not q.limits then
-    local paused, limit, starts, per = string.match(q.lane, '^%d+ (%d) (%d+) (%d+) (%d+)')
+    local paused, limit, starts, per = match(q.lane, '^%d+ (%d) (%d+) (%d+) (%d+)')
     q.limits = { paused = k.paused or paused == '1', limit = limit ~= '0' and tonumber(limit) or k.limit,
       starts = k.starts, per = k.per }
     if starts ~= '0' then q.limits.starts, q.limits.per = tonumber(starts), tonumber(per) end
@@ -116,7 +131,7 @@ local function bump(t, field, n) t.plus[field] = (t.plus[field] or 0) + n end
 -- The fixed head of a record: 1 version, 2 flags, 3-6 queue number, 7-9 timeout in ms, 10-12 length of the body,
 -- 13-18 due in ms, then the body, then tagged fields. be reads a number of 3, 4 or 6 bytes.
 local function be(s, from, to)
-  local a, b, c, d, e, f = string.byte(s, from, to)
+  local a, b, c, d, e, f = byte(s, from, to)
   local n = (a * 256 + b) * 256 + c
   if d then n = n * 256 + d end
   if f then n = (n * 256 + e) * 256 + f end
@@ -139,47 +154,63 @@ end
 -- token@queue, or - when nobody holds the job; flags are letters (m cancel requested, p its id has a print, t it has a
 -- record of attempts, r and o that its claim was under a rate or a probe, 0 none); state is - or d (delivered), x (dead), c (cancelled); finished is when it ended, of a held
 -- job when it was claimed. Then may follow the status of the last answer, and more fields.
--- parse leaves numbers as text: Lua turns them into numbers where it calculates, and only comparing needs tonumber.
+-- parse leaves numbers as text: Lua turns them into numbers where it calculates, and only comparing needs tonumber. It
+-- leaves due since version round, which an attempt mostly does not change, in one piece, the course: each string that a
+-- script makes costs time, and it has runs to take apart for each job that is settled. turned is a course from another
+-- due moment on; whoever changes more of it takes it apart.
 local function parse(s)
-  local lease, flags, size, state, fin, reason, due, since, ver, round, made, tries, lost, rest = string.match(s,
-    '^(%S+) (%S+) (%d+) (%S) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
-  return { lease = lease, flags = flags, size = size, state = state, fin = fin, reason = reason, due = due,
-    since = since, ver = ver, round = round, made = made, tries = tries, lost = lost, rest = rest }
+  local lease, flags, size, state, fin, reason, course, made, tries, lost, rest = match(s,
+    '^(%S+) (%S+) (%d+) (%S) (%d+) (%S+) (%d+ %d+ %d+ %d+) (%d+) (%d+) (%d+)(.*)$')
+  return { lease = lease, flags = flags, size = size, state = state, fin = fin, reason = reason, course = course,
+    made = made, tries = tries, lost = lost, rest = rest }
 end
 local function pack(r)
-  return table.concat({ r.lease, r.flags, r.size, r.state, r.fin, r.reason, r.due, r.since, r.ver, r.round, r.made,
-    r.tries, r.lost .. r.rest }, ' ')
+  return r.lease .. ' ' .. r.flags .. ' ' .. r.size .. ' ' .. r.state .. ' ' .. r.fin .. ' ' .. r.reason .. ' ' ..
+    r.course .. ' ' .. r.made .. ' ' .. r.tries .. ' ' .. r.lost .. r.rest
 end
-local function flagged(r, letter) return string.find(r.flags, letter, 1, true) ~= nil end
+local function apart(course) return match(course, '^(%d+) (%d+) (%d+) (%d+)$') end
+local function joined(due, since, ver, round) return int(due) .. ' ' .. int(since) .. ' ' .. ver .. ' ' .. round end
+local function turned(course, due) return int(due) .. match(course, ' .*') end
+local function flagged(r, letter) return r.flags ~= '0' and find(r.flags, letter, 1, true) ~= nil end
 local function flag(r, letter) if not flagged(r, letter) then r.flags = r.flags .. letter end end
 local function unflag(r, letter) if flagged(r, letter) then r.flags = (string.gsub(r.flags, letter, '')) end end
 -- fresh is the run of a job that never had one.
 local function fresh(rec)
   local due = be(rec, 13, 18)
-  return { lease = '-', flags = string.byte(rec, 2) % 2 == 1 and '0p' or '0', size = #rec, state = '-', fin = 0,
-    reason = '-', due = due, since = due, ver = 1, round = 0, made = 0, tries = 0, lost = 0, rest = '' }
+  return { lease = '-', flags = byte(rec, 2) % 2 == 1 and '0p' or '0', size = #rec, state = '-', fin = '0',
+    reason = '-', course = joined(due, due, 1, 0), made = '0', tries = '0', lost = '0', rest = '' }
 end
 
--- note adds a line to a job's record of attempts and keeps the newest 20; close writes it.
+-- note adds a line, with its end, to a job's record of attempts and keeps the newest 20; record writes what was noted,
+-- and unnote leaves out what was noted last, when that is a job's that goes at once.
 local noted = {}
 local function note(r, member, line)
-  local text = line .. '\n'
+  local text = line
   if flagged(r, 't') then
-    text = (call('HGET', TRIES, member) or '') .. text
+    text = (call('HGET', TRIES, member) or '') .. line
     local _, count = string.gsub(text, '\n', '\n')
     while count > 20 do
-      text = string.sub(text, string.find(text, '\n', 1, true) + 1)
+      text = sub(text, find(text, '\n', 1, true) + 1)
       count = count - 1
     end
   else
     r.flags = r.flags .. 't'
   end
-  noted[member], r.text = text, text
+  local n = #noted
+  noted[n + 1], noted[n + 2], r.text = member, text, text
+end
+local function unnote(member)
+  local n = #noted
+  if noted[n - 1] == member then noted[n - 1], noted[n] = nil, nil end
+end
+local function record()
+  many('HSET', TRIES, noted)
+  noted = {}
 end
 
 -- instant turns a caller's wish into a moment: '@<ms>' is one already (never before now), a number is a wait from base.
 local function instant(wish, base)
-  if string.sub(wish, 1, 1) == '@' then return tonumber(string.sub(wish, 2)) end
+  if sub(wish, 1, 1) == '@' then return tonumber(sub(wish, 2)) end
   local wait = tonumber(wish)
   return wait > 0 and base + wait or now
 end
@@ -353,10 +384,9 @@ local function drop(members, runs)
   many('HDEL', JOBS, members)
   many('HDEL', TRIES, members)
   for i, member in ipairs(members) do
-    noted[member] = nil
     if runs[i] and flagged(runs[i], 'p') then
       local known = call('HGET', IDS, member)
-      local forget = known and string.match(string.sub(known, 2 + string.byte(known, 1)), '^%S %d+ %S+ (%d+)')
+      local forget = known and match(sub(known, 2 + byte(known, 1)), '^%S %d+ %S+ (%d+)')
       if forget then call('ZADD', FORGET, forget, member) end
     end
   end
@@ -367,29 +397,33 @@ end
 -- calls retain in the end. It answers whether the job is kept.
 local function finish(q, member, r, state, reason)
   local t, k = q.topic, keeps(q.topic)
+  local ended = t.ended[state]
+  if not ended then
+    ended = { n = 0, bytes = 0, set = {} }
+    t.ended[state] = ended
+  end
+  ended.n = ended.n + 1
   r.lease, r.state, r.fin, r.reason = '-', state, NOW, reason
   unflag(r, 'm')
-  bump(t, state, 1)
   if flagged(r, 'p') then
     local known = call('HGET', IDS, member)
     if known then
       local forget = int(later + k.window)
-      call('HSET', IDS, member, string.sub(known, 1, 1 + string.byte(known, 1)) ..
+      call('HSET', IDS, member, sub(known, 1, 1 + byte(known, 1)) ..
         table.concat({ state, NOW, reason, forget }, ' '))
       call('ZADD', FORGET, forget, member)
     end
   end
-  t.ended[state] = (t.ended[state] or 0) + 1
   if k[state].age <= 0 or k[state].max <= 0 or k[state].bytes <= 0 then
+    unnote(member)
     drop({ member }, { r })
     return false
   end
   r.size = r.size + #(r.text or (flagged(r, 't') and call('HGET', TRIES, member)) or '')
-  bump(t, state .. 'b', r.size)
-  local added = t.added[state] or {}
-  t.added[state] = added
-  added[#added + 1] = NOW
-  added[#added + 1] = member
+  ended.bytes = ended.bytes + r.size
+  local set = ended.set
+  local n = #set
+  set[n + 1], set[n + 2] = NOW, member
   return true
 end
 
@@ -449,11 +483,18 @@ local function trim(t, kind, budget)
   return removed
 end
 
--- retain keeps the jobs that ended in this call, and makes room for them.
+-- retain keeps the jobs that ended in this call, and makes room for them, also by removing some of them again.
 local function retain(t)
-  for state, list in pairs(t.added) do many('ZADD', t[state], list) end
-  if t.ended.d or t.ended.c then trim(t, 'd', 2 * ((t.ended.d or 0) + (t.ended.c or 0)) + 16) end
-  if t.ended.x then trim(t, 'x', 2 * t.ended.x + 16) end
+  record()
+  local counts = {}
+  for state, ended in pairs(t.ended) do
+    counts[state] = ended.n
+    bump(t, state, ended.n)
+    bump(t, state .. 'b', ended.bytes)
+    many('ZADD', t[state], ended.set)
+  end
+  if counts.d or counts.c then trim(t, 'd', 2 * ((counts.d or 0) + (counts.c or 0)) + 16) end
+  if counts.x then trim(t, 'x', 2 * counts.x + 16) end
 end
 
 -- replayed answers a call on one job as its first sending was answered; nil when there was none. The job may have gone
@@ -461,9 +502,9 @@ end
 local function replayed(member)
   local again = call('GET', TOK)
   if not again then return nil end
-  local code, run = string.match(again, '^!(%S+) ?(.*)$')
+  local code, run = match(again, '^!(%S+) ?(.*)$')
   if code then return { code, int(now), call('HGET', JOBS, member) or '', run } end
-  local line, rec = string.match(again, '^([^\n]*)\n?(.*)$')
+  local line, rec = match(again, '^([^\n]*)\n?(.*)$')
   if rec == '' then rec = call('HGET', JOBS, member) or '' end
   return { rec == '' and 'none' or 'ok', int(now), rec, line }
 end
@@ -477,12 +518,7 @@ end
 -- close ends a call that changed something: attempts, counters, and the push that tells the carrier of an earlier
 -- moment.
 local function close()
-  local lines = {}
-  for member, text in pairs(noted) do
-    lines[#lines + 1] = member
-    lines[#lines + 1] = text
-  end
-  many('HSET', TRIES, lines)
+  record()
   for _, t in ipairs(topics) do
     for field, n in pairs(t.plus) do
       if n ~= 0 then call('HINCRBY', t.stats, field, int(n)) end

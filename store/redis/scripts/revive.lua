@@ -79,10 +79,11 @@ local function decide(a)
   local r = stood[member] or line and parse(line) or fresh(rec)
   if r.state == '-' or (from ~= '' and from ~= r.state) then return 'state', pack(r), '' end
   local ended, size, state, new = q.topic[r.state], r.size, r.state, retagged(rec, url)
-  r.ver, r.round, r.tries, r.lost, r.state, r.fin, r.reason = r.ver + 1, r.round + 1, 0, 0, '-', 0, '-'
-  r.due, r.size = instant(wait, later), #new
-  r.since = r.due
-  note(r, member, '{"n":' .. int(r.made) .. ',"k":"revived","ms":' .. int(now) .. '}')
+  local _, _, ver, round = apart(r.course)
+  local due = instant(wait, later)
+  r.tries, r.lost, r.state, r.fin, r.reason, r.size = '0', '0', '-', '0', '-', #new
+  r.course = joined(due, due, plus(ver), plus(round))
+  note(r, member, '{"n":' .. r.made .. ',"k":"revived","ms":' .. NOW .. '}\n')
   stood[member] = r
   if new ~= rec then
     records[#records + 1] = member
@@ -91,7 +92,7 @@ local function decide(a)
   line = pack(r)
   lines[#lines + 1] = member
   lines[#lines + 1] = line
-  revived[#revived + 1] = { q = q, member = member, r = r, ended = ended, state = state, size = size }
+  revived[#revived + 1] = { q = q, member = member, due = due, r = r, ended = ended, state = state, size = size }
   return 'ok', line, new
 end
 for i = 1, entries do
@@ -114,7 +115,7 @@ for _, item in ipairs(revived) do
     if known then call('HSET', IDS, item.member, string.sub(known, 1, 1 + string.byte(known, 1))) end
     call('ZREM', FORGET, item.member)
   end
-  place(q, item.member, r.due)
+  place(q, item.member, item.due)
   q.touched = true
 end
 for _, q in ipairs(queues) do

@@ -1,8 +1,10 @@
 -- Ends attempts. Before it stands back.lua.
 -- KEYS    those of lib
--- ARGV    positions of the queues that the caller claims from next, as ',1,3,'; then for each item: position of its
---         queue (0 unknown: its lease is lost), member, lease, verdict (d, a, x, r), wait in ms, reason, what it shows,
---         line for the record ('' none), number of births, then for each birth: member, entry
+-- ARGV    positions of the queues that the caller claims from next, as ',1,3,'; then for each item: its head, member, line
+--         for the record with its end ('' none), then for each of its births: member, entry
+--         A head is 'queue verdict wait reason births shows', a line end, and the lease: position of its queue (0 unknown:
+--         its lease is lost), verdict (d, a, x, r), wait in ms, reason, number of births, what it shows. Most items of a
+--         call have the same, so that it is read once.
 --         What it shows is 'a' and the status of an attempt that counts, else '-'; and of a whole lane, after a space, the
 --         ms of a hold and o or c when its breaker opens or closes; then, after another, when the start of its rate is
 --         given back, the slack of the claim in ms
@@ -12,14 +14,27 @@ if again then return again end
 allow()
 watch()
 
-local next, at, items, members = ARGV[A + 1], A + 2, {}, {}
+-- head reads an item's head. A lease of no queue is none.
+local heads = {}
+local function head(text)
+  local h = heads[text]
+  if not h then
+    local at, verdict, wait, reason, births, shows, lease = match(text, '^(%d+) (%S) (%S+) (%S+) (%d+) ([^\n]*)\n(.*)$')
+    local status, change = match(shows, '^a(%d+) ?(.*)$')
+    local q = queues[tonumber(at)]
+    h = { q = q, verdict = verdict, wait = wait, reason = reason, births = births * 2, status = status,
+      change = change or sub(shows, 3), lease = q and lease .. '@' .. q.n }
+    heads[text] = h
+  end
+  return h
+end
+
+local next, items, members, froms, count = ARGV[A + 1], {}, {}, {}, 0
+local at = A + 2
 while at <= #ARGV do
-  local births = tonumber(ARGV[at + 8])
-  items[#items + 1] = { q = queues[tonumber(ARGV[at])], member = ARGV[at + 1], lease = ARGV[at + 2],
-    verdict = ARGV[at + 3], wait = ARGV[at + 4], reason = ARGV[at + 5], shows = ARGV[at + 6], line = ARGV[at + 7],
-    births = at + 9, after = at + 9 + births * 2 }
-  members[#members + 1] = ARGV[at + 1]
-  at = at + 9 + births * 2
+  count = count + 1
+  items[count], members[count], froms[count] = head(ARGV[at]), ARGV[at + 1], at + 2
+  at = at + 3 + items[count].births
 end
 local runs = call('HMGET', RUNS, unpack(members))
 local settled, answers, lines = {}, {}, {}
@@ -49,53 +64,51 @@ local function turn(q, change, r)
   end
 end
 
-local function apply(item, r)
-  local q = item.q
-  if item.line ~= '' then note(r, item.member, item.line) end
-  if string.byte(item.shows) == 97 then
-    local status, change = string.match(item.shows, '^a(%d+) ?(.*)$')
-    r.made, r.lost = r.made + 1, 0
-    if item.verdict ~= 'd' then r.tries = r.tries + 1 end
+local function apply(item, member, line, r)
+  local q, left = item.q, item.q.left
+  if line ~= '' then note(r, member, line) end
+  if item.status then
+    r.made, r.lost = plus(r.made), '0'
+    if item.verdict ~= 'd' then r.tries = plus(r.tries) end
     if r.rest ~= '' then
-      r.rest = ' ' .. status .. (string.match(r.rest, '^ %d+(.*)$') or r.rest)
-    elseif status ~= '0' then
-      r.rest = ' ' .. status
+      r.rest = ' ' .. item.status .. (match(r.rest, '^ %d+(.*)$') or r.rest)
+    elseif item.status ~= '0' then
+      r.rest = ' ' .. item.status
     end
-    if change ~= '' then turn(q, change, r) end
-  elseif #item.shows > 1 then
-    turn(q, string.sub(item.shows, 3), r)
   end
-  q.left[#q.left + 1] = item.member
+  if item.change ~= '' then turn(q, item.change, r) end
+  left[#left + 1] = member
   local marked = flagged(r, 'm')
-  r.lease, r.fin = '-', 0
+  r.lease, r.fin = '-', '0'
   if item.verdict == 'd' then
-    return finish(q, item.member, r, 'd', '-')
+    return finish(q, member, r, 'd', '-')
   elseif marked then
-    return finish(q, item.member, r, 'c', 'cancelled')
+    return finish(q, member, r, 'c', 'cancelled')
   elseif item.verdict == 'x' then
-    return finish(q, item.member, r, 'x', item.reason)
+    return finish(q, member, r, 'x', item.reason)
   end
-  r.due = instant(item.wait, later)
-  q.dues[#q.dues + 1] = int(r.due)
-  q.dues[#q.dues + 1] = item.member
+  local due, n = int(instant(item.wait, later)), #q.dues
+  r.course = turned(r.course, due)
+  q.dues[n + 1], q.dues[n + 2] = due, member
   return true
 end
 
-for i, item in ipairs(items) do
-  local r = not settled[item.member] and runs[i] and parse(runs[i])
-  if r and item.q and r.lease == item.lease .. '@' .. item.q.n then
-    local q, other = item.q, item.verdict ~= 'd' and flagged(r, 'm')
-    settled[item.member] = true
+for i = 1, count do
+  local item, member = items[i], members[i]
+  local q, r = item.q, not settled[member] and runs[i] and parse(runs[i])
+  if r and q and r.lease == item.lease then
+    local other = item.verdict ~= 'd' and flagged(r, 'm')
+    settled[member] = true
     if not q.left then
       q.left = {}
       if free(q, call('ZCARD', q.held)) <= 0 then full[q] = true end
     end
-    if apply(item, r) then
-      lines[#lines + 1] = item.member
-      lines[#lines + 1] = pack(r)
+    if apply(item, member, ARGV[froms[i]], r) then
+      local n = #lines
+      lines[n + 1], lines[n + 2] = member, pack(r)
     end
     -- A job that a cancel mark ended otherwise than the verdict says gives birth to nothing.
-    for b = item.births, other and 0 or item.after - 1, 2 do bear(ARGV[b], ARGV[b + 1]) end
+    for b = froms[i] + 1, other and 0 or froms[i] + item.births, 2 do bear(ARGV[b], ARGV[b + 1]) end
     answers[i] = '1'
   else
     answers[i] = '0'
