@@ -2,6 +2,7 @@ package redis
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -52,6 +53,35 @@ func BenchmarkRecord(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			if _, err := decode(text, q.Lane, false); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkParts is what Go does for one claimed job, and for one settlement, besides the client.
+func BenchmarkParts(b *testing.B) {
+	e, q := entry("job-1"), &queue{number: "1", short: true}
+	q.Queue = lane
+	head, rest, err := encode(&e.Spec, q, false, 0, nil)
+	require.NoError(b, err)
+	text := stamp(head, rest, 1763759000000)
+	line := "AbCdEfGhIjKlMnOpQrStUv@1 0 360 - 1763759000000 - 1763759000000 1763759000000 1 0 0 0 0"
+	b.Run("claim", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, _, err := joined("job-1", text, line, false, lane, 1763759000001); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	item := settlement(store.Held{Job: job.Job{Spec: e.Spec}, Lease: "AbCdEfGhIjKlMnOpQrStUv"}, policy.Verdict{Kind: policy.Delivered}, 200)
+	items := slices.Repeat([]store.Settlement{item}, batch)
+	b.Run("settle", func(b *testing.B) {
+		b.ReportAllocs()
+		for done := 0; done < b.N; done += batch {
+			c := &call{args: make([]any, 0, 3*batch)}
+			if err := c.settlements(items, func(int) int { return 1 }); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -24,18 +24,19 @@ func parseRun(line string, rec *record) (run, error) {
 	if line == "" {
 		return run{lease: "-", state: "-", reason: "-", due: rec.due, since: rec.due, ver: 1}, nil
 	}
-	f := strings.SplitN(line, " ", runFields+1)
-	if len(f) < runFields {
-		return run{}, fmt.Errorf("redis: a job's progress cannot be read: %q", line)
+	var f [runFields]string
+	rest, more := line, true
+	for i := range f {
+		if !more {
+			return run{}, fmt.Errorf("redis: a job's progress cannot be read: %q", line)
+		}
+		f[i], rest, more = strings.Cut(rest, " ")
 	}
-	var status string
-	if len(f) > runFields {
-		status, _, _ = strings.Cut(f[runFields], " ")
-	}
+	status, _, _ := strings.Cut(rest, " ")
 	return run{
-		lease: f[0], flags: f[1], size: num(f[2]), state: f[3], fin: num(f[4]), reason: f[5], due: num(f[6]),
-		since: num(f[7]), ver: num(f[8]), round: num(f[9]), made: num(f[10]), tries: num(f[11]), lost: num(f[12]),
-		status: num(status),
+		lease: f[0], flags: f[1], size: digits(f[2]), state: f[3], fin: digits(f[4]), reason: f[5], due: digits(f[6]),
+		since: digits(f[7]), ver: digits(f[8]), round: digits(f[9]), made: digits(f[10]), tries: digits(f[11]),
+		lost: digits(f[12]), status: digits(status),
 	}, nil
 }
 

@@ -249,12 +249,20 @@ func num(v any) int64 {
 	case int64:
 		return v
 	case string:
-		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
-			return n
-		}
-		f, _ := strconv.ParseFloat(v, 64)
-		return int64(f)
+		return digits(v)
 	default:
 		return 0
 	}
+}
+
+// digits reads a whole number; what is none is zero.
+func digits(s string) int64 {
+	if s == "" {
+		return 0 // most runs have no status yet, and an error takes its time
+	}
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return n
+	}
+	f, _ := strconv.ParseFloat(s, 64)
+	return int64(f)
 }

@@ -65,12 +65,10 @@ func (s *Store) settle(ctx context.Context, sh *part, token store.Token, items [
 	}
 	c := s.newCall(sh, scriptSettle, memory, queues, nil, 1+3*len(items))
 	c.add(claimedNext(queues, after))
-	for i := range items {
-		// An item of an unknown queue has no lease. It is sent all the same: the call's memory then has an answer for it,
-		// whatever a repeat of the call knows of the queue.
-		if err := c.settlement(&items[i], known[position[i]-1]); err != nil {
-			return nil, store.Claimed{}, err
-		}
+	// An item of an unknown queue has no lease. It is sent all the same: the call's memory then has an answer for it,
+	// whatever a repeat of the call knows of the queue.
+	if err := c.settlements(items, func(i int) int { return known[position[i]-1] }); err != nil {
+		return nil, store.Claimed{}, err
 	}
 	var reply, second any
 	if after == nil {
@@ -118,57 +116,76 @@ func claimedNext(queues []*queue, next *claim) string {
 	return b.String()
 }
 
-// settlement adds one item's arguments. queue is the position of its queue from 1, 0 when the shard does not know it.
-func (c *call) settlement(item *store.Settlement, queue int) error {
-	var verdict string
-	switch item.Verdict.Kind {
-	case policy.Delivered:
-		verdict = "d"
-	case policy.Again:
-		verdict = "a"
-	case policy.Dead:
-		verdict = "x"
-	case policy.Released:
-		verdict = "r"
-	default:
-		panic(fmt.Sprintf("redis: a settlement with verdict %v", item.Verdict.Kind))
-	}
-	var line []byte
-	if item.Attempt.Kind != "" {
-		line = append(item.Attempt.JSON(), '\n')
-	}
-	head := strconv.Itoa(queue) + " " + verdict + " " + wait(item.Verdict.Wait) + " " + reasonText(item.Verdict.Reason) + " " +
-		strconv.Itoa(len(item.Births)) + " " + shows(item) + "\n" + string(item.Lease)
-	c.add(head, member(item.Ref), line)
-	for i := range item.Births {
-		entry, err := packEntry(&item.Births[i])
-		if err != nil {
-			return err
+// settlements adds the arguments of items. queue gives the position of each one's queue from 1, 0 when the shard does not
+// know it.
+func (c *call) settlements(items []store.Settlement, queue func(i int) int) error {
+	var text []byte
+	var last string
+	var head any // of one item after another, mostly the same
+	for i := range items {
+		item := &items[i]
+		if text = appendHead(text[:0], item, queue(i)); head == nil || string(text) != last {
+			last = string(text)
+			head = last
 		}
-		c.add(member(item.Births[i].Ref()), entry)
+		var line []byte
+		if item.Attempt.Kind != "" {
+			line = append(item.Attempt.JSON(), '\n')
+		}
+		c.add(head, member(item.Ref), line)
+		for k := range item.Births {
+			entry, err := packEntry(&item.Births[k])
+			if err != nil {
+				return err
+			}
+			c.add(member(item.Births[k].Ref()), entry)
+		}
 	}
 	return nil
 }
 
-// shows writes what an attempt shows, see settle.lua: mostly no more than that it counts, and its status.
-func shows(item *store.Settlement) string {
-	text := "-"
+// appendHead writes what items have in common, see settle.lua.
+func appendHead(b []byte, item *store.Settlement, queue int) []byte {
+	b = strconv.AppendInt(b, int64(queue), 10)
+	switch item.Verdict.Kind {
+	case policy.Delivered:
+		b = append(b, " d "...)
+	case policy.Again:
+		b = append(b, " a "...)
+	case policy.Dead:
+		b = append(b, " x "...)
+	case policy.Released:
+		b = append(b, " r "...)
+	default:
+		panic(fmt.Sprintf("redis: a settlement with verdict %v", item.Verdict.Kind))
+	}
+	b = append(b, wait(item.Verdict.Wait)...)
+	b = append(append(b, ' '), reasonText(item.Verdict.Reason)...)
+	b = strconv.AppendInt(append(b, ' '), int64(len(item.Births)), 10)
+	b = appendShows(append(b, ' '), item)
+	return append(append(b, '\n'), item.Lease...)
+}
+
+// appendShows writes what an attempt shows: mostly no more than that it counts, and its status.
+func appendShows(b []byte, item *store.Settlement) []byte {
 	if item.Attempt.Kind == job.KindAttempt {
-		text = "a" + strconv.Itoa(max(0, item.Attempt.Status))
+		b = strconv.AppendInt(append(b, 'a'), int64(max(0, item.Attempt.Status)), 10)
+	} else {
+		b = append(b, '-')
 	}
 	if item.Lane == (store.LaneChange{}) {
-		return text
+		return b
 	}
-	text += " " + wait(item.Lane.Hold)
+	b = append(append(b, ' '), wait(item.Lane.Hold)...)
 	switch item.Lane.Breaker {
 	case store.OpenBreaker:
-		text += "o"
+		b = append(b, 'o')
 	case store.CloseBreaker:
-		text += "c"
+		b = append(b, 'c')
 	case store.KeepBreaker:
 	}
 	if item.Lane.Unstarted {
-		text += " " + wait(item.Lane.Slack)
+		b = append(append(b, ' '), wait(item.Lane.Slack)...)
 	}
-	return text
+	return b
 }

@@ -26,9 +26,8 @@ local function lapse(q)
       if flagged(r, 'm') then
         kept = finish(q, member, r, 'c', 'cancelled')
       else
-        r.course = turned(r.course, now)
-        q.dues[#q.dues + 1] = NOW
-        q.dues[#q.dues + 1] = member
+        r.course = turned(r.course, NOW)
+        defer(q, NOW, member)
       end
       if kept then
         lines[#lines + 1] = member
@@ -39,6 +38,7 @@ local function lapse(q)
   many('HSET', RUNS, lines)
   arrange(q)
   call('ZREM', q.held, unpack(members))
+  q.holds = nil
   bump(q.topic, 'held', -#members)
   lapsed, budget = lapsed + #members, budget - #members
 end
@@ -71,9 +71,9 @@ else
     -- Every queue is looked at, even when the round has moved all it may: a queue that a changed policy woke up has no
     -- moment on the agenda until then.
     local before = lapsed
-    local full = free(q, call('ZCARD', q.held)) <= 0
+    local full = free(q) <= 0
     lapse(q)
-    if free(q, call('ZCARD', q.held)) > 0 then
+    if free(q) > 0 then
       local ready = call('LLEN', q.ready)
       local came = fill(q, ready)
       if (ready == 0 and came > 0) or (full and lapsed > before) or

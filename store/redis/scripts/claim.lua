@@ -49,14 +49,12 @@ local function stock(q, want)
 end
 
 -- first is the run of a job that is claimed for the first time, marked with flags.
-local sizes, firsts = {}, {}
+local firsts = {}
 local function first(lease, marks, print, size, due)
-  local text = sizes[size] or int(size)
-  sizes[size] = text
   if firsts.due ~= due or firsts.lease ~= lease then
     firsts.due, firsts.lease, firsts.course = due, lease, ' - ' .. NOW .. ' - ' .. joined(due, due, 1, 0) .. ' 0 0 0'
   end
-  return lease .. (print and ' 0p' or ' 0') .. marks .. ' ' .. text .. firsts.course
+  return lease .. (print and ' 0p' or ' 0') .. marks .. ' ' .. size .. firsts.course
 end
 
 -- next is the run of one that was claimed or edited before.
@@ -74,8 +72,8 @@ end
 local function take(q, i, want, timeout)
   local members, ready = stock(q, want)
   if #members == 0 then return end
-  local count, leases, fresh, n, lost = 0, {}, {}, 0, 0
-  local lease, k = token .. '@' .. q.n, limits(q)
+  local count, leases, fresh, n, lost, lapse = 0, {}, {}, 0, 0, NEVER
+  local lease, k, before = token .. '@' .. q.n, limits(q), holds(q)
   local marks = (k.starts and 'r' or '') .. (q.gate and q.gate.open and 'o' or '')
   local last, lasts, deadline
   local fits = true
@@ -95,7 +93,10 @@ local function take(q, i, want, timeout)
         end
         local left = (t1 * 256 + t2) * 256 + t3
         left = (left > 0 and left or timeout) + margin
-        if left ~= last then last, lasts, deadline = left, int(left), int(now + left) end
+        if left ~= last then
+          last, lasts, deadline = left, int(left), int(now + left)
+          lapse = math.min(lapse, now + left)
+        end
         if line then
           line = next(lease, marks, size, line)
         else
@@ -116,6 +117,8 @@ local function take(q, i, want, timeout)
   ready = math.min(ready, count)
   many('ZADD', q.held, leases)
   many('HSET', RUNS, fresh)
+  q.holds = before + n / 2
+  if before == 0 then q.lapse = lapse end
   if ready > 0 then call('LTRIM', q.ready, ready, -1) end
   if count > ready then call('ZREM', q.due, unpack(members, ready + 1, count)) end
   bump(q.topic, 'ready', -ready)
@@ -140,7 +143,7 @@ for i, q in ipairs(queues) do
       g.starts = counted(g.starts, k.per, now)
       g.changed = g.changed or #g.starts < before
     end
-    local want = math.min(tonumber(ARGV[a + 1]), most - taken, (free(q, call('ZCARD', q.held))))
+    local want = math.min(tonumber(ARGV[a + 1]), most - taken, (free(q)))
     if want > 0 and (taken == 0 or used <= room and missed < MISSED) then
       take(q, i, want, tonumber(ARGV[a + 2]))
     end

@@ -39,7 +39,7 @@ if nq > 0 then
   for i = 1, nq do
     local k, a = 19 + (i - 1) * 3, 3 + (i - 1) * 3
     queues[i] = { n = ARGV[a + 1], topic = topics[tonumber(ARGV[a + 2])], due = KEYS[k + 1], ready = KEYS[k + 2],
-      held = KEYS[k + 3], dues = {}, readies = {} }
+      held = KEYS[k + 3] }
     numbers[i] = ARGV[a + 1]
   end
   local names = call('HMGET', NAMES, unpack(numbers))
@@ -63,23 +63,22 @@ end
 -- allow is the first write of a script that goes on while memory is full. The call's memory is written anew in the end.
 local function allow() call('DEL', TOK) end
 
--- int writes a whole number; text is one already. Joined with text, Lua writes 14 digits of a number, and in less time.
+-- int writes a whole number; text is one already. Joined with text, Lua writes 14 digits of a number, in less time.
 local function int(n)
   if type(n) == 'string' then return n end
   return n < 1e14 and n > -1e14 and n .. '' or string.format('%.0f', n)
 end
-local NOW = int(now)
-
 -- plus writes the number that follows a text of one.
 local pluses = {}
 local function plus(n)
-  local next = pluses[n]
-  if not next then
-    next = int(n + 1)
-    pluses[n] = next
+  local text = pluses[n]
+  if not text then
+    text = int(n + 1)
+    pluses[n] = text
   end
-  return next
+  return text
 end
+local NOW = int(now)
 
 -- many calls a command with a long list of arguments, in chunks (of an even length) that fit Lua's stack.
 local function many(command, key, list)
@@ -157,12 +156,14 @@ end
 -- parse leaves numbers as text: Lua turns them into numbers where it calculates, and only comparing needs tonumber. It
 -- leaves due since version round, which an attempt mostly does not change, in one piece, the course: each string that a
 -- script makes costs time, and it has runs to take apart for each job that is settled. turned is a course from another
--- due moment on; whoever changes more of it takes it apart.
-local function parse(s)
+-- due moment on; whoever changes more of it takes it apart. The fields go into r, where there is a table to use again.
+local function parse(s, r)
   local lease, flags, size, state, fin, reason, course, made, tries, lost, rest = match(s,
     '^(%S+) (%S+) (%d+) (%S) (%d+) (%S+) (%d+ %d+ %d+ %d+) (%d+) (%d+) (%d+)(.*)$')
-  return { lease = lease, flags = flags, size = size, state = state, fin = fin, reason = reason, course = course,
-    made = made, tries = tries, lost = lost, rest = rest }
+  r = r or {}
+  r.lease, r.flags, r.size, r.state, r.fin, r.reason, r.course = lease, flags, size, state, fin, reason, course
+  r.made, r.tries, r.lost, r.rest, r.text = made, tries, lost, rest, nil
+  return r
 end
 local function pack(r)
   return r.lease .. ' ' .. r.flags .. ' ' .. r.size .. ' ' .. r.state .. ' ' .. r.fin .. ' ' .. r.reason .. ' ' ..
@@ -220,6 +221,13 @@ local function expiry(wish, base)
   return '\2\6' .. bytes(instant(wish, base), 6)
 end
 
+-- defer makes a job wait in due; arrange writes it.
+local function defer(q, due, member)
+  local dues = q.dues or {}
+  local n = #dues
+  dues[n + 1], dues[n + 2], q.dues = int(due), member, dues
+end
+
 -- place puts a job that nobody holds where it belongs; arrange writes it. Straight to ready only when it is due and
 -- nothing of its queue is due before it.
 local function place(q, member, due)
@@ -230,6 +238,7 @@ local function place(q, member, due)
       q.count = call('LLEN', q.ready)
     end
     if not q.behind and q.count < READY_MAX then
+      q.readies = q.readies or {}
       q.readies[#q.readies + 1] = member
       q.count = q.count + 1
       if q.count == 1 then q.ring = true end
@@ -237,8 +246,7 @@ local function place(q, member, due)
     end
     q.behind = true
   end
-  q.dues[#q.dues + 1] = int(due)
-  q.dues[#q.dues + 1] = member
+  defer(q, due, member)
 end
 
 -- watch notes the agenda's head, so that look can tell whether something came before it.
@@ -248,14 +256,20 @@ local function watch()
   head = first[2] and tonumber(first[2]) or NEVER
 end
 
--- arrange writes what place decided.
+-- arrange writes what place and defer decided.
 local function arrange(q)
-  many('ZADD', q.due, q.dues)
-  if #q.readies > 0 then
+  if q.dues then many('ZADD', q.due, q.dues) end
+  if q.readies then
     many('RPUSH', q.ready, q.readies)
     bump(q.topic, 'ready', #q.readies)
   end
-  q.dues, q.readies = {}, {}
+  q.dues, q.readies = nil, nil
+end
+
+-- holds is how many jobs of a queue are held. It is asked once; whoever changes that says it, or forgets it.
+local function holds(q)
+  q.holds = q.holds or call('ZCARD', q.held)
+  return q.holds
 end
 
 -- A gate is what keeps a whole queue back: a line 'hold open over starts'. It is held back until hold; open is 1 while its
@@ -266,10 +280,10 @@ local function gate(q)
   return q.gate
 end
 
--- free is how many jobs of a queue may be claimed now, of which held are; when none may, also when time alone ends that.
+-- free is how many jobs of a queue may be claimed now; when none may, also when time alone ends that.
 -- A breaker that nobody probed for a while after its hold is closed.
-local function free(q, held)
-  local k, g, till = limits(q), q.gate, 0
+local function free(q)
+  local k, g, held, till = limits(q), q.gate, holds(q), 0
   local n = k.limit - held
   if g and g.open and held == 0 and now > g.hold + LANE_MEMORY then g.open, g.changed = false, true end
   if k.paused or n <= 0 then return 0, NEVER end
@@ -322,11 +336,11 @@ end
 
 -- look writes the next moment at which someone must look at a queue, and rings the bell where q.ring wishes it and
 -- there is something to claim; and what became of its gate. A lapse that is to be left alone for now is looked at again
--- at least, and q.off says so. It answers whether the queue has claimable jobs, and whether it is blocked.
+-- at least, and q.off says so; q.lapse is the first, where it is known. It answers whether the queue has claimable jobs, and whether it is blocked.
 local function look(q, least)
   arrange(q)
-  local held, ready = call('ZCARD', q.held), call('LLEN', q.ready)
-  local n, till = free(q, held)
+  local held, ready = holds(q), call('LLEN', q.ready)
+  local n, till = free(q)
   if q.gate then save(q, held) end
   local blocked = n <= 0
   local first = call('ZRANGE', q.due, 0, 0, 'WITHSCORES')[2]
@@ -353,7 +367,7 @@ local function look(q, least)
     moment = first or NEVER
   end
   if held > 0 then
-    local lapse = tonumber(call('ZRANGE', q.held, 0, 0, 'WITHSCORES')[2])
+    local lapse = q.lapse or tonumber(call('ZRANGE', q.held, 0, 0, 'WITHSCORES')[2])
     if least and lapse < least then lapse, q.off = least, true end
     moment = math.min(moment, lapse)
   end

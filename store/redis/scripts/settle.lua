@@ -37,7 +37,7 @@ while at <= #ARGV do
   at = at + 3 + items[count].births
 end
 local runs = call('HMGET', RUNS, unpack(members))
-local settled, answers, lines = {}, {}, {}
+local settled, answers, lines, one = {}, {}, {}, {}
 local full = {} -- queues that gave nothing before, or may give otherwise now
 
 -- unstart gives back the start that a job's claim took of its lane's rate, unless that counts no more.
@@ -87,21 +87,21 @@ local function apply(item, member, line, r)
   elseif item.verdict == 'x' then
     return finish(q, member, r, 'x', item.reason)
   end
-  local due, n = int(instant(item.wait, later)), #q.dues
+  local due = int(instant(item.wait, later))
   r.course = turned(r.course, due)
-  q.dues[n + 1], q.dues[n + 2] = due, member
+  defer(q, due, member)
   return true
 end
 
 for i = 1, count do
   local item, member = items[i], members[i]
-  local q, r = item.q, not settled[member] and runs[i] and parse(runs[i])
+  local q, r = item.q, not settled[member] and runs[i] and parse(runs[i], one)
   if r and q and r.lease == item.lease then
     local other = item.verdict ~= 'd' and flagged(r, 'm')
     settled[member] = true
     if not q.left then
       q.left = {}
-      if free(q, call('ZCARD', q.held)) <= 0 then full[q] = true end
+      if free(q) <= 0 then full[q] = true end
     end
     if apply(item, member, ARGV[froms[i]], r) then
       local n = #lines
@@ -118,11 +118,15 @@ many('HSET', RUNS, lines)
 for _, t in ipairs(topics) do retain(t) end
 for i, q in ipairs(queues) do
   if q.left then
+    local claimed, same = find(next, ',' .. i .. ',', 1, true), not (full[q] or q.dues or q.gate)
     arrange(q)
     many('ZREM', q.held, q.left)
+    q.holds = nil
     bump(q.topic, 'held', -#q.left)
-    if full[q] and not string.find(next, ',' .. i .. ',', 1, true) then q.ring = true end
-    look(q)
+    if full[q] and not claimed then q.ring = true end
+    -- The claim that follows looks at its queues, too. Should it not come, the moment that the agenda has for one that gives
+    -- what it gave before is still none too late.
+    if not (claimed and same) then look(q) end
   end
 end
 close()
