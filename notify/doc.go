@@ -4,7 +4,7 @@
 //
 // Requests over http, with bodies up to 16 KiB, go over connections of our own (a wire), by HTTP/1.1. All others go by
 // net/http's transport: those over https, by HTTP/2 where the receiver speaks it, longer ones, those to names that are not
-// ASCII, those through a forward proxy, and all on systems that are no Unix.
+// ASCII or addresses with a zone, those through a forward proxy, and all on systems that are no Unix.
 //
 // One request an attempt. Redirects are answers, not orders; net/http's own replays are closed off; a request is sent
 // anew within the attempt only when the connection taken from the pool turned out to be dead before a byte of the

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"time"
-	"unicode/utf8"
 )
 
 // maxWireBody is the longest body that goes over a wire, in bytes: one that the system takes at once, whatever the receiver
@@ -21,7 +20,7 @@ var errSpokeFirst = errors.New("the receiver spoke before it was asked, which en
 
 // A wire sends requests by HTTP/1.1 without TLS, one at a time over a connection, and all of it in the caller's goroutine.
 // net/http has two goroutines a connection and hands each request from one to the next; that costs more than what they do
-// (BenchmarkDeliver). Requests are written and answers are read by net/http's own Request.Write and ReadResponse.
+// (BenchmarkDeliver). Answers are read by net/http's own ReadResponse.
 //
 // Since nobody reads a connection that lies idle, whatever has come over it meanwhile, its end or bytes that are no answer,
 // is seen when it is taken or when idle looks through what lies there, and it is closed then. The look and the first byte
@@ -34,16 +33,11 @@ type wire struct {
 	alone bool // each request has a connection of its own
 }
 
-// serves reports whether a request may go over a wire. Names that are not ASCII are left to net/http, which knows how they
-// are written in DNS, and so are hosts to which a forward proxy leads, or for which that cannot be told.
+// serves reports whether a request may go over a wire. Hosts that are written otherwise in DNS or in a request than in a
+// URL are left to net/http, and so are those to which a forward proxy leads, or for which that cannot be told.
 func (w *wire) serves(r *http.Request) bool {
-	if !looks || r.URL.Scheme != "http" || r.ContentLength > maxWireBody {
+	if !looks || r.URL.Scheme != "http" || r.ContentLength > maxWireBody || !plainHostPort(r.Host) {
 		return false
-	}
-	for i := range len(r.URL.Host) {
-		if r.URL.Host[i] >= utf8.RuneSelf {
-			return false
-		}
 	}
 	proxy, err := w.proxy("http", addrOf(r))
 	return proxy == nil && err == nil

@@ -226,7 +226,7 @@ func TestNothingGoesOverAWireThroughAProxy(t *testing.T) {
 	require.Empty(t, got)
 }
 
-// What the system says of a write is what the result says, though Request.Write hides it.
+// What the system says of a write is what the result says.
 func TestAFailedWriteOverAWireIsClassified(t *testing.T) {
 	s := newSender(t, Options{dialContext: func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()

@@ -16,12 +16,11 @@ type wireConn struct {
 	net.Conn
 	traffic
 
-	addr   string
-	in     *bufio.Reader
-	out    *bufio.Writer
-	unsent error // what ended writing; nil: nothing did
-	cut    error // what ended reading; nil: nothing did
-	room   int   // how much may still be read of an answer's header, in bytes; negative: what is read is a body
+	addr string
+	in   *bufio.Reader
+	out  *bufio.Writer
+	cut  error // what ended reading; nil: nothing did
+	room int   // how much may still be read of an answer's header, in bytes; negative: what is read is a body
 
 	socket syscall.RawConn // nil: there is none to look at
 	look   func(uintptr)   // sets came; made once, to spare an allocation
@@ -57,13 +56,8 @@ func (c *wireConn) exchange(a *attempt, r *http.Request) (*http.Response, error)
 		}
 		return nil, errSpokeFirst
 	}
-	err := r.Write(c.out)
-	if err == nil {
-		err = c.out.Flush()
-	}
-	if c.unsent != nil {
-		err = c.unsent // as it is: Request.Write hides it where it copies a body
-	}
+	writeRequest(c.out, r)
+	err := c.out.Flush()
 	if err != nil && a.untouched() {
 		return nil, err
 	}
@@ -123,9 +117,6 @@ func (c *wireConn) why(err error) error {
 func (c *wireConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	c.note(n, err)
-	if err != nil {
-		c.unsent = err
-	}
 	return n, err
 }
 
