@@ -134,7 +134,7 @@ func (c *claim) take(tx *tx, q *queue, want store.Want, most int64) error {
 	size := c.size
 	err := tx.query(claimable, func(v []driver.Value) error {
 		if tx.mem.heldRow[integer(v[0])] != nil {
-			return nil // what goes before it was sent back, or edited
+			return nil // a clock that was set back has put others before it
 		}
 		body := int(max(0, integer(v[24])))
 		full := int64(len(rows)) == most || (len(c.taken.held)+len(rows) > 0 && size+body > c.request.MaxBytes)

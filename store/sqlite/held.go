@@ -104,7 +104,7 @@ func (tx *tx) flushHeld() error {
 // another number of attempts is held no more: an older program, which does not know the table, has had it since.
 type mark struct{ q, n, made int64 }
 
-// encode is the column: a list of marks, as JSON.
+// encode is the column: a list of marks, as JSON. The number of a job is what stands between two commas (isHeld).
 func (b *batch) encode() string {
 	text := make([]byte, 0, 24*len(b.jobs)+2)
 	text = append(text, '[')

@@ -47,7 +47,8 @@ type listing struct {
 	page     store.Page
 	now      instant
 	running  map[int64]mark   // what is held in the snapshot, by number
-	byLane   map[int64][]mark // the same, where the running are asked for
+	byLane   map[int64][]mark // the same, by lane
+	passed   int              // how many of them lie in the lane that is being listed
 }
 
 // List implements store.Store.
@@ -110,7 +111,6 @@ func (l *listing) open(ctx context.Context, c *conn) error {
 	case job.Ready:
 		l.to = min(l.to, l.now.ms+1)
 	case job.Running:
-		l.byLane = make(map[int64][]mark)
 	default:
 		return nil // a state that this version does not know has no jobs
 	}
@@ -118,10 +118,9 @@ func (l *listing) open(ctx context.Context, c *conn) error {
 	if l.running, err = c.running(ctx); err != nil {
 		return err
 	}
-	if l.byLane != nil {
-		for _, m := range l.running {
-			l.byLane[m.q] = append(l.byLane[m.q], m)
-		}
+	l.byLane = make(map[int64][]mark)
+	for _, m := range l.running {
+		l.byLane[m.q] = append(l.byLane[m.q], m)
 	}
 	type lane struct {
 		q    int64
@@ -161,6 +160,7 @@ func (l *listing) lane(ctx context.Context, c *conn, q int64) (done bool, err er
 	if l.filter.State == job.Running {
 		return l.held(ctx, c, q)
 	}
+	l.passed = len(l.byLane[q])
 	return l.walk(ctx, c, openAt, openAfter, q, job.Scheduled, func(v []driver.Value) (*row, int64, error) {
 		r, err := decode(v, false)
 		if err != nil {
@@ -180,9 +180,7 @@ func (l *listing) held(ctx context.Context, c *conn, q int64) (done bool, err er
 			if err != nil {
 				return err
 			}
-			if r.State == job.Scheduled && int64(r.Made) == m.made {
-				rows = append(rows, r)
-			}
+			rows = append(rows, r)
 			return nil
 		}, m.n); err != nil {
 			return false, err
@@ -272,11 +270,12 @@ func (l *listing) walk(
 	}
 }
 
-// chunk is how many rows to read at once: no more than the page can take, unless a filter may drop some.
+// chunk is how many rows to read at once: no more than the page can take and those that are passed over, unless a filter
+// may drop some.
 func (l *listing) chunk() int {
 	f := &l.filter
 	if f.Label == "" && f.Reason == "" && f.Status == 0 && (f.Lane == "" || !f.State.Ended()) {
-		return max(1, min(listChunk, l.filter.Limit-len(l.page.Jobs)))
+		return max(1, min(listChunk, l.filter.Limit-len(l.page.Jobs)+l.passed))
 	}
 	return listChunk
 }

@@ -52,9 +52,11 @@ func TestJobsOfOneMomentAreNotReadAgainAndAgain(t *testing.T) {
 
 func TestNoStatementReadsAWholeTableOnceTheStoreIsOpen(t *testing.T) {
 	c := planning(t)
-	opening := []statement{readHeld, allTopics, pendingQueues, gatedQueues, anyLane, unusedQueues, countOutbox, lastNumbers, begin, commit, rollback, snapshot}
+	// A row for up to batchJobs attempts that are under way; Open reads it, and so do lists of open jobs and Get.
+	small := []statement{readHeld, isHeld}
+	opening := []statement{allTopics, pendingQueues, gatedQueues, anyLane, unusedQueues, countOutbox, lastNumbers, begin, commit, rollback, snapshot}
 	for id := range statements {
-		if slices.Contains(opening, id) {
+		if slices.Contains(opening, id) || slices.Contains(small, id) {
 			continue
 		}
 		plan := planOf(t, c, id)

@@ -16,7 +16,7 @@ func (tx *tx) learnHead(q *queue) error {
 			return nil
 		}
 		return errStop
-	}, q.id)
+	}, q.id, q.head.due, q.head.n) // the one before has left, or there was none: nothing comes before it
 	q.headKnown = err == nil
 	return err
 }

@@ -28,12 +28,13 @@ func (s *Store) Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error
 			return store.ErrNotFound
 		}
 		if found.State == job.Scheduled {
-			running, err := c.running(ctx)
-			if err != nil {
+			if err := c.query(ctx, isHeld, func(v []driver.Value) error {
+				if integer(v[0]) == 1 {
+					found.State = job.Running
+				}
+				return nil
+			}, found.n); err != nil {
 				return err
-			}
-			if _, held := running[found.n]; held {
-				found.State = job.Running
 			}
 		}
 		return c.record(ctx, found)

@@ -13,7 +13,8 @@ import (
 const schemaVersion = 1
 
 // schema is made to be read with the sqlite3 shell: names are text, moments Unix milliseconds, durations and ladders
-// Go durations, headers, labels and attempts JSON. The view "overview" joins what one wants to see of a job.
+// Go durations, headers, labels and attempts JSON. SQLite 3.37 (2021) reads it: a shell that does not know one word
+// of a schema refuses the whole file. The view "overview" joins what one wants to see of a job.
 //
 //	meta      the revision of all policies, and a row that Ping rewrites
 //	topics    policies as put, and the counters: a topic's pending jobs are its queues' waiting and running; grants is
@@ -22,8 +23,8 @@ const schemaVersion = 1
 //	          rows counts every job that refers to it, ended ones too; gate is its hold, its breaker and
 //	          what its rate remembers (state.go)
 //	lanes     lanes' own settings, as put; a lane that never had a job may have some
-//	jobs      what waits, runs, or has ended and is kept; a body above inlineBody lies in bodies, so that moving a job
-//	          does not rewrite it
+//	jobs      what waits, is held, or has ended and is kept; a body above inlineBody lies in bodies, so that moving a job
+//	          does not rewrite it. Only an older program writes the state running, and claimed
 //	held      a row for jobs that were claimed together and whose attempts are under way: a list of lane (q), job (n) and how
 //	          many attempts of it had been made; in jobs they are as they were before (held.go)
 //	firsts    the first entry of each record, one after the other as they came; a job's column first is its a. Most jobs have
@@ -183,7 +184,7 @@ CREATE TABLE firsts (
 const overview = `
 CREATE VIEW overview AS
   SELECT jobs.namespace, topic, lane, id,
-         CASE WHEN n IN (SELECT value ->> 1 FROM held, json_each(held.jobs)) THEN 'running' ELSE state END AS state,
+         CASE WHEN n IN (SELECT json_extract(value, '$[1]') FROM held, json_each(held.jobs)) THEN 'running' ELSE state END AS state,
          strftime('%Y-%m-%d %H:%M:%f', due / 1000.0, 'unixepoch') AS due_utc,
          strftime('%Y-%m-%d %H:%M:%f', finished / 1000.0, 'unixepoch') AS finished_utc,
          reason, status, made, tries, method, url

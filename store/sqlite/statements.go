@@ -56,6 +56,7 @@ const (
 	readFirst
 	readAttempts
 	readHeld
+	isHeld
 	listQueues
 	countLanes
 	topicQueues
@@ -138,7 +139,8 @@ var statementText = [statements]string{
  body_kind = ?, body_size = ?, labels = ?, ladder = ?, retries = ?, timeout = ?, body = ? WHERE n = ?`,
 	reviveJob: `UPDATE jobs SET state = 'scheduled', due = ?, finished = NULL, reason = NULL, version = ?, round = ?, tries = 0,
  lost = 0, entries = ?, first = ?, since = ?, expires = ?, url = ? WHERE n = ?`,
-	firstWaiting: `SELECT due, n FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL ORDER BY due, n`,
+	firstWaiting: `SELECT due, n FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL AND (due, n) >= (?, ?)
+ ORDER BY due, n`,
 	waitingAt: `SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
  AND due = ?2 AND n > ?3 AND due <= ?4 ORDER BY n LIMIT ?5`,
 	waitingAfter: `SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
@@ -173,6 +175,7 @@ var statementText = [statements]string{
 
 	readOutbox:   `SELECT seq, entry FROM outbox WHERE seq > ? ORDER BY seq LIMIT ? OFFSET ?`,
 	readHeld:     `SELECT c, claimed, jobs FROM held`,
+	isHeld:       `SELECT EXISTS (SELECT 1 FROM held WHERE instr(jobs, ',' || ? || ','))`,
 	readFirst:    `SELECT entry FROM firsts WHERE a = ?`,
 	readAttempts: `SELECT entry FROM attempts WHERE n = ? ORDER BY seq`,
 	listQueues: `SELECT q, lane FROM queues INDEXED BY queues_pending

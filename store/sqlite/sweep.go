@@ -79,7 +79,7 @@ func (tx *tx) sweep(limit int) (store.Swept, error) {
 }
 
 // forgetFirsts removes first entries whose jobs an older program has removed: it knows nothing of them. It looks at the
-// oldest alone, which are theirs sooner or later.
+// oldest alone: where the job of an older one is kept for long, they stay that long.
 func (tx *tx) forgetFirsts(limit int) error {
 	for range limit {
 		stray := int64(0)
