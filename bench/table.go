@@ -11,7 +11,8 @@ var settings = []string{
 		"their own. The receiver is a plain net/http server that reads each request to its end and answers 200 with two bytes.",
 	"Ringback: the released build with its defaults, so every attempt is signed, recorded with its answer and kept (Redis: 24 h and " +
 		"100,000 of a topic; SQLite: 7 d and a million). The topic has 64 `workers`, which bound what is sent at a time, and a `lane_concurrency` of 512, which bounds what is claimed and not settled of a lane. Jobs due at once are " +
-		"registered in a paused topic; the clock runs from the request that resumes it to the last arrival. Each run has an empty store, unless it is said that others wait.",
+		"registered in a paused topic; the clock runs from the request that resumes it to the last arrival. Each run has an empty store, unless it is said that others wait. " +
+		"Its requests go over plain HTTP/1.1 connections of its own making; those of the bare loop and of the peers by `net/http`'s client, as Ringback's do over https.",
 	"Bare loop: 64 goroutines that POST with one `net/http` client and read the answers, and no queue.",
 	"asynq 0.26: 64 workers with the bare loop's client, a Redis connection each, no log, nothing kept of tasks that are done, " +
 		"enqueued before its server starts; the clock runs from that start. For lateness it looks for tasks every 10 ms, unless it says defaults.",
