@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -46,26 +45,67 @@ func TestNothingIsLeftOfAttemptsOfJobsThatAreNotKept(t *testing.T) {
 	}
 }
 
+// One item takes its attempt from a job of which nothing is kept: the record of its neighbour stays.
+func TestAJobThatIsNotKeptTakesNoOtherRecordWithIt(t *testing.T) {
+	none := policy.Topic{KeepDelivered: policy.Keep{Max: new(int64(0))}}
+	s := open(t, Options{URL: redistest.Start(t).URL(), Defaults: none})
+	insert(t, s, entry("a"), entry("b"))
+	h := claimAll(t, s, 2).Jobs
+	_, err := s.Cancel(t.Context(), 0, store.NewToken(), ref("b"))
+	require.NoError(t, err)
+	released := settlement(h[1], policy.Verdict{Kind: policy.Released}, 0)
+	released.Attempt.Kind = ""
+	settle(t, s, settlement(h[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}, 500), released)
+	dead, err := s.Get(t.Context(), 0, ref("a"))
+	require.NoError(t, err)
+	require.Len(t, dead.Attempts, 1)
+}
+
+// A claim that finds jobs held by another does not forget which lease runs out first.
+func TestAClaimKeepsTheFirstLapseOfItsQueue(t *testing.T) {
+	s := open(t, Options{URL: redistest.Start(t).URL(), Defaults: policy.Topic{LaneConcurrency: 5}})
+	short, long := entry("a"), entry("b")
+	short.Timeout, long.Timeout = time.Second, time.Hour
+	insert(t, s, short, long)
+	claimAll(t, s, 1)
+	claimAll(t, s, 1)
+	moment, err := s.client.ZScore(t.Context(), s.shards[0].tag+"agenda", "1").Result()
+	require.NoError(t, err)
+	require.Less(t, int64(moment), time.Now().Add(time.Minute).UnixMilli())
+}
+
 // A settlement leaves the look at its queues to the claim of the same trip. Should that not come, somebody looks in time.
 func TestAQueueIsLookedAtThoughTheClaimAfterItsSettlementDoesNotCome(t *testing.T) {
-	for _, limit := range []int{1, 2} {
-		t.Run(fmt.Sprint("limit=", limit), func(t *testing.T) {
-			s := open(t, Options{URL: redistest.Start(t).URL(), Defaults: policy.Topic{LaneConcurrency: limit}})
-			insert(t, s, entry("a"), entry("b"), entry("c"))
+	delivered := policy.Verdict{Kind: policy.Delivered}
+	for name, test := range map[string]struct {
+		limit   int
+		verdict policy.Verdict
+		jobs    []string
+		within  time.Duration
+	}{
+		"full":      {limit: 1, verdict: delivered, jobs: []string{"a", "b", "c"}, within: 2 * time.Second},
+		"not full":  {limit: 2, verdict: delivered, jobs: []string{"a", "b", "c"}, within: 2 * time.Second},
+		"a due job": {limit: 5, verdict: policy.Verdict{Kind: policy.Again, Wait: 100 * time.Millisecond}, jobs: []string{"a"}, within: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, Options{URL: redistest.Start(t).URL(), Defaults: policy.Topic{LaneConcurrency: test.limit}})
+			for _, id := range test.jobs {
+				insert(t, s, entry(id))
+			}
 			held := claimAll(t, s, 1).Jobs
 			sh := s.shards[0]
 			found, err := sh.find(t.Context(), s.runner, []job.Queue{lane})
 			require.NoError(t, err)
 			c := s.newCall(sh, scriptSettle, sh.token("token", "s"), found, nil, 0)
 			c.add(",1,")
-			item := settlement(held[0], policy.Verdict{Kind: policy.Delivered}, 200)
+			item := settlement(held[0], test.verdict, 500)
 			require.NoError(t, c.settlements([]store.Settlement{item}, func(int) int { return 1 }))
 			reply, err := s.do(t.Context(), c)
 			require.NoError(t, err)
 			require.Equal(t, "1", reply)
 			moment, err := s.client.ZScore(t.Context(), sh.tag+"agenda", found[0].number).Result()
 			require.NoError(t, err)
-			require.LessOrEqual(t, int64(moment), time.Now().Add(2*time.Second).UnixMilli())
+			require.LessOrEqual(t, int64(moment), time.Now().Add(test.within).UnixMilli())
 		})
 	}
 }

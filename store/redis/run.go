@@ -110,10 +110,10 @@ func reasonOf(s string) policy.Reason {
 
 // reasonText writes a reason as one word.
 func reasonText(r policy.Reason) string {
-	if r == "" {
-		return "-"
+	if text := strings.Join(strings.Fields(string(r)), "_"); text != "" {
+		return text
 	}
-	return strings.Join(strings.Fields(string(r)), "_")
+	return "-"
 }
 
 // A line is an attempt as it is kept: those that scripts write name the time in ms.

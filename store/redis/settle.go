@@ -96,7 +96,8 @@ func (s *Store) settle(ctx context.Context, sh *part, token store.Token, items [
 	return errs, claimed, err
 }
 
-// claimedNext names, by their positions, the queues that the caller claims from in the same trip: they need no bell.
+// claimedNext names, by their positions, the queues that the caller claims from in the same trip: they need no bell,
+// and that claim looks at them.
 func claimedNext(queues []*queue, next *claim) string {
 	if next == nil {
 		return ","

@@ -1,7 +1,8 @@
 -- Ends attempts. Before it stands back.lua.
 -- KEYS    those of lib
--- ARGV    positions of the queues that the caller claims from next, as ',1,3,'; then for each item: its head, member, line
---         for the record with its end ('' none), then for each of its births: member, entry
+-- ARGV    positions of the queues that the caller claims from next, as ',1,3,', which need no bell and mostly no look; then
+--         for each item: its head, member, line for the record with its end ('' none), then for each of its births: member,
+--         entry
 --         A head is 'queue verdict wait reason births shows', a line end, and the lease: position of its queue (0 unknown:
 --         its lease is lost), verdict (d, a, x, r), wait in ms, reason, number of births, what it shows. Most items of a
 --         call have the same, so that it is read once.
