@@ -65,10 +65,13 @@ func (tx *tx) faults() (faults []string) {
 	same("held by number", int64(len(m.held)), int64(len(m.heldRow)))
 	same("held in the database", int64(len(m.held)), ask("SELECT count(*) FROM held, json_each(held.jobs)"))
 	same("running by their own row", 0, ask("SELECT count(*) FROM jobs WHERE state = 'running'"))
-	for n, h := range m.heldRow {
-		same(h.ref.ID+" as it was marked", 1, ask(`SELECT count(*) FROM held, json_each(held.jobs), jobs
- WHERE value ->> 1 = %d AND value ->> 0 = q AND value ->> 2 = made AND n = %d AND finished IS NULL`, n, n))
+	numbers := int64(0)
+	for n := range m.heldRow {
+		numbers += n
 	}
+	const asMarked = " FROM held, json_each(held.jobs), jobs WHERE n = value ->> 1 AND q = value ->> 0 AND made = value ->> 2 AND finished IS NULL"
+	same("held as they were marked", int64(len(m.held)), ask("SELECT count(*)"+asMarked))
+	same("their numbers", numbers, ask("SELECT coalesce(sum(n), 0)"+asMarked))
 	for _, q := range m.queues {
 		name := q.name.String()
 		faults = append(faults, tx.gateFaults(q, ask)...)
@@ -100,8 +103,9 @@ func (tx *tx) faults() (faults []string) {
 	same("stray bodies", 0, ask(
 		"SELECT count(*) FROM bodies WHERE n NOT IN (SELECT n FROM jobs WHERE body_size > %d)", inlineBody))
 	same("stray attempts", 0, ask("SELECT count(*) FROM attempts WHERE n NOT IN (SELECT n FROM jobs)"))
-	same("stray first entries", 0, ask("SELECT count(*) FROM firsts WHERE n NOT IN (SELECT n FROM jobs WHERE first = a)"))
-	same("missing first entries", 0, ask("SELECT count(*) FROM jobs WHERE first IS NOT NULL AND first NOT IN (SELECT a FROM firsts WHERE firsts.n = jobs.n)"))
+	same("stray first entries", 0, ask("SELECT count(*) FROM firsts WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.n = firsts.n AND first = a)"))
+	same("missing first entries", 0, ask(
+		"SELECT count(*) FROM jobs WHERE first IS NOT NULL AND NOT EXISTS (SELECT 1 FROM firsts WHERE a = first AND firsts.n = jobs.n)"))
 	same("entries", ask("SELECT coalesce(sum(min(entries, CASE WHEN first IS NULL THEN 20 ELSE 21 END)), 0) FROM jobs"),
 		ask("SELECT (SELECT count(*) FROM firsts) + (SELECT count(*) FROM attempts)"))
 	same("indexes", 1, ask("SELECT integrity_check = 'ok' FROM pragma_integrity_check"))
