@@ -17,7 +17,7 @@ const (
 // idle keeps the connections of a wire between requests. Of a host, the one that was put there last is taken first, so
 // that those which a quieter hour needs no more come of age. When there are too many, the oldest are closed.
 type idle struct {
-	most, mostOfHost int
+	most, mostOfHost int // at least 1
 
 	mu    sync.Mutex
 	hosts map[string][]*wireConn // by host and port, the oldest first; none is empty
@@ -59,7 +59,7 @@ func (i *idle) put(conn *wireConn) {
 func (i *idle) keep(conn *wireConn) (old *wireConn) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.shut || i.most <= 0 || i.mostOfHost <= 0 {
+	if i.shut {
 		return conn
 	}
 	if of := i.hosts[conn.addr]; len(of) >= i.mostOfHost {

@@ -43,8 +43,8 @@ func newTransport(o Options, d *dialer, alone bool) *transport {
 
 // RoundTrip is http.RoundTripper's, for requests of attempts.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if t.wire.serves(r) {
-		return t.wire.RoundTrip(r)
+	if addr, ok := t.wire.serves(r); ok {
+		return t.wire.send(r, addr)
 	}
 	a := attemptOf(r.Context())
 	a.bound()

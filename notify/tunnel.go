@@ -131,7 +131,7 @@ func (d *dialer) ask(ctx context.Context, conn net.Conn, proxy *url.URL, target 
 	if deadline, ok := ctx.Deadline(); ok {
 		_ = conn.SetDeadline(deadline)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(past) })
 	defer stop()
 	var request bytes.Buffer
 	fmt.Fprintf(&request, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\n", target, target, d.agent)

@@ -33,20 +33,21 @@ type wire struct {
 	alone bool // each request has a connection of its own
 }
 
-// serves reports whether a request may go over a wire. Hosts that are written otherwise in DNS or in a request than in a
+// serves reports whether a request may go over a wire, and to which host and port. Hosts that are written otherwise in DNS or in a request than in a
 // URL are left to net/http, and so are those to which a forward proxy leads, or for which that cannot be told.
-func (w *wire) serves(r *http.Request) bool {
+func (w *wire) serves(r *http.Request) (addr string, ok bool) {
 	if !looks || r.URL.Scheme != "http" || r.ContentLength > maxWireBody || !plainHostPort(r.Host) {
-		return false
+		return "", false
 	}
-	proxy, err := w.proxy("http", addrOf(r))
-	return proxy == nil && err == nil
+	addr = addrOf(r)
+	proxy, err := w.proxy("http", addr)
+	return addr, proxy == nil && err == nil
 }
 
-// RoundTrip is http.RoundTripper's, for requests of attempts.
-func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+// send makes the exchange of an attempt's request with the host and port that it goes to.
+func (w *wire) send(r *http.Request, addr string) (*http.Response, error) {
 	ctx, a := r.Context(), attemptOf(r.Context())
-	conn, err := w.connect(ctx, a, addrOf(r))
+	conn, err := w.connect(ctx, a, addr)
 	if err != nil {
 		return nil, err
 	}

@@ -211,8 +211,8 @@ func (s *Store) listApart(ctx context.Context, sh *part, f *store.Filter, lane s
 	return s.among(ctx, sh, members, lane)
 }
 
-// listLane reads the jobs of one lane that come after a place, in order, with those that stand apart; full says that there may be
-// more, after the place to.
+// listLane reads the jobs of one lane that come after a place, in order, with those that stand apart; full says that there
+// may be more, after the place to.
 func (s *Store) listLane(ctx context.Context, sh *part, f *store.Filter, from place, apart []peeked) (part []peeked, to place, full bool, err error) {
 	_, number, _ := strings.Cut(from.lane, "\x00")
 	least, greatest := window(f)

@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// A batch is a row of the table held: jobs that were claimed together. A job's own row does not change when it is claimed, nor any
-// index: a claim writes a row for all its jobs, a settlement writes the rows again that its jobs were in, so that both touch
-// few pages, wherever the jobs lie.
+// A batch is a row of the table held: jobs that were claimed together. A job's own row does not change when it is claimed,
+// nor any index: a claim writes a row for all its jobs, a settlement writes the rows again that its jobs were in, so that
+// both touch few pages, wherever the jobs lie.
 type batch struct {
 	number  int64
 	claimed int64 // by the wall clock

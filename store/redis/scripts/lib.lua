@@ -63,7 +63,8 @@ end
 -- allow is the first write of a script that goes on while memory is full. The call's memory is written anew in the end.
 local function allow() call('DEL', TOK) end
 
--- int writes a number, which must be whole; text is one already. Joined with text, Lua writes 14 digits of a number, in less time.
+-- int writes a number, which must be whole; text is one already. Joined with text, Lua writes 14 digits of a number, in less
+-- time.
 local function int(n)
   if type(n) == 'string' then return n end
   return n < 1e14 and n > -1e14 and n .. '' or string.format('%.0f', n)
