@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -26,7 +25,6 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	silence()
 	connect := newConnector(address, o.Wait.Timeout)
 	s := &Store{
 		runner:  &runner{client: connect.calls(), wait: o.Wait, log: o.Logger, defaults: termsText(0, o.Defaults)},
@@ -38,8 +36,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// silence stops go-redis from writing to standard error: what it writes there it also returns, and callers log that.
-var silence = sync.OnceFunc(func() { redis.SetLogger(mute{}) })
+// go-redis must not write to standard error: what it writes there it also returns, and callers log that. Its logger is
+// a variable of the process that its clients read unguarded, so it is set before there are any.
+func init() { redis.SetLogger(mute{}) }
 
 type mute struct{}
 

@@ -39,6 +39,7 @@ func (c *clock) advance(d time.Duration) {
 }
 
 func TestModel(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, func(*testing.T) storetest.Engine {
 		c := &clock{at: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 		m := storetest.NewModel(storetest.ModelOptions{Shards: 3, Now: c.now})
@@ -47,6 +48,7 @@ func TestModel(t *testing.T) {
 }
 
 func TestModelOnARealClock(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, func(*testing.T) storetest.Engine {
 		return storetest.Engine{Store: storetest.NewModel(storetest.ModelOptions{}), Defaults: policy.Builtin()}
 	})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,15 +37,8 @@ const (
 const randomSteps = 60
 
 func random(t *testing.T, open func(t *testing.T) Engine) {
+	setRapid()
 	s := newSuite(t, open(t))
-	checks := randomChecks
-	if testing.Short() {
-		checks = randomChecksShort
-	}
-	defer setRapid("rapid.checks", fmt.Sprint(checks))()
-	defer setRapid("rapid.steps", fmt.Sprint(randomSteps))()
-	defer setRapid("rapid.nofailfile", "true")()
-	defer setRapid("rapid.shrinktime", "10s")()
 	sequence := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		sequence++
@@ -74,18 +69,27 @@ func oneOf(actions ...func(*rapid.T)) func(*rapid.T) {
 	return func(t *rapid.T) { actions[rapid.IntRange(0, len(actions)-1).Draw(t, "which")](t) }
 }
 
-// setRapid sets a flag that the command line does not, and gives back what restores it.
-func setRapid(name, value string) func() {
-	set := false
-	flag.Visit(func(f *flag.Flag) { set = set || f.Name == name })
-	f := flag.Lookup(name)
-	if set || f == nil {
-		return func() {}
+// setRapid gives rapid's flags that the command line does not set the values that suit these sequences. They are
+// variables of the whole process, which suites of several engines read side by side: they are written once, and stay.
+var setRapid = sync.OnceFunc(func() {
+	checks := randomChecks
+	if testing.Short() {
+		checks = randomChecksShort
 	}
-	old := f.Value.String()
-	_ = f.Value.Set(value)
-	return func() { _ = f.Value.Set(old) }
-}
+	given := make(map[string]bool)
+	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for name, value := range map[string]string{
+		"rapid.checks": strconv.Itoa(checks), "rapid.steps": strconv.Itoa(randomSteps),
+		"rapid.nofailfile": "true", "rapid.shrinktime": "10s",
+	} {
+		if given[name] {
+			continue
+		}
+		if err := flag.Set(name, value); err != nil {
+			panic(fmt.Sprintf("storetest: set a flag of rapid's: %v", err))
+		}
+	}
+})
 
 // A pair is an engine and the model in the same state.
 type pair struct {
