@@ -120,6 +120,7 @@ func TestTheReceiverOfThatTestCatchesReplays(t *testing.T) {
 type brittle struct {
 	net.Conn
 	broken  atomic.Bool
+	reset   atomic.Bool // a write has failed: so do reads
 	through int
 }
 
@@ -128,7 +129,15 @@ func (c *brittle) Write(p []byte) (int, error) {
 		return c.Conn.Write(p)
 	}
 	n, _ := c.Conn.Write(p[:min(c.through, len(p))])
+	c.reset.Store(true)
 	return n, syscall.ECONNRESET
+}
+
+func (c *brittle) Read(p []byte) (int, error) {
+	if c.reset.Load() {
+		return 0, syscall.ECONNRESET
+	}
+	return c.Conn.Read(p)
 }
 
 // breaker dials brittle connections; breakAll breaks those that are open, and stillborn those to come.
