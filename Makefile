@@ -85,16 +85,12 @@ bench-check: ## vet and test the module bench, whose peers take a while to compi
 	@$(GO) -C bench test ./...
 
 .PHONY: check
-check: format vet lint fix tidy ## everything that needs no test run: format, vet, lint, fix, tidy
+check: format lint fix tidy ## everything that needs no test run: format, lint (vet is one of the linters), fix, tidy
 
 .PHONY: format
 format: bin/gofumpt
 	@bad=$$(bin/gofumpt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 	if [ -n "$$bad" ]; then printf 'gofumpt would change these; run bin/gofumpt -w on them:\n%s\n' "$$bad"; exit 1; fi
-
-.PHONY: vet
-vet:
-	@$(GO) vet ./...
 
 .PHONY: lint
 lint: bin/golangci-lint
