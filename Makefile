@@ -11,13 +11,15 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-PKG      ?= ./...
+PKG      ?= $(LONG) ./...
 RUN      ?= .
 COUNT    ?= 10
 FUZZTIME ?= 30s
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 GO    := go
+# The packages whose tests take longest start first, so that the others fill the rest of their time.
+LONG  := ./e2e ./store/redis
 # Four tests of a package run side by side, on machines with fewer processors too: those that may mostly wait.
 SIDE  := -parallel=4
 # The race detector looks at everything but SQLite, which is C made into Go, and the server and the Lua of miniredis: it
