@@ -49,6 +49,17 @@ func newLoad(t testing.TB, p *process, clients int, job func(n int) obj) *load {
 	return l
 }
 
+// paced makes the jobs of a load come at most so often, all its clients together: enough to catch a process in the middle
+// of its work, however fast the machine is, without taking the machine from the work.
+func paced(t testing.TB, every time.Duration, job func(n int) obj) func(n int) obj {
+	tick := time.NewTicker(every)
+	t.Cleanup(tick.Stop)
+	return func(n int) obj {
+		<-tick.C
+		return job(n)
+	}
+}
+
 // register sends one job until it is answered, or the load ends.
 func (l *load) register(ctx context.Context, job obj) {
 	for ctx.Err() == nil {

@@ -84,12 +84,12 @@ func TestEveryEndOfAJobIsToldToItsOwner(t *testing.T) {
 func TestACrashLosesNoCallback(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
 		p, r, owner := start(t, store), newReceiver(t), newReceiver(t)
-		l := newLoad(t, p, 8, func(int) obj {
+		l := newLoad(t, p, 8, paced(t, 2*time.Millisecond, func(int) obj {
 			return obj{
 				"topic": "told", "url": r.URL + "/ok", "timeout": "2s",
 				"on_delivered": obj{"url": owner.URL + "/ok", "timeout": "2s"},
 			}
-		})
+		}))
 		for range 3 {
 			for range 20 {
 				owner.grows(t)

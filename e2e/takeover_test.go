@@ -43,12 +43,12 @@ var lanes atomic.Int64
 
 // delayed is a load at a process, of jobs that are due 100 ms later and take 50 ms.
 func delayed(t *testing.T, p *process, g *gauge) *load {
-	return newLoad(t, p, 4, func(int) obj {
+	return newLoad(t, p, 4, paced(t, 4*time.Millisecond, func(int) obj {
 		return obj{
 			"topic": "takeover", "lane": fmt.Sprintf("lane-%d", lanes.Add(1)), "url": g.URL + "/hold/50ms",
 			"delay": "100ms", "timeout": "5s", "ladder": []string{"100ms"},
 		}
-	})
+	}))
 }
 
 // carriesOn waits until others than the first process have begun to deliver what came due after an instant, and tells how
