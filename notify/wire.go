@@ -33,8 +33,9 @@ type wire struct {
 	alone bool // each request has a connection of its own
 }
 
-// serves reports whether a request may go over a wire, and to which host and port. Hosts that are written otherwise in DNS or in a request than in a
-// URL are left to net/http, and so are those to which a forward proxy leads, or for which that cannot be told.
+// serves reports whether a request may go over a wire, and to which host and port. Hosts that are written otherwise in DNS
+// or in a request than in a URL are left to net/http, and so are those to which a forward proxy leads, or for which that
+// cannot be told.
 func (w *wire) serves(r *http.Request) (addr string, ok bool) {
 	if !looks || r.URL.Scheme != "http" || r.ContentLength > maxWireBody || !plainHostPort(r.Host) {
 		return "", false
