@@ -1,23 +1,33 @@
 package dispatcher
 
 import (
+	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"net/http"
 	"net/url"
 	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/ringback/ringback/job"
 )
 
 // laneOf is the lane of jobs that name none: the URL's host and port, in small letters, the port made explicit, so that
-// equal targets share a lane. A host that is no lane name as it stands (an internationalised or very long one) is named
-// by a hash of it: receivers never share a lane for want of a name.
+// equal targets share a lane. An internationalised host is named in ASCII, as it is dialled. A host that is no lane name
+// as it stands (a very long one) is named by a hash of it: receivers never share a lane for want of a name.
 func laneOf(target string) string {
 	u, err := url.Parse(target)
 	if err != nil || u.Hostname() == "" {
 		return job.DefaultLane
 	}
-	host, port := strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), u.Port()
+	host, port := u.Hostname(), u.Port()
+	if strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
+		host = asciiHost(host)
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if port == "" {
 		port = "80"
 		if strings.EqualFold(u.Scheme, "https") {
@@ -32,4 +42,21 @@ func laneOf(target string) string {
 	}
 	sum := sha256.Sum256([]byte(host))
 	return "host-" + hex.EncodeToString(sum[:12]) + ":" + port
+}
+
+// asciiHost is a host's name in ASCII (IDNA, xn--…), as it is dialled; a name that has none comes back as it is. The
+// mapping is IDNA's for what names are made of (compatibility forms, large letters, the ideographic full stop), and the
+// punycode is that of net/http, which writes it into a request's Host.
+func asciiHost(host string) string {
+	host = strings.ToLower(strings.ReplaceAll(norm.NFKC.String(host), "\u3002", "."))
+	var text bytes.Buffer
+	r := http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: host, Path: "/"}, Host: host}
+	if r.Write(&text) != nil {
+		return host
+	}
+	written, err := http.ReadRequest(bufio.NewReader(&text))
+	if err != nil {
+		return host
+	}
+	return written.Host
 }

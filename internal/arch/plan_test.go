@@ -75,6 +75,7 @@ var plan = []row{
 		pkg:    "dispatcher",
 		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and no sender",
 		ours:   []string{"carrier", "job", "policy", "pool", "seal", "sign", "store"},
+		others: []string{"golang.org/x/text/unicode/norm"},
 	},
 	{
 		pkg:    "metrics",
