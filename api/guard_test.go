@@ -131,7 +131,7 @@ func TestReadinessSaysWhyNot(t *testing.T) {
 	require.JSONEq(t, `{"status": "alive"}`, call(t, h, http.MethodGet, "/healthz", "").Body.String())
 	require.JSONEq(t, `{"status": "ready"}`, call(t, h, http.MethodGet, "/readyz", "").Body.String())
 	for says, err := range map[string]error{
-		"not ready: the dispatcher is not running": errors.New("the dispatcher is not running"),
+		"not ready: shutting down": errors.New("shutting down"),
 		"not ready: redis answers OOM": &store.UnavailableError{
 			Reason: "redis answers OOM", Err: errors.New("dial 10.0.0.7"),
 		},

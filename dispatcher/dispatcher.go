@@ -63,7 +63,7 @@ type Dispatcher struct {
 const (
 	idle int32 = iota
 	running
-	stopped
+	stopping // for good
 )
 
 // New makes a Dispatcher.
@@ -109,7 +109,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	if !d.state.CompareAndSwap(idle, running) {
 		return errors.New("a dispatcher runs once")
 	}
-	defer d.state.Store(stopped)
+	defer d.state.Store(stopping)
+	unready := context.AfterFunc(ctx, func() { d.state.Store(stopping) })
+	defer unready()
 	if d.opts.RegisterOnly {
 		<-ctx.Done()
 		return nil
@@ -117,8 +119,6 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	var carrying sync.WaitGroup
 	carrying.Go(func() { d.carrier.Run(ctx) })
 	carrying.Go(func() { d.watchBacklogs(ctx) })
-	unready := context.AfterFunc(ctx, func() { d.state.Store(stopped) })
-	defer unready()
 	var err error
 	if d.policies.await(ctx) {
 		carrying.Go(func() { d.resealAll(ctx) })
@@ -155,14 +155,23 @@ func (d *Dispatcher) State() pool.State {
 	return d.pool.State()
 }
 
-// ErrStopped says that the dispatcher does not run (any more, or yet).
-var ErrStopped = errors.New("the dispatcher is not running")
+// Why a Dispatcher is not ready, beside its store.
+var (
+	// ErrNotStarted says that Run was not called yet.
+	ErrNotStarted = errors.New("the dispatcher is not running yet")
+	// ErrStopping says that Run's context has ended: attempts in flight may end, and nothing else begins.
+	ErrStopping = errors.New("shutting down")
+)
 
 // Ready reports whether jobs are taken and delivered, as far as either is this Dispatcher's; the error says why not. It
 // is not ready any more from the moment at which Run's context ends; other calls work on.
 func (d *Dispatcher) Ready(ctx context.Context) error {
-	if d.state.Load() != running {
-		return ErrStopped
+	switch d.state.Load() {
+	case running:
+		return d.store.Ping(ctx)
+	case stopping:
+		return ErrStopping
+	default:
+		return ErrNotStarted
 	}
-	return d.store.Ping(ctx)
 }

@@ -403,7 +403,7 @@ func TestStoppingLetsAttemptsEndAndGivesTheRestBack(t *testing.T) {
 		began := time.Now()
 		require.NoError(t, r.stop())
 		require.Equal(t, 25*time.Second, time.Since(began))
-		require.ErrorIs(t, r.Ready(t.Context()), dispatcher.ErrStopped)
+		require.ErrorIs(t, r.Ready(t.Context()), dispatcher.ErrStopping)
 		require.Equal(t, job.Delivered, r.get(t, quick.Ref()).State)
 		got := r.get(t, slow.Ref())
 		require.Equal(t, job.Ready, got.State)

@@ -58,7 +58,7 @@ func TestADispatcherThatOnlyRegistersLeavesTheRestToOthers(t *testing.T) {
 		require.Equal(t, job.Delivered, front.get(t, soon.Ref()).State)
 
 		require.NoError(t, front.stop())
-		require.ErrorIs(t, front.Ready(t.Context()), dispatcher.ErrStopped)
+		require.ErrorIs(t, front.Ready(t.Context()), dispatcher.ErrStopping)
 		front.register(t, job.New{}) // whoever drains still takes jobs
 	})
 }
