@@ -54,9 +54,7 @@ func (o *out) job(j *job.Job) {
 	}
 	o.time("created_at", j.CreatedAt)
 	o.time("finished_at", j.FinishedAt)
-	if j.Kind == "" && (j.State == job.Delivered || j.State == job.Dead) {
-		o.text("callback_id", job.CallbackID(*j))
-	}
+	o.said("callback_id", j.CallbackID)
 	o.number("version", j.Version)
 	o.number("round", int64(j.Round))
 	if j.CancelRequested {

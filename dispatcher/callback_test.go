@@ -74,6 +74,55 @@ func golden(t *testing.T, name string, c call) {
 	require.Equal(t, string(want), got.String()+"\n")
 }
 
+func TestGet_NamesTheCallbackOfAnEndThatIsToldOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		r := start(t, dispatcher.Options{Store: kept{s}, Deliverer: &receiver{answer: byPath}})
+		front := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
+		_, err := r.PutTopic(t.Context(), store.Topic{
+			Namespace: job.DefaultNamespace, Name: "told", Policy: policy.Topic{OnDead: tell("https://told.example/")},
+		})
+		require.NoError(t, err)
+		own := policy.Terms{Retries: new(0), OnDelivered: tell("https://told.example/")}
+		for id, c := range map[string]struct {
+			topic string
+			code  int
+			terms policy.Terms
+			told  bool
+		}{
+			"own":             {"plain", 200, own, true},
+			"own-otherwise":   {"plain", 500, own, false},
+			"nobody":          {"plain", 200, policy.Terms{}, false},
+			"nobody-dead":     {"plain", 500, policy.Terms{Retries: new(0)}, false},
+			"topic":           {"told", 500, policy.Terms{Retries: new(0)}, true},
+			"topic-otherwise": {"told", 200, policy.Terms{}, false},
+		} {
+			n := job.New{Spec: job.Spec{
+				ID: id, Queue: job.Queue{Topic: c.topic}, URL: fmt.Sprintf("https://x.example/%d", c.code), Terms: c.terms,
+			}}
+			made := r.register(t, n)
+			require.Empty(t, made.CallbackID)
+			time.Sleep(3 * time.Second)
+			for _, d := range []*rig{r, front} {
+				ended := d.get(t, made.Ref())
+				page, err := d.List(t.Context(), store.Filter{Namespace: job.DefaultNamespace, Topic: c.topic, State: ended.State, Limit: 100})
+				require.NoError(t, err)
+				page.Jobs = append(page.Jobs, ended, d.Register(t.Context(), []job.New{n})[0].Job)
+				for _, j := range page.Jobs {
+					switch {
+					case j.ID != id:
+					case c.told:
+						require.Equal(t, job.CallbackID(ended), j.CallbackID, id)
+						require.Equal(t, job.KindCallback, d.get(t, job.Ref{Namespace: "default", ID: j.CallbackID}).Kind)
+					default:
+						require.Empty(t, j.CallbackID, id)
+					}
+				}
+			}
+		}
+	})
+}
+
 // The body is what receivers are written for: additions are free, nothing else is.
 func TestTheBodyOfACallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

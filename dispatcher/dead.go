@@ -4,81 +4,111 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
 
-// Dead reads one page of dead letters: of a topic, or (an empty one) of all topics, in order of name.
+// fillTime bounds how long one page is filled, where a filter passes most jobs over.
+const fillTime = 2 * time.Second
+
+// A pageFill puts a page together from those of the store, which end at shards, at topics, and where a filter has passed
+// enough over.
+type pageFill struct {
+	store *store.Router
+	limit int
+	until time.Time
+	page  store.Page
+}
+
+func (d *Dispatcher) newPage(limit int) *pageFill {
+	return &pageFill{store: d.store, limit: limit, until: time.Now().Add(fillTime)}
+}
+
+// full reports whether the page takes no more jobs.
+func (p *pageFill) full() bool { return len(p.page.Jobs) >= p.limit || !time.Now().Before(p.until) }
+
+// fill adds jobs of the filter's topic until the page is full, and says where the topic goes on; empty: it has no more.
+// What was read before an error is kept: then the cursor says where the failed read was to begin.
+func (p *pageFill) fill(ctx context.Context, filter store.Filter) (cursor string, err error) {
+	for {
+		filter.Limit = p.limit - len(p.page.Jobs)
+		read, err := p.store.List(ctx, filter)
+		if err != nil {
+			return filter.Cursor, err
+		}
+		p.page.Jobs = append(p.page.Jobs, read.Jobs...)
+		if read.Cursor == "" || p.full() {
+			return read.Cursor, nil
+		}
+		filter.Cursor = read.Cursor
+	}
+}
+
+// end is the page as it stands, which goes on at the cursor; the error counts when nothing was read before it.
+func (p *pageFill) end(cursor string, err error) (store.Page, error) {
+	if err != nil && len(p.page.Jobs) == 0 {
+		return store.Page{}, err
+	}
+	p.page.Cursor = cursor
+	return p.page, nil
+}
+
+// List reads one page of a topic's jobs in one state. It is full unless it is the last, or took longer than fillTime.
+func (d *Dispatcher) List(ctx context.Context, filter store.Filter) (store.Page, error) {
+	p := d.newPage(filter.Limit)
+	page, err := p.end(p.fill(ctx, filter))
+	d.nameCallbacks(ctx, page.Jobs)
+	return page, err
+}
+
+// Dead reads one page of dead letters: of a topic, or (an empty one) of all topics, in order of name. It is full unless
+// it is the last, or took longer than fillTime.
 func (d *Dispatcher) Dead(ctx context.Context, filter store.Filter) (store.Page, error) {
 	filter.State = job.Dead
 	if filter.Topic != "" {
-		return d.store.List(ctx, filter)
+		return d.List(ctx, filter)
 	}
-	after, inner := "", ""
+	page, err := d.deadOfAll(ctx, filter)
+	d.nameCallbacks(ctx, page.Jobs)
+	return page, err
+}
+
+// deadOfAll reads a page over all topics. Its cursors are a topic's name, a slash, and the cursor within that topic.
+func (d *Dispatcher) deadOfAll(ctx context.Context, filter store.Filter) (store.Page, error) {
+	topic, inner := "", ""
 	if filter.Cursor != "" {
 		var ok bool
-		if after, inner, ok = strings.Cut(filter.Cursor, "/"); !ok || !job.IsTopic(after) {
+		if topic, inner, ok = strings.Cut(filter.Cursor, "/"); !ok || !job.IsTopic(topic) {
 			return store.Page{}, store.ErrCursor
 		}
 	}
+	p := d.newPage(filter.Limit)
 	if inner != "" { // in the middle of a topic the names of the others do not matter
-		filter.Topic, filter.Cursor = after, inner
-		page, err := d.store.List(ctx, filter)
-		if err != nil {
-			return store.Page{}, err
-		}
-		if page.Cursor != "" {
-			page.Cursor = after + "/" + page.Cursor
-			return page, nil
-		}
-		if len(page.Jobs) > 0 {
-			page.Cursor, err = d.deadAfter(ctx, filter.Namespace, after)
-			return page, err
+		filter.Topic, filter.Cursor = topic, inner
+		if rest, err := p.fill(ctx, filter); err != nil || rest != "" {
+			return p.end(topic+"/"+rest, err)
 		}
 	}
 	names, err := d.deadTopics(ctx, filter.Namespace)
 	if err != nil {
 		return store.Page{}, err
 	}
-	at, found := slices.BinarySearch(names, after)
+	at, found := slices.BinarySearch(names, topic)
 	if found && inner != "" {
 		at++
 	}
-	filter.Cursor = ""
 	for ; at < len(names); at++ {
-		filter.Topic = names[at]
-		page, err := d.store.List(ctx, filter)
-		switch {
-		case err != nil:
-			return store.Page{}, err
-		case page.Cursor != "":
-			page.Cursor = names[at] + "/" + page.Cursor
-			return page, nil
-		case len(page.Jobs) > 0 && at+1 < len(names):
-			page.Cursor = names[at+1] + "/"
-			return page, nil
-		case len(page.Jobs) > 0:
-			return page, nil
+		if p.full() {
+			return p.end(names[at]+"/", nil)
+		}
+		filter.Topic, filter.Cursor = names[at], ""
+		if rest, err := p.fill(ctx, filter); err != nil || rest != "" {
+			return p.end(names[at]+"/"+rest, err)
 		}
 	}
-	return store.Page{}, nil
-}
-
-// deadAfter is the cursor that goes on with the topic after a name; empty when there is none.
-func (d *Dispatcher) deadAfter(ctx context.Context, namespace, name string) (string, error) {
-	names, err := d.deadTopics(ctx, namespace)
-	if err != nil {
-		return "", err
-	}
-	at, found := slices.BinarySearch(names, name)
-	if found {
-		at++
-	}
-	if at == len(names) {
-		return "", nil
-	}
-	return names[at] + "/", nil
+	return p.end("", nil)
 }
 
 // deadTopics are the names of the topics in which jobs have died, in order.

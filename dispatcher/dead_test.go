@@ -81,6 +81,7 @@ func (r *rig) walk(t *testing.T, f store.Filter) (ids []string, pages int) {
 		if f.Cursor = page.Cursor; f.Cursor == "" {
 			return ids, pages
 		}
+		require.Len(t, page.Jobs, f.Limit, "each page but the last is full")
 	}
 }
 
@@ -117,6 +118,8 @@ func TestDeadLettersAreListedOverTopicsInOrder(t *testing.T) {
 			lane, _ := r.walk(t, store.Filter{Limit: 4, Topic: "a", Lane: "2"})
 			require.Len(t, lane, 7)
 			gave, _ := r.walk(t, store.Filter{Limit: 100, Reason: policy.ReasonGaveUp})
+			require.Len(t, gave, 8)
+			gave, _ = r.walk(t, store.Filter{Limit: 3, Reason: policy.ReasonGaveUp})
 			require.Len(t, gave, 8)
 			failed, _ := r.walk(t, store.Filter{Limit: 3, Status: 500, Lane: "1"})
 			require.Len(t, failed, 15)
@@ -158,12 +161,12 @@ func TestACursorOutlivesItsTopic(t *testing.T) {
 		f := store.Filter{Namespace: job.DefaultNamespace, Limit: 2}
 		var page store.Page
 		var err error
-		for range 3 { // a, a, b
+		for range 2 { // a, a; a, b
 			page, err = r.Dead(t.Context(), f)
 			require.NoError(t, err)
 			f.Cursor = page.Cursor
 		}
-		require.Equal(t, "b-1-500-0000", page.Jobs[0].ID)
+		require.Equal(t, "b-1-500-0000", page.Jobs[1].ID)
 		s.topic.Store(new("b"))
 		ids, _ := r.walk(t, f)
 		require.Equal(t, []string{"c-1-500-0000", "c-1-500-0001", "c-1-500-0002"}, ids)

@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/ringback/ringback/job"
@@ -9,12 +10,36 @@ import (
 
 // Get reads a job with its record. store.ErrNotFound.
 func (d *Dispatcher) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
-	return d.store.Get(ctx, ref)
+	found, err := d.store.Get(ctx, ref)
+	one := []job.Job{found}
+	d.nameCallbacks(ctx, one)
+	return one[0], err
 }
 
-// List reads one page of a topic's jobs in one state.
-func (d *Dispatcher) List(ctx context.Context, filter store.Filter) (store.Page, error) {
-	return d.store.List(ctx, filter)
+// nameCallbacks fills in which job tells of the end of each that has ended, where the job, or its topic as it is now, has
+// a callback for that end.
+func (d *Dispatcher) nameCallbacks(ctx context.Context, jobs []job.Job) {
+	var policies *policySet // read when the first job needs it
+	for i := range jobs {
+		j := &jobs[i]
+		if j.Kind != "" || j.State != job.Delivered && j.State != job.Dead {
+			continue
+		}
+		onDelivered, onDead := j.OnDelivered, j.OnDead
+		if policies == nil && (onDelivered == nil || onDead == nil) {
+			var err error
+			if policies, err = d.policies.recent(ctx); err != nil {
+				policies = d.policies.now.Load() // the answer does not fail because of this
+			}
+		}
+		if policies != nil {
+			topic := policies.complete[topicName{j.Namespace, j.Topic}]
+			onDelivered, onDead = cmp.Or(onDelivered, topic.OnDelivered), cmp.Or(onDead, topic.OnDead)
+		}
+		if j.State == job.Delivered && onDelivered != nil || j.State == job.Dead && onDead != nil {
+			j.CallbackID = job.CallbackID(*j)
+		}
+	}
 }
 
 // Edit changes a scheduled or ready job, or (job.KindRun) makes it due. store.ErrNotFound, store.ErrVersion,

@@ -33,6 +33,11 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 		entries, at = append(entries, entry), append(at, i)
 	}
 	for k, r := range d.store.Insert(ctx, entries) {
+		if r.Outcome == store.Existing {
+			known := []job.Job{r.Job}
+			d.nameCallbacks(ctx, known)
+			r.Job = known[0]
+		}
 		results[at[k]] = r
 	}
 	return results

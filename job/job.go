@@ -139,6 +139,9 @@ type Job struct {
 	Progress
 	// Attempts is the record, oldest first, at most MaxAttempts of the newest; filled only where a call says so.
 	Attempts []Attempt
+	// CallbackID is the id of the job that tells of this end, where somebody is to be told; empty: nobody is. Package
+	// dispatcher fills it in; engines do not know it.
+	CallbackID string
 	// Reached is how durable the change was when it was answered; only in answers to changes (registered, edited,
 	// cancelled, revived), and only where the store was told to wait for more than its own answer.
 	Reached *Durability
