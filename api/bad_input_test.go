@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
 )
 
 // badJobs are registrations that are refused, and the fields that the answer must name.
@@ -193,9 +195,11 @@ func TestABadJobSpoilsNoOtherOfItsBatch(t *testing.T) {
 			require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 			results, _ := answered(t, w)["results"].([]any)
 			require.Len(t, results, 3)
-			require.Equal(t, map[string]any{"id": "first", "status": 201.0}, results[0])
-			require.Equal(t, map[string]any{"id": "last", "status": 201.0}, results[2])
+			require.Equal(t, map[string]any{"index": 0.0, "id": "first", "status": 201.0}, results[0])
+			require.Equal(t, map[string]any{"index": 2.0, "id": "last", "status": 201.0}, results[2])
 			bad, _ := results[1].(map[string]any)
+			require.EqualValues(t, 1, bad["index"])
+			require.Contains(t, bad, "id")
 			require.EqualValues(t, c.status, bad["status"])
 			require.Len(t, f.news, 2)
 		})
@@ -240,6 +244,68 @@ func TestOnlyJSONIsTaken(t *testing.T) {
 	require.Contains(t, problemIn(t, w).Detail, "Content-Type: application/json or application/x-ndjson")
 	w = call(t, handlerOf(newFake()), http.MethodPost, "/v1/jobs", `{"id":"a"}`, "Content-Type", "application/json; charset=utf-8")
 	require.Equal(t, http.StatusCreated, w.Code)
+}
+
+func TestContentEncoding_IsRefusedByEveryRoute(t *testing.T) {
+	for _, r := range new(api).routes() {
+		path := strings.NewReplacer("{topic}", "a", "{lane}", "b", "{id}", "c").Replace(r.path)
+		for method := range r.methods {
+			for _, coding := range []string{"gzip", "br", "Identity, gzip"} {
+				f := newFake()
+				w := call(t, handlerOf(f), method, path, "\x1f\x8b\x08", "Content-Encoding", coding)
+				require.Equal(t, http.StatusUnsupportedMediaType, w.Code, "%s %s", method, path)
+				require.Equal(t, "identity", w.Header().Get("Accept-Encoding"))
+				require.Contains(t, problemIn(t, w).Detail, coding)
+				f.untouched(t)
+			}
+		}
+	}
+	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/jobs", `{"id":"a"}`, "Content-Encoding", "identity")
+	require.Equal(t, http.StatusCreated, w.Code)
+	w = call(t, handlerOf(newFake()), http.MethodGet, "/healthz", "", "Content-Encoding", "gzip")
+	require.Equal(t, http.StatusOK, w.Code, "there is no content")
+}
+
+func TestBatch_NamesTheJobsThatItRefuses(t *testing.T) {
+	long := strings.Repeat("x", longestShown+1)
+	jobs := []struct {
+		text string
+		id   any
+	}{
+		{`{"id": "good"}`, "good"},
+		{`{"id": "bad", "url": "nowhere"}`, "bad"},
+		{`{"id": "a.b"}`, "a.b"},
+		{`{"id": "` + long + `"}`, nil},
+		{`{"id": 5}`, nil},
+		{`{"url": "nowhere"}`, nil},
+		{`[]`, nil},
+		{`{"id": "down"}`, "down"},
+	}
+	f := newFake()
+	f.register = func(n job.New) store.Routed {
+		if n.ID == "down" {
+			return store.Routed{Err: store.ErrUnavailable}
+		}
+		return f.insert(n)
+	}
+	var texts []string
+	for _, j := range jobs {
+		texts = append(texts, j.text)
+	}
+	array := call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": [`+strings.Join(texts, ",")+`]}`)
+	results, _ := answered(t, array)["results"].([]any)
+	lines := call(t, handlerOf(f), http.MethodPost, "/v1/batch", strings.Join(texts, "\n\n"), "Content-Type", contentNDJSON)
+	streamed := strings.Split(strings.TrimSpace(lines.Body.String()), "\n")
+	require.Len(t, streamed, len(jobs))
+	for i, j := range jobs {
+		var line any
+		require.NoError(t, json.Unmarshal([]byte(streamed[i]), &line))
+		for _, got := range []any{results[i], line} {
+			result, _ := got.(map[string]any)
+			require.EqualValues(t, i, result["index"])
+			require.Equal(t, j.id, result["id"], j.text)
+		}
+	}
 }
 
 func TestWhiteSpaceAroundTheJSONIsTaken(t *testing.T) {

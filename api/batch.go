@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -18,6 +19,8 @@ type batch struct {
 	now time.Time
 	// written is called after each result.
 	written func()
+	// index counts the results of jobs.
+	index int
 	// failed is what the store failed with last, at failedAt: what follows is not tried for storeRest.
 	failed   error
 	failedAt time.Time
@@ -36,14 +39,17 @@ type entry struct {
 	problem *problem
 }
 
-// judge reads a job, or says what is wrong with it.
+// judge reads a job, or says what is wrong with it. Of a refused one the id at least is given, where it can be read.
 func (b *batch) judge(e entry) (job.New, *problem) {
 	if e.problem != nil {
 		return job.New{}, e.problem
 	}
 	n, p := decodeNew(e.text, b.now, b.maxBody)
-	if p != nil && p.status == http.StatusBadRequest && e.line > 0 {
-		p.detail = fmt.Sprintf("line %d: %s", e.line, p.detail)
+	if p != nil && p.status == http.StatusBadRequest {
+		n.ID = "" // a name stands twice: readers differ on which counts
+		if e.line > 0 {
+			p.detail = fmt.Sprintf("line %d: %s", e.line, p.detail)
+		}
 	}
 	return n, p
 }
@@ -51,17 +57,19 @@ func (b *batch) judge(e entry) (job.New, *problem) {
 // take registers a part of the batch, at most store.MaxBatch jobs, and writes its results.
 func (b *batch) take(ctx context.Context, part []entry) {
 	problems := make([]*problem, len(part))
+	ids := make([]string, len(part))
 	good := make([]job.New, 0, len(part))
 	for i, e := range part {
 		n, p := b.judge(e)
+		ids[i] = n.ID
 		if problems[i] = p; p == nil {
 			good = append(good, n)
 		}
 	}
 	routed := b.register(ctx, good)
-	for _, p := range problems {
+	for i, p := range problems {
 		if p != nil {
-			b.write(result{status: p.status, problem: p})
+			b.answer(result{id: ids[i], status: p.status, problem: p})
 			continue
 		}
 		one := &routed[0]
@@ -73,7 +81,7 @@ func (b *batch) take(ctx context.Context, part []entry) {
 		if status == http.StatusInternalServerError {
 			b.log.Error("a job of a batch failed", "err", one.Err)
 		}
-		b.write(result{id: one.Job.ID, status: status, reached: one.Job.Reached, problem: p})
+		b.answer(result{id: cmp.Or(one.Job.ID, ids[i]), status: status, reached: one.Job.Reached, problem: p})
 	}
 }
 
@@ -105,10 +113,32 @@ type result struct {
 	problem *problem
 }
 
-// write writes one result.
-func (b *batch) write(r result) {
+// longestShown is the longest id that a result shows, in bytes. That of a refused job is shown as it was sent.
+const longestShown = 128
+
+// answer writes the result of the next job.
+func (b *batch) answer(r result) {
 	b.out.open()
-	b.out.said("id", r.id)
+	b.out.number("index", int64(b.index))
+	b.index++
+	if r.id != "" && len(r.id) <= longestShown {
+		b.out.text("id", r.id)
+	} else {
+		b.out.none("id")
+	}
+	b.write(r)
+}
+
+// end writes what ended the batch before its end, in place of a result: it is of no job.
+func (b *batch) end(p *problem) {
+	b.out.open()
+	b.out.none("index")
+	b.out.none("id")
+	b.write(result{status: p.status, problem: p})
+}
+
+// write writes the rest of a result.
+func (b *batch) write(r result) {
 	b.out.number("status", int64(r.status))
 	if r.problem != nil {
 		b.out.key("error")

@@ -7,22 +7,30 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
 
 func TestAConditionThatIsNotKeptIsRefused(t *testing.T) {
+	conditions := map[string]string{"If-Match": `"99"`, "If-None-Match": "*", "If-Unmodified-Since": "Sat, 29 Oct 1994 19:43:31 GMT"}
 	for _, r := range new(api).routes() {
 		for method := range r.methods {
-			if method == http.MethodGet || r.versioned {
+			if method == http.MethodGet {
 				continue
 			}
 			path := strings.NewReplacer("{topic}", "a", "{lane}", "b", "{id}", "c").Replace(r.path)
-			for name, tag := range map[string]string{"If-Match": `"99"`, "If-None-Match": "*"} {
+			for name, tag := range conditions {
+				if r.versioned && name == "If-Match" {
+					continue
+				}
 				f := newFake()
+				f.jobs["c"] = job.Job{Progress: job.Progress{State: job.Scheduled, Version: 1}}
 				w := call(t, handlerOf(f), method, path, `{}`, name, tag)
 				require.Equal(t, http.StatusBadRequest, w.Code, "%s %s %s", method, path, name)
 				require.Contains(t, problemIn(t, w).Detail, name)
 				f.untouched(t)
+				require.EqualValues(t, 1, f.jobs["c"].Version)
+				require.Equal(t, job.Scheduled, f.jobs["c"].State)
 			}
 		}
 	}

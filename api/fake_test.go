@@ -140,7 +140,7 @@ func (f *fake) Revive(_ context.Context, ref job.Ref) (job.Job, error) {
 	case !j.State.Ended():
 		return j, &store.StateError{State: j.State}
 	}
-	j.State, j.FinishedAt, j.Reason = job.Scheduled, time.Time{}, ""
+	j.State, j.FinishedAt, j.Reason, j.CallbackID = job.Scheduled, time.Time{}, "", ""
 	j.Round++
 	j.Version++
 	return j, nil

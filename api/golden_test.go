@@ -46,6 +46,7 @@ func whole() *fake {
 			State: job.Dead, Reason: policy.ReasonExhausted, CreatedAt: epoch, DueAt: epoch, Since: epoch, ExpiresAt: epoch.Add(72 * time.Hour),
 			FinishedAt: epoch.Add(time.Hour), Version: 3, Round: 1, Made: 12, Tries: 3, Status: 503,
 		},
+		CallbackID: "rb:close-4711:1:o71n66bf",
 		Attempts: []job.Attempt{
 			{N: 11, Kind: job.KindEdited, StartedAt: epoch},
 			{N: 11, Kind: job.KindLost, StartedAt: epoch},

@@ -13,9 +13,9 @@ type laneForm struct {
 }
 
 // putSettings reads all of a lane's settings. What it leaves out the topic says again, but secrets, and headers that
-// carry some, stay.
+// carry some, stay, and so does a pause.
 func putSettings(text []byte, stored policy.Lane) (policy.Lane, *problem) {
-	f := laneForm{Lane: policy.Lane{Secrets: stored.Secrets}}
+	f := laneForm{Lane: policy.Lane{Secrets: stored.Secrets, Paused: stored.Paused}}
 	f.read(text)
 	return f.finish(stored, false)
 }

@@ -188,22 +188,42 @@ func ifMatch(r *http.Request) (int64, error) {
 	return version, nil
 }
 
-// unconditional refuses conditions where none are kept, rather than changing what they were to protect.
-func unconditional(r *http.Request) error {
-	for _, name := range []string{"If-Match", "If-None-Match"} {
-		if len(r.Header.Values(name)) > 0 {
-			return refuse(http.StatusBadRequest, name+" is not served here: only changes and runs of a job look at its version")
+// checkConditions refuses conditions that a change would not evaluate, rather than changing what they were to protect.
+// If-Modified-Since is for GET and HEAD alone (RFC 9110, 13.1.3).
+func checkConditions(r *http.Request, versioned bool) error {
+	for _, name := range []string{"If-Match", "If-None-Match", "If-Unmodified-Since"} {
+		if len(r.Header.Values(name)) > 0 && !(versioned && name == "If-Match") {
+			return refuse(http.StatusBadRequest, unsupportedCondition(name))
 		}
 	}
 	return nil
 }
 
-// noIfMatch refuses a condition that would not be kept.
+// noIfMatch refuses an If-Match that names a version where versions are not compared.
 func noIfMatch(r *http.Request) error {
 	if version, err := ifMatch(r); err != nil || version == 0 {
 		return err
 	}
-	return refuse(http.StatusBadRequest, "If-Match is not served here: only changes and runs of a job look at its version")
+	return refuse(http.StatusBadRequest, unsupportedCondition("If-Match"))
+}
+
+func unsupportedCondition(name string) string {
+	return name + " is not supported here: only edits and runs of a job take a condition, and that is If-Match"
+}
+
+// checkEncoding refuses compressed content, and says what is taken instead (RFC 9110, 12.5.3).
+func checkEncoding(w http.ResponseWriter, r *http.Request) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	for _, value := range r.Header.Values("Content-Encoding") {
+		if value = strings.TrimSpace(value); value != "" && !strings.EqualFold(value, "identity") {
+			w.Header().Set("Accept-Encoding", "identity")
+			return refuse(http.StatusUnsupportedMediaType, "the content coding "+strconv.Quote(value)+
+				" is not supported: send the content as it is, without the header Content-Encoding")
+		}
+	}
+	return nil
 }
 
 // A query reads the parameters of a request's address, and gathers what is wrong with them.

@@ -17,7 +17,7 @@ type route struct {
 	methods map[string]handler
 	// always: also where the process only delivers.
 	always bool
-	// versioned: its changes look at the conditions of a request themselves.
+	// versioned: its handlers evaluate If-Match themselves.
 	versioned bool
 }
 
@@ -87,10 +87,13 @@ func (a *api) methods(r route) http.Handler {
 			w.Header().Set("Allow", allow)
 			return refuse(http.StatusMethodNotAllowed, "this path takes "+allow)
 		}
-		if method != http.MethodGet && !r.versioned {
-			if err := unconditional(req); err != nil {
+		if method != http.MethodGet {
+			if err := checkConditions(req, r.versioned); err != nil {
 				return err
 			}
+		}
+		if err := checkEncoding(w, req); err != nil {
+			return err
 		}
 		return serve(w, req)
 	})

@@ -98,7 +98,7 @@ type stream struct {
 func (s *stream) run(ctx context.Context) error {
 	p := s.take(ctx)
 	if p != nil {
-		s.batch.write(result{status: p.status, problem: p})
+		s.batch.end(p)
 	}
 	s.put()
 	switch {

@@ -43,7 +43,7 @@ func TestAClientMayWaitForEachResultOfAStream(t *testing.T) {
 		require.NoError(t, err)
 		text, err := results.ReadBytes('\n')
 		require.NoError(t, err)
-		require.Equal(t, lineResult{ID: id, Status: 201}, resultIn(t, text))
+		require.Equal(t, lineResult{Index: new(i), ID: id, Status: 201}, resultIn(t, text))
 	}
 	require.NoError(t, w.Close())
 	rest, err := io.ReadAll(results)
@@ -58,7 +58,7 @@ func TestLinesThatArrivedTogetherAreRegisteredTogether(t *testing.T) {
 	results := streamed(t, handlerOf(g), streamOf(n, ""))
 	require.Len(t, results, n)
 	for i, one := range results {
-		require.Equal(t, lineResult{ID: strconv.Itoa(i), Status: 201}, one)
+		require.Equal(t, lineResult{Index: new(i), ID: strconv.Itoa(i), Status: 201}, one)
 	}
 	require.Less(t, len(g.groups), 20)
 	require.Equal(t, store.MaxBatch, slices.Max(g.groups))
@@ -91,16 +91,17 @@ func TestAStreamTellsEveryOutcomeAndOneBadLineSpoilsNoOther(t *testing.T) {
 		got := streamed(t, handlerOf(f), "{\"id\": \"good\"}\r\n \t\r\n"+c.line+"\n\n{\"id\": \"too\"}\n{\"id\": \"good\"}")
 		short := c.line[:min(len(c.line), 40)]
 		require.Len(t, got, 4, short)
-		require.Equal(t, lineResult{ID: "good", Status: 201}, got[0], short)
+		require.Equal(t, lineResult{Index: new(0), ID: "good", Status: 201}, got[0], short)
 		require.Equal(t, c.status, got[1].Status, short)
-		require.Empty(t, got[1].ID)
+		require.Equal(t, new(1), got[1].Index)
+		require.Contains(t, []string{"", "bad", "a.b"}, got[1].ID)
 		var detail strings.Builder
 		detail.WriteString(got[1].Error.Detail)
 		for _, e := range got[1].Error.Errors {
 			detail.WriteString(e.Field + " " + e.Detail)
 		}
 		require.Contains(t, detail.String(), c.says)
-		require.Equal(t, []lineResult{{ID: "too", Status: 201}, {ID: "good", Status: 200}}, got[2:], short)
+		require.Equal(t, []lineResult{{Index: new(2), ID: "too", Status: 201}, {Index: new(3), ID: "good", Status: 200}}, got[2:], short)
 		require.Len(t, f.jobs, 2, short)
 	}
 }
@@ -143,7 +144,7 @@ func TestAStreamIsAnsweredAsABatchIs(t *testing.T) {
 	require.Equal(t, whole.Body.String(),
 		`{"results":[`+strings.ReplaceAll(strings.TrimSpace(lines.Body.String()), "\n", ",")+"]}\n")
 	require.Len(t, resultsIn(t, lines.Body.Bytes()), 6)
-	require.Contains(t, lines.Body.String(), `{"id":"new","status":201,"durability":{"replicas":2,"synced":false}}`+"\n")
+	require.Contains(t, lines.Body.String(), `{"index":0,"id":"new","status":201,"durability":{"replicas":2,"synced":false}}`+"\n")
 	require.Equal(t, 2, strings.Count(lines.Body.String(), "durability"), "a job that is refused has none")
 }
 
@@ -253,7 +254,7 @@ func TestALineThatIsCutOffIsNotRegistered(t *testing.T) {
 			s.answer()
 			results := s.rest()
 			require.Len(t, results, 2)
-			require.Equal(t, lineResult{ID: "a", Status: 201}, results[0])
+			require.Equal(t, lineResult{Index: new(0), ID: "a", Status: 201}, results[0])
 			require.Equal(t, 400, results[1].Status)
 			require.Contains(t, results[1].Error.Detail, "within line 2")
 			<-h.returned
@@ -293,7 +294,7 @@ func TestAClientThatAsksWhetherToGoOnIsToldSo(t *testing.T) {
 	s.answer()
 	require.NoError(t, s.send(`{"id": "a"}`))
 	require.NoError(t, s.send(""))
-	require.Equal(t, []lineResult{{ID: "a", Status: 201}}, s.rest())
+	require.Equal(t, []lineResult{{Index: new(0), ID: "a", Status: 201}}, s.rest())
 }
 
 func TestAnOldClientThatAsksWhetherToGoOnIsNotToldSo(t *testing.T) {
@@ -306,7 +307,7 @@ func TestAnOldClientThatAsksWhetherToGoOnIsNotToldSo(t *testing.T) {
 	answer, err := io.ReadAll(conn)
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(string(answer), "HTTP/1.0 200 OK\r\n"), "%s", answer)
-	require.True(t, strings.HasSuffix(string(answer), "\r\n\r\n{\"id\":\"a\",\"status\":201}\n"), "%s", answer)
+	require.True(t, strings.HasSuffix(string(answer), "\r\n\r\n{\"index\":0,\"id\":\"a\",\"status\":201}\n"), "%s", answer)
 }
 
 func TestSoManyStreamsAreTakenAtATime(t *testing.T) {
@@ -356,7 +357,7 @@ func TestAByteOrderMarkAtTheBeginningOfAStreamIsSkipped(t *testing.T) {
 	const mark = "\xef\xbb\xbf"
 	got := streamed(t, handlerOf(newFake()), mark+"{\"id\": \"a\"}\r\n"+mark+"{\"id\": \"b\"}\r\n")
 	require.Len(t, got, 2)
-	require.Equal(t, lineResult{ID: "a", Status: 201}, got[0])
+	require.Equal(t, lineResult{Index: new(0), ID: "a", Status: 201}, got[0])
 	require.Equal(t, 400, got[1].Status)
 	got = streamed(t, handlerOf(newFake()), mark+mark+"{}")
 	require.Equal(t, 400, got[0].Status)

@@ -22,6 +22,7 @@ import (
 
 // A lineResult is a result as a client reads it.
 type lineResult struct {
+	Index      *int
 	ID         string
 	Status     int
 	Error      *told

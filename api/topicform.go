@@ -19,9 +19,9 @@ type topicForm struct {
 
 // putPolicy reads a whole policy. What it leaves out takes its default, but what is shown redacted or not at all stays as
 // it is stored: secrets, a client certificate, and headers that carry secrets. So who reads a policy and puts it back
-// does not lose them. Null takes one away.
+// does not lose them. Null takes one away. A pause is state rather than policy: it stays unless paused is named.
 func putPolicy(text []byte, stored policy.Topic) (policy.Topic, *problem) {
-	kept := policy.Topic{Secrets: stored.Secrets, ClientCert: stored.ClientCert}
+	kept := policy.Topic{Secrets: stored.Secrets, ClientCert: stored.ClientCert, Paused: stored.Paused}
 	return readPolicy(text, topicForm{Topic: kept, stored: stored})
 }
 

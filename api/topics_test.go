@@ -30,8 +30,27 @@ func TestAPutSetsTheWholePolicy(t *testing.T) {
 
 	w = call(t, h, http.MethodPut, "/v1/topics/order.close", `{}`)
 	require.Equal(t, http.StatusOK, w.Code)
-	require.Equal(t, policy.Topic{}, f.topics["order.close"].Policy, "what is left out takes its default")
+	require.Equal(t, policy.Topic{Paused: true}, f.topics["order.close"].Policy, "what is left out takes its default, but a pause stays")
 	require.EqualValues(t, 2, answered(t, w)["revision"])
+}
+
+func TestPut_LeavesAPauseAsItIs(t *testing.T) {
+	for _, path := range []string{"/v1/topics/a", "/v1/topics/a/lanes/b"} {
+		h := handlerOf(newFake())
+		paused := func(method, body string) any {
+			t.Helper()
+			w := call(t, h, method, path, body)
+			require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+			return answered(t, w)["paused"]
+		}
+		require.Equal(t, false, paused(http.MethodPut, `{"url": "http://a.example/"}`))
+		require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, path+"/pause", "").Code)
+		require.Equal(t, true, paused(http.MethodPut, `{"url": "http://b.example/"}`), path)
+		require.Equal(t, true, paused(http.MethodPut, `{}`), path)
+		require.Equal(t, false, paused(http.MethodPut, `{"paused": false}`), path)
+		require.Equal(t, true, paused(http.MethodPut, `{"paused": true}`), path)
+		require.Equal(t, false, paused(http.MethodPut, `{"paused": null}`), path)
+	}
 }
 
 func TestAPutKeepsSecretsThatItLeavesOutOrSendsBackAsTheyAreShown(t *testing.T) {
