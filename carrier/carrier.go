@@ -169,6 +169,10 @@ func (s *shard) lead(ctx context.Context, lead store.Lead, hold *lapses, well fu
 		}
 		well()
 		hold.seen(carried.Now)
+		if carried.ClockStep != 0 {
+			s.log.Warn("store clock was stepped; leases, cooldowns and rate windows are moved along, due times are not",
+				"shard", s.n, "step", carried.ClockStep, "now", carried.Now)
+		}
 		if err := s.within(ctx, swept.sweep); err != nil {
 			return err
 		}

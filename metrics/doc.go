@@ -30,6 +30,7 @@
 //	ringback_store_seconds             histogram  method,outcome        seconds   process
 //	ringback_bell_failures_total       counter    outcome               calls     process
 //	ringback_carried_total             counter    what                  jobs      process
+//	ringback_clock_steps_total         counter    direction             steps     process
 //	ringback_swept_total               counter    what                  jobs,ids  process
 //	ringback_workers                   gauge      -                     attempts  process
 //	ringback_in_flight                 gauge      -                     attempts  process
@@ -62,6 +63,8 @@
 //   - bell failures: waits for the bell that ended in a fault, by unavailable and error.
 //   - carried: jobs that went to ready (moved), came back from a lapsed lease (lapsed), or were given out from the outbox to
 //     be inserted (outbox; the same one more than once, when its insertion is not seen to succeed).
+//   - clock steps: how often the store's clock was found to have been set ahead or back by half a second or more, once for
+//     each shard that this process carries.
 //   - swept: ended jobs that retention removed (jobs), and ids of ended jobs that were forgotten (ids).
 //   - workers, in flight: how many attempts this process may make at once, and how many it has claimed, asked for, or not
 //     settled yet.

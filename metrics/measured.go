@@ -50,6 +50,12 @@ func (s measured) Carry(ctx context.Context, shard int, token store.Token, round
 		s.m.series.moved.Add(float64(carried.Moved))
 		s.m.series.lapsed.Add(float64(carried.Lapsed))
 		s.m.series.outbox.Add(float64(len(carried.Outbox)))
+		switch {
+		case carried.ClockStep > 0:
+			s.m.series.clockAhead.Inc()
+		case carried.ClockStep < 0:
+			s.m.series.clockBack.Inc()
+		}
 	}
 	return carried, err
 }

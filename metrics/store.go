@@ -78,6 +78,8 @@ type storeSeries struct {
 	moved       prometheus.Counter
 	lapsed      prometheus.Counter
 	outbox      prometheus.Counter
+	clockAhead  prometheus.Counter
+	clockBack   prometheus.Counter
 	sweptJobs   prometheus.Counter
 	sweptIDs    prometheus.Counter
 }
@@ -94,6 +96,8 @@ func (m *Metrics) ofStore() {
 		"Jobs that this process's carrier moved to ready, took back from lapsed leases, or was given from the outbox.", "what")
 	swept := m.counter("ringback_swept_total",
 		"Ended jobs that retention removed, and ids that were forgotten, by this process.", "what")
+	clockSteps := m.counter("ringback_clock_steps_total",
+		"Steps of the store's clock that this process's carriers found, one for each shard that it carries.", "direction")
 	bell := m.counter("ringback_bell_failures_total", "Waits for the bell that ended in a fault.", "outcome")
 	// These are there from the start, so that the first of them is seen as an increase.
 	for what, name := range settlingNames {
@@ -102,6 +106,8 @@ func (m *Metrics) ofStore() {
 	m.series.moved = carried.WithLabelValues("moved")
 	m.series.lapsed = carried.WithLabelValues("lapsed")
 	m.series.outbox = carried.WithLabelValues("outbox")
+	m.series.clockAhead = clockSteps.WithLabelValues("ahead")
+	m.series.clockBack = clockSteps.WithLabelValues("back")
 	m.series.sweptJobs = swept.WithLabelValues("jobs")
 	m.series.sweptIDs = swept.WithLabelValues("ids")
 	m.series.bellAway = bell.WithLabelValues(callOutcomeNames[unavailable])

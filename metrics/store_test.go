@@ -283,7 +283,7 @@ func TestEndsAreThoseThatTheStoreRecorded(t *testing.T) {
 
 func TestWhatCarriersMoveAndRetentionRemovesIsCounted(t *testing.T) {
 	m := metrics.New(metrics.Options{})
-	done := stub{carried: store.Carried{Moved: 5, Lapsed: 2, Outbox: make([]store.Entry, 3)}, swept: store.Swept{Jobs: 7, IDs: 4}}
+	done := stub{carried: store.Carried{Moved: 5, Lapsed: 2, Outbox: make([]store.Entry, 3), ClockStep: -time.Second}, swept: store.Swept{Jobs: 7, IDs: 4}}
 	failed := done
 	failed.err = store.ErrUnavailable
 	for _, s := range []store.Store{m.Store(done), m.Store(failed), m.Store(done)} {
@@ -294,6 +294,8 @@ func TestWhatCarriersMoveAndRetentionRemovesIsCounted(t *testing.T) {
 	require.InDelta(t, 10, got.value(t, "ringback_carried_total", "what", "moved"), 0)
 	require.InDelta(t, 4, got.value(t, "ringback_carried_total", "what", "lapsed"), 0)
 	require.InDelta(t, 6, got.value(t, "ringback_carried_total", "what", "outbox"), 0)
+	require.InDelta(t, 2, got.value(t, "ringback_clock_steps_total", "direction", "back"), 0)
+	require.InDelta(t, 0, got.value(t, "ringback_clock_steps_total", "direction", "ahead"), 0)
 	require.InDelta(t, 14, got.value(t, "ringback_swept_total", "what", "jobs"), 0)
 	require.InDelta(t, 8, got.value(t, "ringback_swept_total", "what", "ids"), 0)
 }

@@ -43,6 +43,11 @@ type Carried struct {
 	Next time.Duration
 	// Now is the store's clock at the move.
 	Now time.Time
+	// ClockStep is how far the store's clock was found to have been set ahead, or (negative) back, since the last round;
+	// zero: not at all. An engine that follows that clock with more than due times rescores the rest: lease deadlines,
+	// repeated rings, holds and rate windows are moved by the step, in this round and those that follow at once.
+	// Due times stay what they are.
+	ClockStep time.Duration
 }
 
 // Watch says what Await waits for.

@@ -1,0 +1,45 @@
+package carrier_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/carrier"
+	"github.com/ringback/ringback/store"
+)
+
+// stepped reports a clock step in its first round.
+type stepped struct {
+	store.Store
+	rounds atomic.Int32
+}
+
+func (s *stepped) Carry(ctx context.Context, shard int, token store.Token, round store.Round) (store.Carried, error) {
+	carried, err := s.Store.Carry(ctx, shard, token, round)
+	if s.rounds.Add(1) == 1 {
+		carried.ClockStep = -10 * time.Minute
+	}
+	return carried, err
+}
+
+func TestCarrier_WarnsOnceOfAClockStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		c := carrier.New(carrier.Options{
+			Store: store.NewRouter(&stepped{Store: model(1)}), Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		c.Run(ctx)
+		require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("level=WARN")), log.String())
+		require.Contains(t, log.String(), "store clock was stepped")
+		require.Contains(t, log.String(), "shard=0 step=-10m0s")
+	})
+}
