@@ -292,14 +292,22 @@ func TestADeathWithoutARequestIsToldWithoutAResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: byTopic(500)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
-		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "old", Policy: policy.Topic{
-			MaxAge: 30 * time.Second, OnDead: tell("https://told.example/"),
-		}})
-		require.NoError(t, err)
-		terms := policy.Terms{Ladder: policy.Ladder{time.Minute}, OnDead: tell("https://told.example/")}
+		pause := func(paused bool) {
+			for name, maxAge := range map[string]time.Duration{"default": 0, "old": 30 * time.Second} {
+				_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: name, Policy: policy.Topic{
+					MaxAge: maxAge, OnDead: tell("https://told.example/"), Paused: paused,
+				}})
+				require.NoError(t, err)
+			}
+		}
+		terms := policy.Terms{Ladder: policy.Ladder{10 * time.Second}, OnDead: tell("https://told.example/")}
 		r.register(t, job.New{Spec: job.Spec{ID: "expired", Terms: terms}, ExpiresIn: 30 * time.Second})
 		r.register(t, job.New{Spec: job.Spec{ID: "aged", Queue: job.Queue{Topic: "old"}, Terms: terms}})
-		time.Sleep(5 * time.Minute)
+		time.Sleep(5 * time.Second)
+		pause(true)
+		time.Sleep(time.Minute)
+		pause(false)
+		time.Sleep(time.Minute)
 		reasons := map[string]any{}
 		for _, c := range rec.callbacks() {
 			require.Contains(t, string(c.Body), `"response":null`)

@@ -295,7 +295,7 @@ func TestTheReceiversWishForALaterTimeIsKept(t *testing.T) {
 	})
 }
 
-func TestAJobPastItsExpiryOrItsMaximalAgeIsNotAttempted(t *testing.T) {
+func TestAJobWhoseRetryWouldComeTooLateIsDeadAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(500)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
@@ -304,13 +304,16 @@ func TestAJobPastItsExpiryOrItsMaximalAgeIsNotAttempted(t *testing.T) {
 		terms := policy.Terms{Ladder: policy.Ladder{20 * time.Second}, Retries: new(50)}
 		expiring := r.register(t, job.New{Spec: job.Spec{Terms: terms}, ExpiresIn: 30 * time.Second})
 		aging := r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "old"}, Terms: terms}})
-		time.Sleep(time.Hour)
+		time.Sleep(25 * time.Second)
 		synctest.Wait()
 		require.Len(t, rec.calls(), 4, "two attempts each")
-		got := r.get(t, expiring.Ref())
-		require.Equal(t, policy.ReasonExpired, got.Reason)
-		require.Equal(t, 2, got.Made)
-		require.Equal(t, policy.ReasonMaxAge, r.get(t, aging.Ref()).Reason)
+		for ref, reason := range map[job.Ref]policy.Reason{expiring.Ref(): policy.ReasonExpired, aging.Ref(): policy.ReasonMaxAge} {
+			got := r.get(t, ref)
+			require.Equal(t, reason, got.Reason)
+			require.Equal(t, 2, got.Made)
+			require.Equal(t, got.Attempts[1].Reason, reason)
+			require.Less(t, got.FinishedAt.Sub(got.CreatedAt), 25*time.Second, "the expiry itself is not waited for")
+		}
 	})
 }
 

@@ -11,12 +11,36 @@ const MaxRetryAfter = 24 * time.Hour
 // MaxLaneWait is for how long a receiver's Retry-After holds back the other jobs of its lane.
 const MaxLaneWait = time.Minute
 
+// Progress is how far a job has come in its round, and how long it still has, when a decision is made.
+type Progress struct {
+	// Tries counts the round's attempts that cost a retry (attempts lost with their process count from the third in a row
+	// on).
+	Tries int
+	// Age is the time since the round's first due moment.
+	Age time.Duration
+	// ExpiresIn is the time until the job's own expiry, negative once it has passed. It holds where Expires is set.
+	ExpiresIn time.Duration
+	Expires   bool
+}
+
+// reason is why a job must not be attempted after a wait; empty: it may be.
+func (p Progress) reason(terms Terms, wait time.Duration) Reason {
+	switch {
+	case p.Expires && p.ExpiresIn < wait:
+		return ReasonExpired
+	case p.Age > terms.MaxAge-wait:
+		return ReasonMaxAge
+	}
+	return ""
+}
+
 // Judge decides what follows an attempt.
 //
-// terms are resolved (Topic.Terms). tries counts this round's attempts that cost a retry, this one included. random is
-// in [0, 1) and spreads the wait upwards. The wait is counted from the end of the failed attempt, is never shorter than
-// the rung, and never shorter than what the receiver asked for; a receiver that asked for a wait of 408, 425, 429 or 5xx
-// gets up to MaxLaneWait of it from the whole lane.
+// terms are resolved (Topic.Terms). progress is that at the end of the attempt, which its Tries include. random is in
+// [0, 1) and spreads the wait upwards. The wait is counted from the end of the failed attempt, is never shorter than the
+// rung, and never shorter than what the receiver asked for; a receiver that asked for a wait of 408, 425, 429 or 5xx gets
+// up to MaxLaneWait of it from the whole lane. A retry that would come after the job's expiry, or when it is older than
+// its MaxAge, is not scheduled: the job is dead at once.
 //
 //	result                                    verdict
 //	a success as the policy says, or 2xx      delivered
@@ -26,8 +50,10 @@ const MaxLaneWait = time.Minute
 //	status in give_up_on, and no success      dead: gave_up
 //	4xx and "do not retry"                    dead: nonretryable
 //	tries > retries                           dead: exhausted
+//	the retry would come after the expiry     dead: expired
+//	the retry would come after MaxAge         dead: max_age
 //	anything else                             again after max(rung × (1 + jitter × random), Retry-After)
-func Judge(terms Terms, result Result, tries int, random float64) Verdict {
+func Judge(terms Terms, result Result, progress Progress, random float64) Verdict {
 	answered, note := result.Class == ClassNone, ""
 	if answered {
 		var ok bool
@@ -55,10 +81,14 @@ func Judge(terms Terms, result Result, tries int, random float64) Verdict {
 		return dead(ReasonGaveUp)
 	case answered && result.NonRetryable && result.Status >= 400 && result.Status <= 499:
 		return dead(ReasonNonRetryable)
-	case tries > *terms.Retries:
+	case progress.Tries > *terms.Retries:
 		return dead(ReasonExhausted)
 	}
-	v.Kind, v.Wait = Again, max(stretch(terms.Ladder.Rung(tries), terms.Jitter, random), asked)
+	wait := max(stretch(terms.Ladder.Rung(progress.Tries), terms.Jitter, random), asked)
+	if reason := progress.reason(terms, wait); reason != "" {
+		return dead(reason)
+	}
+	v.Kind, v.Wait = Again, wait
 	return v
 }
 
@@ -67,17 +97,14 @@ func ofReceiver(status int) bool {
 	return status == 408 || status == 425 || status == 429 || status >= 500 && status <= 599
 }
 
-// Before decides whether an attempt may be made at all. tries counts this round's attempts that cost a retry so far
-// (attempts lost with their process count from the third in a row on); age is the time since the round's first due
-// moment; expired says that the job's own expiry has passed. ok means: go on.
-func Before(terms Terms, tries int, age time.Duration, expired bool) (v Verdict, ok bool) {
-	switch {
-	case expired:
-		return Verdict{Kind: Dead, Reason: ReasonExpired}, false
-	case age > terms.MaxAge:
-		return Verdict{Kind: Dead, Reason: ReasonMaxAge}, false
-	case tries > *terms.Retries:
-		return Verdict{Kind: Dead, Reason: ReasonExhausted}, false
+// Before decides whether an attempt may be made at all, given the progress so far. ok means: go on.
+func Before(terms Terms, progress Progress) (v Verdict, ok bool) {
+	reason := progress.reason(terms, 0)
+	if reason == "" && progress.Tries > *terms.Retries {
+		reason = ReasonExhausted
+	}
+	if reason != "" {
+		return Verdict{Kind: Dead, Reason: reason}, false
 	}
 	return Verdict{}, true
 }

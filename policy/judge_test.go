@@ -27,15 +27,15 @@ func TestJudgeCountsTries(t *testing.T) {
 	failed := policy.Result{Status: 500}
 	for retries := range 4 {
 		for tries := 1; tries <= retries; tries++ {
-			got := policy.Judge(terms(func(t *policy.Terms) { t.Retries = &retries }), failed, tries, 0)
+			got := policy.Judge(terms(func(t *policy.Terms) { t.Retries = &retries }), failed, policy.Progress{Tries: tries}, 0)
 			require.Equal(t, policy.Again, got.Kind, "try %d with %d retries", tries, retries)
 		}
-		got := policy.Judge(terms(func(t *policy.Terms) { t.Retries = &retries }), failed, retries+1, 0)
+		got := policy.Judge(terms(func(t *policy.Terms) { t.Retries = &retries }), failed, policy.Progress{Tries: retries + 1}, 0)
 		require.Equal(t, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExhausted}, got, "%d retries", retries)
 	}
-	last := policy.Judge(terms(), policy.Result{Status: 204}, 100, 0)
+	last := policy.Judge(terms(), policy.Result{Status: 204}, policy.Progress{Tries: 100}, 0)
 	require.Equal(t, policy.Delivered, last.Kind, "a success is one however late")
-	stopped := policy.Judge(terms(), policy.Result{Class: policy.ClassShutdown}, 100, 0)
+	stopped := policy.Judge(terms(), policy.Result{Class: policy.ClassShutdown}, policy.Progress{Tries: 100}, 0)
 	require.Equal(t, policy.Released, stopped.Kind, "our own stop costs nothing")
 }
 
@@ -56,13 +56,13 @@ func TestJudgeGivesUpOnPatterns(t *testing.T) {
 		{[]string{"404", "5xx"}, 403, false},
 		{[]string{"2xx"}, 200, false}, // a success is none to give up on
 	} {
-		got := policy.Judge(terms(giveUpOn(c.patterns...)), policy.Result{Status: c.status}, 1, 0)
+		got := policy.Judge(terms(giveUpOn(c.patterns...)), policy.Result{Status: c.status}, policy.Progress{Tries: 1}, 0)
 		require.Equal(t, c.dead, got.Kind == policy.Dead, "%v on %d", c.patterns, c.status)
 		if c.dead {
 			require.Equal(t, policy.ReasonGaveUp, got.Reason)
 		}
 	}
-	got := policy.Judge(terms(giveUpOn("4xx")), policy.Result{Status: 404}, 99, 0)
+	got := policy.Judge(terms(giveUpOn("4xx")), policy.Result{Status: 404}, policy.Progress{Tries: 99}, 0)
 	require.Equal(t, policy.ReasonGaveUp, got.Reason, "giving up comes before being exhausted")
 }
 
@@ -82,7 +82,7 @@ func TestJudgeWaits(t *testing.T) {
 		{"a Retry-After of years", 0, 0, 10_000 * time.Hour, policy.MaxRetryAfter},
 		{"a negative Retry-After", 0, 0, -time.Hour, time.Minute},
 	} {
-		got := policy.Judge(terms(func(t *policy.Terms) { t.Jitter = c.jitter }), policy.Result{Status: 503, RetryAfter: c.retryAfter}, 1, c.random)
+		got := policy.Judge(terms(func(t *policy.Terms) { t.Jitter = c.jitter }), policy.Result{Status: 503, RetryAfter: c.retryAfter}, policy.Progress{Tries: 1}, c.random)
 		require.Equal(t, policy.Again, got.Kind, c.name)
 		require.Equal(t, c.wanted, got.Wait, c.name)
 	}
@@ -113,7 +113,7 @@ func TestJudgeHoldsTheLaneBack(t *testing.T) {
 		{"an answer that broke off", policy.Result{Status: 503, Class: policy.ClassReset, RetryAfter: time.Hour}, 1, policy.Again, time.Hour, 0},
 		{"a success", policy.Result{Status: 202, RetryAfter: time.Hour}, 1, policy.Delivered, 0, 0},
 	} {
-		got := policy.Judge(terms(), c.result, c.tries, 0)
+		got := policy.Judge(terms(), c.result, policy.Progress{Tries: c.tries}, 0)
 		require.Equal(t, c.kind, got.Kind, c.name)
 		require.Equal(t, c.wait, got.Wait, c.name)
 		require.Equal(t, c.lane, got.LaneWait, c.name)
@@ -138,7 +138,8 @@ func TestBefore(t *testing.T) {
 		{"its own expiry is named first", 4, 48 * time.Hour, true, policy.ReasonExpired},
 		{"then the age", 4, 48 * time.Hour, false, policy.ReasonMaxAge},
 	} {
-		got, ok := policy.Before(day, c.tries, c.age, c.expired)
+		progress := policy.Progress{Tries: c.tries, Age: c.age, Expires: c.expired, ExpiresIn: -time.Millisecond}
+		got, ok := policy.Before(day, progress)
 		require.Equal(t, c.reason == "", ok, c.name)
 		if !ok {
 			require.Equal(t, policy.Verdict{Kind: policy.Dead, Reason: c.reason}, got, c.name)
@@ -146,6 +147,53 @@ func TestBefore(t *testing.T) {
 			require.Zero(t, got, c.name)
 		}
 	}
+}
+
+// A retry that could not be made any more is not waited for.
+func TestJudge_SchedulesNoRetryThatComesTooLate(t *testing.T) {
+	hour := terms(func(t *policy.Terms) { t.MaxAge = time.Hour; t.Jitter = 0 }) // with a rung of a minute
+	for _, c := range []struct {
+		name     string
+		progress policy.Progress
+		result   policy.Result
+		reason   policy.Reason // empty: again
+	}{
+		{"no expiry", policy.Progress{Tries: 1}, policy.Result{Status: 500}, ""},
+		{"at the expiry", policy.Progress{Tries: 1, Expires: true, ExpiresIn: time.Minute}, policy.Result{Status: 500}, ""},
+		{
+			"after the expiry",
+			policy.Progress{Tries: 1, Expires: true, ExpiresIn: time.Minute - time.Millisecond},
+			policy.Result{Status: 500},
+			policy.ReasonExpired,
+		},
+		{"it has expired", policy.Progress{Tries: 1, Expires: true, ExpiresIn: -1}, policy.Result{Class: policy.ClassReset}, policy.ReasonExpired},
+		{
+			"the receiver asks for more than is left",
+			policy.Progress{Tries: 1, Expires: true, ExpiresIn: 5 * time.Minute},
+			policy.Result{Status: 503, RetryAfter: 6 * time.Minute},
+			policy.ReasonExpired,
+		},
+		{"as old as it may be", policy.Progress{Tries: 1, Age: 59 * time.Minute}, policy.Result{Status: 500}, ""},
+		{"too old by then", policy.Progress{Tries: 1, Age: 59*time.Minute + 1}, policy.Result{Status: 500}, policy.ReasonMaxAge},
+		{
+			"its own expiry is named first",
+			policy.Progress{Tries: 1, Age: 2 * time.Hour, Expires: true},
+			policy.Result{Status: 500},
+			policy.ReasonExpired,
+		},
+		{"no retry is left anyway", policy.Progress{Tries: 4, Age: 2 * time.Hour, Expires: true}, policy.Result{Status: 500}, policy.ReasonExhausted},
+	} {
+		got := policy.Judge(hour, c.result, c.progress, 0)
+		require.Equal(t, c.reason, got.Reason, c.name)
+		require.Equal(t, c.reason != "", got.Kind == policy.Dead, c.name)
+		require.Equal(t, min(c.result.RetryAfter, policy.MaxLaneWait), got.LaneWait, "its lane is held back all the same: %s", c.name)
+	}
+	late := policy.Progress{Tries: 1, Age: 2 * time.Hour, Expires: true, ExpiresIn: -time.Hour}
+	require.Equal(t, policy.Delivered, policy.Judge(hour, policy.Result{Status: 200}, late, 0).Kind, "a success is one however late")
+	require.Equal(t, policy.Released, policy.Judge(hour, policy.Result{Class: policy.ClassShutdown}, late, 0).Kind)
+	require.Equal(t, policy.ReasonMaxAge, policy.Judge(terms(func(t *policy.Terms) {
+		t.MaxAge, t.Jitter = time.Hour, 1
+	}), policy.Result{Status: 500}, policy.Progress{Tries: 1, Age: 59 * time.Minute}, 0.5).Reason, "the stretched wait counts")
 }
 
 func TestKindNames(t *testing.T) {
@@ -159,14 +207,14 @@ func TestKindNames(t *testing.T) {
 // Whatever comes, a verdict is one of the four, a wait is never shorter than its rung or than what the receiver asked
 // for, never longer than both allow, and in whole milliseconds where the rung is.
 func FuzzJudge(f *testing.F) {
-	f.Add(200, "", int64(0), 1, 3, int64(60_000), 0.1, 0.5, false, "", "")
-	f.Add(200, "", int64(0), 1, 3, int64(60_000), 0.1, 0.5, false, "unsuccessful", "success")
-	f.Add(503, "", int64(90_000), 2, 3, int64(1), 1.0, 0.999999, false, "", "")
-	f.Add(0, "timeout_body", int64(-5), 1000, 1000, int64(30*24*3600*1000), 0.0, 0.0, false, "", "")
-	f.Add(410, "blocked", int64(1<<40), 0, 0, int64(15_000), 0.333, 0.777, false, "", "")
-	f.Add(422, "", int64(0), 1, 3, int64(15_000), 0.333, 0.777, true, "", "")
+	f.Add(200, "", int64(0), 1, 3, int64(60_000), 0.1, 0.5, false, "", "", int64(0), int64(0))
+	f.Add(200, "", int64(0), 1, 3, int64(60_000), 0.1, 0.5, false, "unsuccessful", "success", int64(0), int64(0))
+	f.Add(503, "", int64(90_000), 2, 3, int64(1), 1.0, 0.999999, false, "", "", int64(60_000), int64(0))
+	f.Add(0, "timeout_body", int64(-5), 1000, 1000, int64(30*24*3600*1000), 0.0, 0.0, false, "", "", int64(0), int64(1<<40))
+	f.Add(410, "blocked", int64(1<<40), 0, 0, int64(15_000), 0.333, 0.777, false, "", "", int64(1), int64(1))
+	f.Add(422, "", int64(0), 1, 3, int64(15_000), 0.333, 0.777, true, "", "", int64(-1), int64(-1))
 	f.Fuzz(func(t *testing.T, status int, class string, retryAfterMs int64, tries, retries int, rungMs int64, jitter, random float64,
-		nonRetryable bool, body, equals string,
+		nonRetryable bool, body, equals string, leftMs, ageMs int64,
 	) {
 		if !(jitter >= 0 && jitter <= 1 && random >= 0 && random < 1) {
 			return // outside of what callers may hand over
@@ -175,13 +223,17 @@ func FuzzJudge(f *testing.F) {
 		retryAfter := time.Duration(retryAfterMs%(1<<40)) * time.Millisecond
 		given := policy.Terms{
 			Ladder: policy.Ladder{rung}, Retries: &retries, Jitter: jitter, GiveUpOn: []string{"410", "42x", ""},
-			Success: policy.Success{BodyEquals: equals},
+			Success: policy.Success{BodyEquals: equals}, MaxAge: 24 * time.Hour,
+		}
+		progress := policy.Progress{
+			Tries: tries, Age: time.Duration(ageMs%(1<<40)) * time.Millisecond,
+			Expires: leftMs != 0, ExpiresIn: time.Duration(leftMs%(1<<40)) * time.Millisecond,
 		}
 		result := policy.Result{
 			Status: status, Class: policy.ErrorClass(class), RetryAfter: retryAfter, NonRetryable: nonRetryable, Body: []byte(body),
 		}
-		got := policy.Judge(given, result, tries, random)
-		require.Equal(t, got, policy.Judge(given, result, tries, random), "the same question has the same answer")
+		got := policy.Judge(given, result, progress, random)
+		require.Equal(t, got, policy.Judge(given, result, progress, random), "the same question has the same answer")
 		require.GreaterOrEqual(t, got.LaneWait, time.Duration(0))
 		require.LessOrEqual(t, got.LaneWait, min(max(retryAfter, 0), policy.MaxLaneWait))
 		switch got.Kind {
@@ -197,6 +249,8 @@ func FuzzJudge(f *testing.F) {
 			longest := rung + time.Duration(float64(rung)*jitter) + time.Millisecond
 			require.LessOrEqual(t, got.Wait, max(longest, policy.MaxRetryAfter))
 			require.Zero(t, got.Wait%time.Millisecond)
+			require.LessOrEqual(t, progress.Age+got.Wait, given.MaxAge)
+			require.True(t, !progress.Expires || got.Wait <= progress.ExpiresIn)
 		case policy.Dead:
 			require.Contains(t, policy.Reasons(), got.Reason)
 			require.Zero(t, got.Wait)

@@ -46,7 +46,7 @@ func TestASuccessIsWhatThePolicySays(t *testing.T) {
 		{"bytes that are no text", policy.Success{BodyContains: "\xff"}, 200, "a\xffb", true, ""},
 	} {
 		given := terms(func(t *policy.Terms) { t.Success = c.success })
-		got := policy.Judge(given, policy.Result{Status: c.status, Body: []byte(c.body)}, 1, 0)
+		got := policy.Judge(given, policy.Result{Status: c.status, Body: []byte(c.body)}, policy.Progress{Tries: 1}, 0)
 		wanted := policy.Verdict{Kind: policy.Delivered}
 		if !c.ok {
 			wanted = policy.Verdict{Kind: policy.Again, Wait: time.Minute, Note: c.note}
@@ -57,9 +57,9 @@ func TestASuccessIsWhatThePolicySays(t *testing.T) {
 
 func TestANoteStaysWithWhateverFollows(t *testing.T) {
 	given := terms(func(t *policy.Terms) { t.Success.BodyContains = "ok" }, giveUpOn("202"))
-	got := policy.Judge(given, policy.Result{Status: 202}, 1, 0)
+	got := policy.Judge(given, policy.Result{Status: 202}, policy.Progress{Tries: 1}, 0)
 	require.Equal(t, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp, Note: notContain}, got)
-	got = policy.Judge(given, policy.Result{Status: 200}, 4, 0)
+	got = policy.Judge(given, policy.Result{Status: 200}, policy.Progress{Tries: 4}, 0)
 	require.Equal(t, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExhausted, Note: notContain}, got)
 }
 

@@ -166,7 +166,7 @@ func TestEveryStatusHasItsVerdictUnderEveryPolicy(t *testing.T) {
 				}
 			}
 			result.Status = status
-			require.Equal(t, wanted, policy.Judge(given, result, max(row.tries, 1), 0), "%s: status %d", row.name, status)
+			require.Equal(t, wanted, policy.Judge(given, result, policy.Progress{Tries: max(row.tries, 1)}, 0), "%s: status %d", row.name, status)
 		}
 	}
 }
@@ -175,7 +175,7 @@ func TestEveryStatusHasItsVerdictUnderEveryPolicy(t *testing.T) {
 func TestWhatIsNoStatusIsTriedAgain(t *testing.T) {
 	given := terms(giveUpOn("2xx", "-xx", "0xx", "1xx"))
 	for _, status := range []int{-220, -22, -1, 0, 2, 20, 99, 1000, 2000, 1 << 40} {
-		require.Equal(t, again, policy.Judge(given, policy.Result{Status: status}, 1, 0), "status %d", status)
+		require.Equal(t, again, policy.Judge(given, policy.Result{Status: status}, policy.Progress{Tries: 1}, 0), "status %d", status)
 	}
 }
 
@@ -220,11 +220,11 @@ func TestEveryErrorClassHasItsVerdict(t *testing.T) {
 		require.Equal(t, row.timeout, class.Timeout(), class)
 		for _, status := range []int{0, 200, 404, 410, 429, 503} {
 			result := policy.Result{Class: class, Status: status, NonRetryable: true}
-			require.Equal(t, row.verdict, policy.Judge(terms(), result, 1, 0), "class %s with status %d", class, status)
+			require.Equal(t, row.verdict, policy.Judge(terms(), result, policy.Progress{Tries: 1}, 0), "class %s with status %d", class, status)
 			require.Equal(t, row.away, result.Away(), class)
 			require.False(t, result.Busy(), class)
 		}
-		last := policy.Judge(terms(), policy.Result{Class: class}, 4, 0)
+		last := policy.Judge(terms(), policy.Result{Class: class}, policy.Progress{Tries: 4}, 0)
 		if row.verdict == again {
 			require.Equal(t, dead(policy.ReasonExhausted), last, class)
 		} else {

@@ -73,7 +73,7 @@ func (a *attempt) run(ctx context.Context) {
 	h, p := a.held, a.desk.p
 	topic := p.policy(a.lane.topic.name)
 	terms := topic.Terms(h.Terms)
-	verdict, ok := policy.Before(terms, h.Tries, h.Age, h.Expired)
+	verdict, ok := policy.Before(terms, a.progress())
 	request := a.request(topic, terms)
 	switch {
 	case a.void:
@@ -138,10 +138,7 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 	h, p := a.held, a.desk.p
 	late := h.Late + time.Since(a.began)
 	result := p.opts.Deliverer.Deliver(ctx, request)
-	verdict := policy.Judge(terms, result, h.Tries+1, p.opts.Random())
-	if a.stale && verdict.Kind == policy.Dead && verdict.Reason == policy.ReasonExhausted {
-		verdict = policy.Verdict{Kind: policy.Again, Wait: terms.Ladder.Rung(h.Tries + 1)}
-	}
+	verdict := a.judge(terms, result)
 	record := job.Attempt{
 		N: h.Made + 1, Kind: job.KindAttempt, StartedAt: job.Millis(result.StartedAt), Duration: result.Duration,
 		Status: result.Status, Verdict: verdict.Kind.String(), Reason: verdict.Reason,
@@ -158,6 +155,25 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 		terms: terms, url: request.URL, verdict: verdict, record: record, result: &result, late: late, breaker: topic.Breaker,
 		change: store.LaneChange{Hold: verdict.LaneWait}, most: a.limits(topic).Concurrency,
 	})
+}
+
+// judge decides what follows the attempt. By a policy that could not be read no job runs out of retries or becomes too old.
+func (a *attempt) judge(terms policy.Terms, result policy.Result) policy.Verdict {
+	progress := a.progress()
+	progress.Tries++
+	if a.stale {
+		terms.Retries, terms.MaxAge = new(math.MaxInt), math.MaxInt64
+	}
+	return policy.Judge(terms, result, progress, a.desk.p.opts.Random())
+}
+
+// progress is how far the job has come by now. The time since the call that claimed it is added to what the store's clock
+// said at the claim, so a wait is never thought to end before it does.
+func (a *attempt) progress() policy.Progress {
+	h, passed := a.held, time.Since(a.began)
+	return policy.Progress{
+		Tries: h.Tries, Age: h.Age + passed, Expires: !h.ExpiresAt.IsZero(), ExpiresIn: h.ExpiresAt.Sub(h.Now()) - passed,
+	}
 }
 
 // limits are what holds for the attempt's lane.

@@ -37,9 +37,8 @@ type Held struct {
 	// LeaseFor is how long the lease lasts, from no earlier than the start of the call; of a repeated claim, what is
 	// left of it.
 	LeaseFor time.Duration
-	// Expired and Age are the store's clock against the job's expiry and against Since, at the claim.
-	Expired bool
-	Age     time.Duration
+	// Age is the store's clock against Since, at the claim.
+	Age time.Duration
 	// Late is the store's clock against DueAt at the claim.
 	Late time.Duration
 	// Rated: the lane has a rate, so the attempt must begin within the request's Slack of the call's start.
@@ -47,6 +46,9 @@ type Held struct {
 	// Probe: the lane's breaker is open, and this attempt decides whether it closes.
 	Probe bool
 }
+
+// Now is the store's clock at the claim.
+func (h *Held) Now() time.Time { return h.Since.Add(h.Age) }
 
 // QueueLeft says how a queue stands after a claim.
 type QueueLeft struct {

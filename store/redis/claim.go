@@ -163,10 +163,9 @@ func (c *claim) read(ctx context.Context, log *slog.Logger, reply any) (store.Cl
 		}
 		claimed.Jobs = append(claimed.Jobs, store.Held{
 			Job: j, Lease: c.token, LeaseFor: time.Duration(num(jobs[i+4])) * time.Millisecond,
-			Expired: !j.ExpiresAt.IsZero() && now > j.ExpiresAt.UnixMilli(),
-			Age:     time.Duration(now-j.Since.UnixMilli()) * time.Millisecond,
-			Late:    time.Duration(max(0, r.fin-r.due)) * time.Millisecond,
-			Rated:   strings.Contains(r.flags, "r"), Probe: strings.Contains(r.flags, "o"),
+			Age:   time.Duration(now-j.Since.UnixMilli()) * time.Millisecond,
+			Late:  time.Duration(max(0, r.fin-r.due)) * time.Millisecond,
+			Rated: strings.Contains(r.flags, "r"), Probe: strings.Contains(r.flags, "o"),
 		})
 	}
 	return claimed, nil

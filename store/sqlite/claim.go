@@ -214,7 +214,6 @@ func (c *claim) answer(s *Store) store.Claimed {
 			Job:      r.Job,
 			Lease:    c.token,
 			LeaseFor: time.Duration(h.deadline - c.now.mono),
-			Expired:  !r.ExpiresAt.IsZero() && c.now.ms > millis(r.ExpiresAt),
 			Age:      time.Duration(c.now.ms-millis(r.Since)) * time.Millisecond,
 			Late:     time.Duration(max(0, h.claimed-millis(r.DueAt))) * time.Millisecond,
 			Rated:    h.rated,

@@ -113,7 +113,6 @@ func (r *record) heldView(now time.Time) store.Held {
 		Job:      r.view(now),
 		Lease:    r.lease,
 		LeaseFor: r.deadline.Sub(now),
-		Expired:  !r.job.ExpiresAt.IsZero() && now.After(r.job.ExpiresAt),
 		Age:      now.Sub(r.job.Since),
 		Late:     r.late,
 		Rated:    r.rated,

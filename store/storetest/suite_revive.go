@@ -72,7 +72,7 @@ var reviveCases = []sentence{
 		require.NoError(s, err)
 		require.False(s, got.ExpiresAt.IsZero())
 		for _, h := range s.hold("past", "ahead") {
-			require.False(s, h.Expired, h.ID)
+			require.False(s, expired(&h), h.ID)
 		}
 	}},
 	{"an unfinished job refuses, and so does an unknown one", func(s *suite) {
