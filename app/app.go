@@ -67,7 +67,9 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	gauges := metrics.New(metrics.Options{Version: a.options.Version, Logger: a.options.Logger})
+	gauges := metrics.New(metrics.Options{
+		Version: a.options.Version, Logger: a.options.Logger, LogDropped: a.options.LogDropped,
+	})
 	work := dispatcher.Options{
 		Store: gauges.Store(jobs), Defaults: defaults, Declared: a.options.DeclaredTopics, CheckURL: guard.CheckURL,
 		Seal: box, Observer: gauges, Grace: a.options.Grace, Logger: a.options.Logger,

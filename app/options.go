@@ -65,6 +65,8 @@ type Options struct {
 	NoAuth bool
 	// Logger is written to; nil: nothing is logged.
 	Logger *slog.Logger
+	// LogDropped counts the log lines that were dropped because their reader was too slow, for the metrics; nil: none are.
+	LogDropped func() uint64 `json:"-"`
 	// Version is what the API and the sender say of themselves. Default: dev.
 	Version string
 }

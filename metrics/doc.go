@@ -34,6 +34,7 @@
 //	ringback_swept_total               counter    what                  jobs,ids  process
 //	ringback_workers                   gauge      -                     attempts  process
 //	ringback_in_flight                 gauge      -                     attempts  process
+//	ringback_log_lines_dropped_total   counter    -                     lines     process
 //	ringback_build_info                gauge      version,go            1         process
 //
 // What each of them means:
@@ -57,6 +58,7 @@
 //     topic is paused, and while a lane is held back.
 //   - lanes open: those whose breaker is open or waits for its probe.
 //   - store up: whether the counts of this scrape could be read. When not, what else is marked "store" is missing.
+//   - log lines dropped: the log never delays deliveries; its buffer holds 1 MiB of lines that stderr has not taken.
 //   - store: each answer of the store by method, in snake case, waits for the bell left out. Outcome refused is the caller's
 //     own doing (no such job, another version or state, another leader, a caller that went away), unavailable the store's
 //     absence or silence, error a fault to look into. A carrier's rounds are the method carry.

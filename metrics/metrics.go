@@ -30,6 +30,8 @@ type Options struct {
 	// Scrapes is how many scrapes are answered at a time, others get a 503; zero: 4.
 	Scrapes int
 	Logger  *slog.Logger // nil: slog.Default
+	// LogDropped counts the log lines that were dropped so far; nil: none are.
+	LogDropped func() uint64
 }
 
 // Metrics measures one process. Make one with New.
@@ -75,6 +77,15 @@ func New(o Options) *Metrics {
 	m.ofStore()
 	build := m.gauge("ringback_build_info", "1, with the version of Ringback and of Go it was built with.", "version", "go")
 	build.WithLabelValues(cmp.Or(o.Version, "unknown"), runtime.Version()).Set(1)
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "ringback_log_lines_dropped_total",
+		Help: "Log lines that were dropped because stderr was not read in time.",
+	}, func() float64 {
+		if o.LogDropped == nil {
+			return 0
+		}
+		return float64(o.LogDropped())
+	}))
 	m.registry.MustRegister(
 		m.gauges, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/ringback/ringback/app"
+	"github.com/ringback/ringback/internal/logbuffer"
 )
 
 // devCommand is ringback dev.
@@ -21,11 +22,14 @@ type devCommand struct {
 
 // Run serves, with an inbox beside it, until ctx ends. The inbox closes last: attempts in flight still reach it.
 func (c *devCommand) Run(ctx context.Context, p *process) error {
+	ignoreBrokenPipes()
 	options, err := c.options(p, c.AllowPrivate, nil)
 	if err != nil {
 		return err
 	}
-	in, err := openInbox(ctx, c.Inbox, p.stdout)
+	stdout := logbuffer.New(p.stdout, logbuffer.Options{}) // the inbox answers whether anybody reads what it prints or not
+	defer stdout.Close(flushTime)
+	in, err := openInbox(ctx, c.Inbox, stdout)
 	if err != nil {
 		return err
 	}
@@ -46,7 +50,7 @@ func (c *devCommand) Run(ctx context.Context, p *process) error {
 	}
 	beside.Go(func() {
 		greeting{
-			api: reachable(a.Addr()), inbox: reachable(in.addr()), token: options.Token, tokenFile: c.TokenFile, out: p.stdout,
+			api: reachable(a.Addr()), inbox: reachable(in.addr()), token: options.Token, tokenFile: c.TokenFile, out: stdout,
 		}.give(ctx)
 	})
 	err = a.Run(ctx)

@@ -20,8 +20,11 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/ringback/ringback/internal/logbuffer"
 )
 
 // Exit codes. What starts us again after exitFault may leave it at exitUsage.
@@ -32,12 +35,21 @@ const (
 )
 
 func main() {
-	ctx := untilSignal(context.Background(), os.Stderr, os.Exit)
+	// Whoever reads stderr, or does not, must not keep deliveries or the exit waiting.
+	stderr := logbuffer.New(os.Stderr, logbuffer.Options{})
+	exit := func(code int) {
+		stderr.Close(flushTime)
+		os.Exit(code)
+	}
+	ctx := untilSignal(context.Background(), stderr, exit)
 	kept := ballast()
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr, os.Environ())
+	code := run(ctx, os.Args[1:], os.Stdout, stderr, os.Environ())
 	runtime.KeepAlive(kept)
-	os.Exit(code)
+	exit(code)
 }
+
+// flushTime is how long an exit waits for the reader of the last log lines.
+const flushTime = time.Second
 
 // commands are the sub-commands and their flags.
 type commands struct {

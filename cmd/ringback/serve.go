@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -67,6 +65,7 @@ func (f *serverFlags) options(p *process, allowPrivate bool, does roles) (app.Op
 		Token:          app.Token(token),
 		NoAuth:         f.NoAuth,
 		Logger:         newLogger(p.stderr, f.Log),
+		LogDropped:     droppedLines(p.stderr),
 		Version:        versionName(),
 	}
 	if err := options.Validate(); err != nil {
@@ -106,14 +105,6 @@ func secret(what, variable, flag, value, file string) (string, error) {
 	return read, nil
 }
 
-// newLogger writes to stderr as --log says.
-func newLogger(stderr io.Writer, form string) *slog.Logger {
-	if form == "json" {
-		return slog.New(slog.NewJSONHandler(stderr, nil))
-	}
-	return slog.New(slog.NewTextHandler(stderr, nil))
-}
-
 // serveCommand is ringback serve.
 type serveCommand struct {
 	serverFlags  `embed:""`
@@ -123,6 +114,7 @@ type serveCommand struct {
 
 // Run serves until ctx ends.
 func (c *serveCommand) Run(ctx context.Context, p *process) error {
+	ignoreBrokenPipes()
 	options, err := c.options(p, c.AllowPrivate, c.Roles)
 	if err != nil {
 		return err

@@ -14,6 +14,10 @@ import (
 // both a process and its group.
 const sameSignal = 250 * time.Millisecond
 
+// ignoreBrokenPipes has writes to a stdout or stderr that nobody reads any more fail. Otherwise the first one would end the
+// process by SIGPIPE.
+func ignoreBrokenPipes() { signal.Ignore(syscall.SIGPIPE) }
+
 // untilSignal returns a context that ends at the first SIGINT or SIGTERM. The second one exits at once: nothing is lost
 // by it, since the store holds every accepted job, and jobs in flight are sent again.
 func untilSignal(parent context.Context, stderr io.Writer, exit func(int)) context.Context {

@@ -1,0 +1,162 @@
+// Package logbuffer decouples a process from the reader of its log.
+//
+// A Writer takes log lines at memory speed and writes them to its output from one goroutine. When the output blocks (a
+// pipe that nobody reads, a full terminal) lines wait in a buffer of bounded size; when that is full, or when the output
+// fails, lines are dropped and counted. Whoever logs is never delayed, and never fails.
+package logbuffer
+
+import (
+	"bytes"
+	"cmp"
+	"io"
+	"sync"
+	"time"
+)
+
+// DefaultSize is the buffer's size where Options does not say one.
+const DefaultSize = 1 << 20
+
+// keepSize is the largest buffer that is kept for reuse once its lines are written.
+const keepSize = 64 << 10
+
+// Options configures a Writer. The zero value is ready.
+type Options struct {
+	// Size bounds the bytes that wait for the output, from 1; zero: DefaultSize. As many again may be in a write that is
+	// under way.
+	Size int
+	// Note makes the line, with its line break, that reports n dropped lines. It is written in the place of those lines,
+	// as soon as the output takes lines again. nil: nothing is reported.
+	Note func(n uint64) []byte
+}
+
+// A Writer is an io.Writer that never blocks and never fails. Each Write must be whole lines, as a slog.Handler makes it.
+// Safe for concurrent use. Make one with New and end it with Close.
+type Writer struct {
+	out  io.Writer
+	size int
+	wake chan struct{} // has room for one signal
+	done chan struct{} // closed when the goroutine has ended
+
+	mu       sync.Mutex
+	note     func(n uint64) []byte
+	pending  []byte
+	dropped  uint64 // lines
+	reported uint64 // of them
+	closed   bool
+}
+
+// New returns a Writer to out, which nobody else may write to until Close has returned.
+func New(out io.Writer, o Options) *Writer {
+	w := &Writer{
+		out: out, size: cmp.Or(o.Size, DefaultSize), note: o.Note, wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	go w.run()
+	return w
+}
+
+// SetNote replaces Options.Note.
+func (w *Writer) SetNote(note func(n uint64) []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.note = note
+}
+
+// Write buffers the lines in p, or drops all of them when they do not fit. After Close they are dropped.
+func (w *Writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	if w.closed || len(w.pending)+len(p) > w.size {
+		w.dropped += countLines(p)
+	} else {
+		w.pending = append(w.pending, p...)
+	}
+	w.mu.Unlock()
+	w.signal()
+	return len(p), nil
+}
+
+// Dropped is the number of lines that were dropped so far.
+func (w *Writer) Dropped() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.dropped
+}
+
+// Close waits until the buffered lines are written, but no longer than the timeout: it reports whether they were. The
+// goroutine of a Writer whose output still blocks then stays until the output returns.
+func (w *Writer) Close(timeout time.Duration) bool {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	w.signal()
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case <-w.done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+func (w *Writer) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // a signal is waiting already
+	}
+}
+
+// run writes what is pending until Close.
+func (w *Writer) run() {
+	defer close(w.done)
+	var spare []byte
+	for range w.wake {
+		for {
+			chunk, note, closed := w.take(spare)
+			if len(chunk) == 0 && len(note) == 0 {
+				if closed {
+					return
+				}
+				break
+			}
+			if n, err := w.out.Write(chunk); err != nil {
+				w.lost(countLines(chunk[n:]))
+			}
+			if len(note) > 0 {
+				_, _ = w.out.Write(note) // the output fails or it does not: there is nowhere else to say so
+			}
+			if spare = chunk[:0]; cap(spare) > keepSize {
+				spare = nil
+			}
+		}
+	}
+}
+
+// take answers the lines to write next and a note about those that were dropped after them. spare becomes the new buffer.
+func (w *Writer) take(spare []byte) (chunk, note []byte, closed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	chunk, w.pending = w.pending, spare
+	if n := w.dropped - w.reported; n > 0 {
+		w.reported = w.dropped
+		if w.note != nil {
+			note = w.note(n)
+		}
+	}
+	return chunk, note, w.closed
+}
+
+// lost counts lines that the output did not take.
+func (w *Writer) lost(n uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dropped += n
+}
+
+// countLines counts the lines in p; an unfinished last one counts, too.
+func countLines(p []byte) uint64 {
+	n := bytes.Count(p, []byte("\n"))
+	if len(p) > 0 && p[len(p)-1] != '\n' {
+		n++
+	}
+	return uint64(n)
+}
