@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"slices"
@@ -15,7 +16,8 @@ type GuardOptions struct {
 	AllowPrivate bool
 	// AllowTargets admits exactly what lies in these networks, but for our own API. Link-local, multicast, unspecified
 	// and metadata addresses only when the network is no wider than the refused one: 0.0.0.0/0 does not admit
-	// 169.254.169.254, 169.254.169.254/32 does. An IPv4 address inside an IPv6 one must be admitted as well.
+	// 169.254.169.254, 169.254.169.254/32 does. An IPv4 address inside an IPv6 one must be admitted as well, in each
+	// place in which a translator or tunnel may look for it.
 	AllowTargets []netip.Prefix
 	// AllowHosts admits what these names resolve to at a dial, but for our own API and link-local, multicast, unspecified
 	// and metadata addresses. Whoever answers for the name decides what else that is.
@@ -91,7 +93,7 @@ func (g *Guard) checkHost(host string) error {
 func (g *Guard) check(target netip.AddrPort) error { return g.checkFor("", target) }
 
 // checkFor judges an address that a host was resolved to, or that stands for itself when that is empty. What is denied
-// comes first. Then the first rule that names the address decides; an IPv4 address inside it is judged as well.
+// comes first, then all strict rules, then the first of the others that matches. Last are the IPv4 addresses inside it.
 func (g *Guard) checkFor(host string, target netip.AddrPort) error {
 	addr := target.Addr().WithZone("")
 	if g.owns(netip.AddrPortFrom(plainAddr(addr), target.Port())) {
@@ -102,37 +104,50 @@ func (g *Guard) checkFor(host string, target netip.AddrPort) error {
 			return &BlockedError{Target: addr.String(), Entry: p.String()}
 		}
 	}
-	r := ruleFor(addr)
-	if r == nil {
-		return nil
+	for i := range strictRules {
+		if r := &strictRules[i]; r.matches(addr) && !g.lifts(r, addr) {
+			return &BlockedError{Target: addr.String(), Rule: r.name, Option: r.option("", addr)}
+		}
 	}
-	if !g.admits(r, host, addr) {
-		return &BlockedError{Target: addr.String(), Rule: r.name, Option: r.option(host, addr)}
-	}
-	if r.inner == nil {
-		return nil
-	}
-	for _, inner := range r.inner(addr) {
-		if err := g.checkFor(host, netip.AddrPortFrom(inner, target.Port())); err != nil {
-			return err
+	decided := false
+	for i := range rules {
+		r := &rules[i]
+		if decided && r.inner == nil || !r.matches(addr) {
+			continue
+		}
+		if !decided && !g.admits(r, host, addr) {
+			return &BlockedError{Target: addr.String(), Rule: r.name, Option: r.option(host, addr)}
+		}
+		decided = true
+		if r.inner == nil {
+			continue
+		}
+		for _, inner := range r.inner(addr) {
+			if err := g.checkFor(host, netip.AddrPortFrom(inner, target.Port())); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// admits reports whether the options admit what a rule refuses.
+// lifts reports whether the options admit what a strict rule refuses.
+func (g *Guard) lifts(r *rule, addr netip.Addr) bool {
+	bits := cmp.Or(r.bits, r.prefix.Bits())
+	return slices.ContainsFunc(g.allowed, func(p netip.Prefix) bool { return p.Bits() >= bits && p.Contains(addr) })
+}
+
+// admits reports whether the options admit what a rule that is not strict refuses.
 func (g *Guard) admits(r *rule, host string, addr netip.Addr) bool {
 	if r.private && g.private {
 		return true
 	}
-	if !r.strict && host != "" {
+	if host != "" {
 		if _, ok := matching(g.allowedHosts, host); ok {
 			return true
 		}
 	}
-	return slices.ContainsFunc(g.allowed, func(p netip.Prefix) bool {
-		return p.Contains(addr) && (!r.strict || p.Bits() >= r.prefix.Bits())
-	})
+	return slices.ContainsFunc(g.allowed, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // owns reports whether something of ours listens at the address. Dialling the unspecified address reaches loopback.

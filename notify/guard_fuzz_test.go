@@ -28,6 +28,9 @@ func FuzzTheGuardAdmitsNothingButWhatIsPublicOrAllowed(f *testing.F) {
 	f.Add(raw("169.254.169.254"), uint16(80), raw("0.0.0.0"), 0, raw("1.1.1.1"), 32, true, true)
 	f.Add(raw("64:ff9b::a00:1"), uint16(443), raw("64:ff9b::"), 96, raw("10.0.0.0"), 8, false, true)
 	f.Add(raw("::ffff:10.0.0.1"), uint16(1), raw("::ffff:0:0"), 96, raw("::"), 0, false, false)
+	f.Add(raw("fe80::5efe:808:808"), uint16(80), raw("::"), 0, raw("1.1.1.1"), 32, true, true)
+	f.Add(raw("fd00:c1::a9fe:a9fe"), uint16(80), raw("fd00::"), 8, raw("1.1.1.1"), 32, true, false)
+	f.Add(raw("64:ff9b:1:1234:a9:fea9:fe08:808"), uint16(80), raw("64:ff9b:1::"), 48, raw("1.1.1.1"), 32, true, true)
 	f.Add(raw("127.0.0.1"), uint16(8080), raw("127.0.0.0"), 8, raw("::1"), 128, true, true)
 	other := ssrf.New(ssrf.WithAnyPort())
 	f.Fuzz(func(t *testing.T, raw []byte, port uint16, allowRaw []byte, allowBits int, denyRaw []byte, denyBits int, private, named bool) {
@@ -59,6 +62,9 @@ func FuzzTheGuardAdmitsNothingButWhatIsPublicOrAllowed(f *testing.F) {
 		plain := addr.Unmap()
 		require.False(t, deny.Contains(addr) || deny.Contains(plain) && addr.Is4(), "%s is denied by %s", addr, deny)
 		require.NotEqual(t, own, netip.AddrPortFrom(plain, port))
+		for _, strict := range strictRules {
+			require.False(t, strict.matches(addr.WithZone("")) && allowBits < strict.prefix.Bits(), "%s is admitted by %s", addr, allow)
+		}
 		allowed := allow.Contains(addr) || private && (plain.IsPrivate() || plain.IsLoopback())
 		if plain.IsLinkLocalUnicast() || plain.IsMulticast() || plain.IsUnspecified() {
 			require.True(t, allow.Contains(addr) && allowBits >= 4, "%s is admitted by %s", addr, allow)

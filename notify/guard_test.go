@@ -56,6 +56,7 @@ func TestTheGuardJudgesAddresses(t *testing.T) {
 		{"fd00:ec2::23", false, false},
 		{"fd20:ce::254", false, false},
 		{"fe80::1", false, false},
+		{"fe80::5efe:8.8.8.8", false, false},
 		{"fe80::1%eth0", false, false},
 		{"febf::1", false, false},
 		{"fec0::1", false, false},
@@ -113,6 +114,62 @@ func TestTheGuardJudgesAddresses(t *testing.T) {
 	}
 }
 
+// What hands out credentials, and what no router passes on, is admitted by nothing that does not name it.
+func TestGuard_AdmitsStrictNetworksOnlyByTheirOwnNames(t *testing.T) {
+	tests := []struct{ addr, reason string }{
+		{"169.254.169.254", metadata}, // nearly all
+		{"169.254.170.2", metadata},   // AWS: containers
+		{"169.254.170.23", metadata},  // AWS: pods
+		{"fd00:ec2::254", metadata},
+		{"fd00:ec2::23", metadata},
+		{"fd00:ec2::253", cloudServices}, // AWS: names
+		{"fd00:ec2::123", cloudServices}, // AWS: time
+		{"fd20:ce::254", metadata},       // Google
+		{"168.63.129.16", metadata},      // Azure
+		{"100.100.100.200", metadata},    // Alibaba
+		{"fd00:100::100:200", metadata},
+		{"192.0.0.192", metadata}, // Oracle
+		{"fd00:c1::a9fe:a9fe", metadata},
+		{"169.254.42.42", metadata}, // Scaleway
+		{"fd00:42::42", metadata},
+		{"169.254.0.23", metadata},      // Tencent
+		{"100.96.0.96", metadata},       // Volcano Engine
+		{"fd00:a9fe:a9fe::1", metadata}, // Akamai
+		{"fe80::a9fe:a9fe", metadata},   // OpenStack, Hetzner
+		{"fe80::a9fe:a9fe%eth0", metadata},
+		{"fd12:3456::a9fe:a9fe", metadata}, // whoever comes next
+		{"fd12::a9fe:a9fe:0:0:1", metadata},
+		{"fcff:a9fe:a9fe::", metadata},
+
+		{"0.1.2.3", `an address of "this network" (RFC 791)`},
+		{"169.254.1.1", "a link-local address (RFC 3927)"},
+		{"224.0.0.251", "a multicast address (RFC 5771)"},
+		{"255.255.255.255", "the broadcast address (RFC 919)"},
+		{"::", "the unspecified address (RFC 4291)"},
+		{"fe80::1", "a link-local address (RFC 4291)"},
+		{"fe80::5efe:8.8.8.8", "a link-local address (RFC 4291)"}, // ISATAP
+		{"fe80::200:5efe:8.8.8.8", "a link-local address (RFC 4291)"},
+		{"febf::5efe:10.0.0.1", "a link-local address (RFC 4291)"},
+		{"ff02::fb", "a multicast address (RFC 4291)"},
+		{"ff05::5efe:8.8.8.8", "a multicast address (RFC 4291)"},
+	}
+	everything := targets("0.0.0.0/0", "::/0", "0.0.0.0/1", "128.0.0.0/1", "8000::/1", "fc00::/7", "fd00::/8", "100.64.0.0/10")
+	everything.AllowPrivate, everything.AllowHosts = true, []string{"shop.internal"}
+	for _, test := range tests {
+		addr := netip.MustParseAddr(test.addr)
+		err := NewGuard(everything).checkFor("shop.internal", netip.AddrPortFrom(addr, 80))
+		blocked, ok := errors.AsType[*BlockedError](err)
+		require.True(t, ok, "%s must be refused, got %v", addr, err)
+		require.Equal(t, test.reason, blocked.Rule, test.addr)
+		named := netip.PrefixFrom(addr.WithZone(""), addr.BitLen())
+		require.Equal(t, "--allow-targets "+named.String(), blocked.Option, "a host's name admits none of them")
+
+		o := everything
+		o.AllowTargets = append([]netip.Prefix{named}, o.AllowTargets...)
+		requireAdmits(t, true, NewGuard(o).check(netip.AddrPortFrom(addr, 80)), test.addr+" named itself")
+	}
+}
+
 func requireAdmits(t *testing.T, admitted bool, err error, what string) {
 	t.Helper()
 	if admitted {
@@ -167,6 +224,34 @@ func TestTheGuardAdmitsTargetsExactly(t *testing.T) {
 		{targets("::/0"), "::ffff:127.0.0.1", false},
 		{targets("::/0"), "2606:4700::5efe:10.0.0.1", false},
 		{targets("::/0"), "2606:4700::5efe:8.8.8.8", true},
+		{targets("2002::/16"), "2002:808:808::5efe:10.0.0.1", false}, // both of them
+		{targets("2002::/16"), "2002:808:808::5efe:8.8.8.8", true},
+		{targets("2002::/16"), "2002:a9fe:a9fe::5efe:8.8.8.8", false},
+		{targets("::/96"), "::8.8.8.8", true},
+		{targets("::/96"), "::169.254.169.254", false},
+		{targets("::ffff:0:0:0/96"), "::ffff:0:8.8.8.8", true},
+		{targets("::ffff:0:0:0/96"), "::ffff:0:169.254.169.254", false},
+		{targets("::1/128"), "::1", true},
+		{targets("::/128"), "::", true},
+		{targets("ff00::/8"), "ff02::1", true},
+		{targets("ff00::/7"), "ff02::1", false},
+
+		// Each layout of RFC 6052, whatever follows the address.
+		{targets("64:ff9b:1::/48"), "64:ff9b:1:a9fe:a9:fe00::", false},                        // /48
+		{targets("64:ff9b:1::/48"), "64:ff9b:1:a9fe:a9:fe08:808:808", false},                  // /48
+		{targets("64:ff9b:1::/48"), "64:ff9b:1:12a9:fe:a9fe::", false},                        // /56
+		{targets("64:ff9b:1::/48"), "64:ff9b:1:12a9:fe:a9fe:808:808", false},                  // /56
+		{targets("64:ff9b:1::/48"), "64:ff9b:1:1234:a9:fea9:fe00:0", false},                   // /64
+		{targets("64:ff9b:1::/48"), "64:ff9b:1:1234:a9:fea9:fe08:808", false},                 // /64
+		{targets("64:ff9b:1::/48"), "64:ff9b:1:1234::169.254.169.254", false},                 // /96
+		{targets("64:ff9b:1::/48"), "64:ff9b:1:1212:12:1212:169.254.169.254", false},          // /96
+		{targets("64:ff9b:1::/48"), "64:ff9b:1:1208:8:808::", true},                           // /56
+		{targets("64:ff9b:1::/48"), "64:ff9b:1:1234:8:808:800::", true},                       // /64
+		{targets("64:ff9b:1::/48"), "64:ff9b:1:1234::8.8.8.8", true},                          // /96
+		{targets("64:ff9b:1::/48"), "64:ff9b:1:1234:7f:0:100:0", false},                       // /64
+		{targets("64:ff9b:1::/48", "127.0.0.0/8"), "64:ff9b:1:1234:7f:0:100:0", true},         // /64
+		{targets("64:ff9b:1::/48", "0.0.0.0/0"), "64:ff9b:1:1234:a9:fea9:fe00:0", false},      // /64
+		{targets("64:ff9b:1::/48", "169.254.169.254/32"), "64:ff9b:1::169.254.169.254", true}, // /96
 	}
 	for _, test := range tests {
 		err := NewGuard(test.targets).check(netip.AddrPortFrom(netip.MustParseAddr(test.addr), 80))

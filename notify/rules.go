@@ -3,6 +3,7 @@ package notify
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 )
 
 // A rule refuses a network.
@@ -11,18 +12,24 @@ type rule struct {
 	name   string // completes "it is …"
 	// private rules are lifted by AllowPrivate.
 	private bool
-	// strict rules are lifted only by a target network that is no wider than theirs.
-	strict bool
+	// bits is the length of the shortest prefix that lifts a strict rule; zero: that of its own.
+	bits int
 	// match narrows the rule to some addresses of its network; nil: all.
 	match func(netip.Addr) bool
-	// inner gives the IPv4 addresses that an address contains.
+	// inner gives the IPv4 addresses that an address contains, which are judged as well.
 	inner func(netip.Addr) []netip.Addr
 }
 
-// option is what admits an address despite the rule; host is the name that was resolved to it, if any.
+// matches reports whether the rule refuses an address, which has no zone.
+func (r *rule) matches(addr netip.Addr) bool {
+	return r.prefix.Contains(addr) && (r.match == nil || r.match(addr))
+}
+
+// option is what admits an address despite the rule; host is the name that was resolved to it, empty where names admit
+// nothing.
 func (r *rule) option(host string, addr netip.Addr) string {
 	option := fmt.Sprintf("--allow-targets %s/%d", addr, addr.BitLen())
-	if host != "" && !r.strict {
+	if host != "" {
 		option += " or --allow-targets " + host
 	}
 	if r.private {
@@ -31,25 +38,47 @@ func (r *rule) option(host string, addr netip.Addr) string {
 	return option
 }
 
-// rules is the whole decision, in order: the first that matches an address decides, and one that none matches is
-// public. It follows IANA's registries of special-purpose addresses (RFC 6890 and its successors), before which come
-// the addresses at which clouds hand out credentials, some of them in networks that are private or public otherwise.
-var rules = []rule{
+// strictRules are judged first, all of them: whatever else admits an address, each one that matches must be lifted, by a
+// target network that is no wider than the rule's. They are the addresses at which clouds hand out credentials, some of
+// them in networks that are private or public otherwise, and networks that nobody means by a wide --allow-targets.
+var strictRules = []rule{
 	// Metadata services.
-	{prefix: network("169.254.169.254/32"), name: metadata, strict: true}, // most clouds
-	{prefix: network("169.254.170.2/32"), name: metadata, strict: true},   // container credentials of AWS
-	{prefix: network("169.254.170.23/32"), name: metadata, strict: true},  // pod identities of AWS
-	{prefix: network("100.100.100.200/32"), name: metadata, strict: true}, // Alibaba
-	{prefix: network("192.0.0.192/32"), name: metadata, strict: true},     // Oracle
-	{prefix: network("168.63.129.16/32"), name: metadata, strict: true},   // Azure's wire server
-	{prefix: network("fd00:ec2::254/128"), name: metadata, strict: true},  // AWS
-	{prefix: network("fd00:ec2::23/128"), name: metadata, strict: true},   // pod identities of AWS
-	{prefix: network("fd20:ce::254/128"), name: metadata, strict: true},   // Google
+	{prefix: network("169.254.169.254/32"), name: metadata},     // most clouds
+	{prefix: network("169.254.170.2/32"), name: metadata},       // container credentials of AWS
+	{prefix: network("169.254.170.23/32"), name: metadata},      // pod identities of AWS
+	{prefix: network("169.254.42.42/32"), name: metadata},       // Scaleway
+	{prefix: network("169.254.0.23/32"), name: metadata},        // Tencent
+	{prefix: network("100.100.100.200/32"), name: metadata},     // Alibaba
+	{prefix: network("100.96.0.96/32"), name: metadata},         // Volcano Engine
+	{prefix: network("192.0.0.192/32"), name: metadata},         // Oracle
+	{prefix: network("168.63.129.16/32"), name: metadata},       // Azure's wire server
+	{prefix: network("fd00:ec2::254/128"), name: metadata},      // AWS
+	{prefix: network("fd00:ec2::23/128"), name: metadata},       // pod identities of AWS
+	{prefix: network("fd00:ec2::/32"), name: cloudServices},     // AWS: names, time
+	{prefix: network("fd20:ce::254/128"), name: metadata},       // Google
+	{prefix: network("fd00:c1::a9fe:a9fe/128"), name: metadata}, // Oracle
+	{prefix: network("fd00:42::42/128"), name: metadata},        // Scaleway
+	{prefix: network("fd00:a9fe:a9fe::1/128"), name: metadata},  // Akamai
+	{prefix: network("fd00:100::100:200/128"), name: metadata},  // Alibaba
+	{prefix: network("fe80::a9fe:a9fe/128"), name: metadata},    // OpenStack, Hetzner
+	{prefix: network("fc00::/7"), name: metadata, match: spellsMetadata, bits: 128},
 
+	// Networks.
+	{prefix: network("0.0.0.0/8"), name: "an address of \"this network\" (RFC 791)"},
+	{prefix: network("169.254.0.0/16"), name: "a link-local address (RFC 3927)"},
+	{prefix: network("224.0.0.0/4"), name: "a multicast address (RFC 5771)"},
+	{prefix: network("255.255.255.255/32"), name: "the broadcast address (RFC 919)"},
+	{prefix: network("::/128"), name: "the unspecified address (RFC 4291)"},
+	{prefix: network("fe80::/10"), name: "a link-local address (RFC 4291)"},
+	{prefix: network("ff00::/8"), name: "a multicast address (RFC 4291)"},
+}
+
+// rules are judged next, in order: the first that matches an address decides, and one that none matches is public. They
+// follow IANA's registries of special-purpose addresses (RFC 6890 and its successors). IPv4 addresses inside one are
+// judged for each rule that finds some.
+var rules = []rule{
 	// IPv4.
-	{prefix: network("0.0.0.0/8"), name: "an address of \"this network\" (RFC 791)", strict: true},
 	{prefix: network("127.0.0.0/8"), name: loopback, private: true},
-	{prefix: network("169.254.0.0/16"), name: "a link-local address (RFC 3927)", strict: true},
 	{prefix: network("10.0.0.0/8"), name: private, private: true},
 	{prefix: network("172.16.0.0/12"), name: private, private: true},
 	{prefix: network("192.168.0.0/16"), name: private, private: true},
@@ -63,16 +92,13 @@ var rules = []rule{
 	{prefix: network("198.18.0.0/15"), name: "reserved for benchmarks (RFC 2544)"},
 	{prefix: network("198.51.100.0/24"), name: "reserved for documentation (RFC 5737)"},
 	{prefix: network("203.0.113.0/24"), name: "reserved for documentation (RFC 5737)"},
-	{prefix: network("224.0.0.0/4"), name: "a multicast address (RFC 5771)", strict: true},
-	{prefix: network("255.255.255.255/32"), name: "the broadcast address (RFC 919)", strict: true},
 	{prefix: network("240.0.0.0/4"), name: "reserved (RFC 1112)"},
 
 	// IPv6 that contains IPv4.
-	{prefix: network("::/128"), name: "the unspecified address (RFC 4291)", strict: true},
 	{prefix: network("::1/128"), name: loopback, private: true},
 	{prefix: network("::ffff:0:0/96"), name: "an IPv4 address in IPv6 form (RFC 4291)", inner: at(12)},
 	{prefix: network("::ffff:0:0:0/96"), name: "a translated IPv4 address (RFC 2765)", inner: at(12)},
-	{prefix: network("::/96"), name: "an IPv4 address in IPv6 form (RFC 4291)", inner: at(12)},
+	{prefix: network("::/96"), name: "an IPv4 address in IPv6 form (RFC 4291)", match: isCompatible, inner: at(12)},
 	{prefix: network("64:ff9b::/96"), name: "an IPv4 address behind NAT64 (RFC 6052)", inner: at(12)},
 	{prefix: network("64:ff9b:1::/48"), name: "an IPv4 address behind NAT64 (RFC 8215)", inner: localNAT64},
 	{prefix: network("2002::/16"), name: "a 6to4 address (RFC 3056)", inner: at(2)},
@@ -80,10 +106,8 @@ var rules = []rule{
 	{prefix: network("::/0"), name: "an ISATAP address (RFC 5214)", match: isISATAP, inner: at(12)},
 
 	// IPv6.
-	{prefix: network("fe80::/10"), name: "a link-local address (RFC 4291)", strict: true},
 	{prefix: network("fec0::/10"), name: "a site-local address (RFC 3879)"},
 	{prefix: network("fc00::/7"), name: "a unique local address (RFC 4193)", private: true},
-	{prefix: network("ff00::/8"), name: "a multicast address (RFC 4291)", strict: true},
 	{prefix: network("100::/64"), name: "an address whose packets are dropped (RFC 6666)"},
 	{prefix: network("2001::/23"), name: "reserved for protocols (RFC 2928)"},
 	{prefix: network("2001:db8::/32"), name: "reserved for documentation (RFC 3849)"},
@@ -95,20 +119,11 @@ var rules = []rule{
 
 // Names that several rules share.
 const (
-	metadata = "the address of a cloud's metadata service"
-	loopback = "a loopback address (RFC 1122, RFC 4291)"
-	private  = "a private address (RFC 1918)"
+	metadata      = "the address of a cloud's metadata service"
+	cloudServices = "an address of a cloud's own services"
+	loopback      = "a loopback address (RFC 1122, RFC 4291)"
+	private       = "a private address (RFC 1918)"
 )
-
-// ruleFor finds the rule that refuses an address, which has no zone; nil: it is public.
-func ruleFor(addr netip.Addr) *rule {
-	for i := range rules {
-		if r := &rules[i]; r.prefix.Contains(addr) && (r.match == nil || r.match(addr)) {
-			return r
-		}
-	}
-	return nil
-}
 
 // network parses a rule's network.
 func network(s string) netip.Prefix { return netip.MustParsePrefix(s) }
@@ -141,17 +156,38 @@ func teredo(addr netip.Addr) []netip.Addr {
 	}
 }
 
-// localNAT64 reads both forms that RFC 6052 has for a network of this length: around the byte that must be zero, and
-// at the end. Which one a site uses cannot be seen, so each that is there counts.
+// localNAT64 reads the address in each layout that RFC 6052 (section 2.2) has for a prefix within 64:ff9b:1::/48: of 48,
+// 56, 64 and 96 bits, the byte after the 64th bit left out of all of them. Which one a site uses cannot be seen, and
+// translators do not look at what follows the address. So each counts, but those of 0.0.0.0/8, which is what a layout
+// reads in the zeros of another, unless there is nothing else.
 func localNAT64(addr netip.Addr) []netip.Addr {
 	b := addr.As16()
-	around := netip.AddrFrom4([4]byte{b[6], b[7], b[9], b[10]})
-	end := netip.AddrFrom4([4]byte(b[12:16]))
-	switch {
-	case end.IsUnspecified():
-		return []netip.Addr{around}
-	case around.IsUnspecified():
-		return []netip.Addr{end}
+	all := []netip.Addr{
+		netip.AddrFrom4([4]byte{b[6], b[7], b[9], b[10]}),
+		netip.AddrFrom4([4]byte{b[7], b[9], b[10], b[11]}),
+		netip.AddrFrom4([4]byte{b[9], b[10], b[11], b[12]}),
+		netip.AddrFrom4([4]byte(b[12:16])),
 	}
-	return []netip.Addr{around, end}
+	found := slices.DeleteFunc(slices.Clone(all), thisNetwork.Contains)
+	if len(found) == 0 {
+		return all
+	}
+	return found
+}
+
+var thisNetwork = network("0.0.0.0/8")
+
+// isCompatible tells an IPv4-compatible address from the unspecified one and loopback.
+func isCompatible(addr netip.Addr) bool { return !addr.IsUnspecified() && !addr.IsLoopback() }
+
+// spellsMetadata tells an address that holds 169.254.169.254 at the edge of two groups: clouds make the addresses of
+// their metadata services that way.
+func spellsMetadata(addr netip.Addr) bool {
+	b := addr.As16()
+	for i := 2; i <= 12; i += 2 {
+		if [4]byte(b[i:i+4]) == [4]byte{169, 254, 169, 254} {
+			return true
+		}
+	}
+	return false
 }
