@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+
+	"github.com/ringback/ringback/job"
 )
 
 // A Token is what a client must show. Whatever prints it gets [redacted].
@@ -36,6 +38,16 @@ func (t Token) sum() [sha256.Size]byte { return sha256.Sum256([]byte(t)) }
 // attemptHeader is on every request that a Ringback sends for a job. Jobs can neither set nor drop it.
 const attemptHeader = "Ringback-Attempt"
 
+// ofAnAttempt reports whether a request carries attemptHeader, also as something in between may have spelled it.
+func ofAnAttempt(header http.Header) bool {
+	for name := range header {
+		if job.SameHeader(name, attemptHeader) {
+			return true
+		}
+	}
+	return false
+}
+
 // guard decides who is served at all. It refuses, in this order: requests that a job makes, requests to a foreign host
 // name (on loopback), requests that a web page of another origin makes, requests under /v1 without the token.
 //
@@ -53,7 +65,7 @@ type guard struct {
 // ServeHTTP serves or refuses.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case len(r.Header.Values(attemptHeader)) > 0:
+	case ofAnAttempt(r.Header):
 		refuse(http.StatusForbidden, "a job cannot call the API").write(w)
 	case g.loopback && !toLoopback(r.Host):
 		refuse(http.StatusForbidden,

@@ -72,11 +72,15 @@ func TestAJobCannotCallTheAPIByWhateverWayItCame(t *testing.T) {
 	for _, target := range []string{
 		"POST /v1/jobs", "POST /v1/batch", "DELETE /v1/jobs/a", "PUT /v1/topics/a", "GET /v1/stats", "GET /healthz",
 	} {
-		for _, attempt := range []string{"1", "7", "x", ""} {
+		for _, attempt := range []string{"1", "7", "x", "", "Ringback_Attempt", "RINGBACK_ATTEMPT", "ringback-attempt"} {
+			name := "Ringback-Attempt"
+			if len(attempt) > 1 { // a spelling of the name
+				name = attempt
+			}
 			method, path, _ := strings.Cut(target, " ")
 			r := httptest.NewRequest(method, path, strings.NewReader(`{"id": "a"}`))
 			r.Header = http.Header{
-				"Content-Type": {"application/json"}, "Authorization": {"Bearer right"}, "Ringback-Attempt": {attempt},
+				"Content-Type": {"application/json"}, "Authorization": {"Bearer right"}, name: {attempt},
 			}
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)

@@ -34,12 +34,13 @@ func TestCallbacksWithinTheRulesAreTaken(t *testing.T) {
 func TestEveryFaultOfACallbackIsNamedByItsNameInTheAPI(t *testing.T) {
 	bad := &policy.Callback{
 		URL: "ftp://a.example", Method: "HEAD", Retries: new(-1), Timeout: MinTimeout - 1, Include: []string{"body", "cookies", "", "query"},
-		Headers: map[string][]string{"Host": {"x"}, "X A": {"x"}, "webhook-id": {"x"}, "CONTENT-type": {"a/b"}, "X-A": nil},
+		Headers: map[string][]string{"Host": {"x"}, "X A": {"x"}, "webhook-id": {"x"}, "CONTENT-type": {"a/b"}, "Content_Type": {"a/b"}, "X-A": nil},
 	}
 	var fields []string
 	for _, at := range []string{"/on_delivered", "/on_dead", "/on_backlog"} {
 		for _, name := range []string{
-			"url", "method", "retries", "timeout", "include", "headers/Host", "headers/X A", "headers/webhook-id", "headers/CONTENT-type", "headers/X-A",
+			"url", "method", "retries", "timeout", "include", "headers/Host", "headers/X A", "headers/webhook-id", "headers/CONTENT-type", "headers/Content_Type",
+			"headers/X-A",
 		} {
 			fields = append(fields, at+"/"+name)
 		}

@@ -7,14 +7,54 @@ import (
 	"strings"
 )
 
-// reserved are headers that Ringback and the connection see to, in lower case.
+// reserved are headers that Ringback and the connection see to, as foldName spells them. Proxy is none that exists, but
+// programs behind CGI take it for the variable HTTP_PROXY.
 var reserved = map[string]bool{
 	"connection": true, "keep-alive": true, "te": true, "trailer": true, "transfer-encoding": true, "upgrade": true,
-	"host": true, "content-length": true, "expect": true,
+	"host": true, "content-length": true, "expect": true, "proxy": true,
 }
 
 // reservedPrefixes begin further ones.
 var reservedPrefixes = []string{"proxy-", "webhook-", "ringback-"}
+
+// ReservedHeader reports whether jobs cannot set a header of this name, because Ringback or the connection sees to it.
+// Names are compared as receivers behind CGI and its kin do: Webhook_Id is Webhook-Id there.
+func ReservedHeader(name string) bool {
+	name = foldName(name)
+	if reserved[name] {
+		return true
+	}
+	for _, prefix := range reservedPrefixes {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// SameHeader reports whether two names are one header, compared as ReservedHeader does.
+func SameHeader(a, b string) bool { return len(a) == len(b) && foldName(a) == foldName(b) }
+
+// foldName gives a header's name in lower case, with a hyphen for whatever is neither a letter nor a digit: programs that
+// get headers as variables see such names as one.
+func foldName(name string) string {
+	for i := range len(name) {
+		if c := name[i]; 'a' <= c && c <= 'z' || isDigit(c) || c == '-' {
+			continue
+		}
+		folded := []byte(name)
+		for i, c := range folded {
+			switch {
+			case 'A' <= c && c <= 'Z':
+				folded[i] = c | 0x20
+			case !isAlphanumeric(c):
+				folded[i] = '-'
+			}
+		}
+		return string(folded)
+	}
+	return name
+}
 
 // headerFaults checks headers, in whatever case their names are. at is the pointer of the whole.
 func headerFaults(at string, header map[string][]string) []Fault {
@@ -56,12 +96,7 @@ func nameFault(name string) string {
 	if !isFieldName(name) {
 		return "must have a name of the characters that RFC 9110 allows: A-Z a-z 0-9 and !#$%&'*+-.^_`|~"
 	}
-	lower := strings.ToLower(name)
-	refused := reserved[lower]
-	for _, prefix := range reservedPrefixes {
-		refused = refused || strings.HasPrefix(lower, prefix)
-	}
-	if refused {
+	if ReservedHeader(name) {
 		return "must not be set: Ringback or the connection sees to it"
 	}
 	return ""

@@ -13,9 +13,9 @@ var (
 )
 
 // SecretHeader reports whether a header of this name carries a secret: its value is not shown to anybody, nor kept where
-// a receiver repeated it. Case does not matter, and an underscore counts as a hyphen.
+// a receiver repeated it. Case does not matter, and whatever is neither a letter nor a digit counts as a hyphen.
 func SecretHeader(name string) bool {
-	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	name = foldName(name)
 	for _, word := range secretWords {
 		if strings.Contains(name, word) {
 			return true

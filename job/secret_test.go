@@ -13,6 +13,7 @@ func TestHeadersThatCarrySecretsAreKnownByTheirNames(t *testing.T) {
 		"Apikey", "X-ApiKey", "X-Auth", "X-Auth-Key", "Auth", "X_Auth_User", "X-Credential", "Credentials", "X-Hub-Signature-256",
 		"Signature", "X-Access-Token", "AccessToken", "X-Client-Secret", "X-Password", "X-Key", "X-Access-Key", "Ocp-Apim-Subscription-Key",
 		"X-Functions-Key", "X-Shared-Key", "X-Private-Key", "X-Session-Id", "Session", "X-Passwd", "X-Passphrase", "X-Jwt", "JWT-Assertion",
+		"X.Api.Key", "X_Auth.User", "api_key", "X~Key",
 	} {
 		for _, spelled := range []string{name, strings.ToLower(name), strings.ToUpper(name)} {
 			require.True(t, SecretHeader(spelled), spelled)

@@ -68,7 +68,7 @@ func tellFaults(at string, c *policy.Callback) []Fault {
 	}
 	faults := headerFaults(at+"/headers", c.Headers)
 	for name := range c.Headers {
-		if strings.EqualFold(name, "Content-Type") {
+		if SameHeader(name, "Content-Type") {
 			faults = append(faults, Fault{Pointer(at+"/headers", name), "must not be set: what is told is application/json"})
 		}
 	}

@@ -133,9 +133,20 @@ func TestHeadersThatBelongToTheConnectionOrToRingbackAreRefusedInEverySpelling(t
 	for _, name := range []string{
 		"Host", "content-length", "CONNECTION", "Keep-Alive", "TE", "Trailer", "Transfer-Encoding", "Upgrade",
 		"Proxy-Authorization", "proxy-x", "Expect", "Webhook-Signature", "webhook-id", "Ringback-Topic", "ringback-x",
+		// As receivers behind CGI and its kin read them.
+		"Webhook_Id", "webhook_SIGNATURE", "Ringback_Attempt", "RINGBACK_X", "Transfer_Encoding", "content_length", "Keep_Alive",
+		"Proxy_Authorization", "Webhook.Id", "Ringback~Topic", "Content|Length", "Proxy", "PROXY",
 	} {
-		faults := Validate(New{Spec: Spec{Header: map[string][]string{name: {"x"}}}}, now)
-		require.Equal(t, []string{"/headers/" + name}, fieldsOf(faults))
+		header := map[string][]string{name: {"x"}}
+		at := []string{"/headers/" + Pointer("", name)[1:]}
+		require.Equal(t, at, fieldsOf(Validate(New{Spec: Spec{Header: header}}, now)))
+		require.Equal(t, at, fieldsOf(ValidateTopic(policy.Topic{Headers: header})))
+		require.Equal(t, at, fieldsOf(ValidateLane(policy.Lane{Headers: header})))
+		told := &policy.Callback{URL: "https://a.example/", Headers: header}
+		require.Equal(t, []string{"/on_dead" + at[0]}, fieldsOf(Validate(New{Spec: Spec{Terms: policy.Terms{OnDead: told}}}, now)))
+	}
+	for _, name := range []string{"X_Tenant", "Webhooks-Id", "Hosts", "X-Proxy", "Tea", "Content_Type", "X.Y"} {
+		require.Empty(t, Validate(New{Spec: Spec{Header: map[string][]string{name: {"x"}}}}, now), name)
 	}
 }
 

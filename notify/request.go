@@ -123,17 +123,17 @@ func stamp(h http.Header, at []string, now time.Time, req job.Request) {
 // sendable is the form in which a job's header is sent, and whether it is sent at all: what belongs to the connection or
 // to us is left out, should it have come past validation.
 func sendable(name string) (string, bool) {
+	if job.ReservedHeader(name) {
+		return "", false
+	}
 	name = http.CanonicalHeaderKey(name)
 	switch name {
-	case "Host", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer",
-		"Upgrade", "Expect", "Proxy-Authorization", "Proxy-Authenticate":
-		return "", false
 	case "Idempotency-Key":
 		return "idempotency-key", true // the same to a receiver; net/http looks for the canonical form only
 	case "X-Idempotency-Key":
 		return "x-idempotency-key", true
 	}
-	return name, !strings.HasPrefix(name, "Webhook-") && !strings.HasPrefix(name, "Ringback-")
+	return name, true
 }
 
 // validToken reports whether s is a token of RFC 9110 §5.6.2: a method or a header's name.

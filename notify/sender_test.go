@@ -51,6 +51,12 @@ func TestAReceiverGetsTheContract(t *testing.T) {
 		"Webhook-Signature":   {"forged"},
 		"Ringback-Attempt":    {"99"},
 		"Ringback-Other":      {"forged"},
+		"Webhook_id":          {"forged"}, // to receivers behind CGI it is Webhook-Id
+		"Ringback_attempt":    {"forged"},
+		"Ringback.Attempt":    {"forged"},
+		"Transfer_encoding":   {"chunked"},
+		"Content_length":      {"1"},
+		"Proxy":               {"http://forged.example"},
 		"User-Agent":          {"Shop/7"},
 		"Content-Type":        {"text/forged"},
 		"Host":                {"forged"},
