@@ -29,32 +29,83 @@ func (d *Dispatcher) ReviveDead(ctx context.Context, which store.Selection, how 
 		// the look and the revival is taken as it was at the look.
 		t.refuse = func(j *job.Job) error { return astray(j, how.URL, notForRevival) }
 	}
-	p := newPaces(how)
-	t.do = func(jobs []job.Job, walk *store.Filter) []error {
-		items := make([]store.Revival, len(jobs))
-		for i, j := range jobs {
-			items[i] = store.Revival{Ref: j.Ref(), URL: how.URL, From: job.Dead, Delay: p.next(j.Queue)}
-		}
-		errs := make([]error, len(items))
-		for i, r := range d.store.Revive(ctx, items) {
-			if errs[i] = r.Err; r.Err != nil {
-				continue
-			}
-			if now := began(r.Job, items[i].Delay); walk.Before.IsZero() || now.Before(walk.Before) {
-				walk.Before = now
-			}
-		}
-		return errs
-	}
+	r := reviver{d: d, url: how.URL, pace: newPacer(how)}
+	t.do = func(jobs []job.Job, walk *store.Filter) []error { return r.revive(ctx, jobs, walk) }
 	err := d.work(ctx, &t)
-	t.Paced = p.come()
+	t.Paced = r.paced()
 	return t.Worked, err
 }
 
-// began is when a job was revived, by the store's clock. What has died since died of its new round, and is not for the
-// same walk to revive: it could go on for as long as jobs die quickly.
-func began(j job.Job, delay time.Duration) time.Time {
-	return j.Since.Add(-(delay + time.Millisecond - 1).Truncate(time.Millisecond))
+// A reviver revives dead letters at a pace, portion by portion.
+type reviver struct {
+	d     *Dispatcher
+	url   string
+	pace  *pacer
+	clock storeClock
+}
+
+// revive revives some, and answers an error for each. What dies from the walk's first revival on has died of its new
+// round, and is not for the same walk to revive: it could go on for as long as jobs die quickly.
+//
+// The portions of a pace are revived one after the other, but their starts lie between each other. So they are told as
+// instants by the store's clock. The first start, of which the clock is learned, is alone, and told as a wait.
+func (r *reviver) revive(ctx context.Context, jobs []job.Job, walk *store.Filter) []error {
+	errs := make([]error, 0, len(jobs))
+	if r.pace.limited() && !r.clock.known() && len(jobs) > 1 {
+		errs = r.portion(ctx, jobs[:1], walk)
+	}
+	return append(errs, r.portion(ctx, jobs[len(errs):], walk)...)
+}
+
+// portion revives some in one step.
+func (r *reviver) portion(ctx context.Context, jobs []job.Job, walk *store.Filter) []error {
+	items := make([]store.Revival, len(jobs))
+	told := r.clock.known()
+	reach := int64(0)
+	if told {
+		reach = millisUp(r.clock.reach())
+		before(walk, r.clock.told.Add(r.clock.elapsed()))
+	}
+	for i, j := range jobs {
+		items[i] = store.Revival{Ref: j.Ref(), URL: r.url, From: job.Dead}
+		at := time.Duration(r.pace.next(j.Queue, reach)) * time.Millisecond
+		if told {
+			items[i].RunAt = r.clock.told.Add(at)
+		} else {
+			items[i].Delay = at
+		}
+	}
+	errs := make([]error, len(items))
+	asked := time.Now()
+	results := r.d.store.Revive(ctx, items)
+	took := time.Since(asked)
+	for i, one := range results {
+		if errs[i] = one.Err; one.Err != nil || told {
+			continue
+		}
+		at := one.Job.Since.Add(-items[i].Delay)
+		before(walk, at)
+		if r.pace.limited() {
+			r.clock.learn(at, took)
+		}
+	}
+	return errs
+}
+
+// before narrows a walk to what died before a moment.
+func before(walk *store.Filter, at time.Time) {
+	if walk.Before.IsZero() || at.Before(walk.Before) {
+		walk.Before = at
+	}
+}
+
+// paced is where the pace has come, from now on.
+func (r *reviver) paced() time.Duration {
+	end := time.Duration(r.pace.end()) * time.Millisecond
+	if r.clock.known() {
+		end = max(end-r.clock.elapsed(), 0)
+	}
+	return end
 }
 
 // PurgeDead removes dead letters for good.

@@ -64,8 +64,9 @@ func (e Edit) Spec(s *job.Spec) {
 // Revival sends an ended job on another round.
 type Revival struct {
 	Ref job.Ref
-	// Delay is until the round's first attempt is due.
+	// Delay and RunAt say when the round's first attempt is due, as in job.New: RunAt is by the store's clock.
 	Delay time.Duration
+	RunAt time.Time
 	// URL replaces the job's; empty: it stays.
 	URL string
 	// From is the state that the job must be in; empty: any in which a job has ended.

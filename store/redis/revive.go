@@ -33,7 +33,7 @@ func (s *Store) Revive(ctx context.Context, shard int, token store.Token, items 
 		c.add(reviveAnswer, reviveMemory)
 		for i := range items {
 			item := &items[i]
-			c.add(position[i], member(item.Ref), wait(item.Delay), item.URL, ended(item.From))
+			c.add(position[i], member(item.Ref), dueWish(item.Delay, item.RunAt), item.URL, ended(item.From))
 		}
 		reply, reached, err := s.kept(ctx, c.script, c.keys, c.args)
 		if err != nil {

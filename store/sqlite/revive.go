@@ -81,7 +81,7 @@ func (tx *tx) revive(item store.Revival, room *int64) (*row, error) {
 	r.Version++
 	r.Round++
 	r.Tries, r.Lost = 0, 0
-	r.DueAt = date(tx.now.after(item.Delay))
+	r.DueAt = date(tx.now.dueAt(item.Delay, item.RunAt))
 	r.Since = r.DueAt
 	if millis(r.ExpiresAt) <= tx.now.ms {
 		r.ExpiresAt = time.Time{}

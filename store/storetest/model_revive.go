@@ -53,7 +53,7 @@ func (s *modelShard) revive(item store.Revival, now time.Time) (job.Job, error) 
 	r.job.Version++
 	r.job.Round++
 	r.job.Tries, r.job.Lost = 0, 0
-	r.job.DueAt = after(now, item.Delay)
+	r.job.DueAt = dueAt(now, item.Delay, item.RunAt)
 	r.job.Since = r.job.DueAt
 	if !r.job.ExpiresAt.IsZero() && !r.job.ExpiresAt.After(now) {
 		r.job.ExpiresAt = time.Time{}

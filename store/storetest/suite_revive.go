@@ -39,6 +39,22 @@ var reviveCases = []sentence{
 		require.EqualValues(s, 3, stats.Scheduled+stats.Ready)
 		require.Zero(s, stats.Delivered+stats.Dead+stats.Cancelled)
 	}},
+	{"a revived job is due at the instant that is named, and now when that has passed", func(s *suite) {
+		s.finish("ahead", dead)
+		s.finish("past", dead)
+		runAt := s.now().Add(long + 300*time.Microsecond)
+		got, err := s.reviveWith(store.NewToken(), store.Revival{Ref: s.ref("ahead"), RunAt: runAt})
+		require.NoError(s, err)
+		require.Equal(s, job.Scheduled, got.State)
+		require.False(s, got.DueAt.Before(runAt), "due before the moment asked for")
+		require.WithinDuration(s, runAt, got.DueAt, time.Millisecond)
+		require.Equal(s, got.DueAt, got.Since)
+		got, err = s.reviveWith(store.NewToken(), store.Revival{Ref: s.ref("past"), RunAt: s.now().Add(-time.Hour)})
+		require.NoError(s, err)
+		require.Equal(s, job.Ready, got.State)
+		s.sameTime(s.now(), got.DueAt, "DueAt")
+		s.hold("past")
+	}},
 	{"the version grows", func(s *suite) {
 		s.finish("a", dead)
 		got, err := s.revive("a", 0)

@@ -1,7 +1,7 @@
 -- Sends ended jobs on another round.
 -- KEYS    those of lib
 -- ARGV    most bytes of records to answer, most to remember, then for each item: position of its queue (0 there is no such
---         job), member, wait in ms, URL ('' it stays), state it must be in (d, x, c, '' any of them)
+--         job), member, due as '@ms' or a wait in ms, URL ('' it stays), state it must be in (d, x, c, '' any of them)
 -- result  again when a job is of another queue, else now, then for each item: {code, run, record, name of its queue}; code
 --         is ok, bare when its record is left without its body by the bound, none, state, or form when the record cannot
 --         be read here
@@ -80,7 +80,7 @@ local function decide(a)
   if r.state == '-' or (from ~= '' and from ~= r.state) then return 'state', pack(r), '' end
   local ended, size, state, new = q.topic[r.state], r.size, r.state, retagged(rec, url)
   local _, _, ver, round = apart(r.course)
-  local due = instant(wait, later)
+  local due = math.max(instant(wait, later), now)
   r.tries, r.lost, r.state, r.fin, r.reason, r.size = '0', '0', '-', '0', '-', #new
   r.course = joined(due, due, plus(ver), plus(round))
   note(r, member, '{"n":' .. r.made .. ',"k":"revived","ms":' .. NOW .. '}\n')
