@@ -30,6 +30,8 @@ TESTS := $(GO) test -race $(patsubst %,'-gcflags=%=-race=false',$(CALM)) -shuffl
 # The tools are built from a go.mod of their own, so that the product's stays free of what they import.
 TOOLS     := bin/golangci-lint bin/gofumpt
 TOOLS_MOD := tools/go.mod tools/go.sum
+# Not one of the tools that every check needs: it is run by hand.
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 .PHONY: help
 help: ## show this text
@@ -112,6 +114,10 @@ tidy:
 	if [ -z "$$all" ] && [ $$status != 0 ]; then $(GO) mod tidy -e -diff; exit $$status; fi; \
 	diff=$$(sed '\,/go.sum$$,,$$d' <<<"$$all"); \
 	if [ -n "$$diff" ]; then printf 'go.mod is not tidy; run go mod tidy -e\n%s\n' "$$diff"; exit 1; fi
+
+.PHONY: vuln
+vuln: ## ask the Go vulnerability database about Go and the modules in use (needs the internet)
+	@$(GO) run $(GOVULNCHECK) ./...
 
 bin/golangci-lint: $(TOOLS_MOD)
 	@echo 'building $@ (about a minute, once)'

@@ -3,6 +3,7 @@ package packaging
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -104,6 +105,31 @@ func TestSelectorsFindThePods(t *testing.T) {
 	}
 	require.Less(t, manifest(t, "disruption.yaml").number(t, "spec/minAvailable"), d.number(t, "spec/replicas"),
 		"else no node could ever be drained")
+}
+
+func TestNetworkPolicy_LetsInClientsAndOutToPublicAddresses(t *testing.T) {
+	d, pods := manifest(t, "network.yaml"), manifest(t, "deployment.yaml")
+	require.Equal(t, pods.at("spec/template/metadata/labels"), d.at("spec/podSelector/matchLabels"))
+	require.Equal(t, []any{"Ingress", "Egress"}, d.at("spec/policyTypes"), "what is not named is not allowed")
+	require.Equal(t, pods.at(containerPath+"ports/0/name"), d.at("spec/ingress/0/ports/0/port"))
+	var fenced []netip.Prefix
+	for _, block := range []string{"0", "1"} {
+		path := "spec/egress/2/to/" + block + "/ipBlock/"
+		whole := netip.MustParsePrefix(fmt.Sprint(d.at(path + "cidr")))
+		except, ok := d.at(path + "except").([]any)
+		require.True(t, ok)
+		for _, network := range except {
+			prefix := netip.MustParsePrefix(fmt.Sprint(network))
+			require.Equal(t, prefix, prefix.Masked())
+			require.True(t, whole.Overlaps(prefix), "the API server refuses an exception outside its block")
+			fenced = append(fenced, prefix)
+		}
+	}
+	for _, private := range []string{"10.1.2.3", "172.20.0.1", "192.168.0.1", "169.254.169.254", "100.100.100.200", "127.0.0.1", "2002:a9fe:a9fe::1"} {
+		address := netip.MustParseAddr(private)
+		require.True(t, slices.ContainsFunc(fenced, func(p netip.Prefix) bool { return p.Contains(address) }), private)
+	}
+	require.False(t, netip.MustParsePrefix("2000::/3").Contains(netip.MustParseAddr("fd00:ec2::254")))
 }
 
 func TestAPodHasTheTimeThatAStopTakes(t *testing.T) {
