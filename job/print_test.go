@@ -1,7 +1,11 @@
 package job_test
 
 import (
+	"encoding/hex"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,6 +36,88 @@ func TestFingerprintIsThatOfWhatWasSent(t *testing.T) {
 	require.Len(t, first, 16)
 	for range 20 { // maps are walked in another order each time
 		require.Equal(t, first, registration().Fingerprint())
+	}
+}
+
+// Fingerprints are stored. When one of these changes, every repeated registration of what was registered before is a 409.
+func TestFingerprint_StaysWhatItIs(t *testing.T) {
+	told := &policy.Callback{
+		URL: "https://shop.example/told", Method: "PUT", Headers: map[string][]string{"X-Team": {"shop"}}, Retries: new(3),
+		Timeout: time.Second, Include: []string{policy.IncludeBody},
+	}
+	at := time.Date(2030, 1, 31, 8, 0, 0, 123_000_000, time.UTC)
+	timed := job.New{Spec: job.Spec{URL: "https://shop.example/"}, RunAt: at, ExpiresAt: at.Add(time.Hour)}
+	timed.OnDelivered, timed.OnDead = told, &policy.Callback{URL: "https://shop.example/dead"}
+	for want, n := range map[string]job.New{
+		"7cf4b3ea3b7fb829169af19d641905eb": {},
+		"810ee11b7feb09e00d5159e4c5f148ff": {Spec: job.Spec{ID: "close-4711", URL: "https://shop.example/"}},
+		"be4f7f90b767bf48270514b9e78a1105": {Spec: job.Spec{Body: []byte("{}"), BodyKind: job.BodyJSON, ContentType: "application/json"}},
+		"93c8cf6936ceb44b2bb615b64fbd78e3": registration(),
+		"cf6b398a9b1cd71174b701e0223cdeae": timed,
+	} {
+		require.Equal(t, want, hex.EncodeToString(n.Fingerprint()))
+	}
+}
+
+// settings of Terms that come from a topic's policy are none of a registration's.
+var notSent = []string{"Jitter", "MaxAge", "GiveUpOn", "Success"}
+
+// A field that is added must be printed, and must not change the fingerprint of what does not use it.
+func TestFingerprint_SeesEveryField(t *testing.T) {
+	seen := map[string]string{string(job.New{}.Fingerprint()): "nothing"}
+	for name, path := range leaves(reflect.TypeFor[job.New](), "", nil) {
+		var n job.New
+		set(reflect.ValueOf(&n).Elem().FieldByIndex(path))
+		text := string(n.Fingerprint())
+		require.NotContains(t, seen, text, "%s is not seen: it is taken for %s", name, seen[text])
+		seen[text] = name
+	}
+	for name, path := range leaves(reflect.TypeFor[policy.Callback](), "", nil) {
+		var c policy.Callback
+		set(reflect.ValueOf(&c).Elem().FieldByIndex(path))
+		n := job.New{Spec: job.Spec{Terms: policy.Terms{OnDead: &c}}}
+		text := string(n.Fingerprint())
+		require.NotContains(t, seen, text, "%s of a callback is not seen: it is taken for %s", name, seen[text])
+		seen[text] = name
+	}
+}
+
+// leaves are the fields of a struct, and of those embedded in it.
+func leaves(of reflect.Type, parent string, path []int) map[string][]int {
+	found := make(map[string][]int)
+	for i := range of.NumField() {
+		f := of.Field(i)
+		at := append(slices.Clone(path), i)
+		switch {
+		case f.Anonymous:
+			maps.Copy(found, leaves(f.Type, parent+f.Name+".", at))
+		case !slices.Contains(notSent, f.Name):
+			found[parent+f.Name] = at
+		}
+	}
+	return found
+}
+
+// set gives a field a value other than zero.
+func set(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Uint8:
+		v.SetUint(1)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem())
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+	case reflect.Struct:
+		v.Set(reflect.ValueOf(time.UnixMilli(1)))
+	default:
+		panic("a field of kind " + v.Kind().String())
 	}
 }
 
