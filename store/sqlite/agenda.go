@@ -113,7 +113,8 @@ func (a *agenda) next(now instant, lapsed bool) time.Duration {
 	wait := never
 	if len(a.dues) > 0 {
 		ms := max(0, a.dues[0].at-now.ms)
-		wait = min(wait, time.Duration(min(ms, int64(never/time.Millisecond)))*time.Millisecond)
+		until := time.Duration(min(ms, int64(never/time.Millisecond)))*time.Millisecond - time.Duration(now.sub)
+		wait = min(wait, max(0, until))
 	}
 	if len(a.rings) > 0 {
 		wait = min(wait, time.Duration(max(0, a.rings[0].at-now.mono)))

@@ -27,26 +27,28 @@ func newClock(now func() time.Time) clock {
 	}
 }
 
-// after is the wall's moment d from now, in whole milliseconds and never earlier.
+// after is the wall's moment d from now, in whole milliseconds and never earlier: it is rounded up, and comparing rounds
+// down. Without a wait it is now.
 func (i instant) after(d time.Duration) int64 {
 	if d <= 0 {
 		return i.ms
 	}
-	ms := wholeMillis(d)
+	return i.roundUp(d)
+}
+
+// roundUp is the first whole millisecond of the wall that is not before d from now.
+func (i instant) roundUp(d time.Duration) int64 {
+	ms := int64(d/time.Millisecond) + wholeMillis(d%time.Millisecond+time.Duration(i.sub))
 	if i.ms > math.MaxInt64-ms {
 		return math.MaxInt64
 	}
 	return i.ms + ms
 }
 
-// later is the monotonic moment at which d has passed by the wall, both rounded up to whole milliseconds, so that it is
+// later is the monotonic moment at which d has passed by the wall, rounded up to whole milliseconds, so that it is
 // not early by a part of one. Holds and rates run on the monotonic clock: no jump of the wall clock shortens them.
 func (i instant) later(d time.Duration) int64 {
-	ms := i.after(max(0, d))
-	if i.sub > 0 && ms < math.MaxInt64 {
-		ms++
-	}
-	return i.monoOf(ms)
+	return i.monoOf(i.roundUp(max(0, d)))
 }
 
 // farthest bounds moments, in nanoseconds: 73 years from Open, so that adding a window's length does not overflow.
