@@ -49,13 +49,13 @@ func (s *Store) checkpoint() {
 		}
 		if c == nil {
 			var err error
-			if c, err = connect(s.path, false); err != nil {
+			if c, err = s.files.connect(false); err != nil {
 				s.log.Warn("checkpoint has no connection", "err", err)
 				continue
 			}
 		}
 		if _, err := moveLog(c, "PASSIVE"); err != nil {
-			s.log.Warn("checkpoint failed", "err", err)
+			s.health.note("checkpoint", err, false, s.clock())
 			s.closeQuietly(c)
 			c = nil
 			continue
@@ -75,7 +75,7 @@ func (s *Store) cutLog() {
 	}
 	busy, err := s.cut()
 	if err != nil {
-		s.log.Warn("log was not cut", "err", err)
+		s.health.note("checkpoint", err, false, s.clock())
 	}
 	if busy || err != nil {
 		s.cutAgain = now + int64(cutPause)

@@ -45,7 +45,8 @@ const cacheSize = 8 << 10
 
 // connect opens the file. A reader's connection refuses to write.
 func connect(path string, reader bool) (*conn, error) {
-	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
+	// rw: a file that is gone is not made anew.
+	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: "mode=rw"}
 	opened, err := (&engine.Driver{}).Open(dsn.String())
 	if err != nil {
 		return nil, &diskError{err}

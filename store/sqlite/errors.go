@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"syscall"
 
-	engine "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/ringback/ringback/store"
@@ -36,11 +35,7 @@ func unavailable(err error) error {
 
 // reason is one line for a person.
 func reason(err error) string {
-	fault, ok := errors.AsType[*engine.Error](err)
-	if !ok {
-		return "the database cannot be used"
-	}
-	switch fault.Code() & 0xff {
+	switch primaryCode(err) {
 	case lib.SQLITE_FULL:
 		return "the disk under the database is full"
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
@@ -58,6 +53,26 @@ func reason(err error) string {
 	default:
 		return "the database cannot be used"
 	}
+}
+
+// A sqliteError is what the driver answers: *engine.Error.
+type sqliteError interface {
+	error
+	Code() int
+}
+
+// primaryCode is SQLite's result code for an error, without what extends it; SQLITE_OK for one that is not SQLite's.
+func primaryCode(err error) int {
+	if fault, ok := errors.AsType[sqliteError](err); ok {
+		return fault.Code() & 0xff
+	}
+	return lib.SQLITE_OK
+}
+
+// isDamage reports whether an error shows that the file, or a part of it, is not what SQLite has written.
+func isDamage(err error) bool {
+	code := primaryCode(err)
+	return code == lib.SQLITE_CORRUPT || code == lib.SQLITE_NOTADB
 }
 
 // ended says that a context ended before the answer was there.
@@ -79,11 +94,7 @@ func end(ctx context.Context) error {
 
 // everyones reports whether a fault would meet any other transaction as well.
 func everyones(err error) bool {
-	fault, ok := errors.AsType[*engine.Error](err)
-	if !ok {
-		return false
-	}
-	switch fault.Code() & 0xff {
+	switch primaryCode(err) {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_CANTOPEN, lib.SQLITE_READONLY:
 		return true
 	default:

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +20,31 @@ func options(t testing.TB) Options {
 	return Options{
 		Path: filepath.Join(t.TempDir(), "jobs.db"), Defaults: Defaults(policy.Builtin()), Logger: slog.New(slog.DiscardHandler),
 	}
+}
+
+// A logged is a logger whose lines a test reads.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p) //nolint:wrapcheck // never an error
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// logging has a store write its log where the test reads it.
+func logging(o *Options) *logged {
+	l := &logged{}
+	o.Logger = slog.New(slog.NewTextHandler(l, nil))
+	return l
 }
 
 // opened is a store that ends with the test, after everything it knows has been counted.

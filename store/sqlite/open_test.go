@@ -202,6 +202,7 @@ func TestOpenRefusesWhatItCannotUse(t *testing.T) {
 // shell runs SQL on a file without a store.
 func shell(t *testing.T, path, sql string) {
 	t.Helper()
+	require.NoError(t, makeFile(path))
 	c, err := connect(path, false)
 	require.NoError(t, err)
 	require.NoError(t, c.execText(sql))

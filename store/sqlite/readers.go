@@ -17,12 +17,12 @@ const (
 
 // readers are the connections of reads: they see the last commit and never hold up the writer.
 type readers struct {
-	path string
-	idle chan *conn // nil: not opened yet
+	files *files
+	idle  chan *conn // nil: not opened yet
 }
 
-func newReaders(path string) *readers {
-	r := &readers{path: path, idle: make(chan *conn, readerCount)}
+func newReaders(files *files) *readers {
+	r := &readers{files: files, idle: make(chan *conn, readerCount)}
 	for range readerCount {
 		r.idle <- nil
 	}
@@ -42,12 +42,12 @@ func (s *Store) read(ctx context.Context, verb string, do func(context.Context, 
 	case <-s.closing:
 		return fmt.Errorf("%s: %w", verb, errClosed)
 	case <-limited.Done():
-		return readFault(ctx, limited, verb, limited.Err())
+		return s.readFault(ctx, limited, verb, limited.Err())
 	}
 	c, err := s.readers.use(limited, c, do)
 	s.readers.idle <- c
 	if err != nil {
-		return readFault(ctx, limited, verb, err)
+		return s.readFault(ctx, limited, verb, err)
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func (s *Store) read(ctx context.Context, verb string, do func(context.Context, 
 // after a fault.
 func (r *readers) use(ctx context.Context, c *conn, do func(context.Context, *conn) error) (_ *conn, err error) {
 	if c == nil {
-		if c, err = connect(r.path, true); err != nil {
+		if c, err = r.files.connect(true); err != nil {
 			return nil, err
 		}
 	}
@@ -72,14 +72,14 @@ func (r *readers) use(ctx context.Context, c *conn, do func(context.Context, *co
 }
 
 // readFault tells the caller's own end from a read that took too long, and both from a fault.
-func readFault(ctx, limited context.Context, verb string, err error) error {
+func (s *Store) readFault(ctx, limited context.Context, verb string, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ended(ctx, verb)
 	case limited.Err() != nil:
 		return fmt.Errorf("%s: %w", verb, &store.UnavailableError{Reason: "reading the database took too long", Err: limited.Err()})
 	default:
-		return fmt.Errorf("%s: %w", verb, unavailable(err))
+		return fmt.Errorf("%s: %w", verb, s.unavailable(verb, err, true))
 	}
 }
 

@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
-
-	"github.com/gofrs/flock"
 
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -21,10 +18,12 @@ type Store struct {
 	log      *slog.Logger
 	defaults policy.Topic
 	clock    clock
-	lock     *flock.Flock
+	lock     *fileLock
 	bell     *bell
 	lead     leadLock
 	readers  *readers
+	files    *files
+	health   *health
 
 	ops     chan *op
 	closing chan struct{} // closed by Close
@@ -37,14 +36,18 @@ type Store struct {
 	others   sync.WaitGroup
 
 	// What follows is the writer's alone.
-	conn    *conn
-	mem     *memory
-	group   []*op
-	serial  uint64
-	level   int // of PRAGMA synchronous
-	broken  bool
-	commits int64
-	dirty   int // pages written since the checkpointer was told
+	conn   *conn
+	mem    *memory
+	group  []*op
+	serial uint64
+	level  int // of PRAGMA synchronous
+	broken bool
+	unseen bool // the files beside the database have not been looked at since the connection was opened
+	// unsynced says that fsync has failed, and the log has not been moved into the database since.
+	unsynced bool
+	lost     bool // the files are not those that were opened
+	commits  int64
+	dirty    int // pages written since the checkpointer was told
 	// cutAgain is when the log may be cut again after a cut that a reader kept from its end, monotonic.
 	cutAgain int64
 	// unreadable are the outbox entries that were complained about.
@@ -66,9 +69,9 @@ func open(ctx context.Context, o Options, clock clock) (_ *Store, err error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("open a sqlite store: %w", err)
 	}
-	path, err := filepath.Abs(o.Path)
+	path, err := resolve(o.Path)
 	if err != nil {
-		return nil, fmt.Errorf("find the database: %w", err)
+		return nil, err
 	}
 	s := &Store{
 		path:     path,
@@ -76,7 +79,7 @@ func open(ctx context.Context, o Options, clock clock) (_ *Store, err error) {
 		defaults: policy.Topic{}.Over(o.Defaults),
 		clock:    clock,
 		bell:     newBell(),
-		readers:  newReaders(path),
+		files:    &files{path: path},
 		ops:      make(chan *op, groupCalls),
 		closing:  make(chan struct{}),
 		written:  make(chan struct{}),
@@ -90,8 +93,9 @@ func open(ctx context.Context, o Options, clock clock) (_ *Store, err error) {
 		s.log = slog.Default()
 	}
 	s.cutAbove.Store(cutAbove)
+	s.readers, s.health = newReaders(s.files), newHealth(s.log)
 	s.closed = sync.OnceValue(s.shut)
-	if s.lock, err = lockFile(path); err != nil {
+	if s.lock, err = lockFile(path, s.log); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -108,6 +112,7 @@ func open(ctx context.Context, o Options, clock clock) (_ *Store, err error) {
 	if err := s.recall(ctx); err != nil {
 		return nil, fmt.Errorf("read the database %s: %w", path, unavailable(err))
 	}
+	s.lookAtFiles()
 	go s.write()
 	s.others.Go(s.checkpoint)
 	return s, nil
@@ -123,9 +128,11 @@ func (s *Store) check(shard int) {
 	}
 }
 
-// Ping implements store.Store: it commits a write that needs room on the disk.
+// Ping implements store.Store: it commits a write that needs room on the disk, and fsync, as a registration does. It also
+// fails when the database was found to be damaged.
 func (s *Store) Ping(ctx context.Context) error {
-	return s.submit(ctx, &op{verb: "ping the database", weight: 1, run: func(tx *tx) error {
+	const verb = "ping the database"
+	if err := s.submit(ctx, &op{verb: verb, durable: true, weight: 1, run: func(tx *tx) error {
 		if err := tx.exec(probe); err != nil {
 			return err
 		}
@@ -133,7 +140,13 @@ func (s *Store) Ping(ctx context.Context) error {
 			return err
 		}
 		return tx.exec(updateMeta, tx.now.ms, "pinged")
-	}})
+	}}); err != nil {
+		return err
+	}
+	if err := s.health.check(s.clock()); err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	return nil
 }
 
 // Close implements store.Store: what the writer has in hand is committed, the rest fails with ErrUnavailable. Another

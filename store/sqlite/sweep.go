@@ -257,7 +257,7 @@ func (s *Store) vacuum() (more bool) {
 	}
 	// Each step frees one page, so the statement is read to its end.
 	if err := s.conn.queryText(shared, vacuumSQL, func([]driver.Value) error { return nil }); err != nil {
-		s.log.Warn("free pages were not given back", "err", err)
+		s.health.note("give free pages back", err, false, s.clock())
 		return false
 	}
 	s.noteWritten(s.conn.written())
@@ -274,7 +274,7 @@ func (s *Store) freePages() (free int64, enough bool) {
 			*into = integer(v[0])
 			return nil
 		}); err != nil {
-			s.log.Warn("free pages were not counted", "err", err)
+			s.health.note("count free pages", err, true, s.clock())
 			return 0, false
 		}
 	}

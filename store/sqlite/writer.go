@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	lib "modernc.org/sqlite/lib"
+
 	"github.com/ringback/ringback/store"
 )
 
@@ -63,7 +65,7 @@ func (s *Store) submit(ctx context.Context, o *op) error {
 		return ended(ctx, o.verb)
 	}
 	if o.err != nil {
-		return fmt.Errorf("%s: %w", o.verb, unavailable(o.err))
+		return fmt.Errorf("%s: %w", o.verb, s.unavailable(o.verb, o.err, false))
 	}
 	return nil
 }
@@ -163,7 +165,15 @@ func (s *Store) commit(group []*op) error {
 	s.serial++
 	s.mem.saved = s.mem.numbers
 	tx := &tx{store: s, mem: s.mem, conn: s.conn, now: s.clock(), serial: s.serial, durable: durable}
+	if err := s.resync(durable); err != nil {
+		return err
+	}
+	intact := s.intact(durable)
 	for _, o := range group {
+		if o.durable && intact != nil {
+			o.err = intact
+			continue
+		}
 		if o.gone != nil {
 			if o.err = o.gone(); o.err != nil {
 				continue
@@ -178,13 +188,70 @@ func (s *Store) commit(group []*op) error {
 	}
 	if tx.begun {
 		if _, err := s.conn.exec(commit); err != nil {
+			s.unsynced = s.unsynced || (durable && primaryCode(err) == lib.SQLITE_IOERR)
 			return s.abort(tx, err)
 		}
 		s.commits++
 		s.noteWritten(s.conn.written())
+		if s.unseen {
+			s.lookAtFiles()
+		}
 	}
 	tx.apply()
+	// Between the first look and the commit the files may have gone.
+	if err := s.intact(durable); err != nil {
+		for _, o := range group {
+			if o.durable && o.err == nil {
+				o.err = err
+			}
+		}
+	}
 	return nil
+}
+
+// resync moves the log into the database after a commit whose fsync has failed: the system may take what it did not write
+// for written from then on, so that another fsync of the log would succeed without it. Only then something is promised
+// again.
+func (s *Store) resync(durable bool) error {
+	if !durable || !s.unsynced {
+		return nil
+	}
+	busy, err := s.cut()
+	switch {
+	case err != nil:
+		return err
+	case busy:
+		return &store.UnavailableError{Reason: "the log of the database is in use: it has to be written anew after the disk has failed"}
+	}
+	s.unsynced = false
+	return nil
+}
+
+// intact tells why nothing can be promised: the files are not those that were opened. It is asked before and after
+// whatever is answered after fsync.
+func (s *Store) intact(durable bool) error {
+	if !durable {
+		return nil
+	}
+	err := s.files.check()
+	switch {
+	case err != nil && !s.lost:
+		s.log.Error("a file of the database is gone: nothing more is taken until it is back, and what was taken since the last checkpoint is lost with this process",
+			"database", s.path, "err", err)
+	case err == nil && s.lost:
+		s.log.Info("the files of the database are back", "database", s.path)
+	}
+	s.lost = err != nil
+	return err
+}
+
+// lookAtFiles remembers the files that the writer's connection has opened.
+func (s *Store) lookAtFiles() {
+	if err := s.files.look(); err != nil {
+		s.log.Warn("the database's files cannot be watched", "err", err)
+		return
+	}
+	s.unseen = false
 }
 
 // abort takes a transaction back. When SQLite cannot, the connection is replaced before the next one.
@@ -212,6 +279,10 @@ func (s *Store) mend() error {
 	if !s.broken {
 		return nil
 	}
+	if err := s.files.check(); err != nil {
+		return err
+	}
+	s.files.forgetLog()
 	if s.conn != nil {
 		if err := s.conn.close(); err != nil {
 			s.log.Debug("a broken connection was closed", "err", err)
@@ -222,7 +293,7 @@ func (s *Store) mend() error {
 	if err != nil {
 		return err
 	}
-	s.conn, s.broken, s.level = c, false, unset
+	s.conn, s.broken, s.level, s.unseen = c, false, unset, true
 	return nil
 }
 

@@ -1,0 +1,135 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// A codeError is an error with a result code of SQLite.
+type codeError int
+
+func (e codeError) Error() string { return "injected fault" }
+func (e codeError) Code() int     { return int(e) }
+
+// A failingSync is the statement COMMIT on a disk whose fsync fails: commits without one succeed.
+type failingSync struct {
+	driverStmt
+	store *Store
+}
+
+func (f *failingSync) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	if f.store.level == full {
+		return nil, codeError(lib.SQLITE_IOERR_FSYNC)
+	}
+	return f.driverStmt.ExecContext(ctx, args)
+}
+
+// failSync lets every fsync fail until heal is called.
+func failSync(t *testing.T, s *Store) (heal func()) {
+	t.Helper()
+	f := &failingSync{store: s}
+	inWriter(t, s, func() {
+		var err error
+		f.driverStmt, err = s.conn.stmt(commit)
+		require.NoError(t, err)
+		s.conn.stmts[commit] = f
+	})
+	return func() { inWriter(t, s, func() { s.conn.stmts[commit] = f.driverStmt }) }
+}
+
+func TestPing_FailsWhereARegistrationFails(t *testing.T) {
+	o := options(t)
+	log := logging(&o)
+	s := opened(t, o)
+	insert(t, s, numbered("job", 2, 0)...)
+	jobs := claimUp(t, s, 2)
+	heal := failSync(t, s)
+	_, err := s.Insert(t.Context(), 0, store.NewToken(), numbered("more", 1, 0))
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	require.ErrorIs(t, s.Ping(t.Context()), store.ErrUnavailable)
+	require.ErrorContains(t, s.Ping(t.Context()), "the disk under the database fails")
+	settle(t, s, settled(jobs[0], policy.Verdict{Kind: policy.Delivered})) // what promises nothing goes on
+	require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"), log)
+	heal()
+	require.NoError(t, s.Ping(t.Context()))
+}
+
+func TestWriter_WritesTheLogAnewAfterAnFsyncThatFailed(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	insert(t, s, bulky("big", 100, 10_000)...)
+	heal := failSync(t, s)
+	require.Error(t, s.Ping(t.Context()))
+	heal()
+	claimUp(t, s, 1)
+	info, err := os.Stat(o.Path + "-wal")
+	require.NoError(t, err)
+	require.Greater(t, info.Size(), int64(1<<20))
+
+	reader, err := connect(o.Path, true)
+	require.NoError(t, err)
+	_, err = reader.exec(snapshot)
+	require.NoError(t, err)
+	require.NoError(t, reader.query(t.Context(), countOutbox, func([]driver.Value) error { return nil }))
+	require.ErrorContains(t, s.Ping(t.Context()), "written anew", "a reader keeps the log from its end")
+	require.NoError(t, reader.close())
+
+	require.NoError(t, s.Ping(t.Context()))
+	before := info.Size()
+	var written int64
+	inWriter(t, s, func() {
+		require.False(t, s.unsynced)
+		info, err := os.Stat(o.Path)
+		require.NoError(t, err)
+		written = info.Size()
+	})
+	require.Greater(t, written, before/2, "it is in the database")
+}
+
+func TestHealth_LogsAFaultOfReadsOnceAMinuteAndIsNotReady(t *testing.T) {
+	o := options(t)
+	log := logging(&o)
+	s, c := clocked(t, o)
+	fault := &diskError{codeError(lib.SQLITE_IOERR_READ)}
+	read := func() {
+		err := s.read(t.Context(), "read a job", func(context.Context, *conn) error { return fault })
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.ErrorContains(t, err, reason(fault))
+	}
+	read()
+	read()
+	require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"), log)
+	require.ErrorContains(t, s.Ping(t.Context()), "the disk under the database fails")
+	c.pass(time.Minute)
+	require.NoError(t, s.Ping(t.Context()))
+	read()
+	require.Equal(t, 2, strings.Count(log.String(), "level=ERROR"), log)
+	fault.err = codeError(lib.SQLITE_CORRUPT)
+	read()
+	c.pass(time.Hour)
+	require.ErrorContains(t, s.Ping(t.Context()), "the database file is damaged", "until it is opened again")
+}
+
+func TestHealth_FaultOfSomebodyElsesLockIsAWarning(t *testing.T) {
+	o := options(t)
+	log := logging(&o)
+	s := opened(t, o)
+	other, err := connect(o.Path, false)
+	require.NoError(t, err)
+	require.NoError(t, other.execText("BEGIN IMMEDIATE"))
+	_, err = s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("b", 0)})
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	require.NoError(t, other.close())
+	require.Contains(t, log.String(), "level=WARN")
+	require.NotContains(t, log.String(), "level=ERROR")
+}
