@@ -31,8 +31,9 @@ type Page struct {
 }
 
 // TopicStats counts one topic's jobs on a shard. Registered = Scheduled + Ready + Running + Delivered + Dead +
-// Cancelled: the last three count every job that ended so and was not revived, kept or not. Jobs that are due and not
-// held count as Ready or as Scheduled, as the engine has them at the moment.
+// Cancelled: the last three count every job that ended so and was not revived, kept or not. A job that nobody holds counts
+// as Ready once it is due and as Scheduled until then, as Get and List show it, whatever keeps its queue back: a pause, a
+// hold, a breaker, a rate, or its lane's limit.
 type TopicStats struct {
 	Namespace  string
 	Topic      string
@@ -50,7 +51,7 @@ type TopicStats struct {
 	Open int64
 }
 
-// LaneStats counts one lane's unfinished jobs.
+// LaneStats counts one lane's unfinished jobs, as TopicStats does.
 type LaneStats struct {
 	Lane      string
 	Scheduled int64

@@ -83,6 +83,8 @@ var (
 	pageText string
 	//go:embed scripts/peek.lua
 	peekText string
+	//go:embed scripts/waiting.lua
+	waitingText string
 )
 
 var (
@@ -114,6 +116,8 @@ var (
 	scriptPermit = newScript("permit", windowText+grantText+backText+permitText)
 	scriptGates  = newScript("gates", gatesText)
 	scriptOpen   = newScript("open", openText)
+
+	scriptWaiting = newScript("waiting", waitingText)
 )
 
 // A runner runs scripts.

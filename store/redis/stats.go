@@ -14,7 +14,7 @@ import (
 const (
 	// statsChunk is how many topics are read in one trip.
 	statsChunk = 256
-	// oldestLanes is how many of a topic's lanes are looked at for its oldest due job.
+	// oldestLanes is how many of a topic's lanes are looked at for its oldest due job, and at a time otherwise.
 	oldestLanes = 1000
 )
 
@@ -82,21 +82,85 @@ func (s *Store) stats(ctx context.Context, sh *part, names []string) ([]store.To
 		if len(lanes[i].Val()) == 0 {
 			continue
 		}
-		oldest, err := s.oldestDue(ctx, sh, lanes[i].Val())
-		if err != nil {
-			return nil, err
-		}
 		namespace, topic, _ := strings.Cut(name, "/")
+		row := store.TopicStats{Namespace: namespace, Topic: topic, Open: open[i]}
 		c := counters[i].Val()
-		row := store.TopicStats{
-			Namespace: namespace, Topic: topic, Registered: num(c["reg"]), Ready: num(c["ready"]), Running: num(c["held"]),
-			Delivered: num(c["d"]), Dead: num(c["x"]), Cancelled: num(c["c"]), OldestDue: oldest,
-			Open: open[i],
+		if waits(c) {
+			if row.OldestDue, err = s.oldestDue(ctx, sh, lanes[i].Val()); err != nil {
+				return nil, err
+			}
+			var due int64
+			if c, due, err = s.waiting(ctx, sh, name, lanes[i].Val()); err != nil {
+				return nil, err
+			}
+			row.Ready = due
 		}
-		row.Scheduled = row.Registered - row.Ready - row.Running - row.Delivered - row.Dead - row.Cancelled
+		row.Registered, row.Running = num(c["reg"]), num(c["held"])
+		row.Delivered, row.Dead, row.Cancelled = num(c["d"]), num(c["x"]), num(c["c"])
+		open := row.Registered - row.Running - row.Delivered - row.Dead - row.Cancelled
+		row.Ready = min(row.Ready+num(c["ready"]), max(open, 0))
+		row.Scheduled = open - row.Ready
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// waits tells by a topic's counters whether it has jobs that nobody holds.
+func waits(c map[string]string) bool {
+	return num(c["reg"])-num(c["held"])-num(c["d"])-num(c["x"])-num(c["c"]) != 0
+}
+
+// waiting reads a topic's counters, and how many of its jobs are due and in no ready list: those of queues that are kept
+// back, or whose list is full. lanes are the first of its lanes.
+func (s *Store) waiting(ctx context.Context, sh *part, name string, lanes []string) (counters map[string]string, due int64, err error) {
+	namespace, topic, _ := strings.Cut(name, "/")
+	stats := sh.topic(namespace, topic).stats
+	for {
+		counted, counts, err := s.dueOf(ctx, sh, stats, lanes)
+		if err != nil {
+			return nil, 0, err
+		}
+		if counters == nil {
+			counters = counted
+		}
+		for _, n := range counts {
+			due += n
+		}
+		if len(lanes) < oldestLanes {
+			return counters, due, nil
+		}
+		if lanes, err = s.client.ZRangeByLex(ctx, sh.lanes(name),
+			&redis.ZRangeBy{Min: "(" + lanes[len(lanes)-1], Max: "+", Count: oldestLanes}).Result(); err != nil {
+			return nil, 0, fault(ctx, err)
+		}
+	}
+}
+
+// dueOf reads a topic's counters and, of lanes, how many jobs of each are due and not in its ready list.
+func (s *Store) dueOf(ctx context.Context, sh *part, stats string, lanes []string) (counters map[string]string, counts []int64, err error) {
+	keys := make([]string, 1, 1+len(lanes))
+	keys[0] = stats
+	for _, lane := range lanes {
+		_, n, _ := strings.Cut(lane, "\x00")
+		keys = append(keys, sh.tag+"due:"+n)
+	}
+	reply, err := s.eval(ctx, scriptWaiting, keys, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	answer := list(reply)
+	if len(answer) != 2 || len(list(answer[1])) != len(lanes) {
+		return nil, nil, malformed(scriptWaiting)
+	}
+	fields := strs(answer[0])
+	counters = make(map[string]string, len(fields)/2)
+	for i := 1; i < len(fields); i += 2 {
+		counters[fields[i-1]] = fields[i]
+	}
+	for _, n := range list(answer[1]) {
+		counts = append(counts, num(n))
+	}
+	return counters, counts, nil
 }
 
 // openLanes counts the lanes of topics whose breaker is open.
@@ -176,7 +240,7 @@ func (s *Store) Lanes(ctx context.Context, shard int, namespace, topic, after st
 		if err != nil {
 			return nil, fmt.Errorf("lanes: %w", fault(ctx, err))
 		}
-		part, err := s.lanes(ctx, sh, lanes)
+		part, err := s.lanes(ctx, sh, sh.topic(namespace, topic).stats, lanes)
 		if err != nil {
 			return nil, fmt.Errorf("lanes: %w", err)
 		}
@@ -189,7 +253,7 @@ func (s *Store) Lanes(ctx context.Context, shard int, namespace, topic, after st
 	return rows[:min(len(rows), max(limit, 0))], nil
 }
 
-func (s *Store) lanes(ctx context.Context, sh *part, lanes []string) ([]store.LaneStats, error) {
+func (s *Store) lanes(ctx context.Context, sh *part, stats string, lanes []string) ([]store.LaneStats, error) {
 	if len(lanes) == 0 {
 		return nil, nil
 	}
@@ -205,6 +269,10 @@ func (s *Store) lanes(ctx context.Context, sh *part, lanes []string) ([]store.La
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, fault(ctx, err)
 	}
+	_, due, err := s.dueOf(ctx, sh, stats, lanes)
+	if err != nil {
+		return nil, err
+	}
 	reply, err := s.eval(ctx, scriptGates, []string{sh.gates}, numbers)
 	if err != nil {
 		return nil, err
@@ -217,8 +285,9 @@ func (s *Store) lanes(ctx context.Context, sh *part, lanes []string) ([]store.La
 	var rows []store.LaneStats
 	for i, lane := range lanes {
 		name, _, _ := strings.Cut(lane, "\x00")
+		isDue := min(due[i], counts[3*i].Val()) // which were read a moment before
 		row := store.LaneStats{
-			Lane: name, Scheduled: counts[3*i].Val(), Ready: counts[3*i+1].Val(), Running: counts[3*i+2].Val(),
+			Lane: name, Scheduled: counts[3*i].Val() - isDue, Ready: counts[3*i+1].Val() + isDue, Running: counts[3*i+2].Val(),
 		}
 		row.HeldUntil, row.Open = gateOf(gates[i], now, row.Running > 0)
 		if row.Scheduled+row.Ready+row.Running > 0 {

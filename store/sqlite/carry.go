@@ -178,12 +178,12 @@ func (tx *tx) visit(q *queue, round store.Round, c *store.Carried, visited map[*
 	if err := tx.learnHead(q); err != nil || !q.due(tx.now) || q.blocked(tx.now) {
 		return err
 	}
-	silent := q.ready == 0 // nobody was told of what it has
+	silent := q.ready == 0 || q.silent // nobody was told of what it has
 	moved, err := tx.ripen(q, min(round.Jobs-c.Moved-c.Lapsed, round.Ready-int(q.ready)))
 	c.Moved += moved
 	if silent || q.rung+int64(store.RingAgain) <= tx.now.mono {
 		tx.touch(q)
-		q.rung = tx.now.mono
+		q.rung, q.silent = tx.now.mono, false
 		tx.ring(q)
 	}
 	return err

@@ -34,9 +34,11 @@ type queueNumbers struct {
 	waiting, running, rows int64
 	// apart says that the queue's row counts running jobs apart from the waiting, as an older program wrote it.
 	apart bool
-	// ready counts the waiting jobs up to mark: what was moved to ready, or was due when it came.
-	ready int64
-	mark  key
+	// ready counts the waiting jobs up to mark: what was moved to ready, or was due when it came, or was counted when it was
+	// due; silent says that of the first of them nobody was told.
+	ready  int64
+	mark   key
+	silent bool
 	// head is the first waiting job, where headKnown.
 	head      key
 	headKnown bool

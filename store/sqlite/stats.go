@@ -13,25 +13,29 @@ import (
 // statsLanes is how many lanes of a topic are looked at for its oldest due moment.
 const statsLanes = 1000
 
-// Stats implements store.Store. It reads memory, and no jobs but the first of lanes whose head is not known.
+// countJobs bounds how many jobs that came due one transaction counts, so that others wait for milliseconds at most.
+const countJobs = 8192
+
+// Stats implements store.Store. It reads memory, and no jobs but the first of lanes whose head is not known, and once each
+// those that came due where the carrier does not look, since their lane is kept back.
 func (s *Store) Stats(ctx context.Context, shard int, namespace, topic string) ([]store.TopicStats, error) {
 	s.check(shard)
 	var all []store.TopicStats
-	err := s.submit(ctx, &op{verb: "count jobs", weight: 1, run: func(tx *tx) error {
+	err := s.count(ctx, func(tx *tx, room *int) error {
 		all = nil
 		if topic != "" {
 			t := tx.mem.topics[topicName{namespace, topic}]
-			return tx.count(t, &all)
+			return tx.count(t, &all, room)
 		}
 		for name, t := range tx.mem.topics {
 			if name.namespace == namespace {
-				if err := tx.count(t, &all); err != nil {
+				if err := tx.count(t, &all, room); err != nil {
 					return err
 				}
 			}
 		}
 		return nil
-	}})
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -39,10 +43,45 @@ func (s *Store) Stats(ctx context.Context, shard int, namespace, topic string) (
 	return all, nil
 }
 
+// count makes transactions that read counts, until one had room to count all that is due.
+func (s *Store) count(ctx context.Context, read func(tx *tx, room *int) error) error {
+	for {
+		room := countJobs
+		err := s.submit(ctx, &op{verb: "count jobs", weight: 1, run: func(tx *tx) error {
+			room = countJobs
+			return read(tx, &room)
+		}})
+		if err != nil || room > 0 {
+			return err
+		}
+	}
+}
+
+// countDue counts the jobs of a queue that came due as ready, as far as there is room, which it takes.
+func (tx *tx) countDue(q *queue, room *int) error {
+	if q.ready >= q.waiting {
+		return nil
+	}
+	if err := tx.learnHead(q); err != nil || !q.due(tx.now) {
+		return err
+	}
+	untold := q.ready == 0
+	counted, err := tx.ripen(q, *room)
+	if *room -= counted; counted > 0 && untold {
+		q.silent = true
+	}
+	return err
+}
+
 // count adds a topic's row, unless no job was ever registered in it.
-func (tx *tx) count(t *topic, all *[]store.TopicStats) error {
+func (tx *tx) count(t *topic, all *[]store.TopicStats, room *int) error {
 	if t == nil || t.registered == 0 {
 		return nil
+	}
+	for q := range t.queues {
+		if err := tx.countDue(q, room); err != nil {
+			return err
+		}
 	}
 	row := store.TopicStats{
 		Namespace: t.name.namespace, Topic: t.name.name,
@@ -107,15 +146,18 @@ func (s *Store) Lanes(
 		return nil, err
 	}
 	inMemory := make([]store.LaneStats, len(ids))
-	err = s.submit(ctx, &op{verb: "count lanes", weight: 1, run: func(tx *tx) error {
+	err = s.count(ctx, func(tx *tx, room *int) error {
 		clear(inMemory)
 		for i, id := range ids {
 			if q := tx.mem.byID[id]; q != nil {
+				if err := tx.countDue(q, room); err != nil {
+					return err
+				}
 				inMemory[i] = store.LaneStats{Ready: q.ready, Running: q.running, HeldUntil: q.heldUntil(tx.now), Open: q.open(tx.now)}
 			}
 		}
 		return nil
-	}})
+	})
 	if err != nil {
 		return nil, err
 	}

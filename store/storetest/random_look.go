@@ -46,8 +46,6 @@ func (p *pair) sameStats(topic string) {
 		if len(rows) == 0 {
 			return store.TopicStats{Namespace: p.namespace, Topic: topic}
 		}
-		rows[0].Scheduled += rows[0].Ready
-		rows[0].Ready = 0
 		return rows[0]
 	}
 	wanted, got := read(p.model, 0), read(p.s.Store, p.s.shard)
@@ -65,9 +63,7 @@ func (p *pair) sameLanes(topic string) {
 		all, err := st.Lanes(p.ctx, shard, p.namespace, topic, "", 100)
 		p.must(err, "lanes")
 		for _, row := range all {
-			row.Scheduled += row.Ready
-			row.Ready = 0
-			if row.Scheduled+row.Running > 0 {
+			if row.Scheduled+row.Ready+row.Running > 0 {
 				rows = append(rows, row)
 			}
 		}

@@ -33,6 +33,7 @@ var parts = []part{
 	{"ReviveMany", reviveBatchCases},
 	{"Purge", purgeCases},
 	{"Read", readCases},
+	{"Count", countCases},
 	{"Answer", answerCases},
 	{"Retention", retentionCases},
 	{"Topics", topicCases},

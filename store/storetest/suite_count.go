@@ -1,0 +1,116 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// counted holds the counts of the test's topic and lane against the jobs themselves, as Get and List show them.
+func (s *suite) counted(ids []string) {
+	s.Helper()
+	shown := make(map[job.State]int64)
+	for _, id := range ids {
+		shown[s.get(id).State]++
+	}
+	for _, state := range []job.State{job.Scheduled, job.Ready, job.Running} {
+		require.Len(s, s.list(s.filter(state)), int(shown[state]), "%s jobs are listed", state)
+	}
+	total, lane := s.stats(), s.row(s.queue)
+	require.Equal(s, []int64{shown[job.Scheduled], shown[job.Ready], shown[job.Running]},
+		[]int64{total.Scheduled, total.Ready, total.Running}, "scheduled, ready and running in the topic's counts")
+	require.Equal(s, []int64{shown[job.Scheduled], shown[job.Ready], shown[job.Running]},
+		[]int64{lane.Scheduled, lane.Ready, lane.Running}, "scheduled, ready and running in the lane's counts")
+}
+
+// keptBack brings about, each by itself, what keeps a queue from being claimed from.
+var keptBack = []struct {
+	name string
+	keep func(s *suite)
+}{
+	{"nothing", func(*suite) {}},
+	{"a pause of the topic", func(s *suite) { s.put(policy.Topic{Paused: true}) }},
+	{"a pause of the lane", func(s *suite) { s.putLane(s.queue, policy.Lane{Paused: true}) }},
+	{"a hold", func(s *suite) { s.turn(held(long)) }},
+	{"an open breaker", func(s *suite) { s.turn(opened(long)) }},
+	{"a rate", func(s *suite) {
+		s.put(policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: long}})
+		s.finish("started", delivered)
+	}},
+	{"its lane's limit", func(s *suite) {
+		s.put(policy.Topic{LaneConcurrency: 1})
+		s.add(s.entry("full"))
+		s.hold("full")
+	}},
+}
+
+var countCases = []sentence{
+	{"counts are what Get and List show, whatever keeps the queue back", func(s *suite) {
+		for i, back := range keptBack {
+			s.Log(back.name)
+			s.queue.Topic = fmt.Sprintf("orders-%d", i)
+			s.queue = s.queueOf(s.queue.Namespace, s.queue.Topic, 0)
+			name := func(id string) string { return fmt.Sprintf("%s-%d", id, i) }
+			ids := []string{name("before"), name("comes-due"), name("later"), name("after"), name("goes")}
+			s.add(s.entry(ids[0]), s.entry(ids[1], delayed(s.brief())), s.entry(ids[2], delayed(long)))
+			s.counted(ids[:3])
+			for _, h := range s.claim(want(s.queue)).Jobs { // so that what keeps it back finds nothing to claim
+				s.end(h, again(0))
+			}
+			_, err := s.Store.Cancel(s.Context(), s.shard, store.NewToken(), s.ref(ids[0]))
+			require.NoError(s, err)
+			back.keep(s)
+			if s.stats().Running > 0 {
+				ids = append(ids, "full")
+			}
+			s.add(s.entry(ids[3]), s.entry(ids[4]))
+			s.pass(s.brief() + 2*time.Millisecond)
+			s.counted(ids)
+			s.quiet()
+			s.counted(ids)
+			_, err = s.Store.Cancel(s.Context(), s.shard, store.NewToken(), s.ref(ids[4]))
+			require.NoError(s, err)
+			_, err = s.Store.Edit(s.Context(), s.shard, store.NewToken(), s.ref(ids[3]), store.Edit{Kind: job.KindEdited, Delay: new(long)})
+			require.NoError(s, err)
+			s.counted(ids)
+			_, err = s.Store.Edit(s.Context(), s.shard, store.NewToken(), s.ref(ids[3]), store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
+			require.NoError(s, err)
+			s.counted(ids)
+			require.NoError(s, Check(s.Context(), s.Store))
+		}
+	}},
+	{"more jobs than a ready list holds count as ready when they are due, and what was counted still rings", func(s *suite) {
+		s.put(policy.Topic{Paused: true})
+		var entries []store.Entry
+		for i := range 1200 {
+			entries = append(entries, s.entry(fmt.Sprint(i), delayed(s.brief())))
+		}
+		for from := 0; from < len(entries); from += store.MaxBatch {
+			s.add(entries[from:min(from+store.MaxBatch, len(entries))]...)
+		}
+		s.eventually("all are due", func() bool { return s.stats().Ready == 1200 })
+		require.Zero(s, s.stats().Scheduled)
+		require.EqualValues(s, 1200, s.row(s.queue).Ready)
+		s.put(policy.Topic{})
+		s.eventually("a ring", func() bool {
+			s.carry(store.Round{})
+			return slices.Contains(s.await(blink).Queues, s.queue)
+		})
+		require.EqualValues(s, 1200, s.stats().Ready)
+		require.Len(s, s.claim(want(s.queue)).Jobs, 32)
+		require.EqualValues(s, 1200-32, s.stats().Ready)
+	}},
+	{"a job that came due rings at once though it was counted before", func(s *suite) {
+		s.add(s.entry("first", delayed(s.brief())))
+		s.pass(s.brief() + 2*time.Millisecond)
+		require.EqualValues(s, 1, s.stats().Ready)
+		s.carry(store.Round{})
+		require.Contains(s, s.await(patience).Queues, s.queue)
+	}},
+}
