@@ -75,16 +75,17 @@ func (d *desk) admit(begun []*attempt, now time.Time) (ready []*attempt) {
 		}
 		served = t
 		for workers := d.p.policy(t.name).Workers; t.busy < workers && t.waiting.len() > 0; t.busy++ {
-			ready = append(ready, t.take())
+			ready = append(ready, d.p.begin(t, now))
 		}
 	}
 	return ready
 }
 
-// take takes the attempt out that has waited longest. p.mu is held.
-func (t *topic) take() *attempt {
+// begin takes the attempt out that has waited longest, for a worker that makes it now. p.mu is held.
+func (p *Pool) begin(t *topic, now time.Time) *attempt {
 	a := t.waiting.pop()
 	a.desk.stocks(-1)
+	p.watch(a, now)
 	return a
 }
 
@@ -101,8 +102,9 @@ func (p *Pool) next(t *topic) *attempt {
 	defer p.mu.Unlock()
 	if !p.stopping && t.waiting.len() > 0 {
 		if terms := p.policy(t.name); t.busy <= terms.Workers {
-			a := t.take()
-			a.void = time.Now().Before(a.lane.holds) || a.lane.limits(terms).Paused
+			now := time.Now()
+			a := p.begin(t, now)
+			a.void = now.Before(a.lane.holds) || a.lane.limits(terms).Paused
 			return a
 		}
 	}

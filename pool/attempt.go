@@ -28,6 +28,11 @@ type attempt struct {
 	stale    bool          // the topic's policy may be older than the store's
 	admitted time.Time     // when it began to wait for a worker
 	void     bool          // its lane was held back or paused meanwhile
+
+	// Where it is among those that are being made, since when, and whether that is longer than slowAnswer.
+	before, after *attempt
+	started       time.Time
+	hangs         bool
 }
 
 const (
@@ -273,6 +278,7 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 		}
 	}
 	p.mu.Lock()
+	p.unwatch(a)
 	if o.result != nil {
 		shown := *o.result
 		if o.verdict.Kind == policy.Delivered { // whatever status the policy calls a success

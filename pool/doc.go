@@ -33,9 +33,22 @@
 // desks of several shards take turns for both. A lane starts with two slots; an answer doubles them up to the policy's
 // lane_concurrency; a timeout, a 429 and a 503 halve them down to one.
 //
-// Lanes whose last attempt timed out get at most half of their topic's workers, and of the process's; together with lanes
-// whose last answer took more than a second, at most three quarters. The rest is for those that answer quickly or are new.
+// Receivers that hang keep what they have for as long as an attempt may take, which can be ten minutes. So nobody may have
+// everything, and whether a receiver hangs is learned while it does. A lane has, by the answer it gave last and by the attempts
+// under way:
+//
+//	its last attempt                   and one is under way for more than a second
+//	it answered within a second  none                                         slow
+//	it answered later            slow                                         slow
+//	it has not answered yet      unknown                                      stuck
+//	it timed out                 stuck                                        stuck
+//
+// Lanes that are stuck get at most half of their topic's workers, and of the process's; together with slow ones, at most three
+// quarters. With those of which nothing is known they get seven eighths of their topic's: the rest is for lanes that answer.
 // So fifty receivers that hang hold at most a hundred slots at first and fifty later, and the others do not feel them.
+//
+// A topic may have the fewer of the process's attempts, the fewer are free: see allowance. So one topic with any number of
+// workers, nine, or fifty, all of whose receivers hang, leave room for those that come later.
 //
 // # What an attempt shows of its receiver
 //

@@ -16,13 +16,14 @@ type topicName struct{ namespace, name string }
 type trouble uint8
 
 const (
-	none  trouble = iota
-	slow          // it answered, after more than slowAnswer
-	stuck         // it timed out
+	none    trouble = iota // it answered quickly
+	unknown                // it has not answered yet
+	slow                   // it answered after more than slowAnswer, or quickly before and not for so long now
+	stuck                  // it timed out, or has never answered and not for so long now
 	troubles
 )
 
-// slowAnswer is how long an answer may take before its lane counts as slow.
+// slowAnswer is how long an answer may take before its lane counts as slow: also while it is waited for.
 const slowAnswer = time.Second
 
 // topic is what the pool knows of a topic while it has lanes in use.
@@ -36,7 +37,7 @@ type topic struct {
 	ended     int            // since paced
 	paced     time.Time      // when a trip settled attempts of it last
 	inFlight  int
-	inTrouble [troubles]int // of them, by the trouble of their lane
+	inTrouble byTrouble
 	rated     rated
 }
 
@@ -51,6 +52,8 @@ type lane struct {
 	inFlight int // reserved or claimed, until their settlement is on its way
 	slots    int
 	trouble  trouble
+	shown    trouble      // by the attempt that ended last; trouble is worse while one hangs
+	hanging  int          // attempts in flight for longer than slowAnswer
 	breaker  *breaker     // nil while nothing failed
 	settings *settings    // of its own; nil: none
 	grant    store.Permit // under which the claim under way asks, where the topic has a rate; by is when it ends
@@ -100,27 +103,48 @@ const maxIdleLanes = 16_384
 // learn adapts the lane to what an attempt showed: an answer doubles its slots; a timeout, and an answer that asks for
 // less, halve them.
 func (l *lane) learn(result policy.Result, most int) {
-	now := l.trouble
 	switch {
 	case result.Class.Timeout():
 		l.slots = max(l.slots/2, 1)
-		now = stuck
+		l.shown = stuck
 	case result.Class == policy.ClassNone:
 		if result.Busy() {
 			l.slots = max(l.slots/2, 1)
 		} else {
 			l.slots = min(l.slots*2, most)
 		}
-		now = none
-		if result.Duration > slowAnswer {
+		l.shown = speed(result)
+	case l.shown == unknown && result.Away():
+		l.shown = speed(result)
+	}
+	l.judge()
+}
+
+// speed is what the time shows that a result took which is no timeout.
+func speed(result policy.Result) trouble {
+	if result.Duration > slowAnswer {
+		return slow
+	}
+	return none
+}
+
+// judge sets the lane's trouble to what is known of it now. Attempts under way change sides with their lane.
+func (l *lane) judge() {
+	now := l.shown
+	if l.hanging > 0 {
+		switch now {
+		case none:
 			now = slow
+		case unknown:
+			now = stuck
+		case slow, stuck, troubles:
 		}
 	}
-	// Attempts under way change sides with their lane.
-	n := l.inFlight
-	l.take(-n)
-	l.trouble = now
-	l.take(n)
+	if n := l.inFlight; now != l.trouble {
+		l.take(-n)
+		l.trouble = now
+		l.take(n)
+	}
 }
 
 // take and give move the counts of attempts in flight.
@@ -152,7 +176,7 @@ func (p *Pool) lane(d *desk, q job.Queue) *lane {
 		p.topics[name] = t
 	}
 	t.lanes++
-	l := &lane{queue: q, topic: t, desk: d, slots: firstSlots}
+	l := &lane{queue: q, topic: t, desk: d, slots: firstSlots, trouble: unknown, shown: unknown}
 	p.lanes[q] = l
 	return l
 }

@@ -35,6 +35,7 @@ func (l *line) len() int {
 type rota struct {
 	lines  map[*topic]*line
 	topics fifo[*line]
+	left   int // topics that were not looked at yet in this round
 }
 
 // push puts a hot lane in line. p.mu is held, as for all of rota.
@@ -48,48 +49,41 @@ func (r *rota) push(x *lane) {
 	l.push(x)
 }
 
-// maxLooks bounds how many lanes one pick looks at.
+// maxLooks bounds how many topics and lanes one pick looks at.
 const maxLooks = 2 * store.MaxBatch
-
-// Of a topic's workers, and of the process's, lanes that time out get at most half, and together with slow ones at most
-// three quarters: the rest is for lanes that answer quickly, or that nothing is known of.
-func stuckShare(workers int) int   { return max(1, workers/2) }
-func troubleShare(workers int) int { return max(1, workers*3/4) }
 
 // pick chooses for whom to claim: free slots of the process are shared among the topics with hot lanes, those of a topic
 // among its lanes, in turn. What is chosen is reserved, and the lanes are marked as asking.
-// tightest is the shortest window of a rate that one of the lanes has.
+// tightest is the shortest window of a rate that one of the lanes has. Where it has looked at maxLooks in vain, the round of
+// the topics is not over: rota.left is not zero, and another pick goes on.
 func (d *desk) pick(p *Pool) (wants []store.Want, tightest policy.Rate) {
 	r, now := &d.rota, time.Now()
-	free := min(p.opts.Workers-p.inFlight, store.MaxBatch)
+	free := p.opts.Workers - p.inFlight
+	batch := min(free, store.MaxBatch)
 	looks := maxLooks
-	for turns := r.topics.len(); turns > 0 && free > 0 && looks > 0; turns-- {
-		l := r.topics.pop()
+	if r.left == 0 {
+		r.left = r.topics.len()
+	}
+	for r.left = min(r.left, r.topics.len()); r.left > 0 && batch > 0 && looks > 0; r.left-- {
+		looks--
+		l, turns := r.topics.pop(), r.left
 		terms := p.policy(l.topic.name)
 		room := terms.Workers - l.topic.inFlight
 		rate := terms.Rate.Limited()
-		share := min(max(1, free/turns), room+l.mayStock(p, terms, room))
-		if l.short = false; rate {
+		share := min(max(1, batch/turns), room+l.mayStock(p, terms, room),
+			allowance(l.topic.inFlight, free, p.opts.Workers, totalWeight))
+		if l.short, l.yields = false, false; rate {
 			starts := p.starts(&l.topic.rated, terms.Rate, now)
 			if l.short = starts == 0; l.short {
 				d.permit(l.topic, now)
 			}
 			share = min(share, starts)
 		}
-		bad := share // of it, for lanes in trouble: at most half while others wait
-		if l.lanes[none].len() > 0 {
-			l.odd = 1 - l.odd
-			bad = (share + l.odd) / 2
-		}
-		took := l.pick(stuck, min(bad,
-			stuckShare(terms.Workers)-l.topic.inTrouble[stuck], stuckShare(p.opts.Workers)-p.inTrouble[stuck]),
-			terms, &looks, &wants, &tightest)
-		took += l.pick(slow, min(bad-took,
-			troubleShare(terms.Workers)-l.topic.inTrouble[stuck]-l.topic.inTrouble[slow],
-			troubleShare(p.opts.Workers)-p.inTrouble[stuck]-p.inTrouble[slow]),
-			terms, &looks, &wants, &tightest)
-		took += l.pick(none, share-took, terms, &looks, &wants, &tightest)
+		took := l.serve(p, share, free, terms, func(from trouble, room int) int {
+			return l.pick(from, room, terms, &looks, &wants, &tightest)
+		})
 		free -= took
+		batch -= took
 		if rate {
 			l.topic.rated.left -= took
 		}
@@ -110,10 +104,8 @@ const mostTurn = 8
 func (l *line) pick(
 	from trouble, room int, terms policy.Topic, looks *int, wants *[]store.Want, tightest *policy.Rate,
 ) (took int) {
-	l.yields = l.yields && from != none
 	lanes, turn := &l.lanes[from], min(max(1, room/16), mostTurn)
 	for waiting := lanes.len(); waiting > 0 && *looks > 0 && len(*wants) < store.MaxBatch; waiting-- {
-		*looks--
 		if x := lanes.first(); x.hot && x.limits(terms).Rate.Limited() && l.topic.inFlight >= terms.Workers {
 			l.yields = true
 			break // until the stock is gone: starts count from their claim
@@ -121,6 +113,7 @@ func (l *line) pick(
 		if room <= took {
 			break // looked at after the above, since it may be stock that leaves none
 		}
+		*looks--
 		x := lanes.pop()
 		x.inLine = false
 		if !x.hot {

@@ -92,7 +92,10 @@ type Pool struct {
 	topics    map[topicName]*topic
 	lanes     map[job.Queue]*lane
 	idle      lanesByUse
-	inTrouble [troubles]int // attempts in flight on lanes by their trouble
+	inTrouble byTrouble
+	started   attempts      // that are being made, and do not hang yet
+	hangs     *time.Timer   // until the oldest of started hangs
+	watching  bool          // it runs
 	last      *desk         // that claimed last
 	short     []*topic      // are to ask for starts, or to give some back
 	late      time.Duration // see wasLate
@@ -135,6 +138,8 @@ func New(opts Options) *Pool {
 		lanes:  make(map[job.Queue]*lane),
 	}
 	p.lines = newSampler(p.log)
+	p.hangs = time.AfterFunc(slowAnswer, p.noteHanging)
+	p.hangs.Stop()
 	for shard := range opts.Store.Shards() {
 		p.desks = append(p.desks, newDesk(p, shard))
 	}
@@ -181,6 +186,7 @@ func (p *Pool) Run(ctx context.Context) error {
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.hangs.Stop()
 	if left || p.inFlight > 0 {
 		return fmt.Errorf("stop: %d attempts were not settled; they are repeated when their leases lapse", p.inFlight)
 	}

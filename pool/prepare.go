@@ -8,17 +8,17 @@ import (
 )
 
 // prepare takes the settlements that wait and reserves room for a claim. What is settled gives its room back now, since
-// the store settles before it claims.
-func (d *desk) prepare() ([]settled, store.ClaimRequest) {
+// the store settles before it claims. more says that nothing was found to be done, but not all were looked at.
+func (d *desk) prepare() (items []settled, request store.ClaimRequest, more bool) {
 	p := d.p
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if d.gathers() {
-		return nil, store.ClaimRequest{}
+		return nil, store.ClaimRequest{}, false
 	}
 	d.hurried = false
 	n := d.portion()
-	items := d.ended[:n:n]
+	items = d.ended[:n:n]
 	d.ended = d.ended[n:]
 	if len(d.ended) == 0 {
 		d.ended = nil
@@ -37,15 +37,15 @@ func (d *desk) prepare() ([]settled, store.ClaimRequest) {
 	if n > 0 {
 		p.freed(d)
 	}
-	request := store.ClaimRequest{Margin: p.opts.Margin + min(2*d.lag, mostLag), MaxBytes: p.opts.MaxBytes - p.bytes}
+	request = store.ClaimRequest{Margin: p.opts.Margin + min(2*d.lag, mostLag), MaxBytes: p.opts.MaxBytes - p.bytes}
 	if p.stopping || request.MaxBytes <= 0 {
-		return items, request
+		return items, request, false
 	}
 	if p.last == d && p.hungry(d) {
 		// Who settles would always be the first to take the room: let another desk have its turn.
 		p.last = nil
 		d.nudge()
-		return items, request
+		return items, request, false
 	}
 	p.onTime()
 	var tightest policy.Rate
@@ -58,7 +58,7 @@ func (d *desk) prepare() ([]settled, store.ClaimRequest) {
 		request.Max += w.Max
 	}
 	p.inFlight += request.Max
-	return items, request
+	return items, request, len(items)+len(request.Wants) == 0 && d.rota.left > 0 && p.inFlight < p.opts.Workers
 }
 
 // birthBytes bounds the bodies of what the settlements of one trip give birth to; one settlement always fits.

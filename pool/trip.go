@@ -8,12 +8,12 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// trip settles what ended and claims for the room there is; false when there was nothing to do.
+// trip settles what ended and claims for the room there is; false when there is nothing to do.
 func (d *desk) trip(claiming, ctx, work context.Context) bool {
-	items, request := d.prepare()
+	items, request, more := d.prepare()
 	d.askPermits(claiming)
 	if len(items) == 0 && len(request.Wants) == 0 {
-		return false
+		return more
 	}
 	token := store.NewToken()
 	at, errs, claimed, err := d.insist(ctx, token, items, request)

@@ -1,0 +1,227 @@
+package pool_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+// A siege is a process of which some receivers hang until their timeout, beside others that answer within 5 ms.
+type siege struct {
+	store.Store
+	hangs func(job.Request) bool
+
+	mu    sync.Mutex
+	began map[string]time.Time
+	stuck int
+}
+
+func (s *siege) Deliver(ctx context.Context, r job.Request) policy.Result {
+	s.mu.Lock()
+	s.began[r.Ref.ID] = time.Now()
+	hangs := s.hangs(r)
+	if hangs {
+		s.stuck++
+	}
+	s.mu.Unlock()
+	begun := time.Now()
+	result, takes := policy.Result{Status: 200}, 5*time.Millisecond
+	if hangs {
+		result, takes = policy.Result{Class: policy.ClassTimeoutHeaders}, r.Timeout
+	}
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+		result = policy.Result{Class: policy.ClassShutdown}
+	}
+	result.Duration = time.Since(begun)
+	return result
+}
+
+// besiege runs a process with the built-in policy but a timeout of ten minutes, and as many workers a topic as are given.
+func besiege(t *testing.T, workers int, hangs func(job.Request) bool) *siege {
+	t.Helper()
+	terms := policy.Topic{Timeout: 10 * time.Minute, Workers: workers}.Over(policy.Builtin())
+	s := &siege{
+		Store: sluggish{storetest.NewModel(storetest.ModelOptions{Defaults: terms}), time.Millisecond, time.Millisecond},
+		hangs: hangs, began: map[string]time.Time{},
+	}
+	carry(t, s)
+	run(t, s, s, func(o *pool.Options) { o.Policies = fixed(terms) })
+	return s
+}
+
+// hanging is a siege by topics whose names begin with bad.
+func hanging(r job.Request) bool { return strings.HasPrefix(r.Queue.Topic, "bad") }
+
+// lanesOf names lanes of topics.
+func lanesOf(topics, lanes int) (queues []string) {
+	for i := range topics {
+		for j := range lanes {
+			queues = append(queues, fmt.Sprintf("bad-%d/lane-%d", i, j))
+		}
+	}
+	return queues
+}
+
+// others registers a job in each of ten new topics every 20 ms for a second, in 10 lanes each, and returns the 99th
+// percentile of how late they began, and the latest.
+func (s *siege) others(t *testing.T, name string) (p99, most time.Duration) {
+	t.Helper()
+	registered := map[string]time.Time{}
+	for i := range 50 {
+		for topic := range 10 {
+			id := fmt.Sprintf("%s-%d-%d", name, topic, i)
+			registered[id] = time.Now()
+			one(t, s, 0, id, fmt.Sprintf("%s-%d", name, topic), fmt.Sprintf("lane-%d", i%10))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	time.Sleep(20 * time.Second)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var late []time.Duration
+	for id, at := range registered {
+		began, ok := s.began[id]
+		require.True(t, ok, "%s was not attempted within 20 s", id)
+		late = append(late, began.Sub(at))
+	}
+	slices.Sort(late)
+	return late[len(late)*99/100], late[len(late)-1]
+}
+
+// timely requires that other topics are served in time, at once and later.
+func (s *siege) timely(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"soon", "later"} {
+		p99, most := s.others(t, name)
+		t.Logf("%s: %d attempts hang, others began at most %s late, p99 %s", name, s.hang(), most, p99)
+		require.Less(t, p99, 100*time.Millisecond)
+	}
+}
+
+// hang is how many attempts hang.
+func (s *siege) hang() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stuck
+}
+
+func TestIsolation_OneTopicWithVeryManyWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := besiege(t, 10_000, hanging)
+		fill(t, s, 2, lanesOf(1, 1100)...)
+		s.timely(t)
+		require.GreaterOrEqual(t, s.hang(), 700, "it has what others do not need")
+	})
+}
+
+func TestIsolation_NineTopics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := besiege(t, 256, hanging)
+		fill(t, s, 2, lanesOf(9, 130)...)
+		s.timely(t)
+	})
+}
+
+// One after the other, each topic has all that it may have before the next one comes.
+func TestIsolation_FiftyTopicsOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := besiege(t, 10_000, hanging)
+		for i := range 50 {
+			var queues []string
+			for j := range 400/(i+1) + 10 {
+				queues = append(queues, fmt.Sprintf("bad-%d/lane-%d", i, j))
+			}
+			fill(t, s, 2, queues...)
+			time.Sleep(1100 * time.Millisecond)
+		}
+		s.timely(t)
+		require.GreaterOrEqual(t, s.hang(), 1900)
+	})
+}
+
+// Receivers that have answered quickly, and have many attempts in flight each, hang all at once.
+func TestIsolation_TopicsWhoseReceiversBeginToHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		s := besiege(t, 256, func(r job.Request) bool { return hanging(r) && time.Since(began) > 35*time.Millisecond })
+		fill(t, s, 250, lanesOf(9, 10)...)
+		time.Sleep(100 * time.Millisecond)
+		s.timely(t)
+		require.GreaterOrEqual(t, s.hang(), 1500)
+	})
+}
+
+// So many lanes hang that have never answered that nothing is left for others like them. Those that answer have a part of
+// the workers of their own, in the process as in the topic.
+func TestIsolation_LanesThatAnswerBesideVeryManyThatNeverDid(t *testing.T) {
+	for _, topics := range []int{1, 3000} {
+		t.Run(fmt.Sprint(topics), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := besiege(t, 256, hanging)
+				if topics == 1 {
+					s.hangs = func(r job.Request) bool { return strings.HasPrefix(r.Ref.ID, "bad") }
+				}
+				for i := range 20 { // are known
+					one(t, s, 0, fmt.Sprintf("first-%d", i), "topic", fmt.Sprintf("lane-%d", i))
+				}
+				time.Sleep(time.Second)
+				for i := range 3000 {
+					one(t, s, 0, fmt.Sprintf("bad-%d", i), map[bool]string{true: "topic", false: fmt.Sprintf("bad-%d", i)}[topics == 1], fmt.Sprintf("bad-%d", i))
+				}
+				time.Sleep(5 * time.Second)
+				for i := range 200 {
+					id, at := fmt.Sprintf("good-%d", i), time.Now()
+					one(t, s, 0, id, "topic", fmt.Sprintf("lane-%d", i%20))
+					time.Sleep(100 * time.Millisecond)
+					s.mu.Lock()
+					began := s.began[id]
+					s.mu.Unlock()
+					require.False(t, began.IsZero(), "%s waits for a worker", id)
+					require.Less(t, began.Sub(at), 100*time.Millisecond)
+				}
+			})
+		})
+	}
+}
+
+// A lane that hangs counts as slow after a second, and not from its timeout on: what comes due in it meanwhile takes no worker
+// from those that answer.
+func TestIsolation_ALaneIsSlowWhileItHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := besiege(t, 8, func(r job.Request) bool { return strings.HasPrefix(r.Ref.ID, "bad") })
+		all := func(name string) {
+			for lane := range 6 {
+				one(t, s, 0, fmt.Sprintf("%s-%d", name, lane), "orders", fmt.Sprintf("lane-%d", lane))
+			}
+		}
+		one(t, s, 0, "first", "orders", "good")
+		all("good")
+		time.Sleep(time.Second)
+		all("bad")
+		time.Sleep(1100 * time.Millisecond)
+		require.Equal(t, 6, s.hang())
+		all("bad-too")
+		time.Sleep(2 * time.Second)
+		require.Equal(t, 6, s.hang(), "slow lanes have three quarters at most")
+		one(t, s, 0, "second", "orders", "good")
+		time.Sleep(10 * time.Millisecond)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		require.Contains(t, s.began, "second")
+	})
+}

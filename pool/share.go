@@ -1,0 +1,82 @@
+package pool
+
+import "github.com/ringback/ringback/policy"
+
+// A topic may have more of the process's attempts in flight while it has fewer than a threshold, which falls with the square
+// of what is free:
+//
+//	held < weight × (free / all)² × all
+//
+// This is the dynamic threshold of shared-memory switches (Choudhury and Hahne, 1998), squared: whoever takes part of what is
+// free leaves enough for the next, however many came before and give nothing back. After k topics that each took all that
+// they may, about all / (weight × k) is free; with a threshold linear in what is free it would be all / (weight + 1)^k.
+//
+//	weight   one topic alone   nine, each          fifty, each
+//	1        38 %              8 %, 28 % is free   1.7 %, 13 % is free
+//	128      92 %              11 %, 3 % is free   2 %, 1.2 % is free
+const (
+	// silentWeight is for attempts of lanes that have not answered yet, or timed out: they may hang.
+	silentWeight = 1
+	// totalWeight is for all attempts: receivers that answer quickly may all begin to hang at once.
+	totalWeight = 128
+)
+
+// allowance is how many more of all a topic may take that has held of them, while free are left. One that has none may always
+// take one.
+func allowance(held, free, all, weight int) int {
+	under := func(n int) bool { // the nth may be taken
+		left := float64(free - n + 1)
+		return float64(held+n-1) < max(1, float64(weight)*left*left/float64(all))
+	}
+	if free <= 0 || !under(1) {
+		return 0
+	}
+	low, high := 1, free
+	for low < high {
+		middle := (low + high + 1) / 2
+		if under(middle) {
+			low = middle
+		} else {
+			high = middle - 1
+		}
+	}
+	return low
+}
+
+// silentReserve is how many of the process's workers lanes never get that have not answered yet, or timed out.
+func silentReserve(workers int) int { return workers / 128 }
+
+// Of a topic's workers, and of the process's, lanes that time out get at most half, and together with slow ones at most
+// three quarters. Of a topic's, those that have not answered yet get up to seven eighths.
+func stuckShare(workers int) int   { return max(1, workers/2) }
+func slowShare(workers int) int    { return max(1, workers*3/4) }
+func unknownShare(workers int) int { return workers - workers/8 }
+
+// byTrouble counts attempts in flight by the trouble of their lanes.
+type byTrouble [troubles]int
+
+// serve picks lanes of a topic for a share of the process's attempts, while free are left: first those that time out, then
+// slow ones, both of which get at most half of it while others wait. Then come those that have not answered yet and those that
+// answer quickly, by how many of each stand in line. It answers how many attempts were taken. p.mu is held.
+func (l *line) serve(p *Pool, share, free int, terms policy.Topic, pick func(from trouble, room int) int) int {
+	n, all, workers := &l.topic.inTrouble, &p.inTrouble, p.opts.Workers
+	silent := allowance(n[unknown]+n[stuck], free-silentReserve(workers), workers, silentWeight)
+	bad, fresh, others := share, l.lanes[unknown].len(), l.lanes[unknown].len()+l.lanes[none].len()
+	if others > 0 {
+		l.odd = 1 - l.odd
+		bad = (share + l.odd) / 2
+	}
+	took := pick(stuck, min(bad, silent, stuckShare(terms.Workers)-n[stuck], stuckShare(workers)-all[stuck]))
+	silent -= took
+	took += pick(slow, min(bad-took, slowShare(terms.Workers)-n[stuck]-n[slow], slowShare(workers)-all[stuck]-all[slow]))
+	left := share - took
+	silent = min(silent, unknownShare(terms.Workers)-n[stuck]-n[slow]-n[unknown])
+	if others > 0 {
+		fresh = (left*fresh + others - 1) / others
+	}
+	first := pick(unknown, min(fresh, silent))
+	left -= first
+	left -= pick(none, left)
+	left -= pick(unknown, min(left, silent-first))
+	return share - left
+}

@@ -1,0 +1,43 @@
+package pool
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAllowance_LeavesRoomHoweverManyTopicsKeepWhatTheyHave(t *testing.T) {
+	for weight, want := range map[int]struct{ alone, ofNine, afterNine, afterFifty int }{
+		silentWeight: {783, 163, 249, 36},
+		totalWeight:  {1875, 221, 2, 0},
+	} {
+		all := 2048
+		require.Equal(t, want.alone, allowance(0, all, all, weight))
+
+		held, free := make([]int, 9), all // side by side
+		for i := 0; allowance(held[i%9], free, all, weight) > 0; i++ {
+			held[i%9]++
+			free--
+		}
+		require.InDelta(t, want.ofNine, held[8], 1)
+
+		free = all // one after another, each as much as it may have
+		for k := 1; k <= 50; k++ {
+			free -= allowance(0, free, all, weight)
+			if k == 9 {
+				require.InDelta(t, want.afterNine, free, 1)
+			}
+		}
+		require.InDelta(t, want.afterFifty, free, 1)
+	}
+}
+
+func TestAllowance_OfOne(t *testing.T) {
+	require.Equal(t, 1, allowance(0, 1, 2048, silentWeight), "who has none may have the last one")
+	require.Equal(t, 0, allowance(1, 1, 2048, silentWeight))
+	require.Equal(t, 0, allowance(0, 0, 2048, totalWeight))
+	require.Equal(t, 0, allowance(5, -3, 2048, totalWeight))
+	for all := 1; all <= 11; all++ {
+		require.Equal(t, all, allowance(0, all, all, totalWeight), "a small process is nobody's but its topic's")
+	}
+}
