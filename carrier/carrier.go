@@ -149,7 +149,10 @@ func (s *shard) lead(ctx context.Context, lead store.Lead, hold *lapses, well fu
 	ctx, cancel := context.WithCancel(ctx)
 	home := newHome(s)
 	defer home.all.Wait() // what these insertions bring is found again by the next lead
+	var checks sync.WaitGroup
+	defer checks.Wait()
 	defer cancel()
+	checks.Go(func() { s.repair(ctx) })
 	for ctx.Err() == nil {
 		if time.Since(extended) >= extendEvery {
 			extended = time.Now()

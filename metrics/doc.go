@@ -32,6 +32,7 @@
 //	ringback_carried_total             counter    what                  jobs      process
 //	ringback_clock_steps_total         counter    direction             steps     process
 //	ringback_swept_total               counter    what                  jobs,ids  process
+//	ringback_store_repairs_total       counter    kind                  repairs   process
 //	ringback_workers                   gauge      -                     attempts  process
 //	ringback_in_flight                 gauge      -                     attempts  process
 //	ringback_log_lines_dropped_total   counter    -                     lines     process

@@ -139,6 +139,14 @@ func (s measured) Sweep(ctx context.Context, shard int, token store.Token, limit
 	return swept, err
 }
 
+func (s measured) Repair(ctx context.Context, shard int) (store.RepairResult, error) {
+	result, err := timed(ctx, s, repair, func() (store.RepairResult, error) { return s.next.Repair(ctx, shard) })
+	for kind, n := range result.Repairs {
+		s.m.repairs.WithLabelValues(string(kind)).Add(float64(n))
+	}
+	return result, err
+}
+
 func (s measured) PutTopic(ctx context.Context, put store.Topic) (store.Topic, error) {
 	return timed(ctx, s, putTopic, func() (store.Topic, error) { return s.next.PutTopic(ctx, put) })
 }

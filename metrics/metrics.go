@@ -50,8 +50,9 @@ type Metrics struct {
 	ends     *prometheus.CounterVec
 
 	// Of the store.
-	calls  *prometheus.HistogramVec
-	series storeSeries
+	calls   *prometheus.HistogramVec
+	repairs *prometheus.CounterVec
+	series  storeSeries
 }
 
 // New makes a Metrics with a registry of its own. It panics when an option is out of its range.

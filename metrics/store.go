@@ -32,6 +32,7 @@ const (
 	stats
 	lanes
 	sweep
+	repair
 	putTopic
 	topicsRead
 	putLane
@@ -46,7 +47,7 @@ const (
 var methodNames = [methods]string{
 	insert: "insert", lead: "lead", extend: "extend", release: "release", carry: "carry", ring: "ring", claim: "claim",
 	settle: "settle", cancel: "cancel", edit: "edit", revive: "revive", purge: "purge", get: "get", known: "known",
-	list: "list", stats: "stats", lanes: "lanes", sweep: "sweep", putTopic: "put_topic", topicsRead: "topics",
+	list: "list", stats: "stats", lanes: "lanes", sweep: "sweep", repair: "repair", putTopic: "put_topic", topicsRead: "topics",
 	putLane: "put_lane", laneSettings: "lane_settings", putLanes: "put_lanes", permit: "permit", alarm: "alarm",
 	ping: "ping",
 }
@@ -98,10 +99,15 @@ func (m *Metrics) ofStore() {
 		"Ended jobs that retention removed, and ids that were forgotten, by this process.", "what")
 	clockSteps := m.counter("ringback_clock_steps_total",
 		"Steps of the store's clock that this process's carriers found, one for each shard that it carries.", "direction")
+	m.repairs = m.counter("ringback_store_repairs_total",
+		"What this process's carrier found wrong in the store, after the store had lost writes, and repaired.", "kind")
 	bell := m.counter("ringback_bell_failures_total", "Waits for the bell that ended in a fault.", "outcome")
 	// These are there from the start, so that the first of them is seen as an increase.
 	for what, name := range settlingNames {
 		m.series.settlements[what] = settlements.WithLabelValues(name)
+	}
+	for _, kind := range store.RepairKinds() {
+		m.repairs.WithLabelValues(string(kind))
 	}
 	m.series.moved = carried.WithLabelValues("moved")
 	m.series.lapsed = carried.WithLabelValues("lapsed")

@@ -61,6 +61,7 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 	"Stats":  func(ctx context.Context, s store.Store) { _, _ = s.Stats(ctx, 0, "default", "") },
 	"Lanes":  func(ctx context.Context, s store.Store) { _, _ = s.Lanes(ctx, 0, "default", "orders", "", 1) },
 	"Sweep":  func(ctx context.Context, s store.Store) { _, _ = s.Sweep(ctx, 0, store.NewToken(), 1) },
+	"Repair": func(ctx context.Context, s store.Store) { _, _ = s.Repair(ctx, 0) },
 	"PutTopic": func(ctx context.Context, s store.Store) {
 		_, _ = s.PutTopic(ctx, store.Topic{Namespace: "default", Name: "orders"})
 	},
@@ -140,6 +141,7 @@ type stub struct {
 	inserted []store.Inserted
 	carried  store.Carried
 	swept    store.Swept
+	repaired store.RepairResult
 }
 
 func (s stub) Ping(context.Context) error { return s.err }
@@ -164,6 +166,10 @@ func (s stub) Carry(context.Context, int, store.Token, store.Round) (store.Carri
 
 func (s stub) Sweep(context.Context, int, store.Token, int) (store.Swept, error) {
 	return s.swept, s.err
+}
+
+func (s stub) Repair(context.Context, int) (store.RepairResult, error) {
+	return s.repaired, s.err
 }
 
 func TestWhatACallerCausedIsNoFaultOfTheStore(t *testing.T) {
@@ -298,4 +304,18 @@ func TestWhatCarriersMoveAndRetentionRemovesIsCounted(t *testing.T) {
 	require.InDelta(t, 0, got.value(t, "ringback_clock_steps_total", "direction", "ahead"), 0)
 	require.InDelta(t, 14, got.value(t, "ringback_swept_total", "what", "jobs"), 0)
 	require.InDelta(t, 8, got.value(t, "ringback_swept_total", "what", "ids"), 0)
+}
+
+func TestRepairsAreCountedByKind(t *testing.T) {
+	m := metrics.New(metrics.Options{})
+	done := stub{repaired: store.RepairResult{Repairs: map[store.RepairKind]int{store.RepairUnplaced: 3, store.RepairCounter: 1}}}
+	failed := done
+	failed.err = store.ErrUnavailable
+	for _, s := range []store.Store{m.Store(done), m.Store(failed)} {
+		_, _ = s.Repair(t.Context(), 0)
+	}
+	got := scrape(t, m)
+	require.InDelta(t, 6, got.value(t, "ringback_store_repairs_total", "kind", "unplaced"), 0, "what a call repaired before it failed counts")
+	require.InDelta(t, 2, got.value(t, "ringback_store_repairs_total", "kind", "counter"), 0)
+	require.Len(t, got.all("ringback_store_repairs_total"), len(store.RepairKinds()), "each kind is there from the start")
 }

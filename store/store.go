@@ -94,6 +94,12 @@ type Store interface {
 	// Sweep removes what retention no longer keeps, at most limit ended jobs and as many remembered ids.
 	Sweep(ctx context.Context, shard int, token Token, limit int) (Swept, error)
 
+	// Repair checks a bounded part of the shard's data for what must not be: a job that is in no place or in two, an entry
+	// without a job, a counter that does not agree with the jobs. It repairs what it finds, each in one atomic step. An
+	// engine whose data may have lost their last writes checks the whole shard after that, within a minute for a million jobs; the shard's
+	// carrier calls it again whenever Wait has passed. A job that is repaired may be attempted once more.
+	Repair(ctx context.Context, shard int) (RepairResult, error)
+
 	// PutTopic writes a topic's policy, for all shards. A revision other than 0 must be the stored one (NotPut:
 	// there is none), else ErrVersion. The answer holds the new revision. It holds for claims, carries and sweeps that begin once it has
 	// returned; a topic that is resumed rings for what is due within a second.

@@ -83,6 +83,7 @@ func conforms(t *testing.T, o Options, empty func(t *testing.T)) {
 		watchKeys(t, s)
 		return storetest.Engine{
 			Store: s, Defaults: policy.Builtin(),
+			Recheck: func(t *testing.T, shard int) map[store.RepairKind]int { return repairAll(t, s, shard) },
 			Reopen: func() store.Store {
 				require.NoError(t, s.Close())
 				s = open(t, o)

@@ -17,6 +17,9 @@ func (s *Store) Insert(ctx context.Context, shard int, token store.Token, entrie
 	if len(entries) == 0 {
 		return nil, ctx.Err()
 	}
+	if err := s.health.refusal(); err != nil {
+		return nil, fmt.Errorf("insert: %w", err)
+	}
 	var results []store.Inserted
 	err := s.fresh(sh, func() (err error) {
 		results, err = s.insert(ctx, sh, token, entries)

@@ -15,6 +15,8 @@ type keys struct {
 	jobs, runs, tries, terms, names, redo, wake string
 	gates, settings, alarms                     string
 	queues, seen                                string
+	ids, forgets, agenda, rings, outbox, outq   string
+	checked                                     string // for which server the shard was checked last, see repair.go
 	lead                                        string // the carrier's lock
 	short                                       bool   // records may have form 2
 }
@@ -26,10 +28,12 @@ func newKeys(tag string) keys {
 		names: tag + "names", redo: tag + "redo", wake: tag + "wake",
 		gates: tag + "gates", settings: tag + "settings", alarms: tag + "alarms",
 		queues: tag + "queues", seen: tag + "seen", lead: tag + "carrier",
+		ids: tag + "ids", forgets: tag + "forget", agenda: tag + "agenda", rings: tag + "rings", outbox: tag + "outbox",
+		outq: tag + "outq", checked: tag + "checked",
 	}
 	k.common = []string{
-		k.jobs, k.runs, k.tries, tag + "ids", tag + "forget", tag + "agenda", tag + "rings", tag + "bell:" + store.GroupPush, k.wake, k.terms,
-		k.names, tag + "outbox", tag + "outq", k.redo, tag + "off", k.gates, tag + "gateq", tag + "lanes",
+		k.jobs, k.runs, k.tries, k.ids, k.forgets, k.agenda, k.rings, tag + "bell:" + store.GroupPush, k.wake, k.terms,
+		k.names, k.outbox, k.outq, k.redo, tag + "off", k.gates, tag + "gateq", tag + "lanes",
 	}
 	return k
 }

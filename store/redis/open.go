@@ -77,6 +77,7 @@ func (s *Store) open(ctx context.Context, shards int) error {
 		}
 		s.shards = append(s.shards, newPart(k, i))
 	}
+	s.health.layout, s.health.shards, s.health.filled = layout, n, make(map[int]bool)
 	if err := s.checkWait(ctx); err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func (c *connector) checkForm(ctx context.Context, server *redis.Client) error {
 // layout reads, or sets once, the layout's version and the number of shards. It writes only what is missing: data that
 // are there can be opened while memory is full.
 func (s *Store) layout(ctx context.Context, shards int) (layout, n int, err error) {
-	key := s.prefix + ":meta"
+	key := s.metaKey()
 	version, first := layoutPlain+layoutShort, max(shards, 1)
 	if s.connect.form == cluster {
 		version, first = layoutSpread+layoutShort, cmp.Or(shards, clusterShards)

@@ -85,6 +85,28 @@ var (
 	peekText string
 	//go:embed scripts/waiting.lua
 	waitingText string
+	//go:embed scripts/mend.lua
+	mendText string
+	//go:embed scripts/repair_scan.lua
+	repairScanText string
+	//go:embed scripts/repair_jobs.lua
+	repairJobsText string
+	//go:embed scripts/repair_queues.lua
+	repairQueuesText string
+	//go:embed scripts/repair_ended.lua
+	repairEndedText string
+	//go:embed scripts/repair_index.lua
+	repairIndexText string
+	//go:embed scripts/repair_leftovers.lua
+	repairLeftoversText string
+	//go:embed scripts/repair_outbox.lua
+	repairOutboxText string
+	//go:embed scripts/repair_agenda.lua
+	repairAgendaText string
+	//go:embed scripts/repair_counts.lua
+	repairCountsText string
+	//go:embed scripts/repair_bytes.lua
+	repairBytesText string
 )
 
 var (
@@ -106,6 +128,10 @@ var (
 	scriptRing   = newScript("ring", lib+ringText)
 	scriptSweep  = newScript("sweep", lib+sweepText)
 
+	scriptRepairJobs   = newScript("repair_jobs", lib+mendText+repairJobsText)
+	scriptRepairQueues = newScript("repair_queues", lib+mendText+repairQueuesText)
+	scriptRepairEnded  = newScript("repair_ended", lib+mendText+repairEndedText)
+
 	// These name their keys themselves.
 	scriptIntern = newScript("intern", internText)
 	scriptTerms  = newScript("terms", copyText)
@@ -117,7 +143,14 @@ var (
 	scriptGates  = newScript("gates", gatesText)
 	scriptOpen   = newScript("open", openText)
 
-	scriptWaiting = newScript("waiting", waitingText)
+	scriptWaiting         = newScript("waiting", waitingText)
+	scriptRepairScan      = newScript("repair_scan", repairScanText)
+	scriptRepairIndex     = newScript("repair_index", repairIndexText)
+	scriptRepairLeftovers = newScript("repair_leftovers", repairLeftoversText)
+	scriptRepairOutbox    = newScript("repair_outbox", repairOutboxText)
+	scriptRepairAgenda    = newScript("repair_agenda", repairAgendaText)
+	scriptRepairCounts    = newScript("repair_counts", repairCountsText)
+	scriptRepairBytes     = newScript("repair_bytes", repairBytesText)
 )
 
 // A runner runs scripts.

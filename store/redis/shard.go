@@ -28,6 +28,7 @@ type part struct {
 
 	sweepAfter string // the topic that the last Sweep came to
 	listener   listener
+	repairs    repairs
 }
 
 func newPart(k keys, index int) *part {

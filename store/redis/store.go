@@ -21,6 +21,10 @@ type Store struct {
 	prefix   string
 	policies policy.Topic
 	shards   []*part
+	health   health
+	pace     pace // of the checks
+
+	unchecked sync.Once // it was told that checks are not permitted
 
 	closing sync.Once
 	closed  error
@@ -47,7 +51,7 @@ func (s *Store) fresh(sh *part, do func() error) error {
 }
 
 // Ping writes a key that goes by itself beside each shard: a server that only reads is of no use, and on a cluster each
-// server has shards of its own.
+// server has shards of its own. It also says what was noticed of the servers: see health.
 func (s *Store) Ping(ctx context.Context) error {
 	pipe := s.client.Pipeline()
 	for _, sh := range s.shards {
@@ -56,7 +60,8 @@ func (s *Store) Ping(ctx context.Context) error {
 	if _, err := pipe.Exec(ctx); err != nil {
 		return fmt.Errorf("ping: %w", fault(ctx, err))
 	}
-	return nil
+	s.look(ctx)
+	return s.health.unready()
 }
 
 // Close closes every connection.

@@ -52,8 +52,10 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 
 func (s *Store) topicsKey() string { return s.prefix + ":topics" }
 
-// Topics reads every policy.
+// Topics reads every policy. It looks at the servers as well: a process that only registers jobs may call nothing else
+// regularly.
 func (s *Store) Topics(ctx context.Context) ([]store.Topic, int64, error) {
+	s.look(ctx)
 	stored, err := s.client.HGetAll(ctx, s.topicsKey()).Result()
 	if err != nil {
 		return nil, 0, fmt.Errorf("read topics: %w", fault(ctx, err))

@@ -137,6 +137,10 @@ func (f *faulty) Sweep(ctx context.Context, shard int, token store.Token, limit 
 	return through(f, "Sweep", func() (store.Swept, error) { return f.Store.Sweep(ctx, shard, token, limit) })
 }
 
+func (f *faulty) Repair(ctx context.Context, shard int) (store.RepairResult, error) {
+	return through(f, "Repair", func() (store.RepairResult, error) { return f.Store.Repair(ctx, shard) })
+}
+
 func (f *faulty) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error) {
 	return through(f, "PutTopic", func() (store.Topic, error) { return f.Store.PutTopic(ctx, topic) })
 }

@@ -25,6 +25,9 @@ type Engine struct {
 	// Reopen closes the store and opens the same data again; nil when that is not possible. Jobs held at that moment
 	// may be held still, or have gone back as lost.
 	Reopen func() store.Store
+	// Recheck has the engine check the whole of a shard, as after a loss of its last writes, and answers what Repair
+	// repaired. The suite calls it often, and it must find nothing. Nil: the engine never needs to.
+	Recheck func(t *testing.T, shard int) map[store.RepairKind]int
 }
 
 // Run holds an engine against the contract. It calls open once for every test, with that test's t; what open acquires

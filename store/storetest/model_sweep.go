@@ -38,6 +38,15 @@ func (m *Model) Sweep(ctx context.Context, shard int, token store.Token, limit i
 	})
 }
 
+// Repair has nothing to do: nothing is ever lost.
+func (m *Model) Repair(ctx context.Context, _ int) (store.RepairResult, error) {
+	if _, err := m.open(ctx); err != nil {
+		return store.RepairResult{}, err
+	}
+	defer m.mu.Unlock()
+	return store.RepairResult{Complete: true, Wait: -1}, nil
+}
+
 // trim removes what one line holds beyond its bounds.
 func (s *modelShard) trim(l *line, keep policy.Keep, limit int, now time.Time, swept *store.Swept) {
 	for r := l.first(); r != nil; r = l.first() {

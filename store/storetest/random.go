@@ -44,7 +44,7 @@ func random(t *testing.T, open func(t *testing.T) Engine) {
 		sequence++
 		p := newPair(rt, s, fmt.Sprintf("random-%d", sequence))
 		defer p.leave()
-		aside := []func(*rapid.T){p.sweep, p.look, p.permit, p.permit, p.alarm}
+		aside := []func(*rapid.T){p.sweep, p.look, p.permit, p.permit, p.alarm, p.recheck}
 		// What is done to single jobs is rarer than the way that all of them go: each name is as likely as any other.
 		actions := map[string]func(*rapid.T){
 			"":       p.agree,

@@ -190,6 +190,16 @@ func (p *pair) sweepOne(st store.Store, shard int) {
 	}
 }
 
+// recheck checks the shard, which must change nothing.
+func (p *pair) recheck(*rapid.T) {
+	if p.s.Recheck == nil {
+		return
+	}
+	if found := p.s.Recheck(p.s.T, p.s.shard); len(found) > 0 {
+		p.Fatalf("a check repaired %v where nothing was lost", found)
+	}
+}
+
 func (p *pair) advance(t *rapid.T) {
 	p.s.Advance(rapid.SampledFrom([]time.Duration{time.Second, 4 * time.Second, 20 * time.Second}).Draw(t, "time"))
 }

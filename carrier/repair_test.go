@@ -1,0 +1,76 @@
+package carrier_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/store"
+)
+
+// checked is a store whose Repair answers as said, one after the other, and notes when it was called.
+type checked struct {
+	store.Store
+	answers []func() (store.RepairResult, error)
+
+	mu    sync.Mutex
+	calls []time.Time
+}
+
+func (c *checked) Repair(context.Context, int) (store.RepairResult, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls = append(c.calls, time.Now())
+	return c.answers[min(len(c.calls), len(c.answers))-1]()
+}
+
+func (c *checked) times() []time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls
+}
+
+func waits(d time.Duration) func() (store.RepairResult, error) {
+	return func() (store.RepairResult, error) { return store.RepairResult{Wait: d}, nil }
+}
+
+func TestRepair_IsCalledWhenTheStoreWantsAndAgainAfterAFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fails := func() (store.RepairResult, error) { return store.RepairResult{}, errors.New("broken") }
+		s := &checked{Store: model(1), answers: []func() (store.RepairResult, error){waits(3 * time.Second), fails, waits(-1)}}
+		_, _ = run(t, s)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		calls := s.times()
+		require.Len(t, calls, 3, "none after a negative wait")
+		require.Equal(t, 3*time.Second, calls[1].Sub(calls[0]))
+		require.Greater(t, calls[2].Sub(calls[1]), time.Duration(0))
+		require.Less(t, calls[2].Sub(calls[1]), time.Second)
+	})
+}
+
+func TestRepair_IsLeftToTheCarrierOfTheShard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := model(1)
+		first := &checked{Store: shared, answers: []func() (store.RepairResult, error){waits(time.Second)}}
+		second := &checked{Store: shared, answers: []func() (store.RepairResult, error){waits(time.Second)}}
+		_, stop := run(t, first)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		_, _ = run(t, second)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		require.InDelta(t, 20, len(first.times()), 1)
+		require.Empty(t, second.times())
+		stop()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		require.InDelta(t, 20, len(first.times()), 1)
+		require.InDelta(t, 9, len(second.times()), 2)
+	})
+}

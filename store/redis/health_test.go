@@ -1,0 +1,127 @@
+package redis
+
+import (
+	"bytes"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/store"
+)
+
+// lookNow has the next call look at the servers.
+func lookNow(s *Store) {
+	s.health.mu.Lock()
+	defer s.health.mu.Unlock()
+	s.health.next = time.Time{}
+}
+
+// pingNow is a Ping that looks at the servers.
+func pingNow(t *testing.T, s *Store) error {
+	t.Helper()
+	lookNow(s)
+	return s.Ping(t.Context())
+}
+
+func TestHealth_AnEmptiedStoreIsNoticedByEveryProcessAndLaidOutAsItWas(t *testing.T) {
+	server := redistest.Start(t)
+	var log bytes.Buffer
+	s := open(t, Options{URL: server.URL(), Shards: 3, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	other := open(t, Options{URL: server.URL()})
+	insert(t, s, entry("a"))
+	for _, p := range []*Store{s, other} {
+		require.NoError(t, pingNow(t, p))
+	}
+	require.NoError(t, client(t, server.Addr()).FlushAll(t.Context()).Err())
+	for _, p := range []*Store{s, other} {
+		err := pingNow(t, p)
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.ErrorContains(t, err, "emptied")
+	}
+	require.Contains(t, log.String(), "level=ERROR")
+	require.Contains(t, log.String(), "emptied")
+
+	_, err := Open(t.Context(), Options{URL: server.URL(), Shards: 4, Logger: quiet})
+	require.ErrorContains(t, err, "the data have 3 shards, not 4")
+	insert(t, s, entry("b")) // new jobs are taken
+	require.Error(t, pingNow(t, s), "for a while")
+	result, err := s.Repair(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, 1, result.Repairs[store.RepairEmptied], "it is counted once")
+	s.health.mu.Lock()
+	s.health.emptied = time.Now().Add(-emptiedFor)
+	s.health.mu.Unlock()
+	require.NoError(t, pingNow(t, s))
+}
+
+func TestHealth_DataThatAreLaidOutOtherwiseTakeNoJobs(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, Options{URL: server.URL(), Shards: 2})
+	require.NoError(t, pingNow(t, s))
+	require.NoError(t, client(t, server.Addr()).FlushAll(t.Context()).Err())
+	open(t, Options{URL: server.URL(), Shards: 4})
+	require.ErrorContains(t, pingNow(t, s), "restart this process")
+	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("a")})
+	require.ErrorIs(t, err, store.ErrUnavailable)
+}
+
+func TestHealth_AServerThatMayEvictTakesNoJobs(t *testing.T) {
+	server := redistest.Start(t)
+	var log bytes.Buffer
+	s := open(t, Options{URL: server.URL(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	admin := client(t, server.Addr())
+	require.NoError(t, pingNow(t, s))
+	require.NoError(t, admin.ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err())
+	for range 2 {
+		err := pingNow(t, s)
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.ErrorContains(t, err, "allkeys-lru")
+	}
+	require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("level=ERROR")), log.String())
+	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("a")})
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	require.NoError(t, admin.ConfigSet(t.Context(), "maxmemory-policy", "noeviction").Err())
+	require.NoError(t, pingNow(t, s))
+	insert(t, s, entry("a"))
+}
+
+// A server of a cluster may be emptied by itself, or come back without its data: <prefix>:meta is on another.
+func TestHealth_AnEmptiedServerOfAClusterIsNoticed(t *testing.T) {
+	t.Parallel()
+	servers := redistest.StartCluster(t, 3, 0)
+	s := open(t, Options{URL: servers.URL()})
+	require.NoError(t, pingNow(t, s))
+	for shard := range s.Shards() {
+		repairAll(t, s, shard) // leaves its mark
+	}
+	require.NoError(t, pingNow(t, s))
+	meta := servers.Master(servers.Slot(s.metaKey()))
+	for _, server := range servers.Masters() {
+		if server != meta {
+			require.NoError(t, client(t, server.Addr()).FlushAll(t.Context()).Err())
+			break
+		}
+	}
+	require.ErrorContains(t, pingNow(t, s), "emptied")
+}
+
+func TestHealth_ServersAreAskedEveryFewSecondsOnly(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, Options{URL: server.URL(), Shards: 16})
+	calls := func() string {
+		info, err := client(t, server.Addr()).InfoMap(t.Context(), "commandstats").Result()
+		require.NoError(t, err)
+		return info["Commandstats"]["cmdstat_config|get"]
+	}
+	require.NoError(t, pingNow(t, s))
+	before := calls()
+	for shard := range s.Shards() {
+		_, err := s.Repair(t.Context(), shard)
+		require.NoError(t, err)
+		require.NoError(t, s.Ping(t.Context()))
+	}
+	require.Equal(t, before, calls())
+}

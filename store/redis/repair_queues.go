@@ -1,0 +1,234 @@
+package redis
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// scanHash reads the next fields of a hash with small values.
+func (s *Store) scanHash(ctx context.Context, key string, p *pass) (fields []string, done bool, err error) {
+	cursor, err := strconv.ParseUint(p.cursor, 10, 64)
+	if err != nil {
+		return nil, false, malformed(scriptRepairIndex)
+	}
+	fields, cursor, err = s.client.HScan(ctx, key, cursor, "", repairMost).Result()
+	if err != nil {
+		return nil, false, fault(ctx, err)
+	}
+	p.cursor = strconv.FormatUint(cursor, 10)
+	return fields, cursor == 0, nil
+}
+
+// repairNames checks the queues that have a name under their number.
+func (s *Store) repairNames(ctx context.Context, sh *part, p *pass) (bool, error) {
+	fields, done, err := s.scanHash(ctx, sh.names, p)
+	if err != nil {
+		return false, err
+	}
+	return done, s.repairIndex(ctx, sh, p, fields, 0, 1)
+}
+
+// repairNumbers checks the queues that have a number under their name.
+func (s *Store) repairNumbers(ctx context.Context, sh *part, p *pass) (bool, error) {
+	fields, done, err := s.scanHash(ctx, sh.queues, p)
+	if err != nil {
+		return false, err
+	}
+	return done, s.repairIndex(ctx, sh, p, fields, 1, 0)
+}
+
+// repairIndex checks queues given as pairs, of which number and name say where each stands.
+func (s *Store) repairIndex(ctx context.Context, sh *part, p *pass, pairs []string, number, name int) error {
+	keys, args := []string{sh.queues, sh.names, sh.seen}, []any{}
+	for i := 1; i < len(pairs); i += 2 {
+		pair := pairs[i-1 : i+1]
+		if q, ok := parseQueue(pair[name]); ok && digits(pair[number]) > 0 {
+			topic := topicName(q.Namespace, q.Topic)
+			keys = append(keys, sh.lanes(topic))
+			args = append(args, pair[number], pair[name], topic, q.Lane)
+		}
+	}
+	if len(args) == 0 {
+		return nil
+	}
+	reply, err := s.eval(ctx, scriptRepairIndex, keys, args)
+	if err != nil {
+		return err
+	}
+	p.note(store.RepairQueue, num(reply))
+	return nil
+}
+
+// resolve finds queues by number, without remembering those that this process does not know: a walk through all of
+// them must not displace those that it works with.
+func (s *Store) resolve(ctx context.Context, sh *part, numbers []string) (map[string]*queue, error) {
+	found := make(map[string]*queue)
+	topics := make(map[string]*topic)
+	var missing []string
+	sh.mu.RLock()
+	for _, n := range numbers {
+		if q := sh.byNumber[n]; q != nil {
+			found[n], topics[q.topic.name] = q, q.topic
+		} else if _, asked := found[n]; !asked {
+			found[n] = nil
+			missing = append(missing, n)
+		}
+	}
+	sh.mu.RUnlock()
+	if len(missing) == 0 {
+		return found, nil
+	}
+	names, err := s.client.HMGet(ctx, sh.names, missing...).Result()
+	if err != nil {
+		return nil, fault(ctx, err)
+	}
+	for i, name := range strs(names) {
+		if q, ok := parseQueue(name); ok {
+			found[missing[i]] = sh.loose(q, missing[i], topics)
+		} else {
+			delete(found, missing[i])
+		}
+	}
+	return found, nil
+}
+
+// loose makes a queue that is not remembered.
+func (s *part) loose(q job.Queue, number string, topics map[string]*topic) *queue {
+	name := topicName(q.Namespace, q.Topic)
+	t := topics[name]
+	if t == nil {
+		t = s.topic(q.Namespace, q.Topic)
+		topics[name] = t
+	}
+	return s.queue(q, number, t)
+}
+
+// repairQueues walks through the next queues.
+func (s *Store) repairQueues(ctx context.Context, sh *part, p *pass) (bool, error) {
+	if len(p.queues) == 0 {
+		if p.at == "end" {
+			return true, nil
+		}
+		fields, last, err := s.scanHash(ctx, sh.names, p)
+		if err != nil {
+			return false, err
+		}
+		topics := make(map[string]*topic)
+		for i := 1; i < len(fields); i += 2 {
+			if q, ok := parseQueue(fields[i]); ok {
+				p.queues = append(p.queues, sh.loose(q, fields[i-1], topics))
+			}
+		}
+		p.set, p.at = "ready", "0"
+		if last {
+			p.state = 1 // no more are read
+		}
+		if len(p.queues) == 0 {
+			return last, nil
+		}
+	}
+	some := p.queues[:min(len(p.queues), repairMost/2)]
+	c := s.newCall(sh, scriptRepairQueues, sh.token("repair", "q"), some, nil, 3)
+	c.add(p.set, p.at, 4*repairMost)
+	reply, err := s.do(ctx, c)
+	if err != nil {
+		return false, err
+	}
+	answer := list(reply)
+	if len(answer) != 5 {
+		return false, malformed(scriptRepairQueues)
+	}
+	p.queues, p.set, p.at = p.queues[min(num(answer[0]), int64(len(some))):], str(answer[1]), str(answer[2])
+	p.noteAll(strs(answer[3]), strs(answer[4]))
+	return len(p.queues) == 0 && p.state == 1, nil
+}
+
+// repairJobs looks at the next jobs, wherever they are.
+func (s *Store) repairJobs(ctx context.Context, sh *part, p *pass) (bool, error) {
+	reply, err := s.eval(ctx, scriptRepairScan, []string{sh.jobs}, []any{p.cursor, p.count})
+	if err != nil {
+		return false, err
+	}
+	answer := list(reply)
+	if len(answer) != 4 {
+		return false, malformed(scriptRepairScan)
+	}
+	members, numbers := strs(answer[2]), strs(answer[3])
+	if len(members) > 0 {
+		p.count = min(repairMost, max(1, int(int64(len(members))*repairBytes/max(1, num(answer[1])))))
+	}
+	queues, err := s.resolve(ctx, sh, numbers)
+	if err != nil {
+		return false, err
+	}
+	for from := 0; from < len(members); from += 2 * repairMost {
+		to := min(from+2*repairMost, len(members))
+		if err := s.repairSome(ctx, sh, p, members[from:to], numbers[from:to], queues); err != nil {
+			return false, err
+		}
+	}
+	p.cursor = str(answer[0])
+	if p.cursor == "0" && p.lost > 0 {
+		s.log.ErrorContext(ctx, "jobs cannot be delivered: the names of their queues are lost", "shard", sh.index, "jobs", p.lost)
+	}
+	return p.cursor == "0", nil
+}
+
+func (s *Store) repairSome(
+	ctx context.Context, sh *part, p *pass, members, numbers []string, queues map[string]*queue,
+) error {
+	var all []*queue
+	position := make(map[*queue]int)
+	args := make([]any, 0, 2*len(members))
+	for i, m := range members {
+		q := queues[numbers[i]]
+		if q == nil {
+			p.lost++
+			continue
+		}
+		if position[q] == 0 {
+			all = append(all, q)
+			position[q] = len(all)
+		}
+		args = append(args, position[q], m)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	c := s.newCall(sh, scriptRepairJobs, sh.token("repair", "j"), all, nil, len(args))
+	c.add(args...)
+	reply, err := s.do(ctx, c)
+	if err != nil {
+		return err
+	}
+	answer := list(reply)
+	if len(answer) != 2 {
+		return malformed(scriptRepairJobs)
+	}
+	p.noteAll(strs(answer[0]), strs(answer[1]))
+	return nil
+}
+
+// nextTopic is the topic that a step is at; empty after the last.
+func (s *Store) nextTopic(ctx context.Context, sh *part, p *pass) (string, error) {
+	if len(p.topics) == 0 {
+		from := "-"
+		if p.afterName != "" {
+			from = "(" + p.afterName
+		}
+		names, err := s.client.ZRangeByLex(ctx, sh.seen, &redis.ZRangeBy{Min: from, Max: "+", Count: repairMost}).Result()
+		if err != nil {
+			return "", fault(ctx, err)
+		}
+		if len(names) == 0 {
+			return "", nil
+		}
+		p.topics, p.afterName = names, names[len(names)-1]
+	}
+	return p.topics[0], nil
+}

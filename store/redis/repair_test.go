@@ -1,0 +1,332 @@
+package redis
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+// recheck makes the next Repair of a shard begin a check, as after a restart of its server.
+func recheck(s *Store, shard int) {
+	s.shards[shard].repairs.last = "another 0"
+}
+
+// repairAll checks a shard from end to end, without the pauses, and gives what was repaired.
+func repairAll(tb testing.TB, s *Store, shard int) map[store.RepairKind]int {
+	tb.Helper()
+	s.look(tb.Context())
+	s.health.next = time.Now().Add(time.Hour) // tests empty their store
+	recheck(s, shard)
+	found := map[store.RepairKind]int{}
+	for range 100_000 {
+		s.pace.next = time.Time{}
+		result, err := s.Repair(tb.Context(), shard)
+		require.NoError(tb, err)
+		merge(found, result.Repairs)
+		if result.Complete {
+			return found
+		}
+	}
+	require.Fail(tb, "a check must end")
+	return nil
+}
+
+// repaired checks a shard, requires that everything agrees afterwards and that another check finds nothing.
+func repaired(tb testing.TB, s *Store) map[store.RepairKind]int {
+	tb.Helper()
+	found := repairAll(tb, s, 0)
+	agrees(tb, s)
+	require.Empty(tb, repairAll(tb, s, 0), "a second check")
+	return found
+}
+
+// agrees requires of the first shard's raw data what DESIGN.md says of them.
+func agrees(tb testing.TB, s *Store) {
+	tb.Helper()
+	ctx, sh := tb.Context(), s.shards[0]
+	require.NoError(tb, storetest.Check(ctx, s))
+	hash := func(key string) map[string]string {
+		all, err := s.client.HGetAll(ctx, key).Result()
+		require.NoError(tb, err)
+		return all
+	}
+	set := func(key string) []string {
+		all, err := s.client.ZRange(ctx, key, 0, -1).Result()
+		require.NoError(tb, err)
+		return all
+	}
+	places := map[string][]string{}
+	agenda := set(sh.agenda)
+	for number, name := range hash(sh.names) {
+		require.Equal(tb, number, hash(sh.queues)[name], "the number of %s", name)
+		ready, err := s.client.LRange(ctx, sh.tag+"ready:"+number, 0, -1).Result()
+		require.NoError(tb, err)
+		due, held := set(sh.tag+"due:"+number), set(sh.tag+"held:"+number)
+		for kind, members := range map[string][]string{"due": due, "ready": ready, "held": held} {
+			for _, m := range members {
+				places[m] = append(places[m], kind+":"+number)
+			}
+		}
+		require.Equal(tb, len(due)+len(ready)+len(held) > 0, slices.Contains(agenda, number), "queue %s on the agenda", name)
+	}
+	for _, topic := range set(sh.seen) {
+		t := sh.topicOf(topic)
+		for _, state := range endings {
+			var bytes int64
+			for _, m := range set(t.list(state)) {
+				places[m] = append(places[m], state)
+				line, err := s.client.HGet(ctx, sh.runs, m).Result()
+				require.NoError(tb, err)
+				bytes += digits(strings.Fields(line)[2])
+			}
+			require.Equal(tb, bytes, num(hash(t.stats)[state+"b"]), "bytes of %s in state %s", topic, state)
+		}
+	}
+	jobs := hash(sh.jobs)
+	for m := range jobs {
+		require.Len(tb, places[m], 1, "%s is in %v", m, places[m])
+	}
+	for m := range places {
+		require.Contains(tb, jobs, m, "what is in a place is a job")
+	}
+	for _, key := range []string{sh.runs, sh.tries} {
+		for m := range hash(key) {
+			require.Contains(tb, jobs, m, "of %s", key)
+		}
+	}
+	entries, order := slices.Sorted(maps.Keys(hash(sh.outbox))), set(sh.outq)
+	slices.Sort(order)
+	require.ElementsMatch(tb, entries, order, "the outbox")
+}
+
+// work puts jobs of every state into two lanes of a topic, and some into another topic.
+func work(tb testing.TB, s *Store, jobs int) {
+	tb.Helper()
+	ctx := tb.Context()
+	for from := 0; from < jobs; from += 100 {
+		var entries []store.Entry
+		for i := from; i < min(from+100, jobs); i++ {
+			e := entry(fmt.Sprint("job-", i))
+			e.Lane = []string{"l", "m"}[i%2]
+			if i%7 == 0 {
+				e.Topic = "other"
+			}
+			if i%5 == 0 {
+				e.Delay = time.Hour
+			}
+			if i%3 == 0 {
+				e.Print = []byte("print")
+			}
+			entries = append(entries, e)
+		}
+		insert(tb, s, entries...)
+	}
+	for _, q := range []job.Queue{lane, {Namespace: lane.Namespace, Topic: lane.Topic, Lane: "m"}, {Namespace: lane.Namespace, Topic: "other", Lane: "l"}} {
+		request := wants(max(jobs/4, 1))
+		request.Wants[0].Queue = q
+		claimed, err := s.Claim(ctx, 0, store.NewToken(), request)
+		require.NoError(tb, err)
+		for i, h := range claimed.Jobs {
+			switch i % 5 {
+			case 0:
+				settle(tb, s, settlement(h, policy.Verdict{Kind: policy.Delivered}, 200))
+			case 1:
+				settle(tb, s, settlement(h, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}, 410))
+			case 2:
+				settle(tb, s, settlement(h, policy.Verdict{Kind: policy.Again, Wait: time.Minute}, 500))
+			case 3:
+				item := settlement(h, policy.Verdict{Kind: policy.Delivered}, 200)
+				item.Births = []store.Entry{entry("born-" + h.ID)}
+				settle(tb, s, item)
+			}
+		}
+	}
+	_, err := s.Cancel(ctx, 0, store.NewToken(), ref(fmt.Sprint("job-", 5)))
+	require.NoError(tb, err)
+}
+
+// some gives one member of each place that jobs of the test queue are in.
+func some(tb testing.TB, s *Store) map[string]string {
+	tb.Helper()
+	ctx, sh := tb.Context(), s.shards[0]
+	t := sh.topicOf(topicName(lane.Namespace, lane.Topic))
+	found := map[string]string{}
+	for place, key := range map[string]string{"due": sh.tag + "due:1", "held": sh.tag + "held:1", "d": t.done, "x": t.dead, "c": t.off} {
+		members, err := s.client.ZRange(ctx, key, 0, 0).Result()
+		require.NoError(tb, err)
+		if len(members) > 0 {
+			found[place] = members[0]
+		}
+	}
+	var err error
+	found["ready"], err = s.client.LIndex(ctx, sh.tag+"ready:1", 0).Result()
+	require.NoError(tb, err)
+	return found
+}
+
+func TestRepair_FindsNothingInSoundData(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		require.Empty(t, repaired(t, s), "nothing there")
+		work(t, s, 300)
+		require.Empty(t, repaired(t, s))
+		result, err := s.Repair(t.Context(), 0)
+		require.NoError(t, err)
+		require.Equal(t, store.RepairResult{Wait: repairLook}, result, "it is checked")
+	})
+}
+
+func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
+	s := open(t, Options{URL: redistest.Start(t).URL()})
+	ctx, sh, c := t.Context(), s.shards[0], s.client
+	due, ready, held := sh.tag+"due:1", sh.tag+"ready:1", sh.tag+"held:1"
+	of := sh.topicOf(topicName(lane.Namespace, lane.Topic))
+	for name, damage := range map[string]struct {
+		do   func(at map[string]string)
+		kind store.RepairKind
+	}{
+		"a job lost from due":   {func(at map[string]string) { c.ZRem(ctx, due, at["due"]) }, store.RepairUnplaced},
+		"a job lost from ready": {func(at map[string]string) { c.LRem(ctx, ready, 0, at["ready"]) }, store.RepairUnplaced},
+		"a job lost from held":  {func(at map[string]string) { c.ZRem(ctx, held, at["held"]) }, store.RepairUnplaced},
+		"a job lost from done":  {func(at map[string]string) { c.ZRem(ctx, of.done, at["d"]) }, store.RepairUnplaced},
+		"a job lost from dead":  {func(at map[string]string) { c.ZRem(ctx, of.dead, at["x"]) }, store.RepairUnplaced},
+		"ready twice":           {func(at map[string]string) { c.RPush(ctx, ready, at["ready"]) }, store.RepairMisplaced},
+		"ready and due":         {func(at map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 1, Member: at["ready"]}) }, store.RepairMisplaced},
+		"due and ready":         {func(at map[string]string) { c.LPush(ctx, ready, at["due"]) }, store.RepairMisplaced},
+		"due and held":          {func(at map[string]string) { c.ZAdd(ctx, held, redis.Z{Score: 1, Member: at["due"]}) }, store.RepairMisplaced},
+		"held and due":          {func(at map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 1, Member: at["held"]}) }, store.RepairMisplaced},
+		"held and ready":        {func(at map[string]string) { c.LPush(ctx, ready, at["held"]) }, store.RepairMisplaced},
+		"due too early":         {func(at map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 7, Member: at["due"]}) }, ""},
+		"ended and due":         {func(at map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 7, Member: at["d"]}) }, store.RepairMisplaced},
+		"ended and ready":       {func(at map[string]string) { c.LPush(ctx, ready, at["x"]) }, store.RepairMisplaced},
+		"ended and held":        {func(at map[string]string) { c.ZAdd(ctx, held, redis.Z{Score: 7, Member: at["d"]}) }, store.RepairMisplaced},
+		"dead and done":         {func(at map[string]string) { c.ZAdd(ctx, of.done, redis.Z{Score: 7, Member: at["x"]}) }, store.RepairMisplaced},
+		"waiting and done":      {func(at map[string]string) { c.ZAdd(ctx, of.done, redis.Z{Score: 7, Member: at["due"]}) }, store.RepairMisplaced},
+		"nothing due":           {func(map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob},
+		"nothing ready":         {func(map[string]string) { c.LPush(ctx, ready, "none", "none") }, store.RepairNoJob},
+		"nothing held":          {func(map[string]string) { c.ZAdd(ctx, held, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob},
+		"nothing done":          {func(map[string]string) { c.ZAdd(ctx, of.done, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob},
+		"a record lost":         {func(at map[string]string) { c.HDel(ctx, sh.jobs, at["due"]) }, store.RepairNoJob},
+		"an ended record lost":  {func(at map[string]string) { c.HDel(ctx, sh.jobs, at["d"]) }, store.RepairLeftover},
+		"a run lost":            {func(at map[string]string) { c.HDel(ctx, sh.runs, at["held"]) }, store.RepairMisplaced},
+		"a lease of another queue": {func(at map[string]string) {
+			run := c.HGet(ctx, sh.runs, at["held"]).Val()
+			c.HSet(ctx, sh.runs, at["held"], strings.Replace(run, "@1 ", "@9 ", 1))
+		}, store.RepairMisplaced},
+		"a queue off the agenda":     {func(map[string]string) { c.ZRem(ctx, sh.agenda, "1") }, store.RepairAgenda},
+		"a queue late on the agenda": {func(map[string]string) { c.ZAdd(ctx, sh.agenda, redis.Z{Score: float64(never), Member: "1"}) }, store.RepairAgenda},
+		"no queue on the agenda":     {func(map[string]string) { c.ZAdd(ctx, sh.agenda, redis.Z{Score: 7, Member: "77"}) }, store.RepairQueue},
+		"all of due":                 {func(map[string]string) { c.Del(ctx, due) }, store.RepairUnplaced},
+		"all of ready":               {func(map[string]string) { c.Del(ctx, ready) }, store.RepairUnplaced},
+		"all of held":                {func(map[string]string) { c.Del(ctx, held) }, store.RepairUnplaced},
+		"all of the agenda":          {func(map[string]string) { c.Del(ctx, sh.agenda) }, store.RepairAgenda},
+		"a name":                     {func(map[string]string) { c.HDel(ctx, sh.names, "1") }, store.RepairQueue},
+		"a number":                   {func(map[string]string) { c.HDel(ctx, sh.queues, lane.String()) }, store.RepairQueue},
+		"a topic":                    {func(map[string]string) { c.ZRem(ctx, sh.seen, of.name) }, store.RepairQueue},
+		"the lanes of a topic":       {func(map[string]string) { c.Del(ctx, sh.lanes(of.name)) }, store.RepairQueue},
+		"ready counted wrong":        {func(map[string]string) { c.HIncrBy(ctx, of.stats, "ready", -3) }, store.RepairCounter},
+		"held counted wrong":         {func(map[string]string) { c.HIncrBy(ctx, of.stats, "held", 2) }, store.RepairCounter},
+		"registered one short":       {func(map[string]string) { c.HIncrBy(ctx, of.stats, "reg", -1) }, store.RepairCounter},
+		"delivered one short":        {func(map[string]string) { c.HIncrBy(ctx, of.stats, "d", -1) }, store.RepairCounter},
+		"bytes counted wrong":        {func(map[string]string) { c.HIncrBy(ctx, of.stats, "db", 1000) }, store.RepairCounter},
+		"no counters":                {func(map[string]string) { c.Del(ctx, of.stats) }, store.RepairCounter},
+		"an outbox without order":    {func(map[string]string) { c.Del(ctx, sh.outq) }, store.RepairOutbox},
+		"an order without an outbox": {func(map[string]string) { c.Del(ctx, sh.outbox) }, store.RepairNoJob},
+		"a run of no job":            {func(at map[string]string) { c.HSet(ctx, sh.runs, "none", c.HGet(ctx, sh.runs, at["d"]).Val()) }, store.RepairLeftover},
+		"attempts of no job":         {func(map[string]string) { c.HSet(ctx, sh.tries, "none", "{}\n") }, store.RepairLeftover},
+		"an id of no job":            {func(map[string]string) { c.HSet(ctx, sh.ids, "none", "\x01p") }, store.RepairLeftover},
+		"an id never forgotten":      {func(map[string]string) { c.HSet(ctx, sh.ids, "none", "\x01pd 5 - 7") }, store.RepairLeftover},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, c.FlushDB(ctx).Err())
+			sh.forget()
+			insert(t, s, entry("first")) // its queue is number 1
+			work(t, s, 60)
+			agrees(t, s)
+			damage.do(some(t, s))
+			found := repaired(t, s)
+			if damage.kind != "" {
+				require.NotZero(t, found[damage.kind], "%v", found)
+			}
+			require.NotEmpty(t, found)
+		})
+	}
+}
+
+// What is torn out of the data at random: whatever it is, what is left agrees afterwards, and no job with a record is stuck.
+func TestRepair_HealsRandomDamage(t *testing.T) {
+	s := open(t, Options{URL: redistest.Start(t).URL()})
+	ctx, sh := t.Context(), s.shards[0]
+	for seed := range uint64(20) {
+		require.NoError(t, s.client.FlushDB(ctx).Err())
+		sh.forget()
+		work(t, s, 200)
+		random := rand.New(rand.NewPCG(seed, seed))
+		for range 40 {
+			tear(t, s, random)
+		}
+		found := repaired(t, s)
+		require.NotEmpty(t, found)
+		t.Logf("seed %d: %s", seed, kinds(found))
+	}
+}
+
+// tear removes or moves something of a random key of the first shard, but no queue's name and number at once.
+func tear(t *testing.T, s *Store, random *rand.Rand) {
+	ctx, sh, c := t.Context(), s.shards[0], s.client
+	all, err := c.Keys(ctx, "*").Result()
+	require.NoError(t, err)
+	slices.Sort(all)
+	all = slices.DeleteFunc(all, func(key string) bool {
+		return !strings.HasPrefix(key, sh.tag) || strings.Contains(key, "tok:") || key == sh.names || key == sh.checked
+	})
+	key := all[random.IntN(len(all))]
+	pick := func(from []string) string {
+		if len(from) == 0 {
+			return "none"
+		}
+		slices.Sort(from)
+		return from[random.IntN(len(from))]
+	}
+	switch kind := c.Type(ctx, key).Val(); kind {
+	case "hash":
+		field := pick(c.HKeys(ctx, key).Val())
+		if n, err := c.HGet(ctx, key, field).Int64(); err == nil && key != sh.queues && random.IntN(2) == 0 {
+			c.HSet(ctx, key, field, n+int64(random.IntN(7))-3)
+		} else {
+			c.HDel(ctx, key, field)
+		}
+	case "zset":
+		member := pick(c.ZRange(ctx, key, 0, -1).Val())
+		c.ZRem(ctx, key, member)
+		if random.IntN(2) == 0 { // into the place of another queue or state
+			other := all[random.IntN(len(all))]
+			for _, place := range []string{"due:", "held:", "done:", "dead:"} {
+				if strings.HasPrefix(other, sh.tag+place) {
+					c.ZAdd(ctx, other, redis.Z{Score: float64(time.Now().UnixMilli()), Member: member})
+				}
+			}
+		}
+	case "list":
+		if strings.HasPrefix(key, sh.tag+"ready:") {
+			member := pick(c.LRange(ctx, key, 0, -1).Val())
+			if random.IntN(2) == 0 {
+				c.LRem(ctx, key, 1, member)
+			} else {
+				c.RPush(ctx, key, member)
+			}
+		}
+	}
+}

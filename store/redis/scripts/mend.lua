@@ -1,0 +1,154 @@
+-- What the scripts that check and repair a shard share. Before it stands lib.lua, after it repair_jobs, repair_queues or
+-- repair_ended.
+--
+-- A job's record and run are what counts. mend puts one job where they say it belongs, and nowhere else:
+--
+--   the run says     the job is in
+--   no lease         due, at the run's due moment, or ready
+--   a lease          held
+--   an end           the topic's list of jobs that ended so
+--
+-- Counters are left as they are: repair_counts sets them when everything else is right.
+local repairs, examples = {}, {}
+local function repaired(kind, member, n)
+  repairs[kind] = (repairs[kind] or 0) + (n or 1)
+  if member and #examples < 5 then examples[#examples + 1] = member end
+end
+
+-- LOST is how long a job whose lease has no deadline any more is left to its holder, beyond its own timeout.
+local LOST = 30000
+
+-- number is that of the queue which a job's record names: nil when there is no record that scripts can read. A record
+-- of more than 4 KiB is not read: Lua would take all of it in. Then the answer is false.
+local function number(member)
+  local size = call('HSTRLEN', JOBS, member)
+  if size < 18 then return nil end
+  return size <= 4096 and int(be(call('HGET', JOBS, member), 3, 6))
+end
+
+-- strange tells whether a job's record names another queue, or does not exist.
+local function strange(q, member)
+  local n = number(member)
+  return n == nil or n and n ~= q.n
+end
+
+-- shown is the lease and the state of a run; those of a job that was never claimed are the default.
+local function shown(line)
+  if not line then return '-', '-' end
+  return match(line, '^(%S+) %S+ %d+ (%S) ')
+end
+
+-- leave takes a job out of a queue's sets, but not out of keep.
+local function leave(q, member, keep)
+  local left = 0
+  if keep ~= 'due' then left = left + call('ZREM', q.due, member) end
+  if keep ~= 'held' then left = left + call('ZREM', q.held, member) end
+  if keep ~= 'due' then left = left + call('LREM', q.ready, 0, member) end
+  return left
+end
+
+-- unlist takes a job out of its topic's lists of ended jobs, but not out of that of state keep.
+local function unlist(t, member, keep)
+  local left = 0
+  for _, state in ipairs({ 'd', 'x', 'c' }) do
+    if state ~= keep then left = left + call('ZREM', t[state], member) end
+  end
+  return left
+end
+
+-- wait puts a waiting job into one of due and ready, and answers whether that changed anything, and whether the job was
+-- in neither.
+local function wait(q, member, moment)
+  local due, ready = call('ZSCORE', q.due, member), #call('LPOS', q.ready, member, 'COUNT', 0)
+  if not due and ready == 0 then
+    defer(q, moment, member)
+    return true, true
+  end
+  local changed = due and ready > 0
+  if changed then
+    if moment <= now then call('ZREM', q.due, member) else call('LREM', q.ready, 0, member) end
+    due = moment > now and due
+  end
+  if due and tonumber(due) ~= moment then
+    call('ZADD', q.due, int(moment), member)
+    return true
+  end
+  if not due and ready > 1 then
+    call('LREM', q.ready, 1 - ready, member)
+    return true
+  end
+  return changed
+end
+
+-- mend puts a job of a queue, or what is there under its id, where it belongs.
+local function mend(q, member)
+  local rec = call('HGET', JOBS, member)
+  local readable = rec and #rec >= 18
+  if not readable or int(be(rec, 3, 6)) ~= q.n then
+    if leave(q, member) + unlist(q.topic, member) > 0 then
+      repaired(readable and 'misplaced' or 'no_job', member)
+      q.touched = true
+    end
+    return
+  end
+  local line = call('HGET', RUNS, member)
+  local r = line and parse(line) or fresh(rec)
+  if not r.lease then return end -- it cannot be read, and is left alone
+  if r.state == '-' and r.lease ~= '-' and match(r.lease, '@(%d+)$') ~= q.n then
+    r.lease, r.fin, r.course = '-', '0', turned(r.course, NOW) -- no settlement can name it
+    call('HSET', RUNS, member, pack(r))
+  end
+  local left, changed, unplaced = 0, false, false
+  if r.state ~= '-' then
+    left = leave(q, member) + unlist(q.topic, member, r.state)
+    local set = q.topic[r.state]
+    if set and not call('ZSCORE', set, member) then
+      call('ZADD', set, r.fin, member)
+      changed, unplaced = true, left == 0
+    end
+  elseif r.lease == '-' then
+    left = leave(q, member, 'due') + unlist(q.topic, member)
+    changed, unplaced = wait(q, member, tonumber(match(r.course, '^%d+')))
+    unplaced = unplaced and left == 0
+  else
+    left = leave(q, member, 'held') + unlist(q.topic, member)
+    if not call('ZSCORE', q.held, member) then
+      call('ZADD', q.held, int(now + be(rec, 7, 9) + LOST), member)
+      changed, unplaced = true, left == 0
+    end
+  end
+  if left > 0 or changed then
+    repaired(unplaced and 'unplaced' or 'misplaced', member)
+    q.touched = true
+  end
+end
+
+-- relook writes what the agenda and the gates say of a queue anew.
+local function relook(q)
+  local before = call('ZSCORE', AGENDA, q.n)
+  if q.gate and not call('ZSCORE', GATEQ, q.n) then
+    q.gate.changed = true
+    repaired('agenda')
+  end
+  if not (q.gate and q.gate.open) then call('ZREM', q.topic.open, q.n) end
+  arrange(q)
+  q.holds, q.ring = nil, q.ring or q.touched or not before
+  local off = call('ZSCORE', OFF, q.n) -- its lapses are held off
+  look(q, off and now + 100 or nil)
+  local after = call('ZSCORE', AGENDA, q.n)
+  if not after or q.touched or off then return end
+  -- A policy that has just changed moves queues as well: its topic is in redo until then.
+  if not before or tonumber(before) > math.max(now, tonumber(after)) + AGAIN and call('EXISTS', REDO) == 0 then
+    repaired('agenda')
+  end
+end
+
+-- report is the part of every answer that says what was repaired.
+local function report()
+  local list = {}
+  for kind, n in pairs(repairs) do
+    list[#list + 1] = kind
+    list[#list + 1] = tostring(n)
+  end
+  return list
+end

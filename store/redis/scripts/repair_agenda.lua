@@ -1,0 +1,14 @@
+-- Removes queues from the agenda that have no name: nobody can look at them.
+-- KEYS    1 agenda  2 names  3 rings
+-- ARGV    cursor
+-- result  next cursor ('0' at the end), how many were removed
+local call = redis.call
+local found, removed = call('ZSCAN', KEYS[1], ARGV[1], 'COUNT', 256), 0
+for i = 1, #found[2], 2 do
+  if call('HEXISTS', KEYS[2], found[2][i]) == 0 then
+    call('ZREM', KEYS[1], found[2][i])
+    call('HDEL', KEYS[3], found[2][i])
+    removed = removed + 1
+  end
+end
+return { found[1], removed }

@@ -1,0 +1,76 @@
+-- Walks through queues: takes out what does not belong there, and writes anew what the agenda says of them. Before it
+-- stands mend.lua.
+-- KEYS    those of lib
+-- ARGV    where to go on in the first queue: ready, held or due, and a cursor; about how many entries to look at
+-- result  queues that are done, where to go on in the next: ready, held or due, and a cursor; {kind, how many were
+--         repaired, …}, some of their members
+allow()
+watch()
+local set, cursor, room = ARGV[A + 1], ARGV[A + 2], tonumber(ARGV[A + 3])
+
+-- Each walk answers where to go on, '0' at the end.
+local walks = {}
+
+-- Ready is walked from its tail: claims take from its head meanwhile. The cursor counts entries from there.
+function walks.ready(q, from)
+  from = tonumber(from)
+  local members = call('LRANGE', q.ready, -from - 1000, -from - 1)
+  if #members == 0 then return '0' end
+  local runs, dues = call('HMGET', RUNS, unpack(members)), call('ZMSCORE', q.due, unpack(members))
+  local before, seen = call('LLEN', q.ready), {}
+  for i, member in ipairs(members) do
+    local lease, state = shown(runs[i])
+    if seen[member] or dues[i] or lease and (lease ~= '-' or state ~= '-') or strange(q, member) then mend(q, member) end
+    seen[member] = true
+  end
+  room = room - #members
+  if #members < 1000 then return '0' end
+  return int(from + #members - (before - call('LLEN', q.ready)))
+end
+
+function walks.held(q, from)
+  local found = call('ZSCAN', q.held, from, 'COUNT', 256)
+  for i = 1, #found[2], 2 do
+    local member = found[2][i]
+    local lease, state = shown(call('HGET', RUNS, member))
+    if lease and (state ~= '-' or match(lease, '@(%d+)$') ~= q.n) or strange(q, member) then mend(q, member) end
+  end
+  room = room - #found[2] / 2
+  return found[1]
+end
+
+function walks.due(q, from)
+  local found, members, scores = call('ZSCAN', q.due, from, 'COUNT', 256), {}, {}
+  for i = 1, #found[2], 2 do
+    members[#members + 1], scores[#scores + 1] = found[2][i], found[2][i + 1]
+  end
+  for first = 1, #members, 1000 do
+    local last = math.min(first + 999, #members)
+    local runs = call('HMGET', RUNS, unpack(members, first, last))
+    for i = first, last do
+      local line = runs[i - first + 1]
+      local lease, state = shown(line)
+      local moved = line and lease and tonumber(scores[i]) ~= tonumber((apart(parse(line).course)))
+      if lease and (lease ~= '-' or state ~= '-' or moved) or strange(q, members[i]) then mend(q, members[i]) end
+    end
+  end
+  room = room - #members
+  return found[1]
+end
+
+local after, finished = { ready = 'held', held = 'due' }, 0
+for i, q in ipairs(queues) do
+  while set and room > 0 do
+    room = room - 4
+    cursor = walks[set](q, cursor)
+    if cursor == '0' then set = after[set] end
+  end
+  if set then
+    if q.touched then relook(q) end
+    break
+  end
+  relook(q)
+  finished, set, cursor = i, 'ready', '0'
+end
+close()
+return { finished, set, cursor, report(), examples }
