@@ -103,6 +103,9 @@ type Options struct {
 	Token Token
 	// MaxBody bounds a job's body, in bytes; zero: 256 KiB.
 	MaxBody int64
+	// BodyBytes bounds the bytes of requests' bodies that are in memory at a time, above 64 KiB each: more are refused
+	// with 503. One of the largest size always fits. Zero: 48 MiB.
+	BodyBytes int64
 	// Version is what /v1/version answers; empty: dev.
 	Version string
 	// Loopback serves only requests that are addressed to localhost or to a loopback address, so that no web page
@@ -134,6 +137,7 @@ type api struct {
 	healthOnly bool
 	metrics    http.Handler
 	log        *slog.Logger
+	bodies     *bodyBudget
 	// streams holds one for each stream under way.
 	streams chan struct{}
 	// atEnd has a function called when the server is shut down, as context.AfterFunc does.
@@ -145,8 +149,14 @@ func New(o Options) http.Handler {
 	if o.Service == nil {
 		panic("api: there is no service to put the API in front of")
 	}
+	a, end := newAPI(o)
+	return a.handler(o, end)
+}
+
+// newAPI makes what the handlers share; end ends streams.
+func newAPI(o Options) (a *api, end func()) {
 	life, end := context.WithCancel(context.Background())
-	a := &api{
+	return &api{
 		service:    o.Service,
 		maxBody:    cmp.Or(o.MaxBody, defaultMaxBody),
 		version:    cmp.Or(o.Version, "dev"),
@@ -154,8 +164,13 @@ func New(o Options) http.Handler {
 		metrics:    o.Metrics,
 		log:        cmp.Or(o.Logger, slog.Default()),
 		streams:    make(chan struct{}, maxStreams),
+		bodies:     newBodyBudget(cmp.Or(o.BodyBytes, defaultBodyBytes), max(maxBatchBytes, growth*cmp.Or(o.MaxBody, defaultMaxBody)+slack)+1),
 		atEnd:      func(f func()) func() bool { return context.AfterFunc(life, f) },
-	}
+	}, end
+}
+
+// handler puts the routes behind the guard.
+func (a *api) handler(o Options, end func()) http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range a.routes() {
 		if r.always || !o.HealthOnly {

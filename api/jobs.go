@@ -28,7 +28,7 @@ func (a *api) register(w http.ResponseWriter, r *http.Request) error {
 	if status == http.StatusCreated {
 		w.Header()["Location"] = []string{"/v1/jobs/" + result.Job.ID}
 	}
-	answerJob(w, status, &result.Job)
+	a.answerJob(w, status, &result.Job)
 	return nil
 }
 
@@ -60,8 +60,7 @@ func (a *api) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	showJob(w, &found)
-	return nil
+	return a.showJob(w, &found)
 }
 
 // Sizes of lists: of jobs unless a client says otherwise, and of all lists at most.
@@ -171,7 +170,7 @@ func (a *api) change(w http.ResponseWriter, r *http.Request, ref job.Ref, edit s
 	if err != nil {
 		return because(err, needed)
 	}
-	answerJob(w, http.StatusOK, &changed)
+	a.answerJob(w, http.StatusOK, &changed)
 	return nil
 }
 
@@ -197,7 +196,7 @@ func (a *api) revive(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return because(err, "only delivered, dead and cancelled jobs can be revived")
 	}
-	answerJob(w, http.StatusOK, &revived)
+	a.answerJob(w, http.StatusOK, &revived)
 	return nil
 }
 
@@ -215,21 +214,32 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 	if cancelled.State == job.Running {
 		status = http.StatusAccepted
 	}
-	answerJob(w, status, &cancelled)
+	a.answerJob(w, status, &cancelled)
 	return nil
 }
 
-// showJob answers with a job and its attempts.
-func showJob(w http.ResponseWriter, j *job.Job) {
+// showJob answers with a job and its attempts, unless so much is being answered that there is no room for its body.
+func (a *api) showJob(w http.ResponseWriter, j *job.Job) error {
+	held, ok := a.bodies.answer(j)
+	defer held.release()
+	if !ok {
+		return refuse(http.StatusServiceUnavailable, "too many bytes of answers are under way: try again, with fewer requests at a time")
+	}
 	o := beginJob(w, j)
 	defer o.free()
 	o.attempts(j.Attempts)
 	o.close()
 	o.send(w, http.StatusOK)
+	return nil
 }
 
-// answerJob answers a change with the job, and how durable the change was.
-func answerJob(w http.ResponseWriter, status int, j *job.Job) {
+// answerJob answers a change with the job, and how durable the change was. The change is made, so it is not refused.
+func (a *api) answerJob(w http.ResponseWriter, status int, j *job.Job) {
+	held, ok := a.bodies.answer(j)
+	defer held.release()
+	if !ok {
+		held.force(answerSize(j))
+	}
 	o := beginJob(w, j)
 	defer o.free()
 	o.durability(j.Reached)

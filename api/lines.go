@@ -21,6 +21,7 @@ type line struct {
 type lines struct {
 	from    io.Reader
 	longest int // B, without the newline
+	held    *meteredBody
 
 	// buf is what arrived. Up to taken it was given out or is not needed; from there to seen it holds no newline.
 	buf         []byte
@@ -122,7 +123,10 @@ func (l *lines) add(group []line, n int, text []byte) []line {
 
 // fill reads once.
 func (l *lines) fill() {
-	l.makeRoom()
+	if !l.makeRoom() {
+		l.err = errNoRoom
+		return
+	}
 	free := l.buf[len(l.buf):cap(l.buf)]
 	n, err := l.from.Read(free)
 	l.buf = l.buf[:len(l.buf)+n]
@@ -139,20 +143,44 @@ func (l *lines) fill() {
 	}
 }
 
-// makeRoom sees to it that there is some to read into. What was given out keeps its place, since who registers a job
+// errNoRoom: a line is too long for what the process has room for now.
+var errNoRoom = errors.New("there is no room for the line")
+
+// makeRoom sees to it that there is some to read into; false: the process has none. What was given out keeps its place, since who registers a job
 // may look at it even after it was told that the time is up; so the rest moves on to a buffer of its own.
-func (l *lines) makeRoom() {
+func (l *lines) makeRoom() bool {
 	l.room = max(l.room, leastRoom)
 	if cap(l.buf)-len(l.buf) >= leastRoom/4 {
-		return
+		return true
 	}
 	rest := l.buf[l.taken:]
 	// A line longer than the room doubles it each time, so that it is not copied more than twice over.
-	fresh := make([]byte, len(rest), len(rest)+max(l.room, min(len(rest), l.longest+1-len(rest)+leastRoom)))
+	size := len(rest) + max(l.room, min(len(rest), l.longest+1-len(rest)+leastRoom))
+	if !l.reserve(size) {
+		size = len(rest) + leastRoom
+		if !l.reserve(size) {
+			return false
+		}
+	}
+	fresh := make([]byte, len(rest), size)
 	copy(fresh, rest)
 	l.buf = fresh
 	l.seen -= l.taken
 	l.taken = 0
+	return true
+}
+
+// reserve takes the place of what is reserved for the buffer. A small one is always to be had, so that every stream goes
+// on whose lines are no longer than that.
+func (l *lines) reserve(size int) bool {
+	switch {
+	case size <= smallBody:
+		l.held.force(int64(size))
+	case !l.held.take(int64(size)):
+		return false
+	}
+	l.held.give(int64(cap(l.buf)))
+	return true
 }
 
 // halfway tells whether a line began that has not ended, and which.

@@ -18,6 +18,8 @@ type problem struct {
 	detail     string
 	faults     []job.Fault
 	retryAfter time.Duration
+	// unread: the client may still be sending the request; see turnAway.
+	unread bool
 }
 
 // Error is for logs.

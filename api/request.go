@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,22 +43,63 @@ func readJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	if r.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}
+	held := metered(r)
+	if held != nil && r.ContentLength > smallBody && !held.budget.fits(r.ContentLength) {
+		return nil, tooBusy()
+	}
+	text, err := readBody(w, r, held, limit)
+	if err != nil {
+		return nil, err
+	}
+	return skipSpace(text), checkJSON(text, 1)
+}
+
+// readBody reads a body into memory that is reserved as the body arrives.
+func readBody(w http.ResponseWriter, r *http.Request, held *meteredBody, limit int64) ([]byte, error) {
+	room := max(min(r.ContentLength+1, limit, smallBody), 512)
+	if !held.take(room) {
+		return nil, tooBusy()
+	}
 	body := http.MaxBytesReader(w, r.Body, limit)
-	text := make([]byte, 0, max(min(r.ContentLength+1, limit), 512))
+	text := make([]byte, 0, room)
+	began := time.Now()
+	rc := http.NewResponseController(w)
 	for {
 		n, err := body.Read(text[len(text):cap(text)])
 		text = text[:len(text)+n]
 		if errors.Is(err, io.EOF) {
 			break
 		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, refuse(http.StatusRequestTimeout, fmt.Sprintf(
+				"the request did not arrive in time: within %v, and never more than %v without a byte of it", readTimeout, stallTimeout))
+		}
 		if err != nil {
 			return nil, unread(err)
 		}
 		if len(text) == cap(text) {
-			text = slices.Grow(text, len(text))
+			// Twice as much, and all that is announced when a quarter of it is there.
+			more := min(int64(len(text)), limit+1-int64(len(text)))
+			if rest := r.ContentLength + 1 - more; rest > 0 && rest <= 3*more {
+				more = rest
+			}
+			if !held.take(more) {
+				return nil, tooBusy()
+			}
+			text = append(make([]byte, 0, len(text)+int(more)), text...)
+		}
+		if len(text) >= smallBody {
+			until := time.Now().Add(stallTimeout)
+			if last := began.Add(readTimeout); until.After(last) {
+				until = last
+			}
+			_ = rc.SetReadDeadline(until) // what has no deadlines is no connection
 		}
 	}
-	return skipSpace(text), checkJSON(text, 1)
+	if len(text) >= smallBody {
+		_ = rc.SetReadDeadline(time.Time{}) // else the work on a request that arrived late would be cut short
+	}
+	return text, nil
 }
 
 // readOptional is readJSON for requests that need no body: nil when there is none.

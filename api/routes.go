@@ -107,7 +107,13 @@ func (a *api) handle(serve handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeoutCause(r.Context(), requestTimeout, errSlow)
 		defer cancel()
-		err := serve(w, r.WithContext(ctx))
+		r = r.WithContext(ctx)
+		if r.Body != nil && r.Body != http.NoBody {
+			held := &meteredBody{ReadCloser: r.Body, budget: a.bodies}
+			defer held.release()
+			r.Body = held
+		}
+		err := serve(w, r)
 		if err == nil {
 			return
 		}
@@ -117,6 +123,11 @@ func (a *api) handle(serve handler) http.Handler {
 			a.log.Error("a request failed", "method", r.Method, "route", r.Pattern, "err", err)
 		case http.StatusServiceUnavailable:
 			a.log.Debug("a request could not be served", "method", r.Method, "route", r.Pattern, "err", err)
+		}
+		if p.unread {
+			metered(r).release()
+			a.turnAway(w, r, p)
+			return
 		}
 		p.write(w)
 	})

@@ -64,10 +64,10 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 	h["Connection"] = closeIt
 	limits.answer(w)
 
-	t := newTray(w, rc, limits.ended, func() { limits.end(refuse(http.StatusBadRequest, "the client is gone")) })
+	t := newTray(w, rc, metered(r), limits.ended, func() { limits.end(refuse(http.StatusBadRequest, "the client is gone")) })
 	defer t.stop()
 	s := stream{
-		in:     lines{from: r.Body, longest: int(a.requestLimit())},
+		in:     lines{from: r.Body, longest: int(a.requestLimit()), held: metered(r)},
 		limits: limits, tray: t,
 	}
 	s.batch = batch{api: a, out: newOut(), written: s.pass}

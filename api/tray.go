@@ -24,6 +24,8 @@ var errStalled = errors.New("the client takes no results")
 type tray struct {
 	w  http.ResponseWriter
 	rc *http.ResponseController
+	// reserved counts what is held beyond the first piece.
+	reserved *meteredBody
 	// hurry, once it is done, leaves the client only lastTimeout to take what is there.
 	hurry <-chan struct{}
 
@@ -39,9 +41,11 @@ type tray struct {
 }
 
 // newTray makes one and starts its writer, which calls broken when it cannot go on.
-func newTray(w http.ResponseWriter, rc *http.ResponseController, hurry <-chan struct{}, broken func()) *tray {
+func newTray(
+	w http.ResponseWriter, rc *http.ResponseController, reserved *meteredBody, hurry <-chan struct{}, broken func(),
+) *tray {
 	t := &tray{
-		w: w, rc: rc, hurry: hurry,
+		w: w, rc: rc, reserved: reserved, hurry: hurry,
 		work: make(chan struct{}, 1), moved: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	go func() {
@@ -61,12 +65,15 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// put adds a copy of b, and waits while there is no room. What is larger than the tray fits when it is empty.
+// put adds a copy of b, and waits while there is no room, in the tray or in the process. It fits when the tray is empty.
 func (t *tray) put(b []byte) error {
 	for {
 		t.mu.Lock()
-		fits := t.held == 0 || t.held+len(b) <= trayMost
+		fits := t.held == 0 || t.held+len(b) <= trayMost && t.reserved.take(int64(len(b)))
 		if fits {
+			if t.held == 0 {
+				t.reserved.force(int64(len(b)))
+			}
 			t.b = append(t.b, b...)
 			t.held += len(b)
 		}
@@ -155,6 +162,7 @@ func (t *tray) write() error {
 			t.mu.Lock()
 			t.held -= n
 			t.mu.Unlock()
+			t.reserved.give(int64(n))
 			signal(t.moved)
 		}
 		if err := t.rc.Flush(); err != nil && !errors.Is(err, errors.ErrUnsupported) {

@@ -29,7 +29,7 @@ func (s *shut) Write(b []byte) (int, error) {
 func trayOf(err error) (t *tray, w *shut, broken chan struct{}) {
 	w = &shut{httptest.NewRecorder(), make(chan struct{}), err}
 	broken = make(chan struct{})
-	return newTray(w, http.NewResponseController(w), nil, func() { close(broken) }), w, broken
+	return newTray(w, http.NewResponseController(w), nil, nil, func() { close(broken) }), w, broken
 }
 
 func TestATrayTakesSoMuchAndNoMore(t *testing.T) {

@@ -1,0 +1,268 @@
+package api
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// budgeted is an API over a service, and the budget of its request bodies: one of the largest registrations fits.
+func budgeted(s Service) (http.Handler, *bodyBudget) {
+	o := Options{Service: s, BodyBytes: 1, Logger: quiet}
+	a, end := newAPI(o)
+	a.bodies.large = a.requestLimit() + 1
+	a.bodies.all = a.bodies.large + smallBytes
+	return a.handler(o, end), a.bodies
+}
+
+func TestNewBodyBudget_FitsTheLargestRequest(t *testing.T) {
+	for _, maxBody := range []int64{1, 256 << 10, 16 << 20} {
+		a, _ := newAPI(Options{Service: newFake(), BodyBytes: 1, MaxBody: maxBody})
+		require.Equal(t, max(maxBatchBytes, a.requestLimit())+1, a.bodies.large)
+	}
+	a, _ := newAPI(Options{Service: newFake()})
+	require.EqualValues(t, defaultBodyBytes, a.bodies.large)
+}
+
+// An upload is a request whose body comes as the test says.
+type upload struct {
+	*io.PipeWriter
+	w    *httptest.ResponseRecorder
+	done chan struct{}
+}
+
+func newUpload(t *testing.T, h http.Handler, path string, length int64) *upload {
+	t.Helper()
+	body, in := io.Pipe()
+	u := &upload{PipeWriter: in, w: httptest.NewRecorder(), done: make(chan struct{})}
+	r := httptest.NewRequest(http.MethodPost, path, body)
+	r.ContentLength = length
+	r.Header.Set("Content-Type", "application/json")
+	go func() {
+		defer close(u.done)
+		h.ServeHTTP(u.w, r)
+		_ = body.Close()
+	}()
+	return u
+}
+
+// send sends so many bytes of white space; the error says that the request was refused meanwhile.
+func (u *upload) send(n int) error {
+	for ; n > 0; n -= 32 << 10 {
+		if _, err := u.Write([]byte(strings.Repeat(" ", min(n, 32<<10)))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish ends the body with a text and gives the status.
+func (u *upload) finish(text string) int {
+	_, _ = io.WriteString(u, text)
+	_ = u.Close()
+	<-u.done
+	return u.w.Code
+}
+
+func TestBodyBudget_BoundsUploadsThatAreUnderWay(t *testing.T) {
+	for length, total := range map[int64]int{-1: 1000 << 10, 1500 << 10: 1500 << 10} {
+		const end = `{"id": "a"}`
+		h, budget := budgeted(newFake())
+
+		// What is announced and does not come holds nothing.
+		var silent []*upload
+		for range 10 {
+			silent = append(silent, newUpload(t, h, "/v1/jobs", length))
+		}
+		first := newUpload(t, h, "/v1/jobs", length)
+		require.NoError(t, first.send(800<<10))
+		second := newUpload(t, h, "/v1/jobs", length)
+		_ = second.send(1200 << 10)
+		<-second.done
+		require.Equal(t, http.StatusServiceUnavailable, second.w.Code)
+		require.Equal(t, "1", second.w.Header().Get("Retry-After"))
+		require.Equal(t, "close", second.w.Header().Get("Connection"))
+		problemIn(t, second.w)
+
+		// A small one is taken all the same, and the first goes on.
+		require.Equal(t, http.StatusCreated, call(t, h, http.MethodPost, "/v1/jobs", `{"id": "small"}`).Code)
+		require.NoError(t, first.send(total-800<<10-len(end)))
+		require.Equal(t, http.StatusCreated, first.finish(end))
+		for _, u := range silent {
+			u.finish("")
+		}
+
+		largest := newUpload(t, h, "/v1/jobs", -1)
+		require.NoError(t, largest.send(int(budget.large)-1-len(end)), "what was held was given back")
+		require.Equal(t, http.StatusOK, largest.finish(end))
+		require.Zero(t, budget.used.Load())
+	}
+}
+
+func TestBodyBudget_RefusesBeforeItReads(t *testing.T) {
+	h, budget := budgeted(newFake())
+	full := &meteredBody{budget: budget}
+	require.True(t, full.take(budget.large))
+	r := httptest.NewRequest(http.MethodPost, "/v1/batch", unreadable{})
+	r.ContentLength = smallBody + 1
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+	full.release()
+	require.Zero(t, budget.used.Load())
+}
+
+// unreadable is a body that must not be read.
+type unreadable struct{}
+
+func (unreadable) Read([]byte) (int, error) { panic("it is read") }
+
+func TestBodyBudget_BoundsAnswersThatAreNotTaken(t *testing.T) {
+	f := newFake()
+	body := strings.Repeat("x", smallBody+1)
+	f.jobs["a"] = job.Job{
+		Spec:     job.Spec{ID: "a", BodyKind: job.BodyText, Body: []byte(body)},
+		Progress: job.Progress{State: job.Scheduled, Version: 1},
+	}
+	h, budget := budgeted(f)
+	full := &meteredBody{budget: budget}
+	require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/v1/jobs/a", "").Code)
+	require.True(t, full.take(budget.large))
+	w := call(t, h, http.MethodGet, "/v1/jobs/a", "")
+	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+	require.Equal(t, "1", w.Header().Get("Retry-After"))
+	require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, "/v1/jobs/a/run", "").Code, "what is done is answered")
+	require.Equal(t, budget.large, budget.used.Load())
+}
+
+func TestBodyBudget_CountsStreams(t *testing.T) {
+	f := newFake()
+	h, budget := budgeted(f)
+	var most int64
+	f.register = func(n job.New) store.Routed {
+		most = max(most, budget.used.Load())
+		return store.Routed{Inserted: store.Inserted{Outcome: store.Created, Job: job.Job{Spec: n.Spec}}}
+	}
+	long := `{"id": "long", "body_text": "` + strings.Repeat("x", 200<<10) + `"}`
+	for _, one := range streamed(t, h, strings.Repeat(long+"\n", 20)) {
+		require.Equal(t, http.StatusCreated, one.Status)
+	}
+	require.Greater(t, most, int64(len(long)))
+	require.Less(t, most, int64(2<<20))
+	require.Zero(t, budget.used.Load())
+
+	full := &meteredBody{budget: budget}
+	require.True(t, full.take(budget.large))
+	got := streamed(t, h, `{"id": "a"}`+"\n"+strings.Repeat(`{"id": "b"}`+"\n", 2_000)+long)
+	require.Len(t, got, 2_002)
+	for _, one := range got[:2_001] {
+		require.Equal(t, http.StatusCreated, one.Status, "short lines need no room")
+	}
+	require.Equal(t, http.StatusServiceUnavailable, got[2_001].Status)
+	require.Nil(t, got[2_001].Index)
+	require.Contains(t, got[2_001].Error.Detail, "line 2002")
+	require.Equal(t, budget.large, budget.used.Load())
+}
+
+func TestBodyBudget_IsKeptByRequestsAtOnce(t *testing.T) {
+	var most int64
+	var mu sync.Mutex
+	f := newFake()
+	h, budget := budgeted(f)
+	f.register = func(n job.New) store.Routed {
+		mu.Lock()
+		most = max(most, budget.used.Load())
+		mu.Unlock()
+		return store.Routed{Inserted: store.Inserted{Outcome: store.Created, Job: job.Job{Spec: n.Spec}}}
+	}
+	server := httptest.NewUnstartedServer(h)
+	server.Config = Server(h, quiet)
+	server.Start()
+	defer server.Close()
+	body := `{"jobs": [{}` + strings.Repeat(" ", 300<<10) + `]}`
+	var all sync.WaitGroup
+	answers := make(chan *http.Response, 40)
+	for range cap(answers) {
+		all.Go(func() {
+			resp, err := server.Client().Post(server.URL+"/v1/batch", "application/json", strings.NewReader(body))
+			if err == nil {
+				answers <- resp
+			}
+		})
+	}
+	all.Wait()
+	require.Len(t, answers, cap(answers), "every client gets an answer")
+	for range cap(answers) {
+		resp := <-answers
+		if resp.StatusCode != http.StatusOK {
+			require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
+			require.Equal(t, "1", resp.Header.Get("Retry-After"))
+		}
+		require.NoError(t, resp.Body.Close())
+	}
+	require.LessOrEqual(t, most, budget.all)
+}
+
+// A client that stops in the middle of a large body is not waited for, and what it held is given back.
+func TestReadBody_EndsAnUploadThatStalls(t *testing.T) {
+	h, budget := budgeted(newFake())
+	inBubble(t, h, func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
+		began := time.Now()
+		_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: "+
+			strconv.Itoa(1<<20)+"\r\n\r\n"+strings.Repeat(" ", 100<<10))
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Positive(t, budget.used.Load())
+		answer, err := io.ReadAll(conn)
+		require.NoError(t, err)
+		require.True(t, strings.HasPrefix(string(answer), "HTTP/1.1 408 "), "%s", answer)
+		require.Less(t, time.Since(began), stallTimeout+5*time.Second)
+		require.Zero(t, budget.used.Load())
+	})
+}
+
+// The deadlines of a large upload do not outlast it: what the store takes for it has the time of a request.
+func TestReadBody_LeavesNoDeadlineBehind(t *testing.T) {
+	f := newFake()
+	f.register = func(n job.New) store.Routed {
+		time.Sleep(stallTimeout + 5*time.Second) // a bubble's time
+		return store.Routed{Inserted: store.Inserted{Outcome: store.Created, Job: job.Job{Spec: n.Spec}}}
+	}
+	h, _ := budgeted(untilDone{f})
+	inBubble(t, h, func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
+		body := `{"jobs": [{}` + strings.Repeat(" ", 100<<10) + `]}`
+		_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/json\r\n"+
+			"Content-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body)
+		require.NoError(t, err)
+		answer, err := io.ReadAll(conn)
+		require.NoError(t, err)
+		require.Contains(t, string(answer), `"status":201`)
+	})
+}
+
+// untilDone is a service whose registrations fail when their context has ended.
+type untilDone struct{ *fake }
+
+func (s untilDone) Register(ctx context.Context, jobs []job.New) []store.Routed {
+	results := s.fake.Register(ctx, jobs)
+	for i := range results {
+		if ctx.Err() != nil {
+			results[i] = store.Routed{Err: ctx.Err()}
+		}
+	}
+	return results
+}
