@@ -74,8 +74,9 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 		Store: gauges.Store(jobs), Defaults: defaults, Declared: a.options.DeclaredTopics, CheckURL: guard.CheckURL,
 		Seal: box, Observer: gauges, Grace: a.options.Grace, Logger: a.options.Logger,
 	}
+	descriptors := planDescriptors(descriptorLimit(), a.options.has(RoleWorker))
 	if a.options.has(RoleWorker) {
-		sender, err := a.sender(guard)
+		sender, err := a.sender(guard, descriptors.idle)
 		if err != nil {
 			return nil, err
 		}
@@ -95,6 +96,8 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 		Logger: a.options.Logger,
 	})
 	a.server = api.Server(handler, a.options.Logger)
+	descriptors.log(a.options.Logger, a.options.has(RoleWorker))
+	api.BoundConnections(a.server, descriptors.api, a.options.Logger)
 	return a, nil
 }
 

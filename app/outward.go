@@ -116,8 +116,8 @@ func (a *App) guard() (*notify.Guard, error) {
 }
 
 // sender makes what delivers.
-func (a *App) sender(guard *notify.Guard) (*notify.Sender, error) {
-	o := notify.Options{Guard: guard, Version: a.options.Version}
+func (a *App) sender(guard *notify.Guard, maxIdle int) (*notify.Sender, error) {
+	o := notify.Options{Guard: guard, Version: a.options.Version, MaxIdleConns: maxIdle}
 	var err error
 	if o.ProxyFor, err = a.options.Proxy.proxyFor(); err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)

@@ -38,12 +38,15 @@ type Policies interface {
 	Sync(ctx context.Context, revision int64) bool
 }
 
+// DefaultWorkers is the number of attempts in flight in a process unless it is said.
+const DefaultWorkers = 2048
+
 // Options says what a Pool works with.
 type Options struct {
 	Store     store.Store
 	Deliverer Deliverer
 	Policies  Policies
-	// Workers is the number of attempts in flight in this process, all topics together; zero: 2048.
+	// Workers is the number of attempts in flight in this process, all topics together; zero: DefaultWorkers.
 	Workers int
 	// MaxBytes bounds the bodies of the attempts in flight, in bytes; zero: 64 MiB. A single job always fits.
 	MaxBytes int
@@ -111,7 +114,7 @@ func New(opts Options) *Pool {
 	if opts.Store == nil || opts.Deliverer == nil || opts.Policies == nil {
 		panic("pool: a store, a deliverer and policies are needed")
 	}
-	opts.Workers = cmp.Or(opts.Workers, 2048)
+	opts.Workers = cmp.Or(opts.Workers, DefaultWorkers)
 	opts.MaxBytes = cmp.Or(opts.MaxBytes, 64<<20)
 	opts.Margin = cmp.Or(opts.Margin, 5*time.Second)
 	opts.Grace = cmp.Or(opts.Grace, 30*time.Second)

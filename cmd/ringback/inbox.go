@@ -6,19 +6,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/ringback/ringback/app"
 )
 
 // Bounds of an inbox.
 const (
-	inboxIDs     = 10_000  // ids whose attempts are counted; the oldest is forgotten
-	inboxShown   = 200     // bytes of a body that are printed
-	inboxBody    = 1 << 20 // bytes of a body that are read
-	flakyFailing = 2       // attempts of an id that /flaky fails
+	inboxIDs   = 10_000  // ids whose attempts are counted; the oldest is forgotten
+	inboxShown = 200     // bytes of a body that are printed
+	inboxBody  = 1 << 20 // bytes of a body that are read
+	// inboxConnections are open at a time: more than attempts of one lane, and few of the descriptors of ringback dev.
+	inboxConnections = 128
+	flakyFailing     = 2 // attempts of an id that /flaky fails
 )
 
 // An inbox is a receiver to try things out with. It prints a line for every request, and answers 200, but at /flaky it
@@ -49,7 +54,9 @@ func openInbox(ctx context.Context, addr string, out io.Writer) (*inbox, error) 
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
 	}
+	app.BoundConnections(in.server, inboxConnections, slog.New(slog.DiscardHandler))
 	return in, nil
 }
 

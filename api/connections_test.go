@@ -1,0 +1,149 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// bounded serves h with at most bound requests, and gives its address and its log, which is to be read after it is closed.
+func bounded(t *testing.T, h http.Handler, bound int) (server *httptest.Server, log *bytes.Buffer) {
+	t.Helper()
+	log = new(bytes.Buffer)
+	server = httptest.NewUnstartedServer(h)
+	server.Config = Server(h, quiet)
+	BoundConnections(server.Config, bound, slog.New(slog.NewTextHandler(log, nil)))
+	server.Start()
+	t.Cleanup(server.Close)
+	return server, log
+}
+
+func connect(t *testing.T, server *httptest.Server) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// askOver makes a request over a connection and reads its answer.
+func askOver(t *testing.T, conn net.Conn) (int, error) {
+	t.Helper()
+	_, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	require.NoError(t, err)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return 0, err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	require.NoError(t, err)
+	return resp.StatusCode, resp.Body.Close()
+}
+
+func TestBoundConnections_ServesNewcomersWhileOthersIdle(t *testing.T) {
+	const bound = 16
+	server, log := bounded(t, handlerOf(newFake()), bound)
+	used := connect(t, server) // a keep-alive connection, used all along
+	for i := range 10 * bound {
+		idle := connect(t, server)
+		switch i % 3 {
+		case 0: // it sends nothing
+		case 1: // a part of a header
+			_, err := io.WriteString(idle, "GET /healthz HTTP/1.1\r\nX-Slow: ")
+			require.NoError(t, err)
+		default: // it was used once
+			status, err := askOver(t, idle)
+			require.NoError(t, err)
+			require.Equal(t, http.StatusOK, status)
+		}
+		if i%8 == 0 {
+			status, err := askOver(t, used)
+			require.NoError(t, err, "a connection in use outlives idle ones")
+			require.Equal(t, http.StatusOK, status)
+		}
+	}
+	server.Close()
+	require.Contains(t, log.String(), "closing the ones idle for longest")
+	require.Less(t, strings.Count(log.String(), "\n"), 100)
+}
+
+func TestBoundConnections_AnswersBeyondTheBound(t *testing.T) {
+	const bound = 8
+	entered, leave := make(chan struct{}), make(chan struct{})
+	server, log := bounded(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		entered <- struct{}{}
+		<-leave
+	}), bound)
+	var conns []net.Conn
+	for range bound {
+		conn := connect(t, server)
+		_, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		require.NoError(t, err)
+		conns = append(conns, conn)
+		<-entered
+	}
+	for range 3 * bound {
+		conn := connect(t, server)
+		_, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		require.NoError(t, err)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
+		require.Equal(t, "1", resp.Header.Get("Retry-After"))
+		require.True(t, resp.Close)
+		require.Equal(t, "application/problem+json", resp.Header.Get("Content-Type"))
+		require.NoError(t, resp.Body.Close())
+	}
+	close(leave)
+	for _, conn := range conns {
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, resp.StatusCode, "those under way are not cut off")
+		require.NoError(t, resp.Body.Close())
+	}
+	server.Close()
+	require.Contains(t, log.String(), "too many requests under way")
+}
+
+func TestBoundConnections_ForgetsWhatIsClosed(t *testing.T) {
+	var s http.Server
+	BoundConnections(&s, 1, quiet)
+	c, _ := s.Handler.(*connections)
+	for range 100 {
+		ours, theirs := net.Pipe()
+		_ = s.ConnContext(t.Context(), theirs)
+		require.LessOrEqual(t, len(c.open), c.most)
+		require.Equal(t, len(c.open), c.idle.Len())
+		require.NoError(t, ours.Close())
+	}
+	for conn := range c.open {
+		s.ConnState(conn, http.StateClosed)
+	}
+	require.Empty(t, c.open)
+	require.Zero(t, c.idle.Len())
+}
+
+func TestThrottle_WritesALineASecondAndCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		l := throttle{log: slog.New(slog.NewTextHandler(&log, nil))}
+		for range 30 {
+			l.write(slog.LevelWarn, "a thing")
+			time.Sleep(logEvery / 10)
+		}
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		require.Len(t, lines, 3)
+		require.NotContains(t, lines[0], "suppressed")
+		require.Contains(t, lines[1], "suppressed=9")
+	})
+}

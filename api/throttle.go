@@ -1,0 +1,39 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// logEvery is how often what clients cause is logged: they must not be able to flood the log.
+const logEvery = time.Second
+
+// A throttle logs at most one line of a kind each logEvery, which says how many were left out before it. Safe for
+// concurrent use; the zero value with a logger is ready.
+type throttle struct {
+	log *slog.Logger
+
+	mu      sync.Mutex
+	last    time.Time
+	dropped int
+}
+
+// write logs a line, or counts it.
+func (t *throttle) write(level slog.Level, msg string, args ...any) {
+	t.mu.Lock()
+	now := time.Now()
+	if !t.last.IsZero() && now.Sub(t.last) < logEvery {
+		t.dropped++
+		t.mu.Unlock()
+		return
+	}
+	dropped := t.dropped
+	t.last, t.dropped = now, 0
+	t.mu.Unlock()
+	if dropped > 0 {
+		args = append(args, "suppressed", dropped)
+	}
+	t.log.Log(context.Background(), level, msg, args...) //nolint:sloglint // the callers say constants
+}

@@ -1,0 +1,34 @@
+package app
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/pool"
+)
+
+func TestPlanDescriptors_KeepsSomeForDeliveries(t *testing.T) {
+	for _, c := range []struct {
+		limit    int
+		delivers bool
+		api      int
+	}{
+		{0, true, 4096},
+		{64, true, 16},
+		{512, true, 128},
+		{512, false, 384},
+		{1024, true, 256},
+		{65536, true, 4096},
+		{1 << 30, true, 4096},
+	} {
+		p := planDescriptors(c.limit, c.delivers)
+		require.Equal(t, c.api, p.api, "%+v", c)
+		require.Positive(t, p.idle)
+		if c.limit >= 512 && c.delivers {
+			require.GreaterOrEqual(t, p.deliveries, c.limit/2)
+			require.LessOrEqual(t, p.api+p.api/8+p.deliveries+storeDescriptors, c.limit)
+		}
+	}
+	require.GreaterOrEqual(t, planDescriptors(2*pool.DefaultWorkers, true).deliveries, pool.DefaultWorkers)
+}
