@@ -37,7 +37,7 @@ type Topics interface {
 	// of it; change may be called more than once, and its error ends it. A *job.InvalidError, store.ErrContended. The key
 	// of a client certificate that change gives is in the open (PEM), or as it was.
 	ChangeTopic(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error)
-	Topics(ctx context.Context, namespace string) ([]store.Topic, error)
+	Topics(ctx context.Context, namespace, after string, limit int) ([]store.Topic, error)
 	// Effective fills in every default.
 	Effective(policy.Topic) policy.Topic
 }
@@ -74,7 +74,8 @@ type DeadLetters interface {
 
 // Counts counts jobs.
 type Counts interface {
-	Stats(ctx context.Context, namespace, topic string) ([]store.TopicStats, error)
+	TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error)
+	Totals(ctx context.Context, namespace string) (store.TopicStats, error)
 	Lanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error)
 }
 

@@ -172,20 +172,37 @@ func (f *fake) Topic(_ context.Context, _, name string) (store.Topic, error) {
 	return store.Topic{}, store.ErrNotFound
 }
 
-func (f *fake) Topics(context.Context, string) ([]store.Topic, error) {
+func (f *fake) Topics(_ context.Context, _, after string, limit int) ([]store.Topic, error) {
 	var all []store.Topic
 	for _, name := range sortedKeys(f.topics) {
-		all = append(all, f.topics[name])
+		if name > after && len(all) < limit {
+			all = append(all, f.topics[name])
+		}
 	}
 	return all, f.err
 }
 
 func (f *fake) Effective(p policy.Topic) policy.Topic { return p.Over(policy.Builtin()) }
 
-func (f *fake) Stats(_ context.Context, _, topic string) ([]store.TopicStats, error) {
-	return slices.DeleteFunc(slices.Clone(f.counts), func(t store.TopicStats) bool {
-		return topic != "" && t.Topic != topic
-	}), f.err
+func (f *fake) TopicStats(_ context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
+	var rows []store.TopicStats
+	for _, t := range f.counts {
+		if len(filter.Topics) > 0 {
+			if slices.Contains(filter.Topics, t.Topic) {
+				rows = append(rows, t)
+			}
+		} else if t.Topic > filter.After && len(rows) < filter.Limit {
+			rows = append(rows, t)
+		}
+	}
+	return rows, f.err
+}
+
+func (f *fake) Totals(context.Context, string) (total store.TopicStats, err error) {
+	for _, t := range f.counts {
+		total = total.Plus(t)
+	}
+	return total, f.err
 }
 
 func (f *fake) Lanes(_ context.Context, _, _, after string, limit int) ([]store.LaneStats, error) {

@@ -11,12 +11,27 @@ import (
 // lanesStandard is how many lanes are listed unless a client says otherwise.
 const lanesStandard = 100
 
-// stats counts all jobs, together and by topic.
+// topicsCounted is how many topics are counted one by one unless a client says otherwise.
+const topicsCounted = 100
+
+// stats counts all jobs together, and those of a page of topics.
 func (a *api) stats(w http.ResponseWriter, r *http.Request) error {
-	if err := newQuery(r).err(); err != nil {
+	q := newQuery(r, "limit", "after")
+	limit, after := q.limit(topicsCounted), q.get("after")
+	if after != "" && !job.IsTopic(after) {
+		q.fault("?after", "must be the name of a topic, as next_after gives it")
+	}
+	if err := q.err(); err != nil {
 		return err
 	}
-	all, err := a.service.Stats(r.Context(), job.DefaultNamespace, "")
+	totals, err := a.service.Totals(r.Context(), job.DefaultNamespace)
+	if err != nil {
+		return err
+	}
+	// One more than is shown tells whether there are more.
+	topics, err := a.service.TopicStats(r.Context(), store.StatsFilter{
+		Namespace: job.DefaultNamespace, After: after, Limit: limit + 1,
+	})
 	if err != nil {
 		return err
 	}
@@ -24,38 +39,22 @@ func (a *api) stats(w http.ResponseWriter, r *http.Request) error {
 	defer o.free()
 	o.open()
 	o.object("totals")
-	o.counts(total(all))
+	o.counts(totals)
 	o.close()
 	o.array("topics")
-	for _, t := range all {
+	for _, t := range topics[:min(limit, len(topics))] {
 		o.open()
 		o.text("topic", t.Topic)
 		o.counts(t)
 		o.close()
 	}
 	o.closeArray()
+	if len(topics) > limit {
+		o.text("next_after", topics[limit-1].Topic)
+	}
 	o.close()
 	o.send(w, http.StatusOK)
 	return nil
-}
-
-// total adds up.
-func total(all []store.TopicStats) store.TopicStats {
-	var sum store.TopicStats
-	for _, t := range all {
-		sum.Registered += t.Registered
-		sum.Scheduled += t.Scheduled
-		sum.Ready += t.Ready
-		sum.Running += t.Running
-		sum.Delivered += t.Delivered
-		sum.Dead += t.Dead
-		sum.Cancelled += t.Cancelled
-		sum.Open += t.Open
-		if sum.OldestDue.IsZero() || !t.OldestDue.IsZero() && t.OldestDue.Before(sum.OldestDue) {
-			sum.OldestDue = t.OldestDue
-		}
-	}
-	return sum
 }
 
 // counts writes the numbers of a topic, or of all.
@@ -137,7 +136,7 @@ func (o *out) laneCounts(l store.LaneStats, now time.Time) {
 
 // countsOf counts a topic's jobs; a topic without any is looked up.
 func (a *api) countsOf(r *http.Request, name string) (store.TopicStats, error) {
-	all, err := a.service.Stats(r.Context(), job.DefaultNamespace, name)
+	all, err := a.service.TopicStats(r.Context(), store.StatsFilter{Namespace: job.DefaultNamespace, Topics: []string{name}})
 	if err != nil {
 		return store.TopicStats{}, err
 	}

@@ -3,8 +3,6 @@ package api
 import (
 	"errors"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -24,29 +22,23 @@ func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	all, err := a.service.Topics(r.Context(), job.DefaultNamespace)
+	// One more than is shown tells whether there are more.
+	topics, err := a.service.Topics(r.Context(), job.DefaultNamespace, after, limit+1)
 	if err != nil {
 		return err
-	}
-	first, found := slices.BinarySearchFunc(all, after, func(t store.Topic, name string) int {
-		return strings.Compare(t.Name, name)
-	})
-	if found {
-		first++
 	}
 	o := newOut()
 	defer o.free()
 	o.open()
 	o.array("items")
-	rest := all[first:]
-	for _, t := range rest[:min(limit, len(rest))] {
+	for _, t := range topics[:min(limit, len(topics))] {
 		o.open()
 		a.topicInto(o, t)
 		o.close()
 	}
 	o.closeArray()
-	if len(rest) > limit {
-		o.text("next_cursor", rest[limit-1].Name)
+	if len(topics) > limit {
+		o.text("next_cursor", topics[limit-1].Name)
 	}
 	o.close()
 	o.send(w, http.StatusOK)

@@ -162,6 +162,15 @@ func TestStatsAddUpAndPageThroughLanes(t *testing.T) {
 		"lanes_open": 3.0, "oldest_due": "2030-01-31T08:00:00.123Z",
 	}, totals)
 
+	page := answered(t, call(t, h, http.MethodGet, "/v1/stats?limit=2", ""))
+	require.Equal(t, totals, page["totals"], "the totals are of all topics")
+	require.Len(t, page["topics"], 2)
+	require.Equal(t, "b", page["next_after"])
+	page = answered(t, call(t, h, http.MethodGet, "/v1/stats?limit=2&after=b", ""))
+	require.Len(t, page["topics"], 1)
+	require.NotContains(t, page, "next_after")
+	require.Equal(t, http.StatusUnprocessableEntity, call(t, h, http.MethodGet, "/v1/stats?after=a/b", "").Code)
+
 	f.lanes = []store.LaneStats{{Lane: "l1", Scheduled: 1}, {Lane: "l2", Ready: 2}, {Lane: "l3", Running: 3}}
 	got := answered(t, call(t, h, http.MethodGet, "/v1/topics/a/stats?limit=2", ""))
 	require.EqualValues(t, 21, got["registered"])

@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -125,19 +126,21 @@ func (d *Dispatcher) leads() bool {
 	return false
 }
 
-// judge looks at the topics of a namespace that have an alarm, at all of them in one reading.
+// judge looks at the topics of a namespace that have an alarm, store.MaxBatch of them in one reading.
 func (w *backlogWatch) judge(ctx context.Context, namespace string, topics []store.Topic) error {
-	one := ""
-	if len(topics) == 1 {
-		one = topics[0].Name
-	}
-	stats, err := w.store.Stats(ctx, namespace, one)
-	if err != nil {
-		return err
-	}
-	rows := make(map[string]store.TopicStats, len(stats))
-	for _, s := range stats {
-		rows[s.Topic] = s
+	rows := make(map[string]store.TopicStats, len(topics))
+	for part := range slices.Chunk(topics, store.MaxBatch) {
+		f := store.StatsFilter{Namespace: namespace, Topics: make([]string, len(part))}
+		for i, t := range part {
+			f.Topics[i] = t.Name
+		}
+		stats, err := w.store.TopicStats(ctx, f)
+		if err != nil {
+			return err
+		}
+		for _, s := range stats {
+			rows[s.Topic] = s
+		}
 	}
 	var failed error
 	for _, t := range topics {

@@ -180,9 +180,9 @@ type asked struct {
 	stats, alarms atomic.Int32
 }
 
-func (s *asked) Stats(ctx context.Context, shard int, namespace, topic string) ([]store.TopicStats, error) {
+func (s *asked) TopicStats(ctx context.Context, shard int, f store.StatsFilter) ([]store.TopicStats, error) {
 	s.stats.Add(1)
-	return s.Store.Stats(ctx, shard, namespace, topic)
+	return s.Store.TopicStats(ctx, shard, f)
 }
 
 func (s *asked) Alarm(ctx context.Context, shard int, token store.Token, alarm store.Alarm) (bool, error) {
@@ -317,7 +317,7 @@ func TestANewReceiverOfAnAlarmIsToldOfABacklogThatLasts(t *testing.T) {
 // blind is a store whose counts cannot be read.
 type blind struct{ store.Store }
 
-func (blind) Stats(context.Context, int, string, string) ([]store.TopicStats, error) {
+func (blind) TopicStats(context.Context, int, store.StatsFilter) ([]store.TopicStats, error) {
 	return nil, &store.UnavailableError{Reason: "it is away"}
 }
 

@@ -113,14 +113,19 @@ func (d *Dispatcher) deadOfAll(ctx context.Context, filter store.Filter) (store.
 
 // deadTopics are the names of the topics in which jobs have died, in order.
 func (d *Dispatcher) deadTopics(ctx context.Context, namespace string) (names []string, err error) {
-	stats, err := d.store.Stats(ctx, namespace, "")
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range stats {
-		if s.Dead > 0 && s.Namespace == namespace {
-			names = append(names, s.Topic)
+	for f := (store.StatsFilter{Namespace: namespace, Limit: store.MaxBatch}); ; {
+		stats, err := d.store.TopicStats(ctx, f)
+		if err != nil {
+			return nil, err
 		}
+		for _, s := range stats {
+			if s.Dead > 0 && s.Namespace == namespace {
+				names = append(names, s.Topic)
+			}
+		}
+		if len(stats) < f.Limit {
+			return names, nil
+		}
+		f.After = stats[len(stats)-1].Topic
 	}
-	return names, nil
 }

@@ -137,8 +137,8 @@ type without struct {
 	topic atomic.Pointer[string]
 }
 
-func (s *without) Stats(ctx context.Context, shard int, namespace, topic string) ([]store.TopicStats, error) {
-	stats, err := s.Store.Stats(ctx, shard, namespace, topic)
+func (s *without) TopicStats(ctx context.Context, shard int, f store.StatsFilter) ([]store.TopicStats, error) {
+	stats, err := s.Store.TopicStats(ctx, shard, f)
 	return slices.DeleteFunc(stats, func(row store.TopicStats) bool {
 		return s.topic.Load() != nil && row.Topic == *s.topic.Load()
 	}), err
@@ -251,9 +251,9 @@ type walked struct {
 	atOnce, most        atomic.Int32
 }
 
-func (s *walked) Stats(ctx context.Context, shard int, namespace, topic string) ([]store.TopicStats, error) {
+func (s *walked) TopicStats(ctx context.Context, shard int, f store.StatsFilter) ([]store.TopicStats, error) {
 	s.stats.Add(1)
-	return s.Store.Stats(ctx, shard, namespace, topic)
+	return s.Store.TopicStats(ctx, shard, f)
 }
 
 func (s *walked) Topics(ctx context.Context) ([]store.Topic, int64, error) {

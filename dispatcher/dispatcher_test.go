@@ -65,6 +65,11 @@ type rig struct {
 	stop func() error
 }
 
+// Stats counts the jobs of one topic.
+func (r *rig) Stats(ctx context.Context, namespace, topic string) ([]store.TopicStats, error) {
+	return r.TopicStats(ctx, store.StatsFilter{Namespace: namespace, Topics: []string{topic}})
+}
+
 func start(t *testing.T, opts dispatcher.Options) *rig {
 	t.Helper()
 	if opts.Store == nil {

@@ -150,7 +150,7 @@ func TestTopicsListsWhatWasPutAndWhatJobsHaveNamed(t *testing.T) {
 	require.NoError(t, err)
 	got := d.Register(t.Context(), []job.New{{Spec: job.Spec{URL: "https://x.example", Queue: job.Queue{Topic: "named"}}}})[0]
 	require.NoError(t, got.Err)
-	topics, err := d.Topics(t.Context(), "default")
+	topics, err := d.Topics(t.Context(), "default", "", store.MaxBatch)
 	require.NoError(t, err)
 	var names []string
 	for _, topic := range topics {

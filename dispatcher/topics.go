@@ -23,7 +23,7 @@ func (d *Dispatcher) Topic(ctx context.Context, namespace, name string) (store.T
 	if t, ok := set.put[topicName{namespace, name}]; ok {
 		return t, nil
 	}
-	stats, err := d.store.Stats(ctx, namespace, name)
+	stats, err := d.store.TopicStats(ctx, store.StatsFilter{Namespace: namespace, Topics: []string{name}})
 	if err != nil {
 		return store.Topic{}, err
 	}
@@ -118,19 +118,20 @@ func urlsOf(t policy.Topic) []namedURL {
 	return urls
 }
 
-// Topics lists the topics that were put or that jobs have named, in order of name.
-func (d *Dispatcher) Topics(ctx context.Context, namespace string) ([]store.Topic, error) {
+// Topics lists the topics that were put or that jobs have named, in order of name, at most limit (1 to store.MaxBatch),
+// beginning after a name.
+func (d *Dispatcher) Topics(ctx context.Context, namespace, after string, limit int) ([]store.Topic, error) {
 	set, err := d.policies.fresh(ctx)
 	if err != nil {
 		return nil, err
 	}
-	stats, err := d.store.Stats(ctx, namespace, "")
+	stats, err := d.store.TopicStats(ctx, store.StatsFilter{Namespace: namespace, After: after, Limit: limit})
 	if err != nil {
 		return nil, err
 	}
 	var topics []store.Topic
 	for name, t := range set.put {
-		if name.namespace == namespace {
+		if name.namespace == namespace && name.name > after {
 			topics = append(topics, t)
 		}
 	}
@@ -140,12 +141,17 @@ func (d *Dispatcher) Topics(ctx context.Context, namespace string) ([]store.Topi
 		}
 	}
 	slices.SortFunc(topics, func(a, b store.Topic) int { return cmp.Compare(a.Name, b.Name) })
-	return topics, nil
+	return topics[:min(len(topics), limit)], nil
 }
 
-// Stats counts a topic's jobs, or (an empty topic) those of every topic, in order of name.
-func (d *Dispatcher) Stats(ctx context.Context, namespace, topic string) ([]store.TopicStats, error) {
-	return d.store.Stats(ctx, namespace, topic)
+// TopicStats counts the jobs of some topics, in order of name.
+func (d *Dispatcher) TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
+	return d.store.TopicStats(ctx, filter)
+}
+
+// Totals counts the jobs of all topics of a namespace, those that were forgotten among them.
+func (d *Dispatcher) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
+	return d.store.Totals(ctx, namespace)
 }
 
 // Lanes counts the unfinished jobs of a topic's lanes, in order of name, beginning after a name.

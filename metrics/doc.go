@@ -92,7 +92,7 @@
 //
 // An attempt costs a few atomic additions and no memory; a call of the store two readings of the clock and one addition, and a few
 // for each of its items. The store is asked for its counts at most once in Options.Fresh, however many scrapes come; that
-// costs what Stats costs, which grows with topics, not with jobs. A scrape waits for it no longer than Options.Timeout, and
+// reads Totals, and the rows of the topics that have series. A scrape waits for it no longer than Options.Timeout, and
 // is answered without it then.
 //
 // All methods are safe for concurrent use.

@@ -8,15 +8,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
 )
 
 // A Source tells at a scrape how things stand.
 type Source interface {
-	// Stats counts the jobs of every topic when topic is empty.
-	Stats(ctx context.Context, namespace, topic string) ([]store.TopicStats, error)
+	// TopicStats counts the jobs of some topics, Totals those of all.
+	TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error)
+	Totals(ctx context.Context, namespace string) (store.TopicStats, error)
 	// State is the pool's; zero where there is none.
 	State() pool.State
 }
@@ -124,9 +124,9 @@ func (g *gauges) ask(source Source, r *round) {
 	defer close(r.done)
 	ctx, cancel := context.WithTimeout(context.Background(), g.timeout)
 	defer cancel()
-	rows, err := source.Stats(ctx, job.DefaultNamespace, "")
+	total, rows, err := g.count(ctx, source)
 	if r.metrics = down; err == nil {
-		r.metrics = g.ofStore(rows, time.Now())
+		r.metrics = g.ofStore(total, rows, time.Now())
 	}
 	g.mu.Lock()
 	changed := g.down != (err != nil)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,12 +28,30 @@ type source struct {
 	asked  atomic.Int64
 }
 
-func (s *source) Stats(ctx context.Context, namespace, topic string) ([]store.TopicStats, error) {
+func (s *source) Totals(ctx context.Context, namespace string) (total store.TopicStats, err error) {
 	s.asked.Add(1)
-	if namespace != "default" || topic != "" {
-		return nil, fmt.Errorf("asked for %s/%s", namespace, topic)
+	if namespace != "default" {
+		return total, fmt.Errorf("asked for %s", namespace)
 	}
-	return s.answer(ctx)
+	all, err := s.answer(ctx)
+	for _, t := range all {
+		total = total.Plus(t)
+	}
+	return total, err
+}
+
+func (s *source) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
+	all, err := s.answer(ctx)
+	if len(f.Topics) == 0 && f.Limit < 1 {
+		return nil, errors.New("asked for everything")
+	}
+	var page []store.TopicStats
+	for _, t := range all {
+		if len(f.Topics) > 0 && slices.Contains(f.Topics, t.Topic) || len(f.Topics) == 0 && t.Topic > f.After && len(page) < f.Limit {
+			page = append(page, t)
+		}
+	}
+	return page, err
 }
 
 func (s *source) State() pool.State { return s.state }
@@ -76,7 +95,7 @@ func TestGaugesOfTopicsBeyondTheBoundAreAddedUp(t *testing.T) {
 		var stats []store.TopicStats
 		for i := range all {
 			stats = append(stats, store.TopicStats{
-				Topic: fmt.Sprintf("topic-%05d", i), Scheduled: 2, Dead: 1, Open: 1,
+				Topic: fmt.Sprintf("topic-%05d", i), Registered: 3, Scheduled: 2, Dead: 1, Open: 1,
 				OldestDue: time.Now().Add(-time.Duration(i) * time.Second),
 			})
 		}

@@ -122,6 +122,14 @@ func (s measured) Stats(ctx context.Context, shard int, namespace, topic string)
 	return timed(ctx, s, stats, func() ([]store.TopicStats, error) { return s.next.Stats(ctx, shard, namespace, topic) })
 }
 
+func (s measured) TopicStats(ctx context.Context, shard int, filter store.StatsFilter) ([]store.TopicStats, error) {
+	return timed(ctx, s, topicStats, func() ([]store.TopicStats, error) { return s.next.TopicStats(ctx, shard, filter) })
+}
+
+func (s measured) Totals(ctx context.Context, shard int, namespace string) (store.TopicStats, error) {
+	return timed(ctx, s, totals, func() (store.TopicStats, error) { return s.next.Totals(ctx, shard, namespace) })
+}
+
 func (s measured) Lanes(
 	ctx context.Context, shard int, namespace, topic, after string, limit int,
 ) ([]store.LaneStats, error) {

@@ -59,6 +59,10 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 	"Known":  func(ctx context.Context, s store.Store) { _, _ = s.Known(ctx, 0, nil) },
 	"List":   func(ctx context.Context, s store.Store) { _, _ = s.List(ctx, 0, store.Filter{Limit: 1}) },
 	"Stats":  func(ctx context.Context, s store.Store) { _, _ = s.Stats(ctx, 0, "default", "") },
+	"TopicStats": func(ctx context.Context, s store.Store) {
+		_, _ = s.TopicStats(ctx, 0, store.StatsFilter{Namespace: "default", Limit: 1})
+	},
+	"Totals": func(ctx context.Context, s store.Store) { _, _ = s.Totals(ctx, 0, "default") },
 	"Lanes":  func(ctx context.Context, s store.Store) { _, _ = s.Lanes(ctx, 0, "default", "orders", "", 1) },
 	"Sweep":  func(ctx context.Context, s store.Store) { _, _ = s.Sweep(ctx, 0, store.NewToken(), 1) },
 	"Repair": func(ctx context.Context, s store.Store) { _, _ = s.Repair(ctx, 0) },

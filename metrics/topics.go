@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -53,6 +54,12 @@ func newTopics(most int) *topics {
 	t.known.Store(new(make(map[string]*topic)))
 	return t
 }
+
+// room reports whether another topic would get series of its own.
+func (t *topics) room() bool { return len(*t.known.Load()) < t.most }
+
+// names are the topics with series of their own, in order.
+func (t *topics) names() []string { return slices.Sorted(maps.Keys(*t.known.Load())) }
 
 // of finds a topic's series.
 func (t *topics) of(name string) *topic {

@@ -51,6 +51,14 @@ type TopicStats struct {
 	Open int64
 }
 
+// StatsFilter selects topics of a namespace: those named, or a page of all.
+type StatsFilter struct {
+	Namespace string
+	Topics    []string // these, at most MaxBatch; empty: a page of all topics
+	After     string   // the page begins after this name
+	Limit     int      // of the page, 1 to MaxBatch
+}
+
 // LaneStats counts one lane's unfinished jobs, as TopicStats does.
 type LaneStats struct {
 	Lane      string

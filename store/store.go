@@ -85,8 +85,16 @@ type Store interface {
 	// within a lane. A page may be short, even empty, while its Cursor is set.
 	List(ctx context.Context, shard int, filter Filter) (Page, error)
 
-	// Stats counts, for one topic, or (an empty topic) for every topic that the shard has seen, in order of name.
+	// Stats counts, for one topic, or (an empty topic) for every topic that the shard knows, in order of name. There may be
+	// very many: TopicStats answers a page of them.
 	Stats(ctx context.Context, shard int, namespace, topic string) ([]TopicStats, error)
+
+	// TopicStats counts the topics that the filter selects, in order of name. Topics that the shard does not know have no
+	// row.
+	TopicStats(ctx context.Context, shard int, filter StatsFilter) ([]TopicStats, error)
+
+	// Totals adds up the counts of all topics of a namespace, those that Sweep has forgotten among them. Its Topic is empty.
+	Totals(ctx context.Context, shard int, namespace string) (TopicStats, error)
 
 	// Lanes counts the unfinished jobs of a topic's lanes, in order of name, at most limit, beginning after a name.
 	Lanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]LaneStats, error)

@@ -8,9 +8,36 @@ import (
 
 // Stats adds up the shards' counts, in order of namespace and name.
 func (r *Router) Stats(ctx context.Context, namespace, topic string) ([]TopicStats, error) {
+	return r.sumTopics(func(shard int) ([]TopicStats, error) { return r.Store.Stats(ctx, shard, namespace, topic) })
+}
+
+// TopicStats is Store.TopicStats over all shards.
+func (r *Router) TopicStats(ctx context.Context, filter StatsFilter) ([]TopicStats, error) {
+	all, err := r.sumTopics(func(shard int) ([]TopicStats, error) { return r.Store.TopicStats(ctx, shard, filter) })
+	if len(filter.Topics) == 0 {
+		// Each shard answered its first topics, so the first of all are complete.
+		all = all[:min(len(all), filter.Limit)]
+	}
+	return all, err
+}
+
+// Totals adds up the shards' totals.
+func (r *Router) Totals(ctx context.Context, namespace string) (TopicStats, error) {
+	parts, err := r.sumTopics(func(shard int) ([]TopicStats, error) {
+		total, err := r.Store.Totals(ctx, shard, namespace)
+		return []TopicStats{total}, err
+	})
+	if err != nil {
+		return TopicStats{}, err
+	}
+	return parts[0], nil
+}
+
+// sumTopics adds up rows of all shards by topic, in order of namespace and name.
+func (r *Router) sumTopics(ask func(shard int) ([]TopicStats, error)) ([]TopicStats, error) {
 	parts := make([][]TopicStats, r.Shards())
 	err := r.each(func(shard int) (err error) {
-		parts[shard], err = r.Store.Stats(ctx, shard, namespace, topic)
+		parts[shard], err = ask(shard)
 		return err
 	})
 	if err != nil {
@@ -24,7 +51,7 @@ func (r *Router) Stats(ctx context.Context, namespace, topic string) ([]TopicSta
 	for _, part := range parts {
 		for _, t := range part {
 			key := name{t.Namespace, t.Topic}
-			sums[key] = sums[key].plus(t)
+			sums[key] = sums[key].Plus(t)
 		}
 	}
 	all := make([]TopicStats, 0, len(sums))
@@ -37,7 +64,8 @@ func (r *Router) Stats(ctx context.Context, namespace, topic string) ([]TopicSta
 	return all, nil
 }
 
-func (t TopicStats) plus(o TopicStats) TopicStats {
+// Plus adds the counts of o, whose name the sum has.
+func (t TopicStats) Plus(o TopicStats) TopicStats {
 	t.Namespace, t.Topic = o.Namespace, o.Topic
 	t.Registered += o.Registered
 	t.Scheduled += o.Scheduled

@@ -21,6 +21,9 @@ type keys struct {
 	short                                       bool   // records may have form 2
 }
 
+// agendaKey is the agenda's place in keys.common.
+const agendaKey = 5
+
 func newKeys(tag string) keys {
 	tag = "{" + tag + "}:"
 	k := keys{

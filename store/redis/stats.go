@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,32 +21,73 @@ const (
 
 // Stats reads the counters that scripts keep.
 func (s *Store) Stats(ctx context.Context, shard int, namespace, topic string) ([]store.TopicStats, error) {
-	sh := s.shards[shard]
 	if topic != "" {
-		rows, err := s.counted(ctx, sh, []string{topicName(namespace, topic)})
-		if err != nil {
-			return nil, fmt.Errorf("stats: %w", err)
-		}
-		return rows, nil
+		return s.TopicStats(ctx, shard, store.StatsFilter{Namespace: namespace, Topics: []string{topic}})
 	}
 	var all []store.TopicStats
-	from := "[" + namespace + "/"
-	end := "(" + namespace + "0" // the byte after '/'
-	for {
-		names, err := s.client.ZRangeByLex(ctx, sh.seen, &redis.ZRangeBy{Min: from, Max: end, Count: statsChunk}).Result()
-		if err != nil {
-			return nil, fmt.Errorf("stats: %w", fault(ctx, err))
-		}
-		rows, err := s.counted(ctx, sh, names)
-		if err != nil {
-			return nil, fmt.Errorf("stats: %w", err)
-		}
+	err := s.eachTopics(ctx, s.shards[shard], namespace, func(names []string) error {
+		rows, err := s.counted(ctx, s.shards[shard], names)
 		all = append(all, rows...)
-		if len(names) < statsChunk {
-			return all, nil
-		}
-		from = "(" + names[len(names)-1]
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("stats: %w", err)
 	}
+	return all, nil
+}
+
+// TopicStats reads the counters of some topics.
+func (s *Store) TopicStats(ctx context.Context, shard int, f store.StatsFilter) ([]store.TopicStats, error) {
+	sh := s.shards[shard]
+	var names []string
+	if len(f.Topics) > 0 {
+		names = make([]string, len(f.Topics))
+		for i, topic := range f.Topics {
+			names[i] = topicName(f.Namespace, topic)
+		}
+		slices.Sort(names)
+	} else {
+		var err error
+		if names, err = s.pageOfTopics(ctx, sh, f.Namespace, f.After, f.Limit); err != nil {
+			return nil, fmt.Errorf("topic stats: %w", err)
+		}
+	}
+	var rows []store.TopicStats
+	for chunk := range slices.Chunk(names, statsChunk) {
+		part, err := s.counted(ctx, sh, chunk)
+		if err != nil {
+			return nil, fmt.Errorf("topic stats: %w", err)
+		}
+		rows = append(rows, part...)
+	}
+	return rows, nil
+}
+
+// eachTopics calls do with the names of a namespace's topics, in order, statsChunk at a time.
+func (s *Store) eachTopics(ctx context.Context, sh *part, namespace string, do func(names []string) error) error {
+	after := ""
+	for {
+		names, err := s.pageOfTopics(ctx, sh, namespace, after, statsChunk)
+		if err != nil {
+			return err
+		}
+		if len(names) > 0 {
+			if err := do(names); err != nil {
+				return err
+			}
+		}
+		if len(names) < statsChunk {
+			return nil
+		}
+		_, after, _ = strings.Cut(names[len(names)-1], "/")
+	}
+}
+
+// pageOfTopics reads the full names of a namespace's topics behind one, in order.
+func (s *Store) pageOfTopics(ctx context.Context, sh *part, namespace, after string, limit int) ([]string, error) {
+	from, end := "("+topicName(namespace, after), "("+namespace+"0" // 0 is the byte after the slash
+	names, err := s.client.ZRangeByLex(ctx, sh.seen, &redis.ZRangeBy{Min: from, Max: end, Count: int64(limit)}).Result()
+	return names, fault(ctx, err)
 }
 
 // counted is stats, anew when the database was emptied meanwhile.

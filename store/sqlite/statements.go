@@ -60,6 +60,7 @@ const (
 	listQueues
 	countLanes
 	topicQueues
+	pageTopics
 	openAt
 	openAfter
 	endedAt
@@ -195,6 +196,7 @@ var statementText = [statements]string{
  WHERE t = ?1 AND state = ?2 AND finished IS NOT NULL
  AND finished > ?4 AND finished < ?3 ORDER BY finished, jobs.n LIMIT ?5`,
 
+	pageTopics: `SELECT name FROM topics WHERE namespace = ?1 AND name > ?2 AND registered > 0 ORDER BY name LIMIT ?3`,
 	allTopics: `SELECT t, namespace, name, policy, revision, registered, delivered, dead, cancelled, kept_done, kept_done_bytes,
  kept_dead, kept_dead_bytes, ids, grants, alarm FROM topics`,
 	pendingQueues: recalled + ` FROM queues INDEXED BY queues_pending LEFT JOIN lanes USING (namespace, topic, lane)

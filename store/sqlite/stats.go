@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql/driver"
+	"iter"
 	"maps"
 	"slices"
 
@@ -16,22 +17,48 @@ const statsLanes = 1000
 // countJobs bounds how many jobs that came due one transaction counts, so that others wait for milliseconds at most.
 const countJobs = 8192
 
-// Stats implements store.Store. It reads memory, and no jobs but the first of lanes whose head is not known, and once each
-// those that came due where the carrier does not look, since their lane is kept back.
+// Stats implements store.Store.
 func (s *Store) Stats(ctx context.Context, shard int, namespace, topic string) ([]store.TopicStats, error) {
-	s.check(shard)
+	if topic != "" {
+		return s.TopicStats(ctx, shard, store.StatsFilter{Namespace: namespace, Topics: []string{topic}})
+	}
 	var all []store.TopicStats
-	err := s.count(ctx, func(tx *tx, room *int) error {
-		all = nil
-		if topic != "" {
-			t := tx.mem.topics[topicName{namespace, topic}]
-			return tx.count(t, &all, room)
+	for f := (store.StatsFilter{Namespace: namespace, Limit: store.MaxBatch}); ; {
+		page, err := s.TopicStats(ctx, shard, f)
+		if err != nil {
+			return nil, err
 		}
-		for name, t := range tx.mem.topics {
-			if name.namespace == namespace {
-				if err := tx.count(t, &all, room); err != nil {
-					return err
-				}
+		all = append(all, page...)
+		if len(page) < f.Limit {
+			return all, nil
+		}
+		f.After = page[len(page)-1].Topic
+	}
+}
+
+// TopicStats implements store.Store. It reads memory, and no jobs but the first of lanes whose head is not known, and once
+// each those that came due where the carrier does not look, since their lane is kept back. The names of a page come from
+// the database.
+func (s *Store) TopicStats(ctx context.Context, shard int, f store.StatsFilter) ([]store.TopicStats, error) {
+	s.check(shard)
+	names := f.Topics
+	if len(names) == 0 {
+		err := s.read(ctx, "list topics", func(ctx context.Context, c *conn) error {
+			return c.query(ctx, pageTopics, func(v []driver.Value) error {
+				names = append(names, text(v[0]))
+				return nil
+			}, f.Namespace, f.After, int64(max(0, f.Limit)))
+		})
+		if err != nil || len(names) == 0 {
+			return nil, err
+		}
+	}
+	var rows []store.TopicStats
+	err := s.count(ctx, func(tx *tx, room *int) error {
+		rows = make([]store.TopicStats, 0, len(names))
+		for _, name := range names {
+			if err := tx.count(tx.mem.topics[topicName{f.Namespace, name}], &rows, room); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -39,8 +66,30 @@ func (s *Store) Stats(ctx context.Context, shard int, namespace, topic string) (
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(all, func(a, b store.TopicStats) int { return cmp.Compare(a.Topic, b.Topic) })
-	return all, nil
+	slices.SortFunc(rows, func(a, b store.TopicStats) int { return cmp.Compare(a.Topic, b.Topic) })
+	return rows, nil
+}
+
+// Totals implements store.Store.
+func (s *Store) Totals(ctx context.Context, shard int, namespace string) (store.TopicStats, error) {
+	s.check(shard)
+	var total store.TopicStats
+	err := s.count(ctx, func(tx *tx, room *int) error {
+		total = store.TopicStats{Namespace: namespace}
+		for name, t := range tx.mem.topics {
+			if name.namespace != namespace || t.registered == 0 {
+				continue
+			}
+			row, err := tx.countTopic(t, maps.Keys(t.queues), room)
+			if err != nil {
+				return err
+			}
+			total = total.Plus(row)
+		}
+		total.Namespace, total.Topic = namespace, ""
+		return nil
+	})
+	return total, err
 }
 
 // count makes transactions that read counts, until one had room to count all that is due.
@@ -78,9 +127,23 @@ func (tx *tx) count(t *topic, all *[]store.TopicStats, room *int) error {
 	if t == nil || t.registered == 0 {
 		return nil
 	}
+	queues, err := tx.someQueues(t)
+	if err != nil {
+		return err
+	}
+	row, err := tx.countTopic(t, slices.Values(queues), room)
+	if err != nil {
+		return err
+	}
+	*all = append(*all, row)
+	return nil
+}
+
+// countTopic makes a topic's row. The oldest due moment is that of the queues given.
+func (tx *tx) countTopic(t *topic, queues iter.Seq[*queue], room *int) (store.TopicStats, error) {
 	for q := range t.queues {
 		if err := tx.countDue(q, room); err != nil {
-			return err
+			return store.TopicStats{}, err
 		}
 	}
 	row := store.TopicStats{
@@ -93,23 +156,18 @@ func (tx *tx) count(t *topic, all *[]store.TopicStats, room *int) error {
 			row.Open++
 		}
 	}
-	queues, err := tx.someQueues(t)
-	if err != nil {
-		return err
-	}
-	for _, q := range queues {
+	for q := range queues {
 		if q.waiting == 0 {
 			continue
 		}
 		if err := tx.learnHead(q); err != nil {
-			return err
+			return row, err
 		}
 		if at := date(q.head.due); row.OldestDue.IsZero() || at.Before(row.OldestDue) {
 			row.OldestDue = at
 		}
 	}
-	*all = append(*all, row)
-	return nil
+	return row, nil
 }
 
 // someQueues are at most statsLanes of a topic's queues. When there are more in memory, many may be idle, so it asks the

@@ -182,14 +182,14 @@ func TestTheErrorOfAnEndedContextIsTheContexts(t *testing.T) {
 	why := errors.New("the caller had enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
-	_, err := s.Stats(ctx, 0, lane.Namespace, "")
+	_, err := s.Stats(ctx, 0, lane.Namespace, lane.Topic)
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, why)
 	_, err = s.Get(ctx, 0, ref("a"))
 	require.ErrorIs(t, err, context.Canceled)
 	plain, cancelPlain := context.WithCancel(t.Context())
 	cancelPlain()
-	_, err = s.Stats(plain, 0, lane.Namespace, "")
+	_, err = s.Stats(plain, 0, lane.Namespace, lane.Topic)
 	require.EqualError(t, err, "count jobs: context canceled")
 }
 

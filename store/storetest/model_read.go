@@ -156,6 +156,36 @@ func (s *modelShard) of(name topicName) func(yield func(*record) bool) {
 
 // Stats counts by the clock: what is due and not held is ready.
 func (m *Model) Stats(ctx context.Context, shard int, namespace, topic string) ([]store.TopicStats, error) {
+	return m.countTopics(ctx, shard, namespace, func(name string) bool { return topic == "" || topic == name })
+}
+
+// TopicStats implements store.Store.
+func (m *Model) TopicStats(ctx context.Context, shard int, f store.StatsFilter) ([]store.TopicStats, error) {
+	if len(f.Topics) > 0 {
+		return m.countTopics(ctx, shard, f.Namespace, func(name string) bool { return slices.Contains(f.Topics, name) })
+	}
+	all, err := m.countTopics(ctx, shard, f.Namespace, func(name string) bool { return name > f.After })
+	return all[:min(len(all), f.Limit)], err
+}
+
+// Totals implements store.Store.
+func (m *Model) Totals(ctx context.Context, shard int, namespace string) (store.TopicStats, error) {
+	all, err := m.countTopics(ctx, shard, namespace, func(string) bool { return true })
+	if err != nil {
+		return store.TopicStats{}, err
+	}
+	total := store.TopicStats{Namespace: namespace}
+	for _, t := range all {
+		total = total.Plus(t)
+	}
+	total.Namespace, total.Topic = namespace, ""
+	return total, nil
+}
+
+// countTopics counts the topics whose names are wanted.
+func (m *Model) countTopics(
+	ctx context.Context, shard int, namespace string, wanted func(name string) bool,
+) ([]store.TopicStats, error) {
 	now, err := m.open(ctx)
 	if err != nil {
 		return nil, err
@@ -163,7 +193,7 @@ func (m *Model) Stats(ctx context.Context, shard int, namespace, topic string) (
 	defer m.mu.Unlock()
 	var all []store.TopicStats
 	for name, t := range m.shards[shard].topics {
-		if name.namespace != namespace || (topic != "" && topic != name.topic) {
+		if name.namespace != namespace || !wanted(name.topic) {
 			continue
 		}
 		row := store.TopicStats{

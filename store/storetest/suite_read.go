@@ -176,6 +176,45 @@ var readCases = []sentence{
 		}
 		require.Equal(s, []string{"a", "b", "c"}, topics)
 	}},
+	{"topics are counted in pages, by name, or those that are named", func(s *suite) {
+		for _, topic := range []string{"b", "e", "c", "a", "d"} {
+			s.add(s.entry(topic, in(s.queueOf(s.queue.Namespace, topic, 0)), delayed(long)))
+		}
+		s.add(s.entry("x", in(s.queueOf("other", "aa", 0))))
+		count := func(f store.StatsFilter) (topics []string) {
+			f.Namespace = s.queue.Namespace
+			rows, err := s.Store.TopicStats(s.Context(), s.shard, f)
+			require.NoError(s, err)
+			for _, row := range rows {
+				require.Equal(s, s.queue.Namespace, row.Namespace)
+				require.EqualValues(s, 1, row.Registered)
+				require.EqualValues(s, 1, row.Scheduled)
+				topics = append(topics, row.Topic)
+			}
+			return topics
+		}
+		require.Equal(s, []string{"a", "b"}, count(store.StatsFilter{Limit: 2}))
+		require.Equal(s, []string{"c", "d"}, count(store.StatsFilter{Limit: 2, After: "b"}))
+		require.Equal(s, []string{"e"}, count(store.StatsFilter{Limit: 2, After: "d"}))
+		require.Equal(s, []string{"c", "d", "e"}, count(store.StatsFilter{Limit: store.MaxBatch, After: "bb"}), "no topic need have the name")
+		require.Empty(s, count(store.StatsFilter{Limit: 2, After: "e"}))
+		require.Equal(s, []string{"b", "d"}, count(store.StatsFilter{Topics: []string{"d", "unknown", "b"}}))
+	}},
+	{"totals add up all topics of the namespace", func(s *suite) {
+		totals := func() store.TopicStats {
+			total, err := s.Store.Totals(s.Context(), s.shard, s.queue.Namespace)
+			require.NoError(s, err)
+			return total
+		}
+		require.Equal(s, store.TopicStats{Namespace: s.queue.Namespace}, totals())
+		s.add(s.entry("a"), s.entry("b"), s.entry("c", in(s.queueOf(s.queue.Namespace, "more", 0)), delayed(long)))
+		s.add(s.entry("x", in(s.queueOf("other", "more", 0))))
+		s.end(s.hold("a", "b")[0], delivered)
+		got := totals()
+		require.Equal(s, s.get("c").DueAt, got.OldestDue)
+		got.OldestDue = time.Time{}
+		require.Equal(s, store.TopicStats{Namespace: s.queue.Namespace, Registered: 3, Scheduled: 1, Running: 1, Delivered: 1}, got)
+	}},
 	{"an unknown topic has no jobs", func(s *suite) {
 		rows, err := s.Store.Stats(s.Context(), s.shard, s.queue.Namespace, "unknown")
 		require.NoError(s, err)

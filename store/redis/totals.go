@@ -1,0 +1,108 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/store"
+)
+
+// counterFields are the counters of a topic that Totals adds up.
+var counterFields = []string{"reg", "ready", "held", "d", "x", "c"}
+
+// Totals adds up the counters of all topics, and looks at all lanes on the agenda for jobs that are due and in no ready
+// list.
+func (s *Store) Totals(ctx context.Context, shard int, namespace string) (total store.TopicStats, err error) {
+	sh := s.shards[shard]
+	err = s.fresh(sh, func() (err error) {
+		total, err = s.totals(ctx, sh, namespace)
+		return err
+	})
+	if err != nil {
+		return store.TopicStats{}, fmt.Errorf("totals: %w", err)
+	}
+	return total, nil
+}
+
+func (s *Store) totals(ctx context.Context, sh *part, namespace string) (store.TopicStats, error) {
+	total := store.TopicStats{Namespace: namespace}
+	// The lanes first: what comes to ready after that is counted there.
+	due, oldest, err := s.dueOnAgenda(ctx, sh, namespace)
+	if err != nil {
+		return total, err
+	}
+	ready := due
+	err = s.eachTopics(ctx, sh, namespace, func(names []string) error {
+		pipe := s.client.Pipeline()
+		parts := make([]*redis.SliceCmd, len(names))
+		for i, name := range names {
+			parts[i] = pipe.HMGet(ctx, sh.tag+"stats:"+name, counterFields...)
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return fault(ctx, err)
+		}
+		for _, part := range parts {
+			c := strs(part.Val())
+			total.Registered += num(c[0])
+			ready += num(c[1])
+			total.Running += num(c[2])
+			total.Delivered += num(c[3])
+			total.Dead += num(c[4])
+			total.Cancelled += num(c[5])
+		}
+		counts, err := s.openLanes(ctx, sh, names)
+		for _, n := range counts {
+			total.Open += n
+		}
+		return err
+	})
+	waiting := max(0, total.Registered-total.Running-total.Delivered-total.Dead-total.Cancelled)
+	total.Ready = min(ready, waiting)
+	total.Scheduled = waiting - total.Ready
+	if waiting > 0 {
+		total.OldestDue = oldest
+	}
+	return total, err
+}
+
+// dueOnAgenda counts the jobs of all lanes that are due and in no ready list, and finds the first due moment of all.
+func (s *Store) dueOnAgenda(ctx context.Context, sh *part, namespace string) (due int64, oldest time.Time, err error) {
+	for from := int64(0); ; from += oldestLanes {
+		numbers, err := s.client.ZRange(ctx, sh.common[agendaKey], from, from+oldestLanes-1).Result()
+		if err != nil {
+			return 0, oldest, fault(ctx, err)
+		}
+		queues, err := sh.named(ctx, s.client, numbers)
+		if err != nil {
+			return 0, oldest, err
+		}
+		lanes := make([]string, 0, len(queues))
+		for _, q := range queues {
+			if q.Namespace == namespace {
+				lanes = append(lanes, q.Lane+"\x00"+q.number)
+			}
+		}
+		if len(lanes) > 0 {
+			_, counts, err := s.dueOf(ctx, sh, sh.topic(namespace, "").stats, lanes)
+			if err != nil {
+				return 0, oldest, err
+			}
+			for _, n := range counts {
+				due += n
+			}
+			first, err := s.oldestDue(ctx, sh, lanes)
+			if err != nil {
+				return 0, oldest, err
+			}
+			if oldest.IsZero() || !first.IsZero() && first.Before(oldest) {
+				oldest = first
+			}
+		}
+		if len(numbers) < oldestLanes {
+			return due, oldest, nil
+		}
+	}
+}
