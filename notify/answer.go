@@ -2,6 +2,7 @@ package notify
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -23,7 +24,13 @@ var buffers = sync.Pool{New: func() any { return new([8 << 10]byte) }}
 // read turns an answer into a result that holds keep bytes of its body, job.MaxAttemptBody when that is zero. The whole
 // body must arrive within the attempt's limit, or its first MaxRead bytes if it is longer: an answer that breaks off is
 // none, even after a status of 200.
+//
+// RFC 9110 §15 knows statuses from 100 to 599; those up to 999 count as such of a failing server.
 func (a *attempt) read(resp *http.Response, keep int) policy.Result {
+	if resp.StatusCode < 100 || resp.StatusCode > 999 {
+		return policy.Result{Class: policy.ClassHTTP, Error: oneLine(fmt.Sprintf("malformed status %q: HTTP has 100 to 599",
+			strings.TrimSpace(resp.Status)))}
+	}
 	result := policy.Result{
 		Status:       resp.StatusCode,
 		RetryAfter:   askedWait(resp.StatusCode, resp.Header, time.Now()),

@@ -37,9 +37,17 @@ var outcomes = map[badreceiver.Kind]outcome{
 	badreceiver.Refuses:      {class: policy.ClassRefused},
 	badreceiver.NeverAnswers: {class: policy.ClassTimeoutHeaders},
 	badreceiver.HalfClosed:   {class: policy.ClassReset},
+	badreceiver.NeverReads:   {class: policy.ClassTimeoutHeaders}, // the system takes so short a request
 
 	badreceiver.DripsHeader: {class: policy.ClassTimeoutHeaders},
 	badreceiver.DripsBody:   {class: policy.ClassTimeoutBody, status: 200, body: "x"},
+	badreceiver.ReadsSlowly: {class: policy.ClassTimeoutHeaders},
+
+	badreceiver.FullHeaderStalls: {class: policy.ClassTimeoutHeaders},
+	badreceiver.FullBodyStalls:   {class: policy.ClassTimeoutBody, status: 200, body: "0123456789"},
+	badreceiver.InterimStalls:    {class: policy.ClassTimeoutHeaders},
+	badreceiver.ShortLines:       {class: policy.ClassTooLarge},
+	badreceiver.LongLine:         {class: policy.ClassTooLarge},
 
 	// What is read of these is an answer, and the rest is left where it is.
 	badreceiver.GigabyteBody: {status: 200, body: "0123456789"},
@@ -48,6 +56,10 @@ var outcomes = map[badreceiver.Kind]outcome{
 
 	badreceiver.HugeHeader:     {class: policy.ClassTooLarge},
 	badreceiver.EndlessInterim: {class: policy.ClassTooLarge},
+
+	badreceiver.EndlessTrailer:   {class: policy.ClassHTTP, status: 200, body: "ok"},
+	badreceiver.EndlessExtension: {class: policy.ClassHTTP, status: 200},
+	badreceiver.TinyChunks:       {status: 200, body: "x"}, // MaxRead bytes of it
 
 	badreceiver.ResetsMidAnswer: {class: policy.ClassReset, status: 200, body: "x"},
 	badreceiver.ClosesMidAnswer: {class: policy.ClassReset, status: 200, body: "x"},
@@ -59,6 +71,8 @@ var outcomes = map[badreceiver.Kind]outcome{
 	badreceiver.SendsMore:    {status: 200, body: "ok"},
 	badreceiver.ClosesAfter:  {status: 200, body: "ok"},
 	badreceiver.AnswersEarly: {status: 413},
+	badreceiver.StatusZero:   {class: policy.ClassHTTP},
+	badreceiver.AnswersLate:  {status: 200, body: "ok"},
 	badreceiver.Redirects:    {status: 302},
 
 	badreceiver.WrongHost:        {class: policy.ClassTLSName},
@@ -68,6 +82,22 @@ var outcomes = map[badreceiver.Kind]outcome{
 	badreceiver.PlainHTTP:        {class: policy.ClassTLSVersion},
 	badreceiver.ClosesHandshake:  {class: policy.ClassTLS},
 	badreceiver.HangsHandshake:   {class: policy.ClassTimeoutTLS},
+	badreceiver.BigChain:         {class: policy.ClassTLS},
+	badreceiver.BigChainStalls:   {class: policy.ClassTLS},
+	badreceiver.FullChainStalls:  {class: policy.ClassTimeoutHeaders},
+	badreceiver.BigTicket:        {class: policy.ClassTimeoutHeaders},
+	badreceiver.RecordStalls:     {class: policy.ClassTimeoutHeaders},
+	badreceiver.AnswersLateTLS:   {status: 200, body: "ok"},
+
+	badreceiver.HTTP2ShortFields:    {class: policy.ClassTimeoutHeaders}, // what is over the bound is left out, but for the end
+	badreceiver.HTTP2HeaderStalls:   {class: policy.ClassTimeoutHeaders},
+	badreceiver.HTTP2HeaderBomb:     {class: policy.ClassTooLarge},
+	badreceiver.HTTP2EndlessHeader:  {class: policy.ClassHTTP},
+	badreceiver.HTTP2EndlessInterim: {class: policy.ClassTooLarge},
+	badreceiver.HTTP2EndlessTrailer: {class: policy.ClassHTTP, status: 200, body: "ok"},
+	badreceiver.HTTP2FullBodyStalls: {class: policy.ClassTimeoutBody, status: 200, body: "0123456789"},
+	badreceiver.HTTP2StatusZero:     {class: policy.ClassHTTP},
+	badreceiver.HTTP2NeverAnswers:   {class: policy.ClassTimeoutHeaders},
 }
 
 // limit is the time of an attempt that ends so.
@@ -98,6 +128,9 @@ func (o outcome) checkAmongOthers(t *testing.T, kind badreceiver.Kind, got polic
 	switch {
 	case kind == badreceiver.ClosesAfter && got.Class == policy.ClassReset:
 		require.Zero(t, got.Status)
+	case strings.HasPrefix(string(kind), "http2_") && (got.Class == policy.ClassReset || got.Class == policy.ClassHTTP || got.Class.Timeout()):
+		// It shared the connection with one whose answer ended it, or kept it busy.
+	case (kind == badreceiver.AnswersLate || kind == badreceiver.AnswersLateTLS) && got.Status == 299:
 	case o.class.Timeout():
 		require.True(t, got.Class.Timeout(), "%s: %s", got.Class, got.Error)
 	default:
@@ -164,6 +197,7 @@ func inRows(t *testing.T, s *notify.Sender, r *badreceiver.Receiver, rows, lengt
 func TestEveryBadReceiverHasItsOutcome(t *testing.T) {
 	for _, kind := range badreceiver.All {
 		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
 			want, known := outcomes[kind]
 			require.True(t, known)
 			r := badreceiver.Start(t, kind)
@@ -176,7 +210,7 @@ func TestEveryBadReceiverHasItsOutcome(t *testing.T) {
 }
 
 func TestGoodReceiversOfTheKitAreDelivered(t *testing.T) {
-	for _, kind := range []badreceiver.Kind{badreceiver.Good, badreceiver.GoodTLS} {
+	for _, kind := range []badreceiver.Kind{badreceiver.Good, badreceiver.GoodTLS, badreceiver.GoodHTTP2} {
 		outcome{status: 200, body: "ok"}.check(t, attempt(t, sender(t), badreceiver.Start(t, kind), answerLimit))
 	}
 }
@@ -244,10 +278,17 @@ func TestNothingIsLeftOfAttemptsAtBadReceivers(t *testing.T) {
 		maxAttempt = 4 << 20 // bytes that an attempt may use up, ours and the receiver's
 	)
 	for _, kind := range badreceiver.All {
+		if kind == badreceiver.NeverReads {
+			continue // so it does not see that its connections are closed
+		}
 		t.Run(string(kind), func(t *testing.T) {
 			r, s, want := badreceiver.Start(t, kind), sender(t), outcomes[kind]
 			before := use(t)
-			results := many(t, s, r, attempts, want.limit())
+			limit := want.limit()
+			if strings.HasPrefix(string(kind), "http2_") {
+				limit = hangLimit
+			}
+			results := many(t, s, r, attempts, limit)
 			spent := use(t).spent - before.spent
 			require.Less(t, spent, attempts*maxAttempt)
 			for _, result := range results {

@@ -138,9 +138,11 @@ var texts = []struct {
 }{
 	{"server response headers exceeded", policy.ClassTooLarge, tooLargeText},
 	{"response header list larger than advertised limit", policy.ClassTooLarge, tooLargeText},
+	{"header list too large", policy.ClassTooLarge, tooLargeText},
 	{"server closed idle connection", policy.ClassReset, "the connection ended before there was an answer"},
 	{"readLoopPeekFailLocked", policy.ClassReset, errSpokeFirst.Error()},
 	{"cannot retry err", policy.ClassReset, givenBackText},
+	{"cannot rewind body after connection loss", policy.ClassReset, givenBackText},
 	{"stream error:", policy.ClassReset, ""},
 	{"http2: server sent GOAWAY", policy.ClassReset, "the receiver ended the connection before there was an answer"},
 	{"http2: client conn", policy.ClassReset, "the connection was lost before the answer was complete"},
@@ -151,7 +153,10 @@ var texts = []struct {
 	{"bad Content-Length", policy.ClassHTTP, ""},
 	{"multiple Content-Length", policy.ClassHTTP, ""},
 	{"chunk", policy.ClassHTTP, ""},
+	{"header line too long", policy.ClassHTTP, "a chunk of the body has a size that is too long"},
 	{"trailer", policy.ClassHTTP, ""},
+	{"connection error: PROTOCOL_ERROR", policy.ClassHTTP, fmt.Sprintf(
+		"the receiver broke a rule of HTTP/2, or sent far more header than the %d KiB that are read (PROTOCOL_ERROR)", MaxHeader>>10)},
 	{"http2:", policy.ClassHTTP, ""},
 	{"connection error:", policy.ClassHTTP, ""},
 	{"tls:", policy.ClassTLS, ""},
@@ -161,11 +166,9 @@ var texts = []struct {
 // givenBackText is said of a request that a peer refused over HTTP/2, to be sent again by whoever likes to.
 const givenBackText = "the receiver gave the request back unanswered"
 
-// errHeaderTooLarge is what becomes of an answer beyond MaxHeader over a wire.
-var errHeaderTooLarge = errors.New("the header of the answer is too large")
-
-// tooLargeText is said of an answer beyond MaxHeader.
-const tooLargeText = "the header of the answer, with its interim answers, is larger than the 64 KiB that are read"
+// tooLargeText is said of an answer beyond MaxHeader or MaxHeaderLines.
+var tooLargeText = fmt.Sprintf("the header of the answer, with its interim answers, has more than the %d KiB or %d lines that are read",
+	MaxHeader>>10, MaxHeaderLines)
 
 func byText(err error) (policy.ErrorClass, string) {
 	own := err.Error()

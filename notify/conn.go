@@ -17,12 +17,16 @@ const (
 	dialPatience  = 50 * time.Millisecond // by one that dials again, and cannot know whether it has
 )
 
-// A patientConn lies below TLS. A receiver that asks for a certificate refuses it, with TLS 1.3, after the handshake: it
+// A patientConn lies below TLS. It bounds what a receiver sends in the handshake, which TLS keeps until it has each message
+// whole.
+//
+// A receiver that asks for a certificate refuses it, with TLS 1.3, after the handshake: it
 // sends an alert and closes the connection, on which the request may be under way. The write then fails, and whoever
 // reports that would hide the alert, which has come before. So the failure waits until the reader has seen it, and closed
 // the connection because of it, or has seen that there is nothing more.
 type patientConn struct {
 	net.Conn
+	room  int         // how much may be read, in bytes; negative: anything, since the handshake is over
 	asked atomic.Bool // the peer asked for a certificate
 	given atomic.Bool // to an attempt
 
@@ -34,7 +38,7 @@ type patientConn struct {
 }
 
 func newPatientConn(conn net.Conn) *patientConn {
-	return &patientConn{Conn: conn, over: make(chan struct{}), taken: make(chan struct{})}
+	return &patientConn{Conn: conn, room: maxHandshake, over: make(chan struct{}), taken: make(chan struct{})}
 }
 
 // end says that nothing is read any more.
@@ -44,7 +48,16 @@ func (c *patientConn) end() { c.once.Do(func() { close(c.over) }) }
 func (c *patientConn) take() { c.onceTaken.Do(func() { close(c.taken) }) }
 
 func (c *patientConn) Read(p []byte) (int, error) {
+	if c.room == 0 {
+		return 0, errHandshakeTooLarge
+	}
+	if c.room > 0 {
+		p = p[:min(len(p), c.room)]
+	}
 	n, err := c.Conn.Read(p)
+	if c.room > 0 {
+		c.room -= n
+	}
 	if err != nil {
 		c.end()
 	}

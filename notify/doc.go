@@ -21,10 +21,11 @@
 // One limit an attempt, from the look-up of the name to the last byte of the answer. When it runs out, the result's
 // class names the phase in which it did. An attempt that its caller cancels is of class shutdown, whatever the phase.
 //
-// Everything is bounded: the answer's header (MaxHeader), what is read of its body (MaxRead) and what is kept of both
-// (what the request asks for, at most MaxRead; job.MaxAttemptHeader), idle connections, the client certificates that have
-// connections of their own (64), the connections over TLS that one attempt opens (3 when it loses them, 256 when others
-// fill them), and the time of a dial that nobody waits for any more.
+// Everything is bounded: what a receiver may send in a TLS handshake (32 KiB, 10 certificates), the answer's header
+// (MaxHeader, MaxHeaderLines), what is read of its body (MaxRead) and what is kept of both (what the request asks for, at
+// most MaxRead; job.MaxAttemptHeader), idle connections, the client certificates that have connections of their own (64),
+// the connections over TLS that one attempt opens (3 when it loses them, 256 when others fill them), and the time of a dial
+// that nobody waits for any more.
 //
 // Every address is checked by a Guard at the moment it is dialled, so that a name which resolves differently a second
 // time gains nothing.

@@ -28,6 +28,8 @@ func (t *traffic) note(n int, err error) {
 // can have reached the peer, and whether it was sent whole. httptrace tells of net/http's own buffer instead. It lies
 // above TLS, so that handshakes and alerts do not count.
 //
+// It bounds the header of an answer, as a headerLimit does.
+//
 // It also keeps what follows an answer from being taken for the answer to the next request. net/http gives a connection
 // to the next request before it looks whether more came behind the answer:
 //
@@ -49,6 +51,7 @@ type meteredConn struct {
 	settled sync.Cond // reading or closed became true; its L is &mu
 	reading bool      // net/http waits for bytes, so it has none left
 	closed  bool
+	head    headerLimit
 	given   bool // to a request of which nothing is written, not the first on the connection
 	spoilt  bool // something came while it was given: an end, or bytes that are no answer
 
@@ -100,7 +103,11 @@ func (c *meteredConn) Read(p []byte) (int, error) {
 	c.mu.Lock()
 	c.reading = true
 	c.settled.Broadcast()
+	tooLarge := c.head.err
 	c.mu.Unlock()
+	if tooLarge != nil {
+		return 0, tooLarge
+	}
 	n, err := c.Conn.Read(p)
 	if err != nil {
 		if _, ok := remoteAlert(err); ok {
@@ -111,6 +118,9 @@ func (c *meteredConn) Read(p []byte) (int, error) {
 	defer c.mu.Unlock()
 	c.reading = false
 	if !c.given {
+		if tooLarge := c.head.read(p[:n]); tooLarge != nil {
+			return 0, tooLarge
+		}
 		return n, err
 	}
 	c.spoilt = true
@@ -142,7 +152,9 @@ func (c *meteredConn) begin() bool {
 	if c.spoilt {
 		return false
 	}
-	c.given = false
+	if c.given {
+		c.given, c.head = false, headerLimit{}
+	}
 	return true
 }
 

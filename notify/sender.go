@@ -16,8 +16,11 @@ import (
 
 // Bounds of an attempt.
 const (
-	// MaxHeader is the most that is read of an answer's header, in bytes, interim answers (1xx) included.
-	MaxHeader = 64 << 10
+	// MaxHeader is the most that is read of an answer's header, in bytes, interim answers (1xx) included, and MaxHeaderLines
+	// how many fields it may have. Over HTTP/2 a field counts 32 bytes more than it has (RFC 9113 §6.5.2), and interim
+	// answers have a bound of half as much again to themselves.
+	MaxHeader      = 16 << 10
+	MaxHeaderLines = 100
 	// MaxRead is the most that is read of an answer's body, in bytes. A longer one is cut there, which costs the
 	// connection.
 	MaxRead = 64 << 10

@@ -219,7 +219,7 @@ func TestWhatIsKeptOfAnAnswerIsBounded(t *testing.T) {
 		w.Header().Set("Set-Cookie", "secret=1")
 		w.Header().Set("X-Small", "here")
 		if r.URL.Path == "/large" {
-			for i := range 40 {
+			for i := range 14 {
 				w.Header().Set(fmt.Sprintf("X-Large-%02d", i), strings.Repeat("v", 1000))
 			}
 		}
@@ -247,7 +247,7 @@ func TestWhatIsKeptOfAnAnswerIsBounded(t *testing.T) {
 		}
 	}
 	require.LessOrEqual(t, size, job.MaxAttemptHeader)
-	require.Greater(t, size, job.MaxAttemptHeader/2)
+	require.Greater(t, size, job.MaxAttemptHeader*3/4)
 	require.Contains(t, large.Header, "X-Large-00")
 }
 

@@ -12,6 +12,21 @@ import (
 	"os"
 )
 
+// Bounds of a TLS handshake. Certificates are kept for as long as a connection lives, and longer where a session is kept to
+// resume it: parsed, they take up to ten times as much memory as what was sent.
+const (
+	maxHandshake    = 32 << 10 // bytes that a receiver may send
+	maxCertificates = 10       // that it may show
+	maxChain        = 16 << 10 // bytes of them
+	maxTicket       = 4 << 10  // bytes of a ticket that resumes a session; a longer one is not kept
+)
+
+// Errors of receivers that go beyond them.
+var (
+	errHandshakeTooLarge = fmt.Errorf("the receiver sent more than the %d KiB that are read of a handshake", maxHandshake>>10)
+	errChainTooLarge     = fmt.Errorf("the receiver shows more than %d certificates, or %d KiB of them", maxCertificates, maxChain>>10)
+)
+
 // newTLS is what every connection to a receiver is made with. Sessions are kept by whoever holds the result: one that a
 // client certificate opened must not be resumed without it.
 func newTLS(roots *x509.CertPool) *tls.Config {
@@ -19,8 +34,33 @@ func newTLS(roots *x509.CertPool) *tls.Config {
 		MinVersion:         tls.VersionTLS12,
 		NextProtos:         []string{"h2", "http/1.1"},
 		RootCAs:            roots,
-		ClientSessionCache: tls.NewLRUClientSessionCache(1024),
+		ClientSessionCache: sessions{tls.NewLRUClientSessionCache(1024)},
+		VerifyConnection:   checkChain,
 	}
+}
+
+// checkChain bounds the certificates that a receiver shows.
+func checkChain(state tls.ConnectionState) error {
+	size := 0
+	for _, cert := range state.PeerCertificates {
+		size += len(cert.Raw)
+	}
+	if len(state.PeerCertificates) > maxCertificates || size > maxChain {
+		return errChainTooLarge
+	}
+	return nil
+}
+
+// sessions are those that can be resumed, without those whose ticket is longer than maxTicket.
+type sessions struct{ tls.ClientSessionCache }
+
+func (s sessions) Put(key string, session *tls.ClientSessionState) {
+	if session != nil {
+		if ticket, _, err := session.ResumptionState(); err != nil || len(ticket) > maxTicket {
+			return
+		}
+	}
+	s.ClientSessionCache.Put(key, session)
 }
 
 // noCertificate answers a receiver that asks for one when there is none.
@@ -40,6 +80,7 @@ func (d *dialer) shakeHands(ctx context.Context, conn net.Conn, host string) (*t
 	if err := secured.HandshakeContext(ctx); err != nil {
 		return nil, &handshakeError{err: err, asked: patient.asked.Load()}
 	}
+	patient.room = -1
 	return secured, nil
 }
 

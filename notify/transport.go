@@ -6,6 +6,11 @@ import (
 	"time"
 )
 
+// maxHeaderNetHTTP is net/http's own bound of a header. Over HTTP/1 a headerLimit acts before it. Over HTTP/2 a header that
+// goes much beyond it costs the connection and all requests on it, so it leaves some room above MaxHeader, in which a
+// header costs its own request alone.
+const maxHeaderNetHTTP = MaxHeader * 3 / 2
+
 // A transport sends requests of attempts over a wire, and by net/http's transport where that does not serve them.
 type transport struct {
 	wire   *wire
@@ -29,13 +34,16 @@ func newTransport(o Options, d *dialer, alone bool) *transport {
 			MaxIdleConns:           most,
 			MaxIdleConnsPerHost:    mostOfHost,
 			IdleConnTimeout:        idleTimeout,
-			MaxResponseHeaderBytes: MaxHeader,
+			MaxResponseHeaderBytes: maxHeaderNetHTTP,
 			// A connection shared by many attempts that went dead in silence must not hold them all for the minutes TCP
 			// needs to notice.
 			HTTP2: &http.HTTP2Config{
 				SendPingTimeout:  15 * time.Second,
 				PingTimeout:      5 * time.Second,
 				WriteByteTimeout: 30 * time.Second,
+				// No more than is read of a body anyway: what a receiver sends lies here until its attempt has read it.
+				MaxReceiveBufferPerStream:     MaxRead,
+				MaxReceiveBufferPerConnection: 1 << 20,
 			},
 		},
 	}
@@ -48,7 +56,24 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	a := attemptOf(r.Context())
 	a.bound()
-	return t.others.RoundTrip(r.WithContext(a.traced()))
+	resp, err := t.others.RoundTrip(r.WithContext(a.traced()))
+	if err == nil && resp.ProtoMajor == 2 && tooLargeHTTP2(resp.Header) {
+		_ = resp.Body.Close()
+		return nil, errHeaderTooLarge
+	}
+	return resp, err
+}
+
+// tooLargeHTTP2 holds a header against MaxHeader and MaxHeaderLines, with the count of bytes of RFC 9113 §6.5.2.
+func tooLargeHTTP2(h http.Header) bool {
+	bytes, lines := 0, 0
+	for name, values := range h {
+		lines += len(values)
+		for _, value := range values {
+			bytes += len(name) + len(value) + 32
+		}
+	}
+	return bytes > MaxHeader || lines > MaxHeaderLines
 }
 
 // closeIdle closes what no attempt uses, and ends dials that none waits for.

@@ -20,7 +20,7 @@ type wireConn struct {
 	in   *bufio.Reader
 	out  *bufio.Writer
 	cut  error // what ended reading; nil: nothing did
-	room int   // how much may still be read of an answer's header, in bytes; negative: what is read is a body
+	head headerLimit
 
 	socket syscall.RawConn // nil: there is none to look at
 	look   func(uintptr)   // sets came; made once, to spare an allocation
@@ -49,7 +49,7 @@ func (c *wireConn) quiet() bool {
 
 // exchange sends a request and reads the answer up to its body. A receiver may answer, and hang up, without reading all.
 func (c *wireConn) exchange(a *attempt, r *http.Request) (*http.Response, error) {
-	c.room = MaxHeader
+	c.head = headerLimit{}
 	if !a.reused && !c.quiet() {
 		if _, err := c.in.Peek(1); err != nil {
 			return nil, err
@@ -84,21 +84,20 @@ func (c *wireConn) answer(r *http.Request) (*http.Response, error) {
 			return nil, c.why(err)
 		}
 		if resp.StatusCode >= 200 || resp.StatusCode < 100 || resp.StatusCode == http.StatusSwitchingProtocols {
-			c.room = -1
+			c.head.done = true
 			return resp, nil
 		}
 	}
 }
 
 // Read bounds the header of an answer.
-func (c *wireConn) Read(p []byte) (n int, err error) {
-	if c.room == 0 {
-		err = errHeaderTooLarge
-	} else {
-		n, err = c.Conn.Read(p)
+func (c *wireConn) Read(p []byte) (int, error) {
+	if c.head.err != nil {
+		return 0, c.head.err
 	}
-	if c.room > 0 {
-		c.room = max(0, c.room-n)
+	n, err := c.Conn.Read(p)
+	if tooLarge := c.head.read(p[:n]); tooLarge != nil {
+		n, err = 0, tooLarge
 	}
 	if err != nil {
 		c.cut = err

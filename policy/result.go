@@ -20,7 +20,7 @@ const (
 	ClassTLSClient      ErrorClass = "tls_client"      // the receiver refused our certificate, or asks for one
 	ClassProxy          ErrorClass = "proxy"           // the forward proxy was not there, or refused
 	ClassHTTP           ErrorClass = "http"            // what came back is no HTTP
-	ClassTooLarge       ErrorClass = "too_large"       // the answer's header is larger than what is read
+	ClassTooLarge       ErrorClass = "too_large"       // the answer's header has more bytes or lines than are read
 	ClassTimeoutDial    ErrorClass = "timeout_dial"    // the time ran out while resolving or connecting
 	ClassTimeoutTLS     ErrorClass = "timeout_tls"     // the time ran out in the TLS handshake
 	ClassTimeoutHeaders ErrorClass = "timeout_headers" // the time ran out before the answer's header was there

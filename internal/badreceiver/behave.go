@@ -1,9 +1,12 @@
 package badreceiver
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Gigabyte is 1 GiB, in bytes.
@@ -24,22 +27,36 @@ const (
 
 // behaviours are those of all kinds.
 var behaviours = map[Kind]behaviour{
-	Good:    {serve: always(okAnswer)},
-	GoodTLS: {https: true, needs: makeCertificates, serve: secure(good)},
+	Good:      {serve: always(okAnswer)},
+	GoodTLS:   {https: true, needs: makeCertificates, serve: secure(good, always(okAnswer))},
+	GoodHTTP2: {https: true, needs: makeCertificates, serve: http2(goodHTTP2)},
 
 	NeverAccepts: {},
 	Refuses:      {},
 	NeverAnswers: {serve: once((*conn).hold)},
 	HalfClosed:   {serve: once(func(c *conn) { c.finish(); c.hold() })},
+	NeverReads:   {serve: (*conn).wait},
 
 	DripsHeader: {serve: once(after("HTTP/1.1 200 OK\r\nX-Drip: ", (*conn).drip))},
 	DripsBody:   {serve: once(after(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", Gigabyte), (*conn).drip))},
+	ReadsSlowly: {serve: slowly},
+
+	FullHeaderStalls: {serve: once(after(fullHeader, (*conn).hold))},
+	FullBodyStalls: {serve: once(after(fullHeader+fmt.Sprintf("Content-Length: %d\r\n\r\n", Gigabyte),
+		func(c *conn) { c.pour(body, 60<<10); c.hold() }))},
+	InterimStalls: {serve: once(after(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n", 4), (*conn).hold))},
+	ShortLines:    {serve: once(after(shortLines, (*conn).hold))},
+	LongLine:      {serve: once(after("HTTP/1.1 200 OK\r\nX-Long: "+string(body[:64<<10]), (*conn).hold))},
 
 	GigabyteBody:   {serve: once(gigabyte)},
 	EndlessBody:    {serve: once(after("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", pours(chunk)))},
 	GzipBomb:       {needs: makeMember, serve: once(explode)},
 	HugeHeader:     {serve: once(hugeHeader)},
 	EndlessInterim: {serve: once(pours(interim))},
+	EndlessTrailer: {serve: once(after("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Filler\r\n\r\n2\r\nok\r\n0\r\n",
+		pours(header)))},
+	EndlessExtension: {serve: once(after("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;", pours(body)))},
+	TinyChunks:       {serve: once(after("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", pours(tinyChunks)))},
 
 	ResetsMidAnswer: {serve: once(after(halfBody+strings.Repeat("x", 500), (*conn).reset))},
 	ClosesMidAnswer: {serve: once(after(halfBody+strings.Repeat("x", 500), nil))},
@@ -51,15 +68,33 @@ var behaviours = map[Kind]behaviour{
 	ClosesAfter:  {serve: once(after(okAnswer, nil))},
 	TwoLengths:   {serve: once(after("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nokk", nil))},
 	AnswersEarly: {serve: early},
+	StatusZero:   {serve: always("HTTP/1.1 000 Nothing\r\nContent-Length: 0\r\n\r\n")},
+	AnswersLate:  {serve: late},
 	Redirects:    {serve: redirect},
 
-	WrongHost:        {https: true, needs: makeCertificates, serve: secure(wrongHost)},
-	Expired:          {https: true, needs: makeCertificates, serve: secure(expired)},
-	UnknownAuthority: {https: true, needs: makeCertificates, serve: secure(unknown)},
-	OldTLS:           {https: true, needs: makeCertificates, serve: secure(old)},
+	WrongHost:        {https: true, needs: makeCertificates, serve: secure(wrongHost, always(okAnswer))},
+	Expired:          {https: true, needs: makeCertificates, serve: secure(expired, always(okAnswer))},
+	UnknownAuthority: {https: true, needs: makeCertificates, serve: secure(unknown, always(okAnswer))},
+	OldTLS:           {https: true, needs: makeCertificates, serve: secure(old, always(okAnswer))},
 	PlainHTTP:        {https: true, serve: plain},
 	ClosesHandshake:  {https: true, serve: func(c *conn) { c.greeting() }},
 	HangsHandshake:   {https: true, serve: (*conn).hold},
+	BigChain:         {https: true, needs: makeBigChain, serve: secure(tooMuch, always(okAnswer))},
+	BigChainStalls:   {https: true, needs: makeBigChain, serve: stalls(200<<10, secure(tooMuch, always(okAnswer)))},
+	FullChainStalls:  {https: true, needs: makeBigChain, serve: secure(much, once((*conn).hold))},
+	BigTicket:        {https: true, needs: makeCertificates, serve: bigTicket},
+	RecordStalls:     {https: true, needs: makeCertificates, serve: secure(good, once(recordStalls))},
+	AnswersLateTLS:   {https: true, needs: makeCertificates, serve: secure(good, late)},
+
+	HTTP2ShortFields:    {https: true, needs: makeCertificates, serve: http2(shortFields)},
+	HTTP2HeaderStalls:   {https: true, needs: makeCertificates, serve: http2(headerStalls)},
+	HTTP2HeaderBomb:     {https: true, needs: makeCertificates, serve: http2(headerBomb)},
+	HTTP2EndlessHeader:  {https: true, needs: makeCertificates, serve: http2(endlessHeader)},
+	HTTP2EndlessInterim: {https: true, needs: makeCertificates, serve: http2(endlessInterim)},
+	HTTP2EndlessTrailer: {https: true, needs: makeCertificates, serve: http2(endlessTrailer)},
+	HTTP2FullBodyStalls: {https: true, needs: makeCertificates, serve: http2(fullBody)},
+	HTTP2StatusZero:     {https: true, needs: makeCertificates, serve: http2(statusZero)},
+	HTTP2NeverAnswers:   {https: true, needs: makeCertificates, serve: http2(func(*h2conn, uint32) {})},
 }
 
 // always answers every request with the same text.
@@ -108,5 +143,45 @@ func redirect(c *conn) {
 		if !c.say(answer) {
 			return
 		}
+	}
+}
+
+// late answers each request after a connection's first one as if it were that one.
+func late(c *conn) {
+	first := c.request()
+	for req := first; req != nil; req = c.request() {
+		answer := okAnswer
+		if req != first {
+			id := first.Header.Get("Webhook-Id")
+			answer = fmt.Sprintf("HTTP/1.1 299 Late\r\nContent-Length: %d\r\n\r\n%s", len(id), id)
+		}
+		if !c.say(answer) {
+			return
+		}
+	}
+}
+
+// slowly reads a request a few bytes at a time.
+func slowly(c *conn) {
+	tick := time.NewTicker(dripEvery)
+	defer tick.Stop()
+	c.in = bufio.NewReader(slowReader{c.Conn, tick.C, c.r.stop})
+	always(okAnswer)(c)
+}
+
+// A slowReader reads four bytes a tick.
+type slowReader struct {
+	io.Reader
+
+	tick <-chan time.Time
+	stop <-chan struct{}
+}
+
+func (r slowReader) Read(p []byte) (int, error) {
+	select {
+	case <-r.tick:
+		return r.Reader.Read(p[:min(len(p), 4)])
+	case <-r.stop:
+		return 0, io.EOF
 	}
 }

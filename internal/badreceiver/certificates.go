@@ -8,11 +8,13 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -61,6 +63,43 @@ var certificates = sync.OnceValues(func() (*chain, error) {
 	}
 	return c, nil
 })
+
+// FullChain is how many certificates FullChainStalls shows.
+const FullChain = 10
+
+// filler are 200 KiB and more of certificates that nobody asked for.
+var filler = sync.OnceValue(func() [][]byte {
+	stranger, err := newAuthority("filler")
+	if err != nil {
+		return nil
+	}
+	return slices.Repeat([][]byte{stranger.cert.Raw}, 1+(216<<10)/len(stranger.cert.Raw))
+})
+
+// serialAt is where the serial number of such a certificate lies: behind two sequences of up to 64 KiB, the version and the
+// head of an integer.
+const serialAt = 4 + 4 + 5 + 2
+
+// unlike gives certificates other serial numbers. Nobody can tell that nobody signed them before their chain is asked for.
+func unlike(certs [][]byte) [][]byte {
+	others := make([][]byte, len(certs))
+	for i, cert := range certs {
+		others[i] = slices.Clone(cert)
+		serial := others[i][serialAt : serialAt+8]
+		_, _ = rand.Read(serial) // it never fails
+		serial[0] &= 0x7f        // it stays positive
+		serial[0] |= 0x40
+	}
+	return others
+}
+
+// makeBigChain makes them beforehand.
+func makeBigChain() error {
+	if filler() == nil {
+		return errors.New("no certificate could be made")
+	}
+	return makeCertificates()
+}
 
 // Roots hold the authority of GoodTLS, and of all whose fault is another one than to be unknown.
 func Roots(tb testing.TB) *x509.CertPool {

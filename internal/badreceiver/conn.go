@@ -92,7 +92,18 @@ func (c *conn) drip() {
 }
 
 // hold keeps the connection until the other side ends it, or the test does.
-func (c *conn) hold() { _, _ = io.Copy(io.Discard, c.in) }
+func (c *conn) hold() {
+	c.r.held.Add(1)
+	defer c.r.held.Add(-1)
+	_, _ = io.Copy(io.Discard, c.in)
+}
+
+// wait keeps the connection until the test ends, and reads nothing. The other side may be gone by then.
+func (c *conn) wait() {
+	c.r.held.Add(1)
+	defer c.r.held.Add(-1)
+	<-c.r.stop
+}
 
 // reset has the connection end with a TCP reset.
 func (c *conn) reset() {

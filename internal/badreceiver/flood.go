@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -15,6 +16,29 @@ var (
 	header  = []byte(strings.Repeat("X-Filler: "+strings.Repeat("x", 52)+"\r\n", 1<<10))
 	interim = []byte(strings.Repeat("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n", 512))
 )
+
+// FullHeader and FullHeaderLines are how much header FullHeaderStalls and FullBodyStalls send, without the status line: as
+// much as a sender takes that stops at 16 KiB or 100 lines.
+const (
+	FullHeader      = 15 << 10
+	FullHeaderLines = 96
+)
+
+var (
+	fullHeader = "HTTP/1.1 200 OK\r\n" + lines(FullHeaderLines, FullHeader/FullHeaderLines)
+	shortLines = "HTTP/1.1 200 OK\r\n" + lines((60<<10)/7, 7)
+	tinyChunks = []byte(strings.Repeat("1\r\nx\r\n", 8<<10))
+)
+
+// lines are header lines of a size each, of different names.
+func lines(count, size int) string {
+	var b strings.Builder
+	for n := range count {
+		name := "x" + strconv.FormatInt(int64(n)+36, 36) // from x10 on
+		fmt.Fprintf(&b, "%s:%s\r\n", name, strings.Repeat("v", max(0, size-len(name)-3)))
+	}
+	return b.String()
+}
 
 // A bomb is so many times the same member of a gzip file, one after the other.
 const (

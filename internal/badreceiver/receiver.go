@@ -24,6 +24,7 @@ type Receiver struct {
 	conns    atomic.Int64
 	requests atomic.Int64
 	sent     atomic.Int64
+	held     atomic.Int64
 
 	stop    chan struct{} // closed when the test ends
 	serving sync.WaitGroup
@@ -64,6 +65,11 @@ func (r *Receiver) Conns() int { return int(r.conns.Load()) }
 
 // Requests is how many requests have come so far: those that were read whole, and for AnswersEarly those that began.
 func (r *Receiver) Requests() int { return int(r.requests.Load()) }
+
+// Held is how many connections it keeps waiting now, after all that they get; over HTTP/2, how many requests came over the
+// connections that are open and got all that they get. Connections that are written to for ever do not count, nor those
+// that are read slowly.
+func (r *Receiver) Held() int { return int(r.held.Load()) }
 
 // Sent is how many bytes of answers the system has taken to send so far, over all connections; it may be a write behind
 // what has arrived. Some may lie in buffers on both sides: several MiB a connection.

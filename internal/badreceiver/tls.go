@@ -5,10 +5,12 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"io"
+	"net"
+	"sync/atomic"
 )
 
-// secure shakes hands with a server's settings, and serves well if anybody goes along.
-func secure(settings func(*chain) *tls.Config) func(*conn) {
+// secure shakes hands with a server's settings, and serves if anybody goes along.
+func secure(settings func(*chain) *tls.Config, serve func(*conn)) func(*conn) {
 	return func(c *conn) {
 		certs, err := certificates()
 		if err != nil {
@@ -16,7 +18,7 @@ func secure(settings func(*chain) *tls.Config) func(*conn) {
 		}
 		secured := tls.Server(c.Conn, settings(certs))
 		if secured.HandshakeContext(context.Background()) == nil { // ends with its connection at the latest
-			always(okAnswer)(c.over(secured))
+			serve(c.over(secured))
 		}
 	}
 }
@@ -36,6 +38,79 @@ func old(c *chain) *tls.Config {
 // present shows a certificate.
 func present(cert tls.Certificate) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+}
+
+// tooMuch has too much of a chain.
+func tooMuch(c *chain) *tls.Config {
+	cert := c.good
+	cert.Certificate = append(cert.Certificate[:1:1], filler()...)
+	return present(cert)
+}
+
+// much has as long a chain as a sender may bear, of certificates that no other connection was shown.
+func much(c *chain) *tls.Config {
+	cert := c.good
+	cert.Certificate = append(cert.Certificate[:1:1], unlike(filler()[:FullChain-1])...)
+	return present(cert)
+}
+
+// stalls sends no more than a number of bytes.
+func stalls(size int, serve func(*conn)) func(*conn) {
+	return func(c *conn) {
+		limited := &limitedConn{Conn: c.Conn}
+		limited.left.Store(int64(size))
+		serve(c.over(limited))
+		if limited.left.Load() <= 0 {
+			c.hold()
+		}
+	}
+}
+
+// A limitedConn swallows what is written beyond a number of bytes.
+type limitedConn struct {
+	net.Conn
+
+	left atomic.Int64
+}
+
+func (c *limitedConn) Write(p []byte) (int, error) {
+	left := c.left.Add(-int64(len(p))) + int64(len(p))
+	if left <= 0 {
+		return len(p), nil
+	}
+	if _, err := c.Conn.Write(p[:min(int64(len(p)), left)]); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// bigTicket sends a ticket by the means of crypto/tls, which writes it at the end of the handshake.
+func bigTicket(c *conn) {
+	certs, err := certificates()
+	if err != nil {
+		return // Start has reported it
+	}
+	limited := &limitedConn{Conn: c.Conn}
+	limited.left.Store(Gigabyte)
+	config := present(certs.good)
+	config.MinVersion = tls.VersionTLS13
+	config.WrapSession = func(tls.ConnectionState, *tls.SessionState) ([]byte, error) {
+		limited.left.Store(50 << 10)
+		return make([]byte, 60<<10), nil
+	}
+	secured := tls.Server(limited, config)
+	if secured.HandshakeContext(context.Background()) == nil && c.over(secured).request() != nil {
+		c.hold()
+	}
+}
+
+// recordStalls sends the head of a record, and most of what that announces. The rest is not looked at before it is there,
+// so that it need not be encrypted.
+func recordStalls(c *conn) {
+	record := append([]byte{23, 3, 3, 0x40, 0}, body[:15<<10]...)
+	if _, err := c.tcp.Write(record); err == nil {
+		c.hold()
+	}
 }
 
 // plain answers a greeting as web servers do that expected a request.

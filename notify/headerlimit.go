@@ -1,0 +1,94 @@
+package notify
+
+import (
+	"bytes"
+	"errors"
+)
+
+// errHeaderTooLarge is what becomes of an answer beyond MaxHeader or MaxHeaderLines.
+var errHeaderTooLarge = errors.New("the header of the answer is too large")
+
+// A headerLimit bounds the header of an answer over HTTP/1, interim answers (1xx) included, while its bytes come in: a
+// header of many short lines takes up some sixteen times as much memory once it is parsed. The zero value is at the
+// beginning of an answer.
+type headerLimit struct {
+	done  bool  // the final answer's header has ended: what follows is a body
+	err   error // it is too large
+	bytes int
+	lines int // fields: neither the status line nor the empty one
+
+	length  int     // of the line so far
+	first   byte    // of the line
+	fields  bool    // the status line is over
+	spaced  bool    // the space after the version has come
+	digits  int     // of the status, that have come
+	status  [3]byte // the status, as far as it has come
+	interim bool
+}
+
+// read counts bytes of the answer. Once it has failed it does so again: net/http looks ahead in a header, and forgets an
+// error that it meets there.
+func (h *headerLimit) read(p []byte) error {
+	for len(p) > 0 && !h.done && h.err == nil {
+		line, ended := p, false
+		if end := bytes.IndexByte(p, '\n'); end >= 0 {
+			line, ended = p[:end+1], true
+		}
+		p = p[len(line):]
+		if h.bytes += len(line); h.bytes > MaxHeader {
+			h.err = errHeaderTooLarge
+		}
+		if h.length == 0 {
+			h.first = line[0]
+		}
+		h.length += len(line)
+		if !h.fields {
+			h.readStatus(line)
+		}
+		if ended {
+			h.endLine()
+		}
+	}
+	return h.err
+}
+
+// readStatus finds the status in a part of the status line, as net/http's ReadResponse does: behind the first space and
+// others that follow it.
+func (h *headerLimit) readStatus(part []byte) {
+	if !h.spaced {
+		space := bytes.IndexByte(part, ' ')
+		if space < 0 {
+			return
+		}
+		h.spaced = true
+		part = part[space:]
+	}
+	for _, c := range part {
+		if h.digits == len(h.status) || c == ' ' && h.digits > 0 {
+			return
+		}
+		if c != ' ' {
+			h.status[h.digits] = c
+			h.digits++
+		}
+	}
+}
+
+// endLine notes the end of a line.
+func (h *headerLimit) endLine() {
+	empty := h.length == 1 || h.length == 2 && h.first == '\r'
+	h.length = 0
+	switch {
+	case !h.fields:
+		h.fields = true
+		h.interim = h.status[0] == '1' && string(h.status[:]) != "101"
+	case !empty:
+		if h.lines++; h.lines > MaxHeaderLines {
+			h.err = errHeaderTooLarge
+		}
+	case h.interim:
+		*h = headerLimit{err: h.err, bytes: h.bytes, lines: h.lines}
+	default:
+		h.done = true
+	}
+}
