@@ -54,11 +54,18 @@ func (s *Store) checkpoint() {
 				continue
 			}
 		}
-		if _, err := moveLog(c, "PASSIVE"); err != nil {
+		if !s.beforeCheckpoint() {
+			return
+		}
+		_, all, err := moveLog(c, "PASSIVE")
+		if err != nil {
 			s.health.note("checkpoint", err, false, s.clock())
 			s.closeQuietly(c)
 			c = nil
 			continue
+		}
+		if all {
+			s.checkpointed.Store(true)
 		}
 		if info, err := os.Stat(s.path + "-wal"); err == nil && info.Size() > s.cutAbove.Load() {
 			s.later(shared, s.cutLog)
@@ -87,17 +94,37 @@ func (s *Store) cut() (busy bool, err error) {
 	if err := s.conn.execText("PRAGMA busy_timeout=0"); err != nil {
 		return false, err
 	}
-	busy, err = moveLog(s.conn, "TRUNCATE")
+	s.markLog()
+	busy, all, err := moveLog(s.conn, "TRUNCATE")
+	if all {
+		s.checkpointed.Store(true)
+	}
 	return busy, errors.Join(err, s.conn.execText(fmt.Sprintf("PRAGMA busy_timeout=%d", busyTimeout)))
 }
 
-// moveLog makes a checkpoint; busy says that somebody kept it from its end.
-func moveLog(c *conn, mode string) (busy bool, err error) {
+// beforeCheckpoint has the writer mark the log; false: the store closes.
+func (s *Store) beforeCheckpoint() bool {
+	done := make(chan struct{})
+	s.later(shared, func() {
+		defer close(done)
+		s.markLog()
+	})
+	select {
+	case <-done:
+		return true
+	case <-s.written:
+		return false
+	}
+}
+
+// moveLog makes a checkpoint; busy says that somebody kept it from its end, all that it has moved the whole log.
+func moveLog(c *conn, mode string) (busy, all bool, err error) {
 	err = c.queryText(shared, "PRAGMA wal_checkpoint("+mode+")", func(v []driver.Value) error {
 		busy = integer(v[0]) != 0
+		all = !busy && integer(v[1]) == integer(v[2])
 		return nil
 	})
-	return busy, err
+	return busy, all, err
 }
 
 // later has the writer do something between two transactions, and waits until it has begun.

@@ -32,6 +32,7 @@ const schemaVersion = 1
 //	attempts  the rest of the record: entry seq is in slot seq mod 20, so that a new one replaces the oldest. What an older
 //	          program has written begins here with seq 0
 //	ids       what must stay known of clients' ids whose job is gone
+//	wal_check what tells that a log belongs to the file (wal.go)
 //	outbox    jobs born of settlements, until they stand in their own queue
 const schema = `
 CREATE TABLE meta (
@@ -150,7 +151,7 @@ CREATE TABLE outbox (
   UNIQUE (namespace, id)
 );
 
-` + heldTable + firstsTable + overview + `
+` + heldTable + firstsTable + walCheckTable + overview + `
 INSERT INTO meta VALUES ('revision', 0), ('pinged', 0);
 ` + laneRevision
 
@@ -201,6 +202,7 @@ INSERT INTO meta VALUES ('lane_revision', 0);
 var additions = []struct{ table, sql string }{
 	{"lanes", laneAdditions},
 	{"held", heldAdditions},
+	{"wal_check", walCheckTable},
 }
 
 const heldAdditions = `

@@ -37,6 +37,7 @@ const (
 	updateGrants
 	updatePolicy
 	updateMeta
+	updateMark
 	deleteJob
 	deleteBody
 	deleteAttempts
@@ -153,6 +154,7 @@ var statementText = [statements]string{
 	updateGrants: `UPDATE topics SET grants = ?, alarm = ? WHERE t = ?`,
 	updatePolicy: `UPDATE topics SET policy = ?, revision = ? WHERE t = ?`,
 	updateMeta:   `UPDATE meta SET value = ? WHERE key = ?`,
+	updateMark:   `UPDATE wal_check SET base = mark, mark = ? WHERE one = 1`,
 
 	deleteJob:      `DELETE FROM jobs WHERE n = ?`,
 	deleteBody:     `DELETE FROM bodies WHERE n = ?`,

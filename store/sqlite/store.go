@@ -34,6 +34,8 @@ type Store struct {
 	// cutAbove is the constant of that name; tests lower it.
 	cutAbove atomic.Int64
 	others   sync.WaitGroup
+	// checkpointed says that a checkpoint has moved the whole log, which may then begin anew.
+	checkpointed atomic.Bool
 
 	// What follows is the writer's alone.
 	conn   *conn
@@ -42,7 +44,8 @@ type Store struct {
 	serial uint64
 	level  int // of PRAGMA synchronous
 	broken bool
-	unseen bool // the files beside the database have not been looked at since the connection was opened
+	unseen bool   // the files beside the database have not been looked at since the connection was opened
+	salt   uint64 // of the log when its last mark was written
 	// unsynced says that fsync has failed, and the log has not been moved into the database since.
 	unsynced bool
 	lost     bool // the files are not those that were opened
@@ -103,6 +106,9 @@ func open(ctx context.Context, o Options, clock clock) (_ *Store, err error) {
 			err = errors.Join(err, s.letGo())
 		}
 	}()
+	if err := checkLog(ctx, path); err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
 	if s.conn, err = connect(path, false); err != nil {
 		return nil, fmt.Errorf("open the database %s: %w", path, unavailable(err))
 	}
@@ -113,6 +119,8 @@ func open(ctx context.Context, o Options, clock clock) (_ *Store, err error) {
 		return nil, fmt.Errorf("read the database %s: %w", path, unavailable(err))
 	}
 	s.lookAtFiles()
+	s.markLog()
+	s.salt = logSalt(path)
 	go s.write()
 	s.others.Go(s.checkpoint)
 	return s, nil
@@ -158,6 +166,7 @@ func (s *Store) shut() error {
 	s.bell.close()
 	<-s.written
 	s.others.Wait()
+	s.markLog()
 	if err := s.letGo(); err != nil {
 		return fmt.Errorf("close the database %s: %w", s.path, err)
 	}

@@ -84,6 +84,7 @@ func (s *Store) write() {
 			return
 		}
 		s.settle(s.gather(first))
+		s.markNewLog()
 	}
 }
 
@@ -294,6 +295,7 @@ func (s *Store) mend() error {
 		return err
 	}
 	s.conn, s.broken, s.level, s.unseen = c, false, unset, true
+	s.checkpointed.Store(true) // its log may be a new one
 	return nil
 }
 
