@@ -4,6 +4,8 @@
 //	ringback dev       the service on an embedded database with an inbox beside it, to try things out
 //	ringback listen    the inbox alone
 //	ringback health    whether a running service is ready: exit code 0 when it is, 1 when not
+//	ringback backup    copies a SQLite store, in use or not, and checks the copy
+//	ringback restore   puts a copy in the place of a SQLite store that is not in use
 //	ringback version   what this is
 //
 // Exit codes: 0 after an orderly stop; 1 when it failed, or could not have now what it needs to start (a port, a store, a
@@ -57,6 +59,8 @@ type commands struct {
 	Dev     devCommand     `cmd:"" help:"Serve on an embedded database, let jobs call this machine and private networks, and run an inbox to send them to."`
 	Listen  listenCommand  `cmd:"" help:"Run the inbox alone: a receiver that prints what it gets."`
 	Health  healthCommand  `cmd:"" help:"Ask a running service whether it is ready: exit code 0 when it is, 1 when not."`
+	Backup  backupCommand  `cmd:"" help:"Copy a SQLite store, in use or not, and check the copy."`
+	Restore restoreCommand `cmd:"" help:"Check a copy and put it in the place of a SQLite store that is not in use."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
 

@@ -45,17 +45,10 @@ const cacheSize = 8 << 10
 
 // connect opens the file. A reader's connection refuses to write.
 func connect(path string, reader bool) (*conn, error) {
-	// rw: a file that is gone is not made anew.
-	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: "mode=rw"}
-	opened, err := (&engine.Driver{}).Open(dsn.String())
+	c, err := connectWith(path, "mode=rw") // a file that is gone is not made anew
 	if err != nil {
-		return nil, &diskError{err}
+		return nil, err
 	}
-	raw, ok := opened.(driverConn)
-	if !ok {
-		return nil, errors.Join(errors.New("the driver lacks a method that this engine needs"), opened.Close())
-	}
-	c := &conn{raw: raw}
 	pragmas := fmt.Sprintf("PRAGMA busy_timeout=%d; PRAGMA cache_size=-%d; PRAGMA wal_autocheckpoint=0;", busyTimeout, cacheSize)
 	if reader {
 		pragmas += " PRAGMA query_only=1;"
@@ -64,6 +57,24 @@ func connect(path string, reader bool) (*conn, error) {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
+}
+
+// connectImmutable opens a file that nobody writes, to read it as it is: without its log, locks, or a file beside it.
+func connectImmutable(path string) (*conn, error) {
+	return connectWith(path, "mode=ro&immutable=1")
+}
+
+func connectWith(path, parameters string) (*conn, error) {
+	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: parameters}
+	opened, err := (&engine.Driver{}).Open(dsn.String())
+	if err != nil {
+		return nil, &diskError{err}
+	}
+	raw, ok := opened.(driverConn)
+	if !ok {
+		return nil, errors.Join(errors.New("the driver lacks a method that this engine needs"), opened.Close())
+	}
+	return &conn{raw: raw}, nil
 }
 
 func (c *conn) close() error {

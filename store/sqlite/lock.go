@@ -61,9 +61,10 @@ func resolve(path string) (string, error) {
 	return "", fmt.Errorf("too many symbolic links lead from %s to a database", path)
 }
 
-// lockFile takes the lock of a database, whose file it makes when there is none. A second process is refused, and so is
-// a file with several names: SQLite's log lies beside one of them, and whoever opens another one does not see it.
-func lockFile(path string, log *slog.Logger) (*fileLock, error) {
+// lockFile takes the lock of a database, whose file it makes when there is none. A second process is refused, and so is,
+// unless it is to be replaced, a file with several names: SQLite's log lies beside one of them, and whoever opens another
+// one does not see it.
+func lockFile(path string, replace bool, log *slog.Logger) (*fileLock, error) {
 	folder := filepath.Dir(path)
 	info, err := os.Stat(folder)
 	switch {
@@ -92,7 +93,7 @@ func lockFile(path string, log *slog.Logger) (*fileLock, error) {
 	if !ok {
 		return nil, fmt.Errorf("another process uses the database %s (it holds %s)", path, lock.Path())
 	}
-	inode, err := lockDatabase(path, log)
+	inode, err := lockDatabase(path, replace, log)
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
@@ -100,7 +101,7 @@ func lockFile(path string, log *slog.Logger) (*fileLock, error) {
 }
 
 // lockDatabase makes the database's file where there is none, and locks it.
-func lockDatabase(path string, log *slog.Logger) (io.Closer, error) {
+func lockDatabase(path string, replace bool, log *slog.Logger) (io.Closer, error) {
 	if err := makeFile(path); err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func lockDatabase(path string, log *slog.Logger) (io.Closer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look at the database: %w", err)
 	}
-	if n := links(info); n > 1 {
+	if n := links(info); n > 1 && !replace {
 		return nil, fmt.Errorf("the database %s has %d names (hard links): its log %s-wal belongs to one of them alone; remove the others, or copy the file",
 			path, n, filepath.Base(path))
 	}

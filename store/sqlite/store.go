@@ -98,7 +98,7 @@ func open(ctx context.Context, o Options, clock clock) (_ *Store, err error) {
 	s.cutAbove.Store(cutAbove)
 	s.readers, s.health = newReaders(s.files), newHealth(s.log)
 	s.closed = sync.OnceValue(s.shut)
-	if s.lock, err = lockFile(path, s.log); err != nil {
+	if s.lock, err = lockFile(path, false, s.log); err != nil {
 		return nil, err
 	}
 	defer func() {

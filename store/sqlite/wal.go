@@ -10,12 +10,9 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-
-	engine "modernc.org/sqlite"
 )
 
 // SQLite replays a write-ahead log over whatever file lies beside it. Over a file that it was not written for, such as a
@@ -141,17 +138,11 @@ func checkLog(ctx context.Context, path string) error {
 // fileMark reads the mark of a database file without its log, and the page that it lies on; no mark where the file has
 // none, or cannot be read so.
 func fileMark(ctx context.Context, path string) (page uint32, mark int64) {
-	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: "mode=ro&immutable=1"}
-	opened, err := (&engine.Driver{}).Open(dsn.String())
+	c, err := connectImmutable(path)
 	if err != nil {
 		return 0, 0
 	}
-	defer opened.Close()
-	raw, ok := opened.(driverConn)
-	if !ok {
-		return 0, 0
-	}
-	c := &conn{raw: raw}
+	defer c.close()
 	err = c.queryText(ctx, "SELECT rootpage, (SELECT mark FROM wal_check) FROM sqlite_schema WHERE name = 'wal_check'", func(v []driver.Value) error {
 		page, mark = uint32(integer(v[0])), integer(v[1])
 		return nil

@@ -72,7 +72,7 @@ func TestCheckLog_TakesEveryCrashAndRefusesEveryForeignLog(t *testing.T) {
 			reader = nil
 		}
 	}
-	const steps = 40
+	const steps = 24
 	for step := range steps {
 		switch random.IntN(7) {
 		case 0:

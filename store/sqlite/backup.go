@@ -1,0 +1,254 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// A Copy is what Backup or Restore has made.
+type Copy struct {
+	Path string // of the copy
+	Jobs int64  // in it, ended ones among them
+	// Aside is where Restore has moved the database that was there before, with its log beside it; empty: there was none.
+	Aside string
+}
+
+// Backup copies a database, in use or not, to a file that does not exist yet, and checks the copy. The copy is one state
+// of the database, needs no log, and its owner alone can read it. While it is made, the log of a database in use grows.
+func Backup(ctx context.Context, path, to string) (Copy, error) {
+	path, err := resolve(path)
+	if err != nil {
+		return Copy{}, err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return Copy{}, fmt.Errorf("find the database: %w", err)
+	}
+	if to, err = filepath.Abs(to); err != nil {
+		return Copy{}, fmt.Errorf("find the place of the copy: %w", err)
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return Copy{}, fmt.Errorf("%s exists already: a backup overwrites nothing", to)
+	}
+	if err := checkLogUnlessInUse(ctx, path); err != nil {
+		return Copy{}, err
+	}
+	jobs, err := copyDatabase(ctx, path, to)
+	return Copy{Path: to, Jobs: jobs}, err
+}
+
+// checkLogUnlessInUse is checkLog for a database that nobody else uses. Whoever uses it has checked its log, which
+// cannot be read while it is written.
+func checkLogUnlessInUse(ctx context.Context, path string) (err error) {
+	if _, err := os.Stat(path + ".lock"); errors.Is(err, fs.ErrNotExist) {
+		return checkLog(ctx, path)
+	}
+	lock := flock.New(path + ".lock")
+	ok, err := lock.TryLock()
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", lock.Path(), err)
+	}
+	if !ok {
+		return nil
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	return checkLog(ctx, path)
+}
+
+// Restore puts a copy in a database's place: of a backup, or of the files of a database that was not in use. The copy is
+// read through SQLite, with the log beside it if there is one, and checked, before anything is changed; it stays as it is.
+// What was there before is moved aside with its log. It fails while a process uses the database.
+func Restore(ctx context.Context, from, path string, log *slog.Logger) (_ Copy, err error) {
+	if from, err = resolve(from); err != nil {
+		return Copy{}, err
+	}
+	if path, err = resolve(path); err != nil {
+		return Copy{}, err
+	}
+	source, err := os.Stat(from)
+	if err != nil {
+		return Copy{}, fmt.Errorf("find the backup: %w", err)
+	}
+	lock, err := lockFile(path, true, log)
+	if err != nil {
+		return Copy{}, err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	if target, err := os.Stat(path); err == nil && os.SameFile(source, target) {
+		return Copy{}, fmt.Errorf("%s is the database itself", from)
+	}
+	if err := checkLogUnlessInUse(ctx, from); err != nil {
+		return Copy{}, err
+	}
+	restored := path + ".restoring"
+	if err := removeFile(restored); err != nil { // of a restore that was interrupted
+		return Copy{}, err
+	}
+	jobs, err := copyDatabase(ctx, from, restored)
+	if err != nil {
+		return Copy{}, err
+	}
+	aside, err := moveAside(path, time.Now())
+	if err != nil {
+		return Copy{}, err
+	}
+	if err := os.Rename(restored, path); err != nil {
+		return Copy{}, fmt.Errorf("put the copy into its place: %w", err)
+	}
+	return Copy{Path: path, Jobs: jobs, Aside: aside}, syncFolder(path)
+}
+
+// moveAside gives a database and its log another name; empty: there was nothing in it. The database keeps its own until
+// the copy takes it, so that no process which starts meanwhile finds none and makes an empty one: it has two names then,
+// and is refused.
+func moveAside(path string, now time.Time) (aside string, err error) {
+	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+		// A log without a database is kept none the less.
+		if _, err := os.Stat(path + walSuffix); err != nil {
+			return "", removeFile(path + "-shm")
+		}
+	}
+	aside = path + ".before-" + now.UTC().Format("20060102T150405.000Z")
+	if err := os.Link(path, aside); err != nil {
+		return "", fmt.Errorf("keep the database that was there: %w", err)
+	}
+	if err := os.Rename(path+walSuffix, aside+walSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("keep the log that was there: %w", err)
+	}
+	return aside, removeFile(path + "-shm")
+}
+
+func removeFile(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove what is in the way: %w", err)
+	}
+	return nil
+}
+
+// copyDatabase writes one state of a database to another file, which is there whole or not at all, and counts its jobs.
+func copyDatabase(ctx context.Context, from, to string) (jobs int64, err error) {
+	c, err := connectTo(from)
+	if err != nil {
+		return 0, fmt.Errorf("open %s: %w", from, unavailable(err))
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	if err := isOurs(ctx, c, from); err != nil {
+		return 0, err
+	}
+	partial := to + ".partial"
+	if err := removeFile(partial); err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, removeFile(partial), removeFile(partial+"-journal"))
+		}
+	}()
+	if err := makeFile(partial); err != nil { // for its owner alone
+		return 0, err
+	}
+	if err := c.queryText(ctx, "VACUUM INTO '"+strings.ReplaceAll(partial, "'", "''")+"'", func([]driver.Value) error { return nil }); err != nil {
+		return 0, fmt.Errorf("copy %s: %w", from, unavailable(err))
+	}
+	if jobs, err = verifyCopy(ctx, partial); err != nil {
+		return 0, err
+	}
+	if err := syncFile(partial); err != nil {
+		return 0, err
+	}
+	if err := os.Rename(partial, to); err != nil {
+		return 0, fmt.Errorf("name the copy: %w", err)
+	}
+	return jobs, syncFolder(to)
+}
+
+// connectTo opens a database to read all of it. One without a log may lie where nothing can be written.
+func connectTo(path string) (*conn, error) {
+	if info, err := os.Stat(path + walSuffix); err == nil && info.Size() > 0 {
+		return connect(path, false)
+	}
+	return connectImmutable(path)
+}
+
+// isOurs refuses what is no database of this program, or one of a newer version.
+func isOurs(ctx context.Context, c *conn, path string) error {
+	var version, tables int64
+	if err := c.queryText(ctx, "SELECT user_version, (SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('meta', 'topics', 'queues', 'jobs')) FROM pragma_user_version", func(v []driver.Value) error {
+		version, tables = integer(v[0]), integer(v[1])
+		return nil
+	}); err != nil {
+		return fmt.Errorf("read %s: %w", path, unavailable(err))
+	}
+	switch {
+	case version == 0 || tables != 4:
+		return fmt.Errorf("%s is no database of this program", path)
+	case version > schemaVersion:
+		return fmt.Errorf("%s has schema %d, made by a newer version of this program; this one knows up to %d", path, version, schemaVersion)
+	}
+	return nil
+}
+
+// verifyCopy reads all of a copy.
+func verifyCopy(ctx context.Context, path string) (jobs int64, err error) {
+	c, err := connectImmutable(path)
+	if err != nil {
+		return 0, fmt.Errorf("open the copy: %w", unavailable(err))
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	var faults []string
+	if err := c.queryText(ctx, "PRAGMA integrity_check(3)", func(v []driver.Value) error {
+		if found := text(v[0]); found != "ok" {
+			faults = append(faults, found)
+		}
+		return nil
+	}); err != nil {
+		return 0, fmt.Errorf("check the copy: %w", unavailable(err))
+	}
+	if len(faults) > 0 {
+		return 0, fmt.Errorf("the copy is damaged: %s", strings.Join(faults, "; "))
+	}
+	err = c.queryText(ctx, "SELECT count(*) FROM jobs", func(v []driver.Value) error {
+		jobs = integer(v[0])
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("check the copy: %w", unavailable(err))
+	}
+	return jobs, nil
+}
+
+func syncFile(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("write the copy to the disk: %w", err)
+	}
+	if err := errors.Join(file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("write the copy to the disk: %w", err)
+	}
+	return nil
+}
+
+// syncFolder writes a file's name to the disk, where the system can.
+func syncFolder(path string) error {
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("write the name of %s to the disk: %w", path, err)
+	}
+	err = folder.Sync()
+	if closed := folder.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return fmt.Errorf("write the name of %s to the disk: %w", path, err)
+	}
+	return nil
+}

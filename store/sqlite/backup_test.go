@@ -1,0 +1,168 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+func TestBackup_OfADatabaseInUseIsOneState(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	const size = 20 // jobs are registered so many at a time: a copy has all of them, or none
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			if _, err := s.Insert(t.Context(), 0, store.NewToken(), numbered(fmt.Sprint("more", i), size, time.Hour)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	insert(t, s, numbered("first", size, 0)...)
+	for i := range 3 {
+		to := filepath.Join(t.TempDir(), "it's a copy.db")
+		made, err := Backup(t.Context(), o.Path, to)
+		require.NoError(t, err)
+		require.Equal(t, to, made.Path)
+		require.Positive(t, made.Jobs)
+		require.Zero(t, made.Jobs%size, i)
+		info, err := os.Stat(to)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+		entries, err := os.ReadDir(filepath.Dir(to))
+		require.NoError(t, err)
+		require.Len(t, entries, 1, "nothing but the copy")
+		_, err = Backup(t.Context(), o.Path, to)
+		require.ErrorContains(t, err, "exists already")
+		copied := o
+		copied.Path = to
+		require.Equal(t, job.Ready, get(t, opened(t, copied), "first-0000").State)
+	}
+	cancel()
+	group.Wait()
+}
+
+func TestBackup_OfADatabaseNotInUse(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	insert(t, s, numbered("first", 10, 0)...)
+	crashed := staged(t, s, 10)
+	inWriter(t, s, s.cutLog)
+	insert(t, s, numbered("second", 10, 0)...)
+	later := staged(t, s, 20)
+
+	to := filepath.Join(t.TempDir(), "copy.db")
+	made, err := Backup(t.Context(), laid(t, crashed.db, crashed.wal).Path, to)
+	require.NoError(t, err)
+	require.EqualValues(t, 10, made.Jobs, "those in the log, too")
+
+	to = filepath.Join(t.TempDir(), "copy.db")
+	_, err = Backup(t.Context(), laid(t, crashed.copy, later.wal).Path, to)
+	require.ErrorContains(t, err, "does not belong to the database")
+	_, err = Backup(t.Context(), filepath.Join(t.TempDir(), "missing.db"), to)
+	require.ErrorContains(t, err, "no such file")
+	_, err = Backup(t.Context(), laid(t, []byte(strings.Repeat("no database ", 1000)), nil).Path, to)
+	require.ErrorContains(t, err, "damaged, or is none")
+	require.NoFileExists(t, to)
+}
+
+func TestRestore_PutsACopyInThePlaceOfWhatACrashHasLeft(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	insert(t, s, numbered("first", 10, 0)...)
+	copies := map[string]string{"backup": filepath.Join(t.TempDir(), "copy.db")}
+	_, err := Backup(t.Context(), o.Path, copies["backup"])
+	require.NoError(t, err)
+	first := staged(t, s, 10)
+	copies["the shell's .backup"] = laid(t, first.copy, nil).Path
+	copies["the files of a process that was killed"] = laid(t, first.db, first.wal).Path
+	inWriter(t, s, s.cutLog)
+	insert(t, s, numbered("second", 10, 0)...)
+	second := staged(t, s, 20)
+
+	for name, from := range copies {
+		t.Run(name, func(t *testing.T) {
+			target := laid(t, second.db, second.wal)
+			require.NoError(t, os.WriteFile(target.Path+"-shm", []byte("stale"), 0o600))
+			restored, err := Restore(t.Context(), from, target.Path, target.Logger)
+			require.NoError(t, err)
+			require.EqualValues(t, 10, restored.Jobs)
+			require.NoFileExists(t, target.Path+"-wal")
+			require.NoFileExists(t, target.Path+"-shm")
+			s := opened(t, target)
+			require.Equal(t, job.Ready, get(t, s, "first-0009").State)
+			_, err = s.Get(t.Context(), 0, ref("second-0000"))
+			require.ErrorIs(t, err, store.ErrNotFound)
+
+			before := target
+			before.Path = restored.Aside
+			require.Equal(t, job.Ready, get(t, opened(t, before), "second-0009").State, "what was there is kept, with its log")
+		})
+	}
+	t.Run("where nothing was", func(t *testing.T) {
+		target := options(t)
+		restored, err := Restore(t.Context(), copies["backup"], target.Path, target.Logger)
+		require.NoError(t, err)
+		require.Empty(t, restored.Aside)
+		opened(t, target)
+	})
+	t.Run("after a restore that was interrupted", func(t *testing.T) {
+		target := laid(t, second.db, second.wal)
+		_, err := moveAside(target.Path, time.Now())
+		require.NoError(t, err)
+		_, err = Open(t.Context(), target)
+		require.ErrorContains(t, err, "has 2 names", "it is not begun on half of what was there")
+		require.NoError(t, os.WriteFile(target.Path+".restoring", []byte("half"), 0o600))
+		_, err = Restore(t.Context(), copies["backup"], target.Path, target.Logger)
+		require.NoError(t, err)
+		opened(t, target)
+	})
+}
+
+func TestRestore_ChangesNothingWhenItCannot(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	insert(t, s, numbered("first", 300, 0)...)
+	whole := staged(t, s, 10)
+	damaged := append([]byte(nil), whole.copy...)
+	for i := 20 * 4096; i < 30*4096; i++ {
+		damaged[i] = 0xee
+	}
+	newer := laid(t, whole.copy, nil)
+	shell(t, newer.Path, "PRAGMA user_version=7")
+	theirs := options(t)
+	shell(t, theirs.Path, "CREATE TABLE theirs (x); PRAGMA user_version=1")
+	target := laid(t, whole.db, whole.wal)
+	for name, c := range map[string]struct{ from, to, says string }{
+		"in use":                     {laid(t, whole.copy, nil).Path, o.Path, "another process uses the database"},
+		"a copy that is damaged":     {laid(t, damaged, nil).Path, target.Path, "damaged"},
+		"a copy of a newer version":  {newer.Path, target.Path, "made by a newer version"},
+		"another program's database": {theirs.Path, target.Path, "is no database of this program"},
+		"no copy":                    {filepath.Join(t.TempDir(), "copy.db"), target.Path, "find the backup"},
+		"itself":                     {target.Path, target.Path, "is the database itself"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Restore(t.Context(), c.from, c.to, o.Logger)
+			require.ErrorContains(t, err, c.says)
+		})
+	}
+	entries, err := os.ReadDir(filepath.Dir(target.Path))
+	require.NoError(t, err)
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	require.Equal(t, []string{"jobs.db", "jobs.db-wal", "jobs.db.lock"}, names)
+	require.Equal(t, job.Ready, get(t, opened(t, target), "first-0009").State)
+}
