@@ -15,7 +15,7 @@ const (
 	// which also stands for whatever is not known here.
 	noRequest  = 0
 	firstClass = 10
-	classes    = 22
+	classes    = 23
 	unknown    = outcomes - 1
 )
 
@@ -25,7 +25,8 @@ var errorClasses = [classes]policy.ErrorClass{
 	policy.ClassTLS, policy.ClassTLSExpired, policy.ClassTLSName, policy.ClassTLSAuthority, policy.ClassTLSVersion,
 	policy.ClassTLSClient, policy.ClassProxy, policy.ClassHTTP, policy.ClassTooLarge,
 	policy.ClassTimeoutDial, policy.ClassTimeoutTLS, policy.ClassTimeoutHeaders, policy.ClassTimeoutBody,
-	policy.ClassTimeoutSend, policy.ClassBlocked, policy.ClassInvalid, policy.ClassShutdown, policy.ClassOther,
+	policy.ClassTimeoutSend, policy.ClassBlocked, policy.ClassInvalid, policy.ClassShutdown, policy.ClassLocalResources,
+	policy.ClassOther,
 }
 
 // classNumbers are the outcomes of the classes.
@@ -95,7 +96,7 @@ func (m *Metrics) Ended(e pool.Ended) {
 	}
 	(*late).Observe(max(e.Late, 0).Seconds())
 	switch e.Result.Class {
-	case policy.ClassBlocked, policy.ClassInvalid, policy.ClassShutdown:
+	case policy.ClassBlocked, policy.ClassInvalid, policy.ClassShutdown, policy.ClassLocalResources:
 		return // it says nothing of the receiver: nothing was sent, or we cut it short ourselves
 	default:
 	}

@@ -20,7 +20,7 @@ const maxText = 300
 
 // classify says of what kind the error is that ended an attempt, and puts it into one line for a person.
 //
-// Order matters. What only the peer or the network can have caused stands, even when the attempt's time ran out at the
+// Order matters. What only we, the peer or the network can have caused stands, even when the attempt's time ran out at the
 // same moment. Everything else that comes after the end of the context is its consequence.
 func (a *attempt) classify(err error) (policy.ErrorClass, string) {
 	class, text := a.judge(err)
@@ -33,6 +33,9 @@ func (a *attempt) judge(err error) (policy.ErrorClass, string) {
 	}
 	if alert := a.alert(err); alert != nil {
 		err = alert
+	}
+	if text, ok := asShortage(err); ok {
+		return policy.ClassLocalResources, text
 	}
 	if class, text := byPeer(err); class != policy.ClassNone {
 		return class, text

@@ -127,7 +127,7 @@ func TestFailuresOfTheDialAreClassified(t *testing.T) {
 		"no such name":      {opError(&net.DNSError{Name: "x.invalid", Err: "no such host", IsNotFound: true}), policy.ClassDNS},
 		"no name server":    {opError(&net.DNSError{Name: "x.invalid", Err: "i/o timeout", IsTimeout: true}), policy.ClassDNS},
 		"bad name server":   {opError(&net.DNSError{Name: "x.invalid", Err: "server misbehaving", IsTemporary: true}), policy.ClassDNS},
-		"no more sockets":   {opError(syscall.EMFILE), policy.ClassOther},
+		"no more sockets":   {opError(syscall.EMFILE), policy.ClassLocalResources},
 		"strange address":   {opError(syscall.EINVAL), policy.ClassOther},
 		"partly refused":    {&partlyBlockedError{&BlockedError{Target: "10.0.0.1", Rule: "private"}}, policy.ClassUnreachable},
 		"refused by us":     {opError(&BlockedError{Target: "10.0.0.1", Rule: "private"}), policy.ClassBlocked},

@@ -21,6 +21,9 @@
 // One limit an attempt, from the look-up of the name to the last byte of the answer. When it runs out, the result's
 // class names the phase in which it did. An attempt that its caller cancels is of class shutdown, whatever the phase.
 //
+// An attempt that fails because our own process or machine has no descriptor, memory or port left is of class local_resources.
+// The connections that lie idle are closed then.
+//
 // Everything is bounded: what a receiver may send in a TLS handshake (32 KiB, 10 certificates), the answer's header
 // (MaxHeader, MaxHeaderLines), what is read of its body (MaxRead) and what is kept of both (what the request asks for, at
 // most MaxRead; job.MaxAttemptHeader), idle connections, the client certificates that have connections of their own (64),

@@ -59,8 +59,11 @@ type proxyError struct {
 	err    error // what ran out of time; nil: nothing did
 }
 
-// newProxyError says what became of the proxy, and why.
-func newProxyError(ctx context.Context, what string, err error) *proxyError {
+// newProxyError says what became of the proxy, and why, unless it was for want of resources of ours.
+func newProxyError(ctx context.Context, what string, err error) error {
+	if text, ok := asShortage(err); ok {
+		return &shortageError{text}
+	}
 	e := &proxyError{text: "the forward proxy " + what}
 	timeout, ok := errors.AsType[net.Error](err)
 	_, unresolved := errors.AsType[*net.DNSError](err)

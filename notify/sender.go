@@ -71,6 +71,7 @@ func (o Options) Validate() error {
 type Sender struct {
 	agent  []string // the User-Agent value, shared by all requests
 	routes *routes
+	relief relief
 }
 
 // New makes a Sender. It starts nothing.
@@ -80,6 +81,11 @@ func New(o Options) (*Sender, error) {
 	}
 	if o.Guard == nil {
 		o.Guard = NewGuard(GuardOptions{})
+	}
+	if o.Roots == nil {
+		// They are read once, and must not be missed for want of a descriptor when the first attempt needs them. An error shows
+		// at that attempt.
+		_, _ = x509.SystemCertPool()
 	}
 	agent := "Ringback/" + cmp.Or(o.Version, "dev")
 	return &Sender{
@@ -113,6 +119,7 @@ func (s *Sender) Deliver(ctx context.Context, req job.Request) policy.Result {
 	defer s.routes.give(taken)
 
 	result := s.try(a, taken, req) //nolint:contextcheck // the attempt is the context
+	s.relief.after(&result, s.Close)
 	hide(&result, req.Header)
 	result.StartedAt = a.start
 	result.Duration = time.Since(a.start)

@@ -34,7 +34,7 @@ func (r Result) Away() bool {
 	switch r.Class {
 	case ClassNone:
 		return r.Status >= 502 && r.Status <= 504
-	case ClassBlocked, ClassInvalid, ClassShutdown:
+	case ClassBlocked, ClassInvalid, ClassShutdown, ClassLocalResources:
 		return false
 	default:
 		return true

@@ -45,6 +45,7 @@ func (p Progress) reason(terms Terms, wait time.Duration) Reason {
 //	result                                    verdict
 //	a success as the policy says, or 2xx      delivered
 //	class shutdown                            released at once, uncounted
+//	class local_resources                     released for 1 s to 2 s, uncounted
 //	class blocked                             dead: blocked
 //	class invalid                             dead: invalid
 //	status in give_up_on, and no success      dead: gave_up
@@ -73,6 +74,8 @@ func Judge(terms Terms, result Result, progress Progress, random float64) Verdic
 	switch {
 	case result.Class == ClassShutdown:
 		return Verdict{Kind: Released}
+	case result.Class == ClassLocalResources:
+		return release(terms, progress, random)
 	case result.Class == ClassBlocked:
 		return dead(ReasonBlocked)
 	case result.Class == ClassInvalid:
@@ -90,6 +93,26 @@ func Judge(terms Terms, result Result, progress Progress, random float64) Verdic
 	}
 	v.Kind, v.Wait = Again, wait
 	return v
+}
+
+// The wait after an attempt that was not made for want of local resources: at least shortageWait, at most twice that; and
+// where the job may not be attempted any more by then, soonShortageWait.
+const (
+	shortageWait     = time.Second
+	soonShortageWait = 100 * time.Millisecond
+)
+
+// release puts an attempt off that was not made for want of local resources. It costs no retry, but the job still becomes too
+// old meanwhile.
+func release(terms Terms, progress Progress, random float64) Verdict {
+	wait := stretch(shortageWait, 1, random)
+	if progress.reason(terms, wait) != "" {
+		wait = soonShortageWait
+	}
+	if reason := progress.reason(terms, wait); reason != "" {
+		return Verdict{Kind: Dead, Reason: reason}
+	}
+	return Verdict{Kind: Released, Wait: wait}
 }
 
 // ofReceiver reports whether a status tells of the receiver's state rather than of the one request.

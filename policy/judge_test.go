@@ -262,3 +262,29 @@ func FuzzJudge(f *testing.F) {
 		}
 	})
 }
+
+// Our own shortages cost no retry. But time passes, and a job dies when it is over.
+func TestJudge_LocalResources(t *testing.T) {
+	short := policy.Result{Class: policy.ClassLocalResources}
+	lives := func(left time.Duration) policy.Progress {
+		return policy.Progress{Tries: 100, Expires: true, ExpiresIn: left}
+	}
+	for _, c := range []struct {
+		name     string
+		progress policy.Progress
+		random   float64
+		wanted   policy.Verdict
+	}{
+		{"however many tries", policy.Progress{Tries: 100}, 0, policy.Verdict{Kind: policy.Released, Wait: time.Second}},
+		{"spread", policy.Progress{}, 0.5, policy.Verdict{Kind: policy.Released, Wait: 1500 * time.Millisecond}},
+		{"in time", lives(1500 * time.Millisecond), 0.5, policy.Verdict{Kind: policy.Released, Wait: 1500 * time.Millisecond}},
+		{"once more before the expiry", lives(time.Second), 0.5, policy.Verdict{Kind: policy.Released, Wait: 100 * time.Millisecond}},
+		{"no more", lives(99 * time.Millisecond), 0, dead(policy.ReasonExpired)},
+		{"expired", lives(-time.Second), 0, dead(policy.ReasonExpired)},
+		{"too old soon", policy.Progress{Age: time.Hour - 500*time.Millisecond}, 0, policy.Verdict{Kind: policy.Released, Wait: 100 * time.Millisecond}},
+		{"too old", policy.Progress{Age: time.Hour}, 0, dead(policy.ReasonMaxAge)},
+	} {
+		got := policy.Judge(terms(func(t *policy.Terms) { t.MaxAge = time.Hour }), short, c.progress, c.random)
+		require.Equal(t, c.wanted, got, c.name)
+	}
+}

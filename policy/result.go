@@ -29,6 +29,9 @@ const (
 	ClassBlocked        ErrorClass = "blocked"         // the address is one that may not be called: final
 	ClassInvalid        ErrorClass = "invalid"         // the request cannot be made of this job: final
 	ClassShutdown       ErrorClass = "shutdown"        // our own process stopped: not the receiver's fault, uncounted
+	// ClassLocalResources: our own process or machine had no descriptor, memory or port left: not the receiver's fault,
+	// uncounted.
+	ClassLocalResources ErrorClass = "local_resources"
 	ClassOther          ErrorClass = "other"
 )
 

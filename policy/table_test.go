@@ -206,6 +206,7 @@ var classes = map[policy.ErrorClass]struct {
 	policy.ClassBlocked:        {verdict: dead(policy.ReasonBlocked)},
 	policy.ClassInvalid:        {verdict: dead(policy.ReasonInvalid)},
 	policy.ClassShutdown:       {verdict: released},
+	policy.ClassLocalResources: {verdict: policy.Verdict{Kind: policy.Released, Wait: time.Second}},
 	policy.ClassOther:          {verdict: again, away: true},
 }
 

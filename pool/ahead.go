@@ -56,7 +56,7 @@ func (l *line) mayStock(p *Pool, terms policy.Topic, room int) int {
 			return 0
 		}
 	}
-	return min(l.topic.ahead, max(0, (p.opts.Workers-p.inFlight-max(0, room)-p.stock)/2))
+	return min(l.topic.ahead, max(0, (p.limit.now-p.inFlight-max(0, room)-p.stock)/2))
 }
 
 // admit takes in claimed attempts of a desk, and answers those with which workers can begin. p.mu is held.

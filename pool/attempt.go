@@ -271,7 +271,11 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 	if o.verdict.Kind == policy.Delivered || o.verdict.Kind == policy.Dead {
 		item.Births = p.opts.Births(End{Held: h, URL: o.url, Terms: o.terms, Verdict: o.verdict, Attempt: o.record})
 	}
-	if o.result == nil {
+	short := o.result != nil && o.result.Class == policy.ClassLocalResources
+	if short {
+		p.noteShortage(*o.result)
+	}
+	if o.result == nil || short {
 		a.unstarted()
 		if h.Rated {
 			item.Lane.Unstarted, item.Lane.Slack = true, a.slack
@@ -280,6 +284,9 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 	p.mu.Lock()
 	p.unwatch(a)
 	if o.result != nil {
+		if !short {
+			p.limit.pause = 0
+		}
 		shown := *o.result
 		if o.verdict.Kind == policy.Delivered { // whatever status the policy calls a success
 			shown = policy.Result{Status: 200, Duration: shown.Duration}

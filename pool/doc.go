@@ -66,7 +66,7 @@
 //	503                                          halved     a failure
 //	a timeout                                    halved     a failure
 //	another error of the receiver or the way     as before  a failure
-//	blocked, invalid, shutdown                   as before  as before
+//	blocked, invalid, shutdown, local_resources  as before  as before
 //
 // # Rates
 //
@@ -78,6 +78,14 @@
 // the next permit, the lane's with the settlement, both at once. While a topic is short of starts it asks once a second,
 // since another process may give some back, in one call with others of its shard, and its lanes are not rung for others.
 // An attempt that was claimed under another rate than its topic has by then is put back.
+//
+// # Our own shortages
+//
+// An attempt that was not made because the process or the machine had no descriptor, memory or port left (class
+// local_resources) tells nothing of its receiver: it is released for a second or two, with a line in its record, costs
+// neither retry nor start, and changes neither slots nor breaker. So that not all that is due is claimed in vain, the process
+// has half as many attempts in flight from then on, those that hang left aside, and a sixteenth more every second. While none
+// gets any further, claims pause for up to a second.
 //
 // # Proofs
 //

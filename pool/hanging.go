@@ -47,6 +47,7 @@ func (p *Pool) unwatch(a *attempt) {
 	switch {
 	case a.started.IsZero(): // it has only waited for a worker
 	case a.hangs:
+		p.hanging--
 		a.lane.hanging--
 		a.lane.judge()
 	default:
@@ -63,6 +64,7 @@ func (p *Pool) noteHanging() {
 	for a := p.started.first; a != nil && now.Sub(a.started) >= slowAnswer; a = p.started.first {
 		p.started.remove(a)
 		a.hangs = true
+		p.hanging++
 		a.lane.hanging++
 		a.lane.judge()
 	}

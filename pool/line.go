@@ -58,7 +58,7 @@ const maxLooks = 2 * store.MaxBatch
 // the topics is not over: rota.left is not zero, and another pick goes on.
 func (d *desk) pick(p *Pool) (wants []store.Want, tightest policy.Rate) {
 	r, now := &d.rota, time.Now()
-	free := p.opts.Workers - p.inFlight
+	free := p.limit.now - p.inFlight
 	batch := min(free, store.MaxBatch)
 	looks := maxLooks
 	if r.left == 0 {
@@ -71,7 +71,7 @@ func (d *desk) pick(p *Pool) (wants []store.Want, tightest policy.Rate) {
 		room := terms.Workers - l.topic.inFlight
 		rate := terms.Rate.Limited()
 		share := min(max(1, batch/turns), room+l.mayStock(p, terms, room),
-			allowance(l.topic.inFlight, free, p.opts.Workers, totalWeight))
+			allowance(l.topic.inFlight, free, p.limit.now, totalWeight))
 		if l.short, l.yields = false, false; rate {
 			starts := p.starts(&l.topic.rated, terms.Rate, now)
 			if l.short = starts == 0; l.short {

@@ -30,7 +30,7 @@ func (unobserved) Ended(Ended) {}
 
 // State is how a pool stands at one moment.
 type State struct {
-	Workers  int // attempts that it may have in flight
+	Workers  int // attempts that it may have in flight: fewer while the process is short of descriptors, memory or ports
 	InFlight int // attempts claimed, asked for, or not settled yet
 }
 
@@ -38,5 +38,5 @@ type State struct {
 func (p *Pool) State() State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return State{Workers: p.opts.Workers, InFlight: p.inFlight}
+	return State{Workers: p.limit.now, InFlight: p.inFlight}
 }

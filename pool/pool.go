@@ -90,6 +90,7 @@ type Pool struct {
 	mu        sync.Mutex
 	stopping  bool
 	inFlight  int // attempts claimed, asked for, or not settled yet
+	limit     limiter
 	bytes     int // of their bodies
 	stock     int // of them, claimed ahead of a worker
 	topics    map[topicName]*topic
@@ -99,6 +100,7 @@ type Pool struct {
 	started   attempts      // that are being made, and do not hang yet
 	hangs     *time.Timer   // until the oldest of started hangs
 	watching  bool          // it runs
+	hanging   int           // attempts in flight for longer than slowAnswer
 	last      *desk         // that claimed last
 	short     []*topic      // are to ask for starts, or to give some back
 	late      time.Duration // see wasLate
@@ -143,6 +145,8 @@ func New(opts Options) *Pool {
 	p.lines = newSampler(p.log)
 	p.hangs = time.AfterFunc(slowAnswer, p.noteHanging)
 	p.hangs.Stop()
+	p.limit = limiter{most: opts.Workers, now: opts.Workers, grow: time.AfterFunc(growEvery, p.growLimit)}
+	p.limit.grow.Stop()
 	for shard := range opts.Store.Shards() {
 		p.desks = append(p.desks, newDesk(p, shard))
 	}
@@ -190,6 +194,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.hangs.Stop()
+	p.limit.grow.Stop()
 	if left || p.inFlight > 0 {
 		return fmt.Errorf("stop: %d attempts were not settled; they are repeated when their leases lapse", p.inFlight)
 	}

@@ -38,7 +38,7 @@ func (d *desk) prepare() (items []settled, request store.ClaimRequest, more bool
 		p.freed(d)
 	}
 	request = store.ClaimRequest{Margin: p.opts.Margin + min(2*d.lag, mostLag), MaxBytes: p.opts.MaxBytes - p.bytes}
-	if p.stopping || request.MaxBytes <= 0 {
+	if p.stopping || request.MaxBytes <= 0 || time.Now().Before(p.limit.resume) {
 		return items, request, false
 	}
 	if p.last == d && p.hungry(d) {
@@ -58,7 +58,7 @@ func (d *desk) prepare() (items []settled, request store.ClaimRequest, more bool
 		request.Max += w.Max
 	}
 	p.inFlight += request.Max
-	return items, request, len(items)+len(request.Wants) == 0 && d.rota.left > 0 && p.inFlight < p.opts.Workers
+	return items, request, len(items)+len(request.Wants) == 0 && d.rota.left > 0 && p.inFlight < p.limit.now
 }
 
 // birthBytes bounds the bodies of what the settlements of one trip give birth to; one settlement always fits.

@@ -1,0 +1,99 @@
+package notify
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/ringback/ringback/policy"
+)
+
+// shortages are errors of the system that tell of our own process or machine, whoever the receiver is.
+//
+// A forward proxy that cannot be reached is none of them, though it is the operator's too: it may be away for long, and leads
+// to some receivers only. Its failures are of class proxy, which waits by the ladder and opens breakers.
+var shortages = []struct {
+	err  syscall.Errno
+	text string
+}{
+	{syscall.EMFILE, "this process has no file descriptor left: raise its limit (nofile)"},
+	{syscall.ENFILE, "this machine has no file descriptor left: raise fs.file-max"},
+	{syscall.ENOBUFS, "this machine has no buffer left for a connection"},
+	{syscall.ENOMEM, "this machine has no memory left for a connection"},
+	{syscall.EADDRNOTAVAIL, "this machine has no port left for a connection to the receiver: widen net.ipv4.ip_local_port_range"},
+	{syscall.EAGAIN, "this machine has no room left in its tables for a connection"},
+}
+
+// A shortageError says that a connection could not be opened for want of resources of ours.
+type shortageError struct{ text string }
+
+func (e *shortageError) Error() string { return e.text }
+
+// asShortage tells whether an error was of our own making, and what was short.
+func asShortage(err error) (text string, ok bool) {
+	if e, ok := errors.AsType[*shortageError](err); ok {
+		return e.text, true
+	}
+	unresolved, dns := errors.AsType[*net.DNSError](err)
+	for _, known := range shortages {
+		switch {
+		case dns && strings.Contains(unresolved.Err, known.err.Error()): // it keeps but the text of what failed
+		case !errors.Is(err, known.err):
+			continue
+		case known.err == syscall.EADDRNOTAVAIL && !hasSource(err):
+			return "", false // IPv6 is switched off here
+		case known.err == syscall.EAGAIN && !opening(err):
+			return "", false
+		}
+		return known.text, true
+	}
+	return "", false
+}
+
+// opening reports whether an error came from opening a connection.
+func opening(err error) bool {
+	e, ok := errors.AsType[*net.OpError](err)
+	return ok && e.Op == "dial"
+}
+
+// hasSource reports whether this machine has an address from which the target of a failed dial can be reached, so that it was a
+// port that was missing. Connecting a UDP socket sends nothing.
+func hasSource(err error) bool {
+	e, ok := errors.AsType[*net.OpError](err)
+	if !ok || e.Addr == nil {
+		return true
+	}
+	target, err := netip.ParseAddrPort(e.Addr.String())
+	if err != nil || target.Addr().Unmap().Is4() {
+		return true
+	}
+	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(target))
+	if err != nil {
+		return !errors.Is(err, syscall.EADDRNOTAVAIL)
+	}
+	_ = conn.Close()
+	return true
+}
+
+// freeEvery is how often idle connections are closed at most because something is short.
+const freeEvery = 100 * time.Millisecond
+
+// A relief closes idle connections when descriptors or ports are short.
+type relief struct {
+	last atomic.Int64 // when it did last, in nanoseconds
+}
+
+// after looks at a result, and closes what is idle if something was short.
+func (r *relief) after(result *policy.Result, free func()) {
+	if result.Class != policy.ClassLocalResources {
+		return
+	}
+	last, now := r.last.Load(), time.Now().UnixNano()
+	if now-last >= int64(freeEvery) && r.last.CompareAndSwap(last, now) {
+		free()
+	}
+}

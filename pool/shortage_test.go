@@ -1,0 +1,156 @@
+package pool_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool"
+	"github.com/ringback/ringback/store"
+)
+
+// sockets is a process with a few descriptors: further attempts fail at once.
+type sockets struct {
+	takes func(job.Request) time.Duration
+
+	mu     sync.Mutex
+	left   int
+	failed int
+	began  map[string]time.Time // of those that had a descriptor
+}
+
+func (s *sockets) Deliver(ctx context.Context, r job.Request) policy.Result {
+	s.mu.Lock()
+	if s.left == 0 {
+		s.failed++
+		s.mu.Unlock()
+		return policy.Result{Class: policy.ClassLocalResources, Error: "too many open files"}
+	}
+	s.left--
+	s.began[r.Ref.ID] = time.Now()
+	s.mu.Unlock()
+	select {
+	case <-time.After(s.takes(r)):
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left++
+	return policy.Result{Status: 200}
+}
+
+func (s *sockets) counts() (began, failed int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.began), s.failed
+}
+
+func TestShortage_CostsNoJobItsRetriesAndNoLaneItsBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, log := model(), &buffer{}
+		d := &sockets{left: 20, began: map[string]time.Time{}, takes: func(job.Request) time.Duration { return 100 * time.Millisecond }}
+		terms := policy.Topic{Retries: new(0), Ladder: policy.Ladder{}, Breaker: policy.Breaker{Failures: new(1)}}
+		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: terms})
+		require.NoError(t, err)
+		carry(t, s)
+		var queues []string
+		for i := range 20 {
+			queues = append(queues, fmt.Sprintf("orders/lane-%d", i))
+		}
+		fill(t, s, 20, queues...)
+		run(t, s, d, func(o *pool.Options) {
+			o.Policies, o.Logger = fixed(terms.Over(policy.Builtin())), slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		})
+		time.Sleep(time.Minute)
+		stats, err := s.Stats(t.Context(), 0, "default", "orders")
+		require.NoError(t, err)
+		require.EqualValues(t, 400, stats[0].Delivered)
+		require.Zero(t, stats[0].Dead)
+		_, failed := d.counts()
+		require.Positive(t, failed)
+		require.Less(t, failed, 200, "as many attempts are made as there are descriptors, about")
+		require.Contains(t, log.text(), "out of local resources")
+		require.Less(t, bytes.Count([]byte(log.text()), []byte("\n")), 7, "one line in ten seconds")
+		v, err := s.Get(t.Context(), 0, job.Ref{Namespace: "default", ID: "orders-lane-0-0"})
+		require.NoError(t, err)
+		require.Equal(t, 1, v.Made, "released attempts do not count")
+	})
+}
+
+// While nothing can be sent at all, jobs are not claimed and put back again and again.
+func TestShortage_OfEverythingDoesNotSpin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := model()
+		d := &sockets{began: map[string]time.Time{}, takes: func(job.Request) time.Duration { return 0 }}
+		carry(t, s)
+		fill(t, s, 500, "orders/a", "orders/b", "bills/a", "bills/b")
+		run(t, s, d, nil)
+		time.Sleep(time.Minute)
+		_, failed := d.counts()
+		require.Less(t, failed, 200)
+		d.mu.Lock()
+		d.left = 100
+		d.mu.Unlock()
+		time.Sleep(time.Minute)
+		began, _ := d.counts()
+		require.Equal(t, 2000, began, "and then it goes on")
+	})
+}
+
+// The descriptors are with receivers that hang: what is left of them is for others.
+func TestShortage_ThatHangingReceiversBringAboutLeavesOthersTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := model()
+		d := &sockets{left: 500, began: map[string]time.Time{}, takes: func(r job.Request) time.Duration {
+			if hanging(r) {
+				return 10 * time.Minute
+			}
+			return 5 * time.Millisecond
+		}}
+		terms := policy.Topic{Timeout: 10 * time.Minute}.Over(policy.Builtin())
+		carry(t, s)
+		fill(t, s, 2, lanesOf(4, 100)...)
+		run(t, s, d, func(o *pool.Options) { o.Policies = fixed(terms) })
+		time.Sleep(30 * time.Second)
+		d.mu.Lock()
+		d.left += 50 // somebody else has let go of some
+		d.mu.Unlock()
+		for i := range 100 {
+			one(t, s, 0, fmt.Sprintf("good-%d", i), "good", fmt.Sprintf("lane-%d", i%10))
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(10 * time.Second)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for i := range 100 {
+			require.False(t, d.began[fmt.Sprintf("good-%d", i)].IsZero(), "good-%d waits", i)
+		}
+	})
+}
+
+// buffer is a log's.
+type buffer struct {
+	mu   sync.Mutex
+	data bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.data.Write(p)
+}
+
+func (b *buffer) text() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.data.String()
+}
