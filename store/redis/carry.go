@@ -34,33 +34,36 @@ func (s *Store) Carry(ctx context.Context, shard int, token store.Token, round s
 	sh := s.shards[shard]
 	var carried store.Carried
 	err := s.fresh(sh, func() (err error) {
-		carried, err = s.carry(ctx, sh, token, &round)
+		carried, err = s.carry(ctx, sh, token, round)
 		return err
 	})
 	if err != nil {
 		return store.Carried{}, fmt.Errorf("carry: %w", err)
 	}
+	carried.ClockStep = sh.watch.report()
 	return carried, nil
 }
 
-func (s *Store) carry(ctx context.Context, sh *part, token store.Token, round *store.Round) (store.Carried, error) {
+func (s *Store) carry(ctx context.Context, sh *part, token store.Token, round store.Round) (store.Carried, error) {
 	memory := sh.token(string(token), "y")
-	look := s.newCall(sh, scriptAgenda, memory, nil, nil, 2)
-	lapses := 1
-	if round.HoldLapses {
-		lapses = 0
-	}
-	look.add(round.Queues, lapses)
-	reply, err := s.do(ctx, look)
+	agenda, r, err := s.agenda(ctx, sh, memory, &round)
 	if err != nil {
 		return store.Carried{}, err
 	}
-	agenda := list(reply)
-	if len(agenda) != 6 {
-		return store.Carried{}, malformed(scriptAgenda)
-	}
 	now, first, outbox, redo, numbers := num(agenda[0]), str(agenda[1]), num(agenda[2]), str(agenda[3]), strs(agenda[4])
-	if len(numbers) == 0 && outbox <= int64(round.Skip) && redo == "" && len(round.Home) == 0 && num(agenda[5]) == 0 {
+	clock, err := s.followClock(ctx, sh, r, clockAnswer{
+		noted: num(agenda[6]), by: str(agenda[7]), epoch: str(agenda[8]), stale: strs(agenda[9]),
+	})
+	if err != nil {
+		return store.Carried{}, err
+	}
+	if clock == clockStepped {
+		numbers, redo = nil, "" // they come again when they are rescored
+	}
+	// Deadlines that are still to be moved end no lease.
+	round.HoldLapses = round.HoldLapses || clock.pending()
+	idle := len(numbers) == 0 && outbox <= int64(round.Skip) && redo == "" && len(round.Home) == 0 && num(agenda[5]) == 0
+	if idle && clock == clockSteady {
 		return store.Carried{Now: at(now), Next: nextLook(now, first)}, nil
 	}
 	done, rest, again, err := s.redo(ctx, sh, redo)
@@ -75,17 +78,49 @@ func (s *Store) carry(ctx context.Context, sh *part, token store.Token, round *s
 	queues = distinct(append(queues, again...))
 
 	c := s.newCall(sh, scriptCarry, memory, queues, nil, 9+len(none)+len(round.Home))
-	c.add(round.Jobs, round.Ready, lapseLine(round), store.MaxBatch, done, rest, round.Skip, round.Bytes, len(none))
+	c.add(round.Jobs, round.Ready, lapseLine(&round), store.MaxBatch, done, rest, round.Skip, round.Bytes, len(none))
 	for _, number := range none {
 		c.add(number)
 	}
 	for _, ref := range round.Home {
 		c.add(member(ref))
 	}
-	if reply, err = s.do(ctx, c); err != nil {
+	reply, err := s.do(ctx, c)
+	if err != nil {
 		return store.Carried{}, err
 	}
-	return s.readCarried(ctx, sh, round, reply)
+	carried, err := s.readCarried(ctx, sh, &round, reply)
+	if clock.pending() {
+		carried.Next = 0
+	}
+	return carried, err
+}
+
+// agenda reads what there is to look at, and Redis's clock.
+func (s *Store) agenda(ctx context.Context, sh *part, memory string, round *store.Round) ([]any, reading, error) {
+	look := s.newCall(sh, scriptAgenda, memory, nil, nil, 3)
+	look.keys = append(look.keys, sh.clock...)
+	lapses, me := 1, ""
+	if round.HoldLapses {
+		lapses = 0
+	}
+	began := s.elapsed()
+	if sh.watch.notes(began) {
+		me = s.me
+	}
+	look.add(round.Queues, lapses, me)
+	reply, err := s.do(ctx, look)
+	if err != nil {
+		return nil, reading{}, err
+	}
+	agenda := list(reply)
+	if len(agenda) != 10 {
+		return nil, reading{}, malformed(scriptAgenda)
+	}
+	if me != "" {
+		sh.watch.wrote(began)
+	}
+	return agenda, reading{now: num(agenda[0]), began: began, ended: s.elapsed()}, nil
 }
 
 // never is the score of a queue that nobody need look at, see lib.lua.

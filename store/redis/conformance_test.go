@@ -2,11 +2,8 @@ package redis
 
 import (
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
@@ -18,26 +15,11 @@ import (
 func TestConformanceOnMiniredis(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) storetest.Engine {
-		server := miniredis.RunT(t)
-		var mu sync.Mutex
-		now := time.Now().UTC().Truncate(time.Millisecond)
-		server.SetTime(now)
-		o := Options{URL: "redis://" + server.Addr(), Logger: quiet}
+		clock := newClock(t)
+		o := clock.options()
 		s := open(t, o)
 		return storetest.Engine{
-			Store: s, Defaults: policy.Builtin(),
-			Advance: func(d time.Duration) {
-				mu.Lock()
-				defer mu.Unlock()
-				now = now.Add(d)
-				server.SetTime(now)
-				server.FastForward(d)
-			},
-			Now: func() time.Time {
-				mu.Lock()
-				defer mu.Unlock()
-				return now
-			},
+			Store: s, Defaults: policy.Builtin(), Advance: clock.pass, Step: clock.step, Now: clock.now,
 			Reopen: func() store.Store {
 				require.NoError(t, s.Close())
 				s = open(t, o)
@@ -69,9 +51,11 @@ func conformance(t *testing.T, shards int) {
 	server := redistest.Start(t)
 	restrict(t, server.Addr())
 	url := strings.Replace(server.URL(), "://", "://ringback:secret@", 1)
-	conforms(t, Options{URL: url, Shards: shards, Logger: quiet}, func(t *testing.T) {
+	o := Options{URL: url, Shards: shards, Logger: quiet}
+	conforms(t, o, func(t *testing.T) {
 		require.NoError(t, client(t, server.Addr()).FlushAll(t.Context()).Err())
 	})
+	stepsBack(t, o)
 	usesAll(t, server.Addr())
 }
 

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
@@ -50,10 +49,8 @@ func TestACarrierForgetsGatesThatAreGone(t *testing.T) {
 }
 
 func TestMoreGatesThanARoundLooksAtAreLeftToTheNextRoundAtOnce(t *testing.T) {
-	server := miniredis.RunT(t)
-	now := time.Now().Truncate(time.Millisecond)
-	server.SetTime(now)
-	s := open(t, Options{URL: "redis://" + server.Addr()})
+	clock := newClock(t)
+	s := open(t, clock.options())
 	const lanes = 6
 	for i := range lanes {
 		e := entry(fmt.Sprint("job-", i))
@@ -74,7 +71,7 @@ func TestMoreGatesThanARoundLooksAtAreLeftToTheNextRoundAtOnce(t *testing.T) {
 		return carried.Next
 	}
 	require.Negative(t, carry(store.NewToken()), "no gate is over")
-	server.SetTime(now.Add(time.Minute))
+	clock.pass(time.Minute)
 	token := store.NewToken()
 	require.Zero(t, carry(token))
 	require.EqualValues(t, lanes-3, queued(t, s))

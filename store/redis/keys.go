@@ -16,9 +16,10 @@ type keys struct {
 	gates, settings, alarms                     string
 	queues, seen                                string
 	ids, forgets, agenda, rings, outbox, outq   string
-	checked                                     string // for which server the shard was checked last, see repair.go
-	lead                                        string // the carrier's lock
-	short                                       bool   // records may have form 2
+	checked                                     string   // for which server the shard was checked last, see repair.go
+	lead                                        string   // the carrier's lock
+	short                                       bool     // records may have form 2
+	clock                                       []string // what follows Redis's clock: clock, and what is to be rescored
 }
 
 // agendaKey is the agenda's place in keys.common.
@@ -33,6 +34,7 @@ func newKeys(tag string) keys {
 		queues: tag + "queues", seen: tag + "seen", lead: tag + "carrier",
 		ids: tag + "ids", forgets: tag + "forget", agenda: tag + "agenda", rings: tag + "rings", outbox: tag + "outbox",
 		outq: tag + "outq", checked: tag + "checked",
+		clock: []string{tag + "clock", tag + "agenda:stale", tag + "gateq:stale"},
 	}
 	k.common = []string{
 		k.jobs, k.runs, k.tries, k.ids, k.forgets, k.agenda, k.rings, tag + "bell:" + store.GroupPush, k.wake, k.terms,

@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-redsync/redsync/v4"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/ringback/ringback/store"
 )
@@ -26,20 +25,12 @@ type lead struct {
 // was writing them may have died half way.
 func (s *Store) Lead(ctx context.Context, shard int) (store.Lead, error) {
 	sh := s.shards[shard]
-	lock := redsync.New(goredis.NewPool(s.client))
-	options := []redsync.Option{redsync.WithExpiry(store.LeadTime), redsync.WithTries(1), redsync.WithTimeoutFactor(1)}
-	mutex := lock.NewMutex(sh.lead, options...)
-	err := mutex.LockContext(ctx)
-	if full(err) {
-		value := string(store.NewToken())
-		mutex = lock.NewMutex(sh.lead, append(options, redsync.WithValue(value))...)
-		err = s.lockFull(ctx, sh.lead, value)
-	} else if err != nil {
-		err = lockFault(ctx, err)
-	}
-	if err != nil {
+	value := string(store.NewToken())
+	if err := s.lock(ctx, sh, value); err != nil {
 		return nil, fmt.Errorf("lead: %w", err)
 	}
+	mutex := redsync.New(goredis.NewPool(s.client)).NewMutex(sh.lead, redsync.WithExpiry(store.LeadTime), redsync.WithTries(1),
+		redsync.WithTimeoutFactor(1), redsync.WithValue(value))
 	l := &lead{s: s, sh: sh, mutex: mutex, copied: unknownRevision}
 	if err := l.copyNewer(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("lead: %w", err), l.Release(context.WithoutCancel(ctx)))
@@ -47,19 +38,39 @@ func (s *Store) Lead(ctx context.Context, shard int) (store.Lead, error) {
 	return l, nil
 }
 
-// full tells a lock that was refused because the server's memory is full.
-func full(err error) bool {
-	e, ok := errors.AsType[*redsync.RedisError](err)
-	return ok && redis.HasErrorPrefix(e.Err, "OOM")
+// A lockWatch is what a process that does not lead knows of a lock that ends later than it can: Redis's clock was set back
+// while it was held. Its holder makes that good when it extends it, so one that stays so for a lock's time has none any more.
+type lockWatch struct {
+	value string
+	since time.Duration // by the process's monotonic clock
 }
 
-// lockFull takes the lock while memory is full: only a carrier's moves make room again.
-func (s *Store) lockFull(ctx context.Context, key, value string) error {
-	taken, err := s.eval(ctx, scriptLead, []string{key}, []any{value, store.LeadTime.Milliseconds()})
+// lock takes the lock, or takes it over from a holder that is gone.
+func (s *Store) lock(ctx context.Context, sh *part, value string) error {
+	sh.mu.Lock()
+	watch := sh.lock
+	sh.mu.Unlock()
+	ctx, cancel := within(ctx, store.LeadTime)
+	defer cancel()
+	void := ""
+	if watch.value != "" && s.elapsed()-watch.since >= store.LeadTime {
+		void = watch.value
+	}
+	reply, err := s.eval(ctx, scriptLead, []string{sh.lead}, []any{value, store.LeadTime.Milliseconds(), void})
 	if err != nil {
 		return err
 	}
-	if num(taken) != 1 {
+	other := str(reply)
+	switch {
+	case other == "" || other == "-":
+		watch = lockWatch{}
+	case other != watch.value:
+		watch = lockWatch{value: other, since: s.elapsed()}
+	}
+	sh.mu.Lock()
+	sh.lock = watch
+	sh.mu.Unlock()
+	if other != "" {
 		return store.ErrNotLeader
 	}
 	return nil

@@ -122,13 +122,19 @@ func (s *Store) listLanes(ctx context.Context, sh *part, f *store.Filter, from p
 	if err != nil {
 		return store.Page{}, err
 	}
+	early := false // jobs may be ready before their moment
+	if f.State == job.Scheduled {
+		if early, err = s.aheadBefore(ctx, sh); err != nil {
+			return store.Page{}, err
+		}
+	}
 	var page store.Page
 	seen := 0
 	for i, lane := range lanes {
 		if lane != from.lane {
 			from = place{lane: lane}
 		}
-		apart, err := s.listApart(ctx, sh, f, lane)
+		apart, err := s.listApart(ctx, sh, f.State, early, lane)
 		if err != nil {
 			return store.Page{}, err
 		}
@@ -194,13 +200,13 @@ func (s *Store) lanesOf(ctx context.Context, sh *part, f *store.Filter, from pla
 }
 
 // listApart reads the jobs of a lane that stand in no order of a place: the ready list, or those held. Both are bounded.
-func (s *Store) listApart(ctx context.Context, sh *part, f *store.Filter, lane string) (jobs []peeked, err error) {
+func (s *Store) listApart(ctx context.Context, sh *part, state job.State, early bool, lane string) (jobs []peeked, err error) {
 	_, number, _ := strings.Cut(lane, "\x00")
 	var members []string
-	switch f.State {
-	case job.Ready:
+	switch {
+	case state == job.Ready || early:
 		members, err = s.client.LRange(ctx, sh.tag+"ready:"+number, 0, -1).Result()
-	case job.Running:
+	case state == job.Running:
 		members, err = s.client.ZRange(ctx, sh.tag+"held:"+number, 0, -1).Result()
 	default:
 		return nil, nil

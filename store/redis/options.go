@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -25,6 +26,8 @@ type Options struct {
 	Prefix string
 	// Logger hears warnings about the server's settings; nil: slog.Default().
 	Logger *slog.Logger
+
+	elapsed func() time.Duration // the process's monotonic clock; nil: the real one. Tests that set Redis's clock set it.
 }
 
 // prefixMost is the most bytes of a prefix: every key begins with it.
@@ -59,6 +62,10 @@ func (o *Options) check() error {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
+	}
+	if o.elapsed == nil {
+		start := time.Now()
+		o.elapsed = func() time.Duration { return time.Since(start) }
 	}
 	o.Defaults = o.Defaults.Over(policy.Builtin())
 	return nil

@@ -18,8 +18,8 @@ func (s *Store) Permit(ctx context.Context, shard int, token store.Token, asks [
 	if len(asks) == 0 {
 		return nil, ctx.Err()
 	}
-	keys := make([]string, 1, 1+len(asks))
-	keys[0] = sh.token(string(token), "p")
+	keys := make([]string, 2, 2+len(asks))
+	keys[0], keys[1] = sh.token(string(token), "p"), sh.clock[0]
 	args := make([]any, 1, 1+5*len(asks))
 	args[0] = memorySeconds
 	for _, ask := range asks {
@@ -37,7 +37,7 @@ func (s *Store) Permit(ctx context.Context, shard int, token store.Token, asks [
 		return nil, fmt.Errorf("permit: %w", err)
 	}
 	answer := strs(reply)
-	if len(answer) != 1+2*(len(keys)-1) {
+	if len(answer) != 1+2*(len(keys)-2) {
 		return nil, fmt.Errorf("permit: %w", malformed(scriptPermit))
 	}
 	now, rest := at(num(answer[0])), answer[1:]

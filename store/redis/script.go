@@ -107,6 +107,12 @@ var (
 	repairCountsText string
 	//go:embed scripts/repair_bytes.lua
 	repairBytesText string
+	//go:embed scripts/clock.lua
+	clockText string
+	//go:embed scripts/step.lua
+	stepText string
+	//go:embed scripts/rescore.lua
+	rescoreText string
 )
 
 var (
@@ -131,6 +137,8 @@ var (
 	scriptRepairJobs   = newScript("repair_jobs", lib+mendText+repairJobsText)
 	scriptRepairQueues = newScript("repair_queues", lib+mendText+repairQueuesText)
 	scriptRepairEnded  = newScript("repair_ended", lib+mendText+repairEndedText)
+	scriptStep         = newScript("step", lib+stepText)
+	scriptRescore      = newScript("rescore", lib+clockText+rescoreText)
 
 	// These name their keys themselves.
 	scriptIntern = newScript("intern", internText)
@@ -139,7 +147,7 @@ var (
 	scriptLead   = newScript("lead", leadText)
 	scriptPage   = newScript("page", bareText+pageText)
 	scriptPeek   = newScript("peek", bareText+peekText)
-	scriptPermit = newScript("permit", windowText+grantText+backText+permitText)
+	scriptPermit = newScript("permit", windowText+grantText+backText+clockText+permitText)
 	scriptGates  = newScript("gates", gatesText)
 	scriptOpen   = newScript("open", openText)
 

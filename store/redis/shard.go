@@ -29,6 +29,8 @@ type part struct {
 	sweepAfter string // the topic that the last Sweep came to
 	listener   listener
 	repairs    repairs
+	lock       lockWatch // under mu
+	watch      clockWatch
 }
 
 func newPart(k keys, index int) *part {

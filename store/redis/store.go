@@ -24,7 +24,9 @@ type Store struct {
 	health   health
 	pace     pace // of the checks
 
-	unchecked sync.Once // it was told that checks are not permitted
+	unchecked sync.Once            // it was told that checks are not permitted
+	me        string               // names this process where it notes readings of Redis's clock
+	elapsed   func() time.Duration // the process's monotonic clock
 
 	closing sync.Once
 	closed  error

@@ -18,6 +18,9 @@ type Engine struct {
 	// two calls the clock stands still. It need not wake anybody. Nil: the engine owns a real clock, and the suite waits
 	// for short leases instead.
 	Advance func(d time.Duration)
+	// Step sets the store's clock ahead or back without time passing. Nil: the engine's clock cannot be set, or nothing but
+	// due times follows it, which tests of its own show.
+	Step func(d time.Duration)
 	// Now is the store's clock; nil: time.Now, exact enough for a tolerance of one second.
 	Now func() time.Time
 	// Defaults is the complete policy under every topic's that the engine was opened with.
@@ -38,7 +41,7 @@ func Run(t *testing.T, open func(t *testing.T) Engine) {
 		t.Run(part.name, func(t *testing.T) {
 			for _, c := range part.cases {
 				t.Run(c.name, func(t *testing.T) {
-					s := newSuite(t, open(t))
+					s := newSuite(t, open)
 					c.test(s)
 					s.sound()
 				})

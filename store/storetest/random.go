@@ -38,7 +38,7 @@ const randomSteps = 60
 
 func random(t *testing.T, open func(t *testing.T) Engine) {
 	setRapid()
-	s := newSuite(t, open(t))
+	s := newSuite(t, open)
 	sequence := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		sequence++

@@ -48,6 +48,7 @@ var parts = []part{
 	{"Birth", birthCases},
 	{"Outbox", outboxCases},
 	{"Alarm", alarmCases},
+	{"Clock", clockCases},
 	{"Together", togetherCases},
 }
 
@@ -67,10 +68,12 @@ type suite struct {
 	shard  int
 	router *store.Router
 	queue  job.Queue
+	open   func(t *testing.T) Engine
 }
 
-func newSuite(t *testing.T, e Engine) *suite {
-	s := &suite{T: t, Engine: e, router: store.NewRouter(e.Store)}
+func newSuite(t *testing.T, open func(t *testing.T) Engine) *suite {
+	e := open(t)
+	s := &suite{T: t, Engine: e, router: store.NewRouter(e.Store), open: open}
 	t.Cleanup(func() { _ = s.Store.Close() })
 	// Tests spread over the shards by their names.
 	for _, r := range t.Name() {

@@ -19,8 +19,8 @@ local function lapse(q)
     if r then
       r.made, r.lost, r.lease = plus(r.made), plus(r.lost), '-'
       if tonumber(r.lost) >= 3 then r.tries = plus(r.tries) end
-      note(r, member, '{"n":' .. r.made .. ',"k":"lost","ms":' .. r.fin .. ',"d":' .. int((now - r.fin) * 1000000) ..
-        '}\n')
+      note(r, member, '{"n":' .. r.made .. ',"k":"lost","ms":' .. r.fin .. ',"d":' .. 
+        int(math.max(0, now - r.fin) * 1000000) .. '}\n')
       r.fin = '0'
       local kept = true
       if flagged(r, 'm') then
@@ -76,9 +76,11 @@ else
     if free(q) > 0 then
       local ready = call('LLEN', q.ready)
       local came = fill(q, ready)
-      if (ready == 0 and came > 0) or (full and lapsed > before) or
-          (ready + came > 0 and tonumber(call('HGET', RINGS, q.n) or 0) + AGAIN <= now) then
+      if (ready == 0 and came > 0) or (full and lapsed > before) then
         q.ring = true
+      elseif ready + came > 0 then
+        local last = tonumber(call('HGET', RINGS, q.n) or 0)
+        q.ring = last + AGAIN <= now or last > now
       end
     end
     local hold = upto < now

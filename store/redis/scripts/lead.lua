@@ -1,8 +1,13 @@
--- Takes the carrier's lock while memory is full, when SET is refused as a command but not after a first write.
+-- Takes the carrier's lock, also while memory is full. A lock that ends later than it can by this clock was taken before the
+-- clock was set back; who has seen it so for as long as a lock lasts takes it over.
 -- KEYS    1 the lock
--- ARGV    value, ms
--- result  1 when it was taken
-if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
-redis.call('DEL', KEYS[1])
+-- ARGV    value, ms, value of a lock to take over ('' none)
+-- result  '' when it was taken, else the other's value when its lock ends later than ms from now, else '-'
+local other = redis.call('GET', KEYS[1])
+if other then
+  local late = redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2])
+  if not (late and other == ARGV[3]) then return late and other or '-' end
+end
+redis.call('DEL', KEYS[1]) -- a first write that is allowed while memory is full, see lib.lua
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1
+return ''

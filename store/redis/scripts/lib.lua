@@ -273,13 +273,16 @@ local function holds(q)
   return q.holds
 end
 
--- A gate is what keeps a whole queue back: a line 'hold open over starts'. It is held back until hold; open is 1 while its
--- breaker is; starts are those that its rate counts; over is when nothing of it will matter any more. A queue without a
--- gate has none of it. More fields may follow.
+-- A gate is what keeps a whole queue back: a line 'hold open over starts since'. It is held back until hold; open is 1 while
+-- its breaker is; starts are those that its rate counts; over is when nothing of it will matter any more; since is when the
+-- hold was set. A queue without a gate has none of it. More fields may follow.
 local function gate(q)
   if not q.gate then q.gate = { hold = 0, open = false, over = 0, starts = {}, rest = '' } end
   return q.gate
 end
+
+-- held_since notes when a gate's hold was set.
+local function held_since(g, at) g.rest = ' ' .. at .. (match(g.rest, '^ %d+(.*)$') or g.rest) end
 
 -- free is how many jobs of a queue may be claimed now; when none may, also when time alone ends that.
 -- A breaker that nobody probed for a while after its hold is closed.
@@ -363,7 +366,9 @@ local function look(q, least)
     call('HSET', RINGS, q.n, NOW)
     moment, rung = now + AGAIN, true
   elseif ready > 0 then
-    moment, rung = tonumber(call('HGET', RINGS, q.n) or 0) + AGAIN, true
+    -- A ring in the future is one that the clock was set back behind.
+    local last = tonumber(call('HGET', RINGS, q.n) or 0)
+    moment, rung = last > now and now or last + AGAIN, true
   else
     moment = first or NEVER
   end

@@ -1,5 +1,5 @@
--- Grants starts to topics. Before it stand window.lua, grant.lua and back.lua.
--- KEYS    1 the call's memory, then for each ask: its topic's rate
+-- Grants starts to topics. Before it stand window.lua, grant.lua, back.lua and clock.lua.
+-- KEYS    1 the call's memory  2 clock, then for each ask: its topic's rate
 -- ARGV    seconds of memory, then for each ask: starts a window, window in ms, slack in ms, starts asked for, number of
 --         grants given back, then for each of those: its moment, its slack in ms, its starts
 -- result  the moment of the grants, then for each ask: granted, ms until more can be (0 when all were)
@@ -18,15 +18,33 @@ local clock = call('TIME')
 local now = tonumber(clock[1]) * 1000 + floor(tonumber(clock[2]) / 1000)
 local later = tonumber(clock[2]) % 1000 > 0 and now + 1 or now
 
+-- Starts carry the epoch of the clock in which they were written last, '…@epoch', and are moved by the steps since.
+local clocked = call('HMGET', KEYS[2], 'epoch', 'steps')
+local epoch = clocked[1] and '@' .. clocked[1] or ''
+local function stored(key)
+  local text = call('GET', key)
+  if not text then return {} end
+  local list = groups(text)
+  if epoch ~= '' then
+    for _, step in ipairs(newer(clocked[2], tonumber(string.match(text, '@(%d+)$') or 0))) do
+      rescore_starts(list, step, now)
+    end
+  end
+  return list
+end
+
+-- MEMORY is how much longer than they count starts are kept: a clock that is set ahead by less takes none away.
+local MEMORY = 7200000
 local at, result, windows, ends = 2, { int(now) }, {}, {}
-for i = 2, #KEYS do
+for i = 3, #KEYS do
   local key = KEYS[i]
   local starts, per, slack = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   local asked, backs = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
-  local list = counted(windows[key] or groups(call('GET', key) or ''), per, now)
+  local list = counted(windows[key] or stored(key), per, now)
   for b = at + 5, at + 4 + backs * 3, 3 do
     local granted, wait = tonumber(ARGV[b]), tonumber(ARGV[b + 1])
-    if granted + wait + per > now then back(list, granted, wait, tonumber(ARGV[b + 2]), starts) end
+    -- One in the future is of a clock that was set back since.
+    if granted <= now and granted + wait + per > now then back(list, granted, wait, tonumber(ARGV[b + 2]), starts) end
   end
   local n, granted, wait
   list, n = counted(list, per, now)
@@ -39,7 +57,7 @@ for i = 2, #KEYS do
   at = at + 5 + backs * 3
 end
 for key, list in pairs(windows) do
-  if list[1] then call('SET', key, grouped(list), 'PX', int(ends[key])) else call('DEL', key) end
+  if list[1] then call('SET', key, grouped(list) .. epoch, 'PX', int(ends[key] + MEMORY)) else call('DEL', key) end
 end
 call('SET', KEYS[1], table.concat(result, ' '), 'EX', ARGV[1])
 return result

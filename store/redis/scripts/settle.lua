@@ -44,7 +44,7 @@ local full = {} -- queues that gave nothing before, or may give otherwise now
 -- unstart gives back the start that a job's claim took of its lane's rate, unless that counts no more.
 local function unstart(q, r, slack)
   local g, k, at = q.gate, limits(q), tonumber(r.fin)
-  if not (g and k.starts and flagged(r, 'r')) or at + slack + k.per <= now then return end
+  if not (g and k.starts and flagged(r, 'r')) or at > now or at + slack + k.per <= now then return end
   back(g.starts, at, slack, 1, k.starts)
   g.starts, g.changed = counted(g.starts, k.per, now), true
 end
@@ -57,12 +57,14 @@ local function turn(q, change, r)
   if hold == 0 and (breaker == '' or breaker == 'c' and not q.gate) then return end
   local g = gate(q)
   g.changed, full[q] = true, true
-  if hold > 0 then g.hold = math.max(g.hold, later + hold) end
+  local before = g.hold
+  if hold > 0 then g.hold = math.max(before, later + hold) end
   if breaker == 'o' then
     g.open, g.hold = true, math.max(g.hold, now) -- what is remembered of it counts from its hold on
   elseif breaker == 'c' then
     g.open = false
   end
+  if g.hold > before then held_since(g, NOW) end
 end
 
 local function apply(item, member, line, r)

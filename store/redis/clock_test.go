@@ -1,0 +1,277 @@
+package redis
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// A fakeClock is a miniredis whose clock a test moves, and the monotonic clock of processes beside it.
+type fakeClock struct {
+	server *miniredis.Miniredis
+	mu     sync.Mutex
+	wall   time.Time
+	passed time.Duration
+}
+
+func newClock(t *testing.T) *fakeClock {
+	c := &fakeClock{server: miniredis.RunT(t), wall: time.Now().UTC().Truncate(time.Millisecond)}
+	c.server.SetTime(c.wall)
+	return c
+}
+
+func (c *fakeClock) options() Options {
+	return Options{URL: "redis://" + c.server.Addr(), Logger: quiet, elapsed: c.elapsed}
+}
+
+func (c *fakeClock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.wall
+}
+
+func (c *fakeClock) elapsed() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.passed
+}
+
+// pass lets time pass.
+func (c *fakeClock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.passed += d
+	c.wall = c.wall.Add(d)
+	c.server.SetTime(c.wall)
+	c.server.FastForward(d)
+}
+
+// step sets the server's clock.
+func (c *fakeClock) step(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wall = c.wall.Add(d)
+	c.server.SetTime(c.wall)
+}
+
+// stepsBack has a store believe that a real server's clock was set back.
+func stepsBack(t *testing.T, o Options) {
+	t.Helper()
+	clock := fakeClock{}
+	start := time.Now()
+	o.elapsed = func() time.Duration { return time.Since(start) + clock.elapsed() }
+	s := open(t, o)
+	watchKeys(t, s)
+	insert(t, s, entry("stepped"))
+	carryAll(t, s)
+	clock.mu.Lock()
+	clock.passed = time.Hour
+	clock.mu.Unlock()
+	_, step := carryAll(t, s)
+	require.InDelta(t, -time.Hour, step, float64(time.Minute))
+}
+
+// carryAll makes rounds until there is nothing to do at once.
+func carryAll(t *testing.T, s *Store) (rounds int, step time.Duration) {
+	t.Helper()
+	for {
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		require.NoError(t, err)
+		rounds++
+		step += carried.ClockStep
+		if carried.Next != 0 {
+			return rounds, step
+		}
+	}
+}
+
+// held gives a lane of its own a job under a lease of 15 seconds.
+func heldIn(t *testing.T, s *Store, lane string) store.Held {
+	t.Helper()
+	e := entry("job-" + lane)
+	e.Lane = lane
+	insert(t, s, e)
+	request := wants(1)
+	request.Wants[0].Queue = e.Queue
+	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+	require.NoError(t, err)
+	require.Len(t, claimed.Jobs, 1)
+	return claimed.Jobs[0]
+}
+
+func TestClockStep_IsTakenOverByTheNextCarrier(t *testing.T) {
+	clock := newClock(t)
+	first, second := open(t, clock.options()), open(t, clock.options())
+	carryAll(t, first)
+	insert(t, first, entry("a"), entry("b"))
+	carryAll(t, first) // it rings
+	heldIn(t, first, "held")
+	clock.pass(noteEvery)
+	carryAll(t, first)
+	clock.pass(time.Second / 2) // the first carrier is dead
+	clock.step(-12 * time.Second)
+
+	_, step := carryAll(t, second)
+	require.InDelta(t, -11.5*float64(time.Second), float64(step), float64(10*time.Millisecond), "as far as the noted reading tells")
+	clock.pass(time.Second)
+	rung, err := second.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: time.Millisecond})
+	require.NoError(t, err)
+	require.NotEmpty(t, rung.Queues)
+	carryAll(t, second)
+	clock.pass(14 * time.Second)
+	carried, err := second.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+	require.NoError(t, err)
+	require.Equal(t, 1, carried.Lapsed, "its lease ends when it would have ended")
+	_, step = carryAll(t, first)
+	require.Zero(t, step, "another process has carried the shard since")
+}
+
+func TestClockStep_OfManyQueuesIsRescoredInPortions(t *testing.T) {
+	clock := newClock(t)
+	s := open(t, clock.options())
+	const lanes = 300
+	for i := range lanes {
+		heldIn(t, s, fmt.Sprint("lane-", i))
+	}
+	carryAll(t, s)
+	clock.step(-time.Hour)
+	rounds, _ := carryAll(t, s)
+	require.Equal(t, 1+(lanes+carryQueues-1)/carryQueues, rounds)
+
+	// Another process goes on where one ended, and nothing is moved twice.
+	clock.step(time.Hour)
+	for range 2 {
+		_, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		require.NoError(t, err)
+	}
+	other := open(t, clock.options())
+	carryAll(t, other)
+	clock.pass(15*time.Second - 10*time.Millisecond)
+	for range 5 {
+		carried, err := other.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		require.NoError(t, err)
+		require.Zero(t, carried.Lapsed)
+	}
+	clock.pass(20 * time.Millisecond)
+	lapsed := 0
+	for range lanes/carryQueues + 1 {
+		carried, err := other.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		require.NoError(t, err)
+		lapsed += carried.Lapsed
+	}
+	require.Equal(t, lanes, lapsed)
+	keys := s.shards[0].clock[1:]
+	require.Zero(t, s.client.Exists(t.Context(), keys...).Val(), "nothing is left aside")
+}
+
+func TestClockStep_IsNoneWhatCallsAndSlewingTake(t *testing.T) {
+	ms := time.Millisecond
+	for _, c := range []struct {
+		name         string
+		now          int64 // 5 s after a reading of 105 s
+		began, ended time.Duration
+		by, from     int64
+	}{
+		{"none", 110_000, 5000 * ms, 5001 * ms, 0, 0},
+		{"a slow call", 114_000, 5000 * ms, 9000 * ms, 0, 0},
+		{"a slow answer", 110_000, 5000 * ms, 9000 * ms, 0, 0},
+		{"slewed", 110_900, 5000 * ms, 5001 * ms, 0, 0},
+		{"slewed back", 109_100, 5000 * ms, 5001 * ms, 0, 0},
+		{"ahead", 116_100, 5000 * ms, 5001 * ms, 6_102, 110_003},
+		{"back", 105_000, 5000 * ms, 5001 * ms, -4_998, 99_997},
+	} {
+		var w clockWatch
+		require.Zero(t, w.observe(reading{now: 105_000, began: 0, ended: 1 * ms}, 0, true))
+		got := w.observe(reading{now: c.now, began: c.began, ended: c.ended}, 0, true)
+		require.Equal(t, clockStep{c.by, c.from}, got, c.name)
+	}
+	var w clockWatch
+	require.Zero(t, w.observe(reading{now: 5_000}, 5_400, false), "servers differ a little")
+	require.Equal(t, clockStep{by: -2_000}, w.observe(reading{now: 5_000}, 7_000, false))
+	require.Zero(t, w.observe(reading{now: 5_000}, 1_000, false), "nobody has carried for a while")
+}
+
+func TestLead_OfADeadHolderEndsThoughTheClockWasSetBack(t *testing.T) {
+	clock := newClock(t)
+	dead, other := open(t, clock.options()), open(t, clock.options())
+	_, err := dead.Lead(t.Context(), 0)
+	require.NoError(t, err)
+	clock.server.SetTTL(dead.shards[0].lead, 10*time.Minute) // what a step does to it
+	took := time.Duration(0)
+	for ; took < 10*time.Second; took += time.Second {
+		if _, err = other.Lead(t.Context(), 0); err == nil {
+			break
+		}
+		require.ErrorIs(t, err, store.ErrNotLeader)
+		clock.pass(time.Second)
+	}
+	require.Equal(t, store.LeadTime, took)
+	_, err = dead.Lead(t.Context(), 0)
+	require.ErrorIs(t, err, store.ErrNotLeader)
+}
+
+func TestLead_OfALivingHolderStaysItsOwnWhenTheClockIsSetBack(t *testing.T) {
+	clock := newClock(t)
+	holder, other := open(t, clock.options()), open(t, clock.options())
+	lead, err := holder.Lead(t.Context(), 0)
+	require.NoError(t, err)
+	for range 3 {
+		clock.server.SetTTL(holder.shards[0].lead, 10*time.Minute)
+		for range 5 {
+			_, err = other.Lead(t.Context(), 0)
+			require.ErrorIs(t, err, store.ErrNotLeader)
+			clock.pass(time.Second)
+			require.NoError(t, lead.Extend(t.Context()))
+		}
+	}
+	require.NoError(t, lead.Release(t.Context()))
+	_, err = other.Lead(t.Context(), 0)
+	require.NoError(t, err)
+}
+
+func TestList_ShowsReadyJobsThatAStepBackMadeScheduled(t *testing.T) {
+	clock := newClock(t)
+	s := open(t, clock.options())
+	insert(t, s, entry("a"))
+	list := func(state job.State) int {
+		page, err := s.List(t.Context(), 0, store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: state, Limit: 9})
+		require.NoError(t, err)
+		return len(page.Jobs)
+	}
+	carryAll(t, s)
+	require.Equal(t, 1, list(job.Ready))
+	require.Zero(t, list(job.Scheduled))
+	clock.step(-time.Minute)
+	carryAll(t, s)
+	require.Equal(t, 1, list(job.Ready)+list(job.Scheduled))
+	clock.pass(time.Minute)
+	require.Equal(t, 1, list(job.Ready))
+	require.Zero(t, list(job.Scheduled))
+	require.Len(t, claimAll(t, s, 1).Jobs, 1)
+}
+
+func TestClockStep_LeavesHoldsOfOlderProgramsAsLongAsTheyWere(t *testing.T) {
+	clock := newClock(t)
+	s := open(t, clock.options())
+	hold(t, s, "a", store.LaneChange{Hold: time.Minute})
+	gates := s.shards[0].gates
+	line := clock.server.HGet(gates, "1")
+	var until, open, over int64
+	_, err := fmt.Sscanf(line, "%d %d %d", &until, &open, &over)
+	require.NoError(t, err)
+	clock.server.HSet(gates, "1", fmt.Sprintf("%d 0 %d - ", until, over))
+	carryAll(t, s)
+	clock.step(-time.Hour)
+	carryAll(t, s)
+	insert(t, s, entry("b"))
+	lanes, err := s.Lanes(t.Context(), 0, lane.Namespace, lane.Topic, "", 1)
+	require.NoError(t, err)
+	require.WithinDuration(t, clock.now().Add(time.Minute), lanes[0].HeldUntil, 10*time.Millisecond)
+}

@@ -1,0 +1,61 @@
+-- Moves the leases and gates of queues along with the last step of the clock, each once, and looks at the queues anew.
+-- Before it stands clock.lua.
+-- KEYS    those of lib; clock, stale agenda, stale gateq
+-- ARGV    most leases, then numbers that have no queue
+-- result  how many entries are left
+local CLOCK, STALE, STALE_GATES = KEYS[K + 1], KEYS[K + 2], KEYS[K + 3]
+local room = tonumber(ARGV[A + 1])
+allow()
+for i = A + 2, #ARGV do
+  call('ZREM', STALE, ARGV[i])
+  call('ZREM', STALE_GATES, ARGV[i])
+end
+local steps = newer(call('HGET', CLOCK, 'steps'), 0)
+local step = steps[#steps] or { by = 0, from = 0 }
+
+-- leases moves the deadlines of held jobs, which count from their claims.
+local function leases(q)
+  local held = call('ZRANGE', q.held, 0, -1, 'WITHSCORES')
+  local deadlines, lines = {}, {}
+  for from = 1, #held, 1000 do
+    local members = {}
+    for j = from, math.min(from + 999, #held), 2 do members[#members + 1] = held[j] end
+    local runs = call('HMGET', RUNS, unpack(members))
+    for j, member in ipairs(members) do
+      local r = runs[j] and parse(runs[j])
+      local claimed = r and tonumber(r.fin)
+      local at = claimed and rescored(claimed, step, now)
+      if at ~= claimed then
+        local n = #lines
+        deadlines[n + 1], deadlines[n + 2] = int(tonumber(held[from + j * 2 - 1]) + at - claimed), member
+        r.fin = int(at)
+        lines[n + 1], lines[n + 2] = member, pack(r)
+      end
+    end
+  end
+  many('ZADD', q.held, deadlines)
+  many('HSET', RUNS, lines)
+  room = room - #held / 2
+end
+
+for _, q in ipairs(queues) do
+  if room < 0 then break end
+  if call('ZREM', STALE, q.n) + call('ZREM', STALE_GATES, q.n) > 0 then
+    leases(q)
+    local g = q.gate
+    if g then
+      rescore_starts(g.starts, step, now)
+      if g.hold > 0 then
+        -- A hold that an older program wrote does not say since when it is: it is moved whole.
+        local since = match(g.rest, '^ (%d+)')
+        local began = tonumber(since or -1)
+        local at = rescored(began, step, now)
+        g.hold = math.max(0, g.hold + at - began)
+        if since then held_since(g, int(at)) end
+      end
+      g.changed = true
+    end
+    look(q)
+  end
+end
+return call('ZCARD', STALE) + call('ZCARD', STALE_GATES)

@@ -1,0 +1,168 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// clockSteps are steps of the clock, in both directions, shorter and longer than what is scored by it.
+var clockSteps = []time.Duration{-5 * time.Second, -10 * time.Minute, -2 * time.Hour, 5 * time.Second, 10 * time.Minute}
+
+// clockTolerance is how far what is moved along may be off.
+const clockTolerance = 5 * time.Millisecond
+
+// step sets the clock between two rounds, and carries until all that was scored by it is rescored.
+func (s *suite) step(d time.Duration) {
+	s.Helper()
+	for shard := range s.Store.Shards() {
+		s.carryShard(shard)
+	}
+	s.Step(d)
+	for shard := range s.Store.Shards() {
+		require.InDelta(s, d, s.carryShard(shard), float64(clockTolerance), "reported step")
+		require.Zero(s, s.carryShard(shard), "a step is reported once")
+	}
+}
+
+// carryShard makes rounds until there is nothing to do at once, and answers the step that they found.
+func (s *suite) carryShard(shard int) (step time.Duration) {
+	s.Helper()
+	for range 10 {
+		carried, err := s.Store.Carry(s.Context(), shard, store.NewToken(), store.Round{})
+		require.NoError(s, err)
+		step += carried.ClockStep
+		if carried.Next != 0 {
+			return step
+		}
+	}
+	require.FailNow(s, "there is always more to do")
+	return 0
+}
+
+// withSteps runs a case once for every step, each on an engine of its own.
+func withSteps(test func(s *suite, d time.Duration)) func(s *suite) {
+	return func(s *suite) {
+		if s.Step == nil {
+			return
+		}
+		for _, d := range clockSteps {
+			s.Run(d.String(), func(t *testing.T) {
+				one := newSuite(t, s.open)
+				test(one, d)
+				one.sound()
+			})
+		}
+	}
+}
+
+// frees lets the clock come to the end of what keeps the test's queue back, which must be in so long.
+func (s *suite) frees(in time.Duration, what string) {
+	s.Helper()
+	next := s.carry(store.Round{}).Next
+	require.InDelta(s, in, next, float64(clockTolerance), what)
+	s.ringsAt(s.now().Add(next), what)
+}
+
+var clockCases = []sentence{
+	{"a busy lane rings on, and its new jobs come at their moment", withSteps(func(s *suite, d time.Duration) {
+		s.add(s.entry("a"), s.entry("b"))
+		s.hears(s.queue)
+		s.step(d)
+		s.add(s.entry("c", delayed(500*time.Millisecond)))
+		s.quiet()
+		s.Advance(store.RingAgain)
+		s.carry(store.Round{})
+		require.Contains(s, s.await(time.Millisecond).Queues, s.queue)
+		require.Equal(s, job.Ready, s.get("c").State)
+		require.Len(s, s.claim(want(s.queue)).Jobs, 3)
+	})},
+	{"what was resumed after a pause rings at once", withSteps(func(s *suite, d time.Duration) {
+		s.add(s.entry("a"), s.entry("b"))
+		s.hears(s.queue)
+		s.put(policy.Topic{Paused: true})
+		s.carryShard(s.shard)
+		s.step(d)
+		s.quiet()
+		s.put(policy.Topic{})
+		s.carryShard(s.shard)
+		require.Contains(s, s.await(time.Millisecond).Queues, s.queue)
+	})},
+	{"a lease lasts as long as before", withSteps(func(s *suite, d time.Duration) {
+		const lease = 40 * time.Second
+		s.add(s.entry("old"), s.entry("new"))
+		r := wantFor(lease, s.queue)
+		r.Max = 1
+		require.Len(s, s.claim(r).Jobs, 1)
+		s.Advance(lease / 4)
+		s.step(d)
+		require.Len(s, s.claim(r).Jobs, 1)
+		s.Advance(lease*3/4 - time.Millisecond)
+		require.Zero(s, s.carry(store.Round{}).Lapsed)
+		s.Advance(2 * clockTolerance)
+		require.Equal(s, 1, s.carry(store.Round{}).Lapsed)
+		require.InDelta(s, lease, s.get("old").Attempts[0].Duration, float64(2*clockTolerance))
+		s.Advance(lease/4 - 3*clockTolerance)
+		require.Zero(s, s.carry(store.Round{}).Lapsed, "a claim after the step")
+		s.Advance(3 * clockTolerance)
+		require.Equal(s, 1, s.carry(store.Round{}).Lapsed)
+	})},
+	{"a hold lasts as long as before, also where nothing waits", withSteps(func(s *suite, d time.Duration) {
+		s.turn(held(time.Minute))
+		s.Advance(time.Minute / 4)
+		s.step(d)
+		s.add(s.entry("a"))
+		s.frees(time.Minute*3/4, "a hold")
+		s.hold("a")
+	})},
+	{"a hold that is set after the step is its own", withSteps(func(s *suite, d time.Duration) {
+		s.carryShard(s.shard)
+		s.Step(d)
+		s.turn(held(time.Minute))
+		s.add(s.entry("a"))
+		s.carryShard(s.shard)
+		s.frees(time.Minute, "a hold")
+	})},
+	{"a breaker's probe comes when it is due", withSteps(func(s *suite, d time.Duration) {
+		s.turn(opened(time.Minute))
+		s.add(s.entry("a"), s.entry("b"))
+		s.Advance(time.Minute / 4)
+		s.step(d)
+		s.frees(time.Minute*3/4, "a breaker")
+		s.probe(want(s.queue))
+		require.True(s, s.row(s.queue).Open)
+	})},
+	{"a lane's starts count as long as before", withSteps(func(s *suite, d time.Duration) {
+		s.rated(9, policy.Rate{Starts: 3, Per: time.Minute})
+		r := s.slackWant(2, 0)
+		require.Len(s, s.claim(r).Jobs, 2)
+		s.Advance(time.Minute / 4)
+		s.step(d)
+		r.Max = 1
+		require.Len(s, s.claim(r).Jobs, 1, "of a window after the step")
+		s.nothing("three starts")
+		s.frees(time.Minute*3/4, "a rate")
+		require.Len(s, s.claim(want(s.queue)).Jobs, 2)
+		s.frees(time.Minute/4, "a rate")
+	})},
+	{"a topic's starts count as long as before", withSteps(func(s *suite, d time.Duration) {
+		rate := policy.Rate{Starts: 5, Per: time.Minute}
+		grant := s.permit(s.ask(s.queue.Topic, rate, 5))
+		require.Equal(s, 5, grant.Starts)
+		s.Advance(time.Minute / 4)
+		s.step(d)
+		left := s.permit(s.ask(s.queue.Topic, rate, 5))
+		require.Zero(s, left.Starts)
+		require.InDelta(s, time.Minute*3/4, left.Next, float64(clockTolerance))
+		s.step(-d)
+		require.Zero(s, s.permit(s.ask(s.queue.Topic, rate, 5)).Starts)
+		s.Advance(left.Next + clockTolerance)
+		require.Equal(s, 5, s.permit(s.ask(s.queue.Topic, rate, 5)).Starts)
+		require.Zero(s, s.permit(s.ask(s.queue.Topic, rate, 5)).Starts)
+	})},
+}
