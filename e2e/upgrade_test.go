@@ -90,6 +90,7 @@ func changesHold(t *testing.T, r *receiver, at, by *process, topic string) {
 	}
 	edited, cancelled, run := job(), job(), job()
 	require.Equal(t, get(t, at, edited.ID), get(t, by, edited.ID))
+	repeatsHold(t, r, at, by, topic)
 
 	call[view](t, by, http.MethodPatch, "/v1/jobs/"+edited.ID, obj{"body": "new", "delay": "10ms"}, http.StatusOK)
 	call[view](t, by, http.MethodDelete, "/v1/jobs/"+cancelled.ID, nil, http.StatusOK)
@@ -111,6 +112,22 @@ func changesHold(t *testing.T, r *receiver, at, by *process, topic string) {
 	path := "/v1/jobs?state=delivered&topic=" + topic
 	require.Len(t, call[page](t, at, http.MethodGet, path, nil, http.StatusOK).Items, 3)
 	require.Equal(t, call[page](t, at, http.MethodGet, path, nil, http.StatusOK), call[page](t, by, http.MethodGet, path, nil, http.StatusOK))
+}
+
+// repeatsHold registers again at another process what was registered at one.
+func repeatsHold(t *testing.T, r *receiver, at, by *process, topic string) {
+	t.Helper()
+	request := obj{
+		"id": topic + "-again", "topic": topic + "-again", "lane": "a", "url": r.URL + "/ok?a=1", "method": "PUT", "body": obj{"n": 1},
+		"headers": obj{"X-A": []string{"1", "2"}, "Authorization": "Bearer s3cret"}, "labels": obj{"a": "1"}, "delay": "1h", "expires_in": "2h",
+		"ladder": []string{"1s", "2s"}, "retries": 5, "timeout": "3s",
+		"on_dead": obj{"url": r.URL + "/told", "headers": obj{"X-Api-Key": "s3cret"}, "include": []string{"body"}},
+	}
+	first := call[view](t, at, http.MethodPost, "/v1/jobs", request, http.StatusCreated)
+	require.Equal(t, first.ID, call[view](t, by, http.MethodPost, "/v1/jobs", request, http.StatusOK).ID)
+	request["retries"] = 6
+	call[obj](t, by, http.MethodPost, "/v1/jobs", request, http.StatusConflict)
+	call[view](t, at, http.MethodDelete, "/v1/jobs/"+first.ID, nil, http.StatusOK)
 }
 
 // policiesHold puts a policy at one process, and expects that another goes by it.
