@@ -44,6 +44,9 @@ func (h *headerForm) over(d *decoder, at string, stored map[string][]string, mer
 	for name, values := range h.said {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		said[canonical] = true
+		if _, sealed := job.Sealed(values); sealed { // as only stored ones are
+			d.fault(job.Pointer(at, name), "must not hold line breaks or other control characters")
+		}
 		if old, kept := stored[canonical]; kept && secret(name) && isRedacted(values) {
 			values = old
 			h.stays(d, at, canonical)

@@ -45,7 +45,8 @@ type Options struct {
 	Proxy ProxyURL
 	// CAFile holds authorities, in PEM, that receivers' certificates may come from beside the system's.
 	CAFile string
-	// SecretKey seals the secrets that sign attempts where they are stored: one key or several, see seal.ParseKeys.
+	// SecretKey seals the secrets that sign attempts, and those in headers, where they are stored: one key or several, see
+	// seal.ParseKeys.
 	// Default: they are stored in the open.
 	SecretKey SecretKey
 	// DeclaredTopics refuses jobs of topics that were not put.

@@ -17,14 +17,11 @@ const (
 )
 
 // astray refuses to send a job to another origin together with the headers of its own that carry secrets: who can change
-// a URL must not learn them that way. A job without a URL had them for wherever its topic or lane leads.
-func astray(j *job.Job, target, detail string) error {
-	if !job.Elsewhere(j.URL, target) {
-		return nil
-	}
+// a URL must not learn them that way. Nothing would be sent there in any case; this says so before the job is changed.
+func (d *Dispatcher) astray(j *job.Job, target, detail string) error {
 	var faults []job.Fault
 	for _, name := range slices.Sorted(maps.Keys(j.Header)) {
-		if job.SecretHeader(name) {
+		if job.SecretHeader(name) && d.isForOther(j, name, target) {
 			faults = append(faults, job.Fault{Field: job.Pointer("/headers", name), Detail: detail})
 		}
 	}
@@ -32,4 +29,15 @@ func astray(j *job.Job, target, detail string) error {
 		return nil
 	}
 	return &job.InvalidError{Faults: faults}
+}
+
+// isForOther reports whether a secret header of a job is for another origin than a URL's. One that cannot be opened, or
+// that an older program stored, is for that of the job's URL; without one it had been for wherever its topic or lane led.
+func (d *Dispatcher) isForOther(j *job.Job, name, target string) bool {
+	if sealed, ok := job.Sealed(j.Header[name]); ok {
+		if secret, err := d.openHeader(name, sealed); err == nil && secret.Origin != "" {
+			return secret.Origin != job.Origin(target)
+		}
+	}
+	return job.Elsewhere(j.URL, target)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -116,7 +117,7 @@ func tell(j *job.Job, target string, include []string) told {
 		t.URL = withoutQuery(t.URL)
 	}
 	if slices.Contains(include, policy.IncludeHeaders) {
-		t.Headers = j.Header
+		t.Headers = redactHeaders(j.Header)
 	}
 	if slices.Contains(include, policy.IncludeBody) {
 		switch {
@@ -130,6 +131,24 @@ func tell(j *job.Job, target string, include []string) told {
 		}
 	}
 	return t
+}
+
+// redacted stands where a secret is not told.
+const redacted = "[redacted]"
+
+// redactHeaders are headers without the secrets that they carry: those were for the receiver alone, whoever asked to be
+// told of headers, and whenever.
+func redactHeaders(header map[string][]string) map[string][]string {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(header)), job.SecretHeader) {
+		return header
+	}
+	shown := maps.Clone(header)
+	for name := range header {
+		if job.SecretHeader(name) {
+			shown[name] = []string{redacted}
+		}
+	}
+	return shown
 }
 
 // withoutQuery is a URL up to its query.
@@ -148,7 +167,7 @@ func responseOf(a job.Attempt) *response {
 		return nil
 	}
 	r := &response{
-		Status: a.Status, Error: a.Error, ErrorClass: a.ErrorClass, StartedAt: moment(a.StartedAt), Headers: a.Header,
+		Status: a.Status, Error: a.Error, ErrorClass: a.ErrorClass, StartedAt: moment(a.StartedAt), Headers: redactHeaders(a.Header),
 		DurationMS: float64(a.Duration.Microseconds()) / 1000,
 	}
 	switch {

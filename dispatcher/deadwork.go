@@ -27,7 +27,7 @@ func (d *Dispatcher) ReviveDead(ctx context.Context, which store.Selection, how 
 		}
 		// A revival cannot name a version as an edit can: a letter that somebody revives, changes and lets die again between
 		// the look and the revival is taken as it was at the look.
-		t.refuse = func(j *job.Job) error { return astray(j, how.URL, notForRevival) }
+		t.refuse = func(j *job.Job) error { return d.astray(j, how.URL, notForRevival) }
 	}
 	r := reviver{d: d, url: how.URL, pace: newPacer(how)}
 	t.do = func(jobs []job.Job, walk *store.Filter) []error { return r.revive(ctx, jobs, walk) }

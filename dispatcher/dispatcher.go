@@ -57,6 +57,7 @@ type Dispatcher struct {
 	carrier  *carrier.Carrier // nil when others carry and deliver; so is pool
 	pool     *pool.Pool
 	state    atomic.Int32
+	unopened limiter // of what is logged of headers that cannot be opened
 }
 
 // The states of a Dispatcher's Run.
@@ -145,6 +146,11 @@ func (t terms) Signer(lane store.Lane) (job.Signer, error) {
 			"lane", lane.Queue.Lane, "err", err)
 	}
 	return signer, err
+}
+
+// OpenHeader opens what is sealed of a header.
+func (t terms) OpenHeader(q job.Queue, name, sealed string) (job.HeaderSecret, error) {
+	return t.d.openForAttempt(q, name, sealed)
 }
 
 // State tells how the pool stands; zero where others deliver.

@@ -51,8 +51,11 @@ func (d *Dispatcher) Edit(ctx context.Context, ref job.Ref, edit store.Edit) (jo
 			return job.Job{}, err
 		}
 	}
+	if edit.URL != nil && edit.Header != nil { // what is said anew is for the new URL
+		edit.Header = d.sealHeaders(edit.Header, job.Origin(*edit.URL))
+	}
 	switch {
-	case edit.URL == nil || edit.Header != nil: // what is said anew is for the new URL
+	case !plainSecrets(edit.Header) && (edit.URL == nil || edit.Header != nil):
 		return d.store.Edit(ctx, ref, edit)
 	case edit.IfVersion != 0:
 		return d.move(ctx, ref, edit)
@@ -61,7 +64,8 @@ func (d *Dispatcher) Edit(ctx context.Context, ref job.Ref, edit store.Edit) (jo
 	}
 }
 
-// move changes a job's URL while its headers stay. The version says that they are those that were looked at.
+// move changes a job's URL while its headers stay, or headers that carry secrets while its URL stays. The version says
+// that what stays is what was looked at.
 func (d *Dispatcher) move(ctx context.Context, ref job.Ref, edit store.Edit) (job.Job, error) {
 	found, err := d.store.Get(ctx, ref)
 	switch {
@@ -72,7 +76,13 @@ func (d *Dispatcher) move(ctx context.Context, ref job.Ref, edit store.Edit) (jo
 	case found.State != job.Scheduled && found.State != job.Ready:
 		return job.Job{}, &store.StateError{State: found.State}
 	}
-	if err := astray(&found, *edit.URL, notForEdit); err != nil {
+	if edit.Header != nil {
+		target, err := d.target(ctx, found.Queue, found.URL)
+		if err != nil {
+			return job.Job{}, err
+		}
+		edit.Header = d.sealHeaders(edit.Header, job.Origin(target))
+	} else if err := d.astray(&found, *edit.URL, notForEdit); err != nil {
 		return job.Job{}, err
 	}
 	edit.IfVersion = found.Version

@@ -31,7 +31,7 @@ func (d *Dispatcher) ChangeLane(ctx context.Context, q job.Queue, change func(*p
 		if err != nil {
 			return store.Lane{}, err
 		}
-		was := lane.Settings.URL
+		was, headers := lane.Settings.URL, lane.Settings.Headers
 		switch err := change(&lane.Settings); {
 		case errors.Is(err, errAsItWas):
 			return lane, nil
@@ -42,6 +42,16 @@ func (d *Dispatcher) ChangeLane(ctx context.Context, q job.Queue, change func(*p
 			if err := d.checkURL("/url", lane.Settings.URL); err != nil {
 				return store.Lane{}, err
 			}
+		}
+		if plainSecrets(lane.Settings.Headers) {
+			if d.keylessHeaders(headers) {
+				return store.Lane{}, errKeyless
+			}
+			target, err := d.laneTarget(ctx, q, lane.Settings.URL)
+			if err != nil {
+				return store.Lane{}, err
+			}
+			lane.Settings.Headers = d.sealHeaders(lane.Settings.Headers, job.Origin(target))
 		}
 		if lane.Revision == 0 {
 			if lane.Settings.IsZero() {

@@ -49,17 +49,29 @@ func (d *Dispatcher) entry(ctx context.Context, topics *lookup, n job.New, now t
 	if n.ID != "" {
 		entry.Print = n.Fingerprint()
 	}
-	if err := d.admit(ctx, topics, &entry.New); err != nil {
+	topicURL, err := d.admit(ctx, topics, &entry.New)
+	if err != nil {
 		return store.Entry{}, err
 	}
+	if plainSecrets(entry.Header) {
+		laneURL := ""
+		if entry.URL == "" {
+			if laneURL, err = topics.laneURL(entry.Queue); err != nil {
+				return store.Entry{}, err
+			}
+		}
+		entry.Header = d.sealHeaders(entry.Header, job.Origin(cmp.Or(entry.URL, laneURL, topicURL)))
+	}
+	d.sealCallbacks(&entry.OnDelivered, &entry.OnDead)
 	if entry.ID == "" {
 		entry.ID = job.NewID(now, d.store.ShardOf(entry.Queue))
 	}
 	return entry, nil
 }
 
-// admit checks a registration against its topic and fills in what it leaves out.
-func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) error {
+// admit checks a registration against its topic and fills in what it leaves out. It answers the topic's URL, if the job has
+// none of its own.
+func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) (topicURL string, err error) {
 	if n.Namespace == "" {
 		n.Namespace = job.DefaultNamespace
 	}
@@ -69,38 +81,37 @@ func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) erro
 	if n.Method == "" {
 		n.Method = "POST"
 	}
-	topicURL := ""
 	if d.opts.Declared || n.URL == "" {
 		topic, ok, err := topics.find(ctx, topicName{n.Namespace, n.Topic})
 		if err != nil {
-			return fmt.Errorf("look up topic %s: %w", n.Topic, err)
+			return "", fmt.Errorf("look up topic %s: %w", n.Topic, err)
 		}
 		if !ok && d.opts.Declared {
-			return &job.UndeclaredTopicError{Topic: n.Topic}
+			return "", &job.UndeclaredTopicError{Topic: n.Topic}
 		}
 		topicURL = topic.Policy.URL
 	}
 	if n.URL == "" && topicURL == "" {
 		laneURL, err := topics.laneURL(n.Queue)
 		if err != nil {
-			return err
+			return "", err
 		}
 		if laneURL == "" {
-			return invalid("/url", "is needed, because neither the topic "+n.Topic+" nor the lane has one")
+			return "", invalid("/url", "is needed, because neither the topic "+n.Topic+" nor the lane has one")
 		}
 	}
 	if n.URL != "" {
 		if err := d.checkURL("/url", n.URL); err != nil {
-			return err
+			return "", err
 		}
 	}
 	if err := d.checkCallbacks(n.OnDelivered, n.OnDead); err != nil {
-		return err
+		return "", err
 	}
 	if n.Lane == "" {
 		n.Lane = laneOf(cmp.Or(n.URL, topicURL))
 	}
-	return nil
+	return topicURL, nil
 }
 
 // checkCallbacks asks the guard about those who are to be told of the end.
@@ -127,25 +138,28 @@ func (d *Dispatcher) checkURL(field, target string) error {
 	return nil
 }
 
-// laneURLs reads the URLs of the lanes that jobs name where neither they nor their topic has one, all at once.
+// laneURLs reads the URLs of the lanes of jobs without one, all at once: where their topic has none either, or where it
+// matters which of the two they lead to, because they have headers that carry secrets.
 func (d *Dispatcher) laneURLs(ctx context.Context, topics *lookup, jobs []job.New) (map[job.Queue]string, error) {
 	var queues []job.Queue
 	urls := make(map[job.Queue]string)
 	for _, n := range jobs {
-		if n.URL != "" || n.Lane == "" {
+		secret := n.URL == "" && plainSecrets(n.Header)
+		if n.URL != "" || n.Lane == "" && !secret {
 			continue
 		}
 		q := job.Queue{
 			Namespace: cmp.Or(n.Namespace, job.DefaultNamespace), Topic: cmp.Or(n.Topic, job.DefaultTopic), Lane: n.Lane,
 		}
-		if _, asked := urls[q]; asked {
-			continue
-		}
 		topic, _, err := topics.find(ctx, topicName{q.Namespace, q.Topic})
 		if err != nil {
 			return nil, err
 		}
-		if topic.Policy.URL == "" {
+		q.Lane = cmp.Or(q.Lane, laneOf(topic.Policy.URL))
+		if _, asked := urls[q]; asked {
+			continue
+		}
+		if topic.Policy.URL == "" || secret {
 			urls[q] = ""
 			queues = append(queues, q)
 		}

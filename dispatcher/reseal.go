@@ -55,7 +55,8 @@ func (d *Dispatcher) reseal(ctx context.Context) (count int, err error) {
 
 func (d *Dispatcher) resealTopic(ctx context.Context, name topicName, p policy.Topic) (count int, err error) {
 	owner := holder{Namespace: name.namespace, Topic: name.name}
-	if !d.stale(p.Secrets) && (p.ClientCert == nil || d.opts.Seal.Current(string(p.ClientCert.Key))) {
+	if !d.stale(p.Secrets) && (p.ClientCert == nil || d.opts.Seal.Current(string(p.ClientCert.Key))) &&
+		!slices.ContainsFunc(headersOf(p), d.staleHeaders) {
 		return 0, nil
 	}
 	_, err = d.ChangeTopic(ctx, name.namespace, name.name, func(p *policy.Topic) error {
@@ -67,6 +68,7 @@ func (d *Dispatcher) resealTopic(ctx context.Context, name topicName, p policy.T
 			changed = changed || c != *p.ClientCert
 			p.ClientCert = &c
 		}
+		changed = d.resealTopicHeaders(p, owner) || changed
 		if count = 0; !changed {
 			return errAsItWas
 		}
@@ -79,6 +81,36 @@ func (d *Dispatcher) resealTopic(ctx context.Context, name topicName, p policy.T
 	return count, nil
 }
 
+// resealTopicHeaders seals the headers of a policy under the current key, and reports whether one of them was not. Those
+// that are not sealed at all are by whoever puts the policy.
+func (d *Dispatcher) resealTopicHeaders(p *policy.Topic, owner holder) bool {
+	changed := slices.ContainsFunc(headersOf(*p), plainSecrets)
+	of := func(header map[string][]string) (map[string][]string, bool) {
+		anew, some := d.resealHeaders(header, owner)
+		changed = changed || some
+		return anew, some
+	}
+	p.Headers, _ = of(p.Headers)
+	for _, c := range []**policy.Callback{&p.OnDelivered, &p.OnDead} {
+		if *c == nil {
+			continue
+		}
+		if anew, some := of((*c).Headers); some {
+			stored := **c
+			stored.Headers = anew
+			*c = &stored
+		}
+	}
+	if p.OnBacklog != nil {
+		if anew, some := of(p.OnBacklog.Headers); some {
+			stored := *p.OnBacklog
+			stored.Headers = anew
+			p.OnBacklog = &stored
+		}
+	}
+	return changed
+}
+
 // resealLanes walks a topic's lanes page by page. What goes wrong with one stops no other, while the store can be reached.
 func (d *Dispatcher) resealLanes(ctx context.Context, name topicName) (count int, failed error) {
 	for after := ""; ; {
@@ -88,12 +120,15 @@ func (d *Dispatcher) resealLanes(ctx context.Context, name topicName) (count int
 		}
 		for _, l := range lanes {
 			after = l.Queue.Lane
-			if !d.stale(l.Settings.Secrets) {
+			if !d.stale(l.Settings.Secrets) && !d.staleHeaders(l.Settings.Headers) {
 				continue
 			}
 			wrote := 0
 			if _, err := d.ChangeLane(ctx, l.Queue, func(s *policy.Lane) error {
 				secrets, changed := d.sealedAnew(holder(l.Queue), s.Secrets)
+				headers, some := d.resealHeaders(s.Headers, holder(l.Queue))
+				changed = changed || some || plainSecrets(headers)
+				s.Headers = headers
 				if s.Secrets, wrote = secrets, 0; !changed {
 					return errAsItWas
 				}

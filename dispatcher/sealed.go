@@ -15,10 +15,46 @@ import (
 // clientKey is what a client certificate's key is sealed as.
 const clientKey = "client_cert"
 
-// sealTopic seals the key of a client certificate that is not as it was: it came in the open, or as it was stored, and
-// must fit its chain. What is sealed under a key that is not at hand is left alone. Where the one before was sealed, a
-// process without a key to seal with refuses another in the open.
+// sealTopic seals what a topic's policy holds of secrets but those that sign, which come sealed.
 func (d *Dispatcher) sealTopic(t *store.Topic, was policy.Topic) error {
+	if err := d.sealCertificate(t, was); err != nil {
+		return err
+	}
+	p := &t.Policy
+	for i, header := range headersOf(*p) {
+		if plainSecrets(header) && d.keylessHeaders(headersOf(was)[i]) {
+			return errKeyless
+		}
+	}
+	p.Headers = d.sealHeaders(p.Headers, job.Origin(p.URL))
+	d.sealCallbacks(&p.OnDelivered, &p.OnDead)
+	if p.OnBacklog != nil && plainSecrets(p.OnBacklog.Headers) {
+		stored := *p.OnBacklog
+		stored.Headers = d.sealHeaders(stored.Headers, job.Origin(stored.URL))
+		p.OnBacklog = &stored
+	}
+	return nil
+}
+
+// headersOf are all headers of a topic's policy, always as many; nil where it has none.
+func headersOf(t policy.Topic) []map[string][]string {
+	all := []map[string][]string{t.Headers, nil, nil, nil}
+	if t.OnDelivered != nil {
+		all[1] = t.OnDelivered.Headers
+	}
+	if t.OnDead != nil {
+		all[2] = t.OnDead.Headers
+	}
+	if t.OnBacklog != nil {
+		all[3] = t.OnBacklog.Headers
+	}
+	return all
+}
+
+// sealCertificate seals the key of a client certificate that is not as it was: it came in the open, or as it was stored,
+// and must fit its chain. What is sealed under a key that is not at hand is left alone. Where the one before was sealed, a
+// process without a key to seal with refuses another in the open.
+func (d *Dispatcher) sealCertificate(t *store.Topic, was policy.Topic) error {
 	c := t.Policy.ClientCert
 	if c == nil || was.ClientCert != nil && *c == *was.ClientCert {
 		return nil

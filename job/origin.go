@@ -21,6 +21,14 @@ func Elsewhere(stored, target string) bool {
 	return err != nil || origin(from) != origin(to)
 }
 
+// Origin is a URL's scheme, host and port, in one spelling; empty where it has none, or cannot be read.
+func Origin(target string) string {
+	if u, err := url.Parse(target); err == nil && u.Host != "" {
+		return origin(u)
+	}
+	return ""
+}
+
 // origin is a URL's scheme, host and port, in one spelling.
 func origin(u *url.URL) string {
 	scheme, port := strings.ToLower(u.Scheme), u.Port()

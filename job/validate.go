@@ -23,7 +23,7 @@ import (
 // duration that was said to be zero and must not be is to be given as a negative one.
 func Validate(n New, now time.Time) []Fault {
 	faults := check(&n)
-	faults = append(faults, headerFaults("/headers", n.Header)...)
+	faults = append(faults, headerFaults("/headers", n.Header, false)...)
 	faults = append(faults, callbackFaults(n.OnDelivered, n.OnDead)...)
 	faults = append(faults, labelFaults(n.Labels)...)
 	if n.Delay != 0 && !n.RunAt.IsZero() {
@@ -40,7 +40,7 @@ func Validate(n New, now time.Time) []Fault {
 // ValidateTopic names everything that is wrong with a topic's policy, by the names of the API. Zero fields are taken as
 // not said; a zero that was said and must not be is to be given as a negative number.
 func ValidateTopic(t policy.Topic) []Fault {
-	faults := append(check(&t), headerFaults("/headers", t.Headers)...)
+	faults := append(check(&t), headerFaults("/headers", t.Headers, true)...)
 	faults = append(faults, callbackFaults(t.OnDelivered, t.OnDead)...)
 	if b := t.OnBacklog; b != nil {
 		faults = append(faults, tellFaults("/on_backlog", &b.Callback)...)
@@ -53,7 +53,7 @@ func ValidateTopic(t policy.Topic) []Fault {
 
 // ValidateLane names everything that is wrong with a lane's settings, by the names of the API.
 func ValidateLane(l policy.Lane) []Fault {
-	return append(check(&l), headerFaults("/headers", l.Headers)...)
+	return append(check(&l), headerFaults("/headers", l.Headers, true)...)
 }
 
 // callbackFaults checks whom to tell of a job's end.
@@ -66,7 +66,7 @@ func tellFaults(at string, c *policy.Callback) []Fault {
 	if c == nil {
 		return nil
 	}
-	faults := headerFaults(at+"/headers", c.Headers)
+	faults := headerFaults(at+"/headers", c.Headers, true)
 	for name := range c.Headers {
 		if SameHeader(name, "Content-Type") {
 			faults = append(faults, Fault{Pointer(at+"/headers", name), "must not be set: what is told is application/json"})

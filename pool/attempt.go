@@ -102,8 +102,22 @@ func (a *attempt) run(ctx context.Context) {
 		a.release(ctx, staleWait)
 		return
 	}
-	var err error
-	if request.Credentials, err = a.credentials(); err != nil { // who gives them has said so
+	strays, err := a.openHeaders(&request)
+	switch {
+	case strays != "" && a.stale:
+		a.release(ctx, staleWait)
+		return
+	case strays != "":
+		a.end(ctx, outcome{terms: terms, url: request.URL, verdict: policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonInvalid}, record: job.Attempt{
+			N: h.Made + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: policy.Dead.String(),
+			Reason: policy.ReasonInvalid, ErrorClass: policy.ClassInvalid,
+			Error: "the header " + strays + " carries a secret that was given for another host than its topic's or lane's URL leads to now",
+		}})
+		return
+	case err == nil:
+		request.Credentials, err = a.credentials()
+	}
+	if err != nil { // who gives them has said so
 		hold := store.LaneChange{Hold: keylessHold}
 		if h.Kind != "" {
 			hold = store.LaneChange{} // others' callbacks share its lane
@@ -230,6 +244,37 @@ func (a *attempt) request(topic policy.Topic, terms policy.Terms) job.Request {
 		request.KeepBody = math.MaxInt
 	}
 	return request
+}
+
+// openHeaders opens the headers of a request that are stored sealed, as far as they were given for the origin that it goes
+// to. Those of a topic and of a lane are left out otherwise; of the job's own it names one that strays.
+func (a *attempt) openHeaders(r *job.Request) (strays string, err error) {
+	var opened map[string][]string
+	for name, values := range r.Header {
+		sealed, ok := job.Sealed(values)
+		if !ok {
+			continue
+		}
+		if opened == nil {
+			opened = maps.Clone(r.Header)
+		}
+		secret, err := a.desk.p.opts.Policies.OpenHeader(r.Queue, name, sealed)
+		if err != nil {
+			return "", err
+		}
+		switch _, own := a.held.Header[name]; {
+		case secret.Origin == "" || secret.Origin == job.Origin(r.URL):
+			opened[name] = secret.Values
+		case own && (strays == "" || name < strays):
+			strays = name
+		default:
+			delete(opened, name)
+		}
+	}
+	if opened != nil {
+		r.Header = opened
+	}
+	return strays, nil
 }
 
 // release gives the job back, uncounted and due after wait.

@@ -31,6 +31,9 @@ type Policies interface {
 	Credentials(namespace, topic string) (job.Credentials, error)
 	// Signer signs for a lane that has secrets of its own.
 	Signer(lane store.Lane) (job.Signer, error)
+	// OpenHeader opens what stands sealed for a header's values (job.Sealed) where a job of a queue is attempted. An error
+	// says that it cannot be: then nothing is attempted that needs it.
+	OpenHeader(q job.Queue, name, sealed string) (job.HeaderSecret, error)
 	// Refresh has what Topic answers read again when it is some seconds old. It must not take long.
 	Refresh(ctx context.Context)
 	// Sync makes what Topic answers not older than the given revision of the store's, and tells whether it is. It must

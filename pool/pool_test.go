@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -31,6 +32,9 @@ func (fixed) Sync(context.Context, int64) bool    { return true }
 func (fixed) Credentials(string, string) (job.Credentials, error) { return job.Credentials{}, nil }
 func (fixed) Refresh(context.Context)                             {}
 func (fixed) Signer(store.Lane) (job.Signer, error)               { return nil, nil }
+func (fixed) OpenHeader(job.Queue, string, string) (job.HeaderSecret, error) {
+	return job.HeaderSecret{}, errors.New("nothing is sealed")
+}
 
 // gauge is a deliverer that takes its time and counts what is in flight.
 type gauge struct {

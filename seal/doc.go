@@ -1,5 +1,5 @@
 // Package seal encrypts small secrets where they are stored, under keys that the store does not have: who gets hold of a
-// database, or of a copy of it, cannot sign with what is in it.
+// database, or of a copy of it, cannot sign with what is in it, nor show the headers that open a receiver's door.
 //
 // # What is stored
 //

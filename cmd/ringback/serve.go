@@ -28,7 +28,7 @@ type serverFlags struct {
 	Drain         time.Duration `default:"0s" placeholder:"DURATION" help:"How long the API goes on taking requests after SIGTERM, so that load balancers notice; at most the grace less 5s."`
 	Log           string        `default:"text" enum:"text,json" placeholder:"text|json" help:"Form of the log on stderr."`
 	NoAuth        bool          `help:"Take requests without a token, also beyond loopback."`
-	SecretKeyFile string        `placeholder:"FILE" help:"File that holds the keys which seal signing secrets in the store, the current one first: 32 bytes each, in base64 or hexadecimal, divided by commas. Or set RINGBACK_SECRET_KEY to the keys themselves."`
+	SecretKeyFile string        `placeholder:"FILE" help:"File that holds the keys which seal secrets in the store (those that sign, and those in headers), the current one first: 32 bytes each, in base64 or hexadecimal, divided by commas. Or set RINGBACK_SECRET_KEY to the keys themselves."`
 	TokenFile     string        `placeholder:"FILE" help:"File that holds the API's bearer token. Or set RINGBACK_TOKEN to the token itself."`
 }
 

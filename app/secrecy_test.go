@@ -1,0 +1,288 @@
+package app
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/internal/redistest"
+)
+
+// hunter2 is in every secret of a test. It has the same place in a base64 text wherever it stands after a multiple of
+// three bytes, which its repetition sees to.
+const hunter2 = "hunter2hunter2hunter2"
+
+// A collector is a receiver that keeps what it got, as text. Paths name the status that it answers.
+type collector struct {
+	*httptest.Server
+	mu   sync.Mutex
+	text strings.Builder
+	ids  map[string]int
+}
+
+func newCollector(t *testing.T) *collector {
+	t.Helper()
+	c := &collector{ids: make(map[string]int)}
+	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		c.mu.Lock()
+		fmt.Fprintln(&c.text, r.Method, r.URL, r.Header, string(body))
+		c.ids[r.Header.Get("webhook-id")]++
+		c.mu.Unlock()
+		w.Header().Set("Set-Cookie", "session="+hunter2)
+		w.Header().Set("X-Echo", strings.Join(r.Header["Authorization"], ","))
+		var status int
+		if _, err := fmt.Sscanf(r.URL.Path, "/%d", &status); err == nil {
+			w.WriteHeader(status)
+		}
+		fmt.Fprint(w, r.Header)
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (c *collector) got() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.String()
+}
+
+func (c *collector) times(id string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ids[id]
+}
+
+// A log keeps what is logged.
+type log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// A walk asks an App, and keeps what it answers.
+type walk struct {
+	rig
+	t       *testing.T
+	answers *strings.Builder
+}
+
+// ask makes a request whose body is written with single quotes for double ones.
+func (w walk) ask(status int, target, body string, args ...any) map[string]any {
+	w.t.Helper()
+	method, path, _ := strings.Cut(target, " ")
+	if body != "" {
+		body = strings.ReplaceAll(fmt.Sprintf(body, args...), "'", `"`)
+	}
+	got, answer := w.rig.ask(w.t, method, path, body)
+	w.answers.WriteString(answer)
+	require.Equal(w.t, status, got, "%s %s: %s", target, body, answer)
+	var said map[string]any
+	if answer != "" && answer[0] == '{' {
+		require.NoError(w.t, json.Unmarshal([]byte(answer), &said), answer)
+	}
+	return said
+}
+
+// until waits until a job is in a state, and gives it.
+func (w walk) until(id, state string) (found map[string]any) {
+	w.t.Helper()
+	require.Eventually(w.t, func() bool {
+		got, answer := w.rig.ask(w.t, http.MethodGet, "/v1/jobs/"+id, "")
+		w.answers.WriteString(answer)
+		found = nil
+		return got == http.StatusOK && json.Unmarshal([]byte(answer), &found) == nil && found["state"] == state
+	}, 20*time.Second, 10*time.Millisecond, "%s is not %s", id, state)
+	return found
+}
+
+// Everybody who may change settings tries to have secret headers sent to a receiver of their own, or shown. What is stored
+// holds none either.
+func TestSecretHeaders_LeaveForTheirOriginsAlone(t *testing.T) {
+	stores := map[string]func(t *testing.T, dir string) string{
+		"sqlite": func(_ *testing.T, dir string) string { return "sqlite:" + filepath.Join(dir, "ringback.db") },
+		"redis": func(t *testing.T, dir string) string {
+			return redistest.Start(t, "--dir", dir, "--appendonly", "yes", "--appendfsync", "always").URL()
+		},
+	}
+	for name, where := range stores {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, logged := t.TempDir(), &log{}
+			o := good(t)
+			o.Store, o.SecretKey = where(t, dir), SecretKey(strings.Repeat("5a", 32))
+			o.Logger = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			home, thief := newCollector(t), newCollector(t)
+			w := walk{run(t, o), t, &strings.Builder{}}
+			plant(w, home)
+			steal(w, home, thief)
+			show(w)
+			require.Contains(t, home.got(), hunter2+"-topic")
+			require.Contains(t, home.got(), hunter2+"-lane")
+			require.Contains(t, home.got(), hunter2+"-job")
+			require.Contains(t, home.got(), hunter2+"-told")
+			require.NotEmpty(t, thief.got())
+			for what, text := range map[string]string{"the thief": thief.got(), "an answer": w.answers.String(), "the log": logged.String()} {
+				requireNoSecret(t, text, what)
+			}
+			requireNoSecretIn(t, dir) // with the log of what was written
+			require.NoError(t, w.stop())
+			requireNoSecretIn(t, dir)
+		})
+	}
+}
+
+// plant puts secrets into every place that takes some.
+func plant(w walk, home *collector) {
+	told := `{'url': '` + home.URL + `/%d', 'headers': {'Authorization': 'Bearer ` + hunter2 + `-told'}, 'retries': 0, 'include': ['headers', 'body']}`
+	w.ask(200, "PUT /v1/topics/orders", `{'url': '%s/200', 'retries': 0, 'ladder': ['50ms'], 'headers': {'X-Topic-Token': '%s-topic'}, 'on_dead': %s,
+		'on_backlog': {'url': '%s/200', 'more_than': 1000, 'headers': {'Cookie': '%s-backlog'}}}`,
+		home.URL, hunter2, fmt.Sprintf(told, 500), home.URL, hunter2)
+	w.ask(200, "PUT /v1/topics/orders/lanes/own", `{'url': '%s/200', 'headers': {'X-Api-Key': '%s-lane'}}`, home.URL, hunter2)
+	w.ask(200, "PUT /v1/topics/orders/lanes/none", `{'headers': {'X-Api-Key': '%s-lane'}}`, hunter2)
+	w.ask(201, "POST /v1/jobs", `{'id': 'follows-topic', 'topic': 'orders', 'lane': 'a', 'delay': '1h', 'headers': {'Authorization': 'Bearer %s-job'}}`, hunter2)
+	w.ask(201, "POST /v1/jobs", `{'id': 'follows-lane', 'topic': 'orders', 'lane': 'own', 'delay': '1h', 'headers': {'Authorization': 'Bearer %s-job'}}`, hunter2)
+	w.ask(201, "POST /v1/jobs", `{'id': 'goes', 'topic': 'orders', 'lane': 'own', 'headers': {'Authorization': 'Bearer %s-job'}}`, hunter2)
+	w.ask(201, "POST /v1/jobs", `{'id': 'edited', 'topic': 'orders', 'lane': 'b', 'delay': '1h', 'body': 1}`)
+	w.ask(200, "PATCH /v1/jobs/edited", `{'headers': {'X_Api_Key': '%s-job'}}`, hunter2)
+	dies := `{'id': 'dies', 'topic': 'orders', 'url': '%s/500', 'headers': {'Authorization': 'Bearer %s-job'}, 'on_delivered': %s}`
+	w.ask(201, "POST /v1/jobs", dies, home.URL, hunter2, fmt.Sprintf(told, 200))
+	w.until("goes", "delivered")
+	w.until(w.until("dies", "dead")["callback_id"].(string), "dead")
+	w.ask(200, "POST /v1/jobs", dies, home.URL, hunter2, fmt.Sprintf(told, 200))
+	w.ask(409, "POST /v1/jobs", dies, home.URL, "guessed", fmt.Sprintf(told, 200))
+}
+
+// steal tries every way on which something goes elsewhere.
+func steal(w walk, home, thief *collector) {
+	// Jobs of topics and lanes that have secrets.
+	for _, lane := range []string{"a", "own", "none"} {
+		w.ask(201, "POST /v1/jobs", `{'id': 'register-%s', 'topic': 'orders', 'lane': '%s', 'url': '%s/200'}`, lane, lane, thief.URL)
+		w.until("register-"+lane, "delivered")
+		require.Equal(w.t, 1, thief.times("register-"+lane))
+	}
+	// Jobs with secrets of their own, changed, and what tells of them.
+	callback, _ := w.until("dies", "dead")["callback_id"].(string)
+	for _, id := range []string{"follows-topic", "follows-lane", "edited"} {
+		w.ask(422, "PATCH /v1/jobs/"+id, `{'url': '%s/200'}`, thief.URL)
+	}
+	w.ask(409, "PATCH /v1/jobs/dies", `{'url': '%s/200'}`, thief.URL)
+	for _, ids := range []string{"'dies'", "'" + callback + "'", "'dies', '" + callback + "'"} {
+		revived := w.ask(200, "POST /v1/dead/revive", `{'ids': [%s], 'url': '%s/200'}`, ids, thief.URL)
+		require.EqualValues(w.t, 0, revived["revived"])
+	}
+	w.ask(200, "POST /v1/dead/revive", `{'all': true, 'url': '%s/200', 'rate': '100/s'}`, thief.URL)
+	w.ask(200, "PUT /v1/topics/_callbacks", `{'paused': true, 'ladder': ['50ms']}`)
+	w.ask(200, "POST /v1/jobs/"+callback+"/revive", ``)
+	w.ask(422, "PATCH /v1/jobs/"+callback, `{'url': '%s/200'}`, thief.URL)
+	w.ask(200, "PATCH /v1/topics/_callbacks", `{'paused': false, 'url': '%s/200'}`, thief.URL)
+	w.until(callback, "dead")
+
+	// Settings of which a part would follow.
+	for _, body := range []string{
+		`{'url': '%s/200'}`, `{'on_dead': {'url': '%s/200'}}`, `{'on_backlog': {'url': '%s/200', 'more_than': 1}}`,
+		`{'url': '%s/200', 'headers': {'X-Topic-Token': '[redacted]'}}`, `{'url': '%s/200', 'headers': {'X-Other': '1'}}`,
+	} {
+		w.ask(422, "PATCH /v1/topics/orders", body, thief.URL)
+	}
+	w.ask(422, "PUT /v1/topics/orders", `{'url': '%s/200'}`, thief.URL)
+	w.ask(422, "PATCH /v1/topics/orders/lanes/own", `{'url': '%s/200'}`, thief.URL)
+	w.ask(422, "PATCH /v1/topics/orders", `{'headers': {'X-Topic-Token': '\u0000plain:\n%s'}}`, "forged")
+	w.ask(200, "PATCH /v1/topics/orders", `{'on_delivered': {'url': '%s/200', 'include': ['headers', 'body', 'query']}}`, thief.URL)
+	w.ask(200, "PATCH /v1/topics/orders", `{'on_dead': '%s/200'}`, thief.URL)
+
+	// A job that was registered before somebody asked to be told of its headers.
+	w.ask(200, "POST /v1/jobs/goes/revive", ``)
+	told, _ := w.until("goes", "delivered")["callback_id"].(string)
+	w.until(told, "delivered")
+	require.Equal(w.t, 1, thief.times(told))
+	w.ask(200, "POST /v1/jobs/dies/revive", ``)
+	told, _ = w.until("dies", "dead")["callback_id"].(string)
+	w.until(told, "delivered")
+	require.Equal(w.t, 1, thief.times(told))
+
+	// URLs that jobs follow, once the secrets that stand beside them are gone.
+	w.ask(200, "PATCH /v1/topics/orders", `{'url': '%s/200', 'headers': {'X-Topic-Token': null}}`, thief.URL)
+	w.ask(200, "PATCH /v1/topics/orders/lanes/own", `{'url': '%s/200', 'headers': null}`, thief.URL)
+	for _, id := range []string{"follows-topic", "follows-lane", "edited"} {
+		w.ask(200, "POST /v1/jobs/"+id+"/run", ``)
+		require.Equal(w.t, "invalid", w.until(id, "dead")["reason"])
+		w.ask(200, "POST /v1/jobs/"+id+"/revive", ``)
+		w.until(id, "dead")
+	}
+	w.ask(201, "POST /v1/jobs", `{'id': 'other-lane', 'topic': 'orders', 'lane': 'none'}`)
+	w.until("other-lane", "delivered")
+	require.Equal(w.t, 1, thief.times("other-lane"), "without what its lane keeps for the former URL")
+
+	// Back again.
+	w.ask(200, "PATCH /v1/topics/orders", `{'url': '%s/200'}`, home.URL)
+	w.ask(200, "POST /v1/jobs/follows-topic/revive", ``)
+	w.until("follows-topic", "delivered")
+	require.Equal(w.t, 1, home.times("follows-topic"))
+}
+
+// show reads all that can be read.
+func show(w walk) {
+	for _, target := range []string{
+		"/v1/topics", "/v1/topics/orders", "/v1/topics/_callbacks", "/v1/topics/orders/lanes", "/v1/topics/orders/lanes/own", "/v1/topics/orders/stats", "/v1/stats",
+		"/v1/dead", "/v1/dead?topic=_callbacks", "/v1/jobs?topic=orders&state=dead", "/v1/jobs?topic=orders&state=delivered",
+		"/v1/jobs?topic=_callbacks&state=delivered", "/v1/jobs?topic=_callbacks&state=dead", "/metrics", "/openapi.yaml",
+	} {
+		status, answer := w.rig.ask(w.t, http.MethodGet, target, "")
+		require.Equal(w.t, http.StatusOK, status, target)
+		w.answers.WriteString(answer)
+	}
+}
+
+func requireNoSecret(t *testing.T, text, where string) {
+	t.Helper()
+	for _, secret := range []string{hunter2, base64.StdEncoding.EncodeToString([]byte(hunter2))[4:24], "x1:"} {
+		if i := strings.Index(text, secret); i >= 0 {
+			require.Fail(t, where+" holds a secret", "…%q…", text[max(0, i-200):min(len(text), i+100)])
+		}
+	}
+}
+
+// requireNoSecretIn looks through the files of a store.
+func requireNoSecretIn(t *testing.T, dir string) {
+	t.Helper()
+	read := 0
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		read += len(raw)
+		requireNoSecret(t, strings.ReplaceAll(string(raw), "x1:", ""), filepath.Base(path))
+		return nil
+	}))
+	require.Positive(t, read)
+}

@@ -1,0 +1,392 @@
+package dispatcher_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// changePolicy changes the policy of the topic orders.
+func changePolicy(t *testing.T, r *rig, change func(p *policy.Topic)) {
+	t.Helper()
+	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", func(p *policy.Topic) error {
+		change(p)
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+// laneOfOrders is a lane of the topic orders.
+func laneOfOrders(name string) job.Queue {
+	return job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: name}
+}
+
+// A job without a URL follows that of its topic or lane; what it keeps secret does not.
+func TestEdit_BindsSecretHeadersToWhereTheJobLeads(t *testing.T) {
+	type move struct {
+		before, after func(t *testing.T, r *rig)
+		lane          string
+	}
+	topicTo := func(url string) func(*testing.T, *rig) {
+		return func(t *testing.T, r *rig) { changePolicy(t, r, func(p *policy.Topic) { p.URL = url }) }
+	}
+	laneTo := func(lane, url string) func(*testing.T, *rig) {
+		return func(t *testing.T, r *rig) {
+			changeLane(t, r, laneOfOrders(lane), func(l *policy.Lane) { l.URL = url })
+		}
+	}
+	both := func(all ...func(*testing.T, *rig)) func(*testing.T, *rig) {
+		return func(t *testing.T, r *rig) {
+			for _, do := range all {
+				do(t, r)
+			}
+		}
+	}
+	const home, away = "https://home.example/x", "https://away.example/x"
+	for name, m := range map[string]move{
+		"its topic moves":                {before: topicTo(home), after: topicTo(away), lane: "a"},
+		"its lane moves":                 {before: laneTo("a", home), after: laneTo("a", away), lane: "a"},
+		"its lane gets a URL":            {before: topicTo(home), after: laneTo("a", away), lane: "a"},
+		"the lane of the URL gets a URL": {before: topicTo(home), after: laneTo("home.example:443", away)},
+		"its lane loses its URL":         {before: both(topicTo(away), laneTo("a", home)), after: laneTo("a", ""), lane: "a"},
+		"its topic loses its scheme":     {before: topicTo(home), after: topicTo("http://home.example/x"), lane: "a"},
+		"its lane moves, not its topic":  {before: both(topicTo("https://third.example/"), laneTo("a", home)), after: laneTo("a", away), lane: "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				rec := &receiver{answer: status(200)}
+				r := start(t, dispatcher.Options{Deliverer: rec})
+				m.before(t, r)
+				add := func(n job.New) job.Job {
+					n.Topic, n.Lane, n.Delay = "orders", m.lane, time.Minute
+					got := r.Register(t.Context(), []job.New{n})[0]
+					require.NoError(t, got.Err)
+					return got.Job
+				}
+				registered := add(job.New{Spec: job.Spec{Header: secretive()}})
+				edited := add(job.New{})
+				_, err := r.Edit(t.Context(), edited.Ref(), store.Edit{Kind: job.KindEdited, Header: secretive()})
+				require.NoError(t, err)
+				plain := add(job.New{Spec: job.Spec{Header: map[string][]string{"X-A": {"1"}}}})
+				early := add(job.New{Spec: job.Spec{Header: secretive()}})
+				_, err = r.Edit(t.Context(), early.Ref(), store.Edit{Kind: job.KindRun, Delay: new(time.Duration)})
+				require.NoError(t, err)
+				time.Sleep(time.Second)
+				require.Len(t, rec.calls(), 1)
+				require.Equal(t, home, rec.calls()[0].URL)
+				require.Equal(t, secretive(), rec.calls()[0].Header)
+
+				m.after(t, r)
+				anew := add(job.New{})
+				_, err = r.Edit(t.Context(), anew.Ref(), store.Edit{Kind: job.KindEdited, Header: secretive()})
+				require.NoError(t, err)
+				time.Sleep(2 * time.Minute)
+				for _, j := range []job.Job{registered, edited} {
+					got := r.get(t, j.Ref())
+					require.Equal(t, job.Dead, got.State)
+					require.Equal(t, policy.ReasonInvalid, got.Reason)
+					require.Contains(t, got.Attempts[len(got.Attempts)-1].Error, "Authorization carries a secret that was given for another host")
+				}
+				require.Equal(t, job.Delivered, r.get(t, plain.Ref()).State)
+				require.Equal(t, job.Delivered, r.get(t, anew.Ref()).State, "it was said for the new one")
+				for _, c := range rec.calls()[1:] {
+					require.NotEqual(t, home, c.URL)
+					if c.Ref.ID != anew.ID {
+						require.NotContains(t, fmt.Sprint(c.Header), "hunter2")
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestSettings_BindSecretHeadersToTheirURLs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		const home, away, third = "https://home.example/", "https://away.example/", "https://third.example/"
+		changePolicy(t, r, func(p *policy.Topic) {
+			p.URL, p.Headers = home, map[string][]string{"X-Topic-Key": {"topic"}, "X-Topic": {"1"}}
+		})
+		changeLane(t, r, laneOfOrders("own"), func(l *policy.Lane) {
+			l.URL, l.Headers = third, map[string][]string{"X-Lane-Key": {"lane"}}
+		})
+		changeLane(t, r, laneOfOrders("topics"), func(l *policy.Lane) { l.Headers = map[string][]string{"X-Lane-Key": {"lane"}} })
+		sends := func(lane, url string) map[string][]string {
+			t.Helper()
+			got := r.Register(t.Context(), []job.New{{Spec: job.Spec{Queue: job.Queue{Topic: "orders", Lane: lane}, URL: url}}})[0]
+			require.NoError(t, got.Err)
+			time.Sleep(time.Second)
+			all := rec.calls()
+			require.Equal(t, got.Job.ID, all[len(all)-1].Ref.ID)
+			return all[len(all)-1].Header
+		}
+		plain := map[string][]string{"X-Topic": {"1"}}
+		whole := map[string][]string{"X-Topic": {"1"}, "X-Topic-Key": {"topic"}}
+		laned := map[string][]string{"X-Topic": {"1"}, "X-Lane-Key": {"lane"}}
+		require.Equal(t, whole, sends("none", ""))
+		require.Equal(t, whole, sends("none", home+"other"))
+		require.Equal(t, plain, sends("none", away), "who registers a job does not learn them")
+		require.Equal(t, laned, sends("own", ""))
+		require.Equal(t, laned, sends("own", third+"x"))
+		require.Equal(t, whole, sends("own", home))
+		require.Equal(t, plain, sends("own", away))
+		require.Equal(t, map[string][]string{"X-Topic": {"1"}, "X-Topic-Key": {"topic"}, "X-Lane-Key": {"lane"}}, sends("topics", ""))
+
+		// By whatever way they were moved.
+		changePolicy(t, r, func(p *policy.Topic) { p.URL = away })
+		changeLane(t, r, laneOfOrders("own"), func(l *policy.Lane) { l.URL = away })
+		for _, lane := range []string{"none", "own", "topics"} {
+			require.Equal(t, plain, sends(lane, ""), lane)
+		}
+		changePolicy(t, r, func(p *policy.Topic) { p.URL = "" })
+		require.Equal(t, plain, sends("topics", away))
+		require.Equal(t, map[string][]string{"X-Topic": {"1"}, "X-Topic-Key": {"topic"}, "X-Lane-Key": {"lane"}}, sends("topics", home), "they stay bound")
+
+		// Those of a topic that leads nowhere are for all its jobs.
+		changePolicy(t, r, func(p *policy.Topic) { p.Headers = map[string][]string{"X-Topic-Key": {"all"}} })
+		require.Equal(t, map[string][]string{"X-Topic-Key": {"all"}}, sends("none", away))
+		require.Equal(t, map[string][]string{"X-Topic-Key": {"all"}}, sends("none", third))
+	})
+}
+
+// However late somebody asks to be told of headers, and wherever what is told is sent later.
+func TestCallbacks_HoldNoSecretHeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: func(_ context.Context, r job.Request) policy.Result {
+			if r.Queue.Topic == job.CallbackTopic {
+				return policy.Result{Status: 500}
+			}
+			return policy.Result{Status: 500, Header: map[string][]string{"Set-Cookie": {"hunter2"}, "X-Answer": {"1"}}}
+		}}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		n := inAnHour("https://home.example/", secretive())
+		n.Delay, n.Retries = 2*time.Second, new(0)
+		r.register(t, n)
+		changePolicy(t, r, func(p *policy.Topic) {
+			p.OnDead = &policy.Callback{
+				URL: "https://told.example/", Headers: map[string][]string{"X-Told-Key": {"mine"}}, Retries: new(0),
+				Include: []string{policy.IncludeHeaders, policy.IncludeBody},
+			}
+		})
+		time.Sleep(time.Minute)
+		told := rec.calls()[1]
+		require.Equal(t, "https://told.example/", told.URL)
+		require.Equal(t, map[string][]string{"X-Told-Key": {"mine"}}, told.Header)
+		require.NotContains(t, string(told.Body), "hunter2")
+		require.Contains(t, string(told.Body), `"headers":{"Authorization":["[redacted]"],"Cookie":["[redacted]"],"X-A":["1"]}`)
+		require.Contains(t, string(told.Body), `"X-Answer":["1"]`)
+
+		changePolicy(t, r, func(p *policy.Topic) { p.OnDead = nil })
+		which := store.Selection{Filter: store.Filter{Namespace: job.DefaultNamespace, Topic: job.CallbackTopic}}
+		worked, err := r.ReviveDead(t.Context(), which, store.RevivePlan{URL: "https://away.example/"})
+		require.NoError(t, err)
+		require.Zero(t, worked.Done)
+		require.Len(t, worked.Failed, 1)
+		_ = requireInvalid(t, worked.Failed[0].Err)
+		_, err = r.Edit(t.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: worked.Failed[0].ID}, editOf("https://away.example/"))
+		require.Error(t, err)
+	})
+}
+
+// secretsEverywhere registers and puts headers that carry secrets in every place that takes some.
+func secretsEverywhere(t *testing.T, r *rig) {
+	t.Helper()
+	header := func(text string) map[string][]string {
+		return map[string][]string{"Authorization": {"Bearer hunter2-" + text}, "X-Plain": {text}}
+	}
+	told := func(text string) *policy.Callback {
+		return &policy.Callback{URL: "https://told.example/", Headers: header(text), Retries: new(0)}
+	}
+	changePolicy(t, r, func(p *policy.Topic) {
+		p.URL, p.Headers, p.OnDelivered, p.OnDead = "https://home.example/", header("topic"), told("topic-delivered"), told("topic-dead")
+		p.OnBacklog = &policy.Backlog{Callback: *told("backlog"), MoreThan: 1}
+		p.Retries = new(0)
+	})
+	changeLane(t, r, laneOfOrders("a"), func(l *policy.Lane) { l.Headers = header("lane") })
+	jobs := make([]job.New, 6)
+	for i := range jobs {
+		jobs[i].Spec = job.Spec{ID: fmt.Sprint("job-", i), Queue: job.Queue{Topic: "orders", Lane: "a"}, Header: header("job")}
+		if i%2 == 1 {
+			jobs[i].OnDelivered, jobs[i].OnDead = told("own-delivered"), told("own-dead")
+		}
+		if i >= 4 {
+			jobs[i].Delay = time.Hour
+		}
+	}
+	for _, got := range r.Register(t.Context(), jobs) {
+		require.NoError(t, got.Err)
+		require.Equal(t, store.Created, got.Outcome)
+	}
+	_, err := r.Edit(t.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: "job-5"}, store.Edit{Kind: job.KindEdited, Header: header("edited")})
+	require.NoError(t, err)
+	for _, got := range r.Register(t.Context(), jobs[:4]) {
+		require.NoError(t, got.Err)
+		require.Equal(t, store.Existing, got.Outcome, "a repeated request is known by what was sent")
+	}
+}
+
+// watched remembers all that a store is given of headers.
+type watched struct {
+	store.Store
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *watched) note(what ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	raw, err := json.Marshal(what)
+	if err != nil {
+		panic(err)
+	}
+	s.text.Write(raw)
+}
+
+func (s *watched) Insert(ctx context.Context, shard int, token store.Token, entries []store.Entry) ([]store.Inserted, error) {
+	s.note(entries)
+	return s.Store.Insert(ctx, shard, token, entries)
+}
+
+func (s *watched) Edit(ctx context.Context, shard int, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
+	s.note(edit)
+	return s.Store.Edit(ctx, shard, token, ref, edit)
+}
+
+func (s *watched) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.Claimed, error) {
+	s.note(items)
+	return s.Store.Settle(ctx, shard, token, items, next)
+}
+
+func (s *watched) Alarm(ctx context.Context, shard int, token store.Token, alarm store.Alarm) (bool, error) {
+	s.note(alarm)
+	return s.Store.Alarm(ctx, shard, token, alarm)
+}
+
+func (s *watched) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error) {
+	s.note(topic)
+	return s.Store.PutTopic(ctx, topic)
+}
+
+func (s *watched) PutLane(ctx context.Context, shard int, token store.Token, lane store.Lane) (store.Lane, error) {
+	s.note(lane)
+	return s.Store.PutLane(ctx, shard, token, lane)
+}
+
+func TestSeal_LeavesNoSecretHeaderForTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &watched{Store: model()}
+		rec := &receiver{answer: func(_ context.Context, r job.Request) policy.Result {
+			return policy.Result{Status: map[bool]int{true: 200, false: 500}[r.Ref.ID < "job-2" || r.Queue.Topic == job.CallbackTopic]}
+		}}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
+		secretsEverywhere(t, r)
+		time.Sleep(2 * time.Minute)
+		require.NoError(t, r.stop())
+		require.Contains(t, s.text.String(), "X-Plain")
+		require.Contains(t, s.text.String(), "x1:"+keyID(t, 1)+":")
+		require.NotContains(t, s.text.String(), "hunter2")
+		require.NotContains(t, s.text.String(), base64.StdEncoding.EncodeToString([]byte("hunter2"))[:8])
+
+		seen := map[string]bool{}
+		for _, c := range rec.calls() {
+			seen[c.Queue.Topic+" "+c.Header["Authorization"][0]] = true
+		}
+		require.Equal(t, map[string]bool{
+			"orders Bearer hunter2-job":                 true,
+			"_callbacks Bearer hunter2-topic-delivered": true, "_callbacks Bearer hunter2-topic-dead": true,
+			"_callbacks Bearer hunter2-own-delivered": true, "_callbacks Bearer hunter2-own-dead": true,
+			"_callbacks Bearer hunter2-backlog": true,
+		}, seen, "the receivers get them as they were sent")
+	})
+}
+
+func TestSeal_JobsWaitForTheKeyOfTheirHeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := model()
+		with := func(numbers ...byte) (*rig, *receiver) {
+			rec := &receiver{answer: status(200)}
+			o := dispatcher.Options{Store: s, Deliverer: rec}
+			if len(numbers) > 0 {
+				o.Seal = box(t, numbers...)
+			}
+			return start(t, o), rec
+		}
+		first, _ := with(1)
+		changePolicy(t, first, func(p *policy.Topic) { p.Headers = map[string][]string{"X-Topic-Key": {"topic"}} })
+		late := first.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders"}, Header: secretive()}, Delay: time.Minute})
+		require.NoError(t, first.stop())
+
+		second, rec := with()
+		time.Sleep(2 * time.Minute)
+		require.Empty(t, rec.calls(), "nothing goes out without its headers")
+		require.Equal(t, 0, second.get(t, late.Ref()).Made)
+		_, err := second.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", func(p *policy.Topic) error {
+			p.Headers = map[string][]string{"X-Topic-Key": {"another"}}
+			return nil
+		})
+		require.ErrorIs(t, err, store.ErrUnavailable, "what is sealed is not replaced in the open")
+		require.NoError(t, second.stop())
+
+		// The key is changed: settings are sealed under the new one, jobs are opened with the old.
+		third, rec := with(2, 1)
+		time.Sleep(time.Minute)
+		require.Len(t, rec.calls(), 1)
+		require.Equal(t, "hunter2", rec.calls()[0].Header["Cookie"][0])
+		require.Equal(t, "topic", rec.calls()[0].Header["X-Topic-Key"][0])
+		topic, err := third.Topic(t.Context(), job.DefaultNamespace, "orders")
+		require.NoError(t, err)
+		require.Contains(t, topic.Policy.Headers["X-Topic-Key"][0], "x1:"+keyID(t, 2))
+		require.NoError(t, third.stop())
+	})
+}
+
+func TestReseal_SealsHeadersOfSettings(t *testing.T) {
+	for name, before := range map[string][]byte{"what was in the open": nil, "what was under another key": {1}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := model()
+				o := dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}}
+				if before != nil {
+					o.Seal = box(t, before...)
+				}
+				first := start(t, o)
+				secretsEverywhere(t, first)
+				require.NoError(t, first.stop())
+				require.NotContains(t, keptIn(t, s), "x1:"+keyID(t, 2))
+
+				o.Seal = box(t, append([]byte{2}, before...)...)
+				rec := &receiver{answer: status(200)}
+				o.Deliverer = rec
+				second := start(t, o)
+				time.Sleep(time.Minute)
+				kept := keptIn(t, s)
+				require.NotContains(t, kept, "hunter2")
+				require.NotContains(t, kept, "x1:"+keyID(t, 1))
+				require.Equal(t, 5, strings.Count(kept, "x1:"+keyID(t, 2)), "topic, lane, three callbacks")
+				require.NoError(t, second.stop())
+
+				o.Seal = box(t, 2)
+				o.Deliverer = rec
+				third := start(t, o)
+				got := third.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders", Lane: "a"}, URL: "https://home.example/x"}})
+				time.Sleep(time.Minute)
+				require.Equal(t, job.Delivered, third.get(t, got.Ref()).State, "the old key is needed for settings no more")
+				require.NoError(t, third.stop())
+			})
+		})
+	}
+}
