@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -73,6 +74,8 @@ type attempt struct {
 	cancel context.CancelFunc // of the limit; nil: see bound
 	start  time.Time
 	limit  time.Duration
+	queue  job.Queue // of the job
+	target string    // host and port, where net/http sends the request
 
 	phase       atomic.Int32
 	headersSent atomic.Bool
@@ -160,7 +163,9 @@ func (a *attempt) gotConn(info httptrace.GotConnInfo) {
 		return
 	}
 	if info.Reused {
-		a.conn.settle()
+		a.conn.settle(a.queue)
+	} else {
+		a.conn.queue = a.queue
 	}
 	a.got(&a.conn.traffic, info.Reused)
 }

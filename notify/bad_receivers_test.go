@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -153,9 +154,15 @@ func sender(t *testing.T) *notify.Sender {
 // attempt makes one.
 func attempt(t *testing.T, s *notify.Sender, r *badreceiver.Receiver, limit time.Duration) policy.Result {
 	t.Helper()
+	return attemptOf(t, s, r, limit, "a")
+}
+
+// attemptOf makes one of a lane, which is a part of its job's id.
+func attemptOf(t *testing.T, s *notify.Sender, r *badreceiver.Receiver, limit time.Duration, lane string) policy.Result {
+	t.Helper()
 	return s.Deliver(t.Context(), job.Request{
-		Ref:         job.Ref{Namespace: "default", ID: "job-1"},
-		Queue:       job.Queue{Namespace: "default", Topic: "order.close", Lane: "a"},
+		Ref:         job.Ref{Namespace: "default", ID: "job-of-" + lane},
+		Queue:       job.Queue{Namespace: "default", Topic: "order.close", Lane: lane},
 		URL:         r.URL + "/hook",
 		Method:      http.MethodPost,
 		ContentType: "application/json",
@@ -250,6 +257,48 @@ func TestAttemptsSideBySideTakeNothingFromEachOther(t *testing.T) {
 	}
 }
 
+// An answer that comes late can be taken for that to a later job of its own lane, never of another's.
+func TestLateAnswers_StayInTheirLane(t *testing.T) {
+	const lanes, rounds = 20, 20
+	for _, kind := range []badreceiver.Kind{badreceiver.AnswersLate, badreceiver.AnswersLateTLS} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			r, s := badreceiver.Start(t, kind), sender(t)
+			var side sync.WaitGroup
+			results := make([][]policy.Result, lanes)
+			for n := range lanes {
+				side.Go(func() {
+					for range rounds {
+						results[n] = append(results[n], attemptOf(t, s, r, answerLimit, strconv.Itoa(n)))
+					}
+				})
+			}
+			side.Wait()
+			late := 0
+			for n, of := range results {
+				for _, result := range of {
+					require.Empty(t, result.Error)
+					if result.Status == 299 {
+						require.Equal(t, "job-of-"+strconv.Itoa(n), string(result.Body))
+						late++
+					}
+				}
+			}
+			require.Greater(t, late, lanes*rounds/2, "connections are used again")
+			require.Less(t, r.Conns(), 4*lanes)
+		})
+	}
+}
+
+// Over HTTP/2 each answer names its request, so that lanes share connections.
+func TestHTTP2_LanesShareAConnection(t *testing.T) {
+	r, s := badreceiver.Start(t, badreceiver.GoodHTTP2), sender(t)
+	for n := range 5 {
+		outcome{status: 200, body: "ok"}.check(t, attemptOf(t, s, r, answerLimit, strconv.Itoa(n)))
+	}
+	require.Equal(t, 1, r.Conns())
+}
+
 // used is what of this process an attempt could leave behind.
 type used struct {
 	heap, goroutines, files int
@@ -295,9 +344,9 @@ func TestNothingIsLeftOfAttemptsAtBadReceivers(t *testing.T) {
 				want.checkAmongOthers(t, kind, result)
 			}
 
-			s.Close()
 			var after used
 			require.Eventually(t, func() bool {
+				s.Close() // again, for connections over HTTP/2 whose dial ended after the attempt for which it was made
 				after = use(t)
 				return after.goroutines <= before.goroutines+1 && // the condition's own
 					after.files <= before.files && after.heap <= before.heap+maxKept

@@ -26,6 +26,7 @@ type dialer struct {
 	certificate *tls.Certificate // ours, for receivers that ask for one; nil: none
 	proxyFor    func(target *url.URL) (*url.URL, error)
 	agent       string
+	http1       *hostSet // that speak HTTP/1 over TLS
 }
 
 // straight is a wire's dial: there is no proxy for its targets.
@@ -43,7 +44,7 @@ func (d *dialer) straight(ctx context.Context, network, addr string) (net.Conn, 
 func (d *dialer) plain(ctx context.Context, network, addr string) (net.Conn, error) {
 	ctx, cancel := d.begin(ctx)
 	defer cancel()
-	conn, err := d.connect(ctx, "http", network, addr)
+	conn, err := d.connect(ctx, "http", network, withoutLabel(addr))
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +60,7 @@ func (d *dialer) secure(ctx context.Context, network, addr string) (net.Conn, er
 	}
 	ctx, cancel := d.begin(ctx)
 	defer cancel()
+	addr = withoutLabel(addr)
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, fmt.Errorf("split host and port: %w", err)
@@ -78,8 +80,10 @@ func (d *dialer) secure(ctx context.Context, network, addr string) (net.Conn, er
 	}
 	a.dialled.Store(secured)
 	if secured.ConnectionState().NegotiatedProtocol == "h2" {
+		d.http1.remove(a.target)
 		return secured, nil
 	}
+	d.http1.add(a.target, a.queue)
 	return newMeteredConn(secured), nil
 }
 

@@ -13,7 +13,8 @@
 // connections soon cost no attempts, but for requests that were under way when it happened: these may have been heard.
 //
 // What a receiver sends beyond an answer ends the connection, and is not taken for the answer to another attempt, unless
-// it comes after that one's request was written: then nothing tells the two apart.
+// it comes after that one's request was written: then nothing tells the two apart. So a connection over HTTP/1 serves
+// attempts of one queue alone. Over HTTP/2, where answers name their requests, all share it.
 //
 // The body goes out byte for byte, with the time of the attempt, and signed when the request brings a signer. Both are new
 // whenever a request is sent.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/ringback/ringback/job"
 )
 
 const (
@@ -14,8 +16,9 @@ const (
 	idleLook = 5 * time.Second
 )
 
-// idle keeps the connections of a wire between requests. Of a host, the one that was put there last is taken first, so
-// that those which a quieter hour needs no more come of age. When there are too many, the oldest are closed.
+// idle keeps the connections of a wire between requests. Each is given on in its own queue alone: what a receiver sends late
+// must not be taken for the answer to another lane's job. Of a host and a queue, the one that was put there last is taken
+// first, so that those which a quieter hour needs no more come of age. When there are too many, the oldest are closed.
 type idle struct {
 	most, mostOfHost int // at least 1
 
@@ -34,18 +37,19 @@ func newIdle(most, mostOfHost int) *idle {
 	return i
 }
 
-// take gives a connection to a host away; nil: there is none.
-func (i *idle) take(addr string) *wireConn {
+// take gives a queue's connection to a host away; nil: there is none.
+func (i *idle) take(addr string, queue job.Queue) *wireConn {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.shut = false
 	of := i.hosts[addr]
-	if len(of) == 0 {
-		return nil
+	for n := len(of) - 1; n >= 0; n-- {
+		if conn := of[n]; conn.queue == queue {
+			i.drop(conn, n)
+			return conn
+		}
 	}
-	conn := of[len(of)-1]
-	i.drop(conn, len(of)-1)
-	return conn
+	return nil
 }
 
 // put keeps a connection, or closes it or an older one.

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
 )
 
 // lying makes a connection to a host, and tells whether it was closed.
 func lying(addr string) (*wireConn, func() bool) {
 	near, _ := net.Pipe()
-	return newWireConn(near, addr), func() bool { return near.SetDeadline(time.Time{}) != nil }
+	return newWireConn(near, addr, job.Queue{}), func() bool { return near.SetDeadline(time.Time{}) != nil }
 }
 
 func TestTheConnectionUsedLastIsTakenFirst(t *testing.T) {
@@ -24,12 +26,12 @@ func TestTheConnectionUsedLastIsTakenFirst(t *testing.T) {
 	i.put(one)
 	i.put(two)
 	i.put(other)
-	require.Same(t, two, i.take("a:80"))
-	require.Same(t, one, i.take("a:80"))
-	require.Nil(t, i.take("a:80"))
+	require.Same(t, two, i.take("a:80", job.Queue{}))
+	require.Same(t, one, i.take("a:80", job.Queue{}))
+	require.Nil(t, i.take("a:80", job.Queue{}))
 	i.put(one)
-	require.Same(t, one, i.take("a:80"))
-	require.Same(t, other, i.take("b:80"))
+	require.Same(t, one, i.take("a:80", job.Queue{}))
+	require.Same(t, other, i.take("b:80", job.Queue{}))
 	require.Empty(t, i.hosts)
 	require.Zero(t, i.order.Len())
 }
@@ -87,7 +89,7 @@ func TestWhatAReceiverClosedDoesNotLieIdle(t *testing.T) {
 	defer i.close()
 	near, far := connected(t)
 	other, _ := connected(t)
-	closed, open := newWireConn(near, "a:80"), newWireConn(other, "a:80")
+	closed, open := newWireConn(near, "a:80", job.Queue{}), newWireConn(other, "a:80", job.Queue{})
 	i.put(closed)
 	i.put(open)
 	i.sweep()
@@ -96,8 +98,8 @@ func TestWhatAReceiverClosedDoesNotLieIdle(t *testing.T) {
 	require.Eventually(t, func() bool { return !closed.quiet() }, 10*time.Second, time.Millisecond)
 	i.sweep()
 	require.ErrorIs(t, near.SetDeadline(time.Time{}), net.ErrClosed)
-	require.Same(t, open, i.take("a:80"))
-	require.Nil(t, i.take("a:80"))
+	require.Same(t, open, i.take("a:80", job.Queue{}))
+	require.Nil(t, i.take("a:80", job.Queue{}))
 }
 
 func TestAfterCloseNothingIsKeptUntilARequestComes(t *testing.T) {
@@ -110,8 +112,27 @@ func TestAfterCloseNothingIsKeptUntilARequestComes(t *testing.T) {
 	late, lateEnded := lying("a:80")
 	i.put(late)
 	require.True(t, lateEnded())
-	require.Nil(t, i.take("a:80"))
+	require.Nil(t, i.take("a:80", job.Queue{}))
 	again, againEnded := lying("a:80")
 	i.put(again)
 	require.False(t, againEnded())
+}
+
+func TestIdle_GivesAConnectionToItsQueueOnly(t *testing.T) {
+	i := newIdle(8, 8)
+	defer i.close()
+	a := job.Queue{Namespace: "default", Topic: "t", Lane: "a"}
+	queues := []job.Queue{a, {Namespace: "default", Topic: "t", Lane: "b"}, {Namespace: "default", Topic: "u", Lane: "a"}, {Namespace: "other", Topic: "t", Lane: "a"}}
+	var conns []*wireConn
+	for _, queue := range queues {
+		conn, _ := lying("a:80")
+		conn.queue = queue
+		conns = append(conns, conn)
+		i.put(conn)
+	}
+	require.Nil(t, i.take("a:80", job.Queue{Namespace: "default", Topic: "t", Lane: "c"}))
+	for n, queue := range queues {
+		require.Same(t, conns[n], i.take("a:80", queue))
+		require.Nil(t, i.take("a:80", queue))
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+
+	"github.com/ringback/ringback/job"
 )
 
 // traffic is what was written to a connection.
@@ -44,6 +46,8 @@ func (t *traffic) note(n int, err error) {
 type meteredConn struct {
 	net.Conn
 	traffic
+
+	queue job.Queue // of the request that it was given to first
 
 	alert atomic.Pointer[error] // the alert with which the peer ended the connection; nil: none came
 
@@ -89,13 +93,15 @@ func socketOf(conn net.Conn) syscall.RawConn {
 
 // settle gives the connection to a request other than its first, when net/http reads from it again or has closed it. It
 // does either at once: the request that had the connection before waits for nobody but the receiver, and has its answer.
-func (c *meteredConn) settle() {
+// To a request of another queue it is of no use: that is then sent anew.
+func (c *meteredConn) settle(queue job.Queue) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for !c.reading && !c.closed {
 		c.settled.Wait()
 	}
 	c.given = true
+	c.spoilt = c.spoilt || queue != c.queue
 }
 
 // Read keeps the alert: net/http may report instead how its writing failed meanwhile.

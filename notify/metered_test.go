@@ -29,7 +29,7 @@ func given(t *testing.T) (c *meteredConn, peer net.Conn, read chan error) {
 		_, err := c.Read(make([]byte, 8))
 		read <- err
 	}()
-	c.settle()
+	c.settle(c.queue)
 	return c, peer, read
 }
 
@@ -42,7 +42,7 @@ func TestAConnectionIsGivenOnWhenItIsReadAgainOrClosed(t *testing.T) {
 			near, peer := net.Pipe()
 			c, settled := newMeteredConn(near), false
 			go func() {
-				c.settle()
+				c.settle(c.queue)
 				settled = true
 			}()
 			synctest.Wait()

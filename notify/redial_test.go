@@ -93,7 +93,7 @@ func TestAFurtherDialDoesNotWaitForAConnectionThatLives(t *testing.T) {
 		s := newSender(t, Options{Roots: roots(root)})
 		a := &attempt{Context: t.Context(), start: time.Now(), limit: 10 * time.Second}
 		for range 2 {
-			conn, err := s.routes.plain.transport.others.DialTLSContext(a, "tcp", strings.TrimPrefix(url, "https://"))
+			conn, err := s.routes.plain.transport.others.DialTLSContext(a, "tcp", strings.Replace(url, "https://", sharedLabel+".", 1))
 			require.NoError(t, err)
 			defer func() { _ = conn.Close() }()
 			if taken {

@@ -35,8 +35,8 @@ type Options struct {
 	// Version is what User-Agent tells: Ringback/<Version>; empty: "dev".
 	Version string
 	// MaxIdleConns bounds the connections kept open for later attempts, and MaxIdleConnsPerHost those to one host and
-	// port, of attempts with the same client certificate; those of a wire and those of net/http count apart. Zero: 1024
-	// and 256. They are closed after 90 s without use.
+	// port, of attempts with the same client certificate; those of a wire and those of net/http count apart, and of the
+	// latter those of one lane to a host. Zero: 1024 and 256. They are closed after 90 s without use.
 	MaxIdleConns        int
 	MaxIdleConnsPerHost int
 	// Resolver looks names up; nil: net.DefaultResolver.
@@ -99,6 +99,7 @@ func New(o Options) (*Sender, error) {
 				certificate: certificate,
 				proxyFor:    o.ProxyFor,
 				agent:       agent,
+				http1:       newHostSet(maxKnownHosts),
 			})
 		}),
 	}, nil
@@ -110,7 +111,7 @@ func (s *Sender) Close() { s.routes.close() }
 // Deliver makes one attempt. It returns within req.Timeout, and soon after ctx is cancelled; the result is then of
 // class shutdown.
 func (s *Sender) Deliver(ctx context.Context, req job.Request) policy.Result {
-	a := &attempt{Context: ctx, start: time.Now(), limit: DefaultTimeout}
+	a := &attempt{Context: ctx, start: time.Now(), limit: DefaultTimeout, queue: req.Queue}
 	if req.Timeout > 0 {
 		a.limit = req.Timeout
 	}

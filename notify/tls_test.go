@@ -194,7 +194,7 @@ func TestAnAttemptOpensAFewConnectionsOverTLSAtMost(t *testing.T) {
 		_ = conn.Close()
 	})
 	s := newSender(t, Options{Roots: roots(root)})
-	dial := s.routes.plain.transport.others.DialTLSContext
+	dial, addr := s.routes.plain.transport.others.DialTLSContext, sharedLabel+"."+addr
 	a := &attempt{Context: t.Context(), start: time.Now(), limit: 10 * time.Second}
 	for range maxDials {
 		conn, err := dial(a, "tcp", addr)

@@ -15,6 +15,7 @@ const maxHeaderNetHTTP = MaxHeader * 3 / 2
 type transport struct {
 	wire   *wire
 	others *http.Transport
+	http1  *hostSet
 }
 
 // newTransport makes a transport that leaves connecting, TLS and proxies to the dialer. One that is alone gives each
@@ -23,7 +24,8 @@ func newTransport(o Options, d *dialer, alone bool) *transport {
 	most := cmp.Or(o.MaxIdleConns, 1024)
 	mostOfHost := cmp.Or(o.MaxIdleConnsPerHost, min(256, most))
 	return &transport{
-		wire: &wire{dial: d.straight, proxy: d.proxy, idle: newIdle(most, mostOfHost), alone: alone},
+		http1: d.http1,
+		wire:  &wire{dial: d.straight, proxy: d.proxy, idle: newIdle(most, mostOfHost), alone: alone},
 		others: &http.Transport{
 			Proxy:                  nil,
 			DialContext:            d.plain,
@@ -56,12 +58,30 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	a := attemptOf(r.Context())
 	a.bound()
-	resp, err := t.others.RoundTrip(r.WithContext(a.traced()))
+	a.target = addrOf(r)
+	r = r.WithContext(a.traced())
+	r.URL = labelled(r.URL, t.label(r, a))
+	resp, err := t.others.RoundTrip(r)
 	if err == nil && resp.ProtoMajor == 2 && tooLargeHTTP2(resp.Header) {
 		_ = resp.Body.Close()
 		return nil, errHeaderTooLarge
 	}
 	return resp, err
+}
+
+// label is what the connections are known by that a request may use. Over HTTP/1 they are those of its queue: what a
+// receiver sends late must not be taken for the answer to another lane's job. Over HTTP/2 each answer names its request.
+//
+// Which of the two a host speaks over TLS is known once it was dialled. Until then it is taken to be HTTP/2, and the queue
+// whose dial told otherwise stays with the label of that dial. Whoever is given a connection of another queue over HTTP/1
+// nevertheless does not use it: see meteredConn.settle.
+func (t *transport) label(r *http.Request, a *attempt) string {
+	if r.URL.Scheme == "https" {
+		if queue, ok := t.http1.first(a.target); !ok || queue == a.queue {
+			return sharedLabel
+		}
+	}
+	return queueLabel(a.queue)
 }
 
 // tooLargeHTTP2 holds a header against MaxHeader and MaxHeaderLines, with the count of bytes of RFC 9113 §6.5.2.

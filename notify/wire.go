@@ -82,19 +82,22 @@ func (w *wire) send(r *http.Request, addr string) (*http.Response, error) {
 // addrOf is the host and port that a request goes to.
 func addrOf(r *http.Request) string {
 	host, port := r.URL.Hostname(), r.URL.Port()
-	if port == "" {
+	switch {
+	case port == "" && r.URL.Scheme == "https":
+		port = "443"
+	case port == "":
 		port = "80"
-	} else if len(host)+1+len(port) == len(r.URL.Host) {
+	case len(host)+1+len(port) == len(r.URL.Host):
 		return r.URL.Host // which has no brackets, and no zone in its other spelling
 	}
 	return net.JoinHostPort(host, port)
 }
 
-// connect gives an attempt a connection over which nothing has come that nobody asked for: one that lies idle, else a new
-// one.
+// connect gives an attempt a connection over which nothing has come that nobody asked for: one of its queue that lies idle,
+// else a new one.
 func (w *wire) connect(ctx context.Context, a *attempt, addr string) (*wireConn, error) {
 	for !w.alone {
-		conn := w.idle.take(addr)
+		conn := w.idle.take(addr, a.queue)
 		if conn == nil {
 			break
 		}
@@ -108,7 +111,7 @@ func (w *wire) connect(ctx context.Context, a *attempt, addr string) (*wireConn,
 	if err != nil {
 		return nil, err
 	}
-	conn := newWireConn(bare, addr)
+	conn := newWireConn(bare, addr, a.queue)
 	a.got(&conn.traffic, false)
 	return conn, nil
 }

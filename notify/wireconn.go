@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"syscall"
 	"time"
+
+	"github.com/ringback/ringback/job"
 )
 
 // A wireConn is a connection of a wire. One request has it at a time.
@@ -16,11 +18,12 @@ type wireConn struct {
 	net.Conn
 	traffic
 
-	addr string
-	in   *bufio.Reader
-	out  *bufio.Writer
-	cut  error // what ended reading; nil: nothing did
-	head headerLimit
+	addr  string
+	queue job.Queue // whose requests go over it
+	in    *bufio.Reader
+	out   *bufio.Writer
+	cut   error // what ended reading; nil: nothing did
+	head  headerLimit
 
 	socket syscall.RawConn // nil: there is none to look at
 	look   func(uintptr)   // sets came; made once, to spare an allocation
@@ -31,8 +34,8 @@ type wireConn struct {
 	element *list.Element
 }
 
-func newWireConn(conn net.Conn, addr string) *wireConn {
-	c := &wireConn{Conn: conn, addr: addr, socket: socketOf(conn)}
+func newWireConn(conn net.Conn, addr string, queue job.Queue) *wireConn {
+	c := &wireConn{Conn: conn, addr: addr, queue: queue, socket: socketOf(conn)}
 	c.in, c.out = bufio.NewReader(c), bufio.NewWriter(c)
 	c.look = func(fd uintptr) { c.came = pending(fd) }
 	return c
