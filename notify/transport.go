@@ -58,7 +58,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	a := attemptOf(r.Context())
 	a.bound()
-	a.target = addrOf(r)
+	if a.target == "" { // it stays what it is: a dial that outlived the last try may read it
+		a.target = addrOf(r)
+	}
 	r = r.WithContext(a.traced())
 	r.URL = labelled(r.URL, t.label(r, a))
 	resp, err := t.others.RoundTrip(r)
