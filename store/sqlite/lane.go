@@ -186,7 +186,7 @@ func (tx *tx) standIn(want store.Want, left *store.QueueLeft) error {
 	}
 	topic := tx.store.defaults
 	if t := tx.mem.topics[topicName{want.Queue.Namespace, want.Queue.Topic}]; t != nil {
-		topic = t.policy
+		topic = *t.policy
 	}
 	left.Blocked = topic.Limits(lane.Settings).Paused
 	return nil

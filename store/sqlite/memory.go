@@ -24,6 +24,7 @@ type queue struct {
 	queueNumbers
 	saved    queueNumbers // as at the beginning of transaction savedIn
 	savedIn  uint64
+	idleIn   uint64 // savedIn when it was last seen idle; 0: it was not
 	dueSlot  slot
 	ringSlot slot
 	onBell   bool // guarded by the bell
@@ -55,14 +56,15 @@ type topic struct {
 	topicNumbers
 	saved   topicNumbers
 	savedIn uint64
-	// put is the policy as it was put, where revision is not 0; policy is it over the defaults.
-	put      policy.Topic
-	policy   policy.Topic
+	// put is the policy as it was put; nil where revision is 0. policy is it over the defaults: the shared defaults where
+	// nothing was put, so that a topic that jobs alone have named takes little memory.
+	put      *policy.Topic
+	policy   *policy.Topic
 	limits   policy.Limits // of its lanes without settings of their own
 	revision int64
 	// queues of the topic that have waiting or running jobs or a gate, and maybe others.
 	queues map[*queue]struct{}
-	// open are those whose breaker is, or was when they were last looked at.
+	// open are those whose breaker is, or was when they were last looked at; nil: none is.
 	open map[*queue]struct{}
 }
 
@@ -138,6 +140,7 @@ type memory struct {
 	// unused are lanes that no job refers to, gated those with a gate.
 	unused, gated map[*queue]struct{}
 	agenda        agenda
+	idleLooked    int64 // when idle lanes were last looked for, monotonic
 	memo          *memo
 }
 
@@ -225,7 +228,11 @@ func (m *memory) add(q *queue) {
 // sort puts a queue among those that it belongs to, or takes it out.
 func (m *memory) sort(q *queue) {
 	member(m.gated, q, q.gate != nil)
-	member(q.topic.open, q, q.gate != nil && q.gate.open)
+	open := q.gate != nil && q.gate.open
+	if open && q.topic.open == nil {
+		q.topic.open = make(map[*queue]struct{})
+	}
+	member(q.topic.open, q, open)
 }
 
 func member(set map[*queue]struct{}, q *queue, is bool) {
@@ -253,7 +260,7 @@ func (tx *tx) topic(name topicName) (*topic, error) {
 		return t, nil
 	}
 	tx.mem.lastT++
-	t := newTopic(tx.mem.lastT, name, tx.store.defaults)
+	t := newTopic(tx.mem.lastT, name, &tx.store.defaults)
 	if err := tx.exec(insertTopic, t.id, name.namespace, name.name); err != nil {
 		return nil, err
 	}
@@ -262,10 +269,9 @@ func (tx *tx) topic(name topicName) (*topic, error) {
 	return t, nil
 }
 
-func newTopic(id int64, name topicName, defaults policy.Topic) *topic {
+func newTopic(id int64, name topicName, defaults *policy.Topic) *topic {
 	return &topic{
-		id: id, name: name, policy: defaults, limits: defaults.Limits(policy.Lane{}),
-		queues: make(map[*queue]struct{}), open: make(map[*queue]struct{}),
+		id: id, name: name, policy: defaults, limits: defaults.Limits(policy.Lane{}), queues: make(map[*queue]struct{}, 1),
 	}
 }
 
@@ -279,6 +285,6 @@ func parsePolicy(topic, stored string) (put policy.Topic, err error) {
 
 // adopt takes a policy that was put.
 func (t *topic) adopt(put policy.Topic, revision int64, defaults policy.Topic) {
-	t.put, t.revision, t.policy = put, revision, put.Over(defaults)
+	t.put, t.revision, t.policy = &put, revision, new(put.Over(defaults))
 	t.limits = t.policy.Limits(policy.Lane{})
 }

@@ -52,7 +52,7 @@ func (s *Store) recall(ctx context.Context) error {
 }
 
 func (s *Store) recallTopic(v []driver.Value) error {
-	t := newTopic(integer(v[0]), topicName{text(v[1]), text(v[2])}, s.defaults)
+	t := newTopic(integer(v[0]), topicName{text(v[1]), text(v[2])}, &s.defaults)
 	t.registered, t.delivered, t.dead, t.cancelled = integer(v[5]), integer(v[6]), integer(v[7]), integer(v[8])
 	t.done = shelf{jobs: integer(v[9]), bytes: integer(v[10])}
 	t.dying = shelf{jobs: integer(v[11]), bytes: integer(v[12])}

@@ -47,6 +47,7 @@ const (
 	deleteFirst
 	deleteHeld
 	deleteQueue
+	deleteTopic
 	strayFirst
 	unusedQueues
 	oldestEnded
@@ -165,6 +166,9 @@ var statementText = [statements]string{
 	deleteFirst:    `DELETE FROM firsts WHERE a = ?`,
 	deleteHeld:     `DELETE FROM held WHERE c = ?`,
 	deleteQueue:    `DELETE FROM queues WHERE q = ?`,
+	deleteTopic: `DELETE FROM topics WHERE t = ?1
+ AND NOT EXISTS (SELECT 1 FROM queues WHERE namespace = ?2 AND topic = ?3)
+ AND NOT EXISTS (SELECT 1 FROM lanes WHERE namespace = ?2 AND topic = ?3)`,
 	strayFirst: `SELECT a FROM firsts WHERE a = (SELECT min(a) FROM firsts)
  AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.n = firsts.n AND jobs.first = firsts.a)`,
 	unusedQueues: `DELETE FROM queues WHERE rows = 0 AND gate IS NULL`,

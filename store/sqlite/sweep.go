@@ -3,7 +3,9 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -13,8 +15,8 @@ import (
 // sweepMost bounds one Sweep whatever its limit: nobody else writes meanwhile.
 const sweepMost = 1024
 
-// idleLanes is how many lanes with nothing pending stay in memory.
-const idleLanes = 100_000
+// idleLook is how long a lane with nothing pending stays in memory at least. The next job of it reads it again.
+const idleLook = time.Minute
 
 // vacuumPages is how many free pages a Sweep gives back to the file system in one step; it says More while it would give
 // back others.
@@ -75,7 +77,12 @@ func (tx *tx) sweep(limit int) (store.Swept, error) {
 		return swept, err
 	}
 	tx.forgetGates(limit)
-	return swept, tx.forgetLanes(limit)
+	if err := tx.forgetLanes(limit); err != nil {
+		return swept, err
+	}
+	more, err := tx.forgetTopics(limit)
+	swept.More = swept.More || more
+	return swept, err
 }
 
 // forgetFirsts removes first entries whose jobs an older program has removed: it knows nothing of them. It looks at the
@@ -216,7 +223,7 @@ func (tx *tx) forgetIDs(t *topic, limit int, swept *store.Swept) error {
 	return nil
 }
 
-// forgetLanes removes lanes that no job refers to, and lets go from memory what is idle when there is too much of it.
+// forgetLanes removes lanes that no job refers to, and lets go from memory those that are idle.
 func (tx *tx) forgetLanes(limit int) error {
 	m := tx.mem
 	for q := range m.unused {
@@ -235,15 +242,82 @@ func (tx *tx) forgetLanes(limit int) error {
 			m.unused[q] = struct{}{}
 		})
 	}
-	if len(m.queues) <= idleLanes {
-		return nil
+	tx.unloadLanes()
+	return nil
+}
+
+// unloadLanes lets go from memory what has been idle since the last look, a minute ago or more.
+func (tx *tx) unloadLanes() {
+	m := tx.mem
+	if tx.now.mono-m.idleLooked < int64(idleLook) {
+		return
 	}
+	m.idleLooked = tx.now.mono
+	before := len(m.queues)
 	for _, q := range m.queues {
-		if q.waiting == 0 && q.running == 0 && q.gate == nil && q.savedIn != tx.serial {
+		switch {
+		case q.waiting > 0 || q.running > 0 || q.gate != nil || q.savedIn == tx.serial:
+			q.idleIn = 0
+		case q.idleIn == q.savedIn+1:
 			m.forget(q)
+		default:
+			q.idleIn = q.savedIn + 1
 		}
 	}
-	return nil
+	if len(m.queues) < before/2 { // a map keeps the room that it once needed
+		m.queues, m.byID = regrown(m.queues), regrown(m.byID)
+	}
+}
+
+// regrown copies a map into one with room for what it holds.
+func regrown[K comparable, V any](m map[K]V) map[K]V {
+	small := make(map[K]V, len(m))
+	maps.Copy(small, m)
+	return small
+}
+
+// forgotten is the name of the topic that has the counts of those that were forgotten. No job can name it.
+const forgotten = ""
+
+// forgetTopics forgets topics that nothing refers to, at most limit: no job, kept or not, no lane, no policy, no id that
+// is remembered, no start that a rate counts and no alarm. Their counts are kept together. more says that there are others.
+func (tx *tx) forgetTopics(limit int) (more bool, err error) {
+	for name, t := range tx.mem.topics {
+		if !t.unused() || t.savedIn == tx.serial || name.name == forgotten {
+			continue
+		}
+		if limit--; limit < 0 {
+			return true, nil
+		}
+		gone, err := tx.change(deleteTopic, t.id, name.namespace, name.name)
+		if err != nil {
+			return false, err
+		}
+		if gone == 0 {
+			continue
+		}
+		delete(tx.mem.topics, name)
+		tx.undo(func() { tx.mem.topics[name] = t })
+		if t.registered == 0 {
+			continue
+		}
+		sum, err := tx.topic(topicName{name.namespace, forgotten})
+		if err != nil {
+			return false, err
+		}
+		tx.touchTopic(sum)
+		sum.registered += t.registered
+		sum.delivered += t.delivered
+		sum.dead += t.dead
+		sum.cancelled += t.cancelled
+	}
+	return false, nil
+}
+
+// unused reports whether nothing in memory refers to the topic.
+func (t *topic) unused() bool {
+	return t.revision == 0 && len(t.queues) == 0 && t.waiting == 0 && t.running == 0 && t.done.jobs == 0 && t.dying.jobs == 0 &&
+		t.ids == 0 && t.grants == nil && !t.alarm
 }
 
 // vacuum gives some free pages back, where there are many; more says that it would give back others.

@@ -82,5 +82,5 @@ func (s *Store) Topics(ctx context.Context) ([]store.Topic, int64, error) {
 }
 
 func (t *topic) view() store.Topic {
-	return store.Topic{Namespace: t.name.namespace, Name: t.name.name, Policy: t.put, Revision: t.revision}
+	return store.Topic{Namespace: t.name.namespace, Name: t.name.name, Policy: *t.put, Revision: t.revision}
 }

@@ -51,7 +51,9 @@ type modelShard struct {
 	ids    map[job.Ref]*remembered
 	queues map[job.Queue]*queue
 	topics map[topicName]*topic
-	lanes  map[job.Queue]store.Lane // own settings
+	// forgotten are the counts of topics that were forgotten, by namespace.
+	forgotten map[string]store.TopicStats
+	lanes     map[job.Queue]store.Lane // own settings
 	// permits and alarms are of topics that this shard keeps.
 	permits map[topicName]window
 	alarms  map[topicName]bool
@@ -90,17 +92,18 @@ func NewModel(o ModelOptions) *Model {
 	}
 	for range max(o.Shards, 1) {
 		m.shards = append(m.shards, &modelShard{
-			model:   m,
-			jobs:    make(map[job.Ref]*record),
-			ids:     make(map[job.Ref]*remembered),
-			queues:  make(map[job.Queue]*queue),
-			topics:  make(map[topicName]*topic),
-			lanes:   make(map[job.Queue]store.Lane),
-			permits: make(map[topicName]window),
-			alarms:  make(map[topicName]bool),
-			bells:   make(map[string]*bell),
-			changed: make(chan struct{}),
-			answers: make(map[call]answer),
+			model:     m,
+			jobs:      make(map[job.Ref]*record),
+			ids:       make(map[job.Ref]*remembered),
+			queues:    make(map[job.Queue]*queue),
+			topics:    make(map[topicName]*topic),
+			forgotten: make(map[string]store.TopicStats),
+			lanes:     make(map[job.Queue]store.Lane),
+			permits:   make(map[topicName]window),
+			alarms:    make(map[topicName]bool),
+			bells:     make(map[string]*bell),
+			changed:   make(chan struct{}),
+			answers:   make(map[call]answer),
 		})
 	}
 	return m

@@ -174,7 +174,9 @@ func (m *Model) Totals(ctx context.Context, shard int, namespace string) (store.
 	if err != nil {
 		return store.TopicStats{}, err
 	}
-	total := store.TopicStats{Namespace: namespace}
+	m.mu.Lock()
+	total := m.shards[shard].forgotten[namespace]
+	m.mu.Unlock()
 	for _, t := range all {
 		total = total.Plus(t)
 	}
@@ -193,7 +195,7 @@ func (m *Model) countTopics(
 	defer m.mu.Unlock()
 	var all []store.TopicStats
 	for name, t := range m.shards[shard].topics {
-		if name.namespace != namespace || !wanted(name.topic) {
+		if name.namespace != namespace || !wanted(name.topic) || t.registered == 0 {
 			continue
 		}
 		row := store.TopicStats{

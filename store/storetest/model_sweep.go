@@ -34,6 +34,17 @@ func (m *Model) Sweep(ctx context.Context, shard int, token store.Token, limit i
 			delete(s.ids, ref)
 			swept.IDs++
 		}
+		for name, t := range s.topics {
+			if m.unused(s, t) {
+				sum := s.forgotten[name.namespace]
+				sum.Registered += t.registered
+				sum.Delivered += t.delivered
+				sum.Dead += t.died
+				sum.Cancelled += t.cancelled
+				s.forgotten[name.namespace] = sum
+				t.registered, t.delivered, t.died, t.cancelled = 0, 0, 0, 0
+			}
+		}
 		return swept, nil
 	})
 }
@@ -45,6 +56,29 @@ func (m *Model) Repair(ctx context.Context, _ int) (store.RepairResult, error) {
 	}
 	defer m.mu.Unlock()
 	return store.RepairResult{Complete: true, Wait: -1}, nil
+}
+
+// unused reports whether a topic has no jobs and no settings. The model forgets its counts alone.
+func (m *Model) unused(s *modelShard, t *topic) bool {
+	if t.registered == 0 || len(t.done.items)+len(t.dead.items) > 0 || m.topics[t.name].Revision != 0 || s.alarms[t.name] {
+		return false
+	}
+	for _, q := range t.lanes {
+		if len(q.due.items)+len(q.ready.items)+len(q.held.items) > 0 {
+			return false
+		}
+	}
+	for q := range s.lanes {
+		if q.Namespace == t.name.namespace && q.Topic == t.name.topic {
+			return false
+		}
+	}
+	for _, id := range s.ids {
+		if id.topic == t.name {
+			return false
+		}
+	}
+	return true
 }
 
 // trim removes what one line holds beyond its bounds.

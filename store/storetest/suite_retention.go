@@ -50,6 +50,82 @@ var retentionCases = []sentence{
 		require.Equal(s, []string{"2"}, s.kept(job.Cancelled))
 		require.EqualValues(s, 3, s.stats().Cancelled)
 	}},
+	{"forgets a topic that nothing refers to, but not its counts", func(s *suite) {
+		topic := s.queueOf(s.queue.Namespace, "once", 0)
+		total := func() store.TopicStats {
+			got, err := s.Store.Totals(s.Context(), s.shard, s.queue.Namespace)
+			require.NoError(s, err)
+			return got
+		}
+		known := func() (topics []string) {
+			rows, err := s.Store.TopicStats(s.Context(), s.shard, store.StatsFilter{Namespace: s.queue.Namespace, Limit: 10})
+			require.NoError(s, err)
+			for _, row := range rows {
+				topics = append(topics, row.Topic)
+			}
+			return topics
+		}
+		s.add(s.entry("stays", delayed(long)))
+		for round := range int64(3) {
+			id := fmt.Sprint("gone-", round)
+			e := s.entry(id, in(topic))
+			e.Print = nil // of an id of our own making, which nobody need remember
+			s.add(e)
+			s.sweep()
+			s.sweep()
+			require.Contains(s, known(), "once", "it has a job")
+			held := s.claim(want(topic)).Jobs
+			require.Len(s, held, 1)
+			s.sweep()
+			s.sweep()
+			require.Contains(s, known(), "once", "its job is held")
+			s.end(held[0], dead)
+			s.sweep()
+			s.sweep()
+			require.Contains(s, known(), "once", "its dead letter is kept")
+			errs, err := s.Store.Purge(s.Context(), s.shard, store.NewToken(), []job.Ref{s.ref(id)})
+			require.NoError(s, err)
+			require.NoError(s, errs[0])
+			for range 3 { // lanes are forgotten before their topic
+				s.sweep()
+			}
+			require.Equal(s, []string{s.queue.Topic}, known())
+			got := total()
+			require.Equal(s, round+2, got.Registered)
+			require.Equal(s, round+1, got.Dead)
+			require.EqualValues(s, 1, got.Scheduled)
+		}
+		_, err := s.Store.Get(s.Context(), s.shard, s.ref("stays"))
+		require.NoError(s, err)
+		require.NoError(s, Check(s.Context(), s.Store))
+	}},
+	{"keeps a topic that has settings, or whose ids are remembered", func(s *suite) {
+		lane := s.queueOf(s.queue.Namespace, "lanes", 0)
+		s.putLane(lane, policy.Lane{LaneConcurrency: 3})
+		for i, topic := range []string{"put", "lanes", "ids"} {
+			q := s.queueOf(s.queue.Namespace, topic, 0)
+			id := fmt.Sprint(i)
+			e := s.entry(id, in(q))
+			if topic != "ids" {
+				e.Print = nil
+			}
+			if topic == "put" {
+				_, err := s.Store.PutTopic(s.Context(), store.Topic{Namespace: q.Namespace, Name: topic, Policy: policy.Topic{Workers: 7}})
+				require.NoError(s, err)
+			}
+			s.add(e)
+			s.end(s.claim(want(q)).Jobs[0], dead)
+			errs, err := s.Store.Purge(s.Context(), s.shard, store.NewToken(), []job.Ref{s.ref(id)})
+			require.NoError(s, err)
+			require.NoError(s, errs[0])
+		}
+		for range 3 {
+			s.sweep()
+		}
+		rows, err := s.Store.TopicStats(s.Context(), s.shard, store.StatsFilter{Namespace: s.queue.Namespace, Limit: 10})
+		require.NoError(s, err)
+		require.Len(s, rows, 3)
+	}},
 	{"keeps the newest by bytes", func(s *suite) {
 		s.put(policy.Topic{KeepDelivered: policy.Keep{MaxBytes: new(int64(35_000))}})
 		for i := range 6 {

@@ -1,0 +1,74 @@
+package sqlite
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// loaded is the number of lanes in memory.
+func loaded(t *testing.T, s *Store) (n int) {
+	t.Helper()
+	require.NoError(t, s.submit(t.Context(), &op{verb: "look", run: func(tx *tx) error {
+		n = len(tx.mem.queues)
+		return nil
+	}}))
+	return n
+}
+
+func TestSweep_UnloadsLanesThatAreIdleForAMinute(t *testing.T) {
+	s, c := clocked(t, options(t))
+	const lanes = 20
+	entries := make([]store.Entry, lanes)
+	for i := range entries {
+		entries[i] = entry(fmt.Sprint("job-", i), 0)
+		entries[i].Queue = job.Queue{Namespace: lane.Namespace, Topic: lane.Topic, Lane: fmt.Sprint("lane-", i)}
+	}
+	insert(t, s, entries...)
+	for _, e := range entries {
+		claimed, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
+			Wants: []store.Want{{Queue: e.Queue, Max: 1, Timeout: time.Hour}}, Max: 1, MaxBytes: 1 << 20,
+		})
+		require.NoError(t, err)
+		if e.ID != "job-0" { // which stays held
+			settle(t, s, settled(claimed.Jobs[0], policy.Verdict{Kind: policy.Delivered}))
+		}
+	}
+	sweep := func() {
+		_, err := s.Sweep(t.Context(), 0, store.NewToken(), 100)
+		require.NoError(t, err)
+	}
+	c.pass(idleLook)
+	sweep()
+	require.Equal(t, lanes, loaded(t, s), "they were used a moment ago")
+	c.pass(idleLook)
+	again := entry("again", time.Hour)
+	again.Queue = entries[1].Queue
+	insert(t, s, again)
+	_, err := s.Cancel(t.Context(), 0, store.NewToken(), again.Ref())
+	require.NoError(t, err)
+	sweep()
+	require.Equal(t, 2, loaded(t, s), "one has a job, one was used since the last look")
+	c.pass(idleLook)
+	sweep()
+	c.pass(idleLook)
+	sweep()
+	require.Equal(t, 1, loaded(t, s))
+
+	// A lane that was let go is read when it is needed.
+	later := entry("later", 0)
+	later.Queue = entries[2].Queue
+	insert(t, s, later)
+	require.Equal(t, 2, loaded(t, s))
+	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
+		Wants: []store.Want{{Queue: later.Queue, Max: 1, Timeout: time.Hour}}, Max: 1, MaxBytes: 1 << 20,
+	})
+	require.NoError(t, err)
+	require.Len(t, claimed.Jobs, 1)
+}
