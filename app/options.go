@@ -51,7 +51,7 @@ type Options struct {
 	SecretKey SecretKey
 	// DeclaredTopics refuses jobs of topics that were not put.
 	DeclaredTopics bool
-	// MaxBody bounds a job's body in bytes, 1 B to 16 MiB. Default: 256 KiB.
+	// MaxBody bounds a job's body in bytes, 1 B to 10 MiB. Default: 256 KiB.
 	MaxBody int64
 	// Grace bounds a stop, 1 s to 1 h. Attempts in flight end within it, less 5 s. Default: 30 s.
 	Grace time.Duration
@@ -90,7 +90,7 @@ const (
 	DefaultMaxBody = 256 << 10
 	DefaultGrace   = 30 * time.Second
 
-	MaxMaxBody = 16 << 20
+	MaxMaxBody = 10 << 20
 	MinGrace   = time.Second
 	MaxGrace   = time.Hour
 )

@@ -44,6 +44,8 @@ type told struct {
 	Body       json.RawMessage     `json:"body,omitempty"`
 	BodyText   *string             `json:"body_text,omitempty"`
 	BodyBase64 []byte              `json:"body_base64,omitempty"`
+	// BodyOmitted says that the body was asked for and is not told, because the callback would be larger than a job may be.
+	BodyOmitted bool `json:"body_omitted,omitempty"`
 }
 
 // response is what came of the last attempt.
@@ -86,6 +88,10 @@ func (d *Dispatcher) births(end pool.End) []store.Entry {
 	}
 	c.Job.State, c.Job.Reason = state, end.Verdict.Reason
 	n := newCallback(to, h.Namespace, h.Topic, c)
+	if len(n.Body) > job.MaxBody {
+		c.Job.Body, c.Job.BodyText, c.Job.BodyBase64, c.Job.BodyOmitted = nil, nil, nil, true
+		n = newCallback(to, h.Namespace, h.Topic, c)
+	}
 	n.ID, n.Kind, n.Origin = job.CallbackID(h.Job), job.KindCallback, h.ID
 	return []store.Entry{{New: n, Print: n.Fingerprint()}}
 }

@@ -541,3 +541,40 @@ func TestManyDeathsAtOnceAreAllTold(t *testing.T) {
 		require.Len(t, rec.calls(), 2*jobs)
 	})
 }
+
+func TestCallback_LeavesOutABodyThatItCannotHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: byTopic(200)}
+		r := start(t, dispatcher.Options{Deliverer: rec})
+		ends := func(id string, body []byte) (callback call, told map[string]any) {
+			t.Helper()
+			r.register(t, job.New{Spec: job.Spec{
+				ID: id, BodyKind: job.BodyText, Body: body,
+				Terms: policy.Terms{OnDelivered: &policy.Callback{URL: "https://told.example/", Include: []string{policy.IncludeBody}}},
+			}})
+			time.Sleep(3 * time.Second)
+			all := rec.callbacks()
+			callback = all[len(all)-1]
+			told, _ = decoded(t, callback)["job"].(map[string]any)
+			require.Equal(t, id, told["id"])
+			return callback, told
+		}
+		// Each of these takes six bytes in JSON; the rest of a callback always takes as much.
+		control := bytes.Repeat([]byte{1}, job.MaxBody/6)
+		small, told := ends("a", control[:1000])
+		rest := len(small.Body) - 6*1000
+		require.Contains(t, told, "body_text")
+		most := (job.MaxBody - rest) / 6
+		pad := bytes.Repeat([]byte{'x'}, job.MaxBody-rest-6*most)
+
+		fits, told := ends("b", append(pad, control[:most]...))
+		require.Len(t, fits.Body, job.MaxBody)
+		require.Len(t, told["body_text"], most+len(pad))
+		require.NotContains(t, told, "body_omitted")
+
+		omits, told := ends("c", append(append(pad, 'x'), control[:most]...))
+		require.Less(t, len(omits.Body), 1000)
+		require.NotContains(t, told, "body_text")
+		require.Equal(t, true, told["body_omitted"])
+	})
+}

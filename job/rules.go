@@ -14,7 +14,10 @@ import (
 
 // Bounds of what a request may ask for; those of ladders are policy's.
 const (
-	MaxURL     = 2048
+	MaxURL = 2048
+	// MaxBody bounds the bytes of a body, that of a callback too: more is held by no engine. What a client may register
+	// is for the API to say.
+	MaxBody    = 1<<24 - 1
 	MaxHeaders = 32 << 10 // bytes of names and values together, with 4 for each line
 	MaxLabels  = 16
 	MaxRetries = 1000

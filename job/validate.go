@@ -25,6 +25,9 @@ func Validate(n New, now time.Time) []Fault {
 	faults := check(&n)
 	faults = append(faults, headerFaults("/headers", n.Header, false)...)
 	faults = append(faults, callbackFaults(n.OnDelivered, n.OnDead)...)
+	if len(n.Body) > MaxBody {
+		faults = append(faults, Fault{"/body", fmt.Sprintf("must be at most %d B", MaxBody)})
+	}
 	faults = append(faults, labelFaults(n.Labels)...)
 	if n.Delay != 0 && !n.RunAt.IsZero() {
 		faults = append(faults, Both("/run_at", "delay"))

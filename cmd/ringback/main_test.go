@@ -160,7 +160,7 @@ func TestZerosThatWereSaidAreRefused(t *testing.T) {
 	for _, command := range []string{"serve", "dev"} {
 		code, _, stderr := try(t, []string{"RINGBACK_MAX_BODY=0"}, command, "--grace=0s", "--addr=127.0.0.1:0", "--store=sqlite:/no/such/x.db")
 		require.Equal(t, exitUsage, code)
-		require.Equal(t, "ringback: max-body: 0 B is not in 1 B to 16777216 B; grace: 0s is not in 1s to 1h0m0s\n", stderr)
+		require.Equal(t, "ringback: max-body: 0 B is not in 1 B to 10485760 B; grace: 0s is not in 1s to 1h0m0s\n", stderr)
 	}
 }
 

@@ -23,7 +23,7 @@ type serverFlags struct {
 	Proxy         string        `placeholder:"URL" help:"Forward proxy to receivers, http:// or https://; none: none. Unless said: what HTTPS_PROXY, HTTP_PROXY and NO_PROXY say."`
 	CAFile        string        `name:"ca-file" placeholder:"FILE" help:"Authorities, in PEM, for receivers' certificates beside the system's."`
 	Topics        string        `default:"auto" enum:"auto,declared" placeholder:"auto|declared" help:"Whether a job makes its topic (auto), or is refused until the topic was PUT (declared)."`
-	MaxBody       byteSize      `default:"256KiB" placeholder:"SIZE" help:"Largest body of a job, 1B to 16MiB."`
+	MaxBody       byteSize      `default:"256KiB" placeholder:"SIZE" help:"Largest body of a job, 1B to 10MiB."`
 	Grace         time.Duration `default:"30s" placeholder:"DURATION" help:"How long a stop may take, 1s to 1h: attempts in flight end within it, less 5s."`
 	Drain         time.Duration `default:"0s" placeholder:"DURATION" help:"How long the API goes on taking requests after SIGTERM, so that load balancers notice; at most the grace less 5s."`
 	Log           string        `default:"text" enum:"text,json" placeholder:"text|json" help:"Form of the log on stderr."`

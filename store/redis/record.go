@@ -34,7 +34,6 @@ const (
 	flagPrint       = 1
 	flagUsualType   = 2
 	flagKindShift   = 2
-	maxBody         = 1<<24 - 1
 	maxTimeoutMS    = 1<<24 - 1
 	tagCreated      = 1 // ms from registration to the first due moment; absent: none
 	tagExpires      = 2 // ms
@@ -88,8 +87,8 @@ type record struct {
 // moment, the expiry and, for a new job, the time from registration to the due moment; of a record that was read, that
 // is delta in ms, and extra its unknown fields.
 func encode(spec *job.Spec, q *queue, printed bool, delta int64, extra []byte) (head, rest []byte, err error) {
-	if len(spec.Body) > maxBody {
-		return nil, nil, fmt.Errorf("redis: a body of %d bytes is larger than %d", len(spec.Body), maxBody)
+	if len(spec.Body) > job.MaxBody { // its length is written in three bytes
+		return nil, nil, fmt.Errorf("redis: a body of %d bytes is larger than %d", len(spec.Body), job.MaxBody)
 	}
 	head = make([]byte, headLength)
 	head[0] = formWhole

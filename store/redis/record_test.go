@@ -125,3 +125,18 @@ func TestFieldsOfANewerVersionSurviveEdits(t *testing.T) {
 		require.Contains(t, after, string(newer))
 	})
 }
+
+func TestEncode_HoldsTheLargestBody(t *testing.T) {
+	q := &queue{number: "1", Queue: job.Queue{Lane: "l"}}
+	spec := job.Spec{BodyKind: job.BodyText, Method: "POST", Body: make([]byte, job.MaxBody)}
+	head, rest, err := encode(&spec, q, false, 0, nil)
+	require.NoError(t, err)
+	read, err := decode(string(head)+"\x00\x00\x00\x00\x00\x00"+string(rest), "l", false)
+	require.NoError(t, err)
+	require.Len(t, read.spec.Body, job.MaxBody)
+
+	spec.Body = make([]byte, job.MaxBody+1)
+	_, _, err = encode(&spec, q, false, 0, nil)
+	require.Error(t, err)
+	require.NotEmpty(t, job.Validate(job.New{Spec: spec}, time.Now()), "no such job comes here")
+}
