@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -109,9 +110,14 @@ type Options struct {
 	BodyBytes int64
 	// Version is what /v1/version answers; empty: dev.
 	Version string
-	// Loopback serves only requests that are addressed to localhost or to a loopback address, so that no web page
+	// Loopback serves only requests that are addressed to localhost, a loopback address or one of Hosts, so that no web page
 	// reaches the API through a name of its own that resolves to this machine. For listeners on loopback.
 	Loopback bool
+	// CheckHost does the same for listeners beyond loopback, with any address in place of loopback's. For those that need no
+	// token.
+	CheckHost bool
+	// Hosts are the further names that Loopback and CheckHost let pass, without a port.
+	Hosts []string
 	// HealthOnly serves /healthz, /readyz, /metrics, /v1/version and /openapi.yaml alone, for a process that only delivers:
 	// its Service is asked for nothing but its readiness.
 	HealthOnly bool
@@ -179,7 +185,11 @@ func (a *api) handler(o Options, end func()) http.Handler {
 		}
 	}
 	mux.Handle("/", a.handle(a.elsewhere))
-	g := &guard{next: mux, loopback: o.Loopback}
+	g := &guard{next: mux, loopback: o.Loopback, checkHost: o.CheckHost}
+	g.unauthorized.log, g.refused.log = a.log, a.log
+	for _, host := range o.Hosts {
+		g.hosts = append(g.hosts, strings.ToLower(strings.TrimSuffix(host, ".")))
+	}
 	if o.Token != "" {
 		g.token = o.Token.sum()
 		g.guarded = true

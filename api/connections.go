@@ -72,7 +72,7 @@ func (c *connections) add(conn net.Conn) *connection {
 		if longest, ok := c.idle.Front().Value.(*connection); ok {
 			c.drop(longest)
 			_ = longest.conn.Close()
-			c.evicted.write(slog.LevelWarn, "too many connections, closing the ones idle for longest", "max", c.max)
+			c.evicted.warn("too many connections, closing the ones idle for longest", "max", c.max)
 		}
 	}
 	return added
@@ -126,7 +126,7 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer c.end(of)
 	if !c.begin(of) {
-		c.refused.write(slog.LevelWarn, "too many requests under way, answering 503", "max", c.max)
+		c.refused.warn("too many requests under way, answering 503", "max", c.max)
 		w.Header()["Connection"] = closeIt
 		refuse(http.StatusServiceUnavailable, "too many requests are under way: try again").write(w)
 		return

@@ -138,7 +138,7 @@ func TestThrottle_WritesALineASecondAndCounts(t *testing.T) {
 		var log bytes.Buffer
 		l := throttle{log: slog.New(slog.NewTextHandler(&log, nil))}
 		for range 30 {
-			l.write(slog.LevelWarn, "a thing")
+			l.warn("a thing")
 			time.Sleep(logEvery / 10)
 		}
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")

@@ -52,6 +52,7 @@ func (a *api) reviveDead(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	done, err := a.service.ReviveDead(r.Context(), f.Selection, f.RevivePlan)
+	a.auditDead(r, "revive", f, done, err)
 	if err != nil {
 		return err
 	}
@@ -66,11 +67,33 @@ func (a *api) purgeDead(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	done, err := a.service.PurgeDead(r.Context(), f.Selection)
+	a.auditDead(r, "purge", f, done, err)
 	if err != nil {
 		return err
 	}
 	a.answerWorked(w, "purged", f.DryRun, done)
 	return nil
+}
+
+// auditDead logs what was done to dead letters.
+func (a *api) auditDead(r *http.Request, action string, f deadForm, worked store.Worked, err error) {
+	if f.DryRun || err != nil && problemOf(err).status < http.StatusInternalServerError {
+		return // nothing was changed
+	}
+	args := []any{"topic", f.Filter.Topic, "matched", worked.Matched, "done", worked.Done, "failed", len(worked.Failed), "more", worked.More}
+	switch {
+	case len(f.IDs) > 0:
+		args = append(args, "ids", len(f.IDs))
+	case f.all:
+		args = append(args, "all", true)
+	}
+	if f.Filter.Lane != "" {
+		args = append(args, "lane", f.Filter.Lane)
+	}
+	if err != nil { // some may have been worked with before it
+		args = append(args, "err", err)
+	}
+	a.audit(r, action, args...)
 }
 
 func readDead(w http.ResponseWriter, r *http.Request, revival bool) (deadForm, error) {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/ringback/ringback/job"
@@ -49,35 +50,81 @@ func ofAnAttempt(header http.Header) bool {
 }
 
 // guard decides who is served at all. It refuses, in this order: requests that a job makes, requests to a foreign host
-// name (on loopback), requests that a web page of another origin makes, requests under /v1 without the token.
+// name (where no token stands between a web page and the API, see Options), requests that a web page of another origin
+// makes, requests under /v1 without the token. What it refuses is logged, a line a second at most.
 //
 // A job that could call an API could register jobs, whoever may reach that API. The sender does not dial its own
 // process's listener; the header is how a request is known that came by another way: from another process, or through
 // a published port, an address translation or a load balancer.
 type guard struct {
-	next     http.Handler
-	loopback bool
-	origin   http.CrossOriginProtection
-	guarded  bool
-	token    [sha256.Size]byte
+	next      http.Handler
+	loopback  bool
+	checkHost bool
+	hosts     []string // in small letters
+	origin    http.CrossOriginProtection
+	guarded   bool
+	token     [sha256.Size]byte
+
+	unauthorized, refused throttle
 }
 
 // ServeHTTP serves or refuses.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case ofAnAttempt(r.Header):
-		refuse(http.StatusForbidden, "a job cannot call the API").write(w)
-	case g.loopback && !toLoopback(r.Host):
-		refuse(http.StatusForbidden,
-			"this server listens on loopback and serves requests to localhost, 127.0.0.1 or [::1] only").write(w)
+		g.forbid(w, r, "a job cannot call the API")
+	case g.loopback && !toLoopback(r.Host) && !g.named(r.Host):
+		g.forbid(w, r, "this server listens on loopback and serves requests to localhost, 127.0.0.1, [::1] and the names in --allowed-hosts only")
+	case g.checkHost && !g.loopback && !toAddress(r.Host) && !g.named(r.Host):
+		g.forbid(w, r, "this server needs no token and serves requests to addresses, localhost and the names in --allowed-hosts only")
 	case g.origin.Check(r) != nil:
-		refuse(http.StatusForbidden, "web pages of other origins are not served").write(w)
+		g.forbid(w, r, "web pages of other origins are not served")
 	case g.guarded && strings.HasPrefix(r.URL.Path, "/v1/") && !g.shown(r):
+		reason := "missing token"
+		if len(r.Header.Values("Authorization")) > 0 {
+			reason = "wrong token"
+		}
+		g.unauthorized.warn("authentication failed", requestAttrs(r, "reason", reason)...)
+		closeUnread(w, r)
 		w.Header().Set("WWW-Authenticate", `Bearer realm="ringback"`)
 		refuse(http.StatusUnauthorized, "send the header Authorization: Bearer <token>").write(w)
 	default:
 		g.next.ServeHTTP(w, r)
 	}
+}
+
+// forbid refuses a request for a reason.
+func (g *guard) forbid(w http.ResponseWriter, r *http.Request, reason string) {
+	g.refused.warn("request refused", requestAttrs(r, "host", cut(r.Host), "reason", reason)...)
+	closeUnread(w, r)
+	refuse(http.StatusForbidden, reason).write(w)
+}
+
+// closeUnread has net/http close the connection rather than read the content of a request that is refused: whoever may
+// not use the API must not keep it waiting for what they send.
+func closeUnread(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		w.Header()["Connection"] = closeIt
+	}
+}
+
+// requestAttrs is what a log line tells of a request: nothing that may hold a secret.
+func requestAttrs(r *http.Request, more ...any) []any {
+	return append([]any{"remote", r.RemoteAddr, "method", cut(r.Method), "path", cut(r.URL.Path)}, more...)
+}
+
+// cut bounds what of a client's text gets into the log.
+func cut(text string) string {
+	const most = 200
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+// named reports whether a Host is one of the names that are allowed.
+func (g *guard) named(host string) bool {
+	return slices.Contains(g.hosts, strings.ToLower(strings.TrimSuffix(hostOf(host), ".")))
 }
 
 // shown reports whether the request carries the token.
@@ -93,12 +140,30 @@ func (g *guard) shown(r *http.Request) bool {
 // toLoopback reports whether a Host names this machine: localhost or a loopback address, which no web page can be
 // served under by a foreign name server. The port does not matter.
 func toLoopback(host string) bool {
+	ip, ok := addressOf(host)
+	return isLocalhost(host) || ok && ip.Unmap().IsLoopback()
+}
+
+// toAddress reports whether a Host is localhost or any address, which no foreign name server decides over.
+func toAddress(host string) bool {
+	_, ok := addressOf(host)
+	return ok || isLocalhost(host)
+}
+
+func isLocalhost(host string) bool {
+	return strings.EqualFold(strings.TrimSuffix(hostOf(host), "."), "localhost")
+}
+
+// addressOf reads a Host that is an address.
+func addressOf(host string) (netip.Addr, bool) {
+	ip, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(hostOf(host), "["), "]"))
+	return ip, err == nil
+}
+
+// hostOf is a Host without its port.
+func hostOf(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
+		return name
 	}
-	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
-	return err == nil && ip.Unmap().IsLoopback()
+	return host
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -63,6 +65,126 @@ func TestOnLoopbackOnlyNamesOfThisMachineAreServed(t *testing.T) {
 		if status != http.StatusOK {
 			problemIn(t, w)
 		}
+	}
+}
+
+func TestGuard_KeepsToAddressesAndAllowedNamesWhereNoTokenIsNeeded(t *testing.T) {
+	hosts := []string{"Ringback.internal.", "proxy.example"}
+	for _, o := range []Options{{CheckHost: true, Hosts: hosts}, {Loopback: true, Hosts: hosts}, {Loopback: true, CheckHost: true, Hosts: hosts}} {
+		o.Service, o.Logger = newFake(), quiet
+		h := New(o)
+		beyond := http.StatusOK
+		if o.Loopback {
+			beyond = http.StatusForbidden
+		}
+		for host, status := range map[string]int{
+			"localhost:8080": 200, "127.0.0.1": 200, "[::1]:8080": 200,
+			"10.0.0.1": beyond, "10.0.0.1:8080": beyond, "[2001:db8::1]:8080": beyond,
+			"ringback.internal": 200, "RINGBACK.internal:8080": 200, "ringback.internal.": 200, "proxy.example": 200,
+			"": 403, "evil.example": 403, "evil.example:8080": 403, "a.ringback.internal": 403, "10.0.0.1.evil.example": 403,
+			"ringback.internal@evil.example": 403, "ringback": 403,
+		} {
+			r := httptest.NewRequest(http.MethodGet, "/v1/version", nil)
+			r.Host = host
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			require.Equal(t, status, w.Code, "%q %+v", host, o)
+		}
+	}
+}
+
+func TestGuard_LogsWhatItRefusesOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		h := New(Options{Service: newFake(), Token: "right", Loopback: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		lines := func() []string {
+			defer log.Reset()
+			return strings.Split(strings.TrimSpace(log.String()), "\n")
+		}
+		long := "/v1/" + strings.Repeat("x", 10_000)
+		for range 100 {
+			w := call(t, h, http.MethodPost, "http://localhost"+long+"?token=hunter2", `{}`, "Authorization", "Bearer hunter2")
+			require.Equal(t, http.StatusUnauthorized, w.Code)
+			require.Equal(t, "close", w.Header().Get("Connection"), "what it sends is not read")
+		}
+		got := lines()
+		require.Len(t, got, 1)
+		for _, says := range []string{"level=WARN", "authentication failed", "remote=192.0.2.1:1234", "method=POST", "path=/v1/xxx", `reason="wrong token"`} {
+			require.Contains(t, got[0], says)
+		}
+		require.NotContains(t, got[0], "hunter2")
+		require.Less(t, len(got[0]), 500)
+		time.Sleep(logEvery)
+		call(t, h, http.MethodGet, "http://localhost/v1/stats", "")
+		got = lines()
+		require.Len(t, got, 1)
+		require.Contains(t, got[0], `reason="missing token"`)
+		require.Contains(t, got[0], "suppressed=99")
+		call(t, h, http.MethodGet, "http://evil.example/v1/stats", "")
+		require.Contains(t, lines()[0], "host=evil.example")
+		call(t, h, http.MethodGet, "http://localhost/v1/stats", "", "Authorization", "Bearer right")
+		require.Empty(t, log.String())
+	})
+}
+
+func TestHandle_LogsTheCauseOfEvery500(t *testing.T) {
+	body := map[string]string{
+		"POST /v1/jobs": `{"id": "a"}`, "PATCH /v1/jobs/{id}": `{"retries": 1}`, "POST /v1/batch": `{"jobs": [{"id": "a"}]}`,
+		"POST /v1/dead/revive": `{"all": true}`, "POST /v1/dead/purge": `{"all": true}`,
+	}
+	for _, r := range new(api).routes() {
+		path := strings.NewReplacer("{topic}", "a", "{lane}", "b", "{id}", "c").Replace(r.path)
+		for method := range r.methods {
+			var log bytes.Buffer
+			f := newFake()
+			f.err = errors.New("the disk is on fire")
+			f.bad = f.err
+			text := body[method+" "+r.path]
+			if text == "" && (method == http.MethodPut || method == http.MethodPatch) {
+				text = `{}`
+			}
+			query := ""
+			if r.path == "/v1/jobs" && method == http.MethodGet {
+				query = "?topic=a&state=dead"
+			}
+			h := New(Options{Service: f, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			w := call(t, h, method, path+query, text)
+			if strings.Contains(w.Body.String(), `"status":500`) {
+				require.Contains(t, log.String(), "the disk is on fire", "%s %s", method, path)
+				require.NotContains(t, w.Body.String(), "fire")
+			} else {
+				require.NotContains(t, []string{"/v1/jobs", "/v1/batch", "/v1/topics/a", "/v1/dead", "/v1/dead/purge", "/v1/stats"}, path, method)
+			}
+		}
+	}
+}
+
+func TestAudit_LogsChangesOfSettingsAndOfManyJobs(t *testing.T) {
+	for target, says := range map[string]string{
+		`POST /v1/dead/purge {"topic": "a"}`:                   "action=purge remote=192.0.2.1:1234 topic=a matched=5 done=3 failed=3 more=true",
+		`POST /v1/dead/revive {"ids": ["x", "y"]}`:             "action=revive remote=192.0.2.1:1234 topic=\"\" matched=5 done=3 failed=3 more=true ids=2",
+		`POST /v1/dead/purge {"all": true, "dry_run": true}`:   "",
+		`POST /v1/dead/purge {"all": 5}`:                       "",
+		`POST /v1/topics/seen/pause`:                           `action="POST /v1/topics/{topic}/pause" remote=192.0.2.1:1234 topic=seen`,
+		`PUT /v1/topics/seen {}`:                               `action="PUT /v1/topics/{topic}"`,
+		`PUT /v1/topics/seen {"workers": 0}`:                   "",
+		`DELETE /v1/topics/order.close/lanes/a`:                `action="DELETE /v1/topics/{topic}/lanes/{lane}" remote=192.0.2.1:1234 topic=order.close lane=a`,
+		`POST /v1/topics/seen/secrets`:                         `action="POST /v1/topics/{topic}/secrets"`,
+		`GET /v1/topics/seen`:                                  "",
+		`POST /v1/jobs {"id": "n", "url": "http://a.example"}`: "",
+		`POST /v1/jobs/dead/revive`:                            "",
+	} {
+		var log bytes.Buffer
+		h := New(Options{Service: whole(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		parts := strings.SplitN(target, " ", 3)
+		w := call(t, h, parts[0], parts[1], strings.Join(parts[2:], ""))
+		if says == "" {
+			require.NotContains(t, log.String(), "msg=audit", "%s: %s", target, w.Body)
+			continue
+		}
+		require.Less(t, w.Code, 300, "%s: %s", target, w.Body)
+		require.Equal(t, 1, strings.Count(log.String(), "msg=audit"), target)
+		require.Contains(t, log.String(), says)
 	}
 }
 

@@ -20,10 +20,21 @@ type problem struct {
 	retryAfter time.Duration
 	// unread: the client may still be sending the request; see turnAway.
 	unread bool
+	// cause is what is logged of a 500, and never shown.
+	cause error
 }
 
 // Error is for logs.
-func (p *problem) Error() string { return strconv.Itoa(p.status) + ": " + p.detail }
+func (p *problem) Error() string {
+	text := strconv.Itoa(p.status) + ": " + p.detail
+	if p.cause != nil {
+		text += ": " + p.cause.Error()
+	}
+	return text
+}
+
+// Unwrap gives the cause.
+func (p *problem) Unwrap() error { return p.cause }
 
 // refuse makes a problem.
 func refuse(status int, detail string) *problem { return &problem{status: status, detail: detail} }
@@ -80,7 +91,9 @@ func problemOf(err error) *problem {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errSlow):
 		return refuse(http.StatusServiceUnavailable, "the store did not answer in time: try again")
 	}
-	return refuse(http.StatusInternalServerError, "something went wrong here: the log tells what")
+	p := refuse(http.StatusInternalServerError, "something went wrong here: the log tells what")
+	p.cause = err
+	return p
 }
 
 // because adds to a refusal for a job's state what would be needed.

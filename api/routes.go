@@ -19,6 +19,8 @@ type route struct {
 	always bool
 	// versioned: its handlers evaluate If-Match themselves.
 	versioned bool
+	// settings: its changes are logged.
+	settings bool
 }
 
 // routes is everything that is served.
@@ -38,21 +40,21 @@ func (a *api) routes() []route {
 		{path: "/v1/topics", methods: map[string]handler{http.MethodGet: a.topics}},
 		{path: "/v1/topics/{topic}", methods: map[string]handler{
 			http.MethodGet: a.topic, http.MethodPut: a.putTopic, http.MethodPatch: a.patchTopic,
-		}},
-		{path: "/v1/topics/{topic}/pause", methods: map[string]handler{http.MethodPost: a.pause(true)}},
-		{path: "/v1/topics/{topic}/resume", methods: map[string]handler{http.MethodPost: a.pause(false)}},
+		}, settings: true},
+		{path: "/v1/topics/{topic}/pause", methods: map[string]handler{http.MethodPost: a.pause(true)}, settings: true},
+		{path: "/v1/topics/{topic}/resume", methods: map[string]handler{http.MethodPost: a.pause(false)}, settings: true},
 		{path: "/v1/topics/{topic}/stats", methods: map[string]handler{http.MethodGet: a.topicStats}},
 		{path: "/v1/topics/{topic}/lanes", methods: map[string]handler{http.MethodGet: a.lanes}},
 		{path: "/v1/topics/{topic}/lanes/{lane}", methods: map[string]handler{
 			http.MethodGet: a.lane, http.MethodPut: a.putLane, http.MethodPatch: a.patchLane, http.MethodDelete: a.deleteLane,
-		}},
-		{path: "/v1/topics/{topic}/lanes/{lane}/pause", methods: map[string]handler{http.MethodPost: a.pauseLane(true)}},
-		{path: "/v1/topics/{topic}/lanes/{lane}/resume", methods: map[string]handler{http.MethodPost: a.pauseLane(false)}},
-		{path: "/v1/topics/{topic}/secrets", methods: secrets},
-		{path: "/v1/topics/{topic}/secrets/{id}", methods: secret},
+		}, settings: true},
+		{path: "/v1/topics/{topic}/lanes/{lane}/pause", methods: map[string]handler{http.MethodPost: a.pauseLane(true)}, settings: true},
+		{path: "/v1/topics/{topic}/lanes/{lane}/resume", methods: map[string]handler{http.MethodPost: a.pauseLane(false)}, settings: true},
+		{path: "/v1/topics/{topic}/secrets", methods: secrets, settings: true},
+		{path: "/v1/topics/{topic}/secrets/{id}", methods: secret, settings: true},
 		{path: "/v1/topics/{topic}/keys", methods: keys},
-		{path: "/v1/topics/{topic}/lanes/{lane}/secrets", methods: secrets},
-		{path: "/v1/topics/{topic}/lanes/{lane}/secrets/{id}", methods: secret},
+		{path: "/v1/topics/{topic}/lanes/{lane}/secrets", methods: secrets, settings: true},
+		{path: "/v1/topics/{topic}/lanes/{lane}/secrets/{id}", methods: secret, settings: true},
 		{path: "/v1/topics/{topic}/lanes/{lane}/keys", methods: keys},
 		{path: "/v1/dead", methods: map[string]handler{http.MethodGet: a.dead}},
 		{path: "/v1/dead/revive", methods: map[string]handler{http.MethodPost: a.reviveDead}},
@@ -95,7 +97,11 @@ func (a *api) methods(r route) http.Handler {
 		if err := checkEncoding(w, req); err != nil {
 			return err
 		}
-		return serve(w, req)
+		err := serve(w, req)
+		if err == nil && r.settings && method != http.MethodGet {
+			a.audit(req, method+" "+r.path, "topic", req.PathValue("topic"), "lane", req.PathValue("lane"))
+		}
+		return err
 	})
 }
 
@@ -120,7 +126,7 @@ func (a *api) handle(serve handler) http.Handler {
 		p := problemOf(err)
 		switch p.status {
 		case http.StatusInternalServerError:
-			a.log.Error("a request failed", "method", r.Method, "route", r.Pattern, "err", err)
+			a.log.Error("request failed", "method", r.Method, "route", r.Pattern, "err", err)
 		case http.StatusServiceUnavailable:
 			a.log.Debug("a request could not be served", "method", r.Method, "route", r.Pattern, "err", err)
 		}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -20,8 +19,8 @@ type throttle struct {
 	dropped int
 }
 
-// write logs a line, or counts it.
-func (t *throttle) write(level slog.Level, msg string, args ...any) {
+// warn logs a line, or counts it.
+func (t *throttle) warn(msg string, args ...any) {
 	t.mu.Lock()
 	now := time.Now()
 	if !t.last.IsZero() && now.Sub(t.last) < logEvery {
@@ -35,5 +34,5 @@ func (t *throttle) write(level slog.Level, msg string, args ...any) {
 	if dropped > 0 {
 		args = append(args, "suppressed", dropped)
 	}
-	t.log.Log(context.Background(), level, msg, args...) //nolint:sloglint // the callers say constants
+	t.log.Warn(msg, args...) //nolint:sloglint // the callers say constants
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 
 	"github.com/ringback/ringback/api"
@@ -92,13 +93,22 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	gauges.Watch(a.dispatcher)
 	handler := api.New(api.Options{
 		Service: a.dispatcher, Token: a.options.Token, MaxBody: a.options.MaxBody, Version: a.options.Version,
-		Loopback: a.loopback(), Metrics: gauges.Handler(), HealthOnly: !a.options.has(RoleAPI), Closing: a.closing.Load,
+		Loopback: a.loopback(), CheckHost: a.options.NoAuth && a.options.has(RoleAPI), Hosts: a.hosts(), Metrics: gauges.Handler(), HealthOnly: !a.options.has(RoleAPI), Closing: a.closing.Load,
 		Logger: a.options.Logger,
 	})
 	a.server = api.Server(handler, a.options.Logger)
 	descriptors.log(a.options.Logger, a.options.has(RoleWorker))
 	api.BoundConnections(a.server, descriptors.api, a.options.Logger)
 	return a, nil
+}
+
+// hosts are the names that requests may be addressed to where no token is needed.
+func (a *App) hosts() []string {
+	names := slices.Clone(a.options.AllowedHosts)
+	if host, err := splitAddr(a.options.Addr); err == nil && host != "" {
+		names = append(names, host)
+	}
+	return names
 }
 
 // loopback reports whether only this machine reaches the API.

@@ -113,11 +113,11 @@ func TestPrivateTargetsAreRefusedUnlessAllowed(t *testing.T) {
 
 func TestATokenIsAskedFor(t *testing.T) {
 	o := good(t)
-	o.Token = "s3cret"
+	o.Token = "s3cret-0123456789"
 	r := run(t, o)
 	status, _ := r.ask(t, http.MethodGet, "/v1/stats", "")
 	require.Equal(t, http.StatusUnauthorized, status)
-	status, _ = r.ask(t, http.MethodGet, "/v1/stats", "", "Authorization", "Bearer s3cret")
+	status, _ = r.ask(t, http.MethodGet, "/v1/stats", "", "Authorization", "Bearer s3cret-0123456789")
 	require.Equal(t, http.StatusOK, status)
 }
 

@@ -45,10 +45,15 @@ type Options struct {
 	Proxy ProxyURL
 	// CAFile holds authorities, in PEM, that receivers' certificates may come from beside the system's.
 	CAFile string
+	// AllowedHosts are names under which the API is reached where no token is needed, without a port: on loopback beside
+	// localhost, else beside the name in Addr. Addresses always pass.
+	AllowedHosts []string
 	// SecretKey seals the secrets that sign attempts, and those in headers, where they are stored: one key or several, see
 	// seal.ParseKeys.
 	// Default: they are stored in the open.
 	SecretKey SecretKey
+	// SecretKeyFrom is where SecretKey comes from, for errors. Default: RINGBACK_SECRET_KEY.
+	SecretKeyFrom string
 	// DeclaredTopics refuses jobs of topics that were not put.
 	DeclaredTopics bool
 	// MaxBody bounds a job's body in bytes, 1 B to 10 MiB. Default: 256 KiB.
@@ -91,8 +96,11 @@ const (
 	DefaultGrace   = 30 * time.Second
 
 	MaxMaxBody = 10 << 20
-	MinGrace   = time.Second
-	MaxGrace   = time.Hour
+	// MinToken is how many characters a token has at least.
+	MinToken = 16
+
+	MinGrace = time.Second
+	MaxGrace = time.Hour
 )
 
 // withDefaults fills what is left out.
@@ -127,6 +135,13 @@ func (o Options) Validate() error {
 	}
 	if strings.ContainsFunc(string(o.Token), func(r rune) bool { return r <= ' ' || r > '~' }) {
 		fault("token: holds a character that no header can carry: visible ASCII only, no spaces")
+	} else if o.Token != "" && len(o.Token) < MinToken {
+		fault("token: is shorter than %d characters: take one from openssl rand -hex 32", MinToken)
+	}
+	for _, name := range o.AllowedHosts {
+		if _, hosts, err := notify.ParseTargets([]string{name}); err != nil || len(hosts) == 0 || strings.HasPrefix(hosts[0], "*") {
+			fault("allowed-hosts: %q is not the name of a host such as ringback.internal", name)
+		}
 	}
 	if _, err := parseStore(o.Store); err != nil {
 		fault("store: %w", err)
@@ -154,7 +169,7 @@ func (o Options) Validate() error {
 		fault("proxy: %w", err)
 	}
 	if _, err := seal.ParseKeys(string(o.SecretKey)); err != nil {
-		fault("%w", err)
+		fault("%s: %w", cmp.Or(o.SecretKeyFrom, seal.Setting), err)
 	}
 	if o.MaxBody < 1 || o.MaxBody > MaxMaxBody {
 		fault("max-body: %d B is not in 1 B to %d B", o.MaxBody, MaxMaxBody)

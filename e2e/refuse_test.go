@@ -58,7 +58,7 @@ func TestSettingsThatAreOutOfBoundsOrContradictThemselvesExitWithTwo(t *testing.
 		{"shards of a SQLite store", "shards", nil, []string{sqlite, "--shards=4"}},
 		{"an address that is none", "host:port", nil, []string{sqlite, "--addr=8080"}},
 		{"no token beyond loopback", "--no-auth", nil, []string{sqlite, "--addr=0.0.0.0:0"}},
-		{"a token and no-auth", "no-auth", []string{"RINGBACK_TOKEN=s3cret"}, []string{sqlite, "--no-auth"}},
+		{"a token and no-auth", "no-auth", []string{"RINGBACK_TOKEN=s3cret-0123456789"}, []string{sqlite, "--no-auth"}},
 		{"a grace of nothing", "grace", nil, []string{sqlite, "--grace=1ms"}},
 		{"no grace", "grace: 0s is not in 1s to 1h", nil, []string{sqlite, "--grace=0s"}},
 		{"no room for bodies", "max-body: 0 B is not in 1 B to", nil, []string{sqlite, "--max-body=0"}},

@@ -80,7 +80,7 @@ func TestTheCompositionStarts(t *testing.T) {
 		case "RINGBACK_STORE":
 			value = strings.Replace(value, "redis:6379", server.Addr(), 1)
 		case "RINGBACK_TOKEN":
-			value = "a-token"
+			value = "a-token-0123456789"
 		case "RINGBACK_SECRET_KEY":
 			value = strings.Repeat("5e", 32)
 		}

@@ -180,9 +180,9 @@ func TestThePodRunsServeWithRealSettingsAsTheUserOfTheImage(t *testing.T) {
 
 func TestThePlaceholdersOfTheSecretAreAllThatKeepsItFromStarting(t *testing.T) {
 	given := manifest(t, "secret.yaml")
-	good := map[string]string{"token": "a-token", "store": "redis://127.0.0.1:1/0", "secret-key": strings.Repeat("5e", 32)}
+	good := map[string]string{"token": "a-token-0123456789", "store": "redis://127.0.0.1:1/0", "secret-key": strings.Repeat("5e", 32)}
 	require.Len(t, given.at("stringData"), len(good))
-	for placeholder, want := range map[string]string{"token": "token: ", "store": "store: ", "secret-key": "RINGBACK_SECRET_KEY, "} {
+	for placeholder, want := range map[string]string{"token": "token: ", "store": "store: ", "secret-key": "RINGBACK_SECRET_KEY: "} {
 		var env []string
 		for name, v := range podEnv(t) {
 			value := v.value

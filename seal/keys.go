@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// Setting is where the keys come from, as errors name it.
+// Setting is where the keys mostly come from.
 const Setting = "RINGBACK_SECRET_KEY"
 
 // MaxKeys is how many keys one setting may hold.
@@ -39,17 +39,17 @@ func ParseKeys(text string) ([]Key, error) {
 	}
 	parts := strings.Split(text, ",")
 	if len(parts) > MaxKeys {
-		return nil, fmt.Errorf("%s holds %d keys, at most %d are read: take away those that nothing is sealed under any more",
-			Setting, len(parts), MaxKeys)
+		return nil, fmt.Errorf("there are %d keys, at most %d are read: take away those that nothing is sealed under any more",
+			len(parts), MaxKeys)
 	}
 	keys := make([]Key, 0, len(parts))
 	for i, part := range parts {
 		key, err := parseKey(strings.TrimSpace(part))
 		if err != nil {
-			return nil, fmt.Errorf("%s, key %d of %d: %w", Setting, i+1, len(parts), err)
+			return nil, fmt.Errorf("key %d of %d: %w", i+1, len(parts), err)
 		}
 		if j := slices.IndexFunc(keys, key.equal); j >= 0 {
-			return nil, fmt.Errorf("%s: keys %d and %d are the same", Setting, j+1, i+1)
+			return nil, fmt.Errorf("keys %d and %d are the same", j+1, i+1)
 		}
 		keys = append(keys, key)
 	}

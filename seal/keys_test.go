@@ -69,7 +69,7 @@ func TestABadKeyIsRefusedWithAReasonThatDoesNotRepeatIt(t *testing.T) {
 		"bits of no meaning":   {strings.Repeat("A", 42) + "B", "neither base64 nor"},
 		"a secret":             {"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "it is 28 bytes"},
 		"the same twice":       {good + "," + other + "," + hex.EncodeToString(raw), "keys 1 and 3 are the same"},
-		"too many":             {strings.Join(many, ","), "holds 17 keys"},
+		"too many":             {strings.Join(many, ","), "there are 17 keys"},
 		"the second of two":    {good + "," + good[:40], "key 2 of 2: it is 30 bytes"},
 		"too much padding":     {good + "=", "neither base64 nor"},
 		"quotes from a file":   {`"` + good + `"`, "neither base64 nor"},
@@ -79,7 +79,6 @@ func TestABadKeyIsRefusedWithAReasonThatDoesNotRepeatIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			keys, err := ParseKeys(c.text)
 			require.ErrorContains(t, err, c.says)
-			require.ErrorContains(t, err, "RINGBACK_SECRET_KEY")
 			require.Empty(t, keys)
 			require.Less(t, len(err.Error()), 300)
 			for part := range strings.SplitSeq(c.text, ",") {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -112,7 +113,7 @@ func TestASecretComesFromOnePlace(t *testing.T) {
 	require.NoError(t, os.WriteFile(empty, []byte("\n"), 0o600))
 
 	read := func(value, file string) (string, error) {
-		return secret("token", tokenVariable, "--token-file", value, file)
+		return secret("token", tokenVariable, "--token-file", value, file, slog.New(slog.DiscardHandler))
 	}
 	token, err := read("", file)
 	require.NoError(t, err)
@@ -129,12 +130,40 @@ func TestASecretComesFromOnePlace(t *testing.T) {
 	require.ErrorContains(t, err, "is empty")
 }
 
+func TestSecret_ComesFromAFileThatOthersCannotWrite(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "token")
+	require.NoError(t, os.WriteFile(file, []byte("0123456789abcdef"), 0o600))
+	link := filepath.Join(dir, "link") // as Kubernetes mounts secrets
+	require.NoError(t, os.Symlink(file, link))
+	for mode, want := range map[os.FileMode]struct{ refused, warned bool }{
+		0o400: {}, 0o600: {}, 0o440: {}, 0o640: {},
+		0o644: {warned: true}, 0o604: {warned: true},
+		0o666: {refused: true}, 0o620: {refused: true}, 0o602: {refused: true}, 0o660: {refused: true},
+	} {
+		require.NoError(t, os.Chmod(file, mode))
+		for _, name := range []string{file, link} {
+			var log strings.Builder
+			token, err := secret("token", tokenVariable, "--token-file", "", name, slog.New(slog.NewTextHandler(&log, nil)))
+			if want.refused {
+				require.ErrorContains(t, err, "others than its owner can write", "%o", mode)
+				require.ErrorAs(t, err, new(*usageError))
+				continue
+			}
+			require.NoError(t, err, "%o", mode)
+			require.Equal(t, "0123456789abcdef", token)
+			require.Equal(t, want.warned, strings.Contains(log.String(), "can read a secret's file"), "%o", mode)
+			require.NotContains(t, log.String(), token)
+		}
+	}
+}
+
 func TestOptionsPrintNoSecret(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys")
 	key := strings.Repeat("ab", 32)
 	require.NoError(t, os.WriteFile(file, []byte(key), 0o600))
 	f := serverFlags{MaxBody: 1, Grace: time.Second, SecretKeyFile: file, Proxy: "http://me:pa55@proxy.example:3128"}
-	options, err := f.options(&process{token: "t0ken"}, false, nil)
+	options, err := f.options(&process{token: "t0ken-0123456789"}, false, nil)
 	require.NoError(t, err)
 	text := fmt.Sprintf("%v %+v %#v", options, options, options)
 	for _, hidden := range []string{key, "pa55", "t0ken"} {
@@ -165,7 +194,11 @@ func TestZerosThatWereSaidAreRefused(t *testing.T) {
 }
 
 func TestSettingsThatAreRefusedAreToldFromWhatCannotBeHadNow(t *testing.T) {
-	token := []string{"RINGBACK_TOKEN=s3cret"}
+	short, writable := filepath.Join(t.TempDir(), "keys"), filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(short, []byte("short"), 0o600))
+	require.NoError(t, os.WriteFile(writable, []byte("0123456789abcdef"), 0o600))
+	require.NoError(t, os.Chmod(writable, 0o666))
+	token := []string{"RINGBACK_TOKEN=s3cret-0123456789"}
 	for _, command := range []string{"serve", "dev"} {
 		for _, c := range []struct {
 			code int
@@ -179,7 +212,11 @@ func TestSettingsThatAreRefusedAreToldFromWhatCannotBeHadNow(t *testing.T) {
 			{exitUsage, token, "--no-auth", "no-auth: contradicts the token"},
 			{exitUsage, token, "--token-file=/no/such/token", "both RINGBACK_TOKEN and --token-file"},
 			{exitFault, nil, "--token-file=/no/such/token", "read the token: open /no/such/token"},
-			{exitUsage, []string{"RINGBACK_SECRET_KEY=short"}, "--log=text", "RINGBACK_SECRET_KEY, key 1 of 1: "},
+			{exitUsage, []string{"RINGBACK_SECRET_KEY=short"}, "--log=text", "RINGBACK_SECRET_KEY: key 1 of 1: "},
+			{exitUsage, nil, "--secret-key-file=" + short, "--secret-key-file " + short + ": key 1 of 1: "},
+			{exitUsage, nil, "--token-file=" + writable, "--token-file: others than its owner can write " + writable + " (mode 0666): chmod go-w it"},
+			{exitUsage, []string{"RINGBACK_TOKEN=0123456789abcde"}, "--log=text", "token: is shorter than 16 characters"},
+			{exitUsage, nil, "--allowed-hosts=a.example,http://b/", `allowed-hosts: "http://b/" is not the name of a host`},
 			{exitUsage, nil, "--proxy=proxy.internal:3128", "proxy: not one such as http://proxy.internal:3128, nor none: the proxy's URL is neither http nor https"},
 			{exitUsage, nil, "--deny-targets=10.0.0.0/99", "deny-targets: "},
 			{exitFault, nil, "--ca-file=/no/such/ca.pem", "ca-file: "},

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -28,6 +31,7 @@ type serverFlags struct {
 	Drain         time.Duration `default:"0s" placeholder:"DURATION" help:"How long the API goes on taking requests after SIGTERM, so that load balancers notice; at most the grace less 5s."`
 	Log           string        `default:"text" enum:"text,json" placeholder:"text|json" help:"Form of the log on stderr."`
 	NoAuth        bool          `help:"Take requests without a token, also beyond loopback."`
+	AllowedHosts  []string      `placeholder:"NAMES" help:"Names under which the API is reached where no token is needed (on loopback, with --no-auth), beside localhost, addresses and the name in --addr."`
 	SecretKeyFile string        `placeholder:"FILE" help:"File that holds the keys which seal secrets in the store (those that sign, and those in headers), the current one first: 32 bytes each, in base64 or hexadecimal, divided by commas. Or set RINGBACK_SECRET_KEY to the keys themselves."`
 	TokenFile     string        `placeholder:"FILE" help:"File that holds the API's bearer token. Or set RINGBACK_TOKEN to the token itself."`
 }
@@ -37,13 +41,18 @@ func (f *serverFlags) options(p *process, allowPrivate bool, does roles) (app.Op
 	if err := f.zeros(); err != nil {
 		return app.Options{}, &usageError{err}
 	}
-	token, err := secret("token", tokenVariable, "--token-file", p.token, f.TokenFile)
+	logger := newLogger(p.stderr, f.Log)
+	token, err := secret("token", tokenVariable, "--token-file", p.token, f.TokenFile, logger)
 	if err != nil {
 		return app.Options{}, err
 	}
-	keys, err := secret("secret key", secretKeyVariable, "--secret-key-file", p.secretKey, f.SecretKeyFile)
+	keys, err := secret("secret key", secretKeyVariable, "--secret-key-file", p.secretKey, f.SecretKeyFile, logger)
 	if err != nil {
 		return app.Options{}, err
+	}
+	keysFrom := secretKeyVariable
+	if f.SecretKeyFile != "" {
+		keysFrom = "--secret-key-file " + f.SecretKeyFile
 	}
 	options := app.Options{
 		Addr:           f.Addr,
@@ -58,13 +67,15 @@ func (f *serverFlags) options(p *process, allowPrivate bool, does roles) (app.Op
 		Proxy:          app.ProxyURL(f.Proxy),
 		CAFile:         f.CAFile,
 		SecretKey:      app.SecretKey(keys),
+		SecretKeyFrom:  keysFrom,
+		AllowedHosts:   f.AllowedHosts,
 		DeclaredTopics: f.Topics == "declared",
 		MaxBody:        int64(f.MaxBody),
 		Grace:          f.Grace,
 		Drain:          f.Drain,
 		Token:          app.Token(token),
 		NoAuth:         f.NoAuth,
-		Logger:         newLogger(p.stderr, f.Log),
+		Logger:         logger,
 		LogDropped:     droppedLines(p.stderr),
 		Version:        versionName(),
 	}
@@ -87,22 +98,46 @@ func (f *serverFlags) zeros() error {
 }
 
 // secret is one from the one place that names it: a variable that holds it, or a file.
-func secret(what, variable, flag, value, file string) (string, error) {
+func secret(what, variable, flag, value, file string, log *slog.Logger) (string, error) {
 	if file == "" {
 		return value, nil
 	}
 	if value != "" {
 		return "", &usageError{fmt.Errorf("both %s and %s are given; one is enough", variable, flag)}
 	}
-	text, err := os.ReadFile(file)
+	text, mode, err := readWithMode(file)
 	if err != nil {
 		return "", fmt.Errorf("read the %s: %w", what, err)
+	}
+	switch {
+	case mode.Perm()&0o022 != 0:
+		return "", &usageError{fmt.Errorf("%s: others than its owner can write %s (mode %04o): chmod go-w it", flag, file, mode.Perm())}
+	case mode.Perm()&0o004 != 0:
+		log.Warn("everybody on this machine can read a secret's file: chmod o-r it", "file", file, "mode", fmt.Sprintf("%04o", mode.Perm()))
 	}
 	read := strings.TrimSpace(string(text))
 	if read == "" {
 		return "", fmt.Errorf("read the %s: %s is empty", what, file)
 	}
 	return read, nil
+}
+
+// readWithMode reads a file, and gives its mode where that says who can read and write it: of a regular file on Unix.
+func readWithMode(name string) ([]byte, os.FileMode, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	text, err := io.ReadAll(file)
+	if !info.Mode().IsRegular() || runtime.GOOS == "windows" {
+		return text, 0, err
+	}
+	return text, info.Mode(), err
 }
 
 // serveCommand is ringback serve.
