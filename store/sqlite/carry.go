@@ -27,12 +27,27 @@ func (s *Store) Carry(ctx context.Context, shard int, token store.Token, round s
 	round.Ready = cmp.Or(round.Ready, carryReady)
 	round.Skip, round.Bytes = max(round.Skip, 0), cmp.Or(max(round.Bytes, 0), store.OutboxBytes)
 	var carried store.Carried
-	err := s.submit(ctx, &op{verb: "carry jobs", weight: round.Jobs, run: func(tx *tx) (err error) {
-		carried, err = once(tx, call{"carry", token}, weighCarried, func() (store.Carried, error) {
-			return tx.carry(round)
-		})
-		return err
-	}})
+	var culprit *held
+	carryOnce := func() error {
+		return s.submit(ctx, &op{verb: "carry jobs", weight: round.Jobs, run: func(tx *tx) (err error) {
+			carried, err = once(tx, call{"carry", token}, weighCarried, func() (store.Carried, error) {
+				return tx.carry(round)
+			})
+			culprit = tx.culprit
+			return err
+		}})
+	}
+	err := carryOnce()
+	// Each of them is passed over for good.
+	for range round.Jobs {
+		if culprit == nil || !isDamage(err) {
+			break
+		}
+		if err = s.abandon(ctx, culprit, "end a lease"); err == nil {
+			culprit = nil
+			err = carryOnce()
+		}
+	}
 	if err != nil {
 		return store.Carried{}, err
 	}
@@ -114,6 +129,9 @@ func (tx *tx) endLapsed(round store.Round, c *store.Carried) (visits []*queue, l
 		lasted := time.Duration(tx.now.ms-h.claimed) * time.Millisecond
 		if err := tx.lapse(h, max(0, lasted)); err != nil {
 			stay = append(stay, s)
+			if isDamage(err) {
+				tx.culprit = h
+			}
 			return nil, false, false, err
 		}
 		c.Lapsed++
@@ -204,6 +222,10 @@ func (tx *tx) ripen(q *queue, most int) (int, error) {
 	err := tx.query(waitingAt, next, q.id, q.mark.due, q.mark.n, tx.now.ms, int64(most))
 	if err == nil && count < most {
 		err = tx.query(waitingAfter, next, q.id, q.mark.due, tx.now.ms, int64(most-count))
+	}
+	if isDamage(err) {
+		tx.setAside(q, "count due jobs", err)
+		return 0, nil
 	}
 	if err != nil || count == 0 {
 		return 0, err

@@ -70,6 +70,10 @@ func (c *claim) run(tx *tx) error {
 		c.taken = t
 		for _, want := range c.request.Wants {
 			left, err := c.serve(tx, want)
+			if q := tx.mem.queues[want.Queue]; q != nil && isDamage(err) {
+				tx.setAside(q, "claim jobs", err)
+				left, err = store.QueueLeft{Queue: want.Queue, Blocked: true}, nil
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -83,13 +87,15 @@ func (c *claim) run(tx *tx) error {
 		return err
 	}
 	for _, h := range t.held {
-		if tx.mem.held[h.ref] != h {
+		if tx.mem.held[h.ref] != h || tx.mem.unreadable[h.n] {
 			continue
 		}
 		if err := tx.query(jobByN, func(v []driver.Value) error {
 			c.rows, c.held = append(c.rows, v), append(c.held, h)
 			return nil
-		}, h.n); err != nil {
+		}, h.n); isDamage(err) {
+			tx.skipJob(h.queue, h.n, "claim a job again", err)
+		} else if err != nil {
 			return err
 		}
 	}
@@ -132,9 +138,9 @@ func (c *claim) take(tx *tx, q *queue, want store.Want, most int64) error {
 	var rows [][]driver.Value
 	next := key{}
 	size := c.size
-	err := tx.query(claimable, func(v []driver.Value) error {
-		if tx.mem.heldRow[integer(v[0])] != nil {
-			return nil // a clock that was set back has put others before it
+	read := func(v []driver.Value) error {
+		if tx.mem.isSkipped(integer(v[0])) {
+			return nil
 		}
 		body := int(max(0, integer(v[24])))
 		full := int64(len(rows)) == most || (len(c.taken.held)+len(rows) > 0 && size+body > c.request.MaxBytes)
@@ -145,7 +151,19 @@ func (c *claim) take(tx *tx, q *queue, want store.Want, most int64) error {
 		size += body
 		rows = append(rows, v)
 		return nil
-	}, q.id, q.head.due, q.head.n, most+1+q.running)
+	}
+	var err error
+	if !q.patchy {
+		err = tx.query(claimable, read, q.id, q.head.due, q.head.n, most+1+q.running)
+	}
+	if q.patchy || isDamage(err) {
+		rows, next, size = nil, key{}, c.size
+		err = c.readEach(tx, q, read)
+		tx.touch(q)
+		if q.headKnown = false; err == nil && len(rows) == 0 {
+			return tx.learnHead(q)
+		}
+	}
 	if err != nil || len(rows) == 0 {
 		return err
 	}

@@ -29,7 +29,7 @@ func (q *queue) limits() *policy.Limits {
 // room is how many more jobs of the queue may be held now.
 func (q *queue) room(now instant) int64 {
 	limits := q.limits()
-	if limits.Paused {
+	if limits.Paused || q.damaged {
 		return 0
 	}
 	room := max(0, int64(limits.Concurrency)-q.running)
@@ -53,7 +53,7 @@ func (q *queue) blocked(now instant) bool { return q.room(now) == 0 }
 // free is from when on time alone keeps nothing of the queue back, monotonic; not ever when something else does.
 func (q *queue) free(now instant) (at int64, ever bool) {
 	limits := q.limits()
-	if limits.Paused || q.running >= int64(limits.Concurrency) {
+	if limits.Paused || q.damaged || q.running >= int64(limits.Concurrency) {
 		return beforeAll, false
 	}
 	if q.gate == nil {

@@ -25,6 +25,8 @@ type queue struct {
 	saved    queueNumbers // as at the beginning of transaction savedIn
 	savedIn  uint64
 	idleIn   uint64 // savedIn when it was last seen idle; 0: it was not
+	damaged  bool   // its jobs cannot be found: it gives none until the store is opened again
+	patchy   bool   // some of its jobs cannot be read
 	dueSlot  slot
 	ringSlot slot
 	onBell   bool // guarded by the bell
@@ -137,6 +139,9 @@ type memory struct {
 	held   map[job.Ref]*held
 	// heldRow is held by number.
 	heldRow map[int64]*held
+	// unreadable are the jobs, by number, whose rows lie on a damaged page.
+	unreadable map[int64]bool
+	damages    int // how many jobs and lanes were found to be damaged
 	// unused are lanes that no job refers to, gated those with a gate.
 	unused, gated map[*queue]struct{}
 	agenda        agenda
@@ -151,9 +156,12 @@ func newMemory() *memory {
 		byID:    make(map[int64]*queue),
 		held:    make(map[job.Ref]*held),
 		heldRow: make(map[int64]*held),
-		unused:  make(map[*queue]struct{}),
-		gated:   make(map[*queue]struct{}),
-		memo:    newMemo(),
+
+		unreadable: make(map[int64]bool),
+
+		unused: make(map[*queue]struct{}),
+		gated:  make(map[*queue]struct{}),
+		memo:   newMemo(),
 	}
 }
 

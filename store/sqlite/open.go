@@ -145,7 +145,9 @@ func (s *Store) recallHeld() error {
 		return err
 	}
 	for len(batches) > 0 {
-		if err := s.alone(func(tx *tx) error {
+		before := batches
+		err := s.alone(func(tx *tx) error {
+			batches = before
 			for most := recallBatch; most > 0 && len(batches) > 0; batches = batches[1:] {
 				if err := tx.loseBatch(batches[0]); err != nil {
 					return err
@@ -153,7 +155,12 @@ func (s *Store) recallHeld() error {
 				most -= len(batches[0].marks)
 			}
 			return nil
-		}); err != nil {
+		})
+		if isDamage(err) {
+			batches = before[1:]
+			err = s.loseEach(before[0])
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -199,6 +206,25 @@ func (tx *tx) loseBatch(b *batch) error {
 		}
 	}
 	return tx.exec(deleteHeld, b.number)
+}
+
+// loseEach is loseBatch for jobs of which some cannot be read, or written, because of a damaged page: they are passed over.
+func (s *Store) loseEach(b *batch) error {
+	for _, m := range b.marks {
+		err := s.alone(func(tx *tx) error { return tx.loseBatch(&batch{claimed: b.claimed, marks: []mark{m}}) })
+		if isDamage(err) {
+			err = s.alone(func(tx *tx) error {
+				if q := tx.mem.byID[m.q]; q != nil {
+					tx.skipJob(q, m.n, "end a lost attempt", errDamagedPage)
+				}
+				return nil
+			})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.alone(func(tx *tx) error { return tx.exec(deleteHeld, b.number) })
 }
 
 // loseRunning ends attempts of some queues, whose jobs an older program marked one by one, as lost, at most most of them,

@@ -6,18 +6,26 @@ import (
 
 // learnHead makes sure that head is known. It reads past the held, of which a lane has no more than its limit.
 func (tx *tx) learnHead(q *queue) error {
-	if q.headKnown {
+	if q.headKnown || q.damaged {
 		return nil
 	}
 	tx.touch(q)
+	head, from := noHead, q.head
 	err := tx.query(firstWaiting, func(v []driver.Value) error {
-		q.head = key{integer(v[0]), integer(v[1])}
-		if tx.mem.heldRow[q.head.n] != nil {
+		k := key{integer(v[0]), integer(v[1])}
+		if tx.mem.isSkipped(k.n) {
 			return nil
 		}
+		head = k
 		return errStop
-	}, q.id, q.head.due, q.head.n) // the one before has left, or there was none: nothing comes before it
-	q.headKnown = err == nil
+	}, q.id, from.due, from.n) // the one before has left, or there was none: nothing comes before it
+	if isDamage(err) {
+		tx.setAside(q, "look for the first job of a lane", err)
+		return nil
+	}
+	if q.headKnown = err == nil; q.headKnown {
+		q.head = head
+	}
 	return err
 }
 

@@ -51,6 +51,12 @@ func (s *Store) Settle(
 		}
 		return c.run(tx)
 	}})
+	if isDamage(err) {
+		errs, err = s.settleEach(ctx, token, items, written)
+		if err == nil && c != nil {
+			err = s.submit(ctx, &op{verb: "claim jobs", weight: next.Max, run: c.run, gone: func() error { return end(ctx) }})
+		}
+	}
 	if err != nil {
 		return nil, store.Claimed{}, err
 	}
@@ -59,6 +65,36 @@ func (s *Store) Settle(
 		claimed = c.answer(s)
 	}
 	return slices.Clone(errs), claimed, nil
+}
+
+// settleEach settles attempts one by one, where some cannot be written because of a damaged page: their jobs are passed over.
+func (s *Store) settleEach(
+	ctx context.Context, token store.Token, items []store.Settlement, written []settlement,
+) ([]error, error) {
+	const verb = "settle an attempt"
+	errs := make([]error, len(items))
+	for i := range items {
+		var h *held
+		err := s.submit(ctx, &op{verb: verb, weight: 1, run: func(tx *tx) (err error) {
+			h = tx.mem.held[items[i].Ref]
+			errs[i], err = once(tx, call{fmt.Sprintf("settle %d", i), token}, func(error) int { return 16 }, func() (error, error) {
+				return tx.settle(&items[i], &written[i])
+			})
+			return err
+		}})
+		if isDamage(err) && h != nil {
+			errs[i] = store.ErrLeaseLost
+			err = s.abandon(ctx, h, verb)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	// A repetition of the call answers the same.
+	return errs, s.submit(ctx, &op{verb: verb, weight: 1, run: func(tx *tx) error {
+		_, err := once(tx, call{"settle", token}, func(errs []error) int { return 16 * len(errs) }, func() ([]error, error) { return errs, nil })
+		return err
+	}})
 }
 
 // A settlement's text is encoded by the caller.

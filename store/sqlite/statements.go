@@ -21,6 +21,7 @@ const (
 	findID
 	findQueue
 	claimable
+	claimableJob
 	jobByN
 	headByN
 	moveJob
@@ -130,6 +131,7 @@ var statementText = [statements]string{
 	findQueue: `SELECT q, waiting, running, rows, gate FROM queues WHERE namespace = ? AND topic = ? AND lane = ?`,
 	claimable: `SELECT ` + columns + `, ` + bodyColumn +
 		` FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL AND (due, n) >= (?, ?) ORDER BY due, n` + anyLimit,
+	claimableJob: `SELECT ` + columns + `, ` + bodyColumn + ` FROM jobs WHERE n = ?`,
 	jobByN: `SELECT ` + columns + `, ` + bodyColumn + `, ` + nameColumns +
 		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE jobs.n = ?`,
 	headByN: `SELECT ` + columns + ` FROM jobs WHERE n = ?`,

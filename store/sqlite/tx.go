@@ -18,6 +18,9 @@ type tx struct {
 	// durable says that the commit is followed by fsync.
 	durable bool
 
+	// culprit is the held job whose lease could not be ended.
+	culprit *held
+
 	undos   []func()
 	queues  []*queue // touched
 	topics  []*topic // touched

@@ -154,8 +154,19 @@ func (s *Store) isClosing() bool {
 	}
 }
 
-// commit runs a group as one transaction. An error means that nothing happened, in memory or on disk.
+// commit runs a group as one transaction. An error means that nothing happened, in memory or on disk. SQLite writes
+// nothing more in a transaction that has met a damaged page: when that has shown what to leave alone, it is run again.
 func (s *Store) commit(group []*op) error {
+	for {
+		known := s.mem.damages
+		err := s.commitOnce(group)
+		if !isDamage(err) || s.mem.damages == known {
+			return err
+		}
+	}
+}
+
+func (s *Store) commitOnce(group []*op) error {
 	if err := s.mend(); err != nil {
 		return err
 	}

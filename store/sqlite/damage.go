@@ -1,0 +1,106 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"math"
+)
+
+// A damaged page keeps back what lies on it, and nothing else. A job whose row cannot be read is passed over; a lane of
+// whose index a part cannot be read is set aside. Both are so until the store is opened again, since a file does not heal
+// by itself, and keep the store from being ready.
+
+// noHead is the first of a queue whose waiting jobs cannot be read: it is never due.
+var noHead = key{due: math.MaxInt64}
+
+// isSkipped reports whether a claim passes over a job that stands in the index of the waiting: it is held, since a clock
+// that was set back has put others before it, or it cannot be read.
+func (m *memory) isSkipped(n int64) bool {
+	return m.heldRow[n] != nil || m.unreadable[n]
+}
+
+// skipJob passes over a job that cannot be read, or written, from now on.
+func (tx *tx) skipJob(q *queue, n int64, verb string, err error) {
+	if !q.patchy {
+		q.patchy = true
+		tx.mem.damages++
+	}
+	if !tx.mem.unreadable[n] {
+		tx.mem.unreadable[n] = true
+		tx.mem.damages++
+		tx.store.log.Error("a job lies on a damaged page of the database, it is passed over",
+			"topic", q.name.Topic, "lane", q.name.Lane, "number", n, "during", verb, "err", err)
+	}
+	if isDisk(err) {
+		tx.store.health.note(verb, err, true, tx.now)
+	}
+}
+
+// setAside keeps a lane back whose jobs cannot be found.
+func (tx *tx) setAside(q *queue, verb string, err error) {
+	if !q.damaged {
+		q.damaged = true
+		tx.mem.damages++
+		tx.store.log.Error("a lane's jobs lie on a damaged page of the database, it is set aside",
+			"topic", q.name.Topic, "lane", q.name.Lane, "during", verb, "err", err)
+	}
+	tx.store.health.note(verb, err, true, tx.now)
+	tx.touch(q)
+	q.head, q.headKnown = noHead, true
+	tx.look = append(tx.look, q)
+}
+
+// readEach is the reading of a claim for a queue of which not all can be read: it finds the jobs in the index, and reads
+// each by itself.
+func (c *claim) readEach(tx *tx, q *queue, read func([]driver.Value) error) error {
+	var numbers []int64
+	err := tx.query(firstWaiting, func(v []driver.Value) error {
+		n := integer(v[1])
+		if !tx.mem.isSkipped(n) {
+			numbers = append(numbers, n)
+		}
+		if len(numbers) > c.request.Max {
+			return errStop
+		}
+		return nil
+	}, q.id, q.head.due, q.head.n)
+	if err != nil {
+		return err
+	}
+	for _, n := range numbers {
+		stop := false
+		err := tx.query(claimableJob, func(v []driver.Value) error {
+			err := read(v)
+			stop = err != nil
+			return err
+		}, n)
+		switch {
+		case isDamage(err):
+			tx.skipJob(q, n, "claim a job", err)
+		case err != nil || stop:
+			return err
+		}
+	}
+	return nil
+}
+
+// abandon ends the holding of a job whose attempt can neither be recorded nor ended. It waits again as far as the database
+// knows, and is passed over.
+func (s *Store) abandon(ctx context.Context, h *held, verb string) error {
+	return s.submit(ctx, &op{verb: verb, weight: 1, run: func(tx *tx) error {
+		if tx.mem.held[h.ref] != h {
+			return nil
+		}
+		tx.skipJob(h.queue, h.n, verb, errDamagedPage)
+		tx.drop(h)
+		q := h.queue
+		q.waiting++
+		q.topic.waiting++
+		q.headKnown = false
+		return nil
+	}})
+}
+
+// errDamagedPage is why a job is abandoned.
+var errDamagedPage = errors.New("its rows cannot be written")

@@ -1,0 +1,209 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// damaged overwrites one page of a database that is closed: the first whose first byte is kind (13: rows of a table, 10:
+// entries of an index) and which holds a text.
+func damaged(t *testing.T, path string, kind byte, text string) (page []byte) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	const size = 4096
+	for at := size; at < len(content); at += size {
+		page = content[at : at+size]
+		if page[0] == kind && bytes.Contains(page, []byte(text)) {
+			whole := bytes.Clone(page)
+			for i := range page {
+				page[i] = 0xee
+			}
+			require.NoError(t, os.WriteFile(path, content, 0o600))
+			return whole
+		}
+	}
+	require.Fail(t, "no such page", text)
+	return nil
+}
+
+// A mill is a store with jobs of many lanes side by side, which a pool without patience delivers.
+type mill struct {
+	s     *Store
+	lanes []store.Want
+	jobs  int
+}
+
+const millLanes = 20
+
+// newMill registers jobs in turn for each lane, and closes the store.
+func newMill(t *testing.T, o Options, jobs int) *mill {
+	t.Helper()
+	s := opened(t, o)
+	m := &mill{jobs: jobs}
+	entries := numbered("job", jobs, 0)
+	for i := range entries {
+		entries[i].Lane = fmt.Sprintf("lane-%02d", i%millLanes)
+		if i < millLanes {
+			m.lanes = append(m.lanes, store.Want{Queue: entries[i].Queue, Max: 10, Timeout: time.Second})
+		}
+	}
+	for ; len(entries) > 0; entries = entries[min(len(entries), store.MaxBatch):] {
+		insert(t, s, entries[:min(len(entries), store.MaxBatch)]...)
+	}
+	require.NoError(t, s.Close())
+	return m
+}
+
+func (m *mill) open(t *testing.T, o Options) {
+	t.Helper()
+	s, err := Open(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	m.s = s
+}
+
+// deliver claims and settles until nothing more comes, and answers how many jobs were delivered.
+func (m *mill) deliver(t *testing.T) (delivered int) {
+	t.Helper()
+	request := store.ClaimRequest{Wants: m.lanes, Max: 64, MaxBytes: 1 << 20, Margin: time.Second}
+	for range m.jobs {
+		claimed, err := m.s.Claim(t.Context(), 0, store.NewToken(), request)
+		require.NoError(t, err)
+		if len(claimed.Jobs) == 0 {
+			for _, q := range claimed.Queues {
+				require.False(t, q.More, "a pool would ask for it again and again")
+			}
+			return delivered
+		}
+		items := make([]store.Settlement, len(claimed.Jobs))
+		for i, h := range claimed.Jobs {
+			items[i] = settled(h, policy.Verdict{Kind: policy.Delivered})
+		}
+		errs, _, err := m.s.Settle(t.Context(), 0, store.NewToken(), items, nil)
+		require.NoError(t, err)
+		for _, err := range errs {
+			if err == nil {
+				delivered++
+			} else {
+				require.ErrorIs(t, err, store.ErrLeaseLost)
+			}
+		}
+		carry(t, m.s)
+	}
+	require.Fail(t, "it does not end")
+	return 0
+}
+
+func TestDamage_OfOnePageKeepsBackWhatLiesOnIt(t *testing.T) {
+	const jobs = 600
+	for name, c := range map[string]struct {
+		kind  byte
+		text  string
+		least int // jobs that are delivered
+	}{
+		"rows of jobs":                   {13, "job-0300", jobs * 4 / 5},
+		"the index of what is waiting":   {10, "scheduled", jobs / 2},
+		"rows at the head of every lane": {13, "job-0000", jobs * 4 / 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options(t)
+			log := logging(&o)
+			m := newMill(t, o, jobs)
+			damaged(t, o.Path, c.kind, c.text)
+			m.open(t, o)
+			delivered := m.deliver(t)
+			require.GreaterOrEqual(t, delivered, c.least)
+			require.Contains(t, log.String(), "level=ERROR", "said in the log")
+			require.Less(t, strings.Count(log.String(), "\n"), 100, "and not again and again")
+			require.ErrorContains(t, m.s.Ping(t.Context()), "damaged", "not ready")
+			_, err := m.s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("another", 0)})
+			require.NoError(t, err, "what can be written is")
+			require.Len(t, claimUp(t, m.s, 1), 1)
+			t.Logf("%d of %d delivered", delivered, jobs)
+		})
+	}
+}
+
+func TestDamage_UnderHeldJobsKeepsNothingElseFromBeingSettled(t *testing.T) {
+	o := options(t)
+	m := newMill(t, o, 200)
+	// What is held when the process ends is on a page that is damaged then.
+	m.open(t, o)
+	claimed, err := m.s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{Wants: m.lanes, Max: 200, MaxBytes: 1 << 20, Margin: time.Second})
+	require.NoError(t, err)
+	require.Greater(t, len(claimed.Jobs), 100)
+	require.NoError(t, m.s.Close())
+	damaged(t, o.Path, 13, "job-0050")
+	m.open(t, o)
+	delivered := m.deliver(t)
+	require.GreaterOrEqual(t, delivered, 200/2)
+	require.Less(t, delivered, 200)
+}
+
+// A damagedRow is a statement that fails for one job, whose number is its last argument.
+type damagedRow struct {
+	driverStmt
+	n int64
+}
+
+func (f *damagedRow) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	if args[len(args)-1].Value == f.n {
+		return nil, codeError(lib.SQLITE_CORRUPT)
+	}
+	return f.driverStmt.ExecContext(ctx, args)
+}
+
+func TestDamage_ThatShowsWhenAnAttemptEnds(t *testing.T) {
+	o := options(t)
+	c := &twoClocks{}
+	s, err := open(t.Context(), o, c.read)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	insert(t, s, numbered("job", 6, 0)...)
+	jobs := claimUp(t, s, 6)
+	require.Len(t, jobs, 6)
+	breaks := func(id statement, n int64) func() {
+		f := &damagedRow{n: n}
+		inWriter(t, s, func() {
+			var err error
+			f.driverStmt, err = s.conn.stmt(id)
+			require.NoError(t, err)
+			s.conn.stmts[id] = f
+		})
+		return func() { inWriter(t, s, func() { s.conn.stmts[id] = f.driverStmt }) }
+	}
+	heal := breaks(endJob, 2)
+	items := []store.Settlement{}
+	for _, h := range jobs[:3] {
+		items = append(items, settled(h, policy.Verdict{Kind: policy.Delivered}))
+	}
+	token := store.NewToken()
+	for range 2 { // and its repetition
+		errs, _, err := s.Settle(t.Context(), 0, token, items, nil)
+		require.NoError(t, err)
+		require.NoError(t, errs[0])
+		require.ErrorIs(t, errs[1], store.ErrLeaseLost)
+		require.NoError(t, errs[2])
+	}
+	heal()
+	heal = breaks(moveJob, 5)
+	c.pass(time.Minute)
+	require.Equal(t, 2, carry(t, s).Lapsed, "job 4 and 6")
+	heal()
+	require.Len(t, claimUp(t, s, 6), 2)
+	require.ErrorContains(t, s.Ping(t.Context()), "damaged")
+	inWriter(t, s, func() { require.Equal(t, map[int64]bool{2: true, 5: true}, s.mem.unreadable) })
+}
