@@ -41,6 +41,14 @@ type clockWatch struct {
 	noted   time.Duration // when the reading was noted last
 	mine    bool          // by this process
 	pending int64         // a step that no round has reported yet
+	state   clockState    // of the last round
+}
+
+// rescoring tells whether queues are left to be rescored, as far as this process knows.
+func (w *clockWatch) rescoring() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state.pending()
 }
 
 // notes tells whether it is time to note a reading.
@@ -126,6 +134,16 @@ func (c clockState) pending() bool { return c == clockStepped || c == clockResco
 // followClock looks for a step of the clock, or rescores a portion of the queues that were scored before it. The clock is
 // not looked at until all are: then its next step is found.
 func (s *Store) followClock(ctx context.Context, sh *part, r reading, answer clockAnswer) (clockState, error) {
+	state, err := s.clockState(ctx, sh, r, answer)
+	if err == nil {
+		sh.watch.mu.Lock()
+		sh.watch.state = state
+		sh.watch.mu.Unlock()
+	}
+	return state, err
+}
+
+func (s *Store) clockState(ctx context.Context, sh *part, r reading, answer clockAnswer) (clockState, error) {
 	if len(answer.stale) > 0 {
 		return s.rescore(ctx, sh, answer.stale)
 	}

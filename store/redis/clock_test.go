@@ -275,3 +275,22 @@ func TestClockStep_LeavesHoldsOfOlderProgramsAsLongAsTheyWere(t *testing.T) {
 	require.NoError(t, err)
 	require.WithinDuration(t, clock.now().Add(time.Minute), lanes[0].HeldUntil, 10*time.Millisecond)
 }
+
+func TestRepair_WaitsUntilAllIsRescored(t *testing.T) {
+	clock := newClock(t)
+	s := open(t, clock.options())
+	insert(t, s, entry("a"))
+	carryAll(t, s)
+	repair := func() time.Duration {
+		result, err := s.Repair(t.Context(), 0)
+		require.NoError(t, err)
+		return result.Wait
+	}
+	clock.step(time.Hour)
+	_, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+	require.NoError(t, err)
+	require.True(t, s.shards[0].watch.rescoring())
+	require.Equal(t, rescorePause, repair())
+	carryAll(t, s)
+	require.NotEqual(t, rescorePause, repair())
+}

@@ -28,6 +28,8 @@ const (
 	repairEvery = 24 * time.Hour
 	// repairDenied is the pause after a call that the server does not permit.
 	repairDenied = time.Minute
+	// rescorePause is the pause while queues are rescored after a step of the clock.
+	rescorePause = 100 * time.Millisecond
 	// repairShare and repairIdle are how many times as long as a step took the process pauses after it.
 	repairShare, repairIdle = 1, 100
 	// repairMost bounds the jobs, entries or queues that one step looks at.
@@ -100,6 +102,10 @@ func (s *Store) repair(ctx context.Context, sh *part) (store.RepairResult, error
 	p, err := s.pass(ctx, sh)
 	if p == nil || err != nil {
 		return result, err
+	}
+	if sh.watch.rescoring() { // looked at now, a gate of before the step would seem to be over
+		result.Wait = rescorePause
+		return result, nil
 	}
 	if result.Wait = s.pace.wait(); result.Wait > 0 {
 		return result, nil

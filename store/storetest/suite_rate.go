@@ -23,23 +23,33 @@ type start struct {
 // it may: then no window of the rate's length has more.
 func windows(log []start, rate policy.Rate) error {
 	for _, s := range log {
-		n := 0
-		for _, o := range log {
-			if !o.at.After(s.at) && o.at.Add(o.slack+rate.Per).After(s.at) {
-				n++
-			}
-		}
-		if n > rate.Starts {
+		if n := counting(log, s.at, rate.Per); n > rate.Starts {
 			return fmt.Errorf("%d starts count at %v, of %d in %v", n, s.at, rate.Starts, rate.Per)
 		}
 	}
 	return nil
 }
 
+// counting is how many starts count at a moment.
+func counting(log []start, at time.Time, per time.Duration) (n int) {
+	for _, o := range log {
+		if !o.at.After(at) && o.at.Add(o.slack+per).After(at) {
+			n++
+		}
+	}
+	return n
+}
+
+// rate gives the test's topic a lane rate.
+func (s *suite) rate(rate policy.Rate) {
+	s.Helper()
+	s.put(policy.Topic{LaneRate: rate, LaneConcurrency: 10_000})
+}
+
 // rated gives the test's topic a lane rate and its lane so many jobs.
 func (s *suite) rated(jobs int, rate policy.Rate) {
 	s.Helper()
-	s.put(policy.Topic{LaneRate: rate, LaneConcurrency: 10_000})
+	s.rate(rate)
 	var entries []store.Entry
 	for i := range jobs {
 		entries = append(entries, s.entry(fmt.Sprint(i)))
@@ -207,6 +217,39 @@ var rateCases = []sentence{
 		got := s.claim(want(s.queue))
 		require.Len(s, got.Jobs, 20, "no rate")
 		require.False(s, got.Jobs[0].Rated)
+	}},
+	{"no window of a shorter rate has more, with the starts of the rate before it", func(s *suite) {
+		if s.Advance == nil {
+			return // its own clock does not stand still between two calls
+		}
+		for _, rates := range [][]policy.Rate{
+			{{Starts: 40, Per: time.Second}, {Starts: 20, Per: 500 * time.Millisecond}, {Starts: 4, Per: 100 * time.Millisecond}},
+			{{Starts: 400, Per: 10 * time.Second}, {Starts: 100, Per: 2500 * time.Millisecond}, {Starts: 3, Per: time.Second}},
+		} {
+			s.queue = s.lane(rates[0].Starts)
+			s.rate(rates[0])
+			for i := range 2 * rates[0].Starts {
+				s.add(s.entry(fmt.Sprintf("%d-%d", rates[0].Starts, i)))
+			}
+			random := rand.New(rand.NewPCG(3, 3))
+			var log []start
+			claim := func(rate policy.Rate, least int) {
+				began := len(log)
+				for i := 0; len(log)-began < least; i++ {
+					slack := time.Duration(random.IntN(3)) * rate.Per / 100
+					for _, h := range s.claim(s.slackWant(1+random.IntN(5), slack)).Jobs {
+						log = append(log, start{claimed(h), slack})
+						require.LessOrEqual(s, counting(log, log[len(log)-1].at, rate.Per), rate.Starts, "after %d starts of %v", began, rate)
+					}
+					require.Less(s, i, 3000, "the rate lets jobs go")
+					s.Advance(rate.Per / time.Duration(20+random.IntN(40)))
+				}
+			}
+			for i, rate := range rates {
+				s.rate(rate)
+				claim(rate, rates[0].Starts>>i)
+			}
+		}
 	}},
 	{"of a large rate no window has more, and a start counts little longer than it has to", func(s *suite) {
 		if s.Advance == nil {
