@@ -23,6 +23,9 @@ type Request struct {
 	Timeout time.Duration
 	// KeepBody is how many bytes of the answer's body the result is to hold; zero: MaxAttemptBody.
 	KeepBody int
+	// Sent is called once at most, by whichever goroutine, when the body was written and will not be sent again: the deliverer
+	// holds it no more. Nil: nobody wants to know.
+	Sent func()
 	Credentials
 }
 

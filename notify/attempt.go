@@ -96,6 +96,8 @@ type attempt struct {
 	lost    atomic.Int32
 	dialled atomic.Pointer[tls.Conn]
 
+	payload *payload // nil: the body stays with the request
+
 	// renew stamps the header of a request that is sent again; nil until one is.
 	renew func(http.Header)
 }
@@ -182,8 +184,16 @@ func (a *attempt) got(sent *traffic, reused bool) {
 func (a *attempt) wroteHeaders() { a.headersSent.Store(true) }
 
 func (a *attempt) wroteRequest(info httptrace.WroteRequestInfo) {
-	if info.Err == nil {
-		a.reach(phaseHeaders)
+	if info.Err != nil {
+		return
+	}
+	a.reach(phaseHeaders)
+	switch {
+	case a.payload == nil:
+	case a.shared != nil:
+		a.payload.releaseLater()
+	case a.sent != nil && !a.untouched():
+		a.payload.release()
 	}
 }
 

@@ -99,6 +99,7 @@ func (a *attempt) rest(d time.Duration) bool {
 // resend sends the attempt's request anew.
 func (s *Sender) resend(a *attempt, by *route, req job.Request) (*http.Response, error) {
 	a.again()
+	req = a.payload.filled(req)
 	a.renew = func(h http.Header) { stamp(h, make([]string, 1), time.Now(), req) }
 	r, err := s.request(a, time.Now(), req)
 	if err != nil {

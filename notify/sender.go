@@ -116,6 +116,8 @@ func (s *Sender) Deliver(ctx context.Context, req job.Request) policy.Result {
 		a.limit = req.Timeout
 	}
 	defer a.end()
+	a.payload = takePayload(&req)
+	defer a.payload.keep() // nobody is told any more
 	taken := s.routes.take(req.Certificate)
 	defer s.routes.give(taken)
 
@@ -129,15 +131,16 @@ func (s *Sender) Deliver(ctx context.Context, req job.Request) policy.Result {
 
 // try sends the request, a second time if the connection was dead, and reads the answer.
 func (s *Sender) try(a *attempt, by *route, req job.Request) policy.Result {
-	r, err := s.request(a, a.start, req)
+	r, err := s.request(a, a.start, a.payload.filled(req))
 	if err != nil {
 		return policy.Result{Class: policy.ClassInvalid, Error: err.Error()}
 	}
+	a.payload.feed(r)
 	resp, err := by.transport.RoundTrip(r)
-	if err != nil && a.stale() {
+	if err != nil && a.stale() && a.payload.keep() {
 		resp, err = s.resend(a, by, req)
 	}
-	if a.refused(err) {
+	if a.refused(err) && a.payload.keep() {
 		resp, err = s.afterRefusal(a, by, req, err)
 	}
 	if err != nil {

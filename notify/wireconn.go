@@ -65,6 +65,9 @@ func (c *wireConn) exchange(a *attempt, r *http.Request) (*http.Response, error)
 		return nil, err
 	}
 	a.reach(phaseHeaders)
+	if err == nil {
+		a.payload.release()
+	}
 	resp, none := c.answer(r)
 	if err == nil {
 		return resp, none

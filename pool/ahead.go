@@ -48,7 +48,7 @@ func (d *desk) pace(items []settled, now time.Time) {
 // have a rate and come first, since stock would take their place; and all stock has at most half of what the process's
 // workers do not use. p.mu is held.
 func (l *line) mayStock(p *Pool, terms policy.Topic, room int) int {
-	if l.topic.ahead == 0 || terms.Rate.Limited() || p.bytes > p.opts.MaxBytes/2 {
+	if l.topic.ahead == 0 || terms.Rate.Limited() || p.bytes.total > p.opts.MaxBytes/2 {
 		return 0
 	}
 	for _, d := range p.desks { // stock of one desk would take the place of lanes of all

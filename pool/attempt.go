@@ -33,6 +33,9 @@ type attempt struct {
 	before, after *attempt
 	started       time.Time
 	hangs         bool
+
+	bytes  int  // of its body, as long as that is counted
+	beyond bool // it has the place beyond the budget
 }
 
 const (
@@ -155,8 +158,11 @@ func (a *attempt) unstarted() {
 // deliver makes the request and decides what follows.
 func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy.Topic, terms policy.Terms) {
 	h, p := a.held, a.desk.p
-	late := h.Late + time.Since(a.began)
-	result := p.opts.Deliverer.Deliver(ctx, request)
+	late, url := h.Late+time.Since(a.began), request.URL
+	if a.tells(terms) {
+		request.Sent = a.sent
+	}
+	result := p.opts.Deliverer.Deliver(ctx, request) // nothing keeps the request, and its body, from here on
 	verdict := a.judge(terms, result)
 	record := job.Attempt{
 		N: h.Made + 1, Kind: job.KindAttempt, StartedAt: job.Millis(result.StartedAt), Duration: result.Duration,
@@ -171,7 +177,7 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 		record.Kind = job.KindReleased
 	}
 	a.end(ctx, outcome{
-		terms: terms, url: request.URL, verdict: verdict, record: record, result: &result, late: late, breaker: topic.Breaker,
+		terms: terms, url: url, verdict: verdict, record: record, result: &result, late: late, breaker: topic.Breaker,
 		change: store.LaneChange{Hold: verdict.LaneWait}, most: a.limits(topic).Concurrency,
 	})
 }
@@ -311,7 +317,7 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 		Settlement: store.Settlement{
 			Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: o.verdict, Attempt: o.record, Lane: o.change,
 		},
-		lane: a.lane, bytes: len(h.Body),
+		lane: a.lane,
 	}
 	if o.verdict.Kind == policy.Delivered || o.verdict.Kind == policy.Dead {
 		item.Births = p.opts.Births(End{Held: h, URL: o.url, Terms: o.terms, Verdict: o.verdict, Attempt: o.record})
@@ -340,6 +346,7 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 		change := a.lane.guard(shown, h.Probe, o.breaker)
 		item.Lane = store.LaneChange{Hold: max(o.change.Hold, change.Hold), Breaker: change.Breaker}
 	}
+	a.letGo()
 	d.ended = append(d.ended, item)
 	d.working--
 	if item.Lane.Hold > 0 {
@@ -354,5 +361,4 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 	}
 	p.opts.Observer.Ended(Ended{Namespace: h.Namespace, Topic: h.Topic, Verdict: o.verdict, Result: o.result, Late: o.late})
 	p.lines.attempt(ctx, h, o.verdict, o.record)
-	h.Body = nil // the jobs of a claim lie side by side: one that hangs is not to keep the bodies of all
 }

@@ -20,6 +20,7 @@ func (d *desk) start(ctx, work context.Context, request store.ClaimRequest, clai
 	changed := d.settings(claimed.Queues)
 	attempts, begun := make([]attempt, len(claimed.Jobs)), make([]*attempt, len(claimed.Jobs))
 	p.mu.Lock()
+	d.unreserve()
 	var of *lane
 	for i := range claimed.Jobs {
 		h := &claimed.Jobs[i]
@@ -27,11 +28,17 @@ func (d *desk) start(ctx, work context.Context, request store.ClaimRequest, clai
 			of = p.lanes[h.Queue]
 		}
 		of.came++
-		p.bytes += len(h.Body)
 		begun[i] = &attempts[i]
 		attempts[i] = attempt{
 			desk: d, lane: of, held: h, began: at.last, until: at.last.Add(h.LeaseFor), slack: request.Slack, stale: !current,
 		}
+	}
+	var back *attempt // there is no room for its body
+	if len(begun) > 0 && !begun[0].holds(request.MaxBytes, true) {
+		back = begun[0]
+	}
+	for _, a := range begun[min(1, len(begun)):] {
+		a.holds(request.MaxBytes, false)
 	}
 	d.working += len(begun)
 	var used []*topic // of those with a rate
@@ -65,11 +72,22 @@ func (d *desk) start(ctx, work context.Context, request store.ClaimRequest, clai
 		}
 	}
 	stopping := p.stopping
+	if back != nil {
+		begun = begun[1:]
+	}
 	if !stopping {
 		begun = d.admit(begun, time.Now())
 	}
+	scarce := p.scarce
+	p.scarce = false
 	p.mu.Unlock()
 	d.nudge()
+	if scarce {
+		p.nudgeAll() // what was reserved and not needed
+	}
+	if back != nil {
+		back.putBack(work, 0, store.LaneChange{})
+	}
 	for _, a := range begun {
 		if stopping {
 			a.release(work, 0)

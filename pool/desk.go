@@ -10,8 +10,7 @@ import (
 // settled is an attempt that ended and is to be settled.
 type settled struct {
 	store.Settlement
-	lane  *lane // known to the pool until prepare takes the settlement: it is in flight there
-	bytes int
+	lane *lane // known to the pool until prepare takes the settlement: it is in flight there
 }
 
 // desk makes the trips to one shard: one at a time, settlements and claims together. Its fields below signal are
@@ -22,14 +21,16 @@ type desk struct {
 	signal chan struct{} // something may be to do
 	quit   chan struct{} // closed when no more attempts are to be started
 
-	hush    context.CancelFunc // ends the Await under way; nil when there is none
-	rota    rota
-	lag     time.Duration // how long trips take, the longest of late
-	ended   []settled
-	working int           // attempts of this shard that were claimed and have not ended
-	stock   int           // of them, that wait for a worker
-	hurried bool          // what was gathered has waited long enough
-	unheard store.Backoff // of calls for starts of the shard's topics, while they fail
+	hush     context.CancelFunc // ends the Await under way; nil when there is none
+	rota     rota
+	lag      time.Duration // how long trips take, the longest of late
+	ended    []settled
+	reserved int           // bytes, for the claim under way
+	large    *lane         // is to be asked alone, for a body longer than what a claim may bring
+	working  int           // attempts of this shard that were claimed and have not ended
+	stock    int           // of them, that wait for a worker
+	hurried  bool          // what was gathered has waited long enough
+	unheard  store.Backoff // of calls for starts of the shard's topics, while they fail
 }
 
 func newDesk(p *Pool, shard int) *desk {

@@ -1,6 +1,9 @@
 package pool
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // fifo is a queue in a slice whose head moves; memory follows what is in it. The zero value is empty.
 type fifo[T any] struct {
@@ -44,4 +47,17 @@ func (f *fifo[T]) all() iter.Seq[T] {
 			}
 		}
 	}
+}
+
+// toFront makes the first that satisfies match the one that pop takes next, and reports whether there is one.
+func (f *fifo[T]) toFront(match func(T) bool) bool {
+	waiting := f.items[f.head:]
+	i := slices.IndexFunc(waiting, match)
+	if i < 0 {
+		return false
+	}
+	x := waiting[i]
+	copy(waiting[1:], waiting[:i])
+	waiting[0] = x
+	return true
 }

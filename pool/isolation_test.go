@@ -23,6 +23,7 @@ import (
 type siege struct {
 	store.Store
 	hangs func(job.Request) bool
+	reads bool // those that hang have read the body
 
 	mu    sync.Mutex
 	began map[string]time.Time
@@ -37,6 +38,9 @@ func (s *siege) Deliver(ctx context.Context, r job.Request) policy.Result {
 		s.stuck++
 	}
 	s.mu.Unlock()
+	if r.Sent != nil && (!hangs || s.reads) {
+		r.Sent()
+	}
 	begun := time.Now()
 	result, takes := policy.Result{Status: 200}, 5*time.Millisecond
 	if hangs {
@@ -111,6 +115,18 @@ func (s *siege) timely(t *testing.T) {
 		t.Logf("%s: %d attempts hang, others began at most %s late, p99 %s", name, s.hang(), most, p99)
 		require.Less(t, p99, 100*time.Millisecond)
 	}
+}
+
+// requests are the ids of attempted jobs that begin with a prefix.
+func (s *siege) requests(prefix string) (ids []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id := range s.began {
+		if strings.HasPrefix(id, prefix) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // hang is how many attempts hang.

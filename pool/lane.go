@@ -38,6 +38,7 @@ type topic struct {
 	paced     time.Time      // when a trip settled attempts of it last
 	inFlight  int
 	inTrouble byTrouble
+	bytes     int // of bodies that are not sent yet
 	rated     rated
 }
 
@@ -65,6 +66,7 @@ type lane struct {
 	asking bool // named in the trip under way
 	again  bool // rung while asking: what the trip answers may be out of date
 	came   int  // jobs that the claim brought whose answer is being taken in
+	large  int  // the body of its next job, which was put back because there was no room for it; zero: not known
 
 	holds time.Time // what waits in stock is not attempted before: an attempt showed so
 

@@ -61,32 +61,36 @@ func (d *desk) pick(p *Pool) (wants []store.Want, tightest policy.Rate) {
 	free := p.limit.now - p.inFlight
 	batch := min(free, store.MaxBatch)
 	looks := maxLooks
+	if x := d.large; x != nil && batch > 0 {
+		d.large = nil
+		if l := r.lines[x.topic]; l != nil && x.inLine && l.lanes[x.trouble].toFront(func(y *lane) bool { return y == x }) {
+			d.turn(l, 1, free, now, func(from trouble, room int, terms policy.Topic) int {
+				if from != x.trouble {
+					return 0
+				}
+				return l.pick(from, room, terms, &looks, &wants, &tightest)
+			})
+		}
+		if len(wants) > 0 {
+			return wants, tightest
+		}
+	}
 	if r.left == 0 {
 		r.left = r.topics.len()
 	}
 	for r.left = min(r.left, r.topics.len()); r.left > 0 && batch > 0 && looks > 0; r.left-- {
 		looks--
-		l, turns := r.topics.pop(), r.left
-		terms := p.policy(l.topic.name)
-		room := terms.Workers - l.topic.inFlight
-		rate := terms.Rate.Limited()
-		share := min(max(1, batch/turns), room+l.mayStock(p, terms, room),
-			allowance(l.topic.inFlight, free, p.limit.now, totalWeight))
-		if l.short, l.yields = false, false; rate {
-			starts := p.starts(&l.topic.rated, terms.Rate, now)
-			if l.short = starts == 0; l.short {
-				d.permit(l.topic, now)
-			}
-			share = min(share, starts)
+		l := r.topics.pop()
+		if !p.mayHold(l.topic) {
+			p.scarce = true
+			r.topics.push(l)
+			continue
 		}
-		took := l.serve(p, share, free, terms, func(from trouble, room int) int {
+		took := d.turn(l, max(1, batch/r.left), free, now, func(from trouble, room int, terms policy.Topic) int {
 			return l.pick(from, room, terms, &looks, &wants, &tightest)
 		})
 		free -= took
 		batch -= took
-		if rate {
-			l.topic.rated.left -= took
-		}
 		if l.len() > 0 {
 			r.topics.push(l)
 		} else {
@@ -94,6 +98,28 @@ func (d *desk) pick(p *Pool) (wants []store.Want, tightest policy.Rate) {
 		}
 	}
 	return wants, tightest
+}
+
+// turn picks lanes of a topic for up to share attempts, while free are left of the process's. It answers how many were taken.
+func (d *desk) turn(
+	l *line, share, free int, now time.Time, pick func(from trouble, room int, terms policy.Topic) int,
+) (took int) {
+	p, t := d.p, l.topic
+	terms := p.policy(t.name)
+	ask := func(from trouble, room int) int { return pick(from, room, terms) }
+	room := terms.Workers - t.inFlight
+	share = min(share, room+l.mayStock(p, terms, room), allowance(t.inFlight, free, p.limit.now, totalWeight))
+	l.short, l.yields = false, false
+	if !terms.Rate.Limited() {
+		return l.serve(p, share, free, terms, ask)
+	}
+	starts := p.starts(&t.rated, terms.Rate, now)
+	if l.short = starts == 0; l.short {
+		d.permit(t, now)
+	}
+	took = l.serve(p, min(share, starts), free, terms, ask)
+	t.rated.left -= took
+	return took
 }
 
 // mostTurn is how many jobs of a lane are claimed in its turn at most while others wait, where there is room for 16 lanes
@@ -128,6 +154,17 @@ func (l *line) pick(
 		n := min(x.slots-x.inFlight, max(turn, (room-took)/waiting), room-took)
 		if n <= 0 {
 			continue // its own next settlement brings it back
+		}
+		if p := x.desk.p; x.large > p.mayClaim() {
+			if ok, _ := p.fits(l.topic, x.large); !ok || len(*wants) > 0 {
+				p.scarce = true
+				l.push(x) // it waits for room, or for a claim that is its own
+				if ok {
+					x.desk.large = x
+				}
+				continue
+			}
+			n = 1
 		}
 		if limits.Rate.Limited() {
 			n = min(n, terms.Workers-l.topic.inFlight)

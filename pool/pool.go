@@ -51,7 +51,8 @@ type Options struct {
 	Policies  Policies
 	// Workers is the number of attempts in flight in this process, all topics together; zero: DefaultWorkers.
 	Workers int
-	// MaxBytes bounds the bodies of the attempts in flight, in bytes; zero: 64 MiB. A single job always fits.
+	// MaxBytes bounds the bodies of the attempts in flight that are not sent yet, in bytes; zero: 64 MiB. A single job beyond
+	// it always fits.
 	MaxBytes int
 	// Margin is how much longer than its attempt a lease lasts; zero: 5 s.
 	Margin time.Duration
@@ -94,8 +95,9 @@ type Pool struct {
 	stopping  bool
 	inFlight  int // attempts claimed, asked for, or not settled yet
 	limit     limiter
-	bytes     int // of their bodies
-	stock     int // of them, claimed ahead of a worker
+	bytes     unsent // of their bodies, and asked for
+	scarce    bool   // a lane waits for room for a body
+	stock     int    // of them, claimed ahead of a worker
 	topics    map[topicName]*topic
 	lanes     map[job.Queue]*lane
 	idle      lanesByUse

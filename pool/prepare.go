@@ -27,7 +27,6 @@ func (d *desk) prepare() (items []settled, request store.ClaimRequest, more bool
 	for i := range items {
 		l := items[i].lane
 		p.inFlight--
-		p.bytes -= items[i].bytes
 		l.give(1)
 		if l.hot && !l.inLine && !l.asking {
 			d.rota.push(l)
@@ -37,8 +36,8 @@ func (d *desk) prepare() (items []settled, request store.ClaimRequest, more bool
 	if n > 0 {
 		p.freed(d)
 	}
-	request = store.ClaimRequest{Margin: p.opts.Margin + min(2*d.lag, mostLag), MaxBytes: p.opts.MaxBytes - p.bytes}
-	if p.stopping || request.MaxBytes <= 0 || time.Now().Before(p.limit.resume) {
+	request = store.ClaimRequest{Margin: p.opts.Margin + min(2*d.lag, mostLag), MaxBytes: p.mayClaim()}
+	if p.stopping || time.Now().Before(p.limit.resume) {
 		return items, request, false
 	}
 	if p.last == d && p.hungry(d) {
@@ -58,6 +57,9 @@ func (d *desk) prepare() (items []settled, request store.ClaimRequest, more bool
 		request.Max += w.Max
 	}
 	p.inFlight += request.Max
+	if request.Max > 0 {
+		d.reserve(request.MaxBytes)
+	}
 	return items, request, len(items)+len(request.Wants) == 0 && d.rota.left > 0 && p.inFlight < p.limit.now
 }
 

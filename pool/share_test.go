@@ -2,6 +2,7 @@ package pool
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -40,4 +41,25 @@ func TestAllowance_OfOne(t *testing.T) {
 	for all := 1; all <= 11; all++ {
 		require.Equal(t, all, allowance(0, all, all, totalWeight), "a small process is nobody's but its topic's")
 	}
+}
+
+// Attempts that hang keep their descriptors whatever the limit: it must leave room beside them.
+func TestLimiter_HalvesWhatDoesNotHang(t *testing.T) {
+	l := limiter{most: 2048, now: 2048, grow: time.NewTimer(time.Hour)}
+	defer l.grow.Stop()
+	now := time.Now()
+	pause, tell := l.short(500, 480, now)
+	require.Equal(t, 490, l.now)
+	require.Equal(t, firstPause, pause)
+	require.Equal(t, 1, tell)
+	pause, tell = l.short(500, 480, now.Add(time.Millisecond))
+	require.Zero(t, pause, "known")
+	require.Zero(t, tell)
+	require.Equal(t, 490, l.now, "once a second")
+	for range 20 {
+		now = now.Add(2 * time.Second)
+		pause, _ = l.short(480, 480, now)
+	}
+	require.Equal(t, 481, l.now)
+	require.Equal(t, mostPause, pause)
 }

@@ -106,37 +106,6 @@ func TestShortage_OfEverythingDoesNotSpin(t *testing.T) {
 	})
 }
 
-// The descriptors are with receivers that hang: what is left of them is for others.
-func TestShortage_ThatHangingReceiversBringAboutLeavesOthersTheRest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := model()
-		d := &sockets{left: 500, began: map[string]time.Time{}, takes: func(r job.Request) time.Duration {
-			if hanging(r) {
-				return 10 * time.Minute
-			}
-			return 5 * time.Millisecond
-		}}
-		terms := policy.Topic{Timeout: 10 * time.Minute}.Over(policy.Builtin())
-		carry(t, s)
-		fill(t, s, 2, lanesOf(4, 100)...)
-		run(t, s, d, func(o *pool.Options) { o.Policies = fixed(terms) })
-		time.Sleep(30 * time.Second)
-		d.mu.Lock()
-		d.left += 50 // somebody else has let go of some
-		d.mu.Unlock()
-		for i := range 100 {
-			one(t, s, 0, fmt.Sprintf("good-%d", i), "good", fmt.Sprintf("lane-%d", i%10))
-			time.Sleep(100 * time.Millisecond)
-		}
-		time.Sleep(10 * time.Second)
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		for i := range 100 {
-			require.False(t, d.began[fmt.Sprintf("good-%d", i)].IsZero(), "good-%d waits", i)
-		}
-	})
-}
-
 // buffer is a log's.
 type buffer struct {
 	mu   sync.Mutex

@@ -141,6 +141,7 @@ func (d *desk) giveUp(items []settled, request store.ClaimRequest) {
 	d.p.mu.Lock()
 	defer d.p.mu.Unlock()
 	d.p.inFlight += len(items) - request.Max // counted as not settled
+	d.unreserve()
 	for _, w := range request.Wants {
 		l := d.p.lanes[w.Queue]
 		l.give(w.Max)

@@ -1,0 +1,84 @@
+package notify
+
+import (
+	"bytes"
+	"crypto/x509"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/policy"
+)
+
+// A receiver that has taken the request, and hangs, does not keep its body in memory.
+func TestPayload_IsLetGoWhenItWasSent(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		size  int
+		tls   bool
+		http2 bool
+	}{
+		{name: "over a wire", size: maxWireBody},
+		{name: "by net/http", size: 1 << 20},
+		{name: "over TLS", size: 1 << 20, tls: true},
+		{name: "over HTTP/2", size: 1 << 20, tls: true, http2: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			over := make(chan struct{})
+			var got atomic.Int64
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				n, _ := io.Copy(io.Discard, r.Body)
+				got.Store(n)
+				<-over
+			}))
+			var o Options
+			if c.tls {
+				server.EnableHTTP2 = c.http2
+				server.StartTLS()
+				o.Roots = x509.NewCertPool()
+				o.Roots.AddCert(server.Certificate())
+			} else {
+				server.Start()
+			}
+			defer server.Close()
+			s := newSender(t, o)
+			var sent, gone atomic.Int64
+			ended := make(chan policy.Result, 1)
+			go func() {
+				req := ask(server.URL)
+				req.Timeout = time.Minute
+				req.Body = bytes.Repeat([]byte("x"), c.size)
+				req.Sent = func() { sent.Add(1) }
+				runtime.AddCleanup(&req.Body[0], func(int) { gone.Add(1) }, 0)
+				ended <- s.Deliver(t.Context(), req)
+			}()
+			require.Eventually(t, func() bool { return sent.Load() == 1 }, 20*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { runtime.GC(); return gone.Load() == 1 }, 20*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return got.Load() == int64(c.size) }, 20*time.Second, time.Millisecond, "and all of it arrives")
+			close(over)
+			require.Equal(t, 200, (<-ended).Status)
+			require.EqualValues(t, 1, sent.Load())
+		})
+	}
+}
+
+// One whose receiver does not read it is kept.
+func TestPayload_IsKeptUntilItWasSent(t *testing.T) {
+	over := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
+	defer server.Close()
+	defer close(over)
+	s := newSender(t, Options{})
+	req := ask(server.URL)
+	req.Timeout = 200 * time.Millisecond
+	req.Body = make([]byte, 64<<20)
+	req.Sent = func() { t.Error("it was not sent") }
+	require.Equal(t, policy.ClassTimeoutSend, s.Deliver(t.Context(), req).Class)
+}

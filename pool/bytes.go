@@ -1,0 +1,135 @@
+package pool
+
+import (
+	"slices"
+
+	"github.com/ringback/ringback/policy"
+)
+
+// The process's budget of bytes is for bodies that are not sent yet: a receiver that has taken its request, and hangs, holds none
+// of it. Nor do topics share it otherwise than attempts (see threshold), or bodies for receivers that cannot be connected to
+// would keep all others from being claimed.
+//
+// How large a body is shows when it is claimed. So a topic is asked while it holds no more than half of its threshold, and a claim
+// may bring as much as the other half. Only its first job may be longer than that: it is taken if it fits below the threshold, or
+// if its topic holds nothing and nobody else has the place that there is for one job beyond the budget. Else it is put back, and
+// its lane waits until it would be taken.
+const (
+	// bytesWeight is that of the threshold of a topic's bytes.
+	bytesWeight = 1
+	// claimShare is what part of the budget a claim may bring at most.
+	claimShare = 8
+)
+
+// unsent counts bytes of bodies.
+type unsent struct {
+	total  int
+	beyond int // of the job that has the place beyond the budget, which is not in total; zero: nobody has it
+}
+
+// threshold is how many of all a topic may hold while free are left.
+func threshold(free, all, weight int) int {
+	if free <= 0 {
+		return 0
+	}
+	return int(float64(weight) * float64(free) * float64(free) / float64(all))
+}
+
+// mayClaim is how many bytes a claim may bring. p.mu is held.
+func (p *Pool) mayClaim() int {
+	return min(threshold(p.opts.MaxBytes-p.bytes.total, p.opts.MaxBytes, bytesWeight)/2, p.opts.MaxBytes/claimShare)
+}
+
+// reserve counts what a claim may bring until its answer is there. p.mu is held, as for unreserve.
+func (d *desk) reserve(bytes int) {
+	d.reserved = bytes
+	d.p.bytes.total += bytes
+}
+
+func (d *desk) unreserve() {
+	d.p.bytes.total -= d.reserved
+	d.reserved = 0
+}
+
+// mayHold reports whether a topic may be asked for more. p.mu is held.
+func (p *Pool) mayHold(t *topic) bool {
+	return t.bytes <= threshold(p.opts.MaxBytes-p.bytes.total, p.opts.MaxBytes, bytesWeight)/2
+}
+
+// fits reports whether a body may be taken that is longer than what a claim may bring, and whether it takes the place beyond the
+// budget. p.mu is held.
+func (p *Pool) fits(t *topic, body int) (ok, beyond bool) {
+	switch free := p.opts.MaxBytes - p.bytes.total; {
+	case body <= free/2 && t.bytes+body <= threshold(free, p.opts.MaxBytes, bytesWeight):
+		return true, false
+	case t.bytes == 0 && p.bytes.beyond == 0:
+		return true, true
+	}
+	return false, false
+}
+
+// holds counts the body of a claimed job, unless it does not fit. first says that it is the claim's, which may be of any length.
+// p.mu is held.
+func (a *attempt) holds(room int, first bool) bool {
+	p, body := a.desk.p, len(a.held.Body)
+	beyond := false
+	if first && body > room {
+		var ok bool
+		if ok, beyond = p.fits(a.lane.topic, body); !ok {
+			a.lane.large = body
+			return false
+		}
+	}
+	a.lane.large = 0
+	a.bytes, a.beyond = body, beyond
+	a.lane.topic.bytes += body
+	if beyond {
+		p.bytes.beyond = body
+	} else {
+		p.bytes.total += body
+	}
+	return true
+}
+
+// letGo takes the body out of the count, and forgets it. p.mu is held.
+func (a *attempt) letGo() {
+	p := a.desk.p
+	a.lane.topic.bytes -= a.bytes
+	if a.beyond {
+		p.bytes.beyond = 0
+	} else {
+		p.bytes.total -= a.bytes
+	}
+	a.bytes, a.beyond = 0, false
+	a.held.Body = nil // the jobs of a claim lie side by side: one that hangs is not to keep the bodies of all
+}
+
+// sent is told by the deliverer when it holds the body no more. Others may have waited for its room.
+func (a *attempt) sent() {
+	p := a.desk.p
+	p.mu.Lock()
+	wanted := p.scarce && a.bytes > 0
+	if a.bytes > 0 {
+		a.letGo()
+	}
+	p.scarce = p.scarce && !wanted
+	p.mu.Unlock()
+	if wanted {
+		p.nudgeAll()
+	}
+}
+
+// tells reports whether it matters when the attempt's body was sent: short ones stay in the count, since the process has room for
+// as many as it has workers, and so do those that a callback repeats.
+func (a *attempt) tells(terms policy.Terms) bool {
+	p := a.desk.p
+	if len(a.held.Body) <= p.opts.MaxBytes/(2*p.opts.Workers) {
+		return false
+	}
+	for _, to := range []*policy.Callback{terms.OnDelivered, terms.OnDead} {
+		if to != nil && slices.Contains(to.Include, policy.IncludeBody) {
+			return false
+		}
+	}
+	return true
+}

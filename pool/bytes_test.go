@@ -1,0 +1,154 @@
+package pool_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool"
+	"github.com/ringback/ringback/store"
+)
+
+// large registers a due job with a body of so many bytes.
+func large(t *testing.T, s store.Store, id, topic, lane string, bytes int) {
+	t.Helper()
+	var e store.Entry
+	e.ID, e.Queue, e.URL, e.Method = id, queueOf(topic, lane), "https://x.example/", "POST"
+	e.Body = zeros[:bytes]
+	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{e})
+	require.NoError(t, err)
+}
+
+var zeros = make([]byte, 16<<20)
+
+// within requires that a job is attempted within a time.
+func (s *siege) within(t *testing.T, id string, long time.Duration) {
+	t.Helper()
+	time.Sleep(long)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	require.False(t, s.began[id].IsZero(), "%s waits", id)
+}
+
+func TestIsolation_LargestBodiesForReceiversThatDoNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := besiege(t, 256, hanging)
+		for i := range 5 {
+			large(t, s, fmt.Sprintf("bad-%d", i), "bad", fmt.Sprintf("lane-%d", i), 16<<20)
+		}
+		time.Sleep(10 * time.Millisecond)
+		require.GreaterOrEqual(t, s.hang(), 1)
+		s.timely(t)
+		for i := range 3 {
+			large(t, s, fmt.Sprintf("large-%d", i), "orders", "a", 16<<20)
+			s.within(t, fmt.Sprintf("large-%d", i), 100*time.Millisecond)
+		}
+	})
+}
+
+// Whoever comes one after another with the largest bodies holds what there is for them, but not what is for smaller ones.
+func TestIsolation_LargestBodiesOfManyTopics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := besiege(t, 256, hanging)
+		for i := range 20 {
+			large(t, s, fmt.Sprintf("bad-%d", i), fmt.Sprintf("bad-%d", i), "a", 16<<20)
+			time.Sleep(100 * time.Millisecond)
+		}
+		require.LessOrEqual(t, s.hang(), 5, "64 MiB, and one more body")
+		s.timely(t)
+		for i, size := range []int{16 << 10, 256 << 10, 1 << 20} {
+			id := fmt.Sprintf("mid-%d", i)
+			large(t, s, id, "orders", "a", size)
+			s.within(t, id, 100*time.Millisecond)
+		}
+		time.Sleep(2 * time.Hour) // the timeouts
+		require.Len(t, s.requests("bad"), 20, "each has its turn")
+	})
+}
+
+func TestIsolation_ManyBodiesForReceiversThatDoNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := besiege(t, 256, hanging)
+		for i := range 257 {
+			large(t, s, fmt.Sprintf("bad-%d", i), fmt.Sprintf("bad-%d", i%2), fmt.Sprintf("lane-%d", i/2), 256<<10)
+		}
+		time.Sleep(10 * time.Millisecond)
+		s.timely(t)
+		for i, size := range []int{16 << 10, 256 << 10, 4 << 20, 16 << 20} {
+			id := fmt.Sprintf("large-%d", i)
+			large(t, s, id, "orders", "a", size)
+			s.within(t, id, 100*time.Millisecond)
+		}
+	})
+}
+
+// Receivers that have read the body, and hang, hold no bytes: all of their jobs are under way at once.
+func TestBytes_LeaveTheBudgetWhenTheyAreSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := besiege(t, 256, hanging)
+		s.reads = true
+		for i := range 300 {
+			large(t, s, fmt.Sprintf("bad-%d", i), fmt.Sprintf("bad-%d", i%2), fmt.Sprintf("lane-%d", i/2), 256<<10)
+		}
+		for i := range 8 {
+			large(t, s, fmt.Sprintf("bad-large-%d", i), "bad-3", fmt.Sprint(i), 16<<20)
+		}
+		time.Sleep(time.Second)
+		require.Equal(t, 308, s.hang())
+	})
+}
+
+// A job is never too large for a process.
+func TestBytes_LargerThanTheBudgetGoOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := model(), newGauge(10*time.Millisecond)
+		for i := range 10 {
+			large(t, s, fmt.Sprintf("large-%d", i), fmt.Sprintf("topic-%d", i%3), fmt.Sprint(i%5), 2<<20)
+			large(t, s, fmt.Sprintf("small-%d", i), "topic-0", fmt.Sprint(i%5), 2<<10)
+		}
+		carry(t, s)
+		run(t, s, g, func(o *pool.Options) { o.MaxBytes = 1 << 20 })
+		time.Sleep(10 * time.Second)
+		require.Equal(t, 20, g.count(""))
+		require.LessOrEqual(t, g.peak(""), 11)
+	})
+}
+
+// A body that was sent is not kept for as long as its receiver takes to answer, unless a callback is to repeat it.
+func TestBytes_AreLetGoWhenTheyAreSent(t *testing.T) {
+	for name, included := range map[string][]string{"let go": nil, "kept": {policy.IncludeBody}} {
+		t.Run(name, func(t *testing.T) {
+			s := copying{model()}
+			large(t, s, "one", "orders", "a", 1<<20)
+			var gone atomic.Bool
+			over := make(chan struct{})
+			hangs := make(chan struct{})
+			terms := policy.Topic{OnDelivered: &policy.Callback{URL: "https://y.example/", Include: included}}
+			run(t, s, deliver(func(_ context.Context, r job.Request) policy.Result {
+				runtime.AddCleanup(&r.Body[0], func(int) { gone.Store(true) }, 0)
+				if r.Sent != nil {
+					r.Sent()
+				}
+				close(hangs)
+				<-over
+				return policy.Result{Status: 200}
+			}), func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+			defer close(over)
+			<-hangs
+			if included == nil {
+				require.Eventually(t, func() bool { runtime.GC(); return gone.Load() }, 20*time.Second, time.Millisecond)
+				return
+			}
+			runtime.GC()
+			require.False(t, gone.Load())
+		})
+	}
+}
