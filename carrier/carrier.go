@@ -30,16 +30,20 @@ type Options struct {
 	// OnLead is called when this process begins to carry a shard, so that it listens for what wakes the carrier; nil:
 	// nobody is told. It must not block.
 	OnLead func(shard int)
-	Logger *slog.Logger // nil: slog.Default
+	// OnExpired is called when jobs of a shard that this process carries are to be ended, since their time to live is over
+	// and they may wait: at most once a second for each shard; nil: nobody is told. It must not block.
+	OnExpired func(shard int)
+	Logger    *slog.Logger // nil: slog.Default
 }
 
 // Carrier carries all shards of a store. Make one with New; it does nothing until Run.
 type Carrier struct {
-	store  *store.Router
-	margin time.Duration
-	onLead func(int)
-	log    *slog.Logger
-	shards []*shard
+	store     *store.Router
+	margin    time.Duration
+	onLead    func(int)
+	onExpired func(int)
+	log       *slog.Logger
+	shards    []*shard
 }
 
 // shard is the carrier of one shard.
@@ -56,11 +60,14 @@ func New(opts Options) *Carrier {
 		panic("carrier: a store is needed")
 	}
 	c := &Carrier{
-		store: opts.Store, margin: cmp.Or(opts.Margin, 5*time.Second), onLead: opts.OnLead,
+		store: opts.Store, margin: cmp.Or(opts.Margin, 5*time.Second), onLead: opts.OnLead, onExpired: opts.OnExpired,
 		log: cmp.Or(opts.Logger, slog.Default()),
 	}
 	if c.onLead == nil {
 		c.onLead = func(int) {}
+	}
+	if c.onExpired == nil {
+		c.onExpired = func(int) {}
 	}
 	for n := range opts.Store.Shards() {
 		c.shards = append(c.shards, &shard{Carrier: c, n: n, wake: make(chan struct{}, 1)})
@@ -96,6 +103,8 @@ const (
 	extendEvery = store.LeadTime / 3
 	// askEvery is how often a process that does not lead asks for the lock.
 	askEvery = time.Second
+	// expiredEvery is how often jobs whose time to live is over are looked for at most.
+	expiredEvery = time.Second
 	// callTimeout bounds one call to the store.
 	callTimeout = 10 * time.Second
 	// releaseTimeout bounds the last call, when the process stops.
@@ -144,7 +153,7 @@ func (s *shard) release(ctx context.Context, lead store.Lead) {
 
 // lead carries until ctx ends or a call fails. It tells well of every move that succeeded.
 func (s *shard) lead(ctx context.Context, lead store.Lead, hold *lapses, well func()) error {
-	extended := time.Now()
+	extended, expired := time.Now(), time.Time{}
 	swept := &sweeper{shard: s}
 	ctx, cancel := context.WithCancel(ctx)
 	home := newHome(s)
@@ -171,6 +180,10 @@ func (s *shard) lead(ctx context.Context, lead store.Lead, hold *lapses, well fu
 			return err
 		}
 		well()
+		if carried.Expired && time.Since(expired) >= expiredEvery {
+			expired = time.Now()
+			s.onExpired(s.n)
+		}
 		hold.seen(carried.Now)
 		if carried.ClockStep != 0 {
 			s.log.Warn("store clock was stepped; leases, cooldowns and rate windows are moved along, due times are not",

@@ -93,7 +93,12 @@ func (d *Dispatcher) births(end pool.End) []store.Entry {
 		n = newCallback(to, h.Namespace, h.Topic, c)
 	}
 	n.ID, n.Kind, n.Origin = job.CallbackID(h.Job), job.KindCallback, h.ID
-	return []store.Entry{{New: n, Print: n.Fingerprint()}}
+	return []store.Entry{d.born(n)}
+}
+
+// born is a job of Ringback's own on its way to the outbox.
+func (d *Dispatcher) born(n job.New) store.Entry {
+	return store.Entry{New: n, Print: n.Fingerprint(), MaxAge: d.policies.Topic(n.Namespace, n.Topic).MaxAge}
 }
 
 // newCallback is the job that tells something to whom a policy names.

@@ -94,6 +94,7 @@ func New(opts Options) (*Dispatcher, error) {
 	}
 	d.carrier = carrier.New(carrier.Options{
 		Store: d.store, Margin: opts.Margin, Logger: d.log, OnLead: func(shard int) { d.pool.Listen(shard) },
+		OnExpired: func(shard int) { d.pool.EndExpired(shard) },
 	})
 	d.pool = pool.New(pool.Options{
 		Store: opts.Store, Deliverer: opts.Deliverer, Policies: terms{d.policies, d}, Workers: opts.Workers,

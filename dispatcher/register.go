@@ -63,6 +63,7 @@ func (d *Dispatcher) entry(ctx context.Context, topics *lookup, n job.New, now t
 		entry.Header = d.sealHeaders(entry.Header, job.Origin(cmp.Or(entry.URL, laneURL, topicURL)))
 	}
 	d.sealCallbacks(&entry.OnDelivered, &entry.OnDead)
+	entry.MaxAge = topics.maxAge(ctx, topicName{entry.Namespace, entry.Topic})
 	if entry.ID == "" {
 		entry.ID = job.NewID(now, d.store.ShardOf(entry.Queue))
 	}

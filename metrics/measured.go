@@ -76,6 +76,10 @@ func (s measured) Ring(ctx context.Context, shard int, queues []job.Queue) error
 	return err
 }
 
+func (s measured) ClaimExpired(ctx context.Context, shard int, token store.Token, request store.ExpiredRequest) ([]store.Held, error) {
+	return timed(ctx, s, claimExpired, func() ([]store.Held, error) { return s.next.ClaimExpired(ctx, shard, token, request) })
+}
+
 func (s measured) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.Claimed, error) {
 	return timed(ctx, s, claim, func() (store.Claimed, error) { return s.next.Claim(ctx, shard, token, request) })
 }

@@ -21,6 +21,7 @@ const (
 	carry
 	ring
 	claim
+	claimExpired
 	settle
 	cancel
 	edit
@@ -48,7 +49,8 @@ const (
 
 var methodNames = [methods]string{
 	insert: "insert", lead: "lead", extend: "extend", release: "release", carry: "carry", ring: "ring", claim: "claim",
-	settle: "settle", cancel: "cancel", edit: "edit", revive: "revive", purge: "purge", get: "get", known: "known",
+	claimExpired: "claim_expired",
+	settle:       "settle", cancel: "cancel", edit: "edit", revive: "revive", purge: "purge", get: "get", known: "known",
 	list: "list", stats: "stats", topicStats: "topic_stats", totals: "totals", lanes: "lanes", sweep: "sweep", repair: "repair",
 	putTopic: "put_topic", topicsRead: "topics",
 	putLane: "put_lane", laneSettings: "lane_settings", putLanes: "put_lanes", permit: "permit", alarm: "alarm",

@@ -48,6 +48,9 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 	"Claim": func(ctx context.Context, s store.Store) {
 		_, _ = s.Claim(ctx, 0, store.NewToken(), store.ClaimRequest{})
 	},
+	"ClaimExpired": func(ctx context.Context, s store.Store) {
+		_, _ = s.ClaimExpired(ctx, 0, store.NewToken(), store.ExpiredRequest{})
+	},
 	"Settle": func(ctx context.Context, s store.Store) { _, _, _ = s.Settle(ctx, 0, store.NewToken(), nil, nil) },
 	"Cancel": func(ctx context.Context, s store.Store) { _, _ = s.Cancel(ctx, 0, store.NewToken(), job.Ref{}) },
 	"Edit": func(ctx context.Context, s store.Store) {

@@ -194,8 +194,11 @@ func (a *attempt) judge(terms policy.Terms, result policy.Result) policy.Verdict
 
 // progress is how far the job has come by now. The time since the call that claimed it is added to what the store's clock
 // said at the claim, so a wait is never thought to end before it does.
-func (a *attempt) progress() policy.Progress {
-	h, passed := a.held, time.Since(a.began)
+func (a *attempt) progress() policy.Progress { return progressOf(a.held, a.began) }
+
+// progressOf is how far a job has come that was claimed by a call begun then.
+func progressOf(h *store.Held, began time.Time) policy.Progress {
+	passed := time.Since(began)
 	return policy.Progress{
 		Tries: h.Tries, Age: h.Age + passed, Expires: !h.ExpiresAt.IsZero(), ExpiresIn: h.ExpiresAt.Sub(h.Now()) - passed,
 	}

@@ -16,10 +16,11 @@ type settled struct {
 // desk makes the trips to one shard: one at a time, settlements and claims together. Its fields below signal are
 // guarded by the pool's mutex.
 type desk struct {
-	p      *Pool
-	shard  int
-	signal chan struct{} // something may be to do
-	quit   chan struct{} // closed when no more attempts are to be started
+	p       *Pool
+	shard   int
+	signal  chan struct{} // something may be to do
+	expired chan struct{} // jobs are to be ended whose time to live is over
+	quit    chan struct{} // closed when no more attempts are to be started
 
 	hush     context.CancelFunc // ends the Await under way; nil when there is none
 	rota     rota
@@ -36,10 +37,11 @@ type desk struct {
 func newDesk(p *Pool, shard int) *desk {
 	return &desk{
 		p: p, shard: shard,
-		signal: make(chan struct{}, 1),
-		quit:   make(chan struct{}),
-		rota:   rota{lines: make(map[*topic]*line)},
-		lag:    firstLag,
+		signal:  make(chan struct{}, 1),
+		expired: make(chan struct{}, 1),
+		quit:    make(chan struct{}),
+		rota:    rota{lines: make(map[*topic]*line)},
+		lag:     firstLag,
 	}
 }
 

@@ -176,6 +176,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	for _, d := range p.desks {
 		listeners.Go(func() { d.listen(ctx) })
 		desks.Go(func() { d.run(ctx, flush, work) })
+		desks.Go(func() { d.endExpired(ctx, flush) })
 	}
 
 	<-ctx.Done()

@@ -29,6 +29,14 @@ type ClaimRequest struct {
 	Slack time.Duration
 }
 
+// ExpiredRequest asks for jobs whose time to live is over.
+type ExpiredRequest struct {
+	Max      int // at most MaxBatch
+	MaxBytes int // of bodies; the first job always fits
+	// Lease is for how long the jobs are held.
+	Lease time.Duration
+}
+
 // Held is a claimed job. Its record (Attempts) is not filled. The attempt's number is Made + 1.
 type Held struct {
 	job.Job

@@ -29,6 +29,11 @@ type Edit struct {
 	Timeout *time.Duration
 }
 
+// MovesTime reports whether the edit moves the due time or the expiry.
+func (e Edit) MovesTime() bool {
+	return e.Delay != nil || e.RunAt != nil || e.ExpiresIn != nil || e.ExpiresAt != nil
+}
+
 // Body replaces a job's body.
 type Body struct {
 	Kind        job.BodyKind
@@ -67,6 +72,8 @@ type Revival struct {
 	// Delay and RunAt say when the round's first attempt is due, as in job.New: RunAt is by the store's clock.
 	Delay time.Duration
 	RunAt time.Time
+	// ExpiresIn is a new expiry, from now on; zero: that of the job stays.
+	ExpiresIn time.Duration
 	// URL replaces the job's; empty: it stays.
 	URL string
 	// From is the state that the job must be in; empty: any in which a job has ended.

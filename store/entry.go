@@ -1,6 +1,8 @@
 package store
 
 import (
+	"time"
+
 	"github.com/ringback/ringback/job"
 )
 
@@ -10,6 +12,8 @@ type Entry struct {
 	// Print is the registration's fingerprint when the id must stay known for its topic's id_window after the job's
 	// end (ids chosen by clients, and jobs born in an outbox); nil for an id the server made.
 	Print []byte
+	// MaxAge is that of its topic, where the topic sets one: see Store.ClaimExpired. Zero: none.
+	MaxAge time.Duration
 }
 
 // Outcome says what an insertion came to.

@@ -14,6 +14,8 @@ var (
 	ErrNotFound = errors.New("no such job")
 	// ErrVersion: the version (or revision) asked for is not the current one.
 	ErrVersion = errors.New("the version is not the current one")
+	// ErrExpired: the job's expiry would come before it is due.
+	ErrExpired = errors.New("the job's expiry comes before it is due")
 	// ErrLeaseLost: the job is not held under this lease any more; the attempt's outcome is not recorded.
 	ErrLeaseLost = errors.New("the lease is lost")
 	// ErrNotLeader: another process holds the shard's carrier lock.

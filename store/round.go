@@ -39,6 +39,8 @@ type Carried struct {
 	Outbox []Entry
 	// Looked is how many entries of the outbox were looked at: those handed out, and those that cannot be read.
 	Looked int
+	// Expired says that the time to live of unfinished jobs is over, which ClaimExpired hands out if they wait.
+	Expired bool
 	// Next is the time until the agenda's head; zero when more can be done at once; negative when the agenda is empty.
 	Next time.Duration
 	// Now is the store's clock at the move.

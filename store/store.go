@@ -50,6 +50,14 @@ type Store interface {
 	// job while nothing of it is held: a probe. The bell rings when a hold or a rate lets it go on, without delay.
 	Claim(ctx context.Context, shard int, token Token, request ClaimRequest) (Claimed, error)
 
+	// ClaimExpired holds jobs that wait though their time to live is over, that of the oldest first, under token, for the
+	// caller to end them: Claim does not reach those of queues that are kept back. A job's time to live ends with the
+	// earlier of its expiry and of Since + MaxAge, the MaxAge being that of its Entry. Whether they are due does not matter,
+	// nor do pauses, holds, breakers, rates and limits; nor do they count as starts or probes. For its MaxAge a job is
+	// handed out once, unless it is edited or revived, since the policy may have become another. Repeated with its token it
+	// answers the jobs that are still held under it.
+	ClaimExpired(ctx context.Context, shard int, token Token, request ExpiredRequest) ([]Held, error)
+
 	// Settle ends attempts, at most MaxBatch, and answers one error for each: nil, or ErrLeaseLost when the job is not
 	// held under the settlement's lease: then nothing of the settlement takes effect. With next, it claims in the same trip, after the settlements, under the same
 	// token (the answer's Claimed is then what Claim would have answered). Settlements are recorded even if ctx ends
@@ -62,13 +70,14 @@ type Store interface {
 	Cancel(ctx context.Context, shard int, token Token, ref job.Ref) (job.Job, error)
 
 	// Edit changes a scheduled or ready job and adds to its record. ErrNotFound; ErrVersion when IfVersion does not
-	// hold; a StateError in any other state.
+	// hold; a StateError in any other state; ErrExpired when it moves the due time or the expiry so that the expiry comes
+	// first.
 	Edit(ctx context.Context, shard int, token Token, ref job.Ref, edit Edit) (job.Job, error)
 
 	// Revive sends ended jobs on another round, at most MaxBatch, and answers a result for each, in order: the job as it
-	// then stands, with a fresh budget (Tries and Lost start again, Made goes on, an expiry that has passed is dropped),
-	// or ErrNotFound, or a StateError when it is unfinished or not in the state that the revival names. Two revivals of
-	// one job in a call are taken in order.
+	// then stands, with a fresh budget (Tries and Lost start again, Made goes on), or ErrNotFound, or a StateError when it
+	// is unfinished or not in the state that the revival names, or ErrExpired when its expiry would come before it is due
+	// again. Two revivals of one job in a call are taken in order.
 	Revive(ctx context.Context, shard int, token Token, items []Revival) ([]Revived, error)
 
 	// Purge removes dead jobs for good, at most MaxBatch, and answers one error for each: nil, ErrNotFound, or a

@@ -158,8 +158,8 @@ func TestABatchWhoseJobIsOfAnotherQueueMeanwhileIsMadeAnew(t *testing.T) {
 		found, err := sh.find(t.Context(), s.runner, []job.Queue{other.Queue})
 		require.NoError(t, err)
 		for position := range 2 {
-			c := s.newCall(sh, scriptRevive, sh.token("", ""), found, nil, 7)
-			c.add(1, 1, position, "a", "0", "", "")
+			c := s.newCall(sh, scriptRevive, sh.token("", ""), found, nil, 8)
+			c.add(1, 1, position, "a", "0", "", "", "")
 			reply, err := s.do(t.Context(), c)
 			require.NoError(t, err)
 			require.Equal(t, "again", str(reply))

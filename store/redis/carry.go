@@ -64,7 +64,7 @@ func (s *Store) carry(ctx context.Context, sh *part, token store.Token, round st
 	round.HoldLapses = round.HoldLapses || clock.pending()
 	idle := len(numbers) == 0 && outbox <= int64(round.Skip) && redo == "" && len(round.Home) == 0 && num(agenda[5]) == 0
 	if idle && clock == clockSteady {
-		return store.Carried{Now: at(now), Next: nextLook(now, first)}, nil
+		return store.Carried{Now: at(now), Next: nextLook(now, first), Expired: num(agenda[10]) != 0}, nil
 	}
 	done, rest, again, err := s.redo(ctx, sh, redo)
 	if err != nil {
@@ -90,6 +90,7 @@ func (s *Store) carry(ctx context.Context, sh *part, token store.Token, round st
 		return store.Carried{}, err
 	}
 	carried, err := s.readCarried(ctx, sh, &round, reply)
+	carried.Expired = num(agenda[10]) != 0
 	if clock.pending() {
 		carried.Next = 0
 	}
@@ -114,7 +115,7 @@ func (s *Store) agenda(ctx context.Context, sh *part, memory string, round *stor
 		return nil, reading{}, err
 	}
 	agenda := list(reply)
-	if len(agenda) != 10 {
+	if len(agenda) != 11 {
 		return nil, reading{}, malformed(scriptAgenda)
 	}
 	if me != "" {

@@ -145,6 +145,8 @@ func (s *Store) changed(st *stored, reply any) (job.Job, error) {
 		return job.Job{}, store.ErrNotFound
 	case "version":
 		return job.Job{}, store.ErrVersion
+	case "expired":
+		return job.Job{}, store.ErrExpired
 	case "again":
 		return job.Job{}, errAgain
 	case "ok", "state":
@@ -202,8 +204,12 @@ func (s *Store) Edit(ctx context.Context, shard int, token store.Token, ref job.
 		if err != nil {
 			return nil, err
 		}
-		c := s.newCall(sh, scriptEdit, memory, []*queue{st.queue}, nil, 8)
-		c.add(st.member, st.run.ver, edit.IfVersion, due, expiry, head, rest, string(edit.Kind))
+		moves := 0
+		if edit.MovesTime() {
+			moves = 1
+		}
+		c := s.newCall(sh, scriptEdit, memory, []*queue{st.queue}, nil, 9)
+		c.add(st.member, st.run.ver, edit.IfVersion, due, expiry, head, rest, string(edit.Kind), moves)
 		return c, nil
 	})
 	if err != nil {

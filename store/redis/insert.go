@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"strconv"
 	"time"
@@ -37,17 +38,18 @@ func (s *Store) insert(ctx context.Context, sh *part, token store.Token, entries
 	if err != nil {
 		return nil, err
 	}
-	c := s.newCall(sh, scriptInsert, sh.token(string(token), "i"), queues, nil, 7*len(entries))
+	c := s.newCall(sh, scriptInsert, sh.token(string(token), "i"), queues, nil, 8*len(entries))
 	for i := range entries {
 		e := &entries[i]
 		if len(e.Print) > 255 {
 			return nil, fmt.Errorf("redis: a print of %d bytes is longer than 255", len(e.Print))
 		}
-		head, rest, err := encode(&e.Spec, queues[position[i]-1], e.Print != nil, 0, nil)
+		head, rest, err := encode(&e.Spec, queues[position[i]-1], e.Print != nil, 0, maxAgeField(e.MaxAge))
 		if err != nil {
 			return nil, err
 		}
-		c.add(position[i], member(e.Ref()), dueWish(e.Delay, e.RunAt), expiryWish(e.ExpiresIn, e.ExpiresAt), e.Print, head, rest)
+		c.add(position[i], member(e.Ref()), dueWish(e.Delay, e.RunAt), expiryWish(e.ExpiresIn, e.ExpiresAt), e.Print, head, rest,
+			millisUp(e.MaxAge))
 	}
 	reply, reached, err := s.kept(ctx, c.script, c.keys, c.args)
 	if err != nil {
@@ -70,6 +72,15 @@ func (s *Store) insert(ctx context.Context, sh *part, token store.Token, entries
 		results[i].Job.Reached = reached
 	}
 	return results, nil
+}
+
+// maxAgeField is the field of a record for a topic's max_age; empty for none.
+func maxAgeField(d time.Duration) []byte {
+	if d <= 0 {
+		return nil
+	}
+	ms := binary.BigEndian.AppendUint64(nil, uint64(millisUp(d)))
+	return appendField(nil, tagMaxAge, ms[2:])
 }
 
 // created is a job as the script has just laid it down.

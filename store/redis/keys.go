@@ -10,7 +10,7 @@ import (
 // keys names what a shard has. The tag in braces keeps a shard in one hash slot.
 type keys struct {
 	tag    string   // "{rb:0}:", see tags.go
-	common []string // the first eighteen of every script, in lib's order
+	common []string // the first nineteen of every script, in lib's order
 
 	jobs, runs, tries, terms, names, redo, wake string
 	gates, settings, alarms                     string
@@ -38,7 +38,7 @@ func newKeys(tag string) keys {
 	}
 	k.common = []string{
 		k.jobs, k.runs, k.tries, k.ids, k.forgets, k.agenda, k.rings, tag + "bell:" + store.GroupPush, k.wake, k.terms,
-		k.names, k.outbox, k.outq, k.redo, tag + "off", k.gates, tag + "gateq", tag + "lanes",
+		k.names, k.outbox, k.outq, k.redo, tag + "off", k.gates, tag + "gateq", tag + "lanes", tag + "ttl",
 	}
 	return k
 }

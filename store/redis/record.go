@@ -48,6 +48,7 @@ const (
 	tagOrigin       = 11
 	tagTimeoutExact = 12 // in ns, when it is no whole ms
 	tagCallbacks    = 13 // of the job itself, as JSON
+	tagMaxAge       = 18 // of its topic when it was registered, in ms (6 bytes): for scripts alone
 	tagLaneURL      = 14 // and those up to 17, see url.go; in place of tagURL
 )
 

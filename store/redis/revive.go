@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -29,11 +30,12 @@ func (s *Store) Revive(ctx context.Context, shard int, token store.Token, items 
 	}
 	var results []store.Revived
 	err := s.batch(ctx, sh, refs, func(queues []*queue, position []int) error {
-		c := s.newCall(sh, scriptRevive, sh.token(string(token), "v"), queues, nil, 2+5*len(items))
+		c := s.newCall(sh, scriptRevive, sh.token(string(token), "v"), queues, nil, 2+6*len(items))
 		c.add(reviveAnswer, reviveMemory)
 		for i := range items {
 			item := &items[i]
-			c.add(position[i], member(item.Ref), dueWish(item.Delay, item.RunAt), item.URL, ended(item.From))
+			c.add(position[i], member(item.Ref), dueWish(item.Delay, item.RunAt), item.URL, ended(item.From),
+				expiryWish(item.ExpiresIn, time.Time{}))
 		}
 		reply, reached, err := s.kept(ctx, c.script, c.keys, c.args)
 		if err != nil {
@@ -89,6 +91,8 @@ func revived(sh *part, items []store.Revival, reply any) ([]store.Revived, error
 		switch code {
 		case "none":
 			results[i].Err = store.ErrNotFound
+		case "expired":
+			results[i].Err = store.ErrExpired
 		case "state":
 			r, err := parseRun(line, nil)
 			if err != nil {

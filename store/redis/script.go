@@ -83,6 +83,10 @@ var (
 	pageText string
 	//go:embed scripts/peek.lua
 	peekText string
+	//go:embed scripts/overdue.lua
+	overdueText string
+	//go:embed scripts/expire.lua
+	expireText string
 	//go:embed scripts/waiting.lua
 	waitingText string
 	//go:embed scripts/mend.lua
@@ -139,6 +143,8 @@ var (
 	scriptRepairEnded  = newScript("repair_ended", lib+mendText+repairEndedText)
 	scriptStep         = newScript("step", lib+stepText)
 	scriptRescore      = newScript("rescore", lib+clockText+rescoreText)
+	scriptOverdue      = newScript("overdue", lib+overdueText)
+	scriptExpire       = newScript("expire", lib+expireText)
 
 	// These name their keys themselves.
 	scriptIntern = newScript("intern", internText)
@@ -206,7 +212,7 @@ func (r *runner) newCall(s *part, script *script, memory string, queues []*queue
 	for _, t := range topics {
 		name(t)
 	}
-	keys := make([]string, 0, 19+3*len(queues)+5+2)
+	keys := make([]string, 0, 20+3*len(queues)+5+2)
 	keys = append(append(keys, s.common...), memory)
 	args := make([]any, 3, 3+3*len(queues)+1+rest)
 	for _, q := range queues {

@@ -75,6 +75,9 @@ func (tx *tx) carry(round store.Round) (store.Carried, error) {
 	if err != nil {
 		return c, err
 	}
+	if c.Expired, err = tx.anyExpired(); err != nil {
+		return c, err
+	}
 	waits, err := tx.readOutbox(round, &c)
 	if err != nil {
 		return c, err
@@ -212,10 +215,13 @@ func (tx *tx) ripen(q *queue, most int) (int, error) {
 	if most <= 0 || q.ready >= q.waiting {
 		return 0, nil
 	}
-	count, last := 0, q.mark
+	count, held, last := 0, 0, q.mark
 	next := func(v []driver.Value) error {
 		count++
 		last = key{integer(v[0]), integer(v[1])}
+		if tx.mem.heldRow[last.n] != nil {
+			held++ // since its time to live was over
+		}
 		return nil
 	}
 	// First those of the mark's own moment, then the later ones.
@@ -232,8 +238,8 @@ func (tx *tx) ripen(q *queue, most int) (int, error) {
 	}
 	tx.touch(q)
 	q.mark = last
-	q.ready += int64(count)
-	q.topic.ready += int64(count)
+	q.ready += int64(count - held)
+	q.topic.ready += int64(count - held)
 	return count, nil
 }
 

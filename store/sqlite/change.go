@@ -98,6 +98,9 @@ func (s *Store) Edit(ctx context.Context, shard int, token store.Token, ref job.
 		if moves {
 			r.moveTo(tx.now, edit)
 		}
+		if edit.MovesTime() && r.expiresTooEarly() {
+			return store.ErrExpired
+		}
 		to := r.standing()
 		if err := tx.note(r.n, &to, edit.Kind); err != nil {
 			return err
@@ -132,7 +135,9 @@ func (r *row) moveTo(now instant, edit store.Edit) {
 // rewrite stores an edited job.
 func (tx *tx) rewrite(r *row, to standing, oldSize int64) error {
 	c := encode(&r.Spec)
-	err := tx.exec(editJob, millis(r.DueAt), r.Version, to.entries, orZero(to.first), millis(r.Since), millis(r.ExpiresAt), r.URL,
+	tx.mem.nextTTL = 0
+	err := tx.exec(editJob, millis(r.DueAt), r.Version, to.entries, orZero(to.first), millis(r.Since), millis(r.ExpiresAt), millis(r.Since),
+		millis(r.ExpiresAt), r.URL,
 		c.headers, orNull(r.ContentType), int64(r.BodyKind), c.bodySize, c.labels, c.ladder, c.retries, c.timeout, c.body, r.n)
 	if err != nil {
 		return err

@@ -30,6 +30,8 @@ func (t *taken) weight() int {
 type claim struct {
 	token    store.Token
 	request  store.ClaimRequest
+	kind     string // of its call, for the memo
+	fill     func(*claim, *tx) error
 	taken    *taken
 	rows     [][]driver.Value // of taken.held as far as they are held still
 	held     []*held          // the same
@@ -53,34 +55,26 @@ func (s *Store) Claim(ctx context.Context, shard int, token store.Token, request
 	return c.answer(s), nil
 }
 
+// newClaim makes a claim of what the queues of its wants give.
 func newClaim(token store.Token, request store.ClaimRequest) *claim {
 	bound("wants", len(request.Wants))
 	bound("jobs to claim", request.Max)
-	return &claim{token: token, request: request}
+	return &claim{token: token, request: request, kind: "claim", fill: (*claim).serveAll}
 }
 
 // run makes the claim, or finds what is left of it.
 func (c *claim) run(tx *tx) error {
-	*c = claim{token: c.token, request: c.request, now: tx.now, revision: tx.mem.revision}
+	*c = claim{token: c.token, request: c.request, kind: c.kind, fill: c.fill, now: tx.now, revision: tx.mem.revision}
 	fresh := false
-	t, err := once(tx, call{"claim", c.token}, (*taken).weight, func() (*taken, error) {
+	t, err := once(tx, call{c.kind, c.token}, (*taken).weight, func() (*taken, error) {
 		fresh = true
 		tx.news = true // what is left of a queue may be due before everything that the carrier waits for
-		t := &taken{queues: make([]store.QueueLeft, 0, len(c.request.Wants))}
-		c.taken = t
-		for _, want := range c.request.Wants {
-			left, err := c.serve(tx, want)
-			if q := tx.mem.queues[want.Queue]; q != nil && isDamage(err) {
-				tx.setAside(q, "claim jobs", err)
-				left, err = store.QueueLeft{Queue: want.Queue, Blocked: true}, nil
-			}
-			if err != nil {
-				return nil, err
-			}
-			t.queues = append(t.queues, left)
+		c.taken = &taken{queues: make([]store.QueueLeft, 0, len(c.request.Wants))}
+		if err := c.fill(c, tx); err != nil {
+			return nil, err
 		}
-		c.held = t.held
-		return t, nil
+		c.held = c.taken.held
+		return c.taken, nil
 	})
 	c.taken = t
 	if err != nil || fresh {
@@ -98,6 +92,22 @@ func (c *claim) run(tx *tx) error {
 		} else if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// serveAll serves the wants in order.
+func (c *claim) serveAll(tx *tx) error {
+	for _, want := range c.request.Wants {
+		left, err := c.serve(tx, want)
+		if q := tx.mem.queues[want.Queue]; q != nil && isDamage(err) {
+			tx.setAside(q, "claim jobs", err)
+			left, err = store.QueueLeft{Queue: want.Queue, Blocked: true}, nil
+		}
+		if err != nil {
+			return err
+		}
+		c.taken.queues = append(c.taken.queues, left)
 	}
 	return nil
 }
@@ -205,8 +215,12 @@ func (c *claim) hold(tx *tx, q *queue, want store.Want, v []driver.Value) *held 
 	if own, err := time.ParseDuration(text(v[28])); err == nil {
 		timeout = cmp.Or(own, timeout)
 	}
-	until := tx.now.after(timeout + c.request.Margin)
-	r := decodeHead(v)
+	return c.holdFor(tx, q, decodeHead(v), timeout+c.request.Margin)
+}
+
+// holdFor makes a lease for so long.
+func (c *claim) holdFor(tx *tx, q *queue, r *row, lease time.Duration) *held {
+	until := tx.now.after(lease)
 	h := &held{
 		ref: r.Ref(), n: r.n, queue: q, lease: c.token, claimed: tx.now.ms,
 		deadline: tx.now.mono + (until-tx.now.ms)*int64(time.Millisecond), standing: r.standing(),

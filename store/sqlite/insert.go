@@ -82,16 +82,16 @@ func waitingState(due, now int64) job.State {
 	return job.Scheduled
 }
 
-// A newRow holds the arguments of insertJob, of which the writer fills in the first seven.
+// A newRow holds the arguments of insertJob, of which the writer fills in the first nine.
 type newRow struct {
-	args     [24]driver.Value
+	args     [26]driver.Value
 	external driver.Value
 }
 
 func (r *newRow) fill(e *store.Entry) {
 	c := encode(&e.Spec)
 	r.external = c.external
-	copy(r.args[7:], []driver.Value{
+	copy(r.args[9:], []driver.Value{
 		e.Namespace, e.ID, e.Print, e.URL, e.Method, c.headers, orNull(e.ContentType), int64(e.BodyKind), c.bodySize,
 		c.labels, c.ladder, c.retries, c.timeout, orNull(e.Kind), orNull(e.Origin), c.callbacks, c.body,
 	})
@@ -117,7 +117,10 @@ func (tx *tx) insert(e *store.Entry, r *newRow) (placed, error) {
 	p := placed{outcome: store.Created, created: tx.now.ms, due: tx.now.dueAt(e.Delay, e.RunAt)}
 	p.expires = tx.now.expiresAt(e.ExpiresIn, e.ExpiresAt)
 	n := tx.mem.lastN + 1
-	copy(r.args[:7], []driver.Value{n, q.id, q.topic.id, p.due, p.created, p.due, p.expires})
+	ttl := ttlEnd(p.due, p.expires, e.MaxAge)
+	copy(r.args[:9], []driver.Value{
+		n, q.id, q.topic.id, p.due, p.created, p.due, p.expires, orZero(wholeMillis(e.MaxAge)), orZero(ttl),
+	})
 	changed, err := tx.change(insertJob, r.args[:]...)
 	if err != nil {
 		return placed{}, err
@@ -133,6 +136,7 @@ func (tx *tx) insert(e *store.Entry, r *newRow) (placed, error) {
 	}
 	q.rows++
 	q.topic.registered++
+	tx.mem.expects(ttl)
 	tx.news = true
 	return p, tx.arrive(q, key{p.due, n})
 }

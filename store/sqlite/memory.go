@@ -127,6 +127,8 @@ type numbers struct {
 	revision            int64 // of the topics' policies
 	laneRevision        int64 // the newest of lanes' settings
 	lanes               bool  // lanes with settings may be stored
+	// nextTTL is not later than the first end of a time to live among unfinished jobs; 0: it is not known.
+	nextTTL int64
 }
 
 // memory is what the writer knows without asking the database.

@@ -60,6 +60,13 @@ func (tx *tx) revive(item store.Revival, room *int64) (*row, error) {
 	if !r.State.Ended() || (item.From != "" && r.State != item.From) {
 		return nil, &store.StateError{State: r.view(tx.now).State}
 	}
+	r.DueAt = date(tx.now.dueAt(item.Delay, item.RunAt))
+	if item.ExpiresIn > 0 {
+		r.ExpiresAt = date(tx.now.after(item.ExpiresIn))
+	}
+	if r.expiresTooEarly() {
+		return nil, store.ErrExpired
+	}
 	if *room -= int64(len(r.Body)); *room < 0 {
 		r.Body = nil
 	}
@@ -81,13 +88,10 @@ func (tx *tx) revive(item store.Revival, room *int64) (*row, error) {
 	r.Version++
 	r.Round++
 	r.Tries, r.Lost = 0, 0
-	r.DueAt = date(tx.now.dueAt(item.Delay, item.RunAt))
 	r.Since = r.DueAt
-	if millis(r.ExpiresAt) <= tx.now.ms {
-		r.ExpiresAt = time.Time{}
-	}
+	tx.mem.nextTTL = 0
 	err = tx.exec(reviveJob, millis(r.DueAt), r.Version, int64(r.Round), to.entries, orZero(to.first),
-		millis(r.Since), millis(r.ExpiresAt), r.URL, r.n)
+		millis(r.Since), millis(r.ExpiresAt), millis(r.Since), millis(r.ExpiresAt), r.URL, r.n)
 	if err != nil {
 		return nil, err
 	}

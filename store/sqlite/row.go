@@ -216,12 +216,13 @@ type birth struct {
 	ExpiresIn   time.Duration       `json:"expires_in,omitempty"`
 	ExpiresAt   time.Time           `json:"expires_at,omitzero"`
 	Print       []byte              `json:"print,omitzero"`
+	MaxAge      time.Duration       `json:"max_age,omitempty"`
 }
 
 func encodeBirth(e store.Entry) string {
 	return encodeJSON(birth{
 		e.Namespace, e.ID, e.Topic, e.Lane, e.URL, e.Method, e.Header, e.ContentType, e.BodyKind, e.Body, e.Labels,
-		e.Ladder, e.Retries, e.Timeout, e.OnDelivered, e.OnDead, e.Kind, e.Origin, e.Delay, e.RunAt, e.ExpiresIn, e.ExpiresAt, e.Print,
+		e.Ladder, e.Retries, e.Timeout, e.OnDelivered, e.OnDead, e.Kind, e.Origin, e.Delay, e.RunAt, e.ExpiresIn, e.ExpiresAt, e.Print, e.MaxAge,
 	})
 }
 
@@ -242,6 +243,6 @@ func decodeBirth(s string) (store.Entry, error) {
 			},
 			Delay: b.Delay, RunAt: b.RunAt, ExpiresIn: b.ExpiresIn, ExpiresAt: b.ExpiresAt,
 		},
-		Print: b.Print,
+		Print: b.Print, MaxAge: b.MaxAge,
 	}, nil
 }

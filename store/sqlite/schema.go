@@ -24,7 +24,8 @@ const schemaVersion = 1
 //	          what its rate remembers (state.go)
 //	lanes     lanes' own settings, as put; a lane that never had a job may have some
 //	jobs      what waits, is held, or has ended and is kept; a body above inlineBody lies in bodies, so that moving a job
-//	          does not rewrite it. Only an older program writes the state running, and claimed
+//	          does not rewrite it. ttl_end is the earlier of its expiry and of since + max_age, where it has one of the two;
+//	          max_age is that of its topic when it was registered, in ms. Only an older program writes the state running, and claimed
 //	held      a row for jobs that were claimed together and whose attempts are under way: a list of lane (q), job (n) and how
 //	          many attempts of it had been made; in jobs they are as they were before (held.go)
 //	firsts    the first entry of each record, one after the other as they came; a job's column first is its a. Most jobs have
@@ -112,11 +113,14 @@ CREATE TABLE jobs (
   status       INTEGER,
   callbacks    TEXT,
   first        INTEGER,
+  max_age      INTEGER,
+  ttl_end      INTEGER,
   body         BLOB
 );
 CREATE UNIQUE INDEX jobs_id ON jobs (id, namespace);
 CREATE INDEX jobs_open ON jobs (q, state, due) WHERE finished IS NULL;
 CREATE INDEX jobs_ended ON jobs (t, state, finished) WHERE finished IS NOT NULL;
+` + ttlIndex + `
 
 CREATE TABLE bodies (
   n    INTEGER PRIMARY KEY,
@@ -166,6 +170,10 @@ CREATE TABLE lanes (
 ) WITHOUT ROWID;
 `
 
+const ttlIndex = `
+CREATE INDEX jobs_ttl ON jobs (ttl_end) WHERE finished IS NULL AND ttl_end IS NOT NULL;
+`
+
 const heldTable = `
 CREATE TABLE held (
   c       INTEGER PRIMARY KEY,
@@ -196,14 +204,20 @@ const laneRevision = `
 INSERT INTO meta VALUES ('lane_revision', 0);
 `
 
-// additions bring a database that an older program made up to the schema: what the table lacks by which each is known.
-// All of them come together, in one transaction, and at the price of a look at each lane, since a column that is NULL
-// everywhere is no change of any row.
-var additions = []struct{ table, sql string }{
+// additions bring a database that an older program made up to the schema: what the table or index lacks by which each is
+// known. All of them come together, in one transaction, and at the price of a look at each lane and job, since a column
+// that is NULL everywhere is no change of any row.
+var additions = []struct{ name, sql string }{
 	{"lanes", laneAdditions},
 	{"held", heldAdditions},
 	{"wal_check", walCheckTable},
+	{"jobs_ttl", ttlAdditions},
 }
+
+const ttlAdditions = `
+ALTER TABLE jobs ADD COLUMN max_age INTEGER;
+ALTER TABLE jobs ADD COLUMN ttl_end INTEGER;
+` + ttlIndex
 
 const heldAdditions = `
 DROP VIEW IF EXISTS overview;
@@ -259,7 +273,7 @@ func prepare(c *conn, path string) error {
 	}
 	var missing strings.Builder
 	for _, a := range additions {
-		if err := read("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = '"+a.table+"'", &tables); err != nil {
+		if err := read("SELECT count(*) FROM sqlite_schema WHERE name = '"+a.name+"'", &tables); err != nil {
 			return err
 		}
 		if tables == 0 {

@@ -29,6 +29,9 @@ const (
 	markCancel
 	editJob
 	reviveJob
+	overdue
+	firstTTL
+	updateTTL
 	firstWaiting
 	waitingAt
 	waitingAfter
@@ -102,13 +105,16 @@ const bodyColumn = `CASE WHEN body_size > 2048 THEN (SELECT body FROM bodies WHE
 // nameColumns need a join with queues.
 const nameColumns = `queues.topic, queues.lane`
 
+// ttlAnew is the end of a time to live, of a job whose since and expiry are given: NULL where there is none.
+const ttlAnew = `ttl_end = nullif(min(ifnull(? + max_age, 0x7fffffffffffffff), ifnull(nullif(?, 0), 0x7fffffffffffffff)), 0x7fffffffffffffff)`
+
 // recalled begins what Open reads of lanes.
 const recalled = `SELECT q, queues.namespace, queues.topic, queues.lane, waiting, running, rows, gate, lanes.revision, settings`
 
 var statementText = [statements]string{
 	insertJob: `INSERT INTO jobs (n, q, t, state, due, version, round, made, tries, lost, cancel, entries, created, since, expires,
- namespace, id, print, url, method, headers, content_type, body_kind, body_size, labels, ladder, retries, timeout, kind, origin, callbacks, body)
- VALUES (?, ?, ?, 'scheduled', ?, 1, 0, 0, 0, 0, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ max_age, ttl_end, namespace, id, print, url, method, headers, content_type, body_kind, body_size, labels, ladder, retries, timeout, kind, origin, callbacks, body)
+ VALUES (?, ?, ?, 'scheduled', ?, 1, 0, 0, 0, 0, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
  ON CONFLICT DO NOTHING`,
 	insertBody:    `INSERT OR REPLACE INTO bodies (n, body) VALUES (?, ?)`,
 	insertAttempt: `INSERT OR REPLACE INTO attempts (n, slot, seq, entry) VALUES (?, ?, ?, ?)`,
@@ -140,10 +146,14 @@ var statementText = [statements]string{
 	endJob: `UPDATE jobs SET state = ?, finished = ?, reason = ?, made = ?, tries = ?, lost = ?, status = ?, entries = ?, first = ?, version = ?,
  cancel = 0 WHERE n = ?`,
 	markCancel: `UPDATE jobs SET cancel = 1, version = ?, entries = ?, first = ? WHERE n = ?`,
-	editJob: `UPDATE jobs SET due = ?, version = ?, entries = ?, first = ?, since = ?, expires = ?, url = ?, headers = ?, content_type = ?,
+	editJob: `UPDATE jobs SET due = ?, version = ?, entries = ?, first = ?, since = ?, expires = ?, ` + ttlAnew + `, url = ?, headers = ?, content_type = ?,
  body_kind = ?, body_size = ?, labels = ?, ladder = ?, retries = ?, timeout = ?, body = ? WHERE n = ?`,
 	reviveJob: `UPDATE jobs SET state = 'scheduled', due = ?, finished = NULL, reason = NULL, version = ?, round = ?, tries = 0,
- lost = 0, entries = ?, first = ?, since = ?, expires = ?, url = ? WHERE n = ?`,
+ lost = 0, entries = ?, first = ?, since = ?, expires = ?, ` + ttlAnew + `, url = ? WHERE n = ?`,
+	overdue: `SELECT ` + columns + `, ` + bodyColumn + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
+ WHERE finished IS NULL AND ttl_end < ? AND state = 'scheduled' ORDER BY ttl_end, jobs.n`,
+	firstTTL:  `SELECT min(ttl_end) FROM jobs WHERE finished IS NULL AND ttl_end IS NOT NULL`,
+	updateTTL: `UPDATE jobs SET ttl_end = ? WHERE n = ?`,
 	firstWaiting: `SELECT due, n FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL AND (due, n) >= (?, ?)
  ORDER BY due, n`,
 	waitingAt: `SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL

@@ -79,8 +79,8 @@ func (tx *tx) faults() (faults []string) {
 		same(name+" running", q.running, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND n IN (%s)", q.id, marks))
 		same(name+" held", q.running, heldBy[q])
 		same(name+" rows", q.rows, ask("SELECT count(*) FROM jobs WHERE q = %d", q.id))
-		same(name+" ready and running", q.ready+q.running, ask( // nothing beyond the mark is held
-			"SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND (due, n) <= (%d, %d)", q.id, q.mark.due, q.mark.n))
+		same(name+" ready", q.ready, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND (due, n) <= (%d, %d) AND n NOT IN (%s)",
+			q.id, q.mark.due, q.mark.n, marks))
 		if q.waiting > 0 && q.headKnown {
 			same(name+" head", q.head.n, ask(
 				"SELECT n FROM jobs WHERE q = %d AND state = 'scheduled' AND n NOT IN (%s) ORDER BY due, n LIMIT 1", q.id, marks))

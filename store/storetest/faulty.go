@@ -105,6 +105,10 @@ func (f *faulty) Ring(ctx context.Context, shard int, queues []job.Queue) error 
 	return err
 }
 
+func (f *faulty) ClaimExpired(ctx context.Context, shard int, token store.Token, request store.ExpiredRequest) ([]store.Held, error) {
+	return through(f, "ClaimExpired", func() ([]store.Held, error) { return f.Store.ClaimExpired(ctx, shard, token, request) })
+}
+
 func (f *faulty) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.Claimed, error) {
 	return through(f, "Claim", func() (store.Claimed, error) { return f.Store.Claim(ctx, shard, token, request) })
 }

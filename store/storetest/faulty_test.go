@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -50,6 +51,10 @@ func TestFaultyCoversEveryMethodThatChangesSomething(t *testing.T) {
 		"Carry":  func() error { _, err := f.Carry(ctx, 0, token, store.Round{}); return err },
 		"Await":  func() error { _, err := f.Await(ctx, 0, store.Watch{Group: store.GroupPush}); return err },
 		"Ring":   func() error { return f.Ring(ctx, 0, []job.Queue{queue}) },
+		"ClaimExpired": func() error {
+			_, err := f.ClaimExpired(ctx, 0, token, store.ExpiredRequest{Max: 1, Lease: time.Second})
+			return err
+		},
 		"Claim":  func() error { _, err := f.Claim(ctx, 0, token, all); return err },
 		"Settle": func() error { _, _, err := f.Settle(ctx, 0, token, nil, nil); return err },
 		"Cancel": func() error { _, err := f.Cancel(ctx, 0, token, ref); return err },

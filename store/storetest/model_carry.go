@@ -93,6 +93,9 @@ func (s *modelShard) carry(round store.Round, now time.Time) store.Carried {
 		c.Looked++
 		c.Outbox = append(c.Outbox, e)
 	}
+	for _, r := range s.jobs {
+		c.Expired = c.Expired || r.overdue(now)
+	}
 	c.Next = s.next(now, stays)
 	if c.Looked < len(waiting) {
 		c.Next = 0

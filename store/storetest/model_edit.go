@@ -60,6 +60,22 @@ func (m *Model) Edit(ctx context.Context, shard int, token store.Token, ref job.
 		if r.job.State != job.Scheduled {
 			return &store.StateError{State: r.job.State}
 		}
+		due, expires := r.job.DueAt, r.job.ExpiresAt
+		switch {
+		case edit.Delay != nil:
+			due = after(now, *edit.Delay)
+		case edit.RunAt != nil:
+			due = dueAt(now, 0, *edit.RunAt)
+		}
+		switch {
+		case edit.ExpiresAt != nil:
+			expires = job.Millis(*edit.ExpiresAt)
+		case edit.ExpiresIn != nil:
+			expires = after(now, *edit.ExpiresIn)
+		}
+		if edit.MovesTime() && tooLate(due, expires) {
+			return store.ErrExpired
+		}
 		place := r.place
 		s.take(r)
 		edit.Header = cloneHeader(edit.Header)
@@ -68,22 +84,13 @@ func (m *Model) Edit(ctx context.Context, shard int, token store.Token, ref job.
 		edit.Spec(&r.job.Spec)
 		r.job.Body = slices.Clone(r.job.Body)
 		r.job.Version++
-		switch {
-		case edit.ExpiresAt != nil:
-			r.job.ExpiresAt = job.Millis(*edit.ExpiresAt)
-		case edit.ExpiresIn != nil:
-			r.job.ExpiresAt = after(now, *edit.ExpiresIn)
-		}
+		r.job.ExpiresAt, r.aged = expires, false
 		r.note(job.Attempt{N: r.job.Made, Kind: edit.Kind, StartedAt: now})
 		if edit.Delay == nil && edit.RunAt == nil {
 			s.put(r, place)
 			return nil
 		}
-		if edit.Delay != nil {
-			r.job.DueAt = after(now, *edit.Delay)
-		} else {
-			r.job.DueAt = dueAt(now, 0, *edit.RunAt)
-		}
+		r.job.DueAt = due
 		if r.job.Tries == 0 && r.job.Lost == 0 {
 			r.job.Since = r.job.DueAt
 		}
@@ -91,3 +98,6 @@ func (m *Model) Edit(ctx context.Context, shard int, token store.Token, ref job.
 		return nil
 	})
 }
+
+// tooLate reports whether a job would be due after its expiry.
+func tooLate(due, expires time.Time) bool { return !expires.IsZero() && expires.Before(due) }

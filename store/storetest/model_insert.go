@@ -64,6 +64,7 @@ func (s *modelShard) insert(e store.Entry, now time.Time) store.Inserted {
 	r.job.DueAt = dueAt(now, e.Delay, e.RunAt)
 	r.job.Since = r.job.DueAt
 	r.job.ExpiresAt = expiresAt(now, e.ExpiresIn, e.ExpiresAt)
+	r.maxAge = e.MaxAge
 	s.jobs[ref] = r
 	if e.Print != nil {
 		s.ids[ref] = &remembered{topic: r.queue.topic.name, print: r.print}

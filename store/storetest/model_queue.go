@@ -21,6 +21,9 @@ type record struct {
 	lease    store.Token
 	deadline time.Time
 	claimed  time.Time
+	// maxAge is that of its entry; aged says that it was handed out for it.
+	maxAge time.Duration
+	aged   bool
 	// late, rated and probe are what its claim said of it.
 	late         time.Duration
 	rated, probe bool

@@ -36,6 +36,13 @@ func (s *modelShard) revive(item store.Revival, now time.Time) (job.Job, error) 
 	if !state.Ended() || (item.From != "" && item.From != state) {
 		return job.Job{}, &store.StateError{State: state}
 	}
+	due, expires := dueAt(now, item.Delay, item.RunAt), r.job.ExpiresAt
+	if item.ExpiresIn > 0 {
+		expires = after(now, item.ExpiresIn)
+	}
+	if tooLate(due, expires) {
+		return job.Job{}, store.ErrExpired
+	}
 	t := r.queue.topic
 	switch state {
 	case job.Delivered:
@@ -53,11 +60,8 @@ func (s *modelShard) revive(item store.Revival, now time.Time) (job.Job, error) 
 	r.job.Version++
 	r.job.Round++
 	r.job.Tries, r.job.Lost = 0, 0
-	r.job.DueAt = dueAt(now, item.Delay, item.RunAt)
-	r.job.Since = r.job.DueAt
-	if !r.job.ExpiresAt.IsZero() && !r.job.ExpiresAt.After(now) {
-		r.job.ExpiresAt = time.Time{}
-	}
+	r.job.DueAt, r.job.Since = due, due
+	r.job.ExpiresAt, r.aged = expires, false
 	r.note(job.Attempt{N: r.job.Made, Kind: job.KindRevived, StartedAt: now})
 	if id := s.ids[item.Ref]; id != nil {
 		id.state, id.finishedAt, id.reason = "", time.Time{}, ""

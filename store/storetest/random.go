@@ -44,7 +44,7 @@ func random(t *testing.T, open func(t *testing.T) Engine) {
 		sequence++
 		p := newPair(rt, s, fmt.Sprintf("random-%d", sequence))
 		defer p.leave()
-		aside := []func(*rapid.T){p.sweep, p.look, p.permit, p.permit, p.alarm, p.recheck}
+		aside := []func(*rapid.T){p.sweep, p.look, p.permit, p.permit, p.alarm, p.recheck, p.claimExpired, p.claimExpired}
 		// What is done to single jobs is rarer than the way that all of them go: each name is as likely as any other.
 		actions := map[string]func(*rapid.T){
 			"":       p.agree,
@@ -190,6 +190,17 @@ func (p *pair) must(err error, what string) {
 	}
 }
 
+// maxAge is that of a topic; mostly none.
+func (p *pair) maxAge() time.Duration {
+	if rapid.IntRange(0, 3).Draw(p.T, "max age") > 0 {
+		return 0
+	}
+	if p.s.Advance == nil {
+		return 3 * long
+	}
+	return 5*time.Second + time.Millisecond
+}
+
 // url is one whose host and port are those of a lane.
 func (p *pair) url() string { return "http://" + p.queues[0].Lane + "/" }
 
@@ -207,6 +218,7 @@ func (p *pair) insert(*rapid.T) {
 				e.ExpiresIn = 3 * long
 			}
 		}
+		e.MaxAge = p.maxAge()
 		if rapid.IntRange(0, 3).Draw(p.T, "callback") == 0 {
 			e.OnDead = &policy.Callback{URL: "http://owner.example/", Headers: map[string][]string{"X-Owner": {"1"}}}
 		}

@@ -35,7 +35,7 @@ func (p *pair) change(what string, send func(st store.Store, shard int, token st
 
 // sameError compares what a caller can act on.
 func sameError(a, b error) bool {
-	for _, sentinel := range []error{store.ErrNotFound, store.ErrVersion, store.ErrLeaseLost} {
+	for _, sentinel := range []error{store.ErrNotFound, store.ErrVersion, store.ErrLeaseLost, store.ErrExpired} {
 		if errors.Is(a, sentinel) != errors.Is(b, sentinel) {
 			return false
 		}

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"pgregory.net/rapid"
@@ -68,6 +69,31 @@ func (p *pair) follow(got store.Claimed) {
 		rank[h.Ref()] = i - len(got.Jobs)
 	}
 	p.model.rank = func(ref job.Ref) int { return rank[ref] }
+}
+
+// claimExpired takes what waits beyond its time to live.
+func (p *pair) claimExpired(*rapid.T) {
+	p.tick()
+	request := store.ExpiredRequest{Max: store.MaxBatch, MaxBytes: 1 << 20, Lease: 7*time.Second + time.Millisecond}
+	if p.s.Advance == nil {
+		request.Lease = long
+	}
+	got, err := twice(p, "claim expired jobs", func(token store.Token) (store.Claimed, error) {
+		held, err := p.s.Store.ClaimExpired(p.ctx, p.s.shard, token, request)
+		return store.Claimed{Jobs: p.own(held)}, err
+	}, sameHeld)
+	p.must(err, "claim expired jobs")
+	held, err := p.model.ClaimExpired(p.ctx, 0, store.NewToken(), request)
+	p.must(err, "claim expired jobs in the model")
+	byID := func(a, b store.Held) int { return strings.Compare(a.ID, b.ID) }
+	slices.SortFunc(got.Jobs, byID)
+	slices.SortFunc(held, byID)
+	p.took(store.Claimed{Jobs: held}, got, 0)
+}
+
+// own are the jobs of this sequence: what an earlier one left may expire, too.
+func (p *pair) own(held []store.Held) []store.Held {
+	return slices.DeleteFunc(held, func(h store.Held) bool { return h.Namespace != p.namespace })
 }
 
 // took compares what both gave out under a claim with a slack.

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -19,6 +20,9 @@ func (p *pair) revive(t *rapid.T) {
 		item := store.Revival{Ref: p.ref(p.one("id")), Delay: p.wait(i == 0)}
 		item.From = rapid.SampledFrom([]job.State{"", "", job.Dead, job.Delivered, job.Cancelled}).Draw(t, "from")
 		item.URL = rapid.SampledFrom([]string{"", "http://moved.example/", p.url()}).Draw(t, "url")
+		if rapid.IntRange(0, 2).Draw(t, "expiry") == 0 {
+			item.ExpiresIn = rapid.SampledFrom([]time.Duration{long / 2, 3 * long}).Draw(t, "expires in")
+		}
 		items = append(items, item)
 	}
 	got, err := twice(p, "revive", func(token store.Token) ([]store.Revived, error) {

@@ -34,6 +34,7 @@ var parts = []part{
 	{"Purge", purgeCases},
 	{"Read", readCases},
 	{"Count", countCases},
+	{"Expired", expiredCases},
 	{"Answer", answerCases},
 	{"Retention", retentionCases},
 	{"Topics", topicCases},

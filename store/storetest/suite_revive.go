@@ -77,16 +77,29 @@ var reviveCases = []sentence{
 		require.Zero(s, got.Tries)
 		require.Equal(s, []job.AttemptKind{job.KindAttempt, job.KindRevived, job.KindAttempt}, kinds(got))
 	}},
-	{"an expiry that has passed is dropped and one ahead stays", func(s *suite) {
+	{"an expiry that has passed needs a new one, and one ahead stays", func(s *suite) {
 		s.finish("past", dead, expires(s.brief()))
 		s.finish("ahead", dead, expires(long))
 		s.pass(s.brief() + 2*time.Millisecond)
-		got, err := s.revive("past", 0)
-		require.NoError(s, err)
-		require.True(s, got.ExpiresAt.IsZero())
-		got, err = s.revive("ahead", 0)
-		require.NoError(s, err)
-		require.False(s, got.ExpiresAt.IsZero())
+		before := s.get("past")
+		for _, delay := range []time.Duration{0, long} {
+			_, err := s.revive("past", delay)
+			require.ErrorIs(s, err, store.ErrExpired)
+		}
+		require.Equal(s, before, s.get("past"), "what is refused changes nothing")
+		_, err := s.revive("ahead", 2*long)
+		require.ErrorIs(s, err, store.ErrExpired, "it would expire before it is due")
+		token := store.NewToken()
+		for range 2 {
+			got := s.reviveAll(token,
+				store.Revival{Ref: s.ref("past"), ExpiresIn: long}, store.Revival{Ref: s.ref("ahead"), Delay: long, ExpiresIn: long / 2},
+				store.Revival{Ref: s.ref("ahead")})
+			require.NoError(s, got[0].Err)
+			s.sameTime(s.now().Add(long), got[0].Job.ExpiresAt, "the new expiry")
+			require.ErrorIs(s, got[1].Err, store.ErrExpired)
+			require.NoError(s, got[2].Err)
+			require.Equal(s, s.get("ahead").ExpiresAt, got[2].Job.ExpiresAt)
+		}
 		for _, h := range s.hold("past", "ahead") {
 			require.False(s, expired(&h), h.ID)
 		}

@@ -1,8 +1,10 @@
 -- Changes a job that nobody holds.
 -- KEYS    those of lib; one queue
 -- ARGV    member, version that the caller read, version that must be (0 any), due ('' stays, '@ms' or a wait),
---         expiry ('' none, '@ms' or a wait), head of the new record, rest of it, kind for the record
--- result  code, now, record, run; code is ok, none, state, version, or again when it is not as it was read
+--         expiry ('' none, '@ms' or a wait), head of the new record, rest of it, kind for the record, 1 when the due time
+--         or the expiry moves
+-- result  code, now, record, run; code is ok, none, state, version, expired when the expiry would come before the due
+--         time, or again when it is not as it was read
 local q, member = queues[1], ARGV[A + 1]
 local again = replayed(member)
 if again then return again end
@@ -18,18 +20,23 @@ if ver ~= ARGV[A + 2] then return { 'again' } end
 watch()
 local wish = ARGV[A + 4]
 local base = (wish ~= '' and wish ~= '0' and string.sub(wish, 1, 1) ~= '@') and later or now
+if wish ~= '' then due = math.max(instant(wish, base), now) end
+local expires = ARGV[A + 5] ~= '' and instant(ARGV[A + 5], base) or nil
+if ARGV[A + 9] == '1' and expires and expires < tonumber(due) then return refuse(member, 'expired') end
 rec = ARGV[A + 6] .. string.sub(rec, 13, 18) .. ARGV[A + 7] .. expiry(ARGV[A + 5], base)
 call('HSET', JOBS, member, rec) -- first: refused, and nothing done, while memory is full
 r.size = #rec
 note(r, member, '{"n":' .. r.made .. ',"k":"' .. ARGV[A + 8] .. '","ms":' .. NOW .. '}\n')
 if wish ~= '' then
-  due = math.max(instant(wish, base), now)
   if tonumber(r.tries) == 0 and tonumber(r.lost) == 0 then since = due end
   if call('ZREM', q.due, member) == 0 then
     bump(q.topic, 'ready', -call('LREM', q.ready, 1, member))
   end
   place(q, member, due)
 end
+local _, age = lifetime(rec)
+local ttl = ends(expires, tonumber(since), age)
+if ttl then setTTL({ int(ttl), member }) elseif anyTTL() then call('ZREM', TTL, member) end
 r.course = joined(due, since, plus(ver), round)
 call('HSET', RUNS, member, pack(r))
 look(q)

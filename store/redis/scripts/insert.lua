@@ -1,11 +1,11 @@
 -- Registers jobs.
 -- KEYS    those of lib
 -- ARGV    for each entry: position of its queue, member, due ('@ms' or a wait), expiry ('', '@ms' or a wait), print,
---         head of the record, rest of the record
+--         head of the record, rest of the record, max_age of its topic in ms (0 none)
 -- result  now, later, then for each entry: c (created), or {e or x (existing, conflict), now, record, run, known,
 --         name of its queue}
-local entries = floor((#ARGV - A) / 7)
-local function arg(i, j) return ARGV[A + (i - 1) * 7 + j] end
+local entries = floor((#ARGV - A) / 8)
+local function arg(i, j) return ARGV[A + (i - 1) * 8 + j] end
 
 local outcomes = call('GET', TOK)
 local first, second = now, later
@@ -31,7 +31,7 @@ if outcomes then
 end
 
 watch()
-local result, codes, records, ids, printed, stood = { int(now), int(later) }, {}, {}, {}, {}, {}
+local result, codes, records, ids, printed, stood, ttls = { int(now), int(later) }, {}, {}, {}, {}, {}, {}
 local present = call('HMGET', JOBS, unpack(members))
 for i = 1, entries do
   local q, member, print = queues[tonumber(arg(i, 1))], members[i], arg(i, 5)
@@ -72,6 +72,11 @@ for i = 1, entries do
       ids[#ids + 1] = string.char(#print) .. print
       printed[#printed + 1] = member
     end
+    local ttl = ends(arg(i, 4) ~= '' and instant(arg(i, 4), base) or nil, due, tonumber(arg(i, 8)))
+    if ttl then
+      ttls[#ttls + 1] = int(ttl)
+      ttls[#ttls + 1] = member
+    end
     stood[member] = { print = print }
     place(q, member, due)
     bump(q.topic, 'reg', 1)
@@ -83,6 +88,7 @@ end
 many('HSET', JOBS, records)
 many('HSET', IDS, ids)
 many('ZREM', FORGET, printed)
+setTTL(ttls)
 for _, q in ipairs(queues) do
   if q.touched then look(q) end
 end

@@ -2,8 +2,8 @@
 -- scripts share.
 --
 -- KEYS  1 jobs  2 runs  3 tries  4 ids  5 forget  6 agenda  7 rings  8 bell  9 wake  10 terms  11 names
---       12 outbox  13 outq  14 redo  15 off  16 gates  17 gateq  18 lanes
---       19 the call's memory (tok:<token>:<kind>)
+--       12 outbox  13 outq  14 redo  15 off  16 gates  17 gateq  18 lanes  19 ttl
+--       20 the call's memory (tok:<token>:<kind>)
 --       then for each queue: due, ready, held; then for each topic: stats, done, dead, gone, open
 -- ARGV  1 number of queues  2 number of topics  3 terms of a topic that has none of its own
 --       then for each queue: its number, the position of its topic, its name; then each topic's name
@@ -18,10 +18,10 @@ local byte, sub, match, find = string.byte, string.sub, string.match, string.fin
 local JOBS, RUNS, TRIES, IDS, FORGET = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local AGENDA, RINGS, BELL, WAKE, TERMS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local NAMES, OUTBOX, OUTQ, REDO, OFF = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
-local GATES, GATEQ, LANES, TOK = KEYS[16], KEYS[17], KEYS[18], KEYS[19]
+local GATES, GATEQ, LANES, TTL, TOK = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20]
 local NEVER, READY_MAX, AGAIN, MEMORY, LANE_MEMORY = 99999999999999, 1024, 1000, 60, 3600000
 local nq, nt = tonumber(ARGV[1]), tonumber(ARGV[2])
-local A, K = 3 + nq * 3 + nt, 19 + nq * 3 + nt * 5
+local A, K = 3 + nq * 3 + nt, 20 + nq * 3 + nt * 5
 
 -- The clock in milliseconds: now rounds down, for comparing; later rounds up, for adding waits, so that none is short.
 local clock = call('TIME')
@@ -30,14 +30,14 @@ local later = tonumber(clock[2]) % 1000 > 0 and now + 1 or now
 
 local topics, queues = {}, {}
 for i = 1, nt do
-  local k = 19 + nq * 3 + (i - 1) * 5
+  local k = 20 + nq * 3 + (i - 1) * 5
   topics[i] = { name = ARGV[3 + nq * 3 + i], stats = KEYS[k + 1], d = KEYS[k + 2], x = KEYS[k + 3], c = KEYS[k + 4],
     open = KEYS[k + 5], plus = {}, ended = {} }
 end
 if nq > 0 then
   local numbers = {}
   for i = 1, nq do
-    local k, a = 19 + (i - 1) * 3, 3 + (i - 1) * 3
+    local k, a = 20 + (i - 1) * 3, 3 + (i - 1) * 3
     queues[i] = { n = ARGV[a + 1], topic = topics[tonumber(ARGV[a + 2])], due = KEYS[k + 1], ready = KEYS[k + 2],
       held = KEYS[k + 3] }
     numbers[i] = ARGV[a + 1]
@@ -220,6 +220,32 @@ end
 local function expiry(wish, base)
   if wish == '' then return '' end
   return '\2\6' .. bytes(instant(wish, base), 6)
+end
+
+-- A job's time to live ends with the earlier of its expiry and of the end of its topic's max_age, where it has one of the
+-- two: its score in TTL. ends is that end, nil for none: expires is nil and age 0 where there is none. setTTL writes the
+-- ends of jobs, as pairs.
+local function ends(expires, since, age)
+  if age > 0 and (not expires or since + age < expires) then return since + age end
+  return expires
+end
+local function setTTL(pairs) many('ZADD', TTL, pairs) end
+-- lifetime reads a record's expiry (nil: it has none), and the max_age of its topic in ms (0: it had none).
+local function lifetime(rec)
+  local i, expires, age = 19 + be(rec, 10, 12), nil, 0
+  while i <= #rec do
+    local tag, size, shift, from = byte(rec, i), 0, 1, i + 1
+    repeat
+      local b = byte(rec, from)
+      if not b then return expires, age end
+      size, shift, from = size + b % 128 * shift, shift * 128, from + 1
+    until b < 128
+    if size == 6 and from + 5 <= #rec then
+      if tag == 2 then expires = be(rec, from, from + 5) elseif tag == 18 then age = be(rec, from, from + 5) end
+    end
+    i = from + size
+  end
+  return expires, age
 end
 
 -- defer makes a job wait in due; arrange writes it.
@@ -413,6 +439,13 @@ local function drop(members, runs)
   many('HDEL', RUNS, members)
 end
 
+-- anyTTL tells whether any job's time to live ends; endedTTL are those that ended in this call, which need none any more.
+local knownTTL, endedTTL = nil, {}
+local function anyTTL()
+  if knownTTL == nil then knownTTL = call('EXISTS', TTL) == 1 end
+  return knownTTL
+end
+
 -- finish ends a job: state d, x or c. The caller has taken it out of due, ready or held, writes r when it is kept, and
 -- calls retain in the end. It answers whether the job is kept.
 local function finish(q, member, r, state, reason)
@@ -423,6 +456,7 @@ local function finish(q, member, r, state, reason)
     t.ended[state] = ended
   end
   ended.n = ended.n + 1
+  if anyTTL() then endedTTL[#endedTTL + 1] = member end
   r.lease, r.state, r.fin, r.reason = '-', state, NOW, reason
   unflag(r, 'm')
   if flagged(r, 'p') then
@@ -506,6 +540,8 @@ end
 -- retain keeps the jobs that ended in this call, and makes room for them, also by removing some of them again.
 local function retain(t)
   record()
+  many('ZREM', TTL, endedTTL)
+  endedTTL = {}
   local counts = {}
   for state, ended in pairs(t.ended) do
     counts[state] = ended.n

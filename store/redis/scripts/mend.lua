@@ -108,6 +108,9 @@ local function mend(q, member)
     end
   elseif r.lease == '-' then
     left = leave(q, member, 'due') + unlist(q.topic, member)
+    local expires, age = lifetime(rec)
+    local ttl = ends(expires, tonumber(match(r.course, '^%d+ (%d+)')), age)
+    if ttl and not call('ZSCORE', TTL, member) then setTTL({ int(ttl), member }) end
     changed, unplaced = wait(q, member, tonumber(match(r.course, '^%d+')))
     unplaced = unplaced and left == 0
   else

@@ -1,11 +1,11 @@
 -- Sends ended jobs on another round.
 -- KEYS    those of lib
 -- ARGV    most bytes of records to answer, most to remember, then for each item: position of its queue (0 there is no such
---         job), member, due as '@ms' or a wait in ms, URL ('' it stays), state it must be in (d, x, c, '' any of them)
+--         job), member, due as '@ms' or a wait in ms, URL ('' it stays), state it must be in (d, x, c, '' any of them), new expiry ('' it stays, or a wait)
 -- result  again when a job is of another queue, else now, then for each item: {code, run, record, name of its queue}; code
---         is ok, bare when its record is left without its body by the bound, none, state, or form when the record cannot
---         be read here
-local at, entries = A + 2, floor((#ARGV - A - 2) / 5)
+--         is ok, bare when its record is left without its body by the bound, none, state, expired when its expiry would
+--         come before it is due, or form when the record cannot be read here
+local at, entries = A + 2, floor((#ARGV - A - 2) / 6)
 local room, memory = tonumber(ARGV[A + 1]), tonumber(ARGV[A + 2])
 local again, result = call('GET', TOK), { int(now) }
 
@@ -31,15 +31,15 @@ if again then
   end
   for i = 1, entries do
     local code, run, rec = part(), part(), part()
-    if code == 'ok' and rec == '' then rec = call('HGET', JOBS, ARGV[at + (i - 1) * 5 + 2]) or '' end
+    if code == 'ok' and rec == '' then rec = call('HGET', JOBS, ARGV[at + (i - 1) * 6 + 2]) or '' end
     if code == 'ok' and rec == '' then code = 'none' end
     answer(code, run, rec)
   end
   return result
 end
 
--- retagged is a record with another URL ('' as it is) and without an expiry that has passed.
-local function retagged(rec, url)
+-- retagged is a record with another URL ('' as it is) and another expiry ('' as it is).
+local function retagged(rec, url, wish)
   local i = 19 + be(rec, 10, 12)
   local kept, changed = { string.sub(rec, 1, i - 1) }, false
   if url ~= '' then
@@ -54,23 +54,23 @@ local function retagged(rec, url)
       if not b then return rec end
       size, shift, from = size + b % 128 * shift, shift * 128, from + 1
     until b < 128
-    local past = false
-    if tag == 2 and size == 6 and from + 5 <= #rec then past = be(rec, from, from + 5) <= now end
-    if past or (url ~= '' and (tag == 3 or tag >= 14 and tag <= 17)) then
+    if (wish ~= '' and tag == 2) or (url ~= '' and (tag == 3 or tag >= 14 and tag <= 17)) then
       changed = true
     else
       kept[#kept + 1] = string.sub(rec, i, from + size - 1)
     end
     i = from + size
   end
+  if wish ~= '' then kept[#kept + 1], changed = expiry(wish, later), true end
   return changed and table.concat(kept) or rec
 end
 
 -- First everything is decided, so that nothing is done when the first write is refused.
 watch()
-local stood, revived, records, lines, remembered = {}, {}, {}, {}, {}
+local stood, revived, records, lines, remembered, ttls = {}, {}, {}, {}, {}, {}
 local function decide(a)
   local q, member, wait, url, from = queues[tonumber(ARGV[a])], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4]
+  local wish = ARGV[a + 5]
   local rec = call('HGET', JOBS, member)
   if not rec then return 'none', '', '' end
   if #rec < 18 or string.byte(rec, 1) < 1 or string.byte(rec, 1) > 2 then return 'form', '', '' end
@@ -78,13 +78,21 @@ local function decide(a)
   local line = call('HGET', RUNS, member)
   local r = stood[member] or line and parse(line) or fresh(rec)
   if r.state == '-' or (from ~= '' and from ~= r.state) then return 'state', pack(r), '' end
-  local ended, size, state, new = q.topic[r.state], r.size, r.state, retagged(rec, url)
-  local _, _, ver, round = apart(r.course)
   local due = math.max(instant(wait, later), now)
+  local expires, age = lifetime(rec)
+  if wish ~= '' then expires = instant(wish, later) end
+  if expires and expires < due then return 'expired', '', '' end
+  local ended, size, state, new = q.topic[r.state], r.size, r.state, retagged(rec, url, wish)
+  local _, _, ver, round = apart(r.course)
   r.tries, r.lost, r.state, r.fin, r.reason, r.size = '0', '0', '-', '0', '-', #new
   r.course = joined(due, due, plus(ver), plus(round))
   note(r, member, '{"n":' .. r.made .. ',"k":"revived","ms":' .. NOW .. '}\n')
   stood[member] = r
+  local ttl = ends(expires, due, age)
+  if ttl then
+    ttls[#ttls + 1] = int(ttl)
+    ttls[#ttls + 1] = member
+  end
   if new ~= rec then
     records[#records + 1] = member
     records[#records + 1] = new
@@ -96,7 +104,7 @@ local function decide(a)
   return 'ok', line, new
 end
 for i = 1, entries do
-  local code, run, rec = decide(at + (i - 1) * 5 + 1)
+  local code, run, rec = decide(at + (i - 1) * 6 + 1)
   if not code then return 'again' end
   local kept = code == 'ok' and #rec > memory and '' or rec
   memory = memory - #kept
@@ -105,6 +113,7 @@ for i = 1, entries do
 end
 many('HSET', JOBS, records)
 many('HSET', RUNS, lines)
+setTTL(ttls)
 for _, item in ipairs(revived) do
   local q, r, t = item.q, item.r, item.q.topic
   call('ZREM', item.ended, item.member)

@@ -1,0 +1,158 @@
+package dispatcher_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+// expiring starts a dispatcher on a store, with a topic whose jobs are told of and become too old after 20 s.
+func expiring(t *testing.T, st store.Store, rec *receiver, p policy.Topic) *rig {
+	t.Helper()
+	r := start(t, dispatcher.Options{Store: st, Deliverer: rec})
+	p.OnDead = tell("https://told.example/")
+	for _, name := range []string{"default", "old"} {
+		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: name, Policy: p})
+		require.NoError(t, err)
+		p.MaxAge = 20 * time.Second
+	}
+	return r
+}
+
+func TestExpiry_EndsAJobThatIsKeptBackWithinSeconds(t *testing.T) {
+	hour := policy.Breaker{Failures: new(1), Open: time.Hour}
+	for name, keep := range map[string]struct {
+		policy policy.Topic
+		answer policy.Result // to a job that comes first, if not zero
+		pause  bool
+	}{
+		"a pause":        {policy: policy.Topic{Paused: true}},
+		"a lane's pause": {pause: true},
+		"a hold":         {answer: policy.Result{Status: 429, RetryAfter: time.Minute}},
+		"an open breaker": {
+			policy: policy.Topic{Breaker: hour}, answer: policy.Result{Class: policy.ClassRefused},
+		},
+		"a rate":           {policy: policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}, answer: policy.Result{Status: 204}},
+		"a rate of a lane": {policy: policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: time.Hour}}, answer: policy.Result{Status: 204}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				rec := &receiver{answer: func(_ context.Context, r job.Request) policy.Result {
+					if r.Queue.Topic == job.CallbackTopic {
+						return policy.Result{Status: 200}
+					}
+					return keep.answer
+				}}
+				r := expiring(t, nil, rec, keep.policy)
+				for _, topic := range []string{"default", "old"} {
+					if keep.pause {
+						q := job.Queue{Namespace: "default", Topic: topic, Lane: "shop.example:443"}
+						_, err := r.ChangeLane(t.Context(), q, func(l *policy.Lane) error { l.Paused = true; return nil })
+						require.NoError(t, err)
+					}
+					if keep.answer.Status+len(keep.answer.Class) > 0 {
+						r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: topic}, Terms: policy.Terms{Ladder: policy.Ladder{time.Hour}}}})
+					}
+				}
+				time.Sleep(2 * time.Second)
+				before := len(rec.calls())
+				expires := r.register(t, job.New{Spec: job.Spec{ID: "expires"}, ExpiresIn: 20 * time.Second})
+				ages := r.register(t, job.New{Spec: job.Spec{ID: "ages", Queue: job.Queue{Topic: "old"}}})
+				waits := r.register(t, job.New{Spec: job.Spec{ID: "waits"}})
+				time.Sleep(19 * time.Second)
+				for _, made := range []job.Job{expires, ages, waits} {
+					require.False(t, r.get(t, made.Ref()).State.Ended(), made.ID)
+				}
+				time.Sleep(11 * time.Second)
+				reasons := map[string]any{}
+				for _, c := range rec.calls()[before:] {
+					require.Equal(t, job.CallbackTopic, c.Queue.Topic, "none of the jobs is attempted")
+					body := decoded(t, c)
+					require.Nil(t, body["response"])
+					require.EqualValues(t, 0, body["attempts"])
+					told := body["job"].(map[string]any)
+					reasons[told["id"].(string)] = told["reason"]
+				}
+				for ref, reason := range map[job.Ref]policy.Reason{expires.Ref(): policy.ReasonExpired, ages.Ref(): policy.ReasonMaxAge} {
+					got := r.get(t, ref)
+					require.Equal(t, job.Dead, got.State)
+					require.Equal(t, reason, got.Reason)
+					require.Empty(t, got.Attempts)
+					require.Less(t, got.FinishedAt.Sub(got.CreatedAt), 30*time.Second)
+					require.EqualValues(t, reason, reasons[ref.ID], "its end is told as others are")
+				}
+				require.False(t, r.get(t, waits.Ref()).State.Ended())
+			})
+		})
+	}
+}
+
+func TestExpiry_EndsAJobThatWaitsForARetryBehindAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: byTopic(500)}
+		r := expiring(t, nil, rec, policy.Topic{})
+		terms := policy.Terms{Ladder: policy.Ladder{15 * time.Second}}
+		expires := r.register(t, job.New{Spec: job.Spec{Terms: terms}, ExpiresIn: 20 * time.Second})
+		ages := r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "old"}, Terms: terms}})
+		time.Sleep(10 * time.Second)
+		for name, maxAge := range map[string]time.Duration{"default": 0, "old": 20 * time.Second} {
+			_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: name, Policy: policy.Topic{Paused: true, MaxAge: maxAge}})
+			require.NoError(t, err)
+		}
+		time.Sleep(20 * time.Second)
+		require.Equal(t, policy.ReasonExpired, r.get(t, expires.Ref()).Reason)
+		require.Equal(t, policy.ReasonMaxAge, r.get(t, ages.Ref()).Reason)
+	})
+}
+
+// A policy that has become longer lets a job go on waiting, and none is ended twice or not at all when replies are lost.
+func TestExpiry_IsJudgedByThePolicyOfNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: byTopic(200)}
+		r := expiring(t, nil, rec, policy.Topic{Paused: true})
+		made := r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "old"}}})
+		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "old", Policy: policy.Topic{Paused: true, MaxAge: time.Hour}})
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.Equal(t, job.Ready, r.get(t, made.Ref()).State)
+		require.Empty(t, r.get(t, made.Ref()).Attempts)
+	})
+}
+
+func TestExpiry_EndsEveryJobOnceThoughRepliesAreLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
+		rec := &receiver{answer: byTopic(200)}
+		_, err := st.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "default", Policy: policy.Topic{
+			Paused: true, OnDead: tell("https://told.example/"),
+		}})
+		require.NoError(t, err)
+		start(t, dispatcher.Options{Store: storetest.Faulty(st, storetest.Share(7, 0.2)), Deliverer: rec})
+		const jobs = 300
+		for range jobs {
+			var e store.Entry
+			e.ID, e.URL, e.Method, e.ExpiresIn = string(store.NewToken()), "https://shop.example/", "POST", 10*time.Second
+			e.Queue = job.Queue{Namespace: "default", Topic: "default", Lane: "a"}
+			_, err := st.Insert(t.Context(), 0, store.NewToken(), []store.Entry{e})
+			require.NoError(t, err)
+		}
+		time.Sleep(2 * time.Minute)
+		stats, err := st.Stats(t.Context(), 0, "default", "default")
+		require.NoError(t, err)
+		require.EqualValues(t, jobs, stats[0].Dead)
+		told := map[string]int{}
+		for _, c := range rec.callbacks() {
+			told[decoded(t, c)["job"].(map[string]any)["id"].(string)]++
+		}
+		require.Len(t, told, jobs)
+	})
+}

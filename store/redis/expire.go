@@ -1,0 +1,115 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// ClaimExpired reads which jobs wait beyond their time to live, and holds them in one script.
+func (s *Store) ClaimExpired(ctx context.Context, shard int, token store.Token, request store.ExpiredRequest) ([]store.Held, error) {
+	bound(request.Max)
+	sh := s.shards[shard]
+	var held []store.Held
+	err := s.fresh(sh, func() (err error) {
+		held, err = s.claimExpired(ctx, sh, token, &request)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("claim expired jobs: %w", err)
+	}
+	return held, nil
+}
+
+func (s *Store) claimExpired(ctx context.Context, sh *part, token store.Token, request *store.ExpiredRequest) ([]store.Held, error) {
+	memory := sh.token(string(token), "d")
+	look := s.newCall(sh, scriptOverdue, memory, nil, nil, 2)
+	look.add(string(token), max(0, request.Max))
+	reply, err := s.do(ctx, look)
+	if err != nil {
+		return nil, err
+	}
+	answer := list(reply)
+	if len(answer) != 3 {
+		return nil, malformed(scriptOverdue)
+	}
+	if num(answer[1]) != 0 {
+		return s.expiredAgain(ctx, sh, token, num(answer[0]), list(answer[2]))
+	}
+	found := strs(answer[2])
+	if len(found) == 0 || len(found)%2 != 0 {
+		return nil, nil
+	}
+	numbers := make([]string, 0, len(found)/2)
+	for i := 1; i < len(found); i += 2 {
+		if found[i] != "" {
+			numbers = append(numbers, found[i])
+		}
+	}
+	queues, err := sh.named(ctx, s.client, numbers)
+	if err != nil {
+		return nil, err
+	}
+	queues = distinct(queues)
+	position := make(map[string]int, len(queues))
+	for i, q := range queues {
+		position[q.number] = i + 1
+	}
+	c := s.newCall(sh, scriptExpire, memory, queues, nil, 3+len(found))
+	c.add(string(token), max(0, request.MaxBytes), millisUp(request.Lease))
+	for i := 0; i < len(found); i += 2 {
+		c.add(position[found[i+1]], found[i])
+	}
+	if reply, err = s.do(ctx, c); err != nil {
+		return nil, err
+	}
+	answer = list(reply)
+	if len(answer) != 2 {
+		return nil, malformed(scriptExpire)
+	}
+	now, jobs := num(answer[0]), list(answer[1])
+	if len(jobs)%5 != 0 {
+		return nil, malformed(scriptExpire)
+	}
+	held := make([]store.Held, 0, len(jobs)/5)
+	for i := 0; i < len(jobs); i += 5 {
+		k := int(num(jobs[i]))
+		if k < 1 || k > len(queues) {
+			return nil, malformed(scriptExpire)
+		}
+		held = s.addHeld(ctx, held, token, now, jobs[i+1:i+5], queues[k-1].Queue)
+	}
+	return held, nil
+}
+
+// expiredAgain reads the answer to a repeated call.
+func (s *Store) expiredAgain(ctx context.Context, sh *part, token store.Token, now int64, jobs []any) (held []store.Held, err error) {
+	if len(jobs)%5 != 0 {
+		return nil, malformed(scriptOverdue)
+	}
+	for i := 0; i < len(jobs); i += 5 {
+		q, err := sh.queueOf(str(jobs[i+1]), str(jobs[i+4]))
+		if err != nil {
+			return nil, err
+		}
+		held = s.addHeld(ctx, held, token, now, jobs[i:i+4], q.Queue)
+	}
+	return held, nil
+}
+
+// addHeld reads a held job: member, record, run, ms left of its lease. One that cannot be read is left out, as in a claim.
+func (s *Store) addHeld(ctx context.Context, held []store.Held, token store.Token, now int64, parts []any, q job.Queue) []store.Held {
+	j, r, err := joined(str(parts[0]), str(parts[1]), str(parts[2]), false, q, now)
+	if err != nil {
+		s.log.ErrorContext(ctx, "a claimed job cannot be read", "job", str(parts[0]), "err", err)
+		return held
+	}
+	return append(held, store.Held{
+		Job: j, Lease: token, LeaseFor: time.Duration(num(parts[3])) * time.Millisecond,
+		Age:  time.Duration(now-j.Since.UnixMilli()) * time.Millisecond,
+		Late: time.Duration(max(0, r.fin-r.due)) * time.Millisecond,
+	})
+}

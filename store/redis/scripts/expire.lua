@@ -1,0 +1,53 @@
+-- Holds jobs that wait though their time to live is over, for a caller who ends them.
+-- KEYS    those of lib
+-- ARGV    token, most bytes of bodies, lease in ms, then for each job: position of its queue (0 it is not known), member
+-- result  now, {for each job: position of its queue, member, record, run, ms left of its lease}
+local token, room, lease = ARGV[A + 1], tonumber(ARGV[A + 2]), tonumber(ARGV[A + 3])
+allow()
+watch()
+local jobs, memory, used, ttls, gone = {}, { int(now + lease) }, 0, {}, {}
+
+-- take moves a job to held.
+local function take(q, member, rec, r)
+  if call('ZREM', q.due, member) == 0 then bump(q.topic, 'ready', -call('LREM', q.ready, 1, member)) end
+  r.lease, r.size, r.fin = token .. '@' .. q.n, #rec, NOW
+  unflag(r, 'r')
+  unflag(r, 'o')
+  local line = pack(r)
+  call('ZADD', q.held, int(now + lease), member)
+  call('HSET', RUNS, member, line)
+  bump(q.topic, 'held', 1)
+  q.holds, q.touched = nil, true
+  for _, part in ipairs({ q.at, member, rec, line, int(lease) }) do jobs[#jobs + 1] = part end
+  memory[#memory + 1] = member
+  -- For its max_age it is handed out once, for its expiry until it has ended.
+  local expires = lifetime(rec)
+  if not expires then
+    gone[#gone + 1] = member
+  elseif expires >= now then
+    ttls[#ttls + 1] = int(expires)
+    ttls[#ttls + 1] = member
+  end
+end
+
+for i = A + 4, #ARGV, 2 do
+  local q, member = queues[tonumber(ARGV[i])], ARGV[i + 1]
+  local rec, line, ttl = call('HGET', JOBS, member), call('HGET', RUNS, member), call('ZSCORE', TTL, member)
+  local r = line and parse(line) or rec and fresh(rec)
+  if not rec or r.state ~= '-' then
+    gone[#gone + 1] = member -- a program that knows no time to live has ended it
+  elseif q and r.lease == '-' and ttl and tonumber(ttl) < now and int(be(rec, 3, 6)) == q.n then
+    local body = be(rec, 10, 12)
+    if #jobs > 0 and used + body > room then break end
+    used, q.at = used + body, tonumber(ARGV[i])
+    take(q, member, rec, r)
+  end
+end
+many('ZREM', TTL, gone)
+setTTL(ttls)
+for _, q in ipairs(queues) do
+  if q.touched then look(q) end
+end
+close()
+call('SET', TOK, table.concat(memory, '\n'), 'EX', MEMORY)
+return { NOW, jobs }

@@ -1,0 +1,108 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"math"
+	"time"
+
+	"github.com/ringback/ringback/store"
+)
+
+// ClaimExpired implements store.Store.
+func (s *Store) ClaimExpired(
+	ctx context.Context, shard int, token store.Token, request store.ExpiredRequest,
+) ([]store.Held, error) {
+	s.check(shard)
+	bound("jobs to claim", request.Max)
+	c := &claim{
+		token: token, request: store.ClaimRequest{Max: request.Max, MaxBytes: request.MaxBytes, Margin: request.Lease},
+		kind: "expired", fill: (*claim).takeExpired,
+	}
+	err := s.submit(ctx, &op{
+		verb: "claim expired jobs", weight: request.Max, run: c.run,
+		gone: func() error { return end(ctx) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.answer(s).Jobs, nil
+}
+
+// takeExpired holds what waits beyond its time to live.
+func (c *claim) takeExpired(tx *tx) error {
+	err := tx.query(overdue, func(v []driver.Value) error {
+		if tx.mem.heldRow[integer(v[0])] != nil {
+			return nil
+		}
+		body := int(max(0, integer(v[24])))
+		if len(c.rows) == c.request.Max || len(c.rows) > 0 && c.size+body > c.request.MaxBytes {
+			return errStop
+		}
+		c.size += body
+		c.rows = append(c.rows, v)
+		return nil
+	}, tx.now.ms)
+	if err != nil {
+		return err
+	}
+	for _, v := range c.rows {
+		r := decodeHead(v)
+		r.Topic, r.Lane = text(v[columnCount+1]), text(v[columnCount+2])
+		q, err := tx.loadQueue(r.Queue)
+		if err != nil {
+			return err
+		}
+		tx.leave(q, r.key())
+		q.running++
+		q.topic.running++
+		c.taken.held = append(c.taken.held, c.holdFor(tx, q, r, c.request.Margin))
+		if expires := millis(r.ExpiresAt); expires == 0 || expires >= tx.now.ms { // its MaxAge counts once
+			if err := tx.exec(updateTTL, orZero(expires), r.n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// anyExpired reports whether the time to live of an unfinished job is over.
+func (tx *tx) anyExpired() (bool, error) {
+	if tx.mem.nextTTL >= tx.now.ms {
+		return false, nil
+	}
+	next := int64(math.MaxInt64)
+	err := tx.query(firstTTL, func(v []driver.Value) error {
+		if v[0] != nil {
+			next = integer(v[0])
+		}
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	tx.mem.nextTTL = next
+	return next < tx.now.ms, nil
+}
+
+// expects notes the end of a time to live; zero: there is none.
+func (m *memory) expects(ttlEnd int64) {
+	if ttlEnd != 0 {
+		m.nextTTL = min(m.nextTTL, ttlEnd)
+	}
+}
+
+// ttlEnd is when the time to live of a job ends; zero: never.
+func ttlEnd(since, expires int64, maxAge time.Duration) int64 {
+	if maxAge <= 0 {
+		return expires
+	}
+	old := since + wholeMillis(maxAge)
+	if expires == 0 {
+		return old
+	}
+	return min(expires, old)
+}
+
+// expiresTooEarly reports whether a job would be due after its expiry.
+func (r *row) expiresTooEarly() bool { return !r.ExpiresAt.IsZero() && r.ExpiresAt.Before(r.DueAt) }

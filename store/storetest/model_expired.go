@@ -1,0 +1,77 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// endOfLife is the earlier of a job's expiry and of the end of its MaxAge; zero: it has neither.
+func (r *record) endOfLife() time.Time {
+	at := r.job.ExpiresAt
+	if r.maxAge > 0 && !r.aged {
+		if old := after(r.job.Since, r.maxAge); at.IsZero() || old.Before(at) {
+			at = old
+		}
+	}
+	return at
+}
+
+// overdue reports whether a job waits though its time to live is over.
+func (r *record) overdue(now time.Time) bool {
+	waits := r.place == &r.queue.due || r.place == &r.queue.ready
+	at := r.endOfLife()
+	return waits && !at.IsZero() && at.Before(now)
+}
+
+// ClaimExpired holds what waits beyond its time to live.
+func (m *Model) ClaimExpired(ctx context.Context, shard int, token store.Token, request store.ExpiredRequest) ([]store.Held, error) {
+	bound(request.Max)
+	now, err := m.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	s := m.shards[shard]
+	t, _ := once(s, now, call{"expired", token}, func() (*taken, error) {
+		t := &taken{}
+		var over []*record
+		for _, r := range s.jobs {
+			if r.overdue(now) {
+				over = append(over, r)
+			}
+		}
+		slices.SortFunc(over, func(a, b *record) int {
+			return cmp.Or(a.endOfLife().Compare(b.endOfLife()), cmp.Compare(a.job.ID, b.job.ID))
+		})
+		size := 0
+		for _, r := range over {
+			if size += len(r.job.Body); len(t.records) == request.Max || len(t.records) > 0 && size > request.MaxBytes {
+				break
+			}
+			if r.job.ExpiresAt.IsZero() || !r.job.ExpiresAt.Before(now) {
+				r.aged = true
+			}
+			s.take(r)
+			r.lease, r.claimed, r.late = token, now, max(0, now.Sub(r.job.DueAt))
+			r.probe, r.rated = false, false
+			r.deadline = after(now, request.Lease)
+			r.job.State = job.Running
+			s.put(r, &r.queue.held)
+			s.plan(r.queue, now, true)
+			t.records = append(t.records, r)
+		}
+		return t, nil
+	})
+	var held []store.Held
+	for _, r := range t.records {
+		if r.place == &r.queue.held && r.lease == token {
+			held = append(held, r.heldView(now))
+		}
+	}
+	return held, nil
+}

@@ -1,0 +1,184 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+func maxAge(d time.Duration) option { return func(e *store.Entry) { e.MaxAge = d } }
+
+var allExpired = store.ExpiredRequest{Max: store.MaxBatch, MaxBytes: 1 << 20, Lease: long}
+
+// claimExpired holds jobs whose time to live is over.
+func (s *suite) claimExpired(token store.Token, request store.ExpiredRequest) []store.Held {
+	s.Helper()
+	held, err := s.Store.ClaimExpired(s.Context(), s.shard, token, request)
+	require.NoError(s, err)
+	for _, h := range held {
+		require.Equal(s, job.Running, h.State)
+		require.Equal(s, token, h.Lease)
+		require.False(s, h.Rated || h.Probe)
+		require.Positive(s, h.LeaseFor)
+		require.LessOrEqual(s, h.LeaseFor, request.Lease+time.Millisecond)
+	}
+	return held
+}
+
+var expiredCases = []sentence{
+	{"a job that expires is handed out whatever keeps its queue back", func(s *suite) {
+		for i, back := range keptBack {
+			s.Log(back.name)
+			s.queue = s.queueOf(s.queue.Namespace, fmt.Sprintf("orders-%d", i), 0)
+			back.keep(s)
+			name := func(id string) string { return fmt.Sprintf("%s-%d", id, i) }
+			s.add(s.entry(name("expires"), expires(s.brief())), s.entry(name("ages"), maxAge(s.brief())),
+				s.entry(name("waits"), expires(long), maxAge(long)), s.entry(name("ever")))
+			before := s.stats()
+			s.pass(s.brief() + 2*time.Millisecond)
+			s.quiet()
+			require.True(s, s.carry(store.Round{}).Expired)
+			held := s.claimExpired(store.NewToken(), allExpired)
+			ids := idsOf(held)
+			slices.Sort(ids)
+			require.Equal(s, []string{name("ages"), name("expires")}, ids)
+			require.Equal(s, before.Running+2, s.stats().Running)
+			for _, h := range held {
+				require.Equal(s, h.ID == name("expires"), expired(&h))
+				require.Greater(s, h.Age, s.brief())
+				item := settlement(h, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExpired})
+				item.Attempt = job.Attempt{}
+				item.Births = []store.Entry{s.entry("rb:" + h.ID)}
+				require.NoError(s, s.settle(item)[0])
+				got := s.get(h.ID)
+				require.Equal(s, job.Dead, got.State)
+				require.Zero(s, got.Made)
+				require.Empty(s, got.Attempts)
+			}
+			require.Contains(s, s.born(s.shard), "rb:"+name("expires"))
+			require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
+			after := s.stats()
+			require.Equal(s, before.Running, after.Running)
+			require.EqualValues(s, 2, after.Scheduled+after.Ready)
+			require.NoError(s, Check(s.Context(), s.Store))
+		}
+	}},
+	{"a repeated token answers what is still held, and other tokens get nothing of it", func(s *suite) {
+		s.put(policy.Topic{Paused: true})
+		s.add(s.entry("a", expires(s.brief())), s.entry("b", expires(s.brief()), body("b")))
+		s.pass(s.brief() + 2*time.Millisecond)
+		token := store.NewToken()
+		first := s.claimExpired(token, allExpired)
+		require.Len(s, first, 2)
+		require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
+		again := s.claimExpired(token, allExpired)
+		require.ElementsMatch(s, idsOf(first), idsOf(again))
+		s.end(first[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExpired})
+		again = s.claimExpired(token, allExpired)
+		require.Equal(s, []string{first[1].ID}, idsOf(again))
+		require.Equal(s, first[1].Job, again[0].Job)
+	}},
+	{"a lease that lapses brings the job back, to be handed out again", func(s *suite) {
+		s.put(policy.Topic{Paused: true})
+		s.add(s.entry("a", expires(s.brief())))
+		s.pass(s.brief() + 2*time.Millisecond)
+		request := allExpired
+		request.Lease = s.brief()
+		require.Len(s, s.claimExpired(store.NewToken(), request), 1)
+		s.pass(s.brief() + 2*time.Millisecond)
+		s.lapses(1)
+		held := s.claimExpired(store.NewToken(), allExpired)
+		require.Equal(s, []string{"a"}, idsOf(held))
+		require.Equal(s, 1, held[0].Lost)
+	}},
+	{"a job that is held, ended or put off is not handed out", func(s *suite) {
+		s.finish("ended", dead, expires(s.brief()))
+		s.add(s.entry("held", expires(s.brief())))
+		s.hold("held")
+		s.add(s.entry("cancelled", expires(s.brief())), s.entry("edited", expires(s.brief())), s.entry("aged", maxAge(s.brief())),
+			s.entry("moved", delayed(long/2), maxAge(s.brief())))
+		_, err := s.Store.Cancel(s.Context(), s.shard, store.NewToken(), s.ref("cancelled"))
+		require.NoError(s, err)
+		edit := store.Edit{Kind: job.KindEdited, ExpiresAt: &time.Time{}}
+		_, err = s.Store.Edit(s.Context(), s.shard, store.NewToken(), s.ref("edited"), edit)
+		require.NoError(s, err)
+		edit = store.Edit{Kind: job.KindEdited, Delay: new(2 * s.brief())}
+		for _, id := range []string{"aged", "moved"} {
+			_, err = s.Store.Edit(s.Context(), s.shard, store.NewToken(), s.ref(id), edit)
+			require.NoError(s, err)
+		}
+		s.pass(s.brief() + 2*time.Millisecond)
+		require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
+		s.pass(2*s.brief() + 2*time.Millisecond)
+		ids := idsOf(s.claimExpired(store.NewToken(), allExpired))
+		slices.Sort(ids)
+		require.Equal(s, []string{"aged", "moved"}, ids)
+	}},
+	{"a job that is given back after its MaxAge is not handed out for it again, but for its expiry", func(s *suite) {
+		s.put(policy.Topic{Paused: true})
+		s.add(s.entry("a", maxAge(s.brief()), expires(4*s.brief())))
+		s.pass(s.brief() + 2*time.Millisecond)
+		held := s.claimExpired(store.NewToken(), allExpired)
+		require.Len(s, held, 1)
+		back := settlement(held[0], policy.Verdict{Kind: policy.Released})
+		back.Attempt = job.Attempt{}
+		require.NoError(s, s.settle(back)[0])
+		require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
+		_, err := s.Store.Edit(s.Context(), s.shard, store.NewToken(), s.ref("a"), store.Edit{Kind: job.KindEdited, URL: new("https://b.example/")})
+		require.NoError(s, err)
+		held = s.claimExpired(store.NewToken(), allExpired)
+		require.Len(s, held, 1, "an edit begins anew")
+		back.Lease = held[0].Lease
+		require.NoError(s, s.settle(back)[0])
+		require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
+		s.pass(4 * s.brief())
+		require.Len(s, s.claimExpired(store.NewToken(), allExpired), 1)
+	}},
+	{"bounds hold, and the oldest come first", func(s *suite) {
+		s.put(policy.Topic{Paused: true})
+		for i := range 5 {
+			s.add(s.entry(fmt.Sprint(i), expires(time.Duration(5-i)*s.brief()/10), body("12345678")))
+		}
+		s.pass(s.brief())
+		held := s.claimExpired(store.NewToken(), store.ExpiredRequest{Max: 2, MaxBytes: 100, Lease: long})
+		require.Equal(s, []string{"4", "3"}, idsOf(held))
+		held = s.claimExpired(store.NewToken(), store.ExpiredRequest{Max: 10, MaxBytes: 16, Lease: long})
+		require.Equal(s, []string{"2", "1"}, idsOf(held))
+		held = s.claimExpired(store.NewToken(), store.ExpiredRequest{Max: 10, MaxBytes: 1, Lease: long})
+		require.Equal(s, []string{"0"}, idsOf(held), "one always fits")
+	}},
+	{"a revived job expires anew", func(s *suite) {
+		s.finish("a", dead)
+		s.finish("b", dead, maxAge(s.brief()))
+		s.put(policy.Topic{Paused: true})
+		for _, err := range s.reviveAll(store.NewToken(), store.Revival{Ref: s.ref("a"), ExpiresIn: s.brief()},
+			store.Revival{Ref: s.ref("b")}) {
+			require.NoError(s, err.Err)
+		}
+		require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
+		s.pass(s.brief() + 2*time.Millisecond)
+		require.Len(s, s.claimExpired(store.NewToken(), allExpired), 2)
+	}},
+	{"an edit that puts the due time behind the expiry is refused", func(s *suite) {
+		s.add(s.entry("a", delayed(long/2), expires(long)))
+		for name, edit := range map[string]store.Edit{
+			"later":   {Kind: job.KindEdited, Delay: new(2 * long)},
+			"at":      {Kind: job.KindEdited, RunAt: new(s.now().Add(2 * long))},
+			"sooner":  {Kind: job.KindEdited, ExpiresIn: new(long / 4)},
+			"instant": {Kind: job.KindEdited, ExpiresAt: new(s.now())},
+		} {
+			_, err := s.Store.Edit(s.Context(), s.shard, store.NewToken(), s.ref("a"), edit)
+			require.ErrorIs(s, err, store.ErrExpired, name)
+		}
+		require.EqualValues(s, 1, s.get("a").Version)
+		edit := store.Edit{Kind: job.KindEdited, Delay: new(2 * long), ExpiresIn: new(3 * long)}
+		_, err := s.Store.Edit(s.Context(), s.shard, store.NewToken(), s.ref("a"), edit)
+		require.NoError(s, err)
+	}},
+}
