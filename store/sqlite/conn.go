@@ -43,13 +43,20 @@ const busyTimeout = 1000
 // SQLite goes over all of it at each commit after which a page of an index was split.
 const cacheSize = 8 << 10
 
+// What is removed is overwritten in the file: it may have held secrets. Large bodies alone are not, since zeros cost as much
+// to write as what they overwrite, and secrets belong into headers.
+const (
+	zeroed    = "PRAGMA secure_delete=ON;"
+	notZeroed = "PRAGMA secure_delete=FAST;"
+)
+
 // connect opens the file. A reader's connection refuses to write.
 func connect(path string, reader bool) (*conn, error) {
 	c, err := connectWith(path, "mode=rw") // a file that is gone is not made anew
 	if err != nil {
 		return nil, err
 	}
-	pragmas := fmt.Sprintf("PRAGMA busy_timeout=%d; PRAGMA cache_size=-%d; PRAGMA wal_autocheckpoint=0;", busyTimeout, cacheSize)
+	pragmas := fmt.Sprintf("PRAGMA busy_timeout=%d; PRAGMA cache_size=-%d; PRAGMA wal_autocheckpoint=0;", busyTimeout, cacheSize) + zeroed
 	if reader {
 		pragmas += " PRAGMA query_only=1;"
 	}

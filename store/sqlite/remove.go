@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"errors"
+
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 )
@@ -24,7 +26,7 @@ func (tx *tx) erase(q *queue, n int64, to standing) error {
 		return err
 	}
 	if to.bodySize > inlineBody {
-		if err := tx.exec(deleteBody, n); err != nil {
+		if err := tx.eraseBody(n); err != nil {
 			return err
 		}
 	}
@@ -43,6 +45,14 @@ func (tx *tx) erase(q *queue, n int64, to standing) error {
 	tx.touch(q)
 	q.rows--
 	return nil
+}
+
+// eraseBody deletes a large body.
+func (tx *tx) eraseBody(n int64) error {
+	if err := tx.conn.execText(notZeroed); err != nil {
+		return err
+	}
+	return errors.Join(tx.exec(deleteBody, n), tx.conn.execText(zeroed))
 }
 
 // rememberID keeps the id of a job that is gone known, if a client has chosen it, until Sweep finds that it was long enough.

@@ -1,0 +1,94 @@
+package sqlite
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// Headers may carry secrets: what is removed or replaced is gone from the file, once its log is.
+func TestRemove_LeavesNothingOfHeadersInTheFile(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	secret := func(of string, i int) map[string][]string {
+		return map[string][]string{"Authorization": {fmt.Sprintf("removed-%s-%04d-%s", of, i, strings.Repeat("x", 40*(i%50)))}}
+	}
+	const jobs = 400
+	entries := numbered("job", jobs, 0)
+	for i := range entries {
+		entries[i].Header = secret("job", i)
+		if i%4 == 0 {
+			entries[i].Body = bytes.Repeat([]byte("b"), 2*inlineBody)
+		}
+	}
+	insert(t, s, entries...)
+	for i := range entries {
+		if i%3 == 0 {
+			_, err := s.Edit(t.Context(), 0, store.NewToken(), entries[i].Ref(), store.Edit{Kind: job.KindEdited, Header: secret("edited", i)})
+			require.NoError(t, err)
+		}
+	}
+	for i := range 20 {
+		putLane(t, s, policy.Lane{Headers: secret("lane", i)})
+		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Headers: secret("topic", i)}})
+		require.NoError(t, err)
+	}
+	var births []store.Entry
+	for ended := 0; ended < jobs; {
+		held := claimUp(t, s, 64)
+		require.NotEmpty(t, held)
+		items := make([]store.Settlement, len(held))
+		for i, h := range held {
+			born := entry(fmt.Sprintf("born-%04d", ended+i), time.Hour)
+			born.Header = secret("born", ended+i)
+			births = append(births, born)
+			items[i] = settled(h, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExhausted})
+			items[i].Births = []store.Entry{born}
+		}
+		settle(t, s, items...)
+		ended += len(held)
+	}
+	var round store.Round
+	for brought := 0; brought <= len(births); {
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), round)
+		require.NoError(t, err)
+		if len(carried.Outbox) == 0 {
+			require.Equal(t, len(births), brought)
+			break
+		}
+		round.Home = nil
+		for _, b := range carried.Outbox {
+			round.Home = append(round.Home, b.Ref())
+		}
+		brought += len(carried.Outbox)
+	}
+	for i := range entries {
+		errs, err := s.Purge(t.Context(), 0, store.NewToken(), []job.Ref{entries[i].Ref()})
+		require.NoError(t, err)
+		require.NoError(t, errs[0])
+	}
+	putLane(t, s, policy.Lane{})
+	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+
+	raw, err := os.ReadFile(o.Path)
+	require.NoError(t, err)
+	found := map[string]int{}
+	for _, of := range []string{"job", "edited", "lane", "topic", "born"} {
+		if n := bytes.Count(raw, []byte("removed-"+of)); n > 0 {
+			found[of] = n
+		}
+	}
+	require.Empty(t, found)
+	require.NoFileExists(t, o.Path+"-wal")
+}
