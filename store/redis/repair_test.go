@@ -265,6 +265,56 @@ func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
 	}
 }
 
+// A crash of Redis can leave the id of a job in a queue that has ended, or is held, until the shard is checked.
+func TestClaim_SkipsJobsThatHaveEndedOrAreHeld(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		insert(t, s, entry("ended"), entry("held"))
+		claimed := claimAll(t, s, 2)
+		settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200))
+		ready, due := s.shards[0].tag+"ready:1", s.shards[0].tag+"due:1"
+		require.NoError(t, s.client.RPush(t.Context(), ready, "ended", "held").Err())
+		require.NoError(t, s.client.ZAdd(t.Context(), due, redis.Z{Score: 1, Member: "ended"}, redis.Z{Score: 1, Member: "held"}).Err())
+		insert(t, s, entry("next"))
+		jobs := claimAll(t, s, 10).Jobs
+		require.Len(t, jobs, 1)
+		require.Equal(t, "next", jobs[0].ID)
+		settle(t, s, settlement(claimed.Jobs[1], policy.Verdict{Kind: policy.Delivered}, 200), settlement(jobs[0], policy.Verdict{Kind: policy.Delivered}, 200))
+		repaired(t, s)
+		stats, err := s.Stats(t.Context(), 0, lane.Namespace, lane.Topic)
+		require.NoError(t, err)
+		require.EqualValues(t, 3, stats[0].Delivered)
+		require.EqualValues(t, 3, stats[0].Registered)
+	})
+}
+
+func TestCarry_LapsesNoJobThatHasEnded(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		insert(t, s, entry("ended"))
+		settle(t, s, settlement(claimAll(t, s, 1).Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200))
+		sh := s.shards[0]
+		require.NoError(t, s.client.ZAdd(t.Context(), sh.tag+"held:1", redis.Z{Score: 1, Member: "ended"}).Err())
+		require.NoError(t, s.client.ZAdd(t.Context(), sh.agenda, redis.Z{Score: 1, Member: "1"}).Err())
+		_, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		require.NoError(t, err)
+		got, err := s.Get(t.Context(), 0, ref("ended"))
+		require.NoError(t, err)
+		require.Equal(t, job.Delivered, got.State)
+		require.Len(t, got.Attempts, 1)
+		repaired(t, s)
+	})
+}
+
+// Counters that a script left half changed, as a crash of Redis may leave them, are right with its next change.
+func TestCounters_AreWrittenAsSums(t *testing.T) {
+	s := open(t, Options{URL: redistest.Start(t).URL()})
+	stats := s.shards[0].topicOf(topicName(lane.Namespace, lane.Topic)).stats
+	insert(t, s, entry("a"), entry("b"))
+	commands, err := client(t, s.connect.options.Addr).InfoMap(t.Context(), "commandstats").Result()
+	require.NoError(t, err)
+	require.NotContains(t, commands["Commandstats"], "cmdstat_hincrby")
+	require.Equal(t, map[string]string{"reg": "2", "ready": "2"}, s.client.HGetAll(t.Context(), stats).Val())
+}
+
 // What is torn out of the data at random: whatever it is, what is left agrees afterwards, and no job with a record is stuck.
 func TestRepair_HealsRandomDamage(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})

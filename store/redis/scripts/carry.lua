@@ -16,7 +16,7 @@ local function lapse(q)
   local runs, lines = call('HMGET', RUNS, unpack(members)), {}
   for i, member in ipairs(members) do
     local r = runs[i] and parse(runs[i])
-    if r then
+    if r and r.state == '-' then -- one that has ended only stands there since a crash of Redis
       r.made, r.lost, r.lease = plus(r.made), plus(r.lost), '-'
       if tonumber(r.lost) >= 3 then r.tries = plus(r.tries) end
       note(r, member, '{"n":' .. r.made .. ',"k":"lost","ms":' .. r.fin .. ',"d":' .. 

@@ -57,18 +57,20 @@ local function first(lease, marks, print, size, due)
   return lease .. (print and ' 0p' or ' 0') .. marks .. ' ' .. size .. firsts.course
 end
 
--- next is the run of one that was claimed or edited before.
+-- next is the run of one that was claimed or edited before. A job that is held or has ended, but stands among those to
+-- claim since a crash of Redis left a part of a script behind, is none to claim: nil.
 local function next(lease, marks, size, line)
   local r = parse(line)
+  if r.lease ~= '-' or r.state ~= '-' then return nil end
   r.lease, r.size, r.fin = lease, size, NOW
   if find(r.flags, '[ro]') then r.flags = string.gsub(r.flags, '[ro]', '') end
   if marks ~= '' then r.flags = r.flags .. marks end
   return pack(r)
 end
 
--- take moves jobs to held; lost counts members without a record, which cannot be. Records are read in portions, by the
--- size of the one before (of the first, a guess), so that few are read for which there is no room: missed counts the bytes
--- of those.
+-- take moves jobs to held; lost counts members that are none to claim or have no record. Records are read in portions,
+-- by the size of the one before (of the first, a guess), so that few are read for which there is no room: missed counts
+-- the bytes of those.
 local function take(q, i, want, timeout)
   local members, ready = stock(q, want)
   if #members == 0 then return end
@@ -97,16 +99,21 @@ local function take(q, i, want, timeout)
           last, lasts, deadline = left, int(left), int(now + left)
           lapse = math.min(lapse, now + left)
         end
+        local run
         if line then
-          line = next(lease, marks, size, line)
+          run = next(lease, marks, size, line)
         else
-          line = first(lease, marks, flags % 2 == 1, size, ((((d1 * 256 + d2) * 256 + d3) * 256 + d4) * 256 + d5) * 256 + d6)
+          run = first(lease, marks, flags % 2 == 1, size, ((((d1 * 256 + d2) * 256 + d3) * 256 + d4) * 256 + d5) * 256 + d6)
         end
-        leases[n + 1], leases[n + 2] = deadline, member
-        fresh[n + 1], fresh[n + 2] = member, line
-        n = n + 2
-        answer(i, member, rec, line, lasts)
-        taken, used = taken + 1, used + body
+        if run then
+          leases[n + 1], leases[n + 2] = deadline, member
+          fresh[n + 1], fresh[n + 2] = member, run
+          n = n + 2
+          answer(i, member, rec, run, lasts)
+          taken, used = taken + 1, used + body
+        else
+          lost = lost + 1
+        end
       else
         lost = lost + 1
       end
