@@ -246,10 +246,13 @@ func TestOnlyJSONIsTaken(t *testing.T) {
 	require.Equal(t, http.StatusCreated, w.Code)
 }
 
-func TestContentEncoding_IsRefusedByEveryRoute(t *testing.T) {
+func TestContentEncoding_IsRefusedByEveryRouteThatReadsContent(t *testing.T) {
 	for _, r := range new(api).routes() {
 		path := strings.NewReplacer("{topic}", "a", "{lane}", "b", "{id}", "c").Replace(r.path)
 		for method := range r.methods {
+			if method == http.MethodGet {
+				continue // its content has no meaning
+			}
 			for _, coding := range []string{"gzip", "br", "Identity, gzip"} {
 				f := newFake()
 				w := call(t, handlerOf(f), method, path, "\x1f\x8b\x08", "Content-Encoding", coding)
@@ -262,7 +265,9 @@ func TestContentEncoding_IsRefusedByEveryRoute(t *testing.T) {
 	}
 	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/jobs", `{"id":"a"}`, "Content-Encoding", "identity")
 	require.Equal(t, http.StatusCreated, w.Code)
-	w = call(t, handlerOf(newFake()), http.MethodGet, "/healthz", "", "Content-Encoding", "gzip")
+	f := newFake()
+	f.jobs["a"] = job.Job{Spec: job.Spec{ID: "a"}, Progress: job.Progress{State: job.Scheduled, Version: 1}}
+	w = call(t, handlerOf(f), http.MethodPost, "/v1/jobs/a/run", "", "Content-Encoding", "gzip")
 	require.Equal(t, http.StatusOK, w.Code, "there is no content")
 }
 

@@ -93,9 +93,9 @@ func (a *api) methods(r route) http.Handler {
 			if err := checkConditions(req, r.versioned); err != nil {
 				return err
 			}
-		}
-		if err := checkEncoding(w, req); err != nil {
-			return err
+			if err := checkEncoding(w, req); err != nil {
+				return err
+			}
 		}
 		err := serve(w, req)
 		if err == nil && r.settings && method != http.MethodGet {
