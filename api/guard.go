@@ -140,23 +140,25 @@ func (g *guard) shown(r *http.Request) bool {
 // toLoopback reports whether a Host names this machine: localhost or a loopback address, which no web page can be
 // served under by a foreign name server. The port does not matter.
 func toLoopback(host string) bool {
-	ip, ok := addressOf(host)
-	return isLocalhost(host) || ok && ip.Unmap().IsLoopback()
+	name := hostOf(host)
+	ip, ok := addressOf(name)
+	return ok && ip.Unmap().IsLoopback() || isLocalhost(name)
 }
 
 // toAddress reports whether a Host is localhost or any address, which no foreign name server decides over.
 func toAddress(host string) bool {
-	_, ok := addressOf(host)
-	return ok || isLocalhost(host)
+	name := hostOf(host)
+	_, ok := addressOf(name)
+	return ok || isLocalhost(name)
 }
 
-func isLocalhost(host string) bool {
-	return strings.EqualFold(strings.TrimSuffix(hostOf(host), "."), "localhost")
+func isLocalhost(name string) bool {
+	return strings.EqualFold(strings.TrimSuffix(name, "."), "localhost")
 }
 
-// addressOf reads a Host that is an address.
-func addressOf(host string) (netip.Addr, bool) {
-	ip, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(hostOf(host), "["), "]"))
+// addressOf reads a name that is an address.
+func addressOf(name string) (netip.Addr, bool) {
+	ip, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(name, "["), "]"))
 	return ip, err == nil
 }
 
