@@ -18,7 +18,7 @@ import (
 // served meanwhile as if they were not there, and afterwards nothing of them is left in the process.
 func TestBadReceiversCostTheirOwnLanesOnly(t *testing.T) {
 	t.Parallel()
-	const jobsEach = 8
+	const jobsEach = 4
 	p, r := start(t, newSQLite(t), "--ca-file="+badreceiver.CAFile(t)), newReceiver(t)
 	call[obj](t, p, http.MethodPut, "/v1/topics/bad", obj{
 		"timeout": "1s", "ladder": []string{"100ms"}, "retries": 1, "breaker": obj{"failures": 0},

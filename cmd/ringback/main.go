@@ -44,6 +44,7 @@ func main() {
 		os.Exit(code)
 	}
 	ctx := untilSignal(context.Background(), stderr, exit)
+	limitMemory(os.DirFS("/"))
 	kept := ballast()
 	code := run(ctx, os.Args[1:], os.Stdout, stderr, os.Environ())
 	runtime.KeepAlive(kept)
