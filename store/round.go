@@ -48,7 +48,7 @@ type Carried struct {
 	// ClockStep is how far the store's clock was found to have been set ahead, or (negative) back, since the last round;
 	// zero: not at all. An engine that follows that clock with more than due times rescores the rest: lease deadlines,
 	// repeated rings, holds and rate windows are moved by the step, in this round and those that follow at once.
-	// Due times stay what they are.
+	// Due times stay what they are, unless the engine knows by a monotonic clock how long their jobs have waited.
 	ClockStep time.Duration
 }
 

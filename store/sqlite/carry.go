@@ -64,6 +64,15 @@ func weighCarried(c store.Carried) int {
 
 func (tx *tx) carry(round store.Round) (store.Carried, error) {
 	c := store.Carried{Now: date(tx.now.ms)}
+	steps := &tx.mem.steps
+	if step := steps.step; step != 0 {
+		c.ClockStep, steps.step = time.Duration(step)*time.Millisecond, 0
+		tx.undo(func() { steps.step += step })
+	}
+	stepped, err := tx.followClock()
+	if err != nil {
+		return c, err
+	}
 	if err := tx.bringHome(round.Home); err != nil {
 		return c, err
 	}
@@ -83,7 +92,7 @@ func (tx *tx) carry(round store.Round) (store.Carried, error) {
 		return c, err
 	}
 	c.Next, err = tx.nextLook(left)
-	if more || bounded || waits {
+	if more || bounded || waits || stepped {
 		c.Next = 0
 	}
 	return c, err

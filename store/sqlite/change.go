@@ -112,6 +112,7 @@ func (s *Store) Edit(ctx context.Context, shard int, token store.Token, ref job.
 		if !moves {
 			return nil
 		}
+		tx.mem.steps.delayed.put(r.n, false)
 		tx.leave(q, before)
 		return tx.arrive(q, r.key())
 	})

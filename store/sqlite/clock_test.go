@@ -55,3 +55,77 @@ func TestClaim_IsNotEarlyByAPartOfAMillisecond(t *testing.T) {
 	require.Equal(t, 1, carried.Moved, "the carrier's wait is neither short nor long by a part of a millisecond")
 	require.Len(t, claimUp(t, s, 1), 1)
 }
+
+func TestClockStep_BackKeepsDelaysAndAheadAgainMakesNoneEarly(t *testing.T) {
+	s, c := clocked(t, options(t))
+	runAt := entry("at", 0)
+	runAt.RunAt = date(c.ms.Load()).Add(time.Hour)
+	insert(t, s, numbered("old", stepRows, time.Minute)...)
+	insert(t, s, numbered("older", 50, time.Minute)...)
+	insert(t, s, runAt)
+	require.Zero(t, carry(t, s).ClockStep)
+	c.pass(10 * time.Second)
+	c.jump(-10 * time.Minute)
+	insert(t, s, entry("new", 30*time.Second))
+	require.Equal(t, -10*time.Minute, carry(t, s).ClockStep, "reported once")
+	carried := carry(t, s)
+	require.Zero(t, carried.ClockStep)
+	require.Equal(t, 30*time.Second, carried.Next, "the new one is the next")
+	require.Equal(t, runAt.RunAt, get(t, s, "at").DueAt, "what was asked for")
+	require.Equal(t, date(c.ms.Load()).Add(50*time.Second), get(t, s, "old-0007").DueAt)
+
+	c.pass(50*time.Second - time.Millisecond)
+	require.Len(t, claimUp(t, s, 10), 1, "the new one")
+	c.pass(time.Millisecond)
+	require.Len(t, claimUp(t, s, 10), 10, "in time, although the clock shows less")
+	insert(t, s, entry("later", time.Minute))
+	c.jump(10 * time.Minute)
+	for walks := 1; walks > 0; {
+		carry(t, s)
+		inWriter(t, s, func() { walks = len(s.mem.steps.walks) })
+	}
+	require.Equal(t, date(c.ms.Load()), get(t, s, "old-0101").DueAt, "moved back to where it was")
+	require.Equal(t, runAt.RunAt, get(t, s, "at").DueAt)
+}
+
+func TestClockStep_SetBackByMistakeMakesNothingEarlyOnceItIsRight(t *testing.T) {
+	s, c := clocked(t, options(t))
+	insert(t, s, entry("a", time.Hour))
+	due := get(t, s, "a").DueAt
+	c.jump(-10 * time.Minute)
+	carry(t, s)
+	require.Equal(t, due.Add(-10*time.Minute), get(t, s, "a").DueAt)
+	c.jump(5 * time.Minute)
+	carry(t, s)
+	require.Equal(t, due.Add(-5*time.Minute), get(t, s, "a").DueAt)
+	c.jump(5 * time.Minute)
+	require.Equal(t, 5*time.Minute, carry(t, s).ClockStep)
+	require.Equal(t, due, get(t, s, "a").DueAt)
+	c.jump(time.Minute)
+	carry(t, s)
+	require.Equal(t, due, get(t, s, "a").DueAt, "a clock that was set ahead is followed")
+	c.jump(-time.Minute)
+	carry(t, s)
+	require.Equal(t, due, get(t, s, "a").DueAt)
+}
+
+func TestBits_ForgetsWhatIsOldAndStaysBounded(t *testing.T) {
+	b := bits{first: 100}
+	for _, n := range []int64{99, 100, 163, 164, 1000} {
+		b.put(n, true)
+	}
+	require.Equal(t, []bool{false, true, true, true, true, false}, []bool{b.has(99), b.has(100), b.has(163), b.has(164), b.has(1000), b.has(5000)})
+	b.put(163, false)
+	b.put(7000, false)
+	require.False(t, b.has(163))
+	b.forget(170)
+	require.False(t, b.has(100))
+	require.True(t, b.has(1000))
+	b.put(delayedBits+1000, true)
+	require.True(t, b.has(delayedBits+1000))
+	require.LessOrEqual(t, len(b.words), delayedBits/64)
+	b.put(100*delayedBits, true)
+	require.True(t, b.has(100*delayedBits))
+	require.False(t, b.has(1000))
+	require.LessOrEqual(t, len(b.words), delayedBits/64)
+}

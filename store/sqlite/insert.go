@@ -129,6 +129,7 @@ func (tx *tx) insert(e *store.Entry, r *newRow) (placed, error) {
 		return tx.existing(e)
 	}
 	tx.mem.lastN = n
+	tx.mem.steps.delayed.put(n, e.RunAt.IsZero())
 	if r.external != nil {
 		if err := tx.exec(insertBody, n, r.external); err != nil {
 			return placed{}, err

@@ -147,6 +147,7 @@ type memory struct {
 	// unused are lanes that no job refers to, gated those with a gate.
 	unused, gated map[*queue]struct{}
 	agenda        agenda
+	steps         clockSteps
 	idleLooked    int64 // when idle lanes were last looked for, monotonic
 	memo          *memo
 }

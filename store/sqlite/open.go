@@ -31,6 +31,7 @@ func (s *Store) recall(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
+	m.steps = clockSteps{offset: offsetOf(s.clock()), delayed: bits{first: m.lastN + 1}}
 	if err := s.conn.query(ctx, countOutbox, func(v []driver.Value) error {
 		m.outbox = integer(v[0])
 		return nil

@@ -228,6 +228,7 @@ func (tx *tx) sendBack(h *held, to standing, due int64) error {
 	if err := tx.exec(moveJob, due, to.made, to.tries, to.lost, orZero(to.status), to.entries, orZero(to.first), h.n); err != nil {
 		return err
 	}
+	tx.mem.steps.delayed.put(h.n, false)
 	tx.drop(h)
 	return tx.arrive(h.queue, key{due, h.n})
 }

@@ -176,7 +176,9 @@ func (s *Store) commitOnce(group []*op) error {
 	}
 	s.serial++
 	s.mem.saved = s.mem.numbers
-	tx := &tx{store: s, mem: s.mem, conn: s.conn, now: s.clock(), serial: s.serial, durable: durable}
+	now := s.clock()
+	s.mem.steps.look(now, s.mem.lastN)
+	tx := &tx{store: s, mem: s.mem, conn: s.conn, now: now, serial: s.serial, durable: durable}
 	if err := s.resync(durable); err != nil {
 		return err
 	}

@@ -1,0 +1,157 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"time"
+)
+
+// A clock that is set moves the due moments of what waits: they are the wall's. Leases, rings, cooldowns and rates run on
+// the monotonic clock and do not care. Jobs that were registered with a delay by this process, and wait for their first
+// attempt, are moved along when the clock is set back, so that they need not wait for the difference; when it is set
+// ahead again they are moved as far ahead, so that none is early. What was registered for a moment stays, and so do retries.
+//
+// Each transaction has one reading of the clock, so the jobs between two steps are a range of numbers.
+
+const (
+	// stepAtLeast is how far the wall must move against the monotonic clock, in milliseconds, to have been set.
+	stepAtLeast = 500
+	// stepsKept is how many steps are followed; what was registered before is moved no more.
+	stepsKept = 16
+	// stepRows is how many jobs a round of the carrier looks at.
+	stepRows = 512
+	// delayedBits bounds the numbers that are remembered, a bit each.
+	delayedBits = 1 << 26
+)
+
+// clockSteps is what is known of the clock since Open. Only the writer uses it.
+type clockSteps struct {
+	offset  int64 // of the wall against the monotonic clock, in milliseconds
+	eras    []clockEra
+	walks   []clockWalk
+	step    int64 // since the last round, in milliseconds
+	delayed bits
+}
+
+// A clockEra is a time between two steps: the last number that was given in it, and its offset.
+type clockEra struct{ last, offset int64 }
+
+// A clockWalk moves jobs after a step: those up to a number, from one offset to another.
+type clockWalk struct{ cursor, from, to int64 }
+
+func offsetOf(now instant) int64 {
+	return now.ms - (now.mono-now.sub)/int64(time.Millisecond)
+}
+
+// look notes a step. last is the number that was given last.
+func (c *clockSteps) look(now instant, last int64) {
+	offset := offsetOf(now)
+	if d := offset - c.offset; d > -stepAtLeast && d < stepAtLeast {
+		return
+	}
+	c.step += offset - c.offset
+	c.eras = append(c.eras, clockEra{last, c.offset})
+	c.walks = append(c.walks, clockWalk{last, c.offset, offset})
+	if len(c.eras) > stepsKept {
+		c.delayed.forget(c.eras[0].last)
+		c.eras = c.eras[1:]
+	}
+	if len(c.walks) > stepsKept { // two at once
+		c.walks[1].from = c.walks[0].from
+		c.walks = c.walks[1:]
+	}
+	c.offset = offset
+}
+
+// shift is how far a walk moves a job: it is moved back while the clock shows less than when the job was registered, and
+// as far ahead again when it does not.
+func (c *clockSteps) shift(w clockWalk, n int64) int64 {
+	registered := c.offset
+	for i := len(c.eras) - 1; i >= 0 && n <= c.eras[i].last; i-- {
+		registered = c.eras[i].offset
+	}
+	return min(0, w.to-registered) - min(0, w.from-registered)
+}
+
+// followClock moves so many jobs after a step; more says that there are others.
+func (tx *tx) followClock() (more bool, err error) {
+	c := &tx.mem.steps
+	if len(c.walks) == 0 {
+		return false, nil
+	}
+	before := append([]clockWalk(nil), c.walks...)
+	tx.undo(func() { c.walks = before })
+	w := &c.walks[0]
+	var rows [][]driver.Value
+	if err := tx.query(stepped, func(v []driver.Value) error {
+		rows = append(rows, v)
+		return nil
+	}, w.cursor, c.delayed.first, int64(stepRows)); err != nil {
+		return false, err
+	}
+	for _, v := range rows {
+		n := integer(v[0])
+		w.cursor = n - 1
+		d := c.shift(*w, n)
+		q := tx.mem.byID[integer(v[1])]
+		if d == 0 || q == nil || !c.delayed.has(n) || tx.mem.isSkipped(n) {
+			continue
+		}
+		due := integer(v[2])
+		if err := tx.exec(stepJob, d, d, d, n); err != nil {
+			return false, err
+		}
+		tx.leave(q, key{due, n})
+		if err := tx.arrive(q, key{due + d, n}); err != nil {
+			return false, err
+		}
+		tx.news = true
+	}
+	if len(rows) < stepRows {
+		c.walks = c.walks[1:]
+	}
+	return len(c.walks) > 0, nil
+}
+
+// bits is a set of numbers, of which those that are too old are forgotten.
+type bits struct {
+	first int64 // numbers below are not in it
+	words []uint64
+}
+
+// put adds a number or takes it out.
+func (b *bits) put(n int64, in bool) {
+	if n < b.first {
+		return
+	}
+	i := int((n - b.first) / 64)
+	if i >= delayedBits/64 {
+		b.forget(n - delayedBits/2)
+		i = int((n - b.first) / 64)
+	}
+	for i >= len(b.words) {
+		if !in {
+			return
+		}
+		b.words = append(b.words, 0)
+	}
+	if mask := uint64(1) << ((n - b.first) % 64); in {
+		b.words[i] |= mask
+	} else {
+		b.words[i] &^= mask
+	}
+}
+
+func (b *bits) has(n int64) bool {
+	i := (n - b.first) / 64
+	return n >= b.first && i < int64(len(b.words)) && b.words[i]&(1<<((n-b.first)%64)) != 0
+}
+
+// forget takes out the numbers up to one, or somewhat less.
+func (b *bits) forget(last int64) {
+	words := min(max(0, (last-b.first)/64), int64(len(b.words)))
+	b.words = append([]uint64(nil), b.words[words:]...)
+	b.first += words * 64
+	if len(b.words) == 0 {
+		b.first = max(b.first, last)
+	}
+}
