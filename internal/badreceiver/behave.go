@@ -169,7 +169,7 @@ func slowly(c *conn) {
 	always(okAnswer)(c)
 }
 
-// A slowReader reads four bytes a tick.
+// A slowReader reads two bytes a tick.
 type slowReader struct {
 	io.Reader
 
@@ -180,7 +180,7 @@ type slowReader struct {
 func (r slowReader) Read(p []byte) (int, error) {
 	select {
 	case <-r.tick:
-		return r.Reader.Read(p[:min(len(p), 4)])
+		return r.Reader.Read(p[:min(len(p), 2)])
 	case <-r.stop:
 		return 0, io.EOF
 	}
