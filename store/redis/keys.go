@@ -14,7 +14,9 @@ type keys struct {
 
 	jobs, runs, tries, terms, names, redo, wake string
 	gates, settings, alarms                     string
-	queues, seen                                string
+	queues, seen, last                          string
+	laneLimits                                  string // what scripts need of lanes' settings
+	ahead                                       string // the latest end that was ever ahead of the clock, see forget.lua
 	ids, forgets, agenda, rings, outbox, outq   string
 	checked                                     string   // for which server the shard was checked last, see repair.go
 	lead                                        string   // the carrier's lock
@@ -22,23 +24,20 @@ type keys struct {
 	clock                                       []string // what follows Redis's clock: clock, and what is to be rescored
 }
 
-// agendaKey is the agenda's place in keys.common.
-const agendaKey = 5
-
 func newKeys(tag string) keys {
 	tag = "{" + tag + "}:"
 	k := keys{
 		tag: tag, jobs: tag + "jobs", runs: tag + "runs", tries: tag + "tries", terms: tag + "terms",
 		names: tag + "names", redo: tag + "redo", wake: tag + "wake",
 		gates: tag + "gates", settings: tag + "settings", alarms: tag + "alarms",
-		queues: tag + "queues", seen: tag + "seen", lead: tag + "carrier",
+		queues: tag + "queues", seen: tag + "seen", last: tag + "last", laneLimits: tag + "lanes", ahead: tag + "ahead", lead: tag + "carrier",
 		ids: tag + "ids", forgets: tag + "forget", agenda: tag + "agenda", rings: tag + "rings", outbox: tag + "outbox",
 		outq: tag + "outq", checked: tag + "checked",
 		clock: []string{tag + "clock", tag + "agenda:stale", tag + "gateq:stale"},
 	}
 	k.common = []string{
 		k.jobs, k.runs, k.tries, k.ids, k.forgets, k.agenda, k.rings, tag + "bell:" + store.GroupPush, k.wake, k.terms,
-		k.names, k.outbox, k.outq, k.redo, tag + "off", k.gates, tag + "gateq", tag + "lanes", tag + "ttl",
+		k.names, k.outbox, k.outq, k.redo, tag + "off", k.gates, tag + "gateq", k.laneLimits, tag + "ttl",
 	}
 	return k
 }

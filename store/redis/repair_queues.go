@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -72,7 +73,7 @@ func (s *Store) resolve(ctx context.Context, sh *part, numbers []string) (map[st
 	var missing []string
 	sh.mu.RLock()
 	for _, n := range numbers {
-		if q := sh.byNumber[n]; q != nil {
+		if q := cmp.Or(sh.newest.byNumber[n], sh.older.byNumber[n]); q != nil {
 			found[n], topics[q.topic.name] = q, q.topic
 		} else if _, asked := found[n]; !asked {
 			found[n] = nil

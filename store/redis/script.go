@@ -69,6 +69,8 @@ var (
 	ringText string
 	//go:embed scripts/sweep.lua
 	sweepText string
+	//go:embed scripts/forget.lua
+	forgetText string
 	//go:embed scripts/intern.lua
 	internText string
 	//go:embed scripts/terms.lua
@@ -137,6 +139,7 @@ var (
 	scriptKnown  = newScript("known", lib+knownText)
 	scriptRing   = newScript("ring", lib+ringText)
 	scriptSweep  = newScript("sweep", lib+sweepText)
+	scriptForget = newScript("forget", forgetText)
 
 	scriptRepairJobs   = newScript("repair_jobs", lib+mendText+repairJobsText)
 	scriptRepairQueues = newScript("repair_queues", lib+mendText+repairQueuesText)

@@ -1,32 +1,52 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ringback/ringback/job"
 )
 
-// cacheMax bounds the queues whose numbers a process remembers for each shard; beyond it, it begins anew.
-const cacheMax = 200_000
+const (
+	// cacheMax bounds each of the two generations of queues whose numbers a process remembers for a shard.
+	cacheMax = 100_000
+	// cacheFor is how long a generation is the newest. A queue that is not used for up to twice as long is forgotten.
+	cacheFor = 5 * time.Minute
+)
 
-// A part is one shard's keys, and what this process knows of its queues' numbers. Numbers never change, except when
-// someone empties the database: scripts then answer STALE, and the memory is dropped.
+// numbering is a generation of what a process knows of queues' numbers.
+type numbering struct {
+	byName   map[job.Queue]*queue
+	byNumber map[string]*queue
+	topics   map[string]*topic
+}
+
+func newNumbering() numbering {
+	return numbering{map[job.Queue]*queue{}, map[string]*queue{}, map[string]*topic{}}
+}
+
+// A part is one shard's keys, and what this process knows of its queues' numbers. A number never means another queue, but
+// when someone empties the database, and a queue that was forgotten gets another: scripts then answer STALE, and the cache
+// is dropped.
 type part struct {
 	keys
 	index int
 
 	mu       sync.RWMutex
-	byName   map[job.Queue]*queue
-	byNumber map[string]*queue
-	topics   map[string]*topic
+	newest   numbering
+	older    numbering
+	turnedAt time.Time // when newest began
 
 	unreadable map[string]bool // outbox entries that were complained of
 
-	sweepAfter string // the topic that the last Sweep came to
+	sweepAfter string            // the topic that the last Sweep came to
+	sweepTurns int               // over all topics, under mu
+	idleAfter  map[string]string // the lane that the last look for unused ones came to, of topics with many
 	listener   listener
 	repairs    repairs
 	lock       lockWatch // under mu
@@ -43,7 +63,7 @@ func newPart(k keys, index int) *part {
 func (s *part) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.byName, s.byNumber, s.topics = map[job.Queue]*queue{}, map[string]*queue{}, map[string]*topic{}
+	s.newest, s.older, s.turnedAt = newNumbering(), newNumbering(), time.Now()
 }
 
 // complaintsMax bounds the outbox entries that a process remembers to have complained of; beyond it, it begins anew.
@@ -67,7 +87,10 @@ func (s *part) first(member string) bool {
 // under another name, or has none any more.
 func (s *part) numbered(number, name string) (*queue, error) {
 	s.mu.RLock()
-	known := s.byNumber[number]
+	known := s.newest.byNumber[number]
+	if known == nil {
+		known = s.older.byNumber[number]
+	}
 	s.mu.RUnlock()
 	if known != nil && known.name == name {
 		return known, nil
@@ -83,33 +106,69 @@ func (s *part) numbered(number, name string) (*queue, error) {
 func (s *part) remember(q job.Queue, number string) *queue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known := s.byName[q]; known != nil && known.number == number {
+	s.turn()
+	if known := s.newest.byName[q]; known != nil && known.number == number {
 		return known
 	}
-	if len(s.byName) >= cacheMax {
-		s.byName, s.byNumber, s.topics = map[job.Queue]*queue{}, map[string]*queue{}, map[string]*topic{}
-	}
 	name := topicName(q.Namespace, q.Topic)
-	t := s.topics[name]
+	t := cmp.Or(s.newest.topics[name], s.older.topics[name]) // calls tell topics apart by their pointers
 	if t == nil {
 		t = s.topic(q.Namespace, q.Topic)
-		s.topics[name] = t
 	}
 	known := s.queue(q, number, t)
-	s.byName[q], s.byNumber[number] = known, known
+	s.newest.add(known)
 	return known
+}
+
+func (n *numbering) add(q *queue) {
+	n.byName[q.Queue], n.byNumber[q.number], n.topics[q.topic.name] = q, q, q.topic
+}
+
+// turn begins a new generation when it is time; s.mu is held.
+func (s *part) turn() {
+	if s.full() {
+		s.newest, s.older, s.turnedAt = newNumbering(), s.newest, time.Now()
+	}
+}
+
+func (s *part) full() bool {
+	return len(s.newest.byName) >= cacheMax || time.Since(s.turnedAt) >= cacheFor
+}
+
+// use moves queues of the older generation to the newest, and begins a new one when it is time.
+func (s *part) use(old []*queue, full bool) {
+	if len(old) == 0 && !full {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turn()
+	for _, q := range old {
+		t := cmp.Or(s.newest.topics[q.topic.name], s.older.topics[q.topic.name])
+		if s.newest.byName[q.Queue] == nil && (t == nil || t == q.topic) {
+			s.newest.add(q)
+		}
+	}
 }
 
 // lookup finds queues by name in memory and names those that are not there.
 func (s *part) lookup(wanted []job.Queue) (found []*queue, missing []job.Queue) {
 	found = make([]*queue, len(wanted))
+	var old []*queue
 	s.mu.RLock()
-	defer s.mu.RUnlock()
 	for i, q := range wanted {
-		if found[i] = s.byName[q]; found[i] == nil {
+		if found[i] = s.newest.byName[q]; found[i] != nil {
+			continue
+		}
+		if found[i] = s.older.byName[q]; found[i] != nil {
+			old = append(old, found[i])
+		} else {
 			missing = append(missing, q)
 		}
 	}
+	full := s.full()
+	s.mu.RUnlock()
+	s.use(old, full)
 	return found, missing
 }
 
@@ -119,7 +178,7 @@ func (s *part) intern(ctx context.Context, r *runner, wanted []job.Queue) ([]*qu
 	if len(missing) == 0 {
 		return found, nil
 	}
-	keys := []string{s.queues, s.names, s.seen}
+	keys := []string{s.queues, s.names, s.seen, s.last}
 	args := make([]any, 0, 3*len(missing))
 	for _, q := range missing {
 		name := topicName(q.Namespace, q.Topic)
@@ -174,15 +233,20 @@ func (s *part) fill(wanted []job.Queue, found []*queue, missing []job.Queue, num
 func (s *part) named(ctx context.Context, client redis.UniversalClient, numbers []string) ([]*queue, error) {
 	found := make([]*queue, 0, len(numbers))
 	var missing []string
+	var old []*queue
 	s.mu.RLock()
 	for _, n := range numbers {
-		if q := s.byNumber[n]; q != nil {
+		if q := s.newest.byNumber[n]; q != nil {
 			found = append(found, q)
+		} else if q := s.older.byNumber[n]; q != nil {
+			found, old = append(found, q), append(old, q)
 		} else {
 			missing = append(missing, n)
 		}
 	}
+	full := s.full()
 	s.mu.RUnlock()
+	s.use(old, full)
 	if len(missing) == 0 {
 		return found, nil
 	}

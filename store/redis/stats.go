@@ -121,7 +121,7 @@ func (s *Store) stats(ctx context.Context, sh *part, names []string) ([]store.To
 	}
 	rows := make([]store.TopicStats, 0, len(names))
 	for i, name := range names {
-		if len(lanes[i].Val()) == 0 {
+		if len(lanes[i].Val()) == 0 && num(counters[i].Val()["reg"]) == 0 {
 			continue
 		}
 		namespace, topic, _ := strings.Cut(name, "/")

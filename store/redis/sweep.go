@@ -13,14 +13,14 @@ import (
 // sweepTopics is how many topics one Sweep looks at; the next goes on where it ended.
 const sweepTopics = 128
 
-// Sweep removes what retention no longer keeps of the next topics. More says that topics are left in this turn, too.
+// Sweep removes what retention no longer keeps of the next topics, and forgets what is unused of them. More says that topics are left in this turn, too.
 func (s *Store) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.Swept, error) {
 	if limit <= 0 {
 		return store.Swept{}, ctx.Err()
 	}
 	sh := s.shards[shard]
 	sh.mu.RLock()
-	after := sh.sweepAfter
+	after, turn := sh.sweepAfter, sh.sweepTurns
 	sh.mu.RUnlock()
 	from := "-"
 	if after != "" {
@@ -46,14 +46,21 @@ func (s *Store) Sweep(ctx context.Context, shard int, token store.Token, limit i
 		return store.Swept{}, malformed(scriptSweep)
 	}
 	swept := store.Swept{Jobs: int(num(answer[0])), IDs: int(num(answer[1])), More: answer[2] == "1"}
-	if !swept.More {
-		next := ""
-		if len(names) == sweepTopics {
-			next, swept.More = names[len(names)-1], true
+	if swept.More {
+		return swept, nil // these topics are not done
+	}
+	all := after == "" && len(names) < sweepTopics
+	if all || turn%forgetTurns == 0 {
+		if err := s.forgetUnused(ctx, sh, names); err != nil {
+			return store.Swept{}, fmt.Errorf("forget unused lanes: %w", err)
 		}
-		sh.mu.Lock()
-		sh.sweepAfter = next
-		sh.mu.Unlock()
+	}
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.sweepAfter = ""; len(names) == sweepTopics {
+		sh.sweepAfter, swept.More = names[len(names)-1], true
+	} else {
+		sh.sweepTurns++
 	}
 	return swept, nil
 }

@@ -35,7 +35,7 @@ func (s *Store) totals(ctx context.Context, sh *part, namespace string) (store.T
 		return total, err
 	}
 	ready := due
-	err = s.eachTopics(ctx, sh, namespace, func(names []string) error {
+	add := func(names []string) error {
 		pipe := s.client.Pipeline()
 		parts := make([]*redis.SliceCmd, len(names))
 		for i, name := range names {
@@ -58,20 +58,26 @@ func (s *Store) totals(ctx context.Context, sh *part, namespace string) (store.T
 			total.Open += n
 		}
 		return err
-	})
+	}
+	if err := s.eachTopics(ctx, sh, namespace, add); err != nil {
+		return total, err
+	}
+	if err := add([]string{topicName(namespace, forgotten)}); err != nil {
+		return total, err
+	}
 	waiting := max(0, total.Registered-total.Running-total.Delivered-total.Dead-total.Cancelled)
 	total.Ready = min(ready, waiting)
 	total.Scheduled = waiting - total.Ready
 	if waiting > 0 {
 		total.OldestDue = oldest
 	}
-	return total, err
+	return total, nil
 }
 
 // dueOnAgenda counts the jobs of all lanes that are due and in no ready list, and finds the first due moment of all.
 func (s *Store) dueOnAgenda(ctx context.Context, sh *part, namespace string) (due int64, oldest time.Time, err error) {
 	for from := int64(0); ; from += oldestLanes {
-		numbers, err := s.client.ZRange(ctx, sh.common[agendaKey], from, from+oldestLanes-1).Result()
+		numbers, err := s.client.ZRange(ctx, sh.agenda, from, from+oldestLanes-1).Result()
 		if err != nil {
 			return 0, oldest, fault(ctx, err)
 		}

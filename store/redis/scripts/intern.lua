@@ -1,20 +1,24 @@
--- Gives queues their numbers.
--- KEYS    1 queues  2 names  3 seen  then for each queue: lanes:<topic>
+-- Gives queues their numbers. None is ever given again.
+-- KEYS    1 queues  2 names  3 seen  4 last  then for each queue: queues:<topic>
 -- ARGV    for each queue: its name, its topic's name, its lane
 -- result  the numbers, in order
-local numbers = {}
-local count = redis.call('HLEN', KEYS[2])
-for i = 1, #KEYS - 3 do
+local numbers, given = {}, 0
+local last = math.max(redis.call('HLEN', KEYS[2]), tonumber(redis.call('GET', KEYS[4]) or 0))
+for i = 1, #KEYS - 4 do
   local name, topic, lane = ARGV[i * 3 - 2], ARGV[i * 3 - 1], ARGV[i * 3]
   local n = redis.call('HGET', KEYS[1], name)
   if not n then
-    count = count + 1
-    n = string.format('%.0f', count)
+    repeat
+      last = last + 1
+      n = string.format('%.0f', last)
+    until redis.call('HEXISTS', KEYS[2], n) == 0
     redis.call('HSET', KEYS[2], n, name)
     redis.call('ZADD', KEYS[3], 0, topic)
-    redis.call('ZADD', KEYS[3 + i], 0, lane .. '\0' .. n)
+    redis.call('ZADD', KEYS[4 + i], 0, lane .. '\0' .. n)
     redis.call('HSET', KEYS[1], name, n)
+    given = given + 1
   end
   numbers[i] = n
 end
+if given > 0 then redis.call('SET', KEYS[4], string.format('%.0f', last)) end
 return numbers

@@ -379,7 +379,7 @@ local function look(q, least)
   local claimable = ready > 0 or (first ~= nil and first <= now)
   if not (held > 0 or ready > 0 or first) then
     call('ZREM', AGENDA, q.n)
-    call('HDEL', RINGS, q.n)
+    call('HSET', RINGS, q.n, '-' .. NOW) -- since when it has no job: see forget.lua
     return false, blocked
   end
   if blocked then

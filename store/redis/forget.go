@@ -1,0 +1,152 @@
+package redis
+
+import (
+	"context"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/job"
+)
+
+const (
+	// forgetLanes is how many lanes of a topic one look for unused ones takes.
+	forgetLanes = 256
+	// forgetTurns is in how many turns of Sweep over all topics one looks for unused lanes. Where a Sweep sees all topics at
+	// once every one does.
+	forgetTurns = 6
+)
+
+// forgotten is the name of the topic whose counters are those of all that were forgotten. No job can name it.
+const forgotten = ""
+
+// An idleTopic is what is read of a topic and its lanes before a script decides.
+type idleTopic struct {
+	name  string
+	lanes []string // as members of queues:<topic>
+	after string   // the first lane's predecessor; empty: the first of all
+
+	page  *redis.StringSliceCmd
+	first [3]*redis.ZSliceCmd // that ended, of each kind
+	last  [3]*redis.ZSliceCmd
+	sizes []*redis.IntCmd // of due, ready and held of each lane
+	rings *redis.SliceCmd
+}
+
+// forgetUnused looks at some topics, and at forgetLanes lanes of each, for those that nothing refers to. The next look at a
+// topic goes on behind them. It reads without scripts, and calls one for a topic of which something can be forgotten.
+func (s *Store) forgetUnused(ctx context.Context, sh *part, names []string) error {
+	topics := make([]*idleTopic, len(names))
+	pipe := s.client.Pipeline()
+	clock := pipe.Time(ctx)
+	for i, name := range names {
+		namespace, topic, _ := strings.Cut(name, "/")
+		t := &idleTopic{name: name, after: sh.idleFrom(name)}
+		from := "-"
+		if t.after != "" {
+			from = "(" + t.after
+		}
+		t.page = pipe.ZRangeByLex(ctx, sh.lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: forgetLanes})
+		keys := sh.topic(namespace, topic)
+		for k, key := range []string{keys.done, keys.dead, keys.off} {
+			t.first[k] = pipe.ZRangeWithScores(ctx, key, 0, 0)
+			t.last[k] = pipe.ZRangeWithScores(ctx, key, -1, -1)
+		}
+		topics[i] = t
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fault(ctx, err)
+	}
+	pipe = s.client.Pipeline()
+	for _, t := range topics {
+		t.lanes = t.page.Val()
+		if len(t.lanes) < forgetLanes {
+			sh.idleNext(t.name, "")
+		} else {
+			sh.idleNext(t.name, t.lanes[len(t.lanes)-1])
+		}
+		numbers := make([]string, len(t.lanes))
+		for i, lane := range t.lanes {
+			_, numbers[i], _ = strings.Cut(lane, "\x00")
+			t.sizes = append(t.sizes, pipe.Exists(ctx, sh.tag+"due:"+numbers[i], sh.tag+"ready:"+numbers[i], sh.tag+"held:"+numbers[i]))
+		}
+		if len(numbers) > 0 {
+			t.rings = pipe.HMGet(ctx, sh.rings, numbers...)
+		}
+	}
+	if pipe.Len() > 0 {
+		if _, err := pipe.Exec(ctx); err != nil {
+			return fault(ctx, err)
+		}
+	}
+	for _, t := range topics {
+		if err := s.forget(ctx, sh, t, clock.Val().UnixMilli()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// idleFrom is the lane behind which the next look at a topic begins; empty: with the first.
+func (s *part) idleFrom(topic string) string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.idleAfter[topic]
+}
+
+// idleNext notes how far a look at a topic came. Only topics with many lanes have a note.
+func (s *part) idleNext(topic, lane string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if lane == "" {
+		delete(s.idleAfter, topic)
+		return
+	}
+	if s.idleAfter == nil {
+		s.idleAfter = make(map[string]string)
+	}
+	s.idleAfter[topic] = lane
+}
+
+// forget calls the script for the lanes of a topic that may be unused, and where jobs ended ahead of the clock.
+func (s *Store) forget(ctx context.Context, sh *part, t *idleTopic, now int64) error {
+	var oldest, newest int64 // of the kept jobs' ends; 0: none is kept
+	for k := range t.first {
+		for _, z := range t.first[k].Val() {
+			if oldest == 0 || int64(z.Score) < oldest {
+				oldest = int64(z.Score)
+			}
+		}
+		for _, z := range t.last[k].Val() {
+			newest = max(newest, int64(z.Score))
+		}
+	}
+	namespace, topic, _ := strings.Cut(t.name, "/")
+	keys := sh.topic(namespace, topic)
+	scriptKeys := []string{
+		sh.queues, sh.names, sh.seen, sh.agenda, sh.rings, sh.gates, sh.laneLimits, sh.terms, sh.alarms, sh.ahead,
+		sh.lanes(t.name), sh.put(t.name), sh.rate(t.name), keys.open, keys.stats, keys.done, keys.dead, keys.off,
+		sh.topic(namespace, forgotten).stats,
+	}
+	args := []any{t.name}
+	var rings []string
+	if t.rings != nil {
+		rings = strs(t.rings.Val())
+	}
+	for i, lane := range t.lanes {
+		idle := -num(rings[i])
+		if t.sizes[i].Val() > 0 || oldest != 0 && idle > 0 && oldest <= idle {
+			continue
+		}
+		name, n, _ := strings.Cut(lane, "\x00")
+		q := job.Queue{Namespace: namespace, Topic: topic, Lane: name}
+		scriptKeys = append(scriptKeys, sh.tag+"due:"+n, sh.tag+"ready:"+n, sh.tag+"held:"+n)
+		args = append(args, n, q.String(), name)
+	}
+	// Of a topic without lanes the last ones were forgotten, but not it.
+	if len(args) == 1 && newest <= now && (len(t.lanes) > 0 || t.after != "" || oldest != 0) {
+		return nil
+	}
+	_, err := s.eval(ctx, scriptForget, scriptKeys, args)
+	return err
+}
