@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -67,5 +69,79 @@ func BenchmarkGoodLanesBesideHangingHosts(b *testing.B) {
 				p.kill()
 			}
 		})
+	}
+}
+
+// attacks are what one or more topics can do to a process: many attempts that hang for ten minutes.
+var attacks = []struct {
+	name    string
+	kind    badreceiver.Kind
+	workers int
+	jobs    func() (bodies []obj) // of which the URL and the policy are filled in
+}{
+	{"none", badreceiver.Good, 256, func() []obj { return nil }},
+	{"8-largest-bodies", badreceiver.NeverAccepts, 256, func() []obj { return attack(1, 8, 10<<20) }},
+	{"257-bodies-of-256KiB", badreceiver.NeverAccepts, 256, func() []obj { return attack(2, 257, 255<<10) }},
+	{"workers-10000", badreceiver.NeverAnswers, 10_000, func() []obj { return attack(1, 3000, 10) }},
+	{"9-topics", badreceiver.NeverAnswers, 256, func() []obj { return attack(9, 2700, 10) }},
+	{"50-topics", badreceiver.NeverAnswers, 256, func() []obj { return attack(50, 5000, 10) }},
+}
+
+// attack is so many jobs in topics bad-0, bad-1 and so on, two in each of their lanes.
+func attack(topics, jobs, bytes int) []obj {
+	body, all := strings.Repeat("x", bytes), make([]obj, jobs)
+	for i := range all {
+		all[i] = obj{"topic": fmt.Sprintf("bad-%d", i%topics), "lane": fmt.Sprintf("lane-%d", i/topics/2), "body_text": body}
+	}
+	return all
+}
+
+// BenchmarkOtherTopicsUnderAttack registers 200 jobs a second for ten seconds, in ten topics with ten lanes each, while
+// attempts of other topics hang, and reports how late they arrive.
+func BenchmarkOtherTopicsUnderAttack(b *testing.B) {
+	const rate, long = 200, 10 * time.Second
+	for _, e := range benchEngines {
+		for _, a := range attacks {
+			b.Run(e.name+"/"+a.name, func(b *testing.B) {
+				for range b.N {
+					p, s := start(b, e.open(b), "--max-body=10MiB"), newSink(b)
+					target := badreceiver.Start(b, a.kind)
+					for n := range 50 {
+						call[obj](b, p, http.MethodPut, fmt.Sprintf("/v1/topics/bad-%d", n), obj{"workers": a.workers, "timeout": "10m"}, http.StatusOK)
+					}
+					for _, job := range a.jobs() {
+						job["url"] = target.URL
+						status, answer, err := send(p.url, http.MethodPost, "/v1/jobs", job)
+						if err != nil || status != http.StatusCreated {
+							b.Fatal(status, string(answer), err)
+						}
+					}
+					time.Sleep(2 * time.Second)
+					hanging := metric(b, p, "ringback_in_flight")
+					began := time.Now()
+					n := int64(0)
+					for ; time.Since(began) < long; n++ {
+						time.Sleep(time.Until(began.Add(time.Duration(n) * time.Second / rate)))
+						status, answer, err := send(p.url, http.MethodPost, "/v1/jobs", obj{
+							"topic": fmt.Sprintf("good-%d", n%10), "lane": fmt.Sprintf("lane-%d", n/10%10), "url": s.URL, "delay": "20ms",
+						})
+						if err != nil || status != http.StatusCreated {
+							b.Fatal(status, string(answer), err)
+						}
+					}
+					s.reached(b, n)
+					s.mu.Lock()
+					slices.Sort(s.late)
+					b.ReportMetric(float64(s.late[len(s.late)/2].Microseconds())/1000, "p50-ms")
+					b.ReportMetric(float64(s.late[len(s.late)*99/100].Microseconds())/1000, "p99-ms")
+					b.ReportMetric(float64(s.late[len(s.late)-1].Microseconds())/1000, "max-ms")
+					s.mu.Unlock()
+					if count, err := strconv.ParseFloat(hanging, 64); err == nil {
+						b.ReportMetric(count, "hanging")
+					}
+					p.kill()
+				}
+			})
+		}
 	}
 }
