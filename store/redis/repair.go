@@ -32,6 +32,8 @@ const (
 	rescorePause = 100 * time.Millisecond
 	// repairShare and repairIdle are how many times as long as a step took the process pauses after it.
 	repairShare, repairIdle = 1, 100
+	// repairTurn is the pause while another shard makes a step.
+	repairTurn = 2 * time.Millisecond
 	// repairMost bounds the jobs, entries or queues that one step looks at.
 	repairMost = 256
 	// repairBytes is about how much of records one step reads.
@@ -107,16 +109,16 @@ func (s *Store) repair(ctx context.Context, sh *part) (store.RepairResult, error
 		result.Wait = rescorePause
 		return result, nil
 	}
-	if result.Wait = s.pace.wait(); result.Wait > 0 {
+	pace, share := &s.pace, repairShare
+	if p.slow {
+		pace, share = &s.idlePace, repairIdle // which must not hold up those after a restart
+	}
+	if result.Wait = pace.begin(); result.Wait > 0 {
 		return result, nil
 	}
 	began := time.Now()
 	result.Complete, err = s.stride(ctx, sh, p)
-	share := repairShare
-	if p.slow {
-		share = repairIdle
-	}
-	result.Wait = s.pace.after(began, share)
+	result.Wait = pace.end(began, share)
 	result.Repairs = merge(result.Repairs, p.found)
 	if errors.Is(err, errStale) {
 		sh.forget() // the step is made again
@@ -225,24 +227,32 @@ func kinds(counts map[store.RepairKind]int) string {
 	return strings.Join(parts, " ")
 }
 
-// A pace keeps the steps of one process apart, whatever their shards.
+// A pace keeps the steps of one process apart, whatever their shards: one at a time, and a pause after it.
 type pace struct {
 	mu   sync.Mutex
+	busy bool
 	next time.Time
 }
 
-// wait is how long the next step must wait still.
-func (p *pace) wait() time.Duration {
+// begin takes the turn, for a step that end ends; else it answers how long to wait for it.
+func (p *pace) begin() (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return max(0, time.Until(p.next))
+	if wait = time.Until(p.next); wait > 0 {
+		return wait
+	}
+	if p.busy {
+		return repairTurn
+	}
+	p.busy = true
+	return 0
 }
 
-// after notes a step that has ended, and gives the pause after it.
-func (p *pace) after(began time.Time, share int) time.Duration {
+// end notes a step that has ended, and gives the pause after it.
+func (p *pace) end(began time.Time, share int) time.Duration {
 	pause := min(time.Since(began)*time.Duration(share), repairLook)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.next = time.Now().Add(pause)
+	p.busy, p.next = false, time.Now().Add(pause)
 	return pause
 }

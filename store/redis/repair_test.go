@@ -265,6 +265,32 @@ func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
 	}
 }
 
+func TestRepair_MakesOneStepAtATimeAndNoneOfTheDailyCheckBetweenThoseAfterARestart(t *testing.T) {
+	s := open(t, Options{URL: redistest.Start(t).URL(), Shards: 2})
+	for shard := range 2 {
+		repairAll(t, s, shard)
+	}
+	began := time.Now()
+	s.pace.next = time.Time{}
+	require.Zero(t, s.pace.begin())
+	recheck(s, 0)
+	result, err := s.Repair(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, repairTurn, result.Wait, "another shard makes a step")
+	s.shards[1].repairs.last = s.runOf(t.Context(), s.shards[1]) + " 0" // long ago
+	result, err = s.Repair(t.Context(), 1)
+	require.NoError(t, err)
+	require.True(t, s.shards[1].repairs.pass.slow)
+	require.Positive(t, result.Wait)
+	require.Equal(t, 1, s.shards[1].repairs.pass.step, "the daily check goes its own pace")
+	s.pace.end(began, repairShare)
+	s.pace.next = time.Time{}
+	_, err = s.Repair(t.Context(), 0)
+	require.NoError(t, err)
+	require.False(t, s.shards[0].repairs.pass.slow)
+	require.Equal(t, 1, s.shards[0].repairs.pass.step)
+}
+
 // A crash of Redis can leave the id of a job in a queue that has ended, or is held, until the shard is checked.
 func TestClaim_SkipsJobsThatHaveEndedOrAreHeld(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {

@@ -22,7 +22,8 @@ type Store struct {
 	policies policy.Topic
 	shards   []*part
 	health   health
-	pace     pace // of the checks
+	pace     pace // of checks after a restart
+	idlePace pace // of those made daily
 
 	unchecked sync.Once            // it was told that checks are not permitted
 	me        string               // names this process where it notes readings of Redis's clock
