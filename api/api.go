@@ -26,7 +26,7 @@ type Jobs interface {
 // Changes changes the course of one job. Errors are those of package store, and a *job.InvalidError.
 type Changes interface {
 	Edit(ctx context.Context, ref job.Ref, edit store.Edit) (job.Job, error)
-	Revive(ctx context.Context, ref job.Ref) (job.Job, error)
+	Revive(ctx context.Context, revival store.Revival) (job.Job, error)
 	Cancel(ctx context.Context, ref job.Ref) (job.Job, error)
 }
 

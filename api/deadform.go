@@ -58,7 +58,15 @@ func decodeDead(text []byte, revival bool) (deadForm, *problem) {
 	if f.delayed && !f.Rate.Limited() && !f.LaneRate.Limited() {
 		f.fault("/delay", "needs rate or lane_rate beside it: it says where their pace goes on")
 	}
-	return f, f.problem(job.Validate(job.New{Spec: job.Spec{URL: f.URL}, Delay: f.After}, time.Time{}))
+	return f, f.problem(job.Validate(job.New{Spec: job.Spec{URL: f.URL}, Delay: f.After, ExpiresIn: f.expiry()}, time.Time{}))
+}
+
+// expiry is the new one, from the beginning of the pace on, as job.Validate compares it.
+func (f *deadForm) expiry() time.Duration {
+	if f.ExpiresIn <= 0 {
+		return f.ExpiresIn
+	}
+	return f.ExpiresIn + max(f.After, 0)
 }
 
 // selects takes in a field of the selection; false when there is no such.
@@ -113,6 +121,8 @@ func (f *deadForm) plan(name string, value []byte) bool {
 	case "delay":
 		f.delayed = !null
 		f.After = optional(null, func() time.Duration { return f.duration(at, value) })
+	case "expires_in":
+		f.ExpiresIn = optional(null, func() time.Duration { return positive(f.duration(at, value)) })
 	case "url":
 		f.URL = optional(null, func() string { return f.name(at, value) })
 	default:

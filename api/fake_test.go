@@ -38,13 +38,15 @@ type fake struct {
 	text   map[string]string     // what the secrets are, by id
 	which  []store.Selection
 	plan   store.RevivePlan
-	worked store.Worked
-	filter store.Filter
-	page   store.Page
-	counts []store.TopicStats
-	lanes  []store.LaneStats
-	err    error // of every call
-	ready  error
+	// revival is the last of one job.
+	revival store.Revival
+	worked  store.Worked
+	filter  store.Filter
+	page    store.Page
+	counts  []store.TopicStats
+	lanes   []store.LaneStats
+	err     error // of every call
+	ready   error
 	// register, unless nil, decides what becomes of a job.
 	register func(job.New) store.Routed
 }
@@ -132,13 +134,17 @@ func (f *fake) Edit(_ context.Context, ref job.Ref, e store.Edit) (job.Job, erro
 	return j, nil
 }
 
-func (f *fake) Revive(_ context.Context, ref job.Ref) (job.Job, error) {
+func (f *fake) Revive(_ context.Context, revival store.Revival) (job.Job, error) {
+	ref := revival.Ref
+	f.revival = revival
 	j, err := f.find(ref)
 	switch {
 	case err != nil:
 		return j, err
 	case !j.State.Ended():
 		return j, &store.StateError{State: j.State}
+	case revival.ExpiresIn == 0 && j.Reason == policy.ReasonExpired:
+		return j, store.ErrExpired
 	}
 	j.State, j.FinishedAt, j.Reason, j.CallbackID = job.Scheduled, time.Time{}, "", ""
 	j.Round++

@@ -188,11 +188,11 @@ func bareJob(r *http.Request) (job.Ref, error) {
 
 // revive sends an ended job on another round.
 func (a *api) revive(w http.ResponseWriter, r *http.Request) error {
-	ref, err := bareJob(r)
+	revival, err := readRevival(w, r)
 	if err != nil {
 		return err
 	}
-	revived, err := a.service.Revive(r.Context(), ref)
+	revived, err := a.service.Revive(r.Context(), revival)
 	if err != nil {
 		return because(err, "only delivered, dead and cancelled jobs can be revived")
 	}

@@ -57,6 +57,7 @@ func invalid(faults ...job.Fault) *problem {
 //	*store.StateError            409, the state
 //	store.ErrVersion             412
 //	store.ErrContended           409
+//	store.ErrExpired             409
 //	store.ErrUnavailable         503, Retry-After
 //	context ended                503, Retry-After
 //	anything else                500
@@ -82,6 +83,8 @@ func problemOf(err error) *problem {
 		return refuse(http.StatusPreconditionFailed, "the version is not the current one: read it again")
 	case errors.Is(err, store.ErrContended):
 		return refuse(http.StatusConflict, store.ErrContended.Error())
+	case errors.Is(err, store.ErrExpired):
+		return refuse(http.StatusConflict, "expired: the job's expiry comes before it is due; name a new one (expires_in)")
 	case errors.Is(err, store.ErrUnavailable):
 		p := refuse(http.StatusServiceUnavailable, "the store cannot take this now: try again")
 		if e, ok := errors.AsType[*store.UnavailableError](err); ok {

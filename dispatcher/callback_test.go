@@ -282,7 +282,7 @@ func TestEveryRoundIsToldOnce(t *testing.T) {
 			body := decoded(t, told[round])
 			require.EqualValues(t, round+1, body["attempts"])
 			require.EqualValues(t, round, body["job"].(map[string]any)["round"])
-			_, err := r.Revive(t.Context(), made.Ref())
+			_, err := r.Revive(t.Context(), store.Revival{Ref: made.Ref()})
 			require.NoError(t, err)
 		}
 	})

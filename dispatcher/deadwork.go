@@ -29,7 +29,19 @@ func (d *Dispatcher) ReviveDead(ctx context.Context, which store.Selection, how 
 		// the look and the revival is taken as it was at the look.
 		t.refuse = func(j *job.Job) error { return d.astray(j, how.URL, notForRevival) }
 	}
-	r := reviver{d: d, url: how.URL, pace: newPacer(how)}
+	if which.DryRun && how.ExpiresIn == 0 {
+		astray, now := t.refuse, time.Now()
+		t.refuse = func(j *job.Job) error {
+			if !j.ExpiresAt.IsZero() && j.ExpiresAt.Before(now) {
+				return store.ErrExpired
+			}
+			if astray == nil {
+				return nil
+			}
+			return astray(j)
+		}
+	}
+	r := reviver{d: d, url: how.URL, expiresIn: how.ExpiresIn, pace: newPacer(how)}
 	t.do = func(jobs []job.Job, walk *store.Filter) []error { return r.revive(ctx, jobs, walk) }
 	err := d.work(ctx, &t)
 	t.Paced = r.paced()
@@ -38,10 +50,12 @@ func (d *Dispatcher) ReviveDead(ctx context.Context, which store.Selection, how 
 
 // A reviver revives dead letters at a pace, portion by portion.
 type reviver struct {
-	d     *Dispatcher
-	url   string
-	pace  *pacer
-	clock storeClock
+	d   *Dispatcher
+	url string
+	// expiresIn is a new expiry, from when each is due; zero: that of each stays.
+	expiresIn time.Duration
+	pace      *pacer
+	clock     storeClock
 }
 
 // revive revives some, and answers an error for each. What dies from the walk's first revival on has died of its new
@@ -73,6 +87,9 @@ func (r *reviver) portion(ctx context.Context, jobs []job.Job, walk *store.Filte
 			items[i].RunAt = r.clock.told.Add(at)
 		} else {
 			items[i].Delay = at
+		}
+		if r.expiresIn > 0 {
+			items[i].ExpiresIn = r.expiresIn + at
 		}
 	}
 	errs := make([]error, len(items))
@@ -232,5 +249,5 @@ func late(ctx context.Context) bool {
 // isOfStore reports whether an error says something about the store, and nothing about a letter.
 func isOfStore(err error) bool {
 	_, state := errors.AsType[*store.StateError](err)
-	return err != nil && !state && !errors.Is(err, store.ErrNotFound)
+	return err != nil && !state && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrExpired)
 }

@@ -156,3 +156,30 @@ func TestExpiry_EndsEveryJobOnceThoughRepliesAreLost(t *testing.T) {
 		require.Len(t, told, jobs)
 	})
 }
+
+func TestExpiry_NeedsToBeNamedAnewByARevival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &receiver{answer: byTopic(200)}
+		r := expiring(t, nil, rec, policy.Topic{Paused: true})
+		made := r.register(t, job.New{ExpiresIn: 10 * time.Second})
+		time.Sleep(30 * time.Second)
+		_, err := r.Revive(t.Context(), store.Revival{Ref: made.Ref()})
+		require.ErrorIs(t, err, store.ErrExpired)
+		which := store.Selection{Filter: store.Filter{Namespace: "default", Topic: "default"}}
+		for _, dry := range []bool{true, false} {
+			which.DryRun = dry
+			worked, err := r.ReviveDead(t.Context(), which, store.RevivePlan{})
+			require.NoError(t, err)
+			require.Zero(t, worked.Done)
+			require.EqualValues(t, 1, worked.Matched)
+			require.Len(t, worked.Failed, 1)
+			require.ErrorIs(t, worked.Failed[0].Err, store.ErrExpired)
+		}
+		which.DryRun = false
+		pace := policy.Rate{Starts: 1, Per: time.Minute}
+		worked, err := r.ReviveDead(t.Context(), which, store.RevivePlan{ExpiresIn: time.Minute, Rate: pace})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, worked.Done)
+		require.Equal(t, time.Minute, r.get(t, made.Ref()).ExpiresAt.Sub(r.get(t, made.Ref()).DueAt))
+	})
+}

@@ -89,9 +89,10 @@ func (d *Dispatcher) move(ctx context.Context, ref job.Ref, edit store.Edit) (jo
 	return d.store.Edit(ctx, ref, edit)
 }
 
-// Revive sends an ended job on another round, due now. store.ErrNotFound, a *store.StateError.
-func (d *Dispatcher) Revive(ctx context.Context, ref job.Ref) (job.Job, error) {
-	revived := d.store.Revive(ctx, []store.Revival{{Ref: ref}})[0]
+// Revive sends an ended job on another round. store.ErrNotFound, a *store.StateError, store.ErrExpired when it would expire
+// before it is due.
+func (d *Dispatcher) Revive(ctx context.Context, revival store.Revival) (job.Job, error) {
+	revived := d.store.Revive(ctx, []store.Revival{revival})[0]
 	return revived.Job, revived.Err
 }
 

@@ -36,8 +36,30 @@ func Validate(n New, now time.Time) []Fault {
 		faults = append(faults, Both("/expires_at", "expires_in"))
 	}
 	faults = append(faults, timeFaults("/run_at", n.RunAt, now, MaxAhead, "ten")...)
-	faults = append(faults, timeFaults("/expires_at", n.ExpiresAt, now, 2*MaxAhead, "twenty")...)
-	return faults
+	if wrong := timeFaults("/expires_at", n.ExpiresAt, now, 2*MaxAhead, "twenty"); len(wrong) > 0 {
+		return append(faults, wrong...)
+	}
+	return append(faults, expiryFaults(&n, now)...)
+}
+
+// expiryFaults finds an expiry that comes before the job is due, as far as the two can be compared: of an edit that names
+// one of them, the store knows the other.
+func expiryFaults(n *New, now time.Time) []Fault {
+	in, at := n.ExpiresIn > 0, !n.ExpiresAt.IsZero()
+	if n.ExpiresIn != 0 && at || n.Delay != 0 && !n.RunAt.IsZero() {
+		return nil // which of the two is meant is not known
+	}
+	due := now.Add(max(n.Delay, 0))
+	if !n.RunAt.IsZero() {
+		due = n.RunAt
+	}
+	switch {
+	case in && now.Add(n.ExpiresIn).Before(due):
+		return []Fault{{"/expires_in", "must not end before the job is due"}}
+	case at && n.ExpiresAt.Before(due):
+		return []Fault{{"/expires_at", "must not be before the job is due"}}
+	}
+	return nil
 }
 
 // ValidateTopic names everything that is wrong with a topic's policy, by the names of the API. Zero fields are taken as

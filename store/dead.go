@@ -24,6 +24,9 @@ type RevivePlan struct {
 	After time.Duration
 	// URL replaces their own; empty: it stays.
 	URL string
+	// ExpiresIn is a new expiry, from when each is due again; zero: that of each stays, and those whose has passed fail with
+	// ErrExpired.
+	ExpiresIn time.Duration
 }
 
 // Worked is what became of a selection.

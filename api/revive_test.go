@@ -1,0 +1,58 @@
+package api
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+func TestRevive_NeedsANewExpiryWhereTheOldOneHasPassed(t *testing.T) {
+	f := newFake()
+	dead := job.Job{Spec: job.Spec{ID: "a", Queue: job.Queue{Namespace: "default"}}}
+	dead.State, dead.Reason = job.Dead, policy.ReasonExpired
+	f.jobs["a"] = dead
+	h := handlerOf(f)
+	for _, body := range []string{``, `{}`, `{"delay": "1m"}`, `{"expires_in": null}`} {
+		w := call(t, h, http.MethodPost, "/v1/jobs/a/revive", body)
+		require.Equal(t, http.StatusConflict, w.Code, body)
+		require.Contains(t, w.Body.String(), "expired", body)
+	}
+	for _, body := range []string{`{"expires_in": "0s"}`, `{"expires_in": "1m", "delay": "2m"}`, `{"url": "https://b.example/"}`, `{"expires_in": "-1s"}`} {
+		require.Equal(t, http.StatusUnprocessableEntity, call(t, h, http.MethodPost, "/v1/jobs/a/revive", body).Code, body)
+	}
+	w := call(t, h, http.MethodPost, "/v1/jobs/a/revive", `{"expires_in": "10m", "delay": "1m"}`)
+	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+	require.Equal(t, store.Revival{Ref: dead.Ref(), Delay: time.Minute, ExpiresIn: 10 * time.Minute}, f.revival)
+	w = call(t, h, http.MethodPost, "/v1/dead/revive", `{"topic": "t", "expires_in": "1h"}`)
+	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+	require.Equal(t, store.RevivePlan{ExpiresIn: time.Hour}, f.plan)
+}
+
+func TestRegister_RefusesAnExpiryBeforeTheDueTime(t *testing.T) {
+	h := handlerOf(newFake())
+	at := func(d time.Duration) string { return `"` + time.Now().Add(d).UTC().Format(time.RFC3339Nano) + `"` }
+	for body, ok := range map[string]bool{
+		`"delay": "10m", "expires_in": "5m"`:                                false,
+		`"delay": "10m", "expires_in": "10m"`:                               true,
+		`"delay": "10m", "expires_at": ` + at(5*time.Minute):                false,
+		`"delay": "10m", "expires_at": ` + at(time.Hour):                    true,
+		`"run_at": ` + at(time.Hour) + `, "expires_in": "30m"`:              false,
+		`"run_at": ` + at(time.Hour) + `, "expires_at": ` + at(time.Minute): false,
+		`"run_at": ` + at(-time.Hour) + `, "expires_in": "1s"`:              true,
+		`"expires_at": ` + at(-time.Hour):                                   false,
+		`"expires_at": ` + at(time.Hour):                                    true,
+	} {
+		w := call(t, h, http.MethodPost, "/v1/jobs", `{"url": "https://a.example/", `+body+`}`)
+		require.Equal(t, ok, w.Code < 300, "%s: %s", body, w.Body.String())
+		if !ok {
+			require.Equal(t, http.StatusUnprocessableEntity, w.Code, body)
+			require.Contains(t, w.Body.String(), "/expires_", body)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package api
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// maxRevival bounds the body of a revival, in bytes.
+const maxRevival = 4 << 10
+
+// readRevival reads how one job is sent again. The body may be left out.
+func readRevival(w http.ResponseWriter, r *http.Request) (store.Revival, error) {
+	ref, err := pathJob(r)
+	if err == nil {
+		err = noIfMatch(r)
+	}
+	revival := store.Revival{Ref: ref}
+	if err != nil {
+		return revival, err
+	}
+	body := bufio.NewReaderSize(r.Body, 16)
+	if _, err := body.Peek(1); errors.Is(err, io.EOF) {
+		return revival, nil
+	}
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{body, r.Body}
+	text, err := readJSON(w, r, maxRevival)
+	if err != nil {
+		return revival, err
+	}
+	var d decoder
+	for name, value := range d.object("", text) {
+		null := isNull(value)
+		switch string(name) {
+		case "delay":
+			revival.Delay = optional(null, func() time.Duration { return d.duration("/delay", value) })
+		case "expires_in":
+			revival.ExpiresIn = optional(null, func() time.Duration { return positive(d.duration("/expires_in", value)) })
+		default:
+			d.unknown("", name, "a revival")
+		}
+	}
+	if p := d.problem(job.Validate(job.New{Delay: revival.Delay, ExpiresIn: revival.ExpiresIn}, time.Time{})); p != nil {
+		return revival, p
+	}
+	return revival, nil
+}
