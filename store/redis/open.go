@@ -28,7 +28,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	connect := newConnector(address, o.Wait.Timeout)
 	s := &Store{
 		runner:  &runner{client: connect.calls(), wait: o.Wait, log: o.Logger, defaults: termsText(0, o.Defaults)},
-		connect: connect, prefix: o.Prefix, policies: o.Defaults, me: string(store.NewToken()), elapsed: o.elapsed,
+		connect: connect, prefix: o.Prefix, policies: o.Defaults,
+		lanesAtOnce: repairLanes, endedAtOnce: repairLists, me: string(store.NewToken()), elapsed: o.elapsed,
 	}
 	if err := s.open(ctx, o.Shards); err != nil {
 		return nil, errors.Join(err, s.client.Close())

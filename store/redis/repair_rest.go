@@ -141,11 +141,11 @@ func (s *Store) repairCounts(ctx context.Context, sh *part, p *pass) (bool, erro
 	if u.after != "" {
 		from = "(" + u.after
 	}
-	lanes, err := s.client.ZRangeByLex(ctx, sh.lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: repairLanes}).Result()
+	lanes, err := s.client.ZRangeByLex(ctx, sh.lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: int64(s.lanesAtOnce)}).Result()
 	if err != nil {
 		return false, fault(ctx, err)
 	}
-	last := len(lanes) < repairLanes
+	last := len(lanes) < s.lanesAtOnce
 	u.read += int64(len(lanes))
 	set, counters, err := s.countLanes(ctx, sh, name, lanes, u, last && u.after == "", "")
 	if err != nil {
@@ -210,7 +210,7 @@ func (s *Store) repairBytes(ctx context.Context, sh *part, p *pass) (bool, error
 	}
 	t, u, state := sh.topicOf(name), &p.sums, endings[p.state]
 	reply, err := s.eval(ctx, scriptRepairBytes, []string{t.stats, t.list(state), sh.runs},
-		[]any{state + "b", u.read, repairLists, u.bytes, u.began})
+		[]any{state + "b", u.read, s.endedAtOnce, u.bytes, u.began})
 	if err != nil {
 		return false, err
 	}
@@ -220,7 +220,7 @@ func (s *Store) repairBytes(ctx context.Context, sh *part, p *pass) (bool, error
 	}
 	read, set := num(answer[0]), num(answer[3])
 	u.read, u.bytes, u.began = u.read+read, num(answer[1]), str(answer[2])
-	if set < 0 && u.again() || set == 0 && read == repairLists {
+	if set < 0 && u.again() || set == 0 && read == int64(s.endedAtOnce) {
 		return false, nil
 	}
 	p.note(store.RepairCounter, set)

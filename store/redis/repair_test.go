@@ -265,6 +265,18 @@ func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
 	}
 }
 
+func TestRepair_CountsLargeTopicsInSeveralSteps(t *testing.T) {
+	s := open(t, Options{URL: redistest.Start(t).URL()})
+	s.lanesAtOnce, s.endedAtOnce = 1, 2
+	insert(t, s, entry("first"))
+	work(t, s, 60)
+	stats := s.shards[0].topicOf(topicName(lane.Namespace, lane.Topic)).stats
+	for _, field := range []string{"reg", "ready", "held", "db"} {
+		require.NoError(t, s.client.HIncrBy(t.Context(), stats, field, 3).Err())
+	}
+	require.Equal(t, map[store.RepairKind]int{store.RepairCounter: 4}, repaired(t, s))
+}
+
 func TestRepair_MakesOneStepAtATimeAndNoneOfTheDailyCheckBetweenThoseAfterARestart(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL(), Shards: 2})
 	for shard := range 2 {

@@ -24,6 +24,8 @@ type Store struct {
 	health   health
 	pace     pace // of checks after a restart
 	idlePace pace // of those made daily
+	// What one script of a check counts at most: repairLanes and repairLists, but in tests.
+	lanesAtOnce, endedAtOnce int
 
 	unchecked sync.Once            // it was told that checks are not permitted
 	me        string               // names this process where it notes readings of Redis's clock
