@@ -56,7 +56,7 @@ func (s *siege) Deliver(ctx context.Context, r job.Request) policy.Result {
 }
 
 // besiege runs a process with the built-in policy but a timeout of ten minutes, and as many workers a topic as are given.
-func besiege(t *testing.T, workers int, hangs func(job.Request) bool) *siege {
+func besiege(t *testing.T, workers int, hangs func(job.Request) bool, adapt ...func(*pool.Options)) *siege {
 	t.Helper()
 	terms := policy.Topic{Timeout: 10 * time.Minute, Workers: workers}.Over(policy.Builtin())
 	s := &siege{
@@ -64,9 +64,17 @@ func besiege(t *testing.T, workers int, hangs func(job.Request) bool) *siege {
 		hangs: hangs, began: map[string]time.Time{},
 	}
 	carry(t, s)
-	run(t, s, s, func(o *pool.Options) { o.Policies = fixed(terms) })
+	run(t, s, s, func(o *pool.Options) {
+		o.Policies = fixed(terms)
+		for _, f := range adapt {
+			f(o)
+		}
+	})
 	return s
 }
+
+// small is a process with an eighth of the workers.
+func small(o *pool.Options) { o.Workers = 256 }
 
 // hanging is a siege by topics whose names begin with bad.
 func hanging(r job.Request) bool { return strings.HasPrefix(r.Queue.Topic, "bad") }
@@ -159,7 +167,7 @@ func TestIsolation_FiftyTopicsOneByOne(t *testing.T) {
 		s := besiege(t, 10_000, hanging)
 		for i := range 50 {
 			var queues []string
-			for j := range 400/(i+1) + 10 {
+			for j := range 400/(i+1) + 4 {
 				queues = append(queues, fmt.Sprintf("bad-%d/lane-%d", i, j))
 			}
 			fill(t, s, 2, queues...)
@@ -174,21 +182,21 @@ func TestIsolation_FiftyTopicsOneByOne(t *testing.T) {
 func TestIsolation_TopicsWhoseReceiversBeginToHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		s := besiege(t, 256, func(r job.Request) bool { return hanging(r) && time.Since(began) > 35*time.Millisecond })
-		fill(t, s, 250, lanesOf(9, 10)...)
+		s := besiege(t, 32, func(r job.Request) bool { return hanging(r) && time.Since(began) > 35*time.Millisecond }, small)
+		fill(t, s, 30, lanesOf(9, 10)...)
 		time.Sleep(100 * time.Millisecond)
 		s.timely(t)
-		require.GreaterOrEqual(t, s.hang(), 1500)
+		require.GreaterOrEqual(t, s.hang(), 200)
 	})
 }
 
 // So many lanes hang that have never answered that nothing is left for others like them. Those that answer have a part of
 // the workers of their own, in the process as in the topic.
 func TestIsolation_LanesThatAnswerBesideVeryManyThatNeverDid(t *testing.T) {
-	for _, topics := range []int{1, 3000} {
+	for _, topics := range []int{1, 1200} {
 		t.Run(fmt.Sprint(topics), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := besiege(t, 256, hanging)
+				s := besiege(t, 64, hanging, small)
 				if topics == 1 {
 					s.hangs = func(r job.Request) bool { return strings.HasPrefix(r.Ref.ID, "bad") }
 				}
@@ -196,11 +204,11 @@ func TestIsolation_LanesThatAnswerBesideVeryManyThatNeverDid(t *testing.T) {
 					one(t, s, 0, fmt.Sprintf("first-%d", i), "topic", fmt.Sprintf("lane-%d", i))
 				}
 				time.Sleep(time.Second)
-				for i := range 3000 {
+				for i := range 1200 {
 					one(t, s, 0, fmt.Sprintf("bad-%d", i), map[bool]string{true: "topic", false: fmt.Sprintf("bad-%d", i)}[topics == 1], fmt.Sprintf("bad-%d", i))
 				}
 				time.Sleep(5 * time.Second)
-				for i := range 200 {
+				for i := range 50 {
 					id, at := fmt.Sprintf("good-%d", i), time.Now()
 					one(t, s, 0, id, "topic", fmt.Sprintf("lane-%d", i%20))
 					time.Sleep(100 * time.Millisecond)
