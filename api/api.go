@@ -145,6 +145,8 @@ type api struct {
 	metrics    http.Handler
 	log        *slog.Logger
 	bodies     *bodyBudget
+	lists      *listLimiter
+	overload   throttle
 	// streams holds one for each stream under way.
 	streams chan struct{}
 	// atEnd has a function called when the server is shut down, as context.AfterFunc does.
@@ -163,7 +165,7 @@ func New(o Options) http.Handler {
 // newAPI makes what the handlers share; end ends streams.
 func newAPI(o Options) (a *api, end func()) {
 	life, end := context.WithCancel(context.Background())
-	return &api{
+	a = &api{
 		service:    o.Service,
 		maxBody:    cmp.Or(o.MaxBody, defaultMaxBody),
 		version:    cmp.Or(o.Version, "dev"),
@@ -172,8 +174,11 @@ func newAPI(o Options) (a *api, end func()) {
 		log:        cmp.Or(o.Logger, slog.Default()),
 		streams:    make(chan struct{}, maxStreams),
 		bodies:     newBodyBudget(cmp.Or(o.BodyBytes, defaultBodyBytes), max(maxBatchBytes, growth*cmp.Or(o.MaxBody, defaultMaxBody)+slack)+1),
+		lists:      newListLimiter(),
 		atEnd:      func(f func()) func() bool { return context.AfterFunc(life, f) },
-	}, end
+	}
+	a.overload.log = a.log
+	return a, end
 }
 
 // handler puts the routes behind the guard.

@@ -89,18 +89,12 @@ func (m *meteredBody) release() {
 	}
 }
 
-// answerSize is what an answer with a job's body takes: the body, and its form in the answer. Nothing for a small one.
-func answerSize(j *job.Job) int64 {
-	if len(j.Body) <= smallBody {
-		return 0
-	}
-	return 2 * int64(len(j.Body))
-}
+// answerSize is what an answer with a job's body takes: the body, and its form in the answer.
+func answerSize(j *job.Job) int64 { return 2 * int64(len(j.Body)) }
 
-// answer reserves room for an answer, for as long as a client takes to read it; false: there is none.
-func (b *bodyBudget) answer(j *job.Job) (*meteredBody, bool) {
-	size := answerSize(j)
-	if size == 0 {
+// answer reserves room for an answer, for as long as a client takes to read it; false: there is none. A small one needs none.
+func (b *bodyBudget) answer(size int64) (*meteredBody, bool) {
+	if size <= 2*smallBody {
 		return nil, true
 	}
 	m := &meteredBody{budget: b}
@@ -115,7 +109,7 @@ func metered(r *http.Request) *meteredBody {
 
 // tooBusy refuses a request whose body finds no room.
 func tooBusy() *problem {
-	p := refuse(http.StatusServiceUnavailable, "too many bytes of requests are under way: try again, with fewer or smaller requests at a time")
+	p := overloaded("too many bytes of requests are under way: try again, with fewer or smaller requests at a time")
 	p.unread = true
 	return p
 }

@@ -20,12 +20,13 @@ func (a *api) dead(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	page, err := a.service.Dead(r.Context(), filter)
-	if err != nil {
+	return a.answerList(w, r, filter.Limit, func(o *out) error {
+		page, err := a.service.Dead(r.Context(), filter)
+		if err == nil {
+			o.page(page)
+		}
 		return err
-	}
-	answerPage(w, page)
-	return nil
+	})
 }
 
 // filter reads the parameters of a list; what is wrong with the names in it is for others to find.

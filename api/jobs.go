@@ -94,18 +94,17 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	page, err := a.service.List(r.Context(), filter)
-	if err != nil {
+	return a.answerList(w, r, filter.Limit, func(o *out) error {
+		page, err := a.service.List(r.Context(), filter)
+		if err == nil {
+			o.page(page)
+		}
 		return err
-	}
-	answerPage(w, page)
-	return nil
+	})
 }
 
-// answerPage answers with a page of jobs.
-func answerPage(w http.ResponseWriter, page store.Page) {
-	o := newOut()
-	defer o.free()
+// page writes a page of jobs.
+func (o *out) page(page store.Page) {
 	o.open()
 	o.array("items")
 	for i := range page.Jobs {
@@ -116,7 +115,6 @@ func answerPage(w http.ResponseWriter, page store.Page) {
 	o.closeArray()
 	o.said("next_cursor", page.Cursor)
 	o.close()
-	o.send(w, http.StatusOK)
 }
 
 // ownIDs begins the ids of jobs that Ringback made itself.
@@ -220,10 +218,10 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 
 // showJob answers with a job and its attempts, unless so much is being answered that there is no room for its body.
 func (a *api) showJob(w http.ResponseWriter, j *job.Job) error {
-	held, ok := a.bodies.answer(j)
+	held, ok := a.bodies.answer(answerSize(j))
 	defer held.release()
 	if !ok {
-		return refuse(http.StatusServiceUnavailable, "too many bytes of answers are under way: try again, with fewer requests at a time")
+		return overloaded("too many bytes of answers are under way: try again, with fewer requests at a time")
 	}
 	o := beginJob(w, j)
 	defer o.free()
@@ -235,7 +233,7 @@ func (a *api) showJob(w http.ResponseWriter, j *job.Job) error {
 
 // answerJob answers a change with the job, and how durable the change was. The change is made, so it is not refused.
 func (a *api) answerJob(w http.ResponseWriter, status int, j *job.Job) {
-	held, ok := a.bodies.answer(j)
+	held, ok := a.bodies.answer(answerSize(j))
 	defer held.release()
 	if !ok {
 		held.force(answerSize(j))

@@ -23,32 +23,31 @@ func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	// One more than is shown tells whether there are more.
-	found, err := a.service.LanesPut(r.Context(), job.DefaultNamespace, topic, after, limit+1)
-	if err != nil {
-		return err
-	}
-	if len(found) == 0 {
-		if _, err := a.findTopic(r, topic); err != nil {
+	return a.answerList(w, r, limit, func(o *out) error {
+		// One more than is shown tells whether there are more.
+		found, err := a.service.LanesPut(r.Context(), job.DefaultNamespace, topic, after, limit+1)
+		if err != nil {
 			return err
 		}
-	}
-	o := newOut()
-	defer o.free()
-	o.open()
-	o.array("items")
-	for _, l := range found[:min(limit, len(found))] {
+		if len(found) == 0 {
+			if _, err := a.findTopic(r, topic); err != nil {
+				return err
+			}
+		}
 		o.open()
-		o.lane(l)
+		o.array("items")
+		for _, l := range found[:min(limit, len(found))] {
+			o.open()
+			o.lane(l)
+			o.close()
+		}
+		o.closeArray()
+		if len(found) > limit {
+			o.text("next_cursor", found[limit-1].Queue.Lane)
+		}
 		o.close()
-	}
-	o.closeArray()
-	if len(found) > limit {
-		o.text("next_cursor", found[limit-1].Queue.Lane)
-	}
-	o.close()
-	o.send(w, http.StatusOK)
-	return nil
+		return nil
+	})
 }
 
 // lane shows a lane's own settings.

@@ -88,7 +88,7 @@ func (l *limits) broken(err error, at int, halfway bool) *problem {
 	case l.why != nil:
 		return l.why
 	case errors.Is(err, errNoRoom):
-		return refuse(http.StatusServiceUnavailable, fmt.Sprintf(
+		return overloaded(fmt.Sprintf(
 			"too many bytes of requests are under way for line %d: what has no result is not registered; send it again", at))
 	case errors.Is(err, os.ErrDeadlineExceeded) && !time.Now().Before(l.until):
 		return tooSlow(streamTimeout, "the stream")

@@ -20,6 +20,8 @@ type problem struct {
 	retryAfter time.Duration
 	// unread: the client may still be sending the request; see turnAway.
 	unread bool
+	// overload: the process does as much as it may at a time; see api.warnOverload.
+	overload bool
 	// cause is what is logged of a 500, and never shown.
 	cause error
 }
@@ -38,6 +40,11 @@ func (p *problem) Unwrap() error { return p.cause }
 
 // refuse makes a problem.
 func refuse(status int, detail string) *problem { return &problem{status: status, detail: detail} }
+
+// overloaded refuses a request because too much is under way in this process.
+func overloaded(detail string) *problem {
+	return &problem{status: http.StatusServiceUnavailable, detail: detail, overload: true}
+}
 
 // invalid is the problem of a request that can be read and not be taken.
 func invalid(faults ...job.Fault) *problem {

@@ -129,6 +129,7 @@ func (a *api) handle(serve handler) http.Handler {
 			a.log.Error("request failed", "method", r.Method, "route", r.Pattern, "err", err)
 		case http.StatusServiceUnavailable:
 			a.log.Debug("a request could not be served", "method", r.Method, "route", r.Pattern, "err", err)
+			a.warnOverload(r, p)
 		}
 		if p.unread {
 			metered(r).release()

@@ -50,8 +50,10 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 		defer func() { <-a.streams }()
 	default:
 		w.Header()["Connection"] = closeIt
-		refuse(http.StatusServiceUnavailable, fmt.Sprintf(
-			"there are %d streams already: wait for one to end, or send the jobs as JSON", maxStreams)).write(w)
+		p := overloaded(fmt.Sprintf(
+			"there are %d streams already: wait for one to end, or send the jobs as JSON", maxStreams))
+		a.warnOverload(r, p)
+		p.write(w)
 		_ = limits.linger(r.Body, rc.Flush) // a client that is gone is not told
 		return nil
 	}
@@ -75,6 +77,9 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 	why := s.run(context.WithoutCancel(r.Context()))
 	if why != nil {
 		a.log.Debug("a stream of jobs was ended before its end", "lines", s.in.n, "err", why)
+		if p, ok := errors.AsType[*problem](why); ok {
+			a.warnOverload(r, p)
+		}
 	}
 	last := takeTimeout // for the answer's end
 	if why != nil {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 )
@@ -35,4 +36,11 @@ func (t *throttle) warn(msg string, args ...any) {
 		args = append(args, "suppressed", dropped)
 	}
 	t.log.Warn(msg, args...) //nolint:sloglint // the callers say constants
+}
+
+// warnOverload logs that a request was refused because too much is under way, and nothing for other problems.
+func (a *api) warnOverload(r *http.Request, p *problem) {
+	if p.overload {
+		a.overload.warn("overloaded, answering 503", "method", r.Method, "route", r.Pattern, "reason", p.detail)
+	}
 }

@@ -22,27 +22,26 @@ func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	// One more than is shown tells whether there are more.
-	topics, err := a.service.Topics(r.Context(), job.DefaultNamespace, after, limit+1)
-	if err != nil {
-		return err
-	}
-	o := newOut()
-	defer o.free()
-	o.open()
-	o.array("items")
-	for _, t := range topics[:min(limit, len(topics))] {
+	return a.answerList(w, r, limit, func(o *out) error {
+		// One more than is shown tells whether there are more.
+		topics, err := a.service.Topics(r.Context(), job.DefaultNamespace, after, limit+1)
+		if err != nil {
+			return err
+		}
 		o.open()
-		a.topicInto(o, t)
+		o.array("items")
+		for _, t := range topics[:min(limit, len(topics))] {
+			o.open()
+			a.topicInto(o, t)
+			o.close()
+		}
+		o.closeArray()
+		if len(topics) > limit {
+			o.text("next_cursor", topics[limit-1].Name)
+		}
 		o.close()
-	}
-	o.closeArray()
-	if len(topics) > limit {
-		o.text("next_cursor", topics[limit-1].Name)
-	}
-	o.close()
-	o.send(w, http.StatusOK)
-	return nil
+		return nil
+	})
 }
 
 // topic shows a topic's policy as it holds.

@@ -1,0 +1,82 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// Bounds of the lists that are read and encoded at a time, over all requests of the process. An item can take 40 KiB, most
+// of it headers, and about three times that until it is encoded.
+const (
+	// listSlots is how many lists of slotItems there are at a time. A longer list takes a slot for each slotItems.
+	listSlots = 10
+	slotItems = 100
+	// listWait is how long a list waits for its slots.
+	listWait = 10 * time.Second
+)
+
+// A listLimiter bounds the items of lists in memory. Requests wait for their slots in order of arrival. Safe for concurrent
+// use; make one with newListLimiter.
+type listLimiter struct {
+	queue chan struct{} // held while slots are acquired, so that requests do not wait for each other's
+	slots chan struct{}
+}
+
+func newListLimiter() *listLimiter {
+	return &listLimiter{queue: make(chan struct{}, 1), slots: make(chan struct{}, listSlots)}
+}
+
+// acquire waits for the slots of a list of at most limit items, 1 to listMost. It reports false when there were none in
+// time. Else release must be called, once.
+func (l *listLimiter) acquire(ctx context.Context, limit int) (release func(), ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, listWait)
+	defer cancel()
+	select {
+	case l.queue <- struct{}{}:
+		defer func() { <-l.queue }()
+	case <-ctx.Done():
+		return nil, false
+	}
+	n := (limit + slotItems - 1) / slotItems
+	for i := range n {
+		select {
+		case l.slots <- struct{}{}:
+		case <-ctx.Done():
+			l.release(i)
+			return nil, false
+		}
+	}
+	return func() { l.release(n) }, true
+}
+
+func (l *listLimiter) release(n int) {
+	for range n {
+		<-l.slots
+	}
+}
+
+// answerList answers with a list of at most limit items, which write reads from the store and encodes. While the client
+// takes it, what is encoded counts like request bodies.
+func (a *api) answerList(w http.ResponseWriter, r *http.Request, limit int, write func(o *out) error) error {
+	release, ok := a.lists.acquire(r.Context(), limit)
+	if !ok {
+		return overloaded("too many lists are being read: try again, or ask for fewer items at a time")
+	}
+	o := newOut()
+	defer o.free()
+	err := func() error {
+		defer release()
+		return write(o)
+	}()
+	if err != nil {
+		return err
+	}
+	held, ok := a.bodies.answer(min(int64(cap(o.b)), a.bodies.large)) // one always fits
+	defer held.release()
+	if !ok {
+		return overloaded("too many bytes of answers are under way: try again, with a smaller limit or fewer requests at a time")
+	}
+	o.send(w, http.StatusOK)
+	return nil
+}

@@ -1,0 +1,130 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// slowLists is a service whose lists take their time.
+type slowLists struct {
+	*fake
+	takes   time.Duration
+	reading atomic.Int64 // lists under way
+}
+
+func (s *slowLists) read() {
+	s.reading.Add(1)
+	defer s.reading.Add(-1)
+	time.Sleep(s.takes) // a bubble's time
+}
+
+func (s *slowLists) List(context.Context, store.Filter) (store.Page, error) {
+	s.read()
+	return store.Page{}, nil
+}
+
+func (s *slowLists) Dead(context.Context, store.Filter) (store.Page, error) {
+	s.read()
+	return store.Page{}, nil
+}
+
+func (s *slowLists) Topics(context.Context, string, string, int) ([]store.Topic, error) {
+	s.read()
+	return nil, nil
+}
+
+func (s *slowLists) LanesPut(context.Context, string, string, string, int) ([]store.Lane, error) {
+	s.read()
+	return []store.Lane{{}}, nil
+}
+
+func TestAnswerList_BoundsListsThatAreRead(t *testing.T) {
+	for _, path := range []string{"/v1/jobs?topic=a&state=ready&", "/v1/dead?", "/v1/topics?", "/v1/topics/a/lanes?"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &slowLists{fake: newFake(), takes: listWait - time.Second}
+			var log bytes.Buffer
+			h := New(Options{Service: s, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			const most = listSlots * slotItems / listMost
+			codes := make(chan int, 100)
+			ask := func(limit string) {
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path+"limit="+limit, http.NoBody))
+				codes <- w.Code
+			}
+			for range 2 * most {
+				go ask("500")
+			}
+			synctest.Wait()
+			require.EqualValues(t, most, s.reading.Load())
+			go ask("500") // when those before it have ended, it has waited for too long
+			synctest.Wait()
+			for range most {
+				require.Equal(t, http.StatusOK, <-codes)
+			}
+			synctest.Wait()
+			require.EqualValues(t, most, s.reading.Load())
+			require.Equal(t, http.StatusServiceUnavailable, <-codes)
+			for range most {
+				require.Equal(t, http.StatusOK, <-codes)
+			}
+			require.Contains(t, log.String(), "overloaded, answering 503")
+
+			for range 2 * listSlots { // all slots were given back, and short lists take one
+				go ask("1")
+			}
+			synctest.Wait()
+			require.EqualValues(t, listSlots, s.reading.Load())
+			for range 2 * listSlots {
+				require.Equal(t, http.StatusOK, <-codes)
+			}
+		})
+	}
+}
+
+func TestAnswerList_GivesSlotsBackWhenTheStoreFails(t *testing.T) {
+	f := newFake()
+	f.err = store.ErrUnavailable
+	h := handlerOf(f)
+	for range 2 * listSlots {
+		require.Equal(t, http.StatusServiceUnavailable, call(t, h, http.MethodGet, "/v1/topics?limit=500", "").Code)
+	}
+	f.err = nil
+	require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/v1/topics?limit=500", "").Code)
+}
+
+func TestAnswerList_BoundsAnswersThatAreNotTaken(t *testing.T) {
+	f := newFake()
+	one := job.Job{
+		Spec:     job.Spec{ID: "a", Header: map[string][]string{"X": {strings.Repeat("x", 30<<10)}}},
+		Progress: job.Progress{State: job.Scheduled, Version: 1},
+	}
+	for range 500 {
+		f.page.Jobs = append(f.page.Jobs, one)
+	}
+	h, budget := budgeted(f)
+	const path = "/v1/jobs?topic=a&state=scheduled&limit=500"
+	w := call(t, h, http.MethodGet, path, "")
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Greater(t, int64(w.Body.Len()), budget.large/2)
+	full := &meteredBody{budget: budget}
+	require.True(t, full.take(budget.large/2))
+	w = call(t, h, http.MethodGet, path, "")
+	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+	require.Equal(t, "1", w.Header().Get("Retry-After"))
+	require.Equal(t, budget.large/2, budget.used.Load())
+	f.page.Jobs = f.page.Jobs[:1]
+	require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, path, "").Code, "a small one goes on")
+}
