@@ -137,7 +137,7 @@ type Progress struct {
 type Job struct {
 	Spec
 	Progress
-	// Attempts is the record, oldest first, at most MaxAttempts of the newest; filled only where a call says so.
+	// Attempts is the record, oldest first, at most MaxAttempts and MaxEvents of the newest; filled only where a call says so.
 	Attempts []Attempt
 	// CallbackID is the id of the job that tells of this end, where somebody is to be told; empty: nobody is. Package
 	// dispatcher fills it in; engines do not know it.
@@ -155,8 +155,11 @@ type Durability struct {
 	Synced bool
 }
 
-// MaxAttempts is how many of a job's newest attempts are kept.
-const MaxAttempts = 20
+// Bounds of a job's record. Each kind of entry displaces its own only: no edit displaces an attempt.
+const (
+	MaxAttempts = 20 // the newest attempts, see AttemptKind.IsAttempt
+	MaxEvents   = 20 // the newest of everything else
+)
 
 // AttemptKind says what an entry of the record tells of.
 type AttemptKind string
@@ -171,6 +174,9 @@ const (
 	KindRevived   AttemptKind = "revived"   // sent on another round by a client
 	KindCancelled AttemptKind = "cancelled" // a client's wish, fulfilled or (while running) noted
 )
+
+// IsAttempt reports whether the entry tells of an attempt that was counted, and not of something that happened to the job.
+func (k AttemptKind) IsAttempt() bool { return k == KindAttempt || k == KindLost }
 
 // Attempt is one entry of a job's record. Its JSON form is what stores keep; short names, because there are many.
 type Attempt struct {

@@ -45,7 +45,8 @@ func (s *Store) Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error
 	return found.view(s.clock()), nil
 }
 
-// record reads a job's record, of which an entry beyond the last job.MaxAttempts may still be there: the first.
+// record reads a job's record. Of either sort it shows the newest: the first entry of all lies apart and stays, and so do
+// those that an older program wrote.
 func (c *conn) record(ctx context.Context, r *row) error {
 	add := func(v []driver.Value) error {
 		var entry job.Attempt
@@ -55,12 +56,25 @@ func (c *conn) record(ctx context.Context, r *row) error {
 		r.Attempts = append(r.Attempts, entry)
 		return nil
 	}
-	if r.first != 0 && r.entries <= job.MaxAttempts {
+	if r.first != 0 {
 		if err := c.query(ctx, readFirst, add, r.first); err != nil {
 			return err
 		}
 	}
-	return c.query(ctx, readAttempts, add, r.n)
+	if err := c.query(ctx, readAttempts, add, r.n); err != nil {
+		return err
+	}
+	room := map[bool]int{true: job.MaxAttempts, false: job.MaxEvents}
+	kept := len(r.Attempts)
+	for i := len(r.Attempts) - 1; i >= 0; i-- {
+		if sort := r.Attempts[i].Kind.IsAttempt(); room[sort] > 0 {
+			room[sort]--
+			kept--
+			r.Attempts[kept] = r.Attempts[i]
+		}
+	}
+	r.Attempts = r.Attempts[kept:]
+	return nil
 }
 
 // Known implements store.Store.

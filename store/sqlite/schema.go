@@ -30,7 +30,8 @@ const schemaVersion = 1
 //	          many attempts of it had been made; in jobs they are as they were before (held.go)
 //	firsts    the first entry of each record, one after the other as they came; a job's column first is its a. Most jobs have
 //	          no other, and those of jobs that were settled together lie side by side
-//	attempts  the rest of the record: entry seq is in slot seq mod 20, so that a new one replaces the oldest. What an older
+//	attempts  the rest of the record, in the order of seq: an attempt in one of 20 slots, everything else in one of
+//	          20 others, so that a new one replaces the oldest of its sort. What an older
 //	          program has written begins here with seq 0
 //	ids       what must stay known of clients' ids whose job is gone
 //	wal_check what tells that a log belongs to the file (wal.go)

@@ -133,12 +133,11 @@ func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err 
 	tx.turn(h.queue, item.Lane)
 	to := h.standing
 	if written.entry != "" {
-		if err := tx.record(h.n, &to, written.entry); err != nil {
+		if err := tx.record(h.n, &to, item.Attempt.Kind, written.entry); err != nil {
 			return nil, err
 		}
 	}
 	if item.Attempt.Kind == job.KindAttempt {
-		to.made++
 		to.lost = 0
 		to.status = int64(item.Attempt.Status)
 		if verdict.Kind != policy.Delivered {
@@ -178,13 +177,12 @@ func (tx *tx) bear(births []store.Entry, written []string) error {
 // lapse ends an attempt that nobody settled: the job is due again at once, or cancelled when that was asked.
 func (tx *tx) lapse(h *held, lasted time.Duration) error {
 	to := h.standing
-	to.made++
 	to.lost++
 	if to.lost > freeLosses {
 		to.tries++
 	}
-	entry := job.Attempt{N: int(to.made), Kind: job.KindLost, StartedAt: date(h.claimed), Duration: lasted}
-	if err := tx.record(h.n, &to, encodeAttempt(&entry)); err != nil {
+	entry := job.Attempt{N: int(to.made) + 1, Kind: job.KindLost, StartedAt: date(h.claimed), Duration: lasted}
+	if err := tx.record(h.n, &to, entry.Kind, encodeAttempt(&entry)); err != nil {
 		return err
 	}
 	if h.cancel {
@@ -193,21 +191,33 @@ func (tx *tx) lapse(h *held, lasted time.Duration) error {
 	return tx.sendBack(h, to, tx.now.ms)
 }
 
-// record adds to a job's record; the slot is that of the entry which is one too many. The job's row must be written after it.
-func (tx *tx) record(n int64, to *standing, entry string) error {
-	seq := to.entries
+// The slots of a record: counted attempts have some, everything else has others. Below them stand entries that older programs
+// wrote.
+const (
+	attemptSlots = 20
+	eventSlots   = attemptSlots + job.MaxAttempts
+)
+
+// record adds to a job's record, and counts an attempt that was made. The slot is that of the entry of its sort which is one
+// too many. The job's row must be written after it.
+func (tx *tx) record(n int64, to *standing, kind job.AttemptKind, entry string) error {
+	seq, slot := to.entries, eventSlots+(to.entries-to.made)%job.MaxEvents
 	to.entries++
+	if kind.IsAttempt() {
+		slot = attemptSlots + to.made%job.MaxAttempts
+		to.made++
+	}
 	if seq == 0 {
 		tx.mem.lastFirst++
 		to.first = tx.mem.lastFirst
 		return tx.exec(insertFirst, to.first, n, entry)
 	}
-	return tx.exec(insertAttempt, n, seq%job.MaxAttempts, seq, entry)
+	return tx.exec(insertAttempt, n, slot, seq, entry)
 }
 
 // note is record for what a client did.
 func (tx *tx) note(n int64, to *standing, kind job.AttemptKind) error {
-	return tx.record(n, to, encodeAttempt(&job.Attempt{N: int(to.made), Kind: kind, StartedAt: date(tx.now.ms)}))
+	return tx.record(n, to, kind, encodeAttempt(&job.Attempt{N: int(to.made), Kind: kind, StartedAt: date(tx.now.ms)}))
 }
 
 // drop ends the holding, and rings when that frees a slot of a lane at its limit.

@@ -106,8 +106,11 @@ func (tx *tx) faults() (faults []string) {
 	same("stray first entries", 0, ask("SELECT count(*) FROM firsts WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.n = firsts.n AND first = a)"))
 	same("missing first entries", 0, ask(
 		"SELECT count(*) FROM jobs WHERE first IS NOT NULL AND NOT EXISTS (SELECT 1 FROM firsts WHERE a = first AND firsts.n = jobs.n)"))
-	same("entries", ask("SELECT coalesce(sum(min(entries, CASE WHEN first IS NULL THEN 20 ELSE 21 END)), 0) FROM jobs"),
-		ask("SELECT (SELECT count(*) FROM firsts) + (SELECT count(*) FROM attempts)"))
+	same("entries", ask("SELECT coalesce(sum(entries), 0) FROM jobs WHERE entries <= 20"),
+		ask("SELECT (SELECT count(*) FROM firsts JOIN jobs USING (n) WHERE entries <= 20) + "+
+			"(SELECT count(*) FROM attempts JOIN jobs USING (n) WHERE entries <= 20)"))
+	same("entries without a job", 0, ask("SELECT count(*) FROM attempts WHERE n NOT IN (SELECT n FROM jobs)"))
+	same("records that are too long", 0, ask("SELECT count(*) FROM (SELECT n FROM attempts GROUP BY n HAVING count(*) > 60)"))
 	same("indexes", 1, ask("SELECT integrity_check = 'ok' FROM pragma_integrity_check"))
 	return faults
 }

@@ -126,8 +126,21 @@ func (r *record) view(now time.Time) job.Job {
 
 // note adds to a job's record.
 func (r *record) note(a job.Attempt) {
-	kept := append(slices.Clone(r.job.Attempts), a)
-	r.job.Attempts = kept[max(0, len(kept)-job.MaxAttempts):]
+	kept, same := append(slices.Clone(r.job.Attempts), a), 0
+	for _, entry := range kept {
+		if entry.Kind.IsAttempt() == a.Kind.IsAttempt() {
+			same++
+		}
+	}
+	most := job.MaxEvents
+	if a.Kind.IsAttempt() {
+		most = job.MaxAttempts
+	}
+	if same > most {
+		oldest := slices.IndexFunc(kept, func(entry job.Attempt) bool { return entry.Kind.IsAttempt() == a.Kind.IsAttempt() })
+		kept = slices.Delete(kept, oldest, oldest+1)
+	}
+	r.job.Attempts = kept
 }
 
 // clone parts a registration from what its caller may write to.

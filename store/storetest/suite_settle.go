@@ -252,6 +252,36 @@ var settleCases = []sentence{
 		}
 		require.Equal(s, job.MaxAttempts+5, got.Made)
 	}},
+	{"the record keeps the newest attempts, whatever else happens to the job, and the newest of that", func(s *suite) {
+		s.add(s.entry("a"), s.entry("b", delayed(long)))
+		s.end(s.hold("a")[0], again(long))
+		_, err := s.edit("b", store.Edit{Kind: job.KindEdited, Delay: new(long)})
+		require.NoError(s, err)
+		for range job.MaxEvents + 5 {
+			_, err := s.edit("a", store.Edit{Kind: job.KindEdited, Delay: new(long)})
+			require.NoError(s, err)
+		}
+		got := s.get("a")
+		require.Len(s, got.Attempts, 1+job.MaxEvents)
+		require.Equal(s, job.KindAttempt, got.Attempts[0].Kind, "edits displace no attempt")
+		for _, id := range []string{"a", "b"} {
+			_, err := s.edit(id, store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
+			require.NoError(s, err)
+		}
+		for range job.MaxAttempts + 5 {
+			for _, h := range s.hold("a", "b") {
+				s.end(h, again(0))
+			}
+		}
+		got = s.get("a")
+		require.Len(s, got.Attempts, job.MaxAttempts+job.MaxEvents)
+		require.Equal(s, job.KindRun, got.Attempts[job.MaxEvents-1].Kind, "attempts displace nothing else")
+		require.Equal(s, job.MaxAttempts+6, got.Attempts[len(got.Attempts)-1].N)
+		got = s.get("b")
+		require.Len(s, got.Attempts, job.MaxAttempts+2)
+		require.Equal(s, []job.AttemptKind{job.KindEdited, job.KindRun, job.KindAttempt}, kinds(got)[:3])
+		require.Equal(s, 6, got.Attempts[2].N)
+	}},
 	{"takes a whole batch", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1000})
 		var entries []store.Entry
