@@ -77,7 +77,8 @@ func (d *desk) endSome(ctx, flush context.Context) bool {
 	return true
 }
 
-// expire is the settlement of a job whose time to live is over. By a policy that has become longer it goes on waiting.
+// expire is the settlement of a job whose time to live is over. By a policy that has become longer it goes on waiting,
+// until it was due.
 func (d *desk) expire(ctx context.Context, h *store.Held, laneURL string, began time.Time) store.Settlement {
 	p := d.p
 	topic := p.policy(topicName{h.Namespace, h.Topic})
@@ -85,7 +86,7 @@ func (d *desk) expire(ctx context.Context, h *store.Held, laneURL string, began 
 	item := store.Settlement{Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease}
 	var goesOn bool
 	if item.Verdict, goesOn = policy.Before(terms, progressOf(h, began)); goesOn {
-		item.Verdict = policy.Verdict{Kind: policy.Released}
+		item.Verdict = policy.Verdict{Kind: policy.Released, Wait: max(0, h.DueAt.Sub(h.Now()))}
 		return item
 	}
 	item.Births = p.opts.Births(End{
