@@ -68,6 +68,8 @@ type topic struct {
 	queues map[*queue]struct{}
 	// open are those whose breaker is, or was when they were last looked at; nil: none is.
 	open map[*queue]struct{}
+	// inUseUntil is until when a topic that could not be forgotten is not tried again, monotonic.
+	inUseUntil int64
 }
 
 // topicNumbers is what a transaction may have to take back. Done shelves hold delivered and cancelled jobs.

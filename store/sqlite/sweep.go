@@ -77,11 +77,12 @@ func (tx *tx) sweep(limit int) (store.Swept, error) {
 		return swept, err
 	}
 	tx.forgetGates(limit)
-	if err := tx.forgetLanes(limit); err != nil {
+	moreLanes, err := tx.forgetLanes(limit)
+	if err != nil {
 		return swept, err
 	}
-	more, err := tx.forgetTopics(limit)
-	swept.More = swept.More || more
+	moreTopics, err := tx.forgetTopics(limit)
+	swept.More = swept.More || moreLanes || moreTopics
 	return swept, err
 }
 
@@ -223,18 +224,20 @@ func (tx *tx) forgetIDs(t *topic, limit int, swept *store.Swept) error {
 	return nil
 }
 
-// forgetLanes removes lanes that no job refers to, and lets go from memory those that are idle.
-func (tx *tx) forgetLanes(limit int) error {
+// forgetLanes removes lanes that no job refers to, at most limit, and unloads those that are idle. more says that there
+// are others to remove.
+func (tx *tx) forgetLanes(limit int) (more bool, err error) {
 	m := tx.mem
 	for q := range m.unused {
-		if limit--; limit < 0 {
-			return nil
-		}
 		if q.rows > 0 || q.gate != nil || q.savedIn == tx.serial {
 			continue
 		}
+		if limit--; limit < 0 {
+			more = true
+			break
+		}
 		if err := tx.exec(deleteQueue, q.id); err != nil {
-			return err
+			return false, err
 		}
 		m.forget(q)
 		tx.undo(func() {
@@ -243,10 +246,11 @@ func (tx *tx) forgetLanes(limit int) error {
 		})
 	}
 	tx.unloadLanes()
-	return nil
+	return more, nil
 }
 
-// unloadLanes lets go from memory what has been idle since the last look, a minute ago or more.
+// unloadLanes lets go from memory what has been idle since the last look, a minute ago or more. A lane that is to be
+// removed stays until it is: nobody would find its row again before the next Open.
 func (tx *tx) unloadLanes() {
 	m := tx.mem
 	if tx.now.mono-m.idleLooked < int64(idleLook) {
@@ -258,6 +262,8 @@ func (tx *tx) unloadLanes() {
 		switch {
 		case q.waiting > 0 || q.running > 0 || q.gate != nil || q.savedIn == tx.serial:
 			q.idleIn = 0
+		case q.rows == 0:
+			m.unused[q] = struct{}{}
 		case q.idleIn == q.savedIn+1:
 			m.forget(q)
 		default:
@@ -283,7 +289,7 @@ const forgotten = ""
 // is remembered, no start that a rate counts and no alarm. Their counts are kept together. more says that there are others.
 func (tx *tx) forgetTopics(limit int) (more bool, err error) {
 	for name, t := range tx.mem.topics {
-		if !t.unused() || t.savedIn == tx.serial || name.name == forgotten {
+		if !t.unused() || t.savedIn == tx.serial || name.name == forgotten || tx.now.mono < t.inUseUntil {
 			continue
 		}
 		if limit--; limit < 0 {
@@ -293,7 +299,8 @@ func (tx *tx) forgetTopics(limit int) (more bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if gone == 0 {
+		if gone == 0 { // it has lanes with settings: others are not kept from their turn by it, nor is Sweep called at once again
+			t.inUseUntil = tx.now.mono + int64(idleLook)
 			continue
 		}
 		delete(tx.mem.topics, name)
