@@ -69,11 +69,14 @@ func (tx *tx) carry(round store.Round) (store.Carried, error) {
 		c.ClockStep, steps.step = time.Duration(step)*time.Millisecond, 0
 		tx.undo(func() { steps.step += step })
 	}
-	stepped, err := tx.followClock()
-	if err != nil {
+	stepped, waits := false, false
+	if err := tx.unlessDamaged(&tx.mem.noSteps, "move jobs after a step of the clock", func() (err error) {
+		stepped, err = tx.followClock()
+		return err
+	}); err != nil {
 		return c, err
 	}
-	if err := tx.bringHome(round.Home); err != nil {
+	if err := tx.unlessDamaged(&tx.mem.noOutbox, "empty the outbox", func() error { return tx.bringHome(round.Home) }); err != nil {
 		return c, err
 	}
 	visits, left, bounded, err := tx.endLapsed(round, &c)
@@ -84,11 +87,16 @@ func (tx *tx) carry(round store.Round) (store.Carried, error) {
 	if err != nil {
 		return c, err
 	}
-	if c.Expired, err = tx.anyExpired(); err != nil {
+	if err := tx.unlessDamaged(&tx.mem.noTTL, "look for expired jobs", func() (err error) {
+		c.Expired, err = tx.anyExpired()
+		return err
+	}); err != nil {
 		return c, err
 	}
-	waits, err := tx.readOutbox(round, &c)
-	if err != nil {
+	if err := tx.unlessDamaged(&tx.mem.noOutbox, "read the outbox", func() (err error) {
+		waits, err = tx.readOutbox(round, &c)
+		return err
+	}); err != nil {
 		return c, err
 	}
 	c.Next, err = tx.nextLook(left)

@@ -51,6 +51,22 @@ func (tx *tx) setAside(q *queue, verb string, err error) {
 	tx.look = append(tx.look, q)
 }
 
+// unlessDamaged does what deliveries can do without. When a damaged page keeps it from being done, missing notes that, and
+// it is left undone until the store is opened again: the transaction, which fails with the error, is run again without it.
+func (tx *tx) unlessDamaged(missing *bool, verb string, do func() error) error {
+	if *missing {
+		return nil
+	}
+	err := do()
+	if isDamage(err) {
+		*missing = true
+		tx.mem.damages++
+		tx.store.log.Error("a page of the database is damaged, what needs it is left undone", "task", verb, "err", err)
+		tx.store.health.note(verb, err, true, tx.now)
+	}
+	return err
+}
+
 // readEach is the reading of a claim for a queue of which not all can be read: it finds the jobs in the index, and reads
 // each by itself.
 func (c *claim) readEach(tx *tx, q *queue, read func([]driver.Value) error) error {

@@ -207,3 +207,68 @@ func TestDamage_ThatShowsWhenAnAttemptEnds(t *testing.T) {
 	require.ErrorContains(t, s.Ping(t.Context()), "damaged")
 	inWriter(t, s, func() { require.Equal(t, map[int64]bool{2: true, 5: true}, s.mem.unreadable) })
 }
+
+// A damagedQuery is a statement that fails.
+type damagedQuery struct{ driverStmt }
+
+func (damagedQuery) QueryContext(context.Context, []driver.NamedValue) (driver.Rows, error) {
+	return nil, codeError(lib.SQLITE_CORRUPT)
+}
+
+func TestDamage_OfWhatDeliveriesCanDoWithoutStopsNoRound(t *testing.T) {
+	for name, broken := range map[string]statement{
+		"times to live": firstTTL, "expired jobs": overdue, "delayed jobs after a step of the clock": stepped,
+		"the outbox": readOutbox, "ended jobs": oldestEnded, "first entries": strayFirst,
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options(t)
+			log := logging(&o)
+			o.Defaults.KeepDelivered.Max = new(int64(1))
+			s, c := clocked(t, o)
+			insert(t, s, numbered("job", 4, 0)...)
+			jobs := claimUp(t, s, 4)
+			require.Len(t, jobs, 4)
+			told := settled(jobs[0], policy.Verdict{Kind: policy.Delivered})
+			told.Births = []store.Entry{entry("rb:told", 0)}
+			settle(t, s, told)
+			settle(t, s, settled(jobs[1], policy.Verdict{Kind: policy.Delivered}))
+			waits := entry("waits", time.Hour)
+			waits.ExpiresIn = time.Second
+			insert(t, s, waits)
+			inWriter(t, s, func() {
+				stmt, err := s.conn.stmt(broken)
+				require.NoError(t, err)
+				s.conn.stmts[broken] = damagedQuery{stmt}
+			})
+			c.pass(time.Minute)
+			c.ms.Add(-10_000)
+			for range 3 {
+				carry(t, s)
+				_, err := s.Sweep(t.Context(), 0, store.NewToken(), 100)
+				require.NoError(t, err)
+				_, err = s.ClaimExpired(t.Context(), 0, store.NewToken(), store.ExpiredRequest{Max: 10, MaxBytes: 1 << 20, Lease: time.Minute})
+				require.NoError(t, err)
+			}
+			require.Len(t, claimUp(t, s, 4), 2, "their leases have lapsed")
+			require.Equal(t, 1, strings.Count(log.String(), "is left undone"), log.String())
+			require.ErrorContains(t, s.Ping(t.Context()), "damaged", "not ready")
+			inWriter(t, s, func() {
+				damaged, ok := s.conn.stmts[broken].(damagedQuery)
+				require.True(t, ok)
+				s.conn.stmts[broken] = damaged.driverStmt
+			})
+		})
+	}
+}
+
+func TestStats_OfALaneThatIsSetAsideHaveNoOldestDue(t *testing.T) {
+	o := options(t)
+	m := newMill(t, o, 200)
+	damaged(t, o.Path, 10, "scheduled")
+	m.open(t, o)
+	m.deliver(t)
+	total, err := m.s.Totals(t.Context(), 0, m.lanes[0].Queue.Namespace)
+	require.NoError(t, err)
+	require.Positive(t, total.Ready+total.Scheduled)
+	require.Less(t, total.OldestDue.Year(), 3000)
+}

@@ -68,6 +68,8 @@ type topic struct {
 	queues map[*queue]struct{}
 	// open are those whose breaker is, or was when they were last looked at; nil: none is.
 	open map[*queue]struct{}
+	// noRetention says that a damaged page keeps its ended jobs from being removed.
+	noRetention bool
 	// inUseUntil is until when a topic that could not be forgotten is not tried again, monotonic.
 	inUseUntil int64
 }
@@ -145,7 +147,10 @@ type memory struct {
 	heldRow map[int64]*held
 	// unreadable are the jobs, by number, whose rows lie on a damaged page.
 	unreadable map[int64]bool
-	damages    int // how many jobs and lanes were found to be damaged
+	damages    int // how many parts of the database were found to be damaged
+	// noTTL, noSteps, noOutbox and noRemoval say that a damaged page keeps the carrier from ending jobs whose time to live is
+	// over, moving jobs after a step of the clock, relaying the outbox, and removing what nothing refers to.
+	noTTL, noSteps, noOutbox, noRemoval bool
 	// unused are lanes that no job refers to, gated those with a gate.
 	unused, gated map[*queue]struct{}
 	agenda        agenda

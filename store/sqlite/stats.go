@@ -163,6 +163,9 @@ func (tx *tx) countTopic(t *topic, queues iter.Seq[*queue], room *int) (store.To
 		if err := tx.learnHead(q); err != nil {
 			return row, err
 		}
+		if q.head == noHead {
+			continue
+		}
 		if at := date(q.head.due); row.OldestDue.IsZero() || at.Before(row.OldestDue) {
 			row.OldestDue = at
 		}

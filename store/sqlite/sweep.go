@@ -64,26 +64,42 @@ func (tx *tx) sweep(limit int) (store.Swept, error) {
 			tx.touchTopic(t)
 			t.grants = nil
 		}
-		for _, states := range [][]job.State{{job.Delivered, job.Cancelled}, {job.Dead}} {
-			if err := tx.trim(t, states, limit, &swept); err != nil {
-				return swept, err
-			}
-		}
-		if err := tx.forgetIDs(t, limit, &swept); err != nil {
+		retain := func() error { return tx.retain(t, limit, &swept) }
+		if err := tx.unlessDamaged(&t.noRetention, "remove ended jobs of topic "+t.name.name, retain); err != nil {
 			return swept, err
 		}
 	}
-	if err := tx.forgetFirsts(limit); err != nil {
-		return swept, err
-	}
 	tx.forgetGates(limit)
+	more := false
+	err := tx.unlessDamaged(&tx.mem.noRemoval, "remove unused lanes and topics", func() (err error) {
+		more, err = tx.forget(limit)
+		return err
+	})
+	swept.More = swept.More || more
+	return swept, err
+}
+
+// retain removes what retention no longer keeps of a topic.
+func (tx *tx) retain(t *topic, limit int, swept *store.Swept) error {
+	for _, states := range [][]job.State{{job.Delivered, job.Cancelled}, {job.Dead}} {
+		if err := tx.trim(t, states, limit, swept); err != nil {
+			return err
+		}
+	}
+	return tx.forgetIDs(t, limit, swept)
+}
+
+// forget removes what nothing refers to. more says that there is more of it.
+func (tx *tx) forget(limit int) (more bool, err error) {
+	if err := tx.forgetFirsts(limit); err != nil {
+		return false, err
+	}
 	moreLanes, err := tx.forgetLanes(limit)
 	if err != nil {
-		return swept, err
+		return false, err
 	}
 	moreTopics, err := tx.forgetTopics(limit)
-	swept.More = swept.More || moreLanes || moreTopics
-	return swept, err
+	return moreLanes || moreTopics, err
 }
 
 // forgetFirsts removes first entries whose jobs an older program has removed: it knows nothing of them. It looks at the

@@ -31,8 +31,12 @@ func (s *Store) ClaimExpired(
 
 // takeExpired holds what waits beyond its time to live.
 func (c *claim) takeExpired(tx *tx) error {
+	return tx.unlessDamaged(&tx.mem.noTTL, "claim expired jobs", func() error { return c.takeOverdue(tx) })
+}
+
+func (c *claim) takeOverdue(tx *tx) error {
 	err := tx.query(overdue, func(v []driver.Value) error {
-		if tx.mem.heldRow[integer(v[0])] != nil {
+		if tx.mem.isSkipped(integer(v[0])) {
 			return nil
 		}
 		body := int(max(0, integer(v[24])))
