@@ -40,7 +40,7 @@ func (s *Store) Carry(ctx context.Context, shard int, token store.Token, round s
 	err := carryOnce()
 	// Each of them is passed over for good.
 	for range round.Jobs {
-		if culprit == nil || !isDamage(err) {
+		if !isDamage(err) || culprit == nil { // without an answer it is the writer's
 			break
 		}
 		if err = s.abandon(ctx, culprit, "end a lease"); err == nil {
