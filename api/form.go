@@ -105,6 +105,9 @@ func decodeEdit(raw []byte, now time.Time, maxBody int64) (store.Edit, *problem)
 		f.fault("", "must name a field to change")
 	}
 	p := f.check(now, maxBody)
+	if p == nil {
+		p = f.problem(job.ValidateExpiry(&f.New, now))
+	}
 	f.Header = job.CanonicalHeader(f.Header)
 	return f.edit(), p
 }

@@ -2,6 +2,8 @@ package dispatcher_test
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -182,4 +184,70 @@ func TestExpiry_NeedsToBeNamedAnewByARevival(t *testing.T) {
 		require.EqualValues(t, 1, worked.Done)
 		require.Equal(t, time.Minute, r.get(t, made.Ref()).ExpiresAt.Sub(r.get(t, made.Ref()).DueAt))
 	})
+}
+
+// lookups counts how often ids are looked up.
+type lookups struct {
+	store.Store
+	n atomic.Int32
+}
+
+func (l *lookups) Known(ctx context.Context, shard int, refs []job.Ref) ([]bool, error) {
+	l.n.Add(1)
+	return l.Store.Known(ctx, shard, refs)
+}
+
+func TestExpiry_ThatHasPassedRefusesNewJobsOnly(t *testing.T) {
+	for _, shards := range []int{1, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards})
+			counted := &lookups{Store: model}
+			r := start(t, dispatcher.Options{Store: counted, Deliverer: &receiver{answer: status(204)}})
+			spec := func(id string) job.Spec { return job.Spec{ID: id, URL: "https://shop.example/"} }
+			now := time.Now()
+			requests := []job.New{
+				{Spec: spec("soon"), ExpiresAt: now.Add(time.Minute)},
+				{Spec: spec("later"), Delay: time.Minute, ExpiresAt: now.Add(time.Minute)},
+				{Spec: spec("past"), RunAt: now.Add(-time.Hour), ExpiresAt: now.Add(time.Second)},
+			}
+			for _, got := range r.Register(t.Context(), requests) {
+				require.NoError(t, got.Err)
+				require.Equal(t, store.Created, got.Outcome)
+			}
+			if shards == 1 {
+				require.Zero(t, counted.n.Load(), "ids are looked up only where it matters")
+			}
+			time.Sleep(time.Hour)
+			ended := now.Add(time.Minute)
+			requests = append(requests,
+				job.New{Spec: spec("soon"), ExpiresAt: ended.Add(-time.Second)},
+				job.New{Spec: job.Spec{ID: "soon", URL: "https://other.example/", Queue: job.Queue{Lane: "b"}}, ExpiresAt: ended},
+				job.New{Spec: spec("new"), ExpiresAt: ended},
+				job.New{Spec: spec(""), ExpiresAt: ended},
+				job.New{Spec: spec("new"), Delay: time.Minute, ExpiresAt: time.Now().Add(time.Second)},
+				job.New{Spec: spec("new"), RunAt: time.Now().Add(time.Minute), ExpiresIn: time.Second},
+				job.New{Spec: spec("good"), ExpiresAt: time.Now().Add(time.Second)},
+			)
+			results := r.Register(t.Context(), requests)
+			for i, want := range []store.Outcome{
+				store.Existing, store.Existing, store.Existing, store.Conflict, store.Conflict, 0, 0, 0, 0, store.Created,
+			} {
+				require.Equal(t, want, results[i].Outcome, i)
+				if want == 0 {
+					invalid, ok := errors.AsType[*job.InvalidError](results[i].Err)
+					require.True(t, ok, "%d: %v", i, results[i].Err)
+					require.Contains(t, invalid.Faults[0].Field, "/expires_", i)
+					continue
+				}
+				require.NoError(t, results[i].Err)
+			}
+			require.Equal(t, job.Delivered, results[0].Job.State)
+			require.Equal(t, job.Delivered, results[2].Job.State)
+
+			require.NoError(t, model.Close())
+			unread := r.Register(t.Context(), requests[:1])[0]
+			require.Error(t, unread.Err)
+			require.NotContains(t, unread.Err.Error(), "expires_at", "whether the id is known is not known")
+		})
+	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Register takes jobs, and answers one result for each, in order: one that is refused spoils no other. The jobs must
-// have passed job.Validate; what depends on topics and on this installation is checked here. A job without an id gets
+// have passed job.Validate; what depends on topics, on this installation and on the present moment is checked here. A job without an id gets
 // one, a job without a lane gets its URL's host and port.
 //
 // An error is a *job.InvalidError, a *job.UndeclaredTopicError, or one for which errors.Is(err, store.ErrUnavailable)
@@ -24,7 +24,12 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 	now := time.Now()
 	topics := &lookup{policies: d.policies}
 	topics.lanes, topics.lanesErr = d.laneURLs(ctx, topics, jobs)
+	expired := d.expired(ctx, jobs, now)
 	for i := range jobs {
+		if err := expired[i]; err != nil {
+			results[i].Err = err
+			continue
+		}
 		entry, err := d.entry(ctx, topics, jobs[i], now)
 		if err != nil {
 			results[i].Err = err
@@ -41,6 +46,38 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 		results[at[k]] = r
 	}
 	return results
+}
+
+// expired answers an error for each job that would expire before it is due, by its index. A job whose id is known has none:
+// it may have been registered in time, and the store tells whether this is the same request.
+func (d *Dispatcher) expired(ctx context.Context, jobs []job.New, now time.Time) map[int]error {
+	var errs map[int]error
+	var refs []job.Ref
+	var at []int
+	for i := range jobs {
+		faults := job.ValidateExpiry(&jobs[i], now)
+		if len(faults) == 0 {
+			continue
+		}
+		if errs == nil {
+			errs = make(map[int]error)
+		}
+		errs[i] = &job.InvalidError{Faults: faults}
+		if id := jobs[i].ID; id != "" {
+			refs = append(refs, job.Ref{Namespace: cmp.Or(jobs[i].Namespace, job.DefaultNamespace), ID: id})
+			at = append(at, i)
+		}
+	}
+	known, err := d.store.KnownOnAny(ctx, refs)
+	for k, i := range at {
+		switch {
+		case err != nil:
+			errs[i] = err
+		case known[k]:
+			delete(errs, i)
+		}
+	}
+	return errs
 }
 
 // entry completes a registration.

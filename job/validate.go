@@ -39,18 +39,22 @@ func Validate(n New, now time.Time) []Fault {
 	if wrong := timeFaults("/expires_at", n.ExpiresAt, now, 2*MaxAhead, "twenty"); len(wrong) > 0 {
 		return append(faults, wrong...)
 	}
-	return append(faults, expiryFaults(&n, now)...)
+	if n.RunAt.IsZero() && n.ExpiresIn > 0 || !n.RunAt.IsZero() && !n.ExpiresAt.IsZero() {
+		// Two durations or two moments: which comes first does not depend on now.
+		return append(faults, ValidateExpiry(&n, time.Time{})...)
+	}
+	return faults
 }
 
-// expiryFaults finds an expiry that comes before the job is due, as far as the two can be compared: of an edit that names
-// one of them, the store knows the other.
-func expiryFaults(n *New, now time.Time) []Fault {
+// ValidateExpiry names an expiry that comes before the job is due, seen from now. Validate finds what is so at any moment.
+// The rest depends on now: it is wrong with a new job only, not with one that was registered in time and is sent again.
+func ValidateExpiry(n *New, now time.Time) []Fault {
 	in, at := n.ExpiresIn > 0, !n.ExpiresAt.IsZero()
 	if n.ExpiresIn != 0 && at || n.Delay != 0 && !n.RunAt.IsZero() {
 		return nil // which of the two is meant is not known
 	}
 	due := now.Add(max(n.Delay, 0))
-	if !n.RunAt.IsZero() {
+	if n.RunAt.After(now) {
 		due = n.RunAt
 	}
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -159,6 +160,27 @@ func (r *Router) elsewhere(ctx context.Context, home int, entries []Entry, index
 			refs = append(refs, entries[i].Ref())
 		}
 	}
+	return r.lookUp(ctx, refs, home)
+}
+
+// KnownOnAny answers for each id whether any shard knows it, as Store.Known does for one.
+func (r *Router) KnownOnAny(ctx context.Context, refs []job.Ref) ([]bool, error) {
+	known := make([]bool, 0, len(refs))
+	for part := range slices.Chunk(refs, MaxBatch) {
+		on, err := r.lookUp(ctx, part, -1)
+		if err != nil {
+			return nil, err
+		}
+		for _, ref := range part {
+			_, yes := on[ref]
+			known = append(known, yes)
+		}
+	}
+	return known, nil
+}
+
+// lookUp tells on which shard ids are known, at most MaxBatch. It leaves out the shard home; none when it is negative.
+func (r *Router) lookUp(ctx context.Context, refs []job.Ref, home int) (map[job.Ref]int, error) {
 	if len(refs) == 0 {
 		return nil, nil
 	}
@@ -170,13 +192,13 @@ func (r *Router) elsewhere(ctx context.Context, home int, entries []Entry, index
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look for ids on other shards: %w", err)
+		return nil, fmt.Errorf("look for known ids: %w", err)
 	}
 	known := make(map[job.Ref]int)
 	for shard, hits := range found {
 		for i, hit := range hits {
 			if hit.err != nil {
-				return nil, fmt.Errorf("look for ids on other shards: %w", hit.err)
+				return nil, fmt.Errorf("look for known ids: %w", hit.err)
 			}
 			if hit.yes {
 				known[refs[i]] = shard
