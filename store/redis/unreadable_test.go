@@ -127,3 +127,27 @@ func TestALaneWhoseSettingsCannotBeReadStopsNoOther(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, lanes, 3, "settings put anew are read again")
 }
+
+// Jobs that nobody can claim, since their record is torn or their queue's name is lost, keep no other from being ended.
+func TestClaimExpired_PassesOverJobsThatNobodyCanClaim(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		sh := s.shards[0]
+		e, nameless := entry("a"), entry("nameless")
+		e.Delay, e.ExpiresIn = 0, time.Millisecond
+		nameless.Lane, nameless.ExpiresIn = "nameless", time.Millisecond
+		insert(t, s, e, nameless)
+		name := nameless.String()
+		number, err := s.client.HGet(t.Context(), sh.queues, name).Result()
+		require.NoError(t, err)
+		require.NoError(t, s.client.HDel(t.Context(), sh.names, number).Err())
+		require.NoError(t, s.client.HSet(t.Context(), sh.jobs, "torn", "\x01").Err())
+		require.NoError(t, s.client.ZAdd(t.Context(), sh.tag+"ttl", redis.Z{Score: 1, Member: "torn"}, redis.Z{Score: 2, Member: "nameless"}).Err())
+		var held []store.Held
+		require.Eventually(t, func() bool {
+			held, err = s.ClaimExpired(t.Context(), 0, store.NewToken(), store.ExpiredRequest{Max: 1, MaxBytes: 1 << 20, Lease: time.Minute})
+			require.NoError(t, err)
+			return len(held) > 0
+		}, 30*time.Second, 10*time.Millisecond)
+		require.Equal(t, "a", held[0].ID)
+	})
+}

@@ -26,8 +26,10 @@ while #found < 2 * most and from < 8192 and room > 0 do
     if #found < 2 * most and room > 0 and not (r and r.lease ~= '-') then
       local rec = call('HGET', JOBS, member)
       room = room - (rec and #rec or 0)
-      found[#found + 1] = member
-      found[#found + 1] = rec and int(be(rec, 3, 6)) or ''
+      if not rec or named(rec) ~= '' then -- else nobody can claim it
+        found[#found + 1] = member
+        found[#found + 1] = rec and int(be(rec, 3, 6)) or ''
+      end
     end
   end
   from = from + #page
