@@ -188,10 +188,20 @@ func (s *Store) rescore(ctx context.Context, sh *part, numbers []string) (clockS
 // aheadBefore tells whether the clock was ahead of what it shows now: jobs that were due then may be ready though their
 // moment is in the future.
 func (s *Store) aheadBefore(ctx context.Context, sh *part) (bool, error) {
-	pipe := s.client.Pipeline()
-	ahead, now := pipe.HGet(ctx, sh.clock[0], "ahead"), pipe.Time(ctx)
-	if _, err := pipe.Exec(ctx); err != nil && !isNil(err) {
+	ahead, err := s.client.HGet(ctx, sh.clock[0], "ahead").Result()
+	if isNil(err) {
+		return false, nil
+	}
+	if err != nil {
 		return false, fault(ctx, err)
 	}
-	return digits(ahead.Val()) > now.Val().UnixMilli(), nil
+	server, err := node(ctx, s.client, sh.clock[0]) // a command without a key would go to any server of a cluster
+	if err != nil {
+		return false, fault(ctx, err)
+	}
+	now, err := server.Time(ctx).Result()
+	if err != nil {
+		return false, fault(ctx, err)
+	}
+	return digits(ahead) > now.UnixMilli(), nil
 }

@@ -81,7 +81,7 @@ func (s *Store) dueOnAgenda(ctx context.Context, sh *part, namespace string) (du
 		if err != nil {
 			return 0, oldest, fault(ctx, err)
 		}
-		queues, err := sh.named(ctx, s.client, numbers)
+		queues, err := s.resolve(ctx, sh, numbers)
 		if err != nil {
 			return 0, oldest, err
 		}
