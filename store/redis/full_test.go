@@ -145,3 +145,24 @@ func TestAFullServerLetsNoLargeBodyThrough(t *testing.T) {
 	memory(t, c, "0")
 	require.Len(t, claimAll(t, s, 10).Jobs, 1)
 }
+
+// What a crash has torn is put right while memory is full, too: else what it holds could not be delivered.
+func TestRepair_GoesOnWhileMemoryIsFull(t *testing.T) {
+	server := redistest.Start(t)
+	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
+	work(t, s, 40)
+	ctx, sh := t.Context(), s.shards[0]
+	repairAll(t, s, 0)
+	stats := sh.topicOf(topicName(lane.Namespace, lane.Topic)).stats
+	require.NoError(t, c.HDel(ctx, sh.names, "1").Err())
+	require.NoError(t, c.Del(ctx, sh.tag+"due:2", sh.outq).Err())
+	require.NoError(t, c.HSet(ctx, stats, "reg", 1, "xb", 7).Err())
+	require.NoError(t, c.HSet(ctx, sh.tries, "of-none", "x").Err())
+	memory(t, c, "1")
+	found := repaired(t, s)
+	for _, kind := range []store.RepairKind{
+		store.RepairQueue, store.RepairUnplaced, store.RepairOutbox, store.RepairCounter, store.RepairLeftover,
+	} {
+		require.Positive(t, found[kind], kind)
+	}
+}

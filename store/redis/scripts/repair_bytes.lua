@@ -5,6 +5,7 @@
 -- result  how many jobs were read, bytes with these, what must stay as it is, 1 when the counter was set, or -1 when
 --         something is not as it must be
 local call = redis.call
+call('ZREM', KEYS[2], '') -- a first write that is allowed while memory is full, see lib.lua
 local from, most, sum = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local stored, count = tonumber(call('HGET', KEYS[1], ARGV[1]) or 0), call('ZCARD', KEYS[2])
 local first, last = call('ZRANGE', KEYS[2], 0, 0)[1] or '', call('ZRANGE', KEYS[2], -1, -1)[1] or ''

@@ -7,6 +7,7 @@
 -- What has ended is counted only: retention removes it. So the ended are no fewer than those that are kept, and the
 -- registered are the sum.
 local call = redis.call
+call('ZREM', KEYS[5], '') -- a first write that is allowed while memory is full, see lib.lua
 local due, ready, held = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 for k = 6, #KEYS, 3 do
   due = due + call('ZCARD', KEYS[k])

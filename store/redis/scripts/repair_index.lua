@@ -3,11 +3,13 @@
 -- ARGV    for each queue: its number, its name, its topic's name, its lane
 -- result  how many were repaired
 -- A number that means another queue, or a queue that has another number, stays as it is.
+-- A queue that has neither was forgotten since it was read, and stays so.
 local call, repaired = redis.call, 0
+call('ZREM', KEYS[3], '') -- a first write that is allowed while memory is full, see lib.lua
 for i = 1, #KEYS - 3 do
   local n, name, topic, lane = ARGV[i * 4 - 3], ARGV[i * 4 - 2], ARGV[i * 4 - 1], ARGV[i * 4]
   local named, number = call('HGET', KEYS[2], n), call('HGET', KEYS[1], name)
-  if (not named or named == name) and (not number or number == n) then
+  if (named or number) and (not named or named == name) and (not number or number == n) then
     local changes = call('HSETNX', KEYS[2], n, name) + call('HSETNX', KEYS[1], name, n)
     for key, member in pairs({ [KEYS[3]] = topic, [KEYS[3 + i]] = lane .. '\0' .. n }) do
       if not call('ZSCORE', key, member) then

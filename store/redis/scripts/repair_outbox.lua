@@ -3,6 +3,7 @@
 -- ARGV    cursor of the entries ('' they are checked), place in the order to go on at
 -- result  next cursor ('' at the end), next place (-1 at the end), entries put in order, places removed
 local call = redis.call
+call('ZREM', KEYS[2], '') -- a first write that is allowed while memory is full, see lib.lua
 local clock = call('TIME')
 local now = string.format('%.0f', tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000))
 local cursor, place, added, removed = ARGV[1], tonumber(ARGV[2]), 0, 0
