@@ -110,7 +110,8 @@ type Store interface {
 
 	// Sweep removes what retention no longer keeps, at most limit ended jobs and as many remembered ids. In its own time it
 	// also forgets topics and lanes that nothing refers to any more: no job, kept or not, no policy or settings, no hold,
-	// breaker, counted start or alarm. Totals keep the counts of forgotten topics.
+	// breaker, counted start or alarm; and not before Repair has done what it has to. Totals keep the counts of forgotten
+	// topics.
 	Sweep(ctx context.Context, shard int, token Token, limit int) (Swept, error)
 
 	// Repair checks a bounded part of the shard's data for what must not be: a job that is in no place or in two, an entry

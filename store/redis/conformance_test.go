@@ -18,6 +18,7 @@ func TestConformanceOnMiniredis(t *testing.T) {
 		clock := newClock(t)
 		o := clock.options()
 		s := open(t, o)
+		repairAll(t, s, 0) // before that nothing is forgotten
 		return storetest.Engine{
 			Store: s, Defaults: policy.Builtin(), Advance: clock.pass, Step: clock.step, Now: clock.now,
 			Reopen: func() store.Store {

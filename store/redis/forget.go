@@ -35,10 +35,15 @@ type idleTopic struct {
 
 // forgetUnused looks at some topics, and at forgetLanes lanes of each, for those that nothing refers to. The next look at a
 // topic goes on behind them. It reads without scripts, and calls one for a topic of which something can be forgotten.
-func (s *Store) forgetUnused(ctx context.Context, sh *part, names []string) error {
+//
+// Nothing is forgotten while a check of the shard is due or under way that its server's restart makes necessary: what it
+// puts back may be of a lane that seems to be unused. now is the store's clock.
+func (s *Store) forgetUnused(ctx context.Context, sh *part, names []string, now int64) error {
+	if sound, err := s.sound(ctx, sh); !sound || err != nil {
+		return err
+	}
 	topics := make([]*idleTopic, len(names))
 	pipe := s.client.Pipeline()
-	clock := pipe.Time(ctx)
 	for i, name := range names {
 		namespace, topic, _ := strings.Cut(name, "/")
 		t := &idleTopic{name: name, after: sh.idleFrom(name)}
@@ -54,8 +59,10 @@ func (s *Store) forgetUnused(ctx context.Context, sh *part, names []string) erro
 		}
 		topics[i] = t
 	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return fault(ctx, err)
+	if pipe.Len() > 0 {
+		if _, err := pipe.Exec(ctx); err != nil {
+			return fault(ctx, err)
+		}
 	}
 	pipe = s.client.Pipeline()
 	for _, t := range topics {
@@ -80,11 +87,30 @@ func (s *Store) forgetUnused(ctx context.Context, sh *part, names []string) erro
 		}
 	}
 	for _, t := range topics {
-		if err := s.forget(ctx, sh, t, clock.Val().UnixMilli()); err != nil {
+		if err := s.forget(ctx, sh, t, now); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sound tells whether a shard was checked since its server was started. It asks the server itself: what this process knows of
+// it may be of before a restart.
+func (s *Store) sound(ctx context.Context, sh *part) (bool, error) {
+	server, err := node(ctx, s.client, sh.jobs)
+	if err != nil {
+		return false, fault(ctx, err)
+	}
+	run, err := runOf(ctx, server)
+	if err != nil {
+		return false, err
+	}
+	if !sh.repairs.mu.TryLock() { // a step of a check is being made: the next look will do
+		return false, nil
+	}
+	defer sh.repairs.mu.Unlock()
+	last, _, _ := strings.Cut(sh.repairs.last, " ")
+	return last == run && (sh.repairs.pass == nil || sh.repairs.pass.slow), nil
 }
 
 // idleFrom is the lane behind which the next look at a topic begins; empty: with the first.
@@ -126,7 +152,7 @@ func (s *Store) forget(ctx context.Context, sh *part, t *idleTopic, now int64) e
 	scriptKeys := []string{
 		sh.queues, sh.names, sh.seen, sh.agenda, sh.rings, sh.gates, sh.laneLimits, sh.terms, sh.alarms, sh.ahead,
 		sh.lanes(t.name), sh.put(t.name), sh.rate(t.name), keys.open, keys.stats, keys.done, keys.dead, keys.off,
-		sh.topic(namespace, forgotten).stats,
+		sh.topic(namespace, forgotten).stats, sh.last, sh.clock[1], sh.clock[2],
 	}
 	args := []any{t.name}
 	var rings []string

@@ -2,9 +2,11 @@ package redis
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/job"
@@ -39,6 +41,14 @@ func known(t *testing.T, s *Store) (lanes []string) {
 	return lanes
 }
 
+// checked opens a store of which lanes may be forgotten.
+func checked(t *testing.T, clock *fakeClock) *Store {
+	t.Helper()
+	s := open(t, clock.options())
+	repairAll(t, s, 0)
+	return s
+}
+
 func sweepAll(t *testing.T, s *Store) {
 	t.Helper()
 	for more := true; more; {
@@ -50,7 +60,7 @@ func sweepAll(t *testing.T, s *Store) {
 
 func TestForget_KeepsLanesWhoseJobsAreKept(t *testing.T) {
 	clock := newClock(t)
-	s := open(t, clock.options())
+	s := checked(t, clock)
 	keep := policy.Builtin().KeepDelivered.For // 24 h
 	delivers(t, s, "a", "first")
 	clock.pass(time.Hour)
@@ -91,7 +101,7 @@ func TestForget_KeepsLanesWhoseJobsAreKept(t *testing.T) {
 // A lane that became idle while the clock was set back seems to have been idle for longer than its jobs are kept.
 func TestForget_KeepsLanesOfJobsThatEndedAheadOfTheClock(t *testing.T) {
 	clock := newClock(t)
-	s := open(t, clock.options())
+	s := checked(t, clock)
 	keep := *policy.Builtin().KeepDelivered.For
 	delivers(t, s, "ahead", "lane") // ends now
 	clock.step(-6 * time.Hour)
@@ -114,7 +124,7 @@ func TestForget_KeepsLanesOfJobsThatEndedAheadOfTheClock(t *testing.T) {
 
 func TestForget_OtherProcessesGetAnotherNumber(t *testing.T) {
 	clock := newClock(t)
-	s, other := open(t, clock.options()), open(t, clock.options())
+	s, other := checked(t, clock), open(t, clock.options())
 	delivers(t, s, "a", "lane")
 	delivers(t, other, "b", "lane")
 	before, err := s.client.HGet(t.Context(), s.shards[0].queues, (&job.Queue{Namespace: lane.Namespace, Topic: lane.Topic, Lane: "lane"}).String()).Result()
@@ -143,7 +153,7 @@ func TestForget_OtherProcessesGetAnotherNumber(t *testing.T) {
 
 func TestForget_GoesThroughTopicsWithManyLanes(t *testing.T) {
 	clock := newClock(t)
-	s := open(t, clock.options())
+	s := checked(t, clock)
 	const lanes = 2*forgetLanes + 10
 	entries := make([]store.Entry, lanes)
 	for i := range entries {
@@ -163,4 +173,141 @@ func TestForget_GoesThroughTopicsWithManyLanes(t *testing.T) {
 	}
 	require.Equal(t, []string{entries[0].Lane}, known(t, s))
 	require.Empty(t, s.shards[0].idleAfter)
+}
+
+// After a restart of Redis a job may be in no queue until the check has found it.
+func TestForget_WaitsForTheCheckAfterARestart(t *testing.T) {
+	clock := newClock(t)
+	s := checked(t, clock)
+	sh := s.shards[0]
+	waits := entry("a")
+	waits.Delay = time.Hour
+	insert(t, s, waits)
+	sweepAll(t, s)
+	number, err := s.client.HGet(t.Context(), sh.queues, lane.String()).Result()
+	require.NoError(t, err)
+	require.NoError(t, s.client.Del(t.Context(), sh.tag+"due:"+number, sh.agenda).Err(), "a torn script")
+	recheck(s, 0)
+	sweepAll(t, s)
+	sweepAll(t, s)
+	require.Equal(t, []string{lane.Lane}, known(t, s))
+	require.Equal(t, 1, repairAll(t, s, 0)[store.RepairUnplaced])
+	agrees(t, s)
+}
+
+// A lane on the agenda is looked at once more: when its last job ended may not be noted yet.
+func TestForget_KeepsLanesOnTheAgenda(t *testing.T) {
+	clock := newClock(t)
+	s := checked(t, clock)
+	sh := s.shards[0]
+	delivers(t, s, "a", "lane")
+	number := s.client.HGet(t.Context(), sh.queues, job.Queue{Namespace: lane.Namespace, Topic: lane.Topic, Lane: "lane"}.String()).Val()
+	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
+	for _, key := range []string{sh.agenda, sh.clock[1], sh.clock[2]} {
+		require.NoError(t, s.client.ZAdd(t.Context(), key, redis.Z{Score: 1, Member: number}).Err())
+		sweepAll(t, s)
+		sweepAll(t, s)
+		require.Equal(t, []string{"lane"}, known(t, s), key)
+		require.NoError(t, s.client.Del(t.Context(), key).Err())
+	}
+	sweepAll(t, s)
+	require.Empty(t, known(t, s))
+}
+
+// A check goes on without the lanes that are forgotten while it is under way.
+func TestForget_StopsNoCheck(t *testing.T) {
+	clock := newClock(t)
+	s := checked(t, clock)
+	const lanes = 300 // more than one step takes
+	entries := make([]store.Entry, lanes)
+	for i := range entries {
+		entries[i] = entry(fmt.Sprintf("job-%04d", i))
+		entries[i].Lane, entries[i].Delay = entries[i].ID, 1000*time.Hour
+	}
+	insert(t, s, entries...)
+	sweepAll(t, s)
+	sh := s.shards[0]
+	_, err := s.Repair(t.Context(), 0) // reads what was checked last
+	require.NoError(t, err)
+	sh.repairs.last, _, _ = strings.Cut(sh.repairs.last, " ")
+	sh.repairs.last += " 1" // long ago: a daily check begins
+	clock.pass(*policy.Builtin().KeepDelivered.For)
+	for complete := false; !complete; {
+		if p := sh.repairs.pass; p != nil && len(p.queues) > 1 && len(known(t, s)) == lanes {
+			for i, q := range p.queues {
+				if i%2 == 0 {
+					_, err := s.Cancel(t.Context(), 0, store.NewToken(), job.Ref{Namespace: q.Namespace, ID: q.Lane})
+					require.NoError(t, err)
+				}
+			}
+			clock.pass(2 * *policy.Builtin().KeepDelivered.For)
+			for range 4 {
+				sweepAll(t, s)
+			}
+			require.Less(t, len(known(t, s)), lanes)
+			require.NotNil(t, sh.repairs.pass)
+		}
+		s.idlePace.next = time.Time{}
+		result, err := s.Repair(t.Context(), 0)
+		require.NoError(t, err)
+		require.Empty(t, result.Repairs)
+		complete = result.Complete
+	}
+	agrees(t, s)
+}
+
+// Neither a daily check nor a policy that is put makes lanes seem used.
+func TestForget_CountsFromTheLastJobWhateverLooksAtTheLane(t *testing.T) {
+	clock := newClock(t)
+	s := checked(t, clock)
+	sh := s.shards[0]
+	delivers(t, s, "a", "lane")
+	idle := s.client.HVals(t.Context(), sh.rings).Val()
+	clock.pass(time.Hour)
+	sh.repairs.last, _, _ = strings.Cut(sh.repairs.last, " ")
+	sh.repairs.last += " 1"
+	for complete := false; !complete; {
+		s.idlePace.next = time.Time{}
+		result, err := s.Repair(t.Context(), 0)
+		require.NoError(t, err)
+		complete = result.Complete
+	}
+	require.Equal(t, idle, s.client.HVals(t.Context(), sh.rings).Val(), "after a daily check")
+	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
+	require.NoError(t, err)
+	for range 3 {
+		_, err = s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		require.NoError(t, err)
+	}
+	require.Equal(t, idle, s.client.HVals(t.Context(), sh.rings).Val(), "after a policy was put")
+	repairAll(t, s, 0)
+	require.NotEqual(t, idle, s.client.HVals(t.Context(), sh.rings).Val(), "after a crash that may have lost when it was")
+}
+
+// Counting looks at every lane: it must not displace those that a process works with.
+func TestTotals_RemembersNoLanesThatOnlyWait(t *testing.T) {
+	clock := newClock(t)
+	s, other := open(t, clock.options()), open(t, clock.options())
+	waits := entry("a")
+	waits.Delay = time.Hour
+	insert(t, s, waits)
+	total, err := other.Totals(t.Context(), 0, lane.Namespace)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, total.Scheduled)
+	require.Empty(t, other.shards[0].newest.byNumber)
+}
+
+func TestForget_LeavesNoStoreThatSeemsToBeEmptied(t *testing.T) {
+	clock := newClock(t)
+	s := checked(t, clock)
+	sh := s.shards[0]
+	delivers(t, s, "a", "lane")
+	require.NoError(t, s.client.Del(t.Context(), sh.checked, sh.last).Err(), "as of an older program, or one that may not check")
+	require.NoError(t, s.lookAtData(t.Context()))
+	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
+	sweepAll(t, s)
+	sweepAll(t, s)
+	require.Empty(t, known(t, s))
+	require.NoError(t, s.lookAtData(t.Context()))
+	require.NoError(t, s.health.unready())
 }

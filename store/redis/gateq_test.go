@@ -107,3 +107,17 @@ return grouped(list)`)
 		}
 	})
 }
+
+// Nobody can look at a queue without a name: what is left of one does not keep the carrier busy.
+func TestCarry_RemovesQueuesWithoutANameFromTheAgenda(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		sh := s.shards[0]
+		for _, key := range []string{sh.agenda, sh.tag + "off"} {
+			require.NoError(t, s.client.ZAdd(t.Context(), key, redis.Z{Score: 1, Member: "9000"}).Err())
+		}
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		require.NoError(t, err)
+		require.Negative(t, carried.Next)
+		require.Zero(t, s.client.Exists(t.Context(), sh.agenda, sh.tag+"off").Val())
+	})
+}

@@ -204,7 +204,7 @@ func (s *Store) emptiedShards(ctx context.Context) ([]int, error) {
 	pipe := s.client.Pipeline()
 	there := make([]*redis.IntCmd, len(s.shards))
 	for i, sh := range s.shards {
-		there[i] = pipe.Exists(ctx, sh.names, sh.checked)
+		there[i] = pipe.Exists(ctx, sh.names, sh.last, sh.checked)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, fmt.Errorf("look for the shards: %w", fault(ctx, err))

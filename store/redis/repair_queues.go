@@ -3,6 +3,7 @@ package redis
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
@@ -134,9 +135,12 @@ func (s *Store) repairQueues(ctx context.Context, sh *part, p *pass) (bool, erro
 		}
 	}
 	some := p.queues[:min(len(p.queues), repairMost/2)]
-	c := s.newCall(sh, scriptRepairQueues, sh.token("repair", "q"), some, nil, 3)
-	c.add(p.set, p.at, 4*repairMost)
+	c := s.newCall(sh, scriptRepairQueues, sh.token("repair", "q"), some, nil, 4)
+	c.add(p.set, p.at, 4*repairMost, p.slow)
 	reply, err := s.do(ctx, c)
+	if errors.Is(err, errStale) {
+		return false, s.dropForgotten(ctx, sh, p)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -147,6 +151,33 @@ func (s *Store) repairQueues(ctx context.Context, sh *part, p *pass) (bool, erro
 	p.queues, p.set, p.at = p.queues[min(num(answer[0]), int64(len(some))):], str(answer[1]), str(answer[2])
 	p.noteAll(strs(answer[3]), strs(answer[4]))
 	return len(p.queues) == 0 && p.state == 1, nil
+}
+
+// dropForgotten leaves out of the queues that are still to be checked those that were forgotten since they were read. It
+// answers errStale when there is none.
+func (s *Store) dropForgotten(ctx context.Context, sh *part, p *pass) error {
+	numbers := make([]string, len(p.queues))
+	for i, q := range p.queues {
+		numbers[i] = q.number
+	}
+	names, err := s.client.HMGet(ctx, sh.names, numbers...).Result()
+	if err != nil {
+		return fault(ctx, err)
+	}
+	var left []*queue
+	for i, name := range strs(names) {
+		if name == p.queues[i].name {
+			left = append(left, p.queues[i])
+		}
+	}
+	if len(left) == len(p.queues) {
+		return errStale
+	}
+	if len(left) == 0 || left[0] != p.queues[0] {
+		p.set, p.at = "ready", "0"
+	}
+	p.queues = left
+	return nil
 }
 
 // repairJobs looks at the next jobs, wherever they are.

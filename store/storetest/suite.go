@@ -89,9 +89,15 @@ func (s *suite) sound() {
 	s.Helper()
 	if !s.Failed() && s.Store.Ping(s.Context()) == nil {
 		require.NoError(s, Check(s.Context(), s.Store))
-		if s.Recheck != nil {
-			require.Empty(s, s.Recheck(s.T, s.shard), "a check repairs nothing where nothing was lost")
-		}
+		s.recheck()
+	}
+}
+
+// recheck has the engine check the test's shard.
+func (s *suite) recheck() {
+	s.Helper()
+	if s.Recheck != nil {
+		require.Empty(s, s.Recheck(s.T, s.shard), "a check repairs nothing where nothing was lost")
 	}
 }
 

@@ -64,7 +64,13 @@ else
   local home, none = {}, A + 9 + tonumber(ARGV[A + 9])
   for i = none + 1, #ARGV do home[#home + 1] = ARGV[i] end
   local off, gated, gone = call('EXISTS', OFF) == 1, call('EXISTS', GATEQ) == 1, {}
-  for i = A + 10, none do gone[#gone + 1] = ARGV[i] end
+  for i = A + 10, none do
+    gone[#gone + 1] = ARGV[i]
+    if call('HEXISTS', NAMES, ARGV[i]) == 0 then -- nobody can look at it
+      call('ZREM', AGENDA, ARGV[i])
+      call('ZREM', OFF, ARGV[i])
+    end
+  end
   many('HDEL', OUTBOX, home)
   many('ZREM', OUTQ, home)
   for _, q in ipairs(queues) do
@@ -84,6 +90,7 @@ else
       end
     end
     local hold = upto < now
+    q.idle = true
     look(q, hold and now + 100 or nil)
     if q.off then call('ZADD', OFF, int(now), q.n) elseif off then call('ZREM', OFF, q.n) end
     if gated and not q.gate then gone[#gone + 1] = q.n end

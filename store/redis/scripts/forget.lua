@@ -1,17 +1,20 @@
 -- Forgets lanes of a topic that nothing refers to, and then the topic when nothing refers to it either.
 -- KEYS    1 queues  2 names  3 seen  4 agenda  5 rings  6 gates  7 lanes  8 terms  9 alarms  10 ahead
 --         11 queues:<topic>  12 lanes:<topic>  13 rate:<topic>  14 open:<topic>  15 stats:<topic>  16 done  17 dead
---         18 cancelled  19 stats of the forgotten  then for each lane: due, ready, held
+--         18 cancelled  19 stats of the forgotten  20 last  21 stale agenda  22 stale gateq  then for each lane: due, ready,
+--         held
 -- ARGV    topic's name; then for each lane: its number, its name, its lane
 -- result  how many lanes were forgotten, 1 when the topic was
 -- look notes when a lane had its last unfinished job, as a negative ring. Of what ended before that, records may be kept,
 -- which know their lane by its number. They are all gone when the oldest that is kept of the topic ended later. The clock
 -- may have been set back in between: by less than MARGIN, or further; then the latest end that was ever ahead of the clock
--- (ahead) counts as well.
+-- (ahead) counts as well. A lane on the agenda is one that somebody is still to look at: what look notes of it may be old.
 local call, MARGIN = redis.call, 600000
 call('ZREM', KEYS[3], '') -- no such member: a first write that is allowed while memory is full, see lib.lua
 local clock = call('TIME')
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
+-- Until all queues are rescored after a step of the clock, the agenda does not say who is still to be looked at.
+if call('EXISTS', KEYS[21], KEYS[22]) > 0 then return { 0, 0 } end
 local oldest, newest
 for k = 16, 18 do
   local first, last = call('ZRANGE', KEYS[k], 0, 0, 'WITHSCORES')[2], call('ZRANGE', KEYS[k], -1, -1, 'WITHSCORES')[2]
@@ -27,18 +30,19 @@ if newest and newest > now and newest > ahead then
 end
 
 local forgotten = 0
-for i = 1, (#KEYS - 19) / 3 do
-  local k, n, name, lane = 17 + i * 3, ARGV[i * 3 - 1], ARGV[i * 3], ARGV[i * 3 + 1]
+-- Data from before numbers were noted: none is given again.
+if #KEYS > 22 and call('EXISTS', KEYS[20]) == 0 then call('SET', KEYS[20], call('HLEN', KEYS[2])) end
+for i = 1, (#KEYS - 22) / 3 do
+  local k, n, name, lane = 20 + i * 3, ARGV[i * 3 - 1], ARGV[i * 3], ARGV[i * 3 + 1]
   if call('HGET', KEYS[2], n) == name and call('EXISTS', KEYS[k], KEYS[k + 1], KEYS[k + 2]) == 0 and
-      call('HEXISTS', KEYS[6], n) == 0 and call('HEXISTS', KEYS[7], name) == 0 then
+      call('HEXISTS', KEYS[6], n) == 0 and call('HEXISTS', KEYS[7], name) == 0 and not call('ZSCORE', KEYS[4], n) then
     local idle = -tonumber(call('HGET', KEYS[5], n) or 0)
     if idle <= 0 and oldest then
       call('HSET', KEYS[5], n, string.format('-%.0f', now)) -- it never had a job, or from before this was noted
     elseif not oldest or oldest > math.max(idle, ahead) + MARGIN then
-      call('HDEL', KEYS[1], name)
+      if call('HGET', KEYS[1], name) == n then call('HDEL', KEYS[1], name) end
       call('HDEL', KEYS[2], n)
       call('HDEL', KEYS[5], n)
-      call('ZREM', KEYS[4], n)
       call('ZREM', KEYS[11], lane .. '\0' .. n)
       forgotten = forgotten + 1
     end
@@ -54,9 +58,9 @@ for i = 1, 6 do counts[i] = tonumber(counts[i] or 0) end
 if counts[1] ~= counts[2] + counts[3] + counts[4] or counts[5] ~= 0 or counts[6] ~= 0 then
   return { forgotten, 0 } -- repair has to look at it first
 end
-for i, field in ipairs({ 'reg', 'd', 'x', 'c' }) do
-  if counts[i] ~= 0 then call('HINCRBY', KEYS[19], field, string.format('%.0f', counts[i])) end
-end
+local sums = call('HMGET', KEYS[19], 'reg', 'd', 'x', 'c')
+for i = 1, 4 do sums[i] = string.format('%.0f', (sums[i] or 0) + counts[i]) end
+call('HSET', KEYS[19], 'reg', sums[1], 'd', sums[2], 'x', sums[3], 'c', sums[4])
 call('DEL', KEYS[15])
 call('ZREM', KEYS[3], ARGV[1])
 return { forgotten, 1 }

@@ -386,7 +386,8 @@ end
 
 -- look writes the next moment at which someone must look at a queue, and rings the bell where q.ring wishes it and
 -- there is something to claim; and what became of its gate. A lapse that is to be left alone for now is looked at again
--- at least, and q.off says so; q.lapse is the first, where it is known. It answers whether the queue has claimable jobs, and whether it is blocked.
+-- at least, and q.off says so; q.lapse is the first, where it is known. With q.idle, a queue that had no job before keeps
+-- the moment since when. It answers whether the queue has claimable jobs, and whether it is blocked.
 local function look(q, least)
   arrange(q)
   local held, ready = holds(q), call('LLEN', q.ready)
@@ -398,8 +399,10 @@ local function look(q, least)
   first = first and tonumber(first)
   local claimable = ready > 0 or (first ~= nil and first <= now)
   if not (held > 0 or ready > 0 or first) then
-    call('ZREM', AGENDA, q.n)
-    call('HSET', RINGS, q.n, '-' .. NOW) -- since when it has no job: see forget.lua
+    -- Since when it has no job, see forget.lua. A queue that is not on the agenda had none before.
+    if call('ZREM', AGENDA, q.n) == 1 or not (q.idle and match(call('HGET', RINGS, q.n) or '', '^%-')) then
+      call('HSET', RINGS, q.n, '-' .. NOW)
+    end
     return false, blocked
   end
   if blocked then

@@ -1,11 +1,13 @@
 -- Walks through queues: takes out what does not belong there, and writes anew what the agenda says of them. Before it
 -- stands mend.lua.
 -- KEYS    those of lib
--- ARGV    where to go on in the first queue: ready, held or due, and a cursor; about how many entries to look at
+-- ARGV    where to go on in the first queue: ready, held or due, and a cursor; about how many entries to look at; 1 when
+--         nothing has happened to the server, so that what it says of queues without jobs is right
 -- result  queues that are done, where to go on in the next: ready, held or due, and a cursor; {kind, how many were
 --         repaired, …}, some of their members
 allow()
 watch()
+local kept = ARGV[A + 4] == '1'
 local set, cursor, room = ARGV[A + 1], ARGV[A + 2], tonumber(ARGV[A + 3])
 
 -- Each walk answers where to go on, '0' at the end.
@@ -65,6 +67,7 @@ for i, q in ipairs(queues) do
     cursor = walks[set](q, cursor)
     if cursor == '0' then set = after[set] end
   end
+  q.idle = kept and not q.touched
   if set then
     if q.touched then relook(q) end
     break
