@@ -57,6 +57,7 @@ type modelShard struct {
 	// permits and alarms are of topics that this shard keeps.
 	permits map[topicName]window
 	alarms  map[topicName]bool
+	mortal  bool // a job has, or had, an end of its time to live
 	outbox  []store.Entry
 	agenda  agenda
 	bells   map[string]*bell

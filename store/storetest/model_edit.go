@@ -61,6 +61,7 @@ func (m *Model) Edit(ctx context.Context, shard int, token store.Token, ref job.
 			return &store.StateError{State: r.job.State}
 		}
 		due, expires := r.job.DueAt, r.job.ExpiresAt
+		s.mortal = true // it may get an expiry
 		switch {
 		case edit.Delay != nil:
 			due = after(now, *edit.Delay)

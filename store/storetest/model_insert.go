@@ -65,6 +65,7 @@ func (s *modelShard) insert(e store.Entry, now time.Time) store.Inserted {
 	r.job.Since = r.job.DueAt
 	r.job.ExpiresAt = expiresAt(now, e.ExpiresIn, e.ExpiresAt)
 	r.maxAge = e.MaxAge
+	s.mortal = s.mortal || !r.endOfLife().IsZero()
 	s.jobs[ref] = r
 	if e.Print != nil {
 		s.ids[ref] = &remembered{topic: r.queue.topic.name, print: r.print}

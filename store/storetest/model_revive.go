@@ -37,6 +37,7 @@ func (s *modelShard) revive(item store.Revival, now time.Time) (job.Job, error) 
 		return job.Job{}, &store.StateError{State: state}
 	}
 	due, expires := dueAt(now, item.Delay, item.RunAt), r.job.ExpiresAt
+	s.mortal = true // it may get an expiry
 	if item.ExpiresIn > 0 {
 		expires = after(now, item.ExpiresIn)
 	}
