@@ -11,7 +11,8 @@ import (
 
 // BoundConnections keeps a server's connections to about bound: beyond that the one that was without a request for the
 // longest is closed for each that comes, whether it was used before, or has sent nothing, or a part of a header. Where
-// bound requests are under way, another is answered 503. Up to an eighth more connections are open at a time, to give such
+// bound requests are under way, another is answered 503, unless it asks for health or metrics: those who watch the process
+// must not take it for dead because it has much to do. Up to an eighth more connections are open at a time, to give such
 // answers. It must be called before the server serves, once; bound is at least 1.
 func BoundConnections(s *http.Server, bound int, log *slog.Logger) {
 	c := &connections{max: bound, most: bound + bound/8 + 1, next: s.Handler, open: make(map[net.Conn]*connection)}
@@ -125,11 +126,20 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer c.end(of)
-	if !c.begin(of) {
+	if !c.begin(of) && !isMonitoring(r) {
 		c.refused.warn("too many requests under way, answering 503", "max", c.max)
 		w.Header()["Connection"] = closeIt
 		refuse(http.StatusServiceUnavailable, "too many requests are under way: try again").write(w)
 		return
 	}
 	c.next.ServeHTTP(w, r)
+}
+
+// isMonitoring reports whether a request is one of those that watch the process, which cost little.
+func isMonitoring(r *http.Request) bool {
+	switch r.URL.Path {
+	case "/healthz", "/readyz", "/metrics":
+		return true
+	}
+	return false
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,21 +81,26 @@ func TestBoundConnections_ServesNewcomersWhileOthersIdle(t *testing.T) {
 func TestBoundConnections_AnswersBeyondTheBound(t *testing.T) {
 	const bound = 8
 	entered, leave := make(chan struct{}), make(chan struct{})
-	server, log := bounded(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	server, log := bounded(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" {
+			return
+		}
 		entered <- struct{}{}
 		<-leave
 	}), bound)
+	leaveAll := sync.OnceFunc(func() { close(leave) })
+	t.Cleanup(leaveAll) // else a failed test waits for the handlers
 	var conns []net.Conn
 	for range bound {
 		conn := connect(t, server)
-		_, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		_, err := io.WriteString(conn, "GET /v1/stats HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		require.NoError(t, err)
 		conns = append(conns, conn)
 		<-entered
 	}
 	for range 3 * bound {
 		conn := connect(t, server)
-		_, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		_, err := io.WriteString(conn, "GET /v1/stats HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		require.NoError(t, err)
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		require.NoError(t, err)
@@ -104,7 +110,10 @@ func TestBoundConnections_AnswersBeyondTheBound(t *testing.T) {
 		require.Equal(t, "application/problem+json", resp.Header.Get("Content-Type"))
 		require.NoError(t, resp.Body.Close())
 	}
-	close(leave)
+	status, err := askOver(t, connect(t, server))
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status, "a process that is busy is alive")
+	leaveAll()
 	for _, conn := range conns {
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		require.NoError(t, err)
