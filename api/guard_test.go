@@ -159,7 +159,7 @@ func TestHandle_LogsTheCauseOfEvery500(t *testing.T) {
 	}
 }
 
-func TestAudit_LogsChangesOfSettingsAndOfManyJobs(t *testing.T) {
+func TestAudit_LogsEveryChangeButRegistrations(t *testing.T) {
 	for target, says := range map[string]string{
 		`POST /v1/dead/purge {"topic": "a"}`:                   "action=purge remote=192.0.2.1:1234 topic=a matched=5 done=3 failed=3 more=true",
 		`POST /v1/dead/revive {"ids": ["x", "y"]}`:             "action=revive remote=192.0.2.1:1234 topic=\"\" matched=5 done=3 failed=3 more=true ids=2",
@@ -172,7 +172,9 @@ func TestAudit_LogsChangesOfSettingsAndOfManyJobs(t *testing.T) {
 		`POST /v1/topics/seen/secrets`:                         `action="POST /v1/topics/{topic}/secrets"`,
 		`GET /v1/topics/seen`:                                  "",
 		`POST /v1/jobs {"id": "n", "url": "http://a.example"}`: "",
-		`POST /v1/jobs/dead/revive`:                            "",
+		`POST /v1/jobs/dead/revive`:                            `action="POST /v1/jobs/{id}/revive" remote=192.0.2.1:1234 job=dead`,
+		`POST /v1/jobs/dead/run`:                               "",
+		`DELETE /v1/jobs/nothing`:                              "",
 	} {
 		var log bytes.Buffer
 		h := New(Options{Service: whole(), Logger: slog.New(slog.NewTextHandler(&log, nil))})

@@ -19,8 +19,8 @@ type route struct {
 	always bool
 	// versioned: its handlers evaluate If-Match themselves.
 	versioned bool
-	// settings: its changes are logged.
-	settings bool
+	// audited: its changes are logged by auditChange.
+	audited bool
 }
 
 // routes is everything that is served.
@@ -34,27 +34,27 @@ func (a *api) routes() []route {
 		{path: "/v1/batch", methods: map[string]handler{http.MethodPost: a.batch}},
 		{path: "/v1/jobs/{id}", methods: map[string]handler{
 			http.MethodGet: a.get, http.MethodPatch: a.edit, http.MethodDelete: a.cancel,
-		}, versioned: true},
-		{path: "/v1/jobs/{id}/run", methods: map[string]handler{http.MethodPost: a.run}, versioned: true},
-		{path: "/v1/jobs/{id}/revive", methods: map[string]handler{http.MethodPost: a.revive}, versioned: true},
+		}, versioned: true, audited: true},
+		{path: "/v1/jobs/{id}/run", methods: map[string]handler{http.MethodPost: a.run}, versioned: true, audited: true},
+		{path: "/v1/jobs/{id}/revive", methods: map[string]handler{http.MethodPost: a.revive}, versioned: true, audited: true},
 		{path: "/v1/topics", methods: map[string]handler{http.MethodGet: a.topics}},
 		{path: "/v1/topics/{topic}", methods: map[string]handler{
 			http.MethodGet: a.topic, http.MethodPut: a.putTopic, http.MethodPatch: a.patchTopic,
-		}, settings: true},
-		{path: "/v1/topics/{topic}/pause", methods: map[string]handler{http.MethodPost: a.pause(true)}, settings: true},
-		{path: "/v1/topics/{topic}/resume", methods: map[string]handler{http.MethodPost: a.pause(false)}, settings: true},
+		}, audited: true},
+		{path: "/v1/topics/{topic}/pause", methods: map[string]handler{http.MethodPost: a.pause(true)}, audited: true},
+		{path: "/v1/topics/{topic}/resume", methods: map[string]handler{http.MethodPost: a.pause(false)}, audited: true},
 		{path: "/v1/topics/{topic}/stats", methods: map[string]handler{http.MethodGet: a.topicStats}},
 		{path: "/v1/topics/{topic}/lanes", methods: map[string]handler{http.MethodGet: a.lanes}},
 		{path: "/v1/topics/{topic}/lanes/{lane}", methods: map[string]handler{
 			http.MethodGet: a.lane, http.MethodPut: a.putLane, http.MethodPatch: a.patchLane, http.MethodDelete: a.deleteLane,
-		}, settings: true},
-		{path: "/v1/topics/{topic}/lanes/{lane}/pause", methods: map[string]handler{http.MethodPost: a.pauseLane(true)}, settings: true},
-		{path: "/v1/topics/{topic}/lanes/{lane}/resume", methods: map[string]handler{http.MethodPost: a.pauseLane(false)}, settings: true},
-		{path: "/v1/topics/{topic}/secrets", methods: secrets, settings: true},
-		{path: "/v1/topics/{topic}/secrets/{id}", methods: secret, settings: true},
+		}, audited: true},
+		{path: "/v1/topics/{topic}/lanes/{lane}/pause", methods: map[string]handler{http.MethodPost: a.pauseLane(true)}, audited: true},
+		{path: "/v1/topics/{topic}/lanes/{lane}/resume", methods: map[string]handler{http.MethodPost: a.pauseLane(false)}, audited: true},
+		{path: "/v1/topics/{topic}/secrets", methods: secrets, audited: true},
+		{path: "/v1/topics/{topic}/secrets/{id}", methods: secret, audited: true},
 		{path: "/v1/topics/{topic}/keys", methods: keys},
-		{path: "/v1/topics/{topic}/lanes/{lane}/secrets", methods: secrets, settings: true},
-		{path: "/v1/topics/{topic}/lanes/{lane}/secrets/{id}", methods: secret, settings: true},
+		{path: "/v1/topics/{topic}/lanes/{lane}/secrets", methods: secrets, audited: true},
+		{path: "/v1/topics/{topic}/lanes/{lane}/secrets/{id}", methods: secret, audited: true},
 		{path: "/v1/topics/{topic}/lanes/{lane}/keys", methods: keys},
 		{path: "/v1/dead", methods: map[string]handler{http.MethodGet: a.dead}},
 		{path: "/v1/dead/revive", methods: map[string]handler{http.MethodPost: a.reviveDead}},
@@ -98,8 +98,8 @@ func (a *api) methods(r route) http.Handler {
 			}
 		}
 		err := serve(w, req)
-		if err == nil && r.settings && method != http.MethodGet {
-			a.audit(req, method+" "+r.path, "topic", req.PathValue("topic"), "lane", req.PathValue("lane"))
+		if err == nil && r.audited && method != http.MethodGet {
+			a.auditChange(req, method+" "+r.path)
 		}
 		return err
 	})
