@@ -18,12 +18,14 @@ const (
 	smallBytes = 16 << 20
 	// smallBody is how much of a body is read before it counts as a large one.
 	smallBody = 64 << 10
+	// firstRoom is reserved before anything of a body has arrived.
+	firstRoom = 4 << 10
 	// stallTimeout is for a client to send more of a large body.
 	stallTimeout = 10 * time.Second
 )
 
 // A bodyBudget bounds the bytes of request bodies that are in memory at a time. They are reserved as they arrive, so that
-// a client that sends nothing holds nothing. Safe for concurrent use.
+// a client that sends nothing holds at most firstRoom. Safe for concurrent use.
 type bodyBudget struct {
 	large, all int64 // bounds with and without large bodies
 	used       atomic.Int64
@@ -118,11 +120,11 @@ func tooBusy() *problem {
 // it goes on reading, and forgets what comes, since a connection that is closed with something unread is reset.
 func (a *api) turnAway(w http.ResponseWriter, r *http.Request, p *problem) {
 	rc := http.NewResponseController(w)
-	_ = rc.EnableFullDuplex() // what cannot be told to does so by itself
+	_ = rc.EnableFullDuplex() // unsupported only where answers never wait for the request
 	w.Header()["Connection"] = closeIt
 	limits := newLimits(rc)
 	stop := a.atEnd(func() { limits.end(p) })
 	defer stop()
 	p.write(w)
-	_ = limits.linger(r.Body, rc.Flush) // a client that is gone is not told
+	_ = limits.linger(r.Body, rc.Flush) // fails only when the client is gone
 }

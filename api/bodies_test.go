@@ -112,6 +112,24 @@ func TestBodyBudget_BoundsUploadsThatAreUnderWay(t *testing.T) {
 	}
 }
 
+func TestBodyBudget_HoldsLittleForSilentClients(t *testing.T) {
+	const silent = 10
+	h, budget := budgeted(newFake())
+	var uploads []*upload
+	for range silent {
+		u := newUpload(t, h, "/v1/jobs", smallBody)
+		_, err := u.Write([]byte(" "))
+		require.NoError(t, err)
+		uploads = append(uploads, u)
+	}
+	require.LessOrEqual(t, budget.used.Load(), int64(silent*smallBody/8))
+	for _, u := range uploads {
+		require.NoError(t, u.send(smallBody-1-len("{}")))
+		require.Less(t, u.finish("{}"), 300)
+	}
+	require.Zero(t, budget.used.Load())
+}
+
 func TestBodyBudget_RefusesBeforeItReads(t *testing.T) {
 	h, budget := budgeted(newFake())
 	full := &meteredBody{budget: budget}

@@ -56,7 +56,7 @@ func readJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 
 // readBody reads a body into memory that is reserved as the body arrives.
 func readBody(w http.ResponseWriter, r *http.Request, held *meteredBody, limit int64) ([]byte, error) {
-	room := max(min(r.ContentLength+1, limit, smallBody), 512)
+	room := max(min(r.ContentLength+1, limit, firstRoom), 512)
 	if !held.take(room) {
 		return nil, tooBusy()
 	}
@@ -80,7 +80,7 @@ func readBody(w http.ResponseWriter, r *http.Request, held *meteredBody, limit i
 		if len(text) == cap(text) {
 			// Twice as much, and all that is announced when a quarter of it is there.
 			more := min(int64(len(text)), limit+1-int64(len(text)))
-			if rest := r.ContentLength + 1 - more; rest > 0 && rest <= 3*more {
+			if rest := r.ContentLength + 1 - int64(len(text)); rest > 0 && rest <= 3*more {
 				more = rest
 			}
 			if !held.take(more) {
