@@ -45,8 +45,8 @@ type Options struct {
 	Proxy ProxyURL
 	// CAFile holds authorities, in PEM, that receivers' certificates may come from beside the system's.
 	CAFile string
-	// AllowedHosts are names under which the API is reached where no token is needed, without a port: on loopback beside
-	// localhost, else beside the name in Addr. Addresses always pass.
+	// AllowedHosts are names, without a port, under which the API is reached on loopback or with NoAuth, beside localhost and
+	// the name in Addr. On loopback its addresses pass, with NoAuth all addresses.
 	AllowedHosts []string
 	// SecretKey seals the secrets that sign attempts, and those in headers, where they are stored: one key or several, see
 	// seal.ParseKeys.

@@ -3,6 +3,7 @@ package main
 import (
 	"io/fs"
 	"math"
+	"os"
 	"path"
 	"runtime/debug"
 	"strconv"
@@ -14,7 +15,7 @@ import (
 // limited.
 func limitMemory(root fs.FS) {
 	limit := cgroupLimit(root)
-	if limit == math.MaxInt64 || debug.SetMemoryLimit(-1) != math.MaxInt64 {
+	if limit == math.MaxInt64 || os.Getenv("GOMEMLIMIT") != "" { // off, too
 		return
 	}
 	debug.SetMemoryLimit(limit / 10 * 9)

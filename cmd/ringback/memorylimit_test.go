@@ -44,10 +44,11 @@ func TestMemoryLimit_LeavesWhatIsSet(t *testing.T) {
 		"proc/self/cgroup":         &fstest.MapFile{Data: []byte("0::/\n")},
 		"sys/fs/cgroup/memory.max": &fstest.MapFile{Data: []byte("536870910\n")},
 	}
-	debug.SetMemoryLimit(1 << 30)
-	limitMemory(pod)
-	require.EqualValues(t, 1<<30, debug.SetMemoryLimit(-1), "GOMEMLIMIT holds")
 	debug.SetMemoryLimit(math.MaxInt64)
+	t.Setenv("GOMEMLIMIT", "off")
+	limitMemory(pod)
+	require.Equal(t, int64(math.MaxInt64), debug.SetMemoryLimit(-1), "GOMEMLIMIT holds")
+	t.Setenv("GOMEMLIMIT", "")
 	limitMemory(fstest.MapFS{})
 	require.Equal(t, int64(math.MaxInt64), debug.SetMemoryLimit(-1))
 	limitMemory(pod)

@@ -31,7 +31,7 @@ type serverFlags struct {
 	Drain         time.Duration `default:"0s" placeholder:"DURATION" help:"How long the API goes on taking requests after SIGTERM, so that load balancers notice; at most the grace less 5s."`
 	Log           string        `default:"text" enum:"text,json" placeholder:"text|json" help:"Form of the log on stderr."`
 	NoAuth        bool          `help:"Take requests without a token, also beyond loopback."`
-	AllowedHosts  []string      `placeholder:"NAMES" help:"Names under which the API is reached where no token is needed (on loopback, with --no-auth), beside localhost, addresses and the name in --addr."`
+	AllowedHosts  []string      `placeholder:"NAMES" help:"Names under which the API is reached on loopback or with --no-auth, beside localhost, addresses and the name in --addr."`
 	SecretKeyFile string        `placeholder:"FILE" help:"File that holds the keys which seal secrets in the store (those that sign, and those in headers), the current one first: 32 bytes each, in base64 or hexadecimal, divided by commas. Or set RINGBACK_SECRET_KEY to the keys themselves."`
 	TokenFile     string        `placeholder:"FILE" help:"File that holds the API's bearer token. Or set RINGBACK_TOKEN to the token itself."`
 }
