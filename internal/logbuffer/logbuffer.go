@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// DefaultSize is the buffer's size where Options does not say one.
+// DefaultSize is the buffer's size in bytes when Options.Size is zero.
 const DefaultSize = 1 << 20
 
 // keepSize is the largest buffer that is kept for reuse once its lines are written.
