@@ -45,7 +45,8 @@ func TestEveryEndOfAJobIsToldToItsOwner(t *testing.T) {
 			"topic": "told", "url": r.URL + "/ok?token=x", "body": obj{"n": 1}, "on_delivered": owner.URL + "/ok",
 		})
 		dead := register(t, p, obj{"topic": "told", "url": r.URL + "/status/404", "body": obj{"n": 2}})
-		expired := register(t, p, obj{"topic": "told", "url": r.URL + "/ok", "delay": "50ms", "expires_in": "1ms"})
+		call[obj](t, p, http.MethodPut, "/v1/topics/told/lanes/paused", obj{"paused": true}, http.StatusOK)
+		expired := register(t, p, obj{"topic": "told", "lane": "paused", "url": r.URL + "/ok", "expires_in": "50ms"})
 		nobody := register(t, p, obj{"topic": "told", "url": r.URL + "/ok"})
 
 		a := owner.arrives(t, "rb:"+delivered.ID+":0", 1)[0]
