@@ -11,8 +11,9 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// failoverTime is how long it may take until another server has taken over, on a busy machine.
-const failoverTime = 60 * time.Second
+// failoverTime is how long it may take until another server has taken over, on a busy machine, and is ready: a replica that
+// had not got the data seems to be emptied.
+const failoverTime = emptiedFor + time.Minute
 
 // comesBack waits until a call succeeds that fails because the store is away, and for nothing else.
 func comesBack(t *testing.T, call func() error) {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,7 +55,10 @@ func TestSentinelsNeedGiveNoMoreRightsThanTheDocumentationSays(t *testing.T) {
 		}
 		require.NoError(t, client(t, s.Addr()).Do(t.Context(), args...).Err())
 	}
-	s := open(t, Options{URL: servers.URL() + "&sentinel_user=asker&sentinel_password=secret"})
+	s := open(t, Options{
+		URL:  servers.URL() + "&sentinel_user=asker&sentinel_password=secret",
+		Wait: Wait{Replicas: 1, Timeout: 5 * time.Second}, // a replica without the data would seem to be emptied
+	})
 	insert(t, s, entry("a"))
 	old := servers.Master()
 	old.Kill()
