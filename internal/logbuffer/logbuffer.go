@@ -112,6 +112,7 @@ func (w *Writer) run() {
 	for range w.wake {
 		for {
 			chunk, note, closed := w.take(spare)
+			spare = nil // it is the buffer now
 			if len(chunk) == 0 && len(note) == 0 {
 				if closed {
 					return
