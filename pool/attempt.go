@@ -2,6 +2,7 @@ package pool
 
 import (
 	"cmp"
+	"container/list"
 	"context"
 	"maps"
 	"math"
@@ -29,10 +30,9 @@ type attempt struct {
 	admitted time.Time     // when it began to wait for a worker
 	void     bool          // its lane was held back or paused meanwhile
 
-	// Where it is among those that are being made, since when, and whether that is longer than slowAnswer.
-	before, after *attempt
-	started       time.Time
-	hangs         bool
+	started time.Time
+	element *list.Element // where it is in Pool.started; nil: not there
+	hangs   bool          // it has been under way for longer than slowAnswer
 
 	bytes  int  // of its body, as long as that is counted
 	beyond bool // it has the place beyond the budget

@@ -27,17 +27,14 @@ type unsent struct {
 	beyond int // of the job that has the place beyond the budget, which is not in total; zero: nobody has it
 }
 
-// threshold is how many of all a topic may hold while free are left.
-func threshold(free, all, weight int) int {
-	if free <= 0 {
-		return 0
-	}
-	return int(float64(weight) * float64(free) * float64(free) / float64(all))
+// threshold is how many bytes a topic may hold. p.mu is held.
+func (p *Pool) threshold() int {
+	return int(threshold(p.opts.MaxBytes-p.bytes.total, p.opts.MaxBytes, bytesWeight))
 }
 
 // mayClaim is how many bytes a claim may bring. p.mu is held.
 func (p *Pool) mayClaim() int {
-	return min(threshold(p.opts.MaxBytes-p.bytes.total, p.opts.MaxBytes, bytesWeight)/2, p.opts.MaxBytes/claimShare)
+	return min(p.threshold()/2, p.opts.MaxBytes/claimShare)
 }
 
 // reserve counts what a claim may bring until its answer is there. p.mu is held, as for unreserve.
@@ -53,14 +50,14 @@ func (d *desk) unreserve() {
 
 // mayHold reports whether a topic may be asked for more. p.mu is held.
 func (p *Pool) mayHold(t *topic) bool {
-	return t.bytes <= threshold(p.opts.MaxBytes-p.bytes.total, p.opts.MaxBytes, bytesWeight)/2
+	return t.bytes <= p.threshold()/2
 }
 
 // fits reports whether a body may be taken that is longer than what a claim may bring, and whether it takes the place beyond the
 // budget. p.mu is held.
 func (p *Pool) fits(t *topic, body int) (ok, beyond bool) {
 	switch free := p.opts.MaxBytes - p.bytes.total; {
-	case body <= free/2 && t.bytes+body <= threshold(free, p.opts.MaxBytes, bytesWeight):
+	case body <= free/2 && t.bytes+body <= p.threshold():
 		return true, false
 	case t.bytes == 0 && p.bytes.beyond == 0:
 		return true, true

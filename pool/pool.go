@@ -2,6 +2,7 @@ package pool
 
 import (
 	"cmp"
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -102,7 +103,7 @@ type Pool struct {
 	lanes     map[job.Queue]*lane
 	idle      lanesByUse
 	inTrouble byTrouble
-	started   attempts      // that are being made, and do not hang yet
+	started   list.List     // of *attempt: those that are being made and do not hang yet, the oldest first
 	hangs     *time.Timer   // until the oldest of started hangs
 	watching  bool          // it runs
 	hanging   int           // attempts in flight for longer than slowAnswer

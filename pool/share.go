@@ -1,6 +1,10 @@
 package pool
 
-import "github.com/ringback/ringback/policy"
+import (
+	"sort"
+
+	"github.com/ringback/ringback/policy"
+)
 
 // A topic may have more of the process's attempts in flight while it has fewer than a threshold, which falls with the square
 // of what is free:
@@ -21,26 +25,16 @@ const (
 	totalWeight = 128
 )
 
-// allowance is how many more of all a topic may take that has held of them, while free are left. One that has none may always
-// take one.
+// threshold is the bound above, which a topic stays under. The bytes of bodies are shared by it, too.
+func threshold(free, all, weight int) float64 {
+	left := float64(max(0, free))
+	return float64(weight) * left * left / float64(all)
+}
+
+// allowance is how many more of all attempts a topic may have that has held of them, while free are left. One that has none
+// may always have one.
 func allowance(held, free, all, weight int) int {
-	under := func(n int) bool { // the nth may be taken
-		left := float64(free - n + 1)
-		return float64(held+n-1) < max(1, float64(weight)*left*left/float64(all))
-	}
-	if free <= 0 || !under(1) {
-		return 0
-	}
-	low, high := 1, free
-	for low < high {
-		middle := (low + high + 1) / 2
-		if under(middle) {
-			low = middle
-		} else {
-			high = middle - 1
-		}
-	}
-	return low
+	return sort.Search(free, func(n int) bool { return float64(held+n) >= max(1, threshold(free-n, all, weight)) })
 }
 
 // silentReserve is how many of the process's workers lanes never get that have not answered yet, or timed out.
