@@ -1,9 +1,6 @@
 package api
 
 import (
-	"bufio"
-	"errors"
-	"io"
 	"net/http"
 	"time"
 
@@ -24,16 +21,8 @@ func readRevival(w http.ResponseWriter, r *http.Request) (store.Revival, error) 
 	if err != nil {
 		return revival, err
 	}
-	body := bufio.NewReaderSize(r.Body, 16)
-	if _, err := body.Peek(1); errors.Is(err, io.EOF) {
-		return revival, nil
-	}
-	r.Body = struct {
-		io.Reader
-		io.Closer
-	}{body, r.Body}
-	text, err := readJSON(w, r, maxRevival)
-	if err != nil {
+	text, err := readOptional(w, r, maxRevival)
+	if err != nil || text == nil {
 		return revival, err
 	}
 	var d decoder
