@@ -46,7 +46,7 @@ func (b *batch) judge(e entry) (job.New, *problem) {
 	}
 	n, p := decodeNew(e.text, b.now, b.maxBody)
 	if p != nil && p.status == http.StatusBadRequest {
-		n.ID = "" // a name stands twice: readers differ on which counts
+		n.ID = "" // the JSON may hold two
 		if e.line > 0 {
 			p.detail = fmt.Sprintf("line %d: %s", e.line, p.detail)
 		}

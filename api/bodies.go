@@ -73,7 +73,7 @@ func (m *meteredBody) take(n int64) bool {
 	}
 }
 
-// force reserves n bytes whether there is room or not.
+// force reserves n bytes even if there is no room.
 func (m *meteredBody) force(n int64) {
 	if m != nil {
 		m.budget.used.Add(n)

@@ -50,7 +50,7 @@ func ofAnAttempt(header http.Header) bool {
 }
 
 // guard decides who is served at all. It refuses, in this order: requests that a job makes, requests to a foreign host
-// name (where no token stands between a web page and the API, see Options), requests that a web page of another origin
+// name (where no token keeps web pages out, see Options), requests that a web page of another origin
 // makes, requests under /v1 without the token. What it refuses is logged, a line a second at most.
 //
 // A job that could call an API could register jobs, whoever may reach that API. The sender does not dial its own
@@ -100,8 +100,8 @@ func (g *guard) forbid(w http.ResponseWriter, r *http.Request, reason string) {
 	refuse(http.StatusForbidden, reason).write(w)
 }
 
-// closeUnread has net/http close the connection rather than read the content of a request that is refused: whoever may
-// not use the API must not keep it waiting for what they send.
+// closeUnread has net/http close the connection rather than read the content of a request that is refused: a client
+// without access must not keep the server reading.
 func closeUnread(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		w.Header()["Connection"] = closeIt

@@ -24,7 +24,7 @@ var errStalled = errors.New("the client takes no results")
 type tray struct {
 	w  http.ResponseWriter
 	rc *http.ResponseController
-	// reserved counts what is held beyond the first piece.
+	// reserved counts what is held in the budget of request bodies.
 	reserved *meteredBody
 	// hurry, once it is done, leaves the client only lastTimeout to take what is there.
 	hurry <-chan struct{}

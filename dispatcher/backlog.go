@@ -209,5 +209,5 @@ func (d *Dispatcher) tellBacklog(t store.Topic, alarm *policy.Backlog, now bool,
 	}
 	n := newCallback(&alarm.Callback, t.Namespace, t.Name, b)
 	n.ID, n.Kind, n.Origin = "rb:"+job.NewID(time.Now(), d.store.ShardOf(n.Queue)), job.KindAlarm, t.Name
-	return d.born(n)
+	return d.outboxEntry(n)
 }

@@ -44,7 +44,7 @@ type told struct {
 	Body       json.RawMessage     `json:"body,omitempty"`
 	BodyText   *string             `json:"body_text,omitempty"`
 	BodyBase64 []byte              `json:"body_base64,omitempty"`
-	// BodyOmitted says that the body was asked for and is not told, because the callback would be larger than a job may be.
+	// BodyOmitted: the body was asked for and left out, because the callback would be larger than a job may be.
 	BodyOmitted bool `json:"body_omitted,omitempty"`
 }
 
@@ -93,11 +93,11 @@ func (d *Dispatcher) births(end pool.End) []store.Entry {
 		n = newCallback(to, h.Namespace, h.Topic, c)
 	}
 	n.ID, n.Kind, n.Origin = job.CallbackID(h.Job), job.KindCallback, h.ID
-	return []store.Entry{d.born(n)}
+	return []store.Entry{d.outboxEntry(n)}
 }
 
-// born is a job of Ringback's own on its way to the outbox.
-func (d *Dispatcher) born(n job.New) store.Entry {
+// outboxEntry is the outbox's entry for a callback.
+func (d *Dispatcher) outboxEntry(n job.New) store.Entry {
 	return store.Entry{New: n, Print: n.Fingerprint(), MaxAge: d.policies.Topic(n.Namespace, n.Topic).MaxAge}
 }
 
@@ -144,11 +144,10 @@ func tell(j *job.Job, target string, include []string) told {
 	return t
 }
 
-// redacted stands where a secret is not told.
+// redacted replaces the values of secret headers.
 const redacted = "[redacted]"
 
-// redactHeaders are headers without the secrets that they carry: those were for the receiver alone, whoever asked to be
-// told of headers, and whenever.
+// redactHeaders returns headers with the values of those that carry secrets replaced: they were for the receiver alone.
 func redactHeaders(header map[string][]string) map[string][]string {
 	if !slices.ContainsFunc(slices.Collect(maps.Keys(header)), job.SecretHeader) {
 		return header

@@ -46,7 +46,7 @@ func (p *pageFill) fill(ctx context.Context, filter store.Filter) (cursor string
 	}
 }
 
-// end is the page as it stands, which goes on at the cursor; the error counts when nothing was read before it.
+// end returns the page with its cursor. The error counts only when nothing was read before it.
 func (p *pageFill) end(cursor string, err error) (store.Page, error) {
 	if err != nil && len(p.page.Jobs) == 0 {
 		return store.Page{}, err

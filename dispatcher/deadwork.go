@@ -61,8 +61,8 @@ type reviver struct {
 // revive revives some, and answers an error for each. What dies from the walk's first revival on has died of its new
 // round, and is not for the same walk to revive: it could go on for as long as jobs die quickly.
 //
-// The portions of a pace are revived one after the other, but their starts lie between each other. So they are told as
-// instants by the store's clock. The first start, of which the clock is learned, is alone, and told as a wait.
+// The portions of a pace are revived one after the other, but their starts interleave. So the store gets them as instants
+// of its own clock. The first start is revived alone, with a delay: its answer tells that clock.
 func (r *reviver) revive(ctx context.Context, jobs []job.Job, walk *store.Filter) []error {
 	errs := make([]error, 0, len(jobs))
 	if r.pace.limited() && !r.clock.known() && len(jobs) > 1 {
@@ -74,17 +74,17 @@ func (r *reviver) revive(ctx context.Context, jobs []job.Job, walk *store.Filter
 // portion revives some in one step.
 func (r *reviver) portion(ctx context.Context, jobs []job.Job, walk *store.Filter) []error {
 	items := make([]store.Revival, len(jobs))
-	told := r.clock.known()
+	absolute := r.clock.known()
 	reach := int64(0)
-	if told {
+	if absolute {
 		reach = millisUp(r.clock.reach())
-		before(walk, r.clock.told.Add(r.clock.elapsed()))
+		before(walk, r.clock.at.Add(r.clock.elapsed()))
 	}
 	for i, j := range jobs {
 		items[i] = store.Revival{Ref: j.Ref(), URL: r.url, From: job.Dead}
 		at := time.Duration(r.pace.next(j.Queue, reach)) * time.Millisecond
-		if told {
-			items[i].RunAt = r.clock.told.Add(at)
+		if absolute {
+			items[i].RunAt = r.clock.at.Add(at)
 		} else {
 			items[i].Delay = at
 		}
@@ -97,7 +97,7 @@ func (r *reviver) portion(ctx context.Context, jobs []job.Job, walk *store.Filte
 	results := r.d.store.Revive(ctx, items)
 	took := time.Since(asked)
 	for i, one := range results {
-		if errs[i] = one.Err; one.Err != nil || told {
+		if errs[i] = one.Err; one.Err != nil || absolute {
 			continue
 		}
 		at := one.Job.Since.Add(-items[i].Delay)

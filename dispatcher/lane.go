@@ -16,8 +16,8 @@ import (
 )
 
 // laneOf is the lane of jobs that name none: the URL's host and port, in small letters, the port made explicit, so that
-// equal targets share a lane. An internationalised host is named in ASCII, as it is dialled. A host that is no lane name
-// as it stands (a very long one) is named by a hash of it: receivers never share a lane for want of a name.
+// equal targets share a lane. An internationalised host is named in ASCII, as it is dialled. A host that
+// cannot be a lane's name (a very long one) is named by its hash, so that no two receivers share a lane.
 func laneOf(target string) string {
 	u, err := url.Parse(target)
 	if err != nil || u.Hostname() == "" {

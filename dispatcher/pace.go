@@ -183,25 +183,24 @@ func (s *slots) forget() {
 	clear(s.taken)
 }
 
-// A storeClock tells the store's time without asking it, once an answer has told it.
+// A storeClock estimates the store's time from an answer of the store.
 type storeClock struct {
-	told, read time.Time
-	slowest    time.Duration // of the calls that were answered
+	at, read time.Time     // the store's time in that answer, and ours when it came
+	slowest  time.Duration // of the calls that were answered
 }
 
-// learn takes in the moment of a call by the store's clock, and how long the call took.
+// learn takes in the store's time at a call, and how long the call took.
 func (c *storeClock) learn(at time.Time, took time.Duration) {
 	if !c.known() {
-		c.told, c.read = at, time.Now()
+		c.at, c.read = at, time.Now()
 	}
 	c.slowest = max(c.slowest, took)
 }
 
-func (c *storeClock) known() bool { return !c.told.IsZero() }
+func (c *storeClock) known() bool { return !c.at.IsZero() }
 
-// elapsed is how long ago the answer came that told the time: the store's clock shows no less than that much more.
+// elapsed is how long ago the answer came: the store's clock has advanced by at least that much since.
 func (c *storeClock) elapsed() time.Duration { return time.Since(c.read) }
 
-// reach is the earliest that a call which is made now can name as an instant that will not have passed when it gets there,
-// counted from the moment that was told.
+// reach is the earliest instant, counted from at, that will not have passed when a call made now gets to the store.
 func (c *storeClock) reach() time.Duration { return c.elapsed() + 10*time.Millisecond + 4*c.slowest }

@@ -82,7 +82,7 @@ func (d *Dispatcher) resealTopic(ctx context.Context, name topicName, p policy.T
 }
 
 // resealTopicHeaders seals the headers of a policy under the current key, and reports whether one of them was not. Those
-// that are not sealed at all are by whoever puts the policy.
+// that are not sealed at all are sealed when the policy is put.
 func (d *Dispatcher) resealTopicHeaders(p *policy.Topic, owner holder) bool {
 	changed := slices.ContainsFunc(headersOf(*p), plainSecrets)
 	of := func(header map[string][]string) (map[string][]string, bool) {

@@ -37,7 +37,7 @@ const (
 )
 
 func main() {
-	// Whoever reads stderr, or does not, must not keep deliveries or the exit waiting.
+	// A stderr that nobody reads must delay neither deliveries nor the exit.
 	stderr := logbuffer.New(os.Stderr, logbuffer.Options{})
 	exit := func(code int) {
 		stderr.Close(flushTime)

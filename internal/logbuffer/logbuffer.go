@@ -2,7 +2,7 @@
 //
 // A Writer takes log lines at memory speed and writes them to its output from one goroutine. When the output blocks (a
 // pipe that nobody reads, a full terminal) lines wait in a buffer of bounded size; when that is full, or when the output
-// fails, lines are dropped and counted. Whoever logs is never delayed, and never fails.
+// fails, lines are dropped and counted. Logging never blocks and never fails.
 package logbuffer
 
 import (
