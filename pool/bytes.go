@@ -43,6 +43,15 @@ func (d *desk) reserve(bytes int) {
 	d.p.bytes.total += bytes
 }
 
+// reserveAgain counts what a claim may bring by now, instead of what was reserved before.
+func (d *desk) reserveAgain() int {
+	d.p.mu.Lock()
+	defer d.p.mu.Unlock()
+	d.unreserve()
+	d.reserve(d.p.mayClaim())
+	return d.reserved
+}
+
 func (d *desk) unreserve() {
 	d.p.bytes.total -= d.reserved
 	d.reserved = 0

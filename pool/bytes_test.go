@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync/atomic"
@@ -120,6 +121,30 @@ func TestBytes_LargerThanTheBudgetGoOneAtATime(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		require.Equal(t, 20, g.count(""))
 		require.LessOrEqual(t, g.peak(""), 11)
+	})
+}
+
+// oneByOne refuses claims from more than one queue.
+type oneByOne struct{ store.Store }
+
+func (o oneByOne) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.Claimed, error) {
+	if len(request.Wants) > 1 {
+		return store.Claimed{}, errors.New("a job's progress cannot be read")
+	}
+	return o.Store.Claim(ctx, shard, token, request)
+}
+
+func TestBytes_AreBoundedInATripThatIsTakenApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGauge(time.Hour)
+		s := oneByOne{model()}
+		for i := range 40 {
+			large(t, s, fmt.Sprint(i), fmt.Sprintf("topic-%d", i), "a", 1<<20)
+		}
+		run(t, s, g, func(o *pool.Options) { o.MaxBytes = 8 << 20 })
+		time.Sleep(time.Second)
+		require.LessOrEqual(t, g.peak(""), 9, "8 MiB, and one more body")
+		require.GreaterOrEqual(t, g.peak(""), 4)
 	})
 }
 

@@ -47,7 +47,7 @@ func (d *desk) endSome(ctx, flush context.Context) bool {
 	var held []store.Held
 	var began time.Time
 	token := store.NewToken()
-	err := d.persist(ctx, func(ctx context.Context) (err error) {
+	err := d.persist(ctx, "claim expired jobs", func(ctx context.Context) (err error) {
 		began = time.Now()
 		held, err = p.opts.Store.ClaimExpired(ctx, d.shard, token, store.ExpiredRequest{
 			Max: expiredJobs, MaxBytes: expiredBytes, Lease: expiredLease,
@@ -68,12 +68,7 @@ func (d *desk) endSome(ctx, flush context.Context) bool {
 	for i := range held {
 		items[i] = settled{Settlement: d.expire(flush, &held[i], urls[held[i].Queue], began)}
 	}
-	_, errs, _, err := d.insist(flush, store.NewToken(), items, store.ClaimRequest{})
-	if err != nil {
-		p.log.Error("expired jobs could not be ended, they come back when their leases lapse", "shard", d.shard, "err", err)
-		return false
-	}
-	d.report(items, errs)
+	d.settle(flush, store.NewToken(), items)
 	return true
 }
 
@@ -112,7 +107,7 @@ func (d *desk) laneURLs(ctx context.Context, held []store.Held) map[job.Queue]st
 		return urls
 	}
 	var lanes []store.Lane
-	err := d.persist(ctx, func(ctx context.Context) (err error) {
+	err := d.persist(ctx, "read lane settings", func(ctx context.Context) (err error) {
 		lanes, err = d.p.opts.Store.LaneSettings(ctx, d.shard, queues)
 		return err
 	})
@@ -124,26 +119,4 @@ func (d *desk) laneURLs(ctx context.Context, held []store.Held) map[job.Queue]st
 		urls[lane.Queue] = lane.Settings.URL
 	}
 	return urls
-}
-
-// persist makes a call again and again while the store is away. An error is another fault of the store's, or ctx ended.
-func (d *desk) persist(ctx context.Context, call func(context.Context) error) error {
-	var pause store.Backoff
-	for {
-		err := bounded(ctx, call)
-		if err == nil || ctx.Err() != nil || !away(err) {
-			return err
-		}
-		d.p.log.Log(ctx, pause.Level(), "store unavailable, expired jobs wait, retrying", "shard", d.shard, "err", err)
-		if !pause.Wait(ctx) {
-			return err
-		}
-	}
-}
-
-// bounded makes one call with the longest time that one may take.
-func bounded(ctx context.Context, call func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
-	defer cancel()
-	return call(ctx)
 }

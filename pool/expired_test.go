@@ -1,14 +1,14 @@
 package pool_test
 
 import (
-	"context"
-	"log/slog"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
@@ -23,12 +23,7 @@ func TestEndExpired_LeavesAJobThatAPolicyLetsLiveLongerToItsDueTime(t *testing.T
 		_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{e})
 		require.NoError(t, err)
 		longer := policy.Topic{Ladder: policy.Ladder{time.Hour}, Jitter: new(0.0), MaxAge: 24 * time.Hour}
-		p := pool.New(pool.Options{
-			Store: s, Deliverer: g, Policies: fixed(longer.Over(policy.Builtin())), Logger: slog.New(slog.DiscardHandler),
-		})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- p.Run(ctx) }()
+		p, _ := start(t, s, g, func(o *pool.Options) { o.Policies = fixed(longer.Over(policy.Builtin())) })
 		carry(t, s)
 		time.Sleep(2 * time.Minute)
 		require.Equal(t, 1, g.count(""))
@@ -40,7 +35,27 @@ func TestEndExpired_LeavesAJobThatAPolicyLetsLiveLongerToItsDueTime(t *testing.T
 		time.Sleep(time.Minute)
 		require.Equal(t, 1, g.count(""), "no attempt before its rung")
 		require.Equal(t, due, get(t, s, "retried").DueAt)
-		cancel()
-		require.NoError(t, <-ended)
+	})
+}
+
+func TestEndExpired_OneThatCannotBeSettledStopsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := model()
+		var entries []store.Entry
+		for i := range 5 {
+			var e store.Entry
+			e.ID, e.Queue, e.URL = fmt.Sprint(i), queueOf("orders", "a"), "https://x.example/"
+			e.Delay, e.ExpiresIn = time.Hour, time.Second
+			entries = append(entries, e)
+		}
+		_, err := s.Insert(t.Context(), 0, store.NewToken(), entries)
+		require.NoError(t, err)
+		p, _ := start(t, unsettled{s, "2"}, newGauge(0), nil)
+		time.Sleep(2 * time.Second)
+		p.EndExpired(0)
+		time.Sleep(time.Second)
+		for _, e := range entries {
+			require.Equal(t, e.ID != "2", get(t, s, e.ID).State == job.Dead, "job %s", e.ID)
+		}
 	})
 }

@@ -103,6 +103,12 @@ func (g *gauge) requests() []job.Request {
 // run starts a pool over a store and returns how to stop it.
 func run(t *testing.T, s store.Store, g pool.Deliverer, adapt func(*pool.Options)) (stop func() error) {
 	t.Helper()
+	_, stop = start(t, s, g, adapt)
+	return stop
+}
+
+func start(t *testing.T, s store.Store, g pool.Deliverer, adapt func(*pool.Options)) (p *pool.Pool, stop func() error) {
+	t.Helper()
 	opts := pool.Options{
 		Store: s, Deliverer: g, Policies: fixed(policy.Topic{}.Over(policy.Builtin())),
 		Logger: slog.New(slog.DiscardHandler),
@@ -110,7 +116,7 @@ func run(t *testing.T, s store.Store, g pool.Deliverer, adapt func(*pool.Options
 	if adapt != nil {
 		adapt(&opts)
 	}
-	p := pool.New(opts)
+	p = pool.New(opts)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()
@@ -121,7 +127,7 @@ func run(t *testing.T, s store.Store, g pool.Deliverer, adapt func(*pool.Options
 		return err
 	}
 	t.Cleanup(func() { _ = stop() })
-	return stop
+	return p, stop
 }
 
 func model() store.Store {

@@ -33,23 +33,43 @@ func (d *desk) trip(claiming, ctx, work context.Context) bool {
 // asked is when a call was made: the first time, which may be the one that took effect, and the time that was answered.
 type asked struct{ first, last time.Time }
 
-// insist makes a call again and again while the store is away, under the same token: the call may have taken effect, and
+// insist settles and claims again and again while the store is away, under the same token: the call may have taken effect, and
 // nothing else of this shard goes on before it is known. An error is another fault of the store's, or ctx ended.
 func (d *desk) insist(ctx context.Context, token store.Token, items []settled, request store.ClaimRequest) (at asked, errs []error, claimed store.Claimed, err error) {
-	var pause store.Backoff
 	at.first = time.Now()
-	for {
+	err = d.persist(ctx, "settle and claim", func(ctx context.Context) error {
 		at.last = time.Now()
 		errs, claimed, err = d.call(ctx, token, items, request)
 		d.lagged(time.Since(at.last))
+		return err
+	})
+	return at, errs, claimed, err
+}
+
+// persist makes a call again and again while the store is away. An error is another fault of the store's, or ctx ended. what
+// names the call in the log.
+func (d *desk) persist(ctx context.Context, what string, call func(context.Context) error) error {
+	var pause store.Backoff
+	for {
+		err := bounded(ctx, call)
 		if err == nil || ctx.Err() != nil || !away(err) {
-			return at, errs, claimed, err
+			return err
 		}
-		d.p.log.Log(ctx, pause.Level(), "the store did not settle and claim", "shard", d.shard, "err", err)
+		d.p.log.Log(ctx, pause.Level(), "store unavailable, retrying", "call", what, "shard", d.shard, "err", err)
 		if !pause.Wait(ctx) {
-			return at, nil, store.Claimed{}, err
+			return err
 		}
 	}
+}
+
+// tripTimeout bounds one call to the store.
+const tripTimeout = 10 * time.Second
+
+// bounded makes one call with the longest time that one may take.
+func bounded(ctx context.Context, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
+	defer cancel()
+	return call(ctx)
 }
 
 // away reports whether an error says that the store is, rather than something about what is in it.
@@ -58,29 +78,16 @@ func away(err error) bool {
 }
 
 // apart makes a trip that failed for another reason than the store's absence once more, in parts, so that one job or queue
-// that cannot be read stops no other: the settlements first, under the same token, one by one where that fails too, then a
-// claim a queue. A job that cannot be settled comes back when its lease lapses, a queue that cannot be claimed from when
-// the carrier rings for it anew.
+// that cannot be read stops no other: the settlements first, under the same token, then a claim a queue. A queue that cannot
+// be claimed from is claimed from when the carrier rings for it anew.
 func (d *desk) apart(ctx, work context.Context, token store.Token, items []settled, request store.ClaimRequest) {
-	if len(items) > 0 {
-		_, errs, _, err := d.insist(ctx, token, items, store.ClaimRequest{})
-		switch {
-		case err == nil:
-			d.report(items, errs)
-		case ctx.Err() != nil:
-			d.giveUp(items, request)
-			return
-		case len(items) == 1:
-			d.report(items, []error{err})
-		default:
-			for i := range items {
-				d.apart(ctx, work, store.NewToken(), items[i:i+1], store.ClaimRequest{})
-			}
-		}
+	if left := d.settle(ctx, token, items); ctx.Err() != nil {
+		d.giveUp(left, request)
+		return
 	}
 	for _, w := range request.Wants {
 		one := request
-		one.Wants, one.Max = []store.Want{w}, w.Max
+		one.Wants, one.Max, one.MaxBytes = []store.Want{w}, w.Max, d.reserveAgain()
 		at, _, claimed, err := d.insist(ctx, store.NewToken(), nil, one)
 		if err != nil {
 			d.p.log.Error("a queue could not be claimed from", "queue", w.Queue.String(), "err", err)
@@ -88,6 +95,28 @@ func (d *desk) apart(ctx, work context.Context, token store.Token, items []settl
 		}
 		d.start(ctx, work, one, claimed, at)
 	}
+}
+
+// settle makes settlements, one by one where that fails for another reason than the store's absence. A job that cannot be
+// settled comes back when its lease lapses. It answers those for which ctx ended first.
+func (d *desk) settle(ctx context.Context, token store.Token, items []settled) (left []settled) {
+	if len(items) == 0 {
+		return nil
+	}
+	_, errs, _, err := d.insist(ctx, token, items, store.ClaimRequest{})
+	switch {
+	case err == nil:
+		d.report(items, errs)
+	case ctx.Err() != nil:
+		return items
+	case len(items) == 1:
+		d.report(items, []error{err})
+	default:
+		for i := range items {
+			left = append(left, d.settle(ctx, store.NewToken(), items[i:i+1])...)
+		}
+	}
+	return left
 }
 
 // mostLag bounds what slow trips add to a lease.
@@ -100,13 +129,8 @@ func (d *desk) lagged(took time.Duration) {
 	d.lag = max(took, d.lag-d.lag/8)
 }
 
-// tripTimeout bounds one call to the store.
-const tripTimeout = 10 * time.Second
-
 // call sends the trip. Outcomes are recorded even while the process stops, so the context is the flush's.
 func (d *desk) call(ctx context.Context, token store.Token, items []settled, request store.ClaimRequest) ([]error, store.Claimed, error) {
-	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
-	defer cancel()
 	if len(items) == 0 {
 		claimed, err := d.p.opts.Store.Claim(ctx, d.shard, token, request)
 		return nil, claimed, err
