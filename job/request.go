@@ -23,8 +23,8 @@ type Request struct {
 	Timeout time.Duration
 	// KeepBody is how many bytes of the answer's body the result is to hold; zero: MaxAttemptBody.
 	KeepBody int
-	// Sent is called once at most, by whichever goroutine, when the body was written and will not be sent again: the deliverer
-	// holds it no more. Nil: nobody wants to know.
+	// Sent is called when the body was written and will not be sent again: the deliverer holds it no more. It is called at most
+	// once, from any goroutine, and has returned when the attempt ends. It must not wait. Nil: nobody wants to know.
 	Sent func()
 	Credentials
 }

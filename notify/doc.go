@@ -16,9 +16,9 @@
 // it comes after that one's request was written: then nothing tells the two apart. So a connection over HTTP/1 serves
 // attempts of one queue alone. Over HTTP/2, where answers name their requests, all share it.
 //
-// Who wants to know when a body was sent (job.Request.Sent) is told when it was written to its connection: it is held no longer
-// then, whatever time the receiver takes to answer. Over HTTP/2 that is a second later: a request that the receiver gives back
-// after that is not sent again.
+// A body whose request asks for that (job.Request.Sent) is let go when it was written to its connection, however long the
+// receiver takes to answer. Over HTTP/2 that is a second later: a request that the receiver gives back after that is not sent
+// again.
 //
 // The body goes out byte for byte, with the time of the attempt, and signed when the request brings a signer. Both are new
 // whenever a request is sent.

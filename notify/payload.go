@@ -20,7 +20,7 @@ type payload struct {
 	mu     sync.Mutex
 	body   []byte
 	reader *bytes.Reader // what the first request is written from
-	sent   func()        // nil: it was called, or is not to be any more
+	sent   func()        // nil: it was called, or will not be
 	timer  *time.Timer
 }
 
@@ -52,21 +52,21 @@ func (p *payload) feed(r *http.Request) {
 	}
 }
 
-// release lets the body go: it was written, and nobody reads it any more.
+// release lets the body go: it was written, and nobody reads it any more. The end of the attempt waits for the caller to take
+// note of it.
 func (p *payload) release() {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
-	sent := p.sent
-	if sent != nil {
-		p.sent, p.body = nil, nil
-		p.reader.Reset(nil)
+	defer p.mu.Unlock()
+	if p.sent == nil {
+		return
 	}
-	p.mu.Unlock()
-	if sent != nil {
-		sent()
-	}
+	p.body = nil
+	p.reader.Reset(nil)
+	p.sent()
+	p.sent = nil
 }
 
 // releaseLater lets the body go when the receiver has not given the request back for a while.

@@ -82,3 +82,19 @@ func TestPayload_IsKeptUntilItWasSent(t *testing.T) {
 	req.Sent = func() { t.Error("it was not sent") }
 	require.Equal(t, policy.ClassTimeoutSend, s.Deliver(t.Context(), req).Class)
 }
+
+// Sent may change what the attempt was made from.
+func TestPayload_SentHasReturnedWhenTheAttemptEnds(t *testing.T) {
+	server, got := recorder(t, (*httptest.Server).Start)
+	s := newSender(t, Options{})
+	req := ask(server.URL)
+	req.Body = make([]byte, 1<<20)
+	returned := false
+	req.Sent = func() {
+		<-got
+		time.Sleep(200 * time.Millisecond) // net/http waits for 50 ms until it has written
+		returned = true
+	}
+	require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
+	require.True(t, returned)
+}

@@ -117,7 +117,7 @@ func (s *Sender) Deliver(ctx context.Context, req job.Request) policy.Result {
 	}
 	defer a.end()
 	a.payload = takePayload(&req)
-	defer a.payload.keep() // nobody is told any more
+	defer a.payload.keep() // Sent is not called any more
 	taken := s.routes.take(req.Certificate)
 	defer s.routes.give(taken)
 

@@ -110,17 +110,15 @@ func (a *attempt) letGo() {
 	a.held.Body = nil // the jobs of a claim lie side by side: one that hangs is not to keep the bodies of all
 }
 
-// sent is told by the deliverer when it holds the body no more. Others may have waited for its room.
+// sent is called by the deliverer when it holds the body no more. Others may have waited for its room.
 func (a *attempt) sent() {
 	p := a.desk.p
 	p.mu.Lock()
-	wanted := p.scarce && a.bytes > 0
-	if a.bytes > 0 {
-		a.letGo()
-	}
-	p.scarce = p.scarce && !wanted
+	a.letGo()
+	scarce := p.scarce
+	p.scarce = false
 	p.mu.Unlock()
-	if wanted {
+	if scarce {
 		p.nudgeAll()
 	}
 }
