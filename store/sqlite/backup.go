@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	lib "modernc.org/sqlite/lib"
 )
 
 // A Copy is what Backup or Restore has made.
@@ -136,7 +137,7 @@ func removeFile(path string) error {
 
 // copyDatabase writes one state of a database to another file, which is there whole or not at all, and counts its jobs.
 func copyDatabase(ctx context.Context, from, to string) (jobs int64, err error) {
-	c, err := connectTo(from)
+	c, err := connectToCopy(from)
 	if err != nil {
 		return 0, fmt.Errorf("open %s: %w", from, unavailable(err))
 	}
@@ -171,12 +172,21 @@ func copyDatabase(ctx context.Context, from, to string) (jobs int64, err error) 
 	return jobs, syncFolder(to)
 }
 
-// connectTo opens a database to read all of it. One without a log may lie where nothing can be written.
-func connectTo(path string) (*conn, error) {
-	if info, err := os.Stat(path + walSuffix); err == nil && info.Size() > 0 {
-		return connect(path, false)
+// connectToCopy opens a database, in use or not, to read all of it, and changes neither it nor its log.
+func connectToCopy(path string) (*conn, error) {
+	c, err := connectWith(path, "mode=ro")
+	if err != nil {
+		return nil, err
 	}
-	return connectImmutable(path)
+	err = c.execText(fmt.Sprintf("PRAGMA busy_timeout=%d; PRAGMA schema_version", busyTimeout))
+	if err == nil {
+		return c, nil
+	}
+	err = errors.Join(err, c.close())
+	if info, missing := os.Stat(path + walSuffix); primaryCode(err) == lib.SQLITE_CANTOPEN && (missing != nil || info.Size() == 0) {
+		return connectImmutable(path) // it lies where nothing can be written, so nobody writes it
+	}
+	return nil, err
 }
 
 // isOurs refuses what is no database of this program, or one of a newer version.

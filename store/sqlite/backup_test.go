@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql/driver"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -53,6 +54,32 @@ func TestBackup_OfADatabaseInUseIsOneState(t *testing.T) {
 	group.Wait()
 }
 
+func TestBackup_OfADatabaseInUseWhoseLogIsEmptyKeepsOneState(t *testing.T) {
+	o := options(t)
+	s := opened(t, o)
+	insert(t, s, numbered("first", 10, 0)...)
+	inWriter(t, s, s.cutLog)
+	c, err := connectToCopy(o.Path)
+	require.NoError(t, err)
+	count := func() (jobs int64) {
+		require.NoError(t, c.queryText(t.Context(), "SELECT count(*) FROM jobs", func(v []driver.Value) error {
+			jobs = integer(v[0])
+			return nil
+		}))
+		return jobs
+	}
+	require.NoError(t, c.execText("BEGIN"))
+	require.EqualValues(t, 10, count())
+	insert(t, s, bulky("more", 10, 10_000)...)
+	inWriter(t, s, func() {
+		busy, err := s.cut()
+		require.NoError(t, err)
+		require.True(t, busy, "what is being copied stays as it was")
+	})
+	require.EqualValues(t, 10, count())
+	require.NoError(t, c.close())
+}
+
 func TestBackup_OfADatabaseNotInUse(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
@@ -63,9 +90,15 @@ func TestBackup_OfADatabaseNotInUse(t *testing.T) {
 	later := staged(t, s, 20)
 
 	to := filepath.Join(t.TempDir(), "copy.db")
-	made, err := Backup(t.Context(), laid(t, crashed.db, crashed.wal).Path, to)
+	from := laid(t, crashed.db, crashed.wal).Path
+	made, err := Backup(t.Context(), from, to)
 	require.NoError(t, err)
 	require.EqualValues(t, 10, made.Jobs, "those in the log, too")
+	for name, wanted := range map[string][]byte{from: crashed.db, from + "-wal": crashed.wal} {
+		content, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.Equal(t, wanted, content, "nothing was changed")
+	}
 
 	to = filepath.Join(t.TempDir(), "copy.db")
 	_, err = Backup(t.Context(), laid(t, crashed.copy, later.wal).Path, to)
