@@ -146,8 +146,7 @@ func (tx *tx) endLapsed(round store.Round, c *store.Carried) (visits []*queue, l
 			stay, left = append(stay, s), true
 			continue
 		}
-		lasted := time.Duration(tx.now.ms-h.claimed) * time.Millisecond
-		if err := tx.lapse(h, max(0, lasted)); err != nil {
+		if err := tx.lapse(h, time.Duration(tx.now.mono-h.begun).Truncate(time.Millisecond)); err != nil {
 			stay = append(stay, s)
 			if isDamage(err) {
 				tx.culprit = h

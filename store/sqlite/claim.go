@@ -222,7 +222,7 @@ func (c *claim) hold(tx *tx, q *queue, want store.Want, v []driver.Value) *held 
 func (c *claim) holdFor(tx *tx, q *queue, r *row, lease time.Duration) *held {
 	until := tx.now.after(lease)
 	h := &held{
-		ref: r.Ref(), n: r.n, queue: q, lease: c.token, claimed: tx.now.ms,
+		ref: r.Ref(), n: r.n, queue: q, lease: c.token, claimed: tx.now.ms, begun: tx.now.mono,
 		deadline: tx.now.mono + (until-tx.now.ms)*int64(time.Millisecond), standing: r.standing(),
 	}
 	tx.hold(h)

@@ -1,7 +1,7 @@
 package sqlite
 
 import (
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,22 +11,17 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// manual is a clock that a test moves.
-type manual struct {
-	mu sync.Mutex
-	at time.Time
+// settable is a clock that a test moves, and a wall clock that it sets, in nanoseconds.
+type settable struct{ wall, mono atomic.Int64 }
+
+func (c *settable) read() instant {
+	wall := c.wall.Load()
+	return instant{ms: wall / int64(time.Millisecond), mono: c.mono.Load(), sub: wall % int64(time.Millisecond)}
 }
 
-func (m *manual) now() time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.at
-}
-
-func (m *manual) advance(d time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.at = m.at.Add(d)
+func (c *settable) pass(d time.Duration) {
+	c.wall.Add(int64(d))
+	c.mono.Add(int64(d))
 }
 
 // verified is a store that counts everything it knows before it closes.
@@ -43,31 +38,27 @@ func (v verified) Close() error {
 }
 
 // underTest opens a store on a file of the test's own.
-func underTest(t *testing.T, now func() time.Time) storetest.Engine {
+func underTest(t *testing.T) storetest.Engine {
 	o := options(t)
-	o.Now = now
+	c := &settable{}
+	c.wall.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixNano())
 	var s store.Store
-	open := func() store.Store {
-		opened, err := Open(t.Context(), o)
+	reopen := func() store.Store {
+		opened, err := open(t.Context(), o, c.read)
 		require.NoError(t, err)
 		s = verified{opened, t}
 		return s
 	}
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return storetest.Engine{
-		Store: open(), Now: now, Defaults: o.Defaults,
+		Store: reopen(), Defaults: o.Defaults,
+		Now:     func() time.Time { return time.Unix(0, c.wall.Load()).UTC() },
+		Advance: c.pass, Step: func(d time.Duration) { c.wall.Add(int64(d)) },
 		Reopen: func() store.Store {
 			require.NoError(t, s.Close())
-			return open()
+			return reopen()
 		},
 	}
 }
 
-func TestConformance(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) storetest.Engine {
-		c := &manual{at: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
-		e := underTest(t, c.now)
-		e.Advance = c.advance
-		return e
-	})
-}
+func TestConformance(t *testing.T) { storetest.Run(t, underTest) }

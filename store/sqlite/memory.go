@@ -98,6 +98,7 @@ type held struct {
 	queue    *queue
 	lease    store.Token
 	claimed  int64 // by the wall clock
+	begun    int64 // the same, monotonic
 	deadline int64 // monotonic
 	// rated and probe are what the claim says of it; latest is when its start may begin at the latest, monotonic, where it is
 	// rated.
