@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 )
 
 // recall fills memory from the database, and ends the attempts that the last process left behind. It reads a row a
@@ -70,8 +71,10 @@ func (s *Store) recallTopic(v []driver.Value) error {
 		return nil
 	}
 	put, err := parsePolicy(t.name.name, text(v[3]))
-	if err != nil {
-		return err
+	if err != nil { // the defaults could open a topic that somebody paused, or send its jobs without a signature
+		s.log.Error("policy of a topic cannot be read, the topic is paused: put its policy again, then resume it",
+			"topic", t.name.name, "err", err)
+		put = policy.Topic{Paused: true}
 	}
 	t.adopt(put, revision, s.defaults)
 	return nil

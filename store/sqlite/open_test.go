@@ -209,6 +209,35 @@ func shell(t *testing.T, path, sql string) {
 	require.NoError(t, c.close())
 }
 
+func TestOpen_PausesATopicWhosePolicyCannotBeRead(t *testing.T) {
+	o := options(t)
+	log := logging(&o)
+	s := opened(t, o)
+	put := store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{LaneConcurrency: 9}}
+	put, err := s.PutTopic(t.Context(), put)
+	require.NoError(t, err)
+	other := entry("other", 0)
+	other.Topic = "other"
+	insert(t, s, entry("a", 0), other)
+	require.NoError(t, s.Close())
+	shell(t, o.Path, "UPDATE topics SET policy = 'no JSON' WHERE revision > 0")
+
+	s = opened(t, o)
+	require.Contains(t, log.String(), "level=ERROR")
+	request := wanting(2)
+	request.Wants = append(request.Wants, store.Want{Queue: other.Queue, Max: 1, Timeout: time.Minute})
+	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+	require.NoError(t, err)
+	require.Len(t, claimed.Jobs, 1)
+	require.Equal(t, "other", claimed.Jobs[0].ID)
+	topics, _, err := s.Topics(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []store.Topic{{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}, Revision: put.Revision}}, topics)
+	_, err = s.PutTopic(t.Context(), put)
+	require.NoError(t, err)
+	require.Len(t, claimUp(t, s, 1), 1)
+}
+
 func TestAPathMayHoldAnyCharacter(t *testing.T) {
 	o := options(t)
 	o.Path = filepath.Join(t.TempDir(), "a b?c#d%41.db")
