@@ -14,17 +14,7 @@ import (
 // clocked is a store whose clocks the test moves.
 func clocked(t *testing.T, o Options) (*Store, *twoClocks) {
 	t.Helper()
-	c := &twoClocks{}
-	c.ms.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())
-	s, err := open(t.Context(), o, c.read)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		if !t.Failed() {
-			verify(t, s)
-		}
-		require.NoError(t, s.Close())
-	})
-	return s, c
+	return clockedAt(t, o, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())
 }
 
 // heard is what the bell has to say now.

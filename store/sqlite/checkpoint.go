@@ -59,7 +59,7 @@ func (s *Store) checkpoint() {
 		}
 		_, all, err := moveLog(c, "PASSIVE")
 		if err != nil {
-			s.health.note("checkpoint", err, false, s.clock())
+			s.later(shared, func() { s.noteFault("checkpoint", err) })
 			s.closeQuietly(c)
 			c = nil
 			continue
@@ -82,7 +82,7 @@ func (s *Store) cutLog() {
 	}
 	busy, err := s.cut()
 	if err != nil {
-		s.health.note("checkpoint", err, false, s.clock())
+		s.noteFault("checkpoint", err)
 	}
 	if busy || err != nil {
 		s.cutAgain = now + int64(cutPause)

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"bytes"
-	"context"
 	"database/sql/driver"
 	"fmt"
 	"os"
@@ -153,37 +152,22 @@ func TestDamage_UnderHeldJobsKeepsNothingElseFromBeingSettled(t *testing.T) {
 	require.Less(t, delivered, 200)
 }
 
-// A damagedRow is a statement that fails for one job, whose number is its last argument.
-type damagedRow struct {
-	driverStmt
-	n int64
-}
-
-func (f *damagedRow) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	if args[len(args)-1].Value == f.n {
-		return nil, codeError(lib.SQLITE_CORRUPT)
-	}
-	return f.driverStmt.ExecContext(ctx, args)
-}
-
 func TestDamage_ThatShowsWhenAnAttemptEnds(t *testing.T) {
-	o := options(t)
 	c := &twoClocks{}
-	s, err := open(t.Context(), o, c.read)
+	s, err := open(t.Context(), options(t), c.read)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	insert(t, s, numbered("job", 6, 0)...)
 	jobs := claimUp(t, s, 6)
 	require.Len(t, jobs, 6)
-	breaks := func(id statement, n int64) func() {
-		f := &damagedRow{n: n}
-		inWriter(t, s, func() {
-			var err error
-			f.driverStmt, err = s.conn.stmt(id)
-			require.NoError(t, err)
-			s.conn.stmts[id] = f
+	// breaks lets a statement fail for one job, whose number is its last argument.
+	breaks := func(id statement, n int64) (heal func()) {
+		return hookInto(t, s, id, func(_ int, args []driver.NamedValue) error {
+			if args[len(args)-1].Value == n {
+				return codeError(lib.SQLITE_CORRUPT)
+			}
+			return nil
 		})
-		return func() { inWriter(t, s, func() { s.conn.stmts[id] = f.driverStmt }) }
 	}
 	heal := breaks(endJob, 2)
 	items := []store.Settlement{}
@@ -208,13 +192,6 @@ func TestDamage_ThatShowsWhenAnAttemptEnds(t *testing.T) {
 	inWriter(t, s, func() { require.Equal(t, map[int64]bool{2: true, 5: true}, s.mem.unreadable) })
 }
 
-// A damagedQuery is a statement that fails.
-type damagedQuery struct{ driverStmt }
-
-func (damagedQuery) QueryContext(context.Context, []driver.NamedValue) (driver.Rows, error) {
-	return nil, codeError(lib.SQLITE_CORRUPT)
-}
-
 func TestDamage_OfWhatDeliveriesCanDoWithoutStopsNoRound(t *testing.T) {
 	for name, broken := range map[string]statement{
 		"times to live": firstTTL, "expired jobs": overdue, "delayed jobs after a step of the clock": stepped,
@@ -235,11 +212,7 @@ func TestDamage_OfWhatDeliveriesCanDoWithoutStopsNoRound(t *testing.T) {
 			waits := entry("waits", time.Hour)
 			waits.ExpiresIn = time.Second
 			insert(t, s, waits)
-			inWriter(t, s, func() {
-				stmt, err := s.conn.stmt(broken)
-				require.NoError(t, err)
-				s.conn.stmts[broken] = damagedQuery{stmt}
-			})
+			heal := hookInto(t, s, broken, func(int, []driver.NamedValue) error { return codeError(lib.SQLITE_CORRUPT) })
 			c.pass(time.Minute)
 			c.ms.Add(-10_000)
 			for range 3 {
@@ -252,11 +225,7 @@ func TestDamage_OfWhatDeliveriesCanDoWithoutStopsNoRound(t *testing.T) {
 			require.Len(t, claimUp(t, s, 4), 2, "their leases have lapsed")
 			require.Equal(t, 1, strings.Count(log.String(), "is left undone"), log.String())
 			require.ErrorContains(t, s.Ping(t.Context()), "damaged", "not ready")
-			inWriter(t, s, func() {
-				damaged, ok := s.conn.stmts[broken].(damagedQuery)
-				require.True(t, ok)
-				s.conn.stmts[broken] = damaged.driverStmt
-			})
+			heal() // what the test leaves is counted
 		})
 	}
 }

@@ -15,36 +15,15 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A codeError is an error with a result code of SQLite.
-type codeError int
-
-func (e codeError) Error() string { return "injected fault" }
-func (e codeError) Code() int     { return int(e) }
-
-// A failingSync is the statement COMMIT on a disk whose fsync fails: commits without one succeed.
-type failingSync struct {
-	driverStmt
-	store *Store
-}
-
-func (f *failingSync) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	if f.store.level == full {
-		return nil, codeError(lib.SQLITE_IOERR_FSYNC)
-	}
-	return f.driverStmt.ExecContext(ctx, args)
-}
-
-// failSync lets every fsync fail until heal is called.
+// failSync lets every fsync of a commit fail until heal is called: commits without one succeed.
 func failSync(t *testing.T, s *Store) (heal func()) {
 	t.Helper()
-	f := &failingSync{store: s}
-	inWriter(t, s, func() {
-		var err error
-		f.driverStmt, err = s.conn.stmt(commit)
-		require.NoError(t, err)
-		s.conn.stmts[commit] = f
+	return hookInto(t, s, commit, func(int, []driver.NamedValue) error {
+		if s.level == full {
+			return codeError(lib.SQLITE_IOERR_FSYNC)
+		}
+		return nil
 	})
-	return func() { inWriter(t, s, func() { s.conn.stmts[commit] = f.driverStmt }) }
 }
 
 func TestPing_FailsWhereARegistrationFails(t *testing.T) {
@@ -94,6 +73,17 @@ func TestWriter_WritesTheLogAnewAfterAnFsyncThatFailed(t *testing.T) {
 		written = info.Size()
 	})
 	require.Greater(t, written, before/2, "it is in the database")
+}
+
+func TestWriter_WritesTheLogAnewAfterAFaultBetweenTransactions(t *testing.T) {
+	s := opened(t, options(t))
+	insert(t, s, entry("a", 0))
+	heal := hookInto(t, s, updateMark, func(int, []driver.NamedValue) error { return codeError(lib.SQLITE_IOERR_FSYNC) })
+	inWriter(t, s, s.markLog)
+	heal()
+	inWriter(t, s, func() { require.True(t, s.unsynced) })
+	require.NoError(t, s.Ping(t.Context()))
+	inWriter(t, s, func() { require.False(t, s.unsynced) })
 }
 
 func TestHealth_LogsAFaultOfReadsOnceAMinuteAndIsNotReady(t *testing.T) {

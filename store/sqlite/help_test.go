@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"context"
+	"database/sql/driver"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -149,3 +151,45 @@ func inWriter(t testing.TB, s *Store, task func()) {
 	})
 	<-done
 }
+
+// hooked is a statement that calls hook before each use, with how often it was used, and fails with what hook answers.
+type hooked struct {
+	driverStmt
+	used int
+	hook func(used int, args []driver.NamedValue) error
+}
+
+func (h *hooked) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	h.used++
+	if err := h.hook(h.used, args); err != nil {
+		return nil, err
+	}
+	return h.driverStmt.ExecContext(ctx, args)
+}
+
+func (h *hooked) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	h.used++
+	if err := h.hook(h.used, args); err != nil {
+		return nil, err
+	}
+	return h.driverStmt.QueryContext(ctx, args)
+}
+
+// hookInto hooks into a statement of the writer's, until unhook is called.
+func hookInto(t *testing.T, s *Store, id statement, hook func(int, []driver.NamedValue) error) (unhook func()) {
+	t.Helper()
+	h := &hooked{hook: hook}
+	inWriter(t, s, func() {
+		var err error
+		h.driverStmt, err = s.conn.stmt(id)
+		require.NoError(t, err)
+		s.conn.stmts[id] = h
+	})
+	return func() { inWriter(t, s, func() { s.conn.stmts[id] = h.driverStmt }) }
+}
+
+// A codeError is an error with a result code of SQLite.
+type codeError int
+
+func (e codeError) Error() string { return "injected fault" }
+func (e codeError) Code() int     { return int(e) }

@@ -354,7 +354,7 @@ func (s *Store) vacuum() (more bool) {
 	}
 	// Each step frees one page, so the statement is read to its end.
 	if err := s.conn.queryText(shared, vacuumSQL, func([]driver.Value) error { return nil }); err != nil {
-		s.health.note("give free pages back", err, false, s.clock())
+		s.noteFault("give free pages back", err)
 		return false
 	}
 	s.noteWritten(s.conn.written())

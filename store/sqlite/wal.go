@@ -48,7 +48,7 @@ func (s *Store) markLog() {
 		return
 	}
 	if _, err := s.conn.exec(updateMark, newMark()); err != nil {
-		s.health.note("mark the log", err, false, s.clock())
+		s.noteFault("mark the log", err)
 	}
 	s.noteWritten(s.conn.written())
 }

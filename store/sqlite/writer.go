@@ -241,6 +241,12 @@ func (s *Store) resync(durable bool) error {
 	return nil
 }
 
+// noteFault notes what has met the writer outside a transaction, or the checkpointer: it may have been an fsync of the log.
+func (s *Store) noteFault(verb string, err error) {
+	s.unsynced = s.unsynced || primaryCode(err) == lib.SQLITE_IOERR
+	s.health.note(verb, err, false, s.clock())
+}
+
 // intact tells why nothing can be promised: the files are not those that were opened. It is asked before and after
 // whatever is answered after fsync.
 func (s *Store) intact(durable bool) error {

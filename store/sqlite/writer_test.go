@@ -15,30 +15,6 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// hooked is a statement that tells before each use how often it was used, and fails when it is told so.
-type hooked struct {
-	driverStmt
-	used int
-	hook func(used int) error
-}
-
-func (h *hooked) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	h.used++
-	if err := h.hook(h.used); err != nil {
-		return nil, err
-	}
-	return h.driverStmt.ExecContext(ctx, args)
-}
-
-func hookInto(t *testing.T, s *Store, id statement, hook func(int) error) {
-	t.Helper()
-	inWriter(t, s, func() {
-		stmt, err := s.conn.stmt(id)
-		require.NoError(t, err)
-		s.conn.stmts[id] = &hooked{driverStmt: stmt, hook: hook}
-	})
-}
-
 func TestALockOfSomebodyElseFailsAGroupAtOnce(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
@@ -75,13 +51,13 @@ func TestCallsThatAreTriedAloneStopAtAFaultOfAll(t *testing.T) {
 	require.NoError(t, err)
 	var before, after uint64
 	inWriter(t, s, func() { before = s.serial })
-	hookInto(t, s, insertJob, func(used int) error {
+	hookInto(t, s, insertJob, func(used int, _ []driver.NamedValue) error {
 		if used == 1 {
 			return errors.New("injected fault") // of the group
 		}
 		return nil
 	})
-	hookInto(t, s, begin, func(used int) error {
+	hookInto(t, s, begin, func(used int, _ []driver.NamedValue) error {
 		if used == 2 {
 			return other.execText("BEGIN IMMEDIATE") // before the first call alone
 		}
@@ -110,7 +86,7 @@ func TestCallsThatAreTriedAloneAreAnsweredOneByOneUntilTheStoreCloses(t *testing
 	s := opened(t, options(t))
 	insert(t, s, entry("first", time.Hour))
 	blocked, gate := make(chan struct{}), make(chan struct{})
-	hookInto(t, s, insertJob, func(used int) error {
+	hookInto(t, s, insertJob, func(used int, _ []driver.NamedValue) error {
 		switch used {
 		case 1:
 			return errors.New("injected fault") // of the group
