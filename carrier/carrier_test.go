@@ -191,7 +191,7 @@ func TestJobsBornInTheOutboxStandInTheirOwnQueueOnceWhateverIsLost(t *testing.T)
 			require.NoError(t, err)
 			require.Equal(t, "parent", got.Origin)
 		}
-		stats, err := router.Stats(t.Context(), "default", "told")
+		stats, err := router.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"told"}})
 		require.NoError(t, err)
 		require.EqualValues(t, len(births), stats[0].Registered)
 	})

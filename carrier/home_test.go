@@ -164,7 +164,7 @@ func TestAShardThatIsAwayHoldsUpNoneOfTheOthers(t *testing.T) {
 				s.set(-1, false)
 				time.Sleep(15 * time.Second)
 				require.Equal(t, len(lost), stands(t, m, 3, lost))
-				stats, err := router.Stats(t.Context(), "default", job.CallbackTopic)
+				stats, err := router.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{job.CallbackTopic}})
 				require.NoError(t, err)
 				require.EqualValues(t, len(lost)+5*5, stats[0].Registered, "each once")
 				carried, err := m.Carry(t.Context(), 0, store.NewToken(), store.Round{})

@@ -148,7 +148,7 @@ func TestExpiry_EndsEveryJobOnceThoughRepliesAreLost(t *testing.T) {
 			require.NoError(t, err)
 		}
 		time.Sleep(2 * time.Minute)
-		stats, err := st.Stats(t.Context(), 0, "default", "default")
+		stats, err := st.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Topics: []string{"default"}})
 		require.NoError(t, err)
 		require.EqualValues(t, jobs, stats[0].Dead)
 		told := map[string]int{}

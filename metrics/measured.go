@@ -122,10 +122,6 @@ func (s measured) List(ctx context.Context, shard int, filter store.Filter) (sto
 	return timed(ctx, s, list, func() (store.Page, error) { return s.next.List(ctx, shard, filter) })
 }
 
-func (s measured) Stats(ctx context.Context, shard int, namespace, topic string) ([]store.TopicStats, error) {
-	return timed(ctx, s, stats, func() ([]store.TopicStats, error) { return s.next.Stats(ctx, shard, namespace, topic) })
-}
-
 func (s measured) TopicStats(ctx context.Context, shard int, filter store.StatsFilter) ([]store.TopicStats, error) {
 	return timed(ctx, s, topicStats, func() ([]store.TopicStats, error) { return s.next.TopicStats(ctx, shard, filter) })
 }

@@ -30,7 +30,6 @@ const (
 	get
 	known
 	list
-	stats
 	topicStats
 	totals
 	lanes
@@ -51,7 +50,7 @@ var methodNames = [methods]string{
 	insert: "insert", lead: "lead", extend: "extend", release: "release", carry: "carry", ring: "ring", claim: "claim",
 	claimExpired: "claim_expired",
 	settle:       "settle", cancel: "cancel", edit: "edit", revive: "revive", purge: "purge", get: "get", known: "known",
-	list: "list", stats: "stats", topicStats: "topic_stats", totals: "totals", lanes: "lanes", sweep: "sweep", repair: "repair",
+	list: "list", topicStats: "topic_stats", totals: "totals", lanes: "lanes", sweep: "sweep", repair: "repair",
 	putTopic: "put_topic", topicsRead: "topics",
 	putLane: "put_lane", laneSettings: "lane_settings", putLanes: "put_lanes", permit: "permit", alarm: "alarm",
 	ping: "ping",

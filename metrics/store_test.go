@@ -61,7 +61,6 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 	"Get":    func(ctx context.Context, s store.Store) { _, _ = s.Get(ctx, 0, job.Ref{}) },
 	"Known":  func(ctx context.Context, s store.Store) { _, _ = s.Known(ctx, 0, nil) },
 	"List":   func(ctx context.Context, s store.Store) { _, _ = s.List(ctx, 0, store.Filter{Limit: 1}) },
-	"Stats":  func(ctx context.Context, s store.Store) { _, _ = s.Stats(ctx, 0, "default", "") },
 	"TopicStats": func(ctx context.Context, s store.Store) {
 		_, _ = s.TopicStats(ctx, 0, store.StatsFilter{Namespace: "default", Limit: 1})
 	},

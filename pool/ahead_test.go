@@ -122,7 +122,7 @@ func TestWhatIsClaimedAheadIsGivenBackUntouchedByAStop(t *testing.T) {
 		made := g.count("")
 		require.Less(t, made, jobs)
 
-		stats, err := s.Stats(t.Context(), 0, "default", "orders")
+		stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
 		require.NoError(t, err)
 		require.Zero(t, stats[0].Running)
 		require.EqualValues(t, made, stats[0].Delivered)

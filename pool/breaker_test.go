@@ -126,7 +126,7 @@ func TestALaneComesBackSlowlyAndWhole(t *testing.T) {
 			}
 		}
 		require.LessOrEqual(t, early, 6, "the first answers are waited for")
-		stats, err := s.Stats(t.Context(), 0, "default", "shop")
+		stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Topics: []string{"shop"}})
 		require.NoError(t, err)
 		require.EqualValues(t, 300, stats[0].Delivered)
 		require.Zero(t, stats[0].Open)
@@ -195,7 +195,7 @@ func TestAllJobsOfAHostThatNeverReturnsEndByTheirAge(t *testing.T) {
 			}
 		})
 		time.Sleep(3 * time.Hour)
-		stats, err := s.Stats(t.Context(), 0, "default", "shop")
+		stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Topics: []string{"shop"}})
 		require.NoError(t, err)
 		require.EqualValues(t, jobs, stats[0].Dead)
 		require.Less(t, h.count(), 400, "the host is spared")

@@ -230,7 +230,7 @@ func TestAThousandExpiredJobsDoNotKeepARatedLanesGoodJobWaiting(t *testing.T) {
 				}
 				time.Sleep(20 * time.Second)
 				require.Len(t, d.began("a", began), 1, "the good one")
-				stats, err := s.Stats(t.Context(), 0, "default", "calls")
+				stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Topics: []string{"calls"}})
 				require.NoError(t, err)
 				require.EqualValues(t, 1000, stats[0].Dead)
 				require.EqualValues(t, 1, stats[0].Delivered)

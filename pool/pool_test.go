@@ -308,7 +308,7 @@ func TestWhatIsClaimedWhileStoppingIsGivenBackUntouched(t *testing.T) {
 		stop := run(t, s, g, func(o *pool.Options) { o.Grace = 10 * time.Second })
 		time.Sleep(500 * time.Millisecond)
 		require.NoError(t, stop())
-		stats, err := s.Stats(t.Context(), 0, "default", "orders")
+		stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
 		require.NoError(t, err)
 		require.Zero(t, stats[0].Running)
 		require.EqualValues(t, g.count("orders"), stats[0].Delivered, "what was attempted is settled")

@@ -71,7 +71,7 @@ func TestShortage_CostsNoJobItsRetriesAndNoLaneItsBreaker(t *testing.T) {
 			o.Policies, o.Logger = fixed(terms.Over(policy.Builtin())), slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		})
 		time.Sleep(time.Minute)
-		stats, err := s.Stats(t.Context(), 0, "default", "orders")
+		stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
 		require.NoError(t, err)
 		require.EqualValues(t, 400, stats[0].Delivered)
 		require.Zero(t, stats[0].Dead)

@@ -207,7 +207,7 @@ func TestManyJobsArePurgedWhereverTheyAre(t *testing.T) {
 				require.NoError(t, err)
 			}
 		}
-		stats, err := r.Stats(t.Context(), "default", "orders")
+		stats, err := r.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
 		require.NoError(t, err)
 		require.EqualValues(t, len(refs), stats[0].Dead)
 		_, err = r.Get(t.Context(), refs[0])
@@ -349,7 +349,7 @@ func TestOpenBreakersOfAllShardsAddUp(t *testing.T) {
 			_, _, err = r.Settle(t.Context(), r.ShardOf(e.Queue), store.NewToken(), []store.Settlement{item}, nil)
 			require.NoError(t, err)
 		}
-		stats, err := r.Stats(t.Context(), "default", "orders")
+		stats, err := r.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
 		require.NoError(t, err)
 		require.EqualValues(t, 12, stats[0].Open)
 	})

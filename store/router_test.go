@@ -143,7 +143,7 @@ func TestAListGoesOverAllShardsAndShowsEveryJobOnce(t *testing.T) {
 		require.ErrorIs(t, err, store.ErrCursor, cursor)
 	}
 
-	stats, err := r.Stats(t.Context(), "default", "")
+	stats, err := r.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Limit: store.MaxBatch})
 	require.NoError(t, err)
 	require.Len(t, stats, 1)
 	require.EqualValues(t, 300, stats[0].Registered)

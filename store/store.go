@@ -94,10 +94,6 @@ type Store interface {
 	// within a lane. A page may be short, even empty, while its Cursor is set.
 	List(ctx context.Context, shard int, filter Filter) (Page, error)
 
-	// Stats counts, for one topic, or (an empty topic) for every topic that the shard knows, in order of name. There may be
-	// very many: TopicStats answers a page of them.
-	Stats(ctx context.Context, shard int, namespace, topic string) ([]TopicStats, error)
-
 	// TopicStats counts the topics that the filter selects, in order of name. Topics that the shard does not know have no
 	// row.
 	TopicStats(ctx context.Context, shard int, filter StatsFilter) ([]TopicStats, error)

@@ -6,12 +6,7 @@ import (
 	"slices"
 )
 
-// Stats adds up the shards' counts, in order of namespace and name.
-func (r *Router) Stats(ctx context.Context, namespace, topic string) ([]TopicStats, error) {
-	return r.sumTopics(func(shard int) ([]TopicStats, error) { return r.Store.Stats(ctx, shard, namespace, topic) })
-}
-
-// TopicStats is Store.TopicStats over all shards.
+// TopicStats adds up the shards' counts, in order of name.
 func (r *Router) TopicStats(ctx context.Context, filter StatsFilter) ([]TopicStats, error) {
 	all, err := r.sumTopics(func(shard int) ([]TopicStats, error) { return r.Store.TopicStats(ctx, shard, filter) })
 	if len(filter.Topics) == 0 {

@@ -109,7 +109,7 @@ func TestReadsSeeThroughNumbersThatWereGivenAnew(t *testing.T) {
 	for _, j := range page.Jobs {
 		require.Equal(t, "of-"+j.Lane, j.ID)
 	}
-	stats, err := s.Stats(t.Context(), 0, lane.Namespace, lane.Topic)
+	stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, stats[0].Ready)
 }

@@ -98,7 +98,7 @@ func TestABreakersGateOutlivesItsMemoryWhileAProbeIsOut(t *testing.T) {
 	clock.pass(store.LaneMemory + time.Second)
 	_, err = s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
 	require.NoError(t, err)
-	stats, err := s.Stats(t.Context(), 0, lane.Namespace, lane.Topic)
+	stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, stats[0].Open)
 	settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Released}, 0))
@@ -226,7 +226,7 @@ func TestACallDoesNotGrowWithTheLanesOfOthers(t *testing.T) {
 		settle(t, s, item)
 	}
 	require.InDelta(t, few, commands("many"), 5, "but for whether the carrier is woken")
-	stats, err := s.Stats(t.Context(), 0, lane.Namespace, lane.Topic)
+	stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
 	require.EqualValues(t, 300, stats[0].Open)
 }

@@ -318,7 +318,7 @@ func TestClaim_SkipsJobsThatHaveEndedOrAreHeld(t *testing.T) {
 		require.Equal(t, "next", jobs[0].ID)
 		settle(t, s, settlement(claimed.Jobs[1], policy.Verdict{Kind: policy.Delivered}, 200), settlement(jobs[0], policy.Verdict{Kind: policy.Delivered}, 200))
 		repaired(t, s)
-		stats, err := s.Stats(t.Context(), 0, lane.Namespace, lane.Topic)
+		stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 		require.NoError(t, err)
 		require.EqualValues(t, 3, stats[0].Delivered)
 		require.EqualValues(t, 3, stats[0].Registered)

@@ -19,23 +19,6 @@ const (
 	oldestLanes = 1000
 )
 
-// Stats reads the counters that scripts keep.
-func (s *Store) Stats(ctx context.Context, shard int, namespace, topic string) ([]store.TopicStats, error) {
-	if topic != "" {
-		return s.TopicStats(ctx, shard, store.StatsFilter{Namespace: namespace, Topics: []string{topic}})
-	}
-	var all []store.TopicStats
-	err := s.eachTopics(ctx, s.shards[shard], namespace, func(names []string) error {
-		rows, err := s.counted(ctx, s.shards[shard], names)
-		all = append(all, rows...)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("stats: %w", err)
-	}
-	return all, nil
-}
-
 // TopicStats reads the counters of some topics.
 func (s *Store) TopicStats(ctx context.Context, shard int, f store.StatsFilter) ([]store.TopicStats, error) {
 	sh := s.shards[shard]

@@ -168,7 +168,7 @@ func TestAJobGoesItsWay(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, job.Cancelled, cancelled.State)
 
-		stats, err := s.Stats(t.Context(), 0, "default", "")
+		stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Limit: store.MaxBatch})
 		require.NoError(t, err)
 		require.Equal(t, []store.TopicStats{{Namespace: "default", Topic: "t", Registered: 1, Cancelled: 1}}, stats)
 		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})

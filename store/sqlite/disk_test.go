@@ -70,7 +70,7 @@ func TestAFullDiskHalvesNothingAndIsOverWhenThereIsRoom(t *testing.T) {
 		require.Equal(t, store.Created, i.Outcome)
 	}
 	settle(t, s, settled(jobs[1], policy.Verdict{Kind: policy.Again, Wait: time.Minute}))
-	stats, err := s.Stats(t.Context(), 0, lane.Namespace, "")
+	stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Limit: store.MaxBatch})
 	require.NoError(t, err)
 	require.Equal(t, []int64{110, 1, 1}, []int64{stats[0].Registered, stats[0].Delivered, stats[0].Running})
 }

@@ -174,7 +174,7 @@ func TestWhatKeepsALaneBackOutlivesTheProcess(t *testing.T) {
 		require.NoError(t, err)
 	}
 	third, c3 := elsewhere(t, o, c)
-	stats, err := third.Stats(t.Context(), 0, lane.Namespace, lane.Topic)
+	stats, err := third.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, stats[0].Open)
 	insert(t, third, entry("next", 0))

@@ -282,7 +282,7 @@ func TestGrantsAndAlarmsOutliveTheProcessAndAreForgotten(t *testing.T) {
 		}
 	})
 	require.True(t, raise(s, false))
-	topics, err := s.Stats(t.Context(), 0, lane.Namespace, "")
+	topics, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Limit: store.MaxBatch})
 	require.NoError(t, err)
 	require.Empty(t, topics, "a topic without jobs is not counted")
 }

@@ -66,7 +66,7 @@ func TestAProcessThatDiesLosesNothingAndItsJobsGoBackAsLost(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, topics, 1)
 	require.Equal(t, time.Second, topics[0].Policy.Timeout)
-	stats, err := second.Stats(t.Context(), 0, lane.Namespace, lane.Topic)
+	stats, err := second.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
 	require.Len(t, stats, 1)
 	require.Equal(t, []int64{5, 1, 1, 0}, []int64{stats[0].Registered, stats[0].Delivered, stats[0].Cancelled, stats[0].Running})

@@ -17,25 +17,6 @@ const statsLanes = 1000
 // countJobs bounds how many jobs that came due one transaction counts, so that others wait for milliseconds at most.
 const countJobs = 8192
 
-// Stats implements store.Store.
-func (s *Store) Stats(ctx context.Context, shard int, namespace, topic string) ([]store.TopicStats, error) {
-	if topic != "" {
-		return s.TopicStats(ctx, shard, store.StatsFilter{Namespace: namespace, Topics: []string{topic}})
-	}
-	var all []store.TopicStats
-	for f := (store.StatsFilter{Namespace: namespace, Limit: store.MaxBatch}); ; {
-		page, err := s.TopicStats(ctx, shard, f)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page...)
-		if len(page) < f.Limit {
-			return all, nil
-		}
-		f.After = page[len(page)-1].Topic
-	}
-}
-
 // TopicStats implements store.Store. It reads memory, and no jobs but the first of lanes whose head is not known, and once
 // each those that came due where the carrier does not look, since their lane is kept back. The names of a page come from
 // the database.

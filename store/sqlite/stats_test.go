@@ -58,7 +58,7 @@ func TestATopicWithManyIdleLanesIsCountedExactlyAndInBounds(t *testing.T) {
 		settle(t, s, ends...)
 	}
 	require.Equal(t, 2, looked())
-	stats, err := s.Stats(t.Context(), 0, lane.Namespace, lane.Topic)
+	stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
 	require.Equal(t, c.ms.Load(), stats[0].OldestDue.UnixMilli())
 

@@ -158,14 +158,14 @@ func TestTheErrorOfAnEndedContextIsTheContexts(t *testing.T) {
 	why := errors.New("the caller had enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
-	_, err := s.Stats(ctx, 0, lane.Namespace, lane.Topic)
+	_, err := s.TopicStats(ctx, 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, why)
 	_, err = s.Get(ctx, 0, ref("a"))
 	require.ErrorIs(t, err, context.Canceled)
 	plain, cancelPlain := context.WithCancel(t.Context())
 	cancelPlain()
-	_, err = s.Stats(plain, 0, lane.Namespace, lane.Topic)
+	_, err = s.TopicStats(plain, 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.EqualError(t, err, "count jobs: context canceled")
 }
 
@@ -184,7 +184,10 @@ func TestACallerThatLeavesSharesNothingWithTheWriter(t *testing.T) {
 		},
 		"Sweep":  func(ctx context.Context) error { _, err := s.Sweep(ctx, 0, store.NewToken(), 10); return err },
 		"Cancel": func(ctx context.Context) error { _, err := s.Cancel(ctx, 0, store.NewToken(), ref("a")); return err },
-		"Stats":  func(ctx context.Context) error { _, err := s.Stats(ctx, 0, job.DefaultNamespace, ""); return err },
+		"TopicStats": func(ctx context.Context) error {
+			_, err := s.TopicStats(ctx, 0, store.StatsFilter{Namespace: job.DefaultNamespace, Limit: store.MaxBatch})
+			return err
+		},
 	}
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {

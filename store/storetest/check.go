@@ -21,15 +21,21 @@ func Check(ctx context.Context, st store.Store) error {
 func CheckNamespace(ctx context.Context, st store.Store, namespace string) error {
 	var breaches []error
 	for shard := range st.Shards() {
-		rows, err := st.Stats(ctx, shard, namespace, "")
-		if err != nil {
-			return fmt.Errorf("read the stats of shard %d: %w", shard, err)
-		}
-		for _, row := range rows {
-			err := errors.Join(checkTopic(ctx, st, shard, row), checkLanes(ctx, st, shard, row), checkSettings(ctx, st, shard, row))
+		for f := (store.StatsFilter{Namespace: namespace, Limit: store.MaxBatch}); ; {
+			rows, err := st.TopicStats(ctx, shard, f)
 			if err != nil {
-				breaches = append(breaches, fmt.Errorf("shard %d, topic %s: %w", shard, row.Topic, err))
+				return fmt.Errorf("read the stats of shard %d: %w", shard, err)
 			}
+			for _, row := range rows {
+				err := errors.Join(checkTopic(ctx, st, shard, row), checkLanes(ctx, st, shard, row), checkSettings(ctx, st, shard, row))
+				if err != nil {
+					breaches = append(breaches, fmt.Errorf("shard %d, topic %s: %w", shard, row.Topic, err))
+				}
+			}
+			if len(rows) < f.Limit {
+				break
+			}
+			f.After = rows[len(rows)-1].Topic
 		}
 	}
 	return errors.Join(breaches...)

@@ -16,8 +16,8 @@ import (
 // liar is a store that forgets to count an end.
 type liar struct{ store.Store }
 
-func (l liar) Stats(ctx context.Context, shard int, namespace, topic string) ([]store.TopicStats, error) {
-	rows, err := l.Store.Stats(ctx, shard, namespace, topic)
+func (l liar) TopicStats(ctx context.Context, shard int, f store.StatsFilter) ([]store.TopicStats, error) {
+	rows, err := l.Store.TopicStats(ctx, shard, f)
 	for i := range rows {
 		rows[i].Delivered = 0
 	}

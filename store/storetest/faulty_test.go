@@ -20,7 +20,7 @@ func TestFaultyFailsBeforeOrAfterACall(t *testing.T) {
 		token := store.NewToken()
 		_, err = f.Insert(t.Context(), 0, token, []store.Entry{entry("second", 0)})
 		require.ErrorIs(t, err, store.ErrUnavailable)
-		stats, err := f.Stats(t.Context(), 0, "default", "orders")
+		stats, err := f.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
 		require.NoError(t, err)
 		require.EqualValues(t, 1+registered, stats[0].Registered)
 		got, err := f.Insert(t.Context(), 0, token, []store.Entry{entry("second", 0)})

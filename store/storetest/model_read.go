@@ -154,12 +154,7 @@ func (s *modelShard) of(name topicName) func(yield func(*record) bool) {
 	}
 }
 
-// Stats counts by the clock: what is due and not held is ready.
-func (m *Model) Stats(ctx context.Context, shard int, namespace, topic string) ([]store.TopicStats, error) {
-	return m.countTopics(ctx, shard, namespace, func(name string) bool { return topic == "" || topic == name })
-}
-
-// TopicStats implements store.Store.
+// TopicStats counts by the clock: what is due and not held is ready.
 func (m *Model) TopicStats(ctx context.Context, shard int, f store.StatsFilter) ([]store.TopicStats, error) {
 	if len(f.Topics) > 0 {
 		return m.countTopics(ctx, shard, f.Namespace, func(name string) bool { return slices.Contains(f.Topics, name) })

@@ -55,7 +55,7 @@ func (p *pair) sameTotals() {
 
 func (p *pair) sameStats(topic string) {
 	read := func(st store.Store, shard int) store.TopicStats {
-		rows, err := st.Stats(p.ctx, shard, p.namespace, topic)
+		rows, err := st.TopicStats(p.ctx, shard, store.StatsFilter{Namespace: p.namespace, Topics: []string{topic}})
 		p.must(err, "stats")
 		if len(rows) == 0 {
 			return store.TopicStats{Namespace: p.namespace, Topic: topic}

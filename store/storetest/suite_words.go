@@ -126,7 +126,7 @@ func (s *suite) sweep() {
 // stats are those of the test's topic.
 func (s *suite) stats() store.TopicStats {
 	s.Helper()
-	rows, err := s.Store.Stats(s.Context(), s.shard, s.queue.Namespace, s.queue.Topic)
+	rows, err := s.Store.TopicStats(s.Context(), s.shard, store.StatsFilter{Namespace: s.queue.Namespace, Topics: []string{s.queue.Topic}})
 	require.NoError(s, err)
 	require.Len(s, rows, 1)
 	require.Equal(s, s.queue.Topic, rows[0].Topic)
