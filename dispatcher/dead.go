@@ -2,7 +2,7 @@ package dispatcher
 
 import (
 	"context"
-	"slices"
+	"iter"
 	"strings"
 	"time"
 
@@ -75,7 +75,8 @@ func (d *Dispatcher) Dead(ctx context.Context, filter store.Filter) (store.Page,
 	return page, err
 }
 
-// deadOfAll reads a page over all topics. Its cursors are a topic's name, a slash, and the cursor within that topic.
+// deadOfAll reads a page over all topics. Its cursors are a topic's name, a slash, and the cursor within that topic; empty:
+// the topics after it.
 func (d *Dispatcher) deadOfAll(ctx context.Context, filter store.Filter) (store.Page, error) {
 	topic, inner := "", ""
 	if filter.Cursor != "" {
@@ -85,47 +86,47 @@ func (d *Dispatcher) deadOfAll(ctx context.Context, filter store.Filter) (store.
 		}
 	}
 	p := d.newPage(filter.Limit)
-	if inner != "" { // in the middle of a topic the names of the others do not matter
+	if inner != "" {
 		filter.Topic, filter.Cursor = topic, inner
 		if rest, err := p.fill(ctx, filter); err != nil || rest != "" {
 			return p.end(topic+"/"+rest, err)
 		}
 	}
-	names, err := d.deadTopics(ctx, filter.Namespace)
-	if err != nil {
-		return store.Page{}, err
-	}
-	at, found := slices.BinarySearch(names, topic)
-	if found && inner != "" {
-		at++
-	}
-	for ; at < len(names); at++ {
-		if p.full() {
-			return p.end(names[at]+"/", nil)
+	for name, err := range d.deadTopics(ctx, filter.Namespace, topic) {
+		if err != nil || p.full() {
+			return p.end(topic+"/", err)
 		}
-		filter.Topic, filter.Cursor = names[at], ""
-		if rest, err := p.fill(ctx, filter); err != nil || rest != "" {
-			return p.end(names[at]+"/"+rest, err)
+		filter.Topic, filter.Cursor = name, ""
+		rest, err := p.fill(ctx, filter)
+		switch {
+		case rest != "":
+			return p.end(name+"/"+rest, err)
+		case err != nil:
+			return p.end(topic+"/", err)
 		}
+		topic = name
 	}
 	return p.end("", nil)
 }
 
-// deadTopics are the names of the topics in which jobs have died, in order.
-func (d *Dispatcher) deadTopics(ctx context.Context, namespace string) (names []string, err error) {
-	for f := (store.StatsFilter{Namespace: namespace, Limit: store.MaxBatch}); ; {
-		stats, err := d.store.TopicStats(ctx, f)
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range stats {
-			if s.Dead > 0 && s.Namespace == namespace {
-				names = append(names, s.Topic)
+// deadTopics yields the names of the topics after one in which jobs have died, in order. It ends with the first error.
+func (d *Dispatcher) deadTopics(ctx context.Context, namespace, after string) iter.Seq2[string, error] {
+	return func(yield func(name string, err error) bool) {
+		for f := (store.StatsFilter{Namespace: namespace, After: after, Limit: store.MaxBatch}); ; {
+			stats, err := d.store.TopicStats(ctx, f)
+			if err != nil {
+				yield("", err)
+				return
 			}
+			for _, s := range stats {
+				if s.Dead > 0 && !yield(s.Topic, nil) {
+					return
+				}
+			}
+			if len(stats) < f.Limit {
+				return
+			}
+			f.After = stats[len(stats)-1].Topic
 		}
-		if len(stats) < f.Limit {
-			return names, nil
-		}
-		f.After = stats[len(stats)-1].Topic
 	}
 }

@@ -297,6 +297,44 @@ func TestAWalkOverAllTopicsReadsTheirNamesOnce(t *testing.T) {
 	})
 }
 
+// manyTopics is a store with a dead letter in each of 2,500 topics.
+type manyTopics struct {
+	store.Store
+	asked atomic.Int32
+}
+
+func (s *manyTopics) TopicStats(_ context.Context, _ int, f store.StatsFilter) (rows []store.TopicStats, _ error) {
+	s.asked.Add(1)
+	for i := range 2500 {
+		if name := fmt.Sprintf("t-%04d", i); name > f.After && len(rows) < f.Limit {
+			rows = append(rows, store.TopicStats{Namespace: f.Namespace, Topic: name, Dead: 1})
+		}
+	}
+	return rows, nil
+}
+
+func (s *manyTopics) List(_ context.Context, _ int, f store.Filter) (store.Page, error) {
+	return store.Page{Jobs: []job.Job{{Spec: job.Spec{ID: f.Topic}, Progress: job.Progress{State: job.Dead}}}}, nil
+}
+
+func TestDead_ReadsNoMoreTopicsThanAPageNeeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &manyTopics{Store: model()}
+		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
+		ids, pages := r.walk(t, store.Filter{Limit: 100})
+		require.Len(t, ids, 2500)
+		require.True(t, slices.IsSorted(ids))
+		require.Equal(t, 25, pages)
+		require.LessOrEqual(t, s.asked.Load(), int32(pages+3))
+
+		dry := all()
+		dry.DryRun = true
+		worked, err := r.PurgeDead(t.Context(), dry)
+		require.NoError(t, err)
+		require.EqualValues(t, 2500, worked.Matched)
+	})
+}
+
 func TestChosenDeadLettersAreCountedAFewAtATimeAndInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &walked{Store: model()}

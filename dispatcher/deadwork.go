@@ -150,17 +150,16 @@ func (d *Dispatcher) work(ctx context.Context, t *task) error {
 	}
 }
 
-// workAll walks all topics, whose names it reads once.
+// workAll walks all topics.
 func (d *Dispatcher) workAll(ctx context.Context, t *task) error {
 	if t.More = late(ctx); t.More {
 		return nil
 	}
 	filter := t.which.Filter
-	names, err := d.deadTopics(ctx, filter.Namespace)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
+	for name, err := range d.deadTopics(ctx, filter.Namespace, "") {
+		if err != nil {
+			return err
+		}
 		filter.Topic = name
 		if err := d.workTopic(ctx, t, filter); err != nil || t.More {
 			return err
