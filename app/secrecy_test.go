@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/internal/testlog"
 )
 
 // hunter2 is in every secret of a test. It has the same place in a base64 text wherever it stands after a multiple of
@@ -65,24 +65,6 @@ func (c *collector) times(id string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ids[id]
-}
-
-// A log keeps what is logged.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // A walk asks an App, and keeps what it answers.
@@ -133,7 +115,7 @@ func TestSecretHeaders_LeaveForTheirOriginsAlone(t *testing.T) {
 	for name, where := range stores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, logged := t.TempDir(), &log{}
+			dir, logged := t.TempDir(), &testlog.Log{}
 			o := good(t)
 			o.Store, o.SecretKey = where(t, dir), SecretKey(strings.Repeat("5a", 32))
 			o.Logger = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))

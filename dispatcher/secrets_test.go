@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/seal"
@@ -305,28 +306,10 @@ func TestAChangeThatOthersAlwaysOvertakeEnds(t *testing.T) {
 	})
 }
 
-// log is what a dispatcher writes.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // startLogged is start, and what is logged.
-func startLogged(t *testing.T, opts dispatcher.Options) (*rig, *log) {
+func startLogged(t *testing.T, opts dispatcher.Options) (*rig, *testlog.Log) {
 	t.Helper()
-	l := &log{}
+	l := &testlog.Log{}
 	opts.Logger = slog.New(slog.NewTextHandler(l, nil))
 	d, err := dispatcher.New(opts)
 	require.NoError(t, err)

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/internal/testlog"
 )
 
 // A password of Redis. Its second half is behind what must be percent-encoded in a URL, so that a careless parser
@@ -26,29 +25,11 @@ const (
 	password     = passwordWord + "/#" + passwordWord + "@9"
 )
 
-// A memory keeps all that a process has written.
-type memory struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (m *memory) Write(p []byte) (int, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.text.Write(p)
-}
-
-func (m *memory) String() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.text.String()
-}
-
 // startSecret starts ringback on a store whose URL holds a password, which is passed on as people should pass it, and
 // keeps all that it writes.
-func startSecret(t *testing.T, store string, flags ...string) (*process, *memory) {
+func startSecret(t *testing.T, store string, flags ...string) (*process, *testlog.Log) {
 	t.Helper()
-	written := &memory{}
+	written := &testlog.Log{}
 	args := append([]string{"serve", "--addr=127.0.0.1:0", "--allow-private", "--log=json"}, flags...)
 	p := &process{t: t, cmd: exec.CommandContext(t.Context(), binary, args...), gone: make(chan struct{})}
 	p.cmd.Env = cleanEnv("RINGBACK_STORE=" + store)

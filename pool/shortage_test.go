@@ -1,10 +1,10 @@
 package pool_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
@@ -56,7 +57,7 @@ func (s *sockets) counts() (began, failed int) {
 
 func TestShortage_CostsNoJobItsRetriesAndNoLaneItsBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, log := model(), &buffer{}
+		s, log := model(), &testlog.Log{}
 		d := &sockets{left: 20, began: map[string]time.Time{}, takes: func(job.Request) time.Duration { return 100 * time.Millisecond }}
 		terms := policy.Topic{Retries: new(0), Ladder: policy.Ladder{}, Breaker: policy.Breaker{Failures: new(1)}}
 		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: terms})
@@ -78,8 +79,8 @@ func TestShortage_CostsNoJobItsRetriesAndNoLaneItsBreaker(t *testing.T) {
 		_, failed := d.counts()
 		require.Positive(t, failed)
 		require.Less(t, failed, 200, "as many attempts are made as there are descriptors, about")
-		require.Contains(t, log.text(), "out of local resources")
-		require.Less(t, bytes.Count([]byte(log.text()), []byte("\n")), 7, "one line in ten seconds")
+		require.Contains(t, log.String(), "out of local resources")
+		require.Less(t, strings.Count(log.String(), "\n"), 7, "one line in ten seconds")
 		v, err := s.Get(t.Context(), 0, job.Ref{Namespace: "default", ID: "orders-lane-0-0"})
 		require.NoError(t, err)
 		require.Equal(t, 1, v.Made, "released attempts do not count")
@@ -104,22 +105,4 @@ func TestShortage_OfEverythingDoesNotSpin(t *testing.T) {
 		began, _ := d.counts()
 		require.Equal(t, 2000, began, "and then it goes on")
 	})
-}
-
-// buffer is a log's.
-type buffer struct {
-	mu   sync.Mutex
-	data bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.data.Write(p)
-}
-
-func (b *buffer) text() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.data.String()
 }

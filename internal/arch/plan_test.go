@@ -117,6 +117,10 @@ var plan = []row{
 		reason: "receivers that do what a sender must bear, for tests; never shipped",
 	},
 	{
+		pkg:    "internal/testlog",
+		reason: "keeps what is logged, for tests; never shipped",
+	},
+	{
 		pkg:    "internal/arch",
 		reason: "this test",
 	},
@@ -135,6 +139,7 @@ var unshipped = []string{
 	module + "/internal/arch",
 	module + "/internal/badreceiver",
 	module + "/internal/redistest",
+	module + "/internal/testlog",
 	module + "/packaging",
 	module + "/store/storetest",
 	"github.com/alicebob/miniredis",

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/internal/testlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -24,27 +23,9 @@ func options(t testing.TB) Options {
 	}
 }
 
-// A logged is a logger whose lines a test reads.
-type logged struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p) //nolint:wrapcheck // never an error
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // logging has a store write its log where the test reads it.
-func logging(o *Options) *logged {
-	l := &logged{}
+func logging(o *Options) *testlog.Log {
+	l := &testlog.Log{}
 	o.Logger = slog.New(slog.NewTextHandler(l, nil))
 	return l
 }
