@@ -58,6 +58,7 @@ func (r rig) ask(t *testing.T, method, path, body string, header ...string) (int
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
+	req.Host = req.Header.Get("Host") // empty: the URL's
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)
 	require.NoError(t, err)
@@ -109,6 +110,28 @@ func TestPrivateTargetsAreRefusedUnlessAllowed(t *testing.T) {
 	status, answer := r.ask(t, http.MethodPost, "/v1/jobs", `{"url": "http://10.1.2.3/"}`)
 	require.Equal(t, http.StatusUnprocessableEntity, status, answer)
 	require.Contains(t, answer, "/url")
+}
+
+func TestHost_IsCheckedWhereNoTokenIsNeeded(t *testing.T) {
+	const token = "s3cret-0123456789"
+	for _, c := range []struct {
+		addr, token   string
+		address, name int // what requests to an address and to an unknown name get
+	}{
+		{"127.0.0.1:0", "", http.StatusForbidden, http.StatusForbidden},
+		{"0.0.0.0:0", "", http.StatusOK, http.StatusForbidden},
+		{"0.0.0.0:0", token, http.StatusOK, http.StatusOK},
+	} {
+		o := good(t)
+		o.Addr, o.Token, o.NoAuth, o.AllowedHosts = c.addr, Token(c.token), c.token == "", []string{"ringback.internal"}
+		r := run(t, o)
+		for host, want := range map[string]int{
+			"localhost": http.StatusOK, "ringback.internal:80": http.StatusOK, "10.1.2.3": c.address, "foreign.example": c.name,
+		} {
+			status, answer := r.ask(t, http.MethodGet, "/v1/stats", "", "Host", host, "Authorization", "Bearer "+token)
+			require.Equal(t, want, status, "%+v %s: %s", c, host, answer)
+		}
+	}
 }
 
 func TestATokenIsAskedFor(t *testing.T) {

@@ -78,6 +78,10 @@ func TestLog_ReaderThatLeavesDoesNotEndTheProcess(t *testing.T) {
 	const jobs = 10
 	registerMany(t, p, receiver.URL+"/ok", "gone", jobs)
 	receiver.until(t, startTime, "all jobs arrive", func() bool { return receiver.all >= jobs })
+	require.Eventually(t, func() bool {
+		dropped := metric(t, p, "ringback_log_lines_dropped_total")
+		return dropped != "" && dropped != "0"
+	}, startTime, 5*time.Millisecond, "lines that nobody reads are counted")
 	code, _ := p.terminate(30 * time.Second)
 	require.Zero(t, code)
 }
