@@ -187,7 +187,7 @@ func TestForget_WaitsForTheCheckAfterARestart(t *testing.T) {
 	number, err := s.client.HGet(t.Context(), sh.queues, lane.String()).Result()
 	require.NoError(t, err)
 	require.NoError(t, s.client.Del(t.Context(), sh.tag+"due:"+number, sh.agenda).Err(), "a torn script")
-	recheck(s, 0)
+	recheck(t, s, 0)
 	sweepAll(t, s)
 	sweepAll(t, s)
 	require.Equal(t, []string{lane.Lane}, known(t, s))

@@ -43,7 +43,7 @@ const (
 // repairs is how far the check of one shard is.
 type repairs struct {
 	mu   sync.Mutex
-	last string // what the key checked holds; empty: not read yet
+	last string // what the key checked held when it was read or written last; empty: not read yet
 	pass *pass  // under way; nil: none
 }
 
@@ -58,22 +58,27 @@ type pass struct {
 	found    map[store.RepairKind]int // in this call
 	examples []string
 
-	// Of the step.
+	count int // jobs to read at once; one at first, since they may be large
+	lost  int // jobs whose queue has no name
+	checkStep
+}
+
+// checkStep is how far a pass is in its step.
+type checkStep struct {
 	cursor    string
+	last      bool     // the last queues have been read
 	queues    []*queue // still to be walked through
 	set, at   string   // where to go on in the first of them
 	topics    []string // still to be looked at
 	afterName string   // the last topic that was read
 	state     int      // of the states of ended jobs
-	count     int      // jobs to read at once
-	lost      int      // jobs whose queue has no name
 	place     int64    // in a sorted set
 	sums      sums
 }
 
 // steps of a pass, in order. Each is called until it is done.
 var steps = []func(*Store, context.Context, *part, *pass) (done bool, err error){
-	(*Store).repairNames, (*Store).repairNumbers, (*Store).repairQueues, (*Store).repairEnded, (*Store).repairJobs,
+	(*Store).repairNumbers, (*Store).repairQueues, (*Store).repairEnded, (*Store).repairJobs,
 	leftovers("runs"), leftovers("tries"), leftovers("ids"), (*Store).repairOutbox, (*Store).repairAgenda,
 	(*Store).repairCounts, (*Store).repairBytes,
 }
@@ -139,7 +144,7 @@ func (s *Store) pass(ctx context.Context, sh *part) (*pass, error) {
 	if r.pass != nil && r.pass.server == server {
 		return r.pass, nil
 	}
-	if r.pass == nil && r.last == "" {
+	if r.pass == nil && !strings.HasPrefix(r.last, server+" ") { // another process may have checked it since
 		stored, err := s.client.Get(ctx, sh.checked).Result()
 		if err != nil && !isNil(err) {
 			return nil, fault(ctx, err)
@@ -151,7 +156,7 @@ func (s *Store) pass(ctx context.Context, sh *part) (*pass, error) {
 	if same && time.Since(at(digits(ms))) < repairEvery {
 		return nil, nil
 	}
-	r.pass = &pass{server: server, slow: same, began: time.Now(), cursor: "0", count: 16, total: map[store.RepairKind]int{}}
+	r.pass = &pass{server: server, slow: same, began: time.Now(), count: 1, total: map[store.RepairKind]int{}, checkStep: checkStep{cursor: "0"}}
 	return r.pass, nil
 }
 
@@ -168,7 +173,7 @@ func (s *Store) stride(ctx context.Context, sh *part, p *pass) (complete bool, e
 		return false, err
 	}
 	if p.step++; p.step < len(steps) {
-		p.reset()
+		p.checkStep = checkStep{cursor: "0"}
 		return false, nil
 	}
 	mark := p.server + " " + strconv.FormatInt(time.Now().UnixMilli(), 10)
@@ -183,12 +188,6 @@ func (s *Store) stride(ctx context.Context, sh *part, p *pass) (complete bool, e
 	s.log.Log(ctx, level, "redis was checked", "shard", sh.index, "repairs", kinds(p.total), "took", time.Since(p.began))
 	sh.repairs.last, sh.repairs.pass = mark, nil
 	return true, nil
-}
-
-// reset begins a step.
-func (p *pass) reset() {
-	p.cursor, p.queues, p.set, p.at, p.topics, p.afterName, p.state, p.place = "0", nil, "", "", nil, "", 0, 0
-	p.sums = sums{}
 }
 
 // note counts repairs.

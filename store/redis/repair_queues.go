@@ -12,36 +12,31 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// scanHash reads the next fields of a hash with small values.
-func (s *Store) scanHash(ctx context.Context, key string, p *pass) (fields []string, done bool, err error) {
+// scanHash reads the next fields of a hash with small values, and gives the cursor behind them: zero at the end.
+func (s *Store) scanHash(ctx context.Context, key string, p *pass) (fields []string, next uint64, err error) {
 	cursor, err := strconv.ParseUint(p.cursor, 10, 64)
 	if err != nil {
-		return nil, false, malformed(scriptRepairIndex)
+		return nil, 0, malformed(scriptRepairIndex)
 	}
-	fields, cursor, err = s.client.HScan(ctx, key, cursor, "", repairMost).Result()
+	fields, next, err = s.client.HScan(ctx, key, cursor, "", repairMost).Result()
 	if err != nil {
-		return nil, false, fault(ctx, err)
+		return nil, 0, fault(ctx, err)
 	}
-	p.cursor = strconv.FormatUint(cursor, 10)
-	return fields, cursor == 0, nil
+	return fields, next, nil
 }
 
-// repairNames checks the queues that have a name under their number.
-func (s *Store) repairNames(ctx context.Context, sh *part, p *pass) (bool, error) {
-	fields, done, err := s.scanHash(ctx, sh.names, p)
-	if err != nil {
-		return false, err
-	}
-	return done, s.repairIndex(ctx, sh, p, fields, 0, 1)
-}
-
-// repairNumbers checks the queues that have a number under their name.
+// repairNumbers checks the queues that have a number under their name. Those that have a name are checked before they are
+// walked through.
 func (s *Store) repairNumbers(ctx context.Context, sh *part, p *pass) (bool, error) {
-	fields, done, err := s.scanHash(ctx, sh.queues, p)
+	fields, next, err := s.scanHash(ctx, sh.queues, p)
 	if err != nil {
 		return false, err
 	}
-	return done, s.repairIndex(ctx, sh, p, fields, 1, 0)
+	if err := s.repairIndex(ctx, sh, p, fields, 1, 0); err != nil {
+		return false, err
+	}
+	p.cursor = strconv.FormatUint(next, 10)
+	return next == 0, nil
 }
 
 // repairIndex checks queues given as pairs, of which number and name say where each stands.
@@ -110,16 +105,20 @@ func (s *part) loose(q job.Queue, number string, topics map[string]*topic) *queu
 	return s.queue(q, number, t)
 }
 
-// repairQueues walks through the next queues.
+// repairQueues checks the queues that have a name under their number, and walks through them.
 func (s *Store) repairQueues(ctx context.Context, sh *part, p *pass) (bool, error) {
 	if len(p.queues) == 0 {
-		if p.at == "end" {
+		if p.last {
 			return true, nil
 		}
-		fields, last, err := s.scanHash(ctx, sh.names, p)
+		fields, next, err := s.scanHash(ctx, sh.names, p)
 		if err != nil {
 			return false, err
 		}
+		if err := s.repairIndex(ctx, sh, p, fields, 0, 1); err != nil {
+			return false, err
+		}
+		p.cursor, p.last = strconv.FormatUint(next, 10), next == 0
 		topics := make(map[string]*topic)
 		for i := 1; i < len(fields); i += 2 {
 			if q, ok := parseQueue(fields[i]); ok {
@@ -127,11 +126,8 @@ func (s *Store) repairQueues(ctx context.Context, sh *part, p *pass) (bool, erro
 			}
 		}
 		p.set, p.at = "ready", "0"
-		if last {
-			p.state = 1 // no more are read
-		}
 		if len(p.queues) == 0 {
-			return last, nil
+			return p.last, nil
 		}
 	}
 	some := p.queues[:min(len(p.queues), repairMost/2)]
@@ -150,7 +146,7 @@ func (s *Store) repairQueues(ctx context.Context, sh *part, p *pass) (bool, erro
 	}
 	p.queues, p.set, p.at = p.queues[min(num(answer[0]), int64(len(some))):], str(answer[1]), str(answer[2])
 	p.noteAll(strs(answer[3]), strs(answer[4]))
-	return len(p.queues) == 0 && p.state == 1, nil
+	return len(p.queues) == 0 && p.last, nil
 }
 
 // dropForgotten leaves out of the queues that are still to be checked those that were forgotten since they were read. It

@@ -146,7 +146,6 @@ func (s *Store) repairCounts(ctx context.Context, sh *part, p *pass) (bool, erro
 		return false, fault(ctx, err)
 	}
 	last := len(lanes) < s.lanesAtOnce
-	u.read += int64(len(lanes))
 	set, counters, err := s.countLanes(ctx, sh, name, lanes, u, last && u.after == "", "")
 	if err != nil {
 		return false, err
@@ -189,7 +188,8 @@ func (s *Store) countLanes(
 		_, n, _ := strings.Cut(lane, "\x00")
 		keys = append(keys, sh.tag+"due:"+n, sh.tag+"ready:"+n, sh.tag+"held:"+n)
 	}
-	reply, err := s.eval(ctx, scriptRepairCounts, keys, []any{u.due, u.ready, u.held, apply, expected, u.read})
+	read := u.read + int64(len(lanes))
+	reply, err := s.eval(ctx, scriptRepairCounts, keys, []any{u.due, u.ready, u.held, apply, expected, read})
 	if err != nil {
 		return 0, "", err
 	}
@@ -197,7 +197,7 @@ func (s *Store) countLanes(
 	if len(answer) != 5 {
 		return 0, "", malformed(scriptRepairCounts)
 	}
-	u.due, u.ready, u.held = num(answer[0]), num(answer[1]), num(answer[2])
+	u.due, u.ready, u.held, u.read = num(answer[0]), num(answer[1]), num(answer[2]), read
 	return num(answer[4]), str(answer[3]), nil
 }
 

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -20,8 +21,11 @@ import (
 )
 
 // recheck makes the next Repair of a shard begin a check, as after a restart of its server.
-func recheck(s *Store, shard int) {
-	s.shards[shard].repairs.last = "another 0"
+func recheck(tb testing.TB, s *Store, shard int) {
+	tb.Helper()
+	sh := s.shards[shard]
+	sh.repairs.last = "another 0"
+	require.NoError(tb, s.client.Del(tb.Context(), sh.checked).Err())
 }
 
 // repairAll checks a shard from end to end, without the pauses, and gives what was repaired.
@@ -29,7 +33,7 @@ func repairAll(tb testing.TB, s *Store, shard int) map[store.RepairKind]int {
 	tb.Helper()
 	s.look(tb.Context())
 	s.health.next = time.Now().Add(time.Hour) // tests empty their store
-	recheck(s, shard)
+	recheck(tb, s, shard)
 	found := map[store.RepairKind]int{}
 	for range 100_000 {
 		s.pace.next = time.Time{}
@@ -265,6 +269,84 @@ func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
 	}
 }
 
+// failing fails runs of scripts before they are sent.
+type failing struct {
+	redis.Hook
+	fails func() bool
+}
+
+func (f *failing) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "evalsha" && f.fails() {
+			cmd.SetErr(errLost)
+			return errLost
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (f *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// What could not be checked because a call failed is checked by the next one. The first call of each step fails.
+func TestRepair_ChecksAgainWhatAFaultKeptItFrom(t *testing.T) {
+	s := open(t, Options{URL: redistest.Start(t).URL()})
+	ctx, sh := t.Context(), s.shards[0]
+	insert(t, s, entry("first"))
+	const lanes = 3 * repairMost // more than one call reads
+	entries := make([]store.Entry, lanes)
+	for i := range entries {
+		entries[i] = entry(fmt.Sprint("one-", i))
+		entries[i].Lane = entries[i].ID
+	}
+	for page := range slices.Chunk(entries, store.MaxBatch) {
+		insert(t, s, page...)
+	}
+	work(t, s, 60)
+	require.NoError(t, s.client.Del(ctx, sh.queues, sh.tag+"due:1", sh.outq).Err())
+	require.NoError(t, s.client.HSet(ctx, sh.tries, "none", "{}\n").Err())
+	recheck(t, s, 0)
+	failed := -1
+	s.client.AddHook(&failing{fails: func() bool {
+		p := sh.repairs.pass
+		if p == nil || p.step == failed {
+			return false
+		}
+		failed = p.step
+		return true
+	}})
+	found := map[store.RepairKind]int{}
+	for complete := false; !complete; {
+		s.pace.next = time.Time{}
+		result, err := s.Repair(ctx, 0)
+		if err != nil {
+			require.ErrorIs(t, err, store.ErrUnavailable)
+		}
+		merge(found, result.Repairs)
+		complete = err == nil && result.Complete
+	}
+	require.Equal(t, lanes+4, found[store.RepairQueue])
+	for _, kind := range []store.RepairKind{store.RepairUnplaced, store.RepairOutbox, store.RepairLeftover} {
+		require.NotZero(t, found[kind], "%s of %v", kind, found)
+	}
+	agrees(t, s)
+}
+
+func TestRepair_IsNotMadeAgainByAProcessThatCarriesNext(t *testing.T) {
+	server := redistest.Start(t)
+	s, other := open(t, Options{URL: server.URL()}), open(t, Options{URL: server.URL()})
+	repairAll(t, s, 0)
+	recheck(t, s, 0) // as after a restart that both have seen
+	repairAll(t, other, 0)
+	result, err := s.Repair(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, store.RepairResult{Wait: repairLook}, result)
+	require.Nil(t, s.shards[0].repairs.pass)
+}
+
 func TestRepair_CountsLargeTopicsInSeveralSteps(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	s.lanesAtOnce, s.endedAtOnce = 1, 2
@@ -285,7 +367,7 @@ func TestRepair_MakesOneStepAtATimeAndNoneOfTheDailyCheckBetweenThoseAfterAResta
 	began := time.Now()
 	s.pace.next = time.Time{}
 	require.Zero(t, s.pace.begin())
-	recheck(s, 0)
+	recheck(t, s, 0)
 	result, err := s.Repair(t.Context(), 0)
 	require.NoError(t, err)
 	require.Equal(t, repairTurn, result.Wait, "another shard makes a step")
