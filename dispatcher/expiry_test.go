@@ -98,6 +98,26 @@ func TestExpiry_EndsAJobThatIsKeptBackWithinSeconds(t *testing.T) {
 	}
 }
 
+// A process that only registers knows the topics' max_age, and does not read them for each registration.
+func TestExpiry_IsThatOfTheTopicWhereverAJobIsRegistered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &walked{Store: storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})}
+		r := expiring(t, s, &receiver{answer: byTopic(200)}, policy.Topic{Paused: true})
+		front := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
+		s.topics.Store(0)
+		var made []job.Job
+		for range 100 {
+			made = append(made, front.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "old"}}}))
+			time.Sleep(100 * time.Millisecond)
+		}
+		require.LessOrEqual(t, s.topics.Load(), int32(3))
+		time.Sleep(30 * time.Second)
+		for _, j := range made {
+			require.Equal(t, policy.ReasonMaxAge, r.get(t, j.Ref()).Reason)
+		}
+	})
+}
+
 func TestExpiry_EndsAJobThatWaitsForARetryBehindAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: byTopic(500)}

@@ -19,21 +19,14 @@ func (d *Dispatcher) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 // nameCallbacks fills in which job tells of the end of each that has ended, where the job, or its topic as it is now, has
 // a callback for that end.
 func (d *Dispatcher) nameCallbacks(ctx context.Context, jobs []job.Job) {
-	var policies *policySet // read when the first job needs it
 	for i := range jobs {
 		j := &jobs[i]
 		if j.Kind != "" || j.State != job.Delivered && j.State != job.Dead {
 			continue
 		}
 		onDelivered, onDead := j.OnDelivered, j.OnDead
-		if policies == nil && (onDelivered == nil || onDead == nil) {
-			var err error
-			if policies, err = d.policies.recent(ctx); err != nil {
-				policies = d.policies.now.Load() // the answer does not fail because of this
-			}
-		}
-		if policies != nil {
-			topic := policies.complete[topicName{j.Namespace, j.Topic}]
+		if onDelivered == nil || onDead == nil {
+			topic := d.policies.recentTopic(ctx, j.Namespace, j.Topic)
 			onDelivered, onDead = cmp.Or(onDelivered, topic.OnDelivered), cmp.Or(onDead, topic.OnDead)
 		}
 		if j.State == job.Delivered && onDelivered != nil || j.State == job.Dead && onDead != nil {

@@ -3,7 +3,6 @@ package dispatcher
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -30,21 +29,6 @@ func (l *lookup) laneURL(q job.Queue) (string, error) {
 		return "", fmt.Errorf("look up lane %s: %w", q.Lane, l.lanesErr)
 	}
 	return l.lanes[q], nil
-}
-
-// maxAge is the topic's own, zero where it sets none. It is not worth a look into the store: policies that could not be
-// read hold for jobs when they are claimed.
-func (l *lookup) maxAge(ctx context.Context, name topicName) time.Duration {
-	if l.set == nil && l.err == nil {
-		l.set, l.err = l.recent(ctx)
-	}
-	if l.set == nil {
-		return 0
-	}
-	if t, ok := l.set.complete[name]; ok {
-		return t.MaxAge
-	}
-	return l.defaults.MaxAge
 }
 
 func (l *lookup) find(ctx context.Context, name topicName) (store.Topic, bool, error) {

@@ -69,6 +69,18 @@ func (p *policies) Topic(namespace, name string) policy.Topic {
 	return p.defaults
 }
 
+// recentTopic is Topic, for what may be a few seconds old. It never fails, and waits only for
+// a first reading, or as Refresh does.
+func (p *policies) recentTopic(ctx context.Context, namespace, name string) policy.Topic {
+	switch {
+	case p.now.Load().revision < 0 && !p.failedJustNow():
+		_, _ = p.fresh(ctx) // the next one tries again
+	case p.lasts > 0:
+		p.Refresh(ctx)
+	}
+	return p.Topic(namespace, name)
+}
+
 // Credentials are what a topic's attempts prove themselves with.
 func (p *policies) Credentials(namespace, name string) (job.Credentials, error) {
 	if c := p.now.Load().proofs[topicName{namespace, name}]; c != nil {

@@ -100,7 +100,7 @@ func (d *Dispatcher) entry(ctx context.Context, topics *lookup, n job.New, now t
 		entry.Header = d.sealHeaders(entry.Header, job.Origin(cmp.Or(entry.URL, laneURL, topicURL)))
 	}
 	d.sealCallbacks(&entry.OnDelivered, &entry.OnDead)
-	entry.MaxAge = topics.maxAge(ctx, topicName{entry.Namespace, entry.Topic})
+	entry.MaxAge = d.policies.recentTopic(ctx, entry.Namespace, entry.Topic).MaxAge
 	if entry.ID == "" {
 		entry.ID = job.NewID(now, d.store.ShardOf(entry.Queue))
 	}
