@@ -1,12 +1,15 @@
 package sqlite
 
 import (
+	"database/sql/driver"
+	"fmt"
 	"math"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -109,12 +112,58 @@ func TestClockStep_SetBackByMistakeMakesNothingEarlyOnceItIsRight(t *testing.T) 
 	require.Equal(t, due, get(t, s, "a").DueAt)
 }
 
+func TestClockStep_MoreStepsThanAreKeptBeforeARound(t *testing.T) {
+	s, c := clocked(t, options(t))
+	insert(t, s, entry("forgotten", time.Hour))
+	c.jump(10 * time.Minute)
+	insert(t, s, entry("kept", time.Hour))
+	forgotten, kept := get(t, s, "forgotten").DueAt, get(t, s, "kept").DueAt
+	for range stepsKept {
+		c.jump(-time.Minute)
+		require.NoError(t, s.Ping(t.Context()))
+	}
+	for range 2 * stepsKept {
+		carry(t, s)
+	}
+	require.Equal(t, kept.Add(-stepsKept*time.Minute), get(t, s, "kept").DueAt)
+	require.Equal(t, forgotten, get(t, s, "forgotten").DueAt)
+}
+
+func TestClockStep_LooksAtNoMoreThanABoundedRangeOfJobsARound(t *testing.T) {
+	s, c := clocked(t, options(t))
+	insert(t, s, numbered("first", 10, time.Hour)...)
+	for i := range 4 {
+		insert(t, s, numbered(fmt.Sprint("ended-", i), stepRows, 0)...)
+		for jobs := claimUp(t, s, stepRows); len(jobs) > 0; jobs = claimUp(t, s, stepRows) {
+			for _, h := range jobs {
+				settle(t, s, settled(h, policy.Verdict{Kind: policy.Delivered}))
+			}
+		}
+	}
+	due := get(t, s, "first-0009").DueAt
+	rounds := 0
+	hookInto(t, s, stepped, func(used int, args []driver.NamedValue) error {
+		rounds = used
+		last, _ := args[0].Value.(int64)
+		first, _ := args[1].Value.(int64)
+		require.LessOrEqual(t, last-first, int64(stepRows))
+		return nil
+	})
+	c.jump(-time.Minute)
+	for range 5 {
+		carry(t, s)
+	}
+	require.Equal(t, due.Add(-time.Minute), get(t, s, "first-0009").DueAt)
+	require.Equal(t, 1, rounds, "jobs that have ended are not looked for")
+}
+
 func TestBits_ForgetsWhatIsOldAndStaysBounded(t *testing.T) {
 	b := bits{first: 100}
 	for _, n := range []int64{99, 100, 163, 164, 1000} {
 		b.put(n, true)
 	}
 	require.Equal(t, []bool{false, true, true, true, true, false}, []bool{b.has(99), b.has(100), b.has(163), b.has(164), b.has(1000), b.has(5000)})
+	require.Equal(t, []int64{0, 100, 100, 163, 164, 164, 1000, 1000}, []int64{b.last(99), b.last(100), b.last(162), b.last(163), b.last(164), b.last(999), b.last(1000), b.last(5000)})
 	b.put(163, false)
 	b.put(7000, false)
 	require.False(t, b.has(163))

@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"database/sql/driver"
+	"math"
+	mathbits "math/bits"
 	"time"
 )
 
@@ -17,7 +19,7 @@ const (
 	stepAtLeast = 500
 	// stepsKept is how many steps are followed; what was registered before is moved no more.
 	stepsKept = 16
-	// stepRows is how many jobs a round of the carrier looks at.
+	// stepRows is of how many numbers a round of the carrier reads the jobs, of which many may have ended.
 	stepRows = 512
 	// delayedBits bounds the numbers that are remembered, a bit each.
 	delayedBits = 1 << 26
@@ -55,10 +57,7 @@ func (c *clockSteps) look(now instant, last int64) {
 		c.delayed.forget(c.eras[0].last)
 		c.eras = c.eras[1:]
 	}
-	if len(c.walks) > stepsKept { // two at once
-		c.walks[1].from = c.walks[0].from
-		c.walks = c.walks[1:]
-	}
+	c.walks = c.walks[max(0, len(c.walks)-stepsKept):] // one that is dropped was for jobs that are forgotten
 	c.offset = offset
 }
 
@@ -81,16 +80,17 @@ func (tx *tx) followClock() (more bool, err error) {
 	before := append([]clockWalk(nil), c.walks...)
 	tx.undo(func() { c.walks = before })
 	w := &c.walks[0]
+	last := c.delayed.last(w.cursor)
+	w.cursor = last - stepRows
 	var rows [][]driver.Value
 	if err := tx.query(stepped, func(v []driver.Value) error {
 		rows = append(rows, v)
 		return nil
-	}, w.cursor, c.delayed.first, int64(stepRows)); err != nil {
+	}, last, w.cursor); err != nil {
 		return false, err
 	}
 	for _, v := range rows {
 		n := integer(v[0])
-		w.cursor = n - 1
 		d := c.shift(*w, n)
 		q := tx.mem.byID[integer(v[1])]
 		if d == 0 || q == nil || !c.delayed.has(n) || tx.mem.isSkipped(n) {
@@ -106,7 +106,7 @@ func (tx *tx) followClock() (more bool, err error) {
 		}
 		tx.news = true
 	}
-	if len(rows) < stepRows {
+	if c.delayed.last(w.cursor) == 0 {
 		c.walks = c.walks[1:]
 	}
 	return len(c.walks) > 0, nil
@@ -146,12 +146,33 @@ func (b *bits) has(n int64) bool {
 	return n >= b.first && i < int64(len(b.words)) && b.words[i]&(1<<((n-b.first)%64)) != 0
 }
 
-// forget takes out the numbers up to one, or somewhat less.
+// last is the largest number in it up to n; 0: there is none.
+func (b *bits) last(n int64) int64 {
+	if n < b.first {
+		return 0
+	}
+	of := (n - b.first) / 64
+	for i := min(of, int64(len(b.words))-1); i >= 0; i-- {
+		word := b.words[i]
+		if i == of {
+			word &= math.MaxUint64 >> (63 - (n-b.first)%64)
+		}
+		if word != 0 {
+			return b.first + i*64 + int64(mathbits.Len64(word)) - 1
+		}
+	}
+	return 0
+}
+
+// forget takes out the numbers up to one.
 func (b *bits) forget(last int64) {
 	words := min(max(0, (last-b.first)/64), int64(len(b.words)))
 	b.words = append([]uint64(nil), b.words[words:]...)
 	b.first += words * 64
-	if len(b.words) == 0 {
-		b.first = max(b.first, last)
+	switch i := last - b.first; {
+	case len(b.words) == 0:
+		b.first = max(b.first, last+1)
+	case i >= 0:
+		b.words[0] &^= math.MaxUint64 >> (63 - i)
 	}
 }

@@ -251,6 +251,7 @@ func (tx *tx) endHeld(h *held, to standing, state job.State, reason policy.Reaso
 // end finishes a job that is counted nowhere any more.
 func (tx *tx) end(q *queue, ref job.Ref, n int64, to standing, state job.State, reason policy.Reason) error {
 	tx.touch(q)
+	tx.mem.steps.delayed.put(n, false)
 	t := q.topic
 	t.count(state, 1)
 	shelf, keep := t.shelf(state)

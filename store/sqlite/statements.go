@@ -156,9 +156,8 @@ var statementText = [statements]string{
  WHERE finished IS NULL AND ttl_end < ? AND state = 'scheduled' ORDER BY ttl_end, jobs.n`,
 	firstTTL:  `SELECT min(ttl_end) FROM jobs WHERE finished IS NULL AND ttl_end IS NOT NULL`,
 	updateTTL: `UPDATE jobs SET ttl_end = ? WHERE n = ?`,
-	stepped: `SELECT n, q, due FROM jobs WHERE n <= ? AND n >= ? AND state = 'scheduled' AND finished IS NULL
- ORDER BY n DESC LIMIT ?`,
-	stepJob: `UPDATE jobs SET due = due + ?, since = since + ?, created = created + ? WHERE n = ?`,
+	stepped:   `SELECT n, q, due FROM jobs WHERE n <= ? AND n > ? AND state = 'scheduled' AND finished IS NULL`,
+	stepJob:   `UPDATE jobs SET due = due + ?, since = since + ?, created = created + ? WHERE n = ?`,
 	firstWaiting: `SELECT due, n FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL AND (due, n) >= (?, ?)
  ORDER BY due, n`,
 	waitingAt: `SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
