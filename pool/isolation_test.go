@@ -182,11 +182,12 @@ func TestIsolation_FiftyTopicsOneByOne(t *testing.T) {
 func TestIsolation_TopicsWhoseReceiversBeginToHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		s := besiege(t, 32, func(r job.Request) bool { return hanging(r) && time.Since(began) > 35*time.Millisecond }, small)
-		fill(t, s, 30, lanesOf(9, 10)...)
+		s := besiege(t, 64, func(r job.Request) bool { return hanging(r) && time.Since(began) > 35*time.Millisecond },
+			func(o *pool.Options) { o.Workers = 512 })
+		fill(t, s, 60, lanesOf(9, 10)...)
 		time.Sleep(100 * time.Millisecond)
 		s.timely(t)
-		require.GreaterOrEqual(t, s.hang(), 200)
+		require.GreaterOrEqual(t, s.hang(), 450)
 	})
 }
 
