@@ -8,7 +8,8 @@ import (
 
 // The process's budget of bytes is for bodies that are not sent yet: a receiver that has taken its request, and hangs, holds none
 // of it. Nor do topics share it otherwise than attempts (see threshold), or bodies for receivers that cannot be connected to
-// would keep all others from being claimed.
+// would keep all others from being claimed. For the same reason a topic counts as two: its lanes that answer quickly, and the
+// others.
 //
 // How large a body is shows when it is claimed. So a topic is asked while it holds no more than half of its threshold, and a claim
 // may bring as much as the other half. Only its first job may be longer than that: it is taken if it fits below the threshold, or
@@ -57,18 +58,27 @@ func (d *desk) unreserve() {
 	d.reserved = 0
 }
 
-// mayHold reports whether a topic may be asked for more. p.mu is held.
-func (p *Pool) mayHold(t *topic) bool {
-	return t.bytes <= p.threshold()/2
+// mayHold reports whether lanes of a topic may be asked for more. p.mu is held.
+func (p *Pool) mayHold(t *topic, of trouble) bool {
+	return *t.unsent(of) <= p.threshold()/2
+}
+
+// unsent counts the bytes of a topic's lanes that answer quickly, and those of all others.
+func (t *topic) unsent(of trouble) *int {
+	if of == none {
+		return &t.quick
+	}
+	return &t.others
 }
 
 // fits reports whether a body may be taken that is longer than what a claim may bring, and whether it takes the place beyond the
 // budget. p.mu is held.
-func (p *Pool) fits(t *topic, body int) (ok, beyond bool) {
+func (p *Pool) fits(l *lane, body int) (ok, beyond bool) {
+	held := *l.topic.unsent(l.trouble)
 	switch free := p.opts.MaxBytes - p.bytes.total; {
-	case body <= free/2 && t.bytes+body <= p.threshold():
+	case body <= free/2 && held+body <= p.threshold():
 		return true, false
-	case t.bytes == 0 && p.bytes.beyond == 0:
+	case held == 0 && p.bytes.beyond == 0:
 		return true, true
 	}
 	return false, false
@@ -81,14 +91,14 @@ func (a *attempt) holds(room int, first bool) bool {
 	beyond := false
 	if first && body > room {
 		var ok bool
-		if ok, beyond = p.fits(a.lane.topic, body); !ok {
+		if ok, beyond = p.fits(a.lane, body); !ok {
 			a.lane.large = body
 			return false
 		}
 	}
 	a.lane.large = 0
 	a.bytes, a.beyond = body, beyond
-	a.lane.topic.bytes += body
+	a.lane.addBytes(body)
 	if beyond {
 		p.bytes.beyond = body
 	} else {
@@ -97,10 +107,16 @@ func (a *attempt) holds(room int, first bool) bool {
 	return true
 }
 
+// addBytes counts bytes of a lane's bodies. p.mu is held.
+func (l *lane) addBytes(n int) {
+	l.bytes += n
+	*l.topic.unsent(l.trouble) += n
+}
+
 // letGo takes the body out of the count, and forgets it. p.mu is held.
 func (a *attempt) letGo() {
 	p := a.desk.p
-	a.lane.topic.bytes -= a.bytes
+	a.lane.addBytes(-a.bytes)
 	if a.beyond {
 		p.bytes.beyond = 0
 	} else {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -89,6 +90,27 @@ func TestIsolation_ManyBodiesForReceiversThatDoNotRead(t *testing.T) {
 			large(t, s, id, "orders", "a", size)
 			s.within(t, id, 100*time.Millisecond)
 		}
+	})
+}
+
+// Lanes that answer do not wait for lanes of their topic whose receivers do not read.
+func TestIsolation_ManyBodiesForReceiversOfTheSameTopicThatDoNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := besiege(t, 256, func(r job.Request) bool { return strings.HasPrefix(r.Ref.ID, "bad") })
+		for i := range 4 {
+			large(t, s, fmt.Sprintf("first-%d", i), "orders", fmt.Sprintf("good-%d", i), 1)
+		}
+		time.Sleep(time.Second)
+		for i := range 400 {
+			large(t, s, fmt.Sprintf("bad-%d", i), "orders", fmt.Sprintf("lane-%d", i/2), 256<<10)
+		}
+		time.Sleep(10 * time.Millisecond)
+		for i, size := range []int{1, 256 << 10, 1 << 20, 4 << 20} {
+			id := fmt.Sprintf("good-%d", i)
+			large(t, s, id, "orders", id, size)
+			s.within(t, id, 100*time.Millisecond)
+		}
+		require.GreaterOrEqual(t, s.hang(), 64)
 	})
 }
 

@@ -51,9 +51,10 @@
 // workers, nine, or fifty, all of whose receivers hang, leave room for those that come later.
 //
 // So it is with the bytes of bodies, which count until the deliverer has sent them and keeps them no more: a topic may hold the
-// less of them, the less is free. A claim brings up to half of what its topics may hold. Only its first job may be longer. It is
-// put back when it does not fit, and its lane waits for the room; one job at a time may go beyond the budget, so that the largest
-// has its turn. So there are at most MaxBytes of bodies and the longest one in flight, and for each shard one that is put back.
+// less of them, the less is free. There its lanes that answer within a second count as one topic, and its others as another. A
+// claim brings up to half of what its topics may hold. Only its first job may be longer. It is put back when it does not fit,
+// and its lane waits for the room; one job at a time may go beyond the budget, so that the largest has its turn. So there are at
+// most MaxBytes of bodies and the longest one in flight, and for each shard one that is put back.
 //
 // # What an attempt shows of its receiver
 //

@@ -38,7 +38,8 @@ type topic struct {
 	paced     time.Time      // when a trip settled attempts of it last
 	inFlight  int
 	inTrouble byTrouble
-	bytes     int // of bodies that are not sent yet
+	quick     int // bytes of bodies that are not sent yet: of lanes that answer quickly
+	others    int // and of all others
 	rated     rated
 }
 
@@ -66,6 +67,7 @@ type lane struct {
 	asking bool // named in the trip under way
 	again  bool // rung while asking: what the trip answers may be out of date
 	came   int  // jobs that the claim brought whose answer is being taken in
+	bytes  int  // of bodies that are not sent yet
 	large  int  // the body of its next job, which was put back because there was no room for it; zero: not known
 
 	holds time.Time // what waits in stock is not attempted before: an attempt showed so
@@ -142,10 +144,12 @@ func (l *lane) judge() {
 		case slow, stuck, troubles:
 		}
 	}
-	if n := l.inFlight; now != l.trouble {
+	if n, bytes := l.inFlight, l.bytes; now != l.trouble {
 		l.take(-n)
+		l.addBytes(-bytes)
 		l.trouble = now
 		l.take(n)
+		l.addBytes(bytes)
 	}
 }
 

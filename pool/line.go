@@ -81,11 +81,6 @@ func (d *desk) pick(p *Pool) (wants []store.Want, tightest policy.Rate) {
 	for r.left = min(r.left, r.topics.len()); r.left > 0 && batch > 0 && looks > 0; r.left-- {
 		looks--
 		l := r.topics.pop()
-		if !p.mayHold(l.topic) {
-			p.scarce = true
-			r.topics.push(l)
-			continue
-		}
 		took := d.turn(l, max(1, batch/r.left), free, now, func(from trouble, room int, terms policy.Topic) int {
 			return l.pick(from, room, terms, &looks, &wants, &tightest)
 		})
@@ -106,7 +101,13 @@ func (d *desk) turn(
 ) (took int) {
 	p, t := d.p, l.topic
 	terms := p.policy(t.name)
-	ask := func(from trouble, room int) int { return pick(from, room, terms) }
+	ask := func(from trouble, room int) int {
+		if l.lanes[from].len() > 0 && !p.mayHold(t, from) {
+			p.scarce = true
+			return 0
+		}
+		return pick(from, room, terms)
+	}
 	room := terms.Workers - t.inFlight
 	share = min(share, room+l.mayStock(p, terms, room), allowance(t.inFlight, free, p.limit.now, totalWeight))
 	l.short, l.yields = false, false
@@ -156,7 +157,7 @@ func (l *line) pick(
 			continue // its own next settlement brings it back
 		}
 		if p := x.desk.p; x.large > p.mayClaim() {
-			if ok, _ := p.fits(l.topic, x.large); !ok || len(*wants) > 0 {
+			if ok, _ := p.fits(x, x.large); !ok || len(*wants) > 0 {
 				p.scarce = true
 				l.push(x) // it waits for room, or for a claim that is its own
 				if ok {
