@@ -176,14 +176,17 @@ func TestRestore_ChangesNothingWhenItCannot(t *testing.T) {
 	shell(t, newer.Path, "PRAGMA user_version=7")
 	theirs := options(t)
 	shell(t, theirs.Path, "CREATE TABLE theirs (x); PRAGMA user_version=1")
+	inWriter(t, s, s.cutLog)
+	insert(t, s, numbered("second", 10, 0)...)
 	target := laid(t, whole.db, whole.wal)
 	for name, c := range map[string]struct{ from, to, says string }{
-		"in use":                     {laid(t, whole.copy, nil).Path, o.Path, "another process uses the database"},
-		"a copy that is damaged":     {laid(t, damaged, nil).Path, target.Path, "damaged"},
-		"a copy of a newer version":  {newer.Path, target.Path, "made by a newer version"},
-		"another program's database": {theirs.Path, target.Path, "is no database of this program"},
-		"no copy":                    {filepath.Join(t.TempDir(), "copy.db"), target.Path, "find the backup"},
-		"itself":                     {target.Path, target.Path, "is the database itself"},
+		"in use":                      {laid(t, whole.copy, nil).Path, o.Path, "another process uses the database"},
+		"a copy beside another's log": {laid(t, whole.copy, staged(t, s, 310).wal).Path, target.Path, "does not belong to the database"},
+		"a copy that is damaged":      {laid(t, damaged, nil).Path, target.Path, "damaged"},
+		"a copy of a newer version":   {newer.Path, target.Path, "made by a newer version"},
+		"another program's database":  {theirs.Path, target.Path, "is no database of this program"},
+		"no copy":                     {filepath.Join(t.TempDir(), "copy.db"), target.Path, "find the backup"},
+		"itself":                      {target.Path, target.Path, "is the database itself"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Restore(t.Context(), c.from, c.to, o.Logger)

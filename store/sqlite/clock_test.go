@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -110,6 +111,25 @@ func TestClockStep_SetBackByMistakeMakesNothingEarlyOnceItIsRight(t *testing.T) 
 	c.jump(-time.Minute)
 	carry(t, s)
 	require.Equal(t, due, get(t, s, "a").DueAt)
+}
+
+func TestClockStep_BackMovesNoRetryAndNoEditedOrRevivedJob(t *testing.T) {
+	s, c := clocked(t, options(t))
+	insert(t, s, entry("retried", 0), entry("revived", 0), entry("edited", time.Minute), entry("moved", time.Hour))
+	jobs := claimUp(t, s, 2)
+	require.Len(t, jobs, 2)
+	settle(t, s, settled(jobs[0], policy.Verdict{Kind: policy.Again, Wait: time.Hour}),
+		settled(jobs[1], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}))
+	revive(t, s, "revived", time.Hour)
+	_, err := s.Edit(t.Context(), 0, store.NewToken(), ref("edited"), store.Edit{Kind: job.KindEdited, Delay: new(time.Hour)})
+	require.NoError(t, err)
+	due := date(c.ms.Load()).Add(time.Hour)
+	c.jump(-10 * time.Minute)
+	carry(t, s)
+	for _, id := range []string{"retried", "revived", "edited"} {
+		require.Equal(t, due, get(t, s, id).DueAt, id)
+	}
+	require.Equal(t, due.Add(-10*time.Minute), get(t, s, "moved").DueAt)
 }
 
 func TestClockStep_MoreStepsThanAreKeptBeforeARound(t *testing.T) {

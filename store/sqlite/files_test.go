@@ -47,7 +47,7 @@ func TestFiles_RemovedOrReplacedWhileInUse(t *testing.T) {
 
 				require.NoError(t, os.Rename(path+".aside", path))
 				require.NoError(t, s.Ping(t.Context()))
-				insert(t, s, numbered("more", 3, time.Hour)...)
+				require.Equal(t, store.Created, insert(t, s, numbered("more", 3, time.Hour)...)[0].Outcome, "what was refused is not there")
 				get(t, s, "job-0000")
 				require.Contains(t, log.String(), "the files of the database are back")
 			})

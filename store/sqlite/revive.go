@@ -95,7 +95,6 @@ func (tx *tx) revive(item store.Revival, room *int64) (*row, error) {
 	if err != nil {
 		return nil, err
 	}
-	tx.mem.steps.delayed.put(r.n, false)
 	return r, tx.arrive(q, r.key())
 }
 
