@@ -49,6 +49,14 @@ func (r *rota) push(x *lane) {
 	l.push(x)
 }
 
+// A choice is what one pick has chosen so far.
+type choice struct {
+	looks    int   // how many topics and lanes may still be looked at
+	only     *lane // no lane in other trouble is picked; nil: any is
+	wants    []store.Want
+	tightest policy.Rate
+}
+
 // maxLooks bounds how many topics and lanes one pick looks at.
 const maxLooks = 2 * store.MaxBatch
 
@@ -60,30 +68,25 @@ func (d *desk) pick(p *Pool) (wants []store.Want, tightest policy.Rate) {
 	r, now := &d.rota, time.Now()
 	free := p.limit.now - p.inFlight
 	batch := min(free, store.MaxBatch)
-	looks := maxLooks
+	c := choice{looks: maxLooks}
 	if x := d.large; x != nil && batch > 0 {
 		d.large = nil
 		if l := r.lines[x.topic]; l != nil && x.inLine && l.lanes[x.trouble].toFront(func(y *lane) bool { return y == x }) {
-			d.turn(l, 1, free, now, func(from trouble, room int, terms policy.Topic) int {
-				if from != x.trouble {
-					return 0
-				}
-				return l.pick(from, room, terms, &looks, &wants, &tightest)
-			})
+			c.only = x
+			d.turn(l, 1, free, now, &c)
+			c.only = nil
 		}
-		if len(wants) > 0 {
-			return wants, tightest
+		if len(c.wants) > 0 {
+			return c.wants, c.tightest
 		}
 	}
 	if r.left == 0 {
 		r.left = r.topics.len()
 	}
-	for r.left = min(r.left, r.topics.len()); r.left > 0 && batch > 0 && looks > 0; r.left-- {
-		looks--
+	for r.left = min(r.left, r.topics.len()); r.left > 0 && batch > 0 && c.looks > 0; r.left-- {
+		c.looks--
 		l := r.topics.pop()
-		took := d.turn(l, max(1, batch/r.left), free, now, func(from trouble, room int, terms policy.Topic) int {
-			return l.pick(from, room, terms, &looks, &wants, &tightest)
-		})
+		took := d.turn(l, max(1, batch/r.left), free, now, &c)
 		free -= took
 		batch -= took
 		if l.len() > 0 {
@@ -92,33 +95,24 @@ func (d *desk) pick(p *Pool) (wants []store.Want, tightest policy.Rate) {
 			delete(r.lines, l.topic)
 		}
 	}
-	return wants, tightest
+	return c.wants, c.tightest
 }
 
 // turn picks lanes of a topic for up to share attempts, while free are left of the process's. It answers how many were taken.
-func (d *desk) turn(
-	l *line, share, free int, now time.Time, pick func(from trouble, room int, terms policy.Topic) int,
-) (took int) {
+func (d *desk) turn(l *line, share, free int, now time.Time, c *choice) (took int) {
 	p, t := d.p, l.topic
 	terms := p.policy(t.name)
-	ask := func(from trouble, room int) int {
-		if l.lanes[from].len() > 0 && !p.mayHold(t, from) {
-			p.scarce = true
-			return 0
-		}
-		return pick(from, room, terms)
-	}
 	room := terms.Workers - t.inFlight
 	share = min(share, room+l.mayStock(p, terms, room), allowance(t.inFlight, free, p.limit.now, totalWeight))
 	l.short, l.yields = false, false
 	if !terms.Rate.Limited() {
-		return l.serve(p, share, free, terms, ask)
+		return l.serve(p, share, free, terms, c)
 	}
 	starts := p.starts(&t.rated, terms.Rate, now)
 	if l.short = starts == 0; l.short {
 		d.permit(t, now)
 	}
-	took = l.serve(p, min(share, starts), free, terms, ask)
+	took = l.serve(p, min(share, starts), free, terms, c)
 	t.rated.left -= took
 	return took
 }
@@ -128,11 +122,16 @@ func (d *desk) turn(
 const mostTurn = 8
 
 // pick takes lanes of one trouble out of a line as far as there is room. Those with more come back after the claim.
-func (l *line) pick(
-	from trouble, room int, terms policy.Topic, looks *int, wants *[]store.Want, tightest *policy.Rate,
-) (took int) {
+func (l *line) pick(p *Pool, from trouble, room int, terms policy.Topic, c *choice) (took int) {
 	lanes, turn := &l.lanes[from], min(max(1, room/16), mostTurn)
-	for waiting := lanes.len(); waiting > 0 && *looks > 0 && len(*wants) < store.MaxBatch; waiting-- {
+	if lanes.len() == 0 || c.only != nil && c.only.trouble != from {
+		return 0
+	}
+	if !p.mayHold(l.topic, from) {
+		p.scarce = true
+		return 0
+	}
+	for waiting := lanes.len(); waiting > 0 && c.looks > 0 && len(c.wants) < store.MaxBatch; waiting-- {
 		if x := lanes.first(); x.hot && x.limits(terms).Rate.Limited() && l.topic.inFlight >= terms.Workers {
 			l.yields = true
 			break // until the stock is gone: starts count from their claim
@@ -140,7 +139,7 @@ func (l *line) pick(
 		if room <= took {
 			break // looked at after the above, since it may be stock that leaves none
 		}
-		*looks--
+		c.looks--
 		x := lanes.pop()
 		x.inLine = false
 		if !x.hot {
@@ -156,8 +155,8 @@ func (l *line) pick(
 		if n <= 0 {
 			continue // its own next settlement brings it back
 		}
-		if p := x.desk.p; x.large > p.mayClaim() {
-			if ok, _ := p.fits(x, x.large); !ok || len(*wants) > 0 {
+		if x.large > p.mayClaim() {
+			if ok, _ := p.fits(x, x.large); !ok || len(c.wants) > 0 {
 				p.scarce = true
 				l.push(x) // it waits for room, or for a claim that is its own
 				if ok {
@@ -169,8 +168,8 @@ func (l *line) pick(
 		}
 		if limits.Rate.Limited() {
 			n = min(n, terms.Workers-l.topic.inFlight)
-			if !tightest.Limited() || limits.Rate.Per < tightest.Per {
-				*tightest = limits.Rate
+			if !c.tightest.Limited() || limits.Rate.Per < c.tightest.Per {
+				c.tightest = limits.Rate
 			}
 		}
 		x.asking = true
@@ -180,7 +179,7 @@ func (l *line) pick(
 		if terms.Rate.Limited() {
 			x.grant, x.by = l.topic.rated.grant, l.topic.rated.by
 		}
-		*wants = append(*wants, store.Want{Queue: x.queue, Max: n, Timeout: terms.Timeout, Lane: x.revision()})
+		c.wants = append(c.wants, store.Want{Queue: x.queue, Max: n, Timeout: terms.Timeout, Lane: x.revision()})
 	}
 	return took
 }

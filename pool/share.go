@@ -52,7 +52,8 @@ type byTrouble [troubles]int
 // serve picks lanes of a topic for a share of the process's attempts, while free are left: first those that time out, then
 // slow ones, both of which get at most half of it while others wait. Then come those that have not answered yet and those that
 // answer quickly, by how many of each stand in line. It answers how many attempts were taken. p.mu is held.
-func (l *line) serve(p *Pool, share, free int, terms policy.Topic, pick func(from trouble, room int) int) int {
+func (l *line) serve(p *Pool, share, free int, terms policy.Topic, c *choice) int {
+	pick := func(from trouble, room int) int { return l.pick(p, from, room, terms, c) }
 	n, all, workers := &l.topic.inTrouble, &p.inTrouble, p.limit.now
 	silent := allowance(n[unknown]+n[stuck], free-silentReserve(workers), workers, silentWeight)
 	bad, fresh, others := share, l.lanes[unknown].len(), l.lanes[unknown].len()+l.lanes[none].len()
