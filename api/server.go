@@ -13,10 +13,10 @@ const (
 	readTimeout   = time.Minute
 	writeTimeout  = readTimeout + 2*requestTimeout
 	idleTimeout   = 2 * time.Minute
-	headerBytes   = 64 << 10
+	headerBytes   = 16 << 10
 )
 
-// Server makes a server for the handler with every limit set; a handler made by New has its streams end at a Shutdown.
+// Server makes a server for the handler with every limit set but that of LimitHeaders, which is the listener's; a handler made by New has its streams end at a Shutdown.
 // Its own complaints go to the logger as warnings.
 func Server(h http.Handler, logger *slog.Logger) *http.Server {
 	s := &http.Server{
@@ -26,6 +26,7 @@ func Server(h http.Handler, logger *slog.Logger) *http.Server {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    headerBytes,
+		ConnState:         expectHeader,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 	if g, ok := h.(*gate); ok {

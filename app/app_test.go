@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -110,6 +111,15 @@ func TestPrivateTargetsAreRefusedUnlessAllowed(t *testing.T) {
 	status, answer := r.ask(t, http.MethodPost, "/v1/jobs", `{"url": "http://10.1.2.3/"}`)
 	require.Equal(t, http.StatusUnprocessableEntity, status, answer)
 	require.Contains(t, answer, "/url")
+}
+
+func TestRequestHeader_OfManyLinesIsRefused(t *testing.T) {
+	var header []string
+	for n := range 150 {
+		header = append(header, fmt.Sprint("X-", n), "")
+	}
+	status, _ := run(t, good(t)).ask(t, http.MethodGet, "/healthz", "", header...)
+	require.Equal(t, http.StatusBadRequest, status)
 }
 
 func TestHost_IsCheckedWhereNoTokenIsNeeded(t *testing.T) {
