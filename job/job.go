@@ -139,8 +139,8 @@ type Job struct {
 	Progress
 	// Attempts is the record, oldest first, at most MaxAttempts and MaxEvents of the newest; filled only where a call says so.
 	Attempts []Attempt
-	// CallbackID is the id of the job that tells of this end, where somebody is to be told; empty: nobody is. Package
-	// dispatcher fills it in; engines do not know it.
+	// CallbackID is the id of the callback that is sent at this job's end; empty: none is. Package dispatcher fills it in;
+	// engines do not know it.
 	CallbackID string
 	// Reached is how durable the change was when it was answered; only in answers to changes (registered, edited,
 	// cancelled, revived), and only where the store was told to wait for more than its own answer.
@@ -175,7 +175,7 @@ const (
 	KindCancelled AttemptKind = "cancelled" // a client's wish, fulfilled or (while running) noted
 )
 
-// IsAttempt reports whether the entry tells of an attempt that was counted, and not of something that happened to the job.
+// IsAttempt reports whether the entry is an attempt that was counted, and not another event of the job.
 func (k AttemptKind) IsAttempt() bool { return k == KindAttempt || k == KindLost }
 
 // Attempt is one entry of a job's record. Its JSON form is what stores keep; short names, because there are many.

@@ -27,10 +27,10 @@ func ParseHeaderSecret(text string) HeaderSecret {
 // control character.
 const sealedMark = "\x00"
 
-// SealedValues are what stands in place of a header's values where its secret is stored, given as it is sealed.
+// SealedValues are stored instead of a header's values that are a secret. sealed is the secret in its sealed form.
 func SealedValues(sealed string) []string { return []string{sealedMark + sealed} }
 
-// Sealed gives back what SealedValues was given; ok tells whether the values are such.
+// Sealed is the reverse of SealedValues; ok reports whether the values are sealed.
 func Sealed(values []string) (sealed string, ok bool) {
 	if len(values) != 1 {
 		return "", false
@@ -38,7 +38,7 @@ func Sealed(values []string) (sealed string, ok bool) {
 	return strings.CutPrefix(values[0], sealedMark)
 }
 
-// size is about how many bytes of header lines the values of a header stand for.
+// size is about how many bytes the lines of a header take. A sealed one counts as long as its secret.
 func size(name string, values []string) (bytes int) {
 	if sealed, ok := Sealed(values); ok {
 		return len(name) + base64.RawStdEncoding.DecodedLen(len(sealed))

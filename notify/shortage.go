@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// shortages are errors of the system that tell of our own process or machine, whoever the receiver is.
+// shortages are errors of the system that are caused by our own process or machine, not by the receiver.
 //
 // A forward proxy that cannot be reached is none of them, though it is the operator's too: it may be away for long, and leads
 // to some receivers only. Its failures are of class proxy, which waits by the ladder and opens breakers.
@@ -33,7 +33,7 @@ type shortageError struct{ text string }
 
 func (e *shortageError) Error() string { return e.text }
 
-// asShortage tells whether an error was of our own making, and what was short.
+// asShortage reports whether an error was of our own making, and what was short.
 func asShortage(err error) (text string, ok bool) {
 	if e, ok := errors.AsType[*shortageError](err); ok {
 		return e.text, true

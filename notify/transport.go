@@ -74,9 +74,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // label is what the connections are known by that a request may use. Over HTTP/1 they are those of its queue: what a
 // receiver sends late must not be taken for the answer to another lane's job. Over HTTP/2 each answer names its request.
 //
-// Which of the two a host speaks over TLS is known once it was dialled. Until then it is taken to be HTTP/2, and the queue
-// whose dial told otherwise stays with the label of that dial. Whoever is given a connection of another queue over HTTP/1
-// nevertheless does not use it: see meteredConn.settle.
+// Which of the two a host speaks over TLS is known once it was dialled. Until then it is taken to be HTTP/2. The queue whose
+// dial showed HTTP/1 keeps the label of that dial. A request that is given a connection of another queue over HTTP/1 all the
+// same does not use it: see meteredConn.settle.
 func (t *transport) label(r *http.Request, a *attempt) string {
 	if r.URL.Scheme == "https" {
 		if queue, ok := t.http1.first(a.target); !ok || queue == a.queue {

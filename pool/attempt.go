@@ -159,7 +159,7 @@ func (a *attempt) unstarted() {
 func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy.Topic, terms policy.Terms) {
 	h, p := a.held, a.desk.p
 	late, url := h.Late+time.Since(a.began), request.URL
-	if a.tells(terms) {
+	if a.wantsSent(terms) {
 		request.Sent = a.sent
 	}
 	result := p.opts.Deliverer.Deliver(ctx, request) // nothing keeps the request, and its body, from here on

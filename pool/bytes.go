@@ -139,9 +139,9 @@ func (a *attempt) sent() {
 	}
 }
 
-// tells reports whether it matters when the attempt's body was sent: short ones stay in the count, since the process has room for
+// wantsSent reports whether it matters when the attempt's body was sent: short ones stay in the count, since the process has room for
 // as many as it has workers, and so do those that a callback repeats.
-func (a *attempt) tells(terms policy.Terms) bool {
+func (a *attempt) wantsSent(terms policy.Terms) bool {
 	p := a.desk.p
 	if len(a.held.Body) <= p.opts.MaxBytes/(2*p.opts.Workers) {
 		return false

@@ -88,7 +88,7 @@
 // # Our own shortages
 //
 // An attempt that was not made because the process or the machine had no descriptor, memory or port left (class
-// local_resources) tells nothing of its receiver: it is released for a second or two, with a line in its record, costs
+// local_resources) shows nothing of its receiver: it is released for a second or two, with a line in its record, costs
 // neither retry nor start, and changes neither slots nor breaker. So that not all that is due is claimed in vain, the process
 // has half as many attempts in flight from then on, those that hang left aside, and a sixteenth more every second. While none
 // gets any further, claims pause for up to a second.

@@ -27,7 +27,7 @@ func (p *Pool) EndExpired(shard int) {
 	}
 }
 
-// endExpired ends jobs when it is told to, until ctx ends. What it has begun with gets flush.
+// endExpired ends jobs after each call of EndExpired, until ctx ends. Jobs that it has claimed are settled until flush ends.
 func (d *desk) endExpired(ctx, flush context.Context) {
 	for {
 		select {

@@ -32,7 +32,7 @@ type Policies interface {
 	Credentials(namespace, topic string) (job.Credentials, error)
 	// Signer signs for a lane that has secrets of its own.
 	Signer(lane store.Lane) (job.Signer, error)
-	// OpenHeader opens what stands sealed for a header's values (job.Sealed) where a job of a queue is attempted. An error
+	// OpenHeader opens the sealed values of a header (job.Sealed) for an attempt of a job of a queue. An error
 	// says that it cannot be: then nothing is attempted that needs it.
 	OpenHeader(q job.Queue, name, sealed string) (job.HeaderSecret, error)
 	// Refresh has what Topic answers read again when it is some seconds old. It must not take long.
@@ -42,7 +42,7 @@ type Policies interface {
 	Sync(ctx context.Context, revision int64) bool
 }
 
-// DefaultWorkers is the number of attempts in flight in a process unless it is said.
+// DefaultWorkers is the default of Options.Workers.
 const DefaultWorkers = 2048
 
 // Options says what a Pool works with.

@@ -11,7 +11,7 @@ import (
 //
 //	held < weight × (free / all)² × all
 //
-// This is the dynamic threshold of shared-memory switches (Choudhury and Hahne, 1998), squared: whoever takes part of what is
+// This is the dynamic threshold of shared-memory switches (Choudhury and Hahne, 1998), squared: a topic that takes part of what is
 // free leaves enough for the next, however many came before and give nothing back. After k topics that each took all that
 // they may, about all / (weight × k) is free; with a threshold linear in what is free it would be all / (weight + 1)^k.
 //
@@ -51,7 +51,7 @@ type byTrouble [troubles]int
 
 // serve picks lanes of a topic for a share of the process's attempts, while free are left: first those that time out, then
 // slow ones, both of which get at most half of it while others wait. Then come those that have not answered yet and those that
-// answer quickly, by how many of each stand in line. It answers how many attempts were taken. p.mu is held.
+// answer quickly, by how many of each wait in line. It answers how many attempts were taken. p.mu is held.
 func (l *line) serve(p *Pool, share, free int, terms policy.Topic, c *choice) int {
 	pick := func(from trouble, room int) int { return l.pick(p, from, room, terms, c) }
 	n, all, workers := &l.topic.inTrouble, &p.inTrouble, p.limit.now

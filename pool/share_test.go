@@ -48,13 +48,13 @@ func TestLimiter_HalvesWhatDoesNotHang(t *testing.T) {
 	l := limiter{most: 2048, now: 2048, grow: time.NewTimer(time.Hour)}
 	defer l.grow.Stop()
 	now := time.Now()
-	pause, tell := l.short(500, 480, now)
+	pause, failed := l.short(500, 480, now)
 	require.Equal(t, 490, l.now)
 	require.Equal(t, firstPause, pause)
-	require.Equal(t, 1, tell)
-	pause, tell = l.short(500, 480, now.Add(time.Millisecond))
+	require.Equal(t, 1, failed)
+	pause, failed = l.short(500, 480, now.Add(time.Millisecond))
 	require.Zero(t, pause, "known")
-	require.Zero(t, tell)
+	require.Zero(t, failed)
 	require.Equal(t, 490, l.now, "once a second")
 	for range 20 {
 		now = now.Add(2 * time.Second)

@@ -12,7 +12,7 @@ import (
 const (
 	shortageEvery = time.Second      // how often the number is halved at most
 	growEvery     = time.Second      // how often it grows
-	warnEvery     = 10 * time.Second // how often the log tells of it at most
+	warnEvery     = 10 * time.Second // how often it is logged at most
 	firstPause    = 10 * time.Millisecond
 	mostPause     = time.Second
 )
@@ -31,9 +31,9 @@ type limiter struct {
 }
 
 // short takes in an attempt that failed for want of local resources while so many are in flight, of which some hang. It
-// returns for how long nothing is to be claimed from now on, zero where that is known already, and of how many such attempts
-// the log is to tell.
-func (l *limiter) short(inFlight, hanging int, now time.Time) (pause time.Duration, tell int) {
+// returns for how long nothing is to be claimed from now on, zero where that is known already, and how many such attempts are
+// to be logged now.
+func (l *limiter) short(inFlight, hanging int, now time.Time) (pause time.Duration, failed int) {
 	if now.Sub(l.cut) >= shortageEvery {
 		l.now = min(l.now, hanging+max(1, (inFlight-hanging)/2))
 		l.cut = now
@@ -44,23 +44,23 @@ func (l *limiter) short(inFlight, hanging int, now time.Time) (pause time.Durati
 		pause, l.resume = l.pause, now.Add(l.pause)
 	}
 	if l.failed++; now.Sub(l.warned) >= warnEvery {
-		tell, l.failed, l.warned = l.failed, 0, now
+		failed, l.failed, l.warned = l.failed, 0, now
 	}
-	return pause, tell
+	return pause, failed
 }
 
 // noteShortage has fewer attempts in flight after one that failed for want of local resources.
 func (p *Pool) noteShortage(result policy.Result) {
 	p.mu.Lock()
-	pause, tell := p.limit.short(p.inFlight, p.hanging, time.Now())
+	pause, failed := p.limit.short(p.inFlight, p.hanging, time.Now())
 	limit := p.limit.now
 	p.mu.Unlock()
 	if pause > 0 {
 		time.AfterFunc(pause, p.nudgeAll)
 	}
-	if tell > 0 {
+	if failed > 0 {
 		p.log.Warn("out of local resources: attempts are put off, uncounted, and fewer are made at a time",
-			"err", result.Error, "attempts", tell, "limit", limit)
+			"err", result.Error, "attempts", failed, "limit", limit)
 	}
 }
 
