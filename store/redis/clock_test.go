@@ -294,3 +294,29 @@ func TestRepair_WaitsUntilAllIsRescored(t *testing.T) {
 	carryAll(t, s)
 	require.NotEqual(t, rescorePause, repair())
 }
+
+func TestTotals_CountLanesThatAreStillToBeRescored(t *testing.T) {
+	clock := newClock(t)
+	s := open(t, clock.options())
+	hold(t, s, "held", store.LaneChange{Hold: time.Hour}) // so what is due stays in due
+	a, b := entry("a"), entry("b")
+	a.Delay, b.Delay = time.Second, time.Hour
+	insert(t, s, a)
+	clock.pass(time.Second)
+	carryAll(t, s)
+	totals := func() store.TopicStats {
+		total, err := s.Totals(t.Context(), 0, lane.Namespace)
+		require.NoError(t, err)
+		return total
+	}
+	before := totals()
+	require.EqualValues(t, 1, before.Ready)
+	clock.step(time.Minute)
+	_, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+	require.NoError(t, err)
+	require.True(t, s.shards[0].watch.rescoring())
+	require.Equal(t, before, totals())
+	insert(t, s, b) // now the lane is on both agendas
+	require.EqualValues(t, 2, s.client.Exists(t.Context(), s.shards[0].agenda, s.shards[0].clock[1]).Val())
+	require.Equal(t, before.Ready, totals().Ready)
+}

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -74,41 +75,61 @@ func (s *Store) totals(ctx context.Context, sh *part, namespace string) (store.T
 	return total, nil
 }
 
-// dueOnAgenda counts the jobs of all lanes that are due and in no ready list, and finds the first due moment of all.
+// dueOnAgenda counts the jobs of all lanes that are due and in no ready list, and finds the first due moment of all. After
+// a step of the clock lanes may be on the stale agenda, or on both.
 func (s *Store) dueOnAgenda(ctx context.Context, sh *part, namespace string) (due int64, oldest time.Time, err error) {
-	for from := int64(0); ; from += oldestLanes {
-		numbers, err := s.client.ZRange(ctx, sh.agenda, from, from+oldestLanes-1).Result()
-		if err != nil {
-			return 0, oldest, fault(ctx, err)
-		}
-		queues, err := s.resolve(ctx, sh, numbers)
-		if err != nil {
-			return 0, oldest, err
-		}
-		lanes := make([]string, 0, len(queues))
-		for _, q := range queues {
-			if q.Namespace == namespace {
-				lanes = append(lanes, q.Lane+"\x00"+q.number)
+	stale := map[string]bool{}
+	for _, agenda := range []string{sh.clock[1], sh.agenda} {
+		for from := int64(0); ; from += oldestLanes {
+			numbers, err := s.client.ZRange(ctx, agenda, from, from+oldestLanes-1).Result()
+			if err != nil {
+				return 0, oldest, fault(ctx, err)
 			}
-		}
-		if len(lanes) > 0 {
-			_, counts, err := s.dueOf(ctx, sh, sh.topic(namespace, "").stats, lanes)
+			last := len(numbers) < oldestLanes
+			numbers = slices.DeleteFunc(numbers, func(n string) bool { return stale[n] })
+			n, first, err := s.dueOfQueues(ctx, sh, namespace, numbers)
 			if err != nil {
 				return 0, oldest, err
 			}
-			for _, n := range counts {
-				due += n
-			}
-			first, err := s.oldestDue(ctx, sh, lanes)
-			if err != nil {
-				return 0, oldest, err
-			}
+			due += n
 			if oldest.IsZero() || !first.IsZero() && first.Before(oldest) {
 				oldest = first
 			}
-		}
-		if len(numbers) < oldestLanes {
-			return due, oldest, nil
+			if agenda != sh.agenda {
+				for _, n := range numbers {
+					stale[n] = true
+				}
+			}
+			if last {
+				break
+			}
 		}
 	}
+	return due, oldest, nil
+}
+
+// dueOfQueues is dueOnAgenda of the queues of a namespace among those given by number.
+func (s *Store) dueOfQueues(ctx context.Context, sh *part, namespace string, numbers []string) (due int64, oldest time.Time, err error) {
+	queues, err := s.resolve(ctx, sh, numbers)
+	if err != nil {
+		return 0, oldest, err
+	}
+	lanes := make([]string, 0, len(queues))
+	for _, q := range queues {
+		if q.Namespace == namespace {
+			lanes = append(lanes, q.Lane+"\x00"+q.number)
+		}
+	}
+	if len(lanes) == 0 {
+		return 0, oldest, nil
+	}
+	_, counts, err := s.dueOf(ctx, sh, sh.topic(namespace, "").stats, lanes)
+	if err != nil {
+		return 0, oldest, err
+	}
+	for _, n := range counts {
+		due += n
+	}
+	oldest, err = s.oldestDue(ctx, sh, lanes)
+	return due, oldest, err
 }
