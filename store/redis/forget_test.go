@@ -297,6 +297,36 @@ func TestTotals_RemembersNoLanesThatOnlyWait(t *testing.T) {
 	require.Empty(t, other.shards[0].newest.byNumber)
 }
 
+// Redis may come back with a part of what the script wrote that forgets a lane or a topic.
+func TestForget_CountsATopicOnceThoughItsScriptWasTorn(t *testing.T) {
+	clock := newClock(t)
+	s := checked(t, clock)
+	sh := s.shards[0]
+	delivers(t, s, "a", "lane")
+	of, all := sh.topicOf(topicName(lane.Namespace, lane.Topic)), sh.topicOf(topicName(lane.Namespace, forgotten))
+	counters := s.client.HGetAll(t.Context(), of.stats).Val()
+	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
+	forget := func() {
+		sweepAll(t, s)
+		sweepAll(t, s)
+		require.Zero(t, s.client.Exists(t.Context(), of.stats).Val())
+		require.Empty(t, s.client.ZRange(t.Context(), sh.seen, 0, -1).Val())
+		require.NotContains(t, s.client.HGetAll(t.Context(), all.stats).Val(), "moved")
+		total, err := s.Totals(t.Context(), 0, lane.Namespace)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, total.Registered)
+		require.EqualValues(t, 1, total.Delivered)
+	}
+	forget()
+	require.NoError(t, s.client.HSet(t.Context(), all.stats, "moved", of.name).Err())
+	require.NoError(t, s.client.ZAdd(t.Context(), sh.seen, redis.Z{Member: of.name}).Err())
+	forget() // all but the last two writes
+	require.NoError(t, s.client.HSet(t.Context(), all.stats, "moved", of.name).Err())
+	require.NoError(t, s.client.HSet(t.Context(), of.stats, counters).Err())
+	require.NoError(t, s.client.ZAdd(t.Context(), sh.seen, redis.Z{Member: of.name}).Err())
+	forget() // the first write alone
+}
+
 func TestForget_LeavesNoStoreThatSeemsToBeEmptied(t *testing.T) {
 	clock := newClock(t)
 	s := checked(t, clock)

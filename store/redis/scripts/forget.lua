@@ -40,10 +40,11 @@ for i = 1, (#KEYS - 22) / 3 do
     if idle <= 0 and oldest then
       call('HSET', KEYS[5], n, string.format('-%.0f', now)) -- it never had a job, or from before this was noted
     elseif not oldest or oldest > math.max(idle, ahead) + MARGIN then
+      -- Its name goes last: should a crash of Redis leave a part of this, the check gives the lane back the rest.
+      call('ZREM', KEYS[11], lane .. '\0' .. n)
+      call('HDEL', KEYS[5], n)
       if call('HGET', KEYS[1], name) == n then call('HDEL', KEYS[1], name) end
       call('HDEL', KEYS[2], n)
-      call('HDEL', KEYS[5], n)
-      call('ZREM', KEYS[11], lane .. '\0' .. n)
       forgotten = forgotten + 1
     end
   end
@@ -58,9 +59,13 @@ for i = 1, 6 do counts[i] = tonumber(counts[i] or 0) end
 if counts[1] ~= counts[2] + counts[3] + counts[4] or counts[5] ~= 0 or counts[6] ~= 0 then
   return { forgotten, 0 } -- repair has to look at it first
 end
-local sums = call('HMGET', KEYS[19], 'reg', 'd', 'x', 'c')
-for i = 1, 4 do sums[i] = string.format('%.0f', (sums[i] or 0) + counts[i]) end
-call('HSET', KEYS[19], 'reg', sums[1], 'd', sums[2], 'x', sums[3], 'c', sums[4])
+-- While moved names the topic, its counters have been added, though a crash of Redis may have left them where they were.
+local sums = call('HMGET', KEYS[19], 'reg', 'd', 'x', 'c', 'moved')
+if sums[5] ~= ARGV[1] then
+  for i = 1, 4 do sums[i] = string.format('%.0f', (sums[i] or 0) + counts[i]) end
+  call('HSET', KEYS[19], 'reg', sums[1], 'd', sums[2], 'x', sums[3], 'c', sums[4], 'moved', ARGV[1])
+end
 call('DEL', KEYS[15])
 call('ZREM', KEYS[3], ARGV[1])
+call('HDEL', KEYS[19], 'moved')
 return { forgotten, 1 }
