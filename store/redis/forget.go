@@ -28,8 +28,7 @@ type idleTopic struct {
 
 	page  *redis.StringSliceCmd
 	first [3]*redis.ZSliceCmd // that ended, of each kind
-	last  [3]*redis.ZSliceCmd
-	sizes []*redis.IntCmd // of due, ready and held of each lane
+	sizes []*redis.IntCmd     // of due, ready and held of each lane
 	rings *redis.SliceCmd
 }
 
@@ -37,8 +36,8 @@ type idleTopic struct {
 // topic goes on behind them. It reads without scripts, and calls one for a topic of which something can be forgotten.
 //
 // Nothing is forgotten while a check of the shard is due or under way that its server's restart makes necessary: what it
-// puts back may be of a lane that seems to be unused. now is the store's clock.
-func (s *Store) forgetUnused(ctx context.Context, sh *part, names []string, now int64) error {
+// puts back may be of a lane that seems to be unused.
+func (s *Store) forgetUnused(ctx context.Context, sh *part, names []string) error {
 	if sound, err := s.sound(ctx, sh); !sound || err != nil {
 		return err
 	}
@@ -55,7 +54,6 @@ func (s *Store) forgetUnused(ctx context.Context, sh *part, names []string, now 
 		keys := sh.topic(namespace, topic)
 		for k, key := range []string{keys.done, keys.dead, keys.off} {
 			t.first[k] = pipe.ZRangeWithScores(ctx, key, 0, 0)
-			t.last[k] = pipe.ZRangeWithScores(ctx, key, -1, -1)
 		}
 		topics[i] = t
 	}
@@ -87,7 +85,7 @@ func (s *Store) forgetUnused(ctx context.Context, sh *part, names []string, now 
 		}
 	}
 	for _, t := range topics {
-		if err := s.forget(ctx, sh, t, now); err != nil {
+		if err := s.forget(ctx, sh, t); err != nil {
 			return err
 		}
 	}
@@ -134,23 +132,20 @@ func (s *part) idleNext(topic, lane string) {
 	s.idleAfter[topic] = lane
 }
 
-// forget calls the script for the lanes of a topic that may be unused, and where jobs ended ahead of the clock.
-func (s *Store) forget(ctx context.Context, sh *part, t *idleTopic, now int64) error {
-	var oldest, newest int64 // of the kept jobs' ends; 0: none is kept
+// forget calls the script for the lanes of a topic that may be unused.
+func (s *Store) forget(ctx context.Context, sh *part, t *idleTopic) error {
+	var oldest int64 // of the kept jobs' ends; 0: none is kept
 	for k := range t.first {
 		for _, z := range t.first[k].Val() {
 			if oldest == 0 || int64(z.Score) < oldest {
 				oldest = int64(z.Score)
 			}
 		}
-		for _, z := range t.last[k].Val() {
-			newest = max(newest, int64(z.Score))
-		}
 	}
 	namespace, topic, _ := strings.Cut(t.name, "/")
 	keys := sh.topic(namespace, topic)
 	scriptKeys := []string{
-		sh.queues, sh.names, sh.seen, sh.agenda, sh.rings, sh.gates, sh.laneLimits, sh.terms, sh.alarms, sh.ahead,
+		sh.queues, sh.names, sh.seen, sh.agenda, sh.rings, sh.gates, sh.laneLimits, sh.terms, sh.alarms, sh.clock[0],
 		sh.lanes(t.name), sh.put(t.name), sh.rate(t.name), keys.open, keys.stats, keys.done, keys.dead, keys.off,
 		sh.topic(namespace, forgotten).stats, sh.last, sh.clock[1], sh.clock[2],
 	}
@@ -170,7 +165,7 @@ func (s *Store) forget(ctx context.Context, sh *part, t *idleTopic, now int64) e
 		args = append(args, n, q.String(), name)
 	}
 	// Of a topic without lanes the last ones were forgotten, but not it.
-	if len(args) == 1 && newest <= now && (len(t.lanes) > 0 || t.after != "" || oldest != 0) {
+	if len(args) == 1 && (len(t.lanes) > 0 || t.after != "" || oldest != 0) {
 		return nil
 	}
 	_, err := s.eval(ctx, scriptForget, scriptKeys, args)

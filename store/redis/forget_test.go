@@ -104,7 +104,9 @@ func TestForget_KeepsLanesOfJobsThatEndedAheadOfTheClock(t *testing.T) {
 	s := checked(t, clock)
 	keep := *policy.Builtin().KeepDelivered.For
 	delivers(t, s, "ahead", "lane") // ends now
+	carryAll(t, s)
 	clock.step(-6 * time.Hour)
+	carryAll(t, s)
 	sweepAll(t, s)
 	delivers(t, s, "behind", "lane") // idle since six hours ago
 	clock.pass(keep + time.Minute)   // "behind" goes, "ahead" stays for six hours more

@@ -16,7 +16,6 @@ type keys struct {
 	gates, settings, alarms                     string
 	queues, seen, last                          string
 	laneLimits                                  string // what scripts need of lanes' settings
-	ahead                                       string // the latest end that was ever ahead of the clock, see forget.lua
 	ids, forgets, agenda, rings, outbox, outq   string
 	checked                                     string   // for which server the shard was checked last, see repair.go
 	lead                                        string   // the carrier's lock
@@ -30,7 +29,7 @@ func newKeys(tag string) keys {
 		tag: tag, jobs: tag + "jobs", runs: tag + "runs", tries: tag + "tries", terms: tag + "terms",
 		names: tag + "names", redo: tag + "redo", wake: tag + "wake",
 		gates: tag + "gates", settings: tag + "settings", alarms: tag + "alarms",
-		queues: tag + "queues", seen: tag + "seen", last: tag + "last", laneLimits: tag + "lanes", ahead: tag + "ahead", lead: tag + "carrier",
+		queues: tag + "queues", seen: tag + "seen", last: tag + "last", laneLimits: tag + "lanes", lead: tag + "carrier",
 		ids: tag + "ids", forgets: tag + "forget", agenda: tag + "agenda", rings: tag + "rings", outbox: tag + "outbox",
 		outq: tag + "outq", checked: tag + "checked",
 		clock: []string{tag + "clock", tag + "agenda:stale", tag + "gateq:stale"},

@@ -42,7 +42,7 @@ func (s *Store) Sweep(ctx context.Context, shard int, token store.Token, limit i
 		return store.Swept{}, fmt.Errorf("sweep: %w", err)
 	}
 	answer := strs(reply)
-	if len(answer) != 4 {
+	if len(answer) != 3 {
 		return store.Swept{}, malformed(scriptSweep)
 	}
 	swept := store.Swept{Jobs: int(num(answer[0])), IDs: int(num(answer[1])), More: answer[2] == "1"}
@@ -51,7 +51,7 @@ func (s *Store) Sweep(ctx context.Context, shard int, token store.Token, limit i
 	}
 	all := after == "" && len(names) < sweepTopics
 	if all || turn%forgetTurns == 0 {
-		if err := s.forgetUnused(ctx, sh, names, num(answer[3])); err != nil {
+		if err := s.forgetUnused(ctx, sh, names); err != nil {
 			return store.Swept{}, fmt.Errorf("forget unused lanes: %w", err)
 		}
 	}

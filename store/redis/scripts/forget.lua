@@ -1,5 +1,5 @@
 -- Forgets lanes of a topic that nothing refers to, and then the topic when nothing refers to it either.
--- KEYS    1 queues  2 names  3 seen  4 agenda  5 rings  6 gates  7 lanes  8 terms  9 alarms  10 ahead
+-- KEYS    1 queues  2 names  3 seen  4 agenda  5 rings  6 gates  7 lanes  8 terms  9 alarms  10 clock
 --         11 queues:<topic>  12 lanes:<topic>  13 rate:<topic>  14 open:<topic>  15 stats:<topic>  16 done  17 dead
 --         18 cancelled  19 stats of the forgotten  20 last  21 stale agenda  22 stale gateq  then for each lane: due, ready,
 --         held
@@ -7,27 +7,17 @@
 -- result  how many lanes were forgotten, 1 when the topic was
 -- look notes when a lane had its last unfinished job, as a negative ring. Of what ended before that, records may be kept,
 -- which know their lane by its number. They are all gone when the oldest that is kept of the topic ended later. The clock
--- may have been set back in between: by less than MARGIN, or further; then the latest end that was ever ahead of the clock
--- (ahead) counts as well. A lane on the agenda is one that somebody is still to look at: what look notes of it may be old.
+-- may have been set back in between: by less than MARGIN, or further; then what it showed before (ahead) counts as well. A lane on the agenda is one that somebody is still to look at: what look notes of it may be old.
 local call, MARGIN = redis.call, 600000
 call('ZREM', KEYS[3], '') -- no such member: a first write that is allowed while memory is full, see lib.lua
-local clock = call('TIME')
-local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
 -- Until all queues are rescored after a step of the clock, the agenda does not say who is still to be looked at.
 if call('EXISTS', KEYS[21], KEYS[22]) > 0 then return { 0, 0 } end
-local oldest, newest
+local oldest
 for k = 16, 18 do
-  local first, last = call('ZRANGE', KEYS[k], 0, 0, 'WITHSCORES')[2], call('ZRANGE', KEYS[k], -1, -1, 'WITHSCORES')[2]
-  if first then
-    oldest = math.min(oldest or tonumber(first), tonumber(first))
-    newest = math.max(newest or 0, tonumber(last))
-  end
+  local first = call('ZRANGE', KEYS[k], 0, 0, 'WITHSCORES')[2]
+  if first then oldest = math.min(oldest or tonumber(first), tonumber(first)) end
 end
-local ahead = tonumber(call('GET', KEYS[10]) or 0)
-if newest and newest > now and newest > ahead then
-  ahead = newest
-  call('SET', KEYS[10], string.format('%.0f', ahead))
-end
+local ahead = tonumber(call('HGET', KEYS[10], 'ahead') or 0)
 
 local forgotten = 0
 -- Data from before numbers were noted: none is given again.
@@ -38,7 +28,7 @@ for i = 1, (#KEYS - 22) / 3 do
       call('HEXISTS', KEYS[6], n) == 0 and call('HEXISTS', KEYS[7], name) == 0 and not call('ZSCORE', KEYS[4], n) then
     local idle = -tonumber(call('HGET', KEYS[5], n) or 0)
     if idle <= 0 and oldest then
-      call('HSET', KEYS[5], n, string.format('-%.0f', now)) -- it never had a job, or from before this was noted
+      call('HSET', KEYS[5], n, string.format('-%.0f', call('TIME')[1] * 1000)) -- it never had a job, or from before this was noted
     elseif not oldest or oldest > math.max(idle, ahead) + MARGIN then
       -- Its name goes last: should a crash of Redis leave a part of this, the check gives the lane back the rest.
       call('ZREM', KEYS[11], lane .. '\0' .. n)

@@ -1,11 +1,11 @@
 -- Removes what retention no longer keeps, of the topics given, and remembered ids whose window has passed.
 -- KEYS    those of lib; no queues
 -- ARGV    most
--- result  removed jobs, forgotten ids, 1 when the bound was reached, now
+-- result  removed jobs, forgotten ids, 1 when the bound was reached
 local again = call('GET', TOK)
 if again then
   local jobs, ids, more = string.match(again, '^(%d+) (%d+) (%d)$')
-  return { jobs, ids, more, NOW }
+  return { jobs, ids, more }
 end
 allow()
 local most = tonumber(ARGV[A + 1])
@@ -27,4 +27,4 @@ end
 close()
 local more = (removed >= most or #old >= most) and '1' or '0'
 call('SET', TOK, removed .. ' ' .. forgotten .. ' ' .. more, 'EX', MEMORY)
-return { tostring(removed), tostring(forgotten), more, NOW }
+return { tostring(removed), tostring(forgotten), more }
