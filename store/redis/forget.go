@@ -44,14 +44,13 @@ func (s *Store) forgetUnused(ctx context.Context, sh *part, names []string) erro
 	topics := make([]*idleTopic, len(names))
 	pipe := s.client.Pipeline()
 	for i, name := range names {
-		namespace, topic, _ := strings.Cut(name, "/")
 		t := &idleTopic{name: name, after: sh.idleFrom(name)}
 		from := "-"
 		if t.after != "" {
 			from = "(" + t.after
 		}
 		t.page = pipe.ZRangeByLex(ctx, sh.lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: forgetLanes})
-		keys := sh.topic(namespace, topic)
+		keys := sh.topicOf(name)
 		for k, key := range []string{keys.done, keys.dead, keys.off} {
 			t.first[k] = pipe.ZRangeWithScores(ctx, key, 0, 0)
 		}
@@ -143,7 +142,7 @@ func (s *Store) forget(ctx context.Context, sh *part, t *idleTopic) error {
 		}
 	}
 	namespace, topic, _ := strings.Cut(t.name, "/")
-	keys := sh.topic(namespace, topic)
+	keys := sh.topicOf(t.name)
 	scriptKeys := []string{
 		sh.queues, sh.names, sh.seen, sh.agenda, sh.rings, sh.gates, sh.laneLimits, sh.terms, sh.alarms, sh.clock[0],
 		sh.lanes(t.name), sh.put(t.name), sh.rate(t.name), keys.open, keys.stats, keys.done, keys.dead, keys.off,

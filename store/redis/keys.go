@@ -79,6 +79,12 @@ func (k *keys) topic(namespace, name string) *topic {
 	}
 }
 
+// topicOf makes a topic's keys of its full name.
+func (k *keys) topicOf(name string) *topic {
+	namespace, topic, _ := strings.Cut(name, "/")
+	return k.topic(namespace, topic)
+}
+
 func (k *keys) queue(q job.Queue, number string, t *topic) *queue {
 	return &queue{
 		Queue: q, name: q.String(), number: number, due: k.tag + "due:" + number, ready: k.tag + "ready:" + number,

@@ -12,12 +12,6 @@ import (
 // endings are the states of jobs that have ended, as scripts write them.
 var endings = []string{"d", "x", "c"}
 
-// topicOf makes a topic's keys of its name.
-func (k *keys) topicOf(name string) *topic {
-	namespace, topic, _ := strings.Cut(name, "/")
-	return k.topic(namespace, topic)
-}
-
 // list is a topic's list of jobs that ended in a state.
 func (t *topic) list(state string) string {
 	return map[string]string{"d": t.done, "x": t.dead, "c": t.off}[state]

@@ -91,8 +91,7 @@ func (s *Store) stats(ctx context.Context, sh *part, names []string) ([]store.To
 	counters := make([]*redis.MapStringStringCmd, len(names))
 	lanes := make([]*redis.StringSliceCmd, len(names))
 	for i, name := range names {
-		namespace, topic, _ := strings.Cut(name, "/")
-		counters[i] = pipe.HGetAll(ctx, sh.topic(namespace, topic).stats)
+		counters[i] = pipe.HGetAll(ctx, sh.topicOf(name).stats)
 		lanes[i] = pipe.ZRangeByLex(ctx, sh.lanes(name), &redis.ZRangeBy{Min: "-", Max: "+", Count: oldestLanes})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -138,8 +137,7 @@ func waits(c map[string]string) bool {
 // waiting reads a topic's counters, and how many of its jobs are due and in no ready list: those of queues that are kept
 // back, or whose list is full. lanes are the first of its lanes.
 func (s *Store) waiting(ctx context.Context, sh *part, name string, lanes []string) (counters map[string]string, due int64, err error) {
-	namespace, topic, _ := strings.Cut(name, "/")
-	stats := sh.topic(namespace, topic).stats
+	stats := sh.topicOf(name).stats
 	for {
 		counted, counts, err := s.dueOf(ctx, sh, stats, lanes)
 		if err != nil {
@@ -192,8 +190,7 @@ func (s *Store) dueOf(ctx context.Context, sh *part, stats string, lanes []strin
 func (s *Store) openLanes(ctx context.Context, sh *part, names []string) ([]int64, error) {
 	keys := make([]string, len(names))
 	for i, name := range names {
-		namespace, topic, _ := strings.Cut(name, "/")
-		keys[i] = sh.topic(namespace, topic).open
+		keys[i] = sh.topicOf(name).open
 	}
 	reply, err := s.eval(ctx, scriptOpen, keys, nil)
 	if err != nil {

@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -32,8 +31,7 @@ func (s *Store) Sweep(ctx context.Context, shard int, token store.Token, limit i
 	}
 	topics := make([]*topic, len(names))
 	for i, name := range names {
-		namespace, t, _ := strings.Cut(name, "/")
-		topics[i] = sh.topic(namespace, t)
+		topics[i] = sh.topicOf(name)
 	}
 	c := s.newCall(sh, scriptSweep, sh.token(string(token), "w"), nil, topics, 1)
 	c.add(limit)
