@@ -165,6 +165,29 @@ var expiredCases = []sentence{
 		s.pass(s.brief() + 2*time.Millisecond)
 		require.Len(s, s.claimExpired(store.NewToken(), allExpired), 2)
 	}},
+	{"an expiry that an edit or a revival sets is found by the next rounds", func(s *suite) {
+		s.finish("revived", dead)
+		s.add(s.entry("edited"))
+		s.put(policy.Topic{Paused: true})
+		for id, set := range map[string]func() error{
+			"edited": func() error {
+				_, err := s.Store.Edit(s.Context(), s.shard, store.NewToken(), s.ref("edited"),
+					store.Edit{Kind: job.KindEdited, ExpiresIn: new(s.brief())})
+				return err //nolint:wrapcheck // for a test
+			},
+			"revived": func() error {
+				return s.reviveAll(store.NewToken(), store.Revival{Ref: s.ref("revived"), ExpiresIn: s.brief()})[0].Err
+			},
+		} {
+			require.False(s, s.carry(store.Round{}).Expired)
+			require.NoError(s, set())
+			s.pass(s.brief() + 2*time.Millisecond)
+			require.True(s, s.carry(store.Round{}).Expired, id)
+			held := s.claimExpired(store.NewToken(), allExpired)
+			require.Equal(s, []string{id}, idsOf(held))
+			s.end(held[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExpired})
+		}
+	}},
 	{"an edit that puts the due time behind the expiry is refused", func(s *suite) {
 		s.add(s.entry("a", delayed(long/2), expires(long)))
 		for name, edit := range map[string]store.Edit{
