@@ -174,7 +174,7 @@ func (d *decoder) labels(at string, raw []byte) map[string]string {
 	all := make(map[string]string)
 	for name, value := range d.object(at, raw) {
 		switch {
-		case len(all) > maxEntries:
+		case len(all) > job.MaxLabels: // which is refused
 		case value[0] != '"':
 			d.mistyped(job.Pointer(at, string(name)), value, "a string")
 		default:
@@ -188,10 +188,14 @@ func (d *decoder) labels(at string, raw []byte) map[string]string {
 // are checked.
 func (d *decoder) headers(at string, raw []byte) map[string][]string {
 	all := make(map[string][]string)
+	lines := 0
 	for name, value := range d.object(at, raw) {
-		if len(all) <= maxEntries {
-			all[string(name)] = d.header(at, name, value)
+		if lines > job.MaxHeaderLines { // which is refused
+			continue
 		}
+		values := d.header(at, name, value)
+		all[string(name)] = values
+		lines += max(len(values), 1)
 	}
 	return all
 }

@@ -59,9 +59,13 @@ func foldName(name string) string {
 // headerFaults checks headers, in whatever case their names are. at is the pointer of the whole. With settings those that
 // are stored already may be among them: secrets that are sealed.
 func headerFaults(at string, header map[string][]string, settings bool) []Fault {
-	bytes := 0
+	bytes, lines := 0, 0
 	for name, values := range header {
 		bytes += size(name, values)
+		lines += len(values)
+	}
+	if max(lines, len(header)) > MaxHeaderLines {
+		return []Fault{{at, fmt.Sprintf("must be at most %d values together", MaxHeaderLines)}}
 	}
 	if bytes > MaxHeaders { // and whatever else is wrong with so many
 		return []Fault{{at, fmt.Sprintf("must be at most %d B together", MaxHeaders)}}

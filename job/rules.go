@@ -19,10 +19,13 @@ const (
 	// is for the API to say.
 	MaxBody    = 1<<24 - 1
 	MaxHeaders = 32 << 10 // bytes of names and values together, with 4 for each line
-	MaxLabels  = 16
-	MaxRetries = 1000
-	MinTimeout = 100 * time.Millisecond
-	MaxTimeout = 10 * time.Minute
+	// MaxHeaderLines bounds the lines of a job's headers, one for each value. A short line takes far more memory than it has
+	// bytes.
+	MaxHeaderLines = 100
+	MaxLabels      = 16
+	MaxRetries     = 1000
+	MinTimeout     = 100 * time.Millisecond
+	MaxTimeout     = 10 * time.Minute
 	// MaxAhead is how far in the future a job may be due: ten years, leap days included. An expiry may lie twice as far.
 	MaxAhead = 3653 * day
 	// MaxShare bounds a topic's workers and the concurrency of its lanes.

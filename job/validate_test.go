@@ -104,6 +104,11 @@ func TestBoundsAreExact(t *testing.T) {
 	for field, n := range cases {
 		require.Equal(t, []string{field}, fieldsOf(Validate(n, now)))
 	}
+	lines := slices.Repeat([]string{"a"}, MaxHeaderLines)
+	headers := New{Spec: Spec{Header: map[string][]string{"X": lines}}}
+	require.Empty(t, fieldsOf(Validate(headers, now)))
+	headers.Header["Y"] = []string{"a"}
+	require.Equal(t, []string{"/headers"}, fieldsOf(Validate(headers, now)))
 	require.Len(t, cases["/url"].URL, MaxURL+1)
 	require.Equal(t, []string{"/ladder"}, fieldsOf(Validate(New{Spec: Spec{Terms: policy.Terms{Ladder: policy.Ladder{}}}}, now)))
 }
