@@ -173,13 +173,14 @@ func (d *decoder) texts(at string, raw []byte) []string {
 func (d *decoder) labels(at string, raw []byte) map[string]string {
 	all := make(map[string]string)
 	for name, value := range d.object(at, raw) {
-		switch {
-		case len(all) > job.MaxLabels: // which is refused
-		case value[0] != '"':
-			d.mistyped(job.Pointer(at, string(name)), value, "a string")
-		default:
-			all[string(name)] = unquote(value)
+		if len(all) > job.MaxLabels { // which is refused
+			break
 		}
+		if value[0] != '"' {
+			d.mistyped(job.Pointer(at, string(name)), value, "a string")
+			continue
+		}
+		all[string(name)] = unquote(value)
 	}
 	return all
 }
@@ -191,7 +192,7 @@ func (d *decoder) headers(at string, raw []byte) map[string][]string {
 	lines := 0
 	for name, value := range d.object(at, raw) {
 		if lines > job.MaxHeaderLines { // which is refused
-			continue
+			break
 		}
 		values := d.header(at, name, value)
 		all[string(name)] = values
