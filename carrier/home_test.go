@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -101,7 +102,7 @@ func told(name string, q job.Queue, n int) (births []store.Entry) {
 		var e store.Entry
 		e.ID, e.Queue, e.URL, e.Method, e.Kind = fmt.Sprintf("rb:%s-%d", name, i), q, "https://x.example/", "POST", job.KindCallback
 		e.Body = make([]byte, 1000)
-		e.Print = e.Fingerprint()
+		e.Print = codec.Fingerprint(&e.New)
 		births = append(births, e)
 	}
 	return births

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
@@ -98,7 +99,7 @@ func (d *Dispatcher) births(end pool.End) []store.Entry {
 
 // outboxEntry is the outbox's entry for a callback.
 func (d *Dispatcher) outboxEntry(n job.New) store.Entry {
-	return store.Entry{New: n, Print: n.Fingerprint(), MaxAge: d.policies.Topic(n.Namespace, n.Topic).MaxAge}
+	return store.Entry{New: n, Print: codec.Fingerprint(&n), MaxAge: d.policies.Topic(n.Namespace, n.Topic).MaxAge}
 }
 
 // newCallback is the job that tells something to whom a policy names.

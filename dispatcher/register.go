@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -84,7 +85,7 @@ func (d *Dispatcher) expired(ctx context.Context, jobs []job.New, now time.Time)
 func (d *Dispatcher) entry(ctx context.Context, topics *lookup, n job.New, now time.Time) (store.Entry, error) {
 	entry := store.Entry{New: n}
 	if n.ID != "" {
-		entry.Print = n.Fingerprint()
+		entry.Print = codec.Fingerprint(&n)
 	}
 	topicURL, err := d.admit(ctx, topics, &entry.New)
 	if err != nil {

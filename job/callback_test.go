@@ -131,17 +131,3 @@ func TestTheCallbacksOfALongIDsRoundsHaveIDs(t *testing.T) {
 		require.Equal(t, good, IsID(id), id)
 	}
 }
-
-func TestWhomToTellTellsRegistrationsApart(t *testing.T) {
-	plain := New{Spec: Spec{URL: "https://a.example/"}}
-	told := plain
-	told.OnDead = &policy.Callback{URL: "https://a.example/told"}
-	other := plain
-	other.OnDelivered = told.OnDead
-	prints := [][]byte{plain.Fingerprint(), told.Fingerprint(), other.Fingerprint()}
-	for i := range prints {
-		for k := range prints {
-			require.Equal(t, i == k, slices.Equal(prints[i], prints[k]))
-		}
-	}
-}

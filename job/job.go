@@ -78,6 +78,9 @@ type Spec struct {
 	// ones: Kind is empty for those, Origin is the id of the job that gave birth to this one.
 	Kind   string
 	Origin string
+
+	// Unknown holds the stored fields that a newer version has written and this one does not know; a rewrite keeps them.
+	Unknown []byte
 }
 
 // Ref is the job's name.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/storetest"
@@ -88,7 +89,7 @@ func bury(t *testing.T, r *store.Router, n int) []job.Ref {
 	for i := range n {
 		e := entry(fmt.Sprintf("job-%d", i), "orders", fmt.Sprintf("lane-%d", i%20))
 		e.Delay = 0
-		e.Print = e.Fingerprint()
+		e.Print = codec.Fingerprint(&e.New)
 		entries, refs = append(entries, e), append(refs, e.Ref())
 		queues[e.Queue] = true
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/storetest"
@@ -70,7 +71,7 @@ func TestAJobIsFoundByItsIdOnWhateverShardItIs(t *testing.T) {
 	r, _ := sharded(t)
 	for i := range 40 {
 		chosen := entry(fmt.Sprintf("mine-%d", i), "orders", fmt.Sprintf("lane-%d", i))
-		chosen.Print = chosen.Fingerprint()
+		chosen.Print = codec.Fingerprint(&chosen.New)
 		made := entry("", "orders", fmt.Sprintf("lane-%d", i))
 		made.ID = job.NewID(time.Now(), r.ShardOf(made.Queue))
 		// An id that looks as if it were made on another shard.
@@ -162,7 +163,7 @@ func TestABirthNeedsItsOwnShardAlone(t *testing.T) {
 	r, a := over(t, shards)
 	a.known = true
 	birth := entry("rb:told", job.CallbackTopic, "l")
-	birth.Kind, birth.Print = job.KindCallback, birth.Fingerprint()
+	birth.Kind, birth.Print = job.KindCallback, codec.Fingerprint(&birth.New)
 	a.shard = (r.ShardOf(birth.Queue) + 1) % shards
 	for _, want := range []store.Outcome{store.Created, store.Existing} {
 		got := r.Insert(t.Context(), []store.Entry{birth})[0]
@@ -170,7 +171,7 @@ func TestABirthNeedsItsOwnShardAlone(t *testing.T) {
 		require.Equal(t, want, got.Outcome)
 	}
 	chosen := entry("mine", "orders", "l")
-	chosen.Print = chosen.Fingerprint()
+	chosen.Print = codec.Fingerprint(&chosen.New)
 	a.shard = (r.ShardOf(chosen.Queue) + 1) % shards
 	require.ErrorIs(t, r.Insert(t.Context(), []store.Entry{chosen})[0].Err, store.ErrUnavailable, "it may be known there")
 }
@@ -181,7 +182,7 @@ func TestMoreEntriesThanACallHoldsAreInsertedInParts(t *testing.T) {
 		var entries []store.Entry
 		for i := range 5*store.MaxBatch + 3 {
 			e := entry(fmt.Sprintf("job-%d", i), "orders", fmt.Sprintf("lane-%d", i%3))
-			e.Print = e.Fingerprint()
+			e.Print = codec.Fingerprint(&e.New)
 			entries = append(entries, e)
 		}
 		for i, got := range r.Insert(t.Context(), entries) {
@@ -213,7 +214,7 @@ func TestACallerWhoLeavesEndsItsInsertionWithItsCause(t *testing.T) {
 func TestConcurrentRegistrationsOfOneIdMakeOneJob(t *testing.T) {
 	r, _ := sharded(t)
 	e := entry("only", "orders", "a")
-	e.Print = e.Fingerprint()
+	e.Print = codec.Fingerprint(&e.New)
 	var mu sync.Mutex
 	outcomes := map[store.Outcome]int{}
 	var all sync.WaitGroup

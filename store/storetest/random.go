@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -222,7 +223,7 @@ func (p *pair) insert(*rapid.T) {
 		if rapid.IntRange(0, 3).Draw(p.T, "callback") == 0 {
 			e.OnDead = &policy.Callback{URL: "http://owner.example/", Headers: map[string][]string{"X-Owner": {"1"}}}
 		}
-		e.Print = e.Fingerprint()
+		e.Print = codec.Fingerprint(&e.New)
 		// Only the first of a call may be due now, so that no two come to wait at one instant.
 		if sent, ok := p.sent[e.ID]; ok && i == 0 && rapid.Bool().Draw(p.T, "as before") {
 			e = sent

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -86,7 +87,7 @@ func (p *pair) settle(t *rapid.T) {
 func (p *pair) child() store.Entry {
 	p.births++
 	child := store.Entry{New: job.New{Spec: job.Spec{ID: fmt.Sprintf("child-%03d", p.births), Queue: p.queues[2]}, Delay: p.wait(false)}}
-	child.Print = child.Fingerprint()
+	child.Print = codec.Fingerprint(&child.New)
 	return child
 }
 

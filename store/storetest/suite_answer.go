@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -110,7 +111,7 @@ var answerCases = []sentence{
 	{"callbacks come back with a job on every read, and stay where a job names none", func(s *suite) {
 		with, without := s.entry("with"), s.entry("without")
 		with.OnDead = &policy.Callback{URL: "http://owner.example/dead"}
-		with.Print = with.Fingerprint()
+		with.Print = codec.Fingerprint(&with.New)
 		s.add(with, without)
 		check := func(what string, spec job.Spec) {
 			wanted := map[string]job.Spec{"with": with.Spec, "without": without.Spec}[spec.ID]

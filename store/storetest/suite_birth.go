@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -94,7 +95,7 @@ var birthCases = []sentence{
 		item := settlement(s.hold("a")[0], delivered)
 		child := s.entry("child", delayed(long))
 		child.Spec = fullSpec("child", s.queue)
-		child.Print = child.Fingerprint()
+		child.Print = codec.Fingerprint(&child.New)
 		item.Births = []store.Entry{child}
 		require.NoError(s, s.settle(item)[0])
 		out := s.carry(store.Round{}).Outbox
@@ -183,7 +184,7 @@ var alarmCases = []sentence{
 		shard := s.keeper()
 		e := s.entry("told", delayed(long))
 		e.Spec = fullSpec("told", s.lane(1))
-		e.Print = e.Fingerprint()
+		e.Print = codec.Fingerprint(&e.New)
 		s.eventually("silence", func() bool {
 			rung, err := s.Store.Await(s.Context(), shard, store.Watch{Group: store.GroupPush, Wake: true, Wait: time.Millisecond})
 			require.NoError(s, err)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/store"
 )
 
@@ -17,7 +18,7 @@ func (s *suite) entry(id string, options ...option) store.Entry {
 	for _, o := range options {
 		o(&e)
 	}
-	e.Print = e.Fingerprint()
+	e.Print = codec.Fingerprint(&e.New)
 	return e
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -171,7 +172,7 @@ var settleCases = []sentence{
 		held := s.hold("a", "b")
 		child := s.entry("child", delayed(long), expires(2*long))
 		child.Spec = fullSpec("child", s.lane(1))
-		child.Print = child.Fingerprint()
+		child.Print = codec.Fingerprint(&child.New)
 		item := settlement(held[0], delivered)
 		item.Births = []store.Entry{child, s.entry("other")}
 		refused := settlement(held[1], delivered)

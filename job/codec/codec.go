@@ -1,0 +1,150 @@
+// Package codec is the stored form of what a job asks for. Both engines, the outbox and the fingerprint of a registration
+// use it, so that a field of job.Spec is described once, in the table of this package.
+//
+// An encoded job is a list of fields: a tag, the length of the value as a uvarint, and the value. A field that is zero is
+// left out, so that a new field changes neither the records nor the fingerprints of jobs that do not use it. Tags and forms
+// of values never change. A field of job.Spec that this version does not know is kept in Spec.Unknown and written again.
+//
+//	tags       are of
+//	1 to 63    job.Spec, but for its id, queue and body, which engines keep beside
+//	64 to 127  job.New: id, queue, body and times, for what is kept whole
+//	128 to 255 the caller, who appends them with AppendField
+package codec
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/ringback/ringback/job"
+)
+
+const (
+	firstNewTag = 64
+	// FirstOwnTag is the first of the tags that are the caller's.
+	FirstOwnTag = 128
+)
+
+// ErrMalformed says that bytes are not what this package writes.
+var ErrMalformed = errors.New("codec: malformed fields")
+
+// A field describes one field: how its value is appended to b (nothing when it is zero), and how it is read.
+type field[T any] struct {
+	tag    byte
+	append func(b []byte, of *T) []byte
+	read   func(of *T, value []byte) error
+}
+
+// AppendSpec appends the fields of s, without its id, queue and body. URLs that begin with the host and port of the lane
+// are shortened: what reads them must set the lane first.
+func AppendSpec(b []byte, s *job.Spec) []byte {
+	return append(appendFields(b, specFields, s), s.Unknown...)
+}
+
+// DecodeSpec reads fields into s, whose lane must be set. Fields with a tag of the caller's are given to own, which may be
+// nil where there are none.
+func DecodeSpec(b []byte, s *job.Spec, own func(tag byte, value []byte) error) error {
+	s.Method = defaultMethod
+	var unknown []byte
+	for len(b) > 0 {
+		tag, value, rest, err := next(b)
+		if err != nil {
+			return err
+		}
+		switch known, err := readField(specFields, s, tag, value); {
+		case err != nil:
+			return fmt.Errorf("codec: field %d: %w", tag, err)
+		case known:
+		case tag < firstNewTag:
+			unknown = append(unknown, b[:len(b)-len(rest)]...)
+		case tag < FirstOwnTag || own == nil:
+			return fmt.Errorf("%w: unexpected tag %d", ErrMalformed, tag)
+		default:
+			if err := own(tag, value); err != nil {
+				return err
+			}
+		}
+		b = rest
+	}
+	s.Unknown = unknown
+	s.ContentType = typeOrDefault(s)
+	return nil
+}
+
+// AppendNew appends all fields of n.
+func AppendNew(b []byte, n *job.New) []byte {
+	return AppendSpec(appendFields(b, newFields, n), &n.Spec)
+}
+
+// DecodeNew reads what AppendNew has written, and gives fields of the caller's to own, which may be nil.
+func DecodeNew(b []byte, own func(tag byte, value []byte) error) (job.New, error) {
+	var n job.New
+	for len(b) > 0 { // they come first
+		tag, value, rest, err := next(b)
+		if err != nil {
+			return job.New{}, err
+		}
+		known, err := readField(newFields, &n, tag, value)
+		if err != nil {
+			return job.New{}, fmt.Errorf("codec: field %d: %w", tag, err)
+		}
+		if !known {
+			break
+		}
+		b = rest
+	}
+	if err := DecodeSpec(b, &n.Spec, own); err != nil {
+		return job.New{}, err
+	}
+	if n.Body == nil && n.BodyKind != job.BodyNone {
+		n.Body = []byte{}
+	}
+	return n, nil
+}
+
+// AppendField appends one field.
+func AppendField(b []byte, tag byte, value []byte) []byte {
+	b = append(b, tag)
+	b = binary.AppendUvarint(b, uint64(len(value)))
+	return append(b, value...)
+}
+
+// next takes the first field off b.
+func next(b []byte) (tag byte, value, rest []byte, err error) {
+	length, width := binary.Uvarint(b[1:])
+	if width <= 0 || uint64(len(b)-1-width) < length {
+		return 0, nil, nil, ErrMalformed
+	}
+	start := 1 + width
+	end := start + int(length)
+	return b[0], b[start:end:end], b[end:], nil
+}
+
+func readField[T any](fields []field[T], of *T, tag byte, value []byte) (known bool, err error) {
+	for i := range fields {
+		if fields[i].tag == tag {
+			return true, fields[i].read(of, value)
+		}
+	}
+	return false, nil
+}
+
+func appendFields[T any](b []byte, fields []field[T], of *T) []byte {
+	for i := range fields {
+		start := len(b)
+		b = append(b, fields[i].tag, 0)
+		b = fields[i].append(b, of)
+		switch length := len(b) - start - 2; {
+		case length == 0:
+			b = b[:start]
+		case length < 0x80:
+			b[start+1] = byte(length)
+		default: // the length takes more than the one byte that was left for it
+			wide := binary.AppendUvarint(nil, uint64(length))
+			b = append(b, wide[1:]...)
+			copy(b[start+1+len(wide):], b[start+2:start+2+length])
+			copy(b[start+1:], wide)
+		}
+	}
+	return b
+}

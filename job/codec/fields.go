@@ -1,0 +1,223 @@
+package codec
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+)
+
+// defaultMethod is that of a job without a field for it.
+const defaultMethod = http.MethodPost
+
+// specFields are the fields of a job's Spec, in the order in which they are written. A new field of job.Spec gets a line
+// here, with a tag that was never used.
+var specFields = []field[job.Spec]{
+	{1, func(b []byte, s *job.Spec) []byte {
+		if s.BodyKind == job.BodyNone {
+			return b
+		}
+		return append(b, byte(s.BodyKind))
+	}, func(s *job.Spec, value []byte) error {
+		if len(value) != 1 {
+			return ErrMalformed
+		}
+		s.BodyKind = job.BodyKind(value[0])
+		return nil
+	}},
+	{2, appendURL, readURL},
+	{3, func(b []byte, s *job.Spec) []byte {
+		if s.Method == defaultMethod {
+			return b
+		}
+		return append(b, s.Method...)
+	}, func(s *job.Spec, value []byte) error {
+		s.Method = string(value)
+		return nil
+	}},
+	{4, appendContentType, func(s *job.Spec, value []byte) error {
+		s.ContentType = string(value)
+		return nil
+	}},
+	{
+		5, func(b []byte, s *job.Spec) []byte { return appendHeader(b, s.Header) },
+		func(s *job.Spec, value []byte) (err error) {
+			s.Header, err = readHeader(value)
+			return err
+		},
+	},
+	{
+		6, func(b []byte, s *job.Spec) []byte { return appendLabels(b, s.Labels) },
+		func(s *job.Spec, value []byte) (err error) {
+			s.Labels, err = readLabels(value)
+			return err
+		},
+	},
+	{7, func(b []byte, s *job.Spec) []byte {
+		for _, rung := range s.Ladder {
+			b = binary.AppendUvarint(b, uint64(rung))
+		}
+		return b
+	}, func(s *job.Spec, value []byte) error {
+		for len(value) > 0 {
+			rung, width := binary.Uvarint(value)
+			if width <= 0 {
+				return ErrMalformed
+			}
+			s.Ladder = append(s.Ladder, time.Duration(rung))
+			value = value[width:]
+		}
+		return nil
+	}},
+	{8, func(b []byte, s *job.Spec) []byte {
+		if s.Retries == nil {
+			return b
+		}
+		return binary.AppendUvarint(b, uint64(*s.Retries))
+	}, func(s *job.Spec, value []byte) error {
+		n, err := readUint(value)
+		s.Retries = new(int(n))
+		return err
+	}},
+	{
+		9, func(b []byte, s *job.Spec) []byte { return appendDuration(b, s.Timeout) },
+		func(s *job.Spec, value []byte) error { return readDuration(&s.Timeout, value) },
+	},
+	{
+		10, func(b []byte, s *job.Spec) []byte { return appendCallback(b, s.OnDelivered) },
+		func(s *job.Spec, value []byte) error { return json.Unmarshal(value, &s.OnDelivered) },
+	},
+	{
+		11, func(b []byte, s *job.Spec) []byte { return appendCallback(b, s.OnDead) },
+		func(s *job.Spec, value []byte) error { return json.Unmarshal(value, &s.OnDead) },
+	},
+	{
+		12, func(b []byte, s *job.Spec) []byte { return append(b, s.Kind...) },
+		func(s *job.Spec, value []byte) error {
+			s.Kind = string(value)
+			return nil
+		},
+	},
+	{
+		13, func(b []byte, s *job.Spec) []byte { return append(b, s.Origin...) },
+		func(s *job.Spec, value []byte) error {
+			s.Origin = string(value)
+			return nil
+		},
+	},
+}
+
+// newFields are those that a job to be registered has beside its Spec's.
+var newFields = []field[job.New]{
+	{
+		64, func(b []byte, n *job.New) []byte { return append(b, n.Namespace...) },
+		func(n *job.New, value []byte) error {
+			n.Namespace = string(value)
+			return nil
+		},
+	},
+	{
+		65, func(b []byte, n *job.New) []byte { return append(b, n.Topic...) },
+		func(n *job.New, value []byte) error {
+			n.Topic = string(value)
+			return nil
+		},
+	},
+	{
+		66, func(b []byte, n *job.New) []byte { return append(b, n.Lane...) },
+		func(n *job.New, value []byte) error {
+			n.Lane = string(value)
+			return nil
+		},
+	},
+	{
+		67, func(b []byte, n *job.New) []byte { return append(b, n.ID...) },
+		func(n *job.New, value []byte) error {
+			n.ID = string(value)
+			return nil
+		},
+	},
+	{
+		68, func(b []byte, n *job.New) []byte { return append(b, n.Body...) },
+		func(n *job.New, value []byte) error {
+			n.Body = value
+			return nil
+		},
+	},
+	{
+		69, func(b []byte, n *job.New) []byte { return appendDuration(b, n.Delay) },
+		func(n *job.New, value []byte) error { return readDuration(&n.Delay, value) },
+	},
+	{
+		70, func(b []byte, n *job.New) []byte {
+			if n.RunAt.IsZero() {
+				return b
+			}
+			return appendTime(b, n.RunAt.Add(time.Millisecond-1)) // rounded up: never early
+		},
+		func(n *job.New, value []byte) error { return readTime(&n.RunAt, value) },
+	},
+	{
+		71, func(b []byte, n *job.New) []byte { return appendDuration(b, n.ExpiresIn) },
+		func(n *job.New, value []byte) error { return readDuration(&n.ExpiresIn, value) },
+	},
+	{
+		72, func(b []byte, n *job.New) []byte { return appendTime(b, n.ExpiresAt) },
+		func(n *job.New, value []byte) error { return readTime(&n.ExpiresAt, value) },
+	},
+}
+
+// defaultType is the content type of a kind of body that has no field for it.
+func defaultType(k job.BodyKind) string {
+	switch k {
+	case job.BodyJSON:
+		return "application/json"
+	case job.BodyText:
+		return "text/plain; charset=utf-8"
+	case job.BodyBase64:
+		return "application/octet-stream"
+	default:
+		return ""
+	}
+}
+
+// noType stands for no content type where the body's kind has a default.
+const noType = "\x00"
+
+func appendContentType(b []byte, s *job.Spec) []byte {
+	switch s.ContentType {
+	case defaultType(s.BodyKind):
+		return b
+	case "":
+		return append(b, noType...)
+	default:
+		return append(b, s.ContentType...)
+	}
+}
+
+// typeOrDefault resolves what was read of a content type.
+func typeOrDefault(s *job.Spec) string {
+	switch s.ContentType {
+	case "":
+		return defaultType(s.BodyKind)
+	case noType:
+		return ""
+	default:
+		return s.ContentType
+	}
+}
+
+func appendCallback(b []byte, c *policy.Callback) []byte {
+	if c == nil {
+		return b
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		panic(fmt.Sprintf("codec: a callback always has a JSON form: %v", err))
+	}
+	return append(b, text...)
+}
