@@ -18,7 +18,7 @@ import (
 type Jobs interface {
 	// Register answers a result for each job, in order. An Err is a *job.InvalidError, a *job.UndeclaredTopicError, or
 	// one of package store.
-	Register(ctx context.Context, jobs []job.New) []store.Routed
+	Register(ctx context.Context, jobs []job.New) []store.RoutedResult
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
 	List(ctx context.Context, filter store.Filter) (store.Page, error)
 }
@@ -56,12 +56,12 @@ type Lanes interface {
 // Secrets keeps what attempts are signed with.
 type Secrets interface {
 	// AddSecret puts a secret before the others; the same one again changes nothing. What it answers does not show it.
-	AddSecret(ctx context.Context, owner store.Owner, secret sign.Secret) (policy.Secret, error)
-	Secrets(ctx context.Context, owner store.Owner) ([]policy.Secret, error)
+	AddSecret(ctx context.Context, owner store.SecretOwner, secret sign.Secret) (policy.Secret, error)
+	Secrets(ctx context.Context, owner store.SecretOwner) ([]policy.Secret, error)
 	// RemoveSecret answers store.ErrNotFound when there is no such.
-	RemoveSecret(ctx context.Context, owner store.Owner, id string) error
+	RemoveSecret(ctx context.Context, owner store.SecretOwner, id string) error
 	// PublicKeys are those of an owner's secrets that have one.
-	PublicKeys(ctx context.Context, owner store.Owner) ([]store.PublicKey, error)
+	PublicKeys(ctx context.Context, owner store.SecretOwner) ([]store.PublicKey, error)
 }
 
 // DeadLetters works with jobs that died.
@@ -69,8 +69,8 @@ type DeadLetters interface {
 	// Dead lists those of a topic, or (an empty one) of all.
 	Dead(ctx context.Context, filter store.Filter) (store.Page, error)
 	// ReviveDead and PurgeDead go on for as long as ctx leaves time, and say whether there is more.
-	ReviveDead(ctx context.Context, which store.Selection, how store.RevivePlan) (store.Worked, error)
-	PurgeDead(ctx context.Context, which store.Selection) (store.Worked, error)
+	ReviveDead(ctx context.Context, which store.Selection, how store.RevivePlan) (store.BulkResult, error)
+	PurgeDead(ctx context.Context, which store.Selection) (store.BulkResult, error)
 }
 
 // Counts counts jobs.

@@ -287,9 +287,9 @@ func TestBatch_NamesTheJobsThatItRefuses(t *testing.T) {
 		{`{"id": "down"}`, "down"},
 	}
 	f := newFake()
-	f.register = func(n job.New) store.Routed {
+	f.register = func(n job.New) store.RoutedResult {
 		if n.ID == "down" {
-			return store.Routed{Err: store.ErrUnavailable}
+			return store.RoutedResult{Err: store.ErrUnavailable}
 		}
 		return f.insert(n)
 	}

@@ -81,21 +81,21 @@ func (b *batch) take(ctx context.Context, part []entry) {
 		if status == http.StatusInternalServerError {
 			b.log.Error("a job of a batch failed", "err", one.Err)
 		}
-		b.answer(result{id: cmp.Or(one.Job.ID, ids[i]), status: status, reached: one.Job.Reached, problem: p})
+		b.answer(result{id: cmp.Or(one.Job.ID, ids[i]), status: status, reached: one.Job.Durability, problem: p})
 	}
 }
 
 // register is Register, but for a while after the store failed for all jobs of a part.
-func (b *batch) register(ctx context.Context, good []job.New) []store.Routed {
+func (b *batch) register(ctx context.Context, good []job.New) []store.RoutedResult {
 	if len(good) == 0 {
 		return nil
 	}
 	if b.failed != nil && time.Since(b.failedAt) < storeRest {
-		return slices.Repeat([]store.Routed{{Err: b.failed}}, len(good))
+		return slices.Repeat([]store.RoutedResult{{Err: b.failed}}, len(good))
 	}
 	results := b.service.Register(ctx, good)
 	b.failed = nil
-	if !slices.ContainsFunc(results, func(r store.Routed) bool { return !unavailable(r.Err) }) {
+	if !slices.ContainsFunc(results, func(r store.RoutedResult) bool { return !unavailable(r.Err) }) {
 		b.failed, b.failedAt = results[0].Err, time.Now()
 	}
 	return results

@@ -53,8 +53,8 @@ func TestABatchIsTakenInPartsAndAnsweredInOrder(t *testing.T) {
 
 func TestABatchTellsEveryOutcome(t *testing.T) {
 	f := newFake()
-	f.register = func(n job.New) store.Routed {
-		routed := store.Routed{Inserted: store.Inserted{Job: job.Job{Spec: n.Spec}}}
+	f.register = func(n job.New) store.RoutedResult {
+		routed := store.RoutedResult{InsertResult: store.InsertResult{Job: job.Job{Spec: n.Spec}}}
 		switch n.ID {
 		case "new":
 			routed.Outcome = store.Created
@@ -63,7 +63,7 @@ func TestABatchTellsEveryOutcome(t *testing.T) {
 		case "other":
 			routed.Outcome = store.Conflict
 		case "down":
-			routed = store.Routed{Err: store.ErrUnavailable}
+			routed = store.RoutedResult{Err: store.ErrUnavailable}
 		}
 		return routed
 	}

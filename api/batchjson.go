@@ -69,7 +69,7 @@ func decodeBatch(text []byte) (jobs []byte, n int, p *problem) {
 		n++
 	}
 	if n > maxBatchJobs {
-		p := invalid(job.Fault{Field: "/jobs", Detail: fmt.Sprintf("must be at most %d", maxBatchJobs)})
+		p := invalid(job.FieldError{Field: "/jobs", Detail: fmt.Sprintf("must be at most %d", maxBatchJobs)})
 		p.status = http.StatusRequestEntityTooLarge
 		return nil, 0, p
 	}

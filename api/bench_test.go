@@ -26,10 +26,10 @@ const order = `{"id": "close-4711", "topic": "order.close", "url": "https://shop
 // instantly is a service that takes no time.
 type instantly struct{ *fake }
 
-func (instantly) Register(_ context.Context, jobs []job.New) []store.Routed {
-	results := make([]store.Routed, len(jobs))
+func (instantly) Register(_ context.Context, jobs []job.New) []store.RoutedResult {
+	results := make([]store.RoutedResult, len(jobs))
 	for i, n := range jobs {
-		results[i] = store.Routed{Inserted: store.Inserted{Outcome: store.Created, Job: job.Job{Spec: n.Spec, Progress: job.Progress{
+		results[i] = store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Created, Job: job.Job{Spec: n.Spec, Progress: job.Progress{
 			State: job.Scheduled, CreatedAt: epoch, DueAt: epoch.Add(n.Delay), Version: 1,
 		}}}}
 	}

@@ -171,9 +171,9 @@ func TestBodyBudget_CountsStreams(t *testing.T) {
 	f := newFake()
 	h, budget := budgeted(f)
 	var most int64
-	f.register = func(n job.New) store.Routed {
+	f.register = func(n job.New) store.RoutedResult {
 		most = max(most, budget.used.Load())
-		return store.Routed{Inserted: store.Inserted{Outcome: store.Created, Job: job.Job{Spec: n.Spec}}}
+		return store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Created, Job: job.Job{Spec: n.Spec}}}
 	}
 	long := `{"id": "long", "body_text": "` + strings.Repeat("x", 200<<10) + `"}`
 	for _, one := range streamed(t, h, strings.Repeat(long+"\n", 20)) {
@@ -201,11 +201,11 @@ func TestBodyBudget_IsKeptByRequestsAtOnce(t *testing.T) {
 	var mu sync.Mutex
 	f := newFake()
 	h, budget := budgeted(f)
-	f.register = func(n job.New) store.Routed {
+	f.register = func(n job.New) store.RoutedResult {
 		mu.Lock()
 		most = max(most, budget.used.Load())
 		mu.Unlock()
-		return store.Routed{Inserted: store.Inserted{Outcome: store.Created, Job: job.Job{Spec: n.Spec}}}
+		return store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Created, Job: job.Job{Spec: n.Spec}}}
 	}
 	server := httptest.NewUnstartedServer(h)
 	server.Config = Server(h, quiet)
@@ -256,9 +256,9 @@ func TestReadBody_EndsAnUploadThatStalls(t *testing.T) {
 // The deadlines of a large upload do not outlast it: what the store takes for it has the time of a request.
 func TestReadBody_LeavesNoDeadlineBehind(t *testing.T) {
 	f := newFake()
-	f.register = func(n job.New) store.Routed {
+	f.register = func(n job.New) store.RoutedResult {
 		time.Sleep(stallTimeout + 5*time.Second) // a bubble's time
-		return store.Routed{Inserted: store.Inserted{Outcome: store.Created, Job: job.Job{Spec: n.Spec}}}
+		return store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Created, Job: job.Job{Spec: n.Spec}}}
 	}
 	h, _ := budgeted(untilDone{f})
 	inBubble(t, h, func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
@@ -275,11 +275,11 @@ func TestReadBody_LeavesNoDeadlineBehind(t *testing.T) {
 // untilDone is a service whose registrations fail when their context has ended.
 type untilDone struct{ *fake }
 
-func (s untilDone) Register(ctx context.Context, jobs []job.New) []store.Routed {
+func (s untilDone) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	results := s.fake.Register(ctx, jobs)
 	for i := range results {
 		if ctx.Err() != nil {
-			results[i] = store.Routed{Err: ctx.Err()}
+			results[i] = store.RoutedResult{Err: ctx.Err()}
 		}
 	}
 	return results

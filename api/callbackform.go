@@ -103,7 +103,7 @@ func (f *callbackForm) finish(d *decoder, stored *policy.Callback, merge bool) *
 	var headers map[string][]string
 	if stored != nil {
 		headers = stored.Headers
-		f.headers.moved = job.Elsewhere(stored.URL, f.to.URL)
+		f.headers.moved = job.ChangesOrigin(stored.URL, f.to.URL)
 	}
 	f.to.Headers = f.headers.over(d, f.at+"/headers", headers, merge)
 	return &f.to

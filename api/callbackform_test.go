@@ -171,7 +171,7 @@ func TestTheTopicOfCallbacksHasAPolicyAndNoJobsOfClients(t *testing.T) {
 
 func TestAFaultThatTheServiceFindsInACallbackNamesIt(t *testing.T) {
 	f := newFake()
-	f.bad = &job.InvalidError{Faults: []job.Fault{{Field: "/on_dead/url", Detail: "may not be called"}}}
+	f.bad = &job.InvalidError{Errors: []job.FieldError{{Field: "/on_dead/url", Detail: "may not be called"}}}
 	w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/a", `{"on_dead": "http://169.254.169.254/"}`)
 	require.Equal(t, http.StatusUnprocessableEntity, w.Code)
 	require.Equal(t, []string{"/on_dead/url"}, problemIn(t, w).fields())

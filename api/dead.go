@@ -77,7 +77,7 @@ func (a *api) purgeDead(w http.ResponseWriter, r *http.Request) error {
 }
 
 // auditDead logs what was done to dead letters.
-func (a *api) auditDead(r *http.Request, action string, f deadForm, worked store.Worked, err error) {
+func (a *api) auditDead(r *http.Request, action string, f deadForm, worked store.BulkResult, err error) {
 	if f.DryRun || err != nil && problemOf(err).status < http.StatusInternalServerError {
 		return // nothing was changed
 	}
@@ -110,7 +110,7 @@ func readDead(w http.ResponseWriter, r *http.Request, revival bool) (deadForm, e
 }
 
 // answerWorked says what became of a selection; done names what was done to it.
-func (a *api) answerWorked(w http.ResponseWriter, done string, dry bool, worked store.Worked) {
+func (a *api) answerWorked(w http.ResponseWriter, done string, dry bool, worked store.BulkResult) {
 	o := newOut()
 	defer o.free()
 	o.open()
@@ -131,8 +131,8 @@ func (a *api) answerWorked(w http.ResponseWriter, done string, dry bool, worked 
 	}
 	o.closeArray()
 	o.flag("more", worked.More)
-	if worked.Paced > 0 {
-		o.duration("next_delay", worked.Paced+time.Millisecond-1) // in whole milliseconds, and no start too early
+	if worked.NextDelay > 0 {
+		o.duration("next_delay", worked.NextDelay+time.Millisecond-1) // in whole milliseconds, and no start too early
 	}
 	o.close()
 	o.send(w, http.StatusOK)

@@ -94,7 +94,7 @@ func TestDeadLettersAreRevivedAndPurgedByAFilterOrTheirIDs(t *testing.T) {
 		c.which.Filter.Namespace = "default"
 		for path, done := range map[string]string{"/v1/dead/revive": "revived", "/v1/dead/purge": "purged"} {
 			f := newFake()
-			f.worked = store.Worked{Matched: 7, Done: 5}
+			f.worked = store.BulkResult{Matched: 7, Done: 5}
 			w := call(t, handlerOf(f), http.MethodPost, path, c.body)
 			require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 			require.Equal(t, []store.Selection{c.which}, f.which, c.body)
@@ -121,7 +121,7 @@ func TestARevivalIsPacedAndSentElsewhere(t *testing.T) {
 
 func TestThePaceOfARevivalGoesOnWhereTheOneBeforeCame(t *testing.T) {
 	f := newFake()
-	f.worked = store.Worked{Matched: 6000, Done: 6000, More: true, Paced: 2*time.Minute + 20*time.Microsecond}
+	f.worked = store.BulkResult{Matched: 6000, Done: 6000, More: true, NextDelay: 2*time.Minute + 20*time.Microsecond}
 	h := handlerOf(f)
 	got := answered(t, call(t, h, http.MethodPost, "/v1/dead/revive", `{"topic": "t", "rate": "50/s"}`))
 	require.Equal(t, "2m1ms", got["next_delay"], "rounded so that no start is too early")
@@ -131,7 +131,7 @@ func TestThePaceOfARevivalGoesOnWhereTheOneBeforeCame(t *testing.T) {
 		`{"ids": ["a"], "rate": "5/s", "delay": "0s"}`:        0,
 	} {
 		require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, "/v1/dead/revive", body).Code, body)
-		require.Equal(t, delay, f.plan.After, body)
+		require.Equal(t, delay, f.plan.Delay, body)
 	}
 	for _, body := range []string{
 		`{"topic": "t", "delay": "1s"}`, `{"topic": "t", "rate": "", "delay": "1s"}`, `{"topic": "t", "rate": "5/s", "delay": "3654d"}`,
@@ -212,8 +212,8 @@ func TestTenThousandOfTheLongestIDsFit(t *testing.T) {
 
 func TestWhatCouldNotBeRevivedIsNamedWithItsReasonAndInternalsAreNotShown(t *testing.T) {
 	f := newFake()
-	astray := &job.InvalidError{Faults: []job.Fault{{Field: "/headers/Authorization", Detail: "was not for that host"}}}
-	f.worked = store.Worked{Matched: 3, Done: 1, More: true, Failed: []store.Failed{
+	astray := &job.InvalidError{Errors: []job.FieldError{{Field: "/headers/Authorization", Detail: "was not for that host"}}}
+	f.worked = store.BulkResult{Matched: 3, Done: 1, More: true, Failed: []store.BulkFailure{
 		{ID: "a", Err: &store.StateError{State: job.Running}},
 		{ID: "b", Err: store.ErrNotFound},
 		{ID: "c", Err: errors.New("dial 10.0.0.7: hunter2")},
@@ -232,7 +232,7 @@ func TestWhatCouldNotBeRevivedIsNamedWithItsReasonAndInternalsAreNotShown(t *tes
 		require.NotContains(t, p["detail"], "hunter2")
 	}
 
-	f.bad = &job.InvalidError{Faults: []job.Fault{{Field: "/url", Detail: "may not be called"}}}
+	f.bad = &job.InvalidError{Errors: []job.FieldError{{Field: "/url", Detail: "may not be called"}}}
 	w = call(t, handlerOf(f), http.MethodPost, "/v1/dead/revive", `{"all": true, "url": "http://169.254.169.254/"}`)
 	require.Equal(t, []string{"/url"}, problemIn(t, w).fields())
 	f.bad, f.err = nil, store.ErrUnavailable

@@ -46,9 +46,9 @@ func decodeDead(text []byte, revival bool) (deadForm, *problem) {
 	f.checkFilter("/", &f.Filter)
 	switch {
 	case f.named && f.filtered:
-		f.faults = append(f.faults, job.Both("/ids", "a filter"))
+		f.faults = append(f.faults, job.MutuallyExclusive("/ids", "a filter"))
 	case f.all && (f.named || f.filtered):
-		f.faults = append(f.faults, job.Both("/all", "ids or a filter"))
+		f.faults = append(f.faults, job.MutuallyExclusive("/all", "ids or a filter"))
 	case len(f.faults) == 0 && !f.all && !f.named && !f.filtered:
 		f.fault("", `must name ids, or a filter such as topic, or say "all": true to mean every dead letter`)
 	}
@@ -58,7 +58,7 @@ func decodeDead(text []byte, revival bool) (deadForm, *problem) {
 	if f.delayed && !f.Rate.Limited() && !f.LaneRate.Limited() {
 		f.fault("/delay", "needs rate or lane_rate beside it: it says where their pace goes on")
 	}
-	return f, f.problem(job.Validate(job.New{Spec: job.Spec{URL: f.URL}, Delay: f.After, ExpiresIn: f.expiry()}, time.Time{}))
+	return f, f.problem(job.Validate(job.New{Spec: job.Spec{URL: f.URL}, Delay: f.Delay, ExpiresIn: f.expiry()}, time.Time{}))
 }
 
 // expiry is the new one, from the beginning of the pace on, as job.Validate compares it.
@@ -66,7 +66,7 @@ func (f *deadForm) expiry() time.Duration {
 	if f.ExpiresIn <= 0 {
 		return f.ExpiresIn
 	}
-	return f.ExpiresIn + max(f.After, 0)
+	return f.ExpiresIn + max(f.Delay, 0)
 }
 
 // selects takes in a field of the selection; false when there is no such.
@@ -120,7 +120,7 @@ func (f *deadForm) plan(name string, value []byte) bool {
 		f.paced = f.LaneRate.Limited()
 	case "delay":
 		f.delayed = !null
-		f.After = optional(null, func() time.Duration { return f.duration(at, value) })
+		f.Delay = optional(null, func() time.Duration { return f.duration(at, value) })
 	case "expires_in":
 		f.ExpiresIn = optional(null, func() time.Duration { return positive(f.duration(at, value)) })
 	case "url":
@@ -171,7 +171,7 @@ func (d *decoder) label(at, text string, filter *store.Filter) {
 
 // further notes a fault of a field that has none yet.
 func (d *decoder) further(field, detail string) {
-	if !slices.ContainsFunc(d.faults, func(f job.Fault) bool { return f.Field == field }) {
+	if !slices.ContainsFunc(d.faults, func(f job.FieldError) bool { return f.Field == field }) {
 		d.fault(field, detail)
 	}
 }

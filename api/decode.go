@@ -22,7 +22,7 @@ const (
 // A decoder reads fields out of JSON that checkJSON passed and gathers what is wrong with them. Its methods take the
 // field's pointer and its value; after a fault they return the zero value.
 type decoder struct {
-	faults []job.Fault
+	faults []job.FieldError
 	// twice is the first name that stands twice in one of our objects: such a request is unreadable, because readers
 	// differ on which of the two counts.
 	twice string
@@ -31,18 +31,18 @@ type decoder struct {
 // fault notes one.
 func (d *decoder) fault(field, detail string) {
 	if len(d.faults) < maxFaults {
-		d.faults = append(d.faults, job.Fault{Field: field, Detail: detail})
+		d.faults = append(d.faults, job.FieldError{Field: field, Detail: detail})
 	}
 }
 
 // unknown notes a member that is none of ours.
 func (d *decoder) unknown(at string, name []byte, what string) {
-	d.fault(job.Pointer(at, string(name)), "is not a field of "+what)
+	d.fault(job.JSONPointer(at, string(name)), "is not a field of "+what)
 }
 
 // problem is what came of the decoding and of the checks after it; nil when nothing is wrong. What the checks say of a
 // field that could not even be read is left out.
-func (d *decoder) problem(checked []job.Fault) *problem {
+func (d *decoder) problem(checked []job.FieldError) *problem {
 	if d.twice != "" {
 		return refuse(http.StatusBadRequest, "the JSON cannot be read: "+d.twice+" stands twice")
 	}
@@ -51,12 +51,12 @@ func (d *decoder) problem(checked []job.Fault) *problem {
 	}
 	all := d.faults[:len(d.faults):len(d.faults)]
 	for _, c := range checked {
-		if !slices.ContainsFunc(d.faults, func(f job.Fault) bool { return f.Field == c.Field }) {
+		if !slices.ContainsFunc(d.faults, func(f job.FieldError) bool { return f.Field == c.Field }) {
 			all = append(all, c)
 		}
 	}
 	if beyond := len(all) - maxFaults; beyond > 0 {
-		all = append(all[:maxFaults:maxFaults], job.Fault{Detail: fmt.Sprintf("and at least %d more", beyond)})
+		all = append(all[:maxFaults:maxFaults], job.FieldError{Detail: fmt.Sprintf("and at least %d more", beyond)})
 	}
 	return invalid(all...)
 }
@@ -92,7 +92,7 @@ func (d *decoder) object(at string, raw []byte) iter.Seq2[[]byte, []byte] {
 				seen = append(seen, name)
 			}
 			if twice && d.twice == "" {
-				d.twice = job.Pointer(at, string(name))
+				d.twice = job.JSONPointer(at, string(name))
 			}
 			if !yield(name, value) {
 				return

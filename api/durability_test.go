@@ -34,11 +34,11 @@ func TestAnswersToChangesSayHowDurableTheyAre(t *testing.T) {
 	} {
 		for _, reached := range []*job.Durability{nil, {}, {Replicas: 2}, {Replicas: 1, Synced: true}} {
 			f := newFake()
-			f.jobs["a"] = job.Job{Progress: job.Progress{State: c.state, Version: 1}, Reached: reached}
-			f.topics["a"] = store.Topic{Name: "a", Revision: 1, Reached: reached}
-			f.own["a/b"] = store.Lane{Reached: reached}
-			f.register = func(n job.New) store.Routed {
-				return store.Routed{Inserted: store.Inserted{Outcome: store.Created, Job: job.Job{Spec: n.Spec, Reached: reached}}}
+			f.jobs["a"] = job.Job{Progress: job.Progress{State: c.state, Version: 1}, Durability: reached}
+			f.topics["a"] = store.Topic{Name: "a", Revision: 1, Durability: reached}
+			f.own["a/b"] = store.Lane{Durability: reached}
+			f.register = func(n job.New) store.RoutedResult {
+				return store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Created, Job: job.Job{Spec: n.Spec, Durability: reached}}}
 			}
 			method, path, _ := strings.Cut(c.target, " ")
 			got := answered(t, call(t, handlerOf(f), method, path, c.body))
@@ -54,10 +54,10 @@ func TestAnswersToChangesSayHowDurableTheyAre(t *testing.T) {
 func TestWhatIsOnlyReadHasNoDurability(t *testing.T) {
 	f := newFake()
 	reached := &job.Durability{Replicas: 1}
-	f.jobs["a"] = job.Job{Spec: job.Spec{ID: "a"}, Reached: reached}
+	f.jobs["a"] = job.Job{Spec: job.Spec{ID: "a"}, Durability: reached}
 	f.page = store.Page{Jobs: []job.Job{f.jobs["a"]}}
-	f.topics["a"] = store.Topic{Name: "a", Reached: reached}
-	f.own["a/b"] = store.Lane{Settings: policy.Lane{Paused: true}, Reached: reached}
+	f.topics["a"] = store.Topic{Name: "a", Durability: reached}
+	f.own["a/b"] = store.Lane{Settings: policy.Lane{Paused: true}, Durability: reached}
 	for _, path := range []string{
 		"/v1/jobs/a", "/v1/jobs?topic=a&state=dead", "/v1/dead", "/v1/topics/a", "/v1/topics", "/v1/topics/a/lanes/b", "/v1/topics/a/lanes",
 	} {

@@ -40,7 +40,7 @@ type fake struct {
 	plan   store.RevivePlan
 	// revival is the last of one job.
 	revival store.Revival
-	worked  store.Worked
+	worked  store.BulkResult
 	filter  store.Filter
 	page    store.Page
 	counts  []store.TopicStats
@@ -48,7 +48,7 @@ type fake struct {
 	err     error // of every call
 	ready   error
 	// register, unless nil, decides what becomes of a job.
-	register func(job.New) store.Routed
+	register func(job.New) store.RoutedResult
 }
 
 func newFake() *fake {
@@ -58,11 +58,11 @@ func newFake() *fake {
 	}
 }
 
-func (f *fake) Register(_ context.Context, jobs []job.New) []store.Routed {
+func (f *fake) Register(_ context.Context, jobs []job.New) []store.RoutedResult {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls++
-	results := make([]store.Routed, len(jobs))
+	results := make([]store.RoutedResult, len(jobs))
 	for i, n := range jobs {
 		switch {
 		case f.err != nil:
@@ -77,7 +77,7 @@ func (f *fake) Register(_ context.Context, jobs []job.New) []store.Routed {
 	return results
 }
 
-func (f *fake) insert(n job.New) store.Routed {
+func (f *fake) insert(n job.New) store.RoutedResult {
 	if n.ID == "" {
 		n.ID = "made"
 	}
@@ -91,13 +91,13 @@ func (f *fake) insert(n job.New) store.Routed {
 		n.Method = http.MethodPost
 	}
 	if known, ok := f.jobs[n.ID]; ok {
-		return store.Routed{Inserted: store.Inserted{Outcome: store.Existing, Job: known}}
+		return store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Existing, Job: known}}
 	}
 	j := job.Job{Spec: n.Spec, Progress: job.Progress{
 		State: job.Scheduled, CreatedAt: epoch, DueAt: epoch.Add(n.Delay), ExpiresAt: n.ExpiresAt, Version: 1,
 	}}
 	f.jobs[n.ID] = j
-	return store.Routed{Inserted: store.Inserted{Outcome: store.Created, Job: j}}
+	return store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Created, Job: j}}
 }
 
 func (f *fake) find(ref job.Ref) (job.Job, error) {
@@ -147,7 +147,7 @@ func (f *fake) Revive(_ context.Context, revival store.Revival) (job.Job, error)
 		return j, store.ErrExpired
 	}
 	j.State, j.FinishedAt, j.Reason, j.CallbackID = job.Scheduled, time.Time{}, "", ""
-	j.Round++
+	j.Generation++
 	j.Version++
 	return j, nil
 }
@@ -188,7 +188,7 @@ func (f *fake) Topics(_ context.Context, _, after string, limit int) ([]store.To
 	return all, f.err
 }
 
-func (f *fake) Effective(p policy.Topic) policy.Topic { return p.Over(policy.Builtin()) }
+func (f *fake) Effective(p policy.Topic) policy.Topic { return p.WithDefaults(policy.Builtin()) }
 
 func (f *fake) TopicStats(_ context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
 	var rows []store.TopicStats
@@ -206,7 +206,7 @@ func (f *fake) TopicStats(_ context.Context, filter store.StatsFilter) ([]store.
 
 func (f *fake) Totals(context.Context, string) (total store.TopicStats, err error) {
 	for _, t := range f.counts {
-		total = total.Plus(t)
+		total = total.Add(t)
 	}
 	return total, f.err
 }
@@ -331,7 +331,7 @@ type failsAfter struct {
 	left int
 }
 
-func (f *failsAfter) Register(ctx context.Context, jobs []job.New) []store.Routed {
+func (f *failsAfter) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	if f.left--; f.left < 0 {
 		f.err = store.ErrUnavailable
 	}

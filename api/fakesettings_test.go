@@ -78,7 +78,7 @@ func (f *fake) ChangeLane(ctx context.Context, q job.Queue, change func(*policy.
 }
 
 // AddSecret keeps what is shown and what is not apart, as a service does.
-func (f *fake) AddSecret(ctx context.Context, o store.Owner, secret sign.Secret) (policy.Secret, error) {
+func (f *fake) AddSecret(ctx context.Context, o store.SecretOwner, secret sign.Secret) (policy.Secret, error) {
 	f.text[secret.ID()] = secret.Text()
 	added := policy.Secret{ID: secret.ID(), CreatedAt: epoch, Value: policy.Sealed(secret.Text())}
 	return added, f.changeSecrets(ctx, o, func(all []policy.Secret) ([]policy.Secret, error) {
@@ -86,7 +86,7 @@ func (f *fake) AddSecret(ctx context.Context, o store.Owner, secret sign.Secret)
 	})
 }
 
-func (f *fake) RemoveSecret(ctx context.Context, o store.Owner, id string) error {
+func (f *fake) RemoveSecret(ctx context.Context, o store.SecretOwner, id string) error {
 	return f.changeSecrets(ctx, o, func(all []policy.Secret) ([]policy.Secret, error) {
 		rest := slices.DeleteFunc(slices.Clone(all), func(s policy.Secret) bool { return s.ID == id })
 		if len(rest) == len(all) {
@@ -96,7 +96,7 @@ func (f *fake) RemoveSecret(ctx context.Context, o store.Owner, id string) error
 	})
 }
 
-func (f *fake) changeSecrets(ctx context.Context, o store.Owner, change func([]policy.Secret) ([]policy.Secret, error)) error {
+func (f *fake) changeSecrets(ctx context.Context, o store.SecretOwner, change func([]policy.Secret) ([]policy.Secret, error)) error {
 	var err error
 	if o.Lane != "" {
 		_, err = f.ChangeLane(ctx, job.Queue(o), func(l *policy.Lane) (err error) {
@@ -112,7 +112,7 @@ func (f *fake) changeSecrets(ctx context.Context, o store.Owner, change func([]p
 	return err
 }
 
-func (f *fake) Secrets(ctx context.Context, o store.Owner) ([]policy.Secret, error) {
+func (f *fake) Secrets(ctx context.Context, o store.SecretOwner) ([]policy.Secret, error) {
 	if o.Lane != "" {
 		l, err := f.Lane(ctx, job.Queue(o))
 		return l.Settings.Secrets, err
@@ -121,7 +121,7 @@ func (f *fake) Secrets(ctx context.Context, o store.Owner) ([]policy.Secret, err
 	return t.Policy.Secrets, err
 }
 
-func (f *fake) PublicKeys(ctx context.Context, o store.Owner) ([]store.PublicKey, error) {
+func (f *fake) PublicKeys(ctx context.Context, o store.SecretOwner) ([]store.PublicKey, error) {
 	all, err := f.Secrets(ctx, o)
 	var keys []store.PublicKey
 	for _, s := range all {
@@ -137,14 +137,14 @@ func (f *fake) Dead(ctx context.Context, filter store.Filter) (store.Page, error
 	return f.List(ctx, filter)
 }
 
-func (f *fake) ReviveDead(_ context.Context, which store.Selection, how store.RevivePlan) (store.Worked, error) {
+func (f *fake) ReviveDead(_ context.Context, which store.Selection, how store.RevivePlan) (store.BulkResult, error) {
 	f.which, f.plan = append(f.which, which), how
 	return f.worked, errors.Join(f.err, f.bad)
 }
 
-func (f *fake) PurgeDead(_ context.Context, which store.Selection) (store.Worked, error) {
+func (f *fake) PurgeDead(_ context.Context, which store.Selection) (store.BulkResult, error) {
 	f.which = append(f.which, which)
 	worked := f.worked
-	worked.Paced = 0
+	worked.NextDelay = 0
 	return worked, f.err
 }

@@ -173,10 +173,10 @@ func count(n int64) int { return int(min(max(n, -1<<31), 1<<31-1)) }
 // check finds what is wrong with the whole, and completes the body.
 func (f *form) check(now time.Time, maxBody int64) *problem {
 	if f.said&fieldDelay != 0 && f.said&fieldRunAt != 0 {
-		f.faults = append(f.faults, job.Both("/run_at", "delay"))
+		f.faults = append(f.faults, job.MutuallyExclusive("/run_at", "delay"))
 	}
 	if f.said&fieldExpiresIn != 0 && f.said&fieldExpiresAt != 0 {
-		f.faults = append(f.faults, job.Both("/expires_at", "expires_in"))
+		f.faults = append(f.faults, job.MutuallyExclusive("/expires_at", "expires_in"))
 	}
 	f.unredact("/headers", f.Header)
 	f.typeBody()
@@ -203,7 +203,7 @@ func (f *form) typeBody() {
 			continue
 		}
 		if f.ContentType != "" {
-			f.faults = append(f.faults, job.Both("/content_type", "the header Content-Type"))
+			f.faults = append(f.faults, job.MutuallyExclusive("/content_type", "the header Content-Type"))
 		}
 		return
 	}

@@ -43,11 +43,11 @@ func whole() *fake {
 	f.jobs["dead"] = job.Job{
 		Spec: spec,
 		Progress: job.Progress{
-			State: job.Dead, Reason: policy.ReasonExhausted, CreatedAt: epoch, DueAt: epoch, Since: epoch, ExpiresAt: epoch.Add(72 * time.Hour),
-			FinishedAt: epoch.Add(time.Hour), Version: 3, Round: 1, Made: 12, Tries: 3, Status: 503,
+			State: job.Dead, Reason: policy.ReasonExhausted, CreatedAt: epoch, DueAt: epoch, FirstDueAt: epoch, ExpiresAt: epoch.Add(72 * time.Hour),
+			FinishedAt: epoch.Add(time.Hour), Version: 3, Generation: 1, Attempts: 12, FailedAttempts: 3, Status: 503,
 		},
 		CallbackID: "rb:close-4711:1:o71n66bf",
-		Attempts: []job.Attempt{
+		History: []job.Attempt{
 			{N: 11, Kind: job.KindEdited, StartedAt: epoch},
 			{N: 11, Kind: job.KindLost, StartedAt: epoch},
 			{
@@ -82,15 +82,15 @@ func whole() *fake {
 		Progress: job.Progress{State: job.Scheduled, CreatedAt: epoch, DueAt: epoch.Add(30 * time.Minute), Version: 1},
 	}
 	f.jobs["durable"] = job.Job{
-		Spec:     job.Spec{ID: "durable", Queue: job.Queue{Topic: "default", Lane: "default"}, Method: "POST"},
-		Progress: job.Progress{State: job.Scheduled, CreatedAt: epoch, DueAt: epoch, Version: 1},
-		Reached:  &job.Durability{Replicas: 1, Synced: true},
+		Spec:       job.Spec{ID: "durable", Queue: job.Queue{Topic: "default", Lane: "default"}, Method: "POST"},
+		Progress:   job.Progress{State: job.Scheduled, CreatedAt: epoch, DueAt: epoch, Version: 1},
+		Durability: &job.Durability{Replicas: 1, Synced: true},
 	}
-	f.topics["written"] = store.Topic{Name: "written", Reached: &job.Durability{Replicas: 1}}
+	f.topics["written"] = store.Topic{Name: "written", Durability: &job.Durability{Replicas: 1}}
 	f.page = store.Page{Jobs: []job.Job{f.jobs["dead"], f.jobs["plain"]}, Cursor: "0.abc"}
 	f.topics["order.close"] = store.Topic{Name: "order.close", Revision: 7, Policy: policy.Topic{
 		URL: "https://shop.example/hooks/close", Headers: map[string][]string{"X-Api-Key": {"hunter2"}, "X-A": {"1"}}, Paused: true,
-		KeepDead: policy.Keep{For: new(36 * time.Hour), MaxBytes: new(int64(1<<20 + 1))},
+		KeepDead: policy.Retention{For: new(36 * time.Hour), MaxBytes: new(int64(1<<20 + 1))},
 		Rate:     policy.Rate{Starts: 100, Per: time.Second}, LaneRate: policy.Rate{Starts: 5, Per: 90 * time.Second},
 		Success:     policy.Success{BodyEquals: "success", BodyContains: "<ok>"},
 		Breaker:     policy.Breaker{Failures: new(3), Open: time.Minute},
@@ -107,21 +107,21 @@ func whole() *fake {
 		LaneRate: policy.Rate{Starts: 10, Per: time.Second}, Paused: true,
 		Secrets: []policy.Secret{{ID: keySecret.ID(), CreatedAt: epoch, Value: policy.Sealed(keySecret.Text())}},
 	}}
-	f.own["order.close/b"] = store.Lane{Revision: 9, Settings: policy.Lane{URL: "https://b.example/"}, Reached: &job.Durability{Replicas: 1}}
-	f.worked = store.Worked{
-		Matched: 5, Done: 3, More: true, Paced: 60 * time.Millisecond, Failed: []store.Failed{
+	f.own["order.close/b"] = store.Lane{Revision: 9, Settings: policy.Lane{URL: "https://b.example/"}, Durability: &job.Durability{Replicas: 1}}
+	f.worked = store.BulkResult{
+		Matched: 5, Done: 3, More: true, NextDelay: 60 * time.Millisecond, Failed: []store.BulkFailure{
 			{ID: "gone", Err: store.ErrNotFound}, {ID: "runs", Err: &store.StateError{State: job.Running}}, {ID: "away", Err: store.ErrUnavailable},
 		},
 	}
 	f.topics["seen"] = store.Topic{Name: "seen"}
 	f.counts = []store.TopicStats{
-		{Topic: "order.close", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5, Cancelled: 6, OldestDue: epoch, Open: 2},
+		{Topic: "order.close", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5, Cancelled: 6, OldestDue: epoch, OpenBreakers: 2},
 		{Topic: "seen"},
 	}
 	f.lanes = []store.LaneStats{
-		{Lane: "a", Scheduled: 1, Ready: 2, Running: 3, Open: true, HeldUntil: epoch.AddDate(900, 0, 0)},
-		{Lane: "b", Ready: 1, Open: true, HeldUntil: epoch.AddDate(-10, 0, 0)},
-		{Lane: "c", HeldUntil: epoch.AddDate(900, 0, 0)},
+		{Lane: "a", Scheduled: 1, Ready: 2, Running: 3, BreakerOpen: true, CooldownUntil: epoch.AddDate(900, 0, 0)},
+		{Lane: "b", Ready: 1, BreakerOpen: true, CooldownUntil: epoch.AddDate(-10, 0, 0)},
+		{Lane: "c", CooldownUntil: epoch.AddDate(900, 0, 0)},
 		{Lane: "d"},
 	}
 	return f

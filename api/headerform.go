@@ -45,13 +45,13 @@ func (h *headerForm) over(d *decoder, at string, stored map[string][]string, mer
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		said[canonical] = true
 		if _, sealed := job.Sealed(values); sealed { // as only stored ones are
-			d.fault(job.Pointer(at, name), "must not hold line breaks or other control characters")
+			d.fault(job.JSONPointer(at, name), "must not hold line breaks or other control characters")
 		}
 		if old, kept := stored[canonical]; kept && secret(name) && isRedacted(values) {
 			values = old
 			h.stays(d, at, canonical)
 		} else if secret(name) && isRedacted(values) {
-			d.standIn(job.Pointer(at, name))
+			d.standIn(job.JSONPointer(at, name))
 		}
 		if values != nil {
 			headers[name] = values
@@ -75,7 +75,7 @@ const mustBeSaidAgain = "must be said again, or be null: its stored value was no
 // stays refuses to keep a stored header that carries a secret for another origin.
 func (h *headerForm) stays(d *decoder, at, name string) {
 	if h.moved && secret(name) {
-		d.fault(job.Pointer(at, name), mustBeSaidAgain)
+		d.fault(job.JSONPointer(at, name), mustBeSaidAgain)
 	}
 }
 
@@ -89,7 +89,7 @@ func (d *decoder) standIn(at string) {
 func (d *decoder) unredact(at string, headers map[string][]string) {
 	for _, name := range sortedKeys(headers) {
 		if secret(name) && isRedacted(headers[name]) {
-			d.standIn(job.Pointer(at, name))
+			d.standIn(job.JSONPointer(at, name))
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (o *out) job(j *job.Job) {
 
 	o.text("state", string(j.State))
 	o.said("reason", string(j.Reason))
-	o.number("attempts_made", int64(j.Made))
+	o.number("attempts_made", int64(j.Attempts))
 	if j.Status > 0 {
 		o.number("last_status", int64(j.Status))
 	}
@@ -56,7 +56,7 @@ func (o *out) job(j *job.Job) {
 	o.time("finished_at", j.FinishedAt)
 	o.said("callback_id", j.CallbackID)
 	o.number("version", j.Version)
-	o.number("round", int64(j.Round))
+	o.number("round", int64(j.Generation))
 	if j.CancelRequested {
 		o.flag("cancel_requested", true)
 	}

@@ -33,7 +33,7 @@ func (a *api) register(w http.ResponseWriter, r *http.Request) error {
 }
 
 // settled says which status a registration comes to, or which problem.
-func settled(result *store.Routed) (status int, p *problem) {
+func settled(result *store.RoutedResult) (status int, p *problem) {
 	switch {
 	case result.Err != nil:
 		return 0, problemOf(result.Err)
@@ -139,7 +139,7 @@ func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
 		return p
 	}
 	if edit.Labels != nil && strings.HasPrefix(ref.ID, ownIDs) {
-		return invalid(job.Fault{Field: "/labels", Detail: "of a job that Ringback made never change: they say who signs it"})
+		return invalid(job.FieldError{Field: "/labels", Detail: "of a job that Ringback made never change: they say who signs it"})
 	}
 	edit.IfVersion = version
 	return a.change(w, r, ref, edit, "only scheduled and ready jobs can be changed")
@@ -225,7 +225,7 @@ func (a *api) showJob(w http.ResponseWriter, j *job.Job) error {
 	}
 	o := beginJob(w, j)
 	defer o.free()
-	o.attempts(j.Attempts)
+	o.attempts(j.History)
 	o.close()
 	o.send(w, http.StatusOK)
 	return nil
@@ -240,7 +240,7 @@ func (a *api) answerJob(w http.ResponseWriter, status int, j *job.Job) {
 	}
 	o := beginJob(w, j)
 	defer o.free()
-	o.durability(j.Reached)
+	o.durability(j.Durability)
 	o.close()
 	o.send(w, status)
 }

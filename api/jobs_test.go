@@ -83,8 +83,8 @@ func TestAnIDInUseIsA409ThatSaysWhatToDo(t *testing.T) {
 		job.Cancelled: "/v1/jobs/a/revive", job.Scheduled: "another request", "": "another request",
 	} {
 		f := newFake()
-		f.register = func(n job.New) store.Routed {
-			return store.Routed{Inserted: store.Inserted{
+		f.register = func(n job.New) store.RoutedResult {
+			return store.RoutedResult{InsertResult: store.InsertResult{
 				Outcome: store.Conflict, Job: job.Job{Spec: n.Spec, Progress: job.Progress{State: state}},
 			}}
 		}
@@ -100,7 +100,7 @@ func TestErrorsAreTurnedIntoProblemsAndInternalsAreNotShown(t *testing.T) {
 		status int
 		after  string
 	}{
-		{&job.InvalidError{Faults: []job.Fault{{Field: "/url", Detail: "x"}}}, 422, ""},
+		{&job.InvalidError{Errors: []job.FieldError{{Field: "/url", Detail: "x"}}}, 422, ""},
 		{&job.UndeclaredTopicError{Topic: "a"}, 422, ""},
 		{store.ErrNotFound, 404, ""},
 		{&store.StateError{State: job.Running}, 409, ""},
@@ -305,8 +305,8 @@ func TestAListIsFilteredAndPaged(t *testing.T) {
 	f := newFake()
 	f.page = store.Page{
 		Jobs: []job.Job{{
-			Spec:     job.Spec{ID: "a", Header: map[string][]string{"Authorization": {"Bearer x"}}, Body: []byte("1"), BodyKind: job.BodyJSON},
-			Attempts: []job.Attempt{{N: 1}},
+			Spec:    job.Spec{ID: "a", Header: map[string][]string{"Authorization": {"Bearer x"}}, Body: []byte("1"), BodyKind: job.BodyJSON},
+			History: []job.Attempt{{N: 1}},
 		}},
 		Cursor: "1.x",
 	}
@@ -340,8 +340,8 @@ func TestSecretsAreNotShown(t *testing.T) {
 	} {
 		f := newFake()
 		f.jobs["a"] = job.Job{
-			Spec:     job.Spec{Header: map[string][]string{name: {"hunter2"}}},
-			Attempts: []job.Attempt{{Header: map[string][]string{name: {"hunter2"}}}},
+			Spec:    job.Spec{Header: map[string][]string{name: {"hunter2"}}},
+			History: []job.Attempt{{Header: map[string][]string{name: {"hunter2"}}}},
 		}
 		w := call(t, handlerOf(f), http.MethodGet, "/v1/jobs/a", "")
 		require.NotContains(t, w.Body.String(), "hunter2", name)
@@ -360,7 +360,7 @@ func TestAnAnswersBodyIsShownAsTextWhereItIsText(t *testing.T) {
 		"":         `"kind":"attempt","duration_ms":0}`,
 	} {
 		f := newFake()
-		f.jobs["a"] = job.Job{Attempts: []job.Attempt{{Kind: job.KindAttempt, Body: []byte(body)}}}
+		f.jobs["a"] = job.Job{History: []job.Attempt{{Kind: job.KindAttempt, Body: []byte(body)}}}
 		require.Contains(t, call(t, handlerOf(f), http.MethodGet, "/v1/jobs/a", "").Body.String(), want)
 	}
 }

@@ -60,7 +60,7 @@ func (f *laneForm) field(name string, value []byte) bool {
 
 // finish puts the headers over the stored ones and checks the whole.
 func (f *laneForm) finish(stored policy.Lane, merge bool) (policy.Lane, *problem) {
-	f.headers.moved = job.Elsewhere(stored.URL, f.URL)
+	f.headers.moved = job.ChangesOrigin(stored.URL, f.URL)
 	f.Headers = f.headers.over(&f.decoder, "/headers", stored.Headers, merge)
 	if p := f.problem(job.ValidateLane(f.Lane)); p != nil {
 		return policy.Lane{}, p

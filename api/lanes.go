@@ -63,7 +63,7 @@ func (a *api) lane(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return noLane(err)
 	}
-	l.Queue, l.Reached = q, nil // durability is of a change, which this is not
+	l.Queue, l.Durability = q, nil // durability is of a change, which this is not
 	answerLane(w, l)
 	return nil
 }
@@ -162,7 +162,7 @@ func answerLane(w http.ResponseWriter, l store.Lane) {
 	defer o.free()
 	o.open()
 	o.lane(l)
-	o.durability(l.Reached)
+	o.durability(l.Durability)
 	o.close()
 	o.send(w, http.StatusOK)
 }

@@ -157,14 +157,14 @@ func TestStatsSayHowBreakersStand(t *testing.T) {
 		held    bool
 	}{
 		{store.LaneStats{}, "closed", false},
-		{store.LaneStats{HeldUntil: now.Add(time.Hour)}, "closed", true},
-		{store.LaneStats{HeldUntil: now.Add(-time.Hour)}, "closed", false},
-		{store.LaneStats{Open: true, HeldUntil: now.Add(time.Hour)}, "open", true},
-		{store.LaneStats{Open: true, HeldUntil: now.Add(-time.Hour)}, "half_open", false},
-		{store.LaneStats{Open: true}, "half_open", false},
+		{store.LaneStats{CooldownUntil: now.Add(time.Hour)}, "closed", true},
+		{store.LaneStats{CooldownUntil: now.Add(-time.Hour)}, "closed", false},
+		{store.LaneStats{BreakerOpen: true, CooldownUntil: now.Add(time.Hour)}, "open", true},
+		{store.LaneStats{BreakerOpen: true, CooldownUntil: now.Add(-time.Hour)}, "half_open", false},
+		{store.LaneStats{BreakerOpen: true}, "half_open", false},
 	} {
 		f := newFake()
-		f.counts = []store.TopicStats{{Topic: "a", Registered: 1, Open: 1}}
+		f.counts = []store.TopicStats{{Topic: "a", Registered: 1, OpenBreakers: 1}}
 		f.lanes = []store.LaneStats{c.lane}
 		f.lanes[0].Lane = "b"
 		got := answered(t, call(t, handlerOf(f), http.MethodGet, "/v1/topics/a/stats", ""))
@@ -178,7 +178,7 @@ func TestStatsSayHowBreakersStand(t *testing.T) {
 
 func TestAFaultThatTheServiceFindsInALaneNamesIt(t *testing.T) {
 	f := newFake()
-	f.bad = &job.InvalidError{Faults: []job.Fault{{Field: "/url", Detail: "may not be called"}}}
+	f.bad = &job.InvalidError{Errors: []job.FieldError{{Field: "/url", Detail: "may not be called"}}}
 	w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/a/lanes/b", `{"url": "http://169.254.169.254/"}`)
 	require.Equal(t, http.StatusUnprocessableEntity, w.Code)
 	require.Equal(t, []string{"/url"}, problemIn(t, w).fields())

@@ -237,9 +237,9 @@ func TestServerTellsTheHandlersStreamsOfAShutdown(t *testing.T) {
 // hangs is a service whose store does not answer.
 type hangs struct{ *fake }
 
-func (hangs) Register(ctx context.Context, jobs []job.New) []store.Routed {
+func (hangs) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	<-ctx.Done()
-	results := make([]store.Routed, len(jobs))
+	results := make([]store.RoutedResult, len(jobs))
 	for i := range results {
 		results[i].Err = context.Cause(ctx)
 	}
@@ -264,7 +264,7 @@ func TestAGroupOfAStreamGetsTheTimeOfARequest(t *testing.T) {
 // panics is a service with a fault.
 type panics struct{ *fake }
 
-func (panics) Register(context.Context, []job.New) []store.Routed { panic(http.ErrAbortHandler) }
+func (panics) Register(context.Context, []job.New) []store.RoutedResult { panic(http.ErrAbortHandler) }
 
 func TestAFaultOfTheServiceLeavesNoGoroutineBehind(t *testing.T) {
 	inBubble(t, handlerOf(panics{newFake()}), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {

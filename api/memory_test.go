@@ -26,7 +26,7 @@ type weighed struct {
 	heaps []uint64
 }
 
-func (m *weighed) Register(ctx context.Context, jobs []job.New) []store.Routed {
+func (m *weighed) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.jobs += len(jobs); m.jobs >= m.next {

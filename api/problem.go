@@ -16,7 +16,7 @@ import (
 type problem struct {
 	status     int
 	detail     string
-	faults     []job.Fault
+	faults     []job.FieldError
 	retryAfter time.Duration
 	// unread: the client may still be sending the request; see turnAway.
 	unread bool
@@ -47,7 +47,7 @@ func overloaded(detail string) *problem {
 }
 
 // invalid is the problem of a request that can be read and not be taken.
-func invalid(faults ...job.Fault) *problem {
+func invalid(faults ...job.FieldError) *problem {
 	detail := "a field of the request is not as it must be"
 	if len(faults) > 1 {
 		detail = strconv.Itoa(len(faults)) + " fields of the request are not as they must be"
@@ -73,17 +73,17 @@ func problemOf(err error) *problem {
 		return p
 	}
 	if e, ok := errors.AsType[*job.InvalidError](err); ok {
-		return invalid(e.Faults...)
+		return invalid(e.Errors...)
 	}
 	if e, ok := errors.AsType[*job.UndeclaredTopicError](err); ok {
-		return invalid(job.Fault{Field: "/topic", Detail: e.Error()})
+		return invalid(job.FieldError{Field: "/topic", Detail: e.Error()})
 	}
 	if e, ok := errors.AsType[*store.StateError](err); ok {
 		return refuse(http.StatusConflict, e.Error())
 	}
 	switch {
 	case errors.Is(err, store.ErrCursor):
-		return invalid(job.Fault{Field: "?cursor", Detail: "must be the next_cursor of an earlier answer"})
+		return invalid(job.FieldError{Field: "?cursor", Detail: "must be the next_cursor of an earlier answer"})
 	case errors.Is(err, store.ErrNotFound):
 		return refuse(http.StatusNotFound, "there is no such job or topic, or it is no longer kept")
 	case errors.Is(err, store.ErrVersion):

@@ -194,7 +194,7 @@ func newLane(r *http.Request) (job.Queue, error) {
 }
 
 // nameFaults are those of names that something may begin under.
-func nameFaults(topic, lane string) []job.Fault {
+func nameFaults(topic, lane string) []job.FieldError {
 	if topic == job.CallbackTopic {
 		topic = ""
 	}
@@ -293,7 +293,7 @@ func newQuery(r *http.Request, known ...string) *query {
 }
 
 // queryName is how a fault names a parameter.
-func queryName(name string) string { return "?" + strings.TrimPrefix(job.Pointer("", name), "/") }
+func queryName(name string) string { return "?" + strings.TrimPrefix(job.JSONPointer("", name), "/") }
 
 func (q *query) get(name string) string { return q.values.Get(name) }
 

@@ -55,9 +55,9 @@ func TestRegister_RefusesAnExpiryBeforeTheDueTime(t *testing.T) {
 		}
 	}
 	// What depends on the moment is judged beyond, where ids are known.
-	f.register = func(n job.New) store.Routed {
+	f.register = func(n job.New) store.RoutedResult {
 		require.Equal(t, past.UnixMilli(), n.ExpiresAt.UnixMilli())
-		return store.Routed{Inserted: store.Inserted{Outcome: store.Existing, Job: job.Job{Spec: n.Spec}}}
+		return store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Existing, Job: job.Job{Spec: n.Spec}}}
 	}
 	again := `{"id": "a", "url": "https://a.example/", "expires_at": "` + past.UTC().Format(time.RFC3339Nano) + `"}`
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, "/v1/jobs", again).Code)

@@ -40,7 +40,7 @@ func guarded(key string) *fake {
 			ID: "j", Queue: job.Queue{Topic: "t", Lane: "l"}, Header: headers, Terms: policy.Terms{OnDelivered: call, OnDead: call},
 		},
 		Progress: job.Progress{State: job.Scheduled, Version: 1},
-		Attempts: []job.Attempt{{N: 1, Kind: job.KindAttempt, Header: headers}},
+		History:  []job.Attempt{{N: 1, Kind: job.KindAttempt, Header: headers}},
 	}
 	f.page = store.Page{Jobs: []job.Job{f.jobs["j"]}}
 	return f

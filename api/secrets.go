@@ -20,23 +20,23 @@ const (
 )
 
 // newOwner names the topic or lane of a path that a secret may begin.
-func newOwner(r *http.Request) (store.Owner, error) {
+func newOwner(r *http.Request) (store.SecretOwner, error) {
 	if r.PathValue("lane") == "" {
 		topic, err := newTopic(r)
-		return store.Owner{Namespace: job.DefaultNamespace, Topic: topic}, err
+		return store.SecretOwner{Namespace: job.DefaultNamespace, Topic: topic}, err
 	}
 	q, err := newLane(r)
-	return store.Owner(q), err
+	return store.SecretOwner(q), err
 }
 
 // pathOwner names the topic or lane of the path.
-func pathOwner(r *http.Request) (store.Owner, error) {
+func pathOwner(r *http.Request) (store.SecretOwner, error) {
 	if r.PathValue("lane") == "" {
 		topic, err := pathTopic(r)
-		return store.Owner{Namespace: job.DefaultNamespace, Topic: topic}, err
+		return store.SecretOwner{Namespace: job.DefaultNamespace, Topic: topic}, err
 	}
 	q, err := pathLane(r)
-	return store.Owner(q), err
+	return store.SecretOwner(q), err
 }
 
 // addSecret puts a secret before the others, given or made, and shows it: the one answer that shows any.
@@ -102,7 +102,7 @@ func decodeSecret(text []byte) (sign.Secret, *problem) {
 	var err error
 	switch {
 	case given != "" && kind != "":
-		d.faults = append(d.faults, job.Both("/kind", "secret"))
+		d.faults = append(d.faults, job.MutuallyExclusive("/kind", "secret"))
 	case given != "":
 		if secret, err = sign.ParseSecret(given); err != nil {
 			d.fault("/secret", err.Error())

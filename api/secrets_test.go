@@ -147,7 +147,7 @@ func TestASecretIsMadeForARequestWhoseEmptyBodyHasNoLength(t *testing.T) {
 
 func TestOneSecretTooManyIsRefused(t *testing.T) {
 	f := newFake()
-	f.bad = &job.InvalidError{Faults: []job.Fault{{Field: "/secret", Detail: "is one too many"}}}
+	f.bad = &job.InvalidError{Errors: []job.FieldError{{Field: "/secret", Detail: "is one too many"}}}
 	w := call(t, handlerOf(f), http.MethodPost, "/v1/topics/a/secrets", "")
 	require.Equal(t, http.StatusUnprocessableEntity, w.Code)
 	require.Equal(t, []string{"/secret"}, problemIn(t, w).fields())

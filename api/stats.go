@@ -67,7 +67,7 @@ func (o *out) counts(t store.TopicStats) {
 	o.number("dead", t.Dead)
 	o.number("cancelled", t.Cancelled)
 	o.time("oldest_due", t.OldestDue)
-	o.number("lanes_open", t.Open)
+	o.number("lanes_open", t.OpenBreakers)
 }
 
 // topicStats counts a topic's jobs, and the unfinished ones of its lanes.
@@ -120,17 +120,17 @@ func (o *out) laneCounts(l store.LaneStats, now time.Time) {
 	o.number("scheduled", l.Scheduled)
 	o.number("ready", l.Ready)
 	o.number("running", l.Running)
-	held := l.HeldUntil.After(now)
+	held := l.CooldownUntil.After(now)
 	breaker := "closed"
 	switch {
-	case l.Open && held:
+	case l.BreakerOpen && held:
 		breaker = "open"
-	case l.Open:
+	case l.BreakerOpen:
 		breaker = "half_open" // a probe may be made, or is under way
 	}
 	o.text("breaker", breaker)
 	if held {
-		o.time("held_until", l.HeldUntil)
+		o.time("held_until", l.CooldownUntil)
 	}
 }
 

@@ -120,20 +120,20 @@ func TestAStreamWithoutJobsHasNoResults(t *testing.T) {
 func TestAStreamIsAnsweredAsABatchIs(t *testing.T) {
 	f, g := newFake(), newFake()
 	for _, service := range []*fake{f, g} {
-		service.register = func(n job.New) store.Routed {
-			routed := store.Routed{Inserted: store.Inserted{Job: job.Job{Spec: n.Spec}}}
+		service.register = func(n job.New) store.RoutedResult {
+			routed := store.RoutedResult{InsertResult: store.InsertResult{Job: job.Job{Spec: n.Spec}}}
 			switch n.ID {
 			case "new":
 				routed.Outcome = store.Created
-				routed.Job.Reached = &job.Durability{Replicas: 2}
+				routed.Job.Durability = &job.Durability{Replicas: 2}
 			case "old":
 				routed.Outcome = store.Existing
-				routed.Job.Reached = &job.Durability{Synced: true}
+				routed.Job.Durability = &job.Durability{Synced: true}
 			case "other":
 				routed.Outcome = store.Conflict
-				routed.Job.Reached = &job.Durability{Synced: true}
+				routed.Job.Durability = &job.Durability{Synced: true}
 			case "down":
-				routed = store.Routed{Err: store.ErrUnavailable}
+				routed = store.RoutedResult{Err: store.ErrUnavailable}
 			}
 			return routed
 		}

@@ -171,7 +171,7 @@ type grouped struct {
 	groups []int
 }
 
-func (g *grouped) Register(ctx context.Context, jobs []job.New) []store.Routed {
+func (g *grouped) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	g.mu.Lock()
 	g.groups = append(g.groups, len(jobs))
 	g.mu.Unlock()

@@ -109,9 +109,9 @@ func optional[T any](null bool, read func() T) T {
 }
 
 // keep takes in what is kept of ended jobs.
-func (f *topicForm) keep(at string, value []byte, k *policy.Keep) {
+func (f *topicForm) keep(at string, value []byte, k *policy.Retention) {
 	if isNull(value) {
-		*k = policy.Keep{}
+		*k = policy.Retention{}
 		return
 	}
 	for name, v := range f.object(at, value) {
@@ -171,7 +171,7 @@ func (f *topicForm) readBreaker(at string, value []byte) {
 
 // finish puts the headers over the stored ones and checks the whole.
 func (f *topicForm) finish() (policy.Topic, *problem) {
-	f.headers.moved = job.Elsewhere(f.stored.URL, f.URL)
+	f.headers.moved = job.ChangesOrigin(f.stored.URL, f.URL)
 	f.Headers = f.headers.over(&f.decoder, "/headers", f.stored.Headers, f.merge)
 	if p := f.problem(job.ValidateTopic(f.Topic)); p != nil {
 		return policy.Topic{}, p

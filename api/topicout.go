@@ -15,7 +15,7 @@ func (a *api) answerTopic(w http.ResponseWriter, t store.Topic) {
 	defer o.free()
 	o.open()
 	a.topicInto(o, t)
-	o.durability(t.Reached)
+	o.durability(t.Durability)
 	o.close()
 	o.send(w, http.StatusOK)
 }
@@ -122,7 +122,7 @@ func (o *out) certificate(name string, c *policy.ClientCert) {
 }
 
 // keep writes what is kept of ended jobs.
-func (o *out) keep(name string, k policy.Keep) {
+func (o *out) keep(name string, k policy.Retention) {
 	o.object(name)
 	o.duration("for", *k.For)
 	o.number("max", *k.Max)

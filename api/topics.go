@@ -54,7 +54,7 @@ func (a *api) topic(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t.Reached = nil // of a change, which this is not
+	t.Durability = nil // of a change, which this is not
 	a.answerTopic(w, t)
 	return nil
 }
@@ -150,15 +150,15 @@ func (a *api) changeTopic(
 // would tell of itself, since it is a job of this topic.
 func noneToTell(t policy.Topic) *problem {
 	const detail = "is not served for " + job.CallbackTopic + ": nobody is told of a callback's own end"
-	var faults []job.Fault
+	var faults []job.FieldError
 	if t.OnDelivered != nil {
-		faults = append(faults, job.Fault{Field: "/on_delivered", Detail: detail})
+		faults = append(faults, job.FieldError{Field: "/on_delivered", Detail: detail})
 	}
 	if t.OnDead != nil {
-		faults = append(faults, job.Fault{Field: "/on_dead", Detail: detail})
+		faults = append(faults, job.FieldError{Field: "/on_dead", Detail: detail})
 	}
 	if t.OnBacklog != nil {
-		faults = append(faults, job.Fault{
+		faults = append(faults, job.FieldError{
 			Field: "/on_backlog", Detail: "is not served for " + job.CallbackTopic + ": the alarm would wait in the backlog that it tells of",
 		})
 	}

@@ -24,8 +24,8 @@ func TestAPutSetsTheWholePolicy(t *testing.T) {
 		Ladder: policy.Ladder{15 * time.Second, 3 * time.Minute}, Retries: new(5), Jitter: new(0.0), Timeout: 5 * time.Second,
 		MaxAge: 48 * time.Hour, Workers: 8, LaneConcurrency: 2, URL: "https://shop.example/",
 		Headers: map[string][]string{"X-A": {"1", "2"}}, GiveUpOn: []string{"4xx"},
-		KeepDelivered: policy.Keep{For: new(time.Hour), Max: new(int64(5)), MaxBytes: new(int64(1 << 20))},
-		KeepDead:      policy.Keep{MaxBytes: new(int64(0))}, IDWindow: new(time.Duration(0)), Paused: true,
+		KeepDelivered: policy.Retention{For: new(time.Hour), Max: new(int64(5)), MaxBytes: new(int64(1 << 20))},
+		KeepDead:      policy.Retention{MaxBytes: new(int64(0))}, IDWindow: new(time.Duration(0)), Paused: true,
 	}, f.topics["order.close"].Policy)
 
 	w = call(t, h, http.MethodPut, "/v1/topics/order.close", `{}`)
@@ -76,7 +76,7 @@ func TestAPatchChangesWhatItNamesAndNullIsTheDefault(t *testing.T) {
 	stored := policy.Topic{
 		Retries: new(5), Timeout: time.Second, Workers: 8, Paused: true,
 		Headers:  map[string][]string{"Authorization": {"Bearer x"}, "X-A": {"1"}, "X-B": {"2"}},
-		KeepDead: policy.Keep{For: new(time.Hour), Max: new(int64(5))},
+		KeepDead: policy.Retention{For: new(time.Hour), Max: new(int64(5))},
 	}
 	f.topics["a"] = store.Topic{Name: "a", Revision: 3, Policy: stored}
 	w := call(t, handlerOf(f), http.MethodPatch, "/v1/topics/a",
@@ -86,7 +86,7 @@ func TestAPatchChangesWhatItNamesAndNullIsTheDefault(t *testing.T) {
 	require.Equal(t, policy.Topic{
 		Timeout: 2 * time.Second, Workers: 8, Paused: true,
 		Headers:  map[string][]string{"Authorization": {"Bearer x"}, "X-B": {"2"}, "X-C": {"3"}},
-		KeepDead: policy.Keep{Max: new(int64(6))},
+		KeepDead: policy.Retention{Max: new(int64(6))},
 	}, f.topics["a"].Policy)
 	require.Equal(t, time.Hour, *stored.KeepDead.For, "what was stored is not written to")
 
@@ -152,9 +152,9 @@ func TestStatsAddUpAndPageThroughLanes(t *testing.T) {
 	require.JSONEq(t, `{"totals": {"registered": 0, "scheduled": 0, "ready": 0, "running": 0, "delivered": 0, "dead": 0,
 		"cancelled": 0, "lanes_open": 0}, "topics": []}`, call(t, h, http.MethodGet, "/v1/stats", "").Body.String())
 	f.counts = []store.TopicStats{
-		{Topic: "a", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5, Cancelled: 6, OldestDue: epoch.Add(time.Hour), Open: 2},
+		{Topic: "a", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5, Cancelled: 6, OldestDue: epoch.Add(time.Hour), OpenBreakers: 2},
 		{Topic: "b", Registered: 1, Scheduled: 1, OldestDue: epoch},
-		{Topic: "c", Registered: 1, Delivered: 1, Open: 1},
+		{Topic: "c", Registered: 1, Delivered: 1, OpenBreakers: 1},
 	}
 	totals, _ := answered(t, call(t, h, http.MethodGet, "/v1/stats", ""))["totals"].(map[string]any)
 	require.Equal(t, map[string]any{

@@ -177,7 +177,7 @@ func (d *decoder) labels(at string, raw []byte) map[string]string {
 			break
 		}
 		if value[0] != '"' {
-			d.mistyped(job.Pointer(at, string(name)), value, "a string")
+			d.mistyped(job.JSONPointer(at, string(name)), value, "a string")
 			continue
 		}
 		all[string(name)] = unquote(value)
@@ -207,9 +207,9 @@ func (d *decoder) header(at string, name, value []byte) []string {
 	case '"':
 		return []string{unquote(value)}
 	case '[':
-		return d.texts(job.Pointer(at, string(name)), value)
+		return d.texts(job.JSONPointer(at, string(name)), value)
 	default:
-		d.mistyped(job.Pointer(at, string(name)), value, "a string or an array of strings")
+		d.mistyped(job.JSONPointer(at, string(name)), value, "a string or an array of strings")
 		return nil
 	}
 }

@@ -100,7 +100,7 @@ const (
 	// look is the longest sleep between two moves.
 	look = time.Second
 	// extendEvery renews the lock well before it ends.
-	extendEvery = store.LeadTime / 3
+	extendEvery = store.LeadershipTTL / 3
 	// askEvery is how often a process that does not lead asks for the lock.
 	askEvery = time.Second
 	// expiredEvery is how often jobs whose time to live is over are looked for at most.
@@ -143,7 +143,7 @@ func (s *shard) run(ctx context.Context) {
 }
 
 // release gives the lock up so that the next process need not wait for its end.
-func (s *shard) release(ctx context.Context, lead store.Lead) {
+func (s *shard) release(ctx context.Context, lead store.Leadership) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	if err := lead.Release(ctx); err != nil && !errors.Is(err, store.ErrNotLeader) {
@@ -152,7 +152,7 @@ func (s *shard) release(ctx context.Context, lead store.Lead) {
 }
 
 // lead carries until ctx ends or a call fails. It tells well of every move that succeeded.
-func (s *shard) lead(ctx context.Context, lead store.Lead, hold *lapses, well func()) error {
+func (s *shard) lead(ctx context.Context, lead store.Leadership, hold *lapses, well func()) error {
 	extended, expired := time.Now(), time.Time{}
 	swept := &sweeper{shard: s}
 	ctx, cancel := context.WithCancel(ctx)
@@ -170,8 +170,8 @@ func (s *shard) lead(ctx context.Context, lead store.Lead, hold *lapses, well fu
 			}
 		}
 		round := home.take(ctx)
-		round.HoldLapses, round.LapseBefore = hold.held(), hold.before()
-		var carried store.Carried
+		round.KeepLeases, round.ExpireLeasesBefore = hold.held(), hold.before()
+		var carried store.CarryResult
 		err := s.within(ctx, func(ctx context.Context) (err error) {
 			carried, err = s.store.Carry(ctx, s.n, store.NewToken(), round)
 			return err
@@ -180,7 +180,7 @@ func (s *shard) lead(ctx context.Context, lead store.Lead, hold *lapses, well fu
 			return err
 		}
 		well()
-		if carried.Expired && time.Since(expired) >= expiredEvery {
+		if carried.HasExpiredJobs && time.Since(expired) >= expiredEvery {
 			expired = time.Now()
 			s.onExpired(s.n)
 		}
@@ -210,11 +210,11 @@ func (s *shard) within(ctx context.Context, call func(context.Context) error) er
 
 // pause is how long to sleep after a move. A move that did nothing although there seemed to be something is not repeated
 // in a hot loop.
-func pause(carried store.Carried, held bool) time.Duration {
+func pause(carried store.CarryResult, held bool) time.Duration {
 	switch {
 	case carried.Next < 0 || carried.Next > look:
 		return look
-	case carried.Next > 0 || carried.Moved+carried.Lapsed > 0:
+	case carried.Next > 0 || carried.Moved+carried.ExpiredLeases > 0:
 		return carried.Next
 	case held:
 		return 100 * time.Millisecond

@@ -42,17 +42,17 @@ func model(shards int) store.Store {
 // insert registers a job on shard 0.
 func insert(t *testing.T, s store.Store, id string, delay time.Duration) {
 	t.Helper()
-	var e store.Entry
+	var e store.NewJob
 	e.ID, e.Queue, e.URL, e.Method, e.Delay = id, queue, "https://x.example/", "POST", delay
-	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{e})
+	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{e})
 	require.NoError(t, err)
 }
 
 // claim takes what is ready.
-func claim(t *testing.T, s store.Store) []store.Held {
+func claim(t *testing.T, s store.Store) []store.ClaimedJob {
 	t.Helper()
 	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
-		Wants: []store.Want{{Queue: queue, Max: 10, Timeout: 10 * time.Second}}, Max: 10, MaxBytes: 1 << 20, Margin: 5 * time.Second,
+		Queues: []store.QueueClaim{{Queue: queue, Max: 10, Timeout: 10 * time.Second}}, Max: 10, MaxBytes: 1 << 20, Margin: 5 * time.Second,
 	})
 	require.NoError(t, err)
 	return claimed.Jobs
@@ -65,7 +65,7 @@ type counted struct {
 	carries int
 }
 
-func (c *counted) Carry(ctx context.Context, shard int, token store.Token, round store.Round) (store.Carried, error) {
+func (c *counted) Carry(ctx context.Context, shard int, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
 	c.mu.Lock()
 	c.carries++
 	c.mu.Unlock()
@@ -85,7 +85,7 @@ func TestTheBellRingsWhenAJobIsDue(t *testing.T) {
 		_, _ = run(t, s)
 		began := time.Now()
 		for {
-			rung, err := s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush})
+			rung, err := s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush})
 			require.NoError(t, err)
 			if len(rung.Queues) > 0 {
 				require.Equal(t, []job.Queue{queue}, rung.Queues)
@@ -160,7 +160,7 @@ func TestALapsedJobComesBackAndAnOutageHoldsLapsesBackForAMargin(t *testing.T) {
 		got, err = s.Get(t.Context(), 0, held[0].Ref())
 		require.NoError(t, err)
 		require.Equal(t, job.Ready, got.State)
-		require.Equal(t, 1, got.Lost)
+		require.Equal(t, 1, got.ConsecutiveLost)
 	})
 }
 
@@ -170,15 +170,15 @@ func TestJobsBornInTheOutboxStandInTheirOwnQueueOnceWhateverIsLost(t *testing.T)
 		s := storetest.Faulty(whole, storetest.Share(3, 0.2))
 		insert(t, whole, "parent", 0)
 		held := claim(t, whole)
-		var births []store.Entry
+		var births []store.NewJob
 		for _, lane := range []string{"b", "c", "d", "e", "f", "g"} {
-			var e store.Entry
-			e.ID, e.URL, e.Method, e.Origin, e.Print = "born-"+lane, "https://x.example/", "POST", "parent", []byte("print")
+			var e store.NewJob
+			e.ID, e.URL, e.Method, e.Origin, e.Fingerprint = "born-"+lane, "https://x.example/", "POST", "parent", []byte("print")
 			e.Queue = job.Queue{Namespace: "default", Topic: "told", Lane: lane}
 			births = append(births, e)
 		}
 		errs, _, err := whole.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{{
-			Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Births: births,
+			Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Outbox: births,
 		}}, nil)
 		require.NoError(t, err)
 		require.NoError(t, errs[0])

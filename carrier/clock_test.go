@@ -21,7 +21,7 @@ type stepped struct {
 	rounds atomic.Int32
 }
 
-func (s *stepped) Carry(ctx context.Context, shard int, token store.Token, round store.Round) (store.Carried, error) {
+func (s *stepped) Carry(ctx context.Context, shard int, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
 	carried, err := s.Store.Carry(ctx, shard, token, round)
 	if s.rounds.Add(1) == 1 {
 		carried.ClockStep = -10 * time.Minute

@@ -38,7 +38,7 @@ type noInsert struct {
 	shard int
 }
 
-func (s noInsert) Insert(ctx context.Context, shard int, token store.Token, e []store.Entry) ([]store.Inserted, error) {
+func (s noInsert) Insert(ctx context.Context, shard int, token store.Token, e []store.NewJob) ([]store.InsertResult, error) {
 	if shard == s.shard {
 		return nil, errors.New("a print of 300 bytes is longer than 255")
 	}
@@ -59,10 +59,10 @@ func TestAnOutboxEntryThatCannotBeInsertedHoldsUpNothing(t *testing.T) {
 		insert(t, m, "held", 0)
 		held := claim(t, m)
 		require.Len(t, held, 2)
-		var b store.Entry
+		var b store.NewJob
 		b.ID, b.URL, b.Method, b.Queue = "born", "https://x.example/", "POST", job.Queue{Namespace: "default", Topic: "told", Lane: lane}
 		_, _, err := m.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{{
-			Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Births: []store.Entry{b},
+			Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Outbox: []store.NewJob{b},
 		}}, nil)
 		require.NoError(t, err)
 		run(t, noInsert{m, 1})
@@ -82,10 +82,10 @@ func TestRetentionKeepsUpWithTheLoad(t *testing.T) {
 		n := 0
 		for range 60 { // 1,000 delivered jobs a second
 			for range 4 {
-				var es []store.Entry
+				var es []store.NewJob
 				for range 250 {
 					n++
-					var e store.Entry
+					var e store.NewJob
 					e.ID, e.Queue, e.URL, e.Method = fmt.Sprint(n), queue, "https://x.example/", "POST"
 					es = append(es, e)
 				}
@@ -93,7 +93,7 @@ func TestRetentionKeepsUpWithTheLoad(t *testing.T) {
 				require.NoError(t, err)
 				for left := 250; left > 0; {
 					c, err := m.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
-						Wants: []store.Want{{Queue: queue, Max: 250, Timeout: time.Second}}, Max: 250, MaxBytes: 1 << 30, Margin: time.Second,
+						Queues: []store.QueueClaim{{Queue: queue, Max: 250, Timeout: time.Second}}, Max: 250, MaxBytes: 1 << 30, Margin: time.Second,
 					})
 					require.NoError(t, err)
 					var ss []store.Settlement

@@ -19,7 +19,7 @@ import (
 type home struct {
 	*shard
 
-	named []store.Entry    // stand in their queues; the next round says so
+	named []store.NewJob   // stand in their queues; the next round says so
 	skip  int              // of the outbox's oldest entries: those read and not named yet
 	read  time.Time        // when the reading began that skip comes from
 	away  map[int]*absence // shards that did not take what was brought
@@ -29,17 +29,17 @@ type home struct {
 
 // An absence is a shard's.
 type absence struct {
-	probe store.Entry // what is tried again; none while the first insertion has not ended
-	at    time.Time   // when; zero while an insertion is under way
+	probe store.NewJob // what is tried again; none while the first insertion has not ended
+	at    time.Time    // when; zero while an insertion is under way
 	again store.Backoff
 }
 
 // brought is what came of bringing entries to one shard.
 type brought struct {
 	shard int
-	home  []store.Entry // stand in their queues, or never will
-	left  []store.Entry // could not be brought: the shard is away
-	err   error         // why
+	home  []store.NewJob // stand in their queues, or never will
+	left  []store.NewJob // could not be brought: the shard is away
+	err   error          // why
 }
 
 const (
@@ -55,14 +55,14 @@ func newHome(s *shard) *home {
 }
 
 // take gives the round that names the entries which stand in their queues, once.
-func (h *home) take(ctx context.Context) store.Round {
+func (h *home) take(ctx context.Context) store.CarryOptions {
 	for len(h.done) > 0 {
 		h.note(ctx, <-h.done)
 	}
 	for n, a := range h.away {
 		if !a.at.IsZero() && !time.Now().Before(a.at) {
 			a.at = time.Time{}
-			h.send(ctx, n, []store.Entry{a.probe}, 0)
+			h.send(ctx, n, []store.NewJob{a.probe}, 0)
 		}
 	}
 	if h.skip > 0 && time.Since(h.read) > homeAnew {
@@ -71,9 +71,9 @@ func (h *home) take(ctx context.Context) store.Round {
 	if h.skip == 0 {
 		h.read = time.Now()
 	}
-	round := store.Round{Skip: h.skip}
+	round := store.CarryOptions{SkipOutbox: h.skip}
 	for _, e := range h.named {
-		round.Home = append(round.Home, e.Ref())
+		round.Relayed = append(round.Relayed, e.Ref())
 	}
 	h.named = nil
 	return round
@@ -91,9 +91,9 @@ func (h *home) wait() time.Duration {
 }
 
 // bring inserts what a round handed out, and tells whether the next round should come at once.
-func (h *home) bring(ctx context.Context, carried store.Carried) bool {
-	h.skip += carried.Looked
-	parts := make(map[int][]store.Entry)
+func (h *home) bring(ctx context.Context, carried store.CarryResult) bool {
+	h.skip += carried.OutboxRead
+	parts := make(map[int][]store.NewJob)
 	for _, e := range carried.Outbox {
 		if n := h.store.ShardOf(e.Queue); h.away[n] == nil {
 			parts[n] = append(parts[n], e)
@@ -128,7 +128,7 @@ func (h *home) bring(ctx context.Context, carried store.Carried) bool {
 }
 
 // send begins to insert entries of one shard. The end of what lasts longer than awaited wakes the carrier.
-func (h *home) send(ctx context.Context, n int, entries []store.Entry, awaited time.Duration) {
+func (h *home) send(ctx context.Context, n int, entries []store.NewJob, awaited time.Duration) {
 	began := time.Now()
 	h.all.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -142,7 +142,7 @@ func (h *home) send(ctx context.Context, n int, entries []store.Entry, awaited t
 
 // insert inserts entries of one shard. Where that is away they are left; where an insertion is refused for another reason
 // the entry is dropped, with a log line that names it.
-func (h *home) insert(ctx context.Context, n int, entries []store.Entry) brought {
+func (h *home) insert(ctx context.Context, n int, entries []store.NewJob) brought {
 	b := brought{shard: n}
 	for i, result := range h.store.Insert(ctx, entries) {
 		e := entries[i]

@@ -55,7 +55,7 @@ func (s *partly) call(ctx context.Context, shard int) error {
 	return &store.UnavailableError{Reason: "the shard is away"}
 }
 
-func (s *partly) Insert(ctx context.Context, shard int, token store.Token, e []store.Entry) ([]store.Inserted, error) {
+func (s *partly) Insert(ctx context.Context, shard int, token store.Token, e []store.NewJob) ([]store.InsertResult, error) {
 	if err := s.call(ctx, shard); err != nil {
 		s.mu.Lock()
 		s.inserts++
@@ -72,14 +72,14 @@ func (s *partly) Known(ctx context.Context, shard int, refs []job.Ref) ([]bool, 
 	return s.Store.Known(ctx, shard, refs)
 }
 
-func (s *partly) Carry(ctx context.Context, shard int, token store.Token, round store.Round) (store.Carried, error) {
+func (s *partly) Carry(ctx context.Context, shard int, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
 	if err := s.call(ctx, shard); err != nil {
-		return store.Carried{}, err
+		return store.CarryResult{}, err
 	}
 	c, err := s.Store.Carry(ctx, shard, token, round)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.skipped = max(s.skipped, round.Skip)
+	s.skipped = max(s.skipped, round.SkipOutbox)
 	for _, e := range c.Outbox {
 		s.bytes += len(e.Body)
 	}
@@ -97,31 +97,31 @@ func laneOn(r *store.Router, shard int) job.Queue {
 }
 
 // told are n jobs as attempts' ends give birth to.
-func told(name string, q job.Queue, n int) (births []store.Entry) {
+func told(name string, q job.Queue, n int) (births []store.NewJob) {
 	for i := range n {
-		var e store.Entry
+		var e store.NewJob
 		e.ID, e.Queue, e.URL, e.Method, e.Kind = fmt.Sprintf("rb:%s-%d", name, i), q, "https://x.example/", "POST", job.KindCallback
 		e.Body = make([]byte, 1000)
-		e.Print = codec.Fingerprint(&e.New)
+		e.Fingerprint = codec.Fingerprint(&e.New)
 		births = append(births, e)
 	}
 	return births
 }
 
 // bear settles a new job of shard 0 that gives birth.
-func bear(t *testing.T, s store.Store, births ...store.Entry) {
+func bear(t *testing.T, s store.Store, births ...store.NewJob) {
 	t.Helper()
 	insert(t, s, fmt.Sprint("parent of ", births[0].ID), 0)
 	held := claim(t, s)
 	require.Len(t, held, 1)
 	_, _, err := s.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{{
-		Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Births: births,
+		Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Outbox: births,
 	}}, nil)
 	require.NoError(t, err)
 }
 
 // stands tells how many of the births stand in their queue.
-func stands(t *testing.T, s store.Store, shard int, births []store.Entry) (n int) {
+func stands(t *testing.T, s store.Store, shard int, births []store.NewJob) (n int) {
 	t.Helper()
 	for _, e := range births {
 		if _, err := s.Get(t.Context(), shard, e.Ref()); err == nil {
@@ -168,7 +168,7 @@ func TestAShardThatIsAwayHoldsUpNoneOfTheOthers(t *testing.T) {
 				stats, err := router.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{job.CallbackTopic}})
 				require.NoError(t, err)
 				require.EqualValues(t, len(lost)+5*5, stats[0].Registered, "each once")
-				carried, err := m.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+				carried, err := m.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 				require.NoError(t, err)
 				require.Empty(t, carried.Outbox, "what is home has left the outbox")
 			})
@@ -184,13 +184,13 @@ func TestASilentShardDelaysNoMovesOfTheOthers(t *testing.T) {
 		c, _ := run(t, s)
 		time.Sleep(time.Second)
 		bear(t, m, told("lost", laneOn(router, 3), 5)...)
-		_, err := m.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: time.Millisecond}) // the parent's ring
+		_, err := m.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond}) // the parent's ring
 		require.NoError(t, err)
 		for i := range 100 {
 			insert(t, m, fmt.Sprint("due-", i), 300*time.Millisecond)
 			c.Wake(0) // as the store's insertion does
 			began := time.Now()
-			rung, err := m.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: time.Minute})
+			rung, err := m.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Minute})
 			require.NoError(t, err)
 			require.Equal(t, []job.Queue{queue}, rung.Queues)
 			require.LessOrEqual(t, time.Since(began), 450*time.Millisecond)
@@ -202,7 +202,7 @@ func TestASilentShardDelaysNoMovesOfTheOthers(t *testing.T) {
 }
 
 // settleAll delivers held jobs.
-func settleAll(t *testing.T, s store.Store, held []store.Held) {
+func settleAll(t *testing.T, s store.Store, held []store.ClaimedJob) {
 	t.Helper()
 	require.NotEmpty(t, held)
 	for _, h := range held {
@@ -230,7 +230,7 @@ func TestWhatIsPassedOverIsLookedAtAgain(t *testing.T) {
 		for _, e := range lost {
 			home = append(home, e.Ref())
 		}
-		_, err := m.Carry(t.Context(), 0, store.NewToken(), store.Round{Home: home})
+		_, err := m.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{Relayed: home})
 		require.NoError(t, err)
 		near := told("near", laneOn(router, 1), 3)
 		bear(t, m, near...)

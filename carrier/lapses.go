@@ -25,7 +25,7 @@ func (l *lapses) interrupted() { l.cut = true }
 // held reports whether lapses wait: after a fault, and also after a silence of ours in which a worker may have been as
 // unable to settle as we were to look.
 func (l *lapses) held() bool {
-	if !l.at.IsZero() && time.Since(l.at) > store.LeadTime {
+	if !l.at.IsZero() && time.Since(l.at) > store.LeadershipTTL {
 		l.cut = true
 	}
 	return l.cut || time.Now().Before(l.until)

@@ -53,7 +53,7 @@ func TestASilenceOfOursHoldsLapsesBackForAMargin(t *testing.T) {
 		l.seen(time.Now())
 		time.Sleep(time.Second)
 		require.False(t, l.held())
-		time.Sleep(store.LeadTime)
+		time.Sleep(store.LeadershipTTL)
 		require.True(t, l.held(), "workers may have been as unable to settle")
 		l.seen(time.Now())
 		for range 5 {

@@ -19,16 +19,16 @@ const (
 // astray refuses to send a job to another origin together with the headers of its own that carry secrets: who can change
 // a URL must not learn them that way. Nothing would be sent there in any case; this says so before the job is changed.
 func (d *Dispatcher) astray(j *job.Job, target, detail string) error {
-	var faults []job.Fault
+	var faults []job.FieldError
 	for _, name := range slices.Sorted(maps.Keys(j.Header)) {
 		if job.SecretHeader(name) && d.isForOther(j, name, target) {
-			faults = append(faults, job.Fault{Field: job.Pointer("/headers", name), Detail: detail})
+			faults = append(faults, job.FieldError{Field: job.JSONPointer("/headers", name), Detail: detail})
 		}
 	}
 	if len(faults) == 0 {
 		return nil
 	}
-	return &job.InvalidError{Faults: faults}
+	return &job.InvalidError{Errors: faults}
 }
 
 // isForOther reports whether a secret header of a job is for another origin than a URL's. One that cannot be opened, or
@@ -39,5 +39,5 @@ func (d *Dispatcher) isForOther(j *job.Job, name, target string) bool {
 			return secret.Origin != job.Origin(target)
 		}
 	}
-	return job.Elsewhere(j.URL, target)
+	return job.ChangesOrigin(j.URL, target)
 }

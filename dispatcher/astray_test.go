@@ -31,7 +31,7 @@ func editOf(url string) store.Edit { return store.Edit{Kind: job.KindEdited, URL
 func requireAstray(t *testing.T, err error) {
 	t.Helper()
 	var fields []string
-	for _, f := range requireInvalid(t, err).Faults {
+	for _, f := range requireInvalid(t, err).Errors {
 		fields = append(fields, f.Field)
 		require.Contains(t, f.Detail, "was not for the host")
 	}
@@ -193,7 +193,7 @@ func TestDeadLettersAreNotRevivedElsewhereWithTheirSecrets(t *testing.T) {
 						continue
 					}
 					require.EqualValues(t, 90, worked.Done)
-					require.Equal(t, 90*time.Second, worked.Paced, "who stays takes no turn")
+					require.Equal(t, 90*time.Second, worked.NextDelay, "who stays takes no turn")
 				}
 				same, err := r.ReviveDead(t.Context(), which, store.RevivePlan{URL: "https://x.example/other"})
 				require.NoError(t, err)

@@ -178,9 +178,9 @@ func (w *backlogWatch) judgeTopic(ctx context.Context, t store.Topic, a *alarmed
 }
 
 // set notes in the store how an alarm stands, which tells of it if that is news.
-func (w *backlogWatch) set(ctx context.Context, t store.Topic, a *alarmed, raised bool, births ...store.Entry) error {
+func (w *backlogWatch) set(ctx context.Context, t store.Topic, a *alarmed, raised bool, births ...store.NewJob) error {
 	_, err := w.store.Alarm(ctx, w.store.ShardOfTopic(t.Namespace, t.Name), store.NewToken(), store.Alarm{
-		Namespace: t.Namespace, Topic: t.Name, Raised: raised, Births: births,
+		Namespace: t.Namespace, Topic: t.Name, Raised: raised, Outbox: births,
 	})
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (w *backlogWatch) set(ctx context.Context, t store.Topic, a *alarmed, raise
 }
 
 // tellBacklog makes the job that tells of a backlog.
-func (d *Dispatcher) tellBacklog(t store.Topic, alarm *policy.Backlog, now bool, s store.TopicStats) store.Entry {
+func (d *Dispatcher) tellBacklog(t store.Topic, alarm *policy.Backlog, now bool, s store.TopicStats) store.NewJob {
 	b := backlog{
 		Type: "topic.backlog_over", Timestamp: moment(time.Now()), Topic: t.Name,
 		Pending: s.Scheduled + s.Ready + s.Running, MoreThan: alarm.MoreThan,

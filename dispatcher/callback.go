@@ -70,7 +70,7 @@ func (m moment) MarshalJSON() ([]byte, error) {
 }
 
 // births makes the job that tells of an end, where somebody is to be told.
-func (d *Dispatcher) births(end pool.End) []store.Entry {
+func (d *Dispatcher) births(end pool.End) []store.NewJob {
 	to, kind, state := end.Terms.OnDelivered, "job.delivered", job.Delivered
 	if end.Verdict.Kind == policy.Dead {
 		to, kind, state = end.Terms.OnDead, "job.dead", job.Dead
@@ -79,7 +79,7 @@ func (d *Dispatcher) births(end pool.End) []store.Entry {
 	if to == nil || h.Kind != "" {
 		return nil
 	}
-	made := h.Made
+	made := h.Attempts
 	if end.Attempt.Kind == job.KindAttempt {
 		made++
 	}
@@ -94,12 +94,12 @@ func (d *Dispatcher) births(end pool.End) []store.Entry {
 		n = newCallback(to, h.Namespace, h.Topic, c)
 	}
 	n.ID, n.Kind, n.Origin = job.CallbackID(h.Job), job.KindCallback, h.ID
-	return []store.Entry{d.outboxEntry(n)}
+	return []store.NewJob{d.outboxEntry(n)}
 }
 
 // outboxEntry is the outbox's entry for a callback.
-func (d *Dispatcher) outboxEntry(n job.New) store.Entry {
-	return store.Entry{New: n, Print: codec.Fingerprint(&n), MaxAge: d.policies.Topic(n.Namespace, n.Topic).MaxAge}
+func (d *Dispatcher) outboxEntry(n job.New) store.NewJob {
+	return store.NewJob{New: n, Fingerprint: codec.Fingerprint(&n), MaxAge: d.policies.Topic(n.Namespace, n.Topic).MaxAge}
 }
 
 // newCallback is the job that tells something to whom a policy names.
@@ -122,7 +122,7 @@ func newCallback(to *policy.Callback, namespace, topic string, what any) job.New
 // tell says of a job what its owner may be told, and what was asked for beyond.
 func tell(j *job.Job, target string, include []string) told {
 	t := told{
-		ID: j.ID, Topic: j.Topic, Lane: j.Lane, URL: target, Method: j.Method, Labels: j.Labels, Round: j.Round,
+		ID: j.ID, Topic: j.Topic, Lane: j.Lane, URL: target, Method: j.Method, Labels: j.Labels, Round: j.Generation,
 		CreatedAt: moment(j.CreatedAt),
 	}
 	if !slices.Contains(include, policy.IncludeQuery) {

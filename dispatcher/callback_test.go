@@ -161,7 +161,7 @@ func TestTheBodyOfACallback(t *testing.T) {
 		require.Equal(t, job.KindCallback, made.Kind)
 		require.Equal(t, "close-4711", made.Origin)
 		require.Equal(t, map[string]string{job.LabelTopic: "orders"}, made.Labels)
-		require.Len(t, made.Attempts, 1, "it has a record of its own")
+		require.Len(t, made.History, 1, "it has a record of its own")
 	})
 }
 
@@ -256,7 +256,7 @@ func TestACallbackIsSignedWithTheSecretsOfTheTopicThatItTellsOf(t *testing.T) {
 		r := start(t, dispatcher.Options{Deliverer: rec, Seal: box(t, 1)})
 		orders, ofCallbacks := sign.NewSecret(), sign.NewSecret()
 		for topic, secret := range map[string]sign.Secret{"orders": orders, job.CallbackTopic: ofCallbacks} {
-			_, err := r.AddSecret(t.Context(), store.Owner{Namespace: "default", Topic: topic}, secret)
+			_, err := r.AddSecret(t.Context(), store.SecretOwner{Namespace: "default", Topic: topic}, secret)
 			require.NoError(t, err)
 		}
 		terms := policy.Terms{OnDelivered: tell("https://told.example/")}
@@ -368,14 +368,14 @@ func TestTheGuardIsAskedAboutWhoIsToBeTold(t *testing.T) {
 			"/on_delivered/url": {OnDelivered: inside, OnDead: tell("https://x.example/")}, "/on_dead/url": {OnDead: inside},
 		} {
 			got := r.Register(t.Context(), []job.New{{Spec: job.Spec{URL: "https://x.example/", Terms: terms}}})[0]
-			require.Equal(t, []job.Fault{{Field: field, Detail: "the address 10.0.0.1 is private"}}, requireInvalid(t, got.Err).Faults)
+			require.Equal(t, []job.FieldError{{Field: field, Detail: "the address 10.0.0.1 is private"}}, requireInvalid(t, got.Err).Errors)
 		}
 		for field, p := range map[string]policy.Topic{
 			"/url": {URL: "http://10.0.0.1/"}, "/on_delivered/url": {OnDelivered: inside}, "/on_dead/url": {OnDead: inside},
 			"/on_backlog/url": {OnBacklog: &policy.Backlog{Callback: *inside, MoreThan: 1}},
 		} {
 			_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: p})
-			require.Equal(t, field, requireInvalid(t, err).Faults[0].Field)
+			require.Equal(t, field, requireInvalid(t, err).Errors[0].Field)
 		}
 		_, err := r.Topic(t.Context(), "default", "orders")
 		require.ErrorIs(t, err, store.ErrNotFound)
@@ -497,16 +497,16 @@ type batched struct {
 	t *testing.T
 }
 
-func (s batched) Settle(ctx context.Context, sh int, tok store.Token, items []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+func (s batched) Settle(ctx context.Context, sh int, tok store.Token, items []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	if len(items) > store.MaxBatch {
 		s.t.Errorf("%d settlements at once", len(items))
 	}
 	return s.Store.Settle(ctx, sh, tok, items, n)
 }
 
-func (s batched) Carry(ctx context.Context, sh int, tok store.Token, r store.Round) (store.Carried, error) {
-	if len(r.Home) > store.MaxBatch {
-		s.t.Errorf("%d entries brought home at once", len(r.Home))
+func (s batched) Carry(ctx context.Context, sh int, tok store.Token, r store.CarryOptions) (store.CarryResult, error) {
+	if len(r.Relayed) > store.MaxBatch {
+		s.t.Errorf("%d entries brought home at once", len(r.Relayed))
 	}
 	return s.Store.Carry(ctx, sh, tok, r)
 }

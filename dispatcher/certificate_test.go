@@ -111,8 +111,8 @@ func TestACertificateThatCannotBeUsedIsRefused(t *testing.T) {
 					r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}, Seal: box(t, keys...)})
 					err := putCert(t, r, &bad)
 					invalid := requireInvalid(t, err)
-					require.Equal(t, "/client_cert", invalid.Faults[0].Field)
-					require.Contains(t, invalid.Faults[0].Detail, "must be a certificate and its key, both in PEM")
+					require.Equal(t, "/client_cert", invalid.Errors[0].Field)
+					require.Contains(t, invalid.Errors[0].Detail, "must be a certificate and its key, both in PEM")
 					require.NotContains(t, err.Error(), "garbage")
 					_, err = r.Topic(t.Context(), job.DefaultNamespace, "orders")
 					require.ErrorIs(t, err, store.ErrNotFound)
@@ -225,7 +225,7 @@ func TestAURLThatTheGuardRefusesByNowStandsInTheWayOfNoOtherChange(t *testing.T)
 		})
 		require.NoError(t, err)
 		refused = true
-		for _, owner := range []store.Owner{ofTopic, ofLane} {
+		for _, owner := range []store.SecretOwner{ofTopic, ofLane} {
 			_, err = r.AddSecret(t.Context(), owner, sign.NewSecret())
 			require.NoError(t, err)
 		}
@@ -241,9 +241,9 @@ func TestAURLThatTheGuardRefusesByNowStandsInTheWayOfNoOtherChange(t *testing.T)
 				change(p)
 				return nil
 			})
-			require.Equal(t, field, requireInvalid(t, err).Faults[0].Field)
+			require.Equal(t, field, requireInvalid(t, err).Errors[0].Field)
 		}
 		_, err = r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{URL: "https://x.example/"}})
-		require.Equal(t, "/url", requireInvalid(t, err).Faults[0].Field)
+		require.Equal(t, "/url", requireInvalid(t, err).Errors[0].Field)
 	})
 }

@@ -194,11 +194,11 @@ func TestDeadLettersAreSentAgainWithAFreshBudget(t *testing.T) {
 		counted.DryRun = true
 		worked, err := r.ReviveDead(t.Context(), counted, store.RevivePlan{})
 		require.NoError(t, err)
-		require.Equal(t, store.Worked{Matched: 16}, worked)
+		require.Equal(t, store.BulkResult{Matched: 16}, worked)
 		counted.Filter.Reason = policy.ReasonExhausted
 		worked, err = r.PurgeDead(t.Context(), counted)
 		require.NoError(t, err)
-		require.Equal(t, store.Worked{Matched: 11}, worked)
+		require.Equal(t, store.BulkResult{Matched: 11}, worked)
 		ids, _ := r.walk(t, store.Filter{Limit: 100})
 		require.Len(t, ids, 16, "nothing was changed")
 
@@ -206,13 +206,13 @@ func TestDeadLettersAreSentAgainWithAFreshBudget(t *testing.T) {
 		some.Filter.Topic, some.Filter.Status = "orders", 500
 		worked, err = r.ReviveDead(t.Context(), some, store.RevivePlan{URL: "https://new.example/fixed"})
 		require.NoError(t, err)
-		require.Equal(t, store.Worked{Matched: 7, Done: 7}, worked)
+		require.Equal(t, store.BulkResult{Matched: 7, Done: 7}, worked)
 		time.Sleep(10 * time.Second)
 		for i := range 7 {
 			j := r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: fmt.Sprintf("orders-a-500-%04d", i)})
 			require.Equal(t, job.Delivered, j.State)
-			require.Equal(t, 1, j.Round)
-			require.Equal(t, 2, j.Made)
+			require.Equal(t, 1, j.Generation)
+			require.Equal(t, 2, j.Attempts)
 			require.Equal(t, "https://new.example/fixed", j.URL)
 			require.Equal(t, "a", j.Lane, "its lane never changes")
 		}
@@ -224,7 +224,7 @@ func TestDeadLettersAreSentAgainWithAFreshBudget(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		ids, _ = r.walk(t, store.Filter{Limit: 100})
 		require.Len(t, ids, 9, "they died again, of one attempt each")
-		require.Equal(t, 2, r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: ids[0]}).Made)
+		require.Equal(t, 2, r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: ids[0]}).Attempts)
 	})
 }
 
@@ -238,7 +238,7 @@ func TestTheGuardIsAskedAboutANewURL(t *testing.T) {
 		}})
 		r.bury(t, 1, "orders/a", 500)
 		_, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{URL: "http://10.0.0.1/"})
-		require.Equal(t, "/url", requireInvalid(t, err).Faults[0].Field)
+		require.Equal(t, "/url", requireInvalid(t, err).Errors[0].Field)
 		ids, _ := r.walk(t, store.Filter{Limit: 100})
 		require.Len(t, ids, 1)
 	})
@@ -357,7 +357,7 @@ func TestChosenDeadLettersAreCountedAFewAtATimeAndInTime(t *testing.T) {
 
 		worked, err = r.PurgeDead(t.Context(), chosen)
 		require.NoError(t, err)
-		require.Equal(t, store.Worked{Matched: 900}, worked)
+		require.Equal(t, store.BulkResult{Matched: 900}, worked)
 	})
 }
 
@@ -379,12 +379,12 @@ func TestARevivalThatGoesOnKeepsItsPace(t *testing.T) {
 					require.NoError(t, err)
 					took := 10 * time.Second // from the first revival to the answer
 					if !worked.More {
-						took = worked.Paced - plan.After - time.Duration(worked.Done)*time.Second
+						took = worked.NextDelay - plan.Delay - time.Duration(worked.Done)*time.Second
 						require.LessOrEqual(t, took, time.Duration(0))
 						took = -took
 					}
-					require.Equal(t, plan.After+time.Duration(worked.Done)*time.Second-took, worked.Paced)
-					plan.After, more = worked.Paced, worked.More
+					require.Equal(t, plan.Delay+time.Duration(worked.Done)*time.Second-took, worked.NextDelay)
+					plan.Delay, more = worked.NextDelay, worked.More
 				}
 				require.Equal(t, 2, calls)
 				page := s.page
@@ -402,9 +402,9 @@ func TestARevivalThatGoesOnKeepsItsPace(t *testing.T) {
 		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: byPath}})
 		r.bury(t, 3, "orders/a", 500)
 		r.hold(t, "orders")
-		worked, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{After: time.Minute})
+		worked, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{Delay: time.Minute})
 		require.NoError(t, err)
-		require.Zero(t, worked.Paced, "nothing is paced")
+		require.Zero(t, worked.NextDelay, "nothing is paced")
 		require.Equal(t, []time.Duration{time.Minute, time.Minute, time.Minute}, r.dues(t, "orders", "a"))
 	})
 }
@@ -523,7 +523,7 @@ func TestReviveDead_KeepsEveryRateInEveryWindow(t *testing.T) {
 						worked, err := r.ReviveDead(ctx, all(), plan)
 						cancel()
 						require.NoError(t, err)
-						plan.After, more = worked.Paced, worked.More
+						plan.Delay, more = worked.NextDelay, worked.More
 					}
 					s.page = 0
 					lanes := [][]time.Duration{r.dues(t, "orders", "a"), r.dues(t, "orders", "z"), r.dues(t, "orders", "m"), r.dues(t, "bills", "a")}
@@ -620,7 +620,7 @@ func TestDeadLettersArePurged(t *testing.T) {
 		some.Filter.Reason = policy.ReasonExhausted
 		worked, err := r.PurgeDead(t.Context(), some)
 		require.NoError(t, err)
-		require.Equal(t, store.Worked{Matched: 1100, Done: 1100}, worked)
+		require.Equal(t, store.BulkResult{Matched: 1100, Done: 1100}, worked)
 		ids, _ := r.walk(t, store.Filter{Limit: 100})
 		require.Len(t, ids, 20)
 		worked, err = r.PurgeDead(t.Context(), all())
@@ -643,7 +643,7 @@ func (s *slowly) List(ctx context.Context, shard int, f store.Filter) (store.Pag
 	return s.Store.List(ctx, shard, f)
 }
 
-func (s *slowly) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.Revived, error) {
+func (s *slowly) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	if s.before != nil {
 		s.before(items)
 	}
@@ -656,7 +656,7 @@ func TestWorkThatRunsOutOfTimeSaysSoAndGoesOnTheNextTime(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
 		r.bury(t, 1700, "orders/a", 500)
 		r.hold(t, "orders")
-		within := func(d time.Duration) store.Worked {
+		within := func(d time.Duration) store.BulkResult {
 			ctx, cancel := context.WithTimeout(t.Context(), d)
 			defer cancel()
 			worked, err := r.ReviveDead(ctx, all(), store.RevivePlan{})
@@ -664,16 +664,16 @@ func TestWorkThatRunsOutOfTimeSaysSoAndGoesOnTheNextTime(t *testing.T) {
 			require.NoError(t, ctx.Err(), "there is time for the answer")
 			return worked
 		}
-		require.Equal(t, store.Worked{More: true}, within(4*time.Second))
-		require.Equal(t, store.Worked{Matched: 996, Done: 996, More: true}, within(16*time.Second)) // 16, 32, 64, 128, 256, 500
-		require.Equal(t, store.Worked{Matched: 704, Done: 704}, within(time.Minute))
+		require.Equal(t, store.BulkResult{More: true}, within(4*time.Second))
+		require.Equal(t, store.BulkResult{Matched: 996, Done: 996, More: true}, within(16*time.Second)) // 16, 32, 64, 128, 256, 500
+		require.Equal(t, store.BulkResult{Matched: 704, Done: 704}, within(time.Minute))
 
 		ids := make([]string, 10)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		worked, err := r.PurgeDead(ctx, ofIDs(ids...))
 		require.NoError(t, err)
-		require.Equal(t, store.Worked{More: true}, worked)
+		require.Equal(t, store.BulkResult{More: true}, worked)
 	})
 }
 
@@ -702,7 +702,7 @@ func TestADeadLetterThatSomebodyElseRevivesMeanwhileIsLeftAlone(t *testing.T) {
 		require.ErrorAs(t, worked.Failed[0].Err, &state)
 		require.Equal(t, job.Ready, state.State)
 		require.ErrorIs(t, worked.Failed[1].Err, store.ErrNotFound)
-		require.Equal(t, 1, r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: "orders-a-500-0002"}).Round, "once")
+		require.Equal(t, 1, r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: "orders-a-500-0002"}).Generation, "once")
 	})
 }
 
@@ -716,7 +716,7 @@ func TestAWalkRevivesEachDeadLetterOnce(t *testing.T) {
 		s.page = 10 * time.Second // they are dead again by the time of the next page
 		worked, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{})
 		require.NoError(t, err)
-		require.Equal(t, store.Worked{Matched: 1200, Done: 1200}, worked)
+		require.Equal(t, store.BulkResult{Matched: 1200, Done: 1200}, worked)
 		time.Sleep(time.Minute)
 		require.Len(t, rec.calls(), 2400)
 	})

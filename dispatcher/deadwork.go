@@ -19,11 +19,11 @@ const (
 
 // ReviveDead sends dead letters on another round, with a fresh budget. *job.InvalidError when the URL may not be called.
 // A letter whose secrets would go to another origin with that URL fails with one of its own.
-func (d *Dispatcher) ReviveDead(ctx context.Context, which store.Selection, how store.RevivePlan) (store.Worked, error) {
+func (d *Dispatcher) ReviveDead(ctx context.Context, which store.Selection, how store.RevivePlan) (store.BulkResult, error) {
 	t := task{which: which}
 	if how.URL != "" {
 		if err := d.checkURL("/url", how.URL); err != nil {
-			return store.Worked{}, err
+			return store.BulkResult{}, err
 		}
 		// A revival cannot name a version as an edit can: a letter that somebody revives, changes and lets die again between
 		// the look and the revival is taken as it was at the look.
@@ -44,8 +44,8 @@ func (d *Dispatcher) ReviveDead(ctx context.Context, which store.Selection, how 
 	r := reviver{d: d, url: how.URL, expiresIn: how.ExpiresIn, pace: newPacer(how)}
 	t.do = func(jobs []job.Job, walk *store.Filter) []error { return r.revive(ctx, jobs, walk) }
 	err := d.work(ctx, &t)
-	t.Paced = r.paced()
-	return t.Worked, err
+	t.NextDelay = r.paced()
+	return t.BulkResult, err
 }
 
 // A reviver revives dead letters at a pace, portion by portion.
@@ -100,7 +100,7 @@ func (r *reviver) portion(ctx context.Context, jobs []job.Job, walk *store.Filte
 		if errs[i] = one.Err; one.Err != nil || absolute {
 			continue
 		}
-		at := one.Job.Since.Add(-items[i].Delay)
+		at := one.Job.FirstDueAt.Add(-items[i].Delay)
 		before(walk, at)
 		if r.pace.limited() {
 			r.clock.learn(at, took)
@@ -126,7 +126,7 @@ func (r *reviver) paced() time.Duration {
 }
 
 // PurgeDead removes dead letters for good.
-func (d *Dispatcher) PurgeDead(ctx context.Context, which store.Selection) (store.Worked, error) {
+func (d *Dispatcher) PurgeDead(ctx context.Context, which store.Selection) (store.BulkResult, error) {
 	t := task{which: which, do: func(jobs []job.Job, _ *store.Filter) []error {
 		refs := make([]job.Ref, len(jobs))
 		for i, j := range jobs {
@@ -135,7 +135,7 @@ func (d *Dispatcher) PurgeDead(ctx context.Context, which store.Selection) (stor
 		return d.store.Purge(ctx, refs)
 	}}
 	err := d.work(ctx, &t)
-	return t.Worked, err
+	return t.BulkResult, err
 }
 
 // work does a task, portion by portion, for as long as ctx leaves time.

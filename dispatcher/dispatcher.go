@@ -78,7 +78,7 @@ func New(opts Options) (*Dispatcher, error) {
 	if opts.Workers < 0 || opts.Grace < 0 || opts.Margin < 0 {
 		return nil, errors.New("a dispatcher's workers, grace and margin are not negative")
 	}
-	opts.Defaults = opts.Defaults.Over(policy.Builtin())
+	opts.Defaults = opts.Defaults.WithDefaults(policy.Builtin())
 	if opts.Seal == nil {
 		opts.Seal = seal.New()
 	}

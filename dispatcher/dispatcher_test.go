@@ -143,8 +143,8 @@ func TestAJobIsDeliveredWhenDueAndNotBefore(t *testing.T) {
 		require.Equal(t, "shop.example:443", calls[0].Queue.Lane)
 		got := r.get(t, made.Ref())
 		require.Equal(t, job.Delivered, got.State)
-		require.Equal(t, 1, got.Made)
-		require.Len(t, got.Attempts, 1)
+		require.Equal(t, 1, got.Attempts)
+		require.Len(t, got.History, 1)
 	})
 }
 
@@ -260,8 +260,8 @@ func walkLadder(t *testing.T, s store.Store) {
 	got := r.get(t, made.Ref())
 	require.Equal(t, job.Dead, got.State)
 	require.Equal(t, policy.ReasonExhausted, got.Reason)
-	require.Equal(t, 10, got.Made)
-	require.Len(t, got.Attempts, 10)
+	require.Equal(t, 10, got.Attempts)
+	require.Len(t, got.History, 10)
 	require.NoError(t, r.stop())
 }
 
@@ -280,8 +280,8 @@ func TestAReceiverThatComesBackGetsItsJobs(t *testing.T) {
 		synctest.Wait()
 		got := r.get(t, made.Ref())
 		require.Equal(t, job.Delivered, got.State)
-		require.Equal(t, 3, got.Made)
-		require.Equal(t, policy.ClassRefused, got.Attempts[0].ErrorClass)
+		require.Equal(t, 3, got.Attempts)
+		require.Equal(t, policy.ClassRefused, got.History[0].ErrorClass)
 	})
 }
 
@@ -315,8 +315,8 @@ func TestAJobWhoseRetryWouldComeTooLateIsDeadAtOnce(t *testing.T) {
 		for ref, reason := range map[job.Ref]policy.Reason{expiring.Ref(): policy.ReasonExpired, aging.Ref(): policy.ReasonMaxAge} {
 			got := r.get(t, ref)
 			require.Equal(t, reason, got.Reason)
-			require.Equal(t, 2, got.Made)
-			require.Equal(t, got.Attempts[1].Reason, reason)
+			require.Equal(t, 2, got.Attempts)
+			require.Equal(t, got.History[1].Reason, reason)
 			require.Less(t, got.FinishedAt.Sub(got.CreatedAt), 25*time.Second, "the expiry itself is not waited for")
 		}
 	})
@@ -415,7 +415,7 @@ func TestStoppingLetsAttemptsEndAndGivesTheRestBack(t *testing.T) {
 		require.Equal(t, job.Delivered, r.get(t, quick.Ref()).State)
 		got := r.get(t, slow.Ref())
 		require.Equal(t, job.Ready, got.State)
-		require.Equal(t, 0, got.Made, "an attempt cut off by our own stop does not count")
+		require.Equal(t, 0, got.Attempts, "an attempt cut off by our own stop does not count")
 		require.NoError(t, model.Close())
 	})
 }

@@ -88,7 +88,7 @@ func TestExpiry_EndsAJobThatIsKeptBackWithinSeconds(t *testing.T) {
 					got := r.get(t, ref)
 					require.Equal(t, job.Dead, got.State)
 					require.Equal(t, reason, got.Reason)
-					require.Empty(t, got.Attempts)
+					require.Empty(t, got.History)
 					require.Less(t, got.FinishedAt.Sub(got.CreatedAt), 30*time.Second)
 					require.EqualValues(t, reason, reasons[ref.ID], "its end is told as others are")
 				}
@@ -146,7 +146,7 @@ func TestExpiry_IsJudgedByThePolicyOfNow(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
 		require.Equal(t, job.Ready, r.get(t, made.Ref()).State)
-		require.Empty(t, r.get(t, made.Ref()).Attempts)
+		require.Empty(t, r.get(t, made.Ref()).History)
 	})
 }
 
@@ -161,10 +161,10 @@ func TestExpiry_EndsEveryJobOnceThoughRepliesAreLost(t *testing.T) {
 		start(t, dispatcher.Options{Store: storetest.Faulty(st, storetest.Share(7, 0.2)), Deliverer: rec})
 		const jobs = 300
 		for range jobs {
-			var e store.Entry
+			var e store.NewJob
 			e.ID, e.URL, e.Method, e.ExpiresIn = string(store.NewToken()), "https://shop.example/", "POST", 10*time.Second
 			e.Queue = job.Queue{Namespace: "default", Topic: "default", Lane: "a"}
-			_, err := st.Insert(t.Context(), 0, store.NewToken(), []store.Entry{e})
+			_, err := st.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{e})
 			require.NoError(t, err)
 		}
 		time.Sleep(2 * time.Minute)
@@ -256,7 +256,7 @@ func TestExpiry_ThatHasPassedRefusesNewJobsOnly(t *testing.T) {
 				if want == 0 {
 					invalid, ok := errors.AsType[*job.InvalidError](results[i].Err)
 					require.True(t, ok, "%d: %v", i, results[i].Err)
-					require.Contains(t, invalid.Faults[0].Field, "/expires_", i)
+					require.Contains(t, invalid.Errors[0].Field, "/expires_", i)
 					continue
 				}
 				require.NoError(t, results[i].Err)

@@ -189,16 +189,16 @@ func (g *gate) wait(ctx context.Context) error {
 	}
 }
 
-func (g *gate) Carry(ctx context.Context, sh int, tok store.Token, r store.Round) (store.Carried, error) {
+func (g *gate) Carry(ctx context.Context, sh int, tok store.Token, r store.CarryOptions) (store.CarryResult, error) {
 	if err := g.wait(ctx); err != nil {
-		return store.Carried{}, err
+		return store.CarryResult{}, err
 	}
 	return g.Store.Carry(ctx, sh, tok, r)
 }
 
-func (g *gate) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+func (g *gate) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	if err := g.wait(ctx); err != nil {
-		return nil, store.Claimed{}, err
+		return nil, store.ClaimResult{}, err
 	}
 	time.Sleep(2 * time.Millisecond)
 	return g.Store.Settle(ctx, sh, tok, it, n)
@@ -236,13 +236,13 @@ type lateClaim struct {
 	claim, settle time.Duration
 }
 
-func (s lateClaim) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.Claimed, error) {
+func (s lateClaim) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	c, err := s.Store.Claim(ctx, sh, tok, r)
 	time.Sleep(s.claim)
 	return c, err
 }
 
-func (s lateClaim) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+func (s lateClaim) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	time.Sleep(s.settle)
 	return s.Store.Settle(ctx, sh, tok, it, n)
 }
@@ -265,7 +265,7 @@ func TestASlowStoreGetsLongerLeases(t *testing.T) {
 // stuck never answers an insertion.
 type stuck struct{ store.Store }
 
-func (stuck) Insert(ctx context.Context, _ int, _ store.Token, _ []store.Entry) ([]store.Inserted, error) {
+func (stuck) Insert(ctx context.Context, _ int, _ store.Token, _ []store.NewJob) ([]store.InsertResult, error) {
 	<-ctx.Done()
 	return nil, fmt.Errorf("insert: %w", context.Cause(ctx))
 }
@@ -291,13 +291,13 @@ type older struct {
 	read, known *atomic.Int32
 }
 
-func (o older) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.Claimed, error) {
+func (o older) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	c, err := o.Store.Claim(ctx, sh, tok, r)
 	c.Revision--
 	return c, err
 }
 
-func (o older) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+func (o older) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	e, c, err := o.Store.Settle(ctx, sh, tok, it, n)
 	c.Revision--
 	return e, c, err
@@ -358,7 +358,7 @@ func TestACarrierHearsOfAnotherProcesssRegistration(t *testing.T) {
 		b.register(t, job.New{Delay: 5 * time.Millisecond})
 		time.Sleep(2 * time.Second)
 		require.Less(t, rec.calls()[0].at.Sub(rec.calls()[0].DueAt), 20*time.Millisecond)
-		// takeover: the new leader's listener is in an Await without Wake
+		// takeover: the new leader's listener is in an Wait without Wake
 		require.NoError(t, a.stop())
 		time.Sleep(1300 * time.Millisecond)
 		b.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Lane: "z"}}, Delay: 5 * time.Millisecond})

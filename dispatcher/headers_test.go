@@ -98,7 +98,7 @@ func TestEdit_BindsSecretHeadersToWhereTheJobLeads(t *testing.T) {
 					got := r.get(t, j.Ref())
 					require.Equal(t, job.Dead, got.State)
 					require.Equal(t, policy.ReasonInvalid, got.Reason)
-					require.Contains(t, got.Attempts[len(got.Attempts)-1].Error, "Authorization carries a secret that was given for another host")
+					require.Contains(t, got.History[len(got.History)-1].Error, "Authorization carries a secret that was given for another host")
 				}
 				require.Equal(t, job.Delivered, r.get(t, plain.Ref()).State)
 				require.Equal(t, job.Delivered, r.get(t, anew.Ref()).State, "it was said for the new one")
@@ -256,7 +256,7 @@ func (s *watched) note(what ...any) {
 	s.text.Write(raw)
 }
 
-func (s *watched) Insert(ctx context.Context, shard int, token store.Token, entries []store.Entry) ([]store.Inserted, error) {
+func (s *watched) Insert(ctx context.Context, shard int, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
 	s.note(entries)
 	return s.Store.Insert(ctx, shard, token, entries)
 }
@@ -266,7 +266,7 @@ func (s *watched) Edit(ctx context.Context, shard int, token store.Token, ref jo
 	return s.Store.Edit(ctx, shard, token, ref, edit)
 }
 
-func (s *watched) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.Claimed, error) {
+func (s *watched) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	s.note(items)
 	return s.Store.Settle(ctx, shard, token, items, next)
 }
@@ -333,7 +333,7 @@ func TestSeal_JobsWaitForTheKeyOfTheirHeaders(t *testing.T) {
 		second, rec := with()
 		time.Sleep(2 * time.Minute)
 		require.Empty(t, rec.calls(), "nothing goes out without its headers")
-		require.Equal(t, 0, second.get(t, late.Ref()).Made)
+		require.Equal(t, 0, second.get(t, late.Ref()).Attempts)
 		_, err := second.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", func(p *policy.Topic) error {
 			p.Headers = map[string][]string{"X-Topic-Key": {"another"}}
 			return nil

@@ -12,7 +12,7 @@ import (
 
 // Lane gives a lane's own settings; revision 0 when it has none.
 func (d *Dispatcher) Lane(ctx context.Context, q job.Queue) (store.Lane, error) {
-	lanes, err := d.store.LaneSettings(ctx, []job.Queue{q})
+	lanes, err := d.store.GetLanes(ctx, []job.Queue{q})
 	if err != nil {
 		return store.Lane{}, err
 	}
@@ -21,7 +21,7 @@ func (d *Dispatcher) Lane(ctx context.Context, q job.Queue) (store.Lane, error) 
 
 // LanesPut lists the lanes of a topic that have settings of their own, in order of name, beginning after a name.
 func (d *Dispatcher) LanesPut(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error) {
-	return d.store.PutLanes(ctx, namespace, topic, after, limit)
+	return d.store.ListLanes(ctx, namespace, topic, after, limit)
 }
 
 // ChangeLane changes a lane's settings as change says, whose error ends it. *job.InvalidError, store.ErrContended.
@@ -60,7 +60,7 @@ func (d *Dispatcher) ChangeLane(ctx context.Context, q job.Queue, change func(*p
 			if err := d.declare(ctx, q); err != nil {
 				return store.Lane{}, err
 			}
-			lane.Revision = store.NotPut
+			lane.Revision = store.MustNotExist
 		}
 		put, err := d.store.PutLane(ctx, lane)
 		if err != nil {

@@ -80,7 +80,7 @@ func TestAChangeOfALaneIsRefusedWhole(t *testing.T) {
 			l.URL = "http://10.0.0.1/"
 			return nil
 		})
-		require.Equal(t, []job.Fault{{Field: "/url", Detail: "its address may not be called"}}, requireInvalid(t, err).Faults)
+		require.Equal(t, []job.FieldError{{Field: "/url", Detail: "its address may not be called"}}, requireInvalid(t, err).Errors)
 		mine := errors.New("mine")
 		_, err = r.ChangeLane(t.Context(), customer, func(l *policy.Lane) error {
 			l.Paused = true
@@ -185,12 +185,12 @@ type unreadable struct {
 	asked atomic.Int32
 }
 
-func (s *unreadable) LaneSettings(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
+func (s *unreadable) GetLanes(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
 	s.asked.Add(int32(len(queues)))
 	if s.err != nil {
 		return nil, s.err
 	}
-	return s.Store.LaneSettings(ctx, shard, queues)
+	return s.Store.GetLanes(ctx, shard, queues)
 }
 
 func TestAJobWithoutAURLTakesItsLanes(t *testing.T) {
@@ -215,8 +215,8 @@ func TestAJobWithoutAURLTakesItsLanes(t *testing.T) {
 				continue
 			}
 			invalid := requireInvalid(t, got[i].Err)
-			require.Equal(t, "/url", invalid.Faults[0].Field)
-			require.Contains(t, invalid.Faults[0].Detail, "the lane")
+			require.Equal(t, "/url", invalid.Errors[0].Field)
+			require.Contains(t, invalid.Errors[0].Detail, "the lane")
 		}
 		require.Equal(t, "customer-42", got[0].Job.Lane)
 		require.Empty(t, got[0].Job.URL)
@@ -239,6 +239,6 @@ func TestALaneThatCannotBeReadIsNoFaultOfTheJob(t *testing.T) {
 		})
 		require.ErrorIs(t, got[0].Err, store.ErrUnavailable)
 		require.NoError(t, got[1].Err, "another one is not concerned")
-		require.Equal(t, "/url", requireInvalid(t, got[2].Err).Faults[0].Field)
+		require.Equal(t, "/url", requireInvalid(t, got[2].Err).Errors[0].Field)
 	})
 }

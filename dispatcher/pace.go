@@ -38,7 +38,7 @@ type lanePace struct {
 
 func newPacer(how store.RevivePlan) *pacer {
 	p := &pacer{
-		rate: spreadOf(how.Rate), laneRate: spreadOf(how.LaneRate), after: millisUp(how.After),
+		rate: spreadOf(how.Rate), laneRate: spreadOf(how.LaneRate), after: millisUp(how.Delay),
 		slots: slots{taken: make(map[int64]int64)}, lanes: make(map[job.Queue]lanePace),
 	}
 	if p.rate.limited() && p.laneRate.limited() {

@@ -175,7 +175,7 @@ func (p *policies) load(ctx context.Context, within time.Duration) (*policySet, 
 	for _, t := range topics {
 		name := topicName{t.Namespace, t.Name}
 		set.put[name] = t
-		set.complete[name] = t.Policy.Over(p.defaults)
+		set.complete[name] = t.Policy.WithDefaults(p.defaults)
 		c := old.proofs[name]
 		if c == nil || c.revision != t.Revision { // opened once a change: certificates must stay the same pointer
 			c = p.open(t)

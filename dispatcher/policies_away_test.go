@@ -59,9 +59,9 @@ func withHooks(t *testing.T) (front *rig, s *reluctant, put func(url string)) {
 }
 
 // together makes n registrations at once, and gives what each got and how long it took.
-func together(t *testing.T, d *rig, n int, j job.New) (got []store.Routed, took []time.Duration) {
+func together(t *testing.T, d *rig, n int, j job.New) (got []store.RoutedResult, took []time.Duration) {
 	t.Helper()
-	got, took = make([]store.Routed, n), make([]time.Duration, n)
+	got, took = make([]store.RoutedResult, n), make([]time.Duration, n)
 	began := time.Now()
 	var wg sync.WaitGroup
 	for i := range n {

@@ -18,9 +18,9 @@ import (
 //
 // An error is a *job.InvalidError, a *job.UndeclaredTopicError, or one for which errors.Is(err, store.ErrUnavailable)
 // holds: then it is not known whether the job was taken.
-func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Routed {
-	results := make([]store.Routed, len(jobs))
-	entries := make([]store.Entry, 0, len(jobs))
+func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
+	results := make([]store.RoutedResult, len(jobs))
+	entries := make([]store.NewJob, 0, len(jobs))
 	at := make([]int, 0, len(jobs))
 	now := time.Now()
 	topics := &lookup{policies: d.policies}
@@ -63,7 +63,7 @@ func (d *Dispatcher) expired(ctx context.Context, jobs []job.New, now time.Time)
 		if errs == nil {
 			errs = make(map[int]error)
 		}
-		errs[i] = &job.InvalidError{Faults: faults}
+		errs[i] = &job.InvalidError{Errors: faults}
 		if id := jobs[i].ID; id != "" {
 			refs = append(refs, job.Ref{Namespace: cmp.Or(jobs[i].Namespace, job.DefaultNamespace), ID: id})
 			at = append(at, i)
@@ -82,20 +82,20 @@ func (d *Dispatcher) expired(ctx context.Context, jobs []job.New, now time.Time)
 }
 
 // entry completes a registration.
-func (d *Dispatcher) entry(ctx context.Context, topics *lookup, n job.New, now time.Time) (store.Entry, error) {
-	entry := store.Entry{New: n}
+func (d *Dispatcher) entry(ctx context.Context, topics *lookup, n job.New, now time.Time) (store.NewJob, error) {
+	entry := store.NewJob{New: n}
 	if n.ID != "" {
-		entry.Print = codec.Fingerprint(&n)
+		entry.Fingerprint = codec.Fingerprint(&n)
 	}
 	topicURL, err := d.admit(ctx, topics, &entry.New)
 	if err != nil {
-		return store.Entry{}, err
+		return store.NewJob{}, err
 	}
 	if plainSecrets(entry.Header) {
 		laneURL := ""
 		if entry.URL == "" {
 			if laneURL, err = topics.laneURL(entry.Queue); err != nil {
-				return store.Entry{}, err
+				return store.NewJob{}, err
 			}
 		}
 		entry.Header = d.sealHeaders(entry.Header, job.Origin(cmp.Or(entry.URL, laneURL, topicURL)))
@@ -206,7 +206,7 @@ func (d *Dispatcher) laneURLs(ctx context.Context, topics *lookup, jobs []job.Ne
 	if len(queues) == 0 {
 		return nil, nil
 	}
-	lanes, err := d.store.LaneSettings(ctx, queues)
+	lanes, err := d.store.GetLanes(ctx, queues)
 	if err != nil {
 		return nil, err
 	}
@@ -217,5 +217,5 @@ func (d *Dispatcher) laneURLs(ctx context.Context, topics *lookup, jobs []job.Ne
 }
 
 func invalid(field, detail string) error {
-	return &job.InvalidError{Faults: []job.Fault{{Field: field, Detail: detail}}}
+	return &job.InvalidError{Errors: []job.FieldError{{Field: field, Detail: detail}}}
 }

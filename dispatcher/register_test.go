@@ -85,7 +85,7 @@ func TestAJobWithoutURLTakesItsTopicsURLAndIsRefusedWhereThereIsNone(t *testing.
 	got := d.Register(t.Context(), []job.New{{Spec: job.Spec{Queue: job.Queue{Topic: "bills"}}}})[0]
 	var invalid *job.InvalidError
 	require.ErrorAs(t, got.Err, &invalid)
-	require.Equal(t, "/url", invalid.Faults[0].Field)
+	require.Equal(t, "/url", invalid.Errors[0].Field)
 
 	_, err := d.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "bills", Policy: policy.Topic{URL: "https://till.example/bills"}})
 	require.NoError(t, err)

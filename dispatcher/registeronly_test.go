@@ -26,14 +26,14 @@ type inert struct {
 	t *testing.T
 }
 
-func (s inert) Lead(context.Context, int) (store.Lead, error) {
+func (s inert) Lead(context.Context, int) (store.Leadership, error) {
 	s.t.Error("it takes a carrier's lock")
 	return nil, store.ErrNotLeader
 }
 
-func (s inert) Await(context.Context, int, store.Watch) (store.Rung, error) {
+func (s inert) Wait(context.Context, int, store.WaitOptions) (store.Wakeup, error) {
 	s.t.Error("it listens to the bell")
-	return store.Rung{}, store.ErrUnavailable
+	return store.Wakeup{}, store.ErrUnavailable
 }
 
 func TestADispatcherThatOnlyRegistersLeavesTheRestToOthers(t *testing.T) {

@@ -114,7 +114,7 @@ func (d *Dispatcher) resealTopicHeaders(p *policy.Topic, owner holder) bool {
 // resealLanes walks a topic's lanes page by page. What goes wrong with one stops no other, while the store can be reached.
 func (d *Dispatcher) resealLanes(ctx context.Context, name topicName) (count int, failed error) {
 	for after := ""; ; {
-		lanes, err := d.store.PutLanes(ctx, name.namespace, name.name, after, store.MaxBatch)
+		lanes, err := d.store.ListLanes(ctx, name.namespace, name.name, after, store.MaxBatch)
 		if err != nil {
 			return count, err
 		}

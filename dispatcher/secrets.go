@@ -14,8 +14,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A holder of secrets is a store.Owner that names the places at which its secrets are sealed.
-type holder store.Owner
+// A holder of secrets is a store.SecretOwner that names the places at which its secrets are sealed.
+type holder store.SecretOwner
 
 // place names what is sealed of the owner's, so that it opens nowhere else.
 func (o holder) place(what string) string {
@@ -33,7 +33,7 @@ func (o holder) secretPlace(id string) string { return o.place("secrets/" + id) 
 
 // AddSecret puts a secret before the others of its owner: from then on all of them sign. The same secret again changes
 // nothing, unless it cannot be opened any more. A *job.InvalidError when there are policy.MaxSecrets already, or maxAsymmetric of its kind; a lane's secrets stand for those of its topic.
-func (d *Dispatcher) AddSecret(ctx context.Context, owner store.Owner, secret sign.Secret) (policy.Secret, error) {
+func (d *Dispatcher) AddSecret(ctx context.Context, owner store.SecretOwner, secret sign.Secret) (policy.Secret, error) {
 	sealed := d.opts.Seal.Seal(secret.Text(), holder(owner).secretPlace(secret.ID()))
 	added := policy.Secret{ID: secret.ID(), CreatedAt: job.Millis(time.Now()), Value: policy.Sealed(sealed)}
 	err := d.changeSecrets(ctx, owner, func(secrets []policy.Secret) ([]policy.Secret, error) {
@@ -87,7 +87,7 @@ func (d *Dispatcher) keyless(secrets []policy.Secret) bool {
 }
 
 // Secrets lists an owner's secrets, the newest first, without what they are.
-func (d *Dispatcher) Secrets(ctx context.Context, owner store.Owner) ([]policy.Secret, error) {
+func (d *Dispatcher) Secrets(ctx context.Context, owner store.SecretOwner) ([]policy.Secret, error) {
 	if owner.Lane == "" {
 		topic, err := d.Topic(ctx, owner.Namespace, owner.Topic)
 		return topic.Policy.Secrets, err
@@ -97,7 +97,7 @@ func (d *Dispatcher) Secrets(ctx context.Context, owner store.Owner) ([]policy.S
 }
 
 // RemoveSecret removes one. store.ErrNotFound.
-func (d *Dispatcher) RemoveSecret(ctx context.Context, owner store.Owner, id string) error {
+func (d *Dispatcher) RemoveSecret(ctx context.Context, owner store.SecretOwner, id string) error {
 	return d.changeSecrets(ctx, owner, func(secrets []policy.Secret) ([]policy.Secret, error) {
 		i := indexOfSecret(secrets, id)
 		if i < 0 {
@@ -112,7 +112,7 @@ func indexOfSecret(secrets []policy.Secret, id string) int {
 }
 
 // changeSecrets changes an owner's secrets.
-func (d *Dispatcher) changeSecrets(ctx context.Context, owner store.Owner, change func([]policy.Secret) ([]policy.Secret, error)) error {
+func (d *Dispatcher) changeSecrets(ctx context.Context, owner store.SecretOwner, change func([]policy.Secret) ([]policy.Secret, error)) error {
 	if owner.Lane != "" {
 		_, err := d.ChangeLane(ctx, job.Queue(owner), func(l *policy.Lane) (err error) {
 			l.Secrets, err = change(l.Secrets)
@@ -128,7 +128,7 @@ func (d *Dispatcher) changeSecrets(ctx context.Context, owner store.Owner, chang
 }
 
 // PublicKeys are those of an owner's secrets that have one, the newest first.
-func (d *Dispatcher) PublicKeys(ctx context.Context, owner store.Owner) ([]store.PublicKey, error) {
+func (d *Dispatcher) PublicKeys(ctx context.Context, owner store.SecretOwner) ([]store.PublicKey, error) {
 	secrets, err := d.Secrets(ctx, owner)
 	if err != nil {
 		return nil, err

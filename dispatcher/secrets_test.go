@@ -56,14 +56,14 @@ func keyID(t *testing.T, number byte) string {
 }
 
 var (
-	ofTopic = store.Owner{Namespace: job.DefaultNamespace, Topic: "orders"}
-	ofLane  = store.Owner{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "customer-42"}
+	ofTopic = store.SecretOwner{Namespace: job.DefaultNamespace, Topic: "orders"}
+	ofLane  = store.SecretOwner{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "customer-42"}
 )
 
 // eachOwner runs a test for a topic and for a lane.
-func eachOwner(t *testing.T, test func(t *testing.T, owner store.Owner)) {
+func eachOwner(t *testing.T, test func(t *testing.T, owner store.SecretOwner)) {
 	t.Helper()
-	for name, owner := range map[string]store.Owner{"topic": ofTopic, "lane": ofLane} {
+	for name, owner := range map[string]store.SecretOwner{"topic": ofTopic, "lane": ofLane} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { test(t, owner) })
 		})
@@ -78,7 +78,7 @@ func keptIn(t *testing.T, s store.Store) string {
 	var lanes []store.Lane
 	for _, topic := range topics {
 		for shard := range s.Shards() {
-			some, err := s.PutLanes(t.Context(), shard, topic.Namespace, topic.Name, "", store.MaxBatch)
+			some, err := s.ListLanes(t.Context(), shard, topic.Namespace, topic.Name, "", store.MaxBatch)
 			require.NoError(t, err)
 			lanes = append(lanes, some...)
 		}
@@ -89,7 +89,7 @@ func keptIn(t *testing.T, s store.Store) string {
 }
 
 // deliverTo registers a job of the owner's and gives the request that comes of it; nil: none came.
-func deliverTo(t *testing.T, r *rig, rec *receiver, owner store.Owner) *job.Request {
+func deliverTo(t *testing.T, r *rig, rec *receiver, owner store.SecretOwner) *job.Request {
 	t.Helper()
 	before := len(rec.calls())
 	n := job.New{Spec: job.Spec{Queue: job.Queue(owner), URL: "https://shop.example/hook", Body: []byte(`{"a":1}`)}}
@@ -120,7 +120,7 @@ func verifies(t *testing.T, r *job.Request, key string) error {
 }
 
 func TestSecretsAreSealedAtRestAndSign(t *testing.T) {
-	eachOwner(t, func(t *testing.T, owner store.Owner) {
+	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
 		for name, b := range map[string]*seal.Box{"sealed": box(t, 1), "plain": nil} {
 			s, rec := model(), &receiver{answer: status(200)}
 			r := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: b})
@@ -146,7 +146,7 @@ func TestSecretsAreSealedAtRestAndSign(t *testing.T) {
 			require.NoError(t, verifies(t, request, secret.Text()), name)
 			require.NoError(t, verifies(t, request, key.PublicKey()))
 			require.Error(t, verifies(t, request, sign.NewSecret().Text()))
-			other := deliverTo(t, r, rec, store.Owner{Topic: "others"})
+			other := deliverTo(t, r, rec, store.SecretOwner{Topic: "others"})
 			require.Empty(t, other.Signer, "another topic signs nothing")
 			require.NoError(t, r.stop())
 		}
@@ -173,7 +173,7 @@ func TestALanesSecretsStandForThoseOfItsTopic(t *testing.T) {
 }
 
 func TestSecretsAreListedNewestFirstWithoutWhatTheyAre(t *testing.T) {
-	eachOwner(t, func(t *testing.T, owner store.Owner) {
+	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
 		s := model()
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}, Seal: box(t, 1)})
 		var added []sign.Secret
@@ -210,7 +210,7 @@ func TestSecretsAreListedNewestFirstWithoutWhatTheyAre(t *testing.T) {
 
 		_, err = r.AddSecret(t.Context(), owner, sign.NewSecret())
 		invalid := requireInvalid(t, err)
-		require.Equal(t, "/secret", invalid.Faults[0].Field)
+		require.Equal(t, "/secret", invalid.Errors[0].Field)
 
 		require.ErrorIs(t, r.RemoveSecret(t.Context(), owner, "unknown"), store.ErrNotFound)
 		require.NoError(t, r.RemoveSecret(t.Context(), owner, added[2].ID()))
@@ -257,7 +257,7 @@ func (s unhurried) PutLane(ctx context.Context, shard int, token store.Token, l 
 }
 
 func TestSecretsThatAreAddedAtOnceAreAllKept(t *testing.T) {
-	eachOwner(t, func(t *testing.T, owner store.Owner) {
+	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
 		s := unhurried{model()}
 		first := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		second := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
@@ -322,7 +322,7 @@ func startLogged(t *testing.T, opts dispatcher.Options) (*rig, *testlog.Log) {
 }
 
 func TestWithoutTheKeyNothingIsSentAndTheLogNamesIt(t *testing.T) {
-	eachOwner(t, func(t *testing.T, owner store.Owner) {
+	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
 		s, rec, secret := model(), &receiver{answer: status(200)}, sign.NewSecret()
 		first := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
 		_, err := first.AddSecret(t.Context(), owner, secret)
@@ -331,13 +331,13 @@ func TestWithoutTheKeyNothingIsSentAndTheLogNamesIt(t *testing.T) {
 
 		second, written := startLogged(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 2)})
 		made := second.register(t, job.New{Spec: job.Spec{Queue: job.Queue(owner)}})
-		require.NotNil(t, deliverTo(t, second, rec, store.Owner{Topic: "others"}), "others go on")
+		require.NotNil(t, deliverTo(t, second, rec, store.SecretOwner{Topic: "others"}), "others go on")
 		time.Sleep(time.Hour)
 		require.Len(t, rec.calls(), 1)
 		waits := second.get(t, made.Ref())
 		require.False(t, waits.State.Ended())
-		require.Zero(t, waits.Made)
-		require.Empty(t, waits.Attempts)
+		require.Zero(t, waits.Attempts)
+		require.Empty(t, waits.History)
 		require.Contains(t, written.String(), keyID(t, 1))
 		require.Contains(t, written.String(), "level=ERROR")
 		_, raw, _ := strings.Cut(secret.Text(), "_")
@@ -357,7 +357,7 @@ func TestWithoutTheKeyNothingIsSentAndTheLogNamesIt(t *testing.T) {
 }
 
 func TestASecretWhoseKeyIsGoneCanBeGivenAgain(t *testing.T) {
-	eachOwner(t, func(t *testing.T, owner store.Owner) {
+	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
 		s, rec, secret := model(), &receiver{answer: status(200)}, sign.NewSecret()
 		first := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
 		made, err := first.AddSecret(t.Context(), owner, secret)
@@ -391,13 +391,13 @@ func TestSecretsAreSealedAnewUnderANewKey(t *testing.T) {
 		})
 		require.NoError(t, err)
 		for i := range lanes {
-			owner := store.Owner{Namespace: job.DefaultNamespace, Topic: "laned", Lane: fmt.Sprintf("lane-%03d", i)}
+			owner := store.SecretOwner{Namespace: job.DefaultNamespace, Topic: "laned", Lane: fmt.Sprintf("lane-%03d", i)}
 			_, err = first.AddSecret(t.Context(), owner, ofLanes)
 			require.NoError(t, err)
 		}
 		require.NoError(t, first.stop())
 		lost := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 9)})
-		_, err = lost.AddSecret(t.Context(), store.Owner{Namespace: job.DefaultNamespace, Topic: "lost"}, sign.NewSecret())
+		_, err = lost.AddSecret(t.Context(), store.SecretOwner{Namespace: job.DefaultNamespace, Topic: "lost"}, sign.NewSecret())
 		require.NoError(t, err)
 		require.NoError(t, lost.stop())
 
@@ -422,10 +422,10 @@ func TestSecretsAreSealedAnewUnderANewKey(t *testing.T) {
 		before := keptIn(t, s)
 		require.NoError(t, verifies(t, deliverTo(t, third, rec, ofTopic), topics.Text()))
 		for _, i := range []int{0, lanes - 1} {
-			owner := store.Owner{Topic: "laned", Lane: fmt.Sprintf("lane-%03d", i)}
+			owner := store.SecretOwner{Topic: "laned", Lane: fmt.Sprintf("lane-%03d", i)}
 			require.NoError(t, verifies(t, deliverTo(t, third, rec, owner), ofLanes.Text()))
 		}
-		require.NotNil(t, deliverTo(t, third, rec, store.Owner{Topic: "certified"}).Certificate)
+		require.NotNil(t, deliverTo(t, third, rec, store.SecretOwner{Topic: "certified"}).Certificate)
 		require.Equal(t, before, keptIn(t, s), "there is nothing more to do")
 	})
 }
@@ -436,7 +436,7 @@ func TestALaneThatCannotBeSealedAnewStopsNoOther(t *testing.T) {
 		s := model()
 		first := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}, Seal: box(t, 1)})
 		for i := range 9 {
-			owner := store.Owner{Namespace: job.DefaultNamespace, Topic: "laned", Lane: fmt.Sprintf("lane-%d", i)}
+			owner := store.SecretOwner{Namespace: job.DefaultNamespace, Topic: "laned", Lane: fmt.Sprintf("lane-%d", i)}
 			_, err := first.AddSecret(t.Context(), owner, sign.NewSecret())
 			require.NoError(t, err)
 		}
@@ -466,7 +466,7 @@ func (s overtaken) PutLane(ctx context.Context, shard int, token store.Token, la
 }
 
 func TestAnOwnerHasTwoAsymmetricKeysAtMost(t *testing.T) {
-	eachOwner(t, func(t *testing.T, owner store.Owner) {
+	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
 		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: status(200)}, Seal: box(t, 1)})
 		first, second, third := sign.NewKey(), sign.NewKey(), sign.NewKey()
 		for _, one := range []sign.Secret{first, second, first, sign.NewSecret()} {
@@ -474,7 +474,7 @@ func TestAnOwnerHasTwoAsymmetricKeysAtMost(t *testing.T) {
 			require.NoError(t, err)
 		}
 		_, err := r.AddSecret(t.Context(), owner, third)
-		require.Equal(t, "/secret", requireInvalid(t, err).Faults[0].Field)
+		require.Equal(t, "/secret", requireInvalid(t, err).Errors[0].Field)
 		require.NoError(t, r.RemoveSecret(t.Context(), owner, first.ID()))
 		_, err = r.AddSecret(t.Context(), owner, third)
 		require.NoError(t, err)
@@ -485,7 +485,7 @@ func TestAnOwnerHasTwoAsymmetricKeysAtMost(t *testing.T) {
 }
 
 func TestPlainSecretsAreSealedWhenAKeyComes(t *testing.T) {
-	eachOwner(t, func(t *testing.T, owner store.Owner) {
+	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
 		s, rec, secret := model(), &receiver{answer: status(200)}, sign.NewSecret()
 		first := start(t, dispatcher.Options{Store: s, Deliverer: rec})
 		_, err := first.AddSecret(t.Context(), owner, secret)

@@ -24,7 +24,7 @@ func (s *portions) List(ctx context.Context, shard int, f store.Filter) (store.P
 	return s.Store.List(ctx, shard, f)
 }
 
-func (s *portions) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.Revived, error) {
+func (s *portions) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	s.worked = append(s.worked, len(items))
 	return s.Store.Revive(ctx, shard, token, items)
 }
@@ -58,7 +58,7 @@ func TestDeadLettersAreWorkedWithByTheirBytesAndTheirNumber(t *testing.T) {
 			s.listed = nil
 			return r, s
 		}
-		check := func(t *testing.T, s *portions, worked store.Worked, err error) {
+		check := func(t *testing.T, s *portions, worked store.BulkResult, err error) {
 			t.Helper()
 			require.NoError(t, err)
 			require.EqualValues(t, c.letters, worked.Done)

@@ -9,7 +9,7 @@ import (
 
 // A task is what is done to a selection of dead letters, and the count of what became of them.
 type task struct {
-	store.Worked
+	store.BulkResult
 	which store.Selection
 	// refuse says why a letter must stay as it is; nil: none must.
 	refuse func(*job.Job) error
@@ -54,6 +54,6 @@ func (t *task) count(id string, err error) {
 		t.Matched++
 	}
 	if len(t.Failed) < maxFailed {
-		t.Failed = append(t.Failed, store.Failed{ID: id, Err: err})
+		t.Failed = append(t.Failed, store.BulkFailure{ID: id, Err: err})
 	}
 }

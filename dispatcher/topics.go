@@ -11,7 +11,7 @@ import (
 )
 
 // Effective is a topic's policy with every default filled in.
-func (d *Dispatcher) Effective(p policy.Topic) policy.Topic { return p.Over(d.opts.Defaults) }
+func (d *Dispatcher) Effective(p policy.Topic) policy.Topic { return p.WithDefaults(d.opts.Defaults) }
 
 // Topic is a topic's policy as it was put. One that only jobs have named has an empty policy and revision 0;
 // store.ErrNotFound when it has neither.
@@ -79,7 +79,7 @@ func (d *Dispatcher) ChangeTopic(ctx context.Context, namespace, name string, ch
 			return store.Topic{}, err
 		}
 		if t.Revision == 0 {
-			t.Revision = store.NotPut
+			t.Revision = store.MustNotExist
 		}
 		return d.putTopic(ctx, t, was)
 	})
@@ -156,5 +156,5 @@ func (d *Dispatcher) Totals(ctx context.Context, namespace string) (store.TopicS
 
 // Lanes counts the unfinished jobs of a topic's lanes, in order of name, beginning after a name.
 func (d *Dispatcher) Lanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
-	return d.store.Lanes(ctx, namespace, topic, after, limit)
+	return d.store.LaneStats(ctx, namespace, topic, after, limit)
 }

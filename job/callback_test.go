@@ -102,7 +102,7 @@ func TestEveryFaultOfALaneIsNamedByItsNameInTheAPI(t *testing.T) {
 
 // round is a round of a job.
 func round(id string, n int) Job {
-	return Job{Spec: Spec{ID: id}, Progress: Progress{Round: n, CreatedAt: now}}
+	return Job{Spec: Spec{ID: id}, Progress: Progress{Generation: n, CreatedAt: now}}
 }
 
 func TestOnlyRingbackMakesIDsAndTopicsOfItsOwn(t *testing.T) {

@@ -58,26 +58,26 @@ func foldName(name string) string {
 
 // headerFaults checks headers, in whatever case their names are. at is the pointer of the whole. With settings those that
 // are stored already may be among them: secrets that are sealed.
-func headerFaults(at string, header map[string][]string, settings bool) []Fault {
+func headerFaults(at string, header map[string][]string, settings bool) []FieldError {
 	bytes, lines := 0, 0
 	for name, values := range header {
 		bytes += size(name, values)
 		lines += len(values)
 	}
 	if max(lines, len(header)) > MaxHeaderLines {
-		return []Fault{{at, fmt.Sprintf("must be at most %d values together", MaxHeaderLines)}}
+		return []FieldError{{at, fmt.Sprintf("must be at most %d values together", MaxHeaderLines)}}
 	}
 	if bytes > MaxHeaders { // and whatever else is wrong with so many
-		return []Fault{{at, fmt.Sprintf("must be at most %d B together", MaxHeaders)}}
+		return []FieldError{{at, fmt.Sprintf("must be at most %d B together", MaxHeaders)}}
 	}
-	var faults []Fault
+	var faults []FieldError
 	spelling := make(map[string]string, len(header))
 	for name, values := range header {
-		fault := func(detail string) { faults = append(faults, Fault{Pointer(at, name), detail}) }
+		fault := func(detail string) { faults = append(faults, FieldError{JSONPointer(at, name), detail}) }
 		key := textproto.CanonicalMIMEHeaderKey(name)
 		if other, twice := spelling[key]; twice {
-			faults = append(faults, Fault{
-				Pointer(at, max(name, other)), "is the same header as " + min(name, other) + ": send a list of values",
+			faults = append(faults, FieldError{
+				JSONPointer(at, max(name, other)), "is the same header as " + min(name, other) + ": send a list of values",
 			})
 		}
 		spelling[key] = name

@@ -51,5 +51,5 @@ func ShardOf(id string) (shard int, ok bool) {
 // CallbackID is the id of the job that tells of the end of a job's round: one for each, so that it is told once. A client
 // may use an id again when it is not remembered any more, so the moment of registration belongs to it.
 func CallbackID(j Job) string {
-	return ownPrefix + j.ID + ":" + strconv.Itoa(j.Round) + ":" + strconv.FormatInt(j.CreatedAt.UnixMilli(), 36)
+	return ownPrefix + j.ID + ":" + strconv.Itoa(j.Generation) + ":" + strconv.FormatInt(j.CreatedAt.UnixMilli(), 36)
 }

@@ -114,7 +114,7 @@ type Progress struct {
 	// the last was.
 	DueAt time.Time
 	// Since is the first due moment of this round: the age of a job counts from it.
-	Since time.Time
+	FirstDueAt time.Time
 	// ExpiresAt ends the job before any attempt later than it; zero: never.
 	ExpiresAt time.Time
 	// FinishedAt is zero for an unfinished job.
@@ -123,13 +123,13 @@ type Progress struct {
 	// Version counts from 1 and grows with every accepted edit, run, revival and cancel (also a requested one).
 	Version int64
 	// Round counts revivals, from 0.
-	Round int
-	// Made counts all attempts that ended, those lost with their process too; released ones not.
-	Made int
-	// Tries counts this round's attempts that cost a retry: ended ones, and lost ones from the third in a row on.
-	Tries int
+	Generation int
+	// Attempts counts all attempts that ended, those lost with their process too; released ones not.
+	Attempts int
+	// FailedAttempts counts this round's attempts that cost a retry: ended ones, and lost ones from the third in a row on.
+	FailedAttempts int
 	// Lost counts the attempts lost in a row.
-	Lost int
+	ConsecutiveLost int
 	// Status is what the last attempt that ended was answered with (a lost one did not end); zero: it had no answer.
 	Status int
 	// CancelRequested marks a running job that is to be cancelled unless the attempt under way succeeds.
@@ -141,13 +141,13 @@ type Job struct {
 	Spec
 	Progress
 	// Attempts is the record, oldest first, at most MaxAttempts and MaxEvents of the newest; filled only where a call says so.
-	Attempts []Attempt
+	History []Attempt
 	// CallbackID is the id of the callback that is sent at this job's end; empty: none is. Package dispatcher fills it in;
 	// engines do not know it.
 	CallbackID string
 	// Reached is how durable the change was when it was answered; only in answers to changes (registered, edited,
 	// cancelled, revived), and only where the store was told to wait for more than its own answer.
-	Reached *Durability
+	Durability *Durability
 }
 
 // Durability is how far a change had come when it was answered.

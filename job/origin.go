@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Elsewhere reports whether a URL leads to another origin (scheme, host and port) than the stored one, or is set where
+// ChangesOrigin reports whether a URL leads to another origin (scheme, host and port) than the stored one, or is set where
 // none was: what was stored for that one is not sent there unless it is said again. One that cannot be read is refused
 // for its own sake.
-func Elsewhere(stored, target string) bool {
+func ChangesOrigin(stored, target string) bool {
 	if target == "" || target == stored {
 		return false
 	}

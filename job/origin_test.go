@@ -28,6 +28,6 @@ func TestAURLThatLeadsToAnotherOriginIsElsewhere(t *testing.T) {
 		{"", "https://a.example/", true},
 		{"%", "https://a.example/", true},
 	} {
-		require.Equal(t, c.elsewhere, job.Elsewhere(c.stored, c.target), "%s after %s", c.target, c.stored)
+		require.Equal(t, c.elsewhere, job.ChangesOrigin(c.stored, c.target), "%s after %s", c.target, c.stored)
 	}
 }

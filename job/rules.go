@@ -146,7 +146,7 @@ var checker = sync.OnceValue(func() *validator.Validate {
 		}
 	}
 	v.RegisterTagNameFunc(func(f reflect.StructField) string { return names[f.Name] })
-	v.RegisterStructValidationMapRules(tags, New{}, Spec{}, Queue{}, policy.Terms{}, policy.Topic{}, policy.Keep{},
+	v.RegisterStructValidationMapRules(tags, New{}, Spec{}, Queue{}, policy.Terms{}, policy.Topic{}, policy.Retention{},
 		policy.Success{}, policy.Breaker{}, policy.Callback{}, policy.Backlog{}, policy.Lane{})
 	for tag, good := range map[string]func(string) bool{
 		"id":          func(s string) bool { return IsID(s) && !strings.HasPrefix(s, ownPrefix) },

@@ -21,19 +21,19 @@ import (
 //
 // It also serves edits: fields left zero are taken as not said, so a New that holds an edit's fields can be checked. A
 // duration that was said to be zero and must not be is to be given as a negative one.
-func Validate(n New, now time.Time) []Fault {
+func Validate(n New, now time.Time) []FieldError {
 	faults := check(&n)
 	faults = append(faults, headerFaults("/headers", n.Header, false)...)
 	faults = append(faults, callbackFaults(n.OnDelivered, n.OnDead)...)
 	if len(n.Body) > MaxBody {
-		faults = append(faults, Fault{"/body", fmt.Sprintf("must be at most %d B", MaxBody)})
+		faults = append(faults, FieldError{"/body", fmt.Sprintf("must be at most %d B", MaxBody)})
 	}
 	faults = append(faults, labelFaults(n.Labels)...)
 	if n.Delay != 0 && !n.RunAt.IsZero() {
-		faults = append(faults, Both("/run_at", "delay"))
+		faults = append(faults, MutuallyExclusive("/run_at", "delay"))
 	}
 	if n.ExpiresIn != 0 && !n.ExpiresAt.IsZero() {
-		faults = append(faults, Both("/expires_at", "expires_in"))
+		faults = append(faults, MutuallyExclusive("/expires_at", "expires_in"))
 	}
 	faults = append(faults, timeFaults("/run_at", n.RunAt, now, MaxAhead, "ten")...)
 	if wrong := timeFaults("/expires_at", n.ExpiresAt, now, 2*MaxAhead, "twenty"); len(wrong) > 0 {
@@ -48,7 +48,7 @@ func Validate(n New, now time.Time) []Fault {
 
 // ValidateExpiry names an expiry that comes before the job is due, seen from now. Validate finds what is so at any moment.
 // The rest depends on now: it is wrong with a new job only, not with one that was registered in time and is sent again.
-func ValidateExpiry(n *New, now time.Time) []Fault {
+func ValidateExpiry(n *New, now time.Time) []FieldError {
 	in, at := n.ExpiresIn > 0, !n.ExpiresAt.IsZero()
 	if n.ExpiresIn != 0 && at || n.Delay != 0 && !n.RunAt.IsZero() {
 		return nil // which of the two is meant is not known
@@ -59,68 +59,68 @@ func ValidateExpiry(n *New, now time.Time) []Fault {
 	}
 	switch {
 	case in && now.Add(n.ExpiresIn).Before(due):
-		return []Fault{{"/expires_in", "must not end before the job is due"}}
+		return []FieldError{{"/expires_in", "must not end before the job is due"}}
 	case at && n.ExpiresAt.Before(due):
-		return []Fault{{"/expires_at", "must not be before the job is due"}}
+		return []FieldError{{"/expires_at", "must not be before the job is due"}}
 	}
 	return nil
 }
 
 // ValidateTopic names everything that is wrong with a topic's policy, by the names of the API. Zero fields are taken as
 // not said; a zero that was said and must not be is to be given as a negative number.
-func ValidateTopic(t policy.Topic) []Fault {
+func ValidateTopic(t policy.Topic) []FieldError {
 	faults := append(check(&t), headerFaults("/headers", t.Headers, true)...)
 	faults = append(faults, callbackFaults(t.OnDelivered, t.OnDead)...)
 	if b := t.OnBacklog; b != nil {
 		faults = append(faults, tellFaults("/on_backlog", &b.Callback)...)
 		if b.OlderThan == 0 && b.MoreThan == 0 {
-			faults = append(faults, Fault{"/on_backlog", "must say older_than, more_than, or both"})
+			faults = append(faults, FieldError{"/on_backlog", "must say older_than, more_than, or both"})
 		}
 	}
 	return faults
 }
 
 // ValidateLane names everything that is wrong with a lane's settings, by the names of the API.
-func ValidateLane(l policy.Lane) []Fault {
+func ValidateLane(l policy.Lane) []FieldError {
 	return append(check(&l), headerFaults("/headers", l.Headers, true)...)
 }
 
 // callbackFaults checks whom to tell of a job's end.
-func callbackFaults(onDelivered, onDead *policy.Callback) []Fault {
+func callbackFaults(onDelivered, onDead *policy.Callback) []FieldError {
 	return append(tellFaults("/on_delivered", onDelivered), tellFaults("/on_dead", onDead)...)
 }
 
 // tellFaults checks what the validator does not of a callback.
-func tellFaults(at string, c *policy.Callback) []Fault {
+func tellFaults(at string, c *policy.Callback) []FieldError {
 	if c == nil {
 		return nil
 	}
 	faults := headerFaults(at+"/headers", c.Headers, true)
 	for name := range c.Headers {
 		if SameHeader(name, "Content-Type") {
-			faults = append(faults, Fault{Pointer(at+"/headers", name), "must not be set: what is told is application/json"})
+			faults = append(faults, FieldError{JSONPointer(at+"/headers", name), "must not be set: what is told is application/json"})
 		}
 	}
 	if c.URL == "" {
-		faults = append(faults, Fault{at + "/url", "is needed"})
+		faults = append(faults, FieldError{at + "/url", "is needed"})
 	}
 	return faults
 }
 
-// Both is the fault of a field that stands beside another which says the same otherwise.
-func Both(field, other string) Fault {
-	return Fault{Field: field, Detail: "must not stand beside " + other + ": send one of the two"}
+// MutuallyExclusive is the fault of a field that stands beside another which says the same otherwise.
+func MutuallyExclusive(field, other string) FieldError {
+	return FieldError{Field: field, Detail: "must not stand beside " + other + ": send one of the two"}
 }
 
 // check asks the validator.
-func check(of any) []Fault {
+func check(of any) []FieldError {
 	var found validator.ValidationErrors
 	if err := checker().Struct(of); err == nil {
 		return nil
 	} else if !errors.As(err, &found) {
 		panic("job: the validator cannot check: " + err.Error())
 	}
-	faults := make([]Fault, len(found))
+	faults := make([]FieldError, len(found))
 	for i, f := range found {
 		faults[i] = faultOf(f)
 	}
@@ -128,7 +128,7 @@ func check(of any) []Fault {
 }
 
 // faultOf turns the validator's "New.Spec.Terms.ladder[2]" into "/ladder/2", and names the rule.
-func faultOf(f validator.FieldError) Fault {
+func faultOf(f validator.FieldError) FieldError {
 	var pointer strings.Builder
 	name, element := "", false
 	for _, step := range strings.Split(f.Namespace(), ".")[1:] {
@@ -150,7 +150,7 @@ func faultOf(f validator.FieldError) Fault {
 	case element:
 		detail = ruleOf()[name].each
 	}
-	return Fault{Field: pointer.String(), Detail: detail}
+	return FieldError{Field: pointer.String(), Detail: detail}
 }
 
 // targetFault says what is wrong with a URL that is to be called; empty when nothing is.
@@ -186,35 +186,35 @@ func targetFault(target string) string {
 func mustBeEscaped(r rune) bool { return r <= ' ' || r >= 0x7f }
 
 // timeFaults checks an instant that a client chose. The past is allowed: it means now.
-func timeFaults(field string, t, now time.Time, ahead time.Duration, years string) []Fault {
+func timeFaults(field string, t, now time.Time, ahead time.Duration, years string) []FieldError {
 	if t.IsZero() || t.Unix() >= 0 && t.Sub(now) <= ahead {
 		return nil
 	}
-	return []Fault{{Field: field, Detail: "must lie between 1970 and " + years + " years from now"}}
+	return []FieldError{{Field: field, Detail: "must lie between 1970 and " + years + " years from now"}}
 }
 
 // labelFaults checks labels.
-func labelFaults(labels map[string]string) []Fault {
+func labelFaults(labels map[string]string) []FieldError {
 	if len(labels) > MaxLabels { // and whatever else is wrong with so many
-		return []Fault{{"/labels", fmt.Sprintf("must be at most %d", MaxLabels)}}
+		return []FieldError{{"/labels", fmt.Sprintf("must be at most %d", MaxLabels)}}
 	}
-	var faults []Fault
+	var faults []FieldError
 	for key, value := range labels {
 		if !IsTopic(key) || strings.HasPrefix(key, "rb.") {
-			faults = append(faults, Fault{
-				Pointer("/labels", key), "must have a name of 1 to 64 of A-Z a-z 0-9 . _ and -, not beginning with rb.",
+			faults = append(faults, FieldError{
+				JSONPointer("/labels", key), "must have a name of 1 to 64 of A-Z a-z 0-9 . _ and -, not beginning with rb.",
 			})
 		}
 		if len(value) > 256 || strings.IndexByte(value, 0) >= 0 {
-			faults = append(faults, Fault{Pointer("/labels", key), "must be text of at most 256 B, without NUL"})
+			faults = append(faults, FieldError{JSONPointer("/labels", key), "must be text of at most 256 B, without NUL"})
 		}
 	}
 	return sorted(faults)
 }
 
 // sorted brings faults found in the order of a map into one that stays.
-func sorted(faults []Fault) []Fault {
-	slices.SortFunc(faults, func(a, b Fault) int {
+func sorted(faults []FieldError) []FieldError {
+	slices.SortFunc(faults, func(a, b FieldError) int {
 		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Detail, b.Detail))
 	})
 	return faults
@@ -223,8 +223,8 @@ func sorted(faults []Fault) []Fault {
 // longestName is how much of a member's name a pointer shows.
 const longestName = 128
 
-// Pointer is the JSON pointer (RFC 6901) of a member. Overlong names are cut.
-func Pointer(parent, name string) string {
+// JSONPointer is the JSON pointer (RFC 6901) of a member. Overlong names are cut.
+func JSONPointer(parent, name string) string {
 	if len(name) > longestName {
 		name = strings.ToValidUTF8(name[:longestName], "") + "…"
 	}

@@ -15,7 +15,7 @@ import (
 var now = time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC)
 
 // fieldsOf are the fields that faults name.
-func fieldsOf(faults []Fault) []string {
+func fieldsOf(faults []FieldError) []string {
 	var fields []string
 	for _, f := range faults {
 		fields = append(fields, f.Field)
@@ -143,7 +143,7 @@ func TestHeadersThatBelongToTheConnectionOrToRingbackAreRefusedInEverySpelling(t
 		"Proxy_Authorization", "Webhook.Id", "Ringback~Topic", "Content|Length", "Proxy", "PROXY",
 	} {
 		header := map[string][]string{name: {"x"}}
-		at := []string{"/headers/" + Pointer("", name)[1:]}
+		at := []string{"/headers/" + JSONPointer("", name)[1:]}
 		require.Equal(t, at, fieldsOf(Validate(New{Spec: Spec{Header: header}}, now)))
 		require.Equal(t, at, fieldsOf(ValidateTopic(policy.Topic{Headers: header})))
 		require.Equal(t, at, fieldsOf(ValidateLane(policy.Lane{Headers: header})))
@@ -167,7 +167,7 @@ func TestTheBuiltInPolicyIsWithinTheRules(t *testing.T) {
 	require.Empty(t, ValidateTopic(policy.Topic{}))
 	require.Empty(t, ValidateTopic(policy.Topic{
 		Jitter: new(0.0), Workers: 1, LaneConcurrency: MaxShare, GiveUpOn: []string{"410", "3xx", "4xx", "5xx", "300", "599"}, IDWindow: new(MaxIDWindow),
-		KeepDead: policy.Keep{For: new(time.Duration(0)), Max: new(int64(0)), MaxBytes: new(int64(0))},
+		KeepDead: policy.Retention{For: new(time.Duration(0)), Max: new(int64(0)), MaxBytes: new(int64(0))},
 	}))
 }
 
@@ -176,8 +176,8 @@ func TestEveryFaultOfAPolicyIsNamedByItsNameInTheAPI(t *testing.T) {
 		Ladder: policy.Ladder{0}, Retries: new(1001), Jitter: new(1.01), Timeout: 1, MaxAge: -1, Workers: -1,
 		LaneConcurrency: MaxShare + 1, URL: "x", Headers: map[string][]string{"Te": {"x"}},
 		GiveUpOn: []string{"410", "xxx", "41", "2xx", "200", "600", "6xx", "299", "199"}, IDWindow: new(-time.Second),
-		KeepDelivered: policy.Keep{For: new(MaxAhead + 1), Max: new(int64(-1)), MaxBytes: new(int64(-1))},
-		KeepDead:      policy.Keep{Max: new(int64(1_000_000_001))},
+		KeepDelivered: policy.Retention{For: new(MaxAhead + 1), Max: new(int64(-1)), MaxBytes: new(int64(-1))},
+		KeepDead:      policy.Retention{Max: new(int64(1_000_000_001))},
 	})
 	require.ElementsMatch(t, []string{
 		"/ladder/0", "/retries", "/jitter", "/timeout", "/max_age", "/workers", "/lane_concurrency", "/url", "/headers/Te",

@@ -46,16 +46,16 @@ func BenchmarkEndedOfOneTopicByAllCores(b *testing.B) {
 type quick struct {
 	store.Store
 	errs     []error
-	inserted []store.Inserted
+	inserted []store.InsertResult
 }
 
 func (q quick) Settle(
 	context.Context, int, store.Token, []store.Settlement, *store.ClaimRequest,
-) ([]error, store.Claimed, error) {
-	return q.errs, store.Claimed{}, nil
+) ([]error, store.ClaimResult, error) {
+	return q.errs, store.ClaimResult{}, nil
 }
 
-func (q quick) Insert(context.Context, int, store.Token, []store.Entry) ([]store.Inserted, error) {
+func (q quick) Insert(context.Context, int, store.Token, []store.NewJob) ([]store.InsertResult, error) {
 	return q.inserted, nil
 }
 
@@ -74,9 +74,9 @@ func BenchmarkSettleOf128(b *testing.B) {
 }
 
 func BenchmarkInsertOf128(b *testing.B) {
-	q := quick{inserted: make([]store.Inserted, 128)}
+	q := quick{inserted: make([]store.InsertResult, 128)}
 	s := metrics.New(metrics.Options{}).Store(q)
-	entries := make([]store.Entry, len(q.inserted))
+	entries := make([]store.NewJob, len(q.inserted))
 	for i := range entries {
 		q.inserted[i].Outcome = store.Created
 		entries[i].Queue = job.Queue{Topic: fmt.Sprintf("order.close-%02d", i%4)}

@@ -65,7 +65,7 @@ func (g *gauges) ofStore(total store.TopicStats, rows []store.TopicStats, now ti
 			gaugeOf(finishedDesc, float64(s.Dead), label, string(job.Dead)),
 			gaugeOf(finishedDesc, float64(s.Cancelled), label, string(job.Cancelled)),
 			gaugeOf(oldestDesc, age.Seconds(), label),
-			gaugeOf(openDesc, float64(s.Open), label),
+			gaugeOf(openDesc, float64(s.OpenBreakers), label),
 		)
 	}
 	rest := total
@@ -78,13 +78,13 @@ func (g *gauges) ofStore(total store.TopicStats, rows []store.TopicStats, now ti
 		rest.Delivered -= row.Delivered
 		rest.Dead -= row.Dead
 		rest.Cancelled -= row.Cancelled
-		rest.Open -= row.Open
+		rest.OpenBreakers -= row.OpenBreakers
 		if row.OldestDue.Equal(rest.OldestDue) {
 			rest.OldestDue = time.Time{}
 		}
 	}
 	// The rows are a moment younger than the totals, so what jobs did meanwhile may be missing here.
-	for _, n := range []*int64{&rest.Scheduled, &rest.Ready, &rest.Running, &rest.Delivered, &rest.Dead, &rest.Cancelled, &rest.Open} {
+	for _, n := range []*int64{&rest.Scheduled, &rest.Ready, &rest.Running, &rest.Delivered, &rest.Dead, &rest.Cancelled, &rest.OpenBreakers} {
 		*n = max(0, *n)
 	}
 	if rest.Registered > 0 {

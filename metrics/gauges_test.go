@@ -35,7 +35,7 @@ func (s *source) Totals(ctx context.Context, namespace string) (total store.Topi
 	}
 	all, err := s.answer(ctx)
 	for _, t := range all {
-		total = total.Plus(t)
+		total = total.Add(t)
 	}
 	return total, err
 }
@@ -68,7 +68,7 @@ func TestGaugesTellWhatTheStoreHasAndThePoolDoes(t *testing.T) {
 			state: pool.State{Workers: 2048, InFlight: 17},
 			answer: rows(store.TopicStats{
 				Namespace: "default", Topic: "orders", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5,
-				Cancelled: 6, OldestDue: time.Now().Add(-90 * time.Second), Open: 7,
+				Cancelled: 6, OldestDue: time.Now().Add(-90 * time.Second), OpenBreakers: 7,
 			}, store.TopicStats{Topic: "later", Scheduled: 1, OldestDue: time.Now().Add(time.Hour)}),
 		})
 		got := scrape(t, m)
@@ -95,7 +95,7 @@ func TestGaugesOfTopicsBeyondTheBoundAreAddedUp(t *testing.T) {
 		var stats []store.TopicStats
 		for i := range all {
 			stats = append(stats, store.TopicStats{
-				Topic: fmt.Sprintf("topic-%05d", i), Registered: 3, Scheduled: 2, Dead: 1, Open: 1,
+				Topic: fmt.Sprintf("topic-%05d", i), Registered: 3, Scheduled: 2, Dead: 1, OpenBreakers: 1,
 				OldestDue: time.Now().Add(-time.Duration(i) * time.Second),
 			})
 		}

@@ -28,27 +28,27 @@ func timed[T any](ctx context.Context, s measured, what method, call func() (T, 
 
 func (s measured) Shards() int { return s.next.Shards() }
 
-func (s measured) Insert(ctx context.Context, shard int, token store.Token, entries []store.Entry) ([]store.Inserted, error) {
-	results, err := timed(ctx, s, insert, func() ([]store.Inserted, error) {
+func (s measured) Insert(ctx context.Context, shard int, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
+	results, err := timed(ctx, s, insert, func() ([]store.InsertResult, error) {
 		return s.next.Insert(ctx, shard, token, entries)
 	})
 	s.m.insertedAll(entries, results, err)
 	return results, err
 }
 
-func (s measured) Lead(ctx context.Context, shard int) (store.Lead, error) {
-	held, err := timed(ctx, s, lead, func() (store.Lead, error) { return s.next.Lead(ctx, shard) })
+func (s measured) Lead(ctx context.Context, shard int) (store.Leadership, error) {
+	held, err := timed(ctx, s, lead, func() (store.Leadership, error) { return s.next.Lead(ctx, shard) })
 	if err != nil {
 		return nil, err
 	}
 	return measuredLead{next: held, m: s.m}, nil
 }
 
-func (s measured) Carry(ctx context.Context, shard int, token store.Token, round store.Round) (store.Carried, error) {
-	carried, err := timed(ctx, s, carry, func() (store.Carried, error) { return s.next.Carry(ctx, shard, token, round) })
+func (s measured) Carry(ctx context.Context, shard int, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+	carried, err := timed(ctx, s, carry, func() (store.CarryResult, error) { return s.next.Carry(ctx, shard, token, round) })
 	if err == nil {
 		s.m.series.moved.Add(float64(carried.Moved))
-		s.m.series.lapsed.Add(float64(carried.Lapsed))
+		s.m.series.lapsed.Add(float64(carried.ExpiredLeases))
 		s.m.series.outbox.Add(float64(len(carried.Outbox)))
 		switch {
 		case carried.ClockStep > 0:
@@ -60,33 +60,33 @@ func (s measured) Carry(ctx context.Context, shard int, token store.Token, round
 	return carried, err
 }
 
-// Await is not timed: it waits for something to happen.
-func (s measured) Await(ctx context.Context, shard int, watch store.Watch) (store.Rung, error) {
-	rung, err := s.next.Await(ctx, shard, watch)
+// Wait is not timed: it waits for something to happen.
+func (s measured) Wait(ctx context.Context, shard int, watch store.WaitOptions) (store.Wakeup, error) {
+	rung, err := s.next.Wait(ctx, shard, watch)
 	if err != nil {
 		s.m.bellFailed(ctx, err)
 	}
 	return rung, err
 }
 
-func (s measured) Ring(ctx context.Context, shard int, queues []job.Queue) error {
+func (s measured) Notify(ctx context.Context, shard int, queues []job.Queue) error {
 	began := time.Now()
-	err := s.next.Ring(ctx, shard, queues)
-	s.m.called(ctx, ring, began, err)
+	err := s.next.Notify(ctx, shard, queues)
+	s.m.called(ctx, notify, began, err)
 	return err
 }
 
-func (s measured) ClaimExpired(ctx context.Context, shard int, token store.Token, request store.ExpiredRequest) ([]store.Held, error) {
-	return timed(ctx, s, claimExpired, func() ([]store.Held, error) { return s.next.ClaimExpired(ctx, shard, token, request) })
+func (s measured) ClaimExpired(ctx context.Context, shard int, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
+	return timed(ctx, s, claimExpired, func() ([]store.ClaimedJob, error) { return s.next.ClaimExpired(ctx, shard, token, request) })
 }
 
-func (s measured) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.Claimed, error) {
-	return timed(ctx, s, claim, func() (store.Claimed, error) { return s.next.Claim(ctx, shard, token, request) })
+func (s measured) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+	return timed(ctx, s, claim, func() (store.ClaimResult, error) { return s.next.Claim(ctx, shard, token, request) })
 }
 
 func (s measured) Settle(
 	ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest,
-) ([]error, store.Claimed, error) {
+) ([]error, store.ClaimResult, error) {
 	began := time.Now()
 	errs, claimed, err := s.next.Settle(ctx, shard, token, items, next)
 	s.m.called(ctx, settle, began, err)
@@ -102,8 +102,8 @@ func (s measured) Edit(ctx context.Context, shard int, token store.Token, ref jo
 	return timed(ctx, s, edit, func() (job.Job, error) { return s.next.Edit(ctx, shard, token, ref, change) })
 }
 
-func (s measured) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.Revived, error) {
-	return timed(ctx, s, revive, func() ([]store.Revived, error) { return s.next.Revive(ctx, shard, token, items) })
+func (s measured) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+	return timed(ctx, s, revive, func() ([]store.ReviveResult, error) { return s.next.Revive(ctx, shard, token, items) })
 }
 
 func (s measured) Purge(ctx context.Context, shard int, token store.Token, refs []job.Ref) ([]error, error) {
@@ -130,16 +130,16 @@ func (s measured) Totals(ctx context.Context, shard int, namespace string) (stor
 	return timed(ctx, s, totals, func() (store.TopicStats, error) { return s.next.Totals(ctx, shard, namespace) })
 }
 
-func (s measured) Lanes(
+func (s measured) LaneStats(
 	ctx context.Context, shard int, namespace, topic, after string, limit int,
 ) ([]store.LaneStats, error) {
-	return timed(ctx, s, lanes, func() ([]store.LaneStats, error) {
-		return s.next.Lanes(ctx, shard, namespace, topic, after, limit)
+	return timed(ctx, s, laneStats, func() ([]store.LaneStats, error) {
+		return s.next.LaneStats(ctx, shard, namespace, topic, after, limit)
 	})
 }
 
-func (s measured) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.Swept, error) {
-	swept, err := timed(ctx, s, sweep, func() (store.Swept, error) { return s.next.Sweep(ctx, shard, token, limit) })
+func (s measured) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.SweepResult, error) {
+	swept, err := timed(ctx, s, sweep, func() (store.SweepResult, error) { return s.next.Sweep(ctx, shard, token, limit) })
 	if err == nil {
 		s.m.series.sweptJobs.Add(float64(swept.Jobs))
 		s.m.series.sweptIDs.Add(float64(swept.IDs))
@@ -170,19 +170,19 @@ func (s measured) PutLane(ctx context.Context, shard int, token store.Token, lan
 	return timed(ctx, s, putLane, func() (store.Lane, error) { return s.next.PutLane(ctx, shard, token, lane) })
 }
 
-func (s measured) LaneSettings(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
-	return timed(ctx, s, laneSettings, func() ([]store.Lane, error) { return s.next.LaneSettings(ctx, shard, queues) })
+func (s measured) GetLanes(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
+	return timed(ctx, s, getLanes, func() ([]store.Lane, error) { return s.next.GetLanes(ctx, shard, queues) })
 }
 
-func (s measured) PutLanes(
+func (s measured) ListLanes(
 	ctx context.Context, shard int, namespace, topic, after string, limit int,
 ) ([]store.Lane, error) {
-	return timed(ctx, s, putLanes, func() ([]store.Lane, error) {
-		return s.next.PutLanes(ctx, shard, namespace, topic, after, limit)
+	return timed(ctx, s, listLanes, func() ([]store.Lane, error) {
+		return s.next.ListLanes(ctx, shard, namespace, topic, after, limit)
 	})
 }
 
-func (s measured) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitAsk) ([]store.Permit, error) {
+func (s measured) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	return timed(ctx, s, permit, func() ([]store.Permit, error) { return s.next.Permit(ctx, shard, token, asks) })
 }
 
@@ -201,7 +201,7 @@ func (s measured) Close() error { return s.next.Close() }
 
 // measuredLead is a carrier lock whose calls are timed.
 type measuredLead struct {
-	next store.Lead
+	next store.Leadership
 	m    *Metrics
 }
 

@@ -208,7 +208,7 @@ func TestEverythingAtOnce(t *testing.T) {
 			for i := range 200 {
 				name := "t-" + string(rune('0'+(i+g)%10))
 				m.Ended(pool.Ended{Topic: name, Result: &policy.Result{Status: 100 * (1 + i%5)}})
-				_, _ = model.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry(name, name)})
+				_, _ = model.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry(name, name)})
 				_, _ = model.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Limit: store.MaxBatch})
 			}
 		})

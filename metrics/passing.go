@@ -46,7 +46,7 @@ var reasonNumbers = func() map[policy.Reason]int {
 }()
 
 // insertedAll counts what came of an Insert. Entries of one topic often follow each other.
-func (m *Metrics) insertedAll(entries []store.Entry, results []store.Inserted, err error) {
+func (m *Metrics) insertedAll(entries []store.NewJob, results []store.InsertResult, err error) {
 	for start := 0; start < len(entries); {
 		topic := entries[start].Topic
 		var counts [insertions]int

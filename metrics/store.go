@@ -19,7 +19,7 @@ const (
 	extend
 	release
 	carry
-	ring
+	notify
 	claim
 	claimExpired
 	settle
@@ -32,14 +32,14 @@ const (
 	list
 	topicStats
 	totals
-	lanes
+	laneStats
 	sweep
 	repair
 	putTopic
 	topicsRead
 	putLane
-	laneSettings
-	putLanes
+	getLanes
+	listLanes
 	permit
 	alarm
 	ping
@@ -47,12 +47,12 @@ const (
 )
 
 var methodNames = [methods]string{
-	insert: "insert", lead: "lead", extend: "extend", release: "release", carry: "carry", ring: "ring", claim: "claim",
+	insert: "insert", lead: "lead", extend: "extend", release: "release", carry: "carry", notify: "notify", claim: "claim",
 	claimExpired: "claim_expired",
 	settle:       "settle", cancel: "cancel", edit: "edit", revive: "revive", purge: "purge", get: "get", known: "known",
-	list: "list", topicStats: "topic_stats", totals: "totals", lanes: "lanes", sweep: "sweep", repair: "repair",
+	list: "list", topicStats: "topic_stats", totals: "totals", laneStats: "lane_stats", sweep: "sweep", repair: "repair",
 	putTopic: "put_topic", topicsRead: "topics",
-	putLane: "put_lane", laneSettings: "lane_settings", putLanes: "put_lanes", permit: "permit", alarm: "alarm",
+	putLane: "put_lane", getLanes: "get_lanes", listLanes: "list_lanes", permit: "permit", alarm: "alarm",
 	ping: "ping",
 }
 

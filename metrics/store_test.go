@@ -33,23 +33,25 @@ func TestAMeasuredStoreBehavesAsItDoes(t *testing.T) {
 
 var queue = job.Queue{Namespace: "default", Topic: "orders", Lane: "a"}
 
-func entry(id, topic string) store.Entry {
-	return store.Entry{New: job.New{Spec: job.Spec{ID: id, Queue: job.Queue{Namespace: "default", Topic: topic, Lane: "a"}}}, Print: []byte(id)}
+func entry(id, topic string) store.NewJob {
+	return store.NewJob{New: job.New{Spec: job.Spec{ID: id, Queue: job.Queue{Namespace: "default", Topic: topic, Lane: "a"}}}, Fingerprint: []byte(id)}
 }
 
 // calls are one of each method of the contract.
 var calls = map[string]func(ctx context.Context, s store.Store){
 	"Insert": func(ctx context.Context, s store.Store) {
-		_, _ = s.Insert(ctx, 0, store.NewToken(), []store.Entry{entry("a", "orders")})
+		_, _ = s.Insert(ctx, 0, store.NewToken(), []store.NewJob{entry("a", "orders")})
 	},
-	"Lead":  func(ctx context.Context, s store.Store) { _, _ = s.Lead(ctx, 0) },
-	"Carry": func(ctx context.Context, s store.Store) { _, _ = s.Carry(ctx, 0, store.NewToken(), store.Round{}) },
-	"Ring":  func(ctx context.Context, s store.Store) { _ = s.Ring(ctx, 0, []job.Queue{queue}) },
+	"Lead": func(ctx context.Context, s store.Store) { _, _ = s.Lead(ctx, 0) },
+	"Carry": func(ctx context.Context, s store.Store) {
+		_, _ = s.Carry(ctx, 0, store.NewToken(), store.CarryOptions{})
+	},
+	"Notify": func(ctx context.Context, s store.Store) { _ = s.Notify(ctx, 0, []job.Queue{queue}) },
 	"Claim": func(ctx context.Context, s store.Store) {
 		_, _ = s.Claim(ctx, 0, store.NewToken(), store.ClaimRequest{})
 	},
 	"ClaimExpired": func(ctx context.Context, s store.Store) {
-		_, _ = s.ClaimExpired(ctx, 0, store.NewToken(), store.ExpiredRequest{})
+		_, _ = s.ClaimExpired(ctx, 0, store.NewToken(), store.ClaimExpiredRequest{})
 	},
 	"Settle": func(ctx context.Context, s store.Store) { _, _, _ = s.Settle(ctx, 0, store.NewToken(), nil, nil) },
 	"Cancel": func(ctx context.Context, s store.Store) { _, _ = s.Cancel(ctx, 0, store.NewToken(), job.Ref{}) },
@@ -64,10 +66,10 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 	"TopicStats": func(ctx context.Context, s store.Store) {
 		_, _ = s.TopicStats(ctx, 0, store.StatsFilter{Namespace: "default", Limit: 1})
 	},
-	"Totals": func(ctx context.Context, s store.Store) { _, _ = s.Totals(ctx, 0, "default") },
-	"Lanes":  func(ctx context.Context, s store.Store) { _, _ = s.Lanes(ctx, 0, "default", "orders", "", 1) },
-	"Sweep":  func(ctx context.Context, s store.Store) { _, _ = s.Sweep(ctx, 0, store.NewToken(), 1) },
-	"Repair": func(ctx context.Context, s store.Store) { _, _ = s.Repair(ctx, 0) },
+	"Totals":    func(ctx context.Context, s store.Store) { _, _ = s.Totals(ctx, 0, "default") },
+	"LaneStats": func(ctx context.Context, s store.Store) { _, _ = s.LaneStats(ctx, 0, "default", "orders", "", 1) },
+	"Sweep":     func(ctx context.Context, s store.Store) { _, _ = s.Sweep(ctx, 0, store.NewToken(), 1) },
+	"Repair":    func(ctx context.Context, s store.Store) { _, _ = s.Repair(ctx, 0) },
 	"PutTopic": func(ctx context.Context, s store.Store) {
 		_, _ = s.PutTopic(ctx, store.Topic{Namespace: "default", Name: "orders"})
 	},
@@ -75,11 +77,11 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 	"PutLane": func(ctx context.Context, s store.Store) {
 		_, _ = s.PutLane(ctx, 0, store.NewToken(), store.Lane{Queue: queue})
 	},
-	"LaneSettings": func(ctx context.Context, s store.Store) {
-		_, _ = s.LaneSettings(ctx, 0, []job.Queue{queue})
+	"GetLanes": func(ctx context.Context, s store.Store) {
+		_, _ = s.GetLanes(ctx, 0, []job.Queue{queue})
 	},
-	"PutLanes": func(ctx context.Context, s store.Store) { _, _ = s.PutLanes(ctx, 0, "default", "orders", "", 1) },
-	"Permit":   func(ctx context.Context, s store.Store) { _, _ = s.Permit(ctx, 0, store.NewToken(), nil) },
+	"ListLanes": func(ctx context.Context, s store.Store) { _, _ = s.ListLanes(ctx, 0, "default", "orders", "", 1) },
+	"Permit":    func(ctx context.Context, s store.Store) { _, _ = s.Permit(ctx, 0, store.NewToken(), nil) },
 	"Alarm": func(ctx context.Context, s store.Store) {
 		_, _ = s.Alarm(ctx, 0, store.NewToken(), store.Alarm{Namespace: "default", Topic: "orders"})
 	},
@@ -87,7 +89,7 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 }
 
 // untimed methods ask nothing of the store's data, or wait.
-var untimed = map[string]bool{"Shards": true, "Await": true, "Close": true}
+var untimed = map[string]bool{"Shards": true, "Wait": true, "Close": true}
 
 func TestEveryMethodIsTimedUnderItsOwnName(t *testing.T) {
 	contract := reflect.TypeFor[store.Store]()
@@ -144,33 +146,33 @@ type stub struct {
 	store.Store
 	err      error
 	errs     []error
-	inserted []store.Inserted
-	carried  store.Carried
-	swept    store.Swept
+	inserted []store.InsertResult
+	carried  store.CarryResult
+	swept    store.SweepResult
 	repaired store.RepairResult
 }
 
 func (s stub) Ping(context.Context) error { return s.err }
 
-func (s stub) Await(context.Context, int, store.Watch) (store.Rung, error) {
-	return store.Rung{}, s.err
+func (s stub) Wait(context.Context, int, store.WaitOptions) (store.Wakeup, error) {
+	return store.Wakeup{}, s.err
 }
 
-func (s stub) Insert(context.Context, int, store.Token, []store.Entry) ([]store.Inserted, error) {
+func (s stub) Insert(context.Context, int, store.Token, []store.NewJob) ([]store.InsertResult, error) {
 	return s.inserted, s.err
 }
 
 func (s stub) Settle(
 	context.Context, int, store.Token, []store.Settlement, *store.ClaimRequest,
-) ([]error, store.Claimed, error) {
-	return s.errs, store.Claimed{}, s.err
+) ([]error, store.ClaimResult, error) {
+	return s.errs, store.ClaimResult{}, s.err
 }
 
-func (s stub) Carry(context.Context, int, store.Token, store.Round) (store.Carried, error) {
+func (s stub) Carry(context.Context, int, store.Token, store.CarryOptions) (store.CarryResult, error) {
 	return s.carried, s.err
 }
 
-func (s stub) Sweep(context.Context, int, store.Token, int) (store.Swept, error) {
+func (s stub) Sweep(context.Context, int, store.Token, int) (store.SweepResult, error) {
 	return s.swept, s.err
 }
 
@@ -213,7 +215,7 @@ func TestWhatACallerCausedIsNoFaultOfTheStore(t *testing.T) {
 			m := metrics.New(metrics.Options{})
 			s := m.Store(stub{err: c.err})
 			require.Equal(t, c.err, s.Ping(c.ctx))
-			_, err := s.Await(c.ctx, 0, store.Watch{})
+			_, err := s.Wait(c.ctx, 0, store.WaitOptions{})
 			require.Equal(t, c.err, err)
 			got := scrape(t, m)
 			require.InDelta(t, 1, got.value(t, "ringback_store_seconds_count", "outcome", c.want), 0)
@@ -223,15 +225,15 @@ func TestWhatACallerCausedIsNoFaultOfTheStore(t *testing.T) {
 				require.InDelta(t, 1, got.value(t, "ringback_bell_failures_total", "outcome", c.want), 0)
 			}
 			require.InDelta(t, faults, got.sum("ringback_bell_failures_total"), 0)
-			require.Empty(t, got.all("ringback_store_seconds_count", "method", "await"))
+			require.Empty(t, got.all("ringback_store_seconds_count", "method", "wait"))
 		})
 	}
 }
 
 func TestInsertionsAreCountedByTopicAndOutcome(t *testing.T) {
 	m := metrics.New(metrics.Options{})
-	entries := []store.Entry{entry("a", "x"), entry("b", "x"), entry("c", "y"), entry("d", "x"), entry("e", "y")}
-	results := make([]store.Inserted, len(entries))
+	entries := []store.NewJob{entry("a", "x"), entry("b", "x"), entry("c", "y"), entry("d", "x"), entry("e", "y")}
+	results := make([]store.InsertResult, len(entries))
 	for i, outcome := range []store.Outcome{store.Created, store.Created, store.Existing, store.Conflict, store.Created} {
 		results[i].Outcome = outcome
 	}
@@ -295,11 +297,11 @@ func TestEndsAreThoseThatTheStoreRecorded(t *testing.T) {
 
 func TestWhatCarriersMoveAndRetentionRemovesIsCounted(t *testing.T) {
 	m := metrics.New(metrics.Options{})
-	done := stub{carried: store.Carried{Moved: 5, Lapsed: 2, Outbox: make([]store.Entry, 3), ClockStep: -time.Second}, swept: store.Swept{Jobs: 7, IDs: 4}}
+	done := stub{carried: store.CarryResult{Moved: 5, ExpiredLeases: 2, Outbox: make([]store.NewJob, 3), ClockStep: -time.Second}, swept: store.SweepResult{Jobs: 7, IDs: 4}}
 	failed := done
 	failed.err = store.ErrUnavailable
 	for _, s := range []store.Store{m.Store(done), m.Store(failed), m.Store(done)} {
-		_, _ = s.Carry(t.Context(), 0, "", store.Round{})
+		_, _ = s.Carry(t.Context(), 0, "", store.CarryOptions{})
 		_, _ = s.Sweep(t.Context(), 0, "", 1)
 	}
 	got := scrape(t, m)

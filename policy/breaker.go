@@ -18,7 +18,7 @@ const (
 	MaxOpen     = time.Hour
 )
 
-func (b Breaker) over(base Breaker) Breaker {
+func (b Breaker) withDefaults(base Breaker) Breaker {
 	if b.Failures == nil {
 		b.Failures = base.Failures
 	}
@@ -28,9 +28,9 @@ func (b Breaker) over(base Breaker) Breaker {
 	return b
 }
 
-// Away reports whether a result says that the receiver, rather than the job, is in trouble: nobody was there to answer,
+// Unavailable reports whether a result says that the receiver, rather than the job, is in trouble: nobody was there to answer,
 // or a proxy before it said so.
-func (r Result) Away() bool {
+func (r Result) Unavailable() bool {
 	switch r.Class {
 	case ClassNone:
 		return r.Status >= 502 && r.Status <= 504
@@ -41,5 +41,5 @@ func (r Result) Away() bool {
 	}
 }
 
-// Busy reports whether an answer asks for fewer requests: 429 and 503.
-func (r Result) Busy() bool { return r.Class == ClassNone && (r.Status == 429 || r.Status == 503) }
+// Throttled reports whether an answer asks for fewer requests: 429 and 503.
+func (r Result) Throttled() bool { return r.Class == ClassNone && (r.Status == 429 || r.Status == 503) }

@@ -16,12 +16,12 @@ func TestWhichStatusesSayThatAReceiverIsInTrouble(t *testing.T) {
 	busy := map[int]bool{429: true, 503: true}
 	for status := 100; status <= 999; status++ {
 		result := policy.Result{Status: status}
-		require.Equal(t, away[status], result.Away(), status)
-		require.Equal(t, busy[status], result.Busy(), status)
+		require.Equal(t, away[status], result.Unavailable(), status)
+		require.Equal(t, busy[status], result.Throttled(), status)
 	}
 	cut := policy.Result{Status: 503, Class: policy.ClassReset}
-	require.True(t, cut.Away())
-	require.False(t, cut.Busy(), "an answer that broke off asks for nothing")
+	require.True(t, cut.Unavailable())
+	require.False(t, cut.Throttled(), "an answer that broke off asks for nothing")
 }
 
 func TestABacklogIsRaised(t *testing.T) {

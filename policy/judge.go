@@ -13,7 +13,7 @@ const MaxLaneWait = time.Minute
 
 // Progress is how far a job has come in its round, and how long it still has, when a decision is made.
 type Progress struct {
-	// Tries counts the round's attempts that cost a retry (attempts lost with their process count from the third in a row
+	// FailedAttempts counts the round's attempts that cost a retry (attempts lost with their process count from the third in a row
 	// on).
 	Tries int
 	// Age is the time since the round's first due moment.
@@ -36,7 +36,7 @@ func (p Progress) reason(terms Terms, wait time.Duration) Reason {
 
 // Judge decides what follows an attempt.
 //
-// terms are resolved (Topic.Terms). progress is that at the end of the attempt, which its Tries include. random is in
+// terms are resolved (Topic.Terms). progress is that at the end of the attempt, which its FailedAttempts include. random is in
 // [0, 1) and spreads the wait upwards. The wait is counted from the end of the failed attempt, is never shorter than the
 // rung, and never shorter than what the receiver asked for; a receiver that asked for a wait of 408, 425, 429 or 5xx gets
 // up to MaxLaneWait of it from the whole lane. A retry that would come after the job's expiry, or when it is older than
@@ -120,8 +120,8 @@ func ofReceiver(status int) bool {
 	return status == 408 || status == 425 || status == 429 || status >= 500 && status <= 599
 }
 
-// Before decides whether an attempt may be made at all, given the progress so far. ok means: go on.
-func Before(terms Terms, progress Progress) (v Verdict, ok bool) {
+// CheckBefore decides whether an attempt may be made at all, given the progress so far. ok means: go on.
+func CheckBefore(terms Terms, progress Progress) (v Verdict, ok bool) {
 	reason := progress.reason(terms, 0)
 	if reason == "" && progress.Tries > *terms.Retries {
 		reason = ReasonExhausted

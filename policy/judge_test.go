@@ -12,7 +12,7 @@ import (
 
 // terms are the built-in ones with three retries of a minute.
 func terms(change ...func(*policy.Terms)) policy.Terms {
-	t := policy.Builtin().Over(policy.Topic{}).Terms(policy.Terms{Ladder: policy.Ladder{time.Minute}, Retries: new(3)})
+	t := policy.Builtin().WithDefaults(policy.Topic{}).Terms(policy.Terms{Ladder: policy.Ladder{time.Minute}, Retries: new(3)})
 	for _, c := range change {
 		c(&t)
 	}
@@ -139,7 +139,7 @@ func TestBefore(t *testing.T) {
 		{"then the age", 4, 48 * time.Hour, false, policy.ReasonMaxAge},
 	} {
 		progress := policy.Progress{Tries: c.tries, Age: c.age, Expires: c.expired, ExpiresIn: -time.Millisecond}
-		got, ok := policy.Before(day, progress)
+		got, ok := policy.CheckBefore(day, progress)
 		require.Equal(t, c.reason == "", ok, c.name)
 		if !ok {
 			require.Equal(t, policy.Verdict{Kind: policy.Dead, Reason: c.reason}, got, c.name)

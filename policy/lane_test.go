@@ -54,7 +54,7 @@ func TestLimitsAreTheLanesOverTheTopics(t *testing.T) {
 		{"a paused topic", policy.Topic{Paused: true}, policy.Lane{}, policy.Limits{Paused: true, Concurrency: 32}},
 		{"a paused lane", policy.Topic{}, policy.Lane{Paused: true}, policy.Limits{Paused: true, Concurrency: 32}},
 	} {
-		require.Equal(t, c.wanted, c.topic.Over(policy.Builtin()).Limits(c.lane), c.name)
+		require.Equal(t, c.wanted, c.topic.WithDefaults(policy.Builtin()).Limits(c.lane), c.name)
 	}
 }
 

@@ -222,8 +222,8 @@ func TestEveryErrorClassHasItsVerdict(t *testing.T) {
 		for _, status := range []int{0, 200, 404, 410, 429, 503} {
 			result := policy.Result{Class: class, Status: status, NonRetryable: true}
 			require.Equal(t, row.verdict, policy.Judge(terms(), result, policy.Progress{Tries: 1}, 0), "class %s with status %d", class, status)
-			require.Equal(t, row.away, result.Away(), class)
-			require.False(t, result.Busy(), class)
+			require.Equal(t, row.away, result.Unavailable(), class)
+			require.False(t, result.Throttled(), class)
 		}
 		last := policy.Judge(terms(), policy.Result{Class: class}, policy.Progress{Tries: 4}, 0)
 		if row.verdict == again {

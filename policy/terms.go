@@ -69,17 +69,17 @@ type Topic struct {
 	// ClientCert proves to receivers who we are; nil: nothing does.
 	ClientCert *ClientCert `json:"client_cert,omitempty"`
 	// KeepDelivered and KeepDead say what is kept of ended jobs; cancelled ones are kept like delivered ones.
-	KeepDelivered Keep `json:"keep_delivered,omitzero"`
-	KeepDead      Keep `json:"keep_dead,omitzero"`
+	KeepDelivered Retention `json:"keep_delivered,omitzero"`
+	KeepDead      Retention `json:"keep_dead,omitzero"`
 	// IDWindow is how long after its job's end an id chosen by a client is remembered; nil: 1 h.
 	IDWindow *time.Duration `json:"id_window,omitempty"`
 	// Paused topics accept jobs and attempt none.
 	Paused bool `json:"paused,omitempty"`
 }
 
-// Keep bounds what is kept of ended jobs: whichever bound is reached first removes the oldest. A nil field takes the
+// Retention bounds what is kept of ended jobs: whichever bound is reached first removes the oldest. A nil field takes the
 // default, zero keeps none.
-type Keep struct {
+type Retention struct {
 	For      *time.Duration `json:"for,omitempty"`
 	Max      *int64         `json:"max,omitempty"`
 	MaxBytes *int64         `json:"max_bytes,omitempty"`
@@ -102,14 +102,14 @@ func Builtin() Topic {
 		LaneConcurrency: 32,
 		GiveUpOn:        []string{"410"},
 		Breaker:         Breaker{Failures: new(10), Open: 30 * time.Second},
-		KeepDelivered:   Keep{For: new(24 * time.Hour), Max: new(int64(100_000)), MaxBytes: new(int64(256 << 20))},
-		KeepDead:        Keep{For: new(30 * 24 * time.Hour), Max: new(int64(100_000)), MaxBytes: new(int64(1 << 30))},
+		KeepDelivered:   Retention{For: new(24 * time.Hour), Max: new(int64(100_000)), MaxBytes: new(int64(256 << 20))},
+		KeepDead:        Retention{For: new(30 * 24 * time.Hour), Max: new(int64(100_000)), MaxBytes: new(int64(1 << 30))},
 		IDWindow:        new(time.Hour),
 	}
 }
 
-// Over fills every field that t does not say with base's, and returns the result.
-func (t Topic) Over(base Topic) Topic {
+// WithDefaults fills every field that t does not say with base's, and returns the result.
+func (t Topic) WithDefaults(base Topic) Topic {
 	if t.Ladder == nil {
 		t.Ladder = base.Ladder
 		if t.Retries == nil {
@@ -152,7 +152,7 @@ func (t Topic) Over(base Topic) Topic {
 	if t.Success.IsZero() {
 		t.Success = base.Success
 	}
-	t.Breaker = t.Breaker.over(base.Breaker)
+	t.Breaker = t.Breaker.withDefaults(base.Breaker)
 	t.OnDelivered = cmp.Or(t.OnDelivered, base.OnDelivered)
 	t.OnDead = cmp.Or(t.OnDead, base.OnDead)
 	t.OnBacklog = cmp.Or(t.OnBacklog, base.OnBacklog)
@@ -160,15 +160,15 @@ func (t Topic) Over(base Topic) Topic {
 		t.Secrets = base.Secrets
 	}
 	t.ClientCert = cmp.Or(t.ClientCert, base.ClientCert)
-	t.KeepDelivered = t.KeepDelivered.over(base.KeepDelivered)
-	t.KeepDead = t.KeepDead.over(base.KeepDead)
+	t.KeepDelivered = t.KeepDelivered.withDefaults(base.KeepDelivered)
+	t.KeepDead = t.KeepDead.withDefaults(base.KeepDead)
 	if t.IDWindow == nil {
 		t.IDWindow = base.IDWindow
 	}
 	return t
 }
 
-func (k Keep) over(base Keep) Keep {
+func (k Retention) withDefaults(base Retention) Retention {
 	if k.For == nil {
 		k.For = base.For
 	}

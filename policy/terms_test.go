@@ -70,7 +70,7 @@ func TestTermsResolveFieldByField(t *testing.T) {
 		{"the topic's timeout", policy.Topic{Timeout: time.Second}, policy.Terms{}, policy.DefaultLadder(), 9, time.Second},
 		{"the job's timeout", policy.Topic{Timeout: time.Second}, policy.Terms{Timeout: time.Minute}, policy.DefaultLadder(), 9, time.Minute},
 	} {
-		got := c.topic.Over(base).Terms(c.job)
+		got := c.topic.WithDefaults(base).Terms(c.job)
 		require.Equal(t, c.ladder, got.Ladder, c.name)
 		require.Equal(t, c.retries, *got.Retries, c.name)
 		require.Equal(t, c.timeout, got.Timeout, c.name)
@@ -81,7 +81,7 @@ func TestTermsResolveFieldByField(t *testing.T) {
 }
 
 func TestTermsTakeTheRestFromTheTopic(t *testing.T) {
-	topic := policy.Topic{MaxAge: time.Hour, Jitter: new(0.0), GiveUpOn: []string{}}.Over(policy.Builtin())
+	topic := policy.Topic{MaxAge: time.Hour, Jitter: new(0.0), GiveUpOn: []string{}}.WithDefaults(policy.Builtin())
 	got := topic.Terms(policy.Terms{Jitter: 0.9, MaxAge: time.Minute, GiveUpOn: []string{"4xx"}})
 	require.Equal(t, time.Hour, got.MaxAge)
 	require.Zero(t, got.Jitter)
@@ -94,7 +94,7 @@ func TestTermsTakeTheRestFromTheTopic(t *testing.T) {
 // Whom a job's end is told to, the job says, else its topic.
 func TestTermsNameWhomToTell(t *testing.T) {
 	own, topics := &policy.Callback{URL: "http://job.example/"}, &policy.Callback{URL: "http://topic.example/"}
-	topic := policy.Topic{OnDead: topics}.Over(policy.Builtin())
+	topic := policy.Topic{OnDead: topics}.WithDefaults(policy.Builtin())
 	got := topic.Terms(policy.Terms{})
 	require.Equal(t, topics, got.OnDead)
 	require.Nil(t, got.OnDelivered)
@@ -105,9 +105,9 @@ func TestTermsNameWhomToTell(t *testing.T) {
 
 func TestOverFillsWhatIsNotSaid(t *testing.T) {
 	base := policy.Builtin()
-	require.Equal(t, new(9), policy.Topic{}.Over(base).Retries)
+	require.Equal(t, new(9), policy.Topic{}.WithDefaults(base).Retries)
 	base.Retries = new(9)
-	require.Equal(t, base, policy.Topic{}.Over(base))
+	require.Equal(t, base, policy.Topic{}.WithDefaults(base))
 
 	full := policy.Topic{
 		Ladder: policy.Ladder{time.Second}, Retries: new(0), Jitter: new(0.0), Timeout: time.Second, MaxAge: time.Minute, Workers: 1,
@@ -120,32 +120,32 @@ func TestOverFillsWhatIsNotSaid(t *testing.T) {
 		OnBacklog:     &policy.Backlog{OlderThan: time.Minute},
 		Secrets:       []policy.Secret{{ID: "s1", Value: "whsec_x"}},
 		ClientCert:    &policy.ClientCert{Chain: "chain", Key: "key"},
-		KeepDelivered: policy.Keep{For: new(time.Duration(0)), Max: new(int64(0)), MaxBytes: new(int64(0))},
-		KeepDead:      policy.Keep{For: new(time.Minute), Max: new(int64(1)), MaxBytes: new(int64(2))},
+		KeepDelivered: policy.Retention{For: new(time.Duration(0)), Max: new(int64(0)), MaxBytes: new(int64(0))},
+		KeepDead:      policy.Retention{For: new(time.Minute), Max: new(int64(1)), MaxBytes: new(int64(2))},
 		IDWindow:      new(time.Duration(0)), Paused: true,
 	}
-	require.Equal(t, full, full.Over(base), "what is said stays, zero too")
-	require.Equal(t, full, policy.Topic{Paused: true}.Over(full))
-	require.Empty(t, policy.Topic{Secrets: []policy.Secret{}}.Over(full).Secrets, "none is something said")
+	require.Equal(t, full, full.WithDefaults(base), "what is said stays, zero too")
+	require.Equal(t, full, policy.Topic{Paused: true}.WithDefaults(full))
+	require.Empty(t, policy.Topic{Secrets: []policy.Secret{}}.WithDefaults(full).Secrets, "none is something said")
 	require.Equal(t, policy.Breaker{Failures: new(0), Open: time.Hour},
-		policy.Topic{Breaker: policy.Breaker{Open: time.Hour}}.Over(full).Breaker, "the breaker is filled field by field")
-	require.Equal(t, full.Rate, policy.Topic{Rate: policy.Rate{Starts: 5}}.Over(full).Rate, "half a rate is none")
-	require.Equal(t, policy.Keep{For: new(time.Hour), Max: new(int64(1)), MaxBytes: new(int64(2))},
-		policy.Topic{KeepDead: policy.Keep{For: new(time.Hour)}}.Over(full).KeepDead, "bounds are filled one by one")
+		policy.Topic{Breaker: policy.Breaker{Open: time.Hour}}.WithDefaults(full).Breaker, "the breaker is filled field by field")
+	require.Equal(t, full.Rate, policy.Topic{Rate: policy.Rate{Starts: 5}}.WithDefaults(full).Rate, "half a rate is none")
+	require.Equal(t, policy.Retention{For: new(time.Hour), Max: new(int64(1)), MaxBytes: new(int64(2))},
+		policy.Topic{KeepDead: policy.Retention{For: new(time.Hour)}}.WithDefaults(full).KeepDead, "bounds are filled one by one")
 }
 
 // A paused base pauses nobody else's topic: that is said topic by topic.
 func TestOverDoesNotInheritPaused(t *testing.T) {
 	base := policy.Builtin()
 	base.Paused = true
-	require.False(t, policy.Topic{}.Over(base).Paused)
+	require.False(t, policy.Topic{}.WithDefaults(base).Paused)
 }
 
 func TestBuiltinIsComplete(t *testing.T) {
 	got := policy.Builtin()
 	require.NotNil(t, got.Jitter)
 	require.NotNil(t, got.IDWindow)
-	for _, keep := range []policy.Keep{got.KeepDelivered, got.KeepDead} {
+	for _, keep := range []policy.Retention{got.KeepDelivered, got.KeepDead} {
 		require.NotNil(t, keep.For)
 		require.NotNil(t, keep.Max)
 		require.NotNil(t, keep.MaxBytes)
@@ -172,7 +172,7 @@ func TestTopicSurvivesItsJSON(t *testing.T) {
 		"nothing said":     {},
 		"built-in":         policy.Builtin(),
 		"nothing to give":  {GiveUpOn: []string{}, Retries: new(0), Jitter: new(0.0), IDWindow: new(time.Duration(0))},
-		"keeps nothing":    {KeepDead: policy.Keep{Max: new(int64(0))}},
+		"keeps nothing":    {KeepDead: policy.Retention{Max: new(int64(0))}},
 		"success and rate": {Success: policy.Success{BodyContains: "ok"}, Rate: policy.Rate{Starts: 5, Per: 90 * time.Second}},
 		"never opens":      {Breaker: policy.Breaker{Failures: new(0)}},
 		"callbacks": {

@@ -44,8 +44,8 @@ func TestStockOfWorkersThatHangIsGivenUpBesideABusyTopic(t *testing.T) {
 		other := 0
 		for range 3 {
 			claimed, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
-				Wants: []store.Want{{Queue: queueOf("orders", "y"), Max: store.MaxBatch, Timeout: time.Second}},
-				Max:   store.MaxBatch, MaxBytes: 1 << 20, Margin: time.Second,
+				Queues: []store.QueueClaim{{Queue: queueOf("orders", "y"), Max: store.MaxBatch, Timeout: time.Second}},
+				Max:    store.MaxBatch, MaxBytes: 1 << 20, Margin: time.Second,
 			})
 			require.NoError(t, err)
 			other += len(claimed.Jobs)
@@ -64,13 +64,13 @@ type refusing struct {
 	back    time.Time // when one came last that was not attempted
 }
 
-func (s *refusing) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+func (s *refusing) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	time.Sleep(s.took)
 	s.mu.Lock()
 	var taken []store.Settlement
 	refused := make([]error, len(it))
 	for i := range it {
-		if it[i].Lane.Hold > 0 {
+		if it[i].Lane.Cooldown > 0 {
 			refused[i], s.refused = store.ErrLeaseLost, time.Now()
 			continue
 		}

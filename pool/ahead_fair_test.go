@@ -26,7 +26,7 @@ type moments struct {
 	back    int
 }
 
-func (s *moments) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+func (s *moments) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	s.mu.Lock()
 	for i := range it {
 		s.settled[it[i].Ref.ID] = time.Now()
@@ -107,7 +107,7 @@ func TestStockOfOneShardLeavesRoomForLanesOfAnother(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := storetest.NewModel(storetest.ModelOptions{
-					Shards: 2, Defaults: policy.Topic{LaneConcurrency: 1000}.Over(policy.Builtin()),
+					Shards: 2, Defaults: policy.Topic{LaneConcurrency: 1000}.WithDefaults(policy.Builtin()),
 				})
 				if rated {
 					_, err := s.PutLane(t.Context(), 1, store.NewToken(), store.Lane{

@@ -27,7 +27,7 @@ type trips struct {
 	settled int
 }
 
-func (s *trips) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+func (s *trips) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	s.mu.Lock()
 	s.made++
 	s.settled += len(it)
@@ -44,12 +44,12 @@ func (s *trips) counts() (made, settled int) {
 
 // roomy is a store whose lanes may have many attempts in flight.
 func roomy() store.Store {
-	return storetest.NewModel(storetest.ModelOptions{Defaults: policy.Topic{LaneConcurrency: 1000}.Over(policy.Builtin())})
+	return storetest.NewModel(storetest.ModelOptions{Defaults: policy.Topic{LaneConcurrency: 1000}.WithDefaults(policy.Builtin())})
 }
 
 func workers(n int) func(*pool.Options) {
 	return func(o *pool.Options) {
-		o.Policies = fixed(policy.Topic{Workers: n, LaneConcurrency: 1000}.Over(policy.Builtin()))
+		o.Policies = fixed(policy.Topic{Workers: n, LaneConcurrency: 1000}.WithDefaults(policy.Builtin()))
 	}
 }
 
@@ -152,12 +152,12 @@ func TestMoreWorkersAreUsedThoughThereIsStock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := roomy(), newGauge(10*time.Millisecond)
 		policies := &switching{}
-		policies.put(policy.Topic{Workers: 5, LaneConcurrency: 1000}.Over(policy.Builtin()))
+		policies.put(policy.Topic{Workers: 5, LaneConcurrency: 1000}.WithDefaults(policy.Builtin()))
 		fill(t, s, 5000, "orders/x")
 		run(t, s, g, func(o *pool.Options) { o.Policies = policies })
 		time.Sleep(500 * time.Millisecond)
 		require.Equal(t, 5, g.peak(""))
-		policies.put(policy.Topic{Workers: 20, LaneConcurrency: 1000}.Over(policy.Builtin()))
+		policies.put(policy.Topic{Workers: 20, LaneConcurrency: 1000}.WithDefaults(policy.Builtin()))
 		time.Sleep(500 * time.Millisecond)
 		require.Equal(t, 20, g.peak(""))
 	})

@@ -18,7 +18,7 @@ import (
 type attempt struct {
 	desk     *desk
 	lane     *lane
-	held     *store.Held
+	held     *store.ClaimedJob
 	settings *settings     // the lane's own, at the claim; nil: none
 	began    time.Time     // of the call that claimed it
 	until    time.Time     // the lease's end, by the process's clock
@@ -81,7 +81,7 @@ func (a *attempt) run(ctx context.Context) {
 	h, p := a.held, a.desk.p
 	topic := p.policy(a.lane.topic.name)
 	terms := topic.Terms(h.Terms)
-	verdict, ok := policy.Before(terms, a.progress())
+	verdict, ok := policy.CheckBefore(terms, a.progress())
 	request := a.request(topic, terms)
 	switch {
 	case a.void:
@@ -95,7 +95,7 @@ func (a *attempt) run(ctx context.Context) {
 		return
 	case request.URL == "":
 		a.end(ctx, outcome{terms: terms, verdict: policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonInvalid}, record: job.Attempt{
-			N: h.Made + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: policy.Dead.String(),
+			N: h.Attempts + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: policy.Dead.String(),
 			Reason: policy.ReasonInvalid, ErrorClass: policy.ClassInvalid, Error: "neither the job, its lane nor its topic has a URL",
 		}})
 		return
@@ -112,7 +112,7 @@ func (a *attempt) run(ctx context.Context) {
 		return
 	case strays != "":
 		a.end(ctx, outcome{terms: terms, url: request.URL, verdict: policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonInvalid}, record: job.Attempt{
-			N: h.Made + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: policy.Dead.String(),
+			N: h.Attempts + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: policy.Dead.String(),
 			Reason: policy.ReasonInvalid, ErrorClass: policy.ClassInvalid,
 			Error: "the header " + strays + " carries a secret that was given for another host than its topic's or lane's URL leads to now",
 		}})
@@ -121,7 +121,7 @@ func (a *attempt) run(ctx context.Context) {
 		request.Credentials, err = a.credentials()
 	}
 	if err != nil { // who gives them has said so
-		hold := store.LaneChange{Hold: keylessHold}
+		hold := store.LaneChange{Cooldown: keylessHold}
 		if h.Kind != "" {
 			hold = store.LaneChange{} // others' callbacks share its lane
 		}
@@ -165,7 +165,7 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 	result := p.opts.Deliverer.Deliver(ctx, request) // nothing keeps the request, and its body, from here on
 	verdict := a.judge(terms, result)
 	record := job.Attempt{
-		N: h.Made + 1, Kind: job.KindAttempt, StartedAt: job.Millis(result.StartedAt), Duration: result.Duration,
+		N: h.Attempts + 1, Kind: job.KindAttempt, StartedAt: job.Millis(result.StartedAt), Duration: result.Duration,
 		Status: result.Status, Verdict: verdict.Kind.String(), Reason: verdict.Reason,
 		Error: cmp.Or(result.Error, verdict.Note), ErrorClass: result.Class, Header: result.Header,
 		Body: result.Body,
@@ -178,7 +178,7 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 	}
 	a.end(ctx, outcome{
 		terms: terms, url: url, verdict: verdict, record: record, result: &result, late: late, breaker: topic.Breaker,
-		change: store.LaneChange{Hold: verdict.LaneWait}, most: a.limits(topic).Concurrency,
+		change: store.LaneChange{Cooldown: verdict.LaneWait}, most: a.limits(topic).Concurrency,
 	})
 }
 
@@ -197,10 +197,10 @@ func (a *attempt) judge(terms policy.Terms, result policy.Result) policy.Verdict
 func (a *attempt) progress() policy.Progress { return progressOf(a.held, a.began) }
 
 // progressOf is how far a job has come that was claimed by a call begun then.
-func progressOf(h *store.Held, began time.Time) policy.Progress {
+func progressOf(h *store.ClaimedJob, began time.Time) policy.Progress {
 	passed := time.Since(began)
 	return policy.Progress{
-		Tries: h.Tries, Age: h.Age + passed, Expires: !h.ExpiresAt.IsZero(), ExpiresIn: h.ExpiresAt.Sub(h.Now()) - passed,
+		Tries: h.FailedAttempts, Age: h.Age + passed, Expires: !h.ExpiresAt.IsZero(), ExpiresIn: h.ExpiresAt.Sub(h.Now()) - passed,
 	}
 }
 
@@ -240,7 +240,7 @@ func (a *attempt) request(topic policy.Topic, terms policy.Terms) job.Request {
 	h, lane := a.held, a.lanePolicy()
 	request := job.Request{
 		Ref: h.Ref(), Queue: h.Queue, URL: cmp.Or(h.URL, lane.URL, topic.URL), Method: h.Method, Header: h.Header,
-		ContentType: h.ContentType, Body: h.Body, Attempt: h.Made + 1, RetriesLeft: max(0, *terms.Retries-h.Tries),
+		ContentType: h.ContentType, Body: h.Body, Attempt: h.Attempts + 1, RetriesLeft: max(0, *terms.Retries-h.FailedAttempts),
 		DueAt: h.DueAt, Timeout: terms.Timeout,
 	}
 	if len(topic.Headers)+len(lane.Headers) > 0 {
@@ -290,7 +290,7 @@ func (a *attempt) openHeaders(r *job.Request) (strays string, err error) {
 func (a *attempt) release(ctx context.Context, wait time.Duration) {
 	verdict := policy.Verdict{Kind: policy.Released, Wait: wait}
 	a.end(ctx, outcome{verdict: verdict, record: job.Attempt{
-		N: a.held.Made + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: verdict.Kind.String(),
+		N: a.held.Attempts + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: verdict.Kind.String(),
 	}})
 }
 
@@ -323,7 +323,7 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 		lane: a.lane,
 	}
 	if o.verdict.Kind == policy.Delivered || o.verdict.Kind == policy.Dead {
-		item.Births = p.opts.Births(End{Held: h, URL: o.url, Terms: o.terms, Verdict: o.verdict, Attempt: o.record})
+		item.Outbox = p.opts.Births(End{Held: h, URL: o.url, Terms: o.terms, Verdict: o.verdict, Attempt: o.record})
 	}
 	short := o.result != nil && o.result.Class == policy.ClassLocalResources
 	if short {
@@ -332,7 +332,7 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 	if o.result == nil || short {
 		a.unstarted()
 		if h.Rated {
-			item.Lane.Unstarted, item.Lane.Slack = true, a.slack
+			item.Lane.StartUnused, item.Lane.Slack = true, a.slack
 		}
 	}
 	p.mu.Lock()
@@ -347,13 +347,13 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 		}
 		a.lane.learn(shown, o.most)
 		change := a.lane.guard(shown, h.Probe, o.breaker)
-		item.Lane = store.LaneChange{Hold: max(o.change.Hold, change.Hold), Breaker: change.Breaker}
+		item.Lane = store.LaneChange{Cooldown: max(o.change.Cooldown, change.Cooldown), Breaker: change.Breaker}
 	}
 	a.letGo()
 	d.ended = append(d.ended, item)
 	d.working--
-	if item.Lane.Hold > 0 {
-		if until := time.Now().Add(item.Lane.Hold); until.After(a.lane.holds) {
+	if item.Lane.Cooldown > 0 {
+		if until := time.Now().Add(item.Lane.Cooldown); until.After(a.lane.holds) {
 			a.lane.holds = until
 		}
 	}

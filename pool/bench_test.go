@@ -21,7 +21,7 @@ type endless struct {
 
 func (*endless) Shards() int { return 1 }
 
-func (e *endless) Await(ctx context.Context, _ int, _ store.Watch) (rung store.Rung, err error) {
+func (e *endless) Wait(ctx context.Context, _ int, _ store.WaitOptions) (rung store.Wakeup, err error) {
 	e.once.Do(func() { rung.Queues = e.queues })
 	if rung.Queues == nil {
 		<-ctx.Done()
@@ -29,25 +29,25 @@ func (e *endless) Await(ctx context.Context, _ int, _ store.Watch) (rung store.R
 	return rung, nil
 }
 
-func (*endless) Ring(context.Context, int, []job.Queue) error { return nil }
+func (*endless) Notify(context.Context, int, []job.Queue) error { return nil }
 
-func (*endless) Claim(_ context.Context, _ int, token store.Token, r store.ClaimRequest) (store.Claimed, error) {
-	var c store.Claimed
-	for _, w := range r.Wants {
+func (*endless) Claim(_ context.Context, _ int, token store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+	var c store.ClaimResult
+	for _, w := range r.Queues {
 		for range w.Max {
-			h := store.Held{Lease: token, LeaseFor: w.Timeout + r.Margin}
+			h := store.ClaimedJob{Lease: token, LeaseFor: w.Timeout + r.Margin}
 			h.ID, h.Queue, h.URL, h.Method = "job", w.Queue, "https://x.example/", "POST"
 			c.Jobs = append(c.Jobs, h)
 		}
-		c.Queues = append(c.Queues, store.QueueLeft{Queue: w.Queue, More: true})
+		c.Queues = append(c.Queues, store.QueueStatus{Queue: w.Queue, More: true})
 	}
 	return c, nil
 }
 
-func (e *endless) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.Claimed, error) {
+func (e *endless) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	errs := make([]error, len(items))
 	if next == nil {
-		return errs, store.Claimed{}, nil
+		return errs, store.ClaimResult{}, nil
 	}
 	claimed, err := e.Claim(ctx, shard, token, *next)
 	return errs, claimed, err
@@ -86,7 +86,7 @@ func BenchmarkAttempts(b *testing.B) {
 			}
 			d := &countdown{left: b.N, done: make(chan struct{})}
 			p := pool.New(pool.Options{
-				Store: s, Deliverer: d, Policies: fixed(policy.Topic{LaneConcurrency: 1000}.Over(policy.Builtin())), Workers: c.workers,
+				Store: s, Deliverer: d, Policies: fixed(policy.Topic{LaneConcurrency: 1000}.WithDefaults(policy.Builtin())), Workers: c.workers,
 				Logger: slog.New(slog.DiscardHandler),
 			})
 			ctx, cancel := context.WithCancel(context.Background())

@@ -55,10 +55,10 @@ func (l *lane) guard(result policy.Result, probe bool, terms policy.Breaker) sto
 	switch {
 	case probe && *terms.Failures == 0: // it was switched off while it was open
 		return store.LaneChange{Breaker: store.CloseBreaker}
-	case result.Away():
+	case result.Unavailable():
 		if l.trips(probe, terms) {
 			l.slots = 1
-			return store.LaneChange{Hold: terms.Open, Breaker: store.OpenBreaker}
+			return store.LaneChange{Cooldown: terms.Open, Breaker: store.OpenBreaker}
 		}
 	case result.Class == policy.ClassNone:
 		l.breaker = nil

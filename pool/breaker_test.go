@@ -71,14 +71,14 @@ func outage(t *testing.T, processes, jobs int, away policy.Result) (store.Store,
 	carry(t, s)
 	fill(t, s, jobs, "shop/a")
 	for range processes {
-		run(t, s, h, func(o *pool.Options) { o.Policies = fixed(breakable.Over(policy.Builtin())) })
+		run(t, s, h, func(o *pool.Options) { o.Policies = fixed(breakable.WithDefaults(policy.Builtin())) })
 	}
 	return s, h
 }
 
 func laneStats(t *testing.T, s store.Store) store.LaneStats {
 	t.Helper()
-	lanes, err := s.Lanes(t.Context(), 0, "default", "shop", "", 10)
+	lanes, err := s.LaneStats(t.Context(), 0, "default", "shop", "", 10)
 	require.NoError(t, err)
 	require.Len(t, lanes, 1)
 	return lanes[0]
@@ -95,7 +95,7 @@ func TestABreakerOpensForAllProcessesAndLetsOneProbeThrough(t *testing.T) {
 				first := h.count()
 				require.GreaterOrEqual(t, first, 5)
 				require.LessOrEqual(t, first, 60, "each process counts for itself, and what was under way still ends")
-				require.True(t, laneStats(t, s).Open)
+				require.True(t, laneStats(t, s).BreakerOpen)
 
 				h.set(false)
 				time.Sleep(10 * time.Minute)
@@ -118,7 +118,7 @@ func TestALaneComesBackSlowlyAndWhole(t *testing.T) {
 		times := h.asked[asked:]
 		h.mu.Unlock()
 		require.GreaterOrEqual(t, len(times), 300)
-		require.False(t, laneStatsOrNone(t, s).Open)
+		require.False(t, laneStatsOrNone(t, s).BreakerOpen)
 		early := 0
 		for _, at := range times[1:] {
 			if at.Sub(times[0]) <= 2*5*time.Millisecond+time.Millisecond {
@@ -129,13 +129,13 @@ func TestALaneComesBackSlowlyAndWhole(t *testing.T) {
 		stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Topics: []string{"shop"}})
 		require.NoError(t, err)
 		require.EqualValues(t, 300, stats[0].Delivered)
-		require.Zero(t, stats[0].Open)
+		require.Zero(t, stats[0].OpenBreakers)
 	})
 }
 
 func laneStatsOrNone(t *testing.T, s store.Store) store.LaneStats {
 	t.Helper()
-	lanes, err := s.Lanes(t.Context(), 0, "default", "shop", "", 10)
+	lanes, err := s.LaneStats(t.Context(), 0, "default", "shop", "", 10)
 	require.NoError(t, err)
 	if len(lanes) == 0 {
 		return store.LaneStats{}
@@ -150,10 +150,10 @@ func TestAnswersOpenNoBreaker(t *testing.T) {
 			s, h := outage(t, 1, 50, answer)
 			time.Sleep(20 * time.Second)
 			if answer.Class == policy.ClassNone {
-				require.False(t, laneStats(t, s).Open, "%+v", answer)
+				require.False(t, laneStats(t, s).BreakerOpen, "%+v", answer)
 				require.Greater(t, h.count(), 500)
 			} else {
-				require.False(t, laneStatsOrNone(t, s).Open)
+				require.False(t, laneStatsOrNone(t, s).BreakerOpen)
 			}
 		})
 	}
@@ -166,10 +166,10 @@ func TestABreakerOfNoFailuresNeverOpens(t *testing.T) {
 		terms.Breaker.Failures = new(0)
 		carry(t, s)
 		fill(t, s, 20, "shop/a")
-		run(t, s, h, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+		run(t, s, h, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
 		time.Sleep(20 * time.Second)
 		require.Greater(t, h.count(), 200)
-		require.False(t, laneStats(t, s).Open)
+		require.False(t, laneStats(t, s).BreakerOpen)
 	})
 }
 
@@ -186,8 +186,8 @@ func TestAllJobsOfAHostThatNeverReturnsEndByTheirAge(t *testing.T) {
 		var mu sync.Mutex
 		told := make(map[string]policy.Reason)
 		run(t, s, h, func(o *pool.Options) {
-			o.Policies = fixed(terms.Over(policy.Builtin()))
-			o.Births = func(end pool.End) []store.Entry {
+			o.Policies = fixed(terms.WithDefaults(policy.Builtin()))
+			o.Births = func(end pool.End) []store.NewJob {
 				mu.Lock()
 				defer mu.Unlock()
 				told[end.Held.ID] = end.Verdict.Reason
@@ -223,7 +223,7 @@ func TestARetryAfterHoldsTheLaneBackAndNoOther(t *testing.T) {
 		})
 		one(t, s, 0, "busy-1", "shop", "busy")
 		run(t, s, d, func(o *pool.Options) {
-			o.Policies = fixed(policy.Topic{Ladder: policy.Ladder{time.Second}}.Over(policy.Builtin()))
+			o.Policies = fixed(policy.Topic{Ladder: policy.Ladder{time.Second}}.WithDefaults(policy.Builtin()))
 		})
 		time.Sleep(time.Second)
 		one(t, s, 0, "busy-2", "shop", "busy")

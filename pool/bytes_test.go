@@ -22,11 +22,11 @@ import (
 // large registers a due job with a body of so many bytes.
 func large(t *testing.T, s store.Store, id, topic, lane string, bytes int) {
 	t.Helper()
-	var e store.Entry
+	var e store.NewJob
 	e.Timeout = 2 * time.Minute
 	e.ID, e.Queue, e.URL, e.Method = id, queueOf(topic, lane), "https://x.example/", "POST"
 	e.Body = zeros[:bytes]
-	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{e})
+	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{e})
 	require.NoError(t, err)
 }
 
@@ -149,9 +149,9 @@ func TestBytes_LargerThanTheBudgetGoOneAtATime(t *testing.T) {
 // oneByOne refuses claims from more than one queue.
 type oneByOne struct{ store.Store }
 
-func (o oneByOne) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.Claimed, error) {
-	if len(request.Wants) > 1 {
-		return store.Claimed{}, errors.New("a job's progress cannot be read")
+func (o oneByOne) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+	if len(request.Queues) > 1 {
+		return store.ClaimResult{}, errors.New("a job's progress cannot be read")
 	}
 	return o.Store.Claim(ctx, shard, token, request)
 }
@@ -188,7 +188,7 @@ func TestBytes_AreLetGoWhenTheyAreSent(t *testing.T) {
 				close(hangs)
 				<-over
 				return policy.Result{Status: 200}
-			}), func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+			}), func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
 			defer close(over)
 			<-hangs
 			if included == nil {

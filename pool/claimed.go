@@ -11,9 +11,9 @@ import (
 )
 
 // start hands claimed jobs to workers and notes what the claim said of the queues.
-func (d *desk) start(ctx, work context.Context, request store.ClaimRequest, claimed store.Claimed, at asked) {
+func (d *desk) start(ctx, work context.Context, request store.ClaimRequest, claimed store.ClaimResult, at asked) {
 	p := d.p
-	if len(request.Wants) == 0 {
+	if len(request.Queues) == 0 {
 		return
 	}
 	current := p.opts.Policies.Sync(ctx, claimed.Revision)
@@ -42,7 +42,7 @@ func (d *desk) start(ctx, work context.Context, request store.ClaimRequest, clai
 	}
 	d.working += len(begun)
 	var used []*topic // of those with a rate
-	for i, w := range request.Wants {
+	for i, w := range request.Queues {
 		l := p.lanes[w.Queue]
 		unused := w.Max - l.came
 		l.came = 0
@@ -55,7 +55,7 @@ func (d *desk) start(ctx, work context.Context, request store.ClaimRequest, clai
 		if i < len(changed) && changed[i] != nil {
 			l.settings = changed[i]
 		}
-		left := store.QueueLeft{}
+		left := store.QueueStatus{}
 		if i < len(claimed.Queues) {
 			left = claimed.Queues[i]
 		}
@@ -98,7 +98,7 @@ func (d *desk) start(ctx, work context.Context, request store.ClaimRequest, clai
 }
 
 // settings are those of the lanes of a claim that have others than were known; nil: they are known.
-func (d *desk) settings(queues []store.QueueLeft) []*settings {
+func (d *desk) settings(queues []store.QueueStatus) []*settings {
 	var changed []*settings
 	for i := range queues {
 		if queues[i].Lane == nil {
@@ -117,10 +117,10 @@ func (d *desk) settings(queues []store.QueueLeft) []*settings {
 }
 
 // after notes how a queue stands after a claim. p.mu is held.
-func (d *desk) after(l *lane, left store.QueueLeft) {
+func (d *desk) after(l *lane, left store.QueueStatus) {
 	l.asking = false
 	switch {
-	case left.Open:
+	case left.BreakerOpen:
 		l.slots = 1 // it comes back slowly
 	case l.breaker != nil && l.breaker.State() != gobreaker.StateClosed:
 		l.breaker = nil // another process had the probe

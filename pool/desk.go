@@ -22,7 +22,7 @@ type desk struct {
 	expired chan struct{} // jobs are to be ended whose time to live is over
 	quit    chan struct{} // closed when no more attempts are to be started
 
-	hush     context.CancelFunc // ends the Await under way; nil when there is none
+	hush     context.CancelFunc // ends the Wait under way; nil when there is none
 	rota     rota
 	lag      time.Duration // how long trips take, the longest of late
 	ended    []settled

@@ -44,12 +44,12 @@ func (d *desk) endExpired(ctx, flush context.Context) {
 func (d *desk) endSome(ctx, flush context.Context) bool {
 	p := d.p
 	p.opts.Policies.Refresh(ctx)
-	var held []store.Held
+	var held []store.ClaimedJob
 	var began time.Time
 	token := store.NewToken()
 	err := d.persist(ctx, "claim expired jobs", func(ctx context.Context) (err error) {
 		began = time.Now()
-		held, err = p.opts.Store.ClaimExpired(ctx, d.shard, token, store.ExpiredRequest{
+		held, err = p.opts.Store.ClaimExpired(ctx, d.shard, token, store.ClaimExpiredRequest{
 			Max: expiredJobs, MaxBytes: expiredBytes, Lease: expiredLease,
 		})
 		return err
@@ -74,17 +74,17 @@ func (d *desk) endSome(ctx, flush context.Context) bool {
 
 // expire is the settlement of a job whose time to live is over. By a policy that has become longer it goes on waiting,
 // until it was due.
-func (d *desk) expire(ctx context.Context, h *store.Held, laneURL string, began time.Time) store.Settlement {
+func (d *desk) expire(ctx context.Context, h *store.ClaimedJob, laneURL string, began time.Time) store.Settlement {
 	p := d.p
 	topic := p.policy(topicName{h.Namespace, h.Topic})
 	terms := topic.Terms(h.Terms)
 	item := store.Settlement{Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease}
 	var goesOn bool
-	if item.Verdict, goesOn = policy.Before(terms, progressOf(h, began)); goesOn {
+	if item.Verdict, goesOn = policy.CheckBefore(terms, progressOf(h, began)); goesOn {
 		item.Verdict = policy.Verdict{Kind: policy.Released, Wait: max(0, h.DueAt.Sub(h.Now()))}
 		return item
 	}
-	item.Births = p.opts.Births(End{
+	item.Outbox = p.opts.Births(End{
 		Held: h, URL: cmp.Or(h.URL, laneURL, topic.URL), Terms: terms, Verdict: item.Verdict,
 	})
 	p.opts.Observer.Ended(Ended{Namespace: h.Namespace, Topic: h.Topic, Verdict: item.Verdict})
@@ -93,7 +93,7 @@ func (d *desk) expire(ctx context.Context, h *store.Held, laneURL string, began 
 }
 
 // laneURLs are the URLs that lanes have of their own, of those whose jobs name none.
-func (d *desk) laneURLs(ctx context.Context, held []store.Held) map[job.Queue]string {
+func (d *desk) laneURLs(ctx context.Context, held []store.ClaimedJob) map[job.Queue]string {
 	urls := make(map[job.Queue]string)
 	var queues []job.Queue
 	for i := range held {
@@ -108,7 +108,7 @@ func (d *desk) laneURLs(ctx context.Context, held []store.Held) map[job.Queue]st
 	}
 	var lanes []store.Lane
 	err := d.persist(ctx, "read lane settings", func(ctx context.Context) (err error) {
-		lanes, err = d.p.opts.Store.LaneSettings(ctx, d.shard, queues)
+		lanes, err = d.p.opts.Store.GetLanes(ctx, d.shard, queues)
 		return err
 	})
 	if err != nil {

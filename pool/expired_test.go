@@ -18,12 +18,12 @@ func TestEndExpired_LeavesAJobThatAPolicyLetsLiveLongerToItsDueTime(t *testing.T
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(0)
 		g.result = policy.Result{Class: policy.ClassHTTP, Status: 500}
-		var e store.Entry
+		var e store.NewJob
 		e.ID, e.Queue, e.URL, e.MaxAge = "retried", queueOf("orders", "a"), "https://x.example/", time.Minute
-		_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{e})
+		_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{e})
 		require.NoError(t, err)
 		longer := policy.Topic{Ladder: policy.Ladder{time.Hour}, Jitter: new(0.0), MaxAge: 24 * time.Hour}
-		p, _ := start(t, s, g, func(o *pool.Options) { o.Policies = fixed(longer.Over(policy.Builtin())) })
+		p, _ := start(t, s, g, func(o *pool.Options) { o.Policies = fixed(longer.WithDefaults(policy.Builtin())) })
 		carry(t, s)
 		time.Sleep(2 * time.Minute)
 		require.Equal(t, 1, g.count(""))
@@ -41,9 +41,9 @@ func TestEndExpired_LeavesAJobThatAPolicyLetsLiveLongerToItsDueTime(t *testing.T
 func TestEndExpired_OneThatCannotBeSettledStopsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
-		var entries []store.Entry
+		var entries []store.NewJob
 		for i := range 5 {
-			var e store.Entry
+			var e store.NewJob
 			e.ID, e.Queue, e.URL = fmt.Sprint(i), queueOf("orders", "a"), "https://x.example/"
 			e.Delay, e.ExpiresIn = time.Hour, time.Second
 			entries = append(entries, e)

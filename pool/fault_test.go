@@ -24,21 +24,21 @@ type sluggish struct {
 	claim, settle time.Duration
 }
 
-func (s sluggish) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.Claimed, error) {
+func (s sluggish) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	c, err := s.Store.Claim(ctx, sh, tok, r)
 	time.Sleep(s.claim)
 	return c, err
 }
 
-func (s sluggish) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+func (s sluggish) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	time.Sleep(s.settle)
 	return s.Store.Settle(ctx, sh, tok, it, n)
 }
 
 func one(t *testing.T, s store.Store, shard int, id, topic, lane string) {
-	var e store.Entry
+	var e store.NewJob
 	e.ID, e.Queue, e.URL, e.Method = id, job.Queue{Namespace: "default", Topic: topic, Lane: lane}, "https://x.example/", "POST"
-	_, err := s.Insert(t.Context(), shard, store.NewToken(), []store.Entry{e})
+	_, err := s.Insert(t.Context(), shard, store.NewToken(), []store.NewJob{e})
 	require.NoError(t, err)
 }
 
@@ -71,7 +71,7 @@ func TestATopicWithOneWorkerTriesALaneAgainThatTimedOut(t *testing.T) {
 			return g.Deliver(ctx, r)
 		})
 		fill(t, s, 5, "orders/a")
-		run(t, s, d, func(o *pool.Options) { o.Policies = fixed(policy.Topic{Workers: 1}.Over(policy.Builtin())) })
+		run(t, s, d, func(o *pool.Options) { o.Policies = fixed(policy.Topic{Workers: 1}.WithDefaults(policy.Builtin())) })
 		time.Sleep(24 * time.Hour)
 		require.GreaterOrEqual(t, g.count(""), 4)
 	})
@@ -91,7 +91,7 @@ func TestAFullTopicServesEveryShard(t *testing.T) {
 		}
 		fill(t, s, 100, queues...) // 2000 jobs x 100 ms / 8 = 25 s
 		run(t, sluggish{s, time.Millisecond, time.Millisecond}, g, func(o *pool.Options) {
-			o.Policies = fixed(policy.Topic{Workers: 8}.Over(policy.Builtin()))
+			o.Policies = fixed(policy.Topic{Workers: 8}.WithDefaults(policy.Builtin()))
 		})
 		time.Sleep(time.Second)
 		began := time.Now()
@@ -130,7 +130,7 @@ type poison struct {
 
 func (p poison) has(r *store.ClaimRequest) bool {
 	if r != nil {
-		for _, w := range r.Wants {
+		for _, w := range r.Queues {
 			if w.Queue.Lane == p.lane {
 				return true
 			}
@@ -139,16 +139,16 @@ func (p poison) has(r *store.ClaimRequest) bool {
 	return false
 }
 
-func (p poison) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.Claimed, error) {
+func (p poison) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	if p.has(&r) {
-		return store.Claimed{}, errors.New("a job's progress cannot be read")
+		return store.ClaimResult{}, errors.New("a job's progress cannot be read")
 	}
 	return p.Store.Claim(ctx, sh, tok, r)
 }
 
-func (p poison) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+func (p poison) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	if p.has(n) {
-		return nil, store.Claimed{}, errors.New("a job's progress cannot be read")
+		return nil, store.ClaimResult{}, errors.New("a job's progress cannot be read")
 	}
 	return p.Store.Settle(ctx, sh, tok, it, n)
 }
@@ -245,16 +245,16 @@ type faltering struct {
 	away int
 }
 
-func (f *faltering) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.Claimed, error) {
+func (f *faltering) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	if next != nil {
-		return nil, store.Claimed{}, errors.New("a job's progress cannot be read")
+		return nil, store.ClaimResult{}, errors.New("a job's progress cannot be read")
 	}
 	f.mu.Lock()
 	f.away--
 	away := f.away >= 0
 	f.mu.Unlock()
 	if away {
-		return nil, store.Claimed{}, &store.UnavailableError{Reason: "away"}
+		return nil, store.ClaimResult{}, &store.UnavailableError{Reason: "away"}
 	}
 	return f.Store.Settle(ctx, shard, token, items, nil)
 }
@@ -279,10 +279,10 @@ type unsettled struct {
 	id string
 }
 
-func (u unsettled) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.Claimed, error) {
+func (u unsettled) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	for _, item := range items {
 		if item.Ref.ID == u.id {
-			return nil, store.Claimed{}, errors.New("a job's progress cannot be read")
+			return nil, store.ClaimResult{}, errors.New("a job's progress cannot be read")
 		}
 	}
 	return u.Store.Settle(ctx, shard, token, items, next)

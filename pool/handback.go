@@ -78,7 +78,7 @@ func (b *handBack) send(ctx context.Context, queues []job.Queue) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
-	err := b.d.p.opts.Store.Ring(ctx, b.d.shard, queues)
+	err := b.d.p.opts.Store.Notify(ctx, b.d.shard, queues)
 	if err == nil {
 		b.away.Reset()
 		return

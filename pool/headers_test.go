@@ -59,9 +59,9 @@ func TestAttempt_SendsSealedHeadersOnlyToTheirOrigins(t *testing.T) {
 		strays := get(t, s, "strays")
 		require.Equal(t, job.Dead, strays.State)
 		require.Equal(t, policy.ReasonInvalid, strays.Reason)
-		require.Zero(t, strays.Made)
-		require.Contains(t, strays.Attempts[0].Error, "the header X-Job-Key carries a secret that was given for another host")
-		require.NotContains(t, strays.Attempts[0].Error, "https")
+		require.Zero(t, strays.Attempts)
+		require.Contains(t, strays.History[0].Error, "the header X-Job-Key carries a secret that was given for another host")
+		require.NotContains(t, strays.History[0].Error, "https")
 		require.Equal(t, sealedFor(home, "job"), own["X-Job-Key"], "what is stored was not written to")
 	})
 }
@@ -84,8 +84,8 @@ func TestAttempt_WaitsWhileAHeaderCannotBeOpened(t *testing.T) {
 		require.Equal(t, 1, g.count("_callbacks"), "those of others do not wait for it")
 		for _, id := range []string{"sealed", "told"} {
 			j := get(t, s, id)
-			require.Zero(t, j.Made)
-			require.Empty(t, j.Attempts)
+			require.Zero(t, j.Attempts)
+			require.Empty(t, j.History)
 			require.False(t, j.State.Ended())
 		}
 		policies.set(func() { delete(policies.fails, "X-Key") })

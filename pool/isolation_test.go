@@ -58,7 +58,7 @@ func (s *siege) Deliver(ctx context.Context, r job.Request) policy.Result {
 // besiege runs a process with the built-in policy but a timeout of ten minutes, and as many workers a topic as are given.
 func besiege(t *testing.T, workers int, hangs func(job.Request) bool, adapt ...func(*pool.Options)) *siege {
 	t.Helper()
-	terms := policy.Topic{Timeout: 10 * time.Minute, Workers: workers}.Over(policy.Builtin())
+	terms := policy.Topic{Timeout: 10 * time.Minute, Workers: workers}.WithDefaults(policy.Builtin())
 	s := &siege{
 		Store: sluggish{storetest.NewModel(storetest.ModelOptions{Defaults: terms}), time.Millisecond, time.Millisecond},
 		hangs: hangs, began: map[string]time.Time{},

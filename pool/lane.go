@@ -112,13 +112,13 @@ func (l *lane) learn(result policy.Result, most int) {
 		l.slots = max(l.slots/2, 1)
 		l.shown = stuck
 	case result.Class == policy.ClassNone:
-		if result.Busy() {
+		if result.Throttled() {
 			l.slots = max(l.slots/2, 1)
 		} else {
 			l.slots = min(l.slots*2, most)
 		}
 		l.shown = speed(result)
-	case l.shown == unknown && result.Away():
+	case l.shown == unknown && result.Unavailable():
 		l.shown = speed(result)
 	}
 	l.judge()

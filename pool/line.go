@@ -53,7 +53,7 @@ func (r *rota) push(x *lane) {
 type choice struct {
 	looks    int   // how many topics and lanes may still be looked at
 	only     *lane // no lane in other trouble is picked; nil: any is
-	wants    []store.Want
+	wants    []store.QueueClaim
 	tightest policy.Rate
 }
 
@@ -64,7 +64,7 @@ const maxLooks = 2 * store.MaxBatch
 // among its lanes, in turn. What is chosen is reserved, and the lanes are marked as asking.
 // tightest is the shortest window of a rate that one of the lanes has. Where it has looked at maxLooks in vain, the round of
 // the topics is not over: rota.left is not zero, and another pick goes on.
-func (d *desk) pick(p *Pool) (wants []store.Want, tightest policy.Rate) {
+func (d *desk) pick(p *Pool) (wants []store.QueueClaim, tightest policy.Rate) {
 	r, now := &d.rota, time.Now()
 	free := p.limit.now - p.inFlight
 	batch := min(free, store.MaxBatch)
@@ -179,7 +179,7 @@ func (l *line) pick(p *Pool, from trouble, room int, terms policy.Topic, c *choi
 		if terms.Rate.Limited() {
 			x.grant, x.by = l.topic.rated.grant, l.topic.rated.by
 		}
-		c.wants = append(c.wants, store.Want{Queue: x.queue, Max: n, Timeout: terms.Timeout, Lane: x.revision()})
+		c.wants = append(c.wants, store.QueueClaim{Queue: x.queue, Max: n, Timeout: terms.Timeout, Lane: x.revision()})
 	}
 	return took
 }

@@ -20,7 +20,7 @@ func (d *desk) listen(ctx context.Context) {
 			continue
 		}
 		rung, again, err := d.await(ctx)
-		if rung.Wake {
+		if rung.AgendaMoved {
 			d.p.opts.OnWake(d.shard)
 		}
 		if len(rung.Queues) > 0 {
@@ -42,14 +42,14 @@ func (d *desk) listen(ctx context.Context) {
 }
 
 // await waits for the bell once. again says that Listen ended it.
-func (d *desk) await(ctx context.Context) (rung store.Rung, again bool, err error) {
+func (d *desk) await(ctx context.Context) (rung store.Wakeup, again bool, err error) {
 	ctx, hush := context.WithCancel(ctx)
 	defer hush()
 	d.p.mu.Lock()
 	d.hush = hush
 	d.p.mu.Unlock()
 	// Whether this process leads is asked after hush is in place: a change from here on is told by Listen.
-	rung, err = d.p.opts.Store.Await(ctx, d.shard, store.Watch{Group: store.GroupPush, Wake: d.p.opts.Leading(d.shard)})
+	rung, err = d.p.opts.Store.Wait(ctx, d.shard, store.WaitOptions{Group: store.GroupPush, Agenda: d.p.opts.Leading(d.shard)})
 	return rung, ctx.Err() != nil, err
 }
 

@@ -19,17 +19,17 @@ import (
 // copying gives each claim bodies of its own, as a store does that reads them from elsewhere.
 type copying struct{ store.Store }
 
-func (s copying) Claim(ctx context.Context, shard int, token store.Token, r store.ClaimRequest) (store.Claimed, error) {
+func (s copying) Claim(ctx context.Context, shard int, token store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	claimed, err := s.Store.Claim(ctx, shard, token, r)
 	return copied(claimed), err
 }
 
-func (s copying) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+func (s copying) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	errs, claimed, err := s.Store.Settle(ctx, sh, tok, it, n)
 	return errs, copied(claimed), err
 }
 
-func copied(claimed store.Claimed) store.Claimed {
+func copied(claimed store.ClaimResult) store.ClaimResult {
 	for i := range claimed.Jobs {
 		claimed.Jobs[i].Body = bytes.Clone(claimed.Jobs[i].Body)
 	}
@@ -40,7 +40,7 @@ func copied(claimed store.Claimed) store.Claimed {
 func TestTheBodyOfAnAttemptThatEndedIsLetGo(t *testing.T) {
 	const jobs = 8
 	s := copying{model()}
-	entries := make([]store.Entry, jobs)
+	entries := make([]store.NewJob, jobs)
 	for i := range entries {
 		e := &entries[i]
 		e.ID = fmt.Sprintf("big-%d", i)

@@ -45,13 +45,13 @@ type births struct {
 	ends []pool.End
 }
 
-func (b *births) bear(end pool.End) []store.Entry {
+func (b *births) bear(end pool.End) []store.NewJob {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ends = append(b.ends, end)
-	var e store.Entry
-	e.ID, e.Queue = fmt.Sprintf("%s|%s|%d", end.Held.ID, end.Verdict.Kind, end.Held.Round), queueOf("_callbacks", "a")
-	return []store.Entry{e}
+	var e store.NewJob
+	e.ID, e.Queue = fmt.Sprintf("%s|%s|%d", end.Held.ID, end.Verdict.Kind, end.Held.Generation), queueOf("_callbacks", "a")
+	return []store.NewJob{e}
 }
 
 func (b *births) all() []pool.End {
@@ -63,7 +63,7 @@ func (b *births) all() []pool.End {
 // born names what is in the outbox, in order of name.
 func born(t *testing.T, s store.Store) []string {
 	t.Helper()
-	c, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+	c, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
 	ids := []string{}
 	for _, e := range c.Outbox {
@@ -105,13 +105,13 @@ func TestAnEndIsToldOnceWithTheSettlementThatRecordsIt(t *testing.T) {
 		}
 		run(t, s, d, func(o *pool.Options) {
 			o.Births = b.bear
-			o.Policies = fixed(policy.Topic{Ladder: policy.Ladder{time.Second, time.Second}}.Over(policy.Builtin()))
+			o.Policies = fixed(policy.Topic{Ladder: policy.Ladder{time.Second, time.Second}}.WithDefaults(policy.Builtin()))
 		})
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, job.Cancelled, get(t, s, "cancelled").State)
 		lost := get(t, s, "lost")
 		require.Equal(t, job.Delivered, lost.State)
-		require.Equal(t, 2, lost.Made)
+		require.Equal(t, 2, lost.Attempts)
 		require.Equal(t, 2, made["lost"])
 		require.Equal(t, []string{
 			"failing|dead|0", "good|delivered|0", "late|delivered|0", "lost|delivered|0", "released|delivered|0",
@@ -121,7 +121,7 @@ func TestAnEndIsToldOnceWithTheSettlementThatRecordsIt(t *testing.T) {
 			ends[end.Held.ID]++
 			require.NotZero(t, end.Terms.Timeout, "terms are resolved")
 			require.Equal(t, job.KindAttempt, end.Attempt.Kind)
-			require.Equal(t, end.Held.Made+1, end.Attempt.N)
+			require.Equal(t, end.Held.Attempts+1, end.Attempt.N)
 		}
 		require.Equal(t, map[string]int{"good": 1, "failing": 1, "late": 1, "cancelled": 1, "lost": 2, "released": 1}, ends)
 	})
@@ -130,9 +130,9 @@ func TestAnEndIsToldOnceWithTheSettlementThatRecordsIt(t *testing.T) {
 func TestAJobThatEndsWithoutARequestShowsNoAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, b, heard, g := model(), &births{}, &ear{}, newGauge(0)
-		var expiring store.Entry
+		var expiring store.NewJob
 		expiring.ID, expiring.Queue, expiring.URL, expiring.ExpiresIn = "expired", queueOf("orders", "a"), "https://x.example/", time.Minute
-		_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{expiring})
+		_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{expiring})
 		require.NoError(t, err)
 		one(t, s, 0, "old", "aging", "a")
 		time.Sleep(time.Hour)
@@ -151,8 +151,8 @@ func TestAJobThatEndsWithoutARequestShowsNoAttempt(t *testing.T) {
 			require.Equal(t, reason, end.Verdict.Reason)
 			j := get(t, s, end.Held.ID)
 			require.Equal(t, reason, j.Reason)
-			require.Zero(t, j.Made)
-			require.Empty(t, j.Attempts)
+			require.Zero(t, j.Attempts)
+			require.Empty(t, j.History)
 		}
 		require.Len(t, heard.all(), 2)
 		for _, e := range heard.all() {
@@ -201,7 +201,7 @@ type counting struct {
 	claimed int
 }
 
-func (c *counting) note(claimed store.Claimed, err error) {
+func (c *counting) note(claimed store.ClaimResult, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil {
@@ -209,13 +209,13 @@ func (c *counting) note(claimed store.Claimed, err error) {
 	}
 }
 
-func (c *counting) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.Claimed, error) {
+func (c *counting) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	claimed, err := c.Store.Claim(ctx, sh, tok, r)
 	c.note(claimed, err)
 	return claimed, err
 }
 
-func (c *counting) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+func (c *counting) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	errs, claimed, err := c.Store.Settle(ctx, sh, tok, it, n)
 	c.note(claimed, err)
 	return errs, claimed, err
@@ -240,7 +240,7 @@ func TestEachClaimedJobIsHeardOfOnce(t *testing.T) {
 		fill(t, base, 300, "orders/a", "orders/b", "bills/a")
 		stop := run(t, s, d, func(o *pool.Options) {
 			o.Observer = heard
-			o.Policies = fixed(policy.Topic{Ladder: policy.Ladder{time.Second}, Retries: new(3)}.Over(policy.Builtin()))
+			o.Policies = fixed(policy.Topic{Ladder: policy.Ladder{time.Second}, Retries: new(3)}.WithDefaults(policy.Builtin()))
 		})
 		time.Sleep(2 * time.Second)
 		require.NoError(t, stop())
@@ -259,7 +259,7 @@ func TestTheStateOfAPoolCountsWhatIsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Second)
 		p := pool.New(pool.Options{
-			Store: s, Deliverer: g, Policies: fixed(policy.Topic{}.Over(policy.Builtin())), Workers: 7,
+			Store: s, Deliverer: g, Policies: fixed(policy.Topic{}.WithDefaults(policy.Builtin())), Workers: 7,
 			Logger: slog.New(slog.DiscardHandler),
 		})
 		require.Equal(t, pool.State{Workers: 7}, p.State())
@@ -309,7 +309,7 @@ func TestRatesHoldWhereAnswersAreLost(t *testing.T) {
 					return storetest.None
 				})
 				for range 2 {
-					run(t, flaky, d, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+					run(t, flaky, d, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
 				}
 				time.Sleep(2 * time.Minute)
 				d.mu.Lock()

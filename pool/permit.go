@@ -98,7 +98,7 @@ func (d *desk) permit(t *topic, now time.Time) {
 type plea struct {
 	shard  int
 	topics []*topic
-	asks   []store.PermitAsk
+	asks   []store.PermitRequest
 	weight int // asks, and grants given back with them
 }
 
@@ -127,7 +127,7 @@ func (d *desk) pleas() (calls []*plea) {
 		}
 		call.weight += weight
 		call.topics = append(call.topics, t)
-		call.asks = append(call.asks, store.PermitAsk{
+		call.asks = append(call.asks, store.PermitRequest{
 			Namespace: t.name.namespace, Topic: t.name.name, Rate: t.rated.rate, Back: t.rated.back,
 			Starts: min(p.demand(t), p.policy(t.name).Workers, store.MaxBatch), Slack: p.slack(d.lag, t.rated.rate),
 		})
@@ -185,13 +185,13 @@ func (d *desk) askEach(ctx context.Context, call *plea) {
 	for i := range call.topics {
 		ask := call.asks[i]
 		ask.Back = nil
-		d.ask(ctx, &plea{shard: call.shard, topics: call.topics[i : i+1], asks: []store.PermitAsk{ask}})
+		d.ask(ctx, &plea{shard: call.shard, topics: call.topics[i : i+1], asks: []store.PermitRequest{ask}})
 	}
 }
 
 // granted notes what came of an ask, and answers after what time since its call more can be asked for; zero: whenever it
 // is needed. p.mu is held.
-func (p *Pool) granted(t *topic, ask store.PermitAsk, permit store.Permit, began time.Time) (wait time.Duration) {
+func (p *Pool) granted(t *topic, ask store.PermitRequest, permit store.Permit, began time.Time) (wait time.Duration) {
 	r := &t.rated
 	r.asking = false
 	if ask.Starts > 0 {

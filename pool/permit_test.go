@@ -29,7 +29,7 @@ type desked struct {
 	backs int
 }
 
-func (s *desked) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitAsk) ([]store.Permit, error) {
+func (s *desked) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	s.mu.Lock()
 	s.asks = append(s.asks, len(asks))
 	weight := len(asks)
@@ -68,7 +68,7 @@ func TestTopicsThatComeShortTogetherAskInOneCall(t *testing.T) {
 			queues = append(queues, fmt.Sprintf("topic-%d/a", i))
 		}
 		fill(t, s, 3, queues...)
-		run(t, s, g, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+		run(t, s, g, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
 		time.Sleep(500 * time.Millisecond)
 		require.Equal(t, 40, g.count(""))
 		calls := s.calls()
@@ -89,7 +89,7 @@ func TestACallForStartsIsBounded(t *testing.T) {
 			queues = append(queues, fmt.Sprintf("topic-%d/a", i))
 		}
 		fill(t, s, 1, queues...)
-		run(t, s, g, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+		run(t, s, g, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
 		time.Sleep(5 * time.Second)
 		require.Equal(t, 700, g.count(""))
 		s.mu.Lock()
@@ -135,7 +135,7 @@ type spoilt struct {
 	topic string
 }
 
-func (s spoilt) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitAsk) ([]store.Permit, error) {
+func (s spoilt) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	for _, ask := range asks {
 		if ask.Topic == s.topic {
 			return nil, errors.New("what is kept of its rate cannot be read")
@@ -154,7 +154,7 @@ func TestATopicWhoseStartsCannotBeReadStopsNoOther(t *testing.T) {
 			queues = append(queues, fmt.Sprintf("topic-%d/a", i))
 		}
 		fill(t, s, 30, queues...)
-		run(t, s, g, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+		run(t, s, g, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
 		time.Sleep(10 * time.Second)
 		require.Equal(t, 9*30, g.count(""))
 		require.Zero(t, g.count("topic-3"))
@@ -172,7 +172,7 @@ func TestAStoreThatGrantsNothingForALongTimeFillsNoLog(t *testing.T) {
 		}
 		fill(t, s, 1, queues...)
 		run(t, s, g, func(o *pool.Options) {
-			o.Policies, o.Logger = fixed(terms.Over(policy.Builtin())), slog.New(log)
+			o.Policies, o.Logger = fixed(terms.WithDefaults(policy.Builtin())), slog.New(log)
 		})
 		const told = "no starts could be asked for"
 		time.Sleep(time.Second / 2)
@@ -195,9 +195,9 @@ func TestAStoreThatGrantsNothingForALongTimeFillsNoLog(t *testing.T) {
 // expired registers jobs in a lane that have expired by the time that anybody may claim them, and a good one behind them.
 func expired(t *testing.T, s store.Store, n int) {
 	t.Helper()
-	var entries []store.Entry
+	var entries []store.NewJob
 	for i := range n {
-		var e store.Entry
+		var e store.NewJob
 		e.ID, e.Queue = fmt.Sprint("old-", i), queueOf("calls", "a")
 		e.URL, e.Method, e.ExpiresIn = "https://x.example/", "POST", time.Minute
 		entries = append(entries, e)
@@ -226,7 +226,7 @@ func TestAThousandExpiredJobsDoNotKeepARatedLanesGoodJobWaiting(t *testing.T) {
 				carry(t, s)
 				began := time.Now()
 				for range 2 {
-					run(t, laggard{s, time.Millisecond}, d, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+					run(t, laggard{s, time.Millisecond}, d, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
 				}
 				time.Sleep(20 * time.Second)
 				require.Len(t, d.began("a", began), 1, "the good one")
@@ -254,7 +254,7 @@ func TestWhatIsReleasedWithoutAnAttemptSpendsNoStartOfItsLane(t *testing.T) {
 		carry(t, s)
 		fill(t, s, 1, "calls/a")
 		slow := &lateOnce{Store: s, by: 2 * time.Second}
-		adapt := func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) }
+		adapt := func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) }
 		stop := run(t, slow, d, adapt)
 		time.Sleep(time.Second) // the claim is under way
 		require.NoError(t, stop())
@@ -278,7 +278,7 @@ func TestStartsAreGivenBackOnceWhateverRepliesAreLost(t *testing.T) {
 		carry(t, inner)
 		for seed := range uint64(2) {
 			s := storetest.Faulty(inner, storetest.Share(seed, 0.2))
-			run(t, s, d, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+			run(t, s, d, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
 		}
 		time.Sleep(15 * time.Minute)
 		d.mu.Lock()

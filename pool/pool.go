@@ -60,8 +60,8 @@ type Options struct {
 	// Grace is how long Run may take to end, of which the last 5 s (at most half) are for what must be released and
 	// settled; zero: 30 s.
 	Grace time.Duration
-	// Births makes the jobs that tell of a job's end; nil: nobody is told.
-	Births func(end End) []store.Entry
+	// Outbox makes the jobs that tell of a job's end; nil: nobody is told.
+	Births func(end End) []store.NewJob
 	// Observer hears of each job that was claimed; nil: nobody does.
 	Observer Observer
 	// Leading tells whether this process carries the shard, and is to hear of what comes before the agenda's head;
@@ -75,7 +75,7 @@ type Options struct {
 
 // End is the end of a job: delivered, or dead.
 type End struct {
-	Held    *store.Held
+	Held    *store.ClaimedJob
 	URL     string       // the job's, its lane's or its topic's; empty: none of them has one
 	Terms   policy.Terms // resolved
 	Verdict policy.Verdict
@@ -133,7 +133,7 @@ func New(opts Options) *Pool {
 		opts.Leading = func(int) bool { return false }
 	}
 	if opts.Births == nil {
-		opts.Births = func(End) []store.Entry { return nil }
+		opts.Births = func(End) []store.NewJob { return nil }
 	}
 	if opts.Observer == nil {
 		opts.Observer = unobserved{}

@@ -110,7 +110,7 @@ func run(t *testing.T, s store.Store, g pool.Deliverer, adapt func(*pool.Options
 func start(t *testing.T, s store.Store, g pool.Deliverer, adapt func(*pool.Options)) (p *pool.Pool, stop func() error) {
 	t.Helper()
 	opts := pool.Options{
-		Store: s, Deliverer: g, Policies: fixed(policy.Topic{}.Over(policy.Builtin())),
+		Store: s, Deliverer: g, Policies: fixed(policy.Topic{}.WithDefaults(policy.Builtin())),
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	if adapt != nil {
@@ -137,11 +137,11 @@ func model() store.Store {
 // fill registers n due jobs in each of the queues named "topic/lane".
 func fill(t *testing.T, s store.Store, n int, queues ...string) {
 	t.Helper()
-	var entries []store.Entry
+	var entries []store.NewJob
 	for i := range n {
 		for _, name := range queues {
 			topic, lane, _ := strings.Cut(name, "/")
-			var e store.Entry
+			var e store.NewJob
 			e.ID = fmt.Sprintf("%s-%s-%d", topic, lane, i)
 			e.Queue = job.Queue{Namespace: "default", Topic: topic, Lane: lane}
 			e.URL, e.Method = "https://x.example/", "POST"
@@ -163,7 +163,7 @@ func TestATopicNeverHasMoreAttemptsInFlightThanItsWorkers(t *testing.T) {
 		}
 		fill(t, s, 25, queues...)
 		run(t, s, g, func(o *pool.Options) {
-			o.Policies = fixed(policy.Topic{Workers: 20}.Over(policy.Builtin()))
+			o.Policies = fixed(policy.Topic{Workers: 20}.WithDefaults(policy.Builtin()))
 		})
 		time.Sleep(10 * time.Second)
 		require.Equal(t, 1000, g.count("orders"))
@@ -189,9 +189,9 @@ func TestAProcessNeverHasMoreAttemptsInFlightThanItsWorkers(t *testing.T) {
 func TestBodiesInFlightAreBoundedByBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
-		var entries []store.Entry
+		var entries []store.NewJob
 		for i := range 200 {
-			var e store.Entry
+			var e store.NewJob
 			e.ID = fmt.Sprintf("big-%d", i)
 			e.Queue = job.Queue{Namespace: "default", Topic: "big", Lane: fmt.Sprintf("lane-%d", i%50)}
 			e.URL, e.Method, e.Body = "https://x.example/", "POST", make([]byte, 100<<10)
@@ -230,7 +230,7 @@ func TestLanesShareATopicFairly(t *testing.T) {
 		fill(t, s, 1000, "orders/busy")
 		fill(t, s, 10, "orders/a", "orders/b", "orders/c")
 		run(t, s, g, func(o *pool.Options) {
-			o.Policies = fixed(policy.Topic{Workers: 8}.Over(policy.Builtin()))
+			o.Policies = fixed(policy.Topic{Workers: 8}.WithDefaults(policy.Builtin()))
 		})
 		time.Sleep(20 * time.Second)
 		last := 0
@@ -291,11 +291,11 @@ func TestAFullProcessHandsItsQueuesToAnIdleOne(t *testing.T) {
 		}
 		fill(t, s, 5, queues...)
 		full, idle := newGauge(5*time.Second), newGauge(5*time.Second)
-		small := func(o *pool.Options) { o.Policies = fixed(policy.Topic{Workers: 4}.Over(policy.Builtin())) }
+		small := func(o *pool.Options) { o.Policies = fixed(policy.Topic{Workers: 4}.WithDefaults(policy.Builtin())) }
 		run(t, s, full, small)
 		synctest.Wait() // it took every token, and has room for four jobs
 		require.Equal(t, 4, full.count("orders"))
-		run(t, s, idle, func(o *pool.Options) { o.Policies = fixed(policy.Topic{Workers: 50}.Over(policy.Builtin())) })
+		run(t, s, idle, func(o *pool.Options) { o.Policies = fixed(policy.Topic{Workers: 50}.WithDefaults(policy.Builtin())) })
 		time.Sleep(time.Second)
 		require.GreaterOrEqual(t, idle.count("orders"), 30)
 	})

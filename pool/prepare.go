@@ -48,19 +48,19 @@ func (d *desk) prepare() (items []settled, request store.ClaimRequest, more bool
 	}
 	p.onTime()
 	var tightest policy.Rate
-	request.Wants, tightest = d.pick(p)
+	request.Queues, tightest = d.pick(p)
 	request.Slack = p.slack(d.lag, tightest)
-	if len(request.Wants) > 0 {
+	if len(request.Queues) > 0 {
 		p.last = d
 	}
-	for _, w := range request.Wants {
+	for _, w := range request.Queues {
 		request.Max += w.Max
 	}
 	p.inFlight += request.Max
 	if request.Max > 0 {
 		d.reserve(request.MaxBytes)
 	}
-	return items, request, len(items)+len(request.Wants) == 0 && d.rota.left > 0 && p.inFlight < p.limit.now
+	return items, request, len(items)+len(request.Queues) == 0 && d.rota.left > 0 && p.inFlight < p.limit.now
 }
 
 // birthBytes bounds the bodies of what the settlements of one trip give birth to; one settlement always fits.
@@ -71,7 +71,7 @@ func (d *desk) portion() int {
 	n := min(len(d.ended), store.MaxBatch)
 	bytes := 0
 	for i := range n {
-		for _, b := range d.ended[i].Births {
+		for _, b := range d.ended[i].Outbox {
 			bytes += len(b.Body)
 		}
 		if i > 0 && bytes > birthBytes {

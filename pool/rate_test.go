@@ -33,7 +33,7 @@ func carryShard(t *testing.T, s store.Store, shard int) {
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			c, err := s.Carry(ctx, shard, store.NewToken(), store.Round{})
+			c, err := s.Carry(ctx, shard, store.NewToken(), store.CarryOptions{})
 			wait := c.Next
 			if err != nil || wait < 0 || wait > 100*time.Millisecond {
 				wait = 100 * time.Millisecond
@@ -87,19 +87,19 @@ type laggard struct {
 
 func (s laggard) lag() { time.Sleep(rand.N(s.most)) }
 
-func (s laggard) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.Claimed, error) {
+func (s laggard) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	s.lag()
 	defer s.lag()
 	return s.Store.Claim(ctx, sh, tok, r)
 }
 
-func (s laggard) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.Claimed, error) {
+func (s laggard) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	s.lag()
 	defer s.lag()
 	return s.Store.Settle(ctx, sh, tok, it, n)
 }
 
-func (s laggard) Permit(ctx context.Context, sh int, tok store.Token, asks []store.PermitAsk) ([]store.Permit, error) {
+func (s laggard) Permit(ctx context.Context, sh int, tok store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	s.lag()
 	defer s.lag()
 	return s.Store.Permit(ctx, sh, tok, asks)
@@ -128,7 +128,7 @@ func holds(t *testing.T, terms policy.Topic, lag time.Duration) {
 	lanes := []string{"a", "b", "c"}
 	fill(t, s, 400, "calls/a", "calls/b", "calls/c")
 	for range 3 {
-		run(t, laggard{s, lag}, d, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+		run(t, laggard{s, lag}, d, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
 	}
 	const long = 30 * time.Second
 	time.Sleep(long)
@@ -159,7 +159,7 @@ func TestAStartThatComesTooLateIsNotMade(t *testing.T) {
 		carry(t, s)
 		fill(t, s, 3, "calls/a")
 		late := &lateOnce{Store: s, by: 300 * time.Millisecond}
-		run(t, late, d, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+		run(t, late, d, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
 		time.Sleep(time.Minute)
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -169,8 +169,8 @@ func TestAStartThatComesTooLateIsNotMade(t *testing.T) {
 			j, err := s.Get(t.Context(), 0, job.Ref{Namespace: "default", ID: fmt.Sprintf("calls-a-%d", i)})
 			require.NoError(t, err)
 			require.Equal(t, job.Delivered, j.State)
-			require.Equal(t, 1, j.Made)
-			require.Len(t, j.Attempts, 1)
+			require.Equal(t, 1, j.Attempts)
+			require.Len(t, j.History, 1)
 		}
 		require.True(t, late.done)
 	})
@@ -183,7 +183,7 @@ type lateOnce struct {
 	done bool
 }
 
-func (s *lateOnce) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.Claimed, error) {
+func (s *lateOnce) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	c, err := s.Store.Claim(ctx, sh, tok, r)
 	if len(c.Jobs) > 0 && !s.done {
 		s.done = true

@@ -27,7 +27,7 @@ type sampler struct {
 func newSampler(log *slog.Logger) *sampler { return &sampler{log: log} }
 
 // attempt logs what came of a claimed job.
-func (s *sampler) attempt(ctx context.Context, h *store.Held, v policy.Verdict, r job.Attempt) {
+func (s *sampler) attempt(ctx context.Context, h *store.ClaimedJob, v policy.Verdict, r job.Attempt) {
 	if !s.log.Enabled(ctx, slog.LevelInfo) || !s.admit(time.Now().Unix()) {
 		return
 	}

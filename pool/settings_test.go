@@ -32,7 +32,7 @@ type book struct {
 func (b *book) Topic(_, name string) policy.Topic {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.topics[name].Over(policy.Builtin())
+	return b.topics[name].WithDefaults(policy.Builtin())
 }
 
 func (b *book) Sync(context.Context, int64) bool { return true }
@@ -82,7 +82,7 @@ func signedBy(r job.Request) string {
 // insert registers due jobs.
 func insert(t *testing.T, s store.Store, specs ...job.Spec) {
 	t.Helper()
-	entries := make([]store.Entry, len(specs))
+	entries := make([]store.NewJob, len(specs))
 	for i, spec := range specs {
 		spec.Namespace, spec.Method = "default", "POST"
 		entries[i].Spec = spec
@@ -151,9 +151,9 @@ func TestAJobsSettingsStandBeforeItsLanesAndThoseBeforeItsTopics(t *testing.T) {
 		nowhere := get(t, s, "nothing")
 		require.Equal(t, job.Dead, nowhere.State)
 		require.Equal(t, policy.ReasonInvalid, nowhere.Reason)
-		require.Zero(t, nowhere.Made)
-		require.Len(t, nowhere.Attempts, 1)
-		require.Equal(t, policy.ClassInvalid, nowhere.Attempts[0].ErrorClass)
+		require.Zero(t, nowhere.Attempts)
+		require.Len(t, nowhere.History, 1)
+		require.Equal(t, policy.ClassInvalid, nowhere.History[0].ErrorClass)
 	})
 }
 
@@ -290,10 +290,10 @@ func keyless(t *testing.T, ofLane bool) {
 	fill(t, s, 1, "bills/a")
 	run(t, s, g, func(o *pool.Options) { o.Policies, o.Observer = policies, heard })
 	time.Sleep(5 * time.Second)
-	lanes, err := s.Lanes(t.Context(), 0, "default", "orders", "", 1)
+	lanes, err := s.LaneStats(t.Context(), 0, "default", "orders", "", 1)
 	require.NoError(t, err)
-	require.InDelta(t, 5*time.Second, time.Until(lanes[0].HeldUntil), float64(time.Second), "the lane is kept back for 10 s")
-	require.False(t, lanes[0].Open, "the receiver has done nothing wrong")
+	require.InDelta(t, 5*time.Second, time.Until(lanes[0].CooldownUntil), float64(time.Second), "the lane is kept back for 10 s")
+	require.False(t, lanes[0].BreakerOpen, "the receiver has done nothing wrong")
 
 	time.Sleep(55 * time.Second)
 	require.Zero(t, g.count("orders"))
@@ -301,9 +301,9 @@ func keyless(t *testing.T, ofLane bool) {
 	require.LessOrEqual(t, heard.count(), 30, "it is tried about every ten seconds, with few jobs")
 	for i := range 20 {
 		j := get(t, s, fmt.Sprintf("orders-a-%d", i))
-		require.Zero(t, j.Made)
-		require.Zero(t, j.Tries)
-		require.Empty(t, j.Attempts, "nothing of it is in the record")
+		require.Zero(t, j.Attempts)
+		require.Zero(t, j.FailedAttempts)
+		require.Empty(t, j.History, "nothing of it is in the record")
 		require.False(t, j.State.Ended())
 	}
 
@@ -313,7 +313,7 @@ func keyless(t *testing.T, ofLane bool) {
 	}
 	time.Sleep(15 * time.Second)
 	require.Equal(t, 20, g.count("orders"))
-	require.Equal(t, 1, get(t, s, "orders-a-7").Made)
+	require.Equal(t, 1, get(t, s, "orders-a-7").Attempts)
 }
 
 func TestALaneWithSecretsOfItsOwnDoesNotWaitForItsTopics(t *testing.T) {
@@ -396,8 +396,8 @@ func TestASuccessIsAskedOfTheWholeBodyAndALittleOfItIsKept(t *testing.T) {
 		} {
 			j := get(t, s, id)
 			require.Equal(t, state, j.State, id)
-			require.Len(t, j.Attempts, 1)
-			a := j.Attempts[0]
+			require.Len(t, j.History, 1)
+			a := j.History[0]
 			require.Equal(t, answers[id].Status, a.Status)
 			require.Equal(t, policy.ClassNone, a.ErrorClass)
 			require.LessOrEqual(t, len(a.Body), job.MaxAttemptBody)
@@ -434,11 +434,11 @@ func TestAnAnswerOpensALaneUnlessItAsksForLess(t *testing.T) {
 				run(t, s, g, func(o *pool.Options) {
 					o.Policies = fixed(policy.Topic{
 						Ladder: policy.Ladder{time.Hour}, Breaker: policy.Breaker{Failures: new(0)},
-					}.Over(policy.Builtin()))
+					}.WithDefaults(policy.Builtin()))
 				})
 				time.Sleep(10 * time.Second)
 				require.Equal(t, c.peak, g.peak("orders/a"))
-				if c.result.Busy() || c.result.Class.Timeout() {
+				if c.result.Throttled() || c.result.Class.Timeout() {
 					require.InDelta(t, 100, g.count("orders/a"), 5, "one after the other")
 				}
 			})
@@ -456,7 +456,7 @@ func TestALaneThatAskedForLessGetsMoreAgainWhenItAnswers(t *testing.T) {
 			return policy.Result{Status: int(answer.Load())}
 		})
 		run(t, s, d, func(o *pool.Options) {
-			o.Policies = fixed(policy.Topic{Ladder: policy.Ladder{time.Hour}}.Over(policy.Builtin()))
+			o.Policies = fixed(policy.Topic{Ladder: policy.Ladder{time.Hour}}.WithDefaults(policy.Builtin()))
 		})
 		level := func(status int32) int {
 			answer.Store(status)

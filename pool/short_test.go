@@ -32,7 +32,7 @@ func (s *switching) Topic(string, string) policy.Topic {
 func (s *switching) put(t policy.Topic) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now = t.Over(policy.Builtin())
+	s.now = t.WithDefaults(policy.Builtin())
 }
 
 // rates runs one process on a topic with a rate.
@@ -46,7 +46,7 @@ func rates(t *testing.T, terms policy.Topic, wrap func(store.Store) store.Store)
 	if wrap != nil {
 		on = wrap(s)
 	}
-	run(t, on, d, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+	run(t, on, d, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
 	return s, d
 }
 
@@ -127,7 +127,7 @@ func TestJobsThatEndWithoutARequestSpendNoStartsOfTheirTopic(t *testing.T) {
 		carry(t, s)
 		began := time.Now()
 		one(t, s, 0, "fresh", "calls", "a")
-		run(t, s, d, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+		run(t, s, d, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
 		time.Sleep(time.Minute)
 		require.Len(t, d.began("a", began), 1)
 	})
@@ -141,7 +141,7 @@ func TestATrickleUnderOneRateSlowsNoOther(t *testing.T) {
 		require.NoError(t, err)
 		carry(t, s)
 		fill(t, s, 500, "calls/busy")
-		run(t, s, d, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+		run(t, s, d, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
 		began := time.Now()
 		for i := range 60 {
 			time.Sleep(500 * time.Millisecond)
@@ -173,7 +173,7 @@ func TestAStopDoesNotWaitForStartsThatWereAskedFor(t *testing.T) {
 		s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}
 		fill(t, s, 1, "calls/a")
-		stop := run(t, unasked{s}, d, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+		stop := run(t, unasked{s}, d, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
 		time.Sleep(time.Second)
 		began := time.Now()
 		require.NoError(t, stop())
@@ -184,7 +184,7 @@ func TestAStopDoesNotWaitForStartsThatWereAskedFor(t *testing.T) {
 // unasked never answers who asks for starts.
 type unasked struct{ store.Store }
 
-func (unasked) Permit(ctx context.Context, _ int, _ store.Token, _ []store.PermitAsk) ([]store.Permit, error) {
+func (unasked) Permit(ctx context.Context, _ int, _ store.Token, _ []store.PermitRequest) ([]store.Permit, error) {
 	<-ctx.Done()
 	return nil, context.Cause(ctx)
 }
@@ -195,22 +195,22 @@ func TestABreakerThatAnotherProcessClosedCountsAnew(t *testing.T) {
 		s, h := model(), &host{away: policy.Result{Class: policy.ClassRefused}, takes: 5 * time.Millisecond}
 		carry(t, s)
 		fill(t, s, 5, "shop/a")
-		run(t, outrun{s}, h, func(o *pool.Options) { o.Policies = fixed(breakable.Over(policy.Builtin())) })
+		run(t, outrun{s}, h, func(o *pool.Options) { o.Policies = fixed(breakable.WithDefaults(policy.Builtin())) })
 		time.Sleep(20 * time.Second)
-		require.True(t, laneStats(t, s).Open)
+		require.True(t, laneStats(t, s).BreakerOpen)
 		closeElsewhere(t, s)
-		require.False(t, laneStats(t, s).Open)
+		require.False(t, laneStats(t, s).BreakerOpen)
 		before := h.count()
 		time.Sleep(500 * time.Millisecond)
 		require.Equal(t, 4, h.count()-before, "the others, once")
-		require.False(t, laneStats(t, s).Open, "four failures are no outage")
+		require.False(t, laneStats(t, s).BreakerOpen, "four failures are no outage")
 	})
 }
 
 // outrun lets another process, which looks every 5 ms, have what comes due.
 type outrun struct{ store.Store }
 
-func (s outrun) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.Claimed, error) {
+func (s outrun) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	time.Sleep(20 * time.Millisecond)
 	return s.Store.Claim(ctx, sh, tok, r)
 }
@@ -221,7 +221,7 @@ func closeElsewhere(t *testing.T, s store.Store) {
 	q := job.Queue{Namespace: "default", Topic: "shop", Lane: "a"}
 	for range 10_000 {
 		c, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
-			Wants: []store.Want{{Queue: q, Max: 1, Timeout: time.Second}}, Max: 1, MaxBytes: 1 << 20, Margin: time.Second,
+			Queues: []store.QueueClaim{{Queue: q, Max: 1, Timeout: time.Second}}, Max: 1, MaxBytes: 1 << 20, Margin: time.Second,
 		})
 		require.NoError(t, err)
 		if len(c.Jobs) == 1 && c.Jobs[0].Probe {
@@ -248,12 +248,12 @@ func TestABreakerThatIsSwitchedOffWhileItIsOpenCloses(t *testing.T) {
 		fill(t, s, 20, "shop/a")
 		run(t, s, h, func(o *pool.Options) { o.Policies = terms })
 		time.Sleep(20 * time.Second)
-		require.True(t, laneStats(t, s).Open)
+		require.True(t, laneStats(t, s).BreakerOpen)
 		off := breakable
 		off.Breaker.Failures = new(0)
 		terms.put(off)
 		time.Sleep(time.Minute)
-		require.False(t, laneStats(t, s).Open)
+		require.False(t, laneStats(t, s).BreakerOpen)
 	})
 }
 
@@ -264,9 +264,9 @@ func TestAnAnswerThatPolicyCallsASuccessIsNoFailure(t *testing.T) {
 		terms.Success.Status = []string{"503"}
 		carry(t, s)
 		fill(t, s, 50, "shop/a")
-		run(t, s, h, func(o *pool.Options) { o.Policies = fixed(terms.Over(policy.Builtin())) })
+		run(t, s, h, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
 		time.Sleep(5 * time.Second)
 		require.Equal(t, 50, h.count())
-		require.False(t, laneStatsOrNone(t, s).Open)
+		require.False(t, laneStatsOrNone(t, s).BreakerOpen)
 	})
 }

@@ -69,7 +69,7 @@ func TestShortage_CostsNoJobItsRetriesAndNoLaneItsBreaker(t *testing.T) {
 		}
 		fill(t, s, 20, queues...)
 		run(t, s, d, func(o *pool.Options) {
-			o.Policies, o.Logger = fixed(terms.Over(policy.Builtin())), slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			o.Policies, o.Logger = fixed(terms.WithDefaults(policy.Builtin())), slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		})
 		time.Sleep(time.Minute)
 		stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
@@ -83,7 +83,7 @@ func TestShortage_CostsNoJobItsRetriesAndNoLaneItsBreaker(t *testing.T) {
 		require.Less(t, strings.Count(log.String(), "\n"), 7, "one line in ten seconds")
 		v, err := s.Get(t.Context(), 0, job.Ref{Namespace: "default", ID: "orders-lane-0-0"})
 		require.NoError(t, err)
-		require.Equal(t, 1, v.Made, "released attempts do not count")
+		require.Equal(t, 1, v.Attempts, "released attempts do not count")
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 func (d *desk) trip(claiming, ctx, work context.Context) bool {
 	items, request, more := d.prepare()
 	d.askPermits(claiming)
-	if len(items) == 0 && len(request.Wants) == 0 {
+	if len(items) == 0 && len(request.Queues) == 0 {
 		return more
 	}
 	token := store.NewToken()
@@ -35,7 +35,7 @@ type asked struct{ first, last time.Time }
 
 // insist settles and claims again and again while the store is away, under the same token: the call may have taken effect, and
 // nothing else of this shard goes on before it is known. An error is another fault of the store's, or ctx ended.
-func (d *desk) insist(ctx context.Context, token store.Token, items []settled, request store.ClaimRequest) (at asked, errs []error, claimed store.Claimed, err error) {
+func (d *desk) insist(ctx context.Context, token store.Token, items []settled, request store.ClaimRequest) (at asked, errs []error, claimed store.ClaimResult, err error) {
 	at.first = time.Now()
 	err = d.persist(ctx, "settle and claim", func(ctx context.Context) error {
 		at.last = time.Now()
@@ -85,13 +85,13 @@ func (d *desk) apart(ctx, work context.Context, token store.Token, items []settl
 		d.giveUp(left, request)
 		return
 	}
-	for _, w := range request.Wants {
+	for _, w := range request.Queues {
 		one := request
-		one.Wants, one.Max, one.MaxBytes = []store.Want{w}, w.Max, d.reserveAgain()
+		one.Queues, one.Max, one.MaxBytes = []store.QueueClaim{w}, w.Max, d.reserveAgain()
 		at, _, claimed, err := d.insist(ctx, store.NewToken(), nil, one)
 		if err != nil {
 			d.p.log.Error("a queue could not be claimed from", "queue", w.Queue.String(), "err", err)
-			claimed = store.Claimed{} // nothing came: what was reserved is free again
+			claimed = store.ClaimResult{} // nothing came: what was reserved is free again
 		}
 		d.start(ctx, work, one, claimed, at)
 	}
@@ -130,7 +130,7 @@ func (d *desk) lagged(took time.Duration) {
 }
 
 // call sends the trip. Outcomes are recorded even while the process stops, so the context is the flush's.
-func (d *desk) call(ctx context.Context, token store.Token, items []settled, request store.ClaimRequest) ([]error, store.Claimed, error) {
+func (d *desk) call(ctx context.Context, token store.Token, items []settled, request store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	if len(items) == 0 {
 		claimed, err := d.p.opts.Store.Claim(ctx, d.shard, token, request)
 		return nil, claimed, err
@@ -140,7 +140,7 @@ func (d *desk) call(ctx context.Context, token store.Token, items []settled, req
 		settlements[i] = items[i].Settlement
 	}
 	next := &request
-	if len(request.Wants) == 0 {
+	if len(request.Queues) == 0 {
 		next = nil
 	}
 	return d.p.opts.Store.Settle(ctx, d.shard, token, settlements, next)
@@ -152,7 +152,7 @@ func (d *desk) report(items []settled, errs []error) {
 		if err == nil {
 			continue
 		}
-		if items[i].Lane.Hold > 0 {
+		if items[i].Lane.Cooldown > 0 {
 			d.unhold(items[i].lane)
 		}
 		d.p.log.Warn("the attempt's outcome was not recorded", "job", items[i].Ref.ID, "topic", items[i].Queue.Topic,
@@ -166,7 +166,7 @@ func (d *desk) giveUp(items []settled, request store.ClaimRequest) {
 	defer d.p.mu.Unlock()
 	d.p.inFlight += len(items) - request.Max // counted as not settled
 	d.unreserve()
-	for _, w := range request.Wants {
+	for _, w := range request.Queues {
 		l := d.p.lanes[w.Queue]
 		l.give(w.Max)
 		l.asking = false

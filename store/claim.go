@@ -6,8 +6,8 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// Want asks for jobs of one queue.
-type Want struct {
+// QueueClaim asks for jobs of one queue.
+type QueueClaim struct {
 	Queue   job.Queue
 	Max     int           // jobs at most
 	Timeout time.Duration // of an attempt, for jobs without one of their own
@@ -17,7 +17,7 @@ type Want struct {
 
 // ClaimRequest asks for jobs of several queues, all on one shard, served in order.
 type ClaimRequest struct {
-	Wants []Want // at most MaxBatch
+	Queues []QueueClaim // at most MaxBatch
 	// Max and MaxBytes bound the whole answer; bytes are those of bodies, and the first job always fits. Max is at most
 	// MaxBatch.
 	Max      int
@@ -29,16 +29,16 @@ type ClaimRequest struct {
 	Slack time.Duration
 }
 
-// ExpiredRequest asks for jobs whose time to live is over.
-type ExpiredRequest struct {
+// ClaimExpiredRequest asks for jobs whose time to live is over.
+type ClaimExpiredRequest struct {
 	Max      int // at most MaxBatch
 	MaxBytes int // of bodies; the first job always fits
 	// Lease is for how long the jobs are held.
 	Lease time.Duration
 }
 
-// Held is a claimed job. Its record (Attempts) is not filled. The attempt's number is Made + 1.
-type Held struct {
+// ClaimedJob is a claimed job. Its record (Attempts) is not filled. The attempt's number is Attempts + 1.
+type ClaimedJob struct {
 	job.Job
 	// Lease is the fence for the settlement.
 	Lease Token
@@ -56,25 +56,25 @@ type Held struct {
 }
 
 // Now is the store's clock at the claim.
-func (h *Held) Now() time.Time { return h.Since.Add(h.Age) }
+func (h *ClaimedJob) Now() time.Time { return h.FirstDueAt.Add(h.Age) }
 
-// QueueLeft says how a queue stands after a claim.
-type QueueLeft struct {
+// QueueStatus says how a queue stands after a claim.
+type QueueStatus struct {
 	Queue job.Queue
 	// More: it has claimable jobs left, which only the request's bounds kept back.
 	More bool
 	// Blocked: it is paused, held back, or at its lane's limit or rate; it rings when that ends.
 	Blocked bool
 	// Open: the lane's breaker is open, or waits for its probe.
-	Open bool
+	BreakerOpen bool
 	// Lane holds the lane's settings when their revision is not the one that the Want names.
 	Lane *Lane
 }
 
-// Claimed is the answer to a claim: the jobs, and a line for each Want, in order.
-type Claimed struct {
-	Jobs   []Held
-	Queues []QueueLeft
+// ClaimResult is the answer to a claim: the jobs, and a line for each Want, in order.
+type ClaimResult struct {
+	Jobs   []ClaimedJob
+	Queues []QueueStatus
 	// Revision is that of the topics' policies: when it differs from the one Topics gave, read them again.
 	Revision int64
 }

@@ -20,8 +20,8 @@ type RevivePlan struct {
 	// LaneRate needs a filter: a job's lane is not known by its id.
 	Rate     policy.Rate
 	LaneRate policy.Rate
-	// After is when their pace begins, from now on: Worked.Paced of the call that this one goes on from. Zero: at once.
-	After time.Duration
+	// After is when their pace begins, from now on: Worked.NextDelay of the call that this one goes on from. Zero: at once.
+	Delay time.Duration
 	// URL replaces their own; empty: it stays.
 	URL string
 	// ExpiresIn is a new expiry, from when each is due again; zero: that of each stays, and those whose has passed fail with
@@ -29,20 +29,20 @@ type RevivePlan struct {
 	ExpiresIn time.Duration
 }
 
-// Worked is what became of a selection.
-type Worked struct {
+// BulkResult is what became of a selection.
+type BulkResult struct {
 	Matched int64 // dead letters that were found
 	Done    int64 // of them, revived or purged
-	// Failed names some of those that were not, with the reason.
-	Failed []Failed
+	// BulkFailure names some of those that were not, with the reason.
+	Failed []BulkFailure
 	// More: time ran out before all were looked at; the same again goes on.
 	More bool
 	// Paced is where a revival's pace has come, from now on: when the next one would start. Zero when none was paced.
-	Paced time.Duration
+	NextDelay time.Duration
 }
 
-// Failed is a dead letter that was left as it is.
-type Failed struct {
+// BulkFailure is a dead letter that was left as it is.
+type BulkFailure struct {
 	ID  string
 	Err error
 }

@@ -8,7 +8,7 @@
 // holds stands in its own queue: for that moment both exist, and the second insertion finds the first.)
 //
 // Atomic, and repeatable: every method that changes something takes effect whole or not at all, and takes a Token of
-// its caller. The same call with the same token within TokenMemory answers as the first did and changes nothing more,
+// its caller. The same call with the same token within TokenTTL answers as the first did and changes nothing more,
 // so that a client which lost the reply may send it again.
 //
 // Fenced: a held job belongs to the token of the claim that took it, until a settlement with that token or the lapse of

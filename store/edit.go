@@ -80,9 +80,9 @@ type Revival struct {
 	From job.State
 }
 
-// Revived is the result of one revival: the job, unless Err says why it was not revived. Bodies are answered up to 8 MiB in
+// ReviveResult is the result of one revival: the job, unless Err says why it was not revived. Bodies are answered up to 8 MiB in
 // all; what comes after has none.
-type Revived struct {
+type ReviveResult struct {
 	Job job.Job
 	Err error
 }

@@ -55,12 +55,12 @@ func nearer(ref job.Ref, a, b int) bool {
 
 // Revive is Store.Revive for any number of jobs, wherever they are: a result for each, in order. What one shard does not
 // answer is an error of the jobs that are on it.
-func (r *Router) Revive(ctx context.Context, items []Revival) []Revived {
+func (r *Router) Revive(ctx context.Context, items []Revival) []ReviveResult {
 	refs := make([]job.Ref, len(items))
 	for i, item := range items {
 		refs[i] = item.Ref
 	}
-	results := make([]Revived, len(items))
+	results := make([]ReviveResult, len(items))
 	r.many(ctx, refs, func(shard int, indexes []int) error {
 		part := make([]Revival, len(indexes))
 		for k, i := range indexes {
@@ -130,8 +130,8 @@ func (r *Router) PutLane(ctx context.Context, lane Lane) (Lane, error) {
 	return r.Store.PutLane(ctx, r.ShardOf(lane.Queue), NewToken(), lane)
 }
 
-// LaneSettings is Store.LaneSettings for queues of any shards: one for each, in order.
-func (r *Router) LaneSettings(ctx context.Context, queues []job.Queue) ([]Lane, error) {
+// GetLanes is Store.GetLanes for queues of any shards: one for each, in order.
+func (r *Router) GetLanes(ctx context.Context, queues []job.Queue) ([]Lane, error) {
 	byShard := make([][]int, r.Shards())
 	for i, q := range queues {
 		shard := r.ShardOf(q)
@@ -144,7 +144,7 @@ func (r *Router) LaneSettings(ctx context.Context, queues []job.Queue) ([]Lane, 
 			for k, i := range part {
 				asked[k] = queues[i]
 			}
-			found, err := r.Store.LaneSettings(ctx, shard, asked)
+			found, err := r.Store.GetLanes(ctx, shard, asked)
 			if err != nil {
 				return fmt.Errorf("read lanes' settings: %w", err)
 			}

@@ -37,7 +37,7 @@ func (a *away) Known(ctx context.Context, shard int, refs []job.Ref) ([]bool, er
 	return a.Store.Known(ctx, shard, refs)
 }
 
-func (a *away) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.Revived, error) {
+func (a *away) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	if err := a.fault(shard); err != nil {
 		return nil, err
 	}
@@ -51,11 +51,11 @@ func (a *away) Purge(ctx context.Context, shard int, token store.Token, refs []j
 	return a.Store.Purge(ctx, shard, token, refs)
 }
 
-func (a *away) LaneSettings(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
+func (a *away) GetLanes(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
 	if err := a.fault(shard); err != nil {
 		return nil, err
 	}
-	return a.Store.LaneSettings(ctx, shard, queues)
+	return a.Store.GetLanes(ctx, shard, queues)
 }
 
 // over is a Router over a model of so many shards, of which one can be sent away.
@@ -83,13 +83,13 @@ func bury(t *testing.T, r *store.Router, n int) []job.Ref {
 	t.Helper()
 	_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{LaneConcurrency: 10_000}})
 	require.NoError(t, err)
-	var entries []store.Entry
+	var entries []store.NewJob
 	var refs []job.Ref
 	queues := make(map[job.Queue]bool)
 	for i := range n {
 		e := entry(fmt.Sprintf("job-%d", i), "orders", fmt.Sprintf("lane-%d", i%20))
 		e.Delay = 0
-		e.Print = codec.Fingerprint(&e.New)
+		e.Fingerprint = codec.Fingerprint(&e.New)
 		entries, refs = append(entries, e), append(refs, e.Ref())
 		queues[e.Queue] = true
 	}
@@ -98,7 +98,7 @@ func bury(t *testing.T, r *store.Router, n int) []job.Ref {
 	}
 	for q := range queues {
 		request := store.ClaimRequest{Max: store.MaxBatch, MaxBytes: 1 << 20}
-		request.Wants = []store.Want{{Queue: q, Max: store.MaxBatch, Timeout: time.Hour}}
+		request.Queues = []store.QueueClaim{{Queue: q, Max: store.MaxBatch, Timeout: time.Hour}}
 		claimed, err := r.Claim(t.Context(), r.ShardOf(q), store.NewToken(), request)
 		require.NoError(t, err)
 		var items []store.Settlement
@@ -144,7 +144,7 @@ func TestAnIdOnTwoShardsAlwaysNamesTheSameJob(t *testing.T) {
 	for id, want := range map[string]int{"mine": 1, named: 5} {
 		for _, shard := range []int{1, 3, 5, 7} {
 			e := entry(id, "orders", lanes[shard])
-			_, err := r.Store.Insert(t.Context(), shard, store.NewToken(), []store.Entry{e})
+			_, err := r.Store.Insert(t.Context(), shard, store.NewToken(), []store.NewJob{e})
 			require.NoError(t, err)
 		}
 		ref := job.Ref{Namespace: "default", ID: id}
@@ -193,7 +193,7 @@ func TestManyJobsArePurgedWhereverTheyAre(t *testing.T) {
 	onShards(t, func(t *testing.T, r *store.Router, _ *away) {
 		refs := bury(t, r, 2*store.MaxBatch+7)
 		alive := entry("alive", "orders", "lane-1")
-		require.NoError(t, r.Insert(t.Context(), []store.Entry{alive})[0].Err)
+		require.NoError(t, r.Insert(t.Context(), []store.NewJob{alive})[0].Err)
 		asked := slices.Insert(slices.Clone(refs), 3, alive.Ref(), job.Ref{Namespace: "default", ID: "nobody"})
 		errs := r.Purge(t.Context(), asked)
 		require.Len(t, errs, len(asked))
@@ -293,7 +293,7 @@ func TestSettingsOfLanesAreReadAndListedOverAllShards(t *testing.T) {
 		_, err := r.PutLane(t.Context(), store.Lane{Queue: queues[0], Settings: policy.Lane{Paused: true}, Revision: 99_999})
 		require.ErrorIs(t, err, store.ErrVersion)
 
-		lanes, err := r.LaneSettings(t.Context(), queues)
+		lanes, err := r.GetLanes(t.Context(), queues)
 		require.NoError(t, err)
 		require.Len(t, lanes, len(queues))
 		for i, lane := range lanes {
@@ -304,7 +304,7 @@ func TestSettingsOfLanesAreReadAndListedOverAllShards(t *testing.T) {
 				require.Zero(t, lane.Revision)
 			}
 		}
-		page, err := r.PutLanes(t.Context(), "default", "orders", "lane-0015", 3)
+		page, err := r.ListLanes(t.Context(), "default", "orders", "lane-0015", 3)
 		require.NoError(t, err)
 		var names []string
 		for _, lane := range page {
@@ -313,7 +313,7 @@ func TestSettingsOfLanesAreReadAndListedOverAllShards(t *testing.T) {
 		require.Equal(t, []string{"lane-0020", "lane-0030", "lane-0040"}, names)
 
 		a.shard = r.ShardOf(queues[0])
-		_, err = r.LaneSettings(t.Context(), queues)
+		_, err = r.GetLanes(t.Context(), queues)
 		require.ErrorIs(t, err, store.ErrUnavailable)
 	})
 }
@@ -338,20 +338,20 @@ func TestOpenBreakersOfAllShardsAddUp(t *testing.T) {
 		for i := range 12 {
 			e := entry(fmt.Sprintf("job-%d", i), "orders", fmt.Sprintf("lane-%d", i))
 			e.Delay = 0
-			require.NoError(t, r.Insert(t.Context(), []store.Entry{e})[0].Err)
+			require.NoError(t, r.Insert(t.Context(), []store.NewJob{e})[0].Err)
 			claimed, err := r.Claim(t.Context(), r.ShardOf(e.Queue), store.NewToken(), store.ClaimRequest{
-				Wants: []store.Want{{Queue: e.Queue, Max: 1, Timeout: time.Hour}}, Max: 1, MaxBytes: 1,
+				Queues: []store.QueueClaim{{Queue: e.Queue, Max: 1, Timeout: time.Hour}}, Max: 1, MaxBytes: 1,
 			})
 			require.NoError(t, err)
 			item := store.Settlement{
 				Ref: e.Ref(), Queue: e.Queue, Lease: claimed.Jobs[0].Lease, Verdict: policy.Verdict{Kind: policy.Again, Wait: time.Hour},
-				Lane: store.LaneChange{Breaker: store.OpenBreaker, Hold: time.Minute},
+				Lane: store.LaneChange{Breaker: store.OpenBreaker, Cooldown: time.Minute},
 			}
 			_, _, err = r.Settle(t.Context(), r.ShardOf(e.Queue), store.NewToken(), []store.Settlement{item}, nil)
 			require.NoError(t, err)
 		}
 		stats, err := r.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
 		require.NoError(t, err)
-		require.EqualValues(t, 12, stats[0].Open)
+		require.EqualValues(t, 12, stats[0].OpenBreakers)
 	})
 }

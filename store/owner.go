@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// An Owner is who has secrets: a topic, or one of its lanes.
-type Owner struct {
+// An SecretOwner is who has secrets: a topic, or one of its lanes.
+type SecretOwner struct {
 	Namespace string
 	Topic     string
 	Lane      string // empty: the topic itself

@@ -48,7 +48,7 @@ type TopicStats struct {
 	// 1,000 lanes, else of those looked at.
 	OldestDue time.Time
 	// Open counts the lanes whose breaker is open, or waits for its probe.
-	Open int64
+	OpenBreakers int64
 }
 
 // StatsFilter selects topics of a namespace: those named, or a page of all.
@@ -65,8 +65,8 @@ type LaneStats struct {
 	Scheduled int64
 	Ready     int64
 	Running   int64
-	// HeldUntil is when the lane's hold ends; zero when none holds.
-	HeldUntil time.Time
+	// CooldownUntil is when the lane's hold ends; zero when none holds.
+	CooldownUntil time.Time
 	// Open: the lane's breaker is open, or waits for its probe.
-	Open bool
+	BreakerOpen bool
 }

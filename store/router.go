@@ -20,10 +20,10 @@ const insertTimeout = 10 * time.Second
 const insertBytes = 8 << 20
 
 // weigh is about what an entry takes on its way.
-func weigh(e Entry) int { return 512 + len(e.URL) + len(e.Body) }
+func weigh(e NewJob) int { return 512 + len(e.URL) + len(e.Body) }
 
 // portion is how many of the entries fit into one Insert, at least 1.
-func portion(entries []Entry) int {
+func portion(entries []NewJob) int {
 	bytes := 0
 	for i, e := range entries {
 		if bytes += weigh(e); i > 0 && (i == MaxBatch || bytes > insertBytes) {
@@ -37,7 +37,7 @@ func portion(entries []Entry) int {
 // all shards. What works on one shard is called on the embedded Store itself.
 type Router struct {
 	Store
-	inserts []*Batcher[Entry, Routed]
+	inserts []*Batcher[NewJob, RoutedResult]
 	known   []*Batcher[job.Ref, idKnown]
 }
 
@@ -47,9 +47,9 @@ type idKnown struct {
 	err error
 }
 
-// Routed is the result of one routed insertion: Inserted holds when Err is nil.
-type Routed struct {
-	Inserted
+// RoutedResult is the result of one routed insertion: InsertResult holds when Err is nil.
+type RoutedResult struct {
+	InsertResult
 	Err error
 }
 
@@ -57,7 +57,7 @@ type Routed struct {
 func NewRouter(s Store) *Router {
 	r := &Router{Store: s}
 	for shard := range s.Shards() {
-		r.inserts = append(r.inserts, NewBatcher(MaxBatch, insertBytes, weigh, func(entries []Entry) []Routed {
+		r.inserts = append(r.inserts, NewBatcher(MaxBatch, insertBytes, weigh, func(entries []NewJob) []RoutedResult {
 			return r.insertShard(shard, entries)
 		}))
 		r.known = append(r.known, NewBatcher(MaxBatch, 0, nil, func(refs []job.Ref) []idKnown {
@@ -81,8 +81,8 @@ func ShardOfTopic(s Store, namespace, topic string) int { return jump(namespace+
 // Insert registers jobs on their shards and answers one result for each, in order. Across the queues of a sharded
 // store, an id that a client chose is checked, not locked: two registrations of one id for different queues at the same
 // moment may both succeed.
-func (r *Router) Insert(ctx context.Context, entries []Entry) []Routed {
-	results := make([]Routed, len(entries))
+func (r *Router) Insert(ctx context.Context, entries []NewJob) []RoutedResult {
+	results := make([]RoutedResult, len(entries))
 	if r.Shards() == 1 {
 		for start := 0; start < len(entries); {
 			n := portion(entries[start:])
@@ -109,7 +109,7 @@ func (r *Router) Insert(ctx context.Context, entries []Entry) []Routed {
 
 // insertRouted inserts the entries of one shard, after a look at the other shards for ids that clients chose.
 // The ids of jobs that Ringback makes itself need none: each is made for one queue.
-func (r *Router) insertRouted(ctx context.Context, shard int, entries []Entry, indexes []int, results []Routed) {
+func (r *Router) insertRouted(ctx context.Context, shard int, entries []NewJob, indexes []int, results []RoutedResult) {
 	for start := 0; start < len(indexes); start += MaxBatch {
 		part := indexes[start:min(start+MaxBatch, len(indexes))]
 		elsewhere, err := r.elsewhere(ctx, shard, entries, part)
@@ -119,7 +119,7 @@ func (r *Router) insertRouted(ctx context.Context, shard int, entries []Entry, i
 			}
 			continue
 		}
-		mine := make([]Entry, 0, len(part))
+		mine := make([]NewJob, 0, len(part))
 		at := make([]int, 0, len(part))
 		for _, i := range part {
 			if other, known := elsewhere[entries[i].Ref()]; known {
@@ -140,23 +140,23 @@ func (r *Router) insertRouted(ctx context.Context, shard int, entries []Entry, i
 
 // insertKnown inserts an entry whose id is known on another shard. The same request may have led to another lane before,
 // when its topic's URL was another: then it is sent to where its job is, which tells it from another request.
-func (r *Router) insertKnown(ctx context.Context, shard int, e Entry) Routed {
+func (r *Router) insertKnown(ctx context.Context, shard int, e NewJob) RoutedResult {
 	found, err := r.Store.Get(ctx, shard, e.Ref())
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		return Routed{Err: fmt.Errorf("insert jobs: %w", err)}
+		return RoutedResult{Err: fmt.Errorf("insert jobs: %w", err)}
 	}
 	if err != nil || found.Topic != e.Topic {
-		return Routed{Inserted: Inserted{Outcome: Conflict, Job: job.Job{Spec: e.Spec}}}
+		return RoutedResult{InsertResult: InsertResult{Outcome: Conflict, Job: job.Job{Spec: e.Spec}}}
 	}
 	e.Queue = found.Queue
-	return r.join(ctx, shard, []Entry{e})[0]
+	return r.join(ctx, shard, []NewJob{e})[0]
 }
 
 // elsewhere tells on which other shard ids that clients chose are known.
-func (r *Router) elsewhere(ctx context.Context, home int, entries []Entry, indexes []int) (map[job.Ref]int, error) {
+func (r *Router) elsewhere(ctx context.Context, home int, entries []NewJob, indexes []int) (map[job.Ref]int, error) {
 	var refs []job.Ref
 	for _, i := range indexes {
-		if entries[i].Print != nil && entries[i].Kind == "" {
+		if entries[i].Fingerprint != nil && entries[i].Kind == "" {
 			refs = append(refs, entries[i].Ref())
 		}
 	}
@@ -209,12 +209,12 @@ func (r *Router) lookUp(ctx context.Context, refs []job.Ref, home int) (map[job.
 }
 
 // join hands entries of one shard to its batcher.
-func (r *Router) join(ctx context.Context, shard int, entries []Entry) []Routed {
+func (r *Router) join(ctx context.Context, shard int, entries []NewJob) []RoutedResult {
 	results, err := r.inserts[shard].Do(ctx, entries)
 	if err == nil {
 		return results
 	}
-	results = make([]Routed, len(entries))
+	results = make([]RoutedResult, len(entries))
 	for i := range results {
 		results[i].Err = fmt.Errorf("insert jobs: %w", err)
 	}
@@ -222,17 +222,17 @@ func (r *Router) join(ctx context.Context, shard int, entries []Entry) []Routed 
 }
 
 // insertShard is one joined call. Its context is its own: the callers' belong to many requests.
-func (r *Router) insertShard(shard int, entries []Entry) []Routed {
+func (r *Router) insertShard(shard int, entries []NewJob) []RoutedResult {
 	ctx, cancel := context.WithTimeout(context.Background(), insertTimeout)
 	defer cancel()
-	results := make([]Routed, len(entries))
+	results := make([]RoutedResult, len(entries))
 	inserted, err := r.Store.Insert(ctx, shard, NewToken(), entries)
 	for i := range results {
 		if err != nil {
 			results[i].Err = fmt.Errorf("insert jobs: %w", away(ctx, err))
 			continue
 		}
-		results[i].Inserted = inserted[i]
+		results[i].InsertResult = inserted[i]
 	}
 	return results
 }

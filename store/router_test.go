@@ -27,8 +27,8 @@ func sharded(t *testing.T) (*store.Router, store.Store) {
 	return store.NewRouter(model), model
 }
 
-func entry(id, topic, lane string) store.Entry {
-	var e store.Entry
+func entry(id, topic, lane string) store.NewJob {
+	var e store.NewJob
 	e.ID, e.URL, e.Method = id, "https://x.example/", "POST"
 	e.Queue = job.Queue{Namespace: "default", Topic: topic, Lane: lane}
 	e.Delay = time.Hour
@@ -71,13 +71,13 @@ func TestAJobIsFoundByItsIdOnWhateverShardItIs(t *testing.T) {
 	r, _ := sharded(t)
 	for i := range 40 {
 		chosen := entry(fmt.Sprintf("mine-%d", i), "orders", fmt.Sprintf("lane-%d", i))
-		chosen.Print = codec.Fingerprint(&chosen.New)
+		chosen.Fingerprint = codec.Fingerprint(&chosen.New)
 		made := entry("", "orders", fmt.Sprintf("lane-%d", i))
 		made.ID = job.NewID(time.Now(), r.ShardOf(made.Queue))
 		// An id that looks as if it were made on another shard.
 		posing := entry(job.NewID(time.Now(), (r.ShardOf(made.Queue)+1)%shards), "orders", fmt.Sprintf("lane-%d", i))
-		for _, e := range []store.Entry{chosen, made, posing} {
-			got := r.Insert(t.Context(), []store.Entry{e})[0]
+		for _, e := range []store.NewJob{chosen, made, posing} {
+			got := r.Insert(t.Context(), []store.NewJob{e})[0]
 			require.NoError(t, got.Err)
 			found, err := r.Get(t.Context(), e.Ref())
 			require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestAListGoesOnToTheShardThatHasSomething(t *testing.T) {
 	r, _ := sharded(t)
 	for lane := range 40 { // wherever it is
 		e := entry(fmt.Sprintf("job-%d", lane), fmt.Sprintf("topic-%d", lane), fmt.Sprintf("lane-%d", lane))
-		require.NoError(t, r.Insert(t.Context(), []store.Entry{e})[0].Err)
+		require.NoError(t, r.Insert(t.Context(), []store.NewJob{e})[0].Err)
 		page, err := r.List(t.Context(), store.Filter{Namespace: "default", Topic: e.Topic, State: job.Scheduled, Limit: 7})
 		require.NoError(t, err)
 		require.Len(t, page.Jobs, 1)
@@ -114,7 +114,7 @@ func TestAListGoesOnToTheShardThatHasSomething(t *testing.T) {
 
 func TestAListGoesOverAllShardsAndShowsEveryJobOnce(t *testing.T) {
 	r, _ := sharded(t)
-	var entries []store.Entry
+	var entries []store.NewJob
 	for i := range 300 {
 		entries = append(entries, entry(fmt.Sprintf("job-%d", i), "orders", fmt.Sprintf("lane-%d", i%30)))
 	}
@@ -148,7 +148,7 @@ func TestAListGoesOverAllShardsAndShowsEveryJobOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, stats, 1)
 	require.EqualValues(t, 300, stats[0].Registered)
-	lanes, err := r.Lanes(t.Context(), "default", "orders", "lane-1", 5)
+	lanes, err := r.LaneStats(t.Context(), "default", "orders", "lane-1", 5)
 	require.NoError(t, err)
 	var names []string
 	for _, l := range lanes {
@@ -163,26 +163,26 @@ func TestABirthNeedsItsOwnShardAlone(t *testing.T) {
 	r, a := over(t, shards)
 	a.known = true
 	birth := entry("rb:told", job.CallbackTopic, "l")
-	birth.Kind, birth.Print = job.KindCallback, codec.Fingerprint(&birth.New)
+	birth.Kind, birth.Fingerprint = job.KindCallback, codec.Fingerprint(&birth.New)
 	a.shard = (r.ShardOf(birth.Queue) + 1) % shards
 	for _, want := range []store.Outcome{store.Created, store.Existing} {
-		got := r.Insert(t.Context(), []store.Entry{birth})[0]
+		got := r.Insert(t.Context(), []store.NewJob{birth})[0]
 		require.NoError(t, got.Err)
 		require.Equal(t, want, got.Outcome)
 	}
 	chosen := entry("mine", "orders", "l")
-	chosen.Print = codec.Fingerprint(&chosen.New)
+	chosen.Fingerprint = codec.Fingerprint(&chosen.New)
 	a.shard = (r.ShardOf(chosen.Queue) + 1) % shards
-	require.ErrorIs(t, r.Insert(t.Context(), []store.Entry{chosen})[0].Err, store.ErrUnavailable, "it may be known there")
+	require.ErrorIs(t, r.Insert(t.Context(), []store.NewJob{chosen})[0].Err, store.ErrUnavailable, "it may be known there")
 }
 
 func TestMoreEntriesThanACallHoldsAreInsertedInParts(t *testing.T) {
 	for _, n := range []int{1, shards} {
 		r := store.NewRouter(storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: n}))
-		var entries []store.Entry
+		var entries []store.NewJob
 		for i := range 5*store.MaxBatch + 3 {
 			e := entry(fmt.Sprintf("job-%d", i), "orders", fmt.Sprintf("lane-%d", i%3))
-			e.Print = codec.Fingerprint(&e.New)
+			e.Fingerprint = codec.Fingerprint(&e.New)
 			entries = append(entries, e)
 		}
 		for i, got := range r.Insert(t.Context(), entries) {
@@ -195,7 +195,7 @@ func TestMoreEntriesThanACallHoldsAreInsertedInParts(t *testing.T) {
 func TestAStoreThatIsAwayFailsEachEntryAndIsNamed(t *testing.T) {
 	model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 	r := store.NewRouter(storetest.Faulty(model, func(string) storetest.Fault { return storetest.Before }))
-	for _, got := range r.Insert(t.Context(), []store.Entry{entry("a", "t", "l"), entry("b", "t", "l")}) {
+	for _, got := range r.Insert(t.Context(), []store.NewJob{entry("a", "t", "l"), entry("b", "t", "l")}) {
 		require.ErrorIs(t, got.Err, store.ErrUnavailable)
 	}
 }
@@ -205,7 +205,7 @@ func TestACallerWhoLeavesEndsItsInsertionWithItsCause(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("the client has gone")
 	cancel(gone)
-	got := r.Insert(ctx, []store.Entry{entry("a", "t", "l")})[0]
+	got := r.Insert(ctx, []store.NewJob{entry("a", "t", "l")})[0]
 	if got.Err != nil { // it may have been taken before anybody looked
 		require.ErrorIs(t, got.Err, gone)
 	}
@@ -214,13 +214,13 @@ func TestACallerWhoLeavesEndsItsInsertionWithItsCause(t *testing.T) {
 func TestConcurrentRegistrationsOfOneIdMakeOneJob(t *testing.T) {
 	r, _ := sharded(t)
 	e := entry("only", "orders", "a")
-	e.Print = codec.Fingerprint(&e.New)
+	e.Fingerprint = codec.Fingerprint(&e.New)
 	var mu sync.Mutex
 	outcomes := map[store.Outcome]int{}
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() {
-			got := r.Insert(t.Context(), []store.Entry{e})[0]
+			got := r.Insert(t.Context(), []store.NewJob{e})[0]
 			mu.Lock()
 			defer mu.Unlock()
 			outcomes[got.Outcome]++
@@ -233,7 +233,7 @@ func TestConcurrentRegistrationsOfOneIdMakeOneJob(t *testing.T) {
 // hung never answers an insertion.
 type hung struct{ store.Store }
 
-func (hung) Insert(ctx context.Context, _ int, _ store.Token, _ []store.Entry) ([]store.Inserted, error) {
+func (hung) Insert(ctx context.Context, _ int, _ store.Token, _ []store.NewJob) ([]store.InsertResult, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
@@ -241,7 +241,7 @@ func (hung) Insert(ctx context.Context, _ int, _ store.Token, _ []store.Entry) (
 func TestAStoreThatDoesNotAnswerInTimeIsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := store.NewRouter(hung{storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})})
-		got := r.Insert(t.Context(), []store.Entry{entry("a", "t", "l")})[0]
+		got := r.Insert(t.Context(), []store.NewJob{entry("a", "t", "l")})[0]
 		require.ErrorIs(t, got.Err, store.ErrUnavailable)
 	})
 }

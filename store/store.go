@@ -17,38 +17,38 @@ type Store interface {
 	// job whose id is known changes nothing: its result says Existing when the entry's Print equals the one the id was
 	// registered with and the job is not cancelled, else Conflict. Two entries of one call are taken in order. A job due now goes straight
 	// to ready, and the bell rings, when nothing of its queue is due before it. When the queue's next look comes before
-	// everything else on the shard's agenda, Await with Wake returns.
-	Insert(ctx context.Context, shard int, token Token, entries []Entry) ([]Inserted, error)
+	// everything else on the shard's agenda, Wait with Wake returns.
+	Insert(ctx context.Context, shard int, token Token, entries []NewJob) ([]InsertResult, error)
 
-	// Lead takes the shard's carrier lock for LeadTime. ErrNotLeader: another has it. The lock is an optimisation:
+	// Leadership takes the shard's carrier lock for LeadershipTTL. ErrNotLeader: another has it. The lock is an optimisation:
 	// every move is atomic by itself.
-	Lead(ctx context.Context, shard int) (Lead, error)
+	Lead(ctx context.Context, shard int) (Leadership, error)
 
 	// Carry makes one bounded round of moves: it removes outbox entries that the caller has brought home, looks at the
 	// agenda's queues whose moment has come, sends lapsed jobs back to due, moves due jobs to ready, rings the bell,
 	// and notes for each queue the next moment at which someone must look. It answers what is left to do.
-	Carry(ctx context.Context, shard int, token Token, round Round) (Carried, error)
+	Carry(ctx context.Context, shard int, token Token, round CarryOptions) (CarryResult, error)
 
-	// Await blocks until the bell of the group rings, or (with Wake) something came before the agenda's head, or Wait
+	// Wait blocks until the bell of the group rings, or (with Wake) something came before the agenda's head, or Wait
 	// has passed; the last gives an empty Rung and no error. It returns soon after ctx ends. A token that is lost with
-	// its taker is rung again within a second by Carry. At most one Await a shard and process is under way at a time;
+	// its taker is rung again within a second by Carry. At most one Wait a shard and process is under way at a time;
 	// those of several processes are served in the order in which they began to wait.
-	Await(ctx context.Context, shard int, watch Watch) (Rung, error)
+	Wait(ctx context.Context, shard int, watch WaitOptions) (Wakeup, error)
 
 	// Ring puts queues on the bell for others to serve, at most MaxBatch. Queues with nothing to claim may be dropped.
-	Ring(ctx context.Context, shard int, queues []job.Queue) error
+	Notify(ctx context.Context, shard int, queues []job.Queue) error
 
 	// Claim takes ready (and due) jobs of the wanted queues, in due order within a queue, and holds them for the caller
 	// under token. A job's lease lasts its own Timeout, else the Want's, plus Margin. Repeated with its token it
 	// answers the jobs that are still held under it. What it leaves in a queue can come before everything else on the
-	// agenda: then Await with Wake returns.
+	// agenda: then Wait with Wake returns.
 	//
 	// A queue gives nothing while it is paused, at its lane's concurrency, held back (LaneChange), or at its lane's rate:
 	// no more jobs are claimed from it in any window of the rate's length than the rate allows, whoever claims, counted
 	// as if each attempt began as late as it may (Slack). Up to 64 starts a window are counted one by one; of larger
 	// rates a start may count for a 64th of the window longer. A queue whose breaker is open gives, after its hold, one
 	// job while nothing of it is held: a probe. The bell rings when a hold or a rate lets it go on, without delay.
-	Claim(ctx context.Context, shard int, token Token, request ClaimRequest) (Claimed, error)
+	Claim(ctx context.Context, shard int, token Token, request ClaimRequest) (ClaimResult, error)
 
 	// ClaimExpired holds jobs that wait though their time to live is over, that of the oldest first, under token, for the
 	// caller to end them: Claim does not reach those of queues that are kept back. A job's time to live ends with the
@@ -56,13 +56,13 @@ type Store interface {
 	// nor do pauses, holds, breakers, rates and limits; nor do they count as starts or probes. For its MaxAge a job is
 	// handed out once, unless it is edited or revived, since the policy may have become another. Repeated with its token it
 	// answers the jobs that are still held under it.
-	ClaimExpired(ctx context.Context, shard int, token Token, request ExpiredRequest) ([]Held, error)
+	ClaimExpired(ctx context.Context, shard int, token Token, request ClaimExpiredRequest) ([]ClaimedJob, error)
 
 	// Settle ends attempts, at most MaxBatch, and answers one error for each: nil, or ErrLeaseLost when the job is not
 	// held under the settlement's lease: then nothing of the settlement takes effect. With next, it claims in the same trip, after the settlements, under the same
 	// token (the answer's Claimed is then what Claim would have answered). Settlements are recorded even if ctx ends
 	// once they were sent.
-	Settle(ctx context.Context, shard int, token Token, items []Settlement, next *ClaimRequest) ([]error, Claimed, error)
+	Settle(ctx context.Context, shard int, token Token, items []Settlement, next *ClaimRequest) ([]error, ClaimResult, error)
 
 	// Cancel ends an unfinished job: the answer is the job as it then stands. A running one is marked instead
 	// (CancelRequested): a settlement that says Delivered still delivers it, anything else, and a lapse, cancels it.
@@ -75,10 +75,10 @@ type Store interface {
 	Edit(ctx context.Context, shard int, token Token, ref job.Ref, edit Edit) (job.Job, error)
 
 	// Revive sends ended jobs on another round, at most MaxBatch, and answers a result for each, in order: the job as it
-	// then stands, with a fresh budget (Tries and Lost start again, Made goes on), or ErrNotFound, or a StateError when it
+	// then stands, with a fresh budget (FailedAttempts and Lost start again, Attempts goes on), or ErrNotFound, or a StateError when it
 	// is unfinished or not in the state that the revival names, or ErrExpired when its expiry would come before it is due
 	// again. Two revivals of one job in a call are taken in order.
-	Revive(ctx context.Context, shard int, token Token, items []Revival) ([]Revived, error)
+	Revive(ctx context.Context, shard int, token Token, items []Revival) ([]ReviveResult, error)
 
 	// Purge removes dead jobs for good, at most MaxBatch, and answers one error for each: nil, ErrNotFound, or a
 	// StateError when it is not dead. An id chosen by a client stays known as long as it would have.
@@ -102,13 +102,13 @@ type Store interface {
 	Totals(ctx context.Context, shard int, namespace string) (TopicStats, error)
 
 	// Lanes counts the unfinished jobs of a topic's lanes, in order of name, at most limit, beginning after a name.
-	Lanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]LaneStats, error)
+	LaneStats(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]LaneStats, error)
 
 	// Sweep removes what retention no longer keeps, at most limit ended jobs and as many remembered ids. In its own time it
 	// also forgets topics and lanes that nothing refers to any more: no job, kept or not, no policy or settings, no hold,
 	// breaker, counted start or alarm; and not before Repair has done what it has to. Totals keep the counts of forgotten
 	// topics.
-	Sweep(ctx context.Context, shard int, token Token, limit int) (Swept, error)
+	Sweep(ctx context.Context, shard int, token Token, limit int) (SweepResult, error)
 
 	// Repair checks a bounded part of the shard's data for what must not be: a job that is in no place or in two, an entry
 	// without a job, a counter that does not agree with the jobs. It repairs what it finds, each in one atomic step. An
@@ -116,7 +116,7 @@ type Store interface {
 	// carrier calls it again whenever Wait has passed. A job that is repaired may be attempted once more.
 	Repair(ctx context.Context, shard int) (RepairResult, error)
 
-	// PutTopic writes a topic's policy, for all shards. A revision other than 0 must be the stored one (NotPut:
+	// PutTopic writes a topic's policy, for all shards. A revision other than 0 must be the stored one (MustNotExist:
 	// there is none), else ErrVersion. The answer holds the new revision. It holds for claims, carries and sweeps that begin once it has
 	// returned; a topic that is resumed rings for what is due within a second.
 	PutTopic(ctx context.Context, topic Topic) (Topic, error)
@@ -125,22 +125,22 @@ type Store interface {
 	Topics(ctx context.Context) (topics []Topic, revision int64, err error)
 
 	// PutLane writes a lane's own settings, on its queue's shard; zero ones remove them. A revision other than 0 must be
-	// the stored one (NotPut: there is none), else ErrVersion. The answer holds the new revision. It holds for claims that begin once it has
+	// the stored one (MustNotExist: there is none), else ErrVersion. The answer holds the new revision. It holds for claims that begin once it has
 	// returned, each of which reports the revision; a lane that is resumed rings for what is due.
 	PutLane(ctx context.Context, shard int, token Token, lane Lane) (Lane, error)
-	// LaneSettings reads lanes' own settings, at most MaxBatch, all of one shard: one for each queue, in order, with
+	// GetLanes reads lanes' own settings, at most MaxBatch, all of one shard: one for each queue, in order, with
 	// revision 0 where nothing is put.
-	LaneSettings(ctx context.Context, shard int, queues []job.Queue) ([]Lane, error)
+	GetLanes(ctx context.Context, shard int, queues []job.Queue) ([]Lane, error)
 
-	// PutLanes lists the lanes of a topic with settings of their own, in order of name, at most limit (1 to MaxBatch),
+	// ListLanes lists the lanes of a topic with settings of their own, in order of name, at most limit (1 to MaxBatch),
 	// beginning after a name.
-	PutLanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]Lane, error)
+	ListLanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]Lane, error)
 
 	// Permit grants starts to topics with a rate, at most MaxBatch, on the topics' own shard (Router.ShardOfTopic), and
 	// answers each ask, in order: no more starts in any window of the rate's length than the rate allows, whoever asks,
 	// counted as in Claim. What is given back counts no more. It is for the caller to claim no more than was granted,
 	// and to begin no attempt later than its Slack allows.
-	Permit(ctx context.Context, shard int, token Token, asks []PermitAsk) ([]Permit, error)
+	Permit(ctx context.Context, shard int, token Token, asks []PermitRequest) ([]Permit, error)
 
 	// Alarm notes whether a topic's alarm is raised, on the topic's own shard, and tells whether that changed anything.
 	// Only then the births are written to the outbox, in the same step.
@@ -156,25 +156,25 @@ type Store interface {
 const (
 	// MaxBatch is the most entries, settlements or rung queues of one call.
 	MaxBatch = 512
-	// TokenMemory is how long a token is remembered after its call.
-	TokenMemory = time.Minute
-	// LeadTime is how long a carrier lock holds without being extended.
-	LeadTime = 3 * time.Second
-	// RingAgain is how long after a ring a queue that still has claimable work rings again.
-	RingAgain = time.Second
-	// LaneMemory is how long after its hold an open breaker stays open with no probe; then it is forgotten.
-	LaneMemory = time.Hour
-	// NotPut, as the revision of what is put, says that nothing may be stored yet.
-	NotPut int64 = -1
+	// TokenTTL is how long a token is remembered after its call.
+	TokenTTL = time.Minute
+	// LeadershipTTL is how long a carrier lock holds without being extended.
+	LeadershipTTL = 3 * time.Second
+	// RenotifyAfter is how long after a ring a queue that still has claimable work rings again.
+	RenotifyAfter = time.Second
+	// BreakerRetention is how long after its hold an open breaker stays open with no probe; then it is forgotten.
+	BreakerRetention = time.Hour
+	// MustNotExist, as the revision of what is put, says that nothing may be stored yet.
+	MustNotExist int64 = -1
 	// CountedStarts is up to how many starts of a rate are counted one by one.
 	CountedStarts = 64
 	// GroupPush is the bell of the pools that POST to URLs.
 	GroupPush = "push"
 )
 
-// A Lead is a carrier lock held.
-type Lead interface {
-	// Extend holds it for another LeadTime; ErrNotLeader when it was lost.
+// A Leadership is a carrier lock held.
+type Leadership interface {
+	// Extend holds it for another LeadershipTTL; ErrNotLeader when it was lost.
 	Extend(ctx context.Context) error
 	// Release gives it up, so that another need not wait.
 	Release(ctx context.Context) error

@@ -46,7 +46,7 @@ func (r *Router) sumTopics(ask func(shard int) ([]TopicStats, error)) ([]TopicSt
 	for _, part := range parts {
 		for _, t := range part {
 			key := name{t.Namespace, t.Topic}
-			sums[key] = sums[key].Plus(t)
+			sums[key] = sums[key].Add(t)
 		}
 	}
 	all := make([]TopicStats, 0, len(sums))
@@ -59,8 +59,8 @@ func (r *Router) sumTopics(ask func(shard int) ([]TopicStats, error)) ([]TopicSt
 	return all, nil
 }
 
-// Plus adds the counts of o, whose name the sum has.
-func (t TopicStats) Plus(o TopicStats) TopicStats {
+// Add adds the counts of o, whose name the sum has.
+func (t TopicStats) Add(o TopicStats) TopicStats {
 	t.Namespace, t.Topic = o.Namespace, o.Topic
 	t.Registered += o.Registered
 	t.Scheduled += o.Scheduled
@@ -69,18 +69,18 @@ func (t TopicStats) Plus(o TopicStats) TopicStats {
 	t.Delivered += o.Delivered
 	t.Dead += o.Dead
 	t.Cancelled += o.Cancelled
-	t.Open += o.Open
+	t.OpenBreakers += o.OpenBreakers
 	if t.OldestDue.IsZero() || (!o.OldestDue.IsZero() && o.OldestDue.Before(t.OldestDue)) {
 		t.OldestDue = o.OldestDue
 	}
 	return t
 }
 
-// Lanes merges the shards' lanes in order of name; a lane lives on one shard only.
-func (r *Router) Lanes(ctx context.Context, namespace, topic, after string, limit int) ([]LaneStats, error) {
+// LaneStats merges the shards' lanes in order of name; a lane lives on one shard only.
+func (r *Router) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]LaneStats, error) {
 	parts := make([][]LaneStats, r.Shards())
 	err := r.each(func(shard int) (err error) {
-		parts[shard], err = r.Store.Lanes(ctx, shard, namespace, topic, after, limit)
+		parts[shard], err = r.Store.LaneStats(ctx, shard, namespace, topic, after, limit)
 		return err
 	})
 	if err != nil {
@@ -91,11 +91,11 @@ func (r *Router) Lanes(ctx context.Context, namespace, topic, after string, limi
 	return all[:min(limit, len(all))], nil
 }
 
-// PutLanes merges the shards' lanes with settings of their own in order of name.
-func (r *Router) PutLanes(ctx context.Context, namespace, topic, after string, limit int) ([]Lane, error) {
+// ListLanes merges the shards' lanes with settings of their own in order of name.
+func (r *Router) ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]Lane, error) {
 	parts := make([][]Lane, r.Shards())
 	err := r.each(func(shard int) (err error) {
-		parts[shard], err = r.Store.PutLanes(ctx, shard, namespace, topic, after, limit)
+		parts[shard], err = r.Store.ListLanes(ctx, shard, namespace, topic, after, limit)
 		return err
 	})
 	if err != nil {

@@ -15,7 +15,7 @@ type Topic struct {
 	// Revision grows with every change, also after a fault has taken changes back.
 	Revision int64
 	// Reached is how durable a PutTopic was when it was answered, as in job.Job.
-	Reached *job.Durability
+	Durability *job.Durability
 }
 
 // Lane is a lane's own settings, as put.
@@ -25,11 +25,11 @@ type Lane struct {
 	// Revision grows with every change, also after a fault has taken changes back; 0: nothing is put.
 	Revision int64
 	// Reached is how durable a PutLane was when it was answered, as in job.Job.
-	Reached *job.Durability
+	Durability *job.Durability
 }
 
-// PermitAsk asks for starts of a topic.
-type PermitAsk struct {
+// PermitRequest asks for starts of a topic.
+type PermitRequest struct {
 	Namespace string
 	Topic     string
 	Rate      policy.Rate
@@ -56,5 +56,5 @@ type Alarm struct {
 	Namespace string
 	Topic     string
 	Raised    bool
-	Births    []Entry
+	Outbox    []NewJob
 }

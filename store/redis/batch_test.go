@@ -15,11 +15,11 @@ import (
 )
 
 // bury ends new jobs of the test queue dead.
-func bury(t *testing.T, s *Store, entries ...store.Entry) {
+func bury(t *testing.T, s *Store, entries ...store.NewJob) {
 	t.Helper()
 	insert(t, s, entries...)
 	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
-		Wants: []store.Want{{Queue: lane, Max: len(entries), Timeout: time.Minute}}, Max: len(entries), MaxBytes: 1 << 30,
+		Queues: []store.QueueClaim{{Queue: lane, Max: len(entries), Timeout: time.Minute}}, Max: len(entries), MaxBytes: 1 << 30,
 	})
 	require.NoError(t, err)
 	require.Len(t, claimed.Jobs, len(entries))
@@ -28,7 +28,7 @@ func bury(t *testing.T, s *Store, entries ...store.Entry) {
 	}
 }
 
-func large(id string, size int) store.Entry {
+func large(id string, size int) store.NewJob {
 	e := entry(id)
 	e.BodyKind, e.Body = job.BodyText, []byte(strings.Repeat("x", size))
 	return e
@@ -36,7 +36,7 @@ func large(id string, size int) store.Entry {
 
 func TestARevivalsAnswerIsBoundedAndItsRepeatIsTheSame(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		var entries []store.Entry
+		var entries []store.NewJob
 		var items []store.Revival
 		for i := range 10 {
 			id := fmt.Sprint("job", i)
@@ -46,7 +46,7 @@ func TestARevivalsAnswerIsBoundedAndItsRepeatIsTheSame(t *testing.T) {
 		entries[0].ExpiresIn = 2 * time.Hour
 		bury(t, s, entries...)
 		token := store.NewToken()
-		var first []store.Revived
+		var first []store.ReviveResult
 		for turn := range 2 {
 			results, err := s.Revive(t.Context(), 0, token, items)
 			require.NoError(t, err)
@@ -54,7 +54,7 @@ func TestARevivalsAnswerIsBoundedAndItsRepeatIsTheSame(t *testing.T) {
 			for i, r := range results {
 				require.NoError(t, r.Err)
 				require.Equal(t, items[i].URL, r.Job.URL)
-				require.Equal(t, 1, r.Job.Round)
+				require.Equal(t, 1, r.Job.Generation)
 				bytes += len(r.Job.Body)
 			}
 			require.Equal(t, 7<<20, bytes, "beyond its bound jobs come without their body")
@@ -67,7 +67,7 @@ func TestARevivalsAnswerIsBoundedAndItsRepeatIsTheSame(t *testing.T) {
 			found, err := s.Get(t.Context(), 0, e.Ref())
 			require.NoError(t, err)
 			require.Equal(t, e.Body, found.Body)
-			require.Equal(t, 1, found.Round)
+			require.Equal(t, 1, found.Generation)
 		}
 		require.False(t, first[0].Job.ExpiresAt.IsZero())
 	})
@@ -100,7 +100,7 @@ func TestARevivalIsAnsweredAgainAsItWasThoughItsJobChangedSince(t *testing.T) {
 func TestARevivalLeavesWhatItDoesNotChange(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		e := entry("a")
-		e.ExpiresIn, e.Print = time.Millisecond, []byte("print")
+		e.ExpiresIn, e.Fingerprint = time.Millisecond, []byte("print")
 		e.Header = map[string][]string{"X-A": {strings.Repeat("a", 300)}}
 		e.OnDead = &policy.Callback{URL: "https://told.example/"}
 		bury(t, s, e)
@@ -184,12 +184,12 @@ func TestLanesGoOnWhileMemoryIsFull(t *testing.T) {
 
 	_, err := s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
 	require.ErrorIs(t, err, store.ErrUnavailable)
-	_, err = s.Alarm(t.Context(), 0, store.NewToken(), store.Alarm{Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Births: []store.Entry{entry("told")}})
+	_, err = s.Alarm(t.Context(), 0, store.NewToken(), store.Alarm{Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Outbox: []store.NewJob{entry("told")}})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	_, err = s.Revive(t.Context(), 0, store.NewToken(), []store.Revival{{Ref: ref("dead"), URL: "https://new.example/"}})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	for range 2 {
-		permits, err := s.Permit(t.Context(), 0, "a token", []store.PermitAsk{{Topic: "t", Rate: policy.Rate{Starts: 1, Per: time.Hour}, Starts: 1}})
+		permits, err := s.Permit(t.Context(), 0, "a token", []store.PermitRequest{{Topic: "t", Rate: policy.Rate{Starts: 1, Per: time.Hour}, Starts: 1}})
 		require.NoError(t, err)
 		require.Equal(t, 1, permits[0].Starts)
 	}
@@ -197,7 +197,7 @@ func TestLanesGoOnWhileMemoryIsFull(t *testing.T) {
 	require.Len(t, claimed, 1)
 	require.True(t, claimed[0].Rated)
 	item := settlement(claimed[0], policy.Verdict{Kind: policy.Delivered}, 200)
-	item.Lane = store.LaneChange{Hold: time.Hour}
+	item.Lane = store.LaneChange{Cooldown: time.Hour}
 	settle(t, s, item)
 	errs, err := s.Purge(t.Context(), 0, store.NewToken(), []job.Ref{ref("purged")})
 	require.NoError(t, err)
@@ -211,7 +211,7 @@ func TestLanesGoOnWhileMemoryIsFull(t *testing.T) {
 	found, err := s.Get(t.Context(), 0, ref("dead"))
 	require.NoError(t, err)
 	require.Equal(t, job.Dead, found.State)
-	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
 	require.Empty(t, carried.Outbox)
 }

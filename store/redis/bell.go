@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// awaitDefault is how long Await blocks when it is not told, and how long one blocking command may take: a
+	// awaitDefault is how long Wait blocks when it is not told, and how long one blocking command may take: a
 	// connection that died unnoticed is found within blockGrace more.
 	awaitDefault = 5 * time.Second
 	blockGrace   = 3 * time.Second
@@ -67,50 +67,50 @@ func (l *listener) close() {
 	}
 }
 
-// Await blocks on the shard's own connection.
-func (s *Store) Await(ctx context.Context, shard int, watch store.Watch) (store.Rung, error) {
+// Wait blocks on the shard's own connection.
+func (s *Store) Wait(ctx context.Context, shard int, watch store.WaitOptions) (store.Wakeup, error) {
 	if err := ctx.Err(); err != nil {
-		return store.Rung{}, fmt.Errorf("await the bell: %w", context.Cause(ctx))
+		return store.Wakeup{}, fmt.Errorf("await the bell: %w", context.Cause(ctx))
 	}
-	if watch.Wait <= 0 {
-		watch.Wait = awaitDefault
+	if watch.Timeout <= 0 {
+		watch.Timeout = awaitDefault
 	}
 	watch.Max = min(cmp.Or(max(watch.Max, 0), store.MaxBatch), store.MaxBatch)
 	sh := s.shards[shard]
-	end := time.Now().Add(watch.Wait)
+	end := time.Now().Add(watch.Timeout)
 	for {
 		rung, err := s.await(ctx, sh, &watch, min(time.Until(end), awaitDefault))
 		if err != nil {
-			return store.Rung{}, fmt.Errorf("await the bell: %w", err)
+			return store.Wakeup{}, fmt.Errorf("await the bell: %w", err)
 		}
-		if len(rung.Queues) > 0 || rung.Wake || time.Until(end) <= 0 {
+		if len(rung.Queues) > 0 || rung.AgendaMoved || time.Until(end) <= 0 {
 			return rung, nil
 		}
 	}
 }
 
 // await blocks once. The connection is closed when ctx ends: nothing else ends a BLPOP.
-func (s *Store) await(ctx context.Context, sh *part, watch *store.Watch, block time.Duration) (store.Rung, error) {
+func (s *Store) await(ctx context.Context, sh *part, watch *store.WaitOptions, block time.Duration) (store.Wakeup, error) {
 	client, err := sh.listener.get(ctx, s, sh.wake)
 	if err != nil {
-		return store.Rung{}, fault(ctx, err)
+		return store.Wakeup{}, fault(ctx, err)
 	}
 	stop := context.AfterFunc(ctx, func() { sh.listener.drop(client) })
 	numbers, wake, err := listen(context.WithoutCancel(ctx), client, sh, watch, block)
 	if !stop() {
-		return store.Rung{}, context.Cause(ctx)
+		return store.Wakeup{}, context.Cause(ctx)
 	}
 	if err != nil {
 		if s.connect.form == cluster {
 			sh.listener.drop(client) // another server may have the shard now
 		}
-		return store.Rung{}, fault(ctx, err)
+		return store.Wakeup{}, fault(ctx, err)
 	}
 	found, err := sh.named(ctx, s.client, numbers)
 	if err != nil {
-		return store.Rung{}, err
+		return store.Wakeup{}, err
 	}
-	rung := store.Rung{Wake: wake}
+	rung := store.Wakeup{AgendaMoved: wake}
 	seen := make(map[*queue]bool, len(found))
 	for _, q := range found {
 		if !seen[q] {
@@ -122,11 +122,11 @@ func (s *Store) await(ctx context.Context, sh *part, watch *store.Watch, block t
 }
 
 // listen takes one token, waiting for it, and then those that are there.
-func listen(ctx context.Context, client redis.UniversalClient, sh *part, watch *store.Watch, block time.Duration) ([]string, bool, error) {
+func listen(ctx context.Context, client redis.UniversalClient, sh *part, watch *store.WaitOptions, block time.Duration) ([]string, bool, error) {
 	bell := sh.tag + "bell:" + watch.Group
 	seconds := strconv.FormatFloat(max(block, 10*time.Millisecond).Seconds(), 'f', 3, 64)
 	args := []any{"blpop", bell, seconds}
-	if watch.Wake {
+	if watch.Agenda {
 		args = []any{"blpop", sh.wake, bell, seconds}
 	}
 	first := redis.NewStringSliceCmd(ctx, args...)
@@ -145,7 +145,7 @@ func listen(ctx context.Context, client redis.UniversalClient, sh *part, watch *
 		numbers = append(numbers, popped[1])
 	}
 	left := watch.Max - len(numbers)
-	if left == 0 && !watch.Wake {
+	if left == 0 && !watch.Agenda {
 		return numbers, wake, nil
 	}
 	pipe := client.Pipeline()
@@ -154,7 +154,7 @@ func listen(ctx context.Context, client redis.UniversalClient, sh *part, watch *
 		rest = pipe.LPopCount(ctx, bell, left)
 	}
 	var woken *redis.StringCmd
-	if watch.Wake {
+	if watch.Agenda {
 		woken = pipe.LPop(ctx, sh.wake)
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
@@ -166,8 +166,8 @@ func listen(ctx context.Context, client redis.UniversalClient, sh *part, watch *
 	return numbers, wake || (woken != nil && woken.Val() != ""), nil
 }
 
-// Ring puts queues on the bell that have something to claim.
-func (s *Store) Ring(ctx context.Context, shard int, queues []job.Queue) error {
+// Notify puts queues on the bell that have something to claim.
+func (s *Store) Notify(ctx context.Context, shard int, queues []job.Queue) error {
 	bound(len(queues))
 	sh := s.shards[shard]
 	names, _ := queuesOf(queues, func(q *job.Queue) job.Queue { return *q })

@@ -75,7 +75,7 @@ func BenchmarkParts(b *testing.B) {
 			}
 		}
 	})
-	item := settlement(store.Held{Job: job.Job{Spec: e.Spec}, Lease: "AbCdEfGhIjKlMnOpQrStUv"}, policy.Verdict{Kind: policy.Delivered}, 200)
+	item := settlement(store.ClaimedJob{Job: job.Job{Spec: e.Spec}, Lease: "AbCdEfGhIjKlMnOpQrStUv"}, policy.Verdict{Kind: policy.Delivered}, 200)
 	items := slices.Repeat([]store.Settlement{item}, batch)
 	b.Run("settle", func(b *testing.B) {
 		b.ReportAllocs()
@@ -106,7 +106,7 @@ func claimAndSettle(b *testing.B, lanes, callers int) {
 	for i := range lanes {
 		q := lane
 		q.Lane = fmt.Sprint("lane-", i)
-		request.Wants = append(request.Wants, store.Want{Queue: q, Max: max(1, batch/lanes), Timeout: 10 * time.Second})
+		request.Queues = append(request.Queues, store.QueueClaim{Queue: q, Max: max(1, batch/lanes), Timeout: 10 * time.Second})
 	}
 	var done atomic.Int64
 	b.ResetTimer()
@@ -135,8 +135,8 @@ func claimAndSettle(b *testing.B, lanes, callers int) {
 }
 
 // bulk is a batch of jobs spread over lanes, under ids as the server makes them.
-func bulk(id *int, lanes int, delay time.Duration) []store.Entry {
-	entries := make([]store.Entry, batch)
+func bulk(id *int, lanes int, delay time.Duration) []store.NewJob {
+	entries := make([]store.NewJob, batch)
 	for i := range entries {
 		*id++
 		e := entry(job.NewID(time.Now(), 0))

@@ -26,71 +26,71 @@ const (
 
 // Carry reads the agenda's head, and moves what its queues have in one script. When there is nothing to do the first
 // is all.
-func (s *Store) Carry(ctx context.Context, shard int, token store.Token, round store.Round) (store.Carried, error) {
+func (s *Store) Carry(ctx context.Context, shard int, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
 	round.Queues = min(cmp.Or(max(round.Queues, 0), carryQueues), 4*store.MaxBatch)
 	round.Jobs = min(cmp.Or(max(round.Jobs, 0), carryJobs), carryMost)
 	round.Ready = min(cmp.Or(max(round.Ready, 0), carryReady), carryMost)
-	round.Skip, round.Bytes = max(round.Skip, 0), cmp.Or(max(round.Bytes, 0), store.OutboxBytes)
+	round.SkipOutbox, round.OutboxBytes = max(round.SkipOutbox, 0), cmp.Or(max(round.OutboxBytes, 0), store.OutboxBytes)
 	sh := s.shards[shard]
-	var carried store.Carried
+	var carried store.CarryResult
 	err := s.fresh(sh, func() (err error) {
 		carried, err = s.carry(ctx, sh, token, round)
 		return err
 	})
 	if err != nil {
-		return store.Carried{}, fmt.Errorf("carry: %w", err)
+		return store.CarryResult{}, fmt.Errorf("carry: %w", err)
 	}
 	carried.ClockStep = sh.watch.report()
 	return carried, nil
 }
 
-func (s *Store) carry(ctx context.Context, sh *part, token store.Token, round store.Round) (store.Carried, error) {
+func (s *Store) carry(ctx context.Context, sh *part, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
 	memory := sh.token(string(token), "y")
 	agenda, r, err := s.agenda(ctx, sh, memory, &round)
 	if err != nil {
-		return store.Carried{}, err
+		return store.CarryResult{}, err
 	}
 	now, first, outbox, redo, numbers := num(agenda[0]), str(agenda[1]), num(agenda[2]), str(agenda[3]), strs(agenda[4])
 	clock, err := s.followClock(ctx, sh, r, clockAnswer{
 		noted: num(agenda[6]), by: str(agenda[7]), epoch: str(agenda[8]), stale: strs(agenda[9]),
 	})
 	if err != nil {
-		return store.Carried{}, err
+		return store.CarryResult{}, err
 	}
 	if clock == clockStepped {
 		numbers, redo = nil, "" // they come again when they are rescored
 	}
 	// Deadlines that are still to be moved end no lease.
-	round.HoldLapses = round.HoldLapses || clock.pending()
-	idle := len(numbers) == 0 && outbox <= int64(round.Skip) && redo == "" && len(round.Home) == 0 && num(agenda[5]) == 0
+	round.KeepLeases = round.KeepLeases || clock.pending()
+	idle := len(numbers) == 0 && outbox <= int64(round.SkipOutbox) && redo == "" && len(round.Relayed) == 0 && num(agenda[5]) == 0
 	if idle && clock == clockSteady {
-		return store.Carried{Now: at(now), Next: nextLook(now, first), Expired: num(agenda[10]) != 0}, nil
+		return store.CarryResult{Now: at(now), Next: nextLook(now, first), HasExpiredJobs: num(agenda[10]) != 0}, nil
 	}
 	done, rest, again, err := s.redo(ctx, sh, redo)
 	if err != nil {
-		return store.Carried{}, err
+		return store.CarryResult{}, err
 	}
 	queues, err := sh.named(ctx, s.client, numbers)
 	if err != nil {
-		return store.Carried{}, err
+		return store.CarryResult{}, err
 	}
 	none := unnamed(numbers, queues)
 	queues = distinct(append(queues, again...))
 
-	c := s.newCall(sh, scriptCarry, memory, queues, nil, 9+len(none)+len(round.Home))
-	c.add(round.Jobs, round.Ready, lapseLine(&round), store.MaxBatch, done, rest, round.Skip, round.Bytes, len(none))
+	c := s.newCall(sh, scriptCarry, memory, queues, nil, 9+len(none)+len(round.Relayed))
+	c.add(round.Jobs, round.Ready, lapseLine(&round), store.MaxBatch, done, rest, round.SkipOutbox, round.OutboxBytes, len(none))
 	for _, number := range none {
 		c.add(number)
 	}
-	for _, ref := range round.Home {
+	for _, ref := range round.Relayed {
 		c.add(member(ref))
 	}
 	reply, err := s.do(ctx, c)
 	if err != nil {
-		return store.Carried{}, err
+		return store.CarryResult{}, err
 	}
 	carried, err := s.readCarried(ctx, sh, &round, reply)
-	carried.Expired = num(agenda[10]) != 0
+	carried.HasExpiredJobs = num(agenda[10]) != 0
 	if clock.pending() {
 		carried.Next = 0
 	}
@@ -98,11 +98,11 @@ func (s *Store) carry(ctx context.Context, sh *part, token store.Token, round st
 }
 
 // agenda reads what there is to look at, and Redis's clock.
-func (s *Store) agenda(ctx context.Context, sh *part, memory string, round *store.Round) ([]any, reading, error) {
+func (s *Store) agenda(ctx context.Context, sh *part, memory string, round *store.CarryOptions) ([]any, reading, error) {
 	look := s.newCall(sh, scriptAgenda, memory, nil, nil, 3)
 	look.keys = append(look.keys, sh.clock...)
 	lapses, me := 1, ""
-	if round.HoldLapses {
+	if round.KeepLeases {
 		lapses = 0
 	}
 	began := s.elapsed()
@@ -136,12 +136,12 @@ func nextLook(now int64, first string) time.Duration {
 }
 
 // lapseLine is the latest deadline that may lapse, as carry.lua reads it.
-func lapseLine(round *store.Round) string {
+func lapseLine(round *store.CarryOptions) string {
 	switch {
-	case round.HoldLapses:
+	case round.KeepLeases:
 		return "-1"
-	case !round.LapseBefore.IsZero():
-		return strconv.FormatInt(max(0, round.LapseBefore.UnixMilli()), 10)
+	case !round.ExpireLeasesBefore.IsZero():
+		return strconv.FormatInt(max(0, round.ExpireLeasesBefore.UnixMilli()), 10)
 	default:
 		return ""
 	}
@@ -149,19 +149,19 @@ func lapseLine(round *store.Round) string {
 
 // readCarried reads the script's answer. An outbox entry that cannot be read stays where it is, so that it stops no
 // other, and is not counted in what is left to do.
-func (s *Store) readCarried(ctx context.Context, sh *part, round *store.Round, reply any) (store.Carried, error) {
+func (s *Store) readCarried(ctx context.Context, sh *part, round *store.CarryOptions, reply any) (store.CarryResult, error) {
 	answer := list(reply)
 	if len(answer) != 6 {
-		return store.Carried{}, malformed(scriptCarry)
+		return store.CarryResult{}, malformed(scriptCarry)
 	}
-	carried := store.Carried{
-		Now: at(num(answer[0])), Moved: int(num(answer[1])), Lapsed: int(num(answer[2])), Next: -1,
+	carried := store.CarryResult{
+		Now: at(num(answer[0])), Moved: int(num(answer[1])), ExpiredLeases: int(num(answer[2])), Next: -1,
 	}
 	if next := num(answer[3]); next >= 0 {
 		carried.Next = time.Duration(next) * time.Millisecond
 	}
 	parcels := strs(answer[4])
-	carried.Looked = len(parcels) / 2
+	carried.OutboxRead = len(parcels) / 2
 	for i := 1; i < len(parcels); i += 2 {
 		e, err := unpackEntry(parcels[i])
 		if err != nil {
@@ -172,7 +172,7 @@ func (s *Store) readCarried(ctx context.Context, sh *part, round *store.Round, r
 		}
 		carried.Outbox = append(carried.Outbox, e)
 	}
-	if num(answer[5]) > int64(round.Skip+carried.Looked) {
+	if num(answer[5]) > int64(round.SkipOutbox+carried.OutboxRead) {
 		carried.Next = 0
 	}
 	return carried, nil

@@ -70,7 +70,7 @@ func (s *Store) Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error
 		}
 		found = st.rec.job(ref, st.queue.Queue)
 		found.Progress = progress(st.rec, st.run, st.now)
-		found.Attempts, err = attempts(st.tries)
+		found.History, err = attempts(st.tries)
 		return err
 	})
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *Store) change(ctx context.Context, shard int, token store.Token, kind s
 				return err
 			}
 			changed, err = s.changed(st, reply)
-			changed.Reached = reached
+			changed.Durability = reached
 			return err
 		})
 		if !errors.Is(err, errAgain) {

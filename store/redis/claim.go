@@ -12,9 +12,9 @@ import (
 )
 
 // Claim holds jobs in one script.
-func (s *Store) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.Claimed, error) {
+func (s *Store) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
 	sh := s.shards[shard]
-	var claimed store.Claimed
+	var claimed store.ClaimResult
 	err := s.fresh(sh, func() error {
 		c, err := s.claim(ctx, sh, token, &request, "")
 		if err != nil {
@@ -28,7 +28,7 @@ func (s *Store) Claim(ctx context.Context, shard int, token store.Token, request
 		return err
 	})
 	if err != nil {
-		return store.Claimed{}, fmt.Errorf("claim: %w", err)
+		return store.ClaimResult{}, fmt.Errorf("claim: %w", err)
 	}
 	return claimed, nil
 }
@@ -37,23 +37,23 @@ func (s *Store) Claim(ctx context.Context, shard int, token store.Token, request
 type claim struct {
 	*call
 	token   store.Token
-	wants   []store.Want
-	queues  []*queue                       // known to the script, in its order
-	at      []int                          // each Want's position among queues, from 1; 0: the shard has never seen it
-	strange map[job.Queue]*store.QueueLeft // those that the shard has never seen
+	wants   []store.QueueClaim
+	queues  []*queue                         // known to the script, in its order
+	at      []int                            // each Want's position among queues, from 1; 0: the shard has never seen it
+	strange map[job.Queue]*store.QueueStatus // those that the shard has never seen
 }
 
 // claim prepares the script. Two Wants of one queue are one, with the larger bounds. After is the memory of the
 // settlement that the claim follows in the same trip, empty when there is none.
 func (s *Store) claim(ctx context.Context, sh *part, token store.Token, request *store.ClaimRequest, after string) (*claim, error) {
-	bound(len(request.Wants))
+	bound(len(request.Queues))
 	bound(request.Max)
-	names, position := queuesOf(request.Wants, func(w *store.Want) job.Queue { return w.Queue })
+	names, position := queuesOf(request.Queues, func(w *store.QueueClaim) job.Queue { return w.Queue })
 	found, err := sh.find(ctx, s.runner, names)
 	if err != nil {
 		return nil, err
 	}
-	c := &claim{token: token, wants: request.Wants, at: make([]int, len(request.Wants))}
+	c := &claim{token: token, wants: request.Queues, at: make([]int, len(request.Queues))}
 	known := make([]int, len(found))
 	for i, q := range found {
 		if q != nil {
@@ -63,7 +63,7 @@ func (s *Store) claim(ctx context.Context, sh *part, token store.Token, request 
 	}
 	most, timeout, lanes := make([]int, len(c.queues)), make([]int64, len(c.queues)), make([]int64, len(c.queues))
 	told := false
-	for i, w := range request.Wants {
+	for i, w := range request.Queues {
 		c.at[i] = known[position[i]-1]
 		if k := c.at[i] - 1; k >= 0 {
 			most[k] = min(max(most[k], w.Max), store.MaxBatch)
@@ -72,7 +72,7 @@ func (s *Store) claim(ctx context.Context, sh *part, token store.Token, request 
 			told = told || w.Lane != 0
 		}
 	}
-	if c.strange, err = s.strangers(ctx, sh, request.Wants, c.at); err != nil {
+	if c.strange, err = s.strangers(ctx, sh, request.Queues, c.at); err != nil {
 		return nil, err
 	}
 	c.call = s.newCall(sh, scriptClaim, sh.token(string(token), "c"), c.queues, nil, 6+3*len(c.queues))
@@ -95,7 +95,7 @@ func (s *Store) claim(ctx context.Context, sh *part, token store.Token, request 
 }
 
 // strangers says how wanted queues stand that the shard has never seen: they have no jobs, but may have settings.
-func (s *Store) strangers(ctx context.Context, sh *part, wants []store.Want, at []int) (map[job.Queue]*store.QueueLeft, error) {
+func (s *Store) strangers(ctx context.Context, sh *part, wants []store.QueueClaim, at []int) (map[job.Queue]*store.QueueStatus, error) {
 	var names []job.Queue
 	var topics []string
 	for i, w := range wants {
@@ -114,14 +114,14 @@ func (s *Store) strangers(ctx context.Context, sh *part, wants []store.Want, at 
 	if err != nil {
 		return nil, fault(ctx, err)
 	}
-	left := make(map[job.Queue]*store.QueueLeft, len(names))
+	left := make(map[job.Queue]*store.QueueStatus, len(names))
 	for i, q := range names {
 		line := str(terms[i])
 		if line == "" {
 			line = s.defaults
 		}
 		_, line, _ = strings.Cut(line, " ")
-		left[q] = &store.QueueLeft{Queue: q, Blocked: lanes[i].Settings.Paused || strings.HasPrefix(line, "1 ")}
+		left[q] = &store.QueueStatus{Queue: q, Blocked: lanes[i].Settings.Paused || strings.HasPrefix(line, "1 ")}
 		if !bad[i] {
 			left[q].Lane = &lanes[i]
 		}
@@ -131,27 +131,27 @@ func (s *Store) strangers(ctx context.Context, sh *part, wants []store.Want, at 
 
 // read turns the script's answer into the contract's. A job that cannot be read is left out, so that it stops no other:
 // it is held until its lease lapses. So are those of a lane whose settings cannot be read: what they would go by is unknown.
-func (c *claim) read(ctx context.Context, log *slog.Logger, reply any) (store.Claimed, error) {
+func (c *claim) read(ctx context.Context, log *slog.Logger, reply any) (store.ClaimResult, error) {
 	answer := list(reply)
 	if len(answer) != 5 {
-		return store.Claimed{}, malformed(scriptClaim)
+		return store.ClaimResult{}, malformed(scriptClaim)
 	}
 	now, jobs := num(answer[0]), list(answer[3])
 	if len(jobs)%5 != 0 {
-		return store.Claimed{}, malformed(scriptClaim)
+		return store.ClaimResult{}, malformed(scriptClaim)
 	}
 	left, bad, err := c.left(ctx, log, strs(answer[2]), strs(answer[4]))
 	if err != nil {
-		return store.Claimed{}, err
+		return store.ClaimResult{}, err
 	}
-	claimed := store.Claimed{Revision: num(answer[1]), Queues: left}
+	claimed := store.ClaimResult{Revision: num(answer[1]), Queues: left}
 	if len(jobs) > 0 {
-		claimed.Jobs = make([]store.Held, 0, len(jobs)/5)
+		claimed.Jobs = make([]store.ClaimedJob, 0, len(jobs)/5)
 	}
 	for i := 0; i < len(jobs); i += 5 {
 		k := int(num(jobs[i]))
 		if k < 1 || k > len(c.queues) {
-			return store.Claimed{}, malformed(scriptClaim)
+			return store.ClaimResult{}, malformed(scriptClaim)
 		}
 		if bad[k] {
 			continue
@@ -161,9 +161,9 @@ func (c *claim) read(ctx context.Context, log *slog.Logger, reply any) (store.Cl
 			log.ErrorContext(ctx, "a claimed job cannot be read", "job", str(jobs[i+1]), "err", err)
 			continue
 		}
-		claimed.Jobs = append(claimed.Jobs, store.Held{
+		claimed.Jobs = append(claimed.Jobs, store.ClaimedJob{
 			Job: j, Lease: c.token, LeaseFor: time.Duration(num(jobs[i+4])) * time.Millisecond,
-			Age:   time.Duration(now-j.Since.UnixMilli()) * time.Millisecond,
+			Age:   time.Duration(now-j.FirstDueAt.UnixMilli()) * time.Millisecond,
 			Late:  time.Duration(max(0, r.fin-r.due)) * time.Millisecond,
 			Rated: strings.Contains(r.flags, "r"), Probe: strings.Contains(r.flags, "o"),
 		})
@@ -173,7 +173,7 @@ func (c *claim) read(ctx context.Context, log *slog.Logger, reply any) (store.Cl
 
 // left reads how the wanted queues stand: letters for each, and the settings of lanes that the caller knows otherwise.
 // It also says at which positions those cannot be read: these queues are blocked.
-func (c *claim) left(ctx context.Context, log *slog.Logger, lines, lanes []string) (all []store.QueueLeft, bad map[int]bool, err error) {
+func (c *claim) left(ctx context.Context, log *slog.Logger, lines, lanes []string) (all []store.QueueStatus, bad map[int]bool, err error) {
 	if len(lines) != len(c.queues) || len(lanes)%2 != 0 {
 		return nil, nil, malformed(scriptClaim)
 	}
@@ -194,13 +194,13 @@ func (c *claim) left(ctx context.Context, log *slog.Logger, lines, lanes []strin
 		}
 		settings[k] = &lane
 	}
-	all = make([]store.QueueLeft, len(c.wants))
+	all = make([]store.QueueStatus, len(c.wants))
 	for i, w := range c.wants {
-		left := store.QueueLeft{Queue: w.Queue}
+		left := store.QueueStatus{Queue: w.Queue}
 		if k := c.at[i]; k > 0 {
 			line := lines[k-1]
 			left.More, left.Blocked = strings.Contains(line, "m") && !bad[k], strings.Contains(line, "b") || bad[k]
-			left.Open, left.Lane = strings.Contains(line, "o"), settings[k]
+			left.BreakerOpen, left.Lane = strings.Contains(line, "o"), settings[k]
 		} else if strange := c.strange[w.Queue]; strange != nil {
 			left = *strange
 			if left.Lane != nil && left.Lane.Revision == w.Lane {

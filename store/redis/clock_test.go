@@ -82,7 +82,7 @@ func stepsBack(t *testing.T, o Options) {
 func carryAll(t *testing.T, s *Store) (rounds int, step time.Duration) {
 	t.Helper()
 	for {
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		rounds++
 		step += carried.ClockStep
@@ -93,13 +93,13 @@ func carryAll(t *testing.T, s *Store) (rounds int, step time.Duration) {
 }
 
 // held gives a lane of its own a job under a lease of 15 seconds.
-func heldIn(t *testing.T, s *Store, lane string) store.Held {
+func heldIn(t *testing.T, s *Store, lane string) store.ClaimedJob {
 	t.Helper()
 	e := entry("job-" + lane)
 	e.Lane = lane
 	insert(t, s, e)
 	request := wants(1)
-	request.Wants[0].Queue = e.Queue
+	request.Queues[0].Queue = e.Queue
 	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
 	require.NoError(t, err)
 	require.Len(t, claimed.Jobs, 1)
@@ -121,14 +121,14 @@ func TestClockStep_IsTakenOverByTheNextCarrier(t *testing.T) {
 	_, step := carryAll(t, second)
 	require.InDelta(t, -11.5*float64(time.Second), float64(step), float64(10*time.Millisecond), "as far as the noted reading tells")
 	clock.pass(time.Second)
-	rung, err := second.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: time.Millisecond})
+	rung, err := second.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
 	require.NoError(t, err)
 	require.NotEmpty(t, rung.Queues)
 	carryAll(t, second)
 	clock.pass(14 * time.Second)
-	carried, err := second.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+	carried, err := second.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
-	require.Equal(t, 1, carried.Lapsed, "its lease ends when it would have ended")
+	require.Equal(t, 1, carried.ExpiredLeases, "its lease ends when it would have ended")
 	_, step = carryAll(t, first)
 	require.Zero(t, step, "another process has carried the shard since")
 }
@@ -148,23 +148,23 @@ func TestClockStep_OfManyQueuesIsRescoredInPortions(t *testing.T) {
 	// Another process goes on where one ended, and nothing is moved twice.
 	clock.step(time.Hour)
 	for range 2 {
-		_, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		_, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 	}
 	other := open(t, clock.options())
 	carryAll(t, other)
 	clock.pass(15*time.Second - 10*time.Millisecond)
 	for range 5 {
-		carried, err := other.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		carried, err := other.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
-		require.Zero(t, carried.Lapsed)
+		require.Zero(t, carried.ExpiredLeases)
 	}
 	clock.pass(20 * time.Millisecond)
 	lapsed := 0
 	for range lanes/carryQueues + 1 {
-		carried, err := other.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		carried, err := other.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
-		lapsed += carried.Lapsed
+		lapsed += carried.ExpiredLeases
 	}
 	require.Equal(t, lanes, lapsed)
 	keys := s.shards[0].clock[1:]
@@ -212,7 +212,7 @@ func TestLead_OfADeadHolderEndsThoughTheClockWasSetBack(t *testing.T) {
 		require.ErrorIs(t, err, store.ErrNotLeader)
 		clock.pass(time.Second)
 	}
-	require.Equal(t, store.LeadTime, took)
+	require.Equal(t, store.LeadershipTTL, took)
 	_, err = dead.Lead(t.Context(), 0)
 	require.ErrorIs(t, err, store.ErrNotLeader)
 }
@@ -260,7 +260,7 @@ func TestList_ShowsReadyJobsThatAStepBackMadeScheduled(t *testing.T) {
 func TestClockStep_LeavesHoldsOfOlderProgramsAsLongAsTheyWere(t *testing.T) {
 	clock := newClock(t)
 	s := open(t, clock.options())
-	hold(t, s, "a", store.LaneChange{Hold: time.Minute})
+	hold(t, s, "a", store.LaneChange{Cooldown: time.Minute})
 	gates := s.shards[0].gates
 	line := clock.server.HGet(gates, "1")
 	var until, open, over int64
@@ -271,9 +271,9 @@ func TestClockStep_LeavesHoldsOfOlderProgramsAsLongAsTheyWere(t *testing.T) {
 	clock.step(-time.Hour)
 	carryAll(t, s)
 	insert(t, s, entry("b"))
-	lanes, err := s.Lanes(t.Context(), 0, lane.Namespace, lane.Topic, "", 1)
+	lanes, err := s.LaneStats(t.Context(), 0, lane.Namespace, lane.Topic, "", 1)
 	require.NoError(t, err)
-	require.WithinDuration(t, clock.now().Add(time.Minute), lanes[0].HeldUntil, 10*time.Millisecond)
+	require.WithinDuration(t, clock.now().Add(time.Minute), lanes[0].CooldownUntil, 10*time.Millisecond)
 }
 
 func TestRepair_WaitsUntilAllIsRescored(t *testing.T) {
@@ -287,7 +287,7 @@ func TestRepair_WaitsUntilAllIsRescored(t *testing.T) {
 		return result.Wait
 	}
 	clock.step(time.Hour)
-	_, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+	_, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
 	require.True(t, s.shards[0].watch.rescoring())
 	require.Equal(t, rescorePause, repair())
@@ -298,7 +298,7 @@ func TestRepair_WaitsUntilAllIsRescored(t *testing.T) {
 func TestTotals_CountLanesThatAreStillToBeRescored(t *testing.T) {
 	clock := newClock(t)
 	s := open(t, clock.options())
-	hold(t, s, "held", store.LaneChange{Hold: time.Hour}) // so what is due stays in due
+	hold(t, s, "held", store.LaneChange{Cooldown: time.Hour}) // so what is due stays in due
 	a, b := entry("a"), entry("b")
 	a.Delay, b.Delay = time.Second, time.Hour
 	insert(t, s, a)
@@ -312,7 +312,7 @@ func TestTotals_CountLanesThatAreStillToBeRescored(t *testing.T) {
 	before := totals()
 	require.EqualValues(t, 1, before.Ready)
 	clock.step(time.Minute)
-	_, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+	_, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
 	require.True(t, s.shards[0].watch.rescoring())
 	require.Equal(t, before, totals())

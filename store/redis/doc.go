@@ -4,7 +4,7 @@
 //
 // Every change is one Lua script over keys of one hash slot, so that it takes effect whole or not at all, on a single
 // server, behind sentinels and on a cluster. Every such call leaves a small key under its caller's token for
-// store.TokenMemory: a repeat of the call, whoever repeats it, answers as the first did. The clock is Redis's own.
+// store.TokenTTL: a repeat of the call, whoever repeats it, answers as the first did. The clock is Redis's own.
 //
 // How durable an answer is, is Redis's setting: with appendfsync everysec a power cut can lose the last second, and a
 // replica that takes over lacks what it had not got. With Options.Wait the answers to changes wait for more, and say

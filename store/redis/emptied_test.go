@@ -34,7 +34,7 @@ func TestSettlementsOfAnEmptiedDatabaseAreLost(t *testing.T) {
 		elsewhere.Lane = "elsewhere"
 		insert(t, s, elsewhere)
 		request := wants(1)
-		request.Wants[0].Queue = elsewhere.Queue
+		request.Queues[0].Queue = elsewhere.Queue
 		_, err = s.Claim(t.Context(), 0, store.NewToken(), request)
 		require.NoError(t, err)
 		errs, _, err = s.Settle(t.Context(), 0, store.NewToken(), items, nil)
@@ -55,7 +55,7 @@ func TestSettlementsOfAnEmptiedDatabaseAreLost(t *testing.T) {
 func TestReadsSeeThroughNumbersThatWereGivenAnew(t *testing.T) {
 	url := redistest.Start(t).URL()
 	s, other := open(t, Options{URL: url}), open(t, Options{URL: url})
-	in := func(id, lane string) store.Entry {
+	in := func(id, lane string) store.NewJob {
 		e := entry(id)
 		e.Lane, e.Delay = lane, time.Hour
 		return e
@@ -80,7 +80,7 @@ func TestReadsSeeThroughNumbersThatWereGivenAnew(t *testing.T) {
 	require.Equal(t, "one", got.Lane)
 
 	turn()
-	again, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{in("of-one", "one")})
+	again, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{in("of-one", "one")})
 	require.NoError(t, err)
 	require.Equal(t, "one", again[0].Job.Lane)
 
@@ -126,7 +126,7 @@ func TestAResumedTopicOfManyLanesWithManyJobsLosesNoLane(t *testing.T) {
 	left := map[string]bool{}
 	var last time.Time
 	for l := range lanes {
-		entries := make([]store.Entry, each)
+		entries := make([]store.NewJob, each)
 		for i := range entries {
 			entries[i] = entry(fmt.Sprintf("%d-%d", l, i))
 			entries[i].Lane, entries[i].Delay = fmt.Sprint("lane-", l), 5*time.Millisecond
@@ -136,8 +136,8 @@ func TestAResumedTopicOfManyLanesWithManyJobsLosesNoLane(t *testing.T) {
 			last = in.Job.DueAt
 		}
 	}
-	carry := func() store.Carried {
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+	carry := func() store.CarryResult {
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		return carried
 	}
@@ -153,14 +153,14 @@ func TestAResumedTopicOfManyLanesWithManyJobsLosesNoLane(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, agenda, "lanes that nobody will look at")
 	for {
-		rung, err := s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: time.Millisecond})
+		rung, err := s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
 		require.NoError(t, err)
 		if len(rung.Queues) == 0 {
 			break
 		}
 		for _, q := range rung.Queues {
 			claimed, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
-				Wants: []store.Want{{Queue: q, Max: each, Timeout: time.Minute}}, Max: each, MaxBytes: 1 << 20,
+				Queues: []store.QueueClaim{{Queue: q, Max: each, Timeout: time.Minute}}, Max: each, MaxBytes: 1 << 20,
 			})
 			require.NoError(t, err)
 			for _, h := range claimed.Jobs {

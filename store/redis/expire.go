@@ -10,10 +10,10 @@ import (
 )
 
 // ClaimExpired reads which jobs wait beyond their time to live, and holds them in one script.
-func (s *Store) ClaimExpired(ctx context.Context, shard int, token store.Token, request store.ExpiredRequest) ([]store.Held, error) {
+func (s *Store) ClaimExpired(ctx context.Context, shard int, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
 	bound(request.Max)
 	sh := s.shards[shard]
-	var held []store.Held
+	var held []store.ClaimedJob
 	err := s.fresh(sh, func() (err error) {
 		held, err = s.claimExpired(ctx, sh, token, &request)
 		return err
@@ -24,7 +24,7 @@ func (s *Store) ClaimExpired(ctx context.Context, shard int, token store.Token, 
 	return held, nil
 }
 
-func (s *Store) claimExpired(ctx context.Context, sh *part, token store.Token, request *store.ExpiredRequest) ([]store.Held, error) {
+func (s *Store) claimExpired(ctx context.Context, sh *part, token store.Token, request *store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
 	memory := sh.token(string(token), "d")
 	look := s.newCall(sh, scriptOverdue, memory, nil, nil, 2)
 	look.add(string(token), max(0, request.Max))
@@ -74,7 +74,7 @@ func (s *Store) claimExpired(ctx context.Context, sh *part, token store.Token, r
 	if len(jobs)%5 != 0 {
 		return nil, malformed(scriptExpire)
 	}
-	held := make([]store.Held, 0, len(jobs)/5)
+	held := make([]store.ClaimedJob, 0, len(jobs)/5)
 	for i := 0; i < len(jobs); i += 5 {
 		k := int(num(jobs[i]))
 		if k < 1 || k > len(queues) {
@@ -86,7 +86,7 @@ func (s *Store) claimExpired(ctx context.Context, sh *part, token store.Token, r
 }
 
 // expiredAgain reads the answer to a repeated call.
-func (s *Store) expiredAgain(ctx context.Context, sh *part, token store.Token, now int64, jobs []any) (held []store.Held, err error) {
+func (s *Store) expiredAgain(ctx context.Context, sh *part, token store.Token, now int64, jobs []any) (held []store.ClaimedJob, err error) {
 	if len(jobs)%5 != 0 {
 		return nil, malformed(scriptOverdue)
 	}
@@ -101,15 +101,15 @@ func (s *Store) expiredAgain(ctx context.Context, sh *part, token store.Token, n
 }
 
 // addHeld reads a held job: member, record, run, ms left of its lease. One that cannot be read is left out, as in a claim.
-func (s *Store) addHeld(ctx context.Context, held []store.Held, token store.Token, now int64, parts []any, q job.Queue) []store.Held {
+func (s *Store) addHeld(ctx context.Context, held []store.ClaimedJob, token store.Token, now int64, parts []any, q job.Queue) []store.ClaimedJob {
 	j, r, err := joined(str(parts[0]), str(parts[1]), str(parts[2]), false, q, now)
 	if err != nil {
 		s.log.ErrorContext(ctx, "a claimed job cannot be read", "job", str(parts[0]), "err", err)
 		return held
 	}
-	return append(held, store.Held{
+	return append(held, store.ClaimedJob{
 		Job: j, Lease: token, LeaseFor: time.Duration(num(parts[3])) * time.Millisecond,
-		Age:  time.Duration(now-j.Since.UnixMilli()) * time.Millisecond,
+		Age:  time.Duration(now-j.FirstDueAt.UnixMilli()) * time.Millisecond,
 		Late: time.Duration(max(0, r.fin-r.due)) * time.Millisecond,
 	})
 }

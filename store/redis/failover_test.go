@@ -31,14 +31,14 @@ func comesBack(t *testing.T, call func() error) {
 func rings(t *testing.T, s *Store, shard int, id string) {
 	t.Helper()
 	comesBack(t, func() error {
-		_, err := s.Insert(t.Context(), shard, store.NewToken(), []store.Entry{entry(id)})
+		_, err := s.Insert(t.Context(), shard, store.NewToken(), []store.NewJob{entry(id)})
 		return err
 	})
 	comesBack(t, func() error {
-		rung, err := s.Await(t.Context(), shard, store.Watch{Group: store.GroupPush, Wait: time.Second})
+		rung, err := s.Wait(t.Context(), shard, store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 		if err == nil && len(rung.Queues) == 0 {
 			// Carry rings again within a second, as it does in a process.
-			_, err = s.Carry(t.Context(), shard, store.NewToken(), store.Round{})
+			_, err = s.Carry(t.Context(), shard, store.NewToken(), store.CarryOptions{})
 			if err == nil {
 				err = &store.UnavailableError{Reason: "nothing was heard yet"}
 			}
@@ -51,9 +51,9 @@ func TestASentinelsPrimaryIsLostAndItsReplicaTakesOver(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartSentinel(t, 1)
 	s := open(t, Options{URL: servers.URL(), Wait: Wait{Replicas: 1, Timeout: 5 * time.Second}})
-	taken, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("a")})
+	taken, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err)
-	require.Equal(t, 1, taken[0].Job.Reached.Replicas)
+	require.Equal(t, 1, taken[0].Job.Durability.Replicas)
 	before, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{}})
 	require.NoError(t, err)
 	old := servers.Master()
@@ -87,9 +87,9 @@ func TestAWaitForReplicasTellsWhatAFailoverWouldLose(t *testing.T) {
 	servers := redistest.StartSentinel(t, 1)
 	s := open(t, Options{URL: servers.URL(), Wait: Wait{Replicas: 1, Timeout: time.Second}})
 	insertOne := func(id string) int {
-		taken, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry(id)})
+		taken, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry(id)})
 		require.NoError(t, err)
-		return taken[0].Job.Reached.Replicas
+		return taken[0].Job.Durability.Replicas
 	}
 	require.Equal(t, 1, insertOne("saved"))
 	promote := behind(t, servers)
@@ -130,10 +130,10 @@ func TestAClustersServerIsLostAndItsReplicaTakesOver(t *testing.T) {
 	servers := redistest.StartCluster(t, 3, 1)
 	s := open(t, Options{URL: servers.URL(), Wait: Wait{Replicas: 1, Timeout: 5 * time.Second}})
 	const shard = 3
-	taken, err := s.Insert(t.Context(), shard, store.NewToken(), []store.Entry{entry("a")})
+	taken, err := s.Insert(t.Context(), shard, store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err)
-	require.Equal(t, 1, taken[0].Job.Reached.Replicas)
-	_, err = s.Await(t.Context(), shard, store.Watch{Group: store.GroupPush, Wait: time.Second}) // it has a connection now
+	require.Equal(t, 1, taken[0].Job.Durability.Replicas)
+	_, err = s.Wait(t.Context(), shard, store.WaitOptions{Group: store.GroupPush, Timeout: time.Second}) // it has a connection now
 	require.NoError(t, err)
 	servers.Master(servers.Slot(s.shards[shard].wake)).Kill()
 	servers.AwaitOK()
@@ -148,9 +148,9 @@ func TestASlotMovesWithItsJobs(t *testing.T) {
 	servers := redistest.StartCluster(t, 3, 0)
 	s := open(t, Options{URL: restrictNodes(t, servers)})
 	const shard = 3
-	_, err := s.Insert(t.Context(), shard, store.NewToken(), []store.Entry{entry("a")})
+	_, err := s.Insert(t.Context(), shard, store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err)
-	_, err = s.Await(t.Context(), shard, store.Watch{Group: store.GroupPush, Wait: time.Second})
+	_, err = s.Wait(t.Context(), shard, store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 	require.NoError(t, err)
 	slot := servers.Slot(s.shards[shard].wake)
 	from := servers.Master(slot)
@@ -160,7 +160,7 @@ func TestASlotMovesWithItsJobs(t *testing.T) {
 	}
 	move := servers.BeginMove(slot, to)
 	for move.Carry(1) > 0 { // key after key, calls in between
-		_, err := s.Insert(t.Context(), shard, store.NewToken(), []store.Entry{entry("b")})
+		_, err := s.Insert(t.Context(), shard, store.NewToken(), []store.NewJob{entry("b")})
 		if err != nil {
 			require.ErrorIs(t, err, store.ErrUnavailable)
 		}
@@ -169,7 +169,7 @@ func TestASlotMovesWithItsJobs(t *testing.T) {
 	comesBack(t, func() error { return s.Ping(t.Context()) })
 	rings(t, s, shard, "c")
 	held, err := s.Claim(t.Context(), shard, store.NewToken(), store.ClaimRequest{
-		Wants: []store.Want{{Queue: lane, Max: 10, Timeout: time.Second}}, Max: 10, MaxBytes: 1 << 20,
+		Queues: []store.QueueClaim{{Queue: lane, Max: 10, Timeout: time.Second}}, Max: 10, MaxBytes: 1 << 20,
 	})
 	require.NoError(t, err)
 	ids := map[string]bool{}

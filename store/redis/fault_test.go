@@ -20,7 +20,7 @@ func TestAReplicaIsUnavailable(t *testing.T) {
 	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
 	insert(t, s, entry("a"))
 	require.NoError(t, c.Do(t.Context(), "replicaof", "127.0.0.1", "1").Err())
-	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("b")})
+	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("b")})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.ErrorContains(t, err, "READONLY")
 	_, err = s.Lead(t.Context(), 0)
@@ -34,16 +34,16 @@ func TestAServerThatIsGoneIsUnavailableAndComesBack(t *testing.T) {
 	held := claimAll(t, s, 1).Jobs
 	server.Kill()
 
-	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("b")})
+	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("b")})
 	require.ErrorIs(t, err, store.ErrUnavailable)
-	_, err = s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: time.Second})
+	_, err = s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 
 	server.Restart()
 	require.Eventually(t, func() bool { return s.Ping(t.Context()) == nil }, 5*time.Second, 10*time.Millisecond)
 	settle(t, s, settlement(held[0], policy.Verdict{Kind: policy.Delivered}, 200))
 	comesBack(t, func() error { // its client looks for a server that was away once a second
-		_, err := s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: time.Millisecond})
+		_, err := s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
 		return err
 	})
 }
@@ -59,7 +59,7 @@ func TestScriptsSurviveAFlush(t *testing.T) {
 		flush()
 		next := wants(1)
 		// Only the claim's script is known: it must not run before the settlement.
-		_, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{Wants: next.Wants})
+		_, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{Queues: next.Queues})
 		require.NoError(t, err)
 		errs, claimed, err := s.Settle(t.Context(), 0, store.NewToken(),
 			[]store.Settlement{settlement(held[0], policy.Verdict{Kind: policy.Delivered}, 200)}, &next)
@@ -67,7 +67,7 @@ func TestScriptsSurviveAFlush(t *testing.T) {
 		require.Equal(t, []error{nil}, errs)
 		require.Len(t, claimed.Jobs, 1)
 		flush()
-		_, err = s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		_, err = s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 	})
 }
@@ -117,9 +117,9 @@ func TestACallWhoseReplyWasLostIsAnsweredAgain(t *testing.T) {
 
 		token := store.NewToken()
 		l.lose = true
-		_, err := s.Insert(t.Context(), 0, token, []store.Entry{entry("a"), entry("b")})
+		_, err := s.Insert(t.Context(), 0, token, []store.NewJob{entry("a"), entry("b")})
 		require.ErrorIs(t, err, store.ErrUnavailable)
-		again, err := s.Insert(t.Context(), 0, token, []store.Entry{entry("a"), entry("b")})
+		again, err := s.Insert(t.Context(), 0, token, []store.NewJob{entry("a"), entry("b")})
 		require.NoError(t, err)
 		require.Equal(t, store.Created, again[0].Outcome)
 
@@ -165,7 +165,7 @@ func TestAwaitEndsWithItsContextAndIsUsableAfterwards(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			_, err := s.Await(ctx, 0, store.Watch{Group: store.GroupPush, Wake: true, Wait: time.Minute})
+			_, err := s.Wait(ctx, 0, store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Minute})
 			ended <- err
 		}()
 		require.Eventually(t, func() bool {
@@ -181,7 +181,7 @@ func TestAwaitEndsWithItsContextAndIsUsableAfterwards(t *testing.T) {
 			require.Fail(t, "Await did not end")
 		}
 		insert(t, s, entry("a"))
-		rung, err := s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: 5 * time.Second})
+		rung, err := s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: 5 * time.Second})
 		require.NoError(t, err)
 		require.Equal(t, []job.Queue{lane}, rung.Queues)
 	})
@@ -240,13 +240,13 @@ func TestAResumedTopicOfManyLanesRings(t *testing.T) {
 	put(false)
 	for rounds := 0; ; rounds++ {
 		require.Less(t, rounds, 100)
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		if carried.Next != 0 {
 			break
 		}
 	}
-	rung, err := s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: time.Second})
+	rung, err := s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 	require.NoError(t, err)
 	require.Len(t, rung.Queues, lanes)
 }

@@ -21,7 +21,7 @@ func delivers(t *testing.T, s *Store, id, lane string) {
 	e.Lane = lane
 	insert(t, s, e)
 	request := wants(1)
-	request.Wants[0].Queue = e.Queue
+	request.Queues[0].Queue = e.Queue
 	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
 	require.NoError(t, err)
 	require.Len(t, claimed.Jobs, 1)
@@ -157,7 +157,7 @@ func TestForget_GoesThroughTopicsWithManyLanes(t *testing.T) {
 	clock := newClock(t)
 	s := checked(t, clock)
 	const lanes = 2*forgetLanes + 10
-	entries := make([]store.Entry, lanes)
+	entries := make([]store.NewJob, lanes)
 	for i := range entries {
 		entries[i] = entry(fmt.Sprintf("job-%04d", i))
 		entries[i].Lane, entries[i].Delay = entries[i].ID, time.Hour
@@ -221,7 +221,7 @@ func TestForget_StopsNoCheck(t *testing.T) {
 	clock := newClock(t)
 	s := checked(t, clock)
 	const lanes = 300 // more than one step takes
-	entries := make([]store.Entry, lanes)
+	entries := make([]store.NewJob, lanes)
 	for i := range entries {
 		entries[i] = entry(fmt.Sprintf("job-%04d", i))
 		entries[i].Lane, entries[i].Delay = entries[i].ID, 1000*time.Hour
@@ -278,7 +278,7 @@ func TestForget_CountsFromTheLastJobWhateverLooksAtTheLane(t *testing.T) {
 	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 	require.NoError(t, err)
 	for range 3 {
-		_, err = s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		_, err = s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 	}
 	require.Equal(t, idle, s.client.HVals(t.Context(), sh.rings).Val(), "after a policy was put")

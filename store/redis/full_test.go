@@ -27,11 +27,11 @@ func TestAFullServerTakesNoJobsAndDeliversWhatItHas(t *testing.T) {
 	insert(t, s, entry("a"), entry("b"), lapsing, waiting, gone)
 	_, err := s.Cancel(t.Context(), 0, store.NewToken(), ref("gone"))
 	require.NoError(t, err)
-	_, err = s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: "u", Policy: policy.Topic{KeepDelivered: policy.Keep{Max: new(int64(0))}}})
+	_, err = s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: "u", Policy: policy.Topic{KeepDelivered: policy.Retention{Max: new(int64(0))}}})
 	require.NoError(t, err)
 	memory(t, c, "1")
 
-	_, err = s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("c")})
+	_, err = s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("c")})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.ErrorContains(t, err, "OOM (its memory is full)")
 	require.ErrorIs(t, s.Ping(t.Context()), store.ErrUnavailable)
@@ -44,7 +44,7 @@ func TestAFullServerTakesNoJobsAndDeliversWhatItHas(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, again.Jobs, 2)
 	next := wants(1)
-	next.Wants[0].Timeout, next.Margin = time.Millisecond, 0
+	next.Queues[0].Timeout, next.Margin = time.Millisecond, 0
 	errs, third, err := s.Settle(t.Context(), 0, store.NewToken(),
 		[]store.Settlement{settlement(held.Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200)}, &next)
 	require.NoError(t, err)
@@ -62,9 +62,9 @@ func TestAFullServerTakesNoJobsAndDeliversWhatItHas(t *testing.T) {
 	require.NoError(t, lead.Extend(t.Context()))
 	lapsed := 0
 	require.Eventually(t, func() bool {
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
-		lapsed += carried.Lapsed
+		lapsed += carried.ExpiredLeases
 		return lapsed == 1
 	}, 5*time.Second, 5*time.Millisecond)
 	cancelled, err := s.Cancel(t.Context(), 0, store.NewToken(), ref("waiting"))
@@ -77,7 +77,7 @@ func TestAFullServerTakesNoJobsAndDeliversWhatItHas(t *testing.T) {
 	require.Equal(t, 1, swept.Jobs)
 	_, err = s.Sweep(t.Context(), 0, store.NewToken(), 10)
 	require.NoError(t, err, "with nothing to remove")
-	require.NoError(t, s.Ring(t.Context(), 0, []job.Queue{lane}))
+	require.NoError(t, s.Notify(t.Context(), 0, []job.Queue{lane}))
 	require.NoError(t, lead.Release(t.Context()))
 	other := open(t, Options{URL: server.URL()})
 	_, err = other.Get(t.Context(), 0, ref("b"))
@@ -122,8 +122,8 @@ func TestAFullServerLetsNoLargeBodyThrough(t *testing.T) {
 	require.NoError(t, err)
 
 	e := entry("b")
-	e.Body, e.Print = large, []byte("print")
-	_, err = s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{e})
+	e.Body, e.Fingerprint = large, []byte("print")
+	_, err = s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{e})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	_, err = s.Edit(t.Context(), 0, store.NewToken(), ref("a"), store.Edit{
 		Kind: job.KindEdited, Delay: new(time.Hour), Body: &store.Body{Kind: job.BodyJSON, ContentType: "application/json", Bytes: large},

@@ -47,7 +47,7 @@ func TestNothingIsKeptOfLanesThatNothingKeepsBack(t *testing.T) {
 	pass := clock.pass
 	s := open(t, clock.options())
 	carry := func() {
-		_, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		_, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 	}
 	hold(t, s, "free", store.LaneChange{})
@@ -55,7 +55,7 @@ func TestNothingIsKeptOfLanesThatNothingKeepsBack(t *testing.T) {
 	hold(t, s, "closed", store.LaneChange{Breaker: store.CloseBreaker})
 	require.False(t, gated(t, s))
 
-	hold(t, s, "held", store.LaneChange{Hold: time.Minute})
+	hold(t, s, "held", store.LaneChange{Cooldown: time.Minute})
 	require.True(t, gated(t, s))
 	pass(time.Minute - time.Millisecond)
 	carry()
@@ -72,14 +72,14 @@ func TestNothingIsKeptOfLanesThatNothingKeepsBack(t *testing.T) {
 	require.False(t, gated(t, s), "starts that have left")
 	putLane(t, s, policy.Lane{})
 
-	hold(t, s, "broken", store.LaneChange{Hold: time.Minute, Breaker: store.OpenBreaker})
-	pass(time.Minute + store.LaneMemory)
+	hold(t, s, "broken", store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker})
+	pass(time.Minute + store.BreakerRetention)
 	carry()
 	require.True(t, gated(t, s))
 	pass(2 * time.Millisecond)
 	carry()
 	require.False(t, gated(t, s), "a breaker that is forgotten")
-	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
 	require.Negative(t, carried.Next)
 }
@@ -90,17 +90,17 @@ func TestABreakersGateOutlivesItsMemoryWhileAProbeIsOut(t *testing.T) {
 	insert(t, s, entry("second"))
 	hold(t, s, "first", store.LaneChange{Breaker: store.OpenBreaker})
 	request := wants(5)
-	request.Wants[0].Timeout = 2 * store.LaneMemory
+	request.Queues[0].Timeout = 2 * store.BreakerRetention
 	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
 	require.NoError(t, err)
 	require.Len(t, claimed.Jobs, 1)
 	require.True(t, claimed.Jobs[0].Probe)
-	clock.pass(store.LaneMemory + time.Second)
-	_, err = s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+	clock.pass(store.BreakerRetention + time.Second)
+	_, err = s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
 	stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
-	require.EqualValues(t, 1, stats[0].Open)
+	require.EqualValues(t, 1, stats[0].OpenBreakers)
 	settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Released}, 0))
 	require.False(t, gated(t, s), "it is forgotten with its probe")
 }
@@ -138,7 +138,7 @@ func TestLinesOfAnOlderProgramAreRead(t *testing.T) {
 		line, err = s.client.HGet(t.Context(), sh.gates, number).Result()
 		require.NoError(t, err)
 		require.NoError(t, s.client.HSet(t.Context(), sh.gates, number, line+" more").Err())
-		hold(t, s, "of the gate, too", store.LaneChange{Hold: time.Millisecond})
+		hold(t, s, "of the gate, too", store.LaneChange{Cooldown: time.Millisecond})
 		line, err = s.client.HGet(t.Context(), sh.gates, number).Result()
 		require.NoError(t, err)
 		require.Regexp(t, ` - \d+ more$`, line)
@@ -173,7 +173,7 @@ func TestALaneThatGetsItsNumberWhileItsSettingsAreWrittenIsLookedAt(t *testing.T
 		_, err := s.do(t.Context(), c)
 		require.ErrorIs(t, err, errStale, "it would never ring")
 		putLane(t, s, policy.Lane{})
-		rung, err := s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: time.Second})
+		rung, err := s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 		require.NoError(t, err)
 		require.Equal(t, []job.Queue{lane}, rung.Queues)
 	})
@@ -181,8 +181,8 @@ func TestALaneThatGetsItsNumberWhileItsSettingsAreWrittenIsLookedAt(t *testing.T
 
 func TestSettingsAndPoliciesCanBePutWhereNoneAre(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		settings := store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}, Revision: store.NotPut}
-		topic := store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Revision: store.NotPut}
+		settings := store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}, Revision: store.MustNotExist}
+		topic := store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Revision: store.MustNotExist}
 		_, err := s.PutLane(t.Context(), 0, store.NewToken(), settings)
 		require.NoError(t, err)
 		_, err = s.PutLane(t.Context(), 0, store.NewToken(), settings)
@@ -203,7 +203,7 @@ func TestACallDoesNotGrowWithTheLanesOfOthers(t *testing.T) {
 		before := calls(t, c)
 		hold(t, s, id, store.LaneChange{Breaker: store.OpenBreaker})
 		hold(t, s, id+" probe", store.LaneChange{Breaker: store.CloseBreaker})
-		_, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		_, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		return calls(t, c) - before
 	}
@@ -218,17 +218,17 @@ func TestACallDoesNotGrowWithTheLanesOfOthers(t *testing.T) {
 		e.Queue = q
 		insert(t, s, e)
 		request := wants(1)
-		request.Wants[0].Queue = q
+		request.Queues[0].Queue = q
 		claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
 		require.NoError(t, err)
 		item := settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Again, Wait: time.Hour}, 503)
-		item.Lane = store.LaneChange{Hold: time.Hour, Breaker: store.OpenBreaker}
+		item.Lane = store.LaneChange{Cooldown: time.Hour, Breaker: store.OpenBreaker}
 		settle(t, s, item)
 	}
 	require.InDelta(t, few, commands("many"), 5, "but for whether the carrier is woken")
 	stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
-	require.EqualValues(t, 300, stats[0].Open)
+	require.EqualValues(t, 300, stats[0].OpenBreakers)
 }
 
 // calls counts the commands that a server has run, those of scripts too.

@@ -23,7 +23,7 @@ func queued(t *testing.T, s *Store) int64 {
 func TestACarrierForgetsGatesThatAreGone(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		sh := s.shards[0]
-		hold(t, s, "held", store.LaneChange{Hold: time.Hour})
+		hold(t, s, "held", store.LaneChange{Cooldown: time.Hour})
 		number, err := s.client.HGet(t.Context(), sh.queues, lane.String()).Result()
 		require.NoError(t, err)
 		require.NoError(t, s.client.ZAdd(t.Context(), sh.tag+"gateq", redis.Z{Score: 1, Member: number}).Err())
@@ -32,7 +32,7 @@ func TestACarrierForgetsGatesThatAreGone(t *testing.T) {
 		}
 		carry := func(rounds int) (next time.Duration) {
 			for range rounds {
-				carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+				carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 				require.NoError(t, err)
 				next = carried.Next
 			}
@@ -57,16 +57,16 @@ func TestMoreGatesThanARoundLooksAtAreLeftToTheNextRoundAtOnce(t *testing.T) {
 		e.Lane = fmt.Sprint("lane-", i)
 		insert(t, s, e)
 		request := wants(1)
-		request.Wants[0].Queue = e.Queue
+		request.Queues[0].Queue = e.Queue
 		claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
 		require.NoError(t, err)
 		item := settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200)
-		item.Lane = store.LaneChange{Hold: time.Minute}
+		item.Lane = store.LaneChange{Cooldown: time.Minute}
 		settle(t, s, item)
 	}
 	require.EqualValues(t, lanes, queued(t, s))
 	carry := func(token store.Token) time.Duration {
-		carried, err := s.Carry(t.Context(), 0, token, store.Round{Queues: 3})
+		carried, err := s.Carry(t.Context(), 0, token, store.CarryOptions{Queues: 3})
 		require.NoError(t, err)
 		return carried.Next
 	}
@@ -115,7 +115,7 @@ func TestCarry_RemovesQueuesWithoutANameFromTheAgenda(t *testing.T) {
 		for _, key := range []string{sh.agenda, sh.tag + "off"} {
 			require.NoError(t, s.client.ZAdd(t.Context(), key, redis.Z{Score: 1, Member: "9000"}).Err())
 		}
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		require.Negative(t, carried.Next)
 		require.Zero(t, s.client.Exists(t.Context(), sh.agenda, sh.tag+"off").Val())

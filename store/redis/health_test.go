@@ -64,7 +64,7 @@ func TestHealth_DataThatAreLaidOutOtherwiseTakeNoJobs(t *testing.T) {
 	require.NoError(t, client(t, server.Addr()).FlushAll(t.Context()).Err())
 	open(t, Options{URL: server.URL(), Shards: 4})
 	require.ErrorContains(t, pingNow(t, s), "restart this process")
-	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("a")})
+	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("a")})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 }
 
@@ -81,7 +81,7 @@ func TestHealth_AServerThatMayEvictTakesNoJobs(t *testing.T) {
 		require.ErrorContains(t, err, "allkeys-lru")
 	}
 	require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("level=ERROR")), log.String())
-	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("a")})
+	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("a")})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.NoError(t, admin.ConfigSet(t.Context(), "maxmemory-policy", "noeviction").Err())
 	require.NoError(t, pingNow(t, s))

@@ -12,7 +12,7 @@ import (
 )
 
 // Insert registers jobs in one script.
-func (s *Store) Insert(ctx context.Context, shard int, token store.Token, entries []store.Entry) ([]store.Inserted, error) {
+func (s *Store) Insert(ctx context.Context, shard int, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
 	bound(len(entries))
 	sh := s.shards[shard]
 	if len(entries) == 0 {
@@ -21,7 +21,7 @@ func (s *Store) Insert(ctx context.Context, shard int, token store.Token, entrie
 	if err := s.health.refusal(); err != nil {
 		return nil, fmt.Errorf("insert: %w", err)
 	}
-	var results []store.Inserted
+	var results []store.InsertResult
 	err := s.fresh(sh, func() (err error) {
 		results, err = s.insert(ctx, sh, token, entries)
 		return err
@@ -32,8 +32,8 @@ func (s *Store) Insert(ctx context.Context, shard int, token store.Token, entrie
 	return results, nil
 }
 
-func (s *Store) insert(ctx context.Context, sh *part, token store.Token, entries []store.Entry) ([]store.Inserted, error) {
-	names, position := queuesOf(entries, func(e *store.Entry) job.Queue { return e.Queue })
+func (s *Store) insert(ctx context.Context, sh *part, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
+	names, position := queuesOf(entries, func(e *store.NewJob) job.Queue { return e.Queue })
 	queues, err := sh.intern(ctx, s.runner, names)
 	if err != nil {
 		return nil, err
@@ -41,14 +41,14 @@ func (s *Store) insert(ctx context.Context, sh *part, token store.Token, entries
 	c := s.newCall(sh, scriptInsert, sh.token(string(token), "i"), queues, nil, 8*len(entries))
 	for i := range entries {
 		e := &entries[i]
-		if len(e.Print) > 255 {
-			return nil, fmt.Errorf("redis: a print of %d bytes is longer than 255", len(e.Print))
+		if len(e.Fingerprint) > 255 {
+			return nil, fmt.Errorf("redis: a print of %d bytes is longer than 255", len(e.Fingerprint))
 		}
-		head, rest, err := encode(&e.Spec, queues[position[i]-1], e.Print != nil, 0, maxAgeField(e.MaxAge))
+		head, rest, err := encode(&e.Spec, queues[position[i]-1], e.Fingerprint != nil, 0, maxAgeField(e.MaxAge))
 		if err != nil {
 			return nil, err
 		}
-		c.add(position[i], member(e.Ref()), dueWish(e.Delay, e.RunAt), expiryWish(e.ExpiresIn, e.ExpiresAt), e.Print, head, rest,
+		c.add(position[i], member(e.Ref()), dueWish(e.Delay, e.RunAt), expiryWish(e.ExpiresIn, e.ExpiresAt), e.Fingerprint, head, rest,
 			millisUp(e.MaxAge))
 	}
 	reply, reached, err := s.kept(ctx, c.script, c.keys, c.args)
@@ -60,16 +60,16 @@ func (s *Store) insert(ctx context.Context, sh *part, token store.Token, entries
 		return nil, malformed(scriptInsert)
 	}
 	now, later := num(answer[0]), num(answer[1])
-	results := make([]store.Inserted, len(entries))
+	results := make([]store.InsertResult, len(entries))
 	for i := range entries {
 		if known := list(answer[2+i]); known != nil {
 			if results[i], err = existing(sh, &entries[i], known); err != nil {
 				return nil, err
 			}
 		} else {
-			results[i] = store.Inserted{Outcome: store.Created, Job: created(&entries[i], now, later)}
+			results[i] = store.InsertResult{Outcome: store.Created, Job: created(&entries[i], now, later)}
 		}
-		results[i].Job.Reached = reached
+		results[i].Job.Durability = reached
 	}
 	return results, nil
 }
@@ -84,7 +84,7 @@ func maxAgeField(d time.Duration) []byte {
 }
 
 // created is a job as the script has just laid it down.
-func created(e *store.Entry, now, later int64) job.Job {
+func created(e *store.NewJob, now, later int64) job.Job {
 	base, due := now, now
 	switch {
 	case !e.RunAt.IsZero():
@@ -105,23 +105,23 @@ func created(e *store.Entry, now, later int64) job.Job {
 		state = job.Ready
 	}
 	return job.Job{Spec: e.Spec, Progress: job.Progress{
-		State: state, CreatedAt: at(base), DueAt: at(due), Since: at(due), ExpiresAt: at(expires), Version: 1,
+		State: state, CreatedAt: at(base), DueAt: at(due), FirstDueAt: at(due), ExpiresAt: at(expires), Version: 1,
 	}}
 }
 
 // existing reads the answer for an id that was known: outcome, now, record, run, memory of the id, name of the queue.
-func existing(sh *part, e *store.Entry, answer []any) (store.Inserted, error) {
+func existing(sh *part, e *store.NewJob, answer []any) (store.InsertResult, error) {
 	if len(answer) != 6 {
-		return store.Inserted{}, malformed(scriptInsert)
+		return store.InsertResult{}, malformed(scriptInsert)
 	}
-	result := store.Inserted{Outcome: store.Conflict}
+	result := store.InsertResult{Outcome: store.Conflict}
 	if str(answer[0]) == "e" {
 		result.Outcome = store.Existing
 	}
 	if rec := str(answer[2]); rec != "" {
 		q, err := sh.queueOf(rec, str(answer[5]))
 		if err != nil {
-			return store.Inserted{}, err
+			return store.InsertResult{}, err
 		}
 		result.Job, err = assemble(member(e.Ref()), rec, str(answer[3]), false, q.Queue, num(answer[1]))
 		return result, err

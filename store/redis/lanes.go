@@ -43,7 +43,7 @@ func (s *Store) PutLane(ctx context.Context, shard int, token store.Token, lane 
 		if str(reply) == "!" {
 			return store.ErrVersion
 		}
-		lane.Revision, lane.Reached = num(reply), reached
+		lane.Revision, lane.Durability = num(reply), reached
 		return nil
 	})
 	if err != nil {
@@ -85,8 +85,8 @@ func unread(ctx context.Context, log *slog.Logger, q job.Queue, err error) {
 	log.ErrorContext(ctx, "a lane's settings cannot be read", "topic", q.Topic, "lane", q.Lane, "err", err)
 }
 
-// LaneSettings reads lanes' settings. Those that cannot be read are logged and shown as a pause.
-func (s *Store) LaneSettings(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
+// GetLanes reads lanes' settings. Those that cannot be read are logged and shown as a pause.
+func (s *Store) GetLanes(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
 	bound(len(queues))
 	lanes, _, err := s.laneSettings(ctx, s.shards[shard], queues)
 	if err != nil {
@@ -118,8 +118,8 @@ func (s *Store) laneSettings(ctx context.Context, sh *part, queues []job.Queue) 
 	return lanes, bad, nil
 }
 
-// PutLanes lists a topic's lanes with settings of their own. Those that cannot be read are logged and left out.
-func (s *Store) PutLanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.Lane, error) {
+// ListLanes lists a topic's lanes with settings of their own. Those that cannot be read are logged and left out.
+func (s *Store) ListLanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.Lane, error) {
 	bound(limit)
 	sh := s.shards[shard]
 	if limit <= 0 {

@@ -40,7 +40,7 @@ func (h *silent) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 }
 
 // quietly makes a store whose server has gone silent.
-func quietly(t *testing.T) (*Store, *silent, store.Held) {
+func quietly(t *testing.T) (*Store, *silent, store.ClaimedJob) {
 	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr()})
 	insert(t, s, entry("a"))
 	held := claimAll(t, s, 1).Jobs[0]

@@ -23,13 +23,13 @@ type lead struct {
 
 // Lead takes the shard's carrier lock, and brings the shard's copy of the topics' policies up to date: the process that
 // was writing them may have died half way.
-func (s *Store) Lead(ctx context.Context, shard int) (store.Lead, error) {
+func (s *Store) Lead(ctx context.Context, shard int) (store.Leadership, error) {
 	sh := s.shards[shard]
 	value := string(store.NewToken())
 	if err := s.lock(ctx, sh, value); err != nil {
 		return nil, fmt.Errorf("lead: %w", err)
 	}
-	mutex := redsync.New(goredis.NewPool(s.client)).NewMutex(sh.lead, redsync.WithExpiry(store.LeadTime), redsync.WithTries(1),
+	mutex := redsync.New(goredis.NewPool(s.client)).NewMutex(sh.lead, redsync.WithExpiry(store.LeadershipTTL), redsync.WithTries(1),
 		redsync.WithTimeoutFactor(1), redsync.WithValue(value))
 	l := &lead{s: s, sh: sh, mutex: mutex, copied: unknownRevision}
 	if err := l.copyNewer(ctx); err != nil {
@@ -50,13 +50,13 @@ func (s *Store) lock(ctx context.Context, sh *part, value string) error {
 	sh.mu.Lock()
 	watch := sh.lock
 	sh.mu.Unlock()
-	ctx, cancel := within(ctx, store.LeadTime)
+	ctx, cancel := within(ctx, store.LeadershipTTL)
 	defer cancel()
 	void := ""
-	if watch.value != "" && s.elapsed()-watch.since >= store.LeadTime {
+	if watch.value != "" && s.elapsed()-watch.since >= store.LeadershipTTL {
 		void = watch.value
 	}
-	reply, err := s.eval(ctx, scriptLead, []string{sh.lead}, []any{value, store.LeadTime.Milliseconds(), void})
+	reply, err := s.eval(ctx, scriptLead, []string{sh.lead}, []any{value, store.LeadershipTTL.Milliseconds(), void})
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (s *Store) lock(ctx context.Context, sh *part, value string) error {
 	return nil
 }
 
-// Extend holds the lock for another store.LeadTime, and copies the policies when one was written since: its writer may
+// Extend holds the lock for another store.LeadershipTTL, and copies the policies when one was written since: its writer may
 // have died before it had copied it.
 func (l *lead) Extend(ctx context.Context) error {
 	ok, err := l.mutex.ExtendContext(ctx)

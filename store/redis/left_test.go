@@ -16,7 +16,7 @@ import (
 func TestNothingIsLeftOfAttemptsOfJobsThatAreNotKept(t *testing.T) {
 	url := redistest.Start(t).URL()
 	for most, want := range [][]string{{"again", "dead"}, {"again", "dead", "done-3"}} {
-		s := open(t, Options{URL: url, Defaults: policy.Topic{KeepDelivered: policy.Keep{Max: new(int64(most))}}})
+		s := open(t, Options{URL: url, Defaults: policy.Topic{KeepDelivered: policy.Retention{Max: new(int64(most))}}})
 		require.NoError(t, s.client.FlushAll(t.Context()).Err())
 		insert(t, s, entry("done-1"), entry("again"), entry("done-2"), entry("dead"), entry("released"), entry("done-3"))
 		verdicts := map[string]policy.Verdict{
@@ -47,7 +47,7 @@ func TestNothingIsLeftOfAttemptsOfJobsThatAreNotKept(t *testing.T) {
 
 // One item takes its attempt from a job of which nothing is kept: the record of its neighbour stays.
 func TestAJobThatIsNotKeptTakesNoOtherRecordWithIt(t *testing.T) {
-	none := policy.Topic{KeepDelivered: policy.Keep{Max: new(int64(0))}}
+	none := policy.Topic{KeepDelivered: policy.Retention{Max: new(int64(0))}}
 	s := open(t, Options{URL: redistest.Start(t).URL(), Defaults: none})
 	insert(t, s, entry("a"), entry("b"))
 	h := claimAll(t, s, 2).Jobs
@@ -58,7 +58,7 @@ func TestAJobThatIsNotKeptTakesNoOtherRecordWithIt(t *testing.T) {
 	settle(t, s, settlement(h[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}, 500), released)
 	dead, err := s.Get(t.Context(), 0, ref("a"))
 	require.NoError(t, err)
-	require.Len(t, dead.Attempts, 1)
+	require.Len(t, dead.History, 1)
 }
 
 // A claim that finds jobs held by another does not forget which lease runs out first.

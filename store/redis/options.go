@@ -67,6 +67,6 @@ func (o *Options) check() error {
 		start := time.Now()
 		o.elapsed = func() time.Duration { return time.Since(start) }
 	}
-	o.Defaults = o.Defaults.Over(policy.Builtin())
+	o.Defaults = o.Defaults.WithDefaults(policy.Builtin())
 	return nil
 }

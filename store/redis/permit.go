@@ -9,10 +9,10 @@ import (
 )
 
 // memorySeconds is how long scripts without lib.lua are remembered.
-const memorySeconds = int64(store.TokenMemory / time.Second)
+const memorySeconds = int64(store.TokenTTL / time.Second)
 
 // Permit grants starts in one script. An ask without a rate is granted as it is.
-func (s *Store) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitAsk) ([]store.Permit, error) {
+func (s *Store) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	bound(len(asks))
 	sh := s.shards[shard]
 	if len(asks) == 0 {
@@ -54,21 +54,21 @@ func (s *Store) Permit(ctx context.Context, shard int, token store.Token, asks [
 
 // Alarm notes an alarm, and writes its births, in one script. They are promises, kept like registrations.
 func (s *Store) Alarm(ctx context.Context, shard int, token store.Token, alarm store.Alarm) (bool, error) {
-	bound(len(alarm.Births))
+	bound(len(alarm.Outbox))
 	sh := s.shards[shard]
 	raised := 0
 	if alarm.Raised {
 		raised = 1
 	}
-	c := s.newCall(sh, scriptAlarm, sh.token(string(token), "a"), nil, nil, 2+2*len(alarm.Births))
+	c := s.newCall(sh, scriptAlarm, sh.token(string(token), "a"), nil, nil, 2+2*len(alarm.Outbox))
 	c.keys = append(c.keys, sh.alarms)
 	c.add(topicName(alarm.Namespace, alarm.Topic), raised)
-	for i := range alarm.Births {
-		entry, err := packEntry(&alarm.Births[i])
+	for i := range alarm.Outbox {
+		entry, err := packEntry(&alarm.Outbox[i])
 		if err != nil {
 			return false, fmt.Errorf("note an alarm: %w", err)
 		}
-		c.add(member(alarm.Births[i].Ref()), entry)
+		c.add(member(alarm.Outbox[i].Ref()), entry)
 	}
 	reply, _, err := s.kept(ctx, c.script, c.keys, c.args)
 	if err != nil {

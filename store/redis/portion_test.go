@@ -17,7 +17,7 @@ func TestAClaimTakesInOrderWhatItHasRoomForWhateverTheSizes(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL(), Defaults: policy.Topic{LaneConcurrency: store.MaxBatch}})
 	sizes := []int{10, 20, 100 << 10, 0, 200 << 10, 64, 30 << 10}
 	const jobs = 300
-	entries := make([]store.Entry, jobs)
+	entries := make([]store.NewJob, jobs)
 	size := func(i int) int {
 		if i < jobs/2 {
 			return 8 // many small ones of several portions

@@ -85,7 +85,7 @@ func TestNoWindowOfALaneHasMoreStartsThanItsRateAllowsWhicheverProcessClaims(t *
 			stores := three(t)
 			putLane(t, stores[0], policy.Lane{LaneRate: c.rate})
 			for range 6 {
-				entries := make([]store.Entry, 400)
+				entries := make([]store.NewJob, 400)
 				for i := range entries {
 					entries[i] = entry(job.NewID(time.Now(), 0))
 				}
@@ -122,8 +122,8 @@ func TestNoWindowOfATopicHasMoreStartsThanItsRateAllowsWhicheverProcessAsks(t *t
 			t.Parallel()
 			var begun starts
 			together(t, three(t), func(s *Store) error {
-				ask := store.PermitAsk{Namespace: lane.Namespace, Topic: lane.Topic, Rate: c.rate, Starts: 4, Slack: c.slack}
-				permits, err := s.Permit(t.Context(), 0, store.NewToken(), []store.PermitAsk{ask})
+				ask := store.PermitRequest{Namespace: lane.Namespace, Topic: lane.Topic, Rate: c.rate, Starts: 4, Slack: c.slack}
+				permits, err := s.Permit(t.Context(), 0, store.NewToken(), []store.PermitRequest{ask})
 				if err != nil {
 					return err
 				}
@@ -131,7 +131,7 @@ func TestNoWindowOfATopicHasMoreStartsThanItsRateAllowsWhicheverProcessAsks(t *t
 				begun.add(permits[0].At, used, c.slack)
 				ask.Starts, ask.Back = 0, permits
 				ask.Back[0].Starts -= used
-				_, err = s.Permit(t.Context(), 0, store.NewToken(), []store.PermitAsk{ask})
+				_, err = s.Permit(t.Context(), 0, store.NewToken(), []store.PermitRequest{ask})
 				return err
 			})
 			n := begun.within(t, c.rate)
@@ -160,10 +160,10 @@ func TestWhatIsRememberedOfALargeRateStaysSmall(t *testing.T) {
 		for _, per := range []time.Duration{100 * time.Millisecond, 10 * time.Second} {
 			name := fmt.Sprint("every ", per)
 			rate := policy.Rate{Starts: policy.MaxStarts, Per: per}
-			ask := store.PermitAsk{Namespace: lane.Namespace, Topic: name, Rate: rate, Starts: 1}
+			ask := store.PermitRequest{Namespace: lane.Namespace, Topic: name, Rate: rate, Starts: 1}
 			for i := range 1000 {
 				ask.Slack = alternate(i)
-				permits, err := s.Permit(t.Context(), 0, store.NewToken(), []store.PermitAsk{ask})
+				permits, err := s.Permit(t.Context(), 0, store.NewToken(), []store.PermitRequest{ask})
 				require.NoError(t, err)
 				require.Equal(t, 1, permits[0].Starts)
 				require.Equal(t, ask.Slack, permits[0].Slack)
@@ -180,7 +180,7 @@ func TestWhatIsRememberedOfALargeRateStaysSmall(t *testing.T) {
 
 		const jobs = 500
 		putLane(t, s, policy.Lane{LaneConcurrency: jobs, LaneRate: policy.Rate{Starts: policy.MaxStarts, Per: time.Minute}})
-		entries := make([]store.Entry, jobs)
+		entries := make([]store.NewJob, jobs)
 		for i := range entries {
 			entries[i] = entry(fmt.Sprint("job-", i))
 		}
@@ -208,7 +208,7 @@ func TestWhatIsGivenBackAfterItLeftTakesNothingOutOfOtherGrants(t *testing.T) {
 	pass := clock.pass
 	s := open(t, clock.options())
 	permit := func(n int, slack time.Duration, back ...store.Permit) store.Permit {
-		permits, err := s.Permit(t.Context(), 0, store.NewToken(), []store.PermitAsk{{
+		permits, err := s.Permit(t.Context(), 0, store.NewToken(), []store.PermitRequest{{
 			Namespace: lane.Namespace, Topic: lane.Topic, Rate: policy.Rate{Starts: 100, Per: 2 * time.Second},
 			Starts: n, Slack: slack, Back: back,
 		}})

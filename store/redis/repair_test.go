@@ -121,7 +121,7 @@ func work(tb testing.TB, s *Store, jobs int) {
 	tb.Helper()
 	ctx := tb.Context()
 	for from := 0; from < jobs; from += 100 {
-		var entries []store.Entry
+		var entries []store.NewJob
 		for i := from; i < min(from+100, jobs); i++ {
 			e := entry(fmt.Sprint("job-", i))
 			e.Lane = []string{"l", "m"}[i%2]
@@ -132,7 +132,7 @@ func work(tb testing.TB, s *Store, jobs int) {
 				e.Delay = time.Hour
 			}
 			if i%3 == 0 {
-				e.Print = []byte("print")
+				e.Fingerprint = []byte("print")
 			}
 			entries = append(entries, e)
 		}
@@ -140,7 +140,7 @@ func work(tb testing.TB, s *Store, jobs int) {
 	}
 	for _, q := range []job.Queue{lane, {Namespace: lane.Namespace, Topic: lane.Topic, Lane: "m"}, {Namespace: lane.Namespace, Topic: "other", Lane: "l"}} {
 		request := wants(max(jobs/4, 1))
-		request.Wants[0].Queue = q
+		request.Queues[0].Queue = q
 		claimed, err := s.Claim(ctx, 0, store.NewToken(), request)
 		require.NoError(tb, err)
 		for i, h := range claimed.Jobs {
@@ -153,7 +153,7 @@ func work(tb testing.TB, s *Store, jobs int) {
 				settle(tb, s, settlement(h, policy.Verdict{Kind: policy.Again, Wait: time.Minute}, 500))
 			case 3:
 				item := settlement(h, policy.Verdict{Kind: policy.Delivered}, 200)
-				item.Births = []store.Entry{entry("born-" + h.ID)}
+				item.Outbox = []store.NewJob{entry("born-" + h.ID)}
 				settle(tb, s, item)
 			}
 		}
@@ -297,7 +297,7 @@ func TestRepair_ChecksAgainWhatAFaultKeptItFrom(t *testing.T) {
 	ctx, sh := t.Context(), s.shards[0]
 	insert(t, s, entry("first"))
 	const lanes = 3 * repairMost // more than one call reads
-	entries := make([]store.Entry, lanes)
+	entries := make([]store.NewJob, lanes)
 	for i := range entries {
 		entries[i] = entry(fmt.Sprint("one-", i))
 		entries[i].Lane = entries[i].ID
@@ -414,12 +414,12 @@ func TestCarry_LapsesNoJobThatHasEnded(t *testing.T) {
 		sh := s.shards[0]
 		require.NoError(t, s.client.ZAdd(t.Context(), sh.tag+"held:1", redis.Z{Score: 1, Member: "ended"}).Err())
 		require.NoError(t, s.client.ZAdd(t.Context(), sh.agenda, redis.Z{Score: 1, Member: "1"}).Err())
-		_, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		_, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		got, err := s.Get(t.Context(), 0, ref("ended"))
 		require.NoError(t, err)
 		require.Equal(t, job.Delivered, got.State)
-		require.Len(t, got.Attempts, 1)
+		require.Len(t, got.History, 1)
 		repaired(t, s)
 	})
 }

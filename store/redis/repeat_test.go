@@ -39,7 +39,7 @@ func TestAChangeIsAnsweredAgainAfterItsJobIsGone(t *testing.T) {
 			require.NoError(t, err)
 		}
 		_, err = s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{
-			KeepDelivered: policy.Keep{For: new(time.Duration(0))},
+			KeepDelivered: policy.Retention{For: new(time.Duration(0))},
 		}})
 		require.NoError(t, err)
 		settle(t, s, settlement(claimed[2], policy.Verdict{Kind: policy.Dead}, 500))

@@ -18,7 +18,7 @@ const (
 )
 
 // Revive sends ended jobs on another round in one script.
-func (s *Store) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.Revived, error) {
+func (s *Store) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	bound(len(items))
 	if len(items) == 0 {
 		return nil, ctx.Err()
@@ -28,7 +28,7 @@ func (s *Store) Revive(ctx context.Context, shard int, token store.Token, items 
 	for i := range items {
 		refs[i] = items[i].Ref
 	}
-	var results []store.Revived
+	var results []store.ReviveResult
 	err := s.batch(ctx, sh, refs, func(queues []*queue, position []int) error {
 		c := s.newCall(sh, scriptRevive, sh.token(string(token), "v"), queues, nil, 2+6*len(items))
 		c.add(reviveAnswer, reviveMemory)
@@ -44,7 +44,7 @@ func (s *Store) Revive(ctx context.Context, shard int, token store.Token, items 
 		results, err = revived(sh, items, reply)
 		for i := range results {
 			if results[i].Err == nil {
-				results[i].Job.Reached = reached
+				results[i].Job.Durability = reached
 			}
 		}
 		return err
@@ -72,7 +72,7 @@ func ended(state job.State) string {
 }
 
 // revived reads the script's answer.
-func revived(sh *part, items []store.Revival, reply any) ([]store.Revived, error) {
+func revived(sh *part, items []store.Revival, reply any) ([]store.ReviveResult, error) {
 	answer := list(reply)
 	if str(reply) == "again" {
 		return nil, errAgain
@@ -81,7 +81,7 @@ func revived(sh *part, items []store.Revival, reply any) ([]store.Revived, error
 		return nil, malformed(scriptRevive)
 	}
 	now := num(answer[0])
-	results := make([]store.Revived, len(items))
+	results := make([]store.ReviveResult, len(items))
 	for i := range items {
 		one := strs(answer[1+i])
 		if len(one) != 4 {

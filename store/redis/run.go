@@ -82,9 +82,9 @@ func joined(m, recText, runText string, stripped bool, q job.Queue, now int64) (
 // progress is how far a job has come at the store's time now.
 func progress(rec *record, r run, now int64) job.Progress {
 	p := job.Progress{
-		State: r.jobState(now), CreatedAt: at(rec.created), DueAt: at(r.due), Since: at(r.since), ExpiresAt: at(rec.expires),
-		Reason: reasonOf(r.reason), Version: r.ver, Round: int(r.round), Made: int(r.made), Tries: int(r.tries),
-		Lost: int(r.lost), Status: int(r.status), CancelRequested: strings.Contains(r.flags, "m"),
+		State: r.jobState(now), CreatedAt: at(rec.created), DueAt: at(r.due), FirstDueAt: at(r.since), ExpiresAt: at(rec.expires),
+		Reason: reasonOf(r.reason), Version: r.ver, Generation: int(r.round), Attempts: int(r.made), FailedAttempts: int(r.tries),
+		ConsecutiveLost: int(r.lost), Status: int(r.status), CancelRequested: strings.Contains(r.flags, "m"),
 	}
 	if p.State.Ended() {
 		p.FinishedAt = at(r.fin)

@@ -16,38 +16,38 @@ import (
 const settleTimeout = 10 * time.Second
 
 // Settle ends attempts, and claims in the same trip.
-func (s *Store) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.Claimed, error) {
+func (s *Store) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	bound(len(items))
 	if err := ctx.Err(); err != nil {
-		return nil, store.Claimed{}, fmt.Errorf("settle: %w", err)
+		return nil, store.ClaimResult{}, fmt.Errorf("settle: %w", err)
 	}
 	ctx, cancel := within(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	sh := s.shards[shard]
 	if len(items) == 0 {
 		if next == nil {
-			return nil, store.Claimed{}, nil
+			return nil, store.ClaimResult{}, nil
 		}
 		claimed, err := s.Claim(ctx, shard, token, *next)
 		return nil, claimed, err
 	}
 	var errs []error
-	var claimed store.Claimed
+	var claimed store.ClaimResult
 	err := s.fresh(sh, func() (err error) {
 		errs, claimed, err = s.settle(ctx, sh, token, items, next)
 		return err
 	})
 	if err != nil {
-		return nil, store.Claimed{}, fmt.Errorf("settle: %w", err)
+		return nil, store.ClaimResult{}, fmt.Errorf("settle: %w", err)
 	}
 	return errs, claimed, nil
 }
 
-func (s *Store) settle(ctx context.Context, sh *part, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.Claimed, error) {
+func (s *Store) settle(ctx context.Context, sh *part, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	names, position := queuesOf(items, func(i *store.Settlement) job.Queue { return i.Queue })
 	found, err := sh.find(ctx, s.runner, names)
 	if err != nil {
-		return nil, store.Claimed{}, err
+		return nil, store.ClaimResult{}, err
 	}
 	queues, known := make([]*queue, 0, len(found)), make([]int, len(found))
 	for i, q := range found {
@@ -60,7 +60,7 @@ func (s *Store) settle(ctx context.Context, sh *part, token store.Token, items [
 	var after *claim
 	if next != nil {
 		if after, err = s.claim(ctx, sh, token, next, memory); err != nil {
-			return nil, store.Claimed{}, err
+			return nil, store.ClaimResult{}, err
 		}
 	}
 	c := s.newCall(sh, scriptSettle, memory, queues, nil, 1+3*len(items))
@@ -68,7 +68,7 @@ func (s *Store) settle(ctx context.Context, sh *part, token store.Token, items [
 	// An item of an unknown queue has no lease. It is sent all the same: the call's memory then has an answer for it,
 	// whatever a repeat of the call knows of the queue.
 	if err := c.settlements(items, func(i int) int { return known[position[i]-1] }); err != nil {
-		return nil, store.Claimed{}, err
+		return nil, store.ClaimResult{}, err
 	}
 	var reply, second any
 	if after == nil {
@@ -77,11 +77,11 @@ func (s *Store) settle(ctx context.Context, sh *part, token store.Token, items [
 		reply, second, err = s.both(ctx, c, after.call)
 	}
 	if err != nil {
-		return nil, store.Claimed{}, err
+		return nil, store.ClaimResult{}, err
 	}
 	answer := str(reply)
 	if len(answer) != len(items) {
-		return nil, store.Claimed{}, malformed(scriptSettle)
+		return nil, store.ClaimResult{}, malformed(scriptSettle)
 	}
 	errs := make([]error, len(items))
 	for i := range errs {
@@ -90,7 +90,7 @@ func (s *Store) settle(ctx context.Context, sh *part, token store.Token, items [
 		}
 	}
 	if after == nil {
-		return errs, store.Claimed{}, nil
+		return errs, store.ClaimResult{}, nil
 	}
 	claimed, err := after.read(ctx, s.log, second)
 	return errs, claimed, err
@@ -134,12 +134,12 @@ func (c *call) settlements(items []store.Settlement, queue func(i int) int) erro
 			line = append(item.Attempt.JSON(), '\n')
 		}
 		c.add(head, member(item.Ref), line)
-		for k := range item.Births {
-			entry, err := packEntry(&item.Births[k])
+		for k := range item.Outbox {
+			entry, err := packEntry(&item.Outbox[k])
 			if err != nil {
 				return err
 			}
-			c.add(member(item.Births[k].Ref()), entry)
+			c.add(member(item.Outbox[k].Ref()), entry)
 		}
 	}
 	return nil
@@ -162,7 +162,7 @@ func appendHead(b []byte, item *store.Settlement, queue int) []byte {
 	}
 	b = append(b, wait(item.Verdict.Wait)...)
 	b = append(append(b, ' '), reasonText(item.Verdict.Reason)...)
-	b = strconv.AppendInt(append(b, ' '), int64(len(item.Births)), 10)
+	b = strconv.AppendInt(append(b, ' '), int64(len(item.Outbox)), 10)
 	b = appendShows(append(b, ' '), item)
 	return append(append(b, '\n'), item.Lease...)
 }
@@ -177,7 +177,7 @@ func appendShows(b []byte, item *store.Settlement) []byte {
 	if item.Lane == (store.LaneChange{}) {
 		return b
 	}
-	b = append(append(b, ' '), wait(item.Lane.Hold)...)
+	b = append(append(b, ' '), wait(item.Lane.Cooldown)...)
 	switch item.Lane.Breaker {
 	case store.OpenBreaker:
 		b = append(b, 'o')
@@ -185,7 +185,7 @@ func appendShows(b []byte, item *store.Settlement) []byte {
 		b = append(b, 'c')
 	case store.KeepBreaker:
 	}
-	if item.Lane.Unstarted {
+	if item.Lane.StartUnused {
 		b = append(append(b, ' '), wait(item.Lane.Slack)...)
 	}
 	return b

@@ -107,7 +107,7 @@ func (s *Store) stats(ctx context.Context, sh *part, names []string) ([]store.To
 			continue
 		}
 		namespace, topic, _ := strings.Cut(name, "/")
-		row := store.TopicStats{Namespace: namespace, Topic: topic, Open: open[i]}
+		row := store.TopicStats{Namespace: namespace, Topic: topic, OpenBreakers: open[i]}
 		c := counters[i].Val()
 		if waits(c) {
 			if row.OldestDue, err = s.oldestDue(ctx, sh, lanes[i].Val()); err != nil {
@@ -248,8 +248,8 @@ func (s *Store) oldestDue(ctx context.Context, sh *part, lanes []string) (time.T
 	return at(oldest), nil
 }
 
-// Lanes counts the members of lanes' sets, leaving out lanes without unfinished jobs.
-func (s *Store) Lanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
+// LaneStats counts the members of lanes' sets, leaving out lanes without unfinished jobs.
+func (s *Store) LaneStats(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
 	sh := s.shards[shard]
 	from := "-"
 	if after != "" {
@@ -311,7 +311,7 @@ func (s *Store) lanes(ctx context.Context, sh *part, stats string, lanes []strin
 		row := store.LaneStats{
 			Lane: name, Scheduled: counts[3*i].Val() - isDue, Ready: counts[3*i+1].Val() + isDue, Running: counts[3*i+2].Val(),
 		}
-		row.HeldUntil, row.Open = gateOf(gates[i], now, row.Running > 0)
+		row.CooldownUntil, row.BreakerOpen = gateOf(gates[i], now, row.Running > 0)
 		if row.Scheduled+row.Ready+row.Running > 0 {
 			rows = append(rows, row)
 		}
@@ -330,5 +330,5 @@ func gateOf(line string, now int64, held bool) (until time.Time, open bool) {
 	if hold > now {
 		until = at(hold)
 	}
-	return until, f[1] == "1" && (held || now <= hold+store.LaneMemory.Milliseconds())
+	return until, f[1] == "1" && (held || now <= hold+store.BreakerRetention.Milliseconds())
 }

@@ -40,8 +40,8 @@ func each(t *testing.T, test func(t *testing.T, s *Store)) {
 var lane = job.Queue{Namespace: job.DefaultNamespace, Topic: "t", Lane: "l"}
 
 // entry is a job of the test queue, due now.
-func entry(id string) store.Entry {
-	return store.Entry{New: job.New{Spec: job.Spec{
+func entry(id string) store.NewJob {
+	return store.NewJob{New: job.New{Spec: job.Spec{
 		ID: id, Queue: lane, URL: "https://example.com/hooks/0123456789", Method: "POST", ContentType: "application/json",
 		BodyKind: job.BodyJSON, Body: fmt.Appendf(nil, `{"id":%q,"padding":"%041d"}`, "x", 0),
 	}}}
@@ -49,7 +49,7 @@ func entry(id string) store.Entry {
 
 func ref(id string) job.Ref { return job.Ref{Namespace: job.DefaultNamespace, ID: id} }
 
-func insert(tb testing.TB, s *Store, entries ...store.Entry) []store.Inserted {
+func insert(tb testing.TB, s *Store, entries ...store.NewJob) []store.InsertResult {
 	tb.Helper()
 	results, err := s.Insert(tb.Context(), 0, store.NewToken(), entries)
 	require.NoError(tb, err)
@@ -58,12 +58,12 @@ func insert(tb testing.TB, s *Store, entries ...store.Entry) []store.Inserted {
 
 func wants(n int) store.ClaimRequest {
 	return store.ClaimRequest{
-		Wants: []store.Want{{Queue: lane, Max: n, Timeout: 10 * time.Second}}, Max: n, MaxBytes: 1 << 20,
+		Queues: []store.QueueClaim{{Queue: lane, Max: n, Timeout: 10 * time.Second}}, Max: n, MaxBytes: 1 << 20,
 		Margin: 5 * time.Second,
 	}
 }
 
-func claimAll(tb testing.TB, s *Store, n int) store.Claimed {
+func claimAll(tb testing.TB, s *Store, n int) store.ClaimResult {
 	tb.Helper()
 	claimed, err := s.Claim(tb.Context(), 0, store.NewToken(), wants(n))
 	require.NoError(tb, err)
@@ -71,11 +71,11 @@ func claimAll(tb testing.TB, s *Store, n int) store.Claimed {
 }
 
 // settlement ends a held job's attempt.
-func settlement(h store.Held, v policy.Verdict, status int) store.Settlement {
+func settlement(h store.ClaimedJob, v policy.Verdict, status int) store.Settlement {
 	return store.Settlement{
 		Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: v,
 		Attempt: job.Attempt{
-			N: h.Made + 1, Kind: job.KindAttempt, StartedAt: time.Now().UTC(), Duration: time.Millisecond, Status: status,
+			N: h.Attempts + 1, Kind: job.KindAttempt, StartedAt: time.Now().UTC(), Duration: time.Millisecond, Status: status,
 			Verdict: v.Kind.String(), Reason: v.Reason,
 		},
 	}
@@ -110,7 +110,7 @@ func TestAJobGoesItsWay(t *testing.T) {
 		e.Retries = new(3)
 		e.ExpiresIn = time.Hour
 		e.Timeout = 1500 * time.Millisecond
-		e.Print = []byte("print")
+		e.Fingerprint = []byte("print")
 		in := insert(t, s, e)
 		require.Equal(t, store.Created, in[0].Outcome)
 		require.Equal(t, job.Ready, in[0].Job.State)
@@ -119,7 +119,7 @@ func TestAJobGoesItsWay(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, in[0].Job, got)
 
-		rung, err := s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wake: true, Wait: time.Second})
+		rung, err := s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Second})
 		require.NoError(t, err)
 		require.Equal(t, []job.Queue{lane}, rung.Queues)
 
@@ -134,9 +134,9 @@ func TestAJobGoesItsWay(t *testing.T) {
 		got, err = s.Get(t.Context(), 0, ref("a"))
 		require.NoError(t, err)
 		require.Equal(t, job.Scheduled, got.State)
-		require.Equal(t, 1, got.Made)
-		require.Equal(t, 1, got.Tries)
-		require.Len(t, got.Attempts, 1)
+		require.Equal(t, 1, got.Attempts)
+		require.Equal(t, 1, got.FailedAttempts)
+		require.Len(t, got.History, 1)
 
 		edited, err := s.Edit(t.Context(), 0, store.NewToken(), ref("a"), store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
 		require.NoError(t, err)
@@ -150,7 +150,7 @@ func TestAJobGoesItsWay(t *testing.T) {
 		got, err = s.Get(t.Context(), 0, ref("a"))
 		require.NoError(t, err)
 		require.Equal(t, job.Delivered, got.State)
-		require.Len(t, got.Attempts, 3)
+		require.Len(t, got.History, 3)
 
 		again := insert(t, s, e)
 		require.Equal(t, store.Existing, again[0].Outcome)
@@ -171,7 +171,7 @@ func TestAJobGoesItsWay(t *testing.T) {
 		stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Limit: store.MaxBatch})
 		require.NoError(t, err)
 		require.Equal(t, []store.TopicStats{{Namespace: "default", Topic: "t", Registered: 1, Cancelled: 1}}, stats)
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		require.Negative(t, carried.Next)
 	})

@@ -13,9 +13,9 @@ import (
 const sweepTopics = 128
 
 // Sweep removes what retention no longer keeps of the next topics, and forgets what is unused of them. More says that topics are left in this turn, too.
-func (s *Store) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.Swept, error) {
+func (s *Store) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.SweepResult, error) {
 	if limit <= 0 {
-		return store.Swept{}, ctx.Err()
+		return store.SweepResult{}, ctx.Err()
 	}
 	sh := s.shards[shard]
 	sh.mu.RLock()
@@ -27,7 +27,7 @@ func (s *Store) Sweep(ctx context.Context, shard int, token store.Token, limit i
 	}
 	names, err := s.client.ZRangeByLex(ctx, sh.seen, &redis.ZRangeBy{Min: from, Max: "+", Count: sweepTopics}).Result()
 	if err != nil {
-		return store.Swept{}, fmt.Errorf("sweep: %w", fault(ctx, err))
+		return store.SweepResult{}, fmt.Errorf("sweep: %w", fault(ctx, err))
 	}
 	topics := make([]*topic, len(names))
 	for i, name := range names {
@@ -37,20 +37,20 @@ func (s *Store) Sweep(ctx context.Context, shard int, token store.Token, limit i
 	c.add(limit)
 	reply, err := s.do(ctx, c)
 	if err != nil {
-		return store.Swept{}, fmt.Errorf("sweep: %w", err)
+		return store.SweepResult{}, fmt.Errorf("sweep: %w", err)
 	}
 	answer := strs(reply)
 	if len(answer) != 3 {
-		return store.Swept{}, malformed(scriptSweep)
+		return store.SweepResult{}, malformed(scriptSweep)
 	}
-	swept := store.Swept{Jobs: int(num(answer[0])), IDs: int(num(answer[1])), More: answer[2] == "1"}
+	swept := store.SweepResult{Jobs: int(num(answer[0])), IDs: int(num(answer[1])), More: answer[2] == "1"}
 	if swept.More {
 		return swept, nil // these topics are not done
 	}
 	all := after == "" && len(names) < sweepTopics
 	if all || turn%forgetTurns == 0 {
 		if err := s.forgetUnused(ctx, sh, names); err != nil {
-			return store.Swept{}, fmt.Errorf("forget unused lanes: %w", err)
+			return store.SweepResult{}, fmt.Errorf("forget unused lanes: %w", err)
 		}
 	}
 	sh.mu.Lock()

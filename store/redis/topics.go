@@ -39,14 +39,14 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 	}
 	ctx, cancel := within(context.WithoutCancel(ctx), putTimeout)
 	defer cancel()
-	terms := termsText(revision, put.Policy.Over(s.policies))
+	terms := termsText(revision, put.Policy.WithDefaults(s.policies))
 	for _, sh := range s.shards {
 		keys := []string{sh.terms, sh.redo, sh.wake}
 		if _, err := s.eval(ctx, scriptTerms, keys, []any{revision, "", name, terms}); err != nil {
 			return store.Topic{}, fmt.Errorf("put topic on shard %d: %w", sh.index, err)
 		}
 	}
-	put.Revision, put.Reached = revision, reached
+	put.Revision, put.Durability = revision, reached
 	return put, nil
 }
 
@@ -117,7 +117,7 @@ func (s *Store) copyTopics(ctx context.Context, sh *part) (int64, error) {
 	}
 	copies := make([][2]string, 0, len(topics))
 	for _, t := range topics {
-		copies = append(copies, [2]string{topicName(t.Namespace, t.Name), termsText(t.Revision, t.Policy.Over(s.policies))})
+		copies = append(copies, [2]string{topicName(t.Namespace, t.Name), termsText(t.Revision, t.Policy.WithDefaults(s.policies))})
 	}
 	lost := ""
 	if num(held) > revision {

@@ -56,7 +56,7 @@ func (s *Store) totals(ctx context.Context, sh *part, namespace string) (store.T
 		}
 		counts, err := s.openLanes(ctx, sh, names)
 		for _, n := range counts {
-			total.Open += n
+			total.OpenBreakers += n
 		}
 		return err
 	}

@@ -39,13 +39,13 @@ func TestAnUnreadableOutboxEntryStopsNoOther(t *testing.T) {
 	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	insert(t, s, entry("a"))
 	item := settlement(claimAll(t, s, 1).Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200)
-	item.Births = []store.Entry{entry("born")}
+	item.Outbox = []store.NewJob{entry("born")}
 	settle(t, s, item)
 	tag := s.shards[0].tag
 	require.NoError(t, s.client.HSet(t.Context(), tag+"outbox", "broken", "{").Err())
 	require.NoError(t, s.client.ZAdd(t.Context(), tag+"outq", redis.Z{Score: 1, Member: "broken"}).Err())
 	for range 2 {
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		require.Len(t, carried.Outbox, 1)
 		require.Equal(t, "born", carried.Outbox[0].ID)
@@ -65,15 +65,15 @@ func TestARoundsBoundsAreBoundedThemselves(t *testing.T) {
 		}
 		require.NoError(t, s.client.ZAdd(t.Context(), s.shards[0].tag+"due:1", z...).Err())
 		require.NoError(t, s.client.ZAdd(t.Context(), s.shards[0].tag+"agenda", redis.Z{Score: 1, Member: "1"}).Err())
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{Jobs: 100_000, Ready: 100_000})
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{Jobs: 100_000, Ready: 100_000})
 		require.NoError(t, err)
 		require.Equal(t, carryMost-1, carried.Moved)
 		require.NoError(t, s.client.ZAdd(t.Context(), s.shards[0].tag+"held:1", z...).Err())
 		require.NoError(t, s.client.ZAdd(t.Context(), s.shards[0].tag+"agenda", redis.Z{Score: 1, Member: "1"}).Err())
-		carried, err = s.Carry(t.Context(), 0, store.NewToken(), store.Round{Jobs: 100_000})
+		carried, err = s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{Jobs: 100_000})
 		require.NoError(t, err)
-		require.Equal(t, carryMost, carried.Lapsed)
-		_, err = s.Carry(t.Context(), 0, store.NewToken(), store.Round{Queues: -1, Jobs: -1, Ready: -1, LapseBefore: time.Now()})
+		require.Equal(t, carryMost, carried.ExpiredLeases)
+		_, err = s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{Queues: -1, Jobs: -1, Ready: -1, ExpireLeasesBefore: time.Now()})
 		require.NoError(t, err)
 	})
 }
@@ -85,7 +85,7 @@ func TestALaneWhoseSettingsCannotBeReadStopsNoOther(t *testing.T) {
 	request := store.ClaimRequest{Max: 10, MaxBytes: 1 << 20}
 	for i := range queues {
 		queues[i].Lane = fmt.Sprint("lane-", i)
-		request.Wants = append(request.Wants, store.Want{Queue: queues[i], Max: 5, Timeout: time.Second})
+		request.Queues = append(request.Queues, store.QueueClaim{Queue: queues[i], Max: 5, Timeout: time.Second})
 		put, err := s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: queues[i], Settings: policy.Lane{LaneConcurrency: 5}})
 		require.NoError(t, err)
 		if i == 1 || i == 3 { // the last has no jobs
@@ -111,19 +111,19 @@ func TestALaneWhoseSettingsCannotBeReadStopsNoOther(t *testing.T) {
 	require.Contains(t, log.String(), "lane=lane-1")
 	require.Contains(t, log.String(), "lane=lane-3")
 
-	lanes, err := s.LaneSettings(t.Context(), 0, queues)
+	lanes, err := s.GetLanes(t.Context(), 0, queues)
 	require.NoError(t, err)
 	for i, l := range lanes {
 		require.Equal(t, i == 1 || i == 3, l.Settings.Paused, "lane %d", i)
 		require.NotZero(t, l.Revision)
 	}
-	lanes, err = s.PutLanes(t.Context(), 0, lane.Namespace, lane.Topic, "", 10)
+	lanes, err = s.ListLanes(t.Context(), 0, lane.Namespace, lane.Topic, "", 10)
 	require.NoError(t, err)
 	require.Len(t, lanes, 2)
 
 	_, err = s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: queues[1], Settings: policy.Lane{LaneConcurrency: 5}})
 	require.NoError(t, err)
-	lanes, err = s.PutLanes(t.Context(), 0, lane.Namespace, lane.Topic, "", 10)
+	lanes, err = s.ListLanes(t.Context(), 0, lane.Namespace, lane.Topic, "", 10)
 	require.NoError(t, err)
 	require.Len(t, lanes, 3, "settings put anew are read again")
 }
@@ -142,9 +142,9 @@ func TestClaimExpired_PassesOverJobsThatNobodyCanClaim(t *testing.T) {
 		require.NoError(t, s.client.HDel(t.Context(), sh.names, number).Err())
 		require.NoError(t, s.client.HSet(t.Context(), sh.jobs, "torn", "\x01").Err())
 		require.NoError(t, s.client.ZAdd(t.Context(), sh.tag+"ttl", redis.Z{Score: 1, Member: "torn"}, redis.Z{Score: 2, Member: "nameless"}).Err())
-		var held []store.Held
+		var held []store.ClaimedJob
 		require.Eventually(t, func() bool {
-			held, err = s.ClaimExpired(t.Context(), 0, store.NewToken(), store.ExpiredRequest{Max: 1, MaxBytes: 1 << 20, Lease: time.Minute})
+			held, err = s.ClaimExpired(t.Context(), 0, store.NewToken(), store.ClaimExpiredRequest{Max: 1, MaxBytes: 1 << 20, Lease: time.Minute})
 			require.NoError(t, err)
 			return len(held) > 0
 		}, 30*time.Second, 10*time.Millisecond)

@@ -87,7 +87,7 @@ func urlsStay(t *testing.T, s *Store) {
 	const own, other, stranger = "https://a.example/hooks/1", "https://a.example:443/2", "https://b.example/3"
 	e := entry("a")
 	e.URL, e.Lane = own, "a.example:443"
-	request := store.ClaimRequest{Wants: []store.Want{{Queue: e.Queue, Max: 1, Timeout: time.Second}}, Max: 1, MaxBytes: 1 << 20}
+	request := store.ClaimRequest{Queues: []store.QueueClaim{{Queue: e.Queue, Max: 1, Timeout: time.Second}}, Max: 1, MaxBytes: 1 << 20}
 	in := insert(t, s, e)
 	require.Equal(t, own, in[0].Job.URL)
 

@@ -74,35 +74,35 @@ func TestEveryAnswerToAChangeSaysWhatWasReached(t *testing.T) {
 		require.Equal(t, &job.Durability{Replicas: want}, got)
 	}
 	later := entry("a")
-	later.Delay, later.Print = time.Hour, []byte("print")
+	later.Delay, later.Fingerprint = time.Hour, []byte("print")
 	token := store.NewToken()
 	for range 2 { // a repeat waits too
-		taken, err := s.Insert(t.Context(), 0, token, []store.Entry{later})
+		taken, err := s.Insert(t.Context(), 0, token, []store.NewJob{later})
 		require.NoError(t, err)
-		reached(1, taken[0].Job.Reached)
+		reached(1, taken[0].Job.Durability)
 	}
-	taken, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{later})
+	taken, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{later})
 	require.NoError(t, err)
 	require.Equal(t, store.Existing, taken[0].Outcome)
-	reached(1, taken[0].Job.Reached)
+	reached(1, taken[0].Job.Durability)
 	require.NoError(t, s.client.ScriptFlush(t.Context()).Err())
 	j, err := s.Edit(t.Context(), 0, store.NewToken(), ref("a"), store.Edit{Kind: job.KindEdited, Retries: new(3)})
 	require.NoError(t, err)
-	reached(1, j.Reached)
+	reached(1, j.Durability)
 	j, err = s.Cancel(t.Context(), 0, store.NewToken(), ref("a"))
 	require.NoError(t, err)
-	reached(1, j.Reached)
+	reached(1, j.Durability)
 	j, err = reviveOne(t, s, store.NewToken(), "a", 0)
 	require.NoError(t, err)
-	reached(1, j.Reached)
+	reached(1, j.Durability)
 	topic, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{}})
 	require.NoError(t, err)
-	reached(1, topic.Reached)
+	reached(1, topic.Durability)
 	token = store.NewToken()
 	for range 2 {
 		put, err := s.PutLane(t.Context(), 0, token, store.Lane{Queue: lane, Settings: policy.Lane{LaneConcurrency: 3}})
 		require.NoError(t, err)
-		reached(1, put.Reached)
+		reached(1, put.Durability)
 	}
 	offset := replicated(t, primary)
 	_, err = s.Alarm(t.Context(), 0, store.NewToken(), store.Alarm{Namespace: lane.Namespace, Topic: lane.Topic, Raised: true})
@@ -110,17 +110,17 @@ func TestEveryAnswerToAChangeSaysWhatWasReached(t *testing.T) {
 	require.Greater(t, replicated(t, primary), offset, "an alarm is waited for")
 	j, err = s.Get(t.Context(), 0, ref("a"))
 	require.NoError(t, err)
-	require.Nil(t, j.Reached)
+	require.Nil(t, j.Durability)
 	require.NoError(t, s.Close())
 
 	replica.Pause()
 	s = open(t, Options{URL: primary.URL(), Wait: Wait{Replicas: 1, Timeout: 20 * time.Millisecond}})
-	taken, err = s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("b")})
+	taken, err = s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("b")})
 	require.NoError(t, err, "what was not reached is no error")
-	reached(0, taken[0].Job.Reached)
-	taken, err = s.Insert(t.Context(), 0, token, []store.Entry{later})
+	reached(0, taken[0].Job.Durability)
+	taken, err = s.Insert(t.Context(), 0, token, []store.NewJob{later})
 	require.NoError(t, err)
-	reached(0, taken[0].Job.Reached)
+	reached(0, taken[0].Job.Durability)
 	replica.Resume()
 }
 
@@ -130,13 +130,13 @@ func TestWhatCannotBeWaitedForIsNotSaidToBeReached(t *testing.T) {
 	follower(t, primary)
 	s := open(t, Options{URL: primary.URL(), Wait: Wait{Replicas: 1, Timeout: 5 * time.Second}})
 	token := store.NewToken()
-	taken, err := s.Insert(t.Context(), 0, token, []store.Entry{entry("a")})
+	taken, err := s.Insert(t.Context(), 0, token, []store.NewJob{entry("a")})
 	require.NoError(t, err)
-	require.Equal(t, 1, taken[0].Job.Reached.Replicas)
+	require.Equal(t, 1, taken[0].Job.Durability.Replicas)
 	memory(t, client(t, primary.Addr()), "1")
-	taken, err = s.Insert(t.Context(), 0, token, []store.Entry{entry("a")})
+	taken, err = s.Insert(t.Context(), 0, token, []store.NewJob{entry("a")})
 	require.NoError(t, err)
-	require.Equal(t, &job.Durability{}, taken[0].Job.Reached, "nothing was written that could be waited for")
+	require.Equal(t, &job.Durability{}, taken[0].Job.Durability, "nothing was written that could be waited for")
 }
 
 func TestAServerThatTookOverAndCannotBeWaitedForStillTakesJobs(t *testing.T) {
@@ -157,9 +157,9 @@ func TestAServerThatTookOverAndCannotBeWaitedForStillTakesJobs(t *testing.T) {
 	log.Reset()
 	able = false
 	for _, id := range []string{"a", "b"} {
-		taken, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry(id)})
+		taken, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry(id)})
 		require.NoError(t, err)
-		require.Equal(t, &job.Durability{}, taken[0].Job.Reached)
+		require.Equal(t, &job.Durability{}, taken[0].Job.Durability)
 	}
 	require.Equal(t, 1, strings.Count(log.String(), "cannot be waited for"), log.String())
 }
@@ -169,9 +169,9 @@ func TestAWaitOnAClusterIsMadeAtTheServerThatHasTheJob(t *testing.T) {
 	servers := redistest.StartCluster(t, 3, 1)
 	s := open(t, Options{URL: servers.URL(), Wait: Wait{Replicas: 1, Timeout: 5 * time.Second}})
 	for shard := range s.Shards() {
-		taken, err := s.Insert(t.Context(), shard, store.NewToken(), []store.Entry{entry("a")})
+		taken, err := s.Insert(t.Context(), shard, store.NewToken(), []store.NewJob{entry("a")})
 		require.NoError(t, err)
-		require.Equal(t, &job.Durability{Replicas: 1}, taken[0].Job.Reached)
+		require.Equal(t, &job.Durability{Replicas: 1}, taken[0].Job.Durability)
 	}
 }
 
@@ -192,8 +192,8 @@ func TestAWaitForFsyncIsAskedForAndRead(t *testing.T) {
 		c.WriteInt(2)
 	}))
 	s := open(t, Options{URL: "redis://" + fake.Addr(), Wait: Wait{Fsync: true, Replicas: 2, Timeout: 30 * time.Millisecond}})
-	taken, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("a")})
+	taken, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err)
 	require.Equal(t, []string{"1", "2", "30"}, asked)
-	require.Equal(t, &job.Durability{Replicas: 2, Synced: true}, taken[0].Job.Reached)
+	require.Equal(t, &job.Durability{Replicas: 2, Synced: true}, taken[0].Job.Durability)
 }

@@ -12,7 +12,7 @@ import (
 //
 //	part    of                                          by          at
 //	dues    queues that wait for their first job        wall        its due moment
-//	rings   queues that have something to claim         monotonic   their last ring + store.RingAgain, or, while they
+//	rings   queues that have something to claim         monotonic   their last ring + store.RenotifyAfter, or, while they
 //	                                                                are held back or at their rate, the end of that
 //	lapses  held jobs                                   monotonic   the end of their lease
 //
@@ -97,7 +97,7 @@ func (a *agenda) plan(q *queue, now instant) {
 		// Its first job has come due and nobody has rung for it yet: the last ring was for others.
 		a.dues.set(&q.dueSlot, q.head.due, q.head.n)
 	case q.due(now):
-		a.rings.set(&q.ringSlot, q.rung+int64(store.RingAgain), q.head.n)
+		a.rings.set(&q.ringSlot, q.rung+int64(store.RenotifyAfter), q.head.n)
 	default:
 		a.rings.drop(&q.ringSlot)
 		a.dues.set(&q.dueSlot, q.head.due, q.head.n)

@@ -9,7 +9,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// The bell holds each queue at most once. The writer rings it after a commit; Await takes from it.
+// The bell holds each queue at most once. The writer rings it after a commit; Wait takes from it.
 type bell struct {
 	mu     sync.Mutex
 	queues []*queue
@@ -45,7 +45,7 @@ func (b *bell) signal() {
 }
 
 // take empties the bell up to most queues.
-func (b *bell) take(most int, wake bool) (rung store.Rung, changed <-chan struct{}, closed bool) {
+func (b *bell) take(most int, wake bool) (rung store.Wakeup, changed <-chan struct{}, closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n := min(most, len(b.queues)); n > 0 {
@@ -58,7 +58,7 @@ func (b *bell) take(most int, wake bool) (rung store.Rung, changed <-chan struct
 		clear(b.queues[len(b.queues):cap(b.queues)])
 	}
 	if wake {
-		rung.Wake, b.wake = b.wake, false
+		rung.AgendaMoved, b.wake = b.wake, false
 	}
 	return rung, b.changed, b.closed
 }
@@ -70,13 +70,13 @@ func (b *bell) close() {
 	b.signal()
 }
 
-// awaitDefault is how long Await waits when it is not told.
+// awaitDefault is how long Wait waits when it is not told.
 const awaitDefault = 5 * time.Second
 
-// Await implements store.Store. Only store.GroupPush has a bell yet.
-func (s *Store) Await(ctx context.Context, shard int, watch store.Watch) (store.Rung, error) {
+// Wait implements store.Store. Only store.GroupPush has a bell yet.
+func (s *Store) Wait(ctx context.Context, shard int, watch store.WaitOptions) (store.Wakeup, error) {
 	s.check(shard)
-	wait, most := watch.Wait, watch.Max
+	wait, most := watch.Timeout, watch.Max
 	if wait <= 0 {
 		wait = awaitDefault
 	}
@@ -90,26 +90,26 @@ func (s *Store) Await(ctx context.Context, shard int, watch store.Watch) (store.
 	defer timer.Stop()
 	for {
 		if ctx.Err() != nil {
-			return store.Rung{}, ended(ctx, "await the bell")
+			return store.Wakeup{}, ended(ctx, "await the bell")
 		}
-		rung, changed, closed := s.bell.take(most, watch.Wake)
+		rung, changed, closed := s.bell.take(most, watch.Agenda)
 		if closed {
-			return store.Rung{}, errClosed
+			return store.Wakeup{}, errClosed
 		}
-		if len(rung.Queues) > 0 || rung.Wake {
+		if len(rung.Queues) > 0 || rung.AgendaMoved {
 			return rung, nil
 		}
 		select {
 		case <-changed:
 		case <-timer.C:
-			return store.Rung{}, nil
+			return store.Wakeup{}, nil
 		case <-ctx.Done():
 		}
 	}
 }
 
-// Ring implements store.Store; it drops queues with nothing to claim.
-func (s *Store) Ring(ctx context.Context, shard int, queues []job.Queue) error {
+// Notify implements store.Store; it drops queues with nothing to claim.
+func (s *Store) Notify(ctx context.Context, shard int, queues []job.Queue) error {
 	s.check(shard)
 	bound("rung queues", len(queues))
 	return s.submit(ctx, &op{verb: "ring queues", weight: 1, run: func(tx *tx) error {

@@ -40,8 +40,8 @@ func processorTime(b *testing.B) time.Duration {
 
 var benchBody = []byte(`{"order": 4711, "customer": "42", "lines": [{"sku": "a-1", "count": 2}, {"sku": "b-7", "count": 1}]}`)
 
-func benchEntries(n int, lane string, delay time.Duration) []store.Entry {
-	entries := make([]store.Entry, n)
+func benchEntries(n int, lane string, delay time.Duration) []store.NewJob {
+	entries := make([]store.NewJob, n)
 	for i := range entries {
 		entries[i].Spec = job.Spec{
 			ID:    job.NewID(time.Now(), 0),
@@ -98,8 +98,8 @@ func BenchmarkClaimSettle(b *testing.B) {
 				lane := callers.Add(1) % lanes
 				q := job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: fmt.Sprintf("lane-%d", lane)}
 				request := store.ClaimRequest{
-					Wants: []store.Want{{Queue: q, Max: size, Timeout: 10 * time.Second}},
-					Max:   size, MaxBytes: 16 << 20, Margin: 10 * time.Second,
+					Queues: []store.QueueClaim{{Queue: q, Max: size, Timeout: 10 * time.Second}},
+					Max:    size, MaxBytes: 16 << 20, Margin: 10 * time.Second,
 				}
 				claimed, err := s.Claim(context.Background(), 0, store.NewToken(), request)
 				for pb.Next() && err == nil {
@@ -108,7 +108,7 @@ func BenchmarkClaimSettle(b *testing.B) {
 						items[i] = store.Settlement{
 							Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: policy.Verdict{Kind: policy.Delivered},
 							Attempt: job.Attempt{
-								N: h.Made + 1, Kind: job.KindAttempt, StartedAt: time.Now().UTC(), Duration: 3 * time.Millisecond,
+								N: h.Attempts + 1, Kind: job.KindAttempt, StartedAt: time.Now().UTC(), Duration: 3 * time.Millisecond,
 								Status: 200, Verdict: "delivered", Body: []byte("ok"),
 							},
 						}

@@ -20,17 +20,17 @@ const (
 
 // Carry implements store.Store. Due jobs need no move, so that what goes to ready is a matter of counting; the rest of
 // a round is lapses, rings and the outbox.
-func (s *Store) Carry(ctx context.Context, shard int, token store.Token, round store.Round) (store.Carried, error) {
+func (s *Store) Carry(ctx context.Context, shard int, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
 	s.check(shard)
 	round.Queues = cmp.Or(round.Queues, carryQueues)
 	round.Jobs = cmp.Or(round.Jobs, carryJobs)
 	round.Ready = cmp.Or(round.Ready, carryReady)
-	round.Skip, round.Bytes = max(round.Skip, 0), cmp.Or(max(round.Bytes, 0), store.OutboxBytes)
-	var carried store.Carried
+	round.SkipOutbox, round.OutboxBytes = max(round.SkipOutbox, 0), cmp.Or(max(round.OutboxBytes, 0), store.OutboxBytes)
+	var carried store.CarryResult
 	var culprit *held
 	carryOnce := func() error {
 		return s.submit(ctx, &op{verb: "carry jobs", weight: round.Jobs, run: func(tx *tx) (err error) {
-			carried, err = once(tx, call{"carry", token}, weighCarried, func() (store.Carried, error) {
+			carried, err = once(tx, call{"carry", token}, weighCarried, func() (store.CarryResult, error) {
 				return tx.carry(round)
 			})
 			culprit = tx.culprit
@@ -49,12 +49,12 @@ func (s *Store) Carry(ctx context.Context, shard int, token store.Token, round s
 		}
 	}
 	if err != nil {
-		return store.Carried{}, err
+		return store.CarryResult{}, err
 	}
 	return carried, nil
 }
 
-func weighCarried(c store.Carried) int {
+func weighCarried(c store.CarryResult) int {
 	weight := 0
 	for _, e := range c.Outbox {
 		weight += 1024 + len(e.Body)
@@ -62,8 +62,8 @@ func weighCarried(c store.Carried) int {
 	return weight
 }
 
-func (tx *tx) carry(round store.Round) (store.Carried, error) {
-	c := store.Carried{Now: date(tx.now.ms)}
+func (tx *tx) carry(round store.CarryOptions) (store.CarryResult, error) {
+	c := store.CarryResult{Now: date(tx.now.ms)}
 	steps := &tx.mem.steps
 	if step := steps.step; step != 0 {
 		c.ClockStep, steps.step = time.Duration(step)*time.Millisecond, 0
@@ -76,7 +76,7 @@ func (tx *tx) carry(round store.Round) (store.Carried, error) {
 	}); err != nil {
 		return c, err
 	}
-	if err := tx.unlessDamaged(&tx.mem.noOutbox, "empty the outbox", func() error { return tx.bringHome(round.Home) }); err != nil {
+	if err := tx.unlessDamaged(&tx.mem.noOutbox, "empty the outbox", func() error { return tx.bringHome(round.Relayed) }); err != nil {
 		return c, err
 	}
 	visits, left, bounded, err := tx.endLapsed(round, &c)
@@ -88,7 +88,7 @@ func (tx *tx) carry(round store.Round) (store.Carried, error) {
 		return c, err
 	}
 	if err := tx.unlessDamaged(&tx.mem.noTTL, "look for expired jobs", func() (err error) {
-		c.Expired, err = tx.anyExpired()
+		c.HasExpiredJobs, err = tx.anyExpired()
 		return err
 	}); err != nil {
 		return c, err
@@ -120,7 +120,7 @@ func (tx *tx) bringHome(home []job.Ref) error {
 
 // endLapsed sends jobs back whose lease is over. It answers their queues, whether leases that are over were left because
 // the round said so, and whether its bound kept any back, which the next round can end at once.
-func (tx *tx) endLapsed(round store.Round, c *store.Carried) (visits []*queue, left, bounded bool, err error) {
+func (tx *tx) endLapsed(round store.CarryOptions, c *store.CarryResult) (visits []*queue, left, bounded bool, err error) {
 	a := &tx.mem.agenda
 	var stay []*slot
 	defer func() {
@@ -129,10 +129,10 @@ func (tx *tx) endLapsed(round store.Round, c *store.Carried) (visits []*queue, l
 		}
 	}()
 	for s := a.lapses.head(tx.now.mono); s != nil; s = a.lapses.head(tx.now.mono) {
-		if round.HoldLapses {
+		if round.KeepLeases {
 			return visits, true, false, nil
 		}
-		if c.Lapsed == round.Jobs {
+		if c.ExpiredLeases == round.Jobs {
 			return visits, left, true, nil
 		}
 		a.lapses.drop(s)
@@ -142,7 +142,7 @@ func (tx *tx) endLapsed(round store.Round, c *store.Carried) (visits []*queue, l
 		}
 		// The deadline by the wall clock as it is now: since the claim it may have been set back or ahead.
 		until := tx.now.ms - (tx.now.mono-h.deadline)/int64(time.Millisecond)
-		if !round.LapseBefore.IsZero() && until > round.LapseBefore.UnixMilli() {
+		if !round.ExpireLeasesBefore.IsZero() && until > round.ExpireLeasesBefore.UnixMilli() {
 			stay, left = append(stay, s), true
 			continue
 		}
@@ -153,7 +153,7 @@ func (tx *tx) endLapsed(round store.Round, c *store.Carried) (visits []*queue, l
 			}
 			return nil, false, false, err
 		}
-		c.Lapsed++
+		c.ExpiredLeases++
 		visits = append(visits, h.queue)
 	}
 	return visits, left, false, nil
@@ -162,7 +162,7 @@ func (tx *tx) endLapsed(round store.Round, c *store.Carried) (visits []*queue, l
 // lookAround looks at the queues that lapses have changed and at those whose moment has come. It takes the latter out
 // of the agenda; nextLook puts them where they belong then. Jobs that came due go before rings that are repeated, but
 // neither takes more than half of a round from the other. more says that the round's bounds kept something back.
-func (tx *tx) lookAround(round store.Round, visits []*queue, c *store.Carried) (more bool, err error) {
+func (tx *tx) lookAround(round store.CarryOptions, visits []*queue, c *store.CarryResult) (more bool, err error) {
 	visited := make(map[*queue]bool)
 	for _, q := range visits {
 		if err := tx.visit(q, round, c, visited); err != nil {
@@ -181,7 +181,7 @@ func (tx *tx) lookAround(round store.Round, visits []*queue, c *store.Carried) (
 		{&a.dues, tx.now.ms, round.Queues},
 	} {
 		for s := part.moments.head(part.now); s != nil; s = part.moments.head(part.now) {
-			if looked >= part.most || c.Moved+c.Lapsed >= round.Jobs {
+			if looked >= part.most || c.Moved+c.ExpiredLeases >= round.Jobs {
 				break
 			}
 			looked++
@@ -206,7 +206,7 @@ func (tx *tx) takeOut(part *moments, s *slot) {
 }
 
 // visit counts what is ready in a queue and rings for it.
-func (tx *tx) visit(q *queue, round store.Round, c *store.Carried, visited map[*queue]bool) error {
+func (tx *tx) visit(q *queue, round store.CarryOptions, c *store.CarryResult, visited map[*queue]bool) error {
 	if visited[q] {
 		return nil
 	}
@@ -216,9 +216,9 @@ func (tx *tx) visit(q *queue, round store.Round, c *store.Carried, visited map[*
 		return err
 	}
 	silent := q.ready == 0 || q.silent // nobody was told of what it has
-	moved, err := tx.ripen(q, min(round.Jobs-c.Moved-c.Lapsed, round.Ready-int(q.ready)))
+	moved, err := tx.ripen(q, min(round.Jobs-c.Moved-c.ExpiredLeases, round.Ready-int(q.ready)))
 	c.Moved += moved
-	if silent || q.rung+int64(store.RingAgain) <= tx.now.mono {
+	if silent || q.rung+int64(store.RenotifyAfter) <= tx.now.mono {
 		tx.touch(q)
 		q.rung, q.silent = tx.now.mono, false
 		tx.ring(q)
@@ -279,18 +279,18 @@ func (tx *tx) nextLook(left bool) (time.Duration, error) {
 
 // readOutbox hands out the oldest entries after those that the round passes over, at most store.MaxBatch; more says that
 // others wait behind them. One that cannot be read stays where it is and keeps nothing back.
-func (tx *tx) readOutbox(round store.Round, c *store.Carried) (more bool, err error) {
-	waiting, room := tx.mem.outbox-int64(round.Skip), round.Bytes
-	full, last, skip := false, int64(math.MinInt64), int64(round.Skip)
-	for !full && int64(c.Looked) < waiting && len(c.Outbox) < store.MaxBatch {
-		before := c.Looked
+func (tx *tx) readOutbox(round store.CarryOptions, c *store.CarryResult) (more bool, err error) {
+	waiting, room := tx.mem.outbox-int64(round.SkipOutbox), round.OutboxBytes
+	full, last, skip := false, int64(math.MinInt64), int64(round.SkipOutbox)
+	for !full && int64(c.OutboxRead) < waiting && len(c.Outbox) < store.MaxBatch {
+		before := c.OutboxRead
 		err := tx.query(readOutbox, func(v []driver.Value) error {
 			packed := text(v[1])
-			if room -= len(packed); room < 0 && c.Looked > 0 {
+			if room -= len(packed); room < 0 && c.OutboxRead > 0 {
 				full = true
 				return errStop
 			}
-			c.Looked++
+			c.OutboxRead++
 			last = integer(v[0])
 			e, err := decodeBirth(packed)
 			if err != nil {
@@ -303,12 +303,12 @@ func (tx *tx) readOutbox(round store.Round, c *store.Carried) (more bool, err er
 		if err != nil {
 			return false, err
 		}
-		if c.Looked == before {
+		if c.OutboxRead == before {
 			break // the count is wrong: no reason to look again and again
 		}
 		skip = 0
 	}
-	return (full || len(c.Outbox) == store.MaxBatch) && int64(c.Looked) < waiting, nil
+	return (full || len(c.Outbox) == store.MaxBatch) && int64(c.OutboxRead) < waiting, nil
 }
 
 // complain logs, once, an outbox entry that cannot be read.

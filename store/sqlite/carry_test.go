@@ -18,15 +18,15 @@ func clocked(t *testing.T, o Options) (*Store, *twoClocks) {
 }
 
 // heard is what the bell has to say now.
-func heard(t *testing.T, s *Store) store.Rung {
+func heard(t *testing.T, s *Store) store.Wakeup {
 	t.Helper()
-	rung, err := s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wake: true, Wait: time.Nanosecond})
+	rung, err := s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Nanosecond})
 	require.NoError(t, err)
 	return rung
 }
 
 // inLane is an entry of another lane.
-func inLane(name, id string, delay time.Duration) store.Entry {
+func inLane(name, id string, delay time.Duration) store.NewJob {
 	e := entry(id, delay)
 	e.Lane = name
 	return e
@@ -40,7 +40,7 @@ func TestALaneThatIsFreedWakesTheCarrierForItsNextJob(t *testing.T) {
 	h := claimUp(t, s, 1)[0]
 	heard(t, s)
 	settle(t, s, settled(h, policy.Verdict{Kind: policy.Delivered}))
-	require.True(t, heard(t, s).Wake)
+	require.True(t, heard(t, s).AgendaMoved)
 	require.Equal(t, 300*time.Millisecond, carry(t, s).Next)
 }
 
@@ -49,13 +49,13 @@ func TestARoundThatEndedItsFillOfLeasesSaysThatMoreCanBeDone(t *testing.T) {
 	insert(t, s, entry("a", 0), entry("b", 0))
 	require.Len(t, claimUp(t, s, 2), 2)
 	c.pass(time.Minute)
-	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{Jobs: 1})
+	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{Jobs: 1})
 	require.NoError(t, err)
-	require.Equal(t, 1, carried.Lapsed)
+	require.Equal(t, 1, carried.ExpiredLeases)
 	require.Zero(t, carried.Next)
-	held, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{HoldLapses: true})
+	held, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{KeepLeases: true})
 	require.NoError(t, err)
-	require.Zero(t, held.Lapsed)
+	require.Zero(t, held.ExpiredLeases)
 	require.Positive(t, held.Next, "what the round holds back is no reason to come again at once")
 }
 
@@ -74,7 +74,7 @@ func TestRepeatedRingsDoNotHoldUpWhatComesDueNorTheOtherWayRound(t *testing.T) {
 		{4, 2, 4},
 		{2, 2, 2}, // the whole for those that came due, since nothing else wants it
 	} {
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{Queues: round.queues})
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{Queues: round.queues})
 		require.NoError(t, err)
 		require.Equal(t, round.moved, carried.Moved)
 		require.Len(t, heard(t, s).Queues, round.rung)
@@ -92,7 +92,7 @@ func TestARoundThatFailedRingsAsSoonAsTheNextSucceeds(t *testing.T) {
 	c.pass(100 * time.Millisecond)
 	failOnce(t, s, commit)
 	// Something to write, or there is no commit to fail.
-	round := store.Round{Home: []job.Ref{ref("nobody")}}
+	round := store.CarryOptions{Relayed: []job.Ref{ref("nobody")}}
 	_, err := s.Carry(t.Context(), 0, store.NewToken(), round)
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.Empty(t, heard(t, s).Queues)
@@ -101,7 +101,7 @@ func TestARoundThatFailedRingsAsSoonAsTheNextSucceeds(t *testing.T) {
 	require.Equal(t, 1, carried.Moved)
 	require.Len(t, heard(t, s).Queues, 1)
 
-	c.pass(store.RingAgain)
+	c.pass(store.RenotifyAfter)
 	failOnce(t, s, commit)
 	_, err = s.Carry(t.Context(), 0, store.NewToken(), round)
 	require.ErrorIs(t, err, store.ErrUnavailable)
@@ -124,7 +124,7 @@ func TestAnOutboxEntryThatCannotBeReadKeepsNothingBack(t *testing.T) {
 	insert(t, s, numbered("parent", 2, 0)...)
 	for i, h := range claimUp(t, s, 2) {
 		delivered := settled(h, policy.Verdict{Kind: policy.Delivered})
-		delivered.Births = []store.Entry{numbered("child", 2, 0)[i]}
+		delivered.Outbox = []store.NewJob{numbered("child", 2, 0)[i]}
 		settle(t, s, delivered)
 	}
 	shell(t, o.Path, "UPDATE outbox SET entry = 'no JSON' WHERE id = 'child-0000'")
@@ -141,13 +141,13 @@ func TestAnOutboxEntryThatCannotBeReadIsNotPassedOverTwice(t *testing.T) {
 	s, _ := clocked(t, o)
 	insert(t, s, numbered("parent", 1, 0)...)
 	delivered := settled(claimUp(t, s, 1)[0], policy.Verdict{Kind: policy.Delivered})
-	delivered.Births = numbered("child", store.MaxBatch+5, 0)
+	delivered.Outbox = numbered("child", store.MaxBatch+5, 0)
 	settle(t, s, delivered)
 	shell(t, o.Path, "UPDATE outbox SET entry = 'no JSON' WHERE id = 'child-0003'")
-	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{Skip: 2})
+	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{SkipOutbox: 2})
 	require.NoError(t, err)
 	require.Len(t, carried.Outbox, store.MaxBatch)
-	require.Equal(t, store.MaxBatch+1, carried.Looked)
+	require.Equal(t, store.MaxBatch+1, carried.OutboxRead)
 	require.Equal(t, "child-0002", carried.Outbox[0].ID)
 	require.Equal(t, "child-0004", carried.Outbox[1].ID)
 	require.Equal(t, "child-0514", carried.Outbox[store.MaxBatch-1].ID)

@@ -128,8 +128,8 @@ func (r *row) moveTo(now instant, edit store.Edit) {
 		runAt = *edit.RunAt
 	}
 	r.DueAt = date(now.dueAt(delay, runAt))
-	if r.Tries == 0 && r.Lost == 0 {
-		r.Since = r.DueAt
+	if r.FailedAttempts == 0 && r.ConsecutiveLost == 0 {
+		r.FirstDueAt = r.DueAt
 	}
 }
 
@@ -137,7 +137,7 @@ func (r *row) moveTo(now instant, edit store.Edit) {
 func (tx *tx) rewrite(r *row, to standing, oldSize int64) error {
 	c := encode(&r.Spec)
 	tx.mem.nextTTL = 0
-	err := tx.exec(editJob, millis(r.DueAt), r.Version, to.entries, orZero(to.first), millis(r.Since), millis(r.ExpiresAt), millis(r.Since),
+	err := tx.exec(editJob, millis(r.DueAt), r.Version, to.entries, orZero(to.first), millis(r.FirstDueAt), millis(r.ExpiresAt), millis(r.FirstDueAt),
 		millis(r.ExpiresAt), r.URL,
 		c.headers, orNull(r.ContentType), int64(r.BodyKind), c.bodySize, c.labels, c.ladder, c.retries, c.timeout, c.body, r.n)
 	if err != nil {

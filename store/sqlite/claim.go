@@ -13,7 +13,7 @@ import (
 // taken is what a claim came to, in the form that the memo keeps.
 type taken struct {
 	held   []*held
-	queues []store.QueueLeft
+	queues []store.QueueStatus
 }
 
 func (t *taken) weight() int {
@@ -41,7 +41,7 @@ type claim struct {
 }
 
 // Claim implements store.Store.
-func (s *Store) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.Claimed, error) {
+func (s *Store) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
 	s.check(shard)
 	c := newClaim(token, request)
 	err := s.submit(ctx, &op{
@@ -50,14 +50,14 @@ func (s *Store) Claim(ctx context.Context, shard int, token store.Token, request
 		gone: func() error { return end(ctx) },
 	})
 	if err != nil {
-		return store.Claimed{}, err
+		return store.ClaimResult{}, err
 	}
 	return c.answer(s), nil
 }
 
 // newClaim makes a claim of what the queues of its wants give.
 func newClaim(token store.Token, request store.ClaimRequest) *claim {
-	bound("wants", len(request.Wants))
+	bound("wants", len(request.Queues))
 	bound("jobs to claim", request.Max)
 	return &claim{token: token, request: request, kind: "claim", fill: (*claim).serveAll}
 }
@@ -69,7 +69,7 @@ func (c *claim) run(tx *tx) error {
 	t, err := once(tx, call{c.kind, c.token}, (*taken).weight, func() (*taken, error) {
 		fresh = true
 		tx.news = true // what is left of a queue may be due before everything that the carrier waits for
-		c.taken = &taken{queues: make([]store.QueueLeft, 0, len(c.request.Wants))}
+		c.taken = &taken{queues: make([]store.QueueStatus, 0, len(c.request.Queues))}
 		if err := c.fill(c, tx); err != nil {
 			return nil, err
 		}
@@ -98,11 +98,11 @@ func (c *claim) run(tx *tx) error {
 
 // serveAll serves the wants in order.
 func (c *claim) serveAll(tx *tx) error {
-	for _, want := range c.request.Wants {
+	for _, want := range c.request.Queues {
 		left, err := c.serve(tx, want)
 		if q := tx.mem.queues[want.Queue]; q != nil && isDamage(err) {
 			tx.setAside(q, "claim jobs", err)
-			left, err = store.QueueLeft{Queue: want.Queue, Blocked: true}, nil
+			left, err = store.QueueStatus{Queue: want.Queue, Blocked: true}, nil
 		}
 		if err != nil {
 			return err
@@ -113,8 +113,8 @@ func (c *claim) serveAll(tx *tx) error {
 }
 
 // serve takes what one Want may have: the first so many of its queue.
-func (c *claim) serve(tx *tx, want store.Want) (store.QueueLeft, error) {
-	left := store.QueueLeft{Queue: want.Queue}
+func (c *claim) serve(tx *tx, want store.QueueClaim) (store.QueueStatus, error) {
+	left := store.QueueStatus{Queue: want.Queue}
 	q := tx.mem.queues[want.Queue] // every queue with waiting jobs is in memory, and every one with a gate
 	if q == nil {
 		return left, tx.standIn(want, &left)
@@ -134,14 +134,14 @@ func (c *claim) serve(tx *tx, want store.Want) (store.QueueLeft, error) {
 			return left, err
 		}
 	}
-	left.Blocked, left.Open = q.blocked(tx.now), q.open(tx.now)
+	left.Blocked, left.BreakerOpen = q.blocked(tx.now), q.open(tx.now)
 	left.More = !left.Blocked && q.due(tx.now)
 	return left, nil
 }
 
 // take holds the first jobs of a queue, as far as they are due and their bodies fit. It reads one more than it takes,
 // which is the queue's new head.
-func (c *claim) take(tx *tx, q *queue, want store.Want, most int64) error {
+func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error {
 	if err := tx.begin(); err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (c *claim) take(tx *tx, q *queue, want store.Want, most int64) error {
 }
 
 // hold makes the lease of one claimed job.
-func (c *claim) hold(tx *tx, q *queue, want store.Want, v []driver.Value) *held {
+func (c *claim) hold(tx *tx, q *queue, want store.QueueClaim, v []driver.Value) *held {
 	timeout := want.Timeout
 	// One that cannot be read is left to its lease like all that cannot: see answer.
 	if own, err := time.ParseDuration(text(v[28])); err == nil {
@@ -231,8 +231,8 @@ func (c *claim) holdFor(tx *tx, q *queue, r *row, lease time.Duration) *held {
 
 // answer decodes what was claimed, in the caller's goroutine. A job that cannot be read is left to its lease, so that
 // it spoils no other.
-func (c *claim) answer(s *Store) store.Claimed {
-	claimed := store.Claimed{Queues: c.taken.queues, Revision: c.revision}
+func (c *claim) answer(s *Store) store.ClaimResult {
+	claimed := store.ClaimResult{Queues: c.taken.queues, Revision: c.revision}
 	for i, v := range c.rows {
 		h := c.held[i]
 		r, err := decode(v, true)
@@ -242,11 +242,11 @@ func (c *claim) answer(s *Store) store.Claimed {
 		}
 		r.Queue = h.queue.name
 		r.State = job.Running
-		claimed.Jobs = append(claimed.Jobs, store.Held{
+		claimed.Jobs = append(claimed.Jobs, store.ClaimedJob{
 			Job:      r.Job,
 			Lease:    c.token,
 			LeaseFor: time.Duration(h.deadline - c.now.mono),
-			Age:      time.Duration(c.now.ms-millis(r.Since)) * time.Millisecond,
+			Age:      time.Duration(c.now.ms-millis(r.FirstDueAt)) * time.Millisecond,
 			Late:     time.Duration(max(0, h.claimed-millis(r.DueAt))) * time.Millisecond,
 			Rated:    h.rated,
 			Probe:    h.probe,
@@ -257,7 +257,7 @@ func (c *claim) answer(s *Store) store.Claimed {
 
 func (r *row) standing() standing {
 	return standing{
-		version: r.Version, made: int64(r.Made), tries: int64(r.Tries), lost: int64(r.Lost), entries: r.entries, first: r.first,
+		version: r.Version, made: int64(r.Attempts), tries: int64(r.FailedAttempts), lost: int64(r.ConsecutiveLost), entries: r.entries, first: r.first,
 		cancel: r.CancelRequested, status: int64(r.Status), bodySize: r.bodySize, size: r.size(), print: r.print,
 	}
 }

@@ -50,16 +50,16 @@ func TestAClaimReadsNoMoreThanItTakesAndTheNext(t *testing.T) {
 		s.conn.stmts[claimable] = counting{stmt, &read}
 	})
 	require.NoError(t, fault)
-	claim := func(request store.ClaimRequest) store.Claimed {
+	claim := func(request store.ClaimRequest) store.ClaimResult {
 		read = 0
 		claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
 		require.NoError(t, err)
 		return claimed
 	}
 	request := wanting(50)
-	second := request.Wants[0]
+	second := request.Queues[0]
 	second.Queue.Lane = "other"
-	request.Wants = []store.Want{second, request.Wants[0]}
+	request.Queues = []store.QueueClaim{second, request.Queues[0]}
 	request.MaxBytes = 2000
 
 	claimed := claim(request)

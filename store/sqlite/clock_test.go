@@ -54,7 +54,7 @@ func TestClaim_IsNotEarlyByAPartOfAMillisecond(t *testing.T) {
 	require.Positive(t, wait)
 	c.now = c.now.Add(wait)
 	require.Less(t, c.now.Sub(due), time.Millisecond)
-	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
 	require.Equal(t, 1, carried.Moved, "the carrier's wait is neither short nor long by a part of a millisecond")
 	require.Len(t, claimUp(t, s, 1), 1)

@@ -41,7 +41,7 @@ func damaged(t *testing.T, path string, kind byte, text string) (page []byte) {
 // A mill is a store with jobs of many lanes side by side, which a pool without patience delivers.
 type mill struct {
 	s     *Store
-	lanes []store.Want
+	lanes []store.QueueClaim
 	jobs  int
 }
 
@@ -56,7 +56,7 @@ func newMill(t *testing.T, o Options, jobs int) *mill {
 	for i := range entries {
 		entries[i].Lane = fmt.Sprintf("lane-%02d", i%millLanes)
 		if i < millLanes {
-			m.lanes = append(m.lanes, store.Want{Queue: entries[i].Queue, Max: 10, Timeout: time.Second})
+			m.lanes = append(m.lanes, store.QueueClaim{Queue: entries[i].Queue, Max: 10, Timeout: time.Second})
 		}
 	}
 	for ; len(entries) > 0; entries = entries[min(len(entries), store.MaxBatch):] {
@@ -77,7 +77,7 @@ func (m *mill) open(t *testing.T, o Options) {
 // deliver claims and settles until nothing more comes, and answers how many jobs were delivered.
 func (m *mill) deliver(t *testing.T) (delivered int) {
 	t.Helper()
-	request := store.ClaimRequest{Wants: m.lanes, Max: 64, MaxBytes: 1 << 20, Margin: time.Second}
+	request := store.ClaimRequest{Queues: m.lanes, Max: 64, MaxBytes: 1 << 20, Margin: time.Second}
 	for range m.jobs {
 		claimed, err := m.s.Claim(t.Context(), 0, store.NewToken(), request)
 		require.NoError(t, err)
@@ -128,7 +128,7 @@ func TestDamage_OfOnePageKeepsBackWhatLiesOnIt(t *testing.T) {
 			require.Contains(t, log.String(), "level=ERROR", "said in the log")
 			require.Less(t, strings.Count(log.String(), "\n"), 100, "and not again and again")
 			require.ErrorContains(t, m.s.Ping(t.Context()), "damaged", "not ready")
-			_, err := m.s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("another", 0)})
+			_, err := m.s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("another", 0)})
 			require.NoError(t, err, "what can be written is")
 			require.Len(t, claimUp(t, m.s, 1), 1)
 			t.Logf("%d of %d delivered", delivered, jobs)
@@ -141,7 +141,7 @@ func TestDamage_UnderHeldJobsKeepsNothingElseFromBeingSettled(t *testing.T) {
 	m := newMill(t, o, 200)
 	// What is held when the process ends is on a page that is damaged then.
 	m.open(t, o)
-	claimed, err := m.s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{Wants: m.lanes, Max: 200, MaxBytes: 1 << 20, Margin: time.Second})
+	claimed, err := m.s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{Queues: m.lanes, Max: 200, MaxBytes: 1 << 20, Margin: time.Second})
 	require.NoError(t, err)
 	require.Greater(t, len(claimed.Jobs), 100)
 	require.NoError(t, m.s.Close())
@@ -185,7 +185,7 @@ func TestDamage_ThatShowsWhenAnAttemptEnds(t *testing.T) {
 	heal()
 	heal = breaks(moveJob, 5)
 	c.pass(time.Minute)
-	require.Equal(t, 2, carry(t, s).Lapsed, "job 4 and 6")
+	require.Equal(t, 2, carry(t, s).ExpiredLeases, "job 4 and 6")
 	heal()
 	require.Len(t, claimUp(t, s, 6), 2)
 	require.ErrorContains(t, s.Ping(t.Context()), "damaged")
@@ -206,7 +206,7 @@ func TestDamage_OfWhatDeliveriesCanDoWithoutStopsNoRound(t *testing.T) {
 			jobs := claimUp(t, s, 4)
 			require.Len(t, jobs, 4)
 			told := settled(jobs[0], policy.Verdict{Kind: policy.Delivered})
-			told.Births = []store.Entry{entry("rb:told", 0)}
+			told.Outbox = []store.NewJob{entry("rb:told", 0)}
 			settle(t, s, told)
 			settle(t, s, settled(jobs[1], policy.Verdict{Kind: policy.Delivered}))
 			waits := entry("waits", time.Hour)
@@ -219,7 +219,7 @@ func TestDamage_OfWhatDeliveriesCanDoWithoutStopsNoRound(t *testing.T) {
 				carry(t, s)
 				_, err := s.Sweep(t.Context(), 0, store.NewToken(), 100)
 				require.NoError(t, err)
-				_, err = s.ClaimExpired(t.Context(), 0, store.NewToken(), store.ExpiredRequest{Max: 10, MaxBytes: 1 << 20, Lease: time.Minute})
+				_, err = s.ClaimExpired(t.Context(), 0, store.NewToken(), store.ClaimExpiredRequest{Max: 10, MaxBytes: 1 << 20, Lease: time.Minute})
 				require.NoError(t, err)
 			}
 			require.Len(t, claimUp(t, s, 4), 2, "their leases have lapsed")

@@ -19,7 +19,7 @@ import (
 )
 
 // bulky entries carry a body of the given size.
-func bulky(prefix string, n, size int) []store.Entry {
+func bulky(prefix string, n, size int) []store.NewJob {
 	entries := numbered(prefix, n, time.Hour)
 	for i := range entries {
 		entries[i].BodyKind, entries[i].Body = job.BodyText, []byte(strings.Repeat("x", size))
@@ -321,7 +321,7 @@ func TestSomebodyWithAShellHoldsTheStoreUpForASecondOnly(t *testing.T) {
 	other, err := connect(o.Path, false)
 	require.NoError(t, err)
 	require.NoError(t, other.execText("BEGIN IMMEDIATE"))
-	_, err = s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("b", 0)})
+	_, err = s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("b", 0)})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.ErrorContains(t, err, "somebody else has the database locked")
 	require.Equal(t, job.Ready, get(t, s, "a").State, "reads go on")
@@ -345,11 +345,11 @@ func TestLanesThatAreNotInMemoryServeAllTheSameAndAreForgottenWithTheirLastJob(t
 	verify(t, s)
 	swept, err := s.Sweep(t.Context(), 0, store.NewToken(), 10)
 	require.NoError(t, err)
-	require.Equal(t, store.Swept{Jobs: 1}, swept)
+	require.Equal(t, store.SweepResult{Jobs: 1}, swept)
 	_, err = s.Cancel(t.Context(), 0, store.NewToken(), ref("a"))
 	require.NoError(t, err)
 	_, err = s.PutTopic(t.Context(), store.Topic{
-		Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{KeepDelivered: policy.Keep{Max: new(int64(0))}},
+		Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{KeepDelivered: policy.Retention{Max: new(int64(0))}},
 	})
 	require.NoError(t, err)
 	for range 2 {

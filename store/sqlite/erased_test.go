@@ -42,7 +42,7 @@ func TestRemove_LeavesNothingOfHeadersInTheFile(t *testing.T) {
 		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Headers: secret("topic", i)}})
 		require.NoError(t, err)
 	}
-	var births []store.Entry
+	var births []store.NewJob
 	for ended := 0; ended < jobs; {
 		held := claimUp(t, s, 64)
 		require.NotEmpty(t, held)
@@ -52,12 +52,12 @@ func TestRemove_LeavesNothingOfHeadersInTheFile(t *testing.T) {
 			born.Header = secret("born", ended+i)
 			births = append(births, born)
 			items[i] = settled(h, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExhausted})
-			items[i].Births = []store.Entry{born}
+			items[i].Outbox = []store.NewJob{born}
 		}
 		settle(t, s, items...)
 		ended += len(held)
 	}
-	var round store.Round
+	var round store.CarryOptions
 	for brought := 0; brought <= len(births); {
 		carried, err := s.Carry(t.Context(), 0, store.NewToken(), round)
 		require.NoError(t, err)
@@ -65,9 +65,9 @@ func TestRemove_LeavesNothingOfHeadersInTheFile(t *testing.T) {
 			require.Equal(t, len(births), brought)
 			break
 		}
-		round.Home = nil
+		round.Relayed = nil
 		for _, b := range carried.Outbox {
-			round.Home = append(round.Home, b.Ref())
+			round.Relayed = append(round.Relayed, b.Ref())
 		}
 		brought += len(carried.Outbox)
 	}

@@ -69,12 +69,12 @@ func TestAFaultTakesTheWholeCallBackAndItMayBeSentAgain(t *testing.T) {
 		verify(t, s)
 	}
 	spare := entry("spare", 0)
-	spare.Print = []byte("print")
+	spare.Fingerprint = []byte("print")
 	again("insert", updateTopic, func(token store.Token) error {
 		_, err := s.Insert(t.Context(), 0, token, append(numbered("job", 10, 0), spare))
 		return err
 	})
-	var jobs []store.Held
+	var jobs []store.ClaimedJob
 	again("claim", insertHeld, func(token store.Token) error {
 		claimed, err := s.Claim(t.Context(), 0, token, wanting(6))
 		jobs = claimed.Jobs
@@ -83,7 +83,7 @@ func TestAFaultTakesTheWholeCallBackAndItMayBeSentAgain(t *testing.T) {
 	require.Len(t, jobs, 6)
 	again("settle", insertBirth, func(token store.Token) error {
 		delivered := settled(jobs[0], policy.Verdict{Kind: policy.Delivered})
-		delivered.Births = []store.Entry{entry("born", 0)}
+		delivered.Outbox = []store.NewJob{entry("born", 0)}
 		errs, _, err := s.Settle(t.Context(), 0, token, []store.Settlement{
 			delivered, settled(jobs[1], policy.Verdict{Kind: policy.Again}),
 			settled(jobs[2], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}),
@@ -105,21 +105,21 @@ func TestAFaultTakesTheWholeCallBackAndItMayBeSentAgain(t *testing.T) {
 	})
 	c.pass(time.Minute)
 	again("carry", insertAttempt, func(token store.Token) error {
-		carried, err := s.Carry(t.Context(), 0, token, store.Round{})
+		carried, err := s.Carry(t.Context(), 0, token, store.CarryOptions{})
 		if err == nil {
-			require.Equal(t, 3, carried.Lapsed)
+			require.Equal(t, 3, carried.ExpiredLeases)
 			require.Len(t, carried.Outbox, 1)
 		}
 		return err
 	})
 	again("bring home", deleteBirth, func(token store.Token) error {
-		_, err := s.Carry(t.Context(), 0, token, store.Round{Home: []job.Ref{ref("born")}})
+		_, err := s.Carry(t.Context(), 0, token, store.CarryOptions{Relayed: []job.Ref{ref("born")}})
 		return err
 	})
 	again("revive", reviveJob, func(token store.Token) error {
 		revived, err := s.Revive(t.Context(), 0, token, []store.Revival{{Ref: jobs[0].Ref()}, {Ref: ref("nobody")}})
 		if err == nil {
-			require.Equal(t, 1, revived[0].Job.Round)
+			require.Equal(t, 1, revived[0].Job.Generation)
 			require.ErrorIs(t, revived[1].Err, store.ErrNotFound)
 		}
 		return err

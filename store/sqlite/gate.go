@@ -66,7 +66,7 @@ func (q *queue) free(now instant) (at int64, ever bool) {
 // a job is out.
 func (q *queue) open(now instant) bool {
 	g := q.gate
-	return g != nil && g.open && (q.running > 0 || now.mono <= g.until+int64(store.LaneMemory))
+	return g != nil && g.open && (q.running > 0 || now.mono <= g.until+int64(store.BreakerRetention))
 }
 
 // over reports whether nothing of a queue's gate matters any more.
@@ -120,7 +120,7 @@ func (tx *tx) unstart(h *held) {
 
 // turn makes what an attempt showed of its lane's receiver take hold.
 func (tx *tx) turn(q *queue, change store.LaneChange) {
-	if change.Hold == 0 && change.Breaker == store.KeepBreaker {
+	if change.Cooldown == 0 && change.Breaker == store.KeepBreaker {
 		return
 	}
 	if q.blocked(tx.now) && q.waiting > 0 {
@@ -135,8 +135,8 @@ func (tx *tx) turn(q *queue, change store.LaneChange) {
 	case store.KeepBreaker:
 	}
 	tx.adjust(q, func(g *gate) {
-		if change.Hold > 0 {
-			g.until = max(g.until, tx.now.later(change.Hold))
+		if change.Cooldown > 0 {
+			g.until = max(g.until, tx.now.later(change.Cooldown))
 		}
 		if g.open = open; change.Breaker == store.OpenBreaker {
 			g.until = max(g.until, tx.now.mono-tx.now.sub) // its memory begins now

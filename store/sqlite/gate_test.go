@@ -19,7 +19,7 @@ var (
 )
 
 // turned is a settlement that says something of the lane.
-func turned(h store.Held, change store.LaneChange) store.Settlement {
+func turned(h store.ClaimedJob, change store.LaneChange) store.Settlement {
 	item := settled(h, againAtOnce)
 	item.Lane = change
 	return item
@@ -63,7 +63,7 @@ func rings(t *testing.T, s *Store) bool {
 
 func laneStats(t *testing.T, s *Store) store.LaneStats {
 	t.Helper()
-	lanes, err := s.Lanes(t.Context(), 0, lane.Namespace, lane.Topic, "", 10)
+	lanes, err := s.LaneStats(t.Context(), 0, lane.Namespace, lane.Topic, "", 10)
 	require.NoError(t, err)
 	require.Len(t, lanes, 1)
 	return lanes[0]
@@ -74,7 +74,7 @@ func TestALaneRingsTheMomentItsHoldEndsAndCostsNothingBefore(t *testing.T) {
 	insert(t, s, numbered("job", 3, 0)...)
 	h := claimUp(t, s, 1)[0]
 	heard(t, s)
-	settle(t, s, turned(h, store.LaneChange{Hold: 700 * time.Millisecond}))
+	settle(t, s, turned(h, store.LaneChange{Cooldown: 700 * time.Millisecond}))
 	require.False(t, rings(t, s))
 	require.Empty(t, claimUp(t, s, 3))
 	require.Equal(t, 700*time.Millisecond, carry(t, s).Next, "nobody looks before")
@@ -82,10 +82,10 @@ func TestALaneRingsTheMomentItsHoldEndsAndCostsNothingBefore(t *testing.T) {
 	c.pass(699 * time.Millisecond)
 	require.False(t, rings(t, s))
 	require.Equal(t, time.Millisecond, carry(t, s).Next)
-	require.Equal(t, date(c.ms.Load()+1), laneStats(t, s).HeldUntil)
+	require.Equal(t, date(c.ms.Load()+1), laneStats(t, s).CooldownUntil)
 	c.pass(time.Millisecond)
 	require.True(t, rings(t, s), "within a second of its last ring")
-	require.Zero(t, laneStats(t, s).HeldUntil)
+	require.Zero(t, laneStats(t, s).CooldownUntil)
 	require.Len(t, claimUp(t, s, 10), 4)
 }
 
@@ -94,7 +94,7 @@ func TestAHoldThatEndedWaitsForItsRingWhateverHappensMeanwhile(t *testing.T) {
 	insert(t, s, numbered("job", 3, 0)...)
 	jobs := claimUp(t, s, 2)
 	heard(t, s)
-	settle(t, s, turned(jobs[0], store.LaneChange{Hold: 100 * time.Millisecond}))
+	settle(t, s, turned(jobs[0], store.LaneChange{Cooldown: 100 * time.Millisecond}))
 	c.pass(150 * time.Millisecond) // nobody has looked yet
 	settle(t, s, settled(jobs[1], policy.Verdict{Kind: policy.Again, Wait: time.Hour}))
 	require.True(t, rings(t, s))
@@ -104,17 +104,17 @@ func TestHoldsAreNotShortenedAndBreakersWaitForOneProbe(t *testing.T) {
 	s, c := clocked(t, options(t))
 	insert(t, s, numbered("job", 4, 0)...)
 	jobs := claimUp(t, s, 2)
-	settle(t, s, turned(jobs[0], store.LaneChange{Hold: 30 * time.Second, Breaker: store.OpenBreaker}))
-	settle(t, s, turned(jobs[1], store.LaneChange{Hold: time.Second}))
+	settle(t, s, turned(jobs[0], store.LaneChange{Cooldown: 30 * time.Second, Breaker: store.OpenBreaker}))
+	settle(t, s, turned(jobs[1], store.LaneChange{Cooldown: time.Second}))
 	c.pass(29 * time.Second)
 	require.Empty(t, claimUp(t, s, 4))
-	require.True(t, laneStats(t, s).Open)
+	require.True(t, laneStats(t, s).BreakerOpen)
 	c.pass(time.Second)
 	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), wanting(4))
 	require.NoError(t, err)
 	require.Len(t, claimed.Jobs, 1)
 	require.True(t, claimed.Jobs[0].Probe)
-	require.Equal(t, store.QueueLeft{Queue: lane, Blocked: true, Open: true}, claimed.Queues[0])
+	require.Equal(t, store.QueueStatus{Queue: lane, Blocked: true, BreakerOpen: true}, claimed.Queues[0])
 	require.Empty(t, claimUp(t, s, 4), "while the probe is out")
 	heard(t, s)
 	settle(t, s, turned(claimed.Jobs[0], store.LaneChange{Breaker: store.CloseBreaker}))
@@ -122,27 +122,27 @@ func TestHoldsAreNotShortenedAndBreakersWaitForOneProbe(t *testing.T) {
 	jobs = claimUp(t, s, 4)
 	require.Len(t, jobs, 4)
 	require.False(t, jobs[0].Probe)
-	require.False(t, laneStats(t, s).Open)
+	require.False(t, laneStats(t, s).BreakerOpen)
 }
 
 func TestAnOpenBreakerIsForgottenAnHourAfterItsHoldUnlessItsProbeIsOut(t *testing.T) {
 	s, c := clocked(t, options(t))
 	insert(t, s, numbered("job", 5, 0)...)
 	trip := func() {
-		settle(t, s, turned(claimUp(t, s, 1)[0], store.LaneChange{Hold: time.Minute, Breaker: store.OpenBreaker}))
+		settle(t, s, turned(claimUp(t, s, 1)[0], store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker}))
 		c.pass(time.Minute)
 	}
 	trip()
-	c.pass(store.LaneMemory)
+	c.pass(store.BreakerRetention)
 	probe := claimUp(t, s, 5)
 	require.Len(t, probe, 1, "just in time")
 	c.pass(time.Hour)
-	require.True(t, laneStats(t, s).Open)
+	require.True(t, laneStats(t, s).BreakerOpen)
 	settle(t, s, turned(probe[0], store.LaneChange{Breaker: store.CloseBreaker}))
 
 	trip()
-	c.pass(store.LaneMemory + time.Millisecond)
-	require.False(t, laneStats(t, s).Open)
+	c.pass(store.BreakerRetention + time.Millisecond)
+	require.False(t, laneStats(t, s).BreakerOpen)
 	require.Len(t, claimUp(t, s, 3), 3)
 	require.Len(t, claimUp(t, s, 3), 2, "and it stays forgotten now that jobs are out")
 }
@@ -151,10 +151,10 @@ func TestWhatKeepsALaneBackOutlivesTheProcess(t *testing.T) {
 	o := options(t)
 	s, c := clocked(t, o)
 	insert(t, s, numbered("job", 4, 0)...)
-	settle(t, s, turned(claimUp(t, s, 1)[0], store.LaneChange{Hold: time.Minute, Breaker: store.OpenBreaker}))
+	settle(t, s, turned(claimUp(t, s, 1)[0], store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker}))
 	c.pass(20 * time.Second)
 	second, c2 := elsewhere(t, o, c)
-	require.Equal(t, date(c.ms.Load()+40_000), laneStats(t, second).HeldUntil)
+	require.Equal(t, date(c.ms.Load()+40_000), laneStats(t, second).CooldownUntil)
 	c2.pass(40*time.Second - time.Millisecond)
 	require.False(t, rings(t, second))
 	c2.pass(time.Millisecond)
@@ -167,7 +167,7 @@ func TestWhatKeepsALaneBackOutlivesTheProcess(t *testing.T) {
 	s, c = clockedAt(t, o, c.ms.Load())
 	insert(t, s, entry("only", 0))
 	last := settled(claimUp(t, s, 1)[0], deliveredOne)
-	last.Lane = store.LaneChange{Hold: time.Minute, Breaker: store.OpenBreaker}
+	last.Lane = store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker}
 	settle(t, s, last)
 	for range 3 {
 		_, err := s.Sweep(t.Context(), 0, store.NewToken(), 100)
@@ -176,14 +176,14 @@ func TestWhatKeepsALaneBackOutlivesTheProcess(t *testing.T) {
 	third, c3 := elsewhere(t, o, c)
 	stats, err := third.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
-	require.EqualValues(t, 1, stats[0].Open)
+	require.EqualValues(t, 1, stats[0].OpenBreakers)
 	insert(t, third, entry("next", 0))
 	require.Empty(t, claimUp(t, third, 1))
 	c3.pass(time.Minute)
 	next := claimUp(t, third, 1)
 	require.True(t, next[0].Probe)
 	settle(t, third, settled(next[0], deliveredOne))
-	c3.pass(2 * store.LaneMemory)
+	c3.pass(2 * store.BreakerRetention)
 	for range 3 {
 		_, err := third.Sweep(t.Context(), 0, store.NewToken(), 100)
 		require.NoError(t, err)
@@ -204,20 +204,20 @@ func TestAFailedCommitTakesAGateBack(t *testing.T) {
 	}
 	jobs := claimUp(t, s, 9)
 	require.Len(t, jobs, 2, "the failed claims count nothing")
-	change := turned(jobs[0], store.LaneChange{Hold: time.Minute, Breaker: store.OpenBreaker})
+	change := turned(jobs[0], store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker})
 	for _, id := range []statement{updateGate, commit} {
 		failOnce(t, s, id)
 		_, _, err := s.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{change}, nil)
 		require.ErrorIs(t, err, store.ErrUnavailable)
 		verify(t, s)
-		require.False(t, laneStats(t, s).Open)
-		require.Zero(t, laneStats(t, s).HeldUntil)
+		require.False(t, laneStats(t, s).BreakerOpen)
+		require.Zero(t, laneStats(t, s).CooldownUntil)
 	}
 	c.pass(time.Second)
 	require.True(t, rings(t, s))
 	require.Len(t, claimUp(t, s, 9), 2, "no hold, no breaker")
 	settle(t, s, change)
-	require.True(t, laneStats(t, s).Open)
+	require.True(t, laneStats(t, s).BreakerOpen)
 	verify(t, s)
 }
 
@@ -225,7 +225,7 @@ func TestASettlementThatLostItsLeaseSaysNothingOfItsLane(t *testing.T) {
 	s, _ := clocked(t, options(t))
 	insert(t, s, numbered("job", 2, 0)...)
 	h := claimUp(t, s, 1)[0]
-	item := turned(h, store.LaneChange{Hold: time.Minute, Breaker: store.OpenBreaker})
+	item := turned(h, store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker})
 	item.Lease = store.NewToken()
 	errs, _, err := s.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{item}, nil)
 	require.NoError(t, err)
@@ -241,7 +241,7 @@ func TestBirthsOfAnEndThatACancelMarkTookAreDropped(t *testing.T) {
 		_, err := s.Cancel(t.Context(), 0, store.NewToken(), h.Ref())
 		require.NoError(t, err)
 		item := settled(h, verdict)
-		item.Births = numbered("born", i+1, 0)[i:]
+		item.Outbox = numbered("born", i+1, 0)[i:]
 		settle(t, s, item)
 	}
 	carried := carry(t, s)
@@ -253,8 +253,8 @@ func TestAStateThatCannotBeReadKeepsNobodyFromOpening(t *testing.T) {
 	o := options(t)
 	s, _ := clocked(t, o)
 	insert(t, s, numbered("job", 2, 0)...)
-	settle(t, s, turned(claimUp(t, s, 1)[0], store.LaneChange{Hold: time.Minute}))
-	_, err := s.Permit(t.Context(), 0, store.NewToken(), []store.PermitAsk{ask(1, policy.Rate{Starts: 1, Per: time.Hour})})
+	settle(t, s, turned(claimUp(t, s, 1)[0], store.LaneChange{Cooldown: time.Minute}))
+	_, err := s.Permit(t.Context(), 0, store.NewToken(), []store.PermitRequest{ask(1, policy.Rate{Starts: 1, Per: time.Hour})})
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	shell(t, o.Path, "UPDATE queues SET gate = 'no JSON'; UPDATE topics SET grants = 'no JSON'")
@@ -265,6 +265,6 @@ func TestAStateThatCannotBeReadKeepsNobodyFromOpening(t *testing.T) {
 }
 
 // ask is a wish for starts of the topic.
-func ask(n int, rate policy.Rate) store.PermitAsk {
-	return store.PermitAsk{Namespace: job.DefaultNamespace, Topic: lane.Topic, Rate: rate, Starts: n}
+func ask(n int, rate policy.Rate) store.PermitRequest {
+	return store.PermitRequest{Namespace: job.DefaultNamespace, Topic: lane.Topic, Rate: rate, Starts: n}
 }

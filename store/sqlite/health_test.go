@@ -117,7 +117,7 @@ func TestHealth_FaultOfSomebodyElsesLockIsAWarning(t *testing.T) {
 	other, err := connect(o.Path, false)
 	require.NoError(t, err)
 	require.NoError(t, other.execText("BEGIN IMMEDIATE"))
-	_, err = s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("b", 0)})
+	_, err = s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("b", 0)})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.NoError(t, other.close())
 	require.Contains(t, log.String(), "level=WARN")

@@ -79,7 +79,7 @@ func TestManyHeldJobsTakeSeveralRows(t *testing.T) {
 	require.Equal(t, int64(2), one(t, s, "SELECT count(*) FROM held"))
 	after := crash(t, o)
 	require.Equal(t, int64(0), one(t, after, "SELECT count(*) FROM held"))
-	require.Equal(t, 1, get(t, after, "job-0000").Lost)
+	require.Equal(t, 1, get(t, after, "job-0000").ConsecutiveLost)
 	require.Equal(t, job.Delivered, get(t, after, "job-0007").State)
 }
 
@@ -93,7 +93,7 @@ func TestRunningJobsAreListedPageByPageAndNotAsReady(t *testing.T) {
 			insert(t, s, inLane(name, fmt.Sprintf("%s-%d", name, i), 0))
 		}
 		request := wanting(5)
-		request.Wants[0].Queue.Lane = name
+		request.Queues[0].Queue.Lane = name
 		claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
 		require.NoError(t, err)
 		require.Len(t, claimed.Jobs, 5)
@@ -117,7 +117,7 @@ func TestRunningJobsAreListedPageByPageAndNotAsReady(t *testing.T) {
 	require.Equal(t, want, list(job.Running))
 	require.Equal(t, []string{"a-5", "a-6", "b-5", "b-6"}, list(job.Ready))
 	require.Equal(t, job.Running, get(t, s, "b-4").State)
-	lanes, err := s.Lanes(t.Context(), 0, lane.Namespace, lane.Topic, "", 10)
+	lanes, err := s.LaneStats(t.Context(), 0, lane.Namespace, lane.Topic, "", 10)
 	require.NoError(t, err)
 	require.Equal(t, []int64{5, 2}, []int64{lanes[0].Running, lanes[0].Ready + lanes[0].Scheduled})
 }
@@ -142,7 +142,7 @@ UPDATE queues SET waiting = 3, running = 1`)
 	s = opened(t, o)
 	verify(t, s)
 	lost := get(t, s, "job-0001")
-	require.Equal(t, []int{1, 1}, []int{lost.Made, lost.Lost})
+	require.Equal(t, []int{1, 1}, []int{lost.Attempts, lost.ConsecutiveLost})
 	require.Len(t, claimUp(t, s, 4), 4)
 	require.Equal(t, "running", one(t, s, "SELECT max(state) FROM overview"))
 }
@@ -166,7 +166,7 @@ UPDATE topics SET delivered = 1, kept_done = 1, kept_done_bytes = (SELECT length
 	s = opened(t, o)
 	for id, want := range map[string][]int{"job-0000": {1, 0}, "job-0001": {1, 0}, "job-0003": {1, 1}, "job-0004": {1, 1}, "job-0005": {0, 0}} {
 		found := get(t, s, id)
-		require.Equal(t, want, []int{found.Made, found.Lost}, id)
+		require.Equal(t, want, []int{found.Attempts, found.ConsecutiveLost}, id)
 	}
 	require.Equal(t, int64(0), one(t, s, "SELECT count(*) FROM held"))
 	require.Equal(t, job.Scheduled, get(t, s, "job-0005").State)
@@ -181,6 +181,6 @@ func TestARowOfTheHeldThatCannotBeReadKeepsNobodyFromOpening(t *testing.T) {
 	require.NoError(t, s.Close())
 	shell(t, o.Path, "UPDATE held SET jobs = 'no JSON'")
 	s = opened(t, o)
-	require.Zero(t, get(t, s, "job-0000").Lost)
+	require.Zero(t, get(t, s, "job-0000").ConsecutiveLost)
 	require.Len(t, claimUp(t, s, 2), 2)
 }

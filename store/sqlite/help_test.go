@@ -48,13 +48,13 @@ var lane = job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "sh
 
 func ref(id string) job.Ref { return job.Ref{Namespace: job.DefaultNamespace, ID: id} }
 
-func entry(id string, delay time.Duration) store.Entry {
-	return store.Entry{New: job.New{Spec: job.Spec{
+func entry(id string, delay time.Duration) store.NewJob {
+	return store.NewJob{New: job.New{Spec: job.Spec{
 		ID: id, Queue: lane, URL: "https://shop.example/hooks", Method: "POST",
 	}, Delay: delay}}
 }
 
-func insert(t testing.TB, s *Store, entries ...store.Entry) []store.Inserted {
+func insert(t testing.TB, s *Store, entries ...store.NewJob) []store.InsertResult {
 	t.Helper()
 	inserted, err := s.Insert(t.Context(), 0, store.NewToken(), entries)
 	require.NoError(t, err)
@@ -62,15 +62,15 @@ func insert(t testing.TB, s *Store, entries ...store.Entry) []store.Inserted {
 }
 
 // numbered are so many entries, due after delay.
-func numbered(prefix string, n int, delay time.Duration) []store.Entry {
-	entries := make([]store.Entry, n)
+func numbered(prefix string, n int, delay time.Duration) []store.NewJob {
+	entries := make([]store.NewJob, n)
 	for i := range entries {
 		entries[i] = entry(fmt.Sprintf("%s-%04d", prefix, i), delay)
 	}
 	return entries
 }
 
-func claimUp(t testing.TB, s *Store, n int) []store.Held {
+func claimUp(t testing.TB, s *Store, n int) []store.ClaimedJob {
 	t.Helper()
 	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), wanting(n))
 	require.NoError(t, err)
@@ -79,15 +79,15 @@ func claimUp(t testing.TB, s *Store, n int) []store.Held {
 
 func wanting(n int) store.ClaimRequest {
 	return store.ClaimRequest{
-		Wants: []store.Want{{Queue: lane, Max: n, Timeout: 10 * time.Second}},
-		Max:   n, MaxBytes: 1 << 20, Margin: 5 * time.Second,
+		Queues: []store.QueueClaim{{Queue: lane, Max: n, Timeout: 10 * time.Second}},
+		Max:    n, MaxBytes: 1 << 20, Margin: 5 * time.Second,
 	}
 }
 
-func settled(h store.Held, verdict policy.Verdict) store.Settlement {
+func settled(h store.ClaimedJob, verdict policy.Verdict) store.Settlement {
 	return store.Settlement{
 		Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: verdict,
-		Attempt: job.Attempt{N: h.Made + 1, Kind: job.KindAttempt, StartedAt: time.Now().UTC(), Status: 200},
+		Attempt: job.Attempt{N: h.Attempts + 1, Kind: job.KindAttempt, StartedAt: time.Now().UTC(), Status: 200},
 	}
 }
 
@@ -108,9 +108,9 @@ func revive(t testing.TB, s *Store, id string, delay time.Duration) job.Job {
 	return revived[0].Job
 }
 
-func carry(t testing.TB, s *Store) store.Carried {
+func carry(t testing.TB, s *Store) store.CarryResult {
 	t.Helper()
-	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{})
+	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
 	return carried
 }

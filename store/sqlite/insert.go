@@ -21,7 +21,7 @@ type placed struct {
 }
 
 // Insert implements store.Store.
-func (s *Store) Insert(ctx context.Context, shard int, token store.Token, entries []store.Entry) ([]store.Inserted, error) {
+func (s *Store) Insert(ctx context.Context, shard int, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
 	s.check(shard)
 	bound("entries", len(entries))
 	rows := make([]newRow, len(entries))
@@ -46,9 +46,9 @@ func (s *Store) Insert(ctx context.Context, shard int, token store.Token, entrie
 	if err != nil {
 		return nil, err
 	}
-	results := make([]store.Inserted, len(entries))
+	results := make([]store.InsertResult, len(entries))
 	for i, p := range all {
-		results[i] = store.Inserted{Outcome: p.outcome, Job: p.job(entries[i].Spec, now)}
+		results[i] = store.InsertResult{Outcome: p.outcome, Job: p.job(entries[i].Spec, now)}
 	}
 	return results, nil
 }
@@ -69,7 +69,7 @@ func (p placed) job(spec job.Spec, now int64) job.Job {
 		return *p.known
 	}
 	j := job.Job{Spec: spec}
-	j.CreatedAt, j.DueAt, j.Since, j.ExpiresAt = date(p.created), date(p.due), date(p.due), date(p.expires)
+	j.CreatedAt, j.DueAt, j.FirstDueAt, j.ExpiresAt = date(p.created), date(p.due), date(p.due), date(p.expires)
 	j.State, j.Version = waitingState(p.due, now), 1
 	return j
 }
@@ -88,17 +88,17 @@ type newRow struct {
 	external driver.Value
 }
 
-func (r *newRow) fill(e *store.Entry) {
+func (r *newRow) fill(e *store.NewJob) {
 	c := encode(&e.Spec)
 	r.external = c.external
 	copy(r.args[9:], []driver.Value{
-		e.Namespace, e.ID, e.Print, e.URL, e.Method, c.headers, orNull(e.ContentType), int64(e.BodyKind), c.bodySize,
+		e.Namespace, e.ID, e.Fingerprint, e.URL, e.Method, c.headers, orNull(e.ContentType), int64(e.BodyKind), c.bodySize,
 		c.labels, c.ladder, c.retries, c.timeout, orNull(e.Kind), orNull(e.Origin), c.callbacks, c.body,
 	})
 }
 
 // insert registers one job, or finds that its id is known.
-func (tx *tx) insert(e *store.Entry, r *newRow) (placed, error) {
+func (tx *tx) insert(e *store.NewJob, r *newRow) (placed, error) {
 	if tx.mem.ids > 0 {
 		if p, err := tx.rememberedID(e); err != nil || p.outcome != 0 {
 			return p, err
@@ -143,21 +143,21 @@ func (tx *tx) insert(e *store.Entry, r *newRow) (placed, error) {
 }
 
 // existing answers for an id whose job is there.
-func (tx *tx) existing(e *store.Entry) (placed, error) {
+func (tx *tx) existing(e *store.NewJob) (placed, error) {
 	known, err := tx.find(e.Ref())
 	if err != nil {
 		return placed{}, err
 	}
 	view := known.view(tx.now)
-	return placed{outcome: outcome(known.print, e.Print, view.State), known: &view}, nil
+	return placed{outcome: outcome(known.print, e.Fingerprint, view.State), known: &view}, nil
 }
 
 // rememberedID answers for an id whose job is gone; no outcome when it is not remembered.
-func (tx *tx) rememberedID(e *store.Entry) (p placed, err error) {
+func (tx *tx) rememberedID(e *store.NewJob) (p placed, err error) {
 	err = tx.query(findID, func(v []driver.Value) error {
 		gone := job.Job{Spec: e.Spec}
 		gone.State, gone.FinishedAt, gone.Reason = job.State(text(v[1])), date(integer(v[2])), policy.Reason(text(v[3]))
-		p = placed{outcome: outcome(blob(v[0]), e.Print, gone.State), known: &gone}
+		p = placed{outcome: outcome(blob(v[0]), e.Fingerprint, gone.State), known: &gone}
 		return nil
 	}, e.Namespace, e.ID)
 	return p, err

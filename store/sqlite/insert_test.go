@@ -12,10 +12,10 @@ import (
 func TestAConflictMakesNoTopic(t *testing.T) {
 	s := opened(t, options(t))
 	first := entry("a", time.Hour)
-	first.Print = []byte("first")
+	first.Fingerprint = []byte("first")
 	insert(t, s, first)
 	second := first
-	second.Topic, second.Print = "unknown", []byte("second")
+	second.Topic, second.Fingerprint = "unknown", []byte("second")
 	require.Equal(t, store.Conflict, insert(t, s, second)[0].Outcome)
 	topics := 0
 	inWriter(t, s, func() { topics = len(s.mem.topics) })
@@ -28,10 +28,10 @@ func TestAnInsertionThatMeetsAJobThatCannotBeReadChangesNothing(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	known := entry("known", time.Hour)
-	known.Print = []byte("print")
+	known.Fingerprint = []byte("print")
 	insert(t, s, known)
 	shell(t, o.Path, "UPDATE jobs SET headers = 'no JSON'")
-	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("new", time.Hour), known})
+	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("new", time.Hour), known})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.ErrorIs(t, find(s, ref("new")), store.ErrNotFound)
 	_, err = s.Cancel(t.Context(), 0, store.NewToken(), known.Ref())

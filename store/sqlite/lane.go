@@ -151,7 +151,7 @@ func parseLane(name job.Queue, stored string) (settings policy.Lane, err error) 
 
 // showOwn tells a claim's caller of settings that it does not know. When they turn out to be unreadable, it is told
 // nothing, and the queue is held back from now on.
-func (tx *tx) showOwn(q *queue, want store.Want, left *store.QueueLeft) error {
+func (tx *tx) showOwn(q *queue, want store.QueueClaim, left *store.QueueStatus) error {
 	known := int64(0)
 	if q.own != nil {
 		known = q.own.revision
@@ -172,7 +172,7 @@ func (tx *tx) showOwn(q *queue, want store.Want, left *store.QueueLeft) error {
 }
 
 // standIn answers a Want of a lane that is not in memory, since nothing waits in it or keeps it back.
-func (tx *tx) standIn(want store.Want, left *store.QueueLeft) error {
+func (tx *tx) standIn(want store.QueueClaim, left *store.QueueStatus) error {
 	lane, err := tx.lane(want.Queue)
 	if isUnread(err) {
 		left.Blocked = true // said in the log when something waits in it
@@ -192,8 +192,8 @@ func (tx *tx) standIn(want store.Want, left *store.QueueLeft) error {
 	return nil
 }
 
-// LaneSettings implements store.Store.
-func (s *Store) LaneSettings(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
+// GetLanes implements store.Store.
+func (s *Store) GetLanes(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
 	s.check(shard)
 	bound("lanes", len(queues))
 	lanes := make([]store.Lane, len(queues))
@@ -212,8 +212,8 @@ func (s *Store) LaneSettings(ctx context.Context, shard int, queues []job.Queue)
 	return lanes, nil
 }
 
-// PutLanes implements store.Store.
-func (s *Store) PutLanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.Lane, error) {
+// ListLanes implements store.Store.
+func (s *Store) ListLanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.Lane, error) {
 	s.check(shard)
 	bound("lanes", limit)
 	var lanes []store.Lane

@@ -70,12 +70,12 @@ func TestALaneGoesByItsSettingsWhereverItsQueueIsRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, claimUp(t, s, 5), 1)
 
-	found, err := s.LaneSettings(t.Context(), 0, []job.Queue{{Namespace: "default", Topic: "orders", Lane: "other"}, lane})
+	found, err := s.GetLanes(t.Context(), 0, []job.Queue{{Namespace: "default", Topic: "orders", Lane: "other"}, lane})
 	require.NoError(t, err)
 	require.Zero(t, found[0].Revision)
 	require.Equal(t, 3, found[1].Settings.LaneConcurrency)
 	putLane(t, s, policy.Lane{Secrets: []policy.Secret{{ID: "s", Value: "whsec_sealed"}}})
-	found, err = s.LaneSettings(t.Context(), 0, []job.Queue{lane})
+	found, err = s.GetLanes(t.Context(), 0, []job.Queue{lane})
 	require.NoError(t, err)
 	require.EqualValues(t, "whsec_sealed", found[0].Settings.Secrets[0].Value)
 }
@@ -93,10 +93,10 @@ func TestSettingsThatCannotBeReadHoldTheirLaneAlone(t *testing.T) {
 	insert(t, s, append(numbered("job", 2, 0), others...)...)
 	shell(t, o.Path, "UPDATE lanes SET settings = 'no JSON'")
 
-	claimed := func() (jobs []store.Held, broken store.QueueLeft) {
+	claimed := func() (jobs []store.ClaimedJob, broken store.QueueStatus) {
 		t.Helper()
 		request := wanting(1)
-		request.Wants = append(request.Wants, store.Want{Queue: others[0].Queue, Max: 1, Timeout: time.Minute})
+		request.Queues = append(request.Queues, store.QueueClaim{Queue: others[0].Queue, Max: 1, Timeout: time.Minute})
 		request.Max = 2
 		got, err := s.Claim(t.Context(), 0, store.NewToken(), request)
 		require.NoError(t, err)
@@ -108,7 +108,7 @@ func TestSettingsThatCannotBeReadHoldTheirLaneAlone(t *testing.T) {
 			jobs, broken := claimed()
 			require.Len(t, jobs, 1)
 			require.Equal(t, others[0].Queue, jobs[0].Queue)
-			require.Equal(t, store.QueueLeft{Queue: lane, Blocked: true}, broken)
+			require.Equal(t, store.QueueStatus{Queue: lane, Blocked: true}, broken)
 			settle(t, s, settled(jobs[0], policy.Verdict{Kind: policy.Delivered}))
 		}
 		require.Equal(t, complaints, strings.Count(log.String(), "settings of a lane cannot be read"))
@@ -122,7 +122,7 @@ func TestSettingsThatCannotBeReadHoldTheirLaneAlone(t *testing.T) {
 	s = opened(t, o)
 	held(2)
 	insert(t, s, numbered("new", 1, 0)...)
-	_, err = s.LaneSettings(t.Context(), 0, []job.Queue{lane})
+	_, err = s.GetLanes(t.Context(), 0, []job.Queue{lane})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	for _, e := range append(numbered("job", 2, 0), numbered("new", 1, 0)...) {
 		_, err := s.Cancel(t.Context(), 0, store.NewToken(), e.Ref())
@@ -171,7 +171,7 @@ func TestAFaultTakesWhatIsSaidOfLanesAndTopicsBack(t *testing.T) {
 	require.NotEmpty(t, claimUp(t, s, 1))
 	rate := policy.Rate{Starts: 3, Per: time.Minute}
 	again("permit", updateGrants, func(token store.Token) error {
-		permits, err := s.Permit(t.Context(), 0, token, []store.PermitAsk{ask(2, rate), ask(2, rate)})
+		permits, err := s.Permit(t.Context(), 0, token, []store.PermitRequest{ask(2, rate), ask(2, rate)})
 		if err == nil {
 			require.Equal(t, []int{2, 1}, []int{permits[0].Starts, permits[1].Starts})
 			require.Equal(t, time.Minute, permits[1].Next)
@@ -180,7 +180,7 @@ func TestAFaultTakesWhatIsSaidOfLanesAndTopicsBack(t *testing.T) {
 	})
 	again("alarm", insertBirth, func(token store.Token) error {
 		changed, err := s.Alarm(t.Context(), 0, token, store.Alarm{
-			Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Births: []store.Entry{entry("born", 0)},
+			Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Outbox: []store.NewJob{entry("born", 0)},
 		})
 		if err == nil {
 			require.True(t, changed)
@@ -213,12 +213,12 @@ func TestAFullDiskRefusesWhatIsSaidOfLanesAndTopicsUntilThereIsRoom(t *testing.T
 		},
 		"Alarm": func() error {
 			_, err := s.Alarm(t.Context(), 0, store.NewToken(), store.Alarm{
-				Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Births: birth,
+				Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Outbox: birth,
 			})
 			return err
 		},
 		"Permit": func() error {
-			var asks []store.PermitAsk
+			var asks []store.PermitRequest
 			for i := range 100 {
 				asks = append(asks, ask(1, rate))
 				asks[i].Topic = numbered("some-topic-with-a-long-name", 100, 0)[i].ID
@@ -247,8 +247,8 @@ func TestGrantsAndAlarmsOutliveTheProcessAndAreForgotten(t *testing.T) {
 	o := options(t)
 	s, c := clocked(t, o)
 	rate := policy.Rate{Starts: 3, Per: time.Minute}
-	permit := func(s *Store, ask store.PermitAsk) store.Permit {
-		permits, err := s.Permit(t.Context(), 0, store.NewToken(), []store.PermitAsk{ask})
+	permit := func(s *Store, ask store.PermitRequest) store.Permit {
+		permits, err := s.Permit(t.Context(), 0, store.NewToken(), []store.PermitRequest{ask})
 		require.NoError(t, err)
 		return permits[0]
 	}

@@ -22,7 +22,7 @@ type lead struct {
 }
 
 // Lead implements store.Store.
-func (s *Store) Lead(ctx context.Context, shard int) (store.Lead, error) {
+func (s *Store) Lead(ctx context.Context, shard int) (store.Leadership, error) {
 	s.check(shard)
 	now, err := s.at(ctx, "take the carrier lock")
 	if err != nil {
@@ -34,11 +34,11 @@ func (s *Store) Lead(ctx context.Context, shard int) (store.Lead, error) {
 	if l.token != "" && now < l.until {
 		return nil, store.ErrNotLeader
 	}
-	l.token, l.until = store.NewToken(), now+int64(store.LeadTime)
+	l.token, l.until = store.NewToken(), now+int64(store.LeadershipTTL)
 	return &lead{store: s, token: l.token}, nil
 }
 
-// Extend implements store.Lead.
+// Extend implements store.Leadership.
 func (h *lead) Extend(ctx context.Context) error {
 	now, err := h.store.at(ctx, "extend the carrier lock")
 	if err != nil {
@@ -50,11 +50,11 @@ func (h *lead) Extend(ctx context.Context) error {
 	if l.token != h.token || now >= l.until {
 		return store.ErrNotLeader
 	}
-	l.until = now + int64(store.LeadTime)
+	l.until = now + int64(store.LeadershipTTL)
 	return nil
 }
 
-// Release implements store.Lead.
+// Release implements store.Leadership.
 func (h *lead) Release(context.Context) error {
 	l := &h.store.lead
 	l.mu.Lock()

@@ -10,7 +10,7 @@ type call struct {
 	token  store.Token
 }
 
-// memo remembers what calls came to for store.TokenMemory, as far as its bounds allow: the callers are of this process,
+// memo remembers what calls came to for store.TokenTTL, as far as its bounds allow: the callers are of this process,
 // where a reply is lost only when a caller gives up waiting.
 type memo struct {
 	answers map[call]answer
@@ -39,7 +39,7 @@ func newMemo() *memo { return &memo{answers: make(map[call]answer)} }
 // effect. weigh tells how many bytes an answer keeps.
 func once[T any](tx *tx, c call, weigh func(T) int, do func() (T, error)) (T, error) {
 	m := tx.mem.memo
-	if a, ok := m.answers[c]; ok && tx.now.mono-a.at <= int64(store.TokenMemory) {
+	if a, ok := m.answers[c]; ok && tx.now.mono-a.at <= int64(store.TokenTTL) {
 		value, _ := a.value.(T)
 		return value, a.err
 	}
@@ -69,7 +69,7 @@ func (m *memo) forget(now int64) {
 	for m.first < len(m.order) {
 		c := m.order[m.first]
 		a, known := m.answers[c]
-		if known && now-a.at <= int64(store.TokenMemory) && len(m.answers) < memoCalls && m.weight < memoWeight {
+		if known && now-a.at <= int64(store.TokenTTL) && len(m.answers) < memoCalls && m.weight < memoWeight {
 			break
 		}
 		m.drop(c)

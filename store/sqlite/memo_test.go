@@ -26,17 +26,17 @@ func answerOf(m *memo, at time.Duration, token string, weight int) (asked bool) 
 func TestTokensAreForgottenAfterTheirTimeAndWhenTheyAreTooMany(t *testing.T) {
 	m := newMemo()
 	require.True(t, answerOf(m, 0, "a", 0))
-	require.False(t, answerOf(m, store.TokenMemory, "a", 0))
-	require.True(t, answerOf(m, store.TokenMemory+1, "a", 0))
+	require.False(t, answerOf(m, store.TokenTTL, "a", 0))
+	require.True(t, answerOf(m, store.TokenTTL+1, "a", 0))
 	for i := range 3 * memoCalls {
-		answerOf(m, store.TokenMemory+1, fmt.Sprint(i), 0)
+		answerOf(m, store.TokenTTL+1, fmt.Sprint(i), 0)
 	}
 	require.LessOrEqual(t, len(m.answers), memoCalls)
 	require.LessOrEqual(t, len(m.order), 3*memoCalls)
-	require.False(t, answerOf(m, store.TokenMemory+1, fmt.Sprint(3*memoCalls-1), 0))
+	require.False(t, answerOf(m, store.TokenTTL+1, fmt.Sprint(3*memoCalls-1), 0))
 
-	answerOf(m, store.TokenMemory+1, "heavy", memoWeight)
-	answerOf(m, store.TokenMemory+1, "next", 0)
+	answerOf(m, store.TokenTTL+1, "heavy", memoWeight)
+	answerOf(m, store.TokenTTL+1, "next", 0)
 	require.Len(t, m.answers, 1, "weight counts too")
 }
 
@@ -52,7 +52,7 @@ func TestWhatATransactionTookBackIsNotRemembered(t *testing.T) {
 func TestWhatWasForgottenBeforeItWasTakenBackCountsOnce(t *testing.T) {
 	m := newMemo()
 	require.True(t, answerOf(m, 0, "kept", 100))
-	tx := memoTx(m, store.TokenMemory+1)
+	tx := memoTx(m, store.TokenTTL+1)
 	do := func(token string, weight int) {
 		_, _ = once(tx, call{"test", store.Token(token)}, func(int) int { return weight }, func() (int, error) { return 1, nil })
 	}
@@ -66,7 +66,7 @@ func TestWhatWasForgottenBeforeItWasTakenBackCountsOnce(t *testing.T) {
 	require.Zero(t, m.weight)
 	require.Empty(t, m.answers)
 	require.LessOrEqual(t, m.first, len(m.order))
-	require.True(t, answerOf(m, store.TokenMemory+1, "next", 10))
-	require.False(t, answerOf(m, store.TokenMemory+1, "next", 10))
+	require.True(t, answerOf(m, store.TokenTTL+1, "next", 10))
+	require.False(t, answerOf(m, store.TokenTTL+1, "next", 10))
 	require.Equal(t, 138, m.weight)
 }

@@ -304,6 +304,6 @@ func parsePolicy(topic, stored string) (put policy.Topic, err error) {
 
 // adopt takes a policy that was put.
 func (t *topic) adopt(put policy.Topic, revision int64, defaults policy.Topic) {
-	t.put, t.revision, t.policy = &put, revision, new(put.Over(defaults))
+	t.put, t.revision, t.policy = &put, revision, new(put.WithDefaults(defaults))
 	t.limits = t.policy.Limits(policy.Lane{})
 }

@@ -196,7 +196,7 @@ func (tx *tx) loseBatch(b *batch) error {
 			return err
 		}
 		q := tx.mem.byID[m.q]
-		if r == nil || q == nil || r.q != m.q || r.State != job.Scheduled || int64(r.Made) != m.made ||
+		if r == nil || q == nil || r.q != m.q || r.State != job.Scheduled || int64(r.Attempts) != m.made ||
 			millis(r.DueAt) > b.claimed { // a claim takes what is due
 			continue
 		}

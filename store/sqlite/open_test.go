@@ -33,7 +33,7 @@ func TestAProcessThatDiesLosesNothingAndItsJobsGoBackAsLost(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	child := entry("child", 0)
-	child.Print = []byte("print of the child")
+	child.Fingerprint = []byte("print of the child")
 	insert(t, s, entry("later", time.Hour))
 	insert(t, s, entry("a", 0), entry("b", 0), entry("c", 0), entry("d", 0))
 	_, err := s.PutTopic(t.Context(), store.Topic{
@@ -45,7 +45,7 @@ func TestAProcessThatDiesLosesNothingAndItsJobsGoBackAsLost(t *testing.T) {
 	_, err = s.Cancel(t.Context(), 0, store.NewToken(), jobs[2].Ref())
 	require.NoError(t, err)
 	delivered := settled(jobs[0], policy.Verdict{Kind: policy.Delivered})
-	delivered.Births = []store.Entry{child}
+	delivered.Outbox = []store.NewJob{child}
 	settle(t, s, delivered)
 
 	second := crash(t, o)
@@ -54,14 +54,14 @@ func TestAProcessThatDiesLosesNothingAndItsJobsGoBackAsLost(t *testing.T) {
 	require.Equal(t, job.Ready, get(t, second, "d").State)
 	lost := get(t, second, jobs[1].ID)
 	require.Equal(t, job.Ready, lost.State)
-	require.Equal(t, []int{1, 0, 1}, []int{lost.Made, lost.Tries, lost.Lost})
-	require.Len(t, lost.Attempts, 1)
-	require.Equal(t, job.KindLost, lost.Attempts[0].Kind)
-	require.False(t, lost.Attempts[0].StartedAt.IsZero())
+	require.Equal(t, []int{1, 0, 1}, []int{lost.Attempts, lost.FailedAttempts, lost.ConsecutiveLost})
+	require.Len(t, lost.History, 1)
+	require.Equal(t, job.KindLost, lost.History[0].Kind)
+	require.False(t, lost.History[0].StartedAt.IsZero())
 	require.Equal(t, job.Cancelled, get(t, second, jobs[2].ID).State, "a lapse honours the cancel mark")
 
 	carried := carry(t, second)
-	require.Equal(t, []store.Entry{child}, carried.Outbox)
+	require.Equal(t, []store.NewJob{child}, carried.Outbox)
 	topics, _, err := second.Topics(t.Context())
 	require.NoError(t, err)
 	require.Len(t, topics, 1)
@@ -83,7 +83,7 @@ func TestAJobThatKillsItsProcessSpendsTriesFromTheThirdLossOn(t *testing.T) {
 		require.NoError(t, s.Close())
 		s = opened(t, o)
 		found := get(t, s, "poison")
-		require.Equal(t, []int{lost + 1, tries, lost + 1}, []int{found.Made, found.Tries, found.Lost})
+		require.Equal(t, []int{lost + 1, tries, lost + 1}, []int{found.Attempts, found.FailedAttempts, found.ConsecutiveLost})
 	}
 }
 
@@ -98,7 +98,7 @@ func TestHeldJobsOfManyLanesAreRecalledTogetherWithoutWaitingForTheDisk(t *testi
 			entries[i].Lane = fmt.Sprint(l)
 		}
 		insert(t, s, entries...)
-		request.Wants = []store.Want{{Queue: entries[0].Queue, Max: perLane, Timeout: time.Minute}}
+		request.Queues = []store.QueueClaim{{Queue: entries[0].Queue, Max: perLane, Timeout: time.Minute}}
 		claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
 		require.NoError(t, err)
 		require.NotEmpty(t, claimed.Jobs)
@@ -113,7 +113,7 @@ func TestHeldJobsOfManyLanesAreRecalledTogetherWithoutWaitingForTheDisk(t *testi
 	require.Zero(t, still)
 	require.LessOrEqual(t, commits, int64(running/recallBatch+2))
 	require.NotEqual(t, full, level)
-	require.Equal(t, 1, get(t, s, "0-0000").Lost)
+	require.Equal(t, 1, get(t, s, "0-0000").ConsecutiveLost)
 }
 
 func TestAHeldJobThatCannotBeReadKeepsNobodyFromOpening(t *testing.T) {
@@ -225,7 +225,7 @@ func TestOpen_PausesATopicWhosePolicyCannotBeRead(t *testing.T) {
 	s = opened(t, o)
 	require.Contains(t, log.String(), "level=ERROR")
 	request := wanting(2)
-	request.Wants = append(request.Wants, store.Want{Queue: other.Queue, Max: 1, Timeout: time.Minute})
+	request.Queues = append(request.Queues, store.QueueClaim{Queue: other.Queue, Max: 1, Timeout: time.Minute})
 	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
 	require.NoError(t, err)
 	require.Len(t, claimed.Jobs, 1)

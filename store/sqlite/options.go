@@ -31,7 +31,7 @@ const (
 // Defaults is base with the engine's own bounds of what is kept: 7 days and 1,000,000 jobs, delivered and dead alike.
 // The bounds in bytes stay base's.
 func Defaults(base policy.Topic) policy.Topic {
-	for _, keep := range []*policy.Keep{&base.KeepDelivered, &base.KeepDead} {
+	for _, keep := range []*policy.Retention{&base.KeepDelivered, &base.KeepDead} {
 		keep.For = new(keepFor)
 		keep.Max = new(keepMax)
 	}
@@ -64,4 +64,4 @@ func (o Options) validate() error {
 	return errors.Join(faults...)
 }
 
-func incomplete(k policy.Keep) bool { return k.For == nil || k.Max == nil || k.MaxBytes == nil }
+func incomplete(k policy.Retention) bool { return k.For == nil || k.Max == nil || k.MaxBytes == nil }

@@ -13,7 +13,7 @@ import (
 
 // scattered are one job each of so many lanes, all due at once, and the lanes in that order. Neither names nor anything
 // else but the order of registration tells it.
-func scattered(n int, delay time.Duration) (entries []store.Entry, lanes []string) {
+func scattered(n int, delay time.Duration) (entries []store.NewJob, lanes []string) {
 	for i := range n {
 		e := inLane(fmt.Sprintf("lane-%03d", i*37%n), fmt.Sprintf("job-%d", i), delay)
 		entries, lanes = append(entries, e), append(lanes, e.Lane)
@@ -51,7 +51,7 @@ func TestLanesThatComeDueTogetherRingInTheOrderOfTheirFirstJobs(t *testing.T) {
 	c.pass(time.Second)
 	var rung []string
 	for range 20 {
-		_, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{Queues: 16})
+		_, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{Queues: 16})
 		require.NoError(t, err)
 		rung = append(rung, lanesHeard(t, s)...)
 	}

@@ -17,7 +17,7 @@ type grants struct {
 
 // Permit implements store.Store. Like a claim's, its counts survive the process, and a power cut may take the last of
 // them back.
-func (s *Store) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitAsk) ([]store.Permit, error) {
+func (s *Store) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	s.check(shard)
 	bound("permits", len(asks))
 	var permits []store.Permit
@@ -47,7 +47,7 @@ func (s *Store) Permit(ctx context.Context, shard int, token store.Token, asks [
 }
 
 // permit answers one ask: first it takes back what is given back, then it grants what fits.
-func (tx *tx) permit(ask store.PermitAsk) (store.Permit, error) {
+func (tx *tx) permit(ask store.PermitRequest) (store.Permit, error) {
 	p := store.Permit{Starts: ask.Starts, At: date(tx.now.ms), Slack: ask.Slack}
 	if !ask.Rate.Limited() {
 		return p, nil
@@ -97,7 +97,7 @@ func (g *grants) over(now instant) bool {
 // Alarm implements store.Store.
 func (s *Store) Alarm(ctx context.Context, shard int, token store.Token, alarm store.Alarm) (bool, error) {
 	s.check(shard)
-	births := encodeBirths(alarm.Births)
+	births := encodeBirths(alarm.Outbox)
 	var changed bool
 	err := s.submit(ctx, &op{verb: "note an alarm", durable: true, weight: 1 + len(births), run: func(tx *tx) (err error) {
 		changed, err = once(tx, call{"alarm", token}, light[bool], func() (bool, error) {
@@ -111,7 +111,7 @@ func (s *Store) Alarm(ctx context.Context, shard int, token store.Token, alarm s
 			}
 			tx.touchTopic(t)
 			t.alarm = alarm.Raised
-			return true, tx.bear(alarm.Births, births)
+			return true, tx.bear(alarm.Outbox, births)
 		})
 		return err
 	}})

@@ -53,7 +53,7 @@ func (c *conn) record(ctx context.Context, r *row) error {
 		if err := json.Unmarshal([]byte(text(v[0])), &entry); err != nil {
 			return fmt.Errorf("read an attempt of job %s: %w", r.ID, err)
 		}
-		r.Attempts = append(r.Attempts, entry)
+		r.History = append(r.History, entry)
 		return nil
 	}
 	if r.first != 0 {
@@ -65,15 +65,15 @@ func (c *conn) record(ctx context.Context, r *row) error {
 		return err
 	}
 	room := map[bool]int{true: job.MaxAttempts, false: job.MaxEvents}
-	kept := len(r.Attempts)
-	for i := len(r.Attempts) - 1; i >= 0; i-- {
-		if sort := r.Attempts[i].Kind.IsAttempt(); room[sort] > 0 {
+	kept := len(r.History)
+	for i := len(r.History) - 1; i >= 0; i-- {
+		if sort := r.History[i].Kind.IsAttempt(); room[sort] > 0 {
 			room[sort]--
 			kept--
-			r.Attempts[kept] = r.Attempts[i]
+			r.History[kept] = r.History[i]
 		}
 	}
-	r.Attempts = r.Attempts[kept:]
+	r.History = r.History[kept:]
 	return nil
 }
 

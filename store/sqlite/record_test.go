@@ -12,7 +12,7 @@ import (
 // attemptNumbers are the numbers of a job's recorded attempts.
 func attemptNumbers(t *testing.T, s *Store, id string) (numbers []int) {
 	t.Helper()
-	for _, a := range get(t, s, id).Attempts {
+	for _, a := range get(t, s, id).History {
 		numbers = append(numbers, a.N)
 	}
 	return numbers
@@ -71,5 +71,5 @@ func TestWhatAnOlderProgramLeavesOfARecordIsSwept(t *testing.T) {
 	_, err := s.Sweep(t.Context(), 0, "sweeps", 100)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), one(t, s, "SELECT count(*) FROM firsts"))
-	require.Len(t, get(t, s, "job-0002").Attempts, 1)
+	require.Len(t, get(t, s, "job-0002").History, 1)
 }

@@ -14,13 +14,13 @@ import (
 const reviveBodies = 8 << 20
 
 // Revive implements store.Store: one transaction, in which each item is refused for itself.
-func (s *Store) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.Revived, error) {
+func (s *Store) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	s.check(shard)
 	bound("revivals", len(items))
-	var results []store.Revived
+	var results []store.ReviveResult
 	err := s.submit(ctx, &op{verb: "revive jobs", durable: true, weight: len(items), run: func(tx *tx) (err error) {
-		results, err = once(tx, call{"revive", token}, weighRevived, func() ([]store.Revived, error) {
-			results := make([]store.Revived, len(items))
+		results, err = once(tx, call{"revive", token}, weighRevived, func() ([]store.ReviveResult, error) {
+			results := make([]store.ReviveResult, len(items))
 			room := int64(reviveBodies)
 			for i, item := range items {
 				r, err := tx.revive(item, &room)
@@ -43,7 +43,7 @@ func (s *Store) Revive(ctx context.Context, shard int, token store.Token, items 
 	return slices.Clone(results), nil
 }
 
-func weighRevived(all []store.Revived) int {
+func weighRevived(all []store.ReviveResult) int {
 	weight := 0
 	for _, r := range all {
 		weight += 1024 + len(r.Job.Body)
@@ -86,12 +86,12 @@ func (tx *tx) revive(item store.Revival, room *int64) (*row, error) {
 	}
 	r.State, r.FinishedAt, r.Reason = job.Scheduled, time.Time{}, ""
 	r.Version++
-	r.Round++
-	r.Tries, r.Lost = 0, 0
-	r.Since = r.DueAt
+	r.Generation++
+	r.FailedAttempts, r.ConsecutiveLost = 0, 0
+	r.FirstDueAt = r.DueAt
 	tx.mem.nextTTL = 0
-	err = tx.exec(reviveJob, millis(r.DueAt), r.Version, int64(r.Round), to.entries, orZero(to.first),
-		millis(r.Since), millis(r.ExpiresAt), millis(r.Since), millis(r.ExpiresAt), r.URL, r.n)
+	err = tx.exec(reviveJob, millis(r.DueAt), r.Version, int64(r.Generation), to.entries, orZero(to.first),
+		millis(r.FirstDueAt), millis(r.ExpiresAt), millis(r.FirstDueAt), millis(r.ExpiresAt), r.URL, r.n)
 	if err != nil {
 		return nil, err
 	}

@@ -40,14 +40,14 @@ func decodeHead(v []driver.Value) *row {
 		FinishedAt:      date(integer(v[4])),
 		Reason:          policy.Reason(text(v[5])),
 		Version:         integer(v[6]),
-		Round:           int(integer(v[7])),
-		Made:            int(integer(v[8])),
-		Tries:           int(integer(v[9])),
-		Lost:            int(integer(v[10])),
+		Generation:      int(integer(v[7])),
+		Attempts:        int(integer(v[8])),
+		FailedAttempts:  int(integer(v[9])),
+		ConsecutiveLost: int(integer(v[10])),
 		Status:          int(integer(v[31])),
 		CancelRequested: integer(v[11]) != 0,
 		CreatedAt:       date(integer(v[13])),
-		Since:           date(integer(v[14])),
+		FirstDueAt:      date(integer(v[14])),
 		ExpiresAt:       date(integer(v[15])),
 	}
 	r.Namespace, r.ID = text(v[16]), text(v[17])
@@ -219,19 +219,19 @@ type birth struct {
 	MaxAge      time.Duration       `json:"max_age,omitempty"`
 }
 
-func encodeBirth(e store.Entry) string {
+func encodeBirth(e store.NewJob) string {
 	return encodeJSON(birth{
 		e.Namespace, e.ID, e.Topic, e.Lane, e.URL, e.Method, e.Header, e.ContentType, e.BodyKind, e.Body, e.Labels,
-		e.Ladder, e.Retries, e.Timeout, e.OnDelivered, e.OnDead, e.Kind, e.Origin, e.Delay, e.RunAt, e.ExpiresIn, e.ExpiresAt, e.Print, e.MaxAge,
+		e.Ladder, e.Retries, e.Timeout, e.OnDelivered, e.OnDead, e.Kind, e.Origin, e.Delay, e.RunAt, e.ExpiresIn, e.ExpiresAt, e.Fingerprint, e.MaxAge,
 	})
 }
 
-func decodeBirth(s string) (store.Entry, error) {
+func decodeBirth(s string) (store.NewJob, error) {
 	var b birth
 	if err := json.Unmarshal([]byte(s), &b); err != nil {
-		return store.Entry{}, fmt.Errorf("read an outbox entry: %w", err)
+		return store.NewJob{}, fmt.Errorf("read an outbox entry: %w", err)
 	}
-	return store.Entry{
+	return store.NewJob{
 		New: job.New{
 			Spec: job.Spec{
 				ID: b.ID, Queue: job.Queue{Namespace: b.Namespace, Topic: b.Topic, Lane: b.Lane},
@@ -243,6 +243,6 @@ func decodeBirth(s string) (store.Entry, error) {
 			},
 			Delay: b.Delay, RunAt: b.RunAt, ExpiresIn: b.ExpiresIn, ExpiresAt: b.ExpiresAt,
 		},
-		Print: b.Print, MaxAge: b.MaxAge,
+		Fingerprint: b.Print, MaxAge: b.MaxAge,
 	}, nil
 }

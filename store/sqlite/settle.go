@@ -17,7 +17,7 @@ const freeLosses = 2
 // Settle implements store.Store.
 func (s *Store) Settle(
 	ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest,
-) ([]error, store.Claimed, error) {
+) ([]error, store.ClaimResult, error) {
 	s.check(shard)
 	bound("settlements", len(items))
 	written := make([]settlement, len(items))
@@ -58,9 +58,9 @@ func (s *Store) Settle(
 		}
 	}
 	if err != nil {
-		return nil, store.Claimed{}, err
+		return nil, store.ClaimResult{}, err
 	}
-	claimed := store.Claimed{Revision: revision}
+	claimed := store.ClaimResult{Revision: revision}
 	if c != nil {
 		claimed = c.answer(s)
 	}
@@ -110,10 +110,10 @@ func (s *settlement) fill(item *store.Settlement) {
 	if item.Attempt.Kind != "" {
 		s.entry = encodeAttempt(&item.Attempt)
 	}
-	s.births = encodeBirths(item.Births)
+	s.births = encodeBirths(item.Outbox)
 }
 
-func encodeBirths(births []store.Entry) (written []string) {
+func encodeBirths(births []store.NewJob) (written []string) {
 	for _, e := range births {
 		written = append(written, encodeBirth(e))
 	}
@@ -127,7 +127,7 @@ func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err 
 		return store.ErrLeaseLost, nil
 	}
 	verdict := item.Verdict
-	if item.Lane.Unstarted {
+	if item.Lane.StartUnused {
 		tx.unstart(h)
 	}
 	tx.turn(h.queue, item.Lane)
@@ -145,7 +145,7 @@ func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err 
 		}
 	}
 	if verdict.Kind == policy.Delivered || !h.cancel {
-		if err := tx.bear(item.Births, written.births); err != nil {
+		if err := tx.bear(item.Outbox, written.births); err != nil {
 			return nil, err
 		}
 	}
@@ -162,7 +162,7 @@ func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err 
 }
 
 // bear puts births into the outbox and wakes whoever brings them home.
-func (tx *tx) bear(births []store.Entry, written []string) error {
+func (tx *tx) bear(births []store.NewJob, written []string) error {
 	for i, e := range births {
 		added, err := tx.change(insertBirth, e.Namespace, e.ID, written[i])
 		if err != nil {
@@ -284,7 +284,7 @@ func (t *topic) count(state job.State, by int64) {
 }
 
 // shelf is where ended jobs of a state are kept, and how.
-func (t *topic) shelf(state job.State) (*shelf, policy.Keep) {
+func (t *topic) shelf(state job.State) (*shelf, policy.Retention) {
 	if state == job.Dead {
 		return &t.dying, t.policy.KeepDead
 	}

@@ -65,7 +65,7 @@ func (s *Store) Totals(ctx context.Context, shard int, namespace string) (store.
 			if err != nil {
 				return err
 			}
-			total = total.Plus(row)
+			total = total.Add(row)
 		}
 		total.Namespace, total.Topic = namespace, ""
 		return nil
@@ -134,7 +134,7 @@ func (tx *tx) countTopic(t *topic, queues iter.Seq[*queue], room *int) (store.To
 	}
 	for q := range t.open {
 		if q.open(tx.now) {
-			row.Open++
+			row.OpenBreakers++
 		}
 	}
 	for q := range queues {
@@ -169,9 +169,9 @@ func (tx *tx) someQueues(t *topic) (queues []*queue, err error) {
 	return queues, err
 }
 
-// Lanes implements store.Store. The lanes are read from the database, of which a page costs the same however many there
+// LaneStats implements store.Store. The lanes are read from the database, of which a page costs the same however many there
 // are; only what is ready or runs, and what keeps a lane back, is in memory.
-func (s *Store) Lanes(
+func (s *Store) LaneStats(
 	ctx context.Context, shard int, namespace, topic, after string, limit int,
 ) ([]store.LaneStats, error) {
 	s.check(shard)
@@ -195,7 +195,7 @@ func (s *Store) Lanes(
 				if err := tx.countDue(q, room); err != nil {
 					return err
 				}
-				inMemory[i] = store.LaneStats{Ready: q.ready, Running: q.running, HeldUntil: q.heldUntil(tx.now), Open: q.open(tx.now)}
+				inMemory[i] = store.LaneStats{Ready: q.ready, Running: q.running, CooldownUntil: q.heldUntil(tx.now), BreakerOpen: q.open(tx.now)}
 			}
 		}
 		return nil
@@ -205,7 +205,7 @@ func (s *Store) Lanes(
 	}
 	for i, m := range inMemory {
 		l := &lanes[i]
-		l.HeldUntil, l.Open = m.HeldUntil, m.Open
+		l.CooldownUntil, l.BreakerOpen = m.CooldownUntil, m.BreakerOpen
 		l.Running = min(m.Running, pending[i]) // which may be a commit apart
 		l.Ready = min(m.Ready, pending[i]-l.Running)
 		l.Scheduled = pending[i] - l.Running - l.Ready

@@ -21,12 +21,12 @@ func TestATopicWithManyIdleLanesIsCountedExactlyAndInBounds(t *testing.T) {
 	const part = 500
 	idle := []store.ClaimRequest{{}, {}, {}}
 	for p := range idle {
-		entries := make([]store.Entry, part)
+		entries := make([]store.NewJob, part)
 		request := store.ClaimRequest{Max: part, MaxBytes: 1 << 20, Margin: time.Minute}
 		for i := range entries {
 			name := fmt.Sprintf("idle-%d-%04d", p, i)
 			entries[i] = inLane(name, name, 0)
-			request.Wants = append(request.Wants, store.Want{Queue: entries[i].Queue, Max: 1, Timeout: time.Minute})
+			request.Queues = append(request.Queues, store.QueueClaim{Queue: entries[i].Queue, Max: 1, Timeout: time.Minute})
 		}
 		insert(t, s, entries...)
 		idle[p] = request
@@ -62,10 +62,10 @@ func TestATopicWithManyIdleLanesIsCountedExactlyAndInBounds(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, c.ms.Load(), stats[0].OldestDue.UnixMilli())
 
-	lanes, err := s.Lanes(t.Context(), 0, lane.Namespace, lane.Topic, "", 1)
+	lanes, err := s.LaneStats(t.Context(), 0, lane.Namespace, lane.Topic, "", 1)
 	require.NoError(t, err)
 	require.Equal(t, []store.LaneStats{{Lane: "a", Scheduled: 1, Ready: 1}}, lanes)
-	lanes, err = s.Lanes(t.Context(), 0, lane.Namespace, lane.Topic, "a", 10)
+	lanes, err = s.LaneStats(t.Context(), 0, lane.Namespace, lane.Topic, "a", 10)
 	require.NoError(t, err)
 	require.Equal(t, []store.LaneStats{{Lane: "b", Scheduled: 1}}, lanes)
 }

@@ -79,7 +79,7 @@ func open(ctx context.Context, o Options, clock clock) (_ *Store, err error) {
 	s := &Store{
 		path:     path,
 		log:      o.Logger,
-		defaults: policy.Topic{}.Over(o.Defaults),
+		defaults: policy.Topic{}.WithDefaults(o.Defaults),
 		clock:    clock,
 		bell:     newBell(),
 		files:    &files{path: path},

@@ -26,17 +26,17 @@ const (
 )
 
 // Sweep implements store.Store. Topics whose shelves are within their bounds cost nothing but a look at memory.
-func (s *Store) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.Swept, error) {
+func (s *Store) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.SweepResult, error) {
 	s.check(shard)
-	var swept store.Swept
+	var swept store.SweepResult
 	err := s.submit(ctx, &op{verb: "sweep", weight: min(limit, sweepMost), run: func(tx *tx) (err error) {
-		swept, err = once(tx, call{"sweep", token}, light[store.Swept], func() (store.Swept, error) {
+		swept, err = once(tx, call{"sweep", token}, light[store.SweepResult], func() (store.SweepResult, error) {
 			return tx.sweep(min(limit, sweepMost))
 		})
 		return err
 	}})
 	if err != nil {
-		return store.Swept{}, err
+		return store.SweepResult{}, err
 	}
 	// Whatever made the pages free: settlements remove jobs too.
 	if s.giveBack(ctx) {
@@ -57,8 +57,8 @@ func (s *Store) giveBack(ctx context.Context) (more bool) {
 	return more
 }
 
-func (tx *tx) sweep(limit int) (store.Swept, error) {
-	var swept store.Swept
+func (tx *tx) sweep(limit int) (store.SweepResult, error) {
+	var swept store.SweepResult
 	for _, t := range tx.mem.topics {
 		if t.grants != nil && t.grants.over(tx.now) {
 			tx.touchTopic(t)
@@ -80,7 +80,7 @@ func (tx *tx) sweep(limit int) (store.Swept, error) {
 }
 
 // retain removes what retention no longer keeps of a topic.
-func (tx *tx) retain(t *topic, limit int, swept *store.Swept) error {
+func (tx *tx) retain(t *topic, limit int, swept *store.SweepResult) error {
 	for _, states := range [][]job.State{{job.Delivered, job.Cancelled}, {job.Dead}} {
 		if err := tx.trim(t, states, limit, swept); err != nil {
 			return err
@@ -134,7 +134,7 @@ func (tx *tx) forgetGates(limit int) {
 }
 
 // over is how many jobs a shelf holds beyond its number, or one where age or bytes say that the oldest must go.
-func (tx *tx) over(s *shelf, keep policy.Keep) int64 {
+func (tx *tx) over(s *shelf, keep policy.Retention) int64 {
 	switch {
 	case s.jobs > *keep.Max:
 		return s.jobs - *keep.Max
@@ -146,7 +146,7 @@ func (tx *tx) over(s *shelf, keep policy.Keep) int64 {
 }
 
 // trim removes the oldest jobs of a shelf until it is within its bounds.
-func (tx *tx) trim(t *topic, states []job.State, limit int, swept *store.Swept) error {
+func (tx *tx) trim(t *topic, states []job.State, limit int, swept *store.SweepResult) error {
 	s, keep := t.shelf(states[0])
 	if tx.over(s, keep) == 0 {
 		return nil
@@ -203,7 +203,7 @@ func (tx *tx) oldestEnded(t *topic, states []job.State, limit int) (ended []*row
 }
 
 // forgetIDs removes what need not be remembered any more.
-func (tx *tx) forgetIDs(t *topic, limit int, swept *store.Swept) error {
+func (tx *tx) forgetIDs(t *topic, limit int, swept *store.SweepResult) error {
 	window := t.policy.IDWindow.Milliseconds()
 	if t.ids == 0 || t.oldestID+window > tx.now.ms {
 		return nil

@@ -43,12 +43,12 @@ func TestAJumpOfTheWallClockEndsNoLeaseEarlyAndKeepsNoneLate(t *testing.T) {
 
 			c.pass(10 * time.Second)
 			c.jump(jump)
-			require.Zero(t, carry(t, s).Lapsed)
+			require.Zero(t, carry(t, s).ExpiredLeases)
 			require.Equal(t, job.Running, get(t, s, "a").State)
 			c.pass(4 * time.Second)
-			require.Zero(t, carry(t, s).Lapsed)
+			require.Zero(t, carry(t, s).ExpiredLeases)
 			c.pass(time.Second)
-			require.Equal(t, 1, carry(t, s).Lapsed)
+			require.Equal(t, 1, carry(t, s).ExpiredLeases)
 			found := get(t, s, "a")
 			require.Equal(t, job.Ready, found.State, "due at once by the clock as it now is")
 			require.Len(t, claimUp(t, s, 1), 1)
@@ -64,9 +64,9 @@ func TestAWallClockThatWasSetBackKeepsNoLeaseFromItsEnd(t *testing.T) {
 	c.pass(14 * time.Second)
 	// The caller expects the clock to show what it shows.
 	lapsed := func() int {
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.Round{LapseBefore: date(c.ms.Load())})
+		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{ExpireLeasesBefore: date(c.ms.Load())})
 		require.NoError(t, err)
-		return carried.Lapsed
+		return carried.ExpiredLeases
 	}
 	require.Zero(t, lapsed())
 	c.pass(time.Second)
@@ -80,14 +80,14 @@ func TestAQueueThatHasRungRingsAgainWhateverTheWallClockDoes(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	insert(t, s, entry("a", 0), entry("b", 0))
-	watch := store.Watch{Group: store.GroupPush, Wait: time.Nanosecond}
-	rung, err := s.Await(t.Context(), 0, watch)
+	watch := store.WaitOptions{Group: store.GroupPush, Timeout: time.Nanosecond}
+	rung, err := s.Wait(t.Context(), 0, watch)
 	require.NoError(t, err)
 	require.Len(t, rung.Queues, 1)
 	c.jump(time.Minute)
-	c.pass(store.RingAgain)
+	c.pass(store.RenotifyAfter)
 	carry(t, s)
-	rung, err = s.Await(t.Context(), 0, watch)
+	rung, err = s.Wait(t.Context(), 0, watch)
 	require.NoError(t, err)
 	require.Len(t, rung.Queues, 1)
 }
@@ -105,7 +105,7 @@ func TestTheStoreLivesInFakeTime(t *testing.T) {
 		go func() { // a carrier
 			defer close(carried)
 			for ctx.Err() == nil {
-				c, err := s.Carry(ctx, 0, store.NewToken(), store.Round{})
+				c, err := s.Carry(ctx, 0, store.NewToken(), store.CarryOptions{})
 				if err != nil {
 					return
 				}
@@ -119,9 +119,9 @@ func TestTheStoreLivesInFakeTime(t *testing.T) {
 				}
 			}
 		}()
-		var rung store.Rung
+		var rung store.Wakeup
 		for len(rung.Queues) == 0 {
-			rung, err = s.Await(t.Context(), 0, store.Watch{Group: store.GroupPush, Wait: time.Hour})
+			rung, err = s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Hour})
 			require.NoError(t, err)
 		}
 		require.Equal(t, 25*time.Hour, time.Since(start), "neither early nor late")
@@ -129,7 +129,7 @@ func TestTheStoreLivesInFakeTime(t *testing.T) {
 		require.Len(t, jobs, 1)
 		time.Sleep(time.Hour) // fake: the lease lapses meanwhile
 		synctest.Wait()
-		require.Equal(t, 1, get(t, s, "a").Lost)
+		require.Equal(t, 1, get(t, s, "a").ConsecutiveLost)
 		cancel()
 		<-carried
 		require.NoError(t, s.Close())

@@ -11,8 +11,8 @@ import (
 
 // ClaimExpired implements store.Store.
 func (s *Store) ClaimExpired(
-	ctx context.Context, shard int, token store.Token, request store.ExpiredRequest,
-) ([]store.Held, error) {
+	ctx context.Context, shard int, token store.Token, request store.ClaimExpiredRequest,
+) ([]store.ClaimedJob, error) {
 	s.check(shard)
 	bound("jobs to claim", request.Max)
 	c := &claim{

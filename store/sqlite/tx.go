@@ -30,7 +30,7 @@ type tx struct {
 	settled []*held  // no longer held
 	batches []*batch // of either
 	open    *batch   // that has room
-	wake    bool     // tell Await whatever the agenda says
+	wake    bool     // tell Wait whatever the agenda says
 	news    bool     // something came that may head the agenda
 }
 

@@ -26,7 +26,7 @@ func loaded(t *testing.T, s *Store) (n int) {
 func TestSweep_UnloadsLanesThatAreIdleForAMinute(t *testing.T) {
 	s, c := clocked(t, options(t))
 	const lanes = 20
-	entries := make([]store.Entry, lanes)
+	entries := make([]store.NewJob, lanes)
 	for i := range entries {
 		entries[i] = entry(fmt.Sprint("job-", i), 0)
 		entries[i].Queue = job.Queue{Namespace: lane.Namespace, Topic: lane.Topic, Lane: fmt.Sprint("lane-", i)}
@@ -34,7 +34,7 @@ func TestSweep_UnloadsLanesThatAreIdleForAMinute(t *testing.T) {
 	insert(t, s, entries...)
 	for _, e := range entries {
 		claimed, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
-			Wants: []store.Want{{Queue: e.Queue, Max: 1, Timeout: time.Hour}}, Max: 1, MaxBytes: 1 << 20,
+			Queues: []store.QueueClaim{{Queue: e.Queue, Max: 1, Timeout: time.Hour}}, Max: 1, MaxBytes: 1 << 20,
 		})
 		require.NoError(t, err)
 		if e.ID != "job-0" { // which stays held
@@ -68,7 +68,7 @@ func TestSweep_UnloadsLanesThatAreIdleForAMinute(t *testing.T) {
 	insert(t, s, later)
 	require.Equal(t, 2, loaded(t, s))
 	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
-		Wants: []store.Want{{Queue: later.Queue, Max: 1, Timeout: time.Hour}}, Max: 1, MaxBytes: 1 << 20,
+		Queues: []store.QueueClaim{{Queue: later.Queue, Max: 1, Timeout: time.Hour}}, Max: 1, MaxBytes: 1 << 20,
 	})
 	require.NoError(t, err)
 	require.Len(t, claimed.Jobs, 1)

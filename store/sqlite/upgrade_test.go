@@ -63,19 +63,19 @@ func TestADatabaseOfTheFirstSchemaServesInEveryState(t *testing.T) {
 	records := map[string]int{"waits": 0, "due": 1, "held": 1, "marked": 2, "done": 1, "dead": 1, "cancelled": 1}
 	for id, want := range map[string]job.Progress{
 		"waits":     {State: job.Scheduled, Version: 1},
-		"due":       {State: job.Ready, Version: 1, Made: 1, Tries: 1},
-		"held":      {State: job.Ready, Version: 1, Made: 1, Lost: 1},
-		"marked":    {State: job.Cancelled, Version: 2, Made: 1, Lost: 1, Reason: job.ReasonCancelled},
-		"done":      {State: job.Delivered, Version: 1, Made: 1},
-		"dead":      {State: job.Dead, Version: 1, Made: 1, Tries: 1, Reason: policy.ReasonGaveUp},
+		"due":       {State: job.Ready, Version: 1, Attempts: 1, FailedAttempts: 1},
+		"held":      {State: job.Ready, Version: 1, Attempts: 1, ConsecutiveLost: 1},
+		"marked":    {State: job.Cancelled, Version: 2, Attempts: 1, ConsecutiveLost: 1, Reason: job.ReasonCancelled},
+		"done":      {State: job.Delivered, Version: 1, Attempts: 1},
+		"dead":      {State: job.Dead, Version: 1, Attempts: 1, FailedAttempts: 1, Reason: policy.ReasonGaveUp},
 		"cancelled": {State: job.Cancelled, Version: 2, Reason: job.ReasonCancelled},
 	} {
 		got := get(t, s, id)
 		require.Nil(t, got.OnDelivered, id)
 		require.Nil(t, got.OnDead, id)
-		require.Len(t, got.Attempts, records[id], id)
+		require.Len(t, got.History, records[id], id)
 		p := got.Progress
-		p.CreatedAt, p.DueAt, p.Since, p.ExpiresAt, p.FinishedAt = want.CreatedAt, want.DueAt, want.Since, want.ExpiresAt, want.FinishedAt
+		p.CreatedAt, p.DueAt, p.FirstDueAt, p.ExpiresAt, p.FinishedAt = want.CreatedAt, want.DueAt, want.FirstDueAt, want.ExpiresAt, want.FinishedAt
 		require.Equal(t, want, p, id)
 	}
 	waits := get(t, s, "waits")
@@ -95,7 +95,7 @@ func TestADatabaseOfTheFirstSchemaServesInEveryState(t *testing.T) {
 	jobs := claimUp(t, s, 9)
 	require.Len(t, jobs, 3)
 	for _, h := range jobs {
-		settle(t, s, turned(h, store.LaneChange{Hold: time.Hour, Breaker: store.OpenBreaker}))
+		settle(t, s, turned(h, store.LaneChange{Cooldown: time.Hour, Breaker: store.OpenBreaker}))
 	}
 	require.Equal(t, 200, get(t, s, "held").Status)
 	_, err = s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
@@ -107,8 +107,8 @@ func TestADatabaseOfTheFirstSchemaServesInEveryState(t *testing.T) {
 	require.ErrorIs(t, errs[1], store.ErrNotFound)
 	require.NoError(t, s.Close())
 	s = opened(t, o)
-	require.True(t, laneStats(t, s).Open)
-	lanes, err := s.PutLanes(t.Context(), 0, lane.Namespace, lane.Topic, "", 10)
+	require.True(t, laneStats(t, s).BreakerOpen)
+	lanes, err := s.ListLanes(t.Context(), 0, lane.Namespace, lane.Topic, "", 10)
 	require.NoError(t, err)
 	require.Len(t, lanes, 1)
 }
@@ -139,7 +139,7 @@ func TestAnUpgradeRewritesNoJobs(t *testing.T) {
 	require.NoError(t, prepare(c, o.Path), "once is enough")
 	require.Zero(t, c.written())
 	require.NoError(t, c.close())
-	require.Equal(t, 1, get(t, opened(t, o), "job-777").Made)
+	require.Equal(t, 1, get(t, opened(t, o), "job-777").Attempts)
 }
 
 func TestTheFirstProgramsStatementsWorkOnWhatThisOneMakes(t *testing.T) {
@@ -174,7 +174,7 @@ INSERT INTO jobs (n, q, t, state, due, version, round, made, tries, lost, cancel
 UPDATE jobs SET state = 'scheduled', due = 6, made = 1, tries = 1, lost = 0, entries = 0 WHERE n = 99`))
 		require.NoError(t, c.close())
 		s := opened(t, Options{Path: path, Defaults: options(t).Defaults})
-		require.Equal(t, 1, get(t, s, "older").Tries)
+		require.Equal(t, 1, get(t, s, "older").FailedAttempts)
 	}
 }
 

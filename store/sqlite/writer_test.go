@@ -179,7 +179,7 @@ func TestACallerThatLeavesSharesNothingWithTheWriter(t *testing.T) {
 			return err
 		},
 		"Carry": func(ctx context.Context) error {
-			_, err := s.Carry(ctx, 0, store.NewToken(), store.Round{})
+			_, err := s.Carry(ctx, 0, store.NewToken(), store.CarryOptions{})
 			return err
 		},
 		"Sweep":  func(ctx context.Context) error { _, err := s.Sweep(ctx, 0, store.NewToken(), 10); return err },

@@ -17,7 +17,7 @@ const checkPage = 200
 func checkLanes(ctx context.Context, st store.Store, shard int, row store.TopicStats) error {
 	var waiting, running, open int64
 	for after := ""; ; {
-		page, err := st.Lanes(ctx, shard, row.Namespace, row.Topic, after, checkPage)
+		page, err := st.LaneStats(ctx, shard, row.Namespace, row.Topic, after, checkPage)
 		if err != nil {
 			return fmt.Errorf("read the lanes: %w", err)
 		}
@@ -31,7 +31,7 @@ func checkLanes(ctx context.Context, st store.Store, shard int, row store.TopicS
 			after = lane.Lane
 			waiting += lane.Scheduled + lane.Ready
 			running += lane.Running
-			if lane.Open {
+			if lane.BreakerOpen {
 				open++
 			}
 		}
@@ -40,8 +40,8 @@ func checkLanes(ctx context.Context, st store.Store, shard int, row store.TopicS
 	if waiting != row.Scheduled+row.Ready || running != row.Running {
 		breaches = append(breaches, fmt.Errorf("the lanes count %d waiting and %d running jobs: %+v", waiting, running, row))
 	}
-	if open > row.Open { // a lane without unfinished jobs is not listed
-		breaches = append(breaches, fmt.Errorf("%d lanes with an open breaker are listed, %d counted", open, row.Open))
+	if open > row.OpenBreakers { // a lane without unfinished jobs is not listed
+		breaches = append(breaches, fmt.Errorf("%d lanes with an open breaker are listed, %d counted", open, row.OpenBreakers))
 	}
 	return errors.Join(breaches...)
 }
@@ -49,7 +49,7 @@ func checkLanes(ctx context.Context, st store.Store, shard int, row store.TopicS
 // checkSettings holds the two ways of reading lanes' settings against each other.
 func checkSettings(ctx context.Context, st store.Store, shard int, row store.TopicStats) error {
 	for after := ""; ; {
-		page, err := st.PutLanes(ctx, shard, row.Namespace, row.Topic, after, checkPage)
+		page, err := st.ListLanes(ctx, shard, row.Namespace, row.Topic, after, checkPage)
 		if err != nil {
 			return fmt.Errorf("list the lanes' settings: %w", err)
 		}
@@ -64,7 +64,7 @@ func checkSettings(ctx context.Context, st store.Store, shard int, row store.Top
 			after = lane.Queue.Lane
 			queues = append(queues, lane.Queue)
 		}
-		read, err := st.LaneSettings(ctx, shard, queues)
+		read, err := st.GetLanes(ctx, shard, queues)
 		if err != nil {
 			return fmt.Errorf("read the lanes' settings: %w", err)
 		}

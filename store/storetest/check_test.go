@@ -26,7 +26,7 @@ func (l liar) TopicStats(ctx context.Context, shard int, f store.StatsFilter) ([
 
 func TestCheckFindsABreach(t *testing.T) {
 	m := storetest.NewModel(storetest.ModelOptions{})
-	_, err := m.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("a", 0), entry("b", 0)})
+	_, err := m.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("a", 0), entry("b", 0)})
 	require.NoError(t, err)
 	claimed, err := m.Claim(t.Context(), 0, store.NewToken(), all)
 	require.NoError(t, err)
@@ -45,11 +45,11 @@ type forgetful struct {
 	lanes, reason, settings bool
 }
 
-func (f forgetful) Lanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
+func (f forgetful) LaneStats(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
 	if f.lanes {
 		return nil, nil
 	}
-	return f.Store.Lanes(ctx, shard, namespace, topic, after, limit)
+	return f.Store.LaneStats(ctx, shard, namespace, topic, after, limit)
 }
 
 func (f forgetful) List(ctx context.Context, shard int, filter store.Filter) (store.Page, error) {
@@ -62,16 +62,16 @@ func (f forgetful) List(ctx context.Context, shard int, filter store.Filter) (st
 	return page, err
 }
 
-func (f forgetful) LaneSettings(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
+func (f forgetful) GetLanes(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
 	if f.settings {
 		return make([]store.Lane, len(queues)), nil
 	}
-	return f.Store.LaneSettings(ctx, shard, queues)
+	return f.Store.GetLanes(ctx, shard, queues)
 }
 
 func TestCheckFindsWhatIsWrongWithLanesAndReasons(t *testing.T) {
 	m := storetest.NewModel(storetest.ModelOptions{})
-	_, err := m.Insert(t.Context(), 0, store.NewToken(), []store.Entry{entry("a", 0), entry("b", time.Hour)})
+	_, err := m.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("a", 0), entry("b", time.Hour)})
 	require.NoError(t, err)
 	_, err = m.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: queue, Settings: policy.Lane{LaneConcurrency: 1}})
 	require.NoError(t, err)

@@ -19,7 +19,7 @@ const (
 	LostReply       // it took effect, and fails all the same
 )
 
-// Faulty is s with faults. Decide is asked at every call of a method that changes something, and at Await, with the
+// Faulty is s with faults. Decide is asked at every call of a method that changes something, and at Wait, with the
 // method's name; it must be safe for concurrent use. A faulty call fails with an error that is store.ErrUnavailable.
 // Reads, Ping and Close pass.
 func Faulty(s store.Store, decide func(method string) Fault) store.Store {
@@ -84,39 +84,39 @@ func through[T any](f *faulty, method string, do func() (T, error)) (T, error) {
 	return value, err
 }
 
-func (f *faulty) Insert(ctx context.Context, shard int, token store.Token, entries []store.Entry) ([]store.Inserted, error) {
-	return through(f, "Insert", func() ([]store.Inserted, error) { return f.Store.Insert(ctx, shard, token, entries) })
+func (f *faulty) Insert(ctx context.Context, shard int, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
+	return through(f, "Insert", func() ([]store.InsertResult, error) { return f.Store.Insert(ctx, shard, token, entries) })
 }
 
-func (f *faulty) Lead(ctx context.Context, shard int) (store.Lead, error) {
-	return through(f, "Lead", func() (store.Lead, error) { return f.Store.Lead(ctx, shard) })
+func (f *faulty) Lead(ctx context.Context, shard int) (store.Leadership, error) {
+	return through(f, "Lead", func() (store.Leadership, error) { return f.Store.Lead(ctx, shard) })
 }
 
-func (f *faulty) Carry(ctx context.Context, shard int, token store.Token, round store.Round) (store.Carried, error) {
-	return through(f, "Carry", func() (store.Carried, error) { return f.Store.Carry(ctx, shard, token, round) })
+func (f *faulty) Carry(ctx context.Context, shard int, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+	return through(f, "Carry", func() (store.CarryResult, error) { return f.Store.Carry(ctx, shard, token, round) })
 }
 
-func (f *faulty) Await(ctx context.Context, shard int, watch store.Watch) (store.Rung, error) {
-	return through(f, "Await", func() (store.Rung, error) { return f.Store.Await(ctx, shard, watch) })
+func (f *faulty) Wait(ctx context.Context, shard int, watch store.WaitOptions) (store.Wakeup, error) {
+	return through(f, "Wait", func() (store.Wakeup, error) { return f.Store.Wait(ctx, shard, watch) })
 }
 
-func (f *faulty) Ring(ctx context.Context, shard int, queues []job.Queue) error {
-	_, err := through(f, "Ring", func() (struct{}, error) { return struct{}{}, f.Store.Ring(ctx, shard, queues) })
+func (f *faulty) Notify(ctx context.Context, shard int, queues []job.Queue) error {
+	_, err := through(f, "Notify", func() (struct{}, error) { return struct{}{}, f.Store.Notify(ctx, shard, queues) })
 	return err
 }
 
-func (f *faulty) ClaimExpired(ctx context.Context, shard int, token store.Token, request store.ExpiredRequest) ([]store.Held, error) {
-	return through(f, "ClaimExpired", func() ([]store.Held, error) { return f.Store.ClaimExpired(ctx, shard, token, request) })
+func (f *faulty) ClaimExpired(ctx context.Context, shard int, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
+	return through(f, "ClaimExpired", func() ([]store.ClaimedJob, error) { return f.Store.ClaimExpired(ctx, shard, token, request) })
 }
 
-func (f *faulty) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.Claimed, error) {
-	return through(f, "Claim", func() (store.Claimed, error) { return f.Store.Claim(ctx, shard, token, request) })
+func (f *faulty) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+	return through(f, "Claim", func() (store.ClaimResult, error) { return f.Store.Claim(ctx, shard, token, request) })
 }
 
-func (f *faulty) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.Claimed, error) {
+func (f *faulty) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	type answer struct {
 		errs    []error
-		claimed store.Claimed
+		claimed store.ClaimResult
 	}
 	a, err := through(f, "Settle", func() (answer, error) {
 		errs, claimed, err := f.Store.Settle(ctx, shard, token, items, next)
@@ -133,12 +133,12 @@ func (f *faulty) Edit(ctx context.Context, shard int, token store.Token, ref job
 	return through(f, "Edit", func() (job.Job, error) { return f.Store.Edit(ctx, shard, token, ref, edit) })
 }
 
-func (f *faulty) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.Revived, error) {
-	return through(f, "Revive", func() ([]store.Revived, error) { return f.Store.Revive(ctx, shard, token, items) })
+func (f *faulty) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+	return through(f, "Revive", func() ([]store.ReviveResult, error) { return f.Store.Revive(ctx, shard, token, items) })
 }
 
-func (f *faulty) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.Swept, error) {
-	return through(f, "Sweep", func() (store.Swept, error) { return f.Store.Sweep(ctx, shard, token, limit) })
+func (f *faulty) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.SweepResult, error) {
+	return through(f, "Sweep", func() (store.SweepResult, error) { return f.Store.Sweep(ctx, shard, token, limit) })
 }
 
 func (f *faulty) Repair(ctx context.Context, shard int) (store.RepairResult, error) {
@@ -157,7 +157,7 @@ func (f *faulty) PutLane(ctx context.Context, shard int, token store.Token, lane
 	return through(f, "PutLane", func() (store.Lane, error) { return f.Store.PutLane(ctx, shard, token, lane) })
 }
 
-func (f *faulty) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitAsk) ([]store.Permit, error) {
+func (f *faulty) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	return through(f, "Permit", func() ([]store.Permit, error) { return f.Store.Permit(ctx, shard, token, asks) })
 }
 

@@ -58,7 +58,7 @@ type modelShard struct {
 	permits map[topicName]window
 	alarms  map[topicName]bool
 	mortal  bool // a job has, or had, an end of its time to live
-	outbox  []store.Entry
+	outbox  []store.NewJob
 	agenda  agenda
 	bells   map[string]*bell
 	wake    bool
@@ -151,7 +151,7 @@ func errClosed() error { return &store.UnavailableError{Reason: "the model is cl
 
 // policy is a topic's, complete.
 func (m *Model) policy(name topicName) policy.Topic {
-	return m.topics[name].Policy.Over(m.defaults)
+	return m.topics[name].Policy.WithDefaults(m.defaults)
 }
 
 func (s *modelShard) topic(name topicName) *topic {

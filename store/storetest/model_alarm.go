@@ -21,18 +21,18 @@ func (m *Model) Alarm(ctx context.Context, shard int, token store.Token, alarm s
 			return false, nil
 		}
 		s.alarms[name] = alarm.Raised
-		s.bear(alarm.Births)
+		s.bear(alarm.Outbox)
 		return true, nil
 	})
 }
 
 // bear puts births into the outbox and wakes whoever brings them home.
-func (s *modelShard) bear(births []store.Entry) {
+func (s *modelShard) bear(births []store.NewJob) {
 	if len(births) == 0 {
 		return
 	}
 	for _, e := range births {
-		e.Spec, e.Print = clone(e.Spec), slices.Clone(e.Print)
+		e.Spec, e.Fingerprint = clone(e.Spec), slices.Clone(e.Fingerprint)
 		s.outbox = append(s.outbox, e)
 	}
 	s.wake = true

@@ -15,12 +15,12 @@ type bell struct {
 	queues []job.Queue
 	has    map[job.Queue]bool
 	// line holds who awaits, longest first: they are served in that order, as a blocking pop serves its clients.
-	line []*store.Watch
+	line []*store.WaitOptions
 }
 
 // leave takes a waiter out of the line.
-func (b *bell) leave(w *store.Watch) {
-	b.line = slices.DeleteFunc(b.line, func(x *store.Watch) bool { return x == w })
+func (b *bell) leave(w *store.WaitOptions) {
+	b.line = slices.DeleteFunc(b.line, func(x *store.WaitOptions) bool { return x == w })
 }
 
 func (s *modelShard) bell(group string) *bell {
@@ -60,19 +60,19 @@ func (s *modelShard) signal() {
 	s.changed = make(chan struct{})
 }
 
-// awaitDefault is the longest that Await blocks when it is not told.
+// awaitDefault is the longest that Wait blocks when it is not told.
 const awaitDefault = 5 * time.Second
 
-// Await blocks on channels and a timer only.
-func (m *Model) Await(ctx context.Context, shard int, watch store.Watch) (store.Rung, error) {
+// Wait blocks on channels and a timer only.
+func (m *Model) Wait(ctx context.Context, shard int, watch store.WaitOptions) (store.Wakeup, error) {
 	s := m.shards[shard]
-	if watch.Wait <= 0 {
-		watch.Wait = awaitDefault
+	if watch.Timeout <= 0 {
+		watch.Timeout = awaitDefault
 	}
 	if watch.Max <= 0 {
 		watch.Max = store.MaxBatch
 	}
-	timer := time.NewTimer(watch.Wait)
+	timer := time.NewTimer(watch.Timeout)
 	defer timer.Stop()
 	m.mu.Lock()
 	b := s.bell(watch.Group)
@@ -86,32 +86,32 @@ func (m *Model) Await(ctx context.Context, shard int, watch store.Watch) (store.
 	}()
 	for {
 		if _, err := m.open(ctx); err != nil {
-			return store.Rung{}, err
+			return store.Wakeup{}, err
 		}
-		var rung store.Rung
+		var rung store.Wakeup
 		if b.line[0] == &watch {
 			rung.Queues = b.take(watch.Max)
 		}
-		if watch.Wake {
-			rung.Wake, s.wake = s.wake, false
+		if watch.Agenda {
+			rung.AgendaMoved, s.wake = s.wake, false
 		}
 		changed := s.changed
 		m.mu.Unlock()
-		if len(rung.Queues) > 0 || rung.Wake {
+		if len(rung.Queues) > 0 || rung.AgendaMoved {
 			return rung, nil
 		}
 		select {
 		case <-changed:
 		case <-timer.C:
-			return store.Rung{}, nil
+			return store.Wakeup{}, nil
 		case <-ctx.Done():
-			return store.Rung{}, fmt.Errorf("await the bell: %w", context.Cause(ctx))
+			return store.Wakeup{}, fmt.Errorf("await the bell: %w", context.Cause(ctx))
 		}
 	}
 }
 
-// Ring drops queues with nothing to claim.
-func (m *Model) Ring(ctx context.Context, shard int, queues []job.Queue) error {
+// Notify drops queues with nothing to claim.
+func (m *Model) Notify(ctx context.Context, shard int, queues []job.Queue) error {
 	now, err := m.open(ctx)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ type lead struct {
 }
 
 // Lead takes the lock when nobody holds it or its time has passed.
-func (m *Model) Lead(ctx context.Context, shard int) (store.Lead, error) {
+func (m *Model) Lead(ctx context.Context, shard int) (store.Leadership, error) {
 	now, err := m.open(ctx)
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (m *Model) Lead(ctx context.Context, shard int) (store.Lead, error) {
 	if s.leader.until.After(now) {
 		return nil, store.ErrNotLeader
 	}
-	s.leader = lead{model: m, shard: shard, token: store.NewToken(), until: now.Add(store.LeadTime)}
+	s.leader = lead{model: m, shard: shard, token: store.NewToken(), until: now.Add(store.LeadershipTTL)}
 	mine := s.leader
 	return &mine, nil
 }
@@ -162,7 +162,7 @@ func (l *lead) Extend(ctx context.Context) error {
 	if s.leader.token != l.token || !s.leader.until.After(now) {
 		return store.ErrNotLeader
 	}
-	s.leader.until = now.Add(store.LeadTime)
+	s.leader.until = now.Add(store.LeadershipTTL)
 	return nil
 }
 

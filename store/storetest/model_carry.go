@@ -22,26 +22,26 @@ const (
 const freeLosses = 2
 
 // Carry makes one round.
-func (m *Model) Carry(ctx context.Context, shard int, token store.Token, round store.Round) (store.Carried, error) {
+func (m *Model) Carry(ctx context.Context, shard int, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
 	now, err := m.open(ctx)
 	if err != nil {
-		return store.Carried{}, err
+		return store.CarryResult{}, err
 	}
 	defer m.mu.Unlock()
 	s := m.shards[shard]
 	round.Queues = cmp.Or(round.Queues, carryQueues)
 	round.Jobs = cmp.Or(round.Jobs, carryJobs)
 	round.Ready = cmp.Or(round.Ready, carryReady)
-	return once(s, now, call{"carry", token}, func() (store.Carried, error) {
+	return once(s, now, call{"carry", token}, func() (store.CarryResult, error) {
 		return s.carry(round, now), nil
 	})
 }
 
-func (s *modelShard) carry(round store.Round, now time.Time) store.Carried {
-	c := store.Carried{Now: now}
-	s.outbox = slices.DeleteFunc(s.outbox, func(e store.Entry) bool { return slices.Contains(round.Home, e.Ref()) })
+func (s *modelShard) carry(round store.CarryOptions, now time.Time) store.CarryResult {
+	c := store.CarryResult{Now: now}
+	s.outbox = slices.DeleteFunc(s.outbox, func(e store.NewJob) bool { return slices.Contains(round.Relayed, e.Ref()) })
 	stays := func(r *record) bool {
-		return round.HoldLapses || (!round.LapseBefore.IsZero() && r.deadline.After(round.LapseBefore))
+		return round.KeepLeases || (!round.ExpireLeasesBefore.IsZero() && r.deadline.After(round.ExpireLeasesBefore))
 	}
 
 	var visit []*queue
@@ -57,19 +57,19 @@ func (s *modelShard) carry(round store.Round, now time.Time) store.Carried {
 	}
 	for _, q := range visit {
 		silent := q.ready.first() == nil || s.blocked(q, now) // nobody has been told of what it has
-		for c.Moved+c.Lapsed < round.Jobs {
+		for c.Moved+c.ExpiredLeases < round.Jobs {
 			r := q.lapsed(now, stays)
 			if r == nil {
 				break
 			}
 			s.lapse(r, now)
-			c.Lapsed++
+			c.ExpiredLeases++
 		}
 		if s.blocked(q, now) {
 			s.plan(q, now, false)
 			continue
 		}
-		for c.Moved+c.Lapsed < round.Jobs && len(q.ready.items) < round.Ready {
+		for c.Moved+c.ExpiredLeases < round.Jobs && len(q.ready.items) < round.Ready {
 			r := q.due.first()
 			if r == nil || r.job.DueAt.After(now) {
 				break
@@ -77,29 +77,29 @@ func (s *modelShard) carry(round store.Round, now time.Time) store.Carried {
 			s.put(r, &q.ready)
 			c.Moved++
 		}
-		if q.ready.first() != nil && (silent || !q.rung.Add(store.RingAgain).After(now)) {
+		if q.ready.first() != nil && (silent || !q.rung.Add(store.RenotifyAfter).After(now)) {
 			s.ring(q, now)
 		}
 		s.plan(q, now, false)
 	}
 
-	waiting := s.outbox[min(max(round.Skip, 0), len(s.outbox)):]
-	room := cmp.Or(round.Bytes, store.OutboxBytes)
-	for c.Looked < min(len(waiting), store.MaxBatch) {
-		e := waiting[c.Looked]
-		if room -= len(e.Body); room < 0 && c.Looked > 0 {
+	waiting := s.outbox[min(max(round.SkipOutbox, 0), len(s.outbox)):]
+	room := cmp.Or(round.OutboxBytes, store.OutboxBytes)
+	for c.OutboxRead < min(len(waiting), store.MaxBatch) {
+		e := waiting[c.OutboxRead]
+		if room -= len(e.Body); room < 0 && c.OutboxRead > 0 {
 			break
 		}
-		c.Looked++
+		c.OutboxRead++
 		c.Outbox = append(c.Outbox, e)
 	}
 	if s.mortal { // most tests have no job with an expiry, and many jobs
 		for _, r := range s.jobs {
-			c.Expired = c.Expired || r.overdue(now)
+			c.HasExpiredJobs = c.HasExpiredJobs || r.overdue(now)
 		}
 	}
 	c.Next = s.next(now, stays)
-	if c.Looked < len(waiting) {
+	if c.OutboxRead < len(waiting) {
 		c.Next = 0
 	}
 	return c
@@ -138,12 +138,12 @@ func (s *modelShard) next(now time.Time, stays func(*record) bool) time.Duration
 
 // lapse ends an attempt that nobody settled: the job is due again at once, or cancelled when that was asked.
 func (s *modelShard) lapse(r *record, now time.Time) {
-	r.job.Made++
-	r.job.Lost++
-	if r.job.Lost > freeLosses {
-		r.job.Tries++
+	r.job.Attempts++
+	r.job.ConsecutiveLost++
+	if r.job.ConsecutiveLost > freeLosses {
+		r.job.FailedAttempts++
 	}
-	r.note(job.Attempt{N: r.job.Made, Kind: job.KindLost, StartedAt: r.claimed, Duration: now.Sub(r.claimed)})
+	r.note(job.Attempt{N: r.job.Attempts, Kind: job.KindLost, StartedAt: r.claimed, Duration: now.Sub(r.claimed)})
 	if r.job.CancelRequested {
 		s.end(r, job.Cancelled, job.ReasonCancelled, now)
 		return

@@ -12,31 +12,31 @@ import (
 // taken is what is remembered of a claim: a repeat answers those that are still held.
 type taken struct {
 	records []*record
-	queues  []store.QueueLeft
+	queues  []store.QueueStatus
 }
 
 // Claim holds jobs for the caller.
-func (m *Model) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.Claimed, error) {
+func (m *Model) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
 	now, err := m.open(ctx)
 	if err != nil {
-		return store.Claimed{}, err
+		return store.ClaimResult{}, err
 	}
 	defer m.mu.Unlock()
 	return m.shards[shard].claim(token, request, now), nil
 }
 
-func (s *modelShard) claim(token store.Token, request store.ClaimRequest, now time.Time) store.Claimed {
-	bound(len(request.Wants))
+func (s *modelShard) claim(token store.Token, request store.ClaimRequest, now time.Time) store.ClaimResult {
+	bound(len(request.Queues))
 	bound(request.Max)
 	t, _ := once(s, now, call{"claim", token}, func() (*taken, error) {
-		t := &taken{queues: make([]store.QueueLeft, 0, len(request.Wants))}
+		t := &taken{queues: make([]store.QueueStatus, 0, len(request.Queues))}
 		size := 0
-		for _, w := range request.Wants {
+		for _, w := range request.Queues {
 			t.queues = append(t.queues, s.serve(t, &size, token, request, w, now))
 		}
 		return t, nil
 	})
-	c := store.Claimed{Queues: t.queues, Revision: s.model.revision}
+	c := store.ClaimResult{Queues: t.queues, Revision: s.model.revision}
 	for _, r := range t.records {
 		if r.place == &r.queue.held && r.lease == token {
 			c.Jobs = append(c.Jobs, r.heldView(now))
@@ -46,8 +46,8 @@ func (s *modelShard) claim(token store.Token, request store.ClaimRequest, now ti
 }
 
 // serve takes what one Want may have. Size is that of the bodies taken so far.
-func (s *modelShard) serve(t *taken, size *int, token store.Token, request store.ClaimRequest, w store.Want, now time.Time) store.QueueLeft {
-	left := store.QueueLeft{Queue: w.Queue}
+func (s *modelShard) serve(t *taken, size *int, token store.Token, request store.ClaimRequest, w store.QueueClaim, now time.Time) store.QueueStatus {
+	left := store.QueueStatus{Queue: w.Queue}
 	if lane := s.lane(w.Queue); lane.Revision != w.Lane {
 		left.Lane = &lane
 	}
@@ -84,7 +84,7 @@ func (s *modelShard) serve(t *taken, size *int, token store.Token, request store
 		s.put(r, &q.held)
 		t.records = append(t.records, r)
 	}
-	left.Open = q.open
+	left.BreakerOpen = q.open
 	s.plan(q, now, true)
 	return left
 }
@@ -108,12 +108,12 @@ func (s *modelShard) pick(q *queue, now time.Time) *record {
 	return best
 }
 
-func (r *record) heldView(now time.Time) store.Held {
-	return store.Held{
+func (r *record) heldView(now time.Time) store.ClaimedJob {
+	return store.ClaimedJob{
 		Job:      r.view(now),
 		Lease:    r.lease,
 		LeaseFor: r.deadline.Sub(now),
-		Age:      now.Sub(r.job.Since),
+		Age:      now.Sub(r.job.FirstDueAt),
 		Late:     r.late,
 		Rated:    r.rated,
 		Probe:    r.probe,

@@ -40,7 +40,7 @@ func (m *Model) Cancel(ctx context.Context, shard int, token store.Token, ref jo
 			return nil
 		}
 		r.job.Version++
-		r.note(job.Attempt{N: r.job.Made, Kind: job.KindCancelled, StartedAt: now})
+		r.note(job.Attempt{N: r.job.Attempts, Kind: job.KindCancelled, StartedAt: now})
 		if r.job.State == job.Running {
 			r.job.CancelRequested = true
 			return nil
@@ -86,14 +86,14 @@ func (m *Model) Edit(ctx context.Context, shard int, token store.Token, ref job.
 		r.job.Body = slices.Clone(r.job.Body)
 		r.job.Version++
 		r.job.ExpiresAt, r.aged = expires, false
-		r.note(job.Attempt{N: r.job.Made, Kind: edit.Kind, StartedAt: now})
+		r.note(job.Attempt{N: r.job.Attempts, Kind: edit.Kind, StartedAt: now})
 		if edit.Delay == nil && edit.RunAt == nil {
 			s.put(r, place)
 			return nil
 		}
 		r.job.DueAt = due
-		if r.job.Tries == 0 && r.job.Lost == 0 {
-			r.job.Since = r.job.DueAt
+		if r.job.FailedAttempts == 0 && r.job.ConsecutiveLost == 0 {
+			r.job.FirstDueAt = r.job.DueAt
 		}
 		s.wait(r, now)
 		return nil

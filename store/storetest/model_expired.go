@@ -14,7 +14,7 @@ import (
 func (r *record) endOfLife() time.Time {
 	at := r.job.ExpiresAt
 	if r.maxAge > 0 && !r.aged {
-		if old := after(r.job.Since, r.maxAge); at.IsZero() || old.Before(at) {
+		if old := after(r.job.FirstDueAt, r.maxAge); at.IsZero() || old.Before(at) {
 			at = old
 		}
 	}
@@ -29,7 +29,7 @@ func (r *record) overdue(now time.Time) bool {
 }
 
 // ClaimExpired holds what waits beyond its time to live.
-func (m *Model) ClaimExpired(ctx context.Context, shard int, token store.Token, request store.ExpiredRequest) ([]store.Held, error) {
+func (m *Model) ClaimExpired(ctx context.Context, shard int, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
 	bound(request.Max)
 	now, err := m.open(ctx)
 	if err != nil {
@@ -67,7 +67,7 @@ func (m *Model) ClaimExpired(ctx context.Context, shard int, token store.Token, 
 		}
 		return t, nil
 	})
-	var held []store.Held
+	var held []store.ClaimedJob
 	for _, r := range t.records {
 		if r.place == &r.queue.held && r.lease == token {
 			held = append(held, r.heldView(now))

@@ -23,7 +23,7 @@ type remembered struct {
 }
 
 // Insert takes the entries one after the other.
-func (m *Model) Insert(ctx context.Context, shard int, token store.Token, entries []store.Entry) ([]store.Inserted, error) {
+func (m *Model) Insert(ctx context.Context, shard int, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
 	bound(len(entries))
 	now, err := m.open(ctx)
 	if err != nil {
@@ -31,8 +31,8 @@ func (m *Model) Insert(ctx context.Context, shard int, token store.Token, entrie
 	}
 	defer m.mu.Unlock()
 	s := m.shards[shard]
-	return once(s, now, call{"insert", token}, func() ([]store.Inserted, error) {
-		results := make([]store.Inserted, len(entries))
+	return once(s, now, call{"insert", token}, func() ([]store.InsertResult, error) {
+		results := make([]store.InsertResult, len(entries))
 		for i, e := range entries {
 			results[i] = s.insert(e, now)
 		}
@@ -47,32 +47,32 @@ func bound(n int) {
 	}
 }
 
-func (s *modelShard) insert(e store.Entry, now time.Time) store.Inserted {
+func (s *modelShard) insert(e store.NewJob, now time.Time) store.InsertResult {
 	ref := e.Ref()
 	if known := s.jobs[ref]; known != nil {
 		view := known.view(now)
-		return store.Inserted{Outcome: outcome(known.print, e.Print, view.State), Job: view}
+		return store.InsertResult{Outcome: outcome(known.print, e.Fingerprint, view.State), Job: view}
 	}
 	if id := s.ids[ref]; id != nil {
 		gone := job.Job{Spec: e.Spec}
 		gone.State, gone.FinishedAt, gone.Reason = id.state, id.finishedAt, id.reason
-		return store.Inserted{Outcome: outcome(id.print, e.Print, id.state), Job: gone}
+		return store.InsertResult{Outcome: outcome(id.print, e.Fingerprint, id.state), Job: gone}
 	}
-	r := &record{print: slices.Clone(e.Print), queue: s.queue(e.Queue)}
+	r := &record{print: slices.Clone(e.Fingerprint), queue: s.queue(e.Queue)}
 	r.job.Spec = clone(e.Spec)
 	r.job.CreatedAt, r.job.Version = now, 1
 	r.job.DueAt = dueAt(now, e.Delay, e.RunAt)
-	r.job.Since = r.job.DueAt
+	r.job.FirstDueAt = r.job.DueAt
 	r.job.ExpiresAt = expiresAt(now, e.ExpiresIn, e.ExpiresAt)
 	r.maxAge = e.MaxAge
 	s.mortal = s.mortal || !r.endOfLife().IsZero()
 	s.jobs[ref] = r
-	if e.Print != nil {
+	if e.Fingerprint != nil {
 		s.ids[ref] = &remembered{topic: r.queue.topic.name, print: r.print}
 	}
 	r.queue.topic.registered++
 	s.wait(r, now)
-	return store.Inserted{Outcome: store.Created, Job: r.view(now)}
+	return store.InsertResult{Outcome: store.Created, Job: r.view(now)}
 }
 
 func outcome(known, sent []byte, state job.State) store.Outcome {
@@ -118,7 +118,7 @@ func expiresAt(now time.Time, in time.Duration, at time.Time) time.Time {
 // view is a job as it stands, without its record. What it shares with the model is never written again.
 func (r *record) view(now time.Time) job.Job {
 	j := r.job
-	j.Attempts = nil
+	j.History = nil
 	if j.State == job.Scheduled && !j.DueAt.After(now) {
 		j.State = job.Ready
 	}
@@ -127,7 +127,7 @@ func (r *record) view(now time.Time) job.Job {
 
 // note adds to a job's record.
 func (r *record) note(a job.Attempt) {
-	kept, same := append(slices.Clone(r.job.Attempts), a), 0
+	kept, same := append(slices.Clone(r.job.History), a), 0
 	for _, entry := range kept {
 		if entry.Kind.IsAttempt() == a.Kind.IsAttempt() {
 			same++
@@ -141,7 +141,7 @@ func (r *record) note(a job.Attempt) {
 		oldest := slices.IndexFunc(kept, func(entry job.Attempt) bool { return entry.Kind.IsAttempt() == a.Kind.IsAttempt() })
 		kept = slices.Delete(kept, oldest, oldest+1)
 	}
-	r.job.Attempts = kept
+	r.job.History = kept
 }
 
 // clone parts a registration from what its caller may write to.

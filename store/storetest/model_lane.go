@@ -42,14 +42,14 @@ func (s *modelShard) free(q *queue, now time.Time) (at time.Time, ever bool) {
 
 // tripped reports whether a queue's breaker is open. It is forgotten a while after its hold, unless a job is out.
 func (q *queue) tripped(now time.Time) bool {
-	return q.open && (len(q.held.items) > 0 || !now.After(q.until.Add(store.LaneMemory)))
+	return q.open && (len(q.held.items) > 0 || !now.After(q.until.Add(store.BreakerRetention)))
 }
 
 // turn makes a change to a whole lane.
 func (s *modelShard) turn(q *queue, change store.LaneChange, now time.Time) {
 	q.open = q.tripped(now)
-	if change.Hold > 0 {
-		if until := after(s.model.ceil(), change.Hold); until.After(q.until) {
+	if change.Cooldown > 0 {
+		if until := after(s.model.ceil(), change.Cooldown); until.After(q.until) {
 			q.until = until
 		}
 	}
@@ -98,8 +98,8 @@ func (m *Model) PutLane(ctx context.Context, shard int, token store.Token, put s
 	})
 }
 
-// LaneSettings reads settings; revision 0 where nothing is put.
-func (m *Model) LaneSettings(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
+// GetLanes reads settings; revision 0 where nothing is put.
+func (m *Model) GetLanes(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
 	bound(len(queues))
 	if _, err := m.open(ctx); err != nil {
 		return nil, err
@@ -112,8 +112,8 @@ func (m *Model) LaneSettings(ctx context.Context, shard int, queues []job.Queue)
 	return lanes, nil
 }
 
-// PutLanes sorts the settings of a topic's lanes and cuts the page out of them.
-func (m *Model) PutLanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.Lane, error) {
+// ListLanes sorts the settings of a topic's lanes and cuts the page out of them.
+func (m *Model) ListLanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.Lane, error) {
 	bound(limit)
 	if _, err := m.open(ctx); err != nil {
 		return nil, err

@@ -137,7 +137,7 @@ func (s *modelShard) wait(r *record, now time.Time) {
 	s.plan(q, now, true)
 }
 
-// plan notes the next moment at which someone must look at a queue. With wake, Await is told when that is before
+// plan notes the next moment at which someone must look at a queue. With wake, Wait is told when that is before
 // everything else.
 func (s *modelShard) plan(q *queue, now time.Time, wake bool) {
 	if free, _ := s.free(q, now); free.After(now) {
@@ -185,7 +185,7 @@ func (s *modelShard) nextLook(q *queue, now time.Time, stays func(*record) bool)
 		return t
 	}
 	if q.ready.first() != nil {
-		earlier(later(q.rung.Add(store.RingAgain)))
+		earlier(later(q.rung.Add(store.RenotifyAfter)))
 	} else if r := q.due.first(); r != nil {
 		earlier(later(r.job.DueAt))
 	}

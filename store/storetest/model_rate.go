@@ -77,7 +77,7 @@ func (w window) free(rate policy.Rate, now time.Time) time.Time {
 }
 
 // Permit answers ask after ask.
-func (m *Model) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitAsk) ([]store.Permit, error) {
+func (m *Model) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	bound(len(asks))
 	now, err := m.open(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func (m *Model) Permit(ctx context.Context, shard int, token store.Token, asks [
 	})
 }
 
-func (s *modelShard) permit(ask store.PermitAsk, now time.Time) store.Permit {
+func (s *modelShard) permit(ask store.PermitRequest, now time.Time) store.Permit {
 	p := store.Permit{Starts: ask.Starts, At: now, Slack: ask.Slack}
 	if !ask.Rate.Limited() {
 		return p

@@ -26,7 +26,7 @@ func (m *Model) Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error
 		return job.Job{}, store.ErrNotFound
 	}
 	found := r.view(now)
-	found.Attempts = r.job.Attempts
+	found.History = r.job.History
 	return found, nil
 }
 
@@ -173,7 +173,7 @@ func (m *Model) Totals(ctx context.Context, shard int, namespace string) (store.
 	total := m.shards[shard].forgotten[namespace]
 	m.mu.Unlock()
 	for _, t := range all {
-		total = total.Plus(t)
+		total = total.Add(t)
 	}
 	total.Namespace, total.Topic = namespace, ""
 	return total, nil
@@ -202,8 +202,8 @@ func (m *Model) countTopics(
 			row.Scheduled += c.Scheduled
 			row.Ready += c.Ready
 			row.Running += c.Running
-			if c.Open {
-				row.Open++
+			if c.BreakerOpen {
+				row.OpenBreakers++
 			}
 			for _, l := range []*line{&q.ready, &q.due} {
 				if r := l.first(); r != nil && (row.OldestDue.IsZero() || r.job.DueAt.Before(row.OldestDue)) {
@@ -225,20 +225,20 @@ func (q *queue) count(now time.Time) store.LaneStats {
 		return -1
 	})
 	row := store.LaneStats{
-		Lane:      q.name.Lane,
-		Scheduled: int64(len(q.due.items) - isDue),
-		Ready:     int64(len(q.ready.items) + isDue),
-		Running:   int64(len(q.held.items)),
-		Open:      q.tripped(now),
+		Lane:        q.name.Lane,
+		Scheduled:   int64(len(q.due.items) - isDue),
+		Ready:       int64(len(q.ready.items) + isDue),
+		Running:     int64(len(q.held.items)),
+		BreakerOpen: q.tripped(now),
 	}
 	if q.until.After(now) {
-		row.HeldUntil = q.until
+		row.CooldownUntil = q.until
 	}
 	return row
 }
 
-// Lanes leaves out lanes without unfinished jobs.
-func (m *Model) Lanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
+// LaneStats leaves out lanes without unfinished jobs.
+func (m *Model) LaneStats(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
 	now, err := m.open(ctx)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 )
 
 // Revive takes the revivals one after the other.
-func (m *Model) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.Revived, error) {
+func (m *Model) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	bound(len(items))
 	now, err := m.open(ctx)
 	if err != nil {
@@ -17,8 +17,8 @@ func (m *Model) Revive(ctx context.Context, shard int, token store.Token, items 
 	}
 	defer m.mu.Unlock()
 	s := m.shards[shard]
-	return once(s, now, call{"revive", token}, func() ([]store.Revived, error) {
-		results := make([]store.Revived, len(items))
+	return once(s, now, call{"revive", token}, func() ([]store.ReviveResult, error) {
+		results := make([]store.ReviveResult, len(items))
 		for i, item := range items {
 			results[i].Job, results[i].Err = s.revive(item, now)
 		}
@@ -59,11 +59,11 @@ func (s *modelShard) revive(item store.Revival, now time.Time) (job.Job, error) 
 	}
 	r.job.FinishedAt, r.job.Reason = time.Time{}, ""
 	r.job.Version++
-	r.job.Round++
-	r.job.Tries, r.job.Lost = 0, 0
-	r.job.DueAt, r.job.Since = due, due
+	r.job.Generation++
+	r.job.FailedAttempts, r.job.ConsecutiveLost = 0, 0
+	r.job.DueAt, r.job.FirstDueAt = due, due
 	r.job.ExpiresAt, r.aged = expires, false
-	r.note(job.Attempt{N: r.job.Made, Kind: job.KindRevived, StartedAt: now})
+	r.note(job.Attempt{N: r.job.Attempts, Kind: job.KindRevived, StartedAt: now})
 	if id := s.ids[item.Ref]; id != nil {
 		id.state, id.finishedAt, id.reason = "", time.Time{}, ""
 	}

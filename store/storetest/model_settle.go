@@ -11,11 +11,11 @@ import (
 )
 
 // Settle ends attempts and, with next, claims under the same token.
-func (m *Model) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.Claimed, error) {
+func (m *Model) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	bound(len(items))
 	now, err := m.open(ctx)
 	if err != nil {
-		return nil, store.Claimed{}, err
+		return nil, store.ClaimResult{}, err
 	}
 	defer m.mu.Unlock()
 	s := m.shards[shard]
@@ -27,7 +27,7 @@ func (m *Model) Settle(ctx context.Context, shard int, token store.Token, items 
 		return errs, nil
 	})
 	if next == nil {
-		return errs, store.Claimed{Revision: m.revision}, nil
+		return errs, store.ClaimResult{Revision: m.revision}, nil
 	}
 	return errs, s.claim(token, *next, now), nil
 }
@@ -39,7 +39,7 @@ func (s *modelShard) settle(item store.Settlement, now time.Time) error {
 	}
 	q := r.queue
 	freed := s.blocked(q, now)
-	if item.Lane.Unstarted {
+	if item.Lane.StartUnused {
 		s.unstart(r, item.Lane.Slack, now)
 	}
 	s.turn(q, item.Lane, now)
@@ -47,14 +47,14 @@ func (s *modelShard) settle(item store.Settlement, now time.Time) error {
 		r.note(item.Attempt)
 	}
 	if item.Verdict.Kind == policy.Delivered || !r.job.CancelRequested {
-		s.bear(item.Births)
+		s.bear(item.Outbox)
 	}
 	if item.Attempt.Kind == job.KindAttempt {
-		r.job.Made++
-		r.job.Lost = 0
+		r.job.Attempts++
+		r.job.ConsecutiveLost = 0
 		r.job.Status = item.Attempt.Status
 		if item.Verdict.Kind != policy.Delivered {
-			r.job.Tries++
+			r.job.FailedAttempts++
 		}
 	}
 	switch kind := item.Verdict.Kind; {

@@ -9,15 +9,15 @@ import (
 )
 
 // Sweep removes the oldest ends first.
-func (m *Model) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.Swept, error) {
+func (m *Model) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.SweepResult, error) {
 	now, err := m.open(ctx)
 	if err != nil {
-		return store.Swept{}, err
+		return store.SweepResult{}, err
 	}
 	defer m.mu.Unlock()
 	s := m.shards[shard]
-	return once(s, now, call{"sweep", token}, func() (store.Swept, error) {
-		var swept store.Swept
+	return once(s, now, call{"sweep", token}, func() (store.SweepResult, error) {
+		var swept store.SweepResult
 		for name, t := range s.topics {
 			p := m.policy(name)
 			s.trim(&t.done, p.KeepDelivered, limit, now, &swept)
@@ -82,7 +82,7 @@ func (m *Model) unused(s *modelShard, t *topic) bool {
 }
 
 // trim removes what one line holds beyond its bounds.
-func (s *modelShard) trim(l *line, keep policy.Keep, limit int, now time.Time, swept *store.Swept) {
+func (s *modelShard) trim(l *line, keep policy.Retention, limit int, now time.Time, swept *store.SweepResult) {
 	for r := l.first(); r != nil; r = l.first() {
 		if int64(len(l.items)) <= *keep.Max && l.bytes <= *keep.MaxBytes && r.job.FinishedAt.Add(*keep.For).After(now) {
 			return

@@ -56,12 +56,12 @@ func TestModelOnARealClock(t *testing.T) {
 
 var queue = job.Queue{Namespace: "default", Topic: "orders", Lane: "a"}
 
-func entry(id string, delay time.Duration) store.Entry {
-	return store.Entry{New: job.New{Spec: job.Spec{ID: id, Queue: queue}, Delay: delay}}
+func entry(id string, delay time.Duration) store.NewJob {
+	return store.NewJob{New: job.New{Spec: job.Spec{ID: id, Queue: queue}, Delay: delay}}
 }
 
 var all = store.ClaimRequest{
-	Wants: []store.Want{{Queue: queue, Max: store.MaxBatch, Timeout: time.Minute}}, Max: store.MaxBatch, MaxBytes: 1 << 20,
+	Queues: []store.QueueClaim{{Queue: queue, Max: store.MaxBatch, Timeout: time.Minute}}, Max: store.MaxBatch, MaxBytes: 1 << 20,
 }
 
 // The whole way of a job in fake time: what waits, waits on channels and timers alone.
@@ -69,19 +69,19 @@ func TestModelRunsInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		m := storetest.NewModel(storetest.ModelOptions{})
-		_, err := m.Insert(ctx, 0, store.NewToken(), []store.Entry{entry("a", 25*time.Hour)})
+		_, err := m.Insert(ctx, 0, store.NewToken(), []store.NewJob{entry("a", 25*time.Hour)})
 		require.NoError(t, err)
 		start := time.Now()
 		for time.Since(start) < 25*time.Hour { // a carrier
-			carried, err := m.Carry(ctx, 0, store.NewToken(), store.Round{})
+			carried, err := m.Carry(ctx, 0, store.NewToken(), store.CarryOptions{})
 			require.NoError(t, err)
-			rung, err := m.Await(ctx, 0, store.Watch{Group: store.GroupPush, Wait: max(carried.Next, time.Second)})
+			rung, err := m.Wait(ctx, 0, store.WaitOptions{Group: store.GroupPush, Timeout: max(carried.Next, time.Second)})
 			require.NoError(t, err)
 			require.Empty(t, rung.Queues)
 		}
-		_, err = m.Carry(ctx, 0, store.NewToken(), store.Round{})
+		_, err = m.Carry(ctx, 0, store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
-		rung, err := m.Await(ctx, 0, store.Watch{Group: store.GroupPush})
+		rung, err := m.Wait(ctx, 0, store.WaitOptions{Group: store.GroupPush})
 		require.NoError(t, err)
 		require.Equal(t, []job.Queue{queue}, rung.Queues)
 		claimed, err := m.Claim(ctx, 0, store.NewToken(), all)
@@ -99,7 +99,7 @@ func TestModelServesWhoWaitsLongestFirst(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 3 {
 			wg.Go(func() {
-				rung, err := m.Await(t.Context(), 0, store.Watch{Group: store.GroupPush})
+				rung, err := m.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush})
 				require.NoError(t, err)
 				require.Len(t, rung.Queues, 1)
 				order = append(order, i)
@@ -109,7 +109,7 @@ func TestModelServesWhoWaitsLongestFirst(t *testing.T) {
 		for i := range 3 {
 			e := entry(fmt.Sprint(i), 0)
 			e.Lane = fmt.Sprint(i)
-			_, err := m.Insert(t.Context(), 0, store.NewToken(), []store.Entry{e})
+			_, err := m.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{e})
 			require.NoError(t, err)
 			synctest.Wait()
 		}
@@ -123,7 +123,7 @@ func TestModelEndsWhatWaitsWhenItIsClosed(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{})
 		answer := make(chan error, 1)
 		go func() {
-			_, err := m.Await(context.Background(), 0, store.Watch{Group: store.GroupPush, Wait: time.Hour})
+			_, err := m.Wait(context.Background(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Hour})
 			answer <- err
 		}()
 		synctest.Wait()
@@ -141,7 +141,7 @@ func TestModelBearsManyJobs(t *testing.T) {
 	_, err := m.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{LaneConcurrency: 10_000}})
 	require.NoError(t, err)
 	for start := 0; start < n; start += 500 {
-		var batch []store.Entry
+		var batch []store.NewJob
 		for i := range 500 {
 			batch = append(batch, entry(fmt.Sprint(start+i), 0))
 		}

@@ -19,7 +19,7 @@ type answer struct {
 	err   error
 }
 
-// once makes a call, or answers what it came to when its token was used within TokenMemory.
+// once makes a call, or answers what it came to when its token was used within TokenTTL.
 func once[T any](s *modelShard, now time.Time, c call, do func() (T, error)) (T, error) {
 	if a, ok := s.recall(now, c); ok {
 		value, _ := a.value.(T)
@@ -31,7 +31,7 @@ func once[T any](s *modelShard, now time.Time, c call, do func() (T, error)) (T,
 }
 
 func (s *modelShard) recall(now time.Time, c call) (answer, bool) {
-	for len(s.calls) > 0 && now.Sub(s.answers[s.calls[0]].at) > store.TokenMemory {
+	for len(s.calls) > 0 && now.Sub(s.answers[s.calls[0]].at) > store.TokenTTL {
 		delete(s.answers, s.calls[0])
 		s.calls = s.calls[1:]
 	}

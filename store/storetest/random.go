@@ -102,7 +102,7 @@ type pair struct {
 	queues    []job.Queue
 	ids       []string
 	held      []lease
-	sent      map[string]store.Entry // the newest registration under an id
+	sent      map[string]store.NewJob // the newest registration under an id
 	births    int
 	home      []job.Ref
 	rate      policy.Rate              // of the lanes of orders, and of permits; zero: none
@@ -113,12 +113,12 @@ type pair struct {
 
 // A lease is one job as both gave it out, under a claim with a slack; it may be long lost.
 type lease struct {
-	engine, model store.Held
+	engine, model store.ClaimedJob
 	slack         time.Duration
 }
 
 func newPair(t *rapid.T, s *suite, namespace string) *pair {
-	p := &pair{T: t, s: s, ctx: s.Context(), namespace: namespace, sent: make(map[string]store.Entry), lanes: make(map[job.Queue][]revision)}
+	p := &pair{T: t, s: s, ctx: s.Context(), namespace: namespace, sent: make(map[string]store.NewJob), lanes: make(map[job.Queue][]revision)}
 	p.model = NewModel(ModelOptions{Defaults: s.Defaults, Now: s.Now})
 	for _, topic := range []string{"orders", "orders", "mails"} {
 		p.queues = append(p.queues, s.queueOf(namespace, topic, len(p.queues)))
@@ -207,9 +207,9 @@ func (p *pair) url() string { return "http://" + p.queues[0].Lane + "/" }
 
 func (p *pair) insert(*rapid.T) {
 	p.tick()
-	var entries []store.Entry
+	var entries []store.NewJob
 	for i := range rapid.IntRange(1, 3).Draw(p.T, "entries") {
-		e := store.Entry{New: job.New{Spec: job.Spec{ID: p.one("id"), Queue: rapid.SampledFrom(p.queues).Draw(p.T, "queue")}}}
+		e := store.NewJob{New: job.New{Spec: job.Spec{ID: p.one("id"), Queue: rapid.SampledFrom(p.queues).Draw(p.T, "queue")}}}
 		e.URL = rapid.SampledFrom([]string{"", "http://a.example/", p.url()}).Draw(p.T, "url")
 		e.Delay = p.wait(i == 0)
 		e.Body = []byte(rapid.SampledFrom([]string{"", "body", "long body"}).Draw(p.T, "body"))
@@ -223,7 +223,7 @@ func (p *pair) insert(*rapid.T) {
 		if rapid.IntRange(0, 3).Draw(p.T, "callback") == 0 {
 			e.OnDead = &policy.Callback{URL: "http://owner.example/", Headers: map[string][]string{"X-Owner": {"1"}}}
 		}
-		e.Print = codec.Fingerprint(&e.New)
+		e.Fingerprint = codec.Fingerprint(&e.New)
 		// Only the first of a call may be due now, so that no two come to wait at one instant.
 		if sent, ok := p.sent[e.ID]; ok && i == 0 && rapid.Bool().Draw(p.T, "as before") {
 			e = sent
@@ -235,10 +235,10 @@ func (p *pair) insert(*rapid.T) {
 }
 
 // bring inserts the same into both.
-func (p *pair) bring(entries []store.Entry) {
-	got, err := twice(p, "insert", func(token store.Token) ([]store.Inserted, error) {
+func (p *pair) bring(entries []store.NewJob) {
+	got, err := twice(p, "insert", func(token store.Token) ([]store.InsertResult, error) {
 		return p.s.Store.Insert(p.ctx, p.s.shard, token, entries)
-	}, func(first, second []store.Inserted) error {
+	}, func(first, second []store.InsertResult) error {
 		for i := range first {
 			if first[i].Outcome != second[i].Outcome || first[i].Job.ID != second[i].Job.ID {
 				return fmt.Errorf("entry %d: %v, then %v", i, first[i].Outcome, second[i].Outcome)

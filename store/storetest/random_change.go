@@ -90,16 +90,16 @@ func (p *pair) run(*rapid.T) {
 // carry brings home what was born, and moves and lapses until nothing more can be done at once.
 func (p *pair) carry(t *rapid.T) {
 	p.tick()
-	round := store.Round{Home: p.home, HoldLapses: rapid.IntRange(0, 3).Draw(t, "hold lapses") == 0}
+	round := store.CarryOptions{Relayed: p.home, KeepLeases: rapid.IntRange(0, 3).Draw(t, "hold lapses") == 0}
 	if rapid.Bool().Draw(t, "small") {
 		round.Ready, round.Jobs, round.Queues = 2, 3, 2
 	}
 	for range 50 {
-		got, err := twice(p, "carry", func(token store.Token) (store.Carried, error) {
+		got, err := twice(p, "carry", func(token store.Token) (store.CarryResult, error) {
 			return p.s.Store.Carry(p.ctx, p.s.shard, token, round)
-		}, func(first, second store.Carried) error {
-			if first.Moved != second.Moved || first.Lapsed != second.Lapsed {
-				return fmt.Errorf("moved %d and lapsed %d, then %d and %d", first.Moved, first.Lapsed, second.Moved, second.Lapsed)
+		}, func(first, second store.CarryResult) error {
+			if first.Moved != second.Moved || first.ExpiredLeases != second.ExpiredLeases {
+				return fmt.Errorf("moved %d and lapsed %d, then %d and %d", first.Moved, first.ExpiredLeases, second.Moved, second.ExpiredLeases)
 			}
 			return nil
 		})
@@ -107,7 +107,7 @@ func (p *pair) carry(t *rapid.T) {
 		if got.Next != 0 {
 			break
 		}
-		if round.HoldLapses {
+		if round.KeepLeases {
 			break // an engine may say zero for the lapses that it was told to leave
 		}
 	}
@@ -124,9 +124,9 @@ func (p *pair) carry(t *rapid.T) {
 
 // outbox compares what was born, and brings some of it home.
 func (p *pair) outbox() {
-	got, err := p.s.Store.Carry(p.ctx, p.s.shard, store.NewToken(), store.Round{HoldLapses: true})
+	got, err := p.s.Store.Carry(p.ctx, p.s.shard, store.NewToken(), store.CarryOptions{KeepLeases: true})
 	p.must(err, "carry")
-	wanted, err := p.model.Carry(p.ctx, 0, store.NewToken(), store.Round{HoldLapses: true})
+	wanted, err := p.model.Carry(p.ctx, 0, store.NewToken(), store.CarryOptions{KeepLeases: true})
 	p.must(err, "carry in the model")
 	var mine []string
 	for _, e := range got.Outbox {
@@ -211,7 +211,7 @@ func (p *pair) forget(t *rapid.T) {
 			t.Skip("a job that is held keeps its lane's breaker")
 		}
 	}
-	p.s.Advance(store.LaneMemory + 30*time.Second)
+	p.s.Advance(store.BreakerRetention + 30*time.Second)
 	p.sweep(t)
 }
 
@@ -254,7 +254,7 @@ func (p *pair) agree(t *rapid.T) {
 // recordLines is a job's record, a line an entry, without instants.
 func recordLines(j job.Job) []string {
 	var lines []string
-	for _, a := range j.Attempts {
+	for _, a := range j.History {
 		lines = append(lines, fmt.Sprintf("%d %s %s %s %d", a.N, a.Kind, a.Verdict, a.Reason, a.Status))
 	}
 	return lines
@@ -284,7 +284,7 @@ func (p *pair) same(wanted, got job.Job, what string) {
 	}{
 		{"CreatedAt", &x.CreatedAt, &y.CreatedAt},
 		{"DueAt", &x.DueAt, &y.DueAt},
-		{"Since", &x.Since, &y.Since},
+		{"Since", &x.FirstDueAt, &y.FirstDueAt},
 		{"ExpiresAt", &x.ExpiresAt, &y.ExpiresAt},
 		{"FinishedAt", &x.FinishedAt, &y.FinishedAt},
 	} {

@@ -23,16 +23,16 @@ func (p *pair) request() (engine, model store.ClaimRequest) {
 	}
 	for _, q := range p.queues {
 		if rapid.IntRange(0, 3).Draw(p.T, "want") > 0 {
-			w := store.Want{Queue: q, Max: rapid.IntRange(1, 4).Draw(p.T, "of a queue"), Timeout: time.Second + time.Millisecond}
-			r.Wants = append(r.Wants, w)
+			w := store.QueueClaim{Queue: q, Max: rapid.IntRange(1, 4).Draw(p.T, "of a queue"), Timeout: time.Second + time.Millisecond}
+			r.Queues = append(r.Queues, w)
 		}
 	}
 	engine, model = r, r
-	engine.Wants, model.Wants = slices.Clone(r.Wants), slices.Clone(r.Wants)
-	for i, w := range r.Wants {
+	engine.Queues, model.Queues = slices.Clone(r.Queues), slices.Clone(r.Queues)
+	for i, w := range r.Queues {
 		if known := p.lanes[w.Queue]; len(known) > 0 && rapid.Bool().Draw(p.T, "settings known") {
 			one := known[max(0, len(known)-1-rapid.IntRange(0, 2).Draw(p.T, "settings of before"))]
-			engine.Wants[i].Lane, model.Wants[i].Lane = one.engine, one.model
+			engine.Queues[i].Lane, model.Queues[i].Lane = one.engine, one.model
 		}
 	}
 	return engine, model
@@ -41,7 +41,7 @@ func (p *pair) request() (engine, model store.ClaimRequest) {
 func (p *pair) claim(*rapid.T) {
 	p.tick()
 	request, theirs := p.request()
-	got, err := twice(p, "claim", func(token store.Token) (store.Claimed, error) {
+	got, err := twice(p, "claim", func(token store.Token) (store.ClaimResult, error) {
 		return p.s.Store.Claim(p.ctx, p.s.shard, token, request)
 	}, sameHeld)
 	p.must(err, "claim")
@@ -52,7 +52,7 @@ func (p *pair) claim(*rapid.T) {
 }
 
 // sameHeld compares a claim with its repeat.
-func sameHeld(first, second store.Claimed) error {
+func sameHeld(first, second store.ClaimResult) error {
 	a, b := idsOf(first.Jobs), idsOf(second.Jobs)
 	slices.Sort(a)
 	slices.Sort(b)
@@ -63,7 +63,7 @@ func sameHeld(first, second store.Claimed) error {
 }
 
 // follow lets the model take jobs due in the same millisecond in the engine's order.
-func (p *pair) follow(got store.Claimed) {
+func (p *pair) follow(got store.ClaimResult) {
 	rank := make(map[job.Ref]int)
 	for i, h := range got.Jobs {
 		rank[h.Ref()] = i - len(got.Jobs)
@@ -74,30 +74,30 @@ func (p *pair) follow(got store.Claimed) {
 // claimExpired takes what waits beyond its time to live.
 func (p *pair) claimExpired(*rapid.T) {
 	p.tick()
-	request := store.ExpiredRequest{Max: store.MaxBatch, MaxBytes: 1 << 20, Lease: 7*time.Second + time.Millisecond}
+	request := store.ClaimExpiredRequest{Max: store.MaxBatch, MaxBytes: 1 << 20, Lease: 7*time.Second + time.Millisecond}
 	if p.s.Advance == nil {
 		request.Lease = long
 	}
-	got, err := twice(p, "claim expired jobs", func(token store.Token) (store.Claimed, error) {
+	got, err := twice(p, "claim expired jobs", func(token store.Token) (store.ClaimResult, error) {
 		held, err := p.s.Store.ClaimExpired(p.ctx, p.s.shard, token, request)
-		return store.Claimed{Jobs: p.own(held)}, err
+		return store.ClaimResult{Jobs: p.own(held)}, err
 	}, sameHeld)
 	p.must(err, "claim expired jobs")
 	held, err := p.model.ClaimExpired(p.ctx, 0, store.NewToken(), request)
 	p.must(err, "claim expired jobs in the model")
-	byID := func(a, b store.Held) int { return strings.Compare(a.ID, b.ID) }
+	byID := func(a, b store.ClaimedJob) int { return strings.Compare(a.ID, b.ID) }
 	slices.SortFunc(got.Jobs, byID)
 	slices.SortFunc(held, byID)
-	p.took(store.Claimed{Jobs: held}, got, 0)
+	p.took(store.ClaimResult{Jobs: held}, got, 0)
 }
 
 // own are the jobs of this sequence: what an earlier one left may expire, too.
-func (p *pair) own(held []store.Held) []store.Held {
-	return slices.DeleteFunc(held, func(h store.Held) bool { return h.Namespace != p.namespace })
+func (p *pair) own(held []store.ClaimedJob) []store.ClaimedJob {
+	return slices.DeleteFunc(held, func(h store.ClaimedJob) bool { return h.Namespace != p.namespace })
 }
 
 // took compares what both gave out under a claim with a slack.
-func (p *pair) took(wanted, got store.Claimed, slack time.Duration) {
+func (p *pair) took(wanted, got store.ClaimResult, slack time.Duration) {
 	if !slices.Equal(idsOf(wanted.Jobs), idsOf(got.Jobs)) {
 		p.Fatalf("claimed %v, want %v", idsOf(got.Jobs), idsOf(wanted.Jobs))
 	}
@@ -122,7 +122,7 @@ func (p *pair) took(wanted, got store.Claimed, slack time.Duration) {
 		g := got.Queues[i]
 		q := p.model.shards[0].queues[w.Queue]
 		waits := q != nil && q.claimable(job.Millis(p.model.now())) != nil
-		if w.Queue != g.Queue || w.More != g.More || w.Open != g.Open || (g.Blocked && !w.Blocked) || (waits && w.Blocked != g.Blocked) {
+		if w.Queue != g.Queue || w.More != g.More || w.BreakerOpen != g.BreakerOpen || (g.Blocked && !w.Blocked) || (waits && w.Blocked != g.Blocked) {
 			p.Fatalf("after the claim a queue stands as %+v, want %+v", g, w)
 		}
 		if (w.Lane == nil) != (g.Lane == nil) {

@@ -25,9 +25,9 @@ func (p *pair) revive(t *rapid.T) {
 		}
 		items = append(items, item)
 	}
-	got, err := twice(p, "revive", func(token store.Token) ([]store.Revived, error) {
+	got, err := twice(p, "revive", func(token store.Token) ([]store.ReviveResult, error) {
 		return p.s.Store.Revive(p.ctx, p.s.shard, token, items)
-	}, func(first, second []store.Revived) error {
+	}, func(first, second []store.ReviveResult) error {
 		for i, a := range first {
 			if b := second[i]; !sameError(a.Err, b.Err) || a.Job.State != b.Job.State || a.Job.Version != b.Job.Version {
 				return fmt.Errorf("revival %d: %+v, then %+v", i, a, b)

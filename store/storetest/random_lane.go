@@ -84,9 +84,9 @@ func (p *pair) sameSettings(wanted, got store.Lane, what string) {
 
 // samePutLanes compares the settings of a topic's lanes, by both ways of reading them.
 func (p *pair) samePutLanes(topic string) {
-	wanted, err := p.model.PutLanes(p.ctx, 0, p.namespace, topic, "", 10)
+	wanted, err := p.model.ListLanes(p.ctx, 0, p.namespace, topic, "", 10)
 	p.must(err, "list the model's settings")
-	got, err := p.s.Store.PutLanes(p.ctx, p.s.shard, p.namespace, topic, "", 10)
+	got, err := p.s.Store.ListLanes(p.ctx, p.s.shard, p.namespace, topic, "", 10)
 	p.must(err, "list settings")
 	if len(wanted) != len(got) {
 		p.Fatalf("settings of the lanes of %s: %+v, want %+v", topic, got, wanted)
@@ -94,9 +94,9 @@ func (p *pair) samePutLanes(topic string) {
 	for i := range wanted {
 		p.sameSettings(wanted[i], got[i], "list")
 	}
-	wanted, err = p.model.LaneSettings(p.ctx, 0, p.queues)
+	wanted, err = p.model.GetLanes(p.ctx, 0, p.queues)
 	p.must(err, "read the model's settings")
-	got, err = p.s.Store.LaneSettings(p.ctx, p.s.shard, p.queues)
+	got, err = p.s.Store.GetLanes(p.ctx, p.s.shard, p.queues)
 	p.must(err, "read settings")
 	for i := range wanted {
 		p.sameSettings(wanted[i], got[i], "read")
@@ -110,7 +110,7 @@ func (p *pair) permit(t *rapid.T) {
 	if rate.Per == 0 {
 		rate.Per = long + time.Millisecond
 	}
-	mine := store.PermitAsk{
+	mine := store.PermitRequest{
 		Namespace: p.namespace, Topic: "orders", Rate: rate, Starts: rapid.IntRange(0, 4).Draw(t, "starts"),
 		Slack: rapid.SampledFrom([]time.Duration{0, 4 * time.Second}).Draw(t, "slack"),
 	}
@@ -124,7 +124,7 @@ func (p *pair) permit(t *rapid.T) {
 	// Asks of one call are of one instant: their grants cannot be told apart.
 	asks := rapid.IntRange(1, 2).Draw(t, "asks")
 	got, err := twice(p, "permit", func(token store.Token) ([]store.Permit, error) {
-		return p.s.Store.Permit(p.ctx, p.s.router.ShardOfTopic(p.namespace, mine.Topic), token, slices.Repeat([]store.PermitAsk{mine}, asks))
+		return p.s.Store.Permit(p.ctx, p.s.router.ShardOfTopic(p.namespace, mine.Topic), token, slices.Repeat([]store.PermitRequest{mine}, asks))
 	}, func(first, second []store.Permit) error {
 		if !slices.Equal(first, second) {
 			return fmt.Errorf("%+v, then %+v", first, second)
@@ -132,7 +132,7 @@ func (p *pair) permit(t *rapid.T) {
 		return nil
 	})
 	p.must(err, "permit")
-	wanted, err := p.model.Permit(p.ctx, 0, store.NewToken(), slices.Repeat([]store.PermitAsk{theirs}, asks))
+	wanted, err := p.model.Permit(p.ctx, 0, store.NewToken(), slices.Repeat([]store.PermitRequest{theirs}, asks))
 	p.must(err, "permit by the model")
 	for i, w := range wanted {
 		g := got[i]
@@ -153,7 +153,7 @@ func (p *pair) alarm(t *rapid.T) {
 		}
 	}
 	if rapid.Bool().Draw(t, "births") {
-		a.Births = []store.Entry{p.child()}
+		a.Outbox = []store.NewJob{p.child()}
 	}
 	got, err := twice(p, "alarm", func(token store.Token) (bool, error) {
 		return p.s.Store.Alarm(p.ctx, p.s.shard, token, a)

@@ -80,7 +80,7 @@ func (p *pair) sameStats(topic string) {
 
 func (p *pair) sameLanes(topic string) {
 	read := func(st store.Store, shard int) (rows []store.LaneStats) {
-		all, err := st.Lanes(p.ctx, shard, p.namespace, topic, "", 100)
+		all, err := st.LaneStats(p.ctx, shard, p.namespace, topic, "", 100)
 		p.must(err, "lanes")
 		for _, row := range all {
 			if row.Scheduled+row.Ready+row.Running > 0 {
@@ -91,11 +91,11 @@ func (p *pair) sameLanes(topic string) {
 	}
 	wanted, got := read(p.model, 0), read(p.s.Store, p.s.shard)
 	same := slices.EqualFunc(wanted, got, func(a, b store.LaneStats) bool {
-		apart := a.HeldUntil.Sub(b.HeldUntil).Abs()
-		if a.HeldUntil.IsZero() != b.HeldUntil.IsZero() || apart > p.slack() {
+		apart := a.CooldownUntil.Sub(b.CooldownUntil).Abs()
+		if a.CooldownUntil.IsZero() != b.CooldownUntil.IsZero() || apart > p.slack() {
 			return false
 		}
-		a.HeldUntil, b.HeldUntil = time.Time{}, time.Time{}
+		a.CooldownUntil, b.CooldownUntil = time.Time{}, time.Time{}
 		return a == b
 	})
 	if !same {

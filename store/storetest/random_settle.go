@@ -37,12 +37,12 @@ func (p *pair) settle(t *rapid.T) {
 			m.Attempt.Status = e.Attempt.Status
 		}
 		if rapid.IntRange(0, 4).Draw(t, "births") == 0 {
-			e.Births = []store.Entry{p.child()}
-			m.Births = e.Births
+			e.Outbox = []store.NewJob{p.child()}
+			m.Outbox = e.Outbox
 		}
 		e.Lane = p.laneChange()
 		if rapid.IntRange(0, 2).Draw(t, "unstarted") == 0 {
-			e.Lane.Unstarted, e.Lane.Slack = true, l.slack
+			e.Lane.StartUnused, e.Lane.Slack = true, l.slack
 		}
 		m.Lane = e.Lane
 		engine, model = append(engine, e), append(model, m)
@@ -54,7 +54,7 @@ func (p *pair) settle(t *rapid.T) {
 	}
 	type answer struct {
 		errs    []error
-		claimed store.Claimed
+		claimed store.ClaimResult
 	}
 	got, err := twice(p, "settle", func(token store.Token) (answer, error) {
 		errs, claimed, err := p.s.Store.Settle(p.ctx, p.s.shard, token, engine, next)
@@ -84,10 +84,10 @@ func (p *pair) settle(t *rapid.T) {
 }
 
 // child is a job to be born.
-func (p *pair) child() store.Entry {
+func (p *pair) child() store.NewJob {
 	p.births++
-	child := store.Entry{New: job.New{Spec: job.Spec{ID: fmt.Sprintf("child-%03d", p.births), Queue: p.queues[2]}, Delay: p.wait(false)}}
-	child.Print = codec.Fingerprint(&child.New)
+	child := store.NewJob{New: job.New{Spec: job.Spec{ID: fmt.Sprintf("child-%03d", p.births), Queue: p.queues[2]}, Delay: p.wait(false)}}
+	child.Fingerprint = codec.Fingerprint(&child.New)
 	return child
 }
 
@@ -100,9 +100,9 @@ func (p *pair) laneChange() store.LaneChange {
 	c.Breaker = rapid.SampledFrom([]store.BreakerChange{store.KeepBreaker, store.OpenBreaker, store.CloseBreaker}).Draw(p.T, "breaker")
 	switch n := rapid.IntRange(0, 9).Draw(p.T, "hold"); {
 	case n == 0: // on an engine's own clock it outlasts the sequence
-		c.Hold = long + time.Millisecond
+		c.Cooldown = long + time.Millisecond
 	case n < 5 && p.s.Advance != nil:
-		c.Hold = time.Second + time.Millisecond
+		c.Cooldown = time.Second + time.Millisecond
 	}
 	return c
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // answered is the end of an attempt that got a status.
-func answered(h store.Held, v policy.Verdict, status int) store.Settlement {
+func answered(h store.ClaimedJob, v policy.Verdict, status int) store.Settlement {
 	item := settlement(h, v)
 	item.Attempt.Status = status
 	return item
@@ -111,7 +111,7 @@ var answerCases = []sentence{
 	{"callbacks come back with a job on every read, and stay where a job names none", func(s *suite) {
 		with, without := s.entry("with"), s.entry("without")
 		with.OnDead = &policy.Callback{URL: "http://owner.example/dead"}
-		with.Print = codec.Fingerprint(&with.New)
+		with.Fingerprint = codec.Fingerprint(&with.New)
 		s.add(with, without)
 		check := func(what string, spec job.Spec) {
 			wanted := map[string]job.Spec{"with": with.Spec, "without": without.Spec}[spec.ID]

@@ -12,7 +12,7 @@ import (
 )
 
 // send inserts, and answers what came of it.
-func (s *suite) send(entries ...store.Entry) []store.Inserted {
+func (s *suite) send(entries ...store.NewJob) []store.InsertResult {
 	s.Helper()
 	results, err := s.Store.Insert(s.Context(), s.shard, store.NewToken(), entries)
 	require.NoError(s, err)
@@ -21,7 +21,7 @@ func (s *suite) send(entries ...store.Entry) []store.Inserted {
 }
 
 // add inserts jobs that must be new.
-func (s *suite) add(entries ...store.Entry) {
+func (s *suite) add(entries ...store.NewJob) {
 	s.Helper()
 	for i, r := range s.send(entries...) {
 		require.Equal(s, store.Created, r.Outcome, "outcome of %s", entries[i].ID)
@@ -32,7 +32,7 @@ func (s *suite) add(entries ...store.Entry) {
 func want(queues ...job.Queue) store.ClaimRequest {
 	r := store.ClaimRequest{Max: store.MaxBatch, MaxBytes: 1 << 30}
 	for _, q := range queues {
-		r.Wants = append(r.Wants, store.Want{Queue: q, Max: store.MaxBatch, Timeout: long})
+		r.Queues = append(r.Queues, store.QueueClaim{Queue: q, Max: store.MaxBatch, Timeout: long})
 	}
 	return r
 }
@@ -40,30 +40,30 @@ func want(queues ...job.Queue) store.ClaimRequest {
 // wantFor is want with a short lease, unless the job has its own timeout.
 func wantFor(lease time.Duration, queues ...job.Queue) store.ClaimRequest {
 	r := want(queues...)
-	for i := range r.Wants {
-		r.Wants[i].Timeout = lease
+	for i := range r.Queues {
+		r.Queues[i].Timeout = lease
 	}
 	return r
 }
 
-func (s *suite) claim(r store.ClaimRequest) store.Claimed {
+func (s *suite) claim(r store.ClaimRequest) store.ClaimResult {
 	s.Helper()
 	c, err := s.Store.Claim(s.Context(), s.shard, store.NewToken(), r)
 	require.NoError(s, err)
-	require.Len(s, c.Queues, len(r.Wants), "a line for each Want")
+	require.Len(s, c.Queues, len(r.Queues), "a line for each Want")
 	return c
 }
 
 // hold claims everything of the test's queue, which must be exactly these jobs in any order.
-func (s *suite) hold(ids ...string) []store.Held {
+func (s *suite) hold(ids ...string) []store.ClaimedJob {
 	s.Helper()
 	held := s.claim(want(s.queue)).Jobs
 	require.ElementsMatch(s, ids, idsOf(held))
-	slices.SortFunc(held, func(a, b store.Held) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) })
+	slices.SortFunc(held, func(a, b store.ClaimedJob) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) })
 	return held
 }
 
-func idsOf(held []store.Held) []string {
+func idsOf(held []store.ClaimedJob) []string {
 	ids := make([]string, len(held))
 	for i, h := range held {
 		ids[i] = h.ID
@@ -72,8 +72,8 @@ func idsOf(held []store.Held) []string {
 }
 
 // settlement is the end of an attempt.
-func settlement(h store.Held, v policy.Verdict) store.Settlement {
-	a := job.Attempt{N: h.Made + 1, Kind: job.KindAttempt, StartedAt: h.DueAt, Verdict: v.Kind.String(), Reason: v.Reason}
+func settlement(h store.ClaimedJob, v policy.Verdict) store.Settlement {
+	a := job.Attempt{N: h.Attempts + 1, Kind: job.KindAttempt, StartedAt: h.DueAt, Verdict: v.Kind.String(), Reason: v.Reason}
 	switch v.Kind {
 	case policy.Delivered:
 		a.Status = 200
@@ -103,7 +103,7 @@ func (s *suite) settle(items ...store.Settlement) []error {
 }
 
 // end ends an attempt that must still be held.
-func (s *suite) end(h store.Held, v policy.Verdict) {
+func (s *suite) end(h store.ClaimedJob, v policy.Verdict) {
 	s.Helper()
 	require.NoError(s, s.settle(settlement(h, v))[0])
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // reviveAll sends revivals in one call.
-func (s *suite) reviveAll(token store.Token, items ...store.Revival) []store.Revived {
+func (s *suite) reviveAll(token store.Token, items ...store.Revival) []store.ReviveResult {
 	s.Helper()
 	results, err := s.Store.Revive(s.Context(), s.shard, token, items)
 	require.NoError(s, err)
@@ -38,7 +38,7 @@ var reviveBatchCases = []sentence{
 			j := got[i].Job
 			require.Equal(s, []string{"", "dead", "", "later", "cancelled", "", "delivered"}[i], j.ID)
 			s.sameTime(s.now().Add(delay), j.DueAt, "DueAt")
-			require.Equal(s, 1, j.Round)
+			require.Equal(s, 1, j.Generation)
 			require.Equal(s, s.get(j.ID).Progress, j.Progress)
 		}
 		require.Equal(s, job.Ready, got[1].Job.State)
@@ -50,7 +50,7 @@ var reviveBatchCases = []sentence{
 		got := s.reviveAll(store.NewToken(), store.Revival{Ref: s.ref("a"), Delay: long}, store.Revival{Ref: s.ref("a")})
 		require.NoError(s, got[0].Err)
 		s.inState(got[1].Err, job.Scheduled)
-		require.Equal(s, 1, s.get("a").Round)
+		require.Equal(s, 1, s.get("a").Generation)
 		require.EqualValues(s, 1, s.stats().Registered)
 	}},
 	{"a job in another state than the one named is left as it is", func(s *suite) {
@@ -108,7 +108,7 @@ var reviveBatchCases = []sentence{
 	{"takes a whole batch, over several lanes and topics", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1000})
 		lanes := []job.Queue{s.lane(0), s.lane(1), s.queueOf(s.queue.Namespace, "mails", 0)}
-		var entries []store.Entry
+		var entries []store.NewJob
 		var items []store.Revival
 		for i := range store.MaxBatch {
 			e := s.entry(fmt.Sprint(i), in(lanes[i%len(lanes)]))

@@ -13,18 +13,18 @@ import (
 )
 
 // listen awaits in the background; the answer comes on the channel.
-func (s *suite) listen(ctx context.Context, watch store.Watch) <-chan rungOrErr {
+func (s *suite) listen(ctx context.Context, watch store.WaitOptions) <-chan rungOrErr {
 	watch.Group = store.GroupPush
 	answer := make(chan rungOrErr, 1)
 	go func() {
-		rung, err := s.Store.Await(ctx, s.shard, watch)
+		rung, err := s.Store.Wait(ctx, s.shard, watch)
 		answer <- rungOrErr{rung, err}
 	}()
 	return answer
 }
 
 type rungOrErr struct {
-	store.Rung
+	store.Wakeup
 	err error
 }
 
@@ -44,9 +44,9 @@ func (s *suite) within(answer <-chan rungOrErr) rungOrErr {
 func (s *suite) wakes(what string) {
 	s.Helper()
 	s.eventually("a wake: "+what, func() bool {
-		rung, err := s.Store.Await(s.Context(), s.shard, store.Watch{Group: store.GroupPush, Wake: true, Wait: time.Second})
+		rung, err := s.Store.Wait(s.Context(), s.shard, store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Second})
 		require.NoError(s, err)
-		return rung.Wake
+		return rung.AgendaMoved
 	})
 }
 
@@ -55,12 +55,12 @@ var bellCases = []sentence{
 		start := time.Now()
 		rung := s.await(blink)
 		require.Empty(s, rung.Queues)
-		require.False(s, rung.Wake)
+		require.False(s, rung.AgendaMoved)
 		require.GreaterOrEqual(s, time.Since(start), blink/2)
 		require.Less(s, time.Since(start), patience)
 	}},
 	{"a listener that waits already is rung", func(s *suite) {
-		answer := s.listen(s.Context(), store.Watch{Wait: patience})
+		answer := s.listen(s.Context(), store.WaitOptions{Timeout: patience})
 		s.add(s.entry("a"))
 		got := s.within(answer)
 		require.NoError(s, got.err)
@@ -68,7 +68,7 @@ var bellCases = []sentence{
 	}},
 	{"the end of the context ends the wait", func(s *suite) {
 		ctx, cancel := context.WithCancel(s.Context())
-		answer := s.listen(ctx, store.Watch{Wait: time.Minute})
+		answer := s.listen(ctx, store.WaitOptions{Timeout: time.Minute})
 		cancel()
 		got := s.within(answer)
 		require.ErrorIs(s, got.err, context.Canceled)
@@ -80,7 +80,7 @@ var bellCases = []sentence{
 			s.add(s.entry(s.lane(i).Lane, in(s.lane(i))))
 		}
 		for len(queues) > 0 {
-			rung, err := s.Store.Await(s.Context(), s.shard, store.Watch{Group: store.GroupPush, Max: 2, Wait: patience})
+			rung, err := s.Store.Wait(s.Context(), s.shard, store.WaitOptions{Group: store.GroupPush, Max: 2, Timeout: patience})
 			require.NoError(s, err)
 			require.NotEmpty(s, rung.Queues)
 			require.LessOrEqual(s, len(rung.Queues), 2)
@@ -94,16 +94,16 @@ var bellCases = []sentence{
 		s.add(s.entry("a"))
 		require.Len(s, s.await(patience).Queues, 1)
 		if s.Advance != nil {
-			s.carry(store.Round{})
+			s.carry(store.CarryOptions{})
 			require.Empty(s, s.await(time.Millisecond).Queues)
-			s.Advance(store.RingAgain)
-			s.carry(store.Round{})
+			s.Advance(store.RenotifyAfter)
+			s.carry(store.CarryOptions{})
 			require.Equal(s, []job.Queue{s.queue}, s.await(patience).Queues)
 			return
 		}
 		start := time.Now()
 		s.hears(s.queue)
-		require.Less(s, time.Since(start), 3*store.RingAgain)
+		require.Less(s, time.Since(start), 3*store.RenotifyAfter)
 	}},
 	{"what was claimed rings no more", func(s *suite) {
 		s.add(s.entry("a"))
@@ -111,37 +111,37 @@ var bellCases = []sentence{
 		s.hold("a")
 		s.pass(s.brief())
 		if s.Advance != nil {
-			s.Advance(2 * store.RingAgain)
+			s.Advance(2 * store.RenotifyAfter)
 		}
-		s.carry(store.Round{})
+		s.carry(store.CarryOptions{})
 		require.Empty(s, s.await(blink).Queues)
 	}},
 	{"a queue given back is rung for others", func(s *suite) {
 		s.add(s.entry("a"))
 		require.Len(s, s.await(patience).Queues, 1)
-		require.NoError(s, s.Store.Ring(s.Context(), s.shard, []job.Queue{s.queue}))
+		require.NoError(s, s.Store.Notify(s.Context(), s.shard, []job.Queue{s.queue}))
 		require.Equal(s, []job.Queue{s.queue}, s.await(patience).Queues)
 	}},
 	{"a queue is on the bell once", func(s *suite) {
 		s.add(s.entry("a"))
-		require.NoError(s, s.Store.Ring(s.Context(), s.shard, []job.Queue{s.queue, s.queue}))
+		require.NoError(s, s.Store.Notify(s.Context(), s.shard, []job.Queue{s.queue, s.queue}))
 		s.add(s.entry("b"))
 		require.Equal(s, []job.Queue{s.queue}, s.await(patience).Queues)
 		require.Empty(s, s.await(time.Millisecond).Queues)
 	}},
 	{"an earlier moment wakes, a later one does not", func(s *suite) {
 		s.add(s.entry("later", delayed(2*long)))
-		s.carry(store.Round{})
+		s.carry(store.CarryOptions{})
 		s.quiet()
 		s.add(s.entry("latest", in(s.lane(1)), delayed(3*long)))
-		rung, err := s.Store.Await(s.Context(), s.shard, store.Watch{Group: store.GroupPush, Wake: true, Wait: blink})
+		rung, err := s.Store.Wait(s.Context(), s.shard, store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: blink})
 		require.NoError(s, err)
-		require.False(s, rung.Wake)
-		answer := s.listen(s.Context(), store.Watch{Wake: true, Wait: patience})
+		require.False(s, rung.AgendaMoved)
+		answer := s.listen(s.Context(), store.WaitOptions{Agenda: true, Timeout: patience})
 		s.add(s.entry("earlier", in(s.lane(2)), delayed(long)))
 		got := s.within(answer)
 		require.NoError(s, got.err)
-		require.True(s, got.Wake)
+		require.True(s, got.AgendaMoved)
 	}},
 	{"the first of all moments wakes", func(s *suite) {
 		s.add(s.entry("a", delayed(long)))
@@ -150,7 +150,7 @@ var bellCases = []sentence{
 	{"an edit and a settlement that bring an earlier moment wake", func(s *suite) {
 		s.add(s.entry("a", delayed(3*long)), s.entry("b", in(s.lane(1))))
 		h := s.claim(wantFor(4*long, s.lane(1))).Jobs[0]
-		s.carry(store.Round{})
+		s.carry(store.CarryOptions{})
 		s.quiet()
 		_, err := s.edit("a", store.Edit{Delay: new(2 * long)})
 		require.NoError(s, err)
@@ -162,7 +162,7 @@ var bellCases = []sentence{
 	{"who does not watch for it is not woken", func(s *suite) {
 		s.add(s.entry("a", delayed(long)))
 		rung := s.await(blink)
-		require.False(s, rung.Wake)
+		require.False(s, rung.AgendaMoved)
 		s.wakes("the first job")
 	}},
 	{"the carrier's lock has one holder", func(s *suite) {
@@ -196,7 +196,7 @@ var bellCases = []sentence{
 		lost, err := s.Store.Lead(s.Context(), s.shard)
 		require.NoError(s, err)
 		if s.Advance != nil {
-			s.Advance(store.LeadTime + time.Millisecond)
+			s.Advance(store.LeadershipTTL + time.Millisecond)
 		}
 		s.eventually("the lock", func() bool {
 			_, err = s.Store.Lead(s.Context(), s.shard)
@@ -211,7 +211,7 @@ var topicCases = []sentence{
 		put := store.Topic{Namespace: s.queue.Namespace, Name: s.queue.Topic, Policy: policy.Topic{
 			Ladder: policy.Ladder{time.Second}, Retries: new(0), Jitter: new(0.0), Timeout: time.Second, MaxAge: long,
 			Workers: 3, LaneConcurrency: 4, URL: "http://topic.example/", Headers: map[string][]string{"X-A": {"1", "2"}},
-			GiveUpOn: []string{}, KeepDelivered: keep(0), KeepDead: policy.Keep{For: new(time.Duration(0))},
+			GiveUpOn: []string{}, KeepDelivered: keep(0), KeepDead: policy.Retention{For: new(time.Duration(0))},
 			IDWindow: new(time.Duration(0)), Paused: true,
 		}}
 		answer, err := s.Store.PutTopic(s.Context(), put)
@@ -231,7 +231,7 @@ var topicCases = []sentence{
 		topic := store.Topic{Namespace: s.queue.Namespace, Name: s.queue.Topic, Revision: 99}
 		_, err := s.Store.PutTopic(s.Context(), topic)
 		require.ErrorIs(s, err, store.ErrVersion)
-		topic.Revision = store.NotPut
+		topic.Revision = store.MustNotExist
 		_, err = s.Store.PutTopic(s.Context(), topic)
 		require.NoError(s, err, "nothing is stored yet")
 		_, err = s.Store.PutTopic(s.Context(), topic)
@@ -253,25 +253,25 @@ var topicCases = []sentence{
 		s.put(policy.Topic{Paused: true})
 		s.add(s.entry("a"))
 		if s.Advance != nil {
-			s.Advance(2 * store.RingAgain)
+			s.Advance(2 * store.RenotifyAfter)
 		}
-		s.carry(store.Round{})
+		s.carry(store.CarryOptions{})
 		require.Empty(s, s.claim(want(s.queue)).Jobs)
 		require.Equal(s, job.Ready, s.get("a").State)
 	}},
 	{"a resumed topic rings for what is due within a second", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
 		s.add(s.entry("a"), s.entry("b", in(s.lane(1))))
-		s.carry(store.Round{})
+		s.carry(store.CarryOptions{})
 		s.quiet()
 		start := time.Now()
 		s.put(policy.Topic{})
 		if s.Advance != nil {
-			s.Advance(store.RingAgain)
+			s.Advance(store.RenotifyAfter)
 		}
 		rung := make(map[job.Queue]bool)
 		s.eventually("both queues", func() bool {
-			s.carry(store.Round{})
+			s.carry(store.CarryOptions{})
 			for _, q := range s.await(time.Millisecond).Queues {
 				rung[q] = true
 			}
@@ -283,11 +283,11 @@ var topicCases = []sentence{
 		s.add(s.entry("a"))
 		s.quiet()
 		s.put(policy.Topic{Paused: true})
-		s.carry(store.Round{})
+		s.carry(store.CarryOptions{})
 		if s.Advance != nil {
-			s.Advance(2 * store.RingAgain)
+			s.Advance(2 * store.RenotifyAfter)
 		}
-		s.carry(store.Round{})
+		s.carry(store.CarryOptions{})
 		s.quiet()
 		s.put(policy.Topic{})
 		s.hears(s.queue)
@@ -297,7 +297,7 @@ var topicCases = []sentence{
 		s.put(policy.Topic{LaneConcurrency: 1})
 		s.add(s.entry("a"), s.entry("b"))
 		require.Len(s, s.claim(want(s.queue)).Jobs, 1)
-		s.carry(store.Round{})
+		s.carry(store.CarryOptions{})
 		s.quiet()
 		s.put(policy.Topic{LaneConcurrency: 2})
 		s.hears(s.queue)
@@ -313,8 +313,8 @@ var topicCases = []sentence{
 	{"what a claim leaves wakes when it comes before everything else", func(s *suite) {
 		s.add(s.entry("a"))
 		s.hears(s.queue)
-		s.add(s.entry("b", delayed(store.RingAgain*3/4))) // while the ring is not repeated yet
-		s.carry(store.Round{})
+		s.add(s.entry("b", delayed(store.RenotifyAfter*3/4))) // while the ring is not repeated yet
+		s.carry(store.CarryOptions{})
 		s.quiet()
 		s.hold("a")
 		s.wakes("the next job is due before the ring would be repeated")
@@ -323,12 +323,12 @@ var topicCases = []sentence{
 		s.add(s.entry("a"))
 		s.hears(s.queue)
 		s.hold("a")
-		s.add(s.entry("b", delayed(store.RingAgain/20)))
-		s.carry(store.Round{})
+		s.add(s.entry("b", delayed(store.RenotifyAfter/20)))
+		s.carry(store.CarryOptions{})
 		s.quiet()
-		s.pass(store.RingAgain / 20)
+		s.pass(store.RenotifyAfter / 20)
 		s.add(s.entry("c", delayed(time.Hour)))
-		c := s.carry(store.Round{})
-		require.Equal(s, []job.Queue{s.queue}, s.await(store.RingAgain/2).Queues, "%+v", c)
+		c := s.carry(store.CarryOptions{})
+		require.Equal(s, []job.Queue{s.queue}, s.await(store.RenotifyAfter/2).Queues, "%+v", c)
 	}},
 }

@@ -16,7 +16,7 @@ import (
 // born are the ids that stand in the outbox of a shard.
 func (s *suite) born(shard int) []string {
 	s.Helper()
-	c, err := s.Store.Carry(s.Context(), shard, store.NewToken(), store.Round{})
+	c, err := s.Store.Carry(s.Context(), shard, store.NewToken(), store.CarryOptions{})
 	require.NoError(s, err)
 	var ids []string
 	for _, e := range c.Outbox {
@@ -26,10 +26,10 @@ func (s *suite) born(shard int) []string {
 }
 
 // alarm notes the alarm of the test's topic, on the shard that keeps the topic.
-func (s *suite) alarm(token store.Token, raised bool, births ...store.Entry) bool {
+func (s *suite) alarm(token store.Token, raised bool, births ...store.NewJob) bool {
 	s.Helper()
 	changed, err := s.Store.Alarm(s.Context(), s.keeper(), token, store.Alarm{
-		Namespace: s.queue.Namespace, Topic: s.queue.Topic, Raised: raised, Births: births,
+		Namespace: s.queue.Namespace, Topic: s.queue.Topic, Raised: raised, Outbox: births,
 	})
 	require.NoError(s, err)
 	return changed
@@ -55,7 +55,7 @@ var birthCases = []sentence{
 			_, err := s.cancel(v.id)
 			require.NoError(s, err)
 			item := settlement(h, v.verdict)
-			item.Births = []store.Entry{s.entry("child of " + v.id)}
+			item.Outbox = []store.NewJob{s.entry("child of " + v.id)}
 			require.NoError(s, s.settle(item)[0])
 			var wanted []string
 			if v.born {
@@ -70,7 +70,7 @@ var birthCases = []sentence{
 			id := v.Kind.String()
 			s.add(s.entry(id))
 			item := settlement(s.hold(id)[0], v)
-			item.Births = []store.Entry{s.entry("child of " + id)}
+			item.Outbox = []store.NewJob{s.entry("child of " + id)}
 			require.NoError(s, s.settle(item)[0])
 			if v.Kind == policy.Released {
 				_, err := s.cancel(id)
@@ -83,10 +83,10 @@ var birthCases = []sentence{
 	{"births wake who brings them home", func(s *suite) {
 		s.add(s.entry("a"))
 		h := s.hold("a")[0]
-		s.carry(store.Round{})
+		s.carry(store.CarryOptions{})
 		s.quiet()
 		item := settlement(h, delivered)
-		item.Births = []store.Entry{s.entry("child", delayed(long))}
+		item.Outbox = []store.NewJob{s.entry("child", delayed(long))}
 		require.NoError(s, s.settle(item)[0])
 		s.wakes("a birth")
 	}},
@@ -95,10 +95,10 @@ var birthCases = []sentence{
 		item := settlement(s.hold("a")[0], delivered)
 		child := s.entry("child", delayed(long))
 		child.Spec = fullSpec("child", s.queue)
-		child.Print = codec.Fingerprint(&child.New)
-		item.Births = []store.Entry{child}
+		child.Fingerprint = codec.Fingerprint(&child.New)
+		item.Outbox = []store.NewJob{child}
 		require.NoError(s, s.settle(item)[0])
-		out := s.carry(store.Round{}).Outbox
+		out := s.carry(store.CarryOptions{}).Outbox
 		require.Len(s, out, 1)
 		require.Equal(s, child.Spec, out[0].Spec)
 	}},
@@ -107,14 +107,14 @@ var birthCases = []sentence{
 var outboxCases = []sentence{
 	{"what the outbox hands out is bounded in bytes, and the first always fits", func(s *suite) {
 		wanted := s.bear(7, 300<<10)
-		got := s.carry(store.Round{Bytes: 1})
+		got := s.carry(store.CarryOptions{OutboxBytes: 1})
 		require.Len(s, got.Outbox, 1)
-		require.Equal(s, 1, got.Looked)
+		require.Equal(s, 1, got.OutboxRead)
 		require.Zero(s, got.Next, "there is more at once")
 		var ids []string
 		for rounds := 0; len(ids) < len(wanted); rounds++ {
 			require.Less(s, rounds, 7)
-			got = s.carry(store.Round{Bytes: 1 << 20, Skip: len(ids)})
+			got = s.carry(store.CarryOptions{OutboxBytes: 1 << 20, SkipOutbox: len(ids)})
 			require.LessOrEqual(s, len(got.Outbox), 3, "of 300 KiB each")
 			require.NotEmpty(s, got.Outbox)
 			for _, e := range got.Outbox {
@@ -123,32 +123,32 @@ var outboxCases = []sentence{
 			}
 		}
 		require.Equal(s, wanted, ids)
-		s.eventually("nothing more to do", func() bool { return s.carry(store.Round{Skip: len(ids)}).Next != 0 })
+		s.eventually("nothing more to do", func() bool { return s.carry(store.CarryOptions{SkipOutbox: len(ids)}).Next != 0 })
 	}},
 	{"the outbox hands out no more than its bytes where a round does not say", func(s *suite) {
 		s.bear(40, 300<<10)
-		got := s.carry(store.Round{})
+		got := s.carry(store.CarryOptions{})
 		require.NotEmpty(s, got.Outbox)
 		require.LessOrEqual(s, len(got.Outbox), store.OutboxBytes/(300<<10))
 		require.Zero(s, got.Next)
 	}},
 	{"entries that are passed over hold up none behind them", func(s *suite) {
 		wanted := s.bear(store.MaxBatch+20, 0)
-		got := s.carry(store.Round{Skip: 5})
+		got := s.carry(store.CarryOptions{SkipOutbox: 5})
 		require.Len(s, got.Outbox, store.MaxBatch)
 		require.Equal(s, wanted[5], got.Outbox[0].ID)
 		home := []job.Ref{{Namespace: s.queue.Namespace, ID: wanted[0]}, {Namespace: s.queue.Namespace, ID: wanted[7]}}
-		got = s.carry(store.Round{Skip: store.MaxBatch, Home: home})
+		got = s.carry(store.CarryOptions{SkipOutbox: store.MaxBatch, Relayed: home})
 		require.Len(s, got.Outbox, 18, "those that are home count no more")
 		require.Equal(s, wanted[store.MaxBatch+2], got.Outbox[0].ID)
-		require.Equal(s, 18, got.Looked)
+		require.Equal(s, 18, got.OutboxRead)
 		for _, skip := range []int{store.MaxBatch + 18, 10_000} {
 			s.eventually("nothing more to do", func() bool {
-				got = s.carry(store.Round{Skip: skip})
+				got = s.carry(store.CarryOptions{SkipOutbox: skip})
 				return got.Next != 0
 			})
 			require.Empty(s, got.Outbox)
-			require.Zero(s, got.Looked)
+			require.Zero(s, got.OutboxRead)
 		}
 	}},
 }
@@ -163,7 +163,7 @@ func (s *suite) bear(n, size int) (ids []string) {
 		if size > 0 {
 			e.BodyKind, e.Body = job.BodyText, bytes.Repeat([]byte{'x'}, size)
 		}
-		item.Births, ids = append(item.Births, e), append(ids, e.ID)
+		item.Outbox, ids = append(item.Outbox, e), append(ids, e.ID)
 	}
 	require.NoError(s, s.settle(item)[0])
 	return ids
@@ -184,26 +184,26 @@ var alarmCases = []sentence{
 		shard := s.keeper()
 		e := s.entry("told", delayed(long))
 		e.Spec = fullSpec("told", s.lane(1))
-		e.Print = codec.Fingerprint(&e.New)
+		e.Fingerprint = codec.Fingerprint(&e.New)
 		s.eventually("silence", func() bool {
-			rung, err := s.Store.Await(s.Context(), shard, store.Watch{Group: store.GroupPush, Wake: true, Wait: time.Millisecond})
+			rung, err := s.Store.Wait(s.Context(), shard, store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Millisecond})
 			require.NoError(s, err)
-			return !rung.Wake
+			return !rung.AgendaMoved
 		})
 		require.True(s, s.alarm(store.NewToken(), true, e))
 		s.eventually("a wake", func() bool {
-			rung, err := s.Store.Await(s.Context(), shard, store.Watch{Group: store.GroupPush, Wake: true, Wait: time.Second})
+			rung, err := s.Store.Wait(s.Context(), shard, store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Second})
 			require.NoError(s, err)
-			return rung.Wake
+			return rung.AgendaMoved
 		})
-		c, err := s.Store.Carry(s.Context(), shard, store.NewToken(), store.Round{})
+		c, err := s.Store.Carry(s.Context(), shard, store.NewToken(), store.CarryOptions{})
 		require.NoError(s, err)
 		require.Len(s, c.Outbox, 1)
 		require.Equal(s, e.Spec, c.Outbox[0].Spec)
-		require.Equal(s, e.Print, c.Outbox[0].Print)
+		require.Equal(s, e.Fingerprint, c.Outbox[0].Fingerprint)
 		require.Equal(s, e.Delay, c.Outbox[0].Delay)
 		s.add(c.Outbox...)
-		_, err = s.Store.Carry(s.Context(), shard, store.NewToken(), store.Round{Home: []job.Ref{e.Ref()}})
+		_, err = s.Store.Carry(s.Context(), shard, store.NewToken(), store.CarryOptions{Relayed: []job.Ref{e.Ref()}})
 		require.NoError(s, err)
 		require.Empty(s, s.born(shard))
 		require.Equal(s, e.Spec, s.get("told").Spec)

@@ -23,12 +23,12 @@ func (s *suite) halfOpen(n int) {
 }
 
 // probe claims the one job that an open breaker gives.
-func (s *suite) probe(r store.ClaimRequest) store.Held {
+func (s *suite) probe(r store.ClaimRequest) store.ClaimedJob {
 	s.Helper()
 	got := s.claim(r)
 	require.Len(s, got.Jobs, 1)
 	require.True(s, got.Jobs[0].Probe)
-	require.True(s, got.Queues[0].Open)
+	require.True(s, got.Queues[0].BreakerOpen)
 	return got.Jobs[0]
 }
 
@@ -38,10 +38,10 @@ var breakerCases = []sentence{
 		for i := range 5 {
 			s.add(s.entry(fmt.Sprint(i)))
 		}
-		until := s.row(s.queue).HeldUntil
+		until := s.row(s.queue).CooldownUntil
 		if s.Advance != nil { // else the hold may be over already
-			require.True(s, s.nothing("while the breaker is open").Open)
-			require.True(s, s.row(s.queue).Open)
+			require.True(s, s.nothing("while the breaker is open").BreakerOpen)
+			require.True(s, s.row(s.queue).BreakerOpen)
 		}
 		s.ringsAt(until, "an open breaker")
 		several := want(s.queue, s.lane(1), s.queue)
@@ -49,19 +49,19 @@ var breakerCases = []sentence{
 		require.Len(s, got.Jobs, 1, "several wants get one probe")
 		require.True(s, got.Jobs[0].Probe)
 		for _, i := range []int{0, 2} {
-			require.True(s, got.Queues[i].Open)
+			require.True(s, got.Queues[i].BreakerOpen)
 			require.True(s, got.Queues[i].Blocked)
 			require.False(s, got.Queues[i].More)
 		}
-		require.False(s, got.Queues[1].Open)
-		require.True(s, s.nothing("while a probe is out").Open)
+		require.False(s, got.Queues[1].BreakerOpen)
+		require.True(s, s.nothing("while a probe is out").BreakerOpen)
 		s.quiet()
 		s.silent("a lane whose probe is out")
 	}},
 	{"two who claim at once get one probe", func(s *suite) {
 		s.halfOpen(8)
 		var mu sync.Mutex
-		var probes []store.Held
+		var probes []store.ClaimedJob
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
@@ -96,7 +96,7 @@ var breakerCases = []sentence{
 	{"a probe that fails opens the breaker again, for as long as it says", func(s *suite) {
 		s.halfOpen(2)
 		s.endWith(s.probe(want(s.queue)), again(0), opened(s.brief()))
-		until := s.row(s.queue).HeldUntil
+		until := s.row(s.queue).CooldownUntil
 		if s.Advance != nil {
 			s.nothing("after a probe that failed")
 		}
@@ -109,10 +109,10 @@ var breakerCases = []sentence{
 		s.quiet()
 		s.endWith(h, delivered, closed)
 		s.hears(s.queue)
-		require.False(s, s.row(s.queue).Open)
+		require.False(s, s.row(s.queue).BreakerOpen)
 		got := s.claim(want(s.queue))
 		require.Len(s, got.Jobs, 3)
-		require.False(s, got.Queues[0].Open)
+		require.False(s, got.Queues[0].BreakerOpen)
 		for _, h := range got.Jobs {
 			require.False(s, h.Probe)
 		}
@@ -129,7 +129,7 @@ var breakerCases = []sentence{
 		stale := settlement(lost, delivered)
 		stale.Lane = closed
 		require.ErrorIs(s, s.settle(stale)[0], store.ErrLeaseLost)
-		require.True(s, s.row(s.queue).Open, "a probe that was lost decides nothing")
+		require.True(s, s.row(s.queue).BreakerOpen, "a probe that was lost decides nothing")
 	}},
 	{"a probe that ends without a request lets the next one come at once", func(s *suite) {
 		s.halfOpen(3)
@@ -174,14 +174,14 @@ var breakerCases = []sentence{
 		s.add(s.entry("a"), s.entry("b"), s.entry("c"), s.entry("d"))
 		jobs := s.hold("a", "b", "c", "d")
 		s.endWith(jobs[0], again(0), opened(long))
-		until := s.row(s.queue).HeldUntil
+		until := s.row(s.queue).CooldownUntil
 		s.endWith(jobs[1], delivered, closed)
 		row := s.row(s.queue)
-		require.Equal(s, until, row.HeldUntil)
-		require.False(s, row.Open)
-		require.False(s, s.nothing("while the hold lasts").Open)
-		s.endWith(jobs[2], delivered, store.LaneChange{Breaker: store.CloseBreaker, Hold: 2 * long})
-		require.True(s, s.row(s.queue).HeldUntil.After(until))
+		require.Equal(s, until, row.CooldownUntil)
+		require.False(s, row.BreakerOpen)
+		require.False(s, s.nothing("while the hold lasts").BreakerOpen)
+		s.endWith(jobs[2], delivered, store.LaneChange{Breaker: store.CloseBreaker, Cooldown: 2 * long})
+		require.True(s, s.row(s.queue).CooldownUntil.After(until))
 	}},
 	{"a breaker that opens without a hold asks for a probe at once", func(s *suite) {
 		s.turn(opened(0))
@@ -193,16 +193,16 @@ var breakerCases = []sentence{
 	{"an open breaker shows in the counts of its lane and its topic", func(s *suite) {
 		s.turn(opened(long))
 		s.add(s.entry("a"), s.entry("b", in(s.lane(1))))
-		require.True(s, s.row(s.queue).Open)
-		require.False(s, s.row(s.lane(1)).Open)
-		require.EqualValues(s, 1, s.stats().Open)
+		require.True(s, s.row(s.queue).BreakerOpen)
+		require.False(s, s.row(s.lane(1)).BreakerOpen)
+		require.EqualValues(s, 1, s.stats().OpenBreakers)
 		s.queue = s.lane(2)
 		s.halfOpen(2)
-		require.EqualValues(s, 2, s.stats().Open)
+		require.EqualValues(s, 2, s.stats().OpenBreakers)
 		h := s.probe(want(s.queue))
-		require.EqualValues(s, 2, s.stats().Open, "a breaker that waits for its probe is open")
+		require.EqualValues(s, 2, s.stats().OpenBreakers, "a breaker that waits for its probe is open")
 		s.endWith(h, delivered, closed)
-		require.EqualValues(s, 1, s.stats().Open)
+		require.EqualValues(s, 1, s.stats().OpenBreakers)
 	}},
 	{"a lane's concurrency and its topic's pause hold for probes as well", func(s *suite) {
 		s.halfOpen(2)
@@ -217,16 +217,16 @@ var breakerCases = []sentence{
 		}
 		s.turn(opened(s.brief()))
 		s.add(s.entry("a"), s.entry("b"))
-		s.Advance(s.brief() + store.LaneMemory - 2*time.Millisecond)
-		require.True(s, s.row(s.queue).Open)
+		s.Advance(s.brief() + store.BreakerRetention - 2*time.Millisecond)
+		require.True(s, s.row(s.queue).BreakerOpen)
 		s.end(s.probe(wantFor(3*long, s.queue)), released)
 		s.Advance(4 * time.Millisecond)
-		require.False(s, s.row(s.queue).Open)
-		require.Zero(s, s.stats().Open)
+		require.False(s, s.row(s.queue).BreakerOpen)
+		require.Zero(s, s.stats().OpenBreakers)
 		got := s.claim(want(s.queue))
 		require.Len(s, got.Jobs, 2)
 		require.False(s, got.Jobs[0].Probe)
-		require.False(s, got.Queues[0].Open)
+		require.False(s, got.Queues[0].BreakerOpen)
 	}},
 	{"a probe that is held keeps its breaker open", func(s *suite) {
 		if s.Advance == nil {
@@ -234,11 +234,11 @@ var breakerCases = []sentence{
 		}
 		s.turn(opened(s.brief()))
 		s.add(s.entry("a"), s.entry("b"))
-		s.Advance(s.brief() + store.LaneMemory - time.Minute)
+		s.Advance(s.brief() + store.BreakerRetention - time.Minute)
 		h := s.probe(wantFor(3*long, s.queue))
 		s.Advance(2 * time.Minute)
-		require.True(s, s.nothing("while the probe is out").Open)
-		require.True(s, s.row(s.queue).Open)
+		require.True(s, s.nothing("while the probe is out").BreakerOpen)
+		require.True(s, s.row(s.queue).BreakerOpen)
 		s.endWith(h, again(0), opened(s.brief()))
 		s.Advance(s.brief() + 2*time.Millisecond)
 		s.probe(want(s.queue))

@@ -14,7 +14,7 @@ import (
 var carryCases = []sentence{
 	{"moves what became due and rings", func(s *suite) {
 		s.add(s.entry("a", delayed(s.brief())), s.entry("later", delayed(long)))
-		s.carry(store.Round{})
+		s.carry(store.CarryOptions{})
 		s.quiet()
 		s.pass(s.brief())
 		s.hears(s.queue)
@@ -24,58 +24,58 @@ var carryCases = []sentence{
 		for i := range 3 {
 			s.add(s.entry(fmt.Sprint(i), delayed(s.brief())))
 		}
-		require.Zero(s, s.carry(store.Round{}).Moved)
+		require.Zero(s, s.carry(store.CarryOptions{}).Moved)
 		s.pass(s.brief() + time.Millisecond)
 		moved := 0
 		s.eventually("three moves", func() bool {
-			moved += s.carry(store.Round{}).Moved
+			moved += s.carry(store.CarryOptions{}).Moved
 			return moved == 3
 		})
 	}},
 	{"says when someone must look next", func(s *suite) {
-		require.Negative(s, s.carry(store.Round{}).Next, "an empty agenda")
+		require.Negative(s, s.carry(store.CarryOptions{}).Next, "an empty agenda")
 		s.add(s.entry("a", delayed(2*long)), s.entry("b", delayed(long), in(s.lane(1))))
-		require.InDelta(s, long, s.carry(store.Round{}).Next, float64(5*time.Second))
+		require.InDelta(s, long, s.carry(store.CarryOptions{}).Next, float64(5*time.Second))
 		_, err := s.cancel("b")
 		require.NoError(s, err)
-		next := s.carry(store.Round{}).Next
+		next := s.carry(store.CarryOptions{}).Next
 		require.Greater(s, next, time.Duration(0))
 		require.LessOrEqual(s, next, 2*long+time.Second)
 	}},
 	{"looks again when a lease ends", func(s *suite) {
 		s.add(s.entry("a", timeout(20*time.Minute)))
 		s.hold("a")
-		require.InDelta(s, 20*time.Minute, s.carry(store.Round{}).Next, float64(5*time.Second))
+		require.InDelta(s, 20*time.Minute, s.carry(store.CarryOptions{}).Next, float64(5*time.Second))
 	}},
 	{"looks again a second after a ring", func(s *suite) {
 		s.add(s.entry("a"))
-		s.carry(store.Round{})
-		next := s.carry(store.Round{}).Next
+		s.carry(store.CarryOptions{})
+		next := s.carry(store.CarryOptions{}).Next
 		require.GreaterOrEqual(s, next, time.Duration(0))
-		require.LessOrEqual(s, next, store.RingAgain+time.Millisecond)
+		require.LessOrEqual(s, next, store.RenotifyAfter+time.Millisecond)
 	}},
 	{"a blocked queue costs nothing", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
 		s.add(s.entry("a"))
-		s.carry(store.Round{})
-		next := s.carry(store.Round{}).Next
+		s.carry(store.CarryOptions{})
+		next := s.carry(store.CarryOptions{}).Next
 		require.True(s, next < 0 || next >= long, "next look after %v", next)
 	}},
 	{"tells the store's clock", func(s *suite) {
-		s.sameTime(s.now(), s.carry(store.Round{}).Now, "Now")
+		s.sameTime(s.now(), s.carry(store.CarryOptions{}).Now, "Now")
 	}},
 	{"is bounded in jobs and in queues, and says that more can be done", func(s *suite) {
 		for i := range 12 {
 			s.add(s.entry(fmt.Sprint(i), in(s.lane(i%4)), delayed(s.brief())))
 		}
 		s.pass(s.brief() + time.Millisecond)
-		got := s.carry(store.Round{Jobs: 2})
+		got := s.carry(store.CarryOptions{Jobs: 2})
 		require.LessOrEqual(s, got.Moved, 2)
 		require.Zero(s, got.Next)
-		got = s.carry(store.Round{Queues: 1})
+		got = s.carry(store.CarryOptions{Queues: 1})
 		require.LessOrEqual(s, got.Moved, 3)
 		require.Zero(s, got.Next)
-		s.eventually("rings of all", func() bool { return s.carry(store.Round{}).Next > 0 })
+		s.eventually("rings of all", func() bool { return s.carry(store.CarryOptions{}).Next > 0 })
 		require.Len(s, s.await(patience).Queues, 4)
 		require.Len(s, s.claim(want(s.lane(0), s.lane(1), s.lane(2), s.lane(3))).Jobs, 12)
 	}},
@@ -84,23 +84,23 @@ var carryCases = []sentence{
 		s.add(s.entry("parent", in(s.lane(1))))
 		h := s.claim(want(s.lane(1))).Jobs[0]
 		item := settlement(h, delivered)
-		item.Births = []store.Entry{s.entry("child")}
+		item.Outbox = []store.NewJob{s.entry("child")}
 		require.NoError(s, s.settle(item)[0])
 		s.pass(s.brief() + time.Millisecond)
 		token := store.NewToken()
-		first, err := s.Store.Carry(s.Context(), s.shard, token, store.Round{})
+		first, err := s.Store.Carry(s.Context(), s.shard, token, store.CarryOptions{})
 		require.NoError(s, err)
 		require.Equal(s, 1, first.Moved)
 		require.Len(s, first.Outbox, 1)
-		second, err := s.Store.Carry(s.Context(), s.shard, token, store.Round{})
+		second, err := s.Store.Carry(s.Context(), s.shard, token, store.CarryOptions{})
 		require.NoError(s, err)
 		require.Equal(s, first.Moved, second.Moved)
-		require.Equal(s, first.Lapsed, second.Lapsed)
+		require.Equal(s, first.ExpiredLeases, second.ExpiredLeases)
 		require.Len(s, second.Outbox, 1)
 		require.Equal(s, first.Outbox[0].ID, second.Outbox[0].ID)
 	}},
 	{"a large set of retries does not hold up other queues", func(s *suite) {
-		var entries []store.Entry
+		var entries []store.NewJob
 		for i := range 300 {
 			entries = append(entries, s.entry(fmt.Sprintf("retry-%d", i), delayed(s.brief())))
 		}
@@ -108,7 +108,7 @@ var carryCases = []sentence{
 		s.add(s.entry("first", in(s.lane(1)), delayed(s.brief())))
 		s.pass(s.brief() + time.Millisecond)
 		for range 20 {
-			s.carry(store.Round{Jobs: 50})
+			s.carry(store.CarryOptions{Jobs: 50})
 		}
 		s.hears(s.lane(1))
 		require.Len(s, s.claim(want(s.lane(1))).Jobs, 1)
@@ -118,10 +118,10 @@ var carryCases = []sentence{
 		s.add(s.entry("parent"))
 		item := settlement(s.hold("parent")[0], delivered)
 		for i := range n {
-			item.Births = append(item.Births, s.entry(fmt.Sprintf("child-%d", i), delayed(long)))
+			item.Outbox = append(item.Outbox, s.entry(fmt.Sprintf("child-%d", i), delayed(long)))
 		}
 		require.NoError(s, s.settle(item)[0])
-		got := s.carry(store.Round{})
+		got := s.carry(store.CarryOptions{})
 		require.Zero(s, got.Next)
 		for n > 0 {
 			require.Len(s, got.Outbox, min(n, store.MaxBatch))
@@ -131,7 +131,7 @@ var carryCases = []sentence{
 				home = append(home, e.Ref())
 			}
 			n -= len(home)
-			got = s.carry(store.Round{Home: home})
+			got = s.carry(store.CarryOptions{Relayed: home})
 		}
 		require.Empty(s, got.Outbox)
 	}},

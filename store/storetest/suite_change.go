@@ -60,7 +60,7 @@ var cancelCases = []sentence{
 			require.Equal(s, job.Cancelled, got.State, id)
 			require.Equal(s, job.ReasonCancelled, got.Reason, id)
 			require.False(s, got.FinishedAt.IsZero(), id)
-			require.Len(s, got.Attempts, 2, id)
+			require.Len(s, got.History, 2, id)
 		}
 		require.EqualValues(s, 3, s.stats().Cancelled)
 		require.Zero(s, s.stats().Dead)
@@ -120,9 +120,9 @@ var editCases = []sentence{
 			require.Equal(s, wanted.Progress, got.Progress)
 			kept := s.get("a")
 			require.Equal(s, normal(wanted.Spec), normal(kept.Spec), "after edit %d", i)
-			require.Len(s, kept.Attempts, i+1)
+			require.Len(s, kept.History, i+1)
 		}
-		require.Equal(s, job.KindEdited, s.get("a").Attempts[0].Kind)
+		require.Equal(s, job.KindEdited, s.get("a").History[0].Kind)
 	}},
 	{"moves the due time later and earlier, and the age with it", func(s *suite) {
 		s.add(s.entry("a"))
@@ -130,13 +130,13 @@ var editCases = []sentence{
 		require.NoError(s, err)
 		require.Equal(s, job.Scheduled, got.State)
 		s.sameTime(s.now().Add(2*long), got.DueAt, "DueAt")
-		require.Equal(s, got.DueAt, got.Since)
+		require.Equal(s, got.DueAt, got.FirstDueAt)
 		s.hold()
 		runAt := job.Millis(s.now().Add(long))
 		got, err = s.edit("a", store.Edit{RunAt: &runAt})
 		require.NoError(s, err)
 		require.Equal(s, runAt, got.DueAt)
-		require.Equal(s, runAt, s.get("a").Since)
+		require.Equal(s, runAt, s.get("a").FirstDueAt)
 		runAt = runAt.Add(-2 * long)
 		got, err = s.edit("a", store.Edit{RunAt: &runAt})
 		require.NoError(s, err)
@@ -150,8 +150,8 @@ var editCases = []sentence{
 		s.end(h, again(long))
 		got, err := s.edit("a", store.Edit{Delay: new(2 * long)})
 		require.NoError(s, err)
-		require.Equal(s, h.Since, got.Since)
-		require.NotEqual(s, h.Since, got.DueAt)
+		require.Equal(s, h.FirstDueAt, got.FirstDueAt)
+		require.NotEqual(s, h.FirstDueAt, got.DueAt)
 	}},
 	{"run makes a job due now and rings", func(s *suite) {
 		s.add(s.entry("a", delayed(long)))
@@ -166,7 +166,7 @@ var editCases = []sentence{
 	}},
 	{"a ready job that is put off is not claimed", func(s *suite) {
 		s.add(s.entry("a"), s.entry("b"))
-		s.carry(store.Round{})
+		s.carry(store.CarryOptions{})
 		_, err := s.edit("a", store.Edit{Delay: new(long)})
 		require.NoError(s, err)
 		s.hold("b")
@@ -212,7 +212,7 @@ var editCases = []sentence{
 		s.inState(err, job.Cancelled)
 		_, err = s.edit("unknown", edit)
 		require.ErrorIs(s, err, store.ErrNotFound)
-		require.Empty(s, s.get("running").Attempts)
+		require.Empty(s, s.get("running").History)
 	}},
 	{"a repeated token answers as the first call did", func(s *suite) {
 		s.add(s.entry("a", delayed(long)))
@@ -222,7 +222,7 @@ var editCases = []sentence{
 			require.NoError(s, err)
 			require.EqualValues(s, 2, got.Version)
 		}
-		require.Len(s, s.get("a").Attempts, 1)
+		require.Len(s, s.get("a").History, 1)
 	}},
 }
 

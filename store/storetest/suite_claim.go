@@ -37,8 +37,8 @@ var claimCases = []sentence{
 		h := s.hold("full")[0]
 		require.Equal(s, e.Spec, h.Spec)
 		require.Equal(s, job.Running, h.State)
-		require.Empty(s, h.Attempts)
-		require.Zero(s, h.Made)
+		require.Empty(s, h.History)
+		require.Zero(s, h.Attempts)
 		require.Equal(s, job.Running, s.get("full").State)
 		s.hold() // nobody else gets it
 	}},
@@ -59,16 +59,16 @@ var claimCases = []sentence{
 			s.add(s.entry(fmt.Sprintf("a%d", i), in(a)), s.entry(fmt.Sprintf("b%d", i), in(b)))
 		}
 		request := want(a, b)
-		request.Max, request.Wants[0].Max = 4, 3
+		request.Max, request.Queues[0].Max = 4, 3
 		got := s.claim(request)
 		require.Len(s, got.Jobs, 4)
 		for i, q := range []job.Queue{a, a, a, b} {
 			require.Equal(s, q, got.Jobs[i].Queue, "wants are served in order")
 		}
-		require.Equal(s, []store.QueueLeft{{Queue: a, More: true}, {Queue: b, More: true}}, got.Queues)
+		require.Equal(s, []store.QueueStatus{{Queue: a, More: true}, {Queue: b, More: true}}, got.Queues)
 		got = s.claim(want(a, b))
 		require.Len(s, got.Jobs, 6)
-		require.Equal(s, []store.QueueLeft{{Queue: a}, {Queue: b}}, got.Queues)
+		require.Equal(s, []store.QueueStatus{{Queue: a}, {Queue: b}}, got.Queues)
 	}},
 	{"keeps to the bytes, but the first job always fits", func(s *suite) {
 		for i := range 4 {
@@ -197,23 +197,23 @@ var claimCases = []sentence{
 			require.False(s, h.Rated)
 			require.False(s, h.Probe)
 		}
-		require.False(s, got.Queues[0].Open)
+		require.False(s, got.Queues[0].BreakerOpen)
 	}},
 	{"tops up what is ready from what is due", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1000})
-		var entries []store.Entry
+		var entries []store.NewJob
 		for i := range 100 {
 			entries = append(entries, s.entry(fmt.Sprint(i), delayed(s.brief())))
 		}
 		s.add(entries...)
 		s.pass(s.brief() + time.Millisecond)
-		s.carry(store.Round{Ready: 5})
+		s.carry(store.CarryOptions{Ready: 5})
 		require.Len(s, s.claim(want(s.queue)).Jobs, 100)
 	}},
 	{"an unknown queue has nothing", func(s *suite) {
 		got := s.claim(want(s.lane(3)))
 		require.Empty(s, got.Jobs)
-		require.Equal(s, []store.QueueLeft{{Queue: s.lane(3)}}, got.Queues)
+		require.Equal(s, []store.QueueStatus{{Queue: s.lane(3)}}, got.Queues)
 	}},
 	{"reports the policies' revision", func(s *suite) {
 		_, revision, err := s.Store.Topics(s.Context())
@@ -228,7 +228,7 @@ var claimCases = []sentence{
 	}},
 	{"serves a whole batch of queues at once", func(s *suite) {
 		var queues []job.Queue
-		var entries []store.Entry
+		var entries []store.NewJob
 		for i := 0; len(queues) < store.MaxBatch; i++ {
 			q := job.Queue{Namespace: s.queue.Namespace, Topic: s.queue.Topic, Lane: fmt.Sprintf("many-%d", i)}
 			if s.router.ShardOf(q) == s.shard {
@@ -248,4 +248,4 @@ var claimCases = []sentence{
 }
 
 // expired tells whether a job's expiry had passed when it was claimed.
-func expired(h *store.Held) bool { return !h.ExpiresAt.IsZero() && h.Now().After(h.ExpiresAt) }
+func expired(h *store.ClaimedJob) bool { return !h.ExpiresAt.IsZero() && h.Now().After(h.ExpiresAt) }

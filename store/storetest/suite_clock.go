@@ -34,7 +34,7 @@ func (s *suite) step(d time.Duration) {
 func (s *suite) carryShard(shard int) (step time.Duration) {
 	s.Helper()
 	for range 10 {
-		carried, err := s.Store.Carry(s.Context(), shard, store.NewToken(), store.Round{})
+		carried, err := s.Store.Carry(s.Context(), shard, store.NewToken(), store.CarryOptions{})
 		require.NoError(s, err)
 		step += carried.ClockStep
 		if carried.Next != 0 {
@@ -64,7 +64,7 @@ func withSteps(test func(s *suite, d time.Duration)) func(s *suite) {
 // frees lets the clock come to the end of what keeps the test's queue back, which must be in so long.
 func (s *suite) frees(in time.Duration, what string) {
 	s.Helper()
-	next := s.carry(store.Round{}).Next
+	next := s.carry(store.CarryOptions{}).Next
 	require.InDelta(s, in, next, float64(clockTolerance), what)
 	s.ringsAt(s.now().Add(next), what)
 }
@@ -76,8 +76,8 @@ var clockCases = []sentence{
 		s.step(d)
 		s.add(s.entry("c", delayed(500*time.Millisecond)))
 		s.quiet()
-		s.Advance(store.RingAgain)
-		s.carry(store.Round{})
+		s.Advance(store.RenotifyAfter)
+		s.carry(store.CarryOptions{})
 		require.Contains(s, s.await(time.Millisecond).Queues, s.queue)
 		require.Equal(s, job.Ready, s.get("c").State)
 		require.Len(s, s.claim(want(s.queue)).Jobs, 3)
@@ -103,14 +103,14 @@ var clockCases = []sentence{
 		s.step(d)
 		require.Len(s, s.claim(r).Jobs, 1)
 		s.Advance(lease*3/4 - time.Millisecond)
-		require.Zero(s, s.carry(store.Round{}).Lapsed)
+		require.Zero(s, s.carry(store.CarryOptions{}).ExpiredLeases)
 		s.Advance(2 * clockTolerance)
-		require.Equal(s, 1, s.carry(store.Round{}).Lapsed)
-		require.InDelta(s, lease, s.get("old").Attempts[0].Duration, float64(2*clockTolerance))
+		require.Equal(s, 1, s.carry(store.CarryOptions{}).ExpiredLeases)
+		require.InDelta(s, lease, s.get("old").History[0].Duration, float64(2*clockTolerance))
 		s.Advance(lease/4 - 3*clockTolerance)
-		require.Zero(s, s.carry(store.Round{}).Lapsed, "a claim after the step")
+		require.Zero(s, s.carry(store.CarryOptions{}).ExpiredLeases, "a claim after the step")
 		s.Advance(3 * clockTolerance)
-		require.Equal(s, 1, s.carry(store.Round{}).Lapsed)
+		require.Equal(s, 1, s.carry(store.CarryOptions{}).ExpiredLeases)
 	})},
 	{"a hold lasts as long as before, also where nothing waits", withSteps(func(s *suite, d time.Duration) {
 		s.turn(held(time.Minute))
@@ -135,7 +135,7 @@ var clockCases = []sentence{
 		s.step(d)
 		s.frees(time.Minute*3/4, "a breaker")
 		s.probe(want(s.queue))
-		require.True(s, s.row(s.queue).Open)
+		require.True(s, s.row(s.queue).BreakerOpen)
 	})},
 	{"a lane's starts count as long as before", withSteps(func(s *suite, d time.Duration) {
 		s.rated(9, policy.Rate{Starts: 3, Per: time.Minute})

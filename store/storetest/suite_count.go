@@ -87,7 +87,7 @@ var countCases = []sentence{
 	}},
 	{"more jobs than a ready list holds count as ready when they are due, and what was counted still rings", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
-		var entries []store.Entry
+		var entries []store.NewJob
 		for i := range 1200 {
 			entries = append(entries, s.entry(fmt.Sprint(i), delayed(s.brief())))
 		}
@@ -99,7 +99,7 @@ var countCases = []sentence{
 		require.EqualValues(s, 1200, s.row(s.queue).Ready)
 		s.put(policy.Topic{})
 		s.eventually("a ring", func() bool {
-			s.carry(store.Round{})
+			s.carry(store.CarryOptions{})
 			return slices.Contains(s.await(blink).Queues, s.queue)
 		})
 		require.EqualValues(s, 1200, s.stats().Ready)
@@ -109,11 +109,11 @@ var countCases = []sentence{
 	{"a job that came due rings at once though it was counted before", func(s *suite) {
 		s.finish("before", delivered) // it has rung, which alone would ring again after a while
 		s.quiet()
-		const soon = store.RingAgain / 5
+		const soon = store.RenotifyAfter / 5
 		s.add(s.entry("after", delayed(soon)))
 		s.pass(soon + 2*time.Millisecond)
 		require.EqualValues(s, 1, s.stats().Ready)
-		s.carry(store.Round{})
+		s.carry(store.CarryOptions{})
 		require.Contains(s, s.await(patience).Queues, s.queue)
 	}},
 }

@@ -8,29 +8,29 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-type option func(*store.Entry)
+type option func(*store.NewJob)
 
 // entry is a job due now, under a client's id.
-func (s *suite) entry(id string, options ...option) store.Entry {
-	e := store.Entry{New: job.New{Spec: job.Spec{
+func (s *suite) entry(id string, options ...option) store.NewJob {
+	e := store.NewJob{New: job.New{Spec: job.Spec{
 		ID: id, Queue: s.queue, URL: "http://" + s.queue.Lane + "/hooks", Method: "POST",
 	}}}
 	for _, o := range options {
 		o(&e)
 	}
-	e.Print = codec.Fingerprint(&e.New)
+	e.Fingerprint = codec.Fingerprint(&e.New)
 	return e
 }
 
-func in(q job.Queue) option          { return func(e *store.Entry) { e.Queue = q } }
-func delayed(d time.Duration) option { return func(e *store.Entry) { e.Delay = d } }
+func in(q job.Queue) option          { return func(e *store.NewJob) { e.Queue = q } }
+func delayed(d time.Duration) option { return func(e *store.NewJob) { e.Delay = d } }
 func body(text string) option {
-	return func(e *store.Entry) { e.Body, e.BodyKind = []byte(text), job.BodyText }
+	return func(e *store.NewJob) { e.Body, e.BodyKind = []byte(text), job.BodyText }
 }
-func timeout(d time.Duration) option { return func(e *store.Entry) { e.Timeout = d } }
-func expires(d time.Duration) option { return func(e *store.Entry) { e.ExpiresIn = d } }
+func timeout(d time.Duration) option { return func(e *store.NewJob) { e.Timeout = d } }
+func expires(d time.Duration) option { return func(e *store.NewJob) { e.ExpiresIn = d } }
 func labelled(key, value string) option {
-	return func(e *store.Entry) { e.Labels = map[string]string{key: value} }
+	return func(e *store.NewJob) { e.Labels = map[string]string{key: value} }
 }
 
 func (s *suite) ref(id string) job.Ref { return job.Ref{Namespace: s.queue.Namespace, ID: id} }

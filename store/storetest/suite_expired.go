@@ -12,12 +12,12 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func maxAge(d time.Duration) option { return func(e *store.Entry) { e.MaxAge = d } }
+func maxAge(d time.Duration) option { return func(e *store.NewJob) { e.MaxAge = d } }
 
-var allExpired = store.ExpiredRequest{Max: store.MaxBatch, MaxBytes: 1 << 20, Lease: long}
+var allExpired = store.ClaimExpiredRequest{Max: store.MaxBatch, MaxBytes: 1 << 20, Lease: long}
 
 // claimExpired holds jobs whose time to live is over.
-func (s *suite) claimExpired(token store.Token, request store.ExpiredRequest) []store.Held {
+func (s *suite) claimExpired(token store.Token, request store.ClaimExpiredRequest) []store.ClaimedJob {
 	s.Helper()
 	held, err := s.Store.ClaimExpired(s.Context(), s.shard, token, request)
 	require.NoError(s, err)
@@ -43,7 +43,7 @@ var expiredCases = []sentence{
 			before := s.stats()
 			s.pass(s.brief() + 2*time.Millisecond)
 			s.quiet()
-			require.True(s, s.carry(store.Round{}).Expired)
+			require.True(s, s.carry(store.CarryOptions{}).HasExpiredJobs)
 			held := s.claimExpired(store.NewToken(), allExpired)
 			ids := idsOf(held)
 			slices.Sort(ids)
@@ -54,12 +54,12 @@ var expiredCases = []sentence{
 				require.Greater(s, h.Age, s.brief())
 				item := settlement(h, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExpired})
 				item.Attempt = job.Attempt{}
-				item.Births = []store.Entry{s.entry("rb:" + h.ID)}
+				item.Outbox = []store.NewJob{s.entry("rb:" + h.ID)}
 				require.NoError(s, s.settle(item)[0])
 				got := s.get(h.ID)
 				require.Equal(s, job.Dead, got.State)
-				require.Zero(s, got.Made)
-				require.Empty(s, got.Attempts)
+				require.Zero(s, got.Attempts)
+				require.Empty(s, got.History)
 			}
 			require.Contains(s, s.born(s.shard), "rb:"+name("expires"))
 			require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
@@ -95,7 +95,7 @@ var expiredCases = []sentence{
 		s.lapses(1)
 		held := s.claimExpired(store.NewToken(), allExpired)
 		require.Equal(s, []string{"a"}, idsOf(held))
-		require.Equal(s, 1, held[0].Lost)
+		require.Equal(s, 1, held[0].ConsecutiveLost)
 	}},
 	{"a job that is held, ended or put off is not handed out", func(s *suite) {
 		s.finish("ended", dead, expires(s.brief()))
@@ -146,11 +146,11 @@ var expiredCases = []sentence{
 			s.add(s.entry(fmt.Sprint(i), expires(time.Duration(5-i)*s.brief()/10), body("12345678")))
 		}
 		s.pass(s.brief())
-		held := s.claimExpired(store.NewToken(), store.ExpiredRequest{Max: 2, MaxBytes: 100, Lease: long})
+		held := s.claimExpired(store.NewToken(), store.ClaimExpiredRequest{Max: 2, MaxBytes: 100, Lease: long})
 		require.Equal(s, []string{"4", "3"}, idsOf(held))
-		held = s.claimExpired(store.NewToken(), store.ExpiredRequest{Max: 10, MaxBytes: 16, Lease: long})
+		held = s.claimExpired(store.NewToken(), store.ClaimExpiredRequest{Max: 10, MaxBytes: 16, Lease: long})
 		require.Equal(s, []string{"2", "1"}, idsOf(held))
-		held = s.claimExpired(store.NewToken(), store.ExpiredRequest{Max: 10, MaxBytes: 1, Lease: long})
+		held = s.claimExpired(store.NewToken(), store.ClaimExpiredRequest{Max: 10, MaxBytes: 1, Lease: long})
 		require.Equal(s, []string{"0"}, idsOf(held), "one always fits")
 	}},
 	{"a revived job expires anew", func(s *suite) {
@@ -179,10 +179,10 @@ var expiredCases = []sentence{
 				return s.reviveAll(store.NewToken(), store.Revival{Ref: s.ref("revived"), ExpiresIn: s.brief()})[0].Err
 			},
 		} {
-			require.False(s, s.carry(store.Round{}).Expired)
+			require.False(s, s.carry(store.CarryOptions{}).HasExpiredJobs)
 			require.NoError(s, set())
 			s.pass(s.brief() + 2*time.Millisecond)
-			require.True(s, s.carry(store.Round{}).Expired, id)
+			require.True(s, s.carry(store.CarryOptions{}).HasExpiredJobs, id)
 			held := s.claimExpired(store.NewToken(), allExpired)
 			require.Equal(s, []string{id}, idsOf(held))
 			s.end(held[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExpired})

@@ -16,54 +16,54 @@ var holdCases = []sentence{
 		s.quiet()
 		s.add(s.entry("a"))
 		s.silent("a job that came while its lane was held back")
-		require.False(s, s.nothing("while the lane is held back").Open)
+		require.False(s, s.nothing("while the lane is held back").BreakerOpen)
 		s.idle(long)
 		require.Equal(s, job.Ready, s.get("a").State, "a job that is due is ready whatever its lane does")
 		row := s.row(s.queue)
-		s.sameTime(until, row.HeldUntil, "HeldUntil")
-		require.False(s, row.Open)
+		s.sameTime(until, row.CooldownUntil, "HeldUntil")
+		require.False(s, row.BreakerOpen)
 		s.add(s.entry("b", in(s.lane(1))))
 		s.hears(s.lane(1))
 		require.Len(s, s.claim(want(s.lane(1))).Jobs, 1)
-		require.True(s, s.row(s.lane(1)).HeldUntil.IsZero())
+		require.True(s, s.row(s.lane(1)).CooldownUntil.IsZero())
 	}},
 	{"a hold ends exactly, and its lane rings then without delay", func(s *suite) {
 		s.turn(held(s.brief()))
 		s.add(s.entry("a"), s.entry("b"))
-		until := s.row(s.queue).HeldUntil
+		until := s.row(s.queue).CooldownUntil
 		s.ringsAt(until, "a hold")
 		for _, h := range s.hold("a", "b") {
 			require.False(s, claimed(h).Before(until), "claimed at %v, held until %v", claimed(h), until)
 			require.False(s, h.Probe)
 		}
 		s.add(s.entry("c"))
-		require.True(s, s.row(s.queue).HeldUntil.IsZero(), "a hold that is over is none")
+		require.True(s, s.row(s.queue).CooldownUntil.IsZero(), "a hold that is over is none")
 	}},
 	{"what was ready and rung before a short hold rings again at its end", func(s *suite) {
 		s.makeReady("a", "b")
 		request := want(s.queue)
 		request.Max = 1
 		h := s.claim(request).Jobs[0]
-		s.endWith(h, delivered, held(store.RingAgain/2))
-		s.ringsAt(s.row(s.queue).HeldUntil, "a short hold")
+		s.endWith(h, delivered, held(store.RenotifyAfter/2))
+		s.ringsAt(s.row(s.queue).CooldownUntil, "a short hold")
 		require.Len(s, s.claim(want(s.queue)).Jobs, 1)
 	}},
 	{"the next job's own moment counts when it is later than the hold's end", func(s *suite) {
 		s.turn(held(10 * time.Minute))
 		s.add(s.entry("a", delayed(2*long)))
-		s.carry(store.Round{})
-		require.InDelta(s, 2*long, s.carry(store.Round{}).Next, float64(5*time.Second))
+		s.carry(store.CarryOptions{})
+		require.InDelta(s, 2*long, s.carry(store.CarryOptions{}).Next, float64(5*time.Second))
 	}},
 	{"a hold is never shortened, only lengthened", func(s *suite) {
 		s.add(s.entry("a"), s.entry("b"), s.entry("c"), s.entry("d"))
 		jobs := s.hold("a", "b", "c", "d")
 		s.endWith(jobs[0], delivered, held(long))
-		first := s.row(s.queue).HeldUntil
+		first := s.row(s.queue).CooldownUntil
 		s.endWith(jobs[1], delivered, held(s.brief()))
 		s.endWith(jobs[2], again(long), store.LaneChange{})
-		require.Equal(s, first, s.row(s.queue).HeldUntil)
+		require.Equal(s, first, s.row(s.queue).CooldownUntil)
 		s.endWith(jobs[3], again(long), held(2*long))
-		s.sameTime(s.now().Add(2*long), s.row(s.queue).HeldUntil, "HeldUntil")
+		s.sameTime(s.now().Add(2*long), s.row(s.queue).CooldownUntil, "HeldUntil")
 	}},
 	{"a settlement that is refused holds nothing back, and a repeated one no longer", func(s *suite) {
 		s.add(s.entry("a"), s.entry("b"))
@@ -72,8 +72,8 @@ var holdCases = []sentence{
 		lost.Lease, lost.Lane = store.NewToken(), opened(long)
 		require.ErrorIs(s, s.settle(lost)[0], store.ErrLeaseLost)
 		row := s.row(s.queue)
-		require.True(s, row.HeldUntil.IsZero())
-		require.False(s, row.Open)
+		require.True(s, row.CooldownUntil.IsZero())
+		require.False(s, row.BreakerOpen)
 		token, item := store.NewToken(), settlement(jobs[0], delivered)
 		item.Lane = held(long)
 		var until time.Time
@@ -81,10 +81,10 @@ var holdCases = []sentence{
 			_, _, err := s.Store.Settle(s.Context(), s.shard, token, []store.Settlement{item}, nil)
 			require.NoError(s, err)
 			if i == 0 {
-				until = s.row(s.queue).HeldUntil
+				until = s.row(s.queue).CooldownUntil
 				s.pass(5 * time.Millisecond)
 			}
-			require.Equal(s, until, s.row(s.queue).HeldUntil)
+			require.Equal(s, until, s.row(s.queue).CooldownUntil)
 		}
 	}},
 	{"a claim in the trip of the settlement that holds its lane back finds nothing", func(s *suite) {
@@ -101,12 +101,12 @@ var holdCases = []sentence{
 	{"whatever way the job goes its lane is held back", func(s *suite) {
 		for i, v := range []struct {
 			name string
-			end  func(h store.Held)
+			end  func(h store.ClaimedJob)
 		}{
-			{"again", func(h store.Held) { s.endWith(h, again(long), held(long)) }},
-			{"released", func(h store.Held) { s.endWith(h, released, held(long)) }},
-			{"dead", func(h store.Held) { s.endWith(h, dead, held(long)) }},
-			{"cancelled", func(h store.Held) {
+			{"again", func(h store.ClaimedJob) { s.endWith(h, again(long), held(long)) }},
+			{"released", func(h store.ClaimedJob) { s.endWith(h, released, held(long)) }},
+			{"dead", func(h store.ClaimedJob) { s.endWith(h, dead, held(long)) }},
+			{"cancelled", func(h store.ClaimedJob) {
 				_, err := s.cancel(h.ID)
 				require.NoError(s, err)
 				s.endWith(h, again(0), held(long))
@@ -162,7 +162,7 @@ var holdCases = []sentence{
 		s.lapses(1)
 		got := s.get("a")
 		require.Equal(s, job.Ready, got.State)
-		require.Equal(s, 1, got.Lost)
+		require.Equal(s, 1, got.ConsecutiveLost)
 		s.silent("a lapsed job of a lane that is held back")
 		s.nothing("after the lapse")
 	}},
@@ -175,7 +175,7 @@ var holdCases = []sentence{
 		before := s.row(s.queue)
 		s.Store = s.Reopen()
 		require.Equal(s, before, s.steady(before))
-		require.True(s, s.nothing("in the second life").Open)
+		require.True(s, s.nothing("in the second life").BreakerOpen)
 	}},
 }
 

@@ -19,7 +19,7 @@ var insertCases = []sentence{
 			[]store.Outcome{got[0].Outcome, got[1].Outcome, got[2].Outcome})
 		for i, id := range []string{"a", "b", "c"} {
 			require.Equal(s, id, got[i].Job.ID)
-			require.Empty(s, got[i].Job.Attempts)
+			require.Empty(s, got[i].Job.History)
 		}
 		require.Equal(s, job.Ready, got[0].Job.State)
 		require.Equal(s, job.Scheduled, got[2].Job.State)
@@ -33,16 +33,16 @@ var insertCases = []sentence{
 		require.Equal(s, e.Spec, got.Spec)
 		s.sameTime(before, got.CreatedAt, "CreatedAt")
 		require.Equal(s, got.CreatedAt.Add(90*time.Minute), got.DueAt)
-		require.Equal(s, got.DueAt, got.Since)
+		require.Equal(s, got.DueAt, got.FirstDueAt)
 		require.Equal(s, got.CreatedAt.Add(2*time.Hour), got.ExpiresAt)
 		require.Equal(s, job.Progress{
-			State: job.Scheduled, CreatedAt: got.CreatedAt, DueAt: got.DueAt, Since: got.Since, ExpiresAt: got.ExpiresAt, Version: 1,
+			State: job.Scheduled, CreatedAt: got.CreatedAt, DueAt: got.DueAt, FirstDueAt: got.FirstDueAt, ExpiresAt: got.ExpiresAt, Version: 1,
 		}, got.Progress)
-		require.Empty(s, got.Attempts)
+		require.Empty(s, got.History)
 	}},
 	{"what is not said stays unsaid", func(s *suite) {
-		bare := store.Entry{New: job.New{Spec: job.Spec{ID: "bare", Queue: s.queue}}}
-		none := store.Entry{New: job.New{Spec: job.Spec{ID: "none", Queue: s.queue, Terms: policy.Terms{Retries: new(0)}}}}
+		bare := store.NewJob{New: job.New{Spec: job.Spec{ID: "bare", Queue: s.queue}}}
+		none := store.NewJob{New: job.New{Spec: job.Spec{ID: "none", Queue: s.queue, Terms: policy.Terms{Retries: new(0)}}}}
 		s.add(bare, none)
 		got := s.get("bare")
 		require.Nil(s, got.Retries)
@@ -79,7 +79,7 @@ var insertCases = []sentence{
 		require.Equal(s, store.Existing, got.Outcome)
 		require.Equal(s, job.Dead, got.Job.State)
 		require.Equal(s, policy.ReasonGaveUp, got.Job.Reason)
-		require.Empty(s, got.Job.Attempts)
+		require.Empty(s, got.Job.History)
 	}},
 	{"an edited job is still known by its first registration", func(s *suite) {
 		s.add(s.entry("a", delayed(long)))
@@ -110,7 +110,7 @@ var insertCases = []sentence{
 		s.add(e)
 		got := s.get("a")
 		require.Equal(s, got.CreatedAt, got.DueAt)
-		require.Equal(s, got.CreatedAt, got.Since)
+		require.Equal(s, got.CreatedAt, got.FirstDueAt)
 		s.hold("a")
 	}},
 	{"a run time ahead is kept to the millisecond and never early", func(s *suite) {
@@ -138,12 +138,12 @@ var insertCases = []sentence{
 		s.add(s.entry("a", delayed(long)))
 		require.Empty(s, s.await(blink).Queues)
 		s.hold()
-		s.carry(store.Round{})
+		s.carry(store.CarryOptions{})
 		s.hold()
 	}},
 	{"a repeated token answers as the first call did", func(s *suite) {
 		token := store.NewToken()
-		entries := []store.Entry{s.entry("a"), s.entry("b")}
+		entries := []store.NewJob{s.entry("a"), s.entry("b")}
 		first, err := s.Store.Insert(s.Context(), s.shard, token, entries)
 		require.NoError(s, err)
 		second, err := s.Store.Insert(s.Context(), s.shard, token, entries)
@@ -155,7 +155,7 @@ var insertCases = []sentence{
 		require.EqualValues(s, 2, s.stats().Registered)
 	}},
 	{"takes a whole batch", func(s *suite) {
-		var entries []store.Entry
+		var entries []store.NewJob
 		for i := range store.MaxBatch {
 			entries = append(entries, s.entry(fmt.Sprintf("job-%03d", i)))
 		}

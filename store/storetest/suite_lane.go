@@ -11,7 +11,7 @@ import (
 )
 
 // endWith ends an attempt that must still be held, and changes its lane.
-func (s *suite) endWith(h store.Held, v policy.Verdict, change store.LaneChange) {
+func (s *suite) endWith(h store.ClaimedJob, v policy.Verdict, change store.LaneChange) {
 	s.Helper()
 	item := settlement(h, v)
 	item.Lane = change
@@ -26,24 +26,24 @@ func (s *suite) turn(change store.LaneChange) {
 	s.endWith(s.hold(e.ID)[0], delivered, change)
 }
 
-func held(d time.Duration) store.LaneChange { return store.LaneChange{Hold: d} }
+func held(d time.Duration) store.LaneChange { return store.LaneChange{Cooldown: d} }
 
 func opened(hold time.Duration) store.LaneChange {
-	return store.LaneChange{Hold: hold, Breaker: store.OpenBreaker}
+	return store.LaneChange{Cooldown: hold, Breaker: store.OpenBreaker}
 }
 
 var closed = store.LaneChange{Breaker: store.CloseBreaker}
 
 // unstarted gives back the start of a claim with a slack.
 func unstarted(slack time.Duration) store.LaneChange {
-	return store.LaneChange{Unstarted: true, Slack: slack}
+	return store.LaneChange{StartUnused: true, Slack: slack}
 }
 
 // claimed is the store's clock at the claim of a job that was due.
-func claimed(h store.Held) time.Time { return h.DueAt.Add(h.Late) }
+func claimed(h store.ClaimedJob) time.Time { return h.DueAt.Add(h.Late) }
 
 // nothing is to be had of the test's queue, for a reason that ends.
-func (s *suite) nothing(what string) store.QueueLeft {
+func (s *suite) nothing(what string) store.QueueStatus {
 	s.Helper()
 	got := s.claim(want(s.queue))
 	require.Empty(s, got.Jobs, what)
@@ -55,7 +55,7 @@ func (s *suite) nothing(what string) store.QueueLeft {
 // row is how a lane with unfinished jobs stands.
 func (s *suite) row(q job.Queue) store.LaneStats {
 	s.Helper()
-	rows, err := s.Store.Lanes(s.Context(), s.shard, q.Namespace, q.Topic, "", 500)
+	rows, err := s.Store.LaneStats(s.Context(), s.shard, q.Namespace, q.Topic, "", 500)
 	require.NoError(s, err)
 	for _, row := range rows {
 		if row.Lane == q.Lane {
@@ -69,7 +69,7 @@ func (s *suite) row(q job.Queue) store.LaneStats {
 // silent fails when a carrier's round rings, though something waits.
 func (s *suite) silent(what string) {
 	s.Helper()
-	s.carry(store.Round{})
+	s.carry(store.CarryOptions{})
 	require.Empty(s, s.await(time.Millisecond).Queues, what)
 }
 
@@ -80,15 +80,15 @@ func (s *suite) makeReady(ids ...string) {
 		s.add(s.entry(id, delayed(s.brief())))
 	}
 	s.pass(s.brief() + 2*time.Millisecond)
-	s.carry(store.Round{})
+	s.carry(store.CarryOptions{})
 	s.quiet()
 }
 
 // idle fails unless the carrier has nothing to look at for a while.
 func (s *suite) idle(least time.Duration) {
 	s.Helper()
-	s.carry(store.Round{})
-	next := s.carry(store.Round{}).Next
+	s.carry(store.CarryOptions{})
+	next := s.carry(store.CarryOptions{}).Next
 	require.True(s, next < 0 || next >= least, "next look after %v", next)
 }
 
@@ -102,12 +102,12 @@ func (s *suite) ringsAt(at time.Time, what string) {
 		return
 	}
 	d := at.Sub(s.now())
-	require.Equal(s, d, s.carry(store.Round{}).Next, "%s: the moment on the agenda", what)
+	require.Equal(s, d, s.carry(store.CarryOptions{}).Next, "%s: the moment on the agenda", what)
 	s.Advance(d - time.Millisecond)
 	s.silent(what + " rings early")
 	s.nothing(what + " ends early")
 	s.Advance(time.Millisecond)
-	s.carry(store.Round{})
+	s.carry(store.CarryOptions{})
 	require.Equal(s, []job.Queue{s.queue}, s.await(time.Millisecond).Queues, what+" rings late")
 }
 
@@ -122,7 +122,7 @@ func (s *suite) putLane(q job.Queue, settings policy.Lane) store.Lane {
 // settings reads one lane's.
 func (s *suite) settings(q job.Queue) store.Lane {
 	s.Helper()
-	lanes, err := s.Store.LaneSettings(s.Context(), s.shard, []job.Queue{q})
+	lanes, err := s.Store.GetLanes(s.Context(), s.shard, []job.Queue{q})
 	require.NoError(s, err)
 	require.Len(s, lanes, 1)
 	return lanes[0]

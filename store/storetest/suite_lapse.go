@@ -11,7 +11,7 @@ import (
 )
 
 // lose claims the one job that is claimable under a short lease and lets it lapse.
-func (s *suite) lose() store.Held {
+func (s *suite) lose() store.ClaimedJob {
 	s.Helper()
 	held := s.claim(wantFor(s.brief(), s.queue)).Jobs
 	require.Len(s, held, 1)
@@ -24,7 +24,7 @@ func (s *suite) lose() store.Held {
 func (s *suite) lapses(n int) {
 	s.Helper()
 	s.eventually("a lapse", func() bool {
-		n -= s.carry(store.Round{}).Lapsed
+		n -= s.carry(store.CarryOptions{}).ExpiredLeases
 		require.GreaterOrEqual(s, n, 0, "more lapsed than were held")
 		return n == 0
 	})
@@ -36,20 +36,20 @@ var lapseCases = []sentence{
 		s.lose()
 		got := s.get("a")
 		require.Equal(s, job.Ready, got.State)
-		require.Equal(s, 1, got.Made)
-		require.Equal(s, 1, got.Lost)
-		require.Zero(s, got.Tries)
+		require.Equal(s, 1, got.Attempts)
+		require.Equal(s, 1, got.ConsecutiveLost)
+		require.Zero(s, got.FailedAttempts)
 		require.EqualValues(s, 1, got.Version)
-		require.Len(s, got.Attempts, 1)
-		require.Equal(s, job.KindLost, got.Attempts[0].Kind)
-		require.Equal(s, 1, got.Attempts[0].N)
+		require.Len(s, got.History, 1)
+		require.Equal(s, job.KindLost, got.History[0].Kind)
+		require.Equal(s, 1, got.History[0].N)
 		s.hears(s.queue)
-		require.Equal(s, 1, s.hold("a")[0].Made)
+		require.Equal(s, 1, s.hold("a")[0].Attempts)
 	}},
 	{"a lease is not lost before its time", func(s *suite) {
 		s.add(s.entry("a"), s.entry("b", timeout(s.brief())))
 		s.claim(want(s.queue))
-		require.Zero(s, s.carry(store.Round{}).Lapsed)
+		require.Zero(s, s.carry(store.CarryOptions{}).ExpiredLeases)
 		s.pass(s.brief())
 		s.lapses(1)
 		require.Equal(s, job.Running, s.get("a").State)
@@ -60,19 +60,19 @@ var lapseCases = []sentence{
 		for lost, tries := range []int{0, 0, 1, 2} {
 			s.lose()
 			got := s.get("a")
-			require.Equal(s, lost+1, got.Lost)
-			require.Equal(s, lost+1, got.Made)
-			require.Equal(s, tries, got.Tries)
+			require.Equal(s, lost+1, got.ConsecutiveLost)
+			require.Equal(s, lost+1, got.Attempts)
+			require.Equal(s, tries, got.FailedAttempts)
 		}
 		s.end(s.hold("a")[0], again(0))
 		got := s.get("a")
-		require.Zero(s, got.Lost, "an attempt that ended breaks the row")
-		require.Equal(s, 3, got.Tries)
-		require.Equal(s, 5, got.Made)
+		require.Zero(s, got.ConsecutiveLost, "an attempt that ended breaks the row")
+		require.Equal(s, 3, got.FailedAttempts)
+		require.Equal(s, 5, got.Attempts)
 		s.lose()
 		got = s.get("a")
-		require.Equal(s, 1, got.Lost)
-		require.Equal(s, 3, got.Tries)
+		require.Equal(s, 1, got.ConsecutiveLost)
+		require.Equal(s, 3, got.FailedAttempts)
 	}},
 	{"a settlement after the lapse is refused and changes nothing", func(s *suite) {
 		s.add(s.entry("a"))
@@ -95,9 +95,9 @@ var lapseCases = []sentence{
 		s.add(s.entry("a"))
 		h := s.claim(wantFor(s.brief(), s.queue)).Jobs[0]
 		s.pass(2 * s.brief())
-		require.Zero(s, s.carry(store.Round{HoldLapses: true}).Lapsed)
+		require.Zero(s, s.carry(store.CarryOptions{KeepLeases: true}).ExpiredLeases)
 		s.end(h, delivered)
-		require.Zero(s, s.carry(store.Round{}).Lapsed)
+		require.Zero(s, s.carry(store.CarryOptions{}).ExpiredLeases)
 		require.Equal(s, job.Delivered, s.get("a").State)
 	}},
 	{"a clock that jumped ahead takes no job from a worker", func(s *suite) {
@@ -105,10 +105,10 @@ var lapseCases = []sentence{
 		expected := s.now()
 		s.claim(wantFor(2*s.brief(), s.queue))
 		s.pass(3 * s.brief())
-		require.Zero(s, s.carry(store.Round{LapseBefore: expected}).Lapsed)
+		require.Zero(s, s.carry(store.CarryOptions{ExpireLeasesBefore: expected}).ExpiredLeases)
 		require.Equal(s, job.Running, s.get("a").State)
 		s.eventually("a lapse", func() bool {
-			return s.carry(store.Round{LapseBefore: s.now().Add(s.brief())}).Lapsed == 1
+			return s.carry(store.CarryOptions{ExpireLeasesBefore: s.now().Add(s.brief())}).ExpiredLeases == 1
 		})
 	}},
 	{"a lapse honours a cancel mark", func(s *suite) {

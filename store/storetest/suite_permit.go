@@ -14,11 +14,11 @@ import (
 )
 
 // ask asks for starts of a topic, on the shard that keeps it.
-func (s *suite) ask(topic string, rate policy.Rate, n int, back ...store.Permit) store.PermitAsk {
-	return store.PermitAsk{Namespace: s.queue.Namespace, Topic: topic, Rate: rate, Starts: n, Back: back}
+func (s *suite) ask(topic string, rate policy.Rate, n int, back ...store.Permit) store.PermitRequest {
+	return store.PermitRequest{Namespace: s.queue.Namespace, Topic: topic, Rate: rate, Starts: n, Back: back}
 }
 
-func (s *suite) permitUnder(token store.Token, asks ...store.PermitAsk) []store.Permit {
+func (s *suite) permitUnder(token store.Token, asks ...store.PermitRequest) []store.Permit {
 	s.Helper()
 	shard := s.router.ShardOfTopic(asks[0].Namespace, asks[0].Topic)
 	permits, err := s.Store.Permit(s.Context(), shard, token, asks)
@@ -27,7 +27,7 @@ func (s *suite) permitUnder(token store.Token, asks ...store.PermitAsk) []store.
 	return permits
 }
 
-func (s *suite) permit(ask store.PermitAsk) store.Permit {
+func (s *suite) permit(ask store.PermitRequest) store.Permit {
 	s.Helper()
 	return s.permitUnder(store.NewToken(), ask)[0]
 }
@@ -93,7 +93,7 @@ var permitCases = []sentence{
 				unused[i] = nil
 				use, late := random.Float64(), random.Float64()
 				wg.Go(func() {
-					got, err := s.Store.Permit(s.Context(), s.router.ShardOfTopic(ask.Namespace, ask.Topic), store.NewToken(), []store.PermitAsk{ask})
+					got, err := s.Store.Permit(s.Context(), s.router.ShardOfTopic(ask.Namespace, ask.Topic), store.NewToken(), []store.PermitRequest{ask})
 					if err != nil {
 						s.Error(err)
 						return
@@ -146,7 +146,7 @@ var permitCases = []sentence{
 	}},
 	{"what is given back of a grant that has left takes nothing out of others of its time", func(s *suite) {
 		rate := func(starts int) policy.Rate { return policy.Rate{Starts: starts, Per: 4 * s.brief()} }
-		asks := func(topic string, starts int) (late, early store.PermitAsk) {
+		asks := func(topic string, starts int) (late, early store.PermitRequest) {
 			late, early = s.ask(topic, rate(starts), starts/2), s.ask(topic, rate(starts), starts/2)
 			late.Slack, early.Slack = long, 10*time.Millisecond
 			return late, early

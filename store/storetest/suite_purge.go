@@ -81,7 +81,7 @@ var purgeCases = []sentence{
 	}},
 	{"an id that the server made is forgotten with its job", func(s *suite) {
 		e := s.entry("a")
-		e.Print = nil
+		e.Fingerprint = nil
 		s.add(e)
 		s.end(s.hold("a")[0], dead)
 		require.NoError(s, s.purge(store.NewToken(), "a")[0])
@@ -90,7 +90,7 @@ var purgeCases = []sentence{
 		require.Equal(s, []bool{false}, known)
 	}},
 	{"bytes that were purged make room for others", func(s *suite) {
-		s.put(policy.Topic{KeepDead: policy.Keep{MaxBytes: new(int64(35_000))}})
+		s.put(policy.Topic{KeepDead: policy.Retention{MaxBytes: new(int64(35_000))}})
 		large := body(strings.Repeat("x", 10_000))
 		for i := range 3 {
 			s.finish(fmt.Sprint(i), dead, large)
@@ -121,7 +121,7 @@ var purgeCases = []sentence{
 	}},
 	{"takes a whole batch", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1000})
-		var entries []store.Entry
+		var entries []store.NewJob
 		var ids []string
 		for i := range store.MaxBatch {
 			ids = append(ids, fmt.Sprint(i))

@@ -50,7 +50,7 @@ func (s *suite) rate(rate policy.Rate) {
 func (s *suite) rated(jobs int, rate policy.Rate) {
 	s.Helper()
 	s.rate(rate)
-	var entries []store.Entry
+	var entries []store.NewJob
 	for i := range jobs {
 		entries = append(entries, s.entry(fmt.Sprint(i)))
 	}
@@ -139,18 +139,18 @@ var rateCases = []sentence{
 			require.True(s, got.Jobs[0].Rated)
 			require.True(s, got.Queues[0].Blocked)
 			require.False(s, got.Queues[0].More)
-			require.False(s, got.Queues[0].Open)
+			require.False(s, got.Queues[0].BreakerOpen)
 			if i < 2 { // then there is nothing left to ring for
 				s.ringsAt(claimed(got.Jobs[0]).Add(slack+per), "a lane at its rate")
 			}
 		}
 	}},
 	{"what was ready and rung a moment ago rings again when its rate lets it", func(s *suite) {
-		s.rated(0, policy.Rate{Starts: 1, Per: store.RingAgain / 2})
+		s.rated(0, policy.Rate{Starts: 1, Per: store.RenotifyAfter / 2})
 		s.makeReady("a", "b", "c")
 		got := s.claim(want(s.queue))
 		require.Len(s, got.Jobs, 1)
-		s.ringsAt(claimed(got.Jobs[0]).Add(store.RingAgain/2), "a lane at its rate")
+		s.ringsAt(claimed(got.Jobs[0]).Add(store.RenotifyAfter/2), "a lane at its rate")
 	}},
 	{"lanes count apart, and those without a rate are free", func(s *suite) {
 		s.put(policy.Topic{LaneRate: policy.Rate{Starts: 2, Per: long}})
@@ -294,11 +294,11 @@ var rateCases = []sentence{
 		s.rated(5, policy.Rate{Starts: 2, Per: 2 * s.brief()})
 		got := s.claim(s.slackWant(1, 0))
 		s.endWith(got.Jobs[0], delivered, opened(s.brief()))
-		until := s.row(s.queue).HeldUntil
+		until := s.row(s.queue).CooldownUntil
 		s.ringsAt(until, "the hold")
 		h := s.probe(s.slackWant(3, 0))
 		require.True(s, h.Rated)
-		s.endWith(h, delivered, store.LaneChange{Breaker: store.CloseBreaker, Hold: s.brief() / 2})
+		s.endWith(h, delivered, store.LaneChange{Breaker: store.CloseBreaker, Cooldown: s.brief() / 2})
 		if s.Advance != nil { // else the starts may have left
 			s.ringsAt(claimed(got.Jobs[0]).Add(2*s.brief()), "the rate")
 		}

@@ -44,7 +44,7 @@ var readCases = []sentence{
 		require.Equal(s, job.Ready, s.get("a").State)
 		require.Equal(s, []string{"a"}, names(s.list(s.filter(job.Ready))))
 		require.Empty(s, s.list(s.filter(job.Scheduled)))
-		s.carry(store.Round{})
+		s.carry(store.CarryOptions{})
 		require.Equal(s, job.Ready, s.get("a").State)
 		require.Equal(s, []string{"a"}, names(s.list(s.filter(job.Ready))))
 	}},
@@ -65,11 +65,11 @@ var readCases = []sentence{
 		_, err := s.edit("a", store.Edit{Timeout: new(time.Second)})
 		require.NoError(s, err)
 		wanted := s.get("a")
-		wanted.Body, wanted.Attempts = nil, nil
+		wanted.Body, wanted.History = nil, nil
 		got := s.list(s.filter(job.Scheduled))[0]
 		got.Spec = normal(got.Spec)
-		require.Empty(s, got.Attempts)
-		got.Attempts = nil
+		require.Empty(s, got.History)
+		got.History = nil
 		require.Equal(s, wanted, got)
 	}},
 	{"a list filters by lane and by label", func(s *suite) {
@@ -217,7 +217,7 @@ var readCases = []sentence{
 		s.add(s.entry("ready", in(s.lane(2))))
 		var rows []store.LaneStats
 		for after := ""; ; {
-			page, err := s.Store.Lanes(s.Context(), s.shard, s.queue.Namespace, s.queue.Topic, after, 3)
+			page, err := s.Store.LaneStats(s.Context(), s.shard, s.queue.Namespace, s.queue.Topic, after, 3)
 			require.NoError(s, err)
 			require.LessOrEqual(s, len(page), 3)
 			if len(page) == 0 {
@@ -237,7 +237,7 @@ var readCases = []sentence{
 		require.NoError(s, s.Store.Ping(s.Context()))
 		require.NoError(s, s.Store.Close())
 		require.ErrorIs(s, s.Store.Ping(s.Context()), store.ErrUnavailable)
-		_, err := s.Store.Insert(s.Context(), s.shard, store.NewToken(), []store.Entry{s.entry("a")})
+		_, err := s.Store.Insert(s.Context(), s.shard, store.NewToken(), []store.NewJob{s.entry("a")})
 		require.ErrorIs(s, err, store.ErrUnavailable)
 	}},
 	{"a call whose context has ended says so", func(s *suite) {
@@ -245,9 +245,9 @@ var readCases = []sentence{
 		cancel()
 		_, err := s.Store.Get(ctx, s.shard, s.ref("a"))
 		require.ErrorIs(s, err, context.Canceled)
-		_, err = s.Store.Insert(ctx, s.shard, store.NewToken(), []store.Entry{s.entry("a")})
+		_, err = s.Store.Insert(ctx, s.shard, store.NewToken(), []store.NewJob{s.entry("a")})
 		require.ErrorIs(s, err, context.Canceled)
-		_, err = s.Store.Await(ctx, s.shard, store.Watch{Group: store.GroupPush})
+		_, err = s.Store.Wait(ctx, s.shard, store.WaitOptions{Group: store.GroupPush})
 		require.ErrorIs(s, err, context.Canceled)
 	}},
 	{"shards do not see each other", func(s *suite) {
@@ -266,7 +266,7 @@ var readCases = []sentence{
 			for _, row := range rows {
 				require.Zero(s, row.Registered)
 			}
-			rung, err := s.Store.Await(s.Context(), shard, store.Watch{Group: store.GroupPush, Wait: time.Millisecond})
+			rung, err := s.Store.Wait(s.Context(), shard, store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
 			require.NoError(s, err)
 			require.Empty(s, rung.Queues)
 		}
@@ -275,7 +275,7 @@ var readCases = []sentence{
 	{"a shard out of range panics", func(s *suite) {
 		for _, shard := range []int{-1, s.Store.Shards()} {
 			require.Panics(s, func() { _, _ = s.Store.Get(s.Context(), shard, s.ref("a")) })
-			require.Panics(s, func() { _, _ = s.Store.Carry(s.Context(), shard, store.NewToken(), store.Round{}) })
+			require.Panics(s, func() { _, _ = s.Store.Carry(s.Context(), shard, store.NewToken(), store.CarryOptions{}) })
 		}
 	}},
 	{"what was answered outlives the process", func(s *suite) {
@@ -303,7 +303,7 @@ var readCases = []sentence{
 		require.Equal(s, store.Existing, s.send(s.entry("gone"))[0].Outcome)
 		require.NoError(s, Check(s.Context(), s.Store))
 		s.eventually("the ready job", func() bool {
-			s.carry(store.Round{})
+			s.carry(store.CarryOptions{})
 			return slices.Contains(idsOf(s.claim(want(s.queue)).Jobs), "ready")
 		})
 	}},

@@ -18,7 +18,7 @@ func (s *suite) kept(state job.State) []string {
 	return names(s.list(s.filter(state)))
 }
 
-func keep(n int64) policy.Keep { return policy.Keep{Max: &n} }
+func keep(n int64) policy.Retention { return policy.Retention{Max: &n} }
 
 var retentionCases = []sentence{
 	{"keeps the newest by count, the dead apart from the delivered", func(s *suite) {
@@ -70,7 +70,7 @@ var retentionCases = []sentence{
 		for round := range int64(3) {
 			id := fmt.Sprint("gone-", round)
 			e := s.entry(id, in(topic))
-			e.Print = nil // of an id of our own making, which nobody need remember
+			e.Fingerprint = nil // of an id of our own making, which nobody need remember
 			s.add(e)
 			s.sweep()
 			s.sweep()
@@ -108,7 +108,7 @@ var retentionCases = []sentence{
 			q := s.queueOf(s.queue.Namespace, topic, 0)
 			id := fmt.Sprint(i)
 			e := s.entry(id, in(q))
-			e.Print = nil
+			e.Fingerprint = nil
 			if topic == "put" {
 				_, err := s.Store.PutTopic(s.Context(), store.Topic{Namespace: q.Namespace, Name: topic, Policy: policy.Topic{Workers: 7}})
 				require.NoError(s, err)
@@ -127,7 +127,7 @@ var retentionCases = []sentence{
 		require.Len(s, rows, 2)
 	}},
 	{"keeps the newest by bytes", func(s *suite) {
-		s.put(policy.Topic{KeepDelivered: policy.Keep{MaxBytes: new(int64(35_000))}})
+		s.put(policy.Topic{KeepDelivered: policy.Retention{MaxBytes: new(int64(35_000))}})
 		for i := range 6 {
 			s.finish(fmt.Sprint(i), delivered, body(strings.Repeat("x", 10_000)))
 			s.pass(2 * time.Millisecond)
@@ -136,7 +136,7 @@ var retentionCases = []sentence{
 		require.Equal(s, []string{"3", "4", "5"}, s.kept(job.Delivered))
 	}},
 	{"keeps by age", func(s *suite) {
-		s.put(policy.Topic{KeepDead: policy.Keep{For: new(3 * s.brief())}})
+		s.put(policy.Topic{KeepDead: policy.Retention{For: new(3 * s.brief())}})
 		s.finish("old", dead)
 		s.pass(2 * s.brief())
 		s.finish("new", dead)
@@ -148,7 +148,7 @@ var retentionCases = []sentence{
 		}
 	}},
 	{"never removes what is unfinished", func(s *suite) {
-		zero := policy.Keep{For: new(time.Duration(0)), Max: new(int64(0)), MaxBytes: new(int64(0))}
+		zero := policy.Retention{For: new(time.Duration(0)), Max: new(int64(0)), MaxBytes: new(int64(0))}
 		s.put(policy.Topic{KeepDelivered: zero, KeepDead: zero, IDWindow: new(time.Duration(0))})
 		s.oneEach()
 		s.pass(2 * time.Millisecond)
@@ -247,7 +247,7 @@ var retentionCases = []sentence{
 	{"an id without a print is not remembered", func(s *suite) {
 		s.put(policy.Topic{KeepDelivered: keep(0)})
 		e := s.entry("a")
-		e.Print = nil
+		e.Fingerprint = nil
 		s.add(e)
 		s.end(s.hold("a")[0], delivered)
 		s.sweep()

@@ -29,7 +29,7 @@ func fullLane() policy.Lane {
 func (s *suite) reported(q job.Queue, known int64) *store.Lane {
 	s.Helper()
 	request := want(q)
-	request.Wants[0].Lane = known
+	request.Queues[0].Lane = known
 	return s.claim(request).Queues[0].Lane
 }
 
@@ -43,13 +43,13 @@ var settingsCases = []sentence{
 			require.Equal(s, plain(put), plain(s.settings(q)))
 		}
 		sparse := s.putLane(s.lane(2), policy.Lane{URL: "http://sparse.example/"})
-		lanes, err := s.Store.LaneSettings(s.Context(), s.shard, []job.Queue{s.lane(2), s.lane(3), s.lane(0)})
+		lanes, err := s.Store.GetLanes(s.Context(), s.shard, []job.Queue{s.lane(2), s.lane(3), s.lane(0)})
 		require.NoError(s, err)
 		require.Len(s, lanes, 3)
 		require.Equal(s, plain(sparse), plain(lanes[0]))
 		require.Equal(s, store.Lane{Queue: s.lane(3)}, plain(lanes[1]), "nothing is put")
 		require.Equal(s, plain(s.settings(s.lane(0))), plain(lanes[2]))
-		lanes, err = s.Store.LaneSettings(s.Context(), s.shard, nil)
+		lanes, err = s.Store.GetLanes(s.Context(), s.shard, nil)
 		require.NoError(s, err)
 		require.Empty(s, lanes)
 	}},
@@ -57,7 +57,7 @@ var settingsCases = []sentence{
 		_, err := s.Store.PutLane(s.Context(), s.shard, store.NewToken(), store.Lane{Queue: s.queue, Settings: fullLane(), Revision: 99})
 		require.ErrorIs(s, err, store.ErrVersion)
 		require.Zero(s, s.settings(s.queue).Revision)
-		begun := store.Lane{Queue: s.queue, Settings: fullLane(), Revision: store.NotPut}
+		begun := store.Lane{Queue: s.queue, Settings: fullLane(), Revision: store.MustNotExist}
 		_, err = s.Store.PutLane(s.Context(), s.shard, store.NewToken(), begun)
 		require.NoError(s, err, "nothing is stored yet")
 		_, err = s.Store.PutLane(s.Context(), s.shard, store.NewToken(), begun)
@@ -122,7 +122,7 @@ var settingsCases = []sentence{
 		require.Len(s, s.claim(want(s.lane(1))).Jobs, 1, "it is no other lane's matter")
 		s.quiet()
 		if s.Advance != nil {
-			s.Advance(2 * store.RingAgain)
+			s.Advance(2 * store.RenotifyAfter)
 		}
 		s.silent("a paused lane")
 		s.nothing("while the lane is paused")
@@ -209,7 +209,7 @@ var settingsCases = []sentence{
 		for _, limit := range []int{1, 2, 100} {
 			var all []store.Lane
 			for after := ""; ; {
-				page, err := s.Store.PutLanes(s.Context(), s.shard, s.queue.Namespace, s.queue.Topic, after, limit)
+				page, err := s.Store.ListLanes(s.Context(), s.shard, s.queue.Namespace, s.queue.Topic, after, limit)
 				require.NoError(s, err)
 				require.LessOrEqual(s, len(page), limit)
 				if len(page) == 0 {
@@ -223,7 +223,7 @@ var settingsCases = []sentence{
 			}
 			require.Equal(s, wanted, all, "limit %d", limit)
 		}
-		none, err := s.Store.PutLanes(s.Context(), s.shard, s.queue.Namespace, "unknown", "", 10)
+		none, err := s.Store.ListLanes(s.Context(), s.shard, s.queue.Namespace, "unknown", "", 10)
 		require.NoError(s, err)
 		require.Empty(s, none)
 	}},
@@ -242,7 +242,7 @@ var settingsCases = []sentence{
 		s.nothing("a lane that was paused in the first life")
 		require.Nil(s, s.reported(s.queue, used.Revision))
 		require.Greater(s, s.putLane(s.lane(2), fullLane()).Revision, removed.Revision)
-		page, err := s.Store.PutLanes(s.Context(), s.shard, s.queue.Namespace, s.queue.Topic, "", 10)
+		page, err := s.Store.ListLanes(s.Context(), s.shard, s.queue.Namespace, s.queue.Topic, "", 10)
 		require.NoError(s, err)
 		require.Len(s, page, 3)
 	}},
@@ -250,6 +250,6 @@ var settingsCases = []sentence{
 
 // plain is a lane without how durable it is.
 func plain(l store.Lane) store.Lane {
-	l.Reached = nil
+	l.Durability = nil
 	return l
 }

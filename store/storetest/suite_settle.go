@@ -24,12 +24,12 @@ var settleCases = []sentence{
 		got := s.get("a")
 		require.Equal(s, job.Delivered, got.State)
 		require.Empty(s, got.Reason)
-		require.Equal(s, 1, got.Made)
-		require.Zero(s, got.Tries, "a success costs no retry")
+		require.Equal(s, 1, got.Attempts)
+		require.Zero(s, got.FailedAttempts, "a success costs no retry")
 		require.EqualValues(s, 1, got.Version, "an attempt is no edit")
 		s.sameTime(s.now(), got.FinishedAt, "FinishedAt")
 		require.Equal(s, h.DueAt, got.DueAt)
-		require.Equal(s, []job.Attempt{item.Attempt}, got.Attempts)
+		require.Equal(s, []job.Attempt{item.Attempt}, got.History)
 		s.hold()
 	}},
 	{"again puts the job off by the wait, from now", func(s *suite) {
@@ -40,9 +40,9 @@ var settleCases = []sentence{
 		got := s.get("a")
 		require.Equal(s, job.Scheduled, got.State)
 		s.sameTime(s.now().Add(long), got.DueAt, "DueAt")
-		require.Equal(s, h.Since, got.Since)
-		require.Equal(s, 1, got.Made)
-		require.Equal(s, 1, got.Tries)
+		require.Equal(s, h.FirstDueAt, got.FirstDueAt)
+		require.Equal(s, 1, got.Attempts)
+		require.Equal(s, 1, got.FailedAttempts)
 		require.True(s, got.FinishedAt.IsZero())
 		s.hold()
 	}},
@@ -52,11 +52,11 @@ var settleCases = []sentence{
 		s.hold()
 		s.pass(s.brief() + time.Millisecond)
 		h := s.hold("a")[0]
-		require.Equal(s, 1, h.Made)
-		require.Equal(s, 1, h.Tries)
+		require.Equal(s, 1, h.Attempts)
+		require.Equal(s, 1, h.FailedAttempts)
 		s.end(h, again(0))
 		h = s.hold("a")[0]
-		require.Equal(s, 2, h.Made)
+		require.Equal(s, 2, h.Attempts)
 		s.end(h, delivered)
 		require.Equal(s, []job.AttemptKind{job.KindAttempt, job.KindAttempt, job.KindAttempt}, kinds(s.get("a")))
 	}},
@@ -65,7 +65,7 @@ var settleCases = []sentence{
 		got := s.get("a")
 		require.Equal(s, job.Dead, got.State)
 		require.Equal(s, policy.ReasonExhausted, got.Reason)
-		require.Equal(s, policy.ReasonExhausted, got.Attempts[0].Reason)
+		require.Equal(s, policy.ReasonExhausted, got.History[0].Reason)
 		s.sameTime(s.now(), got.FinishedAt, "FinishedAt")
 		s.hold()
 	}},
@@ -77,16 +77,16 @@ var settleCases = []sentence{
 		got := s.get("a")
 		require.Equal(s, job.Dead, got.State)
 		require.Equal(s, policy.ReasonExpired, got.Reason)
-		require.Zero(s, got.Made)
-		require.Zero(s, got.Tries)
-		require.Empty(s, got.Attempts)
+		require.Zero(s, got.Attempts)
+		require.Zero(s, got.FailedAttempts)
+		require.Empty(s, got.History)
 	}},
 	{"released gives the job back uncounted", func(s *suite) {
 		s.add(s.entry("a"))
 		s.end(s.hold("a")[0], released)
 		h := s.hold("a")[0]
-		require.Zero(s, h.Made)
-		require.Zero(s, h.Tries)
+		require.Zero(s, h.Attempts)
+		require.Zero(s, h.FailedAttempts)
 		s.end(h, policy.Verdict{Kind: policy.Released, Wait: long})
 		got := s.get("a")
 		require.Equal(s, job.Scheduled, got.State)
@@ -154,7 +154,7 @@ var settleCases = []sentence{
 		lost := settlement(held[1], delivered)
 		lost.Lease = store.NewToken()
 		first := settlement(held[0], again(0))
-		first.Births = []store.Entry{s.entry("child")}
+		first.Outbox = []store.NewJob{s.entry("child")}
 		token := store.NewToken()
 		for range 3 {
 			errs, _, err := s.Store.Settle(s.Context(), s.shard, token, []store.Settlement{first, lost}, nil)
@@ -163,41 +163,41 @@ var settleCases = []sentence{
 			require.ErrorIs(s, errs[1], store.ErrLeaseLost)
 		}
 		got := s.get("a")
-		require.Equal(s, 1, got.Made)
-		require.Len(s, got.Attempts, 1)
-		require.Len(s, s.carry(store.Round{}).Outbox, 1)
+		require.Equal(s, 1, got.Attempts)
+		require.Len(s, got.History, 1)
+		require.Len(s, s.carry(store.CarryOptions{}).Outbox, 1)
 	}},
 	{"births stand in the outbox until they are home", func(s *suite) {
 		s.add(s.entry("a"), s.entry("b"))
 		held := s.hold("a", "b")
 		child := s.entry("child", delayed(long), expires(2*long))
 		child.Spec = fullSpec("child", s.lane(1))
-		child.Print = codec.Fingerprint(&child.New)
+		child.Fingerprint = codec.Fingerprint(&child.New)
 		item := settlement(held[0], delivered)
-		item.Births = []store.Entry{child, s.entry("other")}
+		item.Outbox = []store.NewJob{child, s.entry("other")}
 		refused := settlement(held[1], delivered)
 		refused.Lease = store.NewToken()
-		refused.Births = []store.Entry{s.entry("never")}
+		refused.Outbox = []store.NewJob{s.entry("never")}
 		errs := s.settle(item, refused)
 		require.NoError(s, errs[0])
 		require.ErrorIs(s, errs[1], store.ErrLeaseLost)
 
 		for range 2 { // until named in Home they are given again
-			out := s.carry(store.Round{}).Outbox
+			out := s.carry(store.CarryOptions{}).Outbox
 			require.Len(s, out, 2)
 			require.Equal(s, child.Spec, out[0].Spec)
-			require.Equal(s, child.Print, out[0].Print)
+			require.Equal(s, child.Fingerprint, out[0].Fingerprint)
 			require.Equal(s, child.ExpiresIn, out[0].ExpiresIn)
 			require.Equal(s, "other", out[1].ID)
 		}
-		out := s.carry(store.Round{}).Outbox
+		out := s.carry(store.CarryOptions{}).Outbox
 		s.add(out...)
-		s.carry(store.Round{Home: []job.Ref{child.Ref()}})
-		out = s.carry(store.Round{}).Outbox
+		s.carry(store.CarryOptions{Relayed: []job.Ref{child.Ref()}})
+		out = s.carry(store.CarryOptions{}).Outbox
 		require.Len(s, out, 1)
 		require.Equal(s, "other", out[0].ID)
 		require.Equal(s, store.Existing, s.send(out...)[0].Outcome, "the second insertion finds the first")
-		require.Empty(s, s.carry(store.Round{Home: []job.Ref{out[0].Ref()}}).Outbox)
+		require.Empty(s, s.carry(store.CarryOptions{Relayed: []job.Ref{out[0].Ref()}}).Outbox)
 		require.Equal(s, child.Spec, s.get("child").Spec)
 		require.True(s, s.gone("never"))
 	}},
@@ -220,7 +220,7 @@ var settleCases = []sentence{
 		}
 		require.NotEqual(s, h.Lease, lease)
 		b := s.get("b")
-		s.end(store.Held{Job: b, Lease: lease}, delivered)
+		s.end(store.ClaimedJob{Job: b, Lease: lease}, delivered)
 	}},
 	{"nothing to settle and a next is a claim", func(s *suite) {
 		s.add(s.entry("a"))
@@ -234,7 +234,7 @@ var settleCases = []sentence{
 		s.put(policy.Topic{LaneConcurrency: 1})
 		s.add(s.entry("a"), s.entry("b"))
 		h := s.claim(want(s.queue)).Jobs[0]
-		s.carry(store.Round{})
+		s.carry(store.CarryOptions{})
 		s.quiet()
 		s.end(h, delivered)
 		require.Equal(s, []job.Queue{s.queue}, s.await(patience).Queues)
@@ -243,15 +243,15 @@ var settleCases = []sentence{
 		s.add(s.entry("a"))
 		for i := range job.MaxAttempts + 5 {
 			h := s.hold("a")[0]
-			require.Equal(s, i, h.Made)
+			require.Equal(s, i, h.Attempts)
 			s.end(h, again(0))
 		}
 		got := s.get("a")
-		require.Len(s, got.Attempts, job.MaxAttempts)
-		for i, a := range got.Attempts {
+		require.Len(s, got.History, job.MaxAttempts)
+		for i, a := range got.History {
 			require.Equal(s, i+6, a.N)
 		}
-		require.Equal(s, job.MaxAttempts+5, got.Made)
+		require.Equal(s, job.MaxAttempts+5, got.Attempts)
 	}},
 	{"the record keeps the newest attempts, whatever else happens to the job, and the newest of that", func(s *suite) {
 		s.add(s.entry("a"), s.entry("b", delayed(long)))
@@ -263,8 +263,8 @@ var settleCases = []sentence{
 			require.NoError(s, err)
 		}
 		got := s.get("a")
-		require.Len(s, got.Attempts, 1+job.MaxEvents)
-		require.Equal(s, job.KindAttempt, got.Attempts[0].Kind, "edits displace no attempt")
+		require.Len(s, got.History, 1+job.MaxEvents)
+		require.Equal(s, job.KindAttempt, got.History[0].Kind, "edits displace no attempt")
 		for _, id := range []string{"a", "b"} {
 			_, err := s.edit(id, store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
 			require.NoError(s, err)
@@ -275,17 +275,17 @@ var settleCases = []sentence{
 			}
 		}
 		got = s.get("a")
-		require.Len(s, got.Attempts, job.MaxAttempts+job.MaxEvents)
-		require.Equal(s, job.KindRun, got.Attempts[job.MaxEvents-1].Kind, "attempts displace nothing else")
-		require.Equal(s, job.MaxAttempts+6, got.Attempts[len(got.Attempts)-1].N)
+		require.Len(s, got.History, job.MaxAttempts+job.MaxEvents)
+		require.Equal(s, job.KindRun, got.History[job.MaxEvents-1].Kind, "attempts displace nothing else")
+		require.Equal(s, job.MaxAttempts+6, got.History[len(got.History)-1].N)
 		got = s.get("b")
-		require.Len(s, got.Attempts, job.MaxAttempts+2)
+		require.Len(s, got.History, job.MaxAttempts+2)
 		require.Equal(s, []job.AttemptKind{job.KindEdited, job.KindRun, job.KindAttempt}, kinds(got)[:3])
-		require.Equal(s, 6, got.Attempts[2].N)
+		require.Equal(s, 6, got.History[2].N)
 	}},
 	{"takes a whole batch", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1000})
-		var entries []store.Entry
+		var entries []store.NewJob
 		for i := range store.MaxBatch {
 			entries = append(entries, s.entry(fmt.Sprint(i)))
 		}

@@ -21,7 +21,7 @@ func (s *suite) fill(n, lanes int) (queues []job.Queue) {
 	for i := range lanes {
 		queues = append(queues, s.lane(i))
 	}
-	var entries []store.Entry
+	var entries []store.NewJob
 	for i := range n {
 		entries = append(entries, s.entry(fmt.Sprintf("job-%d", i), in(queues[i%lanes])))
 	}
@@ -76,7 +76,7 @@ var togetherCases = []sentence{
 		for range 8 {
 			wg.Go(func() {
 				for i := range 5 {
-					got, err := s.Store.Insert(s.Context(), s.shard, store.NewToken(), []store.Entry{s.entry(fmt.Sprint(i))})
+					got, err := s.Store.Insert(s.Context(), s.shard, store.NewToken(), []store.NewJob{s.entry(fmt.Sprint(i))})
 					if err != nil {
 						s.Error(err)
 						return
@@ -99,7 +99,7 @@ var togetherCases = []sentence{
 	{"a cancel and a claim at once leave a job in one place", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 100})
 		s.fill(40, 1)
-		var held []store.Held
+		var held []store.ClaimedJob
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			for i := range 40 {
@@ -132,19 +132,19 @@ var togetherCases = []sentence{
 		s.put(policy.Topic{LaneConcurrency: 100})
 		faulty := Faulty(s.Store, Share(7, 0.4))
 		for i := range n {
-			entry, token := []store.Entry{s.entry(fmt.Sprintf("job-%d", i))}, store.NewToken()
-			got := persist(s, func() ([]store.Inserted, error) { return faulty.Insert(s.Context(), s.shard, token, entry) })
+			entry, token := []store.NewJob{s.entry(fmt.Sprintf("job-%d", i))}, store.NewToken()
+			got := persist(s, func() ([]store.InsertResult, error) { return faulty.Insert(s.Context(), s.shard, token, entry) })
 			require.Equal(s, store.Created, got[0].Outcome)
 		}
 		for done := 0; done < n; {
 			token, request := store.NewToken(), want(s.queue)
 			request.Max = 7
-			got := persist(s, func() (store.Claimed, error) { return faulty.Claim(s.Context(), s.shard, token, request) })
+			got := persist(s, func() (store.ClaimResult, error) { return faulty.Claim(s.Context(), s.shard, token, request) })
 			for len(got.Jobs) > 0 {
 				var items []store.Settlement
 				for i, h := range got.Jobs {
 					v := delivered
-					if h.Made == 0 && i%2 == 0 {
+					if h.Attempts == 0 && i%2 == 0 {
 						v = again(0)
 					} else {
 						done++
@@ -153,7 +153,7 @@ var togetherCases = []sentence{
 				}
 				type both struct {
 					errs []error
-					next store.Claimed
+					next store.ClaimResult
 				}
 				next := store.NewToken()
 				settled := persist(s, func() (both, error) {
@@ -169,8 +169,8 @@ var togetherCases = []sentence{
 		require.EqualValues(s, n, got.Delivered)
 		for i := range n {
 			j := s.get(fmt.Sprintf("job-%d", i))
-			require.Len(s, j.Attempts, j.Made)
-			require.LessOrEqual(s, j.Made, 2)
+			require.Len(s, j.History, j.Attempts)
+			require.LessOrEqual(s, j.Attempts, 2)
 		}
 	}},
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // unstart is the end of a claim that no attempt was made of, without a line in the record.
-func unstart(h store.Held, v policy.Verdict, slack time.Duration) store.Settlement {
+func unstart(h store.ClaimedJob, v policy.Verdict, slack time.Duration) store.Settlement {
 	item := settlement(h, v)
 	item.Attempt, item.Lane = job.Attempt{}, unstarted(slack)
 	return item
@@ -110,16 +110,16 @@ var unstartedCases = []sentence{
 		s.rated(9, policy.Rate{Starts: 2, Per: long})
 		jobs := s.claim(s.slackWant(2, 0)).Jobs
 		item := unstart(jobs[0], released, 0)
-		item.Lane.Hold = s.brief()
+		item.Lane.Cooldown = s.brief()
 		require.NoError(s, s.settle(item)[0])
 		s.nothing("a hold")
-		s.ringsAt(s.row(s.queue).HeldUntil, "the hold")
+		s.ringsAt(s.row(s.queue).CooldownUntil, "the hold")
 		again := s.claim(s.slackWant(9, 0)).Jobs
 		require.Len(s, again, 1, "the start that was given back")
 		item = unstart(again[0], released, 0)
 		item.Lane.Breaker = store.OpenBreaker
 		require.NoError(s, s.settle(item)[0])
-		require.True(s, s.nothing("a job is out").Open)
+		require.True(s, s.nothing("a job is out").BreakerOpen)
 		s.end(jobs[1], delivered)
 		require.True(s, s.claim(s.slackWant(9, 0)).Jobs[0].Probe)
 	}},
@@ -131,14 +131,14 @@ var unstartedCases = []sentence{
 			random := rand.New(rand.NewPCG(4, uint64(rate.Starts)))
 			slacks := []time.Duration{0, rate.Per / 10, rate.Per / 4, rate.Per}
 			type under struct {
-				store.Held
+				store.ClaimedJob
 				slack time.Duration
 			}
 			var log []start
 			var held []under
 			back := 0
 			for round := range 40 {
-				var entries []store.Entry
+				var entries []store.NewJob
 				for k := range rate.Starts {
 					entries = append(entries, s.entry(fmt.Sprintf("%s-%d-%d", name, round, k)))
 				}
@@ -156,10 +156,10 @@ var unstartedCases = []sentence{
 					held = held[1:]
 					if random.IntN(2) == 0 {
 						back++
-						items = append(items, unstart(h.Held, dead, h.slack))
+						items = append(items, unstart(h.ClaimedJob, dead, h.slack))
 					} else {
-						log = append(log, start{claimed(h.Held), h.slack})
-						items = append(items, settlement(h.Held, dead))
+						log = append(log, start{claimed(h.ClaimedJob), h.slack})
+						items = append(items, settlement(h.ClaimedJob, dead))
 					}
 				}
 				for _, err := range s.settle(items...) {
@@ -168,7 +168,7 @@ var unstartedCases = []sentence{
 				s.pass(time.Duration(1+random.IntN(int(rate.Per/time.Millisecond))) * time.Millisecond / 3)
 			}
 			for _, h := range held {
-				log = append(log, start{claimed(h.Held), h.slack})
+				log = append(log, start{claimed(h.ClaimedJob), h.slack})
 			}
 			require.NoError(s, windows(log, rate), name)
 			require.GreaterOrEqual(s, len(log), 2*rate.Starts, name)

@@ -70,7 +70,7 @@ func (s *suite) inState(err error, state job.State) {
 	require.Equal(s, state, stateErr.State)
 }
 
-func (s *suite) carry(r store.Round) store.Carried {
+func (s *suite) carry(r store.CarryOptions) store.CarryResult {
 	s.Helper()
 	c, err := s.Store.Carry(s.Context(), s.shard, store.NewToken(), r)
 	require.NoError(s, err)
@@ -78,9 +78,9 @@ func (s *suite) carry(r store.Round) store.Carried {
 }
 
 // await takes what is on the bell within the time.
-func (s *suite) await(wait time.Duration) store.Rung {
+func (s *suite) await(wait time.Duration) store.Wakeup {
 	s.Helper()
-	rung, err := s.Store.Await(s.Context(), s.shard, store.Watch{Group: store.GroupPush, Wait: wait})
+	rung, err := s.Store.Wait(s.Context(), s.shard, store.WaitOptions{Group: store.GroupPush, Timeout: wait})
 	require.NoError(s, err)
 	return rung
 }
@@ -89,7 +89,7 @@ func (s *suite) await(wait time.Duration) store.Rung {
 func (s *suite) hears(q job.Queue) {
 	s.Helper()
 	s.eventually("a ring for "+q.String(), func() bool {
-		s.carry(store.Round{})
+		s.carry(store.CarryOptions{})
 		return slices.Contains(s.await(time.Millisecond).Queues, q)
 	})
 }
@@ -98,9 +98,9 @@ func (s *suite) hears(q job.Queue) {
 func (s *suite) quiet() {
 	s.Helper()
 	s.eventually("silence", func() bool {
-		rung, err := s.Store.Await(s.Context(), s.shard, store.Watch{Group: store.GroupPush, Wake: true, Wait: time.Millisecond})
+		rung, err := s.Store.Wait(s.Context(), s.shard, store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Millisecond})
 		require.NoError(s, err)
-		return len(rung.Queues) == 0 && !rung.Wake
+		return len(rung.Queues) == 0 && !rung.AgendaMoved
 	})
 }
 
@@ -174,7 +174,7 @@ func names(jobs []job.Job) []string {
 // kinds are those of a job's record.
 func kinds(j job.Job) []job.AttemptKind {
 	var all []job.AttemptKind
-	for _, a := range j.Attempts {
+	for _, a := range j.History {
 		all = append(all, a.Kind)
 	}
 	return all

@@ -6,41 +6,41 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// Round bounds one Carry.
-type Round struct {
+// CarryOptions bounds one Carry.
+type CarryOptions struct {
 	// Queues is how many of the agenda's queues are looked at, and Jobs how many jobs are moved; Ready bounds a ready
 	// list. Zero: 128, 1024 and 1024.
 	Queues int
 	Jobs   int
 	Ready  int
-	// HoldLapses leaves lapsed leases alone for this round, so that settlements held up by a fault come first.
-	HoldLapses bool
-	// LapseBefore, unless zero, is the instant of the store's clock that the caller expects it to show by now: leases
+	// KeepLeases leaves lapsed leases alone for this round, so that settlements held up by a fault come first.
+	KeepLeases bool
+	// ExpireLeasesBefore, unless zero, is the instant of the store's clock that the caller expects it to show by now: leases
 	// whose deadline is later stay, so that a clock that jumped ahead takes no job from a healthy worker.
-	LapseBefore time.Time
+	ExpireLeasesBefore time.Time
 	// Home names outbox entries that now stand in their own queue.
-	Home []job.Ref
+	Relayed []job.Ref
 	// Skip is how many of the outbox's oldest entries, after those of Home are gone, are passed over: their queues are
 	// out of reach, and nothing is gained by reading them again.
-	Skip int
+	SkipOutbox int
 	// Bytes bounds what is handed out of the outbox, about; the first entry always fits. Zero: OutboxBytes.
-	Bytes int
+	OutboxBytes int
 }
 
 // OutboxBytes is how much one Carry hands out of the outbox where its round does not say.
 const OutboxBytes = 8 << 20
 
-// Carried is what came of a Carry.
-type Carried struct {
+// CarryResult is what came of a Carry.
+type CarryResult struct {
 	// Moved and Lapsed count jobs that went to ready, and jobs that came back from a lapsed lease.
-	Moved  int
-	Lapsed int
+	Moved         int
+	ExpiredLeases int
 	// Outbox holds jobs to be inserted at their own queue and then named in Home, the oldest first, at most MaxBatch.
-	Outbox []Entry
+	Outbox []NewJob
 	// Looked is how many entries of the outbox were looked at: those handed out, and those that cannot be read.
-	Looked int
+	OutboxRead int
 	// Expired says that the time to live of unfinished jobs is over, which ClaimExpired hands out if they wait.
-	Expired bool
+	HasExpiredJobs bool
 	// Next is the time until the agenda's head; zero when more can be done at once; negative when the agenda is empty.
 	Next time.Duration
 	// Now is the store's clock at the move.
@@ -52,22 +52,22 @@ type Carried struct {
 	ClockStep time.Duration
 }
 
-// Watch says what Await waits for.
-type Watch struct {
-	Group string        // the bell, GroupPush
-	Wake  bool          // also return when something came before the agenda's head
-	Max   int           // tokens to take at most; zero: MaxBatch
-	Wait  time.Duration // at most; zero: 5 s
+// WaitOptions says what Wait waits for.
+type WaitOptions struct {
+	Group   string        // the bell, GroupPush
+	Agenda  bool          // also return when something came before the agenda's head
+	Max     int           // tokens to take at most; zero: MaxBatch
+	Timeout time.Duration // at most; zero: 5 s
 }
 
-// Rung is what Await came back with. A queue may be named though it has nothing to claim.
-type Rung struct {
-	Queues []job.Queue
-	Wake   bool
+// Wakeup is what Wait came back with. A queue may be named though it has nothing to claim.
+type Wakeup struct {
+	Queues      []job.Queue
+	AgendaMoved bool
 }
 
-// Swept is what came of a Sweep.
-type Swept struct {
+// SweepResult is what came of a Sweep.
+type SweepResult struct {
 	Jobs int  // removed ended jobs
 	IDs  int  // forgotten ids
 	More bool // bounded by limit: call again

@@ -2,21 +2,21 @@ package job
 
 import "strings"
 
-// A Fault is one thing wrong with a request: the field as a JSON pointer ("/url", "/ladder/2"), and the rule that it
+// A FieldError is one thing wrong with a request: the field as a JSON pointer ("/url", "/ladder/2"), and the rule that it
 // breaks.
-type Fault struct {
+type FieldError struct {
 	Field  string
 	Detail string
 }
 
 // InvalidError names every fault of a registration or an edit at once.
 type InvalidError struct {
-	Faults []Fault
+	Errors []FieldError
 }
 
 func (e *InvalidError) Error() string {
-	parts := make([]string, len(e.Faults))
-	for i, f := range e.Faults {
+	parts := make([]string, len(e.Errors))
+	for i, f := range e.Errors {
 		parts[i] = f.Field + ": " + f.Detail
 	}
 	return strings.Join(parts, "; ")

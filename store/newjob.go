@@ -6,12 +6,12 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// Entry is a job to insert.
-type Entry struct {
+// NewJob is a job to insert.
+type NewJob struct {
 	job.New
 	// Print is the registration's fingerprint when the id must stay known for its topic's id_window after the job's
 	// end (ids chosen by clients, and jobs born in an outbox); nil for an id the server made.
-	Print []byte
+	Fingerprint []byte
 	// MaxAge is that of its topic, where the topic sets one: see Store.ClaimExpired. Zero: none.
 	MaxAge time.Duration
 }
@@ -26,9 +26,9 @@ const (
 	Conflict
 )
 
-// Inserted is the result of one entry. Job is as it stands now, without its record; when only its id is remembered it
+// InsertResult is the result of one entry. Job is as it stands now, without its record; when only its id is remembered it
 // has the entry's Spec and the remembered State, FinishedAt and Reason.
-type Inserted struct {
+type InsertResult struct {
 	Outcome Outcome
 	Job     job.Job
 }
