@@ -97,12 +97,12 @@ func (c *Carrier) Run(ctx context.Context) {
 
 // The rhythm of a carrier.
 const (
-	// look is the longest sleep between two moves.
-	look = time.Second
+	// maxSleep is the longest sleep between two moves.
+	maxSleep = time.Second
 	// extendEvery renews the lock well before it ends.
 	extendEvery = store.LeadershipTTL / 3
-	// askEvery is how often a process that does not lead asks for the lock.
-	askEvery = time.Second
+	// acquireEvery is how often a process that does not lead asks for the lock.
+	acquireEvery = time.Second
 	// expiredEvery is how often jobs whose time to live is over are looked for at most.
 	expiredEvery = time.Second
 	// callTimeout bounds one call to the store.
@@ -114,7 +114,7 @@ const (
 // run alternates between asking for the lock and carrying under it.
 func (s *shard) run(ctx context.Context) {
 	var again store.Backoff
-	hold := lapses{margin: s.margin}
+	hold := leaseExpiry{margin: s.margin}
 	for ctx.Err() == nil {
 		lead, err := s.store.Lead(ctx, s.n)
 		switch {
@@ -130,7 +130,7 @@ func (s *shard) run(ctx context.Context) {
 			}
 		case errors.Is(err, store.ErrNotLeader):
 			again.Reset()
-			sleep(ctx, askEvery/2+rand.N(askEvery/2), nil)
+			sleep(ctx, acquireEvery/2+rand.N(acquireEvery/2), nil)
 			continue
 		}
 		if ctx.Err() != nil {
@@ -152,12 +152,12 @@ func (s *shard) release(ctx context.Context, lead store.Leadership) {
 }
 
 // lead carries until ctx ends or a call fails. It tells well of every move that succeeded.
-func (s *shard) lead(ctx context.Context, lead store.Leadership, hold *lapses, well func()) error {
+func (s *shard) lead(ctx context.Context, lead store.Leadership, hold *leaseExpiry, well func()) error {
 	extended, expired := time.Now(), time.Time{}
 	swept := &sweeper{shard: s}
 	ctx, cancel := context.WithCancel(ctx)
-	home := newHome(s)
-	defer home.all.Wait() // what these insertions bring is found again by the next lead
+	home := newOutboxRelay(s)
+	defer home.inserts.Wait() // what these insertions bring is found again by the next lead
 	var checks sync.WaitGroup
 	defer checks.Wait()
 	defer cancel()
@@ -165,14 +165,14 @@ func (s *shard) lead(ctx context.Context, lead store.Leadership, hold *lapses, w
 	for ctx.Err() == nil {
 		if time.Since(extended) >= extendEvery {
 			extended = time.Now()
-			if err := s.within(ctx, lead.Extend); err != nil {
+			if err := s.call(ctx, lead.Extend); err != nil {
 				return err
 			}
 		}
-		round := home.take(ctx)
-		round.KeepLeases, round.ExpireLeasesBefore = hold.held(), hold.before()
+		round := home.options(ctx)
+		round.KeepLeases, round.ExpireLeasesBefore = hold.isHeld(), hold.plausibleNow()
 		var carried store.CarryResult
-		err := s.within(ctx, func(ctx context.Context) (err error) {
+		err := s.call(ctx, func(ctx context.Context) (err error) {
 			carried, err = s.store.Carry(ctx, s.n, store.NewToken(), round)
 			return err
 		})
@@ -184,25 +184,25 @@ func (s *shard) lead(ctx context.Context, lead store.Leadership, hold *lapses, w
 			expired = time.Now()
 			s.onExpired(s.n)
 		}
-		hold.seen(carried.Now)
+		hold.observe(carried.Now)
 		if carried.ClockStep != 0 {
 			s.log.Warn("store clock was stepped; leases, cooldowns and rate windows are moved along, due times are not",
 				"shard", s.n, "step", carried.ClockStep, "now", carried.Now)
 		}
-		if err := s.within(ctx, swept.sweep); err != nil {
+		if err := s.call(ctx, swept.sweep); err != nil {
 			return err
 		}
-		if home.bring(ctx, carried) {
+		if home.relay(ctx, carried) {
 			continue
 		}
-		wait := min(pause(carried, hold.held()), swept.wait(), home.wait())
+		wait := min(pause(carried, hold.isHeld()), swept.wait(), home.wait())
 		sleep(ctx, min(wait, max(0, extendEvery-time.Since(extended))), s.wake)
 	}
 	return nil
 }
 
-// within makes one call with the longest time that a call may take.
-func (s *shard) within(ctx context.Context, call func(context.Context) error) error {
+// withTimeout makes one call with the longest time that a call may take.
+func (s *shard) call(ctx context.Context, call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return call(ctx)
@@ -212,8 +212,8 @@ func (s *shard) within(ctx context.Context, call func(context.Context) error) er
 // in a hot loop.
 func pause(carried store.CarryResult, held bool) time.Duration {
 	switch {
-	case carried.Next < 0 || carried.Next > look:
-		return look
+	case carried.Next < 0 || carried.Next > maxSleep:
+		return maxSleep
 	case carried.Next > 0 || carried.Moved+carried.ExpiredLeases > 0:
 		return carried.Next
 	case held:

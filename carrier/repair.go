@@ -14,7 +14,7 @@ func (s *shard) repair(ctx context.Context) {
 	var again store.Backoff
 	for ctx.Err() == nil {
 		var result store.RepairResult
-		err := s.within(ctx, func(ctx context.Context) (err error) {
+		err := s.call(ctx, func(ctx context.Context) (err error) {
 			result, err = s.store.Repair(ctx, s.n)
 			return err
 		})

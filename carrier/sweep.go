@@ -22,8 +22,8 @@ const (
 	sweepIdle  = time.Minute
 	// sweepPause is left between two sweeps while there is more to remove.
 	sweepPause = 5 * time.Millisecond
-	// sweepMany bounds one sweep, so that moves are not held up.
-	sweepMany = 500
+	// sweepLimit bounds one sweep, so that moves are not held up.
+	sweepLimit = 500
 )
 
 // wait is how long the sleep may be so that retention keeps up.
@@ -31,7 +31,7 @@ func (w *sweeper) wait() time.Duration {
 	if w.more {
 		return sweepPause
 	}
-	return look
+	return maxSleep
 }
 
 // sweep removes some, when it is time.
@@ -39,7 +39,7 @@ func (w *sweeper) sweep(ctx context.Context) error {
 	if !w.more && time.Since(w.last) < w.pause {
 		return nil
 	}
-	swept, err := w.shard.store.Sweep(ctx, w.shard.n, store.NewToken(), sweepMany)
+	swept, err := w.shard.store.Sweep(ctx, w.shard.n, store.NewToken(), sweepLimit)
 	if err != nil {
 		return err
 	}

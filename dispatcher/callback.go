@@ -21,16 +21,16 @@ import (
 // A callback tells of a job's end. It is a job of its own, in the topic job.CallbackTopic: it has its own ladder and
 // record, passes the same guard, and is signed with the secrets of the topic that it tells of. Its end is told to nobody.
 type callback struct {
-	Type      string `json:"type"` // job.delivered, job.dead
-	Timestamp moment `json:"timestamp"`
-	Job       told   `json:"job"`
+	Type      string      `json:"type"` // job.delivered, job.dead
+	Timestamp timestamp   `json:"timestamp"`
+	Job       callbackJob `json:"job"`
 	// Attempts is the number of attempts made, over all rounds.
-	Attempts int       `json:"attempts"`
-	Response *response `json:"response"` // of the last attempt; null when the job ended without one
+	Attempts int               `json:"attempts"`
+	Response *callbackResponse `json:"response"` // of the last attempt; null when the job ended without one
 }
 
-// told is what is told of a job.
-type told struct {
+// callbackJob is what is told of a job.
+type callbackJob struct {
 	ID         string              `json:"id"`
 	Topic      string              `json:"topic"`
 	Lane       string              `json:"lane"`
@@ -40,7 +40,7 @@ type told struct {
 	State      job.State           `json:"state"`
 	Reason     policy.Reason       `json:"reason,omitempty"`
 	Round      int                 `json:"round"`
-	CreatedAt  moment              `json:"created_at"`
+	CreatedAt  timestamp           `json:"created_at"`
 	Headers    map[string][]string `json:"headers,omitempty"`
 	Body       json.RawMessage     `json:"body,omitempty"`
 	BodyText   *string             `json:"body_text,omitempty"`
@@ -49,28 +49,28 @@ type told struct {
 	BodyOmitted bool `json:"body_omitted,omitempty"`
 }
 
-// response is what came of the last attempt.
-type response struct {
+// callbackResponse is what came of the last attempt.
+type callbackResponse struct {
 	Status     int                 `json:"status,omitempty"`
 	Error      string              `json:"error,omitempty"`
 	ErrorClass policy.ErrorClass   `json:"error_class,omitempty"`
-	StartedAt  moment              `json:"started_at"`
+	StartedAt  timestamp           `json:"started_at"`
 	DurationMS float64             `json:"duration_ms"`
 	Headers    map[string][]string `json:"headers,omitempty"`
 	Body       *string             `json:"body,omitempty"`
 	BodyBase64 []byte              `json:"body_base64,omitempty"`
 }
 
-// A moment is told as the API tells it: in milliseconds, UTC.
-type moment time.Time
+// A timestamp is told as the API tells it: in milliseconds, UTC.
+type timestamp time.Time
 
 // MarshalJSON gives RFC 3339 with three digits of a second's parts.
-func (m moment) MarshalJSON() ([]byte, error) {
+func (m timestamp) MarshalJSON() ([]byte, error) {
 	return time.Time(m).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z07:00"`), nil
 }
 
-// births makes the job that tells of an end, where somebody is to be told.
-func (d *Dispatcher) births(end pool.End) []store.NewJob {
+// notifyEnd makes the job that tells of an end, where somebody is to be told.
+func (d *Dispatcher) notifyEnd(end pool.End) []store.NewJob {
 	to, kind, state := end.Terms.OnDelivered, "job.delivered", job.Delivered
 	if end.Verdict.Kind == policy.Dead {
 		to, kind, state = end.Terms.OnDead, "job.dead", job.Dead
@@ -84,8 +84,8 @@ func (d *Dispatcher) births(end pool.End) []store.NewJob {
 		made++
 	}
 	c := callback{
-		Type: kind, Timestamp: moment(time.Now()), Job: tell(&h.Job, end.URL, to.Include), Attempts: made,
-		Response: responseOf(end.Attempt),
+		Type: kind, Timestamp: timestamp(time.Now()), Job: newCallbackJob(&h.Job, end.URL, to.Include), Attempts: made,
+		Response: newCallbackResponse(end.Attempt),
 	}
 	c.Job.State, c.Job.Reason = state, end.Verdict.Reason
 	n := newCallback(to, h.Namespace, h.Topic, c)
@@ -119,11 +119,11 @@ func newCallback(to *policy.Callback, namespace, topic string, what any) job.New
 	}}
 }
 
-// tell says of a job what its owner may be told, and what was asked for beyond.
-func tell(j *job.Job, target string, include []string) told {
-	t := told{
+// newCallbackJob says of a job what its owner may be told, and what was asked for beyond.
+func newCallbackJob(j *job.Job, target string, include []string) callbackJob {
+	t := callbackJob{
 		ID: j.ID, Topic: j.Topic, Lane: j.Lane, URL: target, Method: j.Method, Labels: j.Labels, Round: j.Generation,
-		CreatedAt: moment(j.CreatedAt),
+		CreatedAt: timestamp(j.CreatedAt),
 	}
 	if !slices.Contains(include, policy.IncludeQuery) {
 		t.URL = withoutQuery(t.URL)
@@ -172,13 +172,13 @@ func withoutQuery(target string) string {
 	return u.String()
 }
 
-// responseOf is what an attempt came to; nil when there was none.
-func responseOf(a job.Attempt) *response {
+// newCallbackResponse is what an attempt came to; nil when there was none.
+func newCallbackResponse(a job.Attempt) *callbackResponse {
 	if a.Kind == "" {
 		return nil
 	}
-	r := &response{
-		Status: a.Status, Error: a.Error, ErrorClass: a.ErrorClass, StartedAt: moment(a.StartedAt), Headers: redactHeaders(a.Header),
+	r := &callbackResponse{
+		Status: a.Status, Error: a.Error, ErrorClass: a.ErrorClass, StartedAt: timestamp(a.StartedAt), Headers: redactHeaders(a.Header),
 		DurationMS: float64(a.Duration.Microseconds()) / 1000,
 	}
 	switch {

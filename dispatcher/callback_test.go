@@ -45,7 +45,7 @@ func byTopic(code int) func(context.Context, job.Request) policy.Result {
 	}
 }
 
-// tell is a callback to a URL.
+// newCallbackJob is a callback to a URL.
 // ofRound is a callback's id up to the round that it tells of.
 func ofRound(id string) string {
 	if !strings.HasPrefix(id, "rb:") {
@@ -54,7 +54,7 @@ func ofRound(id string) string {
 	return id[:strings.LastIndex(id, ":")]
 }
 
-func tell(url string) *policy.Callback { return &policy.Callback{URL: url} }
+func newCallbackJob(url string) *policy.Callback { return &policy.Callback{URL: url} }
 
 // decoded is a callback's body.
 func decoded(t *testing.T, c call) map[string]any {
@@ -80,10 +80,10 @@ func TestGet_NamesTheCallbackOfAnEndThatIsToldOnly(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: kept{s}, Deliverer: &receiver{answer: byPath}})
 		front := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		_, err := r.PutTopic(t.Context(), store.Topic{
-			Namespace: job.DefaultNamespace, Name: "told", Policy: policy.Topic{OnDead: tell("https://told.example/")},
+			Namespace: job.DefaultNamespace, Name: "told", Policy: policy.Topic{OnDead: newCallbackJob("https://told.example/")},
 		})
 		require.NoError(t, err)
-		own := policy.Terms{Retries: new(0), OnDelivered: tell("https://told.example/")}
+		own := policy.Terms{Retries: new(0), OnDelivered: newCallbackJob("https://told.example/")}
 		for id, c := range map[string]struct {
 			topic string
 			code  int
@@ -220,10 +220,10 @@ func TestWhoIsToldOfWhichEnd(t *testing.T) {
 		}}
 		r := start(t, dispatcher.Options{Deliverer: rec})
 		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "told", Policy: policy.Topic{
-			OnDelivered: tell("https://topic.example/delivered"), OnDead: tell("https://topic.example/dead"),
+			OnDelivered: newCallbackJob("https://topic.example/delivered"), OnDead: newCallbackJob("https://topic.example/dead"),
 		}})
 		require.NoError(t, err)
-		own := policy.Terms{OnDelivered: tell("https://job.example/delivered"), OnDead: tell("https://job.example/dead")}
+		own := policy.Terms{OnDelivered: newCallbackJob("https://job.example/delivered"), OnDead: newCallbackJob("https://job.example/dead")}
 		for _, topic := range []string{"told", "silent"} {
 			for _, end := range []string{"good", "bad"} {
 				r.register(t, job.New{Spec: job.Spec{ID: end + "-" + topic, Queue: job.Queue{Topic: topic}}})
@@ -259,7 +259,7 @@ func TestACallbackIsSignedWithTheSecretsOfTheTopicThatItTellsOf(t *testing.T) {
 			_, err := r.AddSecret(t.Context(), store.SecretOwner{Namespace: "default", Topic: topic}, secret)
 			require.NoError(t, err)
 		}
-		terms := policy.Terms{OnDelivered: tell("https://told.example/")}
+		terms := policy.Terms{OnDelivered: newCallbackJob("https://told.example/")}
 		r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders"}, Terms: terms}})
 		time.Sleep(2 * time.Second)
 		told := rec.callbacks()
@@ -273,7 +273,7 @@ func TestEveryRoundIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: byTopic(410)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
-		made := r.register(t, job.New{Spec: job.Spec{ID: "a", Terms: policy.Terms{OnDead: tell("https://told.example/")}}})
+		made := r.register(t, job.New{Spec: job.Spec{ID: "a", Terms: policy.Terms{OnDead: newCallbackJob("https://told.example/")}}})
 		for round := range 3 {
 			time.Sleep(time.Minute)
 			told := rec.callbacks()
@@ -295,12 +295,12 @@ func TestADeathWithoutARequestIsToldWithoutAResponse(t *testing.T) {
 		pause := func(paused bool) {
 			for name, maxAge := range map[string]time.Duration{"default": 0, "old": 30 * time.Second} {
 				_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: name, Policy: policy.Topic{
-					MaxAge: maxAge, OnDead: tell("https://told.example/"), Paused: paused,
+					MaxAge: maxAge, OnDead: newCallbackJob("https://told.example/"), Paused: paused,
 				}})
 				require.NoError(t, err)
 			}
 		}
-		terms := policy.Terms{Ladder: policy.Ladder{10 * time.Second}, OnDead: tell("https://told.example/")}
+		terms := policy.Terms{Ladder: policy.Ladder{10 * time.Second}, OnDead: newCallbackJob("https://told.example/")}
 		r.register(t, job.New{Spec: job.Spec{ID: "expired", Terms: terms}, ExpiresIn: 30 * time.Second})
 		r.register(t, job.New{Spec: job.Spec{ID: "aged", Queue: job.Queue{Topic: "old"}, Terms: terms}})
 		time.Sleep(5 * time.Second)
@@ -325,12 +325,12 @@ func TestACallbackThatFailsClimbsItsOwnLadderAndIsToldToNobody(t *testing.T) {
 		r := start(t, dispatcher.Options{Deliverer: rec})
 		// The API refuses such a policy; whoever uses the library must not make a loop of it either.
 		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: job.CallbackTopic, Policy: policy.Topic{
-			Ladder: policy.Ladder{time.Second, 2 * time.Second, 3 * time.Second}, OnDead: tell("https://loop.example/"),
-			OnDelivered: tell("https://loop.example/"),
+			Ladder: policy.Ladder{time.Second, 2 * time.Second, 3 * time.Second}, OnDead: newCallbackJob("https://loop.example/"),
+			OnDelivered: newCallbackJob("https://loop.example/"),
 		}})
 		require.NoError(t, err)
 		for id, to := range map[string]*policy.Callback{
-			"all": tell("https://told.example/"), "few": {URL: "https://told.example/", Retries: new(1), Timeout: 3 * time.Second},
+			"all": newCallbackJob("https://told.example/"), "few": {URL: "https://told.example/", Retries: new(1), Timeout: 3 * time.Second},
 		} {
 			r.register(t, job.New{Spec: job.Spec{ID: id, Terms: policy.Terms{Retries: new(0), OnDead: to}}})
 		}
@@ -363,9 +363,9 @@ func TestTheGuardIsAskedAboutWhoIsToBeTold(t *testing.T) {
 			}
 			return nil
 		}})
-		inside := tell("http://10.0.0.1/")
+		inside := newCallbackJob("http://10.0.0.1/")
 		for field, terms := range map[string]policy.Terms{
-			"/on_delivered/url": {OnDelivered: inside, OnDead: tell("https://x.example/")}, "/on_dead/url": {OnDead: inside},
+			"/on_delivered/url": {OnDelivered: inside, OnDead: newCallbackJob("https://x.example/")}, "/on_dead/url": {OnDead: inside},
 		} {
 			got := r.Register(t.Context(), []job.New{{Spec: job.Spec{URL: "https://x.example/", Terms: terms}}})[0]
 			require.Equal(t, []job.FieldError{{Field: field, Detail: "the address 10.0.0.1 is private"}}, requireInvalid(t, got.Err).Errors)
@@ -473,7 +473,7 @@ func tellOnce(t *testing.T, name string, cut func(string, bool) bool) {
 	first := start(t, dispatcher.Options{Store: storetest.Faulty(base, decide), Deliverer: rec, Grace: 2 * time.Second})
 	time.Sleep(10 * time.Second)
 	front := start(t, dispatcher.Options{Store: base, RegisterOnly: true})
-	made := front.register(t, job.New{Spec: job.Spec{ID: "a", Terms: policy.Terms{OnDead: tell("https://told.example/")}}})
+	made := front.register(t, job.New{Spec: job.Spec{ID: "a", Terms: policy.Terms{OnDead: newCallbackJob("https://told.example/")}}})
 	time.Sleep(20 * time.Second)
 	require.Equal(t, dies, d.cut.Load())
 	_ = first.stop() // it may have to give up
@@ -517,7 +517,7 @@ func TestManyDeathsAtOnceAreAllTold(t *testing.T) {
 		rec := &receiver{answer: byTopic(410)}
 		r := start(t, dispatcher.Options{Store: batched{model(), t}, Deliverer: rec})
 		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{
-			OnDead: tell("https://told.example/"),
+			OnDead: newCallbackJob("https://told.example/"),
 		}})
 		require.NoError(t, err)
 		news := make([]job.New, jobs)

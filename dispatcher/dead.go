@@ -10,28 +10,28 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// fillTime bounds how long one page is filled, where a filter passes most jobs over.
-const fillTime = 2 * time.Second
+// pageTimeout bounds how long one page is filled, where a filter passes most jobs over.
+const pageTimeout = 2 * time.Second
 
-// A pageFill puts a page together from those of the store, which end at shards, at topics, and where a filter has passed
+// A pageBuilder puts a page together from those of the store, which end at shards, at topics, and where a filter has passed
 // enough over.
-type pageFill struct {
+type pageBuilder struct {
 	store *store.Router
 	limit int
 	until time.Time
 	page  store.Page
 }
 
-func (d *Dispatcher) newPage(limit int) *pageFill {
-	return &pageFill{store: d.store, limit: limit, until: time.Now().Add(fillTime)}
+func (d *Dispatcher) newPage(limit int) *pageBuilder {
+	return &pageBuilder{store: d.store, limit: limit, until: time.Now().Add(pageTimeout)}
 }
 
 // full reports whether the page takes no more jobs.
-func (p *pageFill) full() bool { return len(p.page.Jobs) >= p.limit || !time.Now().Before(p.until) }
+func (p *pageBuilder) full() bool { return len(p.page.Jobs) >= p.limit || !time.Now().Before(p.until) }
 
 // fill adds jobs of the filter's topic until the page is full, and says where the topic goes on; empty: it has no more.
 // What was read before an error is kept: then the cursor says where the failed read was to begin.
-func (p *pageFill) fill(ctx context.Context, filter store.Filter) (cursor string, err error) {
+func (p *pageBuilder) fill(ctx context.Context, filter store.Filter) (cursor string, err error) {
 	for {
 		filter.Limit = p.limit - len(p.page.Jobs)
 		read, err := p.store.List(ctx, filter)
@@ -47,7 +47,7 @@ func (p *pageFill) fill(ctx context.Context, filter store.Filter) (cursor string
 }
 
 // end returns the page with its cursor. The error counts only when nothing was read before it.
-func (p *pageFill) end(cursor string, err error) (store.Page, error) {
+func (p *pageBuilder) end(cursor string, err error) (store.Page, error) {
 	if err != nil && len(p.page.Jobs) == 0 {
 		return store.Page{}, err
 	}
@@ -55,23 +55,23 @@ func (p *pageFill) end(cursor string, err error) (store.Page, error) {
 	return p.page, nil
 }
 
-// List reads one page of a topic's jobs in one state. It is full unless it is the last, or took longer than fillTime.
+// List reads one page of a topic's jobs in one state. It is full unless it is the last, or took longer than pageTimeout.
 func (d *Dispatcher) List(ctx context.Context, filter store.Filter) (store.Page, error) {
 	p := d.newPage(filter.Limit)
 	page, err := p.end(p.fill(ctx, filter))
-	d.nameCallbacks(ctx, page.Jobs)
+	d.setCallbackIDs(ctx, page.Jobs)
 	return page, err
 }
 
 // Dead reads one page of dead letters: of a topic, or (an empty one) of all topics, in order of name. It is full unless
-// it is the last, or took longer than fillTime.
+// it is the last, or took longer than pageTimeout.
 func (d *Dispatcher) Dead(ctx context.Context, filter store.Filter) (store.Page, error) {
 	filter.State = job.Dead
 	if filter.Topic != "" {
 		return d.List(ctx, filter)
 	}
 	page, err := d.deadOfAll(ctx, filter)
-	d.nameCallbacks(ctx, page.Jobs)
+	d.setCallbackIDs(ctx, page.Jobs)
 	return page, err
 }
 

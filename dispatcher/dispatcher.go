@@ -50,14 +50,14 @@ type Options struct {
 
 // Dispatcher registers jobs and delivers them.
 type Dispatcher struct {
-	opts     Options
-	log      *slog.Logger
-	store    *store.Router
-	policies *policies
-	carrier  *carrier.Carrier // nil when others carry and deliver; so is pool
-	pool     *pool.Pool
-	state    atomic.Int32
-	unopened limiter // of what is logged of headers that cannot be opened
+	opts        Options
+	log         *slog.Logger
+	store       *store.Router
+	policies    *policies
+	carrier     *carrier.Carrier // nil when others carry and deliver; so is pool
+	pool        *pool.Pool
+	state       atomic.Int32
+	unopenedLog logLimiter // of what is logged of headers that cannot be opened
 }
 
 // The states of a Dispatcher's Run.
@@ -89,7 +89,7 @@ func New(opts Options) (*Dispatcher, error) {
 	}
 	d.policies = newPolicies(opts.Store, opts.Defaults, d.credentials, d.log)
 	if opts.RegisterOnly {
-		d.policies.lasts = policiesLast // no claims tell what changed
+		d.policies.maxAge = policiesMaxAge // no claims tell what changed
 		return d, nil
 	}
 	d.carrier = carrier.New(carrier.Options{
@@ -97,9 +97,9 @@ func New(opts Options) (*Dispatcher, error) {
 		OnExpired: func(shard int) { d.pool.EndExpired(shard) },
 	})
 	d.pool = pool.New(pool.Options{
-		Store: opts.Store, Deliverer: opts.Deliverer, Policies: terms{d.policies, d}, Workers: opts.Workers,
+		Store: opts.Store, Deliverer: opts.Deliverer, Policies: lanePolicies{d.policies, d}, Workers: opts.Workers,
 		Margin: opts.Margin, Grace: opts.Grace, Random: opts.Random, Logger: d.log,
-		Births: d.births, Observer: opts.Observer, Leading: d.carrier.Leading, OnWake: d.carrier.Wake,
+		Births: d.notifyEnd, Observer: opts.Observer, Leading: d.carrier.Leading, OnWake: d.carrier.Wake,
 	})
 	return d, nil
 }
@@ -120,9 +120,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 	var carrying sync.WaitGroup
 	carrying.Go(func() { d.carrier.Run(ctx) })
-	carrying.Go(func() { d.watchBacklogs(ctx) })
+	carrying.Go(func() { d.monitorBacklogs(ctx) })
 	var err error
-	if d.policies.await(ctx) {
+	if d.policies.loadFirst(ctx) {
 		carrying.Go(func() { d.resealAll(ctx) })
 		err = d.pool.Run(ctx)
 	}
@@ -133,14 +133,14 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// terms are the policies with what lanes need beside.
-type terms struct {
+// lanePolicies are the policies with what lanes need beside.
+type lanePolicies struct {
 	*policies
 	d *Dispatcher
 }
 
 // Signer signs for a lane that has secrets of its own.
-func (t terms) Signer(lane store.Lane) (job.Signer, error) {
+func (t lanePolicies) Signer(lane store.Lane) (job.Signer, error) {
 	signer, err := t.d.laneSigner(lane)
 	if err != nil {
 		t.d.log.Error("nothing of a lane is attempted, because its attempts could not prove themselves", "topic", lane.Queue.Topic,
@@ -150,7 +150,7 @@ func (t terms) Signer(lane store.Lane) (job.Signer, error) {
 }
 
 // OpenHeader opens what is sealed of a header.
-func (t terms) OpenHeader(q job.Queue, name, sealed string) (job.HeaderSecret, error) {
+func (t lanePolicies) OpenHeader(q job.Queue, name, sealed string) (job.HeaderSecret, error) {
 	return t.d.openForAttempt(q, name, sealed)
 }
 

@@ -21,7 +21,7 @@ import (
 func expiring(t *testing.T, st store.Store, rec *receiver, p policy.Topic) *rig {
 	t.Helper()
 	r := start(t, dispatcher.Options{Store: st, Deliverer: rec})
-	p.OnDead = tell("https://told.example/")
+	p.OnDead = newCallbackJob("https://told.example/")
 	for _, name := range []string{"default", "old"} {
 		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: name, Policy: p})
 		require.NoError(t, err)
@@ -155,7 +155,7 @@ func TestExpiry_EndsEveryJobOnceThoughRepliesAreLost(t *testing.T) {
 		st := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 		rec := &receiver{answer: byTopic(200)}
 		_, err := st.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "default", Policy: policy.Topic{
-			Paused: true, OnDead: tell("https://told.example/"),
+			Paused: true, OnDead: newCallbackJob("https://told.example/"),
 		}})
 		require.NoError(t, err)
 		start(t, dispatcher.Options{Store: storetest.Faulty(st, storetest.Share(7, 0.2)), Deliverer: rec})

@@ -15,28 +15,28 @@ import (
 // which the job, topic, lane or callback that names it leads at that moment. They are opened at the attempt, which sends
 // none to another origin. So it does not matter by which way a URL was changed.
 
-// headerPlace is the place at which a header's secret is sealed. It is the same wherever the header is stored, since a
+// headerAAD is the place at which a header's secret is sealed. It is the same wherever the header is stored, since a
 // callback's goes from settings into jobs.
-func headerPlace(name string) string { return "headers/" + name }
+func headerAAD(name string) string { return "headers/" + name }
 
 // sealHeaders gives headers in the form in which they are stored. Secrets that are sealed already stay bound to the
 // origin that they were given for; the others get this one, empty where they may go to any.
 func (d *Dispatcher) sealHeaders(header map[string][]string, origin string) map[string][]string {
-	if !plainSecrets(header) {
+	if !hasPlainSecret(header) {
 		return header
 	}
 	stored := maps.Clone(header)
 	for name, values := range header {
 		if _, sealed := job.Sealed(values); !sealed && job.SecretHeader(name) {
 			text := job.HeaderSecret{Origin: origin, Values: values}.Text()
-			stored[name] = job.SealedValues(d.opts.Seal.Seal(text, headerPlace(name)))
+			stored[name] = job.SealedValues(d.opts.Seal.Seal(text, headerAAD(name)))
 		}
 	}
 	return stored
 }
 
-// plainSecrets reports whether headers hold secrets that are not sealed.
-func plainSecrets(header map[string][]string) bool {
+// hasPlainSecret reports whether headers hold secrets that are not sealed.
+func hasPlainSecret(header map[string][]string) bool {
 	for name, values := range header {
 		if _, sealed := job.Sealed(values); !sealed && job.SecretHeader(name) {
 			return true
@@ -48,7 +48,7 @@ func plainSecrets(header map[string][]string) bool {
 // sealCallbacks seals the headers of callbacks, in copies of them.
 func (d *Dispatcher) sealCallbacks(all ...**policy.Callback) {
 	for _, c := range all {
-		if *c == nil || !plainSecrets((*c).Headers) {
+		if *c == nil || !hasPlainSecret((*c).Headers) {
 			continue
 		}
 		stored := **c
@@ -57,8 +57,8 @@ func (d *Dispatcher) sealCallbacks(all ...**policy.Callback) {
 	}
 }
 
-// staleHeaders reports whether headers hold a secret that is not sealed under the current key.
-func (d *Dispatcher) staleHeaders(header map[string][]string) bool {
+// hasStaleHeader reports whether headers hold a secret that is not sealed under the current key.
+func (d *Dispatcher) hasStaleHeader(header map[string][]string) bool {
 	for name, values := range header {
 		if sealed, ok := job.Sealed(values); ok && !d.opts.Seal.Current(sealed) || !ok && job.SecretHeader(name) {
 			return true
@@ -67,8 +67,8 @@ func (d *Dispatcher) staleHeaders(header map[string][]string) bool {
 	return false
 }
 
-// keylessHeaders reports whether some of the headers are sealed, and this process could not seal another.
-func (d *Dispatcher) keylessHeaders(header map[string][]string) bool {
+// cannotSealHeaders reports whether some of the headers are sealed, and this process could not seal another.
+func (d *Dispatcher) cannotSealHeaders(header map[string][]string) bool {
 	if d.opts.Seal.Encrypts() {
 		return false
 	}
@@ -81,29 +81,29 @@ func (d *Dispatcher) keylessHeaders(header map[string][]string) bool {
 }
 
 // resealHeaders gives headers with their secrets sealed under the current key, as far as they can be opened.
-func (d *Dispatcher) resealHeaders(header map[string][]string, owner holder) (anew map[string][]string, changed bool) {
+func (d *Dispatcher) resealHeaders(header map[string][]string, owner secretScope) (anew map[string][]string, changed bool) {
 	anew = header
 	for name, values := range header {
 		sealed, ok := job.Sealed(values)
 		if !ok || d.opts.Seal.Current(sealed) {
 			continue
 		}
-		text, err := d.opts.Seal.Open(sealed, headerPlace(name))
+		text, err := d.opts.Seal.Open(sealed, headerAAD(name))
 		if err != nil {
-			d.log.Error("a header could not be sealed under the current key", "place", owner.place(headerPlace(name)), "err", err)
+			d.log.Error("a header could not be sealed under the current key", "place", owner.aad(headerAAD(name)), "err", err)
 			continue
 		}
 		if !changed {
 			anew, changed = maps.Clone(header), true
 		}
-		anew[name] = job.SealedValues(d.opts.Seal.Seal(text, headerPlace(name)))
+		anew[name] = job.SealedValues(d.opts.Seal.Seal(text, headerAAD(name)))
 	}
 	return anew, changed
 }
 
 // openHeader opens what is sealed of a header.
 func (d *Dispatcher) openHeader(name, sealed string) (job.HeaderSecret, error) {
-	text, err := d.opts.Seal.Open(sealed, headerPlace(name))
+	text, err := d.opts.Seal.Open(sealed, headerAAD(name))
 	if err != nil {
 		return job.HeaderSecret{}, fmt.Errorf("open the header %s: %w", name, err)
 	}
@@ -113,21 +113,21 @@ func (d *Dispatcher) openHeader(name, sealed string) (job.HeaderSecret, error) {
 // openForAttempt is openHeader for an attempt, which waits when it fails.
 func (d *Dispatcher) openForAttempt(q job.Queue, name, sealed string) (job.HeaderSecret, error) {
 	secret, err := d.openHeader(name, sealed)
-	if err != nil && d.unopened.allow() {
+	if err != nil && d.unopenedLog.allow() {
 		d.log.Error("attempts wait, because a header that carries a secret cannot be opened", "topic", q.Topic, "lane", q.Lane, "err", err)
 	}
 	return secret, err
 }
 
-// A limiter lets something through once in a while.
-type limiter struct{ last atomic.Int64 }
+// A logLimiter lets something through once in a while.
+type logLimiter struct{ last atomic.Int64 }
 
-// logAgain is how often what keeps many jobs waiting is logged.
-const logAgain = 10 * time.Second
+// logEvery is how often what keeps many jobs waiting is logged.
+const logEvery = 10 * time.Second
 
-func (l *limiter) allow() bool {
+func (l *logLimiter) allow() bool {
 	now, last := time.Now().UnixNano(), l.last.Load()
-	return (last == 0 || now-last >= int64(logAgain)) && l.last.CompareAndSwap(last, now)
+	return (last == 0 || now-last >= int64(logEvery)) && l.last.CompareAndSwap(last, now)
 }
 
 // target is the URL that a job of a queue has: its own, else its lane's, else its topic's.

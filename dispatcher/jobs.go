@@ -12,13 +12,13 @@ import (
 func (d *Dispatcher) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	found, err := d.store.Get(ctx, ref)
 	one := []job.Job{found}
-	d.nameCallbacks(ctx, one)
+	d.setCallbackIDs(ctx, one)
 	return one[0], err
 }
 
-// nameCallbacks fills in which job tells of the end of each that has ended, where the job, or its topic as it is now, has
+// setCallbackIDs fills in which job tells of the end of each that has ended, where the job, or its topic as it is now, has
 // a callback for that end.
-func (d *Dispatcher) nameCallbacks(ctx context.Context, jobs []job.Job) {
+func (d *Dispatcher) setCallbackIDs(ctx context.Context, jobs []job.Job) {
 	for i := range jobs {
 		j := &jobs[i]
 		if j.Kind != "" || j.State != job.Delivered && j.State != job.Dead {
@@ -48,18 +48,18 @@ func (d *Dispatcher) Edit(ctx context.Context, ref job.Ref, edit store.Edit) (jo
 		edit.Header = d.sealHeaders(edit.Header, job.Origin(*edit.URL))
 	}
 	switch {
-	case !plainSecrets(edit.Header) && (edit.URL == nil || edit.Header != nil):
+	case !hasPlainSecret(edit.Header) && (edit.URL == nil || edit.Header != nil):
 		return d.store.Edit(ctx, ref, edit)
 	case edit.IfVersion != 0:
-		return d.move(ctx, ref, edit)
+		return d.editWithHeaders(ctx, ref, edit)
 	default:
-		return again(ctx, func() (job.Job, error) { return d.move(ctx, ref, edit) })
+		return retryOnConflict(ctx, func() (job.Job, error) { return d.editWithHeaders(ctx, ref, edit) })
 	}
 }
 
-// move changes a job's URL while its headers stay, or headers that carry secrets while its URL stays. The version says
+// editWithHeaders changes a job's URL while its headers stay, or headers that carry secrets while its URL stays. The version says
 // that what stays is what was looked at.
-func (d *Dispatcher) move(ctx context.Context, ref job.Ref, edit store.Edit) (job.Job, error) {
+func (d *Dispatcher) editWithHeaders(ctx context.Context, ref job.Ref, edit store.Edit) (job.Job, error) {
 	found, err := d.store.Get(ctx, ref)
 	switch {
 	case err != nil:
@@ -75,7 +75,7 @@ func (d *Dispatcher) move(ctx context.Context, ref job.Ref, edit store.Edit) (jo
 			return job.Job{}, err
 		}
 		edit.Header = d.sealHeaders(edit.Header, job.Origin(target))
-	} else if err := d.astray(&found, *edit.URL, notForEdit); err != nil {
+	} else if err := d.checkSecretsStayOnOrigin(&found, *edit.URL, notForEdit); err != nil {
 		return job.Job{}, err
 	}
 	edit.IfVersion = found.Version
@@ -83,7 +83,7 @@ func (d *Dispatcher) move(ctx context.Context, ref job.Ref, edit store.Edit) (jo
 }
 
 // Revive sends an ended job on another round. store.ErrNotFound, a *store.StateError, store.ErrExpired when it would expire
-// before it is due.
+// narrowTo it is due.
 func (d *Dispatcher) Revive(ctx context.Context, revival store.Revival) (job.Job, error) {
 	revived := d.store.Revive(ctx, []store.Revival{revival})[0]
 	return revived.Job, revived.Err

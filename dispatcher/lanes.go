@@ -26,14 +26,14 @@ func (d *Dispatcher) LanesPut(ctx context.Context, namespace, topic, after strin
 
 // ChangeLane changes a lane's settings as change says, whose error ends it. *job.InvalidError, store.ErrContended.
 func (d *Dispatcher) ChangeLane(ctx context.Context, q job.Queue, change func(*policy.Lane) error) (store.Lane, error) {
-	return again(ctx, func() (store.Lane, error) {
+	return retryOnConflict(ctx, func() (store.Lane, error) {
 		lane, err := d.Lane(ctx, q)
 		if err != nil {
 			return store.Lane{}, err
 		}
 		was, headers := lane.Settings.URL, lane.Settings.Headers
 		switch err := change(&lane.Settings); {
-		case errors.Is(err, errAsItWas):
+		case errors.Is(err, errNoChange):
 			return lane, nil
 		case err != nil:
 			return store.Lane{}, err
@@ -43,9 +43,9 @@ func (d *Dispatcher) ChangeLane(ctx context.Context, q job.Queue, change func(*p
 				return store.Lane{}, err
 			}
 		}
-		if plainSecrets(lane.Settings.Headers) {
-			if d.keylessHeaders(headers) {
-				return store.Lane{}, errKeyless
+		if hasPlainSecret(lane.Settings.Headers) {
+			if d.cannotSealHeaders(headers) {
+				return store.Lane{}, errCannotSeal
 			}
 			target, err := d.laneTarget(ctx, q, lane.Settings.URL)
 			if err != nil {
@@ -72,11 +72,11 @@ func (d *Dispatcher) ChangeLane(ctx context.Context, q job.Queue, change func(*p
 
 // declare puts a lane's topic, unless somebody did, so that whoever walks the topics finds the lane.
 func (d *Dispatcher) declare(ctx context.Context, q job.Queue) error {
-	set, err := d.policies.fresh(ctx)
+	set, err := d.policies.reload(ctx)
 	if err != nil {
 		return err
 	}
-	if _, ok := set.put[topicName{q.Namespace, q.Topic}]; ok {
+	if _, ok := set.stored[topicName{q.Namespace, q.Topic}]; ok {
 		return nil
 	}
 	_, err = d.ChangeTopic(ctx, q.Namespace, q.Topic, func(*policy.Topic) error { return nil })

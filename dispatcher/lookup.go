@@ -12,9 +12,9 @@ import (
 // hand makes it read the store. It does so once, whether that succeeds or fails.
 type lookup struct {
 	*policies
-	set   *policySet // nil until the first find
-	fresh bool       // set was read, or could not be, for this call
-	err   error      // why it could not
+	set      *policySet // nil until the first find
+	reloaded bool       // set was read, or could not be, for this call
+	err      error      // why it could not
 
 	lanes    map[job.Queue]string // the URLs of lanes that jobs without one name
 	lanesErr error                // why they could not be read
@@ -33,16 +33,16 @@ func (l *lookup) laneURL(q job.Queue) (string, error) {
 
 func (l *lookup) find(ctx context.Context, name topicName) (store.Topic, bool, error) {
 	if l.set == nil && l.err == nil {
-		l.set, l.err = l.recent(ctx)
+		l.set, l.err = l.snapshot(ctx)
 	}
 	if l.set != nil {
-		if t, ok := l.set.put[name]; ok {
+		if t, ok := l.set.stored[name]; ok {
 			return t, true, nil
 		}
 	}
-	if l.err == nil && !l.fresh {
-		l.fresh = true
-		set, err := l.policies.fresh(ctx)
+	if l.err == nil && !l.reloaded {
+		l.reloaded = true
+		set, err := l.policies.reload(ctx)
 		if err == nil {
 			l.set = set
 		}
@@ -51,6 +51,6 @@ func (l *lookup) find(ctx context.Context, name topicName) (store.Topic, bool, e
 	if l.err != nil {
 		return store.Topic{}, false, l.err
 	}
-	t, ok := l.set.put[name]
+	t, ok := l.set.stored[name]
 	return t, ok, nil
 }

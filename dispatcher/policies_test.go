@@ -37,7 +37,7 @@ func TestPoliciesThatAFaultTookBackAreForgottenHereToo(t *testing.T) {
 		s.revision = 5
 		require.True(t, p.Sync(t.Context(), 5), "an answer that was under way is nothing new")
 		require.Equal(t, 1, s.read)
-		time.Sleep(2 * policiesLast)
+		time.Sleep(2 * policiesMaxAge)
 		require.True(t, p.Sync(t.Context(), 5))
 		require.Equal(t, 5, p.Topic("n", "t").Workers)
 		require.Equal(t, 2, s.read)
@@ -50,11 +50,11 @@ func TestWhoeverReadsFreshlyNeverGetsWhatWasReadBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &forgetful{revision: 1}
 		p := newPolicies(s, policy.Builtin(), func(store.Topic) *credentials { return nil }, slog.New(slog.DiscardHandler))
-		p.reading <- struct{}{} // a reading that began before
+		p.loading <- struct{}{} // a reading that began before
 		read := make(chan int64, 2)
 		for range cap(read) {
 			go func() {
-				set, err := p.fresh(t.Context())
+				set, err := p.reload(t.Context())
 				assert.NoError(t, err)
 				read <- set.revision
 			}()
@@ -64,7 +64,7 @@ func TestWhoeverReadsFreshlyNeverGetsWhatWasReadBefore(t *testing.T) {
 		require.NoError(t, err)
 		s.revision = 2
 		time.Sleep(time.Millisecond)
-		p.reading.leave()
+		p.loading.unlock()
 		require.Equal(t, int64(2), <-read)
 		require.Equal(t, int64(2), <-read)
 		require.Equal(t, 2, s.read, "they share one reading")

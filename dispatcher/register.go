@@ -31,7 +31,7 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 			results[i].Err = err
 			continue
 		}
-		entry, err := d.entry(ctx, topics, jobs[i], now)
+		entry, err := d.prepare(ctx, topics, jobs[i], now)
 		if err != nil {
 			results[i].Err = err
 			continue
@@ -41,7 +41,7 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 	for k, r := range d.store.Insert(ctx, entries) {
 		if r.Outcome == store.Existing {
 			known := []job.Job{r.Job}
-			d.nameCallbacks(ctx, known)
+			d.setCallbackIDs(ctx, known)
 			r.Job = known[0]
 		}
 		results[at[k]] = r
@@ -81,8 +81,8 @@ func (d *Dispatcher) expired(ctx context.Context, jobs []job.New, now time.Time)
 	return errs
 }
 
-// entry completes a registration.
-func (d *Dispatcher) entry(ctx context.Context, topics *lookup, n job.New, now time.Time) (store.NewJob, error) {
+// prepare completes a registration.
+func (d *Dispatcher) prepare(ctx context.Context, topics *lookup, n job.New, now time.Time) (store.NewJob, error) {
 	entry := store.NewJob{New: n}
 	if n.ID != "" {
 		entry.Fingerprint = codec.Fingerprint(&n)
@@ -91,7 +91,7 @@ func (d *Dispatcher) entry(ctx context.Context, topics *lookup, n job.New, now t
 	if err != nil {
 		return store.NewJob{}, err
 	}
-	if plainSecrets(entry.Header) {
+	if hasPlainSecret(entry.Header) {
 		laneURL := ""
 		if entry.URL == "" {
 			if laneURL, err = topics.laneURL(entry.Queue); err != nil {
@@ -183,7 +183,7 @@ func (d *Dispatcher) laneURLs(ctx context.Context, topics *lookup, jobs []job.Ne
 	var queues []job.Queue
 	urls := make(map[job.Queue]string)
 	for _, n := range jobs {
-		secret := n.URL == "" && plainSecrets(n.Header)
+		secret := n.URL == "" && hasPlainSecret(n.Header)
 		if n.URL != "" || n.Lane == "" && !secret {
 			continue
 		}

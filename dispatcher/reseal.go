@@ -31,12 +31,12 @@ func (d *Dispatcher) resealAll(ctx context.Context) {
 // dropped: every topic's, and every lane's. What cannot be opened stays as it is and is named.
 // count is how many topics and lanes were written.
 func (d *Dispatcher) reseal(ctx context.Context) (count int, err error) {
-	set, err := d.policies.fresh(ctx)
+	set, err := d.policies.reload(ctx)
 	if err != nil {
 		return 0, err
 	}
 	var failed error
-	for name, t := range set.put {
+	for name, t := range set.stored {
 		for _, walk := range []func() (int, error){
 			func() (int, error) { return d.resealTopic(ctx, name, t.Policy) },
 			func() (int, error) { return d.resealLanes(ctx, name) },
@@ -54,23 +54,23 @@ func (d *Dispatcher) reseal(ctx context.Context) (count int, err error) {
 }
 
 func (d *Dispatcher) resealTopic(ctx context.Context, name topicName, p policy.Topic) (count int, err error) {
-	owner := holder{Namespace: name.namespace, Topic: name.name}
-	if !d.stale(p.Secrets) && (p.ClientCert == nil || d.opts.Seal.Current(string(p.ClientCert.Key))) &&
-		!slices.ContainsFunc(headersOf(p), d.staleHeaders) {
+	owner := secretScope{Namespace: name.namespace, Topic: name.name}
+	if !d.hasStaleSecret(p.Secrets) && (p.ClientCert == nil || d.opts.Seal.Current(string(p.ClientCert.Key))) &&
+		!slices.ContainsFunc(headersOf(p), d.hasStaleHeader) {
 		return 0, nil
 	}
 	_, err = d.ChangeTopic(ctx, name.namespace, name.name, func(p *policy.Topic) error {
-		secrets, changed := d.sealedAnew(owner, p.Secrets)
+		secrets, changed := d.resealSecrets(owner, p.Secrets)
 		p.Secrets = secrets
 		if p.ClientCert != nil {
 			c := *p.ClientCert
-			c.Key = d.sealAnew(c.Key, owner.place(clientKey))
+			c.Key = d.resealValue(c.Key, owner.aad(clientKey))
 			changed = changed || c != *p.ClientCert
 			p.ClientCert = &c
 		}
 		changed = d.resealTopicHeaders(p, owner) || changed
 		if count = 0; !changed {
-			return errAsItWas
+			return errNoChange
 		}
 		count = 1
 		return nil
@@ -83,8 +83,8 @@ func (d *Dispatcher) resealTopic(ctx context.Context, name topicName, p policy.T
 
 // resealTopicHeaders seals the headers of a policy under the current key, and reports whether one of them was not. Those
 // that are not sealed at all are sealed when the policy is put.
-func (d *Dispatcher) resealTopicHeaders(p *policy.Topic, owner holder) bool {
-	changed := slices.ContainsFunc(headersOf(*p), plainSecrets)
+func (d *Dispatcher) resealTopicHeaders(p *policy.Topic, owner secretScope) bool {
+	changed := slices.ContainsFunc(headersOf(*p), hasPlainSecret)
 	of := func(header map[string][]string) (map[string][]string, bool) {
 		anew, some := d.resealHeaders(header, owner)
 		changed = changed || some
@@ -120,22 +120,22 @@ func (d *Dispatcher) resealLanes(ctx context.Context, name topicName) (count int
 		}
 		for _, l := range lanes {
 			after = l.Queue.Lane
-			if !d.stale(l.Settings.Secrets) && !d.staleHeaders(l.Settings.Headers) {
+			if !d.hasStaleSecret(l.Settings.Secrets) && !d.hasStaleHeader(l.Settings.Headers) {
 				continue
 			}
 			wrote := 0
 			if _, err := d.ChangeLane(ctx, l.Queue, func(s *policy.Lane) error {
-				secrets, changed := d.sealedAnew(holder(l.Queue), s.Secrets)
-				headers, some := d.resealHeaders(s.Headers, holder(l.Queue))
-				changed = changed || some || plainSecrets(headers)
+				secrets, changed := d.resealSecrets(secretScope(l.Queue), s.Secrets)
+				headers, some := d.resealHeaders(s.Headers, secretScope(l.Queue))
+				changed = changed || some || hasPlainSecret(headers)
 				s.Headers = headers
 				if s.Secrets, wrote = secrets, 0; !changed {
-					return errAsItWas
+					return errNoChange
 				}
 				wrote = 1
 				return nil
 			}); err != nil {
-				failed = fmt.Errorf("seal the secrets of %s anew: %w", holder(l.Queue), err)
+				failed = fmt.Errorf("seal the secrets of %s anew: %w", secretScope(l.Queue), err)
 				if errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil {
 					return count, failed
 				}
@@ -149,8 +149,8 @@ func (d *Dispatcher) resealLanes(ctx context.Context, name topicName) (count int
 	}
 }
 
-// stale reports whether a secret is not sealed under the current key.
-func (d *Dispatcher) stale(secrets []policy.Secret) bool {
+// hasStaleSecret reports whether a secret is not sealed under the current key.
+func (d *Dispatcher) hasStaleSecret(secrets []policy.Secret) bool {
 	for _, s := range secrets {
 		if !d.opts.Seal.Current(string(s.Value)) {
 			return true
@@ -159,17 +159,17 @@ func (d *Dispatcher) stale(secrets []policy.Secret) bool {
 	return false
 }
 
-func (d *Dispatcher) sealedAnew(owner holder, secrets []policy.Secret) (anew []policy.Secret, changed bool) {
+func (d *Dispatcher) resealSecrets(owner secretScope, secrets []policy.Secret) (anew []policy.Secret, changed bool) {
 	anew = slices.Clone(secrets)
 	for i, s := range secrets {
-		anew[i].Value = d.sealAnew(s.Value, owner.secretPlace(s.ID))
+		anew[i].Value = d.resealValue(s.Value, owner.secretAAD(s.ID))
 		changed = changed || anew[i].Value != s.Value
 	}
 	return anew, changed
 }
 
-// sealAnew seals a text under the current key, unless it is, or cannot be opened.
-func (d *Dispatcher) sealAnew(value policy.Sealed, place string) policy.Sealed {
+// resealValue seals a text under the current key, unless it is, or cannot be opened.
+func (d *Dispatcher) resealValue(value policy.Sealed, place string) policy.Sealed {
 	if d.opts.Seal.Current(string(value)) {
 		return value
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A holder of secrets is a store.SecretOwner that names the places at which its secrets are sealed.
-type holder store.SecretOwner
+// A secretScope of secrets is a store.SecretOwner that names the places at which its secrets are sealed.
+type secretScope store.SecretOwner
 
-// place names what is sealed of the owner's, so that it opens nowhere else.
-func (o holder) place(what string) string {
+// aad names what is sealed of the owner's, so that it opens nowhere else.
+func (o secretScope) aad(what string) string {
 	if o.Lane == "" {
 		return o.Namespace + "/" + o.Topic + "/" + what
 	}
@@ -26,21 +26,21 @@ func (o holder) place(what string) string {
 }
 
 // String names the owner for a person.
-func (o holder) String() string { return strings.TrimSuffix(o.place(""), "/") }
+func (o secretScope) String() string { return strings.TrimSuffix(o.aad(""), "/") }
 
-// secretPlace is where a secret is sealed.
-func (o holder) secretPlace(id string) string { return o.place("secrets/" + id) }
+// secretAAD is where a secret is sealed.
+func (o secretScope) secretAAD(id string) string { return o.aad("secrets/" + id) }
 
 // AddSecret puts a secret before the others of its owner: from then on all of them sign. The same secret again changes
 // nothing, unless it cannot be opened any more. A *job.InvalidError when there are policy.MaxSecrets already, or maxAsymmetric of its kind; a lane's secrets stand for those of its topic.
 func (d *Dispatcher) AddSecret(ctx context.Context, owner store.SecretOwner, secret sign.Secret) (policy.Secret, error) {
-	sealed := d.opts.Seal.Seal(secret.Text(), holder(owner).secretPlace(secret.ID()))
+	sealed := d.opts.Seal.Seal(secret.Text(), secretScope(owner).secretAAD(secret.ID()))
 	added := policy.Secret{ID: secret.ID(), CreatedAt: job.Millis(time.Now()), Value: policy.Sealed(sealed)}
 	err := d.changeSecrets(ctx, owner, func(secrets []policy.Secret) ([]policy.Secret, error) {
 		if i := indexOfSecret(secrets, added.ID); i >= 0 {
-			if _, err := d.open(holder(owner), secrets[i]); err == nil {
+			if _, err := d.open(secretScope(owner), secrets[i]); err == nil {
 				added = secrets[i]
-				return nil, errAsItWas
+				return nil, errNoChange
 			}
 			// The key under which it was sealed is gone.
 			added.CreatedAt = secrets[i].CreatedAt
@@ -48,13 +48,13 @@ func (d *Dispatcher) AddSecret(ctx context.Context, owner store.SecretOwner, sec
 			secrets[i] = added
 			return secrets, nil
 		}
-		if d.keyless(secrets) {
-			return nil, errKeyless
+		if d.cannotSeal(secrets) {
+			return nil, errCannotSeal
 		}
 		if len(secrets) >= policy.MaxSecrets {
 			return nil, invalid("/secret", fmt.Sprintf("is one too many: there are %d, remove one of them first", len(secrets)))
 		}
-		if secret.Asymmetric() && d.asymmetric(holder(owner), secrets) >= maxAsymmetric {
+		if secret.Asymmetric() && d.asymmetric(secretScope(owner), secrets) >= maxAsymmetric {
 			return nil, invalid("/secret", fmt.Sprintf("is one ed25519 key too many: there are %d, remove one of them first", maxAsymmetric))
 		}
 		return append([]policy.Secret{added}, secrets...), nil
@@ -67,7 +67,7 @@ func (d *Dispatcher) AddSecret(ctx context.Context, owner store.SecretOwner, sec
 const maxAsymmetric = 2
 
 // asymmetric counts the ed25519 keys among secrets, as far as they can be opened.
-func (d *Dispatcher) asymmetric(owner holder, secrets []policy.Secret) (n int) {
+func (d *Dispatcher) asymmetric(owner secretScope, secrets []policy.Secret) (n int) {
 	for _, s := range secrets {
 		if secret, err := d.open(owner, s); err == nil && secret.Asymmetric() {
 			n++
@@ -76,14 +76,14 @@ func (d *Dispatcher) asymmetric(owner holder, secrets []policy.Secret) (n int) {
 	return n
 }
 
-// errKeyless: what is beside a secret is better kept than this process could keep the secret.
-var errKeyless = &store.UnavailableError{
+// errCannotSeal: what is beside a secret is better kept than this process could keep the secret.
+var errCannotSeal = &store.UnavailableError{
 	Reason: "this process has no key to seal a secret with, and what is stored is sealed: start it with " + seal.Setting,
 }
 
-// keyless reports whether some of the secrets are sealed, and this process could not seal another.
-func (d *Dispatcher) keyless(secrets []policy.Secret) bool {
-	return !d.opts.Seal.Encrypts() && d.stale(secrets)
+// cannotSeal reports whether some of the secrets are sealed, and this process could not seal another.
+func (d *Dispatcher) cannotSeal(secrets []policy.Secret) bool {
+	return !d.opts.Seal.Encrypts() && d.hasStaleSecret(secrets)
 }
 
 // Secrets lists an owner's secrets, the newest first, without what they are.
@@ -135,7 +135,7 @@ func (d *Dispatcher) PublicKeys(ctx context.Context, owner store.SecretOwner) ([
 	}
 	var keys []store.PublicKey
 	for _, s := range secrets {
-		secret, err := d.open(holder(owner), s)
+		secret, err := d.open(secretScope(owner), s)
 		if err != nil {
 			return nil, &store.UnavailableError{Reason: "a secret cannot be opened by this process", Err: err}
 		}
@@ -147,8 +147,8 @@ func (d *Dispatcher) PublicKeys(ctx context.Context, owner store.SecretOwner) ([
 }
 
 // open reads one secret.
-func (d *Dispatcher) open(owner holder, s policy.Secret) (sign.Secret, error) {
-	text, err := d.opts.Seal.Open(string(s.Value), owner.secretPlace(s.ID))
+func (d *Dispatcher) open(owner secretScope, s policy.Secret) (sign.Secret, error) {
+	text, err := d.opts.Seal.Open(string(s.Value), owner.secretAAD(s.ID))
 	if err != nil {
 		return sign.Secret{}, fmt.Errorf("open the secret %s of %s: %w", s.ID, owner, err)
 	}
@@ -160,7 +160,7 @@ func (d *Dispatcher) open(owner holder, s policy.Secret) (sign.Secret, error) {
 }
 
 // signer makes a signer of an owner's secrets; nil when there are none.
-func (d *Dispatcher) signer(owner holder, secrets []policy.Secret) (job.Signer, error) {
+func (d *Dispatcher) signer(owner secretScope, secrets []policy.Secret) (job.Signer, error) {
 	if len(secrets) == 0 {
 		return nil, nil
 	}

@@ -16,11 +16,11 @@ func (d *Dispatcher) Effective(p policy.Topic) policy.Topic { return p.WithDefau
 // Topic is a topic's policy as it was put. One that only jobs have named has an empty policy and revision 0;
 // store.ErrNotFound when it has neither.
 func (d *Dispatcher) Topic(ctx context.Context, namespace, name string) (store.Topic, error) {
-	set, err := d.policies.fresh(ctx)
+	set, err := d.policies.reload(ctx)
 	if err != nil {
 		return store.Topic{}, err
 	}
-	if t, ok := set.put[topicName{namespace, name}]; ok {
+	if t, ok := set.stored[topicName{namespace, name}]; ok {
 		return t, nil
 	}
 	stats, err := d.store.TopicStats(ctx, store.StatsFilter{Namespace: namespace, Topics: []string{name}})
@@ -54,7 +54,7 @@ func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Top
 		return store.Topic{}, err
 	}
 	// Jobs registered from now on see it at once; attempts see it by the revision that claims report.
-	if _, err := d.policies.fresh(ctx); err != nil {
+	if _, err := d.policies.reload(ctx); err != nil {
 		d.log.Warn("topics' policies could not be read again", "err", err)
 	}
 	return put, nil
@@ -63,7 +63,7 @@ func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Top
 // ChangeTopic changes a topic's policy as change says, whose error ends it. A topic that nobody has named begins with
 // it. *job.InvalidError, store.ErrContended.
 func (d *Dispatcher) ChangeTopic(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error) {
-	return again(ctx, func() (store.Topic, error) {
+	return retryOnConflict(ctx, func() (store.Topic, error) {
 		t, err := d.Topic(ctx, namespace, name)
 		if errors.Is(err, store.ErrNotFound) {
 			t, err = store.Topic{Namespace: namespace, Name: name}, nil
@@ -73,7 +73,7 @@ func (d *Dispatcher) ChangeTopic(ctx context.Context, namespace, name string, ch
 		}
 		was := t.Policy
 		switch err := change(&t.Policy); {
-		case errors.Is(err, errAsItWas):
+		case errors.Is(err, errNoChange):
 			return t, nil
 		case err != nil:
 			return store.Topic{}, err
@@ -100,7 +100,7 @@ func (d *Dispatcher) checkTopic(t, was policy.Topic) error {
 	return nil
 }
 
-// A named URL is one of a policy's.
+// A jobsByID URL is one of a policy's.
 type namedURL struct{ field, url string }
 
 // urlsOf are a policy's URLs, always as many; empty where it has none.
@@ -121,7 +121,7 @@ func urlsOf(t policy.Topic) []namedURL {
 // Topics lists the topics that were put or that jobs have named, in order of name, at most limit (1 to store.MaxBatch),
 // beginning after a name.
 func (d *Dispatcher) Topics(ctx context.Context, namespace, after string, limit int) ([]store.Topic, error) {
-	set, err := d.policies.fresh(ctx)
+	set, err := d.policies.reload(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -130,13 +130,13 @@ func (d *Dispatcher) Topics(ctx context.Context, namespace, after string, limit 
 		return nil, err
 	}
 	var topics []store.Topic
-	for name, t := range set.put {
+	for name, t := range set.stored {
 		if name.namespace == namespace && name.name > after {
 			topics = append(topics, t)
 		}
 	}
 	for _, s := range stats {
-		if _, ok := set.put[topicName{namespace, s.Topic}]; !ok && s.Namespace == namespace {
+		if _, ok := set.stored[topicName{namespace, s.Topic}]; !ok && s.Namespace == namespace {
 			topics = append(topics, store.Topic{Namespace: namespace, Name: s.Topic})
 		}
 	}

@@ -22,21 +22,21 @@ func TestPacer_ForgetsWithoutBecomingFaster(t *testing.T) {
 			p := newPacer(how)
 			var starts []int64
 			last := make(map[job.Queue]int64)
-			for i := range 2*maxPaced + 100 {
-				q := job.Queue{Lane: fmt.Sprint("lane-", i%(maxPaced+10))}
-				at := p.next(q, 0)
+			for i := range 2*maxRemembered + 100 {
+				q := job.Queue{Lane: fmt.Sprint("lane-", i%(maxRemembered+10))}
+				at := p.nextDelay(q, 0)
 				if before, ok := last[q]; ok {
 					require.GreaterOrEqual(t, at-before, time.Hour.Milliseconds())
 				}
 				last[q] = at
 				starts = append(starts, at)
-				require.LessOrEqual(t, len(p.lanes), maxPaced)
-				require.LessOrEqual(t, len(p.slots.taken), maxPaced)
+				require.LessOrEqual(t, len(p.lanes), maxRemembered)
+				require.LessOrEqual(t, len(p.slots.taken), maxRemembered)
 			}
 			require.GreaterOrEqual(t, p.end(), slices.Max(starts))
 			if how.Rate.Limited() {
 				slices.Sort(starts)
-				require.Len(t, slices.Compact(starts), 2*maxPaced+100, "each has a slot of its own")
+				require.Len(t, slices.Compact(starts), 2*maxRemembered+100, "each has a slot of its own")
 			}
 		})
 	}
@@ -45,19 +45,19 @@ func TestPacer_ForgetsWithoutBecomingFaster(t *testing.T) {
 func TestPacer_RemembersNoMoreThanTheSlotsThatLanesLeaveFree(t *testing.T) {
 	p := newPacer(store.RevivePlan{Rate: policy.Rate{Starts: 3, Per: time.Second}})
 	for i := range int64(10_000) {
-		require.Equal(t, (i*1000+2)/3, p.next(job.Queue{}, 0))
+		require.Equal(t, (i*1000+2)/3, p.nextDelay(job.Queue{}, 0))
 	}
 	require.Empty(t, p.slots.taken)
 	require.Empty(t, p.lanes)
 
 	p = newPacer(store.RevivePlan{Rate: policy.Rate{Starts: 10, Per: time.Second}, LaneRate: policy.Rate{Starts: 1, Per: time.Second}})
 	for range 1000 {
-		p.next(job.Queue{Lane: "a"}, 0)
+		p.nextDelay(job.Queue{Lane: "a"}, 0)
 	}
 	require.Len(t, p.slots.taken, 999)
 	for lane := range 9 {
 		for i := range int64(1000) {
-			require.Equal(t, 100*int64(lane+1)+1000*i, p.next(job.Queue{Lane: fmt.Sprint(lane)}, 0))
+			require.Equal(t, 100*int64(lane+1)+1000*i, p.nextDelay(job.Queue{Lane: fmt.Sprint(lane)}, 0))
 		}
 	}
 	require.Empty(t, p.slots.taken, "the lanes fill each other's gaps")

@@ -22,13 +22,13 @@ func (d *Dispatcher) sealTopic(t *store.Topic, was policy.Topic) error {
 	}
 	p := &t.Policy
 	for i, header := range headersOf(*p) {
-		if plainSecrets(header) && d.keylessHeaders(headersOf(was)[i]) {
-			return errKeyless
+		if hasPlainSecret(header) && d.cannotSealHeaders(headersOf(was)[i]) {
+			return errCannotSeal
 		}
 	}
 	p.Headers = d.sealHeaders(p.Headers, job.Origin(p.URL))
 	d.sealCallbacks(&p.OnDelivered, &p.OnDead)
-	if p.OnBacklog != nil && plainSecrets(p.OnBacklog.Headers) {
+	if p.OnBacklog != nil && hasPlainSecret(p.OnBacklog.Headers) {
 		stored := *p.OnBacklog
 		stored.Headers = d.sealHeaders(stored.Headers, job.Origin(stored.URL))
 		p.OnBacklog = &stored
@@ -59,7 +59,7 @@ func (d *Dispatcher) sealCertificate(t *store.Topic, was policy.Topic) error {
 	if c == nil || was.ClientCert != nil && *c == *was.ClientCert {
 		return nil
 	}
-	place := holder{Namespace: t.Namespace, Topic: t.Name}.place(clientKey)
+	place := secretScope{Namespace: t.Namespace, Topic: t.Name}.aad(clientKey)
 	text, err := d.opts.Seal.Open(string(c.Key), place)
 	stored := err == nil
 	switch {
@@ -74,8 +74,8 @@ func (d *Dispatcher) sealCertificate(t *store.Topic, was policy.Topic) error {
 	if stored && d.opts.Seal.Current(string(c.Key)) {
 		return nil
 	}
-	if was.ClientCert != nil && d.keyless([]policy.Secret{{Value: was.ClientCert.Key}}) {
-		return errKeyless
+	if was.ClientCert != nil && d.cannotSeal([]policy.Secret{{Value: was.ClientCert.Key}}) {
+		return errCannotSeal
 	}
 	key := d.opts.Seal.Seal(text, place)
 	t.Policy.ClientCert = &policy.ClientCert{Chain: c.Chain, Key: policy.Sealed(key)}
@@ -96,7 +96,7 @@ func (d *Dispatcher) credentials(t store.Topic) *credentials {
 		return nil
 	}
 	c := &credentials{revision: t.Revision}
-	owner := holder{Namespace: t.Namespace, Topic: t.Name}
+	owner := secretScope{Namespace: t.Namespace, Topic: t.Name}
 	c.Signer, c.err = d.signer(owner, t.Policy.Secrets)
 	if cert := t.Policy.ClientCert; cert != nil {
 		var err error
@@ -109,8 +109,8 @@ func (d *Dispatcher) credentials(t store.Topic) *credentials {
 	return c
 }
 
-func (d *Dispatcher) certificate(owner holder, cert *policy.ClientCert) (*tls.Certificate, error) {
-	key, err := d.opts.Seal.Open(string(cert.Key), owner.place(clientKey))
+func (d *Dispatcher) certificate(owner secretScope, cert *policy.ClientCert) (*tls.Certificate, error) {
+	key, err := d.opts.Seal.Open(string(cert.Key), owner.aad(clientKey))
 	if err != nil {
 		return nil, fmt.Errorf("open the key of the client certificate of %s: %w", owner.Topic, err)
 	}
@@ -123,5 +123,5 @@ func (d *Dispatcher) certificate(owner holder, cert *policy.ClientCert) (*tls.Ce
 
 // laneSigner signs for a lane that has secrets of its own.
 func (d *Dispatcher) laneSigner(lane store.Lane) (job.Signer, error) {
-	return d.signer(holder(lane.Queue), lane.Settings.Secrets)
+	return d.signer(secretScope(lane.Queue), lane.Settings.Secrets)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// maxPaced bounds how many lanes, and how many taken slots with free ones before them, a pacer remembers.
-const maxPaced = 1 << 16
+// maxRemembered bounds how many lanes, and how many taken slots with free ones before them, a pacer remembers.
+const maxRemembered = 1 << 16
 
 // maxAhead is job.MaxAhead in milliseconds.
 const maxAhead = int64(job.MaxAhead / time.Millisecond)
@@ -21,16 +21,16 @@ const maxAhead = int64(job.MaxAhead / time.Millisecond)
 // last. So lanes at their rate leave slots free, which the starts of others take, in whatever order they come.
 type pacer struct {
 	rate, laneRate spread
-	after          int64 // before the first start
+	after          int64 // narrowTo the first start
 	// step is how many slots the starts of a lane are apart at least; zero: one.
 	step  int64
 	slots slots
-	lanes map[job.Queue]lanePace
+	lanes map[job.Queue]laneState
 	floor int64 // the slot, or moment, before which no lane that is not among lanes begins
 }
 
-// A lanePace is where a lane has come.
-type lanePace struct {
+// A laneState is where a lane has come.
+type laneState struct {
 	slot  int64 // its next start's, at least
 	first int64 // without slots: the moment from which its starts are counted
 	given int64 // and how many there were
@@ -39,7 +39,7 @@ type lanePace struct {
 func newPacer(how store.RevivePlan) *pacer {
 	p := &pacer{
 		rate: spreadOf(how.Rate), laneRate: spreadOf(how.LaneRate), after: millisUp(how.Delay),
-		slots: slots{taken: make(map[int64]int64)}, lanes: make(map[job.Queue]lanePace),
+		slots: slots{taken: make(map[int64]int64)}, lanes: make(map[job.Queue]laneState),
 	}
 	if p.rate.limited() && p.laneRate.limited() {
 		p.step = ceil(p.laneRate.per*p.rate.starts, p.laneRate.starts*p.rate.per)
@@ -50,10 +50,10 @@ func newPacer(how store.RevivePlan) *pacer {
 // limited reports whether there is anything to spread.
 func (p *pacer) limited() bool { return p.rate.limited() || p.laneRate.limited() }
 
-// next is the moment of the next start of a queue, not before the earliest that is possible.
-func (p *pacer) next(q job.Queue, earliest int64) int64 {
+// nextDelay is the moment of the next start of a queue, not before the earliest that is possible.
+func (p *pacer) nextDelay(q job.Queue, earliest int64) int64 {
 	earliest = max(earliest-p.after, 0)
-	if len(p.lanes) >= maxPaced || len(p.slots.taken) >= maxPaced {
+	if len(p.lanes) >= maxRemembered || len(p.slots.taken) >= maxRemembered {
 		p.forget()
 	}
 	lane, known := p.lanes[q]
@@ -64,7 +64,7 @@ func (p *pacer) next(q job.Queue, earliest int64) int64 {
 		}
 		slot := p.slots.take(min(from, p.rate.from(maxAhead)))
 		if p.step > 0 {
-			p.lanes[q] = lanePace{slot: slot + p.step}
+			p.lanes[q] = laneState{slot: slot + p.step}
 		}
 		return p.moment(p.rate.at(slot))
 	}
@@ -121,7 +121,7 @@ func (p *pacer) forget() {
 	clear(p.lanes)
 }
 
-// moment counts from the revival's beginning. No wait is longer than a job may have.
+// timestamp counts from the revival's beginning. No wait is longer than a job may have.
 func (p *pacer) moment(at int64) int64 { return min(p.after+at, maxAhead) }
 
 // A spread is a rate as even intervals; the zero one is none.
@@ -189,8 +189,8 @@ type storeClock struct {
 	slowest  time.Duration // of the calls that were answered
 }
 
-// learn takes in the store's time at a call, and how long the call took.
-func (c *storeClock) learn(at time.Time, took time.Duration) {
+// observe takes in the store's time at a call, and how long the call took.
+func (c *storeClock) observe(at time.Time, took time.Duration) {
 	if !c.known() {
 		c.at, c.read = at, time.Now()
 	}
@@ -202,5 +202,5 @@ func (c *storeClock) known() bool { return !c.at.IsZero() }
 // elapsed is how long ago the answer came: the store's clock has advanced by at least that much since.
 func (c *storeClock) elapsed() time.Duration { return time.Since(c.read) }
 
-// reach is the earliest instant, counted from at, that will not have passed when a call made now gets to the store.
-func (c *storeClock) reach() time.Duration { return c.elapsed() + 10*time.Millisecond + 4*c.slowest }
+// earliest is the earliest instant, counted from at, that will not have passed when a call made now gets to the store.
+func (c *storeClock) earliest() time.Duration { return c.elapsed() + 10*time.Millisecond + 4*c.slowest }

@@ -7,21 +7,21 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A task is what is done to a selection of dead letters, and the count of what became of them.
-type task struct {
+// A bulkTask is what is done to a selection of dead letters, and the count of what became of them.
+type bulkTask struct {
 	store.BulkResult
-	which store.Selection
+	selection store.Selection
 	// refuse says why a letter must stay as it is; nil: none must.
 	refuse func(*job.Job) error
 	// do is done to some, and answers an error for each. It may narrow the walk.
 	do func(jobs []job.Job, walk *store.Filter) []error
 }
 
-// reads reports whether the task needs more of a letter than its id.
-func (t *task) reads() bool { return t.which.DryRun || t.refuse != nil }
+// needsJobs reports whether the task needs more of a letter than its id.
+func (t *bulkTask) needsJobs() bool { return t.selection.DryRun || t.refuse != nil }
 
-// take works with some letters, but those that failed already, of which errs tells, and counts them all.
-func (t *task) take(jobs []job.Job, errs []error, walk *store.Filter) {
+// apply works with some letters, but those that failed already, of which errs tells, and counts them all.
+func (t *bulkTask) apply(jobs []job.Job, errs []error, walk *store.Filter) {
 	fit, at := make([]job.Job, 0, len(jobs)), make([]int, 0, len(jobs))
 	for i := range jobs {
 		if errs[i] == nil && t.refuse != nil {
@@ -31,21 +31,21 @@ func (t *task) take(jobs []job.Job, errs []error, walk *store.Filter) {
 			fit, at = append(fit, jobs[i]), append(at, i)
 		}
 	}
-	if !t.which.DryRun && len(fit) > 0 {
+	if !t.selection.DryRun && len(fit) > 0 {
 		for k, err := range t.do(fit, walk) {
 			errs[at[k]] = err
 		}
 	}
 	for i, err := range errs {
-		t.count(jobs[i].ID, err)
+		t.record(jobs[i].ID, err)
 	}
 }
 
-// count counts a letter, and names it where it failed.
-func (t *task) count(id string, err error) {
+// record counts a letter, and names it where it failed.
+func (t *bulkTask) record(id string, err error) {
 	if err == nil {
 		t.Matched++
-		if !t.which.DryRun {
+		if !t.selection.DryRun {
 			t.Done++
 		}
 		return

@@ -13,21 +13,21 @@ import (
 const (
 	// maxFailed is how many dead letters that failed are named.
 	maxFailed = 100
-	// workReserve is what is left of a caller's time for the answer.
-	workReserve = 5 * time.Second
+	// answerReserve is what is left of a caller's time for the answer.
+	answerReserve = 5 * time.Second
 )
 
 // ReviveDead sends dead letters on another round, with a fresh budget. *job.InvalidError when the URL may not be called.
 // A letter whose secrets would go to another origin with that URL fails with one of its own.
 func (d *Dispatcher) ReviveDead(ctx context.Context, which store.Selection, how store.RevivePlan) (store.BulkResult, error) {
-	t := task{which: which}
+	t := bulkTask{selection: which}
 	if how.URL != "" {
 		if err := d.checkURL("/url", how.URL); err != nil {
 			return store.BulkResult{}, err
 		}
 		// A revival cannot name a version as an edit can: a letter that somebody revives, changes and lets die again between
 		// the look and the revival is taken as it was at the look.
-		t.refuse = func(j *job.Job) error { return d.astray(j, how.URL, notForRevival) }
+		t.refuse = func(j *job.Job) error { return d.checkSecretsStayOnOrigin(j, how.URL, notForRevival) }
 	}
 	if which.DryRun && how.ExpiresIn == 0 {
 		astray, now := t.refuse, time.Now()
@@ -43,8 +43,8 @@ func (d *Dispatcher) ReviveDead(ctx context.Context, which store.Selection, how 
 	}
 	r := reviver{d: d, url: how.URL, expiresIn: how.ExpiresIn, pace: newPacer(how)}
 	t.do = func(jobs []job.Job, walk *store.Filter) []error { return r.revive(ctx, jobs, walk) }
-	err := d.work(ctx, &t)
-	t.NextDelay = r.paced()
+	err := d.run(ctx, &t)
+	t.NextDelay = r.nextStart()
 	return t.BulkResult, err
 }
 
@@ -77,12 +77,12 @@ func (r *reviver) portion(ctx context.Context, jobs []job.Job, walk *store.Filte
 	absolute := r.clock.known()
 	reach := int64(0)
 	if absolute {
-		reach = millisUp(r.clock.reach())
-		before(walk, r.clock.at.Add(r.clock.elapsed()))
+		reach = millisUp(r.clock.earliest())
+		narrowTo(walk, r.clock.at.Add(r.clock.elapsed()))
 	}
 	for i, j := range jobs {
 		items[i] = store.Revival{Ref: j.Ref(), URL: r.url, From: job.Dead}
-		at := time.Duration(r.pace.next(j.Queue, reach)) * time.Millisecond
+		at := time.Duration(r.pace.nextDelay(j.Queue, reach)) * time.Millisecond
 		if absolute {
 			items[i].RunAt = r.clock.at.Add(at)
 		} else {
@@ -101,23 +101,23 @@ func (r *reviver) portion(ctx context.Context, jobs []job.Job, walk *store.Filte
 			continue
 		}
 		at := one.Job.FirstDueAt.Add(-items[i].Delay)
-		before(walk, at)
+		narrowTo(walk, at)
 		if r.pace.limited() {
-			r.clock.learn(at, took)
+			r.clock.observe(at, took)
 		}
 	}
 	return errs
 }
 
-// before narrows a walk to what died before a moment.
-func before(walk *store.Filter, at time.Time) {
+// narrowTo narrows a walk to what died before a moment.
+func narrowTo(walk *store.Filter, at time.Time) {
 	if walk.Before.IsZero() || at.Before(walk.Before) {
 		walk.Before = at
 	}
 }
 
-// paced is where the pace has come, from now on.
-func (r *reviver) paced() time.Duration {
+// nextStart is where the pace has come, from now on.
+func (r *reviver) nextStart() time.Duration {
 	end := time.Duration(r.pace.end()) * time.Millisecond
 	if r.clock.known() {
 		end = max(end-r.clock.elapsed(), 0)
@@ -127,53 +127,53 @@ func (r *reviver) paced() time.Duration {
 
 // PurgeDead removes dead letters for good.
 func (d *Dispatcher) PurgeDead(ctx context.Context, which store.Selection) (store.BulkResult, error) {
-	t := task{which: which, do: func(jobs []job.Job, _ *store.Filter) []error {
+	t := bulkTask{selection: which, do: func(jobs []job.Job, _ *store.Filter) []error {
 		refs := make([]job.Ref, len(jobs))
 		for i, j := range jobs {
 			refs[i] = j.Ref()
 		}
 		return d.store.Purge(ctx, refs)
 	}}
-	err := d.work(ctx, &t)
+	err := d.run(ctx, &t)
 	return t.BulkResult, err
 }
 
-// work does a task, portion by portion, for as long as ctx leaves time.
-func (d *Dispatcher) work(ctx context.Context, t *task) error {
+// run does a task, portion by portion, for as long as ctx leaves time.
+func (d *Dispatcher) run(ctx context.Context, t *bulkTask) error {
 	switch {
-	case len(t.which.IDs) > 0:
-		return d.workChosen(ctx, t)
-	case t.which.Filter.Topic != "":
-		return d.workTopic(ctx, t, t.which.Filter)
+	case len(t.selection.IDs) > 0:
+		return d.runByID(ctx, t)
+	case t.selection.Filter.Topic != "":
+		return d.runTopic(ctx, t, t.selection.Filter)
 	default:
-		return d.workAll(ctx, t)
+		return d.runAll(ctx, t)
 	}
 }
 
-// workAll walks all topics.
-func (d *Dispatcher) workAll(ctx context.Context, t *task) error {
-	if t.More = late(ctx); t.More {
+// runAll walks all topics.
+func (d *Dispatcher) runAll(ctx context.Context, t *bulkTask) error {
+	if t.More = isOutOfTime(ctx); t.More {
 		return nil
 	}
-	filter := t.which.Filter
+	filter := t.selection.Filter
 	for name, err := range d.deadTopics(ctx, filter.Namespace, "") {
 		if err != nil {
 			return err
 		}
 		filter.Topic = name
-		if err := d.workTopic(ctx, t, filter); err != nil || t.More {
+		if err := d.runTopic(ctx, t, filter); err != nil || t.More {
 			return err
 		}
 	}
 	return nil
 }
 
-// workTopic walks one topic.
-func (d *Dispatcher) workTopic(ctx context.Context, t *task, filter store.Filter) error {
+// runTopic walks one topic.
+func (d *Dispatcher) runTopic(ctx context.Context, t *bulkTask, filter store.Filter) error {
 	filter.State, filter.Cursor = job.Dead, ""
-	step := stride(strideFirst)
+	step := batchSize(firstBatch)
 	for {
-		if t.More = late(ctx); t.More {
+		if t.More = isOutOfTime(ctx); t.More {
 			return nil
 		}
 		filter.Limit = int(step)
@@ -181,9 +181,9 @@ func (d *Dispatcher) workTopic(ctx context.Context, t *task, filter store.Filter
 		if err != nil {
 			return err
 		}
-		step.learn(d.sample(ctx, page.Jobs))
+		step.adapt(d.sampleBodies(ctx, page.Jobs))
 		for part := range slices.Chunk(page.Jobs, int(step)) {
-			t.take(part, make([]error, len(part)), &filter)
+			t.apply(part, make([]error, len(part)), &filter)
 		}
 		if filter.Cursor = page.Cursor; filter.Cursor == "" {
 			return nil
@@ -191,27 +191,27 @@ func (d *Dispatcher) workTopic(ctx context.Context, t *task, filter store.Filter
 	}
 }
 
-// workChosen works with letters that were chosen by their ids. Where it matters what they are, they are read first.
-func (d *Dispatcher) workChosen(ctx context.Context, t *task) error {
-	step := stride(strideFirst)
-	for ids := t.which.IDs; len(ids) > 0; {
-		if t.More = late(ctx); t.More {
+// runByID works with letters that were chosen by their ids. Where it matters what they are, they are read first.
+func (d *Dispatcher) runByID(ctx context.Context, t *bulkTask) error {
+	step := batchSize(firstBatch)
+	for ids := t.selection.IDs; len(ids) > 0; {
+		if t.More = isOutOfTime(ctx); t.More {
 			return nil
 		}
 		n := min(int(step), len(ids))
-		if t.reads() {
+		if t.needsJobs() {
 			n = min(n, readAtOnce)
 		}
-		jobs, errs := named(t.which.Filter.Namespace, ids[:n]), make([]error, n)
+		jobs, errs := jobsByID(t.selection.Filter.Namespace, ids[:n]), make([]error, n)
 		ids = ids[n:]
-		if !t.reads() {
-			step.learn(d.sample(ctx, jobs))
+		if !t.needsJobs() {
+			step.adapt(d.sampleBodies(ctx, jobs))
 			for part := range slices.Chunk(jobs, int(step)) {
-				t.take(part, errs[:len(part)], &store.Filter{})
+				t.apply(part, errs[:len(part)], &store.Filter{})
 			}
 			continue
 		}
-		for i, found := range d.read(ctx, jobs) {
+		for i, found := range d.readJobs(ctx, jobs) {
 			switch {
 			case found.err != nil:
 				errs[i] = found.err
@@ -220,18 +220,18 @@ func (d *Dispatcher) workChosen(ctx context.Context, t *task) error {
 			default:
 				jobs[i] = found.Job
 			}
-			if t.which.DryRun && isOfStore(errs[i]) {
+			if t.selection.DryRun && isStoreError(errs[i]) {
 				return errs[i]
 			}
 		}
-		step.learn(bodies(jobs), n)
-		t.take(jobs, errs, &store.Filter{})
+		step.adapt(bodyBytes(jobs), n)
+		t.apply(jobs, errs, &store.Filter{})
 	}
 	return nil
 }
 
-// named are jobs of which only the ids are known.
-func named(namespace string, ids []string) []job.Job {
+// jobsByID are jobs of which only the ids are known.
+func jobsByID(namespace string, ids []string) []job.Job {
 	jobs := make([]job.Job, len(ids))
 	for i, id := range ids {
 		jobs[i].Namespace, jobs[i].ID = namespace, id
@@ -239,14 +239,14 @@ func named(namespace string, ids []string) []job.Job {
 	return jobs
 }
 
-// late reports whether a caller's time is nearly over.
-func late(ctx context.Context) bool {
+// isOutOfTime reports whether a caller's time is nearly over.
+func isOutOfTime(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
-	return ctx.Err() != nil || ok && time.Until(deadline) < workReserve
+	return ctx.Err() != nil || ok && time.Until(deadline) < answerReserve
 }
 
-// isOfStore reports whether an error says something about the store, and nothing about a letter.
-func isOfStore(err error) bool {
+// isStoreError reports whether an error says something about the store, and nothing about a letter.
+func isStoreError(err error) bool {
 	_, state := errors.AsType[*store.StateError](err)
 	return err != nil && !state && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrExpired)
 }

@@ -16,12 +16,12 @@ const (
 		"and change its url and headers together"
 )
 
-// astray refuses to send a job to another origin together with the headers of its own that carry secrets: who can change
+// checkSecretsStayOnOrigin refuses to send a job to another origin together with the headers of its own that carry secrets: who can change
 // a URL must not learn them that way. Nothing would be sent there in any case; this says so before the job is changed.
-func (d *Dispatcher) astray(j *job.Job, target, detail string) error {
+func (d *Dispatcher) checkSecretsStayOnOrigin(j *job.Job, target, detail string) error {
 	var faults []job.FieldError
 	for _, name := range slices.Sorted(maps.Keys(j.Header)) {
-		if job.SecretHeader(name) && d.isForOther(j, name, target) {
+		if job.SecretHeader(name) && d.isForOtherOrigin(j, name, target) {
 			faults = append(faults, job.FieldError{Field: job.JSONPointer("/headers", name), Detail: detail})
 		}
 	}
@@ -31,9 +31,9 @@ func (d *Dispatcher) astray(j *job.Job, target, detail string) error {
 	return &job.InvalidError{Errors: faults}
 }
 
-// isForOther reports whether a secret header of a job is for another origin than a URL's. One that cannot be opened, or
+// isForOtherOrigin reports whether a secret header of a job is for another origin than a URL's. One that cannot be opened, or
 // that an older program stored, is for that of the job's URL; without one it had been for wherever its topic or lane led.
-func (d *Dispatcher) isForOther(j *job.Job, name, target string) bool {
+func (d *Dispatcher) isForOtherOrigin(j *job.Job, name, target string) bool {
 	if sealed, ok := job.Sealed(j.Header[name]); ok {
 		if secret, err := d.openHeader(name, sealed); err == nil && secret.Origin != "" {
 			return secret.Origin != job.Origin(target)

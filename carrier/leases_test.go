@@ -1,0 +1,66 @@
+package carrier
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/store"
+)
+
+func TestAStoreClockThatJumpsAheadTakesNoLeaseForAMargin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := leaseExpiry{margin: 5 * time.Second}
+		require.True(t, l.plausibleNow().IsZero(), "nothing is known at first")
+		clock := time.Now().Add(-time.Hour) // the store's own
+		l.observe(clock)
+		time.Sleep(time.Second)
+		clock = clock.Add(time.Second)
+		require.False(t, l.isHeld())
+		require.WithinDuration(t, clock, l.plausibleNow(), 2*time.Second)
+		l.observe(clock)
+		require.False(t, l.isHeld())
+
+		clock = clock.Add(time.Minute)
+		require.True(t, l.plausibleNow().Before(clock), "leases that end after what is plausible stay, even in the move that sees the jump")
+		l.observe(clock)
+		for range 5 {
+			require.True(t, l.isHeld())
+			time.Sleep(time.Second)
+			clock = clock.Add(time.Second)
+			l.observe(clock)
+		}
+		require.False(t, l.isHeld())
+	})
+}
+
+func TestAStoreClockThatJumpsBackIsFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := leaseExpiry{margin: 5 * time.Second}
+		clock := time.Now()
+		l.observe(clock)
+		l.observe(clock.Add(-time.Hour))
+		require.False(t, l.isHeld())
+		require.WithinDuration(t, clock.Add(-time.Hour), l.plausibleNow(), 2*time.Second)
+	})
+}
+
+func TestASilenceOfOursHoldsLapsesBackForAMargin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := leaseExpiry{margin: 5 * time.Second}
+		l.observe(time.Now())
+		time.Sleep(time.Second)
+		require.False(t, l.isHeld())
+		time.Sleep(store.LeadershipTTL)
+		require.True(t, l.isHeld(), "workers may have been as unable to settle")
+		l.observe(time.Now())
+		for range 5 {
+			require.True(t, l.isHeld())
+			time.Sleep(time.Second)
+			l.observe(time.Now())
+		}
+		require.False(t, l.isHeld())
+	})
+}
