@@ -1,9 +1,12 @@
 package store
 
 import (
+	"encoding/binary"
+	"fmt"
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
 )
 
 // NewJob is a job to insert.
@@ -14,6 +17,46 @@ type NewJob struct {
 	Fingerprint []byte
 	// MaxAge is that of its topic, where the topic sets one: see Store.ClaimExpired. Zero: none.
 	MaxAge time.Duration
+}
+
+// The tags of a NewJob's own fields in its stored form.
+const (
+	tagFingerprint = codec.FirstOwnTag + iota
+	tagMaxAge
+)
+
+// AppendNewJob appends the form in which outboxes store n.
+func AppendNewJob(b []byte, n *NewJob) []byte {
+	b = codec.AppendNew(b, &n.New)
+	if n.Fingerprint != nil {
+		b = codec.AppendField(b, tagFingerprint, n.Fingerprint)
+	}
+	if n.MaxAge != 0 {
+		b = codec.AppendField(b, tagMaxAge, binary.AppendVarint(nil, int64(n.MaxAge)))
+	}
+	return b
+}
+
+// DecodeNewJob reads what AppendNewJob has written. The job shares memory with b.
+func DecodeNewJob(b []byte) (n NewJob, err error) {
+	n.New, err = codec.DecodeNew(b, func(tag byte, value []byte) error {
+		switch tag {
+		case tagFingerprint:
+			n.Fingerprint = value
+			return nil
+		case tagMaxAge:
+			maxAge, width := binary.Varint(value)
+			n.MaxAge = time.Duration(maxAge)
+			if width == len(value) {
+				return nil
+			}
+		}
+		return fmt.Errorf("%w: tag %d", codec.ErrMalformed, tag)
+	})
+	if err != nil {
+		return NewJob{}, fmt.Errorf("decode a new job: %w", err)
+	}
+	return n, nil
 }
 
 // Outcome says what an insertion came to.

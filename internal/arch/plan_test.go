@@ -43,18 +43,18 @@ var plan = []row{
 	{
 		pkg:    "store",
 		reason: "the contract of an engine, and routing over its shards; knows no engine",
-		ours:   []string{"job", "policy"},
+		ours:   []string{"job", "job/codec", "policy"},
 	},
 	{
 		pkg:    "store/sqlite",
 		reason: "an engine: what is above reaches it through the contract alone, so it knows nothing but that",
-		ours:   []string{"job", "policy", "store"},
+		ours:   []string{"job", "job/codec", "policy", "store"},
 		others: []string{"modernc.org/sqlite", "github.com/gofrs/flock"},
 	},
 	{
 		pkg:    "store/redis",
 		reason: "an engine, like store/sqlite",
-		ours:   []string{"job", "policy", "store"},
+		ours:   []string{"job", "job/codec", "policy", "store"},
 		others: []string{"github.com/redis/go-redis/v9", "github.com/go-redsync/redsync/v4"},
 	},
 	{
