@@ -1,11 +1,11 @@
-// Package carrier moves due jobs to where pools can claim them, sends back what a dead process held, brings home what
-// an attempt's end gave birth to, and removes what retention no longer keeps.
+// Package carrier moves due jobs to the ready lists that pools claim from, expires the leases of dead processes, relays the
+// outbox to its queues, and deletes ended jobs past their retention.
 //
 // One carrier a shard works at a time, under the store's lock; another process takes over when it ends or stalls. The
 // lock only saves work: every move is one atomic step of the store, and two carriers at once do no harm.
 //
-// Between moves a carrier sleeps until the moment the store's agenda names, at most a second, and Wake ends the sleep
-// when something came before it. Faults of the store are retried with growing, jittered pauses, for as long as it takes.
+// Between moves a carrier sleeps until the next entry of the store's agenda is due, at most a second. Wake ends the sleep
+// when an earlier entry was added. Calls to the store that fail are retried without limit, with jittered backoff.
 package carrier
 
 import (
@@ -21,17 +21,16 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Options says what a Carrier works with.
+// Options configures a Carrier.
 type Options struct {
 	Store *store.Router
-	// Margin is how long lapses wait after contact with the store was interrupted, so that settlements held up by the
-	// fault come first; zero: 5 s.
+	// Margin is how long no lease is expired after contact with the store was interrupted, so that settlements delayed by
+	// the fault arrive first. Zero: 5 s.
 	Margin time.Duration
-	// OnLead is called when this process begins to carry a shard, so that it listens for what wakes the carrier; nil:
-	// nobody is told. It must not block.
+	// OnLead, if set, is called when this process becomes the carrier of a shard. It must not block.
 	OnLead func(shard int)
-	// OnExpired is called when jobs of a shard that this process carries are to be ended, since their time to live is over
-	// and they may wait: at most once a second for each shard; nil: nobody is told. It must not block.
+	// OnExpired, if set, is called when waiting jobs of a shard are past their expiry and must be ended: at most once a
+	// second for each shard. It must not block.
 	OnExpired func(shard int)
 	Logger    *slog.Logger // nil: slog.Default
 }
@@ -75,10 +74,10 @@ func New(opts Options) *Carrier {
 	return c
 }
 
-// Leading tells whether this process carries the shard now.
+// Leading reports whether this process is the carrier of the shard.
 func (c *Carrier) Leading(shard int) bool { return c.shards[shard].leading.Load() }
 
-// Wake makes the shard's carrier look at the agenda now.
+// Wake makes the shard's carrier check the agenda now.
 func (c *Carrier) Wake(shard int) {
 	select {
 	case c.shards[shard].wake <- struct{}{}:
@@ -86,7 +85,7 @@ func (c *Carrier) Wake(shard int) {
 	}
 }
 
-// Run carries until ctx ends, and gives up its locks.
+// Run carries until ctx ends, then releases its locks.
 func (c *Carrier) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, s := range c.shards {
@@ -95,15 +94,15 @@ func (c *Carrier) Run(ctx context.Context) {
 	all.Wait()
 }
 
-// The rhythm of a carrier.
+// Intervals and timeouts of a carrier.
 const (
-	// maxSleep is the longest sleep between two moves.
+	// maxSleep is the longest sleep between two rounds.
 	maxSleep = time.Second
-	// extendEvery renews the lock well before it ends.
+	// extendEvery is how often the lock is extended.
 	extendEvery = store.LeadershipTTL / 3
-	// acquireEvery is how often a process that does not lead asks for the lock.
+	// acquireEvery is how often a process that does not lead tries to acquire the lock.
 	acquireEvery = time.Second
-	// expiredEvery is how often jobs whose time to live is over are looked for at most.
+	// expiredEvery is the shortest interval between two calls of OnExpired.
 	expiredEvery = time.Second
 	// callTimeout bounds one call to the store.
 	callTimeout = 10 * time.Second
@@ -111,7 +110,7 @@ const (
 	releaseTimeout = time.Second
 )
 
-// run alternates between asking for the lock and carrying under it.
+// run acquires the lock and carries while it is held, again and again.
 func (s *shard) run(ctx context.Context) {
 	var again store.Backoff
 	hold := leaseExpiry{margin: s.margin}
@@ -125,7 +124,7 @@ func (s *shard) run(ctx context.Context) {
 			s.leading.Store(false)
 			s.release(ctx, lead)
 			if errors.Is(err, store.ErrNotLeader) {
-				hold.interrupted() // we were away for longer than a lock lasts
+				hold.interrupt() // this process was silent for longer than the lock lasts
 				continue
 			}
 		case errors.Is(err, store.ErrNotLeader):
@@ -136,28 +135,28 @@ func (s *shard) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		hold.interrupted()
-		s.log.Log(ctx, again.Level(), "the store could not be carried", "shard", s.n, "err", err)
+		hold.interrupt()
+		s.log.Log(ctx, again.Level(), "carrier round failed, retrying", "shard", s.n, "err", err)
 		again.Wait(ctx)
 	}
 }
 
-// release gives the lock up so that the next process need not wait for its end.
+// release releases the lock, so that the next process need not wait until it expires.
 func (s *shard) release(ctx context.Context, lead store.Leadership) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	if err := lead.Release(ctx); err != nil && !errors.Is(err, store.ErrNotLeader) {
-		s.log.Debug("the carrier lock was left to run out", "shard", s.n, "err", err)
+		s.log.Debug("carrier lock release failed; it expires in 3s", "shard", s.n, "err", err)
 	}
 }
 
-// lead carries until ctx ends or a call fails. It tells well of every move that succeeded.
-func (s *shard) lead(ctx context.Context, lead store.Leadership, hold *leaseExpiry, well func()) error {
+// lead carries until ctx ends or a call fails. It calls succeeded after every successful round.
+func (s *shard) lead(ctx context.Context, lead store.Leadership, hold *leaseExpiry, succeeded func()) error {
 	extended, expired := time.Now(), time.Time{}
 	swept := &sweeper{shard: s}
 	ctx, cancel := context.WithCancel(ctx)
 	home := newOutboxRelay(s)
-	defer home.inserts.Wait() // what these insertions bring is found again by the next lead
+	defer home.inserts.Wait() // the next leader finds by their ids what these insertions stored
 	var checks sync.WaitGroup
 	defer checks.Wait()
 	defer cancel()
@@ -179,7 +178,7 @@ func (s *shard) lead(ctx context.Context, lead store.Leadership, hold *leaseExpi
 		if err != nil {
 			return err
 		}
-		well()
+		succeeded()
 		if carried.HasExpiredJobs && time.Since(expired) >= expiredEvery {
 			expired = time.Now()
 			s.onExpired(s.n)
@@ -201,15 +200,15 @@ func (s *shard) lead(ctx context.Context, lead store.Leadership, hold *leaseExpi
 	return nil
 }
 
-// withTimeout makes one call with the longest time that a call may take.
+// withTimeout makes one call with callTimeout.
 func (s *shard) call(ctx context.Context, call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return call(ctx)
 }
 
-// pause is how long to sleep after a move. A move that did nothing although there seemed to be something is not repeated
-// in a hot loop.
+// pause returns how long to sleep after a round. A round that moved nothing although something was due is not repeated in a
+// busy loop.
 func pause(carried store.CarryResult, held bool) time.Duration {
 	switch {
 	case carried.Next < 0 || carried.Next > maxSleep:
@@ -223,7 +222,7 @@ func pause(carried store.CarryResult, held bool) time.Duration {
 	}
 }
 
-// sleep waits for d, for wake, or for ctx's end.
+// sleep waits for d, wake or the end of ctx.
 func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	if d <= 0 {
 		return

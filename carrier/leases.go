@@ -6,32 +6,32 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// leaseExpiry decides when leases that ran out may be taken from their holders. A healthy worker never loses its lease, so
-// after a fault that may have kept it from settling, or a jump of the store's clock, lapses wait one margin.
+// leaseExpiry decides when overdue leases may be expired. A healthy worker must not lose its lease. So after a fault that may
+// have kept it from settling, or a forward jump of the store's clock, no lease is expired for one margin.
 type leaseExpiry struct {
-	margin           time.Duration
-	interruptedSince bool      // contact was interrupted, and has not come back yet
-	heldUntil        time.Time // no lapses before; by the process's monotonic clock
-	storeTime        time.Time // the store's, when it was last seen
-	seenAt           time.Time // the process's, then
+	margin      time.Duration
+	interrupted bool      // the last call failed
+	heldUntil   time.Time // no lease is expired before; by the process's monotonic clock
+	storeTime   time.Time // the store's clock at the last successful call
+	seenAt      time.Time // the process's clock at that call
 }
 
-// clockTolerance is how far the store's clock may run ahead of ours between two looks without being a jump.
+// clockTolerance is how far the store's clock may advance beyond the process's between two calls without counting as a jump.
 const clockTolerance = time.Second
 
-// interrupted notes that a call failed.
-func (l *leaseExpiry) interrupted() { l.interruptedSince = true }
+// interrupt records that a call failed.
+func (l *leaseExpiry) interrupt() { l.interrupted = true }
 
-// isHeld reports whether lapses wait: after a fault, and also after a silence of ours in which a worker may have been as
-// unable to settle as we were to look.
+// isHeld reports whether no lease may be expired now: after a fault, or when this process made no call for so long that
+// workers may have been unable to settle, too.
 func (l *leaseExpiry) isHeld() bool {
 	if !l.seenAt.IsZero() && time.Since(l.seenAt) > store.LeadershipTTL {
-		l.interruptedSince = true
+		l.interrupted = true
 	}
-	return l.interruptedSince || time.Now().Before(l.heldUntil)
+	return l.interrupted || time.Now().Before(l.heldUntil)
 }
 
-// plausibleNow is the instant of the store's clock that is plausible by now; zero when nothing is known yet.
+// plausibleNow returns the latest plausible time of the store's clock; zero before the first call.
 func (l *leaseExpiry) plausibleNow() time.Time {
 	if l.storeTime.IsZero() {
 		return time.Time{}
@@ -39,12 +39,12 @@ func (l *leaseExpiry) plausibleNow() time.Time {
 	return l.storeTime.Add(time.Since(l.seenAt) + clockTolerance)
 }
 
-// observe notes the store's clock after a call that succeeded.
+// observe records the store's clock after a successful call.
 func (l *leaseExpiry) observe(clock time.Time) {
 	plausible := l.plausibleNow()
 	jumped := !plausible.IsZero() && clock.After(plausible)
-	if l.interruptedSince || jumped {
-		l.interruptedSince, l.heldUntil = false, time.Now().Add(l.margin)
+	if l.interrupted || jumped {
+		l.interrupted, l.heldUntil = false, time.Now().Add(l.margin)
 	}
 	l.storeTime, l.seenAt = clock, time.Now()
 }

@@ -9,44 +9,43 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// outboxRelay brings outbox entries to their own queues. An entry is removed by the next Carry; when the process dies in
-// between, the second insertion finds the first by its fixed id.
+// outboxRelay inserts outbox entries into their target queues. The next Carry deletes them from the outbox. If the process
+// dies in between, the second insertion finds the first by its fixed id.
 //
-// Queues are on any shard, and a shard that is away or silent must hold up neither this shard's moves nor what goes to
-// the others. So each shard is served by itself, and waited for a moment only. What is for one that does not answer stays
-// in the outbox and is passed over, but for one entry of it, which is tried again and again, beside the moves: when it
-// arrives, the outbox is read anew from its beginning.
+// Targets are on any shard, and an unavailable shard must delay neither this shard's rounds nor entries for other shards. So
+// entries are inserted per shard, and a round waits for them only briefly. Entries for an unavailable shard stay in the
+// outbox and are skipped. One of them is retried in the background; once it is inserted, the outbox is read from its start.
 type outboxRelay struct {
 	*shard
 
-	relayed  []store.NewJob       // stand in their queues; the next round says so
-	skip     int                  // of the outbox's oldest entries: those read and not named yet
-	readFrom time.Time            // when the reading began that skip comes from
-	outages  map[int]*shardOutage // shards that did not take what was brought
-	inserts  sync.WaitGroup       // insertions under way, at most one a shard
+	relayed  []store.NewJob       // inserted; the next round deletes them from the outbox
+	skip     int                  // entries at the start of the outbox that were read and not deleted yet
+	readFrom time.Time            // when the outbox was last read from its start
+	outages  map[int]*shardOutage // by shard
+	inserts  sync.WaitGroup       // insertions in progress, at most one per shard
 	done     chan insertResult    // of those
 }
 
-// An shardOutage is a shard's.
+// A shardOutage is the state of a target shard whose insertion failed or has not ended.
 type shardOutage struct {
-	probe   store.NewJob // what is tried again; none while the first insertion has not ended
-	retryAt time.Time    // when; zero while an insertion is under way
+	probe   store.NewJob // the entry to retry; empty until the first insertion has ended
+	retryAt time.Time    // zero while an insertion is in progress
 	backoff store.Backoff
 }
 
-// insertResult is what came of bringing entries to one shard.
+// insertResult is the result of inserting entries into one shard.
 type insertResult struct {
 	shard   int
-	stored  []store.NewJob // stand in their queues, or never will
-	pending []store.NewJob // could not be brought: the shard is away
+	stored  []store.NewJob // inserted, or dropped
+	pending []store.NewJob // not inserted: the shard is unavailable
 	err     error          // why
 }
 
 const (
-	// relayTimeout is how long moves wait for insertions, all together.
+	// relayTimeout is how long a round waits for insertions.
 	relayTimeout = 100 * time.Millisecond
-	// rescanOutboxEvery is after how long the outbox is read from its beginning while entries are passed over, whatever is known
-	// of their shards: another carrier may have brought some of them home.
+	// rescanOutboxEvery is how often the outbox is read from its start while entries are skipped: another carrier may have
+	// relayed some of them.
 	rescanOutboxEvery = time.Minute
 )
 
@@ -54,7 +53,7 @@ func newOutboxRelay(s *shard) *outboxRelay {
 	return &outboxRelay{shard: s, outages: make(map[int]*shardOutage), done: make(chan insertResult, len(s.shards))}
 }
 
-// options gives the round that names the entries which stand in their queues, once.
+// options returns the options of the next Carry, with the entries that were inserted since the last.
 func (h *outboxRelay) options(ctx context.Context) store.CarryOptions {
 	for len(h.done) > 0 {
 		h.record(ctx, <-h.done)
@@ -79,7 +78,7 @@ func (h *outboxRelay) options(ctx context.Context) store.CarryOptions {
 	return round
 }
 
-// wait is how long the sleep may be so that what is away is tried again in time. An insertion that ends wakes the shard.
+// wait returns the longest sleep that keeps retries on time. The end of an insertion wakes the carrier.
 func (h *outboxRelay) wait() time.Duration {
 	wait := maxSleep
 	for _, a := range h.outages {
@@ -90,7 +89,7 @@ func (h *outboxRelay) wait() time.Duration {
 	return wait
 }
 
-// relay inserts what a round handed out, and tells whether the next round should come at once.
+// relay inserts the entries of a round, and reports whether the next round should follow at once.
 func (h *outboxRelay) relay(ctx context.Context, carried store.CarryResult) bool {
 	h.skip += carried.OutboxRead
 	parts := make(map[int][]store.NewJob)
@@ -103,7 +102,7 @@ func (h *outboxRelay) relay(ctx context.Context, carried store.CarryResult) bool
 		return len(h.relayed) > 0
 	}
 	for n, part := range parts {
-		h.outages[n] = new(shardOutage) // until it is known
+		h.outages[n] = new(shardOutage) // until the insertion has ended
 		h.startInsert(ctx, n, part, relayTimeout/2)
 	}
 	patience := time.NewTimer(relayTimeout)
@@ -114,7 +113,7 @@ func (h *outboxRelay) relay(ctx context.Context, carried store.CarryResult) bool
 			if parts[b.shard] != nil {
 				waiting--
 				if b.pending == nil {
-					delete(h.outages, b.shard) // it never was: nothing of it was passed over
+					delete(h.outages, b.shard) // it was available: no entry of it was skipped
 				}
 			}
 			h.record(ctx, b)
@@ -127,7 +126,7 @@ func (h *outboxRelay) relay(ctx context.Context, carried store.CarryResult) bool
 	return len(h.relayed) > 0
 }
 
-// startInsert begins to insert entries of one shard. The end of what lasts longer than awaited wakes the carrier.
+// startInsert inserts entries of one shard in the background. An insertion that takes longer than awaited wakes the carrier.
 func (h *outboxRelay) startInsert(ctx context.Context, n int, entries []store.NewJob, awaited time.Duration) {
 	began := time.Now()
 	h.inserts.Go(func() {
@@ -140,8 +139,8 @@ func (h *outboxRelay) startInsert(ctx context.Context, n int, entries []store.Ne
 	})
 }
 
-// insert inserts entries of one shard. Where that is away they are left; where an insertion is refused for another reason
-// the entry is dropped, with a log line that names it.
+// insert inserts entries of one shard. Entries stay pending if the shard is unavailable. An entry that is rejected for another
+// reason is logged and dropped.
 func (h *outboxRelay) insert(ctx context.Context, n int, entries []store.NewJob) insertResult {
 	b := insertResult{shard: n}
 	for i, result := range h.store.Insert(ctx, entries) {
@@ -152,16 +151,16 @@ func (h *outboxRelay) insert(ctx context.Context, n int, entries []store.NewJob)
 			b.pending, b.err = append(b.pending, e), result.Err
 			continue
 		case result.Err != nil:
-			h.log.Error("a job born in the outbox was dropped", "job", e.ID, "origin", e.Origin, "err", result.Err)
+			h.log.Error("outbox entry rejected, dropping it", "job", e.ID, "origin", e.Origin, "err", result.Err)
 		case result.Outcome == store.Conflict:
-			h.log.Error("a job born in the outbox has the id of another one", "job", e.ID, "origin", e.Origin)
+			h.log.Error("outbox entry has the id of another job, dropping it", "job", e.ID, "origin", e.Origin)
 		}
 		b.stored = append(b.stored, e)
 	}
 	return b
 }
 
-// record takes in what came of an insertion.
+// record applies the result of an insertion.
 func (h *outboxRelay) record(ctx context.Context, b insertResult) {
 	h.relayed = append(h.relayed, b.stored...)
 	h.skip = max(0, h.skip-len(b.stored))
@@ -170,9 +169,9 @@ func (h *outboxRelay) record(ctx context.Context, b insertResult) {
 	case b.pending != nil:
 		level := a.backoff.Level()
 		a.probe, a.retryAt = b.pending[0], time.Now().Add(a.backoff.Next())
-		h.log.Log(ctx, level, "jobs born in the outbox could not be brought to their queues yet", "shard", b.shard, "err", b.err)
+		h.log.Log(ctx, level, "outbox relay: target shard unavailable, will retry", "shard", b.shard, "err", b.err)
 	case a != nil:
 		delete(h.outages, b.shard)
-		h.skip = 0 // entries for it were passed over
+		h.skip = 0 // entries for it were skipped
 	}
 }

@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	// backlogInterval is how often topics with an alarm are looked at, by the process that carries their own shard.
+	// backlogInterval is how often the carrier of a topic's shard checks a topic with on_backlog.
 	backlogInterval = 5 * time.Second
-	// backlogReload is how often that process reads the policies again: it may claim nothing, and so hear of nothing.
+	// backlogReload is how often that process reloads the policies: without claims it sees no new revision.
 	backlogReload = 30 * time.Second
 	// backlogOverChecks is how many looks in a row must find a backlog over.
 	backlogOverChecks = 2
-	// backlogMaxResets is of how many topics without an alarm one look makes sure that none is raised: each once a lead.
+	// backlogMaxResets is the number of topics without on_backlog whose alarm one check clears in the store: each once per
+	// leadership.
 	backlogMaxResets = 64
 )
 
-// backlog tells of a topic's backlog.
+// backlog is the payload of a callback about a topic's backlog.
 type backlog struct {
 	Type      string    `json:"type"` // topic.backlog, topic.backlog_over
 	Timestamp timestamp `json:"timestamp"`
@@ -33,16 +34,16 @@ type backlog struct {
 	MoreThan    int64      `json:"more_than,omitempty"`
 }
 
-// An alarmState topic is what this process knows of the alarm of a topic that it looks at.
+// An alarmState is what this process knows of a topic's alarm.
 type alarmState struct {
-	known     bool      // the rest is as the store has it
+	known     bool      // the other fields agree with the store
 	raised    bool      // the alarm
-	url       string    // who was told that it is
-	since     time.Time // when this process began to look, unless it is known
-	overCount int       // looks in a row that found it raised, and the backlog over
+	url       string    // that was notified when the alarm was raised
+	since     time.Time // when this process began to monitor the topic
+	overCount int       // checks in a row that found the alarm raised and no backlog
 }
 
-// A backlogMonitor looks at topics.
+// A backlogMonitor raises and clears the alarms of topics.
 type backlogMonitor struct {
 	*Dispatcher
 
@@ -50,8 +51,8 @@ type backlogMonitor struct {
 	failed store.Backoff
 }
 
-// monitorBacklogs raises and ends the alarms of topics until ctx ends. Whether an alarm is raised is in the store, so that
-// it is told once, whichever process looks.
+// monitorBacklogs raises and clears the alarms of topics until ctx ends. The store keeps whether an alarm is raised, so that
+// exactly one callback is sent whichever process checks.
 func (d *Dispatcher) monitorBacklogs(ctx context.Context) {
 	w := &backlogMonitor{Dispatcher: d, topics: make(map[topicName]*alarmState)}
 	tick := time.NewTicker(backlogInterval)
@@ -66,13 +67,13 @@ func (d *Dispatcher) monitorBacklogs(ctx context.Context) {
 		case err == nil:
 			w.failed.Reset()
 		case ctx.Err() == nil:
-			d.log.Log(ctx, w.failed.Level(), "topics' backlogs could not be looked at", "err", err)
+			d.log.Log(ctx, w.failed.Level(), "backlog check failed, retrying", "err", err)
 			w.failed.Next()
 		}
 	}
 }
 
-// check looks at all topics once, for no longer than the time until the next look.
+// check checks all topics once, for at most backlogInterval.
 func (w *backlogMonitor) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, backlogInterval)
 	defer cancel()
@@ -83,7 +84,7 @@ func (w *backlogMonitor) check(ctx context.Context) error {
 		}
 	}
 	watched := make(map[string][]store.Topic) // by namespace
-	var unsure []store.Topic                  // nobody is to be told of their backlog, but somebody may have been
+	var unsure []store.Topic                  // without on_backlog, but possibly with an alarm raised
 	for name, t := range set.stored {
 		if !w.carrier.Leading(w.store.ShardOfTopic(name.namespace, name.name)) {
 			delete(w.topics, name)
@@ -95,7 +96,7 @@ func (w *backlogMonitor) check(ctx context.Context) error {
 			w.topics[name] = a
 		}
 		switch {
-		// Nobody is told of the backlog of callbacks: that would be one more of them.
+		// The topic of callbacks has no alarm: its callback would add to the backlog.
 		case t.Policy.OnBacklog != nil && name.name != job.CallbackTopic:
 			watched[name.namespace] = append(watched[name.namespace], t)
 		case a.known && a.raised, !a.known && set.loadedAt.After(a.since) && len(unsure) < backlogMaxResets:
@@ -108,7 +109,7 @@ func (w *backlogMonitor) check(ctx context.Context) error {
 			failed = err
 		}
 	}
-	for _, t := range unsure { // whoever is to be told next begins anew
+	for _, t := range unsure { // a later on_backlog starts without an alarm
 		if err := w.setAlarm(ctx, t, w.topics[topicName{t.Namespace, t.Name}], false); err != nil {
 			return err
 		}
@@ -116,7 +117,7 @@ func (w *backlogMonitor) check(ctx context.Context) error {
 	return failed
 }
 
-// leadsAnyShard reports whether this process carries a shard.
+// leadsAnyShard reports whether this process is the carrier of a shard.
 func (d *Dispatcher) leadsAnyShard() bool {
 	for shard := range d.store.Shards() {
 		if d.carrier.Leading(shard) {
@@ -126,7 +127,7 @@ func (d *Dispatcher) leadsAnyShard() bool {
 	return false
 }
 
-// evaluate looks at the topics of a namespace that have an alarm, store.MaxBatch of them in one reading.
+// evaluate checks the topics of a namespace that have on_backlog, store.MaxBatch of them per call to the store.
 func (w *backlogMonitor) evaluate(ctx context.Context, namespace string, topics []store.Topic) error {
 	rows := make(map[string]store.TopicStats, len(topics))
 	for part := range slices.Chunk(topics, store.MaxBatch) {
@@ -151,8 +152,8 @@ func (w *backlogMonitor) evaluate(ctx context.Context, namespace string, topics 
 	return failed
 }
 
-// evaluateTopic raises or ends the alarm of a topic that stands so. A raised one ends when backlogOverChecks looks in a row say so,
-// so that a backlog that comes and goes around its bound is not told again and again.
+// evaluateTopic raises or clears the alarm of a topic. It clears an alarm after backlogOverChecks checks in a row without a
+// backlog, so that a backlog near its limit does not cause a callback at every check.
 func (w *backlogMonitor) evaluateTopic(ctx context.Context, t store.Topic, a *alarmState, s store.TopicStats) error {
 	var age time.Duration
 	if !s.OldestDue.IsZero() {
@@ -161,7 +162,7 @@ func (w *backlogMonitor) evaluateTopic(ctx context.Context, t store.Topic, a *al
 	alarm := t.Policy.OnBacklog
 	now := alarm.Raised(age, s.Scheduled+s.Ready+s.Running)
 	if a.known && a.raised && a.url != alarm.URL {
-		if err := w.setAlarm(ctx, t, a, false); err != nil { // whoever is to be told now was not
+		if err := w.setAlarm(ctx, t, a, false); err != nil { // the new URL was not notified
 			return err
 		}
 	}
@@ -177,10 +178,10 @@ func (w *backlogMonitor) evaluateTopic(ctx context.Context, t store.Topic, a *al
 	return w.setAlarm(ctx, t, a, now, w.newBacklogJob(t, alarm, now, s))
 }
 
-// setAlarm notes in the store how an alarm stands, which tells of it if that is news.
-func (w *backlogMonitor) setAlarm(ctx context.Context, t store.Topic, a *alarmState, raised bool, births ...store.NewJob) error {
+// setAlarm stores whether an alarm is raised. The store enqueues the callback if that changed.
+func (w *backlogMonitor) setAlarm(ctx context.Context, t store.Topic, a *alarmState, raised bool, callbacks ...store.NewJob) error {
 	_, err := w.store.Alarm(ctx, w.store.ShardOfTopic(t.Namespace, t.Name), store.NewToken(), store.Alarm{
-		Namespace: t.Namespace, Topic: t.Name, Raised: raised, Outbox: births,
+		Namespace: t.Namespace, Topic: t.Name, Raised: raised, Outbox: callbacks,
 	})
 	if err != nil {
 		return err
@@ -192,7 +193,7 @@ func (w *backlogMonitor) setAlarm(ctx context.Context, t store.Topic, a *alarmSt
 	return nil
 }
 
-// newBacklogJob makes the job that tells of a backlog.
+// newBacklogJob returns the callback about a backlog.
 func (d *Dispatcher) newBacklogJob(t store.Topic, alarm *policy.Backlog, now bool, s store.TopicStats) store.NewJob {
 	b := backlog{
 		Type: "topic.backlog_over", Timestamp: timestamp(time.Now()), Topic: t.Name,

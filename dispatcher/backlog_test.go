@@ -332,7 +332,7 @@ func TestBacklogsThatCannotBeLookedAtFillNoLog(t *testing.T) {
 			require.NoError(t, err)
 		}
 		time.Sleep(time.Hour)
-		told := strings.Count(written.String(), "could not be looked at")
+		told := strings.Count(written.String(), "backlog check failed")
 		require.NotZero(t, told)
 		require.Less(t, told, 15)
 		require.NoError(t, r.stop())

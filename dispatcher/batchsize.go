@@ -8,22 +8,22 @@ import (
 )
 
 const (
-	// firstBatch and maxBatch are the fewest letters that a walk begins with, and the most that it works with at once.
+	// firstBatch and maxBatch are the first and the largest number of dead letters that a walk processes at once.
 	firstBatch = 16
 	maxBatch   = 500
-	// maxBatchBytes is about how many bytes of bodies are worked with at once: a store may do nothing else meanwhile, and
-	// moves some hundred bytes in a microsecond. firstBatch of the largest bodies that are taken by default are as many.
+	// maxBatchBytes is about how many bytes of bodies are processed at once: the store may be blocked meanwhile, and moves
+	// some hundred bytes in a microsecond. It is firstBatch bodies of the default --max-body.
 	maxBatchBytes = 4 << 20
-	// sampleSize is how many letters of a portion are read to tell how large they are: a list leaves bodies out.
+	// sampleSize is how many jobs of a page are read to estimate the size of their bodies, which lists leave out.
 	sampleSize = 4
-	// readAtOnce is how many letters are read at once.
+	// readAtOnce is how many jobs are read concurrently.
 	readAtOnce = 32
 )
 
-// A batchSize is how many letters a walk works with at once. It grows for as long as they are small.
+// A batchSize is how many dead letters a walk processes at once. It doubles while their bodies are small.
 type batchSize int
 
-// adapt takes in how many bytes the bodies of some letters have.
+// adapt adjusts the size to bodies of some jobs, in bytes.
 func (s *batchSize) adapt(bytes, of int) {
 	if of == 0 {
 		return
@@ -35,8 +35,8 @@ func (s *batchSize) adapt(bytes, of int) {
 	*s = batchSize(max(min(fit, 2*int(*s)), 1))
 }
 
-// sampleBodies tells how many bytes the bodies of a few letters have, and of how many. What cannot be read is left out: whoever
-// works with it hears why.
+// sampleBodies returns the size of the bodies of a few jobs, and the number of those jobs. Jobs that cannot be read are left
+// out: processing them reports the error.
 func (d *Dispatcher) sampleBodies(ctx context.Context, jobs []job.Job) (bytes, of int) {
 	few := make([]job.Job, 0, sampleSize)
 	for i := range min(sampleSize, len(jobs)) {
@@ -50,7 +50,7 @@ func (d *Dispatcher) sampleBodies(ctx context.Context, jobs []job.Job) (bytes, o
 	return bytes, of
 }
 
-// bodyBytes is how many bytes the bodies of some have.
+// bodyBytes returns the size of the bodies of jobs.
 func bodyBytes(jobs []job.Job) (bytes int) {
 	for i := range jobs {
 		bytes += len(jobs[i].Body)
@@ -58,13 +58,13 @@ func bodyBytes(jobs []job.Job) (bytes int) {
 	return bytes
 }
 
-// A jobOrError is a job, or why it could not be read.
+// A jobOrError is a job, or the error of reading it.
 type jobOrError struct {
 	job.Job
 	err error
 }
 
-// readJobs reads jobs, all at once, at most readAtOnce.
+// readJobs reads at most readAtOnce jobs concurrently.
 func (d *Dispatcher) readJobs(ctx context.Context, jobs []job.Job) []jobOrError {
 	found := make([]jobOrError, len(jobs))
 	var all sync.WaitGroup

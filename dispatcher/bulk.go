@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// maxFailed is how many dead letters that failed are named.
+	// maxFailed is how many dead letters that failed a result lists.
 	maxFailed = 100
-	// answerReserve is what is left of a caller's time for the answer.
+	// answerReserve is the time before a caller's deadline at which bulk work stops.
 	answerReserve = 5 * time.Second
 )
 
-// ReviveDead sends dead letters on another round, with a fresh budget. *job.InvalidError when the URL may not be called.
-// A letter whose secrets would go to another origin with that URL fails with one of its own.
+// ReviveDead revives dead letters with a fresh retry budget. It returns a *job.InvalidError if the URL may not be called. A
+// dead letter whose secret headers are for another origin than that of the URL is listed as failed.
 func (d *Dispatcher) ReviveDead(ctx context.Context, which store.Selection, how store.RevivePlan) (store.BulkResult, error) {
 	t := bulkTask{selection: which}
 	if how.URL != "" {
 		if err := d.checkURL("/url", how.URL); err != nil {
 			return store.BulkResult{}, err
 		}
-		// A revival cannot name a version as an edit can: a letter that somebody revives, changes and lets die again between
-		// the look and the revival is taken as it was at the look.
+		// A revival cannot name a version as an edit can. A dead letter that is revived, edited and dies again between the
+		// check and the revival passes by the check of its former state.
 		t.refuse = func(j *job.Job) error { return d.checkSecretsStayOnOrigin(j, how.URL, notForRevival) }
 	}
 	if which.DryRun && how.ExpiresIn == 0 {
@@ -48,7 +48,7 @@ func (d *Dispatcher) ReviveDead(ctx context.Context, which store.Selection, how 
 	return t.BulkResult, err
 }
 
-// A reviver revives dead letters at a pace, portion by portion.
+// A reviver revives dead letters in batches at a pace.
 type reviver struct {
 	d   *Dispatcher
 	url string
@@ -58,11 +58,11 @@ type reviver struct {
 	clock     storeClock
 }
 
-// revive revives some, and answers an error for each. What dies from the walk's first revival on has died of its new
-// round, and is not for the same walk to revive: it could go on for as long as jobs die quickly.
+// revive revives jobs, and returns an error for each. Jobs that die after the walk's first revival have failed again and are
+// not revived by the same walk, which might otherwise never end.
 //
-// The portions of a pace are revived one after the other, but their starts interleave. So the store gets them as instants
-// of its own clock. The first start is revived alone, with a delay: its answer tells that clock.
+// Batches are revived one after the other, but their starts interleave. So the store gets starts as times of its own clock.
+// The first job is revived alone, with a delay: its result gives the time of that clock.
 func (r *reviver) revive(ctx context.Context, jobs []job.Job, walk *store.Filter) []error {
 	errs := make([]error, 0, len(jobs))
 	if r.pace.limited() && !r.clock.known() && len(jobs) > 1 {
@@ -71,7 +71,7 @@ func (r *reviver) revive(ctx context.Context, jobs []job.Job, walk *store.Filter
 	return append(errs, r.portion(ctx, jobs[len(errs):], walk)...)
 }
 
-// portion revives some in one step.
+// portion revives one batch.
 func (r *reviver) portion(ctx context.Context, jobs []job.Job, walk *store.Filter) []error {
 	items := make([]store.Revival, len(jobs))
 	absolute := r.clock.known()
@@ -109,14 +109,14 @@ func (r *reviver) portion(ctx context.Context, jobs []job.Job, walk *store.Filte
 	return errs
 }
 
-// narrowTo narrows a walk to what died before a moment.
+// narrowTo limits a walk to jobs that died before a time.
 func narrowTo(walk *store.Filter, at time.Time) {
 	if walk.Before.IsZero() || at.Before(walk.Before) {
 		walk.Before = at
 	}
 }
 
-// nextStart is where the pace has come, from now on.
+// nextStart returns the delay from now at which the pace allows the next start.
 func (r *reviver) nextStart() time.Duration {
 	end := time.Duration(r.pace.end()) * time.Millisecond
 	if r.clock.known() {
@@ -125,7 +125,7 @@ func (r *reviver) nextStart() time.Duration {
 	return end
 }
 
-// PurgeDead removes dead letters for good.
+// PurgeDead deletes dead letters.
 func (d *Dispatcher) PurgeDead(ctx context.Context, which store.Selection) (store.BulkResult, error) {
 	t := bulkTask{selection: which, do: func(jobs []job.Job, _ *store.Filter) []error {
 		refs := make([]job.Ref, len(jobs))
@@ -138,7 +138,7 @@ func (d *Dispatcher) PurgeDead(ctx context.Context, which store.Selection) (stor
 	return t.BulkResult, err
 }
 
-// run does a task, portion by portion, for as long as ctx leaves time.
+// run executes a task in batches until it is done or the context's deadline is near.
 func (d *Dispatcher) run(ctx context.Context, t *bulkTask) error {
 	switch {
 	case len(t.selection.IDs) > 0:
@@ -191,7 +191,7 @@ func (d *Dispatcher) runTopic(ctx context.Context, t *bulkTask, filter store.Fil
 	}
 }
 
-// runByID works with letters that were chosen by their ids. Where it matters what they are, they are read first.
+// runByID executes a task on dead letters selected by id. It reads them first if the task needs more than the id.
 func (d *Dispatcher) runByID(ctx context.Context, t *bulkTask) error {
 	step := batchSize(firstBatch)
 	for ids := t.selection.IDs; len(ids) > 0; {
@@ -230,7 +230,7 @@ func (d *Dispatcher) runByID(ctx context.Context, t *bulkTask) error {
 	return nil
 }
 
-// jobsByID are jobs of which only the ids are known.
+// jobsByID returns jobs with only their ids set.
 func jobsByID(namespace string, ids []string) []job.Job {
 	jobs := make([]job.Job, len(ids))
 	for i, id := range ids {
@@ -239,13 +239,13 @@ func jobsByID(namespace string, ids []string) []job.Job {
 	return jobs
 }
 
-// isOutOfTime reports whether a caller's time is nearly over.
+// isOutOfTime reports whether the context's deadline is near.
 func isOutOfTime(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && time.Until(deadline) < answerReserve
 }
 
-// isStoreError reports whether an error says something about the store, and nothing about a letter.
+// isStoreError reports whether an error is one of the store, not of a single dead letter.
 func isStoreError(err error) bool {
 	_, state := errors.AsType[*store.StateError](err)
 	return err != nil && !state && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrExpired)

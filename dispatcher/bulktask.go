@@ -7,20 +7,20 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A bulkTask is what is done to a selection of dead letters, and the count of what became of them.
+// A bulkTask is an operation on a selection of dead letters, with its result.
 type bulkTask struct {
 	store.BulkResult
 	selection store.Selection
-	// refuse says why a letter must stay as it is; nil: none must.
+	// refuse, if set, returns an error for a dead letter that must not be changed.
 	refuse func(*job.Job) error
-	// do is done to some, and answers an error for each. It may narrow the walk.
+	// do executes the operation on jobs and returns an error for each. It may narrow the walk.
 	do func(jobs []job.Job, walk *store.Filter) []error
 }
 
-// needsJobs reports whether the task needs more of a letter than its id.
+// needsJobs reports whether the task needs more of a dead letter than its id.
 func (t *bulkTask) needsJobs() bool { return t.selection.DryRun || t.refuse != nil }
 
-// apply works with some letters, but those that failed already, of which errs tells, and counts them all.
+// apply executes the task on jobs without an error in errs, and records all of them.
 func (t *bulkTask) apply(jobs []job.Job, errs []error, walk *store.Filter) {
 	fit, at := make([]job.Job, 0, len(jobs)), make([]int, 0, len(jobs))
 	for i := range jobs {
@@ -41,7 +41,7 @@ func (t *bulkTask) apply(jobs []job.Job, errs []error, walk *store.Filter) {
 	}
 }
 
-// record counts a letter, and names it where it failed.
+// record counts a dead letter, and lists it if it failed.
 func (t *bulkTask) record(id string, err error) {
 	if err == nil {
 		t.Matched++

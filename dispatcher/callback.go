@@ -18,18 +18,19 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A callback tells of a job's end. It is a job of its own, in the topic job.CallbackTopic: it has its own ladder and
-// record, passes the same guard, and is signed with the secrets of the topic that it tells of. Its end is told to nobody.
+// A callback is the payload that reports a job's end. It is delivered by a job in the topic job.CallbackTopic, which has that
+// topic's ladder, passes the address guard, and is signed with the secrets of the reported job's topic. The end of a
+// callback's job is not reported.
 type callback struct {
 	Type      string      `json:"type"` // job.delivered, job.dead
 	Timestamp timestamp   `json:"timestamp"`
 	Job       callbackJob `json:"job"`
-	// Attempts is the number of attempts made, over all rounds.
+	// Attempts is the number of attempts made, over all revivals.
 	Attempts int               `json:"attempts"`
 	Response *callbackResponse `json:"response"` // of the last attempt; null when the job ended without one
 }
 
-// callbackJob is what is told of a job.
+// callbackJob is what a callback contains of its job.
 type callbackJob struct {
 	ID         string              `json:"id"`
 	Topic      string              `json:"topic"`
@@ -49,7 +50,7 @@ type callbackJob struct {
 	BodyOmitted bool `json:"body_omitted,omitempty"`
 }
 
-// callbackResponse is what came of the last attempt.
+// callbackResponse is the result of the last attempt.
 type callbackResponse struct {
 	Status     int                 `json:"status,omitempty"`
 	Error      string              `json:"error,omitempty"`
@@ -61,7 +62,7 @@ type callbackResponse struct {
 	BodyBase64 []byte              `json:"body_base64,omitempty"`
 }
 
-// A timestamp is told as the API tells it: in milliseconds, UTC.
+// A timestamp is a time in the API's format: UTC, with milliseconds.
 type timestamp time.Time
 
 // MarshalJSON gives RFC 3339 with three digits of a second's parts.
@@ -69,7 +70,7 @@ func (m timestamp) MarshalJSON() ([]byte, error) {
 	return time.Time(m).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z07:00"`), nil
 }
 
-// notifyEnd makes the job that tells of an end, where somebody is to be told.
+// notifyEnd returns the callback about a job's end; none if the policy has no callback for it.
 func (d *Dispatcher) notifyEnd(end pool.End) []store.NewJob {
 	to, kind, state := end.Terms.OnDelivered, "job.delivered", job.Delivered
 	if end.Verdict.Kind == policy.Dead {
@@ -97,16 +98,16 @@ func (d *Dispatcher) notifyEnd(end pool.End) []store.NewJob {
 	return []store.NewJob{d.outboxEntry(n)}
 }
 
-// outboxEntry is the outbox's entry for a callback.
+// outboxEntry returns the outbox entry of a callback.
 func (d *Dispatcher) outboxEntry(n job.New) store.NewJob {
 	return store.NewJob{New: n, Fingerprint: codec.Fingerprint(&n), MaxAge: d.policies.Topic(n.Namespace, n.Topic).MaxAge}
 }
 
-// newCallback is the job that tells something to whom a policy names.
+// newCallback returns the job that delivers a payload to a callback's URL.
 func newCallback(to *policy.Callback, namespace, topic string, what any) job.New {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false) // a job's body keeps its signs, if not its white space
+	encoder.SetEscapeHTML(false) // a job's JSON body keeps its characters
 	if err := encoder.Encode(what); err != nil {
 		panic("dispatcher: a callback always has a JSON form: " + err.Error())
 	}
@@ -119,7 +120,7 @@ func newCallback(to *policy.Callback, namespace, topic string, what any) job.New
 	}}
 }
 
-// newCallbackJob says of a job what its owner may be told, and what was asked for beyond.
+// newCallbackJob returns what a callback contains of a job: the default fields, and those named by include.
 func newCallbackJob(j *job.Job, target string, include []string) callbackJob {
 	t := callbackJob{
 		ID: j.ID, Topic: j.Topic, Lane: j.Lane, URL: target, Method: j.Method, Labels: j.Labels, Round: j.Generation,
@@ -148,7 +149,7 @@ func newCallbackJob(j *job.Job, target string, include []string) callbackJob {
 // redacted replaces the values of secret headers.
 const redacted = "[redacted]"
 
-// redactHeaders returns headers with the values of those that carry secrets replaced: they were for the receiver alone.
+// redactHeaders returns headers with the values of secret headers replaced.
 func redactHeaders(header map[string][]string) map[string][]string {
 	if !slices.ContainsFunc(slices.Collect(maps.Keys(header)), job.SecretHeader) {
 		return header
@@ -162,7 +163,7 @@ func redactHeaders(header map[string][]string) map[string][]string {
 	return shown
 }
 
-// withoutQuery is a URL up to its query.
+// withoutQuery returns a URL without its query.
 func withoutQuery(target string) string {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -172,7 +173,7 @@ func withoutQuery(target string) string {
 	return u.String()
 }
 
-// newCallbackResponse is what an attempt came to; nil when there was none.
+// newCallbackResponse returns the result of an attempt; nil if there was none.
 func newCallbackResponse(a job.Attempt) *callbackResponse {
 	if a.Kind == "" {
 		return nil

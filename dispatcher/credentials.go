@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// clientKey is what a client certificate's key is sealed as.
+// clientKey names a client certificate's key in its AAD.
 const clientKey = "client_cert"
 
 // sealTopic seals what a topic's policy holds of secrets but those that sign, which come sealed.
@@ -82,7 +82,7 @@ func (d *Dispatcher) sealCertificate(t *store.Topic, was policy.Topic) error {
 	return nil
 }
 
-// credentials are what a topic's attempts prove themselves with, opened.
+// credentials are a topic's signer and client certificate, with their secrets opened.
 type credentials struct {
 	job.Credentials
 
@@ -104,7 +104,7 @@ func (d *Dispatcher) credentials(t store.Topic) *credentials {
 		c.err = errors.Join(c.err, err)
 	}
 	if c.err != nil {
-		d.log.Error("attempts of a topic wait, because they could not prove themselves", "topic", t.Name, "err", c.err)
+		d.log.Error("cannot sign: secret not readable; deliveries of this topic are held", "topic", t.Name, "err", c.err)
 	}
 	return c
 }
@@ -121,7 +121,7 @@ func (d *Dispatcher) certificate(owner secretScope, cert *policy.ClientCert) (*t
 	return &pair, nil
 }
 
-// laneSigner signs for a lane that has secrets of its own.
+// laneSigner returns the signer of a lane with secrets.
 func (d *Dispatcher) laneSigner(lane store.Lane) (job.Signer, error) {
 	return d.signer(secretScope(lane.Queue), lane.Settings.Secrets)
 }

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// A ctxMutex is had by one at a time. Unlike a mutex's, waiting for it ends with a context, or after a while.
+// A ctxMutex is a mutex whose Lock can end with a context or after a timeout.
 type ctxMutex chan struct{}
 
 func newCtxMutex() ctxMutex { return make(ctxMutex, 1) }
 
-// lock waits until the turn is ours. The error is why ctx ended first.
+// lock waits for the mutex. It returns the cause if ctx ends first.
 func (t ctxMutex) lock(ctx context.Context) error {
 	select {
 	case t <- struct{}{}:
@@ -20,7 +20,7 @@ func (t ctxMutex) lock(ctx context.Context) error {
 	}
 }
 
-// tryLock takes the turn if it is free.
+// tryLock locks the mutex if it is free.
 func (t ctxMutex) tryLock() bool {
 	select {
 	case t <- struct{}{}:
@@ -30,7 +30,7 @@ func (t ctxMutex) tryLock() bool {
 	}
 }
 
-// tryLockFor takes the turn if it becomes free soon enough.
+// tryLockFor locks the mutex if it becomes free in time.
 func (t ctxMutex) tryLockFor(ctx context.Context, patience time.Duration) bool {
 	if t.tryLock() {
 		return true
@@ -43,5 +43,5 @@ func (t ctxMutex) tryLockFor(ctx context.Context, patience time.Duration) bool {
 	return t.lock(ctx) == nil
 }
 
-// unlock gives the turn on. It is ours.
+// unlock releases the mutex, which the caller holds.
 func (t ctxMutex) unlock() { <-t }

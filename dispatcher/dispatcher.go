@@ -18,7 +18,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Options says what a Dispatcher works with.
+// Options configures a Dispatcher.
 type Options struct {
 	Store store.Store
 	// Deliverer makes the attempts; needed unless RegisterOnly.
@@ -28,7 +28,7 @@ type Options struct {
 	RegisterOnly bool
 	// Defaults is the policy under every topic's, complete; zero: policy.Builtin.
 	Defaults policy.Topic
-	// Declared refuses jobs of topics that nobody has put; otherwise a topic begins with its first job.
+	// Declared rejects jobs of topics without a stored policy. Otherwise a topic is created by its first job.
 	Declared bool
 	// CheckURL refuses URLs at registration, with an error for a person; nil: none. What it cannot see (a name that
 	// resolves to a refused address) is up to the deliverer.
@@ -41,7 +41,7 @@ type Options struct {
 	Grace time.Duration
 	// Seal seals secrets before they are stored, and opens them; nil: they are stored in the open.
 	Seal *seal.Box
-	// Observer hears of each job that was claimed; nil: nobody does.
+	// Observer, if set, is notified of each claimed job.
 	Observer pool.Observer
 	// Random spreads waits, in [0, 1); nil: math/rand/v2.
 	Random func() float64
@@ -57,7 +57,7 @@ type Dispatcher struct {
 	carrier     *carrier.Carrier // nil when others carry and deliver; so is pool
 	pool        *pool.Pool
 	state       atomic.Int32
-	unopenedLog logLimiter // of what is logged of headers that cannot be opened
+	unopenedLog logLimiter // for headers that cannot be opened
 }
 
 // The states of a Dispatcher's Run.
@@ -89,7 +89,7 @@ func New(opts Options) (*Dispatcher, error) {
 	}
 	d.policies = newPolicies(opts.Store, opts.Defaults, d.credentials, d.log)
 	if opts.RegisterOnly {
-		d.policies.maxAge = policiesMaxAge // no claims tell what changed
+		d.policies.maxAge = policiesMaxAge // without claims it sees no new revision
 		return d, nil
 	}
 	d.carrier = carrier.New(carrier.Options{
@@ -133,28 +133,28 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// lanePolicies are the policies with what lanes need beside.
+// lanePolicies adds lanes' signers and sealed headers to the policies.
 type lanePolicies struct {
 	*policies
 	d *Dispatcher
 }
 
-// Signer signs for a lane that has secrets of its own.
+// Signer returns the signer of a lane with secrets.
 func (t lanePolicies) Signer(lane store.Lane) (job.Signer, error) {
 	signer, err := t.d.laneSigner(lane)
 	if err != nil {
-		t.d.log.Error("nothing of a lane is attempted, because its attempts could not prove themselves", "topic", lane.Queue.Topic,
+		t.d.log.Error("cannot sign: secret not readable; deliveries of this lane are held", "topic", lane.Queue.Topic,
 			"lane", lane.Queue.Lane, "err", err)
 	}
 	return signer, err
 }
 
-// OpenHeader opens what is sealed of a header.
+// OpenHeader opens a sealed header.
 func (t lanePolicies) OpenHeader(q job.Queue, name, sealed string) (job.HeaderSecret, error) {
 	return t.d.openForAttempt(q, name, sealed)
 }
 
-// State tells how the pool stands; zero where others deliver.
+// State returns the pool's state; zero if this process does not deliver.
 func (d *Dispatcher) State() pool.State {
 	if d.pool == nil {
 		return pool.State{}
@@ -162,16 +162,16 @@ func (d *Dispatcher) State() pool.State {
 	return d.pool.State()
 }
 
-// Why a Dispatcher is not ready, beside its store.
+// Errors of Ready, beside those of the store.
 var (
-	// ErrNotStarted says that Run was not called yet.
+	// ErrNotStarted: Run has not been called.
 	ErrNotStarted = errors.New("the dispatcher is not running yet")
-	// ErrStopping says that Run's context has ended: attempts in flight may end, and nothing else begins.
+	// ErrStopping: Run's context has ended. Attempts in flight may finish, and no other begins.
 	ErrStopping = errors.New("shutting down")
 )
 
-// Ready reports whether jobs are taken and delivered, as far as either is this Dispatcher's; the error says why not. It
-// is not ready any more from the moment at which Run's context ends; other calls work on.
+// Ready returns nil if this Dispatcher registers and (unless RegisterOnly) delivers jobs, else the reason. It is not ready
+// once Run's context has ended; other calls still work.
 func (d *Dispatcher) Ready(ctx context.Context) error {
 	switch d.state.Load() {
 	case running:

@@ -101,7 +101,7 @@ func (d *Dispatcher) resealHeaders(header map[string][]string, owner secretScope
 	return anew, changed
 }
 
-// openHeader opens what is sealed of a header.
+// openHeader opens a sealed header.
 func (d *Dispatcher) openHeader(name, sealed string) (job.HeaderSecret, error) {
 	text, err := d.opts.Seal.Open(sealed, headerAAD(name))
 	if err != nil {
@@ -114,15 +114,15 @@ func (d *Dispatcher) openHeader(name, sealed string) (job.HeaderSecret, error) {
 func (d *Dispatcher) openForAttempt(q job.Queue, name, sealed string) (job.HeaderSecret, error) {
 	secret, err := d.openHeader(name, sealed)
 	if err != nil && d.unopenedLog.allow() {
-		d.log.Error("attempts wait, because a header that carries a secret cannot be opened", "topic", q.Topic, "lane", q.Lane, "err", err)
+		d.log.Error("cannot open a secret header; deliveries of this lane are held", "topic", q.Topic, "lane", q.Lane, "err", err)
 	}
 	return secret, err
 }
 
-// A logLimiter lets something through once in a while.
+// A logLimiter allows one log line per logEvery.
 type logLimiter struct{ last atomic.Int64 }
 
-// logEvery is how often what keeps many jobs waiting is logged.
+// logEvery is the shortest interval between two log lines of one kind.
 const logEvery = 10 * time.Second
 
 func (l *logLimiter) allow() bool {

@@ -16,8 +16,7 @@ func (d *Dispatcher) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	return one[0], err
 }
 
-// setCallbackIDs fills in which job tells of the end of each that has ended, where the job, or its topic as it is now, has
-// a callback for that end.
+// setCallbackIDs sets CallbackID of ended jobs whose own or topic's current policy has a callback for that end.
 func (d *Dispatcher) setCallbackIDs(ctx context.Context, jobs []job.Job) {
 	for i := range jobs {
 		j := &jobs[i]
@@ -44,7 +43,7 @@ func (d *Dispatcher) Edit(ctx context.Context, ref job.Ref, edit store.Edit) (jo
 			return job.Job{}, err
 		}
 	}
-	if edit.URL != nil && edit.Header != nil { // what is said anew is for the new URL
+	if edit.URL != nil && edit.Header != nil { // headers in the edit are for the new URL
 		edit.Header = d.sealHeaders(edit.Header, job.Origin(*edit.URL))
 	}
 	switch {
@@ -57,8 +56,8 @@ func (d *Dispatcher) Edit(ctx context.Context, ref job.Ref, edit store.Edit) (jo
 	}
 }
 
-// editWithHeaders changes a job's URL while its headers stay, or headers that carry secrets while its URL stays. The version says
-// that what stays is what was looked at.
+// editWithHeaders changes a job's URL and keeps its headers, or changes secret headers and keeps its URL. It edits the version
+// that it has checked.
 func (d *Dispatcher) editWithHeaders(ctx context.Context, ref job.Ref, edit store.Edit) (job.Job, error) {
 	found, err := d.store.Get(ctx, ref)
 	switch {

@@ -70,7 +70,7 @@ func (d *Dispatcher) ChangeLane(ctx context.Context, q job.Queue, change func(*p
 	})
 }
 
-// declare puts a lane's topic, unless somebody did, so that whoever walks the topics finds the lane.
+// declare stores a lane's topic unless it is stored, so that walks over topics find the lane.
 func (d *Dispatcher) declare(ctx context.Context, q job.Queue) error {
 	set, err := d.policies.reload(ctx)
 	if err != nil {

@@ -42,7 +42,7 @@ func (l *lookup) find(ctx context.Context, name topicName) (store.Topic, bool, e
 	}
 	if l.err == nil && !l.reloaded {
 		l.reloaded = true
-		set, err := l.policies.reload(ctx)
+		set, err := l.reload(ctx)
 		if err == nil {
 			l.set = set
 		}

@@ -7,17 +7,16 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// What is said of a secret header of a job that would go to another origin, where the job is edited and where it is
-// revived.
+// Details of the error for a secret header that would be sent to another origin, after an edit and after a revival.
 const (
-	notForEdit = "must be said again, in headers that replace all of the job's, or headers be null: " +
-		"its stored value was not for the host that the URL leads to now"
-	notForRevival = "was not for the host that url leads to: revive the job without url, while its lane is paused, " +
-		"and change its url and headers together"
+	notForEdit = "must be resent, in headers that replace all of the job's, or headers must be null: " +
+		"the URL now points to a different origin"
+	notForRevival = "is for a different origin than url: revive the job without url while its lane is paused, " +
+		"then change its url and headers together"
 )
 
-// checkSecretsStayOnOrigin refuses to send a job to another origin together with the headers of its own that carry secrets: who can change
-// a URL must not learn them that way. Nothing would be sent there in any case; this says so before the job is changed.
+// checkSecretsStayOnOrigin returns a *job.InvalidError if a job has secret headers for another origin than the target's. An
+// attempt would not send them; this reports it before the job is changed.
 func (d *Dispatcher) checkSecretsStayOnOrigin(j *job.Job, target, detail string) error {
 	var faults []job.FieldError
 	for _, name := range slices.Sorted(maps.Keys(j.Header)) {

@@ -33,7 +33,7 @@ func requireAstray(t *testing.T, err error) {
 	var fields []string
 	for _, f := range requireInvalid(t, err).Errors {
 		fields = append(fields, f.Field)
-		require.Contains(t, f.Detail, "was not for the host")
+		require.Contains(t, f.Detail, "different origin")
 	}
 	require.Equal(t, []string{"/headers/Authorization", "/headers/Cookie"}, fields)
 	require.NotContains(t, err.Error(), "hunter2")

@@ -14,22 +14,22 @@ import (
 // topicName names a topic in a namespace.
 type topicName struct{ namespace, name string }
 
-// policies keeps the topics' policies at hand. Reading is one look-up without a lock; what changed in the store is seen
-// by its revision, which every claim reports, so nothing is polled. A process that claims nothing reads them again where
-// a registration depends on a topic and those at hand are older than policiesMaxAge.
+// policies is a cache of the topics' policies. Lookups take no lock. Claims report the store's revision, so a process that
+// claims reloads the cache when it changes, without polling. A process without claims reloads a cache older than
+// policiesMaxAge when a registration depends on a topic.
 type policies struct {
 	store           store.Store
 	defaults        policy.Topic
 	log             *slog.Logger
-	openCredentials func(store.Topic) *credentials // what a topic's attempts prove themselves with; nil: nothing
-	maxAge          time.Duration                  // how long what was read holds without a look at the store; zero: until a claim says otherwise
+	openCredentials func(store.Topic) *credentials // a topic's credentials; nil: none
+	maxAge          time.Duration                  // of the cache; zero: until a claim reports another revision
 
 	cached      atomic.Pointer[policySet]
 	loading     ctxMutex
-	lastFailure atomic.Pointer[loadFailure] // of the last reading; nil: it succeeded. Written by whose turn it is
+	lastFailure atomic.Pointer[loadFailure] // of the last load; nil: it succeeded. Guarded by loading for writes
 }
 
-// A loadFailure is a reading that failed.
+// A loadFailure is the error of a load.
 type loadFailure struct {
 	at  time.Time
 	err error
@@ -44,14 +44,14 @@ type policySet struct {
 }
 
 const (
-	// reloadTimeout bounds one reading of all policies for an answer, syncTimeout one between a claim and its attempts.
+	// reloadTimeout bounds a load for an API request, syncTimeout one between a claim and its attempts.
 	reloadTimeout = 5 * time.Second
 	syncTimeout   = time.Second
-	// refreshAfter is how old policies may be where a topic's rate keeps the process from claiming, and so from hearing.
+	// refreshAfter is the age at which Refresh reloads: a topic's rate may keep the process from claiming.
 	refreshAfter = 5 * time.Second
-	// retryLoadAfter is the pause after a reading that failed: claims and registrations go on meanwhile.
+	// retryLoadAfter is the pause after a load failed. Claims and registrations go on with the cache.
 	retryLoadAfter = time.Second
-	// policiesMaxAge is how old policies may be in a process that claims nothing, or hears of older ones.
+	// policiesMaxAge is the maximum age of the cache in a process without claims, or while claims report an older revision.
 	policiesMaxAge = time.Second
 )
 
@@ -61,7 +61,7 @@ func newPolicies(s store.Store, defaults policy.Topic, open func(store.Topic) *c
 	return p
 }
 
-// Topic is the complete policy that holds now.
+// Topic returns a topic's policy with defaults applied.
 func (p *policies) Topic(namespace, name string) policy.Topic {
 	if t, ok := p.cached.Load().resolved[topicName{namespace, name}]; ok {
 		return t
@@ -69,8 +69,8 @@ func (p *policies) Topic(namespace, name string) policy.Topic {
 	return p.defaults
 }
 
-// recentTopic is Topic, for what may be a few seconds old. It never fails, and waits only for
-// a first reading, or as Refresh does.
+// recentTopic returns a topic's policy, at most refreshAfter old. It never fails; it waits only for the first load, or as
+// Refresh does.
 func (p *policies) recentTopic(ctx context.Context, namespace, name string) policy.Topic {
 	switch {
 	case p.cached.Load().revision < 0 && !p.failedRecently():
@@ -81,7 +81,7 @@ func (p *policies) recentTopic(ctx context.Context, namespace, name string) poli
 	return p.Topic(namespace, name)
 }
 
-// Credentials are what a topic's attempts prove themselves with.
+// Credentials returns a topic's signer and client certificate.
 func (p *policies) Credentials(namespace, name string) (job.Credentials, error) {
 	if c := p.cached.Load().credentials[topicName{namespace, name}]; c != nil {
 		return c.Credentials, c.err
@@ -89,22 +89,22 @@ func (p *policies) Credentials(namespace, name string) (job.Credentials, error) 
 	return job.Credentials{}, nil
 }
 
-// Refresh reads the policies again when they are older than refreshAfter, unless somebody does.
+// Refresh reloads policies that are older than refreshAfter, unless a load is in progress.
 func (p *policies) Refresh(ctx context.Context) {
 	if time.Since(p.cached.Load().loadedAt) < refreshAfter || p.failedRecently() || !p.loading.tryLock() {
 		return
 	}
 	defer p.loading.unlock()
 	if _, err := p.load(ctx, syncTimeout); err != nil && ctx.Err() == nil {
-		p.log.Warn("topics' policies could not be read again", "err", err)
+		p.log.Warn("reloading topic policies failed, using cached ones", "err", err)
 	}
 }
 
-// Sync reads the policies again when those at hand are older than the revision, and tells whether they are as new now.
-// It does not wait for a reading that is under way.
+// Sync reloads the policies if the cache is older than the revision, and reports whether it is as new now. It does not wait
+// for a load in progress.
 //
-// A revision that is lower than ours is an answer that was under way, or comes of a shard that was not told yet; but when
-// it stays, a fault of the store took policies back that we have seen. So they are read again, once in a while.
+// A lower revision than the cached one comes from a delayed reply, or from a shard that has not got the change yet. If it
+// persists, a fault of the store has rolled policies back. So they are reloaded every policiesMaxAge.
 func (p *policies) Sync(ctx context.Context, revision int64) bool {
 	if p.isCurrent(revision) {
 		return true
@@ -121,20 +121,20 @@ func (p *policies) Sync(ctx context.Context, revision int64) bool {
 	}
 	set, err := p.load(ctx, syncTimeout)
 	if err != nil {
-		p.log.Warn("topics' policies could not be read again", "err", err)
+		p.log.Warn("reloading topic policies failed, using cached ones", "err", err)
 		return false
 	}
 	return set.revision >= revision
 }
 
-// isCurrent tells whether the policies at hand need not be read again because the store has that revision.
+// isCurrent reports whether the cache need not be reloaded for a revision of the store.
 func (p *policies) isCurrent(revision int64) bool {
 	set := p.cached.Load()
 	return set.revision == revision || set.revision > revision && time.Since(set.loadedAt) < policiesMaxAge
 }
 
-// loadFirst reads the policies for the first time, for as long as it takes: without them, jobs would be judged by defaults
-// that are not theirs. False when ctx ended first.
+// loadFirst loads the policies, and retries until it succeeds: without them, jobs would be judged by default policies. It
+// returns false if ctx ends first.
 func (p *policies) loadFirst(ctx context.Context) bool {
 	var again store.Backoff
 	for {
@@ -145,15 +145,14 @@ func (p *policies) loadFirst(ctx context.Context) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		p.log.Warn("topics' policies could not be read; nothing is attempted before", "err", err)
+		p.log.Warn("loading topic policies failed, retrying; deliveries start afterwards", "err", err)
 		if !again.Wait(ctx) {
 			return false
 		}
 	}
 }
 
-// load reads all policies, and notes it when that fails; not when ctx ended, which says nothing about the store. The turn
-// is ours.
+// load reads all policies. It records a failure unless ctx has ended, which is not the store's fault. The caller holds loading.
 func (p *policies) load(ctx context.Context, within time.Duration) (*policySet, error) {
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -177,7 +176,7 @@ func (p *policies) load(ctx context.Context, within time.Duration) (*policySet, 
 		set.stored[name] = t
 		set.resolved[name] = t.Policy.WithDefaults(p.defaults)
 		c := old.credentials[name]
-		if c == nil || c.revision != t.Revision { // opened once a change: certificates must stay the same pointer
+		if c == nil || c.revision != t.Revision { // opened once per revision: a certificate must stay the same pointer
 			c = p.openCredentials(t)
 		}
 		if c != nil {
@@ -189,14 +188,14 @@ func (p *policies) load(ctx context.Context, within time.Duration) (*policySet, 
 	return set, nil
 }
 
-// failedRecently tells whether it is too early to read again.
+// failedRecently reports whether the last load failed less than retryLoadAfter ago.
 func (p *policies) failedRecently() bool {
 	f := p.lastFailure.Load()
 	return f != nil && time.Since(f.at) < retryLoadAfter
 }
 
-// reload gives all policies as they are in the store now, for answers that must not be old. Callers who wait for each other
-// share what is read after all of them asked, and a failure too: a store that is silent makes each wait once.
+// reload returns all policies as they are in the store now. Concurrent callers share one load that began after all of them
+// called, and its failure, so that an unresponsive store delays each of them once.
 func (p *policies) reload(ctx context.Context) (*policySet, error) {
 	asked := time.Now()
 	if err := p.loading.lock(ctx); err != nil {
@@ -212,9 +211,9 @@ func (p *policies) reload(ctx context.Context) (*policySet, error) {
 	return p.load(ctx, reloadTimeout)
 }
 
-// snapshot gives the policies at hand, read again when they are older than they may be. One caller reads; the others go on
-// with what there is, unless that is from before a time in which nobody asked: then they give the reading a while. When it
-// fails, everybody goes on with what there is: whoever writes to the store next hears what is wrong.
+// snapshot returns the cached policies, reloaded if they are older than maxAge. One caller loads. The others use the cache,
+// but wait for syncTimeout if it is older than two maxAge. If the load fails, all use the cache: the next write to the store
+// reports the fault.
 func (p *policies) snapshot(ctx context.Context) (*policySet, error) {
 	set := p.cached.Load()
 	if p.isFresh(set) {
@@ -239,7 +238,7 @@ func (p *policies) snapshot(ctx context.Context) (*policySet, error) {
 		return read, nil
 	}
 	if ctx.Err() == nil {
-		p.log.Warn("topics' policies could not be read again", "err", err)
+		p.log.Warn("reloading topic policies failed, using cached ones", "err", err)
 	}
 	return set, nil
 }

@@ -50,7 +50,7 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 }
 
 // expired answers an error for each job that would expire before it is due, by its index. A job whose id is known has none:
-// it may have been registered in time, and the store tells whether this is the same request.
+// it may have been registered in time, and the store decides whether this is the same request.
 func (d *Dispatcher) expired(ctx context.Context, jobs []job.New, now time.Time) map[int]error {
 	var errs map[int]error
 	var refs []job.Ref
@@ -81,7 +81,7 @@ func (d *Dispatcher) expired(ctx context.Context, jobs []job.New, now time.Time)
 	return errs
 }
 
-// prepare completes a registration.
+// prepare returns the job to insert for a registration.
 func (d *Dispatcher) prepare(ctx context.Context, topics *lookup, n job.New, now time.Time) (store.NewJob, error) {
 	entry := store.NewJob{New: n}
 	if n.ID != "" {
@@ -136,7 +136,7 @@ func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) (top
 			return "", err
 		}
 		if laneURL == "" {
-			return "", invalid("/url", "is needed, because neither the topic "+n.Topic+" nor the lane has one")
+			return "", invalid("/url", "is required: neither the topic "+n.Topic+" nor the lane has a url")
 		}
 	}
 	if n.URL != "" {
@@ -153,7 +153,7 @@ func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) (top
 	return topicURL, nil
 }
 
-// checkCallbacks asks the guard about those who are to be told of the end.
+// checkCallbacks checks the URLs of callbacks with the guard.
 func (d *Dispatcher) checkCallbacks(onDelivered, onDead *policy.Callback) error {
 	if onDelivered != nil {
 		if err := d.checkURL("/on_delivered/url", onDelivered.URL); err != nil {
@@ -166,7 +166,7 @@ func (d *Dispatcher) checkCallbacks(onDelivered, onDead *policy.Callback) error 
 	return nil
 }
 
-// checkURL asks the guard.
+// checkURL checks a URL with the guard.
 func (d *Dispatcher) checkURL(field, target string) error {
 	if d.opts.CheckURL == nil {
 		return nil

@@ -21,9 +21,9 @@ func (d *Dispatcher) resealAll(ctx context.Context) {
 	count, err := d.reseal(ctx)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		d.log.Warn("secrets could not all be sealed under the current key; the next start tries again", "sealed", count, "err", err)
+		d.log.Warn("resealing secrets under the current key failed; the next start retries", "sealed", count, "err", err)
 	case err == nil:
-		d.log.Info("every secret that can be opened is sealed under the current key", "sealed", count, "took", time.Since(began))
+		d.log.Info("resealed secrets under the current key", "sealed", count, "took", time.Since(began))
 	}
 }
 
@@ -76,7 +76,7 @@ func (d *Dispatcher) resealTopic(ctx context.Context, name topicName, p policy.T
 		return nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("seal the secrets of %s anew: %w", owner, err)
+		return 0, fmt.Errorf("reseal the secrets of %s: %w", owner, err)
 	}
 	return count, nil
 }
@@ -135,7 +135,7 @@ func (d *Dispatcher) resealLanes(ctx context.Context, name topicName) (count int
 				wrote = 1
 				return nil
 			}); err != nil {
-				failed = fmt.Errorf("seal the secrets of %s anew: %w", secretScope(l.Queue), err)
+				failed = fmt.Errorf("reseal the secrets of %s: %w", secretScope(l.Queue), err)
 				if errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil {
 					return count, failed
 				}

@@ -9,17 +9,16 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A change of settings is made of what is stored, and written only over that: when another change came between, it is
-// made again, after a pause.
+// Settings are changed by read, modify and write under the revision that was read. After a conflict the change is retried.
 const (
 	maxConflicts  = 10
 	conflictPause = 2 * time.Millisecond
 )
 
-// errNoChange ends a change that would change nothing.
+// errNoChange ends a change that has no effect.
 var errNoChange = errors.New("it stays as it was")
 
-// retryOnConflict makes a change. While it fails with store.ErrVersion, another came between: then once more.
+// retryOnConflict calls do until it does not fail with store.ErrVersion, at most maxConflicts times.
 func retryOnConflict[T any](ctx context.Context, do func() (T, error)) (done T, err error) {
 	for try := 1; ; try++ {
 		done, err = do()

@@ -14,10 +14,10 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A secretScope of secrets is a store.SecretOwner that names the places at which its secrets are sealed.
+// A secretScope is the owner of secrets. It names the AAD under which they are sealed.
 type secretScope store.SecretOwner
 
-// aad names what is sealed of the owner's, so that it opens nowhere else.
+// aad returns the additional data that binds a sealed secret to its owner and use.
 func (o secretScope) aad(what string) string {
 	if o.Lane == "" {
 		return o.Namespace + "/" + o.Topic + "/" + what
@@ -76,9 +76,9 @@ func (d *Dispatcher) asymmetric(owner secretScope, secrets []policy.Secret) (n i
 	return n
 }
 
-// errCannotSeal: what is beside a secret is better kept than this process could keep the secret.
+// errCannotSeal: the stored secrets are sealed, and this process has no key to seal another.
 var errCannotSeal = &store.UnavailableError{
-	Reason: "this process has no key to seal a secret with, and what is stored is sealed: start it with " + seal.Setting,
+	Reason: "this process has no key to seal secrets, but stored secrets are sealed: start it with " + seal.Setting,
 }
 
 // cannotSeal reports whether some of the secrets are sealed, and this process could not seal another.

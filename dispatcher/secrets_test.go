@@ -415,7 +415,7 @@ func TestSecretsAreSealedAnewUnderANewKey(t *testing.T) {
 		require.Equal(t, store.MaxBatch+2, strings.Count(text, "x1:"+keyID(t, 2)), "the first page of the lanes, and two topics")
 		require.Equal(t, 1, strings.Count(text, "x1:"+keyID(t, 9)))
 		require.Contains(t, written.String(), keyID(t, 9))
-		require.NotContains(t, written.String(), "could not all be sealed")
+		require.NotContains(t, written.String(), "resealing secrets under the current key failed")
 		require.NoError(t, second.stop())
 
 		third := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 2)})
@@ -446,7 +446,7 @@ func TestALaneThatCannotBeSealedAnewStopsNoOther(t *testing.T) {
 		})
 		time.Sleep(10 * time.Second)
 		require.Equal(t, 8, strings.Count(keptIn(t, s), "x1:"+keyID(t, 2)))
-		require.Contains(t, written.String(), "could not all be sealed")
+		require.Contains(t, written.String(), "resealing secrets under the current key failed")
 		require.Contains(t, written.String(), "lane-2")
 		require.NoError(t, second.stop())
 	})

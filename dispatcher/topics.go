@@ -55,7 +55,7 @@ func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Top
 	}
 	// Jobs registered from now on see it at once; attempts see it by the revision that claims report.
 	if _, err := d.policies.reload(ctx); err != nil {
-		d.log.Warn("topics' policies could not be read again", "err", err)
+		d.log.Warn("reloading topic policies failed, using cached ones", "err", err)
 	}
 	return put, nil
 }

@@ -138,7 +138,7 @@ func TestSecretsAreSealedWhereTheyAreKept(t *testing.T) {
 	// Without its key nothing is sent unsigned: the job waits.
 	restart(first)
 	id := register(t, p, obj{"topic": "sealed", "lane": "one", "url": r.URL + "/ok"}).ID
-	require.Eventually(t, func() bool { return strings.Contains(p.log.text(), "could not prove themselves") }, startTime, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(p.log.text(), "cannot sign: secret not readable") }, startTime, 10*time.Millisecond)
 	require.Empty(t, r.of(id))
 	restart(second)
 	r.arrives(t, id, 1)
