@@ -132,25 +132,25 @@ type Options struct {
 
 const (
 	defaultMaxBody = 256 << 10
-	// requestTimeout bounds the work on one request, whatever the store does.
-	requestTimeout = 30 * time.Second
+	// Timeout bounds the work on one request, whatever the store does.
+	Timeout = 30 * time.Second
 )
 
 // api is what the handlers share.
 type api struct {
-	service    Service
-	maxBody    int64
-	version    string
-	healthOnly bool
-	metrics    http.Handler
-	log        *slog.Logger
-	bodies     *bodyBudget
-	lists      *listLimiter
-	overload   throttle
+	service     Service
+	maxBody     int64
+	version     string
+	healthOnly  bool
+	metrics     http.Handler
+	log         *slog.Logger
+	bodies      *BodyBudget
+	lists       *listLimiter
+	overloadLog limitedLog
 	// streams holds one for each stream under way.
 	streams chan struct{}
-	// atEnd has a function called when the server is shut down, as context.AfterFunc does.
-	atEnd func(func()) (stop func() bool)
+	// onShutdown has a function called when the server is shut down, as context.AfterFunc does.
+	onShutdown func(func()) (stop func() bool)
 }
 
 // New makes the handler. It panics without a Service.
@@ -173,11 +173,11 @@ func newAPI(o Options) (a *api, end func()) {
 		metrics:    o.Metrics,
 		log:        cmp.Or(o.Logger, slog.Default()),
 		streams:    make(chan struct{}, maxStreams),
-		bodies:     newBodyBudget(cmp.Or(o.BodyBytes, defaultBodyBytes), max(maxBatchBytes, growth*cmp.Or(o.MaxBody, defaultMaxBody)+slack)+1),
+		bodies:     NewBodyBudget(cmp.Or(o.BodyBytes, DefaultBodyBytes), max(MaxBatchBytes, growth*cmp.Or(o.MaxBody, defaultMaxBody)+slack)+1),
 		lists:      newListLimiter(),
-		atEnd:      func(f func()) func() bool { return context.AfterFunc(life, f) },
+		onShutdown: func(f func()) func() bool { return context.AfterFunc(life, f) },
 	}
-	a.overload.log = a.log
+	a.overloadLog.log = a.log
 	return a, end
 }
 
@@ -189,7 +189,7 @@ func (a *api) handler(o Options, end func()) http.Handler {
 			mux.Handle(r.path, a.methods(r))
 		}
 	}
-	mux.Handle("/", a.handle(a.elsewhere))
+	mux.Handle("/", a.handle(a.notFound))
 	g := &guard{next: mux, loopback: o.Loopback, checkHost: o.CheckHost}
 	g.unauthorized.log, g.refused.log = a.log, a.log
 	for _, host := range o.Hosts {
@@ -197,10 +197,10 @@ func (a *api) handler(o Options, end func()) http.Handler {
 	}
 	if o.Token != "" {
 		g.token = o.Token.sum()
-		g.guarded = true
+		g.needsToken = true
 	}
 	if o.Closing == nil {
 		o.Closing = func() bool { return false }
 	}
-	return &gate{next: g, closing: o.Closing, end: end}
+	return &shutdownHandler{next: g, closing: o.Closing, end: end}
 }

@@ -219,7 +219,7 @@ func TestFaultsBeyondAHundredAreCounted(t *testing.T) {
 	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/jobs", "{"+body.String()+`"id": "a.b"}`)
 	p := problemIn(t, w)
 	require.Equal(t, http.StatusUnprocessableEntity, w.Code)
-	require.Len(t, p.Errors, maxFaults+1)
+	require.Len(t, p.Errors, maxFieldErrors+1)
 }
 
 func TestOnlyJSONIsTaken(t *testing.T) {
@@ -227,7 +227,7 @@ func TestOnlyJSONIsTaken(t *testing.T) {
 		"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/x-ndjson", ";", "json",
 	} {
 		for _, target := range []string{"POST /v1/jobs", "POST /v1/batch", "PATCH /v1/jobs/a", "PUT /v1/topics/a"} {
-			if kind == contentNDJSON && target == "POST /v1/batch" {
+			if kind == ContentTypeNDJSON && target == "POST /v1/batch" {
 				continue // a stream
 			}
 			f := newFake()
@@ -272,7 +272,7 @@ func TestContentEncoding_IsRefusedByEveryRouteThatReadsContent(t *testing.T) {
 }
 
 func TestBatch_NamesTheJobsThatItRefuses(t *testing.T) {
-	long := strings.Repeat("x", longestShown+1)
+	long := strings.Repeat("x", maxIDShown+1)
 	jobs := []struct {
 		text string
 		id   any
@@ -299,7 +299,7 @@ func TestBatch_NamesTheJobsThatItRefuses(t *testing.T) {
 	}
 	array := call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": [`+strings.Join(texts, ",")+`]}`)
 	results, _ := answered(t, array)["results"].([]any)
-	lines := call(t, handlerOf(f), http.MethodPost, "/v1/batch", strings.Join(texts, "\n\n"), "Content-Type", contentNDJSON)
+	lines := call(t, handlerOf(f), http.MethodPost, "/v1/batch", strings.Join(texts, "\n\n"), "Content-Type", ContentTypeNDJSON)
 	streamed := strings.Split(strings.TrimSpace(lines.Body.String()), "\n")
 	require.Len(t, streamed, len(jobs))
 	for i, j := range jobs {
@@ -329,7 +329,7 @@ func TestWhiteSpaceAroundTheJSONIsTaken(t *testing.T) {
 func TestARequestLargerThanTheLimitIsRefusedWithAndWithoutItsLength(t *testing.T) {
 	for _, target := range []string{"/v1/jobs", "/v1/batch"} {
 		f := newFake()
-		body := strings.Repeat(" ", maxBatchBytes+1)
+		body := strings.Repeat(" ", MaxBatchBytes+1)
 		w := call(t, handlerOf(f), http.MethodPost, target, body)
 		require.Equal(t, http.StatusRequestEntityTooLarge, w.Code)
 		problemIn(t, w)

@@ -15,137 +15,137 @@ import (
 // A batch is one under way, as JSON or as a stream.
 type batch struct {
 	*api
-	out *out
+	out *Buffer
 	now time.Time
 	// written is called after each result.
 	written func()
 	// index counts the results of jobs.
 	index int
-	// failed is what the store failed with last, at failedAt: what follows is not tried for storeRest.
-	failed   error
-	failedAt time.Time
+	// storeErr is what the store failed with last, at storeErrAt: what follows is not tried for storeRetryAfter.
+	storeErr   error
+	storeErrAt time.Time
 }
 
-// storeRest is how long a store that failed is not asked: a batch of thousands must not wait for it part after part, and
+// storeRetryAfter is how long a store that failed is not asked: a batch of thousands must not wait for it part after part, and
 // a stream that goes on for minutes must not be refused for good.
-const storeRest = time.Second
+const storeRetryAfter = time.Second
 
-// An entry is one job of a batch as it came.
-type entry struct {
+// A batchItem is one job of a batch as it came.
+type batchItem struct {
 	text []byte
 	// line is where in a stream it stands; zero: in no stream.
 	line int
 	// problem says what is wrong with it already.
-	problem *problem
+	problem *Problem
 }
 
-// judge reads a job, or says what is wrong with it. Of a refused one the id at least is given, where it can be read.
-func (b *batch) judge(e entry) (job.New, *problem) {
+// decode reads a job, or says what is wrong with it. Of a refused one the id at least is given, where it can be read.
+func (b *batch) decode(e batchItem) (job.New, *Problem) {
 	if e.problem != nil {
 		return job.New{}, e.problem
 	}
-	n, p := decodeNew(e.text, b.now, b.maxBody)
-	if p != nil && p.status == http.StatusBadRequest {
+	n, p := DecodeJob(e.text, b.now, b.maxBody)
+	if p != nil && p.Status == http.StatusBadRequest {
 		n.ID = "" // the JSON may hold two
 		if e.line > 0 {
-			p.detail = fmt.Sprintf("line %d: %s", e.line, p.detail)
+			p.Detail = fmt.Sprintf("line %d: %s", e.line, p.Detail)
 		}
 	}
 	return n, p
 }
 
-// take registers a part of the batch, at most store.MaxBatch jobs, and writes its results.
-func (b *batch) take(ctx context.Context, part []entry) {
-	problems := make([]*problem, len(part))
+// register registers a part of the batch, at most store.MaxBatch jobs, and writes its results.
+func (b *batch) register(ctx context.Context, part []batchItem) {
+	problems := make([]*Problem, len(part))
 	ids := make([]string, len(part))
 	good := make([]job.New, 0, len(part))
 	for i, e := range part {
-		n, p := b.judge(e)
+		n, p := b.decode(e)
 		ids[i] = n.ID
 		if problems[i] = p; p == nil {
 			good = append(good, n)
 		}
 	}
-	routed := b.register(ctx, good)
+	routed := b.registerUnlessFailing(ctx, good)
 	for i, p := range problems {
 		if p != nil {
-			b.answer(result{id: ids[i], status: p.status, problem: p})
+			b.answer(itemResult{id: ids[i], status: p.Status, problem: p})
 			continue
 		}
 		one := &routed[0]
 		routed = routed[1:]
-		status, p := settled(one)
+		status, p := registrationStatus(one)
 		if p != nil {
-			status = p.status
+			status = p.Status
 		}
 		if status == http.StatusInternalServerError {
 			b.log.Error("a job of a batch failed", "err", one.Err)
 		}
-		b.answer(result{id: cmp.Or(one.Job.ID, ids[i]), status: status, reached: one.Job.Durability, problem: p})
+		b.answer(itemResult{id: cmp.Or(one.Job.ID, ids[i]), status: status, reached: one.Job.Durability, problem: p})
 	}
 }
 
-// register is Register, but for a while after the store failed for all jobs of a part.
-func (b *batch) register(ctx context.Context, good []job.New) []store.RoutedResult {
+// registerUnlessFailing is Register, but for a while after the store failed for all jobs of a part.
+func (b *batch) registerUnlessFailing(ctx context.Context, good []job.New) []store.RoutedResult {
 	if len(good) == 0 {
 		return nil
 	}
-	if b.failed != nil && time.Since(b.failedAt) < storeRest {
-		return slices.Repeat([]store.RoutedResult{{Err: b.failed}}, len(good))
+	if b.storeErr != nil && time.Since(b.storeErrAt) < storeRetryAfter {
+		return slices.Repeat([]store.RoutedResult{{Err: b.storeErr}}, len(good))
 	}
 	results := b.service.Register(ctx, good)
-	b.failed = nil
+	b.storeErr = nil
 	if !slices.ContainsFunc(results, func(r store.RoutedResult) bool { return !unavailable(r.Err) }) {
-		b.failed, b.failedAt = results[0].Err, time.Now()
+		b.storeErr, b.storeErrAt = results[0].Err, time.Now()
 	}
 	return results
 }
 
 func unavailable(err error) bool {
-	return err != nil && problemOf(err).status == http.StatusServiceUnavailable
+	return err != nil && FromError(err).Status == http.StatusServiceUnavailable
 }
 
-// A result is what came of one job of a batch.
-type result struct {
+// An itemResult is what came of one job of a batch.
+type itemResult struct {
 	id      string
 	status  int
 	reached *job.Durability
-	problem *problem
+	problem *Problem
 }
 
-// longestShown is the longest id that a result shows, in bytes. That of a refused job is shown as it was sent.
-const longestShown = 128
+// maxIDShown is the longest id that a result shows, in bytes. That of a refused job is shown as it was sent.
+const maxIDShown = 128
 
 // answer writes the result of the next job.
-func (b *batch) answer(r result) {
-	b.out.open()
-	b.out.number("index", int64(b.index))
+func (b *batch) answer(r itemResult) {
+	b.out.Open()
+	b.out.Number("index", int64(b.index))
 	b.index++
-	if r.id != "" && len(r.id) <= longestShown {
-		b.out.text("id", r.id)
+	if r.id != "" && len(r.id) <= maxIDShown {
+		b.out.Text("id", r.id)
 	} else {
-		b.out.none("id")
+		b.out.Null("id")
 	}
 	b.write(r)
 }
 
 // end writes what ended the batch before its end, in place of a result: it is of no job.
-func (b *batch) end(p *problem) {
-	b.out.open()
-	b.out.none("index")
-	b.out.none("id")
-	b.write(result{status: p.status, problem: p})
+func (b *batch) end(p *Problem) {
+	b.out.Open()
+	b.out.Null("index")
+	b.out.Null("id")
+	b.write(itemResult{status: p.Status, problem: p})
 }
 
 // write writes the rest of a result.
-func (b *batch) write(r result) {
-	b.out.number("status", int64(r.status))
+func (b *batch) write(r itemResult) {
+	b.out.Number("status", int64(r.status))
 	if r.problem != nil {
-		b.out.key("error")
-		r.problem.into(b.out)
+		b.out.Key("error")
+		r.problem.AppendTo(b.out)
 	} else {
-		b.out.durability(r.reached)
+		b.out.Durability(r.reached)
 	}
-	b.out.close()
+	b.out.Close()
 	b.written()
 }

@@ -126,10 +126,10 @@ func TestABatchThatIsNoBatchIsRefused(t *testing.T) {
 		f.untouched(t)
 	}
 	f := newFake()
-	w := call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(maxBatchJobs+1))
+	w := call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(MaxBatchJobs+1))
 	require.Equal(t, http.StatusRequestEntityTooLarge, w.Code)
 	require.Equal(t, []string{"/jobs"}, problemIn(t, w).fields())
 	f.untouched(t)
-	require.Equal(t, http.StatusOK, call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(maxBatchJobs)).Code)
+	require.Equal(t, http.StatusOK, call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(MaxBatchJobs)).Code)
 	require.JSONEq(t, `{"results": []}`, call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": []}`).Body.String())
 }

@@ -129,7 +129,7 @@ func BenchmarkBatch(b *testing.B) {
 		text []byte
 	}{
 		{"application/json", slices.Concat([]byte(`{"jobs": [`), bytes.Join(all, []byte(",")), []byte("]}"))},
-		{contentNDJSON, bytes.Join(all, []byte("\n"))},
+		{ContentTypeNDJSON, bytes.Join(all, []byte("\n"))},
 	} {
 		b.Run(c.kind, func(b *testing.B) {
 			server := httptest.NewServer(handlerOf(instantly{newFake()}))

@@ -12,51 +12,51 @@ import (
 // Bounds of the request bodies in memory, over all requests of the process. What a body costs beside its own bytes
 // (decoded, and on its way to the store) is about three times as much again.
 const (
-	// defaultBodyBytes is for bodies of more than smallBody.
-	defaultBodyBytes = 48 << 20
-	// smallBytes is kept for smaller ones, so that large uploads do not keep small registrations out.
-	smallBytes = 16 << 20
-	// smallBody is how much of a body is read before it counts as a large one.
-	smallBody = 64 << 10
+	// DefaultBodyBytes is for bodies of more than SmallBody.
+	DefaultBodyBytes = 48 << 20
+	// SmallBytes is kept for smaller ones, so that large uploads do not keep small registrations out.
+	SmallBytes = 16 << 20
+	// SmallBody is how much of a body is read before it counts as a large one.
+	SmallBody = 64 << 10
 	// firstRoom is reserved before anything of a body has arrived.
 	firstRoom = 4 << 10
-	// stallTimeout is for a client to send more of a large body.
-	stallTimeout = 10 * time.Second
+	// StallTimeout is for a client to send more of a large body.
+	StallTimeout = 10 * time.Second
 )
 
-// A bodyBudget bounds the bytes of request bodies that are in memory at a time. They are reserved as they arrive, so that
+// A BodyBudget bounds the bytes of request bodies that are in memory at a time. They are reserved as they arrive, so that
 // a client that sends nothing holds at most firstRoom. Safe for concurrent use.
-type bodyBudget struct {
+type BodyBudget struct {
 	large, all int64 // bounds with and without large bodies
 	used       atomic.Int64
 }
 
-// newBodyBudget makes one in which a body of the largest size fits when no other large one is there.
-func newBodyBudget(bytes, largest int64) *bodyBudget {
+// NewBodyBudget makes one in which a body of the largest size fits when no other large one is there.
+func NewBodyBudget(bytes, largest int64) *BodyBudget {
 	large := max(bytes, largest)
-	return &bodyBudget{large: large, all: large + smallBytes}
+	return &BodyBudget{large: large, all: large + SmallBytes}
 }
 
 // bound is how many bytes may be in use when a body has grown to n.
-func (b *bodyBudget) bound(n int64) int64 {
-	if n > smallBody {
+func (b *BodyBudget) bound(n int64) int64 {
+	if n > SmallBody {
 		return b.large
 	}
 	return b.all
 }
 
 // fits reports whether a body of n bytes would fit now.
-func (b *bodyBudget) fits(n int64) bool { return b.used.Load()+n <= b.bound(n) }
+func (b *BodyBudget) fits(n int64) bool { return b.used.Load()+n <= b.bound(n) }
 
-// A meteredBody is a request's body, with what is reserved for it.
-type meteredBody struct {
+// A MeteredBody is a request's body, with what is reserved for it.
+type MeteredBody struct {
 	io.ReadCloser
-	budget *bodyBudget
+	budget *BodyBudget
 	held   atomic.Int64
 }
 
-// take reserves n bytes more; false: there is no room.
-func (m *meteredBody) take(n int64) bool {
+// Reserve reserves n bytes more; false: there is no room.
+func (m *MeteredBody) Reserve(n int64) bool {
 	if m == nil {
 		return true
 	}
@@ -73,19 +73,19 @@ func (m *meteredBody) take(n int64) bool {
 	}
 }
 
-// force reserves n bytes even if there is no room.
-func (m *meteredBody) force(n int64) {
+// ForceReserve reserves n bytes even if there is no room.
+func (m *MeteredBody) ForceReserve(n int64) {
 	if m != nil {
 		m.budget.used.Add(n)
 		m.held.Add(n)
 	}
 }
 
-// give releases n bytes.
-func (m *meteredBody) give(n int64) { m.force(-n) }
+// Return releases n bytes.
+func (m *MeteredBody) Return(n int64) { m.ForceReserve(-n) }
 
-// release gives everything back.
-func (m *meteredBody) release() {
+// Release gives everything back.
+func (m *MeteredBody) Release() {
 	if m != nil {
 		m.budget.used.Add(-m.held.Swap(0))
 	}
@@ -94,37 +94,37 @@ func (m *meteredBody) release() {
 // answerSize is what an answer with a job's body takes: the body, and its form in the answer.
 func answerSize(j *job.Job) int64 { return 2 * int64(len(j.Body)) }
 
-// answer reserves room for an answer, for as long as a client takes to read it; false: there is none. A small one needs none.
-func (b *bodyBudget) answer(size int64) (*meteredBody, bool) {
-	if size <= 2*smallBody {
+// ReserveAnswer reserves room for an answer, for as long as a client takes to read it; false: there is none. A small one needs none.
+func (b *BodyBudget) ReserveAnswer(size int64) (*MeteredBody, bool) {
+	if size <= 2*SmallBody {
 		return nil, true
 	}
-	m := &meteredBody{budget: b}
-	return m, m.take(size)
+	m := &MeteredBody{budget: b}
+	return m, m.Reserve(size)
 }
 
-// metered is what is reserved for a request's body; nil where nothing is counted.
-func metered(r *http.Request) *meteredBody {
-	m, _ := r.Body.(*meteredBody)
+// Metered is what is reserved for a request's body; nil where nothing is counted.
+func Metered(r *http.Request) *MeteredBody {
+	m, _ := r.Body.(*MeteredBody)
 	return m
 }
 
-// tooBusy refuses a request whose body finds no room.
-func tooBusy() *problem {
-	p := overloaded("too many bytes of requests are under way: try again, with fewer or smaller requests at a time")
-	p.unread = true
+// tooManyBytes refuses a request whose body finds no room.
+func tooManyBytes() *Problem {
+	p := Overloaded("too many bytes of requests are under way: try again, with fewer or smaller requests at a time")
+	p.Unread = true
 	return p
 }
 
-// turnAway answers with a problem before the request was read to its end, and sees to it that the client gets the answer:
+// refuseUnread answers with a problem before the request was read to its end, and sees to it that the client gets the answer:
 // it goes on reading, and forgets what comes, since a connection that is closed with something unread is reset.
-func (a *api) turnAway(w http.ResponseWriter, r *http.Request, p *problem) {
+func (a *api) refuseUnread(w http.ResponseWriter, r *http.Request, p *Problem) {
 	rc := http.NewResponseController(w)
 	_ = rc.EnableFullDuplex() // unsupported only where answers never wait for the request
 	w.Header()["Connection"] = closeIt
-	limits := newLimits(rc)
-	stop := a.atEnd(func() { limits.end(p) })
+	limits := NewDeadlines(rc)
+	stop := a.onShutdown(func() { limits.End(p) })
 	defer stop()
-	p.write(w)
-	_ = limits.linger(r.Body, rc.Flush) // fails only when the client is gone
+	p.Write(w)
+	_ = limits.Linger(r.Body, rc.Flush) // fails only when the client is gone
 }

@@ -20,21 +20,21 @@ import (
 )
 
 // budgeted is an API over a service, and the budget of its request bodies: one of the largest registrations fits.
-func budgeted(s Service) (http.Handler, *bodyBudget) {
+func budgeted(s Service) (http.Handler, *BodyBudget) {
 	o := Options{Service: s, BodyBytes: 1, Logger: quiet}
 	a, end := newAPI(o)
 	a.bodies.large = a.requestLimit() + 1
-	a.bodies.all = a.bodies.large + smallBytes
+	a.bodies.all = a.bodies.large + SmallBytes
 	return a.handler(o, end), a.bodies
 }
 
 func TestNewBodyBudget_FitsTheLargestRequest(t *testing.T) {
 	for _, maxBody := range []int64{1, 256 << 10, 10 << 20} {
 		a, _ := newAPI(Options{Service: newFake(), BodyBytes: 1, MaxBody: maxBody})
-		require.Equal(t, max(maxBatchBytes, a.requestLimit())+1, a.bodies.large)
+		require.Equal(t, max(MaxBatchBytes, a.requestLimit())+1, a.bodies.large)
 	}
 	a, _ := newAPI(Options{Service: newFake()})
-	require.EqualValues(t, defaultBodyBytes, a.bodies.large)
+	require.EqualValues(t, DefaultBodyBytes, a.bodies.large)
 }
 
 // An upload is a request whose body comes as the test says.
@@ -117,14 +117,14 @@ func TestBodyBudget_HoldsLittleForSilentClients(t *testing.T) {
 	h, budget := budgeted(newFake())
 	var uploads []*upload
 	for range silent {
-		u := newUpload(t, h, "/v1/jobs", smallBody)
+		u := newUpload(t, h, "/v1/jobs", SmallBody)
 		_, err := u.Write([]byte(" "))
 		require.NoError(t, err)
 		uploads = append(uploads, u)
 	}
-	require.LessOrEqual(t, budget.used.Load(), int64(silent*smallBody/8))
+	require.LessOrEqual(t, budget.used.Load(), int64(silent*SmallBody/8))
 	for _, u := range uploads {
-		require.NoError(t, u.send(smallBody-1-len("{}")))
+		require.NoError(t, u.send(SmallBody-1-len("{}")))
 		require.Less(t, u.finish("{}"), 300)
 	}
 	require.Zero(t, budget.used.Load())
@@ -132,15 +132,15 @@ func TestBodyBudget_HoldsLittleForSilentClients(t *testing.T) {
 
 func TestBodyBudget_RefusesBeforeItReads(t *testing.T) {
 	h, budget := budgeted(newFake())
-	full := &meteredBody{budget: budget}
-	require.True(t, full.take(budget.large))
+	full := &MeteredBody{budget: budget}
+	require.True(t, full.Reserve(budget.large))
 	r := httptest.NewRequest(http.MethodPost, "/v1/batch", unreadable{})
-	r.ContentLength = smallBody + 1
+	r.ContentLength = SmallBody + 1
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
-	full.release()
+	full.Release()
 	require.Zero(t, budget.used.Load())
 }
 
@@ -151,15 +151,15 @@ func (unreadable) Read([]byte) (int, error) { panic("it is read") }
 
 func TestBodyBudget_BoundsAnswersThatAreNotTaken(t *testing.T) {
 	f := newFake()
-	body := strings.Repeat("x", smallBody+1)
+	body := strings.Repeat("x", SmallBody+1)
 	f.jobs["a"] = job.Job{
 		Spec:     job.Spec{ID: "a", BodyKind: job.BodyText, Body: []byte(body)},
 		Progress: job.Progress{State: job.Scheduled, Version: 1},
 	}
 	h, budget := budgeted(f)
-	full := &meteredBody{budget: budget}
+	full := &MeteredBody{budget: budget}
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/v1/jobs/a", "").Code)
-	require.True(t, full.take(budget.large))
+	require.True(t, full.Reserve(budget.large))
 	w := call(t, h, http.MethodGet, "/v1/jobs/a", "")
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	require.Equal(t, "1", w.Header().Get("Retry-After"))
@@ -183,8 +183,8 @@ func TestBodyBudget_CountsStreams(t *testing.T) {
 	require.Less(t, most, int64(2<<20))
 	require.Zero(t, budget.used.Load())
 
-	full := &meteredBody{budget: budget}
-	require.True(t, full.take(budget.large))
+	full := &MeteredBody{budget: budget}
+	require.True(t, full.Reserve(budget.large))
 	got := streamed(t, h, `{"id": "a"}`+"\n"+strings.Repeat(`{"id": "b"}`+"\n", 2_000)+long)
 	require.Len(t, got, 2_002)
 	for _, one := range got[:2_001] {
@@ -248,7 +248,7 @@ func TestReadBody_EndsAnUploadThatStalls(t *testing.T) {
 		answer, err := io.ReadAll(conn)
 		require.NoError(t, err)
 		require.True(t, strings.HasPrefix(string(answer), "HTTP/1.1 408 "), "%s", answer)
-		require.Less(t, time.Since(began), stallTimeout+5*time.Second)
+		require.Less(t, time.Since(began), StallTimeout+5*time.Second)
 		require.Zero(t, budget.used.Load())
 	})
 }
@@ -257,7 +257,7 @@ func TestReadBody_EndsAnUploadThatStalls(t *testing.T) {
 func TestReadBody_LeavesNoDeadlineBehind(t *testing.T) {
 	f := newFake()
 	f.register = func(n job.New) store.RoutedResult {
-		time.Sleep(stallTimeout + 5*time.Second) // a bubble's time
+		time.Sleep(StallTimeout + 5*time.Second) // a bubble's time
 		return store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Created, Job: job.Job{Spec: n.Spec}}}
 	}
 	h, _ := budgeted(untilDone{f})

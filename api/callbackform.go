@@ -10,9 +10,9 @@ import (
 
 // A callbackForm is whom to tell of something, as a client described it, on its way over what is stored.
 type callbackForm struct {
-	at      string
-	to      policy.Callback
-	headers headerForm
+	at       string
+	callback policy.Callback
+	headers  headerForm
 }
 
 // callback reads whom to tell of an end: a URL alone, which takes the place of all that is stored, or an object. Of an
@@ -27,15 +27,15 @@ func (d *decoder) callback(at string, value []byte, stored *policy.Callback, mer
 		return &policy.Callback{URL: d.name(at+"/url", value)}
 	case '{':
 		if stored != nil && merge {
-			f.to = *stored
+			f.callback = *stored
 		}
 		for name, v := range d.object(at, value) {
-			if !f.member(d, string(name), v) {
-				d.unknown(at, name, "a callback")
+			if !f.field(d, string(name), v) {
+				d.unknownField(at, name, "a callback")
 			}
 		}
 	default:
-		d.mistyped(at, value, "a URL, or an object with one")
+		d.wrongType(at, value, "a URL, or an object with one")
 		return nil
 	}
 	return f.finish(d, stored, merge)
@@ -47,7 +47,7 @@ func (d *decoder) backlog(at string, value []byte, stored *policy.Backlog, merge
 		return nil
 	}
 	if value[0] != '{' {
-		d.mistyped(at, value, "an object")
+		d.wrongType(at, value, "an object")
 		return nil
 	}
 	var b policy.Backlog
@@ -58,17 +58,17 @@ func (d *decoder) backlog(at string, value []byte, stored *policy.Backlog, merge
 			b = *stored
 		}
 	}
-	f := callbackForm{at: at, to: b.Callback}
+	f := callbackForm{at: at, callback: b.Callback}
 	for name, v := range d.object(at, value) {
 		null := isNull(v)
 		switch string(name) {
 		case "older_than":
-			b.OlderThan = optional(null, func() time.Duration { return positive(d.duration(at+"/older_than", v)) })
+			b.OlderThan = optional(null, func() time.Duration { return outOfRangeIfZero(d.duration(at+"/older_than", v)) })
 		case "more_than":
-			b.MoreThan = optional(null, func() int64 { return positive(d.whole(at+"/more_than", v)) })
+			b.MoreThan = optional(null, func() int64 { return outOfRangeIfZero(d.integer(at+"/more_than", v)) })
 		default:
-			if !f.member(d, string(name), v) {
-				d.unknown(at, name, "an alarm")
+			if !f.field(d, string(name), v) {
+				d.unknownField(at, name, "an alarm")
 			}
 		}
 	}
@@ -76,22 +76,22 @@ func (d *decoder) backlog(at string, value []byte, stored *policy.Backlog, merge
 	return &b
 }
 
-// member takes in one member; false when there is no such.
-func (f *callbackForm) member(d *decoder, name string, value []byte) bool {
+// field takes in one member; false when there is no such.
+func (f *callbackForm) field(d *decoder, name string, value []byte) bool {
 	null := isNull(value)
 	switch at := f.at + "/" + name; name {
 	case "url":
-		f.to.URL = optional(null, func() string { return d.name(at, value) })
+		f.callback.URL = optional(null, func() string { return d.name(at, value) })
 	case "method":
-		f.to.Method = optional(null, func() string { return d.name(at, value) })
+		f.callback.Method = optional(null, func() string { return d.name(at, value) })
 	case "headers":
 		f.headers.read(d, at, value)
 	case "retries":
-		f.to.Retries = optional(null, func() *int { return new(count(d.whole(at, value))) })
+		f.callback.Retries = optional(null, func() *int { return new(clampInt(d.integer(at, value))) })
 	case "timeout":
-		f.to.Timeout = optional(null, func() time.Duration { return positive(d.duration(at, value)) })
+		f.callback.Timeout = optional(null, func() time.Duration { return outOfRangeIfZero(d.duration(at, value)) })
 	case "include":
-		f.to.Include = optional(null, func() []string { return d.texts(at, value) })
+		f.callback.Include = optional(null, func() []string { return d.texts(at, value) })
 	default:
 		return false
 	}
@@ -103,23 +103,23 @@ func (f *callbackForm) finish(d *decoder, stored *policy.Callback, merge bool) *
 	var headers map[string][]string
 	if stored != nil {
 		headers = stored.Headers
-		f.headers.moved = job.ChangesOrigin(stored.URL, f.to.URL)
+		f.headers.moved = job.ChangesOrigin(stored.URL, f.callback.URL)
 	}
-	f.to.Headers = f.headers.over(d, f.at+"/headers", headers, merge)
-	return &f.to
+	f.callback.Headers = f.headers.mergeInto(d, f.at+"/headers", headers, merge)
+	return &f.callback
 }
 
-// canonical gives the headers of callbacks that passed the checks their canonical names. One that is stored has them, and
+// canonicalHeaders gives the headers of callbacks that passed the checks their canonical names. One that is stored has them, and
 // is not written to: others may be reading it.
-func canonical(all ...*policy.Callback) {
+func canonicalHeaders(all ...*policy.Callback) {
 	for _, c := range all {
-		if c != nil && !isCanonical(c.Headers) {
+		if c != nil && !hasCanonicalHeaders(c.Headers) {
 			c.Headers = job.CanonicalHeader(c.Headers)
 		}
 	}
 }
 
-func isCanonical(headers map[string][]string) bool {
+func hasCanonicalHeaders(headers map[string][]string) bool {
 	for name := range headers {
 		if textproto.CanonicalMIMEHeaderKey(name) != name {
 			return false

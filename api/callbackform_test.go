@@ -42,7 +42,7 @@ func TestAJobNamesWhomToTellByAURLOrAnObject(t *testing.T) {
 func TestBatchesAndStreamsTakeCallbacksToo(t *testing.T) {
 	for kind, body := range map[string]string{
 		"application/json": `{"jobs": [{"id": "a", "on_dead": "https://a.example/"}, {"id": "b", "on_dead": {"url": "x"}}]}`,
-		contentNDJSON:      "{\"id\": \"a\", \"on_dead\": \"https://a.example/\"}\n{\"id\": \"b\", \"on_dead\": {\"url\": \"x\"}}",
+		ContentTypeNDJSON:  "{\"id\": \"a\", \"on_dead\": \"https://a.example/\"}\n{\"id\": \"b\", \"on_dead\": {\"url\": \"x\"}}",
 	} {
 		f := newFake()
 		w := call(t, handlerOf(f), http.MethodPost, "/v1/batch", body, "Content-Type", kind)

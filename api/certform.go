@@ -22,7 +22,7 @@ func (d *decoder) certificate(at string, value []byte, stored *policy.ClientCert
 		return nil
 	}
 	if value[0] != '{' {
-		d.mistyped(at, value, "an object")
+		d.wrongType(at, value, "an object")
 		return nil
 	}
 	var c policy.ClientCert
@@ -32,7 +32,7 @@ func (d *decoder) certificate(at string, value []byte, stored *policy.ClientCert
 			c.Chain = stored.Chain
 		}
 	}
-	before := len(d.faults)
+	before := len(d.errors)
 	for name, v := range d.object(at, value) {
 		switch string(name) {
 		case "chain":
@@ -40,21 +40,21 @@ func (d *decoder) certificate(at string, value []byte, stored *policy.ClientCert
 		case "key":
 			switch text := d.text(at+"/key", v); {
 			case v[0] != '"':
-			case text != redacted:
+			case text != Redacted:
 				c.Key = d.privateKey(at+"/key", text)
 			case stored == nil:
-				d.standIn(at + "/key")
+				d.redactedPlaceholder(at + "/key")
 			}
 		default:
-			d.unknown(at, name, "a client certificate")
+			d.unknownField(at, name, "a client certificate")
 		}
 	}
-	if len(d.faults) == before {
+	if len(d.errors) == before {
 		if c.Chain == "" {
-			d.fault(at+"/chain", "is needed")
+			d.AddError(at+"/chain", "is needed")
 		}
 		if c.Key == "" {
-			d.fault(at+"/key", "is needed")
+			d.AddError(at+"/key", "is needed")
 		}
 	}
 	return &c
@@ -64,7 +64,7 @@ func (d *decoder) certificate(at string, value []byte, stored *policy.ClientCert
 func (d *decoder) chain(at string, raw []byte) string {
 	text := d.text(at, raw)
 	if len(text) > maxChain {
-		d.fault(at, fmt.Sprintf("must be at most %d B", maxChain))
+		d.AddError(at, fmt.Sprintf("must be at most %d B", maxChain))
 		return ""
 	}
 	others, certificates := false, 0
@@ -78,9 +78,9 @@ func (d *decoder) chain(at string, raw []byte) string {
 		others = others || block.Type != "CERTIFICATE"
 	}
 	if others || strings.Contains(text, "PRIVATE KEY") {
-		d.fault(at, "must hold certificates alone: it is shown, and a private key belongs into key")
+		d.AddError(at, "must hold certificates alone: it is shown, and a private key belongs into key")
 	} else if raw[0] == '"' && certificates == 0 {
-		d.fault(at, "must be certificates in PEM, the client's own first: -----BEGIN CERTIFICATE-----")
+		d.AddError(at, "must be certificates in PEM, the client's own first: -----BEGIN CERTIFICATE-----")
 	}
 	return text
 }
@@ -91,11 +91,11 @@ func (d *decoder) privateKey(at, text string) policy.Sealed {
 	begin := strings.Index(text, mark)
 	switch {
 	case len(text) > maxKey:
-		d.fault(at, fmt.Sprintf("must be at most %d B", maxKey))
+		d.AddError(at, fmt.Sprintf("must be at most %d B", maxKey))
 	case begin < 0:
-		d.fault(at, "must be a private key in PEM: -----BEGIN PRIVATE KEY-----")
+		d.AddError(at, "must be a private key in PEM: -----BEGIN PRIVATE KEY-----")
 	case !holdsKey([]byte(text[begin:])):
-		d.fault(at, "must hold a private key in PEM that is not encrypted: -----BEGIN PRIVATE KEY-----")
+		d.AddError(at, "must hold a private key in PEM that is not encrypted: -----BEGIN PRIVATE KEY-----")
 	default:
 		return policy.Sealed(text[begin:])
 	}

@@ -15,7 +15,7 @@ import (
 // must not take it for dead because it has much to do. Up to an eighth more connections are open at a time, to give such
 // answers. It must be called before the server serves, once; bound is at least 1.
 func BoundConnections(s *http.Server, bound int, log *slog.Logger) {
-	c := &connections{max: bound, most: bound + bound/8 + 1, next: s.Handler, open: make(map[net.Conn]*connection)}
+	c := &connections{maxBusy: bound, maxOpen: bound + bound/8 + 1, next: s.Handler, open: make(map[net.Conn]*connection)}
 	c.evicted.log, c.refused.log = log, log
 	if c.next == nil {
 		c.next = http.DefaultServeMux
@@ -40,11 +40,11 @@ func BoundConnections(s *http.Server, bound int, log *slog.Logger) {
 
 // connections are those of a server. Safe for concurrent use.
 type connections struct {
-	max  int // requests under way
-	most int // connections
-	next http.Handler
+	maxBusy int // requests under way
+	maxOpen int // connections
+	next    http.Handler
 
-	evicted, refused throttle
+	evicted, refused limitedLog
 
 	mu   sync.Mutex
 	open map[net.Conn]*connection
@@ -69,11 +69,11 @@ func (c *connections) add(conn net.Conn) *connection {
 	added := &connection{conn: conn}
 	added.idle = c.idle.PushBack(added)
 	c.open[conn] = added
-	if len(c.open) > c.most {
+	if len(c.open) > c.maxOpen {
 		if longest, ok := c.idle.Front().Value.(*connection); ok {
 			c.drop(longest)
 			_ = longest.conn.Close()
-			c.evicted.warn("too many connections, closing the ones idle for longest", "max", c.max)
+			c.evicted.warn("too many connections, closing the ones idle for longest", "max", c.maxBusy)
 		}
 	}
 	return added
@@ -105,7 +105,7 @@ func (c *connections) begin(of *connection) bool {
 		c.idle.Remove(of.idle)
 		of.idle = nil
 	}
-	return c.busy <= c.max
+	return c.busy <= c.maxBusy
 }
 
 // end notes that a request has been answered.
@@ -127,9 +127,9 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer c.end(of)
 	if !c.begin(of) && !isMonitoring(r) {
-		c.refused.warn("too many requests under way, answering 503", "max", c.max)
+		c.refused.warn("too many requests under way, answering 503", "max", c.maxBusy)
 		w.Header()["Connection"] = closeIt
-		refuse(http.StatusServiceUnavailable, "too many requests are under way: try again").write(w)
+		NewProblem(http.StatusServiceUnavailable, "too many requests are under way: try again").Write(w)
 		return
 	}
 	c.next.ServeHTTP(w, r)

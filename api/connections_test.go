@@ -131,7 +131,7 @@ func TestBoundConnections_ForgetsWhatIsClosed(t *testing.T) {
 	for range 100 {
 		ours, theirs := net.Pipe()
 		_ = s.ConnContext(t.Context(), theirs)
-		require.LessOrEqual(t, len(c.open), c.most)
+		require.LessOrEqual(t, len(c.open), c.maxOpen)
 		require.Equal(t, len(c.open), c.idle.Len())
 		require.NoError(t, ours.Close())
 	}
@@ -145,7 +145,7 @@ func TestBoundConnections_ForgetsWhatIsClosed(t *testing.T) {
 func TestThrottle_WritesALineASecondAndCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		l := throttle{log: slog.New(slog.NewTextHandler(&log, nil))}
+		l := limitedLog{log: slog.New(slog.NewTextHandler(&log, nil))}
 		for range 30 {
 			l.warn("a thing")
 			time.Sleep(logEvery / 10)

@@ -14,41 +14,41 @@ const onlyDead = "only dead jobs are worked with here"
 
 // dead lists dead letters, of a topic or of all.
 func (a *api) dead(w http.ResponseWriter, r *http.Request) error {
-	q := newQuery(r, "topic", "lane", "label", "reason", "status", "after", "before", "limit", "cursor")
-	filter := q.filter()
-	q.checkFilter("?", &filter)
-	if err := q.err(); err != nil {
+	q := NewQuery(r, "topic", "lane", "label", "reason", "status", "after", "before", "limit", "cursor")
+	filter := q.Filter()
+	q.CheckFilter("?", &filter)
+	if err := q.Err(); err != nil {
 		return err
 	}
-	return a.answerList(w, r, filter.Limit, func(o *out) error {
+	return a.serveList(w, r, filter.Limit, func(o *Buffer) error {
 		page, err := a.service.Dead(r.Context(), filter)
 		if err == nil {
-			o.page(page)
+			o.JobPage(page)
 		}
 		return err
 	})
 }
 
-// filter reads the parameters of a list; what is wrong with the names in it is for others to find.
-func (q *query) filter() store.Filter {
+// Filter reads the parameters of a list; what is wrong with the names in it is for others to find.
+func (q *Query) Filter() store.Filter {
 	f := store.Filter{
 		Namespace: job.DefaultNamespace,
-		Topic:     q.get("topic"),
-		Lane:      q.get("lane"),
-		Reason:    policy.Reason(q.get("reason")),
+		Topic:     q.Get("topic"),
+		Lane:      q.Get("lane"),
+		Reason:    policy.Reason(q.Get("reason")),
 		Status:    q.status("status"),
-		After:     q.moment("after"),
-		Before:    q.moment("before"),
-		Limit:     q.limit(listStandard),
-		Cursor:    q.get("cursor"),
+		After:     q.time("after"),
+		Before:    q.time("before"),
+		Limit:     q.Limit(DefaultListLimit),
+		Cursor:    q.Get("cursor"),
 	}
-	q.label("?label", q.get("label"), &f)
+	q.label("?label", q.Get("label"), &f)
 	return f
 }
 
 // reviveDead sends dead letters on another round.
 func (a *api) reviveDead(w http.ResponseWriter, r *http.Request) error {
-	f, err := readDead(w, r, true)
+	f, err := ReadDeadLetters(w, r, true)
 	if err != nil {
 		return err
 	}
@@ -57,13 +57,13 @@ func (a *api) reviveDead(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	a.answerWorked(w, "revived", f.DryRun, done)
+	a.answerBulk(w, "revived", f.DryRun, done)
 	return nil
 }
 
 // purgeDead removes dead letters for good.
 func (a *api) purgeDead(w http.ResponseWriter, r *http.Request) error {
-	f, err := readDead(w, r, false)
+	f, err := ReadDeadLetters(w, r, false)
 	if err != nil {
 		return err
 	}
@@ -72,20 +72,20 @@ func (a *api) purgeDead(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	a.answerWorked(w, "purged", f.DryRun, done)
+	a.answerBulk(w, "purged", f.DryRun, done)
 	return nil
 }
 
 // auditDead logs what was done to dead letters.
-func (a *api) auditDead(r *http.Request, action string, f deadForm, worked store.BulkResult, err error) {
-	if f.DryRun || err != nil && problemOf(err).status < http.StatusInternalServerError {
+func (a *api) auditDead(r *http.Request, action string, f DeadLetterRequest, worked store.BulkResult, err error) {
+	if f.DryRun || err != nil && FromError(err).Status < http.StatusInternalServerError {
 		return // nothing was changed
 	}
 	args := []any{"topic", f.Filter.Topic, "matched", worked.Matched, "done", worked.Done, "failed", len(worked.Failed), "more", worked.More}
 	switch {
 	case len(f.IDs) > 0:
 		args = append(args, "ids", len(f.IDs))
-	case f.all:
+	case f.All:
 		args = append(args, "all", true)
 	}
 	if f.Filter.Lane != "" {
@@ -97,43 +97,44 @@ func (a *api) auditDead(r *http.Request, action string, f deadForm, worked store
 	a.audit(r, action, args...)
 }
 
-func readDead(w http.ResponseWriter, r *http.Request, revival bool) (deadForm, error) {
-	text, err := readJSON(w, r, maxSelection)
+// ReadDeadLetters reads which dead letters a revival or purge selects, and how a revival sends them.
+func ReadDeadLetters(w http.ResponseWriter, r *http.Request, revival bool) (DeadLetterRequest, error) {
+	text, err := ReadJSON(w, r, maxSelection)
 	if err != nil {
-		return deadForm{}, err
+		return DeadLetterRequest{}, err
 	}
-	f, p := decodeDead(text, revival)
+	f, p := decodeDeadLetters(text, revival)
 	if p != nil {
 		return f, p
 	}
 	return f, nil
 }
 
-// answerWorked says what became of a selection; done names what was done to it.
-func (a *api) answerWorked(w http.ResponseWriter, done string, dry bool, worked store.BulkResult) {
-	o := newOut()
-	defer o.free()
-	o.open()
-	o.flag("dry_run", dry)
-	o.number("matched", worked.Matched)
-	o.number(done, worked.Done)
-	o.array("failed")
+// answerBulk says what became of a selection; done names what was done to it.
+func (a *api) answerBulk(w http.ResponseWriter, done string, dry bool, worked store.BulkResult) {
+	o := NewBuffer()
+	defer o.Free()
+	o.Open()
+	o.Bool("dry_run", dry)
+	o.Number("matched", worked.Matched)
+	o.Number(done, worked.Done)
+	o.Array("failed")
 	for _, f := range worked.Failed {
-		p := problemOf(because(f.Err, onlyDead))
-		if p.status == http.StatusInternalServerError {
+		p := FromError(WithHint(f.Err, onlyDead))
+		if p.Status == http.StatusInternalServerError {
 			a.log.Error("a dead letter could not be worked with", "job", f.ID, "err", f.Err)
 		}
-		o.open()
-		o.text("id", f.ID)
-		o.key("error")
-		p.into(o)
-		o.close()
+		o.Open()
+		o.Text("id", f.ID)
+		o.Key("error")
+		p.AppendTo(o)
+		o.Close()
 	}
-	o.closeArray()
-	o.flag("more", worked.More)
+	o.CloseArray()
+	o.Bool("more", worked.More)
 	if worked.NextDelay > 0 {
-		o.duration("next_delay", worked.NextDelay+time.Millisecond-1) // in whole milliseconds, and no start too early
+		o.Duration("next_delay", worked.NextDelay+time.Millisecond-1) // in whole milliseconds, and no start too early
 	}
-	o.close()
-	o.send(w, http.StatusOK)
+	o.Close()
+	o.Send(w, http.StatusOK)
 }

@@ -146,7 +146,7 @@ func TestThePaceOfARevivalGoesOnWhereTheOneBeforeCame(t *testing.T) {
 }
 
 func TestASelectionThatMeansNothingOrTooMuchIsRefused(t *testing.T) {
-	many := `{"ids": ["` + strings.Repeat(`a","`, maxSelected) + `a"]}`
+	many := `{"ids": ["` + strings.Repeat(`a","`, MaxSelectedIDs) + `a"]}`
 	for body, fields := range map[string][]string{
 		`{}`:                               {""},
 		`{"dry_run": true}`:                {""},
@@ -201,7 +201,7 @@ func TestASelectionThatMeansNothingOrTooMuchIsRefused(t *testing.T) {
 
 func TestTenThousandOfTheLongestIDsFit(t *testing.T) {
 	var ids []string
-	for i := range maxSelected {
+	for i := range MaxSelectedIDs {
 		ids = append(ids, fmt.Sprintf("rb:%093d", i))
 	}
 	f := newFake()

@@ -13,64 +13,64 @@ import (
 )
 
 const (
-	// maxSelected bounds how many dead letters can be named by their ids.
-	maxSelected = 10_000
+	// MaxSelectedIDs bounds how many dead letters can be named by their ids.
+	MaxSelectedIDs = 10_000
 	// maxSelection bounds the request, in bytes: so many ids fit.
 	maxSelection = 2 << 20
 )
 
-// A deadForm is which dead letters are meant and what becomes of them, as a client described it.
-type deadForm struct {
+// A DeadLetterRequest is which dead letters are meant and what becomes of them, as a client described it.
+type DeadLetterRequest struct {
 	decoder
 	store.Selection
 	store.RevivePlan
-	all      bool
+	All      bool
 	filtered bool // a filter is named
 	named    bool // ids are named
 	paced    bool // a pace of lanes is named
 	delayed  bool // a beginning of the pace is named
 }
 
-// decodeDead reads a selection; with revival also how they are sent again.
-func decodeDead(text []byte, revival bool) (deadForm, *problem) {
-	f := deadForm{Selection: store.Selection{Filter: store.Filter{Namespace: job.DefaultNamespace}}}
+// decodeDeadLetters reads a selection; with revival also how they are sent again.
+func decodeDeadLetters(text []byte, revival bool) (DeadLetterRequest, *Problem) {
+	f := DeadLetterRequest{Selection: store.Selection{Filter: store.Filter{Namespace: job.DefaultNamespace}}}
 	for name, value := range f.object("", text) {
 		switch {
-		case f.selects(string(name), value), revival && f.plan(string(name), value):
+		case f.selectionField(string(name), value), revival && f.planField(string(name), value):
 		case revival:
-			f.unknown("", name, "a revival")
+			f.unknownField("", name, "a revival")
 		default:
-			f.unknown("", name, "a purge")
+			f.unknownField("", name, "a purge")
 		}
 	}
-	f.checkFilter("/", &f.Filter)
+	f.CheckFilter("/", &f.Filter)
 	switch {
 	case f.named && f.filtered:
-		f.faults = append(f.faults, job.MutuallyExclusive("/ids", "a filter"))
-	case f.all && (f.named || f.filtered):
-		f.faults = append(f.faults, job.MutuallyExclusive("/all", "ids or a filter"))
-	case len(f.faults) == 0 && !f.all && !f.named && !f.filtered:
-		f.fault("", `must name ids, or a filter such as topic, or say "all": true to mean every dead letter`)
+		f.errors = append(f.errors, job.MutuallyExclusive("/ids", "a filter"))
+	case f.All && (f.named || f.filtered):
+		f.errors = append(f.errors, job.MutuallyExclusive("/all", "ids or a filter"))
+	case len(f.errors) == 0 && !f.All && !f.named && !f.filtered:
+		f.AddError("", `must name ids, or a filter such as topic, or say "all": true to mean every dead letter`)
 	}
 	if f.paced && f.named {
-		f.fault("/lane_rate", "needs a filter: a job's lane is not known by its id")
+		f.AddError("/lane_rate", "needs a filter: a job's lane is not known by its id")
 	}
 	if f.delayed && !f.Rate.Limited() && !f.LaneRate.Limited() {
-		f.fault("/delay", "needs rate or lane_rate beside it: it says where their pace goes on")
+		f.AddError("/delay", "needs rate or lane_rate beside it: it says where their pace goes on")
 	}
 	return f, f.problem(job.Validate(job.New{Spec: job.Spec{URL: f.URL}, Delay: f.Delay, ExpiresIn: f.expiry()}, time.Time{}))
 }
 
 // expiry is the new one, from the beginning of the pace on, as job.Validate compares it.
-func (f *deadForm) expiry() time.Duration {
+func (f *DeadLetterRequest) expiry() time.Duration {
 	if f.ExpiresIn <= 0 {
 		return f.ExpiresIn
 	}
 	return f.ExpiresIn + max(f.Delay, 0)
 }
 
-// selects takes in a field of the selection; false when there is no such.
-func (f *deadForm) selects(name string, value []byte) bool {
+// selectionField takes in a field of the selection; false when there is no such.
+func (f *DeadLetterRequest) selectionField(name string, value []byte) bool {
 	null := isNull(value)
 	text := func(at string) string {
 		f.filtered = f.filtered || !null
@@ -78,7 +78,7 @@ func (f *deadForm) selects(name string, value []byte) bool {
 	}
 	moment := func(at string) time.Time {
 		f.filtered = f.filtered || !null
-		return optional(null, func() time.Time { return f.instant(at, value) })
+		return optional(null, func() time.Time { return f.time(at, value) })
 	}
 	switch at := "/" + name; name {
 	case "topic":
@@ -91,7 +91,7 @@ func (f *deadForm) selects(name string, value []byte) bool {
 		f.Filter.Reason = policy.Reason(text(at))
 	case "status":
 		f.filtered = f.filtered || !null
-		f.Filter.Status = optional(null, func() int { return positive(count(f.whole(at, value))) })
+		f.Filter.Status = optional(null, func() int { return outOfRangeIfZero(clampInt(f.integer(at, value))) })
 	case "after":
 		f.Filter.After = moment(at)
 	case "before":
@@ -100,17 +100,17 @@ func (f *deadForm) selects(name string, value []byte) bool {
 		f.named = !null
 		f.IDs = optional(null, func() []string { return f.ids(at, value) })
 	case "all":
-		f.all = optional(null, func() bool { return f.flag(at, value) })
+		f.All = optional(null, func() bool { return f.boolean(at, value) })
 	case "dry_run":
-		f.DryRun = optional(null, func() bool { return f.flag(at, value) })
+		f.DryRun = optional(null, func() bool { return f.boolean(at, value) })
 	default:
 		return false
 	}
 	return true
 }
 
-// plan takes in a field of a revival; false when there is no such.
-func (f *deadForm) plan(name string, value []byte) bool {
+// planField takes in a field of a revival; false when there is no such.
+func (f *DeadLetterRequest) planField(name string, value []byte) bool {
 	null := isNull(value)
 	switch at := "/" + name; name {
 	case "rate":
@@ -122,7 +122,7 @@ func (f *deadForm) plan(name string, value []byte) bool {
 		f.delayed = !null
 		f.Delay = optional(null, func() time.Duration { return f.duration(at, value) })
 	case "expires_in":
-		f.ExpiresIn = optional(null, func() time.Duration { return positive(f.duration(at, value)) })
+		f.ExpiresIn = optional(null, func() time.Duration { return outOfRangeIfZero(f.duration(at, value)) })
 	case "url":
 		f.URL = optional(null, func() string { return f.name(at, value) })
 	default:
@@ -134,13 +134,13 @@ func (f *deadForm) plan(name string, value []byte) bool {
 // ids reads the ids of jobs.
 func (d *decoder) ids(at string, raw []byte) []string {
 	if raw[0] != '[' {
-		d.mistyped(at, raw, "an array of strings")
+		d.wrongType(at, raw, "an array of strings")
 		return nil
 	}
 	var all []string
-	for i, value := range elements(raw) {
-		if i == maxSelected {
-			d.fault(at, fmt.Sprintf("must be at most %d", maxSelected))
+	for i, value := range Elements(raw) {
+		if i == MaxSelectedIDs {
+			d.AddError(at, fmt.Sprintf("must be at most %d", MaxSelectedIDs))
 			return nil
 		}
 		id := ""
@@ -148,12 +148,12 @@ func (d *decoder) ids(at string, raw []byte) []string {
 			id = unquote(value)
 		}
 		if !job.IsID(id) {
-			d.fault(at+"/"+strconv.Itoa(i), "must be the id of a job")
+			d.AddError(at+"/"+strconv.Itoa(i), "must be the id of a job")
 		}
 		all = append(all, id)
 	}
 	if len(all) == 0 {
-		d.fault(at, "must name a job")
+		d.AddError(at, "must name a job")
 	}
 	return all
 }
@@ -165,34 +165,34 @@ func (d *decoder) label(at, text string, filter *store.Filter) {
 	}
 	var ok bool
 	if filter.Label, filter.Value, ok = strings.Cut(text, ":"); !ok || !job.IsTopic(filter.Label) {
-		d.fault(at, "must be key:value")
+		d.AddError(at, "must be key:value")
 	}
 }
 
-// further notes a fault of a field that has none yet.
-func (d *decoder) further(field, detail string) {
-	if !slices.ContainsFunc(d.faults, func(f job.FieldError) bool { return f.Field == field }) {
-		d.fault(field, detail)
+// addErrorOnce notes a fault of a field that has none yet.
+func (d *decoder) addErrorOnce(field, detail string) {
+	if !slices.ContainsFunc(d.errors, func(f job.FieldError) bool { return f.Field == field }) {
+		d.AddError(field, detail)
 	}
 }
 
-// checkFilter finds what is wrong with a filter of dead letters. mark begins the names of its fields in faults.
-func (d *decoder) checkFilter(mark string, f *store.Filter) {
+// CheckFilter finds what is wrong with a filter of dead letters. mark begins the names of its fields in faults.
+func (d *decoder) CheckFilter(mark string, f *store.Filter) {
 	if f.Topic != "" && !job.IsTopic(f.Topic) {
-		d.further(mark+"topic", "must name a topic")
+		d.addErrorOnce(mark+"topic", "must name a topic")
 	}
 	switch {
 	case f.Lane == "":
 	case !job.IsLane(f.Lane):
-		d.further(mark+"lane", "must be the name of a lane: 1 to 128 of A-Z a-z 0-9 . _ : [ ] and -")
+		d.addErrorOnce(mark+"lane", "must be the name of a lane: 1 to 128 of A-Z a-z 0-9 . _ : [ ] and -")
 	case f.Topic == "":
-		d.further(mark+"lane", "needs a topic beside it: lanes are those of a topic")
+		d.addErrorOnce(mark+"lane", "needs a topic beside it: lanes are those of a topic")
 	}
 	if f.Reason != "" && !slices.Contains(policy.Reasons(), f.Reason) {
-		d.further(mark+"reason", "must be one of "+reasonNames())
+		d.addErrorOnce(mark+"reason", "must be one of "+reasonNames())
 	}
 	if f.Status != 0 && (f.Status < 100 || f.Status > 999) {
-		d.further(mark+"status", "must be a status of 100 to 999")
+		d.addErrorOnce(mark+"status", "must be a status of 100 to 999")
 	}
 }
 

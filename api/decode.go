@@ -12,66 +12,66 @@ import (
 
 // Bounds of what is gathered from one request.
 const (
-	// maxFaults is how many faults are named.
-	maxFaults = 100
+	// maxFieldErrors is how many faults are named.
+	maxFieldErrors = 100
 	// maxEntries is how many names or elements are taken in. It is more than anything may have, so that who sends more
 	// is refused in any case: headers take 5 B each.
 	maxEntries = 8 << 10
 )
 
-// A decoder reads fields out of JSON that checkJSON passed and gathers what is wrong with them. Its methods take the
+// A decoder reads fields out of JSON that CheckJSON passed and gathers what is wrong with them. Its methods take the
 // field's pointer and its value; after a fault they return the zero value.
 type decoder struct {
-	faults []job.FieldError
-	// twice is the first name that stands twice in one of our objects: such a request is unreadable, because readers
+	errors []job.FieldError
+	// duplicateKey is the first name that stands twice in one of our objects: such a request is unreadable, because readers
 	// differ on which of the two counts.
-	twice string
+	duplicateKey string
 }
 
-// fault notes one.
-func (d *decoder) fault(field, detail string) {
-	if len(d.faults) < maxFaults {
-		d.faults = append(d.faults, job.FieldError{Field: field, Detail: detail})
+// AddError notes one.
+func (d *decoder) AddError(field, detail string) {
+	if len(d.errors) < maxFieldErrors {
+		d.errors = append(d.errors, job.FieldError{Field: field, Detail: detail})
 	}
 }
 
-// unknown notes a member that is none of ours.
-func (d *decoder) unknown(at string, name []byte, what string) {
-	d.fault(job.JSONPointer(at, string(name)), "is not a field of "+what)
+// unknownField notes a member that is none of ours.
+func (d *decoder) unknownField(at string, name []byte, what string) {
+	d.AddError(job.JSONPointer(at, string(name)), "is not a field of "+what)
 }
 
 // problem is what came of the decoding and of the checks after it; nil when nothing is wrong. What the checks say of a
 // field that could not even be read is left out.
-func (d *decoder) problem(checked []job.FieldError) *problem {
-	if d.twice != "" {
-		return refuse(http.StatusBadRequest, "the JSON cannot be read: "+d.twice+" stands twice")
+func (d *decoder) problem(checked []job.FieldError) *Problem {
+	if d.duplicateKey != "" {
+		return NewProblem(http.StatusBadRequest, "the JSON cannot be read: "+d.duplicateKey+" stands twice")
 	}
-	if len(d.faults)+len(checked) == 0 {
+	if len(d.errors)+len(checked) == 0 {
 		return nil
 	}
-	all := d.faults[:len(d.faults):len(d.faults)]
+	all := d.errors[:len(d.errors):len(d.errors)]
 	for _, c := range checked {
-		if !slices.ContainsFunc(d.faults, func(f job.FieldError) bool { return f.Field == c.Field }) {
+		if !slices.ContainsFunc(d.errors, func(f job.FieldError) bool { return f.Field == c.Field }) {
 			all = append(all, c)
 		}
 	}
-	if beyond := len(all) - maxFaults; beyond > 0 {
-		all = append(all[:maxFaults:maxFaults], job.FieldError{Detail: fmt.Sprintf("and at least %d more", beyond)})
+	if beyond := len(all) - maxFieldErrors; beyond > 0 {
+		all = append(all[:maxFieldErrors:maxFieldErrors], job.FieldError{Detail: fmt.Sprintf("and at least %d more", beyond)})
 	}
-	return invalid(all...)
+	return Invalid(all...)
 }
 
 // object walks the members of an object, and notes a name that stands twice. Any other value is a fault.
 func (d *decoder) object(at string, raw []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func([]byte, []byte) bool) {
 		if raw[0] != '{' {
-			d.mistyped(at, raw, "an object")
+			d.wrongType(at, raw, "an object")
 			return
 		}
 		var few [24][]byte
 		seen := few[:0]
 		var many map[string]bool
-		for name, value := range members(raw) {
+		for name, value := range Members(raw) {
 			twice := false
 			switch {
 			case len(many) > maxEntries:
@@ -91,8 +91,8 @@ func (d *decoder) object(at string, raw []byte) iter.Seq2[[]byte, []byte] {
 				}
 				seen = append(seen, name)
 			}
-			if twice && d.twice == "" {
-				d.twice = job.JSONPointer(at, string(name))
+			if twice && d.duplicateKey == "" {
+				d.duplicateKey = job.JSONPointer(at, string(name))
 			}
 			if !yield(name, value) {
 				return
@@ -101,9 +101,9 @@ func (d *decoder) object(at string, raw []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// mistyped notes a value of the wrong type.
-func (d *decoder) mistyped(at string, raw []byte, wanted string) {
-	d.fault(at, "must be "+wanted+", not "+typeOf(raw))
+// wrongType notes a value of the wrong type.
+func (d *decoder) wrongType(at string, raw []byte, wanted string) {
+	d.AddError(at, "must be "+wanted+", not "+typeOf(raw))
 }
 
 // typeOf names the type of a JSON value.

@@ -100,7 +100,7 @@ func TestTheContractNamesTheLimitsOfDeadLettersAndSecrets(t *testing.T) {
 	doc := document(t)
 	schemas := doc.at("components", "schemas")
 	for _, schema := range []string{"Selection", "Revival"} {
-		require.EqualValues(t, maxSelected, schemas.at(schema, "properties", "ids", "maxItems").here)
+		require.EqualValues(t, MaxSelectedIDs, schemas.at(schema, "properties", "ids", "maxItems").here)
 	}
 	require.EqualValues(t, policy.MaxSecrets, schemas.at("Secrets", "properties", "secrets", "maxItems").here)
 	require.EqualValues(t, policy.MaxSuccessBody, schemas.at("SuccessChange", "properties", "body_equals", "maxLength").here)
@@ -108,7 +108,7 @@ func TestTheContractNamesTheLimitsOfDeadLettersAndSecrets(t *testing.T) {
 	require.EqualValues(t, maxKey, schemas.at("ClientCertChange", "properties", "key", "maxLength").here)
 	text, _ := doc.at("paths", "/v1/dead/revive", "post", "description").here.(string)
 	require.Contains(t, strings.Join(strings.Fields(text), " "), "up to 25 seconds")
-	require.Equal(t, 30*time.Second, requestTimeout, "of which the service leaves 5 s for the answer")
+	require.Equal(t, 30*time.Second, Timeout, "of which the service leaves 5 s for the answer")
 	pattern, _ := schemas.at("JobID", "pattern").here.(string)
 	form := regexp.MustCompile(pattern)
 	for _, id := range []string{

@@ -10,11 +10,11 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A field is one field of a job, as a bit.
-type field uint32
+// A jobField is one field of a job, as a bit.
+type jobField uint32
 
 const (
-	fieldID field = 1 << iota
+	fieldID jobField = 1 << iota
 	fieldTopic
 	fieldLane
 	fieldURL
@@ -44,8 +44,8 @@ const (
 	fieldsRemovable = fieldHeaders | fieldLadder | fieldTimeout | fieldExpiresIn | fieldExpiresAt | fieldLabels
 )
 
-// fields are the names that a job may have.
-var fields = map[string]field{
+// jobFields are the names that a job may have.
+var jobFields = map[string]jobField{
 	"id": fieldID, "topic": fieldTopic, "lane": fieldLane, "url": fieldURL, "method": fieldMethod,
 	"headers": fieldHeaders, "body": fieldBody, "body_text": fieldBodyText, "body_base64": fieldBodyBase64,
 	"content_type": fieldContentType, "delay": fieldDelay, "run_at": fieldRunAt, "retries": fieldRetries,
@@ -53,22 +53,22 @@ var fields = map[string]field{
 	"labels": fieldLabels, "on_delivered": fieldOnDelivered, "on_dead": fieldOnDead,
 }
 
-// A form is a job as a client described it: the fields it named, and those it named as null.
-type form struct {
+// A jobForm is a job as a client described it: the fields it named, and those it named as null.
+type jobForm struct {
 	decoder
 	job.New
-	said field
-	null field
+	present jobField
+	null    jobField
 }
 
-// decodeNew reads a registration. now is what times are compared with; bodies may have maxBody bytes.
-func decodeNew(raw []byte, now time.Time, maxBody int64) (job.New, *problem) {
-	f := form{New: job.New{Spec: job.Spec{Queue: job.Queue{Namespace: job.DefaultNamespace}}}}
+// DecodeJob reads a registration. now is what times are compared with; bodies may have maxBody bytes.
+func DecodeJob(raw []byte, now time.Time, maxBody int64) (job.New, *Problem) {
+	f := jobForm{New: job.New{Spec: job.Spec{Queue: job.Queue{Namespace: job.DefaultNamespace}}}}
 	for name, value := range f.object("", raw) {
-		bit := fields[string(name)]
+		bit := jobFields[string(name)]
 		switch {
 		case bit == 0:
-			f.unknown("", name, "a job")
+			f.unknownField("", name, "a job")
 		case isNull(value) && bit != fieldBody: // the same as left out
 		default:
 			f.read(bit, value)
@@ -76,33 +76,33 @@ func decodeNew(raw []byte, now time.Time, maxBody int64) (job.New, *problem) {
 	}
 	p := f.check(now, maxBody)
 	f.Header = job.CanonicalHeader(f.Header)
-	canonical(f.OnDelivered, f.OnDead)
+	canonicalHeaders(f.OnDelivered, f.OnDead)
 	return f.New, p
 }
 
-// decodeEdit reads a change of a job.
-func decodeEdit(raw []byte, now time.Time, maxBody int64) (store.Edit, *problem) {
-	var f form
+// DecodeEdit reads a change of a job.
+func DecodeEdit(raw []byte, now time.Time, maxBody int64) (store.Edit, *Problem) {
+	var f jobForm
 	for name, value := range f.object("", raw) {
-		switch bit := fields[string(name)]; {
+		switch bit := jobFields[string(name)]; {
 		case bit == 0:
-			f.unknown("", name, "a job")
+			f.unknownField("", name, "a job")
 		case bit&fieldsEditable == 0:
-			f.fault("/"+string(name), "never changes: cancel the job and register another")
+			f.AddError("/"+string(name), "never changes: cancel the job and register another")
 		case !isNull(value) || bit == fieldBody:
 			f.read(bit, value)
 		case bit&fieldsRemovable == 0:
-			f.fault("/"+string(name), "must not be null")
+			f.AddError("/"+string(name), "must not be null")
 		default:
-			f.said |= bit
+			f.present |= bit
 			f.null |= bit
 		}
 	}
-	if f.said&fieldContentType != 0 && f.said&fieldsOfBody == 0 {
-		f.fault("/content_type", "changes together with a body only")
+	if f.present&fieldContentType != 0 && f.present&fieldsOfBody == 0 {
+		f.AddError("/content_type", "changes together with a body only")
 	}
-	if f.said == 0 && len(f.faults) == 0 {
-		f.fault("", "must name a field to change")
+	if f.present == 0 && len(f.errors) == 0 {
+		f.AddError("", "must name a field to change")
 	}
 	p := f.check(now, maxBody)
 	if p == nil {
@@ -113,8 +113,8 @@ func decodeEdit(raw []byte, now time.Time, maxBody int64) (store.Edit, *problem)
 }
 
 // read takes one field in.
-func (f *form) read(bit field, value []byte) {
-	f.said |= bit
+func (f *jobForm) read(bit jobField, value []byte) {
+	f.present |= bit
 	switch bit {
 	case fieldID:
 		f.ID = f.name("/id", value)
@@ -139,17 +139,17 @@ func (f *form) read(bit field, value []byte) {
 	case fieldDelay:
 		f.Delay = f.duration("/delay", value)
 	case fieldRunAt:
-		f.RunAt = f.instant("/run_at", value)
+		f.RunAt = f.time("/run_at", value)
 	case fieldRetries:
-		f.Retries = new(count(f.whole("/retries", value)))
+		f.Retries = new(clampInt(f.integer("/retries", value)))
 	case fieldLadder:
 		f.Ladder = f.ladder("/ladder", value)
 	case fieldTimeout:
-		f.Timeout = positive(f.duration("/timeout", value))
+		f.Timeout = outOfRangeIfZero(f.duration("/timeout", value))
 	case fieldExpiresIn:
-		f.ExpiresIn = positive(f.duration("/expires_in", value))
+		f.ExpiresIn = outOfRangeIfZero(f.duration("/expires_in", value))
 	case fieldExpiresAt:
-		f.ExpiresAt = f.instant("/expires_at", value)
+		f.ExpiresAt = f.time("/expires_at", value)
 	case fieldLabels:
 		f.Labels = f.labels("/labels", value)
 	case fieldOnDelivered:
@@ -159,51 +159,51 @@ func (f *form) read(bit field, value []byte) {
 	}
 }
 
-// positive gives a zero that was said the form in which job.Validate finds it out of range.
-func positive[N time.Duration | int | int64](n N) N {
+// outOfRangeIfZero gives a zero that was said the form in which job.Validate finds it out of range.
+func outOfRangeIfZero[N time.Duration | int | int64](n N) N {
 	if n == 0 {
 		return -1
 	}
 	return n
 }
 
-// count brings a number into an int; what is cut is out of every range.
-func count(n int64) int { return int(min(max(n, -1<<31), 1<<31-1)) }
+// clampInt brings a number into an int; what is cut is out of every range.
+func clampInt(n int64) int { return int(min(max(n, -1<<31), 1<<31-1)) }
 
 // check finds what is wrong with the whole, and completes the body.
-func (f *form) check(now time.Time, maxBody int64) *problem {
-	if f.said&fieldDelay != 0 && f.said&fieldRunAt != 0 {
-		f.faults = append(f.faults, job.MutuallyExclusive("/run_at", "delay"))
+func (f *jobForm) check(now time.Time, maxBody int64) *Problem {
+	if f.present&fieldDelay != 0 && f.present&fieldRunAt != 0 {
+		f.errors = append(f.errors, job.MutuallyExclusive("/run_at", "delay"))
 	}
-	if f.said&fieldExpiresIn != 0 && f.said&fieldExpiresAt != 0 {
-		f.faults = append(f.faults, job.MutuallyExclusive("/expires_at", "expires_in"))
+	if f.present&fieldExpiresIn != 0 && f.present&fieldExpiresAt != 0 {
+		f.errors = append(f.errors, job.MutuallyExclusive("/expires_at", "expires_in"))
 	}
-	f.unredact("/headers", f.Header)
-	f.typeBody()
+	f.rejectRedacted("/headers", f.Header)
+	f.completeContentType()
 	large := int64(len(f.Body)) > maxBody
 	if large {
-		f.fault(f.bodyName(), "must be at most "+strconv.FormatInt(maxBody, 10)+" B")
+		f.AddError(f.bodyPointer(), "must be at most "+strconv.FormatInt(maxBody, 10)+" B")
 	}
 	p := f.problem(job.Validate(f.New, now))
-	if large && p.status == http.StatusUnprocessableEntity {
-		p.status = http.StatusRequestEntityTooLarge
+	if large && p.Status == http.StatusUnprocessableEntity {
+		p.Status = http.StatusRequestEntityTooLarge
 	}
 	return p
 }
 
-// typeBody finds a second kind of body, and the type of one that names none.
-func (f *form) typeBody() {
-	switch kinds := f.said & fieldsOfBody; kinds {
+// completeContentType finds a second kind of body, and the type of one that names none.
+func (f *jobForm) completeContentType() {
+	switch kinds := f.present & fieldsOfBody; kinds {
 	case 0, fieldBody, fieldBodyText, fieldBodyBase64:
 	default:
-		f.fault("/body", "must be one of body, body_text and body_base64")
+		f.AddError("/body", "must be one of body, body_text and body_base64")
 	}
 	for name := range f.Header {
 		if !strings.EqualFold(name, "Content-Type") {
 			continue
 		}
 		if f.ContentType != "" {
-			f.faults = append(f.faults, job.MutuallyExclusive("/content_type", "the header Content-Type"))
+			f.errors = append(f.errors, job.MutuallyExclusive("/content_type", "the header Content-Type"))
 		}
 		return
 	}
@@ -217,8 +217,8 @@ var contentTypes = map[job.BodyKind]string{
 	job.BodyJSON: "application/json", job.BodyText: "text/plain; charset=utf-8", job.BodyBase64: "application/octet-stream",
 }
 
-// bodyName is the pointer of the body that was sent.
-func (f *form) bodyName() string {
+// bodyPointer is the pointer of the body that was sent.
+func (f *jobForm) bodyPointer() string {
 	switch f.BodyKind {
 	case job.BodyText:
 		return "/body_text"
@@ -230,11 +230,11 @@ func (f *form) bodyName() string {
 }
 
 // edit is the form as a change.
-func (f *form) edit() store.Edit {
+func (f *jobForm) edit() store.Edit {
 	e := store.Edit{
 		Kind: job.KindEdited, Header: f.Header, Labels: f.Labels, Ladder: f.Ladder, Retries: f.Retries,
 	}
-	has := func(bit field) bool { return f.said&bit != 0 }
+	has := func(bit jobField) bool { return f.present&bit != 0 }
 	if has(fieldDelay) {
 		e.Delay = &f.Delay
 	}

@@ -199,11 +199,11 @@ func FuzzDead(f *testing.F) {
 func FuzzTold(f *testing.F) {
 	f.Add([]byte(`{"job": {"headers": {"X-Auth": ["hunter2"], "A": ["1"]}, "body": 1.50}, "response": null}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if checkJSON(body, 1) != nil {
+		if CheckJSON(body, 1) != nil {
 			return
 		}
-		o := new(out)
-		o.told(body)
+		o := new(Buffer)
+		o.callbackPayload(body)
 		require.True(t, json.Valid(o.b), "%s", o.b)
 		if !strings.Contains(string(body), "headers") && !strings.Contains(string(body), `\`) {
 			require.JSONEq(t, string(body), string(o.b))
@@ -239,24 +239,24 @@ func FuzzLines(f *testing.F) {
 	f.Add("a\nb", 1, 1, false)
 	f.Fuzz(func(t *testing.T, text string, size, most int, whole bool) {
 		const longest = 10
-		var want []line
+		var want []Line
 		all := strings.Split(text, "\n")
 		for i, one := range all {
 			trimmed := strings.Trim(one, " \t\r")
 			last := i == len(all)-1
 			switch {
 			case len(one) > longest:
-				want = append(want, line{n: i + 1, long: true})
+				want = append(want, Line{N: i + 1, TooLong: true})
 			case last && !whole, trimmed == "":
 			default:
-				want = append(want, line{n: i + 1, text: []byte(trimmed)})
+				want = append(want, Line{N: i + 1, Text: []byte(trimmed)})
 			}
 		}
 		end := io.EOF
 		if !whole {
 			end = io.ErrUnexpectedEOF
 		}
-		l := lines{from: &inPieces{text, max(size, 1), end}, longest: longest}
+		l := Reader{r: &inPieces{text, max(size, 1), end}, maxLine: longest}
 		got, err := allLines(&l, max(most, 1))
 		require.Equal(t, end, err)
 		require.Equal(t, want, got)
@@ -269,7 +269,7 @@ func FuzzStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string, size int) {
 		service := newFake()
 		r := httptest.NewRequest(http.MethodPost, "/v1/batch", &inPieces{body, max(size, 1), io.EOF})
-		r.Header.Set("Content-Type", contentNDJSON)
+		r.Header.Set("Content-Type", ContentTypeNDJSON)
 		w := httptest.NewRecorder()
 		handlerOf(service).ServeHTTP(w, r)
 		sent, taken := 0, 0

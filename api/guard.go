@@ -21,7 +21,7 @@ func (t Token) String() string {
 	if t == "" {
 		return ""
 	}
-	return redacted
+	return Redacted
 }
 
 // GoString hides the token from %#v.
@@ -39,8 +39,8 @@ func (t Token) sum() [sha256.Size]byte { return sha256.Sum256([]byte(t)) }
 // attemptHeader is on every request that a Ringback sends for a job. Jobs can neither set nor drop it.
 const attemptHeader = "Ringback-Attempt"
 
-// ofAnAttempt reports whether a request carries attemptHeader, also as something in between may have spelled it.
-func ofAnAttempt(header http.Header) bool {
+// fromAttempt reports whether a request carries attemptHeader, also as something in between may have spelled it.
+func fromAttempt(header http.Header) bool {
 	for name := range header {
 		if job.SameHeader(name, attemptHeader) {
 			return true
@@ -57,29 +57,29 @@ func ofAnAttempt(header http.Header) bool {
 // process's listener; the header is how a request is known that came by another way: from another process, or through
 // a published port, an address translation or a load balancer.
 type guard struct {
-	next      http.Handler
-	loopback  bool
-	checkHost bool
-	hosts     []string // in small letters
-	origin    http.CrossOriginProtection
-	guarded   bool
-	token     [sha256.Size]byte
+	next       http.Handler
+	loopback   bool
+	checkHost  bool
+	hosts      []string // in small letters
+	origin     http.CrossOriginProtection
+	needsToken bool
+	token      [sha256.Size]byte
 
-	unauthorized, refused throttle
+	unauthorized, refused limitedLog
 }
 
 // ServeHTTP serves or refuses.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case ofAnAttempt(r.Header):
+	case fromAttempt(r.Header):
 		g.forbid(w, r, "a job cannot call the API")
-	case g.loopback && !toLoopback(r.Host) && !g.named(r.Host):
+	case g.loopback && !toLoopback(r.Host) && !g.isAllowedHost(r.Host):
 		g.forbid(w, r, "this server listens on loopback and serves requests to localhost, 127.0.0.1, [::1] and the names in --allowed-hosts only")
-	case g.checkHost && !g.loopback && !toAddress(r.Host) && !g.named(r.Host):
+	case g.checkHost && !g.loopback && !toAddress(r.Host) && !g.isAllowedHost(r.Host):
 		g.forbid(w, r, "this server needs no token and serves requests to addresses, localhost and the names in --allowed-hosts only")
 	case g.origin.Check(r) != nil:
 		g.forbid(w, r, "web pages of other origins are not served")
-	case g.guarded && strings.HasPrefix(r.URL.Path, "/v1/") && !g.shown(r):
+	case g.needsToken && strings.HasPrefix(r.URL.Path, "/v1/") && !g.hasToken(r):
 		reason := "missing token"
 		if len(r.Header.Values("Authorization")) > 0 {
 			reason = "wrong token"
@@ -87,7 +87,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.unauthorized.warn("authentication failed", requestAttrs(r, "reason", reason)...)
 		closeUnread(w, r)
 		w.Header().Set("WWW-Authenticate", `Bearer realm="ringback"`)
-		refuse(http.StatusUnauthorized, "send the header Authorization: Bearer <token>").write(w)
+		NewProblem(http.StatusUnauthorized, "send the header Authorization: Bearer <token>").Write(w)
 	default:
 		g.next.ServeHTTP(w, r)
 	}
@@ -97,7 +97,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (g *guard) forbid(w http.ResponseWriter, r *http.Request, reason string) {
 	g.refused.warn("request refused", requestAttrs(r, "host", cut(r.Host), "reason", reason)...)
 	closeUnread(w, r)
-	refuse(http.StatusForbidden, reason).write(w)
+	NewProblem(http.StatusForbidden, reason).Write(w)
 }
 
 // closeUnread has net/http close the connection rather than read the content of a request that is refused: a client
@@ -122,13 +122,13 @@ func cut(text string) string {
 	return text
 }
 
-// named reports whether a Host is one of the names that are allowed.
-func (g *guard) named(host string) bool {
+// isAllowedHost reports whether a Host is one of the names that are allowed.
+func (g *guard) isAllowedHost(host string) bool {
 	return slices.Contains(g.hosts, strings.ToLower(strings.TrimSuffix(hostOf(host), ".")))
 }
 
-// shown reports whether the request carries the token.
-func (g *guard) shown(r *http.Request) bool {
+// hasToken reports whether the request carries the token.
+func (g *guard) hasToken(r *http.Request) bool {
 	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
 		return false

@@ -284,5 +284,5 @@ func TestEveryLimitOfTheServerIsSet(t *testing.T) {
 		require.Positive(t, limit)
 	}
 	require.Positive(t, s.MaxHeaderBytes)
-	require.Greater(t, s.WriteTimeout, s.ReadTimeout+requestTimeout, "the time to write runs while the request is read")
+	require.Greater(t, s.WriteTimeout, s.ReadTimeout+Timeout, "the time to write runs while the request is read")
 }

@@ -8,8 +8,8 @@ import (
 
 // A headerForm is what a request says of headers, on their way over those that are stored.
 type headerForm struct {
-	// said are the headers that the request names, in its spelling: one named with nil is to go.
-	said map[string][]string
+	// present are the headers that the request names, in its spelling: one named with nil is to go.
+	present map[string][]string
 	// cleared says that all are to go: the request says null.
 	cleared bool
 	// moved says that they would go to another origin than the stored ones did.
@@ -22,36 +22,36 @@ func (h *headerForm) read(d *decoder, at string, value []byte) {
 		h.cleared = true
 		return
 	}
-	h.said = make(map[string][]string)
+	h.present = make(map[string][]string)
 	for name, v := range d.object(at, value) {
 		switch {
-		case len(h.said) > maxEntries:
+		case len(h.present) > maxEntries:
 		case isNull(v):
-			h.said[string(name)] = nil
+			h.present[string(name)] = nil
 		default:
-			h.said[string(name)] = append([]string{}, d.header(at, name, v)...)
+			h.present[string(name)] = append([]string{}, d.header(at, name, v)...)
 		}
 	}
 }
 
-// over puts the headers over the stored ones; nil when there are none. With merge stored headers stay unless they are
+// mergeInto puts the headers over the stored ones; nil when there are none. With merge stored headers stay unless they are
 // named, else only those that carry secrets do: they are shown redacted, so who reads and puts back must not lose them.
 // No secret goes to another origin unless it is said again: who can change a URL must not learn it that way. Names keep
 // the request's spelling until they are checked.
-func (h *headerForm) over(d *decoder, at string, stored map[string][]string, merge bool) map[string][]string {
-	headers := make(map[string][]string, len(h.said)+len(stored))
-	said := make(map[string]bool, len(h.said))
-	for name, values := range h.said {
+func (h *headerForm) mergeInto(d *decoder, at string, stored map[string][]string, merge bool) map[string][]string {
+	headers := make(map[string][]string, len(h.present)+len(stored))
+	said := make(map[string]bool, len(h.present))
+	for name, values := range h.present {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		said[canonical] = true
 		if _, sealed := job.Sealed(values); sealed { // as only stored ones are
-			d.fault(job.JSONPointer(at, name), "must not hold line breaks or other control characters")
+			d.AddError(job.JSONPointer(at, name), "must not hold line breaks or other control characters")
 		}
 		if old, kept := stored[canonical]; kept && secret(name) && isRedacted(values) {
 			values = old
-			h.stays(d, at, canonical)
+			h.checkOrigin(d, at, canonical)
 		} else if secret(name) && isRedacted(values) {
-			d.standIn(job.JSONPointer(at, name))
+			d.redactedPlaceholder(job.JSONPointer(at, name))
 		}
 		if values != nil {
 			headers[name] = values
@@ -59,7 +59,7 @@ func (h *headerForm) over(d *decoder, at string, stored map[string][]string, mer
 	}
 	for name, values := range stored {
 		if !h.cleared && !said[name] && (merge || secret(name)) {
-			h.stays(d, at, name)
+			h.checkOrigin(d, at, name)
 			headers[name] = values
 		}
 	}
@@ -69,29 +69,29 @@ func (h *headerForm) over(d *decoder, at string, stored map[string][]string, mer
 	return headers
 }
 
-// mustBeSaidAgain is said of a stored header that carries a secret, where the URL leads elsewhere.
-const mustBeSaidAgain = "must be said again, or be null: its stored value was not for the host that the URL leads to now"
+// resendOnNewOrigin is said of a stored header that carries a secret, where the URL leads elsewhere.
+const resendOnNewOrigin = "must be said again, or be null: its stored value was not for the host that the URL leads to now"
 
-// stays refuses to keep a stored header that carries a secret for another origin.
-func (h *headerForm) stays(d *decoder, at, name string) {
+// checkOrigin refuses to keep a stored header that carries a secret for another origin.
+func (h *headerForm) checkOrigin(d *decoder, at, name string) {
 	if h.moved && secret(name) {
-		d.fault(job.JSONPointer(at, name), mustBeSaidAgain)
+		d.AddError(job.JSONPointer(at, name), resendOnNewOrigin)
 	}
 }
 
-// standIn refuses the stand-in for a secret where the secret must be: who reads, changes and sends back would overwrite
+// redactedPlaceholder refuses the stand-in for a secret where the secret must be: who reads, changes and sends back would overwrite
 // the secret with it.
-func (d *decoder) standIn(at string) {
-	d.fault(at, "is the stand-in for a secret that is not shown: send the secret itself")
+func (d *decoder) redactedPlaceholder(at string) {
+	d.AddError(at, "is the stand-in for a secret that is not shown: send the secret itself")
 }
 
-// unredact refuses stand-ins among headers that are not put over others.
-func (d *decoder) unredact(at string, headers map[string][]string) {
+// rejectRedacted refuses stand-ins among headers that are not put over others.
+func (d *decoder) rejectRedacted(at string, headers map[string][]string) {
 	for _, name := range sortedKeys(headers) {
 		if secret(name) && isRedacted(headers[name]) {
-			d.standIn(job.JSONPointer(at, name))
+			d.redactedPlaceholder(job.JSONPointer(at, name))
 		}
 	}
 }
 
-func isRedacted(values []string) bool { return len(values) == 1 && values[0] == redacted }
+func isRedacted(values []string) bool { return len(values) == 1 && values[0] == Redacted }

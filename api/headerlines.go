@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// headerLines bounds the lines of a request's header.
-const headerLines = 100
+// MaxHeaderLines bounds the lines of a request's header.
+const MaxHeaderLines = 100
 
 // errHeaderLines ends a connection whose client sends more.
 var errHeaderLines = errors.New("the header of the request has too many lines")
@@ -63,11 +63,11 @@ func (c *headerConn) fits(part []byte) bool {
 			c.some = true
 		}
 	}
-	return c.lines <= headerLines
+	return c.lines <= MaxHeaderLines
 }
 
-// expectHeader begins another header where a connection waits for its next request. For http.Server.ConnState.
-func expectHeader(conn net.Conn, state http.ConnState) {
+// ExpectHeader begins another header where a connection waits for its next request. For http.Server.ConnState.
+func ExpectHeader(conn net.Conn, state http.ConnState) {
 	if c, ok := conn.(*headerConn); ok && state == http.StateIdle {
 		c.mu.Lock()
 		c.lines, c.some, c.done = 0, false, false

@@ -30,9 +30,9 @@ func TestLimitHeaders_BoundsTheLinesOfEachHeader(t *testing.T) {
 	}
 	conn := connect(t, server)
 	answers := bufio.NewReader(conn)
-	body := `{"id": "a"` + strings.Repeat("\n", 50*headerLines) + "}"
+	body := `{"id": "a"` + strings.Repeat("\n", 50*MaxHeaderLines) + "}"
 	for n := range 3 { // each has its own, and the lines of bodies do not count
-		_, err := io.WriteString(conn, header(headerLines-4)+fmt.Sprintf("Content-Length: %d\r\n\r\n", len(body))+body)
+		_, err := io.WriteString(conn, header(MaxHeaderLines-4)+fmt.Sprintf("Content-Length: %d\r\n\r\n", len(body))+body)
 		require.NoError(t, err)
 		resp, err := http.ReadResponse(answers, nil)
 		require.NoError(t, err, n)
@@ -44,7 +44,7 @@ func TestLimitHeaders_BoundsTheLinesOfEachHeader(t *testing.T) {
 
 	// One more ends the connection, although the header has not ended.
 	conn = connect(t, server)
-	_, err := io.WriteString(conn, header(headerLines-2))
+	_, err := io.WriteString(conn, header(MaxHeaderLines-2))
 	require.NoError(t, err)
 	answer, err := io.ReadAll(conn)
 	require.NoError(t, err)

@@ -26,7 +26,7 @@ func (a *api) alive(w http.ResponseWriter, _ *http.Request) error {
 
 // ready tells whether jobs are taken and delivered, and why not.
 func (a *api) ready(w http.ResponseWriter, r *http.Request) error {
-	ctx, cancel := context.WithTimeoutCause(r.Context(), readyTimeout, errSlow)
+	ctx, cancel := context.WithTimeoutCause(r.Context(), readyTimeout, ErrTimeout)
 	defer cancel()
 	err := a.service.Ready(ctx)
 	if err == nil {
@@ -41,26 +41,26 @@ func (a *api) ready(w http.ResponseWriter, r *http.Request) error {
 		why = "the store does not answer"
 	}
 	a.log.Debug("not ready", "err", err)
-	return refuse(http.StatusServiceUnavailable, "not ready: "+why)
+	return NewProblem(http.StatusServiceUnavailable, "not ready: "+why)
 }
 
-// measures serves the metrics, where there are any.
-func (a *api) measures(w http.ResponseWriter, r *http.Request) error {
+// serveMetrics serves the metrics, where there are any.
+func (a *api) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	if a.metrics == nil {
-		return a.elsewhere(w, r)
+		return a.notFound(w, r)
 	}
 	a.metrics.ServeHTTP(w, r)
 	return nil
 }
 
-// showVersion answers with the build's version.
-func (a *api) showVersion(w http.ResponseWriter, _ *http.Request) error {
+// serveVersion answers with the build's version.
+func (a *api) serveVersion(w http.ResponseWriter, _ *http.Request) error {
 	answerWord(w, "version", a.version)
 	return nil
 }
 
-// contract serves the contract.
-func (a *api) contract(w http.ResponseWriter, _ *http.Request) error {
+// serveOpenAPI serves the contract.
+func (a *api) serveOpenAPI(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", "application/yaml")
 	_, _ = w.Write(openAPI)
 	return nil
@@ -68,10 +68,10 @@ func (a *api) contract(w http.ResponseWriter, _ *http.Request) error {
 
 // answerWord answers one word.
 func answerWord(w http.ResponseWriter, name, word string) {
-	o := newOut()
-	defer o.free()
-	o.open()
-	o.text(name, word)
-	o.close()
-	o.send(w, http.StatusOK)
+	o := NewBuffer()
+	defer o.Free()
+	o.Open()
+	o.Text(name, word)
+	o.Close()
+	o.Send(w, http.StatusOK)
 }

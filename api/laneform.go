@@ -12,16 +12,16 @@ type laneForm struct {
 	headers headerForm
 }
 
-// putSettings reads all of a lane's settings. What it leaves out the topic says again, but secrets, and headers that
+// PutLane reads all of a lane's settings. What it leaves out the topic says again, but secrets, and headers that
 // carry some, stay, and so does a pause.
-func putSettings(text []byte, stored policy.Lane) (policy.Lane, *problem) {
+func PutLane(text []byte, stored policy.Lane) (policy.Lane, *Problem) {
 	f := laneForm{Lane: policy.Lane{Secrets: stored.Secrets, Paused: stored.Paused}}
 	f.read(text)
 	return f.finish(stored, false)
 }
 
-// patchSettings reads a change (RFC 7396).
-func patchSettings(text []byte, stored policy.Lane) (policy.Lane, *problem) {
+// PatchLane reads a change (RFC 7396).
+func PatchLane(text []byte, stored policy.Lane) (policy.Lane, *Problem) {
 	f := laneForm{Lane: stored}
 	f.read(text)
 	return f.finish(stored, true)
@@ -31,9 +31,9 @@ func (f *laneForm) read(text []byte) {
 	for name, value := range f.object("", text) {
 		switch {
 		case string(name) == "secrets":
-			f.fault("/secrets", havePathOfTheirOwn)
+			f.AddError("/secrets", haveOwnPath)
 		case !f.field(string(name), value):
-			f.unknown("", name, "a lane")
+			f.unknownField("", name, "a lane")
 		}
 	}
 }
@@ -47,11 +47,11 @@ func (f *laneForm) field(name string, value []byte) bool {
 	case "headers":
 		f.headers.read(&f.decoder, at, value)
 	case "lane_concurrency":
-		f.LaneConcurrency = optional(null, func() int { return positive(count(f.whole(at, value))) })
+		f.LaneConcurrency = optional(null, func() int { return outOfRangeIfZero(clampInt(f.integer(at, value))) })
 	case "lane_rate":
 		f.LaneRate = optional(null, func() policy.Rate { return f.rate(at, value) })
 	case "paused":
-		f.Paused = optional(null, func() bool { return f.flag(at, value) })
+		f.Paused = optional(null, func() bool { return f.boolean(at, value) })
 	default:
 		return false
 	}
@@ -59,9 +59,9 @@ func (f *laneForm) field(name string, value []byte) bool {
 }
 
 // finish puts the headers over the stored ones and checks the whole.
-func (f *laneForm) finish(stored policy.Lane, merge bool) (policy.Lane, *problem) {
+func (f *laneForm) finish(stored policy.Lane, merge bool) (policy.Lane, *Problem) {
 	f.headers.moved = job.ChangesOrigin(stored.URL, f.URL)
-	f.Headers = f.headers.over(&f.decoder, "/headers", stored.Headers, merge)
+	f.Headers = f.headers.mergeInto(&f.decoder, "/headers", stored.Headers, merge)
 	if p := f.problem(job.ValidateLane(f.Lane)); p != nil {
 		return policy.Lane{}, p
 	}

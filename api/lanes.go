@@ -11,19 +11,19 @@ import (
 
 // lanes lists the lanes of a topic that have settings of their own, in order of name.
 func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
-	topic, err := pathTopic(r)
+	topic, err := PathTopic(r)
 	if err != nil {
 		return err
 	}
-	q := newQuery(r, "limit", "cursor")
-	limit, after := q.limit(lanesStandard), q.get("cursor")
+	q := NewQuery(r, "limit", "cursor")
+	limit, after := q.Limit(lanesStandard), q.Get("cursor")
 	if after != "" && !job.IsLane(after) {
-		q.fault("?cursor", "must be the next_cursor of an earlier answer")
+		q.AddError("?cursor", "must be the next_cursor of an earlier answer")
 	}
-	if err := q.err(); err != nil {
+	if err := q.Err(); err != nil {
 		return err
 	}
-	return a.answerList(w, r, limit, func(o *out) error {
+	return a.serveList(w, r, limit, func(o *Buffer) error {
 		// One more than is shown tells whether there are more.
 		found, err := a.service.LanesPut(r.Context(), job.DefaultNamespace, topic, after, limit+1)
 		if err != nil {
@@ -34,25 +34,25 @@ func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 		}
-		o.open()
-		o.array("items")
+		o.Open()
+		o.Array("items")
 		for _, l := range found[:min(limit, len(found))] {
-			o.open()
-			o.lane(l)
-			o.close()
+			o.Open()
+			o.Lane(l)
+			o.Close()
 		}
-		o.closeArray()
+		o.CloseArray()
 		if len(found) > limit {
-			o.text("next_cursor", found[limit-1].Queue.Lane)
+			o.Text("next_cursor", found[limit-1].Queue.Lane)
 		}
-		o.close()
+		o.Close()
 		return nil
 	})
 }
 
 // lane shows a lane's own settings.
 func (a *api) lane(w http.ResponseWriter, r *http.Request) error {
-	q, err := pathLane(r)
+	q, err := PathLane(r)
 	if err != nil {
 		return err
 	}
@@ -70,20 +70,20 @@ func (a *api) lane(w http.ResponseWriter, r *http.Request) error {
 
 // putLane sets all of a lane's settings.
 func (a *api) putLane(w http.ResponseWriter, r *http.Request) error {
-	return a.formLane(w, r, putSettings)
+	return a.decodeLane(w, r, PutLane)
 }
 
 // patchLane changes what is named of a lane's settings.
 func (a *api) patchLane(w http.ResponseWriter, r *http.Request) error {
-	return a.formLane(w, r, patchSettings)
+	return a.decodeLane(w, r, PatchLane)
 }
 
-func (a *api) formLane(w http.ResponseWriter, r *http.Request, form func([]byte, policy.Lane) (policy.Lane, *problem)) error {
-	q, err := newLane(r)
+func (a *api) decodeLane(w http.ResponseWriter, r *http.Request, form func([]byte, policy.Lane) (policy.Lane, *Problem)) error {
+	q, err := PathNewLane(r)
 	if err != nil {
 		return err
 	}
-	text, err := readJSON(w, r, maxPolicy)
+	text, err := ReadJSON(w, r, maxPolicy)
 	if err != nil {
 		return err
 	}
@@ -100,9 +100,9 @@ func (a *api) formLane(w http.ResponseWriter, r *http.Request, form func([]byte,
 // pauseLane pauses a lane, or resumes it.
 func (a *api) pauseLane(paused bool) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		q, err := newLane(r)
+		q, err := PathNewLane(r)
 		if err == nil {
-			err = noBody(r)
+			err = RequireNoBody(r)
 		}
 		if err != nil {
 			return err
@@ -127,9 +127,9 @@ func (a *api) changeLane(w http.ResponseWriter, r *http.Request, q job.Queue, ch
 
 // deleteLane removes all of a lane's settings, its secrets too.
 func (a *api) deleteLane(w http.ResponseWriter, r *http.Request) error {
-	q, err := pathLane(r)
+	q, err := PathLane(r)
 	if err == nil {
-		err = noBody(r)
+		err = RequireNoBody(r)
 	}
 	if err != nil {
 		return err
@@ -151,34 +151,34 @@ func (a *api) deleteLane(w http.ResponseWriter, r *http.Request) error {
 // noLane says of a lane without settings how they begin.
 func noLane(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return refuse(http.StatusNotFound, "the lane has no settings of its own: a PUT gives it some; its topic's hold")
+		return NewProblem(http.StatusNotFound, "the lane has no settings of its own: a PUT gives it some; its topic's hold")
 	}
 	return err
 }
 
 // answerLane shows a lane, and how durable its change was.
 func answerLane(w http.ResponseWriter, l store.Lane) {
-	o := newOut()
-	defer o.free()
-	o.open()
-	o.lane(l)
-	o.durability(l.Durability)
-	o.close()
-	o.send(w, http.StatusOK)
+	o := NewBuffer()
+	defer o.Free()
+	o.Open()
+	o.Lane(l)
+	o.Durability(l.Durability)
+	o.Close()
+	o.Send(w, http.StatusOK)
 }
 
-// lane writes the members of a lane's own settings; secrets are not among them.
-func (o *out) lane(l store.Lane) {
-	o.text("topic", l.Queue.Topic)
-	o.text("lane", l.Queue.Lane)
-	o.number("revision", l.Revision)
-	o.text("url", l.Settings.URL)
+// Lane writes the members of a lane's own settings; secrets are not among them.
+func (o *Buffer) Lane(l store.Lane) {
+	o.Text("topic", l.Queue.Topic)
+	o.Text("lane", l.Queue.Lane)
+	o.Number("revision", l.Revision)
+	o.Text("url", l.Settings.URL)
 	o.headers("headers", l.Settings.Headers)
 	if l.Settings.LaneConcurrency > 0 {
-		o.number("lane_concurrency", int64(l.Settings.LaneConcurrency))
+		o.Number("lane_concurrency", int64(l.Settings.LaneConcurrency))
 	} else {
-		o.none("lane_concurrency")
+		o.Null("lane_concurrency")
 	}
-	o.text("lane_rate", job.FormatRate(l.Settings.LaneRate))
-	o.flag("paused", l.Settings.Paused)
+	o.Text("lane_rate", job.FormatRate(l.Settings.LaneRate))
+	o.Bool("paused", l.Settings.Paused)
 }

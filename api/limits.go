@@ -14,94 +14,95 @@ const maxStreams = 64
 
 // Limits of a stream in time, in place of those of ordinary requests.
 const (
-	// lineTimeout is for the next line to arrive.
-	lineTimeout = time.Minute
-	// takeTimeout is for the client to take some of the results, once as many wait as are kept or no line is to come.
-	takeTimeout = time.Minute
-	// streamTimeout is for all lines to arrive.
-	streamTimeout = 15 * time.Minute
-	// lastTimeout takes takeTimeout's place when the stream was ended from here.
-	lastTimeout = 5 * time.Second
-	// lingerTimeout is for a client to send more of what is not taken any more, before the connection is closed.
-	lingerTimeout = time.Second
-	// lingerMost is for all of that.
-	lingerMost = time.Minute
+	// LineTimeout is for the next line to arrive.
+	LineTimeout = time.Minute
+	// TakeTimeout is for the client to take some of the results, once as many wait as are kept or no line is to come.
+	TakeTimeout = time.Minute
+	// StreamTimeout is for all lines to arrive.
+	StreamTimeout = 15 * time.Minute
+	// LastTimeout takes TakeTimeout's place when the stream was ended from here.
+	LastTimeout = 5 * time.Second
+	// LingerTimeout is for a client to send more of what is not taken any more, before the connection is closed.
+	LingerTimeout = time.Second
+	// MaxLinger is for all of that.
+	MaxLinger = time.Minute
 )
 
-// limits are those of one stream, and the ways to end it before its end.
-type limits struct {
+// Deadlines are those of one stream, and the ways to end it before its end.
+type Deadlines struct {
 	rc    *http.ResponseController
 	until time.Time
-	ended chan struct{} // closed by end
+	Ended chan struct{} // closed by end
 
-	mu  sync.Mutex
-	why *problem
+	mu    sync.Mutex
+	cause *Problem
 }
 
-func newLimits(rc *http.ResponseController) *limits {
-	return &limits{rc: rc, until: time.Now().Add(streamTimeout), ended: make(chan struct{})}
+// NewDeadlines makes the deadlines of a stream that begins now.
+func NewDeadlines(rc *http.ResponseController) *Deadlines {
+	return &Deadlines{rc: rc, until: time.Now().Add(StreamTimeout), Ended: make(chan struct{})}
 }
 
-// answer sends the answer's header. What is written after it is bounded by the tray, and in any case ends when all
-// limits have gone by.
-func (l *limits) answer(w http.ResponseWriter) {
-	_ = l.rc.SetWriteDeadline(time.Now().Add(takeTimeout)) // what has no deadlines does not stall: it is no connection
+// BeginResponse sends the answer's header. What is written after it is bounded by the tray, and in any case ends when all
+// deadlines have gone by.
+func (l *Deadlines) BeginResponse(w http.ResponseWriter) {
+	_ = l.rc.SetWriteDeadline(time.Now().Add(TakeTimeout)) // what has no deadlines does not stall: it is no connection
 	w.WriteHeader(http.StatusOK)
 	_ = l.rc.Flush() // a client may wait for it before it sends; when it fails, so does what follows
-	_ = l.rc.SetWriteDeadline(l.until.Add(requestTimeout + takeTimeout))
+	_ = l.rc.SetWriteDeadline(l.until.Add(Timeout + TakeTimeout))
 }
 
-// line gives the client the time for its next line, or says why there is none.
-func (l *limits) line() *problem {
+// NextLine gives the client the time for its next line, or says why there is none.
+func (l *Deadlines) NextLine() *Problem {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	if l.why == nil && !now.Before(l.until) {
-		return tooSlow(streamTimeout, "the stream")
+	if l.cause == nil && !now.Before(l.until) {
+		return tooSlow(StreamTimeout, "the stream")
 	}
-	if l.why == nil {
-		until := now.Add(lineTimeout)
+	if l.cause == nil {
+		until := now.Add(LineTimeout)
 		if until.After(l.until) {
 			until = l.until
 		}
 		_ = l.rc.SetReadDeadline(until)
 	}
-	return l.why
+	return l.cause
 }
 
-// end ends the stream: a read under way fails at once, and no other begins. The first reason counts.
-func (l *limits) end(why *problem) {
+// End ends the stream: a read under way fails at once, and no other begins. The first reason counts.
+func (l *Deadlines) End(why *Problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.why == nil {
-		l.why = why
-		close(l.ended)
+	if l.cause == nil {
+		l.cause = why
+		close(l.Ended)
 		_ = l.rc.SetReadDeadline(time.Unix(1, 0))
 	}
 }
 
-// broken is why reading failed, at which line.
-func (l *limits) broken(err error, at int, halfway bool) *problem {
+// ReadError is why reading failed, at which line.
+func (l *Deadlines) ReadError(err error, at int, halfway bool) *Problem {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.why != nil:
-		return l.why
-	case errors.Is(err, errNoRoom):
-		return overloaded(fmt.Sprintf(
+	case l.cause != nil:
+		return l.cause
+	case errors.Is(err, errNoMemory):
+		return Overloaded(fmt.Sprintf(
 			"too many bytes of requests are under way for line %d: what has no result is not registered; send it again", at))
 	case errors.Is(err, os.ErrDeadlineExceeded) && !time.Now().Before(l.until):
-		return tooSlow(streamTimeout, "the stream")
+		return tooSlow(StreamTimeout, "the stream")
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return tooSlow(lineTimeout, fmt.Sprintf("line %d", at))
+		return tooSlow(LineTimeout, fmt.Sprintf("line %d", at))
 	case halfway:
-		return refuse(http.StatusBadRequest, fmt.Sprintf("the request ended before its end, within line %d: it is not registered", at))
+		return NewProblem(http.StatusBadRequest, fmt.Sprintf("the request ended before its end, within line %d: it is not registered", at))
 	default:
-		return refuse(http.StatusBadRequest, fmt.Sprintf("the request ended before its end, after line %d", at-1))
+		return NewProblem(http.StatusBadRequest, fmt.Sprintf("the request ended before its end, after line %d", at-1))
 	}
 }
 
-func tooSlow(limit time.Duration, what string) *problem {
-	return refuse(http.StatusRequestTimeout, fmt.Sprintf(
+func tooSlow(limit time.Duration, what string) *Problem {
+	return NewProblem(http.StatusRequestTimeout, fmt.Sprintf(
 		"%s did not arrive within %v: what has no result is not registered; send it again", what, limit))
 }

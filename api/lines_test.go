@@ -28,9 +28,9 @@ func (p *inPieces) Read(b []byte) (int, error) {
 }
 
 // allLines are those of a stream, and how it ended.
-func allLines(l *lines, most int) (all []line, err error) {
+func allLines(l *Reader, most int) (all []Line, err error) {
 	for {
-		group, err := l.next(most)
+		group, err := l.Next(most)
 		if err != nil {
 			return all, err
 		}
@@ -40,40 +40,40 @@ func allLines(l *lines, most int) (all []line, err error) {
 
 func TestLinesAreToldApartHoweverTheyArrive(t *testing.T) {
 	const text = "a\n\n  b\t\r\n" + "12345678901\n" + "1234567890\n \t\r\n" + "this one is far too long, and then some\nc"
-	want := []line{
-		{n: 1, text: []byte("a")},
-		{n: 3, text: []byte("b")},
-		{n: 4, long: true},
-		{n: 5, text: []byte("1234567890")},
-		{n: 7, long: true},
-		{n: 8, text: []byte("c")},
+	want := []Line{
+		{N: 1, Text: []byte("a")},
+		{N: 3, Text: []byte("b")},
+		{N: 4, TooLong: true},
+		{N: 5, Text: []byte("1234567890")},
+		{N: 7, TooLong: true},
+		{N: 8, Text: []byte("c")},
 	}
 	for size := 1; size <= len(text); size++ {
-		l := lines{from: &inPieces{text, size, io.EOF}, longest: 10}
+		l := Reader{r: &inPieces{text, size, io.EOF}, maxLine: 10}
 		all, err := allLines(&l, 1+size%3)
 		require.Equal(t, io.EOF, err)
 		require.Equal(t, want, all, "%d B at a time", size)
 	}
-	l := lines{from: iotest.DataErrReader(strings.NewReader(text)), longest: 10}
+	l := Reader{r: iotest.DataErrReader(strings.NewReader(text)), maxLine: 10}
 	all, err := allLines(&l, 100)
 	require.Equal(t, io.EOF, err)
 	require.Equal(t, want, all)
 }
 
 func TestAByteOrderMarkIsSkippedAtTheVeryBeginningAlone(t *testing.T) {
-	for text, want := range map[string][]line{
+	for text, want := range map[string][]Line{
 		byteOrderMark: nil,
 		byteOrderMark + "1234567890\n" + byteOrderMark + "b": {
-			{n: 1, text: []byte("1234567890")}, {n: 2, text: []byte(byteOrderMark + "b")},
+			{N: 1, Text: []byte("1234567890")}, {N: 2, Text: []byte(byteOrderMark + "b")},
 		},
-		byteOrderMark + "12345678901": {{n: 1, long: true}},
-		byteOrderMark + byteOrderMark: {{n: 1, text: []byte(byteOrderMark)}},
-		"\n" + byteOrderMark:          {{n: 2, text: []byte(byteOrderMark)}},
-		"a\n" + byteOrderMark:         {{n: 1, text: []byte("a")}, {n: 2, text: []byte(byteOrderMark)}},
-		byteOrderMark[:2]:             {{n: 1, text: []byte(byteOrderMark[:2])}},
+		byteOrderMark + "12345678901": {{N: 1, TooLong: true}},
+		byteOrderMark + byteOrderMark: {{N: 1, Text: []byte(byteOrderMark)}},
+		"\n" + byteOrderMark:          {{N: 2, Text: []byte(byteOrderMark)}},
+		"a\n" + byteOrderMark:         {{N: 1, Text: []byte("a")}, {N: 2, Text: []byte(byteOrderMark)}},
+		byteOrderMark[:2]:             {{N: 1, Text: []byte(byteOrderMark[:2])}},
 	} {
 		for size := 1; size <= len(text); size++ {
-			l := lines{from: &inPieces{text, size, io.EOF}, longest: 10}
+			l := Reader{r: &inPieces{text, size, io.EOF}, maxLine: 10}
 			all, err := allLines(&l, 100)
 			require.Equal(t, io.EOF, err)
 			require.Equal(t, want, all, "%q, %d B at a time", text, size)
@@ -94,11 +94,11 @@ func TestALineThatIsCutOffIsNotGiven(t *testing.T) {
 		"12345678901":  {1, 1, true},
 		"a\n1234567\n": {2, 3, false},
 	} {
-		l := lines{from: &inPieces{text, 100, reset}, longest: 10}
+		l := Reader{r: &inPieces{text, 100, reset}, maxLine: 10}
 		all, err := allLines(&l, 100)
 		require.Equal(t, reset, err)
 		require.Len(t, all, c.given, "%q", text)
-		at, halfway := l.halfway()
+		at, halfway := l.Partial()
 		require.Equal(t, c.at, at, "%q", text)
 		require.Equal(t, c.halfway, halfway, "%q", text)
 	}
@@ -107,9 +107,9 @@ func TestALineThatIsCutOffIsNotGiven(t *testing.T) {
 func TestOnlyTheFirstLineIsWaitedFor(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
-	l := lines{from: r, longest: 100}
+	l := Reader{r: r, maxLine: 100}
 	go func() { _, _ = io.WriteString(w, "a\nb\nc") }()
-	group, err := l.next(100)
+	group, err := l.Next(100)
 	require.NoError(t, err)
 	require.Len(t, group, 2, "the third has not ended")
 }
@@ -121,12 +121,12 @@ func TestNothingIsWrittenOverALineThatWasGivenOut(t *testing.T) {
 		want = append(want, one...)
 		text = append(append(text, one...), '\n')
 	}
-	l := lines{from: &inPieces{string(text), 1000, io.EOF}, longest: 100}
+	l := Reader{r: &inPieces{string(text), 1000, io.EOF}, maxLine: 100}
 	all, err := allLines(&l, 7)
 	require.Equal(t, io.EOF, err)
 	var got []byte
 	for _, one := range all {
-		got = append(got, one.text...)
+		got = append(got, one.Text...)
 	}
 	require.Equal(t, want, got)
 }
@@ -135,10 +135,10 @@ func TestTheRestOfALineThatIsTooLongIsNotKept(t *testing.T) {
 	endless := io.MultiReader(
 		io.LimitReader(zeros{}, 16<<20), strings.NewReader("\nb\n"), io.LimitReader(zeros{}, 16<<20),
 	)
-	l := lines{from: endless, longest: 100 << 10}
+	l := Reader{r: endless, maxLine: 100 << 10}
 	all, err := allLines(&l, 100)
 	require.Equal(t, io.EOF, err)
-	require.Equal(t, []line{{n: 1, long: true}, {n: 2, text: []byte("b")}, {n: 3, long: true}}, all)
+	require.Equal(t, []Line{{N: 1, TooLong: true}, {N: 2, Text: []byte("b")}, {N: 3, TooLong: true}}, all)
 	require.Less(t, cap(l.buf), 4<<20)
 }
 

@@ -27,7 +27,7 @@ func newListLimiter() *listLimiter {
 	return &listLimiter{queue: make(chan struct{}, 1), slots: make(chan struct{}, listSlots)}
 }
 
-// acquire waits for the slots of a list of at most limit items, 1 to listMost. It reports false when there were none in
+// acquire waits for the slots of a list of at most limit items, 1 to MaxListLimit. It reports false when there were none in
 // time. Else release must be called, once.
 func (l *listLimiter) acquire(ctx context.Context, limit int) (release func(), ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, listWait)
@@ -56,15 +56,15 @@ func (l *listLimiter) release(n int) {
 	}
 }
 
-// answerList answers with a list of at most limit items, which write reads from the store and encodes. While the client
+// serveList answers with a list of at most limit items, which write reads from the store and encodes. While the client
 // takes it, what is encoded counts like request bodies.
-func (a *api) answerList(w http.ResponseWriter, r *http.Request, limit int, write func(o *out) error) error {
+func (a *api) serveList(w http.ResponseWriter, r *http.Request, limit int, write func(o *Buffer) error) error {
 	release, ok := a.lists.acquire(r.Context(), limit)
 	if !ok {
-		return overloaded("too many lists are being read: try again, or ask for fewer items at a time")
+		return Overloaded("too many lists are being read: try again, or ask for fewer items at a time")
 	}
-	o := newOut()
-	defer o.free()
+	o := NewBuffer()
+	defer o.Free()
 	err := func() error {
 		defer release()
 		return write(o)
@@ -72,11 +72,11 @@ func (a *api) answerList(w http.ResponseWriter, r *http.Request, limit int, writ
 	if err != nil {
 		return err
 	}
-	held, ok := a.bodies.answer(min(int64(cap(o.b)), a.bodies.large)) // one always fits
-	defer held.release()
+	held, ok := a.bodies.ReserveAnswer(min(int64(cap(o.b)), a.bodies.large)) // one always fits
+	defer held.Release()
 	if !ok {
-		return overloaded("too many bytes of answers are under way: try again, with a smaller limit or fewer requests at a time")
+		return Overloaded("too many bytes of answers are under way: try again, with a smaller limit or fewer requests at a time")
 	}
-	o.send(w, http.StatusOK)
+	o.Send(w, http.StatusOK)
 	return nil
 }

@@ -57,7 +57,7 @@ func TestAnswerList_BoundsListsThatAreRead(t *testing.T) {
 			s := &slowLists{fake: newFake(), takes: listWait - time.Second}
 			var log bytes.Buffer
 			h := New(Options{Service: s, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			const most = listSlots * slotItems / listMost
+			const most = listSlots * slotItems / MaxListLimit
 			codes := make(chan int, 100)
 			ask := func(limit string) {
 				w := httptest.NewRecorder()
@@ -119,8 +119,8 @@ func TestAnswerList_BoundsAnswersThatAreNotTaken(t *testing.T) {
 	w := call(t, h, http.MethodGet, path, "")
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Greater(t, int64(w.Body.Len()), budget.large/2)
-	full := &meteredBody{budget: budget}
-	require.True(t, full.take(budget.large/2))
+	full := &MeteredBody{budget: budget}
+	require.True(t, full.Reserve(budget.large/2))
 	w = call(t, h, http.MethodGet, path, "")
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	require.Equal(t, "1", w.Header().Get("Retry-After"))

@@ -82,7 +82,7 @@ func TestAStreamsMemoryDoesNotGrowWithIt(t *testing.T) {
 	m := &weighed{instantly: instantly{newFake()}, every: jobs / 10}
 	body := &repeated{text: `{"id": "a", "body_text": "` + strings.Repeat("x", large) + "\"}\n", n: jobs}
 	r := httptest.NewRequest(http.MethodPost, "/v1/batch", body)
-	r.Header.Set("Content-Type", contentNDJSON)
+	r.Header.Set("Content-Type", ContentTypeNDJSON)
 	w := &counted{header: make(http.Header)}
 	before := heap()
 	handlerOf(m).ServeHTTP(w, r)

@@ -212,9 +212,9 @@ func matches(pattern, path string) bool {
 func TestEveryFieldThatIsTakenIsInTheContract(t *testing.T) {
 	schemas := document(t).at("components", "schemas")
 	names := func(schema string) []string { return sortedKeys(schemas.at(schema).properties()) }
-	require.Equal(t, sortedKeys(fields), names("NewJob"))
+	require.Equal(t, sortedKeys(jobFields), names("NewJob"))
 	var editable []string
-	for name, bit := range fields {
+	for name, bit := range jobFields {
 		if bit&fieldsEditable != 0 {
 			editable = append(editable, name)
 		}
@@ -229,13 +229,13 @@ func TestEveryFieldThatIsTakenIsInTheContract(t *testing.T) {
 	}
 	require.ElementsMatch(t, names("Lane"), append(names("LaneSettings"), "topic", "lane", "revision", "durability"))
 	for _, name := range names("Selection") {
-		require.True(t, new(deadForm).selects(name, []byte("null")), "%s is not taken", name)
+		require.True(t, new(DeadLetterRequest).selectionField(name, []byte("null")), "%s is not taken", name)
 	}
 	for _, name := range names("Revival") {
-		require.True(t, new(deadForm).selects(name, []byte("null")) || new(deadForm).plan(name, []byte("null")), "%s is not taken", name)
+		require.True(t, new(DeadLetterRequest).selectionField(name, []byte("null")) || new(DeadLetterRequest).planField(name, []byte("null")), "%s is not taken", name)
 	}
 	for _, name := range names("CallbackChange") {
-		require.True(t, new(callbackForm).member(new(decoder), name, []byte("null")), "%s is not taken", name)
+		require.True(t, new(callbackForm).field(new(decoder), name, []byte("null")), "%s is not taken", name)
 	}
 	require.Equal(t, names("CallbackChange"), names("Callback"))
 	require.Equal(t, names("CallbackChange"), names("Told"))
@@ -283,12 +283,12 @@ func TestTheGoldenAnswersShowEveryFieldThatIsDeclared(t *testing.T) {
 func TestTheContractNamesTheLimitsOfAStream(t *testing.T) {
 	text, _ := document(t).at("paths", "/v1/batch", "post", "description").here.(string)
 	text = strings.Join(strings.Fields(text), " ")
-	require.Equal(t, lineTimeout, takeTimeout)
+	require.Equal(t, LineTimeout, TakeTimeout)
 	for _, says := range []string{
-		fmt.Sprintf("At most %d,000 jobs", maxBatchJobs/1000),
-		fmt.Sprintf("at most %d MiB", maxBatchBytes>>20),
-		fmt.Sprintf("up to %d MiB of results", trayMost>>20),
-		fmt.Sprintf("does not arrive within %d minute, or all of them within %d", lineTimeout/time.Minute, streamTimeout/time.Minute),
+		fmt.Sprintf("At most %d,000 jobs", MaxBatchJobs/1000),
+		fmt.Sprintf("at most %d MiB", MaxBatchBytes>>20),
+		fmt.Sprintf("up to %d MiB of results", MaxBuffered>>20),
+		fmt.Sprintf("does not arrive within %d minute, or all of them within %d", LineTimeout/time.Minute, StreamTimeout/time.Minute),
 	} {
 		require.Contains(t, text, says)
 	}

@@ -41,7 +41,7 @@ func TestNoStoredSecretGoesToAnotherHostUnsaid(t *testing.T) {
 			require.Equal(t, http.StatusUnprocessableEntity, w.Code, "%s %s: %s", method, c.body, w.Body.String())
 			p := problemIn(t, w)
 			require.Equal(t, []string{c.field + "/headers/Authorization"}, p.fields())
-			require.Equal(t, mustBeSaidAgain, p.Errors[0].Detail)
+			require.Equal(t, resendOnNewOrigin, p.Errors[0].Detail)
 			require.NotContains(t, w.Body.String(), "hunter2")
 		}
 	}

@@ -11,34 +11,36 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// An out writes one JSON answer. It exists beside encoding/json because a job's body is answered byte for byte, which
+// A Buffer writes one JSON answer. It exists beside encoding/json because a job's body is answered byte for byte, which
 // encoding/json would compact, and because every registration is answered with a job.
-type out struct {
+type Buffer struct {
 	b []byte
 }
 
-// largestKept is the largest buffer that is kept for the next answer.
-const largestKept = 64 << 10
+// MaxPooled is the largest buffer that is kept for the next answer.
+const MaxPooled = 64 << 10
 
-var outs = sync.Pool{New: func() any { return &out{b: make([]byte, 0, 2<<10)} }}
+var buffers = sync.Pool{New: func() any { return &Buffer{b: make([]byte, 0, 2<<10)} }}
 
-func newOut() *out {
-	o, _ := outs.Get().(*out)
+// NewBuffer returns an empty buffer from the pool.
+func NewBuffer() *Buffer {
+	o, _ := buffers.Get().(*Buffer)
 	o.b = o.b[:0]
 	return o
 }
 
-func (o *out) free() {
-	if cap(o.b) <= largestKept {
-		outs.Put(o)
+// Free returns the buffer to the pool.
+func (o *Buffer) Free() {
+	if cap(o.b) <= MaxPooled {
+		buffers.Put(o)
 	}
 }
 
-// send answers with what was written. A client that is gone is not told so.
-func (o *out) send(w http.ResponseWriter, status int) {
+// Send answers with what was written. A client that is gone is not told so.
+func (o *Buffer) Send(w http.ResponseWriter, status int) {
 	h := w.Header()
 	if len(h["Content-Type"]) == 0 {
-		h["Content-Type"] = contentJSON
+		h["Content-Type"] = ContentTypeJSON
 	}
 	h["Content-Length"] = []string{strconv.Itoa(len(o.b) + 1)}
 	o.b = append(o.b, '\n')
@@ -46,81 +48,93 @@ func (o *out) send(w http.ResponseWriter, status int) {
 	_, _ = w.Write(o.b)
 }
 
-var contentJSON = []string{"application/json"}
+var ContentTypeJSON = []string{"application/json"}
 
-// flush sends what was written so far of an answer too large to be kept whole. The last byte stays, for next to see.
-func (o *out) flush(w http.ResponseWriter) {
-	if last := len(o.b) - 1; last >= largestKept {
+// Flush sends what was written so far of an answer too large to be kept whole. The last byte stays, for next to see.
+func (o *Buffer) Flush(w http.ResponseWriter) {
+	if last := len(o.b) - 1; last >= MaxPooled {
 		_, _ = w.Write(o.b[:last])
 		o.b = append(o.b[:0], o.b[last])
 	}
 }
 
-// end sends the rest of an answer that was flushed.
-func (o *out) end(w http.ResponseWriter) {
+// End sends the rest of an answer that was flushed.
+func (o *Buffer) End(w http.ResponseWriter) {
 	o.b = append(o.b, '\n')
 	_, _ = w.Write(o.b)
 }
 
-// endLine ends a value that stands on a line of its own.
-func (o *out) endLine() { o.b = append(o.b, '\n') }
+// EndLine ends a value that stands on a line of its own.
+func (o *Buffer) EndLine() { o.b = append(o.b, '\n') }
 
 // next separates a value from the one before it, unless that stands on a line of its own.
-func (o *out) next() {
+func (o *Buffer) next() {
 	if n := len(o.b); n > 0 && o.b[n-1] != '{' && o.b[n-1] != '[' && o.b[n-1] != ':' && o.b[n-1] != '\n' {
 		o.b = append(o.b, ',')
 	}
 }
 
-// key begins a member. Names are ours and need no escapes.
-func (o *out) key(name string) {
+// Key begins a member. Names are ours and need no escapes.
+func (o *Buffer) Key(name string) {
 	o.next()
 	o.b = append(o.b, '"')
 	o.b = append(o.b, name...)
 	o.b = append(o.b, `":`...)
 }
 
-func (o *out) open()  { o.next(); o.b = append(o.b, '{') }
-func (o *out) close() { o.b = append(o.b, '}') }
+// Open begins an object, as an element or as the whole value.
+func (o *Buffer) Open() { o.next(); o.b = append(o.b, '{') }
 
-func (o *out) object(name string) { o.key(name); o.b = append(o.b, '{') }
-func (o *out) array(name string)  { o.key(name); o.b = append(o.b, '[') }
-func (o *out) closeArray()        { o.b = append(o.b, ']') }
+// Close ends an object.
+func (o *Buffer) Close() { o.b = append(o.b, '}') }
 
-func (o *out) text(name, value string) { o.key(name); o.quote(value) }
+// Object begins a member that is an object.
+func (o *Buffer) Object(name string) { o.Key(name); o.b = append(o.b, '{') }
 
-// said writes a text unless it is empty.
-func (o *out) said(name, value string) {
+// Array begins a member that is an array.
+func (o *Buffer) Array(name string) { o.Key(name); o.b = append(o.b, '[') }
+
+// CloseArray ends an array.
+func (o *Buffer) CloseArray() { o.b = append(o.b, ']') }
+
+// Text writes a string.
+func (o *Buffer) Text(name, value string) { o.Key(name); o.quote(value) }
+
+// TextIfSet writes a text unless it is empty.
+func (o *Buffer) TextIfSet(name, value string) {
 	if value != "" {
-		o.text(name, value)
+		o.Text(name, value)
 	}
 }
 
-func (o *out) number(name string, n int64) { o.key(name); o.b = strconv.AppendInt(o.b, n, 10) }
+// Number writes an integer.
+func (o *Buffer) Number(name string, n int64) { o.Key(name); o.b = strconv.AppendInt(o.b, n, 10) }
 
-func (o *out) flag(name string, b bool) { o.key(name); o.b = strconv.AppendBool(o.b, b) }
+// Bool writes a boolean.
+func (o *Buffer) Bool(name string, b bool) { o.Key(name); o.b = strconv.AppendBool(o.b, b) }
 
-// raw writes a value that is JSON already, as it is.
-func (o *out) raw(name string, value []byte) { o.key(name); o.b = append(o.b, value...) }
+// Raw writes a value that is JSON already, as it is.
+func (o *Buffer) Raw(name string, value []byte) { o.Key(name); o.b = append(o.b, value...) }
 
 // timeLayout is RFC 3339 with milliseconds.
 const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 
-// time writes an instant unless it is zero.
-func (o *out) time(name string, t time.Time) {
+// Time writes an instant unless it is zero.
+func (o *Buffer) Time(name string, t time.Time) {
 	if t.IsZero() {
 		return
 	}
-	o.key(name)
+	o.Key(name)
 	o.b = append(o.b, '"')
 	o.b = t.UTC().AppendFormat(o.b, timeLayout)
 	o.b = append(o.b, '"')
 }
 
-func (o *out) duration(name string, d time.Duration) { o.key(name); o.rung(d) }
+// Duration writes a duration such as "1m30s".
+func (o *Buffer) Duration(name string, d time.Duration) { o.Key(name); o.durationElement(d) }
 
-// rung writes a duration as an element.
-func (o *out) rung(d time.Duration) {
+// durationElement writes a duration as an element.
+func (o *Buffer) durationElement(d time.Duration) {
 	o.next()
 	o.b = append(o.b, '"')
 	o.b = job.AppendDuration(o.b, d)
@@ -128,46 +142,46 @@ func (o *out) rung(d time.Duration) {
 }
 
 // durations writes a ladder.
-func (o *out) durations(name string, all []time.Duration) {
-	o.array(name)
+func (o *Buffer) durations(name string, all []time.Duration) {
+	o.Array(name)
 	for _, d := range all {
-		o.rung(d)
+		o.durationElement(d)
 	}
-	o.closeArray()
+	o.CloseArray()
 }
 
 // texts writes a list of texts.
-func (o *out) texts(name string, all []string) {
-	o.array(name)
+func (o *Buffer) texts(name string, all []string) {
+	o.Array(name)
 	for _, s := range all {
 		o.next()
 		o.quote(s)
 	}
-	o.closeArray()
+	o.CloseArray()
 }
 
 // labels writes texts by name, in order.
-func (o *out) labels(name string, all map[string]string) {
-	o.object(name)
+func (o *Buffer) labels(name string, all map[string]string) {
+	o.Object(name)
 	for _, key := range sortedKeys(all) {
 		o.next()
 		o.quote(key)
 		o.b = append(o.b, ':')
 		o.quote(all[key])
 	}
-	o.close()
+	o.Close()
 }
 
 // headers writes headers, a single value as a text, those that carry secrets hidden.
-func (o *out) headers(name string, all map[string][]string) {
-	o.object(name)
+func (o *Buffer) headers(name string, all map[string][]string) {
+	o.Object(name)
 	for _, key := range sortedKeys(all) {
 		o.next()
 		o.quote(key)
 		o.b = append(o.b, ':')
 		switch values := all[key]; {
 		case secret(key):
-			o.quote(redacted)
+			o.quote(Redacted)
 		case len(values) == 1:
 			o.quote(values[0])
 		default:
@@ -179,11 +193,11 @@ func (o *out) headers(name string, all map[string][]string) {
 			o.b = append(o.b, ']')
 		}
 	}
-	o.close()
+	o.Close()
 }
 
 // quote writes a text as a JSON string.
-func (o *out) quote(s string) {
+func (o *Buffer) quote(s string) {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
 			quoted, _ := json.Marshal(s) // a string always has a JSON form
@@ -205,8 +219,8 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// share writes a number with decimals.
-func (o *out) share(name string, f float64) {
-	o.key(name)
+// Float writes a number with decimals.
+func (o *Buffer) Float(name string, f float64) {
+	o.Key(name)
 	o.b = strconv.AppendFloat(o.b, f, 'g', -1, 64)
 }

@@ -8,20 +8,20 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// maxRevival bounds the body of a revival, in bytes.
-const maxRevival = 4 << 10
+// maxRevivalBytes bounds the body of a revival, in bytes.
+const maxRevivalBytes = 4 << 10
 
-// readRevival reads how one job is sent again. The body may be left out.
-func readRevival(w http.ResponseWriter, r *http.Request) (store.Revival, error) {
-	ref, err := pathJob(r)
+// ReadRevival reads how one job is sent again. The body may be left out.
+func ReadRevival(w http.ResponseWriter, r *http.Request) (store.Revival, error) {
+	ref, err := PathJob(r)
 	if err == nil {
-		err = noIfMatch(r)
+		err = RequireNoIfMatch(r)
 	}
 	revival := store.Revival{Ref: ref}
 	if err != nil {
 		return revival, err
 	}
-	text, err := readOptional(w, r, maxRevival)
+	text, err := ReadOptionalJSON(w, r, maxRevivalBytes)
 	if err != nil || text == nil {
 		return revival, err
 	}
@@ -32,9 +32,9 @@ func readRevival(w http.ResponseWriter, r *http.Request) (store.Revival, error) 
 		case "delay":
 			revival.Delay = optional(null, func() time.Duration { return d.duration("/delay", value) })
 		case "expires_in":
-			revival.ExpiresIn = optional(null, func() time.Duration { return positive(d.duration("/expires_in", value)) })
+			revival.ExpiresIn = optional(null, func() time.Duration { return outOfRangeIfZero(d.duration("/expires_in", value)) })
 		default:
-			d.unknown("", name, "a revival")
+			d.unknownField("", name, "a revival")
 		}
 	}
 	if p := d.problem(job.Validate(job.New{Delay: revival.Delay, ExpiresIn: revival.ExpiresIn}, time.Time{})); p != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A handler answers one request, or says why not: see problemOf.
+// A handler answers one request, or says why not: see FromError.
 type handler func(http.ResponseWriter, *http.Request) error
 
 // A route is one path and what its methods do.
@@ -60,11 +60,11 @@ func (a *api) routes() []route {
 		{path: "/v1/dead/revive", methods: map[string]handler{http.MethodPost: a.reviveDead}},
 		{path: "/v1/dead/purge", methods: map[string]handler{http.MethodPost: a.purgeDead}},
 		{path: "/v1/stats", methods: map[string]handler{http.MethodGet: a.stats}},
-		{path: "/v1/version", methods: map[string]handler{http.MethodGet: a.showVersion}, always: true},
+		{path: "/v1/version", methods: map[string]handler{http.MethodGet: a.serveVersion}, always: true},
 		{path: "/healthz", methods: map[string]handler{http.MethodGet: a.alive}, always: true},
 		{path: "/readyz", methods: map[string]handler{http.MethodGet: a.ready}, always: true},
-		{path: "/metrics", methods: map[string]handler{http.MethodGet: a.measures}, always: true},
-		{path: "/openapi.yaml", methods: map[string]handler{http.MethodGet: a.contract}, always: true},
+		{path: "/metrics", methods: map[string]handler{http.MethodGet: a.serveMetrics}, always: true},
+		{path: "/openapi.yaml", methods: map[string]handler{http.MethodGet: a.serveOpenAPI}, always: true},
 	}
 }
 
@@ -87,13 +87,13 @@ func (a *api) methods(r route) http.Handler {
 		serve, ok := r.methods[method]
 		if !ok {
 			w.Header().Set("Allow", allow)
-			return refuse(http.StatusMethodNotAllowed, "this path takes "+allow)
+			return NewProblem(http.StatusMethodNotAllowed, "this path takes "+allow)
 		}
 		if method != http.MethodGet {
-			if err := checkConditions(req, r.versioned); err != nil {
+			if err := CheckConditions(req, r.versioned); err != nil {
 				return err
 			}
-			if err := checkEncoding(w, req); err != nil {
+			if err := CheckEncoding(w, req); err != nil {
 				return err
 			}
 		}
@@ -105,37 +105,37 @@ func (a *api) methods(r route) http.Handler {
 	})
 }
 
-// errSlow is the cause when a request takes too long.
-var errSlow = errors.New("the request took longer than the API gives it")
+// ErrTimeout is the cause when a request takes too long.
+var ErrTimeout = errors.New("the request took longer than the API gives it")
 
 // handle bounds a request in time and turns an error into a problem.
 func (a *api) handle(serve handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeoutCause(r.Context(), requestTimeout, errSlow)
+		ctx, cancel := context.WithTimeoutCause(r.Context(), Timeout, ErrTimeout)
 		defer cancel()
 		r = r.WithContext(ctx)
 		if r.Body != nil && r.Body != http.NoBody {
-			held := &meteredBody{ReadCloser: r.Body, budget: a.bodies}
-			defer held.release()
+			held := &MeteredBody{ReadCloser: r.Body, budget: a.bodies}
+			defer held.Release()
 			r.Body = held
 		}
 		err := serve(w, r)
 		if err == nil {
 			return
 		}
-		p := problemOf(err)
-		switch p.status {
+		p := FromError(err)
+		switch p.Status {
 		case http.StatusInternalServerError:
 			a.log.Error("request failed", "method", r.Method, "route", r.Pattern, "err", err)
 		case http.StatusServiceUnavailable:
 			a.log.Debug("a request could not be served", "method", r.Method, "route", r.Pattern, "err", err)
 			a.warnOverload(r, p)
 		}
-		if p.unread {
-			metered(r).release()
-			a.turnAway(w, r, p)
+		if p.Unread {
+			Metered(r).Release()
+			a.refuseUnread(w, r, p)
 			return
 		}
-		p.write(w)
+		p.Write(w)
 	})
 }

@@ -10,18 +10,18 @@ import (
 	"unicode/utf8"
 )
 
-// checkJSON refuses text that is not one JSON value in UTF-8, and says where it goes wrong. Values nest at most as deep
+// CheckJSON refuses text that is not one JSON value in UTF-8, and says where it goes wrong. Values nest at most as deep
 // as encoding/json reads (10,000 levels). The text begins in the line first of what the client sent, from 1.
-func checkJSON(text []byte, first int) error {
+func CheckJSON(text []byte, first int) error {
 	if len(bytes.TrimSpace(text)) == 0 {
-		return refuse(http.StatusBadRequest, "the request has no body: send JSON")
+		return NewProblem(http.StatusBadRequest, "the request has no body: send JSON")
 	}
 	if !utf8.Valid(text) {
 		at := 0
 		for r, size := utf8.DecodeRune(text); r != utf8.RuneError || size != 1; r, size = utf8.DecodeRune(text[at:]) {
 			at += size
 		}
-		return refuse(http.StatusBadRequest, "the JSON is not in UTF-8 at "+place(text[:at], first))
+		return NewProblem(http.StatusBadRequest, "the JSON is not in UTF-8 at "+place(text[:at], first))
 	}
 	if json.Valid(text) {
 		return nil
@@ -32,7 +32,7 @@ func checkJSON(text []byte, first int) error {
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at = max(int(e.Offset)-1, 0)
 	}
-	return refuse(http.StatusBadRequest, fmt.Sprintf("the JSON cannot be read at %s: %v", place(text[:min(at, len(text))], first), err))
+	return NewProblem(http.StatusBadRequest, fmt.Sprintf("the JSON cannot be read at %s: %v", place(text[:min(at, len(text))], first), err))
 }
 
 // place names the place behind some text, which begins in the line first; columns are counted in bytes.
@@ -42,9 +42,9 @@ func place(before []byte, first int) string {
 	return fmt.Sprintf("line %d, column %d", line, column)
 }
 
-// members walks the members of an object in text that checkJSON passed: each name, its escapes resolved, and its value
+// Members walks the members of an object in text that CheckJSON passed: each name, its escapes resolved, and its value
 // as it stands there.
-func members(object []byte) iter.Seq2[[]byte, []byte] {
+func Members(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func([]byte, []byte) bool) {
 		rest := object[1:]
 		for {
@@ -71,8 +71,8 @@ func members(object []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// elements walks the elements of an array in text that checkJSON passed.
-func elements(array []byte) iter.Seq2[int, []byte] {
+// Elements walks the elements of an array in text that CheckJSON passed.
+func Elements(array []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		rest := array[1:]
 		for i := 0; ; i++ {
@@ -148,6 +148,6 @@ func unquote(raw []byte) string {
 		return string(raw[1 : len(raw)-1])
 	}
 	var text string
-	_ = json.Unmarshal(raw, &text) // checkJSON passed it
+	_ = json.Unmarshal(raw, &text) // CheckJSON passed it
 	return text
 }

@@ -15,41 +15,41 @@ const maxSecretForm = 4 << 10
 
 // The kinds of secrets.
 const (
-	kindShared = "hmac"    // v1: whsec_
-	kindKey    = "ed25519" // v1a: whsk_
+	SecretHMAC    = "hmac"    // v1: whsec_
+	SecretEd25519 = "ed25519" // v1a: whsk_
 )
 
-// newOwner names the topic or lane of a path that a secret may begin.
-func newOwner(r *http.Request) (store.SecretOwner, error) {
+// PathNewSecretOwner names the topic or lane of a path that a secret may begin.
+func PathNewSecretOwner(r *http.Request) (store.SecretOwner, error) {
 	if r.PathValue("lane") == "" {
-		topic, err := newTopic(r)
+		topic, err := PathNewTopic(r)
 		return store.SecretOwner{Namespace: job.DefaultNamespace, Topic: topic}, err
 	}
-	q, err := newLane(r)
+	q, err := PathNewLane(r)
 	return store.SecretOwner(q), err
 }
 
-// pathOwner names the topic or lane of the path.
-func pathOwner(r *http.Request) (store.SecretOwner, error) {
+// PathSecretOwner names the topic or lane of the path.
+func PathSecretOwner(r *http.Request) (store.SecretOwner, error) {
 	if r.PathValue("lane") == "" {
-		topic, err := pathTopic(r)
+		topic, err := PathTopic(r)
 		return store.SecretOwner{Namespace: job.DefaultNamespace, Topic: topic}, err
 	}
-	q, err := pathLane(r)
+	q, err := PathLane(r)
 	return store.SecretOwner(q), err
 }
 
 // addSecret puts a secret before the others, given or made, and shows it: the one answer that shows any.
 func (a *api) addSecret(w http.ResponseWriter, r *http.Request) error {
-	owner, err := newOwner(r)
+	owner, err := PathNewSecretOwner(r)
 	if err != nil {
 		return err
 	}
-	text, err := readOptional(w, r, maxSecretForm)
+	text, err := ReadOptionalJSON(w, r, maxSecretForm)
 	if err != nil {
 		return err
 	}
-	secret, p := decodeSecret(text)
+	secret, p := DecodeSecret(text)
 	if p != nil {
 		return p
 	}
@@ -58,31 +58,31 @@ func (a *api) addSecret(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	o := newOut()
-	defer o.wipe()
-	o.open()
-	o.secret(added)
+	o := NewBuffer()
+	defer o.Wipe()
+	o.Open()
+	o.Secret(added)
 	if secret.Asymmetric() {
-		o.text("kind", kindKey)
-		o.text("secret", secret.Text())
-		o.text("public_key", secret.PublicKey())
+		o.Text("kind", SecretEd25519)
+		o.Text("secret", secret.Text())
+		o.Text("public_key", secret.PublicKey())
 	} else {
-		o.text("kind", kindShared)
-		o.text("secret", secret.Text())
+		o.Text("kind", SecretHMAC)
+		o.Text("secret", secret.Text())
 	}
-	o.close()
-	o.send(w, http.StatusCreated)
+	o.Close()
+	o.Send(w, http.StatusCreated)
 	return nil
 }
 
-// wipe is free for an answer that held a secret.
-func (o *out) wipe() {
+// Wipe is free for an answer that held a secret.
+func (o *Buffer) Wipe() {
 	clear(o.b)
-	o.free()
+	o.Free()
 }
 
-// decodeSecret reads a secret, or makes one of the kind that is asked for. Nothing repeats what was sent.
-func decodeSecret(text []byte) (sign.Secret, *problem) {
+// DecodeSecret reads a secret, or makes one of the kind that is asked for. Nothing repeats what was sent.
+func DecodeSecret(text []byte) (sign.Secret, *Problem) {
 	if text == nil {
 		return sign.NewSecret(), nil
 	}
@@ -95,37 +95,37 @@ func decodeSecret(text []byte) (sign.Secret, *problem) {
 		case "kind":
 			kind = optional(isNull(value), func() string { return d.name("/kind", value) })
 		default:
-			d.unknown("", name, "a secret")
+			d.unknownField("", name, "a secret")
 		}
 	}
 	var secret sign.Secret
 	var err error
 	switch {
 	case given != "" && kind != "":
-		d.faults = append(d.faults, job.MutuallyExclusive("/kind", "secret"))
+		d.errors = append(d.errors, job.MutuallyExclusive("/kind", "secret"))
 	case given != "":
 		if secret, err = sign.ParseSecret(given); err != nil {
-			d.fault("/secret", err.Error())
+			d.AddError("/secret", err.Error())
 		}
-	case kind == kindKey:
+	case kind == SecretEd25519:
 		secret = sign.NewKey()
-	case kind == kindShared, kind == "":
+	case kind == SecretHMAC, kind == "":
 		secret = sign.NewSecret()
 	default:
-		d.fault("/kind", "must be "+kindShared+" or "+kindKey)
+		d.AddError("/kind", "must be "+SecretHMAC+" or "+SecretEd25519)
 	}
 	return secret, d.problem(nil)
 }
 
-// secret writes what is shown of a secret that is stored.
-func (o *out) secret(s policy.Secret) {
-	o.text("id", s.ID)
-	o.time("created_at", s.CreatedAt)
+// Secret writes what is shown of a secret that is stored.
+func (o *Buffer) Secret(s policy.Secret) {
+	o.Text("id", s.ID)
+	o.Time("created_at", s.CreatedAt)
 }
 
 // secrets lists secrets, the newest first.
 func (a *api) secrets(w http.ResponseWriter, r *http.Request) error {
-	owner, err := pathOwner(r)
+	owner, err := PathSecretOwner(r)
 	if err != nil {
 		return err
 	}
@@ -133,33 +133,33 @@ func (a *api) secrets(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return noTopic(err)
 	}
-	o := newOut()
-	defer o.free()
-	o.open()
-	o.array("secrets")
+	o := NewBuffer()
+	defer o.Free()
+	o.Open()
+	o.Array("secrets")
 	for _, s := range all {
-		o.open()
-		o.secret(s)
-		o.close()
+		o.Open()
+		o.Secret(s)
+		o.Close()
 	}
-	o.closeArray()
-	o.close()
-	o.send(w, http.StatusOK)
+	o.CloseArray()
+	o.Close()
+	o.Send(w, http.StatusOK)
 	return nil
 }
 
 // removeSecret removes one.
 func (a *api) removeSecret(w http.ResponseWriter, r *http.Request) error {
-	owner, err := pathOwner(r)
+	owner, err := PathSecretOwner(r)
 	if err == nil {
-		err = noBody(r)
+		err = RequireNoBody(r)
 	}
 	if err != nil {
 		return err
 	}
 	err = a.service.RemoveSecret(r.Context(), owner, r.PathValue("id"))
 	if errors.Is(err, store.ErrNotFound) {
-		return refuse(http.StatusNotFound, "there is no such secret")
+		return NewProblem(http.StatusNotFound, "there is no such secret")
 	}
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (a *api) removeSecret(w http.ResponseWriter, r *http.Request) error {
 
 // keys lists the public keys, by which receivers verify signatures of ed25519 keys.
 func (a *api) keys(w http.ResponseWriter, r *http.Request) error {
-	owner, err := pathOwner(r)
+	owner, err := PathSecretOwner(r)
 	if err != nil {
 		return err
 	}
@@ -178,19 +178,19 @@ func (a *api) keys(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return noTopic(err)
 	}
-	o := newOut()
-	defer o.free()
-	o.open()
-	o.array("keys")
+	o := NewBuffer()
+	defer o.Free()
+	o.Open()
+	o.Array("keys")
 	for _, k := range all {
-		o.open()
-		o.text("id", k.ID)
-		o.time("created_at", k.CreatedAt)
-		o.text("public_key", k.Key)
-		o.close()
+		o.Open()
+		o.Text("id", k.ID)
+		o.Time("created_at", k.CreatedAt)
+		o.Text("public_key", k.Key)
+		o.Close()
 	}
-	o.closeArray()
-	o.close()
-	o.send(w, http.StatusOK)
+	o.CloseArray()
+	o.Close()
+	o.Send(w, http.StatusOK)
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 // end of the request's header. A stream of jobs sets limits of its own.
 const (
 	headerTimeout = 5 * time.Second
-	readTimeout   = time.Minute
-	writeTimeout  = readTimeout + 2*requestTimeout
+	ReadTimeout   = time.Minute
+	writeTimeout  = ReadTimeout + 2*Timeout
 	idleTimeout   = 2 * time.Minute
 	headerBytes   = 16 << 10
 )
@@ -22,14 +22,14 @@ func Server(h http.Handler, logger *slog.Logger) *http.Server {
 	s := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       readTimeout,
+		ReadTimeout:       ReadTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    headerBytes,
-		ConnState:         expectHeader,
+		ConnState:         ExpectHeader,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
-	if g, ok := h.(*gate); ok {
+	if g, ok := h.(*shutdownHandler); ok {
 		s.RegisterOnShutdown(g.end)
 	}
 	return s

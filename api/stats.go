@@ -16,12 +16,12 @@ const topicsCounted = 100
 
 // stats counts all jobs together, and those of a page of topics.
 func (a *api) stats(w http.ResponseWriter, r *http.Request) error {
-	q := newQuery(r, "limit", "after")
-	limit, after := q.limit(topicsCounted), q.get("after")
+	q := NewQuery(r, "limit", "after")
+	limit, after := q.Limit(topicsCounted), q.Get("after")
 	if after != "" && !job.IsTopic(after) {
-		q.fault("?after", "must be the name of a topic, as next_after gives it")
+		q.AddError("?after", "must be the name of a topic, as next_after gives it")
 	}
-	if err := q.err(); err != nil {
+	if err := q.Err(); err != nil {
 		return err
 	}
 	totals, err := a.service.Totals(r.Context(), job.DefaultNamespace)
@@ -35,53 +35,53 @@ func (a *api) stats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o := newOut()
-	defer o.free()
-	o.open()
-	o.object("totals")
-	o.counts(totals)
-	o.close()
-	o.array("topics")
+	o := NewBuffer()
+	defer o.Free()
+	o.Open()
+	o.Object("totals")
+	o.TopicStats(totals)
+	o.Close()
+	o.Array("topics")
 	for _, t := range topics[:min(limit, len(topics))] {
-		o.open()
-		o.text("topic", t.Topic)
-		o.counts(t)
-		o.close()
+		o.Open()
+		o.Text("topic", t.Topic)
+		o.TopicStats(t)
+		o.Close()
 	}
-	o.closeArray()
+	o.CloseArray()
 	if len(topics) > limit {
-		o.text("next_after", topics[limit-1].Topic)
+		o.Text("next_after", topics[limit-1].Topic)
 	}
-	o.close()
-	o.send(w, http.StatusOK)
+	o.Close()
+	o.Send(w, http.StatusOK)
 	return nil
 }
 
-// counts writes the numbers of a topic, or of all.
-func (o *out) counts(t store.TopicStats) {
-	o.number("registered", t.Registered)
-	o.number("scheduled", t.Scheduled)
-	o.number("ready", t.Ready)
-	o.number("running", t.Running)
-	o.number("delivered", t.Delivered)
-	o.number("dead", t.Dead)
-	o.number("cancelled", t.Cancelled)
-	o.time("oldest_due", t.OldestDue)
-	o.number("lanes_open", t.OpenBreakers)
+// TopicStats writes the numbers of a topic, or of all.
+func (o *Buffer) TopicStats(t store.TopicStats) {
+	o.Number("registered", t.Registered)
+	o.Number("scheduled", t.Scheduled)
+	o.Number("ready", t.Ready)
+	o.Number("running", t.Running)
+	o.Number("delivered", t.Delivered)
+	o.Number("dead", t.Dead)
+	o.Number("cancelled", t.Cancelled)
+	o.Time("oldest_due", t.OldestDue)
+	o.Number("lanes_open", t.OpenBreakers)
 }
 
 // topicStats counts a topic's jobs, and the unfinished ones of its lanes.
 func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
-	name, err := pathTopic(r)
+	name, err := PathTopic(r)
 	if err != nil {
 		return err
 	}
-	q := newQuery(r, "limit", "after")
-	limit, after := q.limit(lanesStandard), q.get("after")
+	q := NewQuery(r, "limit", "after")
+	limit, after := q.Limit(lanesStandard), q.Get("after")
 	if after != "" && !job.IsLane(after) {
-		q.fault("?after", "must be the name of a lane, as next_after gives it")
+		q.AddError("?after", "must be the name of a lane, as next_after gives it")
 	}
-	if err := q.err(); err != nil {
+	if err := q.Err(); err != nil {
 		return err
 	}
 	counts, err := a.countsOf(r, name)
@@ -93,33 +93,33 @@ func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o := newOut()
-	defer o.free()
-	o.open()
-	o.text("topic", name)
-	o.counts(counts)
-	o.array("lanes")
+	o := NewBuffer()
+	defer o.Free()
+	o.Open()
+	o.Text("topic", name)
+	o.TopicStats(counts)
+	o.Array("lanes")
 	now := time.Now()
 	for _, l := range lanes[:min(limit, len(lanes))] {
-		o.open()
-		o.laneCounts(l, now)
-		o.close()
+		o.Open()
+		o.LaneStats(l, now)
+		o.Close()
 	}
-	o.closeArray()
+	o.CloseArray()
 	if len(lanes) > limit {
-		o.text("next_after", lanes[limit-1].Lane)
+		o.Text("next_after", lanes[limit-1].Lane)
 	}
-	o.close()
-	o.send(w, http.StatusOK)
+	o.Close()
+	o.Send(w, http.StatusOK)
 	return nil
 }
 
-// laneCounts writes the numbers of a lane, and how its breaker stands.
-func (o *out) laneCounts(l store.LaneStats, now time.Time) {
-	o.text("lane", l.Lane)
-	o.number("scheduled", l.Scheduled)
-	o.number("ready", l.Ready)
-	o.number("running", l.Running)
+// LaneStats writes the numbers of a lane, and how its breaker stands.
+func (o *Buffer) LaneStats(l store.LaneStats, now time.Time) {
+	o.Text("lane", l.Lane)
+	o.Number("scheduled", l.Scheduled)
+	o.Number("ready", l.Ready)
+	o.Number("running", l.Running)
 	held := l.CooldownUntil.After(now)
 	breaker := "closed"
 	switch {
@@ -128,9 +128,9 @@ func (o *out) laneCounts(l store.LaneStats, now time.Time) {
 	case l.BreakerOpen:
 		breaker = "half_open" // a probe may be made, or is under way
 	}
-	o.text("breaker", breaker)
+	o.Text("breaker", breaker)
 	if held {
-		o.time("held_until", l.CooldownUntil)
+		o.Time("held_until", l.CooldownUntil)
 	}
 }
 

@@ -13,16 +13,16 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// contentNDJSON is the type of a stream and of its answer.
-const contentNDJSON = "application/x-ndjson"
+// ContentTypeNDJSON is the type of a stream and of its answer.
+const ContentTypeNDJSON = "application/x-ndjson"
 
 // closeIt: the deadlines of a stream, and what a client still sends after its end, are no next request's.
 var closeIt = []string{"close"}
 
-// isStream reports whether a request's jobs come as NDJSON.
-func isStream(r *http.Request) bool {
+// IsNDJSON reports whether a request's jobs come as NDJSON.
+func IsNDJSON(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return err == nil && kind == contentNDJSON
+	return err == nil && kind == ContentTypeNDJSON
 }
 
 // stream takes jobs, one a line, and answers a result for each as they are stored, in order.
@@ -39,9 +39,9 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 	if err := rc.EnableFullDuplex(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return fmt.Errorf("answer while the request is read: %w", err)
 	}
-	limits := newLimits(rc)
-	stop := a.atEnd(func() {
-		limits.end(refuse(http.StatusServiceUnavailable,
+	deadlines := NewDeadlines(rc)
+	stop := a.onShutdown(func() {
+		deadlines.End(NewProblem(http.StatusServiceUnavailable,
 			"this process is ending: what has no result is not registered; send it again"))
 	})
 	defer stop()
@@ -50,11 +50,11 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 		defer func() { <-a.streams }()
 	default:
 		w.Header()["Connection"] = closeIt
-		p := overloaded(fmt.Sprintf(
+		p := Overloaded(fmt.Sprintf(
 			"there are %d streams already: wait for one to end, or send the jobs as JSON", maxStreams))
 		a.warnOverload(r, p)
-		p.write(w)
-		_ = limits.linger(r.Body, rc.Flush) // a client that is gone is not told
+		p.Write(w)
+		_ = deadlines.Linger(r.Body, rc.Flush) // a client that is gone is not told
 		return nil
 	}
 
@@ -62,126 +62,126 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusContinue) // an answer that came first would be taken for a refusal
 	}
 	h := w.Header()
-	h["Content-Type"] = []string{contentNDJSON}
+	h["Content-Type"] = []string{ContentTypeNDJSON}
 	h["Connection"] = closeIt
-	limits.answer(w)
+	deadlines.BeginResponse(w)
 
-	t := newTray(w, rc, metered(r), limits.ended, func() { limits.end(refuse(http.StatusBadRequest, "the client is gone")) })
-	defer t.stop()
+	t := NewResultBuffer(w, rc, Metered(r), deadlines.Ended, func() { deadlines.End(NewProblem(http.StatusBadRequest, "the client is gone")) })
+	defer t.Stop()
 	s := stream{
-		in:     lines{from: r.Body, longest: int(a.requestLimit()), held: metered(r)},
-		limits: limits, tray: t,
+		in:        Reader{r: r.Body, maxLine: int(a.requestLimit()), reserved: Metered(r)},
+		deadlines: deadlines, results: t,
 	}
-	s.batch = batch{api: a, out: newOut(), written: s.pass}
-	defer s.batch.out.free()
+	s.batch = batch{api: a, out: NewBuffer(), written: s.endResult}
+	defer s.batch.out.Free()
 	why := s.run(context.WithoutCancel(r.Context()))
 	if why != nil {
-		a.log.Debug("a stream of jobs was ended before its end", "lines", s.in.n, "err", why)
-		if p, ok := errors.AsType[*problem](why); ok {
+		a.log.Debug("a stream of jobs was ended before its end", "lines", s.in.ended, "err", why)
+		if p, ok := errors.AsType[*Problem](why); ok {
 			a.warnOverload(r, p)
 		}
 	}
-	last := takeTimeout // for the answer's end
+	last := TakeTimeout // for the answer's end
 	if why != nil {
-		last = lastTimeout
+		last = LastTimeout
 	}
 	_ = rc.SetWriteDeadline(time.Now().Add(last))
-	_ = limits.readUntil(time.Unix(1, 0)) // else net/http reads on, for as long as the next line had time to arrive
+	_ = deadlines.SetReadDeadline(time.Unix(1, 0)) // else net/http reads on, for as long as the next line had time to arrive
 	return nil
 }
 
 // A stream is one under way.
 type stream struct {
-	in     lines
-	limits *limits
-	batch  batch
-	tray   *tray
-	gone   error // why results are not taken any more
+	in        Reader
+	deadlines *Deadlines
+	batch     batch
+	results   *ResultBuffer
+	clientErr error // why results are not taken any more
 }
 
 // run takes all lines, and says why it ended before their end.
 func (s *stream) run(ctx context.Context) error {
-	p := s.take(ctx)
+	p := s.registerLines(ctx)
 	if p != nil {
 		s.batch.end(p)
 	}
-	s.put()
+	s.passOn()
 	switch {
-	case s.gone != nil:
-		return s.gone
+	case s.clientErr != nil:
+		return s.clientErr
 	case p == nil:
-		return s.tray.finish()
+		return s.results.Finish()
 	}
-	if err := s.limits.linger(s.in.from, s.tray.finish); err != nil {
+	if err := s.deadlines.Linger(s.in.r, s.results.Finish); err != nil {
 		return err
 	}
 	return p
 }
 
-// take takes line after line until their end; a problem is why it ended before.
-func (s *stream) take(ctx context.Context) *problem {
-	for jobs := 0; s.gone == nil; { // else nobody is there to be told
-		if p := s.limits.line(); p != nil {
+// registerLines takes line after line until their end; a problem is why it ended before.
+func (s *stream) registerLines(ctx context.Context) *Problem {
+	for jobs := 0; s.clientErr == nil; { // else nobody is there to be told
+		if p := s.deadlines.NextLine(); p != nil {
 			return p
 		}
-		group, err := s.in.next(min(store.MaxBatch, max(maxBatchJobs-jobs, 1)))
+		group, err := s.in.Next(min(store.MaxBatch, max(MaxBatchJobs-jobs, 1)))
 		if err != nil {
-			return s.ended(err)
+			return s.endOfLines(err)
 		}
-		if jobs += len(group); jobs > maxBatchJobs {
-			return refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf(
-				"line %d is one job too many: a stream must be at most %d; send the rest in another", group[0].n, maxBatchJobs))
+		if jobs += len(group); jobs > MaxBatchJobs {
+			return NewProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf(
+				"line %d is one job too many: a stream must be at most %d; send the rest in another", group[0].N, MaxBatchJobs))
 		}
 		s.register(ctx, group)
-		s.put()
+		s.passOn()
 	}
 	return nil
 }
 
-// ended is why there are no more lines; nil when that is all.
-func (s *stream) ended(err error) *problem {
+// endOfLines is why there are no more lines; nil when that is all.
+func (s *stream) endOfLines(err error) *Problem {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
-	at, halfway := s.in.halfway()
-	return s.limits.broken(err, at, halfway)
+	at, halfway := s.in.Partial()
+	return s.deadlines.ReadError(err, at, halfway)
 }
 
 // register judges and registers a group and writes its results.
-func (s *stream) register(ctx context.Context, group []line) {
+func (s *stream) register(ctx context.Context, group []Line) {
 	// A group gets the time of an ordinary request, and no less when the client goes away: it has begun.
-	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
+	ctx, cancel := context.WithTimeoutCause(ctx, Timeout, ErrTimeout)
 	defer cancel()
-	part := make([]entry, len(group))
+	part := make([]batchItem, len(group))
 	for i, l := range group {
-		part[i] = entry{text: l.text, line: l.n}
-		if l.long {
-			part[i].problem = tooLong(l.n, s.in.longest)
-		} else if err := checkJSON(l.text, l.n); err != nil {
-			part[i].problem = problemOf(err)
+		part[i] = batchItem{text: l.Text, line: l.N}
+		if l.TooLong {
+			part[i].problem = tooLong(l.N, s.in.maxLine)
+		} else if err := CheckJSON(l.Text, l.N); err != nil {
+			part[i].problem = FromError(err)
 		}
 	}
 	s.batch.now = time.Now()
-	s.batch.take(ctx, part)
+	s.batch.register(ctx, part)
 }
 
-func tooLong(n, longest int) *problem {
-	return refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("line %d must be at most %d B", n, longest))
+func tooLong(n, longest int) *Problem {
+	return NewProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("line %d must be at most %d B", n, longest))
 }
 
-// pass ends a result's line, and passes a large piece of a group's results on.
-func (s *stream) pass() {
-	s.batch.out.endLine()
-	if len(s.batch.out.b) >= largestKept {
-		s.put()
+// endResult ends a result's line, and passes a large piece of a group's results on.
+func (s *stream) endResult() {
+	s.batch.out.EndLine()
+	if len(s.batch.out.b) >= MaxPooled {
+		s.passOn()
 	}
 }
 
-// put passes results on to the client, while it takes them.
-func (s *stream) put() {
+// passOn passes results on to the client, while it takes them.
+func (s *stream) passOn() {
 	o := s.batch.out
-	if s.gone == nil && len(o.b) > 0 {
-		s.gone = s.tray.put(o.b)
+	if s.clientErr == nil && len(o.b) > 0 {
+		s.clientErr = s.results.Put(o.b)
 	}
 	o.b = o.b[:0]
 }

@@ -112,7 +112,7 @@ func TestAStreamWithoutJobsHasNoResults(t *testing.T) {
 		require.Empty(t, streamed(t, handlerOf(f), body))
 		f.untouched(t)
 	}
-	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/batch", "", "Content-Type", contentNDJSON)
+	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/batch", "", "Content-Type", ContentTypeNDJSON)
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Empty(t, w.Body.String())
 }
@@ -140,7 +140,7 @@ func TestAStreamIsAnsweredAsABatchIs(t *testing.T) {
 	}
 	jobs := []string{`{"id": "new"}`, `{"id": "old"}`, `{"id": "other"}`, `{"id": "down"}`, `{"id": "a.b"}`, `5`}
 	whole := call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": [`+strings.Join(jobs, ",")+`]}`)
-	lines := call(t, handlerOf(g), http.MethodPost, "/v1/batch", strings.Join(jobs, "\n"), "Content-Type", contentNDJSON)
+	lines := call(t, handlerOf(g), http.MethodPost, "/v1/batch", strings.Join(jobs, "\n"), "Content-Type", ContentTypeNDJSON)
 	require.Equal(t, whole.Body.String(),
 		`{"results":[`+strings.ReplaceAll(strings.TrimSpace(lines.Body.String()), "\n", ",")+"]}\n")
 	require.Len(t, resultsIn(t, lines.Body.Bytes()), 6)
@@ -173,13 +173,13 @@ func TestWhenTheStoreFailsInTheMiddleOfAStreamItIsAskedAgainAfterASecond(t *test
 		for range 2 {
 			sends("c", 503, 0)
 		}
-		time.Sleep(storeRest - 1) // a bubble's time
+		time.Sleep(storeRetryAfter - 1) // a bubble's time
 		sends("d", 503, 0)
 		time.Sleep(time.Nanosecond)
 		fails(store.ErrUnavailable)
 		sends("e", 503, 1)
 		fails(nil)
-		time.Sleep(storeRest - 1)
+		time.Sleep(storeRetryAfter - 1)
 		sends("f", 503, 0) // each failure begins a rest of its own
 		time.Sleep(time.Nanosecond)
 		for _, id := range []string{"g", "h", "i"} {
@@ -193,21 +193,21 @@ func TestWhenTheStoreFailsInTheMiddleOfAStreamItIsAskedAgainAfterASecond(t *test
 
 func TestAStreamHasAtMostTenThousandJobs(t *testing.T) {
 	f := newFake()
-	require.Len(t, streamed(t, handlerOf(f), "\n"+streamOf(maxBatchJobs, "")+"\n\n"), maxBatchJobs)
+	require.Len(t, streamed(t, handlerOf(f), "\n"+streamOf(MaxBatchJobs, "")+"\n\n"), MaxBatchJobs)
 
 	f = newFake()
 	conn := dial(t, handlerOf(f))
 	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
 	s := begin(t, conn)
-	require.NoError(t, s.send("\n"+streamOf(maxBatchJobs+100, "")))
+	require.NoError(t, s.send("\n"+streamOf(MaxBatchJobs+100, "")))
 	s.answer()
 	results := s.rest()
-	require.Len(t, results, maxBatchJobs+1)
-	last := results[maxBatchJobs]
+	require.Len(t, results, MaxBatchJobs+1)
+	last := results[MaxBatchJobs]
 	require.Equal(t, 413, last.Status)
 	require.Contains(t, last.Error.Detail, "line 10002 ")
-	require.Equal(t, 201, results[maxBatchJobs-1].Status)
-	require.Len(t, f.jobs, maxBatchJobs)
+	require.Equal(t, 201, results[MaxBatchJobs-1].Status)
+	require.Len(t, f.jobs, MaxBatchJobs)
 	_, err := s.in.ReadByte()
 	require.Equal(t, io.EOF, err, "the connection is closed")
 }
@@ -217,7 +217,7 @@ func TestAClientMaySendAllJobsBeforeItReadsAResult(t *testing.T) {
 	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
 	s := begin(t, conn)
 	sent := 0
-	for i := range maxBatchJobs / 100 {
+	for i := range MaxBatchJobs / 100 {
 		var b strings.Builder
 		for j := range 100 {
 			b.WriteString(`{"id": "` + strings.Repeat("x", 59) + strconv.Itoa(10_000+100*i+j) + "\"}\n")

@@ -65,7 +65,7 @@ func resultsIn(t testing.TB, answer []byte) []lineResult {
 // streamed sends NDJSON whole and reads its results.
 func streamed(t testing.TB, h http.Handler, body string) []lineResult {
 	t.Helper()
-	w := call(t, h, http.MethodPost, "/v1/batch", body, "Content-Type", contentNDJSON)
+	w := call(t, h, http.MethodPost, "/v1/batch", body, "Content-Type", ContentTypeNDJSON)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	require.Equal(t, "application/x-ndjson", w.Header().Get("Content-Type"))
 	return resultsIn(t, w.Body.Bytes())

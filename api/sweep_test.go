@@ -18,7 +18,7 @@ import (
 func TestRoutes_AnswerAsTheContractSaysWhateverTheyAreSent(t *testing.T) {
 	doc := document(t)
 	bodies := []string{"", " ", "{}", "[]", "null", "5", `"x"`, `{"`, `{"x": 1}`, `{"jobs": []}`, `{"all": true}`, "\xff", strings.Repeat("[", 20_000)}
-	types := []string{"", "application/json", "text/plain", "application/x-www-form-urlencoded", "application/merge-patch+json", contentNDJSON}
+	types := []string{"", "application/json", "text/plain", "application/x-www-form-urlencoded", "application/merge-patch+json", ContentTypeNDJSON}
 	headers := [][]string{
 		nil,
 		{"If-Match", `"1"`},

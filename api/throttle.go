@@ -10,9 +10,9 @@ import (
 // logEvery is how often what clients cause is logged: they must not be able to flood the log.
 const logEvery = time.Second
 
-// A throttle logs at most one line of a kind each logEvery, which says how many were left out before it. Safe for
+// A limitedLog logs at most one line of a kind each logEvery, which says how many were left out before it. Safe for
 // concurrent use; the zero value with a logger is ready.
-type throttle struct {
+type limitedLog struct {
 	log *slog.Logger
 
 	mu      sync.Mutex
@@ -21,7 +21,7 @@ type throttle struct {
 }
 
 // warn logs a line, or counts it.
-func (t *throttle) warn(msg string, args ...any) {
+func (t *limitedLog) warn(msg string, args ...any) {
 	t.mu.Lock()
 	now := time.Now()
 	if !t.last.IsZero() && now.Sub(t.last) < logEvery {
@@ -39,8 +39,8 @@ func (t *throttle) warn(msg string, args ...any) {
 }
 
 // warnOverload logs that a request was refused because too much is under way, and nothing for other problems.
-func (a *api) warnOverload(r *http.Request, p *problem) {
-	if p.overload {
-		a.overload.warn("overloaded, answering 503", "method", r.Method, "route", r.Pattern, "reason", p.detail)
+func (a *api) warnOverload(r *http.Request, p *Problem) {
+	if p.Overload {
+		a.overloadLog.warn("overloaded, answering 503", "method", r.Method, "route", r.Pattern, "reason", p.Detail)
 	}
 }

@@ -1,31 +1,31 @@
 package api
 
-// told writes the body of a job that Ringback made to tell of another. It may hold the other's headers, and those of an
+// callbackPayload writes the body of a job that Ringback made to tell of another. It may hold the other's headers, and those of an
 // answer; their secrets are no more shown here than there.
-func (o *out) told(body []byte) {
+func (o *Buffer) callbackPayload(body []byte) {
 	body = skipSpace(body)
 	if body[0] != '{' {
 		o.b = append(o.b, body...)
 		return
 	}
 	o.b = append(o.b, '{')
-	for name, value := range members(body) {
+	for name, value := range Members(body) {
 		o.next()
 		o.quote(string(name))
 		o.b = append(o.b, ':')
 		if value[0] == '{' {
-			o.toldOf(value)
+			o.callbackObject(value)
 		} else {
 			o.b = append(o.b, value...)
 		}
 	}
-	o.close()
+	o.Close()
 }
 
-// toldOf writes what is told of a job or an answer.
-func (o *out) toldOf(object []byte) {
+// callbackObject writes what is told of a job or an answer.
+func (o *Buffer) callbackObject(object []byte) {
 	o.b = append(o.b, '{')
-	for name, value := range members(object) {
+	for name, value := range Members(object) {
 		o.next()
 		o.quote(string(name))
 		o.b = append(o.b, ':')
@@ -34,17 +34,17 @@ func (o *out) toldOf(object []byte) {
 			continue
 		}
 		o.b = append(o.b, '{')
-		for header, values := range members(value) {
+		for header, values := range Members(value) {
 			o.next()
 			o.quote(string(header))
 			o.b = append(o.b, ':')
 			if secret(string(header)) {
-				o.quote(redacted)
+				o.quote(Redacted)
 			} else {
 				o.b = append(o.b, values...)
 			}
 		}
-		o.close()
+		o.Close()
 	}
-	o.close()
+	o.Close()
 }

@@ -17,33 +17,33 @@ type topicForm struct {
 	merge bool
 }
 
-// putPolicy reads a whole policy. What it leaves out takes its default, but what is shown redacted or not at all stays as
+// PutTopic reads a whole policy. What it leaves out takes its default, but what is shown redacted or not at all stays as
 // it is stored: secrets, a client certificate, and headers that carry secrets. So who reads a policy and puts it back
 // does not lose them. Null takes one away. A pause is state rather than policy: it stays unless paused is named.
-func putPolicy(text []byte, stored policy.Topic) (policy.Topic, *problem) {
+func PutTopic(text []byte, stored policy.Topic) (policy.Topic, *Problem) {
 	kept := policy.Topic{Secrets: stored.Secrets, ClientCert: stored.ClientCert, Paused: stored.Paused}
-	return readPolicy(text, topicForm{Topic: kept, stored: stored})
+	return decodeTopic(text, topicForm{Topic: kept, stored: stored})
 }
 
-// patchPolicy reads a change (RFC 7396): fields left out stay, and null takes a field back to its default.
-func patchPolicy(text []byte, stored policy.Topic) (policy.Topic, *problem) {
-	return readPolicy(text, topicForm{Topic: stored, stored: stored, merge: true})
+// PatchTopic reads a change (RFC 7396): fields left out stay, and null takes a field back to its default.
+func PatchTopic(text []byte, stored policy.Topic) (policy.Topic, *Problem) {
+	return decodeTopic(text, topicForm{Topic: stored, stored: stored, merge: true})
 }
 
-func readPolicy(text []byte, f topicForm) (policy.Topic, *problem) {
+func decodeTopic(text []byte, f topicForm) (policy.Topic, *Problem) {
 	for name, value := range f.object("", text) {
 		switch {
 		case string(name) == "secrets":
-			f.fault("/secrets", havePathOfTheirOwn)
+			f.AddError("/secrets", haveOwnPath)
 		case !f.field(string(name), value):
-			f.unknown("", name, "a topic")
+			f.unknownField("", name, "a topic")
 		}
 	}
 	return f.finish()
 }
 
-// havePathOfTheirOwn is what a form says that names secrets.
-const havePathOfTheirOwn = "have a path of their own: POST to …/secrets"
+// haveOwnPath is what a form says that names secrets.
+const haveOwnPath = "have a path of their own: POST to …/secrets"
 
 // field takes in one field; false when there is no such.
 func (f *topicForm) field(name string, value []byte) bool {
@@ -52,17 +52,17 @@ func (f *topicForm) field(name string, value []byte) bool {
 	case "ladder":
 		f.Ladder = optional(null, func() policy.Ladder { return f.ladder(at, value) })
 	case "retries":
-		f.Retries = optional(null, func() *int { return new(count(f.whole(at, value))) })
+		f.Retries = optional(null, func() *int { return new(clampInt(f.integer(at, value))) })
 	case "jitter":
-		f.Jitter = optional(null, func() *float64 { return new(f.share(at, value)) })
+		f.Jitter = optional(null, func() *float64 { return new(f.number(at, value)) })
 	case "timeout":
-		f.Timeout = optional(null, func() time.Duration { return positive(f.duration(at, value)) })
+		f.Timeout = optional(null, func() time.Duration { return outOfRangeIfZero(f.duration(at, value)) })
 	case "max_age":
-		f.MaxAge = optional(null, func() time.Duration { return positive(f.duration(at, value)) })
+		f.MaxAge = optional(null, func() time.Duration { return outOfRangeIfZero(f.duration(at, value)) })
 	case "workers":
-		f.Workers = optional(null, func() int { return positive(count(f.whole(at, value))) })
+		f.Workers = optional(null, func() int { return outOfRangeIfZero(clampInt(f.integer(at, value))) })
 	case "lane_concurrency":
-		f.LaneConcurrency = optional(null, func() int { return positive(count(f.whole(at, value))) })
+		f.LaneConcurrency = optional(null, func() int { return outOfRangeIfZero(clampInt(f.integer(at, value))) })
 	case "rate":
 		f.Rate = optional(null, func() policy.Rate { return f.rate(at, value) })
 	case "lane_rate":
@@ -74,9 +74,9 @@ func (f *topicForm) field(name string, value []byte) bool {
 	case "give_up_on":
 		f.GiveUpOn = optional(null, func() []string { return f.texts(at, value) })
 	case "success":
-		f.readSuccess(at, value)
+		f.success(at, value)
 	case "breaker":
-		f.readBreaker(at, value)
+		f.breaker(at, value)
 	case "on_delivered":
 		f.OnDelivered = f.callback(at, value, f.stored.OnDelivered, f.merge)
 	case "on_dead":
@@ -86,13 +86,13 @@ func (f *topicForm) field(name string, value []byte) bool {
 	case "client_cert":
 		f.ClientCert = f.certificate(at, value, f.stored.ClientCert, f.merge)
 	case "keep_delivered":
-		f.keep(at, value, &f.KeepDelivered)
+		f.retention(at, value, &f.KeepDelivered)
 	case "keep_dead":
-		f.keep(at, value, &f.KeepDead)
+		f.retention(at, value, &f.KeepDead)
 	case "id_window":
 		f.IDWindow = optional(null, func() *time.Duration { return new(f.duration(at, value)) })
 	case "paused":
-		f.Paused = optional(null, func() bool { return f.flag(at, value) })
+		f.Paused = optional(null, func() bool { return f.boolean(at, value) })
 	default:
 		return false
 	}
@@ -108,8 +108,8 @@ func optional[T any](null bool, read func() T) T {
 	return read()
 }
 
-// keep takes in what is kept of ended jobs.
-func (f *topicForm) keep(at string, value []byte, k *policy.Retention) {
+// retention takes in what is kept of ended jobs.
+func (f *topicForm) retention(at string, value []byte, k *policy.Retention) {
 	if isNull(value) {
 		*k = policy.Retention{}
 		return
@@ -120,17 +120,17 @@ func (f *topicForm) keep(at string, value []byte, k *policy.Retention) {
 		case "for":
 			k.For = optional(null, func() *time.Duration { return new(f.duration(at+"/for", v)) })
 		case "max":
-			k.Max = optional(null, func() *int64 { return new(f.whole(at+"/max", v)) })
+			k.Max = optional(null, func() *int64 { return new(f.integer(at+"/max", v)) })
 		case "max_bytes":
 			k.MaxBytes = optional(null, func() *int64 { return new(f.size(at+"/max_bytes", v)) })
 		default:
-			f.unknown(at, name, "what is kept")
+			f.unknownField(at, name, "what is kept")
 		}
 	}
 }
 
-// readSuccess takes in which answers are a success.
-func (f *topicForm) readSuccess(at string, value []byte) {
+// success takes in which answers are a success.
+func (f *topicForm) success(at string, value []byte) {
 	if isNull(value) {
 		f.Success = policy.Success{}
 		return
@@ -145,13 +145,13 @@ func (f *topicForm) readSuccess(at string, value []byte) {
 		case "body_contains":
 			f.Success.BodyContains = optional(null, func() string { return f.text(at+"/body_contains", v) })
 		default:
-			f.unknown(at, name, "a success")
+			f.unknownField(at, name, "a success")
 		}
 	}
 }
 
-// readBreaker takes in when a lane's breaker opens.
-func (f *topicForm) readBreaker(at string, value []byte) {
+// breaker takes in when a lane's breaker opens.
+func (f *topicForm) breaker(at string, value []byte) {
 	if isNull(value) {
 		f.Breaker = policy.Breaker{}
 		return
@@ -160,26 +160,26 @@ func (f *topicForm) readBreaker(at string, value []byte) {
 		null := isNull(v)
 		switch string(name) {
 		case "failures":
-			f.Breaker.Failures = optional(null, func() *int { return new(count(f.whole(at+"/failures", v))) })
+			f.Breaker.Failures = optional(null, func() *int { return new(clampInt(f.integer(at+"/failures", v))) })
 		case "open":
-			f.Breaker.Open = optional(null, func() time.Duration { return positive(f.duration(at+"/open", v)) })
+			f.Breaker.Open = optional(null, func() time.Duration { return outOfRangeIfZero(f.duration(at+"/open", v)) })
 		default:
-			f.unknown(at, name, "a breaker")
+			f.unknownField(at, name, "a breaker")
 		}
 	}
 }
 
 // finish puts the headers over the stored ones and checks the whole.
-func (f *topicForm) finish() (policy.Topic, *problem) {
+func (f *topicForm) finish() (policy.Topic, *Problem) {
 	f.headers.moved = job.ChangesOrigin(f.stored.URL, f.URL)
-	f.Headers = f.headers.over(&f.decoder, "/headers", f.stored.Headers, f.merge)
+	f.Headers = f.headers.mergeInto(&f.decoder, "/headers", f.stored.Headers, f.merge)
 	if p := f.problem(job.ValidateTopic(f.Topic)); p != nil {
 		return policy.Topic{}, p
 	}
 	f.Headers = job.CanonicalHeader(f.Headers)
-	canonical(f.OnDelivered, f.OnDead)
+	canonicalHeaders(f.OnDelivered, f.OnDead)
 	if f.OnBacklog != nil {
-		canonical(&f.OnBacklog.Callback)
+		canonicalHeaders(&f.OnBacklog.Callback)
 	}
 	return f.Topic, nil
 }

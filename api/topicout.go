@@ -11,81 +11,81 @@ import (
 
 // answerTopic shows a topic, and how durable its change was.
 func (a *api) answerTopic(w http.ResponseWriter, t store.Topic) {
-	o := newOut()
-	defer o.free()
-	o.open()
+	o := NewBuffer()
+	defer o.Free()
+	o.Open()
 	a.topicInto(o, t)
-	o.durability(t.Durability)
-	o.close()
-	o.send(w, http.StatusOK)
+	o.Durability(t.Durability)
+	o.Close()
+	o.Send(w, http.StatusOK)
 }
 
 // topicInto writes the members of a topic's policy with every default filled in; secrets are not among them.
-func (a *api) topicInto(o *out, t store.Topic) {
+func (a *api) topicInto(o *Buffer, t store.Topic) {
 	p := a.service.Effective(t.Policy)
-	o.text("topic", t.Name)
-	o.number("revision", t.Revision)
+	o.Text("topic", t.Name)
+	o.Number("revision", t.Revision)
 	o.durations("ladder", p.Ladder)
-	o.number("retries", int64(*p.Retries))
-	o.share("jitter", *p.Jitter)
-	o.duration("timeout", p.Timeout)
-	o.duration("max_age", p.Terms(policy.Terms{}).MaxAge)
-	o.number("workers", int64(p.Workers))
-	o.number("lane_concurrency", int64(p.LaneConcurrency))
-	o.text("rate", job.FormatRate(p.Rate))
-	o.text("lane_rate", job.FormatRate(p.LaneRate))
-	o.text("url", p.URL)
+	o.Number("retries", int64(*p.Retries))
+	o.Float("jitter", *p.Jitter)
+	o.Duration("timeout", p.Timeout)
+	o.Duration("max_age", p.Terms(policy.Terms{}).MaxAge)
+	o.Number("workers", int64(p.Workers))
+	o.Number("lane_concurrency", int64(p.LaneConcurrency))
+	o.Text("rate", job.FormatRate(p.Rate))
+	o.Text("lane_rate", job.FormatRate(p.LaneRate))
+	o.Text("url", p.URL)
 	o.headers("headers", p.Headers)
 	o.success("success", p.Success)
 	o.texts("give_up_on", p.GiveUpOn)
-	o.object("breaker")
-	o.number("failures", int64(*p.Breaker.Failures))
-	o.duration("open", p.Breaker.Open)
-	o.close()
+	o.Object("breaker")
+	o.Number("failures", int64(*p.Breaker.Failures))
+	o.Duration("open", p.Breaker.Open)
+	o.Close()
 	o.callback("on_delivered", p.OnDelivered)
 	o.callback("on_dead", p.OnDead)
 	o.backlog("on_backlog", p.OnBacklog)
-	o.certificate("client_cert", p.ClientCert)
-	o.keep("keep_delivered", p.KeepDelivered)
-	o.keep("keep_dead", p.KeepDead)
-	o.duration("id_window", *p.IDWindow)
-	o.flag("paused", p.Paused)
+	o.clientCert("client_cert", p.ClientCert)
+	o.retention("keep_delivered", p.KeepDelivered)
+	o.retention("keep_dead", p.KeepDead)
+	o.Duration("id_window", *p.IDWindow)
+	o.Bool("paused", p.Paused)
 }
 
 // success writes which answers are a success.
-func (o *out) success(name string, s policy.Success) {
-	o.object(name)
+func (o *Buffer) success(name string, s policy.Success) {
+	o.Object(name)
 	if len(s.Status) == 0 {
 		s.Status = []string{"2xx"}
 	}
 	o.texts("status", s.Status)
-	o.text("body_equals", s.BodyEquals)
-	o.text("body_contains", s.BodyContains)
-	o.close()
+	o.Text("body_equals", s.BodyEquals)
+	o.Text("body_contains", s.BodyContains)
+	o.Close()
 }
 
 // callback writes whom to tell of something; null when nobody is.
-func (o *out) callback(name string, c *policy.Callback) {
+func (o *Buffer) callback(name string, c *policy.Callback) {
 	if c == nil {
-		o.none(name)
+		o.Null(name)
 		return
 	}
-	o.object(name)
+	o.Object(name)
 	o.callbackMembers(c)
-	o.close()
+	o.Close()
 }
 
-func (o *out) callbackMembers(c *policy.Callback) {
-	o.text("url", c.URL)
-	o.text("method", cmp.Or(c.Method, http.MethodPost))
+func (o *Buffer) callbackMembers(c *policy.Callback) {
+	o.Text("url", c.URL)
+	o.Text("method", cmp.Or(c.Method, http.MethodPost))
 	if len(c.Headers) > 0 {
 		o.headers("headers", c.Headers)
 	}
 	if c.Retries != nil {
-		o.number("retries", int64(*c.Retries))
+		o.Number("retries", int64(*c.Retries))
 	}
 	if c.Timeout > 0 {
-		o.duration("timeout", c.Timeout)
+		o.Duration("timeout", c.Timeout)
 	}
 	if len(c.Include) > 0 {
 		o.texts("include", c.Include)
@@ -93,42 +93,42 @@ func (o *out) callbackMembers(c *policy.Callback) {
 }
 
 // backlog writes when and whom to tell of a backlog; null when nobody is.
-func (o *out) backlog(name string, b *policy.Backlog) {
+func (o *Buffer) backlog(name string, b *policy.Backlog) {
 	if b == nil {
-		o.none(name)
+		o.Null(name)
 		return
 	}
-	o.object(name)
+	o.Object(name)
 	o.callbackMembers(&b.Callback)
 	if b.OlderThan > 0 {
-		o.duration("older_than", b.OlderThan)
+		o.Duration("older_than", b.OlderThan)
 	}
 	if b.MoreThan > 0 {
-		o.number("more_than", b.MoreThan)
+		o.Number("more_than", b.MoreThan)
 	}
-	o.close()
+	o.Close()
 }
 
-// certificate writes a client certificate without its key; null when there is none.
-func (o *out) certificate(name string, c *policy.ClientCert) {
+// clientCert writes a client certificate without its key; null when there is none.
+func (o *Buffer) clientCert(name string, c *policy.ClientCert) {
 	if c == nil {
-		o.none(name)
+		o.Null(name)
 		return
 	}
-	o.object(name)
-	o.text("chain", c.Chain)
-	o.text("key", redacted)
-	o.close()
+	o.Object(name)
+	o.Text("chain", c.Chain)
+	o.Text("key", Redacted)
+	o.Close()
 }
 
-// keep writes what is kept of ended jobs.
-func (o *out) keep(name string, k policy.Retention) {
-	o.object(name)
-	o.duration("for", *k.For)
-	o.number("max", *k.Max)
-	o.text("max_bytes", job.FormatSize(*k.MaxBytes))
-	o.close()
+// retention writes what is kept of ended jobs.
+func (o *Buffer) retention(name string, k policy.Retention) {
+	o.Object(name)
+	o.Duration("for", *k.For)
+	o.Number("max", *k.Max)
+	o.Text("max_bytes", job.FormatSize(*k.MaxBytes))
+	o.Close()
 }
 
-// none writes that there is nothing.
-func (o *out) none(name string) { o.raw(name, []byte("null")) }
+// Null writes that there is nothing.
+func (o *Buffer) Null(name string) { o.Raw(name, []byte("null")) }

@@ -17,36 +17,36 @@ const topicsStandard = 100
 
 // topics lists topics in order of name.
 func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
-	q := newQuery(r, "limit", "cursor")
-	limit, after := q.limit(topicsStandard), q.get("cursor")
-	if err := q.err(); err != nil {
+	q := NewQuery(r, "limit", "cursor")
+	limit, after := q.Limit(topicsStandard), q.Get("cursor")
+	if err := q.Err(); err != nil {
 		return err
 	}
-	return a.answerList(w, r, limit, func(o *out) error {
+	return a.serveList(w, r, limit, func(o *Buffer) error {
 		// One more than is shown tells whether there are more.
 		topics, err := a.service.Topics(r.Context(), job.DefaultNamespace, after, limit+1)
 		if err != nil {
 			return err
 		}
-		o.open()
-		o.array("items")
+		o.Open()
+		o.Array("items")
 		for _, t := range topics[:min(limit, len(topics))] {
-			o.open()
+			o.Open()
 			a.topicInto(o, t)
-			o.close()
+			o.Close()
 		}
-		o.closeArray()
+		o.CloseArray()
 		if len(topics) > limit {
-			o.text("next_cursor", topics[limit-1].Name)
+			o.Text("next_cursor", topics[limit-1].Name)
 		}
-		o.close()
+		o.Close()
 		return nil
 	})
 }
 
 // topic shows a topic's policy as it holds.
 func (a *api) topic(w http.ResponseWriter, r *http.Request) error {
-	name, err := pathTopic(r)
+	name, err := PathTopic(r)
 	if err != nil {
 		return err
 	}
@@ -61,16 +61,16 @@ func (a *api) topic(w http.ResponseWriter, r *http.Request) error {
 
 // putTopic writes a whole policy.
 func (a *api) putTopic(w http.ResponseWriter, r *http.Request) error {
-	name, err := newTopic(r)
+	name, err := PathNewTopic(r)
 	if err != nil {
 		return err
 	}
-	text, err := readJSON(w, r, maxPolicy)
+	text, err := ReadJSON(w, r, maxPolicy)
 	if err != nil {
 		return err
 	}
-	return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *problem) {
-		return putPolicy(text, stored)
+	return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *Problem) {
+		return PutTopic(text, stored)
 	})
 }
 
@@ -80,12 +80,12 @@ func (a *api) patchTopic(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	text, err := readJSON(w, r, maxPolicy)
+	text, err := ReadJSON(w, r, maxPolicy)
 	if err != nil {
 		return err
 	}
-	return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *problem) {
-		return patchPolicy(text, stored)
+	return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *Problem) {
+		return PatchTopic(text, stored)
 	})
 }
 
@@ -96,10 +96,10 @@ func (a *api) pause(paused bool) handler {
 		if err != nil {
 			return err
 		}
-		if err := noBody(r); err != nil {
+		if err := RequireNoBody(r); err != nil {
 			return err
 		}
-		return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *problem) {
+		return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *Problem) {
 			stored.Paused = paused
 			return stored, nil
 		})
@@ -108,7 +108,7 @@ func (a *api) pause(paused bool) handler {
 
 // knownTopic names the topic of the path, which must be there.
 func (a *api) knownTopic(r *http.Request) (string, error) {
-	name, err := pathTopic(r)
+	name, err := PathTopic(r)
 	if err == nil {
 		_, err = a.findTopic(r, name)
 	}
@@ -126,12 +126,12 @@ func (a *api) findTopic(r *http.Request, name string) (store.Topic, error) {
 
 // changeTopic changes a policy and shows it.
 func (a *api) changeTopic(
-	w http.ResponseWriter, r *http.Request, name string, change func(policy.Topic) (policy.Topic, *problem),
+	w http.ResponseWriter, r *http.Request, name string, change func(policy.Topic) (policy.Topic, *Problem),
 ) error {
 	put, err := a.service.ChangeTopic(r.Context(), job.DefaultNamespace, name, func(stored *policy.Topic) error {
 		changed, p := change(*stored)
 		if p == nil && name == job.CallbackTopic {
-			p = noneToTell(changed)
+			p = rejectSelfNotification(changed)
 		}
 		if p != nil {
 			return p
@@ -146,9 +146,9 @@ func (a *api) changeTopic(
 	return nil
 }
 
-// noneToTell refuses callbacks that would never be made, since nobody is told of a callback's own end, and the alarm that
+// rejectSelfNotification refuses callbacks that would never be made, since nobody is told of a callback's own end, and the alarm that
 // would tell of itself, since it is a job of this topic.
-func noneToTell(t policy.Topic) *problem {
+func rejectSelfNotification(t policy.Topic) *Problem {
 	const detail = "is not served for " + job.CallbackTopic + ": nobody is told of a callback's own end"
 	var faults []job.FieldError
 	if t.OnDelivered != nil {
@@ -165,13 +165,13 @@ func noneToTell(t policy.Topic) *problem {
 	if len(faults) == 0 {
 		return nil
 	}
-	return invalid(faults...)
+	return Invalid(faults...)
 }
 
 // noTopic says of a topic that is not found how one begins.
 func noTopic(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return refuse(http.StatusNotFound, "there is no such topic: a PUT or the first job makes it")
+		return NewProblem(http.StatusNotFound, "there is no such topic: a PUT or the first job makes it")
 	}
 	return err
 }

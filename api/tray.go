@@ -9,24 +9,24 @@ import (
 
 // Bounds of a tray.
 const (
-	// trayMost is how many bytes of results wait for a client that does not take them: more than 10,000 jobs that are
+	// MaxBuffered is how many bytes of results wait for a client that does not take them: more than 10,000 jobs that are
 	// registered come to.
-	trayMost = 4 << 20
-	// trayPiece is how much is written at once: who takes that much has moved.
-	trayPiece = 4 << 10
+	MaxBuffered = 4 << 20
+	// writeSize is how much is written at once: who takes that much has moved.
+	writeSize = 4 << 10
 )
 
 // errStalled: the client takes no results.
 var errStalled = errors.New("the client takes no results")
 
-// A tray holds what was answered until the client takes it, so that a client that sends everything before it reads is
+// A ResultBuffer holds what was answered until the client takes it, so that a client that sends everything before it reads is
 // no reason to stop reading. A goroutine of its own writes; stop waits for its end.
-type tray struct {
+type ResultBuffer struct {
 	w  http.ResponseWriter
 	rc *http.ResponseController
 	// reserved counts what is held in the budget of request bodies.
-	reserved *meteredBody
-	// hurry, once it is done, leaves the client only lastTimeout to take what is there.
+	reserved *MeteredBody
+	// hurry, once it is done, leaves the client only LastTimeout to take what is there.
 	hurry <-chan struct{}
 
 	mu     sync.Mutex
@@ -40,11 +40,11 @@ type tray struct {
 	err   error         // why it did; to be read after done
 }
 
-// newTray makes one and starts its writer, which calls broken when it cannot go on.
-func newTray(
-	w http.ResponseWriter, rc *http.ResponseController, reserved *meteredBody, hurry <-chan struct{}, broken func(),
-) *tray {
-	t := &tray{
+// NewResultBuffer makes one and starts its writer, which calls broken when it cannot go on.
+func NewResultBuffer(
+	w http.ResponseWriter, rc *http.ResponseController, reserved *MeteredBody, hurry <-chan struct{}, broken func(),
+) *ResultBuffer {
+	t := &ResultBuffer{
 		w: w, rc: rc, reserved: reserved, hurry: hurry,
 		work: make(chan struct{}, 1), moved: make(chan struct{}, 1), done: make(chan struct{}),
 	}
@@ -65,14 +65,14 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// put adds a copy of b, and waits while there is no room, in the tray or in the process. It fits when the tray is empty.
-func (t *tray) put(b []byte) error {
+// Put adds a copy of b, and waits while there is no room, in the tray or in the process. It fits when the tray is empty.
+func (t *ResultBuffer) Put(b []byte) error {
 	for {
 		t.mu.Lock()
-		fits := t.held == 0 || t.held+len(b) <= trayMost && t.reserved.take(int64(len(b)))
+		fits := t.held == 0 || t.held+len(b) <= MaxBuffered && t.reserved.Reserve(int64(len(b)))
 		if fits {
 			if t.held == 0 {
-				t.reserved.force(int64(len(b)))
+				t.reserved.ForceReserve(int64(len(b)))
 			}
 			t.b = append(t.b, b...)
 			t.held += len(b)
@@ -88,8 +88,8 @@ func (t *tray) put(b []byte) error {
 	}
 }
 
-// finish waits until everything is taken.
-func (t *tray) finish() error {
+// Finish waits until everything is taken.
+func (t *ResultBuffer) Finish() error {
 	t.close()
 	for {
 		select {
@@ -103,7 +103,7 @@ func (t *tray) finish() error {
 	}
 }
 
-func (t *tray) close() {
+func (t *ResultBuffer) close() {
 	t.mu.Lock()
 	t.closed = true
 	t.mu.Unlock()
@@ -111,8 +111,8 @@ func (t *tray) close() {
 }
 
 // wait waits until the client took something or the writer ended.
-func (t *tray) wait() error {
-	timer := time.NewTimer(takeTimeout)
+func (t *ResultBuffer) wait() error {
+	timer := time.NewTimer(TakeTimeout)
 	defer timer.Stop()
 	hurry := t.hurry
 	for {
@@ -123,15 +123,15 @@ func (t *tray) wait() error {
 			return t.err
 		case <-hurry:
 			hurry = nil
-			timer.Reset(lastTimeout)
+			timer.Reset(LastTimeout)
 		case <-timer.C:
 			return errStalled
 		}
 	}
 }
 
-// stop ends the writer, whatever the client does, and waits for that. An answer that it cuts off has no proper end.
-func (t *tray) stop() {
+// Stop ends the writer, whatever the client does, and waits for that. An answer that it cuts off has no proper end.
+func (t *ResultBuffer) Stop() {
 	select {
 	case <-t.done:
 	default:
@@ -142,7 +142,7 @@ func (t *tray) stop() {
 }
 
 // write writes what is put until nothing more will come. It flushes whenever it has caught up.
-func (t *tray) write() error {
+func (t *ResultBuffer) write() error {
 	var b []byte
 	for {
 		var closed bool
@@ -154,7 +154,7 @@ func (t *tray) write() error {
 			continue
 		}
 		for rest := b; len(rest) > 0; {
-			n := min(len(rest), trayPiece)
+			n := min(len(rest), writeSize)
 			if _, err := t.w.Write(rest[:n]); err != nil {
 				return err
 			}
@@ -162,7 +162,7 @@ func (t *tray) write() error {
 			t.mu.Lock()
 			t.held -= n
 			t.mu.Unlock()
-			t.reserved.give(int64(n))
+			t.reserved.Return(int64(n))
 			signal(t.moved)
 		}
 		if err := t.rc.Flush(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
@@ -172,8 +172,8 @@ func (t *tray) write() error {
 }
 
 // swap takes what was put and leaves an empty buffer for more: spare, unless it is large.
-func (t *tray) swap(spare []byte) (b []byte, closed bool) {
-	if cap(spare) > largestKept {
+func (t *ResultBuffer) swap(spare []byte) (b []byte, closed bool) {
+	if cap(spare) > MaxPooled {
 		spare = nil
 	}
 	t.mu.Lock()

@@ -26,41 +26,41 @@ func (s *shut) Write(b []byte) (int, error) {
 }
 
 // trayOf makes a tray of a shut answer; broken is closed when its writer fails.
-func trayOf(err error) (t *tray, w *shut, broken chan struct{}) {
+func trayOf(err error) (t *ResultBuffer, w *shut, broken chan struct{}) {
 	w = &shut{httptest.NewRecorder(), make(chan struct{}), err}
 	broken = make(chan struct{})
-	return newTray(w, http.NewResponseController(w), nil, nil, func() { close(broken) }), w, broken
+	return NewResultBuffer(w, http.NewResponseController(w), nil, nil, func() { close(broken) }), w, broken
 }
 
 func TestATrayTakesSoMuchAndNoMore(t *testing.T) {
 	tr, w, _ := trayOf(nil)
-	require.NoError(t, tr.put(bytes.Repeat([]byte{'a'}, trayMost)))
+	require.NoError(t, tr.Put(bytes.Repeat([]byte{'a'}, MaxBuffered)))
 	more := make(chan error, 1)
-	go func() { more <- tr.put([]byte{'b'}) }()
-	require.Equal(t, trayMost, tr.holds())
+	go func() { more <- tr.Put([]byte{'b'}) }()
+	require.Equal(t, MaxBuffered, tr.holds())
 	require.Empty(t, more)
 	close(w.open)
 	require.NoError(t, <-more)
-	require.NoError(t, tr.put(bytes.Repeat([]byte{'c'}, 2*trayMost)), "when it is empty anything fits")
-	require.NoError(t, tr.finish())
-	require.Equal(t, 3*trayMost+1, w.Body.Len())
+	require.NoError(t, tr.Put(bytes.Repeat([]byte{'c'}, 2*MaxBuffered)), "when it is empty anything fits")
+	require.NoError(t, tr.Finish())
+	require.Equal(t, 3*MaxBuffered+1, w.Body.Len())
 	require.True(t, w.Flushed)
-	tr.stop()
+	tr.Stop()
 }
 
 func TestATrayTellsThatNothingIsTakenAnyMore(t *testing.T) {
 	gone := errors.New("gone")
 	tr, w, broken := trayOf(gone)
-	require.NoError(t, tr.put(bytes.Repeat([]byte{'a'}, trayMost)))
+	require.NoError(t, tr.Put(bytes.Repeat([]byte{'a'}, MaxBuffered)))
 	close(w.open)
 	<-broken
-	require.Equal(t, gone, tr.put(bytes.Repeat([]byte{'b'}, trayMost)))
-	require.Equal(t, gone, tr.finish())
-	tr.stop()
+	require.Equal(t, gone, tr.Put(bytes.Repeat([]byte{'b'}, MaxBuffered)))
+	require.Equal(t, gone, tr.Finish())
+	tr.Stop()
 }
 
 // holds is how much waits.
-func (t *tray) holds() int {
+func (t *ResultBuffer) holds() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.held

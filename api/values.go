@@ -13,7 +13,7 @@ import (
 // text reads a string.
 func (d *decoder) text(at string, raw []byte) string {
 	if raw[0] != '"' {
-		d.mistyped(at, raw, "a string")
+		d.wrongType(at, raw, "a string")
 		return ""
 	}
 	return unquote(raw)
@@ -23,23 +23,23 @@ func (d *decoder) text(at string, raw []byte) string {
 func (d *decoder) name(at string, raw []byte) string {
 	s := d.text(at, raw)
 	if s == "" && raw[0] == '"' {
-		d.fault(at, "must not be empty: leave it out instead")
+		d.AddError(at, "must not be empty: leave it out instead")
 	}
 	return s
 }
 
-// flag reads a boolean.
-func (d *decoder) flag(at string, raw []byte) bool {
+// boolean reads a boolean.
+func (d *decoder) boolean(at string, raw []byte) bool {
 	if raw[0] != 't' && raw[0] != 'f' {
-		d.mistyped(at, raw, "a boolean")
+		d.wrongType(at, raw, "a boolean")
 	}
 	return raw[0] == 't'
 }
 
-// whole reads an integer. One beyond an int64 is as much out of range as the largest.
-func (d *decoder) whole(at string, raw []byte) int64 {
+// integer reads an integer. One beyond an int64 is as much out of range as the largest.
+func (d *decoder) integer(at string, raw []byte) int64 {
 	if !isNumber(raw) {
-		d.mistyped(at, raw, "a whole number")
+		d.wrongType(at, raw, "a whole number")
 		return 0
 	}
 	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
@@ -48,21 +48,21 @@ func (d *decoder) whole(at string, raw []byte) int64 {
 	f, err := strconv.ParseFloat(string(raw), 64)
 	const exact = 1 << 53
 	if err != nil || f != float64(int64(f)) || f > exact || f < -exact {
-		d.fault(at, "must be a whole number, and not that large")
+		d.AddError(at, "must be a whole number, and not that large")
 		return 0
 	}
 	return int64(f)
 }
 
-// share reads a number.
-func (d *decoder) share(at string, raw []byte) float64 {
+// number reads a number.
+func (d *decoder) number(at string, raw []byte) float64 {
 	if !isNumber(raw) {
-		d.mistyped(at, raw, "a number")
+		d.wrongType(at, raw, "a number")
 		return 0
 	}
 	f, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil {
-		d.fault(at, "is too large a number")
+		d.AddError(at, "is too large a number")
 	}
 	return f
 }
@@ -77,10 +77,10 @@ func (d *decoder) duration(at string, raw []byte) time.Duration {
 	case isNumber(raw):
 		span, err = job.ParseSeconds(string(raw))
 	default:
-		d.mistyped(at, raw, `a duration such as "1h30m", or a number of seconds`)
+		d.wrongType(at, raw, `a duration such as "1h30m", or a number of seconds`)
 	}
 	if err != nil {
-		d.fault(at, err.Error())
+		d.AddError(at, err.Error())
 		return 0
 	}
 	return span
@@ -89,24 +89,24 @@ func (d *decoder) duration(at string, raw []byte) time.Duration {
 // size reads a size: a string such as "256MiB", or a number of bytes.
 func (d *decoder) size(at string, raw []byte) int64 {
 	if raw[0] != '"' {
-		return d.whole(at, raw)
+		return d.integer(at, raw)
 	}
 	n, err := job.ParseSize(unquote(raw))
 	if err != nil {
-		d.fault(at, err.Error())
+		d.AddError(at, err.Error())
 	}
 	return n
 }
 
-// instant reads a time. The zero time, which stands for none, is given as the instant after it.
-func (d *decoder) instant(at string, raw []byte) time.Time {
+// time reads a time. The zero time, which stands for none, is given as the instant after it.
+func (d *decoder) time(at string, raw []byte) time.Time {
 	text := d.text(at, raw)
 	if raw[0] != '"' {
 		return time.Time{}
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		d.fault(at, "must be a time as in RFC 3339, such as 2030-01-31T08:00:00Z")
+		d.AddError(at, "must be a time as in RFC 3339, such as 2030-01-31T08:00:00Z")
 		return time.Time{}
 	}
 	if t.IsZero() {
@@ -119,7 +119,7 @@ func (d *decoder) instant(at string, raw []byte) time.Time {
 func (d *decoder) rate(at string, raw []byte) policy.Rate {
 	rate, err := job.ParseRate(d.text(at, raw))
 	if err != nil {
-		d.fault(at, err.Error())
+		d.AddError(at, err.Error())
 	}
 	return rate
 }
@@ -128,21 +128,21 @@ func (d *decoder) rate(at string, raw []byte) policy.Rate {
 func (d *decoder) ladder(at string, raw []byte) []time.Duration {
 	rungs := make([]time.Duration, 0, 8)
 	if raw[0] != '[' {
-		d.mistyped(at, raw, "an array of durations")
+		d.wrongType(at, raw, "an array of durations")
 		return nil
 	}
-	for i, value := range elements(raw) {
+	for i, value := range Elements(raw) {
 		switch {
 		case i == maxEntries:
 			return rungs
 		case value[0] == '"' || isNumber(value):
-			before := len(d.faults)
+			before := len(d.errors)
 			rungs = append(rungs, d.duration("", value))
-			if len(d.faults) > before {
-				d.faults[before].Field = at + "/" + strconv.Itoa(i)
+			if len(d.errors) > before {
+				d.errors[before].Field = at + "/" + strconv.Itoa(i)
 			}
 		default:
-			d.mistyped(at+"/"+strconv.Itoa(i), value, "a duration")
+			d.wrongType(at+"/"+strconv.Itoa(i), value, "a duration")
 			rungs = append(rungs, 0)
 		}
 	}
@@ -153,15 +153,15 @@ func (d *decoder) ladder(at string, raw []byte) []time.Duration {
 func (d *decoder) texts(at string, raw []byte) []string {
 	all := []string{}
 	if raw[0] != '[' {
-		d.mistyped(at, raw, "an array of strings")
+		d.wrongType(at, raw, "an array of strings")
 		return all
 	}
-	for i, value := range elements(raw) {
+	for i, value := range Elements(raw) {
 		switch {
 		case i == maxEntries:
 			return all
 		case value[0] != '"':
-			d.mistyped(at+"/"+strconv.Itoa(i), value, "a string")
+			d.wrongType(at+"/"+strconv.Itoa(i), value, "a string")
 		default:
 			all = append(all, unquote(value))
 		}
@@ -177,7 +177,7 @@ func (d *decoder) labels(at string, raw []byte) map[string]string {
 			break
 		}
 		if value[0] != '"' {
-			d.mistyped(job.JSONPointer(at, string(name)), value, "a string")
+			d.wrongType(job.JSONPointer(at, string(name)), value, "a string")
 			continue
 		}
 		all[string(name)] = unquote(value)
@@ -209,7 +209,7 @@ func (d *decoder) header(at string, name, value []byte) []string {
 	case '[':
 		return d.texts(job.JSONPointer(at, string(name)), value)
 	default:
-		d.mistyped(job.JSONPointer(at, string(name)), value, "a string or an array of strings")
+		d.wrongType(job.JSONPointer(at, string(name)), value, "a string or an array of strings")
 		return nil
 	}
 }
@@ -223,7 +223,7 @@ func (d *decoder) base64(at string, raw []byte) []byte {
 	}
 	b, err := encoding.DecodeString(text)
 	if err != nil {
-		d.fault(at, "must be standard base64 (RFC 4648, section 4)")
+		d.AddError(at, "must be standard base64 (RFC 4648, section 4)")
 		return nil
 	}
 	return b

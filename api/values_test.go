@@ -17,8 +17,8 @@ func TestHeaders_BeyondTheBoundTakeNoMemory(t *testing.T) {
 		names[i] = fmt.Sprintf(`"X%d": ""`, i)
 	}
 	text := []byte(`{"url": "http://a.example/", "headers": {` + strings.Join(names, ", ") + `}}`)
-	var p *problem
-	allocs := testing.AllocsPerRun(1, func() { _, p = decodeNew(text, time.Now(), 1<<20) })
-	require.Equal(t, []job.FieldError{{Field: "/headers", Detail: "must be at most 100 values together"}}, p.faults)
+	var p *Problem
+	allocs := testing.AllocsPerRun(1, func() { _, p = DecodeJob(text, time.Now(), 1<<20) })
+	require.Equal(t, []job.FieldError{{Field: "/headers", Detail: "must be at most 100 values together"}}, p.Fields)
 	require.Less(t, allocs, float64(len(names)/2), "headers that are refused are kept")
 }
