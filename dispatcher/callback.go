@@ -76,7 +76,7 @@ func (d *Dispatcher) notifyEnd(end pool.End) []store.NewJob {
 	if end.Verdict.Kind == policy.Dead {
 		to, kind, state = end.Terms.OnDead, "job.dead", job.Dead
 	}
-	h := end.Held
+	h := end.Job
 	if to == nil || h.Kind != "" {
 		return nil
 	}

@@ -93,13 +93,13 @@ func New(opts Options) (*Dispatcher, error) {
 		return d, nil
 	}
 	d.carrier = carrier.New(carrier.Options{
-		Store: d.store, Margin: opts.Margin, Logger: d.log, OnLead: func(shard int) { d.pool.Listen(shard) },
+		Store: d.store, Margin: opts.Margin, Logger: d.log, OnLead: func(shard int) { d.pool.LeadershipChanged(shard) },
 		OnExpired: func(shard int) { d.pool.EndExpired(shard) },
 	})
 	d.pool = pool.New(pool.Options{
 		Store: opts.Store, Deliverer: opts.Deliverer, Policies: lanePolicies{d.policies, d}, Workers: opts.Workers,
 		Margin: opts.Margin, Grace: opts.Grace, Random: opts.Random, Logger: d.log,
-		Births: d.notifyEnd, Observer: opts.Observer, Leading: d.carrier.Leading, OnWake: d.carrier.Wake,
+		Callbacks: d.notifyEnd, Observer: opts.Observer, IsLeader: d.carrier.Leading, OnAgendaMoved: d.carrier.Wake,
 	})
 	return d, nil
 }

@@ -16,55 +16,55 @@ import (
 
 // attempt is one claimed job on its way through a worker.
 type attempt struct {
-	desk     *desk
+	shard     *shardLoop
 	lane     *lane
-	held     *store.ClaimedJob
+	job     *store.ClaimedJob
 	settings *settings     // the lane's own, at the claim; nil: none
-	began    time.Time     // of the call that claimed it
-	until    time.Time     // the lease's end, by the process's clock
-	by       time.Time     // it may not begin later, because of a rate; zero: at any time
-	slack    time.Duration // of its lane's start, as it was claimed
+	claimStarted    time.Time     // of the call that claimed it
+	leaseEnds    time.Time     // the lease's end, by the process's clock
+	startBy       time.Time     // it may not begin later, because of a rate; zero: at any time
+	startWindow    time.Duration // of its lane's start, as it was claimed
 	grant    store.Permit  // of its topic's starts, where that has a rate
 	rate     policy.Rate   // under which it was granted
-	stale    bool          // the topic's policy may be older than the store's
-	admitted time.Time     // when it began to wait for a worker
-	void     bool          // its lane was held back or paused meanwhile
+	policyStale    bool          // the topic's policy may be older than the store's
+	queuedAt time.Time     // when it began to wait for a worker
+	cancelled     bool          // its lane was held back or paused meanwhile
 
 	started time.Time
-	element *list.Element // where it is in Pool.started; nil: not there
-	hangs   bool          // it has been under way for longer than slowAnswer
+	runningElement *list.Element // where it is in Pool.running; nil: not there
+	hanging   bool          // it has been under way for longer than slowAfter
 
 	bytes  int  // of its body, as long as that is counted
-	beyond bool // it has the place beyond the budget
+	oversized bool // it has the place beyond the budget
 }
 
 const (
-	// staleWait puts off what may only be decided by a policy that could not be read.
-	staleWait = time.Second
-	// keylessHold keeps a lane back whose attempts cannot be signed as they should.
-	keylessHold = 10 * time.Second
+	// stalePolicyWait puts off what may only be decided by a policy that could not be read.
+	stalePolicyWait = time.Second
+	// unsignableCooldown keeps a lane back whose attempts cannot be signed as they should.
+	unsignableCooldown = 10 * time.Second
 )
 
-// idleWorker is how long a worker waits for another attempt of its topic before it leaves.
-const idleWorker = 5 * time.Second
+// workerIdleTimeout is how long a worker waits for another attempt of its topic before it leaves.
+const workerIdleTimeout = 5 * time.Second
 
-// hand gives an attempt to an idle worker of its topic, or to a new one.
-func (p *Pool) hand(ctx context.Context, a *attempt) {
-	work := a.lane.topic.work
+// assign gives an attempt to an idle worker of its topic, or to a new one.
+func (p *Pool) assign(ctx context.Context, a *attempt) {
+	work := a.lane.topic.idleWorkers
 	select {
 	case work <- a:
 		return
 	default:
 	}
 	t := a.lane.topic
-	p.crew.Go(func() {
-		idle := time.NewTimer(idleWorker)
+	p.workers.Go(func() {
+		idle := time.NewTimer(workerIdleTimeout)
 		defer idle.Stop()
 		for {
-			for ; a != nil; a = p.next(t) {
+			for ; a != nil; a = p.nextPrefetched(t) {
 				a.run(ctx)
 			}
-			idle.Reset(idleWorker)
+			idle.Reset(workerIdleTimeout)
 			select {
 			case a = <-work:
 			case <-idle.C:
@@ -78,17 +78,17 @@ func (p *Pool) hand(ctx context.Context, a *attempt) {
 
 // run makes the attempt, unless policy, a rate or the lease forbid it, and queues its settlement.
 func (a *attempt) run(ctx context.Context) {
-	h, p := a.held, a.desk.p
-	topic := p.policy(a.lane.topic.name)
+	h, p := a.job, a.shard.p
+	topic := p.topicPolicy(a.lane.topic.name)
 	terms := topic.Terms(h.Terms)
 	verdict, ok := policy.CheckBefore(terms, a.progress())
 	request := a.request(topic, terms)
 	switch {
-	case a.void:
-		a.putBack(ctx, 0, store.LaneChange{})
+	case a.cancelled:
+		a.releaseUnrecorded(ctx, 0, store.LaneChange{})
 		return
-	case a.stale && (!ok || request.URL == ""):
-		a.release(ctx, staleWait)
+	case a.policyStale && (!ok || request.URL == ""):
+		a.release(ctx, stalePolicyWait)
 		return
 	case !ok:
 		a.end(ctx, outcome{terms: terms, url: request.URL, verdict: verdict})
@@ -99,16 +99,16 @@ func (a *attempt) run(ctx context.Context) {
 			Reason: policy.ReasonInvalid, ErrorClass: policy.ClassInvalid, Error: "neither the job, its lane nor its topic has a URL",
 		}})
 		return
-	case time.Now().Add(terms.Timeout + p.opts.Margin/2).After(a.until):
+	case time.Now().Add(terms.Timeout + p.opts.Margin/2).After(a.leaseEnds):
 		// The timeout grew since the claim, or the claim took long: another claim brings a lease that lasts, and leaves
 		// time to settle.
-		a.release(ctx, staleWait)
+		a.release(ctx, stalePolicyWait)
 		return
 	}
 	strays, err := a.openHeaders(&request)
 	switch {
-	case strays != "" && a.stale:
-		a.release(ctx, staleWait)
+	case strays != "" && a.policyStale:
+		a.release(ctx, stalePolicyWait)
 		return
 	case strays != "":
 		a.end(ctx, outcome{terms: terms, url: request.URL, verdict: policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonInvalid}, record: job.Attempt{
@@ -121,46 +121,46 @@ func (a *attempt) run(ctx context.Context) {
 		request.Credentials, err = a.credentials()
 	}
 	if err != nil { // who gives them has said so
-		hold := store.LaneChange{Cooldown: keylessHold}
+		hold := store.LaneChange{Cooldown: unsignableCooldown}
 		if h.Kind != "" {
 			hold = store.LaneChange{} // others' callbacks share its lane
 		}
-		a.putBack(ctx, keylessHold, hold)
+		a.releaseUnrecorded(ctx, unsignableCooldown, hold)
 		return
 	}
 	switch {
 	case topic.Rate.Limited() && topic.Rate != a.rate: // it was claimed under another, or none
-		a.putBack(ctx, 0, store.LaneChange{})
+		a.releaseUnrecorded(ctx, 0, store.LaneChange{})
 		return
-	case !a.by.IsZero() && time.Now().After(a.by):
+	case !a.startBy.IsZero() && time.Now().After(a.startBy):
 		p.mu.Lock()
-		p.wasLate()
+		p.widenStartWindow()
 		p.mu.Unlock()
-		a.putBack(ctx, 0, store.LaneChange{})
+		a.releaseUnrecorded(ctx, 0, store.LaneChange{})
 		return
 	}
 	a.deliver(ctx, request, topic, terms)
 }
 
-// unstarted gives back the start of its topic that an attempt was to have which is not made; that of its lane goes back with
+// returnStart gives back the start of its topic that an attempt was to have which is not made; that of its lane goes back with
 // the settlement.
-func (a *attempt) unstarted() {
+func (a *attempt) returnStart() {
 	if a.grant.At.IsZero() {
 		return
 	}
-	p := a.desk.p
+	p := a.shard.p
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a.lane.topic.rated.giveBack(a.grant, 1)
-	a.desk.idle(a.lane.topic)
+	a.lane.topic.rate.giveBack(a.grant, 1)
+	a.shard.returnUnusedPermits(a.lane.topic)
 }
 
 // deliver makes the request and decides what follows.
 func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy.Topic, terms policy.Terms) {
-	h, p := a.held, a.desk.p
-	late, url := h.Late+time.Since(a.began), request.URL
-	if a.wantsSent(terms) {
-		request.Sent = a.sent
+	h, p := a.job, a.shard.p
+	late, url := h.Late+time.Since(a.claimStarted), request.URL
+	if a.tracksSent(terms) {
+		request.Sent = a.bodySent
 	}
 	result := p.opts.Deliverer.Deliver(ctx, request) // nothing keeps the request, and its body, from here on
 	verdict := a.judge(terms, result)
@@ -178,7 +178,7 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 	}
 	a.end(ctx, outcome{
 		terms: terms, url: url, verdict: verdict, record: record, result: &result, late: late, breaker: topic.Breaker,
-		change: store.LaneChange{Cooldown: verdict.LaneWait}, most: a.limits(topic).Concurrency,
+		change: store.LaneChange{Cooldown: verdict.LaneWait}, concurrency: a.limits(topic).Concurrency,
 	})
 }
 
@@ -186,15 +186,15 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 func (a *attempt) judge(terms policy.Terms, result policy.Result) policy.Verdict {
 	progress := a.progress()
 	progress.Tries++
-	if a.stale {
+	if a.policyStale {
 		terms.Retries, terms.MaxAge = new(math.MaxInt), math.MaxInt64
 	}
-	return policy.Judge(terms, result, progress, a.desk.p.opts.Random())
+	return policy.Judge(terms, result, progress, a.shard.p.opts.Random())
 }
 
 // progress is how far the job has come by now. The time since the call that claimed it is added to what the store's clock
 // said at the claim, so a wait is never thought to end before it does.
-func (a *attempt) progress() policy.Progress { return progressOf(a.held, a.began) }
+func (a *attempt) progress() policy.Progress { return progressOf(a.job, a.claimStarted) }
 
 // progressOf is how far a job has come that was claimed by a call begun then.
 func progressOf(h *store.ClaimedJob, began time.Time) policy.Progress {
@@ -217,18 +217,18 @@ func (a *attempt) lanePolicy() policy.Lane {
 
 // credentials are what the attempt proves itself with. A job of our own that tells of a topic is signed as that topic's.
 func (a *attempt) credentials() (job.Credentials, error) {
-	topic := a.held.Topic
-	if a.held.Kind != "" {
-		topic = cmp.Or(a.held.Labels[job.LabelTopic], topic)
+	topic := a.job.Topic
+	if a.job.Kind != "" {
+		topic = cmp.Or(a.job.Labels[job.LabelTopic], topic)
 	}
-	p := a.desk.p
-	c, err := p.opts.Policies.Credentials(a.held.Namespace, topic)
+	p := a.shard.p
+	c, err := p.opts.Policies.Credentials(a.job.Namespace, topic)
 	if a.settings == nil || len(a.settings.Settings.Secrets) == 0 {
 		return c, err
 	}
 	// The topic's secrets are not needed, but a certificate of its is. The policy is read last: one that has none by now
 	// is no reason to wait for one.
-	if err != nil && c.Certificate == nil && p.policy(topicName{a.held.Namespace, topic}).ClientCert != nil {
+	if err != nil && c.Certificate == nil && p.topicPolicy(topicName{a.job.Namespace, topic}).ClientCert != nil {
 		return c, err
 	}
 	c.Signer = a.settings.signer
@@ -237,7 +237,7 @@ func (a *attempt) credentials() (job.Credentials, error) {
 
 // request is what the deliverer gets: the job's own settings over the lane's, over the topic's.
 func (a *attempt) request(topic policy.Topic, terms policy.Terms) job.Request {
-	h, lane := a.held, a.lanePolicy()
+	h, lane := a.job, a.lanePolicy()
 	request := job.Request{
 		Ref: h.Ref(), Queue: h.Queue, URL: cmp.Or(h.URL, lane.URL, topic.URL), Method: h.Method, Header: h.Header,
 		ContentType: h.ContentType, Body: h.Body, Attempt: h.Attempts + 1, RetriesLeft: max(0, *terms.Retries-h.FailedAttempts),
@@ -267,11 +267,11 @@ func (a *attempt) openHeaders(r *job.Request) (strays string, err error) {
 		if opened == nil {
 			opened = maps.Clone(r.Header)
 		}
-		secret, err := a.desk.p.opts.Policies.OpenHeader(r.Queue, name, sealed)
+		secret, err := a.shard.p.opts.Policies.OpenHeader(r.Queue, name, sealed)
 		if err != nil {
 			return "", err
 		}
-		switch _, own := a.held.Header[name]; {
+		switch _, own := a.job.Header[name]; {
 		case secret.Origin == "" || secret.Origin == job.Origin(r.URL):
 			opened[name] = secret.Values
 		case own && (strays == "" || name < strays):
@@ -290,13 +290,13 @@ func (a *attempt) openHeaders(r *job.Request) (strays string, err error) {
 func (a *attempt) release(ctx context.Context, wait time.Duration) {
 	verdict := policy.Verdict{Kind: policy.Released, Wait: wait}
 	a.end(ctx, outcome{verdict: verdict, record: job.Attempt{
-		N: a.held.Attempts + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: verdict.Kind.String(),
+		N: a.job.Attempts + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: verdict.Kind.String(),
 	}})
 }
 
-// putBack gives the job back without a line in its record: so often may it happen that the record would tell of nothing
+// releaseUnrecorded gives the job back without a line in its record: so often may it happen that the record would tell of nothing
 // else.
-func (a *attempt) putBack(ctx context.Context, wait time.Duration, change store.LaneChange) {
+func (a *attempt) releaseUnrecorded(ctx context.Context, wait time.Duration, change store.LaneChange) {
 	a.end(ctx, outcome{verdict: policy.Verdict{Kind: policy.Released, Wait: wait}, change: change})
 }
 
@@ -310,33 +310,33 @@ type outcome struct {
 	late    time.Duration
 	breaker policy.Breaker
 	change  store.LaneChange
-	most    int // the lane's concurrency
+	concurrency    int // the lane's concurrency
 }
 
 // end queues the settlement; the lane learns from the result of a request.
 func (a *attempt) end(ctx context.Context, o outcome) {
-	h, d, p := a.held, a.desk, a.desk.p
-	item := settled{
+	h, s, p := a.job, a.shard, a.shard.p
+	item := settlement{
 		Settlement: store.Settlement{
 			Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: o.verdict, Attempt: o.record, Lane: o.change,
 		},
 		lane: a.lane,
 	}
 	if o.verdict.Kind == policy.Delivered || o.verdict.Kind == policy.Dead {
-		item.Outbox = p.opts.Births(End{Held: h, URL: o.url, Terms: o.terms, Verdict: o.verdict, Attempt: o.record})
+		item.Outbox = p.opts.Callbacks(End{Job: h, URL: o.url, Terms: o.terms, Verdict: o.verdict, Attempt: o.record})
 	}
 	short := o.result != nil && o.result.Class == policy.ClassLocalResources
 	if short {
-		p.noteShortage(*o.result)
+		p.recordShortage(*o.result)
 	}
 	if o.result == nil || short {
-		a.unstarted()
+		a.returnStart()
 		if h.Rated {
-			item.Lane.StartUnused, item.Lane.Slack = true, a.slack
+			item.Lane.StartUnused, item.Lane.Slack = true, a.startWindow
 		}
 	}
 	p.mu.Lock()
-	p.unwatch(a)
+	p.stopHangTimer(a)
 	if o.result != nil {
 		if !short {
 			p.limit.pause = 0
@@ -345,23 +345,23 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 		if o.verdict.Kind == policy.Delivered { // whatever status the policy calls a success
 			shown = policy.Result{Status: 200, Duration: shown.Duration}
 		}
-		a.lane.learn(shown, o.most)
-		change := a.lane.guard(shown, h.Probe, o.breaker)
+		a.lane.updateSlots(shown, o.concurrency)
+		change := a.lane.updateBreaker(shown, h.Probe, o.breaker)
 		item.Lane = store.LaneChange{Cooldown: max(o.change.Cooldown, change.Cooldown), Breaker: change.Breaker}
 	}
-	a.letGo()
-	d.ended = append(d.ended, item)
-	d.working--
+	a.releaseBytes()
+	s.ended = append(s.ended, item)
+	s.working--
 	if item.Lane.Cooldown > 0 {
-		if until := time.Now().Add(item.Lane.Cooldown); until.After(a.lane.holds) {
-			a.lane.holds = until
+		if until := time.Now().Add(item.Lane.Cooldown); until.After(a.lane.cooldownUntil) {
+			a.lane.cooldownUntil = until
 		}
 	}
-	wake := len(d.ended) == 1 || !d.gathers()
+	wake := len(s.ended) == 1 || !s.shouldBatch()
 	p.mu.Unlock()
 	if wake {
-		d.nudge()
+		s.wake()
 	}
 	p.opts.Observer.Ended(Ended{Namespace: h.Namespace, Topic: h.Topic, Verdict: o.verdict, Result: o.result, Late: o.late})
-	p.lines.attempt(ctx, h, o.verdict, o.record)
+	p.attemptLog.attempt(ctx, h, o.verdict, o.record)
 }

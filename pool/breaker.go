@@ -27,8 +27,8 @@ type breaker struct {
 	terms policy.Breaker
 }
 
-// errAway is what a breaker counts.
-var errAway = errors.New("the receiver is away")
+// errReceiverFailed is what a breaker counts.
+var errReceiverFailed = errors.New("the receiver is away")
 
 func newBreaker(terms policy.Breaker) *breaker {
 	failures := uint32(*terms.Failures)
@@ -45,18 +45,18 @@ func (b *breaker) failed() bool {
 	if err != nil {
 		return false
 	}
-	done(errAway)
+	done(errReceiverFailed)
 	return b.State() == gobreaker.StateOpen
 }
 
-// guard takes in what an attempt showed of the lane's receiver, and says what that changes for all processes. p.mu is
+// updateBreaker takes in what an attempt showed of the lane's receiver, and says what that changes for all processes. p.mu is
 // held.
-func (l *lane) guard(result policy.Result, probe bool, terms policy.Breaker) store.LaneChange {
+func (l *lane) updateBreaker(result policy.Result, probe bool, terms policy.Breaker) store.LaneChange {
 	switch {
 	case probe && *terms.Failures == 0: // it was switched off while it was open
 		return store.LaneChange{Breaker: store.CloseBreaker}
 	case result.Unavailable():
-		if l.trips(probe, terms) {
+		if l.countFailure(probe, terms) {
 			l.slots = 1
 			return store.LaneChange{Cooldown: terms.Open, Breaker: store.OpenBreaker}
 		}
@@ -70,18 +70,18 @@ func (l *lane) guard(result policy.Result, probe bool, terms policy.Breaker) sto
 	return store.LaneChange{}
 }
 
-// trips counts a failure, and tells whether the lane's breaker is to be opened.
-func (l *lane) trips(probe bool, terms policy.Breaker) bool {
+// countFailure counts a failure, and tells whether the lane's breaker is to be opened.
+func (l *lane) countFailure(probe bool, terms policy.Breaker) bool {
 	switch {
 	case probe:
 		l.breaker = nil // it is the store's to keep count now
 		return true
 	case *terms.Failures == 0:
 		return false
-	case l.breaker == nil || !same(l.breaker.terms, terms):
+	case l.breaker == nil || !equalBreakers(l.breaker.terms, terms):
 		l.breaker = newBreaker(terms)
 	}
 	return l.breaker.failed()
 }
 
-func same(a, b policy.Breaker) bool { return *a.Failures == *b.Failures && a.Open == b.Open }
+func equalBreakers(a, b policy.Breaker) bool { return *a.Failures == *b.Failures && a.Open == b.Open }

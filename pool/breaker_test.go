@@ -84,7 +84,7 @@ func laneStats(t *testing.T, s store.Store) store.LaneStats {
 	return lanes[0]
 }
 
-func TestABreakerOpensForAllProcessesAndLetsOneProbeThrough(t *testing.T) {
+func TestBreaker_OpensForAllProcessesAndAdmitsOneProbe(t *testing.T) {
 	for name, away := range map[string]policy.Result{
 		"refused": {Class: policy.ClassRefused}, "bad gateway": {Status: 502}, "a timeout": {Class: policy.ClassTimeoutHeaders},
 	} {
@@ -108,7 +108,7 @@ func TestABreakerOpensForAllProcessesAndLetsOneProbeThrough(t *testing.T) {
 	}
 }
 
-func TestALaneComesBackSlowlyAndWhole(t *testing.T) {
+func TestBreaker_LaneRecoversFromOneSlotToItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h := outage(t, 2, 300, policy.Result{Class: policy.ClassRefused})
 		time.Sleep(5 * time.Minute)
@@ -144,7 +144,7 @@ func laneStatsOrNone(t *testing.T, s store.Store) store.LaneStats {
 }
 
 // Whatever is answered, and whoever else is away, a lane is judged by its own receiver's absence alone.
-func TestAnswersOpenNoBreaker(t *testing.T) {
+func TestBreaker_IgnoresAnswers(t *testing.T) {
 	for _, answer := range []policy.Result{{Status: 500}, {Status: 404}, {Status: 505}, {Class: policy.ClassBlocked}} {
 		synctest.Test(t, func(t *testing.T) {
 			s, h := outage(t, 1, 50, answer)
@@ -159,7 +159,7 @@ func TestAnswersOpenNoBreaker(t *testing.T) {
 	}
 }
 
-func TestABreakerOfNoFailuresNeverOpens(t *testing.T) {
+func TestBreaker_NeverOpensWithZeroFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h := model(), &host{away: policy.Result{Class: policy.ClassRefused}}
 		terms := breakable
@@ -174,7 +174,7 @@ func TestABreakerOfNoFailuresNeverOpens(t *testing.T) {
 }
 
 // Jobs of a host that never comes back end by their age, all of them, and each end can be told.
-func TestAllJobsOfAHostThatNeverReturnsEndByTheirAge(t *testing.T) {
+func TestBreaker_JobsOfALostHostEndAtMaxAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs = 2_000
 		s, h := model(), &host{away: policy.Result{Class: policy.ClassTimeoutDial}, takes: time.Second}
@@ -187,10 +187,10 @@ func TestAllJobsOfAHostThatNeverReturnsEndByTheirAge(t *testing.T) {
 		told := make(map[string]policy.Reason)
 		run(t, s, h, func(o *pool.Options) {
 			o.Policies = fixed(terms.WithDefaults(policy.Builtin()))
-			o.Births = func(end pool.End) []store.NewJob {
+			o.Callbacks = func(end pool.End) []store.NewJob {
 				mu.Lock()
 				defer mu.Unlock()
-				told[end.Held.ID] = end.Verdict.Reason
+				told[end.Job.ID] = end.Verdict.Reason
 				return nil
 			}
 		})
@@ -206,7 +206,7 @@ func TestAllJobsOfAHostThatNeverReturnsEndByTheirAge(t *testing.T) {
 	})
 }
 
-func TestARetryAfterHoldsTheLaneBackAndNoOther(t *testing.T) {
+func TestCooldown_AppliesToTheLaneOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
 		carry(t, s)

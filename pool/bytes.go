@@ -22,85 +22,85 @@ const (
 	claimShare = 8
 )
 
-// unsent counts bytes of bodies.
-type unsent struct {
+// byteBudget counts bytes of bodies.
+type byteBudget struct {
 	total  int
-	beyond int // of the job that has the place beyond the budget, which is not in total; zero: nobody has it
+	oversized int // of the job that has the place beyond the budget, which is not in total; zero: nobody has it
 }
 
-// threshold is how many bytes a topic may hold. p.mu is held.
-func (p *Pool) threshold() int {
-	return int(threshold(p.opts.MaxBytes-p.bytes.total, p.opts.MaxBytes, bytesWeight))
+// dynamicThreshold is how many bytes a topic may hold. p.mu is held.
+func (p *Pool) byteThreshold() int {
+	return int(dynamicThreshold(p.opts.MaxBytes-p.bytes.total, p.opts.MaxBytes, bytesWeight))
 }
 
-// mayClaim is how many bytes a claim may bring. p.mu is held.
-func (p *Pool) mayClaim() int {
-	return min(p.threshold()/2, p.opts.MaxBytes/claimShare)
+// claimBytes is how many bytes a claim may bring. p.mu is held.
+func (p *Pool) claimBytes() int {
+	return min(p.byteThreshold()/2, p.opts.MaxBytes/claimShare)
 }
 
-// reserve counts what a claim may bring until its answer is there. p.mu is held, as for unreserve.
-func (d *desk) reserve(bytes int) {
-	d.reserved = bytes
-	d.p.bytes.total += bytes
+// reserveBytes counts what a claim may bring until its answer is there. p.mu is held, as for unreserve.
+func (s *shardLoop) reserveBytes(bytes int) {
+	s.reservedBytes = bytes
+	s.p.bytes.total += bytes
 }
 
-// reserveAgain counts what a claim may bring by now, instead of what was reserved before.
-func (d *desk) reserveAgain() int {
-	d.p.mu.Lock()
-	defer d.p.mu.Unlock()
-	d.unreserve()
-	d.reserve(d.p.mayClaim())
-	return d.reserved
+// renewByteReservation counts what a claim may bring by now, instead of what was reserved before.
+func (s *shardLoop) renewByteReservation() int {
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	s.releaseBytes()
+	s.reserveBytes(s.p.claimBytes())
+	return s.reservedBytes
 }
 
-func (d *desk) unreserve() {
-	d.p.bytes.total -= d.reserved
-	d.reserved = 0
+func (s *shardLoop) releaseBytes() {
+	s.p.bytes.total -= s.reservedBytes
+	s.reservedBytes = 0
 }
 
-// mayHold reports whether lanes of a topic may be asked for more. p.mu is held.
-func (p *Pool) mayHold(t *topic, of trouble) bool {
-	return *t.unsent(of) <= p.threshold()/2
+// mayAskForBytes reports whether lanes of a topic may be asked for more. p.mu is held.
+func (p *Pool) mayAskForBytes(t *topic, of health) bool {
+	return *t.unsentBytes(of) <= p.byteThreshold()/2
 }
 
-// unsent counts the bytes of a topic's lanes that answer quickly, and those of all others.
-func (t *topic) unsent(of trouble) *int {
-	if of == none {
-		return &t.quick
+// byteBudget counts the bytes of a topic's lanes that answer quickly, and those of all others.
+func (t *topic) unsentBytes(of health) *int {
+	if of == healthOK {
+		return &t.okBytes
 	}
-	return &t.others
+	return &t.otherBytes
 }
 
-// fits reports whether a body may be taken that is longer than what a claim may bring, and whether it takes the place beyond the
+// bodyFits reports whether a body may be taken that is longer than what a claim may bring, and whether it takes the place beyond the
 // budget. p.mu is held.
-func (p *Pool) fits(l *lane, body int) (ok, beyond bool) {
-	held := *l.topic.unsent(l.trouble)
+func (p *Pool) bodyFits(l *lane, body int) (ok, beyond bool) {
+	held := *l.topic.unsentBytes(l.health)
 	switch free := p.opts.MaxBytes - p.bytes.total; {
-	case body <= free/2 && held+body <= p.threshold():
+	case body <= free/2 && held+body <= p.byteThreshold():
 		return true, false
-	case held == 0 && p.bytes.beyond == 0:
+	case held == 0 && p.bytes.oversized == 0:
 		return true, true
 	}
 	return false, false
 }
 
-// holds counts the body of a claimed job, unless it does not fit. first says that it is the claim's, which may be of any length.
+// takeBytes counts the body of a claimed job, unless it does not fit. first says that it is the claim's, which may be of any length.
 // p.mu is held.
-func (a *attempt) holds(room int, first bool) bool {
-	p, body := a.desk.p, len(a.held.Body)
+func (a *attempt) takeBytes(room int, first bool) bool {
+	p, body := a.shard.p, len(a.job.Body)
 	beyond := false
 	if first && body > room {
 		var ok bool
-		if ok, beyond = p.fits(a.lane, body); !ok {
-			a.lane.large = body
+		if ok, beyond = p.bodyFits(a.lane, body); !ok {
+			a.lane.nextBody = body
 			return false
 		}
 	}
-	a.lane.large = 0
-	a.bytes, a.beyond = body, beyond
+	a.lane.nextBody = 0
+	a.bytes, a.oversized = body, beyond
 	a.lane.addBytes(body)
 	if beyond {
-		p.bytes.beyond = body
+		p.bytes.oversized = body
 	} else {
 		p.bytes.total += body
 	}
@@ -110,40 +110,40 @@ func (a *attempt) holds(room int, first bool) bool {
 // addBytes counts bytes of a lane's bodies. p.mu is held.
 func (l *lane) addBytes(n int) {
 	l.bytes += n
-	*l.topic.unsent(l.trouble) += n
+	*l.topic.unsentBytes(l.health) += n
 }
 
-// letGo takes the body out of the count, and forgets it. p.mu is held.
-func (a *attempt) letGo() {
-	p := a.desk.p
+// releaseBytes takes the body out of the count, and forgets it. p.mu is held.
+func (a *attempt) releaseBytes() {
+	p := a.shard.p
 	a.lane.addBytes(-a.bytes)
-	if a.beyond {
-		p.bytes.beyond = 0
+	if a.oversized {
+		p.bytes.oversized = 0
 	} else {
 		p.bytes.total -= a.bytes
 	}
-	a.bytes, a.beyond = 0, false
-	a.held.Body = nil // the jobs of a claim lie side by side: one that hangs is not to keep the bodies of all
+	a.bytes, a.oversized = 0, false
+	a.job.Body = nil // the jobs of a claim lie side by side: one that hangs is not to keep the bodies of all
 }
 
-// sent is called by the deliverer when it holds the body no more. Others may have waited for its room.
-func (a *attempt) sent() {
-	p := a.desk.p
+// bodySent is called by the deliverer when it holds the body no more. Others may have waited for its room.
+func (a *attempt) bodySent() {
+	p := a.shard.p
 	p.mu.Lock()
-	a.letGo()
-	scarce := p.scarce
-	p.scarce = false
+	a.releaseBytes()
+	scarce := p.awaitingBytes
+	p.awaitingBytes = false
 	p.mu.Unlock()
 	if scarce {
-		p.nudgeAll()
+		p.wakeAll()
 	}
 }
 
-// wantsSent reports whether it matters when the attempt's body was sent: short ones stay in the count, since the process has room for
+// tracksSent reports whether it matters when the attempt's body was sent: short ones stay in the count, since the process has room for
 // as many as it has workers, and so do those that a callback repeats.
-func (a *attempt) wantsSent(terms policy.Terms) bool {
-	p := a.desk.p
-	if len(a.held.Body) <= p.opts.MaxBytes/(2*p.opts.Workers) {
+func (a *attempt) tracksSent(terms policy.Terms) bool {
+	p := a.shard.p
+	if len(a.job.Body) <= p.opts.MaxBytes/(2*p.opts.Workers) {
 		return false
 	}
 	for _, to := range []*policy.Callback{terms.OnDelivered, terms.OnDead} {

@@ -115,7 +115,7 @@ func TestIsolation_ManyBodiesForReceiversOfTheSameTopicThatDoNotRead(t *testing.
 }
 
 // Receivers that have read the body, and hang, hold no bytes: all of their jobs are under way at once.
-func TestBytes_LeaveTheBudgetWhenTheyAreSent(t *testing.T) {
+func TestBytes_LeaveTheBudgetWhenSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := besiege(t, 256, hanging)
 		s.reads = true
@@ -156,7 +156,7 @@ func (o oneByOne) Claim(ctx context.Context, shard int, token store.Token, reque
 	return o.Store.Claim(ctx, shard, token, request)
 }
 
-func TestBytes_AreBoundedInATripThatIsTakenApart(t *testing.T) {
+func TestBytes_AreBoundedWhenRetriedOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGauge(time.Hour)
 		s := oneByOne{model()}
@@ -171,7 +171,7 @@ func TestBytes_AreBoundedInATripThatIsTakenApart(t *testing.T) {
 }
 
 // A body that was sent is not kept for as long as its receiver takes to answer, unless a callback is to repeat it.
-func TestBytes_AreLetGoWhenTheyAreSent(t *testing.T) {
+func TestBytes_AreFreedWhenSent(t *testing.T) {
 	for name, included := range map[string][]string{"let go": nil, "kept": {policy.IncludeBody}} {
 		t.Run(name, func(t *testing.T) {
 			s := copying{model()}

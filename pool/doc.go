@@ -22,7 +22,7 @@
 // Where attempts end quickly, more is claimed than there are workers: what the topic ends in three trips' time, so that who
 // ends an attempt begins with the next and does not wait for a trip. While there is such stock a trip waits until half as
 // many settlements have gathered, for 2 ms at most, unless a topic without stock is in line: a trip costs the store much the
-// same whatever it carries. The lane's limit holds for what is claimed. Nothing is claimed ahead under a rate, nor while
+// equalBreakers whatever it carries. The lane's limit holds for what is claimed. Nothing is claimed ahead under a rate, nor while
 // lanes in trouble are in line; and all stock has half of what the process's workers do not use. What no worker took within
 // 250 ms is put back for other processes, what waits of a lane that is held back or paused meanwhile as well, and all of it
 // when the process stops.

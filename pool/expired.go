@@ -22,17 +22,17 @@ const (
 // since others are judged when they are claimed. It returns at once.
 func (p *Pool) EndExpired(shard int) {
 	select {
-	case p.desks[shard].expired <- struct{}{}:
+	case p.shards[shard].expired <- struct{}{}:
 	default: // it is under way, or will be
 	}
 }
 
 // endExpired ends jobs after each call of EndExpired, until ctx ends. Jobs that it has claimed are settled until flush ends.
-func (d *desk) endExpired(ctx, flush context.Context) {
+func (s *shardLoop) endExpired(ctx, flush context.Context) {
 	for {
 		select {
-		case <-d.expired:
-			for ctx.Err() == nil && d.endSome(ctx, flush) {
+		case <-s.expired:
+			for ctx.Err() == nil && s.endExpiredBatch(ctx, flush) {
 			}
 		case <-ctx.Done():
 			return
@@ -40,43 +40,43 @@ func (d *desk) endExpired(ctx, flush context.Context) {
 	}
 }
 
-// endSome ends a bounded number of jobs; false when there are no more, or the store refused.
-func (d *desk) endSome(ctx, flush context.Context) bool {
-	p := d.p
+// endExpiredBatch ends a bounded number of jobs; false when there are no more, or the store refused.
+func (s *shardLoop) endExpiredBatch(ctx, flush context.Context) bool {
+	p := s.p
 	p.opts.Policies.Refresh(ctx)
 	var held []store.ClaimedJob
 	var began time.Time
 	token := store.NewToken()
-	err := d.persist(ctx, "claim expired jobs", func(ctx context.Context) (err error) {
+	err := s.retryWhileUnavailable(ctx, "claim expired jobs", func(ctx context.Context) (err error) {
 		began = time.Now()
-		held, err = p.opts.Store.ClaimExpired(ctx, d.shard, token, store.ClaimExpiredRequest{
+		held, err = p.opts.Store.ClaimExpired(ctx, s.shard, token, store.ClaimExpiredRequest{
 			Max: expiredJobs, MaxBytes: expiredBytes, Lease: expiredLease,
 		})
 		return err
 	})
 	if err != nil {
 		if ctx.Err() == nil {
-			p.log.Error("expired jobs could not be claimed, retrying with the next round", "shard", d.shard, "err", err)
+			p.log.Error("expired jobs could not be claimed, retrying with the next round", "shard", s.shard, "err", err)
 		}
 		return false
 	}
 	if len(held) == 0 {
 		return false
 	}
-	urls := d.laneURLs(flush, held)
-	items := make([]settled, len(held))
+	urls := s.laneURLs(flush, held)
+	items := make([]settlement, len(held))
 	for i := range held {
-		items[i] = settled{Settlement: d.expire(flush, &held[i], urls[held[i].Queue], began)}
+		items[i] = settlement{Settlement: s.expire(flush, &held[i], urls[held[i].Queue], began)}
 	}
-	d.settle(flush, store.NewToken(), items)
+	s.settle(flush, store.NewToken(), items)
 	return true
 }
 
 // expire is the settlement of a job whose time to live is over. By a policy that has become longer it goes on waiting,
 // until it was due.
-func (d *desk) expire(ctx context.Context, h *store.ClaimedJob, laneURL string, began time.Time) store.Settlement {
-	p := d.p
-	topic := p.policy(topicName{h.Namespace, h.Topic})
+func (s *shardLoop) expire(ctx context.Context, h *store.ClaimedJob, laneURL string, began time.Time) store.Settlement {
+	p := s.p
+	topic := p.topicPolicy(topicName{h.Namespace, h.Topic})
 	terms := topic.Terms(h.Terms)
 	item := store.Settlement{Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease}
 	var goesOn bool
@@ -84,16 +84,16 @@ func (d *desk) expire(ctx context.Context, h *store.ClaimedJob, laneURL string, 
 		item.Verdict = policy.Verdict{Kind: policy.Released, Wait: max(0, h.DueAt.Sub(h.Now()))}
 		return item
 	}
-	item.Outbox = p.opts.Births(End{
-		Held: h, URL: cmp.Or(h.URL, laneURL, topic.URL), Terms: terms, Verdict: item.Verdict,
+	item.Outbox = p.opts.Callbacks(End{
+		Job: h, URL: cmp.Or(h.URL, laneURL, topic.URL), Terms: terms, Verdict: item.Verdict,
 	})
 	p.opts.Observer.Ended(Ended{Namespace: h.Namespace, Topic: h.Topic, Verdict: item.Verdict})
-	p.lines.attempt(ctx, h, item.Verdict, job.Attempt{})
+	p.attemptLog.attempt(ctx, h, item.Verdict, job.Attempt{})
 	return item
 }
 
 // laneURLs are the URLs that lanes have of their own, of those whose jobs name none.
-func (d *desk) laneURLs(ctx context.Context, held []store.ClaimedJob) map[job.Queue]string {
+func (s *shardLoop) laneURLs(ctx context.Context, held []store.ClaimedJob) map[job.Queue]string {
 	urls := make(map[job.Queue]string)
 	var queues []job.Queue
 	for i := range held {
@@ -107,12 +107,12 @@ func (d *desk) laneURLs(ctx context.Context, held []store.ClaimedJob) map[job.Qu
 		return urls
 	}
 	var lanes []store.Lane
-	err := d.persist(ctx, "read lane settings", func(ctx context.Context) (err error) {
-		lanes, err = d.p.opts.Store.GetLanes(ctx, d.shard, queues)
+	err := s.retryWhileUnavailable(ctx, "read lane settings", func(ctx context.Context) (err error) {
+		lanes, err = s.p.opts.Store.GetLanes(ctx, s.shard, queues)
 		return err
 	})
 	if err != nil {
-		d.p.log.Warn("lane settings not readable, callbacks of expired jobs name their topic's URL", "shard", d.shard, "err", err)
+		s.p.log.Warn("lane settings not readable, callbacks of expired jobs name their topic's URL", "shard", s.shard, "err", err)
 		return urls
 	}
 	for _, lane := range lanes {

@@ -38,7 +38,7 @@ func TestEndExpired_LeavesAJobThatAPolicyLetsLiveLongerToItsDueTime(t *testing.T
 	})
 }
 
-func TestEndExpired_OneThatCannotBeSettledStopsNoOther(t *testing.T) {
+func TestEndExpired_JobThatCannotBeSettledStopsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
 		var entries []store.NewJob

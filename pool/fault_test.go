@@ -42,7 +42,7 @@ func one(t *testing.T, s store.Store, shard int, id, topic, lane string) {
 	require.NoError(t, err)
 }
 
-func TestAListenerHearsAgainAfterTheProcessWasFullOfReservations(t *testing.T) {
+func TestListener_ResumesAfterAFullProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
 		run(t, sluggish{s, 5 * time.Millisecond, 0}, g, func(o *pool.Options) { o.Workers = 4 })
@@ -58,7 +58,7 @@ func TestAListenerHearsAgainAfterTheProcessWasFullOfReservations(t *testing.T) {
 	})
 }
 
-func TestATopicWithOneWorkerTriesALaneAgainThatTimedOut(t *testing.T) {
+func TestFairness_TopicWithOneWorkerRetriesALaneThatTimedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
 		n := 0
@@ -81,7 +81,7 @@ type deliver func(ctx context.Context, r job.Request) policy.Result
 
 func (d deliver) Deliver(ctx context.Context, r job.Request) policy.Result { return d(ctx, r) }
 
-func TestAFullTopicServesEveryShard(t *testing.T) {
+func TestFairness_FullTopicServesEveryShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: 2})
 		g := newGauge(100 * time.Millisecond)
@@ -103,7 +103,7 @@ func TestAFullTopicServesEveryShard(t *testing.T) {
 	})
 }
 
-func TestAFullProcessServesEveryShard(t *testing.T) {
+func TestFairness_FullProcessServesEveryShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: 2})
 		g := newGauge(100 * time.Millisecond)
@@ -153,7 +153,7 @@ func (p poison) Settle(ctx context.Context, sh int, tok store.Token, it []store.
 	return p.Store.Settle(ctx, sh, tok, it, n)
 }
 
-func TestAQueueThatCannotBeClaimedFromStopsNoOther(t *testing.T) {
+func TestExchange_QueueThatCannotBeClaimedStopsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
 		run(t, poison{s, "bad"}, g, nil)
@@ -165,7 +165,7 @@ func TestAQueueThatCannotBeClaimedFromStopsNoOther(t *testing.T) {
 	})
 }
 
-func TestADelivererThatDoesNotHeedItsContextDoesNotHoldTheStopUp(t *testing.T) {
+func TestStop_DoesNotWaitForADelivererThatIgnoresItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
 		d := deliver(func(ctx context.Context, r job.Request) policy.Result {
@@ -182,7 +182,7 @@ func TestADelivererThatDoesNotHeedItsContextDoesNotHoldTheStopUp(t *testing.T) {
 	})
 }
 
-func TestTopicsFullOfReceiversThatHangLeaveRoomForOthers(t *testing.T) {
+func TestFairness_HangingTopicsLeaveRoomForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(5*time.Millisecond)
 		bad := newGauge(0)
@@ -218,7 +218,7 @@ func TestTopicsFullOfReceiversThatHangLeaveRoomForOthers(t *testing.T) {
 }
 
 // one shard, one process that is full of one topic's backlog: a topic that comes later
-func TestAFullProcessHearsOfATopicThatComesLater(t *testing.T) {
+func TestListener_FullProcessServesATopicThatComesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
 		g := newGauge(100 * time.Millisecond)
@@ -259,7 +259,7 @@ func (f *faltering) Settle(ctx context.Context, shard int, token store.Token, it
 	return f.Store.Settle(ctx, shard, token, items, nil)
 }
 
-func TestSettlementsOfATripThatIsTakenApartSurviveAnOutage(t *testing.T) {
+func TestExchange_SettlementsRetriedOneByOneSurviveAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
 		fill(t, s, 200, "orders/a", "orders/b")
@@ -288,7 +288,7 @@ func (u unsettled) Settle(ctx context.Context, shard int, token store.Token, ite
 	return u.Store.Settle(ctx, shard, token, items, next)
 }
 
-func TestAJobThatCannotBeSettledSpoilsNoOtherAndKeepsNoSlot(t *testing.T) {
+func TestExchange_JobThatCannotBeSettledKeepsNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
 		fill(t, s, 100, "orders/a")

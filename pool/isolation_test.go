@@ -193,7 +193,7 @@ func TestIsolation_TopicsWhoseReceiversBeginToHang(t *testing.T) {
 
 // So many lanes hang that have never answered that nothing is left for others like them. Those that answer have a part of
 // the workers of their own, in the process as in the topic.
-func TestIsolation_LanesThatAnswerBesideVeryManyThatNeverDid(t *testing.T) {
+func TestIsolation_LanesThatAnswerBesideManyThatNeverDid(t *testing.T) {
 	for _, topics := range []int{1, 1200} {
 		t.Run(fmt.Sprint(topics), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestIsolation_LanesThatAnswerBesideVeryManyThatNeverDid(t *testing.T) {
 
 // A lane that hangs counts as slow after a second, and not from its timeout on: what comes due in it meanwhile takes no worker
 // from those that answer.
-func TestIsolation_ALaneIsSlowWhileItHangs(t *testing.T) {
+func TestIsolation_LaneIsSlowWhileItHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := besiege(t, 8, func(r job.Request) bool { return strings.HasPrefix(r.Ref.ID, "bad") })
 		all := func(name string) {

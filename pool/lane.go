@@ -12,35 +12,35 @@ import (
 // topicName names a topic in a namespace.
 type topicName struct{ namespace, name string }
 
-// trouble says what a lane's last attempt showed of its receiver.
-type trouble uint8
+// health says what a lane's last attempt showed of its receiver.
+type health uint8
 
 const (
-	none    trouble = iota // it answered quickly
-	unknown                // it has not answered yet
-	slow                   // it answered after more than slowAnswer, or quickly before and not for so long now
-	stuck                  // it timed out, or has never answered and not for so long now
-	troubles
+	healthOK    health = iota // it answered quickly
+	healthUnknown                // it has not answered yet
+	healthSlow                   // it answered after more than slowAfter, or quickly before and not for so long now
+	healthTimingOut                  // it timed out, or has never answered and not for so long now
+	healthStates
 )
 
-// slowAnswer is how long an answer may take before its lane counts as slow: also while it is waited for.
-const slowAnswer = time.Second
+// slowAfter is how long an answer may take before its lane counts as slow: also while it is waited for.
+const slowAfter = time.Second
 
 // topic is what the pool knows of a topic while it has lanes in use.
 type topic struct {
 	name      topicName
-	work      chan *attempt  // takes an attempt when a worker is idle
+	idleWorkers      chan *attempt  // takes an attempt when a worker is idle
 	lanes     int            // known lanes, to forget the topic with the last
 	busy      int            // workers at work
-	waiting   fifo[*attempt] // claimed ahead of a worker
-	ahead     int            // how many may be
-	ended     int            // since paced
-	paced     time.Time      // when a trip settled attempts of it last
+	prefetched   fifo[*attempt] // claimed ahead of a worker
+	prefetchTarget     int            // how many may be
+	endedSinceMeasured     int            // since paced
+	measuredAt     time.Time      // when a trip settled attempts of it last
 	inFlight  int
-	inTrouble byTrouble
-	quick     int // bytes of bodies that are not sent yet: of lanes that answer quickly
-	others    int // and of all others
-	rated     rated
+	byHealth healthCounts
+	okBytes     int // bytes of bodies that are not sent yet: of lanes that answer quickly
+	otherBytes    int // and of all others
+	rate     rateState
 }
 
 // lane is what the pool knows of a queue.
@@ -50,29 +50,29 @@ type topic struct {
 type lane struct {
 	queue    job.Queue
 	topic    *topic
-	desk     *desk
+	desk     *shardLoop
 	inFlight int // reserved or claimed, until their settlement is on its way
 	slots    int
-	trouble  trouble
-	shown    trouble      // by the attempt that ended last; trouble is worse while one hangs
-	hanging  int          // attempts in flight for longer than slowAnswer
+	health  health
+	lastHealth    health      // by the attempt that ended last; trouble is worse while one hangs
+	hanging  int          // attempts in flight for longer than slowAfter
 	breaker  *breaker     // nil while nothing failed
 	settings *settings    // of its own; nil: none
 	grant    store.Permit // under which the claim under way asks, where the topic has a rate; by is when it ends
-	by       time.Time
-	rate     policy.Rate // the topic's, under which it asks
+	grantEnds       time.Time
+	grantRate     policy.Rate // the topic's, under which it asks
 
-	hot    bool // may have claimable jobs
-	inLine bool
-	asking bool // named in the trip under way
-	again  bool // rung while asking: what the trip answers may be out of date
-	came   int  // jobs that the claim brought whose answer is being taken in
+	runnable    bool // may have claimable jobs
+	queued bool
+	claiming bool // named in the trip under way
+	markedWhileClaiming  bool // rung while asking: what the trip answers may be out of date
+	claimed   int  // jobs that the claim brought whose answer is being taken in
 	bytes  int  // of bodies that are not sent yet
-	large  int  // the body of its next job, which was put back because there was no room for it; zero: not known
+	nextBody  int  // the body of its next job, which was put back because there was no room for it; zero: not known
 
-	holds time.Time // what waits in stock is not attempted before: an attempt showed so
+	cooldownUntil time.Time // what waits in stock is not attempted before: an attempt showed so
 
-	idle *list.Element // where it is among the idle lanes, when it is
+	idleElement *list.Element // where it is among the idle lanes, when it is
 }
 
 // settings are a lane's own, with what they amount to.
@@ -98,103 +98,103 @@ func (l *lane) revision() int64 {
 	return l.settings.Revision
 }
 
-// firstSlots is how many attempts a lane may have in flight before anything is known of its receiver.
-const firstSlots = 2
+// initialSlots is how many attempts a lane may have in flight before anything is known of its receiver.
+const initialSlots = 2
 
 // maxIdleLanes bounds how many lanes are remembered that have nothing in flight, for their slots.
 const maxIdleLanes = 16_384
 
-// learn adapts the lane to what an attempt showed: an answer doubles its slots; a timeout, and an answer that asks for
+// updateSlots adapts the lane to what an attempt showed: an answer doubles its slots; a timeout, and an answer that asks for
 // less, halve them.
-func (l *lane) learn(result policy.Result, most int) {
+func (l *lane) updateSlots(result policy.Result, most int) {
 	switch {
 	case result.Class.Timeout():
 		l.slots = max(l.slots/2, 1)
-		l.shown = stuck
+		l.lastHealth = healthTimingOut
 	case result.Class == policy.ClassNone:
 		if result.Throttled() {
 			l.slots = max(l.slots/2, 1)
 		} else {
 			l.slots = min(l.slots*2, most)
 		}
-		l.shown = speed(result)
-	case l.shown == unknown && result.Unavailable():
-		l.shown = speed(result)
+		l.lastHealth = healthOfDuration(result)
+	case l.lastHealth == healthUnknown && result.Unavailable():
+		l.lastHealth = healthOfDuration(result)
 	}
-	l.judge()
+	l.updateHealth()
 }
 
-// speed is what the time shows that a result took which is no timeout.
-func speed(result policy.Result) trouble {
-	if result.Duration > slowAnswer {
-		return slow
+// healthOfDuration is what the time shows that a result took which is no timeout.
+func healthOfDuration(result policy.Result) health {
+	if result.Duration > slowAfter {
+		return healthSlow
 	}
-	return none
+	return healthOK
 }
 
-// judge sets the lane's trouble to what is known of it now. Attempts under way change sides with their lane.
-func (l *lane) judge() {
-	now := l.shown
+// updateHealth sets the lane's trouble to what is known of it now. Attempts under way change sides with their lane.
+func (l *lane) updateHealth() {
+	now := l.lastHealth
 	if l.hanging > 0 {
 		switch now {
-		case none:
-			now = slow
-		case unknown:
-			now = stuck
-		case slow, stuck, troubles:
+		case healthOK:
+			now = healthSlow
+		case healthUnknown:
+			now = healthTimingOut
+		case healthSlow, healthTimingOut, healthStates:
 		}
 	}
-	if n, bytes := l.inFlight, l.bytes; now != l.trouble {
-		l.take(-n)
+	if n, bytes := l.inFlight, l.bytes; now != l.health {
+		l.addInFlight(-n)
 		l.addBytes(-bytes)
-		l.trouble = now
-		l.take(n)
+		l.health = now
+		l.addInFlight(n)
 		l.addBytes(bytes)
 	}
 }
 
-// take and give move the counts of attempts in flight.
-func (l *lane) take(n int) {
+// addInFlight and give move the counts of attempts in flight.
+func (l *lane) addInFlight(n int) {
 	l.inFlight += n
 	l.topic.inFlight += n
-	l.topic.inTrouble[l.trouble] += n
-	l.desk.p.inTrouble[l.trouble] += n
+	l.topic.byHealth[l.health] += n
+	l.desk.p.byHealth[l.health] += n
 }
 
-func (l *lane) give(n int) { l.take(-n) }
+func (l *lane) subInFlight(n int) { l.addInFlight(-n) }
 
-// lanesByUse remembers idle lanes, the longest idle first.
-type lanesByUse struct{ order list.List }
+// laneLRU remembers idle lanes, the longest idle first.
+type laneLRU struct{ order list.List }
 
-// lane finds or makes what is known of a queue. p.mu is held.
-func (p *Pool) lane(d *desk, q job.Queue) *lane {
+// useLane finds or makes what is known of a queue. p.mu is held.
+func (p *Pool) useLane(s *shardLoop, q job.Queue) *lane {
 	if l := p.lanes[q]; l != nil {
-		if l.idle != nil {
-			p.idle.order.Remove(l.idle)
-			l.idle = nil
+		if l.idleElement != nil {
+			p.idleLanes.order.Remove(l.idleElement)
+			l.idleElement = nil
 		}
 		return l
 	}
 	name := topicName{q.Namespace, q.Topic}
 	t := p.topics[name]
 	if t == nil {
-		t = &topic{name: name, work: make(chan *attempt)}
+		t = &topic{name: name, idleWorkers: make(chan *attempt)}
 		p.topics[name] = t
 	}
 	t.lanes++
-	l := &lane{queue: q, topic: t, desk: d, slots: firstSlots, trouble: unknown, shown: unknown}
+	l := &lane{queue: q, topic: t, desk: s, slots: initialSlots, health: healthUnknown, lastHealth: healthUnknown}
 	p.lanes[q] = l
 	return l
 }
 
-// rest notes that a lane may be idle now, and forgets the longest idle ones beyond what is remembered. p.mu is held.
-func (p *Pool) rest(l *lane) {
-	if l.hot || l.asking || l.inFlight > 0 || l.idle != nil {
+// markIdle notes that a lane may be idle now, and forgets the longest idle ones beyond what is remembered. p.mu is held.
+func (p *Pool) markIdle(l *lane) {
+	if l.runnable || l.claiming || l.inFlight > 0 || l.idleElement != nil {
 		return
 	}
-	l.idle = p.idle.order.PushBack(l)
-	for p.idle.order.Len() > maxIdleLanes {
-		oldest, _ := p.idle.order.Remove(p.idle.order.Front()).(*lane)
+	l.idleElement = p.idleLanes.order.PushBack(l)
+	for p.idleLanes.order.Len() > maxIdleLanes {
+		oldest, _ := p.idleLanes.order.Remove(p.idleLanes.order.Front()).(*lane)
 		delete(p.lanes, oldest.queue)
 		if oldest.topic.lanes--; oldest.topic.lanes == 0 {
 			delete(p.topics, oldest.topic.name)

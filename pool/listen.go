@@ -9,29 +9,29 @@ import (
 // listen waits for the shard's bell until ctx ends, whether or not there is room: what is due later may be of a topic that
 // has some, and what cannot be served is handed back. Only when very many lanes stand in line, tokens are left where
 // they are for a while.
-func (d *desk) listen(ctx context.Context) {
+func (s *shardLoop) listen(ctx context.Context) {
 	var pause store.Backoff
 	for {
-		if d.p.crowded() {
+		if s.p.tooManyLanes() {
 			pause.Reset()
 			if !pause.Wait(ctx) {
 				return
 			}
 			continue
 		}
-		rung, again, err := d.await(ctx)
+		rung, again, err := s.waitOnce(ctx)
 		if rung.AgendaMoved {
-			d.p.opts.OnWake(d.shard)
+			s.p.opts.OnAgendaMoved(s.shard)
 		}
 		if len(rung.Queues) > 0 {
-			d.heat(rung.Queues)
+			s.markRunnable(rung.Queues)
 		}
 		switch {
 		case ctx.Err() != nil:
 			return
 		case again:
 		case err != nil:
-			d.p.log.Log(ctx, pause.Level(), "the store's bell could not be heard", "shard", d.shard, "err", err)
+			s.p.log.Log(ctx, pause.Level(), "the store's bell could not be heard", "shard", s.shard, "err", err)
 			if !pause.Wait(ctx) {
 				return
 			}
@@ -41,24 +41,24 @@ func (d *desk) listen(ctx context.Context) {
 	}
 }
 
-// await waits for the bell once. again says that Listen ended it.
-func (d *desk) await(ctx context.Context) (rung store.Wakeup, again bool, err error) {
+// waitOnce waits for the bell once. again says that Listen ended it.
+func (s *shardLoop) waitOnce(ctx context.Context) (rung store.Wakeup, again bool, err error) {
 	ctx, hush := context.WithCancel(ctx)
 	defer hush()
-	d.p.mu.Lock()
-	d.hush = hush
-	d.p.mu.Unlock()
+	s.p.mu.Lock()
+	s.interruptWait = hush
+	s.p.mu.Unlock()
 	// Whether this process leads is asked after hush is in place: a change from here on is told by Listen.
-	rung, err = d.p.opts.Store.Wait(ctx, d.shard, store.WaitOptions{Group: store.GroupPush, Agenda: d.p.opts.Leading(d.shard)})
+	rung, err = s.p.opts.Store.Wait(ctx, s.shard, store.WaitOptions{Group: store.GroupPush, Agenda: s.p.opts.IsLeader(s.shard)})
 	return rung, ctx.Err() != nil, err
 }
 
-// Listen makes the shard's listener ask anew whether this process leads, which it does otherwise only when the bell has
+// LeadershipChanged makes the shard's listener ask anew whether this process leads, which it does otherwise only when the bell has
 // rung or some seconds have passed.
-func (p *Pool) Listen(shard int) {
+func (p *Pool) LeadershipChanged(shard int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if hush := p.desks[shard].hush; hush != nil {
+	if hush := p.shards[shard].interruptWait; hush != nil {
 		hush()
 	}
 }
@@ -66,9 +66,9 @@ func (p *Pool) Listen(shard int) {
 // maxBusyLanes bounds the lanes that are in line or in flight.
 const maxBusyLanes = 65_536
 
-// crowded reports whether no more lanes are to be taken on.
-func (p *Pool) crowded() bool {
+// tooManyLanes reports whether no more lanes are to be taken on.
+func (p *Pool) tooManyLanes() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.lanes)-p.idle.order.Len() > maxBusyLanes
+	return len(p.lanes)-p.idleLanes.order.Len() > maxBusyLanes
 }

@@ -23,10 +23,10 @@ type Observer interface {
 	Ended(e Ended)
 }
 
-// unobserved hears nothing.
-type unobserved struct{}
+// nopObserver hears nothing.
+type nopObserver struct{}
 
-func (unobserved) Ended(Ended) {}
+func (nopObserver) Ended(Ended) {}
 
 // State is how a pool stands at one moment.
 type State struct {
@@ -38,5 +38,5 @@ type State struct {
 func (p *Pool) State() State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return State{Workers: p.limit.now, InFlight: p.inFlight}
+	return State{Workers: p.limit.current, InFlight: p.inFlight}
 }

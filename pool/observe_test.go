@@ -50,7 +50,7 @@ func (b *births) bear(end pool.End) []store.NewJob {
 	defer b.mu.Unlock()
 	b.ends = append(b.ends, end)
 	var e store.NewJob
-	e.ID, e.Queue = fmt.Sprintf("%s|%s|%d", end.Held.ID, end.Verdict.Kind, end.Held.Generation), queueOf("_callbacks", "a")
+	e.ID, e.Queue = fmt.Sprintf("%s|%s|%d", end.Job.ID, end.Verdict.Kind, end.Job.Generation), queueOf("_callbacks", "a")
 	return []store.NewJob{e}
 }
 
@@ -73,7 +73,7 @@ func born(t *testing.T, s store.Store) []string {
 	return ids
 }
 
-func TestAnEndIsToldOnceWithTheSettlementThatRecordsIt(t *testing.T) {
+func TestCallbacks_AreWrittenOnceWithTheSettlement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, b := model(), &births{}
 		carry(t, s)
@@ -104,7 +104,7 @@ func TestAnEndIsToldOnceWithTheSettlementThatRecordsIt(t *testing.T) {
 			one(t, s, 0, id, "orders", id)
 		}
 		run(t, s, d, func(o *pool.Options) {
-			o.Births = b.bear
+			o.Callbacks = b.bear
 			o.Policies = fixed(policy.Topic{Ladder: policy.Ladder{time.Second, time.Second}}.WithDefaults(policy.Builtin()))
 		})
 		time.Sleep(10 * time.Minute)
@@ -118,16 +118,16 @@ func TestAnEndIsToldOnceWithTheSettlementThatRecordsIt(t *testing.T) {
 		}, born(t, s), "not of the settlement that was refused, nor of the one that a cancellation overtook")
 		ends := map[string]int{}
 		for _, end := range b.all() {
-			ends[end.Held.ID]++
+			ends[end.Job.ID]++
 			require.NotZero(t, end.Terms.Timeout, "terms are resolved")
 			require.Equal(t, job.KindAttempt, end.Attempt.Kind)
-			require.Equal(t, end.Held.Attempts+1, end.Attempt.N)
+			require.Equal(t, end.Job.Attempts+1, end.Attempt.N)
 		}
 		require.Equal(t, map[string]int{"good": 1, "failing": 1, "late": 1, "cancelled": 1, "lost": 2, "released": 1}, ends)
 	})
 }
 
-func TestAJobThatEndsWithoutARequestShowsNoAttempt(t *testing.T) {
+func TestCallbacks_HaveNoAttemptForAJobWithoutARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, b, heard, g := model(), &births{}, &ear{}, newGauge(0)
 		var expiring store.NewJob
@@ -137,7 +137,7 @@ func TestAJobThatEndsWithoutARequestShowsNoAttempt(t *testing.T) {
 		one(t, s, 0, "old", "aging", "a")
 		time.Sleep(time.Hour)
 		run(t, s, g, func(o *pool.Options) {
-			o.Births, o.Observer = b.bear, heard
+			o.Callbacks, o.Observer = b.bear, heard
 			o.Policies = &book{topics: map[string]policy.Topic{"aging": {MaxAge: 30 * time.Minute}}}
 		})
 		time.Sleep(time.Second)
@@ -147,9 +147,9 @@ func TestAJobThatEndsWithoutARequestShowsNoAttempt(t *testing.T) {
 		for _, end := range ends {
 			require.Zero(t, end.Attempt)
 			require.Equal(t, policy.Dead, end.Verdict.Kind)
-			reason := map[string]policy.Reason{"expired": policy.ReasonExpired, "old": policy.ReasonMaxAge}[end.Held.ID]
+			reason := map[string]policy.Reason{"expired": policy.ReasonExpired, "old": policy.ReasonMaxAge}[end.Job.ID]
 			require.Equal(t, reason, end.Verdict.Reason)
-			j := get(t, s, end.Held.ID)
+			j := get(t, s, end.Job.ID)
 			require.Equal(t, reason, j.Reason)
 			require.Zero(t, j.Attempts)
 			require.Empty(t, j.History)
@@ -164,7 +164,7 @@ func TestAJobThatEndsWithoutARequestShowsNoAttempt(t *testing.T) {
 }
 
 // The process's clock may be wrong: how late an attempt is says the store's.
-func TestLatenessIsMeasuredByTheClockOfTheStore(t *testing.T) {
+func TestObserver_MeasuresLatenessByTheStoresClock(t *testing.T) {
 	for _, skew := range []time.Duration{-time.Hour, 0, time.Hour} {
 		t.Run(skew.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -221,7 +221,7 @@ func (c *counting) Settle(ctx context.Context, sh int, tok store.Token, it []sto
 	return errs, claimed, err
 }
 
-func TestEachClaimedJobIsHeardOfOnce(t *testing.T) {
+func TestObserver_SeesEachClaimedJobOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := model()
 		s := &counting{Store: storetest.Faulty(base, storetest.Share(11, 0.1))}
@@ -255,7 +255,7 @@ func TestEachClaimedJobIsHeardOfOnce(t *testing.T) {
 	})
 }
 
-func TestTheStateOfAPoolCountsWhatIsInFlight(t *testing.T) {
+func TestState_CountsAttemptsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Second)
 		p := pool.New(pool.Options{
@@ -286,7 +286,7 @@ func TestTheStateOfAPoolCountsWhatIsInFlight(t *testing.T) {
 
 // A claim whose answer was lost is made again under its token: what it brings was counted at the first time, so it may not
 // begin later than that allows.
-func TestRatesHoldWhereAnswersAreLost(t *testing.T) {
+func TestRate_HoldsWhenRepliesAreLost(t *testing.T) {
 	for name, terms := range map[string]policy.Topic{
 		"lane":  {LaneRate: policy.Rate{Starts: 20, Per: time.Second}},
 		"topic": {Rate: policy.Rate{Starts: 20, Per: time.Second}},
@@ -325,7 +325,7 @@ func TestRatesHoldWhereAnswersAreLost(t *testing.T) {
 	}
 }
 
-func TestAnOverdueJobOfATopicWhosePolicyIsUnknownIsNotJudged(t *testing.T) {
+func TestAttempt_WaitsWhileTheTopicsPolicyIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g, heard := model(), newGauge(0), &ear{}
 		one(t, s, 0, "old", "orders", "a")

@@ -59,7 +59,7 @@ func (s *desked) set(away bool) {
 	s.away = away
 }
 
-func TestTopicsThatComeShortTogetherAskInOneCall(t *testing.T) {
+func TestPermit_OneCallForSeveralTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		terms := policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}
 		s, g := &desked{Store: model()}, newGauge(0)
@@ -80,7 +80,7 @@ func TestTopicsThatComeShortTogetherAskInOneCall(t *testing.T) {
 	})
 }
 
-func TestACallForStartsIsBounded(t *testing.T) {
+func TestPermit_CallIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		terms := policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}
 		s, g := &desked{Store: model()}, newGauge(0)
@@ -144,7 +144,7 @@ func (s spoilt) Permit(ctx context.Context, shard int, token store.Token, asks [
 	return s.Store.Permit(ctx, shard, token, asks)
 }
 
-func TestATopicWhoseStartsCannotBeReadStopsNoOther(t *testing.T) {
+func TestPermit_TopicThatCannotBeReadStopsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		terms := policy.Topic{Rate: policy.Rate{Starts: 10, Per: time.Second}}
 		s, g := spoilt{Store: model(), topic: "topic-3"}, newGauge(0)
@@ -161,7 +161,7 @@ func TestATopicWhoseStartsCannotBeReadStopsNoOther(t *testing.T) {
 	})
 }
 
-func TestAStoreThatGrantsNothingForALongTimeFillsNoLog(t *testing.T) {
+func TestPermit_FailuresAreLoggedWithBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		terms := policy.Topic{Rate: policy.Rate{Starts: 100, Per: time.Second}}
 		s, g, log := &desked{Store: model(), away: true}, newGauge(0), &lines{Handler: slog.DiscardHandler}
@@ -212,7 +212,7 @@ func expired(t *testing.T, s store.Store, n int) {
 	one(t, s, 0, "good", "calls", "a")
 }
 
-func TestAThousandExpiredJobsDoNotKeepARatedLanesGoodJobWaiting(t *testing.T) {
+func TestRate_ExpiredJobsDoNotDelayOthers(t *testing.T) {
 	for name, terms := range map[string]policy.Topic{
 		"lane": {LaneRate: policy.Rate{Starts: 1, Per: time.Minute}},
 		"both": {LaneRate: policy.Rate{Starts: 1, Per: time.Minute}, Rate: policy.Rate{Starts: 2, Per: time.Minute}},
@@ -245,7 +245,7 @@ func TestAThousandExpiredJobsDoNotKeepARatedLanesGoodJobWaiting(t *testing.T) {
 }
 
 // A process that stops gives back the starts of what it claimed and will not attempt.
-func TestWhatIsReleasedWithoutAnAttemptSpendsNoStartOfItsLane(t *testing.T) {
+func TestRate_ReleasedJobsReturnTheirLanesStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: time.Hour}}
@@ -267,7 +267,7 @@ func TestWhatIsReleasedWithoutAnAttemptSpendsNoStartOfItsLane(t *testing.T) {
 }
 
 // A lost reply of a settlement that gives a start back gives it back once.
-func TestStartsAreGivenBackOnceWhateverRepliesAreLost(t *testing.T) {
+func TestRate_StartsAreReturnedOnceWhenRepliesAreLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{LaneRate: policy.Rate{Starts: 3, Per: time.Minute}, Retries: new(0)}

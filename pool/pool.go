@@ -61,13 +61,13 @@ type Options struct {
 	// settled; zero: 30 s.
 	Grace time.Duration
 	// Outbox makes the jobs that tell of a job's end; nil: nobody is told.
-	Births func(end End) []store.NewJob
+	Callbacks func(end End) []store.NewJob
 	// Observer hears of each job that was claimed; nil: nobody does.
 	Observer Observer
-	// Leading tells whether this process carries the shard, and is to hear of what comes before the agenda's head;
+	// IsLeader tells whether this process carries the shard, and is to hear of what comes before the agenda's head;
 	// OnWake is then called. Both may be nil.
-	Leading func(shard int) bool
-	OnWake  func(shard int)
+	IsLeader func(shard int) bool
+	OnAgendaMoved  func(shard int)
 	// Random spreads waits, in [0, 1); nil: math/rand/v2.
 	Random func() float64
 	Logger *slog.Logger // nil: slog.Default
@@ -75,7 +75,7 @@ type Options struct {
 
 // End is the end of a job: delivered, or dead.
 type End struct {
-	Held    *store.ClaimedJob
+	Job    *store.ClaimedJob
 	URL     string       // the job's, its lane's or its topic's; empty: none of them has one
 	Terms   policy.Terms // resolved
 	Verdict policy.Verdict
@@ -87,31 +87,31 @@ type End struct {
 type Pool struct {
 	opts  Options
 	log   *slog.Logger
-	lines *sampler
-	desks []*desk
-	crew  sync.WaitGroup // workers
+	attemptLog *attemptLog
+	shards []*shardLoop
+	workers  sync.WaitGroup // workers
 	quit  chan struct{}  // closed when idle workers are to leave
 
 	mu        sync.Mutex
 	stopping  bool
 	inFlight  int // attempts claimed, asked for, or not settled yet
 	limit     limiter
-	bytes     unsent // of their bodies, and asked for
-	scarce    bool   // a lane waits for room for a body
-	stock     int    // of them, claimed ahead of a worker
+	bytes     byteBudget // of their bodies, and asked for
+	awaitingBytes    bool   // a lane waits for room for a body
+	prefetched     int    // of them, claimed ahead of a worker
 	topics    map[topicName]*topic
 	lanes     map[job.Queue]*lane
-	idle      lanesByUse
-	inTrouble byTrouble
-	started   list.List     // of *attempt: those that are being made and do not hang yet, the oldest first
-	hangs     *time.Timer   // until the oldest of started hangs
-	watching  bool          // it runs
-	hanging   int           // attempts in flight for longer than slowAnswer
-	last      *desk         // that claimed last
-	short     []*topic      // are to ask for starts, or to give some back
-	late      time.Duration // see wasLate
-	widened   time.Time     // when late last grew
-	narrowed  time.Time     // when it was last narrowed
+	idleLanes      laneLRU
+	byHealth healthCounts
+	running   list.List     // of *attempt: those that are being made and do not hang yet, the oldest first
+	hangTimer     *time.Timer   // until the oldest of started hangs
+	hangTimerSet  bool          // it runs
+	hanging   int           // attempts in flight for longer than slowAfter
+	lastClaimer      *shardLoop         // that claimed last
+	needPermits     []*topic      // are to ask for starts, or to give some back
+	lateness      time.Duration // see wasLate
+	latenessGrew   time.Time     // when late last grew
+	latenessFell  time.Time     // when it was last narrowed
 }
 
 // errStopping is the cause with which attempts are cancelled.
@@ -129,17 +129,17 @@ func New(opts Options) *Pool {
 	if opts.Random == nil {
 		opts.Random = rand.Float64
 	}
-	if opts.Leading == nil {
-		opts.Leading = func(int) bool { return false }
+	if opts.IsLeader == nil {
+		opts.IsLeader = func(int) bool { return false }
 	}
-	if opts.Births == nil {
-		opts.Births = func(End) []store.NewJob { return nil }
+	if opts.Callbacks == nil {
+		opts.Callbacks = func(End) []store.NewJob { return nil }
 	}
 	if opts.Observer == nil {
-		opts.Observer = unobserved{}
+		opts.Observer = nopObserver{}
 	}
-	if opts.OnWake == nil {
-		opts.OnWake = func(int) {}
+	if opts.OnAgendaMoved == nil {
+		opts.OnAgendaMoved = func(int) {}
 	}
 	p := &Pool{
 		opts:   opts,
@@ -148,21 +148,21 @@ func New(opts Options) *Pool {
 		topics: make(map[topicName]*topic),
 		lanes:  make(map[job.Queue]*lane),
 	}
-	p.lines = newSampler(p.log)
-	p.hangs = time.AfterFunc(slowAnswer, p.noteHanging)
-	p.hangs.Stop()
-	p.limit = limiter{most: opts.Workers, now: opts.Workers, grow: time.AfterFunc(growEvery, p.growLimit)}
-	p.limit.grow.Stop()
+	p.attemptLog = newAttemptLog(p.log)
+	p.hangTimer = time.AfterFunc(slowAfter, p.markHanging)
+	p.hangTimer.Stop()
+	p.limit = limiter{max: opts.Workers, current: opts.Workers, growTimer: time.AfterFunc(growInterval, p.growLimit)}
+	p.limit.growTimer.Stop()
 	for shard := range opts.Store.Shards() {
-		p.desks = append(p.desks, newDesk(p, shard))
+		p.shards = append(p.shards, newShardLoop(p, shard))
 	}
 	return p
 }
 
-func (p *Pool) policy(t topicName) policy.Topic { return p.opts.Policies.Topic(t.namespace, t.name) }
+func (p *Pool) topicPolicy(t topicName) policy.Topic { return p.opts.Policies.Topic(t.namespace, t.name) }
 
-// reserve is the part of the grace that is kept for releasing and settling.
-func (p *Pool) reserve() time.Duration { return min(5*time.Second, p.opts.Grace/2) }
+// settleReserve is the part of the grace that is kept for releasing and settling.
+func (p *Pool) settleReserve() time.Duration { return min(5*time.Second, p.opts.Grace/2) }
 
 // Run works until ctx ends, then stops within the grace. The error is nil when everything was settled, and says how much
 // was not otherwise: what was not comes back when its lease lapses. Run may be called once.
@@ -174,45 +174,45 @@ func (p *Pool) Run(ctx context.Context) error {
 	defer halt(nil)
 	flush, abandon := context.WithCancel(lasting)
 	defer abandon()
-	for _, d := range p.desks {
-		listeners.Go(func() { d.listen(ctx) })
-		desks.Go(func() { d.run(ctx, flush, work) })
-		desks.Go(func() { d.endExpired(ctx, flush) })
+	for _, s := range p.shards {
+		listeners.Go(func() { s.listen(ctx) })
+		desks.Go(func() { s.run(ctx, flush, work) })
+		desks.Go(func() { s.endExpired(ctx, flush) })
 	}
 
 	<-ctx.Done()
 	over := time.AfterFunc(p.opts.Grace, abandon)
 	defer over.Stop()
-	cut := time.AfterFunc(p.opts.Grace-p.reserve(), func() { halt(errStopping) })
+	cut := time.AfterFunc(p.opts.Grace-p.settleReserve(), func() { halt(errStopping) })
 	defer cut.Stop()
 	p.mu.Lock()
 	p.stopping = true
 	p.mu.Unlock()
 	listeners.Wait()
-	for _, d := range p.desks {
-		d.close() // no more trips than it takes to settle what is in flight
+	for _, s := range p.shards {
+		s.close() // no more trips than it takes to settle what is in flight
 	}
 	desks.Wait()
 	halt(errStopping)
 	close(p.quit)
-	left := p.leave(flush)
-	p.lines.flush()
+	left := p.waitForWorkers(flush)
+	p.attemptLog.flush()
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.hangs.Stop()
-	p.limit.grow.Stop()
+	p.hangTimer.Stop()
+	p.limit.growTimer.Stop()
 	if left || p.inFlight > 0 {
 		return fmt.Errorf("stop: %d attempts were not settled; they are repeated when their leases lapse", p.inFlight)
 	}
 	return nil
 }
 
-// leave waits for the workers, but not beyond the grace: true says that a deliverer did not heed the end of its context.
-func (p *Pool) leave(flush context.Context) bool {
+// waitForWorkers waits for the workers, but not beyond the grace: true says that a deliverer did not heed the end of its context.
+func (p *Pool) waitForWorkers(flush context.Context) bool {
 	gone := make(chan struct{})
 	go func() {
-		p.crew.Wait()
+		p.workers.Wait()
 		close(gone)
 	}()
 	select {

@@ -154,7 +154,7 @@ func fill(t *testing.T, s store.Store, n int, queues ...string) {
 	}
 }
 
-func TestATopicNeverHasMoreAttemptsInFlightThanItsWorkers(t *testing.T) {
+func TestWorkers_BoundATopicsAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
 		var queues []string
@@ -171,7 +171,7 @@ func TestATopicNeverHasMoreAttemptsInFlightThanItsWorkers(t *testing.T) {
 	})
 }
 
-func TestAProcessNeverHasMoreAttemptsInFlightThanItsWorkers(t *testing.T) {
+func TestWorkers_BoundTheProcessesAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
 		var queues []string
@@ -186,7 +186,7 @@ func TestAProcessNeverHasMoreAttemptsInFlightThanItsWorkers(t *testing.T) {
 	})
 }
 
-func TestBodiesInFlightAreBoundedByBytes(t *testing.T) {
+func TestBytes_BoundBodiesInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
 		var entries []store.NewJob
@@ -206,7 +206,7 @@ func TestBodiesInFlightAreBoundedByBytes(t *testing.T) {
 	})
 }
 
-func TestTopicsShareAProcessFairly(t *testing.T) {
+func TestFairness_AmongTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
 		fill(t, s, 200, "huge/a", "huge/b", "huge/c", "huge/d", "huge/e")
@@ -224,7 +224,7 @@ func TestTopicsShareAProcessFairly(t *testing.T) {
 	})
 }
 
-func TestLanesShareATopicFairly(t *testing.T) {
+func TestFairness_AmongLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
 		fill(t, s, 1000, "orders/busy")
@@ -244,7 +244,7 @@ func TestLanesShareATopicFairly(t *testing.T) {
 	})
 }
 
-func TestALaneInTroubleKeepsOneSlotAndOneThatAnswersGrowsToItsLimit(t *testing.T) {
+func TestSlots_FallToOneOnTimeoutsAndGrowToTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(100*time.Millisecond)
 		fill(t, s, 500, "orders/well")
@@ -269,7 +269,7 @@ func (b byLane) Deliver(ctx context.Context, r job.Request) policy.Result {
 	return b[r.Queue.Lane].Deliver(ctx, r)
 }
 
-func TestALanesLimitIsExactOverProcesses(t *testing.T) {
+func TestLaneConcurrency_IsExactOverProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
 		fill(t, s, 2000, "orders/one")
@@ -282,7 +282,7 @@ func TestALanesLimitIsExactOverProcesses(t *testing.T) {
 	})
 }
 
-func TestAFullProcessHandsItsQueuesToAnIdleOne(t *testing.T) {
+func TestRequeue_FullProcessPassesQueuesToAnIdleOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
 		var queues []string
@@ -301,7 +301,7 @@ func TestAFullProcessHandsItsQueuesToAnIdleOne(t *testing.T) {
 	})
 }
 
-func TestWhatIsClaimedWhileStoppingIsGivenBackUntouched(t *testing.T) {
+func TestStop_ReleasesLateClaimsUncounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(time.Second)
 		fill(t, s, 50, "orders/a")
@@ -319,7 +319,7 @@ func TestWhatIsClaimedWhileStoppingIsGivenBackUntouched(t *testing.T) {
 	})
 }
 
-func TestAStoreThatIsAwayWhileStoppingDoesNotHoldTheProcessUp(t *testing.T) {
+func TestStop_DoesNotWaitForAnUnavailableStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		away := false

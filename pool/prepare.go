@@ -7,93 +7,93 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// prepare takes the settlements that wait and reserves room for a claim. What is settled gives its room back now, since
+// prepareExchange takes the settlements that wait and reserves room for a claim. What is settled gives its room back now, since
 // the store settles before it claims. more says that nothing was found to be done, but not all were looked at.
-func (d *desk) prepare() (items []settled, request store.ClaimRequest, more bool) {
-	p := d.p
+func (s *shardLoop) prepareExchange() (items []settlement, request store.ClaimRequest, more bool) {
+	p := s.p
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if d.gathers() {
+	if s.shouldBatch() {
 		return nil, store.ClaimRequest{}, false
 	}
-	d.hurried = false
-	n := d.portion()
-	items = d.ended[:n:n]
-	d.ended = d.ended[n:]
-	if len(d.ended) == 0 {
-		d.ended = nil
+	s.batchTimedOut = false
+	n := s.settlementBatch()
+	items = s.ended[:n:n]
+	s.ended = s.ended[n:]
+	if len(s.ended) == 0 {
+		s.ended = nil
 	}
-	d.pace(items, time.Now())
+	s.measureRate(items, time.Now())
 	for i := range items {
 		l := items[i].lane
 		p.inFlight--
-		l.give(1)
-		if l.hot && !l.inLine && !l.asking {
-			d.rota.push(l)
+		l.subInFlight(1)
+		if l.runnable && !l.queued && !l.claiming {
+			s.runnable.push(l)
 		}
-		p.rest(l)
+		p.markIdle(l)
 	}
 	if n > 0 {
-		p.freed(d)
+		p.notifyOthers(s)
 	}
-	request = store.ClaimRequest{Margin: p.opts.Margin + min(2*d.lag, mostLag), MaxBytes: p.mayClaim()}
-	if p.stopping || time.Now().Before(p.limit.resume) {
+	request = store.ClaimRequest{Margin: p.opts.Margin + min(2*s.callTime, maxExtraLease), MaxBytes: p.claimBytes()}
+	if p.stopping || time.Now().Before(p.limit.resumeAt) {
 		return items, request, false
 	}
-	if p.last == d && p.hungry(d) {
+	if p.lastClaimer == s && p.othersWaiting(s) {
 		// Who settles would always be the first to take the room: let another desk have its turn.
-		p.last = nil
-		d.nudge()
+		p.lastClaimer = nil
+		s.wake()
 		return items, request, false
 	}
-	p.onTime()
+	p.narrowStartWindow()
 	var tightest policy.Rate
-	request.Queues, tightest = d.pick(p)
-	request.Slack = p.slack(d.lag, tightest)
+	request.Queues, tightest = s.pickQueues(p)
+	request.Slack = p.startWindow(s.callTime, tightest)
 	if len(request.Queues) > 0 {
-		p.last = d
+		p.lastClaimer = s
 	}
 	for _, w := range request.Queues {
 		request.Max += w.Max
 	}
 	p.inFlight += request.Max
 	if request.Max > 0 {
-		d.reserve(request.MaxBytes)
+		s.reserveBytes(request.MaxBytes)
 	}
-	return items, request, len(items)+len(request.Queues) == 0 && d.rota.left > 0 && p.inFlight < p.limit.now
+	return items, request, len(items)+len(request.Queues) == 0 && s.runnable.topicsLeft > 0 && p.inFlight < p.limit.current
 }
 
-// birthBytes bounds the bodies of what the settlements of one trip give birth to; one settlement always fits.
-const birthBytes = 8 << 20
+// maxOutboxBytes bounds the bodies of what the settlements of one trip give birth to; one settlement always fits.
+const maxOutboxBytes = 8 << 20
 
-// portion is how many of the settlements that wait go with the next trip. p.mu is held.
-func (d *desk) portion() int {
-	n := min(len(d.ended), store.MaxBatch)
+// settlementBatch is how many of the settlements that wait go with the next trip. p.mu is held.
+func (s *shardLoop) settlementBatch() int {
+	n := min(len(s.ended), store.MaxBatch)
 	bytes := 0
 	for i := range n {
-		for _, b := range d.ended[i].Outbox {
+		for _, b := range s.ended[i].Outbox {
 			bytes += len(b.Body)
 		}
-		if i > 0 && bytes > birthBytes {
+		if i > 0 && bytes > maxOutboxBytes {
 			return i
 		}
 	}
 	return n
 }
 
-// freed tells other desks with lanes in line, which may have waited for room. p.mu is held.
-func (p *Pool) freed(by *desk) {
-	for _, d := range p.desks {
-		if d != by && d.rota.parked() {
-			d.nudge()
+// notifyOthers tells other desks with lanes in line, which may have waited for room. p.mu is held.
+func (p *Pool) notifyOthers(by *shardLoop) {
+	for _, s := range p.shards {
+		if s != by && s.runnable.hasWaiting() {
+			s.wake()
 		}
 	}
 }
 
-// hungry reports whether lanes of another desk stand in line. p.mu is held.
-func (p *Pool) hungry(but *desk) bool {
-	for _, d := range p.desks {
-		if d != but && d.rota.parked() {
+// othersWaiting reports whether lanes of another desk stand in line. p.mu is held.
+func (p *Pool) othersWaiting(but *shardLoop) bool {
+	for _, s := range p.shards {
+		if s != but && s.runnable.hasWaiting() {
 			return true
 		}
 	}

@@ -106,7 +106,7 @@ func (s laggard) Permit(ctx context.Context, sh int, tok store.Token, asks []sto
 }
 
 // Three processes on one store never begin more attempts in any window than the rate allows, and come close to it.
-func TestRatesHoldOverThreeProcessesInEveryWindow(t *testing.T) {
+func TestRate_HoldsOverThreeProcessesInEveryWindow(t *testing.T) {
 	for _, rate := range []policy.Rate{{Starts: 1, Per: time.Second}, {Starts: 20, Per: time.Second}, {Starts: 7, Per: 3 * time.Second}} {
 		for _, lag := range []time.Duration{time.Microsecond, 30 * time.Millisecond} {
 			for name, terms := range map[string]policy.Topic{
@@ -150,7 +150,7 @@ func holds(t *testing.T, terms policy.Topic, lag time.Duration) {
 }
 
 // A start that comes later than the store counted on is not made: its job goes back, and none of it counts.
-func TestAStartThatComesTooLateIsNotMade(t *testing.T) {
+func TestRate_LateStartsAreNotMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: time.Second}}

@@ -109,7 +109,7 @@ func get(t *testing.T, s store.Store, id string) job.Job {
 	return j
 }
 
-func TestAJobsSettingsStandBeforeItsLanesAndThoseBeforeItsTopics(t *testing.T) {
+func TestSettings_JobOverridesLaneOverridesTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(0)
 		policies := &book{topics: map[string]policy.Topic{
@@ -157,7 +157,7 @@ func TestAJobsSettingsStandBeforeItsLanesAndThoseBeforeItsTopics(t *testing.T) {
 	})
 }
 
-func TestALanesSettingsHoldFromItsNextClaimOn(t *testing.T) {
+func TestSettings_OfALaneApplyFromTheNextClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(100*time.Millisecond)
 		carry(t, s)
@@ -208,7 +208,7 @@ func TestALanesSettingsHoldFromItsNextClaimOn(t *testing.T) {
 	})
 }
 
-func TestALanesOwnSecretsSignInsteadOfItsTopics(t *testing.T) {
+func TestSigning_LaneSecretsReplaceTheTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g, certificate := model(), newGauge(0), &tls.Certificate{}
 		policies := &book{proofs: map[string]job.Credentials{"orders": {Signer: signer("topic"), Certificate: certificate}}}
@@ -243,7 +243,7 @@ func TestALanesOwnSecretsSignInsteadOfItsTopics(t *testing.T) {
 	})
 }
 
-func TestAJobOfOurOwnIsSignedAsTheTopicThatItTellsOf(t *testing.T) {
+func TestSigning_CallbacksUseTheirTopicsSecrets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g, certificate := model(), newGauge(0), &tls.Certificate{}
 		policies := &book{proofs: map[string]job.Credentials{
@@ -269,7 +269,7 @@ func TestAJobOfOurOwnIsSignedAsTheTopicThatItTellsOf(t *testing.T) {
 	})
 }
 
-func TestNothingIsSentThatCannotProveItself(t *testing.T) {
+func TestSigning_NothingIsSentUnsigned(t *testing.T) {
 	for _, whose := range []string{"topic", "lane"} {
 		t.Run(whose, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { keyless(t, whose == "lane") })
@@ -316,7 +316,7 @@ func keyless(t *testing.T, ofLane bool) {
 	require.Equal(t, 1, get(t, s, "orders-a-7").Attempts)
 }
 
-func TestALaneWithSecretsOfItsOwnDoesNotWaitForItsTopics(t *testing.T) {
+func TestSigning_LaneWithSecretsDoesNotWaitForItsTopics(t *testing.T) {
 	certificate := &policy.ClientCert{Chain: "chain", Key: "key"}
 	for name, c := range map[string]struct {
 		cert   *policy.ClientCert
@@ -353,7 +353,7 @@ func TestALaneWithSecretsOfItsOwnDoesNotWaitForItsTopics(t *testing.T) {
 	}
 }
 
-func TestASuccessIsAskedOfTheWholeBodyAndALittleOfItIsKept(t *testing.T) {
+func TestAttempt_JudgesTheWholeBodyAndRecordsItsBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
 		policies := &book{topics: map[string]policy.Topic{
@@ -416,7 +416,7 @@ func TestASuccessIsAskedOfTheWholeBodyAndALittleOfItIsKept(t *testing.T) {
 }
 
 // A lane begins with two attempts at once. An answer lets twice as many in, one that asks for less half as many.
-func TestAnAnswerOpensALaneUnlessItAsksForLess(t *testing.T) {
+func TestSlots_GrowWithAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		result policy.Result
 		peak   int
@@ -446,7 +446,7 @@ func TestAnAnswerOpensALaneUnlessItAsksForLess(t *testing.T) {
 	}
 }
 
-func TestALaneThatAskedForLessGetsMoreAgainWhenItAnswers(t *testing.T) {
+func TestSlots_GrowAgainAfterThrottling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(100*time.Millisecond)
 		fill(t, s, 1000, "orders/a")

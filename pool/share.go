@@ -19,14 +19,14 @@ import (
 //	1        38 %              8 %, 28 % is free   1.7 %, 13 % is free
 //	128      92 %              11 %, 3 % is free   2 %, 1.2 % is free
 const (
-	// silentWeight is for attempts of lanes that have not answered yet, or timed out: they may hang.
-	silentWeight = 1
+	// unprovenWeight is for attempts of lanes that have not answered yet, or timed out: they may hang.
+	unprovenWeight = 1
 	// totalWeight is for all attempts: receivers that answer quickly may all begin to hang at once.
 	totalWeight = 128
 )
 
-// threshold is the bound above, which a topic stays under. The bytes of bodies are shared by it, too.
-func threshold(free, all, weight int) float64 {
+// dynamicThreshold is the bound above, which a topic stays under. The bytes of bodies are shared by it, too.
+func dynamicThreshold(free, all, weight int) float64 {
 	left := float64(max(0, free))
 	return float64(weight) * left * left / float64(all)
 }
@@ -34,44 +34,44 @@ func threshold(free, all, weight int) float64 {
 // allowance is how many more of all attempts a topic may have that has held of them, while free are left. One that has none
 // may always have one.
 func allowance(held, free, all, weight int) int {
-	return sort.Search(free, func(n int) bool { return float64(held+n) >= max(1, threshold(free-n, all, weight)) })
+	return sort.Search(free, func(n int) bool { return float64(held+n) >= max(1, dynamicThreshold(free-n, all, weight)) })
 }
 
-// silentReserve is how many of the process's workers lanes never get that have not answered yet, or timed out.
-func silentReserve(workers int) int { return workers / 128 }
+// unprovenReserve is how many of the process's workers lanes never get that have not answered yet, or timed out.
+func unprovenReserve(workers int) int { return workers / 128 }
 
 // Of a topic's workers, and of the process's, lanes that time out get at most half, and together with slow ones at most
 // three quarters. Of a topic's, those that have not answered yet get up to seven eighths.
-func stuckShare(workers int) int   { return max(1, workers/2) }
+func timingOutShare(workers int) int   { return max(1, workers/2) }
 func slowShare(workers int) int    { return max(1, workers*3/4) }
 func unknownShare(workers int) int { return workers - workers/8 }
 
-// byTrouble counts attempts in flight by the trouble of their lanes.
-type byTrouble [troubles]int
+// healthCounts counts attempts in flight by the trouble of their lanes.
+type healthCounts [healthStates]int
 
-// serve picks lanes of a topic for a share of the process's attempts, while free are left: first those that time out, then
-// slow ones, both of which get at most half of it while others wait. Then come those that have not answered yet and those that
+// pickLanes picks lanes of a topic for a share of the process's attempts, while free are left: first those that time out, then
+// healthSlow ones, both of which get at most half of it while others wait. Then come those that have not answered yet and those that
 // answer quickly, by how many of each wait in line. It answers how many attempts were taken. p.mu is held.
-func (l *line) serve(p *Pool, share, free int, terms policy.Topic, c *choice) int {
-	pick := func(from trouble, room int) int { return l.pick(p, from, room, terms, c) }
-	n, all, workers := &l.topic.inTrouble, &p.inTrouble, p.limit.now
-	silent := allowance(n[unknown]+n[stuck], free-silentReserve(workers), workers, silentWeight)
-	bad, fresh, others := share, l.lanes[unknown].len(), l.lanes[unknown].len()+l.lanes[none].len()
+func (l *topicQueue) pickLanes(p *Pool, share, free int, terms policy.Topic, c *pickState) int {
+	pick := func(from health, room int) int { return l.pickHealth(p, from, room, terms, c) }
+	n, all, workers := &l.topic.byHealth, &p.byHealth, p.limit.current
+	silent := allowance(n[healthUnknown]+n[healthTimingOut], free-unprovenReserve(workers), workers, unprovenWeight)
+	bad, fresh, others := share, l.lanes[healthUnknown].len(), l.lanes[healthUnknown].len()+l.lanes[healthOK].len()
 	if others > 0 {
-		l.odd = 1 - l.odd
-		bad = (share + l.odd) / 2
+		l.oddSlot = 1 - l.oddSlot
+		bad = (share + l.oddSlot) / 2
 	}
-	took := pick(stuck, min(bad, silent, stuckShare(terms.Workers)-n[stuck], stuckShare(workers)-all[stuck]))
+	took := pick(healthTimingOut, min(bad, silent, timingOutShare(terms.Workers)-n[healthTimingOut], timingOutShare(workers)-all[healthTimingOut]))
 	silent -= took
-	took += pick(slow, min(bad-took, slowShare(terms.Workers)-n[stuck]-n[slow], slowShare(workers)-all[stuck]-all[slow]))
+	took += pick(healthSlow, min(bad-took, slowShare(terms.Workers)-n[healthTimingOut]-n[healthSlow], slowShare(workers)-all[healthTimingOut]-all[healthSlow]))
 	left := share - took
-	silent = min(silent, unknownShare(terms.Workers)-n[stuck]-n[slow]-n[unknown])
+	silent = min(silent, unknownShare(terms.Workers)-n[healthTimingOut]-n[healthSlow]-n[healthUnknown])
 	if others > 0 {
 		fresh = (left*fresh + others - 1) / others
 	}
-	first := pick(unknown, min(fresh, silent))
+	first := pick(healthUnknown, min(fresh, silent))
 	left -= first
-	left -= pick(none, left)
-	left -= pick(unknown, min(left, silent-first))
+	left -= pick(healthOK, left)
+	left -= pick(healthUnknown, min(left, silent-first))
 	return share - left
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAllowance_LeavesRoomHoweverManyTopicsKeepWhatTheyHave(t *testing.T) {
+func TestAllowance_LeavesRoomForLaterTopics(t *testing.T) {
 	for weight, want := range map[int]struct{ alone, ofNine, afterNine, afterFifty int }{
-		silentWeight: {783, 163, 249, 36},
+		unprovenWeight: {783, 163, 249, 36},
 		totalWeight:  {1875, 221, 2, 0},
 	} {
 		all := 2048
@@ -33,9 +33,9 @@ func TestAllowance_LeavesRoomHoweverManyTopicsKeepWhatTheyHave(t *testing.T) {
 	}
 }
 
-func TestAllowance_OfOne(t *testing.T) {
-	require.Equal(t, 1, allowance(0, 1, 2048, silentWeight), "who has none may have the last one")
-	require.Equal(t, 0, allowance(1, 1, 2048, silentWeight))
+func TestAllowance_OfOneWorker(t *testing.T) {
+	require.Equal(t, 1, allowance(0, 1, 2048, unprovenWeight), "who has none may have the last one")
+	require.Equal(t, 0, allowance(1, 1, 2048, unprovenWeight))
 	require.Equal(t, 0, allowance(0, 0, 2048, totalWeight))
 	require.Equal(t, 0, allowance(5, -3, 2048, totalWeight))
 	for all := 1; all <= 11; all++ {
@@ -44,22 +44,22 @@ func TestAllowance_OfOne(t *testing.T) {
 }
 
 // Attempts that hang keep their descriptors whatever the limit: it must leave room beside them.
-func TestLimiter_HalvesWhatDoesNotHang(t *testing.T) {
-	l := limiter{most: 2048, now: 2048, grow: time.NewTimer(time.Hour)}
-	defer l.grow.Stop()
+func TestLimiter_HalvesAttemptsThatDoNotHang(t *testing.T) {
+	l := limiter{max: 2048, current: 2048, growTimer: time.NewTimer(time.Hour)}
+	defer l.growTimer.Stop()
 	now := time.Now()
-	pause, failed := l.short(500, 480, now)
-	require.Equal(t, 490, l.now)
+	pause, failed := l.recordFailure(500, 480, now)
+	require.Equal(t, 490, l.current)
 	require.Equal(t, firstPause, pause)
 	require.Equal(t, 1, failed)
-	pause, failed = l.short(500, 480, now.Add(time.Millisecond))
+	pause, failed = l.recordFailure(500, 480, now.Add(time.Millisecond))
 	require.Zero(t, pause, "known")
 	require.Zero(t, failed)
-	require.Equal(t, 490, l.now, "once a second")
+	require.Equal(t, 490, l.current, "once a second")
 	for range 20 {
 		now = now.Add(2 * time.Second)
-		pause, _ = l.short(480, 480, now)
+		pause, _ = l.recordFailure(480, 480, now)
 	}
-	require.Equal(t, 481, l.now)
-	require.Equal(t, mostPause, pause)
+	require.Equal(t, 481, l.current)
+	require.Equal(t, maxPause, pause)
 }

@@ -55,7 +55,7 @@ func (s *sockets) counts() (began, failed int) {
 	return len(s.began), s.failed
 }
 
-func TestShortage_CostsNoJobItsRetriesAndNoLaneItsBreaker(t *testing.T) {
+func TestShortage_CostsNeitherRetriesNorBreakers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, log := model(), &testlog.Log{}
 		d := &sockets{left: 20, began: map[string]time.Time{}, takes: func(job.Request) time.Duration { return 100 * time.Millisecond }}

@@ -61,7 +61,7 @@ func (s *starts) began(lane string, from time.Time) []time.Duration {
 	return all
 }
 
-func TestStartsThatNobodyUsedAreThereForTheNext(t *testing.T) {
+func TestRate_UnusedStartsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		s, d := rates(t, policy.Topic{Rate: policy.Rate{Starts: 5, Per: 90 * time.Second}}, nil)
@@ -80,7 +80,7 @@ func TestStartsThatNobodyUsedAreThereForTheNext(t *testing.T) {
 	})
 }
 
-func TestARateThatIsPutElsewhereHoldsForWhatIsClaimedAlready(t *testing.T) {
+func TestRate_ChangeAppliesToClaimedJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		carry(t, s)
@@ -104,7 +104,7 @@ func TestARateThatIsPutElsewhereHoldsForWhatIsClaimedAlready(t *testing.T) {
 	})
 }
 
-func TestALateStartOfATopicIsNotLost(t *testing.T) {
+func TestRate_LateStartOfATopicIsReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		s, d := rates(t, policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}, func(s store.Store) store.Store {
@@ -116,7 +116,7 @@ func TestALateStartOfATopicIsNotLost(t *testing.T) {
 	})
 }
 
-func TestJobsThatEndWithoutARequestSpendNoStartsOfTheirTopic(t *testing.T) {
+func TestRate_JobsWithoutARequestReturnTheirTopicsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{Rate: policy.Rate{Starts: 2, Per: time.Minute}, MaxAge: time.Hour}
@@ -133,7 +133,7 @@ func TestJobsThatEndWithoutARequestSpendNoStartsOfTheirTopic(t *testing.T) {
 	})
 }
 
-func TestATrickleUnderOneRateSlowsNoOther(t *testing.T) {
+func TestRate_OfOneTopicDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{Rate: policy.Rate{Starts: 10, Per: time.Second}}
@@ -152,7 +152,7 @@ func TestATrickleUnderOneRateSlowsNoOther(t *testing.T) {
 	})
 }
 
-func TestRatesGoOnWhereTheStoreIsSlow(t *testing.T) {
+func TestRate_ServesWithASlowStore(t *testing.T) {
 	for name, terms := range map[string]policy.Topic{
 		"topic": {Rate: policy.Rate{Starts: 100, Per: time.Second}}, "lane": {LaneRate: policy.Rate{Starts: 100, Per: time.Second}},
 	} {
@@ -168,7 +168,7 @@ func TestRatesGoOnWhereTheStoreIsSlow(t *testing.T) {
 	}
 }
 
-func TestAStopDoesNotWaitForStartsThatWereAskedFor(t *testing.T) {
+func TestStop_DoesNotWaitForPermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}
@@ -190,7 +190,7 @@ func (unasked) Permit(ctx context.Context, _ int, _ store.Token, _ []store.Permi
 }
 
 // A process that tripped a breaker does not hold it against the lane when another process had the probe.
-func TestABreakerThatAnotherProcessClosedCountsAnew(t *testing.T) {
+func TestBreaker_CountsFromZeroWhenAnotherProcessClosedIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h := model(), &host{away: policy.Result{Class: policy.ClassRefused}, takes: 5 * time.Millisecond}
 		carry(t, s)
@@ -239,7 +239,7 @@ func closeElsewhere(t *testing.T, s store.Store) {
 	t.Fatal("the lane has no probe")
 }
 
-func TestABreakerThatIsSwitchedOffWhileItIsOpenCloses(t *testing.T) {
+func TestBreaker_ClosesWhenSwitchedOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h := model(), &host{away: policy.Result{Class: policy.ClassRefused}}
 		terms := &switching{}
@@ -257,7 +257,7 @@ func TestABreakerThatIsSwitchedOffWhileItIsOpenCloses(t *testing.T) {
 	})
 }
 
-func TestAnAnswerThatPolicyCallsASuccessIsNoFailure(t *testing.T) {
+func TestBreaker_IgnoresSuccessesByPolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h := model(), &host{away: policy.Result{Status: 503}}
 		terms := breakable

@@ -54,7 +54,7 @@ func workers(n int) func(*pool.Options) {
 }
 
 // The store is away half of the time.
-func TestWorkersDoNotWaitForATrip(t *testing.T) {
+func TestPrefetch_KeepsWorkersBusyDuringACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs, n = 2000, 10
 		s, g := &trips{Store: roomy(), took: 20 * time.Millisecond}, newGauge(10*time.Millisecond)
@@ -70,7 +70,7 @@ func TestWorkersDoNotWaitForATrip(t *testing.T) {
 	})
 }
 
-func TestSettlementsOfAFewAttemptsAreNotKeptWaiting(t *testing.T) {
+func TestBatching_DoesNotDelayFewSettlements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := &trips{Store: roomy()}, newGauge(10*time.Millisecond)
 		fill(t, s, 3, "orders/x")
@@ -81,7 +81,7 @@ func TestSettlementsOfAFewAttemptsAreNotKeptWaiting(t *testing.T) {
 	})
 }
 
-func TestWhatIsClaimedAheadOfWorkersThatHangGoesToAnotherProcess(t *testing.T) {
+func TestPrefetch_GoesToAnotherProcessWhenWorkersHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs = 400
 		s, other := &trips{Store: roomy()}, newGauge(time.Millisecond)
@@ -110,7 +110,7 @@ func TestWhatIsClaimedAheadOfWorkersThatHangGoesToAnotherProcess(t *testing.T) {
 	})
 }
 
-func TestWhatIsClaimedAheadIsGivenBackUntouchedByAStop(t *testing.T) {
+func TestPrefetch_IsReleasedUncountedAtStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs = 400
 		s, g := roomy(), newGauge(5*time.Millisecond)
@@ -133,7 +133,7 @@ func TestWhatIsClaimedAheadIsGivenBackUntouchedByAStop(t *testing.T) {
 	})
 }
 
-func TestAJobThatComesLaterIsNotKeptWaitingByStock(t *testing.T) {
+func TestPrefetch_DoesNotDelayLaterJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := roomy(), newGauge(20*time.Millisecond)
 		fill(t, s, 2000, "orders/x")
@@ -148,7 +148,7 @@ func TestAJobThatComesLaterIsNotKeptWaitingByStock(t *testing.T) {
 	})
 }
 
-func TestMoreWorkersAreUsedThoughThereIsStock(t *testing.T) {
+func TestPrefetch_UsesAddedWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := roomy(), newGauge(10*time.Millisecond)
 		policies := &switching{}

@@ -11,11 +11,11 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// linesPerSecond is how many attempts are logged a second; of the rest only the number is.
-const linesPerSecond = 100
+// maxLinesPerSecond is how many attempts are logged a second; of the rest only the number is.
+const maxLinesPerSecond = 100
 
-// sampler writes one log line an attempt, up to linesPerSecond.
-type sampler struct {
+// attemptLog writes one log line an attempt, up to maxLinesPerSecond.
+type attemptLog struct {
 	log *slog.Logger
 
 	mu      sync.Mutex
@@ -24,11 +24,11 @@ type sampler struct {
 	dropped int
 }
 
-func newSampler(log *slog.Logger) *sampler { return &sampler{log: log} }
+func newAttemptLog(log *slog.Logger) *attemptLog { return &attemptLog{log: log} }
 
 // attempt logs what came of a claimed job.
-func (s *sampler) attempt(ctx context.Context, h *store.ClaimedJob, v policy.Verdict, r job.Attempt) {
-	if !s.log.Enabled(ctx, slog.LevelInfo) || !s.admit(time.Now().Unix()) {
+func (s *attemptLog) attempt(ctx context.Context, h *store.ClaimedJob, v policy.Verdict, r job.Attempt) {
+	if !s.log.Enabled(ctx, slog.LevelInfo) || !s.allow(time.Now().Unix()) {
 		return
 	}
 	attrs := []slog.Attr{
@@ -53,14 +53,14 @@ func (s *sampler) attempt(ctx context.Context, h *store.ClaimedJob, v policy.Ver
 	s.log.LogAttrs(ctx, slog.LevelInfo, "attempt", attrs...)
 }
 
-// admit counts a line in its second; the first line of a new second tells what the last one dropped.
-func (s *sampler) admit(second int64) bool {
+// allow counts a line in its second; the first line of a new second tells what the last one dropped.
+func (s *attemptLog) allow(second int64) bool {
 	s.mu.Lock()
 	dropped := 0
 	if second != s.second {
 		s.second, s.written, dropped, s.dropped = second, 0, s.dropped, 0
 	}
-	ok := s.written < linesPerSecond
+	ok := s.written < maxLinesPerSecond
 	if ok {
 		s.written++
 	} else {
@@ -74,7 +74,7 @@ func (s *sampler) admit(second int64) bool {
 }
 
 // flush tells what was dropped last.
-func (s *sampler) flush() {
+func (s *attemptLog) flush() {
 	s.mu.Lock()
 	dropped := s.dropped
 	s.dropped = 0

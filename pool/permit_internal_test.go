@@ -10,15 +10,15 @@ import (
 )
 
 // Were they merged, the store would take a start that was used for one that was not.
-func TestStartsOfOneMomentWithDifferentSlackAreGivenBackApart(t *testing.T) {
+func TestRateState_ReturnsGrantsOfDifferentWindowsSeparately(t *testing.T) {
 	at := time.UnixMilli(1_700_000_000_000)
 	long, short := store.Permit{At: at, Slack: time.Second}, store.Permit{At: at, Slack: time.Millisecond}
-	r := &rated{grant: long}
-	r.unused(short, 2)
-	require.Zero(t, r.left)
+	r := &rateState{grant: long}
+	r.addUnused(short, 2)
+	require.Zero(t, r.startsLeft)
 	r.giveBack(long, 1)
 	r.giveBack(short, 3)
 	require.Equal(t, []store.Permit{
 		{Starts: 5, At: at, Slack: short.Slack}, {Starts: 1, At: at, Slack: long.Slack},
-	}, r.back)
+	}, r.returned)
 }

@@ -37,7 +37,7 @@ func copied(claimed store.ClaimResult) store.ClaimResult {
 }
 
 // An attempt that hangs does not keep the bodies in memory that came with its own.
-func TestTheBodyOfAnAttemptThatEndedIsLetGo(t *testing.T) {
+func TestAttempt_FreesItsBodyWhenItEnds(t *testing.T) {
 	const jobs = 8
 	s := copying{model()}
 	entries := make([]store.NewJob, jobs)

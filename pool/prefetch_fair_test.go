@@ -41,7 +41,7 @@ func (s *moments) Settle(ctx context.Context, sh int, tok store.Token, it []stor
 func noted(s store.Store) *moments { return &moments{Store: s, settled: map[string]time.Time{}} }
 
 // Bells of other topics must not put a settlement off again and again, nor settlements that gather the other topics' jobs.
-func TestSettlementsGatherForAMomentAtMost(t *testing.T) {
+func TestBatching_HasATimeLimit(t *testing.T) {
 	for _, topic := range []string{"mail", "orders"} { // without stock, and with
 		t.Run(topic, func(t *testing.T) { gatherBeside(t, topic) })
 	}
@@ -87,7 +87,7 @@ func gatherBeside(t *testing.T, topic string) {
 	})
 }
 
-func TestALaneWithARateIsServedBesideOneWithStock(t *testing.T) {
+func TestPrefetch_LeavesWorkersForLanesWithARate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := roomy(), newGauge(10*time.Millisecond)
 		putLane(t, s, "orders", "rated", policy.Lane{LaneRate: policy.Rate{Starts: 10, Per: time.Second}})
@@ -102,7 +102,7 @@ func TestALaneWithARateIsServedBesideOneWithStock(t *testing.T) {
 }
 
 // Stock of one shard must not take the place of what another shard has of the topic.
-func TestStockOfOneShardLeavesRoomForLanesOfAnother(t *testing.T) {
+func TestPrefetch_LeavesWorkersForLanesOfOtherShards(t *testing.T) {
 	for name, rated := range map[string]bool{"rated": true, "slow": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestStockOfOneShardLeavesRoomForLanesOfAnother(t *testing.T) {
 }
 
 // Attempts that end together, and none for a while, have not ended quickly.
-func TestAttemptsThatTakeLongHaveNoStock(t *testing.T) {
+func TestPrefetch_SkipsSlowReceivers(t *testing.T) {
 	for _, took := range []time.Duration{300 * time.Millisecond, time.Second, 5 * time.Second} {
 		t.Run(took.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestAttemptsThatTakeLongHaveNoStock(t *testing.T) {
 	}
 }
 
-func TestStockLeavesRoomForOtherTopics(t *testing.T) {
+func TestPrefetch_LeavesRoomForOtherTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &trips{Store: roomy(), took: 10 * time.Millisecond}
 		var hang atomic.Bool
@@ -198,7 +198,7 @@ func TestStockLeavesRoomForOtherTopics(t *testing.T) {
 	})
 }
 
-func TestStockOfALaneThatIsHeldBackIsNotAttempted(t *testing.T) {
+func TestPrefetch_ReleasesJobsOfALaneInCooldown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := roomy()
 		var made, after atomic.Int64
@@ -218,7 +218,7 @@ func TestStockOfALaneThatIsHeldBackIsNotAttempted(t *testing.T) {
 	})
 }
 
-func TestStockOfAPausedTopicIsNotAttempted(t *testing.T) {
+func TestPrefetch_ReleasesJobsOfAPausedTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := roomy(), newGauge(5*time.Millisecond)
 		policies := &switching{}

@@ -16,7 +16,7 @@ import (
 )
 
 // Trips that follow each other without a pause must not keep stock from being looked at.
-func TestStockOfWorkersThatHangIsGivenUpBesideABusyTopic(t *testing.T) {
+func TestPrefetch_ReleasesStaleJobsBesideABusyTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs, n, quick = 1000, 64, 200
 		s := &trips{Store: roomy(), took: 20 * time.Millisecond}
@@ -89,7 +89,7 @@ func (s *refusing) Settle(ctx context.Context, sh int, tok store.Token, it []sto
 	return refused, claimed, err
 }
 
-func TestStockGoesOnWhenTheSettlementThatHeldItsLaneIsRefused(t *testing.T) {
+func TestPrefetch_ContinuesWhenTheSettlementWithTheCooldownIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &refusing{Store: roomy(), took: 20 * time.Millisecond}
 		var made atomic.Int64
