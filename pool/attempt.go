@@ -16,25 +16,25 @@ import (
 
 // attempt is one claimed job on its way through a worker.
 type attempt struct {
-	shard     *shardLoop
-	lane     *lane
-	job     *store.ClaimedJob
-	settings *settings     // the lane's own, at the claim; nil: none
-	claimStarted    time.Time     // of the call that claimed it
+	shard        *shardLoop
+	lane         *lane
+	job          *store.ClaimedJob
+	settings     *settings     // the lane's own, at the claim; nil: none
+	claimStarted time.Time     // of the call that claimed it
 	leaseEnds    time.Time     // the lease's end, by the process's clock
-	startBy       time.Time     // it may not begin later, because of a rate; zero: at any time
-	startWindow    time.Duration // of its lane's start, as it was claimed
-	grant    store.Permit  // of its topic's starts, where that has a rate
-	rate     policy.Rate   // under which it was granted
-	policyStale    bool          // the topic's policy may be older than the store's
-	queuedAt time.Time     // when it began to wait for a worker
-	cancelled     bool          // its lane was held back or paused meanwhile
+	startBy      time.Time     // it may not begin later, because of a rate; zero: at any time
+	startWindow  time.Duration // of its lane's start, as it was claimed
+	grant        store.Permit  // of its topic's starts, where that has a rate
+	rate         policy.Rate   // under which it was granted
+	policyStale  bool          // the topic's policy may be older than the store's
+	queuedAt     time.Time     // when it began to wait for a worker
+	cancelled    bool          // its lane was held back or paused meanwhile
 
-	started time.Time
+	started        time.Time
 	runningElement *list.Element // where it is in Pool.running; nil: not there
-	hanging   bool          // it has been under way for longer than slowAfter
+	hanging        bool          // it has been under way for longer than slowAfter
 
-	bytes  int  // of its body, as long as that is counted
+	bytes     int  // of its body, as long as that is counted
 	oversized bool // it has the place beyond the budget
 }
 
@@ -302,15 +302,15 @@ func (a *attempt) releaseUnrecorded(ctx context.Context, wait time.Duration, cha
 
 // outcome is what came of an attempt.
 type outcome struct {
-	terms   policy.Terms
-	url     string
-	verdict policy.Verdict
-	record  job.Attempt    // its Kind is empty when nothing is to be recorded
-	result  *policy.Result // nil: no request was made
-	late    time.Duration
-	breaker policy.Breaker
-	change  store.LaneChange
-	concurrency    int // the lane's concurrency
+	terms       policy.Terms
+	url         string
+	verdict     policy.Verdict
+	record      job.Attempt    // its Kind is empty when nothing is to be recorded
+	result      *policy.Result // nil: no request was made
+	late        time.Duration
+	breaker     policy.Breaker
+	change      store.LaneChange
+	concurrency int // the lane's concurrency
 }
 
 // end queues the settlement; the lane learns from the result of a request.

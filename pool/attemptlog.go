@@ -68,7 +68,7 @@ func (s *attemptLog) allow(second int64) bool {
 	}
 	s.mu.Unlock()
 	if dropped > 0 {
-		s.log.Info("attempts not logged one by one", "count", dropped)
+		s.log.Info("attempt log lines dropped", "count", dropped)
 	}
 	return ok
 }
@@ -80,6 +80,6 @@ func (s *attemptLog) flush() {
 	s.dropped = 0
 	s.mu.Unlock()
 	if dropped > 0 {
-		s.log.Info("attempts not logged one by one", "count", dropped)
+		s.log.Info("attempt log lines dropped", "count", dropped)
 	}
 }

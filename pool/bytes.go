@@ -24,7 +24,7 @@ const (
 
 // byteBudget counts bytes of bodies.
 type byteBudget struct {
-	total  int
+	total     int
 	oversized int // of the job that has the place beyond the budget, which is not in total; zero: nobody has it
 }
 

@@ -5,7 +5,7 @@ import "time"
 // An debounceTimer is a timer that runs from when something begins to be so, however often that is noticed.
 type debounceTimer struct {
 	timer *time.Timer
-	armed   bool // it runs
+	armed bool // it runs
 }
 
 func newDebounceTimer() *debounceTimer {

@@ -24,7 +24,7 @@ func (s *shardLoop) exchange(claiming, ctx, work context.Context) bool {
 	case ctx.Err() != nil:
 		s.abandon(items, request)
 	default:
-		s.p.log.Error("a trip failed for what is in the store", "shard", s.shard, "err", err)
+		s.p.log.Error("settle/claim rejected, retrying items one by one", "shard", s.shard, "err", err)
 		s.retryOneByOne(ctx, work, token, items, request)
 	}
 	return true
@@ -90,7 +90,7 @@ func (s *shardLoop) retryOneByOne(ctx, work context.Context, token store.Token, 
 		one.Queues, one.Max, one.MaxBytes = []store.QueueClaim{w}, w.Max, s.renewByteReservation()
 		at, _, claimed, err := s.retryUntilAnswered(ctx, store.NewToken(), nil, one)
 		if err != nil {
-			s.p.log.Error("a queue could not be claimed from", "queue", w.Queue.String(), "err", err)
+			s.p.log.Error("claim rejected, queue skipped until its next wake-up", "queue", w.Queue.String(), "err", err)
 			claimed = store.ClaimResult{} // nothing came: what was reserved is free again
 		}
 		s.startClaimed(ctx, work, one, claimed, at)
@@ -155,7 +155,7 @@ func (s *shardLoop) logRefused(items []settlement, errs []error) {
 		if items[i].Lane.Cooldown > 0 {
 			s.endCooldown(items[i].lane)
 		}
-		s.p.log.Warn("the attempt's outcome was not recorded", "job", items[i].Ref.ID, "topic", items[i].Queue.Topic,
+		s.p.log.Warn("settlement rejected, outcome not recorded", "job", items[i].Ref.ID, "topic", items[i].Queue.Topic,
 			"lane", items[i].Queue.Lane, "err", err)
 	}
 }

@@ -56,7 +56,7 @@ func (s *shardLoop) endExpiredBatch(ctx, flush context.Context) bool {
 	})
 	if err != nil {
 		if ctx.Err() == nil {
-			p.log.Error("expired jobs could not be claimed, retrying with the next round", "shard", s.shard, "err", err)
+			p.log.Error("claiming expired jobs failed, retrying with the next carrier round", "shard", s.shard, "err", err)
 		}
 		return false
 	}
@@ -112,7 +112,7 @@ func (s *shardLoop) laneURLs(ctx context.Context, held []store.ClaimedJob) map[j
 		return err
 	})
 	if err != nil {
-		s.p.log.Warn("lane settings not readable, callbacks of expired jobs name their topic's URL", "shard", s.shard, "err", err)
+		s.p.log.Warn("lane settings not readable, callbacks of expired jobs show the topic's URL", "shard", s.shard, "err", err)
 		return urls
 	}
 	for _, lane := range lanes {

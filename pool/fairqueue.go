@@ -10,9 +10,9 @@ import (
 // topicQueue is where one topic's hot lanes of a shard take turns. Lanes in trouble stand apart, because they share only a
 // part of the workers.
 type topicQueue struct {
-	topic *topic
-	lanes [healthStates]fifo[*lane]
-	oddSlot   int  // 0 and 1 in turn: who gets the odd slot
+	topic       *topic
+	lanes       [healthStates]fifo[*lane]
+	oddSlot     int  // 0 and 1 in turn: who gets the odd slot
 	needsStarts bool // its topic's rate allows no start now
 
 	blocksPrefetch bool // stock takes the place of a lane with a rate, which comes first
@@ -33,9 +33,9 @@ func (l *topicQueue) len() int {
 
 // fairQueue is where the topics with hot lanes of a shard take turns.
 type fairQueue struct {
-	byTopic  map[*topic]*topicQueue
-	topics fifo[*topicQueue]
-	topicsLeft   int // topics that were not looked at yet in this round
+	byTopic    map[*topic]*topicQueue
+	topics     fifo[*topicQueue]
+	topicsLeft int // topics that were not looked at yet in this round
 }
 
 // push puts a hot lane in line. p.mu is held, as for all of rota.
@@ -51,10 +51,10 @@ func (r *fairQueue) push(x *lane) {
 
 // A pickState is what one pick has chosen so far.
 type pickState struct {
-	scansLeft    int   // how many topics and lanes may still be looked at
-	only     *lane // no lane in other trouble is picked; nil: any is
+	scansLeft int   // how many topics and lanes may still be looked at
+	only      *lane // no lane in other trouble is picked; nil: any is
 	claims    []store.QueueClaim
-	tightest policy.Rate
+	tightest  policy.Rate
 }
 
 // maxScans bounds how many topics and lanes one pick looks at.

@@ -16,10 +16,10 @@ type topicName struct{ namespace, name string }
 type health uint8
 
 const (
-	healthOK    health = iota // it answered quickly
-	healthUnknown                // it has not answered yet
-	healthSlow                   // it answered after more than slowAfter, or quickly before and not for so long now
-	healthTimingOut                  // it timed out, or has never answered and not for so long now
+	healthOK        health = iota // it answered quickly
+	healthUnknown                 // it has not answered yet
+	healthSlow                    // it answered after more than slowAfter, or quickly before and not for so long now
+	healthTimingOut               // it timed out, or has never answered and not for so long now
 	healthStates
 )
 
@@ -28,19 +28,19 @@ const slowAfter = time.Second
 
 // topic is what the pool knows of a topic while it has lanes in use.
 type topic struct {
-	name      topicName
-	idleWorkers      chan *attempt  // takes an attempt when a worker is idle
-	lanes     int            // known lanes, to forget the topic with the last
-	busy      int            // workers at work
-	prefetched   fifo[*attempt] // claimed ahead of a worker
+	name               topicName
+	idleWorkers        chan *attempt  // takes an attempt when a worker is idle
+	lanes              int            // known lanes, to forget the topic with the last
+	busy               int            // workers at work
+	prefetched         fifo[*attempt] // claimed ahead of a worker
 	prefetchTarget     int            // how many may be
-	endedSinceMeasured     int            // since paced
-	measuredAt     time.Time      // when a trip settled attempts of it last
-	inFlight  int
-	byHealth healthCounts
-	okBytes     int // bytes of bodies that are not sent yet: of lanes that answer quickly
-	otherBytes    int // and of all others
-	rate     rateState
+	endedSinceMeasured int            // since paced
+	measuredAt         time.Time      // when a trip settled attempts of it last
+	inFlight           int
+	byHealth           healthCounts
+	okBytes            int // bytes of bodies that are not sent yet: of lanes that answer quickly
+	otherBytes         int // and of all others
+	rate               rateState
 }
 
 // lane is what the pool knows of a queue.
@@ -48,27 +48,27 @@ type topic struct {
 // A hot lane is either in its desk's line, where it takes turns, or out of it because all its slots are in use; then the
 // next settlement of its own brings it back.
 type lane struct {
-	queue    job.Queue
-	topic    *topic
-	desk     *shardLoop
-	inFlight int // reserved or claimed, until their settlement is on its way
-	slots    int
-	health  health
-	lastHealth    health      // by the attempt that ended last; trouble is worse while one hangs
-	hanging  int          // attempts in flight for longer than slowAfter
-	breaker  *breaker     // nil while nothing failed
-	settings *settings    // of its own; nil: none
-	grant    store.Permit // under which the claim under way asks, where the topic has a rate; by is when it ends
-	grantEnds       time.Time
-	grantRate     policy.Rate // the topic's, under which it asks
+	queue      job.Queue
+	topic      *topic
+	desk       *shardLoop
+	inFlight   int // reserved or claimed, until their settlement is on its way
+	slots      int
+	health     health
+	lastHealth health       // by the attempt that ended last; trouble is worse while one hangs
+	hanging    int          // attempts in flight for longer than slowAfter
+	breaker    *breaker     // nil while nothing failed
+	settings   *settings    // of its own; nil: none
+	grant      store.Permit // under which the claim under way asks, where the topic has a rate; by is when it ends
+	grantEnds  time.Time
+	grantRate  policy.Rate // the topic's, under which it asks
 
-	runnable    bool // may have claimable jobs
-	queued bool
-	claiming bool // named in the trip under way
-	markedWhileClaiming  bool // rung while asking: what the trip answers may be out of date
-	claimed   int  // jobs that the claim brought whose answer is being taken in
-	bytes  int  // of bodies that are not sent yet
-	nextBody  int  // the body of its next job, which was put back because there was no room for it; zero: not known
+	runnable            bool // may have claimable jobs
+	queued              bool
+	claiming            bool // named in the trip under way
+	markedWhileClaiming bool // rung while asking: what the trip answers may be out of date
+	claimed             int  // jobs that the claim brought whose answer is being taken in
+	bytes               int  // of bodies that are not sent yet
+	nextBody            int  // the body of its next job, which was put back because there was no room for it; zero: not known
 
 	cooldownUntil time.Time // what waits in stock is not attempted before: an attempt showed so
 

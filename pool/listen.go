@@ -31,7 +31,7 @@ func (s *shardLoop) listen(ctx context.Context) {
 			return
 		case again:
 		case err != nil:
-			s.p.log.Log(ctx, pause.Level(), "the store's bell could not be heard", "shard", s.shard, "err", err)
+			s.p.log.Log(ctx, pause.Level(), "waiting for due queues failed, retrying", "shard", s.shard, "err", err)
 			if !pause.Wait(ctx) {
 				return
 			}

@@ -13,13 +13,13 @@ import (
 // topic's starts are counted by one shard for all processes, so they are asked for before jobs are claimed; what a claim
 // did not use is used by the next, or given back. Its fields are guarded by the pool's mutex.
 type rateState struct {
-	rate   policy.Rate // for which the rest holds
-	grant  store.Permit
-	startsLeft   int       // of the grant, not used yet
-	grantEnds     time.Time // no attempt of the grant may begin later
+	rate       policy.Rate // for which the rest holds
+	grant      store.Permit
+	startsLeft int       // of the grant, not used yet
+	grantEnds  time.Time // no attempt of the grant may begin later
 	returned   []store.Permit
-	requested bool
-	retryAt  time.Time // nothing is asked for before
+	requested  bool
+	retryAt    time.Time // nothing is asked for before
 }
 
 // permitRetry is how long a topic that came short waits at most before it asks again. The store says when more can be
@@ -96,10 +96,10 @@ func (s *shardLoop) needPermit(t *topic, now time.Time) {
 
 // A permitCall is one call for starts: topics of one shard that came short together, and what is asked for each.
 type permitCall struct {
-	shard  int
-	topics []*topic
-	requests   []store.PermitRequest
-	weight int // asks, and grants given back with them
+	shard    int
+	topics   []*topic
+	requests []store.PermitRequest
+	weight   int // asks, and grants given back with them
 }
 
 // askPermits asks for the topics that came short, those of one shard in one call.
@@ -221,7 +221,7 @@ func (p *Pool) permitFailed(ctx context.Context, call *permitCall, err error) []
 	level := away.Level()
 	away.Next() // counts the fault; the pause is permitRetry
 	p.mu.Unlock()
-	p.log.Log(ctx, level, "no starts could be asked for", "shard", call.shard, "topic", call.topics[0].name.name,
+	p.log.Log(ctx, level, "rate permit request failed, retrying", "shard", call.shard, "topic", call.topics[0].name.name,
 		"topics", len(call.topics), "err", err)
 	return slices.Repeat([]store.Permit{{Next: permitRetry}}, len(call.topics))
 }

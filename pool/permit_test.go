@@ -174,7 +174,7 @@ func TestPermit_FailuresAreLoggedWithBackoff(t *testing.T) {
 		run(t, s, g, func(o *pool.Options) {
 			o.Policies, o.Logger = fixed(terms.WithDefaults(policy.Builtin())), slog.New(log)
 		})
-		const told = "no starts could be asked for"
+		const told = "rate permit request failed, retrying"
 		time.Sleep(time.Second / 2)
 		require.Equal(t, 1, log.count(told), "the first is told of at once")
 		time.Sleep(10 * time.Minute)

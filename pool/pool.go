@@ -66,8 +66,8 @@ type Options struct {
 	Observer Observer
 	// IsLeader tells whether this process carries the shard, and is to hear of what comes before the agenda's head;
 	// OnWake is then called. Both may be nil.
-	IsLeader func(shard int) bool
-	OnAgendaMoved  func(shard int)
+	IsLeader      func(shard int) bool
+	OnAgendaMoved func(shard int)
 	// Random spreads waits, in [0, 1); nil: math/rand/v2.
 	Random func() float64
 	Logger *slog.Logger // nil: slog.Default
@@ -75,7 +75,7 @@ type Options struct {
 
 // End is the end of a job: delivered, or dead.
 type End struct {
-	Job    *store.ClaimedJob
+	Job     *store.ClaimedJob
 	URL     string       // the job's, its lane's or its topic's; empty: none of them has one
 	Terms   policy.Terms // resolved
 	Verdict policy.Verdict
@@ -85,32 +85,32 @@ type End struct {
 
 // Pool attempts the due jobs of a store. Make one with New; it does nothing until Run.
 type Pool struct {
-	opts  Options
-	log   *slog.Logger
+	opts       Options
+	log        *slog.Logger
 	attemptLog *attemptLog
-	shards []*shardLoop
-	workers  sync.WaitGroup // workers
-	quit  chan struct{}  // closed when idle workers are to leave
+	shards     []*shardLoop
+	workers    sync.WaitGroup // workers
+	quit       chan struct{}  // closed when idle workers are to leave
 
-	mu        sync.Mutex
-	stopping  bool
-	inFlight  int // attempts claimed, asked for, or not settled yet
-	limit     limiter
-	bytes     byteBudget // of their bodies, and asked for
-	awaitingBytes    bool   // a lane waits for room for a body
-	prefetched     int    // of them, claimed ahead of a worker
-	topics    map[topicName]*topic
-	lanes     map[job.Queue]*lane
-	idleLanes      laneLRU
-	byHealth healthCounts
-	running   list.List     // of *attempt: those that are being made and do not hang yet, the oldest first
+	mu            sync.Mutex
+	stopping      bool
+	inFlight      int // attempts claimed, asked for, or not settled yet
+	limit         limiter
+	bytes         byteBudget // of their bodies, and asked for
+	awaitingBytes bool       // a lane waits for room for a body
+	prefetched    int        // of them, claimed ahead of a worker
+	topics        map[topicName]*topic
+	lanes         map[job.Queue]*lane
+	idleLanes     laneLRU
+	byHealth      healthCounts
+	running       list.List     // of *attempt: those that are being made and do not hang yet, the oldest first
 	hangTimer     *time.Timer   // until the oldest of started hangs
 	hangTimerSet  bool          // it runs
-	hanging   int           // attempts in flight for longer than slowAfter
-	lastClaimer      *shardLoop         // that claimed last
-	needPermits     []*topic      // are to ask for starts, or to give some back
+	hanging       int           // attempts in flight for longer than slowAfter
+	lastClaimer   *shardLoop    // that claimed last
+	needPermits   []*topic      // are to ask for starts, or to give some back
 	lateness      time.Duration // see wasLate
-	latenessGrew   time.Time     // when late last grew
+	latenessGrew  time.Time     // when late last grew
 	latenessFell  time.Time     // when it was last narrowed
 }
 
@@ -159,7 +159,9 @@ func New(opts Options) *Pool {
 	return p
 }
 
-func (p *Pool) topicPolicy(t topicName) policy.Topic { return p.opts.Policies.Topic(t.namespace, t.name) }
+func (p *Pool) topicPolicy(t topicName) policy.Topic {
+	return p.opts.Policies.Topic(t.namespace, t.name)
+}
 
 // settleReserve is the part of the grace that is kept for releasing and settling.
 func (p *Pool) settleReserve() time.Duration { return min(5*time.Second, p.opts.Grace/2) }

@@ -19,7 +19,7 @@ const (
 	// maxBatchedSettlements is how many settlements a desk lets gather while there is stock for the workers, and maxBatchWait how long
 	// the first of them waits at most.
 	maxBatchedSettlements = 128
-	maxBatchWait  = 2 * time.Millisecond
+	maxBatchWait          = 2 * time.Millisecond
 	// maxTopicsToBatch is with how many topics in line at most a desk lets settlements gather.
 	maxTopicsToBatch = 8
 	// minPrefetchMaxAge is how long an attempt may wait for a worker at least before another process may have it.

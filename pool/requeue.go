@@ -13,19 +13,21 @@ import (
 type requeuer struct {
 	*debounceTimer
 
-	shard     *shardLoop
-	interval  time.Duration
-	backoff  store.Backoff // while the store does not take what is handed back
+	shard       *shardLoop
+	interval    time.Duration
+	backoff     store.Backoff // while the store does not take what is handed back
 	pausedUntil time.Time     // nothing is handed back before
 }
 
 const (
 	requeueFirst = 10 * time.Millisecond
-	requeueMax  = 250 * time.Millisecond
-	requeueBatch  = 128
+	requeueMax   = 250 * time.Millisecond
+	requeueBatch = 128
 )
 
-func newRequeuer(s *shardLoop) *requeuer { return &requeuer{debounceTimer: newDebounceTimer(), shard: s} }
+func newRequeuer(s *shardLoop) *requeuer {
+	return &requeuer{debounceTimer: newDebounceTimer(), shard: s}
+}
 
 // update sets the alarm, or takes it back, by whether anything stands in line after a trip found no room for it.
 func (b *requeuer) update() {
@@ -83,6 +85,6 @@ func (b *requeuer) send(ctx context.Context, queues []job.Queue) {
 		b.backoff.Reset()
 		return
 	}
-	b.shard.p.log.Log(ctx, b.backoff.Level(), "queues could not be handed to other processes", "shard", b.shard.shard, "queues", len(queues), "err", err)
+	b.shard.p.log.Log(ctx, b.backoff.Level(), "requeueing for other processes failed, retrying", "shard", b.shard.shard, "queues", len(queues), "err", err)
 	b.pausedUntil = time.Now().Add(b.backoff.Next())
 }

@@ -22,26 +22,26 @@ type shardLoop struct {
 	expired chan struct{} // jobs are to be ended whose time to live is over
 	quit    chan struct{} // closed when no more attempts are to be started
 
-	interruptWait     context.CancelFunc // ends the Wait under way; nil when there is none
-	runnable     fairQueue
+	interruptWait context.CancelFunc // ends the Wait under way; nil when there is none
+	runnable      fairQueue
 	callTime      time.Duration // how long trips take, the longest of late
-	ended    []settlement
+	ended         []settlement
 	reservedBytes int           // bytes, for the claim under way
-	largeLane    *lane         // is to be asked alone, for a body longer than what a claim may bring
-	working  int           // attempts of this shard that were claimed and have not ended
+	largeLane     *lane         // is to be asked alone, for a body longer than what a claim may bring
+	working       int           // attempts of this shard that were claimed and have not ended
 	prefetched    int           // of them, that wait for a worker
-	batchTimedOut  bool          // what was gathered has waited long enough
-	permitBackoff  store.Backoff // of calls for starts of the shard's topics, while they fail
+	batchTimedOut bool          // what was gathered has waited long enough
+	permitBackoff store.Backoff // of calls for starts of the shard's topics, while they fail
 }
 
 func newShardLoop(p *Pool, shard int) *shardLoop {
 	return &shardLoop{
 		p: p, shard: shard,
-		wakeup:  make(chan struct{}, 1),
-		expired: make(chan struct{}, 1),
-		quit:    make(chan struct{}),
-		runnable:    fairQueue{byTopic: make(map[*topic]*topicQueue)},
-		callTime:     initialCallTime,
+		wakeup:   make(chan struct{}, 1),
+		expired:  make(chan struct{}, 1),
+		quit:     make(chan struct{}),
+		runnable: fairQueue{byTopic: make(map[*topic]*topicQueue)},
+		callTime: initialCallTime,
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 func TestAllowance_LeavesRoomForLaterTopics(t *testing.T) {
 	for weight, want := range map[int]struct{ alone, ofNine, afterNine, afterFifty int }{
 		unprovenWeight: {783, 163, 249, 36},
-		totalWeight:  {1875, 221, 2, 0},
+		totalWeight:    {1875, 221, 2, 0},
 	} {
 		all := 2048
 		require.Equal(t, want.alone, allowance(0, all, all, weight))

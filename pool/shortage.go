@@ -10,21 +10,21 @@ import (
 // So it has fewer in flight: half of those that do not hang, and half again while it goes on. As long as nothing is short the
 // number grows by a sixteenth a second. While no attempt gets any further nothing is claimed for 10 ms, doubling to a second.
 const (
-	cutInterval = time.Second      // how often the number is halved at most
-	growInterval     = time.Second      // how often it grows
-	shortageLogInterval     = 10 * time.Second // how often it is logged at most
-	firstPause    = 10 * time.Millisecond
-	maxPause     = time.Second
+	cutInterval         = time.Second      // how often the number is halved at most
+	growInterval        = time.Second      // how often it grows
+	shortageLogInterval = 10 * time.Second // how often it is logged at most
+	firstPause          = 10 * time.Millisecond
+	maxPause            = time.Second
 )
 
 // A limiter bounds the attempts in flight of a process. Its fields are guarded by the pool's mutex.
 type limiter struct {
 	max, current int
-	cutAt       time.Time   // when now was halved last
-	growTimer      *time.Timer // runs while now is less than most
+	cutAt        time.Time   // when now was halved last
+	growTimer    *time.Timer // runs while now is less than most
 
 	resumeAt time.Time     // nothing is claimed before
-	pause  time.Duration // the last one; zero since an attempt got further
+	pause    time.Duration // the last one; zero since an attempt got further
 
 	loggedAt time.Time
 	unlogged int // attempts since then
@@ -59,7 +59,7 @@ func (p *Pool) recordShortage(result policy.Result) {
 		time.AfterFunc(pause, p.wakeAll)
 	}
 	if failed > 0 {
-		p.log.Warn("out of local resources: attempts are put off, uncounted, and fewer are made at a time",
+		p.log.Warn("out of local resources: attempts released uncounted, concurrency reduced",
 			"err", result.Error, "attempts", failed, "limit", limit)
 	}
 }

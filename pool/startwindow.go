@@ -10,7 +10,7 @@ import (
 // rate's window, so it costs speed; an attempt that comes later is released, which costs more.
 const (
 	minStartWindow = 10 * time.Millisecond
-	maxStartWindow  = 3 * callTimeout
+	maxStartWindow = 3 * callTimeout
 	// initialCallTime is what is assumed of trips before one was made: the first opens connections.
 	initialCallTime = 100 * time.Millisecond
 )
