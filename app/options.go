@@ -13,7 +13,7 @@ import (
 
 	"github.com/ringback/ringback/api"
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/notify"
+	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/seal"
 	"github.com/ringback/ringback/store/redis"
 )
@@ -37,7 +37,7 @@ type Options struct {
 	// AllowPrivate lets jobs call loopback and private networks, never link-local ones, metadata services or the API.
 	AllowPrivate bool
 	// AllowTargets are networks, addresses and names of hosts that jobs may call although they are not public; DenyTargets
-	// those that they may not call whatever else admits them. See notify.ParseTargets.
+	// those that they may not call whatever else admits them. See guard.ParseTargets.
 	AllowTargets []string
 	DenyTargets  []string
 	// Proxy is the forward proxy through which targets are called, http:// or https://; ProxyNone: none. Default: what
@@ -139,7 +139,7 @@ func (o Options) Validate() error {
 		fault("token: is shorter than %d characters: take one from openssl rand -hex 32", MinToken)
 	}
 	for _, name := range o.AllowedHosts {
-		if _, hosts, err := notify.ParseTargets([]string{name}); err != nil || len(hosts) == 0 || strings.HasPrefix(hosts[0], "*") {
+		if _, hosts, err := guard.ParseTargets([]string{name}); err != nil || len(hosts) == 0 || strings.HasPrefix(hosts[0], "*") {
 			fault("allowed-hosts: %q is not the name of a host such as ringback.internal", name)
 		}
 	}
@@ -159,10 +159,10 @@ func (o Options) Validate() error {
 	if err := o.checkRoles(); err != nil {
 		errs = append(errs, err)
 	}
-	if _, _, err := notify.ParseTargets(o.AllowTargets); err != nil {
+	if _, _, err := guard.ParseTargets(o.AllowTargets); err != nil {
 		fault("allow-targets: %w", err)
 	}
-	if _, _, err := notify.ParseTargets(o.DenyTargets); err != nil {
+	if _, _, err := guard.ParseTargets(o.DenyTargets); err != nil {
 		fault("deny-targets: %w", err)
 	}
 	if _, err := o.Proxy.parse(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 
 	"github.com/ringback/ringback/notify"
+	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/seal"
 )
 
@@ -100,24 +101,24 @@ type proxyFunc func(*http.Request) (*url.URL, error)
 func (f proxyFunc) forTarget(target *url.URL) (*url.URL, error) { return f(&http.Request{URL: target}) }
 
 // guard decides which addresses jobs may call.
-func (a *App) guard() (*notify.Guard, error) {
+func (a *App) guard() (*guard.Guard, error) {
 	own, err := netip.ParseAddrPort(a.Addr())
 	if err != nil {
 		return nil, fmt.Errorf("read the API's address: %w", err)
 	}
-	o := notify.GuardOptions{AllowPrivate: a.options.AllowPrivate, OwnAddrs: []netip.AddrPort{own}}
-	if o.AllowTargets, o.AllowHosts, err = notify.ParseTargets(a.options.AllowTargets); err != nil {
+	o := guard.Options{AllowPrivate: a.options.AllowPrivate, OwnAddrs: []netip.AddrPort{own}}
+	if o.AllowTargets, o.AllowHosts, err = guard.ParseTargets(a.options.AllowTargets); err != nil {
 		return nil, fmt.Errorf("allow-targets: %w", err)
 	}
-	if o.DenyTargets, o.DenyHosts, err = notify.ParseTargets(a.options.DenyTargets); err != nil {
+	if o.DenyTargets, o.DenyHosts, err = guard.ParseTargets(a.options.DenyTargets); err != nil {
 		return nil, fmt.Errorf("deny-targets: %w", err)
 	}
-	return notify.NewGuard(o), nil
+	return guard.New(o), nil
 }
 
 // sender makes what delivers.
-func (a *App) sender(guard *notify.Guard, maxIdle int) (*notify.Sender, error) {
-	o := notify.Options{Guard: guard, Version: a.options.Version, MaxIdleConns: maxIdle}
+func (a *App) sender(addresses *guard.Guard, maxIdle int) (*notify.Sender, error) {
+	o := notify.Options{Guard: addresses, Version: a.options.Version, MaxIdleConns: maxIdle}
 	var err error
 	if o.ProxyFor, err = a.options.Proxy.proxyFor(); err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)

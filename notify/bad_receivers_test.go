@@ -15,6 +15,7 @@ import (
 	"github.com/ringback/ringback/internal/badreceiver"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/notify"
+	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -145,7 +146,7 @@ func (o outcome) checkAmongOthers(t *testing.T, kind badreceiver.Kind, got polic
 func sender(t *testing.T) *notify.Sender {
 	t.Helper()
 	s, err := notify.New(notify.Options{
-		Guard: notify.NewGuard(notify.GuardOptions{AllowPrivate: true}),
+		Guard: guard.New(guard.Options{AllowPrivate: true}),
 		Roots: badreceiver.Roots(t),
 	})
 	require.NoError(t, err)

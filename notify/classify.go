@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -77,7 +78,7 @@ func (a *attempt) judge(err error) (policy.ErrorClass, string) {
 
 // byPeer classifies what only the other side, the network or the guard can have caused.
 func byPeer(err error) (policy.ErrorClass, string) {
-	if e, ok := errors.AsType[*BlockedError](err); ok {
+	if e, ok := errors.AsType[*guard.BlockedError](err); ok {
 		return policy.ClassBlocked, e.Error()
 	}
 	if e, ok := errors.AsType[*partlyBlockedError](err); ok {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -129,8 +130,8 @@ func TestFailuresOfTheDialAreClassified(t *testing.T) {
 		"bad name server":   {opError(&net.DNSError{Name: "x.invalid", Err: "server misbehaving", IsTemporary: true}), policy.ClassDNS},
 		"no more sockets":   {opError(syscall.EMFILE), policy.ClassLocalResources},
 		"strange address":   {opError(syscall.EINVAL), policy.ClassOther},
-		"partly refused":    {&partlyBlockedError{&BlockedError{Target: "10.0.0.1", Rule: "private"}}, policy.ClassUnreachable},
-		"refused by us":     {opError(&BlockedError{Target: "10.0.0.1", Rule: "private"}), policy.ClassBlocked},
+		"partly refused":    {&partlyBlockedError{&guard.BlockedError{Target: "10.0.0.1", Rule: "private"}}, policy.ClassUnreachable},
+		"refused by us":     {opError(&guard.BlockedError{Target: "10.0.0.1", Rule: "private"}), policy.ClassBlocked},
 		"something unknown": {errors.New("what\nis this"), policy.ClassOther},
 	}
 	for name, test := range tests {
@@ -167,7 +168,7 @@ func TestANameThatDoesNotExistIsToldFromNameServersThatCannotSay(t *testing.T) {
 
 func TestRefusedAddressesAreFinal(t *testing.T) {
 	server, got := recorder(t, (*httptest.Server).Start)
-	s := newSender(t, Options{Guard: NewGuard(public)})
+	s := newSender(t, Options{Guard: guard.New(guard.Options{})})
 	result := s.Deliver(t.Context(), ask(server.URL))
 	require.Equal(t, policy.ClassBlocked, result.Class, result.Error)
 	require.Contains(t, result.Error, "loopback")
@@ -179,7 +180,7 @@ func TestRefusedAddressesAreFinal(t *testing.T) {
 	result = s.Deliver(t.Context(), ask("http://localhost:"+port))
 	require.Equal(t, policy.ClassBlocked, result.Class, "the address a name resolves to: %s", result.Error)
 
-	own := NewGuard(privately)
+	own := guard.New(guard.Options{AllowPrivate: true})
 	s = newSender(t, Options{Guard: own})
 	require.Equal(t, 200, s.Deliver(t.Context(), ask(server.URL)).Status)
 	s.Close()

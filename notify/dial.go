@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"net/url"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/ringback/ringback/notify/guard"
 )
 
 // dialer opens guarded connections for a wire and for net/http's transport.
@@ -19,7 +20,7 @@ import (
 // connection. So that dials to a host that swallows packets do not pile up, each still ends at the deadline of the
 // attempt that began it, its TLS handshake included.
 type dialer struct {
-	guard       *Guard
+	guard       *guard.Guard
 	net         net.Dialer
 	dial        func(ctx context.Context, network, addr string) (net.Conn, error) // nil but in tests
 	tls         *tls.Config
@@ -37,7 +38,7 @@ func (d *dialer) straight(ctx context.Context, network, addr string) (net.Conn, 
 	if err != nil {
 		return nil, err
 	}
-	return d.direct(ctx, nameOf(host), network, addr)
+	return d.direct(ctx, guard.NameOf(host), network, addr)
 }
 
 // plain is the transport's DialContext.
@@ -110,7 +111,7 @@ func (d *dialer) connect(ctx context.Context, scheme, network, addr string) (net
 	if proxy != nil {
 		return d.tunnel(ctx, proxy, host, port)
 	}
-	return d.direct(ctx, nameOf(host), network, addr)
+	return d.direct(ctx, guard.NameOf(host), network, addr)
 }
 
 // allowed parts an address into host and port, unless the guard refuses the host by its name.
@@ -119,7 +120,7 @@ func (d *dialer) allowed(addr string) (host, port string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("split host and port: %w", err)
 	}
-	return host, port, d.guard.checkHost(nameOf(host))
+	return host, port, d.guard.CheckName(guard.NameOf(host))
 }
 
 // direct dials the addresses that a name has, each of which must pass the guard at that moment.
@@ -130,7 +131,7 @@ func (d *dialer) direct(ctx context.Context, name, network, addr string) (net.Co
 	var admitted atomic.Bool
 	one := d.net
 	one.ControlContext = func(_ context.Context, network, address string, _ syscall.RawConn) error {
-		err := d.guard.control(name, network, address)
+		err := d.guard.CheckDial(name, network, address)
 		if err == nil {
 			admitted.Store(true)
 		}
@@ -142,23 +143,15 @@ func (d *dialer) direct(ctx context.Context, name, network, addr string) (net.Co
 	}
 	// The dialer reports the first failure of several. A host of which one address is refused and another just does
 	// not answer is not refused for good.
-	if blocked, ok := errors.AsType[*BlockedError](err); ok && admitted.Load() {
+	if blocked, ok := errors.AsType[*guard.BlockedError](err); ok && admitted.Load() {
 		return nil, &partlyBlockedError{blocked}
 	}
 	return nil, err
 }
 
-// nameOf is a dialled host as the guard knows names; empty for an address, which stands for itself.
-func nameOf(host string) string {
-	if _, err := netip.ParseAddr(host); err == nil {
-		return ""
-	}
-	return plainHost(host)
-}
-
 // A partlyBlockedError says that no address of a host could be used, for different reasons. It does not unwrap, so that
 // it is not taken for a BlockedError.
-type partlyBlockedError struct{ blocked *BlockedError }
+type partlyBlockedError struct{ blocked *guard.BlockedError }
 
 func (e *partlyBlockedError) Error() string {
 	return "no admitted address of the host could be reached, and " + e.blocked.Error()

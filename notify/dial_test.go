@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -96,8 +97,8 @@ func twin(t *testing.T) (port string, first net.Listener, came *atomic.Int32) {
 // The address that was checked is the one that is dialled: a name which changes between two attempts, or between a check
 // and its dial, gains nothing.
 func TestANameThatIsReboundGainsNothing(t *testing.T) {
-	for name, admitting := range map[string]GuardOptions{
-		"a network": targets("127.0.0.1/32"),
+	for name, admitting := range map[string]guard.Options{
+		"a network": {AllowTargets: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}},
 		"a name": {
 			AllowHosts: []string{"shop.example"}, DenyTargets: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")},
 		},
@@ -111,7 +112,7 @@ func TestANameThatIsReboundGainsNothing(t *testing.T) {
 		require.NotNil(t, server)
 		var lookups atomic.Int32
 		s := newSender(t, Options{
-			Guard: NewGuard(admitting),
+			Guard: guard.New(admitting),
 			Resolver: resolving(func() []string {
 				if lookups.Add(1) == 1 {
 					return []string{"127.0.0.1"}
@@ -137,29 +138,29 @@ func TestADialKnowsNames(t *testing.T) {
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	require.NoError(t, err)
 	for name, test := range map[string]struct {
-		guard GuardOptions
+		guard guard.Options
 		host  string
 		class policy.ErrorClass
 		text  string
 	}{
-		"allowed":         {GuardOptions{AllowHosts: []string{"shop.internal"}}, "Shop.Internal.", policy.ClassNone, ""},
-		"allowed below":   {GuardOptions{AllowHosts: []string{"*.internal"}}, "shop.internal", policy.ClassNone, ""},
-		"not allowed":     {GuardOptions{AllowHosts: []string{"*.shop.internal"}}, "shop.internal", policy.ClassBlocked, "--allow-targets shop.internal"},
-		"not its address": {GuardOptions{AllowHosts: []string{"shop.internal"}}, "127.0.0.1", policy.ClassBlocked, "--allow-private"},
+		"allowed":         {guard.Options{AllowHosts: []string{"shop.internal"}}, "Shop.Internal.", policy.ClassNone, ""},
+		"allowed below":   {guard.Options{AllowHosts: []string{"*.internal"}}, "shop.internal", policy.ClassNone, ""},
+		"not allowed":     {guard.Options{AllowHosts: []string{"*.shop.internal"}}, "shop.internal", policy.ClassBlocked, "--allow-targets shop.internal"},
+		"not its address": {guard.Options{AllowHosts: []string{"shop.internal"}}, "127.0.0.1", policy.ClassBlocked, "--allow-private"},
 		"denied": {
-			GuardOptions{AllowPrivate: true, DenyHosts: []string{"shop.internal"}},
+			guard.Options{AllowPrivate: true, DenyHosts: []string{"shop.internal"}},
 			"SHOP.internal", policy.ClassBlocked,
 			"shop.internal may not be called: --deny-targets shop.internal denies it",
 		},
 		"denied in other letters": {
-			GuardOptions{AllowPrivate: true, DenyHosts: []string{"shop.internal"}}, "ｓhop.internal", policy.ClassBlocked, "denies it",
+			guard.Options{AllowPrivate: true, DenyHosts: []string{"shop.internal"}}, "ｓhop.internal", policy.ClassBlocked, "denies it",
 		},
 		"denied wins": {
-			GuardOptions{AllowHosts: []string{"shop.internal"}, DenyTargets: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+			guard.Options{AllowHosts: []string{"shop.internal"}, DenyTargets: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 			"shop.internal", policy.ClassBlocked, "127.0.0.1 may not be called: --deny-targets 127.0.0.0/8 denies it",
 		},
 	} {
-		s := newSender(t, Options{Guard: NewGuard(test.guard), Resolver: fixed("127.0.0.1")})
+		s := newSender(t, Options{Guard: guard.New(test.guard), Resolver: fixed("127.0.0.1")})
 		result := s.Deliver(t.Context(), ask("http://"+test.host+":"+port))
 		require.Equal(t, test.class, result.Class, "%s: %s", name, result.Error)
 		require.Contains(t, result.Error, test.text, name)
@@ -186,7 +187,7 @@ func TestAHostIsRefusedForGoodOnlyWhenAllItsAddressesAre(t *testing.T) {
 		{[]string{"127.0.0.1", "127.0.0.2"}, false},
 	} {
 		s := newSender(t, Options{
-			Guard:    NewGuard(targets("127.0.0.1/32")),
+			Guard:    guard.New(guard.Options{AllowTargets: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}),
 			Resolver: resolving(func() []string { return test.addrs }),
 		})
 		result := s.Deliver(t.Context(), ask("http://shop.example:"+port))

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/notify/guard"
 )
 
 // net/http reports to the standard logger what a receiver sends unasked.
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) {
 func newSender(t testing.TB, o Options) *Sender {
 	t.Helper()
 	if o.Guard == nil {
-		o.Guard = NewGuard(GuardOptions{AllowPrivate: true})
+		o.Guard = guard.New(guard.Options{AllowPrivate: true})
 	}
 	s, err := New(o)
 	require.NoError(t, err)

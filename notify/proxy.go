@@ -1,11 +1,13 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 )
 
 // ParseProxy reads the URL of a forward proxy: http or https, a host, perhaps a port (80 and 443 otherwise), perhaps a
@@ -28,7 +30,7 @@ func checkProxy(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return errors.New("the proxy's URL is neither http nor https")
 	}
-	if _, ok := portOf(u); !ok || u.Hostname() == "" {
+	if _, err := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16); err != nil || u.Hostname() == "" {
 		return errors.New("the proxy's URL names no host, or a port that is none")
 	}
 	return nil

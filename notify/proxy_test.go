@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -117,7 +119,7 @@ func TestAProxyIsGivenTheCheckedAddress(t *testing.T) {
 			proxy := newForwardProxy(t, func(string) string { return server.Listener.Addr().String() })
 			var askedFor atomic.Pointer[url.URL]
 			s := newSender(t, Options{
-				Guard:    NewGuard(public),
+				Guard:    guard.New(guard.Options{}),
 				Resolver: fixed("8.8.8.8"),
 				Roots:    roots(root),
 				Version:  "7",
@@ -173,7 +175,7 @@ func TestANameThatTurnsPrivateIsBlockedBeforeTheProxyHearsOfIt(t *testing.T) {
 	proxy := newForwardProxy(t, func(string) string { return server.Listener.Addr().String() })
 	var lookups atomic.Int32
 	s := newSender(t, Options{
-		Guard:    NewGuard(public),
+		Guard:    guard.New(guard.Options{}),
 		ProxyFor: always(t, "http://"+proxy.addr),
 		Resolver: resolving(func() []string {
 			if lookups.Add(1) == 1 {
@@ -194,38 +196,38 @@ func TestANameThatTurnsPrivateIsBlockedBeforeTheProxyHearsOfIt(t *testing.T) {
 
 func TestTheGuardJudgesTargetsOfProxies(t *testing.T) {
 	for name, test := range map[string]struct {
-		guard    GuardOptions
+		guard    guard.Options
 		url      string
 		resolved []string
 		class    policy.ErrorClass
 		targets  []string
 	}{
-		"a private literal": {public, "http://10.0.0.5/", nil, policy.ClassBlocked, nil},
-		"a private name":    {public, "http://shop.example/", []string{"192.168.1.1", "169.254.169.254"}, policy.ClassBlocked, nil},
-		"loopback":          {public, "http://127.0.0.1:1/", nil, policy.ClassBlocked, nil},
-		"a mapped literal":  {public, "http://[::ffff:10.0.0.5]/", nil, policy.ClassBlocked, nil},
-		"a denied name":     {GuardOptions{DenyHosts: []string{"*.example"}}, "http://SHOP.example./", []string{"8.8.8.8"}, policy.ClassBlocked, nil},
-		"a denied network":  {GuardOptions{DenyTargets: targets("8.8.0.0/16").AllowTargets}, "http://shop.example/", []string{"8.8.8.8"}, policy.ClassBlocked, nil},
+		"a private literal": {guard.Options{}, "http://10.0.0.5/", nil, policy.ClassBlocked, nil},
+		"a private name":    {guard.Options{}, "http://shop.example/", []string{"192.168.1.1", "169.254.169.254"}, policy.ClassBlocked, nil},
+		"loopback":          {guard.Options{}, "http://127.0.0.1:1/", nil, policy.ClassBlocked, nil},
+		"a mapped literal":  {guard.Options{}, "http://[::ffff:10.0.0.5]/", nil, policy.ClassBlocked, nil},
+		"a denied name":     {guard.Options{DenyHosts: []string{"*.example"}}, "http://SHOP.example./", []string{"8.8.8.8"}, policy.ClassBlocked, nil},
+		"a denied network":  {guard.Options{DenyTargets: []netip.Prefix{netip.MustParsePrefix("8.8.0.0/16")}}, "http://shop.example/", []string{"8.8.8.8"}, policy.ClassBlocked, nil},
 		"an allowed name": {
-			GuardOptions{AllowHosts: []string{"shop.example"}},
+			guard.Options{AllowHosts: []string{"shop.example"}},
 			"http://shop.example/",
 			[]string{"10.0.0.5"},
 			policy.ClassNone,
 			[]string{"CONNECT 10.0.0.5:80"},
 		},
 		"what is left of several": {
-			public, "http://shop.example/", []string{"10.0.0.5", "8.8.8.8"}, policy.ClassNone, []string{"CONNECT 8.8.8.8:80"},
+			guard.Options{}, "http://shop.example/", []string{"10.0.0.5", "8.8.8.8"}, policy.ClassNone, []string{"CONNECT 8.8.8.8:80"},
 		},
-		"a literal":      {public, "http://8.8.8.8:81/", nil, policy.ClassNone, []string{"CONNECT 8.8.8.8:81"}},
-		"IPv6":           {public, "http://[2606:4700::1111]/", nil, policy.ClassNone, []string{"CONNECT [2606:4700::1111]:80"}},
-		"no such name":   {public, "http://shop.example/", nil, policy.ClassDNS, nil},
-		"no such port":   {public, "http://8.8.8.8:99999/", nil, policy.ClassInvalid, nil},
-		"a zone is none": {public, "http://[fe80::1%25eth0]/", nil, policy.ClassBlocked, nil},
+		"a literal":      {guard.Options{}, "http://8.8.8.8:81/", nil, policy.ClassNone, []string{"CONNECT 8.8.8.8:81"}},
+		"IPv6":           {guard.Options{}, "http://[2606:4700::1111]/", nil, policy.ClassNone, []string{"CONNECT [2606:4700::1111]:80"}},
+		"no such name":   {guard.Options{}, "http://shop.example/", nil, policy.ClassDNS, nil},
+		"no such port":   {guard.Options{}, "http://8.8.8.8:99999/", nil, policy.ClassInvalid, nil},
+		"a zone is none": {guard.Options{}, "http://[fe80::1%25eth0]/", nil, policy.ClassBlocked, nil},
 	} {
 		server, _ := recorder(t, (*httptest.Server).Start)
 		proxy := newForwardProxy(t, func(string) string { return server.Listener.Addr().String() })
 		s := newSender(t, Options{
-			Guard: NewGuard(test.guard), Resolver: fixed(test.resolved...), ProxyFor: always(t, "http://"+proxy.addr),
+			Guard: guard.New(test.guard), Resolver: fixed(test.resolved...), ProxyFor: always(t, "http://"+proxy.addr),
 		})
 		result := s.Deliver(t.Context(), ask(test.url))
 		require.Equal(t, test.class, result.Class, "%s: %s", name, result.Error)
@@ -242,7 +244,7 @@ func TestAnotherAddressIsTriedWhenTheProxyDoesNotReachTheFirst(t *testing.T) {
 		}
 		return ""
 	})
-	o := Options{Guard: NewGuard(public), Resolver: fixed("8.8.8.8", "8.8.4.4"), ProxyFor: always(t, "http://"+proxy.addr)}
+	o := Options{Guard: guard.New(guard.Options{}), Resolver: fixed("8.8.8.8", "8.8.4.4"), ProxyFor: always(t, "http://"+proxy.addr)}
 	result := newSender(t, o).Deliver(t.Context(), ask("http://shop.example/"))
 	require.Equal(t, 200, result.Status, result.Error)
 	require.Subset(t, []string{"CONNECT 8.8.8.8:80", "CONNECT 8.8.4.4:80"}, proxy.targets())
@@ -298,7 +300,7 @@ func TestFailuresOfAProxyAreClassified(t *testing.T) {
 				addr = receiver(t, test.serve)
 			}
 			for _, scheme := range []string{"http", "https"} {
-				s := newSender(t, Options{Guard: NewGuard(public), ProxyFor: always(t, "http://someone:topsecret@"+addr)})
+				s := newSender(t, Options{Guard: guard.New(guard.Options{}), ProxyFor: always(t, "http://someone:topsecret@"+addr)})
 				result := s.Deliver(t.Context(), ask(scheme+"://8.8.8.8/?topsecret"))
 				require.Equal(t, policy.ClassProxy, result.Class, result.Error)
 				require.Zero(t, result.Status)
@@ -318,7 +320,7 @@ func TestAProxyThatCannotBeToldIsAFailureOfTheProxy(t *testing.T) {
 		"no host":        func(*url.URL) (*url.URL, error) { return url.Parse("http://:80") },
 		"no such name":   func(*url.URL) (*url.URL, error) { return url.Parse("http://someone:topsecret@proxy.invalid:80") },
 	} {
-		s := newSender(t, Options{Guard: NewGuard(public), ProxyFor: proxyFor, Resolver: fixed()})
+		s := newSender(t, Options{Guard: guard.New(guard.Options{}), ProxyFor: proxyFor, Resolver: fixed()})
 		result := s.Deliver(t.Context(), ask("http://8.8.8.8/"))
 		require.Equal(t, policy.ClassProxy, result.Class, "%s: %s", name, result.Error)
 		require.NotContains(t, result.Error, "topsecret")
@@ -330,7 +332,7 @@ func TestWhereNoProxyLeadsTheDialIsDirect(t *testing.T) {
 	s := newSender(t, Options{ProxyFor: func(*url.URL) (*url.URL, error) { return nil, nil }})
 	require.Equal(t, 200, s.Deliver(t.Context(), ask(server.URL)).Status)
 	<-got
-	s = newSender(t, Options{Guard: NewGuard(public), ProxyFor: func(*url.URL) (*url.URL, error) { return nil, nil }})
+	s = newSender(t, Options{Guard: guard.New(guard.Options{}), ProxyFor: func(*url.URL) (*url.URL, error) { return nil, nil }})
 	require.Equal(t, policy.ClassBlocked, s.Deliver(t.Context(), ask(server.URL)).Class)
 }
 
@@ -338,7 +340,7 @@ func TestAProxyThatNeverAnswersUsesTheTimeUp(t *testing.T) {
 	addr := receiver(t, hold)
 	for _, scheme := range []string{"http", "https"} {
 		s := newSender(t, Options{
-			Guard: NewGuard(public), Resolver: fixed("8.8.8.8", "8.8.4.4"), ProxyFor: always(t, scheme+"://"+addr),
+			Guard: guard.New(guard.Options{}), Resolver: fixed("8.8.8.8", "8.8.4.4"), ProxyFor: always(t, scheme+"://"+addr),
 		})
 		result := deliver(t, s, "https://shop.example/", 300*time.Millisecond)
 		require.Equal(t, policy.ClassTimeoutDial, result.Class, result.Error)
@@ -360,7 +362,7 @@ func TestAnAnswerThatComesWithTheTunnelIsNotLost(t *testing.T) {
 			hold(conn)
 		}
 	})
-	s := newSender(t, Options{Guard: NewGuard(public), ProxyFor: always(t, "http://"+proxy)})
+	s := newSender(t, Options{Guard: guard.New(guard.Options{}), ProxyFor: always(t, "http://"+proxy)})
 	result := s.Deliver(t.Context(), ask("https://8.8.8.8/"))
 	require.Equal(t, policy.ClassTLSVersion, result.Class, "the receiver's alert: %s", result.Error)
 }

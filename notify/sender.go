@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -31,7 +32,7 @@ const (
 // Options of a Sender. The zero value is complete.
 type Options struct {
 	// Guard decides which addresses may be dialled; nil: one that admits public addresses only.
-	Guard *Guard
+	Guard *guard.Guard
 	// Version is what User-Agent tells: Ringback/<Version>; empty: "dev".
 	Version string
 	// MaxIdleConns bounds the connections kept open for later attempts, and MaxIdleConnsPerHost those to one host and
@@ -80,7 +81,7 @@ func New(o Options) (*Sender, error) {
 		return nil, err
 	}
 	if o.Guard == nil {
-		o.Guard = NewGuard(GuardOptions{})
+		o.Guard = guard.New(guard.Options{})
 	}
 	if o.Roots == nil {
 		// They are read once, and must not be missed for want of a descriptor when the first attempt needs them. An error shows

@@ -59,7 +59,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	a := attemptOf(r.Context())
 	a.bound()
 	if a.target == "" { // it stays what it is: a dial that outlived the last try may read it
-		a.target = addrOf(r)
+		a.target = addrOf(r.URL)
 	}
 	r = r.WithContext(a.traced())
 	r.URL = labelled(r.URL, t.label(r, a))

@@ -15,6 +15,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/ringback/ringback/notify/guard"
 )
 
 // Bounds of a tunnel.
@@ -72,7 +74,7 @@ func (d *dialer) admitted(ctx context.Context, host, port string) ([]netip.AddrP
 		return nil, &net.AddrError{Err: "invalid port", Addr: port}
 	}
 	var addrs []netip.Addr
-	name := nameOf(host)
+	name := guard.NameOf(host)
 	if name == "" {
 		addrs = []netip.Addr{netip.MustParseAddr(host)}
 	} else if addrs, err = d.resolver().LookupNetIP(ctx, "ip", host); err != nil {
@@ -83,8 +85,8 @@ func (d *dialer) admitted(ctx context.Context, host, port string) ([]netip.AddrP
 		refused error
 	)
 	for _, addr := range addrs {
-		target := netip.AddrPortFrom(plainAddr(addr), uint16(number))
-		if err := d.guard.checkFor(name, target); err == nil {
+		target := netip.AddrPortFrom(addr.Unmap().WithZone(""), uint16(number))
+		if err := d.guard.CheckAddr(name, target); err == nil {
 			targets = append(targets, target)
 		} else if refused == nil {
 			refused = err
@@ -108,8 +110,7 @@ func (d *dialer) resolver() *net.Resolver {
 
 // reachProxy connects to the proxy itself.
 func (d *dialer) reachProxy(ctx context.Context, proxy *url.URL) (net.Conn, error) {
-	port, _ := portOf(proxy)
-	conn, err := d.net.DialContext(ctx, "tcp", net.JoinHostPort(proxy.Hostname(), strconv.Itoa(int(port))))
+	conn, err := d.net.DialContext(ctx, "tcp", addrOf(proxy))
 	if err != nil {
 		return nil, newProxyError(ctx, "cannot be reached", err)
 	}

@@ -40,7 +40,7 @@ func (w *wire) serves(r *http.Request) (addr string, ok bool) {
 	if !looks || r.URL.Scheme != "http" || r.ContentLength > maxWireBody || !plainHostPort(r.Host) {
 		return "", false
 	}
-	addr = addrOf(r)
+	addr = addrOf(r.URL)
 	proxy, err := w.proxy("http", addr)
 	return addr, proxy == nil && err == nil
 }
@@ -79,16 +79,16 @@ func (w *wire) send(r *http.Request, addr string) (*http.Response, error) {
 	return resp, nil
 }
 
-// addrOf is the host and port that a request goes to.
-func addrOf(r *http.Request) string {
-	host, port := r.URL.Hostname(), r.URL.Port()
+// addrOf is the host and port that a URL leads to.
+func addrOf(u *url.URL) string {
+	host, port := u.Hostname(), u.Port()
 	switch {
-	case port == "" && r.URL.Scheme == "https":
+	case port == "" && u.Scheme == "https":
 		port = "443"
 	case port == "":
 		port = "80"
-	case len(host)+1+len(port) == len(r.URL.Host):
-		return r.URL.Host // which has no brackets, and no zone in its other spelling
+	case len(host)+1+len(port) == len(u.Host):
+		return u.Host // which has no brackets, and no zone in its other spelling
 	}
 	return net.JoinHostPort(host, port)
 }

@@ -69,7 +69,7 @@ func TestARequestGoesToThePortOfItsURL(t *testing.T) {
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, nil)
 		require.NoError(t, err)
-		require.Equal(t, addr, addrOf(r), url)
+		require.Equal(t, addr, addrOf(r.URL), url)
 	}
 }
 

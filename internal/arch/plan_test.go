@@ -69,10 +69,15 @@ var plan = []row{
 		ours:   []string{"store"},
 	},
 	{
+		pkg:    "notify/guard",
+		reason: "decides which addresses may be called; knows names and addresses, neither jobs nor connections",
+		others: []string{"golang.org/x/text/unicode/norm"},
+	},
+	{
 		pkg:    "notify",
 		reason: "one request at a time; knows nothing of stores, so that no store can slow it down",
-		ours:   []string{"job", "policy"},
-		others: []string{"code.dny.dev/ssrf", "github.com/hashicorp/go-retryablehttp", "golang.org/x/text/unicode/norm"},
+		ours:   []string{"job", "notify/guard", "policy"},
+		others: []string{"github.com/hashicorp/go-retryablehttp"},
 	},
 	{
 		pkg:    "pool",
@@ -102,7 +107,7 @@ var plan = []row{
 		pkg:    "app",
 		reason: "the composition root, the only place that knows all",
 		ours: []string{
-			"api", "carrier", "dispatcher", "job", "metrics", "notify", "policy", "pool", "seal", "sign", "store", "store/redis",
+			"api", "carrier", "dispatcher", "job", "metrics", "notify", "notify/guard", "policy", "pool", "seal", "sign", "store", "store/redis",
 			"store/sqlite",
 		},
 	},

@@ -1,4 +1,4 @@
-package notify
+package guard
 
 import (
 	"cmp"
@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// GuardOptions say what a Guard admits beyond public addresses, and what it refuses whatever admits it. The zero value
+// Options say what a Guard admits beyond public addresses, and what it refuses whatever admits it. The zero value
 // admits public addresses alone. ParseTargets reads networks and hosts.
-type GuardOptions struct {
+type Options struct {
 	// AllowPrivate admits loopback, RFC 1918 and unique local (fc00::/7) addresses; never link-local ones, those of
 	// cloud metadata services, or our own API.
 	AllowPrivate bool
@@ -46,8 +46,8 @@ type Guard struct {
 	own []netip.AddrPort
 }
 
-// NewGuard makes a Guard.
-func NewGuard(o GuardOptions) *Guard {
+// New makes a Guard.
+func New(o Options) *Guard {
 	g := &Guard{
 		private:      o.AllowPrivate,
 		allowed:      plainNetworks(o.AllowTargets),
@@ -70,19 +70,19 @@ func (g *Guard) Own(addr netip.AddrPort) {
 	g.own = append(g.own, netip.AddrPortFrom(plainAddr(addr.Addr()), addr.Port()))
 }
 
-// control judges an address that is about to be dialled, to which a host was resolved (empty: the address stands for
+// CheckDial judges an address that is about to be dialled, to which a host was resolved (empty: the address stands for
 // itself). It is for a net.Dialer, which asks before each connection. The error is a *BlockedError.
-func (g *Guard) control(host, network, address string) error {
+func (g *Guard) CheckDial(host, network, address string) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil || (network != "tcp4" && network != "tcp6") {
 		return &BlockedError{Target: network + " " + address, Rule: "no TCP address"}
 	}
 	// A socket for a mapped address is an IPv4 one.
-	return g.checkFor(host, netip.AddrPortFrom(plainAddr(target.Addr()), target.Port()))
+	return g.CheckAddr(host, netip.AddrPortFrom(plainAddr(target.Addr()), target.Port()))
 }
 
-// checkHost refuses a name that is denied, in the form that plainHost gives.
-func (g *Guard) checkHost(host string) error {
+// CheckName refuses a name that is denied, in the form that plainHost gives.
+func (g *Guard) CheckName(host string) error {
 	if entry, ok := matching(g.deniedHosts, host); ok {
 		return &BlockedError{Target: host, Entry: entry}
 	}
@@ -90,11 +90,11 @@ func (g *Guard) checkHost(host string) error {
 }
 
 // check judges an address that stands for itself.
-func (g *Guard) check(target netip.AddrPort) error { return g.checkFor("", target) }
+func (g *Guard) check(target netip.AddrPort) error { return g.CheckAddr("", target) }
 
-// checkFor judges an address that a host was resolved to, or that stands for itself when that is empty. What is denied
+// CheckAddr judges an address that a host was resolved to, or that stands for itself when that is empty. What is denied
 // comes first, then all strict rules, then the first of the others that matches. Last are the IPv4 addresses inside it.
-func (g *Guard) checkFor(host string, target netip.AddrPort) error {
+func (g *Guard) CheckAddr(host string, target netip.AddrPort) error {
 	addr := target.Addr().WithZone("")
 	if g.owns(netip.AddrPortFrom(plainAddr(addr), target.Port())) {
 		return &BlockedError{Target: target.String(), Rule: ownAPI}
@@ -123,7 +123,7 @@ func (g *Guard) checkFor(host string, target netip.AddrPort) error {
 			continue
 		}
 		for _, inner := range r.inner(addr) {
-			if err := g.checkFor(host, netip.AddrPortFrom(inner, target.Port())); err != nil {
+			if err := g.CheckAddr(host, netip.AddrPortFrom(inner, target.Port())); err != nil {
 				return err
 			}
 		}

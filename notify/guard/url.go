@@ -1,4 +1,4 @@
-package notify
+package guard
 
 import (
 	"errors"
@@ -26,7 +26,7 @@ func (g *Guard) CheckURL(raw string) error {
 	if host == "" {
 		return errors.New("the URL names no host")
 	}
-	if err := g.checkHost(host); err != nil {
+	if err := g.CheckName(host); err != nil {
 		return err
 	}
 	if isMetadataName(host) {
@@ -66,6 +66,14 @@ func plainHost(host string) string {
 	return strings.TrimRight(strings.ToLower(host), ".")
 }
 
+// NameOf returns a host to be dialled in the form in which the guard knows names, or an empty string if it is an address.
+func NameOf(host string) string {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return ""
+	}
+	return plainHost(host)
+}
+
 // isLoopbackName tells the names that stand for loopback: localhost and all below it (RFC 6761 §6.3), and those that
 // systems put into their hosts file.
 func isLoopbackName(host string) bool {
@@ -95,7 +103,7 @@ func (g *Guard) checkLoopbackName(host string, port uint16) error {
 	if g.owns(v4) || g.owns(v6) {
 		return &BlockedError{Target: host, Rule: ownAPI}
 	}
-	err4, err6 := g.checkFor(host, v4), g.checkFor(host, v6)
+	err4, err6 := g.CheckAddr(host, v4), g.CheckAddr(host, v6)
 	if err4 == nil || err6 == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package notify
+package guard
 
 import (
 	"net/netip"
@@ -12,7 +12,7 @@ func FuzzTheGuardIsNoLaxerThanAnIndependentOne(f *testing.F) {
 	for _, addr := range []string{"127.0.0.1", "8.8.8.8", "::ffff:10.0.0.1", "64:ff9b::a00:1", "fd00::1", "2001:db8::", "ff02::1"} {
 		f.Add(netip.MustParseAddr(addr).AsSlice())
 	}
-	g, other := NewGuard(public), ssrf.New(ssrf.WithAnyPort())
+	g, other := New(public), ssrf.New(ssrf.WithAnyPort())
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		addr, ok := netip.AddrFromSlice(raw)
 		if ok && other.SafeAddr(addr) != nil && g.check(netip.AddrPortFrom(addr, 443)) == nil {
@@ -46,7 +46,7 @@ func FuzzTheGuardAdmitsNothingButWhatIsPublicOrAllowed(f *testing.F) {
 			return
 		}
 		own := netip.MustParseAddrPort("127.0.0.1:8080")
-		g := NewGuard(GuardOptions{
+		g := New(Options{
 			AllowPrivate: private, AllowTargets: []netip.Prefix{allow}, AllowHosts: []string{"shop.internal"},
 			DenyTargets: []netip.Prefix{deny}, OwnAddrs: []netip.AddrPort{own},
 		})
@@ -55,7 +55,7 @@ func FuzzTheGuardAdmitsNothingButWhatIsPublicOrAllowed(f *testing.F) {
 			host = "shop.internal"
 		}
 		target := netip.AddrPortFrom(addr, port)
-		if err := g.checkFor(host, target); err != nil {
+		if err := g.CheckAddr(host, target); err != nil {
 			require.NotEmpty(t, err.Error())
 			return
 		}

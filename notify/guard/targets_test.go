@@ -1,4 +1,4 @@
-package notify
+package guard
 
 import (
 	"net/netip"
@@ -75,11 +75,11 @@ func FuzzParseTargets(f *testing.F) {
 			_, numeric := readAddrs(name)
 			require.False(t, numeric, "what may be an address is no name")
 			if name == host {
-				require.Error(t, NewGuard(GuardOptions{DenyHosts: hosts}).CheckURL("http://"+name+"/"), name)
+				require.Error(t, New(Options{DenyHosts: hosts}).CheckURL("http://"+name+"/"), name)
 			}
 		}
 		for _, network := range networks {
-			g := NewGuard(GuardOptions{AllowPrivate: true, DenyTargets: networks})
+			g := New(Options{AllowPrivate: true, DenyTargets: networks})
 			require.Error(t, g.check(netip.AddrPortFrom(network.Addr().Unmap(), 80)))
 		}
 	})

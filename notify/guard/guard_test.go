@@ -1,4 +1,4 @@
-package notify
+package guard
 
 import (
 	"errors"
@@ -12,12 +12,12 @@ import (
 
 // options of guards in tables.
 var (
-	public    = GuardOptions{}
-	privately = GuardOptions{AllowPrivate: true}
+	public    = Options{}
+	privately = Options{AllowPrivate: true}
 )
 
-func targets(prefixes ...string) GuardOptions {
-	var o GuardOptions
+func targets(prefixes ...string) Options {
+	var o Options
 	for _, p := range prefixes {
 		o.AllowTargets = append(o.AllowTargets, netip.MustParsePrefix(p))
 	}
@@ -106,7 +106,7 @@ func TestTheGuardJudgesAddresses(t *testing.T) {
 		{"4000::1", false, false},
 		{"1000::1", false, false},
 	}
-	closed, open := NewGuard(public), NewGuard(privately)
+	closed, open := New(public), New(privately)
 	for _, test := range tests {
 		target := netip.AddrPortFrom(netip.MustParseAddr(test.addr), 80)
 		requireAdmits(t, test.public, closed.check(target), test.addr)
@@ -157,7 +157,7 @@ func TestGuard_AdmitsStrictNetworksOnlyByTheirOwnNames(t *testing.T) {
 	everything.AllowPrivate, everything.AllowHosts = true, []string{"shop.internal"}
 	for _, test := range tests {
 		addr := netip.MustParseAddr(test.addr)
-		err := NewGuard(everything).checkFor("shop.internal", netip.AddrPortFrom(addr, 80))
+		err := New(everything).CheckAddr("shop.internal", netip.AddrPortFrom(addr, 80))
 		blocked, ok := errors.AsType[*BlockedError](err)
 		require.True(t, ok, "%s must be refused, got %v", addr, err)
 		require.Equal(t, test.reason, blocked.Rule, test.addr)
@@ -166,7 +166,7 @@ func TestGuard_AdmitsStrictNetworksOnlyByTheirOwnNames(t *testing.T) {
 
 		o := everything
 		o.AllowTargets = append([]netip.Prefix{named}, o.AllowTargets...)
-		requireAdmits(t, true, NewGuard(o).check(netip.AddrPortFrom(addr, 80)), test.addr+" named itself")
+		requireAdmits(t, true, New(o).check(netip.AddrPortFrom(addr, 80)), test.addr+" named itself")
 	}
 }
 
@@ -182,7 +182,7 @@ func requireAdmits(t *testing.T, admitted bool, err error, what string) {
 
 func TestTheGuardAdmitsTargetsExactly(t *testing.T) {
 	tests := []struct {
-		targets  GuardOptions
+		targets  Options
 		addr     string
 		admitted bool
 	}{
@@ -254,20 +254,20 @@ func TestTheGuardAdmitsTargetsExactly(t *testing.T) {
 		{targets("64:ff9b:1::/48", "169.254.169.254/32"), "64:ff9b:1::169.254.169.254", true}, // /96
 	}
 	for _, test := range tests {
-		err := NewGuard(test.targets).check(netip.AddrPortFrom(netip.MustParseAddr(test.addr), 80))
+		err := New(test.targets).check(netip.AddrPortFrom(netip.MustParseAddr(test.addr), 80))
 		requireAdmits(t, test.admitted, err, test.addr)
 	}
 }
 
 func TestWhatIsDeniedIsRefusedWhateverAdmitsIt(t *testing.T) {
-	deny := func(denied string, allowed ...string) GuardOptions {
+	deny := func(denied string, allowed ...string) Options {
 		o := targets(allowed...)
 		o.AllowPrivate = true
 		o.DenyTargets = []netip.Prefix{netip.MustParsePrefix(denied)}
 		return o
 	}
 	tests := []struct {
-		options  GuardOptions
+		options  Options
 		addr     string
 		admitted bool
 	}{
@@ -296,7 +296,7 @@ func TestWhatIsDeniedIsRefusedWhateverAdmitsIt(t *testing.T) {
 		{deny("8.8.9.0/24", "64:ff9b::/96"), "64:ff9b::8.8.8.8", true},
 	}
 	for _, test := range tests {
-		g := NewGuard(test.options)
+		g := New(test.options)
 		addr := netip.MustParseAddr(test.addr)
 		requireAdmits(t, test.admitted, g.check(netip.AddrPortFrom(addr, 80)), test.addr)
 		requireAdmits(t, test.admitted, g.CheckURL("http://"+netip.AddrPortFrom(addr, 80).String()), test.addr)
@@ -334,7 +334,7 @@ func TestAnAllowedNameAdmitsItsAddresses(t *testing.T) {
 		{"127.0.0.1:8080", false}, // our own API
 		{"10.66.0.1", false},      // denied
 	}
-	g := NewGuard(GuardOptions{
+	g := New(Options{
 		AllowHosts:  []string{"shop.internal", "*.Shop.Internal."},
 		DenyTargets: []netip.Prefix{netip.MustParsePrefix("10.66.0.0/16")},
 		OwnAddrs:    []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:8080")},
@@ -345,17 +345,17 @@ func TestAnAllowedNameAdmitsItsAddresses(t *testing.T) {
 			target = netip.AddrPortFrom(netip.MustParseAddr(test.addr), 80)
 		}
 		for _, host := range []string{"shop.internal", "a.shop.internal"} {
-			requireAdmits(t, test.admitted, g.checkFor(host, target), host+" at "+test.addr)
+			requireAdmits(t, test.admitted, g.CheckAddr(host, target), host+" at "+test.addr)
 		}
 		if target.Addr() != netip.MustParseAddr("8.8.8.8") {
-			requireAdmits(t, false, g.checkFor("other.internal", target), "another name at "+test.addr)
+			requireAdmits(t, false, g.CheckAddr("other.internal", target), "another name at "+test.addr)
 			requireAdmits(t, false, g.check(target), "no name at "+test.addr)
 		}
 	}
 }
 
 func TestARefusalNamesTheRuleAndWhatWouldAdmitIt(t *testing.T) {
-	g := NewGuard(GuardOptions{
+	g := New(Options{
 		DenyTargets: []netip.Prefix{netip.MustParsePrefix("10.66.1.2/16")},
 		DenyHosts:   []string{"*.evil.example"},
 		OwnAddrs:    []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:8080")},
@@ -371,9 +371,9 @@ func TestARefusalNamesTheRuleAndWhatWouldAdmitIt(t *testing.T) {
 	for url, text := range tests {
 		require.EqualError(t, g.CheckURL(url), text)
 	}
-	require.EqualError(t, g.control("shop.internal", "tcp4", "10.0.0.5:80"),
+	require.EqualError(t, g.CheckDial("shop.internal", "tcp4", "10.0.0.5:80"),
 		"10.0.0.5 may not be called: it is a private address (RFC 1918), which only --allow-private or --allow-targets 10.0.0.5/32 or --allow-targets shop.internal admits")
-	require.EqualError(t, g.control("shop.internal", "tcp4", "169.254.169.254:80"),
+	require.EqualError(t, g.CheckDial("shop.internal", "tcp4", "169.254.169.254:80"),
 		"169.254.169.254 may not be called: it is the address of a cloud's metadata service, which only --allow-targets 169.254.169.254/32 admits")
 }
 
@@ -401,33 +401,33 @@ func TestNothingAdmitsOurOwnAPI(t *testing.T) {
 	for _, test := range tests {
 		o := targets("0.0.0.0/0", "64:ff9b::/96", "0.0.0.0/8", "::/0")
 		o.AllowPrivate = true
-		g := NewGuard(o)
+		g := New(o)
 		g.localAddrs = interfaces
 		g.Own(netip.MustParseAddrPort(test.own))
 		requireAdmits(t, test.admitted, g.check(netip.MustParseAddrPort(test.target)), test.own+" "+test.target)
 	}
 
-	blind := NewGuard(privately)
+	blind := New(privately)
 	blind.localAddrs = func() ([]net.Addr, error) { return nil, errors.New("no permission") }
 	blind.Own(netip.MustParseAddrPort("0.0.0.0:8080"))
 	requireAdmits(t, false, blind.check(netip.MustParseAddrPort("10.9.9.9:8080")), "unknown addresses")
 }
 
 func TestControlSeesTheAddressThatIsDialled(t *testing.T) {
-	g := NewGuard(public)
-	requireAdmits(t, true, g.control("", "tcp4", "8.8.8.8:80"), "public")
-	requireAdmits(t, false, g.control("", "tcp4", "10.0.0.1:80"), "private")
-	requireAdmits(t, false, g.control("", "tcp6", "[fe80::1%lo]:80"), "link-local")
-	requireAdmits(t, false, g.control("", "udp4", "8.8.8.8:80"), "udp")
-	requireAdmits(t, false, g.control("", "unix", "/run/x.sock"), "unix")
-	requireAdmits(t, true, g.control("", "tcp6", "[::ffff:8.8.8.8]:80"), "an IPv4 socket in IPv6 notation")
-	requireAdmits(t, false, g.control("", "tcp6", "[::ffff:10.0.0.1]:80"), "an IPv4 socket in IPv6 notation")
+	g := New(public)
+	requireAdmits(t, true, g.CheckDial("", "tcp4", "8.8.8.8:80"), "public")
+	requireAdmits(t, false, g.CheckDial("", "tcp4", "10.0.0.1:80"), "private")
+	requireAdmits(t, false, g.CheckDial("", "tcp6", "[fe80::1%lo]:80"), "link-local")
+	requireAdmits(t, false, g.CheckDial("", "udp4", "8.8.8.8:80"), "udp")
+	requireAdmits(t, false, g.CheckDial("", "unix", "/run/x.sock"), "unix")
+	requireAdmits(t, true, g.CheckDial("", "tcp6", "[::ffff:8.8.8.8]:80"), "an IPv4 socket in IPv6 notation")
+	requireAdmits(t, false, g.CheckDial("", "tcp6", "[::ffff:10.0.0.1]:80"), "an IPv4 socket in IPv6 notation")
 }
 
 // The ssrf package cannot tell AllowPrivate from AllowTargets, knows no metadata addresses outside of special-purpose
 // networks and gives no reasons; but what it refuses, we refuse.
 func TestTheGuardRefusesWhateverAnIndependentListRefuses(t *testing.T) {
-	g, other := NewGuard(public), ssrf.New(ssrf.WithAnyPort())
+	g, other := New(public), ssrf.New(ssrf.WithAnyPort())
 	for _, p := range append(append([]netip.Prefix{}, ssrf.IPv4DeniedPrefixes...), ssrf.IPv6DeniedPrefixes...) {
 		for _, addr := range []netip.Addr{p.Addr(), p.Addr().Next(), last(p)} {
 			require.Error(t, other.SafeAddr(addr))

@@ -1,4 +1,4 @@
-package notify
+package guard
 
 import (
 	"net/netip"
@@ -9,7 +9,7 @@ import (
 )
 
 func TestCheckURLRefusesAddressesInAnySpelling(t *testing.T) {
-	g := NewGuard(public)
+	g := New(public)
 	for _, host := range []string{
 		"127.0.0.1", "127.0.0.1.", "127.0.0.1..", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1", "0X7F.0.0.1",
 		"0177.0.0.1", "017700000001", "127.0x0.0.1", "0x7f.0x.0x.0x1", "00000177.1",
@@ -28,7 +28,7 @@ func TestCheckURLRefusesAddressesInAnySpelling(t *testing.T) {
 }
 
 func TestCheckURLLetsPassWhatOnlyADialCanTell(t *testing.T) {
-	g := NewGuard(public)
+	g := New(public)
 	for _, host := range []string{
 		"shop.example", "shop.example.", "8.8.8.8", "134744072", "8.8.2056", "0x08080808", "[2606:4700::1111]:8443",
 		"10.example", "127.0.0.1.example", "0x7f.example", "localhost.example", "notlocalhost", "metadata.example",
@@ -39,7 +39,7 @@ func TestCheckURLLetsPassWhatOnlyADialCanTell(t *testing.T) {
 }
 
 func TestCheckURLRefusesWhatIsNoHost(t *testing.T) {
-	g := NewGuard(privately)
+	g := New(privately)
 	for _, url := range []string{
 		"http://256.256.256.256/", "http://1.2.3.4.5/", "http://example.1/", "http://0x100000000/", "http://127.0.0.09x.1.1.1/",
 		"http://1.2.3.256/", "http://99999999999999999999/", "http://./", "http:///x", "http://host:99999/", "http://[::1", "::",
@@ -55,7 +55,7 @@ func TestCheckURLRefusesWhatIsNoHost(t *testing.T) {
 
 func TestCheckURLFollowsTheOptions(t *testing.T) {
 	own := netip.MustParseAddrPort("127.0.0.1:8080")
-	g := NewGuard(GuardOptions{AllowPrivate: true, OwnAddrs: []netip.AddrPort{own}})
+	g := New(Options{AllowPrivate: true, OwnAddrs: []netip.AddrPort{own}})
 	for _, url := range []string{
 		"http://localhost/", "http://a.localhost:81/", "http://127.0.0.1:8081/", "https://10.0.0.1/", "http://[::1]:81", "http://0x7f.1/",
 	} {
@@ -71,13 +71,13 @@ func TestCheckURLFollowsTheOptions(t *testing.T) {
 	requireAdmits(t, false, g.CheckURL("http://localhost/"), "the scheme's port")
 	require.NoError(t, g.CheckURL("https://localhost/"))
 
-	only := NewGuard(targets("127.0.0.1/32"))
+	only := New(targets("127.0.0.1/32"))
 	require.NoError(t, only.CheckURL("http://localhost/"))
 	requireAdmits(t, false, only.CheckURL("http://[::1]/"), "::1")
 }
 
 func TestCheckURLKnowsDeniedAndAllowedNames(t *testing.T) {
-	g := NewGuard(GuardOptions{
+	g := New(Options{
 		AllowHosts: []string{"localhost", "metadata.google.internal"},
 		DenyHosts:  []string{"shop.example", "*.evil.example", "a.localhost"},
 	})
@@ -90,7 +90,7 @@ func TestCheckURLKnowsDeniedAndAllowedNames(t *testing.T) {
 	for _, url := range []string{"http://a.shop.example/", "http://evil.example/", "http://localhost/", "http://LOCALHOST.:81/"} {
 		require.NoError(t, g.CheckURL(url), url)
 	}
-	both := NewGuard(GuardOptions{
+	both := New(Options{
 		AllowPrivate: true, DenyTargets: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 	})
 	require.EqualError(t, both.CheckURL("http://localhost/"), "127.0.0.1 may not be called: --deny-targets 127.0.0.0/8 denies it")
