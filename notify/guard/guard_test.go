@@ -24,7 +24,7 @@ func targets(prefixes ...string) Options {
 	return o
 }
 
-func TestTheGuardJudgesAddresses(t *testing.T) {
+func TestGuard_JudgesAddresses(t *testing.T) {
 	tests := []struct {
 		addr             string
 		public, allowing bool // admitted by default, and with AllowPrivate
@@ -180,7 +180,7 @@ func requireAdmits(t *testing.T, admitted bool, err error, what string) {
 	require.True(t, ok, "%s must be refused, got %v", what, err)
 }
 
-func TestTheGuardAdmitsTargetsExactly(t *testing.T) {
+func TestGuard_AdmitsTargetsExactly(t *testing.T) {
 	tests := []struct {
 		targets  Options
 		addr     string
@@ -259,7 +259,7 @@ func TestTheGuardAdmitsTargetsExactly(t *testing.T) {
 	}
 }
 
-func TestWhatIsDeniedIsRefusedWhateverAdmitsIt(t *testing.T) {
+func TestGuard_DenyWinsOverEveryOption(t *testing.T) {
 	deny := func(denied string, allowed ...string) Options {
 		o := targets(allowed...)
 		o.AllowPrivate = true
@@ -304,7 +304,7 @@ func TestWhatIsDeniedIsRefusedWhateverAdmitsIt(t *testing.T) {
 }
 
 // An allowed name admits what it resolves to, within bounds.
-func TestAnAllowedNameAdmitsItsAddresses(t *testing.T) {
+func TestGuard_AnAllowedNameAdmitsItsAddresses(t *testing.T) {
 	tests := []struct {
 		addr     string
 		admitted bool
@@ -354,7 +354,7 @@ func TestAnAllowedNameAdmitsItsAddresses(t *testing.T) {
 	}
 }
 
-func TestARefusalNamesTheRuleAndWhatWouldAdmitIt(t *testing.T) {
+func TestBlockedError_NamesTheRuleAndTheOptionThatAdmits(t *testing.T) {
 	g := New(Options{
 		DenyTargets: []netip.Prefix{netip.MustParsePrefix("10.66.1.2/16")},
 		DenyHosts:   []string{"*.evil.example"},
@@ -377,7 +377,7 @@ func TestARefusalNamesTheRuleAndWhatWouldAdmitIt(t *testing.T) {
 		"169.254.169.254 may not be called: it is the address of a cloud's metadata service, which only --allow-targets 169.254.169.254/32 admits")
 }
 
-func TestNothingAdmitsOurOwnAPI(t *testing.T) {
+func TestGuard_NothingAdmitsTheOwnAPI(t *testing.T) {
 	interfaces := func() ([]net.Addr, error) {
 		return []net.Addr{&net.IPNet{IP: net.ParseIP("10.1.2.3"), Mask: net.CIDRMask(8, 32)}}, nil
 	}
@@ -413,7 +413,7 @@ func TestNothingAdmitsOurOwnAPI(t *testing.T) {
 	requireAdmits(t, false, blind.check(netip.MustParseAddrPort("10.9.9.9:8080")), "unknown addresses")
 }
 
-func TestControlSeesTheAddressThatIsDialled(t *testing.T) {
+func TestCheckDial_JudgesTheDialledAddress(t *testing.T) {
 	g := New(public)
 	requireAdmits(t, true, g.CheckDial("", "tcp4", "8.8.8.8:80"), "public")
 	requireAdmits(t, false, g.CheckDial("", "tcp4", "10.0.0.1:80"), "private")
@@ -426,7 +426,7 @@ func TestControlSeesTheAddressThatIsDialled(t *testing.T) {
 
 // The ssrf package cannot tell AllowPrivate from AllowTargets, knows no metadata addresses outside of special-purpose
 // networks and gives no reasons; but what it refuses, we refuse.
-func TestTheGuardRefusesWhateverAnIndependentListRefuses(t *testing.T) {
+func TestGuard_RefusesWhatAnIndependentListRefuses(t *testing.T) {
 	g, other := New(public), ssrf.New(ssrf.WithAnyPort())
 	for _, p := range append(append([]netip.Prefix{}, ssrf.IPv4DeniedPrefixes...), ssrf.IPv6DeniedPrefixes...) {
 		for _, addr := range []netip.Addr{p.Addr(), p.Addr().Next(), last(p)} {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTargetsAreNetworksAddressesAndNames(t *testing.T) {
+func TestParseTargets_ReadsNetworksAddressesAndNames(t *testing.T) {
 	networks, hosts, err := ParseTargets([]string{
 		"10.1.2.3/16", " 192.168.1.7 ", "fd00::/8", "::1", "::ffff:10.0.0.0/104", "shop.internal", "*.Shop.Internal.", "LOCALHOST",
 		"a_b-c.1x", "*.xn--mnchen-3ya.example",
@@ -35,7 +35,7 @@ func TestTargetsAreNetworksAddressesAndNames(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestPatternsMatchNames(t *testing.T) {
+func TestMatching_PatternsMatchNames(t *testing.T) {
 	for _, test := range []struct {
 		pattern, host string
 		matches       bool

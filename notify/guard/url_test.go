@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestCheckURLRefusesAddressesInAnySpelling(t *testing.T) {
+func TestCheckURL_RefusesAddressesInAnySpelling(t *testing.T) {
 	g := New(public)
 	for _, host := range []string{
 		"127.0.0.1", "127.0.0.1.", "127.0.0.1..", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1", "0X7F.0.0.1",
@@ -27,7 +27,7 @@ func TestCheckURLRefusesAddressesInAnySpelling(t *testing.T) {
 	}
 }
 
-func TestCheckURLLetsPassWhatOnlyADialCanTell(t *testing.T) {
+func TestCheckURL_PassesWhatOnlyADialCanJudge(t *testing.T) {
 	g := New(public)
 	for _, host := range []string{
 		"shop.example", "shop.example.", "8.8.8.8", "134744072", "8.8.2056", "0x08080808", "[2606:4700::1111]:8443",
@@ -38,7 +38,7 @@ func TestCheckURLLetsPassWhatOnlyADialCanTell(t *testing.T) {
 	}
 }
 
-func TestCheckURLRefusesWhatIsNoHost(t *testing.T) {
+func TestCheckURL_RefusesMalformedHosts(t *testing.T) {
 	g := New(privately)
 	for _, url := range []string{
 		"http://256.256.256.256/", "http://1.2.3.4.5/", "http://example.1/", "http://0x100000000/", "http://127.0.0.09x.1.1.1/",
@@ -53,7 +53,7 @@ func TestCheckURLRefusesWhatIsNoHost(t *testing.T) {
 	require.NotContains(t, err.Error(), "secret")
 }
 
-func TestCheckURLFollowsTheOptions(t *testing.T) {
+func TestCheckURL_FollowsTheOptions(t *testing.T) {
 	own := netip.MustParseAddrPort("127.0.0.1:8080")
 	g := New(Options{AllowPrivate: true, OwnAddrs: []netip.AddrPort{own}})
 	for _, url := range []string{
@@ -76,7 +76,7 @@ func TestCheckURLFollowsTheOptions(t *testing.T) {
 	requireAdmits(t, false, only.CheckURL("http://[::1]/"), "::1")
 }
 
-func TestCheckURLKnowsDeniedAndAllowedNames(t *testing.T) {
+func TestCheckURL_KnowsDeniedAndAllowedNames(t *testing.T) {
 	g := New(Options{
 		AllowHosts: []string{"localhost", "metadata.google.internal"},
 		DenyHosts:  []string{"shop.example", "*.evil.example", "a.localhost"},
