@@ -1,7 +1,7 @@
 // Package codec is the stored form of what a job asks for. Both engines, the outbox and the fingerprint of a registration
 // use it, so that a field of job.Spec is described once, in the table of this package.
 //
-// An encoded job is a list of fields: a tag, the length of the value as a uvarint, and the value. A field that is zero is
+// An encoded job is a list of fields: a tag, the length of the value as a uvarint, and the value. A field with its default (zero; POST; a JSON body) is
 // left out, so that a new field changes neither the records nor the fingerprints of jobs that do not use it. Tags and forms
 // of values never change. A field of job.Spec that this version does not know is kept in Spec.Unknown and written again.
 //
@@ -44,7 +44,7 @@ func AppendSpec(b []byte, s *job.Spec) []byte {
 // DecodeSpec reads fields into s, whose lane must be set. Fields with a tag of the caller's are given to own, which may be
 // nil where there are none.
 func DecodeSpec(b []byte, s *job.Spec, own func(tag byte, value []byte) error) error {
-	s.Method = defaultMethod
+	s.Method, s.BodyKind = defaultMethod, defaultKind
 	var unknown []byte
 	for len(b) > 0 {
 		tag, value, rest, err := next(b)
@@ -69,6 +69,11 @@ func DecodeSpec(b []byte, s *job.Spec, own func(tag byte, value []byte) error) e
 	s.Unknown = unknown
 	s.ContentType = typeOrDefault(s)
 	return nil
+}
+
+// AppendURL appends the field that AppendSpec writes for the URL of a job of a lane.
+func AppendURL(b []byte, lane, url string) []byte {
+	return appendFields(b, []field[job.Spec]{urlField}, &job.Spec{Queue: job.Queue{Lane: lane}, URL: url})
 }
 
 // AppendNew appends all fields of n.

@@ -11,14 +11,19 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// defaultMethod is that of a job without a field for it.
-const defaultMethod = http.MethodPost
+// The values of a job without a field for them: those of most jobs.
+const (
+	defaultMethod = http.MethodPost
+	defaultKind   = job.BodyJSON
+)
+
+var urlField = field[job.Spec]{2, appendURL, readURL}
 
 // specFields are the fields of a job's Spec, in the order in which they are written. A new field of job.Spec gets a line
 // here, with a tag that was never used.
 var specFields = []field[job.Spec]{
 	{1, func(b []byte, s *job.Spec) []byte {
-		if s.BodyKind == job.BodyNone {
+		if s.BodyKind == defaultKind {
 			return b
 		}
 		return append(b, byte(s.BodyKind))
@@ -29,7 +34,7 @@ var specFields = []field[job.Spec]{
 		s.BodyKind = job.BodyKind(value[0])
 		return nil
 	}},
-	{2, appendURL, readURL},
+	urlField,
 	{3, func(b []byte, s *job.Spec) []byte {
 		if s.Method == defaultMethod {
 			return b

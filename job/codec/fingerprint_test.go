@@ -49,17 +49,21 @@ func TestFingerprint_StaysWhatItIs(t *testing.T) {
 		of     job.New
 		fields string
 	}{
-		"nothing": {job.New{}, ""},
+		"nothing": {job.New{}, "\x01\x01\x00"},
 		"an id and a URL": {
 			job.New{Spec: job.Spec{ID: "close-4711", URL: "https://shop.example/"}},
-			"\x43\x0aclose-4711" + "\x02\x16\x00https://shop.example/",
+			"\x43\x0aclose-4711" + "\x01\x01\x00" + "\x02\x16\x00https://shop.example/",
 		},
 		"a body": {
+			job.New{Spec: job.Spec{Body: []byte("{}"), BodyKind: job.BodyText, ContentType: "text/plain; charset=utf-8"}},
+			"\x01\x01\x02",
+		},
+		"a body of JSON": {
 			job.New{Spec: job.Spec{Body: []byte("{}"), BodyKind: job.BodyJSON, ContentType: "application/json"}},
-			"\x01\x01\x01",
+			"",
 		},
 		"times": {
-			job.New{Spec: job.Spec{}, RunAt: at, ExpiresAt: at.Add(time.Hour)},
+			job.New{Spec: job.Spec{BodyKind: job.BodyJSON, ContentType: "application/json"}, RunAt: at, ExpiresAt: at.Add(time.Hour)},
 			"\x46\x06" + string(binary.AppendVarint(nil, at.UnixMilli())) + "\x48\x06" + string(binary.AppendVarint(nil, at.Add(time.Hour).UnixMilli())),
 		},
 		"everything": {*registration(), encodedRegistration},
