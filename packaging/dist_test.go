@@ -24,7 +24,7 @@ func released(t *testing.T, license bool) string {
 	require.NoError(t, watch())
 	root, bin := t.TempDir(), t.TempDir()
 	files := map[string]string{
-		"README.md": "readme", "CHANGELOG.md": "changes", "packaging/dist": read(t, "dist"),
+		"README.md": "readme", "CHANGELOG.md": "changes", "docs/README.md": "index", "packaging/dist": read(t, "dist"),
 		"packaging/systemd/ringback.service": "unit", "packaging/systemd/ringback.env": "env",
 	}
 	if license {
@@ -108,9 +108,10 @@ func TestAReleaseHoldsAnArchiveAPlatformAndTheirSums(t *testing.T) {
 			archive := filepath.Join(dist, name+".tar.gz")
 			require.Contains(t, sums, fmt.Sprintf("%x  %s.tar.gz\n", sha256.Sum256([]byte(read(t, archive))), name))
 			want := map[string]string{
-				name + "/ringback":     platform + " cgo 0 -mod=readonly -s -w -X main.version=v1.2.3",
-				name + "/README.md":    "readme",
-				name + "/CHANGELOG.md": "changes",
+				name + "/ringback":       platform + " cgo 0 -mod=readonly -s -w -X main.version=v1.2.3",
+				name + "/README.md":      "readme",
+				name + "/docs/README.md": "index",
+				name + "/CHANGELOG.md":   "changes",
 			}
 			if license {
 				want[name+"/LICENSE"] = "license"
