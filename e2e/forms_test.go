@@ -114,12 +114,12 @@ func with(store, info, options string) string {
 	return store + "?" + options
 }
 
-// leastRights makes the user that the operations page describes.
+// leastRights makes the user that docs/redis.md describes.
 func leastRights(t *testing.T, server *redistest.Server) {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	defer func() { require.NoError(t, c.Close()) }()
-	page, err := os.ReadFile("../docs/operations.md")
+	page, err := os.ReadFile("../docs/redis.md")
 	require.NoError(t, err)
 	_, rules, found := strings.Cut(string(page), "user ringback on >PASSWORD ")
 	require.True(t, found, "the page gives no rules")

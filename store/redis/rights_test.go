@@ -14,7 +14,7 @@ import (
 // rights are the rules for a Redis user that the documentation gives, without its name and password.
 func rights(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/operations.md")
+	text, err := os.ReadFile("../../docs/redis.md")
 	require.NoError(t, err)
 	for line := range strings.Lines(string(text)) {
 		if rules, ok := strings.CutPrefix(strings.TrimSpace(line), "user ringback on >PASSWORD "); ok {
@@ -28,7 +28,7 @@ func rights(t *testing.T) []string {
 // rightsAfter are the rules that the documentation gives after some words, as code.
 func rightsAfter(t *testing.T, words string) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/operations.md")
+	text, err := os.ReadFile("../../docs/redis.md")
 	require.NoError(t, err)
 	_, after, found := strings.Cut(string(text), words+" `")
 	rules, _, closed := strings.Cut(after, "`")
