@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/sign"
@@ -130,11 +130,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-const (
-	defaultMaxBody = 256 << 10
-	// Timeout bounds the work on one request, whatever the store does.
-	Timeout = 30 * time.Second
-)
+// defaultMaxBody is the largest body of a job, in bytes.
+const defaultMaxBody = 256 << 10
 
 // api is what the handlers share.
 type api struct {
@@ -144,7 +141,7 @@ type api struct {
 	healthOnly  bool
 	metrics     http.Handler
 	log         *slog.Logger
-	bodies      *BodyBudget
+	bodies      *request.BodyBudget
 	lists       *listLimiter
 	overloadLog limitedLog
 	// streams holds one for each stream under way.
@@ -173,7 +170,7 @@ func newAPI(o Options) (a *api, end func()) {
 		metrics:    o.Metrics,
 		log:        cmp.Or(o.Logger, slog.Default()),
 		streams:    make(chan struct{}, maxStreams),
-		bodies:     NewBodyBudget(cmp.Or(o.BodyBytes, DefaultBodyBytes), max(MaxBatchBytes, growth*cmp.Or(o.MaxBody, defaultMaxBody)+slack)+1),
+		bodies:     request.NewBodyBudget(cmp.Or(o.BodyBytes, request.DefaultBodyBytes), max(request.MaxBatchBytes, request.Limit(cmp.Or(o.MaxBody, defaultMaxBody)))+1),
 		lists:      newListLimiter(),
 		onShutdown: func(f func()) func() bool { return context.AfterFunc(life, f) },
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -219,7 +220,7 @@ func TestFaultsBeyondAHundredAreCounted(t *testing.T) {
 	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/jobs", "{"+body.String()+`"id": "a.b"}`)
 	p := problemIn(t, w)
 	require.Equal(t, http.StatusUnprocessableEntity, w.Code)
-	require.Len(t, p.Errors, maxFieldErrors+1)
+	require.Len(t, p.Errors, request.MaxFieldErrors+1)
 }
 
 func TestOnlyJSONIsTaken(t *testing.T) {
@@ -227,7 +228,7 @@ func TestOnlyJSONIsTaken(t *testing.T) {
 		"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/x-ndjson", ";", "json",
 	} {
 		for _, target := range []string{"POST /v1/jobs", "POST /v1/batch", "PATCH /v1/jobs/a", "PUT /v1/topics/a"} {
-			if kind == ContentTypeNDJSON && target == "POST /v1/batch" {
+			if kind == request.ContentTypeNDJSON && target == "POST /v1/batch" {
 				continue // a stream
 			}
 			f := newFake()
@@ -299,7 +300,7 @@ func TestBatch_NamesTheJobsThatItRefuses(t *testing.T) {
 	}
 	array := call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": [`+strings.Join(texts, ",")+`]}`)
 	results, _ := answered(t, array)["results"].([]any)
-	lines := call(t, handlerOf(f), http.MethodPost, "/v1/batch", strings.Join(texts, "\n\n"), "Content-Type", ContentTypeNDJSON)
+	lines := call(t, handlerOf(f), http.MethodPost, "/v1/batch", strings.Join(texts, "\n\n"), "Content-Type", request.ContentTypeNDJSON)
 	streamed := strings.Split(strings.TrimSpace(lines.Body.String()), "\n")
 	require.Len(t, streamed, len(jobs))
 	for i, j := range jobs {
@@ -329,7 +330,7 @@ func TestWhiteSpaceAroundTheJSONIsTaken(t *testing.T) {
 func TestARequestLargerThanTheLimitIsRefusedWithAndWithoutItsLength(t *testing.T) {
 	for _, target := range []string{"/v1/jobs", "/v1/batch"} {
 		f := newFake()
-		body := strings.Repeat(" ", MaxBatchBytes+1)
+		body := strings.Repeat(" ", request.MaxBatchBytes+1)
 		w := call(t, handlerOf(f), http.MethodPost, target, body)
 		require.Equal(t, http.StatusRequestEntityTooLarge, w.Code)
 		problemIn(t, w)

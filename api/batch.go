@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -15,7 +17,7 @@ import (
 // A batch is one under way, as JSON or as a stream.
 type batch struct {
 	*api
-	out *Buffer
+	out *response.Buffer
 	now time.Time
 	// written is called after each result.
 	written func()
@@ -36,15 +38,15 @@ type batchItem struct {
 	// line is where in a stream it stands; zero: in no stream.
 	line int
 	// problem says what is wrong with it already.
-	problem *Problem
+	problem *response.Problem
 }
 
 // decode reads a job, or says what is wrong with it. Of a refused one the id at least is given, where it can be read.
-func (b *batch) decode(e batchItem) (job.New, *Problem) {
+func (b *batch) decode(e batchItem) (job.New, *response.Problem) {
 	if e.problem != nil {
 		return job.New{}, e.problem
 	}
-	n, p := DecodeJob(e.text, b.now, b.maxBody)
+	n, p := request.DecodeJob(e.text, b.now, b.maxBody)
 	if p != nil && p.Status == http.StatusBadRequest {
 		n.ID = "" // the JSON may hold two
 		if e.line > 0 {
@@ -56,7 +58,7 @@ func (b *batch) decode(e batchItem) (job.New, *Problem) {
 
 // register registers a part of the batch, at most store.MaxBatch jobs, and writes its results.
 func (b *batch) register(ctx context.Context, part []batchItem) {
-	problems := make([]*Problem, len(part))
+	problems := make([]*response.Problem, len(part))
 	ids := make([]string, len(part))
 	good := make([]job.New, 0, len(part))
 	for i, e := range part {
@@ -102,7 +104,7 @@ func (b *batch) registerUnlessFailing(ctx context.Context, good []job.New) []sto
 }
 
 func unavailable(err error) bool {
-	return err != nil && FromError(err).Status == http.StatusServiceUnavailable
+	return err != nil && response.FromError(err).Status == http.StatusServiceUnavailable
 }
 
 // An itemResult is what came of one job of a batch.
@@ -110,7 +112,7 @@ type itemResult struct {
 	id      string
 	status  int
 	reached *job.Durability
-	problem *Problem
+	problem *response.Problem
 }
 
 // maxIDShown is the longest id that a result shows, in bytes. That of a refused job is shown as it was sent.
@@ -130,7 +132,7 @@ func (b *batch) answer(r itemResult) {
 }
 
 // end writes what ended the batch before its end, in place of a result: it is of no job.
-func (b *batch) end(p *Problem) {
+func (b *batch) end(p *response.Problem) {
 	b.out.Open()
 	b.out.Null("index")
 	b.out.Null("id")

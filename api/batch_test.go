@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -126,10 +127,10 @@ func TestABatchThatIsNoBatchIsRefused(t *testing.T) {
 		f.untouched(t)
 	}
 	f := newFake()
-	w := call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(MaxBatchJobs+1))
+	w := call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(request.MaxBatchJobs+1))
 	require.Equal(t, http.StatusRequestEntityTooLarge, w.Code)
 	require.Equal(t, []string{"/jobs"}, problemIn(t, w).fields())
 	f.untouched(t)
-	require.Equal(t, http.StatusOK, call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(MaxBatchJobs)).Code)
+	require.Equal(t, http.StatusOK, call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(request.MaxBatchJobs)).Code)
 	require.JSONEq(t, `{"results": []}`, call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": []}`).Body.String())
 }

@@ -15,26 +15,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
 
 // budgeted is an API over a service, and the budget of its request bodies: one of the largest registrations fits.
-func budgeted(s Service) (http.Handler, *BodyBudget) {
+func budgeted(s Service) (http.Handler, *request.BodyBudget) {
 	o := Options{Service: s, BodyBytes: 1, Logger: quiet}
 	a, end := newAPI(o)
-	a.bodies.large = a.requestLimit() + 1
-	a.bodies.all = a.bodies.large + SmallBytes
+	a.bodies = request.NewBodyBudget(0, request.Limit(a.maxBody)+1)
 	return a.handler(o, end), a.bodies
 }
 
 func TestNewBodyBudget_FitsTheLargestRequest(t *testing.T) {
 	for _, maxBody := range []int64{1, 256 << 10, 10 << 20} {
 		a, _ := newAPI(Options{Service: newFake(), BodyBytes: 1, MaxBody: maxBody})
-		require.Equal(t, max(MaxBatchBytes, a.requestLimit())+1, a.bodies.large)
+		require.Equal(t, max(request.MaxBatchBytes, request.Limit(a.maxBody))+1, a.bodies.Large())
 	}
 	a, _ := newAPI(Options{Service: newFake()})
-	require.EqualValues(t, DefaultBodyBytes, a.bodies.large)
+	require.EqualValues(t, request.DefaultBodyBytes, a.bodies.Large())
 }
 
 // An upload is a request whose body comes as the test says.
@@ -106,9 +106,9 @@ func TestBodyBudget_BoundsUploadsThatAreUnderWay(t *testing.T) {
 		}
 
 		largest := newUpload(t, h, "/v1/jobs", -1)
-		require.NoError(t, largest.send(int(budget.large)-1-len(end)), "what was held was given back")
+		require.NoError(t, largest.send(int(budget.Large())-1-len(end)), "what was held was given back")
 		require.Equal(t, http.StatusOK, largest.finish(end))
-		require.Zero(t, budget.used.Load())
+		require.Zero(t, budget.InUse())
 	}
 }
 
@@ -117,31 +117,31 @@ func TestBodyBudget_HoldsLittleForSilentClients(t *testing.T) {
 	h, budget := budgeted(newFake())
 	var uploads []*upload
 	for range silent {
-		u := newUpload(t, h, "/v1/jobs", SmallBody)
+		u := newUpload(t, h, "/v1/jobs", request.SmallBody)
 		_, err := u.Write([]byte(" "))
 		require.NoError(t, err)
 		uploads = append(uploads, u)
 	}
-	require.LessOrEqual(t, budget.used.Load(), int64(silent*SmallBody/8))
+	require.LessOrEqual(t, budget.InUse(), int64(silent*request.SmallBody/8))
 	for _, u := range uploads {
-		require.NoError(t, u.send(SmallBody-1-len("{}")))
+		require.NoError(t, u.send(request.SmallBody-1-len("{}")))
 		require.Less(t, u.finish("{}"), 300)
 	}
-	require.Zero(t, budget.used.Load())
+	require.Zero(t, budget.InUse())
 }
 
 func TestBodyBudget_RefusesBeforeItReads(t *testing.T) {
 	h, budget := budgeted(newFake())
-	full := &MeteredBody{budget: budget}
-	require.True(t, full.Reserve(budget.large))
+	full := budget.Meter(nil)
+	require.True(t, full.Reserve(budget.Large()))
 	r := httptest.NewRequest(http.MethodPost, "/v1/batch", unreadable{})
-	r.ContentLength = SmallBody + 1
+	r.ContentLength = request.SmallBody + 1
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	full.Release()
-	require.Zero(t, budget.used.Load())
+	require.Zero(t, budget.InUse())
 }
 
 // unreadable is a body that must not be read.
@@ -151,20 +151,20 @@ func (unreadable) Read([]byte) (int, error) { panic("it is read") }
 
 func TestBodyBudget_BoundsAnswersThatAreNotTaken(t *testing.T) {
 	f := newFake()
-	body := strings.Repeat("x", SmallBody+1)
+	body := strings.Repeat("x", request.SmallBody+1)
 	f.jobs["a"] = job.Job{
 		Spec:     job.Spec{ID: "a", BodyKind: job.BodyText, Body: []byte(body)},
 		Progress: job.Progress{State: job.Scheduled, Version: 1},
 	}
 	h, budget := budgeted(f)
-	full := &MeteredBody{budget: budget}
+	full := budget.Meter(nil)
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/v1/jobs/a", "").Code)
-	require.True(t, full.Reserve(budget.large))
+	require.True(t, full.Reserve(budget.Large()))
 	w := call(t, h, http.MethodGet, "/v1/jobs/a", "")
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	require.Equal(t, "1", w.Header().Get("Retry-After"))
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, "/v1/jobs/a/run", "").Code, "what is done is answered")
-	require.Equal(t, budget.large, budget.used.Load())
+	require.Equal(t, budget.Large(), budget.InUse())
 }
 
 func TestBodyBudget_CountsStreams(t *testing.T) {
@@ -172,7 +172,7 @@ func TestBodyBudget_CountsStreams(t *testing.T) {
 	h, budget := budgeted(f)
 	var most int64
 	f.register = func(n job.New) store.RoutedResult {
-		most = max(most, budget.used.Load())
+		most = max(most, budget.InUse())
 		return store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Created, Job: job.Job{Spec: n.Spec}}}
 	}
 	long := `{"id": "long", "body_text": "` + strings.Repeat("x", 200<<10) + `"}`
@@ -181,10 +181,10 @@ func TestBodyBudget_CountsStreams(t *testing.T) {
 	}
 	require.Greater(t, most, int64(len(long)))
 	require.Less(t, most, int64(2<<20))
-	require.Zero(t, budget.used.Load())
+	require.Zero(t, budget.InUse())
 
-	full := &MeteredBody{budget: budget}
-	require.True(t, full.Reserve(budget.large))
+	full := budget.Meter(nil)
+	require.True(t, full.Reserve(budget.Large()))
 	got := streamed(t, h, `{"id": "a"}`+"\n"+strings.Repeat(`{"id": "b"}`+"\n", 2_000)+long)
 	require.Len(t, got, 2_002)
 	for _, one := range got[:2_001] {
@@ -193,7 +193,7 @@ func TestBodyBudget_CountsStreams(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, got[2_001].Status)
 	require.Nil(t, got[2_001].Index)
 	require.Contains(t, got[2_001].Error.Detail, "line 2002")
-	require.Equal(t, budget.large, budget.used.Load())
+	require.Equal(t, budget.Large(), budget.InUse())
 }
 
 func TestBodyBudget_IsKeptByRequestsAtOnce(t *testing.T) {
@@ -203,7 +203,7 @@ func TestBodyBudget_IsKeptByRequestsAtOnce(t *testing.T) {
 	h, budget := budgeted(f)
 	f.register = func(n job.New) store.RoutedResult {
 		mu.Lock()
-		most = max(most, budget.used.Load())
+		most = max(most, budget.InUse())
 		mu.Unlock()
 		return store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Created, Job: job.Job{Spec: n.Spec}}}
 	}
@@ -232,7 +232,7 @@ func TestBodyBudget_IsKeptByRequestsAtOnce(t *testing.T) {
 		}
 		require.NoError(t, resp.Body.Close())
 	}
-	require.LessOrEqual(t, most, budget.all)
+	require.LessOrEqual(t, most, budget.Large()+request.SmallBytes)
 }
 
 // A client that stops in the middle of a large body is not waited for, and what it held is given back.
@@ -244,12 +244,12 @@ func TestReadBody_EndsAnUploadThatStalls(t *testing.T) {
 			strconv.Itoa(1<<20)+"\r\n\r\n"+strings.Repeat(" ", 100<<10))
 		require.NoError(t, err)
 		synctest.Wait()
-		require.Positive(t, budget.used.Load())
+		require.Positive(t, budget.InUse())
 		answer, err := io.ReadAll(conn)
 		require.NoError(t, err)
 		require.True(t, strings.HasPrefix(string(answer), "HTTP/1.1 408 "), "%s", answer)
-		require.Less(t, time.Since(began), StallTimeout+5*time.Second)
-		require.Zero(t, budget.used.Load())
+		require.Less(t, time.Since(began), request.StallTimeout+5*time.Second)
+		require.Zero(t, budget.InUse())
 	})
 }
 
@@ -257,7 +257,7 @@ func TestReadBody_EndsAnUploadThatStalls(t *testing.T) {
 func TestReadBody_LeavesNoDeadlineBehind(t *testing.T) {
 	f := newFake()
 	f.register = func(n job.New) store.RoutedResult {
-		time.Sleep(StallTimeout + 5*time.Second) // a bubble's time
+		time.Sleep(request.StallTimeout + 5*time.Second) // a bubble's time
 		return store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Created, Job: job.Job{Spec: n.Spec}}}
 	}
 	h, _ := budgeted(untilDone{f})

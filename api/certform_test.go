@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -74,7 +75,7 @@ func TestAClientCertificateIsPutKeptAndTakenAwayAndItsKeyNeverShown(t *testing.T
 func TestAClientCertificateThatCannotBeOneIsRefusedAndNotRepeated(t *testing.T) {
 	chain, key := pair(t)
 	encrypted := string(pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("hunter2")}))
-	request := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: []byte("hunter2")}))
+	csr := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: []byte("hunter2")}))
 	for _, c := range []struct {
 		chain, key string
 		fields     []string
@@ -89,9 +90,9 @@ func TestAClientCertificateThatCannotBeOneIsRefusedAndNotRepeated(t *testing.T) 
 		{chain, encrypted, []string{"/client_cert/key"}},
 		{chain, chain, []string{"/client_cert/key"}},
 		{chain, "", []string{"/client_cert/key"}},
-		{strings.Repeat(chain, 400), key + strings.Repeat("\n", maxKey), []string{"/client_cert/chain", "/client_cert/key"}},
+		{strings.Repeat(chain, 400), key + strings.Repeat("\n", request.MaxKeyBytes), []string{"/client_cert/chain", "/client_cert/key"}},
 		{chain, "[redacted]", []string{"/client_cert/key"}},
-		{chain + request, key, []string{"/client_cert/chain"}},
+		{chain + csr, key, []string{"/client_cert/chain"}},
 		{chain + "-----BEGIN PRIVATE KEY-----\nhunter2 cut off", key, []string{"/client_cert/chain"}},
 	} {
 		f := newFake()

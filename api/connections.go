@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"sync"
+
+	"github.com/ringback/ringback/api/response"
 )
 
 // BoundConnections keeps a server's connections to about bound: beyond that the one that was without a request for the
@@ -129,7 +131,7 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !c.begin(of) && !isMonitoring(r) {
 		c.refused.warn("too many requests under way, answering 503", "max", c.maxBusy)
 		w.Header()["Connection"] = closeIt
-		NewProblem(http.StatusServiceUnavailable, "too many requests are under way: try again").Write(w)
+		response.NewProblem(http.StatusServiceUnavailable, "too many requests are under way: try again").Write(w)
 		return
 	}
 	c.next.ServeHTTP(w, r)

@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/store"
 )
 
@@ -14,13 +14,13 @@ const onlyDead = "only dead jobs are worked with here"
 
 // dead lists dead letters, of a topic or of all.
 func (a *api) dead(w http.ResponseWriter, r *http.Request) error {
-	q := NewQuery(r, "topic", "lane", "label", "reason", "status", "after", "before", "limit", "cursor")
+	q := request.NewQuery(r, "topic", "lane", "label", "reason", "status", "after", "before", "limit", "cursor")
 	filter := q.Filter()
 	q.CheckFilter("?", &filter)
 	if err := q.Err(); err != nil {
 		return err
 	}
-	return a.serveList(w, r, filter.Limit, func(o *Buffer) error {
+	return a.serveList(w, r, filter.Limit, func(o *response.Buffer) error {
 		page, err := a.service.Dead(r.Context(), filter)
 		if err == nil {
 			o.JobPage(page)
@@ -29,26 +29,9 @@ func (a *api) dead(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// Filter reads the parameters of a list; what is wrong with the names in it is for others to find.
-func (q *Query) Filter() store.Filter {
-	f := store.Filter{
-		Namespace: job.DefaultNamespace,
-		Topic:     q.Get("topic"),
-		Lane:      q.Get("lane"),
-		Reason:    policy.Reason(q.Get("reason")),
-		Status:    q.status("status"),
-		After:     q.time("after"),
-		Before:    q.time("before"),
-		Limit:     q.Limit(DefaultListLimit),
-		Cursor:    q.Get("cursor"),
-	}
-	q.label("?label", q.Get("label"), &f)
-	return f
-}
-
 // reviveDead sends dead letters on another round.
 func (a *api) reviveDead(w http.ResponseWriter, r *http.Request) error {
-	f, err := ReadDeadLetters(w, r, true)
+	f, err := request.ReadDeadLetters(w, r, true)
 	if err != nil {
 		return err
 	}
@@ -63,7 +46,7 @@ func (a *api) reviveDead(w http.ResponseWriter, r *http.Request) error {
 
 // purgeDead removes dead letters for good.
 func (a *api) purgeDead(w http.ResponseWriter, r *http.Request) error {
-	f, err := ReadDeadLetters(w, r, false)
+	f, err := request.ReadDeadLetters(w, r, false)
 	if err != nil {
 		return err
 	}
@@ -77,8 +60,8 @@ func (a *api) purgeDead(w http.ResponseWriter, r *http.Request) error {
 }
 
 // auditDead logs what was done to dead letters.
-func (a *api) auditDead(r *http.Request, action string, f DeadLetterRequest, worked store.BulkResult, err error) {
-	if f.DryRun || err != nil && FromError(err).Status < http.StatusInternalServerError {
+func (a *api) auditDead(r *http.Request, action string, f request.DeadLetterRequest, worked store.BulkResult, err error) {
+	if f.DryRun || err != nil && response.FromError(err).Status < http.StatusInternalServerError {
 		return // nothing was changed
 	}
 	args := []any{"topic", f.Filter.Topic, "matched", worked.Matched, "done", worked.Done, "failed", len(worked.Failed), "more", worked.More}
@@ -97,22 +80,9 @@ func (a *api) auditDead(r *http.Request, action string, f DeadLetterRequest, wor
 	a.audit(r, action, args...)
 }
 
-// ReadDeadLetters reads which dead letters a revival or purge selects, and how a revival sends them.
-func ReadDeadLetters(w http.ResponseWriter, r *http.Request, revival bool) (DeadLetterRequest, error) {
-	text, err := ReadJSON(w, r, maxSelection)
-	if err != nil {
-		return DeadLetterRequest{}, err
-	}
-	f, p := decodeDeadLetters(text, revival)
-	if p != nil {
-		return f, p
-	}
-	return f, nil
-}
-
 // answerBulk says what became of a selection; done names what was done to it.
 func (a *api) answerBulk(w http.ResponseWriter, done string, dry bool, worked store.BulkResult) {
-	o := NewBuffer()
+	o := response.NewBuffer()
 	defer o.Free()
 	o.Open()
 	o.Bool("dry_run", dry)
@@ -120,7 +90,7 @@ func (a *api) answerBulk(w http.ResponseWriter, done string, dry bool, worked st
 	o.Number(done, worked.Done)
 	o.Array("failed")
 	for _, f := range worked.Failed {
-		p := FromError(WithHint(f.Err, onlyDead))
+		p := response.FromError(response.WithHint(f.Err, onlyDead))
 		if p.Status == http.StatusInternalServerError {
 			a.log.Error("a dead letter could not be worked with", "job", f.ID, "err", f.Err)
 		}

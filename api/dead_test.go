@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -146,7 +147,7 @@ func TestThePaceOfARevivalGoesOnWhereTheOneBeforeCame(t *testing.T) {
 }
 
 func TestASelectionThatMeansNothingOrTooMuchIsRefused(t *testing.T) {
-	many := `{"ids": ["` + strings.Repeat(`a","`, MaxSelectedIDs) + `a"]}`
+	many := `{"ids": ["` + strings.Repeat(`a","`, request.MaxSelectedIDs) + `a"]}`
 	for body, fields := range map[string][]string{
 		`{}`:                               {""},
 		`{"dry_run": true}`:                {""},
@@ -201,7 +202,7 @@ func TestASelectionThatMeansNothingOrTooMuchIsRefused(t *testing.T) {
 
 func TestTenThousandOfTheLongestIDsFit(t *testing.T) {
 	var ids []string
-	for i := range MaxSelectedIDs {
+	for i := range request.MaxSelectedIDs {
 		ids = append(ids, fmt.Sprintf("rb:%093d", i))
 	}
 	f := newFake()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 )
@@ -100,15 +101,15 @@ func TestTheContractNamesTheLimitsOfDeadLettersAndSecrets(t *testing.T) {
 	doc := document(t)
 	schemas := doc.at("components", "schemas")
 	for _, schema := range []string{"Selection", "Revival"} {
-		require.EqualValues(t, MaxSelectedIDs, schemas.at(schema, "properties", "ids", "maxItems").here)
+		require.EqualValues(t, request.MaxSelectedIDs, schemas.at(schema, "properties", "ids", "maxItems").here)
 	}
 	require.EqualValues(t, policy.MaxSecrets, schemas.at("Secrets", "properties", "secrets", "maxItems").here)
 	require.EqualValues(t, policy.MaxSuccessBody, schemas.at("SuccessChange", "properties", "body_equals", "maxLength").here)
-	require.EqualValues(t, maxChain, schemas.at("ClientCertChange", "properties", "chain", "maxLength").here)
-	require.EqualValues(t, maxKey, schemas.at("ClientCertChange", "properties", "key", "maxLength").here)
+	require.EqualValues(t, request.MaxChainBytes, schemas.at("ClientCertChange", "properties", "chain", "maxLength").here)
+	require.EqualValues(t, request.MaxKeyBytes, schemas.at("ClientCertChange", "properties", "key", "maxLength").here)
 	text, _ := doc.at("paths", "/v1/dead/revive", "post", "description").here.(string)
 	require.Contains(t, strings.Join(strings.Fields(text), " "), "up to 25 seconds")
-	require.Equal(t, 30*time.Second, Timeout, "of which the service leaves 5 s for the answer")
+	require.Equal(t, 30*time.Second, request.Timeout, "of which the service leaves 5 s for the answer")
 	pattern, _ := schemas.at("JobID", "pattern").here.(string)
 	form := regexp.MustCompile(pattern)
 	for _, id := range []string{

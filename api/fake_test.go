@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -50,6 +51,8 @@ type fake struct {
 	// register, unless nil, decides what becomes of a job.
 	register func(job.New) store.RoutedResult
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func newFake() *fake {
 	return &fake{

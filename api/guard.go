@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 )
 
@@ -21,7 +22,7 @@ func (t Token) String() string {
 	if t == "" {
 		return ""
 	}
-	return Redacted
+	return response.Redacted
 }
 
 // GoString hides the token from %#v.
@@ -87,7 +88,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.unauthorized.warn("authentication failed", requestAttrs(r, "reason", reason)...)
 		closeUnread(w, r)
 		w.Header().Set("WWW-Authenticate", `Bearer realm="ringback"`)
-		NewProblem(http.StatusUnauthorized, "send the header Authorization: Bearer <token>").Write(w)
+		response.NewProblem(http.StatusUnauthorized, "send the header Authorization: Bearer <token>").Write(w)
 	default:
 		g.next.ServeHTTP(w, r)
 	}
@@ -97,7 +98,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (g *guard) forbid(w http.ResponseWriter, r *http.Request, reason string) {
 	g.refused.warn("request refused", requestAttrs(r, "host", cut(r.Host), "reason", reason)...)
 	closeUnread(w, r)
-	NewProblem(http.StatusForbidden, reason).Write(w)
+	response.NewProblem(http.StatusForbidden, reason).Write(w)
 }
 
 // closeUnread has net/http close the connection rather than read the content of a request that is refused: a client

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/store"
 )
 
@@ -284,5 +285,5 @@ func TestEveryLimitOfTheServerIsSet(t *testing.T) {
 		require.Positive(t, limit)
 	}
 	require.Positive(t, s.MaxHeaderBytes)
-	require.Greater(t, s.WriteTimeout, s.ReadTimeout+Timeout, "the time to write runs while the request is read")
+	require.Greater(t, s.WriteTimeout, s.ReadTimeout+request.Timeout, "the time to write runs while the request is read")
 }

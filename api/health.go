@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/store"
 )
 
@@ -26,7 +27,7 @@ func (a *api) alive(w http.ResponseWriter, _ *http.Request) error {
 
 // ready tells whether jobs are taken and delivered, and why not.
 func (a *api) ready(w http.ResponseWriter, r *http.Request) error {
-	ctx, cancel := context.WithTimeoutCause(r.Context(), readyTimeout, ErrTimeout)
+	ctx, cancel := context.WithTimeoutCause(r.Context(), readyTimeout, response.ErrTimeout)
 	defer cancel()
 	err := a.service.Ready(ctx)
 	if err == nil {
@@ -41,7 +42,7 @@ func (a *api) ready(w http.ResponseWriter, r *http.Request) error {
 		why = "the store does not answer"
 	}
 	a.log.Debug("not ready", "err", err)
-	return NewProblem(http.StatusServiceUnavailable, "not ready: "+why)
+	return response.NewProblem(http.StatusServiceUnavailable, "not ready: "+why)
 }
 
 // serveMetrics serves the metrics, where there are any.
@@ -68,7 +69,7 @@ func (a *api) serveOpenAPI(w http.ResponseWriter, _ *http.Request) error {
 
 // answerWord answers one word.
 func answerWord(w http.ResponseWriter, name, word string) {
-	o := NewBuffer()
+	o := response.NewBuffer()
 	defer o.Free()
 	o.Open()
 	o.Text(name, word)

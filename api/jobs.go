@@ -6,17 +6,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
 
 // register takes one job.
 func (a *api) register(w http.ResponseWriter, r *http.Request) error {
-	text, err := ReadJSON(w, r, a.requestLimit())
+	text, err := request.ReadJSON(w, r, request.Limit(a.maxBody))
 	if err != nil {
 		return err
 	}
-	n, p := DecodeJob(text, time.Now(), a.maxBody)
+	n, p := request.DecodeJob(text, time.Now(), a.maxBody)
 	if p != nil {
 		return p
 	}
@@ -33,26 +35,26 @@ func (a *api) register(w http.ResponseWriter, r *http.Request) error {
 }
 
 // registrationStatus says which status a registration comes to, or which problem.
-func registrationStatus(result *store.RoutedResult) (status int, p *Problem) {
+func registrationStatus(result *store.RoutedResult) (status int, p *response.Problem) {
 	switch {
 	case result.Err != nil:
-		return 0, FromError(result.Err)
+		return 0, response.FromError(result.Err)
 	case result.Outcome == store.Created:
 		return http.StatusCreated, nil
 	case result.Outcome == store.Existing:
 		return http.StatusOK, nil
 	case result.Job.State == job.Cancelled:
-		return 0, NewProblem(http.StatusConflict, "the job "+result.Job.ID+
+		return 0, response.NewProblem(http.StatusConflict, "the job "+result.Job.ID+
 			" was cancelled: POST /v1/jobs/"+result.Job.ID+"/revive to send it after all, or choose another id")
 	default:
-		return 0, NewProblem(http.StatusConflict, "another request was registered under the id "+result.Job.ID+
+		return 0, response.NewProblem(http.StatusConflict, "another request was registered under the id "+result.Job.ID+
 			": the same request again must be the same in every field")
 	}
 }
 
 // get shows a job with its attempts.
 func (a *api) get(w http.ResponseWriter, r *http.Request) error {
-	ref, err := PathJob(r)
+	ref, err := request.PathJob(r)
 	if err != nil {
 		return err
 	}
@@ -63,12 +65,6 @@ func (a *api) get(w http.ResponseWriter, r *http.Request) error {
 	return a.showJob(w, &found)
 }
 
-// Sizes of lists: of jobs unless a client says otherwise, and of all lists at most.
-const (
-	DefaultListLimit = 50
-	MaxListLimit     = 500
-)
-
 // states are those that can be listed.
 var states = map[job.State]bool{
 	job.Scheduled: true, job.Ready: true, job.Running: true, job.Delivered: true, job.Dead: true, job.Cancelled: true,
@@ -76,7 +72,7 @@ var states = map[job.State]bool{
 
 // list shows one page of a topic's jobs in one state.
 func (a *api) list(w http.ResponseWriter, r *http.Request) error {
-	q := NewQuery(r, "topic", "state", "lane", "label", "reason", "status", "after", "before", "limit", "cursor")
+	q := request.NewQuery(r, "topic", "state", "lane", "label", "reason", "status", "after", "before", "limit", "cursor")
 	filter := q.Filter()
 	filter.State = job.State(q.Get("state"))
 	if filter.Topic == "" {
@@ -87,14 +83,14 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	for _, name := range []string{"reason", "status"} {
 		if q.Get(name) != "" && filter.State != job.Dead {
-			q.AddError(QueryField(name), "selects among dead jobs: it needs state=dead")
+			q.AddError(request.QueryField(name), "selects among dead jobs: it needs state=dead")
 		}
 	}
 	q.CheckFilter("?", &filter)
 	if err := q.Err(); err != nil {
 		return err
 	}
-	return a.serveList(w, r, filter.Limit, func(o *Buffer) error {
+	return a.serveList(w, r, filter.Limit, func(o *response.Buffer) error {
 		page, err := a.service.List(r.Context(), filter)
 		if err == nil {
 			o.JobPage(page)
@@ -103,43 +99,29 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// JobPage writes a page of jobs.
-func (o *Buffer) JobPage(page store.Page) {
-	o.Open()
-	o.Array("items")
-	for i := range page.Jobs {
-		o.Open()
-		o.Job(&page.Jobs[i])
-		o.Close()
-	}
-	o.CloseArray()
-	o.TextIfSet("next_cursor", page.Cursor)
-	o.Close()
-}
-
 // ownIDs begins the ids of jobs that Ringback made itself.
 const ownIDs = "rb:"
 
 // edit changes a job that nobody holds.
 func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
-	ref, err := PathJob(r)
+	ref, err := request.PathJob(r)
 	if err != nil {
 		return err
 	}
-	version, err := IfMatch(r)
+	version, err := request.IfMatch(r)
 	if err != nil {
 		return err
 	}
-	text, err := ReadJSON(w, r, a.requestLimit())
+	text, err := request.ReadJSON(w, r, request.Limit(a.maxBody))
 	if err != nil {
 		return err
 	}
-	edit, p := DecodeEdit(text, time.Now(), a.maxBody)
+	edit, p := request.DecodeEdit(text, time.Now(), a.maxBody)
 	if p != nil {
 		return p
 	}
 	if edit.Labels != nil && strings.HasPrefix(ref.ID, ownIDs) {
-		return Invalid(job.FieldError{Field: "/labels", Detail: "of a job that Ringback made never change: they say who signs it"})
+		return response.Invalid(job.FieldError{Field: "/labels", Detail: "of a job that Ringback made never change: they say who signs it"})
 	}
 	edit.IfVersion = version
 	return a.change(w, r, ref, edit, "only scheduled and ready jobs can be changed")
@@ -147,15 +129,15 @@ func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
 
 // run makes a job due now.
 func (a *api) run(w http.ResponseWriter, r *http.Request) error {
-	ref, err := PathJob(r)
+	ref, err := request.PathJob(r)
 	if err != nil {
 		return err
 	}
-	version, err := IfMatch(r)
+	version, err := request.IfMatch(r)
 	if err != nil {
 		return err
 	}
-	if err := RequireNoBody(r); err != nil {
+	if err := request.RequireNoBody(r); err != nil {
 		return err
 	}
 	edit := store.Edit{Kind: job.KindRun, IfVersion: version, Delay: new(time.Duration)}
@@ -166,7 +148,7 @@ func (a *api) run(w http.ResponseWriter, r *http.Request) error {
 func (a *api) change(w http.ResponseWriter, r *http.Request, ref job.Ref, edit store.Edit, needed string) error {
 	changed, err := a.service.Edit(r.Context(), ref, edit)
 	if err != nil {
-		return WithHint(err, needed)
+		return response.WithHint(err, needed)
 	}
 	a.answerJob(w, http.StatusOK, &changed)
 	return nil
@@ -174,25 +156,25 @@ func (a *api) change(w http.ResponseWriter, r *http.Request, ref job.Ref, edit s
 
 // jobWithoutBody reads a request that says nothing but which job it is about.
 func jobWithoutBody(r *http.Request) (job.Ref, error) {
-	ref, err := PathJob(r)
+	ref, err := request.PathJob(r)
 	if err == nil {
-		err = RequireNoBody(r)
+		err = request.RequireNoBody(r)
 	}
 	if err == nil {
-		err = RequireNoIfMatch(r)
+		err = request.RequireNoIfMatch(r)
 	}
 	return ref, err
 }
 
 // revive sends an ended job on another round.
 func (a *api) revive(w http.ResponseWriter, r *http.Request) error {
-	revival, err := ReadRevival(w, r)
+	revival, err := request.ReadRevival(w, r)
 	if err != nil {
 		return err
 	}
 	revived, err := a.service.Revive(r.Context(), revival)
 	if err != nil {
-		return WithHint(err, "only delivered, dead and cancelled jobs can be revived")
+		return response.WithHint(err, "only delivered, dead and cancelled jobs can be revived")
 	}
 	a.answerJob(w, http.StatusOK, &revived)
 	return nil
@@ -206,7 +188,7 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 	}
 	cancelled, err := a.service.Cancel(r.Context(), ref)
 	if err != nil {
-		return WithHint(err, "only unfinished jobs can be cancelled")
+		return response.WithHint(err, "only unfinished jobs can be cancelled")
 	}
 	status := http.StatusOK
 	if cancelled.State == job.Running {
@@ -221,7 +203,7 @@ func (a *api) showJob(w http.ResponseWriter, j *job.Job) error {
 	held, ok := a.bodies.ReserveAnswer(answerSize(j))
 	defer held.Release()
 	if !ok {
-		return Overloaded("too many bytes of answers are under way: try again, with fewer requests at a time")
+		return response.Overloaded("too many bytes of answers are under way: try again, with fewer requests at a time")
 	}
 	o := beginJob(w, j)
 	defer o.Free()
@@ -246,13 +228,17 @@ func (a *api) answerJob(w http.ResponseWriter, status int, j *job.Job) {
 }
 
 // beginJob begins an answer that shows a job.
-func beginJob(w http.ResponseWriter, j *job.Job) *Buffer {
+func beginJob(w http.ResponseWriter, j *job.Job) *response.Buffer {
 	if j.Version > 0 {
 		w.Header()["Etag"] = []string{`"` + strconv.FormatInt(j.Version, 10) + `"`}
 	}
-	o := NewBuffer()
+	o := response.NewBuffer()
 	o.Open()
 	o.Job(j)
-	o.Body(j)
+	body := j.Body
+	if j.Kind != "" && j.BodyKind == job.BodyJSON {
+		body = redactCallback(body)
+	}
+	o.Body(j.BodyKind, body)
 	return o
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -111,7 +113,7 @@ func TestErrorsAreTurnedIntoProblemsAndInternalsAreNotShown(t *testing.T) {
 		{&store.UnavailableError{Reason: "secret-7", RetryAfter: 2500 * time.Millisecond}, 503, "3"},
 		{context.DeadlineExceeded, 503, "1"},
 		{context.Canceled, 503, "1"},
-		{ErrTimeout, 503, "1"},
+		{response.ErrTimeout, 503, "1"},
 		{errors.New("secret-7"), 500, ""},
 	}
 	for _, c := range cases {
@@ -331,7 +333,7 @@ func TestAListIsFilteredAndPaged(t *testing.T) {
 	f.page = store.Page{}
 	w = call(t, handlerOf(f), http.MethodGet, "/v1/jobs?topic=a&state=dead", "")
 	require.JSONEq(t, `{"items": []}`, w.Body.String())
-	require.Equal(t, DefaultListLimit, f.filter.Limit)
+	require.Equal(t, request.DefaultListLimit, f.filter.Limit)
 }
 
 func TestSecretsAreNotShown(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -11,11 +13,11 @@ import (
 
 // lanes lists the lanes of a topic that have settings of their own, in order of name.
 func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
-	topic, err := PathTopic(r)
+	topic, err := request.PathTopic(r)
 	if err != nil {
 		return err
 	}
-	q := NewQuery(r, "limit", "cursor")
+	q := request.NewQuery(r, "limit", "cursor")
 	limit, after := q.Limit(lanesStandard), q.Get("cursor")
 	if after != "" && !job.IsLane(after) {
 		q.AddError("?cursor", "must be the next_cursor of an earlier answer")
@@ -23,7 +25,7 @@ func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	return a.serveList(w, r, limit, func(o *Buffer) error {
+	return a.serveList(w, r, limit, func(o *response.Buffer) error {
 		// One more than is shown tells whether there are more.
 		found, err := a.service.LanesPut(r.Context(), job.DefaultNamespace, topic, after, limit+1)
 		if err != nil {
@@ -52,7 +54,7 @@ func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
 
 // lane shows a lane's own settings.
 func (a *api) lane(w http.ResponseWriter, r *http.Request) error {
-	q, err := PathLane(r)
+	q, err := request.PathLane(r)
 	if err != nil {
 		return err
 	}
@@ -70,20 +72,20 @@ func (a *api) lane(w http.ResponseWriter, r *http.Request) error {
 
 // putLane sets all of a lane's settings.
 func (a *api) putLane(w http.ResponseWriter, r *http.Request) error {
-	return a.decodeLane(w, r, PutLane)
+	return a.decodeLane(w, r, request.PutLane)
 }
 
 // patchLane changes what is named of a lane's settings.
 func (a *api) patchLane(w http.ResponseWriter, r *http.Request) error {
-	return a.decodeLane(w, r, PatchLane)
+	return a.decodeLane(w, r, request.PatchLane)
 }
 
-func (a *api) decodeLane(w http.ResponseWriter, r *http.Request, form func([]byte, policy.Lane) (policy.Lane, *Problem)) error {
-	q, err := PathNewLane(r)
+func (a *api) decodeLane(w http.ResponseWriter, r *http.Request, form func([]byte, policy.Lane) (policy.Lane, *response.Problem)) error {
+	q, err := request.PathNewLane(r)
 	if err != nil {
 		return err
 	}
-	text, err := ReadJSON(w, r, maxPolicy)
+	text, err := request.ReadJSON(w, r, maxPolicy)
 	if err != nil {
 		return err
 	}
@@ -100,9 +102,9 @@ func (a *api) decodeLane(w http.ResponseWriter, r *http.Request, form func([]byt
 // pauseLane pauses a lane, or resumes it.
 func (a *api) pauseLane(paused bool) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		q, err := PathNewLane(r)
+		q, err := request.PathNewLane(r)
 		if err == nil {
-			err = RequireNoBody(r)
+			err = request.RequireNoBody(r)
 		}
 		if err != nil {
 			return err
@@ -127,9 +129,9 @@ func (a *api) changeLane(w http.ResponseWriter, r *http.Request, q job.Queue, ch
 
 // deleteLane removes all of a lane's settings, its secrets too.
 func (a *api) deleteLane(w http.ResponseWriter, r *http.Request) error {
-	q, err := PathLane(r)
+	q, err := request.PathLane(r)
 	if err == nil {
-		err = RequireNoBody(r)
+		err = request.RequireNoBody(r)
 	}
 	if err != nil {
 		return err
@@ -151,34 +153,18 @@ func (a *api) deleteLane(w http.ResponseWriter, r *http.Request) error {
 // noLane says of a lane without settings how they begin.
 func noLane(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return NewProblem(http.StatusNotFound, "the lane has no settings of its own: a PUT gives it some; its topic's hold")
+		return response.NewProblem(http.StatusNotFound, "the lane has no settings of its own: a PUT gives it some; its topic's hold")
 	}
 	return err
 }
 
 // answerLane shows a lane, and how durable its change was.
 func answerLane(w http.ResponseWriter, l store.Lane) {
-	o := NewBuffer()
+	o := response.NewBuffer()
 	defer o.Free()
 	o.Open()
 	o.Lane(l)
 	o.Durability(l.Durability)
 	o.Close()
 	o.Send(w, http.StatusOK)
-}
-
-// Lane writes the members of a lane's own settings; secrets are not among them.
-func (o *Buffer) Lane(l store.Lane) {
-	o.Text("topic", l.Queue.Topic)
-	o.Text("lane", l.Queue.Lane)
-	o.Number("revision", l.Revision)
-	o.Text("url", l.Settings.URL)
-	o.headers("headers", l.Settings.Headers)
-	if l.Settings.LaneConcurrency > 0 {
-		o.Number("lane_concurrency", int64(l.Settings.LaneConcurrency))
-	} else {
-		o.Null("lane_concurrency")
-	}
-	o.Text("lane_rate", job.FormatRate(l.Settings.LaneRate))
-	o.Bool("paused", l.Settings.Paused)
 }

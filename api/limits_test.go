@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/ndjson"
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -69,7 +71,7 @@ func TestAStreamWhoseNextLineDoesNotComeIsEnded(t *testing.T) {
 				require.Equal(t, 201, s.result().Status)
 				began := time.Now()
 				if half != "" {
-					time.Sleep(LineTimeout / 2) // a bubble's time
+					time.Sleep(ndjson.LineTimeout / 2) // a bubble's time
 					require.NoError(t, s.send(half))
 				}
 				rest := s.rest()
@@ -77,7 +79,7 @@ func TestAStreamWhoseNextLineDoesNotComeIsEnded(t *testing.T) {
 				require.Equal(t, 408, rest[0].Status)
 				require.Contains(t, rest[0].Error.Detail, "did not arrive within 1m0s")
 				<-returned
-				require.Equal(t, LineTimeout, time.Since(began), "part of a line is none")
+				require.Equal(t, ndjson.LineTimeout, time.Since(began), "part of a line is none")
 				require.Len(t, f.jobs, 1)
 			})
 		})
@@ -89,13 +91,13 @@ func TestAStreamOutlastsTheLimitsOfOrdinaryRequestsButNotItsOwn(t *testing.T) {
 		began := time.Now()
 		s := begin(t, conn)
 		s.answer()
-		for time.Since(began) < StreamTimeout-LineTimeout {
-			time.Sleep(LineTimeout - time.Second)
+		for time.Since(began) < ndjson.StreamTimeout-ndjson.LineTimeout {
+			time.Sleep(ndjson.LineTimeout - time.Second)
 			require.NoError(t, s.send("{}\n"))
 			require.Less(t, s.result().Status, 300, "after %v", time.Since(began))
 		}
 		rest := s.rest()
-		require.Equal(t, StreamTimeout, time.Since(began))
+		require.Equal(t, ndjson.StreamTimeout, time.Since(began))
 		require.Len(t, rest, 1)
 		require.Equal(t, 408, rest[0].Status)
 		require.Contains(t, rest[0].Error.Detail, "the stream did not arrive within 15m0s")
@@ -111,7 +113,7 @@ func TestAClientThatNeverReadsIsCutOff(t *testing.T) {
 		require.NoError(t, s.send(""))
 		began := time.Now()
 		<-returned
-		require.Equal(t, TakeTimeout, time.Since(began))
+		require.Equal(t, ndjson.TakeTimeout, time.Since(began))
 		require.Len(t, f.jobs, 1000, "what was sent is registered")
 		_, err := io.ReadAll(s.body)
 		require.Equal(t, io.ErrUnexpectedEOF, err, "an answer that is cut off does not look like a whole one")
@@ -139,7 +141,7 @@ func TestReadingStopsWhileResultsThatAreNotTakenFillTheTray(t *testing.T) {
 		text, err := io.ReadAll(s.body)
 		require.NoError(t, err)
 		require.NoError(t, <-sent)
-		require.Greater(t, len(text), 2*MaxBuffered)
+		require.Greater(t, len(text), 2*ndjson.MaxBuffered)
 		require.Equal(t, 5000, strings.Count(string(text), "\n"))
 	})
 }
@@ -158,7 +160,7 @@ func TestAClientThatLeavesATrayFullIsCutOff(t *testing.T) {
 		}
 		require.Error(t, err)
 		<-returned
-		require.Equal(t, TakeTimeout, time.Since(began))
+		require.Equal(t, ndjson.TakeTimeout, time.Since(began))
 	})
 }
 
@@ -198,7 +200,7 @@ func TestAShutdownEndsStreams(t *testing.T) {
 		go func() { shut <- server.Shutdown(context.Background()) }()
 		rest := s.rest()
 		// The client has not taken its leave: it gets its results at once, and a moment to do so unless the reading had ended.
-		require.LessOrEqual(t, time.Since(began), LingerTimeout)
+		require.LessOrEqual(t, time.Since(began), ndjson.LingerTimeout)
 		require.Len(t, rest, 1)
 		require.Equal(t, 503, rest[0].Status)
 		require.Contains(t, rest[0].Error.Detail, "this process is ending")
@@ -215,7 +217,7 @@ func TestAShutdownDoesNotWaitLongForAClientThatDoesNotRead(t *testing.T) {
 		shut := make(chan error)
 		go func() { shut <- server.Shutdown(context.Background()) }()
 		<-returned
-		require.Equal(t, LastTimeout, time.Since(began))
+		require.Equal(t, ndjson.LastTimeout, time.Since(began))
 		require.NoError(t, <-shut)
 	})
 }
@@ -253,11 +255,11 @@ func TestAGroupOfAStreamGetsTheTimeOfARequest(t *testing.T) {
 		began := time.Now()
 		require.NoError(t, s.send("{}\n{}\n"))
 		require.Equal(t, 503, s.result().Status)
-		require.Equal(t, Timeout, time.Since(began))
+		require.Equal(t, request.Timeout, time.Since(began))
 		require.NoError(t, s.send("{}\n"))
 		require.NoError(t, s.send(""))
 		require.Len(t, s.rest(), 2)
-		require.Equal(t, Timeout, time.Since(began), "it is not tried again")
+		require.Equal(t, request.Timeout, time.Since(began), "it is not tried again")
 	})
 }
 

@@ -13,14 +13,17 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/api/ndjson"
+	"github.com/ringback/ringback/api/request"
 )
 
 func TestAClientThatSendsTooManyJobsBeforeItReadsGetsEveryResult(t *testing.T) {
 	// Neither the results nor what is sent too much fits into the buffers between client and server.
 	conn := dial(t, handlerOf(instantly{newFake()}))
-	require.NoError(t, conn.SetDeadline(time.Now().Add(TakeTimeout/2)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(ndjson.TakeTimeout/2)))
 	s := begin(t, conn)
-	require.NoError(t, s.send(strings.Repeat(`{"id": "`+strings.Repeat("x", 64)+"\"}\n", MaxBatchJobs)))
+	require.NoError(t, s.send(strings.Repeat(`{"id": "`+strings.Repeat("x", 64)+"\"}\n", request.MaxBatchJobs)))
 	large := strings.Repeat(`{"body_text": "`+strings.Repeat("x", 8<<10)+"\"}\n", 100)
 	for range 10 {
 		require.NoError(t, s.send(large))
@@ -28,8 +31,8 @@ func TestAClientThatSendsTooManyJobsBeforeItReadsGetsEveryResult(t *testing.T) {
 	require.NoError(t, s.send(""))
 	s.answer()
 	results := s.rest()
-	require.Len(t, results, MaxBatchJobs+1)
-	require.Equal(t, 413, results[MaxBatchJobs].Status)
+	require.Len(t, results, request.MaxBatchJobs+1)
+	require.Equal(t, 413, results[request.MaxBatchJobs].Status)
 }
 
 // overfull begins a stream, sends one job too many and reads all results. The answer has not ended then.
@@ -38,8 +41,8 @@ func overfull(t *testing.T, conn net.Conn) *session {
 	s := begin(t, conn)
 	s.answer()
 	sent := make(chan error)
-	go func() { sent <- s.send(streamOf(MaxBatchJobs+1, "")) }()
-	for i := range MaxBatchJobs {
+	go func() { sent <- s.send(streamOf(request.MaxBatchJobs+1, "")) }()
+	for i := range request.MaxBatchJobs {
 		require.Equal(t, strconv.Itoa(i), s.result().ID)
 	}
 	require.Equal(t, 413, s.result().Status)
@@ -49,8 +52,8 @@ func overfull(t *testing.T, conn net.Conn) *session {
 
 func TestWhatIsSentAfterAStreamsEndIsReadWhileMoreComes(t *testing.T) {
 	for name, c := range map[string]struct{ sends, took time.Duration }{
-		"for a while": {10 * time.Second, 10*time.Second + LingerTimeout},
-		"for ever":    {2 * MaxLinger, MaxLinger},
+		"for a while": {10 * time.Second, 10*time.Second + ndjson.LingerTimeout},
+		"for ever":    {2 * ndjson.MaxLinger, ndjson.MaxLinger},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, handlerOf(instantly{newFake()}), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
@@ -60,7 +63,7 @@ func TestWhatIsSentAfterAStreamsEndIsReadWhileMoreComes(t *testing.T) {
 				go func() {
 					defer close(sent)
 					for time.Since(began) < c.sends {
-						time.Sleep(LingerTimeout / 2) // a bubble's time
+						time.Sleep(ndjson.LingerTimeout / 2) // a bubble's time
 						if s.send("{}\n") != nil {
 							return // who sends for ever does not see the answer's end, and is closed all the same
 						}
@@ -69,9 +72,9 @@ func TestWhatIsSentAfterAStreamsEndIsReadWhileMoreComes(t *testing.T) {
 					assert.NoError(t, err)
 				}()
 				<-returned
-				require.InDelta(t, c.took, time.Since(began), float64(LingerTimeout))
+				require.InDelta(t, c.took, time.Since(began), float64(ndjson.LingerTimeout))
 				<-sent
-				require.LessOrEqual(t, time.Since(began), c.took+LingerTimeout+LastTimeout)
+				require.LessOrEqual(t, time.Since(began), c.took+ndjson.LingerTimeout+ndjson.LastTimeout)
 			})
 		})
 	}
@@ -100,15 +103,15 @@ func TestAShutdownDoesNotWaitForAClientThatSendsOn(t *testing.T) {
 				go func() {
 					defer close(sent)
 					for send() == nil {
-						time.Sleep(LingerTimeout / 10) // a bubble's time
+						time.Sleep(ndjson.LingerTimeout / 10) // a bubble's time
 					}
 				}()
-				time.Sleep(LingerTimeout)
+				time.Sleep(ndjson.LingerTimeout)
 				began := time.Now()
 				shut := make(chan error)
 				go func() { shut <- server.Shutdown(context.Background()) }()
 				<-returned
-				require.LessOrEqual(t, time.Since(began), LingerTimeout)
+				require.LessOrEqual(t, time.Since(began), ndjson.LingerTimeout)
 				require.NoError(t, <-shut)
 				<-sent
 			})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/ringback/ringback/api/response"
 )
 
 // Bounds of the lists that are read and encoded at a time, over all requests of the process. An item can take 40 KiB, most
@@ -58,12 +60,12 @@ func (l *listLimiter) release(n int) {
 
 // serveList answers with a list of at most limit items, which write reads from the store and encodes. While the client
 // takes it, what is encoded counts like request bodies.
-func (a *api) serveList(w http.ResponseWriter, r *http.Request, limit int, write func(o *Buffer) error) error {
+func (a *api) serveList(w http.ResponseWriter, r *http.Request, limit int, write func(o *response.Buffer) error) error {
 	release, ok := a.lists.acquire(r.Context(), limit)
 	if !ok {
-		return Overloaded("too many lists are being read: try again, or ask for fewer items at a time")
+		return response.Overloaded("too many lists are being read: try again, or ask for fewer items at a time")
 	}
-	o := NewBuffer()
+	o := response.NewBuffer()
 	defer o.Free()
 	err := func() error {
 		defer release()
@@ -72,10 +74,10 @@ func (a *api) serveList(w http.ResponseWriter, r *http.Request, limit int, write
 	if err != nil {
 		return err
 	}
-	held, ok := a.bodies.ReserveAnswer(min(int64(cap(o.b)), a.bodies.large)) // one always fits
+	held, ok := a.bodies.ReserveAnswer(min(o.Cap(), a.bodies.Large())) // one always fits
 	defer held.Release()
 	if !ok {
-		return Overloaded("too many bytes of answers are under way: try again, with a smaller limit or fewer requests at a time")
+		return response.Overloaded("too many bytes of answers are under way: try again, with a smaller limit or fewer requests at a time")
 	}
 	o.Send(w, http.StatusOK)
 	return nil

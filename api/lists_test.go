@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -57,7 +58,7 @@ func TestAnswerList_BoundsListsThatAreRead(t *testing.T) {
 			s := &slowLists{fake: newFake(), takes: listWait - time.Second}
 			var log bytes.Buffer
 			h := New(Options{Service: s, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			const most = listSlots * slotItems / MaxListLimit
+			const most = listSlots * slotItems / request.MaxListLimit
 			codes := make(chan int, 100)
 			ask := func(limit string) {
 				w := httptest.NewRecorder()
@@ -118,13 +119,13 @@ func TestAnswerList_BoundsAnswersThatAreNotTaken(t *testing.T) {
 	const path = "/v1/jobs?topic=a&state=scheduled&limit=500"
 	w := call(t, h, http.MethodGet, path, "")
 	require.Equal(t, http.StatusOK, w.Code)
-	require.Greater(t, int64(w.Body.Len()), budget.large/2)
-	full := &MeteredBody{budget: budget}
-	require.True(t, full.Reserve(budget.large/2))
+	require.Greater(t, int64(w.Body.Len()), budget.Large()/2)
+	full := budget.Meter(nil)
+	require.True(t, full.Reserve(budget.Large()/2))
 	w = call(t, h, http.MethodGet, path, "")
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	require.Equal(t, "1", w.Header().Get("Retry-After"))
-	require.Equal(t, budget.large/2, budget.used.Load())
+	require.Equal(t, budget.Large()/2, budget.InUse())
 	f.page.Jobs = f.page.Jobs[:1]
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, path, "").Code, "a small one goes on")
 }

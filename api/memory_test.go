@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -82,7 +83,7 @@ func TestAStreamsMemoryDoesNotGrowWithIt(t *testing.T) {
 	m := &weighed{instantly: instantly{newFake()}, every: jobs / 10}
 	body := &repeated{text: `{"id": "a", "body_text": "` + strings.Repeat("x", large) + "\"}\n", n: jobs}
 	r := httptest.NewRequest(http.MethodPost, "/v1/batch", body)
-	r.Header.Set("Content-Type", ContentTypeNDJSON)
+	r.Header.Set("Content-Type", request.ContentTypeNDJSON)
 	w := &counted{header: make(http.Header)}
 	before := heap()
 	handlerOf(m).ServeHTTP(w, r)

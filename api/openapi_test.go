@@ -13,6 +13,11 @@ import (
 
 	"github.com/stretchr/testify/assert/yaml"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/api/ndjson"
+	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/policy"
 )
 
 // document is openapi.yaml, read.
@@ -212,30 +217,35 @@ func matches(pattern, path string) bool {
 func TestEveryFieldThatIsTakenIsInTheContract(t *testing.T) {
 	schemas := document(t).at("components", "schemas")
 	names := func(schema string) []string { return sortedKeys(schemas.at(schema).properties()) }
-	require.Equal(t, sortedKeys(jobFields), names("NewJob"))
+	require.Equal(t, sortedKeys(request.JobFields), names("NewJob"))
 	var editable []string
-	for name, bit := range jobFields {
-		if bit&fieldsEditable != 0 {
+	for name, bit := range request.JobFields {
+		if bit&request.FieldsEditable != 0 {
 			editable = append(editable, name)
 		}
 	}
 	slices.Sort(editable)
 	require.Equal(t, editable, names("JobChange"))
 	for _, name := range names("Policy") {
-		require.True(t, new(topicForm).field(name, []byte("null")), "%s is not taken", name)
+		_, p := request.PatchTopic(null(name), policy.Topic{})
+		requireKnown(t, name, p)
 	}
 	for _, name := range names("LaneSettings") {
-		require.True(t, new(laneForm).field(name, []byte("null")), "%s is not taken", name)
+		_, p := request.PatchLane(null(name), policy.Lane{})
+		requireKnown(t, name, p)
 	}
 	require.ElementsMatch(t, names("Lane"), append(names("LaneSettings"), "topic", "lane", "revision", "durability"))
 	for _, name := range names("Selection") {
-		require.True(t, new(DeadLetterRequest).selectionField(name, []byte("null")), "%s is not taken", name)
+		_, p := request.DecodeDeadLetters(null(name), false)
+		requireKnown(t, name, p)
 	}
 	for _, name := range names("Revival") {
-		require.True(t, new(DeadLetterRequest).selectionField(name, []byte("null")) || new(DeadLetterRequest).planField(name, []byte("null")), "%s is not taken", name)
+		_, p := request.DecodeDeadLetters(null(name), true)
+		requireKnown(t, name, p)
 	}
 	for _, name := range names("CallbackChange") {
-		require.True(t, new(callbackForm).field(new(decoder), name, []byte("null")), "%s is not taken", name)
+		_, p := request.PatchTopic([]byte(`{"on_dead": `+string(null(name))+`}`), policy.Topic{})
+		requireKnown(t, name, p)
 	}
 	require.Equal(t, names("CallbackChange"), names("Callback"))
 	require.Equal(t, names("CallbackChange"), names("Told"))
@@ -246,6 +256,19 @@ func TestEveryFieldThatIsTakenIsInTheContract(t *testing.T) {
 	require.Equal(t, names("ClientCertChange"), names("ClientCert"))
 	// What is answered of a topic is what can be put, its name, its revision and how durable its change was.
 	require.ElementsMatch(t, names("Topic"), append(names("Policy"), "topic", "revision", "durability"))
+}
+
+// null is an object whose one member is null.
+func null(name string) []byte { return []byte(`{"` + name + `": null}`) }
+
+// requireKnown checks that a request was not refused for an unknown field.
+func requireKnown(t *testing.T, name string, p *response.Problem) {
+	t.Helper()
+	if p != nil {
+		for _, f := range p.Fields {
+			require.NotContains(t, f.Detail, "is not a field", name)
+		}
+	}
 }
 
 func TestTheGoldenAnswersShowEveryFieldThatIsDeclared(t *testing.T) {
@@ -283,12 +306,12 @@ func TestTheGoldenAnswersShowEveryFieldThatIsDeclared(t *testing.T) {
 func TestTheContractNamesTheLimitsOfAStream(t *testing.T) {
 	text, _ := document(t).at("paths", "/v1/batch", "post", "description").here.(string)
 	text = strings.Join(strings.Fields(text), " ")
-	require.Equal(t, LineTimeout, TakeTimeout)
+	require.Equal(t, ndjson.LineTimeout, ndjson.TakeTimeout)
 	for _, says := range []string{
-		fmt.Sprintf("At most %d,000 jobs", MaxBatchJobs/1000),
-		fmt.Sprintf("at most %d MiB", MaxBatchBytes>>20),
-		fmt.Sprintf("up to %d MiB of results", MaxBuffered>>20),
-		fmt.Sprintf("does not arrive within %d minute, or all of them within %d", LineTimeout/time.Minute, StreamTimeout/time.Minute),
+		fmt.Sprintf("At most %d,000 jobs", request.MaxBatchJobs/1000),
+		fmt.Sprintf("at most %d MiB", request.MaxBatchBytes>>20),
+		fmt.Sprintf("up to %d MiB of results", ndjson.MaxBuffered>>20),
+		fmt.Sprintf("does not arrive within %d minute, or all of them within %d", ndjson.LineTimeout/time.Minute, ndjson.StreamTimeout/time.Minute),
 	} {
 		require.Contains(t, text, says)
 	}

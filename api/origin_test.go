@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -41,7 +42,7 @@ func TestNoStoredSecretGoesToAnotherHostUnsaid(t *testing.T) {
 			require.Equal(t, http.StatusUnprocessableEntity, w.Code, "%s %s: %s", method, c.body, w.Body.String())
 			p := problemIn(t, w)
 			require.Equal(t, []string{c.field + "/headers/Authorization"}, p.fields())
-			require.Equal(t, resendOnNewOrigin, p.Errors[0].Detail)
+			require.Equal(t, request.ResendOnNewOrigin, p.Errors[0].Detail)
 			require.NotContains(t, w.Body.String(), "hunter2")
 		}
 	}

@@ -1,9 +1,52 @@
 package api
 
-import "github.com/ringback/ringback/job"
+import (
+	"encoding/json"
 
-// Redacted stands where a secret is not shown.
-const Redacted = "[redacted]"
+	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/job"
+)
 
-// secret reports whether the value of a header of this name is never shown.
-func secret(name string) bool { return job.SecretHeader(name) }
+// redactCallback returns the payload of a callback with the values of secret headers redacted: those of the job that it
+// reports on, and those of an answer. Anything else than a JSON object is returned as it is.
+func redactCallback(payload []byte) []byte {
+	if !json.Valid(payload) {
+		return payload
+	}
+	if payload = request.SkipSpace(payload); payload[0] != '{' {
+		return payload
+	}
+	o := new(response.Buffer)
+	o.Open()
+	for name, value := range request.Members(payload) {
+		if value[0] == '{' {
+			value = redactHeaders(value)
+		}
+		o.Member(string(name), value)
+	}
+	o.Close()
+	return o.Bytes()
+}
+
+// redactHeaders redacts the secret headers of a job or an answer in a payload.
+func redactHeaders(object []byte) []byte {
+	o := new(response.Buffer)
+	o.Open()
+	for name, value := range request.Members(object) {
+		if string(name) != "headers" || value[0] != '{' {
+			o.Member(string(name), value)
+			continue
+		}
+		o.Object("headers")
+		for header, values := range request.Members(value) {
+			if job.SecretHeader(string(header)) {
+				values = []byte(`"` + response.Redacted + `"`)
+			}
+			o.Member(string(header), values)
+		}
+		o.Close()
+	}
+	o.Close()
+	return o.Bytes()
+}

@@ -2,10 +2,12 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/response"
 )
 
 // A handler answers one request, or says why not: see FromError.
@@ -87,13 +89,13 @@ func (a *api) methods(r route) http.Handler {
 		serve, ok := r.methods[method]
 		if !ok {
 			w.Header().Set("Allow", allow)
-			return NewProblem(http.StatusMethodNotAllowed, "this path takes "+allow)
+			return response.NewProblem(http.StatusMethodNotAllowed, "this path takes "+allow)
 		}
 		if method != http.MethodGet {
-			if err := CheckConditions(req, r.versioned); err != nil {
+			if err := request.CheckConditions(req, r.versioned); err != nil {
 				return err
 			}
-			if err := CheckEncoding(w, req); err != nil {
+			if err := request.CheckEncoding(w, req); err != nil {
 				return err
 			}
 		}
@@ -105,17 +107,14 @@ func (a *api) methods(r route) http.Handler {
 	})
 }
 
-// ErrTimeout is the cause when a request takes too long.
-var ErrTimeout = errors.New("the request took longer than the API gives it")
-
 // handle bounds a request in time and turns an error into a problem.
 func (a *api) handle(serve handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeoutCause(r.Context(), Timeout, ErrTimeout)
+		ctx, cancel := context.WithTimeoutCause(r.Context(), request.Timeout, response.ErrTimeout)
 		defer cancel()
 		r = r.WithContext(ctx)
 		if r.Body != nil && r.Body != http.NoBody {
-			held := &MeteredBody{ReadCloser: r.Body, budget: a.bodies}
+			held := a.bodies.Meter(r.Body)
 			defer held.Release()
 			r.Body = held
 		}
@@ -123,7 +122,7 @@ func (a *api) handle(serve handler) http.Handler {
 		if err == nil {
 			return
 		}
-		p := FromError(err)
+		p := response.FromError(err)
 		switch p.Status {
 		case http.StatusInternalServerError:
 			a.log.Error("request failed", "method", r.Method, "route", r.Pattern, "err", err)
@@ -132,7 +131,7 @@ func (a *api) handle(serve handler) http.Handler {
 			a.warnOverload(r, p)
 		}
 		if p.Unread {
-			Metered(r).Release()
+			request.Metered(r).Release()
 			a.refuseUnread(w, r, p)
 			return
 		}

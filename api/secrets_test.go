@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/sign"
@@ -128,7 +129,7 @@ func TestABadSecretIsRefusedAndNotRepeated(t *testing.T) {
 	}
 	w := call(t, handlerOf(f), http.MethodPost, "/v1/topics/a/secrets", `secret=x`, "Content-Type", "application/x-www-form-urlencoded")
 	require.Equal(t, http.StatusUnsupportedMediaType, w.Code)
-	w = call(t, handlerOf(f), http.MethodPost, "/v1/topics/a/secrets", `{"secret": "`+strings.Repeat("a", maxSecretForm)+`"}`)
+	w = call(t, handlerOf(f), http.MethodPost, "/v1/topics/a/secrets", `{"secret": "`+strings.Repeat("a", request.MaxSecretBytes)+`"}`)
 	require.Equal(t, http.StatusRequestEntityTooLarge, w.Code)
 	f.untouched(t)
 }

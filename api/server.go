@@ -4,14 +4,15 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"github.com/ringback/ringback/api/request"
 )
 
 // Limits of the server. A batch of 16 MiB over a slow line is what the longest are for: the time to write runs from the
 // end of the request's header. A stream of jobs sets limits of its own.
 const (
 	headerTimeout = 5 * time.Second
-	ReadTimeout   = time.Minute
-	writeTimeout  = ReadTimeout + 2*Timeout
+	writeTimeout  = request.ReadTimeout + 2*request.Timeout
 	idleTimeout   = 2 * time.Minute
 	headerBytes   = 16 << 10
 )
@@ -22,11 +23,11 @@ func Server(h http.Handler, logger *slog.Logger) *http.Server {
 	s := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       ReadTimeout,
+		ReadTimeout:       request.ReadTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    headerBytes,
-		ConnState:         ExpectHeader,
+		ConnState:         request.ExpectHeader,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 	if g, ok := h.(*shutdownHandler); ok {

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -16,7 +18,7 @@ const topicsCounted = 100
 
 // stats counts all jobs together, and those of a page of topics.
 func (a *api) stats(w http.ResponseWriter, r *http.Request) error {
-	q := NewQuery(r, "limit", "after")
+	q := request.NewQuery(r, "limit", "after")
 	limit, after := q.Limit(topicsCounted), q.Get("after")
 	if after != "" && !job.IsTopic(after) {
 		q.AddError("?after", "must be the name of a topic, as next_after gives it")
@@ -35,7 +37,7 @@ func (a *api) stats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o := NewBuffer()
+	o := response.NewBuffer()
 	defer o.Free()
 	o.Open()
 	o.Object("totals")
@@ -57,26 +59,13 @@ func (a *api) stats(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// TopicStats writes the numbers of a topic, or of all.
-func (o *Buffer) TopicStats(t store.TopicStats) {
-	o.Number("registered", t.Registered)
-	o.Number("scheduled", t.Scheduled)
-	o.Number("ready", t.Ready)
-	o.Number("running", t.Running)
-	o.Number("delivered", t.Delivered)
-	o.Number("dead", t.Dead)
-	o.Number("cancelled", t.Cancelled)
-	o.Time("oldest_due", t.OldestDue)
-	o.Number("lanes_open", t.OpenBreakers)
-}
-
 // topicStats counts a topic's jobs, and the unfinished ones of its lanes.
 func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
-	name, err := PathTopic(r)
+	name, err := request.PathTopic(r)
 	if err != nil {
 		return err
 	}
-	q := NewQuery(r, "limit", "after")
+	q := request.NewQuery(r, "limit", "after")
 	limit, after := q.Limit(lanesStandard), q.Get("after")
 	if after != "" && !job.IsLane(after) {
 		q.AddError("?after", "must be the name of a lane, as next_after gives it")
@@ -93,7 +82,7 @@ func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o := NewBuffer()
+	o := response.NewBuffer()
 	defer o.Free()
 	o.Open()
 	o.Text("topic", name)
@@ -112,26 +101,6 @@ func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
 	o.Close()
 	o.Send(w, http.StatusOK)
 	return nil
-}
-
-// LaneStats writes the numbers of a lane, and how its breaker stands.
-func (o *Buffer) LaneStats(l store.LaneStats, now time.Time) {
-	o.Text("lane", l.Lane)
-	o.Number("scheduled", l.Scheduled)
-	o.Number("ready", l.Ready)
-	o.Number("running", l.Running)
-	held := l.CooldownUntil.After(now)
-	breaker := "closed"
-	switch {
-	case l.BreakerOpen && held:
-		breaker = "open"
-	case l.BreakerOpen:
-		breaker = "half_open" // a probe may be made, or is under way
-	}
-	o.Text("breaker", breaker)
-	if held {
-		o.Time("held_until", l.CooldownUntil)
-	}
 }
 
 // countsOf counts a topic's jobs; a topic without any is looked up.

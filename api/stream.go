@@ -5,25 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/ringback/ringback/api/ndjson"
+	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/store"
 )
 
-// ContentTypeNDJSON is the type of a stream and of its answer.
-const ContentTypeNDJSON = "application/x-ndjson"
-
 // closeIt: the deadlines of a stream, and what a client still sends after its end, are no next request's.
 var closeIt = []string{"close"}
-
-// IsNDJSON reports whether a request's jobs come as NDJSON.
-func IsNDJSON(r *http.Request) bool {
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return err == nil && kind == ContentTypeNDJSON
-}
 
 // stream takes jobs, one a line, and answers a result for each as they are stored, in order.
 //
@@ -39,9 +32,9 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 	if err := rc.EnableFullDuplex(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return fmt.Errorf("answer while the request is read: %w", err)
 	}
-	deadlines := NewDeadlines(rc)
+	deadlines := ndjson.NewDeadlines(rc)
 	stop := a.onShutdown(func() {
-		deadlines.End(NewProblem(http.StatusServiceUnavailable,
+		deadlines.End(response.NewProblem(http.StatusServiceUnavailable,
 			"this process is ending: what has no result is not registered; send it again"))
 	})
 	defer stop()
@@ -50,7 +43,7 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 		defer func() { <-a.streams }()
 	default:
 		w.Header()["Connection"] = closeIt
-		p := Overloaded(fmt.Sprintf(
+		p := response.Overloaded(fmt.Sprintf(
 			"there are %d streams already: wait for one to end, or send the jobs as JSON", maxStreams))
 		a.warnOverload(r, p)
 		p.Write(w)
@@ -62,28 +55,29 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusContinue) // an answer that came first would be taken for a refusal
 	}
 	h := w.Header()
-	h["Content-Type"] = []string{ContentTypeNDJSON}
+	h["Content-Type"] = []string{request.ContentTypeNDJSON}
 	h["Connection"] = closeIt
 	deadlines.BeginResponse(w)
 
-	t := NewResultBuffer(w, rc, Metered(r), deadlines.Ended, func() { deadlines.End(NewProblem(http.StatusBadRequest, "the client is gone")) })
+	t := ndjson.NewResultBuffer(w, rc, request.Metered(r), deadlines.Ended, func() { deadlines.End(response.NewProblem(http.StatusBadRequest, "the client is gone")) })
 	defer t.Stop()
+	maxLine := int(request.Limit(a.maxBody))
 	s := stream{
-		in:        Reader{r: r.Body, maxLine: int(a.requestLimit()), reserved: Metered(r)},
-		deadlines: deadlines, results: t,
+		in:   ndjson.NewReader(r.Body, maxLine, request.Metered(r)),
+		body: r.Body, maxLine: maxLine, deadlines: deadlines, results: t,
 	}
-	s.batch = batch{api: a, out: NewBuffer(), written: s.endResult}
+	s.batch = batch{api: a, out: response.NewBuffer(), written: s.endResult}
 	defer s.batch.out.Free()
 	why := s.run(context.WithoutCancel(r.Context()))
 	if why != nil {
-		a.log.Debug("a stream of jobs was ended before its end", "lines", s.in.ended, "err", why)
-		if p, ok := errors.AsType[*Problem](why); ok {
+		a.log.Debug("a stream of jobs was ended before its end", "lines", s.in.Lines(), "err", why)
+		if p, ok := errors.AsType[*response.Problem](why); ok {
 			a.warnOverload(r, p)
 		}
 	}
-	last := TakeTimeout // for the answer's end
+	last := ndjson.TakeTimeout // for the answer's end
 	if why != nil {
-		last = LastTimeout
+		last = ndjson.LastTimeout
 	}
 	_ = rc.SetWriteDeadline(time.Now().Add(last))
 	_ = deadlines.SetReadDeadline(time.Unix(1, 0)) // else net/http reads on, for as long as the next line had time to arrive
@@ -92,10 +86,12 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 
 // A stream is one under way.
 type stream struct {
-	in        Reader
-	deadlines *Deadlines
+	in        *ndjson.Reader
+	body      io.Reader // what in reads from
+	maxLine   int       // bytes
+	deadlines *ndjson.Deadlines
 	batch     batch
-	results   *ResultBuffer
+	results   *ndjson.ResultBuffer
 	clientErr error // why results are not taken any more
 }
 
@@ -112,25 +108,25 @@ func (s *stream) run(ctx context.Context) error {
 	case p == nil:
 		return s.results.Finish()
 	}
-	if err := s.deadlines.Linger(s.in.r, s.results.Finish); err != nil {
+	if err := s.deadlines.Linger(s.body, s.results.Finish); err != nil {
 		return err
 	}
 	return p
 }
 
 // registerLines takes line after line until their end; a problem is why it ended before.
-func (s *stream) registerLines(ctx context.Context) *Problem {
+func (s *stream) registerLines(ctx context.Context) *response.Problem {
 	for jobs := 0; s.clientErr == nil; { // else nobody is there to be told
 		if p := s.deadlines.NextLine(); p != nil {
 			return p
 		}
-		group, err := s.in.Next(min(store.MaxBatch, max(MaxBatchJobs-jobs, 1)))
+		group, err := s.in.Next(min(store.MaxBatch, max(request.MaxBatchJobs-jobs, 1)))
 		if err != nil {
 			return s.endOfLines(err)
 		}
-		if jobs += len(group); jobs > MaxBatchJobs {
-			return NewProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf(
-				"line %d is one job too many: a stream must be at most %d; send the rest in another", group[0].N, MaxBatchJobs))
+		if jobs += len(group); jobs > request.MaxBatchJobs {
+			return response.NewProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf(
+				"line %d is one job too many: a stream must be at most %d; send the rest in another", group[0].N, request.MaxBatchJobs))
 		}
 		s.register(ctx, group)
 		s.passOn()
@@ -139,7 +135,7 @@ func (s *stream) registerLines(ctx context.Context) *Problem {
 }
 
 // endOfLines is why there are no more lines; nil when that is all.
-func (s *stream) endOfLines(err error) *Problem {
+func (s *stream) endOfLines(err error) *response.Problem {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -148,31 +144,31 @@ func (s *stream) endOfLines(err error) *Problem {
 }
 
 // register judges and registers a group and writes its results.
-func (s *stream) register(ctx context.Context, group []Line) {
+func (s *stream) register(ctx context.Context, group []ndjson.Line) {
 	// A group gets the time of an ordinary request, and no less when the client goes away: it has begun.
-	ctx, cancel := context.WithTimeoutCause(ctx, Timeout, ErrTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, request.Timeout, response.ErrTimeout)
 	defer cancel()
 	part := make([]batchItem, len(group))
 	for i, l := range group {
 		part[i] = batchItem{text: l.Text, line: l.N}
 		if l.TooLong {
-			part[i].problem = tooLong(l.N, s.in.maxLine)
-		} else if err := CheckJSON(l.Text, l.N); err != nil {
-			part[i].problem = FromError(err)
+			part[i].problem = tooLong(l.N, s.maxLine)
+		} else if err := request.CheckJSON(l.Text, l.N); err != nil {
+			part[i].problem = response.FromError(err)
 		}
 	}
 	s.batch.now = time.Now()
 	s.batch.register(ctx, part)
 }
 
-func tooLong(n, longest int) *Problem {
-	return NewProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("line %d must be at most %d B", n, longest))
+func tooLong(n, longest int) *response.Problem {
+	return response.NewProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("line %d must be at most %d B", n, longest))
 }
 
 // endResult ends a result's line, and passes a large piece of a group's results on.
 func (s *stream) endResult() {
 	s.batch.out.EndLine()
-	if len(s.batch.out.b) >= MaxPooled {
+	if len(s.batch.out.Bytes()) >= response.MaxPooled {
 		s.passOn()
 	}
 }
@@ -180,8 +176,11 @@ func (s *stream) endResult() {
 // passOn passes results on to the client, while it takes them.
 func (s *stream) passOn() {
 	o := s.batch.out
-	if s.clientErr == nil && len(o.b) > 0 {
-		s.clientErr = s.results.Put(o.b)
+	if s.clientErr == nil && len(o.Bytes()) > 0 {
+		s.clientErr = s.results.Put(o.Bytes())
 	}
-	o.b = o.b[:0]
+	o.Reset()
 }
+
+// maxStreams is how many streams there may be at a time, since each may hold a full tray and a group's text.
+const maxStreams = 64

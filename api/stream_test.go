@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -112,7 +113,7 @@ func TestAStreamWithoutJobsHasNoResults(t *testing.T) {
 		require.Empty(t, streamed(t, handlerOf(f), body))
 		f.untouched(t)
 	}
-	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/batch", "", "Content-Type", ContentTypeNDJSON)
+	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/batch", "", "Content-Type", request.ContentTypeNDJSON)
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Empty(t, w.Body.String())
 }
@@ -140,7 +141,7 @@ func TestAStreamIsAnsweredAsABatchIs(t *testing.T) {
 	}
 	jobs := []string{`{"id": "new"}`, `{"id": "old"}`, `{"id": "other"}`, `{"id": "down"}`, `{"id": "a.b"}`, `5`}
 	whole := call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": [`+strings.Join(jobs, ",")+`]}`)
-	lines := call(t, handlerOf(g), http.MethodPost, "/v1/batch", strings.Join(jobs, "\n"), "Content-Type", ContentTypeNDJSON)
+	lines := call(t, handlerOf(g), http.MethodPost, "/v1/batch", strings.Join(jobs, "\n"), "Content-Type", request.ContentTypeNDJSON)
 	require.Equal(t, whole.Body.String(),
 		`{"results":[`+strings.ReplaceAll(strings.TrimSpace(lines.Body.String()), "\n", ",")+"]}\n")
 	require.Len(t, resultsIn(t, lines.Body.Bytes()), 6)
@@ -193,21 +194,21 @@ func TestWhenTheStoreFailsInTheMiddleOfAStreamItIsAskedAgainAfterASecond(t *test
 
 func TestAStreamHasAtMostTenThousandJobs(t *testing.T) {
 	f := newFake()
-	require.Len(t, streamed(t, handlerOf(f), "\n"+streamOf(MaxBatchJobs, "")+"\n\n"), MaxBatchJobs)
+	require.Len(t, streamed(t, handlerOf(f), "\n"+streamOf(request.MaxBatchJobs, "")+"\n\n"), request.MaxBatchJobs)
 
 	f = newFake()
 	conn := dial(t, handlerOf(f))
 	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
 	s := begin(t, conn)
-	require.NoError(t, s.send("\n"+streamOf(MaxBatchJobs+100, "")))
+	require.NoError(t, s.send("\n"+streamOf(request.MaxBatchJobs+100, "")))
 	s.answer()
 	results := s.rest()
-	require.Len(t, results, MaxBatchJobs+1)
-	last := results[MaxBatchJobs]
+	require.Len(t, results, request.MaxBatchJobs+1)
+	last := results[request.MaxBatchJobs]
 	require.Equal(t, 413, last.Status)
 	require.Contains(t, last.Error.Detail, "line 10002 ")
-	require.Equal(t, 201, results[MaxBatchJobs-1].Status)
-	require.Len(t, f.jobs, MaxBatchJobs)
+	require.Equal(t, 201, results[request.MaxBatchJobs-1].Status)
+	require.Len(t, f.jobs, request.MaxBatchJobs)
 	_, err := s.in.ReadByte()
 	require.Equal(t, io.EOF, err, "the connection is closed")
 }
@@ -217,7 +218,7 @@ func TestAClientMaySendAllJobsBeforeItReadsAResult(t *testing.T) {
 	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
 	s := begin(t, conn)
 	sent := 0
-	for i := range MaxBatchJobs / 100 {
+	for i := range request.MaxBatchJobs / 100 {
 		var b strings.Builder
 		for j := range 100 {
 			b.WriteString(`{"id": "` + strings.Repeat("x", 59) + strconv.Itoa(10_000+100*i+j) + "\"}\n")

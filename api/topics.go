@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -17,12 +19,12 @@ const topicsStandard = 100
 
 // topics lists topics in order of name.
 func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
-	q := NewQuery(r, "limit", "cursor")
+	q := request.NewQuery(r, "limit", "cursor")
 	limit, after := q.Limit(topicsStandard), q.Get("cursor")
 	if err := q.Err(); err != nil {
 		return err
 	}
-	return a.serveList(w, r, limit, func(o *Buffer) error {
+	return a.serveList(w, r, limit, func(o *response.Buffer) error {
 		// One more than is shown tells whether there are more.
 		topics, err := a.service.Topics(r.Context(), job.DefaultNamespace, after, limit+1)
 		if err != nil {
@@ -32,7 +34,7 @@ func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
 		o.Array("items")
 		for _, t := range topics[:min(limit, len(topics))] {
 			o.Open()
-			a.topicInto(o, t)
+			o.Topic(t, a.service.Effective(t.Policy))
 			o.Close()
 		}
 		o.CloseArray()
@@ -46,7 +48,7 @@ func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
 
 // topic shows a topic's policy as it holds.
 func (a *api) topic(w http.ResponseWriter, r *http.Request) error {
-	name, err := PathTopic(r)
+	name, err := request.PathTopic(r)
 	if err != nil {
 		return err
 	}
@@ -61,16 +63,16 @@ func (a *api) topic(w http.ResponseWriter, r *http.Request) error {
 
 // putTopic writes a whole policy.
 func (a *api) putTopic(w http.ResponseWriter, r *http.Request) error {
-	name, err := PathNewTopic(r)
+	name, err := request.PathNewTopic(r)
 	if err != nil {
 		return err
 	}
-	text, err := ReadJSON(w, r, maxPolicy)
+	text, err := request.ReadJSON(w, r, maxPolicy)
 	if err != nil {
 		return err
 	}
-	return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *Problem) {
-		return PutTopic(text, stored)
+	return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *response.Problem) {
+		return request.PutTopic(text, stored)
 	})
 }
 
@@ -80,12 +82,12 @@ func (a *api) patchTopic(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	text, err := ReadJSON(w, r, maxPolicy)
+	text, err := request.ReadJSON(w, r, maxPolicy)
 	if err != nil {
 		return err
 	}
-	return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *Problem) {
-		return PatchTopic(text, stored)
+	return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *response.Problem) {
+		return request.PatchTopic(text, stored)
 	})
 }
 
@@ -96,10 +98,10 @@ func (a *api) pause(paused bool) handler {
 		if err != nil {
 			return err
 		}
-		if err := RequireNoBody(r); err != nil {
+		if err := request.RequireNoBody(r); err != nil {
 			return err
 		}
-		return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *Problem) {
+		return a.changeTopic(w, r, name, func(stored policy.Topic) (policy.Topic, *response.Problem) {
 			stored.Paused = paused
 			return stored, nil
 		})
@@ -108,7 +110,7 @@ func (a *api) pause(paused bool) handler {
 
 // knownTopic names the topic of the path, which must be there.
 func (a *api) knownTopic(r *http.Request) (string, error) {
-	name, err := PathTopic(r)
+	name, err := request.PathTopic(r)
 	if err == nil {
 		_, err = a.findTopic(r, name)
 	}
@@ -126,7 +128,7 @@ func (a *api) findTopic(r *http.Request, name string) (store.Topic, error) {
 
 // changeTopic changes a policy and shows it.
 func (a *api) changeTopic(
-	w http.ResponseWriter, r *http.Request, name string, change func(policy.Topic) (policy.Topic, *Problem),
+	w http.ResponseWriter, r *http.Request, name string, change func(policy.Topic) (policy.Topic, *response.Problem),
 ) error {
 	put, err := a.service.ChangeTopic(r.Context(), job.DefaultNamespace, name, func(stored *policy.Topic) error {
 		changed, p := change(*stored)
@@ -148,7 +150,7 @@ func (a *api) changeTopic(
 
 // rejectSelfNotification refuses callbacks that would never be made, since nobody is told of a callback's own end, and the alarm that
 // would tell of itself, since it is a job of this topic.
-func rejectSelfNotification(t policy.Topic) *Problem {
+func rejectSelfNotification(t policy.Topic) *response.Problem {
 	const detail = "is not served for " + job.CallbackTopic + ": nobody is told of a callback's own end"
 	var faults []job.FieldError
 	if t.OnDelivered != nil {
@@ -165,13 +167,24 @@ func rejectSelfNotification(t policy.Topic) *Problem {
 	if len(faults) == 0 {
 		return nil
 	}
-	return Invalid(faults...)
+	return response.Invalid(faults...)
 }
 
 // noTopic says of a topic that is not found how one begins.
 func noTopic(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return NewProblem(http.StatusNotFound, "there is no such topic: a PUT or the first job makes it")
+		return response.NewProblem(http.StatusNotFound, "there is no such topic: a PUT or the first job makes it")
 	}
 	return err
+}
+
+// answerTopic shows a topic, and how durable its change was.
+func (a *api) answerTopic(w http.ResponseWriter, t store.Topic) {
+	o := response.NewBuffer()
+	defer o.Free()
+	o.Open()
+	o.Topic(t, a.service.Effective(t.Policy))
+	o.Durability(t.Durability)
+	o.Close()
+	o.Send(w, http.StatusOK)
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringback/ringback/api"
+	"github.com/ringback/ringback/api/request"
 )
 
 // settleTime is the end of the grace, which is for writing down what the attempts in flight came to.
@@ -39,7 +39,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 	served := make(chan struct{})
 	parts.Go(func() {
 		defer close(served)
-		end(fmt.Errorf("serve the API: %w", a.server.Serve(api.LimitHeaders(a.listener))))
+		end(fmt.Errorf("serve the API: %w", a.server.Serve(request.LimitHeaders(a.listener))))
 	})
 	log.Info("listening", "addr", a.Addr(), "store", a.store.String(), "roles", a.options.Roles, "version", a.options.Version)
 

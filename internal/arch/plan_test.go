@@ -98,17 +98,31 @@ var plan = []row{
 		others: []string{"github.com/prometheus/client_golang"},
 	},
 	{
+		pkg:    "api/response",
+		reason: "writes JSON and problems; knows no handler and no service",
+		ours:   []string{"job", "policy", "store"},
+	},
+	{
+		pkg:    "api/request",
+		reason: "reads requests within limits; refuses with a problem, and knows no handler and no service",
+		ours:   []string{"api/response", "job", "policy", "sign", "store"},
+	},
+	{
+		pkg:    "api/ndjson",
+		reason: "reads and writes a stream at once; knows lines and bytes, no jobs",
+		ours:   []string{"api/request", "api/response"},
+	},
+	{
 		pkg:    "api",
 		reason: "HTTP in front of an interface that it declares; of the store it knows types and errors",
-		ours:   []string{"job", "policy", "sign", "store"},
-		others: []string{"github.com/go-playground/validator/v10"},
+		ours:   []string{"api/ndjson", "api/request", "api/response", "job", "policy", "sign", "store"},
 	},
 	{
 		pkg:    "app",
 		reason: "the composition root, the only place that knows all",
 		ours: []string{
-			"api", "carrier", "dispatcher", "job", "metrics", "notify", "notify/guard", "policy", "pool", "seal", "sign", "store", "store/redis",
-			"store/sqlite",
+			"api", "api/request", "carrier", "dispatcher", "job", "metrics", "notify", "notify/guard", "policy", "pool", "seal", "sign",
+			"store", "store/redis", "store/sqlite",
 		},
 	},
 	{

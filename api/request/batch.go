@@ -1,0 +1,39 @@
+package request
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/job"
+)
+
+// DecodeBatch finds the array of jobs, and counts them.
+func DecodeBatch(text []byte) (jobs []byte, n int, p *response.Problem) {
+	var d decoder
+	for name, value := range d.object("", text) {
+		switch {
+		case string(name) != "jobs":
+			d.unknownField("", name, "a batch")
+		case value[0] != '[':
+			d.wrongType("/jobs", value, "an array of jobs")
+		default:
+			jobs = value
+		}
+	}
+	if jobs == nil && len(d.errors) == 0 {
+		d.AddError("/jobs", "must be an array of jobs")
+	}
+	if p := d.problem(nil); p != nil {
+		return nil, 0, p
+	}
+	for range Elements(jobs) {
+		n++
+	}
+	if n > MaxBatchJobs {
+		p := response.Invalid(job.FieldError{Field: "/jobs", Detail: fmt.Sprintf("must be at most %d", MaxBatchJobs)})
+		p.Status = http.StatusRequestEntityTooLarge
+		return nil, 0, p
+	}
+	return jobs, n, nil
+}

@@ -1,0 +1,117 @@
+package request
+
+import (
+	"encoding/pem"
+	"fmt"
+	"strings"
+
+	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/policy"
+)
+
+// Bounds of a client certificate, in bytes.
+const (
+	MaxChainBytes = 64 << 10
+	MaxKeyBytes   = 16 << 10
+)
+
+// certificate reads a client certificate. Its key is never shown: left out, or sent back as it is shown, it stays as it is
+// stored. With merge the chain stays too when it is left out. Whether the two belong together is not looked at here. Nil
+// for null, and for what is no object.
+func (d *decoder) certificate(at string, value []byte, stored *policy.ClientCert, merge bool) *policy.ClientCert {
+	if isNull(value) {
+		return nil
+	}
+	if value[0] != '{' {
+		d.wrongType(at, value, "an object")
+		return nil
+	}
+	var c policy.ClientCert
+	if stored != nil {
+		c.Key = stored.Key
+		if merge {
+			c.Chain = stored.Chain
+		}
+	}
+	before := len(d.errors)
+	for name, v := range d.object(at, value) {
+		switch string(name) {
+		case "chain":
+			c.Chain = d.chain(at+"/chain", v)
+		case "key":
+			switch text := d.text(at+"/key", v); {
+			case v[0] != '"':
+			case text != response.Redacted:
+				c.Key = d.privateKey(at+"/key", text)
+			case stored == nil:
+				d.redactedPlaceholder(at + "/key")
+			}
+		default:
+			d.unknownField(at, name, "a client certificate")
+		}
+	}
+	if len(d.errors) == before {
+		if c.Chain == "" {
+			d.AddError(at+"/chain", "is needed")
+		}
+		if c.Key == "" {
+			d.AddError(at+"/key", "is needed")
+		}
+	}
+	return &c
+}
+
+// chain reads certificates in PEM. Anything else is refused: a chain is shown, and whole files are pasted, keys and all.
+func (d *decoder) chain(at string, raw []byte) string {
+	text := d.text(at, raw)
+	if len(text) > MaxChainBytes {
+		d.AddError(at, fmt.Sprintf("must be at most %d B", MaxChainBytes))
+		return ""
+	}
+	others, certificates := false, 0
+	rest := []byte(text)
+	for {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		certificates++
+		others = others || block.Type != "CERTIFICATE"
+	}
+	if others || strings.Contains(text, "PRIVATE KEY") {
+		d.AddError(at, "must hold certificates alone: it is shown, and a private key belongs into key")
+	} else if raw[0] == '"' && certificates == 0 {
+		d.AddError(at, "must be certificates in PEM, the client's own first: -----BEGIN CERTIFICATE-----")
+	}
+	return text
+}
+
+// privateKey takes a key in PEM, from where it begins.
+func (d *decoder) privateKey(at, text string) policy.Sealed {
+	const mark = "-----BEGIN "
+	begin := strings.Index(text, mark)
+	switch {
+	case len(text) > MaxKeyBytes:
+		d.AddError(at, fmt.Sprintf("must be at most %d B", MaxKeyBytes))
+	case begin < 0:
+		d.AddError(at, "must be a private key in PEM: -----BEGIN PRIVATE KEY-----")
+	case !holdsKey([]byte(text[begin:])):
+		d.AddError(at, "must hold a private key in PEM that is not encrypted: -----BEGIN PRIVATE KEY-----")
+	default:
+		return policy.Sealed(text[begin:])
+	}
+	return ""
+}
+
+// holdsKey reports whether a text in PEM holds a private key that can be read without a password.
+func holdsKey(text []byte) bool {
+	for {
+		var block *pem.Block
+		if block, text = pem.Decode(text); block == nil {
+			return false
+		}
+		if block.Headers["DEK-Info"] == "" && strings.HasSuffix(block.Type, "PRIVATE KEY") && block.Type != "ENCRYPTED PRIVATE KEY" {
+			return true
+		}
+	}
+}

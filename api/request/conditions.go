@@ -1,0 +1,62 @@
+package request
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/ringback/ringback/api/response"
+)
+
+// IfMatch reads the version that a change is made for; zero: whichever.
+func IfMatch(r *http.Request) (int64, error) {
+	tags := r.Header.Values("If-Match")
+	if len(tags) == 0 || len(tags) == 1 && strings.TrimSpace(tags[0]) == "*" {
+		return 0, nil
+	}
+	tag := strings.TrimSpace(tags[0])
+	bare := strings.TrimSuffix(strings.TrimPrefix(tag, `"`), `"`)
+	version, err := strconv.ParseInt(bare, 10, 64)
+	if len(tags) > 1 || len(tag) != len(bare)+2 || err != nil || version < 1 {
+		return 0, response.NewProblem(http.StatusBadRequest, `If-Match must be one version in quotes, as ETag gives it: "3"`)
+	}
+	return version, nil
+}
+
+// CheckConditions refuses conditions that a change would not evaluate, rather than changing what they were to protect.
+// If-Modified-Since is for GET and HEAD alone (RFC 9110, 13.1.3).
+func CheckConditions(r *http.Request, versioned bool) error {
+	for _, name := range []string{"If-Match", "If-None-Match", "If-Unmodified-Since"} {
+		if len(r.Header.Values(name)) > 0 && !(versioned && name == "If-Match") {
+			return response.NewProblem(http.StatusBadRequest, unsupportedCondition(name))
+		}
+	}
+	return nil
+}
+
+// RequireNoIfMatch refuses an If-Match that names a version where versions are not compared.
+func RequireNoIfMatch(r *http.Request) error {
+	if version, err := IfMatch(r); err != nil || version == 0 {
+		return err
+	}
+	return response.NewProblem(http.StatusBadRequest, unsupportedCondition("If-Match"))
+}
+
+func unsupportedCondition(name string) string {
+	return name + " is not supported here: only edits and runs of a job take a condition, and that is If-Match"
+}
+
+// CheckEncoding refuses compressed content, and says what is taken instead (RFC 9110, 12.5.3).
+func CheckEncoding(w http.ResponseWriter, r *http.Request) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	for _, value := range r.Header.Values("Content-Encoding") {
+		if value = strings.TrimSpace(value); value != "" && !strings.EqualFold(value, "identity") {
+			w.Header().Set("Accept-Encoding", "identity")
+			return response.NewProblem(http.StatusUnsupportedMediaType, "the content coding "+strconv.Quote(value)+
+				" is not supported: send the content as it is, without the header Content-Encoding")
+		}
+	}
+	return nil
+}

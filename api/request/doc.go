@@ -1,0 +1,10 @@
+// Package request reads the API's requests: bodies as JSON, parameters, paths, conditions, and the limits of bodies and
+// headers.
+//
+// It reads strictly. Unknown fields, values out of range and duplicate keys are refused with a *response.Problem, which
+// lists every invalid field of the request. A job's body is taken byte for byte. Client errors never contain a secret that
+// was sent.
+//
+// What is stored reaches it only as the value that a PUT or a PATCH is merged into. Its functions are safe for concurrent
+// use; decoders serve one request each.
+package request

@@ -1,0 +1,90 @@
+package request
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// PathNewSecretOwner names the topic or lane of a path that a secret may begin.
+func PathNewSecretOwner(r *http.Request) (store.SecretOwner, error) {
+	if r.PathValue("lane") == "" {
+		topic, err := PathNewTopic(r)
+		return store.SecretOwner{Namespace: job.DefaultNamespace, Topic: topic}, err
+	}
+	q, err := PathNewLane(r)
+	return store.SecretOwner(q), err
+}
+
+// PathSecretOwner names the topic or lane of the path.
+func PathSecretOwner(r *http.Request) (store.SecretOwner, error) {
+	if r.PathValue("lane") == "" {
+		topic, err := PathTopic(r)
+		return store.SecretOwner{Namespace: job.DefaultNamespace, Topic: topic}, err
+	}
+	q, err := PathLane(r)
+	return store.SecretOwner(q), err
+}
+
+// PathJob names the job of the path. No job has an id outside the alphabet.
+func PathJob(r *http.Request) (job.Ref, error) {
+	id := r.PathValue("id")
+	if !job.IsID(id) {
+		return job.Ref{}, response.NewProblem(http.StatusNotFound,
+			"no job has such an id: ids are 1 to 64 of A-Z a-z 0-9 _ : and - (96 where they begin with rb:)")
+	}
+	return job.Ref{Namespace: job.DefaultNamespace, ID: id}, nil
+}
+
+// PathTopic names the topic of the path.
+func PathTopic(r *http.Request) (string, error) {
+	name := r.PathValue("topic")
+	if !job.IsTopic(name) {
+		return "", response.NewProblem(http.StatusNotFound,
+			"no topic has such a name: names are 1 to 64 of A-Z a-z 0-9 . _ and -")
+	}
+	return name, nil
+}
+
+// PathNewTopic names the topic of a path that may begin one. That of callbacks has a policy like any.
+func PathNewTopic(r *http.Request) (string, error) {
+	name := r.PathValue("topic")
+	if faults := nameErrors(name, ""); len(faults) > 0 {
+		return "", response.Invalid(faults...)
+	}
+	return name, nil
+}
+
+// PathNewLane names the lane of a path that may begin one.
+func PathNewLane(r *http.Request) (job.Queue, error) {
+	q := job.Queue{Namespace: job.DefaultNamespace, Topic: r.PathValue("topic"), Lane: r.PathValue("lane")}
+	if faults := nameErrors(q.Topic, q.Lane); len(faults) > 0 {
+		return job.Queue{}, response.Invalid(faults...)
+	}
+	return q, nil
+}
+
+// nameErrors are those of names that something may begin under.
+func nameErrors(topic, lane string) []job.FieldError {
+	if topic == job.CallbackTopic {
+		topic = ""
+	}
+	return job.Validate(job.New{Spec: job.Spec{Queue: job.Queue{Topic: topic, Lane: lane}}}, time.Time{})
+}
+
+// PathLane names the lane of the path.
+func PathLane(r *http.Request) (job.Queue, error) {
+	topic, err := PathTopic(r)
+	if err != nil {
+		return job.Queue{}, err
+	}
+	lane := r.PathValue("lane")
+	if !job.IsLane(lane) {
+		return job.Queue{}, response.NewProblem(http.StatusNotFound,
+			"no lane has such a name: names are 1 to 128 of A-Z a-z 0-9 . _ : [ ] and -")
+	}
+	return job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: lane}, nil
+}

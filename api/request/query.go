@@ -1,0 +1,117 @@
+package request
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// Sizes of lists: of jobs unless a client says otherwise, and of all lists at most.
+const (
+	DefaultListLimit = 50
+	MaxListLimit     = 500
+)
+
+// A Query reads the parameters of a request's address, and gathers what is wrong with them.
+type Query struct {
+	decoder
+	values url.Values
+}
+
+// NewQuery refuses parameters other than the known ones, and those that stand twice.
+func NewQuery(r *http.Request, known ...string) *Query {
+	q := new(Query)
+	var err error
+	if q.values, err = url.ParseQuery(r.URL.RawQuery); err != nil {
+		q.AddError("?", "must be parameters as in ?topic=a&state=dead, with % escapes")
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.values)) {
+		switch {
+		case !slices.Contains(known, name):
+			q.AddError(QueryField(name), "is not a parameter of this path")
+		case len(q.values[name]) > 1:
+			q.AddError(QueryField(name), "must stand once")
+		}
+	}
+	return q
+}
+
+// QueryField is how a fault names a parameter.
+func QueryField(name string) string { return "?" + strings.TrimPrefix(job.JSONPointer("", name), "/") }
+
+// Get returns a parameter's value; empty when there is none.
+func (q *Query) Get(name string) string { return q.values.Get(name) }
+
+// Limit reads how many items are asked for.
+func (q *Query) Limit(standard int) int {
+	text := q.Get("limit")
+	if text == "" {
+		return standard
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > MaxListLimit {
+		q.AddError("?limit", fmt.Sprintf("must be 1 to %d", MaxListLimit))
+		return standard
+	}
+	return n
+}
+
+// time reads a time.
+func (q *Query) time(name string) time.Time {
+	text := q.Get(name)
+	if text == "" {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		q.AddError(QueryField(name), "must be a time as in RFC 3339, such as 2030-01-31T08:00:00Z (a + is written %2B)")
+	}
+	return t
+}
+
+// status reads an HTTP status; 0 when there is none.
+func (q *Query) status(name string) int {
+	text := q.Get(name)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n == 0 {
+		return -1 // Buffer of range for whoever checks
+	}
+	return n
+}
+
+// Err is what is wrong with the parameters.
+func (q *Query) Err() error {
+	if p := q.problem(nil); p != nil {
+		return p
+	}
+	return nil
+}
+
+// Filter reads the parameters of a list; what is wrong with the names in it is for others to find.
+func (q *Query) Filter() store.Filter {
+	f := store.Filter{
+		Namespace: job.DefaultNamespace,
+		Topic:     q.Get("topic"),
+		Lane:      q.Get("lane"),
+		Reason:    policy.Reason(q.Get("reason")),
+		Status:    q.status("status"),
+		After:     q.time("after"),
+		Before:    q.time("before"),
+		Limit:     q.Limit(DefaultListLimit),
+		Cursor:    q.Get("cursor"),
+	}
+	q.label("?label", q.Get("label"), &f)
+	return f
+}

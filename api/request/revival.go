@@ -1,0 +1,44 @@
+package request
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// maxRevivalBytes bounds the body of a revival, in bytes.
+const maxRevivalBytes = 4 << 10
+
+// ReadRevival reads how one job is sent again. The body may be left out.
+func ReadRevival(w http.ResponseWriter, r *http.Request) (store.Revival, error) {
+	ref, err := PathJob(r)
+	if err == nil {
+		err = RequireNoIfMatch(r)
+	}
+	revival := store.Revival{Ref: ref}
+	if err != nil {
+		return revival, err
+	}
+	text, err := ReadOptionalJSON(w, r, maxRevivalBytes)
+	if err != nil || text == nil {
+		return revival, err
+	}
+	var d decoder
+	for name, value := range d.object("", text) {
+		null := isNull(value)
+		switch string(name) {
+		case "delay":
+			revival.Delay = optional(null, func() time.Duration { return d.duration("/delay", value) })
+		case "expires_in":
+			revival.ExpiresIn = optional(null, func() time.Duration { return outOfRangeIfZero(d.duration("/expires_in", value)) })
+		default:
+			d.unknownField("", name, "a revival")
+		}
+	}
+	if p := d.problem(job.Validate(job.New{Delay: revival.Delay, ExpiresIn: revival.ExpiresIn}, time.Time{})); p != nil {
+		return revival, p
+	}
+	return revival, nil
+}

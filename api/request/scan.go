@@ -1,0 +1,156 @@
+package request
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/ringback/ringback/api/response"
+)
+
+// CheckJSON refuses text that is not one JSON value in UTF-8, and says where it goes wrong. Values nest at most as deep
+// as encoding/json reads (10,000 levels). The text begins in the line first of what the client sent, from 1.
+func CheckJSON(text []byte, first int) error {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return response.NewProblem(http.StatusBadRequest, "the request has no body: send JSON")
+	}
+	if !utf8.Valid(text) {
+		at := 0
+		for r, size := utf8.DecodeRune(text); r != utf8.RuneError || size != 1; r, size = utf8.DecodeRune(text[at:]) {
+			at += size
+		}
+		return response.NewProblem(http.StatusBadRequest, "the JSON is not in UTF-8 at "+place(text[:at], first))
+	}
+	if json.Valid(text) {
+		return nil
+	}
+	var ignored json.RawMessage
+	err := json.Unmarshal(text, &ignored)
+	at := len(text)
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		at = max(int(e.Offset)-1, 0)
+	}
+	return response.NewProblem(http.StatusBadRequest, fmt.Sprintf("the JSON cannot be read at %s: %v", place(text[:min(at, len(text))], first), err))
+}
+
+// place names the place behind some text, which begins in the line first; columns are counted in bytes.
+func place(before []byte, first int) string {
+	line := first + bytes.Count(before, []byte{'\n'})
+	column := len(before) - bytes.LastIndexByte(before, '\n')
+	return fmt.Sprintf("line %d, column %d", line, column)
+}
+
+// Members walks the members of an object in text that CheckJSON passed: each name, its escapes resolved, and its value
+// as it stands there.
+func Members(object []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func([]byte, []byte) bool) {
+		rest := object[1:]
+		for {
+			rest = SkipSpace(rest)
+			if rest[0] == ',' {
+				rest = SkipSpace(rest[1:])
+			}
+			if rest[0] == '}' {
+				return
+			}
+			end := valueEnd(rest)
+			name := rest[1 : end-1]
+			if bytes.IndexByte(name, '\\') >= 0 {
+				name = []byte(unquote(rest[:end]))
+			}
+			rest = SkipSpace(rest[end:])
+			rest = SkipSpace(rest[1:]) // the colon
+			end = valueEnd(rest)
+			if !yield(name, rest[:end:end]) {
+				return
+			}
+			rest = rest[end:]
+		}
+	}
+}
+
+// Elements walks the elements of an array in text that CheckJSON passed.
+func Elements(array []byte) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		rest := array[1:]
+		for i := 0; ; i++ {
+			rest = SkipSpace(rest)
+			if rest[0] == ',' {
+				rest = SkipSpace(rest[1:])
+			}
+			if rest[0] == ']' {
+				return
+			}
+			end := valueEnd(rest)
+			if !yield(i, rest[:end:end]) {
+				return
+			}
+			rest = rest[end:]
+		}
+	}
+}
+
+// SkipSpace returns text without the white space at its beginning.
+func SkipSpace(text []byte) []byte {
+	for len(text) > 0 && (text[0] == ' ' || text[0] == '\n' || text[0] == '\r' || text[0] == '\t') {
+		text = text[1:]
+	}
+	return text
+}
+
+// valueEnd is where the value ends with which valid text begins.
+func valueEnd(text []byte) int {
+	switch text[0] {
+	case '"':
+		return stringEnd(text, 0)
+	case '{', '[':
+		depth := 0
+		for i := 0; i < len(text); i++ {
+			switch text[i] {
+			case '"':
+				i = stringEnd(text, i) - 1
+			case '{', '[':
+				depth++
+			case '}', ']':
+				if depth--; depth == 0 {
+					return i + 1
+				}
+			}
+		}
+		return len(text)
+	default:
+		for i, c := range text {
+			if c == ',' || c == '}' || c == ']' || c == ' ' || c == '\n' || c == '\r' || c == '\t' {
+				return i
+			}
+		}
+		return len(text)
+	}
+}
+
+// stringEnd is where the string ends that begins at from.
+func stringEnd(text []byte, from int) int {
+	for i := from + 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+// unquote is the text of a JSON string.
+func unquote(raw []byte) string {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1])
+	}
+	var text string
+	_ = json.Unmarshal(raw, &text) // CheckJSON passed it
+	return text
+}

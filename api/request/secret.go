@@ -1,0 +1,52 @@
+package request
+
+import (
+	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/sign"
+)
+
+// MaxSecretBytes bounds a request that brings a secret, in bytes.
+const MaxSecretBytes = 4 << 10
+
+// The kinds of secrets.
+const (
+	SecretHMAC    = "hmac"    // v1: whsec_
+	SecretEd25519 = "ed25519" // v1a: whsk_
+)
+
+// DecodeSecret reads a secret, or makes one of the kind that is asked for. Nothing repeats what was sent.
+func DecodeSecret(text []byte) (sign.Secret, *response.Problem) {
+	if text == nil {
+		return sign.NewSecret(), nil
+	}
+	var d decoder
+	var given, kind string
+	for name, value := range d.object("", text) {
+		switch string(name) {
+		case "secret":
+			given = optional(isNull(value), func() string { return d.name("/secret", value) })
+		case "kind":
+			kind = optional(isNull(value), func() string { return d.name("/kind", value) })
+		default:
+			d.unknownField("", name, "a secret")
+		}
+	}
+	var secret sign.Secret
+	var err error
+	switch {
+	case given != "" && kind != "":
+		d.errors = append(d.errors, job.MutuallyExclusive("/kind", "secret"))
+	case given != "":
+		if secret, err = sign.ParseSecret(given); err != nil {
+			d.AddError("/secret", err.Error())
+		}
+	case kind == SecretEd25519:
+		secret = sign.NewKey()
+	case kind == SecretHMAC, kind == "":
+		secret = sign.NewSecret()
+	default:
+		d.AddError("/kind", "must be "+SecretHMAC+" or "+SecretEd25519)
+	}
+	return secret, d.problem(nil)
+}

@@ -1,0 +1,230 @@
+package request
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+)
+
+// text reads a string.
+func (d *decoder) text(at string, raw []byte) string {
+	if raw[0] != '"' {
+		d.wrongType(at, raw, "a string")
+		return ""
+	}
+	return unquote(raw)
+}
+
+// name reads a string that must not be empty.
+func (d *decoder) name(at string, raw []byte) string {
+	s := d.text(at, raw)
+	if s == "" && raw[0] == '"' {
+		d.AddError(at, "must not be empty: leave it out instead")
+	}
+	return s
+}
+
+// boolean reads a boolean.
+func (d *decoder) boolean(at string, raw []byte) bool {
+	if raw[0] != 't' && raw[0] != 'f' {
+		d.wrongType(at, raw, "a boolean")
+	}
+	return raw[0] == 't'
+}
+
+// integer reads an integer. One beyond an int64 is as much out of range as the largest.
+func (d *decoder) integer(at string, raw []byte) int64 {
+	if !isNumber(raw) {
+		d.wrongType(at, raw, "a whole number")
+		return 0
+	}
+	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+		return n
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	const exact = 1 << 53
+	if err != nil || f != float64(int64(f)) || f > exact || f < -exact {
+		d.AddError(at, "must be a whole number, and not that large")
+		return 0
+	}
+	return int64(f)
+}
+
+// number reads a number.
+func (d *decoder) number(at string, raw []byte) float64 {
+	if !isNumber(raw) {
+		d.wrongType(at, raw, "a number")
+		return 0
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil {
+		d.AddError(at, "is too large a number")
+	}
+	return f
+}
+
+// duration reads a duration: a string such as "1h30m", or a number of seconds.
+func (d *decoder) duration(at string, raw []byte) time.Duration {
+	var span time.Duration
+	var err error
+	switch {
+	case raw[0] == '"':
+		span, err = job.ParseDuration(unquote(raw))
+	case isNumber(raw):
+		span, err = job.ParseSeconds(string(raw))
+	default:
+		d.wrongType(at, raw, `a duration such as "1h30m", or a number of seconds`)
+	}
+	if err != nil {
+		d.AddError(at, err.Error())
+		return 0
+	}
+	return span
+}
+
+// size reads a size: a string such as "256MiB", or a number of bytes.
+func (d *decoder) size(at string, raw []byte) int64 {
+	if raw[0] != '"' {
+		return d.integer(at, raw)
+	}
+	n, err := job.ParseSize(unquote(raw))
+	if err != nil {
+		d.AddError(at, err.Error())
+	}
+	return n
+}
+
+// time reads a time. The zero time, which stands for none, is given as the instant after it.
+func (d *decoder) time(at string, raw []byte) time.Time {
+	text := d.text(at, raw)
+	if raw[0] != '"' {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		d.AddError(at, "must be a time as in RFC 3339, such as 2030-01-31T08:00:00Z")
+		return time.Time{}
+	}
+	if t.IsZero() {
+		t = t.Add(time.Millisecond)
+	}
+	return t
+}
+
+// rate reads a rate such as "100/s"; an empty text is none.
+func (d *decoder) rate(at string, raw []byte) policy.Rate {
+	rate, err := job.ParseRate(d.text(at, raw))
+	if err != nil {
+		d.AddError(at, err.Error())
+	}
+	return rate
+}
+
+// ladder reads a list of durations; never nil.
+func (d *decoder) ladder(at string, raw []byte) []time.Duration {
+	rungs := make([]time.Duration, 0, 8)
+	if raw[0] != '[' {
+		d.wrongType(at, raw, "an array of durations")
+		return nil
+	}
+	for i, value := range Elements(raw) {
+		switch {
+		case i == maxEntries:
+			return rungs
+		case value[0] == '"' || isNumber(value):
+			before := len(d.errors)
+			rungs = append(rungs, d.duration("", value))
+			if len(d.errors) > before {
+				d.errors[before].Field = at + "/" + strconv.Itoa(i)
+			}
+		default:
+			d.wrongType(at+"/"+strconv.Itoa(i), value, "a duration")
+			rungs = append(rungs, 0)
+		}
+	}
+	return rungs
+}
+
+// texts reads a list of strings; never nil.
+func (d *decoder) texts(at string, raw []byte) []string {
+	all := []string{}
+	if raw[0] != '[' {
+		d.wrongType(at, raw, "an array of strings")
+		return all
+	}
+	for i, value := range Elements(raw) {
+		switch {
+		case i == maxEntries:
+			return all
+		case value[0] != '"':
+			d.wrongType(at+"/"+strconv.Itoa(i), value, "a string")
+		default:
+			all = append(all, unquote(value))
+		}
+	}
+	return all
+}
+
+// labels reads strings by name; never nil.
+func (d *decoder) labels(at string, raw []byte) map[string]string {
+	all := make(map[string]string)
+	for name, value := range d.object(at, raw) {
+		if len(all) > job.MaxLabels { // which is refused
+			break
+		}
+		if value[0] != '"' {
+			d.wrongType(job.JSONPointer(at, string(name)), value, "a string")
+			continue
+		}
+		all[string(name)] = unquote(value)
+	}
+	return all
+}
+
+// headers reads headers, each a string or a list of strings; never nil. Names keep the spelling of the client until they
+// are checked.
+func (d *decoder) headers(at string, raw []byte) map[string][]string {
+	all := make(map[string][]string)
+	lines := 0
+	for name, value := range d.object(at, raw) {
+		if lines > job.MaxHeaderLines { // which is refused
+			break
+		}
+		values := d.header(at, name, value)
+		all[string(name)] = values
+		lines += max(len(values), 1)
+	}
+	return all
+}
+
+// header reads the values of one header.
+func (d *decoder) header(at string, name, value []byte) []string {
+	switch value[0] {
+	case '"':
+		return []string{unquote(value)}
+	case '[':
+		return d.texts(job.JSONPointer(at, string(name)), value)
+	default:
+		d.wrongType(job.JSONPointer(at, string(name)), value, "a string or an array of strings")
+		return nil
+	}
+}
+
+// base64 reads bytes: standard base64 (RFC 4648), padded or not.
+func (d *decoder) base64(at string, raw []byte) []byte {
+	text := d.text(at, raw)
+	encoding := base64.StdEncoding
+	if !strings.HasSuffix(text, "=") {
+		encoding = base64.RawStdEncoding
+	}
+	b, err := encoding.DecodeString(text)
+	if err != nil {
+		d.AddError(at, "must be standard base64 (RFC 4648, section 4)")
+		return nil
+	}
+	return b
+}

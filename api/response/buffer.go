@@ -1,0 +1,242 @@
+package response
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ringback/ringback/job"
+)
+
+// A Buffer writes one JSON answer. It exists beside encoding/json because a job's body is answered byte for byte, which
+// encoding/json would compact, and because every registration is answered with a job.
+type Buffer struct {
+	b []byte
+}
+
+// MaxPooled is the largest buffer that is kept for the next answer.
+const MaxPooled = 64 << 10
+
+var buffers = sync.Pool{New: func() any { return &Buffer{b: make([]byte, 0, 2<<10)} }}
+
+// NewBuffer returns an empty buffer from the pool.
+func NewBuffer() *Buffer {
+	o, _ := buffers.Get().(*Buffer)
+	o.b = o.b[:0]
+	return o
+}
+
+// Free returns the buffer to the pool.
+func (o *Buffer) Free() {
+	if cap(o.b) <= MaxPooled {
+		buffers.Put(o)
+	}
+}
+
+// Send answers with what was written. A client that is gone is not told so.
+func (o *Buffer) Send(w http.ResponseWriter, status int) {
+	h := w.Header()
+	if len(h["Content-Type"]) == 0 {
+		h["Content-Type"] = ContentTypeJSON
+	}
+	h["Content-Length"] = []string{strconv.Itoa(len(o.b) + 1)}
+	o.b = append(o.b, '\n')
+	w.WriteHeader(status)
+	_, _ = w.Write(o.b)
+}
+
+var ContentTypeJSON = []string{"application/json"}
+
+// Bytes returns what was written. It is valid until the next write.
+func (o *Buffer) Bytes() []byte { return o.b }
+
+// Reset drops what was written.
+func (o *Buffer) Reset() { o.b = o.b[:0] }
+
+// Cap returns the buffer's memory, in bytes.
+func (o *Buffer) Cap() int64 { return int64(cap(o.b)) }
+
+// Flush sends what was written so far of an answer too large to be kept whole. The last byte stays, for next to see.
+func (o *Buffer) Flush(w http.ResponseWriter) {
+	if last := len(o.b) - 1; last >= MaxPooled {
+		_, _ = w.Write(o.b[:last])
+		o.b = append(o.b[:0], o.b[last])
+	}
+}
+
+// End sends the rest of an answer that was flushed.
+func (o *Buffer) End(w http.ResponseWriter) {
+	o.b = append(o.b, '\n')
+	_, _ = w.Write(o.b)
+}
+
+// EndLine ends a value that stands on a line of its own.
+func (o *Buffer) EndLine() { o.b = append(o.b, '\n') }
+
+// next separates a value from the one before it, unless that stands on a line of its own.
+func (o *Buffer) next() {
+	if n := len(o.b); n > 0 && o.b[n-1] != '{' && o.b[n-1] != '[' && o.b[n-1] != ':' && o.b[n-1] != '\n' {
+		o.b = append(o.b, ',')
+	}
+}
+
+// Key begins a member. Names are ours and need no escapes.
+func (o *Buffer) Key(name string) {
+	o.next()
+	o.b = append(o.b, '"')
+	o.b = append(o.b, name...)
+	o.b = append(o.b, `":`...)
+}
+
+// Open begins an object, as an element or as the whole value.
+func (o *Buffer) Open() { o.next(); o.b = append(o.b, '{') }
+
+// Close ends an object.
+func (o *Buffer) Close() { o.b = append(o.b, '}') }
+
+// Object begins a member that is an object.
+func (o *Buffer) Object(name string) { o.Key(name); o.b = append(o.b, '{') }
+
+// Array begins a member that is an array.
+func (o *Buffer) Array(name string) { o.Key(name); o.b = append(o.b, '[') }
+
+// CloseArray ends an array.
+func (o *Buffer) CloseArray() { o.b = append(o.b, ']') }
+
+// Member writes a member of any name, with a value that is JSON already.
+func (o *Buffer) Member(name string, value []byte) { o.quotedKey(name); o.b = append(o.b, value...) }
+
+// quotedKey begins a member of any name.
+func (o *Buffer) quotedKey(name string) {
+	o.next()
+	o.quote(name)
+	o.b = append(o.b, ':')
+}
+
+// Text writes a string.
+func (o *Buffer) Text(name, value string) { o.Key(name); o.quote(value) }
+
+// TextIfSet writes a text unless it is empty.
+func (o *Buffer) TextIfSet(name, value string) {
+	if value != "" {
+		o.Text(name, value)
+	}
+}
+
+// Number writes an integer.
+func (o *Buffer) Number(name string, n int64) { o.Key(name); o.b = strconv.AppendInt(o.b, n, 10) }
+
+// Bool writes a boolean.
+func (o *Buffer) Bool(name string, b bool) { o.Key(name); o.b = strconv.AppendBool(o.b, b) }
+
+// timeLayout is RFC 3339 with milliseconds.
+const timeLayout = "2006-01-02T15:04:05.000Z07:00"
+
+// Time writes an instant unless it is zero.
+func (o *Buffer) Time(name string, t time.Time) {
+	if t.IsZero() {
+		return
+	}
+	o.Key(name)
+	o.b = append(o.b, '"')
+	o.b = t.UTC().AppendFormat(o.b, timeLayout)
+	o.b = append(o.b, '"')
+}
+
+// Duration writes a duration such as "1m30s".
+func (o *Buffer) Duration(name string, d time.Duration) { o.Key(name); o.durationElement(d) }
+
+// durationElement writes a duration as an element.
+func (o *Buffer) durationElement(d time.Duration) {
+	o.next()
+	o.b = append(o.b, '"')
+	o.b = job.AppendDuration(o.b, d)
+	o.b = append(o.b, '"')
+}
+
+// durations writes a ladder.
+func (o *Buffer) durations(name string, all []time.Duration) {
+	o.Array(name)
+	for _, d := range all {
+		o.durationElement(d)
+	}
+	o.CloseArray()
+}
+
+// texts writes a list of texts.
+func (o *Buffer) texts(name string, all []string) {
+	o.Array(name)
+	for _, s := range all {
+		o.next()
+		o.quote(s)
+	}
+	o.CloseArray()
+}
+
+// labels writes texts by name, in order.
+func (o *Buffer) labels(name string, all map[string]string) {
+	o.Object(name)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		o.quotedKey(key)
+		o.quote(all[key])
+	}
+	o.Close()
+}
+
+// headers writes headers, a single value as a text, those that carry secrets hidden.
+func (o *Buffer) headers(name string, all map[string][]string) {
+	o.Object(name)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		o.quotedKey(key)
+		switch values := all[key]; {
+		case job.SecretHeader(key):
+			o.quote(Redacted)
+		case len(values) == 1:
+			o.quote(values[0])
+		default:
+			o.b = append(o.b, '[')
+			for _, v := range values {
+				o.next()
+				o.quote(v)
+			}
+			o.b = append(o.b, ']')
+		}
+	}
+	o.Close()
+}
+
+// quote writes a text as a JSON string.
+func (o *Buffer) quote(s string) {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			quoted, _ := json.Marshal(s) // a string always has a JSON form
+			o.b = append(o.b, quoted...)
+			return
+		}
+	}
+	o.b = append(o.b, '"')
+	o.b = append(o.b, s...)
+	o.b = append(o.b, '"')
+}
+
+// Float writes a number with decimals.
+func (o *Buffer) Float(name string, f float64) {
+	o.Key(name)
+	o.b = strconv.AppendFloat(o.b, f, 'g', -1, 64)
+}
+
+// Wipe is free for an answer that held a secret.
+func (o *Buffer) Wipe() {
+	clear(o.b)
+	o.Free()
+}
+
+// Null writes that there is nothing.
+func (o *Buffer) Null(name string) { o.Key(name); o.b = append(o.b, "null"...) }
+
+// Redacted stands where a secret is not shown.
+const Redacted = "[redacted]"

@@ -1,0 +1,165 @@
+package response
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// Job writes the members of a job but its body and its record: what was asked for, then how far it has come.
+func (o *Buffer) Job(j *job.Job) {
+	o.Text("id", j.ID)
+	o.Text("topic", j.Topic)
+	o.Text("lane", j.Lane)
+	o.TextIfSet("url", j.URL)
+	o.TextIfSet("method", j.Method)
+	if len(j.Header) > 0 {
+		o.headers("headers", j.Header)
+	}
+	o.TextIfSet("content_type", j.ContentType)
+	if j.Retries != nil {
+		o.Number("retries", int64(*j.Retries))
+	}
+	if len(j.Ladder) > 0 {
+		o.durations("ladder", j.Ladder)
+	}
+	if j.Timeout > 0 {
+		o.Duration("timeout", j.Timeout)
+	}
+	o.Time("expires_at", j.ExpiresAt)
+	if len(j.Labels) > 0 {
+		o.labels("labels", j.Labels)
+	}
+	if j.OnDelivered != nil {
+		o.callback("on_delivered", j.OnDelivered)
+	}
+	if j.OnDead != nil {
+		o.callback("on_dead", j.OnDead)
+	}
+	o.TextIfSet("kind", j.Kind)
+	o.TextIfSet("origin", j.Origin)
+
+	o.Text("state", string(j.State))
+	o.TextIfSet("reason", string(j.Reason))
+	o.Number("attempts_made", int64(j.Attempts))
+	if j.Status > 0 {
+		o.Number("last_status", int64(j.Status))
+	}
+	if j.State == job.Scheduled || j.State == job.Ready {
+		o.Time("next_attempt_at", j.DueAt)
+	}
+	o.Time("created_at", j.CreatedAt)
+	o.Time("finished_at", j.FinishedAt)
+	o.TextIfSet("callback_id", j.CallbackID)
+	o.Number("version", j.Version)
+	o.Number("round", int64(j.Generation))
+	if j.CancelRequested {
+		o.Bool("cancel_requested", true)
+	}
+}
+
+// Durability writes how durable a change was when it was answered, where the store was told to see to it.
+func (o *Buffer) Durability(reached *job.Durability) {
+	if reached == nil {
+		return
+	}
+	o.Object("durability")
+	o.Number("replicas", int64(reached.Replicas))
+	o.Bool("synced", reached.Synced)
+	o.Close()
+}
+
+// Body writes a job's body as it was sent.
+func (o *Buffer) Body(kind job.BodyKind, body []byte) {
+	switch {
+	case kind == job.BodyNone:
+	case kind == job.BodyJSON && json.Valid(body):
+		o.Key("body")
+		o.b = append(o.b, body...)
+	case kind == job.BodyText && utf8.Valid(body):
+		o.Text("body_text", string(body))
+	default:
+		o.bytes("body_base64", body)
+	}
+}
+
+// bytes writes base64.
+func (o *Buffer) bytes(name string, b []byte) {
+	o.Key(name)
+	o.b = append(o.b, '"')
+	o.b = base64.StdEncoding.AppendEncode(o.b, b)
+	o.b = append(o.b, '"')
+}
+
+// Attempts writes a job's record, oldest first.
+func (o *Buffer) Attempts(all []job.Attempt) {
+	o.Array("attempts")
+	for i := range all {
+		o.Open()
+		o.attempt(&all[i])
+		o.Close()
+	}
+	o.CloseArray()
+}
+
+func (o *Buffer) attempt(t *job.Attempt) {
+	o.Number("n", int64(t.N))
+	o.Text("kind", string(t.Kind))
+	o.Time("started_at", t.StartedAt)
+	if t.Kind == job.KindAttempt || t.Duration > 0 {
+		o.Number("duration_ms", int64(t.Duration.Round(time.Millisecond)/time.Millisecond))
+	}
+	if t.Status > 0 {
+		o.Number("status", int64(t.Status))
+	}
+	o.TextIfSet("verdict", t.Verdict)
+	o.TextIfSet("reason", string(t.Reason))
+	o.TextIfSet("error", t.Error)
+	o.TextIfSet("error_class", string(t.ErrorClass))
+	if len(t.Header) > 0 {
+		o.headers("response_headers", t.Header)
+	}
+	if len(t.Body) == 0 {
+		return
+	}
+	if text, ok := asText(t.Body); ok {
+		o.Text("response_body", text)
+	} else {
+		o.bytes("response_body_base64", t.Body)
+	}
+}
+
+// asText gives an answer's body as text, if it is any. A character that the cap cut in two is left out.
+func asText(body []byte) (string, bool) {
+	if len(body) >= job.MaxAttemptBody {
+		for cut := 1; cut < utf8.UTFMax; cut++ {
+			if last := len(body) - cut; utf8.RuneStart(body[last]) {
+				if !utf8.FullRune(body[last:]) {
+					body = body[:last]
+				}
+				break
+			}
+		}
+	}
+	text := string(body)
+	return text, utf8.ValidString(text) && !strings.ContainsRune(text, 0)
+}
+
+// JobPage writes a page of jobs.
+func (o *Buffer) JobPage(page store.Page) {
+	o.Open()
+	o.Array("items")
+	for i := range page.Jobs {
+		o.Open()
+		o.Job(&page.Jobs[i])
+		o.Close()
+	}
+	o.CloseArray()
+	o.TextIfSet("next_cursor", page.Cursor)
+	o.Close()
+}

@@ -1,0 +1,151 @@
+package response
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// A Problem is the answer to a request that failed (RFC 9457). Handlers return it as an error.
+type Problem struct { //nolint:errname // the RFC's term
+	Status     int
+	Detail     string
+	Fields     []job.FieldError
+	RetryAfter time.Duration
+	// unread: the client may still be sending the request; see turnAway.
+	Unread bool
+	// overload: the process does as much as it may at a time; see api.warnOverload.
+	Overload bool
+	// Cause is what is logged of a 500, and never shown.
+	Cause error
+}
+
+// Error is for logs.
+func (p *Problem) Error() string {
+	text := strconv.Itoa(p.Status) + ": " + p.Detail
+	if p.Cause != nil {
+		text += ": " + p.Cause.Error()
+	}
+	return text
+}
+
+// Unwrap gives the cause.
+func (p *Problem) Unwrap() error { return p.Cause }
+
+// NewProblem makes a problem.
+func NewProblem(status int, detail string) *Problem { return &Problem{Status: status, Detail: detail} }
+
+// Overloaded refuses a request because too much is under way in this process.
+func Overloaded(detail string) *Problem {
+	return &Problem{Status: http.StatusServiceUnavailable, Detail: detail, Overload: true}
+}
+
+// Invalid is the problem of a request that can be read and not be taken.
+func Invalid(faults ...job.FieldError) *Problem {
+	detail := "a field of the request is not as it must be"
+	if len(faults) > 1 {
+		detail = strconv.Itoa(len(faults)) + " fields of the request are not as they must be"
+	}
+	return &Problem{Status: http.StatusUnprocessableEntity, Detail: detail, Fields: faults}
+}
+
+// FromError is the one table from errors to statuses. What is not in it is ours to mend: it is logged, never shown.
+//
+//	*job.InvalidError            422, its faults
+//	*job.UndeclaredTopicError    422
+//	store.ErrCursor              422
+//	store.ErrNotFound            404
+//	*store.StateError            409, the state
+//	store.ErrVersion             412
+//	store.ErrContended           409
+//	store.ErrExpired             409
+//	store.ErrUnavailable         503, Retry-After
+//	context ended                503, Retry-After
+//	anything else                500
+func FromError(err error) *Problem {
+	if p, ok := errors.AsType[*Problem](err); ok {
+		return p
+	}
+	if e, ok := errors.AsType[*job.InvalidError](err); ok {
+		return Invalid(e.Errors...)
+	}
+	if e, ok := errors.AsType[*job.UndeclaredTopicError](err); ok {
+		return Invalid(job.FieldError{Field: "/topic", Detail: e.Error()})
+	}
+	if e, ok := errors.AsType[*store.StateError](err); ok {
+		return NewProblem(http.StatusConflict, e.Error())
+	}
+	switch {
+	case errors.Is(err, store.ErrCursor):
+		return Invalid(job.FieldError{Field: "?cursor", Detail: "must be the next_cursor of an earlier answer"})
+	case errors.Is(err, store.ErrNotFound):
+		return NewProblem(http.StatusNotFound, "there is no such job or topic, or it is no longer kept")
+	case errors.Is(err, store.ErrVersion):
+		return NewProblem(http.StatusPreconditionFailed, "the version is not the current one: read it again")
+	case errors.Is(err, store.ErrContended):
+		return NewProblem(http.StatusConflict, store.ErrContended.Error())
+	case errors.Is(err, store.ErrExpired):
+		return NewProblem(http.StatusConflict, "expired: the job's expiry comes before it is due; name a new one (expires_in)")
+	case errors.Is(err, store.ErrUnavailable):
+		p := NewProblem(http.StatusServiceUnavailable, "the store cannot take this now: try again")
+		if e, ok := errors.AsType[*store.UnavailableError](err); ok {
+			p.RetryAfter = e.RetryAfter
+		}
+		return p
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, ErrTimeout):
+		return NewProblem(http.StatusServiceUnavailable, "the store did not answer in time: try again")
+	}
+	p := NewProblem(http.StatusInternalServerError, "something went wrong here: the log tells what")
+	p.Cause = err
+	return p
+}
+
+// WithHint adds to a refusal for a job's state what would be needed.
+func WithHint(err error, needed string) error {
+	if e, ok := errors.AsType[*store.StateError](err); ok {
+		return NewProblem(http.StatusConflict, e.Error()+": "+needed)
+	}
+	return err
+}
+
+// Write answers with the problem.
+func (p *Problem) Write(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	if p.Status == http.StatusServiceUnavailable {
+		seconds := max(int64((p.RetryAfter+time.Second-1)/time.Second), 1)
+		h.Set("Retry-After", strconv.FormatInt(seconds, 10))
+	}
+	o := NewBuffer()
+	defer o.Free()
+	p.AppendTo(o)
+	o.Send(w, p.Status)
+}
+
+// AppendTo writes the problem's object.
+func (p *Problem) AppendTo(o *Buffer) {
+	o.Open()
+	o.Text("type", "about:blank")
+	o.Text("title", http.StatusText(p.Status))
+	o.Number("status", int64(p.Status))
+	o.Text("detail", p.Detail)
+	if len(p.Fields) > 0 {
+		o.Array("errors")
+		for _, f := range p.Fields {
+			o.Open()
+			o.Text("field", f.Field)
+			o.Text("detail", f.Detail)
+			o.Close()
+		}
+		o.CloseArray()
+	}
+	o.Close()
+}
+
+// ErrTimeout is the cause when a request takes too long.
+var ErrTimeout = errors.New("the request took longer than the API gives it")

@@ -1,0 +1,141 @@
+package response
+
+import (
+	"cmp"
+	"net/http"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// Topic writes the members of a topic and of its policy, which has every default filled in. Secrets are not among them.
+func (o *Buffer) Topic(t store.Topic, p policy.Topic) {
+	o.Text("topic", t.Name)
+	o.Number("revision", t.Revision)
+	o.durations("ladder", p.Ladder)
+	o.Number("retries", int64(*p.Retries))
+	o.Float("jitter", *p.Jitter)
+	o.Duration("timeout", p.Timeout)
+	o.Duration("max_age", p.Terms(policy.Terms{}).MaxAge)
+	o.Number("workers", int64(p.Workers))
+	o.Number("lane_concurrency", int64(p.LaneConcurrency))
+	o.Text("rate", job.FormatRate(p.Rate))
+	o.Text("lane_rate", job.FormatRate(p.LaneRate))
+	o.Text("url", p.URL)
+	o.headers("headers", p.Headers)
+	o.success("success", p.Success)
+	o.texts("give_up_on", p.GiveUpOn)
+	o.Object("breaker")
+	o.Number("failures", int64(*p.Breaker.Failures))
+	o.Duration("open", p.Breaker.Open)
+	o.Close()
+	o.callback("on_delivered", p.OnDelivered)
+	o.callback("on_dead", p.OnDead)
+	o.backlog("on_backlog", p.OnBacklog)
+	o.clientCert("client_cert", p.ClientCert)
+	o.retention("keep_delivered", p.KeepDelivered)
+	o.retention("keep_dead", p.KeepDead)
+	o.Duration("id_window", *p.IDWindow)
+	o.Bool("paused", p.Paused)
+}
+
+// success writes which answers are a success.
+func (o *Buffer) success(name string, s policy.Success) {
+	o.Object(name)
+	if len(s.Status) == 0 {
+		s.Status = []string{"2xx"}
+	}
+	o.texts("status", s.Status)
+	o.Text("body_equals", s.BodyEquals)
+	o.Text("body_contains", s.BodyContains)
+	o.Close()
+}
+
+// callback writes whom to tell of something; null when nobody is.
+func (o *Buffer) callback(name string, c *policy.Callback) {
+	if c == nil {
+		o.Null(name)
+		return
+	}
+	o.Object(name)
+	o.callbackMembers(c)
+	o.Close()
+}
+
+func (o *Buffer) callbackMembers(c *policy.Callback) {
+	o.Text("url", c.URL)
+	o.Text("method", cmp.Or(c.Method, http.MethodPost))
+	if len(c.Headers) > 0 {
+		o.headers("headers", c.Headers)
+	}
+	if c.Retries != nil {
+		o.Number("retries", int64(*c.Retries))
+	}
+	if c.Timeout > 0 {
+		o.Duration("timeout", c.Timeout)
+	}
+	if len(c.Include) > 0 {
+		o.texts("include", c.Include)
+	}
+}
+
+// backlog writes when and whom to tell of a backlog; null when nobody is.
+func (o *Buffer) backlog(name string, b *policy.Backlog) {
+	if b == nil {
+		o.Null(name)
+		return
+	}
+	o.Object(name)
+	o.callbackMembers(&b.Callback)
+	if b.OlderThan > 0 {
+		o.Duration("older_than", b.OlderThan)
+	}
+	if b.MoreThan > 0 {
+		o.Number("more_than", b.MoreThan)
+	}
+	o.Close()
+}
+
+// clientCert writes a client certificate without its key; null when there is none.
+func (o *Buffer) clientCert(name string, c *policy.ClientCert) {
+	if c == nil {
+		o.Null(name)
+		return
+	}
+	o.Object(name)
+	o.Text("chain", c.Chain)
+	o.Text("key", Redacted)
+	o.Close()
+}
+
+// retention writes what is kept of ended jobs.
+func (o *Buffer) retention(name string, k policy.Retention) {
+	o.Object(name)
+	o.Duration("for", *k.For)
+	o.Number("max", *k.Max)
+	o.Text("max_bytes", job.FormatSize(*k.MaxBytes))
+	o.Close()
+}
+
+// Lane writes the members of a lane's own settings; secrets are not among them.
+func (o *Buffer) Lane(l store.Lane) {
+	o.Text("topic", l.Queue.Topic)
+	o.Text("lane", l.Queue.Lane)
+	o.Number("revision", l.Revision)
+	o.Text("url", l.Settings.URL)
+	o.headers("headers", l.Settings.Headers)
+	if l.Settings.LaneConcurrency > 0 {
+		o.Number("lane_concurrency", int64(l.Settings.LaneConcurrency))
+	} else {
+		o.Null("lane_concurrency")
+	}
+	o.Text("lane_rate", job.FormatRate(l.Settings.LaneRate))
+	o.Bool("paused", l.Settings.Paused)
+}
+
+// Secret writes what is shown of a secret that is stored.
+func (o *Buffer) Secret(s policy.Secret) {
+	o.Text("id", s.ID)
+	o.Time("created_at", s.CreatedAt)
+}

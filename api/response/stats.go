@@ -1,0 +1,40 @@
+package response
+
+import (
+	"time"
+
+	"github.com/ringback/ringback/store"
+)
+
+// TopicStats writes the numbers of a topic, or of all.
+func (o *Buffer) TopicStats(t store.TopicStats) {
+	o.Number("registered", t.Registered)
+	o.Number("scheduled", t.Scheduled)
+	o.Number("ready", t.Ready)
+	o.Number("running", t.Running)
+	o.Number("delivered", t.Delivered)
+	o.Number("dead", t.Dead)
+	o.Number("cancelled", t.Cancelled)
+	o.Time("oldest_due", t.OldestDue)
+	o.Number("lanes_open", t.OpenBreakers)
+}
+
+// LaneStats writes the numbers of a lane, and how its breaker stands.
+func (o *Buffer) LaneStats(l store.LaneStats, now time.Time) {
+	o.Text("lane", l.Lane)
+	o.Number("scheduled", l.Scheduled)
+	o.Number("ready", l.Ready)
+	o.Number("running", l.Running)
+	held := l.CooldownUntil.After(now)
+	breaker := "closed"
+	switch {
+	case l.BreakerOpen && held:
+		breaker = "open"
+	case l.BreakerOpen:
+		breaker = "half_open" // a probe may be made, or is under way
+	}
+	o.Text("breaker", breaker)
+	if held {
+		o.Time("held_until", l.CooldownUntil)
+	}
+}
