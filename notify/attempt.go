@@ -4,12 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
-	"net"
 	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -88,11 +85,7 @@ type attempt struct {
 	reused   bool
 	replayed bool
 
-	// The connections over TLS that were opened for it, how many of them were lost, and the last one. Dials come one after
-	// the other.
-	dials   atomic.Int32
-	lost    atomic.Int32
-	dialled atomic.Pointer[tls.Conn]
+	dials atomic.Int32 // connections over TLS that were opened for it
 
 	payload *payload // nil: the body stays with the request
 }
@@ -154,7 +147,6 @@ func (a *attempt) gotConn(info httptrace.GotConnInfo) {
 	}
 	a.conn, _ = info.Conn.(*meteredConn)
 	a.shared, _ = info.Conn.(*tls.Conn)
-	a.noteGiven()
 	if a.conn == nil {
 		a.got(nil, info.Reused)
 		return
@@ -236,24 +228,6 @@ func (a *attempt) refused(err error) bool {
 
 // nothingWritten reports whether nothing was written to the connection that the attempt was given.
 func (a *attempt) nothingWritten() bool { return a.sent != nil && a.sent.written.Load() == a.before }
-
-// alert is the alert with which the receiver ended the attempt's connection, whatever net/http made of that; nil: there is
-// none. An answer that has begun says that there was none either.
-func (a *attempt) alert(err error) error {
-	switch {
-	case a.conn != nil && a.conn.alert.Load() != nil:
-		return *a.conn.alert.Load()
-	case a.shared != nil && phase(a.phase.Load()) < phaseBody && ofConnection(err):
-		return lastAlert(a, a.shared, closePatience)
-	}
-	return nil
-}
-
-// ofConnection reports whether an error says that a connection has ended, rather than one request on it.
-func ofConnection(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || strings.Contains(err.Error(), "http2: client conn")
-}
 
 // again makes the attempt ready for the request to be sent anew: what is known of the last try, and stands for the error
 // that it ended with, is lost.

@@ -32,9 +32,6 @@ func (a *attempt) judge(err error) (policy.ErrorClass, string) {
 	if a.replayed {
 		return policy.ClassReset, givenBackText
 	}
-	if alert := a.alert(err); alert != nil {
-		err = alert
-	}
 	if text, ok := asShortage(err); ok {
 		return policy.ClassLocalResources, text
 	}

@@ -79,7 +79,6 @@ func (d *dialer) secure(ctx context.Context, network, addr string) (net.Conn, er
 		_ = conn.Close()
 		return nil, err
 	}
-	a.dialled.Store(secured)
 	if secured.ConnectionState().NegotiatedProtocol == "h2" {
 		d.http1.remove(a.target)
 		return secured, nil

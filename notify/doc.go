@@ -32,7 +32,7 @@
 // Everything is bounded: what a receiver may send in a TLS handshake (32 KiB, 10 certificates), the answer's header
 // (MaxHeader, MaxHeaderLines), what is read of its body (MaxRead) and what is kept of both (what the request asks for, at
 // most MaxRead; job.MaxAttemptHeader), idle connections, the client certificates that have connections of their own (64),
-// the connections over TLS that one attempt opens (3 when it loses them, 256 when others fill them), and the time of a dial
+// the connections over TLS that one attempt opens (5), and the time of a dial
 // that nobody waits for any more.
 //
 // Every address is checked by a Guard at the moment it is dialled, so that a name which resolves differently a second

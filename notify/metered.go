@@ -49,8 +49,6 @@ type meteredConn struct {
 
 	queue job.Queue // of the request that it was given to first
 
-	alert atomic.Pointer[error] // the alert with which the peer ended the connection; nil: none came
-
 	mu      sync.Mutex
 	settled sync.Cond // reading or closed became true; its L is &mu
 	reading bool      // net/http waits for bytes, so it has none left
@@ -76,9 +74,9 @@ func socketOf(conn net.Conn) syscall.RawConn {
 		switch c := conn.(type) {
 		case *tls.Conn:
 			conn = c.NetConn()
-		case *patientConn:
+		case *handshakeConn:
 			conn = c.Conn
-		case *headedConn:
+		case *prefixedConn:
 			conn = c.Conn
 		case syscall.Conn:
 			if socket, err := c.SyscallConn(); err == nil {
@@ -104,7 +102,6 @@ func (c *meteredConn) settle(queue job.Queue) {
 	c.spoilt = c.spoilt || queue != c.queue
 }
 
-// Read keeps the alert: net/http may report instead how its writing failed meanwhile.
 func (c *meteredConn) Read(p []byte) (int, error) {
 	c.mu.Lock()
 	c.reading = true
@@ -115,11 +112,6 @@ func (c *meteredConn) Read(p []byte) (int, error) {
 		return 0, tooLarge
 	}
 	n, err := c.Conn.Read(p)
-	if err != nil {
-		if _, ok := remoteAlert(err); ok {
-			c.alert.Store(&err)
-		}
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reading = false
@@ -164,13 +156,7 @@ func (c *meteredConn) begin() bool {
 	return true
 }
 
-// Close ends patience first: what TLS writes then may fail, and nobody is to wait for it.
 func (c *meteredConn) Close() error {
-	if secured, ok := c.Conn.(*tls.Conn); ok {
-		if below, ok := secured.NetConn().(*patientConn); ok {
-			below.end()
-		}
-	}
 	c.mu.Lock()
 	c.closed = true
 	c.settled.Broadcast()

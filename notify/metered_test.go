@@ -88,8 +88,8 @@ func TestARequestIsNotWrittenWhenSomethingLiesInTheSocket(t *testing.T) {
 	} {
 		for layer, over := range map[string]func(net.Conn) net.Conn{
 			"TCP":       func(conn net.Conn) net.Conn { return conn },
-			"a tunnel":  func(conn net.Conn) net.Conn { return &headedConn{Conn: conn} },
-			"the layer": func(conn net.Conn) net.Conn { return newPatientConn(&headedConn{Conn: conn}) },
+			"a tunnel":  func(conn net.Conn) net.Conn { return &prefixedConn{Conn: conn} },
+			"the layer": func(conn net.Conn) net.Conn { return &handshakeConn{Conn: &prefixedConn{Conn: conn}} },
 		} {
 			near, far := connected(t)
 			c := newMeteredConn(over(near))
@@ -111,8 +111,8 @@ func TestARequestIsNotWrittenWhenSomethingLiesInTheSocket(t *testing.T) {
 
 func TestTheSocketBelowTLSIsLookedAt(t *testing.T) {
 	near, _ := connected(t)
-	require.NotNil(t, socketOf(tls.Client(newPatientConn(near), new(tls.Config))))
-	require.NotNil(t, socketOf(tls.Client(newPatientConn(tls.Client(near, new(tls.Config))), new(tls.Config))), "below two")
+	require.NotNil(t, socketOf(tls.Client(&handshakeConn{Conn: near}, new(tls.Config))))
+	require.NotNil(t, socketOf(tls.Client(&handshakeConn{Conn: tls.Client(near, new(tls.Config))}, new(tls.Config))), "below two")
 	pipe, _ := net.Pipe()
 	require.Nil(t, socketOf(pipe))
 }

@@ -3,12 +3,9 @@ package notify
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httptrace"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -85,36 +82,4 @@ func TestAReceiverThatAdmitsNoRequestIsNotCalledInALoop(t *testing.T) {
 		require.NotEqual(t, policy.ClassNone, result.Class)
 		require.LessOrEqual(t, conns.Swap(0), int32(maxDials), result.Error)
 	}
-}
-
-func TestAFurtherDialDoesNotWaitForAConnectionThatLives(t *testing.T) {
-	for _, taken := range []bool{false, true} {
-		url, root := narrow(t, 20, tls.RequestClientCert)
-		s := newSender(t, Options{Roots: roots(root)})
-		a := &attempt{Context: t.Context(), start: time.Now(), limit: 10 * time.Second}
-		for range 2 {
-			conn, err := s.routes.plain.transport.others.DialTLSContext(a, "tcp", strings.Replace(url, "https://", sharedLabel+".", 1))
-			require.NoError(t, err)
-			defer func() { _ = conn.Close() }()
-			if taken {
-				other := &attempt{Context: t.Context()}
-				other.gotConn(httptrace.GotConnInfo{Conn: conn})
-			}
-		}
-		require.Less(t, time.Since(a.start), closePatience/2)
-		require.Equal(t, !taken, a.lost.Load() == 1, "what others fill is not lost")
-	}
-}
-
-// Each dial was for others, but there is an end to it.
-func TestDialsForACrowdAreBounded(t *testing.T) {
-	ours, _ := connected(t)
-	conn := tls.Client(newPatientConn(ours), new(tls.Config))
-	a, other := &attempt{Context: t.Context()}, &attempt{Context: t.Context()}
-	a.dialled.Store(conn)
-	other.gotConn(httptrace.GotConnInfo{Conn: conn})
-	for range maxCrowded {
-		require.NoError(t, a.mayDial())
-	}
-	require.ErrorIs(t, a.mayDial(), io.EOF)
 }

@@ -69,18 +69,18 @@ var noCertificate = new(tls.Certificate)
 // shakeHands makes a connection one over TLS. Our certificate is shown whatever authorities the receiver names: it was
 // given for this topic, and a refusal says more than a certificate that was kept back.
 func (d *dialer) shakeHands(ctx context.Context, conn net.Conn, host string) (*tls.Conn, error) {
-	patient := newPatientConn(conn)
+	bounded, asked := &handshakeConn{Conn: conn, room: maxHandshake}, false
 	config := d.tls.Clone()
 	config.ServerName = host
 	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		patient.asked.Store(true)
+		asked = true
 		return cmp.Or(d.certificate, noCertificate), nil
 	}
-	secured := tls.Client(patient, config)
+	secured := tls.Client(bounded, config)
 	if err := secured.HandshakeContext(ctx); err != nil {
-		return nil, &handshakeError{err: err, asked: patient.asked.Load()}
+		return nil, &handshakeError{err: err, asked: asked}
 	}
-	patient.room = -1
+	bounded.room = -1
 	return secured, nil
 }
 

@@ -158,8 +158,8 @@ func (d *dialer) ask(ctx context.Context, conn net.Conn, proxy *url.URL, target 
 	}
 	_ = conn.SetDeadline(time.Time{})
 	if early := answer.Buffered(); early > 0 {
-		head, _ := answer.Peek(early)
-		return &headedConn{Conn: conn, head: head}, nil
+		prefix, _ := answer.Peek(early)
+		return &prefixedConn{Conn: conn, prefix: prefix}, nil
 	}
 	return conn, nil
 }
