@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net/http"
 	"strconv"
 	"sync"
 	"testing"
@@ -209,7 +210,9 @@ func (p *pair) insert(*rapid.T) {
 	p.tick()
 	var entries []store.NewJob
 	for i := range rapid.IntRange(1, 3).Draw(p.T, "entries") {
-		e := store.NewJob{New: job.New{Spec: job.Spec{ID: p.one("id"), Queue: rapid.SampledFrom(p.queues).Draw(p.T, "queue")}}}
+		e := store.NewJob{New: job.New{Spec: job.Spec{
+			ID: p.one("id"), Queue: rapid.SampledFrom(p.queues).Draw(p.T, "queue"), Method: http.MethodPost,
+		}}}
 		e.URL = rapid.SampledFrom([]string{"", "http://a.example/", p.url()}).Draw(p.T, "url")
 		e.Delay = p.wait(i == 0)
 		e.Body = []byte(rapid.SampledFrom([]string{"", "body", "long body"}).Draw(p.T, "body"))

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
 	"pgregory.net/rapid"
@@ -86,7 +87,8 @@ func (p *pair) settle(t *rapid.T) {
 // child is a job to be born.
 func (p *pair) child() store.NewJob {
 	p.births++
-	child := store.NewJob{New: job.New{Spec: job.Spec{ID: fmt.Sprintf("child-%03d", p.births), Queue: p.queues[2]}, Delay: p.wait(false)}}
+	spec := job.Spec{ID: fmt.Sprintf("child-%03d", p.births), Queue: p.queues[2], Method: http.MethodPost}
+	child := store.NewJob{New: job.New{Spec: spec, Delay: p.wait(false)}}
 	child.Fingerprint = codec.Fingerprint(&child.New)
 	return child
 }
