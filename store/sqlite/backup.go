@@ -189,7 +189,7 @@ func connectToCopy(path string) (*conn, error) {
 	return nil, err
 }
 
-// isOurs refuses what is no database of this program, or one of a newer version.
+// isOurs refuses what is no database of this program, or one with another schema.
 func isOurs(ctx context.Context, c *conn, path string) error {
 	var version, tables int64
 	if err := c.queryText(ctx, "SELECT user_version, (SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('meta', 'topics', 'queues', 'jobs')) FROM pragma_user_version", func(v []driver.Value) error {
@@ -198,13 +198,10 @@ func isOurs(ctx context.Context, c *conn, path string) error {
 	}); err != nil {
 		return fmt.Errorf("read %s: %w", path, unavailable(err))
 	}
-	switch {
-	case version == 0 || tables != 4:
+	if version == 0 || tables != 4 {
 		return fmt.Errorf("%s is no database of this program", path)
-	case version > schemaVersion:
-		return fmt.Errorf("%s has schema %d, made by a newer version of this program; this one knows up to %d", path, version, schemaVersion)
 	}
-	return nil
+	return checkVersion(path, version)
 }
 
 // verifyCopy reads all of a copy.

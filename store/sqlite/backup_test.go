@@ -174,6 +174,8 @@ func TestRestore_ChangesNothingWhenItCannot(t *testing.T) {
 	}
 	newer := laid(t, whole.copy, nil)
 	shell(t, newer.Path, "PRAGMA user_version=7")
+	older := laid(t, whole.copy, nil)
+	shell(t, older.Path, "PRAGMA user_version=1")
 	theirs := options(t)
 	shell(t, theirs.Path, "CREATE TABLE theirs (x); PRAGMA user_version=1")
 	inWriter(t, s, s.cutLog)
@@ -184,6 +186,7 @@ func TestRestore_ChangesNothingWhenItCannot(t *testing.T) {
 		"a copy beside another's log": {laid(t, whole.copy, staged(t, s, 310).wal).Path, target.Path, "does not belong to the database"},
 		"a copy that is damaged":      {laid(t, damaged, nil).Path, target.Path, "damaged"},
 		"a copy of a newer version":   {newer.Path, target.Path, "made by a newer version"},
+		"a copy of an older version":  {older.Path, target.Path, "made by an older version"},
 		"another program's database":  {theirs.Path, target.Path, "is no database of this program"},
 		"no copy":                     {filepath.Join(t.TempDir(), "copy.db"), target.Path, "find the backup"},
 		"itself":                      {target.Path, target.Path, "is the database itself"},

@@ -285,14 +285,14 @@ func (tx *tx) readOutbox(round store.CarryOptions, c *store.CarryResult) (more b
 	for !full && int64(c.OutboxRead) < waiting && len(c.Outbox) < store.MaxBatch {
 		before := c.OutboxRead
 		err := tx.query(readOutbox, func(v []driver.Value) error {
-			packed := text(v[1])
+			packed := blob(v[1])
 			if room -= len(packed); room < 0 && c.OutboxRead > 0 {
 				full = true
 				return errStop
 			}
 			c.OutboxRead++
 			last = integer(v[0])
-			e, err := decodeBirth(packed)
+			e, err := store.DecodeNewJob(packed)
 			if err != nil {
 				tx.store.complain(last, err)
 				return nil

@@ -127,7 +127,7 @@ func TestAnOutboxEntryThatCannotBeReadKeepsNothingBack(t *testing.T) {
 		delivered.Outbox = []store.NewJob{numbered("child", 2, 0)[i]}
 		settle(t, s, delivered)
 	}
-	shell(t, o.Path, "UPDATE outbox SET entry = 'no JSON' WHERE id = 'child-0000'")
+	shell(t, o.Path, "UPDATE outbox SET entry = x'05' WHERE id = 'child-0000'")
 	for range 2 {
 		carried := carry(t, s)
 		require.Len(t, carried.Outbox, 1)
@@ -143,7 +143,7 @@ func TestAnOutboxEntryThatCannotBeReadIsNotPassedOverTwice(t *testing.T) {
 	delivered := settled(claimUp(t, s, 1)[0], policy.Verdict{Kind: policy.Delivered})
 	delivered.Outbox = numbered("child", store.MaxBatch+5, 0)
 	settle(t, s, delivered)
-	shell(t, o.Path, "UPDATE outbox SET entry = 'no JSON' WHERE id = 'child-0003'")
+	shell(t, o.Path, "UPDATE outbox SET entry = x'05' WHERE id = 'child-0003'")
 	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{SkipOutbox: 2})
 	require.NoError(t, err)
 	require.Len(t, carried.Outbox, store.MaxBatch)

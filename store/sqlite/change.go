@@ -15,7 +15,7 @@ func (s *Store) change(
 	var answer job.Job
 	err := s.submit(ctx, &op{verb: verb, durable: true, weight: 1, run: func(tx *tx) (err error) {
 		answer, err = once(tx, c, func(j job.Job) int { return 1024 + len(j.Body) }, func() (job.Job, error) {
-			r, err := tx.find(ref)
+			r, err := tx.find(ref, true)
 			if err != nil {
 				return job.Job{}, err
 			}
@@ -139,7 +139,7 @@ func (tx *tx) rewrite(r *row, to standing, oldSize int64) error {
 	tx.mem.nextTTL = 0
 	err := tx.exec(editJob, millis(r.DueAt), r.Version, to.entries, orZero(to.first), millis(r.FirstDueAt), millis(r.ExpiresAt), millis(r.FirstDueAt),
 		millis(r.ExpiresAt), r.URL,
-		c.headers, orNull(r.ContentType), int64(r.BodyKind), c.bodySize, c.labels, c.ladder, c.retries, c.timeout, c.body, r.n)
+		c.timeout, c.bodySize, c.spec, c.body, r.n)
 	if err != nil {
 		return err
 	}

@@ -33,9 +33,9 @@ type claim struct {
 	kind     string // of its call, for the memo
 	fill     func(*claim, *tx) error
 	taken    *taken
-	rows     [][]driver.Value // of taken.held as far as they are held still
-	held     []*held          // the same
-	size     int              // of bodies so far
+	rows     []*row  // of taken.held as far as they are held still
+	held     []*held // the same
+	size     int     // of bodies so far
 	now      instant
 	revision int64
 }
@@ -85,7 +85,11 @@ func (c *claim) run(tx *tx) error {
 			continue
 		}
 		if err := tx.query(jobByN, func(v []driver.Value) error {
-			c.rows, c.held = append(c.rows, v), append(c.held, h)
+			cells := cells(v)
+			r := cells.job()
+			cells.names(r)
+			cells.body(r)
+			c.rows, c.held = append(c.rows, r), append(c.held, h)
 			return nil
 		}, h.n); isDamage(err) {
 			tx.skipJob(h.queue, h.n, "claim a job again", err)
@@ -145,21 +149,24 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 	if err := tx.begin(); err != nil {
 		return err
 	}
-	var rows [][]driver.Value
+	var rows []*row
 	next := key{}
 	size := c.size
 	read := func(v []driver.Value) error {
-		if tx.mem.isSkipped(integer(v[0])) {
+		cells := cells(v)
+		r := cells.job()
+		cells.body(r)
+		if tx.mem.isSkipped(r.n) {
 			return nil
 		}
-		body := int(max(0, integer(v[24])))
+		body := int(max(0, r.bodySize))
 		full := int64(len(rows)) == most || (len(c.taken.held)+len(rows) > 0 && size+body > c.request.MaxBytes)
-		if full || integer(v[3]) > tx.now.ms {
-			next = key{integer(v[3]), integer(v[0])}
+		if full || millis(r.DueAt) > tx.now.ms {
+			next = r.key()
 			return errStop
 		}
 		size += body
-		rows = append(rows, v)
+		rows = append(rows, r)
 		return nil
 	}
 	var err error
@@ -178,7 +185,7 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 		return err
 	}
 	c.size = size
-	last := key{integer(rows[len(rows)-1][3]), integer(rows[len(rows)-1][0])}
+	last := rows[len(rows)-1].key()
 	count := int64(len(rows))
 	rate, probe := q.limits().Rate, q.open(tx.now)
 	latest := int64(0)
@@ -199,8 +206,8 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 	if q.mark.before(last) {
 		q.mark = last
 	}
-	for _, v := range rows {
-		h := c.hold(tx, q, want, v)
+	for _, r := range rows {
+		h := c.hold(tx, q, r, cmp.Or(r.Timeout, want.Timeout)+c.request.Margin)
 		h.rated, h.probe, h.latest = rate.Limited(), probe, latest
 		c.taken.held = append(c.taken.held, h)
 	}
@@ -209,17 +216,7 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 }
 
 // hold makes the lease of one claimed job.
-func (c *claim) hold(tx *tx, q *queue, want store.QueueClaim, v []driver.Value) *held {
-	timeout := want.Timeout
-	// One that cannot be read is left to its lease like all that cannot: see answer.
-	if own, err := time.ParseDuration(text(v[28])); err == nil {
-		timeout = cmp.Or(own, timeout)
-	}
-	return c.holdFor(tx, q, decodeHead(v), timeout+c.request.Margin)
-}
-
-// holdFor makes a lease for so long.
-func (c *claim) holdFor(tx *tx, q *queue, r *row, lease time.Duration) *held {
+func (c *claim) hold(tx *tx, q *queue, r *row, lease time.Duration) *held {
 	until := tx.now.after(lease)
 	h := &held{
 		ref: r.Ref(), n: r.n, queue: q, lease: c.token, claimed: tx.now.ms, begun: tx.now.mono,
@@ -233,10 +230,9 @@ func (c *claim) holdFor(tx *tx, q *queue, r *row, lease time.Duration) *held {
 // it spoils no other.
 func (c *claim) answer(s *Store) store.ClaimResult {
 	claimed := store.ClaimResult{Queues: c.taken.queues, Revision: c.revision}
-	for i, v := range c.rows {
+	for i, r := range c.rows {
 		h := c.held[i]
-		r, err := decode(v, true)
-		if err != nil {
+		if err := r.decode(); err != nil {
 			s.log.Error("claimed job cannot be read", "job", h.ref.ID, "err", err)
 			continue
 		}

@@ -78,7 +78,7 @@ func TestAJobThatCannotBeReadSpoilsNoClaim(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	insert(t, s, numbered("job", 3, 0)...)
-	shell(t, o.Path, "UPDATE jobs SET headers = 'no JSON', timeout = 'no duration' WHERE id = 'job-0001'")
+	shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id = 'job-0001'")
 	jobs := claimUp(t, s, 3)
 	require.Len(t, jobs, 2)
 	require.Equal(t, job.Running, jobs[0].State)

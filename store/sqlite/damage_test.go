@@ -195,7 +195,7 @@ func TestDamage_ThatShowsWhenAnAttemptEnds(t *testing.T) {
 func TestDamage_OfWhatDeliveriesCanDoWithoutStopsNoRound(t *testing.T) {
 	for name, broken := range map[string]statement{
 		"times to live": firstTTL, "expired jobs": overdue, "delayed jobs after a step of the clock": stepped,
-		"the outbox": readOutbox, "ended jobs": oldestEnded, "first entries": strayFirst,
+		"the outbox": readOutbox, "ended jobs": oldestEnded,
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t)

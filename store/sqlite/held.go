@@ -100,11 +100,10 @@ func (tx *tx) flushHeld() error {
 	return nil
 }
 
-// A mark is what a row of held says of one job: its lane, its number, and how many attempts of it had been made. One with
-// another number of attempts is held no more: an older program, which does not know the table, has had it since.
-type mark struct{ q, n, made int64 }
+// A mark is what a row of held says of one job: its lane and its number.
+type mark struct{ q, n int64 }
 
-// encode is the column: a list of marks, as JSON. The number of a job is what stands between two commas (isHeld).
+// encode is the column: a list of marks, as JSON. The number of a job is between a comma and a bracket (isHeld).
 func (b *batch) encode() string {
 	text := make([]byte, 0, 24*len(b.jobs)+2)
 	text = append(text, '[')
@@ -116,21 +115,19 @@ func (b *batch) encode() string {
 		text = strconv.AppendInt(text, h.queue.id, 10)
 		text = append(text, ',')
 		text = strconv.AppendInt(text, h.n, 10)
-		text = append(text, ',')
-		text = strconv.AppendInt(text, h.made, 10)
 		text = append(text, ']')
 	}
 	return string(append(text, ']'))
 }
 
 func parseMarks(column string) ([]mark, error) {
-	var raw [][3]int64
+	var raw [][2]int64
 	if err := json.Unmarshal([]byte(column), &raw); err != nil {
 		return nil, err
 	}
 	marks := make([]mark, len(raw))
 	for i, r := range raw {
-		marks[i] = mark{q: r[0], n: r[1], made: r[2]}
+		marks[i] = mark{q: r[0], n: r[1]}
 	}
 	return marks, nil
 }

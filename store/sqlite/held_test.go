@@ -32,11 +32,11 @@ func TestAClaimWritesNoJobAndShowsInTheOverview(t *testing.T) {
 	before := one(t, s, "SELECT json_group_array(state || due || made) FROM jobs")
 	h := claimUp(t, s, 2)
 	require.Equal(t, before, one(t, s, "SELECT json_group_array(state || due || made) FROM jobs"))
-	require.Equal(t, "[[1,1,0],[1,2,0]]", one(t, s, "SELECT jobs FROM held"))
+	require.Equal(t, "[[1,1],[1,2]]", one(t, s, "SELECT jobs FROM held"))
 	states := "SELECT group_concat(state) FROM (SELECT state FROM overview ORDER BY id)"
 	require.Equal(t, "running,running,scheduled", one(t, s, states))
 	settle(t, s, settled(h[0], deliveredOne))
-	require.Equal(t, "[[1,2,0]]", one(t, s, "SELECT jobs FROM held"))
+	require.Equal(t, "[[1,2]]", one(t, s, "SELECT jobs FROM held"))
 	require.Equal(t, "delivered,running,scheduled", one(t, s, states))
 	settle(t, s, settled(h[1], againAtOnce))
 	require.Equal(t, int64(0), one(t, s, "SELECT count(*) FROM held"))
@@ -44,9 +44,7 @@ func TestAClaimWritesNoJobAndShowsInTheOverview(t *testing.T) {
 
 // A shell whose SQLite does not know one word of the schema refuses the whole file.
 func TestTheSchemaIsForOldShellsToo(t *testing.T) {
-	for _, text := range append([]string{schema}, laneAdditions, heldAdditions) {
-		require.NotContains(t, text, "->", "operators on JSON came with 3.38, in 2022")
-	}
+	require.NotContains(t, schema, "->", "operators on JSON came with 3.38, in 2022")
 }
 
 func TestAClaimReadsPastTheHeld(t *testing.T) {
@@ -120,57 +118,6 @@ func TestRunningJobsAreListedPageByPageAndNotAsReady(t *testing.T) {
 	lanes, err := s.LaneStats(t.Context(), 0, lane.Namespace, lane.Topic, "", 10)
 	require.NoError(t, err)
 	require.Equal(t, []int64{5, 2}, []int64{lanes[0].Running, lanes[0].Ready + lanes[0].Scheduled})
-}
-
-// without takes a database back to what the program before knew: the lanes' settings, but not what is held, nor the first
-// entries apart.
-func without(t *testing.T, path string) {
-	t.Helper()
-	shell(t, path, `DROP VIEW overview; DROP TABLE held; DROP TABLE firsts; ALTER TABLE jobs DROP COLUMN first;
-CREATE VIEW overview AS SELECT jobs.namespace, topic, lane, id, state FROM jobs JOIN queues USING (q)`)
-}
-
-func TestADatabaseWithoutTheTableOfTheHeldIsAddedTo(t *testing.T) {
-	o := options(t)
-	s := opened(t, o)
-	insert(t, s, numbered("job", 4, 0)...)
-	require.NoError(t, s.Close())
-	without(t, o.Path)
-	// As the program before left a job that it held, and a lane's counts.
-	shell(t, o.Path, `UPDATE jobs SET state = 'running', claimed = 5 WHERE n = 2;
-UPDATE queues SET waiting = 3, running = 1`)
-	s = opened(t, o)
-	verify(t, s)
-	lost := get(t, s, "job-0001")
-	require.Equal(t, []int{1, 1}, []int{lost.Attempts, lost.ConsecutiveLost})
-	require.Len(t, claimUp(t, s, 4), 4)
-	require.Equal(t, "running", one(t, s, "SELECT max(state) FROM overview"))
-}
-
-func TestWhatAnOlderProgramHasMovedOnIsNotLost(t *testing.T) {
-	o := options(t)
-	o.Defaults.KeepDelivered.Max = new(int64(100))
-	s := opened(t, o)
-	insert(t, s, numbered("job", 6, 0)...)
-	require.Len(t, claimUp(t, s, 6), 6)
-	require.NoError(t, s.Close())
-	// It does not know the table: to it all six wait. It attempts one in vain, ends one, removes one, and dies with a fourth;
-	// the sixth it puts off, by an edit, say.
-	shell(t, o.Path, `UPDATE jobs SET due = due + 1, made = 1, tries = 1 WHERE n = 1;
-UPDATE jobs SET state = 'delivered', finished = 4102444800000, made = 1 WHERE n = 2;
-DELETE FROM jobs WHERE n = 3;
-UPDATE jobs SET state = 'running', claimed = 5 WHERE n = 4;
-UPDATE jobs SET due = 4102444800000 WHERE n = 6;
-UPDATE queues SET waiting = 3, running = 1, rows = 5;
-UPDATE topics SET delivered = 1, kept_done = 1, kept_done_bytes = (SELECT length(url) FROM jobs WHERE n = 2), cancelled = 1`)
-	s = opened(t, o)
-	for id, want := range map[string][]int{"job-0000": {1, 0}, "job-0001": {1, 0}, "job-0003": {1, 1}, "job-0004": {1, 1}, "job-0005": {0, 0}} {
-		found := get(t, s, id)
-		require.Equal(t, want, []int{found.Attempts, found.ConsecutiveLost}, id)
-	}
-	require.Equal(t, int64(0), one(t, s, "SELECT count(*) FROM held"))
-	require.Equal(t, job.Scheduled, get(t, s, "job-0005").State)
-	require.Len(t, claimUp(t, s, 6), 3)
 }
 
 func TestARowOfTheHeldThatCannotBeReadKeepsNobodyFromOpening(t *testing.T) {

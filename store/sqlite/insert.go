@@ -84,7 +84,7 @@ func waitingState(due, now int64) job.State {
 
 // A newRow holds the arguments of insertJob, of which the writer fills in the first nine.
 type newRow struct {
-	args     [26]driver.Value
+	args     [17]driver.Value
 	external driver.Value
 }
 
@@ -92,8 +92,7 @@ func (r *newRow) fill(e *store.NewJob) {
 	c := encode(&e.Spec)
 	r.external = c.external
 	copy(r.args[9:], []driver.Value{
-		e.Namespace, e.ID, e.Fingerprint, e.URL, e.Method, c.headers, orNull(e.ContentType), int64(e.BodyKind), c.bodySize,
-		c.labels, c.ladder, c.retries, c.timeout, orNull(e.Kind), orNull(e.Origin), c.callbacks, c.body,
+		e.Namespace, e.ID, e.Fingerprint, e.URL, c.timeout, c.bodySize, c.spec, c.body,
 	})
 }
 
@@ -144,7 +143,7 @@ func (tx *tx) insert(e *store.NewJob, r *newRow) (placed, error) {
 
 // existing answers for an id whose job is there.
 func (tx *tx) existing(e *store.NewJob) (placed, error) {
-	known, err := tx.find(e.Ref())
+	known, err := tx.find(e.Ref(), true)
 	if err != nil {
 		return placed{}, err
 	}
@@ -170,35 +169,32 @@ func outcome(known, sent []byte, state job.State) store.Outcome {
 	return store.Conflict
 }
 
-// find reads a job by its name; store.ErrNotFound. One that cannot be read is a fault of the disk, so that the call which
-// needs it changes nothing.
-func (tx *tx) find(ref job.Ref) (*row, error) { return tx.findWhole(ref, true) }
-
-// findWhole is find, with the body or without.
-func (tx *tx) findWhole(ref job.Ref, withBody bool) (found *row, err error) {
-	which, names := findHead, columnCount
-	if withBody {
-		which, names = findJob, columnCount+1
+// find reads a job by its name, with its body or without; store.ErrNotFound. One that cannot be read is a fault of the disk,
+// so that the call which needs it changes nothing.
+func (tx *tx) find(ref job.Ref, withBody bool) (*row, error) {
+	r, err := tx.findRow(ref, withBody)
+	if err != nil {
+		return nil, err
 	}
-	err = tx.query(which, func(v []driver.Value) error {
-		if found, err = decode(v, withBody); err != nil {
-			return &diskError{&unreadableError{err}}
-		}
-		found.Topic, found.Lane = text(v[names]), text(v[names+1])
-		tx.overlay(found)
-		return nil
-	}, ref.ID, ref.Namespace)
-	if err == nil && found == nil {
-		err = store.ErrNotFound
+	if err := r.decode(); err != nil {
+		return nil, &diskError{&unreadableError{err}}
 	}
-	return found, err
+	return r, nil
 }
 
-// findHead is find for what needs neither the body nor anything that may be unreadable.
-func (tx *tx) findHead(ref job.Ref) (found *row, err error) {
-	err = tx.query(findHead, func(v []driver.Value) error {
-		found = decodeHead(v)
-		found.Topic, found.Lane = text(v[columnCount]), text(v[columnCount+1])
+// findRow is find without what may be unreadable.
+func (tx *tx) findRow(ref job.Ref, withBody bool) (found *row, err error) {
+	which := findHead
+	if withBody {
+		which = findJob
+	}
+	err = tx.query(which, func(v []driver.Value) error {
+		c := cells(v)
+		found = c.job()
+		c.names(found)
+		if withBody {
+			c.body(found)
+		}
 		tx.overlay(found)
 		return nil
 	}, ref.ID, ref.Namespace)

@@ -30,7 +30,7 @@ func TestAnInsertionThatMeetsAJobThatCannotBeReadChangesNothing(t *testing.T) {
 	known := entry("known", time.Hour)
 	known.Fingerprint = []byte("print")
 	insert(t, s, known)
-	shell(t, o.Path, "UPDATE jobs SET headers = 'no JSON'")
+	shell(t, o.Path, "UPDATE jobs SET spec = x'05'")
 	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("new", time.Hour), known})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.ErrorIs(t, find(s, ref("new")), store.ErrNotFound)

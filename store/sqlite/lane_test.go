@@ -294,7 +294,7 @@ func TestOneUnreadableJobSpoilsNoOthersRevival(t *testing.T) {
 	for _, h := range claimUp(t, s, 3) {
 		settle(t, s, settled(h, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}))
 	}
-	shell(t, o.Path, "UPDATE jobs SET headers = 'no JSON' WHERE id = 'job-0001'")
+	shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id = 'job-0001'")
 	items := []store.Revival{{Ref: ref("job-0000"), From: job.Dead}, {Ref: ref("job-0001")}, {Ref: ref("job-0002"), From: job.Cancelled}}
 	revived, err := s.Revive(t.Context(), 0, store.NewToken(), items)
 	require.NoError(t, err)

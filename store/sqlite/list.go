@@ -162,12 +162,9 @@ func (l *listing) lane(ctx context.Context, c *conn, q int64) (done bool, err er
 	}
 	l.passed = len(l.byLane[q])
 	return l.walk(ctx, c, openAt, openAfter, q, job.Scheduled, func(v []driver.Value) (*row, int64, error) {
-		r, err := decode(v, false)
-		if err != nil {
-			return nil, 0, err
-		}
+		r := (*cells)(&v).job()
 		r.Topic, r.Lane = l.filter.Topic, l.at.Lane
-		return r, millis(r.DueAt), nil
+		return r, millis(r.DueAt), r.decode()
 	})
 }
 
@@ -176,12 +173,9 @@ func (l *listing) held(ctx context.Context, c *conn, q int64) (done bool, err er
 	var rows []*row
 	for _, m := range l.byLane[q] {
 		if err := c.query(ctx, headByN, func(v []driver.Value) error {
-			r, err := decode(v, false)
-			if err != nil {
-				return err
-			}
+			r := (*cells)(&v).job()
 			rows = append(rows, r)
-			return nil
+			return r.decode()
 		}, m.n); err != nil {
 			return false, err
 		}
@@ -216,12 +210,10 @@ func (l *listing) ended(ctx context.Context, c *conn) error {
 		return err
 	}
 	_, err = l.walk(ctx, c, endedAt, endedAfter, topic, l.filter.State, func(v []driver.Value) (*row, int64, error) {
-		r, err := decode(v, false)
-		if err != nil {
-			return nil, 0, err
-		}
-		r.Topic, r.Lane = text(v[columnCount]), text(v[columnCount+1])
-		return r, millis(r.FinishedAt), nil
+		c := cells(v)
+		r := c.job()
+		c.names(r)
+		return r, millis(r.FinishedAt), r.decode()
 	})
 	return err
 }

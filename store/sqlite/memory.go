@@ -35,8 +35,6 @@ type queue struct {
 // queueNumbers is what a transaction may have to take back.
 type queueNumbers struct {
 	waiting, running, rows int64
-	// apart says that the queue's row counts running jobs apart from the waiting, as an older program wrote it.
-	apart bool
 	// ready counts the waiting jobs up to mark: what was moved to ready, or was due when it came, or was counted when it was
 	// due; silent says that of the first of them nobody was told.
 	ready  int64
@@ -211,8 +209,8 @@ func (tx *tx) loadQueue(name job.Queue) (*queue, error) {
 	var q *queue
 	err := tx.query(findQueue, func(v []driver.Value) error {
 		q = &queue{id: integer(v[0]), name: name}
-		q.waiting, q.running, q.rows = integer(v[1]), integer(v[2]), integer(v[3])
-		q.gate = tx.store.gate(name, v[4], tx.now)
+		q.waiting, q.rows = integer(v[1]), integer(v[2])
+		q.gate = tx.store.gate(name, v[3], tx.now)
 		return nil
 	}, name.Namespace, name.Topic, name.Lane)
 	if err != nil || q == nil {

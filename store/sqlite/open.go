@@ -54,23 +54,24 @@ func (s *Store) recall(ctx context.Context) error {
 }
 
 func (s *Store) recallTopic(v []driver.Value) error {
-	t := newTopic(integer(v[0]), topicName{text(v[1]), text(v[2])}, &s.defaults)
-	t.registered, t.delivered, t.dead, t.cancelled = integer(v[5]), integer(v[6]), integer(v[7]), integer(v[8])
-	t.done = shelf{jobs: integer(v[9]), bytes: integer(v[10])}
-	t.dying = shelf{jobs: integer(v[11]), bytes: integer(v[12])}
-	t.ids = integer(v[13])
-	t.alarm = integer(v[15]) != 0
+	c := cells(v)
+	t := newTopic(c.integer(), topicName{c.text(), c.text()}, &s.defaults)
+	stored, revision := c.text(), c.integer()
+	t.registered, t.delivered, t.dead, t.cancelled = c.integer(), c.integer(), c.integer(), c.integer()
+	t.done = shelf{jobs: c.integer(), bytes: c.integer()}
+	t.dying = shelf{jobs: c.integer(), bytes: c.integer()}
+	t.ids = c.integer()
+	t.alarm = c.integer() != 0
 	var err error
-	if t.grants, err = parseGrants(v[14], s.clock()); err != nil {
+	if t.grants, err = parseGrants(c.next(), s.clock()); err != nil {
 		s.log.Error("grants of a topic cannot be read, they are forgotten", "topic", t.name.name, "err", err)
 	}
 	s.mem.ids += t.ids
 	s.mem.topics[t.name] = t
-	revision := integer(v[4])
 	if revision == 0 {
 		return nil
 	}
-	put, err := parsePolicy(t.name.name, text(v[3]))
+	put, err := parsePolicy(t.name.name, stored)
 	if err != nil { // the defaults could open a topic that somebody paused, or send its jobs without a signature
 		s.log.Error("policy of a topic cannot be read, the topic is paused: put its policy again, then resume it",
 			"topic", t.name.name, "err", err)
@@ -81,22 +82,21 @@ func (s *Store) recallTopic(v []driver.Value) error {
 }
 
 func (s *Store) recallQueue(v []driver.Value) error {
-	if s.mem.byID[integer(v[0])] != nil {
+	c := cells(v)
+	q := &queue{id: c.integer(), name: job.Queue{Namespace: c.text(), Topic: c.text(), Lane: c.text()}}
+	if s.mem.byID[q.id] != nil {
 		return nil
 	}
-	q := &queue{id: integer(v[0]), name: job.Queue{Namespace: text(v[1]), Topic: text(v[2]), Lane: text(v[3])}}
-	q.waiting, q.running, q.rows = integer(v[4]), integer(v[5]), integer(v[6])
-	q.apart = q.running > 0
+	q.waiting, q.rows = c.integer(), c.integer()
 	q.topic = s.mem.topics[topicName{q.name.Namespace, q.name.Topic}]
 	q.topic.waiting += q.waiting
-	q.topic.running += q.running
-	q.gate = s.gate(q.name, v[7], s.clock())
-	if v[8] != nil {
-		settings, err := parseLane(q.name, text(v[9]))
+	q.gate = s.gate(q.name, c.next(), s.clock())
+	if revision := c.integer(); revision != 0 {
+		settings, err := parseLane(q.name, c.text())
 		if err != nil {
-			q.own = s.unreadOwn(q, integer(v[8]), err)
+			q.own = s.unreadOwn(q, revision, err)
 		} else {
-			q.own = newOwn(q.topic, integer(v[8]), settings)
+			q.own = newOwn(q.topic, revision, settings)
 		}
 	}
 	q.headKnown = q.waiting == 0
@@ -120,22 +120,6 @@ const recallBatch = 1024
 // recallHeld puts every job back that was held: whoever held it is gone. Then it plans every queue. It need not wait for
 // the disk: what a power cut takes back of it, the next Open does again.
 func (s *Store) recallHeld() error {
-	var left []*queue // with jobs to put back that an older program held
-	for _, q := range s.mem.queues {
-		if q.running > 0 {
-			left = append(left, q)
-		}
-	}
-	for len(left) > 0 {
-		err := s.alone(func(tx *tx) error {
-			done, err := tx.loseRunning(left, recallBatch)
-			left = left[done:]
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
 	var batches []*batch
 	if err := s.conn.query(shared, readHeld, func(v []driver.Value) error {
 		b := &batch{number: integer(v[0]), claimed: integer(v[1])}
@@ -185,20 +169,19 @@ func (s *Store) alone(run func(*tx) error) error {
 	return o.err
 }
 
-// loseBatch ends the attempts of a batch as lost. Those of its jobs that moved on since are an older program's.
+// loseBatch ends the attempts of a batch as lost.
 func (tx *tx) loseBatch(b *batch) error {
 	for _, m := range b.marks {
 		var r *row
 		if err := tx.query(headByN, func(v []driver.Value) error {
-			r = decodeHead(v)
+			r = (*cells)(&v).job()
 			return nil
 		}, m.n); err != nil {
 			return err
 		}
 		q := tx.mem.byID[m.q]
-		if r == nil || q == nil || r.q != m.q || r.State != job.Scheduled || int64(r.Attempts) != m.made ||
-			millis(r.DueAt) > b.claimed { // a claim takes what is due
-			continue
+		if r == nil || q == nil || r.State != job.Scheduled {
+			continue // only where a page was damaged
 		}
 		// It was counted among the waiting.
 		tx.leave(q, r.key())
@@ -229,33 +212,4 @@ func (s *Store) loseEach(b *batch) error {
 		}
 	}
 	return s.alone(func(tx *tx) error { return tx.exec(deleteHeld, b.number) })
-}
-
-// loseRunning ends attempts of some queues, whose jobs an older program marked one by one, as lost, at most most of them,
-// and answers how many of the queues are done.
-func (tx *tx) loseRunning(queues []*queue, most int) (done int, err error) {
-	for _, q := range queues {
-		rows := make([]*row, 0, min(most, int(q.running)))
-		var claimed []int64
-		err = tx.query(runningJobs, func(v []driver.Value) error {
-			rows, claimed = append(rows, decodeHead(v)), append(claimed, integer(v[columnCount]))
-			return nil
-		}, q.id, int64(most))
-		if err != nil {
-			return 0, err
-		}
-		for i, r := range rows {
-			r.Queue = q.name
-			h := &held{ref: r.Ref(), n: r.n, queue: q, claimed: claimed[i], slot: slot{pos: -1}, standing: r.standing()}
-			// When the process died is not known, so the attempt has no duration.
-			if err := tx.lapse(h, 0); err != nil {
-				return 0, err
-			}
-		}
-		if most -= len(rows); most <= 0 {
-			return done, nil // the queue may have more
-		}
-		done++
-	}
-	return done, nil
 }

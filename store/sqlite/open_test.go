@@ -122,7 +122,7 @@ func TestAHeldJobThatCannotBeReadKeepsNobodyFromOpening(t *testing.T) {
 	insert(t, s, numbered("job", 3, 0)...)
 	require.Len(t, claimUp(t, s, 3), 3)
 	require.NoError(t, s.Close())
-	shell(t, o.Path, "UPDATE jobs SET headers = 'no JSON' WHERE id = 'job-0001'")
+	shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id = 'job-0001'")
 	s = opened(t, o)
 	require.Len(t, claimUp(t, s, 3), 2)
 }
@@ -136,7 +136,7 @@ func TestAnEndedJobThatCannotBeReadKeepsNothingFromBeingSwept(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, s.Close())
-	shell(t, o.Path, "UPDATE jobs SET headers = 'no JSON' WHERE id = 'job-0001'")
+	shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id = 'job-0001'")
 	o.Defaults.KeepDelivered.Max = new(int64(0))
 	s = opened(t, o)
 	swept, err := s.Sweep(t.Context(), 0, store.NewToken(), 10)
@@ -170,6 +170,9 @@ func TestOpenRefusesWhatItCannotUse(t *testing.T) {
 		"a newer schema": {make: func(path string) {
 			shell(t, path, "PRAGMA user_version=7")
 		}, says: "has schema 7, made by a newer version"},
+		"an older schema": {make: func(path string) {
+			shell(t, path, "PRAGMA user_version=1")
+		}, says: "has schema 1, made by an older version"},
 		"another program's database": {make: func(path string) {
 			shell(t, path, "CREATE TABLE theirs (x)")
 		}, says: "belongs to another program"},
@@ -252,12 +255,10 @@ func TestAPersonCanReadTheTables(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	e := entry("close-4711", 0)
-	e.Header = map[string][]string{"X-Tenant": {"42"}}
-	e.Ladder = policy.Ladder{15 * time.Second, 3 * time.Minute}
 	insert(t, s, e)
 	var row []string
 	inWriter(t, s, func() {
-		err := s.conn.queryText(t.Context(), `SELECT id, state, headers, ladder, (SELECT topic FROM overview) FROM jobs`, func(v []driver.Value) error {
+		err := s.conn.queryText(t.Context(), `SELECT id, state, topic, url FROM overview`, func(v []driver.Value) error {
 			for _, column := range v {
 				row = append(row, column.(string))
 			}
@@ -265,5 +266,5 @@ func TestAPersonCanReadTheTables(t *testing.T) {
 		})
 		require.NoError(t, err)
 	})
-	require.Equal(t, []string{"close-4711", "scheduled", `{"X-Tenant":["42"]}`, `["15s","3m0s"]`, "orders"}, row)
+	require.Equal(t, []string{"close-4711", "scheduled", "orders", "https://shop.example/hooks"}, row)
 }

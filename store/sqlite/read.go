@@ -15,11 +15,12 @@ func (s *Store) Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error
 	s.check(shard)
 	var found *row
 	err := s.read(ctx, "read a job", func(ctx context.Context, c *conn) error {
-		err := c.query(ctx, findJob, func(v []driver.Value) (err error) {
-			if found, err = decode(v, true); err == nil {
-				found.Topic, found.Lane = text(v[columnCount+1]), text(v[columnCount+2])
-			}
-			return err
+		err := c.query(ctx, findJob, func(v []driver.Value) error {
+			c := cells(v)
+			found = c.job()
+			c.names(found)
+			c.body(found)
+			return found.decode()
 		}, ref.ID, ref.Namespace)
 		if err != nil {
 			return err
@@ -45,8 +46,8 @@ func (s *Store) Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error
 	return found.view(s.clock()), nil
 }
 
-// record reads a job's record. Of either sort it shows the newest: the first entry of all lies apart and stays, and so do
-// those that an older program wrote.
+// record reads a job's record. Of attempts and of other events it shows the newest: the first entry of all lies apart and
+// stays.
 func (c *conn) record(ctx context.Context, r *row) error {
 	add := func(v []driver.Value) error {
 		var entry job.Attempt

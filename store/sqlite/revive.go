@@ -53,7 +53,7 @@ func weighRevived(all []store.ReviveResult) int {
 
 // revive sends an ended job on another round. It answers the body as far as there is room, of which it takes the body's.
 func (tx *tx) revive(item store.Revival, room *int64) (*row, error) {
-	r, err := tx.findWhole(item.Ref, *room > 0)
+	r, err := tx.find(item.Ref, *room > 0)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func weighErrors(errs []error) int { return 16 * len(errs) }
 
 // purge removes a dead job.
 func (tx *tx) purge(ref job.Ref) error {
-	r, err := tx.findHead(ref)
+	r, err := tx.findRow(ref, false)
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func (s *Store) settleEach(
 // A settlement's text is encoded by the caller.
 type settlement struct {
 	entry  string
-	births []string
+	births [][]byte
 }
 
 func (s *settlement) fill(item *store.Settlement) {
@@ -113,9 +113,9 @@ func (s *settlement) fill(item *store.Settlement) {
 	s.births = encodeBirths(item.Outbox)
 }
 
-func encodeBirths(births []store.NewJob) (written []string) {
-	for _, e := range births {
-		written = append(written, encodeBirth(e))
+func encodeBirths(births []store.NewJob) (written [][]byte) {
+	for i := range births {
+		written = append(written, store.AppendNewJob(nil, &births[i]))
 	}
 	return written
 }
@@ -162,7 +162,7 @@ func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err 
 }
 
 // bear puts births into the outbox and wakes whoever brings them home.
-func (tx *tx) bear(births []store.NewJob, written []string) error {
+func (tx *tx) bear(births []store.NewJob, written [][]byte) error {
 	for i, e := range births {
 		added, err := tx.change(insertBirth, e.Namespace, e.ID, written[i])
 		if err != nil {
@@ -191,12 +191,8 @@ func (tx *tx) lapse(h *held, lasted time.Duration) error {
 	return tx.sendBack(h, to, tx.now.ms)
 }
 
-// The slots of a record: counted attempts have some, everything else has others. Below them stand entries that older programs
-// wrote.
-const (
-	attemptSlots = 20
-	eventSlots   = attemptSlots + job.MaxAttempts
-)
+// eventSlots is the first slot of a record for events that are no attempts.
+const eventSlots = job.MaxAttempts
 
 // record adds to a job's record, and counts an attempt that was made. The slot is that of the entry of its sort which is one
 // too many. The job's row must be written after it.
@@ -204,7 +200,7 @@ func (tx *tx) record(n int64, to *standing, kind job.AttemptKind, entry string) 
 	seq, slot := to.entries, eventSlots+(to.entries-to.made)%job.MaxEvents
 	to.entries++
 	if kind.IsAttempt() {
-		slot = attemptSlots + to.made%job.MaxAttempts
+		slot = to.made % job.MaxAttempts
 		to.made++
 	}
 	if seq == 0 {

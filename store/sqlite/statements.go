@@ -54,7 +54,6 @@ const (
 	deleteHeld
 	deleteQueue
 	deleteTopic
-	strayFirst
 	unusedQueues
 	oldestEnded
 	knownID
@@ -77,7 +76,6 @@ const (
 	pendingQueues
 	gatedQueues
 	anyLane
-	runningJobs
 	readMeta
 	countOutbox
 	lastNumbers
@@ -93,11 +91,6 @@ const (
 // inlineBody is the size in bytes above which a body lies in its own table: an update rewrites a row whole.
 const inlineBody = 2048
 
-// columns are those of a job, as decode reads them, without the body.
-const columns = `jobs.n, jobs.q, state, due, finished, reason, version, round, made, tries, lost, cancel, entries,
- created, since, expires, jobs.namespace, id, print, url, method, headers, content_type, body_kind, body_size,
- labels, ladder, retries, timeout, kind, origin, status, callbacks, first`
-
 // anyLimit is a bound that SQLite does not look at when it plans: where it does, it plans anew whenever another is given.
 const anyLimit = ` LIMIT ?+0`
 
@@ -111,12 +104,12 @@ const nameColumns = `queues.topic, queues.lane`
 const ttlAnew = `ttl_end = nullif(min(ifnull(? + max_age, 0x7fffffffffffffff), ifnull(nullif(?, 0), 0x7fffffffffffffff)), 0x7fffffffffffffff)`
 
 // recalled begins what Open reads of lanes.
-const recalled = `SELECT q, queues.namespace, queues.topic, queues.lane, waiting, running, rows, gate, lanes.revision, settings`
+const recalled = `SELECT q, queues.namespace, queues.topic, queues.lane, waiting, rows, gate, lanes.revision, settings`
 
 var statementText = [statements]string{
 	insertJob: `INSERT INTO jobs (n, q, t, state, due, version, round, made, tries, lost, cancel, entries, created, since, expires,
- max_age, ttl_end, namespace, id, print, url, method, headers, content_type, body_kind, body_size, labels, ladder, retries, timeout, kind, origin, callbacks, body)
- VALUES (?, ?, ?, 'scheduled', ?, 1, 0, 0, 0, 0, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ max_age, ttl_end, namespace, id, print, url, timeout, body_size, spec, body)
+ VALUES (?, ?, ?, 'scheduled', ?, 1, 0, 0, 0, 0, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
  ON CONFLICT DO NOTHING`,
 	insertBody:    `INSERT OR REPLACE INTO bodies (n, body) VALUES (?, ?)`,
 	insertAttempt: `INSERT OR REPLACE INTO attempts (n, slot, seq, entry) VALUES (?, ?, ?, ?)`,
@@ -128,7 +121,7 @@ var statementText = [statements]string{
 	insertQueue:   `INSERT INTO queues (q, namespace, topic, lane) VALUES (?, ?, ?, ?)`,
 	insertTopic:   `INSERT INTO topics (t, namespace, name) VALUES (?, ?, ?)`,
 
-	findJob: `SELECT ` + columns + `, ` + bodyColumn + `, ` + nameColumns +
+	findJob: `SELECT ` + columns + `, ` + nameColumns + `, ` + bodyColumn +
 		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE id = ? AND jobs.namespace = ?`,
 	findHead: `SELECT ` + columns + `, ` + nameColumns +
 		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE id = ? AND jobs.namespace = ?`,
@@ -136,11 +129,11 @@ var statementText = [statements]string{
 	lanesAfter: `SELECT lane, revision, settings FROM lanes WHERE namespace = ? AND topic = ? AND lane > ?
  ORDER BY lane LIMIT ?`,
 	findID:    `SELECT print, state, finished, reason FROM ids WHERE namespace = ? AND id = ?`,
-	findQueue: `SELECT q, waiting, running, rows, gate FROM queues WHERE namespace = ? AND topic = ? AND lane = ?`,
+	findQueue: `SELECT q, waiting, rows, gate FROM queues WHERE namespace = ? AND topic = ? AND lane = ?`,
 	claimable: `SELECT ` + columns + `, ` + bodyColumn +
 		` FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL AND (due, n) >= (?, ?) ORDER BY due, n` + anyLimit,
 	claimableJob: `SELECT ` + columns + `, ` + bodyColumn + ` FROM jobs WHERE n = ?`,
-	jobByN: `SELECT ` + columns + `, ` + bodyColumn + `, ` + nameColumns +
+	jobByN: `SELECT ` + columns + `, ` + nameColumns + `, ` + bodyColumn +
 		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE jobs.n = ?`,
 	headByN: `SELECT ` + columns + ` FROM jobs WHERE n = ?`,
 	moveJob: `UPDATE jobs SET state = 'scheduled', due = ?, made = ?, tries = ?, lost = ?, status = ?, entries = ?, first = ?
@@ -148,11 +141,11 @@ var statementText = [statements]string{
 	endJob: `UPDATE jobs SET state = ?, finished = ?, reason = ?, made = ?, tries = ?, lost = ?, status = ?, entries = ?, first = ?, version = ?,
  cancel = 0 WHERE n = ?`,
 	markCancel: `UPDATE jobs SET cancel = 1, version = ?, entries = ?, first = ? WHERE n = ?`,
-	editJob: `UPDATE jobs SET due = ?, version = ?, entries = ?, first = ?, since = ?, expires = ?, ` + ttlAnew + `, url = ?, headers = ?, content_type = ?,
- body_kind = ?, body_size = ?, labels = ?, ladder = ?, retries = ?, timeout = ?, body = ? WHERE n = ?`,
+	editJob: `UPDATE jobs SET due = ?, version = ?, entries = ?, first = ?, since = ?, expires = ?, ` + ttlAnew + `, url = ?, timeout = ?,
+ body_size = ?, spec = ?, body = ? WHERE n = ?`,
 	reviveJob: `UPDATE jobs SET state = 'scheduled', due = ?, finished = NULL, reason = NULL, version = ?, round = ?, tries = 0,
  lost = 0, entries = ?, first = ?, since = ?, expires = ?, ` + ttlAnew + `, url = ? WHERE n = ?`,
-	overdue: `SELECT ` + columns + `, ` + bodyColumn + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
+	overdue: `SELECT ` + columns + `, ` + nameColumns + `, ` + bodyColumn + ` FROM jobs JOIN queues ON queues.q = jobs.q
  WHERE finished IS NULL AND ttl_end < ? AND state = 'scheduled' ORDER BY ttl_end, jobs.n`,
 	firstTTL:  `SELECT min(ttl_end) FROM jobs WHERE finished IS NULL AND ttl_end IS NOT NULL`,
 	updateTTL: `UPDATE jobs SET ttl_end = ? WHERE n = ?`,
@@ -164,7 +157,7 @@ var statementText = [statements]string{
  AND due = ?2 AND n > ?3 AND due <= ?4 ORDER BY n LIMIT ?5`,
 	waitingAfter: `SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
  AND due > ?2 AND due <= ?3 ORDER BY due, n LIMIT ?4`,
-	updateQueue: `UPDATE queues SET waiting = ?, running = 0, rows = ? WHERE q = ?`,
+	updateQueue: `UPDATE queues SET waiting = ?, rows = ? WHERE q = ?`,
 	updateTopic: `UPDATE topics SET registered = ?, delivered = ?, dead = ?, cancelled = ?, kept_done = ?, kept_done_bytes = ?,
  kept_dead = ?, kept_dead_bytes = ?, ids = ? WHERE t = ?`,
 	updateGate:   `UPDATE queues SET gate = ? WHERE q = ?`,
@@ -185,8 +178,6 @@ var statementText = [statements]string{
 	deleteTopic: `DELETE FROM topics WHERE t = ?1
  AND NOT EXISTS (SELECT 1 FROM queues WHERE namespace = ?2 AND topic = ?3)
  AND NOT EXISTS (SELECT 1 FROM lanes WHERE namespace = ?2 AND topic = ?3)`,
-	strayFirst: `SELECT a FROM firsts WHERE a = (SELECT min(a) FROM firsts)
- AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.n = firsts.n AND jobs.first = firsts.a)`,
 	unusedQueues: `DELETE FROM queues WHERE rows = 0 AND gate IS NULL`,
 
 	oldestEnded: `SELECT ` + columns + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
@@ -198,15 +189,15 @@ var statementText = [statements]string{
 
 	readOutbox:   `SELECT seq, entry FROM outbox WHERE seq > ? ORDER BY seq LIMIT ? OFFSET ?`,
 	readHeld:     `SELECT c, claimed, jobs FROM held`,
-	isHeld:       `SELECT EXISTS (SELECT 1 FROM held WHERE instr(jobs, ',' || ? || ','))`,
+	isHeld:       `SELECT EXISTS (SELECT 1 FROM held WHERE instr(jobs, ',' || ? || ']'))`,
 	readFirst:    `SELECT entry FROM firsts WHERE a = ?`,
 	readAttempts: `SELECT entry FROM attempts WHERE n = ? ORDER BY seq`,
 	listQueues: `SELECT q, lane FROM queues INDEXED BY queues_pending
- WHERE namespace = ? AND topic = ? AND lane >= ? AND waiting + running > 0 ORDER BY lane LIMIT ?`,
-	countLanes: `SELECT q, lane, waiting + running FROM queues INDEXED BY queues_pending
- WHERE namespace = ? AND topic = ? AND lane > ? AND waiting + running > 0 ORDER BY lane LIMIT ?`,
+ WHERE namespace = ? AND topic = ? AND lane >= ? AND waiting > 0 ORDER BY lane LIMIT ?`,
+	countLanes: `SELECT q, lane, waiting FROM queues INDEXED BY queues_pending
+ WHERE namespace = ? AND topic = ? AND lane > ? AND waiting > 0 ORDER BY lane LIMIT ?`,
 	topicQueues: `SELECT q FROM queues INDEXED BY queues_pending
- WHERE namespace = ? AND topic = ? AND waiting + running > 0 LIMIT ?`,
+ WHERE namespace = ? AND topic = ? AND waiting > 0 LIMIT ?`,
 	openAt: `SELECT ` + columns + ` FROM jobs WHERE q = ?1 AND state = ?2 AND finished IS NULL
  AND due = ?4 AND n > ?5 AND due < ?3 ORDER BY n LIMIT ?6`,
 	openAfter: `SELECT ` + columns + ` FROM jobs WHERE q = ?1 AND state = ?2 AND finished IS NULL
@@ -220,14 +211,12 @@ var statementText = [statements]string{
 
 	pageTopics: `SELECT name FROM topics WHERE namespace = ?1 AND name > ?2 AND registered > 0 ORDER BY name LIMIT ?3`,
 	allTopics: `SELECT t, namespace, name, policy, revision, registered, delivered, dead, cancelled, kept_done, kept_done_bytes,
- kept_dead, kept_dead_bytes, ids, grants, alarm FROM topics`,
+ kept_dead, kept_dead_bytes, ids, alarm, grants FROM topics`,
 	pendingQueues: recalled + ` FROM queues INDEXED BY queues_pending LEFT JOIN lanes USING (namespace, topic, lane)
- WHERE waiting + running > 0`,
+ WHERE waiting > 0`,
 	gatedQueues: recalled + ` FROM queues INDEXED BY queues_gated LEFT JOIN lanes USING (namespace, topic, lane)
  WHERE gate IS NOT NULL`,
-	anyLane: `SELECT EXISTS (SELECT 1 FROM lanes)`,
-	runningJobs: `SELECT ` + columns + `, claimed FROM jobs WHERE q = ? AND state = 'running' AND finished IS NULL
- LIMIT ?`,
+	anyLane:     `SELECT EXISTS (SELECT 1 FROM lanes)`,
 	readMeta:    `SELECT value FROM meta WHERE key = ?`,
 	countOutbox: `SELECT count(*) FROM outbox`,
 	lastNumbers: `SELECT (SELECT max(n) FROM jobs), (SELECT max(q) FROM queues), (SELECT max(t) FROM topics),

@@ -91,33 +91,12 @@ func (tx *tx) retain(t *topic, limit int, swept *store.SweepResult) error {
 
 // forget removes what nothing refers to. more says that there is more of it.
 func (tx *tx) forget(limit int) (more bool, err error) {
-	if err := tx.forgetFirsts(limit); err != nil {
-		return false, err
-	}
 	moreLanes, err := tx.forgetLanes(limit)
 	if err != nil {
 		return false, err
 	}
 	moreTopics, err := tx.forgetTopics(limit)
 	return moreLanes || moreTopics, err
-}
-
-// forgetFirsts removes first entries whose jobs an older program has removed: it knows nothing of them. It looks at the
-// oldest alone: where the job of an older one is kept for long, they stay that long.
-func (tx *tx) forgetFirsts(limit int) error {
-	for range limit {
-		stray := int64(0)
-		if err := tx.query(strayFirst, func(v []driver.Value) error {
-			stray = integer(v[0])
-			return nil
-		}); err != nil || stray == 0 {
-			return err
-		}
-		if err := tx.exec(deleteFirst, stray); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // forgetGates forgets holds, breakers and starts that matter no more.
@@ -187,8 +166,9 @@ func (tx *tx) trim(t *topic, states []job.State, limit int, swept *store.SweepRe
 func (tx *tx) oldestEnded(t *topic, states []job.State, limit int) (ended []*row, err error) {
 	for _, state := range states {
 		err := tx.query(oldestEnded, func(v []driver.Value) error {
-			r := decodeHead(v)
-			r.Topic, r.Lane = text(v[columnCount]), text(v[columnCount+1])
+			c := cells(v)
+			r := c.job()
+			c.names(r)
 			ended = append(ended, r)
 			return nil
 		}, t.id, string(state), int64(limit))

@@ -36,23 +36,25 @@ func (c *claim) takeExpired(tx *tx) error {
 
 func (c *claim) takeOverdue(tx *tx) error {
 	err := tx.query(overdue, func(v []driver.Value) error {
-		if tx.mem.isSkipped(integer(v[0])) {
+		cells := cells(v)
+		r := cells.job()
+		cells.names(r)
+		cells.body(r)
+		if tx.mem.isSkipped(r.n) {
 			return nil
 		}
-		body := int(max(0, integer(v[24])))
+		body := int(max(0, r.bodySize))
 		if len(c.rows) == c.request.Max || len(c.rows) > 0 && c.size+body > c.request.MaxBytes {
 			return errStop
 		}
 		c.size += body
-		c.rows = append(c.rows, v)
+		c.rows = append(c.rows, r)
 		return nil
 	}, tx.now.ms)
 	if err != nil {
 		return err
 	}
-	for _, v := range c.rows {
-		r := decodeHead(v)
-		r.Topic, r.Lane = text(v[columnCount+1]), text(v[columnCount+2])
+	for _, r := range c.rows {
 		q, err := tx.loadQueue(r.Queue)
 		if err != nil {
 			return err
@@ -60,7 +62,7 @@ func (c *claim) takeOverdue(tx *tx) error {
 		tx.leave(q, r.key())
 		q.running++
 		q.topic.running++
-		c.taken.held = append(c.taken.held, c.holdFor(tx, q, r, c.request.Margin))
+		c.taken.held = append(c.taken.held, c.hold(tx, q, r, c.request.Margin))
 		if expires := millis(r.ExpiresAt); expires == 0 || expires >= tx.now.ms { // its MaxAge counts once
 			if err := tx.exec(updateTTL, orZero(expires), r.n); err != nil {
 				return err

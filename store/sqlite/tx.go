@@ -113,13 +113,12 @@ func (tx *tx) flush() error {
 			}
 		}
 		// A claim changes nothing here: the held are among the waiting.
-		if q.waiting+q.running == q.saved.waiting+q.saved.running && q.rows == q.saved.rows && !q.apart {
+		if q.waiting+q.running == q.saved.waiting+q.saved.running && q.rows == q.saved.rows {
 			continue
 		}
 		if err := tx.exec(updateQueue, q.waiting+q.running, q.rows, q.id); err != nil {
 			return err
 		}
-		q.apart = false
 	}
 	for _, t := range tx.topics {
 		before := t.saved

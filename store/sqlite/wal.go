@@ -28,16 +28,6 @@ import (
 // log (a part of which may be in the file already). A copy that was made while the same log was written has such a mark,
 // too: replaying the log over it gives what was there last, and harms nothing.
 
-// walCheckTable holds one row.
-const walCheckTable = `
-CREATE TABLE wal_check (
-  one  INTEGER PRIMARY KEY,
-  mark INTEGER NOT NULL,
-  base INTEGER NOT NULL
-);
-INSERT INTO wal_check VALUES (1, 0, 0);
-`
-
 // newMark is a random mark: never 0, which stands for none.
 func newMark() int64 { return rand.Int64() | 1 }
 
@@ -93,7 +83,7 @@ func (e *foreignLogError) Error() string {
 }
 
 // checkLog refuses a log that was not written for the file beside it. Nobody else may use the database meanwhile, and no
-// connection to it may be open in this process. What cannot be judged, such as a database of an older program, passes.
+// connection to it may be open in this process. What cannot be judged passes.
 func checkLog(ctx context.Context, path string) error {
 	log, err := readLog(path+walSuffix, 0)
 	if err != nil || log.frames == 0 {

@@ -1,0 +1,40 @@
+package sqlite
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// manyEnded are 6,000 delivered jobs.
+const manyEnded = `
+INSERT INTO topics (t, namespace, name, registered, kept_done, delivered) VALUES (1, 'default', 'orders', 6000, 6000, 6000);
+INSERT INTO queues (q, namespace, topic, lane, rows) VALUES (1, 'default', 'orders', 'l', 6000);
+INSERT INTO jobs (n, q, t, state, due, finished, version, round, made, tries, lost, cancel, entries, created, since, expires,
+  namespace, id, url, body_size, spec)
+ WITH RECURSIVE many(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 6000)
+ SELECT n, 1, 1, 'delivered', 1, 4102444800000, 1, 0, 1, 0, 0, 0, 0, 1, 1, 0, 'default', 'job-' || n, '', -1, x'' FROM many;
+UPDATE jobs SET reason = 'gave_up' WHERE n = 5500`
+
+func TestList_LooksAtABoundedNumberOfJobsForAPage(t *testing.T) {
+	o := options(t)
+	require.NoError(t, opened(t, o).Close())
+	shell(t, o.Path, manyEnded)
+	s := opened(t, o)
+	for name, filter := range map[string]store.Filter{"reason": {Reason: policy.ReasonGaveUp}, "status": {Status: 503}} {
+		filter.Namespace, filter.Topic, filter.State, filter.Limit = lane.Namespace, lane.Topic, job.Delivered, 10
+		pages, found := 0, 0
+		for more := true; more; pages++ {
+			page, err := s.List(t.Context(), 0, filter)
+			require.NoError(t, err)
+			found += len(page.Jobs)
+			filter.Cursor, more = page.Cursor, page.Cursor != ""
+		}
+		require.GreaterOrEqual(t, pages, 2, name)
+		require.Equal(t, int(number(filter.Reason != "")), found, name)
+	}
+}

@@ -1,0 +1,148 @@
+-- The tables can be read with the sqlite3 shell, 3.37 (2021) or newer; the view "overview" shows each job. Times are Unix
+-- milliseconds, durations milliseconds. Policies, settings and attempts are JSON. What a job asks for is in jobs.spec,
+-- encoded by package job/codec.
+
+CREATE TABLE meta ( -- the last revisions, and a row that Ping rewrites
+  key   TEXT PRIMARY KEY,
+  value INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE topics (
+  t               INTEGER PRIMARY KEY,
+  namespace       TEXT NOT NULL,
+  name            TEXT NOT NULL,
+  policy          TEXT,
+  revision        INTEGER NOT NULL DEFAULT 0,
+  registered      INTEGER NOT NULL DEFAULT 0,
+  delivered       INTEGER NOT NULL DEFAULT 0,
+  dead            INTEGER NOT NULL DEFAULT 0,
+  cancelled       INTEGER NOT NULL DEFAULT 0,
+  kept_done       INTEGER NOT NULL DEFAULT 0,
+  kept_done_bytes INTEGER NOT NULL DEFAULT 0,
+  kept_dead       INTEGER NOT NULL DEFAULT 0,
+  kept_dead_bytes INTEGER NOT NULL DEFAULT 0,
+  ids             INTEGER NOT NULL DEFAULT 0, -- rows of the table ids
+  grants          TEXT, -- the permits that the topic's rate counts (state.go)
+  alarm           INTEGER,
+  UNIQUE (namespace, name)
+);
+
+CREATE TABLE queues ( -- a row per lane
+  q         INTEGER PRIMARY KEY,
+  namespace TEXT NOT NULL,
+  topic     TEXT NOT NULL,
+  lane      TEXT NOT NULL,
+  waiting   INTEGER NOT NULL DEFAULT 0, -- unfinished jobs, claimed ones too
+  rows      INTEGER NOT NULL DEFAULT 0, -- jobs that refer to it, finished ones too
+  gate      TEXT, -- cooldown, breaker and the starts that the lane's rate counts (state.go)
+  UNIQUE (namespace, topic, lane)
+);
+CREATE INDEX queues_pending ON queues (namespace, topic, lane) WHERE waiting > 0;
+CREATE INDEX queues_gated ON queues (q) WHERE gate IS NOT NULL;
+
+CREATE TABLE lanes ( -- settings of lanes, which may have had no job yet
+  namespace TEXT NOT NULL,
+  topic     TEXT NOT NULL,
+  lane      TEXT NOT NULL,
+  revision  INTEGER NOT NULL,
+  settings  TEXT NOT NULL,
+  PRIMARY KEY (namespace, topic, lane)
+) WITHOUT ROWID;
+
+CREATE TABLE jobs ( -- the columns that change come first
+  n            INTEGER PRIMARY KEY,
+  q            INTEGER NOT NULL,
+  t            INTEGER NOT NULL,
+  state        TEXT NOT NULL, -- scheduled until the job has finished
+  due          INTEGER NOT NULL,
+  finished     INTEGER,
+  reason       TEXT,
+  version      INTEGER NOT NULL,
+  round        INTEGER NOT NULL,
+  made         INTEGER NOT NULL,
+  tries        INTEGER NOT NULL,
+  lost         INTEGER NOT NULL,
+  cancel       INTEGER NOT NULL,
+  status       INTEGER,
+  entries      INTEGER NOT NULL, -- of the record, ever made
+  first        INTEGER, -- the record's first entry, in firsts
+  created      INTEGER NOT NULL,
+  since        INTEGER NOT NULL,
+  expires      INTEGER NOT NULL,
+  max_age      INTEGER, -- that of its topic when it was registered
+  ttl_end      INTEGER, -- the earlier of expires and since + max_age
+  namespace    TEXT NOT NULL,
+  id           TEXT NOT NULL,
+  print        BLOB,
+  url          TEXT NOT NULL,
+  timeout      INTEGER, -- of an attempt, for its lease
+  body_size    INTEGER NOT NULL, -- -1: no body
+  spec         BLOB NOT NULL, -- everything else that the job asks for
+  body         BLOB -- NULL when it lies in bodies
+);
+CREATE UNIQUE INDEX jobs_id ON jobs (id, namespace);
+CREATE INDEX jobs_open ON jobs (q, state, due) WHERE finished IS NULL;
+CREATE INDEX jobs_ended ON jobs (t, state, finished) WHERE finished IS NOT NULL;
+CREATE INDEX jobs_ttl ON jobs (ttl_end) WHERE finished IS NULL AND ttl_end IS NOT NULL;
+
+CREATE TABLE bodies ( -- bodies above 2 KiB, so that an update of a job does not rewrite them
+  n    INTEGER PRIMARY KEY,
+  body BLOB NOT NULL
+);
+
+CREATE TABLE held ( -- a row per claim of up to 128 jobs: [[q, n], ...]; their own rows do not change (held.go)
+  c       INTEGER PRIMARY KEY,
+  claimed INTEGER NOT NULL,
+  jobs    TEXT NOT NULL
+);
+
+CREATE TABLE firsts ( -- the first entry of each record, in order of arrival; most jobs have no other
+  a     INTEGER PRIMARY KEY,
+  n     INTEGER NOT NULL,
+  entry TEXT NOT NULL
+);
+
+CREATE TABLE attempts ( -- later entries of records: attempts have 20 slots, other events 20 others
+  n     INTEGER NOT NULL,
+  slot  INTEGER NOT NULL,
+  seq   INTEGER NOT NULL,
+  entry TEXT NOT NULL,
+  PRIMARY KEY (n, slot)
+) WITHOUT ROWID;
+
+CREATE TABLE ids ( -- ids chosen by clients whose job has been removed
+  namespace TEXT NOT NULL,
+  id        TEXT NOT NULL,
+  t         INTEGER NOT NULL,
+  print     BLOB NOT NULL,
+  state     TEXT NOT NULL,
+  finished  INTEGER NOT NULL,
+  reason    TEXT,
+  PRIMARY KEY (namespace, id)
+) WITHOUT ROWID;
+CREATE INDEX ids_finished ON ids (t, finished);
+
+CREATE TABLE outbox ( -- jobs made by settlements, until they are in their own queue; encoded by store.AppendNewJob
+  seq       INTEGER PRIMARY KEY,
+  namespace TEXT NOT NULL,
+  id        TEXT NOT NULL,
+  entry     BLOB NOT NULL,
+  UNIQUE (namespace, id)
+);
+
+CREATE TABLE wal_check ( -- one row, which ties a log to the file (wal.go)
+  one  INTEGER PRIMARY KEY,
+  mark INTEGER NOT NULL,
+  base INTEGER NOT NULL
+);
+
+CREATE VIEW overview AS
+  SELECT jobs.namespace, topic, lane, id,
+         CASE WHEN n IN (SELECT json_extract(value, '$[1]') FROM held, json_each(held.jobs)) THEN 'running' ELSE state END AS state,
+         strftime('%Y-%m-%d %H:%M:%f', due / 1000.0, 'unixepoch') AS due_utc,
+         strftime('%Y-%m-%d %H:%M:%f', finished / 1000.0, 'unixepoch') AS finished_utc,
+         reason, status, made, tries, url
+  FROM jobs JOIN queues USING (q);
+
+INSERT INTO meta VALUES ('revision', 0), ('lane_revision', 0), ('pinged', 0);
+INSERT INTO wal_check VALUES (1, 0, 0);
