@@ -54,6 +54,10 @@ dist: ## build the release into dist/: Linux and macOS, amd64 and arm64; the sam
 test: deps ## install what is missing, then run every test under the race detector
 	$(TESTS) -run '$(RUN)' $(PKG)
 
+.PHONY: unit
+unit: ## run the tests that need neither servers nor a build of the binary, without the race detector: below a minute
+	$(GO) test -short -shuffle=on -timeout=3m $(SIDE) -run '$(RUN)' $(if $(filter $(LONG) ./...,$(PKG)),./...,$(PKG))
+
 .PHONY: e2e
 e2e: deps ## run the real binary through its life: jobs, crashes, stops
 	$(GO) test -shuffle=on -timeout=5m -count=1 -v $(SIDE) -run '$(RUN)' ./e2e

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -29,6 +30,10 @@ var watch = sync.OnceValue(func() error {
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
 
 func buildAndRun(m *testing.M) int {
+	flag.Parse()
+	if testing.Short() { // every test needs the binary
+		return 0
+	}
 	dir, err := os.MkdirTemp("", "ringback-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -3,6 +3,7 @@ package packaging
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -35,6 +36,10 @@ var watch = sync.OnceValue(func() error {
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
 
 func buildAndRun(m *testing.M) int {
+	flag.Parse()
+	if testing.Short() { // every test needs the binary
+		return 0
+	}
 	dir, err := os.MkdirTemp("", "ringback-packaging-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -3,8 +3,8 @@
 // folder of its own; it is ended by its process id when the test ends, and on Linux by the kernel when the test's
 // process ends before.
 //
-// Where redis-server (for a cluster redis-cli too) is not installed a test is skipped, but fails when the environment
-// says CI=true. What does not start, or does not come about in time, fails the test.
+// With -short a test that needs a server is skipped, and also where redis-server (for a cluster redis-cli too) is not installed;
+// the latter fails when the environment says CI=true. What does not start, or does not come about in time, fails the test.
 package redistest
 
 import (
@@ -71,6 +71,9 @@ func Binary(tb testing.TB) string {
 // find is Binary for any program.
 func find(tb testing.TB, program string) string {
 	tb.Helper()
+	if testing.Short() {
+		tb.Skip("no servers with -short")
+	}
 	path, err := exec.LookPath(program)
 	if err == nil {
 		return path
