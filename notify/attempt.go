@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"net/http"
 	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
@@ -84,10 +85,14 @@ type attempt struct {
 	shared   *tls.Conn    // that of HTTP/2; nil otherwise
 	reused   bool
 	replayed bool
+	alone    bool // the next try goes to a connection of its own
 
 	dials atomic.Int32 // connections over TLS that were opened for it
 
 	payload *payload // nil: the body stays with the request
+
+	// renew stamps the header of a request that is sent again; nil until one is.
+	renew func(http.Header)
 }
 
 // attemptKey finds the attempt in a context derived from it.
@@ -140,7 +145,7 @@ func (a *attempt) traced() context.Context {
 // itself: over HTTP/1 because nothing of it had been written, which is well; over HTTP/2 because the peer gave it back.
 // There the attempt ends instead, before the replay is written.
 func (a *attempt) gotConn(info httptrace.GotConnInfo) {
-	if a.headersSent.Load() && !a.nothingWritten() {
+	if a.headersSent.Load() && !a.untouched() {
 		a.replayed = true
 		a.cancel()
 		return
@@ -179,7 +184,7 @@ func (a *attempt) wroteRequest(info httptrace.WroteRequestInfo) {
 	case a.payload == nil:
 	case a.shared != nil:
 		a.payload.releaseLater()
-	case a.sent != nil && !a.nothingWritten():
+	case a.sent != nil && !a.untouched():
 		a.payload.release()
 	}
 }
@@ -205,12 +210,12 @@ func (a *attempt) ended() phase {
 	return p
 }
 
-// safeToResend reports whether a failed request may be sent again within the attempt: it went to a connection from the pool,
+// stale reports whether a failed request may be sent again within the attempt: it went to a connection from the pool,
 // and not a byte of it was written. httptrace's WroteHeaders would not do: it tells of net/http's buffer, not of the
 // connection. net/http has given up writing by the time that it reports a failure, so none can follow. Over HTTP/2
 // nothing is known of the bytes of one request, so none is sent again.
-func (a *attempt) safeToResend() bool {
-	return a.reused && a.nothingWritten() && !a.over()
+func (a *attempt) stale() bool {
+	return a.reused && a.untouched() && !a.over()
 }
 
 // refused reports whether a request over HTTP/2 was one too many, and not looked at: the receiver gave it back with
@@ -226,8 +231,8 @@ func (a *attempt) refused(err error) bool {
 		strings.Contains(text, "cannot rewind body after connection loss") && !a.headersSent.Load()
 }
 
-// nothingWritten reports whether nothing was written to the connection that the attempt was given.
-func (a *attempt) nothingWritten() bool { return a.sent != nil && a.sent.written.Load() == a.before }
+// untouched reports whether nothing was written to the connection that the attempt was given.
+func (a *attempt) untouched() bool { return a.sent != nil && a.sent.written.Load() == a.before }
 
 // again makes the attempt ready for the request to be sent anew: what is known of the last try, and stands for the error
 // that it ended with, is lost.

@@ -4,6 +4,8 @@ import (
 	"container/list"
 	"crypto/tls"
 	"sync"
+
+	"github.com/hashicorp/go-retryablehttp"
 )
 
 // maxRoutes is how many client certificates have connections of their own at a time.
@@ -14,6 +16,7 @@ type route struct {
 	certificate *tls.Certificate
 	transport   *transport
 	alone       *transport // gives each request a connection of its own
+	resender    *retryablehttp.Client
 
 	// Guarded by the mutex of its routes.
 	uses    int
@@ -21,7 +24,9 @@ type route struct {
 }
 
 func newRoute(o Options, d *dialer) *route {
-	return &route{certificate: d.certificate, transport: newTransport(o, d, false), alone: newTransport(o, d, true)}
+	r := &route{certificate: d.certificate, transport: newTransport(o, d, false), alone: newTransport(o, d, true)}
+	r.resender = newResender(r.transport, r.alone)
+	return r
 }
 
 // closeIdle closes what no attempt uses, and ends dials that none waits for.

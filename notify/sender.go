@@ -138,11 +138,11 @@ func (s *Sender) try(a *attempt, by *route, req job.Request) policy.Result {
 	}
 	a.payload.feed(r)
 	resp, err := by.transport.RoundTrip(r)
-	if err != nil && a.safeToResend() && a.payload.keep() {
+	if err != nil && a.stale() && a.payload.keep() {
 		resp, err = s.resend(a, by, req)
 	}
 	if a.refused(err) && a.payload.keep() {
-		resp, err = s.retryRefusedStream(a, by, req, err)
+		resp, err = s.afterRefusal(a, by, req, err)
 	}
 	if err != nil {
 		return a.failed(err)

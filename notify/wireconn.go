@@ -61,7 +61,7 @@ func (c *wireConn) exchange(a *attempt, r *http.Request) (*http.Response, error)
 	}
 	writeRequest(c.out, r)
 	err := c.out.Flush()
-	if err != nil && a.nothingWritten() {
+	if err != nil && a.untouched() {
 		return nil, err
 	}
 	a.reach(phaseHeaders)

@@ -77,6 +77,7 @@ var plan = []row{
 		pkg:    "notify",
 		reason: "one request at a time; knows nothing of stores, so that no store can slow it down",
 		ours:   []string{"job", "notify/guard", "policy"},
+		others: []string{"github.com/hashicorp/go-retryablehttp"},
 	},
 	{
 		pkg:    "pool",
