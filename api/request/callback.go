@@ -2,7 +2,6 @@ package request
 
 import (
 	"net/textproto"
-	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -29,11 +28,7 @@ func (d *decoder) callback(at string, value []byte, stored *policy.Callback, mer
 		if stored != nil && merge {
 			f.callback = *stored
 		}
-		for name, v := range d.object(at, value) {
-			if !f.field(d, string(name), v) {
-				d.unknownField(at, name, "a callback")
-			}
-		}
+		d.read(at, value, "a callback", f.fields(d))
 	default:
 		d.wrongType(at, value, "a URL, or an object with one")
 		return nil
@@ -59,43 +54,25 @@ func (d *decoder) backlog(at string, value []byte, stored *policy.Backlog, merge
 		}
 	}
 	f := callbackForm{at: at, callback: b.Callback}
-	for name, v := range d.object(at, value) {
-		null := isNull(v)
-		switch string(name) {
-		case "older_than":
-			b.OlderThan = optional(null, func() time.Duration { return outOfRangeIfZero(d.duration(at+"/older_than", v)) })
-		case "more_than":
-			b.MoreThan = optional(null, func() int64 { return outOfRangeIfZero(d.integer(at+"/more_than", v)) })
-		default:
-			if !f.field(d, string(name), v) {
-				d.unknownField(at, name, "an alarm")
-			}
-		}
-	}
+	table := f.fields(d)
+	table["older_than"] = set(&b.OlderThan, d.positiveDuration)
+	table["more_than"] = set(&b.MoreThan, d.positiveInteger)
+	d.read(at, value, "an alarm", table)
 	b.Callback = *f.finish(d, told, merge)
 	return &b
 }
 
-// field takes in one member; false when there is no such.
-func (f *callbackForm) field(d *decoder, name string, value []byte) bool {
-	null := isNull(value)
-	switch at := f.at + "/" + name; name {
-	case "url":
-		f.callback.URL = optional(null, func() string { return d.name(at, value) })
-	case "method":
-		f.callback.Method = optional(null, func() string { return d.name(at, value) })
-	case "headers":
-		f.headers.read(d, at, value)
-	case "retries":
-		f.callback.Retries = optional(null, func() *int { return new(clampInt(d.integer(at, value))) })
-	case "timeout":
-		f.callback.Timeout = optional(null, func() time.Duration { return outOfRangeIfZero(d.duration(at, value)) })
-	case "include":
-		f.callback.Include = optional(null, func() []string { return d.texts(at, value) })
-	default:
-		return false
+// fields are those of a callback.
+func (f *callbackForm) fields(d *decoder) fields {
+	c := &f.callback
+	return fields{
+		"url":     set(&c.URL, d.name),
+		"method":  set(&c.Method, d.name),
+		"headers": f.headers.reader(d),
+		"retries": setPointer(&c.Retries, d.count),
+		"timeout": set(&c.Timeout, d.positiveDuration),
+		"include": set(&c.Include, d.texts),
 	}
-	return true
 }
 
 // finish puts the headers over the stored ones.

@@ -34,22 +34,18 @@ func (d *decoder) certificate(at string, value []byte, stored *policy.ClientCert
 		}
 	}
 	before := len(d.errors)
-	for name, v := range d.object(at, value) {
-		switch string(name) {
-		case "chain":
-			c.Chain = d.chain(at+"/chain", v)
-		case "key":
-			switch text := d.text(at+"/key", v); {
-			case v[0] != '"':
+	d.read(at, value, "a client certificate", fields{
+		"chain": func(at string, raw []byte) { c.Chain = d.chain(at, raw) },
+		"key": func(at string, raw []byte) {
+			switch text := d.text(at, raw); {
+			case raw[0] != '"':
 			case text != response.Redacted:
-				c.Key = d.privateKey(at+"/key", text)
+				c.Key = d.privateKey(at, text)
 			case stored == nil:
-				d.redactedPlaceholder(at + "/key")
+				d.redactedPlaceholder(at)
 			}
-		default:
-			d.unknownField(at, name, "a client certificate")
-		}
-	}
+		},
+	})
 	if len(d.errors) == before {
 		if c.Chain == "" {
 			d.AddError(at+"/chain", "is needed")

@@ -26,38 +26,56 @@ type DeadLetterRequest struct {
 	decoder
 	store.Selection
 	store.RevivePlan
-	All      bool
-	filtered bool // a filter is named
-	named    bool // ids are named
-	paced    bool // a pace of lanes is named
-	delayed  bool // a beginning of the pace is named
+	All bool
 }
 
-// DecodeDeadLetters reads a selection; with revival also how they are sent again.
+// DecodeDeadLetters reads a selection; with revival also how the jobs are sent again.
 func DecodeDeadLetters(text []byte, revival bool) (DeadLetterRequest, *response.Problem) {
 	f := DeadLetterRequest{Selection: store.Selection{Filter: store.Filter{Namespace: job.DefaultNamespace}}}
-	for name, value := range f.object("", text) {
-		switch {
-		case f.selectionField(string(name), value), revival && f.planField(string(name), value):
-		case revival:
-			f.unknownField("", name, "a revival")
-		default:
-			f.unknownField("", name, "a purge")
+	var filtered, named, delayed bool // a filter, ids, a delay are given
+	note := func(given *bool, read fieldReader) fieldReader {
+		return func(at string, raw []byte) {
+			*given = *given || !isNull(raw)
+			read(at, raw)
 		}
 	}
+	var label string
+	table := fields{
+		"topic":   note(&filtered, set(&f.Filter.Topic, f.name)),
+		"lane":    note(&filtered, set(&f.Filter.Lane, f.name)),
+		"label":   note(&filtered, set(&label, f.name)),
+		"reason":  note(&filtered, set((*string)(&f.Filter.Reason), f.name)),
+		"status":  note(&filtered, set(&f.Filter.Status, f.positiveCount)),
+		"after":   note(&filtered, set(&f.Filter.After, f.time)),
+		"before":  note(&filtered, set(&f.Filter.Before, f.time)),
+		"ids":     note(&named, set(&f.IDs, f.ids)),
+		"all":     set(&f.All, f.boolean),
+		"dry_run": set(&f.DryRun, f.boolean),
+	}
+	what := "a purge"
+	if revival {
+		what = "a revival"
+		table["rate"] = set(&f.Rate, f.rate)
+		table["lane_rate"] = set(&f.LaneRate, f.rate)
+		table["delay"] = note(&delayed, set(&f.Delay, f.duration))
+		table["expires_in"] = set(&f.ExpiresIn, f.positiveDuration)
+		table["url"] = set(&f.URL, f.name)
+	}
+	f.read("", text, what, table)
+	f.label("/label", label, &f.Filter)
 	f.CheckFilter("/", &f.Filter)
 	switch {
-	case f.named && f.filtered:
+	case named && filtered:
 		f.errors = append(f.errors, job.MutuallyExclusive("/ids", "a filter"))
-	case f.All && (f.named || f.filtered):
+	case f.All && (named || filtered):
 		f.errors = append(f.errors, job.MutuallyExclusive("/all", "ids or a filter"))
-	case len(f.errors) == 0 && !f.All && !f.named && !f.filtered:
+	case len(f.errors) == 0 && !f.All && !named && !filtered:
 		f.AddError("", `must name ids, or a filter such as topic, or say "all": true to mean every dead letter`)
 	}
-	if f.paced && f.named {
+	if f.LaneRate.Limited() && named {
 		f.AddError("/lane_rate", "needs a filter: a job's lane is not known by its id")
 	}
-	if f.delayed && !f.Rate.Limited() && !f.LaneRate.Limited() {
+	if delayed && !f.Rate.Limited() && !f.LaneRate.Limited() {
 		f.AddError("/delay", "needs rate or lane_rate beside it: it says where their pace goes on")
 	}
 	return f, f.problem(job.Validate(job.New{Spec: job.Spec{URL: f.URL}, Delay: f.Delay, ExpiresIn: f.expiry()}, time.Time{}))
@@ -69,68 +87,6 @@ func (f *DeadLetterRequest) expiry() time.Duration {
 		return f.ExpiresIn
 	}
 	return f.ExpiresIn + max(f.Delay, 0)
-}
-
-// selectionField takes in a field of the selection; false when there is no such.
-func (f *DeadLetterRequest) selectionField(name string, value []byte) bool {
-	null := isNull(value)
-	text := func(at string) string {
-		f.filtered = f.filtered || !null
-		return optional(null, func() string { return f.name(at, value) })
-	}
-	moment := func(at string) time.Time {
-		f.filtered = f.filtered || !null
-		return optional(null, func() time.Time { return f.time(at, value) })
-	}
-	switch at := "/" + name; name {
-	case "topic":
-		f.Filter.Topic = text(at)
-	case "lane":
-		f.Filter.Lane = text(at)
-	case "label":
-		f.label(at, text(at), &f.Filter)
-	case "reason":
-		f.Filter.Reason = policy.Reason(text(at))
-	case "status":
-		f.filtered = f.filtered || !null
-		f.Filter.Status = optional(null, func() int { return outOfRangeIfZero(clampInt(f.integer(at, value))) })
-	case "after":
-		f.Filter.After = moment(at)
-	case "before":
-		f.Filter.Before = moment(at)
-	case "ids":
-		f.named = !null
-		f.IDs = optional(null, func() []string { return f.ids(at, value) })
-	case "all":
-		f.All = optional(null, func() bool { return f.boolean(at, value) })
-	case "dry_run":
-		f.DryRun = optional(null, func() bool { return f.boolean(at, value) })
-	default:
-		return false
-	}
-	return true
-}
-
-// planField takes in a field of a revival; false when there is no such.
-func (f *DeadLetterRequest) planField(name string, value []byte) bool {
-	null := isNull(value)
-	switch at := "/" + name; name {
-	case "rate":
-		f.Rate = optional(null, func() policy.Rate { return f.rate(at, value) })
-	case "lane_rate":
-		f.LaneRate = optional(null, func() policy.Rate { return f.rate(at, value) })
-		f.paced = f.LaneRate.Limited()
-	case "delay":
-		f.delayed = !null
-		f.Delay = optional(null, func() time.Duration { return f.duration(at, value) })
-	case "expires_in":
-		f.ExpiresIn = optional(null, func() time.Duration { return outOfRangeIfZero(f.duration(at, value)) })
-	case "url":
-		f.URL = optional(null, func() string { return f.name(at, value) })
-	default:
-		return false
-	}
-	return true
 }
 
 // ids reads the ids of jobs.

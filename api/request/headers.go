@@ -19,7 +19,11 @@ type headerForm struct {
 	moved bool
 }
 
-// read takes in what is said of headers.
+// reader reads a headers field.
+func (h *headerForm) reader(d *decoder) fieldReader {
+	return func(at string, raw []byte) { h.read(d, at, raw) }
+}
+
 func (h *headerForm) read(d *decoder, at string, value []byte) {
 	if isNull(value) {
 		h.cleared = true

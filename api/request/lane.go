@@ -28,35 +28,16 @@ func PatchLane(text []byte, stored policy.Lane) (policy.Lane, *response.Problem)
 	return f.finish(stored, true)
 }
 
+// read reads the fields of a lane.
 func (f *laneForm) read(text []byte) {
-	for name, value := range f.object("", text) {
-		switch {
-		case string(name) == "secrets":
-			f.AddError("/secrets", haveOwnPath)
-		case !f.field(string(name), value):
-			f.unknownField("", name, "a lane")
-		}
-	}
-}
-
-// field takes in one field; false when there is no such.
-func (f *laneForm) field(name string, value []byte) bool {
-	null := isNull(value)
-	switch at := "/" + name; name {
-	case "url":
-		f.URL = optional(null, func() string { return f.text(at, value) })
-	case "headers":
-		f.headers.read(&f.decoder, at, value)
-	case "lane_concurrency":
-		f.LaneConcurrency = optional(null, func() int { return outOfRangeIfZero(clampInt(f.integer(at, value))) })
-	case "lane_rate":
-		f.LaneRate = optional(null, func() policy.Rate { return f.rate(at, value) })
-	case "paused":
-		f.Paused = optional(null, func() bool { return f.boolean(at, value) })
-	default:
-		return false
-	}
-	return true
+	f.decoder.read("", text, "a lane", fields{
+		"url":              set(&f.URL, f.text),
+		"headers":          f.headers.reader(&f.decoder),
+		"lane_concurrency": set(&f.LaneConcurrency, f.positiveCount),
+		"lane_rate":        set(&f.LaneRate, f.rate),
+		"paused":           set(&f.Paused, f.boolean),
+		"secrets":          f.reject(haveOwnPath),
+	})
 }
 
 // finish puts the headers over the stored ones and checks the whole.

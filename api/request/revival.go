@@ -26,17 +26,10 @@ func ReadRevival(w http.ResponseWriter, r *http.Request) (store.Revival, error) 
 		return revival, err
 	}
 	var d decoder
-	for name, value := range d.object("", text) {
-		null := isNull(value)
-		switch string(name) {
-		case "delay":
-			revival.Delay = optional(null, func() time.Duration { return d.duration("/delay", value) })
-		case "expires_in":
-			revival.ExpiresIn = optional(null, func() time.Duration { return outOfRangeIfZero(d.duration("/expires_in", value)) })
-		default:
-			d.unknownField("", name, "a revival")
-		}
-	}
+	d.read("", text, "a revival", fields{
+		"delay":      set(&revival.Delay, d.duration),
+		"expires_in": set(&revival.ExpiresIn, d.positiveDuration),
+	})
 	if p := d.problem(job.Validate(job.New{Delay: revival.Delay, ExpiresIn: revival.ExpiresIn}, time.Time{})); p != nil {
 		return revival, p
 	}

@@ -22,16 +22,7 @@ func DecodeSecret(text []byte) (sign.Secret, *response.Problem) {
 	}
 	var d decoder
 	var given, kind string
-	for name, value := range d.object("", text) {
-		switch string(name) {
-		case "secret":
-			given = optional(isNull(value), func() string { return d.name("/secret", value) })
-		case "kind":
-			kind = optional(isNull(value), func() string { return d.name("/kind", value) })
-		default:
-			d.unknownField("", name, "a secret")
-		}
-	}
+	d.read("", text, "a secret", fields{"secret": set(&given, d.name), "kind": set(&kind, d.name)})
 	var secret sign.Secret
 	var err error
 	switch {

@@ -1,8 +1,6 @@
 package request
 
 import (
-	"time"
-
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -32,142 +30,53 @@ func PatchTopic(text []byte, stored policy.Topic) (policy.Topic, *response.Probl
 }
 
 func decodeTopic(text []byte, f topicForm) (policy.Topic, *response.Problem) {
-	for name, value := range f.object("", text) {
-		switch {
-		case string(name) == "secrets":
-			f.AddError("/secrets", haveOwnPath)
-		case !f.field(string(name), value):
-			f.unknownField("", name, "a topic")
-		}
-	}
+	f.read("", text, "a topic", fields{
+		"ladder":           set(&f.Ladder, f.ladder),
+		"retries":          setPointer(&f.Retries, f.count),
+		"jitter":           setPointer(&f.Jitter, f.number),
+		"timeout":          set(&f.Timeout, f.positiveDuration),
+		"max_age":          set(&f.MaxAge, f.positiveDuration),
+		"workers":          set(&f.Workers, f.positiveCount),
+		"lane_concurrency": set(&f.LaneConcurrency, f.positiveCount),
+		"rate":             set(&f.Rate, f.rate),
+		"lane_rate":        set(&f.LaneRate, f.rate),
+		"url":              set(&f.URL, f.text),
+		"headers":          f.headers.reader(&f.decoder),
+		"give_up_on":       set(&f.GiveUpOn, f.texts),
+		"success": merge(&f.decoder, &f.Success, "a success", fields{
+			"status":        set(&f.Success.Status, f.texts),
+			"body_equals":   set(&f.Success.BodyEquals, f.text),
+			"body_contains": set(&f.Success.BodyContains, f.text),
+		}),
+		"breaker": merge(&f.decoder, &f.Breaker, "a breaker", fields{
+			"failures": setPointer(&f.Breaker.Failures, f.count),
+			"open":     set(&f.Breaker.Open, f.positiveDuration),
+		}),
+		"on_delivered": func(at string, raw []byte) {
+			f.OnDelivered = f.callback(at, raw, f.stored.OnDelivered, f.merge)
+		},
+		"on_dead":        func(at string, raw []byte) { f.OnDead = f.callback(at, raw, f.stored.OnDead, f.merge) },
+		"on_backlog":     func(at string, raw []byte) { f.OnBacklog = f.backlog(at, raw, f.stored.OnBacklog, f.merge) },
+		"client_cert":    func(at string, raw []byte) { f.ClientCert = f.certificate(at, raw, f.stored.ClientCert, f.merge) },
+		"keep_delivered": f.retention(&f.KeepDelivered),
+		"keep_dead":      f.retention(&f.KeepDead),
+		"id_window":      setPointer(&f.IDWindow, f.duration),
+		"paused":         set(&f.Paused, f.boolean),
+		"secrets":        f.reject(haveOwnPath),
+	})
 	return f.finish()
 }
 
-// haveOwnPath is what a form says that names secrets.
+// haveOwnPath is the error of a request that sets secrets as a field.
 const haveOwnPath = "have a path of their own: POST to …/secrets"
 
-// field takes in one field; false when there is no such.
-func (f *topicForm) field(name string, value []byte) bool {
-	null := isNull(value)
-	switch at := "/" + name; name {
-	case "ladder":
-		f.Ladder = optional(null, func() policy.Ladder { return f.ladder(at, value) })
-	case "retries":
-		f.Retries = optional(null, func() *int { return new(clampInt(f.integer(at, value))) })
-	case "jitter":
-		f.Jitter = optional(null, func() *float64 { return new(f.number(at, value)) })
-	case "timeout":
-		f.Timeout = optional(null, func() time.Duration { return outOfRangeIfZero(f.duration(at, value)) })
-	case "max_age":
-		f.MaxAge = optional(null, func() time.Duration { return outOfRangeIfZero(f.duration(at, value)) })
-	case "workers":
-		f.Workers = optional(null, func() int { return outOfRangeIfZero(clampInt(f.integer(at, value))) })
-	case "lane_concurrency":
-		f.LaneConcurrency = optional(null, func() int { return outOfRangeIfZero(clampInt(f.integer(at, value))) })
-	case "rate":
-		f.Rate = optional(null, func() policy.Rate { return f.rate(at, value) })
-	case "lane_rate":
-		f.LaneRate = optional(null, func() policy.Rate { return f.rate(at, value) })
-	case "url":
-		f.URL = optional(null, func() string { return f.text(at, value) })
-	case "headers":
-		f.headers.read(&f.decoder, at, value)
-	case "give_up_on":
-		f.GiveUpOn = optional(null, func() []string { return f.texts(at, value) })
-	case "success":
-		f.success(at, value)
-	case "breaker":
-		f.breaker(at, value)
-	case "on_delivered":
-		f.OnDelivered = f.callback(at, value, f.stored.OnDelivered, f.merge)
-	case "on_dead":
-		f.OnDead = f.callback(at, value, f.stored.OnDead, f.merge)
-	case "on_backlog":
-		f.OnBacklog = f.backlog(at, value, f.stored.OnBacklog, f.merge)
-	case "client_cert":
-		f.ClientCert = f.certificate(at, value, f.stored.ClientCert, f.merge)
-	case "keep_delivered":
-		f.retention(at, value, &f.KeepDelivered)
-	case "keep_dead":
-		f.retention(at, value, &f.KeepDead)
-	case "id_window":
-		f.IDWindow = optional(null, func() *time.Duration { return new(f.duration(at, value)) })
-	case "paused":
-		f.Paused = optional(null, func() bool { return f.boolean(at, value) })
-	default:
-		return false
-	}
-	return true
-}
-
-// optional is the zero value for null, else what read gives.
-func optional[T any](null bool, read func() T) T {
-	if null {
-		var zero T
-		return zero
-	}
-	return read()
-}
-
-// retention takes in what is kept of ended jobs.
-func (f *topicForm) retention(at string, value []byte, k *policy.Retention) {
-	if isNull(value) {
-		*k = policy.Retention{}
-		return
-	}
-	for name, v := range f.object(at, value) {
-		null := isNull(v)
-		switch string(name) {
-		case "for":
-			k.For = optional(null, func() *time.Duration { return new(f.duration(at+"/for", v)) })
-		case "max":
-			k.Max = optional(null, func() *int64 { return new(f.integer(at+"/max", v)) })
-		case "max_bytes":
-			k.MaxBytes = optional(null, func() *int64 { return new(f.size(at+"/max_bytes", v)) })
-		default:
-			f.unknownField(at, name, "what is kept")
-		}
-	}
-}
-
-// success takes in which answers are a success.
-func (f *topicForm) success(at string, value []byte) {
-	if isNull(value) {
-		f.Success = policy.Success{}
-		return
-	}
-	for name, v := range f.object(at, value) {
-		null := isNull(v)
-		switch string(name) {
-		case "status":
-			f.Success.Status = optional(null, func() []string { return f.texts(at+"/status", v) })
-		case "body_equals":
-			f.Success.BodyEquals = optional(null, func() string { return f.text(at+"/body_equals", v) })
-		case "body_contains":
-			f.Success.BodyContains = optional(null, func() string { return f.text(at+"/body_contains", v) })
-		default:
-			f.unknownField(at, name, "a success")
-		}
-	}
-}
-
-// breaker takes in when a lane's breaker opens.
-func (f *topicForm) breaker(at string, value []byte) {
-	if isNull(value) {
-		f.Breaker = policy.Breaker{}
-		return
-	}
-	for name, v := range f.object(at, value) {
-		null := isNull(v)
-		switch string(name) {
-		case "failures":
-			f.Breaker.Failures = optional(null, func() *int { return new(clampInt(f.integer(at+"/failures", v))) })
-		case "open":
-			f.Breaker.Open = optional(null, func() time.Duration { return outOfRangeIfZero(f.duration(at+"/open", v)) })
-		default:
-			f.unknownField(at, name, "a breaker")
-		}
-	}
+// retention reads how many ended jobs are kept, and for how long.
+func (d *decoder) retention(k *policy.Retention) fieldReader {
+	return merge(d, k, "what is kept", fields{
+		"for":       setPointer(&k.For, d.duration),
+		"max":       setPointer(&k.Max, d.integer),
+		"max_bytes": setPointer(&k.MaxBytes, d.size),
+	})
 }
 
 // finish puts the headers over the stored ones and checks the whole.

@@ -125,8 +125,8 @@ func (d *decoder) rate(at string, raw []byte) policy.Rate {
 }
 
 // ladder reads a list of durations; never nil.
-func (d *decoder) ladder(at string, raw []byte) []time.Duration {
-	rungs := make([]time.Duration, 0, 8)
+func (d *decoder) ladder(at string, raw []byte) policy.Ladder {
+	rungs := make(policy.Ladder, 0, 8)
 	if raw[0] != '[' {
 		d.wrongType(at, raw, "an array of durations")
 		return nil
