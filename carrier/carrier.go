@@ -49,6 +49,7 @@ type Carrier struct {
 type shard struct {
 	*Carrier
 	n       int
+	keeper  store.Keeper
 	wake    chan struct{}
 	leading atomic.Bool
 }
@@ -68,8 +69,8 @@ func New(opts Options) *Carrier {
 	if c.onExpired == nil {
 		c.onExpired = func(int) {}
 	}
-	for n := range opts.Store.Shards() {
-		c.shards = append(c.shards, &shard{Carrier: c, n: n, wake: make(chan struct{}, 1)})
+	for n, keeper := range opts.Store.Shards() {
+		c.shards = append(c.shards, &shard{Carrier: c, n: n, keeper: keeper, wake: make(chan struct{}, 1)})
 	}
 	return c
 }
@@ -115,7 +116,7 @@ func (s *shard) run(ctx context.Context) {
 	var again store.Backoff
 	hold := leaseExpiry{margin: s.margin}
 	for ctx.Err() == nil {
-		lead, err := s.store.Lead(ctx, s.n)
+		lead, err := s.keeper.Lead(ctx)
 		switch {
 		case err == nil:
 			s.leading.Store(true)
@@ -172,7 +173,7 @@ func (s *shard) lead(ctx context.Context, lead store.Leadership, hold *leaseExpi
 		round.KeepLeases, round.ExpireLeasesBefore = hold.isHeld(), hold.plausibleNow()
 		var carried store.CarryResult
 		err := s.call(ctx, func(ctx context.Context) (err error) {
-			carried, err = s.store.Carry(ctx, s.n, store.NewToken(), round)
+			carried, err = s.keeper.Carry(ctx, store.NewToken(), round)
 			return err
 		})
 		if err != nil {

@@ -44,14 +44,14 @@ func insert(t *testing.T, s store.Store, id string, delay time.Duration) {
 	t.Helper()
 	var e store.NewJob
 	e.ID, e.Queue, e.URL, e.Method, e.Delay = id, queue, "https://x.example/", "POST", delay
-	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{e})
+	_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{e})
 	require.NoError(t, err)
 }
 
 // claim takes what is ready.
 func claim(t *testing.T, s store.Store) []store.ClaimedJob {
 	t.Helper()
-	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
+	claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
 		Queues: []store.QueueClaim{{Queue: queue, Max: 10, Timeout: 10 * time.Second}}, Max: 10, MaxBytes: 1 << 20, Margin: 5 * time.Second,
 	})
 	require.NoError(t, err)
@@ -65,11 +65,20 @@ type counted struct {
 	carries int
 }
 
-func (c *counted) Carry(ctx context.Context, shard int, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+func (c *counted) Shards() []store.Shard {
+	return storetest.WrapShards(c.Store, func(_ int, next store.Shard) store.Shard { return countedShard{next, c} })
+}
+
+type countedShard struct {
+	store.Shard
+	*counted
+}
+
+func (c countedShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
 	c.mu.Lock()
 	c.carries++
 	c.mu.Unlock()
-	return c.Store.Carry(ctx, shard, token, round)
+	return c.Shard.Carry(ctx, token, round)
 }
 
 func (c *counted) count() int {
@@ -85,7 +94,7 @@ func TestTheBellRingsWhenAJobIsDue(t *testing.T) {
 		_, _ = run(t, s)
 		began := time.Now()
 		for {
-			rung, err := s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush})
+			rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush})
 			require.NoError(t, err)
 			if len(rung.Queues) > 0 {
 				require.Equal(t, []job.Queue{queue}, rung.Queues)
@@ -152,12 +161,12 @@ func TestALapsedJobComesBackAndAnOutageHoldsLapsesBackForAMargin(t *testing.T) {
 		set(false)
 		time.Sleep(4 * time.Second)
 		synctest.Wait()
-		got, err := s.Get(t.Context(), 0, held[0].Ref())
+		got, err := s.Shards()[0].Get(t.Context(), held[0].Ref())
 		require.NoError(t, err)
 		require.Equal(t, job.Running, got.State, "its worker may only have been unable to settle")
 		time.Sleep(4 * time.Second)
 		synctest.Wait()
-		got, err = s.Get(t.Context(), 0, held[0].Ref())
+		got, err = s.Shards()[0].Get(t.Context(), held[0].Ref())
 		require.NoError(t, err)
 		require.Equal(t, job.Ready, got.State)
 		require.Equal(t, 1, got.ConsecutiveLost)
@@ -177,7 +186,7 @@ func TestJobsBornInTheOutboxStandInTheirOwnQueueOnceWhateverIsLost(t *testing.T)
 			e.Queue = job.Queue{Namespace: "default", Topic: "told", Lane: lane}
 			births = append(births, e)
 		}
-		errs, _, err := whole.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{{
+		errs, _, err := whole.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{{
 			Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Outbox: births,
 		}}, nil)
 		require.NoError(t, err)
@@ -203,15 +212,15 @@ func TestWhatRetentionNoLongerKeepsIsSweptInTheBackground(t *testing.T) {
 		_, _ = run(t, s)
 		insert(t, s, "done", 0)
 		held := claim(t, s)
-		_, _, err := s.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{{
+		_, _, err := s.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{{
 			Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered},
 		}}, nil)
 		require.NoError(t, err)
 		time.Sleep(*policy.Builtin().KeepDelivered.For - time.Minute)
-		_, err = s.Get(t.Context(), 0, held[0].Ref())
+		_, err = s.Shards()[0].Get(t.Context(), held[0].Ref())
 		require.NoError(t, err)
 		time.Sleep(2 * time.Minute)
-		_, err = s.Get(t.Context(), 0, held[0].Ref())
+		_, err = s.Shards()[0].Get(t.Context(), held[0].Ref())
 		require.ErrorIs(t, err, store.ErrNotFound)
 	})
 }

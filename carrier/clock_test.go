@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringback/ringback/carrier"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // stepped reports a clock step in its first round.
@@ -21,8 +22,17 @@ type stepped struct {
 	rounds atomic.Int32
 }
 
-func (s *stepped) Carry(ctx context.Context, shard int, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
-	carried, err := s.Store.Carry(ctx, shard, token, round)
+func (s *stepped) Shards() []store.Shard {
+	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return steppedShard{next, s} })
+}
+
+type steppedShard struct {
+	store.Shard
+	*stepped
+}
+
+func (s steppedShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+	carried, err := s.Shard.Carry(ctx, token, round)
 	if s.rounds.Add(1) == 1 {
 		carried.ClockStep = -10 * time.Minute
 	}

@@ -38,11 +38,21 @@ type noInsert struct {
 	shard int
 }
 
-func (s noInsert) Insert(ctx context.Context, shard int, token store.Token, e []store.NewJob) ([]store.InsertResult, error) {
-	if shard == s.shard {
+func (n noInsert) Shards() []store.Shard {
+	return storetest.WrapShards(n.Store, func(number int, next store.Shard) store.Shard { return noInsertShard{next, n, number} })
+}
+
+type noInsertShard struct {
+	store.Shard
+	noInsert
+	number int
+}
+
+func (s noInsertShard) Insert(ctx context.Context, token store.Token, e []store.NewJob) ([]store.InsertResult, error) {
+	if s.number == s.shard {
 		return nil, errors.New("a print of 300 bytes is longer than 255")
 	}
-	return s.Store.Insert(ctx, shard, token, e)
+	return s.Shard.Insert(ctx, token, e)
 }
 
 func TestAnOutboxEntryThatCannotBeInsertedHoldsUpNothing(t *testing.T) {
@@ -61,13 +71,13 @@ func TestAnOutboxEntryThatCannotBeInsertedHoldsUpNothing(t *testing.T) {
 		require.Len(t, held, 2)
 		var b store.NewJob
 		b.ID, b.URL, b.Method, b.Queue = "born", "https://x.example/", "POST", job.Queue{Namespace: "default", Topic: "told", Lane: lane}
-		_, _, err := m.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{{
+		_, _, err := m.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{{
 			Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Outbox: []store.NewJob{b},
 		}}, nil)
 		require.NoError(t, err)
 		run(t, noInsert{m, 1})
 		time.Sleep(time.Hour)
-		got, err := m.Get(t.Context(), 0, held[1].Ref())
+		got, err := m.Shards()[0].Get(t.Context(), held[1].Ref())
 		require.NoError(t, err)
 		require.Equal(t, job.Ready, got.State, "its lease lapsed an hour ago")
 	})
@@ -89,10 +99,10 @@ func TestRetentionKeepsUpWithTheLoad(t *testing.T) {
 					e.ID, e.Queue, e.URL, e.Method = fmt.Sprint(n), queue, "https://x.example/", "POST"
 					es = append(es, e)
 				}
-				_, err := m.Insert(t.Context(), 0, store.NewToken(), es)
+				_, err := m.Shards()[0].Insert(t.Context(), store.NewToken(), es)
 				require.NoError(t, err)
 				for left := 250; left > 0; {
-					c, err := m.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
+					c, err := m.Shards()[0].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
 						Queues: []store.QueueClaim{{Queue: queue, Max: 250, Timeout: time.Second}}, Max: 250, MaxBytes: 1 << 30, Margin: time.Second,
 					})
 					require.NoError(t, err)
@@ -101,14 +111,14 @@ func TestRetentionKeepsUpWithTheLoad(t *testing.T) {
 						ss = append(ss, store.Settlement{Ref: h.Ref(), Queue: queue, Lease: h.Lease, Verdict: policy.Verdict{Kind: policy.Delivered}})
 					}
 					left -= len(ss)
-					_, _, err = m.Settle(t.Context(), 0, store.NewToken(), ss, nil)
+					_, _, err = m.Shards()[0].Settle(t.Context(), store.NewToken(), ss, nil)
 					require.NoError(t, err)
 				}
 				time.Sleep(250 * time.Millisecond)
 			}
 		}
 		time.Sleep(20 * time.Second)
-		page, err := m.List(t.Context(), 0, store.Filter{Namespace: "default", Topic: "orders", State: job.Delivered, Limit: 500000})
+		page, err := m.Shards()[0].List(t.Context(), store.Filter{Namespace: "default", Topic: "orders", State: job.Delivered, Limit: 500000})
 		require.NoError(t, err)
 		require.Less(t, len(page.Jobs), 1000, "all are older than 10 s")
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // partly is a store one shard of which is away, or silent.
@@ -26,6 +27,16 @@ type partly struct {
 	inserts int
 	skipped int // the most that a round of another shard passed over
 	bytes   int // handed out by other shards' outboxes
+}
+
+func (p *partly) Shards() []store.Shard {
+	return storetest.WrapShards(p.Store, func(n int, next store.Shard) store.Shard { return partlyShard{next, p, n} })
+}
+
+type partlyShard struct {
+	store.Shard
+	*partly
+	number int
 }
 
 func (s *partly) set(shard int, silent bool) {
@@ -55,28 +66,28 @@ func (s *partly) call(ctx context.Context, shard int) error {
 	return &store.UnavailableError{Reason: "the shard is away"}
 }
 
-func (s *partly) Insert(ctx context.Context, shard int, token store.Token, e []store.NewJob) ([]store.InsertResult, error) {
-	if err := s.call(ctx, shard); err != nil {
+func (s partlyShard) Insert(ctx context.Context, token store.Token, e []store.NewJob) ([]store.InsertResult, error) {
+	if err := s.call(ctx, s.number); err != nil {
 		s.mu.Lock()
 		s.inserts++
 		s.mu.Unlock()
 		return nil, err
 	}
-	return s.Store.Insert(ctx, shard, token, e)
+	return s.Shard.Insert(ctx, token, e)
 }
 
-func (s *partly) Known(ctx context.Context, shard int, refs []job.Ref) ([]bool, error) {
-	if err := s.call(ctx, shard); err != nil {
+func (s partlyShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
+	if err := s.call(ctx, s.number); err != nil {
 		return nil, err
 	}
-	return s.Store.Known(ctx, shard, refs)
+	return s.Shard.Known(ctx, refs)
 }
 
-func (s *partly) Carry(ctx context.Context, shard int, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
-	if err := s.call(ctx, shard); err != nil {
+func (s partlyShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+	if err := s.call(ctx, s.number); err != nil {
 		return store.CarryResult{}, err
 	}
-	c, err := s.Store.Carry(ctx, shard, token, round)
+	c, err := s.Shard.Carry(ctx, token, round)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.skipped = max(s.skipped, round.SkipOutbox)
@@ -114,7 +125,7 @@ func bear(t *testing.T, s store.Store, births ...store.NewJob) {
 	insert(t, s, fmt.Sprint("parent of ", births[0].ID), 0)
 	held := claim(t, s)
 	require.Len(t, held, 1)
-	_, _, err := s.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{{
+	_, _, err := s.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{{
 		Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Outbox: births,
 	}}, nil)
 	require.NoError(t, err)
@@ -124,7 +135,7 @@ func bear(t *testing.T, s store.Store, births ...store.NewJob) {
 func stands(t *testing.T, s store.Store, shard int, births []store.NewJob) (n int) {
 	t.Helper()
 	for _, e := range births {
-		if _, err := s.Get(t.Context(), shard, e.Ref()); err == nil {
+		if _, err := s.Shards()[shard].Get(t.Context(), e.Ref()); err == nil {
 			n++
 		}
 	}
@@ -168,7 +179,7 @@ func TestAShardThatIsAwayHoldsUpNoneOfTheOthers(t *testing.T) {
 				stats, err := router.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{job.CallbackTopic}})
 				require.NoError(t, err)
 				require.EqualValues(t, len(lost)+5*5, stats[0].Registered, "each once")
-				carried, err := m.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+				carried, err := m.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 				require.NoError(t, err)
 				require.Empty(t, carried.Outbox, "what is home has left the outbox")
 			})
@@ -184,13 +195,13 @@ func TestASilentShardDelaysNoMovesOfTheOthers(t *testing.T) {
 		c, _ := run(t, s)
 		time.Sleep(time.Second)
 		bear(t, m, told("lost", laneOn(router, 3), 5)...)
-		_, err := m.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond}) // the parent's ring
+		_, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond}) // the parent's ring
 		require.NoError(t, err)
 		for i := range 100 {
 			insert(t, m, fmt.Sprint("due-", i), 300*time.Millisecond)
 			c.Wake(0) // as the store's insertion does
 			began := time.Now()
-			rung, err := m.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Minute})
+			rung, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Minute})
 			require.NoError(t, err)
 			require.Equal(t, []job.Queue{queue}, rung.Queues)
 			require.LessOrEqual(t, time.Since(began), 450*time.Millisecond)
@@ -206,7 +217,7 @@ func settleAll(t *testing.T, s store.Store, held []store.ClaimedJob) {
 	t.Helper()
 	require.NotEmpty(t, held)
 	for _, h := range held {
-		_, _, err := s.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{{
+		_, _, err := s.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{{
 			Ref: h.Ref(), Queue: queue, Lease: h.Lease, Verdict: policy.Verdict{Kind: policy.Delivered},
 		}}, nil)
 		require.NoError(t, err)
@@ -230,7 +241,7 @@ func TestWhatIsPassedOverIsLookedAtAgain(t *testing.T) {
 		for _, e := range lost {
 			home = append(home, e.Ref())
 		}
-		_, err := m.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{Relayed: home})
+		_, err := m.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Relayed: home})
 		require.NoError(t, err)
 		near := told("near", laneOn(router, 1), 3)
 		bear(t, m, near...)

@@ -15,7 +15,7 @@ func (s *shard) repair(ctx context.Context) {
 	for ctx.Err() == nil {
 		var result store.RepairResult
 		err := s.call(ctx, func(ctx context.Context) (err error) {
-			result, err = s.store.Repair(ctx, s.n)
+			result, err = s.keeper.Repair(ctx)
 			return err
 		})
 		switch {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // checked is a store whose Repair answers as said, one after the other, and notes when it was called.
@@ -22,7 +23,16 @@ type checked struct {
 	calls []time.Time
 }
 
-func (c *checked) Repair(context.Context, int) (store.RepairResult, error) {
+func (c *checked) Shards() []store.Shard {
+	return storetest.WrapShards(c.Store, func(_ int, next store.Shard) store.Shard { return checkedShard{next, c} })
+}
+
+type checkedShard struct {
+	store.Shard
+	*checked
+}
+
+func (c checkedShard) Repair(context.Context) (store.RepairResult, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls = append(c.calls, time.Now())

@@ -39,7 +39,7 @@ func (w *sweeper) sweep(ctx context.Context) error {
 	if !w.more && time.Since(w.last) < w.pause {
 		return nil
 	}
-	swept, err := w.shard.store.Sweep(ctx, w.shard.n, store.NewToken(), sweepLimit)
+	swept, err := w.shard.keeper.Sweep(ctx, store.NewToken(), sweepLimit)
 	if err != nil {
 		return err
 	}

@@ -180,7 +180,7 @@ func (w *backlogMonitor) evaluateTopic(ctx context.Context, t store.Topic, a *al
 
 // setAlarm stores whether an alarm is raised. The store enqueues the callback if that changed.
 func (w *backlogMonitor) setAlarm(ctx context.Context, t store.Topic, a *alarmState, raised bool, callbacks ...store.NewJob) error {
-	_, err := w.store.Alarm(ctx, w.store.ShardOfTopic(t.Namespace, t.Name), store.NewToken(), store.Alarm{
+	_, err := w.store.Shards()[w.store.ShardOfTopic(t.Namespace, t.Name)].Alarm(ctx, store.NewToken(), store.Alarm{
 		Namespace: t.Namespace, Topic: t.Name, Raised: raised, Outbox: callbacks,
 	})
 	if err != nil {

@@ -180,14 +180,23 @@ type asked struct {
 	stats, alarms atomic.Int32
 }
 
-func (s *asked) TopicStats(ctx context.Context, shard int, f store.StatsFilter) ([]store.TopicStats, error) {
-	s.stats.Add(1)
-	return s.Store.TopicStats(ctx, shard, f)
+func (a *asked) Shards() []store.Shard {
+	return storetest.WrapShards(a.Store, func(_ int, next store.Shard) store.Shard { return askedShard{next, a} })
 }
 
-func (s *asked) Alarm(ctx context.Context, shard int, token store.Token, alarm store.Alarm) (bool, error) {
+type askedShard struct {
+	store.Shard
+	*asked
+}
+
+func (s askedShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
+	s.stats.Add(1)
+	return s.Shard.TopicStats(ctx, f)
+}
+
+func (s askedShard) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
 	s.alarms.Add(1)
-	return s.Store.Alarm(ctx, shard, token, alarm)
+	return s.Shard.Alarm(ctx, token, alarm)
 }
 
 func TestATopicWithoutAnAlarmCostsNothing(t *testing.T) {
@@ -317,7 +326,16 @@ func TestANewReceiverOfAnAlarmIsToldOfABacklogThatLasts(t *testing.T) {
 // blind is a store whose counts cannot be read.
 type blind struct{ store.Store }
 
-func (blind) TopicStats(context.Context, int, store.StatsFilter) ([]store.TopicStats, error) {
+func (b blind) Shards() []store.Shard {
+	return storetest.WrapShards(b.Store, func(_ int, next store.Shard) store.Shard { return blindShard{next, b} })
+}
+
+type blindShard struct {
+	store.Shard
+	blind
+}
+
+func (blindShard) TopicStats(context.Context, store.StatsFilter) ([]store.TopicStats, error) {
 	return nil, &store.UnavailableError{Reason: "it is away"}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // portions notes how many jobs are asked for, and worked with, in one call.
@@ -19,19 +20,28 @@ type portions struct {
 	listed, worked []int
 }
 
-func (s *portions) List(ctx context.Context, shard int, f store.Filter) (store.Page, error) {
+func (p *portions) Shards() []store.Shard {
+	return storetest.WrapShards(p.Store, func(_ int, next store.Shard) store.Shard { return portionsShard{next, p} })
+}
+
+type portionsShard struct {
+	store.Shard
+	*portions
+}
+
+func (s portionsShard) List(ctx context.Context, f store.Filter) (store.Page, error) {
 	s.listed = append(s.listed, f.Limit)
-	return s.Store.List(ctx, shard, f)
+	return s.Shard.List(ctx, f)
 }
 
-func (s *portions) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+func (s portionsShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	s.worked = append(s.worked, len(items))
-	return s.Store.Revive(ctx, shard, token, items)
+	return s.Shard.Revive(ctx, token, items)
 }
 
-func (s *portions) Purge(ctx context.Context, shard int, token store.Token, refs []job.Ref) ([]error, error) {
+func (s portionsShard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
 	s.worked = append(s.worked, len(refs))
-	return s.Store.Purge(ctx, shard, token, refs)
+	return s.Shard.Purge(ctx, token, refs)
 }
 
 func TestDeadLettersAreWorkedWithByTheirBytesAndTheirNumber(t *testing.T) {

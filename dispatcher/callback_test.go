@@ -497,18 +497,27 @@ type batched struct {
 	t *testing.T
 }
 
-func (s batched) Settle(ctx context.Context, sh int, tok store.Token, items []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (b batched) Shards() []store.Shard {
+	return storetest.WrapShards(b.Store, func(_ int, next store.Shard) store.Shard { return batchedShard{next, b} })
+}
+
+type batchedShard struct {
+	store.Shard
+	batched
+}
+
+func (s batchedShard) Settle(ctx context.Context, tok store.Token, items []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	if len(items) > store.MaxBatch {
 		s.t.Errorf("%d settlements at once", len(items))
 	}
-	return s.Store.Settle(ctx, sh, tok, items, n)
+	return s.Shard.Settle(ctx, tok, items, n)
 }
 
-func (s batched) Carry(ctx context.Context, sh int, tok store.Token, r store.CarryOptions) (store.CarryResult, error) {
+func (s batchedShard) Carry(ctx context.Context, tok store.Token, r store.CarryOptions) (store.CarryResult, error) {
 	if len(r.Relayed) > store.MaxBatch {
 		s.t.Errorf("%d entries brought home at once", len(r.Relayed))
 	}
-	return s.Store.Carry(ctx, sh, tok, r)
+	return s.Shard.Carry(ctx, tok, r)
 }
 
 func TestManyDeathsAtOnceAreAllTold(t *testing.T) {

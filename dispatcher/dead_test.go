@@ -137,18 +137,27 @@ type without struct {
 	topic atomic.Pointer[string]
 }
 
-func (s *without) TopicStats(ctx context.Context, shard int, f store.StatsFilter) ([]store.TopicStats, error) {
-	stats, err := s.Store.TopicStats(ctx, shard, f)
+func (w *without) Shards() []store.Shard {
+	return storetest.WrapShards(w.Store, func(_ int, next store.Shard) store.Shard { return withoutShard{next, w} })
+}
+
+type withoutShard struct {
+	store.Shard
+	*without
+}
+
+func (s withoutShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
+	stats, err := s.Shard.TopicStats(ctx, f)
 	return slices.DeleteFunc(stats, func(row store.TopicStats) bool {
 		return s.topic.Load() != nil && row.Topic == *s.topic.Load()
 	}), err
 }
 
-func (s *without) List(ctx context.Context, shard int, f store.Filter) (store.Page, error) {
+func (s withoutShard) List(ctx context.Context, f store.Filter) (store.Page, error) {
 	if s.topic.Load() != nil && f.Topic == *s.topic.Load() && f.Cursor != "garbage" {
 		return store.Page{}, nil
 	}
-	return s.Store.List(ctx, shard, f)
+	return s.Shard.List(ctx, f)
 }
 
 func TestACursorOutlivesItsTopic(t *testing.T) {
@@ -251,9 +260,18 @@ type walked struct {
 	atOnce, most        atomic.Int32
 }
 
-func (s *walked) TopicStats(ctx context.Context, shard int, f store.StatsFilter) ([]store.TopicStats, error) {
+func (w *walked) Shards() []store.Shard {
+	return storetest.WrapShards(w.Store, func(_ int, next store.Shard) store.Shard { return walkedShard{next, w} })
+}
+
+type walkedShard struct {
+	store.Shard
+	*walked
+}
+
+func (s walkedShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
 	s.stats.Add(1)
-	return s.Store.TopicStats(ctx, shard, f)
+	return s.Shard.TopicStats(ctx, f)
 }
 
 func (s *walked) Topics(ctx context.Context) ([]store.Topic, int64, error) {
@@ -261,14 +279,14 @@ func (s *walked) Topics(ctx context.Context) ([]store.Topic, int64, error) {
 	return s.Store.Topics(ctx)
 }
 
-func (s *walked) Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error) {
+func (s walkedShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	s.gets.Add(1)
 	now := s.atOnce.Add(1)
 	for most := s.most.Load(); now > most && !s.most.CompareAndSwap(most, now); most = s.most.Load() {
 	}
 	time.Sleep(time.Second)
 	s.atOnce.Add(-1)
-	return s.Store.Get(ctx, shard, ref)
+	return s.Shard.Get(ctx, ref)
 }
 
 func TestAWalkOverAllTopicsReadsTheirNamesOnce(t *testing.T) {
@@ -303,7 +321,16 @@ type manyTopics struct {
 	asked atomic.Int32
 }
 
-func (s *manyTopics) TopicStats(_ context.Context, _ int, f store.StatsFilter) (rows []store.TopicStats, _ error) {
+func (m *manyTopics) Shards() []store.Shard {
+	return storetest.WrapShards(m.Store, func(_ int, next store.Shard) store.Shard { return manyTopicsShard{next, m} })
+}
+
+type manyTopicsShard struct {
+	store.Shard
+	*manyTopics
+}
+
+func (s manyTopicsShard) TopicStats(_ context.Context, f store.StatsFilter) (rows []store.TopicStats, _ error) {
 	s.asked.Add(1)
 	for i := range 2500 {
 		if name := fmt.Sprintf("t-%04d", i); name > f.After && len(rows) < f.Limit {
@@ -313,7 +340,7 @@ func (s *manyTopics) TopicStats(_ context.Context, _ int, f store.StatsFilter) (
 	return rows, nil
 }
 
-func (s *manyTopics) List(_ context.Context, _ int, f store.Filter) (store.Page, error) {
+func (s manyTopicsShard) List(_ context.Context, f store.Filter) (store.Page, error) {
 	return store.Page{Jobs: []job.Job{{Spec: job.Spec{ID: f.Topic}, Progress: job.Progress{State: job.Dead}}}}, nil
 }
 
@@ -638,16 +665,25 @@ type slowly struct {
 	before func(items []store.Revival)
 }
 
-func (s *slowly) List(ctx context.Context, shard int, f store.Filter) (store.Page, error) {
-	time.Sleep(s.page)
-	return s.Store.List(ctx, shard, f)
+func (s *slowly) Shards() []store.Shard {
+	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return slowlyShard{next, s} })
 }
 
-func (s *slowly) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+type slowlyShard struct {
+	store.Shard
+	*slowly
+}
+
+func (s slowlyShard) List(ctx context.Context, f store.Filter) (store.Page, error) {
+	time.Sleep(s.page)
+	return s.Shard.List(ctx, f)
+}
+
+func (s slowlyShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	if s.before != nil {
 		s.before(items)
 	}
-	return s.Store.Revive(ctx, shard, token, items)
+	return s.Shard.Revive(ctx, token, items)
 }
 
 func TestWorkThatRunsOutOfTimeSaysSoAndGoesOnTheNextTime(t *testing.T) {
@@ -685,10 +721,10 @@ func TestADeadLetterThatSomebodyElseRevivesMeanwhileIsLeftAlone(t *testing.T) {
 		r.bury(t, 5, "orders/a", 500)
 		r.hold(t, "orders")
 		s.before = func(items []store.Revival) {
-			revived, err := base.Revive(t.Context(), 0, store.NewToken(), items[2:3])
+			revived, err := base.Shards()[0].Revive(t.Context(), store.NewToken(), items[2:3])
 			require.NoError(t, err)
 			require.NoError(t, revived[0].Err)
-			purged, err := base.Purge(t.Context(), 0, store.NewToken(), []job.Ref{items[3].Ref})
+			purged, err := base.Shards()[0].Purge(t.Context(), store.NewToken(), []job.Ref{items[3].Ref})
 			require.NoError(t, err)
 			require.NoError(t, purged[0])
 		}

@@ -175,7 +175,7 @@ var (
 func (d *Dispatcher) Ready(ctx context.Context) error {
 	switch d.state.Load() {
 	case running:
-		return d.store.Ping(ctx)
+		return d.opts.Store.Ping(ctx)
 	case stopping:
 		return ErrStopping
 	default:

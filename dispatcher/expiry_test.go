@@ -164,11 +164,11 @@ func TestExpiry_EndsEveryJobOnceThoughRepliesAreLost(t *testing.T) {
 			var e store.NewJob
 			e.ID, e.URL, e.Method, e.ExpiresIn = string(store.NewToken()), "https://shop.example/", "POST", 10*time.Second
 			e.Queue = job.Queue{Namespace: "default", Topic: "default", Lane: "a"}
-			_, err := st.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{e})
+			_, err := st.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{e})
 			require.NoError(t, err)
 		}
 		time.Sleep(2 * time.Minute)
-		stats, err := st.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Topics: []string{"default"}})
+		stats, err := st.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"default"}})
 		require.NoError(t, err)
 		require.EqualValues(t, jobs, stats[0].Dead)
 		told := map[string]int{}
@@ -212,9 +212,18 @@ type lookups struct {
 	n atomic.Int32
 }
 
-func (l *lookups) Known(ctx context.Context, shard int, refs []job.Ref) ([]bool, error) {
+func (l *lookups) Shards() []store.Shard {
+	return storetest.WrapShards(l.Store, func(_ int, next store.Shard) store.Shard { return lookupsShard{next, l} })
+}
+
+type lookupsShard struct {
+	store.Shard
+	*lookups
+}
+
+func (l lookupsShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
 	l.n.Add(1)
-	return l.Store.Known(ctx, shard, refs)
+	return l.Shard.Known(ctx, refs)
 }
 
 func TestExpiry_ThatHasPassedRefusesNewJobsOnly(t *testing.T) {

@@ -174,6 +174,15 @@ type gate struct {
 	open chan struct{}
 }
 
+func (g *gate) Shards() []store.Shard {
+	return storetest.WrapShards(g.Store, func(_ int, next store.Shard) store.Shard { return gateShard{next, g} })
+}
+
+type gateShard struct {
+	store.Shard
+	*gate
+}
+
 func (g *gate) wait(ctx context.Context) error {
 	g.mu.Lock()
 	open := g.open
@@ -189,19 +198,19 @@ func (g *gate) wait(ctx context.Context) error {
 	}
 }
 
-func (g *gate) Carry(ctx context.Context, sh int, tok store.Token, r store.CarryOptions) (store.CarryResult, error) {
+func (g gateShard) Carry(ctx context.Context, tok store.Token, r store.CarryOptions) (store.CarryResult, error) {
 	if err := g.wait(ctx); err != nil {
 		return store.CarryResult{}, err
 	}
-	return g.Store.Carry(ctx, sh, tok, r)
+	return g.Shard.Carry(ctx, tok, r)
 }
 
-func (g *gate) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (g gateShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	if err := g.wait(ctx); err != nil {
 		return nil, store.ClaimResult{}, err
 	}
 	time.Sleep(2 * time.Millisecond)
-	return g.Store.Settle(ctx, sh, tok, it, n)
+	return g.Shard.Settle(ctx, tok, it, n)
 }
 
 func TestAStoreThatStallsWithoutAnErrorRepeatsNothing(t *testing.T) {
@@ -236,15 +245,24 @@ type lateClaim struct {
 	claim, settle time.Duration
 }
 
-func (s lateClaim) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
-	c, err := s.Store.Claim(ctx, sh, tok, r)
+func (l lateClaim) Shards() []store.Shard {
+	return storetest.WrapShards(l.Store, func(_ int, next store.Shard) store.Shard { return lateClaimShard{next, l} })
+}
+
+type lateClaimShard struct {
+	store.Shard
+	lateClaim
+}
+
+func (s lateClaimShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+	c, err := s.Shard.Claim(ctx, tok, r)
 	time.Sleep(s.claim)
 	return c, err
 }
 
-func (s lateClaim) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s lateClaimShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	time.Sleep(s.settle)
-	return s.Store.Settle(ctx, sh, tok, it, n)
+	return s.Shard.Settle(ctx, tok, it, n)
 }
 
 func TestASlowStoreGetsLongerLeases(t *testing.T) {
@@ -265,7 +283,16 @@ func TestASlowStoreGetsLongerLeases(t *testing.T) {
 // stuck never answers an insertion.
 type stuck struct{ store.Store }
 
-func (stuck) Insert(ctx context.Context, _ int, _ store.Token, _ []store.NewJob) ([]store.InsertResult, error) {
+func (s stuck) Shards() []store.Shard {
+	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return stuckShard{next, s} })
+}
+
+type stuckShard struct {
+	store.Shard
+	stuck
+}
+
+func (stuckShard) Insert(ctx context.Context, _ store.Token, _ []store.NewJob) ([]store.InsertResult, error) {
 	<-ctx.Done()
 	return nil, fmt.Errorf("insert: %w", context.Cause(ctx))
 }
@@ -291,14 +318,23 @@ type older struct {
 	read, known *atomic.Int32
 }
 
-func (o older) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
-	c, err := o.Store.Claim(ctx, sh, tok, r)
+func (o older) Shards() []store.Shard {
+	return storetest.WrapShards(o.Store, func(_ int, next store.Shard) store.Shard { return olderShard{next, o} })
+}
+
+type olderShard struct {
+	store.Shard
+	older
+}
+
+func (o olderShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+	c, err := o.Shard.Claim(ctx, tok, r)
 	c.Revision--
 	return c, err
 }
 
-func (o older) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
-	e, c, err := o.Store.Settle(ctx, sh, tok, it, n)
+func (o olderShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+	e, c, err := o.Shard.Settle(ctx, tok, it, n)
 	c.Revision--
 	return e, c, err
 }
@@ -308,10 +344,10 @@ func (o older) Topics(ctx context.Context) ([]store.Topic, int64, error) {
 	return o.Store.Topics(ctx)
 }
 
-func (o older) Known(ctx context.Context, sh int, refs []job.Ref) ([]bool, error) {
+func (o olderShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
 	o.known.Add(1)
 	time.Sleep(time.Millisecond)
-	return o.Store.Known(ctx, sh, refs)
+	return o.Shard.Known(ctx, refs)
 }
 
 func TestAShardWithAnOlderRevisionCausesNoReading(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // changePolicy changes the policy of the topic orders.
@@ -246,6 +247,15 @@ type watched struct {
 	text strings.Builder
 }
 
+func (w *watched) Shards() []store.Shard {
+	return storetest.WrapShards(w.Store, func(_ int, next store.Shard) store.Shard { return watchedShard{next, w} })
+}
+
+type watchedShard struct {
+	store.Shard
+	*watched
+}
+
 func (s *watched) note(what ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,24 +266,24 @@ func (s *watched) note(what ...any) {
 	s.text.Write(raw)
 }
 
-func (s *watched) Insert(ctx context.Context, shard int, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
+func (s watchedShard) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
 	s.note(entries)
-	return s.Store.Insert(ctx, shard, token, entries)
+	return s.Shard.Insert(ctx, token, entries)
 }
 
-func (s *watched) Edit(ctx context.Context, shard int, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
+func (s watchedShard) Edit(ctx context.Context, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
 	s.note(edit)
-	return s.Store.Edit(ctx, shard, token, ref, edit)
+	return s.Shard.Edit(ctx, token, ref, edit)
 }
 
-func (s *watched) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s watchedShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	s.note(items)
-	return s.Store.Settle(ctx, shard, token, items, next)
+	return s.Shard.Settle(ctx, token, items, next)
 }
 
-func (s *watched) Alarm(ctx context.Context, shard int, token store.Token, alarm store.Alarm) (bool, error) {
+func (s watchedShard) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
 	s.note(alarm)
-	return s.Store.Alarm(ctx, shard, token, alarm)
+	return s.Shard.Alarm(ctx, token, alarm)
 }
 
 func (s *watched) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error) {
@@ -281,9 +291,9 @@ func (s *watched) PutTopic(ctx context.Context, topic store.Topic) (store.Topic,
 	return s.Store.PutTopic(ctx, topic)
 }
 
-func (s *watched) PutLane(ctx context.Context, shard int, token store.Token, lane store.Lane) (store.Lane, error) {
+func (s watchedShard) PutLane(ctx context.Context, token store.Token, lane store.Lane) (store.Lane, error) {
 	s.note(lane)
-	return s.Store.PutLane(ctx, shard, token, lane)
+	return s.Shard.PutLane(ctx, token, lane)
 }
 
 func TestSeal_LeavesNoSecretHeaderForTheStore(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 var customer = job.Queue(ofLane)
@@ -185,12 +186,21 @@ type unreadable struct {
 	asked atomic.Int32
 }
 
-func (s *unreadable) GetLanes(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
+func (u *unreadable) Shards() []store.Shard {
+	return storetest.WrapShards(u.Store, func(_ int, next store.Shard) store.Shard { return unreadableShard{next, u} })
+}
+
+type unreadableShard struct {
+	store.Shard
+	*unreadable
+}
+
+func (s unreadableShard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
 	s.asked.Add(int32(len(queues)))
 	if s.err != nil {
 		return nil, s.err
 	}
-	return s.Store.GetLanes(ctx, shard, queues)
+	return s.Shard.GetLanes(ctx, queues)
 }
 
 func TestAJobWithoutAURLTakesItsLanes(t *testing.T) {

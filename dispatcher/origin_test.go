@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // secretive are headers of which two carry secrets.
@@ -111,11 +112,20 @@ type between struct {
 	do func()
 }
 
-func (s *between) Edit(ctx context.Context, shard int, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
+func (b *between) Shards() []store.Shard {
+	return storetest.WrapShards(b.Store, func(_ int, next store.Shard) store.Shard { return betweenShard{next, b} })
+}
+
+type betweenShard struct {
+	store.Shard
+	*between
+}
+
+func (s betweenShard) Edit(ctx context.Context, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
 	if s.do != nil {
 		s.do()
 	}
-	return s.Store.Edit(ctx, shard, token, ref, edit)
+	return s.Shard.Edit(ctx, token, ref, edit)
 }
 
 func TestASecretThatAJobGetsWhileItIsMovedStaysWhereItIs(t *testing.T) {
@@ -126,7 +136,7 @@ func TestASecretThatAJobGetsWhileItIsMovedStaysWhereItIs(t *testing.T) {
 		made := r.register(t, inAnHour("https://a.example/x", nil))
 		change := func(headers map[string][]string) func() {
 			return func() {
-				_, err := base.Edit(t.Context(), 0, store.NewToken(), made.Ref(), store.Edit{Kind: job.KindEdited, Header: headers})
+				_, err := base.Shards()[0].Edit(t.Context(), store.NewToken(), made.Ref(), store.Edit{Kind: job.KindEdited, Header: headers})
 				require.NoError(t, err)
 				s.do = nil
 			}

@@ -26,12 +26,21 @@ type inert struct {
 	t *testing.T
 }
 
-func (s inert) Lead(context.Context, int) (store.Leadership, error) {
+func (i inert) Shards() []store.Shard {
+	return storetest.WrapShards(i.Store, func(_ int, next store.Shard) store.Shard { return inertShard{next, i} })
+}
+
+type inertShard struct {
+	store.Shard
+	inert
+}
+
+func (s inertShard) Lead(context.Context) (store.Leadership, error) {
 	s.t.Error("it takes a carrier's lock")
 	return nil, store.ErrNotLeader
 }
 
-func (s inert) Wait(context.Context, int, store.WaitOptions) (store.Wakeup, error) {
+func (s inertShard) Wait(context.Context, store.WaitOptions) (store.Wakeup, error) {
 	s.t.Error("it listens to the bell")
 	return store.Wakeup{}, store.ErrUnavailable
 }

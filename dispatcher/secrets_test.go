@@ -78,7 +78,7 @@ func keptIn(t *testing.T, s store.Store) string {
 	var lanes []store.Lane
 	for _, topic := range topics {
 		for shard := range s.Shards() {
-			some, err := s.ListLanes(t.Context(), shard, topic.Namespace, topic.Name, "", store.MaxBatch)
+			some, err := s.Shards()[shard].ListLanes(t.Context(), topic.Namespace, topic.Name, "", store.MaxBatch)
 			require.NoError(t, err)
 			lanes = append(lanes, some...)
 		}
@@ -246,14 +246,23 @@ func TestTheSecretsOfATopicThatNobodyNamed(t *testing.T) {
 // unhurried lets other changes come between a reading of settings and the change that is made of it.
 type unhurried struct{ store.Store }
 
+func (u unhurried) Shards() []store.Shard {
+	return storetest.WrapShards(u.Store, func(_ int, next store.Shard) store.Shard { return unhurriedShard{next, u} })
+}
+
+type unhurriedShard struct {
+	store.Shard
+	unhurried
+}
+
 func (s unhurried) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error) {
 	time.Sleep(5 * time.Millisecond)
 	return s.Store.PutTopic(ctx, t)
 }
 
-func (s unhurried) PutLane(ctx context.Context, shard int, token store.Token, l store.Lane) (store.Lane, error) {
+func (s unhurriedShard) PutLane(ctx context.Context, token store.Token, l store.Lane) (store.Lane, error) {
 	time.Sleep(5 * time.Millisecond)
-	return s.Store.PutLane(ctx, shard, token, l)
+	return s.Shard.PutLane(ctx, token, l)
 }
 
 func TestSecretsThatAreAddedAtOnceAreAllKept(t *testing.T) {
@@ -286,11 +295,20 @@ func TestSecretsThatAreAddedAtOnceAreAllKept(t *testing.T) {
 // An always is a store on which somebody else is always quicker.
 type always struct{ store.Store }
 
+func (a always) Shards() []store.Shard {
+	return storetest.WrapShards(a.Store, func(_ int, next store.Shard) store.Shard { return alwaysShard{next, a} })
+}
+
+type alwaysShard struct {
+	store.Shard
+	always
+}
+
 func (always) PutTopic(context.Context, store.Topic) (store.Topic, error) {
 	return store.Topic{}, store.ErrVersion
 }
 
-func (always) PutLane(context.Context, int, store.Token, store.Lane) (store.Lane, error) {
+func (alwaysShard) PutLane(context.Context, store.Token, store.Lane) (store.Lane, error) {
 	return store.Lane{}, store.ErrVersion
 }
 
@@ -458,11 +476,20 @@ type overtaken struct {
 	lane string
 }
 
-func (s overtaken) PutLane(ctx context.Context, shard int, token store.Token, lane store.Lane) (store.Lane, error) {
+func (o overtaken) Shards() []store.Shard {
+	return storetest.WrapShards(o.Store, func(_ int, next store.Shard) store.Shard { return overtakenShard{next, o} })
+}
+
+type overtakenShard struct {
+	store.Shard
+	overtaken
+}
+
+func (s overtakenShard) PutLane(ctx context.Context, token store.Token, lane store.Lane) (store.Lane, error) {
 	if lane.Queue.Lane == s.lane {
 		return store.Lane{}, store.ErrVersion
 	}
-	return s.Store.PutLane(ctx, shard, token, lane)
+	return s.Shard.PutLane(ctx, token, lane)
 }
 
 func TestAnOwnerHasTwoAsymmetricKeysAtMost(t *testing.T) {

@@ -49,13 +49,22 @@ type quick struct {
 	inserted []store.InsertResult
 }
 
-func (q quick) Settle(
-	context.Context, int, store.Token, []store.Settlement, *store.ClaimRequest,
+func (q quick) Shards() []store.Shard {
+	return []store.Shard{quickShard{quick: q}}
+}
+
+type quickShard struct {
+	store.Shard
+	quick
+}
+
+func (q quickShard) Settle(
+	context.Context, store.Token, []store.Settlement, *store.ClaimRequest,
 ) ([]error, store.ClaimResult, error) {
 	return q.errs, store.ClaimResult{}, nil
 }
 
-func (q quick) Insert(context.Context, int, store.Token, []store.NewJob) ([]store.InsertResult, error) {
+func (q quickShard) Insert(context.Context, store.Token, []store.NewJob) ([]store.InsertResult, error) {
 	return q.inserted, nil
 }
 
@@ -69,7 +78,7 @@ func BenchmarkSettleOf128(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		_, _, _ = s.Settle(b.Context(), 0, "", items, nil)
+		_, _, _ = s.Shards()[0].Settle(b.Context(), "", items, nil)
 	}
 }
 
@@ -83,7 +92,7 @@ func BenchmarkInsertOf128(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		_, _ = s.Insert(b.Context(), 0, "", entries)
+		_, _ = s.Shards()[0].Insert(b.Context(), "", entries)
 	}
 }
 

@@ -8,44 +8,57 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// measured is a store whose calls are timed, and what passes through it counted. It embeds nothing, so that a method
-// that the contract gains cannot be forgotten here.
+// measured is a store whose calls are timed, and what passes through it counted. It and its shards embed nothing, so that
+// a method that the contract gains cannot be forgotten here.
 type measured struct {
-	next store.Store
+	next   store.Store
+	shards []store.Shard
+	m      *Metrics
+}
+
+// measuredShard is a shard of such a store.
+type measuredShard struct {
+	next store.Shard
 	m    *Metrics
 }
 
 // Store measures s. What it gives behaves as s does.
-func (m *Metrics) Store(s store.Store) store.Store { return measured{next: s, m: m} }
+func (m *Metrics) Store(s store.Store) store.Store {
+	wrapped := measured{next: s, m: m}
+	for _, shard := range s.Shards() {
+		wrapped.shards = append(wrapped.shards, measuredShard{next: shard, m: m})
+	}
+	return wrapped
+}
 
 // timed makes a call and times it.
-func timed[T any](ctx context.Context, s measured, what method, call func() (T, error)) (T, error) {
+func timed[T any](ctx context.Context, m *Metrics, what method, call func() (T, error)) (T, error) {
 	began := time.Now()
 	answer, err := call()
-	s.m.called(ctx, what, began, err)
+	m.called(ctx, what, began, err)
 	return answer, err
 }
 
-func (s measured) Shards() int { return s.next.Shards() }
+func (s measured) Shards() []store.Shard { return s.shards }
 
-func (s measured) Insert(ctx context.Context, shard int, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
-	results, err := timed(ctx, s, insert, func() ([]store.InsertResult, error) {
-		return s.next.Insert(ctx, shard, token, entries)
+func (s measuredShard) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
+	results, err := timed(ctx, s.m, insert, func() ([]store.InsertResult, error) {
+		return s.next.Insert(ctx, token, entries)
 	})
 	s.m.insertedAll(entries, results, err)
 	return results, err
 }
 
-func (s measured) Lead(ctx context.Context, shard int) (store.Leadership, error) {
-	held, err := timed(ctx, s, lead, func() (store.Leadership, error) { return s.next.Lead(ctx, shard) })
+func (s measuredShard) Lead(ctx context.Context) (store.Leadership, error) {
+	held, err := timed(ctx, s.m, lead, func() (store.Leadership, error) { return s.next.Lead(ctx) })
 	if err != nil {
 		return nil, err
 	}
 	return measuredLead{next: held, m: s.m}, nil
 }
 
-func (s measured) Carry(ctx context.Context, shard int, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
-	carried, err := timed(ctx, s, carry, func() (store.CarryResult, error) { return s.next.Carry(ctx, shard, token, round) })
+func (s measuredShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+	carried, err := timed(ctx, s.m, carry, func() (store.CarryResult, error) { return s.next.Carry(ctx, token, round) })
 	if err == nil {
 		s.m.series.moved.Add(float64(carried.Moved))
 		s.m.series.lapsed.Add(float64(carried.ExpiredLeases))
@@ -61,85 +74,85 @@ func (s measured) Carry(ctx context.Context, shard int, token store.Token, round
 }
 
 // Wait is not timed: it waits for something to happen.
-func (s measured) Wait(ctx context.Context, shard int, watch store.WaitOptions) (store.Wakeup, error) {
-	rung, err := s.next.Wait(ctx, shard, watch)
+func (s measuredShard) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
+	rung, err := s.next.Wait(ctx, watch)
 	if err != nil {
 		s.m.bellFailed(ctx, err)
 	}
 	return rung, err
 }
 
-func (s measured) Notify(ctx context.Context, shard int, queues []job.Queue) error {
+func (s measuredShard) Notify(ctx context.Context, queues []job.Queue) error {
 	began := time.Now()
-	err := s.next.Notify(ctx, shard, queues)
+	err := s.next.Notify(ctx, queues)
 	s.m.called(ctx, notify, began, err)
 	return err
 }
 
-func (s measured) ClaimExpired(ctx context.Context, shard int, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
-	return timed(ctx, s, claimExpired, func() ([]store.ClaimedJob, error) { return s.next.ClaimExpired(ctx, shard, token, request) })
+func (s measuredShard) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
+	return timed(ctx, s.m, claimExpired, func() ([]store.ClaimedJob, error) { return s.next.ClaimExpired(ctx, token, request) })
 }
 
-func (s measured) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
-	return timed(ctx, s, claim, func() (store.ClaimResult, error) { return s.next.Claim(ctx, shard, token, request) })
+func (s measuredShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+	return timed(ctx, s.m, claim, func() (store.ClaimResult, error) { return s.next.Claim(ctx, token, request) })
 }
 
-func (s measured) Settle(
-	ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest,
+func (s measuredShard) Settle(
+	ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest,
 ) ([]error, store.ClaimResult, error) {
 	began := time.Now()
-	errs, claimed, err := s.next.Settle(ctx, shard, token, items, next)
+	errs, claimed, err := s.next.Settle(ctx, token, items, next)
 	s.m.called(ctx, settle, began, err)
 	s.m.settledAll(items, errs)
 	return errs, claimed, err
 }
 
-func (s measured) Cancel(ctx context.Context, shard int, token store.Token, ref job.Ref) (job.Job, error) {
-	return timed(ctx, s, cancel, func() (job.Job, error) { return s.next.Cancel(ctx, shard, token, ref) })
+func (s measuredShard) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
+	return timed(ctx, s.m, cancel, func() (job.Job, error) { return s.next.Cancel(ctx, token, ref) })
 }
 
-func (s measured) Edit(ctx context.Context, shard int, token store.Token, ref job.Ref, change store.Edit) (job.Job, error) {
-	return timed(ctx, s, edit, func() (job.Job, error) { return s.next.Edit(ctx, shard, token, ref, change) })
+func (s measuredShard) Edit(ctx context.Context, token store.Token, ref job.Ref, change store.Edit) (job.Job, error) {
+	return timed(ctx, s.m, edit, func() (job.Job, error) { return s.next.Edit(ctx, token, ref, change) })
 }
 
-func (s measured) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
-	return timed(ctx, s, revive, func() ([]store.ReviveResult, error) { return s.next.Revive(ctx, shard, token, items) })
+func (s measuredShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+	return timed(ctx, s.m, revive, func() ([]store.ReviveResult, error) { return s.next.Revive(ctx, token, items) })
 }
 
-func (s measured) Purge(ctx context.Context, shard int, token store.Token, refs []job.Ref) ([]error, error) {
-	return timed(ctx, s, purge, func() ([]error, error) { return s.next.Purge(ctx, shard, token, refs) })
+func (s measuredShard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
+	return timed(ctx, s.m, purge, func() ([]error, error) { return s.next.Purge(ctx, token, refs) })
 }
 
-func (s measured) Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error) {
-	return timed(ctx, s, get, func() (job.Job, error) { return s.next.Get(ctx, shard, ref) })
+func (s measuredShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
+	return timed(ctx, s.m, get, func() (job.Job, error) { return s.next.Get(ctx, ref) })
 }
 
-func (s measured) Known(ctx context.Context, shard int, refs []job.Ref) ([]bool, error) {
-	return timed(ctx, s, known, func() ([]bool, error) { return s.next.Known(ctx, shard, refs) })
+func (s measuredShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
+	return timed(ctx, s.m, known, func() ([]bool, error) { return s.next.Known(ctx, refs) })
 }
 
-func (s measured) List(ctx context.Context, shard int, filter store.Filter) (store.Page, error) {
-	return timed(ctx, s, list, func() (store.Page, error) { return s.next.List(ctx, shard, filter) })
+func (s measuredShard) List(ctx context.Context, filter store.Filter) (store.Page, error) {
+	return timed(ctx, s.m, list, func() (store.Page, error) { return s.next.List(ctx, filter) })
 }
 
-func (s measured) TopicStats(ctx context.Context, shard int, filter store.StatsFilter) ([]store.TopicStats, error) {
-	return timed(ctx, s, topicStats, func() ([]store.TopicStats, error) { return s.next.TopicStats(ctx, shard, filter) })
+func (s measuredShard) TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
+	return timed(ctx, s.m, topicStats, func() ([]store.TopicStats, error) { return s.next.TopicStats(ctx, filter) })
 }
 
-func (s measured) Totals(ctx context.Context, shard int, namespace string) (store.TopicStats, error) {
-	return timed(ctx, s, totals, func() (store.TopicStats, error) { return s.next.Totals(ctx, shard, namespace) })
+func (s measuredShard) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
+	return timed(ctx, s.m, totals, func() (store.TopicStats, error) { return s.next.Totals(ctx, namespace) })
 }
 
-func (s measured) LaneStats(
-	ctx context.Context, shard int, namespace, topic, after string, limit int,
+func (s measuredShard) LaneStats(
+	ctx context.Context, namespace, topic, after string, limit int,
 ) ([]store.LaneStats, error) {
-	return timed(ctx, s, laneStats, func() ([]store.LaneStats, error) {
-		return s.next.LaneStats(ctx, shard, namespace, topic, after, limit)
+	return timed(ctx, s.m, laneStats, func() ([]store.LaneStats, error) {
+		return s.next.LaneStats(ctx, namespace, topic, after, limit)
 	})
 }
 
-func (s measured) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.SweepResult, error) {
-	swept, err := timed(ctx, s, sweep, func() (store.SweepResult, error) { return s.next.Sweep(ctx, shard, token, limit) })
+func (s measuredShard) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
+	swept, err := timed(ctx, s.m, sweep, func() (store.SweepResult, error) { return s.next.Sweep(ctx, token, limit) })
 	if err == nil {
 		s.m.series.sweptJobs.Add(float64(swept.Jobs))
 		s.m.series.sweptIDs.Add(float64(swept.IDs))
@@ -147,8 +160,8 @@ func (s measured) Sweep(ctx context.Context, shard int, token store.Token, limit
 	return swept, err
 }
 
-func (s measured) Repair(ctx context.Context, shard int) (store.RepairResult, error) {
-	result, err := timed(ctx, s, repair, func() (store.RepairResult, error) { return s.next.Repair(ctx, shard) })
+func (s measuredShard) Repair(ctx context.Context) (store.RepairResult, error) {
+	result, err := timed(ctx, s.m, repair, func() (store.RepairResult, error) { return s.next.Repair(ctx) })
 	for kind, n := range result.Repairs {
 		s.m.repairs.WithLabelValues(string(kind)).Add(float64(n))
 	}
@@ -156,7 +169,7 @@ func (s measured) Repair(ctx context.Context, shard int) (store.RepairResult, er
 }
 
 func (s measured) PutTopic(ctx context.Context, put store.Topic) (store.Topic, error) {
-	return timed(ctx, s, putTopic, func() (store.Topic, error) { return s.next.PutTopic(ctx, put) })
+	return timed(ctx, s.m, putTopic, func() (store.Topic, error) { return s.next.PutTopic(ctx, put) })
 }
 
 func (s measured) Topics(ctx context.Context) ([]store.Topic, int64, error) {
@@ -166,28 +179,28 @@ func (s measured) Topics(ctx context.Context) ([]store.Topic, int64, error) {
 	return all, revision, err
 }
 
-func (s measured) PutLane(ctx context.Context, shard int, token store.Token, lane store.Lane) (store.Lane, error) {
-	return timed(ctx, s, putLane, func() (store.Lane, error) { return s.next.PutLane(ctx, shard, token, lane) })
+func (s measuredShard) PutLane(ctx context.Context, token store.Token, lane store.Lane) (store.Lane, error) {
+	return timed(ctx, s.m, putLane, func() (store.Lane, error) { return s.next.PutLane(ctx, token, lane) })
 }
 
-func (s measured) GetLanes(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
-	return timed(ctx, s, getLanes, func() ([]store.Lane, error) { return s.next.GetLanes(ctx, shard, queues) })
+func (s measuredShard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
+	return timed(ctx, s.m, getLanes, func() ([]store.Lane, error) { return s.next.GetLanes(ctx, queues) })
 }
 
-func (s measured) ListLanes(
-	ctx context.Context, shard int, namespace, topic, after string, limit int,
+func (s measuredShard) ListLanes(
+	ctx context.Context, namespace, topic, after string, limit int,
 ) ([]store.Lane, error) {
-	return timed(ctx, s, listLanes, func() ([]store.Lane, error) {
-		return s.next.ListLanes(ctx, shard, namespace, topic, after, limit)
+	return timed(ctx, s.m, listLanes, func() ([]store.Lane, error) {
+		return s.next.ListLanes(ctx, namespace, topic, after, limit)
 	})
 }
 
-func (s measured) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
-	return timed(ctx, s, permit, func() ([]store.Permit, error) { return s.next.Permit(ctx, shard, token, asks) })
+func (s measuredShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
+	return timed(ctx, s.m, permit, func() ([]store.Permit, error) { return s.next.Permit(ctx, token, asks) })
 }
 
-func (s measured) Alarm(ctx context.Context, shard int, token store.Token, told store.Alarm) (bool, error) {
-	return timed(ctx, s, alarm, func() (bool, error) { return s.next.Alarm(ctx, shard, token, told) })
+func (s measuredShard) Alarm(ctx context.Context, token store.Token, told store.Alarm) (bool, error) {
+	return timed(ctx, s.m, alarm, func() (bool, error) { return s.next.Alarm(ctx, token, told) })
 }
 
 func (s measured) Ping(ctx context.Context) error {

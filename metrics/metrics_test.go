@@ -35,7 +35,7 @@ func used(t *testing.T) *metrics.Metrics {
 	m.Ended(delivered("orders"))
 	s := m.Store(storetest.NewModel(storetest.ModelOptions{}))
 	calls["Insert"](t.Context(), s)
-	_, _, err := m.Store(stub{errs: []error{nil}}).Settle(t.Context(), 0, "",
+	_, _, err := m.Store(stub{errs: []error{nil}}).Shards()[0].Settle(t.Context(), "",
 		[]store.Settlement{{Queue: queue, Verdict: policy.Verdict{Kind: policy.Delivered}}}, nil)
 	require.NoError(t, err)
 	return m
@@ -208,8 +208,8 @@ func TestEverythingAtOnce(t *testing.T) {
 			for i := range 200 {
 				name := "t-" + string(rune('0'+(i+g)%10))
 				m.Ended(pool.Ended{Topic: name, Result: &policy.Result{Status: 100 * (1 + i%5)}})
-				_, _ = model.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry(name, name)})
-				_, _ = model.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Limit: store.MaxBatch})
+				_, _ = model.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry(name, name)})
+				_, _ = model.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Limit: store.MaxBatch})
 			}
 		})
 		all.Go(func() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -40,50 +41,58 @@ func entry(id, topic string) store.NewJob {
 // calls are one of each method of the contract.
 var calls = map[string]func(ctx context.Context, s store.Store){
 	"Insert": func(ctx context.Context, s store.Store) {
-		_, _ = s.Insert(ctx, 0, store.NewToken(), []store.NewJob{entry("a", "orders")})
+		_, _ = s.Shards()[0].Insert(ctx, store.NewToken(), []store.NewJob{entry("a", "orders")})
 	},
-	"Lead": func(ctx context.Context, s store.Store) { _, _ = s.Lead(ctx, 0) },
+	"Lead": func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Lead(ctx) },
 	"Carry": func(ctx context.Context, s store.Store) {
-		_, _ = s.Carry(ctx, 0, store.NewToken(), store.CarryOptions{})
+		_, _ = s.Shards()[0].Carry(ctx, store.NewToken(), store.CarryOptions{})
 	},
-	"Notify": func(ctx context.Context, s store.Store) { _ = s.Notify(ctx, 0, []job.Queue{queue}) },
+	"Notify": func(ctx context.Context, s store.Store) { _ = s.Shards()[0].Notify(ctx, []job.Queue{queue}) },
 	"Claim": func(ctx context.Context, s store.Store) {
-		_, _ = s.Claim(ctx, 0, store.NewToken(), store.ClaimRequest{})
+		_, _ = s.Shards()[0].Claim(ctx, store.NewToken(), store.ClaimRequest{})
 	},
 	"ClaimExpired": func(ctx context.Context, s store.Store) {
-		_, _ = s.ClaimExpired(ctx, 0, store.NewToken(), store.ClaimExpiredRequest{})
+		_, _ = s.Shards()[0].ClaimExpired(ctx, store.NewToken(), store.ClaimExpiredRequest{})
 	},
-	"Settle": func(ctx context.Context, s store.Store) { _, _, _ = s.Settle(ctx, 0, store.NewToken(), nil, nil) },
-	"Cancel": func(ctx context.Context, s store.Store) { _, _ = s.Cancel(ctx, 0, store.NewToken(), job.Ref{}) },
+	"Settle": func(ctx context.Context, s store.Store) {
+		_, _, _ = s.Shards()[0].Settle(ctx, store.NewToken(), nil, nil)
+	},
+	"Cancel": func(ctx context.Context, s store.Store) {
+		_, _ = s.Shards()[0].Cancel(ctx, store.NewToken(), job.Ref{})
+	},
 	"Edit": func(ctx context.Context, s store.Store) {
-		_, _ = s.Edit(ctx, 0, store.NewToken(), job.Ref{}, store.Edit{})
+		_, _ = s.Shards()[0].Edit(ctx, store.NewToken(), job.Ref{}, store.Edit{})
 	},
-	"Revive": func(ctx context.Context, s store.Store) { _, _ = s.Revive(ctx, 0, store.NewToken(), nil) },
-	"Purge":  func(ctx context.Context, s store.Store) { _, _ = s.Purge(ctx, 0, store.NewToken(), nil) },
-	"Get":    func(ctx context.Context, s store.Store) { _, _ = s.Get(ctx, 0, job.Ref{}) },
-	"Known":  func(ctx context.Context, s store.Store) { _, _ = s.Known(ctx, 0, nil) },
-	"List":   func(ctx context.Context, s store.Store) { _, _ = s.List(ctx, 0, store.Filter{Limit: 1}) },
+	"Revive": func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Revive(ctx, store.NewToken(), nil) },
+	"Purge":  func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Purge(ctx, store.NewToken(), nil) },
+	"Get":    func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Get(ctx, job.Ref{}) },
+	"Known":  func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Known(ctx, nil) },
+	"List":   func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].List(ctx, store.Filter{Limit: 1}) },
 	"TopicStats": func(ctx context.Context, s store.Store) {
-		_, _ = s.TopicStats(ctx, 0, store.StatsFilter{Namespace: "default", Limit: 1})
+		_, _ = s.Shards()[0].TopicStats(ctx, store.StatsFilter{Namespace: "default", Limit: 1})
 	},
-	"Totals":    func(ctx context.Context, s store.Store) { _, _ = s.Totals(ctx, 0, "default") },
-	"LaneStats": func(ctx context.Context, s store.Store) { _, _ = s.LaneStats(ctx, 0, "default", "orders", "", 1) },
-	"Sweep":     func(ctx context.Context, s store.Store) { _, _ = s.Sweep(ctx, 0, store.NewToken(), 1) },
-	"Repair":    func(ctx context.Context, s store.Store) { _, _ = s.Repair(ctx, 0) },
+	"Totals": func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Totals(ctx, "default") },
+	"LaneStats": func(ctx context.Context, s store.Store) {
+		_, _ = s.Shards()[0].LaneStats(ctx, "default", "orders", "", 1)
+	},
+	"Sweep":  func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Sweep(ctx, store.NewToken(), 1) },
+	"Repair": func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Repair(ctx) },
 	"PutTopic": func(ctx context.Context, s store.Store) {
 		_, _ = s.PutTopic(ctx, store.Topic{Namespace: "default", Name: "orders"})
 	},
 	"Topics": func(ctx context.Context, s store.Store) { _, _, _ = s.Topics(ctx) },
 	"PutLane": func(ctx context.Context, s store.Store) {
-		_, _ = s.PutLane(ctx, 0, store.NewToken(), store.Lane{Queue: queue})
+		_, _ = s.Shards()[0].PutLane(ctx, store.NewToken(), store.Lane{Queue: queue})
 	},
 	"GetLanes": func(ctx context.Context, s store.Store) {
-		_, _ = s.GetLanes(ctx, 0, []job.Queue{queue})
+		_, _ = s.Shards()[0].GetLanes(ctx, []job.Queue{queue})
 	},
-	"ListLanes": func(ctx context.Context, s store.Store) { _, _ = s.ListLanes(ctx, 0, "default", "orders", "", 1) },
-	"Permit":    func(ctx context.Context, s store.Store) { _, _ = s.Permit(ctx, 0, store.NewToken(), nil) },
+	"ListLanes": func(ctx context.Context, s store.Store) {
+		_, _ = s.Shards()[0].ListLanes(ctx, "default", "orders", "", 1)
+	},
+	"Permit": func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Permit(ctx, store.NewToken(), nil) },
 	"Alarm": func(ctx context.Context, s store.Store) {
-		_, _ = s.Alarm(ctx, 0, store.NewToken(), store.Alarm{Namespace: "default", Topic: "orders"})
+		_, _ = s.Shards()[0].Alarm(ctx, store.NewToken(), store.Alarm{Namespace: "default", Topic: "orders"})
 	},
 	"Ping": func(ctx context.Context, s store.Store) { _ = s.Ping(ctx) },
 }
@@ -92,8 +101,11 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 var untimed = map[string]bool{"Shards": true, "Wait": true, "Close": true}
 
 func TestEveryMethodIsTimedUnderItsOwnName(t *testing.T) {
-	contract := reflect.TypeFor[store.Store]()
-	for method := range contract.Methods() {
+	var methods []reflect.Method
+	for _, contract := range []reflect.Type{reflect.TypeFor[store.Store](), reflect.TypeFor[store.Shard]()} {
+		methods = slices.AppendSeq(methods, contract.Methods())
+	}
+	for _, method := range methods {
 		name := method.Name
 		if untimed[name] {
 			continue
@@ -127,9 +139,9 @@ func snake(name string) string {
 func TestACarriersLockIsTimedToo(t *testing.T) {
 	m := metrics.New(metrics.Options{})
 	s := m.Store(storetest.NewModel(storetest.ModelOptions{}))
-	held, err := s.Lead(t.Context(), 0)
+	held, err := s.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)
-	second, err := s.Lead(t.Context(), 0)
+	second, err := s.Shards()[0].Lead(t.Context())
 	require.ErrorIs(t, err, store.ErrNotLeader)
 	require.Nil(t, second)
 	require.NoError(t, held.Extend(t.Context()))
@@ -152,31 +164,40 @@ type stub struct {
 	repaired store.RepairResult
 }
 
+func (s stub) Shards() []store.Shard {
+	return []store.Shard{stubShard{stub: s}}
+}
+
+type stubShard struct {
+	store.Shard
+	stub
+}
+
 func (s stub) Ping(context.Context) error { return s.err }
 
-func (s stub) Wait(context.Context, int, store.WaitOptions) (store.Wakeup, error) {
+func (s stubShard) Wait(context.Context, store.WaitOptions) (store.Wakeup, error) {
 	return store.Wakeup{}, s.err
 }
 
-func (s stub) Insert(context.Context, int, store.Token, []store.NewJob) ([]store.InsertResult, error) {
+func (s stubShard) Insert(context.Context, store.Token, []store.NewJob) ([]store.InsertResult, error) {
 	return s.inserted, s.err
 }
 
-func (s stub) Settle(
-	context.Context, int, store.Token, []store.Settlement, *store.ClaimRequest,
+func (s stubShard) Settle(
+	context.Context, store.Token, []store.Settlement, *store.ClaimRequest,
 ) ([]error, store.ClaimResult, error) {
 	return s.errs, store.ClaimResult{}, s.err
 }
 
-func (s stub) Carry(context.Context, int, store.Token, store.CarryOptions) (store.CarryResult, error) {
+func (s stubShard) Carry(context.Context, store.Token, store.CarryOptions) (store.CarryResult, error) {
 	return s.carried, s.err
 }
 
-func (s stub) Sweep(context.Context, int, store.Token, int) (store.SweepResult, error) {
+func (s stubShard) Sweep(context.Context, store.Token, int) (store.SweepResult, error) {
 	return s.swept, s.err
 }
 
-func (s stub) Repair(context.Context, int) (store.RepairResult, error) {
+func (s stubShard) Repair(context.Context) (store.RepairResult, error) {
 	return s.repaired, s.err
 }
 
@@ -215,7 +236,7 @@ func TestWhatACallerCausedIsNoFaultOfTheStore(t *testing.T) {
 			m := metrics.New(metrics.Options{})
 			s := m.Store(stub{err: c.err})
 			require.Equal(t, c.err, s.Ping(c.ctx))
-			_, err := s.Wait(c.ctx, 0, store.WaitOptions{})
+			_, err := s.Shards()[0].Wait(c.ctx, store.WaitOptions{})
 			require.Equal(t, c.err, err)
 			got := scrape(t, m)
 			require.InDelta(t, 1, got.value(t, "ringback_store_seconds_count", "outcome", c.want), 0)
@@ -237,9 +258,9 @@ func TestInsertionsAreCountedByTopicAndOutcome(t *testing.T) {
 	for i, outcome := range []store.Outcome{store.Created, store.Created, store.Existing, store.Conflict, store.Created} {
 		results[i].Outcome = outcome
 	}
-	_, err := m.Store(stub{inserted: results}).Insert(t.Context(), 0, "", entries)
+	_, err := m.Store(stub{inserted: results}).Shards()[0].Insert(t.Context(), "", entries)
 	require.NoError(t, err)
-	_, err = m.Store(stub{err: store.ErrUnavailable}).Insert(t.Context(), 0, "", entries)
+	_, err = m.Store(stub{err: store.ErrUnavailable}).Shards()[0].Insert(t.Context(), "", entries)
 	require.Error(t, err)
 	got := scrape(t, m)
 	for _, c := range []struct {
@@ -277,9 +298,9 @@ func TestEndsAreThoseThatTheStoreRecorded(t *testing.T) {
 	}
 	errs := make([]error, len(ends))
 	errs[6], errs[7] = store.ErrLeaseLost, errors.New("odd")
-	_, _, err := m.Store(stub{errs: errs}).Settle(t.Context(), 0, "", items, nil)
+	_, _, err := m.Store(stub{errs: errs}).Shards()[0].Settle(t.Context(), "", items, nil)
 	require.NoError(t, err)
-	_, _, err = m.Store(stub{err: store.ErrUnavailable}).Settle(t.Context(), 0, "", items, nil)
+	_, _, err = m.Store(stub{err: store.ErrUnavailable}).Shards()[0].Settle(t.Context(), "", items, nil)
 	require.Error(t, err)
 	got := scrape(t, m)
 	require.InDelta(t, 6, got.value(t, "ringback_settlements_total", "outcome", "recorded"), 0)
@@ -301,8 +322,8 @@ func TestWhatCarriersMoveAndRetentionRemovesIsCounted(t *testing.T) {
 	failed := done
 	failed.err = store.ErrUnavailable
 	for _, s := range []store.Store{m.Store(done), m.Store(failed), m.Store(done)} {
-		_, _ = s.Carry(t.Context(), 0, "", store.CarryOptions{})
-		_, _ = s.Sweep(t.Context(), 0, "", 1)
+		_, _ = s.Shards()[0].Carry(t.Context(), "", store.CarryOptions{})
+		_, _ = s.Shards()[0].Sweep(t.Context(), "", 1)
 	}
 	got := scrape(t, m)
 	require.InDelta(t, 10, got.value(t, "ringback_carried_total", "what", "moved"), 0)
@@ -320,7 +341,7 @@ func TestRepairsAreCountedByKind(t *testing.T) {
 	failed := done
 	failed.err = store.ErrUnavailable
 	for _, s := range []store.Store{m.Store(done), m.Store(failed)} {
-		_, _ = s.Repair(t.Context(), 0)
+		_, _ = s.Shards()[0].Repair(t.Context())
 	}
 	got := scrape(t, m)
 	require.InDelta(t, 6, got.value(t, "ringback_store_repairs_total", "kind", "unplaced"), 0, "what a call repaired before it failed counts")

@@ -19,9 +19,16 @@ type endless struct {
 	queues []job.Queue
 }
 
-func (*endless) Shards() int { return 1 }
+func (e *endless) Shards() []store.Shard {
+	return []store.Shard{endlessShard{endless: e}}
+}
 
-func (e *endless) Wait(ctx context.Context, _ int, _ store.WaitOptions) (rung store.Wakeup, err error) {
+type endlessShard struct {
+	store.Shard
+	*endless
+}
+
+func (e endlessShard) Wait(ctx context.Context, _ store.WaitOptions) (rung store.Wakeup, err error) {
 	e.once.Do(func() { rung.Queues = e.queues })
 	if rung.Queues == nil {
 		<-ctx.Done()
@@ -29,9 +36,9 @@ func (e *endless) Wait(ctx context.Context, _ int, _ store.WaitOptions) (rung st
 	return rung, nil
 }
 
-func (*endless) Notify(context.Context, int, []job.Queue) error { return nil }
+func (endlessShard) Notify(context.Context, []job.Queue) error { return nil }
 
-func (*endless) Claim(_ context.Context, _ int, token store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+func (endlessShard) Claim(_ context.Context, token store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	var c store.ClaimResult
 	for _, w := range r.Queues {
 		for range w.Max {
@@ -44,12 +51,12 @@ func (*endless) Claim(_ context.Context, _ int, token store.Token, r store.Claim
 	return c, nil
 }
 
-func (e *endless) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (e endlessShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	errs := make([]error, len(items))
 	if next == nil {
 		return errs, store.ClaimResult{}, nil
 	}
-	claimed, err := e.Claim(ctx, shard, token, *next)
+	claimed, err := e.Claim(ctx, token, *next)
 	return errs, claimed, err
 }
 

@@ -14,18 +14,28 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // copying gives each claim bodies of its own, as a store does that reads them from elsewhere.
 type copying struct{ store.Store }
 
-func (s copying) Claim(ctx context.Context, shard int, token store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
-	claimed, err := s.Store.Claim(ctx, shard, token, r)
+func (c copying) Shards() []store.Shard {
+	return storetest.WrapShards(c.Store, func(_ int, next store.Shard) store.Shard { return copyingShard{next, c} })
+}
+
+type copyingShard struct {
+	store.Shard
+	copying
+}
+
+func (s copyingShard) Claim(ctx context.Context, token store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+	claimed, err := s.Shard.Claim(ctx, token, r)
 	return copied(claimed), err
 }
 
-func (s copying) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
-	errs, claimed, err := s.Store.Settle(ctx, sh, tok, it, n)
+func (s copyingShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+	errs, claimed, err := s.Shard.Settle(ctx, tok, it, n)
 	return errs, copied(claimed), err
 }
 
@@ -47,7 +57,7 @@ func TestAttempt_FreesItsBodyWhenItEnds(t *testing.T) {
 		e.Queue = queueOf("big", "lane")
 		e.URL, e.Method, e.Body = "https://x.example/", "POST", make([]byte, 100<<10)
 	}
-	_, err := s.Insert(t.Context(), 0, store.NewToken(), entries)
+	_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), entries)
 	require.NoError(t, err)
 	var came, gone atomic.Int32
 	over := make(chan struct{})

@@ -78,7 +78,7 @@ func outage(t *testing.T, processes, jobs int, away policy.Result) (store.Store,
 
 func laneStats(t *testing.T, s store.Store) store.LaneStats {
 	t.Helper()
-	lanes, err := s.LaneStats(t.Context(), 0, "default", "shop", "", 10)
+	lanes, err := s.Shards()[0].LaneStats(t.Context(), "default", "shop", "", 10)
 	require.NoError(t, err)
 	require.Len(t, lanes, 1)
 	return lanes[0]
@@ -126,7 +126,7 @@ func TestBreaker_LaneRecoversFromOneSlotToItsLimit(t *testing.T) {
 			}
 		}
 		require.LessOrEqual(t, early, 6, "the first answers are waited for")
-		stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Topics: []string{"shop"}})
+		stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"shop"}})
 		require.NoError(t, err)
 		require.EqualValues(t, 300, stats[0].Delivered)
 		require.Zero(t, stats[0].OpenBreakers)
@@ -135,7 +135,7 @@ func TestBreaker_LaneRecoversFromOneSlotToItsLimit(t *testing.T) {
 
 func laneStatsOrNone(t *testing.T, s store.Store) store.LaneStats {
 	t.Helper()
-	lanes, err := s.LaneStats(t.Context(), 0, "default", "shop", "", 10)
+	lanes, err := s.Shards()[0].LaneStats(t.Context(), "default", "shop", "", 10)
 	require.NoError(t, err)
 	if len(lanes) == 0 {
 		return store.LaneStats{}
@@ -195,7 +195,7 @@ func TestBreaker_JobsOfALostHostEndAtMaxAge(t *testing.T) {
 			}
 		})
 		time.Sleep(3 * time.Hour)
-		stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Topics: []string{"shop"}})
+		stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"shop"}})
 		require.NoError(t, err)
 		require.EqualValues(t, jobs, stats[0].Dead)
 		require.Less(t, h.count(), 400, "the host is spared")

@@ -17,6 +17,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // large registers a due job with a body of so many bytes.
@@ -26,7 +27,7 @@ func large(t *testing.T, s store.Store, id, topic, lane string, bytes int) {
 	e.Timeout = 2 * time.Minute
 	e.ID, e.Queue, e.URL, e.Method = id, queueOf(topic, lane), "https://x.example/", "POST"
 	e.Body = zeros[:bytes]
-	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{e})
+	_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{e})
 	require.NoError(t, err)
 }
 
@@ -149,11 +150,20 @@ func TestBytes_LargerThanTheBudgetGoOneAtATime(t *testing.T) {
 // oneByOne refuses claims from more than one queue.
 type oneByOne struct{ store.Store }
 
-func (o oneByOne) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+func (o oneByOne) Shards() []store.Shard {
+	return storetest.WrapShards(o.Store, func(_ int, next store.Shard) store.Shard { return oneByOneShard{next, o} })
+}
+
+type oneByOneShard struct {
+	store.Shard
+	oneByOne
+}
+
+func (o oneByOneShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
 	if len(request.Queues) > 1 {
 		return store.ClaimResult{}, errors.New("a job's progress cannot be read")
 	}
-	return o.Store.Claim(ctx, shard, token, request)
+	return o.Shard.Claim(ctx, token, request)
 }
 
 func TestBytes_AreBoundedWhenRetriedOneByOne(t *testing.T) {

@@ -132,7 +132,7 @@ func (s *shardLoop) recordCallTime(took time.Duration) {
 // settleAndClaim sends the trip. Outcomes are recorded even while the process stops, so the context is the flush's.
 func (s *shardLoop) settleAndClaim(ctx context.Context, token store.Token, items []settlement, request store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	if len(items) == 0 {
-		claimed, err := s.p.opts.Store.Claim(ctx, s.shard, token, request)
+		claimed, err := s.store.Claim(ctx, token, request)
 		return nil, claimed, err
 	}
 	settlements := make([]store.Settlement, len(items))
@@ -143,7 +143,7 @@ func (s *shardLoop) settleAndClaim(ctx context.Context, token store.Token, items
 	if len(request.Queues) == 0 {
 		next = nil
 	}
-	return s.p.opts.Store.Settle(ctx, s.shard, token, settlements, next)
+	return s.store.Settle(ctx, token, settlements, next)
 }
 
 // logRefused logs settlements that were refused.

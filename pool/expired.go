@@ -49,7 +49,7 @@ func (s *shardLoop) endExpiredBatch(ctx, flush context.Context) bool {
 	token := store.NewToken()
 	err := s.retryWhileUnavailable(ctx, "claim expired jobs", func(ctx context.Context) (err error) {
 		began = time.Now()
-		held, err = p.opts.Store.ClaimExpired(ctx, s.shard, token, store.ClaimExpiredRequest{
+		held, err = s.store.ClaimExpired(ctx, token, store.ClaimExpiredRequest{
 			Max: expiredJobs, MaxBytes: expiredBytes, Lease: expiredLease,
 		})
 		return err
@@ -108,7 +108,7 @@ func (s *shardLoop) laneURLs(ctx context.Context, held []store.ClaimedJob) map[j
 	}
 	var lanes []store.Lane
 	err := s.retryWhileUnavailable(ctx, "read lane settings", func(ctx context.Context) (err error) {
-		lanes, err = s.p.opts.Store.GetLanes(ctx, s.shard, queues)
+		lanes, err = s.store.GetLanes(ctx, queues)
 		return err
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ func TestEndExpired_LeavesAJobThatAPolicyLetsLiveLongerToItsDueTime(t *testing.T
 		g.result = policy.Result{Class: policy.ClassHTTP, Status: 500}
 		var e store.NewJob
 		e.ID, e.Queue, e.URL, e.MaxAge = "retried", queueOf("orders", "a"), "https://x.example/", time.Minute
-		_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{e})
+		_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{e})
 		require.NoError(t, err)
 		longer := policy.Topic{Ladder: policy.Ladder{time.Hour}, Jitter: new(0.0), MaxAge: 24 * time.Hour}
 		p, _ := start(t, s, g, func(o *pool.Options) { o.Policies = fixed(longer.WithDefaults(policy.Builtin())) })
@@ -48,7 +48,7 @@ func TestEndExpired_JobThatCannotBeSettledStopsNoOther(t *testing.T) {
 			e.Delay, e.ExpiresIn = time.Hour, time.Second
 			entries = append(entries, e)
 		}
-		_, err := s.Insert(t.Context(), 0, store.NewToken(), entries)
+		_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), entries)
 		require.NoError(t, err)
 		p, _ := start(t, unsettled{s, "2"}, newGauge(0), nil)
 		time.Sleep(2 * time.Second)

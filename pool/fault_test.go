@@ -24,21 +24,30 @@ type sluggish struct {
 	claim, settle time.Duration
 }
 
-func (s sluggish) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
-	c, err := s.Store.Claim(ctx, sh, tok, r)
+func (s sluggish) Shards() []store.Shard {
+	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return sluggishShard{next, s} })
+}
+
+type sluggishShard struct {
+	store.Shard
+	sluggish
+}
+
+func (s sluggishShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+	c, err := s.Shard.Claim(ctx, tok, r)
 	time.Sleep(s.claim)
 	return c, err
 }
 
-func (s sluggish) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s sluggishShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	time.Sleep(s.settle)
-	return s.Store.Settle(ctx, sh, tok, it, n)
+	return s.Shard.Settle(ctx, tok, it, n)
 }
 
 func one(t *testing.T, s store.Store, shard int, id, topic, lane string) {
 	var e store.NewJob
 	e.ID, e.Queue, e.URL, e.Method = id, job.Queue{Namespace: "default", Topic: topic, Lane: lane}, "https://x.example/", "POST"
-	_, err := s.Insert(t.Context(), shard, store.NewToken(), []store.NewJob{e})
+	_, err := s.Shards()[shard].Insert(t.Context(), store.NewToken(), []store.NewJob{e})
 	require.NoError(t, err)
 }
 
@@ -128,6 +137,15 @@ type poison struct {
 	lane string
 }
 
+func (p poison) Shards() []store.Shard {
+	return storetest.WrapShards(p.Store, func(_ int, next store.Shard) store.Shard { return poisonShard{next, p} })
+}
+
+type poisonShard struct {
+	store.Shard
+	poison
+}
+
 func (p poison) has(r *store.ClaimRequest) bool {
 	if r != nil {
 		for _, w := range r.Queues {
@@ -139,18 +157,18 @@ func (p poison) has(r *store.ClaimRequest) bool {
 	return false
 }
 
-func (p poison) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+func (p poisonShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	if p.has(&r) {
 		return store.ClaimResult{}, errors.New("a job's progress cannot be read")
 	}
-	return p.Store.Claim(ctx, sh, tok, r)
+	return p.Shard.Claim(ctx, tok, r)
 }
 
-func (p poison) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (p poisonShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	if p.has(n) {
 		return nil, store.ClaimResult{}, errors.New("a job's progress cannot be read")
 	}
-	return p.Store.Settle(ctx, sh, tok, it, n)
+	return p.Shard.Settle(ctx, tok, it, n)
 }
 
 func TestExchange_QueueThatCannotBeClaimedStopsNoOther(t *testing.T) {
@@ -245,7 +263,16 @@ type faltering struct {
 	away int
 }
 
-func (f *faltering) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (f *faltering) Shards() []store.Shard {
+	return storetest.WrapShards(f.Store, func(_ int, next store.Shard) store.Shard { return falteringShard{next, f} })
+}
+
+type falteringShard struct {
+	store.Shard
+	*faltering
+}
+
+func (f falteringShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	if next != nil {
 		return nil, store.ClaimResult{}, errors.New("a job's progress cannot be read")
 	}
@@ -256,7 +283,7 @@ func (f *faltering) Settle(ctx context.Context, shard int, token store.Token, it
 	if away {
 		return nil, store.ClaimResult{}, &store.UnavailableError{Reason: "away"}
 	}
-	return f.Store.Settle(ctx, shard, token, items, nil)
+	return f.Shard.Settle(ctx, token, items, nil)
 }
 
 func TestExchange_SettlementsRetriedOneByOneSurviveAnOutage(t *testing.T) {
@@ -267,7 +294,7 @@ func TestExchange_SettlementsRetriedOneByOneSurviveAnOutage(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, 400, g.count("orders"), "each once, and no slot is lost")
 		require.NoError(t, stop(), "everything was settled")
-		stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
+		stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
 		require.NoError(t, err)
 		require.EqualValues(t, 400, stats[0].Delivered)
 	})
@@ -279,13 +306,22 @@ type unsettled struct {
 	id string
 }
 
-func (u unsettled) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (u unsettled) Shards() []store.Shard {
+	return storetest.WrapShards(u.Store, func(_ int, next store.Shard) store.Shard { return unsettledShard{next, u} })
+}
+
+type unsettledShard struct {
+	store.Shard
+	unsettled
+}
+
+func (u unsettledShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	for _, item := range items {
 		if item.Ref.ID == u.id {
 			return nil, store.ClaimResult{}, errors.New("a job's progress cannot be read")
 		}
 	}
-	return u.Store.Settle(ctx, shard, token, items, next)
+	return u.Shard.Settle(ctx, token, items, next)
 }
 
 func TestExchange_JobThatCannotBeSettledKeepsNoSlot(t *testing.T) {
@@ -296,7 +332,7 @@ func TestExchange_JobThatCannotBeSettledKeepsNoSlot(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.Equal(t, 100, g.count("orders"))
 		require.NoError(t, stop())
-		stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
+		stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
 		require.NoError(t, err)
 		require.EqualValues(t, 99, stats[0].Delivered)
 	})

@@ -49,7 +49,7 @@ func (s *shardLoop) waitOnce(ctx context.Context) (rung store.Wakeup, again bool
 	s.interruptWait = hush
 	s.p.mu.Unlock()
 	// Whether this process leads is asked after hush is in place: a change from here on is told by Listen.
-	rung, err = s.p.opts.Store.Wait(ctx, s.shard, store.WaitOptions{Group: store.GroupPush, Agenda: s.p.opts.IsLeader(s.shard)})
+	rung, err = s.store.Wait(ctx, store.WaitOptions{Group: store.GroupPush, Agenda: s.p.opts.IsLeader(s.shard)})
 	return rung, ctx.Err() != nil, err
 }
 

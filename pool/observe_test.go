@@ -63,7 +63,7 @@ func (b *births) all() []pool.End {
 // born names what is in the outbox, in order of name.
 func born(t *testing.T, s store.Store) []string {
 	t.Helper()
-	c, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+	c, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
 	ids := []string{}
 	for _, e := range c.Outbox {
@@ -90,7 +90,7 @@ func TestCallbacks_AreWrittenOnceWithTheSettlement(t *testing.T) {
 			case r.Ref.ID == "late" && n < 3:
 				return policy.Result{Status: 500}
 			case r.Ref.ID == "cancelled":
-				_, err := s.Cancel(t.Context(), 0, store.NewToken(), r.Ref)
+				_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), r.Ref)
 				require.NoError(t, err)
 				return policy.Result{Status: 410}
 			case r.Ref.ID == "lost" && n == 1:
@@ -132,7 +132,7 @@ func TestCallbacks_HaveNoAttemptForAJobWithoutARequest(t *testing.T) {
 		s, b, heard, g := model(), &births{}, &ear{}, newGauge(0)
 		var expiring store.NewJob
 		expiring.ID, expiring.Queue, expiring.URL, expiring.ExpiresIn = "expired", queueOf("orders", "a"), "https://x.example/", time.Minute
-		_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{expiring})
+		_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{expiring})
 		require.NoError(t, err)
 		one(t, s, 0, "old", "aging", "a")
 		time.Sleep(time.Hour)
@@ -201,6 +201,15 @@ type counting struct {
 	claimed int
 }
 
+func (c *counting) Shards() []store.Shard {
+	return storetest.WrapShards(c.Store, func(_ int, next store.Shard) store.Shard { return countingShard{next, c} })
+}
+
+type countingShard struct {
+	store.Shard
+	*counting
+}
+
 func (c *counting) note(claimed store.ClaimResult, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -209,14 +218,14 @@ func (c *counting) note(claimed store.ClaimResult, err error) {
 	}
 }
 
-func (c *counting) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
-	claimed, err := c.Store.Claim(ctx, sh, tok, r)
+func (c countingShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+	claimed, err := c.Shard.Claim(ctx, tok, r)
 	c.note(claimed, err)
 	return claimed, err
 }
 
-func (c *counting) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
-	errs, claimed, err := c.Store.Settle(ctx, sh, tok, it, n)
+func (c countingShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+	errs, claimed, err := c.Shard.Settle(ctx, tok, it, n)
 	c.note(claimed, err)
 	return errs, claimed, err
 }

@@ -119,7 +119,7 @@ func (s *shardLoop) permitCalls() (calls []*permitCall) {
 	}
 	open := make(map[int]*permitCall)
 	for _, t := range p.needPermits {
-		shard, weight := store.ShardOfTopic(p.opts.Store, t.name.namespace, t.name.name), 1+len(t.rate.returned)
+		shard, weight := store.ShardOfTopic(len(p.shards), t.name.namespace, t.name.name), 1+len(t.rate.returned)
 		call := open[shard]
 		if call == nil || call.weight+weight > store.MaxBatch {
 			call = &permitCall{shard: shard}
@@ -145,7 +145,7 @@ func (s *shardLoop) requestPermits(ctx context.Context, call *permitCall) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	began := time.Now()
-	permits, err := p.opts.Store.Permit(ctx, call.shard, store.NewToken(), call.requests)
+	permits, err := p.shards[call.shard].store.Permit(ctx, store.NewToken(), call.requests)
 	s.recordCallTime(time.Since(began))
 	if err != nil {
 		if claiming.Err() != nil {

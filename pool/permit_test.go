@@ -29,7 +29,16 @@ type desked struct {
 	backs int
 }
 
-func (s *desked) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
+func (d *desked) Shards() []store.Shard {
+	return storetest.WrapShards(d.Store, func(_ int, next store.Shard) store.Shard { return deskedShard{next, d} })
+}
+
+type deskedShard struct {
+	store.Shard
+	*desked
+}
+
+func (s deskedShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	s.mu.Lock()
 	s.asks = append(s.asks, len(asks))
 	weight := len(asks)
@@ -43,7 +52,7 @@ func (s *desked) Permit(ctx context.Context, shard int, token store.Token, asks 
 	if away {
 		return nil, &store.UnavailableError{Reason: "away"}
 	}
-	return s.Store.Permit(ctx, shard, token, asks)
+	return s.Shard.Permit(ctx, token, asks)
 }
 
 // calls are those that asked so far for starts, or gave some back.
@@ -135,13 +144,22 @@ type spoilt struct {
 	topic string
 }
 
-func (s spoilt) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
+func (s spoilt) Shards() []store.Shard {
+	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return spoiltShard{next, s} })
+}
+
+type spoiltShard struct {
+	store.Shard
+	spoilt
+}
+
+func (s spoiltShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	for _, ask := range asks {
 		if ask.Topic == s.topic {
 			return nil, errors.New("what is kept of its rate cannot be read")
 		}
 	}
-	return s.Store.Permit(ctx, shard, token, asks)
+	return s.Shard.Permit(ctx, token, asks)
 }
 
 func TestPermit_TopicThatCannotBeReadStopsNoOther(t *testing.T) {
@@ -204,7 +222,7 @@ func expired(t *testing.T, s store.Store, n int) {
 	}
 	for len(entries) > 0 {
 		n := min(len(entries), store.MaxBatch)
-		_, err := s.Insert(t.Context(), 0, store.NewToken(), entries[:n])
+		_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), entries[:n])
 		require.NoError(t, err)
 		entries = entries[n:]
 	}
@@ -230,7 +248,7 @@ func TestRate_ExpiredJobsDoNotDelayOthers(t *testing.T) {
 				}
 				time.Sleep(20 * time.Second)
 				require.Len(t, d.began("a", began), 1, "the good one")
-				stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Topics: []string{"calls"}})
+				stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"calls"}})
 				require.NoError(t, err)
 				require.EqualValues(t, 1000, stats[0].Dead)
 				require.EqualValues(t, 1, stats[0].Delivered)

@@ -153,8 +153,8 @@ func New(opts Options) *Pool {
 	p.hangTimer.Stop()
 	p.limit = limiter{max: opts.Workers, current: opts.Workers, growTimer: time.AfterFunc(growInterval, p.growLimit)}
 	p.limit.growTimer.Stop()
-	for shard := range opts.Store.Shards() {
-		p.shards = append(p.shards, newShardLoop(p, shard))
+	for n, shard := range opts.Store.Shards() {
+		p.shards = append(p.shards, newShardLoop(p, n, shard))
 	}
 	return p
 }

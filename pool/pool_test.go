@@ -149,7 +149,7 @@ func fill(t *testing.T, s store.Store, n int, queues ...string) {
 		}
 	}
 	for start := 0; start < len(entries); start += store.MaxBatch {
-		_, err := s.Insert(t.Context(), 0, store.NewToken(), entries[start:min(start+store.MaxBatch, len(entries))])
+		_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), entries[start:min(start+store.MaxBatch, len(entries))])
 		require.NoError(t, err)
 	}
 }
@@ -197,7 +197,7 @@ func TestBytes_BoundBodiesInFlight(t *testing.T) {
 			e.URL, e.Method, e.Body = "https://x.example/", "POST", make([]byte, 100<<10)
 			entries = append(entries, e)
 		}
-		_, err := s.Insert(t.Context(), 0, store.NewToken(), entries)
+		_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), entries)
 		require.NoError(t, err)
 		run(t, s, g, func(o *pool.Options) { o.MaxBytes = 1 << 20 })
 		time.Sleep(30 * time.Second)
@@ -308,7 +308,7 @@ func TestStop_ReleasesLateClaimsUncounted(t *testing.T) {
 		stop := run(t, s, g, func(o *pool.Options) { o.Grace = 10 * time.Second })
 		time.Sleep(500 * time.Millisecond)
 		require.NoError(t, stop())
-		stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
+		stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
 		require.NoError(t, err)
 		require.Zero(t, stats[0].Running)
 		require.EqualValues(t, g.count("orders"), stats[0].Delivered, "what was attempted is settled")

@@ -26,7 +26,16 @@ type moments struct {
 	back    int
 }
 
-func (s *moments) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (m *moments) Shards() []store.Shard {
+	return storetest.WrapShards(m.Store, func(_ int, next store.Shard) store.Shard { return momentsShard{next, m} })
+}
+
+type momentsShard struct {
+	store.Shard
+	*moments
+}
+
+func (s momentsShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	s.mu.Lock()
 	for i := range it {
 		s.settled[it[i].Ref.ID] = time.Now()
@@ -35,7 +44,7 @@ func (s *moments) Settle(ctx context.Context, sh int, tok store.Token, it []stor
 		}
 	}
 	s.mu.Unlock()
-	return s.Store.Settle(ctx, sh, tok, it, n)
+	return s.Shard.Settle(ctx, tok, it, n)
 }
 
 func noted(s store.Store) *moments { return &moments{Store: s, settled: map[string]time.Time{}} }
@@ -110,7 +119,7 @@ func TestPrefetch_LeavesWorkersForLanesOfOtherShards(t *testing.T) {
 					Shards: 2, Defaults: policy.Topic{LaneConcurrency: 1000}.WithDefaults(policy.Builtin()),
 				})
 				if rated {
-					_, err := s.PutLane(t.Context(), 1, store.NewToken(), store.Lane{
+					_, err := s.Shards()[1].PutLane(t.Context(), store.NewToken(), store.Lane{
 						Queue: queueOf("orders", "right"), Settings: policy.Lane{LaneRate: policy.Rate{Starts: 10, Per: time.Second}},
 					})
 					require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // Trips that follow each other without a pause must not keep stock from being looked at.
@@ -43,7 +44,7 @@ func TestPrefetch_ReleasesStaleJobsBesideABusyTopic(t *testing.T) {
 
 		other := 0
 		for range 3 {
-			claimed, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
+			claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
 				Queues: []store.QueueClaim{{Queue: queueOf("orders", "y"), Max: store.MaxBatch, Timeout: time.Second}},
 				Max:    store.MaxBatch, MaxBytes: 1 << 20, Margin: time.Second,
 			})
@@ -64,7 +65,16 @@ type refusing struct {
 	back    time.Time // when one came last that was not attempted
 }
 
-func (s *refusing) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (r *refusing) Shards() []store.Shard {
+	return storetest.WrapShards(r.Store, func(_ int, next store.Shard) store.Shard { return refusingShard{next, r} })
+}
+
+type refusingShard struct {
+	store.Shard
+	*refusing
+}
+
+func (s refusingShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	time.Sleep(s.took)
 	s.mu.Lock()
 	var taken []store.Settlement
@@ -80,7 +90,7 @@ func (s *refusing) Settle(ctx context.Context, sh int, tok store.Token, it []sto
 		taken = append(taken, it[i])
 	}
 	s.mu.Unlock()
-	errs, claimed, err := s.Store.Settle(ctx, sh, tok, taken, n)
+	errs, claimed, err := s.Shard.Settle(ctx, tok, taken, n)
 	for i := range it {
 		if refused[i] == nil && len(errs) > 0 {
 			refused[i], errs = errs[0], errs[1:]

@@ -27,13 +27,22 @@ type trips struct {
 	settled int
 }
 
-func (s *trips) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (t *trips) Shards() []store.Shard {
+	return storetest.WrapShards(t.Store, func(_ int, next store.Shard) store.Shard { return tripsShard{next, t} })
+}
+
+type tripsShard struct {
+	store.Shard
+	*trips
+}
+
+func (s tripsShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	s.mu.Lock()
 	s.made++
 	s.settled += len(it)
 	s.mu.Unlock()
 	time.Sleep(s.took)
-	return s.Store.Settle(ctx, sh, tok, it, n)
+	return s.Shard.Settle(ctx, tok, it, n)
 }
 
 func (s *trips) counts() (made, settled int) {
@@ -122,7 +131,7 @@ func TestPrefetch_IsReleasedUncountedAtStop(t *testing.T) {
 		made := g.count("")
 		require.Less(t, made, jobs)
 
-		stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
+		stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
 		require.NoError(t, err)
 		require.Zero(t, stats[0].Running)
 		require.EqualValues(t, made, stats[0].Delivered)

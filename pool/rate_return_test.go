@@ -14,6 +14,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // switching policies change while the pool runs, as they do when another process puts one.
@@ -184,7 +185,16 @@ func TestStop_DoesNotWaitForPermits(t *testing.T) {
 // unasked never answers who asks for starts.
 type unasked struct{ store.Store }
 
-func (unasked) Permit(ctx context.Context, _ int, _ store.Token, _ []store.PermitRequest) ([]store.Permit, error) {
+func (u unasked) Shards() []store.Shard {
+	return storetest.WrapShards(u.Store, func(_ int, next store.Shard) store.Shard { return unaskedShard{next, u} })
+}
+
+type unaskedShard struct {
+	store.Shard
+	unasked
+}
+
+func (unaskedShard) Permit(ctx context.Context, _ store.Token, _ []store.PermitRequest) ([]store.Permit, error) {
 	<-ctx.Done()
 	return nil, context.Cause(ctx)
 }
@@ -210,9 +220,18 @@ func TestBreaker_CountsFromZeroWhenAnotherProcessClosedIt(t *testing.T) {
 // outrun lets another process, which looks every 5 ms, have what comes due.
 type outrun struct{ store.Store }
 
-func (s outrun) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+func (o outrun) Shards() []store.Shard {
+	return storetest.WrapShards(o.Store, func(_ int, next store.Shard) store.Shard { return outrunShard{next, o} })
+}
+
+type outrunShard struct {
+	store.Shard
+	outrun
+}
+
+func (s outrunShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	time.Sleep(20 * time.Millisecond)
-	return s.Store.Claim(ctx, sh, tok, r)
+	return s.Shard.Claim(ctx, tok, r)
 }
 
 // closeElsewhere claims the lane's probe and settles it as answered.
@@ -220,13 +239,13 @@ func closeElsewhere(t *testing.T, s store.Store) {
 	t.Helper()
 	q := job.Queue{Namespace: "default", Topic: "shop", Lane: "a"}
 	for range 10_000 {
-		c, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
+		c, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
 			Queues: []store.QueueClaim{{Queue: q, Max: 1, Timeout: time.Second}}, Max: 1, MaxBytes: 1 << 20, Margin: time.Second,
 		})
 		require.NoError(t, err)
 		if len(c.Jobs) == 1 && c.Jobs[0].Probe {
 			h := c.Jobs[0]
-			_, _, err := s.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{{
+			_, _, err := s.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{{
 				Ref: h.Ref(), Queue: q, Lease: h.Lease, Verdict: policy.Verdict{Kind: policy.Delivered},
 				Attempt: job.Attempt{Kind: job.KindAttempt, Status: 200}, Lane: store.LaneChange{Breaker: store.CloseBreaker},
 			}}, nil)

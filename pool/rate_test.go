@@ -16,6 +16,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // carry makes the rounds of each shard's carrier until the test ends.
@@ -33,7 +34,7 @@ func carryShard(t *testing.T, s store.Store, shard int) {
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			c, err := s.Carry(ctx, shard, store.NewToken(), store.CarryOptions{})
+			c, err := s.Shards()[shard].Carry(ctx, store.NewToken(), store.CarryOptions{})
 			wait := c.Next
 			if err != nil || wait < 0 || wait > 100*time.Millisecond {
 				wait = 100 * time.Millisecond
@@ -85,24 +86,33 @@ type laggard struct {
 	most time.Duration
 }
 
+func (l laggard) Shards() []store.Shard {
+	return storetest.WrapShards(l.Store, func(_ int, next store.Shard) store.Shard { return laggardShard{next, l} })
+}
+
+type laggardShard struct {
+	store.Shard
+	laggard
+}
+
 func (s laggard) lag() { time.Sleep(rand.N(s.most)) }
 
-func (s laggard) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+func (s laggardShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	s.lag()
 	defer s.lag()
-	return s.Store.Claim(ctx, sh, tok, r)
+	return s.Shard.Claim(ctx, tok, r)
 }
 
-func (s laggard) Settle(ctx context.Context, sh int, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s laggardShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	s.lag()
 	defer s.lag()
-	return s.Store.Settle(ctx, sh, tok, it, n)
+	return s.Shard.Settle(ctx, tok, it, n)
 }
 
-func (s laggard) Permit(ctx context.Context, sh int, tok store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
+func (s laggardShard) Permit(ctx context.Context, tok store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	s.lag()
 	defer s.lag()
-	return s.Store.Permit(ctx, sh, tok, asks)
+	return s.Shard.Permit(ctx, tok, asks)
 }
 
 // Three processes on one store never begin more attempts in any window than the rate allows, and come close to it.
@@ -166,7 +176,7 @@ func TestRate_LateStartsAreNotMade(t *testing.T) {
 		require.Len(t, d.by["a"], 3, "each is delivered in the end")
 		within(t, terms.LaneRate, d.by["a"], "the lane")
 		for i := range 3 {
-			j, err := s.Get(t.Context(), 0, job.Ref{Namespace: "default", ID: fmt.Sprintf("calls-a-%d", i)})
+			j, err := s.Shards()[0].Get(t.Context(), job.Ref{Namespace: "default", ID: fmt.Sprintf("calls-a-%d", i)})
 			require.NoError(t, err)
 			require.Equal(t, job.Delivered, j.State)
 			require.Equal(t, 1, j.Attempts)
@@ -183,8 +193,17 @@ type lateOnce struct {
 	done bool
 }
 
-func (s *lateOnce) Claim(ctx context.Context, sh int, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
-	c, err := s.Store.Claim(ctx, sh, tok, r)
+func (l *lateOnce) Shards() []store.Shard {
+	return storetest.WrapShards(l.Store, func(_ int, next store.Shard) store.Shard { return lateOnceShard{next, l} })
+}
+
+type lateOnceShard struct {
+	store.Shard
+	*lateOnce
+}
+
+func (s lateOnceShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+	c, err := s.Shard.Claim(ctx, tok, r)
 	if len(c.Jobs) > 0 && !s.done {
 		s.done = true
 		time.Sleep(s.by)

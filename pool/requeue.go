@@ -80,7 +80,7 @@ func (b *requeuer) send(ctx context.Context, queues []job.Queue) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	err := b.shard.p.opts.Store.Notify(ctx, b.shard.shard, queues)
+	err := b.shard.store.Notify(ctx, queues)
 	if err == nil {
 		b.backoff.Reset()
 		return

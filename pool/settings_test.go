@@ -87,7 +87,7 @@ func insert(t *testing.T, s store.Store, specs ...job.Spec) {
 		spec.Namespace, spec.Method = "default", "POST"
 		entries[i].Spec = spec
 	}
-	_, err := s.Insert(t.Context(), 0, store.NewToken(), entries)
+	_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), entries)
 	require.NoError(t, err)
 }
 
@@ -98,13 +98,13 @@ func queueOf(topic, lane string) job.Queue {
 // putLane writes a lane's settings, whatever they were.
 func putLane(t *testing.T, s store.Store, topic, lane string, settings policy.Lane) {
 	t.Helper()
-	_, err := s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: queueOf(topic, lane), Settings: settings})
+	_, err := s.Shards()[0].PutLane(t.Context(), store.NewToken(), store.Lane{Queue: queueOf(topic, lane), Settings: settings})
 	require.NoError(t, err)
 }
 
 func get(t *testing.T, s store.Store, id string) job.Job {
 	t.Helper()
-	j, err := s.Get(t.Context(), 0, job.Ref{Namespace: "default", ID: id})
+	j, err := s.Shards()[0].Get(t.Context(), job.Ref{Namespace: "default", ID: id})
 	require.NoError(t, err)
 	return j
 }
@@ -290,7 +290,7 @@ func keyless(t *testing.T, ofLane bool) {
 	fill(t, s, 1, "bills/a")
 	run(t, s, g, func(o *pool.Options) { o.Policies, o.Observer = policies, heard })
 	time.Sleep(5 * time.Second)
-	lanes, err := s.LaneStats(t.Context(), 0, "default", "orders", "", 1)
+	lanes, err := s.Shards()[0].LaneStats(t.Context(), "default", "orders", "", 1)
 	require.NoError(t, err)
 	require.InDelta(t, 5*time.Second, time.Until(lanes[0].CooldownUntil), float64(time.Second), "the lane is kept back for 10 s")
 	require.False(t, lanes[0].BreakerOpen, "the receiver has done nothing wrong")

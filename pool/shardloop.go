@@ -18,6 +18,7 @@ type settlement struct {
 type shardLoop struct {
 	p       *Pool
 	shard   int
+	store   store.Shard
 	wakeup  chan struct{} // something may be to do
 	expired chan struct{} // jobs are to be ended whose time to live is over
 	quit    chan struct{} // closed when no more attempts are to be started
@@ -34,9 +35,9 @@ type shardLoop struct {
 	permitBackoff store.Backoff // of calls for starts of the shard's topics, while they fail
 }
 
-func newShardLoop(p *Pool, shard int) *shardLoop {
+func newShardLoop(p *Pool, number int, shard store.Shard) *shardLoop {
 	return &shardLoop{
-		p: p, shard: shard,
+		p: p, shard: number, store: shard,
 		wakeup:   make(chan struct{}, 1),
 		expired:  make(chan struct{}, 1),
 		quit:     make(chan struct{}),

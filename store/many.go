@@ -13,7 +13,7 @@ import (
 // the id itself names, else the lowest.
 func (r *Router) Find(ctx context.Context, refs []job.Ref) ([]int, error) {
 	at := make([]int, len(refs))
-	if r.Shards() == 1 {
+	if len(r.shards) == 1 {
 		return at, nil
 	}
 	for i := range at {
@@ -23,7 +23,7 @@ func (r *Router) Find(ctx context.Context, refs []job.Ref) ([]int, error) {
 	err := r.each(func(shard int) error {
 		start := 0
 		for part := range slices.Chunk(refs, MaxBatch) {
-			known, err := r.Known(ctx, shard, part)
+			known, err := r.shards[shard].Known(ctx, part)
 			if err != nil {
 				return fmt.Errorf("look for jobs: %w", err)
 			}
@@ -66,7 +66,7 @@ func (r *Router) Revive(ctx context.Context, items []Revival) []ReviveResult {
 		for k, i := range indexes {
 			part[k] = items[i]
 		}
-		revived, err := r.Store.Revive(ctx, shard, NewToken(), part)
+		revived, err := r.shards[shard].Revive(ctx, NewToken(), part)
 		for k, one := range revived {
 			results[indexes[k]] = one
 		}
@@ -83,7 +83,7 @@ func (r *Router) Purge(ctx context.Context, refs []job.Ref) []error {
 		for k, i := range indexes {
 			part[k] = refs[i]
 		}
-		gone, err := r.Store.Purge(ctx, shard, NewToken(), part)
+		gone, err := r.shards[shard].Purge(ctx, NewToken(), part)
 		for k, one := range gone {
 			errs[indexes[k]] = one
 		}
@@ -96,7 +96,7 @@ func (r *Router) Purge(ctx context.Context, refs []job.Ref) []error {
 // which do failed.
 func (r *Router) many(ctx context.Context, refs []job.Ref, do func(shard int, indexes []int) error, fail func(i int, err error)) {
 	at, err := r.Find(ctx, refs)
-	byShard := make([][]int, r.Shards())
+	byShard := make([][]int, len(r.shards))
 	for i := range refs {
 		switch {
 		case at[i] < 0 && err != nil:
@@ -127,12 +127,12 @@ func (r *Router) many(ctx context.Context, refs []job.Ref, do func(shard int, in
 
 // PutLane is Store.PutLane on the lane's shard.
 func (r *Router) PutLane(ctx context.Context, lane Lane) (Lane, error) {
-	return r.Store.PutLane(ctx, r.ShardOf(lane.Queue), NewToken(), lane)
+	return r.shards[r.ShardOf(lane.Queue)].PutLane(ctx, NewToken(), lane)
 }
 
 // GetLanes is Store.GetLanes for queues of any shards: one for each, in order.
 func (r *Router) GetLanes(ctx context.Context, queues []job.Queue) ([]Lane, error) {
-	byShard := make([][]int, r.Shards())
+	byShard := make([][]int, len(r.shards))
 	for i, q := range queues {
 		shard := r.ShardOf(q)
 		byShard[shard] = append(byShard[shard], i)
@@ -144,7 +144,7 @@ func (r *Router) GetLanes(ctx context.Context, queues []job.Queue) ([]Lane, erro
 			for k, i := range part {
 				asked[k] = queues[i]
 			}
-			found, err := r.Store.GetLanes(ctx, shard, asked)
+			found, err := r.shards[shard].GetLanes(ctx, asked)
 			if err != nil {
 				return fmt.Errorf("read lanes' settings: %w", err)
 			}

@@ -23,6 +23,16 @@ type away struct {
 	known bool // so do look-ups
 }
 
+func (a *away) Shards() []store.Shard {
+	return storetest.WrapShards(a.Store, func(n int, next store.Shard) store.Shard { return awayShard{next, a, n} })
+}
+
+type awayShard struct {
+	store.Shard
+	*away
+	number int
+}
+
 func (a *away) fault(shard int) error {
 	if shard == a.shard {
 		return &store.UnavailableError{Reason: "the shard is away"}
@@ -30,32 +40,32 @@ func (a *away) fault(shard int) error {
 	return nil
 }
 
-func (a *away) Known(ctx context.Context, shard int, refs []job.Ref) ([]bool, error) {
-	if err := a.fault(shard); err != nil && a.known {
+func (a awayShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
+	if err := a.fault(a.number); err != nil && a.known {
 		return nil, err
 	}
-	return a.Store.Known(ctx, shard, refs)
+	return a.Shard.Known(ctx, refs)
 }
 
-func (a *away) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
-	if err := a.fault(shard); err != nil {
+func (a awayShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+	if err := a.fault(a.number); err != nil {
 		return nil, err
 	}
-	return a.Store.Revive(ctx, shard, token, items)
+	return a.Shard.Revive(ctx, token, items)
 }
 
-func (a *away) Purge(ctx context.Context, shard int, token store.Token, refs []job.Ref) ([]error, error) {
-	if err := a.fault(shard); err != nil {
+func (a awayShard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
+	if err := a.fault(a.number); err != nil {
 		return nil, err
 	}
-	return a.Store.Purge(ctx, shard, token, refs)
+	return a.Shard.Purge(ctx, token, refs)
 }
 
-func (a *away) GetLanes(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
-	if err := a.fault(shard); err != nil {
+func (a awayShard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
+	if err := a.fault(a.number); err != nil {
 		return nil, err
 	}
-	return a.Store.GetLanes(ctx, shard, queues)
+	return a.Shard.GetLanes(ctx, queues)
 }
 
 // over is a Router over a model of so many shards, of which one can be sent away.
@@ -79,9 +89,9 @@ func onShards(t *testing.T, test func(t *testing.T, r *store.Router, a *away)) {
 }
 
 // bury brings n jobs over many lanes to their end, and answers their names.
-func bury(t *testing.T, r *store.Router, n int) []job.Ref {
+func bury(t *testing.T, r *store.Router, s store.Store, n int) []job.Ref {
 	t.Helper()
-	_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{LaneConcurrency: 10_000}})
+	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{LaneConcurrency: 10_000}})
 	require.NoError(t, err)
 	var entries []store.NewJob
 	var refs []job.Ref
@@ -99,22 +109,22 @@ func bury(t *testing.T, r *store.Router, n int) []job.Ref {
 	for q := range queues {
 		request := store.ClaimRequest{Max: store.MaxBatch, MaxBytes: 1 << 20}
 		request.Queues = []store.QueueClaim{{Queue: q, Max: store.MaxBatch, Timeout: time.Hour}}
-		claimed, err := r.Claim(t.Context(), r.ShardOf(q), store.NewToken(), request)
+		claimed, err := r.Shards()[r.ShardOf(q)].Claim(t.Context(), store.NewToken(), request)
 		require.NoError(t, err)
 		var items []store.Settlement
 		for _, h := range claimed.Jobs {
 			verdict := policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExhausted}
 			items = append(items, store.Settlement{Ref: h.Ref(), Queue: q, Lease: h.Lease, Verdict: verdict})
 		}
-		_, _, err = r.Settle(t.Context(), r.ShardOf(q), store.NewToken(), items, nil)
+		_, _, err = r.Shards()[r.ShardOf(q)].Settle(t.Context(), store.NewToken(), items, nil)
 		require.NoError(t, err)
 	}
 	return refs
 }
 
 func TestJobsAreFoundOnTheirShardsInAnyNumber(t *testing.T) {
-	onShards(t, func(t *testing.T, r *store.Router, _ *away) {
-		refs := bury(t, r, 2*store.MaxBatch+7)
+	onShards(t, func(t *testing.T, r *store.Router, a *away) {
+		refs := bury(t, r, a, 2*store.MaxBatch+7)
 		at, err := r.Find(t.Context(), refs)
 		require.NoError(t, err)
 		for i, shard := range at {
@@ -123,7 +133,7 @@ func TestJobsAreFoundOnTheirShardsInAnyNumber(t *testing.T) {
 		at, err = r.Find(t.Context(), nil)
 		require.NoError(t, err)
 		require.Empty(t, at)
-		if r.Shards() > 1 {
+		if len(r.Shards()) > 1 {
 			at, err = r.Find(t.Context(), []job.Ref{refs[0], {Namespace: "default", ID: "nobody"}})
 			require.NoError(t, err)
 			require.Equal(t, -1, at[1])
@@ -144,7 +154,7 @@ func TestAnIdOnTwoShardsAlwaysNamesTheSameJob(t *testing.T) {
 	for id, want := range map[string]int{"mine": 1, named: 5} {
 		for _, shard := range []int{1, 3, 5, 7} {
 			e := entry(id, "orders", lanes[shard])
-			_, err := r.Store.Insert(t.Context(), shard, store.NewToken(), []store.NewJob{e})
+			_, err := r.Shards()[shard].Insert(t.Context(), store.NewToken(), []store.NewJob{e})
 			require.NoError(t, err)
 		}
 		ref := job.Ref{Namespace: "default", ID: id}
@@ -160,8 +170,8 @@ func TestAnIdOnTwoShardsAlwaysNamesTheSameJob(t *testing.T) {
 }
 
 func TestManyJobsAreRevivedWhereverTheyAre(t *testing.T) {
-	onShards(t, func(t *testing.T, r *store.Router, _ *away) {
-		refs := bury(t, r, 2*store.MaxBatch+7)
+	onShards(t, func(t *testing.T, r *store.Router, a *away) {
+		refs := bury(t, r, a, 2*store.MaxBatch+7)
 		var items []store.Revival
 		for _, ref := range refs {
 			items = append(items, store.Revival{Ref: ref, Delay: time.Hour, URL: "https://moved.example/" + ref.ID, From: job.Dead})
@@ -190,8 +200,8 @@ func TestManyJobsAreRevivedWhereverTheyAre(t *testing.T) {
 }
 
 func TestManyJobsArePurgedWhereverTheyAre(t *testing.T) {
-	onShards(t, func(t *testing.T, r *store.Router, _ *away) {
-		refs := bury(t, r, 2*store.MaxBatch+7)
+	onShards(t, func(t *testing.T, r *store.Router, a *away) {
+		refs := bury(t, r, a, 2*store.MaxBatch+7)
 		alive := entry("alive", "orders", "lane-1")
 		require.NoError(t, r.Insert(t.Context(), []store.NewJob{alive})[0].Err)
 		asked := slices.Insert(slices.Clone(refs), 3, alive.Ref(), job.Ref{Namespace: "default", ID: "nobody"})
@@ -219,7 +229,7 @@ func TestManyJobsArePurgedWhereverTheyAre(t *testing.T) {
 
 func TestAShardThatIsAwayFailsItsOwnJobsAlone(t *testing.T) {
 	r, a := over(t, shards)
-	refs := bury(t, r, 200)
+	refs := bury(t, r, a, 200)
 	at, err := r.Find(t.Context(), refs)
 	require.NoError(t, err)
 	a.shard = at[0]
@@ -257,7 +267,7 @@ func TestAShardThatIsAwayFailsItsOwnJobsAlone(t *testing.T) {
 
 func TestAJobThatMayBeOnAShardThatIsAwayIsNotSaidToBeUnknown(t *testing.T) {
 	r, a := over(t, shards)
-	refs := bury(t, r, 50)
+	refs := bury(t, r, a, 50)
 	at, err := r.Find(t.Context(), refs)
 	require.NoError(t, err)
 	a.shard, a.known = at[0], true
@@ -339,7 +349,7 @@ func TestOpenBreakersOfAllShardsAddUp(t *testing.T) {
 			e := entry(fmt.Sprintf("job-%d", i), "orders", fmt.Sprintf("lane-%d", i))
 			e.Delay = 0
 			require.NoError(t, r.Insert(t.Context(), []store.NewJob{e})[0].Err)
-			claimed, err := r.Claim(t.Context(), r.ShardOf(e.Queue), store.NewToken(), store.ClaimRequest{
+			claimed, err := r.Shards()[r.ShardOf(e.Queue)].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
 				Queues: []store.QueueClaim{{Queue: e.Queue, Max: 1, Timeout: time.Hour}}, Max: 1, MaxBytes: 1,
 			})
 			require.NoError(t, err)
@@ -347,7 +357,7 @@ func TestOpenBreakersOfAllShardsAddUp(t *testing.T) {
 				Ref: e.Ref(), Queue: e.Queue, Lease: claimed.Jobs[0].Lease, Verdict: policy.Verdict{Kind: policy.Again, Wait: time.Hour},
 				Lane: store.LaneChange{Breaker: store.OpenBreaker, Cooldown: time.Minute},
 			}
-			_, _, err = r.Settle(t.Context(), r.ShardOf(e.Queue), store.NewToken(), []store.Settlement{item}, nil)
+			_, _, err = r.Shards()[r.ShardOf(e.Queue)].Settle(t.Context(), store.NewToken(), []store.Settlement{item}, nil)
 			require.NoError(t, err)
 		}
 		stats, err := r.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})

@@ -34,9 +34,9 @@ func portion(entries []NewJob) int {
 }
 
 // Router finds the shard for a queue or a job, joins concurrent insertions into few calls, and adds up what is asked of
-// all shards. What works on one shard is called on the embedded Store itself.
+// all shards.
 type Router struct {
-	Store
+	shards  []Shard
 	inserts []*Batcher[NewJob, RoutedResult]
 	known   []*Batcher[job.Ref, idKnown]
 }
@@ -55,8 +55,8 @@ type RoutedResult struct {
 
 // NewRouter makes a Router over s.
 func NewRouter(s Store) *Router {
-	r := &Router{Store: s}
-	for shard := range s.Shards() {
+	r := &Router{shards: s.Shards()}
+	for shard := range r.shards {
 		r.inserts = append(r.inserts, NewBatcher(MaxBatch, insertBytes, weigh, func(entries []NewJob) []RoutedResult {
 			return r.insertShard(shard, entries)
 		}))
@@ -67,23 +67,26 @@ func NewRouter(s Store) *Router {
 	return r
 }
 
-// ShardOf is the shard of a queue, by its name alone.
-func (r *Router) ShardOf(q job.Queue) int { return jump(q.String(), r.Shards()) }
+// Shards are the store's.
+func (r *Router) Shards() []Shard { return r.shards }
 
-// ShardOfTopic is the shard that keeps what concerns a topic as a whole.
+// ShardOf is the number of a queue's shard, by its name alone.
+func (r *Router) ShardOf(q job.Queue) int { return jump(q.String(), len(r.shards)) }
+
+// ShardOfTopic is the number of the shard that keeps the rate and the alarms of a topic.
 func (r *Router) ShardOfTopic(namespace, topic string) int {
-	return ShardOfTopic(r.Store, namespace, topic)
+	return ShardOfTopic(len(r.shards), namespace, topic)
 }
 
-// ShardOfTopic is the shard of a store that keeps what concerns a topic as a whole.
-func ShardOfTopic(s Store, namespace, topic string) int { return jump(namespace+"/"+topic, s.Shards()) }
+// ShardOfTopic is Router.ShardOfTopic, given the number of shards.
+func ShardOfTopic(shards int, namespace, topic string) int { return jump(namespace+"/"+topic, shards) }
 
 // Insert registers jobs on their shards and answers one result for each, in order. Across the queues of a sharded
 // store, an id that a client chose is checked, not locked: two registrations of one id for different queues at the same
 // moment may both succeed.
 func (r *Router) Insert(ctx context.Context, entries []NewJob) []RoutedResult {
 	results := make([]RoutedResult, len(entries))
-	if r.Shards() == 1 {
+	if len(r.shards) == 1 {
 		for start := 0; start < len(entries); {
 			n := portion(entries[start:])
 			copy(results[start:], r.join(ctx, 0, entries[start:start+n]))
@@ -91,7 +94,7 @@ func (r *Router) Insert(ctx context.Context, entries []NewJob) []RoutedResult {
 		}
 		return results
 	}
-	byShard := make([][]int, r.Shards())
+	byShard := make([][]int, len(r.shards))
 	for i, e := range entries {
 		s := r.ShardOf(e.Queue)
 		byShard[s] = append(byShard[s], i)
@@ -141,7 +144,7 @@ func (r *Router) insertRouted(ctx context.Context, shard int, entries []NewJob, 
 // insertKnown inserts an entry whose id is known on another shard. The same request may have led to another lane before,
 // when its topic's URL was another: then it is sent to where its job is, which tells it from another request.
 func (r *Router) insertKnown(ctx context.Context, shard int, e NewJob) RoutedResult {
-	found, err := r.Store.Get(ctx, shard, e.Ref())
+	found, err := r.shards[shard].Get(ctx, e.Ref())
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return RoutedResult{Err: fmt.Errorf("insert jobs: %w", err)}
 	}
@@ -184,7 +187,7 @@ func (r *Router) lookUp(ctx context.Context, refs []job.Ref, home int) (map[job.
 	if len(refs) == 0 {
 		return nil, nil
 	}
-	found := make([][]idKnown, r.Shards())
+	found := make([][]idKnown, len(r.shards))
 	err := r.each(func(shard int) (err error) {
 		if shard != home {
 			found[shard], err = r.known[shard].Do(ctx, refs)
@@ -226,7 +229,7 @@ func (r *Router) insertShard(shard int, entries []NewJob) []RoutedResult {
 	ctx, cancel := context.WithTimeout(context.Background(), insertTimeout)
 	defer cancel()
 	results := make([]RoutedResult, len(entries))
-	inserted, err := r.Store.Insert(ctx, shard, NewToken(), entries)
+	inserted, err := r.shards[shard].Insert(ctx, NewToken(), entries)
 	for i := range results {
 		if err != nil {
 			results[i].Err = fmt.Errorf("insert jobs: %w", away(ctx, err))
@@ -250,7 +253,7 @@ func (r *Router) knownShard(shard int, refs []job.Ref) []idKnown {
 	ctx, cancel := context.WithTimeout(context.Background(), insertTimeout)
 	defer cancel()
 	results := make([]idKnown, len(refs))
-	known, err := r.Known(ctx, shard, refs)
+	known, err := r.shards[shard].Known(ctx, refs)
 	for i := range results {
 		if err != nil {
 			results[i].err = away(ctx, err)
@@ -269,46 +272,46 @@ func (r *Router) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 
 // Cancel is Store.Cancel, wherever the job is.
 func (r *Router) Cancel(ctx context.Context, ref job.Ref) (job.Job, error) {
-	return r.at(ctx, ref, func(shard int, token Token) (job.Job, error) {
-		return r.Store.Cancel(ctx, shard, token, ref)
+	return r.at(ctx, ref, func(s Shard, token Token) (job.Job, error) {
+		return s.Cancel(ctx, token, ref)
 	})
 }
 
 // Edit is Store.Edit, wherever the job is.
 func (r *Router) Edit(ctx context.Context, ref job.Ref, edit Edit) (job.Job, error) {
-	return r.at(ctx, ref, func(shard int, token Token) (job.Job, error) {
-		return r.Store.Edit(ctx, shard, token, ref, edit)
+	return r.at(ctx, ref, func(s Shard, token Token) (job.Job, error) {
+		return s.Edit(ctx, token, ref, edit)
 	})
 }
 
 // at calls do on the job's shard.
-func (r *Router) at(ctx context.Context, ref job.Ref, do func(int, Token) (job.Job, error)) (job.Job, error) {
+func (r *Router) at(ctx context.Context, ref job.Ref, do func(Shard, Token) (job.Job, error)) (job.Job, error) {
 	shard := 0
-	if r.Shards() > 1 {
+	if len(r.shards) > 1 {
 		var err error
 		if shard, _, err = r.locate(ctx, ref); err != nil {
 			return job.Job{}, err
 		}
 	}
-	return do(shard, NewToken())
+	return do(r.shards[shard], NewToken())
 }
 
 // locate finds a job: first on the shard that its id may name, then on all of them at once.
 func (r *Router) locate(ctx context.Context, ref job.Ref) (int, job.Job, error) {
 	first, named := job.ShardOf(ref.ID)
-	if r.Shards() == 1 {
+	if len(r.shards) == 1 {
 		first, named = 0, true
 	}
-	if named && first < r.Shards() {
-		found, err := r.Store.Get(ctx, first, ref)
-		if r.Shards() == 1 || !errors.Is(err, ErrNotFound) {
+	if named && first < len(r.shards) {
+		found, err := r.shards[first].Get(ctx, ref)
+		if len(r.shards) == 1 || !errors.Is(err, ErrNotFound) {
 			return first, found, err
 		}
 	}
 	var mu sync.Mutex
-	at, hit := r.Shards(), job.Job{}
+	at, hit := len(r.shards), job.Job{}
 	err := r.each(func(shard int) error {
-		found, err := r.Store.Get(ctx, shard, ref)
+		found, err := r.shards[shard].Get(ctx, ref)
 		if errors.Is(err, ErrNotFound) {
 			return nil
 		}
@@ -323,7 +326,7 @@ func (r *Router) locate(ctx context.Context, ref job.Ref) (int, job.Job, error) 
 		return nil
 	})
 	switch {
-	case at < r.Shards():
+	case at < len(r.shards):
 		return at, hit, nil
 	case err != nil:
 		return 0, job.Job{}, err
@@ -333,9 +336,9 @@ func (r *Router) locate(ctx context.Context, ref job.Ref) (int, job.Job, error) 
 
 // each calls do for all shards at once and joins what goes wrong.
 func (r *Router) each(do func(shard int) error) error {
-	errs := make([]error, r.Shards())
+	errs := make([]error, len(r.shards))
 	var wg sync.WaitGroup
-	for shard := range r.Shards() {
+	for shard := range r.shards {
 		wg.Go(func() { errs[shard] = do(shard) })
 	}
 	wg.Wait()
@@ -351,7 +354,7 @@ func (r *Router) List(ctx context.Context, filter Filter) (Page, error) {
 	if filter.Cursor != "" {
 		number, inner, ok := strings.Cut(filter.Cursor, ".")
 		at, err := strconv.Atoi(number)
-		if !ok || err != nil || at < 0 || at >= r.Shards() {
+		if !ok || err != nil || at < 0 || at >= len(r.shards) {
 			return Page{}, ErrCursor
 		}
 		shard, filter.Cursor = at, inner
@@ -359,11 +362,11 @@ func (r *Router) List(ctx context.Context, filter Filter) (Page, error) {
 	if filter.Lane != "" {
 		shard = r.ShardOf(job.Queue{Namespace: filter.Namespace, Topic: filter.Topic, Lane: filter.Lane})
 	}
-	page, err := r.Store.List(ctx, shard, filter)
-	for err == nil && len(page.Jobs) == 0 && page.Cursor == "" && filter.Lane == "" && shard+1 < r.Shards() {
+	page, err := r.shards[shard].List(ctx, filter)
+	for err == nil && len(page.Jobs) == 0 && page.Cursor == "" && filter.Lane == "" && shard+1 < len(r.shards) {
 		// Most shards have nothing of a topic with few lanes; a first page that is empty would look like the whole answer.
 		shard, filter.Cursor = shard+1, ""
-		page, err = r.Store.List(ctx, shard, filter)
+		page, err = r.shards[shard].List(ctx, filter)
 	}
 	if err != nil {
 		return Page{}, err
@@ -371,7 +374,7 @@ func (r *Router) List(ctx context.Context, filter Filter) (Page, error) {
 	switch {
 	case page.Cursor != "":
 		page.Cursor = strconv.Itoa(shard) + "." + page.Cursor
-	case filter.Lane == "" && shard+1 < r.Shards():
+	case filter.Lane == "" && shard+1 < len(r.shards):
 		page.Cursor = strconv.Itoa(shard+1) + "."
 	}
 	return page, nil

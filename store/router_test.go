@@ -233,7 +233,16 @@ func TestConcurrentRegistrationsOfOneIdMakeOneJob(t *testing.T) {
 // hung never answers an insertion.
 type hung struct{ store.Store }
 
-func (hung) Insert(ctx context.Context, _ int, _ store.Token, _ []store.NewJob) ([]store.InsertResult, error) {
+func (h hung) Shards() []store.Shard {
+	return storetest.WrapShards(h.Store, func(_ int, next store.Shard) store.Shard { return hungShard{next, h} })
+}
+
+type hungShard struct {
+	store.Shard
+	hung
+}
+
+func (hungShard) Insert(ctx context.Context, _ store.Token, _ []store.NewJob) ([]store.InsertResult, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

@@ -8,7 +8,7 @@ import (
 
 // TopicStats adds up the shards' counts, in order of name.
 func (r *Router) TopicStats(ctx context.Context, filter StatsFilter) ([]TopicStats, error) {
-	all, err := r.sumTopics(func(shard int) ([]TopicStats, error) { return r.Store.TopicStats(ctx, shard, filter) })
+	all, err := r.sumTopics(func(shard int) ([]TopicStats, error) { return r.shards[shard].TopicStats(ctx, filter) })
 	if len(filter.Topics) == 0 {
 		// Each shard answered its first topics, so the first of all are complete.
 		all = all[:min(len(all), filter.Limit)]
@@ -19,7 +19,7 @@ func (r *Router) TopicStats(ctx context.Context, filter StatsFilter) ([]TopicSta
 // Totals adds up the shards' totals.
 func (r *Router) Totals(ctx context.Context, namespace string) (TopicStats, error) {
 	parts, err := r.sumTopics(func(shard int) ([]TopicStats, error) {
-		total, err := r.Store.Totals(ctx, shard, namespace)
+		total, err := r.shards[shard].Totals(ctx, namespace)
 		return []TopicStats{total}, err
 	})
 	if err != nil {
@@ -30,7 +30,7 @@ func (r *Router) Totals(ctx context.Context, namespace string) (TopicStats, erro
 
 // sumTopics adds up rows of all shards by topic, in order of namespace and name.
 func (r *Router) sumTopics(ask func(shard int) ([]TopicStats, error)) ([]TopicStats, error) {
-	parts := make([][]TopicStats, r.Shards())
+	parts := make([][]TopicStats, len(r.shards))
 	err := r.each(func(shard int) (err error) {
 		parts[shard], err = ask(shard)
 		return err
@@ -78,9 +78,9 @@ func (t TopicStats) Add(o TopicStats) TopicStats {
 
 // LaneStats merges the shards' lanes in order of name; a lane lives on one shard only.
 func (r *Router) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]LaneStats, error) {
-	parts := make([][]LaneStats, r.Shards())
+	parts := make([][]LaneStats, len(r.shards))
 	err := r.each(func(shard int) (err error) {
-		parts[shard], err = r.Store.LaneStats(ctx, shard, namespace, topic, after, limit)
+		parts[shard], err = r.shards[shard].LaneStats(ctx, namespace, topic, after, limit)
 		return err
 	})
 	if err != nil {
@@ -93,9 +93,9 @@ func (r *Router) LaneStats(ctx context.Context, namespace, topic, after string, 
 
 // ListLanes merges the shards' lanes with settings of their own in order of name.
 func (r *Router) ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]Lane, error) {
-	parts := make([][]Lane, r.Shards())
+	parts := make([][]Lane, len(r.shards))
 	err := r.each(func(shard int) (err error) {
-		parts[shard], err = r.Store.ListLanes(ctx, shard, namespace, topic, after, limit)
+		parts[shard], err = r.shards[shard].ListLanes(ctx, namespace, topic, after, limit)
 		return err
 	})
 	if err != nil {

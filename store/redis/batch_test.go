@@ -18,7 +18,7 @@ import (
 func bury(t *testing.T, s *Store, entries ...store.NewJob) {
 	t.Helper()
 	insert(t, s, entries...)
-	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
+	claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
 		Queues: []store.QueueClaim{{Queue: lane, Max: len(entries), Timeout: time.Minute}}, Max: len(entries), MaxBytes: 1 << 30,
 	})
 	require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestARevivalsAnswerIsBoundedAndItsRepeatIsTheSame(t *testing.T) {
 		token := store.NewToken()
 		var first []store.ReviveResult
 		for turn := range 2 {
-			results, err := s.Revive(t.Context(), 0, token, items)
+			results, err := s.Shards()[0].Revive(t.Context(), token, items)
 			require.NoError(t, err)
 			bytes := 0
 			for i, r := range results {
@@ -64,7 +64,7 @@ func TestARevivalsAnswerIsBoundedAndItsRepeatIsTheSame(t *testing.T) {
 			require.Equal(t, first, results)
 		}
 		for _, e := range entries {
-			found, err := s.Get(t.Context(), 0, e.Ref())
+			found, err := s.Shards()[0].Get(t.Context(), e.Ref())
 			require.NoError(t, err)
 			require.Equal(t, e.Body, found.Body)
 			require.Equal(t, 1, found.Generation)
@@ -78,19 +78,19 @@ func TestARevivalIsAnsweredAgainAsItWasThoughItsJobChangedSince(t *testing.T) {
 		bury(t, s, entry("a"), entry("b"))
 		items := []store.Revival{{Ref: ref("a"), Delay: time.Hour}, {Ref: ref("b"), Delay: time.Hour}, {Ref: ref("a")}, {Ref: ref("no")}}
 		token := store.NewToken()
-		first, err := s.Revive(t.Context(), 0, token, items)
+		first, err := s.Shards()[0].Revive(t.Context(), token, items)
 		require.NoError(t, err)
 		require.NoError(t, first[0].Err)
 		var state *store.StateError
 		require.ErrorAs(t, first[2].Err, &state)
 		require.Equal(t, job.Scheduled, state.State)
 		require.ErrorIs(t, first[3].Err, store.ErrNotFound)
-		_, err = s.Edit(t.Context(), 0, store.NewToken(), ref("a"), store.Edit{Kind: job.KindEdited, URL: new("https://other.example/")})
+		_, err = s.Shards()[0].Edit(t.Context(), store.NewToken(), ref("a"), store.Edit{Kind: job.KindEdited, URL: new("https://other.example/")})
 		require.NoError(t, err)
-		_, err = s.Cancel(t.Context(), 0, store.NewToken(), ref("b"))
+		_, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("b"))
 		require.NoError(t, err)
 		insert(t, s, entry("no"))
-		again, err := s.Revive(t.Context(), 0, token, items)
+		again, err := s.Shards()[0].Revive(t.Context(), token, items)
 		require.NoError(t, err)
 		require.Equal(t, first, again)
 	})
@@ -110,13 +110,13 @@ func TestARevivalLeavesWhatItDoesNotChange(t *testing.T) {
 		newer := string(appendField(nil, 222, []byte("from the future")))
 		require.NoError(t, s.client.HSet(t.Context(), sh.jobs, "a", before+newer).Err())
 		require.Eventually(t, func() bool {
-			found, err := s.Get(t.Context(), 0, ref("a"))
+			found, err := s.Shards()[0].Get(t.Context(), ref("a"))
 			require.NoError(t, err)
 			return time.Now().After(found.ExpiresAt.Add(10 * time.Millisecond)) // the server's clock is ours
 		}, 5*time.Second, 10*time.Millisecond)
 		url := "https://new.example/" + strings.Repeat("n", 400)
 		revival := store.Revival{Ref: ref("a"), Delay: time.Hour, ExpiresIn: 2 * time.Hour, URL: url, From: job.Dead}
-		results, err := s.Revive(t.Context(), 0, store.NewToken(), []store.Revival{revival})
+		results, err := s.Shards()[0].Revive(t.Context(), store.NewToken(), []store.Revival{revival})
 		require.NoError(t, err)
 		require.NoError(t, results[0].Err)
 		got := results[0].Job
@@ -137,12 +137,12 @@ func TestAJobThatCannotBeReadSpoilsNoBatch(t *testing.T) {
 		record, err := s.client.HGet(t.Context(), key, "newer").Result()
 		require.NoError(t, err)
 		require.NoError(t, s.client.HSet(t.Context(), key, "newer", "\x07"+record[1:]).Err())
-		results, err := s.Revive(t.Context(), 0, store.NewToken(), []store.Revival{{Ref: ref("newer")}, {Ref: ref("good")}})
+		results, err := s.Shards()[0].Revive(t.Context(), store.NewToken(), []store.Revival{{Ref: ref("newer")}, {Ref: ref("good")}})
 		require.NoError(t, err)
 		require.Error(t, results[0].Err)
 		require.NoError(t, results[1].Err)
 		require.Equal(t, job.Ready, results[1].Job.State)
-		errs, err := s.Purge(t.Context(), 0, store.NewToken(), []job.Ref{ref("newer")})
+		errs, err := s.Shards()[0].Purge(t.Context(), store.NewToken(), []job.Ref{ref("newer")})
 		require.NoError(t, err)
 		require.NoError(t, errs[0], "nobody needs to read what goes")
 	})
@@ -182,14 +182,14 @@ func TestLanesGoOnWhileMemoryIsFull(t *testing.T) {
 	put := putLane(t, s, policy.Lane{LaneRate: policy.Rate{Starts: 100, Per: time.Hour}})
 	memory(t, c, "1")
 
-	_, err := s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
+	_, err := s.Shards()[0].PutLane(t.Context(), store.NewToken(), store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
 	require.ErrorIs(t, err, store.ErrUnavailable)
-	_, err = s.Alarm(t.Context(), 0, store.NewToken(), store.Alarm{Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Outbox: []store.NewJob{entry("told")}})
+	_, err = s.Shards()[0].Alarm(t.Context(), store.NewToken(), store.Alarm{Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Outbox: []store.NewJob{entry("told")}})
 	require.ErrorIs(t, err, store.ErrUnavailable)
-	_, err = s.Revive(t.Context(), 0, store.NewToken(), []store.Revival{{Ref: ref("dead"), URL: "https://new.example/"}})
+	_, err = s.Shards()[0].Revive(t.Context(), store.NewToken(), []store.Revival{{Ref: ref("dead"), URL: "https://new.example/"}})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	for range 2 {
-		permits, err := s.Permit(t.Context(), 0, "a token", []store.PermitRequest{{Topic: "t", Rate: policy.Rate{Starts: 1, Per: time.Hour}, Starts: 1}})
+		permits, err := s.Shards()[0].Permit(t.Context(), "a token", []store.PermitRequest{{Topic: "t", Rate: policy.Rate{Starts: 1, Per: time.Hour}, Starts: 1}})
 		require.NoError(t, err)
 		require.Equal(t, 1, permits[0].Starts)
 	}
@@ -199,7 +199,7 @@ func TestLanesGoOnWhileMemoryIsFull(t *testing.T) {
 	item := settlement(claimed[0], policy.Verdict{Kind: policy.Delivered}, 200)
 	item.Lane = store.LaneChange{Cooldown: time.Hour}
 	settle(t, s, item)
-	errs, err := s.Purge(t.Context(), 0, store.NewToken(), []job.Ref{ref("purged")})
+	errs, err := s.Shards()[0].Purge(t.Context(), store.NewToken(), []job.Ref{ref("purged")})
 	require.NoError(t, err)
 	require.NoError(t, errs[0])
 
@@ -208,10 +208,10 @@ func TestLanesGoOnWhileMemoryIsFull(t *testing.T) {
 	require.Empty(t, left.Jobs)
 	require.True(t, left.Queues[0].Blocked)
 	require.Equal(t, put.Revision, left.Queues[0].Lane.Revision)
-	found, err := s.Get(t.Context(), 0, ref("dead"))
+	found, err := s.Shards()[0].Get(t.Context(), ref("dead"))
 	require.NoError(t, err)
 	require.Equal(t, job.Dead, found.State)
-	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+	carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
 	require.Empty(t, carried.Outbox)
 }

@@ -68,7 +68,8 @@ func (l *listener) close() {
 }
 
 // Wait blocks on the shard's own connection.
-func (s *Store) Wait(ctx context.Context, shard int, watch store.WaitOptions) (store.Wakeup, error) {
+func (sh *part) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
+	s := sh.store
 	if err := ctx.Err(); err != nil {
 		return store.Wakeup{}, fmt.Errorf("await the bell: %w", context.Cause(ctx))
 	}
@@ -76,7 +77,6 @@ func (s *Store) Wait(ctx context.Context, shard int, watch store.WaitOptions) (s
 		watch.Timeout = awaitDefault
 	}
 	watch.Max = min(cmp.Or(max(watch.Max, 0), store.MaxBatch), store.MaxBatch)
-	sh := s.shards[shard]
 	end := time.Now().Add(watch.Timeout)
 	for {
 		rung, err := s.await(ctx, sh, &watch, min(time.Until(end), awaitDefault))
@@ -167,9 +167,9 @@ func listen(ctx context.Context, client redis.UniversalClient, sh *part, watch *
 }
 
 // Notify puts queues on the bell that have something to claim.
-func (s *Store) Notify(ctx context.Context, shard int, queues []job.Queue) error {
+func (sh *part) Notify(ctx context.Context, queues []job.Queue) error {
+	s := sh.store
 	bound(len(queues))
-	sh := s.shards[shard]
 	names, _ := queuesOf(queues, func(q *job.Queue) job.Queue { return *q })
 	err := s.fresh(sh, func() error {
 		found, err := sh.find(ctx, s.runner, names)

@@ -115,14 +115,14 @@ func claimAndSettle(b *testing.B, lanes, callers int) {
 	for range callers {
 		go func() {
 			finished <- func() error {
-				held, err := s.Claim(b.Context(), 0, store.NewToken(), request)
+				held, err := s.Shards()[0].Claim(b.Context(), store.NewToken(), request)
 				for err == nil && done.Load() < int64(b.N) {
 					items := make([]store.Settlement, 0, len(held.Jobs))
 					for _, h := range held.Jobs {
 						items = append(items, settlement(h, policy.Verdict{Kind: policy.Delivered}, 200))
 					}
 					done.Add(int64(len(items)))
-					_, held, err = s.Settle(b.Context(), 0, store.NewToken(), items, &request)
+					_, held, err = s.Shards()[0].Settle(b.Context(), store.NewToken(), items, &request)
 				}
 				return err
 			}()

@@ -26,12 +26,12 @@ const (
 
 // Carry reads the agenda's head, and moves what its queues have in one script. When there is nothing to do the first
 // is all.
-func (s *Store) Carry(ctx context.Context, shard int, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+func (sh *part) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+	s := sh.store
 	round.Queues = min(cmp.Or(max(round.Queues, 0), carryQueues), 4*store.MaxBatch)
 	round.Jobs = min(cmp.Or(max(round.Jobs, 0), carryJobs), carryMost)
 	round.Ready = min(cmp.Or(max(round.Ready, 0), carryReady), carryMost)
 	round.SkipOutbox, round.OutboxBytes = max(round.SkipOutbox, 0), cmp.Or(max(round.OutboxBytes, 0), store.OutboxBytes)
-	sh := s.shards[shard]
 	var carried store.CarryResult
 	err := s.fresh(sh, func() (err error) {
 		carried, err = s.carry(ctx, sh, token, round)

@@ -60,8 +60,8 @@ func (s *Store) read(ctx context.Context, sh *part, ref job.Ref, memory string) 
 }
 
 // Get reads a job with its record.
-func (s *Store) Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error) {
-	sh := s.shards[shard]
+func (sh *part) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
+	s := sh.store
 	var found job.Job
 	err := s.fresh(sh, func() error {
 		st, err := s.read(ctx, sh, ref, sh.token("", ""))
@@ -80,9 +80,9 @@ func (s *Store) Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error
 }
 
 // Known looks among jobs and remembered ids.
-func (s *Store) Known(ctx context.Context, shard int, refs []job.Ref) ([]bool, error) {
+func (sh *part) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
+	s := sh.store
 	bound(len(refs))
-	sh := s.shards[shard]
 	c := s.newCall(sh, scriptKnown, sh.token("", ""), nil, nil, len(refs))
 	for _, ref := range refs {
 		c.add(member(ref))
@@ -104,8 +104,8 @@ func (s *Store) Known(ctx context.Context, shard int, refs []job.Ref) ([]bool, e
 
 // change reads a job, makes the call that prepare makes of it, and does so again when the job changed in between.
 // kind names the method under the token.
-func (s *Store) change(ctx context.Context, shard int, token store.Token, kind string, ref job.Ref, prepare func(sh *part, st *stored, memory string) (*call, error)) (job.Job, error) {
-	sh := s.shards[shard]
+func (sh *part) change(ctx context.Context, token store.Token, kind string, ref job.Ref, prepare func(st *stored, memory string) (*call, error)) (job.Job, error) {
+	s := sh.store
 	memory := sh.token(string(token), kind)
 	for range changeTries {
 		var changed job.Job
@@ -114,7 +114,7 @@ func (s *Store) change(ctx context.Context, shard int, token store.Token, kind s
 			if err != nil {
 				return err
 			}
-			c, err := prepare(sh, st, memory)
+			c, err := prepare(st, memory)
 			if err != nil {
 				return err
 			}
@@ -167,8 +167,9 @@ func (s *Store) changed(st *stored, reply any) (job.Job, error) {
 }
 
 // Cancel ends a job, or marks it while it is held.
-func (s *Store) Cancel(ctx context.Context, shard int, token store.Token, ref job.Ref) (job.Job, error) {
-	j, err := s.change(ctx, shard, token, "x", ref, func(sh *part, st *stored, memory string) (*call, error) {
+func (sh *part) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
+	s := sh.store
+	j, err := sh.change(ctx, token, "x", ref, func(st *stored, memory string) (*call, error) {
 		c := s.newCall(sh, scriptCancel, memory, []*queue{st.queue}, nil, 1)
 		c.add(st.member)
 		return c, nil
@@ -180,7 +181,8 @@ func (s *Store) Cancel(ctx context.Context, shard int, token store.Token, ref jo
 }
 
 // Edit changes a job that nobody holds.
-func (s *Store) Edit(ctx context.Context, shard int, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
+func (sh *part) Edit(ctx context.Context, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
+	s := sh.store
 	due := ""
 	switch {
 	case edit.Delay != nil:
@@ -188,7 +190,7 @@ func (s *Store) Edit(ctx context.Context, shard int, token store.Token, ref job.
 	case edit.RunAt != nil:
 		due = dueWish(0, *edit.RunAt)
 	}
-	j, err := s.change(ctx, shard, token, "e", ref, func(sh *part, st *stored, memory string) (*call, error) {
+	j, err := sh.change(ctx, token, "e", ref, func(st *stored, memory string) (*call, error) {
 		expiry := ""
 		switch {
 		case edit.ExpiresAt != nil:

@@ -12,8 +12,8 @@ import (
 )
 
 // Claim holds jobs in one script.
-func (s *Store) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
-	sh := s.shards[shard]
+func (sh *part) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+	s := sh.store
 	var claimed store.ClaimResult
 	err := s.fresh(sh, func() error {
 		c, err := s.claim(ctx, sh, token, &request, "")

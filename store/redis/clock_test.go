@@ -82,7 +82,7 @@ func stepsBack(t *testing.T, o Options) {
 func carryAll(t *testing.T, s *Store) (rounds int, step time.Duration) {
 	t.Helper()
 	for {
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		rounds++
 		step += carried.ClockStep
@@ -100,7 +100,7 @@ func heldIn(t *testing.T, s *Store, lane string) store.ClaimedJob {
 	insert(t, s, e)
 	request := wants(1)
 	request.Queues[0].Queue = e.Queue
-	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+	claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), request)
 	require.NoError(t, err)
 	require.Len(t, claimed.Jobs, 1)
 	return claimed.Jobs[0]
@@ -121,12 +121,12 @@ func TestClockStep_IsTakenOverByTheNextCarrier(t *testing.T) {
 	_, step := carryAll(t, second)
 	require.InDelta(t, -11.5*float64(time.Second), float64(step), float64(10*time.Millisecond), "as far as the noted reading tells")
 	clock.pass(time.Second)
-	rung, err := second.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
+	rung, err := second.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
 	require.NoError(t, err)
 	require.NotEmpty(t, rung.Queues)
 	carryAll(t, second)
 	clock.pass(14 * time.Second)
-	carried, err := second.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+	carried, err := second.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
 	require.Equal(t, 1, carried.ExpiredLeases, "its lease ends when it would have ended")
 	_, step = carryAll(t, first)
@@ -148,21 +148,21 @@ func TestClockStep_OfManyQueuesIsRescoredInPortions(t *testing.T) {
 	// Another process goes on where one ended, and nothing is moved twice.
 	clock.step(time.Hour)
 	for range 2 {
-		_, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+		_, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 	}
 	other := open(t, clock.options())
 	carryAll(t, other)
 	clock.pass(15*time.Second - 10*time.Millisecond)
 	for range 5 {
-		carried, err := other.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+		carried, err := other.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		require.Zero(t, carried.ExpiredLeases)
 	}
 	clock.pass(20 * time.Millisecond)
 	lapsed := 0
 	for range lanes/carryQueues + 1 {
-		carried, err := other.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+		carried, err := other.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		lapsed += carried.ExpiredLeases
 	}
@@ -201,38 +201,38 @@ func TestClockStep_IsNoneWhatCallsAndSlewingTake(t *testing.T) {
 func TestLead_OfADeadHolderEndsThoughTheClockWasSetBack(t *testing.T) {
 	clock := newClock(t)
 	dead, other := open(t, clock.options()), open(t, clock.options())
-	_, err := dead.Lead(t.Context(), 0)
+	_, err := dead.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)
 	clock.server.SetTTL(dead.shards[0].lead, 10*time.Minute) // what a step does to it
 	took := time.Duration(0)
 	for ; took < 10*time.Second; took += time.Second {
-		if _, err = other.Lead(t.Context(), 0); err == nil {
+		if _, err = other.Shards()[0].Lead(t.Context()); err == nil {
 			break
 		}
 		require.ErrorIs(t, err, store.ErrNotLeader)
 		clock.pass(time.Second)
 	}
 	require.Equal(t, store.LeadershipTTL, took)
-	_, err = dead.Lead(t.Context(), 0)
+	_, err = dead.Shards()[0].Lead(t.Context())
 	require.ErrorIs(t, err, store.ErrNotLeader)
 }
 
 func TestLead_OfALivingHolderStaysItsOwnWhenTheClockIsSetBack(t *testing.T) {
 	clock := newClock(t)
 	holder, other := open(t, clock.options()), open(t, clock.options())
-	lead, err := holder.Lead(t.Context(), 0)
+	lead, err := holder.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)
 	for range 3 {
 		clock.server.SetTTL(holder.shards[0].lead, 10*time.Minute)
 		for range 5 {
-			_, err = other.Lead(t.Context(), 0)
+			_, err = other.Shards()[0].Lead(t.Context())
 			require.ErrorIs(t, err, store.ErrNotLeader)
 			clock.pass(time.Second)
 			require.NoError(t, lead.Extend(t.Context()))
 		}
 	}
 	require.NoError(t, lead.Release(t.Context()))
-	_, err = other.Lead(t.Context(), 0)
+	_, err = other.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)
 }
 
@@ -241,7 +241,7 @@ func TestList_ShowsReadyJobsThatAStepBackMadeScheduled(t *testing.T) {
 	s := open(t, clock.options())
 	insert(t, s, entry("a"))
 	list := func(state job.State) int {
-		page, err := s.List(t.Context(), 0, store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: state, Limit: 9})
+		page, err := s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: state, Limit: 9})
 		require.NoError(t, err)
 		return len(page.Jobs)
 	}
@@ -271,7 +271,7 @@ func TestClockStep_LeavesHoldsOfOlderProgramsAsLongAsTheyWere(t *testing.T) {
 	clock.step(-time.Hour)
 	carryAll(t, s)
 	insert(t, s, entry("b"))
-	lanes, err := s.LaneStats(t.Context(), 0, lane.Namespace, lane.Topic, "", 1)
+	lanes, err := s.Shards()[0].LaneStats(t.Context(), lane.Namespace, lane.Topic, "", 1)
 	require.NoError(t, err)
 	require.WithinDuration(t, clock.now().Add(time.Minute), lanes[0].CooldownUntil, 10*time.Millisecond)
 }
@@ -282,12 +282,12 @@ func TestRepair_WaitsUntilAllIsRescored(t *testing.T) {
 	insert(t, s, entry("a"))
 	carryAll(t, s)
 	repair := func() time.Duration {
-		result, err := s.Repair(t.Context(), 0)
+		result, err := s.Shards()[0].Repair(t.Context())
 		require.NoError(t, err)
 		return result.Wait
 	}
 	clock.step(time.Hour)
-	_, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+	_, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
 	require.True(t, s.shards[0].watch.rescoring())
 	require.Equal(t, rescorePause, repair())
@@ -305,14 +305,14 @@ func TestTotals_CountLanesThatAreStillToBeRescored(t *testing.T) {
 	clock.pass(time.Second)
 	carryAll(t, s)
 	totals := func() store.TopicStats {
-		total, err := s.Totals(t.Context(), 0, lane.Namespace)
+		total, err := s.Shards()[0].Totals(t.Context(), lane.Namespace)
 		require.NoError(t, err)
 		return total
 	}
 	before := totals()
 	require.EqualValues(t, 1, before.Ready)
 	clock.step(time.Minute)
-	_, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+	_, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
 	require.True(t, s.shards[0].watch.rescoring())
 	require.Equal(t, before, totals())

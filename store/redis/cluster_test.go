@@ -12,7 +12,7 @@ func TestAClusterIsLaidOutInSixteenShardsSpreadOverItsServers(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartCluster(t, 3, 0)
 	s := open(t, Options{URL: servers.URL()})
-	require.Equal(t, 16, s.Shards())
+	require.Equal(t, 16, len(s.Shards()))
 	require.True(t, s.shards[0].short)
 	share := map[string]int{}
 	for _, sh := range s.shards {
@@ -24,7 +24,7 @@ func TestAClusterIsLaidOutInSixteenShardsSpreadOverItsServers(t *testing.T) {
 	for addr, shards := range share {
 		require.GreaterOrEqual(t, shards, 5, addr)
 	}
-	require.Equal(t, 16, open(t, Options{URL: servers.URL()}).Shards(), "as it was laid out")
+	require.Equal(t, 16, len(open(t, Options{URL: servers.URL()}).Shards()), "as it was laid out")
 }
 
 func TestAnAddressOfAnotherFormIsRefusedByName(t *testing.T) {

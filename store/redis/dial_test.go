@@ -32,7 +32,7 @@ func TestConnectionsThatWentSilentAreFoundAllAtOnce(t *testing.T) {
 	busy.Wait()
 	proxy.Stall()
 	began := time.Now()
-	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("a")})
+	_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err, "the call was made again on a new connection")
 	// One after the other, the silent connections would take half a second each.
 	require.Less(t, time.Since(began), 10*time.Second)
@@ -85,7 +85,7 @@ func TestAwaitEndsWithItsContextWhileItConnects(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
 	began := time.Now()
-	_, err := s.Wait(ctx, 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Minute})
+	_, err := s.Shards()[0].Wait(ctx, store.WaitOptions{Group: store.GroupPush, Timeout: time.Minute})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Less(t, time.Since(began), 20*time.Second)
 	proxy.Cut()
@@ -98,7 +98,7 @@ func TestAListenerWhoseConnectionWentSilentIsGivenUp(t *testing.T) {
 	s := open(t, Options{URL: "redis://" + proxy.Addr()})
 	ended := make(chan error, 1)
 	go func() {
-		_, err := s.Wait(context.WithoutCancel(t.Context()), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Minute})
+		_, err := s.Shards()[0].Wait(context.WithoutCancel(t.Context()), store.WaitOptions{Group: store.GroupPush, Timeout: time.Minute})
 		ended <- err
 	}()
 	admin := client(t, server.Addr())
@@ -114,7 +114,7 @@ func TestAListenerWhoseConnectionWentSilentIsGivenUp(t *testing.T) {
 		require.Fail(t, "nobody noticed")
 	}
 	insert(t, s, entry("a"))
-	rung, err := s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: 5 * time.Second})
+	rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: 5 * time.Second})
 	require.NoError(t, err)
 	require.Len(t, rung.Queues, 1)
 }

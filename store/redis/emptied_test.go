@@ -25,7 +25,7 @@ func TestSettlementsOfAnEmptiedDatabaseAreLost(t *testing.T) {
 		}
 		lost := []error{store.ErrLeaseLost, store.ErrLeaseLost}
 		token, next := store.NewToken(), wants(2)
-		errs, claimed, err := s.Settle(t.Context(), 0, token, items, &next)
+		errs, claimed, err := s.Shards()[0].Settle(t.Context(), token, items, &next)
 		require.NoError(t, err)
 		require.Equal(t, lost, errs)
 		require.Empty(t, claimed.Jobs)
@@ -35,17 +35,17 @@ func TestSettlementsOfAnEmptiedDatabaseAreLost(t *testing.T) {
 		insert(t, s, elsewhere)
 		request := wants(1)
 		request.Queues[0].Queue = elsewhere.Queue
-		_, err = s.Claim(t.Context(), 0, store.NewToken(), request)
+		_, err = s.Shards()[0].Claim(t.Context(), store.NewToken(), request)
 		require.NoError(t, err)
-		errs, _, err = s.Settle(t.Context(), 0, store.NewToken(), items, nil)
+		errs, _, err = s.Shards()[0].Settle(t.Context(), store.NewToken(), items, nil)
 		require.NoError(t, err)
 		require.Equal(t, lost, errs, "the id is held in another queue")
 
 		insert(t, s, entry("b"))
-		errs, _, err = s.Settle(t.Context(), 0, token, items, &next)
+		errs, _, err = s.Shards()[0].Settle(t.Context(), token, items, &next)
 		require.NoError(t, err)
 		require.Equal(t, lost, errs, "as the first call was answered")
-		errs, _, err = s.Settle(t.Context(), 0, store.NewToken(), items, nil)
+		errs, _, err = s.Shards()[0].Settle(t.Context(), store.NewToken(), items, nil)
 		require.NoError(t, err)
 		require.Equal(t, lost, errs)
 	})
@@ -75,17 +75,17 @@ func TestReadsSeeThroughNumbersThatWereGivenAnew(t *testing.T) {
 	insert(t, s, in("of-two", "two"))
 
 	turn()
-	got, err := s.Get(t.Context(), 0, ref("of-one"))
+	got, err := s.Shards()[0].Get(t.Context(), ref("of-one"))
 	require.NoError(t, err)
 	require.Equal(t, "one", got.Lane)
 
 	turn()
-	again, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{in("of-one", "one")})
+	again, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{in("of-one", "one")})
 	require.NoError(t, err)
 	require.Equal(t, "one", again[0].Job.Lane)
 
 	turn()
-	page, err := s.List(t.Context(), 0, store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: job.Scheduled, Limit: 10})
+	page, err := s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: job.Scheduled, Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, page.Jobs, 2)
 	for _, j := range page.Jobs {
@@ -93,23 +93,23 @@ func TestReadsSeeThroughNumbersThatWereGivenAnew(t *testing.T) {
 	}
 
 	turn()
-	page, err = s.List(t.Context(), 0, store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: job.Scheduled, Lane: "one", Limit: 10})
+	page, err = s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: job.Scheduled, Lane: "one", Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, page.Jobs, 1)
 	require.Equal(t, "of-one", page.Jobs[0].ID)
 
 	turn()
 	for _, e := range []string{"of-one", "of-two"} {
-		_, err = other.Edit(t.Context(), 0, store.NewToken(), ref(e), store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
+		_, err = other.Shards()[0].Edit(t.Context(), store.NewToken(), ref(e), store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
 		require.NoError(t, err)
 	}
-	page, err = s.List(t.Context(), 0, store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: job.Ready, Limit: 10})
+	page, err = s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: job.Ready, Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, page.Jobs, 2)
 	for _, j := range page.Jobs {
 		require.Equal(t, "of-"+j.Lane, j.ID)
 	}
-	stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
+	stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, stats[0].Ready)
 }
@@ -137,7 +137,7 @@ func TestAResumedTopicOfManyLanesWithManyJobsLosesNoLane(t *testing.T) {
 		}
 	}
 	carry := func() store.CarryResult {
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		return carried
 	}
@@ -153,13 +153,13 @@ func TestAResumedTopicOfManyLanesWithManyJobsLosesNoLane(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, agenda, "lanes that nobody will look at")
 	for {
-		rung, err := s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
+		rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
 		require.NoError(t, err)
 		if len(rung.Queues) == 0 {
 			break
 		}
 		for _, q := range rung.Queues {
-			claimed, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
+			claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
 				Queues: []store.QueueClaim{{Queue: q, Max: each, Timeout: time.Minute}}, Max: each, MaxBytes: 1 << 20,
 			})
 			require.NoError(t, err)

@@ -10,9 +10,9 @@ import (
 )
 
 // ClaimExpired reads which jobs wait beyond their time to live, and holds them in one script.
-func (s *Store) ClaimExpired(ctx context.Context, shard int, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
+func (sh *part) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
+	s := sh.store
 	bound(request.Max)
-	sh := s.shards[shard]
 	var held []store.ClaimedJob
 	err := s.fresh(sh, func() (err error) {
 		held, err = s.claimExpired(ctx, sh, token, &request)

@@ -31,14 +31,14 @@ func comesBack(t *testing.T, call func() error) {
 func rings(t *testing.T, s *Store, shard int, id string) {
 	t.Helper()
 	comesBack(t, func() error {
-		_, err := s.Insert(t.Context(), shard, store.NewToken(), []store.NewJob{entry(id)})
+		_, err := s.Shards()[shard].Insert(t.Context(), store.NewToken(), []store.NewJob{entry(id)})
 		return err
 	})
 	comesBack(t, func() error {
-		rung, err := s.Wait(t.Context(), shard, store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
+		rung, err := s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 		if err == nil && len(rung.Queues) == 0 {
 			// Carry rings again within a second, as it does in a process.
-			_, err = s.Carry(t.Context(), shard, store.NewToken(), store.CarryOptions{})
+			_, err = s.Shards()[shard].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 			if err == nil {
 				err = &store.UnavailableError{Reason: "nothing was heard yet"}
 			}
@@ -51,7 +51,7 @@ func TestASentinelsPrimaryIsLostAndItsReplicaTakesOver(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartSentinel(t, 1)
 	s := open(t, Options{URL: servers.URL(), Wait: Wait{Replicas: 1, Timeout: 5 * time.Second}})
-	taken, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("a")})
+	taken, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err)
 	require.Equal(t, 1, taken[0].Job.Durability.Replicas)
 	before, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{}})
@@ -60,7 +60,7 @@ func TestASentinelsPrimaryIsLostAndItsReplicaTakesOver(t *testing.T) {
 	old.Kill()
 	servers.AwaitMaster(old)
 	comesBack(t, func() error { return s.Ping(t.Context()) })
-	_, err = s.Get(t.Context(), 0, ref("a"))
+	_, err = s.Shards()[0].Get(t.Context(), ref("a"))
 	require.NoError(t, err, "what a replica had is not lost")
 	rings(t, s, 0, "b")
 	after, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{}})
@@ -87,7 +87,7 @@ func TestAWaitForReplicasTellsWhatAFailoverWouldLose(t *testing.T) {
 	servers := redistest.StartSentinel(t, 1)
 	s := open(t, Options{URL: servers.URL(), Wait: Wait{Replicas: 1, Timeout: time.Second}})
 	insertOne := func(id string) int {
-		taken, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry(id)})
+		taken, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry(id)})
 		require.NoError(t, err)
 		return taken[0].Job.Durability.Replicas
 	}
@@ -96,9 +96,9 @@ func TestAWaitForReplicasTellsWhatAFailoverWouldLose(t *testing.T) {
 	require.Zero(t, insertOne("at risk"))
 	promote()
 	comesBack(t, func() error { return s.Ping(t.Context()) })
-	_, err := s.Get(t.Context(), 0, ref("saved"))
+	_, err := s.Shards()[0].Get(t.Context(), ref("saved"))
 	require.NoError(t, err)
-	_, err = s.Get(t.Context(), 0, ref("at risk"))
+	_, err = s.Shards()[0].Get(t.Context(), ref("at risk"))
 	require.ErrorIs(t, err, store.ErrNotFound, "its answer had said so")
 	require.Equal(t, 0, insertOne("at risk"), "and a repeat takes it anew")
 }
@@ -130,15 +130,15 @@ func TestAClustersServerIsLostAndItsReplicaTakesOver(t *testing.T) {
 	servers := redistest.StartCluster(t, 3, 1)
 	s := open(t, Options{URL: servers.URL(), Wait: Wait{Replicas: 1, Timeout: 5 * time.Second}})
 	const shard = 3
-	taken, err := s.Insert(t.Context(), shard, store.NewToken(), []store.NewJob{entry("a")})
+	taken, err := s.Shards()[shard].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err)
 	require.Equal(t, 1, taken[0].Job.Durability.Replicas)
-	_, err = s.Wait(t.Context(), shard, store.WaitOptions{Group: store.GroupPush, Timeout: time.Second}) // it has a connection now
+	_, err = s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second}) // it has a connection now
 	require.NoError(t, err)
 	servers.Master(servers.Slot(s.shards[shard].wake)).Kill()
 	servers.AwaitOK()
 	comesBack(t, func() error { return s.Ping(t.Context()) })
-	_, err = s.Get(t.Context(), shard, ref("a"))
+	_, err = s.Shards()[shard].Get(t.Context(), ref("a"))
 	require.NoError(t, err)
 	rings(t, s, shard, "b")
 }
@@ -148,9 +148,9 @@ func TestASlotMovesWithItsJobs(t *testing.T) {
 	servers := redistest.StartCluster(t, 3, 0)
 	s := open(t, Options{URL: restrictNodes(t, servers)})
 	const shard = 3
-	_, err := s.Insert(t.Context(), shard, store.NewToken(), []store.NewJob{entry("a")})
+	_, err := s.Shards()[shard].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err)
-	_, err = s.Wait(t.Context(), shard, store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
+	_, err = s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 	require.NoError(t, err)
 	slot := servers.Slot(s.shards[shard].wake)
 	from := servers.Master(slot)
@@ -160,7 +160,7 @@ func TestASlotMovesWithItsJobs(t *testing.T) {
 	}
 	move := servers.BeginMove(slot, to)
 	for move.Carry(1) > 0 { // key after key, calls in between
-		_, err := s.Insert(t.Context(), shard, store.NewToken(), []store.NewJob{entry("b")})
+		_, err := s.Shards()[shard].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("b")})
 		if err != nil {
 			require.ErrorIs(t, err, store.ErrUnavailable)
 		}
@@ -168,7 +168,7 @@ func TestASlotMovesWithItsJobs(t *testing.T) {
 	move.Finish()
 	comesBack(t, func() error { return s.Ping(t.Context()) })
 	rings(t, s, shard, "c")
-	held, err := s.Claim(t.Context(), shard, store.NewToken(), store.ClaimRequest{
+	held, err := s.Shards()[shard].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
 		Queues: []store.QueueClaim{{Queue: lane, Max: 10, Timeout: time.Second}}, Max: 10, MaxBytes: 1 << 20,
 	})
 	require.NoError(t, err)

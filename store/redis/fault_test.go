@@ -20,10 +20,10 @@ func TestAReplicaIsUnavailable(t *testing.T) {
 	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
 	insert(t, s, entry("a"))
 	require.NoError(t, c.Do(t.Context(), "replicaof", "127.0.0.1", "1").Err())
-	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("b")})
+	_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("b")})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.ErrorContains(t, err, "READONLY")
-	_, err = s.Lead(t.Context(), 0)
+	_, err = s.Shards()[0].Lead(t.Context())
 	require.ErrorIs(t, err, store.ErrUnavailable)
 }
 
@@ -34,16 +34,16 @@ func TestAServerThatIsGoneIsUnavailableAndComesBack(t *testing.T) {
 	held := claimAll(t, s, 1).Jobs
 	server.Kill()
 
-	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("b")})
+	_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("b")})
 	require.ErrorIs(t, err, store.ErrUnavailable)
-	_, err = s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
+	_, err = s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 
 	server.Restart()
 	require.Eventually(t, func() bool { return s.Ping(t.Context()) == nil }, 5*time.Second, 10*time.Millisecond)
 	settle(t, s, settlement(held[0], policy.Verdict{Kind: policy.Delivered}, 200))
 	comesBack(t, func() error { // its client looks for a server that was away once a second
-		_, err := s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
+		_, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
 		return err
 	})
 }
@@ -59,15 +59,15 @@ func TestScriptsSurviveAFlush(t *testing.T) {
 		flush()
 		next := wants(1)
 		// Only the claim's script is known: it must not run before the settlement.
-		_, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{Queues: next.Queues})
+		_, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), store.ClaimRequest{Queues: next.Queues})
 		require.NoError(t, err)
-		errs, claimed, err := s.Settle(t.Context(), 0, store.NewToken(),
+		errs, claimed, err := s.Shards()[0].Settle(t.Context(), store.NewToken(),
 			[]store.Settlement{settlement(held[0], policy.Verdict{Kind: policy.Delivered}, 200)}, &next)
 		require.NoError(t, err)
 		require.Equal(t, []error{nil}, errs)
 		require.Len(t, claimed.Jobs, 1)
 		flush()
-		_, err = s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+		_, err = s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 	})
 }
@@ -117,17 +117,17 @@ func TestACallWhoseReplyWasLostIsAnsweredAgain(t *testing.T) {
 
 		token := store.NewToken()
 		l.lose = true
-		_, err := s.Insert(t.Context(), 0, token, []store.NewJob{entry("a"), entry("b")})
+		_, err := s.Shards()[0].Insert(t.Context(), token, []store.NewJob{entry("a"), entry("b")})
 		require.ErrorIs(t, err, store.ErrUnavailable)
-		again, err := s.Insert(t.Context(), 0, token, []store.NewJob{entry("a"), entry("b")})
+		again, err := s.Shards()[0].Insert(t.Context(), token, []store.NewJob{entry("a"), entry("b")})
 		require.NoError(t, err)
 		require.Equal(t, store.Created, again[0].Outcome)
 
 		token = store.NewToken()
 		l.lose = true
-		_, err = s.Claim(t.Context(), 0, token, wants(1))
+		_, err = s.Shards()[0].Claim(t.Context(), token, wants(1))
 		require.ErrorIs(t, err, store.ErrUnavailable)
-		held, err := s.Claim(t.Context(), 0, token, wants(1))
+		held, err := s.Shards()[0].Claim(t.Context(), token, wants(1))
 		require.NoError(t, err)
 		require.Len(t, held.Jobs, 1)
 		require.Equal(t, "a", held.Jobs[0].ID)
@@ -135,9 +135,9 @@ func TestACallWhoseReplyWasLostIsAnsweredAgain(t *testing.T) {
 		token, next := store.NewToken(), wants(1)
 		items := []store.Settlement{settlement(held.Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200)}
 		l.lose = true
-		_, _, err = s.Settle(t.Context(), 0, token, items, &next)
+		_, _, err = s.Shards()[0].Settle(t.Context(), token, items, &next)
 		require.ErrorIs(t, err, store.ErrUnavailable)
-		errs, claimed, err := s.Settle(t.Context(), 0, token, items, &next)
+		errs, claimed, err := s.Shards()[0].Settle(t.Context(), token, items, &next)
 		require.NoError(t, err)
 		require.Equal(t, []error{nil}, errs)
 		require.Len(t, claimed.Jobs, 1)
@@ -165,7 +165,7 @@ func TestAwaitEndsWithItsContextAndIsUsableAfterwards(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			_, err := s.Wait(ctx, 0, store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Minute})
+			_, err := s.Shards()[0].Wait(ctx, store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Minute})
 			ended <- err
 		}()
 		require.Eventually(t, func() bool {
@@ -181,7 +181,7 @@ func TestAwaitEndsWithItsContextAndIsUsableAfterwards(t *testing.T) {
 			require.Fail(t, "Await did not end")
 		}
 		insert(t, s, entry("a"))
-		rung, err := s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: 5 * time.Second})
+		rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: 5 * time.Second})
 		require.NoError(t, err)
 		require.Equal(t, []job.Queue{lane}, rung.Queues)
 	})
@@ -193,7 +193,7 @@ func TestAPolicyWrittenHalfWayIsCopiedByTheNextLead(t *testing.T) {
 		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 		require.NoError(t, err)
 		require.NoError(t, s.client.Del(t.Context(), s.shards[0].terms).Err()) // as if the copy had not been made
-		lead, err := s.Lead(t.Context(), 0)
+		lead, err := s.Shards()[0].Lead(t.Context())
 		require.NoError(t, err)
 		claimed := claimAll(t, s, 1)
 		require.Empty(t, claimed.Jobs)
@@ -202,7 +202,7 @@ func TestAPolicyWrittenHalfWayIsCopiedByTheNextLead(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, topics, 1)
 		require.Equal(t, revision, claimed.Revision)
-		_, err = s.Lead(t.Context(), 0)
+		_, err = s.Shards()[0].Lead(t.Context())
 		require.ErrorIs(t, err, store.ErrNotLeader)
 		require.NoError(t, lead.Extend(t.Context()))
 		require.NoError(t, lead.Release(t.Context()))
@@ -212,7 +212,7 @@ func TestAPolicyWrittenHalfWayIsCopiedByTheNextLead(t *testing.T) {
 func TestAPolicyWrittenHalfWayIsCopiedByTheLeadThatHolds(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		insert(t, s, entry("a"))
-		lead, err := s.Lead(t.Context(), 0)
+		lead, err := s.Shards()[0].Lead(t.Context())
 		require.NoError(t, err)
 		_, err = s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 		require.NoError(t, err)
@@ -240,13 +240,13 @@ func TestAResumedTopicOfManyLanesRings(t *testing.T) {
 	put(false)
 	for rounds := 0; ; rounds++ {
 		require.Less(t, rounds, 100)
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		if carried.Next != 0 {
 			break
 		}
 	}
-	rung, err := s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
+	rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 	require.NoError(t, err)
 	require.Len(t, rung.Queues, lanes)
 }

@@ -22,7 +22,7 @@ func delivers(t *testing.T, s *Store, id, lane string) {
 	insert(t, s, e)
 	request := wants(1)
 	request.Queues[0].Queue = e.Queue
-	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+	claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), request)
 	require.NoError(t, err)
 	require.Len(t, claimed.Jobs, 1)
 	settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200))
@@ -52,7 +52,7 @@ func checked(t *testing.T, clock *fakeClock) *Store {
 func sweepAll(t *testing.T, s *Store) {
 	t.Helper()
 	for more := true; more; {
-		swept, err := s.Sweep(t.Context(), 0, store.NewToken(), 100)
+		swept, err := s.Shards()[0].Sweep(t.Context(), store.NewToken(), 100)
 		require.NoError(t, err)
 		more = swept.More
 	}
@@ -73,11 +73,11 @@ func TestForget_KeepsLanesWhoseJobsAreKept(t *testing.T) {
 
 	clock.pass(*keep - time.Hour + time.Second) // now job a goes
 	sweepAll(t, s)
-	_, err := s.Get(t.Context(), 0, ref("a"))
+	_, err := s.Shards()[0].Get(t.Context(), ref("a"))
 	require.ErrorIs(t, err, store.ErrNotFound)
 	sweepAll(t, s)
 	require.ElementsMatch(t, []string{"second", "waits"}, known(t, s), "the oldest that is kept ended an hour later")
-	found, err := s.Get(t.Context(), 0, ref("b"))
+	found, err := s.Shards()[0].Get(t.Context(), ref("b"))
 	require.NoError(t, err)
 	require.Equal(t, "second", found.Lane)
 
@@ -92,7 +92,7 @@ func TestForget_KeepsLanesWhoseJobsAreKept(t *testing.T) {
 		}
 		require.LessOrEqual(t, size, int64(1), key)
 	}
-	total, err := s.Totals(t.Context(), 0, lane.Namespace)
+	total, err := s.Shards()[0].Totals(t.Context(), lane.Namespace)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, total.Registered)
 	require.EqualValues(t, 2, total.Delivered)
@@ -112,9 +112,9 @@ func TestForget_KeepsLanesOfJobsThatEndedAheadOfTheClock(t *testing.T) {
 	clock.pass(keep + time.Minute)   // "behind" goes, "ahead" stays for six hours more
 	sweepAll(t, s)
 	sweepAll(t, s)
-	_, err := s.Get(t.Context(), 0, ref("behind"))
+	_, err := s.Shards()[0].Get(t.Context(), ref("behind"))
 	require.ErrorIs(t, err, store.ErrNotFound)
-	found, err := s.Get(t.Context(), 0, ref("ahead"))
+	found, err := s.Shards()[0].Get(t.Context(), ref("ahead"))
 	require.NoError(t, err)
 	require.Equal(t, "lane", found.Lane)
 	require.Equal(t, []string{"lane"}, known(t, s))
@@ -147,7 +147,7 @@ func TestForget_OtherProcessesGetAnotherNumber(t *testing.T) {
 		require.NotEqual(t, before, n, name)
 	}
 	for _, id := range []string{"c", "d", "e"} {
-		found, err := s.Get(t.Context(), 0, ref(id))
+		found, err := s.Shards()[0].Get(t.Context(), ref(id))
 		require.NoError(t, err)
 		require.Equal(t, job.Delivered, found.State)
 	}
@@ -166,7 +166,7 @@ func TestForget_GoesThroughTopicsWithManyLanes(t *testing.T) {
 		insert(t, s, entries[from:min(from+500, lanes)]...)
 	}
 	for _, e := range entries[1:] {
-		_, err := s.Cancel(t.Context(), 0, store.NewToken(), e.Ref())
+		_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), e.Ref())
 		require.NoError(t, err)
 	}
 	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
@@ -229,7 +229,7 @@ func TestForget_StopsNoCheck(t *testing.T) {
 	insert(t, s, entries...)
 	sweepAll(t, s)
 	sh := s.shards[0]
-	_, err := s.Repair(t.Context(), 0) // reads what was checked last
+	_, err := s.Shards()[0].Repair(t.Context()) // reads what was checked last
 	require.NoError(t, err)
 	sh.repairs.last, _, _ = strings.Cut(sh.repairs.last, " ")
 	sh.repairs.last += " 1" // long ago: a daily check begins
@@ -238,7 +238,7 @@ func TestForget_StopsNoCheck(t *testing.T) {
 		if p := sh.repairs.pass; p != nil && len(p.queues) > 1 && len(known(t, s)) == lanes {
 			for i, q := range p.queues {
 				if i%2 == 0 {
-					_, err := s.Cancel(t.Context(), 0, store.NewToken(), job.Ref{Namespace: q.Namespace, ID: q.Lane})
+					_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), job.Ref{Namespace: q.Namespace, ID: q.Lane})
 					require.NoError(t, err)
 				}
 			}
@@ -250,7 +250,7 @@ func TestForget_StopsNoCheck(t *testing.T) {
 			require.NotNil(t, sh.repairs.pass)
 		}
 		s.idlePace.next = time.Time{}
-		result, err := s.Repair(t.Context(), 0)
+		result, err := s.Shards()[0].Repair(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, result.Repairs)
 		complete = result.Complete
@@ -270,7 +270,7 @@ func TestForget_CountsFromTheLastJobWhateverLooksAtTheLane(t *testing.T) {
 	sh.repairs.last += " 1"
 	for complete := false; !complete; {
 		s.idlePace.next = time.Time{}
-		result, err := s.Repair(t.Context(), 0)
+		result, err := s.Shards()[0].Repair(t.Context())
 		require.NoError(t, err)
 		complete = result.Complete
 	}
@@ -278,7 +278,7 @@ func TestForget_CountsFromTheLastJobWhateverLooksAtTheLane(t *testing.T) {
 	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 	require.NoError(t, err)
 	for range 3 {
-		_, err = s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+		_, err = s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 	}
 	require.Equal(t, idle, s.client.HVals(t.Context(), sh.rings).Val(), "after a policy was put")
@@ -293,7 +293,7 @@ func TestTotals_RemembersNoLanesThatOnlyWait(t *testing.T) {
 	waits := entry("a")
 	waits.Delay = time.Hour
 	insert(t, s, waits)
-	total, err := other.Totals(t.Context(), 0, lane.Namespace)
+	total, err := other.Shards()[0].Totals(t.Context(), lane.Namespace)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, total.Scheduled)
 	require.Empty(t, other.shards[0].newest.byNumber)
@@ -314,7 +314,7 @@ func TestForget_CountsATopicOnceThoughItsScriptWasTorn(t *testing.T) {
 		require.Zero(t, s.client.Exists(t.Context(), of.stats).Val())
 		require.Empty(t, s.client.ZRange(t.Context(), sh.seen, 0, -1).Val())
 		require.NotContains(t, s.client.HGetAll(t.Context(), all.stats).Val(), "moved")
-		total, err := s.Totals(t.Context(), 0, lane.Namespace)
+		total, err := s.Shards()[0].Totals(t.Context(), lane.Namespace)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, total.Registered)
 		require.EqualValues(t, 1, total.Delivered)

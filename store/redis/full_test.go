@@ -25,66 +25,66 @@ func TestAFullServerTakesNoJobsAndDeliversWhatItHas(t *testing.T) {
 	lapsing, waiting, gone := entry("lapsing"), entry("waiting"), entry("gone")
 	waiting.Delay, gone.Delay, gone.Topic = time.Hour, time.Hour, "u"
 	insert(t, s, entry("a"), entry("b"), lapsing, waiting, gone)
-	_, err := s.Cancel(t.Context(), 0, store.NewToken(), ref("gone"))
+	_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("gone"))
 	require.NoError(t, err)
 	_, err = s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: "u", Policy: policy.Topic{KeepDelivered: policy.Retention{Max: new(int64(0))}}})
 	require.NoError(t, err)
 	memory(t, c, "1")
 
-	_, err = s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("c")})
+	_, err = s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("c")})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.ErrorContains(t, err, "OOM (its memory is full)")
 	require.ErrorIs(t, s.Ping(t.Context()), store.ErrUnavailable)
 
 	token := store.NewToken()
-	held, err := s.Claim(t.Context(), 0, token, wants(2))
+	held, err := s.Shards()[0].Claim(t.Context(), token, wants(2))
 	require.NoError(t, err)
 	require.Len(t, held.Jobs, 2)
-	again, err := s.Claim(t.Context(), 0, token, wants(2))
+	again, err := s.Shards()[0].Claim(t.Context(), token, wants(2))
 	require.NoError(t, err)
 	require.Len(t, again.Jobs, 2)
 	next := wants(1)
 	next.Queues[0].Timeout, next.Margin = time.Millisecond, 0
-	errs, third, err := s.Settle(t.Context(), 0, store.NewToken(),
+	errs, third, err := s.Shards()[0].Settle(t.Context(), store.NewToken(),
 		[]store.Settlement{settlement(held.Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200)}, &next)
 	require.NoError(t, err)
 	require.Equal(t, []error{nil}, errs)
 	require.Len(t, third.Jobs, 1)
-	marked, err := s.Cancel(t.Context(), 0, store.NewToken(), third.Jobs[0].Ref())
+	marked, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), third.Jobs[0].Ref())
 	require.NoError(t, err)
 	require.True(t, marked.CancelRequested)
 	settle(t, s, settlement(held.Jobs[1], policy.Verdict{Kind: policy.Again, Wait: time.Hour}, 500))
 
-	lead, err := s.Lead(t.Context(), 0)
+	lead, err := s.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)
-	_, err = s.Lead(t.Context(), 0)
+	_, err = s.Shards()[0].Lead(t.Context())
 	require.ErrorIs(t, err, store.ErrNotLeader)
 	require.NoError(t, lead.Extend(t.Context()))
 	lapsed := 0
 	require.Eventually(t, func() bool {
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		lapsed += carried.ExpiredLeases
 		return lapsed == 1
 	}, 5*time.Second, 5*time.Millisecond)
-	cancelled, err := s.Cancel(t.Context(), 0, store.NewToken(), ref("waiting"))
+	cancelled, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("waiting"))
 	require.NoError(t, err)
 	require.Equal(t, job.Cancelled, cancelled.State)
-	_, err = s.Cancel(t.Context(), 0, store.NewToken(), ref("nobody"))
+	_, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("nobody"))
 	require.ErrorIs(t, err, store.ErrNotFound)
-	swept, err := s.Sweep(t.Context(), 0, store.NewToken(), 10)
+	swept, err := s.Shards()[0].Sweep(t.Context(), store.NewToken(), 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, swept.Jobs)
-	_, err = s.Sweep(t.Context(), 0, store.NewToken(), 10)
+	_, err = s.Shards()[0].Sweep(t.Context(), store.NewToken(), 10)
 	require.NoError(t, err, "with nothing to remove")
-	require.NoError(t, s.Notify(t.Context(), 0, []job.Queue{lane}))
+	require.NoError(t, s.Shards()[0].Notify(t.Context(), []job.Queue{lane}))
 	require.NoError(t, lead.Release(t.Context()))
 	other := open(t, Options{URL: server.URL()})
-	_, err = other.Get(t.Context(), 0, ref("b"))
+	_, err = other.Shards()[0].Get(t.Context(), ref("b"))
 	require.NoError(t, err)
 
 	memory(t, c, "0")
-	_, err = s.Get(t.Context(), 0, ref("c"))
+	_, err = s.Shards()[0].Get(t.Context(), ref("c"))
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
@@ -96,7 +96,7 @@ func TestAPolicyThatWasNotCopiedIsCopiedThoughMemoryIsFull(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, c.Del(t.Context(), s.shards[0].terms).Err())
 	memory(t, c, "1")
-	_, err = s.Lead(t.Context(), 0)
+	_, err = s.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, claimAll(t, s, 1).Jobs)
 }
@@ -110,11 +110,11 @@ func TestAFullServerLetsNoLargeBodyThrough(t *testing.T) {
 		large[i] = 'x'
 	}
 	insert(t, s, entry("a"), entry("ended"))
-	_, err := s.Cancel(t.Context(), 0, store.NewToken(), ref("ended"))
+	_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("ended"))
 	require.NoError(t, err)
 	before := map[string]job.Job{}
 	for _, id := range []string{"a", "ended"} {
-		before[id], err = s.Get(t.Context(), 0, ref(id))
+		before[id], err = s.Shards()[0].Get(t.Context(), ref(id))
 		require.NoError(t, err)
 	}
 	memory(t, c, "1")
@@ -123,9 +123,9 @@ func TestAFullServerLetsNoLargeBodyThrough(t *testing.T) {
 
 	e := entry("b")
 	e.Body, e.Fingerprint = large, []byte("print")
-	_, err = s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{e})
+	_, err = s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{e})
 	require.ErrorIs(t, err, store.ErrUnavailable)
-	_, err = s.Edit(t.Context(), 0, store.NewToken(), ref("a"), store.Edit{
+	_, err = s.Shards()[0].Edit(t.Context(), store.NewToken(), ref("a"), store.Edit{
 		Kind: job.KindEdited, Delay: new(time.Hour), Body: &store.Body{Kind: job.BodyJSON, ContentType: "application/json", Bytes: large},
 	})
 	require.ErrorIs(t, err, store.ErrUnavailable)
@@ -135,10 +135,10 @@ func TestAFullServerLetsNoLargeBodyThrough(t *testing.T) {
 	after, err := c.DBSize(t.Context()).Result()
 	require.NoError(t, err)
 	require.Equal(t, keys, after)
-	_, err = s.Get(t.Context(), 0, ref("b"))
+	_, err = s.Shards()[0].Get(t.Context(), ref("b"))
 	require.ErrorIs(t, err, store.ErrNotFound)
 	for id, was := range before {
-		now, err := s.Get(t.Context(), 0, ref(id))
+		now, err := s.Shards()[0].Get(t.Context(), ref(id))
 		require.NoError(t, err)
 		require.Equal(t, was, now)
 	}

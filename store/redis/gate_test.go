@@ -26,7 +26,7 @@ func gated(t *testing.T, s *Store) bool {
 
 func putLane(t *testing.T, s *Store, settings policy.Lane) store.Lane {
 	t.Helper()
-	put, err := s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: lane, Settings: settings})
+	put, err := s.Shards()[0].PutLane(t.Context(), store.NewToken(), store.Lane{Queue: lane, Settings: settings})
 	require.NoError(t, err)
 	return put
 }
@@ -47,7 +47,7 @@ func TestNothingIsKeptOfLanesThatNothingKeepsBack(t *testing.T) {
 	pass := clock.pass
 	s := open(t, clock.options())
 	carry := func() {
-		_, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+		_, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 	}
 	hold(t, s, "free", store.LaneChange{})
@@ -79,7 +79,7 @@ func TestNothingIsKeptOfLanesThatNothingKeepsBack(t *testing.T) {
 	pass(2 * time.Millisecond)
 	carry()
 	require.False(t, gated(t, s), "a breaker that is forgotten")
-	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+	carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
 	require.Negative(t, carried.Next)
 }
@@ -91,14 +91,14 @@ func TestABreakersGateOutlivesItsMemoryWhileAProbeIsOut(t *testing.T) {
 	hold(t, s, "first", store.LaneChange{Breaker: store.OpenBreaker})
 	request := wants(5)
 	request.Queues[0].Timeout = 2 * store.BreakerRetention
-	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+	claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), request)
 	require.NoError(t, err)
 	require.Len(t, claimed.Jobs, 1)
 	require.True(t, claimed.Jobs[0].Probe)
 	clock.pass(store.BreakerRetention + time.Second)
-	_, err = s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+	_, err = s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
-	stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
+	stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, stats[0].OpenBreakers)
 	settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Released}, 0))
@@ -118,7 +118,7 @@ func TestLinesOfAnOlderProgramAreRead(t *testing.T) {
 		require.Len(t, fields, runFields+1)
 		require.Equal(t, "503", fields[runFields])
 		require.NoError(t, s.client.HSet(t.Context(), sh.runs, "a", strings.Join(fields[:runFields], " ")).Err())
-		found, err := s.Get(t.Context(), 0, ref("a"))
+		found, err := s.Shards()[0].Get(t.Context(), ref("a"))
 		require.NoError(t, err)
 		require.Zero(t, found.Status)
 
@@ -173,7 +173,7 @@ func TestALaneThatGetsItsNumberWhileItsSettingsAreWrittenIsLookedAt(t *testing.T
 		_, err := s.do(t.Context(), c)
 		require.ErrorIs(t, err, errStale, "it would never ring")
 		putLane(t, s, policy.Lane{})
-		rung, err := s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
+		rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 		require.NoError(t, err)
 		require.Equal(t, []job.Queue{lane}, rung.Queues)
 	})
@@ -183,9 +183,9 @@ func TestSettingsAndPoliciesCanBePutWhereNoneAre(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		settings := store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}, Revision: store.MustNotExist}
 		topic := store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Revision: store.MustNotExist}
-		_, err := s.PutLane(t.Context(), 0, store.NewToken(), settings)
+		_, err := s.Shards()[0].PutLane(t.Context(), store.NewToken(), settings)
 		require.NoError(t, err)
-		_, err = s.PutLane(t.Context(), 0, store.NewToken(), settings)
+		_, err = s.Shards()[0].PutLane(t.Context(), store.NewToken(), settings)
 		require.ErrorIs(t, err, store.ErrVersion)
 		_, err = s.PutTopic(t.Context(), topic)
 		require.NoError(t, err)
@@ -203,7 +203,7 @@ func TestACallDoesNotGrowWithTheLanesOfOthers(t *testing.T) {
 		before := calls(t, c)
 		hold(t, s, id, store.LaneChange{Breaker: store.OpenBreaker})
 		hold(t, s, id+" probe", store.LaneChange{Breaker: store.CloseBreaker})
-		_, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+		_, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		return calls(t, c) - before
 	}
@@ -212,21 +212,21 @@ func TestACallDoesNotGrowWithTheLanesOfOthers(t *testing.T) {
 	for i := range 300 {
 		q := lane
 		q.Lane = fmt.Sprint("other", i)
-		_, err := s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: q, Settings: policy.Lane{LaneRate: policy.Rate{Starts: 1, Per: time.Hour}}})
+		_, err := s.Shards()[0].PutLane(t.Context(), store.NewToken(), store.Lane{Queue: q, Settings: policy.Lane{LaneRate: policy.Rate{Starts: 1, Per: time.Hour}}})
 		require.NoError(t, err)
 		e := entry(q.Lane)
 		e.Queue = q
 		insert(t, s, e)
 		request := wants(1)
 		request.Queues[0].Queue = q
-		claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+		claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), request)
 		require.NoError(t, err)
 		item := settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Again, Wait: time.Hour}, 503)
 		item.Lane = store.LaneChange{Cooldown: time.Hour, Breaker: store.OpenBreaker}
 		settle(t, s, item)
 	}
 	require.InDelta(t, few, commands("many"), 5, "but for whether the carrier is woken")
-	stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
+	stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
 	require.EqualValues(t, 300, stats[0].OpenBreakers)
 }

@@ -32,7 +32,7 @@ func TestACarrierForgetsGatesThatAreGone(t *testing.T) {
 		}
 		carry := func(rounds int) (next time.Duration) {
 			for range rounds {
-				carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+				carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 				require.NoError(t, err)
 				next = carried.Next
 			}
@@ -58,7 +58,7 @@ func TestMoreGatesThanARoundLooksAtAreLeftToTheNextRoundAtOnce(t *testing.T) {
 		insert(t, s, e)
 		request := wants(1)
 		request.Queues[0].Queue = e.Queue
-		claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+		claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), request)
 		require.NoError(t, err)
 		item := settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200)
 		item.Lane = store.LaneChange{Cooldown: time.Minute}
@@ -66,7 +66,7 @@ func TestMoreGatesThanARoundLooksAtAreLeftToTheNextRoundAtOnce(t *testing.T) {
 	}
 	require.EqualValues(t, lanes, queued(t, s))
 	carry := func(token store.Token) time.Duration {
-		carried, err := s.Carry(t.Context(), 0, token, store.CarryOptions{Queues: 3})
+		carried, err := s.Shards()[0].Carry(t.Context(), token, store.CarryOptions{Queues: 3})
 		require.NoError(t, err)
 		return carried.Next
 	}
@@ -115,7 +115,7 @@ func TestCarry_RemovesQueuesWithoutANameFromTheAgenda(t *testing.T) {
 		for _, key := range []string{sh.agenda, sh.tag + "off"} {
 			require.NoError(t, s.client.ZAdd(t.Context(), key, redis.Z{Score: 1, Member: "9000"}).Err())
 		}
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		require.Negative(t, carried.Next)
 		require.Zero(t, s.client.Exists(t.Context(), sh.agenda, sh.tag+"off").Val())

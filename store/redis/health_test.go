@@ -48,7 +48,7 @@ func TestHealth_AnEmptiedStoreIsNoticedByEveryProcessAndLaidOutAsItWas(t *testin
 	require.ErrorContains(t, err, "the data have 3 shards, not 4")
 	insert(t, s, entry("b")) // new jobs are taken
 	require.Error(t, pingNow(t, s), "for a while")
-	result, err := s.Repair(t.Context(), 0)
+	result, err := s.Shards()[0].Repair(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, result.Repairs[store.RepairEmptied], "it is counted once")
 	s.health.mu.Lock()
@@ -64,7 +64,7 @@ func TestHealth_DataThatAreLaidOutOtherwiseTakeNoJobs(t *testing.T) {
 	require.NoError(t, client(t, server.Addr()).FlushAll(t.Context()).Err())
 	open(t, Options{URL: server.URL(), Shards: 4})
 	require.ErrorContains(t, pingNow(t, s), "restart this process")
-	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("a")})
+	_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 }
 
@@ -81,7 +81,7 @@ func TestHealth_AServerThatMayEvictTakesNoJobs(t *testing.T) {
 		require.ErrorContains(t, err, "allkeys-lru")
 	}
 	require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("level=ERROR")), log.String())
-	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("a")})
+	_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.NoError(t, admin.ConfigSet(t.Context(), "maxmemory-policy", "noeviction").Err())
 	require.NoError(t, pingNow(t, s))
@@ -119,7 +119,7 @@ func TestHealth_ServersAreAskedEveryFewSecondsOnly(t *testing.T) {
 	require.NoError(t, pingNow(t, s))
 	before := calls()
 	for shard := range s.Shards() {
-		_, err := s.Repair(t.Context(), shard)
+		_, err := s.Shards()[shard].Repair(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, s.Ping(t.Context()))
 	}

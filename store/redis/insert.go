@@ -12,9 +12,9 @@ import (
 )
 
 // Insert registers jobs in one script.
-func (s *Store) Insert(ctx context.Context, shard int, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
+func (sh *part) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
+	s := sh.store
 	bound(len(entries))
-	sh := s.shards[shard]
 	if len(entries) == 0 {
 		return nil, ctx.Err()
 	}

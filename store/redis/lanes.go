@@ -16,8 +16,8 @@ import (
 )
 
 // PutLane writes a lane's settings where the lane's jobs are, whether it has any or not.
-func (s *Store) PutLane(ctx context.Context, shard int, token store.Token, lane store.Lane) (store.Lane, error) {
-	sh := s.shards[shard]
+func (sh *part) PutLane(ctx context.Context, token store.Token, lane store.Lane) (store.Lane, error) {
+	s := sh.store
 	var text []byte
 	var err error
 	if lane.Settings.IsZero() {
@@ -86,9 +86,10 @@ func unread(ctx context.Context, log *slog.Logger, q job.Queue, err error) {
 }
 
 // GetLanes reads lanes' settings. Those that cannot be read are logged and shown as a pause.
-func (s *Store) GetLanes(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
+func (sh *part) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
+	s := sh.store
 	bound(len(queues))
-	lanes, _, err := s.laneSettings(ctx, s.shards[shard], queues)
+	lanes, _, err := s.laneSettings(ctx, sh, queues)
 	if err != nil {
 		return nil, fmt.Errorf("read lanes' settings: %w", err)
 	}
@@ -119,9 +120,9 @@ func (s *Store) laneSettings(ctx context.Context, sh *part, queues []job.Queue) 
 }
 
 // ListLanes lists a topic's lanes with settings of their own. Those that cannot be read are logged and left out.
-func (s *Store) ListLanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.Lane, error) {
+func (sh *part) ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error) {
+	s := sh.store
 	bound(limit)
-	sh := s.shards[shard]
 	if limit <= 0 {
 		return nil, ctx.Err()
 	}

@@ -23,7 +23,7 @@ func TestAPageOfLargeJobsIsReadInParts(t *testing.T) {
 			insert(t, s, e)
 		}
 		list := func(state job.State) (found []string) {
-			page, err := s.List(t.Context(), 0, store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: state, Limit: 500})
+			page, err := s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: state, Limit: 500})
 			require.NoError(t, err)
 			require.Empty(t, page.Cursor, "one page holds them all")
 			for _, j := range page.Jobs {
@@ -37,7 +37,7 @@ func TestAPageOfLargeJobsIsReadInParts(t *testing.T) {
 		request := wants(jobs)
 		request.MaxBytes = 64 << 20
 		for held := 0; held < jobs; { // a claim is bounded by bytes too
-			claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+			claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), request)
 			require.NoError(t, err)
 			require.NotEmpty(t, claimed.Jobs)
 			for _, h := range claimed.Jobs {
@@ -51,7 +51,7 @@ func TestAPageOfLargeJobsIsReadInParts(t *testing.T) {
 		for i, id := range ids {
 			refs[i] = store.Revival{Ref: ref(id), From: job.Dead}
 		}
-		revived, err := s.Revive(t.Context(), 0, store.NewToken(), refs)
+		revived, err := s.Shards()[0].Revive(t.Context(), store.NewToken(), refs)
 		require.NoError(t, err)
 		for _, r := range revived {
 			require.NoError(t, r.Err)
@@ -69,7 +69,7 @@ func TestARecordThatIsGoneDoesNotEndAList(t *testing.T) {
 		var found []string
 		filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: job.Ready, Limit: 3}
 		for {
-			page, err := s.List(t.Context(), 0, filter)
+			page, err := s.Shards()[0].List(t.Context(), filter)
 			require.NoError(t, err)
 			for _, j := range page.Jobs {
 				found = append(found, j.ID)

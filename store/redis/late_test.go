@@ -53,7 +53,7 @@ func TestADeadlineOfTheEnginesOwnIsUnavailable(t *testing.T) {
 	s, h, held := quietly(t)
 	synctest.Test(t, func(t *testing.T) {
 		item := settlement(held, policy.Verdict{Kind: policy.Delivered}, 200)
-		_, _, err := s.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{item}, nil)
+		_, _, err := s.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{item}, nil)
 		require.ErrorIs(t, err, store.ErrUnavailable)
 		require.ErrorContains(t, err, "redis did not answer in time")
 		require.NotErrorIs(t, err, context.DeadlineExceeded)
@@ -63,7 +63,7 @@ func TestADeadlineOfTheEnginesOwnIsUnavailable(t *testing.T) {
 		require.ErrorIs(t, err, store.ErrUnavailable)
 		require.ErrorContains(t, err, "redis did not answer in time")
 
-		_, err = s.Lead(t.Context(), 0)
+		_, err = s.Shards()[0].Lead(t.Context())
 		require.ErrorIs(t, err, store.ErrUnavailable)
 	})
 }
@@ -73,10 +73,10 @@ func TestADeadlineOfTheCallersIsTheCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := s.Claim(ctx, 0, store.NewToken(), wants(1))
+		_, err := s.Shards()[0].Claim(ctx, store.NewToken(), wants(1))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.NotErrorIs(t, err, store.ErrUnavailable)
-		_, err = s.Lead(ctx, 0)
+		_, err = s.Shards()[0].Lead(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.NotErrorIs(t, err, store.ErrUnavailable)
 	})

@@ -23,8 +23,8 @@ type lead struct {
 
 // Lead takes the shard's carrier lock, and brings the shard's copy of the topics' policies up to date: the process that
 // was writing them may have died half way.
-func (s *Store) Lead(ctx context.Context, shard int) (store.Leadership, error) {
-	sh := s.shards[shard]
+func (sh *part) Lead(ctx context.Context) (store.Leadership, error) {
+	s := sh.store
 	value := string(store.NewToken())
 	if err := s.lock(ctx, sh, value); err != nil {
 		return nil, fmt.Errorf("lead: %w", err)

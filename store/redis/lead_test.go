@@ -45,7 +45,7 @@ func TestPoliciesThatAFailoverTookBackAreTakenBackOnTheShardsToo(t *testing.T) {
 		require.NoError(t, err)
 	}
 	put(lane.Topic, false)
-	l, err := s.Lead(t.Context(), 0)
+	l, err := s.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)
 	before, err := s.client.HGetAll(t.Context(), s.topicsKey()).Result()
 	require.NoError(t, err)
@@ -78,7 +78,7 @@ func TestAShardIsCarriedWhileTheServerWithThePoliciesIsAway(t *testing.T) {
 	require.NoError(t, s.client.Del(t.Context(), s.shards[0].terms).Err()) // as if it had not been copied
 	away := &without{key: s.topicsKey(), gone: true}
 	s.client.AddHook(away)
-	l, err := s.Lead(t.Context(), 0)
+	l, err := s.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, l.Extend(t.Context()))
 	require.Zero(t, s.client.Exists(t.Context(), s.shards[0].terms).Val())

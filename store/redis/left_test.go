@@ -51,12 +51,12 @@ func TestAJobThatIsNotKeptTakesNoOtherRecordWithIt(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL(), Defaults: none})
 	insert(t, s, entry("a"), entry("b"))
 	h := claimAll(t, s, 2).Jobs
-	_, err := s.Cancel(t.Context(), 0, store.NewToken(), ref("b"))
+	_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("b"))
 	require.NoError(t, err)
 	released := settlement(h[1], policy.Verdict{Kind: policy.Released}, 0)
 	released.Attempt.Kind = ""
 	settle(t, s, settlement(h[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}, 500), released)
-	dead, err := s.Get(t.Context(), 0, ref("a"))
+	dead, err := s.Shards()[0].Get(t.Context(), ref("a"))
 	require.NoError(t, err)
 	require.Len(t, dead.History, 1)
 }

@@ -49,8 +49,8 @@ func parsePlace(cursor string) (place, error) {
 }
 
 // List reads one page.
-func (s *Store) List(ctx context.Context, shard int, f store.Filter) (store.Page, error) {
-	sh := s.shards[shard]
+func (sh *part) List(ctx context.Context, f store.Filter) (store.Page, error) {
+	s := sh.store
 	var from place
 	if f.Cursor != "" {
 		var err error

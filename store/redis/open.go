@@ -76,7 +76,7 @@ func (s *Store) open(ctx context.Context, shards int) error {
 		if !isSpread(layout) {
 			k.lead = s.prefix + ":carrier:" + strconv.Itoa(i)
 		}
-		s.shards = append(s.shards, newPart(k, i))
+		s.shards = append(s.shards, newPart(s, k, i))
 	}
 	s.health.layout, s.health.shards, s.health.filled = layout, n, make(map[int]bool)
 	if err := s.checkWait(ctx); err != nil {

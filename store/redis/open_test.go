@@ -40,11 +40,11 @@ func TestOpenWarnsWhenNothingPersists(t *testing.T) {
 
 func TestOpenHoldsToTheNumberOfShards(t *testing.T) {
 	url := "redis://" + miniredis.RunT(t).Addr()
-	require.Equal(t, 4, open(t, Options{URL: url, Shards: 4}).Shards())
-	require.Equal(t, 4, open(t, Options{URL: url}).Shards())
+	require.Equal(t, 4, len(open(t, Options{URL: url, Shards: 4}).Shards()))
+	require.Equal(t, 4, len(open(t, Options{URL: url}).Shards()))
 	_, err := Open(t.Context(), Options{URL: url, Shards: 8})
 	require.ErrorContains(t, err, "the data have 4 shards, not 8")
-	require.Equal(t, 1, open(t, Options{URL: url, Prefix: "other"}).Shards())
+	require.Equal(t, 1, len(open(t, Options{URL: url, Prefix: "other"}).Shards()))
 }
 
 func TestANewStoreGetsTheNewestLayoutAndAnOldOneKeepsItsOwn(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 const memorySeconds = int64(store.TokenTTL / time.Second)
 
 // Permit grants starts in one script. An ask without a rate is granted as it is.
-func (s *Store) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
+func (sh *part) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
+	s := sh.store
 	bound(len(asks))
-	sh := s.shards[shard]
 	if len(asks) == 0 {
 		return nil, ctx.Err()
 	}
@@ -53,9 +53,9 @@ func (s *Store) Permit(ctx context.Context, shard int, token store.Token, asks [
 }
 
 // Alarm notes an alarm, and writes its births, in one script. They are promises, kept like registrations.
-func (s *Store) Alarm(ctx context.Context, shard int, token store.Token, alarm store.Alarm) (bool, error) {
+func (sh *part) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
+	s := sh.store
 	bound(len(alarm.Outbox))
-	sh := s.shards[shard]
 	raised := 0
 	if alarm.Raised {
 		raised = 1

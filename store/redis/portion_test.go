@@ -31,7 +31,7 @@ func TestAClaimTakesInOrderWhatItHasRoomForWhateverTheSizes(t *testing.T) {
 	insert(t, s, entries...)
 	request := wants(jobs)
 	for next := 0; next < jobs; {
-		claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+		claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), request)
 		require.NoError(t, err)
 		require.NotEmpty(t, claimed.Jobs)
 		used := 0

@@ -94,7 +94,7 @@ func TestNoWindowOfALaneHasMoreStartsThanItsRateAllowsWhicheverProcessClaims(t *
 			together(t, stores, func(s *Store) error {
 				request := wants(1 + rand.N(7))
 				request.Slack = c.slack
-				claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+				claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), request)
 				if err != nil {
 					return err
 				}
@@ -106,7 +106,7 @@ func TestNoWindowOfALaneHasMoreStartsThanItsRateAllowsWhicheverProcessClaims(t *
 					begun.add(h.DueAt.Add(h.Late), 1, c.slack)
 					items[i] = settlement(h, policy.Verdict{Kind: policy.Delivered}, 200)
 				}
-				_, _, err = s.Settle(t.Context(), 0, store.NewToken(), items, nil)
+				_, _, err = s.Shards()[0].Settle(t.Context(), store.NewToken(), items, nil)
 				return err
 			})
 			n := begun.within(t, c.rate)
@@ -123,7 +123,7 @@ func TestNoWindowOfATopicHasMoreStartsThanItsRateAllowsWhicheverProcessAsks(t *t
 			var begun starts
 			together(t, three(t), func(s *Store) error {
 				ask := store.PermitRequest{Namespace: lane.Namespace, Topic: lane.Topic, Rate: c.rate, Starts: 4, Slack: c.slack}
-				permits, err := s.Permit(t.Context(), 0, store.NewToken(), []store.PermitRequest{ask})
+				permits, err := s.Shards()[0].Permit(t.Context(), store.NewToken(), []store.PermitRequest{ask})
 				if err != nil {
 					return err
 				}
@@ -131,7 +131,7 @@ func TestNoWindowOfATopicHasMoreStartsThanItsRateAllowsWhicheverProcessAsks(t *t
 				begun.add(permits[0].At, used, c.slack)
 				ask.Starts, ask.Back = 0, permits
 				ask.Back[0].Starts -= used
-				_, err = s.Permit(t.Context(), 0, store.NewToken(), []store.PermitRequest{ask})
+				_, err = s.Shards()[0].Permit(t.Context(), store.NewToken(), []store.PermitRequest{ask})
 				return err
 			})
 			n := begun.within(t, c.rate)
@@ -163,7 +163,7 @@ func TestWhatIsRememberedOfALargeRateStaysSmall(t *testing.T) {
 			ask := store.PermitRequest{Namespace: lane.Namespace, Topic: name, Rate: rate, Starts: 1}
 			for i := range 1000 {
 				ask.Slack = alternate(i)
-				permits, err := s.Permit(t.Context(), 0, store.NewToken(), []store.PermitRequest{ask})
+				permits, err := s.Shards()[0].Permit(t.Context(), store.NewToken(), []store.PermitRequest{ask})
 				require.NoError(t, err)
 				require.Equal(t, 1, permits[0].Starts)
 				require.Equal(t, ask.Slack, permits[0].Slack)
@@ -188,7 +188,7 @@ func TestWhatIsRememberedOfALargeRateStaysSmall(t *testing.T) {
 		for i := range jobs {
 			request := wants(1)
 			request.Slack = alternate(i)
-			claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+			claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), request)
 			require.NoError(t, err)
 			require.Len(t, claimed.Jobs, 1)
 		}
@@ -208,7 +208,7 @@ func TestWhatIsGivenBackAfterItLeftTakesNothingOutOfOtherGrants(t *testing.T) {
 	pass := clock.pass
 	s := open(t, clock.options())
 	permit := func(n int, slack time.Duration, back ...store.Permit) store.Permit {
-		permits, err := s.Permit(t.Context(), 0, store.NewToken(), []store.PermitRequest{{
+		permits, err := s.Shards()[0].Permit(t.Context(), store.NewToken(), []store.PermitRequest{{
 			Namespace: lane.Namespace, Topic: lane.Topic, Rate: policy.Rate{Starts: 100, Per: 2 * time.Second},
 			Starts: n, Slack: slack, Back: back,
 		}})

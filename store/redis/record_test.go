@@ -112,11 +112,11 @@ func TestFieldsOfANewerVersionSurviveEdits(t *testing.T) {
 		newer := appendField(nil, 222, []byte("from the future"))
 		require.NoError(t, s.client.HSet(t.Context(), key, "a", before+string(newer)).Err())
 
-		edited, err := s.Edit(t.Context(), 0, store.NewToken(), ref("a"), store.Edit{Kind: job.KindEdited, URL: new("https://other.example/")})
+		edited, err := s.Shards()[0].Edit(t.Context(), store.NewToken(), ref("a"), store.Edit{Kind: job.KindEdited, URL: new("https://other.example/")})
 		require.NoError(t, err)
 		require.Equal(t, "https://other.example/", edited.URL)
 		require.False(t, edited.ExpiresAt.IsZero())
-		_, err = s.Cancel(t.Context(), 0, store.NewToken(), ref("a"))
+		_, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("a"))
 		require.NoError(t, err)
 		_, err = reviveOne(t, s, store.NewToken(), "a", 0)
 		require.NoError(t, err)

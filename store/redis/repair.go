@@ -84,8 +84,9 @@ var steps = []func(*Store, context.Context, *part, *pass) (done bool, err error)
 }
 
 // Repair makes one step of the check of a shard that needs one.
-func (s *Store) Repair(ctx context.Context, shard int) (store.RepairResult, error) {
-	result, err := s.repair(ctx, s.shards[shard])
+func (sh *part) Repair(ctx context.Context) (store.RepairResult, error) {
+	s := sh.store
+	result, err := s.repair(ctx, sh)
 	if err != nil && strings.Contains(err.Error(), "NOPERM") {
 		s.unchecked.Do(func() {
 			s.log.WarnContext(ctx, "redis does not permit the checks that repair lost data; give the user the rights that the documentation lists",

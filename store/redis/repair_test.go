@@ -37,7 +37,7 @@ func repairAll(tb testing.TB, s *Store, shard int) map[store.RepairKind]int {
 	found := map[store.RepairKind]int{}
 	for range 100_000 {
 		s.pace.next = time.Time{}
-		result, err := s.Repair(tb.Context(), shard)
+		result, err := s.Shards()[shard].Repair(tb.Context())
 		require.NoError(tb, err)
 		merge(found, result.Repairs)
 		if result.Complete {
@@ -141,7 +141,7 @@ func work(tb testing.TB, s *Store, jobs int) {
 	for _, q := range []job.Queue{lane, {Namespace: lane.Namespace, Topic: lane.Topic, Lane: "m"}, {Namespace: lane.Namespace, Topic: "other", Lane: "l"}} {
 		request := wants(max(jobs/4, 1))
 		request.Queues[0].Queue = q
-		claimed, err := s.Claim(ctx, 0, store.NewToken(), request)
+		claimed, err := s.Shards()[0].Claim(ctx, store.NewToken(), request)
 		require.NoError(tb, err)
 		for i, h := range claimed.Jobs {
 			switch i % 5 {
@@ -158,7 +158,7 @@ func work(tb testing.TB, s *Store, jobs int) {
 			}
 		}
 	}
-	_, err := s.Cancel(ctx, 0, store.NewToken(), ref(fmt.Sprint("job-", 5)))
+	_, err := s.Shards()[0].Cancel(ctx, store.NewToken(), ref(fmt.Sprint("job-", 5)))
 	require.NoError(tb, err)
 }
 
@@ -186,7 +186,7 @@ func TestRepair_FindsNothingInSoundData(t *testing.T) {
 		require.Empty(t, repaired(t, s), "nothing there")
 		work(t, s, 300)
 		require.Empty(t, repaired(t, s))
-		result, err := s.Repair(t.Context(), 0)
+		result, err := s.Shards()[0].Repair(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, store.RepairResult{Wait: repairLook}, result, "it is checked")
 	})
@@ -321,7 +321,7 @@ func TestRepair_ChecksAgainWhatAFaultKeptItFrom(t *testing.T) {
 	found := map[store.RepairKind]int{}
 	for complete := false; !complete; {
 		s.pace.next = time.Time{}
-		result, err := s.Repair(ctx, 0)
+		result, err := s.Shards()[0].Repair(ctx)
 		if err != nil {
 			require.ErrorIs(t, err, store.ErrUnavailable)
 		}
@@ -341,7 +341,7 @@ func TestRepair_IsNotMadeAgainByAProcessThatCarriesNext(t *testing.T) {
 	repairAll(t, s, 0)
 	recheck(t, s, 0) // as after a restart that both have seen
 	repairAll(t, other, 0)
-	result, err := s.Repair(t.Context(), 0)
+	result, err := s.Shards()[0].Repair(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, store.RepairResult{Wait: repairLook}, result)
 	require.Nil(t, s.shards[0].repairs.pass)
@@ -368,18 +368,18 @@ func TestRepair_MakesOneStepAtATimeAndNoneOfTheDailyCheckBetweenThoseAfterAResta
 	s.pace.next = time.Time{}
 	require.Zero(t, s.pace.begin())
 	recheck(t, s, 0)
-	result, err := s.Repair(t.Context(), 0)
+	result, err := s.Shards()[0].Repair(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, repairTurn, result.Wait, "another shard makes a step")
 	s.shards[1].repairs.last = s.runOf(t.Context(), s.shards[1]) + " 0" // long ago
-	result, err = s.Repair(t.Context(), 1)
+	result, err = s.Shards()[1].Repair(t.Context())
 	require.NoError(t, err)
 	require.True(t, s.shards[1].repairs.pass.slow)
 	require.Positive(t, result.Wait)
 	require.Equal(t, 1, s.shards[1].repairs.pass.step, "the daily check goes its own pace")
 	s.pace.end(began, repairShare)
 	s.pace.next = time.Time{}
-	_, err = s.Repair(t.Context(), 0)
+	_, err = s.Shards()[0].Repair(t.Context())
 	require.NoError(t, err)
 	require.False(t, s.shards[0].repairs.pass.slow)
 	require.Equal(t, 1, s.shards[0].repairs.pass.step)
@@ -400,7 +400,7 @@ func TestClaim_SkipsJobsThatHaveEndedOrAreHeld(t *testing.T) {
 		require.Equal(t, "next", jobs[0].ID)
 		settle(t, s, settlement(claimed.Jobs[1], policy.Verdict{Kind: policy.Delivered}, 200), settlement(jobs[0], policy.Verdict{Kind: policy.Delivered}, 200))
 		repaired(t, s)
-		stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
+		stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 		require.NoError(t, err)
 		require.EqualValues(t, 3, stats[0].Delivered)
 		require.EqualValues(t, 3, stats[0].Registered)
@@ -414,9 +414,9 @@ func TestCarry_LapsesNoJobThatHasEnded(t *testing.T) {
 		sh := s.shards[0]
 		require.NoError(t, s.client.ZAdd(t.Context(), sh.tag+"held:1", redis.Z{Score: 1, Member: "ended"}).Err())
 		require.NoError(t, s.client.ZAdd(t.Context(), sh.agenda, redis.Z{Score: 1, Member: "1"}).Err())
-		_, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+		_, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
-		got, err := s.Get(t.Context(), 0, ref("ended"))
+		got, err := s.Shards()[0].Get(t.Context(), ref("ended"))
 		require.NoError(t, err)
 		require.Equal(t, job.Delivered, got.State)
 		require.Len(t, got.History, 1)

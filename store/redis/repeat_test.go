@@ -26,11 +26,13 @@ func TestAChangeIsAnsweredAgainAfterItsJobIsGone(t *testing.T) {
 			changes = append(changes, func() (job.Job, error) { return change(token) })
 		}
 		add(func(token store.Token) (job.Job, error) {
-			return s.Edit(t.Context(), 0, token, ref("edited"), store.Edit{Kind: job.KindEdited, Delay: new(time.Duration(0))})
+			return s.Shards()[0].Edit(t.Context(), token, ref("edited"), store.Edit{Kind: job.KindEdited, Delay: new(time.Duration(0))})
 		})
 		add(func(token store.Token) (job.Job, error) { return reviveOne(t, s, token, "revived", 0) })
 		for range 2 { // the second finds the mark
-			add(func(token store.Token) (job.Job, error) { return s.Cancel(t.Context(), 0, token, ref("marked")) })
+			add(func(token store.Token) (job.Job, error) {
+				return s.Shards()[0].Cancel(t.Context(), token, ref("marked"))
+			})
 		}
 		first := make([]job.Job, len(changes))
 		var err error
@@ -49,7 +51,7 @@ func TestAChangeIsAnsweredAgainAfterItsJobIsGone(t *testing.T) {
 			settle(t, s, settlement(h, policy.Verdict{Kind: policy.Delivered}, 200))
 		}
 		for _, id := range []string{"edited", "revived", "marked"} {
-			_, err := s.Get(t.Context(), 0, ref(id))
+			_, err := s.Shards()[0].Get(t.Context(), ref(id))
 			require.ErrorIs(t, err, store.ErrNotFound)
 		}
 		for i, change := range changes {
@@ -77,7 +79,7 @@ func TestAJobThatMovedToAnotherQueueMeanwhileIsReadAgain(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "again", str(list(reply)[0]), name)
 		}
-		_, err = s.Cancel(t.Context(), 0, store.NewToken(), ref("a"))
+		_, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("a"))
 		require.NoError(t, err)
 	})
 }

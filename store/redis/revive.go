@@ -18,12 +18,12 @@ const (
 )
 
 // Revive sends ended jobs on another round in one script.
-func (s *Store) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+func (sh *part) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+	s := sh.store
 	bound(len(items))
 	if len(items) == 0 {
 		return nil, ctx.Err()
 	}
-	sh := s.shards[shard]
 	refs := make([]job.Ref, len(items))
 	for i := range items {
 		refs[i] = items[i].Ref
@@ -113,12 +113,12 @@ func revived(sh *part, items []store.Revival, reply any) ([]store.ReviveResult, 
 }
 
 // Purge removes dead jobs in one script.
-func (s *Store) Purge(ctx context.Context, shard int, token store.Token, refs []job.Ref) ([]error, error) {
+func (sh *part) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
+	s := sh.store
 	bound(len(refs))
 	if len(refs) == 0 {
 		return nil, ctx.Err()
 	}
-	sh := s.shards[shard]
 	errs := make([]error, len(refs))
 	err := s.batch(ctx, sh, refs, func(queues []*queue, position []int) error {
 		c := s.newCall(sh, scriptPurge, sh.token(string(token), "g"), queues, nil, 2*len(refs))

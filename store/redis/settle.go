@@ -16,19 +16,19 @@ import (
 const settleTimeout = 10 * time.Second
 
 // Settle ends attempts, and claims in the same trip.
-func (s *Store) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (sh *part) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+	s := sh.store
 	bound(len(items))
 	if err := ctx.Err(); err != nil {
 		return nil, store.ClaimResult{}, fmt.Errorf("settle: %w", err)
 	}
 	ctx, cancel := within(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	sh := s.shards[shard]
 	if len(items) == 0 {
 		if next == nil {
 			return nil, store.ClaimResult{}, nil
 		}
-		claimed, err := s.Claim(ctx, shard, token, *next)
+		claimed, err := sh.Claim(ctx, token, *next)
 		return nil, claimed, err
 	}
 	var errs []error

@@ -35,6 +35,7 @@ func newNumbering() numbering {
 // is dropped.
 type part struct {
 	keys
+	store *Store
 	index int
 
 	mu       sync.RWMutex
@@ -53,10 +54,10 @@ type part struct {
 	watch      clockWatch
 }
 
-func newPart(k keys, index int) *part {
-	s := &part{keys: k, index: index}
-	s.forget()
-	return s
+func newPart(s *Store, k keys, index int) *part {
+	sh := &part{store: s, keys: k, index: index}
+	sh.forget()
+	return sh
 }
 
 // forget drops what is known of queues.

@@ -11,7 +11,7 @@ import (
 )
 
 func TestNumbering_ForgetsQueuesThatAreNotUsed(t *testing.T) {
-	s := newPart(newKeys("rb:0"), 0)
+	s := newPart(nil, newKeys("rb:0"), 0)
 	lanes := make([]job.Queue, 4)
 	for i := range lanes {
 		lanes[i] = job.Queue{Namespace: "default", Topic: "t", Lane: fmt.Sprint(i)}

@@ -20,8 +20,8 @@ const (
 )
 
 // TopicStats reads the counters of some topics.
-func (s *Store) TopicStats(ctx context.Context, shard int, f store.StatsFilter) ([]store.TopicStats, error) {
-	sh := s.shards[shard]
+func (sh *part) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
+	s := sh.store
 	var names []string
 	if len(f.Topics) > 0 {
 		names = make([]string, len(f.Topics))
@@ -249,8 +249,8 @@ func (s *Store) oldestDue(ctx context.Context, sh *part, lanes []string) (time.T
 }
 
 // LaneStats counts the members of lanes' sets, leaving out lanes without unfinished jobs.
-func (s *Store) LaneStats(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
-	sh := s.shards[shard]
+func (sh *part) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
+	s := sh.store
 	from := "-"
 	if after != "" {
 		from = "(" + after + "\x01"

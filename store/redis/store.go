@@ -40,8 +40,14 @@ var _ store.Store = (*Store)(nil)
 // staleTries bounds how often a call is made anew after a database was emptied under it.
 const staleTries = 3
 
-// Shards is the number of shards.
-func (s *Store) Shards() int { return len(s.shards) }
+// Shards are the shards, in order.
+func (s *Store) Shards() []store.Shard {
+	shards := make([]store.Shard, len(s.shards))
+	for i, sh := range s.shards {
+		shards[i] = sh
+	}
+	return shards
+}
 
 // fresh runs do, and again when queues' numbers turned out to be stale.
 func (s *Store) fresh(sh *part, do func() error) error {

@@ -51,7 +51,7 @@ func ref(id string) job.Ref { return job.Ref{Namespace: job.DefaultNamespace, ID
 
 func insert(tb testing.TB, s *Store, entries ...store.NewJob) []store.InsertResult {
 	tb.Helper()
-	results, err := s.Insert(tb.Context(), 0, store.NewToken(), entries)
+	results, err := s.Shards()[0].Insert(tb.Context(), store.NewToken(), entries)
 	require.NoError(tb, err)
 	return results
 }
@@ -65,7 +65,7 @@ func wants(n int) store.ClaimRequest {
 
 func claimAll(tb testing.TB, s *Store, n int) store.ClaimResult {
 	tb.Helper()
-	claimed, err := s.Claim(tb.Context(), 0, store.NewToken(), wants(n))
+	claimed, err := s.Shards()[0].Claim(tb.Context(), store.NewToken(), wants(n))
 	require.NoError(tb, err)
 	return claimed
 }
@@ -83,7 +83,7 @@ func settlement(h store.ClaimedJob, v policy.Verdict, status int) store.Settleme
 
 func settle(tb testing.TB, s *Store, items ...store.Settlement) {
 	tb.Helper()
-	errs, _, err := s.Settle(tb.Context(), 0, store.NewToken(), items, nil)
+	errs, _, err := s.Shards()[0].Settle(tb.Context(), store.NewToken(), items, nil)
 	require.NoError(tb, err)
 	for _, err := range errs {
 		require.NoError(tb, err)
@@ -93,7 +93,7 @@ func settle(tb testing.TB, s *Store, items ...store.Settlement) {
 // reviveOne sends one job on another round.
 func reviveOne(t *testing.T, s *Store, token store.Token, id string, delay time.Duration) (job.Job, error) {
 	t.Helper()
-	results, err := s.Revive(t.Context(), 0, token, []store.Revival{{Ref: ref(id), Delay: delay}})
+	results, err := s.Shards()[0].Revive(t.Context(), token, []store.Revival{{Ref: ref(id), Delay: delay}})
 	if err != nil {
 		return job.Job{}, err
 	}
@@ -115,30 +115,30 @@ func TestAJobGoesItsWay(t *testing.T) {
 		require.Equal(t, store.Created, in[0].Outcome)
 		require.Equal(t, job.Ready, in[0].Job.State)
 
-		got, err := s.Get(t.Context(), 0, ref("a"))
+		got, err := s.Shards()[0].Get(t.Context(), ref("a"))
 		require.NoError(t, err)
 		require.Equal(t, in[0].Job, got)
 
-		rung, err := s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Second})
+		rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Second})
 		require.NoError(t, err)
 		require.Equal(t, []job.Queue{lane}, rung.Queues)
 
 		claimed := claimAll(t, s, 10)
 		require.Len(t, claimed.Jobs, 1)
 		require.Equal(t, 6500*time.Millisecond, claimed.Jobs[0].LeaseFor)
-		got, err = s.Get(t.Context(), 0, ref("a"))
+		got, err = s.Shards()[0].Get(t.Context(), ref("a"))
 		require.NoError(t, err)
 		require.Equal(t, job.Running, got.State)
 
 		settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Again, Wait: time.Hour}, 500))
-		got, err = s.Get(t.Context(), 0, ref("a"))
+		got, err = s.Shards()[0].Get(t.Context(), ref("a"))
 		require.NoError(t, err)
 		require.Equal(t, job.Scheduled, got.State)
 		require.Equal(t, 1, got.Attempts)
 		require.Equal(t, 1, got.FailedAttempts)
 		require.Len(t, got.History, 1)
 
-		edited, err := s.Edit(t.Context(), 0, store.NewToken(), ref("a"), store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
+		edited, err := s.Shards()[0].Edit(t.Context(), store.NewToken(), ref("a"), store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
 		require.NoError(t, err)
 		require.Equal(t, job.Ready, edited.State)
 		require.EqualValues(t, 2, edited.Version)
@@ -147,7 +147,7 @@ func TestAJobGoesItsWay(t *testing.T) {
 		claimed = claimAll(t, s, 10)
 		require.Len(t, claimed.Jobs, 1)
 		settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200))
-		got, err = s.Get(t.Context(), 0, ref("a"))
+		got, err = s.Shards()[0].Get(t.Context(), ref("a"))
 		require.NoError(t, err)
 		require.Equal(t, job.Delivered, got.State)
 		require.Len(t, got.History, 3)
@@ -155,7 +155,7 @@ func TestAJobGoesItsWay(t *testing.T) {
 		again := insert(t, s, e)
 		require.Equal(t, store.Existing, again[0].Outcome)
 
-		page, err := s.List(t.Context(), 0, store.Filter{Namespace: "default", Topic: "t", State: job.Delivered, Limit: 5})
+		page, err := s.Shards()[0].List(t.Context(), store.Filter{Namespace: "default", Topic: "t", State: job.Delivered, Limit: 5})
 		require.NoError(t, err)
 		require.Len(t, page.Jobs, 1)
 		require.Nil(t, page.Jobs[0].Body)
@@ -164,14 +164,14 @@ func TestAJobGoesItsWay(t *testing.T) {
 		revived, err := reviveOne(t, s, store.NewToken(), "a", time.Minute)
 		require.NoError(t, err)
 		require.Equal(t, job.Scheduled, revived.State)
-		cancelled, err := s.Cancel(t.Context(), 0, store.NewToken(), ref("a"))
+		cancelled, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("a"))
 		require.NoError(t, err)
 		require.Equal(t, job.Cancelled, cancelled.State)
 
-		stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: "default", Limit: store.MaxBatch})
+		stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Limit: store.MaxBatch})
 		require.NoError(t, err)
 		require.Equal(t, []store.TopicStats{{Namespace: "default", Topic: "t", Registered: 1, Cancelled: 1}}, stats)
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		require.Negative(t, carried.Next)
 	})

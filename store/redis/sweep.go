@@ -13,11 +13,11 @@ import (
 const sweepTopics = 128
 
 // Sweep removes what retention no longer keeps of the next topics, and forgets what is unused of them. More says that topics are left in this turn, too.
-func (s *Store) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.SweepResult, error) {
+func (sh *part) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
+	s := sh.store
 	if limit <= 0 {
 		return store.SweepResult{}, ctx.Err()
 	}
-	sh := s.shards[shard]
 	sh.mu.RLock()
 	after, turn := sh.sweepAfter, sh.sweepTurns
 	sh.mu.RUnlock()

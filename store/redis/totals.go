@@ -16,8 +16,8 @@ var counterFields = []string{"reg", "ready", "held", "d", "x", "c"}
 
 // Totals adds up the counters of all topics, and looks at all lanes on the agenda for jobs that are due and in no ready
 // list.
-func (s *Store) Totals(ctx context.Context, shard int, namespace string) (total store.TopicStats, err error) {
-	sh := s.shards[shard]
+func (sh *part) Totals(ctx context.Context, namespace string) (total store.TopicStats, err error) {
+	s := sh.store
 	err = s.fresh(sh, func() (err error) {
 		total, err = s.totals(ctx, sh, namespace)
 		return err

@@ -45,7 +45,7 @@ func TestAnUnreadableOutboxEntryStopsNoOther(t *testing.T) {
 	require.NoError(t, s.client.HSet(t.Context(), tag+"outbox", "broken", "{").Err())
 	require.NoError(t, s.client.ZAdd(t.Context(), tag+"outq", redis.Z{Score: 1, Member: "broken"}).Err())
 	for range 2 {
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		require.Len(t, carried.Outbox, 1)
 		require.Equal(t, "born", carried.Outbox[0].ID)
@@ -65,15 +65,15 @@ func TestARoundsBoundsAreBoundedThemselves(t *testing.T) {
 		}
 		require.NoError(t, s.client.ZAdd(t.Context(), s.shards[0].tag+"due:1", z...).Err())
 		require.NoError(t, s.client.ZAdd(t.Context(), s.shards[0].tag+"agenda", redis.Z{Score: 1, Member: "1"}).Err())
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{Jobs: 100_000, Ready: 100_000})
+		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Jobs: 100_000, Ready: 100_000})
 		require.NoError(t, err)
 		require.Equal(t, carryMost-1, carried.Moved)
 		require.NoError(t, s.client.ZAdd(t.Context(), s.shards[0].tag+"held:1", z...).Err())
 		require.NoError(t, s.client.ZAdd(t.Context(), s.shards[0].tag+"agenda", redis.Z{Score: 1, Member: "1"}).Err())
-		carried, err = s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{Jobs: 100_000})
+		carried, err = s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Jobs: 100_000})
 		require.NoError(t, err)
 		require.Equal(t, carryMost, carried.ExpiredLeases)
-		_, err = s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{Queues: -1, Jobs: -1, Ready: -1, ExpireLeasesBefore: time.Now()})
+		_, err = s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Queues: -1, Jobs: -1, Ready: -1, ExpireLeasesBefore: time.Now()})
 		require.NoError(t, err)
 	})
 }
@@ -86,7 +86,7 @@ func TestALaneWhoseSettingsCannotBeReadStopsNoOther(t *testing.T) {
 	for i := range queues {
 		queues[i].Lane = fmt.Sprint("lane-", i)
 		request.Queues = append(request.Queues, store.QueueClaim{Queue: queues[i], Max: 5, Timeout: time.Second})
-		put, err := s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: queues[i], Settings: policy.Lane{LaneConcurrency: 5}})
+		put, err := s.Shards()[0].PutLane(t.Context(), store.NewToken(), store.Lane{Queue: queues[i], Settings: policy.Lane{LaneConcurrency: 5}})
 		require.NoError(t, err)
 		if i == 1 || i == 3 { // the last has no jobs
 			text := fmt.Sprint(put.Revision, " {")
@@ -98,7 +98,7 @@ func TestALaneWhoseSettingsCannotBeReadStopsNoOther(t *testing.T) {
 			insert(t, s, e)
 		}
 	}
-	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+	claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), request)
 	require.NoError(t, err)
 	require.Len(t, claimed.Jobs, 2)
 	require.Equal(t, "job-0", claimed.Jobs[0].ID)
@@ -111,19 +111,19 @@ func TestALaneWhoseSettingsCannotBeReadStopsNoOther(t *testing.T) {
 	require.Contains(t, log.String(), "lane=lane-1")
 	require.Contains(t, log.String(), "lane=lane-3")
 
-	lanes, err := s.GetLanes(t.Context(), 0, queues)
+	lanes, err := s.Shards()[0].GetLanes(t.Context(), queues)
 	require.NoError(t, err)
 	for i, l := range lanes {
 		require.Equal(t, i == 1 || i == 3, l.Settings.Paused, "lane %d", i)
 		require.NotZero(t, l.Revision)
 	}
-	lanes, err = s.ListLanes(t.Context(), 0, lane.Namespace, lane.Topic, "", 10)
+	lanes, err = s.Shards()[0].ListLanes(t.Context(), lane.Namespace, lane.Topic, "", 10)
 	require.NoError(t, err)
 	require.Len(t, lanes, 2)
 
-	_, err = s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: queues[1], Settings: policy.Lane{LaneConcurrency: 5}})
+	_, err = s.Shards()[0].PutLane(t.Context(), store.NewToken(), store.Lane{Queue: queues[1], Settings: policy.Lane{LaneConcurrency: 5}})
 	require.NoError(t, err)
-	lanes, err = s.ListLanes(t.Context(), 0, lane.Namespace, lane.Topic, "", 10)
+	lanes, err = s.Shards()[0].ListLanes(t.Context(), lane.Namespace, lane.Topic, "", 10)
 	require.NoError(t, err)
 	require.Len(t, lanes, 3, "settings put anew are read again")
 }
@@ -144,7 +144,7 @@ func TestClaimExpired_PassesOverJobsThatNobodyCanClaim(t *testing.T) {
 		require.NoError(t, s.client.ZAdd(t.Context(), sh.tag+"ttl", redis.Z{Score: 1, Member: "torn"}, redis.Z{Score: 2, Member: "nameless"}).Err())
 		var held []store.ClaimedJob
 		require.Eventually(t, func() bool {
-			held, err = s.ClaimExpired(t.Context(), 0, store.NewToken(), store.ClaimExpiredRequest{Max: 1, MaxBytes: 1 << 20, Lease: time.Minute})
+			held, err = s.Shards()[0].ClaimExpired(t.Context(), store.NewToken(), store.ClaimExpiredRequest{Max: 1, MaxBytes: 1 << 20, Lease: time.Minute})
 			require.NoError(t, err)
 			return len(held) > 0
 		}, 30*time.Second, 10*time.Millisecond)

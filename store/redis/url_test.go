@@ -94,10 +94,10 @@ func urlsStay(t *testing.T, s *Store) {
 	// is reads the job in every way, and looks at its record.
 	is := func(url string) {
 		t.Helper()
-		got, err := s.Get(t.Context(), 0, ref("a"))
+		got, err := s.Shards()[0].Get(t.Context(), ref("a"))
 		require.NoError(t, err)
 		require.Equal(t, url, got.URL)
-		page, err := s.List(t.Context(), 0, store.Filter{Namespace: e.Namespace, Topic: e.Topic, State: got.State, Limit: 1})
+		page, err := s.Shards()[0].List(t.Context(), store.Filter{Namespace: e.Namespace, Topic: e.Topic, State: got.State, Limit: 1})
 		require.NoError(t, err)
 		require.Equal(t, url, page.Jobs[0].URL)
 		require.Equal(t, url, insert(t, s, e)[0].Job.URL, "what is known is answered")
@@ -121,7 +121,7 @@ func urlsStay(t *testing.T, s *Store) {
 		t.Helper()
 		token := store.NewToken()
 		for range 2 { // a repeat answers from the call's memory
-			edited, err := s.Edit(t.Context(), 0, token, ref("a"), store.Edit{Kind: job.KindEdited, URL: new(url)})
+			edited, err := s.Shards()[0].Edit(t.Context(), token, ref("a"), store.Edit{Kind: job.KindEdited, URL: new(url)})
 			require.NoError(t, err)
 			require.Equal(t, url, edited.URL)
 		}
@@ -129,11 +129,11 @@ func urlsStay(t *testing.T, s *Store) {
 	}
 	revive := func(url, want string) {
 		t.Helper()
-		_, err := s.Cancel(t.Context(), 0, store.NewToken(), ref("a"))
+		_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("a"))
 		require.NoError(t, err)
 		token := store.NewToken()
 		for range 2 {
-			revived, err := s.Revive(t.Context(), 0, token, []store.Revival{{Ref: ref("a"), URL: url}})
+			revived, err := s.Shards()[0].Revive(t.Context(), token, []store.Revival{{Ref: ref("a"), URL: url}})
 			require.NoError(t, err)
 			require.NoError(t, revived[0].Err)
 			require.Equal(t, want, revived[0].Job.URL)
@@ -155,13 +155,13 @@ func urlsStay(t *testing.T, s *Store) {
 	edit(other)
 	hides(true)
 
-	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+	claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), request)
 	require.NoError(t, err)
 	require.Equal(t, other, claimed.Jobs[0].URL)
 	is(other)
 	settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Again}, 500))
 	is(other)
-	claimed, err = s.Claim(t.Context(), 0, store.NewToken(), request)
+	claimed, err = s.Shards()[0].Claim(t.Context(), store.NewToken(), request)
 	require.NoError(t, err)
 	require.Equal(t, other, claimed.Jobs[0].URL)
 	settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExhausted}, 500))
@@ -180,10 +180,10 @@ func TestProcessesThatOpenedTwoLayoutsReadEachOther(t *testing.T) {
 		other := []*Store{short, whole}[i]
 		for range 2 {
 			by, other = other, by
-			got, err := by.Get(t.Context(), 0, e.Ref())
+			got, err := by.Shards()[0].Get(t.Context(), e.Ref())
 			require.NoError(t, err)
 			require.Equal(t, e.URL, got.URL)
-			got, err = by.Edit(t.Context(), 0, store.NewToken(), e.Ref(), store.Edit{Kind: job.KindEdited, Retries: new(3)})
+			got, err = by.Shards()[0].Edit(t.Context(), store.NewToken(), e.Ref(), store.Edit{Kind: job.KindEdited, Retries: new(3)})
 			require.NoError(t, err)
 			require.Equal(t, e.URL, got.URL)
 			rec, err := by.client.HGet(t.Context(), by.shards[0].jobs, e.ID).Result()

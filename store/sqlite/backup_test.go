@@ -25,7 +25,7 @@ func TestBackup_OfADatabaseInUseIsOneState(t *testing.T) {
 	var group sync.WaitGroup
 	group.Go(func() {
 		for i := 0; ctx.Err() == nil; i++ {
-			if _, err := s.Insert(t.Context(), 0, store.NewToken(), numbered(fmt.Sprint("more", i), size, time.Hour)); err != nil {
+			if _, err := s.Insert(t.Context(), store.NewToken(), numbered(fmt.Sprint("more", i), size, time.Hour)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -135,7 +135,7 @@ func TestRestore_PutsACopyInThePlaceOfWhatACrashHasLeft(t *testing.T) {
 			require.NoFileExists(t, target.Path+"-shm")
 			s := opened(t, target)
 			require.Equal(t, job.Ready, get(t, s, "first-0009").State)
-			_, err = s.Get(t.Context(), 0, ref("second-0000"))
+			_, err = s.Get(t.Context(), ref("second-0000"))
 			require.ErrorIs(t, err, store.ErrNotFound)
 
 			before := target

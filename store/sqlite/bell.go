@@ -74,8 +74,7 @@ func (b *bell) close() {
 const awaitDefault = 5 * time.Second
 
 // Wait implements store.Store. Only store.GroupPush has a bell yet.
-func (s *Store) Wait(ctx context.Context, shard int, watch store.WaitOptions) (store.Wakeup, error) {
-	s.check(shard)
+func (s *Store) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
 	wait, most := watch.Timeout, watch.Max
 	if wait <= 0 {
 		wait = awaitDefault
@@ -109,8 +108,7 @@ func (s *Store) Wait(ctx context.Context, shard int, watch store.WaitOptions) (s
 }
 
 // Notify implements store.Store; it drops queues with nothing to claim.
-func (s *Store) Notify(ctx context.Context, shard int, queues []job.Queue) error {
-	s.check(shard)
+func (s *Store) Notify(ctx context.Context, queues []job.Queue) error {
 	bound("rung queues", len(queues))
 	return s.submit(ctx, &op{verb: "ring queues", weight: 1, run: func(tx *tx) error {
 		for _, name := range queues {

@@ -65,7 +65,7 @@ func BenchmarkInsert(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				lane := fmt.Sprintf("host-%d:80", lanes.Add(1))
 				for pb.Next() {
-					_, err := s.Insert(context.Background(), 0, store.NewToken(), benchEntries(size, lane, time.Hour))
+					_, err := s.Insert(context.Background(), store.NewToken(), benchEntries(size, lane, time.Hour))
 					if err != nil {
 						b.Error(err)
 						return
@@ -86,7 +86,7 @@ func BenchmarkClaimSettle(b *testing.B) {
 			perLane := b.N/lanes + 32
 			for lane := range lanes {
 				for range perLane {
-					_, err := s.Insert(b.Context(), 0, store.NewToken(), benchEntries(size, fmt.Sprintf("lane-%d", lane), 0))
+					_, err := s.Insert(b.Context(), store.NewToken(), benchEntries(size, fmt.Sprintf("lane-%d", lane), 0))
 					require.NoError(b, err)
 				}
 			}
@@ -101,7 +101,7 @@ func BenchmarkClaimSettle(b *testing.B) {
 					Queues: []store.QueueClaim{{Queue: q, Max: size, Timeout: 10 * time.Second}},
 					Max:    size, MaxBytes: 16 << 20, Margin: 10 * time.Second,
 				}
-				claimed, err := s.Claim(context.Background(), 0, store.NewToken(), request)
+				claimed, err := s.Claim(context.Background(), store.NewToken(), request)
 				for pb.Next() && err == nil {
 					items := make([]store.Settlement, len(claimed.Jobs))
 					for i, h := range claimed.Jobs {
@@ -114,7 +114,7 @@ func BenchmarkClaimSettle(b *testing.B) {
 						}
 					}
 					done.Add(int64(len(items)))
-					_, claimed, err = s.Settle(context.Background(), 0, store.NewToken(), items, &request)
+					_, claimed, err = s.Settle(context.Background(), store.NewToken(), items, &request)
 				}
 				if err != nil {
 					b.Error(err)

@@ -20,8 +20,7 @@ const (
 
 // Carry implements store.Store. Due jobs need no move, so that what goes to ready is a matter of counting; the rest of
 // a round is lapses, rings and the outbox.
-func (s *Store) Carry(ctx context.Context, shard int, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
-	s.check(shard)
+func (s *Store) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
 	round.Queues = cmp.Or(round.Queues, carryQueues)
 	round.Jobs = cmp.Or(round.Jobs, carryJobs)
 	round.Ready = cmp.Or(round.Ready, carryReady)

@@ -20,7 +20,7 @@ func clocked(t *testing.T, o Options) (*Store, *twoClocks) {
 // heard is what the bell has to say now.
 func heard(t *testing.T, s *Store) store.Wakeup {
 	t.Helper()
-	rung, err := s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Nanosecond})
+	rung, err := s.Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Nanosecond})
 	require.NoError(t, err)
 	return rung
 }
@@ -49,11 +49,11 @@ func TestARoundThatEndedItsFillOfLeasesSaysThatMoreCanBeDone(t *testing.T) {
 	insert(t, s, entry("a", 0), entry("b", 0))
 	require.Len(t, claimUp(t, s, 2), 2)
 	c.pass(time.Minute)
-	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{Jobs: 1})
+	carried, err := s.Carry(t.Context(), store.NewToken(), store.CarryOptions{Jobs: 1})
 	require.NoError(t, err)
 	require.Equal(t, 1, carried.ExpiredLeases)
 	require.Zero(t, carried.Next)
-	held, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{KeepLeases: true})
+	held, err := s.Carry(t.Context(), store.NewToken(), store.CarryOptions{KeepLeases: true})
 	require.NoError(t, err)
 	require.Zero(t, held.ExpiredLeases)
 	require.Positive(t, held.Next, "what the round holds back is no reason to come again at once")
@@ -74,7 +74,7 @@ func TestRepeatedRingsDoNotHoldUpWhatComesDueNorTheOtherWayRound(t *testing.T) {
 		{4, 2, 4},
 		{2, 2, 2}, // the whole for those that came due, since nothing else wants it
 	} {
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{Queues: round.queues})
+		carried, err := s.Carry(t.Context(), store.NewToken(), store.CarryOptions{Queues: round.queues})
 		require.NoError(t, err)
 		require.Equal(t, round.moved, carried.Moved)
 		require.Len(t, heard(t, s).Queues, round.rung)
@@ -93,17 +93,17 @@ func TestARoundThatFailedRingsAsSoonAsTheNextSucceeds(t *testing.T) {
 	failOnce(t, s, commit)
 	// Something to write, or there is no commit to fail.
 	round := store.CarryOptions{Relayed: []job.Ref{ref("nobody")}}
-	_, err := s.Carry(t.Context(), 0, store.NewToken(), round)
+	_, err := s.Carry(t.Context(), store.NewToken(), round)
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.Empty(t, heard(t, s).Queues)
-	carried, err := s.Carry(t.Context(), 0, store.NewToken(), round)
+	carried, err := s.Carry(t.Context(), store.NewToken(), round)
 	require.NoError(t, err)
 	require.Equal(t, 1, carried.Moved)
 	require.Len(t, heard(t, s).Queues, 1)
 
 	c.pass(store.RenotifyAfter)
 	failOnce(t, s, commit)
-	_, err = s.Carry(t.Context(), 0, store.NewToken(), round)
+	_, err = s.Carry(t.Context(), store.NewToken(), round)
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	carry(t, s)
 	require.Len(t, heard(t, s).Queues, 1, "a repeated ring too")
@@ -113,7 +113,7 @@ func TestAJobThatIsToRunNowRingsThoughItWasTheFirstAlready(t *testing.T) {
 	s, _ := clocked(t, options(t))
 	insert(t, s, entry("a", time.Hour), entry("b", 2*time.Hour))
 	heard(t, s)
-	_, err := s.Edit(t.Context(), 0, store.NewToken(), ref("a"), store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
+	_, err := s.Edit(t.Context(), store.NewToken(), ref("a"), store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
 	require.NoError(t, err)
 	require.Equal(t, []job.Queue{lane}, heard(t, s).Queues)
 }
@@ -144,7 +144,7 @@ func TestAnOutboxEntryThatCannotBeReadIsNotPassedOverTwice(t *testing.T) {
 	delivered.Outbox = numbered("child", store.MaxBatch+5, 0)
 	settle(t, s, delivered)
 	shell(t, o.Path, "UPDATE outbox SET entry = x'05' WHERE id = 'child-0003'")
-	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{SkipOutbox: 2})
+	carried, err := s.Carry(t.Context(), store.NewToken(), store.CarryOptions{SkipOutbox: 2})
 	require.NoError(t, err)
 	require.Len(t, carried.Outbox, store.MaxBatch)
 	require.Equal(t, store.MaxBatch+1, carried.OutboxRead)

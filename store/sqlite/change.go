@@ -38,8 +38,7 @@ func (s *Store) change(
 }
 
 // Cancel implements store.Store.
-func (s *Store) Cancel(ctx context.Context, shard int, token store.Token, ref job.Ref) (job.Job, error) {
-	s.check(shard)
+func (s *Store) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
 	return s.change(ctx, "cancel a job", call{"cancel", token}, ref, func(tx *tx, q *queue, r *row) error {
 		switch {
 		case r.State == job.Delivered, r.State == job.Dead:
@@ -77,8 +76,7 @@ func (tx *tx) mark(ref job.Ref, n int64, to standing) error {
 }
 
 // Edit implements store.Store.
-func (s *Store) Edit(ctx context.Context, shard int, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
-	s.check(shard)
+func (s *Store) Edit(ctx context.Context, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
 	return s.change(ctx, "edit a job", call{"edit", token}, ref, func(tx *tx, q *queue, r *row) error {
 		if edit.IfVersion != 0 && edit.IfVersion != r.Version {
 			return store.ErrVersion

@@ -41,8 +41,7 @@ type claim struct {
 }
 
 // Claim implements store.Store.
-func (s *Store) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
-	s.check(shard)
+func (s *Store) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
 	c := newClaim(token, request)
 	err := s.submit(ctx, &op{
 		verb: "claim jobs", weight: request.Max, run: c.run,

@@ -52,7 +52,7 @@ func TestAClaimReadsNoMoreThanItTakesAndTheNext(t *testing.T) {
 	require.NoError(t, fault)
 	claim := func(request store.ClaimRequest) store.ClaimResult {
 		read = 0
-		claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+		claimed, err := s.Claim(t.Context(), store.NewToken(), request)
 		require.NoError(t, err)
 		return claimed
 	}

@@ -54,7 +54,7 @@ func TestClaim_IsNotEarlyByAPartOfAMillisecond(t *testing.T) {
 	require.Positive(t, wait)
 	c.now = c.now.Add(wait)
 	require.Less(t, c.now.Sub(due), time.Millisecond)
-	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+	carried, err := s.Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
 	require.Equal(t, 1, carried.Moved, "the carrier's wait is neither short nor long by a part of a millisecond")
 	require.Len(t, claimUp(t, s, 1), 1)
@@ -121,7 +121,7 @@ func TestClockStep_BackMovesNoRetryAndNoEditedOrRevivedJob(t *testing.T) {
 	settle(t, s, settled(jobs[0], policy.Verdict{Kind: policy.Again, Wait: time.Hour}),
 		settled(jobs[1], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}))
 	revive(t, s, "revived", time.Hour)
-	_, err := s.Edit(t.Context(), 0, store.NewToken(), ref("edited"), store.Edit{Kind: job.KindEdited, Delay: new(time.Hour)})
+	_, err := s.Edit(t.Context(), store.NewToken(), ref("edited"), store.Edit{Kind: job.KindEdited, Delay: new(time.Hour)})
 	require.NoError(t, err)
 	due := date(c.ms.Load()).Add(time.Hour)
 	c.jump(-10 * time.Minute)

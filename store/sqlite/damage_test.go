@@ -79,7 +79,7 @@ func (m *mill) deliver(t *testing.T) (delivered int) {
 	t.Helper()
 	request := store.ClaimRequest{Queues: m.lanes, Max: 64, MaxBytes: 1 << 20, Margin: time.Second}
 	for range m.jobs {
-		claimed, err := m.s.Claim(t.Context(), 0, store.NewToken(), request)
+		claimed, err := m.s.Claim(t.Context(), store.NewToken(), request)
 		require.NoError(t, err)
 		if len(claimed.Jobs) == 0 {
 			for _, q := range claimed.Queues {
@@ -91,7 +91,7 @@ func (m *mill) deliver(t *testing.T) (delivered int) {
 		for i, h := range claimed.Jobs {
 			items[i] = settled(h, policy.Verdict{Kind: policy.Delivered})
 		}
-		errs, _, err := m.s.Settle(t.Context(), 0, store.NewToken(), items, nil)
+		errs, _, err := m.s.Settle(t.Context(), store.NewToken(), items, nil)
 		require.NoError(t, err)
 		for _, err := range errs {
 			if err == nil {
@@ -128,7 +128,7 @@ func TestDamage_OfOnePageKeepsBackWhatLiesOnIt(t *testing.T) {
 			require.Contains(t, log.String(), "level=ERROR", "said in the log")
 			require.Less(t, strings.Count(log.String(), "\n"), 100, "and not again and again")
 			require.ErrorContains(t, m.s.Ping(t.Context()), "damaged", "not ready")
-			_, err := m.s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("another", 0)})
+			_, err := m.s.Insert(t.Context(), store.NewToken(), []store.NewJob{entry("another", 0)})
 			require.NoError(t, err, "what can be written is")
 			require.Len(t, claimUp(t, m.s, 1), 1)
 			t.Logf("%d of %d delivered", delivered, jobs)
@@ -141,7 +141,7 @@ func TestDamage_UnderHeldJobsKeepsNothingElseFromBeingSettled(t *testing.T) {
 	m := newMill(t, o, 200)
 	// What is held when the process ends is on a page that is damaged then.
 	m.open(t, o)
-	claimed, err := m.s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{Queues: m.lanes, Max: 200, MaxBytes: 1 << 20, Margin: time.Second})
+	claimed, err := m.s.Claim(t.Context(), store.NewToken(), store.ClaimRequest{Queues: m.lanes, Max: 200, MaxBytes: 1 << 20, Margin: time.Second})
 	require.NoError(t, err)
 	require.Greater(t, len(claimed.Jobs), 100)
 	require.NoError(t, m.s.Close())
@@ -176,7 +176,7 @@ func TestDamage_ThatShowsWhenAnAttemptEnds(t *testing.T) {
 	}
 	token := store.NewToken()
 	for range 2 { // and its repetition
-		errs, _, err := s.Settle(t.Context(), 0, token, items, nil)
+		errs, _, err := s.Settle(t.Context(), token, items, nil)
 		require.NoError(t, err)
 		require.NoError(t, errs[0])
 		require.ErrorIs(t, errs[1], store.ErrLeaseLost)
@@ -217,9 +217,9 @@ func TestDamage_OfWhatDeliveriesCanDoWithoutStopsNoRound(t *testing.T) {
 			c.ms.Add(-10_000)
 			for range 3 {
 				carry(t, s)
-				_, err := s.Sweep(t.Context(), 0, store.NewToken(), 100)
+				_, err := s.Sweep(t.Context(), store.NewToken(), 100)
 				require.NoError(t, err)
-				_, err = s.ClaimExpired(t.Context(), 0, store.NewToken(), store.ClaimExpiredRequest{Max: 10, MaxBytes: 1 << 20, Lease: time.Minute})
+				_, err = s.ClaimExpired(t.Context(), store.NewToken(), store.ClaimExpiredRequest{Max: 10, MaxBytes: 1 << 20, Lease: time.Minute})
 				require.NoError(t, err)
 			}
 			require.Len(t, claimUp(t, s, 4), 2, "their leases have lapsed")
@@ -236,7 +236,7 @@ func TestStats_OfALaneThatIsSetAsideHaveNoOldestDue(t *testing.T) {
 	damaged(t, o.Path, 10, "scheduled")
 	m.open(t, o)
 	m.deliver(t)
-	total, err := m.s.Totals(t.Context(), 0, m.lanes[0].Queue.Namespace)
+	total, err := m.s.Totals(t.Context(), m.lanes[0].Queue.Namespace)
 	require.NoError(t, err)
 	require.Positive(t, total.Ready+total.Scheduled)
 	require.Less(t, total.OldestDue.Year(), 3000)

@@ -51,11 +51,11 @@ func TestAFullDiskHalvesNothingAndIsOverWhenThereIsRoom(t *testing.T) {
 	token := store.NewToken()
 	big := bulky("big", 100, 10_000)
 	for range 3 {
-		_, err := s.Insert(t.Context(), 0, token, big)
+		_, err := s.Insert(t.Context(), token, big)
 		require.ErrorIs(t, err, store.ErrUnavailable)
 		require.ErrorContains(t, err, "the disk under the database is full")
 	}
-	_, err := s.Get(t.Context(), 0, big[0].Ref())
+	_, err := s.Get(t.Context(), big[0].Ref())
 	require.ErrorIs(t, err, store.ErrNotFound)
 	settle(t, s, settled(jobs[0], policy.Verdict{Kind: policy.Delivered})) // needs no new page
 	verify(t, s)
@@ -64,13 +64,13 @@ func TestAFullDiskHalvesNothingAndIsOverWhenThereIsRoom(t *testing.T) {
 
 	limitPages(t, s, -1)
 	require.NoError(t, s.Ping(t.Context()))
-	inserted, err := s.Insert(t.Context(), 0, token, big)
+	inserted, err := s.Insert(t.Context(), token, big)
 	require.NoError(t, err)
 	for _, i := range inserted {
 		require.Equal(t, store.Created, i.Outcome)
 	}
 	settle(t, s, settled(jobs[1], policy.Verdict{Kind: policy.Again, Wait: time.Minute}))
-	stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Limit: store.MaxBatch})
+	stats, err := s.TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Limit: store.MaxBatch})
 	require.NoError(t, err)
 	require.Equal(t, []int64{110, 1, 1}, []int64{stats[0].Registered, stats[0].Delivered, stats[0].Running})
 }
@@ -85,10 +85,10 @@ func TestACallThatCannotBeWrittenSpoilsNoOther(t *testing.T) {
 	for i := range errs {
 		group.Go(func() {
 			if i == 0 {
-				_, errs[0] = s.Insert(t.Context(), 0, store.NewToken(), bulky("big", 100, 10_000))
+				_, errs[0] = s.Insert(t.Context(), store.NewToken(), bulky("big", 100, 10_000))
 				return
 			}
-			_, errs[i] = s.Cancel(t.Context(), 0, store.NewToken(), ref(numbered("first", 10, 0)[i].ID))
+			_, errs[i] = s.Cancel(t.Context(), store.NewToken(), ref(numbered("first", 10, 0)[i].ID))
 		})
 	}
 	waiting(t, s, len(errs))
@@ -133,7 +133,7 @@ func TestConcurrentCallsShareACommit(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range calls {
 		group.Go(func() {
-			_, err := s.Insert(t.Context(), 0, store.NewToken(), numbered(string(rune('a'+i)), 1, time.Hour))
+			_, err := s.Insert(t.Context(), store.NewToken(), numbered(string(rune('a'+i)), 1, time.Hour))
 			if err != nil {
 				t.Error(err)
 			}
@@ -154,7 +154,7 @@ func TestACallerThatGivesUpLeavesItsCallUnderWay(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	gaveUp := make(chan error)
 	go func() {
-		_, _, err := s.Settle(ctx, 0, store.NewToken(), []store.Settlement{settled(h, policy.Verdict{Kind: policy.Delivered})}, nil)
+		_, _, err := s.Settle(ctx, store.NewToken(), []store.Settlement{settled(h, policy.Verdict{Kind: policy.Delivered})}, nil)
 		gaveUp <- err
 	}()
 	waiting(t, s, 1)
@@ -175,7 +175,7 @@ func TestOnlyAcknowledgedEdgesWaitForTheDisk(t *testing.T) {
 	require.Equal(t, full, level())
 	h := claimUp(t, s, 1)[0]
 	require.Equal(t, normal, level())
-	_, err := s.Cancel(t.Context(), 0, store.NewToken(), h.Ref())
+	_, err := s.Cancel(t.Context(), store.NewToken(), h.Ref())
 	require.NoError(t, err)
 	require.Equal(t, full, level())
 	settle(t, s, settled(h, policy.Verdict{Kind: policy.Again}))
@@ -210,7 +210,7 @@ func TestWhatRetentionRemovesIsGivenBackToTheFileSystem(t *testing.T) {
 		entries := bulky(string(rune('a'+i)), 100, 10_000)
 		insert(t, s, entries...)
 		for _, e := range entries {
-			_, err := s.Cancel(t.Context(), 0, store.NewToken(), e.Ref())
+			_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref())
 			require.NoError(t, err)
 		}
 	}
@@ -225,7 +225,7 @@ func TestWhatRetentionRemovesIsGivenBackToTheFileSystem(t *testing.T) {
 	}
 	before := pages()
 	for more := true; more; {
-		swept, err := s.Sweep(t.Context(), 0, store.NewToken(), 500)
+		swept, err := s.Sweep(t.Context(), store.NewToken(), 500)
 		require.NoError(t, err)
 		more = swept.More
 	}
@@ -257,7 +257,7 @@ func TestWhatSettlementsRemoveIsGivenBackToo(t *testing.T) {
 	require.Greater(t, free, int64(4*vacuumPages))
 	steps := 0
 	for more := true; more; steps++ {
-		swept, err := s.Sweep(t.Context(), 0, store.NewToken(), 500)
+		swept, err := s.Sweep(t.Context(), store.NewToken(), 500)
 		require.NoError(t, err)
 		require.Zero(t, swept.Jobs)
 		more = swept.More
@@ -321,7 +321,7 @@ func TestSomebodyWithAShellHoldsTheStoreUpForASecondOnly(t *testing.T) {
 	other, err := connect(o.Path, false)
 	require.NoError(t, err)
 	require.NoError(t, other.execText("BEGIN IMMEDIATE"))
-	_, err = s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("b", 0)})
+	_, err = s.Insert(t.Context(), store.NewToken(), []store.NewJob{entry("b", 0)})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.ErrorContains(t, err, "somebody else has the database locked")
 	require.Equal(t, job.Ready, get(t, s, "a").State, "reads go on")
@@ -343,17 +343,17 @@ func TestLanesThatAreNotInMemoryServeAllTheSameAndAreForgottenWithTheirLastJob(t
 	inWriter(t, s, func() { require.Empty(t, s.mem.queues) })
 	revive(t, s, "a", time.Hour)
 	verify(t, s)
-	swept, err := s.Sweep(t.Context(), 0, store.NewToken(), 10)
+	swept, err := s.Sweep(t.Context(), store.NewToken(), 10)
 	require.NoError(t, err)
 	require.Equal(t, store.SweepResult{Jobs: 1}, swept)
-	_, err = s.Cancel(t.Context(), 0, store.NewToken(), ref("a"))
+	_, err = s.Cancel(t.Context(), store.NewToken(), ref("a"))
 	require.NoError(t, err)
 	_, err = s.PutTopic(t.Context(), store.Topic{
 		Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{KeepDelivered: policy.Retention{Max: new(int64(0))}},
 	})
 	require.NoError(t, err)
 	for range 2 {
-		_, err = s.Sweep(t.Context(), 0, store.NewToken(), 10)
+		_, err = s.Sweep(t.Context(), store.NewToken(), 10)
 		require.NoError(t, err)
 	}
 	inWriter(t, s, func() {

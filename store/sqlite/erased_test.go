@@ -33,7 +33,7 @@ func TestRemove_LeavesNothingOfHeadersInTheFile(t *testing.T) {
 	insert(t, s, entries...)
 	for i := range entries {
 		if i%3 == 0 {
-			_, err := s.Edit(t.Context(), 0, store.NewToken(), entries[i].Ref(), store.Edit{Kind: job.KindEdited, Header: secret("edited", i)})
+			_, err := s.Edit(t.Context(), store.NewToken(), entries[i].Ref(), store.Edit{Kind: job.KindEdited, Header: secret("edited", i)})
 			require.NoError(t, err)
 		}
 	}
@@ -59,7 +59,7 @@ func TestRemove_LeavesNothingOfHeadersInTheFile(t *testing.T) {
 	}
 	var round store.CarryOptions
 	for brought := 0; brought <= len(births); {
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), round)
+		carried, err := s.Carry(t.Context(), store.NewToken(), round)
 		require.NoError(t, err)
 		if len(carried.Outbox) == 0 {
 			require.Equal(t, len(births), brought)
@@ -72,7 +72,7 @@ func TestRemove_LeavesNothingOfHeadersInTheFile(t *testing.T) {
 		brought += len(carried.Outbox)
 	}
 	for i := range entries {
-		errs, err := s.Purge(t.Context(), 0, store.NewToken(), []job.Ref{entries[i].Ref()})
+		errs, err := s.Purge(t.Context(), store.NewToken(), []job.Ref{entries[i].Ref()})
 		require.NoError(t, err)
 		require.NoError(t, errs[0])
 	}

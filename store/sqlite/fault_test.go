@@ -71,12 +71,12 @@ func TestAFaultTakesTheWholeCallBackAndItMayBeSentAgain(t *testing.T) {
 	spare := entry("spare", 0)
 	spare.Fingerprint = []byte("print")
 	again("insert", updateTopic, func(token store.Token) error {
-		_, err := s.Insert(t.Context(), 0, token, append(numbered("job", 10, 0), spare))
+		_, err := s.Insert(t.Context(), token, append(numbered("job", 10, 0), spare))
 		return err
 	})
 	var jobs []store.ClaimedJob
 	again("claim", insertHeld, func(token store.Token) error {
-		claimed, err := s.Claim(t.Context(), 0, token, wanting(6))
+		claimed, err := s.Claim(t.Context(), token, wanting(6))
 		jobs = claimed.Jobs
 		return err
 	})
@@ -84,7 +84,7 @@ func TestAFaultTakesTheWholeCallBackAndItMayBeSentAgain(t *testing.T) {
 	again("settle", insertBirth, func(token store.Token) error {
 		delivered := settled(jobs[0], policy.Verdict{Kind: policy.Delivered})
 		delivered.Outbox = []store.NewJob{entry("born", 0)}
-		errs, _, err := s.Settle(t.Context(), 0, token, []store.Settlement{
+		errs, _, err := s.Settle(t.Context(), token, []store.Settlement{
 			delivered, settled(jobs[1], policy.Verdict{Kind: policy.Again}),
 			settled(jobs[2], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}),
 		}, nil)
@@ -92,20 +92,20 @@ func TestAFaultTakesTheWholeCallBackAndItMayBeSentAgain(t *testing.T) {
 	})
 	require.ErrorIs(t, find(s, jobs[2].Ref()), store.ErrNotFound, "nothing is kept of the dead")
 	again("cancel a running job", markCancel, func(token store.Token) error {
-		_, err := s.Cancel(t.Context(), 0, token, jobs[3].Ref())
+		_, err := s.Cancel(t.Context(), token, jobs[3].Ref())
 		return err
 	})
 	again("cancel", endJob, func(token store.Token) error {
-		_, err := s.Cancel(t.Context(), 0, token, spare.Ref())
+		_, err := s.Cancel(t.Context(), token, spare.Ref())
 		return err
 	})
 	again("edit", editJob, func(token store.Token) error {
-		_, err := s.Edit(t.Context(), 0, token, jobs[1].Ref(), store.Edit{Kind: job.KindEdited, Delay: new(time.Hour)})
+		_, err := s.Edit(t.Context(), token, jobs[1].Ref(), store.Edit{Kind: job.KindEdited, Delay: new(time.Hour)})
 		return err
 	})
 	c.pass(time.Minute)
 	again("carry", insertAttempt, func(token store.Token) error {
-		carried, err := s.Carry(t.Context(), 0, token, store.CarryOptions{})
+		carried, err := s.Carry(t.Context(), token, store.CarryOptions{})
 		if err == nil {
 			require.Equal(t, 3, carried.ExpiredLeases)
 			require.Len(t, carried.Outbox, 1)
@@ -113,11 +113,11 @@ func TestAFaultTakesTheWholeCallBackAndItMayBeSentAgain(t *testing.T) {
 		return err
 	})
 	again("bring home", deleteBirth, func(token store.Token) error {
-		_, err := s.Carry(t.Context(), 0, token, store.CarryOptions{Relayed: []job.Ref{ref("born")}})
+		_, err := s.Carry(t.Context(), token, store.CarryOptions{Relayed: []job.Ref{ref("born")}})
 		return err
 	})
 	again("revive", reviveJob, func(token store.Token) error {
-		revived, err := s.Revive(t.Context(), 0, token, []store.Revival{{Ref: jobs[0].Ref()}, {Ref: ref("nobody")}})
+		revived, err := s.Revive(t.Context(), token, []store.Revival{{Ref: jobs[0].Ref()}, {Ref: ref("nobody")}})
 		if err == nil {
 			require.Equal(t, 1, revived[0].Job.Generation)
 			require.ErrorIs(t, revived[1].Err, store.ErrNotFound)
@@ -130,7 +130,7 @@ func TestAFaultTakesTheWholeCallBackAndItMayBeSentAgain(t *testing.T) {
 	require.NoError(t, err)
 	c.pass(8 * 24 * time.Hour)
 	again("sweep jobs", insertID, func(token store.Token) error {
-		swept, err := s.Sweep(t.Context(), 0, token, 100)
+		swept, err := s.Sweep(t.Context(), token, 100)
 		if err == nil {
 			require.Equal(t, 2, swept.Jobs)
 		}
@@ -138,7 +138,7 @@ func TestAFaultTakesTheWholeCallBackAndItMayBeSentAgain(t *testing.T) {
 	})
 	c.pass(30 * 24 * time.Hour)
 	again("sweep ids", deleteID, func(token store.Token) error {
-		swept, err := s.Sweep(t.Context(), 0, token, 100)
+		swept, err := s.Sweep(t.Context(), token, 100)
 		if err == nil {
 			require.Equal(t, 1, swept.IDs)
 		}
@@ -158,6 +158,6 @@ func TestAFaultTakesTheWholeCallBackAndItMayBeSentAgain(t *testing.T) {
 
 // find tells why a job is not there.
 func find(s *Store, ref job.Ref) error {
-	_, err := s.Get(context.Background(), 0, ref)
+	_, err := s.Get(context.Background(), ref)
 	return err
 }

@@ -33,13 +33,13 @@ func TestFiles_RemovedOrReplacedWhileInUse(t *testing.T) {
 				c.do(t, path)
 
 				for range 2 {
-					_, err := s.Insert(t.Context(), 0, store.NewToken(), numbered("more", 3, 0))
+					_, err := s.Insert(t.Context(), store.NewToken(), numbered("more", 3, 0))
 					require.ErrorIs(t, err, store.ErrUnavailable)
 					require.ErrorContains(t, err, "the database file jobs.db"+suffix+" "+c.says)
 					require.ErrorIs(t, s.Ping(t.Context()), store.ErrUnavailable, "not ready")
 				}
 				require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"), log)
-				_, err := s.Get(t.Context(), 0, ref("job-0000"))
+				_, err := s.Get(t.Context(), ref("job-0000"))
 				require.ErrorIs(t, err, store.ErrUnavailable, "no new connection is opened")
 				jobs := claimUp(t, s, 3)
 				require.Len(t, jobs, 3, "what is there is delivered")
@@ -71,7 +71,7 @@ func TestFiles_BrokenConnectionIsNotReplacedByOneToAnotherFile(t *testing.T) {
 	insert(t, s, entry("a", 0))
 	require.NoError(t, os.Rename(o.Path, o.Path+".aside"))
 	inWriter(t, s, func() { s.broken = true })
-	_, err := s.Claim(t.Context(), 0, store.NewToken(), wanting(1))
+	_, err := s.Claim(t.Context(), store.NewToken(), wanting(1))
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.NoFileExists(t, o.Path)
 	require.NoError(t, os.Rename(o.Path+".aside", o.Path))

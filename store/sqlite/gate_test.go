@@ -63,7 +63,7 @@ func rings(t *testing.T, s *Store) bool {
 
 func laneStats(t *testing.T, s *Store) store.LaneStats {
 	t.Helper()
-	lanes, err := s.LaneStats(t.Context(), 0, lane.Namespace, lane.Topic, "", 10)
+	lanes, err := s.LaneStats(t.Context(), lane.Namespace, lane.Topic, "", 10)
 	require.NoError(t, err)
 	require.Len(t, lanes, 1)
 	return lanes[0]
@@ -110,7 +110,7 @@ func TestHoldsAreNotShortenedAndBreakersWaitForOneProbe(t *testing.T) {
 	require.Empty(t, claimUp(t, s, 4))
 	require.True(t, laneStats(t, s).BreakerOpen)
 	c.pass(time.Second)
-	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), wanting(4))
+	claimed, err := s.Claim(t.Context(), store.NewToken(), wanting(4))
 	require.NoError(t, err)
 	require.Len(t, claimed.Jobs, 1)
 	require.True(t, claimed.Jobs[0].Probe)
@@ -170,11 +170,11 @@ func TestWhatKeepsALaneBackOutlivesTheProcess(t *testing.T) {
 	last.Lane = store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker}
 	settle(t, s, last)
 	for range 3 {
-		_, err := s.Sweep(t.Context(), 0, store.NewToken(), 100)
+		_, err := s.Sweep(t.Context(), store.NewToken(), 100)
 		require.NoError(t, err)
 	}
 	third, c3 := elsewhere(t, o, c)
-	stats, err := third.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
+	stats, err := third.TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, stats[0].OpenBreakers)
 	insert(t, third, entry("next", 0))
@@ -185,7 +185,7 @@ func TestWhatKeepsALaneBackOutlivesTheProcess(t *testing.T) {
 	settle(t, third, settled(next[0], deliveredOne))
 	c3.pass(2 * store.BreakerRetention)
 	for range 3 {
-		_, err := third.Sweep(t.Context(), 0, store.NewToken(), 100)
+		_, err := third.Sweep(t.Context(), store.NewToken(), 100)
 		require.NoError(t, err)
 	}
 	inWriter(t, third, func() { require.Empty(t, third.mem.queues, "all is forgotten") })
@@ -198,7 +198,7 @@ func TestAFailedCommitTakesAGateBack(t *testing.T) {
 	heard(t, s)
 	for _, id := range []statement{updateGate, commit} {
 		failOnce(t, s, id)
-		_, err := s.Claim(t.Context(), 0, store.NewToken(), wanting(1))
+		_, err := s.Claim(t.Context(), store.NewToken(), wanting(1))
 		require.ErrorIs(t, err, store.ErrUnavailable)
 		verify(t, s)
 	}
@@ -207,7 +207,7 @@ func TestAFailedCommitTakesAGateBack(t *testing.T) {
 	change := turned(jobs[0], store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker})
 	for _, id := range []statement{updateGate, commit} {
 		failOnce(t, s, id)
-		_, _, err := s.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{change}, nil)
+		_, _, err := s.Settle(t.Context(), store.NewToken(), []store.Settlement{change}, nil)
 		require.ErrorIs(t, err, store.ErrUnavailable)
 		verify(t, s)
 		require.False(t, laneStats(t, s).BreakerOpen)
@@ -227,7 +227,7 @@ func TestASettlementThatLostItsLeaseSaysNothingOfItsLane(t *testing.T) {
 	h := claimUp(t, s, 1)[0]
 	item := turned(h, store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker})
 	item.Lease = store.NewToken()
-	errs, _, err := s.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{item}, nil)
+	errs, _, err := s.Settle(t.Context(), store.NewToken(), []store.Settlement{item}, nil)
 	require.NoError(t, err)
 	require.ErrorIs(t, errs[0], store.ErrLeaseLost)
 	require.Len(t, claimUp(t, s, 2), 1)
@@ -238,7 +238,7 @@ func TestBirthsOfAnEndThatACancelMarkTookAreDropped(t *testing.T) {
 	insert(t, s, numbered("job", 3, 0)...)
 	for i, verdict := range []policy.Verdict{{Kind: policy.Dead, Reason: policy.ReasonGaveUp}, againAtOnce, deliveredOne} {
 		h := claimUp(t, s, 1)[0]
-		_, err := s.Cancel(t.Context(), 0, store.NewToken(), h.Ref())
+		_, err := s.Cancel(t.Context(), store.NewToken(), h.Ref())
 		require.NoError(t, err)
 		item := settled(h, verdict)
 		item.Outbox = numbered("born", i+1, 0)[i:]
@@ -254,7 +254,7 @@ func TestAStateThatCannotBeReadKeepsNobodyFromOpening(t *testing.T) {
 	s, _ := clocked(t, o)
 	insert(t, s, numbered("job", 2, 0)...)
 	settle(t, s, turned(claimUp(t, s, 1)[0], store.LaneChange{Cooldown: time.Minute}))
-	_, err := s.Permit(t.Context(), 0, store.NewToken(), []store.PermitRequest{ask(1, policy.Rate{Starts: 1, Per: time.Hour})})
+	_, err := s.Permit(t.Context(), store.NewToken(), []store.PermitRequest{ask(1, policy.Rate{Starts: 1, Per: time.Hour})})
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	shell(t, o.Path, "UPDATE queues SET gate = 'no JSON'; UPDATE topics SET grants = 'no JSON'")

@@ -92,7 +92,7 @@ func TestRunningJobsAreListedPageByPageAndNotAsReady(t *testing.T) {
 		}
 		request := wanting(5)
 		request.Queues[0].Queue.Lane = name
-		claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+		claimed, err := s.Claim(t.Context(), store.NewToken(), request)
 		require.NoError(t, err)
 		require.Len(t, claimed.Jobs, 5)
 		for i := range 5 {
@@ -102,7 +102,7 @@ func TestRunningJobsAreListedPageByPageAndNotAsReady(t *testing.T) {
 	list := func(state job.State) (ids []string) {
 		filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: state, Limit: 3}
 		for more := true; more; more = filter.Cursor != "" {
-			page, err := s.List(t.Context(), 0, filter)
+			page, err := s.List(t.Context(), filter)
 			require.NoError(t, err)
 			for _, j := range page.Jobs {
 				require.Equal(t, state, j.State)
@@ -115,7 +115,7 @@ func TestRunningJobsAreListedPageByPageAndNotAsReady(t *testing.T) {
 	require.Equal(t, want, list(job.Running))
 	require.Equal(t, []string{"a-5", "a-6", "b-5", "b-6"}, list(job.Ready))
 	require.Equal(t, job.Running, get(t, s, "b-4").State)
-	lanes, err := s.LaneStats(t.Context(), 0, lane.Namespace, lane.Topic, "", 10)
+	lanes, err := s.LaneStats(t.Context(), lane.Namespace, lane.Topic, "", 10)
 	require.NoError(t, err)
 	require.Equal(t, []int64{5, 2}, []int64{lanes[0].Running, lanes[0].Ready + lanes[0].Scheduled})
 }

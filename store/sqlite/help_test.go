@@ -56,7 +56,7 @@ func entry(id string, delay time.Duration) store.NewJob {
 
 func insert(t testing.TB, s *Store, entries ...store.NewJob) []store.InsertResult {
 	t.Helper()
-	inserted, err := s.Insert(t.Context(), 0, store.NewToken(), entries)
+	inserted, err := s.Insert(t.Context(), store.NewToken(), entries)
 	require.NoError(t, err)
 	return inserted
 }
@@ -72,7 +72,7 @@ func numbered(prefix string, n int, delay time.Duration) []store.NewJob {
 
 func claimUp(t testing.TB, s *Store, n int) []store.ClaimedJob {
 	t.Helper()
-	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), wanting(n))
+	claimed, err := s.Claim(t.Context(), store.NewToken(), wanting(n))
 	require.NoError(t, err)
 	return claimed.Jobs
 }
@@ -93,7 +93,7 @@ func settled(h store.ClaimedJob, verdict policy.Verdict) store.Settlement {
 
 func settle(t testing.TB, s *Store, items ...store.Settlement) {
 	t.Helper()
-	errs, _, err := s.Settle(t.Context(), 0, store.NewToken(), items, nil)
+	errs, _, err := s.Settle(t.Context(), store.NewToken(), items, nil)
 	require.NoError(t, err)
 	for _, err := range errs {
 		require.NoError(t, err)
@@ -102,7 +102,7 @@ func settle(t testing.TB, s *Store, items ...store.Settlement) {
 
 func revive(t testing.TB, s *Store, id string, delay time.Duration) job.Job {
 	t.Helper()
-	revived, err := s.Revive(t.Context(), 0, store.NewToken(), []store.Revival{{Ref: ref(id), Delay: delay}})
+	revived, err := s.Revive(t.Context(), store.NewToken(), []store.Revival{{Ref: ref(id), Delay: delay}})
 	require.NoError(t, err)
 	require.NoError(t, revived[0].Err)
 	return revived[0].Job
@@ -110,14 +110,14 @@ func revive(t testing.TB, s *Store, id string, delay time.Duration) job.Job {
 
 func carry(t testing.TB, s *Store) store.CarryResult {
 	t.Helper()
-	carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{})
+	carried, err := s.Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
 	return carried
 }
 
 func get(t testing.TB, s *Store, id string) job.Job {
 	t.Helper()
-	found, err := s.Get(t.Context(), 0, ref(id))
+	found, err := s.Get(t.Context(), ref(id))
 	require.NoError(t, err)
 	return found
 }

@@ -21,8 +21,7 @@ type placed struct {
 }
 
 // Insert implements store.Store.
-func (s *Store) Insert(ctx context.Context, shard int, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
-	s.check(shard)
+func (s *Store) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
 	bound("entries", len(entries))
 	rows := make([]newRow, len(entries))
 	for i := range entries {

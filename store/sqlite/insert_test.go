@@ -31,9 +31,9 @@ func TestAnInsertionThatMeetsAJobThatCannotBeReadChangesNothing(t *testing.T) {
 	known.Fingerprint = []byte("print")
 	insert(t, s, known)
 	shell(t, o.Path, "UPDATE jobs SET spec = x'05'")
-	_, err := s.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("new", time.Hour), known})
+	_, err := s.Insert(t.Context(), store.NewToken(), []store.NewJob{entry("new", time.Hour), known})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.ErrorIs(t, find(s, ref("new")), store.ErrNotFound)
-	_, err = s.Cancel(t.Context(), 0, store.NewToken(), known.Ref())
+	_, err = s.Cancel(t.Context(), store.NewToken(), known.Ref())
 	require.ErrorIs(t, err, store.ErrUnavailable)
 }

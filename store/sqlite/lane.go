@@ -23,8 +23,7 @@ type ownLane struct {
 
 // PutLane implements store.Store. A revision follows the clock, so that it is not given again when a database comes back
 // from a backup.
-func (s *Store) PutLane(ctx context.Context, shard int, token store.Token, put store.Lane) (store.Lane, error) {
-	s.check(shard)
+func (s *Store) PutLane(ctx context.Context, token store.Token, put store.Lane) (store.Lane, error) {
 	encoded := encodeJSON(put.Settings)
 	settings, err := parseLane(put.Queue, encoded) // as it will be read
 	if err != nil {
@@ -193,8 +192,7 @@ func (tx *tx) standIn(want store.QueueClaim, left *store.QueueStatus) error {
 }
 
 // GetLanes implements store.Store.
-func (s *Store) GetLanes(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
-	s.check(shard)
+func (s *Store) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
 	bound("lanes", len(queues))
 	lanes := make([]store.Lane, len(queues))
 	err := s.read(ctx, "read lanes' settings", func(ctx context.Context, c *conn) error {
@@ -213,8 +211,7 @@ func (s *Store) GetLanes(ctx context.Context, shard int, queues []job.Queue) ([]
 }
 
 // ListLanes implements store.Store.
-func (s *Store) ListLanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.Lane, error) {
-	s.check(shard)
+func (s *Store) ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error) {
 	bound("lanes", limit)
 	var lanes []store.Lane
 	err := s.read(ctx, "list lanes' settings", func(ctx context.Context, c *conn) error {

@@ -18,7 +18,7 @@ import (
 
 func putLane(t *testing.T, s *Store, settings policy.Lane) store.Lane {
 	t.Helper()
-	put, err := s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: lane, Settings: settings})
+	put, err := s.PutLane(t.Context(), store.NewToken(), store.Lane{Queue: lane, Settings: settings})
 	require.NoError(t, err)
 	return put
 }
@@ -35,7 +35,7 @@ func TestALanesRevisionIsNeverGivenAgain(t *testing.T) {
 
 	s, _ = clockedAt(t, o, c.ms.Load()-time.Hour.Milliseconds())
 	require.Greater(t, putLane(t, s, policy.Lane{Paused: true}).Revision, second.Revision)
-	_, err := s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: lane, Revision: second.Revision})
+	_, err := s.PutLane(t.Context(), store.NewToken(), store.Lane{Queue: lane, Revision: second.Revision})
 	require.ErrorIs(t, err, store.ErrVersion)
 }
 
@@ -50,7 +50,7 @@ func TestALaneGoesByItsSettingsWhereverItsQueueIsRead(t *testing.T) {
 	s = opened(t, o) // its queue is pending
 	require.Len(t, claimUp(t, s, 5), 2)
 	for _, e := range numbered("job", 5, 0) {
-		_, err := s.Cancel(t.Context(), 0, store.NewToken(), e.Ref())
+		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref())
 		require.NoError(t, err)
 	}
 	require.NoError(t, s.Close())
@@ -70,12 +70,12 @@ func TestALaneGoesByItsSettingsWhereverItsQueueIsRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, claimUp(t, s, 5), 1)
 
-	found, err := s.GetLanes(t.Context(), 0, []job.Queue{{Namespace: "default", Topic: "orders", Lane: "other"}, lane})
+	found, err := s.GetLanes(t.Context(), []job.Queue{{Namespace: "default", Topic: "orders", Lane: "other"}, lane})
 	require.NoError(t, err)
 	require.Zero(t, found[0].Revision)
 	require.Equal(t, 3, found[1].Settings.LaneConcurrency)
 	putLane(t, s, policy.Lane{Secrets: []policy.Secret{{ID: "s", Value: "whsec_sealed"}}})
-	found, err = s.GetLanes(t.Context(), 0, []job.Queue{lane})
+	found, err = s.GetLanes(t.Context(), []job.Queue{lane})
 	require.NoError(t, err)
 	require.EqualValues(t, "whsec_sealed", found[0].Settings.Secrets[0].Value)
 }
@@ -98,7 +98,7 @@ func TestSettingsThatCannotBeReadHoldTheirLaneAlone(t *testing.T) {
 		request := wanting(1)
 		request.Queues = append(request.Queues, store.QueueClaim{Queue: others[0].Queue, Max: 1, Timeout: time.Minute})
 		request.Max = 2
-		got, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+		got, err := s.Claim(t.Context(), store.NewToken(), request)
 		require.NoError(t, err)
 		return got.Jobs, got.Queues[0]
 	}
@@ -122,10 +122,10 @@ func TestSettingsThatCannotBeReadHoldTheirLaneAlone(t *testing.T) {
 	s = opened(t, o)
 	held(2)
 	insert(t, s, numbered("new", 1, 0)...)
-	_, err = s.GetLanes(t.Context(), 0, []job.Queue{lane})
+	_, err = s.GetLanes(t.Context(), []job.Queue{lane})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	for _, e := range append(numbered("job", 2, 0), numbered("new", 1, 0)...) {
-		_, err := s.Cancel(t.Context(), 0, store.NewToken(), e.Ref())
+		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref())
 		require.NoError(t, err)
 	}
 	require.NoError(t, s.Close())
@@ -156,7 +156,7 @@ func TestAFaultTakesWhatIsSaidOfLanesAndTopicsBack(t *testing.T) {
 		}
 	}
 	again("put a lane", updateMeta, func(token store.Token) error {
-		_, err := s.PutLane(t.Context(), 0, token, store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
+		_, err := s.PutLane(t.Context(), token, store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
 		if err != nil {
 			require.Len(t, claimUp(t, s, 1), 1, "settings that were not stored do not hold")
 		} else {
@@ -165,13 +165,13 @@ func TestAFaultTakesWhatIsSaidOfLanesAndTopicsBack(t *testing.T) {
 		return err
 	})
 	again("remove a lane's settings", deleteLane, func(token store.Token) error {
-		_, err := s.PutLane(t.Context(), 0, token, store.Lane{Queue: lane})
+		_, err := s.PutLane(t.Context(), token, store.Lane{Queue: lane})
 		return err
 	})
 	require.NotEmpty(t, claimUp(t, s, 1))
 	rate := policy.Rate{Starts: 3, Per: time.Minute}
 	again("permit", updateGrants, func(token store.Token) error {
-		permits, err := s.Permit(t.Context(), 0, token, []store.PermitRequest{ask(2, rate), ask(2, rate)})
+		permits, err := s.Permit(t.Context(), token, []store.PermitRequest{ask(2, rate), ask(2, rate)})
 		if err == nil {
 			require.Equal(t, []int{2, 1}, []int{permits[0].Starts, permits[1].Starts})
 			require.Equal(t, time.Minute, permits[1].Next)
@@ -179,7 +179,7 @@ func TestAFaultTakesWhatIsSaidOfLanesAndTopicsBack(t *testing.T) {
 		return err
 	})
 	again("alarm", insertBirth, func(token store.Token) error {
-		changed, err := s.Alarm(t.Context(), 0, token, store.Alarm{
+		changed, err := s.Alarm(t.Context(), token, store.Alarm{
 			Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Outbox: []store.NewJob{entry("born", 0)},
 		})
 		if err == nil {
@@ -191,7 +191,7 @@ func TestAFaultTakesWhatIsSaidOfLanesAndTopicsBack(t *testing.T) {
 	jobs := claimUp(t, s, 1)
 	settle(t, s, settled(jobs[0], policy.Verdict{Kind: policy.Dead}))
 	again("purge", deleteFirst, func(token store.Token) error {
-		errs, err := s.Purge(t.Context(), 0, token, []job.Ref{jobs[0].Ref(), jobs[0].Ref()})
+		errs, err := s.Purge(t.Context(), token, []job.Ref{jobs[0].Ref(), jobs[0].Ref()})
 		if err == nil {
 			require.NoError(t, errs[0])
 			require.ErrorIs(t, errs[1], store.ErrNotFound)
@@ -208,11 +208,11 @@ func TestAFullDiskRefusesWhatIsSaidOfLanesAndTopicsUntilThereIsRoom(t *testing.T
 	rate := policy.Rate{Starts: store.CountedStarts, Per: time.Hour}
 	calls := map[string]func() error{
 		"PutLane": func() error {
-			_, err := s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: lane, Settings: large})
+			_, err := s.PutLane(t.Context(), store.NewToken(), store.Lane{Queue: lane, Settings: large})
 			return err
 		},
 		"Alarm": func() error {
-			_, err := s.Alarm(t.Context(), 0, store.NewToken(), store.Alarm{
+			_, err := s.Alarm(t.Context(), store.NewToken(), store.Alarm{
 				Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Outbox: birth,
 			})
 			return err
@@ -223,7 +223,7 @@ func TestAFullDiskRefusesWhatIsSaidOfLanesAndTopicsUntilThereIsRoom(t *testing.T
 				asks = append(asks, ask(1, rate))
 				asks[i].Topic = numbered("some-topic-with-a-long-name", 100, 0)[i].ID
 			}
-			_, err := s.Permit(t.Context(), 0, store.NewToken(), asks)
+			_, err := s.Permit(t.Context(), store.NewToken(), asks)
 			return err
 		},
 	}
@@ -248,12 +248,12 @@ func TestGrantsAndAlarmsOutliveTheProcessAndAreForgotten(t *testing.T) {
 	s, c := clocked(t, o)
 	rate := policy.Rate{Starts: 3, Per: time.Minute}
 	permit := func(s *Store, ask store.PermitRequest) store.Permit {
-		permits, err := s.Permit(t.Context(), 0, store.NewToken(), []store.PermitRequest{ask})
+		permits, err := s.Permit(t.Context(), store.NewToken(), []store.PermitRequest{ask})
 		require.NoError(t, err)
 		return permits[0]
 	}
 	raise := func(s *Store, raised bool) bool {
-		changed, err := s.Alarm(t.Context(), 0, store.NewToken(), store.Alarm{
+		changed, err := s.Alarm(t.Context(), store.NewToken(), store.Alarm{
 			Namespace: lane.Namespace, Topic: lane.Topic, Raised: raised,
 		})
 		require.NoError(t, err)
@@ -274,7 +274,7 @@ func TestGrantsAndAlarmsOutliveTheProcessAndAreForgotten(t *testing.T) {
 	require.Equal(t, 1, permit(s, giving).Starts)
 	require.Equal(t, 7, permit(s, ask(7, policy.Rate{})).Starts, "no rate bounds nothing")
 	c.pass(time.Minute)
-	_, err := s.Sweep(t.Context(), 0, store.NewToken(), 10)
+	_, err := s.Sweep(t.Context(), store.NewToken(), 10)
 	require.NoError(t, err)
 	inWriter(t, s, func() {
 		for _, topic := range s.mem.topics {
@@ -282,7 +282,7 @@ func TestGrantsAndAlarmsOutliveTheProcessAndAreForgotten(t *testing.T) {
 		}
 	})
 	require.True(t, raise(s, false))
-	topics, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Limit: store.MaxBatch})
+	topics, err := s.TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Limit: store.MaxBatch})
 	require.NoError(t, err)
 	require.Empty(t, topics, "a topic without jobs is not counted")
 }
@@ -296,12 +296,12 @@ func TestOneUnreadableJobSpoilsNoOthersRevival(t *testing.T) {
 	}
 	shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id = 'job-0001'")
 	items := []store.Revival{{Ref: ref("job-0000"), From: job.Dead}, {Ref: ref("job-0001")}, {Ref: ref("job-0002"), From: job.Cancelled}}
-	revived, err := s.Revive(t.Context(), 0, store.NewToken(), items)
+	revived, err := s.Revive(t.Context(), store.NewToken(), items)
 	require.NoError(t, err)
 	require.NoError(t, revived[0].Err)
 	require.ErrorIs(t, revived[1].Err, store.ErrUnavailable)
 	require.ErrorContains(t, revived[2].Err, "the job is dead")
-	errs, err := s.Purge(t.Context(), 0, store.NewToken(), []job.Ref{ref("job-0000"), ref("job-0001"), ref("job-0002")})
+	errs, err := s.Purge(t.Context(), store.NewToken(), []job.Ref{ref("job-0000"), ref("job-0001"), ref("job-0002")})
 	require.NoError(t, err)
 	require.ErrorContains(t, errs[0], "the job is ready")
 	require.NoError(t, errs[1], "what cannot be read can be removed")
@@ -314,14 +314,14 @@ func TestARevivalAnswersBodiesWithinABound(t *testing.T) {
 	var items []store.Revival
 	for _, e := range bulky("job", jobs, size) {
 		insert(t, s, e)
-		_, err := s.Cancel(t.Context(), 0, store.NewToken(), e.Ref())
+		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref())
 		require.NoError(t, err)
 		items = append(items, store.Revival{Ref: e.Ref(), Delay: time.Hour})
 	}
 	items = append([]store.Revival{{Ref: items[0].Ref, From: job.Dead}}, items...) // refused, so it takes no room
 	token := store.NewToken()
 	for range 2 {
-		revived, err := s.Revive(t.Context(), 0, token, items)
+		revived, err := s.Revive(t.Context(), token, items)
 		require.NoError(t, err)
 		require.Error(t, revived[0].Err)
 		var whole []bool
@@ -345,7 +345,7 @@ func TestAPutThatNobodyWaitsForIsTheWritersAlone(t *testing.T) {
 		s.later(t.Context(), func() { close(busy); <-ctx.Done() })
 		<-busy
 		go cancel() // the writer takes the put as its caller leaves
-		_, err := s.PutLane(ctx, 0, store.NewToken(), store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
+		_, err := s.PutLane(ctx, store.NewToken(), store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
 		if err != nil {
 			require.ErrorIs(t, err, context.Canceled)
 		}

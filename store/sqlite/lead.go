@@ -22,8 +22,7 @@ type lead struct {
 }
 
 // Lead implements store.Store.
-func (s *Store) Lead(ctx context.Context, shard int) (store.Leadership, error) {
-	s.check(shard)
+func (s *Store) Lead(ctx context.Context) (store.Leadership, error) {
 	now, err := s.at(ctx, "take the carrier lock")
 	if err != nil {
 		return nil, err

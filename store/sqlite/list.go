@@ -52,8 +52,7 @@ type listing struct {
 }
 
 // List implements store.Store.
-func (s *Store) List(ctx context.Context, shard int, filter store.Filter) (store.Page, error) {
-	s.check(shard)
+func (s *Store) List(ctx context.Context, filter store.Filter) (store.Page, error) {
 	l := listing{filter: filter, from: millisUp(filter.After), to: math.MaxInt64, at: spot{N: -1}, now: s.clock()}
 	if !filter.Before.IsZero() {
 		l.to = millisUp(filter.Before)

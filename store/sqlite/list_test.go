@@ -29,7 +29,7 @@ func TestList_LooksAtABoundedNumberOfJobsForAPage(t *testing.T) {
 		filter.Namespace, filter.Topic, filter.State, filter.Limit = lane.Namespace, lane.Topic, job.Delivered, 10
 		pages, found := 0, 0
 		for more := true; more; pages++ {
-			page, err := s.List(t.Context(), 0, filter)
+			page, err := s.List(t.Context(), filter)
 			require.NoError(t, err)
 			found += len(page.Jobs)
 			filter.Cursor, more = page.Cursor, page.Cursor != ""

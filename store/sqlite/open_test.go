@@ -42,7 +42,7 @@ func TestAProcessThatDiesLosesNothingAndItsJobsGoBackAsLost(t *testing.T) {
 	require.NoError(t, err)
 	jobs := claimUp(t, s, 3)
 	require.Len(t, jobs, 3)
-	_, err = s.Cancel(t.Context(), 0, store.NewToken(), jobs[2].Ref())
+	_, err = s.Cancel(t.Context(), store.NewToken(), jobs[2].Ref())
 	require.NoError(t, err)
 	delivered := settled(jobs[0], policy.Verdict{Kind: policy.Delivered})
 	delivered.Outbox = []store.NewJob{child}
@@ -66,7 +66,7 @@ func TestAProcessThatDiesLosesNothingAndItsJobsGoBackAsLost(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, topics, 1)
 	require.Equal(t, time.Second, topics[0].Policy.Timeout)
-	stats, err := second.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
+	stats, err := second.TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
 	require.Len(t, stats, 1)
 	require.Equal(t, []int64{5, 1, 1, 0}, []int64{stats[0].Registered, stats[0].Delivered, stats[0].Cancelled, stats[0].Running})
@@ -99,7 +99,7 @@ func TestHeldJobsOfManyLanesAreRecalledTogetherWithoutWaitingForTheDisk(t *testi
 		}
 		insert(t, s, entries...)
 		request.Queues = []store.QueueClaim{{Queue: entries[0].Queue, Max: perLane, Timeout: time.Minute}}
-		claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+		claimed, err := s.Claim(t.Context(), store.NewToken(), request)
 		require.NoError(t, err)
 		require.NotEmpty(t, claimed.Jobs)
 	}
@@ -132,14 +132,14 @@ func TestAnEndedJobThatCannotBeReadKeepsNothingFromBeingSwept(t *testing.T) {
 	s := opened(t, o)
 	insert(t, s, numbered("job", 3, 0)...)
 	for _, e := range numbered("job", 3, 0) {
-		_, err := s.Cancel(t.Context(), 0, store.NewToken(), e.Ref())
+		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref())
 		require.NoError(t, err)
 	}
 	require.NoError(t, s.Close())
 	shell(t, o.Path, "UPDATE jobs SET spec = x'05' WHERE id = 'job-0001'")
 	o.Defaults.KeepDelivered.Max = new(int64(0))
 	s = opened(t, o)
-	swept, err := s.Sweep(t.Context(), 0, store.NewToken(), 10)
+	swept, err := s.Sweep(t.Context(), store.NewToken(), 10)
 	require.NoError(t, err)
 	require.Equal(t, 3, swept.Jobs)
 }
@@ -229,7 +229,7 @@ func TestOpen_PausesATopicWhosePolicyCannotBeRead(t *testing.T) {
 	require.Contains(t, log.String(), "level=ERROR")
 	request := wanting(2)
 	request.Queues = append(request.Queues, store.QueueClaim{Queue: other.Queue, Max: 1, Timeout: time.Minute})
-	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+	claimed, err := s.Claim(t.Context(), store.NewToken(), request)
 	require.NoError(t, err)
 	require.Len(t, claimed.Jobs, 1)
 	require.Equal(t, "other", claimed.Jobs[0].ID)

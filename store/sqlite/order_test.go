@@ -51,7 +51,7 @@ func TestLanesThatComeDueTogetherRingInTheOrderOfTheirFirstJobs(t *testing.T) {
 	c.pass(time.Second)
 	var rung []string
 	for range 20 {
-		_, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{Queues: 16})
+		_, err := s.Carry(t.Context(), store.NewToken(), store.CarryOptions{Queues: 16})
 		require.NoError(t, err)
 		rung = append(rung, lanesHeard(t, s)...)
 	}

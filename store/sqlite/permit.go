@@ -17,8 +17,7 @@ type grants struct {
 
 // Permit implements store.Store. Like a claim's, its counts survive the process, and a power cut may take the last of
 // them back.
-func (s *Store) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
-	s.check(shard)
+func (s *Store) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	bound("permits", len(asks))
 	var permits []store.Permit
 	err := s.submit(ctx, &op{
@@ -95,8 +94,7 @@ func (g *grants) over(now instant) bool {
 }
 
 // Alarm implements store.Store.
-func (s *Store) Alarm(ctx context.Context, shard int, token store.Token, alarm store.Alarm) (bool, error) {
-	s.check(shard)
+func (s *Store) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
 	births := encodeBirths(alarm.Outbox)
 	var changed bool
 	err := s.submit(ctx, &op{verb: "note an alarm", durable: true, weight: 1 + len(births), run: func(tx *tx) (err error) {

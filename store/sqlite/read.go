@@ -11,8 +11,7 @@ import (
 )
 
 // Get implements store.Store.
-func (s *Store) Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error) {
-	s.check(shard)
+func (s *Store) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	var found *row
 	err := s.read(ctx, "read a job", func(ctx context.Context, c *conn) error {
 		err := c.query(ctx, findJob, func(v []driver.Value) error {
@@ -79,8 +78,7 @@ func (c *conn) record(ctx context.Context, r *row) error {
 }
 
 // Known implements store.Store.
-func (s *Store) Known(ctx context.Context, shard int, refs []job.Ref) ([]bool, error) {
-	s.check(shard)
+func (s *Store) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
 	bound("ids", len(refs))
 	known := make([]bool, len(refs))
 	err := s.read(ctx, "look for ids", func(ctx context.Context, c *conn) error {

@@ -14,8 +14,7 @@ import (
 const reviveBodies = 8 << 20
 
 // Revive implements store.Store: one transaction, in which each item is refused for itself.
-func (s *Store) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
-	s.check(shard)
+func (s *Store) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	bound("revivals", len(items))
 	var results []store.ReviveResult
 	err := s.submit(ctx, &op{verb: "revive jobs", durable: true, weight: len(items), run: func(tx *tx) (err error) {
@@ -107,8 +106,7 @@ func (tx *tx) unshelve(q *queue, r *row) {
 }
 
 // Purge implements store.Store: one transaction, in which each job is refused for itself.
-func (s *Store) Purge(ctx context.Context, shard int, token store.Token, refs []job.Ref) ([]error, error) {
-	s.check(shard)
+func (s *Store) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
 	bound("jobs to purge", len(refs))
 	var errs []error
 	err := s.submit(ctx, &op{verb: "purge jobs", durable: true, weight: len(refs), run: func(tx *tx) (err error) {

@@ -16,9 +16,8 @@ const freeLosses = 2
 
 // Settle implements store.Store.
 func (s *Store) Settle(
-	ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest,
+	ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest,
 ) ([]error, store.ClaimResult, error) {
-	s.check(shard)
 	bound("settlements", len(items))
 	written := make([]settlement, len(items))
 	for i := range items {

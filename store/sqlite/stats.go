@@ -20,8 +20,7 @@ const countJobs = 8192
 // TopicStats implements store.Store. It reads memory, and no jobs but the first of lanes whose head is not known, and once
 // each those that came due where the carrier does not look, since their lane is kept back. The names of a page come from
 // the database.
-func (s *Store) TopicStats(ctx context.Context, shard int, f store.StatsFilter) ([]store.TopicStats, error) {
-	s.check(shard)
+func (s *Store) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
 	names := f.Topics
 	if len(names) == 0 {
 		err := s.read(ctx, "list topics", func(ctx context.Context, c *conn) error {
@@ -52,8 +51,7 @@ func (s *Store) TopicStats(ctx context.Context, shard int, f store.StatsFilter) 
 }
 
 // Totals implements store.Store.
-func (s *Store) Totals(ctx context.Context, shard int, namespace string) (store.TopicStats, error) {
-	s.check(shard)
+func (s *Store) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
 	var total store.TopicStats
 	err := s.count(ctx, func(tx *tx, room *int) error {
 		total = store.TopicStats{Namespace: namespace}
@@ -172,9 +170,8 @@ func (tx *tx) someQueues(t *topic) (queues []*queue, err error) {
 // LaneStats implements store.Store. The lanes are read from the database, of which a page costs the same however many there
 // are; only what is ready or runs, and what keeps a lane back, is in memory.
 func (s *Store) LaneStats(
-	ctx context.Context, shard int, namespace, topic, after string, limit int,
+	ctx context.Context, namespace, topic, after string, limit int,
 ) ([]store.LaneStats, error) {
-	s.check(shard)
 	var lanes []store.LaneStats
 	var ids, pending []int64
 	err := s.read(ctx, "count lanes", func(ctx context.Context, c *conn) error {

@@ -48,7 +48,7 @@ func TestATopicWithManyIdleLanesIsCountedExactlyAndInBounds(t *testing.T) {
 	}
 	require.Equal(t, statsLanes, looked())
 	for _, request := range idle {
-		claimed, err := s.Claim(t.Context(), 0, store.NewToken(), request)
+		claimed, err := s.Claim(t.Context(), store.NewToken(), request)
 		require.NoError(t, err)
 		require.Len(t, claimed.Jobs, part)
 		ends := make([]store.Settlement, part)
@@ -58,14 +58,14 @@ func TestATopicWithManyIdleLanesIsCountedExactlyAndInBounds(t *testing.T) {
 		settle(t, s, ends...)
 	}
 	require.Equal(t, 2, looked())
-	stats, err := s.TopicStats(t.Context(), 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
+	stats, err := s.TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
 	require.Equal(t, c.ms.Load(), stats[0].OldestDue.UnixMilli())
 
-	lanes, err := s.LaneStats(t.Context(), 0, lane.Namespace, lane.Topic, "", 1)
+	lanes, err := s.LaneStats(t.Context(), lane.Namespace, lane.Topic, "", 1)
 	require.NoError(t, err)
 	require.Equal(t, []store.LaneStats{{Lane: "a", Scheduled: 1, Ready: 1}}, lanes)
-	lanes, err = s.LaneStats(t.Context(), 0, lane.Namespace, lane.Topic, "a", 10)
+	lanes, err = s.LaneStats(t.Context(), lane.Namespace, lane.Topic, "a", 10)
 	require.NoError(t, err)
 	require.Equal(t, []store.LaneStats{{Lane: "b", Scheduled: 1}}, lanes)
 }
@@ -77,7 +77,7 @@ func TestALongListOfOneMomentComesWholeAndInOrder(t *testing.T) {
 	list := func(filter store.Filter) (ids []string) {
 		filter.Namespace, filter.Topic, filter.Limit = lane.Namespace, lane.Topic, 3
 		for {
-			page, err := s.List(t.Context(), 0, filter)
+			page, err := s.List(t.Context(), filter)
 			require.NoError(t, err)
 			for _, j := range page.Jobs {
 				ids = append(ids, j.ID)
@@ -95,7 +95,7 @@ func TestALongListOfOneMomentComesWholeAndInOrder(t *testing.T) {
 	require.Equal(t, want[:7], list(store.Filter{State: "scheduled", Before: date(c.ms.Load() + (2 * time.Hour).Milliseconds())}))
 	require.Equal(t, want[7:], list(store.Filter{State: "scheduled", After: date(c.ms.Load() + (2 * time.Hour).Milliseconds())}))
 	for i, id := range want {
-		_, err := s.Cancel(t.Context(), 0, store.NewToken(), ref(id))
+		_, err := s.Cancel(t.Context(), store.NewToken(), ref(id))
 		require.NoError(t, err)
 		if i == 6 {
 			c.pass(time.Second)

@@ -126,15 +126,8 @@ func open(ctx context.Context, o Options, clock clock) (_ *Store, err error) {
 	return s, nil
 }
 
-// Shards is 1.
-func (s *Store) Shards() int { return 1 }
-
-// check panics for a shard that is none.
-func (s *Store) check(shard int) {
-	if shard != 0 {
-		panic(fmt.Sprintf("sqlite: shard %d of 1", shard))
-	}
-}
+// Shards is the store itself, its one shard.
+func (s *Store) Shards() []store.Shard { return []store.Shard{s} }
 
 // Ping implements store.Store: it commits a write that needs room on the disk, and fsync, as a registration does. It also
 // fails when the database was found to be damaged.

@@ -26,8 +26,7 @@ const (
 )
 
 // Sweep implements store.Store. Topics whose shelves are within their bounds cost nothing but a look at memory.
-func (s *Store) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.SweepResult, error) {
-	s.check(shard)
+func (s *Store) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
 	var swept store.SweepResult
 	err := s.submit(ctx, &op{verb: "sweep", weight: min(limit, sweepMost), run: func(tx *tx) (err error) {
 		swept, err = once(tx, call{"sweep", token}, light[store.SweepResult], func() (store.SweepResult, error) {

@@ -64,7 +64,7 @@ func TestAWallClockThatWasSetBackKeepsNoLeaseFromItsEnd(t *testing.T) {
 	c.pass(14 * time.Second)
 	// The caller expects the clock to show what it shows.
 	lapsed := func() int {
-		carried, err := s.Carry(t.Context(), 0, store.NewToken(), store.CarryOptions{ExpireLeasesBefore: date(c.ms.Load())})
+		carried, err := s.Carry(t.Context(), store.NewToken(), store.CarryOptions{ExpireLeasesBefore: date(c.ms.Load())})
 		require.NoError(t, err)
 		return carried.ExpiredLeases
 	}
@@ -81,13 +81,13 @@ func TestAQueueThatHasRungRingsAgainWhateverTheWallClockDoes(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	insert(t, s, entry("a", 0), entry("b", 0))
 	watch := store.WaitOptions{Group: store.GroupPush, Timeout: time.Nanosecond}
-	rung, err := s.Wait(t.Context(), 0, watch)
+	rung, err := s.Wait(t.Context(), watch)
 	require.NoError(t, err)
 	require.Len(t, rung.Queues, 1)
 	c.jump(time.Minute)
 	c.pass(store.RenotifyAfter)
 	carry(t, s)
-	rung, err = s.Wait(t.Context(), 0, watch)
+	rung, err = s.Wait(t.Context(), watch)
 	require.NoError(t, err)
 	require.Len(t, rung.Queues, 1)
 }
@@ -105,7 +105,7 @@ func TestTheStoreLivesInFakeTime(t *testing.T) {
 		go func() { // a carrier
 			defer close(carried)
 			for ctx.Err() == nil {
-				c, err := s.Carry(ctx, 0, store.NewToken(), store.CarryOptions{})
+				c, err := s.Carry(ctx, store.NewToken(), store.CarryOptions{})
 				if err != nil {
 					return
 				}
@@ -121,7 +121,7 @@ func TestTheStoreLivesInFakeTime(t *testing.T) {
 		}()
 		var rung store.Wakeup
 		for len(rung.Queues) == 0 {
-			rung, err = s.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Hour})
+			rung, err = s.Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Hour})
 			require.NoError(t, err)
 		}
 		require.Equal(t, 25*time.Hour, time.Since(start), "neither early nor late")
@@ -160,12 +160,12 @@ func TestAReadThatGetsNoConnectionEndsByItself(t *testing.T) {
 			taken = append(taken, <-s.readers.idle)
 		}
 		start := time.Now()
-		_, err = s.Get(t.Context(), 0, ref("a"))
+		_, err = s.Get(t.Context(), ref("a"))
 		require.ErrorIs(t, err, store.ErrUnavailable)
 		require.Equal(t, readLimit, time.Since(start))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err = s.Get(ctx, 0, ref("a"))
+		_, err = s.Get(ctx, ref("a"))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.NotErrorIs(t, err, store.ErrUnavailable)
 		for _, c := range taken {

@@ -11,9 +11,8 @@ import (
 
 // ClaimExpired implements store.Store.
 func (s *Store) ClaimExpired(
-	ctx context.Context, shard int, token store.Token, request store.ClaimExpiredRequest,
+	ctx context.Context, token store.Token, request store.ClaimExpiredRequest,
 ) ([]store.ClaimedJob, error) {
-	s.check(shard)
 	bound("jobs to claim", request.Max)
 	c := &claim{
 		token: token, request: store.ClaimRequest{Max: request.Max, MaxBytes: request.MaxBytes, Margin: request.Lease},

@@ -33,7 +33,7 @@ func TestSweep_UnloadsLanesThatAreIdleForAMinute(t *testing.T) {
 	}
 	insert(t, s, entries...)
 	for _, e := range entries {
-		claimed, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
+		claimed, err := s.Claim(t.Context(), store.NewToken(), store.ClaimRequest{
 			Queues: []store.QueueClaim{{Queue: e.Queue, Max: 1, Timeout: time.Hour}}, Max: 1, MaxBytes: 1 << 20,
 		})
 		require.NoError(t, err)
@@ -42,7 +42,7 @@ func TestSweep_UnloadsLanesThatAreIdleForAMinute(t *testing.T) {
 		}
 	}
 	sweep := func() {
-		_, err := s.Sweep(t.Context(), 0, store.NewToken(), 100)
+		_, err := s.Sweep(t.Context(), store.NewToken(), 100)
 		require.NoError(t, err)
 	}
 	c.pass(idleLook)
@@ -52,7 +52,7 @@ func TestSweep_UnloadsLanesThatAreIdleForAMinute(t *testing.T) {
 	again := entry("again", time.Hour)
 	again.Queue = entries[1].Queue
 	insert(t, s, again)
-	_, err := s.Cancel(t.Context(), 0, store.NewToken(), again.Ref())
+	_, err := s.Cancel(t.Context(), store.NewToken(), again.Ref())
 	require.NoError(t, err)
 	sweep()
 	require.Equal(t, 2, loaded(t, s), "one has a job, one was used since the last look")
@@ -67,7 +67,7 @@ func TestSweep_UnloadsLanesThatAreIdleForAMinute(t *testing.T) {
 	later.Queue = entries[2].Queue
 	insert(t, s, later)
 	require.Equal(t, 2, loaded(t, s))
-	claimed, err := s.Claim(t.Context(), 0, store.NewToken(), store.ClaimRequest{
+	claimed, err := s.Claim(t.Context(), store.NewToken(), store.ClaimRequest{
 		Queues: []store.QueueClaim{{Queue: later.Queue, Max: 1, Timeout: time.Hour}}, Max: 1, MaxBytes: 1 << 20,
 	})
 	require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestSweep_RemovesEveryLaneAndTopicThatIsUnused(t *testing.T) {
 		e := entry(fmt.Sprint("job-", i), 0)
 		e.Queue = job.Queue{Namespace: lane.Namespace, Topic: fmt.Sprint("topic-", i), Lane: "lane"}
 		insert(t, s, e)
-		_, err := s.Cancel(t.Context(), 0, store.NewToken(), e.Ref())
+		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref())
 		require.NoError(t, err)
 	}
 	rows := func() (lanes, kept int64) {
@@ -99,7 +99,7 @@ func TestSweep_RemovesEveryLaneAndTopicThatIsUnused(t *testing.T) {
 	// However seldom it is called: idle lanes are unloaded, but not before they are removed.
 	for range 3 {
 		c.pass(idleLook)
-		swept, err := s.Sweep(t.Context(), 0, store.NewToken(), limit)
+		swept, err := s.Sweep(t.Context(), store.NewToken(), limit)
 		require.NoError(t, err)
 		require.Equal(t, loaded(t, s) > 0, swept.More)
 	}
@@ -114,7 +114,7 @@ func TestSweep_IsNotCalledAgainForTopicsThatStayInUse(t *testing.T) {
 	for i := range topics {
 		e := entry(fmt.Sprint("job-", i), 0)
 		e.Queue = job.Queue{Namespace: lane.Namespace, Topic: fmt.Sprint("topic-", i), Lane: "lane"}
-		_, err := s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: e.Queue, Settings: policy.Lane{Paused: true}})
+		_, err := s.PutLane(t.Context(), store.NewToken(), store.Lane{Queue: e.Queue, Settings: policy.Lane{Paused: true}})
 		require.NoError(t, err)
 		inWriter(t, s, func() {
 			require.NoError(t, s.alone(func(tx *tx) error {
@@ -124,14 +124,14 @@ func TestSweep_IsNotCalledAgainForTopicsThatStayInUse(t *testing.T) {
 		})
 	}
 	sweep := func() bool {
-		swept, err := s.Sweep(t.Context(), 0, store.NewToken(), limit)
+		swept, err := s.Sweep(t.Context(), store.NewToken(), limit)
 		require.NoError(t, err)
 		return swept.More
 	}
 	require.True(t, sweep(), "not all could be looked at")
 	require.False(t, sweep())
 	require.False(t, sweep())
-	_, err := s.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: job.Queue{Namespace: lane.Namespace, Topic: "topic-3", Lane: "lane"}})
+	_, err := s.PutLane(t.Context(), store.NewToken(), store.Lane{Queue: job.Queue{Namespace: lane.Namespace, Topic: "topic-3", Lane: "lane"}})
 	require.NoError(t, err)
 	c.pass(idleLook)
 	for sweep() {

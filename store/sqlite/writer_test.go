@@ -29,7 +29,7 @@ func TestALockOfSomebodyElseFailsAGroupAtOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range errs {
 		group.Go(func() {
-			_, errs[i] = s.Insert(t.Context(), 0, store.NewToken(), numbered(string(rune('a'+i)), 1, time.Hour))
+			_, errs[i] = s.Insert(t.Context(), store.NewToken(), numbered(string(rune('a'+i)), 1, time.Hour))
 		})
 	}
 	waiting(t, s, len(errs))
@@ -68,7 +68,7 @@ func TestCallsThatAreTriedAloneStopAtAFaultOfAll(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range errs {
 		group.Go(func() {
-			_, errs[i] = s.Insert(t.Context(), 0, store.NewToken(), numbered(string(rune('a'+i)), 1, time.Hour))
+			_, errs[i] = s.Insert(t.Context(), store.NewToken(), numbered(string(rune('a'+i)), 1, time.Hour))
 		})
 	}
 	waiting(t, s, len(errs))
@@ -100,7 +100,7 @@ func TestCallsThatAreTriedAloneAreAnsweredOneByOneUntilTheStoreCloses(t *testing
 	answers := make(chan error, 3)
 	for i := range cap(answers) {
 		go func() {
-			_, err := s.Insert(t.Context(), 0, store.NewToken(), numbered(string(rune('a'+i)), 1, time.Hour))
+			_, err := s.Insert(t.Context(), store.NewToken(), numbered(string(rune('a'+i)), 1, time.Hour))
 			answers <- err
 		}()
 	}
@@ -131,13 +131,13 @@ func TestAClaimWhoseCallerIsGoneHoldsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := make(chan error)
 	go func() {
-		_, err := s.Claim(ctx, 0, store.NewToken(), wanting(1))
+		_, err := s.Claim(ctx, store.NewToken(), wanting(1))
 		gone <- err
 	}()
 	next := wanting(1)
 	go func() {
 		items := []store.Settlement{settled(h, policy.Verdict{Kind: policy.Delivered})}
-		_, _, err := s.Settle(ctx, 0, store.NewToken(), items, &next)
+		_, _, err := s.Settle(ctx, store.NewToken(), items, &next)
 		gone <- err
 	}()
 	waiting(t, s, 2)
@@ -158,14 +158,14 @@ func TestTheErrorOfAnEndedContextIsTheContexts(t *testing.T) {
 	why := errors.New("the caller had enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
-	_, err := s.TopicStats(ctx, 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
+	_, err := s.TopicStats(ctx, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, why)
-	_, err = s.Get(ctx, 0, ref("a"))
+	_, err = s.Get(ctx, ref("a"))
 	require.ErrorIs(t, err, context.Canceled)
 	plain, cancelPlain := context.WithCancel(t.Context())
 	cancelPlain()
-	_, err = s.TopicStats(plain, 0, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
+	_, err = s.TopicStats(plain, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.EqualError(t, err, "count jobs: context canceled")
 }
 
@@ -179,13 +179,13 @@ func TestACallerThatLeavesSharesNothingWithTheWriter(t *testing.T) {
 			return err
 		},
 		"Carry": func(ctx context.Context) error {
-			_, err := s.Carry(ctx, 0, store.NewToken(), store.CarryOptions{})
+			_, err := s.Carry(ctx, store.NewToken(), store.CarryOptions{})
 			return err
 		},
-		"Sweep":  func(ctx context.Context) error { _, err := s.Sweep(ctx, 0, store.NewToken(), 10); return err },
-		"Cancel": func(ctx context.Context) error { _, err := s.Cancel(ctx, 0, store.NewToken(), ref("a")); return err },
+		"Sweep":  func(ctx context.Context) error { _, err := s.Sweep(ctx, store.NewToken(), 10); return err },
+		"Cancel": func(ctx context.Context) error { _, err := s.Cancel(ctx, store.NewToken(), ref("a")); return err },
 		"TopicStats": func(ctx context.Context) error {
-			_, err := s.TopicStats(ctx, 0, store.StatsFilter{Namespace: job.DefaultNamespace, Limit: store.MaxBatch})
+			_, err := s.TopicStats(ctx, store.StatsFilter{Namespace: job.DefaultNamespace, Limit: store.MaxBatch})
 			return err
 		},
 	}

@@ -22,7 +22,7 @@ func CheckNamespace(ctx context.Context, st store.Store, namespace string) error
 	var breaches []error
 	for shard := range st.Shards() {
 		for f := (store.StatsFilter{Namespace: namespace, Limit: store.MaxBatch}); ; {
-			rows, err := st.TopicStats(ctx, shard, f)
+			rows, err := st.Shards()[shard].TopicStats(ctx, f)
 			if err != nil {
 				return fmt.Errorf("read the stats of shard %d: %w", shard, err)
 			}
@@ -65,7 +65,7 @@ func checkTopic(ctx context.Context, st store.Store, shard int, row store.TopicS
 			if err := checkReason(j); err != nil {
 				breach("%w", err)
 			}
-			got, err := st.Get(ctx, shard, j.Ref())
+			got, err := st.Shards()[shard].Get(ctx, j.Ref())
 			switch {
 			case err != nil:
 				breach("%s is listed as %s, but: %w", j.ID, state, err)

@@ -17,7 +17,7 @@ const checkPage = 200
 func checkLanes(ctx context.Context, st store.Store, shard int, row store.TopicStats) error {
 	var waiting, running, open int64
 	for after := ""; ; {
-		page, err := st.LaneStats(ctx, shard, row.Namespace, row.Topic, after, checkPage)
+		page, err := st.Shards()[shard].LaneStats(ctx, row.Namespace, row.Topic, after, checkPage)
 		if err != nil {
 			return fmt.Errorf("read the lanes: %w", err)
 		}
@@ -49,7 +49,7 @@ func checkLanes(ctx context.Context, st store.Store, shard int, row store.TopicS
 // checkSettings holds the two ways of reading lanes' settings against each other.
 func checkSettings(ctx context.Context, st store.Store, shard int, row store.TopicStats) error {
 	for after := ""; ; {
-		page, err := st.ListLanes(ctx, shard, row.Namespace, row.Topic, after, checkPage)
+		page, err := st.Shards()[shard].ListLanes(ctx, row.Namespace, row.Topic, after, checkPage)
 		if err != nil {
 			return fmt.Errorf("list the lanes' settings: %w", err)
 		}
@@ -64,7 +64,7 @@ func checkSettings(ctx context.Context, st store.Store, shard int, row store.Top
 			after = lane.Queue.Lane
 			queues = append(queues, lane.Queue)
 		}
-		read, err := st.GetLanes(ctx, shard, queues)
+		read, err := st.Shards()[shard].GetLanes(ctx, queues)
 		if err != nil {
 			return fmt.Errorf("read the lanes' settings: %w", err)
 		}

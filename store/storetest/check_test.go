@@ -16,8 +16,17 @@ import (
 // liar is a store that forgets to count an end.
 type liar struct{ store.Store }
 
-func (l liar) TopicStats(ctx context.Context, shard int, f store.StatsFilter) ([]store.TopicStats, error) {
-	rows, err := l.Store.TopicStats(ctx, shard, f)
+func (l liar) Shards() []store.Shard {
+	return storetest.WrapShards(l.Store, func(_ int, next store.Shard) store.Shard { return liarShard{next, l} })
+}
+
+type liarShard struct {
+	store.Shard
+	liar
+}
+
+func (l liarShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
+	rows, err := l.Shard.TopicStats(ctx, f)
 	for i := range rows {
 		rows[i].Delivered = 0
 	}
@@ -26,12 +35,12 @@ func (l liar) TopicStats(ctx context.Context, shard int, f store.StatsFilter) ([
 
 func TestCheckFindsABreach(t *testing.T) {
 	m := storetest.NewModel(storetest.ModelOptions{})
-	_, err := m.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("a", 0), entry("b", 0)})
+	_, err := m.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a", 0), entry("b", 0)})
 	require.NoError(t, err)
-	claimed, err := m.Claim(t.Context(), 0, store.NewToken(), all)
+	claimed, err := m.Shards()[0].Claim(t.Context(), store.NewToken(), all)
 	require.NoError(t, err)
 	h := claimed.Jobs[0]
-	_, _, err = m.Settle(t.Context(), 0, store.NewToken(), []store.Settlement{
+	_, _, err = m.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{
 		{Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: policy.Verdict{Kind: policy.Delivered}},
 	}, nil)
 	require.NoError(t, err)
@@ -45,15 +54,24 @@ type forgetful struct {
 	lanes, reason, settings bool
 }
 
-func (f forgetful) LaneStats(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
+func (f forgetful) Shards() []store.Shard {
+	return storetest.WrapShards(f.Store, func(_ int, next store.Shard) store.Shard { return forgetfulShard{next, f} })
+}
+
+type forgetfulShard struct {
+	store.Shard
+	forgetful
+}
+
+func (f forgetfulShard) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
 	if f.lanes {
 		return nil, nil
 	}
-	return f.Store.LaneStats(ctx, shard, namespace, topic, after, limit)
+	return f.Shard.LaneStats(ctx, namespace, topic, after, limit)
 }
 
-func (f forgetful) List(ctx context.Context, shard int, filter store.Filter) (store.Page, error) {
-	page, err := f.Store.List(ctx, shard, filter)
+func (f forgetfulShard) List(ctx context.Context, filter store.Filter) (store.Page, error) {
+	page, err := f.Shard.List(ctx, filter)
 	for i := range page.Jobs {
 		if f.reason {
 			page.Jobs[i].Reason = ""
@@ -62,20 +80,20 @@ func (f forgetful) List(ctx context.Context, shard int, filter store.Filter) (st
 	return page, err
 }
 
-func (f forgetful) GetLanes(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
+func (f forgetfulShard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
 	if f.settings {
 		return make([]store.Lane, len(queues)), nil
 	}
-	return f.Store.GetLanes(ctx, shard, queues)
+	return f.Shard.GetLanes(ctx, queues)
 }
 
 func TestCheckFindsWhatIsWrongWithLanesAndReasons(t *testing.T) {
 	m := storetest.NewModel(storetest.ModelOptions{})
-	_, err := m.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{entry("a", 0), entry("b", time.Hour)})
+	_, err := m.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a", 0), entry("b", time.Hour)})
 	require.NoError(t, err)
-	_, err = m.PutLane(t.Context(), 0, store.NewToken(), store.Lane{Queue: queue, Settings: policy.Lane{LaneConcurrency: 1}})
+	_, err = m.Shards()[0].PutLane(t.Context(), store.NewToken(), store.Lane{Queue: queue, Settings: policy.Lane{LaneConcurrency: 1}})
 	require.NoError(t, err)
-	_, err = m.Cancel(t.Context(), 0, store.NewToken(), job.Ref{Namespace: "default", ID: "a"})
+	_, err = m.Shards()[0].Cancel(t.Context(), store.NewToken(), job.Ref{Namespace: "default", ID: "a"})
 	require.NoError(t, err)
 	require.NoError(t, storetest.Check(t.Context(), forgetful{Store: m}))
 	require.ErrorContains(t, storetest.Check(t.Context(), forgetful{Store: m, lanes: true}), "the lanes count 0 waiting")

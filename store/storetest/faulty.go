@@ -66,14 +66,23 @@ type faulty struct {
 	decide func(string) Fault
 }
 
+func (f *faulty) Shards() []store.Shard {
+	return WrapShards(f.Store, func(_ int, next store.Shard) store.Shard { return faultyShard{next, f} })
+}
+
+type faultyShard struct {
+	store.Shard
+	*faulty
+}
+
 func injected(reason string) error {
 	return &store.UnavailableError{Reason: "injected fault: " + reason}
 }
 
 // through makes one call, or fails before or after it.
-func through[T any](f *faulty, method string, do func() (T, error)) (T, error) {
+func through[T any](decide func(string) Fault, method string, do func() (T, error)) (T, error) {
 	var none T
-	fault := f.decide(method)
+	fault := decide(method)
 	if fault == Before {
 		return none, injected(method + " not sent")
 	}
@@ -84,83 +93,83 @@ func through[T any](f *faulty, method string, do func() (T, error)) (T, error) {
 	return value, err
 }
 
-func (f *faulty) Insert(ctx context.Context, shard int, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
-	return through(f, "Insert", func() ([]store.InsertResult, error) { return f.Store.Insert(ctx, shard, token, entries) })
+func (f faultyShard) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
+	return through(f.decide, "Insert", func() ([]store.InsertResult, error) { return f.Shard.Insert(ctx, token, entries) })
 }
 
-func (f *faulty) Lead(ctx context.Context, shard int) (store.Leadership, error) {
-	return through(f, "Lead", func() (store.Leadership, error) { return f.Store.Lead(ctx, shard) })
+func (f faultyShard) Lead(ctx context.Context) (store.Leadership, error) {
+	return through(f.decide, "Lead", func() (store.Leadership, error) { return f.Shard.Lead(ctx) })
 }
 
-func (f *faulty) Carry(ctx context.Context, shard int, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
-	return through(f, "Carry", func() (store.CarryResult, error) { return f.Store.Carry(ctx, shard, token, round) })
+func (f faultyShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+	return through(f.decide, "Carry", func() (store.CarryResult, error) { return f.Shard.Carry(ctx, token, round) })
 }
 
-func (f *faulty) Wait(ctx context.Context, shard int, watch store.WaitOptions) (store.Wakeup, error) {
-	return through(f, "Wait", func() (store.Wakeup, error) { return f.Store.Wait(ctx, shard, watch) })
+func (f faultyShard) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
+	return through(f.decide, "Wait", func() (store.Wakeup, error) { return f.Shard.Wait(ctx, watch) })
 }
 
-func (f *faulty) Notify(ctx context.Context, shard int, queues []job.Queue) error {
-	_, err := through(f, "Notify", func() (struct{}, error) { return struct{}{}, f.Store.Notify(ctx, shard, queues) })
+func (f faultyShard) Notify(ctx context.Context, queues []job.Queue) error {
+	_, err := through(f.decide, "Notify", func() (struct{}, error) { return struct{}{}, f.Shard.Notify(ctx, queues) })
 	return err
 }
 
-func (f *faulty) ClaimExpired(ctx context.Context, shard int, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
-	return through(f, "ClaimExpired", func() ([]store.ClaimedJob, error) { return f.Store.ClaimExpired(ctx, shard, token, request) })
+func (f faultyShard) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
+	return through(f.decide, "ClaimExpired", func() ([]store.ClaimedJob, error) { return f.Shard.ClaimExpired(ctx, token, request) })
 }
 
-func (f *faulty) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
-	return through(f, "Claim", func() (store.ClaimResult, error) { return f.Store.Claim(ctx, shard, token, request) })
+func (f faultyShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+	return through(f.decide, "Claim", func() (store.ClaimResult, error) { return f.Shard.Claim(ctx, token, request) })
 }
 
-func (f *faulty) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (f faultyShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	type answer struct {
 		errs    []error
 		claimed store.ClaimResult
 	}
-	a, err := through(f, "Settle", func() (answer, error) {
-		errs, claimed, err := f.Store.Settle(ctx, shard, token, items, next)
+	a, err := through(f.decide, "Settle", func() (answer, error) {
+		errs, claimed, err := f.Shard.Settle(ctx, token, items, next)
 		return answer{errs, claimed}, err
 	})
 	return a.errs, a.claimed, err
 }
 
-func (f *faulty) Cancel(ctx context.Context, shard int, token store.Token, ref job.Ref) (job.Job, error) {
-	return through(f, "Cancel", func() (job.Job, error) { return f.Store.Cancel(ctx, shard, token, ref) })
+func (f faultyShard) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
+	return through(f.decide, "Cancel", func() (job.Job, error) { return f.Shard.Cancel(ctx, token, ref) })
 }
 
-func (f *faulty) Edit(ctx context.Context, shard int, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
-	return through(f, "Edit", func() (job.Job, error) { return f.Store.Edit(ctx, shard, token, ref, edit) })
+func (f faultyShard) Edit(ctx context.Context, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
+	return through(f.decide, "Edit", func() (job.Job, error) { return f.Shard.Edit(ctx, token, ref, edit) })
 }
 
-func (f *faulty) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
-	return through(f, "Revive", func() ([]store.ReviveResult, error) { return f.Store.Revive(ctx, shard, token, items) })
+func (f faultyShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+	return through(f.decide, "Revive", func() ([]store.ReviveResult, error) { return f.Shard.Revive(ctx, token, items) })
 }
 
-func (f *faulty) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.SweepResult, error) {
-	return through(f, "Sweep", func() (store.SweepResult, error) { return f.Store.Sweep(ctx, shard, token, limit) })
+func (f faultyShard) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
+	return through(f.decide, "Sweep", func() (store.SweepResult, error) { return f.Shard.Sweep(ctx, token, limit) })
 }
 
-func (f *faulty) Repair(ctx context.Context, shard int) (store.RepairResult, error) {
-	return through(f, "Repair", func() (store.RepairResult, error) { return f.Store.Repair(ctx, shard) })
+func (f faultyShard) Repair(ctx context.Context) (store.RepairResult, error) {
+	return through(f.decide, "Repair", func() (store.RepairResult, error) { return f.Shard.Repair(ctx) })
 }
 
 func (f *faulty) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error) {
-	return through(f, "PutTopic", func() (store.Topic, error) { return f.Store.PutTopic(ctx, topic) })
+	return through(f.decide, "PutTopic", func() (store.Topic, error) { return f.Store.PutTopic(ctx, topic) })
 }
 
-func (f *faulty) Purge(ctx context.Context, shard int, token store.Token, refs []job.Ref) ([]error, error) {
-	return through(f, "Purge", func() ([]error, error) { return f.Store.Purge(ctx, shard, token, refs) })
+func (f faultyShard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
+	return through(f.decide, "Purge", func() ([]error, error) { return f.Shard.Purge(ctx, token, refs) })
 }
 
-func (f *faulty) PutLane(ctx context.Context, shard int, token store.Token, lane store.Lane) (store.Lane, error) {
-	return through(f, "PutLane", func() (store.Lane, error) { return f.Store.PutLane(ctx, shard, token, lane) })
+func (f faultyShard) PutLane(ctx context.Context, token store.Token, lane store.Lane) (store.Lane, error) {
+	return through(f.decide, "PutLane", func() (store.Lane, error) { return f.Shard.PutLane(ctx, token, lane) })
 }
 
-func (f *faulty) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
-	return through(f, "Permit", func() ([]store.Permit, error) { return f.Store.Permit(ctx, shard, token, asks) })
+func (f faultyShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
+	return through(f.decide, "Permit", func() ([]store.Permit, error) { return f.Shard.Permit(ctx, token, asks) })
 }
 
-func (f *faulty) Alarm(ctx context.Context, shard int, token store.Token, alarm store.Alarm) (bool, error) {
-	return through(f, "Alarm", func() (bool, error) { return f.Store.Alarm(ctx, shard, token, alarm) })
+func (f faultyShard) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
+	return through(f.decide, "Alarm", func() (bool, error) { return f.Shard.Alarm(ctx, token, alarm) })
 }

@@ -110,8 +110,14 @@ func NewModel(o ModelOptions) *Model {
 	return m
 }
 
-// Shards is the number of parts.
-func (m *Model) Shards() int { return len(m.shards) }
+// Shards are the model's parts.
+func (m *Model) Shards() []store.Shard {
+	shards := make([]store.Shard, len(m.shards))
+	for i, s := range m.shards {
+		shards[i] = s
+	}
+	return shards
+}
 
 // Ping fails once the model is closed.
 func (m *Model) Ping(ctx context.Context) error {

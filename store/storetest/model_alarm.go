@@ -8,13 +8,13 @@ import (
 )
 
 // Alarm notes a topic's alarm.
-func (m *Model) Alarm(ctx context.Context, shard int, token store.Token, alarm store.Alarm) (bool, error) {
+func (s *modelShard) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
+	m := s.model
 	now, err := m.open(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer m.mu.Unlock()
-	s := m.shards[shard]
 	return once(s, now, call{"alarm", token}, func() (bool, error) {
 		name := topicName{alarm.Namespace, alarm.Topic}
 		if s.alarms[name] == alarm.Raised {

@@ -64,8 +64,8 @@ func (s *modelShard) signal() {
 const awaitDefault = 5 * time.Second
 
 // Wait blocks on channels and a timer only.
-func (m *Model) Wait(ctx context.Context, shard int, watch store.WaitOptions) (store.Wakeup, error) {
-	s := m.shards[shard]
+func (s *modelShard) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
+	m := s.model
 	if watch.Timeout <= 0 {
 		watch.Timeout = awaitDefault
 	}
@@ -111,13 +111,13 @@ func (m *Model) Wait(ctx context.Context, shard int, watch store.WaitOptions) (s
 }
 
 // Notify drops queues with nothing to claim.
-func (m *Model) Notify(ctx context.Context, shard int, queues []job.Queue) error {
+func (s *modelShard) Notify(ctx context.Context, queues []job.Queue) error {
+	m := s.model
 	now, err := m.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
-	s := m.shards[shard]
 	for _, name := range queues {
 		if q := s.queues[name]; q != nil && q.claimable(now) != nil && !s.blocked(q, now) {
 			s.ring(q, now)
@@ -129,36 +129,35 @@ func (m *Model) Notify(ctx context.Context, shard int, queues []job.Queue) error
 
 // lead is the carrier lock as it stands, and also what its holder has in hand.
 type lead struct {
-	model *Model
-	shard int
+	shard *modelShard
 	token store.Token
 	until time.Time
 }
 
 // Lead takes the lock when nobody holds it or its time has passed.
-func (m *Model) Lead(ctx context.Context, shard int) (store.Leadership, error) {
+func (s *modelShard) Lead(ctx context.Context) (store.Leadership, error) {
+	m := s.model
 	now, err := m.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	s := m.shards[shard]
 	if s.leader.until.After(now) {
 		return nil, store.ErrNotLeader
 	}
-	s.leader = lead{model: m, shard: shard, token: store.NewToken(), until: now.Add(store.LeadershipTTL)}
+	s.leader = lead{shard: s, token: store.NewToken(), until: now.Add(store.LeadershipTTL)}
 	mine := s.leader
 	return &mine, nil
 }
 
 // Extend holds the lock longer.
 func (l *lead) Extend(ctx context.Context) error {
-	now, err := l.model.open(ctx)
+	now, err := l.shard.model.open(ctx)
 	if err != nil {
 		return err
 	}
-	defer l.model.mu.Unlock()
-	s := l.model.shards[l.shard]
+	defer l.shard.model.mu.Unlock()
+	s := l.shard
 	if s.leader.token != l.token || !s.leader.until.After(now) {
 		return store.ErrNotLeader
 	}
@@ -168,11 +167,11 @@ func (l *lead) Extend(ctx context.Context) error {
 
 // Release gives the lock up, if it is still held.
 func (l *lead) Release(ctx context.Context) error {
-	if _, err := l.model.open(ctx); err != nil {
+	if _, err := l.shard.model.open(ctx); err != nil {
 		return err
 	}
-	defer l.model.mu.Unlock()
-	s := l.model.shards[l.shard]
+	defer l.shard.model.mu.Unlock()
+	s := l.shard
 	if s.leader.token == l.token {
 		s.leader = lead{}
 	}

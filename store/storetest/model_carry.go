@@ -22,13 +22,13 @@ const (
 const freeLosses = 2
 
 // Carry makes one round.
-func (m *Model) Carry(ctx context.Context, shard int, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+func (s *modelShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+	m := s.model
 	now, err := m.open(ctx)
 	if err != nil {
 		return store.CarryResult{}, err
 	}
 	defer m.mu.Unlock()
-	s := m.shards[shard]
 	round.Queues = cmp.Or(round.Queues, carryQueues)
 	round.Jobs = cmp.Or(round.Jobs, carryJobs)
 	round.Ready = cmp.Or(round.Ready, carryReady)

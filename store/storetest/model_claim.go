@@ -16,13 +16,14 @@ type taken struct {
 }
 
 // Claim holds jobs for the caller.
-func (m *Model) Claim(ctx context.Context, shard int, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+func (s *modelShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+	m := s.model
 	now, err := m.open(ctx)
 	if err != nil {
 		return store.ClaimResult{}, err
 	}
 	defer m.mu.Unlock()
-	return m.shards[shard].claim(token, request, now), nil
+	return s.claim(token, request, now), nil
 }
 
 func (s *modelShard) claim(token store.Token, request store.ClaimRequest, now time.Time) store.ClaimResult {

@@ -11,19 +11,19 @@ import (
 )
 
 // change makes one call that changes one job.
-func (m *Model) change(ctx context.Context, shard int, c call, ref job.Ref, do func(*modelShard, *record, time.Time) error) (job.Job, error) {
+func (s *modelShard) change(ctx context.Context, c call, ref job.Ref, do func(*record, time.Time) error) (job.Job, error) {
+	m := s.model
 	now, err := m.open(ctx)
 	if err != nil {
 		return job.Job{}, err
 	}
 	defer m.mu.Unlock()
-	s := m.shards[shard]
 	return once(s, now, c, func() (job.Job, error) {
 		r := s.jobs[ref]
 		if r == nil {
 			return job.Job{}, store.ErrNotFound
 		}
-		if err := do(s, r, now); err != nil {
+		if err := do(r, now); err != nil {
 			return job.Job{}, err
 		}
 		return r.view(now), nil
@@ -31,8 +31,8 @@ func (m *Model) change(ctx context.Context, shard int, c call, ref job.Ref, do f
 }
 
 // Cancel ends a job, or marks it while it is running.
-func (m *Model) Cancel(ctx context.Context, shard int, token store.Token, ref job.Ref) (job.Job, error) {
-	return m.change(ctx, shard, call{"cancel", token}, ref, func(s *modelShard, r *record, now time.Time) error {
+func (s *modelShard) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
+	return s.change(ctx, call{"cancel", token}, ref, func(r *record, now time.Time) error {
 		switch {
 		case r.job.State == job.Delivered, r.job.State == job.Dead:
 			return &store.StateError{State: r.job.State}
@@ -52,8 +52,8 @@ func (m *Model) Cancel(ctx context.Context, shard int, token store.Token, ref jo
 }
 
 // Edit changes a job that waits.
-func (m *Model) Edit(ctx context.Context, shard int, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
-	return m.change(ctx, shard, call{"edit", token}, ref, func(s *modelShard, r *record, now time.Time) error {
+func (s *modelShard) Edit(ctx context.Context, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
+	return s.change(ctx, call{"edit", token}, ref, func(r *record, now time.Time) error {
 		if edit.IfVersion != 0 && edit.IfVersion != r.job.Version {
 			return store.ErrVersion
 		}

@@ -29,14 +29,14 @@ func (r *record) overdue(now time.Time) bool {
 }
 
 // ClaimExpired holds what waits beyond its time to live.
-func (m *Model) ClaimExpired(ctx context.Context, shard int, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
+func (s *modelShard) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
+	m := s.model
 	bound(request.Max)
 	now, err := m.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	s := m.shards[shard]
 	t, _ := once(s, now, call{"expired", token}, func() (*taken, error) {
 		t := &taken{}
 		var over []*record

@@ -23,14 +23,14 @@ type remembered struct {
 }
 
 // Insert takes the entries one after the other.
-func (m *Model) Insert(ctx context.Context, shard int, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
+func (s *modelShard) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
+	m := s.model
 	bound(len(entries))
 	now, err := m.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	s := m.shards[shard]
 	return once(s, now, call{"insert", token}, func() ([]store.InsertResult, error) {
 		results := make([]store.InsertResult, len(entries))
 		for i, e := range entries {

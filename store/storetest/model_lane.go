@@ -66,13 +66,13 @@ func (s *modelShard) turn(q *queue, change store.LaneChange, now time.Time) {
 }
 
 // PutLane writes a lane's settings and looks at its queue again.
-func (m *Model) PutLane(ctx context.Context, shard int, token store.Token, put store.Lane) (store.Lane, error) {
+func (s *modelShard) PutLane(ctx context.Context, token store.Token, put store.Lane) (store.Lane, error) {
+	m := s.model
 	now, err := m.open(ctx)
 	if err != nil {
 		return store.Lane{}, err
 	}
 	defer m.mu.Unlock()
-	s := m.shards[shard]
 	return once(s, now, call{"lane", token}, func() (store.Lane, error) {
 		if put.Revision != 0 && max(put.Revision, 0) != s.lanes[put.Queue].Revision {
 			return store.Lane{}, store.ErrVersion
@@ -99,7 +99,8 @@ func (m *Model) PutLane(ctx context.Context, shard int, token store.Token, put s
 }
 
 // GetLanes reads settings; revision 0 where nothing is put.
-func (m *Model) GetLanes(ctx context.Context, shard int, queues []job.Queue) ([]store.Lane, error) {
+func (s *modelShard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
+	m := s.model
 	bound(len(queues))
 	if _, err := m.open(ctx); err != nil {
 		return nil, err
@@ -107,19 +108,19 @@ func (m *Model) GetLanes(ctx context.Context, shard int, queues []job.Queue) ([]
 	defer m.mu.Unlock()
 	lanes := make([]store.Lane, len(queues))
 	for i, name := range queues {
-		lanes[i] = m.shards[shard].lane(name)
+		lanes[i] = s.lane(name)
 	}
 	return lanes, nil
 }
 
 // ListLanes sorts the settings of a topic's lanes and cuts the page out of them.
-func (m *Model) ListLanes(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.Lane, error) {
+func (s *modelShard) ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error) {
+	m := s.model
 	bound(limit)
 	if _, err := m.open(ctx); err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	s := m.shards[shard]
 	var lanes []store.Lane
 	for name := range s.lanes {
 		if name.Namespace == namespace && name.Topic == topic && name.Lane > after {

@@ -77,14 +77,14 @@ func (w window) free(rate policy.Rate, now time.Time) time.Time {
 }
 
 // Permit answers ask after ask.
-func (m *Model) Permit(ctx context.Context, shard int, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
+func (s *modelShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
+	m := s.model
 	bound(len(asks))
 	now, err := m.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	s := m.shards[shard]
 	return once(s, now, call{"permit", token}, func() ([]store.Permit, error) {
 		permits := make([]store.Permit, len(asks))
 		for i, ask := range asks {

@@ -15,13 +15,14 @@ import (
 )
 
 // Get reads a job with its record.
-func (m *Model) Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error) {
+func (s *modelShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
+	m := s.model
 	now, err := m.open(ctx)
 	if err != nil {
 		return job.Job{}, err
 	}
 	defer m.mu.Unlock()
-	r := m.shards[shard].jobs[ref]
+	r := s.jobs[ref]
 	if r == nil {
 		return job.Job{}, store.ErrNotFound
 	}
@@ -31,13 +32,13 @@ func (m *Model) Get(ctx context.Context, shard int, ref job.Ref) (job.Job, error
 }
 
 // Known looks among jobs and remembered ids.
-func (m *Model) Known(ctx context.Context, shard int, refs []job.Ref) ([]bool, error) {
+func (s *modelShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
+	m := s.model
 	bound(len(refs))
 	if _, err := m.open(ctx); err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	s := m.shards[shard]
 	known := make([]bool, len(refs))
 	for i, ref := range refs {
 		known[i] = s.jobs[ref] != nil || s.ids[ref] != nil
@@ -74,7 +75,8 @@ func parseSpot(cursor string) (spot, error) {
 }
 
 // List sorts what the filter lets through and cuts the page out of it.
-func (m *Model) List(ctx context.Context, shard int, f store.Filter) (store.Page, error) {
+func (s *modelShard) List(ctx context.Context, f store.Filter) (store.Page, error) {
+	m := s.model
 	now, err := m.open(ctx)
 	if err != nil {
 		return store.Page{}, err
@@ -91,7 +93,7 @@ func (m *Model) List(ctx context.Context, shard int, f store.Filter) (store.Page
 		job job.Job
 	}
 	var hits []hit
-	for r := range m.shards[shard].of(topicName{f.Namespace, f.Topic}) {
+	for r := range s.of(topicName{f.Namespace, f.Topic}) {
 		j := r.view(now)
 		at := timeOfState(j)
 		h := hit{spot{j.Lane, at.UnixMilli(), j.ID}, j}
@@ -155,22 +157,23 @@ func (s *modelShard) of(name topicName) func(yield func(*record) bool) {
 }
 
 // TopicStats counts by the clock: what is due and not held is ready.
-func (m *Model) TopicStats(ctx context.Context, shard int, f store.StatsFilter) ([]store.TopicStats, error) {
+func (s *modelShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
 	if len(f.Topics) > 0 {
-		return m.countTopics(ctx, shard, f.Namespace, func(name string) bool { return slices.Contains(f.Topics, name) })
+		return s.countTopics(ctx, f.Namespace, func(name string) bool { return slices.Contains(f.Topics, name) })
 	}
-	all, err := m.countTopics(ctx, shard, f.Namespace, func(name string) bool { return name > f.After })
+	all, err := s.countTopics(ctx, f.Namespace, func(name string) bool { return name > f.After })
 	return all[:min(len(all), f.Limit)], err
 }
 
 // Totals implements store.Store.
-func (m *Model) Totals(ctx context.Context, shard int, namespace string) (store.TopicStats, error) {
-	all, err := m.countTopics(ctx, shard, namespace, func(string) bool { return true })
+func (s *modelShard) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
+	m := s.model
+	all, err := s.countTopics(ctx, namespace, func(string) bool { return true })
 	if err != nil {
 		return store.TopicStats{}, err
 	}
 	m.mu.Lock()
-	total := m.shards[shard].forgotten[namespace]
+	total := s.forgotten[namespace]
 	m.mu.Unlock()
 	for _, t := range all {
 		total = total.Add(t)
@@ -180,16 +183,16 @@ func (m *Model) Totals(ctx context.Context, shard int, namespace string) (store.
 }
 
 // countTopics counts the topics whose names are wanted.
-func (m *Model) countTopics(
-	ctx context.Context, shard int, namespace string, wanted func(name string) bool,
+func (s *modelShard) countTopics(
+	ctx context.Context, namespace string, wanted func(name string) bool,
 ) ([]store.TopicStats, error) {
-	now, err := m.open(ctx)
+	now, err := s.model.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer m.mu.Unlock()
+	defer s.model.mu.Unlock()
 	var all []store.TopicStats
-	for name, t := range m.shards[shard].topics {
+	for name, t := range s.topics {
 		if name.namespace != namespace || !wanted(name.topic) || t.registered == 0 {
 			continue
 		}
@@ -238,13 +241,14 @@ func (q *queue) count(now time.Time) store.LaneStats {
 }
 
 // LaneStats leaves out lanes without unfinished jobs.
-func (m *Model) LaneStats(ctx context.Context, shard int, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
+func (s *modelShard) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
+	m := s.model
 	now, err := m.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	t := m.shards[shard].topics[topicName{namespace, topic}]
+	t := s.topics[topicName{namespace, topic}]
 	if t == nil {
 		return nil, nil
 	}

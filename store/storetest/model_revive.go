@@ -9,14 +9,14 @@ import (
 )
 
 // Revive takes the revivals one after the other.
-func (m *Model) Revive(ctx context.Context, shard int, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+func (s *modelShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+	m := s.model
 	bound(len(items))
 	now, err := m.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	s := m.shards[shard]
 	return once(s, now, call{"revive", token}, func() ([]store.ReviveResult, error) {
 		results := make([]store.ReviveResult, len(items))
 		for i, item := range items {
@@ -72,14 +72,14 @@ func (s *modelShard) revive(item store.Revival, now time.Time) (job.Job, error) 
 }
 
 // Purge removes dead jobs; what is remembered of their ids and what was counted stays.
-func (m *Model) Purge(ctx context.Context, shard int, token store.Token, refs []job.Ref) ([]error, error) {
+func (s *modelShard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
+	m := s.model
 	bound(len(refs))
 	now, err := m.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	s := m.shards[shard]
 	return once(s, now, call{"purge", token}, func() ([]error, error) {
 		errs := make([]error, len(refs))
 		for i, ref := range refs {

@@ -11,14 +11,14 @@ import (
 )
 
 // Settle ends attempts and, with next, claims under the same token.
-func (m *Model) Settle(ctx context.Context, shard int, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s *modelShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+	m := s.model
 	bound(len(items))
 	now, err := m.open(ctx)
 	if err != nil {
 		return nil, store.ClaimResult{}, err
 	}
 	defer m.mu.Unlock()
-	s := m.shards[shard]
 	errs, _ := once(s, now, call{"settle", token}, func() ([]error, error) {
 		errs := make([]error, len(items))
 		for i, item := range items {

@@ -9,13 +9,13 @@ import (
 )
 
 // Sweep removes the oldest ends first.
-func (m *Model) Sweep(ctx context.Context, shard int, token store.Token, limit int) (store.SweepResult, error) {
+func (s *modelShard) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
+	m := s.model
 	now, err := m.open(ctx)
 	if err != nil {
 		return store.SweepResult{}, err
 	}
 	defer m.mu.Unlock()
-	s := m.shards[shard]
 	return once(s, now, call{"sweep", token}, func() (store.SweepResult, error) {
 		var swept store.SweepResult
 		for name, t := range s.topics {
@@ -50,7 +50,8 @@ func (m *Model) Sweep(ctx context.Context, shard int, token store.Token, limit i
 }
 
 // Repair has nothing to do: nothing is ever lost.
-func (m *Model) Repair(ctx context.Context, _ int) (store.RepairResult, error) {
+func (s *modelShard) Repair(ctx context.Context) (store.RepairResult, error) {
+	m := s.model
 	if _, err := m.open(ctx); err != nil {
 		return store.RepairResult{}, err
 	}

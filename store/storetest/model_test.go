@@ -69,22 +69,22 @@ func TestModelRunsInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		m := storetest.NewModel(storetest.ModelOptions{})
-		_, err := m.Insert(ctx, 0, store.NewToken(), []store.NewJob{entry("a", 25*time.Hour)})
+		_, err := m.Shards()[0].Insert(ctx, store.NewToken(), []store.NewJob{entry("a", 25*time.Hour)})
 		require.NoError(t, err)
 		start := time.Now()
 		for time.Since(start) < 25*time.Hour { // a carrier
-			carried, err := m.Carry(ctx, 0, store.NewToken(), store.CarryOptions{})
+			carried, err := m.Shards()[0].Carry(ctx, store.NewToken(), store.CarryOptions{})
 			require.NoError(t, err)
-			rung, err := m.Wait(ctx, 0, store.WaitOptions{Group: store.GroupPush, Timeout: max(carried.Next, time.Second)})
+			rung, err := m.Shards()[0].Wait(ctx, store.WaitOptions{Group: store.GroupPush, Timeout: max(carried.Next, time.Second)})
 			require.NoError(t, err)
 			require.Empty(t, rung.Queues)
 		}
-		_, err = m.Carry(ctx, 0, store.NewToken(), store.CarryOptions{})
+		_, err = m.Shards()[0].Carry(ctx, store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
-		rung, err := m.Wait(ctx, 0, store.WaitOptions{Group: store.GroupPush})
+		rung, err := m.Shards()[0].Wait(ctx, store.WaitOptions{Group: store.GroupPush})
 		require.NoError(t, err)
 		require.Equal(t, []job.Queue{queue}, rung.Queues)
-		claimed, err := m.Claim(ctx, 0, store.NewToken(), all)
+		claimed, err := m.Shards()[0].Claim(ctx, store.NewToken(), all)
 		require.NoError(t, err)
 		require.Len(t, claimed.Jobs, 1)
 		require.Equal(t, 25*time.Hour, time.Since(start), "neither early nor late")
@@ -99,7 +99,7 @@ func TestModelServesWhoWaitsLongestFirst(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 3 {
 			wg.Go(func() {
-				rung, err := m.Wait(t.Context(), 0, store.WaitOptions{Group: store.GroupPush})
+				rung, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush})
 				require.NoError(t, err)
 				require.Len(t, rung.Queues, 1)
 				order = append(order, i)
@@ -109,7 +109,7 @@ func TestModelServesWhoWaitsLongestFirst(t *testing.T) {
 		for i := range 3 {
 			e := entry(fmt.Sprint(i), 0)
 			e.Lane = fmt.Sprint(i)
-			_, err := m.Insert(t.Context(), 0, store.NewToken(), []store.NewJob{e})
+			_, err := m.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{e})
 			require.NoError(t, err)
 			synctest.Wait()
 		}
@@ -123,7 +123,7 @@ func TestModelEndsWhatWaitsWhenItIsClosed(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{})
 		answer := make(chan error, 1)
 		go func() {
-			_, err := m.Wait(context.Background(), 0, store.WaitOptions{Group: store.GroupPush, Timeout: time.Hour})
+			_, err := m.Shards()[0].Wait(context.Background(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Hour})
 			answer <- err
 		}()
 		synctest.Wait()
@@ -145,13 +145,13 @@ func TestModelBearsManyJobs(t *testing.T) {
 		for i := range 500 {
 			batch = append(batch, entry(fmt.Sprint(start+i), 0))
 		}
-		_, err := m.Insert(t.Context(), 0, store.NewToken(), batch)
+		_, err := m.Shards()[0].Insert(t.Context(), store.NewToken(), batch)
 		require.NoError(t, err)
 	}
 	request := all
 	var items []store.Settlement
 	for done := 0; done < n; {
-		errs, claimed, err := m.Settle(t.Context(), 0, store.NewToken(), items, &request)
+		errs, claimed, err := m.Shards()[0].Settle(t.Context(), store.NewToken(), items, &request)
 		require.NoError(t, errors.Join(append(errs, err)...))
 		done += len(items)
 		items = items[:0]

@@ -140,10 +140,10 @@ func newPair(t *rapid.T, s *suite, namespace string) *pair {
 // leave takes what is unfinished out of the way of the sequences to come.
 func (p *pair) leave() {
 	for _, l := range p.held {
-		_, _, _ = p.s.Store.Settle(p.ctx, p.s.shard, store.NewToken(), []store.Settlement{settlement(l.engine, dead)}, nil)
+		_, _, _ = p.s.shard().Settle(p.ctx, store.NewToken(), []store.Settlement{settlement(l.engine, dead)}, nil)
 	}
 	for _, id := range p.ids {
-		_, _ = p.s.Store.Cancel(p.ctx, p.s.shard, store.NewToken(), p.ref(id))
+		_, _ = p.s.shard().Cancel(p.ctx, store.NewToken(), p.ref(id))
 	}
 }
 
@@ -240,7 +240,7 @@ func (p *pair) insert(*rapid.T) {
 // bring inserts the same into both.
 func (p *pair) bring(entries []store.NewJob) {
 	got, err := twice(p, "insert", func(token store.Token) ([]store.InsertResult, error) {
-		return p.s.Store.Insert(p.ctx, p.s.shard, token, entries)
+		return p.s.shard().Insert(p.ctx, token, entries)
 	}, func(first, second []store.InsertResult) error {
 		for i := range first {
 			if first[i].Outcome != second[i].Outcome || first[i].Job.ID != second[i].Job.ID {
@@ -250,7 +250,7 @@ func (p *pair) bring(entries []store.NewJob) {
 		return nil
 	})
 	p.must(err, "insert")
-	wanted, err := p.model.Insert(p.ctx, 0, store.NewToken(), entries)
+	wanted, err := p.model.Shards()[0].Insert(p.ctx, store.NewToken(), entries)
 	p.must(err, "insert into the model")
 	for i := range wanted {
 		if wanted[i].Outcome != got[i].Outcome {

@@ -17,7 +17,7 @@ import (
 // change sends one change of one job to both and compares the answers.
 func (p *pair) change(what string, send func(st store.Store, shard int, token store.Token) (job.Job, error)) {
 	p.tick()
-	got, err := twice(p, what, func(token store.Token) (job.Job, error) { return send(p.s.Store, p.s.shard, token) },
+	got, err := twice(p, what, func(token store.Token) (job.Job, error) { return send(p.s.Store, p.s.shardNumber, token) },
 		func(first, second job.Job) error {
 			if first.State != second.State || first.Version != second.Version {
 				return fmt.Errorf("%s in version %d, then %s in version %d", first.State, first.Version, second.State, second.Version)
@@ -51,7 +51,7 @@ func sameError(a, b error) bool {
 func (p *pair) cancel(*rapid.T) {
 	ref := p.ref(p.one("id"))
 	p.change("cancel "+ref.ID, func(st store.Store, shard int, token store.Token) (job.Job, error) {
-		return st.Cancel(p.ctx, shard, token, ref)
+		return st.Shards()[shard].Cancel(p.ctx, token, ref)
 	})
 }
 
@@ -72,18 +72,18 @@ func (p *pair) edit(t *rapid.T) {
 	case 1:
 		edit.ExpiresAt = &time.Time{}
 	}
-	if known, err := p.model.Get(p.ctx, 0, ref); err == nil && (known.State == job.Scheduled || known.State == job.Ready) {
+	if known, err := p.model.Shards()[0].Get(p.ctx, ref); err == nil && (known.State == job.Scheduled || known.State == job.Ready) {
 		edit.IfVersion = rapid.SampledFrom([]int64{0, 0, known.Version, known.Version + 1}).Draw(t, "version")
 	}
 	p.change("edit "+ref.ID, func(st store.Store, shard int, token store.Token) (job.Job, error) {
-		return st.Edit(p.ctx, shard, token, ref, edit)
+		return st.Shards()[shard].Edit(p.ctx, token, ref, edit)
 	})
 }
 
 func (p *pair) run(*rapid.T) {
 	ref := p.ref(p.one("id"))
 	p.change("run "+ref.ID, func(st store.Store, shard int, token store.Token) (job.Job, error) {
-		return st.Edit(p.ctx, shard, token, ref, store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
+		return st.Shards()[shard].Edit(p.ctx, token, ref, store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
 	})
 }
 
@@ -96,7 +96,7 @@ func (p *pair) carry(t *rapid.T) {
 	}
 	for range 50 {
 		got, err := twice(p, "carry", func(token store.Token) (store.CarryResult, error) {
-			return p.s.Store.Carry(p.ctx, p.s.shard, token, round)
+			return p.s.shard().Carry(p.ctx, token, round)
 		}, func(first, second store.CarryResult) error {
 			if first.Moved != second.Moved || first.ExpiredLeases != second.ExpiredLeases {
 				return fmt.Errorf("moved %d and lapsed %d, then %d and %d", first.Moved, first.ExpiredLeases, second.Moved, second.ExpiredLeases)
@@ -112,7 +112,7 @@ func (p *pair) carry(t *rapid.T) {
 		}
 	}
 	for range 50 {
-		got, err := p.model.Carry(p.ctx, 0, store.NewToken(), round)
+		got, err := p.model.Shards()[0].Carry(p.ctx, store.NewToken(), round)
 		p.must(err, "carry in the model")
 		if got.Next != 0 {
 			break
@@ -124,9 +124,9 @@ func (p *pair) carry(t *rapid.T) {
 
 // outbox compares what was born, and brings some of it home.
 func (p *pair) outbox() {
-	got, err := p.s.Store.Carry(p.ctx, p.s.shard, store.NewToken(), store.CarryOptions{KeepLeases: true})
+	got, err := p.s.shard().Carry(p.ctx, store.NewToken(), store.CarryOptions{KeepLeases: true})
 	p.must(err, "carry")
-	wanted, err := p.model.Carry(p.ctx, 0, store.NewToken(), store.CarryOptions{KeepLeases: true})
+	wanted, err := p.model.Shards()[0].Carry(p.ctx, store.NewToken(), store.CarryOptions{KeepLeases: true})
 	p.must(err, "carry in the model")
 	var mine []string
 	for _, e := range got.Outbox {
@@ -178,13 +178,13 @@ func (p *pair) putTopic(put store.Topic) {
 }
 
 func (p *pair) sweep(*rapid.T) {
-	p.sweepOne(p.s.Store, p.s.shard)
+	p.sweepOne(p.s.Store, p.s.shardNumber)
 	p.sweepOne(p.model, 0)
 }
 
 func (p *pair) sweepOne(st store.Store, shard int) {
 	for more := true; more; {
-		swept, err := st.Sweep(p.ctx, shard, store.NewToken(), 100)
+		swept, err := st.Shards()[shard].Sweep(p.ctx, store.NewToken(), 100)
 		p.must(err, "sweep")
 		more = swept.More
 	}
@@ -195,7 +195,7 @@ func (p *pair) recheck(*rapid.T) {
 	if p.s.Recheck == nil {
 		return
 	}
-	if found := p.s.Recheck(p.s.T, p.s.shard); len(found) > 0 {
+	if found := p.s.Recheck(p.s.T, p.s.shardNumber); len(found) > 0 {
 		p.Fatalf("a check repaired %v where nothing was lost", found)
 	}
 }
@@ -220,9 +220,9 @@ func (p *pair) known() {
 	for _, id := range p.ids {
 		refs = append(refs, p.ref(id))
 	}
-	got, err := p.s.Store.Known(p.ctx, p.s.shard, refs)
+	got, err := p.s.shard().Known(p.ctx, refs)
 	p.must(err, "known")
-	wanted, err := p.model.Known(p.ctx, 0, refs)
+	wanted, err := p.model.Shards()[0].Known(p.ctx, refs)
 	p.must(err, "known to the model")
 	if !slices.Equal(wanted, got) {
 		p.Fatalf("known %v, want %v", got, wanted)
@@ -236,8 +236,8 @@ func (p *pair) agree(t *rapid.T) {
 	}
 	p.known()
 	for _, id := range p.ids {
-		wanted, wantedErr := p.model.Get(p.ctx, 0, p.ref(id))
-		got, err := p.s.Store.Get(p.ctx, p.s.shard, p.ref(id))
+		wanted, wantedErr := p.model.Shards()[0].Get(p.ctx, p.ref(id))
+		got, err := p.s.shard().Get(p.ctx, p.ref(id))
 		if !sameError(wantedErr, err) {
 			p.Fatalf("get %s: %v, want %v", id, err, wantedErr)
 		}

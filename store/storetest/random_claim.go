@@ -42,11 +42,11 @@ func (p *pair) claim(*rapid.T) {
 	p.tick()
 	request, theirs := p.request()
 	got, err := twice(p, "claim", func(token store.Token) (store.ClaimResult, error) {
-		return p.s.Store.Claim(p.ctx, p.s.shard, token, request)
+		return p.s.shard().Claim(p.ctx, token, request)
 	}, sameHeld)
 	p.must(err, "claim")
 	p.follow(got)
-	wanted, err := p.model.Claim(p.ctx, 0, store.NewToken(), theirs)
+	wanted, err := p.model.Shards()[0].Claim(p.ctx, store.NewToken(), theirs)
 	p.must(err, "claim from the model")
 	p.took(wanted, got, request.Slack)
 }
@@ -79,11 +79,11 @@ func (p *pair) claimExpired(*rapid.T) {
 		request.Lease = long
 	}
 	got, err := twice(p, "claim expired jobs", func(token store.Token) (store.ClaimResult, error) {
-		held, err := p.s.Store.ClaimExpired(p.ctx, p.s.shard, token, request)
+		held, err := p.s.shard().ClaimExpired(p.ctx, token, request)
 		return store.ClaimResult{Jobs: p.own(held)}, err
 	}, sameHeld)
 	p.must(err, "claim expired jobs")
-	held, err := p.model.ClaimExpired(p.ctx, 0, store.NewToken(), request)
+	held, err := p.model.Shards()[0].ClaimExpired(p.ctx, store.NewToken(), request)
 	p.must(err, "claim expired jobs in the model")
 	byID := func(a, b store.ClaimedJob) int { return strings.Compare(a.ID, b.ID) }
 	slices.SortFunc(got.Jobs, byID)

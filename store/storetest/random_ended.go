@@ -26,7 +26,7 @@ func (p *pair) revive(t *rapid.T) {
 		items = append(items, item)
 	}
 	got, err := twice(p, "revive", func(token store.Token) ([]store.ReviveResult, error) {
-		return p.s.Store.Revive(p.ctx, p.s.shard, token, items)
+		return p.s.shard().Revive(p.ctx, token, items)
 	}, func(first, second []store.ReviveResult) error {
 		for i, a := range first {
 			if b := second[i]; !sameError(a.Err, b.Err) || a.Job.State != b.Job.State || a.Job.Version != b.Job.Version {
@@ -36,7 +36,7 @@ func (p *pair) revive(t *rapid.T) {
 		return nil
 	})
 	p.must(err, "revive")
-	wanted, err := p.model.Revive(p.ctx, 0, store.NewToken(), items)
+	wanted, err := p.model.Shards()[0].Revive(p.ctx, store.NewToken(), items)
 	p.must(err, "revive in the model")
 	for i, w := range wanted {
 		if !sameError(w.Err, got[i].Err) {
@@ -56,7 +56,7 @@ func (p *pair) purge(t *rapid.T) {
 		refs = append(refs, p.ref(p.one("id")))
 	}
 	got, err := twice(p, "purge", func(token store.Token) ([]error, error) {
-		return p.s.Store.Purge(p.ctx, p.s.shard, token, refs)
+		return p.s.shard().Purge(p.ctx, token, refs)
 	}, func(first, second []error) error {
 		if !slices.EqualFunc(first, second, sameError) {
 			return fmt.Errorf("%v, then %v", first, second)
@@ -64,7 +64,7 @@ func (p *pair) purge(t *rapid.T) {
 		return nil
 	})
 	p.must(err, "purge")
-	wanted, err := p.model.Purge(p.ctx, 0, store.NewToken(), refs)
+	wanted, err := p.model.Shards()[0].Purge(p.ctx, store.NewToken(), refs)
 	p.must(err, "purge in the model")
 	if !slices.EqualFunc(wanted, got, sameError) {
 		p.Fatalf("purge %v: %v, want %v", refs, got, wanted)

@@ -44,14 +44,14 @@ func (p *pair) putLane(t *rapid.T) {
 		mine.Revision, theirs.Revision = one.engine, one.model
 	}
 	got, err := twice(p, "put a lane", func(token store.Token) (store.Lane, error) {
-		return p.s.Store.PutLane(p.ctx, p.s.shard, token, mine)
+		return p.s.shard().PutLane(p.ctx, token, mine)
 	}, func(first, second store.Lane) error {
 		if first.Revision != second.Revision {
 			return fmt.Errorf("revision %d, then %d", first.Revision, second.Revision)
 		}
 		return nil
 	})
-	wanted, wantedErr := p.model.PutLane(p.ctx, 0, store.NewToken(), theirs)
+	wanted, wantedErr := p.model.Shards()[0].PutLane(p.ctx, store.NewToken(), theirs)
 	if !sameError(wantedErr, err) {
 		p.Fatalf("put lane %s: %v, want %v", q, err, wantedErr)
 	}
@@ -84,9 +84,9 @@ func (p *pair) sameSettings(wanted, got store.Lane, what string) {
 
 // samePutLanes compares the settings of a topic's lanes, by both ways of reading them.
 func (p *pair) samePutLanes(topic string) {
-	wanted, err := p.model.ListLanes(p.ctx, 0, p.namespace, topic, "", 10)
+	wanted, err := p.model.Shards()[0].ListLanes(p.ctx, p.namespace, topic, "", 10)
 	p.must(err, "list the model's settings")
-	got, err := p.s.Store.ListLanes(p.ctx, p.s.shard, p.namespace, topic, "", 10)
+	got, err := p.s.shard().ListLanes(p.ctx, p.namespace, topic, "", 10)
 	p.must(err, "list settings")
 	if len(wanted) != len(got) {
 		p.Fatalf("settings of the lanes of %s: %+v, want %+v", topic, got, wanted)
@@ -94,9 +94,9 @@ func (p *pair) samePutLanes(topic string) {
 	for i := range wanted {
 		p.sameSettings(wanted[i], got[i], "list")
 	}
-	wanted, err = p.model.GetLanes(p.ctx, 0, p.queues)
+	wanted, err = p.model.Shards()[0].GetLanes(p.ctx, p.queues)
 	p.must(err, "read the model's settings")
-	got, err = p.s.Store.GetLanes(p.ctx, p.s.shard, p.queues)
+	got, err = p.s.shard().GetLanes(p.ctx, p.queues)
 	p.must(err, "read settings")
 	for i := range wanted {
 		p.sameSettings(wanted[i], got[i], "read")
@@ -124,7 +124,7 @@ func (p *pair) permit(t *rapid.T) {
 	// Asks of one call are of one instant: their grants cannot be told apart.
 	asks := rapid.IntRange(1, 2).Draw(t, "asks")
 	got, err := twice(p, "permit", func(token store.Token) ([]store.Permit, error) {
-		return p.s.Store.Permit(p.ctx, p.s.router.ShardOfTopic(p.namespace, mine.Topic), token, slices.Repeat([]store.PermitRequest{mine}, asks))
+		return p.s.Store.Shards()[p.s.router.ShardOfTopic(p.namespace, mine.Topic)].Permit(p.ctx, token, slices.Repeat([]store.PermitRequest{mine}, asks))
 	}, func(first, second []store.Permit) error {
 		if !slices.Equal(first, second) {
 			return fmt.Errorf("%+v, then %+v", first, second)
@@ -132,7 +132,7 @@ func (p *pair) permit(t *rapid.T) {
 		return nil
 	})
 	p.must(err, "permit")
-	wanted, err := p.model.Permit(p.ctx, 0, store.NewToken(), slices.Repeat([]store.PermitRequest{theirs}, asks))
+	wanted, err := p.model.Shards()[0].Permit(p.ctx, store.NewToken(), slices.Repeat([]store.PermitRequest{theirs}, asks))
 	p.must(err, "permit by the model")
 	for i, w := range wanted {
 		g := got[i]
@@ -148,7 +148,7 @@ func (p *pair) alarm(t *rapid.T) {
 	p.tick()
 	a := store.Alarm{Namespace: p.namespace, Raised: rapid.Bool().Draw(t, "raised")}
 	for i := 0; a.Topic == ""; i++ {
-		if name := fmt.Sprintf("alarm-%d", i); p.s.router.ShardOfTopic(p.namespace, name) == p.s.shard {
+		if name := fmt.Sprintf("alarm-%d", i); p.s.router.ShardOfTopic(p.namespace, name) == p.s.shardNumber {
 			a.Topic = name
 		}
 	}
@@ -156,7 +156,7 @@ func (p *pair) alarm(t *rapid.T) {
 		a.Outbox = []store.NewJob{p.child()}
 	}
 	got, err := twice(p, "alarm", func(token store.Token) (bool, error) {
-		return p.s.Store.Alarm(p.ctx, p.s.shard, token, a)
+		return p.s.shard().Alarm(p.ctx, token, a)
 	}, func(first, second bool) error {
 		if first != second {
 			return fmt.Errorf("changed %t, then %t", first, second)
@@ -164,7 +164,7 @@ func (p *pair) alarm(t *rapid.T) {
 		return nil
 	})
 	p.must(err, "alarm")
-	wanted, err := p.model.Alarm(p.ctx, 0, store.NewToken(), a)
+	wanted, err := p.model.Shards()[0].Alarm(p.ctx, store.NewToken(), a)
 	p.must(err, "alarm in the model")
 	if wanted != got {
 		p.Fatalf("alarm: changed %t, want %t", got, wanted)

@@ -24,7 +24,7 @@ func (p *pair) look(t *rapid.T) {
 			}
 			wanted, err := listAll(p.ctx, p.model, 0, f)
 			p.must(err, "list the model")
-			got, err := listAll(p.ctx, p.s.Store, p.s.shard, f)
+			got, err := listAll(p.ctx, p.s.Store, p.s.shardNumber, f)
 			p.must(err, "list")
 			a, b := names(wanted), names(got)
 			slices.Sort(a)
@@ -42,27 +42,27 @@ func (p *pair) look(t *rapid.T) {
 
 func (p *pair) sameTotals() {
 	read := func(st store.Store, shard int) store.TopicStats {
-		total, err := st.Totals(p.ctx, shard, p.namespace)
+		total, err := st.Shards()[shard].Totals(p.ctx, p.namespace)
 		p.must(err, "totals")
 		total.Scheduled += total.Ready
 		total.Ready, total.OldestDue = 0, time.Time{}
 		return total
 	}
-	if wanted, got := read(p.model, 0), read(p.s.Store, p.s.shard); wanted != got {
+	if wanted, got := read(p.model, 0), read(p.s.Store, p.s.shardNumber); wanted != got {
 		p.Fatalf("totals:\n  %+v\nwant\n  %+v", got, wanted)
 	}
 }
 
 func (p *pair) sameStats(topic string) {
 	read := func(st store.Store, shard int) store.TopicStats {
-		rows, err := st.TopicStats(p.ctx, shard, store.StatsFilter{Namespace: p.namespace, Topics: []string{topic}})
+		rows, err := st.Shards()[shard].TopicStats(p.ctx, store.StatsFilter{Namespace: p.namespace, Topics: []string{topic}})
 		p.must(err, "stats")
 		if len(rows) == 0 {
 			return store.TopicStats{Namespace: p.namespace, Topic: topic}
 		}
 		return rows[0]
 	}
-	wanted, got := read(p.model, 0), read(p.s.Store, p.s.shard)
+	wanted, got := read(p.model, 0), read(p.s.Store, p.s.shardNumber)
 	if wanted.Registered == 0 || got.Registered == 0 { // one may have forgotten it before the other
 		if wanted.Scheduled+wanted.Running+got.Scheduled+got.Running > 0 {
 			p.Fatalf("stats of %s: %+v, want %+v", topic, got, wanted)
@@ -80,7 +80,7 @@ func (p *pair) sameStats(topic string) {
 
 func (p *pair) sameLanes(topic string) {
 	read := func(st store.Store, shard int) (rows []store.LaneStats) {
-		all, err := st.LaneStats(p.ctx, shard, p.namespace, topic, "", 100)
+		all, err := st.Shards()[shard].LaneStats(p.ctx, p.namespace, topic, "", 100)
 		p.must(err, "lanes")
 		for _, row := range all {
 			if row.Scheduled+row.Ready+row.Running > 0 {
@@ -89,7 +89,7 @@ func (p *pair) sameLanes(topic string) {
 		}
 		return rows
 	}
-	wanted, got := read(p.model, 0), read(p.s.Store, p.s.shard)
+	wanted, got := read(p.model, 0), read(p.s.Store, p.s.shardNumber)
 	same := slices.EqualFunc(wanted, got, func(a, b store.LaneStats) bool {
 		apart := a.CooldownUntil.Sub(b.CooldownUntil).Abs()
 		if a.CooldownUntil.IsZero() != b.CooldownUntil.IsZero() || apart > p.slack() {

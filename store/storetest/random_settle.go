@@ -58,7 +58,7 @@ func (p *pair) settle(t *rapid.T) {
 		claimed store.ClaimResult
 	}
 	got, err := twice(p, "settle", func(token store.Token) (answer, error) {
-		errs, claimed, err := p.s.Store.Settle(p.ctx, p.s.shard, token, engine, next)
+		errs, claimed, err := p.s.shard().Settle(p.ctx, token, engine, next)
 		return answer{errs, claimed}, err
 	}, func(first, second answer) error {
 		for i := range first.errs {
@@ -70,7 +70,7 @@ func (p *pair) settle(t *rapid.T) {
 	})
 	p.must(err, "settle")
 	p.follow(got.claimed)
-	errs, claimed, err := p.model.Settle(p.ctx, 0, store.NewToken(), model, theirs)
+	errs, claimed, err := p.model.Shards()[0].Settle(p.ctx, store.NewToken(), model, theirs)
 	p.must(err, "settle in the model")
 	for i := range errs {
 		if !sameError(errs[i], got.errs[i]) {

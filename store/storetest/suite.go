@@ -66,10 +66,10 @@ const (
 type suite struct {
 	*testing.T
 	Engine
-	shard  int
-	router *store.Router
-	queue  job.Queue
-	open   func(t *testing.T) Engine
+	shardNumber int
+	router      *store.Router
+	queue       job.Queue
+	open        func(t *testing.T) Engine
 }
 
 func newSuite(t *testing.T, open func(t *testing.T) Engine) *suite {
@@ -78,11 +78,14 @@ func newSuite(t *testing.T, open func(t *testing.T) Engine) *suite {
 	t.Cleanup(func() { _ = s.Store.Close() })
 	// Tests spread over the shards by their names.
 	for _, r := range t.Name() {
-		s.shard = (s.shard*31 + int(r)) % e.Store.Shards()
+		s.shardNumber = (s.shardNumber*31 + int(r)) % len(e.Store.Shards())
 	}
 	s.queue = s.lane(0)
 	return s
 }
+
+// shard is the test's.
+func (s *suite) shard() store.Shard { return s.Store.Shards()[s.shardNumber] }
 
 // sound holds what a test left against Check.
 func (s *suite) sound() {
@@ -97,7 +100,7 @@ func (s *suite) sound() {
 func (s *suite) recheck() {
 	s.Helper()
 	if s.Recheck != nil {
-		require.Empty(s, s.Recheck(s.T, s.shard), "a check repairs nothing where nothing was lost")
+		require.Empty(s, s.Recheck(s.T, s.shardNumber), "a check repairs nothing where nothing was lost")
 	}
 }
 
@@ -109,7 +112,7 @@ func (s *suite) lane(n int) job.Queue { return s.queueOf(job.DefaultNamespace, "
 func (s *suite) queueOf(namespace, topic string, n int) job.Queue {
 	for i := 0; ; i++ {
 		q := job.Queue{Namespace: namespace, Topic: topic, Lane: fmt.Sprintf("lane-%04d.example:80", i)}
-		if s.router.ShardOf(q) != s.shard {
+		if s.router.ShardOf(q) != s.shardNumber {
 			continue
 		}
 		if n == 0 {

@@ -14,7 +14,7 @@ import (
 // send inserts, and answers what came of it.
 func (s *suite) send(entries ...store.NewJob) []store.InsertResult {
 	s.Helper()
-	results, err := s.Store.Insert(s.Context(), s.shard, store.NewToken(), entries)
+	results, err := s.shard().Insert(s.Context(), store.NewToken(), entries)
 	require.NoError(s, err)
 	require.Len(s, results, len(entries))
 	return results
@@ -48,7 +48,7 @@ func wantFor(lease time.Duration, queues ...job.Queue) store.ClaimRequest {
 
 func (s *suite) claim(r store.ClaimRequest) store.ClaimResult {
 	s.Helper()
-	c, err := s.Store.Claim(s.Context(), s.shard, store.NewToken(), r)
+	c, err := s.shard().Claim(s.Context(), store.NewToken(), r)
 	require.NoError(s, err)
 	require.Len(s, c.Queues, len(r.Queues), "a line for each Want")
 	return c
@@ -96,7 +96,7 @@ func again(wait time.Duration) policy.Verdict { return policy.Verdict{Kind: poli
 // settle ends attempts and answers an error for each.
 func (s *suite) settle(items ...store.Settlement) []error {
 	s.Helper()
-	errs, _, err := s.Store.Settle(s.Context(), s.shard, store.NewToken(), items, nil)
+	errs, _, err := s.shard().Settle(s.Context(), store.NewToken(), items, nil)
 	require.NoError(s, err)
 	require.Len(s, errs, len(items))
 	return errs

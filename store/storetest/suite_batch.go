@@ -15,7 +15,7 @@ import (
 // reviveAll sends revivals in one call.
 func (s *suite) reviveAll(token store.Token, items ...store.Revival) []store.ReviveResult {
 	s.Helper()
-	results, err := s.Store.Revive(s.Context(), s.shard, token, items)
+	results, err := s.shard().Revive(s.Context(), token, items)
 	require.NoError(s, err)
 	require.Len(s, results, len(items))
 	return results

@@ -17,7 +17,7 @@ func (s *suite) listen(ctx context.Context, watch store.WaitOptions) <-chan rung
 	watch.Group = store.GroupPush
 	answer := make(chan rungOrErr, 1)
 	go func() {
-		rung, err := s.Store.Wait(ctx, s.shard, watch)
+		rung, err := s.shard().Wait(ctx, watch)
 		answer <- rungOrErr{rung, err}
 	}()
 	return answer
@@ -44,7 +44,7 @@ func (s *suite) within(answer <-chan rungOrErr) rungOrErr {
 func (s *suite) wakes(what string) {
 	s.Helper()
 	s.eventually("a wake: "+what, func() bool {
-		rung, err := s.Store.Wait(s.Context(), s.shard, store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Second})
+		rung, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Second})
 		require.NoError(s, err)
 		return rung.AgendaMoved
 	})
@@ -80,7 +80,7 @@ var bellCases = []sentence{
 			s.add(s.entry(s.lane(i).Lane, in(s.lane(i))))
 		}
 		for len(queues) > 0 {
-			rung, err := s.Store.Wait(s.Context(), s.shard, store.WaitOptions{Group: store.GroupPush, Max: 2, Timeout: patience})
+			rung, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Max: 2, Timeout: patience})
 			require.NoError(s, err)
 			require.NotEmpty(s, rung.Queues)
 			require.LessOrEqual(s, len(rung.Queues), 2)
@@ -119,12 +119,12 @@ var bellCases = []sentence{
 	{"a queue given back is rung for others", func(s *suite) {
 		s.add(s.entry("a"))
 		require.Len(s, s.await(patience).Queues, 1)
-		require.NoError(s, s.Store.Notify(s.Context(), s.shard, []job.Queue{s.queue}))
+		require.NoError(s, s.shard().Notify(s.Context(), []job.Queue{s.queue}))
 		require.Equal(s, []job.Queue{s.queue}, s.await(patience).Queues)
 	}},
 	{"a queue is on the bell once", func(s *suite) {
 		s.add(s.entry("a"))
-		require.NoError(s, s.Store.Notify(s.Context(), s.shard, []job.Queue{s.queue, s.queue}))
+		require.NoError(s, s.shard().Notify(s.Context(), []job.Queue{s.queue, s.queue}))
 		s.add(s.entry("b"))
 		require.Equal(s, []job.Queue{s.queue}, s.await(patience).Queues)
 		require.Empty(s, s.await(time.Millisecond).Queues)
@@ -134,7 +134,7 @@ var bellCases = []sentence{
 		s.carry(store.CarryOptions{})
 		s.quiet()
 		s.add(s.entry("latest", in(s.lane(1)), delayed(3*long)))
-		rung, err := s.Store.Wait(s.Context(), s.shard, store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: blink})
+		rung, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: blink})
 		require.NoError(s, err)
 		require.False(s, rung.AgendaMoved)
 		answer := s.listen(s.Context(), store.WaitOptions{Agenda: true, Timeout: patience})
@@ -166,13 +166,13 @@ var bellCases = []sentence{
 		s.wakes("the first job")
 	}},
 	{"the carrier's lock has one holder", func(s *suite) {
-		first, err := s.Store.Lead(s.Context(), s.shard)
+		first, err := s.shard().Lead(s.Context())
 		require.NoError(s, err)
-		_, err = s.Store.Lead(s.Context(), s.shard)
+		_, err = s.shard().Lead(s.Context())
 		require.ErrorIs(s, err, store.ErrNotLeader)
 		require.NoError(s, first.Extend(s.Context()))
 		require.NoError(s, first.Release(s.Context()))
-		second, err := s.Store.Lead(s.Context(), s.shard)
+		second, err := s.shard().Lead(s.Context())
 		require.NoError(s, err)
 		require.ErrorIs(s, first.Extend(s.Context()), store.ErrNotLeader)
 		require.NoError(s, second.Extend(s.Context()))
@@ -184,7 +184,7 @@ var bellCases = []sentence{
 	}},
 	{"shards are led apart", func(s *suite) {
 		for shard := range s.Store.Shards() {
-			lead, err := s.Store.Lead(s.Context(), shard)
+			lead, err := s.Store.Shards()[shard].Lead(s.Context())
 			require.NoError(s, err)
 			defer func() { require.NoError(s, lead.Release(s.Context())) }()
 		}
@@ -193,13 +193,13 @@ var bellCases = []sentence{
 		if s.Advance == nil && testing.Short() {
 			return // it takes the whole time
 		}
-		lost, err := s.Store.Lead(s.Context(), s.shard)
+		lost, err := s.shard().Lead(s.Context())
 		require.NoError(s, err)
 		if s.Advance != nil {
 			s.Advance(store.LeadershipTTL + time.Millisecond)
 		}
 		s.eventually("the lock", func() bool {
-			_, err = s.Store.Lead(s.Context(), s.shard)
+			_, err = s.shard().Lead(s.Context())
 			return err == nil
 		})
 		require.ErrorIs(s, lost.Extend(s.Context()), store.ErrNotLeader)

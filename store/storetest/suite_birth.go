@@ -16,7 +16,7 @@ import (
 // born are the ids that stand in the outbox of a shard.
 func (s *suite) born(shard int) []string {
 	s.Helper()
-	c, err := s.Store.Carry(s.Context(), shard, store.NewToken(), store.CarryOptions{})
+	c, err := s.Store.Shards()[shard].Carry(s.Context(), store.NewToken(), store.CarryOptions{})
 	require.NoError(s, err)
 	var ids []string
 	for _, e := range c.Outbox {
@@ -28,7 +28,7 @@ func (s *suite) born(shard int) []string {
 // alarm notes the alarm of the test's topic, on the shard that keeps the topic.
 func (s *suite) alarm(token store.Token, raised bool, births ...store.NewJob) bool {
 	s.Helper()
-	changed, err := s.Store.Alarm(s.Context(), s.keeper(), token, store.Alarm{
+	changed, err := s.Store.Shards()[s.keeper()].Alarm(s.Context(), token, store.Alarm{
 		Namespace: s.queue.Namespace, Topic: s.queue.Topic, Raised: raised, Outbox: births,
 	})
 	require.NoError(s, err)
@@ -61,7 +61,7 @@ var birthCases = []sentence{
 			if v.born {
 				wanted = []string{"child of " + v.id}
 			}
-			require.Equal(s, wanted, s.born(s.shard), v.id)
+			require.Equal(s, wanted, s.born(s.shardNumber), v.id)
 		}
 	}},
 	{"whatever way an attempt ends, it may give birth", func(s *suite) {
@@ -78,7 +78,7 @@ var birthCases = []sentence{
 			}
 			wanted = append(wanted, "child of "+id)
 		}
-		require.Equal(s, wanted, s.born(s.shard))
+		require.Equal(s, wanted, s.born(s.shardNumber))
 	}},
 	{"births wake who brings them home", func(s *suite) {
 		s.add(s.entry("a"))
@@ -186,24 +186,24 @@ var alarmCases = []sentence{
 		e.Spec = fullSpec("told", s.lane(1))
 		e.Fingerprint = codec.Fingerprint(&e.New)
 		s.eventually("silence", func() bool {
-			rung, err := s.Store.Wait(s.Context(), shard, store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Millisecond})
+			rung, err := s.Store.Shards()[shard].Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Millisecond})
 			require.NoError(s, err)
 			return !rung.AgendaMoved
 		})
 		require.True(s, s.alarm(store.NewToken(), true, e))
 		s.eventually("a wake", func() bool {
-			rung, err := s.Store.Wait(s.Context(), shard, store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Second})
+			rung, err := s.Store.Shards()[shard].Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Second})
 			require.NoError(s, err)
 			return rung.AgendaMoved
 		})
-		c, err := s.Store.Carry(s.Context(), shard, store.NewToken(), store.CarryOptions{})
+		c, err := s.Store.Shards()[shard].Carry(s.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(s, err)
 		require.Len(s, c.Outbox, 1)
 		require.Equal(s, e.Spec, c.Outbox[0].Spec)
 		require.Equal(s, e.Fingerprint, c.Outbox[0].Fingerprint)
 		require.Equal(s, e.Delay, c.Outbox[0].Delay)
 		s.add(c.Outbox...)
-		_, err = s.Store.Carry(s.Context(), shard, store.NewToken(), store.CarryOptions{Relayed: []job.Ref{e.Ref()}})
+		_, err = s.Store.Shards()[shard].Carry(s.Context(), store.NewToken(), store.CarryOptions{Relayed: []job.Ref{e.Ref()}})
 		require.NoError(s, err)
 		require.Empty(s, s.born(shard))
 		require.Equal(s, e.Spec, s.get("told").Spec)
@@ -227,7 +227,7 @@ var alarmCases = []sentence{
 			{Namespace: s.queue.Namespace, Topic: "unused"},
 		} {
 			a.Raised = true
-			changed, err := s.Store.Alarm(s.Context(), shard, token+store.Token(rune('a'+i)), a)
+			changed, err := s.Store.Shards()[shard].Alarm(s.Context(), token+store.Token(rune('a'+i)), a)
 			require.NoError(s, err)
 			require.True(s, changed, "%+v", a)
 		}

@@ -65,7 +65,7 @@ var breakerCases = []sentence{
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
-				got, err := s.Store.Claim(s.Context(), s.shard, store.NewToken(), want(s.queue))
+				got, err := s.shard().Claim(s.Context(), store.NewToken(), want(s.queue))
 				if err != nil {
 					s.Error(err)
 					return
@@ -148,13 +148,13 @@ var breakerCases = []sentence{
 		s.halfOpen(3)
 		h, request := s.probe(want(s.queue)), want(s.queue)
 		item := settlement(h, delivered)
-		_, got, err := s.Store.Settle(s.Context(), s.shard, store.NewToken(), []store.Settlement{item}, &request)
+		_, got, err := s.shard().Settle(s.Context(), store.NewToken(), []store.Settlement{item}, &request)
 		require.NoError(s, err)
 		require.Len(s, got.Jobs, 1)
 		require.True(s, got.Jobs[0].Probe)
 		item = settlement(got.Jobs[0], delivered)
 		item.Lane = closed
-		_, got, err = s.Store.Settle(s.Context(), s.shard, store.NewToken(), []store.Settlement{item}, &request)
+		_, got, err = s.shard().Settle(s.Context(), store.NewToken(), []store.Settlement{item}, &request)
 		require.NoError(s, err)
 		require.Len(s, got.Jobs, 1)
 		require.False(s, got.Jobs[0].Probe)
@@ -163,7 +163,7 @@ var breakerCases = []sentence{
 		s.halfOpen(3)
 		token := store.NewToken()
 		for range 2 {
-			got, err := s.Store.Claim(s.Context(), s.shard, token, want(s.queue))
+			got, err := s.shard().Claim(s.Context(), token, want(s.queue))
 			require.NoError(s, err)
 			require.Len(s, got.Jobs, 1)
 			require.True(s, got.Jobs[0].Probe)

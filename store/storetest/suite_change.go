@@ -80,7 +80,7 @@ var cancelCases = []sentence{
 		s.add(s.entry("a"))
 		token := store.NewToken()
 		for range 2 {
-			got, err := s.Store.Cancel(s.Context(), s.shard, token, s.ref("a"))
+			got, err := s.shard().Cancel(s.Context(), token, s.ref("a"))
 			require.NoError(s, err)
 			require.Equal(s, job.Cancelled, got.State)
 			require.EqualValues(s, 2, got.Version)
@@ -88,7 +88,7 @@ var cancelCases = []sentence{
 		}
 		_, err := s.revive("a", long)
 		require.NoError(s, err)
-		got, err := s.Store.Cancel(s.Context(), s.shard, token, s.ref("a"))
+		got, err := s.shard().Cancel(s.Context(), token, s.ref("a"))
 		require.NoError(s, err)
 		require.EqualValues(s, 2, got.Version, "the answer is the first one")
 		require.Equal(s, job.Scheduled, s.get("a").State, "a repeat does nothing")
@@ -218,7 +218,7 @@ var editCases = []sentence{
 		s.add(s.entry("a", delayed(long)))
 		token := store.NewToken()
 		for range 2 {
-			got, err := s.Store.Edit(s.Context(), s.shard, token, s.ref("a"), store.Edit{Kind: job.KindEdited, IfVersion: 1, Delay: new(2 * long)})
+			got, err := s.shard().Edit(s.Context(), token, s.ref("a"), store.Edit{Kind: job.KindEdited, IfVersion: 1, Delay: new(2 * long)})
 			require.NoError(s, err)
 			require.EqualValues(s, 2, got.Version)
 		}

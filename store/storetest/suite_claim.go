@@ -147,17 +147,17 @@ var claimCases = []sentence{
 	{"a repeated token answers what is still held under it", func(s *suite) {
 		s.add(s.entry("a"), s.entry("b"))
 		token := store.NewToken()
-		first, err := s.Store.Claim(s.Context(), s.shard, token, want(s.queue))
+		first, err := s.shard().Claim(s.Context(), token, want(s.queue))
 		require.NoError(s, err)
 		require.Len(s, first.Jobs, 2)
 		s.add(s.entry("c"))
-		repeat, err := s.Store.Claim(s.Context(), s.shard, token, want(s.queue))
+		repeat, err := s.shard().Claim(s.Context(), token, want(s.queue))
 		require.NoError(s, err)
 		require.ElementsMatch(s, idsOf(first.Jobs), idsOf(repeat.Jobs))
 		require.Equal(s, first.Jobs[0].Lease, repeat.Jobs[0].Lease)
 		require.Len(s, repeat.Queues, 1)
 		s.end(first.Jobs[0], delivered)
-		repeat, err = s.Store.Claim(s.Context(), s.shard, token, want(s.queue))
+		repeat, err = s.shard().Claim(s.Context(), token, want(s.queue))
 		require.NoError(s, err)
 		require.Equal(s, idsOf(first.Jobs[1:]), idsOf(repeat.Jobs))
 		s.hold("c")
@@ -166,7 +166,7 @@ var claimCases = []sentence{
 		token := store.NewToken()
 		s.add(s.entry("later", delayed(long)))
 		for range 2 {
-			got, err := s.Store.Claim(s.Context(), s.shard, token, want(s.queue))
+			got, err := s.shard().Claim(s.Context(), token, want(s.queue))
 			require.NoError(s, err)
 			require.Empty(s, got.Jobs)
 			s.send(s.entry("a"))
@@ -231,7 +231,7 @@ var claimCases = []sentence{
 		var entries []store.NewJob
 		for i := 0; len(queues) < store.MaxBatch; i++ {
 			q := job.Queue{Namespace: s.queue.Namespace, Topic: s.queue.Topic, Lane: fmt.Sprintf("many-%d", i)}
-			if s.router.ShardOf(q) == s.shard {
+			if s.router.ShardOf(q) == s.shardNumber {
 				queues = append(queues, q)
 				if len(queues)%16 == 0 {
 					entries = append(entries, s.entry(q.Lane, in(q)))

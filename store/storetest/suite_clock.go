@@ -34,7 +34,7 @@ func (s *suite) step(d time.Duration) {
 func (s *suite) carryShard(shard int) (step time.Duration) {
 	s.Helper()
 	for range 10 {
-		carried, err := s.Store.Carry(s.Context(), shard, store.NewToken(), store.CarryOptions{})
+		carried, err := s.Store.Shards()[shard].Carry(s.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(s, err)
 		step += carried.ClockStep
 		if carried.Next != 0 {
@@ -86,11 +86,11 @@ var clockCases = []sentence{
 		s.add(s.entry("a"), s.entry("b"))
 		s.hears(s.queue)
 		s.put(policy.Topic{Paused: true})
-		s.carryShard(s.shard)
+		s.carryShard(s.shardNumber)
 		s.step(d)
 		s.quiet()
 		s.put(policy.Topic{})
-		s.carryShard(s.shard)
+		s.carryShard(s.shardNumber)
 		require.Contains(s, s.await(time.Millisecond).Queues, s.queue)
 	})},
 	{"a lease lasts as long as before", withSteps(func(s *suite, d time.Duration) {
@@ -121,11 +121,11 @@ var clockCases = []sentence{
 		s.hold("a")
 	})},
 	{"a hold that is set after the step is its own", withSteps(func(s *suite, d time.Duration) {
-		s.carryShard(s.shard)
+		s.carryShard(s.shardNumber)
 		s.Step(d)
 		s.turn(held(time.Minute))
 		s.add(s.entry("a"))
-		s.carryShard(s.shard)
+		s.carryShard(s.shardNumber)
 		s.frees(time.Minute, "a hold")
 	})},
 	{"a breaker's probe comes when it is due", withSteps(func(s *suite, d time.Duration) {

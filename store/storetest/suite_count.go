@@ -63,7 +63,7 @@ var countCases = []sentence{
 			for _, h := range s.claim(want(s.queue)).Jobs { // so that what keeps it back finds nothing to claim
 				s.end(h, again(0))
 			}
-			_, err := s.Store.Cancel(s.Context(), s.shard, store.NewToken(), s.ref(ids[0]))
+			_, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref(ids[0]))
 			require.NoError(s, err)
 			back.keep(s)
 			if s.stats().Running > 0 {
@@ -74,12 +74,12 @@ var countCases = []sentence{
 			s.counted(ids)
 			s.quiet()
 			s.counted(ids)
-			_, err = s.Store.Cancel(s.Context(), s.shard, store.NewToken(), s.ref(ids[4]))
+			_, err = s.shard().Cancel(s.Context(), store.NewToken(), s.ref(ids[4]))
 			require.NoError(s, err)
-			_, err = s.Store.Edit(s.Context(), s.shard, store.NewToken(), s.ref(ids[3]), store.Edit{Kind: job.KindEdited, Delay: new(long)})
+			_, err = s.shard().Edit(s.Context(), store.NewToken(), s.ref(ids[3]), store.Edit{Kind: job.KindEdited, Delay: new(long)})
 			require.NoError(s, err)
 			s.counted(ids)
-			_, err = s.Store.Edit(s.Context(), s.shard, store.NewToken(), s.ref(ids[3]), store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
+			_, err = s.shard().Edit(s.Context(), store.NewToken(), s.ref(ids[3]), store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
 			require.NoError(s, err)
 			s.counted(ids)
 			require.NoError(s, Check(s.Context(), s.Store))

@@ -19,7 +19,7 @@ var allExpired = store.ClaimExpiredRequest{Max: store.MaxBatch, MaxBytes: 1 << 2
 // claimExpired holds jobs whose time to live is over.
 func (s *suite) claimExpired(token store.Token, request store.ClaimExpiredRequest) []store.ClaimedJob {
 	s.Helper()
-	held, err := s.Store.ClaimExpired(s.Context(), s.shard, token, request)
+	held, err := s.shard().ClaimExpired(s.Context(), token, request)
 	require.NoError(s, err)
 	for _, h := range held {
 		require.Equal(s, job.Running, h.State)
@@ -61,7 +61,7 @@ var expiredCases = []sentence{
 				require.Zero(s, got.Attempts)
 				require.Empty(s, got.History)
 			}
-			require.Contains(s, s.born(s.shard), "rb:"+name("expires"))
+			require.Contains(s, s.born(s.shardNumber), "rb:"+name("expires"))
 			require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
 			after := s.stats()
 			require.Equal(s, before.Running, after.Running)
@@ -103,14 +103,14 @@ var expiredCases = []sentence{
 		s.hold("held")
 		s.add(s.entry("cancelled", expires(s.brief())), s.entry("edited", expires(s.brief())), s.entry("aged", maxAge(s.brief())),
 			s.entry("moved", delayed(long/2), maxAge(s.brief())))
-		_, err := s.Store.Cancel(s.Context(), s.shard, store.NewToken(), s.ref("cancelled"))
+		_, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref("cancelled"))
 		require.NoError(s, err)
 		edit := store.Edit{Kind: job.KindEdited, ExpiresAt: &time.Time{}}
-		_, err = s.Store.Edit(s.Context(), s.shard, store.NewToken(), s.ref("edited"), edit)
+		_, err = s.shard().Edit(s.Context(), store.NewToken(), s.ref("edited"), edit)
 		require.NoError(s, err)
 		edit = store.Edit{Kind: job.KindEdited, Delay: new(2 * s.brief())}
 		for _, id := range []string{"aged", "moved"} {
-			_, err = s.Store.Edit(s.Context(), s.shard, store.NewToken(), s.ref(id), edit)
+			_, err = s.shard().Edit(s.Context(), store.NewToken(), s.ref(id), edit)
 			require.NoError(s, err)
 		}
 		s.pass(s.brief() + 2*time.Millisecond)
@@ -130,7 +130,7 @@ var expiredCases = []sentence{
 		back.Attempt = job.Attempt{}
 		require.NoError(s, s.settle(back)[0])
 		require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
-		_, err := s.Store.Edit(s.Context(), s.shard, store.NewToken(), s.ref("a"), store.Edit{Kind: job.KindEdited, URL: new("https://b.example/")})
+		_, err := s.shard().Edit(s.Context(), store.NewToken(), s.ref("a"), store.Edit{Kind: job.KindEdited, URL: new("https://b.example/")})
 		require.NoError(s, err)
 		held = s.claimExpired(store.NewToken(), allExpired)
 		require.Len(s, held, 1, "an edit begins anew")
@@ -171,7 +171,7 @@ var expiredCases = []sentence{
 		s.put(policy.Topic{Paused: true})
 		for id, set := range map[string]func() error{
 			"edited": func() error {
-				_, err := s.Store.Edit(s.Context(), s.shard, store.NewToken(), s.ref("edited"),
+				_, err := s.shard().Edit(s.Context(), store.NewToken(), s.ref("edited"),
 					store.Edit{Kind: job.KindEdited, ExpiresIn: new(s.brief())})
 				return err //nolint:wrapcheck // for a test
 			},
@@ -196,12 +196,12 @@ var expiredCases = []sentence{
 			"sooner":  {Kind: job.KindEdited, ExpiresIn: new(long / 4)},
 			"instant": {Kind: job.KindEdited, ExpiresAt: new(s.now())},
 		} {
-			_, err := s.Store.Edit(s.Context(), s.shard, store.NewToken(), s.ref("a"), edit)
+			_, err := s.shard().Edit(s.Context(), store.NewToken(), s.ref("a"), edit)
 			require.ErrorIs(s, err, store.ErrExpired, name)
 		}
 		require.EqualValues(s, 1, s.get("a").Version)
 		edit := store.Edit{Kind: job.KindEdited, Delay: new(2 * long), ExpiresIn: new(3 * long)}
-		_, err := s.Store.Edit(s.Context(), s.shard, store.NewToken(), s.ref("a"), edit)
+		_, err := s.shard().Edit(s.Context(), store.NewToken(), s.ref("a"), edit)
 		require.NoError(s, err)
 	}},
 }

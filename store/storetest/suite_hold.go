@@ -78,7 +78,7 @@ var holdCases = []sentence{
 		item.Lane = held(long)
 		var until time.Time
 		for i := range 2 {
-			_, _, err := s.Store.Settle(s.Context(), s.shard, token, []store.Settlement{item}, nil)
+			_, _, err := s.shard().Settle(s.Context(), token, []store.Settlement{item}, nil)
 			require.NoError(s, err)
 			if i == 0 {
 				until = s.row(s.queue).CooldownUntil
@@ -93,7 +93,7 @@ var holdCases = []sentence{
 		request.Max = 1
 		item := settlement(s.claim(request).Jobs[0], again(0))
 		item.Lane = held(long)
-		_, got, err := s.Store.Settle(s.Context(), s.shard, store.NewToken(), []store.Settlement{item}, &request)
+		_, got, err := s.shard().Settle(s.Context(), store.NewToken(), []store.Settlement{item}, &request)
 		require.NoError(s, err)
 		require.Empty(s, got.Jobs)
 		require.True(s, got.Queues[0].Blocked)

@@ -144,9 +144,9 @@ var insertCases = []sentence{
 	{"a repeated token answers as the first call did", func(s *suite) {
 		token := store.NewToken()
 		entries := []store.NewJob{s.entry("a"), s.entry("b")}
-		first, err := s.Store.Insert(s.Context(), s.shard, token, entries)
+		first, err := s.shard().Insert(s.Context(), token, entries)
 		require.NoError(s, err)
-		second, err := s.Store.Insert(s.Context(), s.shard, token, entries)
+		second, err := s.shard().Insert(s.Context(), token, entries)
 		require.NoError(s, err)
 		for i := range first {
 			require.Equal(s, first[i].Outcome, second[i].Outcome)
@@ -170,7 +170,7 @@ var insertCases = []sentence{
 		require.NoError(s, err)
 		other := s.ref("a")
 		other.Namespace = "other"
-		got, err := s.Store.Known(s.Context(), s.shard, []job.Ref{s.ref("x"), s.ref("a"), s.ref("b"), other})
+		got, err := s.shard().Known(s.Context(), []job.Ref{s.ref("x"), s.ref("a"), s.ref("b"), other})
 		require.NoError(s, err)
 		require.Equal(s, []bool{false, true, true, false}, got)
 	}},
@@ -180,7 +180,7 @@ var insertCases = []sentence{
 		require.Equal(s, "mine", string(s.get("a").Body))
 		_, err := s.cancel("a")
 		require.NoError(s, err)
-		got, err := s.Store.Get(s.Context(), s.shard, job.Ref{Namespace: "other", ID: "a"})
+		got, err := s.shard().Get(s.Context(), job.Ref{Namespace: "other", ID: "a"})
 		require.NoError(s, err)
 		require.Equal(s, job.Ready, got.State)
 		require.Equal(s, "theirs", string(got.Body))

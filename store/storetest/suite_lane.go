@@ -55,7 +55,7 @@ func (s *suite) nothing(what string) store.QueueStatus {
 // row is how a lane with unfinished jobs stands.
 func (s *suite) row(q job.Queue) store.LaneStats {
 	s.Helper()
-	rows, err := s.Store.LaneStats(s.Context(), s.shard, q.Namespace, q.Topic, "", 500)
+	rows, err := s.shard().LaneStats(s.Context(), q.Namespace, q.Topic, "", 500)
 	require.NoError(s, err)
 	for _, row := range rows {
 		if row.Lane == q.Lane {
@@ -114,7 +114,7 @@ func (s *suite) ringsAt(at time.Time, what string) {
 // putLane writes a lane's settings.
 func (s *suite) putLane(q job.Queue, settings policy.Lane) store.Lane {
 	s.Helper()
-	lane, err := s.Store.PutLane(s.Context(), s.shard, store.NewToken(), store.Lane{Queue: q, Settings: settings})
+	lane, err := s.shard().PutLane(s.Context(), store.NewToken(), store.Lane{Queue: q, Settings: settings})
 	require.NoError(s, err)
 	return lane
 }
@@ -122,7 +122,7 @@ func (s *suite) putLane(q job.Queue, settings policy.Lane) store.Lane {
 // settings reads one lane's.
 func (s *suite) settings(q job.Queue) store.Lane {
 	s.Helper()
-	lanes, err := s.Store.GetLanes(s.Context(), s.shard, []job.Queue{q})
+	lanes, err := s.shard().GetLanes(s.Context(), []job.Queue{q})
 	require.NoError(s, err)
 	require.Len(s, lanes, 1)
 	return lanes[0]

@@ -87,7 +87,7 @@ var lapseCases = []sentence{
 	{"a repeated claim does not answer what has lapsed", func(s *suite) {
 		s.add(s.entry("a"))
 		lost := s.lose()
-		repeat, err := s.Store.Claim(s.Context(), s.shard, lost.Lease, wantFor(s.brief(), s.queue))
+		repeat, err := s.shard().Claim(s.Context(), lost.Lease, wantFor(s.brief(), s.queue))
 		require.NoError(s, err)
 		require.Empty(s, repeat.Jobs)
 	}},

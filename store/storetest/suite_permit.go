@@ -21,7 +21,7 @@ func (s *suite) ask(topic string, rate policy.Rate, n int, back ...store.Permit)
 func (s *suite) permitUnder(token store.Token, asks ...store.PermitRequest) []store.Permit {
 	s.Helper()
 	shard := s.router.ShardOfTopic(asks[0].Namespace, asks[0].Topic)
-	permits, err := s.Store.Permit(s.Context(), shard, token, asks)
+	permits, err := s.Store.Shards()[shard].Permit(s.Context(), token, asks)
 	require.NoError(s, err)
 	require.Len(s, permits, len(asks))
 	return permits
@@ -93,7 +93,7 @@ var permitCases = []sentence{
 				unused[i] = nil
 				use, late := random.Float64(), random.Float64()
 				wg.Go(func() {
-					got, err := s.Store.Permit(s.Context(), s.router.ShardOfTopic(ask.Namespace, ask.Topic), store.NewToken(), []store.PermitRequest{ask})
+					got, err := s.Store.Shards()[s.router.ShardOfTopic(ask.Namespace, ask.Topic)].Permit(s.Context(), store.NewToken(), []store.PermitRequest{ask})
 					if err != nil {
 						s.Error(err)
 						return

@@ -20,7 +20,7 @@ func (s *suite) purge(token store.Token, ids ...string) []error {
 	for _, id := range ids {
 		refs = append(refs, s.ref(id))
 	}
-	errs, err := s.Store.Purge(s.Context(), s.shard, token, refs)
+	errs, err := s.shard().Purge(s.Context(), token, refs)
 	require.NoError(s, err)
 	require.Len(s, errs, len(ids))
 	return errs
@@ -85,7 +85,7 @@ var purgeCases = []sentence{
 		s.add(e)
 		s.end(s.hold("a")[0], dead)
 		require.NoError(s, s.purge(store.NewToken(), "a")[0])
-		known, err := s.Store.Known(s.Context(), s.shard, []job.Ref{s.ref("a")})
+		known, err := s.shard().Known(s.Context(), []job.Ref{s.ref("a")})
 		require.NoError(s, err)
 		require.Equal(s, []bool{false}, known)
 	}},

@@ -84,7 +84,7 @@ var rateCases = []sentence{
 				for range 3 {
 					request := s.slackWant(1+random.IntN(4), slacks[random.IntN(len(slacks))])
 					wg.Go(func() {
-						got, err := s.Store.Claim(s.Context(), s.shard, store.NewToken(), request)
+						got, err := s.shard().Claim(s.Context(), store.NewToken(), request)
 						if err != nil {
 							s.Error(err)
 							return
@@ -175,7 +175,7 @@ var rateCases = []sentence{
 		s.rated(9, policy.Rate{Starts: 4, Per: long})
 		token, request := store.NewToken(), s.slackWant(2, 0)
 		for range 3 {
-			got, err := s.Store.Claim(s.Context(), s.shard, token, request)
+			got, err := s.shard().Claim(s.Context(), token, request)
 			require.NoError(s, err)
 			require.Len(s, got.Jobs, 2)
 			require.True(s, got.Jobs[0].Rated)
@@ -191,7 +191,7 @@ var rateCases = []sentence{
 		}
 		request, token := want(s.queue), store.NewToken()
 		for range 2 {
-			_, got, err := s.Store.Settle(s.Context(), s.shard, token, items, &request)
+			_, got, err := s.shard().Settle(s.Context(), token, items, &request)
 			require.NoError(s, err)
 			require.Len(s, got.Jobs, 1)
 		}

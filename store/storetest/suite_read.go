@@ -169,7 +169,7 @@ var readCases = []sentence{
 		s.add(s.entry("x", in(s.queueOf("other", "aa", 0))))
 		count := func(f store.StatsFilter) (topics []string) {
 			f.Namespace = s.queue.Namespace
-			rows, err := s.Store.TopicStats(s.Context(), s.shard, f)
+			rows, err := s.shard().TopicStats(s.Context(), f)
 			require.NoError(s, err)
 			for _, row := range rows {
 				require.Equal(s, s.queue.Namespace, row.Namespace)
@@ -188,7 +188,7 @@ var readCases = []sentence{
 	}},
 	{"totals add up all topics of the namespace", func(s *suite) {
 		totals := func() store.TopicStats {
-			total, err := s.Store.Totals(s.Context(), s.shard, s.queue.Namespace)
+			total, err := s.shard().Totals(s.Context(), s.queue.Namespace)
 			require.NoError(s, err)
 			return total
 		}
@@ -202,7 +202,7 @@ var readCases = []sentence{
 		require.Equal(s, store.TopicStats{Namespace: s.queue.Namespace, Registered: 3, Scheduled: 1, Running: 1, Delivered: 1}, got)
 	}},
 	{"an unknown topic has no jobs", func(s *suite) {
-		rows, err := s.Store.TopicStats(s.Context(), s.shard, store.StatsFilter{Namespace: s.queue.Namespace, Topics: []string{"unknown"}})
+		rows, err := s.shard().TopicStats(s.Context(), store.StatsFilter{Namespace: s.queue.Namespace, Topics: []string{"unknown"}})
 		require.NoError(s, err)
 		for _, row := range rows {
 			require.Zero(s, row.Registered)
@@ -217,7 +217,7 @@ var readCases = []sentence{
 		s.add(s.entry("ready", in(s.lane(2))))
 		var rows []store.LaneStats
 		for after := ""; ; {
-			page, err := s.Store.LaneStats(s.Context(), s.shard, s.queue.Namespace, s.queue.Topic, after, 3)
+			page, err := s.shard().LaneStats(s.Context(), s.queue.Namespace, s.queue.Topic, after, 3)
 			require.NoError(s, err)
 			require.LessOrEqual(s, len(page), 3)
 			if len(page) == 0 {
@@ -237,45 +237,45 @@ var readCases = []sentence{
 		require.NoError(s, s.Store.Ping(s.Context()))
 		require.NoError(s, s.Store.Close())
 		require.ErrorIs(s, s.Store.Ping(s.Context()), store.ErrUnavailable)
-		_, err := s.Store.Insert(s.Context(), s.shard, store.NewToken(), []store.NewJob{s.entry("a")})
+		_, err := s.shard().Insert(s.Context(), store.NewToken(), []store.NewJob{s.entry("a")})
 		require.ErrorIs(s, err, store.ErrUnavailable)
 	}},
 	{"a call whose context has ended says so", func(s *suite) {
 		ctx, cancel := context.WithCancel(s.Context())
 		cancel()
-		_, err := s.Store.Get(ctx, s.shard, s.ref("a"))
+		_, err := s.shard().Get(ctx, s.ref("a"))
 		require.ErrorIs(s, err, context.Canceled)
-		_, err = s.Store.Insert(ctx, s.shard, store.NewToken(), []store.NewJob{s.entry("a")})
+		_, err = s.shard().Insert(ctx, store.NewToken(), []store.NewJob{s.entry("a")})
 		require.ErrorIs(s, err, context.Canceled)
-		_, err = s.Store.Wait(ctx, s.shard, store.WaitOptions{Group: store.GroupPush})
+		_, err = s.shard().Wait(ctx, store.WaitOptions{Group: store.GroupPush})
 		require.ErrorIs(s, err, context.Canceled)
 	}},
 	{"shards do not see each other", func(s *suite) {
 		s.add(s.entry("a"))
 		for shard := range s.Store.Shards() {
-			if shard == s.shard {
+			if shard == s.shardNumber {
 				continue
 			}
-			_, err := s.Store.Get(s.Context(), shard, s.ref("a"))
+			_, err := s.Store.Shards()[shard].Get(s.Context(), s.ref("a"))
 			require.ErrorIs(s, err, store.ErrNotFound)
-			known, err := s.Store.Known(s.Context(), shard, []job.Ref{s.ref("a")})
+			known, err := s.Store.Shards()[shard].Known(s.Context(), []job.Ref{s.ref("a")})
 			require.NoError(s, err)
 			require.Equal(s, []bool{false}, known)
-			rows, err := s.Store.TopicStats(s.Context(), shard, store.StatsFilter{Namespace: s.queue.Namespace, Topics: []string{s.queue.Topic}})
+			rows, err := s.Store.Shards()[shard].TopicStats(s.Context(), store.StatsFilter{Namespace: s.queue.Namespace, Topics: []string{s.queue.Topic}})
 			require.NoError(s, err)
 			for _, row := range rows {
 				require.Zero(s, row.Registered)
 			}
-			rung, err := s.Store.Wait(s.Context(), shard, store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
+			rung, err := s.Store.Shards()[shard].Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
 			require.NoError(s, err)
 			require.Empty(s, rung.Queues)
 		}
 		s.hold("a")
 	}},
 	{"a shard out of range panics", func(s *suite) {
-		for _, shard := range []int{-1, s.Store.Shards()} {
-			require.Panics(s, func() { _, _ = s.Store.Get(s.Context(), shard, s.ref("a")) })
-			require.Panics(s, func() { _, _ = s.Store.Carry(s.Context(), shard, store.NewToken(), store.CarryOptions{}) })
+		for _, shard := range []int{-1, len(s.Store.Shards())} {
+			require.Panics(s, func() { _, _ = s.Store.Shards()[shard].Get(s.Context(), s.ref("a")) })
+			require.Panics(s, func() { _, _ = s.Store.Shards()[shard].Carry(s.Context(), store.NewToken(), store.CarryOptions{}) })
 		}
 	}},
 	{"what was answered outlives the process", func(s *suite) {

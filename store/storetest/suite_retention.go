@@ -54,12 +54,12 @@ var retentionCases = []sentence{
 		s.recheck() // before that nothing is forgotten
 		topic := s.queueOf(s.queue.Namespace, "once", 0)
 		total := func() store.TopicStats {
-			got, err := s.Store.Totals(s.Context(), s.shard, s.queue.Namespace)
+			got, err := s.shard().Totals(s.Context(), s.queue.Namespace)
 			require.NoError(s, err)
 			return got
 		}
 		known := func() (topics []string) {
-			rows, err := s.Store.TopicStats(s.Context(), s.shard, store.StatsFilter{Namespace: s.queue.Namespace, Limit: 10})
+			rows, err := s.shard().TopicStats(s.Context(), store.StatsFilter{Namespace: s.queue.Namespace, Limit: 10})
 			require.NoError(s, err)
 			for _, row := range rows {
 				topics = append(topics, row.Topic)
@@ -84,7 +84,7 @@ var retentionCases = []sentence{
 			s.sweep()
 			s.sweep()
 			require.Contains(s, known(), "once", "its dead letter is kept")
-			errs, err := s.Store.Purge(s.Context(), s.shard, store.NewToken(), []job.Ref{s.ref(id)})
+			errs, err := s.shard().Purge(s.Context(), store.NewToken(), []job.Ref{s.ref(id)})
 			require.NoError(s, err)
 			require.NoError(s, errs[0])
 			for range 3 { // lanes are forgotten before their topic
@@ -96,7 +96,7 @@ var retentionCases = []sentence{
 			require.Equal(s, round+1, got.Dead)
 			require.EqualValues(s, 1, got.Scheduled)
 		}
-		_, err := s.Store.Get(s.Context(), s.shard, s.ref("stays"))
+		_, err := s.shard().Get(s.Context(), s.ref("stays"))
 		require.NoError(s, err)
 		require.NoError(s, Check(s.Context(), s.Store))
 	}},
@@ -115,14 +115,14 @@ var retentionCases = []sentence{
 			}
 			s.add(e)
 			s.end(s.claim(want(q)).Jobs[0], dead)
-			errs, err := s.Store.Purge(s.Context(), s.shard, store.NewToken(), []job.Ref{s.ref(id)})
+			errs, err := s.shard().Purge(s.Context(), store.NewToken(), []job.Ref{s.ref(id)})
 			require.NoError(s, err)
 			require.NoError(s, errs[0])
 		}
 		for range 3 {
 			s.sweep()
 		}
-		rows, err := s.Store.TopicStats(s.Context(), s.shard, store.StatsFilter{Namespace: s.queue.Namespace, Limit: 10})
+		rows, err := s.shard().TopicStats(s.Context(), store.StatsFilter{Namespace: s.queue.Namespace, Limit: 10})
 		require.NoError(s, err)
 		require.Len(s, rows, 2)
 	}},
@@ -177,7 +177,7 @@ var retentionCases = []sentence{
 		}
 		s.put(policy.Topic{KeepDelivered: keep(0), IDWindow: new(time.Duration(0))})
 		s.pass(2 * time.Millisecond)
-		swept, err := s.Store.Sweep(s.Context(), s.shard, store.NewToken(), 4)
+		swept, err := s.shard().Sweep(s.Context(), store.NewToken(), 4)
 		require.NoError(s, err)
 		require.Equal(s, 4, swept.Jobs)
 		require.LessOrEqual(s, swept.IDs, 4)
@@ -211,7 +211,7 @@ var retentionCases = []sentence{
 			s.sameTime(s.now(), got.Job.FinishedAt, "FinishedAt")
 			require.Equal(s, store.Conflict, s.send(s.entry(id, body("another")))[0].Outcome, id)
 		}
-		known, err := s.Store.Known(s.Context(), s.shard, []job.Ref{s.ref("delivered"), s.ref("unknown")})
+		known, err := s.shard().Known(s.Context(), []job.Ref{s.ref("delivered"), s.ref("unknown")})
 		require.NoError(s, err)
 		require.Equal(s, []bool{true, false}, known)
 		_, err = s.revive("dead", 0)
@@ -251,7 +251,7 @@ var retentionCases = []sentence{
 		s.add(e)
 		s.end(s.hold("a")[0], delivered)
 		s.sweep()
-		known, err := s.Store.Known(s.Context(), s.shard, []job.Ref{s.ref("a")})
+		known, err := s.shard().Known(s.Context(), []job.Ref{s.ref("a")})
 		require.NoError(s, err)
 		require.Equal(s, []bool{false}, known)
 	}},

@@ -43,42 +43,42 @@ var settingsCases = []sentence{
 			require.Equal(s, plain(put), plain(s.settings(q)))
 		}
 		sparse := s.putLane(s.lane(2), policy.Lane{URL: "http://sparse.example/"})
-		lanes, err := s.Store.GetLanes(s.Context(), s.shard, []job.Queue{s.lane(2), s.lane(3), s.lane(0)})
+		lanes, err := s.shard().GetLanes(s.Context(), []job.Queue{s.lane(2), s.lane(3), s.lane(0)})
 		require.NoError(s, err)
 		require.Len(s, lanes, 3)
 		require.Equal(s, plain(sparse), plain(lanes[0]))
 		require.Equal(s, store.Lane{Queue: s.lane(3)}, plain(lanes[1]), "nothing is put")
 		require.Equal(s, plain(s.settings(s.lane(0))), plain(lanes[2]))
-		lanes, err = s.Store.GetLanes(s.Context(), s.shard, nil)
+		lanes, err = s.shard().GetLanes(s.Context(), nil)
 		require.NoError(s, err)
 		require.Empty(s, lanes)
 	}},
 	{"a revision that is not the stored one is refused", func(s *suite) {
-		_, err := s.Store.PutLane(s.Context(), s.shard, store.NewToken(), store.Lane{Queue: s.queue, Settings: fullLane(), Revision: 99})
+		_, err := s.shard().PutLane(s.Context(), store.NewToken(), store.Lane{Queue: s.queue, Settings: fullLane(), Revision: 99})
 		require.ErrorIs(s, err, store.ErrVersion)
 		require.Zero(s, s.settings(s.queue).Revision)
 		begun := store.Lane{Queue: s.queue, Settings: fullLane(), Revision: store.MustNotExist}
-		_, err = s.Store.PutLane(s.Context(), s.shard, store.NewToken(), begun)
+		_, err = s.shard().PutLane(s.Context(), store.NewToken(), begun)
 		require.NoError(s, err, "nothing is stored yet")
-		_, err = s.Store.PutLane(s.Context(), s.shard, store.NewToken(), begun)
+		_, err = s.shard().PutLane(s.Context(), store.NewToken(), begun)
 		require.ErrorIs(s, err, store.ErrVersion, "now there is")
 		first := s.putLane(s.queue, policy.Lane{LaneConcurrency: 1})
 		first.Settings.LaneConcurrency = 2
-		second, err := s.Store.PutLane(s.Context(), s.shard, store.NewToken(), first)
+		second, err := s.shard().PutLane(s.Context(), store.NewToken(), first)
 		require.NoError(s, err)
 		require.Greater(s, second.Revision, first.Revision)
 		for _, settings := range []policy.Lane{first.Settings, {}} {
-			_, err = s.Store.PutLane(s.Context(), s.shard, store.NewToken(), store.Lane{Queue: s.queue, Settings: settings, Revision: first.Revision})
+			_, err = s.shard().PutLane(s.Context(), store.NewToken(), store.Lane{Queue: s.queue, Settings: settings, Revision: first.Revision})
 			require.ErrorIs(s, err, store.ErrVersion)
 		}
 		require.Equal(s, plain(second), plain(s.settings(s.queue)))
 	}},
 	{"settings that say nothing are removed, and the revision goes on growing", func(s *suite) {
 		first := s.putLane(s.queue, fullLane())
-		_, err := s.Store.PutLane(s.Context(), s.shard, store.NewToken(), store.Lane{Queue: s.queue, Revision: first.Revision})
+		_, err := s.shard().PutLane(s.Context(), store.NewToken(), store.Lane{Queue: s.queue, Revision: first.Revision})
 		require.NoError(s, err)
 		require.Equal(s, store.Lane{Queue: s.queue}, plain(s.settings(s.queue)))
-		_, err = s.Store.PutLane(s.Context(), s.shard, store.NewToken(), first)
+		_, err = s.shard().PutLane(s.Context(), store.NewToken(), first)
 		require.ErrorIs(s, err, store.ErrVersion, "nothing is put any more")
 		second := s.putLane(s.queue, fullLane())
 		require.Greater(s, second.Revision, first.Revision)
@@ -111,7 +111,7 @@ var settingsCases = []sentence{
 		require.Len(s, got.Jobs, 1)
 		item := settlement(got.Jobs[0], delivered)
 		next := want(s.lane(1))
-		_, got, err := s.Store.Settle(s.Context(), s.shard, store.NewToken(), []store.Settlement{item}, &next)
+		_, got, err := s.shard().Settle(s.Context(), store.NewToken(), []store.Settlement{item}, &next)
 		require.NoError(s, err)
 		require.Equal(s, plain(put), plain(*got.Queues[0].Lane))
 	}},
@@ -183,7 +183,7 @@ var settingsCases = []sentence{
 	{"a repeated token answers as the first call did and changes nothing more", func(s *suite) {
 		token := store.NewToken()
 		put := func() (store.Lane, error) {
-			return s.Store.PutLane(s.Context(), s.shard, token, store.Lane{Queue: s.queue, Settings: fullLane()})
+			return s.shard().PutLane(s.Context(), token, store.Lane{Queue: s.queue, Settings: fullLane()})
 		}
 		first, err := put()
 		require.NoError(s, err)
@@ -209,7 +209,7 @@ var settingsCases = []sentence{
 		for _, limit := range []int{1, 2, 100} {
 			var all []store.Lane
 			for after := ""; ; {
-				page, err := s.Store.ListLanes(s.Context(), s.shard, s.queue.Namespace, s.queue.Topic, after, limit)
+				page, err := s.shard().ListLanes(s.Context(), s.queue.Namespace, s.queue.Topic, after, limit)
 				require.NoError(s, err)
 				require.LessOrEqual(s, len(page), limit)
 				if len(page) == 0 {
@@ -223,7 +223,7 @@ var settingsCases = []sentence{
 			}
 			require.Equal(s, wanted, all, "limit %d", limit)
 		}
-		none, err := s.Store.ListLanes(s.Context(), s.shard, s.queue.Namespace, "unknown", "", 10)
+		none, err := s.shard().ListLanes(s.Context(), s.queue.Namespace, "unknown", "", 10)
 		require.NoError(s, err)
 		require.Empty(s, none)
 	}},
@@ -242,7 +242,7 @@ var settingsCases = []sentence{
 		s.nothing("a lane that was paused in the first life")
 		require.Nil(s, s.reported(s.queue, used.Revision))
 		require.Greater(s, s.putLane(s.lane(2), fullLane()).Revision, removed.Revision)
-		page, err := s.Store.ListLanes(s.Context(), s.shard, s.queue.Namespace, s.queue.Topic, "", 10)
+		page, err := s.shard().ListLanes(s.Context(), s.queue.Namespace, s.queue.Topic, "", 10)
 		require.NoError(s, err)
 		require.Len(s, page, 3)
 	}},

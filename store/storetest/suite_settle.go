@@ -157,7 +157,7 @@ var settleCases = []sentence{
 		first.Outbox = []store.NewJob{s.entry("child")}
 		token := store.NewToken()
 		for range 3 {
-			errs, _, err := s.Store.Settle(s.Context(), s.shard, token, []store.Settlement{first, lost}, nil)
+			errs, _, err := s.shard().Settle(s.Context(), token, []store.Settlement{first, lost}, nil)
 			require.NoError(s, err)
 			require.NoError(s, errs[0])
 			require.ErrorIs(s, errs[1], store.ErrLeaseLost)
@@ -211,7 +211,7 @@ var settleCases = []sentence{
 		var lease store.Token
 		for range 2 { // the repeat answers the same
 			next := want(s.queue)
-			errs, got, err := s.Store.Settle(s.Context(), s.shard, token, []store.Settlement{settlement(h, delivered)}, &next)
+			errs, got, err := s.shard().Settle(s.Context(), token, []store.Settlement{settlement(h, delivered)}, &next)
 			require.NoError(s, err)
 			require.NoError(s, errs[0])
 			require.Equal(s, []string{"b"}, idsOf(got.Jobs))
@@ -225,7 +225,7 @@ var settleCases = []sentence{
 	{"nothing to settle and a next is a claim", func(s *suite) {
 		s.add(s.entry("a"))
 		next := want(s.queue)
-		errs, got, err := s.Store.Settle(s.Context(), s.shard, store.NewToken(), nil, &next)
+		errs, got, err := s.shard().Settle(s.Context(), store.NewToken(), nil, &next)
 		require.NoError(s, err)
 		require.Empty(s, errs)
 		require.Equal(s, []string{"a"}, idsOf(got.Jobs))

@@ -43,7 +43,7 @@ var togetherCases = []sentence{
 		s.workers(8, func(ctx context.Context) error {
 			request := want(queues...)
 			request.Max = 5
-			got, err := s.Store.Claim(ctx, s.shard, store.NewToken(), request)
+			got, err := s.shard().Claim(ctx, store.NewToken(), request)
 			if err != nil {
 				return err
 			}
@@ -60,7 +60,7 @@ var togetherCases = []sentence{
 				held[h.Lane].Add(-1)
 				items = append(items, settlement(h, delivered))
 			}
-			errs, _, err := s.Store.Settle(ctx, s.shard, store.NewToken(), items, nil)
+			errs, _, err := s.shard().Settle(ctx, store.NewToken(), items, nil)
 			if err := errors.Join(append(errs, err)...); err != nil {
 				return err
 			}
@@ -76,7 +76,7 @@ var togetherCases = []sentence{
 		for range 8 {
 			wg.Go(func() {
 				for i := range 5 {
-					got, err := s.Store.Insert(s.Context(), s.shard, store.NewToken(), []store.NewJob{s.entry(fmt.Sprint(i))})
+					got, err := s.shard().Insert(s.Context(), store.NewToken(), []store.NewJob{s.entry(fmt.Sprint(i))})
 					if err != nil {
 						s.Error(err)
 						return
@@ -112,7 +112,7 @@ var togetherCases = []sentence{
 			request := want(s.queue)
 			request.Max = 1
 			for range 40 {
-				got, err := s.Store.Claim(s.Context(), s.shard, store.NewToken(), request)
+				got, err := s.shard().Claim(s.Context(), store.NewToken(), request)
 				if err != nil {
 					s.Error(err)
 					return
@@ -133,13 +133,17 @@ var togetherCases = []sentence{
 		faulty := Faulty(s.Store, Share(7, 0.4))
 		for i := range n {
 			entry, token := []store.NewJob{s.entry(fmt.Sprintf("job-%d", i))}, store.NewToken()
-			got := persist(s, func() ([]store.InsertResult, error) { return faulty.Insert(s.Context(), s.shard, token, entry) })
+			got := persist(s, func() ([]store.InsertResult, error) {
+				return faulty.Shards()[s.shardNumber].Insert(s.Context(), token, entry)
+			})
 			require.Equal(s, store.Created, got[0].Outcome)
 		}
 		for done := 0; done < n; {
 			token, request := store.NewToken(), want(s.queue)
 			request.Max = 7
-			got := persist(s, func() (store.ClaimResult, error) { return faulty.Claim(s.Context(), s.shard, token, request) })
+			got := persist(s, func() (store.ClaimResult, error) {
+				return faulty.Shards()[s.shardNumber].Claim(s.Context(), token, request)
+			})
 			for len(got.Jobs) > 0 {
 				var items []store.Settlement
 				for i, h := range got.Jobs {
@@ -157,7 +161,7 @@ var togetherCases = []sentence{
 				}
 				next := store.NewToken()
 				settled := persist(s, func() (both, error) {
-					errs, claimed, err := faulty.Settle(s.Context(), s.shard, next, items, &request)
+					errs, claimed, err := faulty.Shards()[s.shardNumber].Settle(s.Context(), next, items, &request)
 					return both{errs, claimed}, err
 				})
 				require.NoError(s, errors.Join(settled.errs...))

@@ -53,7 +53,7 @@ var unstartedCases = []sentence{
 			require.Len(s, jobs, 1)
 			token := store.NewToken()
 			for range 2 {
-				errs, next, err := s.Store.Settle(s.Context(), s.shard, token, []store.Settlement{unstart(jobs[0], dead, 0)}, &request)
+				errs, next, err := s.shard().Settle(s.Context(), token, []store.Settlement{unstart(jobs[0], dead, 0)}, &request)
 				require.NoError(s, err)
 				require.NoError(s, errs[0])
 				require.Len(s, next.Jobs, 1, "as often as it is sent")
@@ -72,7 +72,7 @@ var unstartedCases = []sentence{
 		s.nothing("a settlement was refused")
 		item, token := unstart(jobs[0], dead, 0), store.NewToken()
 		for range 3 {
-			_, _, err := s.Store.Settle(s.Context(), s.shard, token, []store.Settlement{item}, nil)
+			_, _, err := s.shard().Settle(s.Context(), token, []store.Settlement{item}, nil)
 			require.NoError(s, err)
 		}
 		require.ErrorIs(s, s.settle(item)[0], store.ErrLeaseLost)

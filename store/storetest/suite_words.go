@@ -16,14 +16,14 @@ import (
 
 func (s *suite) get(id string) job.Job {
 	s.Helper()
-	j, err := s.Store.Get(s.Context(), s.shard, s.ref(id))
+	j, err := s.shard().Get(s.Context(), s.ref(id))
 	require.NoError(s, err)
 	return j
 }
 
 func (s *suite) gone(id string) bool {
 	s.Helper()
-	_, err := s.Store.Get(s.Context(), s.shard, s.ref(id))
+	_, err := s.shard().Get(s.Context(), s.ref(id))
 	if err != nil {
 		require.ErrorIs(s, err, store.ErrNotFound)
 	}
@@ -31,14 +31,14 @@ func (s *suite) gone(id string) bool {
 }
 
 func (s *suite) cancel(id string) (job.Job, error) {
-	return s.Store.Cancel(s.Context(), s.shard, store.NewToken(), s.ref(id))
+	return s.shard().Cancel(s.Context(), store.NewToken(), s.ref(id))
 }
 
 func (s *suite) edit(id string, e store.Edit) (job.Job, error) {
 	if e.Kind == "" {
 		e.Kind = job.KindEdited
 	}
-	return s.Store.Edit(s.Context(), s.shard, store.NewToken(), s.ref(id), e)
+	return s.shard().Edit(s.Context(), store.NewToken(), s.ref(id), e)
 }
 
 func (s *suite) revive(id string, delay time.Duration) (job.Job, error) {
@@ -47,12 +47,12 @@ func (s *suite) revive(id string, delay time.Duration) (job.Job, error) {
 
 // reviveWith sends one revival under a token.
 func (s *suite) reviveWith(token store.Token, item store.Revival) (job.Job, error) {
-	return reviveOne(s.Context(), s.Store, s.shard, token, item)
+	return reviveOne(s.Context(), s.Store, s.shardNumber, token, item)
 }
 
 // reviveOne is a batch of one.
 func reviveOne(ctx context.Context, st store.Store, shard int, token store.Token, item store.Revival) (job.Job, error) {
-	results, err := st.Revive(ctx, shard, token, []store.Revival{item})
+	results, err := st.Shards()[shard].Revive(ctx, token, []store.Revival{item})
 	if err != nil {
 		return job.Job{}, err
 	}
@@ -72,7 +72,7 @@ func (s *suite) inState(err error, state job.State) {
 
 func (s *suite) carry(r store.CarryOptions) store.CarryResult {
 	s.Helper()
-	c, err := s.Store.Carry(s.Context(), s.shard, store.NewToken(), r)
+	c, err := s.shard().Carry(s.Context(), store.NewToken(), r)
 	require.NoError(s, err)
 	return c
 }
@@ -80,7 +80,7 @@ func (s *suite) carry(r store.CarryOptions) store.CarryResult {
 // await takes what is on the bell within the time.
 func (s *suite) await(wait time.Duration) store.Wakeup {
 	s.Helper()
-	rung, err := s.Store.Wait(s.Context(), s.shard, store.WaitOptions{Group: store.GroupPush, Timeout: wait})
+	rung, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: wait})
 	require.NoError(s, err)
 	return rung
 }
@@ -98,7 +98,7 @@ func (s *suite) hears(q job.Queue) {
 func (s *suite) quiet() {
 	s.Helper()
 	s.eventually("silence", func() bool {
-		rung, err := s.Store.Wait(s.Context(), s.shard, store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Millisecond})
+		rung, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Millisecond})
 		require.NoError(s, err)
 		return len(rung.Queues) == 0 && !rung.AgendaMoved
 	})
@@ -115,7 +115,7 @@ func (s *suite) put(p policy.Topic) store.Topic {
 func (s *suite) sweep() {
 	s.Helper()
 	for more := true; more; {
-		swept, err := s.Store.Sweep(s.Context(), s.shard, store.NewToken(), 100)
+		swept, err := s.shard().Sweep(s.Context(), store.NewToken(), 100)
 		require.NoError(s, err)
 		require.LessOrEqual(s, swept.Jobs, 100)
 		require.LessOrEqual(s, swept.IDs, 100)
@@ -126,7 +126,7 @@ func (s *suite) sweep() {
 // stats are those of the test's topic.
 func (s *suite) stats() store.TopicStats {
 	s.Helper()
-	rows, err := s.Store.TopicStats(s.Context(), s.shard, store.StatsFilter{Namespace: s.queue.Namespace, Topics: []string{s.queue.Topic}})
+	rows, err := s.shard().TopicStats(s.Context(), store.StatsFilter{Namespace: s.queue.Namespace, Topics: []string{s.queue.Topic}})
 	require.NoError(s, err)
 	require.Len(s, rows, 1)
 	require.Equal(s, s.queue.Topic, rows[0].Topic)
@@ -136,7 +136,7 @@ func (s *suite) stats() store.TopicStats {
 // list reads all pages.
 func (s *suite) list(f store.Filter) []job.Job {
 	s.Helper()
-	jobs, err := listAll(s.Context(), s.Store, s.shard, f)
+	jobs, err := listAll(s.Context(), s.Store, s.shardNumber, f)
 	require.NoError(s, err)
 	return jobs
 }
@@ -147,7 +147,7 @@ func listAll(ctx context.Context, st store.Store, shard int, f store.Filter) ([]
 	}
 	var all []job.Job
 	for {
-		page, err := st.List(ctx, shard, f)
+		page, err := st.Shards()[shard].List(ctx, f)
 		if err != nil {
 			return nil, err
 		}
