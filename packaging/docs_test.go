@@ -1,0 +1,115 @@
+package packaging
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// pages returns the paths of the documents for users and contributors.
+func pages(t *testing.T) []string {
+	t.Helper()
+	docs, err := filepath.Glob("../docs/*.md")
+	require.NoError(t, err)
+	require.NotEmpty(t, docs)
+	return append(docs, "../README.md", "../ARCHITECTURE.md", "../CONTRIBUTING.md", "../CHANGELOG.md")
+}
+
+// submatches returns the first group of each match.
+func submatches(pattern, text string) []string {
+	var all []string
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		all = append(all, m[1])
+	}
+	return all
+}
+
+// anchors returns the names under which the headings of a page can be linked to.
+func anchors(text string) []string {
+	all := submatches(`<a id="([^"]+)">`, text)
+	for _, heading := range submatches(`(?m)^#+ (.*)$`, text) {
+		name := regexp.MustCompile(`[^\p{L}\p{N}_ -]`).ReplaceAllString(strings.ToLower(heading), "")
+		all = append(all, strings.ReplaceAll(name, " ", "-"))
+	}
+	return all
+}
+
+func TestDocs_LinksLeadToFilesAndHeadings(t *testing.T) {
+	for _, page := range pages(t) {
+		text := read(t, page)
+		for _, link := range slices.Concat(submatches(`\]\(([^)\s]+)\)`, text), submatches(`(?:src|srcset)="([^"]+)"`, text)) {
+			if strings.HasPrefix(link, "https://") {
+				continue
+			}
+			path, anchor, _ := strings.Cut(link, "#")
+			target := page
+			if path != "" {
+				target = filepath.Join(filepath.Dir(page), path)
+			}
+			_, err := os.Stat(target)
+			require.NoError(t, err, "%s links to %s", page, link)
+			if anchor != "" {
+				require.Contains(t, anchors(read(t, target)), anchor, "%s links to %s", page, link)
+			}
+		}
+	}
+}
+
+func TestDocs_IndexLinksToEveryPage(t *testing.T) {
+	index := read(t, "../docs/README.md")
+	for _, page := range pages(t) {
+		if name := filepath.Base(page); filepath.Dir(page) == "../docs" && name != "README.md" {
+			require.Contains(t, index, "]("+name+")")
+		}
+	}
+}
+
+func TestDocs_FlagsPageListsTheFlagsOfServe(t *testing.T) {
+	code, help, _ := ringback(t, nil, "serve", "--help")
+	require.Zero(t, code)
+	rows := submatches("(?m)^\\| `(--[a-z-]+)` \\|", read(t, "../docs/flags.md"))
+	require.NotEmpty(t, rows)
+	require.ElementsMatch(t, submatches(`(?m)^ +(?:-h, )?(--[a-z][a-z-]*)`, strings.Replace(help, "-h, --help", "", 1)), rows)
+}
+
+func TestDocs_FieldPagesListTheFieldsOfTheContract(t *testing.T) {
+	var contract struct {
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]any }
+		}
+	}
+	readYAML(t, "../api/openapi.yaml", &contract)
+	for page, schema := range map[string]string{"job-fields.md": "NewJob", "topic-fields.md": "Policy", "lanes.md": "LaneSettings"} {
+		fields := contract.Components.Schemas[schema].Properties
+		require.NotEmpty(t, fields, schema)
+		first := submatches(`(?m)^\| ([^|]+) \|`, read(t, "../docs/"+page))
+		for field := range fields {
+			require.Contains(t, strings.Join(first, "\n"), "`"+field+"`", "docs/%s has no row for %s", page, field)
+		}
+	}
+}
+
+func TestDocs_ArchitectureNamesFilesThatExist(t *testing.T) {
+	text := read(t, "../ARCHITECTURE.md")
+	_, table, found := strings.Cut(text, "\n## Where to find what\n")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n## ")
+	for line := range strings.Lines(table) {
+		dir := ""
+		for _, name := range submatches("`([a-z_*/]+(?:\\.go|\\.lua)?)`", line) {
+			if strings.Contains(name, "/") {
+				dir = filepath.Dir(name)
+			} else if filepath.Ext(name) != "" {
+				name = filepath.Join(dir, name)
+			}
+			found, err := filepath.Glob(filepath.Join("..", name))
+			require.NoError(t, err)
+			require.NotEmpty(t, found, "ARCHITECTURE.md names %s", name)
+		}
+	}
+}
