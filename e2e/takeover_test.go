@@ -30,7 +30,7 @@ func carried(t *testing.T, store string, g *gauge) ([]*process, *load) {
 	require.Eventually(t, func() bool {
 		shards, err := c.HGet(t.Context(), "rb:meta", "shards").Int()
 		require.NoError(t, err)
-		locks, err := c.Keys(t.Context(), "rb:carrier:*").Result()
+		locks, err := c.Keys(t.Context(), "{rb:*}:carrier").Result()
 		require.NoError(t, err)
 		return len(locks) == shards
 	}, 10*time.Second, 5*time.Millisecond, "the first process does not carry")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringback/ringback/internal/redistest"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -107,7 +108,7 @@ func TestARevivalLeavesWhatItDoesNotChange(t *testing.T) {
 		sh := s.shards[0]
 		before, err := s.client.HGet(t.Context(), sh.jobs, "a").Result()
 		require.NoError(t, err)
-		newer := string(appendField(nil, 222, []byte("from the future")))
+		newer := string(codec.AppendField(nil, 60, []byte("from the future")))
 		require.NoError(t, s.client.HSet(t.Context(), sh.jobs, "a", before+newer).Err())
 		require.Eventually(t, func() bool {
 			found, err := s.Shards()[0].Get(t.Context(), ref("a"))
@@ -122,7 +123,7 @@ func TestARevivalLeavesWhatItDoesNotChange(t *testing.T) {
 		got := results[0].Job
 		require.WithinDuration(t, time.Now().Add(2*time.Hour), got.ExpiresAt, time.Minute)
 		want := e.Spec
-		want.URL = url
+		want.URL, want.Unknown = url, []byte(newer)
 		require.Equal(t, want, got.Spec)
 		after, err := s.client.HGet(t.Context(), sh.jobs, "a").Result()
 		require.NoError(t, err)

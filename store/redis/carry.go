@@ -163,7 +163,7 @@ func (s *Store) readCarried(ctx context.Context, sh *part, round *store.CarryOpt
 	parcels := strs(answer[4])
 	carried.OutboxRead = len(parcels) / 2
 	for i := 1; i < len(parcels); i += 2 {
-		e, err := unpackEntry(parcels[i])
+		e, err := store.DecodeNewJob([]byte(parcels[i]))
 		if err != nil {
 			if sh.first(parcels[i-1]) {
 				s.log.ErrorContext(ctx, "an outbox entry cannot be read", "job", parcels[i-1], "err", err)

@@ -50,7 +50,7 @@ func (s *Store) read(ctx context.Context, sh *part, ref job.Ref, memory string) 
 	if st.queue, err = sh.queueOf(st.text, str(answer[5])); err != nil {
 		return nil, fmt.Errorf("read job %s: %w", st.member, err)
 	}
-	if st.rec, err = decode(st.text, st.queue.Lane, false); err != nil {
+	if st.rec, err = decode(st.text, st.queue.Queue, false); err != nil {
 		return nil, fmt.Errorf("read job %s: %w", st.member, err)
 	}
 	if st.run, err = parseRun(line, st.rec); err != nil {
@@ -68,7 +68,7 @@ func (sh *part) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 		if err != nil {
 			return err
 		}
-		found = st.rec.job(ref, st.queue.Queue)
+		found = st.rec.job(ref)
 		found.Progress = progress(st.rec, st.run, st.now)
 		found.History, err = attempts(st.tries)
 		return err
@@ -200,9 +200,9 @@ func (sh *part) Edit(ctx context.Context, token store.Token, ref job.Ref, edit s
 		case st.rec.expires != 0:
 			expiry = "@" + strconv.FormatInt(st.rec.expires, 10)
 		}
-		spec := st.rec.spec
-		edit.Spec(&spec)
-		head, rest, err := encode(&spec, st.queue, st.rec.print, st.rec.due-st.rec.created, st.rec.extra)
+		edited := *st.rec
+		edit.Spec(&edited.spec)
+		head, rest, err := edited.encode(st.queue.number)
 		if err != nil {
 			return nil, err
 		}

@@ -13,7 +13,8 @@
 //
 // # How it lies in Redis
 //
-// Each shard's keys carry one hash tag, {rb:0}; on a cluster a number is added to spread them ({rb:5.168}). Two hashes hold the jobs (jobs: what they ask for, as a binary record;
+// Each shard's keys carry one hash tag, such as {rb:5.168}: the last number spreads the shards over the slots of a
+// cluster. Two hashes hold the jobs (jobs: what they ask for, as a binary record;
 // runs: how far they have come, made at the first claim), one their attempts (tries). A queue has a sorted set of due
 // jobs, a short list of ready ones and a sorted set of held ones, named by the queue's number. The agenda is a sorted
 // set of queue numbers by the next moment at which someone must look; the bell is a list of queue numbers. A queue that

@@ -26,7 +26,7 @@ const (
 // health is what a process knows of its servers beside their answers: whether they still have its data and are set up to keep them. What Open
 // refuses can come about while the process runs, too.
 type health struct {
-	layout, shards int // as they were opened
+	shards int // as it was opened
 
 	mu      sync.Mutex
 	next    time.Time         // no look before
@@ -173,7 +173,7 @@ func (s *Store) lookAtData(ctx context.Context) error {
 	defer h.mu.Unlock()
 	h.id = found[2]
 	foreign := ""
-	if num(found[0]) != int64(h.layout) || num(found[1]) != int64(h.shards) {
+	if num(found[0]) != layoutVersion || num(found[1]) != int64(h.shards) {
 		foreign = found[1] + " shards, version " + found[0]
 	}
 	if foreign != "" && h.foreign == "" {
@@ -189,7 +189,7 @@ func (s *Store) lookAtData(ctx context.Context) error {
 func (s *Store) mark(ctx context.Context) ([]string, error) {
 	key := s.metaKey()
 	pipe := s.client.Pipeline()
-	pipe.HSetNX(ctx, key, "version", s.health.layout)
+	pipe.HSetNX(ctx, key, "version", layoutVersion)
 	pipe.HSetNX(ctx, key, "shards", s.health.shards)
 	pipe.HSetNX(ctx, key, "id", string(store.NewToken()))
 	read := pipe.HMGet(ctx, key, "version", "shards", "id")

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"strconv"
 	"time"
@@ -44,12 +43,13 @@ func (s *Store) insert(ctx context.Context, sh *part, token store.Token, entries
 		if len(e.Fingerprint) > 255 {
 			return nil, fmt.Errorf("redis: a print of %d bytes is longer than 255", len(e.Fingerprint))
 		}
-		head, rest, err := encode(&e.Spec, queues[position[i]-1], e.Fingerprint != nil, 0, maxAgeField(e.MaxAge))
+		r := record{spec: e.Spec, fingerprint: e.Fingerprint != nil, maxAge: millisUp(e.MaxAge)}
+		head, rest, err := r.encode(queues[position[i]-1].number)
 		if err != nil {
 			return nil, err
 		}
 		c.add(position[i], member(e.Ref()), dueWish(e.Delay, e.RunAt), expiryWish(e.ExpiresIn, e.ExpiresAt), e.Fingerprint, head, rest,
-			millisUp(e.MaxAge))
+			r.maxAge)
 	}
 	reply, reached, err := s.kept(ctx, c.script, c.keys, c.args)
 	if err != nil {
@@ -72,15 +72,6 @@ func (s *Store) insert(ctx context.Context, sh *part, token store.Token, entries
 		results[i].Job.Durability = reached
 	}
 	return results, nil
-}
-
-// maxAgeField is the field of a record for a topic's max_age; empty for none.
-func maxAgeField(d time.Duration) []byte {
-	if d <= 0 {
-		return nil
-	}
-	ms := binary.BigEndian.AppendUint64(nil, uint64(millisUp(d)))
-	return appendField(nil, tagMaxAge, ms[2:])
 }
 
 // created is a job as the script has just laid it down.
@@ -151,7 +142,7 @@ func remembered(memory string) job.Progress {
 
 // queueOf is the queue of a record, given the name that Redis has for its number.
 func (s *part) queueOf(rec, name string) (*queue, error) {
-	if len(rec) < fixedLength {
+	if len(rec) < dueEnd {
 		return nil, errRecord
 	}
 	return s.numbered(strconv.FormatInt(bigEndian([]byte(rec[2:6])), 10), name)

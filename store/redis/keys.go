@@ -9,7 +9,7 @@ import (
 
 // keys names what a shard has. The tag in braces keeps a shard in one hash slot.
 type keys struct {
-	tag    string   // "{rb:0}:", see tags.go
+	tag    string   // "{rb:0.0}:", see tags.go
 	common []string // the first nineteen of every script, in lib's order
 
 	jobs, runs, tries, terms, names, redo, wake string
@@ -19,7 +19,6 @@ type keys struct {
 	ids, forgets, agenda, rings, outbox, outq   string
 	checked                                     string   // for which server the shard was checked last, see repair.go
 	lead                                        string   // the carrier's lock
-	short                                       bool     // records may have form 2
 	clock                                       []string // what follows Redis's clock: clock, and what is to be rescored
 }
 
@@ -66,7 +65,6 @@ type queue struct {
 	number           string
 	due, ready, held string
 	topic            *topic
-	short            bool // its jobs' records have form 2
 }
 
 func topicName(namespace, name string) string { return namespace + "/" + name }
@@ -88,7 +86,7 @@ func (k *keys) topicOf(name string) *topic {
 func (k *keys) queue(q job.Queue, number string, t *topic) *queue {
 	return &queue{
 		Queue: q, name: q.String(), number: number, due: k.tag + "due:" + number, ready: k.tag + "ready:" + number,
-		held: k.tag + "held:" + number, topic: t, short: k.short,
+		held: k.tag + "held:" + number, topic: t,
 	}
 }
 

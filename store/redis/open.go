@@ -66,19 +66,14 @@ func (s *Store) open(ctx context.Context, shards int) error {
 	if err != nil {
 		return err
 	}
-	layout, n, err := s.layout(ctx, shards)
+	n, err := s.layout(ctx, shards)
 	if err != nil {
 		return err
 	}
-	for i, tag := range tags(s.prefix, layout, n) {
-		k := newKeys(tag)
-		k.short = isShort(layout)
-		if !isSpread(layout) {
-			k.lead = s.prefix + ":carrier:" + strconv.Itoa(i)
-		}
-		s.shards = append(s.shards, newPart(s, k, i))
+	for i, tag := range tags(s.prefix, n) {
+		s.shards = append(s.shards, newPart(s, newKeys(tag), i))
 	}
-	s.health.layout, s.health.shards, s.health.filled = layout, n, make(map[int]bool)
+	s.health.shards, s.health.filled = n, make(map[int]bool)
 	if err := s.checkWait(ctx); err != nil {
 		return err
 	}
@@ -134,37 +129,37 @@ func (c *connector) checkForm(ctx context.Context, server *redis.Client) error {
 	return nil
 }
 
-// layout reads, or sets once, the layout's version and the number of shards. It writes only what is missing: data that
-// are there can be opened while memory is full.
-func (s *Store) layout(ctx context.Context, shards int) (layout, n int, err error) {
+// layout checks, or sets once, the layout's version, and returns the number of shards. It writes only missing fields, so
+// that existing data can be opened while memory is full.
+func (s *Store) layout(ctx context.Context, shards int) (n int, err error) {
 	key := s.metaKey()
-	version, first := layoutPlain+layoutShort, max(shards, 1)
+	first := max(shards, 1)
 	if s.connect.form == cluster {
-		version, first = layoutSpread+layoutShort, cmp.Or(shards, clusterShards)
+		first = cmp.Or(shards, clusterShards)
 	}
 	found, err := s.client.HMGet(ctx, key, "version", "shards").Result()
 	if err == nil && (found[0] == nil || found[1] == nil) {
 		pipe := s.client.Pipeline()
-		pipe.HSetNX(ctx, key, "version", version)
+		pipe.HSetNX(ctx, key, "version", layoutVersion)
 		pipe.HSetNX(ctx, key, "shards", first)
 		read := pipe.HMGet(ctx, key, "version", "shards")
 		_, err = pipe.Exec(ctx)
 		found = read.Val()
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("open %s: %w", key, fault(ctx, err))
+		return 0, fmt.Errorf("open %s: %w", key, fault(ctx, err))
 	}
 	values := strs(found)
-	layout, n = int(num(values[0])), int(num(values[1]))
+	version, n := num(values[0]), int(num(values[1]))
 	switch {
-	case layout > layoutNewest:
-		return 0, 0, fmt.Errorf("redis: the data have schema version %d, this program knows %d: use a newer one", layout, layoutNewest)
-	case layout < layoutPlain || n < 1 || n > job.MaxShards:
-		return 0, 0, fmt.Errorf("redis: %s holds version %q and %q shards, which cannot be", key, values[0], values[1])
+	case version != layoutVersion:
+		return 0, fmt.Errorf("redis: the data have schema version %s, this program reads and writes version %d alone", values[0], layoutVersion)
+	case n < 1 || n > job.MaxShards:
+		return 0, fmt.Errorf("redis: %s has %q shards, want 1 to %d", key, values[1], job.MaxShards)
 	case shards != 0 && shards != n:
-		return 0, 0, fmt.Errorf("redis: the data have %d shards, not %d: the number is fixed when they are laid out", n, shards)
+		return 0, fmt.Errorf("redis: the data have %d shards, not %d: the number is fixed when they are laid out", n, shards)
 	}
-	return layout, n, nil
+	return n, nil
 }
 
 // checkEviction refuses a server that would evict jobs. What a server does not tell (hosted ones forbid CONFIG) is not

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"strconv"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -47,28 +48,18 @@ func TestOpenHoldsToTheNumberOfShards(t *testing.T) {
 	require.Equal(t, 1, len(open(t, Options{URL: url, Prefix: "other"}).Shards()))
 }
 
-func TestANewStoreGetsTheNewestLayoutAndAnOldOneKeepsItsOwn(t *testing.T) {
+func TestOpen_RefusesAnotherSchema(t *testing.T) {
 	server := miniredis.RunT(t)
 	for range 2 {
-		s := open(t, Options{URL: "redis://" + server.Addr()})
-		require.True(t, s.shards[0].short)
-		require.Equal(t, "rb:carrier:0", s.shards[0].lead)
-		require.Equal(t, "3", server.HGet("rb:meta", "version"))
+		open(t, Options{URL: "redis://" + server.Addr()})
+		require.Equal(t, strconv.Itoa(layoutVersion), server.HGet("rb:meta", "version"))
 	}
-	for version, short := range map[string]bool{"1": false, "2": false, "3": true, "4": true} {
+	for _, version := range []string{"x", "1", "6"} {
 		server.HSet("rb:meta", "version", version)
-		s := open(t, Options{URL: "redis://" + server.Addr()})
-		require.Equal(t, short, s.shards[0].short, version)
+		_, err := Open(t.Context(), Options{URL: "redis://" + server.Addr()})
+		require.ErrorContains(t, err, "schema version "+version)
 		require.Equal(t, version, server.HGet("rb:meta", "version"))
-		require.Equal(t, version == "1" || version == "3", s.shards[0].lead == "rb:carrier:0", version)
 	}
-}
-
-func TestOpenRefusesANewerSchema(t *testing.T) {
-	server := miniredis.RunT(t)
-	server.HSet("rb:meta", "version", "5", "shards", "1")
-	_, err := Open(t.Context(), Options{URL: "redis://" + server.Addr()})
-	require.ErrorContains(t, err, "schema version 5")
 }
 
 func TestOpenRefusesWhatCannotBe(t *testing.T) {

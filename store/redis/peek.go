@@ -101,13 +101,13 @@ func (s *part) peeked(m, rec, line, name string, now int64) (peeked, error) {
 		return peeked{}, err
 	}
 	p := peeked{place: place{member: m}}
-	if p.rec, err = decode(rec, q.Lane, true); err != nil {
+	if p.rec, err = decode(rec, q.Queue, true); err != nil {
 		return peeked{}, fmt.Errorf("read job %s: %w", m, err)
 	}
 	if p.run, err = parseRun(line, p.rec); err != nil {
 		return peeked{}, fmt.Errorf("read job %s: %w", m, err)
 	}
-	p.job = p.rec.job(refOf(m), q.Queue)
+	p.job = p.rec.job(refOf(m))
 	p.job.Progress = progress(p.rec, p.run, now)
 	return p, nil
 }

@@ -64,11 +64,7 @@ func (sh *part) Alarm(ctx context.Context, token store.Token, alarm store.Alarm)
 	c.keys = append(c.keys, sh.alarms)
 	c.add(topicName(alarm.Namespace, alarm.Topic), raised)
 	for i := range alarm.Outbox {
-		entry, err := packEntry(&alarm.Outbox[i])
-		if err != nil {
-			return false, fmt.Errorf("note an alarm: %w", err)
-		}
-		c.add(member(alarm.Outbox[i].Ref()), entry)
+		c.add(member(alarm.Outbox[i].Ref()), store.AppendNewJob(nil, &alarm.Outbox[i]))
 	}
 	reply, _, err := s.kept(ctx, c.script, c.keys, c.args)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/store"
 )
 
@@ -34,7 +35,7 @@ func (sh *part) Revive(ctx context.Context, token store.Token, items []store.Rev
 		c.add(reviveAnswer, reviveMemory)
 		for i := range items {
 			item := &items[i]
-			c.add(position[i], member(item.Ref), dueWish(item.Delay, item.RunAt), item.URL, ended(item.From),
+			c.add(position[i], member(item.Ref), dueWish(item.Delay, item.RunAt), urlField(queues, position[i], item.URL), ended(item.From),
 				expiryWish(item.ExpiresIn, time.Time{}))
 		}
 		reply, reached, err := s.kept(ctx, c.script, c.keys, c.args)
@@ -53,6 +54,14 @@ func (sh *part) Revive(ctx context.Context, token store.Token, items []store.Rev
 		return nil, fmt.Errorf("revive: %w", err)
 	}
 	return results, nil
+}
+
+// urlField encodes the new URL of a job of a queue, empty when it stays.
+func urlField(queues []*queue, position int, url string) []byte {
+	if url == "" || position == 0 {
+		return nil
+	}
+	return codec.AppendURL(nil, queues[position-1].Lane, url)
 }
 
 // ended is the letter of a state in which a job has ended, empty for any; of another state one that none has.
@@ -194,7 +203,7 @@ func (s *Store) queuesOfJobs(ctx context.Context, sh *part, refs []job.Ref) (que
 		members[i] = member(ref)
 	}
 	err = s.peekEach(ctx, sh, members, func(_ int, _ int64, rec, _, name string) error {
-		if len(rec) < fixedLength {
+		if len(rec) < dueEnd {
 			position = append(position, 0) // there is none, or none that can be read
 			return nil
 		}

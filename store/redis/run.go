@@ -66,7 +66,7 @@ func assemble(m, recText, runText string, stripped bool, q job.Queue, now int64)
 
 // joined is assemble, with the run as it was read.
 func joined(m, recText, runText string, stripped bool, q job.Queue, now int64) (job.Job, run, error) {
-	rec, err := decode(recText, q.Lane, stripped)
+	rec, err := decode(recText, q, stripped)
 	if err != nil {
 		return job.Job{}, run{}, fmt.Errorf("read job %s: %w", m, err)
 	}
@@ -74,7 +74,7 @@ func joined(m, recText, runText string, stripped bool, q job.Queue, now int64) (
 	if err != nil {
 		return job.Job{}, run{}, fmt.Errorf("read job %s: %w", m, err)
 	}
-	j := rec.job(refOf(m), q)
+	j := rec.job(refOf(m))
 	j.Progress = progress(rec, r, now)
 	return j, r, nil
 }

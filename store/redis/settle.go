@@ -67,9 +67,7 @@ func (s *Store) settle(ctx context.Context, sh *part, token store.Token, items [
 	c.add(claimedNext(queues, after))
 	// An item of an unknown queue has no lease. It is sent all the same: the call's memory then has an answer for it,
 	// whatever a repeat of the call knows of the queue.
-	if err := c.settlements(items, func(i int) int { return known[position[i]-1] }); err != nil {
-		return nil, store.ClaimResult{}, err
-	}
+	c.settlements(items, func(i int) int { return known[position[i]-1] })
 	var reply, second any
 	if after == nil {
 		reply, err = s.do(ctx, c)
@@ -119,7 +117,7 @@ func claimedNext(queues []*queue, next *claim) string {
 
 // settlements adds the arguments of items. queue gives the position of each one's queue from 1, 0 when the shard does not
 // know it.
-func (c *call) settlements(items []store.Settlement, queue func(i int) int) error {
+func (c *call) settlements(items []store.Settlement, queue func(i int) int) {
 	var text []byte
 	var last string
 	var head any // of one item after another, mostly the same
@@ -135,14 +133,9 @@ func (c *call) settlements(items []store.Settlement, queue func(i int) int) erro
 		}
 		c.add(head, member(item.Ref), line)
 		for k := range item.Outbox {
-			entry, err := packEntry(&item.Outbox[k])
-			if err != nil {
-				return err
-			}
-			c.add(member(item.Outbox[k].Ref()), entry)
+			c.add(member(item.Outbox[k].Ref()), store.AppendNewJob(nil, &item.Outbox[k]))
 		}
 	}
-	return nil
 }
 
 // appendHead writes what items have in common, see settle.lua.

@@ -2,44 +2,26 @@ package redis
 
 import "strconv"
 
-// The layouts of the data, as the version in <prefix>:meta. They differ in the hash tags of the shards, which decide where
-// a cluster keeps them, and in the form of new records. A program refuses a layout that it does not know:
-//
-//	1   {rb:5}       as they come: for one server, and for data that were moved to a cluster
-//	2   {rb:5.17}    spread evenly over the slots, so that primaries with equal shares of them have equal shares of shards
-//	3, 4             the same tags, and records that leave out of a URL what the lane says (form 2)
-const (
-	layoutPlain  = 1
-	layoutSpread = 2
-	layoutShort  = 2 // more than the layout with the same tags
-	layoutNewest = layoutSpread + layoutShort
-)
+// layoutVersion is the version of the data in <prefix>:meta. Data of another one are refused.
+const layoutVersion = 5
 
-// isShort tells whether a layout has records of form 2.
-func isShort(layout int) bool { return layout > layoutSpread }
-
-// isSpread tells whether its tags are spread over the slots.
-func isSpread(layout int) bool { return layout%layoutShort == 0 }
-
-// clusterShards is the number of shards of a new store on a cluster, unless it is said.
+// clusterShards is the default number of shards of a new store on a cluster.
 const clusterShards = 16
 
 // hashSlots is the number of slots of a cluster (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/).
 const hashSlots = 16384
 
-// tags are the hash tags of n shards, without their braces. They are a part of the data's layout: they never change.
-func tags(prefix string, layout, n int) []string {
+// tags returns the hash tags of n shards, without their braces, such as rb:5.17. They are spread evenly over the slots, so
+// that primaries with equal shares of them have equal shares of shards. They never change within a layout's version.
+func tags(prefix string, n int) []string {
 	all := make([]string, n)
 	for i := range all {
-		all[i] = prefix + ":" + strconv.Itoa(i)
-		if isSpread(layout) {
-			all[i] = spread(all[i], i, n)
-		}
+		all[i] = spread(prefix+":"+strconv.Itoa(i), i, n)
 	}
 	return all
 }
 
-// spread adds the first number to a tag that brings it into the middle half of the shard's share of the slots.
+// spread appends the first number to a tag that puts it into the middle half of the shard's share of the slots.
 func spread(tag string, shard, n int) string {
 	share := hashSlots / n
 	first := shard*hashSlots/n + share/4

@@ -15,7 +15,7 @@ func TestHashSlotsAreThoseOfTheClusterSpecification(t *testing.T) {
 
 func TestTagsAreSpreadEvenlyOverTheServersOfACluster(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 16, 64, 256} {
-		all := tags("rb", layoutSpread, n)
+		all := tags("rb", n)
 		for servers := 1; servers <= n; servers++ {
 			share := make([]int, servers)
 			for _, tag := range all {
@@ -30,12 +30,6 @@ func TestTagsAreSpreadEvenlyOverTheServersOfACluster(t *testing.T) {
 
 func TestTagsNeverChange(t *testing.T) {
 	// What is laid out under a tag is lost for who computes another one.
-	require.Equal(t, []string{"rb:0", "rb:1", "rb:2"}, tags("rb", layoutPlain, 3))
 	require.Equal(t, strings.Fields("rb:0.0 rb:1.3 rb:2.41 rb:3.59 rb:4.11 rb:5.168 rb:6.22 rb:7.29 rb:8.41 rb:9.59 rb:10.79 "+
-		"rb:11.61 rb:12.58 rb:13.40 rb:14.1 rb:15.2"), tags("rb", layoutSpread, clusterShards))
-	for _, layout := range []int{layoutPlain, layoutSpread} {
-		require.False(t, isShort(layout))
-		require.True(t, isShort(layout+layoutShort))
-		require.Equal(t, tags("rb", layout, clusterShards), tags("rb", layout+layoutShort, clusterShards))
-	}
+		"rb:11.61 rb:12.58 rb:13.40 rb:14.1 rb:15.2"), tags("rb", clusterShards))
 }

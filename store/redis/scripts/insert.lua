@@ -63,7 +63,7 @@ for i = 1, entries do
     if due > base then
       local delta, width = due - base, 1
       while delta >= 256 ^ width do width = width + 1 end
-      created = '\1' .. string.char(width) .. bytes(delta, width)
+      created = '\128' .. string.char(width) .. bytes(delta, width)
     end
     records[#records + 1] = member
     records[#records + 1] = arg(i, 6) .. bytes(due, 6) .. arg(i, 7) .. created .. expiry(arg(i, 4), base)

@@ -239,7 +239,7 @@ end
 -- expiry is the record's tag for an expiry; wish '' is none.
 local function expiry(wish, base)
   if wish == '' then return '' end
-  return '\2\6' .. bytes(instant(wish, base), 6)
+  return '\129\6' .. bytes(instant(wish, base), 6)
 end
 
 -- A job's time to live ends with the earlier of its expiry and of the end of its topic's max_age, where it has one of the
@@ -261,7 +261,7 @@ local function lifetime(rec)
       size, shift, from = size + b % 128 * shift, shift * 128, from + 1
     until b < 128
     if size == 6 and from + 5 <= #rec then
-      if tag == 2 then expires = be(rec, from, from + 5) elseif tag == 18 then age = be(rec, from, from + 5) end
+      if tag == 129 then expires = be(rec, from, from + 5) elseif tag == 130 then age = be(rec, from, from + 5) end
     end
     i = from + size
   end

@@ -1,7 +1,7 @@
 -- Sends ended jobs on another round.
 -- KEYS    those of lib
 -- ARGV    most bytes of records to answer, most to remember, then for each item: position of its queue (0 there is no such
---         job), member, due as '@ms' or a wait in ms, URL ('' it stays), state it must be in (d, x, c, '' any of them), new expiry ('' it stays, or a wait)
+--         job), member, due as '@ms' or a wait in ms, the field of its URL ('' it stays), state it must be in (d, x, c, '' any of them), new expiry ('' it stays, or a wait)
 -- result  again when a job is of another queue, else now, then for each item: {code, run, record, name of its queue}; code
 --         is ok, bare when its record is left without its body by the bound, none, state, expired when its expiry would
 --         come before it is due, or form when the record cannot be read here
@@ -38,14 +38,13 @@ if again then
   return result
 end
 
--- retagged is a record with another URL ('' as it is) and another expiry ('' as it is).
-local function retagged(rec, url, wish)
+-- retagged is a record with the fields url and expires ('' as it is) in place of those that it has.
+local function retagged(rec, url, expires)
+  if url == '' and expires == '' then return rec end
   local i = 19 + be(rec, 10, 12)
-  local kept, changed = { string.sub(rec, 1, i - 1) }, false
-  if url ~= '' then
-    local size, n = '', #url
-    while n >= 128 do size, n = size .. string.char(n % 128 + 128), floor(n / 128) end
-    kept[2], changed = '\3' .. size .. string.char(n) .. url, true
+  local kept, replaced = { string.sub(rec, 1, i - 1), url, expires }, {}
+  for _, field in ipairs({ url, expires }) do
+    if field ~= '' then replaced[string.byte(field)] = true end
   end
   while i <= #rec do
     local tag, size, shift, from = string.byte(rec, i), 0, 1, i + 1
@@ -54,15 +53,10 @@ local function retagged(rec, url, wish)
       if not b then return rec end
       size, shift, from = size + b % 128 * shift, shift * 128, from + 1
     until b < 128
-    if (wish ~= '' and tag == 2) or (url ~= '' and (tag == 3 or tag >= 14 and tag <= 17)) then
-      changed = true
-    else
-      kept[#kept + 1] = string.sub(rec, i, from + size - 1)
-    end
+    if not replaced[tag] then kept[#kept + 1] = string.sub(rec, i, from + size - 1) end
     i = from + size
   end
-  if wish ~= '' then kept[#kept + 1], changed = expiry(wish, later), true end
-  return changed and table.concat(kept) or rec
+  return table.concat(kept)
 end
 
 -- First everything is decided, so that nothing is done when the first write is refused.
@@ -73,7 +67,7 @@ local function decide(a)
   local wish = ARGV[a + 5]
   local rec = call('HGET', JOBS, member)
   if not rec then return 'none', '', '' end
-  if #rec < 18 or string.byte(rec, 1) < 1 or string.byte(rec, 1) > 2 then return 'form', '', '' end
+  if #rec < 18 or string.byte(rec, 1) ~= 1 then return 'form', '', '' end
   if not q or int(be(rec, 3, 6)) ~= q.n then return nil end
   local line = call('HGET', RUNS, member)
   local r = stood[member] or line and parse(line) or fresh(rec)
@@ -82,7 +76,7 @@ local function decide(a)
   local expires, age = lifetime(rec)
   if wish ~= '' then expires = instant(wish, later) end
   if expires and expires < due then return 'expired', '', '' end
-  local ended, size, state, new = q.topic[r.state], r.size, r.state, retagged(rec, url, wish)
+  local ended, size, state, new = q.topic[r.state], r.size, r.state, retagged(rec, url, expiry(wish, later))
   local _, _, ver, round = apart(r.course)
   r.tries, r.lost, r.state, r.fin, r.reason, r.size = '0', '0', '-', '0', '-', #new
   r.course = joined(due, due, plus(ver), plus(round))
