@@ -79,10 +79,10 @@ type attempt struct {
 
 	// What was written to the connection that the request went to, and before until then; nil for HTTP/2, whose
 	// connections are shared. Only the goroutine in RoundTrip touches these.
-	sent     *traffic
+	sent     counter
 	before   int64
-	conn     *meteredConn // that of net/http's HTTP/1; nil otherwise
-	shared   *tls.Conn    // that of HTTP/2; nil otherwise
+	conn     *countingConn // that of net/http's HTTP/1; nil otherwise
+	shared   *tls.Conn     // that of HTTP/2; nil otherwise
 	reused   bool
 	replayed bool
 	alone    bool // the next try goes to a connection of its own
@@ -93,6 +93,12 @@ type attempt struct {
 
 	// renew stamps the header of a request that is sent again; nil until one is.
 	renew func(http.Header)
+}
+
+// A counter counts what is written to a connection.
+type counter interface {
+	Written() int64    // bytes
+	WriteFailed() bool // a write was cut off
 }
 
 // attemptKey finds the attempt in a context derived from it.
@@ -112,8 +118,8 @@ func attemptOf(ctx context.Context) *attempt {
 	return a
 }
 
-// bound has the context end with the attempt's limit. A wire needs no timer for that: its connections and dials have a
-// deadline.
+// bound has the context end with the attempt's limit. Package h1 needs no timer for that: its connections and
+// dials have a deadline.
 func (a *attempt) bound() {
 	if a.cancel == nil {
 		a.Context, a.cancel = context.WithDeadlineCause(a.Context, a.deadline(), errLimit)
@@ -145,12 +151,12 @@ func (a *attempt) traced() context.Context {
 // itself: over HTTP/1 because nothing of it had been written, which is well; over HTTP/2 because the peer gave it back.
 // There the attempt ends instead, before the replay is written.
 func (a *attempt) gotConn(info httptrace.GotConnInfo) {
-	if a.headersSent.Load() && !a.untouched() {
+	if a.headersSent.Load() && !a.nothingWritten() {
 		a.replayed = true
 		a.cancel()
 		return
 	}
-	a.conn, _ = info.Conn.(*meteredConn)
+	a.conn, _ = info.Conn.(*countingConn)
 	a.shared, _ = info.Conn.(*tls.Conn)
 	if a.conn == nil {
 		a.got(nil, info.Reused)
@@ -161,16 +167,24 @@ func (a *attempt) gotConn(info httptrace.GotConnInfo) {
 	} else {
 		a.conn.queue = a.queue
 	}
-	a.got(&a.conn.traffic, info.Reused)
+	a.got(a.conn, info.Reused)
 }
 
 // got notes what counts the bytes of the connection that the request goes to.
-func (a *attempt) got(sent *traffic, reused bool) {
+func (a *attempt) got(sent counter, reused bool) {
 	a.reused, a.sent = reused, sent
 	if sent != nil {
-		a.before = sent.written.Load()
+		a.before = sent.Written()
 	}
 	a.reach(phaseSend)
+}
+
+// wrote notes that package h1 has written the request, or as much of it as it could.
+func (a *attempt) wrote(err error) {
+	a.reach(phaseHeaders)
+	if err == nil {
+		a.payload.release()
+	}
 }
 
 func (a *attempt) wroteHeaders() { a.headersSent.Store(true) }
@@ -184,7 +198,7 @@ func (a *attempt) wroteRequest(info httptrace.WroteRequestInfo) {
 	case a.payload == nil:
 	case a.shared != nil:
 		a.payload.releaseLater()
-	case a.sent != nil && !a.untouched():
+	case a.sent != nil && !a.nothingWritten():
 		a.payload.release()
 	}
 }
@@ -200,22 +214,22 @@ func (a *attempt) reach(p phase) {
 }
 
 // ended is the phase in which a failed attempt ended. net/http says that it wrote the request when that lies in its
-// buffer, and has given up writing by the time that it reports a failure; over a wire an answer is looked for even when
+// buffer, and has given up writing by the time that it reports a failure; package h1 looks for an answer even when
 // the request was cut off.
 func (a *attempt) ended() phase {
 	p := phase(a.phase.Load())
-	if p == phaseHeaders && a.sent != nil && a.sent.failed.Load() {
+	if p == phaseHeaders && a.sent != nil && a.sent.WriteFailed() {
 		return phaseSend
 	}
 	return p
 }
 
-// stale reports whether a failed request may be sent again within the attempt: it went to a connection from the pool,
+// safeToResend reports whether a failed request may be sent again within the attempt: it went to a connection from the pool,
 // and not a byte of it was written. httptrace's WroteHeaders would not do: it tells of net/http's buffer, not of the
 // connection. net/http has given up writing by the time that it reports a failure, so none can follow. Over HTTP/2
 // nothing is known of the bytes of one request, so none is sent again.
-func (a *attempt) stale() bool {
-	return a.reused && a.untouched() && !a.over()
+func (a *attempt) safeToResend() bool {
+	return a.reused && a.nothingWritten() && !a.over()
 }
 
 // refused reports whether a request over HTTP/2 was one too many, and not looked at: the receiver gave it back with
@@ -231,8 +245,8 @@ func (a *attempt) refused(err error) bool {
 		strings.Contains(text, "cannot rewind body after connection loss") && !a.headersSent.Load()
 }
 
-// untouched reports whether nothing was written to the connection that the attempt was given.
-func (a *attempt) untouched() bool { return a.sent != nil && a.sent.written.Load() == a.before }
+// nothingWritten reports whether nothing was written to the connection that the attempt was given.
+func (a *attempt) nothingWritten() bool { return a.sent != nil && a.sent.Written() == a.before }
 
 // again makes the attempt ready for the request to be sent anew: what is known of the last try, and stands for the error
 // that it ended with, is lost.

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ringback/ringback/notify/guard"
+	"github.com/ringback/ringback/notify/h1"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -38,10 +39,10 @@ func (a *attempt) judge(err error) (policy.ErrorClass, string) {
 	if class, text := byPeer(err); class != policy.ClassNone {
 		return class, text
 	}
-	if errors.Is(err, errHeaderTooLarge) {
+	if errors.Is(err, h1.ErrHeaderTooLarge) {
 		return policy.ClassTooLarge, tooLargeText
 	}
-	if errors.Is(err, errSpokeFirst) {
+	if errors.Is(err, h1.ErrSpokeFirst) {
 		return policy.ClassReset, err.Error()
 	}
 	at, after := a.ended(), time.Since(a.start)
@@ -141,7 +142,7 @@ var texts = []struct {
 	{"response header list larger than advertised limit", policy.ClassTooLarge, tooLargeText},
 	{"header list too large", policy.ClassTooLarge, tooLargeText},
 	{"server closed idle connection", policy.ClassReset, "the connection ended before there was an answer"},
-	{"readLoopPeekFailLocked", policy.ClassReset, errSpokeFirst.Error()},
+	{"readLoopPeekFailLocked", policy.ClassReset, h1.ErrSpokeFirst.Error()},
 	{"cannot retry err", policy.ClassReset, givenBackText},
 	{"cannot rewind body after connection loss", policy.ClassReset, givenBackText},
 	{"stream error:", policy.ClassReset, ""},
@@ -157,7 +158,7 @@ var texts = []struct {
 	{"header line too long", policy.ClassHTTP, "a chunk of the body has a size that is too long"},
 	{"trailer", policy.ClassHTTP, ""},
 	{"connection error: PROTOCOL_ERROR", policy.ClassHTTP, fmt.Sprintf(
-		"the receiver broke a rule of HTTP/2, or sent far more header than the %d KiB that are read (PROTOCOL_ERROR)", MaxHeader>>10)},
+		"the receiver broke a rule of HTTP/2, or sent far more header than the %d KiB that are read (PROTOCOL_ERROR)", h1.MaxHeader>>10)},
 	{"http2:", policy.ClassHTTP, ""},
 	{"connection error:", policy.ClassHTTP, ""},
 	{"tls:", policy.ClassTLS, ""},
@@ -167,9 +168,9 @@ var texts = []struct {
 // givenBackText is said of a request that a peer refused over HTTP/2, to be sent again by whoever likes to.
 const givenBackText = "the receiver gave the request back unanswered"
 
-// tooLargeText is said of an answer beyond MaxHeader or MaxHeaderLines.
+// tooLargeText is said of an answer beyond h1.MaxHeader or h1.MaxHeaderLines.
 var tooLargeText = fmt.Sprintf("the header of the answer, with its interim answers, has more than the %d KiB or %d lines that are read",
-	MaxHeader>>10, MaxHeaderLines)
+	h1.MaxHeader>>10, h1.MaxHeaderLines)
 
 func byText(err error) (policy.ErrorClass, string) {
 	own := err.Error()

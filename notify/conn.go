@@ -21,6 +21,9 @@ func (c *handshakeConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// NetConn is the connection below.
+func (c *handshakeConn) NetConn() net.Conn { return c.Conn }
+
 // A prefixedConn reads the prefix, which was read too much before, and then goes on.
 type prefixedConn struct {
 	net.Conn
@@ -35,3 +38,6 @@ func (c *prefixedConn) Read(p []byte) (int, error) {
 	c.prefix = c.prefix[n:]
 	return n, nil
 }
+
+// NetConn is the connection below.
+func (c *prefixedConn) NetConn() net.Conn { return c.Conn }

@@ -14,7 +14,7 @@ import (
 	"github.com/ringback/ringback/notify/guard"
 )
 
-// dialer opens guarded connections for a wire and for net/http's transport.
+// dialer opens guarded connections for package h1 and for net/http's transport.
 //
 // net/http lets a dial go on when the attempt it was made for has ended, since a later attempt may use the
 // connection. So that dials to a host that swallows packets do not pile up, each still ends at the deadline of the
@@ -30,7 +30,7 @@ type dialer struct {
 	http1       *hostSet // that speak HTTP/1 over TLS
 }
 
-// straight is a wire's dial: there is no proxy for its targets.
+// straight is package h1's dial: there is no proxy for its targets.
 func (d *dialer) straight(ctx context.Context, network, addr string) (net.Conn, error) {
 	ctx, cancel := d.begin(ctx)
 	defer cancel()
@@ -49,7 +49,7 @@ func (d *dialer) plain(ctx context.Context, network, addr string) (net.Conn, err
 	if err != nil {
 		return nil, err
 	}
-	return newMeteredConn(conn), nil
+	return newCountingConn(conn), nil
 }
 
 // secure is the transport's DialTLSContext. An HTTP/2 connection is handed over bare, since the transport must see its
@@ -84,7 +84,7 @@ func (d *dialer) secure(ctx context.Context, network, addr string) (net.Conn, er
 		return secured, nil
 	}
 	d.http1.add(a.target, a.queue)
-	return newMeteredConn(secured), nil
+	return newCountingConn(secured), nil
 }
 
 // begin notes that an attempt dials, and gives the dial the attempt's deadline.

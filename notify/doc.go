@@ -2,7 +2,7 @@
 //
 // # What a Sender promises
 //
-// Requests over http, with bodies up to 16 KiB, go over connections of our own (a wire), by HTTP/1.1. All others go by
+// Requests over http, with bodies up to 16 KiB, go over connections of package h1. All others go by
 // net/http's transport: those over https, by HTTP/2 where the receiver speaks it, longer ones, those to names that are not
 // ASCII or addresses with a zone, those through a forward proxy, and all on systems that are no Unix.
 //
@@ -30,7 +30,7 @@
 // The connections that lie idle are closed then.
 //
 // Everything is bounded: what a receiver may send in a TLS handshake (32 KiB, 10 certificates), the answer's header
-// (MaxHeader, MaxHeaderLines), what is read of its body (MaxRead) and what is kept of both (what the request asks for, at
+// (h1.MaxHeader, h1.MaxHeaderLines), what is read of its body (MaxRead) and what is kept of both (what the request asks for, at
 // most MaxRead; job.MaxAttemptHeader), idle connections, the client certificates that have connections of their own (64),
 // the connections over TLS that one attempt opens (5), and the time of a dial
 // that nobody waits for any more.

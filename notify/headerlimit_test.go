@@ -1,8 +1,6 @@
 package notify
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -13,11 +11,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/notify/h1"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -44,10 +42,10 @@ func TestHeaderLimit_HoldsForAnswersOverAnyConnection(t *testing.T) {
 		fields, size int
 		class        policy.ErrorClass
 	}{
-		{MaxHeaderLines, 1, policy.ClassNone},
-		{MaxHeaderLines + 1, 1, policy.ClassTooLarge},
-		{10, MaxHeader/10 - 100, policy.ClassNone},
-		{10, MaxHeader / 10, policy.ClassTooLarge},
+		{h1.MaxHeaderLines, 1, policy.ClassNone},
+		{h1.MaxHeaderLines + 1, 1, policy.ClassTooLarge},
+		{10, h1.MaxHeader/10 - 100, policy.ClassNone},
+		{10, h1.MaxHeader / 10, policy.ClassTooLarge},
 		{1000, 1, policy.ClassTooLarge},
 	} {
 		fields, size = c.fields, c.size
@@ -65,12 +63,12 @@ func TestHeaderLimit_HoldsForAnswersOverAnyConnection(t *testing.T) {
 // The bound is met while the header comes in, not when it is there.
 func TestHeaderLimit_EndsAnAnswerThatHasNoEnd(t *testing.T) {
 	for name, text := range map[string]string{
-		"short lines":     "HTTP/1.1 200 OK\r\n" + strings.Repeat("a:\r\n", MaxHeaderLines+1),
-		"a long line":     "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("a", MaxHeader),
-		"a status line":   "HTTP/1.1 200 " + strings.Repeat("a", MaxHeader),
-		"interim answers": strings.Repeat("HTTP/1.1 103 \r\nA: b\r\n\r\n", MaxHeaderLines) + "HTTP/1.1 200 OK\r\nA: b\r\n",
-		"folded lines":    "HTTP/1.1 200 OK\r\nA: b\r\n" + strings.Repeat(" c\r\n", MaxHeaderLines),
-		"behind spaces":   "HTTP/1.1  103 \r\n\r\nHTTP/1.1 200 OK\n" + strings.Repeat("a:\n", MaxHeaderLines+1),
+		"short lines":     "HTTP/1.1 200 OK\r\n" + strings.Repeat("a:\r\n", h1.MaxHeaderLines+1),
+		"a long line":     "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("a", h1.MaxHeader),
+		"a status line":   "HTTP/1.1 200 " + strings.Repeat("a", h1.MaxHeader),
+		"interim answers": strings.Repeat("HTTP/1.1 103 \r\nA: b\r\n\r\n", h1.MaxHeaderLines) + "HTTP/1.1 200 OK\r\nA: b\r\n",
+		"folded lines":    "HTTP/1.1 200 OK\r\nA: b\r\n" + strings.Repeat(" c\r\n", h1.MaxHeaderLines),
+		"behind spaces":   "HTTP/1.1  103 \r\n\r\nHTTP/1.1 200 OK\n" + strings.Repeat("a:\n", h1.MaxHeaderLines+1),
 	} {
 		addr := receiver(t, afterRequest(func(conn net.Conn) {
 			_, _ = io.WriteString(conn, text)
@@ -80,51 +78,6 @@ func TestHeaderLimit_EndsAnAnswerThatHasNoEnd(t *testing.T) {
 		require.Equal(t, policy.ClassTooLarge, result.Class, "%s: %s", name, result.Error)
 		require.Less(t, result.Duration, 10*time.Second, name)
 	}
-}
-
-// What net/http calls the end of the final answer's header is it for us as well: lines of a body are not counted, and those
-// behind an interim answer are.
-func FuzzHeaderLimit(f *testing.F) {
-	for _, text := range []string{
-		"HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody\r\n\r\n",
-		"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
-		"HTTP/1.1  103 x\r\nA: b\r\n\r\nHTTP/1.1   200\r\n\r\n",
-		"HTTP/1.1 101 Switching Protocols\r\n\r\n\r\n",
-		"HTTP/1.0 199 \nA: b\n c\n\nHTTP/1.1 000 x\n\n",
-		"HTTP/1.1 1+1 \n\n", "HTTP/1.1 +10 x\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\r\r\n\r\n",
-	} {
-		f.Add([]byte(text), uint8(3))
-	}
-	f.Fuzz(func(t *testing.T, text []byte, step uint8) {
-		var limit headerLimit
-		read, reader := 0, iotest.OneByteReader(bytes.NewReader(text))
-		if step > 1 {
-			reader = bytes.NewReader(text)
-		}
-		part := make([]byte, max(step, 1))
-		for !limit.done {
-			n, err := reader.Read(part)
-			if n > 0 && limit.read(part[:n]) != nil {
-				return // it is too large
-			}
-			if read += n; err != nil {
-				break
-			}
-		}
-		whole := bytes.NewReader(text)
-		in := bufio.NewReaderSize(whole, max(len(text), 16))
-		for {
-			resp, err := http.ReadResponse(in, nil)
-			if err != nil {
-				return // whatever was counted of it, no answer comes of it
-			}
-			_ = resp.Body.Close()
-			if resp.StatusCode < 100 || resp.StatusCode > 199 || resp.StatusCode == http.StatusSwitchingProtocols {
-				break
-			}
-		}
-		require.True(t, limit.done)
-	})
 }
 
 func TestTLS_ChainsAreBounded(t *testing.T) {

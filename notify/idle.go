@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/notify/h1"
 )
 
 const (
@@ -16,29 +17,41 @@ const (
 	idleLook = 5 * time.Second
 )
 
-// idle keeps the connections of a wire between requests. Each is given on in its own queue alone: what a receiver sends late
+// idle keeps connections between requests. Each is given on in its own queue alone: what a receiver sends late
 // must not be taken for the answer to another lane's job. Of a host and a queue, the one that was put there last is taken
 // first, so that those which a quieter hour needs no more come of age. When there are too many, the oldest are closed.
 type idle struct {
 	most, mostOfHost int // at least 1
 
 	mu    sync.Mutex
-	hosts map[string][]*wireConn // by host and port, the oldest first; none is empty
-	order *list.List             // of *wireConn, the oldest first
+	hosts map[string][]*idleConn // by host and port, the oldest first; none is empty
+	order *list.List             // of *idleConn, the oldest first
 	timer *time.Timer            // of the next look
 	set   bool                   // the timer runs
 	shut  bool                   // no request has come since close
 }
 
+// An idleConn is a connection that idle keeps between requests.
+type idleConn struct {
+	*h1.Conn
+
+	addr  string
+	queue job.Queue // whose requests go over it
+
+	// Guarded by the mutex of idle.
+	since   time.Time
+	element *list.Element
+}
+
 func newIdle(most, mostOfHost int) *idle {
-	i := &idle{most: most, mostOfHost: mostOfHost, hosts: make(map[string][]*wireConn), order: list.New()}
+	i := &idle{most: most, mostOfHost: mostOfHost, hosts: make(map[string][]*idleConn), order: list.New()}
 	i.timer = time.AfterFunc(idleLook, i.sweep)
 	i.timer.Stop()
 	return i
 }
 
 // take gives a queue's connection to a host away; nil: there is none.
-func (i *idle) take(addr string, queue job.Queue) *wireConn {
+func (i *idle) take(addr string, queue job.Queue) *idleConn {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.shut = false
@@ -53,14 +66,14 @@ func (i *idle) take(addr string, queue job.Queue) *wireConn {
 }
 
 // put keeps a connection, or closes it or an older one.
-func (i *idle) put(conn *wireConn) {
+func (i *idle) put(conn *idleConn) {
 	if old := i.keep(conn); old != nil {
 		_ = old.Close()
 	}
 }
 
 // keep answers the connection that is not kept; nil: there is none.
-func (i *idle) keep(conn *wireConn) (old *wireConn) {
+func (i *idle) keep(conn *idleConn) (old *idleConn) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.shut {
@@ -89,16 +102,16 @@ func (i *idle) arm() {
 }
 
 // oldest is the connection that has been idle longest; nil: there is none. mu is held.
-func (i *idle) oldest() *wireConn {
+func (i *idle) oldest() *idleConn {
 	if front := i.order.Front(); front != nil {
-		conn, _ := front.Value.(*wireConn)
+		conn, _ := front.Value.(*idleConn)
 		return conn
 	}
 	return nil
 }
 
 // drop takes the nth connection of a host out. mu is held.
-func (i *idle) drop(conn *wireConn, n int) {
+func (i *idle) drop(conn *idleConn, n int) {
 	i.order.Remove(conn.element)
 	conn.element = nil
 	of := i.hosts[conn.addr]
@@ -116,11 +129,11 @@ func (i *idle) sweep() {
 	i.mu.Lock()
 	i.set = false
 	now := time.Now()
-	var old []*wireConn
+	var old []*idleConn
 	for at := i.order.Front(); at != nil; {
-		conn, _ := at.Value.(*wireConn)
+		conn, _ := at.Value.(*idleConn)
 		at = at.Next()
-		if now.Sub(conn.since) >= idleTimeout || !conn.quiet() {
+		if now.Sub(conn.since) >= idleTimeout || conn.HasUnread() {
 			i.drop(conn, slices.Index(i.hosts[conn.addr], conn))
 			old = append(old, conn)
 		}
@@ -140,7 +153,7 @@ func (i *idle) close() {
 	i.shut = true
 	i.timer.Stop()
 	i.set = false
-	var old []*wireConn
+	var old []*idleConn
 	for conn := i.oldest(); conn != nil; conn = i.oldest() {
 		i.drop(conn, 0)
 		old = append(old, conn)

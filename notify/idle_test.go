@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/notify/h1"
 )
 
 // lying makes a connection to a host, and tells whether it was closed.
-func lying(addr string) (*wireConn, func() bool) {
+func lying(addr string) (*idleConn, func() bool) {
 	near, _ := net.Pipe()
-	return newWireConn(near, addr, job.Queue{}), func() bool { return near.SetDeadline(time.Time{}) != nil }
+	return &idleConn{Conn: h1.NewConn(near), addr: addr}, func() bool { return near.SetDeadline(time.Time{}) != nil }
 }
 
 func TestTheConnectionUsedLastIsTakenFirst(t *testing.T) {
@@ -89,13 +90,13 @@ func TestWhatAReceiverClosedDoesNotLieIdle(t *testing.T) {
 	defer i.close()
 	near, far := connected(t)
 	other, _ := connected(t)
-	closed, open := newWireConn(near, "a:80", job.Queue{}), newWireConn(other, "a:80", job.Queue{})
+	closed, open := &idleConn{Conn: h1.NewConn(near), addr: "a:80"}, &idleConn{Conn: h1.NewConn(other), addr: "a:80"}
 	i.put(closed)
 	i.put(open)
 	i.sweep()
 	require.Equal(t, 2, i.order.Len())
 	require.NoError(t, far.Close())
-	require.Eventually(t, func() bool { return !closed.quiet() }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return closed.HasUnread() }, 10*time.Second, time.Millisecond)
 	i.sweep()
 	require.ErrorIs(t, near.SetDeadline(time.Time{}), net.ErrClosed)
 	require.Same(t, open, i.take("a:80", job.Queue{}))
@@ -123,7 +124,7 @@ func TestIdle_GivesAConnectionToItsQueueOnly(t *testing.T) {
 	defer i.close()
 	a := job.Queue{Namespace: "default", Topic: "t", Lane: "a"}
 	queues := []job.Queue{a, {Namespace: "default", Topic: "t", Lane: "b"}, {Namespace: "default", Topic: "u", Lane: "a"}, {Namespace: "other", Topic: "t", Lane: "a"}}
-	var conns []*wireConn
+	var conns []*idleConn
 	for _, queue := range queues {
 		conn, _ := lying("a:80")
 		conn.queue = queue

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/notify/h1"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -24,7 +25,7 @@ func TestPayload_IsLetGoWhenItWasSent(t *testing.T) {
 		tls   bool
 		http2 bool
 	}{
-		{name: "over a wire", size: maxWireBody},
+		{name: "over a wire", size: h1.MaxBody},
 		{name: "by net/http", size: 1 << 20},
 		{name: "over TLS", size: 1 << 20, tls: true},
 		{name: "over HTTP/2", size: 1 << 20, tls: true, http2: true},

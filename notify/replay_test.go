@@ -359,7 +359,7 @@ func TestARequestRefusedUnheardOverHTTP2IsSentAgain(t *testing.T) {
 	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 	config := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}}
 	for name, change := range everyKind {
-		for _, refuse := range []int32{1, refusals, 100} {
+		for _, refuse := range []int32{1, maxRefusals, 100} {
 			t.Run(fmt.Sprintf("%s/%d", name, refuse), func(t *testing.T) {
 				t.Parallel() // it waits between its tries
 				var requests atomic.Int32
@@ -373,8 +373,8 @@ func TestARequestRefusedUnheardOverHTTP2IsSentAgain(t *testing.T) {
 					require.Equal(t, int32(1), requests.Load())
 					return
 				}
-				require.Equal(t, min(refuse, refusals)+1, requests.Load())
-				if refuse > refusals {
+				require.Equal(t, min(refuse, maxRefusals)+1, requests.Load())
+				if refuse > maxRefusals {
 					require.Equal(t, policy.ClassReset, result.Class, result.Error)
 					require.NotContains(t, result.Error, "GetBody")
 					return

@@ -19,11 +19,11 @@ import (
 // cost its jobs an attempt, however many closed ones lie in the pool.
 const resends = 1
 
-// refusals is how often a request is sent anew that the receiver gave back unread over HTTP/2, and refusalWait what is
+// maxRefusals is how often a request is sent anew that the receiver gave back unread over HTTP/2, and refusalWait what is
 // waited before the second time, twice as long each time after. The first time needs no wait: by then it is known how many
 // requests the receiver admits.
 const (
-	refusals    = 5
+	maxRefusals = 5
 	refusalWait = 50 * time.Millisecond
 )
 
@@ -32,7 +32,7 @@ const (
 func newResender(pooled, alone http.RoundTripper) *retryablehttp.Client {
 	return &retryablehttp.Client{
 		HTTPClient: &http.Client{
-			Transport:     anew{pooled: pooled, alone: alone},
+			Transport:     retryTransport{pooled: pooled, alone: alone},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		RetryMax:     resends,
@@ -43,11 +43,11 @@ func newResender(pooled, alone http.RoundTripper) *retryablehttp.Client {
 	}
 }
 
-// anew sends the tries of the resender. It has no CloseIdleConnections: a retryablehttp.Client calls that after every
+// retryTransport sends the tries of the resender. It has no CloseIdleConnections: a retryablehttp.Client calls that after every
 // failure, and would close the connections to all other receivers.
-type anew struct{ pooled, alone http.RoundTripper }
+type retryTransport struct{ pooled, alone http.RoundTripper }
 
-func (t anew) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t retryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if a := attemptOf(r.Context()); a != nil && a.alone {
 		return t.alone.RoundTrip(r)
 	}
@@ -58,7 +58,7 @@ func (t anew) RoundTrip(r *http.Request) (*http.Response, error) {
 // so it leaves the attempt as it is: that alone says how far it came.
 func checkRetry(ctx context.Context, _ *http.Response, err error) (bool, error) {
 	a := attemptOf(ctx)
-	return err != nil && a != nil && a.stale(), nil
+	return err != nil && a != nil && a.safeToResend(), nil
 }
 
 // prepareRetry readies the attempt for its last try, and gives the request the time at which it is sent, and a signature
@@ -73,9 +73,9 @@ func prepareRetry(r *http.Request) error {
 	return nil
 }
 
-// afterRefusal sends the attempt's request anew for as long as the receiver gives it back unread.
-func (s *Sender) afterRefusal(a *attempt, by *route, req job.Request, err error) (resp *http.Response, _ error) {
-	for n := 0; n < refusals && a.refused(err); n++ {
+// retryRefusedStream sends the attempt's request anew for as long as the receiver gives it back unread.
+func (s *Sender) retryRefusedStream(a *attempt, by *route, req job.Request, err error) (resp *http.Response, _ error) {
+	for n := 0; n < maxRefusals && a.refused(err); n++ {
 		if n > 0 && !a.rest(refusalWait<<(n-1)) {
 			break
 		}

@@ -17,11 +17,6 @@ import (
 
 // Bounds of an attempt.
 const (
-	// MaxHeader is the most that is read of an answer's header, in bytes, interim answers (1xx) included, and MaxHeaderLines
-	// how many fields it may have. Over HTTP/2 a field counts 32 bytes more than it has (RFC 9113 §6.5.2), and interim
-	// answers have a bound of half as much again to themselves.
-	MaxHeader      = 16 << 10
-	MaxHeaderLines = 100
 	// MaxRead is the most that is read of an answer's body, in bytes. A longer one is cut there, which costs the
 	// connection.
 	MaxRead = 64 << 10
@@ -36,7 +31,7 @@ type Options struct {
 	// Version is what User-Agent tells: Ringback/<Version>; empty: "dev".
 	Version string
 	// MaxIdleConns bounds the connections kept open for later attempts, and MaxIdleConnsPerHost those to one host and
-	// port, of attempts with the same client certificate; those of a wire and those of net/http count apart, and of the
+	// port, of attempts with the same client certificate; those of package h1 and those of net/http count apart, and of the
 	// latter those of one lane to a host. Zero: 1024 and 256. They are closed after 90 s without use.
 	MaxIdleConns        int
 	MaxIdleConnsPerHost int
@@ -138,11 +133,11 @@ func (s *Sender) try(a *attempt, by *route, req job.Request) policy.Result {
 	}
 	a.payload.feed(r)
 	resp, err := by.transport.RoundTrip(r)
-	if err != nil && a.stale() && a.payload.keep() {
+	if err != nil && a.safeToResend() && a.payload.keep() {
 		resp, err = s.resend(a, by, req)
 	}
 	if a.refused(err) && a.payload.keep() {
-		resp, err = s.afterRefusal(a, by, req, err)
+		resp, err = s.retryRefusedStream(a, by, req, err)
 	}
 	if err != nil {
 		return a.failed(err)

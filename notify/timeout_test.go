@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/notify/h1"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -91,7 +92,7 @@ var stuck = []struct {
 		class: policy.ClassTimeoutSend, text: "sending the request",
 	},
 	{
-		name: "sending a body over a wire", body: maxWireBody, serve: func(conn net.Conn) {
+		name: "sending a body over a wire", body: h1.MaxBody, serve: func(conn net.Conn) {
 			_, _ = io.ReadFull(conn, make([]byte, 8<<10))
 			time.Sleep(time.Hour)
 		},

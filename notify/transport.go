@@ -4,16 +4,18 @@ import (
 	"cmp"
 	"net/http"
 	"time"
+
+	"github.com/ringback/ringback/notify/h1"
 )
 
-// maxHeaderNetHTTP is net/http's own bound of a header. Over HTTP/1 a headerLimit acts before it. Over HTTP/2 a header that
-// goes much beyond it costs the connection and all requests on it, so it leaves some room above MaxHeader, in which a
+// maxHeaderNetHTTP is net/http's own bound of a header. Over HTTP/1 an h1.HeaderLimit acts before it. Over HTTP/2 a header that
+// goes much beyond it costs the connection and all requests on it, so it leaves some room above h1.MaxHeader, in which a
 // header costs its own request alone.
-const maxHeaderNetHTTP = MaxHeader * 3 / 2
+const maxHeaderNetHTTP = h1.MaxHeader * 3 / 2
 
-// A transport sends requests of attempts over a wire, and by net/http's transport where that does not serve them.
+// A transport sends requests of attempts by package h1, and by net/http's transport where that does not serve them.
 type transport struct {
-	wire   *wire
+	plain  *plainTransport
 	others *http.Transport
 	http1  *hostSet
 }
@@ -25,7 +27,7 @@ func newTransport(o Options, d *dialer, alone bool) *transport {
 	mostOfHost := cmp.Or(o.MaxIdleConnsPerHost, min(256, most))
 	return &transport{
 		http1: d.http1,
-		wire:  &wire{dial: d.straight, proxy: d.proxy, idle: newIdle(most, mostOfHost), alone: alone},
+		plain: &plainTransport{dial: d.straight, proxy: d.proxy, idle: newIdle(most, mostOfHost), alone: alone},
 		others: &http.Transport{
 			Proxy:                  nil,
 			DialContext:            d.plain,
@@ -53,8 +55,8 @@ func newTransport(o Options, d *dialer, alone bool) *transport {
 
 // RoundTrip is http.RoundTripper's, for requests of attempts.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if addr, ok := t.wire.serves(r); ok {
-		return t.wire.send(r, addr)
+	if addr, ok := t.plain.serves(r); ok {
+		return t.plain.send(r, addr)
 	}
 	a := attemptOf(r.Context())
 	a.bound()
@@ -66,7 +68,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.others.RoundTrip(r)
 	if err == nil && resp.ProtoMajor == 2 && tooLargeHTTP2(resp.Header) {
 		_ = resp.Body.Close()
-		return nil, errHeaderTooLarge
+		return nil, h1.ErrHeaderTooLarge
 	}
 	return resp, err
 }
@@ -76,7 +78,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 //
 // Which of the two a host speaks over TLS is known once it was dialled. Until then it is taken to be HTTP/2. The queue whose
 // dial showed HTTP/1 keeps the label of that dial. A request that is given a connection of another queue over HTTP/1 all the
-// same does not use it: see meteredConn.settle.
+// same does not use it: see countingConn.settle.
 func (t *transport) label(r *http.Request, a *attempt) string {
 	if r.URL.Scheme == "https" {
 		if queue, ok := t.http1.first(a.target); !ok || queue == a.queue {
@@ -86,7 +88,7 @@ func (t *transport) label(r *http.Request, a *attempt) string {
 	return queueLabel(a.queue)
 }
 
-// tooLargeHTTP2 holds a header against MaxHeader and MaxHeaderLines, with the count of bytes of RFC 9113 §6.5.2.
+// tooLargeHTTP2 holds a header against the bounds of h1, with the count of bytes of RFC 9113 §6.5.2.
 func tooLargeHTTP2(h http.Header) bool {
 	bytes, lines := 0, 0
 	for name, values := range h {
@@ -95,11 +97,11 @@ func tooLargeHTTP2(h http.Header) bool {
 			bytes += len(name) + len(value) + 32
 		}
 	}
-	return bytes > MaxHeader || lines > MaxHeaderLines
+	return bytes > h1.MaxHeader || lines > h1.MaxHeaderLines
 }
 
 // closeIdle closes what no attempt uses, and ends dials that none waits for.
 func (t *transport) closeIdle() {
-	t.wire.idle.close()
+	t.plain.idle.close()
 	t.others.CloseIdleConnections()
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/notify/h1"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -37,20 +38,20 @@ func TestPlainRequestsGoOverAWire(t *testing.T) {
 		"address": server.URL, "name": "http://localhost:" + port + "/x?y=z", "user": "http://a:b@127.0.0.1:" + port,
 	} {
 		req := ask(url)
-		req.Body = []byte(strings.Repeat("x", maxWireBody))
+		req.Body = []byte(strings.Repeat("x", h1.MaxBody))
 		result := only(newSender(t, Options{})).Deliver(t.Context(), req)
 		require.Equal(t, 200, result.Status, "%s: %s", name, result.Error)
-		require.Len(t, (<-got).body, maxWireBody)
+		require.Len(t, (<-got).body, h1.MaxBody)
 	}
 }
 
 func TestWhatAWireDoesNotServeGoesByNetHTTP(t *testing.T) {
 	server, got := recorder(t, (*httptest.Server).Start)
 	req := ask(server.URL)
-	req.Body = []byte(strings.Repeat("x", maxWireBody+1))
+	req.Body = []byte(strings.Repeat("x", h1.MaxBody+1))
 	require.Contains(t, only(newSender(t, Options{})).Deliver(t.Context(), req).Error, "dialled by net/http")
 	require.Equal(t, 200, newSender(t, Options{}).Deliver(t.Context(), req).Status)
-	require.Len(t, (<-got).body, maxWireBody+1)
+	require.Len(t, (<-got).body, h1.MaxBody+1)
 
 	name := ask("http://bücher.example")
 	require.Contains(t, only(newSender(t, Options{})).Deliver(t.Context(), name).Error, "dialled by net/http")
@@ -135,10 +136,10 @@ func TestAnIdleConnectionThatIsNotQuietIsNotUsed(t *testing.T) {
 			s := newSender(t, Options{})
 			require.Equal(t, 200, s.Deliver(t.Context(), ask(target)).Status)
 			meanwhile(<-first)
-			w := s.routes.plain.transport.wire
+			w := s.routes.plain.transport.plain
 			require.Eventually(t, func() bool {
-				conn, _ := w.idle.order.Front().Value.(*wireConn)
-				return !conn.quiet()
+				conn, _ := w.idle.order.Front().Value.(*idleConn)
+				return conn.HasUnread()
 			}, 10*time.Second, time.Millisecond)
 			result := s.Deliver(t.Context(), ask(target))
 			require.Equal(t, 200, result.Status, result.Error)
@@ -163,11 +164,11 @@ func TestAnAnswerCountsThoughTheRequestCouldNotBeWritten(t *testing.T) {
 		return &cutConn{Conn: near}, nil
 	}})
 	req := ask("http://a.example")
-	req.Body = []byte(strings.Repeat("x", maxWireBody))
+	req.Body = []byte(strings.Repeat("x", h1.MaxBody))
 	result := s.Deliver(t.Context(), req)
 	require.Equal(t, 401, result.Status, result.Error)
 	require.Equal(t, "no", string(result.Body))
-	require.Zero(t, s.routes.plain.transport.wire.idle.order.Len())
+	require.Zero(t, s.routes.plain.transport.plain.idle.order.Len())
 }
 
 // A cutConn takes one write.
@@ -205,7 +206,7 @@ func TestAnAttemptThatIsGivenUpEndsItsConnection(t *testing.T) {
 			s := newSender(t, Options{})
 			require.Equal(t, policy.ClassShutdown, s.Deliver(ctx, ask(url)).Class)
 			<-ended
-			require.Zero(t, s.routes.plain.transport.wire.idle.order.Len())
+			require.Zero(t, s.routes.plain.transport.plain.idle.order.Len())
 		})
 	}
 }
@@ -238,7 +239,7 @@ func TestAFailedWriteOverAWireIsClassified(t *testing.T) {
 		return &resetConn{Conn: near}, nil
 	}})
 	req := ask("http://a.example")
-	req.Body = []byte(strings.Repeat("x", maxWireBody))
+	req.Body = []byte(strings.Repeat("x", h1.MaxBody))
 	result := s.Deliver(t.Context(), req)
 	require.Equal(t, policy.ClassReset, result.Class, result.Error)
 }

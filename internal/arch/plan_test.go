@@ -74,9 +74,13 @@ var plan = []row{
 		others: []string{"golang.org/x/text/unicode/norm"},
 	},
 	{
+		pkg:    "notify/h1",
+		reason: "HTTP/1.1 over one connection; knows neither jobs nor how connections are made",
+	},
+	{
 		pkg:    "notify",
 		reason: "one request at a time; knows nothing of stores, so that no store can slow it down",
-		ours:   []string{"job", "notify/guard", "policy"},
+		ours:   []string{"job", "notify/guard", "notify/h1", "policy"},
 		others: []string{"github.com/hashicorp/go-retryablehttp"},
 	},
 	{

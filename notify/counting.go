@@ -1,36 +1,20 @@
 package notify
 
 import (
-	"crypto/tls"
 	"io"
 	"net"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/notify/h1"
 )
 
-// traffic is what was written to a connection.
-type traffic struct {
-	written atomic.Int64 // bytes
-	failed  atomic.Bool  // a write was cut off
-}
-
-func (t *traffic) note(n int, err error) {
-	if n > 0 {
-		t.written.Add(int64(n))
-	}
-	if err != nil {
-		t.failed.Store(true)
-	}
-}
-
-// A meteredConn observes what net/http's HTTP/1 writes to a connection: that alone tells whether a request that failed
+// A countingConn observes what net/http's HTTP/1 writes to a connection: that alone tells whether a request that failed
 // can have reached the peer, and whether it was sent whole. httptrace tells of net/http's own buffer instead. It lies
 // above TLS, so that handshakes and alerts do not count.
 //
-// It bounds the header of an answer, as a headerLimit does.
+// It bounds the header of an answer, as an h1.HeaderLimit does.
 //
 // It also keeps what follows an answer from being taken for the answer to the next request. net/http gives a connection
 // to the next request before it looks whether more came behind the answer:
@@ -43,9 +27,10 @@ func (t *traffic) note(n int, err error) {
 //
 // In the first two cases nothing of the request is written, so that it is sent anew. The same holds when the peer has
 // closed the connection meanwhile. When it does so later, the request may have been heard: the attempt fails.
-type meteredConn struct {
+type countingConn struct {
 	net.Conn
-	traffic
+	written atomic.Int64 // bytes
+	failed  atomic.Bool  // a write was cut off
 
 	queue job.Queue // of the request that it was given to first
 
@@ -53,46 +38,29 @@ type meteredConn struct {
 	settled sync.Cond // reading or closed became true; its L is &mu
 	reading bool      // net/http waits for bytes, so it has none left
 	closed  bool
-	head    headerLimit
+	head    h1.HeaderLimit
 	given   bool // to a request of which nothing is written, not the first on the connection
 	spoilt  bool // something came while it was given: an end, or bytes that are no answer
 
-	socket syscall.RawConn // nil: there is none to look at
-	look   func(uintptr)   // sets spoilt; made once, to spare an allocation
+	socket *h1.Socket
 }
 
-func newMeteredConn(conn net.Conn) *meteredConn {
-	c := &meteredConn{Conn: conn, socket: socketOf(conn)}
+func newCountingConn(conn net.Conn) *countingConn {
+	c := &countingConn{Conn: conn, socket: h1.NewSocket(conn)}
 	c.settled.L = &c.mu
-	c.look = func(fd uintptr) { c.spoilt = pending(fd) }
 	return c
 }
 
-// socketOf is what lies below a connection of ours.
-func socketOf(conn net.Conn) syscall.RawConn {
-	for {
-		switch c := conn.(type) {
-		case *tls.Conn:
-			conn = c.NetConn()
-		case *handshakeConn:
-			conn = c.Conn
-		case *prefixedConn:
-			conn = c.Conn
-		case syscall.Conn:
-			if socket, err := c.SyscallConn(); err == nil {
-				return socket
-			}
-			return nil
-		default:
-			return nil
-		}
-	}
-}
+// Written returns the bytes written so far.
+func (c *countingConn) Written() int64 { return c.written.Load() }
+
+// WriteFailed reports whether a write was cut off.
+func (c *countingConn) WriteFailed() bool { return c.failed.Load() }
 
 // settle gives the connection to a request other than its first, when net/http reads from it again or has closed it. It
 // does either at once: the request that had the connection before waits for nobody but the receiver, and has its answer.
 // To a request of another queue it is of no use: that is then sent anew.
-func (c *meteredConn) settle(queue job.Queue) {
+func (c *countingConn) settle(queue job.Queue) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for !c.reading && !c.closed {
@@ -102,11 +70,11 @@ func (c *meteredConn) settle(queue job.Queue) {
 	c.spoilt = c.spoilt || queue != c.queue
 }
 
-func (c *meteredConn) Read(p []byte) (int, error) {
+func (c *countingConn) Read(p []byte) (int, error) {
 	c.mu.Lock()
 	c.reading = true
 	c.settled.Broadcast()
-	tooLarge := c.head.err
+	tooLarge := c.head.Err()
 	c.mu.Unlock()
 	if tooLarge != nil {
 		return 0, tooLarge
@@ -116,7 +84,7 @@ func (c *meteredConn) Read(p []byte) (int, error) {
 	defer c.mu.Unlock()
 	c.reading = false
 	if !c.given {
-		if tooLarge := c.head.read(p[:n]); tooLarge != nil {
+		if tooLarge := c.head.Read(p[:n]); tooLarge != nil {
 			return 0, tooLarge
 		}
 		return n, err
@@ -129,34 +97,35 @@ func (c *meteredConn) Read(p []byte) (int, error) {
 }
 
 // Write fails without a byte when the connection is spoilt.
-func (c *meteredConn) Write(p []byte) (int, error) {
+func (c *countingConn) Write(p []byte) (int, error) {
 	if !c.begin() {
 		return 0, net.ErrClosed
 	}
 	n, err := c.Conn.Write(p)
-	c.note(n, err)
+	c.written.Add(int64(n))
+	if err != nil {
+		c.failed.Store(true)
+	}
 	return n, err
 }
 
 // begin reports whether a request may be written. From now on what is read is its answer.
-func (c *meteredConn) begin() bool {
+func (c *countingConn) begin() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.given && !c.spoilt && c.socket != nil {
-		if err := c.socket.Control(c.look); err != nil {
-			c.spoilt = true // it was closed
-		}
+	if c.given && !c.spoilt {
+		c.spoilt = c.socket.HasUnread()
 	}
 	if c.spoilt {
 		return false
 	}
 	if c.given {
-		c.given, c.head = false, headerLimit{}
+		c.given, c.head = false, h1.HeaderLimit{}
 	}
 	return true
 }
 
-func (c *meteredConn) Close() error {
+func (c *countingConn) Close() error {
 	c.mu.Lock()
 	c.closed = true
 	c.settled.Broadcast()

@@ -1,18 +1,25 @@
-package notify
+package h1
 
 import (
 	"bytes"
 	"errors"
 )
 
-// errHeaderTooLarge is what becomes of an answer beyond MaxHeader or MaxHeaderLines.
-var errHeaderTooLarge = errors.New("the header of the answer is too large")
+// Bounds of a response's header, interim responses (1xx) included: bytes, and fields. Over HTTP/2 a field counts 32 bytes
+// more than it has (RFC 9113 §6.5.2), and interim responses have a bound of half as much again to themselves.
+const (
+	MaxHeader      = 16 << 10
+	MaxHeaderLines = 100
+)
 
-// A headerLimit bounds the header of an answer over HTTP/1, interim answers (1xx) included, while its bytes come in: a
+// ErrHeaderTooLarge is the error of a response whose header is beyond MaxHeader or MaxHeaderLines.
+var ErrHeaderTooLarge = errors.New("the header of the answer is too large")
+
+// A HeaderLimit bounds the header of a response over HTTP/1, interim responses included, while its bytes come in: a
 // header of many short lines takes up some sixteen times as much memory once it is parsed. The zero value is at the
-// beginning of an answer.
-type headerLimit struct {
-	done  bool  // the final answer's header has ended: what follows is a body
+// beginning of a response.
+type HeaderLimit struct {
+	done  bool  // the final response's header has ended: what follows is a body
 	err   error // it is too large
 	bytes int
 	lines int // fields: neither the status line nor the empty one
@@ -26,9 +33,12 @@ type headerLimit struct {
 	interim bool
 }
 
-// read counts bytes of the answer. Once it has failed it does so again: net/http looks ahead in a header, and forgets an
+// Err is the error that Read has returned, if any.
+func (h *HeaderLimit) Err() error { return h.err }
+
+// Read counts bytes of the response, and fails with ErrHeaderTooLarge. Once it has failed it does so again: net/http looks ahead in a header, and forgets an
 // error that it meets there.
-func (h *headerLimit) read(p []byte) error {
+func (h *HeaderLimit) Read(p []byte) error {
 	for len(p) > 0 && !h.done && h.err == nil {
 		line, ended := p, false
 		if end := bytes.IndexByte(p, '\n'); end >= 0 {
@@ -36,7 +46,7 @@ func (h *headerLimit) read(p []byte) error {
 		}
 		p = p[len(line):]
 		if h.bytes += len(line); h.bytes > MaxHeader {
-			h.err = errHeaderTooLarge
+			h.err = ErrHeaderTooLarge
 		}
 		if h.length == 0 {
 			h.first = line[0]
@@ -54,7 +64,7 @@ func (h *headerLimit) read(p []byte) error {
 
 // readStatus finds the status in a part of the status line, as net/http's ReadResponse does: behind the first space and
 // others that follow it.
-func (h *headerLimit) readStatus(part []byte) {
+func (h *HeaderLimit) readStatus(part []byte) {
 	if !h.spaced {
 		space := bytes.IndexByte(part, ' ')
 		if space < 0 {
@@ -75,7 +85,7 @@ func (h *headerLimit) readStatus(part []byte) {
 }
 
 // endLine notes the end of a line.
-func (h *headerLimit) endLine() {
+func (h *HeaderLimit) endLine() {
 	empty := h.length == 1 || h.length == 2 && h.first == '\r'
 	h.length = 0
 	switch {
@@ -84,10 +94,10 @@ func (h *headerLimit) endLine() {
 		h.interim = h.status[0] == '1' && string(h.status[:]) != "101"
 	case !empty:
 		if h.lines++; h.lines > MaxHeaderLines {
-			h.err = errHeaderTooLarge
+			h.err = ErrHeaderTooLarge
 		}
 	case h.interim:
-		*h = headerLimit{err: h.err, bytes: h.bytes, lines: h.lines}
+		*h = HeaderLimit{err: h.err, bytes: h.bytes, lines: h.lines}
 	default:
 		h.done = true
 	}

@@ -1,4 +1,4 @@
-package notify
+package h1
 
 import (
 	"bufio"
@@ -9,10 +9,9 @@ import (
 	"strconv"
 )
 
-// writeRequest writes a request of a Sender's as net/http's Request.Write does, which takes twice as long: it finds out
-// again what is known of them. Their header and method can be sent as they are (see Sender.header), their body lies in
-// memory and has the length that they say, and plainHostPort holds of their host. An error is the writer's, and shows when
-// it is flushed.
+// writeRequest writes a request as net/http's Request.Write does, which takes twice as long: it checks again what the caller
+// has checked (see the package's doc), and the body has the length that the request says. An error is the writer's, and shows
+// when it is flushed.
 func writeRequest(w *bufio.Writer, r *http.Request) {
 	line(w, r.Method, " ", r.URL.RequestURI(), " HTTP/1.1\r\n")
 	line(w, "Host: ", r.Host, "\r\n")

@@ -3,7 +3,6 @@ package notify
 import (
 	"bufio"
 	"bytes"
-	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -14,16 +13,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/notify/h1"
 	"github.com/ringback/ringback/policy"
 )
 
 // given is a connection that a second request has been given, and its reader, which waits: what it reads comes from the
 // channel.
-func given(t *testing.T) (c *meteredConn, peer net.Conn, read chan error) {
+func given(t *testing.T) (c *countingConn, peer net.Conn, read chan error) {
 	t.Helper()
 	near, peer := net.Pipe()
 	t.Cleanup(func() { _, _ = near.Close(), peer.Close() })
-	c = newMeteredConn(near)
+	c = newCountingConn(near)
 	read = make(chan error, 1)
 	go func() {
 		_, err := c.Read(make([]byte, 8))
@@ -34,13 +34,13 @@ func given(t *testing.T) (c *meteredConn, peer net.Conn, read chan error) {
 }
 
 func TestAConnectionIsGivenOnWhenItIsReadAgainOrClosed(t *testing.T) {
-	for name, do := range map[string]func(*meteredConn){
-		"read":   func(c *meteredConn) { _, _ = c.Read(make([]byte, 1)) },
-		"closed": func(c *meteredConn) { _ = c.Close() },
+	for name, do := range map[string]func(*countingConn){
+		"read":   func(c *countingConn) { _, _ = c.Read(make([]byte, 1)) },
+		"closed": func(c *countingConn) { _ = c.Close() },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			near, peer := net.Pipe()
-			c, settled := newMeteredConn(near), false
+			c, settled := newCountingConn(near), false
 			go func() {
 				c.settle(c.queue)
 				settled = true
@@ -92,29 +92,17 @@ func TestARequestIsNotWrittenWhenSomethingLiesInTheSocket(t *testing.T) {
 			"the layer": func(conn net.Conn) net.Conn { return &handshakeConn{Conn: &prefixedConn{Conn: conn}} },
 		} {
 			near, far := connected(t)
-			c := newMeteredConn(over(near))
+			c := newCountingConn(over(near))
 			c.given = true
 			if come != nil {
 				come(far)
-				require.Eventually(t, func() bool {
-					lies := false
-					require.NoError(t, c.socket.Control(func(fd uintptr) { lies = pending(fd) }))
-					return lies
-				}, 10*time.Second, time.Millisecond)
+				require.Eventually(t, c.socket.HasUnread, 10*time.Second, time.Millisecond)
 			}
 			_, err := io.WriteString(c, "POST /")
 			require.Equal(t, come == nil, err == nil, "%s over %s: %v", name, layer, err)
 			require.Equal(t, come == nil, c.written.Load() > 0, "%s over %s", name, layer)
 		}
 	}
-}
-
-func TestTheSocketBelowTLSIsLookedAt(t *testing.T) {
-	near, _ := connected(t)
-	require.NotNil(t, socketOf(tls.Client(&handshakeConn{Conn: near}, new(tls.Config))))
-	require.NotNil(t, socketOf(tls.Client(&handshakeConn{Conn: tls.Client(near, new(tls.Config))}, new(tls.Config))), "below two")
-	pipe, _ := net.Pipe()
-	require.Nil(t, socketOf(pipe))
 }
 
 // connected are both ends of a TCP connection.
@@ -146,7 +134,7 @@ func TestAConnectionThatWasClosedMeanwhileCostsNoAttempt(t *testing.T) {
 	s := newSender(t, Options{})
 	for n := range attempts {
 		req := ask("http://" + addr)
-		req.Body = bytes.Repeat([]byte("x"), 1+n/(attempts/2)*maxWireBody) // over a wire, then by net/http
+		req.Body = bytes.Repeat([]byte("x"), 1+n/(attempts/2)*h1.MaxBody) // over a wire, then by net/http
 		result := s.Deliver(t.Context(), req)
 		require.Equal(t, http.StatusOK, result.Status, result.Error)
 		<-closed
@@ -161,7 +149,7 @@ func TestWhoSpeaksFirstIsNoReceiver(t *testing.T) {
 	s := newSender(t, Options{})
 	for n := range 100 { // it may be read before an answer is expected, or afterwards
 		req := ask("http://" + addr)
-		req.Body = bytes.Repeat([]byte("x"), 1+n%2*maxWireBody) // over a wire, and by net/http
+		req.Body = bytes.Repeat([]byte("x"), 1+n%2*h1.MaxBody) // over a wire, and by net/http
 		result := s.Deliver(t.Context(), req)
 		require.Contains(t, []policy.ErrorClass{policy.ClassHTTP, policy.ClassReset}, result.Class, result.Error)
 		require.NotContains(t, result.Error, "readLoop")

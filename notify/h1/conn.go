@@ -1,0 +1,179 @@
+package h1
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+)
+
+// MaxBody is the longest body of a request, in bytes: the system takes as much at once, whatever the receiver reads of it.
+const MaxBody = 16 << 10
+
+// ErrSpokeFirst fails a request to a receiver that sent something before it was asked.
+var ErrSpokeFirst = errors.New("the receiver spoke before it was asked, which ended the connection")
+
+// A Conn is a connection over which one request at a time is sent.
+type Conn struct {
+	net.Conn
+	*Socket
+
+	in      *bufio.Reader
+	out     *bufio.Writer
+	used    bool
+	written int64
+	failed  bool        // a write failed
+	readErr error       // what ended reading, if anything
+	header  HeaderLimit // of the response under way
+}
+
+// NewConn makes a Conn of a connection to a receiver, which nothing was sent over.
+func NewConn(conn net.Conn) *Conn {
+	c := &Conn{Conn: conn, Socket: NewSocket(conn)}
+	c.in, c.out = bufio.NewReader(c), bufio.NewWriter(c)
+	return c
+}
+
+// Supports reports whether a Conn can send a request: one over http, to a host that is written in a URL as it is in a
+// request, with a body of MaxBody at most. It is false on systems where HasUnread sees nothing.
+func Supports(r *http.Request) bool {
+	return seesUnread && r.URL.Scheme == "http" && r.ContentLength >= 0 && r.ContentLength <= MaxBody && plainHostPort(r.Host)
+}
+
+// Hooks follow a request. Each may be nil.
+type Hooks struct {
+	// Wrote is called when the request was written, or as much of it as could be.
+	Wrote func(err error)
+	// Done is called once after a response: when its body has ended or was closed, at once if it has none. Unless the
+	// connection is reusable it must be closed.
+	Done func(reusable bool)
+}
+
+// RoundTrip sends a request and reads the response up to its body. After an error the connection must be closed.
+func (c *Conn) RoundTrip(r *http.Request, hooks Hooks) (*http.Response, error) {
+	c.header = HeaderLimit{}
+	if !c.used && c.HasUnread() {
+		if _, err := c.in.Peek(1); err != nil {
+			return nil, err
+		}
+		return nil, ErrSpokeFirst
+	}
+	c.used = true
+	before := c.written
+	writeRequest(c.out, r)
+	writeErr := c.out.Flush()
+	if writeErr != nil && c.written == before {
+		return nil, writeErr
+	}
+	if hooks.Wrote != nil {
+		hooks.Wrote(writeErr)
+	}
+	resp, err := c.readResponse(r)
+	switch {
+	case writeErr != nil && err != nil:
+		return nil, writeErr
+	case err != nil:
+		return nil, err
+	}
+	resp.Close = resp.Close || r.Close || writeErr != nil
+	b := &body{ReadCloser: resp.Body, conn: c, resp: resp, done: hooks.Done}
+	if resp.Body == http.NoBody {
+		b.end(true)
+		return resp, nil
+	}
+	resp.Body = b
+	return resp, nil
+}
+
+// readResponse reads the header of the final response.
+func (c *Conn) readResponse(r *http.Request) (*http.Response, error) {
+	if _, err := c.in.Peek(1); err != nil {
+		return nil, err // as it is: the end of a connection without a response is not that of one in its middle
+	}
+	for {
+		resp, err := http.ReadResponse(c.in, r)
+		if err != nil {
+			return nil, c.readError(err)
+		}
+		if resp.StatusCode >= 200 || resp.StatusCode < 100 || resp.StatusCode == http.StatusSwitchingProtocols {
+			c.header.done = true
+			return resp, nil
+		}
+	}
+}
+
+// Read bounds the header of a response.
+func (c *Conn) Read(p []byte) (int, error) {
+	if c.header.err != nil {
+		return 0, c.header.err
+	}
+	n, err := c.Conn.Read(p)
+	if tooLarge := c.header.Read(p[:n]); tooLarge != nil {
+		n, err = 0, tooLarge
+	}
+	if err != nil {
+		c.readErr = err
+	}
+	return n, err
+}
+
+// readError is the error of the connection that ended the reading of a response: net/http calls a response malformed that
+// was cut off.
+func (c *Conn) readError(err error) error {
+	if c.readErr == nil || errors.Is(c.readErr, io.EOF) {
+		return err
+	}
+	return c.readErr
+}
+
+// Write counts what is written.
+func (c *Conn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.written += int64(n)
+	c.failed = c.failed || err != nil
+	return n, err
+}
+
+// Written returns the bytes written so far.
+func (c *Conn) Written() int64 { return c.written }
+
+// WriteFailed reports whether a write was cut off.
+func (c *Conn) WriteFailed() bool { return c.failed }
+
+// A body is that of a response. Its end decides about the connection.
+type body struct {
+	io.ReadCloser
+
+	conn  *Conn
+	resp  *http.Response
+	ended bool
+	done  func(reusable bool)
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	switch {
+	case err == nil:
+	case errors.Is(err, io.EOF):
+		b.end(true)
+	default:
+		b.end(false)
+		err = b.conn.readError(err)
+	}
+	return n, err
+}
+
+// Close reads nothing more: net/http's own body would read on to its end.
+func (b *body) Close() error {
+	b.end(false)
+	return nil
+}
+
+func (b *body) end(whole bool) {
+	if b.ended || b.done == nil {
+		return
+	}
+	b.ended = true
+	b.done(whole && !b.resp.Close && b.resp.StatusCode >= 200 && b.conn.in.Buffered() == 0)
+}
