@@ -21,5 +21,5 @@ func (a *api) refuseUnread(w http.ResponseWriter, r *http.Request, p *response.P
 	stop := a.onShutdown(func() { limits.End(p) })
 	defer stop()
 	p.Write(w)
-	_ = limits.Linger(r.Body, rc.Flush) // fails only when the client is gone
+	_ = limits.Linger(r.Body, rc.Flush) // fails only when client disconnected
 }

@@ -61,7 +61,7 @@ func TestWhomToTellNeverChanges(t *testing.T) {
 	require.Equal(t, http.StatusUnprocessableEntity, w.Code)
 	p := problemIn(t, w)
 	require.ElementsMatch(t, []string{"/on_dead", "/on_delivered"}, p.fields())
-	require.Contains(t, p.Errors[0].Detail, "never changes")
+	require.Contains(t, p.Errors[0].Detail, "cannot be changed")
 	f.untouched(t)
 }
 

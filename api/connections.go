@@ -131,7 +131,7 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !c.begin(of) && !isMonitoring(r) {
 		c.refused.warn("too many requests under way, answering 503", "max", c.maxBusy)
 		w.Header()["Connection"] = closeIt
-		response.NewProblem(http.StatusServiceUnavailable, "too many requests are under way: try again").Write(w)
+		response.NewProblem(http.StatusServiceUnavailable, "too many requests in flight, retry").Write(w)
 		return
 	}
 	c.next.ServeHTTP(w, r)

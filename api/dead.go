@@ -10,7 +10,7 @@ import (
 )
 
 // onlyDead says why a job was left as it is that has not died.
-const onlyDead = "only dead jobs are worked with here"
+const onlyDead = "only dead jobs can be selected here"
 
 // dead lists dead letters, of a topic or of all.
 func (a *api) dead(w http.ResponseWriter, r *http.Request) error {

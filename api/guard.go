@@ -79,7 +79,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case g.checkHost && !g.loopback && !toAddress(r.Host) && !g.isAllowedHost(r.Host):
 		g.forbid(w, r, "this server needs no token and serves requests to addresses, localhost and the names in --allowed-hosts only")
 	case g.origin.Check(r) != nil:
-		g.forbid(w, r, "web pages of other origins are not served")
+		g.forbid(w, r, "cross-origin requests are refused")
 	case g.needsToken && strings.HasPrefix(r.URL.Path, "/v1/") && !g.hasToken(r):
 		reason := "missing token"
 		if len(r.Header.Values("Authorization")) > 0 {

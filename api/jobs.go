@@ -47,8 +47,8 @@ func registrationStatus(result *store.RoutedResult) (status int, p *response.Pro
 		return 0, response.NewProblem(http.StatusConflict, "the job "+result.Job.ID+
 			" was cancelled: POST /v1/jobs/"+result.Job.ID+"/revive to send it after all, or choose another id")
 	default:
-		return 0, response.NewProblem(http.StatusConflict, "another request was registered under the id "+result.Job.ID+
-			": the same request again must be the same in every field")
+		return 0, response.NewProblem(http.StatusConflict, "the id "+result.Job.ID+
+			" belongs to a different request: a repeated request must be identical in every field")
 	}
 }
 
@@ -83,7 +83,7 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	for _, name := range []string{"reason", "status"} {
 		if q.Get(name) != "" && filter.State != job.Dead {
-			q.AddError(request.QueryField(name), "selects among dead jobs: it needs state=dead")
+			q.AddError(request.QueryField(name), "requires state=dead")
 		}
 	}
 	q.CheckFilter("?", &filter)
@@ -121,7 +121,7 @@ func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
 		return p
 	}
 	if edit.Labels != nil && strings.HasPrefix(ref.ID, ownIDs) {
-		return response.Invalid(job.FieldError{Field: "/labels", Detail: "of a job that Ringback made never change: they say who signs it"})
+		return response.Invalid(job.FieldError{Field: "/labels", Detail: "of a job created by Ringback cannot be changed: they select the signing secret"})
 	}
 	edit.IfVersion = version
 	return a.change(w, r, ref, edit, "only scheduled and ready jobs can be changed")
@@ -203,7 +203,7 @@ func (a *api) showJob(w http.ResponseWriter, j *job.Job) error {
 	held, ok := a.bodies.ReserveAnswer(answerSize(j))
 	defer held.Release()
 	if !ok {
-		return response.Overloaded("too many bytes of answers are under way: try again, with fewer requests at a time")
+		return response.Overloaded("too many response bytes in flight: retry with fewer requests")
 	}
 	o := beginJob(w, j)
 	defer o.Free()

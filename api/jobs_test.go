@@ -82,7 +82,7 @@ func TestTheSameRequestAgainIsAnswered200(t *testing.T) {
 
 func TestAnIDInUseIsA409ThatSaysWhatToDo(t *testing.T) {
 	for state, says := range map[job.State]string{
-		job.Cancelled: "/v1/jobs/a/revive", job.Scheduled: "another request", "": "another request",
+		job.Cancelled: "/v1/jobs/a/revive", job.Scheduled: "a different request", "": "a different request",
 	} {
 		f := newFake()
 		f.register = func(n job.New) store.RoutedResult {

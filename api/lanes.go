@@ -153,7 +153,7 @@ func (a *api) deleteLane(w http.ResponseWriter, r *http.Request) error {
 // noLane says of a lane without settings how they begin.
 func noLane(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return response.NewProblem(http.StatusNotFound, "the lane has no settings of its own: a PUT gives it some; its topic's hold")
+		return response.NewProblem(http.StatusNotFound, "the lane has no settings: create them with PUT, or use its topic's")
 	}
 	return err
 }

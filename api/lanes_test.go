@@ -19,7 +19,7 @@ func TestALaneIsPutChangedPausedAndDeleted(t *testing.T) {
 	const path = "/v1/topics/order.close/lanes/customer-42"
 	w := call(t, h, http.MethodGet, path, "")
 	require.Equal(t, http.StatusNotFound, w.Code)
-	require.Contains(t, problemIn(t, w).Detail, "a PUT gives it some")
+	require.Contains(t, problemIn(t, w).Detail, "create them with PUT")
 
 	w = call(t, h, http.MethodPut, path, `{"url": "https://a.example/", "headers": {"authorization": "Bearer hunter2", "X-A": "1"},
 		"lane_concurrency": 4, "lane_rate": "5/90s", "paused": true}`)

@@ -203,7 +203,7 @@ func TestAShutdownEndsStreams(t *testing.T) {
 		require.LessOrEqual(t, time.Since(began), ndjson.LingerTimeout)
 		require.Len(t, rest, 1)
 		require.Equal(t, 503, rest[0].Status)
-		require.Contains(t, rest[0].Error.Detail, "this process is ending")
+		require.Contains(t, rest[0].Error.Detail, "the server is shutting down")
 		require.NoError(t, <-shut)
 	})
 }

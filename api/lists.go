@@ -63,7 +63,7 @@ func (l *listLimiter) release(n int) {
 func (a *api) serveList(w http.ResponseWriter, r *http.Request, limit int, write func(o *response.Buffer) error) error {
 	release, ok := a.lists.acquire(r.Context(), limit)
 	if !ok {
-		return response.Overloaded("too many lists are being read: try again, or ask for fewer items at a time")
+		return response.Overloaded("too many lists in flight: retry, or use a smaller limit")
 	}
 	o := response.NewBuffer()
 	defer o.Free()
@@ -77,7 +77,7 @@ func (a *api) serveList(w http.ResponseWriter, r *http.Request, limit int, write
 	held, ok := a.bodies.ReserveAnswer(min(o.Cap(), a.bodies.Large())) // one always fits
 	defer held.Release()
 	if !ok {
-		return response.Overloaded("too many bytes of answers are under way: try again, with a smaller limit or fewer requests at a time")
+		return response.Overloaded("too many response bytes in flight: retry with a smaller limit or fewer requests")
 	}
 	o.Send(w, http.StatusOK)
 	return nil

@@ -81,7 +81,7 @@ func (a *api) removeSecret(w http.ResponseWriter, r *http.Request) error {
 	}
 	err = a.service.RemoveSecret(r.Context(), owner, r.PathValue("id"))
 	if errors.Is(err, store.ErrNotFound) {
-		return response.NewProblem(http.StatusNotFound, "there is no such secret")
+		return response.NewProblem(http.StatusNotFound, "no such secret")
 	}
 	if err != nil {
 		return err

@@ -64,7 +64,7 @@ func TestASecretIsMadeOrGivenAndShownOnce(t *testing.T) {
 			require.JSONEq(t, `{"keys": []}`, call(t, h, http.MethodGet, owner+"/keys", "").Body.String())
 			w = call(t, h, http.MethodDelete, owner+"/secrets/"+id, "")
 			require.Equal(t, http.StatusNotFound, w.Code)
-			require.Equal(t, "there is no such secret", problemIn(t, w).Detail)
+			require.Equal(t, "no such secret", problemIn(t, w).Detail)
 		}
 	}
 }

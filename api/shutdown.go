@@ -30,7 +30,7 @@ func (g *shutdownHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (a *api) notFound(_ http.ResponseWriter, r *http.Request) error {
 	if a.healthOnly && (r.URL.Path == "/v1" || strings.HasPrefix(r.URL.Path, "/v1/")) {
 		return response.NewProblem(http.StatusMisdirectedRequest,
-			"this process only delivers: ask a process with the role api")
+			"this process only delivers: use a process with the role api")
 	}
-	return response.NewProblem(http.StatusNotFound, "there is nothing at this path; /openapi.yaml lists what there is")
+	return response.NewProblem(http.StatusNotFound, "no such path: see /openapi.yaml")
 }

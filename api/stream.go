@@ -35,7 +35,7 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 	deadlines := ndjson.NewDeadlines(rc)
 	stop := a.onShutdown(func() {
 		deadlines.End(response.NewProblem(http.StatusServiceUnavailable,
-			"this process is ending: what has no result is not registered; send it again"))
+			"the server is shutting down: lines without a result are not registered, send them again"))
 	})
 	defer stop()
 	select {
@@ -44,7 +44,7 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 	default:
 		w.Header()["Connection"] = closeIt
 		p := response.Overloaded(fmt.Sprintf(
-			"there are %d streams already: wait for one to end, or send the jobs as JSON", maxStreams))
+			"the maximum of %d streams is open: retry later, or send the jobs as JSON", maxStreams))
 		a.warnOverload(r, p)
 		p.Write(w)
 		_ = deadlines.Linger(r.Body, rc.Flush) // a client that is gone is not told
@@ -59,7 +59,7 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 	h["Connection"] = closeIt
 	deadlines.BeginResponse(w)
 
-	t := ndjson.NewResultBuffer(w, rc, request.Metered(r), deadlines.Ended, func() { deadlines.End(response.NewProblem(http.StatusBadRequest, "the client is gone")) })
+	t := ndjson.NewResultBuffer(w, rc, request.Metered(r), deadlines.Ended, func() { deadlines.End(response.NewProblem(http.StatusBadRequest, "client disconnected")) })
 	defer t.Stop()
 	maxLine := int(request.Limit(a.maxBody))
 	s := stream{
@@ -126,7 +126,7 @@ func (s *stream) registerLines(ctx context.Context) *response.Problem {
 		}
 		if jobs += len(group); jobs > request.MaxBatchJobs {
 			return response.NewProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf(
-				"line %d is one job too many: a stream must be at most %d; send the rest in another", group[0].N, request.MaxBatchJobs))
+				"line %d exceeds the maximum of %d jobs: send the rest in another stream", group[0].N, request.MaxBatchJobs))
 		}
 		s.register(ctx, group)
 		s.passOn()

@@ -74,9 +74,9 @@ func TestAStreamTellsEveryOutcomeAndOneBadLineSpoilsNoOther(t *testing.T) {
 	}{
 		{`{"id": "bad"`, 400, "line 3, column 12"},
 		{`{"id": "bad"} {}`, 400, "line 3, column 15"},
-		{`{"id": "b` + "\xff" + `"}`, 400, "not in UTF-8 at line 3, column 10"},
+		{`{"id": "b` + "\xff" + `"}`, 400, "invalid UTF-8 at line 3, column 10"},
 		{"\xef\xbb\xbf{}", 400, "line 3, column 1"},
-		{`{"id": "bad", "id": "bad"}`, 400, "line 3: the JSON cannot be read: /id stands twice"},
+		{`{"id": "bad", "id": "bad"}`, 400, "line 3: duplicate key /id"},
 		{`nonsense`, 400, "line 3, column 2"},
 		{`[`, 400, "line 3, column 1"},
 		{`{"id": "a.b"}`, 422, "/id"},
@@ -336,7 +336,7 @@ func TestSoManyStreamsAreTakenAtATime(t *testing.T) {
 		require.True(t, resp.Close)
 		text, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
-		require.Contains(t, string(text), "there are 64 streams already")
+		require.Contains(t, string(text), "the maximum of 64 streams is open")
 		require.NoError(t, s.conn.Close())
 		<-h.returned
 	}

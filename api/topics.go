@@ -151,7 +151,7 @@ func (a *api) changeTopic(
 // rejectSelfNotification refuses callbacks that would never be made, since nobody is told of a callback's own end, and the alarm that
 // would tell of itself, since it is a job of this topic.
 func rejectSelfNotification(t policy.Topic) *response.Problem {
-	const detail = "is not served for " + job.CallbackTopic + ": nobody is told of a callback's own end"
+	const detail = "is not supported for " + job.CallbackTopic + ": callbacks send no callbacks"
 	var faults []job.FieldError
 	if t.OnDelivered != nil {
 		faults = append(faults, job.FieldError{Field: "/on_delivered", Detail: detail})
@@ -161,7 +161,7 @@ func rejectSelfNotification(t policy.Topic) *response.Problem {
 	}
 	if t.OnBacklog != nil {
 		faults = append(faults, job.FieldError{
-			Field: "/on_backlog", Detail: "is not served for " + job.CallbackTopic + ": the alarm would wait in the backlog that it tells of",
+			Field: "/on_backlog", Detail: "is not supported for " + job.CallbackTopic + ": the alarm would be part of its own backlog",
 		})
 	}
 	if len(faults) == 0 {
@@ -173,7 +173,7 @@ func rejectSelfNotification(t policy.Topic) *response.Problem {
 // noTopic says of a topic that is not found how one begins.
 func noTopic(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return response.NewProblem(http.StatusNotFound, "there is no such topic: a PUT or the first job makes it")
+		return response.NewProblem(http.StatusNotFound, "no such topic: create it with PUT, or register a job")
 	}
 	return err
 }

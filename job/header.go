@@ -91,7 +91,7 @@ func headerFaults(at string, header map[string][]string, settings bool) []FieldE
 			continue
 		}
 		if slices.ContainsFunc(values, func(v string) bool { return !isFieldValue(v) }) {
-			fault("must not hold line breaks or other control characters")
+			fault("must not contain line breaks or other control characters")
 		}
 	}
 	return sorted(faults)
@@ -103,7 +103,7 @@ func nameFault(name string) string {
 		return "must have a name of the characters that RFC 9110 allows: A-Z a-z 0-9 and !#$%&'*+-.^_`|~"
 	}
 	if ReservedHeader(name) {
-		return "must not be set: Ringback or the connection sees to it"
+		return "must not be set: Ringback or the connection sets it"
 	}
 	return ""
 }

@@ -74,7 +74,7 @@ func ValidateTopic(t policy.Topic) []FieldError {
 	if b := t.OnBacklog; b != nil {
 		faults = append(faults, tellFaults("/on_backlog", &b.Callback)...)
 		if b.OlderThan == 0 && b.MoreThan == 0 {
-			faults = append(faults, FieldError{"/on_backlog", "must say older_than, more_than, or both"})
+			faults = append(faults, FieldError{"/on_backlog", "must set older_than, more_than, or both"})
 		}
 	}
 	return faults
@@ -98,18 +98,18 @@ func tellFaults(at string, c *policy.Callback) []FieldError {
 	faults := headerFaults(at+"/headers", c.Headers, true)
 	for name := range c.Headers {
 		if SameHeader(name, "Content-Type") {
-			faults = append(faults, FieldError{JSONPointer(at+"/headers", name), "must not be set: what is told is application/json"})
+			faults = append(faults, FieldError{JSONPointer(at+"/headers", name), "must not be set: callbacks are application/json"})
 		}
 	}
 	if c.URL == "" {
-		faults = append(faults, FieldError{at + "/url", "is needed"})
+		faults = append(faults, FieldError{at + "/url", "is required"})
 	}
 	return faults
 }
 
 // MutuallyExclusive is the fault of a field that stands beside another which says the same otherwise.
 func MutuallyExclusive(field, other string) FieldError {
-	return FieldError{Field: field, Detail: "must not stand beside " + other + ": send one of the two"}
+	return FieldError{Field: field, Detail: "cannot be combined with " + other}
 }
 
 // check asks the validator.
@@ -167,7 +167,7 @@ func targetFault(target string) string {
 	case u.Hostname() == "":
 		return "must name a host"
 	case u.User != nil:
-		return "must not hold a user or password: put them into a header such as Authorization"
+		return "must not contain a user or password: put them into a header such as Authorization"
 	case strings.Contains(target, "#"):
 		return "must not have a fragment, which is never sent: write a # that belongs to the URL as %23"
 	case strings.ContainsFunc(u.RawQuery, mustBeEscaped):
@@ -190,7 +190,7 @@ func timeFaults(field string, t, now time.Time, ahead time.Duration, years strin
 	if t.IsZero() || t.Unix() >= 0 && t.Sub(now) <= ahead {
 		return nil
 	}
-	return []FieldError{{Field: field, Detail: "must lie between 1970 and " + years + " years from now"}}
+	return []FieldError{{Field: field, Detail: "must be between 1970 and " + years + " years from now"}}
 }
 
 // labelFaults checks labels.

@@ -17,7 +17,7 @@ type Selection struct {
 // RevivePlan says how dead letters are sent again.
 type RevivePlan struct {
 	// Rate and LaneRate spread their first attempts evenly over time, all of them and those of each lane; zero: at once.
-	// LaneRate needs a filter: a job's lane is not known by its id.
+	// LaneRate requires a filter, not ids.
 	Rate     policy.Rate
 	LaneRate policy.Rate
 	// After is when their pace begins, from now on: Worked.NextDelay of the call that this one goes on from. Zero: at once.

@@ -20,4 +20,4 @@ type PublicKey struct {
 }
 
 // ErrContended: settings are changed by others all the time.
-var ErrContended = errors.New("it is being changed by others all the time: try again")
+var ErrContended = errors.New("too many concurrent updates, retry")

@@ -90,19 +90,19 @@ func (l *Deadlines) ReadError(err error, at int, halfway bool) *response.Problem
 		return l.cause
 	case errors.Is(err, errNoMemory):
 		return response.Overloaded(fmt.Sprintf(
-			"too many bytes of requests are under way for line %d: what has no result is not registered; send it again", at))
+			"too many request bytes in flight for line %d: lines without a result are not registered, send them again", at))
 	case errors.Is(err, os.ErrDeadlineExceeded) && !time.Now().Before(l.until):
 		return tooSlow(StreamTimeout, "the stream")
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return tooSlow(LineTimeout, fmt.Sprintf("line %d", at))
 	case halfway:
-		return response.NewProblem(http.StatusBadRequest, fmt.Sprintf("the request ended before its end, within line %d: it is not registered", at))
+		return response.NewProblem(http.StatusBadRequest, fmt.Sprintf("request body truncated within line %d: the line is not registered", at))
 	default:
-		return response.NewProblem(http.StatusBadRequest, fmt.Sprintf("the request ended before its end, after line %d", at-1))
+		return response.NewProblem(http.StatusBadRequest, fmt.Sprintf("request body truncated after line %d", at-1))
 	}
 }
 
 func tooSlow(limit time.Duration, what string) *response.Problem {
 	return response.NewProblem(http.StatusRequestTimeout, fmt.Sprintf(
-		"%s did not arrive within %v: what has no result is not registered; send it again", what, limit))
+		"%s did not arrive within %v: lines without a result are not registered, send them again", what, limit))
 }

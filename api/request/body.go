@@ -75,7 +75,7 @@ func readBody(w http.ResponseWriter, r *http.Request, held *MeteredBody, limit i
 		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return nil, response.NewProblem(http.StatusRequestTimeout, fmt.Sprintf(
-				"the request did not arrive in time: within %v, and never more than %v without a byte of it", ReadTimeout, StallTimeout))
+				"request timeout: send the request within %v, and each part of it within %v", ReadTimeout, StallTimeout))
 		}
 		if err != nil {
 			return nil, readError(err)
@@ -142,7 +142,7 @@ func readError(err error) error {
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return tooLarge(e.Limit)
 	}
-	return response.NewProblem(http.StatusBadRequest, "the request ended before its end")
+	return response.NewProblem(http.StatusBadRequest, "request body truncated")
 }
 
 // RequireNoBody refuses a body where none is taken, rather than ignoring what it says; an empty object says nothing.
@@ -153,7 +153,7 @@ func RequireNoBody(r *http.Request) error {
 	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return readError(err)
 	case err == nil, len(text) > 0 && string(text) != "{}":
-		return response.NewProblem(http.StatusUnprocessableEntity, "this takes no body")
+		return response.NewProblem(http.StatusUnprocessableEntity, "the request must have no body")
 	}
 	return nil
 }

@@ -119,7 +119,7 @@ func Metered(r *http.Request) *MeteredBody {
 
 // tooManyBytes refuses a request whose body finds no room.
 func tooManyBytes() *response.Problem {
-	p := response.Overloaded("too many bytes of requests are under way: try again, with fewer or smaller requests at a time")
+	p := response.Overloaded("too many request bytes in flight: retry with fewer or smaller requests")
 	p.Unread = true
 	return p
 }

@@ -57,7 +57,7 @@ func (d *decoder) backlog(at string, value []byte, stored *policy.Backlog, merge
 	table := f.fields(d)
 	table["older_than"] = set(&b.OlderThan, d.positiveDuration)
 	table["more_than"] = set(&b.MoreThan, d.positiveInteger)
-	d.read(at, value, "an alarm", table)
+	d.read(at, value, "a backlog alarm", table)
 	b.Callback = *f.finish(d, told, merge)
 	return &b
 }

@@ -48,10 +48,10 @@ func (d *decoder) certificate(at string, value []byte, stored *policy.ClientCert
 	})
 	if len(d.errors) == before {
 		if c.Chain == "" {
-			d.AddError(at+"/chain", "is needed")
+			d.AddError(at+"/chain", "is required")
 		}
 		if c.Key == "" {
-			d.AddError(at+"/key", "is needed")
+			d.AddError(at+"/key", "is required")
 		}
 	}
 	return &c
@@ -75,7 +75,7 @@ func (d *decoder) chain(at string, raw []byte) string {
 		others = others || block.Type != "CERTIFICATE"
 	}
 	if others || strings.Contains(text, "PRIVATE KEY") {
-		d.AddError(at, "must hold certificates alone: it is shown, and a private key belongs into key")
+		d.AddError(at, "must contain certificates only: put the private key into key")
 	} else if raw[0] == '"' && certificates == 0 {
 		d.AddError(at, "must be certificates in PEM, the client's own first: -----BEGIN CERTIFICATE-----")
 	}
@@ -92,7 +92,7 @@ func (d *decoder) privateKey(at, text string) policy.Sealed {
 	case begin < 0:
 		d.AddError(at, "must be a private key in PEM: -----BEGIN PRIVATE KEY-----")
 	case !holdsKey([]byte(text[begin:])):
-		d.AddError(at, "must hold a private key in PEM that is not encrypted: -----BEGIN PRIVATE KEY-----")
+		d.AddError(at, "must contain an unencrypted private key in PEM: -----BEGIN PRIVATE KEY-----")
 	default:
 		return policy.Sealed(text[begin:])
 	}

@@ -43,7 +43,7 @@ func RequireNoIfMatch(r *http.Request) error {
 }
 
 func unsupportedCondition(name string) string {
-	return name + " is not supported here: only edits and runs of a job take a condition, and that is If-Match"
+	return name + " is not supported here: only edits and runs of a job accept a condition, which is If-Match"
 }
 
 // CheckEncoding refuses compressed content, and says what is taken instead (RFC 9110, 12.5.3).
@@ -55,7 +55,7 @@ func CheckEncoding(w http.ResponseWriter, r *http.Request) error {
 		if value = strings.TrimSpace(value); value != "" && !strings.EqualFold(value, "identity") {
 			w.Header().Set("Accept-Encoding", "identity")
 			return response.NewProblem(http.StatusUnsupportedMediaType, "the content coding "+strconv.Quote(value)+
-				" is not supported: send the content as it is, without the header Content-Encoding")
+				" is not supported: send the content uncompressed, without the header Content-Encoding")
 		}
 	}
 	return nil

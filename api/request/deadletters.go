@@ -70,13 +70,13 @@ func DecodeDeadLetters(text []byte, revival bool) (DeadLetterRequest, *response.
 	case f.All && (named || filtered):
 		f.errors = append(f.errors, job.MutuallyExclusive("/all", "ids or a filter"))
 	case len(f.errors) == 0 && !f.All && !named && !filtered:
-		f.AddError("", `must name ids, or a filter such as topic, or say "all": true to mean every dead letter`)
+		f.AddError("", `must set ids, a filter such as topic, or "all": true for every dead letter`)
 	}
 	if f.LaneRate.Limited() && named {
-		f.AddError("/lane_rate", "needs a filter: a job's lane is not known by its id")
+		f.AddError("/lane_rate", "requires a filter, not ids")
 	}
 	if delayed && !f.Rate.Limited() && !f.LaneRate.Limited() {
-		f.AddError("/delay", "needs rate or lane_rate beside it: it says where their pace goes on")
+		f.AddError("/delay", "requires rate or lane_rate")
 	}
 	return f, f.problem(job.Validate(job.New{Spec: job.Spec{URL: f.URL}, Delay: f.Delay, ExpiresIn: f.expiry()}, time.Time{}))
 }
@@ -144,7 +144,7 @@ func (d *decoder) CheckFilter(mark string, f *store.Filter) {
 	case !job.IsLane(f.Lane):
 		d.addErrorOnce(mark+"lane", "must be the name of a lane: 1 to 128 of A-Z a-z 0-9 . _ : [ ] and -")
 	case f.Topic == "":
-		d.addErrorOnce(mark+"lane", "needs a topic beside it: lanes are those of a topic")
+		d.addErrorOnce(mark+"lane", "requires a topic")
 	}
 	if f.Reason != "" && !slices.Contains(policy.Reasons(), f.Reason) {
 		d.addErrorOnce(mark+"reason", "must be one of "+reasonNames())

@@ -45,7 +45,7 @@ func (d *decoder) unknownField(at string, name []byte, what string) {
 // field that could not even be read is left out.
 func (d *decoder) problem(checked []job.FieldError) *response.Problem {
 	if d.duplicateKey != "" {
-		return response.NewProblem(http.StatusBadRequest, "the JSON cannot be read: "+d.duplicateKey+" stands twice")
+		return response.NewProblem(http.StatusBadRequest, "duplicate key "+d.duplicateKey)
 	}
 	if len(d.errors)+len(checked) == 0 {
 		return nil

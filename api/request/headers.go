@@ -52,7 +52,7 @@ func (h *headerForm) mergeInto(d *decoder, at string, stored map[string][]string
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		said[canonical] = true
 		if _, sealed := job.Sealed(values); sealed { // as only stored ones are
-			d.AddError(job.JSONPointer(at, name), "must not hold line breaks or other control characters")
+			d.AddError(job.JSONPointer(at, name), "must not contain line breaks or other control characters")
 		}
 		if old, kept := stored[canonical]; kept && job.SecretHeader(name) && isRedacted(values) {
 			values = old
@@ -77,7 +77,7 @@ func (h *headerForm) mergeInto(d *decoder, at string, stored map[string][]string
 }
 
 // ResendOnNewOrigin is said of a stored header that carries a secret, where the URL leads elsewhere.
-const ResendOnNewOrigin = "must be said again, or be null: its stored value was not for the host that the URL leads to now"
+const ResendOnNewOrigin = "must be resent (or set to null): the URL now points to a different origin"
 
 // checkOrigin refuses to keep a stored header that carries a secret for another origin.
 func (h *headerForm) checkOrigin(d *decoder, at, name string) {
@@ -89,7 +89,7 @@ func (h *headerForm) checkOrigin(d *decoder, at, name string) {
 // redactedPlaceholder refuses the stand-in for a secret where the secret must be: who reads, changes and sends back would overwrite
 // the secret with it.
 func (d *decoder) redactedPlaceholder(at string) {
-	d.AddError(at, "is the stand-in for a secret that is not shown: send the secret itself")
+	d.AddError(at, "is the placeholder of a redacted secret: send the secret itself")
 }
 
 // rejectRedacted refuses stand-ins among headers that are not put over others.

@@ -89,7 +89,7 @@ func DecodeEdit(raw []byte, now time.Time, maxBody int64) (store.Edit, *response
 		case bit == 0:
 			f.unknownField("", name, "a job")
 		case bit&FieldsEditable == 0:
-			f.AddError("/"+string(name), "never changes: cancel the job and register another")
+			f.AddError("/"+string(name), "cannot be changed: cancel the job and register another")
 		case !isNull(value) || bit == fieldBody:
 			f.read(bit, value)
 		case bit&fieldsRemovable == 0:
@@ -100,10 +100,10 @@ func DecodeEdit(raw []byte, now time.Time, maxBody int64) (store.Edit, *response
 		}
 	}
 	if f.present&fieldContentType != 0 && f.present&fieldsOfBody == 0 {
-		f.AddError("/content_type", "changes together with a body only")
+		f.AddError("/content_type", "can only be changed together with a body")
 	}
 	if f.present == 0 && len(f.errors) == 0 {
-		f.AddError("", "must name a field to change")
+		f.AddError("", "must set a field to change")
 	}
 	p := f.check(now, maxBody)
 	if p == nil {

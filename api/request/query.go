@@ -39,7 +39,7 @@ func NewQuery(r *http.Request, known ...string) *Query {
 		case !slices.Contains(known, name):
 			q.AddError(QueryField(name), "is not a parameter of this path")
 		case len(q.values[name]) > 1:
-			q.AddError(QueryField(name), "must stand once")
+			q.AddError(QueryField(name), "must be given once")
 		}
 	}
 	return q

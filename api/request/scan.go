@@ -23,7 +23,7 @@ func CheckJSON(text []byte, first int) error {
 		for r, size := utf8.DecodeRune(text); r != utf8.RuneError || size != 1; r, size = utf8.DecodeRune(text[at:]) {
 			at += size
 		}
-		return response.NewProblem(http.StatusBadRequest, "the JSON is not in UTF-8 at "+place(text[:at], first))
+		return response.NewProblem(http.StatusBadRequest, "invalid UTF-8 at "+place(text[:at], first))
 	}
 	if json.Valid(text) {
 		return nil
@@ -34,7 +34,7 @@ func CheckJSON(text []byte, first int) error {
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at = max(int(e.Offset)-1, 0)
 	}
-	return response.NewProblem(http.StatusBadRequest, fmt.Sprintf("the JSON cannot be read at %s: %v", place(text[:min(at, len(text))], first), err))
+	return response.NewProblem(http.StatusBadRequest, fmt.Sprintf("invalid JSON at %s: %v", place(text[:min(at, len(text))], first), err))
 }
 
 // place names the place behind some text, which begins in the line first; columns are counted in bytes.

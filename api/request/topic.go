@@ -43,7 +43,7 @@ func decodeTopic(text []byte, f topicForm) (policy.Topic, *response.Problem) {
 		"url":              set(&f.URL, f.text),
 		"headers":          f.headers.reader(&f.decoder),
 		"give_up_on":       set(&f.GiveUpOn, f.texts),
-		"success": merge(&f.decoder, &f.Success, "a success", fields{
+		"success": merge(&f.decoder, &f.Success, "a success rule", fields{
 			"status":        set(&f.Success.Status, f.texts),
 			"body_equals":   set(&f.Success.BodyEquals, f.text),
 			"body_contains": set(&f.Success.BodyContains, f.text),
@@ -68,11 +68,11 @@ func decodeTopic(text []byte, f topicForm) (policy.Topic, *response.Problem) {
 }
 
 // haveOwnPath is the error of a request that sets secrets as a field.
-const haveOwnPath = "have a path of their own: POST to …/secrets"
+const haveOwnPath = "are set by POST …/secrets"
 
 // retention reads how many ended jobs are kept, and for how long.
 func (d *decoder) retention(k *policy.Retention) fieldReader {
-	return merge(d, k, "what is kept", fields{
+	return merge(d, k, "a retention", fields{
 		"for":       setPointer(&k.For, d.duration),
 		"max":       setPointer(&k.Max, d.integer),
 		"max_bytes": setPointer(&k.MaxBytes, d.size),

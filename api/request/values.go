@@ -48,7 +48,7 @@ func (d *decoder) integer(at string, raw []byte) int64 {
 	f, err := strconv.ParseFloat(string(raw), 64)
 	const exact = 1 << 53
 	if err != nil || f != float64(int64(f)) || f > exact || f < -exact {
-		d.AddError(at, "must be a whole number, and not that large")
+		d.AddError(at, "must be a whole number within ±2^53")
 		return 0
 	}
 	return int64(f)

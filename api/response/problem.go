@@ -47,9 +47,9 @@ func Overloaded(detail string) *Problem {
 
 // Invalid is the problem of a request that can be read and not be taken.
 func Invalid(faults ...job.FieldError) *Problem {
-	detail := "a field of the request is not as it must be"
+	detail := "the request has an invalid field"
 	if len(faults) > 1 {
-		detail = strconv.Itoa(len(faults)) + " fields of the request are not as they must be"
+		detail = "the request has " + strconv.Itoa(len(faults)) + " invalid fields"
 	}
 	return &Problem{Status: http.StatusUnprocessableEntity, Detail: detail, Fields: faults}
 }
@@ -84,23 +84,23 @@ func FromError(err error) *Problem {
 	case errors.Is(err, store.ErrCursor):
 		return Invalid(job.FieldError{Field: "?cursor", Detail: "must be the next_cursor of an earlier answer"})
 	case errors.Is(err, store.ErrNotFound):
-		return NewProblem(http.StatusNotFound, "there is no such job or topic, or it is no longer kept")
+		return NewProblem(http.StatusNotFound, "no such job or topic, or its retention has ended")
 	case errors.Is(err, store.ErrVersion):
-		return NewProblem(http.StatusPreconditionFailed, "the version is not the current one: read it again")
+		return NewProblem(http.StatusPreconditionFailed, "the version is not current: read the job again")
 	case errors.Is(err, store.ErrContended):
 		return NewProblem(http.StatusConflict, store.ErrContended.Error())
 	case errors.Is(err, store.ErrExpired):
-		return NewProblem(http.StatusConflict, "expired: the job's expiry comes before it is due; name a new one (expires_in)")
+		return NewProblem(http.StatusConflict, "expired: the job's expiry is before its due time, set expires_in")
 	case errors.Is(err, store.ErrUnavailable):
-		p := NewProblem(http.StatusServiceUnavailable, "the store cannot take this now: try again")
+		p := NewProblem(http.StatusServiceUnavailable, "the store is unavailable, retry")
 		if e, ok := errors.AsType[*store.UnavailableError](err); ok {
 			p.RetryAfter = e.RetryAfter
 		}
 		return p
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, ErrTimeout):
-		return NewProblem(http.StatusServiceUnavailable, "the store did not answer in time: try again")
+		return NewProblem(http.StatusServiceUnavailable, "the store did not answer in time, retry")
 	}
-	p := NewProblem(http.StatusInternalServerError, "something went wrong here: the log tells what")
+	p := NewProblem(http.StatusInternalServerError, "internal error: see the server's log")
 	p.Cause = err
 	return p
 }
