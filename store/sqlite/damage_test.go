@@ -55,6 +55,7 @@ func newMill(t *testing.T, o Options, jobs int) *mill {
 	entries := numbered("job", jobs, 0)
 	for i := range entries {
 		entries[i].Lane = fmt.Sprintf("lane-%02d", i%millLanes)
+		entries[i].URL += strings.Repeat("x", 200) // some 12 on a page, whose neighbours may go with it
 		if i < millLanes {
 			m.lanes = append(m.lanes, store.QueueClaim{Queue: entries[i].Queue, Max: 10, Timeout: time.Second})
 		}
