@@ -65,8 +65,8 @@ func (tx *tx) carry(round store.CarryOptions) (store.CarryResult, error) {
 	c := store.CarryResult{Now: date(tx.now.ms)}
 	steps := &tx.mem.steps
 	if step := steps.step; step != 0 {
+		save(tx, &steps.step)
 		c.ClockStep, steps.step = time.Duration(step)*time.Millisecond, 0
-		tx.undo(func() { steps.step += step })
 	}
 	stepped, waits := false, false
 	if err := tx.unlessDamaged(&tx.mem.noSteps, "move jobs after a step of the clock", func() (err error) {

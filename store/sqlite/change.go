@@ -68,8 +68,7 @@ func (tx *tx) mark(ref job.Ref, n int64, to standing) error {
 		return err
 	}
 	if h := tx.mem.held[ref]; h != nil {
-		before := h.standing
-		tx.undo(func() { h.standing = before })
+		save(tx, &h.standing)
 		h.version, h.entries, h.first, h.cancel = to.version, to.entries, to.first, true
 	}
 	return nil

@@ -92,8 +92,8 @@ func (tx *tx) flushHeld() error {
 				return err
 			}
 		}
-		if before := b.stored; before != stored {
-			tx.undo(func() { b.stored = before })
+		if b.stored != stored {
+			save(tx, &b.stored)
 			b.stored = stored
 		}
 	}

@@ -65,6 +65,9 @@ func (tx *tx) putLane(lane store.Lane, encoded string) error {
 		if err := tx.exec(insertLane, name.Namespace, name.Topic, name.Lane, lane.Revision, encoded); err != nil {
 			return err
 		}
+		if err := tx.exec(updateMeta, lane.Revision, "lane_revision"); err != nil {
+			return err
+		}
 		tx.mem.laneRevision, tx.mem.lanes = lane.Revision, true
 	}
 	q := tx.mem.queues[name]
@@ -82,8 +85,7 @@ func (tx *tx) putLane(lane store.Lane, encoded string) error {
 
 // resettle has a queue go by settings of its own, or with revision 0 by its topic's policy alone.
 func (tx *tx) resettle(q *queue, revision int64, settings policy.Lane) {
-	before := q.own
-	tx.undo(func() { q.own = before })
+	save(tx, &q.own)
 	q.own = nil
 	if revision != 0 {
 		q.own = newOwn(q.topic, revision, settings)
@@ -160,8 +162,7 @@ func (tx *tx) showOwn(q *queue, want store.QueueClaim, left *store.QueueStatus) 
 	}
 	lane, err := tx.lane(q.name)
 	if isUnread(err) {
-		before := q.own
-		tx.undo(func() { q.own = before })
+		save(tx, &q.own)
 		q.own = tx.store.unreadOwn(q, lane.Revision, err)
 		tx.look = append(tx.look, q)
 		return nil

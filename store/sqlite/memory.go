@@ -32,7 +32,7 @@ type queue struct {
 	onBell   bool // guarded by the bell
 }
 
-// queueNumbers is what a transaction may have to take back.
+// queueNumbers is what a transaction changes of a queue.
 type queueNumbers struct {
 	waiting, running, rows int64
 	// ready counts the waiting jobs up to mark: what was moved to ready, or was due when it came, or was counted when it was
@@ -56,12 +56,7 @@ type topic struct {
 	topicNumbers
 	saved   topicNumbers
 	savedIn uint64
-	// put is the policy as it was put; nil where revision is 0. policy is it over the defaults: the shared defaults where
-	// nothing was put, so that a topic that jobs alone have named takes little memory.
-	put      *policy.Topic
-	policy   *policy.Topic
-	limits   policy.Limits // of its lanes without settings of their own
-	revision int64
+	topicPolicy
 	// queues of the topic that have waiting or running jobs or a gate, and maybe others.
 	queues map[*queue]struct{}
 	// open are those whose breaker is, or was when they were last looked at; nil: none is.
@@ -72,7 +67,17 @@ type topic struct {
 	inUseUntil int64
 }
 
-// topicNumbers is what a transaction may have to take back. Done shelves hold delivered and cancelled jobs.
+// topicPolicy is a topic's policy.
+type topicPolicy struct {
+	// put is the policy as it was put; nil where revision is 0. policy is it over the defaults: the shared defaults where
+	// nothing was put, so that a topic that jobs alone have named takes little memory.
+	put      *policy.Topic
+	policy   *policy.Topic
+	limits   policy.Limits // of its lanes without settings of their own
+	revision int64
+}
+
+// topicNumbers is what a transaction changes of a topic. Done shelves hold delivered and cancelled jobs.
 type topicNumbers struct {
 	registered, delivered, dead, cancelled int64
 	waiting, ready, running                int64
@@ -137,7 +142,6 @@ type numbers struct {
 // memory is what the writer knows without asking the database.
 type memory struct {
 	numbers
-	saved  numbers
 	topics map[topicName]*topic
 	queues map[job.Queue]*queue
 	byID   map[int64]*queue
@@ -288,7 +292,8 @@ func (tx *tx) topic(name topicName) (*topic, error) {
 
 func newTopic(id int64, name topicName, defaults *policy.Topic) *topic {
 	return &topic{
-		id: id, name: name, policy: defaults, limits: defaults.Limits(policy.Lane{}), queues: make(map[*queue]struct{}, 1),
+		id: id, name: name, queues: make(map[*queue]struct{}, 1),
+		topicPolicy: topicPolicy{policy: defaults, limits: defaults.Limits(policy.Lane{})},
 	}
 }
 

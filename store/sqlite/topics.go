@@ -34,8 +34,10 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 		if err := tx.exec(updatePolicy, encoded, revision, t.id); err != nil {
 			return err
 		}
-		before, effective, limits, revised := t.put, t.policy, t.limits, t.revision
-		tx.undo(func() { t.put, t.policy, t.limits, t.revision = before, effective, limits, revised })
+		if err := tx.exec(updateMeta, revision, "revision"); err != nil {
+			return err
+		}
+		save(tx, &t.topicPolicy)
 		t.adopt(stored, revision, s.defaults)
 		tx.mem.revision = revision
 		tx.news = true

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A tx is one transaction, shared by the calls that were waiting. What it changes in memory can be taken back: numbers
-// are saved at the first touch, everything else leaves an undo. The agenda and the bell follow after the commit.
+// A tx is one transaction, shared by the calls that were waiting. Each change that it makes in memory leaves an undo. The
+// agenda and the bell follow after the commit.
 type tx struct {
 	store  *Store
 	mem    *memory
@@ -71,10 +71,17 @@ func (tx *tx) query(id statement, each func([]driver.Value) error, args ...drive
 // undo adds what takes a change of memory back.
 func (tx *tx) undo(f func()) { tx.undos = append(tx.undos, f) }
 
+// save notes a value that is about to change.
+func save[T any](tx *tx, value *T) {
+	before := *value
+	tx.undo(func() { *value = before })
+}
+
 // touch saves a queue's and its topic's numbers before they change.
 func (tx *tx) touch(q *queue) {
 	if q.savedIn != tx.serial {
 		q.saved, q.savedIn = q.queueNumbers, tx.serial
+		tx.undo(func() { q.queueNumbers = q.saved })
 		tx.queues = append(tx.queues, q)
 	}
 	tx.touchTopic(q.topic)
@@ -83,6 +90,7 @@ func (tx *tx) touch(q *queue) {
 func (tx *tx) touchTopic(t *topic) {
 	if t.savedIn != tx.serial {
 		t.saved, t.savedIn = t.topicNumbers, tx.serial
+		tx.undo(func() { t.topicNumbers = t.saved })
 		tx.topics = append(tx.topics, t)
 	}
 }
@@ -139,14 +147,6 @@ func (tx *tx) flush() error {
 			return err
 		}
 	}
-	if m := tx.mem; m.revision != m.saved.revision {
-		if err := tx.exec(updateMeta, m.revision, "revision"); err != nil {
-			return err
-		}
-	}
-	if m := tx.mem; m.laneRevision != m.saved.laneRevision {
-		return tx.exec(updateMeta, m.laneRevision, "lane_revision")
-	}
 	return nil
 }
 
@@ -166,13 +166,6 @@ func (tx *tx) takeBack() {
 	for i := len(tx.undos) - 1; i >= 0; i-- {
 		tx.undos[i]()
 	}
-	for _, q := range tx.queues {
-		q.queueNumbers = q.saved
-	}
-	for _, t := range tx.topics {
-		t.topicNumbers = t.saved
-	}
-	tx.mem.numbers = tx.mem.saved
 	// A carry has planned queues already, and taken out leases that were over.
 	a := &tx.mem.agenda
 	for _, list := range [][]*queue{tx.queues, tx.look} {

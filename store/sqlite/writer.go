@@ -175,10 +175,10 @@ func (s *Store) commitOnce(group []*op) error {
 		durable = durable || o.durable
 	}
 	s.serial++
-	s.mem.saved = s.mem.numbers
 	now := s.clock()
 	s.mem.steps.look(now, s.mem.lastN)
 	tx := &tx{store: s, mem: s.mem, conn: s.conn, now: now, serial: s.serial, durable: durable}
+	save(tx, &s.mem.numbers)
 	if err := s.resync(durable); err != nil {
 		return err
 	}
