@@ -56,7 +56,7 @@ type callbackResponse struct {
 	Error      string              `json:"error,omitempty"`
 	ErrorClass policy.ErrorClass   `json:"error_class,omitempty"`
 	StartedAt  timestamp           `json:"started_at"`
-	DurationMS float64             `json:"duration_ms"`
+	DurationMS int64               `json:"duration_ms"`
 	Headers    map[string][]string `json:"headers,omitempty"`
 	Body       *string             `json:"body,omitempty"`
 	BodyBase64 []byte              `json:"body_base64,omitempty"`
@@ -180,7 +180,7 @@ func newCallbackResponse(a job.Attempt) *callbackResponse {
 	}
 	r := &callbackResponse{
 		Status: a.Status, Error: a.Error, ErrorClass: a.ErrorClass, StartedAt: timestamp(a.StartedAt), Headers: redactHeaders(a.Header),
-		DurationMS: float64(a.Duration.Microseconds()) / 1000,
+		DurationMS: a.Duration.Round(time.Millisecond).Milliseconds(),
 	}
 	switch {
 	case len(a.Body) == 0:

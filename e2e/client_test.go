@@ -37,7 +37,7 @@ type view struct {
 		N          int       `json:"n"`
 		Kind       string    `json:"kind"`
 		StartedAt  time.Time `json:"started_at"`
-		DurationMS float64   `json:"duration_ms"`
+		DurationMS int64     `json:"duration_ms"`
 		Status     int       `json:"status"`
 		Verdict    string    `json:"verdict"`
 		ErrorClass string    `json:"error_class"`

@@ -112,7 +112,7 @@ func (o *Buffer) attempt(t *job.Attempt) {
 	o.Text("kind", string(t.Kind))
 	o.Time("started_at", t.StartedAt)
 	if t.Kind == job.KindAttempt || t.Duration > 0 {
-		o.Number("duration_ms", int64(t.Duration.Round(time.Millisecond)/time.Millisecond))
+		o.Number("duration_ms", t.Duration.Round(time.Millisecond).Milliseconds())
 	}
 	if t.Status > 0 {
 		o.Number("status", int64(t.Status))
