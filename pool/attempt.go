@@ -2,7 +2,6 @@ package pool
 
 import (
 	"cmp"
-	"container/list"
 	"context"
 	"maps"
 	"math"
@@ -11,31 +10,25 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool/sched"
 	"github.com/ringback/ringback/store"
 )
 
 // attempt is one claimed job on its way through a worker.
 type attempt struct {
 	shard        *shardLoop
-	lane         *lane
 	job          *store.ClaimedJob
-	settings     *settings     // the lane's own, at the claim; nil: none
-	claimStarted time.Time     // of the call that claimed it
-	leaseEnds    time.Time     // the lease's end, by the process's clock
-	startBy      time.Time     // it may not begin later, because of a rate; zero: at any time
+	sched        sched.Job     // guarded by the pool's mutex, but for what Claimed has set
+	claimStarted time.Time     // of the call
+	leaseEnds    time.Time     // by the process's clock
 	startWindow  time.Duration // of its lane's start, as it was claimed
-	grant        store.Permit  // of its topic's starts, where that has a rate
-	rate         policy.Rate   // under which it was granted
 	policyStale  bool          // the topic's policy may be older than the store's
-	queuedAt     time.Time     // when it began to wait for a worker
-	cancelled    bool          // its lane was held back or paused meanwhile
+}
 
-	started        time.Time
-	runningElement *list.Element // where it is in Pool.running; nil: not there
-	hanging        bool          // it has been under way for longer than slowAfter
-
-	bytes     int  // of its body, as long as that is counted
-	oversized bool // it has the place beyond the budget
+// attemptOf returns the attempt of a scheduled job.
+func attemptOf(j *sched.Job) *attempt {
+	a, _ := j.Value.(*attempt)
+	return a
 }
 
 const (
@@ -48,25 +41,25 @@ const (
 // workerIdleTimeout is how long a worker waits for another attempt of its topic before it leaves.
 const workerIdleTimeout = 5 * time.Second
 
-// assign gives an attempt to an idle worker of its topic, or to a new one.
+// assign gives an attempt to an idle worker, or to a new one.
 func (p *Pool) assign(ctx context.Context, a *attempt) {
-	work := a.lane.topic.idleWorkers
 	select {
-	case work <- a:
+	case p.idle <- a:
 		return
 	default:
 	}
-	t := a.lane.topic
 	p.workers.Go(func() {
 		idle := time.NewTimer(workerIdleTimeout)
 		defer idle.Stop()
 		for {
-			for ; a != nil; a = p.nextPrefetched(t) {
+			for a != nil {
+				topic := a.sched.Lane.Topic()
 				a.run(ctx)
+				a = p.next(topic)
 			}
 			idle.Reset(workerIdleTimeout)
 			select {
-			case a = <-work:
+			case a = <-p.idle:
 			case <-idle.C:
 				return
 			case <-p.quit:
@@ -76,16 +69,28 @@ func (p *Pool) assign(ctx context.Context, a *attempt) {
 	})
 }
 
+// next returns the attempt that a worker of a topic goes on with; nil: there is none.
+func (p *Pool) next(t *sched.Topic) *attempt {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	j := p.sched.Next(t, time.Now())
+	if j == nil {
+		return nil
+	}
+	p.armHangTimer()
+	return attemptOf(j)
+}
+
 // run makes the attempt, unless policy, a rate or the lease forbid it, and queues its settlement.
 func (a *attempt) run(ctx context.Context) {
 	h, p := a.job, a.shard.p
-	topic := p.topicPolicy(a.lane.topic.name)
+	topic := p.topicPolicy(a.sched.Lane.Topic().Name())
 	terms := topic.Terms(h.Terms)
 	verdict, ok := policy.CheckBefore(terms, a.progress())
 	request := a.request(topic, terms)
 	switch {
-	case a.cancelled:
-		a.releaseUnrecorded(ctx, 0, store.LaneChange{})
+	case a.sched.Cancelled:
+		a.releaseUnrecorded(ctx, 0, 0)
 		return
 	case a.policyStale && (!ok || request.URL == ""):
 		a.release(ctx, stalePolicyWait)
@@ -121,38 +126,25 @@ func (a *attempt) run(ctx context.Context) {
 		request.Credentials, err = a.credentials()
 	}
 	if err != nil { // who gives them has said so
-		hold := store.LaneChange{Cooldown: unsignableCooldown}
+		cooldown := unsignableCooldown
 		if h.Kind != "" {
-			hold = store.LaneChange{} // others' callbacks share its lane
+			cooldown = 0 // others' callbacks share its lane
 		}
-		a.releaseUnrecorded(ctx, unsignableCooldown, hold)
+		a.releaseUnrecorded(ctx, unsignableCooldown, cooldown)
 		return
 	}
 	switch {
-	case topic.Rate.Limited() && topic.Rate != a.rate: // it was claimed under another, or none
-		a.releaseUnrecorded(ctx, 0, store.LaneChange{})
+	case topic.Rate.Limited() && topic.Rate != a.sched.GrantRate: // it was claimed under another, or none
+		a.releaseUnrecorded(ctx, 0, 0)
 		return
-	case !a.startBy.IsZero() && time.Now().After(a.startBy):
+	case !a.sched.StartBy.IsZero() && time.Now().After(a.sched.StartBy):
 		p.mu.Lock()
-		p.widenStartWindow()
+		p.sched.LateStart(time.Now())
 		p.mu.Unlock()
-		a.releaseUnrecorded(ctx, 0, store.LaneChange{})
+		a.releaseUnrecorded(ctx, 0, 0)
 		return
 	}
 	a.deliver(ctx, request, topic, terms)
-}
-
-// returnStart gives back the start of its topic that an attempt was to have which is not made; that of its lane goes back with
-// the settlement.
-func (a *attempt) returnStart() {
-	if a.grant.At.IsZero() {
-		return
-	}
-	p := a.shard.p
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	a.lane.topic.rate.giveBack(a.grant, 1)
-	a.shard.returnUnusedPermits(a.lane.topic)
 }
 
 // deliver makes the request and decides what follows.
@@ -178,7 +170,7 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 	}
 	a.end(ctx, outcome{
 		terms: terms, url: url, verdict: verdict, record: record, result: &result, late: late, breaker: topic.Breaker,
-		change: store.LaneChange{Cooldown: verdict.LaneWait}, concurrency: a.limits(topic).Concurrency,
+		cooldown: verdict.LaneWait, concurrency: a.limits(topic).Concurrency,
 	})
 }
 
@@ -209,10 +201,10 @@ func (a *attempt) limits(topic policy.Topic) policy.Limits { return topic.Limits
 
 // lanePolicy is what the lane says itself.
 func (a *attempt) lanePolicy() policy.Lane {
-	if a.settings == nil {
+	if a.sched.Settings == nil {
 		return policy.Lane{}
 	}
-	return a.settings.Settings
+	return a.sched.Settings.Settings
 }
 
 // credentials are what the attempt proves itself with. A job of our own that tells of a topic is signed as that topic's.
@@ -223,16 +215,16 @@ func (a *attempt) credentials() (job.Credentials, error) {
 	}
 	p := a.shard.p
 	c, err := p.opts.Policies.Credentials(a.job.Namespace, topic)
-	if a.settings == nil || len(a.settings.Settings.Secrets) == 0 {
+	if a.sched.Settings == nil || len(a.sched.Settings.Settings.Secrets) == 0 {
 		return c, err
 	}
 	// The topic's secrets are not needed, but a certificate of its is. The policy is read last: one that has none by now
 	// is no reason to wait for one.
-	if err != nil && c.Certificate == nil && p.topicPolicy(topicName{a.job.Namespace, topic}).ClientCert != nil {
+	if err != nil && c.Certificate == nil && p.topicPolicy(sched.TopicName{Namespace: a.job.Namespace, Name: topic}).ClientCert != nil {
 		return c, err
 	}
-	c.Signer = a.settings.signer
-	return c, a.settings.err
+	c.Signer = a.sched.Settings.Signer
+	return c, a.sched.Settings.Err
 }
 
 // request is what the deliverer gets: the job's own settings over the lane's, over the topic's.
@@ -296,8 +288,8 @@ func (a *attempt) release(ctx context.Context, wait time.Duration) {
 
 // releaseUnrecorded gives the job back without a line in its record: so often may it happen that the record would tell of nothing
 // else.
-func (a *attempt) releaseUnrecorded(ctx context.Context, wait time.Duration, change store.LaneChange) {
-	a.end(ctx, outcome{verdict: policy.Verdict{Kind: policy.Released, Wait: wait}, change: change})
+func (a *attempt) releaseUnrecorded(ctx context.Context, wait time.Duration, cooldown time.Duration) {
+	a.end(ctx, outcome{verdict: policy.Verdict{Kind: policy.Released, Wait: wait}, cooldown: cooldown})
 }
 
 // outcome is what came of an attempt.
@@ -309,54 +301,40 @@ type outcome struct {
 	result      *policy.Result // nil: no request was made
 	late        time.Duration
 	breaker     policy.Breaker
-	change      store.LaneChange
-	concurrency int // the lane's concurrency
+	cooldown    time.Duration // of the lane
+	concurrency int           // the lane's concurrency
 }
 
-// end queues the settlement; the lane learns from the result of a request.
+// end queues the settlement and has the lane's state updated by the result.
 func (a *attempt) end(ctx context.Context, o outcome) {
 	h, s, p := a.job, a.shard, a.shard.p
 	item := settlement{
 		Settlement: store.Settlement{
-			Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: o.verdict, Attempt: o.record, Lane: o.change,
+			Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: o.verdict, Attempt: o.record,
 		},
-		lane: a.lane,
+		lane: a.sched.Lane,
 	}
 	if o.verdict.Kind == policy.Delivered || o.verdict.Kind == policy.Dead {
 		item.Outbox = p.opts.Callbacks(End{Job: h, URL: o.url, Terms: o.terms, Verdict: o.verdict, Attempt: o.record})
 	}
-	short := o.result != nil && o.result.Class == policy.ClassLocalResources
-	if short {
+	out := sched.Outcome{
+		Result: o.result, Shortage: o.result != nil && o.result.Class == policy.ClassLocalResources, Probe: h.Probe,
+		Breaker: o.breaker, Concurrency: o.concurrency, Cooldown: o.cooldown,
+	}
+	if out.Shortage {
 		p.recordShortage(*o.result)
 	}
-	if o.result == nil || short {
-		a.returnStart()
-		if h.Rated {
-			item.Lane.StartUnused, item.Lane.Slack = true, a.startWindow
-		}
+	if o.result != nil && o.verdict.Kind == policy.Delivered { // whatever status the policy calls a success
+		out.Result = &policy.Result{Status: 200, Duration: o.result.Duration}
 	}
 	p.mu.Lock()
-	p.stopHangTimer(a)
-	if o.result != nil {
-		if !short {
-			p.limit.pause = 0
-		}
-		shown := *o.result
-		if o.verdict.Kind == policy.Delivered { // whatever status the policy calls a success
-			shown = policy.Result{Status: 200, Duration: shown.Duration}
-		}
-		a.lane.updateSlots(shown, o.concurrency)
-		change := a.lane.updateBreaker(shown, h.Probe, o.breaker)
-		item.Lane = store.LaneChange{Cooldown: max(o.change.Cooldown, change.Cooldown), Breaker: change.Breaker}
+	item.Lane = p.sched.End(&a.sched, out, time.Now())
+	if item.Lane.StartUnused {
+		item.Lane.Slack = a.startWindow
 	}
-	a.releaseBytes()
+	h.Body = nil // the jobs of a claim lie side by side: one that hangs must not keep the bodies of all
 	s.ended = append(s.ended, item)
 	s.working--
-	if item.Lane.Cooldown > 0 {
-		if until := time.Now().Add(item.Lane.Cooldown); until.After(a.lane.cooldownUntil) {
-			a.lane.cooldownUntil = until
-		}
-	}
 	wake := len(s.ended) == 1 || !s.shouldBatch()
 	p.mu.Unlock()
 	if wake {
@@ -364,4 +342,28 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 	}
 	p.opts.Observer.Ended(Ended{Namespace: h.Namespace, Topic: h.Topic, Verdict: o.verdict, Result: o.result, Late: o.late})
 	p.attemptLog.attempt(ctx, h, o.verdict, o.record)
+}
+
+// bodySent is called by the deliverer when it does not hold the body any more.
+func (a *attempt) bodySent() {
+	p := a.shard.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a.job.Body = nil
+	p.sched.Sent(&a.sched)
+}
+
+// tracksSent reports whether it matters when the attempt's body was sent. Short ones stay in the count, since the process
+// has room for as many as it has workers, and so do those that a callback repeats.
+func (a *attempt) tracksSent(terms policy.Terms) bool {
+	p := a.shard.p
+	if len(a.job.Body) <= p.opts.MaxBytes/(2*p.opts.Workers) {
+		return false
+	}
+	for _, to := range []*policy.Callback{terms.OnDelivered, terms.OnDead} {
+		if to != nil && slices.Contains(to.Include, policy.IncludeBody) {
+			return false
+		}
+	}
+	return true
 }

@@ -87,7 +87,7 @@ func (s *shardLoop) retryOneByOne(ctx, work context.Context, token store.Token, 
 	}
 	for _, w := range request.Queues {
 		one := request
-		one.Queues, one.Max, one.MaxBytes = []store.QueueClaim{w}, w.Max, s.renewByteReservation()
+		one.Queues, one.Max, one.MaxBytes = []store.QueueClaim{w}, w.Max, s.renewBytes()
 		at, _, claimed, err := s.retryUntilAnswered(ctx, store.NewToken(), nil, one)
 		if err != nil {
 			s.p.log.Error("claim rejected, queue skipped until its next wake-up", "queue", w.Queue.String(), "err", err)
@@ -119,14 +119,11 @@ func (s *shardLoop) settle(ctx context.Context, token store.Token, items []settl
 	return left
 }
 
-// maxExtraLease bounds what slow trips add to a lease.
-const maxExtraLease = 30 * time.Second
-
-// recordCallTime notes how long a trip took: leases last longer where the store is slow, or their jobs could never be attempted.
+// recordCallTime notes how long a call to the shard took.
 func (s *shardLoop) recordCallTime(took time.Duration) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
-	s.callTime = max(took, s.callTime-s.callTime/8)
+	s.sched.RecordCall(took)
 }
 
 // settleAndClaim sends the trip. Outcomes are recorded even while the process stops, so the context is the flush's.
@@ -153,22 +150,19 @@ func (s *shardLoop) logRefused(items []settlement, errs []error) {
 			continue
 		}
 		if items[i].Lane.Cooldown > 0 {
-			s.endCooldown(items[i].lane)
+			s.p.mu.Lock()
+			items[i].lane.EndCooldown()
+			s.p.mu.Unlock()
 		}
 		s.p.log.Warn("settlement rejected, outcome not recorded", "job", items[i].Ref.ID, "topic", items[i].Queue.Topic,
 			"lane", items[i].Queue.Lane, "err", err)
 	}
 }
 
-// abandon lets go of a trip that could not be made before the end: its jobs come back when their leases lapse.
+// abandon gives up an exchange when the grace is over: its jobs come back when their leases expire.
 func (s *shardLoop) abandon(items []settlement, request store.ClaimRequest) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
-	s.p.inFlight += len(items) - request.Max // counted as not settled
-	s.releaseBytes()
-	for _, w := range request.Queues {
-		l := s.p.lanes[w.Queue]
-		l.subInFlight(w.Max)
-		l.claiming = false
-	}
+	s.p.unsettled += len(items)
+	s.sched.Abandon(request)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool/sched"
 	"github.com/ringback/ringback/store"
 )
 
@@ -76,7 +77,7 @@ func (s *shardLoop) endExpiredBatch(ctx, flush context.Context) bool {
 // until it was due.
 func (s *shardLoop) expire(ctx context.Context, h *store.ClaimedJob, laneURL string, began time.Time) store.Settlement {
 	p := s.p
-	topic := p.topicPolicy(topicName{h.Namespace, h.Topic})
+	topic := p.topicPolicy(sched.TopicName{Namespace: h.Namespace, Name: h.Topic})
 	terms := topic.Terms(h.Terms)
 	item := store.Settlement{Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease}
 	var goesOn bool

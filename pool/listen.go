@@ -6,30 +6,29 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// listen waits for the shard's bell until ctx ends, whether or not there is room: what is due later may be of a topic that
-// has some, and what cannot be served is handed back. Only when very many lanes stand in line, tokens are left where
-// they are for a while.
+// listen waits for wake-ups of the shard until ctx ends, whether or not there is room: what is due later may be of a topic
+// that has some, and what cannot be served is requeued. Only when very many lanes are queued it pauses.
 func (s *shardLoop) listen(ctx context.Context) {
 	var pause store.Backoff
 	for {
-		if s.p.tooManyLanes() {
+		if s.p.crowded() {
 			pause.Reset()
 			if !pause.Wait(ctx) {
 				return
 			}
 			continue
 		}
-		rung, again, err := s.waitOnce(ctx)
-		if rung.AgendaMoved {
+		wakeup, interrupted, err := s.waitOnce(ctx)
+		if wakeup.AgendaMoved {
 			s.p.opts.OnAgendaMoved(s.shard)
 		}
-		if len(rung.Queues) > 0 {
-			s.markRunnable(rung.Queues)
+		if len(wakeup.Queues) > 0 {
+			s.markRunnable(wakeup.Queues)
 		}
 		switch {
 		case ctx.Err() != nil:
 			return
-		case again:
+		case interrupted:
 		case err != nil:
 			s.p.log.Log(ctx, pause.Level(), "waiting for due queues failed, retrying", "shard", s.shard, "err", err)
 			if !pause.Wait(ctx) {
@@ -41,34 +40,31 @@ func (s *shardLoop) listen(ctx context.Context) {
 	}
 }
 
-// waitOnce waits for the bell once. again says that Listen ended it.
-func (s *shardLoop) waitOnce(ctx context.Context) (rung store.Wakeup, again bool, err error) {
-	ctx, hush := context.WithCancel(ctx)
-	defer hush()
+// waitOnce waits for one wake-up. interrupted reports that LeadershipChanged ended the wait.
+func (s *shardLoop) waitOnce(ctx context.Context) (wakeup store.Wakeup, interrupted bool, err error) {
+	ctx, interrupt := context.WithCancel(ctx)
+	defer interrupt()
 	s.p.mu.Lock()
-	s.interruptWait = hush
+	s.interruptWait = interrupt
 	s.p.mu.Unlock()
-	// Whether this process leads is asked after hush is in place: a change from here on is told by Listen.
-	rung, err = s.store.Wait(ctx, store.WaitOptions{Group: store.GroupPush, Agenda: s.p.opts.IsLeader(s.shard)})
-	return rung, ctx.Err() != nil, err
+	// IsLeader is read after interruptWait is set: a later change interrupts the wait.
+	wakeup, err = s.store.Wait(ctx, store.WaitOptions{Group: store.GroupPush, Agenda: s.p.opts.IsLeader(s.shard)})
+	return wakeup, ctx.Err() != nil, err
 }
 
-// LeadershipChanged makes the shard's listener ask anew whether this process leads, which it does otherwise only when the bell has
-// rung or some seconds have passed.
+// LeadershipChanged makes the shard's listener read Options.IsLeader again, which it does otherwise only after a wake-up or
+// some seconds.
 func (p *Pool) LeadershipChanged(shard int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if hush := p.shards[shard].interruptWait; hush != nil {
-		hush()
+	if interrupt := p.shards[shard].interruptWait; interrupt != nil {
+		interrupt()
 	}
 }
 
-// maxBusyLanes bounds the lanes that are in line or in flight.
-const maxBusyLanes = 65_536
-
-// tooManyLanes reports whether no more lanes are to be taken on.
-func (p *Pool) tooManyLanes() bool {
+// crowded reports whether no more lanes should be taken on.
+func (p *Pool) crowded() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.lanes)-p.idleLanes.order.Len() > maxBusyLanes
+	return p.sched.Crowded()
 }

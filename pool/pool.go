@@ -2,7 +2,6 @@ package pool
 
 import (
 	"cmp"
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/pool/sched"
 	"github.com/ringback/ringback/store"
 )
 
@@ -89,29 +89,18 @@ type Pool struct {
 	log        *slog.Logger
 	attemptLog *attemptLog
 	shards     []*shardLoop
-	workers    sync.WaitGroup // workers
-	quit       chan struct{}  // closed when idle workers are to leave
+	workers    sync.WaitGroup
+	idle       chan *attempt // takes an attempt while a worker is idle
+	quit       chan struct{} // closed when idle workers are to leave
+	hangTimer  *time.Timer   // until the oldest attempt hangs
+	growTimer  *time.Timer   // runs while a shortage limits the attempts in flight
 
-	mu            sync.Mutex
-	stopping      bool
-	inFlight      int // attempts claimed, asked for, or not settled yet
-	limit         limiter
-	bytes         byteBudget // of their bodies, and asked for
-	awaitingBytes bool       // a lane waits for room for a body
-	prefetched    int        // of them, claimed ahead of a worker
-	topics        map[topicName]*topic
-	lanes         map[job.Queue]*lane
-	idleLanes     laneLRU
-	byHealth      healthCounts
-	running       list.List     // of *attempt: those that are being made and do not hang yet, the oldest first
-	hangTimer     *time.Timer   // until the oldest of started hangs
-	hangTimerSet  bool          // it runs
-	hanging       int           // attempts in flight for longer than slowAfter
-	lastClaimer   *shardLoop    // that claimed last
-	needPermits   []*topic      // are to ask for starts, or to give some back
-	lateness      time.Duration // see wasLate
-	latenessGrew  time.Time     // when late last grew
-	latenessFell  time.Time     // when it was last narrowed
+	mu           sync.Mutex
+	sched        *sched.Scheduler
+	hangTimerSet bool
+	stopping     bool
+	unsettled    int // attempts whose settlement was abandoned
+	shortages    shortageLog
 }
 
 // errStopping is the cause with which attempts are cancelled.
@@ -142,25 +131,29 @@ func New(opts Options) *Pool {
 		opts.OnAgendaMoved = func(int) {}
 	}
 	p := &Pool{
-		opts:   opts,
-		log:    cmp.Or(opts.Logger, slog.Default()),
-		quit:   make(chan struct{}),
-		topics: make(map[topicName]*topic),
-		lanes:  make(map[job.Queue]*lane),
+		opts: opts,
+		log:  cmp.Or(opts.Logger, slog.Default()),
+		quit: make(chan struct{}),
+		idle: make(chan *attempt),
 	}
 	p.attemptLog = newAttemptLog(p.log)
-	p.hangTimer = time.AfterFunc(slowAfter, p.markHanging)
+	p.hangTimer = time.AfterFunc(sched.SlowAfter, p.markHanging)
 	p.hangTimer.Stop()
-	p.limit = limiter{max: opts.Workers, current: opts.Workers, growTimer: time.AfterFunc(growInterval, p.growLimit)}
-	p.limit.growTimer.Stop()
-	for n, shard := range opts.Store.Shards() {
+	p.growTimer = time.AfterFunc(sched.GrowInterval, p.growLimit)
+	p.growTimer.Stop()
+	shards := opts.Store.Shards()
+	p.sched = sched.New(sched.Options{
+		Shards: len(shards), Workers: opts.Workers, MaxBytes: opts.MaxBytes, Policy: p.topicPolicy, NewBreaker: newBreaker,
+		Wake: func(shard int) { p.shards[shard].wake() },
+	})
+	for n, shard := range shards {
 		p.shards = append(p.shards, newShardLoop(p, n, shard))
 	}
 	return p
 }
 
-func (p *Pool) topicPolicy(t topicName) policy.Topic {
-	return p.opts.Policies.Topic(t.namespace, t.name)
+func (p *Pool) topicPolicy(t sched.TopicName) policy.Topic {
+	return p.opts.Policies.Topic(t.Namespace, t.Name)
 }
 
 // settleReserve is the part of the grace that is kept for releasing and settling.
@@ -189,6 +182,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	defer cut.Stop()
 	p.mu.Lock()
 	p.stopping = true
+	p.sched.Stop()
 	p.mu.Unlock()
 	listeners.Wait()
 	for _, s := range p.shards {
@@ -203,9 +197,9 @@ func (p *Pool) Run(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.hangTimer.Stop()
-	p.limit.growTimer.Stop()
-	if left || p.inFlight > 0 {
-		return fmt.Errorf("stop: %d attempts were not settled; they are repeated when their leases lapse", p.inFlight)
+	p.growTimer.Stop()
+	if unsettled := p.sched.InFlight() + p.unsettled; left || unsettled > 0 {
+		return fmt.Errorf("stop: %d attempts were not settled; they are repeated when their leases expire", unsettled)
 	}
 	return nil
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// requeuer rings for other processes what is hot here and cannot be served: 10 ms after it stood in line in vain, then
-// at intervals that double to 250 ms, a bounded number each time.
+// requeuer notifies other processes of queues that are runnable and cannot be served here: 10 ms after an exchange found
+// no room for them, then at intervals that double to 250 ms, a bounded number each time.
 type requeuer struct {
 	*debounceTimer
 
 	shard       *shardLoop
 	interval    time.Duration
-	backoff     store.Backoff // while the store does not take what is handed back
-	pausedUntil time.Time     // nothing is handed back before
+	backoff     store.Backoff // while the store rejects notifications
+	pausedUntil time.Time
 }
 
 const (
@@ -29,13 +29,13 @@ func newRequeuer(s *shardLoop) *requeuer {
 	return &requeuer{debounceTimer: newDebounceTimer(), shard: s}
 }
 
-// update sets the alarm, or takes it back, by whether anything stands in line after a trip found no room for it.
+// update arms the timer while queues wait, and disarms it otherwise.
 func (b *requeuer) update() {
 	b.shard.p.mu.Lock()
-	parked := b.shard.runnable.hasWaiting() && !b.shard.p.stopping
+	waiting := b.shard.sched.HasWaiting() && !b.shard.p.stopping
 	b.shard.p.mu.Unlock()
 	switch {
-	case !parked:
+	case !waiting:
 		b.interval = 0
 		b.arm(false, 0)
 	case !b.armed:
@@ -44,27 +44,19 @@ func (b *requeuer) update() {
 	}
 }
 
-// requeueSome hands back some of what stands in line; it stays hot here.
+// requeueSome notifies of some of the waiting queues, which stay runnable here.
 func (b *requeuer) requeueSome(ctx context.Context) {
 	b.armed = false
 	b.shard.p.mu.Lock()
-	var queues []job.Queue
-	for _, l := range b.shard.runnable.firstWaiting(requeueBatch) {
-		queues = append(queues, l.queue)
-	}
+	queues := b.shard.sched.Waiting(requeueBatch)
 	b.shard.p.mu.Unlock()
 	b.send(ctx, queues)
 }
 
-// requeueAll hands everything hot back, for good.
+// requeueAll notifies of all runnable queues.
 func (b *requeuer) requeueAll(ctx context.Context) {
 	b.shard.p.mu.Lock()
-	var queues []job.Queue
-	for _, l := range b.shard.p.lanes {
-		if l.desk == b.shard && l.runnable {
-			queues = append(queues, l.queue)
-		}
-	}
+	queues := b.shard.sched.RunnableQueues()
 	b.shard.p.mu.Unlock()
 	for len(queues) > 0 {
 		n := min(len(queues), store.MaxBatch)
@@ -73,7 +65,7 @@ func (b *requeuer) requeueAll(ctx context.Context) {
 	}
 }
 
-// send rings; what fails is rung by the carrier within a second.
+// send notifies of queues. The carrier notifies of those that fail within a second.
 func (b *requeuer) send(ctx context.Context, queues []job.Queue) {
 	if len(queues) == 0 {
 		return

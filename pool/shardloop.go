@@ -4,45 +4,40 @@ import (
 	"context"
 	"time"
 
+	"github.com/ringback/ringback/pool/sched"
 	"github.com/ringback/ringback/store"
 )
 
-// settlement is an attempt that ended and is to be settled.
+// settlement is the end of an attempt that is to be written to the store.
 type settlement struct {
 	store.Settlement
-	lane *lane // known to the pool until prepare takes the settlement: it is in flight there
+	lane *sched.Lane
 }
 
-// shardLoop makes the trips to one shard: one at a time, settlements and claims together. Its fields below signal are
-// guarded by the pool's mutex.
+// shardLoop makes the exchanges with one shard: one at a time, settlements and claims together. Its last group of fields
+// is guarded by the pool's mutex.
 type shardLoop struct {
 	p       *Pool
 	shard   int
 	store   store.Shard
-	wakeup  chan struct{} // something may be to do
-	expired chan struct{} // jobs are to be ended whose time to live is over
+	wakeup  chan struct{} // an exchange may be due
+	expired chan struct{} // jobs whose time to live is over are to be ended
 	quit    chan struct{} // closed when no more attempts are to be started
 
-	interruptWait context.CancelFunc // ends the Wait under way; nil when there is none
-	runnable      fairQueue
-	callTime      time.Duration // how long trips take, the longest of late
+	sched         *sched.Shard
+	interruptWait context.CancelFunc // ends the Wait under way; nil: there is none
 	ended         []settlement
-	reservedBytes int           // bytes, for the claim under way
-	largeLane     *lane         // is to be asked alone, for a body longer than what a claim may bring
 	working       int           // attempts of this shard that were claimed and have not ended
-	prefetched    int           // of them, that wait for a worker
-	batchTimedOut bool          // what was gathered has waited long enough
-	permitBackoff store.Backoff // of calls for starts of the shard's topics, while they fail
+	batchTimedOut bool          // the settlements have waited for others long enough
+	permitBackoff store.Backoff // of calls for starts of the shard's topics
 }
 
-func newShardLoop(p *Pool, number int, shard store.Shard) *shardLoop {
+func newShardLoop(p *Pool, shard int, shardStore store.Shard) *shardLoop {
 	return &shardLoop{
-		p: p, shard: number, store: shard,
-		wakeup:   make(chan struct{}, 1),
-		expired:  make(chan struct{}, 1),
-		quit:     make(chan struct{}),
-		runnable: fairQueue{byTopic: make(map[*topic]*topicQueue)},
-		callTime: initialCallTime,
+		p: p, shard: shard, store: shardStore, sched: p.sched.Shard(shard),
+		wakeup:  make(chan struct{}, 1),
+		expired: make(chan struct{}, 1),
+		quit:    make(chan struct{}),
 	}
 }
 
@@ -55,24 +50,26 @@ func (s *shardLoop) wake() {
 }
 
 // close lets run end once everything in flight is settled.
-func (s *shardLoop) close() {
-	close(s.quit)
-}
+func (s *shardLoop) close() { close(s.quit) }
 
-// run makes trips until the desk was closed and nothing of it is in flight any more, or ctx ends. Attempts get work.
+// maxBatchWait is how long settlements wait for others at most.
+const maxBatchWait = 2 * time.Millisecond
+
+// run makes exchanges until close was called and nothing of the shard is in flight any more, or ctx ends. claiming ends
+// requests for permits, work the attempts.
 func (s *shardLoop) run(claiming, ctx, work context.Context) {
-	back := newRequeuer(s)
-	defer back.stop()
-	gathered, stale := newDebounceTimer(), newDebounceTimer()
-	defer gathered.stop()
+	requeue := newRequeuer(s)
+	defer requeue.stop()
+	batch, stale := newDebounceTimer(), newDebounceTimer()
+	defer batch.stop()
 	defer stale.stop()
 	quit := s.quit
 	for {
 		for s.exchange(claiming, ctx, work) {
-			gathered.arm(false, 0)
-			_, stocked := s.pending()
-			if stale.arm(stocked, minPrefetchMaxAge); stale.fired() {
-				s.dropStalePrefetch(work, s.prefetchMaxAge())
+			batch.arm(false, 0)
+			_, prefetched := s.pending()
+			if stale.arm(prefetched, sched.MinPrefetchAge); stale.fired() {
+				s.dropStalePrefetch(work)
 			}
 			if ctx.Err() != nil {
 				return
@@ -81,23 +78,23 @@ func (s *shardLoop) run(claiming, ctx, work context.Context) {
 		if quit == nil && s.isIdle() {
 			return
 		}
-		back.update()
-		left, stocked := s.pending()
-		gathered.arm(left, maxBatchWait)
-		stale.arm(stocked, minPrefetchMaxAge)
+		requeue.update()
+		left, prefetched := s.pending()
+		batch.arm(left, maxBatchWait)
+		stale.arm(prefetched, sched.MinPrefetchAge)
 		select {
 		case <-s.wakeup:
-		case <-gathered.timer.C:
-			gathered.armed = false
+		case <-batch.timer.C:
+			batch.armed = false
 			s.endBatching()
 		case <-stale.timer.C:
 			stale.armed = false
-			s.dropStalePrefetch(work, s.prefetchMaxAge())
-		case <-back.timer.C:
-			back.requeueSome(ctx)
+			s.dropStalePrefetch(work)
+		case <-requeue.timer.C:
+			requeue.requeueSome(ctx)
 		case <-quit:
-			s.dropStalePrefetch(work, 0)
-			back.requeueAll(ctx)
+			s.dropAllPrefetch(work)
+			requeue.requeueAll(ctx)
 			quit = nil
 		case <-ctx.Done():
 			return
@@ -105,9 +102,50 @@ func (s *shardLoop) run(claiming, ctx, work context.Context) {
 	}
 }
 
-// isIdle reports that nothing of this desk is in flight or to be settled.
+// isIdle reports that no attempt of the shard is in flight or to be settled.
 func (s *shardLoop) isIdle() bool {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	return s.working == 0 && len(s.ended) == 0
+}
+
+// pending reports whether settlements were left by the last exchange, and whether jobs wait for workers.
+func (s *shardLoop) pending() (settlements, prefetched bool) {
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	return len(s.ended) > 0, s.sched.Prefetched() > 0
+}
+
+// shouldBatch reports whether the settlements should wait for more. The pool's mutex is held.
+func (s *shardLoop) shouldBatch() bool { return !s.batchTimedOut && s.sched.ShouldBatch(len(s.ended)) }
+
+// endBatching has the next exchange take the settlements there are.
+func (s *shardLoop) endBatching() {
+	s.p.mu.Lock()
+	s.batchTimedOut = true
+	s.p.mu.Unlock()
+}
+
+// dropStalePrefetch releases jobs that have waited for a worker for too long.
+func (s *shardLoop) dropStalePrefetch(ctx context.Context) {
+	s.p.mu.Lock()
+	now := time.Now()
+	jobs := s.sched.DropPrefetched(now.Add(-s.sched.PrefetchAge()), now)
+	s.p.mu.Unlock()
+	releaseAll(ctx, jobs)
+}
+
+// dropAllPrefetch releases all jobs that wait for a worker.
+func (s *shardLoop) dropAllPrefetch(ctx context.Context) {
+	s.p.mu.Lock()
+	now := time.Now()
+	jobs := s.sched.DropPrefetched(now, now)
+	s.p.mu.Unlock()
+	releaseAll(ctx, jobs)
+}
+
+func releaseAll(ctx context.Context, jobs []*sched.Job) {
+	for _, j := range jobs {
+		attemptOf(j).releaseUnrecorded(ctx, 0, 0)
+	}
 }

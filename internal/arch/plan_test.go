@@ -84,9 +84,14 @@ var plan = []row{
 		others: []string{"github.com/hashicorp/go-retryablehttp"},
 	},
 	{
+		pkg:    "pool/sched",
+		reason: "decides what a pool claims and starts; a data structure without locks, goroutines or clock, tested alone",
+		ours:   []string{"job", "policy", "store"},
+	},
+	{
 		pkg:    "pool",
 		reason: "claims, hands to a deliverer that it declares, settles; knows neither HTTP nor the carrier",
-		ours:   []string{"job", "policy", "store"},
+		ours:   []string{"job", "policy", "pool/sched", "store"},
 		others: []string{"github.com/sony/gobreaker/v2"},
 	},
 	{

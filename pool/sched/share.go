@@ -1,10 +1,6 @@
-package pool
+package sched
 
-import (
-	"sort"
-
-	"github.com/ringback/ringback/policy"
-)
+import "sort"
 
 // A topic may have more of the process's attempts in flight while it has fewer than a threshold, which falls with the square
 // of what is free:
@@ -46,32 +42,5 @@ func timingOutShare(workers int) int { return max(1, workers/2) }
 func slowShare(workers int) int      { return max(1, workers*3/4) }
 func unknownShare(workers int) int   { return workers - workers/8 }
 
-// healthCounts counts attempts in flight by the trouble of their lanes.
+// healthCounts counts attempts in flight by the health of their lanes.
 type healthCounts [healthStates]int
-
-// pickLanes picks lanes of a topic for a share of the process's attempts, while free are left: first those that time out, then
-// healthSlow ones, both of which get at most half of it while others wait. Then come those that have not answered yet and those that
-// answer quickly, by how many of each wait in line. It answers how many attempts were taken. p.mu is held.
-func (l *topicQueue) pickLanes(p *Pool, share, free int, terms policy.Topic, c *pickState) int {
-	pick := func(from health, room int) int { return l.pickHealth(p, from, room, terms, c) }
-	n, all, workers := &l.topic.byHealth, &p.byHealth, p.limit.current
-	silent := allowance(n[healthUnknown]+n[healthTimingOut], free-unprovenReserve(workers), workers, unprovenWeight)
-	bad, fresh, others := share, l.lanes[healthUnknown].len(), l.lanes[healthUnknown].len()+l.lanes[healthOK].len()
-	if others > 0 {
-		l.oddSlot = 1 - l.oddSlot
-		bad = (share + l.oddSlot) / 2
-	}
-	took := pick(healthTimingOut, min(bad, silent, timingOutShare(terms.Workers)-n[healthTimingOut], timingOutShare(workers)-all[healthTimingOut]))
-	silent -= took
-	took += pick(healthSlow, min(bad-took, slowShare(terms.Workers)-n[healthTimingOut]-n[healthSlow], slowShare(workers)-all[healthTimingOut]-all[healthSlow]))
-	left := share - took
-	silent = min(silent, unknownShare(terms.Workers)-n[healthTimingOut]-n[healthSlow]-n[healthUnknown])
-	if others > 0 {
-		fresh = (left*fresh + others - 1) / others
-	}
-	first := pick(healthUnknown, min(fresh, silent))
-	left -= first
-	left -= pick(healthOK, left)
-	left -= pick(healthUnknown, min(left, silent-first))
-	return share - left
-}

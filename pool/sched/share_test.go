@@ -1,4 +1,4 @@
-package pool
+package sched
 
 import (
 	"testing"
@@ -45,20 +45,19 @@ func TestAllowance_OfOneWorker(t *testing.T) {
 
 // Attempts that hang keep their descriptors whatever the limit: it must leave room beside them.
 func TestLimiter_HalvesAttemptsThatDoNotHang(t *testing.T) {
-	l := limiter{max: 2048, current: 2048, growTimer: time.NewTimer(time.Hour)}
-	defer l.growTimer.Stop()
+	l := limiter{max: 2048, current: 2048}
 	now := time.Now()
-	pause, failed := l.recordFailure(500, 480, now)
+	pause, reduced := l.reduce(500, 480, now)
 	require.Equal(t, 490, l.current)
 	require.Equal(t, firstPause, pause)
-	require.Equal(t, 1, failed)
-	pause, failed = l.recordFailure(500, 480, now.Add(time.Millisecond))
+	require.True(t, reduced)
+	pause, reduced = l.reduce(500, 480, now.Add(time.Millisecond))
 	require.Zero(t, pause, "known")
-	require.Zero(t, failed)
+	require.False(t, reduced)
 	require.Equal(t, 490, l.current, "once a second")
 	for range 20 {
 		now = now.Add(2 * time.Second)
-		pause, _ = l.recordFailure(480, 480, now)
+		pause, _ = l.reduce(480, 480, now)
 	}
 	require.Equal(t, 481, l.current)
 	require.Equal(t, maxPause, pause)

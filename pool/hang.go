@@ -1,0 +1,26 @@
+package pool
+
+import (
+	"time"
+
+	"github.com/ringback/ringback/pool/sched"
+)
+
+// armHangTimer sets the timer for attempts that hang, unless it is set. The pool's mutex is held.
+func (p *Pool) armHangTimer() {
+	if !p.hangTimerSet && !p.stopping {
+		p.hangTimerSet = true
+		p.hangTimer.Reset(sched.SlowAfter)
+	}
+}
+
+// markHanging has the lanes of attempts that hang count as slow, and sets the timer for the next attempt.
+func (p *Pool) markHanging() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	next := p.sched.MarkHanging(now)
+	if p.hangTimerSet = !next.IsZero() && !p.stopping; p.hangTimerSet {
+		p.hangTimer.Reset(next.Sub(now))
+	}
+}

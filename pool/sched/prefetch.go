@@ -1,0 +1,155 @@
+package sched
+
+import (
+	"time"
+
+	"github.com/ringback/ringback/policy"
+)
+
+// Jobs are claimed before a worker is free for them: who ends an attempt begins the next one without an exchange, and an
+// exchange carries more. How many is measured: what the topic ends in the time of three exchanges, so that receivers that
+// answer slowly, or hang, have none.
+const (
+	// maxPrefetch bounds the jobs of a topic that wait for a worker.
+	maxPrefetch = 512
+	// minExchangeTime is what an exchange is taken to last at least, with the time in which settlements are batched.
+	minExchangeTime = 3 * time.Millisecond
+	// maxBatchedSettlements is how many settlements are batched at most while workers have prefetched jobs.
+	maxBatchedSettlements = 128
+	// maxTopicsToBatch is with how many queued topics at most settlements are batched.
+	maxTopicsToBatch = 8
+	// MinPrefetchAge is how long a job may wait for a worker at least before another process may have it.
+	MinPrefetchAge = 250 * time.Millisecond
+)
+
+// measureRate notes what an exchange settles of each topic.
+func (sh *Shard) measureRate(jobs []Settling, now time.Time) {
+	for _, j := range jobs {
+		if j.Attempted {
+			j.Lane.topic.endedSinceMeasured++
+		}
+	}
+	for _, j := range jobs {
+		t := j.Lane.topic
+		exchange := max(sh.callTime, minExchangeTime)
+		if past := now.Sub(t.measuredAt); past >= 4*exchange { // attempts that end together are not a rate
+			t.prefetchTarget = int(min(maxPrefetch, 3*int64(t.endedSinceMeasured)*int64(exchange)/int64(past)))
+			t.endedSinceMeasured, t.measuredAt = 0, now
+		}
+	}
+}
+
+// prefetchLimit returns how many jobs a topic with queued lanes, whose workers have room, may have prefetched: none under a
+// rate, whose starts count from their claim; none while lanes are queued that share only a part of the workers, or that
+// have a rate and come first. All prefetched jobs have at most half of what the process's workers do not use.
+func (q *topicQueue) prefetchLimit(s *Scheduler, terms policy.Topic, room int) int {
+	t := q.topic
+	if t.prefetchTarget == 0 || terms.Rate.Limited() || s.bytes.total > s.opts.MaxBytes/2 {
+		return 0
+	}
+	for _, sh := range s.shards { // prefetched jobs of one shard would take the place of lanes of all
+		other := sh.runnable.byTopic[t]
+		if other != nil && (other.blocksPrefetch || other.lanes[healthSlow].len()+other.lanes[healthTimingOut].len() > 0) {
+			return 0
+		}
+	}
+	free := s.limit.current - s.inFlight - max(0, room) - s.prefetched
+	return min(t.prefetchTarget, max(0, free/2))
+}
+
+// queue lets a claimed job wait for a worker.
+func (s *Scheduler) queue(j *Job, now time.Time) {
+	l := j.Lane
+	j.queuedAt = now
+	l.prefetched.push(j)
+	l.shard.withPrefetch[l] = struct{}{}
+	s.countPrefetched(l, 1)
+	s.updateReady(l)
+}
+
+func (s *Scheduler) countPrefetched(l *Lane, n int) {
+	l.topic.prefetched += n
+	l.shard.prefetched += n
+	s.prefetched += n
+}
+
+// updateReady queues a lane for its topic's workers if it has a prefetched job and a free slot.
+func (s *Scheduler) updateReady(l *Lane) {
+	if !l.ready && l.prefetched.len() > 0 && l.running < l.slots {
+		l.ready = true
+		l.topic.ready.push(l)
+	}
+}
+
+// startNext starts the next prefetched job of a topic; nil: there is none of a lane with a free slot.
+func (s *Scheduler) startNext(t *Topic, now time.Time) *Job {
+	for t.ready.len() > 0 {
+		l := t.ready.pop()
+		l.ready = false
+		if l.prefetched.len() == 0 || l.running >= l.slots {
+			continue
+		}
+		j := l.prefetched.pop()
+		if l.prefetched.len() == 0 {
+			delete(l.shard.withPrefetch, l)
+		}
+		s.countPrefetched(l, -1)
+		s.start(j, now)
+		s.updateReady(l)
+		return j
+	}
+	return nil
+}
+
+// Next returns the job that a worker of a topic goes on with. The worker leaves the topic when it is nil: there is no job, or
+// the topic has more workers than it may.
+func (s *Scheduler) Next(t *Topic, now time.Time) *Job {
+	if !s.stopping {
+		if terms := s.opts.Policy(t.name); t.busy <= terms.Workers {
+			if j := s.startNext(t, now); j != nil {
+				// Its lane may have been held back or paused while it waited.
+				j.Cancelled = now.Before(j.Lane.cooldownUntil) || j.Lane.limits(terms).Paused
+				return j
+			}
+		}
+	}
+	t.busy--
+	return nil
+}
+
+// ShouldBatch reports whether n settlements should wait for more: the workers have as much to go on with. They have not
+// where a queued topic has nothing prefetched.
+func (sh *Shard) ShouldBatch(n int) bool {
+	if sh.s.stopping || n == 0 || n >= min(sh.prefetched/2, maxBatchedSettlements) {
+		return false
+	}
+	topics := 0
+	for q := range sh.runnable.topics.all() {
+		if topics++; topics > maxTopicsToBatch || q.topic.prefetched == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// PrefetchAge returns how long a job may wait for a worker: longer where the store is slow.
+func (sh *Shard) PrefetchAge() time.Duration { return max(MinPrefetchAge, 4*sh.callTime) }
+
+// DropPrefetched takes the jobs out that wait for a worker since before a time. The caller releases them: their workers
+// hang, and another process may have some.
+func (sh *Shard) DropPrefetched(before, now time.Time) (jobs []*Job) {
+	for l := range sh.withPrefetch {
+		for l.prefetched.len() > 0 && !l.prefetched.first().queuedAt.After(before) {
+			jobs = append(jobs, l.prefetched.pop())
+			sh.s.countPrefetched(l, -1)
+			l.topic.prefetchTarget, l.topic.endedSinceMeasured, l.topic.measuredAt = 0, 0, now
+		}
+		if l.prefetched.len() == 0 {
+			delete(sh.withPrefetch, l)
+		}
+	}
+	return jobs
+}
+
+// EndCooldown lets prefetched jobs of a queue go on: the settlement with the cooldown was refused.
+func (l *Lane) EndCooldown() { l.cooldownUntil = time.Time{} }
