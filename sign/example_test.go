@@ -12,7 +12,35 @@ import (
 	"github.com/ringback/ringback/sign"
 )
 
-// A receiver that verifies what it gets, and does a thing once though it may be told twice.
+// A rotation: the sender signs with both secrets, and receivers with either one accept the request.
+func ExampleSigner() {
+	former, next := sign.NewSecret(), sign.NewSecret()
+	signer, err := sign.NewSigner(former, next)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	now, body := time.Now(), []byte(`{"order":4711}`)
+	header := http.Header{}
+	header.Set("webhook-id", "close-4711")
+	header.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))
+	header.Set("webhook-signature", signer.Sign("close-4711", now, body))
+
+	for _, secret := range []sign.Secret{former, next, sign.NewSecret()} {
+		verifier, err := sign.NewVerifier(secret.Text())
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(verifier.Verify(header, body, now) == nil)
+	}
+	// Output:
+	// true
+	// true
+	// false
+}
+
+// A receiver that verifies requests, and handles each job once although it may arrive twice.
 func ExampleMiddleware() {
 	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	verifier, err := sign.NewVerifier(secret)
@@ -33,7 +61,7 @@ func ExampleMiddleware() {
 	})
 	receiver := sign.Middleware(verifier, sign.MiddlewareOptions{})(orders)
 
-	// What a sender does.
+	// The sender's side.
 	key, err := sign.ParseSecret(secret)
 	if err != nil {
 		fmt.Println(err)
