@@ -9,23 +9,23 @@ import (
 // QueueClaim asks for jobs of one queue.
 type QueueClaim struct {
 	Queue   job.Queue
-	Max     int           // jobs at most
-	Timeout time.Duration // of an attempt, for jobs without one of their own
-	// Lane is the revision of the lane's settings that the caller knows; 0: none.
+	Max     int           // jobs to claim at most
+	Timeout time.Duration // of an attempt, for jobs that set none
+	// Lane is the revision of the lane's settings that the caller has; 0: none.
 	Lane int64
 }
 
-// ClaimRequest asks for jobs of several queues, all on one shard, served in order.
+// ClaimRequest asks for jobs of several queues of a shard, in order.
 type ClaimRequest struct {
 	Queues []QueueClaim // at most MaxBatch
-	// Max and MaxBytes bound the whole answer; bytes are those of bodies, and the first job always fits. Max is at most
+	// Max bounds the jobs of the result, and MaxBytes the size of their bodies; the first job always fits. Max is at most
 	// MaxBatch.
 	Max      int
 	MaxBytes int
-	// Margin is added to a job's timeout for its lease.
+	// Margin is added to a job's timeout to give the length of its lease.
 	Margin time.Duration
-	// Slack is how long after the claim the attempts of a queue with a rate may begin. It counts into the rate's window,
-	// so it costs speed; attempts that would begin later must be released.
+	// Slack is how long after the claim the attempts of a queue with a rate may begin. It extends the time for which a
+	// start counts. Attempts that would begin later must be released.
 	Slack time.Duration
 }
 
@@ -33,48 +33,48 @@ type ClaimRequest struct {
 type ClaimExpiredRequest struct {
 	Max      int // at most MaxBatch
 	MaxBytes int // of bodies; the first job always fits
-	// Lease is for how long the jobs are held.
+	// Lease is the length of the leases.
 	Lease time.Duration
 }
 
-// ClaimedJob is a claimed job. Its record (Attempts) is not filled. The attempt's number is Attempts + 1.
+// ClaimedJob is a job with its lease, without its history. The number of the next attempt is Attempts + 1.
 type ClaimedJob struct {
 	job.Job
-	// Lease is the fence for the settlement.
+	// Lease is the token that the settlement must carry.
 	Lease Token
-	// LeaseFor is how long the lease lasts, from no earlier than the start of the call; of a repeated claim, what is
-	// left of it.
+	// LeaseFor is the length of the lease, from the start of the call or later; in a repeated claim, the remaining length.
 	LeaseFor time.Duration
-	// Age is the store's clock against Since, at the claim.
+	// Age is the time from FirstDueAt to the claim, by the store's clock.
 	Age time.Duration
-	// Late is the store's clock against DueAt at the claim.
+	// Late is the time from DueAt to the claim, by the store's clock.
 	Late time.Duration
-	// Rated: the lane has a rate, so the attempt must begin within the request's Slack of the call's start.
+	// Rated is set when the lane has a rate. The attempt must then begin within Slack of the start of the call.
 	Rated bool
-	// Probe: the lane's breaker is open, and this attempt decides whether it closes.
+	// Probe is set when the lane's breaker is open and this attempt decides whether it closes.
 	Probe bool
 }
 
-// Now is the store's clock at the claim.
+// Now returns the store's clock at the claim.
 func (h *ClaimedJob) Now() time.Time { return h.FirstDueAt.Add(h.Age) }
 
-// QueueStatus says how a queue stands after a claim.
+// QueueStatus is the state of a queue after a claim.
 type QueueStatus struct {
 	Queue job.Queue
-	// More: it has claimable jobs left, which only the request's bounds kept back.
+	// More is set when the bounds of the request left claimable jobs in the queue.
 	More bool
-	// Blocked: it is paused, held back, or at its lane's limit or rate; it rings when that ends.
+	// Blocked is set while the queue is paused, in a cooldown, or at its lane's concurrency or rate. The queue is notified
+	// when that ends.
 	Blocked bool
-	// Open: the lane's breaker is open, or waits for its probe.
+	// BreakerOpen is set while the lane's breaker is open, also while it waits for its probe.
 	BreakerOpen bool
-	// Lane holds the lane's settings when their revision is not the one that the Want names.
+	// Lane is the lane's settings if their revision differs from that of the QueueClaim, else nil.
 	Lane *Lane
 }
 
-// ClaimResult is the answer to a claim: the jobs, and a line for each Want, in order.
+// ClaimResult is the result of a claim: the jobs, and a status for each QueueClaim, in order.
 type ClaimResult struct {
 	Jobs   []ClaimedJob
 	Queues []QueueStatus
-	// Revision is that of the topics' policies: when it differs from the one Topics gave, read them again.
+	// Revision is that of the topics' policies. When it differs from the one that Topics returned, read them again.
 	Revision int64
 }

@@ -6,42 +6,42 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// Selection names dead letters: by their ids, else by a filter whose State, Limit and Cursor do not matter.
+// Selection selects dead letters by id, or by a filter if IDs is empty. State, Limit and Cursor of the filter are ignored.
 type Selection struct {
 	IDs    []string
-	Filter Filter // its Namespace counts in any case
-	// DryRun counts them, and changes nothing.
+	Filter Filter // its Namespace applies to IDs, too
+	// DryRun counts the selected dead letters and changes nothing.
 	DryRun bool
 }
 
-// RevivePlan says how dead letters are sent again.
+// RevivePlan sets how dead letters are revived.
 type RevivePlan struct {
-	// Rate and LaneRate spread their first attempts evenly over time, all of them and those of each lane; zero: at once.
-	// LaneRate requires a filter, not ids.
+	// Rate spreads the first attempts of all jobs evenly over time, and LaneRate those of each lane; zero: at once. LaneRate
+	// requires a filter, since an id does not tell the lane of its job.
 	Rate     policy.Rate
 	LaneRate policy.Rate
-	// After is when their pace begins, from now on: Worked.NextDelay of the call that this one goes on from. Zero: at once.
+	// Delay is the time from now to the first attempt: the NextDelay of the previous call when this call continues it.
 	Delay time.Duration
-	// URL replaces their own; empty: it stays.
+	// URL replaces that of each job; empty: URLs do not change.
 	URL string
-	// ExpiresIn is a new expiry, from when each is due again; zero: that of each stays, and those whose has passed fail with
-	// ErrExpired.
+	// ExpiresIn is the time from a job's due time to its new expiry; zero: expiries do not change, and expired jobs fail
+	// with ErrExpired.
 	ExpiresIn time.Duration
 }
 
-// BulkResult is what became of a selection.
+// BulkResult is the result of an operation on a selection.
 type BulkResult struct {
-	Matched int64 // dead letters that were found
-	Done    int64 // of them, revived or purged
-	// BulkFailure names some of those that were not, with the reason.
+	Matched int64 // dead letters found
+	Done    int64 // dead letters revived or purged
+	// Failed lists some of the others with the reason.
 	Failed []BulkFailure
-	// More: time ran out before all were looked at; the same again goes on.
+	// More is set when time ran out before all were processed. The same call continues.
 	More bool
-	// Paced is where a revival's pace has come, from now on: when the next one would start. Zero when none was paced.
+	// NextDelay is the time from now to the next first attempt of a revival with a rate; zero: without a rate.
 	NextDelay time.Duration
 }
 
-// BulkFailure is a dead letter that was left as it is.
+// BulkFailure is a dead letter that was not changed, with the reason.
 type BulkFailure struct {
 	ID  string
 	Err error

@@ -1,30 +1,31 @@
-// Package store is the contract of an engine that keeps jobs, the errors it answers with, and the routing of calls over
-// an engine's shards.
+// Package store is the contract of an engine that stores jobs, the errors that engines return, and the routing of calls
+// over the shards of an engine.
 //
-// # What an engine promises
+// # Guarantees of an engine
 //
-// One place: an unfinished job's id is in exactly one of due, ready, held and outbox, and its record exists. A finished
-// one is among the dead, the delivered or the cancelled, or gone by retention. (An outbox entry stands until the job it
-// holds stands in its own queue: for that moment both exist, and the second insertion finds the first.)
+// One place: the id of an unfinished job is in exactly one of due, ready, claimed and outbox, and its record exists. A
+// finished job is in the list of delivered, cancelled or dead jobs, or retention has removed it. The one exception: an
+// outbox entry is removed after its job was inserted into the job's queue. While both exist, another insertion finds the
+// job and changes nothing.
 //
-// Atomic, and repeatable: every method that changes something takes effect whole or not at all, and takes a Token of
-// its caller. The same call with the same token within TokenTTL answers as the first did and changes nothing more,
-// so that a client which lost the reply may send it again.
+// Atomic and repeatable: each method that changes data takes effect completely or not at all, and takes a Token. A repeat
+// of the call with the same token within TokenTTL returns the first result and changes nothing, so that a client that
+// lost the reply can send the call again.
 //
-// Fenced: a held job belongs to the token of the claim that took it, until a settlement with that token or the lapse of
-// its lease. A settlement with any other token gets ErrLeaseLost and changes nothing.
+// Fenced: a claimed job belongs to the token of its claim until a settlement with that token or the expiry of the lease.
+// A settlement with another token fails with ErrLeaseLost and changes nothing.
 //
-// One clock: the engine's, in integer milliseconds. Callers hand over waits, never instants; the exceptions are the
-// instants a client chose itself (RunAt, ExpiresAt).
+// One clock: the engine's, in integer milliseconds. Callers pass durations. The only instants that they pass are RunAt and
+// ExpiresAt, which clients choose.
 //
-// Bounded: no call works on more than it was told to, or than the bounds named here.
+// Bounded: each call works on at most the number of items that its arguments or the constants of this package allow.
 //
 // # Errors
 //
-// A method that could not reach its data, or could not write them, returns an error for which errors.Is(err,
-// ErrUnavailable) holds; whether the call took effect is then unknown, and it may be repeated with its token. Faults
-// that a caller can act on are the sentinels and types of this package. A method whose context ends returns the
-// context's error (wrapped); the call may have taken effect.
+// A method that cannot reach its data, or cannot write, returns an error for which errors.Is(err, ErrUnavailable) is
+// true. It is then unknown whether the call took effect; the caller may repeat it with its token. Errors that a caller
+// can act on are the sentinels and types of this package. A method whose context ends returns the context's error
+// (wrapped); the call may have taken effect.
 //
 // All methods are safe for concurrent use.
 package store

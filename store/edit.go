@@ -7,16 +7,17 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// Edit is a change to a job. Nil fields stay as they are.
+// Edit is a change to a job. Nil fields do not change.
 type Edit struct {
-	// Kind is what the record says: job.KindEdited or job.KindRun.
+	// Kind is that of the entry in the history: job.KindEdited or job.KindRun.
 	Kind job.AttemptKind
-	// IfVersion, unless zero, is the version that the job must have.
+	// IfVersion is the version that the job must have; zero: any.
 	IfVersion int64
-	// Delay and RunAt move the due time, as in job.New; at most one of them. Before a round's first attempt, Since moves with it.
+	// Delay and RunAt move the due time, as in job.New; at most one of them may be set. Before the first attempt of a
+	// generation FirstDueAt moves along.
 	Delay *time.Duration
 	RunAt *time.Time
-	// ExpiresIn and ExpiresAt move the expiry; a zero ExpiresAt removes it.
+	// ExpiresIn and ExpiresAt move the expiry; at most one of them may be set. A zero ExpiresAt removes the expiry.
 	ExpiresIn *time.Duration
 	ExpiresAt *time.Time
 
@@ -41,7 +42,7 @@ type Body struct {
 	Bytes       []byte
 }
 
-// Spec changes what the edit says of a job's Spec; due time and expiry are the engine's to change.
+// Spec applies the edit to s, except for due time and expiry, which engines apply.
 func (e Edit) Spec(s *job.Spec) {
 	if e.URL != nil {
 		s.URL = *e.URL
@@ -66,22 +67,22 @@ func (e Edit) Spec(s *job.Spec) {
 	}
 }
 
-// Revival sends an ended job on another round.
+// Revival makes an ended job due again, as its next generation.
 type Revival struct {
 	Ref job.Ref
-	// Delay and RunAt say when the round's first attempt is due, as in job.New: RunAt is by the store's clock.
+	// Delay and RunAt set the due time of the first attempt, as in job.New; RunAt is by the store's clock.
 	Delay time.Duration
 	RunAt time.Time
-	// ExpiresIn is a new expiry, from now on; zero: that of the job stays.
+	// ExpiresIn is the time from now to a new expiry; zero: the expiry does not change.
 	ExpiresIn time.Duration
-	// URL replaces the job's; empty: it stays.
+	// URL replaces that of the job; empty: the URL does not change.
 	URL string
-	// From is the state that the job must be in; empty: any in which a job has ended.
+	// From is the state that the job must have; empty: any state in which a job has ended.
 	From job.State
 }
 
-// ReviveResult is the result of one revival: the job, unless Err says why it was not revived. Bodies are answered up to 8 MiB in
-// all; what comes after has none.
+// ReviveResult is the result of one revival: the job, or an error. The results of a call contain bodies up to 8 MiB in
+// total; jobs after that have none.
 type ReviveResult struct {
 	Job job.Job
 	Err error

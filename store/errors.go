@@ -10,21 +10,21 @@ import (
 
 // The errors that a caller can act on.
 var (
-	// ErrNotFound: no such job, or it is gone by retention.
+	// ErrNotFound: the job does not exist, or retention has removed it.
 	ErrNotFound = errors.New("no such job")
-	// ErrVersion: the version (or revision) asked for is not the current one.
+	// ErrVersion: the required version (or revision) is not the current one.
 	ErrVersion = errors.New("the version is not the current one")
-	// ErrExpired: the job's expiry would come before it is due.
+	// ErrExpired: the job would expire before it is due.
 	ErrExpired = errors.New("the job's expiry comes before it is due")
-	// ErrLeaseLost: the job is not held under this lease any more; the attempt's outcome is not recorded.
+	// ErrLeaseLost: the job is no longer leased under this token. The result of the attempt is not recorded.
 	ErrLeaseLost = errors.New("the lease is lost")
 	// ErrNotLeader: another process holds the shard's carrier lock.
 	ErrNotLeader = errors.New("another process carries this shard")
-	// ErrUnavailable: the store cannot be reached, or takes no writes, for now.
+	// ErrUnavailable: the store cannot be reached, or accepts no writes, at present.
 	ErrUnavailable = errors.New("the store is unavailable")
 )
 
-// StateError says that a job's state does not allow what was asked.
+// StateError is the error of a change that the job's state does not allow.
 type StateError struct {
 	State job.State
 }
@@ -33,9 +33,9 @@ func (e *StateError) Error() string { return fmt.Sprintf("the job is %s", e.Stat
 
 // UnavailableError is ErrUnavailable with its cause.
 type UnavailableError struct {
-	// Reason is one line for a person: "redis answers OOM: …".
+	// Reason is one line for operators: "redis answers OOM: …".
 	Reason string
-	// RetryAfter is a hint for clients; zero: 1 s.
+	// RetryAfter is when clients should retry; zero: after 1 s.
 	RetryAfter time.Duration
 	Err        error
 }
@@ -47,8 +47,8 @@ func (e *UnavailableError) Error() string {
 	return e.Reason + ": " + e.Err.Error()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// Is makes errors.Is(err, ErrUnavailable) hold.
+// Is makes the error match ErrUnavailable.
 func (e *UnavailableError) Is(target error) bool { return target == ErrUnavailable }

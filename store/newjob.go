@@ -12,10 +12,10 @@ import (
 // NewJob is a job to insert.
 type NewJob struct {
 	job.New
-	// Print is the registration's fingerprint when the id must stay known for its topic's id_window after the job's
-	// end (ids chosen by clients, and jobs born in an outbox); nil for an id the server made.
+	// Fingerprint identifies the registration of an id that stays known for its topic's id_window after the job's end: ids
+	// chosen by clients and ids of outbox jobs. Nil for ids that the server generates.
 	Fingerprint []byte
-	// MaxAge is that of its topic, where the topic sets one: see Store.ClaimExpired. Zero: none.
+	// MaxAge is the max_age of the job's topic, see Queue.ClaimExpired; zero: none.
 	MaxAge time.Duration
 }
 
@@ -59,18 +59,18 @@ func DecodeNewJob(b []byte) (n NewJob, err error) {
 	return n, nil
 }
 
-// Outcome says what an insertion came to.
+// Outcome classifies the result of an insertion.
 type Outcome uint8
 
 // The outcomes of an insertion.
 const (
-	Created Outcome = iota + 1
-	Existing
-	Conflict
+	Created  Outcome = iota + 1
+	Existing         // the id is known, with the same fingerprint
+	Conflict         // the id is known, and the request differs or the job is cancelled
 )
 
-// InsertResult is the result of one entry. Job is as it stands now, without its record; when only its id is remembered it
-// has the entry's Spec and the remembered State, FinishedAt and Reason.
+// InsertResult is the result of one insertion. Job is the stored job without its history. When retention has removed the
+// job and only its id is remembered, Job has the Spec of the request and the remembered State, FinishedAt and Reason.
 type InsertResult struct {
 	Outcome Outcome
 	Job     job.Job

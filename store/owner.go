@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// An SecretOwner is who has secrets: a topic, or one of its lanes.
+// SecretOwner is an owner of signing secrets: a topic or a lane.
 type SecretOwner struct {
 	Namespace string
 	Topic     string
 	Lane      string // empty: the topic itself
 }
 
-// PublicKey verifies what one of an owner's secrets has signed.
+// PublicKey verifies the signatures of one of an owner's secrets.
 type PublicKey struct {
 	ID        string
 	CreatedAt time.Time
 	Key       string // whpk_…
 }
 
-// ErrContended: settings are changed by others all the time.
+// ErrContended: a change was retried and met a concurrent change each time.
 var ErrContended = errors.New("too many concurrent updates, retry")

@@ -2,7 +2,7 @@ package store
 
 import "time"
 
-// RepairKind says what a Repair found and mended.
+// RepairKind classifies a violation that Repair has repaired.
 type RepairKind string
 
 // The kinds of repairs.
@@ -13,21 +13,21 @@ const (
 	RepairMisplaced RepairKind = "misplaced"
 	// RepairNoJob: an entry of a queue, of a list of ended jobs or of the outbox whose job does not exist.
 	RepairNoJob RepairKind = "no_job"
-	// RepairOutbox: a job in the outbox that the carrier would not have found.
+	// RepairOutbox: an outbox job that was missing from the outbox's order.
 	RepairOutbox RepairKind = "outbox"
-	// RepairAgenda: a queue with jobs that the carrier would not have looked at, or not in time.
+	// RepairAgenda: a queue with jobs that was missing from the agenda, or scheduled too late.
 	RepairAgenda RepairKind = "agenda"
-	// RepairQueue: a queue that could not be found by its name or number, or was not listed.
+	// RepairQueue: a queue that was missing from an index of queues.
 	RepairQueue RepairKind = "queue"
 	// RepairLeftover: progress, attempts or a remembered id of a job that does not exist.
 	RepairLeftover RepairKind = "leftover"
-	// RepairCounter: a topic's counter that did not agree with its jobs.
+	// RepairCounter: a topic's counter that differed from its jobs.
 	RepairCounter RepairKind = "counter"
-	// RepairEmptied: a store whose data were removed while it was in use.
+	// RepairEmptied: the data of the store were removed while it was in use.
 	RepairEmptied RepairKind = "emptied"
 )
 
-// RepairKinds are all kinds.
+// RepairKinds returns all kinds.
 func RepairKinds() []RepairKind {
 	return []RepairKind{
 		RepairUnplaced, RepairMisplaced, RepairNoJob, RepairOutbox, RepairAgenda, RepairQueue, RepairLeftover,
@@ -37,9 +37,9 @@ func RepairKinds() []RepairKind {
 
 // RepairResult is the result of a Repair.
 type RepairResult struct {
-	// Repairs counts what was repaired, by kind; nil: nothing. The engine has logged it.
+	// Repairs counts the repairs by kind; nil: none. The engine has logged them.
 	Repairs map[RepairKind]int
-	// Complete is set by the call that ended a check of the whole shard.
+	// Complete is set by the last call of a check of the whole shard.
 	Complete bool
 	// Wait is the time until the next call; negative: no further call is needed.
 	Wait time.Duration

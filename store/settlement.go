@@ -13,34 +13,35 @@ type Settlement struct {
 	Queue   job.Queue
 	Lease   Token
 	Verdict policy.Verdict
-	// Attempt is added to the record; its N is set by the caller (Attempts + 1). With job.KindAttempt Attempts grows, and with
-	// a verdict other than Delivered FailedAttempts grows too, and Lost starts again from 0. With job.KindReleased (the verdict
-	// Released) none of them changes. An empty Kind (a job that dies without a request) records and counts nothing.
+	// Attempt is appended to the history. The caller sets its N to Attempts + 1. The kind job.KindAttempt increments
+	// Attempts, and, unless the verdict is Delivered, increments FailedAttempts and sets ConsecutiveLost to 0. The kind
+	// job.KindReleased (for the verdict Released) changes none of them. An empty Kind, for a job that dies without a request,
+	// appends and counts nothing.
 	Attempt job.Attempt
-	// Outbox are jobs that this end gives birth to, written to the outbox in the same step. They are dropped when the
-	// settlement is refused, and when a cancel mark ends the job otherwise than the verdict says.
+	// Outbox lists jobs to write to the outbox in the same step, such as callbacks. They are dropped when the settlement is
+	// refused, and when the job is marked as cancelled and therefore does not end as the verdict says.
 	Outbox []NewJob
-	// Lane is what the attempt showed of its lane's receiver.
+	// Lane is the change to the job's lane that follows from the attempt.
 	Lane LaneChange
 }
 
-// LaneChange is what becomes of a whole lane after an attempt.
+// LaneChange changes the throttle of a lane.
 type LaneChange struct {
-	// Hold keeps every job of the lane back for so long; it never shortens a hold. Whole milliseconds, rounded up.
+	// Cooldown stops all claims of the lane for this long. It never shortens a cooldown. Rounded up to milliseconds.
 	Cooldown time.Duration
-	// Breaker opens or closes the lane's breaker. An open one outlasts its Hold: then probes are claimed, until one closes
-	// it, or the lane has had no job for a while.
+	// Breaker opens or closes the lane's breaker. After the cooldown an open breaker allows probes, until one of them closes
+	// it or there was none for BreakerRetention.
 	Breaker BreakerChange
-	// StartUnused says that the claim led to no attempt, nor will: the start that it took of the lane's rate is given back,
-	// unless it counts no more, and the lane rings at once when that lets it go on. Where the claim was under no rate
-	// (Held.Rated) it changes nothing.
+	// StartUnused returns the claim's start to the lane's rate, because no attempt was made of it and none will be. If the
+	// start still counts and the lane can continue without it, the lane is notified at once. It has no effect on a claim
+	// that was not Rated.
 	StartUnused bool
-	// Slack is the claim's (ClaimRequest), where StartUnused: with its moment, which the store knows, it says until when the
-	// start counts.
+	// Slack is that of the ClaimRequest, for StartUnused: with the time of the claim it gives the time until which the start
+	// counts.
 	Slack time.Duration
 }
 
-// BreakerChange says what becomes of a lane's breaker.
+// BreakerChange is a change to the breaker of a lane.
 type BreakerChange uint8
 
 // The changes of a breaker.

@@ -2,8 +2,8 @@ package store
 
 import "crypto/rand"
 
-// A Token names one call of one caller: 26 random characters. It makes the call repeatable, and fences what it holds.
+// Token identifies one call: 26 random characters. It makes the call repeatable and fences the jobs that it claims.
 type Token string
 
-// NewToken makes a token.
+// NewToken returns a random token.
 func NewToken() Token { return Token(rand.Text()) }

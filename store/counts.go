@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Counts is the part of a shard that counts jobs.
+type Counts interface {
+	// TopicStats counts the jobs of the topics that the filter selects, in order of name. Topics that the shard does not
+	// know have no row.
+	TopicStats(ctx context.Context, filter StatsFilter) ([]TopicStats, error)
+
+	// Totals sums the counts of all topics of a namespace, including the topics that Sweep has removed. Its Topic is empty.
+	Totals(ctx context.Context, namespace string) (TopicStats, error)
+
+	// LaneStats counts the unfinished jobs of a topic's lanes, in order of name, at most limit lanes after the name after.
+	LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]LaneStats, error)
+}
+
+// StatsFilter selects topics of a namespace: those listed, or a page of all.
+type StatsFilter struct {
+	Namespace string
+	Topics    []string // at most MaxBatch; empty: a page of all topics
+	After     string   // the page begins after this name
+	Limit     int      // of the page, 1 to MaxBatch
+}
+
+// TopicStats counts the jobs of a topic on a shard. Registered = Scheduled + Ready + Running + Delivered + Dead +
+// Cancelled. The last three count all jobs that ended so and were not revived, including those that retention removed. A
+// job without a lease counts as Scheduled until it is due and as Ready from then on, as in Get and List, even while its
+// queue is throttled.
+type TopicStats struct {
+	Namespace  string
+	Topic      string
+	Registered int64
+	Scheduled  int64
+	Ready      int64
+	Running    int64
+	Delivered  int64
+	Dead       int64
+	Cancelled  int64
+	// OldestDue is the earliest due time of a job without a lease; zero when there is no such job. It is exact for up to
+	// 1,000 lanes, else that of the lanes that were read.
+	OldestDue time.Time
+	// OpenBreakers counts the lanes whose breaker is open, including those that wait for their probe.
+	OpenBreakers int64
+}
+
+// LaneStats counts the unfinished jobs of a lane, as TopicStats does.
+type LaneStats struct {
+	Lane      string
+	Scheduled int64
+	Ready     int64
+	Running   int64
+	// CooldownUntil is the end of the lane's cooldown; zero: it has none.
+	CooldownUntil time.Time
+	// BreakerOpen is set while the lane's breaker is open, also while it waits for its probe.
+	BreakerOpen bool
+}

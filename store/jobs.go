@@ -1,0 +1,72 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+)
+
+// Jobs is the part of a shard that registers, reads and changes jobs on request.
+type Jobs interface {
+	// Insert registers up to MaxBatch jobs and returns one result for each, in order. A known id changes nothing: the
+	// outcome is Existing when the fingerprint equals the registered one and the job is not cancelled, else Conflict. Two
+	// jobs of one call are inserted in order. A job that is due now becomes ready, and its queue is notified, when no job of
+	// the queue is due before it. When the queue's next moment comes before the head of the agenda, Wait with Agenda
+	// returns.
+	Insert(ctx context.Context, token Token, jobs []NewJob) ([]InsertResult, error)
+
+	// Get reads a job with its history. ErrNotFound.
+	Get(ctx context.Context, ref job.Ref) (job.Job, error)
+
+	// Known reports for each of up to MaxBatch ids whether an Insert on this shard would find it known.
+	Known(ctx context.Context, refs []job.Ref) ([]bool, error)
+
+	// List reads one page of a topic's jobs in one state, without bodies and histories, ordered by the time of the state
+	// within a lane. A page may be short, even empty, while its Cursor is set.
+	List(ctx context.Context, filter Filter) (Page, error)
+
+	// Edit changes a scheduled or ready job and adds an entry to its history. ErrNotFound; ErrVersion when IfVersion is not
+	// the job's version; a StateError in any other state; ErrExpired when the edit moves the due time or the expiry so that
+	// the job expires before it is due.
+	Edit(ctx context.Context, token Token, ref job.Ref, edit Edit) (job.Job, error)
+
+	// Cancel ends an unfinished job and returns it. A running job is marked instead (CancelRequested): a settlement with the
+	// verdict Delivered still delivers it; any other settlement, or the expiry of the lease, cancels it. Cancelling a
+	// cancelled or marked job changes nothing. ErrNotFound; a StateError when the job is delivered or dead.
+	Cancel(ctx context.Context, token Token, ref job.Ref) (job.Job, error)
+
+	// Revive makes up to MaxBatch ended jobs due again and returns one result for each, in order. A revived job has a fresh
+	// budget: FailedAttempts and ConsecutiveLost restart at 0, Attempts continues. The errors are ErrNotFound; a StateError
+	// when the job is unfinished or not in the state From; and ErrExpired when the job would expire before it is due. Two
+	// revivals of one job in a call are applied in order.
+	Revive(ctx context.Context, token Token, items []Revival) ([]ReviveResult, error)
+
+	// Purge removes up to MaxBatch dead jobs and returns one error for each, in order: nil, ErrNotFound, or a StateError
+	// when the job is not dead. An id chosen by a client stays known as long as without the purge.
+	Purge(ctx context.Context, token Token, refs []job.Ref) ([]error, error)
+}
+
+// Filter selects jobs. Topic and State are required.
+type Filter struct {
+	Namespace string
+	Topic     string
+	State     job.State
+	Lane      string        // empty: any
+	Label     string        // key of a label; empty: any
+	Value     string        // value of that label
+	Reason    policy.Reason // of a dead job; empty: any
+	Status    int           // HTTP status of the last answer; 0: any
+	// After (inclusive) and Before (exclusive) bound the time of the state: the due time, or the end. Zero: no bound.
+	After  time.Time
+	Before time.Time
+	Limit  int // 1 to 500
+	Cursor string
+}
+
+// Page is a part of a list. The last page has an empty Cursor.
+type Page struct {
+	Jobs   []job.Job
+	Cursor string
+}

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/ringback/ringback/job"
+)
+
+// Queue is the part of a shard that a claim loop uses: it waits for due jobs, claims them and settles their attempts.
+type Queue interface {
+	// Claim leases ready and due jobs of the requested queues to the caller under token, in due order within a queue. A
+	// lease lasts the job's own timeout, else that of its QueueClaim, plus Margin. A repeat with the same token returns the
+	// jobs that are still leased under it. When the rest of a queue comes before the head of the agenda, Wait with Agenda
+	// returns.
+	//
+	// A queue returns no jobs while it is paused, in a cooldown, or at its lane's concurrency or rate. In no window of the
+	// rate's length are more jobs claimed than the rate allows, over all callers. Each start counts as if it happened as
+	// late as it may (Slack). Rates of up to CountedStarts starts per window are counted exactly; of larger rates a start
+	// may count for 1/64 of the window longer. While a lane's breaker is open, its queue returns one job at a time after
+	// the cooldown: a probe. The queue is notified without delay when a cooldown or a rate lets it continue.
+	Claim(ctx context.Context, token Token, request ClaimRequest) (ClaimResult, error)
+
+	// ClaimExpired leases jobs whose time to live is over and that no attempt holds, the earliest end first, so that the
+	// caller can end them. Claim does not reach those of throttled queues. The time to live ends at the job's expiry or at
+	// FirstDueAt + MaxAge of its NewJob, whichever is earlier. Due times, pauses, cooldowns, breakers, rates and limits do
+	// not matter, and the jobs count neither as starts nor as probes. A job is returned once for its MaxAge, unless it is
+	// edited or revived, because the topic's policy may have changed. A repeat with the same token returns the jobs that
+	// are still leased under it.
+	ClaimExpired(ctx context.Context, token Token, request ClaimExpiredRequest) ([]ClaimedJob, error)
+
+	// Settle ends up to MaxBatch attempts and returns one error for each, in order: nil, or ErrLeaseLost when the job is
+	// not leased under the settlement's lease. A refused settlement changes nothing. With next, Settle claims after the
+	// settlements, under the same token and in the same round trip, and returns what Claim would have returned. A
+	// settlement that was sent is recorded even if ctx ends.
+	Settle(ctx context.Context, token Token, items []Settlement, next *ClaimRequest) ([]error, ClaimResult, error)
+
+	// Wait blocks until queues of the group are notified, or, with Agenda, until a moment was scheduled before the head of
+	// the agenda. It returns an empty Wakeup and no error after Timeout, and soon after ctx ends. When a process dies with a
+	// wake-up, Carry sends it again within a second. A process makes at most one Wait per shard at a time. Waits of several
+	// processes are served in the order in which they began.
+	Wait(ctx context.Context, options WaitOptions) (Wakeup, error)
+
+	// Notify wakes a waiting pool for up to MaxBatch queues. Queues without claimable jobs may be ignored.
+	Notify(ctx context.Context, queues []job.Queue) error
+
+	// Permit grants starts to up to MaxBatch topics with a rate, on the shard that ShardOfTopic names for each, and returns
+	// one grant for each request, in order. In no window of the rate's length are more starts granted than the rate allows,
+	// over all callers, counted as in Claim. Returned starts no longer count. The caller must claim no more jobs than were
+	// granted and begin no attempt after Slack.
+	Permit(ctx context.Context, token Token, requests []PermitRequest) ([]Permit, error)
+}
+
+// WaitOptions selects the events that end a Wait.
+type WaitOptions struct {
+	Group   string        // the pools to wake: GroupPush
+	Agenda  bool          // also return when a moment was scheduled before the head of the agenda
+	Max     int           // queues to return at most; zero: MaxBatch
+	Timeout time.Duration // zero: 5 s
+}
+
+// Wakeup is the result of a Wait. A queue may be listed although it has no claimable jobs.
+type Wakeup struct {
+	Queues      []job.Queue
+	AgendaMoved bool
+}
