@@ -168,7 +168,7 @@ func manyMembers(n int) string {
 	return strings.Join(all, ",")
 }
 
-func TestAJobThatIsNotAsItMustBeIsRefusedByFieldAndNothingIsStored(t *testing.T) {
+func TestRegister_RefusesInvalidFieldsAndStoresNothing(t *testing.T) {
 	for _, c := range badJobs {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFake()
@@ -184,7 +184,7 @@ func TestAJobThatIsNotAsItMustBeIsRefusedByFieldAndNothingIsStored(t *testing.T)
 	}
 }
 
-func TestABadJobSpoilsNoOtherOfItsBatch(t *testing.T) {
+func TestBatch_RefusesInvalidJobsAlone(t *testing.T) {
 	for _, c := range badJobs {
 		if c.status == http.StatusBadRequest && !strings.Contains(c.name, "twice") || c.fields == nil && c.status == 413 {
 			continue // these leave nothing of the batch to read
@@ -207,12 +207,12 @@ func TestABadJobSpoilsNoOtherOfItsBatch(t *testing.T) {
 	}
 }
 
-func TestUnreadableJSONIsAnsweredWithItsPosition(t *testing.T) {
+func TestCheckJSON_NamesThePositionOfAnError(t *testing.T) {
 	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/jobs", "{\n  \"id\": nil\n}")
 	require.Contains(t, problemIn(t, w).Detail, "line 2, column 10")
 }
 
-func TestFaultsBeyondAHundredAreCounted(t *testing.T) {
+func TestFieldErrors_BeyondAHundredAreCounted(t *testing.T) {
 	var body strings.Builder
 	for i := range 300 {
 		body.WriteString(`"` + strings.Repeat("x", i+1) + `": 1,`)
@@ -223,7 +223,7 @@ func TestFaultsBeyondAHundredAreCounted(t *testing.T) {
 	require.Len(t, p.Errors, request.MaxFieldErrors+1)
 }
 
-func TestOnlyJSONIsTaken(t *testing.T) {
+func TestContentType_MustBeJSON(t *testing.T) {
 	for _, kind := range []string{
 		"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/x-ndjson", ";", "json",
 	} {
@@ -247,7 +247,7 @@ func TestOnlyJSONIsTaken(t *testing.T) {
 	require.Equal(t, http.StatusCreated, w.Code)
 }
 
-func TestContentEncoding_IsRefusedByEveryRouteThatReadsContent(t *testing.T) {
+func TestContentEncoding_IsRefusedByEveryRouteWithABody(t *testing.T) {
 	for _, r := range new(api).routes() {
 		path := strings.NewReplacer("{topic}", "a", "{lane}", "b", "{id}", "c").Replace(r.path)
 		for method := range r.methods {
@@ -314,7 +314,7 @@ func TestBatch_NamesTheJobsThatItRefuses(t *testing.T) {
 	}
 }
 
-func TestWhiteSpaceAroundTheJSONIsTaken(t *testing.T) {
+func TestReadJSON_AcceptsWhiteSpaceAround(t *testing.T) {
 	for target, body := range map[string]string{
 		"POST /v1/jobs": "\n\t {\"id\": \"a\"}\r\n ", "POST /v1/batch": " {\"jobs\": [ {} ]}\n", "PATCH /v1/jobs/b": " {\"retries\": 1}\n",
 		"PUT /v1/topics/a": "\n{\"retries\": 1}",
@@ -327,7 +327,7 @@ func TestWhiteSpaceAroundTheJSONIsTaken(t *testing.T) {
 	}
 }
 
-func TestARequestLargerThanTheLimitIsRefusedWithAndWithoutItsLength(t *testing.T) {
+func TestReadJSON_RefusesLargeRequestsWithAndWithoutALength(t *testing.T) {
 	for _, target := range []string{"/v1/jobs", "/v1/batch"} {
 		f := newFake()
 		body := strings.Repeat(" ", request.MaxBatchBytes+1)
@@ -341,7 +341,7 @@ func TestARequestLargerThanTheLimitIsRefusedWithAndWithoutItsLength(t *testing.T
 	}
 }
 
-func TestABodyOfTheLargestSizeFitsHoweverItIsEscaped(t *testing.T) {
+func TestLimit_FitsTheLargestBodyHoweverItIsEscaped(t *testing.T) {
 	for name, value := range map[string]string{
 		"body_text":   strings.Repeat(`\u001b`, 256<<10),
 		"body_base64": strings.Repeat(`\u002b\/`, 256<<10/3*2) + "AA==",
@@ -352,7 +352,7 @@ func TestABodyOfTheLargestSizeFitsHoweverItIsEscaped(t *testing.T) {
 	}
 }
 
-func TestAJobThatSaysEverythingAtItsLargestFitsHoweverItIsEscaped(t *testing.T) {
+func TestLimit_FitsTheLargestJobHoweverItIsEscaped(t *testing.T) {
 	escaped := func(n int) string { return strings.Repeat(`\u0061`, n) }
 	headers := `{"X-A": "` + escaped(job.MaxHeaders-10) + `"}`
 	target := "http://a.example/" + escaped(job.MaxURL-17)
@@ -368,7 +368,7 @@ func TestAJobThatSaysEverythingAtItsLargestFitsHoweverItIsEscaped(t *testing.T) 
 	require.Len(t, f.news[0].OnDead.URL, job.MaxURL)
 }
 
-func TestABadListIsRefusedByParameter(t *testing.T) {
+func TestList_RefusesInvalidParameters(t *testing.T) {
 	cases := map[string][]string{
 		"":                                       {"?topic", "?state"},
 		"topic=a":                                {"?state"},
@@ -399,7 +399,7 @@ func TestABadListIsRefusedByParameter(t *testing.T) {
 	}
 }
 
-func TestABadPolicyIsRefusedByField(t *testing.T) {
+func TestPutTopic_RefusesInvalidFields(t *testing.T) {
 	cases := []struct {
 		body   string
 		status int

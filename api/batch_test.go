@@ -39,7 +39,7 @@ func statuses(t *testing.T, got map[string]any) (all []int, ids []string) {
 	return all, ids
 }
 
-func TestABatchIsTakenInPartsAndAnsweredInOrder(t *testing.T) {
+func TestBatch_RegistersInPartsAndAnswersInOrder(t *testing.T) {
 	f := newFake()
 	w := call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(2*store.MaxBatch+1))
 	require.Equal(t, http.StatusOK, w.Code)
@@ -52,7 +52,7 @@ func TestABatchIsTakenInPartsAndAnsweredInOrder(t *testing.T) {
 	require.Equal(t, 3, f.calls)
 }
 
-func TestABatchTellsEveryOutcome(t *testing.T) {
+func TestBatch_ReportsEveryOutcome(t *testing.T) {
 	f := newFake()
 	f.register = func(n job.New) store.RoutedResult {
 		routed := store.RoutedResult{InsertResult: store.InsertResult{Job: job.Job{Spec: n.Spec}}}
@@ -74,7 +74,7 @@ func TestABatchTellsEveryOutcome(t *testing.T) {
 	require.Equal(t, []int{201, 200, 409, 503, 422, 422, 201}, all)
 }
 
-func TestWhenTheStoreFailsInTheMiddleOfABatchTheRestIs503AndNotTried(t *testing.T) {
+func TestBatch_DoesNotTryTheRestAfterTheStoreFailed(t *testing.T) {
 	f := newFake()
 	failing := &failsAfter{fake: f, left: 1}
 	var w *httptest.ResponseRecorder
@@ -93,7 +93,7 @@ func TestWhenTheStoreFailsInTheMiddleOfABatchTheRestIs503AndNotTried(t *testing.
 	require.Equal(t, 2, f.calls, "one part went well, one failed, two were not tried")
 }
 
-func TestALargeAnswerToABatchIsSentInPieces(t *testing.T) {
+func TestBatch_SendsALargeAnswerInPieces(t *testing.T) {
 	bad := `{"x": 1, "id": "a.b"}`
 	server := httptest.NewServer(handlerOf(newFake()))
 	defer server.Close()
@@ -112,7 +112,7 @@ func TestALargeAnswerToABatchIsSentInPieces(t *testing.T) {
 	require.Equal(t, "last", ids[3*store.MaxBatch])
 }
 
-func TestABatchThatIsNoBatchIsRefused(t *testing.T) {
+func TestBatch_RefusesInvalidRequests(t *testing.T) {
 	for body, fields := range map[string][]string{
 		`{}`:                        {"/jobs"},
 		`{"jobs": {}}`:              {"/jobs"},

@@ -11,7 +11,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestAConditionThatIsNotKeptIsRefused(t *testing.T) {
+func TestConditions_RefusesUnsupportedOnes(t *testing.T) {
 	conditions := map[string]string{"If-Match": `"99"`, "If-None-Match": "*", "If-Unmodified-Since": "Sat, 29 Oct 1994 19:43:31 GMT"}
 	for _, r := range new(api).routes() {
 		for method := range r.methods {

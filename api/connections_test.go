@@ -142,7 +142,7 @@ func TestBoundConnections_ForgetsWhatIsClosed(t *testing.T) {
 	require.Zero(t, c.idle.Len())
 }
 
-func TestThrottle_WritesALineASecondAndCounts(t *testing.T) {
+func TestLimitedLog_WritesALineASecondAndCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		l := limitedLog{log: slog.New(slog.NewTextHandler(&log, nil))}

@@ -16,7 +16,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestDeadLettersAreListedByAFilter(t *testing.T) {
+func TestDead_ListsByAFilter(t *testing.T) {
 	f := newFake()
 	f.page = store.Page{
 		Jobs: []job.Job{{
@@ -51,7 +51,7 @@ func TestDeadLettersAreListedByAFilter(t *testing.T) {
 	require.Equal(t, []string{"?cursor"}, problemIn(t, call(t, handlerOf(f), http.MethodGet, "/v1/dead?cursor=x", "")).fields())
 }
 
-func TestABadListOfDeadLettersIsRefusedByParameter(t *testing.T) {
+func TestDead_RefusesInvalidParameters(t *testing.T) {
 	for query, fields := range map[string][]string{
 		"topic=a%20b&lane=b%20c&reason=tired&status=99&after=x&before=y&limit=0&label=z&state=dead": {
 			"?topic", "?lane", "?reason", "?status", "?after", "?before", "?limit", "?label", "?state",
@@ -72,7 +72,7 @@ func TestABadListOfDeadLettersIsRefusedByParameter(t *testing.T) {
 	}
 }
 
-func TestDeadLettersAreRevivedAndPurgedByAFilterOrTheirIDs(t *testing.T) {
+func TestDead_RevivesAndPurgesByAFilterOrIDs(t *testing.T) {
 	after := time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		body  string
@@ -107,7 +107,7 @@ func TestDeadLettersAreRevivedAndPurgedByAFilterOrTheirIDs(t *testing.T) {
 	}
 }
 
-func TestARevivalIsPacedAndSentElsewhere(t *testing.T) {
+func TestReviveDead_TakesAPaceAndAURL(t *testing.T) {
 	f := newFake()
 	w := call(t, handlerOf(f), http.MethodPost, "/v1/dead/revive", `{"topic": "t", "rate": "50/s", "lane_rate": "5/90s", "url": "https://b.example/"}`)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
@@ -120,7 +120,7 @@ func TestARevivalIsPacedAndSentElsewhere(t *testing.T) {
 	require.NotContains(t, answered(t, w), "next_delay")
 }
 
-func TestThePaceOfARevivalGoesOnWhereTheOneBeforeCame(t *testing.T) {
+func TestReviveDead_ContinuesThePaceAfterADelay(t *testing.T) {
 	f := newFake()
 	f.worked = store.BulkResult{Matched: 6000, Done: 6000, More: true, NextDelay: 2*time.Minute + 20*time.Microsecond}
 	h := handlerOf(f)
@@ -146,7 +146,7 @@ func TestThePaceOfARevivalGoesOnWhereTheOneBeforeCame(t *testing.T) {
 	require.Equal(t, []string{"/delay"}, problemIn(t, w).fields())
 }
 
-func TestASelectionThatMeansNothingOrTooMuchIsRefused(t *testing.T) {
+func TestSelection_RefusesEmptyAndContradictoryOnes(t *testing.T) {
 	many := `{"ids": ["` + strings.Repeat(`a","`, request.MaxSelectedIDs) + `a"]}`
 	for body, fields := range map[string][]string{
 		`{}`:                               {""},
@@ -200,7 +200,7 @@ func TestASelectionThatMeansNothingOrTooMuchIsRefused(t *testing.T) {
 	f.untouched(t)
 }
 
-func TestTenThousandOfTheLongestIDsFit(t *testing.T) {
+func TestSelection_FitsTenThousandOfTheLongestIDs(t *testing.T) {
 	var ids []string
 	for i := range request.MaxSelectedIDs {
 		ids = append(ids, fmt.Sprintf("rb:%093d", i))
@@ -211,7 +211,7 @@ func TestTenThousandOfTheLongestIDsFit(t *testing.T) {
 	require.Equal(t, ids, f.which[0].IDs)
 }
 
-func TestWhatCouldNotBeRevivedIsNamedWithItsReasonAndInternalsAreNotShown(t *testing.T) {
+func TestReviveDead_ReportsFailuresWithoutInternals(t *testing.T) {
 	f := newFake()
 	astray := &job.InvalidError{Errors: []job.FieldError{{Field: "/headers/Authorization", Detail: "was not for that host"}}}
 	f.worked = store.BulkResult{Matched: 3, Done: 1, More: true, Failed: []store.BulkFailure{

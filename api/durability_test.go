@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestAnswersToChangesSayHowDurableTheyAre(t *testing.T) {
+func TestDurability_IsInAnswersToChanges(t *testing.T) {
 	for _, c := range []struct {
 		target, body string
 		state        job.State
@@ -51,7 +51,7 @@ func TestAnswersToChangesSayHowDurableTheyAre(t *testing.T) {
 	}
 }
 
-func TestWhatIsOnlyReadHasNoDurability(t *testing.T) {
+func TestDurability_IsNotInAnswersToReads(t *testing.T) {
 	f := newFake()
 	reached := &job.Durability{Replicas: 1}
 	f.jobs["a"] = job.Job{Spec: job.Spec{ID: "a"}, Durability: reached}

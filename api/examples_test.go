@@ -27,7 +27,7 @@ func examplesOf(n node) map[string]any {
 	return all
 }
 
-func TestEveryExampleOfARequestIsTaken(t *testing.T) {
+func TestOpenAPI_RequestExamplesAreAccepted(t *testing.T) {
 	doc := document(t)
 	taken := 0
 	for _, path := range doc.at("paths").keys() {
@@ -50,7 +50,7 @@ func TestEveryExampleOfARequestIsTaken(t *testing.T) {
 	require.Greater(t, taken, 10)
 }
 
-func TestEveryExampleOfAnAnswerIsAsItsSchemaSays(t *testing.T) {
+func TestOpenAPI_AnswerExamplesMatchTheirSchema(t *testing.T) {
 	doc := document(t)
 	var walk func(n node)
 	seen := 0
@@ -76,7 +76,7 @@ func TestEveryExampleOfAnAnswerIsAsItsSchemaSays(t *testing.T) {
 	require.GreaterOrEqual(t, seen, 5)
 }
 
-func TestTheContractListsEveryReasonAndErrorClass(t *testing.T) {
+func TestOpenAPI_ListsEveryReasonAndErrorClass(t *testing.T) {
 	schemas := document(t).at("components", "schemas")
 	shown, _ := schemas.at("JobItem", "properties", "reason", "description").here.(string)
 	require.Len(t, schemas.at("Reason", "enum").list(), len(policy.Reasons()))
@@ -97,7 +97,7 @@ func TestTheContractListsEveryReasonAndErrorClass(t *testing.T) {
 	}
 }
 
-func TestTheContractNamesTheLimitsOfDeadLettersAndSecrets(t *testing.T) {
+func TestOpenAPI_NamesTheLimitsOfDeadLettersAndSecrets(t *testing.T) {
 	doc := document(t)
 	schemas := doc.at("components", "schemas")
 	for _, schema := range []string{"Selection", "Revival"} {

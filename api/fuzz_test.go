@@ -165,8 +165,8 @@ func FuzzSecret(f *testing.F) {
 	})
 }
 
-// FuzzDead selects whatever: what is taken says which dead letters it means, and nothing means all of them by accident.
-func FuzzDead(f *testing.F) {
+// FuzzDeadLetters selects whatever: what is taken says which dead letters it means, and nothing means all of them by accident.
+func FuzzDeadLetters(f *testing.F) {
 	f.Add(`{"topic": "a", "lane": "b", "reason": "expired", "status": 503, "after": "2030-01-31T08:00:00Z", "rate": "5/s"}`)
 	f.Add(`{"ids": ["a", "rb:a:0"], "url": "http://a.example/", "dry_run": true}`)
 	f.Add(`{"all": true, "label": "a:b"}`)
@@ -196,8 +196,8 @@ func FuzzDead(f *testing.F) {
 	})
 }
 
-// FuzzTold shows whatever as the body of a job that Ringback made: the same JSON, but for the secrets of headers.
-func FuzzTold(f *testing.F) {
+// FuzzRedactCallback shows whatever as the body of a job that Ringback made: the same JSON, but for the secrets of headers.
+func FuzzRedactCallback(f *testing.F) {
 	f.Add([]byte(`{"job": {"headers": {"X-Auth": ["hunter2"], "A": ["1"]}, "body": 1.50}, "response": null}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if request.CheckJSON(body, 1) != nil {

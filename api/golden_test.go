@@ -196,7 +196,7 @@ func ask(t testing.TB, i int) *httptest.ResponseRecorder {
 	return w
 }
 
-func TestAnswersAreOnTheWireAsTheyAlwaysWere(t *testing.T) {
+func TestGolden_AnswersOnTheWire(t *testing.T) {
 	for i, g := range golden {
 		t.Run(g.file, func(t *testing.T) {
 			asWritten(t, g.file, g.method+" "+g.target, ask(t, i))
@@ -222,7 +222,7 @@ func asWritten(t *testing.T, name, request string, w *httptest.ResponseRecorder)
 	require.Equal(t, string(want), got.String())
 }
 
-func TestTheAnswerToAStreamIsOnTheWireAsItAlwaysWas(t *testing.T) {
+func TestGolden_StreamOnTheWire(t *testing.T) {
 	w := call(t, handlerOf(whole()), http.MethodPost, "/v1/batch",
 		"{\"id\": \"a\"}\n\n{\"id\": \"a\"}\n{\"id\": \n{\"id\": \"a.b\"}\n{\"id\": \"durable\"}", "Content-Type", "application/x-ndjson")
 	resultsIn(t, w.Body.Bytes())

@@ -18,7 +18,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestEverythingUnderV1NeedsTheToken(t *testing.T) {
+func TestGuard_RequiresTheTokenUnderV1(t *testing.T) {
 	h := New(Options{Service: newFake(), Token: "right"})
 	for _, shown := range []string{"", "Bearer", "Bearer ", "Bearer wrong", "Bearer right2", "Basic right", "right", "Bearer right x"} {
 		for _, path := range []string{"/v1/stats", "/v1/version", "/v1/nothing", "/v1/jobs/a"} {
@@ -39,7 +39,7 @@ func TestEverythingUnderV1NeedsTheToken(t *testing.T) {
 	}
 }
 
-func TestATokenDoesNotPrintItself(t *testing.T) {
+func TestToken_PrintsRedacted(t *testing.T) {
 	token := Token("hunter2")
 	for _, text := range []string{
 		fmt.Sprint(token), fmt.Sprintf("%#v", token), fmt.Sprintf("%+v", Options{Token: token}), token.LogValue().String(),
@@ -50,7 +50,7 @@ func TestATokenDoesNotPrintItself(t *testing.T) {
 	require.Empty(t, Token("").String())
 }
 
-func TestOnLoopbackOnlyNamesOfThisMachineAreServed(t *testing.T) {
+func TestGuard_ServesOnlyNamesOfThisMachineOnLoopback(t *testing.T) {
 	h := New(Options{Service: newFake(), Loopback: true})
 	for host, status := range map[string]int{
 		"localhost": 200, "localhost:8080": 200, "LOCALHOST:1": 200, "localhost.:80": 200, "127.0.0.1": 200, "127.0.0.1:8080": 200,
@@ -69,7 +69,7 @@ func TestOnLoopbackOnlyNamesOfThisMachineAreServed(t *testing.T) {
 	}
 }
 
-func TestGuard_KeepsToAddressesAndAllowedNamesWhereNoTokenIsNeeded(t *testing.T) {
+func TestGuard_ServesOnlyAddressesAndAllowedHostsWithoutAToken(t *testing.T) {
 	hosts := []string{"Ringback.internal.", "proxy.example"}
 	for _, o := range []Options{{CheckHost: true, Hosts: hosts}, {Loopback: true, Hosts: hosts}, {Loopback: true, CheckHost: true, Hosts: hosts}} {
 		o.Service, o.Logger = newFake(), quiet
@@ -191,7 +191,7 @@ func TestAudit_LogsEveryChangeButRegistrations(t *testing.T) {
 	}
 }
 
-func TestAJobCannotCallTheAPIByWhateverWayItCame(t *testing.T) {
+func TestGuard_RefusesRequestsOfAttempts(t *testing.T) {
 	f := newFake()
 	h := New(Options{Service: f, Token: "right"})
 	for _, target := range []string{
@@ -216,7 +216,7 @@ func TestAJobCannotCallTheAPIByWhateverWayItCame(t *testing.T) {
 	}
 }
 
-func TestNoWebPageOfAnotherOriginCanPost(t *testing.T) {
+func TestGuard_RefusesCrossOriginRequests(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "http://evil.example"} {
@@ -228,7 +228,7 @@ func TestNoWebPageOfAnotherOriginCanPost(t *testing.T) {
 	require.Equal(t, http.StatusCreated, call(t, h, http.MethodPost, "/v1/jobs", `{"id": "a"}`, "Sec-Fetch-Site", "same-origin").Code)
 }
 
-func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
+func TestRoutes_RefuseUnknownPathsAndMethods(t *testing.T) {
 	h := handlerOf(newFake())
 	for _, path := range []string{
 		"/", "/v1", "/v1/", "/v2/jobs", "/v1/jobs/a/b", "/v1/dead/a", "/v1/topics/a/secrets", "/v1/topics/a/lanes/b", "/v1/topics/a/lanes/b/stats",
@@ -254,7 +254,7 @@ func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodHead, "/v1/stats", "").Code)
 }
 
-func TestReadinessSaysWhyNot(t *testing.T) {
+func TestReady_SaysWhyNot(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	require.JSONEq(t, `{"status": "alive"}`, call(t, h, http.MethodGet, "/healthz", "").Body.String())
@@ -275,11 +275,11 @@ func TestReadinessSaysWhyNot(t *testing.T) {
 	require.JSONEq(t, `{"version": "v1.2.3"}`, call(t, h, http.MethodGet, "/v1/version", "").Body.String())
 }
 
-func TestAServiceIsNeeded(t *testing.T) {
+func TestNew_RequiresAService(t *testing.T) {
 	require.Panics(t, func() { New(Options{}) })
 }
 
-func TestEveryLimitOfTheServerIsSet(t *testing.T) {
+func TestServer_SetsEveryLimit(t *testing.T) {
 	s := Server(http.NotFoundHandler(), slog.New(slog.DiscardHandler))
 	for _, limit := range []time.Duration{s.ReadHeaderTimeout, s.ReadTimeout, s.WriteTimeout, s.IdleTimeout} {
 		require.Positive(t, limit)

@@ -17,7 +17,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestAJobIsTakenAsItWasSent(t *testing.T) {
+func TestRegister_KeepsAJobAsItWasSent(t *testing.T) {
 	f := newFake()
 	body := "{ \"order\" :\n 4711, \"x\": \"\\u00fc<>\" }"
 	w := call(t, handlerOf(f), http.MethodPost, "/v1/jobs", `{"id": "close-4711", "topic": "order.close", "lane": "c-42",
@@ -43,7 +43,7 @@ func TestAJobIsTakenAsItWasSent(t *testing.T) {
 	require.Contains(t, w.Body.String(), `"body":`+body, "the body is answered byte for byte")
 }
 
-func TestABodyComesInOneOfThreeKinds(t *testing.T) {
+func TestRegister_ReadsThreeKindsOfBodies(t *testing.T) {
 	cases := []struct {
 		sent        string
 		kind        job.BodyKind
@@ -71,7 +71,7 @@ func TestABodyComesInOneOfThreeKinds(t *testing.T) {
 	}
 }
 
-func TestTheSameRequestAgainIsAnswered200(t *testing.T) {
+func TestRegister_Answers200ToARepeat(t *testing.T) {
 	h := handlerOf(newFake())
 	require.Equal(t, http.StatusCreated, call(t, h, http.MethodPost, "/v1/jobs", `{"id": "a"}`).Code)
 	w := call(t, h, http.MethodPost, "/v1/jobs", `{"id": "a"}`)
@@ -80,7 +80,7 @@ func TestTheSameRequestAgainIsAnswered200(t *testing.T) {
 	require.Equal(t, "a", answered(t, w)["id"])
 }
 
-func TestAnIDInUseIsA409ThatSaysWhatToDo(t *testing.T) {
+func TestRegister_Answers409ToAnIDInUse(t *testing.T) {
 	for state, says := range map[job.State]string{
 		job.Cancelled: "/v1/jobs/a/revive", job.Scheduled: "a different request", "": "a different request",
 	} {
@@ -96,7 +96,7 @@ func TestAnIDInUseIsA409ThatSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestErrorsAreTurnedIntoProblemsAndInternalsAreNotShown(t *testing.T) {
+func TestFromError_HidesInternals(t *testing.T) {
 	cases := []struct {
 		err    error
 		status int
@@ -146,7 +146,7 @@ func TestErrorsAreTurnedIntoProblemsAndInternalsAreNotShown(t *testing.T) {
 	}
 }
 
-func TestAnEditChangesWhatItNames(t *testing.T) {
+func TestEdit_ChangesTheFieldsItNames(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	call(t, h, http.MethodPost, "/v1/jobs", `{"id": "a", "body": 1}`)
@@ -181,7 +181,7 @@ func TestAnEditChangesWhatItNames(t *testing.T) {
 	require.Nil(t, f.edits[0].Body)
 }
 
-func TestABadEditIsRefusedByField(t *testing.T) {
+func TestEdit_RefusesInvalidFields(t *testing.T) {
 	for body, fields := range map[string][]string{
 		`{}`: {""},
 		`{"topic": "b", "lane": "c", "id": "d", "method": "PUT", "more": 1}`: {"/topic", "/lane", "/id", "/method", "/more"},
@@ -201,7 +201,7 @@ func TestABadEditIsRefusedByField(t *testing.T) {
 	}
 }
 
-func TestIfMatchNamesTheVersionThatIsChanged(t *testing.T) {
+func TestIfMatch_IsPassedToTheService(t *testing.T) {
 	for _, c := range []struct {
 		path, method, tag string
 		status            int
@@ -230,7 +230,7 @@ func TestIfMatchNamesTheVersionThatIsChanged(t *testing.T) {
 	}
 }
 
-func TestWhatAStateDoesNotAllowIsA409ThatNamesIt(t *testing.T) {
+func TestStateError_Is409WithAHint(t *testing.T) {
 	for _, c := range []struct {
 		target string
 		state  job.State
@@ -267,14 +267,14 @@ func TestWhatAStateDoesNotAllowIsA409ThatNamesIt(t *testing.T) {
 	}
 }
 
-func TestRunMakesAJobDueNow(t *testing.T) {
+func TestRun_MakesAJobDueNow(t *testing.T) {
 	f := newFake()
 	f.jobs["a"] = job.Job{Progress: job.Progress{State: job.Scheduled, Version: 1}}
 	require.Equal(t, http.StatusOK, call(t, handlerOf(f), http.MethodPost, "/v1/jobs/a/run", "{}").Code)
 	require.Equal(t, []store.Edit{{Kind: job.KindRun, Delay: new(time.Duration(0))}}, f.edits)
 }
 
-func TestABodyWhereNoneIsTakenIsRefused(t *testing.T) {
+func TestRequireNoBody_RefusesBodies(t *testing.T) {
 	for _, target := range []string{
 		"POST /v1/jobs/a/run", "POST /v1/jobs/a/revive", "DELETE /v1/jobs/a", "POST /v1/topics/a/pause", "POST /v1/topics/a/resume",
 	} {
@@ -292,7 +292,7 @@ func TestABodyWhereNoneIsTakenIsRefused(t *testing.T) {
 	}
 }
 
-func TestAnIDThatNoJobCanHaveIsNotFound(t *testing.T) {
+func TestPathJob_Answers404ToInvalidIDs(t *testing.T) {
 	for _, id := range []string{"a.b", "a%2Fb", strings.Repeat("a", 65), "%00", "ü"} {
 		w := call(t, handlerOf(newFake()), http.MethodGet, "/v1/jobs/"+id, "")
 		require.Equal(t, http.StatusNotFound, w.Code, id)
@@ -303,7 +303,7 @@ func TestAnIDThatNoJobCanHaveIsNotFound(t *testing.T) {
 	require.Equal(t, http.StatusOK, call(t, handlerOf(f), http.MethodGet, "/v1/jobs/rb:born", "").Code)
 }
 
-func TestAListIsFilteredAndPaged(t *testing.T) {
+func TestList_FiltersAndPages(t *testing.T) {
 	f := newFake()
 	f.page = store.Page{
 		Jobs: []job.Job{{
@@ -336,7 +336,7 @@ func TestAListIsFilteredAndPaged(t *testing.T) {
 	require.Equal(t, request.DefaultListLimit, f.filter.Limit)
 }
 
-func TestSecretsAreNotShown(t *testing.T) {
+func TestGet_HidesSecretHeaders(t *testing.T) {
 	for _, name := range []string{
 		"Authorization", "Cookie", "Set-Cookie", "X-Api-Key", "Proxy-Authorization", "X-Auth-Token", "My-Secret", "X-PASSWORD",
 	} {
@@ -351,7 +351,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 }
 
-func TestAnAnswersBodyIsShownAsTextWhereItIsText(t *testing.T) {
+func TestGet_ShowsResponseBodiesAsTextOrBase64(t *testing.T) {
 	long := strings.Repeat("ü", job.MaxAttemptBody/2-1) + "a\xc3" // cut within a character
 	for body, want := range map[string]string{
 		"so":       `"response_body":"so"`,
@@ -367,7 +367,7 @@ func TestAnAnswersBodyIsShownAsTextWhereItIsText(t *testing.T) {
 	}
 }
 
-func TestABodyThatIsNotWhatItSaysIsShownInBase64(t *testing.T) {
+func TestGet_ShowsInvalidBodiesAsBase64(t *testing.T) {
 	f := newFake()
 	f.jobs["a"] = job.Job{Spec: job.Spec{BodyKind: job.BodyJSON, Body: []byte("{")}}
 	require.Equal(t, "ew==", answered(t, call(t, handlerOf(f), http.MethodGet, "/v1/jobs/a", ""))["body_base64"])

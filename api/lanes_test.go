@@ -13,7 +13,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestALaneIsPutChangedPausedAndDeleted(t *testing.T) {
+func TestLane_IsPutPatchedPausedAndDeleted(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	const path = "/v1/topics/order.close/lanes/customer-42"
@@ -65,7 +65,7 @@ func TestALaneIsPutChangedPausedAndDeleted(t *testing.T) {
 	require.Equal(t, true, answered(t, call(t, h, http.MethodPost, path+"/pause", ""))["paused"], "a lane without settings can be paused")
 }
 
-func TestAPutOfALaneKeepsItsSecrets(t *testing.T) {
+func TestPutLane_KeepsSecrets(t *testing.T) {
 	secrets := []policy.Secret{{ID: "s", Value: "x1:sealed"}}
 	stored := policy.Lane{URL: "https://a.example/", Headers: map[string][]string{"X-Token": {"y"}, "X-A": {"1"}}, Secrets: secrets}
 	for body, want := range map[string]policy.Lane{
@@ -82,7 +82,7 @@ func TestAPutOfALaneKeepsItsSecrets(t *testing.T) {
 	}
 }
 
-func TestLanesOfHostsAndPortsHavePaths(t *testing.T) {
+func TestLane_PathMayHoldHostsAndPorts(t *testing.T) {
 	f := newFake()
 	for path, lane := range map[string]string{"a.example:443": "a.example:443", "[::1]:80": "[::1]:80", "%5B%3A%3A1%5D%3A81": "[::1]:81"} {
 		w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/a/lanes/"+path, `{"paused": true}`)
@@ -92,7 +92,7 @@ func TestLanesOfHostsAndPortsHavePaths(t *testing.T) {
 	}
 }
 
-func TestABadLaneIsRefusedByField(t *testing.T) {
+func TestPutLane_RefusesInvalidFields(t *testing.T) {
 	for body, fields := range map[string][]string{
 		`{"url": "ftp://a", "headers": {"Host": "x"}, "lane_concurrency": 0, "lane_rate": "x", "paused": 5, "workers": 1}`: {
 			"/url", "/headers/Host", "/lane_concurrency", "/lane_rate", "/paused", "/workers",
@@ -130,7 +130,7 @@ func TestABadLaneIsRefusedByField(t *testing.T) {
 	f.untouched(t)
 }
 
-func TestLanesWithSettingsAreListedInPages(t *testing.T) {
+func TestLanes_PagesThroughLanesWithSettings(t *testing.T) {
 	f := newFake()
 	for _, name := range []string{"a/1", "a/2", "a/3", "b/4"} {
 		f.own[name] = store.Lane{Revision: 1, Settings: policy.Lane{Paused: true}}
@@ -149,7 +149,7 @@ func TestLanesWithSettingsAreListedInPages(t *testing.T) {
 	require.JSONEq(t, `{"items": []}`, call(t, handlerOf(f), http.MethodGet, "/v1/topics/c/lanes", "").Body.String())
 }
 
-func TestStatsSayHowBreakersStand(t *testing.T) {
+func TestTopicStats_ShowsBreakers(t *testing.T) {
 	now := time.Now()
 	for _, c := range []struct {
 		lane    store.LaneStats
@@ -176,7 +176,7 @@ func TestStatsSayHowBreakersStand(t *testing.T) {
 	}
 }
 
-func TestAFaultThatTheServiceFindsInALaneNamesIt(t *testing.T) {
+func TestPutLane_NamesTheFieldThatTheServiceRefuses(t *testing.T) {
 	f := newFake()
 	f.bad = &job.InvalidError{Errors: []job.FieldError{{Field: "/url", Detail: "may not be called"}}}
 	w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/a/lanes/b", `{"url": "http://169.254.169.254/"}`)

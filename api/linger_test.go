@@ -18,7 +18,7 @@ import (
 	"github.com/ringback/ringback/api/request"
 )
 
-func TestAClientThatSendsTooManyJobsBeforeItReadsGetsEveryResult(t *testing.T) {
+func TestLinger_DeliversResultsToAClientThatSendsTooManyJobs(t *testing.T) {
 	// Neither the results nor what is sent too much fits into the buffers between client and server.
 	conn := dial(t, handlerOf(instantly{newFake()}))
 	require.NoError(t, conn.SetDeadline(time.Now().Add(ndjson.TakeTimeout/2)))
@@ -50,7 +50,7 @@ func overfull(t *testing.T, conn net.Conn) *session {
 	return s
 }
 
-func TestWhatIsSentAfterAStreamsEndIsReadWhileMoreComes(t *testing.T) {
+func TestLinger_ReadsWhileTheClientSends(t *testing.T) {
 	for name, c := range map[string]struct{ sends, took time.Duration }{
 		"for a while": {10 * time.Second, 10*time.Second + ndjson.LingerTimeout},
 		"for ever":    {2 * ndjson.MaxLinger, ndjson.MaxLinger},
@@ -80,7 +80,7 @@ func TestWhatIsSentAfterAStreamsEndIsReadWhileMoreComes(t *testing.T) {
 	}
 }
 
-func TestAShutdownDoesNotWaitForAClientThatSendsOn(t *testing.T) {
+func TestLinger_EndsAtShutdown(t *testing.T) {
 	for name, ended := range map[string]bool{"a stream": false, "after a stream's end": true} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, handlerOf(instantly{newFake()}), func(t *testing.T, server *http.Server, conn net.Conn, returned <-chan struct{}) {

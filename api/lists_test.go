@@ -52,7 +52,7 @@ func (s *slowLists) LanesPut(context.Context, string, string, string, int) ([]st
 	return []store.Lane{{}}, nil
 }
 
-func TestAnswerList_BoundsListsThatAreRead(t *testing.T) {
+func TestServeList_BoundsListsInFlight(t *testing.T) {
 	for _, path := range []string{"/v1/jobs?topic=a&state=ready&", "/v1/dead?", "/v1/topics?", "/v1/topics/a/lanes?"} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &slowLists{fake: newFake(), takes: listWait - time.Second}
@@ -95,7 +95,7 @@ func TestAnswerList_BoundsListsThatAreRead(t *testing.T) {
 	}
 }
 
-func TestAnswerList_GivesSlotsBackWhenTheStoreFails(t *testing.T) {
+func TestServeList_ReleasesSlotsWhenTheStoreFails(t *testing.T) {
 	f := newFake()
 	f.err = store.ErrUnavailable
 	h := handlerOf(f)
@@ -106,7 +106,7 @@ func TestAnswerList_GivesSlotsBackWhenTheStoreFails(t *testing.T) {
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/v1/topics?limit=500", "").Code)
 }
 
-func TestAnswerList_BoundsAnswersThatAreNotTaken(t *testing.T) {
+func TestServeList_BoundsUnreadAnswers(t *testing.T) {
 	f := newFake()
 	one := job.Job{
 		Spec:     job.Spec{ID: "a", Header: map[string][]string{"X": {strings.Repeat("x", 30<<10)}}},

@@ -78,7 +78,7 @@ func (c *counted) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func TestAStreamsMemoryDoesNotGrowWithIt(t *testing.T) {
+func TestStream_UsesBoundedMemory(t *testing.T) {
 	const large, jobs = 100 << 10, 600 // 60 MiB
 	m := &weighed{instantly: instantly{newFake()}, every: jobs / 10}
 	body := &repeated{text: `{"id": "a", "body_text": "` + strings.Repeat("x", large) + "\"}\n", n: jobs}

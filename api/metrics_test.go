@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMetricsAreServedOpenlyInEveryRoleAndUnderTheGuard(t *testing.T) {
+func TestMetrics_NeedNoTokenInAnyRole(t *testing.T) {
 	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 		_, _ = io.WriteString(w, "ringback_jobs 1\n")

@@ -162,7 +162,7 @@ func typed(kind node, value any) bool {
 	return slices.Contains(names, any(name)) || kind.here == nil
 }
 
-func TestEveryRouteIsInTheContractAndTheOtherWayRound(t *testing.T) {
+func TestOpenAPI_HasEveryRouteAndNoOther(t *testing.T) {
 	doc := document(t)
 	var served, written []string
 	for _, r := range new(api).routes() {
@@ -180,7 +180,7 @@ func TestEveryRouteIsInTheContractAndTheOtherWayRound(t *testing.T) {
 	require.ElementsMatch(t, served, written)
 }
 
-func TestEveryAnswerIsAsTheContractSays(t *testing.T) {
+func TestOpenAPI_GoldenAnswersMatchTheirSchemas(t *testing.T) {
 	doc := document(t)
 	for i, g := range golden {
 		t.Run(g.file, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestEveryAnswerIsAsTheContractSays(t *testing.T) {
 	}
 }
 
-func TestEveryGoldenAnswerIsTheOneThatItsPathDeclares(t *testing.T) {
+func TestOpenAPI_GoldenAnswersHaveTheSchemaOfTheirPath(t *testing.T) {
 	doc := document(t)
 	for i, g := range golden {
 		path, _, _ := strings.Cut(g.target, "?")
@@ -214,7 +214,7 @@ func matches(pattern, path string) bool {
 	return slices.EqualFunc(want, got, func(w, g string) bool { return w == g || strings.HasPrefix(w, "{") })
 }
 
-func TestEveryFieldThatIsTakenIsInTheContract(t *testing.T) {
+func TestOpenAPI_HasEveryFieldThatIsRead(t *testing.T) {
 	schemas := document(t).at("components", "schemas")
 	names := func(schema string) []string { return sortedKeys(schemas.at(schema).properties()) }
 	require.Equal(t, sortedKeys(request.JobFields), names("NewJob"))
@@ -271,7 +271,7 @@ func requireKnown(t *testing.T, name string, p *response.Problem) {
 	}
 }
 
-func TestTheGoldenAnswersShowEveryFieldThatIsDeclared(t *testing.T) {
+func TestOpenAPI_GoldenAnswersShowEveryField(t *testing.T) {
 	doc := document(t)
 	shown := make(map[string]bool)
 	var walk func(any)
@@ -303,7 +303,7 @@ func TestTheGoldenAnswersShowEveryFieldThatIsDeclared(t *testing.T) {
 	}
 }
 
-func TestTheContractNamesTheLimitsOfAStream(t *testing.T) {
+func TestOpenAPI_NamesTheLimitsOfAStream(t *testing.T) {
 	text, _ := document(t).at("paths", "/v1/batch", "post", "description").here.(string)
 	text = strings.Join(strings.Fields(text), " ")
 	require.Equal(t, ndjson.LineTimeout, ndjson.TakeTimeout)
@@ -317,13 +317,13 @@ func TestTheContractNamesTheLimitsOfAStream(t *testing.T) {
 	}
 }
 
-func TestTheContractIsServed(t *testing.T) {
+func TestOpenAPI_IsServed(t *testing.T) {
 	w := call(t, handlerOf(newFake()), http.MethodGet, "/openapi.yaml", "")
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Equal(t, openAPI, w.Body.Bytes())
 }
 
-func TestEveryReferenceOfTheContractLeadsSomewhere(t *testing.T) {
+func TestOpenAPI_ReferencesResolve(t *testing.T) {
 	doc := document(t)
 	var walk func(any)
 	walk = func(v any) {

@@ -11,7 +11,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestNoStoredSecretGoesToAnotherHostUnsaid(t *testing.T) {
+func TestHeaders_RefuseToKeepSecretsForANewOrigin(t *testing.T) {
 	headers := map[string][]string{"Authorization": {"Bearer hunter2"}, "X-A": {"1"}}
 	callback := policy.Callback{URL: "https://a.example/", Headers: headers}
 	const topic, lane = "/v1/topics/a", "/v1/topics/a/lanes/b"
@@ -48,7 +48,7 @@ func TestNoStoredSecretGoesToAnotherHostUnsaid(t *testing.T) {
 	}
 }
 
-func TestASecretThatIsSaidAgainOrTakenAwayLetsAURLGoElsewhere(t *testing.T) {
+func TestHeaders_AllowANewOriginWithResentOrRemovedSecrets(t *testing.T) {
 	for header, want := range map[string]map[string][]string{
 		`"Bearer new"`: {"Authorization": {"Bearer new"}, "X-A": {"1"}},
 		`null`:         {"X-A": {"1"}},

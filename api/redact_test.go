@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAJobIsShownWithoutItsSecrets(t *testing.T) {
+func TestRegister_AnswersWithoutSecretHeaders(t *testing.T) {
 	h := handlerOf(newFake())
 	w := call(t, h, http.MethodPost, "/v1/jobs", `{"id": "a", "url": "http://a.example/",
 		"headers": {"x-auth": "hunter2", "X-ACCESS-KEY": "hunter2", "x-signature": ["hunter2", "hunter2"], "Author": "jane"}}`)

@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestRevive_NeedsANewExpiryWhereTheOldOneHasPassed(t *testing.T) {
+func TestRevive_RequiresANewExpiryAfterTheOld(t *testing.T) {
 	f := newFake()
 	dead := job.Job{Spec: job.Spec{ID: "a", Queue: job.Queue{Namespace: "default"}}}
 	dead.State, dead.Reason = job.Dead, policy.ReasonExpired

@@ -46,7 +46,7 @@ func guarded(key string) *fake {
 	return f
 }
 
-func TestNoAnswerAndNoLogHoldsASecret(t *testing.T) {
+func TestSecrets_AreInNoAnswerAndNoLog(t *testing.T) {
 	chain, key := pair(t)
 	cert := `{"chain": ` + quoted(chain) + `, "key": ` + quoted(key) + `}`
 	headers := `{"Authorization": "Bearer hunter2", "X-Token": ["hunter2"]}`

@@ -19,7 +19,7 @@ import (
 // owners are the paths of those who have secrets.
 var owners = []string{"/v1/topics/a", "/v1/topics/a/lanes/b"}
 
-func TestASecretIsMadeOrGivenAndShownOnce(t *testing.T) {
+func TestAddSecret_TakesOrGeneratesOneAndShowsItOnce(t *testing.T) {
 	for _, owner := range owners {
 		for _, c := range []struct{ body, kind, prefix string }{
 			{"", "hmac", "whsec_"},
@@ -69,7 +69,7 @@ func TestASecretIsMadeOrGivenAndShownOnce(t *testing.T) {
 	}
 }
 
-func TestSecretsThatAreMadeDiffer(t *testing.T) {
+func TestAddSecret_GeneratesDifferentOnes(t *testing.T) {
 	f := newFake()
 	for range 4 {
 		for _, body := range []string{"", `{"kind": "ed25519"}`} {
@@ -79,7 +79,7 @@ func TestSecretsThatAreMadeDiffer(t *testing.T) {
 	require.Len(t, f.text, 8)
 }
 
-func TestASecretBeginsATopicAndALane(t *testing.T) {
+func TestAddSecret_CreatesTheTopicOrLane(t *testing.T) {
 	f := newFake()
 	require.Equal(t, http.StatusNotFound, call(t, handlerOf(f), http.MethodGet, "/v1/topics/a/secrets", "").Code)
 	require.Equal(t, http.StatusNotFound, call(t, handlerOf(f), http.MethodGet, "/v1/topics/a/keys", "").Code)
@@ -91,7 +91,7 @@ func TestASecretBeginsATopicAndALane(t *testing.T) {
 	require.Equal(t, http.StatusOK, call(t, handlerOf(f), http.MethodGet, "/v1/topics/a/lanes/b", "").Code)
 }
 
-func TestABadSecretIsRefusedAndNotRepeated(t *testing.T) {
+func TestAddSecret_RefusesInvalidOnesWithoutRepeatingThem(t *testing.T) {
 	for body, fields := range map[string][]string{
 		`{"secret": "hunter2"}`:                    {"/secret"},
 		`{"secret": "whsec_hunter2"}`:              {"/secret"},
@@ -136,7 +136,7 @@ func TestABadSecretIsRefusedAndNotRepeated(t *testing.T) {
 
 func sharedBytes() string { return strings.TrimPrefix(sharedSecret.Text(), "whsec_") }
 
-func TestASecretIsMadeForARequestWhoseEmptyBodyHasNoLength(t *testing.T) {
+func TestAddSecret_AcceptsAnEmptyBodyWithoutALength(t *testing.T) {
 	for body, status := range map[string]int{"": http.StatusCreated, "x": http.StatusUnsupportedMediaType} {
 		r := httptest.NewRequest(http.MethodPost, "/v1/topics/a/secrets", iotest.OneByteReader(strings.NewReader(body)))
 		r.ContentLength = -1
@@ -146,7 +146,7 @@ func TestASecretIsMadeForARequestWhoseEmptyBodyHasNoLength(t *testing.T) {
 	}
 }
 
-func TestOneSecretTooManyIsRefused(t *testing.T) {
+func TestAddSecret_RefusesOneTooMany(t *testing.T) {
 	f := newFake()
 	f.bad = &job.InvalidError{Errors: []job.FieldError{{Field: "/secret", Detail: "is one too many"}}}
 	w := call(t, handlerOf(f), http.MethodPost, "/v1/topics/a/secrets", "")
@@ -156,7 +156,7 @@ func TestOneSecretTooManyIsRefused(t *testing.T) {
 	require.Empty(t, w.Header().Get("Cache-Control"))
 }
 
-func TestAPolicyKeepsItsSecretsWhateverIsSaid(t *testing.T) {
+func TestPutTopic_KeepsSecrets(t *testing.T) {
 	secrets := []policy.Secret{{ID: "s", Value: "x1:sealed"}}
 	for _, target := range []string{"PUT /v1/topics/a", "PATCH /v1/topics/a", "POST /v1/topics/a/pause", "POST /v1/topics/a/resume"} {
 		f := newFake()

@@ -25,7 +25,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // patience is how long a test waits for what must come.
 const patience = 2 * time.Minute
 
-func TestAClientMayWaitForEachResultOfAStream(t *testing.T) {
+func TestStream_AnswersEachLineAsItArrives(t *testing.T) {
 	f := newFake()
 	server := httptest.NewServer(handlerOf(f))
 	defer server.Close()
@@ -53,7 +53,7 @@ func TestAClientMayWaitForEachResultOfAStream(t *testing.T) {
 	require.Equal(t, 50, f.calls)
 }
 
-func TestLinesThatArrivedTogetherAreRegisteredTogether(t *testing.T) {
+func TestStream_RegistersLinesThatArriveTogetherAtOnce(t *testing.T) {
 	g := &grouped{instantly: instantly{newFake()}}
 	const n = 5 * store.MaxBatch
 	results := streamed(t, handlerOf(g), streamOf(n, ""))
@@ -65,7 +65,7 @@ func TestLinesThatArrivedTogetherAreRegisteredTogether(t *testing.T) {
 	require.Equal(t, store.MaxBatch, slices.Max(g.groups))
 }
 
-func TestAStreamTellsEveryOutcomeAndOneBadLineSpoilsNoOther(t *testing.T) {
+func TestStream_ReportsEveryOutcomeAndRefusesInvalidLinesAlone(t *testing.T) {
 	long := `{"id": "` + strings.Repeat("x", 3<<20) + `"}`
 	for _, c := range []struct {
 		line   string
@@ -107,7 +107,7 @@ func TestAStreamTellsEveryOutcomeAndOneBadLineSpoilsNoOther(t *testing.T) {
 	}
 }
 
-func TestAStreamWithoutJobsHasNoResults(t *testing.T) {
+func TestStream_WithoutJobsHasNoResults(t *testing.T) {
 	for _, body := range []string{"\n", "\n\r\n  \n"} {
 		f := newFake()
 		require.Empty(t, streamed(t, handlerOf(f), body))
@@ -118,7 +118,7 @@ func TestAStreamWithoutJobsHasNoResults(t *testing.T) {
 	require.Empty(t, w.Body.String())
 }
 
-func TestAStreamIsAnsweredAsABatchIs(t *testing.T) {
+func TestStream_AnswersLikeABatch(t *testing.T) {
 	f, g := newFake(), newFake()
 	for _, service := range []*fake{f, g} {
 		service.register = func(n job.New) store.RoutedResult {
@@ -149,7 +149,7 @@ func TestAStreamIsAnsweredAsABatchIs(t *testing.T) {
 	require.Equal(t, 2, strings.Count(lines.Body.String(), "durability"), "a job that is refused has none")
 }
 
-func TestWhenTheStoreFailsInTheMiddleOfAStreamItIsAskedAgainAfterASecond(t *testing.T) {
+func TestStream_RetriesAFailedStoreAfterASecond(t *testing.T) {
 	f := newFake()
 	fails := func(err error) {
 		f.mu.Lock()
@@ -192,7 +192,7 @@ func TestWhenTheStoreFailsInTheMiddleOfAStreamItIsAskedAgainAfterASecond(t *test
 	require.Len(t, f.jobs, 8)
 }
 
-func TestAStreamHasAtMostTenThousandJobs(t *testing.T) {
+func TestStream_HasAtMostTenThousandJobs(t *testing.T) {
 	f := newFake()
 	require.Len(t, streamed(t, handlerOf(f), "\n"+streamOf(request.MaxBatchJobs, "")+"\n\n"), request.MaxBatchJobs)
 
@@ -213,7 +213,7 @@ func TestAStreamHasAtMostTenThousandJobs(t *testing.T) {
 	require.Equal(t, io.EOF, err, "the connection is closed")
 }
 
-func TestAClientMaySendAllJobsBeforeItReadsAResult(t *testing.T) {
+func TestStream_AcceptsAllJobsBeforeResultsAreRead(t *testing.T) {
 	conn := dial(t, handlerOf(instantly{newFake()}))
 	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
 	s := begin(t, conn)
@@ -236,7 +236,7 @@ func TestAClientMaySendAllJobsBeforeItReadsAResult(t *testing.T) {
 	}
 }
 
-func TestALineThatIsCutOffIsNotRegistered(t *testing.T) {
+func TestStream_DoesNotRegisterATruncatedLine(t *testing.T) {
 	for name, request := range map[string]string{
 		"length": "Content-Length: 1000\r\n\r\n{\"id\": \"a\"}\n{\"id\": \"b\"}",
 		"chunk":  "Transfer-Encoding: chunked\r\n\r\n100\r\n{\"id\": \"a\"}\n{\"id\": \"b\"}",
@@ -265,7 +265,7 @@ func TestALineThatIsCutOffIsNotRegistered(t *testing.T) {
 	}
 }
 
-func TestWhatWasAnsweredStaysWhenTheClientGoesAway(t *testing.T) {
+func TestStream_KeepsRegisteredJobsWhenTheClientDisconnects(t *testing.T) {
 	f := newFake()
 	h := watch(handlerOf(f))
 	conn := dial(t, h)
@@ -284,7 +284,7 @@ func TestWhatWasAnsweredStaysWhenTheClientGoesAway(t *testing.T) {
 	require.ElementsMatch(t, []string{"a", "b"}, sortedKeys(f.jobs))
 }
 
-func TestAClientThatAsksWhetherToGoOnIsToldSo(t *testing.T) {
+func TestStream_Answers100ContinueToHTTP11(t *testing.T) {
 	s := begin(t, dial(t, handlerOf(newFake())), "Expect: 100-continue")
 	require.NoError(t, s.conn.SetDeadline(time.Now().Add(patience)))
 	first, err := s.in.ReadString('\n')
@@ -298,7 +298,7 @@ func TestAClientThatAsksWhetherToGoOnIsToldSo(t *testing.T) {
 	require.Equal(t, []lineResult{{Index: new(0), ID: "a", Status: 201}}, s.rest())
 }
 
-func TestAnOldClientThatAsksWhetherToGoOnIsNotToldSo(t *testing.T) {
+func TestStream_DoesNotAnswer100ContinueToHTTP10(t *testing.T) {
 	conn := dial(t, handlerOf(newFake()))
 	defer conn.Close()
 	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
@@ -311,7 +311,7 @@ func TestAnOldClientThatAsksWhetherToGoOnIsNotToldSo(t *testing.T) {
 	require.True(t, strings.HasSuffix(string(answer), "\r\n\r\n{\"index\":0,\"id\":\"a\",\"status\":201}\n"), "%s", answer)
 }
 
-func TestSoManyStreamsAreTakenAtATime(t *testing.T) {
+func TestStream_BoundsStreamsInFlight(t *testing.T) {
 	h := &watched{handlerOf(newFake()), make(chan struct{}, 2*maxStreams)}
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
@@ -354,7 +354,7 @@ func TestSoManyStreamsAreTakenAtATime(t *testing.T) {
 	open().answer()
 }
 
-func TestAByteOrderMarkAtTheBeginningOfAStreamIsSkipped(t *testing.T) {
+func TestStream_SkipsAByteOrderMark(t *testing.T) {
 	const mark = "\xef\xbb\xbf"
 	got := streamed(t, handlerOf(newFake()), mark+"{\"id\": \"a\"}\r\n"+mark+"{\"id\": \"b\"}\r\n")
 	require.Len(t, got, 2)

@@ -16,7 +16,7 @@ import (
 )
 
 // Whatever is sent to a route, the answer is one that the contract declares for it, and no fault of ours.
-func TestRoutes_AnswerAsTheContractSaysWhateverTheyAreSent(t *testing.T) {
+func TestRoutes_AnswerByTheOpenAPISchemaWhateverIsSent(t *testing.T) {
 	doc := document(t)
 	bodies := []string{"", " ", "{}", "[]", "null", "5", `"x"`, `{"`, `{"x": 1}`, `{"jobs": []}`, `{"all": true}`, "\xff", strings.Repeat("[", 20_000)}
 	types := []string{"", "application/json", "text/plain", "application/x-www-form-urlencoded", "application/merge-patch+json", request.ContentTypeNDJSON}

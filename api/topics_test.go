@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestAPutSetsTheWholePolicy(t *testing.T) {
+func TestPutTopic_SetsTheWholePolicy(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	w := call(t, h, http.MethodPut, "/v1/topics/order.close", `{"ladder": ["15s", 180], "retries": 5, "jitter": 0,
@@ -34,7 +34,7 @@ func TestAPutSetsTheWholePolicy(t *testing.T) {
 	require.EqualValues(t, 2, answered(t, w)["revision"])
 }
 
-func TestPut_LeavesAPauseAsItIs(t *testing.T) {
+func TestPutTopic_KeepsAPause(t *testing.T) {
 	for _, path := range []string{"/v1/topics/a", "/v1/topics/a/lanes/b"} {
 		h := handlerOf(newFake())
 		paused := func(method, body string) any {
@@ -53,7 +53,7 @@ func TestPut_LeavesAPauseAsItIs(t *testing.T) {
 	}
 }
 
-func TestAPutKeepsSecretsThatItLeavesOutOrSendsBackAsTheyAreShown(t *testing.T) {
+func TestPutTopic_KeepsSecretHeadersLeftOutOrRedacted(t *testing.T) {
 	stored := map[string][]string{"Authorization": {"Bearer x"}, "X-Token": {"y"}, "X-A": {"1"}}
 	for body, want := range map[string]map[string][]string{
 		`{}`: {"Authorization": {"Bearer x"}, "X-Token": {"y"}},
@@ -71,7 +71,7 @@ func TestAPutKeepsSecretsThatItLeavesOutOrSendsBackAsTheyAreShown(t *testing.T) 
 	}
 }
 
-func TestAPatchChangesWhatItNamesAndNullIsTheDefault(t *testing.T) {
+func TestPatchTopic_ChangesTheFieldsItNames(t *testing.T) {
 	f := newFake()
 	stored := policy.Topic{
 		Retries: new(5), Timeout: time.Second, Workers: 8, Paused: true,
@@ -98,7 +98,7 @@ func TestAPatchChangesWhatItNamesAndNullIsTheDefault(t *testing.T) {
 	}
 }
 
-func TestAChangeOfWhatOthersChangeAllTheTimeIsAConflict(t *testing.T) {
+func TestChangeTopic_Answers409WhenContended(t *testing.T) {
 	f := newFake()
 	f.topics["a"] = store.Topic{Name: "a", Revision: 3}
 	f.busy = true
@@ -113,7 +113,7 @@ func TestAChangeOfWhatOthersChangeAllTheTimeIsAConflict(t *testing.T) {
 	}
 }
 
-func TestATopicIsPausedAndResumed(t *testing.T) {
+func TestTopic_IsPausedAndResumed(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	f.topics["a"] = store.Topic{Name: "a", Policy: policy.Topic{Workers: 8}}
@@ -126,7 +126,7 @@ func TestATopicIsPausedAndResumed(t *testing.T) {
 	problemIn(t, w)
 }
 
-func TestTopicsAreListedInPages(t *testing.T) {
+func TestTopics_ArePaged(t *testing.T) {
 	f := newFake()
 	for _, name := range []string{"a", "b", "c"} {
 		f.topics[name] = store.Topic{Name: name}
@@ -146,7 +146,7 @@ func TestTopicsAreListedInPages(t *testing.T) {
 	require.Equal(t, []string{"b", "c"}, all)
 }
 
-func TestStatsAddUpAndPageThroughLanes(t *testing.T) {
+func TestStats_AddUpAndPageThroughLanes(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	require.JSONEq(t, `{"totals": {"registered": 0, "scheduled": 0, "ready": 0, "running": 0, "delivered": 0, "dead": 0,

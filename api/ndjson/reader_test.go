@@ -38,7 +38,7 @@ func allLines(l *Reader, most int) (all []Line, err error) {
 	}
 }
 
-func TestLinesAreToldApartHoweverTheyArrive(t *testing.T) {
+func TestReader_SplitsLinesHoweverTheyArrive(t *testing.T) {
 	const text = "a\n\n  b\t\r\n" + "12345678901\n" + "1234567890\n \t\r\n" + "this one is far too long, and then some\nc"
 	want := []Line{
 		{N: 1, Text: []byte("a")},
@@ -60,7 +60,7 @@ func TestLinesAreToldApartHoweverTheyArrive(t *testing.T) {
 	require.Equal(t, want, all)
 }
 
-func TestAByteOrderMarkIsSkippedAtTheVeryBeginningAlone(t *testing.T) {
+func TestReader_SkipsAByteOrderMarkAtTheBeginningOnly(t *testing.T) {
 	for text, want := range map[string][]Line{
 		byteOrderMark: nil,
 		byteOrderMark + "1234567890\n" + byteOrderMark + "b": {
@@ -81,7 +81,7 @@ func TestAByteOrderMarkIsSkippedAtTheVeryBeginningAlone(t *testing.T) {
 	}
 }
 
-func TestALineThatIsCutOffIsNotGiven(t *testing.T) {
+func TestReader_DropsATruncatedLine(t *testing.T) {
 	reset := errors.New("reset")
 	for text, c := range map[string]struct {
 		given, at int
@@ -104,7 +104,7 @@ func TestALineThatIsCutOffIsNotGiven(t *testing.T) {
 	}
 }
 
-func TestOnlyTheFirstLineIsWaitedFor(t *testing.T) {
+func TestReader_WaitsForTheFirstLineOnly(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
 	l := Reader{r: r, maxLine: 100}
@@ -114,7 +114,7 @@ func TestOnlyTheFirstLineIsWaitedFor(t *testing.T) {
 	require.Len(t, group, 2, "the third has not ended")
 }
 
-func TestNothingIsWrittenOverALineThatWasGivenOut(t *testing.T) {
+func TestReader_DoesNotOverwriteReturnedLines(t *testing.T) {
 	var text, want []byte
 	for i := range 3000 {
 		one := bytes.Repeat([]byte{byte('a' + i%26)}, 1+i%97)
@@ -131,7 +131,7 @@ func TestNothingIsWrittenOverALineThatWasGivenOut(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-func TestTheRestOfALineThatIsTooLongIsNotKept(t *testing.T) {
+func TestReader_DoesNotKeepTheRestOfALongLine(t *testing.T) {
 	endless := io.MultiReader(
 		io.LimitReader(zeros{}, 16<<20), strings.NewReader("\nb\n"), io.LimitReader(zeros{}, 16<<20),
 	)
@@ -152,8 +152,8 @@ func (zeros) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// FuzzLines compares the reader of lines with one that has everything at once.
-func FuzzLines(f *testing.F) {
+// FuzzReader compares the reader of lines with one that has everything at once.
+func FuzzReader(f *testing.F) {
 	f.Add("a\n\n b\r\n0123456789\n01234567890\nc", 3, 2, true)
 	f.Add("a\nb", 1, 1, false)
 	f.Fuzz(func(t *testing.T, text string, size, most int, whole bool) {

@@ -32,7 +32,7 @@ func trayOf(err error) (t *ResultBuffer, w *shut, broken chan struct{}) {
 	return NewResultBuffer(w, http.NewResponseController(w), nil, nil, func() { close(broken) }), w, broken
 }
 
-func TestATrayTakesSoMuchAndNoMore(t *testing.T) {
+func TestResultBuffer_IsBounded(t *testing.T) {
 	tr, w, _ := trayOf(nil)
 	require.NoError(t, tr.Put(bytes.Repeat([]byte{'a'}, MaxBuffered)))
 	more := make(chan error, 1)
@@ -48,7 +48,7 @@ func TestATrayTakesSoMuchAndNoMore(t *testing.T) {
 	tr.Stop()
 }
 
-func TestATrayTellsThatNothingIsTakenAnyMore(t *testing.T) {
+func TestResultBuffer_ReportsAFailedWriter(t *testing.T) {
 	gone := errors.New("gone")
 	tr, w, broken := trayOf(gone)
 	require.NoError(t, tr.Put(bytes.Repeat([]byte{'a'}, MaxBuffered)))

@@ -37,7 +37,7 @@ func quoted(text string) string {
 	return string(b)
 }
 
-func TestAClientCertificateIsPutKeptAndTakenAwayAndItsKeyNeverShown(t *testing.T) {
+func TestClientCert_IsSetKeptAndRemovedAndItsKeyNeverShown(t *testing.T) {
 	chain, key := pair(t)
 	stored := &policy.ClientCert{Chain: "stored chain", Key: "x1:sealed"}
 	for _, c := range []struct {
@@ -72,7 +72,7 @@ func TestAClientCertificateIsPutKeptAndTakenAwayAndItsKeyNeverShown(t *testing.T
 	}
 }
 
-func TestAClientCertificateThatCannotBeOneIsRefusedAndNotRepeated(t *testing.T) {
+func TestClientCert_RefusesInvalidOnesWithoutRepeatingThem(t *testing.T) {
 	chain, key := pair(t)
 	encrypted := string(pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("hunter2")}))
 	csr := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: []byte("hunter2")}))

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAProcessThatOnlyDeliversSaysWhomToAsk(t *testing.T) {
+func TestNotFound_NamesTheRoleToUseInAProcessThatOnlyDelivers(t *testing.T) {
 	f := newFake()
 	h := New(Options{Service: f, HealthOnly: true, Token: "right"})
 	auth := []string{"Authorization", "Bearer right"}
@@ -34,7 +34,7 @@ func TestAProcessThatOnlyDeliversSaysWhomToAsk(t *testing.T) {
 	require.Equal(t, http.StatusMethodNotAllowed, call(t, h, http.MethodPost, "/v1/version", "{}", auth...).Code)
 }
 
-func TestWhileItClosesEveryAnswerAsksForTheConnectionToBeGivenUp(t *testing.T) {
+func TestShutdownHandler_ClosesConnectionsWhileClosing(t *testing.T) {
 	var closing atomic.Bool
 	server := httptest.NewServer(New(Options{Service: newFake(), Token: "right", Closing: closing.Load}))
 	defer server.Close()

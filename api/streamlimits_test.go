@@ -60,7 +60,7 @@ func inBubble(t *testing.T, h http.Handler, test func(t *testing.T, server *http
 	})
 }
 
-func TestAStreamWhoseNextLineDoesNotComeIsEnded(t *testing.T) {
+func TestStream_EndsWhenTheNextLineIsLate(t *testing.T) {
 	for name, half := range map[string]string{"nothing": "", "half a line": `{"id": "b"}`, "blank lines": "\n\n \n"} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()
@@ -86,7 +86,7 @@ func TestAStreamWhoseNextLineDoesNotComeIsEnded(t *testing.T) {
 	}
 }
 
-func TestAStreamOutlastsTheLimitsOfOrdinaryRequestsButNotItsOwn(t *testing.T) {
+func TestStream_HasItsOwnTimeout(t *testing.T) {
 	inBubble(t, handlerOf(newFake()), func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
 		began := time.Now()
 		s := begin(t, conn)
@@ -104,7 +104,7 @@ func TestAStreamOutlastsTheLimitsOfOrdinaryRequestsButNotItsOwn(t *testing.T) {
 	})
 }
 
-func TestAClientThatNeverReadsIsCutOff(t *testing.T) {
+func TestStream_CutsOffAClientThatNeverReads(t *testing.T) {
 	f := newFake()
 	inBubble(t, handlerOf(f), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
 		s := begin(t, conn)
@@ -120,7 +120,7 @@ func TestAClientThatNeverReadsIsCutOff(t *testing.T) {
 	})
 }
 
-func TestReadingStopsWhileResultsThatAreNotTakenFillTheTray(t *testing.T) {
+func TestStream_StopsReadingWhileTheResultBufferIsFull(t *testing.T) {
 	// Each result of these is far larger than the job.
 	bad := strings.Repeat(`{"ladder": [`+strings.Repeat("0,", 99)+"0]}\n", 100)
 	inBubble(t, handlerOf(newFake()), func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
@@ -146,7 +146,7 @@ func TestReadingStopsWhileResultsThatAreNotTakenFillTheTray(t *testing.T) {
 	})
 }
 
-func TestAClientThatLeavesATrayFullIsCutOff(t *testing.T) {
+func TestStream_CutsOffAClientThatLeavesTheResultBufferFull(t *testing.T) {
 	bad := strings.Repeat(`{"ladder": [`+strings.Repeat("0,", 99)+"0]}\n", 1000)
 	inBubble(t, handlerOf(newFake()), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
 		began := time.Now()
@@ -164,7 +164,7 @@ func TestAClientThatLeavesATrayFullIsCutOff(t *testing.T) {
 	})
 }
 
-func TestAClientThatGoesAwayWithoutItsResultsIsNotWaitedFor(t *testing.T) {
+func TestStream_DoesNotWaitForAClientThatDisconnects(t *testing.T) {
 	bad := strings.Repeat(`{"ladder": [`+strings.Repeat("0,", 99)+"0]}\n", 1000)
 	for name, n := range map[string]int{"a few": 1, "a full tray": 10} {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestAClientThatGoesAwayWithoutItsResultsIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestAShutdownEndsStreams(t *testing.T) {
+func TestStream_EndsAtShutdown(t *testing.T) {
 	inBubble(t, handlerOf(newFake()), func(t *testing.T, server *http.Server, conn net.Conn, _ <-chan struct{}) {
 		s := begin(t, conn)
 		s.answer()
@@ -208,7 +208,7 @@ func TestAShutdownEndsStreams(t *testing.T) {
 	})
 }
 
-func TestAShutdownDoesNotWaitLongForAClientThatDoesNotRead(t *testing.T) {
+func TestStream_HurriesASlowReaderAtShutdown(t *testing.T) {
 	inBubble(t, handlerOf(newFake()), func(t *testing.T, server *http.Server, conn net.Conn, returned <-chan struct{}) {
 		s := begin(t, conn)
 		s.answer()
@@ -222,7 +222,7 @@ func TestAShutdownDoesNotWaitLongForAClientThatDoesNotRead(t *testing.T) {
 	})
 }
 
-func TestServerTellsTheHandlersStreamsOfAShutdown(t *testing.T) {
+func TestServer_EndsStreamsAtShutdown(t *testing.T) {
 	h, _ := handlerOf(newFake()).(*shutdownHandler)
 	require.NotNil(t, h)
 	told := make(chan struct{})
@@ -248,7 +248,7 @@ func (hangs) Register(ctx context.Context, jobs []job.New) []store.RoutedResult 
 	return results
 }
 
-func TestAGroupOfAStreamGetsTheTimeOfARequest(t *testing.T) {
+func TestStream_GivesAGroupTheTimeoutOfARequest(t *testing.T) {
 	inBubble(t, handlerOf(hangs{newFake()}), func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
 		s := begin(t, conn)
 		s.answer()
@@ -268,7 +268,7 @@ type panics struct{ *fake }
 
 func (panics) Register(context.Context, []job.New) []store.RoutedResult { panic(http.ErrAbortHandler) }
 
-func TestAFaultOfTheServiceLeavesNoGoroutineBehind(t *testing.T) {
+func TestStream_LeavesNoGoroutineWhenTheServicePanics(t *testing.T) {
 	inBubble(t, handlerOf(panics{newFake()}), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
 		s := begin(t, conn)
 		s.answer()

@@ -13,7 +13,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestAJobNamesWhomToTellByAURLOrAnObject(t *testing.T) {
+func TestCallback_IsAURLOrAnObject(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	w := call(t, h, http.MethodPost, "/v1/jobs", `{"id": "a", "on_delivered": "https://a.example/told", "on_dead": {"url": "https://b.example/told",
@@ -40,7 +40,7 @@ func TestAJobNamesWhomToTellByAURLOrAnObject(t *testing.T) {
 	require.NotContains(t, answered(t, w), "on_delivered")
 }
 
-func TestBatchesAndStreamsTakeCallbacksToo(t *testing.T) {
+func TestCallback_IsReadInBatchesAndStreams(t *testing.T) {
 	for kind, body := range map[string]string{
 		"application/json":        `{"jobs": [{"id": "a", "on_dead": "https://a.example/"}, {"id": "b", "on_dead": {"url": "x"}}]}`,
 		request.ContentTypeNDJSON: "{\"id\": \"a\", \"on_dead\": \"https://a.example/\"}\n{\"id\": \"b\", \"on_dead\": {\"url\": \"x\"}}",
@@ -54,7 +54,7 @@ func TestBatchesAndStreamsTakeCallbacksToo(t *testing.T) {
 	}
 }
 
-func TestWhomToTellNeverChanges(t *testing.T) {
+func TestEdit_RefusesCallbacks(t *testing.T) {
 	f := newFake()
 	f.jobs["a"] = job.Job{Progress: job.Progress{State: job.Scheduled, Version: 1}}
 	w := call(t, handlerOf(f), http.MethodPatch, "/v1/jobs/a", `{"on_dead": "https://a.example/", "on_delivered": null}`)
@@ -65,7 +65,7 @@ func TestWhomToTellNeverChanges(t *testing.T) {
 	f.untouched(t)
 }
 
-func TestTheLabelsOfAJobThatRingbackMadeNeverChange(t *testing.T) {
+func TestEdit_RefusesLabelsOfJobsThatRingbackCreated(t *testing.T) {
 	f := newFake()
 	f.jobs["rb:a:0"] = job.Job{Progress: job.Progress{State: job.Scheduled, Version: 1}}
 	for _, body := range []string{`{"labels": {"a": "b"}}`, `{"labels": null}`} {
@@ -77,7 +77,7 @@ func TestTheLabelsOfAJobThatRingbackMadeNeverChange(t *testing.T) {
 	require.Equal(t, http.StatusOK, call(t, handlerOf(f), http.MethodPatch, "/v1/jobs/rb:a:0", `{"delay": "1h"}`).Code)
 }
 
-func TestCallbacksOfATopicAreKeptMergedAndTakenAway(t *testing.T) {
+func TestTopicCallbacks_AreKeptMergedAndRemoved(t *testing.T) {
 	stored := func() policy.Topic {
 		return policy.Topic{
 			OnDead: &policy.Callback{
@@ -144,7 +144,7 @@ func TestCallbacksOfATopicAreKeptMergedAndTakenAway(t *testing.T) {
 	}, f.topics["a"].Policy.OnBacklog)
 }
 
-func TestTheTopicOfCallbacksHasAPolicyAndNoJobsOfClients(t *testing.T) {
+func TestCallbackTopic_HasAPolicyAndNoJobsOfClients(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	for _, target := range []string{"/v1/topics/_callbacks", "/v1/topics/_callbacks/stats", "/v1/topics/_callbacks/lanes"} {
@@ -170,7 +170,7 @@ func TestTheTopicOfCallbacksHasAPolicyAndNoJobsOfClients(t *testing.T) {
 	require.Contains(t, w.Body.String(), `"kind":"callback","origin":"a"`)
 }
 
-func TestAFaultThatTheServiceFindsInACallbackNamesIt(t *testing.T) {
+func TestTopicCallbacks_NameTheFieldThatTheServiceRefuses(t *testing.T) {
 	f := newFake()
 	f.bad = &job.InvalidError{Errors: []job.FieldError{{Field: "/on_dead/url", Detail: "may not be called"}}}
 	w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/a", `{"on_dead": "http://169.254.169.254/"}`)
@@ -178,7 +178,7 @@ func TestAFaultThatTheServiceFindsInACallbackNamesIt(t *testing.T) {
 	require.Equal(t, []string{"/on_dead/url"}, problemIn(t, w).fields())
 }
 
-func TestTheBodyOfACallbackIsShownWithoutTheSecretsOfHeaders(t *testing.T) {
+func TestRedactCallback_HidesSecretHeaders(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"job": {"headers": {"X-Auth": ["hunter2"], "A": ["1"]}, "body": {"headers": {"Cookie": 1}}}, "response": null}`: `{"job":{"headers":{"X-Auth":"[redacted]","A":["1"]},"body":{"headers": {"Cookie": 1}}},"response":null}`,
 		` {"response": {"headers": {"set-\u0063ookie": "hunter2"}, "status": 1.50}} `:                                     `{"response":{"headers":{"set-cookie":"[redacted]"},"status":1.50}}`,

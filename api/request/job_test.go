@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-func TestHeaders_BeyondTheBoundTakeNoMemory(t *testing.T) {
+func TestDecodeJob_KeepsNoHeadersBeyondTheBound(t *testing.T) {
 	names := make([]string, 5000)
 	for i := range names {
 		names[i] = fmt.Sprintf(`"X%d": ""`, i)

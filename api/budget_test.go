@@ -77,7 +77,7 @@ func (u *upload) finish(text string) int {
 	return u.w.Code
 }
 
-func TestBodyBudget_BoundsUploadsThatAreUnderWay(t *testing.T) {
+func TestBodyBudget_BoundsUploadsInFlight(t *testing.T) {
 	for length, total := range map[int64]int{-1: 1000 << 10, 1500 << 10: 1500 << 10} {
 		const end = `{"id": "a"}`
 		h, budget := budgeted(newFake())
@@ -149,7 +149,7 @@ type unreadable struct{}
 
 func (unreadable) Read([]byte) (int, error) { panic("it is read") }
 
-func TestBodyBudget_BoundsAnswersThatAreNotTaken(t *testing.T) {
+func TestBodyBudget_BoundsUnreadAnswers(t *testing.T) {
 	f := newFake()
 	body := strings.Repeat("x", request.SmallBody+1)
 	f.jobs["a"] = job.Job{
