@@ -18,7 +18,7 @@ import (
 //
 // A queue is in one of the first two, or, when it is blocked or nothing waits in it, in none.
 type agenda struct {
-	dues, rings, lapses moments
+	dues, renotifications, leases moments
 }
 
 // beforeAll is a moment that is always past: of a ring that never was.
@@ -30,7 +30,7 @@ type slot struct {
 	at, n int64
 	pos   int // -1: nowhere
 	queue *queue
-	held  *held
+	lease *lease
 }
 
 // moments is a heap of slots, earliest first.
@@ -89,17 +89,17 @@ func (a *agenda) plan(q *queue, now instant) {
 	switch {
 	case q.waiting == 0 || !ever:
 		a.dues.drop(&q.dueSlot)
-		a.rings.drop(&q.ringSlot)
+		a.renotifications.drop(&q.renotifySlot)
 	case free > now.mono && now.monoOf(q.head.due) <= free:
 		a.dues.drop(&q.dueSlot)
-		a.rings.set(&q.ringSlot, free, q.head.n)
+		a.renotifications.set(&q.renotifySlot, free, q.head.n)
 	case q.due(now) && q.dueSlot.pos >= 0:
 		// Its first job has come due and nobody has rung for it yet: the last ring was for others.
 		a.dues.set(&q.dueSlot, q.head.due, q.head.n)
 	case q.due(now):
-		a.rings.set(&q.ringSlot, q.rung+int64(store.RenotifyAfter), q.head.n)
+		a.renotifications.set(&q.renotifySlot, q.notifiedAt+int64(store.RenotifyAfter), q.head.n)
 	default:
-		a.rings.drop(&q.ringSlot)
+		a.renotifications.drop(&q.renotifySlot)
 		a.dues.set(&q.dueSlot, q.head.due, q.head.n)
 	}
 }
@@ -116,11 +116,11 @@ func (a *agenda) next(now instant, lapsed bool) time.Duration {
 		until := time.Duration(min(ms, int64(never/time.Millisecond)))*time.Millisecond - time.Duration(now.sub)
 		wait = min(wait, max(0, until))
 	}
-	if len(a.rings) > 0 {
-		wait = min(wait, time.Duration(max(0, a.rings[0].at-now.mono)))
+	if len(a.renotifications) > 0 {
+		wait = min(wait, time.Duration(max(0, a.renotifications[0].at-now.mono)))
 	}
-	if len(a.lapses) > 0 && (lapsed || a.lapses[0].at > now.mono) {
-		wait = min(wait, time.Duration(max(0, a.lapses[0].at-now.mono)))
+	if len(a.leases) > 0 && (lapsed || a.leases[0].at > now.mono) {
+		wait = min(wait, time.Duration(max(0, a.leases[0].at-now.mono)))
 	}
 	return wait
 }

@@ -26,7 +26,7 @@ func (s *Store) Carry(ctx context.Context, token store.Token, round store.CarryO
 	round.Ready = cmp.Or(round.Ready, carryReady)
 	round.SkipOutbox, round.OutboxBytes = max(round.SkipOutbox, 0), cmp.Or(max(round.OutboxBytes, 0), store.OutboxBytes)
 	var carried store.CarryResult
-	var culprit *held
+	var culprit *lease
 	carryOnce := func() error {
 		return s.submit(ctx, &op{verb: "carry jobs", weight: round.Jobs, run: func(tx *tx) (err error) {
 			carried, err = once(tx, call{"carry", token}, weighCarried, func() (store.CarryResult, error) {
@@ -75,14 +75,14 @@ func (tx *tx) carry(round store.CarryOptions) (store.CarryResult, error) {
 	}); err != nil {
 		return c, err
 	}
-	if err := tx.unlessDamaged(&tx.mem.noOutbox, "empty the outbox", func() error { return tx.bringHome(round.Relayed) }); err != nil {
+	if err := tx.unlessDamaged(&tx.mem.noOutbox, "empty the outbox", func() error { return tx.removeRelayed(round.Relayed) }); err != nil {
 		return c, err
 	}
-	visits, left, bounded, err := tx.endLapsed(round, &c)
+	visits, left, bounded, err := tx.expireLeases(round, &c)
 	if err != nil {
 		return c, err
 	}
-	more, err := tx.lookAround(round, visits, &c)
+	more, err := tx.visitQueues(round, visits, &c)
 	if err != nil {
 		return c, err
 	}
@@ -98,17 +98,17 @@ func (tx *tx) carry(round store.CarryOptions) (store.CarryResult, error) {
 	}); err != nil {
 		return c, err
 	}
-	c.Next, err = tx.nextLook(left)
+	c.Next, err = tx.nextDue(left)
 	if more || bounded || waits || stepped {
 		c.Next = 0
 	}
 	return c, err
 }
 
-// bringHome removes outbox entries that stand in their queues.
-func (tx *tx) bringHome(home []job.Ref) error {
+// removeRelayed removes outbox entries that stand in their queues.
+func (tx *tx) removeRelayed(home []job.Ref) error {
 	for _, ref := range home {
-		gone, err := tx.change(deleteBirth, ref.Namespace, ref.ID)
+		gone, err := tx.change(deleteOutbox, ref.Namespace, ref.ID)
 		if err != nil {
 			return err
 		}
@@ -117,26 +117,26 @@ func (tx *tx) bringHome(home []job.Ref) error {
 	return nil
 }
 
-// endLapsed sends jobs back whose lease is over. It answers their queues, whether leases that are over were left because
+// expireLeases sends jobs back whose lease is over. It answers their queues, whether leases that are over were left because
 // the round said so, and whether its bound kept any back, which the next round can end at once.
-func (tx *tx) endLapsed(round store.CarryOptions, c *store.CarryResult) (visits []*queue, left, bounded bool, err error) {
+func (tx *tx) expireLeases(round store.CarryOptions, c *store.CarryResult) (visits []*queue, left, bounded bool, err error) {
 	a := &tx.mem.agenda
 	var stay []*slot
 	defer func() {
 		for _, s := range stay {
-			a.lapses.set(s, s.at, s.n)
+			a.leases.set(s, s.at, s.n)
 		}
 	}()
-	for s := a.lapses.head(tx.now.mono); s != nil; s = a.lapses.head(tx.now.mono) {
+	for s := a.leases.head(tx.now.mono); s != nil; s = a.leases.head(tx.now.mono) {
 		if round.KeepLeases {
 			return visits, true, false, nil
 		}
 		if c.ExpiredLeases == round.Jobs {
 			return visits, left, true, nil
 		}
-		a.lapses.drop(s)
-		h := s.held
-		if tx.mem.held[h.ref] != h {
+		a.leases.drop(s)
+		h := s.lease
+		if tx.mem.leases[h.ref] != h {
 			continue // settled earlier in this transaction
 		}
 		// The deadline by the wall clock as it is now: since the claim it may have been set back or ahead.
@@ -145,7 +145,7 @@ func (tx *tx) endLapsed(round store.CarryOptions, c *store.CarryResult) (visits 
 			stay, left = append(stay, s), true
 			continue
 		}
-		if err := tx.lapse(h, time.Duration(tx.now.mono-h.begun).Truncate(time.Millisecond)); err != nil {
+		if err := tx.expireLease(h, time.Duration(tx.now.mono-h.begun).Truncate(time.Millisecond)); err != nil {
 			stay = append(stay, s)
 			if isDamage(err) {
 				tx.culprit = h
@@ -158,10 +158,10 @@ func (tx *tx) endLapsed(round store.CarryOptions, c *store.CarryResult) (visits 
 	return visits, left, false, nil
 }
 
-// lookAround looks at the queues that lapses have changed and at those whose moment has come. It takes the latter out
+// visitQueues looks at the queues that lapses have changed and at those whose moment has come. It takes the latter out
 // of the agenda; nextLook puts them where they belong then. Jobs that came due go before rings that are repeated, but
 // neither takes more than half of a round from the other. more says that the round's bounds kept something back.
-func (tx *tx) lookAround(round store.CarryOptions, visits []*queue, c *store.CarryResult) (more bool, err error) {
+func (tx *tx) visitQueues(round store.CarryOptions, visits []*queue, c *store.CarryResult) (more bool, err error) {
 	visited := make(map[*queue]bool)
 	for _, q := range visits {
 		if err := tx.visit(q, round, c, visited); err != nil {
@@ -176,7 +176,7 @@ func (tx *tx) lookAround(round store.CarryOptions, visits []*queue, c *store.Car
 		most    int
 	}{
 		{&a.dues, tx.now.ms, (round.Queues + 1) / 2},
-		{&a.rings, tx.now.mono, round.Queues},
+		{&a.renotifications, tx.now.mono, round.Queues},
 		{&a.dues, tx.now.ms, round.Queues},
 	} {
 		for s := part.moments.head(part.now); s != nil; s = part.moments.head(part.now) {
@@ -190,7 +190,7 @@ func (tx *tx) lookAround(round store.CarryOptions, visits []*queue, c *store.Car
 			}
 		}
 	}
-	return a.dues.head(tx.now.ms) != nil || a.rings.head(tx.now.mono) != nil, nil
+	return a.dues.head(tx.now.ms) != nil || a.renotifications.head(tx.now.mono) != nil, nil
 }
 
 // takeOut takes a queue's moment out of the agenda, until the transaction is taken back.
@@ -199,7 +199,7 @@ func (tx *tx) takeOut(part *moments, s *slot) {
 	part.drop(s)
 	tx.undo(func() {
 		a.dues.drop(&q.dueSlot) // it may have been planned for either
-		a.rings.drop(&q.ringSlot)
+		a.renotifications.drop(&q.renotifySlot)
 		part.set(s, at, n)
 	})
 }
@@ -210,23 +210,23 @@ func (tx *tx) visit(q *queue, round store.CarryOptions, c *store.CarryResult, vi
 		return nil
 	}
 	visited[q] = true
-	tx.look = append(tx.look, q)
-	if err := tx.learnHead(q); err != nil || !q.due(tx.now) || q.blocked(tx.now) {
+	tx.toPlan = append(tx.toPlan, q)
+	if err := tx.loadHead(q); err != nil || !q.due(tx.now) || q.blocked(tx.now) {
 		return err
 	}
 	silent := q.ready == 0 || q.silent // nobody was told of what it has
-	moved, err := tx.ripen(q, min(round.Jobs-c.Moved-c.ExpiredLeases, round.Ready-int(q.ready)))
+	moved, err := tx.markReady(q, min(round.Jobs-c.Moved-c.ExpiredLeases, round.Ready-int(q.ready)))
 	c.Moved += moved
-	if silent || q.rung+int64(store.RenotifyAfter) <= tx.now.mono {
+	if silent || q.notifiedAt+int64(store.RenotifyAfter) <= tx.now.mono {
 		tx.touch(q)
-		q.rung, q.silent = tx.now.mono, false
-		tx.ring(q)
+		q.notifiedAt, q.silent = tx.now.mono, false
+		tx.notify(q)
 	}
 	return err
 }
 
-// ripen counts waiting jobs that became due as ready, at most most of them.
-func (tx *tx) ripen(q *queue, most int) (int, error) {
+// markReady counts waiting jobs that became due as ready, at most most of them.
+func (tx *tx) markReady(q *queue, most int) (int, error) {
 	if most <= 0 || q.ready >= q.waiting {
 		return 0, nil
 	}
@@ -234,7 +234,7 @@ func (tx *tx) ripen(q *queue, most int) (int, error) {
 	next := func(v []driver.Value) error {
 		count++
 		last = key{integer(v[0]), integer(v[1])}
-		if tx.mem.heldRow[last.n] != nil {
+		if tx.mem.leaseByNumber[last.n] != nil {
 			held++ // since its time to live was over
 		}
 		return nil
@@ -258,13 +258,13 @@ func (tx *tx) ripen(q *queue, most int) (int, error) {
 	return count, nil
 }
 
-// nextLook is the time until the agenda's head, as it will be once this transaction is applied; negative when there is
+// nextDue is the time until the agenda's head, as it will be once this transaction is applied; negative when there is
 // none. With left, leases that are over do not count, or it would be zero again and again.
-func (tx *tx) nextLook(left bool) (time.Duration, error) {
+func (tx *tx) nextDue(left bool) (time.Duration, error) {
 	a := &tx.mem.agenda
-	for _, list := range [][]*queue{tx.look, tx.queues} {
+	for _, list := range [][]*queue{tx.toPlan, tx.queues} {
 		for _, q := range list {
-			if err := tx.learnHead(q); err != nil {
+			if err := tx.loadHead(q); err != nil {
 				return 0, err
 			}
 			a.plan(q, tx.now)
@@ -293,7 +293,7 @@ func (tx *tx) readOutbox(round store.CarryOptions, c *store.CarryResult) (more b
 			last = integer(v[0])
 			e, err := store.DecodeNewJob(packed)
 			if err != nil {
-				tx.store.complain(last, err)
+				tx.store.logUnreadable(last, err)
 				return nil
 			}
 			c.Outbox = append(c.Outbox, e)
@@ -310,11 +310,11 @@ func (tx *tx) readOutbox(round store.CarryOptions, c *store.CarryResult) (more b
 	return (full || len(c.Outbox) == store.MaxBatch) && int64(c.OutboxRead) < waiting, nil
 }
 
-// complain logs, once, an outbox entry that cannot be read.
-func (s *Store) complain(seq int64, err error) {
-	if s.unreadable[seq] {
+// logUnreadable logs, once, an outbox entry that cannot be read.
+func (s *Store) logUnreadable(seq int64, err error) {
+	if s.loggedOutbox[seq] {
 		return
 	}
-	s.unreadable[seq] = true
+	s.loggedOutbox[seq] = true
 	s.log.Error("outbox entry cannot be read, it is left where it is", "seq", seq, "err", err)
 }

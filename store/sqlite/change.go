@@ -23,7 +23,7 @@ func (s *Store) change(
 			if err != nil {
 				return job.Job{}, err
 			}
-			tx.news = true
+			tx.mayBeNewHead = true
 			if err := do(tx, q, r); err != nil {
 				return job.Job{}, err
 			}
@@ -46,9 +46,9 @@ func (s *Store) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job
 		case r.State == job.Cancelled, r.CancelRequested:
 			return nil
 		}
-		to := r.standing()
+		to := r.progress()
 		to.version++
-		if err := tx.note(r.n, &to, job.KindCancelled); err != nil {
+		if err := tx.recordEvent(r.n, &to, job.KindCancelled); err != nil {
 			return err
 		}
 		r.Version = to.version
@@ -58,17 +58,17 @@ func (s *Store) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job
 		}
 		tx.leave(q, r.key())
 		r.State, r.Reason, r.FinishedAt = job.Cancelled, job.ReasonCancelled, date(tx.now.ms)
-		return tx.end(q, ref, r.n, to, job.Cancelled, job.ReasonCancelled)
+		return tx.finish(q, ref, r.n, to, job.Cancelled, job.ReasonCancelled)
 	})
 }
 
 // mark notes on a running job that it is to be cancelled.
-func (tx *tx) mark(ref job.Ref, n int64, to standing) error {
+func (tx *tx) mark(ref job.Ref, n int64, to progress) error {
 	if err := tx.exec(markCancel, to.version, to.entries, orZero(to.first), n); err != nil {
 		return err
 	}
-	if h := tx.mem.held[ref]; h != nil {
-		save(tx, &h.standing)
+	if h := tx.mem.leases[ref]; h != nil {
+		save(tx, &h.progress)
 		h.version, h.entries, h.first, h.cancel = to.version, to.entries, to.first, true
 	}
 	return nil
@@ -98,8 +98,8 @@ func (s *Store) Edit(ctx context.Context, token store.Token, ref job.Ref, edit s
 		if edit.MovesTime() && r.expiresTooEarly() {
 			return store.ErrExpired
 		}
-		to := r.standing()
-		if err := tx.note(r.n, &to, edit.Kind); err != nil {
+		to := r.progress()
+		if err := tx.recordEvent(r.n, &to, edit.Kind); err != nil {
 			return err
 		}
 		r.Version++
@@ -131,7 +131,7 @@ func (r *row) moveTo(now instant, edit store.Edit) {
 }
 
 // rewrite stores an edited job.
-func (tx *tx) rewrite(r *row, to standing, oldSize int64) error {
+func (tx *tx) rewrite(r *row, to progress, oldSize int64) error {
 	c := encode(&r.Spec)
 	tx.mem.nextTTL = 0
 	err := tx.exec(editJob, millis(r.DueAt), r.Version, to.entries, orZero(to.first), millis(r.FirstDueAt), millis(r.ExpiresAt), millis(r.FirstDueAt),

@@ -10,14 +10,14 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// taken is what a claim came to, in the form that the memo keeps.
-type taken struct {
-	held   []*held
+// claimReply is what a claim came to, in the form that the memo keeps.
+type claimReply struct {
+	leases []*lease
 	queues []store.QueueStatus
 }
 
-func (t *taken) weight() int {
-	weight := 256*len(t.held) + 128*len(t.queues)
+func (t *claimReply) weight() int {
+	weight := 256*len(t.leases) + 128*len(t.queues)
 	for _, q := range t.queues {
 		if q.Lane != nil {
 			weight += 4096
@@ -32,10 +32,10 @@ type claim struct {
 	request  store.ClaimRequest
 	kind     string // of its call, for the memo
 	fill     func(*claim, *tx) error
-	taken    *taken
-	rows     []*row  // of taken.held as far as they are held still
-	held     []*held // the same
-	size     int     // of bodies so far
+	reply    *claimReply
+	rows     []*row   // of taken.leases as far as they are held still
+	leases   []*lease // the same
+	size     int      // of bodies so far
 	now      instant
 	revision int64
 }
@@ -65,22 +65,22 @@ func newClaim(token store.Token, request store.ClaimRequest) *claim {
 func (c *claim) run(tx *tx) error {
 	*c = claim{token: c.token, request: c.request, kind: c.kind, fill: c.fill, now: tx.now, revision: tx.mem.revision}
 	fresh := false
-	t, err := once(tx, call{c.kind, c.token}, (*taken).weight, func() (*taken, error) {
+	t, err := once(tx, call{c.kind, c.token}, (*claimReply).weight, func() (*claimReply, error) {
 		fresh = true
-		tx.news = true // what is left of a queue may be due before everything that the carrier waits for
-		c.taken = &taken{queues: make([]store.QueueStatus, 0, len(c.request.Queues))}
+		tx.mayBeNewHead = true // what is left of a queue may be due before everything that the carrier waits for
+		c.reply = &claimReply{queues: make([]store.QueueStatus, 0, len(c.request.Queues))}
 		if err := c.fill(c, tx); err != nil {
 			return nil, err
 		}
-		c.held = c.taken.held
-		return c.taken, nil
+		c.leases = c.reply.leases
+		return c.reply, nil
 	})
-	c.taken = t
+	c.reply = t
 	if err != nil || fresh {
 		return err
 	}
-	for _, h := range t.held {
-		if tx.mem.held[h.ref] != h || tx.mem.unreadable[h.n] {
+	for _, h := range t.leases {
+		if tx.mem.leases[h.ref] != h || tx.mem.unreadable[h.n] {
 			continue
 		}
 		if err := tx.query(jobByN, func(v []driver.Value) error {
@@ -88,7 +88,7 @@ func (c *claim) run(tx *tx) error {
 			r := cells.job()
 			cells.names(r)
 			cells.body(r)
-			c.rows, c.held = append(c.rows, r), append(c.held, h)
+			c.rows, c.leases = append(c.rows, r), append(c.leases, h)
 			return nil
 		}, h.n); isDamage(err) {
 			tx.skipJob(h.queue, h.n, "claim a job again", err)
@@ -110,7 +110,7 @@ func (c *claim) serveAll(tx *tx) error {
 		if err != nil {
 			return err
 		}
-		c.taken.queues = append(c.taken.queues, left)
+		c.reply.queues = append(c.reply.queues, left)
 	}
 	return nil
 }
@@ -120,18 +120,18 @@ func (c *claim) serve(tx *tx, want store.QueueClaim) (store.QueueStatus, error) 
 	left := store.QueueStatus{Queue: want.Queue}
 	q := tx.mem.queues[want.Queue] // every queue with waiting jobs is in memory, and every one with a gate
 	if q == nil {
-		return left, tx.standIn(want, &left)
+		return left, tx.statusOfUnloaded(want, &left)
 	}
-	if err := tx.showOwn(q, want, &left); err != nil {
+	if err := tx.showLaneConfig(q, want, &left); err != nil {
 		return left, err
 	}
-	if err := tx.learnHead(q); err != nil {
+	if err := tx.loadHead(q); err != nil {
 		return left, err
 	}
-	tx.tidy(q)
-	most := min(int64(want.Max), int64(c.request.Max-len(c.taken.held)), q.room(tx.now))
+	tx.pruneThrottle(q)
+	most := min(int64(want.Max), int64(c.request.Max-len(c.reply.leases)), q.room(tx.now))
 	// Bodies that fill the answer already leave no room for another.
-	full := len(c.taken.held) > 0 && c.size >= c.request.MaxBytes
+	full := len(c.reply.leases) > 0 && c.size >= c.request.MaxBytes
 	if most > 0 && !full && q.due(tx.now) {
 		if err := c.take(tx, q, want, most); err != nil {
 			return left, err
@@ -159,7 +159,7 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 			return nil
 		}
 		body := int(max(0, r.bodySize))
-		full := int64(len(rows)) == most || (len(c.taken.held)+len(rows) > 0 && size+body > c.request.MaxBytes)
+		full := int64(len(rows)) == most || (len(c.reply.leases)+len(rows) > 0 && size+body > c.request.MaxBytes)
 		if full || millis(r.DueAt) > tx.now.ms {
 			next = r.key()
 			return errStop
@@ -169,15 +169,15 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 		return nil
 	}
 	var err error
-	if !q.patchy {
+	if !q.partlyUnreadable {
 		err = tx.query(claimable, read, q.id, q.head.due, q.head.n, most+1+q.running)
 	}
-	if q.patchy || isDamage(err) {
+	if q.partlyUnreadable || isDamage(err) {
 		rows, next, size = nil, key{}, c.size
 		err = c.readEach(tx, q, read)
 		tx.touch(q)
 		if q.headKnown = false; err == nil && len(rows) == 0 {
-			return tx.learnHead(q)
+			return tx.loadHead(q)
 		}
 	}
 	if err != nil || len(rows) == 0 {
@@ -190,10 +190,10 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 	latest := int64(0)
 	if rate.Limited() {
 		latest = tx.now.later(c.request.Slack)
-		tx.adjust(q, func(g *gate) { g.starts = g.starts.add(rate, count, c.request.Slack, tx.now) })
+		tx.setThrottle(q, func(g *throttle) { g.starts = g.starts.add(rate, count, c.request.Slack, tx.now) })
 	}
 	tx.touch(q)
-	tx.news = true // what is left may be due before the queue would ring again
+	tx.mayBeNewHead = true // what is left may be due before the queue would ring again
 	fromReady := min(count, q.ready)
 	q.ready -= fromReady
 	q.topic.ready -= fromReady
@@ -206,31 +206,31 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 		q.mark = last
 	}
 	for _, r := range rows {
-		h := c.hold(tx, q, r, cmp.Or(r.Timeout, want.Timeout)+c.request.Margin)
+		h := c.lease(tx, q, r, cmp.Or(r.Timeout, want.Timeout)+c.request.Margin)
 		h.rated, h.probe, h.latest = rate.Limited(), probe, latest
-		c.taken.held = append(c.taken.held, h)
+		c.reply.leases = append(c.reply.leases, h)
 	}
 	c.rows = append(c.rows, rows...)
 	return nil
 }
 
-// hold makes the lease of one claimed job.
-func (c *claim) hold(tx *tx, q *queue, r *row, lease time.Duration) *held {
-	until := tx.now.after(lease)
-	h := &held{
-		ref: r.Ref(), n: r.n, queue: q, lease: c.token, claimed: tx.now.ms, begun: tx.now.mono,
-		deadline: tx.now.mono + (until-tx.now.ms)*int64(time.Millisecond), standing: r.standing(),
+// lease makes the lease of one claimed job.
+func (c *claim) lease(tx *tx, q *queue, r *row, leaseFor time.Duration) *lease {
+	until := tx.now.after(leaseFor)
+	h := &lease{
+		ref: r.Ref(), n: r.n, queue: q, token: c.token, claimed: tx.now.ms, begun: tx.now.mono,
+		deadline: tx.now.mono + (until-tx.now.ms)*int64(time.Millisecond), progress: r.progress(),
 	}
-	tx.hold(h)
+	tx.addLease(h)
 	return h
 }
 
 // answer decodes what was claimed, in the caller's goroutine. A job that cannot be read is left to its lease, so that
 // it spoils no other.
 func (c *claim) answer(s *Store) store.ClaimResult {
-	claimed := store.ClaimResult{Queues: c.taken.queues, Revision: c.revision}
+	claimed := store.ClaimResult{Queues: c.reply.queues, Revision: c.revision}
 	for i, r := range c.rows {
-		h := c.held[i]
+		h := c.leases[i]
 		if err := r.decode(); err != nil {
 			s.log.Error("claimed job cannot be read", "job", h.ref.ID, "err", err)
 			continue
@@ -250,9 +250,9 @@ func (c *claim) answer(s *Store) store.ClaimResult {
 	return claimed
 }
 
-func (r *row) standing() standing {
-	return standing{
-		version: r.Version, made: int64(r.Attempts), tries: int64(r.FailedAttempts), lost: int64(r.ConsecutiveLost), entries: r.entries, first: r.first,
-		cancel: r.CancelRequested, status: int64(r.Status), bodySize: r.bodySize, size: r.size(), print: r.print,
+func (r *row) progress() progress {
+	return progress{
+		version: r.Version, attempts: int64(r.Attempts), failedAttempts: int64(r.FailedAttempts), consecutiveLost: int64(r.ConsecutiveLost), entries: r.entries, first: r.first,
+		cancel: r.CancelRequested, status: int64(r.Status), bodySize: r.bodySize, size: r.size(), fingerprint: r.fingerprint,
 	}
 }

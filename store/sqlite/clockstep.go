@@ -104,7 +104,7 @@ func (tx *tx) followClock() (more bool, err error) {
 		if err := tx.arrive(q, key{due + d, n}); err != nil {
 			return false, err
 		}
-		tx.news = true
+		tx.mayBeNewHead = true
 	}
 	if c.delayed.last(w.cursor) == 0 {
 		c.walks = c.walks[1:]

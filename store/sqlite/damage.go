@@ -17,13 +17,13 @@ var noHead = key{due: math.MaxInt64}
 // isSkipped reports whether a claim passes over a job that stands in the index of the waiting: it is held, since a clock
 // that was set back has put others before it, or it cannot be read.
 func (m *memory) isSkipped(n int64) bool {
-	return m.heldRow[n] != nil || m.unreadable[n]
+	return m.leaseByNumber[n] != nil || m.unreadable[n]
 }
 
 // skipJob passes over a job that cannot be read, or written, from now on.
 func (tx *tx) skipJob(q *queue, n int64, verb string, err error) {
-	if !q.patchy {
-		q.patchy = true
+	if !q.partlyUnreadable {
+		q.partlyUnreadable = true
 		tx.mem.damages++
 	}
 	if !tx.mem.unreadable[n] {
@@ -48,7 +48,7 @@ func (tx *tx) setAside(q *queue, verb string, err error) {
 	tx.store.health.note(verb, err, true, tx.now)
 	tx.touch(q)
 	q.head, q.headKnown = noHead, true
-	tx.look = append(tx.look, q)
+	tx.toPlan = append(tx.toPlan, q)
 }
 
 // unlessDamaged does what deliveries can do without. When a damaged page keeps it from being done, missing notes that, and
@@ -103,13 +103,13 @@ func (c *claim) readEach(tx *tx, q *queue, read func([]driver.Value) error) erro
 
 // abandon ends the holding of a job whose attempt can neither be recorded nor ended. It waits again as far as the database
 // knows, and is passed over.
-func (s *Store) abandon(ctx context.Context, h *held, verb string) error {
+func (s *Store) abandon(ctx context.Context, h *lease, verb string) error {
 	return s.submit(ctx, &op{verb: verb, weight: 1, run: func(tx *tx) error {
-		if tx.mem.held[h.ref] != h {
+		if tx.mem.leases[h.ref] != h {
 			return nil
 		}
 		tx.skipJob(h.queue, h.n, verb, errDamagedPage)
-		tx.drop(h)
+		tx.endLease(h)
 		q := h.queue
 		q.waiting++
 		q.topic.waiting++

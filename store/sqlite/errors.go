@@ -92,8 +92,8 @@ func end(ctx context.Context) error {
 	return err
 }
 
-// everyones reports whether a fault would meet any other transaction as well.
-func everyones(err error) bool {
+// affectsAll reports whether a fault would meet any other transaction as well.
+func affectsAll(err error) bool {
 	switch primaryCode(err) {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_CANTOPEN, lib.SQLITE_READONLY:
 		return true

@@ -75,13 +75,13 @@ func TestAFaultTakesTheWholeCallBackAndItMayBeSentAgain(t *testing.T) {
 		return err
 	})
 	var jobs []store.ClaimedJob
-	again("claim", insertHeld, func(token store.Token) error {
+	again("claim", insertLeases, func(token store.Token) error {
 		claimed, err := s.Claim(t.Context(), token, wanting(6))
 		jobs = claimed.Jobs
 		return err
 	})
 	require.Len(t, jobs, 6)
-	again("settle", insertBirth, func(token store.Token) error {
+	again("settle", insertOutbox, func(token store.Token) error {
 		delivered := settled(jobs[0], policy.Verdict{Kind: policy.Delivered})
 		delivered.Outbox = []store.NewJob{entry("born", 0)}
 		errs, _, err := s.Settle(t.Context(), token, []store.Settlement{
@@ -112,7 +112,7 @@ func TestAFaultTakesTheWholeCallBackAndItMayBeSentAgain(t *testing.T) {
 		}
 		return err
 	})
-	again("bring home", deleteBirth, func(token store.Token) error {
+	again("bring home", deleteOutbox, func(token store.Token) error {
 		_, err := s.Carry(t.Context(), token, store.CarryOptions{Relayed: []job.Ref{ref("born")}})
 		return err
 	})

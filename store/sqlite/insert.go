@@ -12,8 +12,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// placed is what an insertion came to, in the form that the memo keeps.
-type placed struct {
+// insertOutcome is what an insertion came to, in the form that the memo keeps.
+type insertOutcome struct {
 	outcome               store.Outcome
 	created, due, expires int64
 	// known is the job that was there before.
@@ -27,12 +27,12 @@ func (s *Store) Insert(ctx context.Context, token store.Token, entries []store.N
 	for i := range entries {
 		rows[i].fill(&entries[i])
 	}
-	var all []placed
+	var all []insertOutcome
 	var now int64
 	err := s.submit(ctx, &op{verb: "insert jobs", durable: true, weight: len(entries), run: func(tx *tx) (err error) {
 		now = tx.now.ms
-		all, err = once(tx, call{"insert", token}, weighPlaced, func() ([]placed, error) {
-			all := make([]placed, len(entries))
+		all, err = once(tx, call{"insert", token}, weighOutcomes, func() ([]insertOutcome, error) {
+			all := make([]insertOutcome, len(entries))
 			for i := range entries {
 				if all[i], err = tx.insert(&entries[i], &rows[i]); err != nil {
 					return nil, err
@@ -52,7 +52,7 @@ func (s *Store) Insert(ctx context.Context, token store.Token, entries []store.N
 	return results, nil
 }
 
-func weighPlaced(all []placed) int {
+func weighOutcomes(all []insertOutcome) int {
 	weight := 0
 	for _, p := range all {
 		weight += 48
@@ -63,7 +63,7 @@ func weighPlaced(all []placed) int {
 	return weight
 }
 
-func (p placed) job(spec job.Spec, now int64) job.Job {
+func (p insertOutcome) job(spec job.Spec, now int64) job.Job {
 	if p.known != nil {
 		return *p.known
 	}
@@ -96,7 +96,7 @@ func (r *newRow) fill(e *store.NewJob) {
 }
 
 // insert registers one job, or finds that its id is known.
-func (tx *tx) insert(e *store.NewJob, r *newRow) (placed, error) {
+func (tx *tx) insert(e *store.NewJob, r *newRow) (insertOutcome, error) {
 	if tx.mem.ids > 0 {
 		if p, err := tx.rememberedID(e); err != nil || p.outcome != 0 {
 			return p, err
@@ -109,10 +109,10 @@ func (tx *tx) insert(e *store.NewJob, r *newRow) (placed, error) {
 	}
 	q, err := tx.queue(e.Queue)
 	if err != nil {
-		return placed{}, err
+		return insertOutcome{}, err
 	}
 	tx.touch(q)
-	p := placed{outcome: store.Created, created: tx.now.ms, due: tx.now.dueAt(e.Delay, e.RunAt)}
+	p := insertOutcome{outcome: store.Created, created: tx.now.ms, due: tx.now.dueAt(e.Delay, e.RunAt)}
 	p.expires = tx.now.expiresAt(e.ExpiresIn, e.ExpiresAt)
 	n := tx.mem.lastN + 1
 	ttl := ttlEnd(p.due, p.expires, e.MaxAge)
@@ -121,7 +121,7 @@ func (tx *tx) insert(e *store.NewJob, r *newRow) (placed, error) {
 	})
 	changed, err := tx.change(insertJob, r.args[:]...)
 	if err != nil {
-		return placed{}, err
+		return insertOutcome{}, err
 	}
 	if changed == 0 {
 		return tx.existing(e)
@@ -130,32 +130,32 @@ func (tx *tx) insert(e *store.NewJob, r *newRow) (placed, error) {
 	tx.mem.steps.delayed.put(n, e.RunAt.IsZero())
 	if r.external != nil {
 		if err := tx.exec(insertBody, n, r.external); err != nil {
-			return placed{}, err
+			return insertOutcome{}, err
 		}
 	}
 	q.rows++
 	q.topic.registered++
-	tx.mem.expects(ttl)
-	tx.news = true
+	tx.mem.noteTTL(ttl)
+	tx.mayBeNewHead = true
 	return p, tx.arrive(q, key{p.due, n})
 }
 
 // existing answers for an id whose job is there.
-func (tx *tx) existing(e *store.NewJob) (placed, error) {
+func (tx *tx) existing(e *store.NewJob) (insertOutcome, error) {
 	known, err := tx.find(e.Ref(), true)
 	if err != nil {
-		return placed{}, err
+		return insertOutcome{}, err
 	}
 	view := known.view(tx.now)
-	return placed{outcome: outcome(known.print, e.Fingerprint, view.State), known: &view}, nil
+	return insertOutcome{outcome: outcome(known.fingerprint, e.Fingerprint, view.State), known: &view}, nil
 }
 
 // rememberedID answers for an id whose job is gone; no outcome when it is not remembered.
-func (tx *tx) rememberedID(e *store.NewJob) (p placed, err error) {
+func (tx *tx) rememberedID(e *store.NewJob) (p insertOutcome, err error) {
 	err = tx.query(findID, func(v []driver.Value) error {
 		gone := job.Job{Spec: e.Spec}
 		gone.State, gone.FinishedAt, gone.Reason = job.State(text(v[1])), date(integer(v[2])), policy.Reason(text(v[3]))
-		p = placed{outcome: outcome(blob(v[0]), e.Fingerprint, gone.State), known: &gone}
+		p = insertOutcome{outcome: outcome(blob(v[0]), e.Fingerprint, gone.State), known: &gone}
 		return nil
 	}, e.Namespace, e.ID)
 	return p, err
@@ -205,7 +205,7 @@ func (tx *tx) findRow(ref job.Ref, withBody bool) (found *row, err error) {
 
 // overlay says of a job that is held that it runs: its row does not.
 func (tx *tx) overlay(r *row) {
-	if tx.mem.heldRow[r.n] != nil {
+	if tx.mem.leaseByNumber[r.n] != nil {
 		r.State = job.Running
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// An ownLane is what a queue keeps in memory of its lane's own settings: what a claim goes by. All of them are read when
+// An laneConfig is what a queue keeps in memory of its lane's own settings: what a claim goes by. All of them are read when
 // somebody does not know them yet.
-type ownLane struct {
+type laneConfig struct {
 	revision int64
 	settings policy.Lane // without what attempts alone need
 	limits   policy.Limits
-	// unread says that they cannot be read: the lane is held as if it were paused, until others are put.
-	unread bool
+	// unreadable says that they cannot be read: the lane is held as if it were paused, until others are put.
+	unreadable bool
 }
 
 // PutLane implements store.Store. A revision follows the clock, so that it is not given again when a database comes back
@@ -74,51 +74,51 @@ func (tx *tx) putLane(lane store.Lane, encoded string) error {
 	if q == nil {
 		return nil
 	}
-	tx.resettle(q, lane.Revision, lane.Settings)
-	tx.news = true
+	tx.setLaneConfig(q, lane.Revision, lane.Settings)
+	tx.mayBeNewHead = true
 	if q.waiting > 0 {
-		tx.look = append(tx.look, q)
-		tx.ring(q)
+		tx.toPlan = append(tx.toPlan, q)
+		tx.notify(q)
 	}
 	return nil
 }
 
-// resettle has a queue go by settings of its own, or with revision 0 by its topic's policy alone.
-func (tx *tx) resettle(q *queue, revision int64, settings policy.Lane) {
-	save(tx, &q.own)
-	q.own = nil
+// setLaneConfig has a queue go by settings of its own, or with revision 0 by its topic's policy alone.
+func (tx *tx) setLaneConfig(q *queue, revision int64, settings policy.Lane) {
+	save(tx, &q.laneConfig)
+	q.laneConfig = nil
 	if revision != 0 {
-		q.own = newOwn(q.topic, revision, settings)
+		q.laneConfig = newLaneConfig(q.topic, revision, settings)
 	}
 }
 
-func newOwn(t *topic, revision int64, settings policy.Lane) *ownLane {
-	own := &ownLane{revision: revision, limits: t.policy.Limits(settings)}
+func newLaneConfig(t *topic, revision int64, settings policy.Lane) *laneConfig {
+	own := &laneConfig{revision: revision, limits: t.policy.Limits(settings)}
 	own.settings.LaneConcurrency, own.settings.LaneRate = settings.LaneConcurrency, settings.LaneRate
 	own.settings.Paused = settings.Paused
 	return own
 }
 
-// unreadOwn is what a queue goes by whose settings cannot be read: to go by others could open a lane that somebody paused.
+// unreadableLaneConfig is what a queue goes by whose settings cannot be read: to go by others could open a lane that somebody paused.
 // It keeps back this lane alone.
-func (s *Store) unreadOwn(q *queue, revision int64, err error) *ownLane {
+func (s *Store) unreadableLaneConfig(q *queue, revision int64, err error) *laneConfig {
 	s.log.Error("settings of a lane cannot be read, it is held as if paused until others are put",
 		"topic", q.name.Topic, "lane", q.name.Lane, "err", err)
-	own := newOwn(q.topic, revision, policy.Lane{Paused: true})
-	own.unread = true
+	own := newLaneConfig(q.topic, revision, policy.Lane{Paused: true})
+	own.unreadable = true
 	return own
 }
 
-// loadOwn reads what a queue that comes into memory goes by.
-func (tx *tx) loadOwn(q *queue) (*ownLane, error) {
+// loadLaneConfig reads what a queue that comes into memory goes by.
+func (tx *tx) loadLaneConfig(q *queue) (*laneConfig, error) {
 	lane, err := tx.lane(q.name)
 	if isUnread(err) {
-		return tx.store.unreadOwn(q, lane.Revision, err), nil
+		return tx.store.unreadableLaneConfig(q, lane.Revision, err), nil
 	}
 	if err != nil || lane.Revision == 0 {
 		return nil, err
 	}
-	return newOwn(q.topic, lane.Revision, lane.Settings), nil
+	return newLaneConfig(q.topic, lane.Revision, lane.Settings), nil
 }
 
 // lane reads a lane's own settings; revision 0 where there are none.
@@ -150,29 +150,29 @@ func parseLane(name job.Queue, stored string) (settings policy.Lane, err error) 
 	return settings, nil
 }
 
-// showOwn tells a claim's caller of settings that it does not know. When they turn out to be unreadable, it is told
+// showLaneConfig tells a claim's caller of settings that it does not know. When they turn out to be unreadable, it is told
 // nothing, and the queue is held back from now on.
-func (tx *tx) showOwn(q *queue, want store.QueueClaim, left *store.QueueStatus) error {
+func (tx *tx) showLaneConfig(q *queue, want store.QueueClaim, left *store.QueueStatus) error {
 	known := int64(0)
-	if q.own != nil {
-		known = q.own.revision
+	if q.laneConfig != nil {
+		known = q.laneConfig.revision
 	}
-	if known == want.Lane || (q.own != nil && q.own.unread) {
+	if known == want.Lane || (q.laneConfig != nil && q.laneConfig.unreadable) {
 		return nil
 	}
 	lane, err := tx.lane(q.name)
 	if isUnread(err) {
-		save(tx, &q.own)
-		q.own = tx.store.unreadOwn(q, lane.Revision, err)
-		tx.look = append(tx.look, q)
+		save(tx, &q.laneConfig)
+		q.laneConfig = tx.store.unreadableLaneConfig(q, lane.Revision, err)
+		tx.toPlan = append(tx.toPlan, q)
 		return nil
 	}
 	left.Lane = &lane
 	return err
 }
 
-// standIn answers a Want of a lane that is not in memory, since nothing waits in it or keeps it back.
-func (tx *tx) standIn(want store.QueueClaim, left *store.QueueStatus) error {
+// statusOfUnloaded answers a Want of a lane that is not in memory, since nothing waits in it or keeps it back.
+func (tx *tx) statusOfUnloaded(want store.QueueClaim, left *store.QueueStatus) error {
 	lane, err := tx.lane(want.Queue)
 	if isUnread(err) {
 		left.Blocked = true // said in the log when something waits in it

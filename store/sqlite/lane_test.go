@@ -178,7 +178,7 @@ func TestAFaultTakesWhatIsSaidOfLanesAndTopicsBack(t *testing.T) {
 		}
 		return err
 	})
-	again("alarm", insertBirth, func(token store.Token) error {
+	again("alarm", insertOutbox, func(token store.Token) error {
 		changed, err := s.Alarm(t.Context(), token, store.Alarm{
 			Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Outbox: []store.NewJob{entry("born", 0)},
 		})
@@ -190,7 +190,7 @@ func TestAFaultTakesWhatIsSaidOfLanesAndTopicsBack(t *testing.T) {
 	require.Len(t, carry(t, s).Outbox, 1)
 	jobs := claimUp(t, s, 1)
 	settle(t, s, settled(jobs[0], policy.Verdict{Kind: policy.Dead}))
-	again("purge", deleteFirst, func(token store.Token) error {
+	again("purge", deleteFirstAttempt, func(token store.Token) error {
 		errs, err := s.Purge(t.Context(), token, []job.Ref{jobs[0].Ref(), jobs[0].Ref()})
 		if err == nil {
 			require.NoError(t, errs[0])

@@ -20,20 +20,20 @@ const (
 	listChunk = 500
 )
 
-// A spot is where a list stands: behind a job of a lane. Lists of ended jobs run over all lanes at once, and name none.
-type spot struct {
+// A cursor is where a list stands: behind a job of a lane. Lists of ended jobs run over all lanes at once, and name none.
+type cursor struct {
 	Lane string `json:"l,omitempty"`
 	MS   int64  `json:"t"`
 	N    int64  `json:"n"`
 }
 
-func (p spot) cursor() string { return base64.RawURLEncoding.EncodeToString([]byte(encodeJSON(p))) }
+func (p cursor) encode() string { return base64.RawURLEncoding.EncodeToString([]byte(encodeJSON(p))) }
 
-func parseSpot(cursor string) (spot, error) {
-	var p spot
-	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+func parseCursor(text string) (cursor, error) {
+	var p cursor
+	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || json.Unmarshal(raw, &p) != nil {
-		return spot{}, store.ErrCursor
+		return cursor{}, store.ErrCursor
 	}
 	return p, nil
 }
@@ -41,8 +41,8 @@ func parseSpot(cursor string) (spot, error) {
 // A listing is one page under way.
 type listing struct {
 	filter   store.Filter
-	from, to int64 // of the state's time, to exclusive
-	at       spot  // behind what was looked at last
+	from, to int64  // of the state's time, to exclusive
+	at       cursor // behind what was looked at last
 	looked   int
 	page     store.Page
 	now      instant
@@ -53,13 +53,13 @@ type listing struct {
 
 // List implements store.Store.
 func (s *Store) List(ctx context.Context, filter store.Filter) (store.Page, error) {
-	l := listing{filter: filter, from: millisUp(filter.After), to: math.MaxInt64, at: spot{N: -1}, now: s.clock()}
+	l := listing{filter: filter, from: millisUp(filter.After), to: math.MaxInt64, at: cursor{N: -1}, now: s.clock()}
 	if !filter.Before.IsZero() {
 		l.to = millisUp(filter.Before)
 	}
 	if filter.Cursor != "" {
 		var err error
-		if l.at, err = parseSpot(filter.Cursor); err != nil {
+		if l.at, err = parseCursor(filter.Cursor); err != nil {
 			return store.Page{}, err
 		}
 	}
@@ -80,7 +80,7 @@ func (l *listing) stop() bool {
 	if len(l.page.Jobs) < l.filter.Limit && l.looked < listRows {
 		return false
 	}
-	l.page.Cursor = l.at.cursor()
+	l.page.Cursor = l.at.encode()
 	return true
 }
 
@@ -142,14 +142,14 @@ func (l *listing) open(ctx context.Context, c *conn) error {
 			return nil
 		}
 		if lane.name != l.at.Lane {
-			l.at = spot{Lane: lane.name, MS: l.from, N: -1}
+			l.at = cursor{Lane: lane.name, MS: l.from, N: -1}
 		}
 		if done, err := l.lane(ctx, c, lane.q); err != nil || done {
 			return err
 		}
 	}
 	if len(lanes) == listLanes && l.filter.Lane == "" {
-		l.page.Cursor = spot{Lane: l.at.Lane, MS: math.MaxInt64}.cursor()
+		l.page.Cursor = cursor{Lane: l.at.Lane, MS: math.MaxInt64}.encode()
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (l *listing) open(ctx context.Context, c *conn) error {
 // lane lists one lane from where the listing stands; done says that the page is full.
 func (l *listing) lane(ctx context.Context, c *conn, q int64) (done bool, err error) {
 	if l.filter.State == job.Running {
-		return l.held(ctx, c, q)
+		return l.leased(ctx, c, q)
 	}
 	l.passed = len(l.byLane[q])
 	return l.walk(ctx, c, openAt, openAfter, q, job.Scheduled, func(v []driver.Value) (*row, int64, error) {
@@ -167,8 +167,8 @@ func (l *listing) lane(ctx context.Context, c *conn, q int64) (done bool, err er
 	})
 }
 
-// held lists the running jobs of a lane. Its rows are all read for each page: no more than its limit.
-func (l *listing) held(ctx context.Context, c *conn, q int64) (done bool, err error) {
+// lease lists the running jobs of a lane. Its rows are all read for each page: no more than its limit.
+func (l *listing) leased(ctx context.Context, c *conn, q int64) (done bool, err error) {
 	var rows []*row
 	for _, m := range l.byLane[q] {
 		if err := c.query(ctx, headByN, func(v []driver.Value) error {

@@ -14,7 +14,7 @@ import (
 const manyEnded = `
 INSERT INTO topics (t, namespace, name, registered, kept_done, delivered) VALUES (1, 'default', 'orders', 6000, 6000, 6000);
 INSERT INTO queues (q, namespace, topic, lane, rows) VALUES (1, 'default', 'orders', 'l', 6000);
-INSERT INTO jobs (n, q, t, state, due, finished, version, round, made, tries, lost, cancel, entries, created, since, expires,
+INSERT INTO jobs (n, q, t, state, due, finished, version, generation, attempts, failed_attempts, consecutive_lost, cancel_requested, entries, created, first_due, expires,
   namespace, id, url, body_size, spec)
  WITH RECURSIVE many(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 6000)
  SELECT n, 1, 1, 'delivered', 1, 4102444800000, 1, 0, 1, 0, 0, 0, 0, 1, 1, 0, 'default', 'job-' || n, '', -1, x'' FROM many;

@@ -17,19 +17,19 @@ func (k key) before(o key) bool { return k.due < o.due || (k.due == o.due && k.n
 
 // A queue is one lane in memory. Only the writer touches it.
 type queue struct {
-	id    int64
-	name  job.Queue
-	topic *topic
-	own   *ownLane // the lane's own settings; nil: it has none
+	id         int64
+	name       job.Queue
+	topic      *topic
+	laneConfig *laneConfig // the lane's own settings; nil: it has none
 	queueNumbers
-	saved    queueNumbers // as at the beginning of transaction savedIn
-	savedIn  uint64
-	idleIn   uint64 // savedIn when it was last seen idle; 0: it was not
-	damaged  bool   // its jobs cannot be found: it gives none until the store is opened again
-	patchy   bool   // some of its jobs cannot be read
-	dueSlot  slot
-	ringSlot slot
-	onBell   bool // guarded by the bell
+	saved            queueNumbers // as at the beginning of transaction savedIn
+	savedIn          uint64
+	idleIn           uint64 // savedIn when it was last seen idle; 0: it was not
+	damaged          bool   // its jobs cannot be found: it gives none until the store is opened again
+	partlyUnreadable bool   // some of its jobs cannot be read
+	dueSlot          slot
+	renotifySlot     slot
+	notified         bool // guarded by the bell
 }
 
 // queueNumbers is what a transaction changes of a queue.
@@ -41,10 +41,10 @@ type queueNumbers struct {
 	mark   key
 	silent bool
 	// head is the first waiting job, where headKnown.
-	head      key
-	headKnown bool
-	rung      int64 // when it last rang, monotonic; beforeAll: never
-	gate      *gate // nil: nothing keeps it back
+	head       key
+	headKnown  bool
+	notifiedAt int64     // when it last rang, monotonic; beforeAll: never
+	throttle   *throttle // nil: nothing keeps it back
 }
 
 type topicName struct{ namespace, name string }
@@ -81,25 +81,25 @@ type topicPolicy struct {
 type topicNumbers struct {
 	registered, delivered, dead, cancelled int64
 	waiting, ready, running                int64
-	done, dying                            shelf
+	keptDone, keptDead                     retained
 	ids                                    int64
 	oldestID                               int64 // not later than the oldest remembered end
 	grants                                 *grants
 	alarm                                  bool
 }
 
-// A shelf counts the ended jobs that are kept.
-type shelf struct {
+// A retained counts the ended jobs that are kept.
+type retained struct {
 	jobs, bytes int64
 	oldest      int64 // not later than the first end
 }
 
-// A held job is one under a lease: what a settlement needs to know of it.
-type held struct {
+// A lease job is one under a lease: what a settlement needs to know of it.
+type lease struct {
 	ref      job.Ref
 	n        int64
 	queue    *queue
-	lease    store.Token
+	token    store.Token
 	claimed  int64 // by the wall clock
 	begun    int64 // the same, monotonic
 	deadline int64 // monotonic
@@ -109,28 +109,28 @@ type held struct {
 	latest       int64
 	slot         slot
 	batch        *batch
-	place        int // in the batch
-	standing
+	index        int // in the batch
+	progress
 }
 
-// standing is what moves with a job's progress, and what its removal needs.
-type standing struct {
-	version           int64
-	made, tries, lost int64
-	entries           int64
-	first             int64 // where the record's first entry is; 0: among the others, or there is none
-	cancel            bool
-	status            int64
-	bodySize          int64 // -1: nil
-	size              int64
-	print             []byte
+// progress is what moves with a job's progress, and what its removal needs.
+type progress struct {
+	version                                   int64
+	attempts, failedAttempts, consecutiveLost int64
+	entries                                   int64
+	first                                     int64 // where the record's first entry is; 0: among the others, or there is none
+	cancel                                    bool
+	status                                    int64
+	bodySize                                  int64 // -1: nil
+	size                                      int64
+	fingerprint                               []byte
 }
 
 // numbers are the engine's own.
 type numbers struct {
 	lastN, lastQ, lastT int64
 	lastBatch           int64
-	lastFirst           int64
+	lastFirstAttempt    int64
 	outbox, ids         int64
 	revision            int64 // of the topics' policies
 	laneRevision        int64 // the newest of lanes' settings
@@ -145,9 +145,9 @@ type memory struct {
 	topics map[topicName]*topic
 	queues map[job.Queue]*queue
 	byID   map[int64]*queue
-	held   map[job.Ref]*held
-	// heldRow is held by number.
-	heldRow map[int64]*held
+	leases map[job.Ref]*lease
+	// leaseByNumber is held by number.
+	leaseByNumber map[int64]*lease
 	// unreadable are the jobs, by number, whose rows lie on a damaged page.
 	unreadable map[int64]bool
 	damages    int // how many parts of the database were found to be damaged
@@ -155,26 +155,26 @@ type memory struct {
 	// over, moving jobs after a step of the clock, relaying the outbox, and removing what nothing refers to.
 	noTTL, noSteps, noOutbox, noRemoval bool
 	// unused are lanes that no job refers to, gated those with a gate.
-	unused, gated map[*queue]struct{}
-	agenda        agenda
-	steps         clockSteps
-	idleLooked    int64 // when idle lanes were last looked for, monotonic
-	memo          *memo
+	unused, throttled map[*queue]struct{}
+	agenda            agenda
+	steps             clockSteps
+	idleLooked        int64 // when idle lanes were last looked for, monotonic
+	replies           *replyCache
 }
 
 func newMemory() *memory {
 	return &memory{
-		topics:  make(map[topicName]*topic),
-		queues:  make(map[job.Queue]*queue),
-		byID:    make(map[int64]*queue),
-		held:    make(map[job.Ref]*held),
-		heldRow: make(map[int64]*held),
+		topics:        make(map[topicName]*topic),
+		queues:        make(map[job.Queue]*queue),
+		byID:          make(map[int64]*queue),
+		leases:        make(map[job.Ref]*lease),
+		leaseByNumber: make(map[int64]*lease),
 
 		unreadable: make(map[int64]bool),
 
-		unused: make(map[*queue]struct{}),
-		gated:  make(map[*queue]struct{}),
-		memo:   newMemo(),
+		unused:    make(map[*queue]struct{}),
+		throttled: make(map[*queue]struct{}),
+		replies:   newReplyCache(),
 	}
 }
 
@@ -197,7 +197,7 @@ func (tx *tx) queue(name job.Queue) (*queue, error) {
 		return nil, err
 	}
 	q.headKnown = true
-	if q.own, err = tx.loadOwn(q); err != nil {
+	if q.laneConfig, err = tx.loadLaneConfig(q); err != nil {
 		return nil, err
 	}
 	tx.remember(q)
@@ -214,7 +214,7 @@ func (tx *tx) loadQueue(name job.Queue) (*queue, error) {
 	err := tx.query(findQueue, func(v []driver.Value) error {
 		q = &queue{id: integer(v[0]), name: name}
 		q.waiting, q.rows = integer(v[1]), integer(v[2])
-		q.gate = tx.store.gate(name, v[3], tx.now)
+		q.throttle = tx.store.parseThrottle(name, v[3], tx.now)
 		return nil
 	}, name.Namespace, name.Topic, name.Lane)
 	if err != nil || q == nil {
@@ -224,7 +224,7 @@ func (tx *tx) loadQueue(name job.Queue) (*queue, error) {
 		return nil, err
 	}
 	q.headKnown = q.waiting == 0
-	if q.own, err = tx.loadOwn(q); err != nil {
+	if q.laneConfig, err = tx.loadLaneConfig(q); err != nil {
 		return nil, err
 	}
 	tx.remember(q)
@@ -239,24 +239,24 @@ func (tx *tx) remember(q *queue) {
 }
 
 func (m *memory) add(q *queue) {
-	q.rung = beforeAll
-	q.dueSlot, q.ringSlot = slot{pos: -1, queue: q}, slot{pos: -1, queue: q}
+	q.notifiedAt = beforeAll
+	q.dueSlot, q.renotifySlot = slot{pos: -1, queue: q}, slot{pos: -1, queue: q}
 	m.queues[q.name], m.byID[q.id] = q, q
 	q.topic.queues[q] = struct{}{}
-	m.sort(q)
+	m.index(q)
 }
 
-// sort puts a queue among those that it belongs to, or takes it out.
-func (m *memory) sort(q *queue) {
-	member(m.gated, q, q.gate != nil)
-	open := q.gate != nil && q.gate.open
+// index puts a queue among those that it belongs to, or takes it out.
+func (m *memory) index(q *queue) {
+	setMember(m.throttled, q, q.throttle != nil)
+	open := q.throttle != nil && q.throttle.open
 	if open && q.topic.open == nil {
 		q.topic.open = make(map[*queue]struct{})
 	}
-	member(q.topic.open, q, open)
+	setMember(q.topic.open, q, open)
 }
 
-func member(set map[*queue]struct{}, q *queue, is bool) {
+func setMember(set map[*queue]struct{}, q *queue, is bool) {
 	if is {
 		set[q] = struct{}{}
 	} else {
@@ -266,9 +266,9 @@ func member(set map[*queue]struct{}, q *queue, is bool) {
 
 func (m *memory) forget(q *queue) {
 	m.agenda.dues.drop(&q.dueSlot)
-	m.agenda.rings.drop(&q.ringSlot)
+	m.agenda.renotifications.drop(&q.renotifySlot)
 	delete(m.unused, q)
-	delete(m.gated, q)
+	delete(m.throttled, q)
 	delete(q.topic.open, q)
 	delete(m.queues, q.name)
 	delete(m.byID, q.id)

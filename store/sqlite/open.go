@@ -8,9 +8,9 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// recall fills memory from the database, and ends the attempts that the last process left behind. It reads a row a
+// load fills memory from the database, and ends the attempts that the last process left behind. It reads a row a
 // topic, a row a lane that is pending or has a gate, with its own settings, and a row a held job, whatever the number of jobs that wait or have ended.
-func (s *Store) recall(ctx context.Context) error {
+func (s *Store) load(ctx context.Context) error {
 	m := s.mem
 	for key, into := range map[string]*int64{"revision": &m.revision, "lane_revision": &m.laneRevision} {
 		if err := s.conn.query(ctx, readMeta, func(v []driver.Value) error {
@@ -27,7 +27,7 @@ func (s *Store) recall(ctx context.Context) error {
 		return err
 	}
 	if err := s.conn.query(ctx, lastNumbers, func(v []driver.Value) error {
-		m.lastN, m.lastQ, m.lastT, m.lastFirst = integer(v[0]), integer(v[1]), integer(v[2]), integer(v[3])
+		m.lastN, m.lastQ, m.lastT, m.lastFirstAttempt = integer(v[0]), integer(v[1]), integer(v[2]), integer(v[3])
 		return nil
 	}); err != nil {
 		return err
@@ -39,27 +39,27 @@ func (s *Store) recall(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if err := s.conn.query(ctx, allTopics, s.recallTopic); err != nil {
+	if err := s.conn.query(ctx, allTopics, s.loadTopic); err != nil {
 		return err
 	}
 	if _, err := s.conn.exec(unusedQueues); err != nil {
 		return err
 	}
-	for _, which := range []statement{pendingQueues, gatedQueues} {
-		if err := s.conn.query(ctx, which, s.recallQueue); err != nil {
+	for _, which := range []statement{pendingQueues, throttledQueues} {
+		if err := s.conn.query(ctx, which, s.loadQueue); err != nil {
 			return err
 		}
 	}
-	return s.recallHeld()
+	return s.expireOldLeases()
 }
 
-func (s *Store) recallTopic(v []driver.Value) error {
+func (s *Store) loadTopic(v []driver.Value) error {
 	c := cells(v)
 	t := newTopic(c.integer(), topicName{c.text(), c.text()}, &s.defaults)
 	stored, revision := c.text(), c.integer()
 	t.registered, t.delivered, t.dead, t.cancelled = c.integer(), c.integer(), c.integer(), c.integer()
-	t.done = shelf{jobs: c.integer(), bytes: c.integer()}
-	t.dying = shelf{jobs: c.integer(), bytes: c.integer()}
+	t.keptDone = retained{jobs: c.integer(), bytes: c.integer()}
+	t.keptDead = retained{jobs: c.integer(), bytes: c.integer()}
 	t.ids = c.integer()
 	t.alarm = c.integer() != 0
 	var err error
@@ -81,7 +81,7 @@ func (s *Store) recallTopic(v []driver.Value) error {
 	return nil
 }
 
-func (s *Store) recallQueue(v []driver.Value) error {
+func (s *Store) loadQueue(v []driver.Value) error {
 	c := cells(v)
 	q := &queue{id: c.integer(), name: job.Queue{Namespace: c.text(), Topic: c.text(), Lane: c.text()}}
 	if s.mem.byID[q.id] != nil {
@@ -90,38 +90,38 @@ func (s *Store) recallQueue(v []driver.Value) error {
 	q.waiting, q.rows = c.integer(), c.integer()
 	q.topic = s.mem.topics[topicName{q.name.Namespace, q.name.Topic}]
 	q.topic.waiting += q.waiting
-	q.gate = s.gate(q.name, c.next(), s.clock())
+	q.throttle = s.parseThrottle(q.name, c.next(), s.clock())
 	if revision := c.integer(); revision != 0 {
 		settings, err := parseLane(q.name, c.text())
 		if err != nil {
-			q.own = s.unreadOwn(q, revision, err)
+			q.laneConfig = s.unreadableLaneConfig(q, revision, err)
 		} else {
-			q.own = newOwn(q.topic, revision, settings)
+			q.laneConfig = newLaneConfig(q.topic, revision, settings)
 		}
 	}
 	q.headKnown = q.waiting == 0
 	s.mem.add(q)
-	member(s.mem.unused, q, q.rows == 0)
+	setMember(s.mem.unused, q, q.rows == 0)
 	return nil
 }
 
-// gate reads what is stored of a queue's gate. One that cannot be read keeps nothing back.
-func (s *Store) gate(name job.Queue, column driver.Value, now instant) *gate {
-	g, err := parseGate(column, now)
+// throttle reads what is stored of a queue's gate. One that cannot be read keeps nothing back.
+func (s *Store) parseThrottle(name job.Queue, column driver.Value, now instant) *throttle {
+	g, err := decodeThrottle(column, now)
 	if err != nil {
 		s.log.Error("hold or rate of a lane cannot be read, it is forgotten", "topic", name.Topic, "lane", name.Lane, "err", err)
 	}
 	return g
 }
 
-// recallBatch is how many held jobs one transaction puts back, of however many lanes.
-const recallBatch = 1024
+// expireBatch is how many held jobs one transaction puts back, of however many lanes.
+const expireBatch = 1024
 
-// recallHeld puts every job back that was held: whoever held it is gone. Then it plans every queue. It need not wait for
+// expireOldLeases puts every job back that was held: whoever held it is gone. Then it plans every queue. It need not wait for
 // the disk: what a power cut takes back of it, the next Open does again.
-func (s *Store) recallHeld() error {
+func (s *Store) expireOldLeases() error {
 	var batches []*batch
-	if err := s.conn.query(shared, readHeld, func(v []driver.Value) error {
+	if err := s.conn.query(shared, readLeases, func(v []driver.Value) error {
 		b := &batch{number: integer(v[0]), claimed: integer(v[1])}
 		var err error
 		if b.marks, err = parseMarks(text(v[2])); err != nil {
@@ -134,10 +134,10 @@ func (s *Store) recallHeld() error {
 	}
 	for len(batches) > 0 {
 		before := batches
-		err := s.alone(func(tx *tx) error {
+		err := s.commitAlone(func(tx *tx) error {
 			batches = before
-			for most := recallBatch; most > 0 && len(batches) > 0; batches = batches[1:] {
-				if err := tx.loseBatch(batches[0]); err != nil {
+			for most := expireBatch; most > 0 && len(batches) > 0; batches = batches[1:] {
+				if err := tx.expireOldBatch(batches[0]); err != nil {
 					return err
 				}
 				most -= len(batches[0].marks)
@@ -146,22 +146,22 @@ func (s *Store) recallHeld() error {
 		})
 		if isDamage(err) {
 			batches = before[1:]
-			err = s.loseEach(before[0])
+			err = s.expireEach(before[0])
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return s.alone(func(tx *tx) error {
+	return s.commitAlone(func(tx *tx) error {
 		for _, q := range s.mem.queues {
-			tx.look = append(tx.look, q)
+			tx.toPlan = append(tx.toPlan, q)
 		}
 		return nil
 	})
 }
 
-// alone runs a transaction while there is no writer yet.
-func (s *Store) alone(run func(*tx) error) error {
+// commitAlone runs a transaction while there is no writer yet.
+func (s *Store) commitAlone(run func(*tx) error) error {
 	o := &op{run: run}
 	if err := s.commit([]*op{o}); err != nil {
 		return err
@@ -169,8 +169,8 @@ func (s *Store) alone(run func(*tx) error) error {
 	return o.err
 }
 
-// loseBatch ends the attempts of a batch as lost.
-func (tx *tx) loseBatch(b *batch) error {
+// expireOldBatch ends the attempts of a batch as lost.
+func (tx *tx) expireOldBatch(b *batch) error {
 	for _, m := range b.marks {
 		var r *row
 		if err := tx.query(headByN, func(v []driver.Value) error {
@@ -187,20 +187,20 @@ func (tx *tx) loseBatch(b *batch) error {
 		tx.leave(q, r.key())
 		q.running++
 		q.topic.running++
-		h := &held{ref: r.Ref(), n: r.n, queue: q, claimed: b.claimed, slot: slot{pos: -1}, standing: r.standing()}
-		if err := tx.lapse(h, 0); err != nil {
+		h := &lease{ref: r.Ref(), n: r.n, queue: q, claimed: b.claimed, slot: slot{pos: -1}, progress: r.progress()}
+		if err := tx.expireLease(h, 0); err != nil {
 			return err
 		}
 	}
-	return tx.exec(deleteHeld, b.number)
+	return tx.exec(deleteLeases, b.number)
 }
 
-// loseEach is loseBatch for jobs of which some cannot be read, or written, because of a damaged page: they are passed over.
-func (s *Store) loseEach(b *batch) error {
+// expireEach is loseBatch for jobs of which some cannot be read, or written, because of a damaged page: they are passed over.
+func (s *Store) expireEach(b *batch) error {
 	for _, m := range b.marks {
-		err := s.alone(func(tx *tx) error { return tx.loseBatch(&batch{claimed: b.claimed, marks: []mark{m}}) })
+		err := s.commitAlone(func(tx *tx) error { return tx.expireOldBatch(&batch{claimed: b.claimed, marks: []mark{m}}) })
 		if isDamage(err) {
-			err = s.alone(func(tx *tx) error {
+			err = s.commitAlone(func(tx *tx) error {
 				if q := tx.mem.byID[m.q]; q != nil {
 					tx.skipJob(q, m.n, "end a lost attempt", errDamagedPage)
 				}
@@ -211,5 +211,5 @@ func (s *Store) loseEach(b *batch) error {
 			return err
 		}
 	}
-	return s.alone(func(tx *tx) error { return tx.exec(deleteHeld, b.number) })
+	return s.commitAlone(func(tx *tx) error { return tx.exec(deleteLeases, b.number) })
 }

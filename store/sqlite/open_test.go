@@ -104,14 +104,14 @@ func TestHeldJobsOfManyLanesAreRecalledTogetherWithoutWaitingForTheDisk(t *testi
 		require.NotEmpty(t, claimed.Jobs)
 	}
 	running := 0
-	inWriter(t, s, func() { running = len(s.mem.held) })
+	inWriter(t, s, func() { running = len(s.mem.leases) })
 	require.NoError(t, s.Close())
 	s = opened(t, o)
 	var commits int64
 	var level, still int
-	inWriter(t, s, func() { commits, level, still = s.commits, s.level, len(s.mem.held) })
+	inWriter(t, s, func() { commits, level, still = s.commits, s.level, len(s.mem.leases) })
 	require.Zero(t, still)
-	require.LessOrEqual(t, commits, int64(running/recallBatch+2))
+	require.LessOrEqual(t, commits, int64(running/expireBatch+2))
 	require.NotEqual(t, full, level)
 	require.Equal(t, 1, get(t, s, "0-0000").ConsecutiveLost)
 }

@@ -53,8 +53,8 @@ func TestJobsOfOneMomentAreNotReadAgainAndAgain(t *testing.T) {
 func TestNoStatementReadsAWholeTableOnceTheStoreIsOpen(t *testing.T) {
 	c := planning(t)
 	// A row for up to batchJobs attempts that are under way; Open reads it, and so do lists of open jobs and Get.
-	small := []statement{readHeld, isHeld}
-	opening := []statement{allTopics, pendingQueues, gatedQueues, anyLane, unusedQueues, countOutbox, lastNumbers, begin, commit, rollback, snapshot}
+	small := []statement{readLeases, isLeased}
+	opening := []statement{allTopics, pendingQueues, throttledQueues, anyLane, unusedQueues, countOutbox, lastNumbers, begin, commit, rollback, snapshot}
 	for id := range statements {
 		if slices.Contains(opening, id) || slices.Contains(small, id) {
 			continue

@@ -4,8 +4,8 @@ import (
 	"database/sql/driver"
 )
 
-// learnHead makes sure that head is known. It reads past the held, of which a lane has no more than its limit.
-func (tx *tx) learnHead(q *queue) error {
+// loadHead makes sure that head is known. It reads past the held, of which a lane has no more than its limit.
+func (tx *tx) loadHead(q *queue) error {
 	if q.headKnown || q.damaged {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (q *queue) due(now instant) bool { return q.waiting > 0 && q.head.due <= no
 // arrive counts a job that begins to wait, and rings when it is due and the first that is. Where the head was not known
 // it may be the job itself, which the database has already.
 func (tx *tx) arrive(q *queue, k key) error {
-	if err := tx.learnHead(q); err != nil {
+	if err := tx.loadHead(q); err != nil {
 		return err
 	}
 	tx.touch(q)
@@ -54,7 +54,7 @@ func (tx *tx) arrive(q *queue, k key) error {
 		q.topic.ready++
 	}
 	if isDue && first {
-		tx.ring(q)
+		tx.notify(q)
 	}
 	return nil
 }

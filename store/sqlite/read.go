@@ -28,7 +28,7 @@ func (s *Store) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 			return store.ErrNotFound
 		}
 		if found.State == job.Scheduled {
-			if err := c.query(ctx, isHeld, func(v []driver.Value) error {
+			if err := c.query(ctx, isLeased, func(v []driver.Value) error {
 				if integer(v[0]) == 1 {
 					found.State = job.Running
 				}
@@ -57,7 +57,7 @@ func (c *conn) record(ctx context.Context, r *row) error {
 		return nil
 	}
 	if r.first != 0 {
-		if err := c.query(ctx, readFirst, add, r.first); err != nil {
+		if err := c.query(ctx, readFirstAttempt, add, r.first); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // remove deletes an ended job, and remembers a client's id for as long as it must stay known.
 func (tx *tx) remove(
-	q *queue, ref job.Ref, n int64, to standing, state job.State, reason policy.Reason, finished int64,
+	q *queue, ref job.Ref, n int64, to progress, state job.State, reason policy.Reason, finished int64,
 ) error {
 	if err := tx.erase(q, n, to); err != nil {
 		return err
@@ -21,7 +21,7 @@ func (tx *tx) remove(
 }
 
 // erase deletes a job with all that belongs to it.
-func (tx *tx) erase(q *queue, n int64, to standing) error {
+func (tx *tx) erase(q *queue, n int64, to progress) error {
 	if err := tx.exec(deleteJob, n); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (tx *tx) erase(q *queue, n int64, to standing) error {
 	others := to.entries
 	if to.first != 0 {
 		others--
-		if err := tx.exec(deleteFirst, to.first); err != nil {
+		if err := tx.exec(deleteFirstAttempt, to.first); err != nil {
 			return err
 		}
 	}
@@ -57,12 +57,12 @@ func (tx *tx) eraseBody(n int64) error {
 
 // rememberID keeps the id of a job that is gone known, if a client has chosen it, until Sweep finds that it was long enough.
 func (tx *tx) rememberID(
-	t *topic, ref job.Ref, to standing, state job.State, reason policy.Reason, finished int64,
+	t *topic, ref job.Ref, to progress, state job.State, reason policy.Reason, finished int64,
 ) error {
-	if to.print == nil {
+	if to.fingerprint == nil {
 		return nil
 	}
-	if err := tx.exec(insertID, ref.Namespace, ref.ID, t.id, to.print, string(state), finished, orNull(string(reason))); err != nil {
+	if err := tx.exec(insertID, ref.Namespace, ref.ID, t.id, to.fingerprint, string(state), finished, orNull(string(reason))); err != nil {
 		return err
 	}
 	if t.ids == 0 || finished < t.oldestID {

@@ -73,11 +73,11 @@ func (tx *tx) revive(item store.Revival, room *int64) (*row, error) {
 	if err != nil {
 		return nil, err
 	}
-	tx.news = true
-	tx.unshelve(q, r)
+	tx.mayBeNewHead = true
+	tx.releaseRetained(q, r)
 	q.topic.count(r.State, -1)
-	to := r.standing()
-	if err := tx.note(r.n, &to, job.KindRevived); err != nil {
+	to := r.progress()
+	if err := tx.recordEvent(r.n, &to, job.KindRevived); err != nil {
 		return nil, err
 	}
 	if item.URL != "" {
@@ -97,12 +97,12 @@ func (tx *tx) revive(item store.Revival, room *int64) (*row, error) {
 	return r, tx.arrive(q, r.key())
 }
 
-// unshelve counts an ended job that is kept no longer.
-func (tx *tx) unshelve(q *queue, r *row) {
+// releaseRetained counts an ended job that is kept no longer.
+func (tx *tx) releaseRetained(q *queue, r *row) {
 	tx.touch(q)
-	shelf, _ := q.topic.shelf(r.State)
-	shelf.jobs--
-	shelf.bytes -= r.size()
+	kept, _ := q.topic.retained(r.State)
+	kept.jobs--
+	kept.bytes -= r.size()
 }
 
 // Purge implements store.Store: one transaction, in which each job is refused for itself.
@@ -142,8 +142,8 @@ func (tx *tx) purge(ref job.Ref) error {
 	if err != nil {
 		return err
 	}
-	tx.unshelve(q, r)
-	to := r.standing()
+	tx.releaseRetained(q, r)
+	to := r.progress()
 	if err := tx.erase(q, r.n, to); err != nil {
 		return err
 	}

@@ -14,10 +14,10 @@ import (
 // A row is a job as it is stored. Until decode, its Spec has only what columns hold: name, URL and timeout.
 type row struct {
 	job.Job
-	n       int64
-	print   []byte
-	entries int64 // of the record, ever made
-	first   int64 // where the first of them is; 0: there is none
+	n           int64
+	fingerprint []byte
+	entries     int64 // of the record, ever made
+	first       int64 // where the first of them is; 0: there is none
 	// bodySize is -1 for a body that is nil.
 	bodySize int64
 	spec     []byte
@@ -30,8 +30,8 @@ func (r *row) key() key { return key{millis(r.DueAt), r.n} }
 func (r *row) size() int64 { return max(r.bodySize, 0) + int64(len(r.URL)) }
 
 // columns are those of a job, in the order in which cells.job reads them.
-const columns = `jobs.n, state, due, finished, reason, version, round, made, tries, lost, cancel, status, entries, first,
- created, since, expires, jobs.namespace, id, print, url, timeout, body_size, spec`
+const columns = `jobs.n, state, due, finished, reason, version, generation, attempts, failed_attempts, consecutive_lost, cancel_requested, status, entries, first,
+ created, first_due, expires, jobs.namespace, id, fingerprint, url, timeout, body_size, spec`
 
 // cells are the columns of a result row that have not been read yet. NULL is read as the zero value.
 type cells []driver.Value
@@ -69,7 +69,7 @@ func (c *cells) job() *row {
 	r.ExpiresAt = c.date()
 	r.Namespace = c.text()
 	r.ID = c.text()
-	r.print = c.blob()
+	r.fingerprint = c.blob()
 	r.URL = c.text()
 	r.Timeout = time.Duration(c.integer()) * time.Millisecond
 	r.bodySize = c.integer()

@@ -34,11 +34,11 @@ CREATE TABLE queues ( -- a row per lane
   lane      TEXT NOT NULL,
   waiting   INTEGER NOT NULL DEFAULT 0, -- unfinished jobs, claimed ones too
   rows      INTEGER NOT NULL DEFAULT 0, -- jobs that refer to it, finished ones too
-  gate      TEXT, -- cooldown, breaker and the starts that the lane's rate counts (state.go)
+  throttle      TEXT, -- cooldown, breaker and the starts that the lane's rate counts (state.go)
   UNIQUE (namespace, topic, lane)
 );
 CREATE INDEX queues_pending ON queues (namespace, topic, lane) WHERE waiting > 0;
-CREATE INDEX queues_gated ON queues (q) WHERE gate IS NOT NULL;
+CREATE INDEX queues_throttled ON queues (q) WHERE throttle IS NOT NULL;
 
 CREATE TABLE lanes ( -- settings of lanes, which may have had no job yet
   namespace TEXT NOT NULL,
@@ -58,22 +58,22 @@ CREATE TABLE jobs ( -- the columns that change come first
   finished     INTEGER,
   reason       TEXT,
   version      INTEGER NOT NULL,
-  round        INTEGER NOT NULL,
-  made         INTEGER NOT NULL,
-  tries        INTEGER NOT NULL,
-  lost         INTEGER NOT NULL,
-  cancel       INTEGER NOT NULL,
+  generation        INTEGER NOT NULL,
+  attempts         INTEGER NOT NULL,
+  failed_attempts        INTEGER NOT NULL,
+  consecutive_lost         INTEGER NOT NULL,
+  cancel_requested       INTEGER NOT NULL,
   status       INTEGER,
   entries      INTEGER NOT NULL, -- of the record, ever made
   first        INTEGER, -- the record's first entry, in firsts
   created      INTEGER NOT NULL,
-  since        INTEGER NOT NULL,
+  first_due        INTEGER NOT NULL,
   expires      INTEGER NOT NULL,
   max_age      INTEGER, -- that of its topic when it was registered
   ttl_end      INTEGER, -- the earlier of expires and since + max_age
   namespace    TEXT NOT NULL,
   id           TEXT NOT NULL,
-  print        BLOB,
+  fingerprint        BLOB,
   url          TEXT NOT NULL,
   timeout      INTEGER, -- of an attempt, for its lease
   body_size    INTEGER NOT NULL, -- -1: no body
@@ -90,13 +90,13 @@ CREATE TABLE bodies ( -- bodies above 2 KiB, so that an update of a job does not
   body BLOB NOT NULL
 );
 
-CREATE TABLE held ( -- a row per claim of up to 128 jobs: [[q, n], ...]; their own rows do not change (held.go)
+CREATE TABLE leases ( -- a row per claim of up to 128 jobs: [[q, n], ...]; their own rows do not change (lease.go)
   c       INTEGER PRIMARY KEY,
   claimed INTEGER NOT NULL,
   jobs    TEXT NOT NULL
 );
 
-CREATE TABLE firsts ( -- the first entry of each record, in order of arrival; most jobs have no other
+CREATE TABLE first_attempts ( -- the first entry of each record, in order of arrival; most jobs have no other
   a     INTEGER PRIMARY KEY,
   n     INTEGER NOT NULL,
   entry TEXT NOT NULL
@@ -114,7 +114,7 @@ CREATE TABLE ids ( -- ids chosen by clients whose job has been removed
   namespace TEXT NOT NULL,
   id        TEXT NOT NULL,
   t         INTEGER NOT NULL,
-  print     BLOB NOT NULL,
+  fingerprint     BLOB NOT NULL,
   state     TEXT NOT NULL,
   finished  INTEGER NOT NULL,
   reason    TEXT,
@@ -138,10 +138,10 @@ CREATE TABLE wal_check ( -- one row, which ties a log to the file (wal.go)
 
 CREATE VIEW overview AS
   SELECT jobs.namespace, topic, lane, id,
-         CASE WHEN n IN (SELECT json_extract(value, '$[1]') FROM held, json_each(held.jobs)) THEN 'running' ELSE state END AS state,
+         CASE WHEN n IN (SELECT json_extract(value, '$[1]') FROM leases, json_each(leases.jobs)) THEN 'running' ELSE state END AS state,
          strftime('%Y-%m-%d %H:%M:%f', due / 1000.0, 'unixepoch') AS due_utc,
          strftime('%Y-%m-%d %H:%M:%f', finished / 1000.0, 'unixepoch') AS finished_utc,
-         reason, status, made, tries, url
+         reason, status, attempts, failed_attempts, url
   FROM jobs JOIN queues USING (q);
 
 INSERT INTO meta VALUES ('revision', 0), ('lane_revision', 0), ('pinged', 0);

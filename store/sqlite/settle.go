@@ -73,9 +73,9 @@ func (s *Store) settleEach(
 	const verb = "settle an attempt"
 	errs := make([]error, len(items))
 	for i := range items {
-		var h *held
+		var h *lease
 		err := s.submit(ctx, &op{verb: verb, weight: 1, run: func(tx *tx) (err error) {
-			h = tx.mem.held[items[i].Ref]
+			h = tx.mem.leases[items[i].Ref]
 			errs[i], err = once(tx, call{fmt.Sprintf("settle %d", i), token}, func(error) int { return 16 }, func() (error, error) {
 				return tx.settle(&items[i], &written[i])
 			})
@@ -99,7 +99,7 @@ func (s *Store) settleEach(
 // A settlement's text is encoded by the caller.
 type settlement struct {
 	entry  string
-	births [][]byte
+	outbox [][]byte
 }
 
 func (s *settlement) fill(item *store.Settlement) {
@@ -109,10 +109,10 @@ func (s *settlement) fill(item *store.Settlement) {
 	if item.Attempt.Kind != "" {
 		s.entry = encodeAttempt(&item.Attempt)
 	}
-	s.births = encodeBirths(item.Outbox)
+	s.outbox = encodeOutbox(item.Outbox)
 }
 
-func encodeBirths(births []store.NewJob) (written [][]byte) {
+func encodeOutbox(births []store.NewJob) (written [][]byte) {
 	for i := range births {
 		written = append(written, store.AppendNewJob(nil, &births[i]))
 	}
@@ -121,49 +121,49 @@ func encodeBirths(births []store.NewJob) (written [][]byte) {
 
 // settle ends one attempt. The first error is the item's own.
 func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err error) {
-	h := tx.mem.held[item.Ref]
-	if h == nil || h.lease != item.Lease {
+	h := tx.mem.leases[item.Ref]
+	if h == nil || h.token != item.Lease {
 		return store.ErrLeaseLost, nil
 	}
 	verdict := item.Verdict
 	if item.Lane.StartUnused {
-		tx.unstart(h)
+		tx.returnStart(h)
 	}
-	tx.turn(h.queue, item.Lane)
-	to := h.standing
+	tx.applyLaneChange(h.queue, item.Lane)
+	to := h.progress
 	if written.entry != "" {
 		if err := tx.record(h.n, &to, item.Attempt.Kind, written.entry); err != nil {
 			return nil, err
 		}
 	}
 	if item.Attempt.Kind == job.KindAttempt {
-		to.lost = 0
+		to.consecutiveLost = 0
 		to.status = int64(item.Attempt.Status)
 		if verdict.Kind != policy.Delivered {
-			to.tries++
+			to.failedAttempts++
 		}
 	}
 	if verdict.Kind == policy.Delivered || !h.cancel {
-		if err := tx.bear(item.Outbox, written.births); err != nil {
+		if err := tx.enqueue(item.Outbox, written.outbox); err != nil {
 			return nil, err
 		}
 	}
 	switch {
 	case verdict.Kind == policy.Delivered:
-		return nil, tx.endHeld(h, to, job.Delivered, "")
+		return nil, tx.finishLeased(h, to, job.Delivered, "")
 	case h.cancel:
-		return nil, tx.endHeld(h, to, job.Cancelled, job.ReasonCancelled)
+		return nil, tx.finishLeased(h, to, job.Cancelled, job.ReasonCancelled)
 	case verdict.Kind == policy.Dead:
-		return nil, tx.endHeld(h, to, job.Dead, verdict.Reason)
+		return nil, tx.finishLeased(h, to, job.Dead, verdict.Reason)
 	default: // again, or released
-		return nil, tx.sendBack(h, to, tx.now.after(verdict.Wait))
+		return nil, tx.reschedule(h, to, tx.now.after(verdict.Wait))
 	}
 }
 
-// bear puts births into the outbox and wakes whoever brings them home.
-func (tx *tx) bear(births []store.NewJob, written [][]byte) error {
+// enqueue puts births into the outbox and wakes whoever brings them home.
+func (tx *tx) enqueue(births []store.NewJob, written [][]byte) error {
 	for i, e := range births {
-		added, err := tx.change(insertBirth, e.Namespace, e.ID, written[i])
+		added, err := tx.change(insertOutbox, e.Namespace, e.ID, written[i])
 		if err != nil {
 			return err
 		}
@@ -173,21 +173,21 @@ func (tx *tx) bear(births []store.NewJob, written [][]byte) error {
 	return nil
 }
 
-// lapse ends an attempt that nobody settled: the job is due again at once, or cancelled when that was asked.
-func (tx *tx) lapse(h *held, lasted time.Duration) error {
-	to := h.standing
-	to.lost++
-	if to.lost > freeLosses {
-		to.tries++
+// expireLease ends an attempt that nobody settled: the job is due again at once, or cancelled when that was asked.
+func (tx *tx) expireLease(h *lease, lasted time.Duration) error {
+	to := h.progress
+	to.consecutiveLost++
+	if to.consecutiveLost > freeLosses {
+		to.failedAttempts++
 	}
-	entry := job.Attempt{N: int(to.made) + 1, Kind: job.KindLost, StartedAt: date(h.claimed), Duration: lasted}
+	entry := job.Attempt{N: int(to.attempts) + 1, Kind: job.KindLost, StartedAt: date(h.claimed), Duration: lasted}
 	if err := tx.record(h.n, &to, entry.Kind, encodeAttempt(&entry)); err != nil {
 		return err
 	}
 	if h.cancel {
-		return tx.endHeld(h, to, job.Cancelled, job.ReasonCancelled)
+		return tx.finishLeased(h, to, job.Cancelled, job.ReasonCancelled)
 	}
-	return tx.sendBack(h, to, tx.now.ms)
+	return tx.reschedule(h, to, tx.now.ms)
 }
 
 // eventSlots is the first slot of a record for events that are no attempts.
@@ -195,74 +195,74 @@ const eventSlots = job.MaxAttempts
 
 // record adds to a job's record, and counts an attempt that was made. The slot is that of the entry of its sort which is one
 // too many. The job's row must be written after it.
-func (tx *tx) record(n int64, to *standing, kind job.AttemptKind, entry string) error {
-	seq, slot := to.entries, eventSlots+(to.entries-to.made)%job.MaxEvents
+func (tx *tx) record(n int64, to *progress, kind job.AttemptKind, entry string) error {
+	seq, slot := to.entries, eventSlots+(to.entries-to.attempts)%job.MaxEvents
 	to.entries++
 	if kind.IsAttempt() {
-		slot = to.made % job.MaxAttempts
-		to.made++
+		slot = to.attempts % job.MaxAttempts
+		to.attempts++
 	}
 	if seq == 0 {
-		tx.mem.lastFirst++
-		to.first = tx.mem.lastFirst
-		return tx.exec(insertFirst, to.first, n, entry)
+		tx.mem.lastFirstAttempt++
+		to.first = tx.mem.lastFirstAttempt
+		return tx.exec(insertFirstAttempt, to.first, n, entry)
 	}
 	return tx.exec(insertAttempt, n, slot, seq, entry)
 }
 
-// note is record for what a client did.
-func (tx *tx) note(n int64, to *standing, kind job.AttemptKind) error {
-	return tx.record(n, to, kind, encodeAttempt(&job.Attempt{N: int(to.made), Kind: kind, StartedAt: date(tx.now.ms)}))
+// recordEvent is record for what a client did.
+func (tx *tx) recordEvent(n int64, to *progress, kind job.AttemptKind) error {
+	return tx.record(n, to, kind, encodeAttempt(&job.Attempt{N: int(to.attempts), Kind: kind, StartedAt: date(tx.now.ms)}))
 }
 
-// drop ends the holding, and rings when that frees a slot of a lane at its limit.
-func (tx *tx) drop(h *held) {
+// endLease ends the holding, and rings when that frees a slot of a lane at its limit.
+func (tx *tx) endLease(h *lease) {
 	q := h.queue
 	tx.touch(q)
 	if q.blocked(tx.now) && q.waiting > 0 {
-		tx.ring(q)
+		tx.notify(q)
 	}
 	q.running--
 	q.topic.running--
-	tx.news = true // a lane that is freed may have the next job of all
-	tx.release(h)
+	tx.mayBeNewHead = true // a lane that is freed may have the next job of all
+	tx.removeLease(h)
 }
 
-// sendBack makes a held job due again.
-func (tx *tx) sendBack(h *held, to standing, due int64) error {
-	if err := tx.exec(moveJob, due, to.made, to.tries, to.lost, orZero(to.status), to.entries, orZero(to.first), h.n); err != nil {
+// reschedule makes a held job due again.
+func (tx *tx) reschedule(h *lease, to progress, due int64) error {
+	if err := tx.exec(moveJob, due, to.attempts, to.failedAttempts, to.consecutiveLost, orZero(to.status), to.entries, orZero(to.first), h.n); err != nil {
 		return err
 	}
 	tx.mem.steps.delayed.put(h.n, false)
-	tx.drop(h)
+	tx.endLease(h)
 	return tx.arrive(h.queue, key{due, h.n})
 }
 
-func (tx *tx) endHeld(h *held, to standing, state job.State, reason policy.Reason) error {
-	tx.drop(h)
-	return tx.end(h.queue, h.ref, h.n, to, state, reason)
+func (tx *tx) finishLeased(h *lease, to progress, state job.State, reason policy.Reason) error {
+	tx.endLease(h)
+	return tx.finish(h.queue, h.ref, h.n, to, state, reason)
 }
 
-// end finishes a job that is counted nowhere any more.
-func (tx *tx) end(q *queue, ref job.Ref, n int64, to standing, state job.State, reason policy.Reason) error {
+// finish finishes a job that is counted nowhere any more.
+func (tx *tx) finish(q *queue, ref job.Ref, n int64, to progress, state job.State, reason policy.Reason) error {
 	tx.touch(q)
 	tx.mem.steps.delayed.put(n, false)
 	t := q.topic
 	t.count(state, 1)
-	shelf, keep := t.shelf(state)
+	kept, keep := t.retained(state)
 	if *keep.For <= 0 || *keep.Max <= 0 {
 		return tx.remove(q, ref, n, to, state, reason, tx.now.ms)
 	}
-	err := tx.exec(endJob, string(state), tx.now.ms, orNull(string(reason)), to.made, to.tries, to.lost, orZero(to.status),
+	err := tx.exec(endJob, string(state), tx.now.ms, orNull(string(reason)), to.attempts, to.failedAttempts, to.consecutiveLost, orZero(to.status),
 		to.entries, orZero(to.first), to.version, n)
 	if err != nil {
 		return err
 	}
-	if shelf.jobs == 0 || tx.now.ms < shelf.oldest {
-		shelf.oldest = tx.now.ms
+	if kept.jobs == 0 || tx.now.ms < kept.oldest {
+		kept.oldest = tx.now.ms
 	}
-	shelf.jobs++
-	shelf.bytes += to.size
+	kept.jobs++
+	kept.bytes += to.size
 	return nil
 }
 
@@ -278,10 +278,10 @@ func (t *topic) count(state job.State, by int64) {
 	}
 }
 
-// shelf is where ended jobs of a state are kept, and how.
-func (t *topic) shelf(state job.State) (*shelf, policy.Retention) {
+// retained is where ended jobs of a state are kept, and how.
+func (t *topic) retained(state job.State) (*retained, policy.Retention) {
 	if state == job.Dead {
-		return &t.dying, t.policy.KeepDead
+		return &t.keptDead, t.policy.KeepDead
 	}
-	return &t.done, t.policy.KeepDelivered
+	return &t.keptDone, t.policy.KeepDelivered
 }

@@ -18,7 +18,7 @@ type state struct {
 }
 
 // stored is the column of a gate; NULL where there is none.
-func (g *gate) stored(now instant) driver.Value {
+func (g *throttle) stored(now instant) driver.Value {
 	if g == nil {
 		return nil
 	}
@@ -45,13 +45,13 @@ func (w window) stored(now instant) [][4]int64 {
 	return all
 }
 
-// parseGate reads a stored gate; nil for none.
-func parseGate(column driver.Value, now instant) (*gate, error) {
+// decodeThrottle reads a stored gate; nil for none.
+func decodeThrottle(column driver.Value, now instant) (*throttle, error) {
 	s, moment, err := parseState(column, now)
 	if err != nil || s == nil {
 		return nil, err
 	}
-	g := noGate
+	g := noThrottle
 	g.open, g.starts = s.Open, s.window(moment)
 	if s.Until != 0 {
 		g.until = moment(s.Until)

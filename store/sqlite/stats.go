@@ -90,11 +90,11 @@ func (tx *tx) countDue(q *queue, room *int) error {
 	if q.ready >= q.waiting {
 		return nil
 	}
-	if err := tx.learnHead(q); err != nil || !q.due(tx.now) {
+	if err := tx.loadHead(q); err != nil || !q.due(tx.now) {
 		return err
 	}
 	untold := q.ready == 0
-	counted, err := tx.ripen(q, *room)
+	counted, err := tx.markReady(q, *room)
 	if *room -= counted; counted > 0 && untold {
 		q.silent = true
 	}
@@ -139,7 +139,7 @@ func (tx *tx) countTopic(t *topic, queues iter.Seq[*queue], room *int) (store.To
 		if q.waiting == 0 {
 			continue
 		}
-		if err := tx.learnHead(q); err != nil {
+		if err := tx.loadHead(q); err != nil {
 			return row, err
 		}
 		if q.head == noHead {
@@ -192,7 +192,7 @@ func (s *Store) LaneStats(
 				if err := tx.countDue(q, room); err != nil {
 					return err
 				}
-				inMemory[i] = store.LaneStats{Ready: q.ready, Running: q.running, CooldownUntil: q.heldUntil(tx.now), BreakerOpen: q.open(tx.now)}
+				inMemory[i] = store.LaneStats{Ready: q.ready, Running: q.running, CooldownUntil: q.cooldownUntil(tx.now), BreakerOpen: q.open(tx.now)}
 			}
 		}
 		return nil

@@ -19,7 +19,7 @@ type Store struct {
 	defaults policy.Topic
 	clock    clock
 	lock     *fileLock
-	bell     *bell
+	wakeups  *wakeups
 	lead     leadLock
 	readers  *readers
 	files    *files
@@ -38,14 +38,14 @@ type Store struct {
 	checkpointed atomic.Bool
 
 	// What follows is the writer's alone.
-	conn   *conn
-	mem    *memory
-	group  []*op
-	serial uint64
-	level  int // of PRAGMA synchronous
-	broken bool
-	unseen bool   // the files beside the database have not been looked at since the connection was opened
-	salt   uint64 // of the log when its last mark was written
+	conn           *conn
+	mem            *memory
+	group          []*op
+	serial         uint64
+	level          int // of PRAGMA synchronous
+	broken         bool
+	filesUnchecked bool   // the files beside the database have not been looked at since the connection was opened
+	salt           uint64 // of the log when its last mark was written
 	// unsynced says that fsync has failed, and the log has not been moved into the database since.
 	unsynced bool
 	lost     bool // the files are not those that were opened
@@ -53,8 +53,8 @@ type Store struct {
 	dirty    int // pages written since the checkpointer was told
 	// cutAgain is when the log may be cut again after a cut that a reader kept from its end, monotonic.
 	cutAgain int64
-	// unreadable are the outbox entries that were complained about.
-	unreadable map[int64]bool
+	// loggedOutbox are the outbox entries that were complained about.
+	loggedOutbox map[int64]bool
 }
 
 var _ store.Store = (*Store)(nil)
@@ -81,7 +81,7 @@ func open(ctx context.Context, o Options, clock clock) (_ *Store, err error) {
 		log:      o.Logger,
 		defaults: policy.Topic{}.WithDefaults(o.Defaults),
 		clock:    clock,
-		bell:     newBell(),
+		wakeups:  newWakeups(),
 		files:    &files{path: path},
 		ops:      make(chan *op, groupCalls),
 		closing:  make(chan struct{}),
@@ -90,7 +90,7 @@ func open(ctx context.Context, o Options, clock clock) (_ *Store, err error) {
 		checks:   make(chan struct{}, 1),
 		mem:      newMemory(),
 
-		unreadable: make(map[int64]bool),
+		loggedOutbox: make(map[int64]bool),
 	}
 	if s.log == nil {
 		s.log = slog.Default()
@@ -103,7 +103,7 @@ func open(ctx context.Context, o Options, clock clock) (_ *Store, err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.letGo())
+			err = errors.Join(err, s.release())
 		}
 	}()
 	if err := checkLog(ctx, path); err != nil {
@@ -115,7 +115,7 @@ func open(ctx context.Context, o Options, clock clock) (_ *Store, err error) {
 	if err := prepare(s.conn, path); err != nil {
 		return nil, fmt.Errorf("open the database %s: %w", path, unavailable(err))
 	}
-	if err := s.recall(ctx); err != nil {
+	if err := s.load(ctx); err != nil {
 		return nil, fmt.Errorf("read the database %s: %w", path, unavailable(err))
 	}
 	s.lookAtFiles()
@@ -137,7 +137,7 @@ func (s *Store) Ping(ctx context.Context) error {
 		if err := tx.exec(probe); err != nil {
 			return err
 		}
-		if err := tx.exec(deleteBirth, "", ""); err != nil {
+		if err := tx.exec(deleteOutbox, "", ""); err != nil {
 			return err
 		}
 		return tx.exec(updateMeta, tx.now.ms, "pinged")
@@ -156,18 +156,18 @@ func (s *Store) Close() error { return s.closed() }
 
 func (s *Store) shut() error {
 	close(s.closing)
-	s.bell.close()
+	s.wakeups.close()
 	<-s.written
 	s.others.Wait()
 	s.markLog()
-	if err := s.letGo(); err != nil {
+	if err := s.release(); err != nil {
 		return fmt.Errorf("close the database %s: %w", s.path, err)
 	}
 	return nil
 }
 
-// letGo releases everything. The last connection to close moves the log into the database and removes it.
-func (s *Store) letGo() error {
+// release releases everything. The last connection to close moves the log into the database and removes it.
+func (s *Store) release() error {
 	faults := []error{s.readers.close()}
 	if s.conn != nil {
 		faults = append(faults, s.conn.close())

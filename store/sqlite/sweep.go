@@ -68,7 +68,7 @@ func (tx *tx) sweep(limit int) (store.SweepResult, error) {
 			return swept, err
 		}
 	}
-	tx.forgetGates(limit)
+	tx.forgetThrottles(limit)
 	more := false
 	err := tx.unlessDamaged(&tx.mem.noRemoval, "remove unused lanes and topics", func() (err error) {
 		more, err = tx.forget(limit)
@@ -98,21 +98,21 @@ func (tx *tx) forget(limit int) (more bool, err error) {
 	return moreLanes || moreTopics, err
 }
 
-// forgetGates forgets holds, breakers and starts that matter no more.
-func (tx *tx) forgetGates(limit int) {
-	for q := range tx.mem.gated {
+// forgetThrottles forgets holds, breakers and starts that matter no more.
+func (tx *tx) forgetThrottles(limit int) {
+	for q := range tx.mem.throttled {
 		if limit--; limit < 0 {
 			return
 		}
-		if q.gate != nil && q.over(tx.now) {
+		if q.throttle != nil && q.throttleExpired(tx.now) {
 			tx.touch(q)
-			q.gate = nil
+			q.throttle = nil
 		}
 	}
 }
 
 // over is how many jobs a shelf holds beyond its number, or one where age or bytes say that the oldest must go.
-func (tx *tx) over(s *shelf, keep policy.Retention) int64 {
+func (tx *tx) over(s *retained, keep policy.Retention) int64 {
 	switch {
 	case s.jobs > *keep.Max:
 		return s.jobs - *keep.Max
@@ -125,7 +125,7 @@ func (tx *tx) over(s *shelf, keep policy.Retention) int64 {
 
 // trim removes the oldest jobs of a shelf until it is within its bounds.
 func (tx *tx) trim(t *topic, states []job.State, limit int, swept *store.SweepResult) error {
-	s, keep := t.shelf(states[0])
+	s, keep := t.retained(states[0])
 	if tx.over(s, keep) == 0 {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (tx *tx) trim(t *topic, states []job.State, limit int, swept *store.SweepRe
 		if err != nil {
 			return err
 		}
-		if err := tx.remove(q, r.Ref(), r.n, r.standing(), r.State, r.Reason, s.oldest); err != nil {
+		if err := tx.remove(q, r.Ref(), r.n, r.progress(), r.State, r.Reason, s.oldest); err != nil {
 			return err
 		}
 		s.jobs--
@@ -224,7 +224,7 @@ func (tx *tx) forgetIDs(t *topic, limit int, swept *store.SweepResult) error {
 func (tx *tx) forgetLanes(limit int) (more bool, err error) {
 	m := tx.mem
 	for q := range m.unused {
-		if q.rows > 0 || q.gate != nil || q.savedIn == tx.serial {
+		if q.rows > 0 || q.throttle != nil || q.savedIn == tx.serial {
 			continue
 		}
 		if limit--; limit < 0 {
@@ -255,7 +255,7 @@ func (tx *tx) unloadLanes() {
 	before := len(m.queues)
 	for _, q := range m.queues {
 		switch {
-		case q.waiting > 0 || q.running > 0 || q.gate != nil || q.savedIn == tx.serial:
+		case q.waiting > 0 || q.running > 0 || q.throttle != nil || q.savedIn == tx.serial:
 			q.idleIn = 0
 		case q.rows == 0:
 			m.unused[q] = struct{}{}
@@ -318,7 +318,7 @@ func (tx *tx) forgetTopics(limit int) (more bool, err error) {
 
 // unused reports whether nothing in memory refers to the topic.
 func (t *topic) unused() bool {
-	return t.revision == 0 && len(t.queues) == 0 && t.waiting == 0 && t.running == 0 && t.done.jobs == 0 && t.dying.jobs == 0 &&
+	return t.revision == 0 && len(t.queues) == 0 && t.waiting == 0 && t.running == 0 && t.keptDone.jobs == 0 && t.keptDead.jobs == 0 &&
 		t.ids == 0 && t.grants == nil && !t.alarm
 }
 

@@ -40,16 +40,16 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 		save(tx, &t.topicPolicy)
 		t.adopt(stored, revision, s.defaults)
 		tx.mem.revision = revision
-		tx.news = true
+		tx.mayBeNewHead = true
 		for q := range t.queues { // any may have been freed or blocked
-			if q.own != nil {
-				unread := q.own.unread
-				tx.resettle(q, q.own.revision, q.own.settings)
-				q.own.unread = unread
+			if q.laneConfig != nil {
+				unread := q.laneConfig.unreadable
+				tx.setLaneConfig(q, q.laneConfig.revision, q.laneConfig.settings)
+				q.laneConfig.unreadable = unread
 			}
 			if q.waiting > 0 {
-				tx.look = append(tx.look, q)
-				tx.ring(q)
+				tx.toPlan = append(tx.toPlan, q)
+				tx.notify(q)
 			}
 		}
 		answer = t.view()

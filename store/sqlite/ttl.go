@@ -61,7 +61,7 @@ func (c *claim) takeOverdue(tx *tx) error {
 		tx.leave(q, r.key())
 		q.running++
 		q.topic.running++
-		c.taken.held = append(c.taken.held, c.hold(tx, q, r, c.request.Margin))
+		c.reply.leases = append(c.reply.leases, c.lease(tx, q, r, c.request.Margin))
 		if expires := millis(r.ExpiresAt); expires == 0 || expires >= tx.now.ms { // its MaxAge counts once
 			if err := tx.exec(updateTTL, orZero(expires), r.n); err != nil {
 				return err
@@ -90,8 +90,8 @@ func (tx *tx) anyExpired() (bool, error) {
 	return next < tx.now.ms, nil
 }
 
-// expects notes the end of a time to live; zero: there is none.
-func (m *memory) expects(ttlEnd int64) {
+// noteTTL notes the end of a time to live; zero: there is none.
+func (m *memory) noteTTL(ttlEnd int64) {
 	if ttlEnd != 0 {
 		m.nextTTL = min(m.nextTTL, ttlEnd)
 	}

@@ -19,19 +19,19 @@ type tx struct {
 	durable bool
 
 	// culprit is the held job whose lease could not be ended.
-	culprit *held
+	culprit *lease
 
-	undos   []func()
-	queues  []*queue // touched
-	topics  []*topic // touched
-	rings   []*queue // to be rung when they have something to claim
-	look    []*queue // to be planned anew
-	taken   []*held  // newly held
-	settled []*held  // no longer held
-	batches []*batch // of either
-	open    *batch   // that has room
-	wake    bool     // tell Wait whatever the agenda says
-	news    bool     // something came that may head the agenda
+	undos         []func()
+	queues        []*queue // touched
+	topics        []*topic // touched
+	notifications []*queue // to be rung when they have something to claim
+	toPlan        []*queue // to be planned anew
+	newLeases     []*lease // newly held
+	endedLeases   []*lease // no longer held
+	batches       []*batch // of either
+	open          *batch   // that has room
+	wake          bool     // tell Wait whatever the agenda says
+	mayBeNewHead  bool     // something came that may head the agenda
 }
 
 // exec and query begin the transaction at the first write; reads alone need none.
@@ -95,28 +95,28 @@ func (tx *tx) touchTopic(t *topic) {
 	}
 }
 
-// ring notes a queue that is to be rung after the commit.
-func (tx *tx) ring(q *queue) { tx.rings = append(tx.rings, q) }
+// notify notes a queue that is to be rung after the commit.
+func (tx *tx) notify(q *queue) { tx.notifications = append(tx.notifications, q) }
 
 // flush writes the touched numbers.
 func (tx *tx) flush() error {
-	if err := tx.flushHeld(); err != nil {
+	if err := tx.flushLeases(); err != nil {
 		return err
 	}
-	for _, q := range tx.look {
-		if err := tx.learnHead(q); err != nil {
+	for _, q := range tx.toPlan {
+		if err := tx.loadHead(q); err != nil {
 			return err
 		}
-		tx.hush(q)
+		tx.notifyWhenFree(q)
 	}
 	for i := 0; i < len(tx.queues); i++ { // learnHead may add
 		q := tx.queues[i]
-		if err := tx.learnHead(q); err != nil {
+		if err := tx.loadHead(q); err != nil {
 			return err
 		}
-		tx.hush(q)
-		if q.gate != q.saved.gate {
-			if err := tx.exec(updateGate, q.gate.stored(tx.now), q.id); err != nil {
+		tx.notifyWhenFree(q)
+		if q.throttle != q.saved.throttle {
+			if err := tx.exec(updateThrottle, q.throttle.stored(tx.now), q.id); err != nil {
 				return err
 			}
 		}
@@ -131,7 +131,7 @@ func (tx *tx) flush() error {
 	for _, t := range tx.topics {
 		before := t.saved
 		before.waiting, before.ready, before.running = t.waiting, t.ready, t.running
-		before.oldestID, before.done.oldest, before.dying.oldest = t.oldestID, t.done.oldest, t.dying.oldest
+		before.oldestID, before.keptDone.oldest, before.keptDead.oldest = t.oldestID, t.keptDone.oldest, t.keptDead.oldest
 		if before.grants != t.grants || before.alarm != t.alarm {
 			if err := tx.exec(updateGrants, t.grants.stored(tx.now), t.alarm, t.id); err != nil {
 				return err
@@ -141,8 +141,8 @@ func (tx *tx) flush() error {
 		if before == t.topicNumbers {
 			continue
 		}
-		err := tx.exec(updateTopic, t.registered, t.delivered, t.dead, t.cancelled, t.done.jobs, t.done.bytes,
-			t.dying.jobs, t.dying.bytes, t.ids, t.id)
+		err := tx.exec(updateTopic, t.registered, t.delivered, t.dead, t.cancelled, t.keptDone.jobs, t.keptDone.bytes,
+			t.keptDead.jobs, t.keptDead.bytes, t.ids, t.id)
 		if err != nil {
 			return err
 		}
@@ -150,34 +150,34 @@ func (tx *tx) flush() error {
 	return nil
 }
 
-// hush forgets when a queue that is kept back for a while last rang, so that it rings as soon as that ends.
-func (tx *tx) hush(q *queue) {
-	if q.gate == nil || q.rung == beforeAll {
+// notifyWhenFree forgets when a queue that is kept back for a while last rang, so that it rings as soon as that ends.
+func (tx *tx) notifyWhenFree(q *queue) {
+	if q.throttle == nil || q.notifiedAt == beforeAll {
 		return
 	}
 	if free, _ := q.free(tx.now); free > tx.now.mono {
 		tx.touch(q)
-		q.rung = beforeAll
+		q.notifiedAt = beforeAll
 	}
 }
 
-// takeBack restores memory to what it was when the transaction began.
-func (tx *tx) takeBack() {
+// rollback restores memory to what it was when the transaction began.
+func (tx *tx) rollback() {
 	for i := len(tx.undos) - 1; i >= 0; i-- {
 		tx.undos[i]()
 	}
 	// A carry has planned queues already, and taken out leases that were over.
 	a := &tx.mem.agenda
-	for _, list := range [][]*queue{tx.queues, tx.look} {
+	for _, list := range [][]*queue{tx.queues, tx.toPlan} {
 		for _, q := range list {
 			if tx.mem.byID[q.id] == q {
 				a.plan(q, tx.now)
 			}
 		}
 	}
-	for _, h := range tx.settled {
-		if h.slot.held != nil {
-			a.lapses.set(&h.slot, h.deadline, h.n)
+	for _, h := range tx.endedLeases {
+		if h.slot.lease != nil {
+			a.leases.set(&h.slot, h.deadline, h.n)
 		}
 	}
 }
@@ -185,17 +185,17 @@ func (tx *tx) takeBack() {
 // apply brings the agenda and the bell up to what was committed.
 func (tx *tx) apply() {
 	a := &tx.mem.agenda
-	for _, h := range tx.settled {
-		a.lapses.drop(&h.slot)
+	for _, h := range tx.endedLeases {
+		a.leases.drop(&h.slot)
 	}
-	for _, h := range tx.taken {
-		h.slot = slot{pos: -1, held: h}
-		a.lapses.set(&h.slot, h.deadline, h.n)
+	for _, h := range tx.newLeases {
+		h.slot = slot{pos: -1, lease: h}
+		a.leases.set(&h.slot, h.deadline, h.n)
 	}
-	rung := tx.rings[:0]
-	for _, q := range tx.rings {
+	rung := tx.notifications[:0]
+	for _, q := range tx.notifications {
 		if q.due(tx.now) && !q.blocked(tx.now) {
-			q.rung = tx.now.mono
+			q.notifiedAt = tx.now.mono
 			rung = append(rung, q)
 			a.dues.drop(&q.dueSlot)
 			a.plan(q, tx.now)
@@ -207,20 +207,20 @@ func (tx *tx) apply() {
 		return cmp.Or(cmp.Compare(a.head.due, b.head.due), cmp.Compare(a.head.n, b.head.n))
 	})
 	wake := tx.wake
-	for _, list := range [][]*queue{tx.queues, tx.look} {
+	for _, list := range [][]*queue{tx.queues, tx.toPlan} {
 		for _, q := range list {
 			before := a.next(tx.now, true)
 			a.plan(q, tx.now)
-			wake = wake || (tx.news && a.next(tx.now, true) < before)
+			wake = wake || (tx.mayBeNewHead && a.next(tx.now, true) < before)
 		}
 	}
 	for _, q := range tx.queues {
-		member(tx.mem.unused, q, q.rows == 0)
-		if q.gate != q.saved.gate {
-			tx.mem.sort(q)
+		setMember(tx.mem.unused, q, q.rows == 0)
+		if q.throttle != q.saved.throttle {
+			tx.mem.index(q)
 		}
 	}
 	if len(rung) > 0 || wake {
-		tx.store.bell.ring(rung, wake)
+		tx.store.wakeups.notify(rung, wake)
 	}
 }

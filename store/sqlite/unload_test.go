@@ -117,7 +117,7 @@ func TestSweep_IsNotCalledAgainForTopicsThatStayInUse(t *testing.T) {
 		_, err := s.PutLane(t.Context(), store.NewToken(), store.Lane{Queue: e.Queue, Settings: policy.Lane{Paused: true}})
 		require.NoError(t, err)
 		inWriter(t, s, func() {
-			require.NoError(t, s.alone(func(tx *tx) error {
+			require.NoError(t, s.commitAlone(func(tx *tx) error {
 				_, err := tx.topic(topicName{e.Namespace, e.Topic})
 				return err
 			}))

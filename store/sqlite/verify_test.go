@@ -52,24 +52,24 @@ func (tx *tx) faults() (faults []string) {
 	m := tx.mem
 	heldBy := make(map[*queue]int64)
 	var marked, entries int64
-	for _, h := range m.held {
+	for _, h := range m.leases {
 		heldBy[h.queue]++
 		entries += h.entries
 		if h.cancel {
 			marked++
 		}
 	}
-	same("marked to be cancelled", marked, ask("SELECT count(*) FROM jobs WHERE cancel = 1"))
-	const marks = "SELECT value ->> 1 FROM held, json_each(held.jobs)"
+	same("marked to be cancelled", marked, ask("SELECT count(*) FROM jobs WHERE cancel_requested = 1"))
+	const marks = "SELECT value ->> 1 FROM leases, json_each(leases.jobs)"
 	same("entries of the held", entries, ask("SELECT coalesce(sum(entries), 0) FROM jobs WHERE n IN (%s)", marks))
-	same("held by number", int64(len(m.held)), int64(len(m.heldRow)))
-	same("held in the database", int64(len(m.held)), ask("SELECT count(*) FROM held, json_each(held.jobs)"))
+	same("held by number", int64(len(m.leases)), int64(len(m.leaseByNumber)))
+	same("held in the database", int64(len(m.leases)), ask("SELECT count(*) FROM leases, json_each(leases.jobs)"))
 	numbers := int64(0)
-	for n := range m.heldRow {
+	for n := range m.leaseByNumber {
 		numbers += n
 	}
-	const asMarked = " FROM held, json_each(held.jobs), jobs WHERE n = value ->> 1 AND q = value ->> 0 AND finished IS NULL"
-	same("held as they were marked", int64(len(m.held)), ask("SELECT count(*)"+asMarked))
+	const asMarked = " FROM leases, json_each(leases.jobs), jobs WHERE n = value ->> 1 AND q = value ->> 0 AND finished IS NULL"
+	same("held as they were marked", int64(len(m.leases)), ask("SELECT count(*)"+asMarked))
 	same("their numbers", numbers, ask("SELECT coalesce(sum(n), 0)"+asMarked))
 	for _, q := range m.queues {
 		name := q.name.String()
@@ -94,19 +94,19 @@ func (tx *tx) faults() (faults []string) {
 	for _, topic := range m.topics {
 		faults = append(faults, tx.topicFaults(topic, ask)...)
 	}
-	same("lanes with a gate", int64(len(m.gated)), ask("SELECT count(*) FROM queues WHERE gate IS NOT NULL"))
+	same("lanes with a gate", int64(len(m.throttled)), ask("SELECT count(*) FROM queues WHERE throttle IS NOT NULL"))
 	same("outbox", m.outbox, ask("SELECT count(*) FROM outbox"))
 	same("remembered ids", m.ids, ask("SELECT count(*) FROM ids"))
-	same("leases on the agenda", int64(len(m.agenda.lapses)), int64(len(m.held)))
+	same("leases on the agenda", int64(len(m.agenda.leases)), int64(len(m.leases)))
 	same("jobs without a queue", 0, ask("SELECT count(*) FROM jobs WHERE q NOT IN (SELECT q FROM queues)"))
 	same("stray bodies", 0, ask(
 		"SELECT count(*) FROM bodies WHERE n NOT IN (SELECT n FROM jobs WHERE body_size > %d)", inlineBody))
 	same("stray attempts", 0, ask("SELECT count(*) FROM attempts WHERE n NOT IN (SELECT n FROM jobs)"))
-	same("stray first entries", 0, ask("SELECT count(*) FROM firsts WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.n = firsts.n AND first = a)"))
+	same("stray first entries", 0, ask("SELECT count(*) FROM first_attempts WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.n = first_attempts.n AND first = a)"))
 	same("missing first entries", 0, ask(
-		"SELECT count(*) FROM jobs WHERE first IS NOT NULL AND NOT EXISTS (SELECT 1 FROM firsts WHERE a = first AND firsts.n = jobs.n)"))
+		"SELECT count(*) FROM jobs WHERE first IS NOT NULL AND NOT EXISTS (SELECT 1 FROM first_attempts WHERE a = first AND first_attempts.n = jobs.n)"))
 	same("entries", ask("SELECT coalesce(sum(entries), 0) FROM jobs WHERE entries <= 20"),
-		ask("SELECT (SELECT count(*) FROM firsts JOIN jobs USING (n) WHERE entries <= 20) + "+
+		ask("SELECT (SELECT count(*) FROM first_attempts JOIN jobs USING (n) WHERE entries <= 20) + "+
 			"(SELECT count(*) FROM attempts JOIN jobs USING (n) WHERE entries <= 20)"))
 	same("entries without a job", 0, ask("SELECT count(*) FROM attempts WHERE n NOT IN (SELECT n FROM jobs)"))
 	same("records that are too long", 0, ask("SELECT count(*) FROM (SELECT n FROM attempts GROUP BY n HAVING count(*) > 40)"))
@@ -132,10 +132,10 @@ func (tx *tx) topicFaults(t *topic, ask func(string, ...any) int64) (faults []st
 		{"ready", t.ready, ready},
 		{"running", t.running, running},
 		{"registered", t.registered, t.delivered + t.dead + t.cancelled + waiting + running},
-		{"kept done", t.done.jobs, shelves("1", done)},
-		{"kept done bytes", t.done.bytes, shelves(size, done)},
-		{"kept dead", t.dying.jobs, shelves("1", dead)},
-		{"kept dead bytes", t.dying.bytes, shelves(size, dead)},
+		{"kept done", t.keptDone.jobs, shelves("1", done)},
+		{"kept done bytes", t.keptDone.bytes, shelves(size, done)},
+		{"kept dead", t.keptDead.jobs, shelves("1", dead)},
+		{"kept dead bytes", t.keptDead.bytes, shelves(size, dead)},
 		{"ids", t.ids, ask("SELECT count(*) FROM ids WHERE t = %d", t.id)},
 		{"stored registered", t.registered, ask("SELECT registered FROM topics WHERE t = %d", t.id)},
 		{"stored delivered", t.delivered, ask("SELECT delivered FROM topics WHERE t = %d", t.id)},
@@ -143,7 +143,7 @@ func (tx *tx) topicFaults(t *topic, ask func(string, ...any) int64) (faults []st
 		{"stored cancelled", t.cancelled, ask("SELECT cancelled FROM topics WHERE t = %d", t.id)},
 		{"stored alarm", number(t.alarm), ask("SELECT coalesce(alarm, 0) FROM topics WHERE t = %d", t.id)},
 		{"stored grants", number(t.grants != nil), ask("SELECT grants IS NOT NULL FROM topics WHERE t = %d", t.id)},
-		{"stored kept", t.done.jobs + t.dying.jobs, ask("SELECT kept_done + kept_dead FROM topics WHERE t = %d", t.id)},
+		{"stored kept", t.keptDone.jobs + t.keptDead.jobs, ask("SELECT kept_done + kept_dead FROM topics WHERE t = %d", t.id)},
 	} {
 		if c.memory != c.counted {
 			faults = append(faults, fmt.Sprintf("topic %s %s: %d in memory, %d counted", t.name.name, c.what, c.memory, c.counted))
@@ -161,26 +161,26 @@ func number(yes bool) int64 {
 
 // gateFaults compares what keeps a lane back, and the settings that it goes by.
 func (tx *tx) gateFaults(q *queue, ask func(string, ...any) int64) (faults []string) {
-	g := noGate
-	if q.gate != nil {
-		g = *q.gate
+	g := noThrottle
+	if q.throttle != nil {
+		g = *q.throttle
 	}
-	_, gated := tx.mem.gated[q]
+	_, gated := tx.mem.throttled[q]
 	_, open := q.topic.open[q]
 	revision := int64(0)
-	if q.own != nil {
-		revision = q.own.revision
+	if q.laneConfig != nil {
+		revision = q.laneConfig.revision
 	}
 	for _, c := range []struct {
 		what            string
 		memory, counted int64
 	}{
-		{"gated", number(q.gate != nil), number(gated)},
-		{"stored gate", number(q.gate != nil), ask("SELECT gate IS NOT NULL FROM queues WHERE q = %d", q.id)},
+		{"gated", number(q.throttle != nil), number(gated)},
+		{"stored gate", number(q.throttle != nil), ask("SELECT throttle IS NOT NULL FROM queues WHERE q = %d", q.id)},
 		{"open", number(g.open), number(open)},
-		{"stored open", number(g.open), ask("SELECT coalesce(gate ->> 'open', 0) FROM queues WHERE q = %d", q.id)},
+		{"stored open", number(g.open), ask("SELECT coalesce(throttle ->> 'open', 0) FROM queues WHERE q = %d", q.id)},
 		{"stored starts", int64(len(g.starts)), ask(
-			"SELECT coalesce(json_array_length(gate, '$.starts'), 0) FROM queues WHERE q = %d", q.id)},
+			"SELECT coalesce(json_array_length(throttle, '$.starts'), 0) FROM queues WHERE q = %d", q.id)},
 		{"revision", revision, ask("SELECT coalesce(max(revision), 0) FROM lanes WHERE namespace = '%s' AND topic = '%s' AND lane = '%s'",
 			q.name.Namespace, q.name.Topic, q.name.Lane)},
 	} {

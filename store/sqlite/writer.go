@@ -112,7 +112,7 @@ func (s *Store) gather(first *op) []*op {
 // ends with the first fault that would meet all of them, and when the store closes.
 func (s *Store) settle(group []*op) {
 	err := s.commit(group)
-	if err == nil || len(group) == 1 || s.broken || everyones(err) {
+	if err == nil || len(group) == 1 || s.broken || affectsAll(err) {
 		for i := range group {
 			reply(group, i, err)
 		}
@@ -129,7 +129,7 @@ func (s *Store) settle(group []*op) {
 		}
 		err := s.commit([]*op{o})
 		reply(group, i, err)
-		if s.broken || everyones(err) {
+		if s.broken || affectsAll(err) {
 			rest = err
 		}
 	}
@@ -167,7 +167,7 @@ func (s *Store) commit(group []*op) error {
 }
 
 func (s *Store) commitOnce(group []*op) error {
-	if err := s.mend(); err != nil {
+	if err := s.reconnect(); err != nil {
 		return err
 	}
 	durable := false
@@ -207,7 +207,7 @@ func (s *Store) commitOnce(group []*op) error {
 		}
 		s.commits++
 		s.noteWritten(s.conn.written())
-		if s.unseen {
+		if s.filesUnchecked {
 			s.lookAtFiles()
 		}
 	}
@@ -271,12 +271,12 @@ func (s *Store) lookAtFiles() {
 		s.log.Warn("the database's files cannot be watched", "err", err)
 		return
 	}
-	s.unseen = false
+	s.filesUnchecked = false
 }
 
 // abort takes a transaction back. When SQLite cannot, the connection is replaced before the next one.
 func (s *Store) abort(tx *tx, cause error) error {
-	tx.takeBack()
+	tx.rollback()
 	if !tx.begun {
 		return cause
 	}
@@ -294,8 +294,8 @@ func (s *Store) abort(tx *tx, cause error) error {
 	return cause
 }
 
-// mend replaces the writer's connection after a fault that it did not survive.
-func (s *Store) mend() error {
+// reconnect replaces the writer's connection after a fault that it did not survive.
+func (s *Store) reconnect() error {
 	if !s.broken {
 		return nil
 	}
@@ -313,7 +313,7 @@ func (s *Store) mend() error {
 	if err != nil {
 		return err
 	}
-	s.conn, s.broken, s.level, s.unseen = c, false, unset, true
+	s.conn, s.broken, s.level, s.filesUnchecked = c, false, unset, true
 	s.checkpointed.Store(true) // its log may be a new one
 	return nil
 }

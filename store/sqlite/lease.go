@@ -13,7 +13,7 @@ import (
 type batch struct {
 	number  int64
 	claimed int64 // by the wall clock
-	jobs    []*held
+	jobs    []*lease
 	marks   []mark // what Open read of them
 	stored  bool   // as the database has it at the end of the last transaction
 	savedIn uint64 // the transaction that changed it last
@@ -23,15 +23,15 @@ type batch struct {
 const batchJobs = 128
 
 // add and drop keep a job's place in its batch. The order says nothing.
-func (b *batch) add(h *held) {
-	h.place = len(b.jobs)
+func (b *batch) add(h *lease) {
+	h.index = len(b.jobs)
 	b.jobs = append(b.jobs, h)
 }
 
-func (b *batch) drop(h *held) {
+func (b *batch) drop(h *lease) {
 	last := len(b.jobs) - 1
-	b.jobs[h.place] = b.jobs[last]
-	b.jobs[h.place].place = h.place
+	b.jobs[h.index] = b.jobs[last]
+	b.jobs[h.index].index = h.index
 	b.jobs[last] = nil
 	b.jobs = b.jobs[:last]
 }
@@ -44,51 +44,51 @@ func (tx *tx) dirty(b *batch) {
 	}
 }
 
-// hold and release keep who holds what.
-func (tx *tx) hold(h *held) {
+// addLease and release keep who holds what.
+func (tx *tx) addLease(h *lease) {
 	if tx.open == nil || len(tx.open.jobs) == batchJobs {
 		tx.mem.lastBatch++
 		tx.open = &batch{number: tx.mem.lastBatch, claimed: tx.now.ms}
 	}
 	h.batch = tx.open
 	tx.dirty(h.batch)
-	tx.mem.hold(h)
-	tx.taken = append(tx.taken, h)
-	tx.undo(func() { tx.mem.release(h) })
+	tx.mem.addLease(h)
+	tx.newLeases = append(tx.newLeases, h)
+	tx.undo(func() { tx.mem.removeLease(h) })
 }
 
-func (tx *tx) release(h *held) {
+func (tx *tx) removeLease(h *lease) {
 	if h.batch == nil {
 		return // Open found it, and nobody holds it any more
 	}
 	tx.dirty(h.batch)
-	tx.mem.release(h)
-	tx.settled = append(tx.settled, h)
-	tx.undo(func() { tx.mem.hold(h) })
+	tx.mem.removeLease(h)
+	tx.endedLeases = append(tx.endedLeases, h)
+	tx.undo(func() { tx.mem.addLease(h) })
 }
 
-func (m *memory) hold(h *held) {
-	m.held[h.ref], m.heldRow[h.n] = h, h
+func (m *memory) addLease(h *lease) {
+	m.leases[h.ref], m.leaseByNumber[h.n] = h, h
 	h.batch.add(h)
 }
 
-func (m *memory) release(h *held) {
-	delete(m.held, h.ref)
-	delete(m.heldRow, h.n)
+func (m *memory) removeLease(h *lease) {
+	delete(m.leases, h.ref)
+	delete(m.leaseByNumber, h.n)
 	h.batch.drop(h)
 }
 
-// flushHeld writes the batches that changed.
-func (tx *tx) flushHeld() error {
+// flushLeases writes the batches that changed.
+func (tx *tx) flushLeases() error {
 	for _, b := range tx.batches {
 		stored := len(b.jobs) > 0
 		switch {
 		case stored:
-			if err := tx.exec(insertHeld, b.number, b.claimed, b.encode()); err != nil {
+			if err := tx.exec(insertLeases, b.number, b.claimed, b.encode()); err != nil {
 				return err
 			}
 		case b.stored:
-			if err := tx.exec(deleteHeld, b.number); err != nil {
+			if err := tx.exec(deleteLeases, b.number); err != nil {
 				return err
 			}
 		}
@@ -103,7 +103,7 @@ func (tx *tx) flushHeld() error {
 // A mark is what a row of held says of one job: its lane and its number.
 type mark struct{ q, n int64 }
 
-// encode is the column: a list of marks, as JSON. The number of a job is between a comma and a bracket (isHeld).
+// encode is the column: a list of marks, as JSON. The number of a job is between a comma and a bracket (isLeased).
 func (b *batch) encode() string {
 	text := make([]byte, 0, 24*len(b.jobs)+2)
 	text = append(text, '[')
@@ -135,7 +135,7 @@ func parseMarks(column string) ([]mark, error) {
 // running are the jobs that are held in what a connection sees of the database, by number.
 func (c *conn) running(ctx context.Context) (map[int64]mark, error) {
 	running := make(map[int64]mark)
-	err := c.query(ctx, readHeld, func(v []driver.Value) error {
+	err := c.query(ctx, readLeases, func(v []driver.Value) error {
 		marks, _ := parseMarks(text(v[2])) // Open complains of what cannot be read
 		for _, m := range marks {
 			running[m.n] = m

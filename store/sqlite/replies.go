@@ -10,9 +10,9 @@ type call struct {
 	token  store.Token
 }
 
-// memo remembers what calls came to for store.TokenTTL, as far as its bounds allow: the callers are of this process,
+// replyCache remembers what calls came to for store.TokenTTL, as far as its bounds allow: the callers are of this process,
 // where a reply is lost only when a caller gives up waiting.
-type memo struct {
+type replyCache struct {
 	answers map[call]answer
 	order   []call // oldest first; begins at first
 	first   int
@@ -29,16 +29,16 @@ type answer struct {
 
 // The bounds of the memo: calls, and bytes of their answers, roughly.
 const (
-	memoCalls  = 65_536
-	memoWeight = 16 << 20
+	replyCacheCalls  = 65_536
+	replyCacheWeight = 16 << 20
 )
 
-func newMemo() *memo { return &memo{answers: make(map[call]answer)} }
+func newReplyCache() *replyCache { return &replyCache{answers: make(map[call]answer)} }
 
 // once runs do, or finds what it came to under the same token. Faults of the disk are not remembered: the call had no
 // effect. weigh tells how many bytes an answer keeps.
 func once[T any](tx *tx, c call, weigh func(T) int, do func() (T, error)) (T, error) {
-	m := tx.mem.memo
+	m := tx.mem.replies
 	if a, ok := m.answers[c]; ok && tx.now.mono-a.at <= int64(store.TokenTTL) {
 		value, _ := a.value.(T)
 		return value, a.err
@@ -65,11 +65,11 @@ func once[T any](tx *tx, c call, weigh func(T) int, do func() (T, error)) (T, er
 }
 
 // forget lets go what is too old, and the oldest while there is too much.
-func (m *memo) forget(now int64) {
+func (m *replyCache) forget(now int64) {
 	for m.first < len(m.order) {
 		c := m.order[m.first]
 		a, known := m.answers[c]
-		if known && now-a.at <= int64(store.TokenTTL) && len(m.answers) < memoCalls && m.weight < memoWeight {
+		if known && now-a.at <= int64(store.TokenTTL) && len(m.answers) < replyCacheCalls && m.weight < replyCacheWeight {
 			break
 		}
 		m.drop(c)
@@ -83,7 +83,7 @@ func (m *memo) forget(now int64) {
 }
 
 // drop lets go of one answer, if it is remembered.
-func (m *memo) drop(c call) {
+func (m *replyCache) drop(c call) {
 	if a, known := m.answers[c]; known {
 		delete(m.answers, c)
 		m.weight -= a.weight

@@ -196,7 +196,7 @@ func TestAFailedCommitTakesAGateBack(t *testing.T) {
 	paced(t, s, policy.Rate{Starts: 2, Per: time.Second})
 	insert(t, s, numbered("job", 6, 0)...)
 	heard(t, s)
-	for _, id := range []statement{updateGate, commit} {
+	for _, id := range []statement{updateThrottle, commit} {
 		failOnce(t, s, id)
 		_, err := s.Claim(t.Context(), store.NewToken(), wanting(1))
 		require.ErrorIs(t, err, store.ErrUnavailable)
@@ -205,7 +205,7 @@ func TestAFailedCommitTakesAGateBack(t *testing.T) {
 	jobs := claimUp(t, s, 9)
 	require.Len(t, jobs, 2, "the failed claims count nothing")
 	change := turned(jobs[0], store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker})
-	for _, id := range []statement{updateGate, commit} {
+	for _, id := range []statement{updateThrottle, commit} {
 		failOnce(t, s, id)
 		_, _, err := s.Settle(t.Context(), store.NewToken(), []store.Settlement{change}, nil)
 		require.ErrorIs(t, err, store.ErrUnavailable)
@@ -257,7 +257,7 @@ func TestAStateThatCannotBeReadKeepsNobodyFromOpening(t *testing.T) {
 	_, err := s.Permit(t.Context(), store.NewToken(), []store.PermitRequest{ask(1, policy.Rate{Starts: 1, Per: time.Hour})})
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
-	shell(t, o.Path, "UPDATE queues SET gate = 'no JSON'; UPDATE topics SET grants = 'no JSON'")
+	shell(t, o.Path, "UPDATE queues SET throttle = 'no JSON'; UPDATE topics SET grants = 'no JSON'")
 	s, err = Open(t.Context(), o)
 	require.NoError(t, err)
 	require.Len(t, claimUp(t, s, 2), 2)

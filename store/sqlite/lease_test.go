@@ -29,17 +29,17 @@ func one(t *testing.T, s *Store, sql string) (value driver.Value) {
 func TestAClaimWritesNoJobAndShowsInTheOverview(t *testing.T) {
 	s := opened(t, options(t))
 	insert(t, s, numbered("job", 3, 0)...)
-	before := one(t, s, "SELECT json_group_array(state || due || made) FROM jobs")
+	before := one(t, s, "SELECT json_group_array(state || due || attempts) FROM jobs")
 	h := claimUp(t, s, 2)
-	require.Equal(t, before, one(t, s, "SELECT json_group_array(state || due || made) FROM jobs"))
-	require.Equal(t, "[[1,1],[1,2]]", one(t, s, "SELECT jobs FROM held"))
+	require.Equal(t, before, one(t, s, "SELECT json_group_array(state || due || attempts) FROM jobs"))
+	require.Equal(t, "[[1,1],[1,2]]", one(t, s, "SELECT jobs FROM leases"))
 	states := "SELECT group_concat(state) FROM (SELECT state FROM overview ORDER BY id)"
 	require.Equal(t, "running,running,scheduled", one(t, s, states))
 	settle(t, s, settled(h[0], deliveredOne))
-	require.Equal(t, "[[1,2]]", one(t, s, "SELECT jobs FROM held"))
+	require.Equal(t, "[[1,2]]", one(t, s, "SELECT jobs FROM leases"))
 	require.Equal(t, "delivered,running,scheduled", one(t, s, states))
 	settle(t, s, settled(h[1], againAtOnce))
-	require.Equal(t, int64(0), one(t, s, "SELECT count(*) FROM held"))
+	require.Equal(t, int64(0), one(t, s, "SELECT count(*) FROM leases"))
 }
 
 // A shell whose SQLite does not know one word of the schema refuses the whole file.
@@ -72,11 +72,11 @@ func TestManyHeldJobsTakeSeveralRows(t *testing.T) {
 	insert(t, s, numbered("job", 2*batchJobs+1, 0)...)
 	jobs := claimUp(t, s, 2*batchJobs+1)
 	require.Len(t, jobs, 2*batchJobs+1)
-	require.Equal(t, int64(3), one(t, s, "SELECT count(*) FROM held"))
+	require.Equal(t, int64(3), one(t, s, "SELECT count(*) FROM leases"))
 	settle(t, s, settled(jobs[2*batchJobs], deliveredOne), settled(jobs[7], deliveredOne))
-	require.Equal(t, int64(2), one(t, s, "SELECT count(*) FROM held"))
+	require.Equal(t, int64(2), one(t, s, "SELECT count(*) FROM leases"))
 	after := crash(t, o)
-	require.Equal(t, int64(0), one(t, after, "SELECT count(*) FROM held"))
+	require.Equal(t, int64(0), one(t, after, "SELECT count(*) FROM leases"))
 	require.Equal(t, 1, get(t, after, "job-0000").ConsecutiveLost)
 	require.Equal(t, job.Delivered, get(t, after, "job-0007").State)
 }
@@ -126,7 +126,7 @@ func TestARowOfTheHeldThatCannotBeReadKeepsNobodyFromOpening(t *testing.T) {
 	insert(t, s, numbered("job", 2, 0)...)
 	require.Len(t, claimUp(t, s, 2), 2)
 	require.NoError(t, s.Close())
-	shell(t, o.Path, "UPDATE held SET jobs = 'no JSON'")
+	shell(t, o.Path, "UPDATE leases SET jobs = 'no JSON'")
 	s = opened(t, o)
 	require.Zero(t, get(t, s, "job-0000").ConsecutiveLost)
 	require.Len(t, claimUp(t, s, 2), 2)

@@ -10,7 +10,7 @@ import (
 )
 
 // The bell holds each queue at most once. The writer rings it after a commit; Wait takes from it.
-type bell struct {
+type wakeups struct {
 	mu     sync.Mutex
 	queues []*queue
 	wake   bool
@@ -19,17 +19,17 @@ type bell struct {
 	changed chan struct{}
 }
 
-func newBell() *bell { return &bell{changed: make(chan struct{})} }
+func newWakeups() *wakeups { return &wakeups{changed: make(chan struct{})} }
 
-// ring puts queues on the bell and, with wake, tells that the agenda has a new head.
-func (b *bell) ring(queues []*queue, wake bool) {
+// notify puts queues on the bell and, with wake, tells that the agenda has a new head.
+func (b *wakeups) notify(queues []*queue, wake bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	news := wake && !b.wake
 	b.wake = b.wake || wake
 	for _, q := range queues {
-		if !q.onBell {
-			q.onBell = true
+		if !q.notified {
+			q.notified = true
 			b.queues = append(b.queues, q)
 			news = true
 		}
@@ -39,20 +39,20 @@ func (b *bell) ring(queues []*queue, wake bool) {
 	}
 }
 
-func (b *bell) signal() {
+func (b *wakeups) signal() {
 	close(b.changed)
 	b.changed = make(chan struct{})
 }
 
 // take empties the bell up to most queues.
-func (b *bell) take(most int, wake bool) (rung store.Wakeup, changed <-chan struct{}, closed bool) {
+func (b *wakeups) take(most int, wake bool) (rung store.Wakeup, changed <-chan struct{}, closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n := min(most, len(b.queues)); n > 0 {
 		rung.Queues = make([]job.Queue, n)
 		for i, q := range b.queues[:n] {
 			rung.Queues[i] = q.name
-			q.onBell = false
+			q.notified = false
 		}
 		b.queues = append(b.queues[:0], b.queues[n:]...)
 		clear(b.queues[len(b.queues):cap(b.queues)])
@@ -63,21 +63,21 @@ func (b *bell) take(most int, wake bool) (rung store.Wakeup, changed <-chan stru
 	return rung, b.changed, b.closed
 }
 
-func (b *bell) close() {
+func (b *wakeups) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
 	b.signal()
 }
 
-// awaitDefault is how long Wait waits when it is not told.
-const awaitDefault = 5 * time.Second
+// defaultWait is how long Wait waits when it is not told.
+const defaultWait = 5 * time.Second
 
 // Wait implements store.Store. Only store.GroupPush has a bell yet.
 func (s *Store) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
 	wait, most := watch.Timeout, watch.Max
 	if wait <= 0 {
-		wait = awaitDefault
+		wait = defaultWait
 	}
 	if most <= 0 {
 		most = store.MaxBatch
@@ -91,7 +91,7 @@ func (s *Store) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup
 		if ctx.Err() != nil {
 			return store.Wakeup{}, ended(ctx, "await the bell")
 		}
-		rung, changed, closed := s.bell.take(most, watch.Agenda)
+		rung, changed, closed := s.wakeups.take(most, watch.Agenda)
 		if closed {
 			return store.Wakeup{}, errClosed
 		}
@@ -116,10 +116,10 @@ func (s *Store) Notify(ctx context.Context, queues []job.Queue) error {
 			if q == nil || q.waiting == 0 {
 				continue
 			}
-			if err := tx.learnHead(q); err != nil {
+			if err := tx.loadHead(q); err != nil {
 				return err
 			}
-			tx.ring(q)
+			tx.notify(q)
 		}
 		return nil
 	}})

@@ -11,11 +11,11 @@ import (
 )
 
 // memoTx is a transaction that only remembers.
-func memoTx(m *memo, at time.Duration) *tx {
-	return &tx{mem: &memory{memo: m}, now: instant{mono: int64(at)}}
+func memoTx(m *replyCache, at time.Duration) *tx {
+	return &tx{mem: &memory{replies: m}, now: instant{mono: int64(at)}}
 }
 
-func answerOf(m *memo, at time.Duration, token string, weight int) (asked bool) {
+func answerOf(m *replyCache, at time.Duration, token string, weight int) (asked bool) {
 	_, _ = once(memoTx(m, at), call{"test", store.Token(token)}, func(int) int { return weight }, func() (int, error) {
 		asked = true
 		return 1, nil
@@ -24,24 +24,24 @@ func answerOf(m *memo, at time.Duration, token string, weight int) (asked bool) 
 }
 
 func TestTokensAreForgottenAfterTheirTimeAndWhenTheyAreTooMany(t *testing.T) {
-	m := newMemo()
+	m := newReplyCache()
 	require.True(t, answerOf(m, 0, "a", 0))
 	require.False(t, answerOf(m, store.TokenTTL, "a", 0))
 	require.True(t, answerOf(m, store.TokenTTL+1, "a", 0))
-	for i := range 3 * memoCalls {
+	for i := range 3 * replyCacheCalls {
 		answerOf(m, store.TokenTTL+1, fmt.Sprint(i), 0)
 	}
-	require.LessOrEqual(t, len(m.answers), memoCalls)
-	require.LessOrEqual(t, len(m.order), 3*memoCalls)
-	require.False(t, answerOf(m, store.TokenTTL+1, fmt.Sprint(3*memoCalls-1), 0))
+	require.LessOrEqual(t, len(m.answers), replyCacheCalls)
+	require.LessOrEqual(t, len(m.order), 3*replyCacheCalls)
+	require.False(t, answerOf(m, store.TokenTTL+1, fmt.Sprint(3*replyCacheCalls-1), 0))
 
-	answerOf(m, store.TokenTTL+1, "heavy", memoWeight)
+	answerOf(m, store.TokenTTL+1, "heavy", replyCacheWeight)
 	answerOf(m, store.TokenTTL+1, "next", 0)
 	require.Len(t, m.answers, 1, "weight counts too")
 }
 
 func TestWhatATransactionTookBackIsNotRemembered(t *testing.T) {
-	m := newMemo()
+	m := newReplyCache()
 	tx := memoTx(m, 0)
 	_, _ = once(tx, call{"test", "a"}, light[int], func() (int, error) { return 1, nil })
 	tx.undos[0]()
@@ -50,15 +50,15 @@ func TestWhatATransactionTookBackIsNotRemembered(t *testing.T) {
 }
 
 func TestWhatWasForgottenBeforeItWasTakenBackCountsOnce(t *testing.T) {
-	m := newMemo()
+	m := newReplyCache()
 	require.True(t, answerOf(m, 0, "kept", 100))
 	tx := memoTx(m, store.TokenTTL+1)
 	do := func(token string, weight int) {
 		_, _ = once(tx, call{"test", store.Token(token)}, func(int) int { return weight }, func() (int, error) { return 1, nil })
 	}
-	do("heavy", memoWeight)
+	do("heavy", replyCacheWeight)
 	for i := range 2000 { // each makes the one before be forgotten, and the order is packed
-		do(fmt.Sprint(i), memoWeight)
+		do(fmt.Sprint(i), replyCacheWeight)
 	}
 	for i := len(tx.undos) - 1; i >= 0; i-- {
 		tx.undos[i]()
