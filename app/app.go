@@ -15,19 +15,19 @@ import (
 	"github.com/ringback/ringback/metrics"
 )
 
-// An App is Ringback, put together. Make one with New, and run it once.
+// App is a composed Ringback service. Make one with New and call Run once.
 type App struct {
 	options    Options
 	store      storeName
 	listener   net.Listener
 	dispatcher *dispatcher.Dispatcher
 	server     *http.Server
-	closing    atomic.Bool // the API tells clients to come back on another connection
-	down       teardowns
+	closing    atomic.Bool // responses carry Connection: close
+	down       teardownStack
 }
 
-// New opens the store and the API's port and puts everything on top of them. Nothing is delivered or answered before
-// Run, which also closes what New opened. The error is one for a person: it names what cannot be had, and why.
+// New opens the store and the API's port and wires the service. Nothing is delivered or answered before Run, which also
+// closes what New opened. Errors are written for the operator: they name the setting or resource and the cause.
 func New(ctx context.Context, options Options) (_ *App, err error) {
 	a := &App{options: options.withDefaults()}
 	if err := a.options.Validate(); err != nil {
@@ -39,7 +39,7 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 		}
 	}()
 
-	// The port comes first: it is the cheapest to find taken, and the guard must know it.
+	// The port comes first: a taken one is the cheapest error, and the guard needs its address.
 	a.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", a.options.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("open the API: %w", err)
@@ -102,7 +102,7 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	return a, nil
 }
 
-// hosts are the names that requests may be addressed to where no token is needed.
+// hosts returns the Host names accepted when no token is required.
 func (a *App) hosts() []string {
 	names := slices.Clone(a.options.AllowedHosts)
 	if host, err := splitAddr(a.options.Addr); err == nil && host != "" {
@@ -111,11 +111,11 @@ func (a *App) hosts() []string {
 	return names
 }
 
-// loopback reports whether only this machine reaches the API.
+// loopback reports whether the API listens on a loopback address.
 func (a *App) loopback() bool {
 	own, err := netip.ParseAddrPort(a.Addr())
 	return err == nil && own.Addr().Unmap().IsLoopback()
 }
 
-// Addr is the host:port at which the API listens.
+// Addr returns the host:port at which the API listens.
 func (a *App) Addr() string { return a.listener.Addr().String() }

@@ -19,21 +19,21 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// good are options for a test, on a store of its own.
-func good(t *testing.T) Options {
+// testOptions returns options with a new store.
+func testOptions(t *testing.T) Options {
 	return Options{
 		Addr: "127.0.0.1:0", Store: "sqlite:" + filepath.Join(t.TempDir(), "ringback.db"), AllowPrivate: true,
 		Grace: 10 * time.Second,
 	}
 }
 
-// A rig is a running App.
-type rig struct {
+// runningApp is an App that runs until stop.
+type runningApp struct {
 	*App
-	stop func() error // ends it and gives what Run returned
+	stop func() error // stops the App and returns Run's error
 }
 
-func run(t *testing.T, o Options) rig {
+func run(t *testing.T, o Options) runningApp {
 	t.Helper()
 	a, err := New(t.Context(), o)
 	require.NoError(t, err)
@@ -47,11 +47,11 @@ func run(t *testing.T, o Options) rig {
 		return err
 	}
 	t.Cleanup(func() { _ = stop() })
-	return rig{a, stop}
+	return runningApp{a, stop}
 }
 
-// ask makes one request and returns the answer's status and body.
-func (r rig) ask(t *testing.T, method, path, body string, header ...string) (int, string) {
+// ask makes one request and returns the response's status and body.
+func (r runningApp) ask(t *testing.T, method, path, body string, header ...string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+r.Addr()+path, strings.NewReader(body))
 	require.NoError(t, err)
@@ -69,14 +69,14 @@ func (r rig) ask(t *testing.T, method, path, body string, header ...string) (int
 	return resp.StatusCode, string(text)
 }
 
-func TestAJobGoesThroughTheWholeProduct(t *testing.T) {
+func TestRun_DeliversARegisteredJob(t *testing.T) {
 	got := make(chan string, 1)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		got <- r.Header.Get("webhook-id") + " " + string(body)
 	}))
 	defer receiver.Close()
-	r := run(t, good(t))
+	r := run(t, testOptions(t))
 	status, answer := r.ask(t, http.MethodPost, "/v1/jobs", `{"id": "one", "url": "`+receiver.URL+`", "body": {"a": 1}}`)
 	require.Equal(t, http.StatusCreated, status, answer)
 	require.Equal(t, `one {"a": 1}`, <-got)
@@ -88,14 +88,14 @@ func TestAJobGoesThroughTheWholeProduct(t *testing.T) {
 	require.NoError(t, r.stop())
 }
 
-func TestTheStoreCanBeOpenedAgainAfterAStop(t *testing.T) {
-	o := good(t)
+func TestRun_ReleasesTheStore(t *testing.T) {
+	o := testOptions(t)
 	require.NoError(t, run(t, o).stop())
 	require.NoError(t, run(t, o).stop())
 }
 
-func TestAJobCannotCallTheAPIItself(t *testing.T) {
-	r := run(t, good(t))
+func TestGuard_RejectsTheAPIsOwnAddress(t *testing.T) {
+	r := run(t, testOptions(t))
 	_, port, err := net.SplitHostPort(r.Addr())
 	require.NoError(t, err)
 	for _, host := range []string{r.Addr(), "localhost:" + port, "[::ffff:127.0.0.1]:" + port} {
@@ -104,8 +104,8 @@ func TestAJobCannotCallTheAPIItself(t *testing.T) {
 	}
 }
 
-func TestPrivateTargetsAreRefusedUnlessAllowed(t *testing.T) {
-	o := good(t)
+func TestGuard_RejectsPrivateTargetsByDefault(t *testing.T) {
+	o := testOptions(t)
 	o.AllowPrivate = false
 	r := run(t, o)
 	status, answer := r.ask(t, http.MethodPost, "/v1/jobs", `{"url": "http://10.1.2.3/"}`)
@@ -113,26 +113,26 @@ func TestPrivateTargetsAreRefusedUnlessAllowed(t *testing.T) {
 	require.Contains(t, answer, "/url")
 }
 
-func TestRequestHeader_OfManyLinesIsRefused(t *testing.T) {
+func TestRequestHeader_RejectsTooManyLines(t *testing.T) {
 	var header []string
 	for n := range 150 {
 		header = append(header, fmt.Sprint("X-", n), "")
 	}
-	status, _ := run(t, good(t)).ask(t, http.MethodGet, "/healthz", "", header...)
+	status, _ := run(t, testOptions(t)).ask(t, http.MethodGet, "/healthz", "", header...)
 	require.Equal(t, http.StatusBadRequest, status)
 }
 
-func TestHost_IsCheckedWhereNoTokenIsNeeded(t *testing.T) {
+func TestHost_IsCheckedWithoutAToken(t *testing.T) {
 	const token = "s3cret-0123456789"
 	for _, c := range []struct {
 		addr, token   string
-		address, name int // what requests to an address and to an unknown name get
+		address, name int // status of requests to an address and to an unknown name
 	}{
 		{"127.0.0.1:0", "", http.StatusForbidden, http.StatusForbidden},
 		{"0.0.0.0:0", "", http.StatusOK, http.StatusForbidden},
 		{"0.0.0.0:0", token, http.StatusOK, http.StatusOK},
 	} {
-		o := good(t)
+		o := testOptions(t)
 		o.Addr, o.Token, o.NoAuth, o.AllowedHosts = c.addr, Token(c.token), c.token == "", []string{"ringback.internal"}
 		r := run(t, o)
 		for host, want := range map[string]int{
@@ -144,8 +144,8 @@ func TestHost_IsCheckedWhereNoTokenIsNeeded(t *testing.T) {
 	}
 }
 
-func TestATokenIsAskedFor(t *testing.T) {
-	o := good(t)
+func TestToken_IsRequired(t *testing.T) {
+	o := testOptions(t)
 	o.Token = "s3cret-0123456789"
 	r := run(t, o)
 	status, _ := r.ask(t, http.MethodGet, "/v1/stats", "")
@@ -154,39 +154,39 @@ func TestATokenIsAskedFor(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 }
 
-func TestAPortThatIsTakenIsNamed(t *testing.T) {
+func TestNew_NamesATakenPort(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = taken.Close() }()
-	o := good(t)
+	o := testOptions(t)
 	o.Addr = taken.Addr().String()
 	_, err = New(t.Context(), o)
 	require.ErrorContains(t, err, o.Addr)
 }
 
-func TestWhatWasOpenedIsClosedWhenTheRestCannotBeHad(t *testing.T) {
+func TestNew_ClosesThePortWhenTheStoreFails(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	addr := free.Addr().String()
 	require.NoError(t, free.Close())
-	o := good(t)
+	o := testOptions(t)
 	o.Addr, o.Store = addr, "sqlite:"+t.TempDir()+"/missing/ringback.db"
 	_, err = New(t.Context(), o)
 	require.ErrorContains(t, err, "missing")
 	again, err := net.Listen("tcp", addr)
-	require.NoError(t, err, "the port is free again")
+	require.NoError(t, err, "the port was released")
 	require.NoError(t, again.Close())
 }
 
-func TestRunSaysWhyItEndedByItself(t *testing.T) {
-	a, err := New(t.Context(), good(t))
+func TestRun_ReturnsTheCauseOfAnUnexpectedExit(t *testing.T) {
+	a, err := New(t.Context(), testOptions(t))
 	require.NoError(t, err)
 	require.NoError(t, a.listener.Close())
 	require.ErrorContains(t, a.Run(t.Context()), "serve the API")
 }
 
-func TestAContextThatHasEndedStopsBeforeItStarts(t *testing.T) {
-	a, err := New(t.Context(), good(t))
+func TestRun_ReturnsAtOnceWhenItsContextHasEnded(t *testing.T) {
+	a, err := New(t.Context(), testOptions(t))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

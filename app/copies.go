@@ -10,13 +10,13 @@ import (
 	"github.com/ringback/ringback/store/sqlite"
 )
 
-// Copy is what Backup or Restore has made.
+// Copy is the result of Backup or Restore.
 type Copy = sqlite.Copy
 
-// ErrNoFile says that a store is not a file: a Redis is backed up and restored by its own means.
-var ErrNoFile = errors.New("store: only sqlite:FILE is backed up and restored by this program; a Redis has its own means")
+// ErrNoFile is returned for a store that is not a SQLite file.
+var ErrNoFile = errors.New("store: backup and restore need sqlite:FILE; use Redis's own tools for a Redis store")
 
-// Backup copies a SQLite store, in use or not, to a new file, and checks the copy.
+// Backup copies a SQLite store, in use or not, to a new file and verifies the copy.
 func Backup(ctx context.Context, from, to string) (Copy, error) {
 	file, err := fileOf(from)
 	if err != nil {
@@ -29,7 +29,7 @@ func Backup(ctx context.Context, from, to string) (Copy, error) {
 	return made, nil
 }
 
-// Restore puts a copy in the place of a SQLite store that is not in use, after a check, and moves what was there aside.
+// Restore verifies a copy and replaces a SQLite store that is not in use by it. The replaced files are moved aside.
 func Restore(ctx context.Context, from, to string, log *slog.Logger) (Copy, error) {
 	file, err := fileOf(to)
 	if err != nil {
@@ -42,7 +42,7 @@ func Restore(ctx context.Context, from, to string, log *slog.Logger) (Copy, erro
 	return made, nil
 }
 
-// fileOf is the file of a store; ErrNoFile, or an error that says how a store is named.
+// fileOf returns the file of a SQLite store, else ErrNoFile or a parse error.
 func fileOf(text string) (string, error) {
 	name, err := parseStore(cmp.Or(text, DefaultStore))
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package app
 
-// descriptorLimit is not known here.
+// descriptorLimit returns 0, unknown, on this platform.
 func descriptorLimit() int { return 0 }

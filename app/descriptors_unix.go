@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// descriptorLimit is how many files the process may have open: the soft limit, which Go has raised to the hard one at its
-// start; 0: not known.
+// descriptorLimit returns the soft limit of open files, which the Go runtime raises to the hard limit at start; 0: unknown.
 func descriptorLimit() int {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {

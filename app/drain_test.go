@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// status makes one request and returns the answer's status, 0 when there is none.
+// status makes one request and returns the response's status, 0 without a response.
 func status(t *testing.T, a *App, path string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, "http://"+a.Addr()+path, http.NoBody)
@@ -22,8 +22,8 @@ func status(t *testing.T, a *App, path string) int {
 	return resp.StatusCode
 }
 
-func TestWhileItDrainsItIsUnreadyAndServes(t *testing.T) {
-	o := good(t)
+func TestDrain_ServesWhileUnready(t *testing.T) {
+	o := testOptions(t)
 	o.Drain = 2 * time.Second
 	a, err := New(t.Context(), o)
 	require.NoError(t, err)
@@ -40,8 +40,8 @@ func TestWhileItDrainsItIsUnreadyAndServes(t *testing.T) {
 	require.Zero(t, status(t, a, "/healthz"), "the port is closed")
 }
 
-func TestAPartThatFailsIsNotDrained(t *testing.T) {
-	o := good(t)
+func TestDrain_IsSkippedAfterAFailure(t *testing.T) {
+	o := testOptions(t)
 	o.Drain = o.Grace / 2
 	a, err := New(t.Context(), o)
 	require.NoError(t, err)
@@ -51,8 +51,8 @@ func TestAPartThatFailsIsNotDrained(t *testing.T) {
 	require.Less(t, time.Since(began), o.Drain)
 }
 
-func TestAnAPIThatEndsIsNotWaitedFor(t *testing.T) {
-	o := good(t)
+func TestDrain_EndsWithTheServer(t *testing.T) {
+	o := testOptions(t)
 	o.Drain = o.Grace / 2
 	a, err := New(t.Context(), o)
 	require.NoError(t, err)

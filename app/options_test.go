@@ -10,26 +10,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEveryFaultOfTheOptionsIsNamedAtOnce(t *testing.T) {
+func TestValidate_ReportsAllProblems(t *testing.T) {
 	err := Options{
 		Addr: "8080", Store: "mysql://x", Shards: -1, MaxBody: -1, Grace: time.Millisecond, Token: "a b", NoAuth: true,
 		Roles: []Role{"carrier"},
 	}.Validate()
 	require.Error(t, err)
-	faults := strings.Split(err.Error(), "\n")
+	problems := strings.Split(err.Error(), "\n")
 	var fields []string
-	for _, f := range faults {
+	for _, f := range problems {
 		field, _, _ := strings.Cut(f, ":")
 		fields = append(fields, field)
 	}
 	require.Equal(t, []string{"addr", "no-auth", "token", "store", "shards", "roles", "max-body", "grace"}, fields)
 }
 
-func TestTheZeroOptionsAreGood(t *testing.T) {
+func TestValidate_AcceptsTheZeroOptions(t *testing.T) {
 	require.NoError(t, Options{}.Validate())
 }
 
-func TestBeyondLoopbackATokenIsNeededUnlessSaidOtherwise(t *testing.T) {
+func TestValidate_RequiresATokenBeyondLoopback(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:80", "127.9.9.9:80", "[::1]:80", "localhost:80", "[::ffff:127.0.0.1]:80"} {
 		require.NoError(t, Options{Addr: addr}.Validate(), addr)
 	}
@@ -40,28 +40,28 @@ func TestBeyondLoopbackATokenIsNeededUnlessSaidOtherwise(t *testing.T) {
 	}
 }
 
-func TestAWorkerAloneNeedsNoToken(t *testing.T) {
+func TestValidate_RequiresNoTokenOfAWorker(t *testing.T) {
 	o := Options{Addr: "0.0.0.0:80", Store: "redis://localhost"}
 	require.Error(t, o.Validate())
 	o.Roles = []Role{RoleAPI}
 	require.Error(t, o.Validate())
 	o.Roles = []Role{RoleWorker}
-	require.NoError(t, o.Validate(), "it serves its health, and nothing else")
+	require.NoError(t, o.Validate(), "a worker serves only its health")
 }
 
-func TestASQLiteStoreIsOneProcessOfBothRoles(t *testing.T) {
+func TestValidate_RequiresBothRolesForSQLite(t *testing.T) {
 	for _, role := range []Role{RoleAPI, RoleWorker} {
 		require.EqualError(t, Options{Roles: []Role{role}}.Validate(),
-			"roles: a sqlite store has one process, which is both api and worker, not "+string(role)+" alone")
+			"roles: a sqlite store needs one process with both api and worker, not "+string(role)+" alone")
 		require.NoError(t, Options{Roles: []Role{role}, Store: "redis://localhost"}.Validate())
 	}
 	require.NoError(t, Options{Roles: []Role{RoleWorker, RoleAPI}}.Validate())
 }
 
-func TestTheDrainLeavesTimeToSettle(t *testing.T) {
+func TestValidate_BoundsTheDrain(t *testing.T) {
 	for _, c := range []struct {
 		grace, drain time.Duration
-		good         bool
+		valid        bool
 	}{
 		{0, 25 * time.Second, true},
 		{0, 25*time.Second + 1, false},
@@ -71,7 +71,7 @@ func TestTheDrainLeavesTimeToSettle(t *testing.T) {
 		{MinGrace, 0, true},
 	} {
 		err := Options{Grace: c.grace, Drain: c.drain}.Validate()
-		if c.good {
+		if c.valid {
 			require.NoError(t, err)
 		} else {
 			require.ErrorContains(t, err, "drain: ")
@@ -79,7 +79,7 @@ func TestTheDrainLeavesTimeToSettle(t *testing.T) {
 	}
 }
 
-func TestStoreNames(t *testing.T) {
+func TestParseStore(t *testing.T) {
 	for text, want := range map[string]string{
 		"sqlite:ringback.db":           "sqlite:ringback.db",
 		"sqlite:///var/lib/x.db":       "sqlite:/var/lib/x.db",
@@ -97,7 +97,7 @@ func TestStoreNames(t *testing.T) {
 	}
 }
 
-func TestATokenPrintsAsRedacted(t *testing.T) {
+func TestToken_PrintsAsRedacted(t *testing.T) {
 	s := Token("s3cret")
 	text, err := json.Marshal(struct{ S Token }{s})
 	require.NoError(t, err)

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// A Role is a part of the work that a process does. Processes on one Redis may share the roles out.
+// Role is a part of the service. Processes on one Redis may have different roles.
 type Role string
 
-// The roles. A process with RoleAPI takes jobs and answers the API, one with RoleWorker carries and delivers. A worker
-// alone serves nothing but its health.
+// The roles. A process with RoleAPI serves the API; one with RoleWorker carries and delivers. A process with RoleWorker
+// alone serves only its health.
 const (
 	RoleAPI    Role = "api"
 	RoleWorker Role = "worker"
 )
 
-// ParseRoles reads a list such as "api,worker", in any order. A role that is named twice counts once.
+// ParseRoles parses a comma-separated list such as "api,worker", in any order. Duplicates are dropped.
 func ParseRoles(text string) ([]Role, error) {
 	var roles []Role
 	for name := range strings.SplitSeq(text, ",") {
@@ -31,18 +31,18 @@ func ParseRoles(text string) ([]Role, error) {
 	return roles, nil
 }
 
-// has reports whether a process with the options has the role.
+// has reports whether the process has the role.
 func (o Options) has(role Role) bool { return slices.Contains(o.Roles, role) }
 
-// checkRoles names what is wrong with the roles of options whose defaults are filled in.
+// checkRoles validates the roles of options with defaults filled in.
 func (o Options) checkRoles() error {
 	for _, role := range o.Roles {
 		if role != RoleAPI && role != RoleWorker {
-			return fmt.Errorf("roles: %q is none of api and worker", role)
+			return fmt.Errorf("roles: %q is not api or worker", role)
 		}
 	}
 	if kind, _, _ := strings.Cut(o.Store, ":"); kind == "sqlite" && !(o.has(RoleAPI) && o.has(RoleWorker)) {
-		return fmt.Errorf("roles: a sqlite store has one process, which is both api and worker, not %s alone", o.Roles[0])
+		return fmt.Errorf("roles: a sqlite store needs one process with both api and worker, not %s alone", o.Roles[0])
 	}
 	return nil
 }

@@ -22,11 +22,10 @@ import (
 	"github.com/ringback/ringback/internal/testlog"
 )
 
-// hunter2 is in every secret of a test. It has the same place in a base64 text wherever it stands after a multiple of
-// three bytes, which its repetition sees to.
+// hunter2 is part of every secret of the test. It is repeated so that its base64 form can be searched for at any offset.
 const hunter2 = "hunter2hunter2hunter2"
 
-// A collector is a receiver that keeps what it got, as text. Paths name the status that it answers.
+// collector is a receiver that records requests as text. A path such as /500 selects the response's status.
 type collector struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -67,35 +66,35 @@ func (c *collector) times(id string) int {
 	return c.ids[id]
 }
 
-// A walk asks an App, and keeps what it answers.
+// walk makes requests to an App and records the responses.
 type walk struct {
-	rig
+	runningApp
 	t       *testing.T
 	answers *strings.Builder
 }
 
-// ask makes a request whose body is written with single quotes for double ones.
+// ask makes a request. Single quotes in body become double quotes.
 func (w walk) ask(status int, target, body string, args ...any) map[string]any {
 	w.t.Helper()
 	method, path, _ := strings.Cut(target, " ")
 	if body != "" {
 		body = strings.ReplaceAll(fmt.Sprintf(body, args...), "'", `"`)
 	}
-	got, answer := w.rig.ask(w.t, method, path, body)
+	got, answer := w.runningApp.ask(w.t, method, path, body)
 	w.answers.WriteString(answer)
 	require.Equal(w.t, status, got, "%s %s: %s", target, body, answer)
-	var said map[string]any
+	var object map[string]any
 	if answer != "" && answer[0] == '{' {
-		require.NoError(w.t, json.Unmarshal([]byte(answer), &said), answer)
+		require.NoError(w.t, json.Unmarshal([]byte(answer), &object), answer)
 	}
-	return said
+	return object
 }
 
-// until waits until a job is in a state, and gives it.
+// until waits until a job is in a state and returns it.
 func (w walk) until(id, state string) (found map[string]any) {
 	w.t.Helper()
 	require.Eventually(w.t, func() bool {
-		got, answer := w.rig.ask(w.t, http.MethodGet, "/v1/jobs/"+id, "")
+		got, answer := w.runningApp.ask(w.t, http.MethodGet, "/v1/jobs/"+id, "")
 		w.answers.WriteString(answer)
 		found = nil
 		return got == http.StatusOK && json.Unmarshal([]byte(answer), &found) == nil && found["state"] == state
@@ -103,9 +102,9 @@ func (w walk) until(id, state string) (found map[string]any) {
 	return found
 }
 
-// Everybody who may change settings tries to have secret headers sent to a receiver of their own, or shown. What is stored
-// holds none either.
-func TestSecretHeaders_LeaveForTheirOriginsAlone(t *testing.T) {
+// An attacker who may change settings tries to have secret headers sent to another receiver, or shown. Files of the store
+// contain none either.
+func TestSecretHeaders_AreSentOnlyToTheirOrigin(t *testing.T) {
 	stores := map[string]func(t *testing.T, dir string) string{
 		"sqlite": func(_ *testing.T, dir string) string { return "sqlite:" + filepath.Join(dir, "ringback.db") },
 		"redis": func(t *testing.T, dir string) string {
@@ -116,7 +115,7 @@ func TestSecretHeaders_LeaveForTheirOriginsAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, logged := t.TempDir(), &testlog.Log{}
-			o := good(t)
+			o := testOptions(t)
 			o.Store, o.SecretKey = where(t, dir), SecretKey(strings.Repeat("5a", 32))
 			o.Logger = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			home, thief := newCollector(t), newCollector(t)
@@ -127,24 +126,24 @@ func TestSecretHeaders_LeaveForTheirOriginsAlone(t *testing.T) {
 			require.Contains(t, home.got(), hunter2+"-topic")
 			require.Contains(t, home.got(), hunter2+"-lane")
 			require.Contains(t, home.got(), hunter2+"-job")
-			require.Contains(t, home.got(), hunter2+"-told")
+			require.Contains(t, home.got(), hunter2+"-callback")
 			require.NotEmpty(t, thief.got())
 			for what, text := range map[string]string{"the thief": thief.got(), "an answer": w.answers.String(), "the log": logged.String()} {
 				requireNoSecret(t, text, what)
 			}
-			requireNoSecretIn(t, dir) // with the log of what was written
+			requireNoSecretIn(t, dir) // including the write-ahead log
 			require.NoError(t, w.stop())
 			requireNoSecretIn(t, dir)
 		})
 	}
 }
 
-// plant puts secrets into every place that takes some.
+// plant stores secrets in every place that accepts them.
 func plant(w walk, home *collector) {
-	told := `{'url': '` + home.URL + `/%d', 'headers': {'Authorization': 'Bearer ` + hunter2 + `-told'}, 'retries': 0, 'include': ['headers', 'body']}`
+	callback := `{'url': '` + home.URL + `/%d', 'headers': {'Authorization': 'Bearer ` + hunter2 + `-callback'}, 'retries': 0, 'include': ['headers', 'body']}`
 	w.ask(200, "PUT /v1/topics/orders", `{'url': '%s/200', 'retries': 0, 'ladder': ['50ms'], 'headers': {'X-Topic-Token': '%s-topic'}, 'on_dead': %s,
 		'on_backlog': {'url': '%s/200', 'more_than': 1000, 'headers': {'Cookie': '%s-backlog'}}}`,
-		home.URL, hunter2, fmt.Sprintf(told, 500), home.URL, hunter2)
+		home.URL, hunter2, fmt.Sprintf(callback, 500), home.URL, hunter2)
 	w.ask(200, "PUT /v1/topics/orders/lanes/own", `{'url': '%s/200', 'headers': {'X-Api-Key': '%s-lane'}}`, home.URL, hunter2)
 	w.ask(200, "PUT /v1/topics/orders/lanes/none", `{'headers': {'X-Api-Key': '%s-lane'}}`, hunter2)
 	w.ask(201, "POST /v1/jobs", `{'id': 'follows-topic', 'topic': 'orders', 'lane': 'a', 'delay': '1h', 'headers': {'Authorization': 'Bearer %s-job'}}`, hunter2)
@@ -153,14 +152,14 @@ func plant(w walk, home *collector) {
 	w.ask(201, "POST /v1/jobs", `{'id': 'edited', 'topic': 'orders', 'lane': 'b', 'delay': '1h', 'body': 1}`)
 	w.ask(200, "PATCH /v1/jobs/edited", `{'headers': {'X_Api_Key': '%s-job'}}`, hunter2)
 	dies := `{'id': 'dies', 'topic': 'orders', 'url': '%s/500', 'headers': {'Authorization': 'Bearer %s-job'}, 'on_delivered': %s}`
-	w.ask(201, "POST /v1/jobs", dies, home.URL, hunter2, fmt.Sprintf(told, 200))
+	w.ask(201, "POST /v1/jobs", dies, home.URL, hunter2, fmt.Sprintf(callback, 200))
 	w.until("goes", "delivered")
 	w.until(w.until("dies", "dead")["callback_id"].(string), "dead")
-	w.ask(200, "POST /v1/jobs", dies, home.URL, hunter2, fmt.Sprintf(told, 200))
-	w.ask(409, "POST /v1/jobs", dies, home.URL, "guessed", fmt.Sprintf(told, 200))
+	w.ask(200, "POST /v1/jobs", dies, home.URL, hunter2, fmt.Sprintf(callback, 200))
+	w.ask(409, "POST /v1/jobs", dies, home.URL, "guessed", fmt.Sprintf(callback, 200))
 }
 
-// steal tries every way on which something goes elsewhere.
+// steal tries every request that changes a target.
 func steal(w walk, home, thief *collector) {
 	// Jobs of topics and lanes that have secrets.
 	for _, lane := range []string{"a", "own", "none"} {
@@ -168,7 +167,7 @@ func steal(w walk, home, thief *collector) {
 		w.until("register-"+lane, "delivered")
 		require.Equal(w.t, 1, thief.times("register-"+lane))
 	}
-	// Jobs with secrets of their own, changed, and what tells of them.
+	// Jobs with their own secrets, and their callbacks.
 	callback, _ := w.until("dies", "dead")["callback_id"].(string)
 	for _, id := range []string{"follows-topic", "follows-lane", "edited"} {
 		w.ask(422, "PATCH /v1/jobs/"+id, `{'url': '%s/200'}`, thief.URL)
@@ -185,7 +184,7 @@ func steal(w walk, home, thief *collector) {
 	w.ask(200, "PATCH /v1/topics/_callbacks", `{'paused': false, 'url': '%s/200'}`, thief.URL)
 	w.until(callback, "dead")
 
-	// Settings of which a part would follow.
+	// Settings that would be sent along.
 	for _, body := range []string{
 		`{'url': '%s/200'}`, `{'on_dead': {'url': '%s/200'}}`, `{'on_backlog': {'url': '%s/200', 'more_than': 1}}`,
 		`{'url': '%s/200', 'headers': {'X-Topic-Token': '[redacted]'}}`, `{'url': '%s/200', 'headers': {'X-Other': '1'}}`,
@@ -198,17 +197,17 @@ func steal(w walk, home, thief *collector) {
 	w.ask(200, "PATCH /v1/topics/orders", `{'on_delivered': {'url': '%s/200', 'include': ['headers', 'body', 'query']}}`, thief.URL)
 	w.ask(200, "PATCH /v1/topics/orders", `{'on_dead': '%s/200'}`, thief.URL)
 
-	// A job that was registered before somebody asked to be told of its headers.
+	// A job that was registered before callbacks included its headers.
 	w.ask(200, "POST /v1/jobs/goes/revive", ``)
-	told, _ := w.until("goes", "delivered")["callback_id"].(string)
-	w.until(told, "delivered")
-	require.Equal(w.t, 1, thief.times(told))
+	id, _ := w.until("goes", "delivered")["callback_id"].(string)
+	w.until(id, "delivered")
+	require.Equal(w.t, 1, thief.times(id))
 	w.ask(200, "POST /v1/jobs/dies/revive", ``)
-	told, _ = w.until("dies", "dead")["callback_id"].(string)
-	w.until(told, "delivered")
-	require.Equal(w.t, 1, thief.times(told))
+	id, _ = w.until("dies", "dead")["callback_id"].(string)
+	w.until(id, "delivered")
+	require.Equal(w.t, 1, thief.times(id))
 
-	// URLs that jobs follow, once the secrets that stand beside them are gone.
+	// URLs that jobs inherit, once the secrets of the same settings are removed.
 	w.ask(200, "PATCH /v1/topics/orders", `{'url': '%s/200', 'headers': {'X-Topic-Token': null}}`, thief.URL)
 	w.ask(200, "PATCH /v1/topics/orders/lanes/own", `{'url': '%s/200', 'headers': null}`, thief.URL)
 	for _, id := range []string{"follows-topic", "follows-lane", "edited"} {
@@ -219,7 +218,7 @@ func steal(w walk, home, thief *collector) {
 	}
 	w.ask(201, "POST /v1/jobs", `{'id': 'other-lane', 'topic': 'orders', 'lane': 'none'}`)
 	w.until("other-lane", "delivered")
-	require.Equal(w.t, 1, thief.times("other-lane"), "without what its lane keeps for the former URL")
+	require.Equal(w.t, 1, thief.times("other-lane"), "without the lane's headers for the former URL")
 
 	// Back again.
 	w.ask(200, "PATCH /v1/topics/orders", `{'url': '%s/200'}`, home.URL)
@@ -228,14 +227,14 @@ func steal(w walk, home, thief *collector) {
 	require.Equal(w.t, 1, home.times("follows-topic"))
 }
 
-// show reads all that can be read.
+// show reads every readable resource.
 func show(w walk) {
 	for _, target := range []string{
 		"/v1/topics", "/v1/topics/orders", "/v1/topics/_callbacks", "/v1/topics/orders/lanes", "/v1/topics/orders/lanes/own", "/v1/topics/orders/stats", "/v1/stats",
 		"/v1/dead", "/v1/dead?topic=_callbacks", "/v1/jobs?topic=orders&state=dead", "/v1/jobs?topic=orders&state=delivered",
 		"/v1/jobs?topic=_callbacks&state=delivered", "/v1/jobs?topic=_callbacks&state=dead", "/metrics", "/openapi.yaml",
 	} {
-		status, answer := w.rig.ask(w.t, http.MethodGet, target, "")
+		status, answer := w.runningApp.ask(w.t, http.MethodGet, target, "")
 		require.Equal(w.t, http.StatusOK, status, target)
 		w.answers.WriteString(answer)
 	}
@@ -250,7 +249,7 @@ func requireNoSecret(t *testing.T, text, where string) {
 	}
 }
 
-// requireNoSecretIn looks through the files of a store.
+// requireNoSecretIn checks the files of a store.
 func requireNoSecretIn(t *testing.T, dir string) {
 	t.Helper()
 	read := 0

@@ -12,21 +12,21 @@ import (
 	"github.com/ringback/ringback/store/sqlite"
 )
 
-// A storeName is a --store, read.
+// storeName is a parsed --store.
 type storeName struct {
 	file  string        // of SQLite; empty: Redis
-	redis redis.Address // as url says
+	redis redis.Address // parsed from url
 	url   string
 }
 
-// parseStore reads sqlite:FILE, or an address of Redis. Errors never show a password.
+// parseStore parses sqlite:FILE or a Redis URL. Errors never contain a password.
 func parseStore(text string) (storeName, error) {
 	kind, rest, _ := strings.Cut(text, ":")
 	switch kind {
 	case "sqlite":
 		file := strings.TrimPrefix(rest, "//")
 		if file == "" || strings.HasPrefix(file, ":") {
-			return storeName{}, errors.New("sqlite needs a file, such as sqlite:ringback.db")
+			return storeName{}, errors.New("sqlite requires a file, such as sqlite:ringback.db")
 		}
 		return storeName{file: file}, nil
 	case "redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster":
@@ -36,11 +36,11 @@ func parseStore(text string) (storeName, error) {
 		}
 		return storeName{redis: address, url: text}, nil
 	default:
-		return storeName{}, errors.New("none of sqlite:FILE, redis://…, rediss://…, unix://…, redis+sentinel://… and redis+cluster://…")
+		return storeName{}, errors.New("must be sqlite:FILE, redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://…")
 	}
 }
 
-// String names the store without its password.
+// String returns the store's URL without its password.
 func (n storeName) String() string {
 	if n.file == "" {
 		return n.redis.String()
@@ -48,7 +48,7 @@ func (n storeName) String() string {
 	return "sqlite:" + n.file
 }
 
-// open opens the store, and gives the policy under every topic's: what is kept of ended jobs depends on the engine.
+// open opens the store and returns its default policy: the retention of ended jobs depends on the engine.
 func (n storeName) open(ctx context.Context, o Options) (store.Store, policy.Topic, error) {
 	defaults := policy.Builtin()
 	if n.file == "" {

@@ -5,21 +5,20 @@ import (
 	"fmt"
 )
 
-// teardowns undo what was acquired, the last first.
-type teardowns []teardown
+// teardownStack undoes acquisitions in reverse order.
+type teardownStack []teardown
 
-// A teardown undoes one acquisition.
+// teardown undoes one acquisition.
 type teardown struct {
 	name string
 	undo func() error
 }
 
-// add registers a teardown, right after what it undoes was acquired.
-func (t *teardowns) add(name string, undo func() error) { *t = append(*t, teardown{name, undo}) }
+// add registers a teardown. Call it right after the acquisition.
+func (t *teardownStack) add(name string, undo func() error) { *t = append(*t, teardown{name, undo}) }
 
-// run undoes everything once, in reverse, and joins what goes wrong: one that fails keeps none of the others from
-// running.
-func (t *teardowns) run() error {
+// run runs all teardowns once, in reverse order, also after one has failed, and joins their errors.
+func (t *teardownStack) run() error {
 	var errs []error
 	for i := len(*t) - 1; i >= 0; i-- {
 		if err := (*t)[i].undo(); err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTeardownsRunInReverseOnceAndAllOfThem(t *testing.T) {
+func TestTeardowns_RunInReverseOnce(t *testing.T) {
 	var order []string
-	var down teardowns
+	var down teardownStack
 	broken := errors.New("broken")
 	for _, name := range []string{"first", "second", "third"} {
 		down.add(name, func() error {

@@ -53,15 +53,15 @@ func TestSettingsThatAreOutOfBoundsOrContradictThemselvesExitWithTwo(t *testing.
 		env  []string
 		args []string
 	}{
-		{"an unknown store", "none of sqlite:FILE", nil, []string{"--store=mysql://localhost"}},
+		{"an unknown store", "must be sqlite:FILE", nil, []string{"--store=mysql://localhost"}},
 		{"a store without a file", "sqlite", nil, []string{"--store=sqlite:"}},
 		{"shards of a SQLite store", "shards", nil, []string{sqlite, "--shards=4"}},
 		{"an address that is none", "host:port", nil, []string{sqlite, "--addr=8080"}},
 		{"no token beyond loopback", "--no-auth", nil, []string{sqlite, "--addr=0.0.0.0:0"}},
 		{"a token and no-auth", "no-auth", []string{"RINGBACK_TOKEN=s3cret-0123456789"}, []string{sqlite, "--no-auth"}},
 		{"a grace of nothing", "grace", nil, []string{sqlite, "--grace=1ms"}},
-		{"no grace", "grace: 0s is not in 1s to 1h", nil, []string{sqlite, "--grace=0s"}},
-		{"no room for bodies", "max-body: 0 B is not in 1 B to", nil, []string{sqlite, "--max-body=0"}},
+		{"no grace", "grace: 0s is not between 1s and 1h", nil, []string{sqlite, "--grace=0s"}},
+		{"no room for bodies", "max-body: 0 B is not between 1 B and", nil, []string{sqlite, "--max-body=0"}},
 		{"a body limit beyond bounds", "max-body", nil, []string{sqlite, "--max-body=17MiB"}},
 	}
 	for _, test := range tests {

@@ -74,11 +74,11 @@ func TestRolesThatMakeNoSenseAreRefusedAtTheStart(t *testing.T) {
 		flag, says string
 		code       int
 	}{
-		{"--roles=worker", "roles: a sqlite store has one process, which is both api and worker, not worker alone", 2},
+		{"--roles=worker", "roles: a sqlite store needs one process with both api and worker, not worker alone", 2},
 		{"--roles=api", "not api alone", 2},
 		{"--roles=", "is not api, worker or api,worker", 2},
 		{"--roles=api,carrier", `"api,carrier" is not api, worker or api,worker`, 2},
-		{"--drain=26s", "drain: 26s is not in 0s to 25s, what a grace of 30s leaves for work", 2},
+		{"--drain=26s", "drain: 26s is not between 0s and 25s, the grace of 30s less the time for settling", 2},
 	} {
 		cmd := exec.CommandContext(t.Context(), binary, "serve", "--addr=127.0.0.1:0", "--store="+newSQLite(t), c.flag)
 		cmd.Env = cleanEnv()

@@ -146,7 +146,7 @@ func TestNoVariablesOfServiceLinksGetIntoThePods(t *testing.T) {
 	name := strings.ToUpper(fmt.Sprint(manifest(t, "service.yaml").at("metadata/name")))
 	code, _, stderr := ringback(t, []string{name + "_PORT=tcp://10.0.0.1:8080"}, "version")
 	require.Equal(t, 2, code, "if links did no harm, they could stay")
-	require.Contains(t, stderr, "RINGBACK_PORT is not a setting")
+	require.Contains(t, stderr, "RINGBACK_PORT is not a known setting")
 }
 
 func TestPortsAgreeAndProbesAskWhatTheAPIHas(t *testing.T) {

@@ -11,11 +11,11 @@ import (
 
 // backupCommand is ringback backup.
 type backupCommand struct {
-	Store string `default:"sqlite:ringback.db" placeholder:"URL" help:"The store to copy, as serve has it: sqlite:FILE. It may be in use."`
-	To    string `required:"" placeholder:"FILE" variable:"RINGBACK_BACKUP_TO" help:"The file to make, which must not exist."`
+	Store string `default:"sqlite:ringback.db" placeholder:"URL" help:"Store to copy: sqlite:FILE. It may be in use."`
+	To    string `required:"" placeholder:"FILE" variable:"RINGBACK_BACKUP_TO" help:"File to create. It must not exist."`
 }
 
-// Run copies the store and prints what the copy holds.
+// Run copies the store and prints the number of jobs in the copy.
 func (c *backupCommand) Run(ctx context.Context, p *process) error {
 	made, err := app.Backup(ctx, c.Store, c.To)
 	if err != nil {
@@ -27,11 +27,11 @@ func (c *backupCommand) Run(ctx context.Context, p *process) error {
 
 // restoreCommand is ringback restore.
 type restoreCommand struct {
-	Store string `default:"sqlite:ringback.db" placeholder:"URL" help:"The store to restore, as serve has it: sqlite:FILE. It must not be in use; what is there is moved aside."`
-	From  string `required:"" placeholder:"FILE" variable:"RINGBACK_RESTORE_FROM" help:"The copy to restore: of ringback backup, of sqlite3's .backup, or of a stopped service's file with the -wal beside it."`
+	Store string `default:"sqlite:ringback.db" placeholder:"URL" help:"Store to replace: sqlite:FILE. It must not be in use. Existing files are moved aside."`
+	From  string `required:"" placeholder:"FILE" variable:"RINGBACK_RESTORE_FROM" help:"Copy to restore, made by ringback backup, by sqlite3's .backup, or by copying a stopped service's file and its -wal."`
 }
 
-// Run restores the store, and prints what it holds and where the one before is.
+// Run restores the store and prints its number of jobs and the path of the replaced file.
 func (c *restoreCommand) Run(ctx context.Context, p *process) error {
 	made, err := app.Restore(ctx, c.From, c.Store, slog.New(slog.NewTextHandler(p.stderr, nil)))
 	if err != nil {
@@ -41,12 +41,12 @@ func (c *restoreCommand) Run(ctx context.Context, p *process) error {
 		return err
 	}
 	if made.Aside != "" {
-		_, err = fmt.Fprintf(p.stdout, "what was there before is now %s\n", made.Aside)
+		_, err = fmt.Fprintf(p.stdout, "the replaced store is now %s\n", made.Aside)
 	}
 	return err
 }
 
-// copyError tells a store that cannot be copied, however often it is tried, from one that could not be now.
+// copyError makes an error that a retry cannot fix a usageError.
 func copyError(err error) error {
 	if errors.Is(err, app.ErrNoFile) {
 		return &usageError{err}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMemoryIsSetAsideUnlessTheLimitLeavesNoRoomForIt(t *testing.T) {
+func TestBallast_IsOmittedUnderASmallMemoryLimit(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	t.Cleanup(func() { debug.SetMemoryLimit(before) })
 	for _, c := range []struct {
@@ -19,14 +19,14 @@ func TestMemoryIsSetAsideUnlessTheLimitLeavesNoRoomForIt(t *testing.T) {
 		{200 << 20, 0},
 		{256<<20 - 1, 0},
 		{256 << 20, 32 << 20},
-		{math.MaxInt64, 32 << 20}, // none is set
+		{math.MaxInt64, 32 << 20}, // unlimited
 	} {
 		t.Run(fmt.Sprint(c.limit), func(t *testing.T) {
 			debug.SetMemoryLimit(c.limit)
 			kept := ballast()
 			require.Len(t, kept, c.want)
 			require.Equal(t, c.want == 0, kept == nil)
-			require.Equal(t, c.limit, debug.SetMemoryLimit(-1), "the limit stays")
+			require.Equal(t, c.limit, debug.SetMemoryLimit(-1), "the limit is unchanged")
 		})
 	}
 }

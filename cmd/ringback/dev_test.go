@@ -14,28 +14,28 @@ import (
 	"github.com/ringback/ringback/app"
 )
 
-func TestAnUnspecifiedAddressIsCalledOnLoopback(t *testing.T) {
+func TestCallableAddr_MapsUnspecifiedToLoopback(t *testing.T) {
 	for addr, want := range map[string]string{
 		"0.0.0.0:8080": "127.0.0.1:8080", "[::]:8081": "127.0.0.1:8081", "[::ffff:0.0.0.0]:1": "127.0.0.1:1",
 		"127.0.0.1:8080": "127.0.0.1:8080", "[::1]:80": "[::1]:80", "10.0.0.1:80": "10.0.0.1:80",
 	} {
-		require.Equal(t, want, reachable(addr), addr)
+		require.Equal(t, want, callableAddr(addr), addr)
 	}
 }
 
-func TestTheLineToTryShowsTheTokenOnlyToTheShell(t *testing.T) {
+func TestBanner_DoesNotPrintTheToken(t *testing.T) {
 	for _, c := range []struct{ token, file, want string }{
 		{"", "", ""},
 		{"s3cret", "", ` -H "Authorization: Bearer $RINGBACK_TOKEN"`},
 		{"s3cret", "/run/token", ` -H "Authorization: Bearer $(cat /run/token)"`},
 		{"s3cret", "it's mine", ` -H "Authorization: Bearer $(cat 'it'\''s mine')"`},
 	} {
-		g := greeting{token: app.Token(c.token), tokenFile: c.file}
+		g := banner{token: app.Token(c.token), tokenFile: c.file}
 		require.Equal(t, c.want, g.authorization())
 	}
 }
 
-func TestAWordOfTheShellIsReadBackAsItWas(t *testing.T) {
+func TestShellWord_SurvivesTheShell(t *testing.T) {
 	for _, text := range []string{"plain/file.txt", "", "two words", "it's", `$HOME "x" \ ;`} {
 		out, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+shellWord(text)).Output()
 		require.NoError(t, err)
@@ -43,7 +43,7 @@ func TestAWordOfTheShellIsReadBackAsItWas(t *testing.T) {
 	}
 }
 
-func TestTheGreetingRegistersASampleInANewStoreOnly(t *testing.T) {
+func TestBanner_RegistersASampleOnlyInANewStore(t *testing.T) {
 	registered, posts := 0, 0
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
@@ -56,11 +56,11 @@ func TestTheGreetingRegistersASampleInANewStoreOnly(t *testing.T) {
 	}))
 	defer api.Close()
 	var out bytes.Buffer
-	g := greeting{api: strings.TrimPrefix(api.URL, "http://"), inbox: "127.0.0.1:8081", out: &out}
+	g := banner{api: strings.TrimPrefix(api.URL, "http://"), inbox: "127.0.0.1:8081", out: &out}
 	for range 2 {
-		g.give(t.Context())
+		g.print(t.Context())
 	}
 	require.Equal(t, 1, posts)
-	require.Equal(t, 1, strings.Count(out.String(), "a sample job is on its way"))
+	require.Equal(t, 1, strings.Count(out.String(), "a sample job was sent"))
 	require.Equal(t, 2, strings.Count(out.String(), `try   curl http://`+g.api+`/v1/jobs --json '{"url": "http://127.0.0.1:8081/"`))
 }

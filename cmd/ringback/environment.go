@@ -9,15 +9,15 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Every flag can be given as a variable too: --max-body as RINGBACK_MAX_BODY. The token and the secret key have a variable
-// only, since everyone on a machine can read the command lines of its processes.
+// Every flag has a variable: --max-body is RINGBACK_MAX_BODY. The token and the secret key have only a variable, since
+// command lines are visible to all users of a machine.
 const (
 	variablePrefix    = "RINGBACK_"
 	tokenVariable     = variablePrefix + "TOKEN"
 	secretKeyVariable = variablePrefix + "SECRET_KEY"
 )
 
-// environment holds the RINGBACK_… variables that are not empty.
+// environment maps the names of non-empty RINGBACK_… variables to their values.
 type environment map[string]string
 
 func readEnvironment(environ []string) environment {
@@ -34,7 +34,7 @@ func readEnvironment(environ []string) environment {
 func (e environment) token() string     { return e[tokenVariable] }
 func (e environment) secretKey() string { return e[secretKeyVariable] }
 
-// variable names a flag's variable; a flag whose name means different things in different commands says its own.
+// variable returns the name of a flag's variable. A flag whose meaning depends on the command has a "variable" tag.
 func variable(v *kong.Value) string {
 	if own := v.Tag.Get("variable"); own != "" {
 		return own
@@ -45,15 +45,15 @@ func variable(v *kong.Value) string {
 // Validate is part of kong.Resolver.
 func (e environment) Validate(*kong.Application) error { return nil }
 
-// Resolve gives flags that are not on the command line the value of their variable.
+// Resolve returns the variable's value for a flag that is not on the command line.
 func (e environment) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if value, ok := e[variable(flag.Value)]; ok {
 		return value, nil
 	}
-	return nil, nil //nolint:nilnil // kong's way to say that there is no value
+	return nil, nil //nolint:nilnil // kong's convention for no value
 }
 
-// unknown reports variables that no command has: a misspelt setting must not be passed over.
+// unknown returns an error for variables that no command has, so that a misspelt setting is not ignored.
 func (e environment) unknown(model *kong.Application) error {
 	known := map[string]bool{tokenVariable: true, secretKeyVariable: true}
 	for _, command := range model.Children {
@@ -72,9 +72,9 @@ func (e environment) unknown(model *kong.Application) error {
 	}
 	slices.Sort(names)
 	if len(names) == 1 {
-		return fmt.Errorf("%s is not a setting", names[0])
+		return fmt.Errorf("%s is not a known setting", names[0])
 	}
-	return errors.New(strings.Join(names, ", ") + " are not settings")
+	return errors.New(strings.Join(names, ", ") + " are not known settings")
 }
 
 // helpWithVariable adds the default and the variable to a flag's help.

@@ -12,7 +12,7 @@ import (
 // byteSize is a number of bytes: "262144", "256KiB", "1MiB".
 type byteSize int64
 
-// UnmarshalText reads a size as a flag gives it.
+// UnmarshalText parses a flag's size.
 func (b *byteSize) UnmarshalText(text []byte) error {
 	number, unit := string(text), int64(1)
 	for _, u := range []struct {
@@ -26,16 +26,16 @@ func (b *byteSize) UnmarshalText(text []byte) error {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
 	if err != nil || n < 0 || n > math.MaxInt64/unit {
-		return fmt.Errorf("%q is not a size such as 262144, 256KiB or 1MiB", text)
+		return fmt.Errorf("%q is not a size: use bytes, or a unit as in 256KiB or 1MiB", text)
 	}
 	*b = byteSize(n * unit)
 	return nil
 }
 
-// redisWait is for what answers to changes wait: "replicas=1,timeout=100ms", "fsync".
+// redisWait is the flag of app.RedisWait: "replicas=1,timeout=100ms", "fsync".
 type redisWait struct{ app.RedisWait }
 
-// UnmarshalText reads a wait as a flag gives it.
+// UnmarshalText parses the flag.
 func (w *redisWait) UnmarshalText(text []byte) error {
 	parsed, err := app.ParseRedisWait(string(text))
 	if err != nil {
@@ -45,10 +45,10 @@ func (w *redisWait) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// roles are what a process does: "api", "worker", or "api,worker".
+// roles is the flag of app.Options.Roles: "api", "worker", or "api,worker".
 type roles []app.Role
 
-// UnmarshalText reads roles as a flag gives them.
+// UnmarshalText parses the flag.
 func (r *roles) UnmarshalText(text []byte) error {
 	parsed, err := app.ParseRoles(string(text))
 	if err != nil {

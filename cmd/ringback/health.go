@@ -16,78 +16,78 @@ import (
 const (
 	maxHealthTimeout = time.Minute
 	maxHealthWait    = 10 * time.Minute
-	healthAgain      = 100 * time.Millisecond // between two questions
-	healthAnswer     = 4 << 10                // bytes of an answer that are read
+	healthInterval   = 100 * time.Millisecond // between two requests
+	maxHealthBody    = 4 << 10                // bytes of a response body that are read
 )
 
-// healthCommand is ringback health: for people, and for what runs containers, whose images need no shell and no curl.
-// It reads serve's own variable for the address, since both see the same environment inside a container.
+// healthCommand is ringback health, which needs no shell or curl in a container. Its address has serve's variable, since
+// both run in the same environment there.
 type healthCommand struct {
-	Addr    string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address of the API to ask, as serve has it; 0.0.0.0 and [::] are asked on loopback."`
-	Live    bool          `variable:"RINGBACK_HEALTH_LIVE" help:"Ask whether the process is alive, not whether it takes and delivers jobs."`
-	Timeout time.Duration `default:"3s" placeholder:"DURATION" variable:"RINGBACK_HEALTH_TIMEOUT" help:"How long an answer may take, up to 1m."`
-	Wait    time.Duration `default:"0s" placeholder:"DURATION" variable:"RINGBACK_HEALTH_WAIT" help:"For how long to ask again until the answer is yes, up to 10m, for a service that is just starting."`
+	Addr    string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address of the API, as given to serve. 0.0.0.0 and [::] are called on loopback."`
+	Live    bool          `variable:"RINGBACK_HEALTH_LIVE" help:"Check /healthz (the process is alive) instead of /readyz (it accepts and delivers jobs)."`
+	Timeout time.Duration `default:"3s" placeholder:"DURATION" variable:"RINGBACK_HEALTH_TIMEOUT" help:"Timeout of one request, up to 1m."`
+	Wait    time.Duration `default:"0s" placeholder:"DURATION" variable:"RINGBACK_HEALTH_WAIT" help:"How long to retry until the check passes, up to 10m, for a service that is starting."`
 }
 
-// Run asks until the answer is yes or there is no time left. An error says why the last one was no.
+// Run probes until one succeeds or the wait has passed. It returns the last probe's error.
 func (c *healthCommand) Run(ctx context.Context, p *process) error {
-	q, err := c.question()
+	q, err := c.probe()
 	if err != nil {
 		return &usageError{err}
 	}
 	for began := time.Now(); ; {
-		if err := q.ask(ctx, c.Timeout); err == nil {
-			_, err = fmt.Fprintln(p.stdout, q.yes)
+		if err := q.run(ctx, c.Timeout); err == nil {
+			_, err = fmt.Fprintln(p.stdout, q.want)
 			return err
-		} else if time.Since(began)+healthAgain > c.Wait {
+		} else if time.Since(began)+healthInterval > c.Wait {
 			return err
 		}
 		select {
-		case <-time.After(healthAgain):
+		case <-time.After(healthInterval):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// A healthQuestion is what is asked where, and the status that is a yes.
-type healthQuestion struct{ at, yes string }
+// healthProbe is a health URL and the status value that it must report.
+type healthProbe struct{ url, want string }
 
-// question is what the flags ask for. An error says which of them cannot be used.
-func (c *healthCommand) question() (healthQuestion, error) {
+// probe returns the probe of the flags, or an error that names the invalid flag.
+func (c *healthCommand) probe() (healthProbe, error) {
 	if c.Timeout <= 0 || c.Timeout > maxHealthTimeout {
-		return healthQuestion{}, fmt.Errorf("timeout: %s is not above 0s and up to %s", c.Timeout, maxHealthTimeout)
+		return healthProbe{}, fmt.Errorf("timeout: %s is not above 0s and at most %s", c.Timeout, maxHealthTimeout)
 	}
 	if c.Wait < 0 || c.Wait > maxHealthWait {
-		return healthQuestion{}, fmt.Errorf("wait: %s is not in 0s to %s", c.Wait, maxHealthWait)
+		return healthProbe{}, fmt.Errorf("wait: %s is not between 0s and %s", c.Wait, maxHealthWait)
 	}
 	host, port, err := net.SplitHostPort(c.Addr)
 	if err != nil {
-		return healthQuestion{}, fmt.Errorf("addr: %q is not host:port", c.Addr)
+		return healthProbe{}, fmt.Errorf("addr: %q is not host:port", c.Addr)
 	}
-	if host == "" { // serve takes that for everywhere
+	if host == "" { // serve listens on all addresses
 		host = "0.0.0.0"
 	}
-	q := healthQuestion{"/readyz", "ready"}
+	q := healthProbe{"/readyz", "ready"}
 	if c.Live {
-		q = healthQuestion{"/healthz", "alive"}
+		q = healthProbe{"/healthz", "alive"}
 	}
-	q.at = "http://" + reachable(net.JoinHostPort(host, port)) + q.at
-	if _, err := url.Parse(q.at); err != nil {
-		return healthQuestion{}, fmt.Errorf("addr: %q is not host:port", c.Addr)
+	q.url = "http://" + callableAddr(net.JoinHostPort(host, port)) + q.url
+	if _, err := url.Parse(q.url); err != nil {
+		return healthProbe{}, fmt.Errorf("addr: %q is not host:port", c.Addr)
 	}
 	return q, nil
 }
 
-// ask is nil when Ringback answers yes.
-func (q healthQuestion) ask(ctx context.Context, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s", timeout))
+// run makes the request; nil: Ringback reported the wanted status.
+func (q healthProbe) run(ctx context.Context, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no response within %s", timeout))
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, q.at, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, q.url, http.NoBody)
 	if err != nil {
-		return fmt.Errorf("ask %s: %w", q.at, err)
+		return fmt.Errorf("GET %s: %w", q.url, err)
 	}
-	// A transport of its own: neither a proxy of the environment nor a redirect may answer for the process.
+	// No proxy of the environment and no redirect: only the process itself may respond.
 	transport := &http.Transport{DisableKeepAlives: true}
 	client := &http.Client{
 		Transport:     transport,
@@ -96,31 +96,31 @@ func (q healthQuestion) ask(ctx context.Context, timeout time.Duration) error {
 	resp, err := client.Do(req)
 	if err != nil {
 		if e, ok := errors.AsType[*url.Error](err); ok {
-			err = e.Err // it names the address once more
+			err = e.Err // without the URL
 		}
-		return fmt.Errorf("ask %s: %w", q.at, err)
+		return fmt.Errorf("GET %s: %w", q.url, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s%s", q.at, resp.Status, reason(resp.Body))
+		return fmt.Errorf("GET %s: %s%s", q.url, resp.Status, problemDetail(resp.Body))
 	}
-	// Anybody may answer 200: the inbox does, and so does many another server.
+	// A 200 is not enough: other servers send it as well.
 	var answer struct {
 		Status string `json:"status"`
 	}
-	if json.NewDecoder(io.LimitReader(resp.Body, healthAnswer)).Decode(&answer) != nil || answer.Status != q.yes {
-		return fmt.Errorf("%s answers %s, but not that it is %s: something else than Ringback listens there", q.at, resp.Status, q.yes)
+	if json.NewDecoder(io.LimitReader(resp.Body, maxHealthBody)).Decode(&answer) != nil || answer.Status != q.want {
+		return fmt.Errorf("GET %s: %s without status %q: the server is not Ringback", q.url, resp.Status, q.want)
 	}
 	return nil
 }
 
-// reason is what a problem says in detail, as the end of a sentence; nothing when it says nothing.
-func reason(body io.Reader) string {
+// problemDetail returns ": " and the detail of a problem document, or nothing.
+func problemDetail(body io.Reader) string {
 	var problem struct {
 		Detail string `json:"detail"`
 	}
-	// Whoever else listens there may answer anything; the status is said in any case.
-	if json.NewDecoder(io.LimitReader(body, healthAnswer)).Decode(&problem) != nil || problem.Detail == "" {
+	// Another server may have sent anything.
+	if json.NewDecoder(io.LimitReader(body, maxHealthBody)).Decode(&problem) != nil || problem.Detail == "" {
 		return ""
 	}
 	return ": " + printable([]byte(problem.Detail))

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// healthServer answers /healthz with 200 and /readyz with the status and body given, and gives its address.
+// healthServer responds to /healthz with 200 and to /readyz with status and body. It returns its address.
 func healthServer(t *testing.T, status int, body string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -34,7 +34,7 @@ func healthServer(t *testing.T, status int, body string) string {
 	return server.Listener.Addr().String()
 }
 
-func TestHealthAsksForReadinessUnlessToldOtherwise(t *testing.T) {
+func TestHealth_ChecksReadinessByDefault(t *testing.T) {
 	ready := healthServer(t, http.StatusOK, `{"status": "ready"}`)
 	code, stdout, stderr := try(t, nil, "health", "--addr="+ready)
 	require.Equal(t, []any{exitOK, "ready\n", ""}, []any{code, stdout, stderr})
@@ -42,13 +42,13 @@ func TestHealthAsksForReadinessUnlessToldOtherwise(t *testing.T) {
 	unready := healthServer(t, http.StatusServiceUnavailable, `{"status": 503, "detail": "not ready: the store\ndoes not answer"}`)
 	code, stdout, stderr = try(t, nil, "health", "--addr="+unready)
 	require.Equal(t, []any{exitFault, ""}, []any{code, stdout})
-	require.Equal(t, "ringback: http://"+unready+"/readyz answers 503 Service Unavailable: not ready: the store\\ndoes not answer\n", stderr)
+	require.Equal(t, "ringback: GET http://"+unready+"/readyz: 503 Service Unavailable: not ready: the store\\ndoes not answer\n", stderr)
 
 	code, stdout, stderr = try(t, nil, "health", "--live", "--addr="+unready)
 	require.Equal(t, []any{exitOK, "alive\n", ""}, []any{code, stdout, stderr})
 }
 
-func TestHealthTakesNothingBut200ForAYes(t *testing.T) {
+func TestHealth_FailsOnAnyStatusBut200(t *testing.T) {
 	for _, c := range []struct {
 		status int
 		body   string
@@ -62,11 +62,11 @@ func TestHealthTakesNothingBut200ForAYes(t *testing.T) {
 		addr := healthServer(t, c.status, c.body)
 		code, _, stderr := try(t, nil, "health", "--addr="+addr)
 		require.Equal(t, exitFault, code)
-		require.Equal(t, "ringback: http://"+addr+"/readyz answers "+c.want+"\n", stderr)
+		require.Equal(t, "ringback: GET http://"+addr+"/readyz: "+c.want+"\n", stderr)
 	}
 }
 
-func TestHealthFindsTheAddressInTheEnvironmentOfServe(t *testing.T) {
+func TestHealth_ReadsServesAddressVariable(t *testing.T) {
 	_, port, err := net.SplitHostPort(healthServer(t, http.StatusOK, `{"status": "ready"}`))
 	require.NoError(t, err)
 	for _, host := range []string{"", "0.0.0.0", "[::]", "127.0.0.1"} {
@@ -79,33 +79,33 @@ func TestHealthFindsTheAddressInTheEnvironmentOfServe(t *testing.T) {
 	}
 }
 
-func TestHealthSaysInOneLineWhyNobodyAnswers(t *testing.T) {
+func TestHealth_PrintsConnectionErrorsOnOneLine(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	silent := listener.Addr().String() // connections are taken by the system and never answered
 	code, _, stderr := try(t, nil, "health", "--addr="+silent, "--timeout=50ms")
 	require.Equal(t, exitFault, code)
-	require.Equal(t, "ringback: ask http://"+silent+"/readyz: no answer within 50ms\n", stderr)
+	require.Equal(t, "ringback: GET http://"+silent+"/readyz: no response within 50ms\n", stderr)
 
 	require.NoError(t, listener.Close())
 	_, port, err := net.SplitHostPort(silent)
 	require.NoError(t, err)
-	for _, host := range []string{"127.0.0.1", "", "0.0.0.0", "[::]"} { // that is where it was asked
+	for _, host := range []string{"127.0.0.1", "", "0.0.0.0", "[::]"} { // all are called on loopback
 		code, _, stderr = try(t, nil, "health", "--addr="+host+":"+port)
 		require.Equal(t, exitFault, code)
-		require.Contains(t, stderr, "ringback: ask http://"+silent+"/readyz: dial tcp "+silent)
+		require.Contains(t, stderr, "ringback: GET http://"+silent+"/readyz: dial tcp "+silent)
 		require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
 	}
 }
 
-func TestHealthIsNotTakenInByOthersThatAnswer200(t *testing.T) {
+func TestHealth_FailsOnA200OfAnotherServer(t *testing.T) {
 	for _, body := range []string{
-		"", "ready", `{"status": "alive"}`, `{"status": true}`, `"ready"`, `{"detail": "` + strings.Repeat("x", healthAnswer) + `", "status": "ready"}`,
+		"", "ready", `{"status": "alive"}`, `{"status": true}`, `"ready"`, `{"detail": "` + strings.Repeat("x", maxHealthBody) + `", "status": "ready"}`,
 	} {
 		addr := healthServer(t, http.StatusOK, body)
 		code, stdout, stderr := try(t, nil, "health", "--addr="+addr)
 		require.Equal(t, []any{exitFault, ""}, []any{code, stdout}, body)
-		require.Equal(t, "ringback: http://"+addr+"/readyz answers 200 OK, but not that it is ready: something else than Ringback listens there\n", stderr)
+		require.Equal(t, "ringback: GET http://"+addr+"/readyz: 200 OK without status \"ready\": the server is not Ringback\n", stderr)
 	}
 
 	in, err := openInbox(t.Context(), "127.0.0.1:0", io.Discard)
@@ -115,13 +115,13 @@ func TestHealthIsNotTakenInByOthersThatAnswer200(t *testing.T) {
 	for _, args := range [][]string{nil, {"--live"}} {
 		code, stdout, stderr := try(t, nil, append([]string{"health", "--addr=" + in.addr()}, args...)...)
 		require.Equal(t, []any{exitFault, ""}, []any{code, stdout})
-		require.Contains(t, stderr, "something else than Ringback")
+		require.Contains(t, stderr, "the server is not Ringback")
 	}
 	in.close()
 	require.NoError(t, <-served)
 }
 
-func TestHealthGivesAServiceThatStartsTheTimeItIsTold(t *testing.T) {
+func TestHealth_RetriesDuringItsWait(t *testing.T) {
 	var asked atomic.Int32
 	starting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if asked.Add(1) < 4 {
@@ -134,13 +134,13 @@ func TestHealthGivesAServiceThatStartsTheTimeItIsTold(t *testing.T) {
 	addr := "--addr=" + starting.Listener.Addr().String()
 	code, _, _ := try(t, nil, "health", addr)
 	require.Equal(t, exitFault, code)
-	require.Equal(t, int32(1), asked.Load(), "without a wait it asks once")
+	require.Equal(t, int32(1), asked.Load(), "no retry without --wait")
 	code, stdout, stderr := try(t, []string{"RINGBACK_HEALTH_WAIT=1m"}, "health", addr)
 	require.Equal(t, []any{exitOK, "ready\n", ""}, []any{code, stdout, stderr})
 	require.Equal(t, int32(4), asked.Load())
 }
 
-func TestHealthSaysWhyItWasNoAfterItsWait(t *testing.T) {
+func TestHealth_PrintsTheLastErrorAfterItsWait(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	addr := free.Addr().String()
@@ -150,11 +150,11 @@ func TestHealthSaysWhyItWasNoAfterItsWait(t *testing.T) {
 	code, _, stderr := try(t, nil, "health", "--addr="+addr, "--wait=250ms")
 	require.Equal(t, exitFault, code)
 	require.GreaterOrEqual(t, time.Since(began), 200*time.Millisecond)
-	require.Contains(t, stderr, "ringback: ask http://"+addr+"/readyz: dial tcp "+addr, "the last answer is the reason")
+	require.Contains(t, stderr, "ringback: GET http://"+addr+"/readyz: dial tcp "+addr, "the last error")
 	require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
 }
 
-func TestHealthEndsItsWaitWhenItIsStopped(t *testing.T) {
+func TestHealth_EndsItsWaitWithTheContext(t *testing.T) {
 	stopping, cancel := context.WithCancelCause(t.Context())
 	asked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -167,15 +167,15 @@ func TestHealthEndsItsWaitWhenItIsStopped(t *testing.T) {
 	require.Less(t, time.Since(began), time.Minute)
 }
 
-func TestHealthRefusesWhatItCannotUse(t *testing.T) {
+func TestHealth_RejectsInvalidFlags(t *testing.T) {
 	for arg, want := range map[string]string{
 		"--addr=8080":    `addr: "8080" is not host:port`,
 		"--addr=a b:123": `addr: "a b:123" is not host:port`,
-		"--timeout=0s":   "timeout: 0s is not above 0s and up to 1m0s",
+		"--timeout=0s":   "timeout: 0s is not above 0s and at most 1m0s",
 		"--timeout=-1s":  "timeout: -1s is not above",
 		"--timeout=61s":  "timeout: 1m1s is not above",
-		"--wait=-1s":     "wait: -1s is not in 0s to 10m0s",
-		"--wait=11m":     "wait: 11m0s is not in",
+		"--wait=-1s":     "wait: -1s is not between 0s and 10m0s",
+		"--wait=11m":     "wait: 11m0s is not between",
 	} {
 		code, stdout, stderr := try(t, nil, "health", arg)
 		require.Equal(t, exitUsage, code, arg)
@@ -187,12 +187,12 @@ func TestHealthRefusesWhatItCannotUse(t *testing.T) {
 	require.Equal(t, exitUsage, code)
 }
 
-func TestHealthHasVariablesOfItsOwnForWhatIsItsOwn(t *testing.T) {
+func TestHealth_HasItsOwnVariables(t *testing.T) {
 	_, stdout, _ := try(t, nil, "health", "--help")
 	for _, name := range []string{"$RINGBACK_ADDR)", "$RINGBACK_HEALTH_LIVE)", "$RINGBACK_HEALTH_TIMEOUT)", "$RINGBACK_HEALTH_WAIT)"} {
 		require.Contains(t, stdout, name)
 	}
 	code, _, stderr := try(t, []string{"RINGBACK_TIMEOUT=5s"}, "health")
 	require.Equal(t, exitUsage, code)
-	require.Contains(t, stderr, "RINGBACK_TIMEOUT is not a setting")
+	require.Contains(t, stderr, "RINGBACK_TIMEOUT is not a known setting")
 }

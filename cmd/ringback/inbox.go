@@ -18,30 +18,30 @@ import (
 
 // Bounds of an inbox.
 const (
-	inboxIDs   = 10_000  // ids whose attempts are counted; the oldest is forgotten
-	inboxShown = 200     // bytes of a body that are printed
-	inboxBody  = 1 << 20 // bytes of a body that are read
-	// inboxConnections are open at a time: more than attempts of one lane, and few of the descriptors of ringback dev.
+	inboxIDs     = 10_000  // ids whose attempts are counted; then the oldest is evicted
+	maxShownBody = 200     // bytes of a body that are printed
+	maxInboxBody = 1 << 20 // bytes of a body that are read
+	// inboxConnections bounds open connections: more than one lane uses, and few of ringback dev's descriptors.
 	inboxConnections = 128
-	flakyFailing     = 2 // attempts of an id that /flaky fails
+	flakyFailures    = 2 // failed attempts of each id at /flaky
 )
 
-// An inbox is a receiver to try things out with. It prints a line for every request, and answers 200, but at /flaky it
-// fails the first two attempts of every id with 500.
+// inbox is a receiver for trying things out. It prints a line for every request and responds with 200. /flaky responds
+// with 500 to the first two attempts of every id.
 //
-// Safe for concurrent use. It remembers the last 10,000 ids.
+// It is safe for concurrent use and counts the attempts of the last 10,000 ids.
 type inbox struct {
 	listener net.Listener
 	server   *http.Server
 
-	mu   sync.Mutex // guards what follows, and keeps lines whole
+	mu   sync.Mutex // guards the fields below and output lines
 	out  io.Writer
 	seen map[string]int // id → attempts
-	ids  []string       // a ring, the oldest at next once it is full
+	ids  []string       // ring buffer; the oldest is at next once it is full
 	next int
 }
 
-// openInbox listens on addr and answers nothing yet.
+// openInbox listens on addr. Requests are answered from serve on.
 func openInbox(ctx context.Context, addr string, out io.Writer) (*inbox, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -60,10 +60,10 @@ func openInbox(ctx context.Context, addr string, out io.Writer) (*inbox, error) 
 	return in, nil
 }
 
-// addr is where the inbox listens.
+// addr returns the host:port at which the inbox listens.
 func (in *inbox) addr() string { return in.listener.Addr().String() }
 
-// serve answers until close is called.
+// serve serves until close is called.
 func (in *inbox) serve() error {
 	if err := in.server.Serve(in.listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve the inbox: %w", err)
@@ -71,37 +71,37 @@ func (in *inbox) serve() error {
 	return nil
 }
 
-// close lets the requests under way end, for at most a second.
+// close waits at most a second for requests in flight, then closes their connections.
 func (in *inbox) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if err := in.server.Shutdown(ctx); err != nil {
-		_ = in.server.Close() // what is left is cut off, which is what a caller that hangs gets
+		_ = in.server.Close()
 	}
 	_ = in.listener.Close() // for an inbox that never served
 }
 
-// ServeHTTP answers one callback and prints it.
+// ServeHTTP prints one callback and responds to it.
 func (in *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, inboxBody))
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxInboxBody))
 	if err != nil {
-		return // the caller went away: there is nobody to answer
+		return // the client is gone
 	}
 	id := r.Header.Get("webhook-id")
 
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	status := http.StatusOK
-	if n := in.count(id); r.URL.Path == "/flaky" && n <= flakyFailing {
+	if n := in.count(id); r.URL.Path == "/flaky" && n <= flakyFailures {
 		status = http.StatusInternalServerError
 	}
 	fmt.Fprintf(in.out, "%s  inbox  %s %s  id %s  attempt %s  → %d  %s\n", time.Now().Format("15:04:05.000"),
-		r.Method, printable([]byte(r.URL.Path)), printable([]byte(orNone(id))),
-		printable([]byte(orNone(r.Header.Get("Ringback-Attempt")))), status, printable(body))
+		r.Method, printable([]byte(r.URL.Path)), printable([]byte(orDash(id))),
+		printable([]byte(orDash(r.Header.Get("Ringback-Attempt")))), status, printable(body))
 	w.WriteHeader(status)
 }
 
-// count notes an attempt of an id and says how many there were.
+// count counts an attempt of an id and returns its number, from 1.
 func (in *inbox) count(id string) int {
 	n, known := in.seen[id]
 	if !known {
@@ -117,19 +117,19 @@ func (in *inbox) count(id string) int {
 	return n + 1
 }
 
-// printable makes text safe for a terminal: one line, bounded, control characters escaped.
+// printable makes text safe for a terminal: one line, at most maxShownBody bytes, control characters escaped.
 func printable(text []byte) string {
 	cut := ""
-	if len(text) > inboxShown {
-		text, cut = text[:inboxShown], "…"
+	if len(text) > maxShownBody {
+		text, cut = text[:maxShownBody], "…"
 	}
 	quoted := strconv.Quote(string(text))
 	quoted = quoted[1 : len(quoted)-1]
 	return string(bytes.ReplaceAll([]byte(quoted), []byte(`\"`), []byte(`"`))) + cut
 }
 
-// orNone stands in for what a request did not carry.
-func orNone(s string) string {
+// orDash returns s, or - if it is empty.
+func orDash(s string) string {
 	if s == "" {
 		return "-"
 	}

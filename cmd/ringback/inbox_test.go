@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// post sends one callback to the inbox and returns the answer's status.
+// post sends one callback to the inbox and returns the response's status.
 func post(in *inbox, path, id, body string) int {
 	req := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 	req.Header.Set("webhook-id", id)
@@ -26,7 +26,7 @@ func newInbox() (*inbox, *bytes.Buffer) {
 	return &inbox{out: &out, seen: make(map[string]int)}, &out
 }
 
-func TestTheInboxAnswersAndPrintsALineForEachCallback(t *testing.T) {
+func TestInbox_PrintsALineForEachCallback(t *testing.T) {
 	in, out := newInbox()
 	require.Equal(t, http.StatusOK, post(in, "/", "job-1", `{"a": 1}`))
 	require.Equal(t, http.StatusOK, post(in, "/hooks/x", "job-2", ""))
@@ -35,7 +35,7 @@ func TestTheInboxAnswersAndPrintsALineForEachCallback(t *testing.T) {
 	require.Contains(t, lines[0], `inbox  POST /  id job-1  attempt 7  → 200  {"a": 1}`)
 }
 
-func TestFlakyFailsTheFirstTwoAttemptsOfEachID(t *testing.T) {
+func TestInbox_FlakyFailsTheFirstTwoAttemptsOfEachID(t *testing.T) {
 	in, _ := newInbox()
 	for _, id := range []string{"a", "b"} {
 		var statuses []int
@@ -46,7 +46,7 @@ func TestFlakyFailsTheFirstTwoAttemptsOfEachID(t *testing.T) {
 	}
 }
 
-func TestTheInboxForgetsTheOldestID(t *testing.T) {
+func TestInbox_EvictsTheOldestID(t *testing.T) {
 	in, _ := newInbox()
 	for i := range inboxIDs + 1 {
 		post(in, "/", strconv.Itoa(i), "")
@@ -57,9 +57,9 @@ func TestTheInboxForgetsTheOldestID(t *testing.T) {
 	require.Contains(t, in.seen, strconv.Itoa(inboxIDs))
 }
 
-func TestWhatTheInboxPrintsIsOneBoundedLineWithoutControlCharacters(t *testing.T) {
+func TestInbox_PrintsOneBoundedLineWithoutControlCharacters(t *testing.T) {
 	in, out := newInbox()
-	post(in, "/", "id", "line\nnext \x1b[31mred \"quoted\""+strings.Repeat("x", inboxShown))
+	post(in, "/", "id", "line\nnext \x1b[31mred \"quoted\""+strings.Repeat("x", maxShownBody))
 	line := strings.TrimSuffix(out.String(), "\n")
 	require.NotContains(t, line, "\n")
 	require.NotContains(t, line, "\x1b")

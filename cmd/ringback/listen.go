@@ -10,14 +10,14 @@ type listenCommand struct {
 	Addr string `default:"127.0.0.1:8081" placeholder:"HOST:PORT" variable:"RINGBACK_INBOX" help:"Address of the inbox."`
 }
 
-// Run receives until ctx ends.
+// Run serves the inbox until ctx ends.
 func (c *listenCommand) Run(ctx context.Context, p *process) error {
 	in, err := openInbox(ctx, c.Addr, p.stdout)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(p.stdout, "inbox at http://%s/ (200) and http://%s/flaky (500 twice, then 200)\n",
-		reachable(in.addr()), reachable(in.addr()))
+		callableAddr(in.addr()), callableAddr(in.addr()))
 	return in.serveUntil(ctx)
 }
 

@@ -9,28 +9,28 @@ import (
 	"github.com/ringback/ringback/internal/logbuffer"
 )
 
-// newLogger returns a logger that writes to stderr in the form of --log. Where stderr is a logbuffer.Writer, the lines that
-// it drops are reported in the same form.
-func newLogger(stderr io.Writer, form string) *slog.Logger {
+// newLogger returns a logger that writes to stderr in the format of --log. If stderr is a logbuffer.Writer, dropped lines
+// are reported in the same format.
+func newLogger(stderr io.Writer, format string) *slog.Logger {
 	if buffer, ok := stderr.(*logbuffer.Writer); ok {
 		buffer.SetNote(func(n uint64) []byte {
 			var line bytes.Buffer
-			slog.New(newLogHandler(&line, form)).Warn("log lines dropped: stderr did not take them in time", "count", n)
+			slog.New(newLogHandler(&line, format)).Warn("log lines dropped: stderr is blocked", "count", n)
 			return line.Bytes()
 		})
 	}
-	return slog.New(newLogHandler(stderr, form))
+	return slog.New(newLogHandler(stderr, format))
 }
 
-func newLogHandler(w io.Writer, form string) slog.Handler {
-	if form == "json" {
+func newLogHandler(w io.Writer, format string) slog.Handler {
+	if format == "json" {
 		return slog.NewJSONHandler(w, &slog.HandlerOptions{ReplaceAttr: replaceJSON})
 	}
 	return slog.NewTextHandler(w, nil)
 }
 
-// replaceJSON writes times as the API does, RFC 3339 in UTC with milliseconds, and durations with their unit. slog's own
-// form of both is nanoseconds.
+// replaceJSON formats times like the API, RFC 3339 in UTC with milliseconds, and durations with a unit instead of slog's
+// nanoseconds.
 func replaceJSON(_ []string, a slog.Attr) slog.Attr {
 	switch a.Value.Kind() {
 	case slog.KindTime:
@@ -42,8 +42,8 @@ func replaceJSON(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// droppedLines returns what counts the lines that stderr dropped; nil where it drops none.
-func droppedLines(stderr io.Writer) func() uint64 {
+// droppedCounter returns stderr's count of dropped lines; nil: stderr drops none.
+func droppedCounter(stderr io.Writer) func() uint64 {
 	if buffer, ok := stderr.(*logbuffer.Writer); ok {
 		return buffer.Dropped
 	}

@@ -37,7 +37,7 @@ func (b *brokenOnce) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-func TestLogger_ReportsDroppedLinesInItsForm(t *testing.T) {
+func TestLogger_ReportsDroppedLinesInItsFormat(t *testing.T) {
 	out := new(brokenOnce)
 	buffer := logbuffer.New(out, logbuffer.Options{})
 	newLogger(buffer, "json").Info("lost")
@@ -49,6 +49,6 @@ func TestLogger_ReportsDroppedLinesInItsForm(t *testing.T) {
 	require.NoError(t, json.Unmarshal(out.Bytes(), &line))
 	require.Equal(t, "WARN", line.Level)
 	require.Equal(t, 1, line.Count)
-	require.EqualValues(t, 1, droppedLines(buffer)())
-	require.Nil(t, droppedLines(out), "a plain writer drops nothing")
+	require.EqualValues(t, 1, droppedCounter(buffer)())
+	require.Nil(t, droppedCounter(out), "a plain writer drops nothing")
 }

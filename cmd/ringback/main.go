@@ -1,17 +1,16 @@
-// Command ringback takes jobs over HTTP and sends each to its URL when it is due, again and again until it arrives.
+// Command ringback accepts jobs over HTTP, sends each to its URL when it is due, and retries until it is delivered.
 //
-//	ringback serve     the service
-//	ringback dev       the service on an embedded database with an inbox beside it, to try things out
-//	ringback listen    the inbox alone
-//	ringback health    whether a running service is ready: exit code 0 when it is, 1 when not
-//	ringback backup    copies a SQLite store, in use or not, and checks the copy
-//	ringback restore   puts a copy in the place of a SQLite store that is not in use
-//	ringback version   what this is
+//	ringback serve     runs the service
+//	ringback dev       runs the service with an embedded database and an inbox, to try things out
+//	ringback listen    runs the inbox alone
+//	ringback health    checks whether a running service is ready: exit code 0 or 1
+//	ringback backup    copies a SQLite store, in use or not, and verifies the copy
+//	ringback restore   replaces a SQLite store that is not in use by a copy
+//	ringback version   prints the version
 //
-// Exit codes: 0 after an orderly stop; 1 when it failed, or could not have now what it needs to start (a port, a store, a
-// file); 2 for a command line or environment that cannot be understood, is out of bounds or contradicts itself, which does
-// not become better by being tried again. SIGINT and SIGTERM stop it in an orderly way; a second one ends it at once, and
-// that is safe too.
+// Exit codes: 0 after an orderly stop; 1 after a failure that a retry may fix, such as a taken port or an unreachable
+// store; 2 for an invalid command line or environment, which a retry does not fix. SIGINT and SIGTERM start an orderly
+// stop; a second signal exits at once, which loses no accepted job.
 package main
 
 import (
@@ -29,7 +28,7 @@ import (
 	"github.com/ringback/ringback/internal/logbuffer"
 )
 
-// Exit codes. What starts us again after exitFault may leave it at exitUsage.
+// Exit codes. A supervisor should restart after exitFault, not after exitUsage.
 const (
 	exitOK    = 0
 	exitFault = 1
@@ -37,7 +36,7 @@ const (
 )
 
 func main() {
-	// A stderr that nobody reads must delay neither deliveries nor the exit.
+	// A blocked stderr must delay neither deliveries nor the exit.
 	stderr := logbuffer.New(os.Stderr, logbuffer.Options{})
 	exit := func(code int) {
 		stderr.Close(flushTime)
@@ -51,21 +50,21 @@ func main() {
 	exit(code)
 }
 
-// flushTime is how long an exit waits for the reader of the last log lines.
+// flushTime is how long an exit waits until the last log lines are written.
 const flushTime = time.Second
 
-// commands are the sub-commands and their flags.
+// commands are the subcommands and their flags.
 type commands struct {
-	Serve   serveCommand   `cmd:"" help:"Take jobs and deliver them."`
+	Serve   serveCommand   `cmd:"" help:"Run the service."`
 	Dev     devCommand     `cmd:"" help:"Serve on an embedded database, let jobs call this machine and private networks, and run an inbox to send them to."`
-	Listen  listenCommand  `cmd:"" help:"Run the inbox alone: a receiver that prints what it gets."`
-	Health  healthCommand  `cmd:"" help:"Ask a running service whether it is ready: exit code 0 when it is, 1 when not."`
-	Backup  backupCommand  `cmd:"" help:"Copy a SQLite store, in use or not, and check the copy."`
-	Restore restoreCommand `cmd:"" help:"Check a copy and put it in the place of a SQLite store that is not in use."`
+	Listen  listenCommand  `cmd:"" help:"Run the inbox alone: a receiver that prints requests."`
+	Health  healthCommand  `cmd:"" help:"Check whether a running service is ready: exit code 0 or 1."`
+	Backup  backupCommand  `cmd:"" help:"Copy a SQLite store, in use or not, and verify the copy."`
+	Restore restoreCommand `cmd:"" help:"Verify a copy and replace a SQLite store that is not in use by it."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
 
-// A process is what a command gets from its surroundings.
+// process is a command's environment.
 type process struct {
 	stdout io.Writer
 	stderr io.Writer
@@ -74,7 +73,7 @@ type process struct {
 	secretKey string // RINGBACK_SECRET_KEY
 }
 
-// run does what args say and returns the exit code. It ends soon after ctx does.
+// run runs the command line and returns the exit code. It returns soon after ctx ends.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ []string) int {
 	var (
 		cli    commands
@@ -102,12 +101,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		err = env.unknown(parser.Model)
 	}
 	if err != nil {
-		complain(stderr, err)
+		printError(stderr, err)
 		fmt.Fprintln(stderr, "ringback: try ringback --help")
 		return exitUsage
 	}
 	if err := command.Run(&process{stdout: stdout, stderr: stderr, token: env.token(), secretKey: env.secretKey()}); err != nil {
-		complain(stderr, err)
+		printError(stderr, err)
 		if _, ok := errors.AsType[*usageError](err); ok {
 			return exitUsage
 		}
@@ -116,16 +115,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 	return exitOK
 }
 
-// A usageError is about settings that can be read and not be used, however often they are tried.
+// usageError wraps an error in the settings, which a retry does not fix.
 type usageError struct{ error }
 
 func (e *usageError) Unwrap() error { return e.error }
 
-// complain prints an error as one line.
-func complain(stderr io.Writer, err error) {
+// printError prints err as one line.
+func printError(stderr io.Writer, err error) {
 	text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
 	fmt.Fprintf(stderr, "ringback: %s\n", text)
 }
 
-// errStopped is why a context ended by a signal.
+// errStopped is the cause of a context that was ended by a signal.
 var errStopped = errors.New("stopped by a signal")

@@ -17,7 +17,7 @@ import (
 	"github.com/ringback/ringback/app"
 )
 
-// try runs a command line that ends by itself.
+// try runs a command line that ends without a signal.
 func try(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -25,7 +25,7 @@ func try(t *testing.T, env []string, args ...string) (code int, stdout, stderr s
 	return code, out.String(), errs.String()
 }
 
-func TestHelpAndVersionGoToStdout(t *testing.T) {
+func TestHelp_GoesToStdout(t *testing.T) {
 	for _, args := range [][]string{{}, {"--help"}, {"serve", "--help"}, {"version"}} {
 		code, stdout, stderr := try(t, nil, args...)
 		require.Equal(t, exitOK, code)
@@ -34,7 +34,7 @@ func TestHelpAndVersionGoToStdout(t *testing.T) {
 	}
 }
 
-func TestHelpNamesTheVariableOfEveryFlag(t *testing.T) {
+func TestHelp_NamesEveryVariable(t *testing.T) {
 	_, stdout, _ := try(t, nil, "serve", "--help")
 	for _, name := range []string{
 		"ADDR", "STORE", "SHARDS", "ROLES", "ALLOW_PRIVATE", "ALLOW_TARGETS", "TOPICS", "MAX_BODY", "GRACE", "DRAIN", "LOG",
@@ -44,7 +44,7 @@ func TestHelpNamesTheVariableOfEveryFlag(t *testing.T) {
 	}
 }
 
-// parsed gives what serve makes of a command line and an environment.
+// parsed returns serve's flags for a command line and an environment.
 func parsed(t *testing.T, environ []string, args ...string) serveCommand {
 	t.Helper()
 	var cli commands
@@ -55,7 +55,7 @@ func parsed(t *testing.T, environ []string, args ...string) serveCommand {
 	return cli.Serve
 }
 
-func TestFlagsGoOverTheEnvironmentAndThatOverDefaults(t *testing.T) {
+func TestFlags_OverrideTheEnvironmentAndDefaults(t *testing.T) {
 	env := []string{"RINGBACK_ADDR=127.0.0.1:1", "RINGBACK_MAX_BODY=1MiB", "RINGBACK_NO_AUTH=true", "RINGBACK_GRACE=", "HOME=/"}
 	c := parsed(t, env, "--addr=127.0.0.1:2")
 	require.Equal(t, "127.0.0.1:2", c.Addr)
@@ -65,7 +65,7 @@ func TestFlagsGoOverTheEnvironmentAndThatOverDefaults(t *testing.T) {
 	require.Equal(t, "sqlite:ringback.db", c.Store)
 }
 
-func TestTargetsAreListsOfNetworksAddressesAndHosts(t *testing.T) {
+func TestFlags_ParseListsOfTargets(t *testing.T) {
 	c := parsed(t, []string{"RINGBACK_ALLOW_TARGETS=10.1.2.3/8,*.shop.internal", "RINGBACK_DENY_TARGETS=evil.example"})
 	require.Equal(t, []string{"10.1.2.3/8", "*.shop.internal"}, c.AllowTargets)
 	require.Equal(t, []string{"evil.example"}, c.DenyTargets)
@@ -73,7 +73,7 @@ func TestTargetsAreListsOfNetworksAddressesAndHosts(t *testing.T) {
 	require.Equal(t, []string{"192.168.1.7", "::1", "10.0.0.0/8"}, c.AllowTargets)
 }
 
-func TestRolesAreNamedInAnyOrder(t *testing.T) {
+func TestFlags_ParseRolesInAnyOrder(t *testing.T) {
 	for text, want := range map[string]roles{
 		"":            {app.RoleAPI, app.RoleWorker},
 		"api":         {app.RoleAPI},
@@ -89,7 +89,7 @@ func TestRolesAreNamedInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestSizesHaveUnits(t *testing.T) {
+func TestByteSize_ParsesUnits(t *testing.T) {
 	for text, want := range map[string]byteSize{"0": 0, "17": 17, "17B": 17, "256KiB": 256 << 10, "3MiB": 3 << 20, "1GiB": 1 << 30} {
 		var b byteSize
 		require.NoError(t, b.UnmarshalText([]byte(text)))
@@ -100,13 +100,13 @@ func TestSizesHaveUnits(t *testing.T) {
 	}
 }
 
-func TestVariablesThatAreNoSettingsAreNamed(t *testing.T) {
+func TestEnvironment_RejectsUnknownVariables(t *testing.T) {
 	code, _, stderr := try(t, []string{"RINGBACK_STROE=x", "RINGBACK_ADR=y", "RINGBACK_TOKEN=z"}, "version")
 	require.Equal(t, exitUsage, code)
-	require.Contains(t, stderr, "RINGBACK_ADR, RINGBACK_STROE are not settings")
+	require.Contains(t, stderr, "RINGBACK_ADR, RINGBACK_STROE are not known settings")
 }
 
-func TestASecretComesFromOnePlace(t *testing.T) {
+func TestSecret_HasOneSource(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(file, []byte("from-a-file\n"), 0o600))
 	empty := filepath.Join(t.TempDir(), "empty")
@@ -124,13 +124,13 @@ func TestASecretComesFromOnePlace(t *testing.T) {
 	require.Equal(t, "from-the-environment", token)
 
 	_, err = read("too", file)
-	require.ErrorContains(t, err, "both RINGBACK_TOKEN and --token-file are given; one is enough")
+	require.ErrorContains(t, err, "RINGBACK_TOKEN cannot be combined with --token-file")
 	_, err = read("", empty)
 	require.ErrorContains(t, err, "read the token")
 	require.ErrorContains(t, err, "is empty")
 }
 
-func TestSecret_ComesFromAFileThatOthersCannotWrite(t *testing.T) {
+func TestSecret_RejectsAFileWritableByOthers(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "token")
 	require.NoError(t, os.WriteFile(file, []byte("0123456789abcdef"), 0o600))
@@ -146,19 +146,19 @@ func TestSecret_ComesFromAFileThatOthersCannotWrite(t *testing.T) {
 			var log strings.Builder
 			token, err := secret("token", tokenVariable, "--token-file", "", name, slog.New(slog.NewTextHandler(&log, nil)))
 			if want.refused {
-				require.ErrorContains(t, err, "others than its owner can write", "%o", mode)
+				require.ErrorContains(t, err, "is writable by group or others", "%o", mode)
 				require.ErrorAs(t, err, new(*usageError))
 				continue
 			}
 			require.NoError(t, err, "%o", mode)
 			require.Equal(t, "0123456789abcdef", token)
-			require.Equal(t, want.warned, strings.Contains(log.String(), "can read a secret's file"), "%o", mode)
+			require.Equal(t, want.warned, strings.Contains(log.String(), "secret file is readable"), "%o", mode)
 			require.NotContains(t, log.String(), token)
 		}
 	}
 }
 
-func TestOptionsPrintNoSecret(t *testing.T) {
+func TestOptions_PrintNoSecret(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys")
 	key := strings.Repeat("ab", 32)
 	require.NoError(t, os.WriteFile(file, []byte(key), 0o600))
@@ -179,21 +179,21 @@ func TestOptionsPrintNoSecret(t *testing.T) {
 		require.NotContains(t, app.ProxyURL(proxy).String(), "pa55")
 		f.Proxy = proxy
 		_, err = f.options(&process{}, false, nil)
-		require.ErrorContains(t, err, "proxy: not one such as http://proxy.internal:3128, nor none: the proxy's URL")
+		require.ErrorContains(t, err, "proxy: must be a URL such as http://proxy.internal:3128, or none: the proxy's URL")
 		require.ErrorContains(t, err, why)
 		require.NotContains(t, err.Error(), "pa55")
 	}
 }
 
-func TestZerosThatWereSaidAreRefused(t *testing.T) {
+func TestFlags_RejectExplicitZeros(t *testing.T) {
 	for _, command := range []string{"serve", "dev"} {
 		code, _, stderr := try(t, []string{"RINGBACK_MAX_BODY=0"}, command, "--grace=0s", "--addr=127.0.0.1:0", "--store=sqlite:/no/such/x.db")
 		require.Equal(t, exitUsage, code)
-		require.Equal(t, "ringback: max-body: 0 B is not in 1 B to 10485760 B; grace: 0s is not in 1s to 1h0m0s\n", stderr)
+		require.Equal(t, "ringback: max-body: 0 B is not between 1 B and 10485760 B; grace: 0s is not between 1s and 1h0m0s\n", stderr)
 	}
 }
 
-func TestSettingsThatAreRefusedAreToldFromWhatCannotBeHadNow(t *testing.T) {
+func TestExitCode_SeparatesUsageFromFailures(t *testing.T) {
 	short, writable := filepath.Join(t.TempDir(), "keys"), filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(short, []byte("short"), 0o600))
 	require.NoError(t, os.WriteFile(writable, []byte("0123456789abcdef"), 0o600))
@@ -206,18 +206,18 @@ func TestSettingsThatAreRefusedAreToldFromWhatCannotBeHadNow(t *testing.T) {
 			arg  string
 			want string
 		}{
-			{exitUsage, nil, "--store=mysql://localhost", "store: none of sqlite:FILE"},
+			{exitUsage, nil, "--store=mysql://localhost", "store: must be sqlite:FILE"},
 			{exitUsage, nil, "--addr=8080", `addr: "8080" is not host:port`},
-			{exitUsage, nil, "--grace=1ms", "grace: 1ms is not in 1s to 1h0m0s"},
-			{exitUsage, token, "--no-auth", "no-auth: contradicts the token"},
-			{exitUsage, token, "--token-file=/no/such/token", "both RINGBACK_TOKEN and --token-file"},
+			{exitUsage, nil, "--grace=1ms", "grace: 1ms is not between 1s and 1h0m0s"},
+			{exitUsage, token, "--no-auth", "no-auth: cannot be combined with a token"},
+			{exitUsage, token, "--token-file=/no/such/token", "RINGBACK_TOKEN cannot be combined with --token-file"},
 			{exitFault, nil, "--token-file=/no/such/token", "read the token: open /no/such/token"},
 			{exitUsage, []string{"RINGBACK_SECRET_KEY=short"}, "--log=text", "RINGBACK_SECRET_KEY: key 1 of 1: "},
 			{exitUsage, nil, "--secret-key-file=" + short, "--secret-key-file " + short + ": key 1 of 1: "},
-			{exitUsage, nil, "--token-file=" + writable, "--token-file: others than its owner can write " + writable + " (mode 0666): chmod go-w it"},
-			{exitUsage, []string{"RINGBACK_TOKEN=0123456789abcde"}, "--log=text", "token: is shorter than 16 characters"},
-			{exitUsage, nil, "--allowed-hosts=a.example,http://b/", `allowed-hosts: "http://b/" is not the name of a host`},
-			{exitUsage, nil, "--proxy=proxy.internal:3128", "proxy: not one such as http://proxy.internal:3128, nor none: the proxy's URL is neither http nor https"},
+			{exitUsage, nil, "--token-file=" + writable, "--token-file: " + writable + " is writable by group or others (mode 0666): chmod go-w it"},
+			{exitUsage, []string{"RINGBACK_TOKEN=0123456789abcde"}, "--log=text", "token: must have at least 16 characters"},
+			{exitUsage, nil, "--allowed-hosts=a.example,http://b/", `allowed-hosts: "http://b/" is not a host name`},
+			{exitUsage, nil, "--proxy=proxy.internal:3128", "proxy: must be a URL such as http://proxy.internal:3128, or none: the proxy's URL is neither http nor https"},
 			{exitUsage, nil, "--deny-targets=10.0.0.0/99", "deny-targets: "},
 			{exitFault, nil, "--ca-file=/no/such/ca.pem", "ca-file: "},
 			{exitFault, nil, "--store=sqlite:/no/such/folder/x.db", "open the store sqlite:/no/such/folder/x.db"},
@@ -234,7 +234,7 @@ func TestSettingsThatAreRefusedAreToldFromWhatCannotBeHadNow(t *testing.T) {
 	}
 }
 
-func TestDevTakesTheFlagsOfServe(t *testing.T) {
+func TestDev_HasServesFlags(t *testing.T) {
 	for want, args := range map[bool][]string{true: {}, false: {"--allow-private=false"}} {
 		var cli commands
 		parser, err := kong.New(&cli)
@@ -259,7 +259,7 @@ func TestDevTakesTheFlagsOfServe(t *testing.T) {
 	}
 }
 
-func TestATakenPortIsOneClearLine(t *testing.T) {
+func TestListen_PrintsATakenPortOnOneLine(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = taken.Close() }()

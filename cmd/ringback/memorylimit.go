@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// limitMemory has the collector keep the process below nine tenths of the memory that its control group allows, in bytes,
-// and collect more often instead when it comes near. It does nothing where GOMEMLIMIT says what holds, or nothing is
-// limited.
+// limitMemory sets the Go memory limit to nine tenths of the control group's limit. It does nothing when GOMEMLIMIT is set
+// or the control group has no limit.
 func limitMemory(root fs.FS) {
 	limit := cgroupLimit(root)
 	if limit == math.MaxInt64 || os.Getenv("GOMEMLIMIT") != "" { // off, too
@@ -21,8 +20,8 @@ func limitMemory(root fs.FS) {
 	debug.SetMemoryLimit(limit / 10 * 9)
 }
 
-// cgroupLimit is the least memory.max of the process's control group and those around it (cgroup v2), in bytes;
-// math.MaxInt64: there is none.
+// cgroupLimit returns the smallest memory.max of the process's control group and its ancestors (cgroup v2), in bytes;
+// math.MaxInt64: unlimited.
 func cgroupLimit(root fs.FS) int64 {
 	limit := int64(math.MaxInt64)
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")

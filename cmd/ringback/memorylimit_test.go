@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMemoryLimit_IsTheControlGroups(t *testing.T) {
+func TestMemoryLimit_IsTheControlGroupsLimit(t *testing.T) {
 	const none = math.MaxInt64
 	for name, c := range map[string]struct {
 		files map[string]string
@@ -37,7 +37,7 @@ func TestMemoryLimit_IsTheControlGroups(t *testing.T) {
 	}
 }
 
-func TestMemoryLimit_LeavesWhatIsSet(t *testing.T) {
+func TestMemoryLimit_KeepsGOMEMLIMIT(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	t.Cleanup(func() { debug.SetMemoryLimit(before) })
 	pod := fstest.MapFS{

@@ -11,12 +11,11 @@ import (
 	"time"
 )
 
-// sampleTimeout bounds each of the two requests that the sample takes.
+// sampleTimeout bounds each of the sample's two requests.
 const sampleTimeout = 10 * time.Second
 
-// sample registers a job to /flaky with a short ladder, unless the store has seen a job before. It goes through the API,
-// like everybody else's.
-func (g greeting) sample(ctx context.Context) (registered bool, err error) {
+// sample registers a job to /flaky with a short ladder through the API, unless the store has ever had a job.
+func (g banner) sample(ctx context.Context) (registered bool, err error) {
 	var stats struct {
 		Totals struct {
 			Registered int64 `json:"registered"`
@@ -33,13 +32,13 @@ func (g greeting) sample(ctx context.Context) (registered bool, err error) {
 	return true, g.call(ctx, http.MethodPost, "/v1/jobs", body, http.StatusCreated, nil)
 }
 
-// call makes one request of the API.
-func (g greeting) call(ctx context.Context, method, path, body string, want int, into any) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, sampleTimeout, errors.New("no answer in time"))
+// call makes one request to the API.
+func (g banner) call(ctx context.Context, method, path, body string, want int, into any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, sampleTimeout, errors.New("no response in time"))
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+g.api+path, strings.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("ask the API: %w", err)
+		return fmt.Errorf("call the API: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if g.token != "" {
@@ -47,12 +46,12 @@ func (g greeting) call(ctx context.Context, method, path, body string, want int,
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("ask the API: %w", err)
+		return fmt.Errorf("call the API: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
-		return fmt.Errorf("read the API's answer: %w", err)
+		return fmt.Errorf("read the API's response: %w", err)
 	}
 	if resp.StatusCode != want {
 		return fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, printable(text))
@@ -61,7 +60,7 @@ func (g greeting) call(ctx context.Context, method, path, body string, want int,
 		return nil
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("read the API's answer: %w", err)
+		return fmt.Errorf("read the API's response: %w", err)
 	}
 	return nil
 }

@@ -10,16 +10,15 @@ import (
 	"time"
 )
 
-// sameSignal is how long after the first signal another one counts as the same: what starts processes often signals
-// both a process and its group.
+// sameSignal is how long after the first signal another one counts as the same: supervisors often signal both a process
+// and its group.
 const sameSignal = 250 * time.Millisecond
 
-// ignoreBrokenPipes has writes to a stdout or stderr that nobody reads any more fail. Otherwise the first one would end the
-// process by SIGPIPE.
+// ignoreBrokenPipes makes writes to a closed stdout or stderr fail instead of ending the process by SIGPIPE.
 func ignoreBrokenPipes() { signal.Ignore(syscall.SIGPIPE) }
 
-// untilSignal returns a context that ends at the first SIGINT or SIGTERM. The second one exits at once: nothing is lost
-// by it, since the store holds every accepted job, and jobs in flight are sent again.
+// untilSignal returns a context that ends at the first SIGINT or SIGTERM. The second one exits at once, which loses no
+// job: the store holds every accepted job, and jobs in flight are sent again.
 func untilSignal(parent context.Context, stderr io.Writer, exit func(int)) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)

@@ -9,7 +9,7 @@ import (
 // version is set by the build (-ldflags '-X main.version=v1.2.3').
 var version string
 
-// versionName is the build's version, or what the go command noted.
+// versionName returns the version set by the build, else the module version, else dev.
 func versionName() string {
 	if version != "" {
 		return version

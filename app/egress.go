@@ -12,10 +12,10 @@ import (
 	"github.com/ringback/ringback/seal"
 )
 
-// A SecretKey holds the keys that secrets are sealed with. It prints as [redacted].
+// SecretKey holds the keys that encrypt stored secrets. It prints as [redacted].
 type SecretKey string
 
-// String hides the keys.
+// String returns [redacted], or nothing when empty.
 func (k SecretKey) String() string {
 	if k == "" {
 		return ""
@@ -23,18 +23,18 @@ func (k SecretKey) String() string {
 	return redacted
 }
 
-// GoString hides the keys.
+// GoString is String in quotes.
 func (k SecretKey) GoString() string { return `"` + k.String() + `"` }
 
-// LogValue hides the keys.
+// LogValue is String.
 func (k SecretKey) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
-// MarshalText hides the keys from encodings.
+// MarshalText is String.
 func (k SecretKey) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 const redacted = "[redacted]"
 
-// box seals under the keys.
+// box returns the Box that encrypts under the keys.
 func (k SecretKey) box() (*seal.Box, error) {
 	keys, err := seal.ParseKeys(string(k))
 	if err != nil {
@@ -43,13 +43,13 @@ func (k SecretKey) box() (*seal.Box, error) {
 	return seal.New(keys...), nil
 }
 
-// A ProxyURL names a forward proxy. It prints without its password.
+// ProxyURL is the URL of a forward proxy. It prints without its password.
 type ProxyURL string
 
-// ProxyNone is no proxy, whatever the environment says.
+// ProxyNone disables proxies, also those of the environment.
 const ProxyNone ProxyURL = "none"
 
-// String is the proxy's scheme, host and port alone.
+// String returns the proxy's scheme, host and port.
 func (p ProxyURL) String() string {
 	if p == "" || p == ProxyNone {
 		return string(p)
@@ -70,19 +70,19 @@ func (p ProxyURL) LogValue() slog.Value { return slog.StringValue(p.String()) }
 // MarshalText is String.
 func (p ProxyURL) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// parse reads the proxy; nil: the environment says which, or none is wanted. The error holds nothing of it.
+// parse returns nil for ProxyNone and when the environment decides. Its error does not contain the URL.
 func (p ProxyURL) parse() (*url.URL, error) {
 	if p == "" || p == ProxyNone {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // no URL is set
 	}
 	u, err := notify.ParseProxy(string(p))
 	if err != nil {
-		return nil, fmt.Errorf("not one such as http://proxy.internal:3128, nor none: %w", err)
+		return nil, fmt.Errorf("must be a URL such as http://proxy.internal:3128, or none: %w", err)
 	}
 	return u, nil
 }
 
-// proxyFor tells the sender which proxy leads to a target.
+// proxyFor returns the sender's function from a target to its proxy; nil: no proxy.
 func (p ProxyURL) proxyFor() (func(*url.URL) (*url.URL, error), error) {
 	switch u, err := p.parse(); {
 	case err != nil:
@@ -95,12 +95,12 @@ func (p ProxyURL) proxyFor() (func(*url.URL) (*url.URL, error), error) {
 	return proxyFunc(http.ProxyFromEnvironment).forTarget, nil
 }
 
-// proxyFunc is net/http's way to ask for a proxy.
+// proxyFunc is the type of http.Transport.Proxy.
 type proxyFunc func(*http.Request) (*url.URL, error)
 
 func (f proxyFunc) forTarget(target *url.URL) (*url.URL, error) { return f(&http.Request{URL: target}) }
 
-// guard decides which addresses jobs may call.
+// guard returns the address guard for deliveries.
 func (a *App) guard() (*guard.Guard, error) {
 	own, err := netip.ParseAddrPort(a.Addr())
 	if err != nil {
@@ -116,7 +116,7 @@ func (a *App) guard() (*guard.Guard, error) {
 	return guard.New(o), nil
 }
 
-// sender makes what delivers.
+// sender returns the sender of deliveries.
 func (a *App) sender(addresses *guard.Guard, maxIdle int) (*notify.Sender, error) {
 	o := notify.Options{Guard: addresses, Version: a.options.Version, MaxIdleConns: maxIdle}
 	var err error

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNoEncodingOfTheOptionsHoldsASecretOfTheirs(t *testing.T) {
+func TestOptions_EncodeWithoutSecrets(t *testing.T) {
 	o := Options{SecretKey: "hunter2", Proxy: "http://me:hunter2@proxy.example:3128"}
 	text, err := json.Marshal(o)
 	require.NoError(t, err)
