@@ -160,7 +160,7 @@ func (w *backlogMonitor) evaluateTopic(ctx context.Context, t store.Topic, a *al
 		age = max(0, time.Since(s.OldestDue))
 	}
 	alarm := t.Policy.OnBacklog
-	now := alarm.Raised(age, s.Scheduled+s.Ready+s.Running)
+	now := alarm.Exceeded(age, s.Scheduled+s.Ready+s.Running)
 	if a.known && a.raised && a.url != alarm.URL {
 		if err := w.setAlarm(ctx, t, a, false); err != nil { // the new URL was not notified
 			return err

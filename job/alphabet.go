@@ -2,23 +2,22 @@ package job
 
 import "strings"
 
-// ownPrefix begins the ids of jobs that Ringback makes for others.
-const ownPrefix = "rb:"
+// reservedIDPrefix is the prefix of the ids of jobs that Ringback creates.
+const reservedIDPrefix = "rb:"
 
-// IsID reports whether text has the form of a job's id, also of one that Ringback made: 1 to 64 of [A-Za-z0-9_:-], 96 when
-// it begins with rb:.
+// IsID reports whether text is a valid job id: 1 to 64 of [A-Za-z0-9_:-], up to 96 with the prefix rb:.
 func IsID(text string) bool {
-	return spelled(text, 64, "_:-") || strings.HasPrefix(text, ownPrefix) && spelled(text, 96, "_:-")
+	return consistsOf(text, 64, "_:-") || strings.HasPrefix(text, reservedIDPrefix) && consistsOf(text, 96, "_:-")
 }
 
-// IsTopic reports whether text has the form of a topic's name: 1 to 64 of [A-Za-z0-9._-].
-func IsTopic(text string) bool { return spelled(text, 64, "._-") }
+// IsTopic reports whether text is a valid topic name: 1 to 64 of [A-Za-z0-9._-].
+func IsTopic(text string) bool { return consistsOf(text, 64, "._-") }
 
-// IsLane reports whether text has the form of a lane's name: 1 to 128 of [A-Za-z0-9._:\[\]-].
-func IsLane(text string) bool { return spelled(text, 128, "._:[]-") }
+// IsLane reports whether text is a valid lane name: 1 to 128 of [A-Za-z0-9._:\[\]-].
+func IsLane(text string) bool { return consistsOf(text, 128, "._:[]-") }
 
-// spelled reports whether text is 1 to most letters and digits of ASCII, or of the others.
-func spelled(text string, most int, others string) bool {
+// consistsOf reports whether text is 1 to most ASCII letters, digits and characters of others.
+func consistsOf(text string, most int, others string) bool {
 	if text == "" || len(text) > most {
 		return false
 	}
@@ -34,10 +33,10 @@ func isAlphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || isDigit(c)
 }
 
-// isDots reports whether text is what clients and servers take out of a path: nothing of that name could be reached.
-func isDots(text string) bool { return text == "." || text == ".." }
+// isDotSegment reports whether text is a dot segment, which clients and servers remove from paths (RFC 3986, 5.2.4).
+func isDotSegment(text string) bool { return text == "." || text == ".." }
 
-// isStatus reports whether text names an HTTP status that is no success ("410") or a class of them ("4xx").
+// isStatus reports whether text is an HTTP status of 300 to 599 ("410") or a class of them ("4xx").
 func isStatus(text string) bool {
 	if len(text) != 3 || text[0] < '3' || text[0] > '5' {
 		return false
@@ -45,13 +44,12 @@ func isStatus(text string) bool {
 	return text[1:] == "xx" || isDigit(text[1]) && isDigit(text[2])
 }
 
-// isAnyStatus is isStatus for successes too.
+// isAnyStatus is isStatus from 200 on.
 func isAnyStatus(text string) bool {
 	return isStatus(text) || len(text) == 3 && text[0] == '2' && isStatus("3"+text[1:])
 }
 
-// isFieldValue reports whether text can stand in a header (RFC 9110, section 5.5): no control character but the tab, so
-// no line break.
+// isFieldValue reports whether text is a valid header value (RFC 9110, section 5.5): no control character but the tab.
 func isFieldValue(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' && c != '\t' || c == 0x7f {
@@ -61,5 +59,5 @@ func isFieldValue(text string) bool {
 	return true
 }
 
-// isFieldName reports whether text is a header's name: a token of RFC 9110, section 5.6.2.
-func isFieldName(text string) bool { return spelled(text, MaxHeaders, "!#$%&'*+-.^_`|~") }
+// isFieldName reports whether text is a valid header name: a token of RFC 9110, section 5.6.2.
+func isFieldName(text string) bool { return consistsOf(text, MaxHeaders, "!#$%&'*+-.^_`|~") }

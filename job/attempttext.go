@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// JSON is an attempt's JSON form: the bytes that json.Marshal gives, at a fraction of its cost, since each settlement of a
-// store writes one. They are the caller's.
+// JSON returns the bytes of json.Marshal at a fraction of its cost: each settlement writes one attempt.
 func (a *Attempt) JSON() []byte { return a.appendJSON(make([]byte, 0, 512)) }
 
 func (a *Attempt) appendJSON(b []byte) []byte {
@@ -37,7 +36,7 @@ func (a *Attempt) appendJSON(b []byte) []byte {
 	return append(b, '}')
 }
 
-// appendHeader adds a header, by name.
+// appendHeader appends a header, sorted by name.
 func appendHeader(b []byte, header map[string][]string) []byte {
 	var few [16]string
 	names := few[:0]
@@ -63,7 +62,7 @@ func appendHeader(b []byte, header map[string][]string) []byte {
 	return append(b, '}')
 }
 
-// appendField adds a field that is not empty.
+// appendField appends a field if it is not empty.
 func appendField(b []byte, name, text string) []byte {
 	if text == "" {
 		return b
@@ -71,14 +70,14 @@ func appendField(b []byte, name, text string) []byte {
 	return appendText(append(b, name...), text)
 }
 
-// appendText adds a string. One with something to escape is left to encoding/json.
+// appendText appends a string. encoding/json encodes those that need escapes.
 func appendText(b []byte, text string) []byte {
 	for i := range len(text) {
 		switch c := text[i]; {
 		case c < ' ', c >= 0x7f, c == '"', c == '\\', c == '<', c == '>', c == '&':
 			escaped, err := json.Marshal(text)
 			if err != nil {
-				panic("job: a string without a JSON form: " + err.Error()) // there is none
+				panic("job: cannot encode a string as JSON: " + err.Error()) // cannot happen
 			}
 			return append(b, escaped...)
 		}

@@ -14,12 +14,12 @@ import (
 // good is a callback without a fault, and at every bound.
 func good() *policy.Callback {
 	return &policy.Callback{
-		URL: "https://a.example/told", Method: "PUT", Headers: map[string][]string{"authorization": {"Bearer x"}}, Retries: new(MaxRetries),
+		URL: "https://a.example/callback", Method: "PUT", Headers: map[string][]string{"authorization": {"Bearer x"}}, Retries: new(MaxRetries),
 		Timeout: MaxTimeout, Include: []string{policy.IncludeBody, policy.IncludeHeaders, policy.IncludeQuery},
 	}
 }
 
-func TestCallbacksWithinTheRulesAreTaken(t *testing.T) {
+func TestValidate_AcceptsValidCallbacks(t *testing.T) {
 	n := New{Spec: Spec{Terms: policy.Terms{OnDelivered: good(), OnDead: &policy.Callback{URL: "http://a.example", Retries: new(0)}}}}
 	require.Empty(t, Validate(n, now))
 	require.Empty(t, ValidateTopic(policy.Topic{
@@ -31,7 +31,7 @@ func TestCallbacksWithinTheRulesAreTaken(t *testing.T) {
 	}
 }
 
-func TestEveryFaultOfACallbackIsNamedByItsNameInTheAPI(t *testing.T) {
+func TestValidate_NamesInvalidFieldsOfACallback(t *testing.T) {
 	bad := &policy.Callback{
 		URL: "ftp://a.example", Method: "HEAD", Retries: new(-1), Timeout: MinTimeout - 1, Include: []string{"body", "cookies", "", "query"},
 		Headers: map[string][]string{"Host": {"x"}, "X A": {"x"}, "webhook-id": {"x"}, "CONTENT-type": {"a/b"}, "Content_Type": {"a/b"}, "X-A": nil},
@@ -60,13 +60,13 @@ func TestEveryFaultOfACallbackIsNamedByItsNameInTheAPI(t *testing.T) {
 	require.Contains(t, fieldsOf(Validate(New{Spec: Spec{Terms: policy.Terms{OnDead: bad}}}, now)), "/on_dead/include/1")
 }
 
-func TestACallbackNeedsAURLAndAnAlarmABound(t *testing.T) {
+func TestValidateTopic_RequiresACallbacksURLAndABacklogsLimit(t *testing.T) {
 	require.Equal(t, []string{"/on_dead/url"}, fieldsOf(Validate(New{Spec: Spec{Terms: policy.Terms{OnDead: &policy.Callback{}}}}, now)))
 	require.Equal(t, []string{"/on_backlog/url", "/on_backlog"}, fieldsOf(ValidateTopic(policy.Topic{OnBacklog: &policy.Backlog{}})))
 	require.Equal(t, []string{"/on_backlog"}, fieldsOf(ValidateTopic(policy.Topic{OnBacklog: &policy.Backlog{Callback: *good()}})))
 }
 
-func TestWhatIsASuccessAndWhenABreakerOpensHaveBounds(t *testing.T) {
+func TestValidateTopic_BoundsSuccessAndBreaker(t *testing.T) {
 	large := strings.Repeat("a", policy.MaxSuccessBody)
 	require.Empty(t, ValidateTopic(policy.Topic{
 		Success: policy.Success{Status: []string{"200", "2xx", "3xx", "404", "599", "5xx"}, BodyEquals: large, BodyContains: large},
@@ -89,7 +89,7 @@ func TestWhatIsASuccessAndWhenABreakerOpensHaveBounds(t *testing.T) {
 	})))
 }
 
-func TestEveryFaultOfALaneIsNamedByItsNameInTheAPI(t *testing.T) {
+func TestValidateLane_NamesInvalidFields(t *testing.T) {
 	require.Empty(t, ValidateLane(policy.Lane{}))
 	require.Empty(t, ValidateLane(policy.Lane{
 		URL: "https://a.example/", Headers: map[string][]string{"x-a": {"1"}}, LaneConcurrency: MaxShare, LaneRate: policy.Rate{Starts: 1, Per: time.Second},
@@ -105,13 +105,13 @@ func round(id string, n int) Job {
 	return Job{Spec: Spec{ID: id}, Progress: Progress{Generation: n, CreatedAt: now}}
 }
 
-func TestOnlyRingbackMakesIDsAndTopicsOfItsOwn(t *testing.T) {
+func TestValidate_ReservesIDsAndTopics(t *testing.T) {
 	require.Equal(t, []string{"/id", "/topic"}, fieldsOf(Validate(New{Spec: Spec{ID: CallbackID(round("a", 0)), Queue: Queue{Topic: CallbackTopic}}}, now)))
 	faults := Validate(New{Spec: Spec{Labels: map[string]string{LabelTopic: "x"}}}, now)
 	require.Equal(t, []string{"/labels/" + LabelTopic}, fieldsOf(faults))
 }
 
-func TestTheCallbacksOfALongIDsRoundsHaveIDs(t *testing.T) {
+func TestCallbackID_IsValidForTheLongestID(t *testing.T) {
 	longest := strings.Repeat("a", 64)
 	seen := make(map[string]bool)
 	for _, n := range []int{0, 1, 9, 10, 1 << 31} {

@@ -9,25 +9,24 @@ import (
 	"time"
 )
 
-// day is 24 hours: durations know no calendar.
+// day is 24 hours, independent of the calendar.
 const day = 24 * time.Hour
 
 // maxMillis is the longest duration in milliseconds, about 292 years.
 const maxMillis = math.MaxInt64 / int64(time.Millisecond)
 
-// errTooLong is what durations beyond maxMillis get.
+// errTooLong is the error of durations beyond maxMillis.
 var errTooLong = errors.New("is longer than 292 years")
 
-// units are those of durations, in the order in which they are written, in milliseconds.
+// units are the units of durations in descending order, in milliseconds.
 var units = [...]struct {
 	name   string
 	millis int64
 }{{"d", 86_400_000}, {"h", 3_600_000}, {"m", 60_000}, {"s", 1000}, {"ms", 1}}
 
-// ParseDuration reads a duration as the API writes it: numbers with the units d, h, m, s and ms, the larger first, each
-// at most once, the last one with decimals if need be: "90s", "1h30m", "7d", "2d2h", "1.5s". A day is 24 h. A minus in
-// front is read too, so that whoever checks a range can name it. The result is rounded to whole milliseconds. The error
-// continues a sentence about the field.
+// ParseDuration parses a duration: numbers with the units d, h, m, s and ms in descending order, each at most once, the
+// last one with optional decimals: "90s", "1h30m", "7d", "2d2h", "1.5s". A day is 24 h. A leading minus is accepted, so
+// that range checks can report it. The result is rounded to whole milliseconds. The error's text follows a field's name.
 func ParseDuration(text string) (time.Duration, error) {
 	rest, negative := strings.CutPrefix(text, "-")
 	if rest == "" {
@@ -35,7 +34,7 @@ func ParseDuration(text string) (time.Duration, error) {
 	}
 	var total int64
 	for unit := 0; rest != ""; unit++ {
-		part, after, err := readPart(rest)
+		part, after, err := parseQuantity(rest)
 		if err != nil {
 			return 0, err
 		}
@@ -45,7 +44,7 @@ func ParseDuration(text string) (time.Duration, error) {
 		if unit == len(units) || (part.decimals && after != "") {
 			return 0, errNotDuration(text)
 		}
-		millis, ok := part.in(units[unit].millis)
+		millis, ok := part.millis(units[unit].millis)
 		if !ok || millis > maxMillis-total {
 			return 0, errTooLong
 		}
@@ -65,8 +64,8 @@ func errNotDuration(text string) error {
 	return fmt.Errorf("%q is not a duration such as 90s, 1h30m, 2d or 250ms", text)
 }
 
-// A part is one number with its unit.
-type part struct {
+// quantity is one number with its unit.
+type quantity struct {
 	whole    int64
 	fraction int64 // in billionths
 	decimals bool
@@ -75,8 +74,8 @@ type part struct {
 
 const billion = 1_000_000_000
 
-// readPart splits the first number and its unit off.
-func readPart(text string) (p part, rest string, err error) {
+// parseQuantity parses the first number with its unit and returns the rest.
+func parseQuantity(text string) (p quantity, rest string, err error) {
 	i := 0
 	for ; i < len(text) && isDigit(text[i]); i++ {
 		if p.whole > maxMillis/10 {
@@ -107,8 +106,8 @@ func readPart(text string) (p part, rest string, err error) {
 	return p, text[end:], nil
 }
 
-// in is the part in milliseconds, given its unit's; false when that is too long.
-func (p part) in(unit int64) (millis int64, ok bool) {
+// millis returns the quantity in milliseconds, given its unit's; ok is false if it is too long.
+func (p quantity) millis(unit int64) (millis int64, ok bool) {
 	if p.whole > maxMillis/unit {
 		return 0, false
 	}
@@ -122,7 +121,7 @@ func (p part) in(unit int64) (millis int64, ok bool) {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// ParseSeconds reads a JSON number as seconds, rounded to whole milliseconds.
+// ParseSeconds parses a JSON number of seconds, rounded to whole milliseconds.
 func ParseSeconds(number string) (time.Duration, error) {
 	seconds, err := strconv.ParseFloat(number, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
@@ -135,11 +134,10 @@ func ParseSeconds(number string) (time.Duration, error) {
 	return time.Duration(millis) * time.Millisecond, nil
 }
 
-// FormatDuration writes a duration the way ParseDuration reads it, in whole milliseconds: "2d2h", "15s", "1.5s",
-// "250ms", "0s".
+// FormatDuration formats a duration for ParseDuration, in whole milliseconds: "2d2h", "15s", "1.5s", "250ms", "0s".
 func FormatDuration(d time.Duration) string { return string(AppendDuration(nil, d)) }
 
-// AppendDuration appends what FormatDuration gives.
+// AppendDuration appends FormatDuration(d).
 func AppendDuration(to []byte, d time.Duration) []byte {
 	rest := uint64(d.Milliseconds())
 	if d.Milliseconds() < 0 {
@@ -165,7 +163,7 @@ func AppendDuration(to []byte, d time.Duration) []byte {
 	return to
 }
 
-// appendDecimals appends thousandths as decimals, without zeros at the end.
+// appendDecimals appends thousandths as decimals without trailing zeros.
 func appendDecimals(to []byte, millis uint64) []byte {
 	to = append(to, '.', byte('0'+millis/100), byte('0'+millis/10%10), byte('0'+millis%10))
 	for to[len(to)-1] == '0' {

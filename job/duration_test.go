@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestDurationsAreReadAndWrittenInOneForm(t *testing.T) {
+func TestDuration_ParsesAndFormats(t *testing.T) {
 	cases := []struct {
 		text  string
 		want  time.Duration
@@ -40,7 +40,7 @@ func TestDurationsAreReadAndWrittenInOneForm(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoDurationIsRefused(t *testing.T) {
+func TestDuration_RejectsInvalidText(t *testing.T) {
 	for _, text := range []string{
 		"", "-", "5", "s", "1.s", ".5s", "1x", "1s1m", "1s1s", "1.5m3s", "+5s", " 5s", "5 s", "1h-3m", "1ns", "1µs", "1w",
 		"106752d", "99999999999999999999999d", "9223372036854776s", "106751d24h", "1e3s", "--1s",
@@ -50,7 +50,7 @@ func TestWhatIsNoDurationIsRefused(t *testing.T) {
 	}
 }
 
-func TestSecondsAreReadAsMilliseconds(t *testing.T) {
+func TestSeconds_RoundToMilliseconds(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"90": 90 * time.Second, "1.5": 1500 * time.Millisecond, "0.30000000000000004": 300 * time.Millisecond,
 		"-1": -time.Second, "0": 0, "1e3": 1000 * time.Second, "1e-300": 0,
@@ -65,7 +65,7 @@ func TestSecondsAreReadAsMilliseconds(t *testing.T) {
 	}
 }
 
-func TestSizesAreReadAndWrittenInOneForm(t *testing.T) {
+func TestSize_ParsesAndFormats(t *testing.T) {
 	for text, want := range map[string]int64{
 		"256MiB": 256 << 20, "1GiB": 1 << 30, "512B": 512, "0B": 0, "3KiB": 3 << 10, "1TiB": 1 << 40, "1025B": 1025,
 	} {

@@ -2,14 +2,13 @@ package job
 
 import "strings"
 
-// A FieldError is one thing wrong with a request: the field as a JSON pointer ("/url", "/ladder/2"), and the rule that it
-// breaks.
+// FieldError is one invalid field of a request: the field as a JSON pointer ("/url", "/ladder/2") and the violated rule.
 type FieldError struct {
 	Field  string
 	Detail string
 }
 
-// InvalidError names every fault of a registration or an edit at once.
+// InvalidError holds all invalid fields of a registration or an edit.
 type InvalidError struct {
 	Errors []FieldError
 }
@@ -22,7 +21,7 @@ func (e *InvalidError) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// UndeclaredTopicError refuses a job of a topic that nobody has put, where topics must be declared.
+// UndeclaredTopicError rejects a job of a topic without a stored policy where topics must be declared.
 type UndeclaredTopicError struct {
 	Topic string
 }

@@ -8,20 +8,19 @@ import (
 	"time"
 )
 
-// Server-made ids are 13 bytes in 21 characters that sort by time: 6 bytes of Unix milliseconds, 6 random ones, and the
-// shard on which the job's queue lives, so that such an id is found without asking every shard.
+// Generated ids are 13 bytes in 21 characters that sort by time: 6 bytes of Unix milliseconds, 6 random bytes, and the
+// shard of the job's queue, so that a lookup needs one shard.
 const (
 	idBytes  = 13
 	idLength = 21
-	// MaxShards is the number of shards that an id can name.
+	// MaxShards is the largest number of shards: an id has one byte for it.
 	MaxShards = 256
 )
 
-// idEncoding is base32 in digits and lower-case letters (RFC 4648's extended hex alphabet), whose order is that of the
-// bytes.
+// idEncoding is base32 with RFC 4648's extended hex alphabet in lower case, which keeps the order of the bytes.
 var idEncoding = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
-// NewID makes an id for a job on the given shard. It panics when the shard is not in [0, MaxShards).
+// NewID returns a new id for a job of the shard. It panics if shard is not in [0, MaxShards).
 func NewID(now time.Time, shard int) string {
 	if shard < 0 || shard >= MaxShards {
 		panic("job: shard out of range for an id")
@@ -35,8 +34,8 @@ func NewID(now time.Time, shard int) string {
 	return idEncoding.EncodeToString(raw[:])
 }
 
-// ShardOf reads the shard out of an id that NewID may have made. A client may choose an id of the same form, so the
-// answer says where to look first, not where the job is.
+// ShardOf returns the shard in an id of the form of NewID. Clients may choose ids of that form, so it is only the shard to
+// try first.
 func ShardOf(id string) (shard int, ok bool) {
 	if len(id) != idLength {
 		return 0, false
@@ -48,8 +47,8 @@ func ShardOf(id string) (shard int, ok bool) {
 	return int(raw[12]), true
 }
 
-// CallbackID is the id of the job that tells of the end of a job's round: one for each, so that it is told once. A client
-// may use an id again when it is not remembered any more, so the moment of registration belongs to it.
+// CallbackID returns the id of a job's callback, one per generation, so that it is sent once. It includes CreatedAt, since
+// a client may reuse an id after its id window.
 func CallbackID(j Job) string {
-	return ownPrefix + j.ID + ":" + strconv.Itoa(j.Generation) + ":" + strconv.FormatInt(j.CreatedAt.UnixMilli(), 36)
+	return reservedIDPrefix + j.ID + ":" + strconv.Itoa(j.Generation) + ":" + strconv.FormatInt(j.CreatedAt.UnixMilli(), 36)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-func TestNewIDNamesItsShard(t *testing.T) {
+func TestNewID_ContainsItsShard(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	form := regexp.MustCompile(`^[0-9a-v]{21}$`)
 	for shard := range job.MaxShards {
@@ -23,7 +23,7 @@ func TestNewIDNamesItsShard(t *testing.T) {
 	}
 }
 
-func TestNewIDsSortByTime(t *testing.T) {
+func TestNewID_SortsByTime(t *testing.T) {
 	var ids []string
 	for _, at := range []time.Time{
 		time.UnixMilli(0), time.UnixMilli(1), time.UnixMilli(255), time.UnixMilli(256),
@@ -34,7 +34,7 @@ func TestNewIDsSortByTime(t *testing.T) {
 	require.True(t, slices.IsSorted(ids), "%v", ids)
 }
 
-func TestNewIDsOfOneMomentDiffer(t *testing.T) {
+func TestNewID_IsUniqueWithinAMillisecond(t *testing.T) {
 	now := time.Now()
 	seen := make(map[string]bool)
 	for range 10_000 {
@@ -44,13 +44,13 @@ func TestNewIDsOfOneMomentDiffer(t *testing.T) {
 	}
 }
 
-func TestNewIDPanicsForAShardOutOfRange(t *testing.T) {
+func TestNewID_PanicsForAShardOutOfRange(t *testing.T) {
 	for _, shard := range []int{-1, job.MaxShards} {
 		require.Panics(t, func() { job.NewID(time.Now(), shard) })
 	}
 }
 
-func TestShardOfRefusesWhatNewIDDoesNotMake(t *testing.T) {
+func TestShardOf_RejectsOtherForms(t *testing.T) {
 	made := job.NewID(time.Now(), 7)
 	for _, id := range []string{"", "order-4711", made[:20], made + "0", "z" + made[1:], "V" + made[1:], made[:20] + "-", "rb:" + made[3:]} {
 		_, ok := job.ShardOf(id)

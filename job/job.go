@@ -1,8 +1,8 @@
-// Package job holds what Ringback is about: a Job as it is registered, how far it has come, the record of its attempts,
-// its id, and the rules by which a registration is accepted.
+// Package job defines jobs: the specification, the progress, the history of attempts, ids, and the validation of
+// registrations and settings.
 //
-// Job values are data. Nothing here reads a clock, talks to a store or starts anything; values are safe for concurrent
-// use as long as nobody writes to them.
+// Values are plain data. The package reads no clock and does no I/O. Values are safe for concurrent use as long as no
+// goroutine writes to them.
 package job
 
 import (
@@ -11,55 +11,55 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// DefaultNamespace is the tenant of every job until tokens bring others; DefaultTopic and DefaultLane are taken when a
-// job names none (a job with a URL takes the URL's host:port as its lane).
+// DefaultNamespace is the namespace of every job. DefaultTopic and DefaultLane are those of a job without one (the default
+// lane of a job with a URL is the URL's host:port).
 const (
 	DefaultNamespace = "default"
 	DefaultTopic     = "default"
 	DefaultLane      = "default"
 )
 
-// CallbackTopic is the topic of the jobs that Ringback makes to tell of others. Topics that begin with _ are its own:
-// nobody registers jobs of them, but their policies can be put like any.
+// CallbackTopic is the topic of callbacks. Topics with the prefix _ are reserved: clients cannot register jobs in them,
+// but can set their policies.
 const CallbackTopic = "_callbacks"
 
-// The kinds of jobs that Ringback makes itself.
+// The kinds of jobs that Ringback creates.
 const (
-	KindCallback = "callback" // tells of the end of the job that Origin names
-	KindAlarm    = "alarm"    // tells of a topic's backlog
+	KindCallback = "callback" // callback at the end of the job with the id Origin
+	KindAlarm    = "alarm"    // callback about a topic's backlog
 )
 
-// LabelTopic is the label of a job of Ringback's own that names the topic it tells of, whose secrets sign it.
+// LabelTopic is the label of a callback with the name of its subject's topic, whose secrets sign it.
 const LabelTopic = "rb.topic"
 
-// A Ref names a job: ids are unique within a namespace.
+// Ref identifies a job: ids are unique within a namespace.
 type Ref struct {
 	Namespace string
 	ID        string
 }
 
-// A Queue is what has due, ready and held sets of its own. No part contains a slash.
+// Queue identifies a queue, which has its own due, ready and claimed sets. No part contains a slash.
 type Queue struct {
 	Namespace string
 	Topic     string
 	Lane      string
 }
 
-// String is the queue's name in keys and logs: namespace/topic/lane.
+// String returns the queue's name in keys and logs: namespace/topic/lane.
 func (q Queue) String() string { return q.Namespace + "/" + q.Topic + "/" + q.Lane }
 
-// BodyKind says how a body was sent, so that it is shown as it came.
+// BodyKind is the form in which a body was sent and is returned.
 type BodyKind uint8
 
-// The kinds of bodies. The zero value is no body at all.
+// The kinds of bodies. The zero value is no body.
 const (
 	BodyNone   BodyKind = iota
-	BodyJSON            // any JSON, kept byte for byte
+	BodyJSON            // JSON, stored byte for byte
 	BodyText            // body_text
 	BodyBase64          // body_base64
 )
 
-// Spec is what a job asks for. Ladder, Retries and Timeout come with the embedded Terms.
+// Spec is a job's specification. Ladder, Retries and Timeout are in the embedded Terms.
 type Spec struct {
 	ID    string
 	Queue // topic and lane never change after registration
@@ -74,116 +74,113 @@ type Spec struct {
 
 	policy.Terms
 
-	// Kind and Origin tell jobs that Ringback makes itself (callbacks, later schedules and fan-out) from registered
-	// ones: Kind is empty for those, Origin is the id of the job that gave birth to this one.
+	// Kind is set for jobs that Ringback creates and empty for registered jobs. Origin is the id of the job that a callback
+	// is about.
 	Kind   string
 	Origin string
 
-	// Unknown holds the stored fields that a newer version has written and this one does not know; a rewrite keeps them.
+	// Unknown holds stored fields that this version does not know. A rewrite keeps them.
 	Unknown []byte
 }
 
-// Ref is the job's name.
+// Ref returns the job's Ref.
 func (s Spec) Ref() Ref { return Ref{s.Namespace, s.ID} }
 
-// State is where a job stands. More may come: clients must bear unknown ones.
+// State is a job's state. Clients must accept unknown ones.
 type State string
 
-// The states of a job. Scheduled and Ready differ by the clock alone: a job that nobody holds is ready once it is due.
+// The states of a job. Scheduled and Ready differ by the clock alone: an unclaimed job is ready once it is due.
 const (
 	Scheduled State = "scheduled" // waits for its due time, also between attempts
 	Ready     State = "ready"     // due, and not yet claimed
-	Running   State = "running"   // held under a lease
+	Running   State = "running"   // claimed under a lease
 	Delivered State = "delivered"
 	Dead      State = "dead"
 	Cancelled State = "cancelled"
 )
 
-// Ended reports whether a job in this state is finished.
+// Ended reports whether the state is final.
 func (s State) Ended() bool { return s == Delivered || s == Dead || s == Cancelled }
 
-// ReasonCancelled is the reason that a cancelled job shows.
+// ReasonCancelled is the reason of a cancelled job.
 const ReasonCancelled policy.Reason = "cancelled"
 
-// Progress is how far a job has come. Only a store writes it. Times are in whole milliseconds, UTC, by the store's
-// clock.
+// Progress is a job's progress, written by the store only. Times are in whole milliseconds, UTC, by the store's clock.
 type Progress struct {
 	State     State
 	CreatedAt time.Time
-	// DueAt is when the next attempt is due; of a running job, when the attempt under way was; of an ended one, when
-	// the last was.
+	// DueAt is when the next attempt is due; of a running job, when the current one was; of an ended job, the last.
 	DueAt time.Time
-	// Since is the first due moment of this round: the age of a job counts from it.
+	// FirstDueAt is the first due time of this generation. MaxAge counts from it.
 	FirstDueAt time.Time
-	// ExpiresAt ends the job before any attempt later than it; zero: never.
+	// ExpiresAt is when the job expires: no attempt starts later; zero: never.
 	ExpiresAt time.Time
 	// FinishedAt is zero for an unfinished job.
 	FinishedAt time.Time
 	Reason     policy.Reason // of a dead or cancelled job
-	// Version counts from 1 and grows with every accepted edit, run, revival and cancel (also a requested one).
+	// Version starts at 1 and grows with every accepted edit, run, revival and cancellation (also a requested one).
 	Version int64
-	// Round counts revivals, from 0.
+	// Generation counts revivals, from 0.
 	Generation int
-	// Attempts counts all attempts that ended, those lost with their process too; released ones not.
+	// Attempts counts all ended attempts, including lost but not released ones.
 	Attempts int
-	// FailedAttempts counts this round's attempts that cost a retry: ended ones, and lost ones from the third in a row on.
+	// FailedAttempts counts this generation's attempts that cost a retry: failed ones, and lost ones from the third in a row.
 	FailedAttempts int
-	// Lost counts the attempts lost in a row.
+	// ConsecutiveLost counts the attempts lost in a row.
 	ConsecutiveLost int
-	// Status is what the last attempt that ended was answered with (a lost one did not end); zero: it had no answer.
+	// Status is the response status of the last attempt that was not lost; zero: it had no response.
 	Status int
-	// CancelRequested marks a running job that is to be cancelled unless the attempt under way succeeds.
+	// CancelRequested marks a running job that is cancelled unless its attempt succeeds.
 	CancelRequested bool
 }
 
-// A Job is a registered job.
+// Job is a registered job.
 type Job struct {
 	Spec
 	Progress
-	// Attempts is the record, oldest first, at most MaxAttempts and MaxEvents of the newest; filled only where a call says so.
+	// History is the newest MaxAttempts attempts and MaxEvents other events, oldest first. Only calls that document it fill
+	// it.
 	History []Attempt
-	// CallbackID is the id of the callback that is sent at this job's end; empty: none is. Package dispatcher fills it in;
-	// engines do not know it.
+	// CallbackID is the id of the callback at this job's end; empty: none. Package dispatcher sets it, not the engines.
 	CallbackID string
-	// Reached is how durable the change was when it was answered; only in answers to changes (registered, edited,
-	// cancelled, revived), and only where the store was told to wait for more than its own answer.
+	// Durability is set in the result of a change (register, edit, cancel, revive) if the store waits for durability.
 	Durability *Durability
 }
 
-// Durability is how far a change had come when it was answered.
+// Durability is what a change had reached when it was acknowledged.
 type Durability struct {
-	// Replicas is how many replicas had it: in their memory, or (with Synced asked for) on their disks.
+	// Replicas is the number of replicas that had it, in memory or (if fsync was requested) on disk.
 	Replicas int
-	// Synced says that it was on the disk of the server that answered; false too where nobody asked.
+	// Synced reports whether it was on the master's disk; false if fsync was not requested.
 	Synced bool
 }
 
-// Bounds of a job's record. Each kind of entry displaces its own only: no edit displaces an attempt.
+// Bounds of a job's history. Attempts and other events have separate bounds.
 const (
 	MaxAttempts = 20 // the newest attempts, see AttemptKind.IsAttempt
-	MaxEvents   = 20 // the newest of everything else
+	MaxEvents   = 20 // the newest other events
 )
 
-// AttemptKind says what an entry of the record tells of.
+// AttemptKind is the kind of a history entry.
 type AttemptKind string
 
-// The kinds of record entries.
+// The kinds of history entries.
 const (
-	KindAttempt   AttemptKind = "attempt"   // a request, and what came of it
-	KindLost      AttemptKind = "lost"      // its lease lapsed: the process died, or could not tell
-	KindReleased  AttemptKind = "released"  // given back without counting
+	KindAttempt   AttemptKind = "attempt"   // a request and its result
+	KindLost      AttemptKind = "lost"      // its lease expired without a settlement
+	KindReleased  AttemptKind = "released"  // released without costing a retry
 	KindEdited    AttemptKind = "edited"    // changed by a client
 	KindRun       AttemptKind = "run"       // made due at once by a client
-	KindRevived   AttemptKind = "revived"   // sent on another round by a client
-	KindCancelled AttemptKind = "cancelled" // a client's wish, fulfilled or (while running) noted
+	KindRevived   AttemptKind = "revived"   // revived by a client
+	KindCancelled AttemptKind = "cancelled" // cancelled by a client, or requested while running
 )
 
-// IsAttempt reports whether the entry is an attempt that was counted, and not another event of the job.
+// IsAttempt reports whether the entry counts as an attempt.
 func (k AttemptKind) IsAttempt() bool { return k == KindAttempt || k == KindLost }
 
-// Attempt is one entry of a job's record. Its JSON form is what stores keep; short names, because there are many.
+// Attempt is one entry of a job's history. Its JSON form is the stored form, with short names to save space.
 type Attempt struct {
-	// N is the attempt's number over all rounds, from 1; for the other kinds, the number of attempts made so far.
+	// N is the attempt's number over all generations, from 1; of other kinds, the number of attempts so far.
 	N         int         `json:"n"`
 	Kind      AttemptKind `json:"k"`
 	StartedAt time.Time   `json:"t"`
@@ -195,27 +192,27 @@ type Attempt struct {
 	Error      string              `json:"e,omitempty"`
 	ErrorClass policy.ErrorClass   `json:"c,omitempty"`
 	Header     map[string][]string `json:"h,omitempty"`
-	Body       []byte              `json:"b,omitempty"` // capped at MaxAttemptBody
+	Body       []byte              `json:"b,omitempty"` // truncated to MaxAttemptBody
 }
 
-// Bounds of what an attempt keeps of an answer.
+// Bounds of the part of a response that is kept, in bytes.
 const (
 	MaxAttemptBody   = 1 << 10
 	MaxAttemptHeader = 4 << 10
 )
 
-// New is a job to be registered: what it asks for and when.
+// New is a job to be registered.
 type New struct {
 	Spec
-	// Delay is added to the store's clock; RunAt is taken when it is set, and means now when it is in the past.
+	// Delay is added to the store's clock. RunAt, if set, takes precedence; a time in the past means now.
 	Delay time.Duration
 	RunAt time.Time
-	// ExpiresIn is counted from registration; ExpiresAt is taken when it is set; both zero: never.
+	// ExpiresIn counts from registration. ExpiresAt, if set, takes precedence. Both zero: never.
 	ExpiresIn time.Duration
 	ExpiresAt time.Time
 }
 
-// Millis cuts a time to whole milliseconds, UTC; the zero time stays zero.
+// Millis truncates a time to whole milliseconds, UTC. The zero time stays zero.
 func Millis(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}

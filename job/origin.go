@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// ChangesOrigin reports whether a URL leads to another origin (scheme, host and port) than the stored one, or is set where
-// none was: what was stored for that one is not sent there unless it is said again. One that cannot be read is refused
-// for its own sake.
+// ChangesOrigin reports whether target has another origin (scheme, host and port) than the stored URL, also if none is
+// stored. Secrets stored for one origin are never sent to another. It returns false if target is empty or invalid, which
+// validation rejects.
 func ChangesOrigin(stored, target string) bool {
 	if target == "" || target == stored {
 		return false
@@ -21,7 +21,7 @@ func ChangesOrigin(stored, target string) bool {
 	return err != nil || origin(from) != origin(to)
 }
 
-// Origin is a URL's scheme, host and port, in one spelling; empty where it has none, or cannot be read.
+// Origin returns a URL's normalized scheme, host and port; empty if it is invalid or has no host.
 func Origin(target string) string {
 	if u, err := url.Parse(target); err == nil && u.Host != "" {
 		return origin(u)
@@ -29,7 +29,7 @@ func Origin(target string) string {
 	return ""
 }
 
-// origin is a URL's scheme, host and port, in one spelling.
+// origin returns a URL's normalized scheme, host and port.
 func origin(u *url.URL) string {
 	scheme, port := strings.ToLower(u.Scheme), u.Port()
 	if port == "" {

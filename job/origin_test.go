@@ -8,7 +8,7 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-func TestAURLThatLeadsToAnotherOriginIsElsewhere(t *testing.T) {
+func TestChangesOrigin(t *testing.T) {
 	for _, c := range []struct {
 		stored, target string
 		elsewhere      bool

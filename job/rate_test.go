@@ -11,7 +11,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-func TestRatesAreReadAndWritten(t *testing.T) {
+func TestRate_ParsesAndFormats(t *testing.T) {
 	for text, want := range map[string]struct {
 		rate    policy.Rate
 		written string
@@ -42,7 +42,7 @@ func TestRatesAreReadAndWritten(t *testing.T) {
 	}
 }
 
-func TestRatesThatAreNoneAreRefusedWithAReason(t *testing.T) {
+func TestRate_RejectsInvalidText(t *testing.T) {
 	for text, says := range map[string]string{
 		"100": "is not a rate", "/s": "is not a rate", "100/": "is not a rate", "s/100": "is not a rate", "1.5/s": "is not a rate",
 		"+5/s": "is not a rate", "-5/s": "is not a rate", " 5/s": "is not a rate", "5 /s": "is not a rate", "5/ s": "is not a rate",
@@ -59,7 +59,7 @@ func TestRatesThatAreNoneAreRefusedWithAReason(t *testing.T) {
 	require.Less(t, len(err.Error()), 200, "an overlong text is cut")
 }
 
-func TestARateThatLimitsNothingIsWrittenAsNone(t *testing.T) {
+func TestRate_FormatsNoLimitAsEmpty(t *testing.T) {
 	for _, r := range []policy.Rate{{}, {Starts: 5}, {Per: time.Second}, {Starts: -1, Per: time.Second}} {
 		require.Empty(t, job.FormatRate(r))
 	}

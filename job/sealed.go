@@ -5,29 +5,28 @@ import (
 	"strings"
 )
 
-// A HeaderSecret is what a header holds that carries a secret, and where that may go.
+// HeaderSecret is the values of a secret header and the origin to which they may be sent.
 type HeaderSecret struct {
-	// Origin is the scheme, host and port that the values were given for, as Origin spells them; empty: any.
+	// Origin is the result of Origin for the URL that the values were set for; empty: any.
 	Origin string
 	Values []string
 }
 
-// Text is the secret in the form in which it is sealed; ParseHeaderSecret reads it.
+// Text encodes the secret as the plaintext to seal. ParseHeaderSecret decodes it.
 func (s HeaderSecret) Text() string {
-	return strings.Join(append([]string{s.Origin}, s.Values...), "\n") // no value holds line breaks
+	return strings.Join(append([]string{s.Origin}, s.Values...), "\n") // values have no line breaks
 }
 
-// ParseHeaderSecret reads what Text gave.
+// ParseHeaderSecret is the reverse of HeaderSecret.Text.
 func ParseHeaderSecret(text string) HeaderSecret {
 	all := strings.Split(text, "\n")
 	return HeaderSecret{Origin: all[0], Values: all[1:]}
 }
 
-// sealedMark begins the value under which a header's secret is stored. No header has it that a client sends: it is a
-// control character.
+// sealedMark is the first byte of the stored value of a secret header. Clients cannot send it: it is a control character.
 const sealedMark = "\x00"
 
-// SealedValues are stored instead of a header's values that are a secret. sealed is the secret in its sealed form.
+// SealedValues returns the values that are stored for a secret header, given its sealed text.
 func SealedValues(sealed string) []string { return []string{sealedMark + sealed} }
 
 // Sealed is the reverse of SealedValues; ok reports whether the values are sealed.
@@ -38,8 +37,8 @@ func Sealed(values []string) (sealed string, ok bool) {
 	return strings.CutPrefix(values[0], sealedMark)
 }
 
-// size is about how many bytes the lines of a header take. A sealed one counts as long as its secret.
-func size(name string, values []string) (bytes int) {
+// headerSize returns about the size of a header's lines in bytes. A sealed header counts with the size of its secret.
+func headerSize(name string, values []string) (bytes int) {
 	if sealed, ok := Sealed(values); ok {
 		return len(name) + base64.RawStdEncoding.DecodedLen(len(sealed))
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-func TestHeaderSecret_IsReadAsItWasWritten(t *testing.T) {
+func TestHeaderSecret_RoundTrips(t *testing.T) {
 	for _, s := range []HeaderSecret{
 		{Values: []string{}},
 		{Origin: "https://a.example:443", Values: []string{"Bearer x"}},
@@ -28,7 +28,7 @@ func TestHeaderSecret_IsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestOrigin_IsOneForEverySpelling(t *testing.T) {
+func TestOrigin_Normalizes(t *testing.T) {
 	for target, want := range map[string]string{
 		"https://a.example/x?y": "https://a.example:443", "HTTPS://A.EXAMPLE": "https://a.example:443", "http://a.example:80/": "http://a.example:80",
 		"http://[::1]/": "http://[::1]:80", "https://a.example:8443": "https://a.example:8443", "": "", "http://[": "", "/x": "",
@@ -38,7 +38,7 @@ func TestOrigin_IsOneForEverySpelling(t *testing.T) {
 }
 
 // What is stored sealed passes where settings are put over it, and counts about what it holds; nobody can send it.
-func TestValidate_TakesSealedHeadersOnlyOfSettings(t *testing.T) {
+func TestValidate_AcceptsSealedHeadersOnlyInSettings(t *testing.T) {
 	headers := map[string][]string{"Authorization": SealedValues("x1:00000000:" + base64.RawStdEncoding.EncodeToString(make([]byte, 100)))}
 	require.Empty(t, ValidateTopic(policy.Topic{Headers: headers, OnDead: &policy.Callback{URL: "https://a.example/", Headers: headers}}))
 	require.Empty(t, ValidateLane(policy.Lane{Headers: headers}))

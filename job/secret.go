@@ -2,8 +2,8 @@ package job
 
 import "strings"
 
-// A header carries a secret when its name holds one of secretWords anywhere or one of secretParts between its hyphens:
-// X-Auth is secret, Author is not. All are in lower case. An idempotency key is none of them: it opens nothing.
+// A header is secret if its name contains one of secretWords, or one of secretParts between hyphens: X-Auth is secret,
+// Author is not. All are lower case. An idempotency key is not a secret.
 var (
 	secretWords = []string{
 		"token", "secret", "password", "passwd", "passphrase", "api-key", "apikey", "credential", "signature", "authorization",
@@ -12,8 +12,8 @@ var (
 	secretParts = map[string]bool{"auth": true, "key": true}
 )
 
-// SecretHeader reports whether a header of this name carries a secret: its value is not shown to anybody, nor kept where
-// a receiver repeated it. Case does not matter, and whatever is neither a letter nor a digit counts as a hyphen.
+// SecretHeader reports whether a header of this name carries a secret. Its value is never shown, and is removed where a
+// receiver echoes it. Names are compared as foldName returns them.
 func SecretHeader(name string) bool {
 	name = foldName(name)
 	for _, word := range secretWords {

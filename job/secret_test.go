@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestHeadersThatCarrySecretsAreKnownByTheirNames(t *testing.T) {
+func TestSecretHeader_MatchesNames(t *testing.T) {
 	for _, name := range []string{
 		"Authorization", "Proxy-Authorization", "X-Forwarded-Authorization", "Cookie", "Set-Cookie", "X-Api-Key", "Api-Key", "X_Api_Key",
 		"Apikey", "X-ApiKey", "X-Auth", "X-Auth-Key", "Auth", "X_Auth_User", "X-Credential", "Credentials", "X-Hub-Signature-256",

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// sizes are the units of sizes, the largest first.
+// sizes are the units of sizes, largest first.
 var sizes = [...]struct {
 	name  string
 	bytes int64
 }{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
 
-// ParseSize reads a number of bytes with its unit: "256MiB", "1GiB", "512B"; units are B, KiB, MiB, GiB and TiB. The
-// error continues a sentence about the field.
+// ParseSize parses a number of bytes with a unit, B, KiB, MiB, GiB or TiB: "256MiB", "1GiB", "512B". The error's text
+// follows a field's name.
 func ParseSize(text string) (int64, error) {
 	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
 	number, unit := text[:digits], text[digits:]
@@ -31,7 +31,7 @@ func ParseSize(text string) (int64, error) {
 	return 0, fmt.Errorf("is not a size such as 256MiB, 1GiB or 512B")
 }
 
-// FormatSize writes a number of bytes the way ParseSize reads it, in the largest unit that leaves no rest.
+// FormatSize formats a number of bytes for ParseSize, in the largest unit without a remainder.
 func FormatSize(bytes int64) string {
 	for _, s := range sizes {
 		if bytes != 0 && bytes%s.bytes == 0 {

@@ -23,7 +23,7 @@ func fieldsOf(faults []FieldError) []string {
 	return fields
 }
 
-func TestARegistrationWithinTheRulesHasNoFaults(t *testing.T) {
+func TestValidate_AcceptsAValidRegistration(t *testing.T) {
 	good := []New{
 		{},
 		{Spec: Spec{ID: strings.Repeat("a", 64), URL: "https://shop.example/hooks?x=%23"}},
@@ -53,7 +53,7 @@ func make100() policy.Ladder {
 	return slices.Repeat(policy.Ladder{time.Second}, policy.MaxRungs)
 }
 
-func TestEveryFaultOfARegistrationIsNamedByItsNameInTheAPI(t *testing.T) {
+func TestValidate_NamesInvalidFields(t *testing.T) {
 	n := New{
 		Spec: Spec{
 			ID:          "a.b",
@@ -76,7 +76,7 @@ func TestEveryFaultOfARegistrationIsNamedByItsNameInTheAPI(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		"/id", "/topic", "/lane", "/url", "/method", "/content_type", "/ladder/1", "/ladder/2", "/retries", "/timeout",
 		"/delay", "/expires_in", "/headers/Bad Name", "/headers/Host", "/headers/X-A", "/headers/x-a", "/headers/x-a",
-		"/headers/" + strings.Repeat("n", longestName) + "…",
+		"/headers/" + strings.Repeat("n", maxPointerName) + "…",
 		"/labels/a b", "/labels/long", "/labels/nul", "/labels/rb.x",
 		"/run_at", "/run_at", "/expires_at", "/expires_at",
 	}, fieldsOf(faults))
@@ -86,7 +86,7 @@ func TestEveryFaultOfARegistrationIsNamedByItsNameInTheAPI(t *testing.T) {
 	require.Equal(t, faults, Validate(n, now), "the order is always the same")
 }
 
-func TestBoundsAreExact(t *testing.T) {
+func TestValidate_HasExactBounds(t *testing.T) {
 	cases := map[string]New{
 		"/id":         {Spec: Spec{ID: strings.Repeat("a", 65)}},
 		"/topic":      {Spec: Spec{Queue: Queue{Topic: strings.Repeat("a", 65)}}},
@@ -113,14 +113,14 @@ func TestBoundsAreExact(t *testing.T) {
 	require.Equal(t, []string{"/ladder"}, fieldsOf(Validate(New{Spec: Spec{Terms: policy.Terms{Ladder: policy.Ladder{}}}}, now)))
 }
 
-func TestNamesThatNoPathCanHoldAreRefused(t *testing.T) {
+func TestValidate_RejectsDotSegmentNames(t *testing.T) {
 	for _, name := range []string{".", ".."} {
 		faults := Validate(New{Spec: Spec{Queue: Queue{Topic: name, Lane: name}}}, now)
 		require.ElementsMatch(t, []string{"/topic", "/lane"}, fieldsOf(faults), name)
 	}
 }
 
-func TestURLsThatCannotBeCalledAreRefused(t *testing.T) {
+func TestValidate_RejectsInvalidURLs(t *testing.T) {
 	for _, u := range []string{
 		"shop.example", "/hooks", "http:", "http://", "http:///x", "http://:80", "http:shop.example", "ftp://a.example", "//a.example",
 		"http://a:b@a.example", "http://@a.example", "http://a.example/#", "http://a.example:0/", "http://a.example:99999",
@@ -134,7 +134,7 @@ func TestURLsThatCannotBeCalledAreRefused(t *testing.T) {
 	}
 }
 
-func TestHeadersThatBelongToTheConnectionOrToRingbackAreRefusedInEverySpelling(t *testing.T) {
+func TestValidate_RejectsReservedHeadersInEverySpelling(t *testing.T) {
 	for _, name := range []string{
 		"Host", "content-length", "CONNECTION", "Keep-Alive", "TE", "Trailer", "Transfer-Encoding", "Upgrade",
 		"Proxy-Authorization", "proxy-x", "Expect", "Webhook-Signature", "webhook-id", "Ringback-Topic", "ringback-x",
@@ -147,22 +147,22 @@ func TestHeadersThatBelongToTheConnectionOrToRingbackAreRefusedInEverySpelling(t
 		require.Equal(t, at, fieldsOf(Validate(New{Spec: Spec{Header: header}}, now)))
 		require.Equal(t, at, fieldsOf(ValidateTopic(policy.Topic{Headers: header})))
 		require.Equal(t, at, fieldsOf(ValidateLane(policy.Lane{Headers: header})))
-		told := &policy.Callback{URL: "https://a.example/", Headers: header}
-		require.Equal(t, []string{"/on_dead" + at[0]}, fieldsOf(Validate(New{Spec: Spec{Terms: policy.Terms{OnDead: told}}}, now)))
+		callback := &policy.Callback{URL: "https://a.example/", Headers: header}
+		require.Equal(t, []string{"/on_dead" + at[0]}, fieldsOf(Validate(New{Spec: Spec{Terms: policy.Terms{OnDead: callback}}}, now)))
 	}
 	for _, name := range []string{"X_Tenant", "Webhooks-Id", "Hosts", "X-Proxy", "Tea", "Content_Type", "X.Y"} {
 		require.Empty(t, Validate(New{Spec: Spec{Header: map[string][]string{name: {"x"}}}}, now), name)
 	}
 }
 
-func TestHeadersGetCanonicalNames(t *testing.T) {
+func TestCanonicalHeader(t *testing.T) {
 	canonical := map[string][]string{"X-A": {"1"}}
 	require.Equal(t, canonical, CanonicalHeader(canonical))
 	require.Equal(t, canonical, CanonicalHeader(map[string][]string{"x-a": {"1"}}))
 	require.Nil(t, CanonicalHeader(nil))
 }
 
-func TestTheBuiltInPolicyIsWithinTheRules(t *testing.T) {
+func TestValidateTopic_AcceptsTheBuiltInPolicy(t *testing.T) {
 	require.Empty(t, ValidateTopic(policy.Builtin()))
 	require.Empty(t, ValidateTopic(policy.Topic{}))
 	require.Empty(t, ValidateTopic(policy.Topic{
@@ -171,7 +171,7 @@ func TestTheBuiltInPolicyIsWithinTheRules(t *testing.T) {
 	}))
 }
 
-func TestEveryFaultOfAPolicyIsNamedByItsNameInTheAPI(t *testing.T) {
+func TestValidateTopic_NamesInvalidFields(t *testing.T) {
 	faults := ValidateTopic(policy.Topic{
 		Ladder: policy.Ladder{0}, Retries: new(1001), Jitter: new(1.01), Timeout: 1, MaxAge: -1, Workers: -1,
 		LaneConcurrency: MaxShare + 1, URL: "x", Headers: map[string][]string{"Te": {"x"}},
@@ -190,13 +190,13 @@ func TestEveryFaultOfAPolicyIsNamedByItsNameInTheAPI(t *testing.T) {
 	}
 }
 
-func TestEveryRuleSaysWhatItIsAndHasANameOfItsOwn(t *testing.T) {
+func TestRules_HaveAMessageAndAUniqueName(t *testing.T) {
 	names := make(map[string]bool)
 	for _, r := range rules {
 		require.False(t, names[r.name], r.name)
 		names[r.name] = true
-		require.False(t, r.says == "" && r.tags != "" && r.name != "url", r.name)
-		require.Equal(t, strings.Contains(r.tags, "dive"), r.each != "", r.name)
+		require.False(t, r.message == "" && r.tags != "" && r.name != "url", r.name)
+		require.Equal(t, strings.Contains(r.tags, "dive"), r.elementMessage != "", r.name)
 	}
 	require.Contains(t, slices.Collect(maps.Keys(names)), "lane_concurrency")
 }

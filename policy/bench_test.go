@@ -10,7 +10,7 @@ func BenchmarkJudge(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				Judge(terms, result, Progress{Tries: 1}, 0.5)
+				Judge(terms, result, Progress{FailedAttempts: 1}, 0.5)
 			}
 		})
 	}

@@ -2,16 +2,17 @@ package policy
 
 import "time"
 
-// Breaker says when a lane's breaker opens, and for how long. While it is open, the lane's jobs are not attempted and
-// spend no retries; then a single one is, and what comes of it closes the breaker or opens it again.
+// Breaker configures a lane's circuit breaker. While it is open, the lane's jobs are not attempted and spend no retries.
+// Then one probe is attempted, whose result closes the breaker or opens it again.
 type Breaker struct {
-	// Failures in a row open it: network errors, timeouts, and the statuses 502 to 504. 0: it never opens; nil: 10.
+	// Failures is the number of consecutive failures that open the breaker: network errors, timeouts and the statuses 502
+	// to 504. 0: it never opens; nil: 10.
 	Failures *int `json:"failures,omitempty"`
-	// Open is for how long, 1 s to 1 h; zero: 30 s.
+	// Open is how long the breaker stays open, 1 s to 1 h; zero: 30 s.
 	Open time.Duration `json:"open,omitempty"`
 }
 
-// Limits of a breaker, enforced where requests are validated.
+// Limits of a breaker, enforced by job.ValidateTopic.
 const (
 	MaxFailures = 1_000_000
 	MinOpen     = time.Second
@@ -28,8 +29,7 @@ func (b Breaker) withDefaults(base Breaker) Breaker {
 	return b
 }
 
-// Unavailable reports whether a result says that the receiver, rather than the job, is in trouble: nobody was there to answer,
-// or a proxy before it said so.
+// Unavailable reports whether the receiver is unavailable: no response, or a 502, 503 or 504. It counts for the breaker.
 func (r Result) Unavailable() bool {
 	switch r.Class {
 	case ClassNone:
@@ -41,5 +41,5 @@ func (r Result) Unavailable() bool {
 	}
 }
 
-// Throttled reports whether an answer asks for fewer requests: 429 and 503.
+// Throttled reports whether the response asks for fewer requests: 429 and 503.
 func (r Result) Throttled() bool { return r.Class == ClassNone && (r.Status == 429 || r.Status == 503) }

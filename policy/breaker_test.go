@@ -11,7 +11,7 @@ import (
 
 // Statuses that count towards a breaker, and those that ask for fewer requests. The table of error classes says which of
 // them count.
-func TestWhichStatusesSayThatAReceiverIsInTrouble(t *testing.T) {
+func TestResult_UnavailableAndThrottled(t *testing.T) {
 	away := map[int]bool{502: true, 503: true, 504: true}
 	busy := map[int]bool{429: true, 503: true}
 	for status := 100; status <= 999; status++ {
@@ -24,7 +24,7 @@ func TestWhichStatusesSayThatAReceiverIsInTrouble(t *testing.T) {
 	require.False(t, cut.Throttled(), "an answer that broke off asks for nothing")
 }
 
-func TestABacklogIsRaised(t *testing.T) {
+func TestBacklog_Exceeded(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		backlog policy.Backlog
@@ -43,6 +43,6 @@ func TestABacklogIsRaised(t *testing.T) {
 		{"neither", policy.Backlog{OlderThan: time.Minute, MoreThan: 10}, time.Second, 1, false},
 		{"nothing is due", policy.Backlog{OlderThan: time.Minute, MoreThan: 10}, 0, 0, false},
 	} {
-		require.Equal(t, c.raised, c.backlog.Raised(c.oldest, c.pending), c.name)
+		require.Equal(t, c.raised, c.backlog.Exceeded(c.oldest, c.pending), c.name)
 	}
 }

@@ -1,12 +1,12 @@
-// Package policy decides what happens to a job: how long to wait on which rung, whether an answer is a success, when to
-// give up.
+// Package policy is Ringback's retry policy: the wait before each retry, which responses are a success, and when to give
+// up.
 //
-// Every function is pure. Times and randomness are given by the caller, no clock is read, nothing is remembered, and no
-// job is known here: decisions are made over the small types Terms, Result and Verdict. That makes the whole behaviour
-// a table that tests can hold, and lets the dispatcher walk a ladder of days in fake time.
+// Every function is pure. The caller passes time and randomness; the package reads no clock, keeps no state and does not
+// know jobs. Decisions are functions of the small types Terms, Result and Verdict, so that tests are tables and a ladder
+// of days runs in fake time.
 //
-// Settings are resolved field by field, job → topic → built-in, at every attempt, so that a changed topic policy holds
-// for jobs already registered. A zero (or nil) field means "not said here".
+// Settings are resolved field by field, job → topic → built-in, at every attempt, so that a changed topic policy applies
+// to jobs already registered. A zero or nil field is not set.
 //
-// All values are safe for concurrent use as long as nobody writes to them.
+// All values are safe for concurrent use as long as no goroutine writes to them.
 package policy

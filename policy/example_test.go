@@ -12,7 +12,7 @@ func ExampleJudge() {
 	topic := policy.Topic{Ladder: policy.Ladder{15 * time.Second, 3 * time.Minute}}
 	terms := topic.WithDefaults(policy.Builtin()).Terms(policy.Terms{})
 	for failed := 1; failed <= 3; failed++ {
-		v := policy.Judge(terms, policy.Result{Status: 500}, policy.Progress{Tries: failed}, 0)
+		v := policy.Judge(terms, policy.Result{Status: 500}, policy.Progress{FailedAttempts: failed}, 0)
 		fmt.Printf("%s wait=%s reason=%q\n", v.Kind, v.Wait, v.Reason)
 	}
 	// Output:
@@ -25,7 +25,7 @@ func ExampleJudge() {
 func ExampleJudge_retryAfter() {
 	terms := policy.Topic{}.WithDefaults(policy.Builtin()).Terms(policy.Terms{})
 	busy := policy.Result{Status: 429, RetryAfter: 2 * time.Minute}
-	v := policy.Judge(terms, busy, policy.Progress{Tries: 1}, 0)
+	v := policy.Judge(terms, busy, policy.Progress{FailedAttempts: 1}, 0)
 	fmt.Println(v.Kind, v.Wait, v.LaneWait)
 	// Output: again 2m0s 1m0s
 }

@@ -23,23 +23,23 @@ func giveUpOn(patterns ...string) func(*policy.Terms) {
 	return func(t *policy.Terms) { t.GiveUpOn = patterns }
 }
 
-func TestJudgeCountsTries(t *testing.T) {
+func TestJudge_CountsFailedAttempts(t *testing.T) {
 	failed := policy.Result{Status: 500}
 	for retries := range 4 {
 		for tries := 1; tries <= retries; tries++ {
-			got := policy.Judge(terms(func(t *policy.Terms) { t.Retries = &retries }), failed, policy.Progress{Tries: tries}, 0)
+			got := policy.Judge(terms(func(t *policy.Terms) { t.Retries = &retries }), failed, policy.Progress{FailedAttempts: tries}, 0)
 			require.Equal(t, policy.Again, got.Kind, "try %d with %d retries", tries, retries)
 		}
-		got := policy.Judge(terms(func(t *policy.Terms) { t.Retries = &retries }), failed, policy.Progress{Tries: retries + 1}, 0)
+		got := policy.Judge(terms(func(t *policy.Terms) { t.Retries = &retries }), failed, policy.Progress{FailedAttempts: retries + 1}, 0)
 		require.Equal(t, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExhausted}, got, "%d retries", retries)
 	}
-	last := policy.Judge(terms(), policy.Result{Status: 204}, policy.Progress{Tries: 100}, 0)
+	last := policy.Judge(terms(), policy.Result{Status: 204}, policy.Progress{FailedAttempts: 100}, 0)
 	require.Equal(t, policy.Delivered, last.Kind, "a success is one however late")
-	stopped := policy.Judge(terms(), policy.Result{Class: policy.ClassShutdown}, policy.Progress{Tries: 100}, 0)
+	stopped := policy.Judge(terms(), policy.Result{Class: policy.ClassShutdown}, policy.Progress{FailedAttempts: 100}, 0)
 	require.Equal(t, policy.Released, stopped.Kind, "our own stop costs nothing")
 }
 
-func TestJudgeGivesUpOnPatterns(t *testing.T) {
+func TestJudge_GivesUpOnPatterns(t *testing.T) {
 	for _, c := range []struct {
 		patterns []string
 		status   int
@@ -56,17 +56,17 @@ func TestJudgeGivesUpOnPatterns(t *testing.T) {
 		{[]string{"404", "5xx"}, 403, false},
 		{[]string{"2xx"}, 200, false}, // a success is none to give up on
 	} {
-		got := policy.Judge(terms(giveUpOn(c.patterns...)), policy.Result{Status: c.status}, policy.Progress{Tries: 1}, 0)
+		got := policy.Judge(terms(giveUpOn(c.patterns...)), policy.Result{Status: c.status}, policy.Progress{FailedAttempts: 1}, 0)
 		require.Equal(t, c.dead, got.Kind == policy.Dead, "%v on %d", c.patterns, c.status)
 		if c.dead {
 			require.Equal(t, policy.ReasonGaveUp, got.Reason)
 		}
 	}
-	got := policy.Judge(terms(giveUpOn("4xx")), policy.Result{Status: 404}, policy.Progress{Tries: 99}, 0)
+	got := policy.Judge(terms(giveUpOn("4xx")), policy.Result{Status: 404}, policy.Progress{FailedAttempts: 99}, 0)
 	require.Equal(t, policy.ReasonGaveUp, got.Reason, "giving up comes before being exhausted")
 }
 
-func TestJudgeWaits(t *testing.T) {
+func TestJudge_Waits(t *testing.T) {
 	for _, c := range []struct {
 		name               string
 		jitter, random     float64
@@ -82,14 +82,14 @@ func TestJudgeWaits(t *testing.T) {
 		{"a Retry-After of years", 0, 0, 10_000 * time.Hour, policy.MaxRetryAfter},
 		{"a negative Retry-After", 0, 0, -time.Hour, time.Minute},
 	} {
-		got := policy.Judge(terms(func(t *policy.Terms) { t.Jitter = c.jitter }), policy.Result{Status: 503, RetryAfter: c.retryAfter}, policy.Progress{Tries: 1}, c.random)
+		got := policy.Judge(terms(func(t *policy.Terms) { t.Jitter = c.jitter }), policy.Result{Status: 503, RetryAfter: c.retryAfter}, policy.Progress{FailedAttempts: 1}, c.random)
 		require.Equal(t, policy.Again, got.Kind, c.name)
 		require.Equal(t, c.wanted, got.Wait, c.name)
 	}
 }
 
 // What a receiver asks for concerns its whole lane when its status tells of itself rather than of the request.
-func TestJudgeHoldsTheLaneBack(t *testing.T) {
+func TestJudge_PutsACooldownOnTheLane(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		result     policy.Result
@@ -113,14 +113,14 @@ func TestJudgeHoldsTheLaneBack(t *testing.T) {
 		{"an answer that broke off", policy.Result{Status: 503, Class: policy.ClassReset, RetryAfter: time.Hour}, 1, policy.Again, time.Hour, 0},
 		{"a success", policy.Result{Status: 202, RetryAfter: time.Hour}, 1, policy.Delivered, 0, 0},
 	} {
-		got := policy.Judge(terms(), c.result, policy.Progress{Tries: c.tries}, 0)
+		got := policy.Judge(terms(), c.result, policy.Progress{FailedAttempts: c.tries}, 0)
 		require.Equal(t, c.kind, got.Kind, c.name)
 		require.Equal(t, c.wait, got.Wait, c.name)
 		require.Equal(t, c.lane, got.LaneWait, c.name)
 	}
 }
 
-func TestBefore(t *testing.T) {
+func TestCheckBefore(t *testing.T) {
 	day := terms(func(t *policy.Terms) { t.MaxAge = 24 * time.Hour })
 	for _, c := range []struct {
 		name    string
@@ -138,7 +138,7 @@ func TestBefore(t *testing.T) {
 		{"its own expiry is named first", 4, 48 * time.Hour, true, policy.ReasonExpired},
 		{"then the age", 4, 48 * time.Hour, false, policy.ReasonMaxAge},
 	} {
-		progress := policy.Progress{Tries: c.tries, Age: c.age, Expires: c.expired, ExpiresIn: -time.Millisecond}
+		progress := policy.Progress{FailedAttempts: c.tries, Age: c.age, Expires: c.expired, ExpiresIn: -time.Millisecond}
 		got, ok := policy.CheckBefore(day, progress)
 		require.Equal(t, c.reason == "", ok, c.name)
 		if !ok {
@@ -150,7 +150,7 @@ func TestBefore(t *testing.T) {
 }
 
 // A retry that could not be made any more is not waited for.
-func TestJudge_SchedulesNoRetryThatComesTooLate(t *testing.T) {
+func TestJudge_SchedulesNoRetryAfterTheExpiry(t *testing.T) {
 	hour := terms(func(t *policy.Terms) { t.MaxAge = time.Hour; t.Jitter = 0 }) // with a rung of a minute
 	for _, c := range []struct {
 		name     string
@@ -158,45 +158,45 @@ func TestJudge_SchedulesNoRetryThatComesTooLate(t *testing.T) {
 		result   policy.Result
 		reason   policy.Reason // empty: again
 	}{
-		{"no expiry", policy.Progress{Tries: 1}, policy.Result{Status: 500}, ""},
-		{"at the expiry", policy.Progress{Tries: 1, Expires: true, ExpiresIn: time.Minute}, policy.Result{Status: 500}, ""},
+		{"no expiry", policy.Progress{FailedAttempts: 1}, policy.Result{Status: 500}, ""},
+		{"at the expiry", policy.Progress{FailedAttempts: 1, Expires: true, ExpiresIn: time.Minute}, policy.Result{Status: 500}, ""},
 		{
 			"after the expiry",
-			policy.Progress{Tries: 1, Expires: true, ExpiresIn: time.Minute - time.Millisecond},
+			policy.Progress{FailedAttempts: 1, Expires: true, ExpiresIn: time.Minute - time.Millisecond},
 			policy.Result{Status: 500},
 			policy.ReasonExpired,
 		},
-		{"it has expired", policy.Progress{Tries: 1, Expires: true, ExpiresIn: -1}, policy.Result{Class: policy.ClassReset}, policy.ReasonExpired},
+		{"it has expired", policy.Progress{FailedAttempts: 1, Expires: true, ExpiresIn: -1}, policy.Result{Class: policy.ClassReset}, policy.ReasonExpired},
 		{
 			"the receiver asks for more than is left",
-			policy.Progress{Tries: 1, Expires: true, ExpiresIn: 5 * time.Minute},
+			policy.Progress{FailedAttempts: 1, Expires: true, ExpiresIn: 5 * time.Minute},
 			policy.Result{Status: 503, RetryAfter: 6 * time.Minute},
 			policy.ReasonExpired,
 		},
-		{"as old as it may be", policy.Progress{Tries: 1, Age: 59 * time.Minute}, policy.Result{Status: 500}, ""},
-		{"too old by then", policy.Progress{Tries: 1, Age: 59*time.Minute + 1}, policy.Result{Status: 500}, policy.ReasonMaxAge},
+		{"as old as it may be", policy.Progress{FailedAttempts: 1, Age: 59 * time.Minute}, policy.Result{Status: 500}, ""},
+		{"too old by then", policy.Progress{FailedAttempts: 1, Age: 59*time.Minute + 1}, policy.Result{Status: 500}, policy.ReasonMaxAge},
 		{
 			"its own expiry is named first",
-			policy.Progress{Tries: 1, Age: 2 * time.Hour, Expires: true},
+			policy.Progress{FailedAttempts: 1, Age: 2 * time.Hour, Expires: true},
 			policy.Result{Status: 500},
 			policy.ReasonExpired,
 		},
-		{"no retry is left anyway", policy.Progress{Tries: 4, Age: 2 * time.Hour, Expires: true}, policy.Result{Status: 500}, policy.ReasonExhausted},
+		{"no retry is left anyway", policy.Progress{FailedAttempts: 4, Age: 2 * time.Hour, Expires: true}, policy.Result{Status: 500}, policy.ReasonExhausted},
 	} {
 		got := policy.Judge(hour, c.result, c.progress, 0)
 		require.Equal(t, c.reason, got.Reason, c.name)
 		require.Equal(t, c.reason != "", got.Kind == policy.Dead, c.name)
 		require.Equal(t, min(c.result.RetryAfter, policy.MaxLaneWait), got.LaneWait, "its lane is held back all the same: %s", c.name)
 	}
-	late := policy.Progress{Tries: 1, Age: 2 * time.Hour, Expires: true, ExpiresIn: -time.Hour}
+	late := policy.Progress{FailedAttempts: 1, Age: 2 * time.Hour, Expires: true, ExpiresIn: -time.Hour}
 	require.Equal(t, policy.Delivered, policy.Judge(hour, policy.Result{Status: 200}, late, 0).Kind, "a success is one however late")
 	require.Equal(t, policy.Released, policy.Judge(hour, policy.Result{Class: policy.ClassShutdown}, late, 0).Kind)
 	require.Equal(t, policy.ReasonMaxAge, policy.Judge(terms(func(t *policy.Terms) {
 		t.MaxAge, t.Jitter = time.Hour, 1
-	}), policy.Result{Status: 500}, policy.Progress{Tries: 1, Age: 59 * time.Minute}, 0.5).Reason, "the stretched wait counts")
+	}), policy.Result{Status: 500}, policy.Progress{FailedAttempts: 1, Age: 59 * time.Minute}, 0.5).Reason, "the stretched wait counts")
 }
 
-func TestKindNames(t *testing.T) {
+func TestKind_String(t *testing.T) {
 	for kind, name := range map[policy.Kind]string{
 		0: "none", policy.Delivered: "delivered", policy.Again: "again", policy.Dead: "dead", policy.Released: "released", 99: "none",
 	} {
@@ -226,7 +226,7 @@ func FuzzJudge(f *testing.F) {
 			Success: policy.Success{BodyEquals: equals}, MaxAge: 24 * time.Hour,
 		}
 		progress := policy.Progress{
-			Tries: tries, Age: time.Duration(ageMs%(1<<40)) * time.Millisecond,
+			FailedAttempts: tries, Age: time.Duration(ageMs%(1<<40)) * time.Millisecond,
 			Expires: leftMs != 0, ExpiresIn: time.Duration(leftMs%(1<<40)) * time.Millisecond,
 		}
 		result := policy.Result{
@@ -267,7 +267,7 @@ func FuzzJudge(f *testing.F) {
 func TestJudge_LocalResources(t *testing.T) {
 	short := policy.Result{Class: policy.ClassLocalResources}
 	lives := func(left time.Duration) policy.Progress {
-		return policy.Progress{Tries: 100, Expires: true, ExpiresIn: left}
+		return policy.Progress{FailedAttempts: 100, Expires: true, ExpiresIn: left}
 	}
 	for _, c := range []struct {
 		name     string
@@ -275,7 +275,7 @@ func TestJudge_LocalResources(t *testing.T) {
 		random   float64
 		wanted   policy.Verdict
 	}{
-		{"however many tries", policy.Progress{Tries: 100}, 0, policy.Verdict{Kind: policy.Released, Wait: time.Second}},
+		{"however many tries", policy.Progress{FailedAttempts: 100}, 0, policy.Verdict{Kind: policy.Released, Wait: time.Second}},
 		{"spread", policy.Progress{}, 0.5, policy.Verdict{Kind: policy.Released, Wait: 1500 * time.Millisecond}},
 		{"in time", lives(1500 * time.Millisecond), 0.5, policy.Verdict{Kind: policy.Released, Wait: 1500 * time.Millisecond}},
 		{"once more before the expiry", lives(time.Second), 0.5, policy.Verdict{Kind: policy.Released, Wait: 100 * time.Millisecond}},

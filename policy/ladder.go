@@ -2,18 +2,18 @@ package policy
 
 import "time"
 
-// A Ladder holds the waits after the 1st, 2nd, … failed attempt. Past its end the last rung repeats.
+// Ladder is the backoff schedule: the waits after the 1st, 2nd, … failed attempt. Past its end the last rung repeats.
 // Each rung is 1 ms to 30 d; a ladder has 1 to 100 rungs.
 type Ladder []time.Duration
 
-// Limits of a ladder, enforced where requests are validated.
+// Limits of a ladder, enforced by package job.
 const (
 	MaxRungs = 100
 	MinRung  = time.Millisecond
 	MaxRung  = 30 * 24 * time.Hour
 )
 
-// DefaultLadder is the built-in ladder: nine rungs over a little more than 25 hours.
+// DefaultLadder returns the built-in ladder: nine rungs over a little more than 25 hours.
 func DefaultLadder() Ladder {
 	return Ladder{
 		15 * time.Second, 3 * time.Minute, 10 * time.Minute, 30 * time.Minute, 30 * time.Minute,
@@ -21,8 +21,8 @@ func DefaultLadder() Ladder {
 	}
 }
 
-// Rung is the wait after the given number of failed attempts, 1 for the first. An empty ladder waits MinRung, so that
-// no mistake turns into a hot loop without any wait.
+// Rung returns the wait after the given number of failed attempts, from 1. An empty ladder returns MinRung, never zero, so
+// that retries cannot become a busy loop.
 func (l Ladder) Rung(failed int) time.Duration {
 	if len(l) == 0 {
 		return MinRung
@@ -30,7 +30,7 @@ func (l Ladder) Rung(failed int) time.Duration {
 	return l[min(max(failed, 1), len(l))-1]
 }
 
-// Span is the sum of the waits that the given number of retries takes, without jitter.
+// Span returns the sum of the waits of the given number of retries, without jitter.
 func (l Ladder) Span(retries int) time.Duration {
 	var span time.Duration
 	for i := 1; i <= min(retries, len(l)); i++ {

@@ -5,34 +5,34 @@ import (
 	"time"
 )
 
-// Lane holds the settings of one lane, each over its topic's. The zero value says nothing.
+// Lane holds the settings of one lane. Each overrides its topic's; zero fields are not set.
 type Lane struct {
-	// URL serves the lane's jobs that name none.
+	// URL is the target of the lane's jobs without a URL.
 	URL string `json:"url,omitempty"`
-	// Headers are sent with every attempt, over the topic's of the same name and under the job's. Names are canonical.
+	// Headers are sent with every attempt. They override the topic's and are overridden by the job's. Names are canonical.
 	Headers map[string][]string `json:"headers,omitempty"`
-	// Secrets sign the lane's attempts instead of the topic's; none: the topic's do.
+	// Secrets sign the lane's attempts instead of the topic's.
 	Secrets []Secret `json:"secrets,omitempty"`
-	// LaneConcurrency and LaneRate stand for the topic's; zero: the topic's hold.
+	// LaneConcurrency and LaneRate override the topic's.
 	LaneConcurrency int  `json:"lane_concurrency,omitempty"`
 	LaneRate        Rate `json:"lane_rate,omitzero"`
-	// Paused lanes accept jobs and attempt none.
+	// Paused stops attempts; jobs are still accepted.
 	Paused bool `json:"paused,omitempty"`
 }
 
-// IsZero reports whether the lane says nothing.
+// IsZero reports whether no setting is set.
 func (l Lane) IsZero() bool {
 	return l.URL == "" && len(l.Headers) == 0 && len(l.Secrets) == 0 && l.LaneConcurrency == 0 && l.LaneRate == Rate{} && !l.Paused
 }
 
-// Limits are what an engine must know of a queue's policy at a claim.
+// Limits is the part of a queue's policy that an engine needs at a claim.
 type Limits struct {
 	Paused      bool
 	Concurrency int
 	Rate        Rate
 }
 
-// Limits resolves a lane's against its topic's, which must be complete. A pause of either holds.
+// Limits resolves the limits of a lane of t, which must be complete. A queue is paused if its topic or its lane is.
 func (t Topic) Limits(l Lane) Limits {
 	limits := Limits{
 		Paused: t.Paused || l.Paused, Concurrency: cmp.Or(l.LaneConcurrency, t.LaneConcurrency), Rate: t.LaneRate,
@@ -43,12 +43,12 @@ func (t Topic) Limits(l Lane) Limits {
 	return limits
 }
 
-// A Secret signs requests. Its value is as a store may keep it: sealed, unless the installation has no key to seal with.
+// Secret is a signing secret. Its value is in its stored form: encrypted if the installation has a secret key.
 type Secret struct {
 	ID        string    `json:"id"`
 	CreatedAt time.Time `json:"created_at"`
 	Value     Sealed    `json:"value"`
 }
 
-// MaxSecrets is how many secrets a topic or a lane has at most: each signs every attempt.
+// MaxSecrets is the largest number of secrets of a topic or a lane. Each signs every attempt.
 const MaxSecrets = 8

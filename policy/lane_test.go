@@ -9,7 +9,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-func TestALaneSaysNothingUntilAFieldIsSet(t *testing.T) {
+func TestLane_IsZero(t *testing.T) {
 	require.True(t, policy.Lane{}.IsZero())
 	require.True(t, policy.Lane{Headers: map[string][]string{}, Secrets: []policy.Secret{}}.IsZero())
 	for name, lane := range map[string]policy.Lane{
@@ -24,7 +24,7 @@ func TestALaneSaysNothingUntilAFieldIsSet(t *testing.T) {
 	}
 }
 
-func TestLimitsAreTheLanesOverTheTopics(t *testing.T) {
+func TestLimits_LaneOverridesTopic(t *testing.T) {
 	slow, fast := policy.Rate{Starts: 1, Per: time.Minute}, policy.Rate{Starts: 100, Per: time.Second}
 	for _, c := range []struct {
 		name   string
@@ -32,7 +32,7 @@ func TestLimitsAreTheLanesOverTheTopics(t *testing.T) {
 		lane   policy.Lane
 		wanted policy.Limits
 	}{
-		{"nothing said", policy.Topic{}, policy.Lane{}, policy.Limits{Concurrency: 32}},
+		{"unset", policy.Topic{}, policy.Lane{}, policy.Limits{Concurrency: 32}},
 		{
 			"the topic's",
 			policy.Topic{LaneConcurrency: 4, LaneRate: slow, Rate: fast},
@@ -58,7 +58,7 @@ func TestLimitsAreTheLanesOverTheTopics(t *testing.T) {
 	}
 }
 
-func TestARateNeedsBothItsParts(t *testing.T) {
+func TestRate_LimitedNeedsStartsAndPer(t *testing.T) {
 	require.False(t, policy.Rate{}.Limited())
 	require.False(t, policy.Rate{Starts: 1}.Limited())
 	require.False(t, policy.Rate{Per: time.Second}.Limited())

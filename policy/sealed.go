@@ -6,8 +6,8 @@ import (
 	"log/slog"
 )
 
-// Sealed is a secret's text in the form in which it is kept. It prints as [redacted], by whatever verb and to every log;
-// its JSON form, which stores keep, is the text. So a value that holds one is never logged in its JSON form.
+// Sealed is the stored form of a secret. It prints as [redacted] by every verb and in every log. Its JSON form, which
+// stores keep, is the text itself: never log values that contain one as JSON.
 type Sealed string
 
 const redacted = "[redacted]"
@@ -15,7 +15,7 @@ const redacted = "[redacted]"
 // String hides the text.
 func (Sealed) String() string { return redacted }
 
-// Format hides the text from every verb: fmt prints what it takes for the wrong one in full.
+// Format hides the text from every verb: fmt prints a value in full when the verb does not fit.
 func (Sealed) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 // LogValue hides the text from a log in JSON.
@@ -26,7 +26,7 @@ func (s Secret) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("id", s.ID), slog.Time("created_at", s.CreatedAt), slog.String("value", redacted))
 }
 
-// Format hides the key: a pointer inside of something else is printed past the methods of what it leads to.
+// Format hides the key: fmt does not call the methods of a pointer inside another value.
 func (c ClientCert) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "{%s %s}", c.Chain, redacted) }
 
 // LogValue hides the key from a log in JSON.

@@ -29,7 +29,7 @@ func holders() []any {
 	}
 }
 
-func TestASealedTextIsNotPrinted(t *testing.T) {
+func TestSealed_IsNotPrinted(t *testing.T) {
 	for _, v := range holders() {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t", "%10.3s"} {
 			got := fmt.Sprintf(verb, v)
@@ -42,7 +42,7 @@ func TestASealedTextIsNotPrinted(t *testing.T) {
 	require.Equal(t, "[redacted]", fmt.Sprintf("%#v", policy.Sealed(secret)))
 }
 
-func TestASealedTextIsNotLogged(t *testing.T) {
+func TestSealed_IsNotLogged(t *testing.T) {
 	var text, inJSON bytes.Buffer
 	for _, v := range holders() {
 		slog.New(slog.NewTextHandler(&text, nil)).Info("x", "v", v)
@@ -58,7 +58,7 @@ func TestASealedTextIsNotLogged(t *testing.T) {
 }
 
 // A store keeps the text itself.
-func TestASealedTextSurvivesItsJSON(t *testing.T) {
+func TestSealed_RoundTripsJSON(t *testing.T) {
 	given := policy.Secret{ID: "s1", CreatedAt: time.UnixMilli(1_700_000_000_000).UTC(), Value: secret}
 	text, err := json.Marshal(given)
 	require.NoError(t, err)

@@ -5,44 +5,43 @@ import (
 	"strings"
 )
 
-// Success says which answers are one. The zero value takes 2xx, whatever the body.
+// Success defines which responses are a success. The zero value is any 2xx.
 type Success struct {
-	// Status lists statuses ("200") and classes ("2xx"); none: 2xx.
+	// Status lists statuses ("200") and classes ("2xx"); empty: 2xx.
 	Status []string `json:"status,omitempty"`
-	// BodyEquals is what the body must be, white space around either left out; empty: anything.
+	// BodyEquals must equal the body, ignoring surrounding white space; empty: any body.
 	BodyEquals string `json:"body_equals,omitempty"`
-	// BodyContains is what the body must hold; empty: anything.
+	// BodyContains must be a substring of the body; empty: any body.
 	BodyContains string `json:"body_contains,omitempty"`
 }
 
-// MaxSuccessBody bounds what a success may ask of a body, in bytes: what lies beyond the first 64 KiB of an answer is not
-// read.
+// MaxSuccessBody bounds BodyEquals and BodyContains, in bytes. Only the first 64 KiB of a response are read.
 const MaxSuccessBody = 4 << 10
 
-// okStatus is what Success means by no Status.
-var okStatus = []string{"2xx"}
+// defaultSuccess is the default of Success.Status.
+var defaultSuccess = []string{"2xx"}
 
-// IsZero reports whether nothing is said.
+// IsZero reports whether no field is set.
 func (s Success) IsZero() bool {
 	return len(s.Status) == 0 && s.BodyEquals == "" && s.BodyContains == ""
 }
 
-// ReadsBody reports whether the body matters.
+// ReadsBody reports whether the response body is needed.
 func (s Success) ReadsBody() bool { return s.BodyEquals != "" || s.BodyContains != "" }
 
-// judge reports whether an answer is a success; note says why not when its status would be one.
+// judge reports whether a response is a success. note describes a mismatch of the body.
 func (s Success) judge(status int, body []byte) (ok bool, note string) {
 	patterns := s.Status
 	if len(patterns) == 0 {
-		patterns = okStatus
+		patterns = defaultSuccess
 	}
 	switch {
-	case !matches(patterns, status):
+	case !matchesStatus(patterns, status):
 		return false, ""
 	case s.BodyEquals != "" && !bytes.Equal(bytes.TrimSpace(body), []byte(strings.TrimSpace(s.BodyEquals))):
-		return false, "the body of the answer is not what success.body_equals asks for"
+		return false, "response body does not equal success.body_equals"
 	case s.BodyContains != "" && !bytes.Contains(body, []byte(s.BodyContains)):
-		return false, "the body of the answer does not hold what success.body_contains asks for"
+		return false, "response body does not contain success.body_contains"
 	}
 	return true, ""
 }

@@ -11,11 +11,11 @@ import (
 
 // Notes that say why an answer with a good status is none.
 const (
-	notEqual   = "the body of the answer is not what success.body_equals asks for"
-	notContain = "the body of the answer does not hold what success.body_contains asks for"
+	notEqual   = "response body does not equal success.body_equals"
+	notContain = "response body does not contain success.body_contains"
 )
 
-func TestASuccessIsWhatThePolicySays(t *testing.T) {
+func TestSuccess_MatchesStatusAndBody(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		success policy.Success
@@ -24,8 +24,8 @@ func TestASuccessIsWhatThePolicySays(t *testing.T) {
 		ok      bool
 		note    string
 	}{
-		{"2xx, nothing said", policy.Success{}, 299, "whatever", true, ""},
-		{"4xx, nothing said", policy.Success{}, 404, "", false, ""},
+		{"2xx, no body rule", policy.Success{}, 299, "whatever", true, ""},
+		{"4xx, no body rule", policy.Success{}, 404, "", false, ""},
 		{"a status that is asked for", policy.Success{Status: []string{"201", "3xx"}}, 302, "", true, ""},
 		{"a status that is not asked for", policy.Success{Status: []string{"201", "3xx"}}, 200, "", false, ""},
 
@@ -46,7 +46,7 @@ func TestASuccessIsWhatThePolicySays(t *testing.T) {
 		{"bytes that are no text", policy.Success{BodyContains: "\xff"}, 200, "a\xffb", true, ""},
 	} {
 		given := terms(func(t *policy.Terms) { t.Success = c.success })
-		got := policy.Judge(given, policy.Result{Status: c.status, Body: []byte(c.body)}, policy.Progress{Tries: 1}, 0)
+		got := policy.Judge(given, policy.Result{Status: c.status, Body: []byte(c.body)}, policy.Progress{FailedAttempts: 1}, 0)
 		wanted := policy.Verdict{Kind: policy.Delivered}
 		if !c.ok {
 			wanted = policy.Verdict{Kind: policy.Again, Wait: time.Minute, Note: c.note}
@@ -55,15 +55,15 @@ func TestASuccessIsWhatThePolicySays(t *testing.T) {
 	}
 }
 
-func TestANoteStaysWithWhateverFollows(t *testing.T) {
+func TestJudge_KeepsTheNote(t *testing.T) {
 	given := terms(func(t *policy.Terms) { t.Success.BodyContains = "ok" }, giveUpOn("202"))
-	got := policy.Judge(given, policy.Result{Status: 202}, policy.Progress{Tries: 1}, 0)
+	got := policy.Judge(given, policy.Result{Status: 202}, policy.Progress{FailedAttempts: 1}, 0)
 	require.Equal(t, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp, Note: notContain}, got)
-	got = policy.Judge(given, policy.Result{Status: 200}, policy.Progress{Tries: 4}, 0)
+	got = policy.Judge(given, policy.Result{Status: 200}, policy.Progress{FailedAttempts: 4}, 0)
 	require.Equal(t, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExhausted, Note: notContain}, got)
 }
 
-func TestASuccessKnowsWhetherItReadsTheBody(t *testing.T) {
+func TestSuccess_ReadsBody(t *testing.T) {
 	for _, c := range []struct {
 		success policy.Success
 		zero    bool

@@ -86,7 +86,7 @@ var verdicts = []struct {
 		bands: []band{
 			{200, 299, policy.Verdict{
 				Kind: policy.Again, Wait: time.Minute,
-				Note: "the body of the answer is not what success.body_equals asks for",
+				Note: "response body does not equal success.body_equals",
 			}},
 			{410, 410, dead(policy.ReasonGaveUp)},
 		},
@@ -152,7 +152,7 @@ func waiting(lane time.Duration) policy.Verdict {
 	return policy.Verdict{Kind: policy.Again, Wait: 2 * time.Minute, LaneWait: lane}
 }
 
-func TestEveryStatusHasItsVerdictUnderEveryPolicy(t *testing.T) {
+func TestJudge_EveryStatusUnderEveryPolicy(t *testing.T) {
 	for _, row := range verdicts {
 		given, result := terms(), row.result
 		if row.change != nil {
@@ -166,16 +166,16 @@ func TestEveryStatusHasItsVerdictUnderEveryPolicy(t *testing.T) {
 				}
 			}
 			result.Status = status
-			require.Equal(t, wanted, policy.Judge(given, result, policy.Progress{Tries: max(row.tries, 1)}, 0), "%s: status %d", row.name, status)
+			require.Equal(t, wanted, policy.Judge(given, result, policy.Progress{FailedAttempts: max(row.tries, 1)}, 0), "%s: status %d", row.name, status)
 		}
 	}
 }
 
 // A number that is no status is never a success, and nothing gives up on it.
-func TestWhatIsNoStatusIsTriedAgain(t *testing.T) {
+func TestJudge_RetriesInvalidStatuses(t *testing.T) {
 	given := terms(giveUpOn("2xx", "-xx", "0xx", "1xx"))
 	for _, status := range []int{-220, -22, -1, 0, 2, 20, 99, 1000, 2000, 1 << 40} {
-		require.Equal(t, again, policy.Judge(given, policy.Result{Status: status}, policy.Progress{Tries: 1}, 0), "status %d", status)
+		require.Equal(t, again, policy.Judge(given, policy.Result{Status: status}, policy.Progress{FailedAttempts: 1}, 0), "status %d", status)
 	}
 }
 
@@ -210,7 +210,7 @@ var classes = map[policy.ErrorClass]struct {
 	policy.ClassOther:          {verdict: again, away: true},
 }
 
-func TestEveryErrorClassHasItsVerdict(t *testing.T) {
+func TestJudge_EveryErrorClass(t *testing.T) {
 	for _, text := range constants(t, "ErrorClass") {
 		class := policy.ErrorClass(text)
 		if class == policy.ClassNone {
@@ -221,11 +221,11 @@ func TestEveryErrorClassHasItsVerdict(t *testing.T) {
 		require.Equal(t, row.timeout, class.Timeout(), class)
 		for _, status := range []int{0, 200, 404, 410, 429, 503} {
 			result := policy.Result{Class: class, Status: status, NonRetryable: true}
-			require.Equal(t, row.verdict, policy.Judge(terms(), result, policy.Progress{Tries: 1}, 0), "class %s with status %d", class, status)
+			require.Equal(t, row.verdict, policy.Judge(terms(), result, policy.Progress{FailedAttempts: 1}, 0), "class %s with status %d", class, status)
 			require.Equal(t, row.away, result.Unavailable(), class)
 			require.False(t, result.Throttled(), class)
 		}
-		last := policy.Judge(terms(), policy.Result{Class: class}, policy.Progress{Tries: 4}, 0)
+		last := policy.Judge(terms(), policy.Result{Class: class}, policy.Progress{FailedAttempts: 4}, 0)
 		if row.verdict == again {
 			require.Equal(t, dead(policy.ReasonExhausted), last, class)
 		} else {
@@ -235,7 +235,7 @@ func TestEveryErrorClassHasItsVerdict(t *testing.T) {
 	require.False(t, policy.ClassNone.Timeout())
 }
 
-func TestReasonsListsEveryReasonOnce(t *testing.T) {
+func TestReasons_ListsEveryReasonOnce(t *testing.T) {
 	var listed []string
 	for _, reason := range policy.Reasons() {
 		listed = append(listed, string(reason))

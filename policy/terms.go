@@ -5,94 +5,92 @@ import (
 	"time"
 )
 
-// Terms are the settings that decide over one job's attempts. A job carries the ones it was registered with (Ladder,
-// Retries, Timeout, OnDelivered, OnDead; the rest stay zero), and Topic.Terms resolves them against the topic's policy.
+// Terms are the settings of one job's attempts. A job carries those it was registered with (Ladder, Retries, Timeout,
+// OnDelivered, OnDead; the rest stay zero), and Topic.Terms resolves them against the topic's policy.
 type Terms struct {
-	// Ladder is the job's own ladder; nil takes the topic's.
+	// Ladder is the job's own ladder; nil: the topic's.
 	Ladder Ladder `json:"ladder,omitempty"`
-	// Retries is the number of requests after the first, 0 to 1000; nil takes the length of the job's own ladder,
-	// else the topic's retries.
+	// Retries is the number of attempts after the first, 0 to 1000; nil: the length of the job's own ladder, else the
+	// topic's retries.
 	Retries *int `json:"retries,omitempty"`
-	// Timeout limits a whole attempt, from name look-up to the last byte of the answer: 100 ms to 10 m; zero takes
-	// the topic's.
+	// Timeout limits a whole attempt, from name look-up to the last byte of the response: 100 ms to 10 m; zero: the
+	// topic's.
 	Timeout time.Duration `json:"timeout,omitempty"`
 
-	// OnDelivered and OnDead are told of the job's end; nil takes the topic's.
+	// OnDelivered and OnDead are sent at the job's end; nil: the topic's.
 	OnDelivered *Callback `json:"on_delivered,omitempty"`
 	OnDead      *Callback `json:"on_dead,omitempty"`
 
-	// Jitter stretches each wait by up to this share of itself, 0 to 1; never shortens it. Set by Topic.Terms.
+	// Jitter lengthens each wait by up to this share of it, 0 to 1. Set by Topic.Terms.
 	Jitter float64 `json:"-"`
-	// MaxAge is the time after a round's first due moment at which a job dies whatever its ladder says. Set by
-	// Topic.Terms.
+	// MaxAge is the time after a generation's first due time after which the job is dead. Set by Topic.Terms.
 	MaxAge time.Duration `json:"-"`
-	// GiveUpOn holds statuses ("410") and classes ("4xx") that end a job at once. Set by Topic.Terms.
+	// GiveUpOn lists statuses ("410") and classes ("4xx") after which the job is dead. Set by Topic.Terms.
 	GiveUpOn []string `json:"-"`
-	// Success says which answers are one. Set by Topic.Terms.
+	// Success defines which responses are a success. Set by Topic.Terms.
 	Success Success `json:"-"`
 }
 
-// Topic is the policy of a topic. The zero value says nothing and takes every built-in default.
+// Topic is the policy of a topic. Zero fields take their built-in default.
 type Topic struct {
 	Ladder  Ladder   `json:"ladder,omitempty"`
 	Retries *int     `json:"retries,omitempty"` // nil: the ladder's length
 	Jitter  *float64 `json:"jitter,omitempty"`  // nil: 0.1
 	// Timeout of an attempt, 100 ms to 10 m; zero: 10 s.
 	Timeout time.Duration `json:"timeout,omitempty"`
-	// MaxAge ends a job, see Terms.MaxAge; zero: the span of the job's ladder + 24 h.
+	// MaxAge is Terms.MaxAge; zero: the span of the job's ladder + 24 h.
 	MaxAge time.Duration `json:"max_age,omitempty"`
-	// Workers is the number of attempts in flight of this topic in each process, 1 to 10,000; zero: 256.
+	// Workers is the largest number of attempts in flight of the topic per process, 1 to 10,000; zero: 256.
 	Workers int `json:"workers,omitempty"`
-	// LaneConcurrency is the number of attempts in flight to one lane, all processes together, 1 to 10,000; zero: 32.
+	// LaneConcurrency is the largest number of attempts in flight per lane, over all processes, 1 to 10,000; zero: 32.
 	LaneConcurrency int `json:"lane_concurrency,omitempty"`
-	// Rate bounds the starts of the topic's attempts, LaneRate those of each of its lanes, all processes together; zero:
-	// nothing does.
+	// Rate limits the attempts of the topic, LaneRate those of each lane, over all processes; zero: no limit.
 	Rate     Rate `json:"rate,omitzero"`
 	LaneRate Rate `json:"lane_rate,omitzero"`
-	// URL serves jobs that name none.
+	// URL is the target of jobs without a URL.
 	URL string `json:"url,omitempty"`
-	// Headers are sent with every attempt; a job's own header of the same name replaces them. Names are canonical.
+	// Headers are sent with every attempt. A job's header of the same name overrides. Names are canonical.
 	Headers map[string][]string `json:"headers,omitempty"`
-	// GiveUpOn lists statuses after which a job is dead at once; nil: ["410"], empty: none.
+	// GiveUpOn lists statuses and classes after which a job is dead; nil: ["410"], empty: none.
 	GiveUpOn []string `json:"give_up_on,omitzero"`
-	// Success says which answers are one; zero: 2xx.
+	// Success defines which responses are a success; zero: 2xx.
 	Success Success `json:"success,omitzero"`
-	// Breaker guards each lane; zero: opens for 30 s after 10 failures in a row.
+	// Breaker configures the breaker of each lane; zero: opens for 30 s after 10 consecutive failures.
 	Breaker Breaker `json:"breaker,omitzero"`
-	// OnDelivered and OnDead are told of the end of jobs that name nobody themselves; nil: nobody is.
+	// OnDelivered and OnDead are sent at the end of jobs without their own; nil: none.
 	OnDelivered *Callback `json:"on_delivered,omitempty"`
 	OnDead      *Callback `json:"on_dead,omitempty"`
-	// OnBacklog is told when the topic has a backlog, and when it is over; nil: nobody is.
+	// OnBacklog is the alert on the topic's backlog; nil: none.
 	OnBacklog *Backlog `json:"on_backlog,omitempty"`
-	// Secrets sign every attempt, the newest first; none: attempts are not signed.
+	// Secrets sign every attempt, newest first; none: attempts are not signed.
 	Secrets []Secret `json:"secrets,omitempty"`
-	// ClientCert proves to receivers who we are; nil: nothing does.
+	// ClientCert is the TLS client certificate; nil: none.
 	ClientCert *ClientCert `json:"client_cert,omitempty"`
-	// KeepDelivered and KeepDead say what is kept of ended jobs; cancelled ones are kept like delivered ones.
+	// KeepDelivered and KeepDead are the retention of ended jobs. Cancelled jobs are kept like delivered ones.
 	KeepDelivered Retention `json:"keep_delivered,omitzero"`
 	KeepDead      Retention `json:"keep_dead,omitzero"`
-	// IDWindow is how long after its job's end an id chosen by a client is remembered; nil: 1 h.
+	// IDWindow is how long an id chosen by a client stays reserved after its job's end; nil: 1 h.
 	IDWindow *time.Duration `json:"id_window,omitempty"`
-	// Paused topics accept jobs and attempt none.
+	// Paused stops attempts; jobs are still accepted.
 	Paused bool `json:"paused,omitempty"`
 }
 
-// Retention bounds what is kept of ended jobs: whichever bound is reached first removes the oldest. A nil field takes the
-// default, zero keeps none.
+// Retention bounds the ended jobs that are kept. The oldest are removed when any bound is exceeded. A nil field takes the
+// default; zero keeps none.
 type Retention struct {
 	For      *time.Duration `json:"for,omitempty"`
 	Max      *int64         `json:"max,omitempty"`
 	MaxBytes *int64         `json:"max_bytes,omitempty"`
 }
 
-// ClientCert is a certificate for TLS with its key.
+// ClientCert is a TLS client certificate with its key.
 type ClientCert struct {
-	Chain string `json:"chain"` // PEM, the certificate first
-	Key   Sealed `json:"key"`   // PEM, in the form in which it is kept
+	Chain string `json:"chain"` // PEM, leaf certificate first
+	Key   Sealed `json:"key"`   // PEM, in its stored form
 }
 
-// Builtin is the policy under every topic's, with every field set but those that are empty by default (URL, Headers,
-// rates, callbacks, secrets; MaxAge and Retries, which follow the ladder).
+// Builtin returns the default policy. Unset are the fields that are empty by default (URL, Headers, rates, callbacks,
+// secrets) and those derived from the ladder (MaxAge, Retries).
 func Builtin() Topic {
 	return Topic{
 		Ladder:          DefaultLadder(),
@@ -108,7 +106,7 @@ func Builtin() Topic {
 	}
 }
 
-// WithDefaults fills every field that t does not say with base's, and returns the result.
+// WithDefaults returns t with every unset field taken from base.
 func (t Topic) WithDefaults(base Topic) Topic {
 	if t.Ladder == nil {
 		t.Ladder = base.Ladder
@@ -181,15 +179,15 @@ func (k Retention) withDefaults(base Retention) Retention {
 	return k
 }
 
-// graceAfterLadder is added to the ladder's span for the default MaxAge.
-const graceAfterLadder = 24 * time.Hour
+// maxAgeMargin is added to the ladder's span for the default MaxAge.
+const maxAgeMargin = 24 * time.Hour
 
-// Terms resolves what a job asked for against the policy t, which must be complete (the result of Over).
-func (t Topic) Terms(asked Terms) Terms {
-	terms := asked
+// Terms resolves a job's terms against the policy t, which must be complete (see WithDefaults).
+func (t Topic) Terms(own Terms) Terms {
+	terms := own
 	if terms.Retries == nil {
-		if len(asked.Ladder) > 0 {
-			terms.Retries = new(len(asked.Ladder))
+		if len(own.Ladder) > 0 {
+			terms.Retries = new(len(own.Ladder))
 		} else {
 			terms.Retries = t.Retries
 		}
@@ -207,7 +205,7 @@ func (t Topic) Terms(asked Terms) Terms {
 	terms.OnDead = cmp.Or(terms.OnDead, t.OnDead)
 	terms.MaxAge = t.MaxAge
 	if terms.MaxAge == 0 {
-		terms.MaxAge = terms.Ladder.Span(*terms.Retries) + graceAfterLadder
+		terms.MaxAge = terms.Ladder.Span(*terms.Retries) + maxAgeMargin
 	}
 	return terms
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-func TestDefaultLadderIsNineRungsOverTwentyFiveHours(t *testing.T) {
+func TestDefaultLadder_HasNineRungsOver25Hours(t *testing.T) {
 	ladder := policy.DefaultLadder()
 	var names []string
 	for _, rung := range ladder {
@@ -22,7 +22,7 @@ func TestDefaultLadderIsNineRungsOverTwentyFiveHours(t *testing.T) {
 	require.Equal(t, 15*time.Second, policy.DefaultLadder()[0], "a caller's change reached the built-in ladder")
 }
 
-func TestRung(t *testing.T) {
+func TestLadder_Rung(t *testing.T) {
 	ladder := policy.Ladder{time.Second, time.Minute, time.Hour}
 	for failed, wanted := range map[int]time.Duration{
 		-1: time.Second, 0: time.Second, 1: time.Second, 2: time.Minute, 3: time.Hour, 4: time.Hour, 1000: time.Hour,
@@ -32,7 +32,7 @@ func TestRung(t *testing.T) {
 	require.Equal(t, policy.MinRung, policy.Ladder(nil).Rung(1), "no ladder is no hot loop")
 }
 
-func TestSpan(t *testing.T) {
+func TestLadder_Span(t *testing.T) {
 	ladder := policy.Ladder{time.Second, time.Minute}
 	for retries, wanted := range map[int]time.Duration{
 		0: 0, 1: time.Second, 2: 61 * time.Second, 3: 121 * time.Second, 12: 661 * time.Second,
@@ -48,7 +48,7 @@ func TestSpan(t *testing.T) {
 }
 
 // Each field is resolved by itself: job, then topic, then built-in.
-func TestTermsResolveFieldByField(t *testing.T) {
+func TestTerms_ResolvesFieldByField(t *testing.T) {
 	base := policy.Builtin()
 	own := policy.Ladder{time.Second, time.Minute}
 	topics := policy.Ladder{time.Hour, time.Hour, time.Hour}
@@ -60,7 +60,7 @@ func TestTermsResolveFieldByField(t *testing.T) {
 		retries int
 		timeout time.Duration
 	}{
-		{"nothing said", policy.Topic{}, policy.Terms{}, policy.DefaultLadder(), 9, 10 * time.Second},
+		{"unset", policy.Topic{}, policy.Terms{}, policy.DefaultLadder(), 9, 10 * time.Second},
 		{"the topic's ladder sets its retries", policy.Topic{Ladder: topics}, policy.Terms{}, topics, 3, 10 * time.Second},
 		{"the topic's retries stay with its ladder", policy.Topic{Ladder: topics, Retries: new(7)}, policy.Terms{}, topics, 7, 10 * time.Second},
 		{"the topic's retries over the built-in ladder", policy.Topic{Retries: new(2)}, policy.Terms{}, policy.DefaultLadder(), 2, 10 * time.Second},
@@ -80,19 +80,19 @@ func TestTermsResolveFieldByField(t *testing.T) {
 	}
 }
 
-func TestTermsTakeTheRestFromTheTopic(t *testing.T) {
+func TestTerms_TakesTheRestFromTheTopic(t *testing.T) {
 	topic := policy.Topic{MaxAge: time.Hour, Jitter: new(0.0), GiveUpOn: []string{}}.WithDefaults(policy.Builtin())
 	got := topic.Terms(policy.Terms{Jitter: 0.9, MaxAge: time.Minute, GiveUpOn: []string{"4xx"}})
 	require.Equal(t, time.Hour, got.MaxAge)
 	require.Zero(t, got.Jitter)
-	require.Empty(t, got.GiveUpOn, "an empty list is something said")
+	require.Empty(t, got.GiveUpOn, "an empty list is set")
 
 	topic.Success = policy.Success{Status: []string{"202"}}
 	require.Equal(t, topic.Success, topic.Terms(policy.Terms{Success: policy.Success{Status: []string{"5xx"}}}).Success)
 }
 
-// Whom a job's end is told to, the job says, else its topic.
-func TestTermsNameWhomToTell(t *testing.T) {
+// The job's callbacks override the topic's.
+func TestTerms_ResolvesCallbacks(t *testing.T) {
 	own, topics := &policy.Callback{URL: "http://job.example/"}, &policy.Callback{URL: "http://topic.example/"}
 	topic := policy.Topic{OnDead: topics}.WithDefaults(policy.Builtin())
 	got := topic.Terms(policy.Terms{})
@@ -103,7 +103,7 @@ func TestTermsNameWhomToTell(t *testing.T) {
 	require.Equal(t, own, got.OnDelivered)
 }
 
-func TestOverFillsWhatIsNotSaid(t *testing.T) {
+func TestWithDefaults_FillsUnsetFields(t *testing.T) {
 	base := policy.Builtin()
 	require.Equal(t, new(9), policy.Topic{}.WithDefaults(base).Retries)
 	base.Retries = new(9)
@@ -124,9 +124,9 @@ func TestOverFillsWhatIsNotSaid(t *testing.T) {
 		KeepDead:      policy.Retention{For: new(time.Minute), Max: new(int64(1)), MaxBytes: new(int64(2))},
 		IDWindow:      new(time.Duration(0)), Paused: true,
 	}
-	require.Equal(t, full, full.WithDefaults(base), "what is said stays, zero too")
+	require.Equal(t, full, full.WithDefaults(base), "set fields are kept, also zeros")
 	require.Equal(t, full, policy.Topic{Paused: true}.WithDefaults(full))
-	require.Empty(t, policy.Topic{Secrets: []policy.Secret{}}.WithDefaults(full).Secrets, "none is something said")
+	require.Empty(t, policy.Topic{Secrets: []policy.Secret{}}.WithDefaults(full).Secrets, "an empty list is set")
 	require.Equal(t, policy.Breaker{Failures: new(0), Open: time.Hour},
 		policy.Topic{Breaker: policy.Breaker{Open: time.Hour}}.WithDefaults(full).Breaker, "the breaker is filled field by field")
 	require.Equal(t, full.Rate, policy.Topic{Rate: policy.Rate{Starts: 5}}.WithDefaults(full).Rate, "half a rate is none")
@@ -134,14 +134,14 @@ func TestOverFillsWhatIsNotSaid(t *testing.T) {
 		policy.Topic{KeepDead: policy.Retention{For: new(time.Hour)}}.WithDefaults(full).KeepDead, "bounds are filled one by one")
 }
 
-// A paused base pauses nobody else's topic: that is said topic by topic.
-func TestOverDoesNotInheritPaused(t *testing.T) {
+// Paused is not inherited.
+func TestWithDefaults_DoesNotInheritPaused(t *testing.T) {
 	base := policy.Builtin()
 	base.Paused = true
 	require.False(t, policy.Topic{}.WithDefaults(base).Paused)
 }
 
-func TestBuiltinIsComplete(t *testing.T) {
+func TestBuiltin_IsComplete(t *testing.T) {
 	got := policy.Builtin()
 	require.NotNil(t, got.Jitter)
 	require.NotNil(t, got.IDWindow)
@@ -167,9 +167,9 @@ func TestBuiltinIsComplete(t *testing.T) {
 }
 
 // What a store writes is what it reads: nil and empty, nil and zero stay apart where they differ.
-func TestTopicSurvivesItsJSON(t *testing.T) {
+func TestTopic_RoundTripsJSON(t *testing.T) {
 	for name, topic := range map[string]policy.Topic{
-		"nothing said":     {},
+		"unset":            {},
 		"built-in":         policy.Builtin(),
 		"nothing to give":  {GiveUpOn: []string{}, Retries: new(0), Jitter: new(0.0), IDWindow: new(time.Duration(0))},
 		"keeps nothing":    {KeepDead: policy.Retention{Max: new(int64(0))}},

@@ -177,7 +177,7 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 // judge decides what follows the attempt. By a policy that could not be read no job runs out of retries or becomes too old.
 func (a *attempt) judge(terms policy.Terms, result policy.Result) policy.Verdict {
 	progress := a.progress()
-	progress.Tries++
+	progress.FailedAttempts++
 	if a.policyStale {
 		terms.Retries, terms.MaxAge = new(math.MaxInt), math.MaxInt64
 	}
@@ -192,7 +192,7 @@ func (a *attempt) progress() policy.Progress { return progressOf(a.job, a.claimS
 func progressOf(h *store.ClaimedJob, began time.Time) policy.Progress {
 	passed := time.Since(began)
 	return policy.Progress{
-		Tries: h.FailedAttempts, Age: h.Age + passed, Expires: !h.ExpiresAt.IsZero(), ExpiresIn: h.ExpiresAt.Sub(h.Now()) - passed,
+		FailedAttempts: h.FailedAttempts, Age: h.Age + passed, Expires: !h.ExpiresAt.IsZero(), ExpiresIn: h.ExpiresAt.Sub(h.Now()) - passed,
 	}
 }
 

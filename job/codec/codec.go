@@ -1,14 +1,15 @@
-// Package codec is the stored form of what a job asks for. Both engines, the outbox and the fingerprint of a registration
-// use it, so that a field of job.Spec is described once, in the table of this package.
+// Package codec encodes a job's specification. Both engines, the outbox and the fingerprint of a registration use it, so
+// that a field of job.Spec is described once, in the table of this package.
 //
-// An encoded job is a list of fields: a tag, the length of the value as a uvarint, and the value. A field with its default (zero; POST; a JSON body) is
-// left out, so that a new field changes neither the records nor the fingerprints of jobs that do not use it. Tags and forms
-// of values never change. A field of job.Spec that this version does not know is kept in Spec.Unknown and written again.
+// An encoded job is a list of fields: a tag, the length of the value as a uvarint, and the value. A field with its default
+// (zero; POST; a JSON body) is left out, so that a new field changes neither the records nor the fingerprints of jobs
+// without it. Tags and encodings of values never change. Unknown fields of job.Spec are kept in Spec.Unknown and written
+// again.
 //
-//	tags       are of
-//	1 to 63    job.Spec, but for its id, queue and body, which engines keep beside
-//	64 to 127  job.New: id, queue, body and times, for what is kept whole
-//	128 to 255 the caller, who appends them with AppendField
+//	tags       fields
+//	1 to 63    job.Spec, except its id, queue and body, which engines store separately
+//	64 to 127  job.New: id, queue, body and times
+//	128 to 255 of the caller, appended with AppendField
 package codec
 
 import (
@@ -21,28 +22,27 @@ import (
 
 const (
 	firstNewTag = 64
-	// FirstOwnTag is the first of the tags that are the caller's.
+	// FirstOwnTag is the first of the caller's tags.
 	FirstOwnTag = 128
 )
 
-// ErrMalformed says that bytes are not what this package writes.
+// ErrMalformed is returned for bytes that are not a valid encoding.
 var ErrMalformed = errors.New("codec: malformed fields")
 
-// A field describes one field: how its value is appended to b (nothing when it is zero), and how it is read.
+// field describes one field: append appends its value to b (nothing for the default), read decodes it.
 type field[T any] struct {
 	tag    byte
 	append func(b []byte, of *T) []byte
 	read   func(of *T, value []byte) error
 }
 
-// AppendSpec appends the fields of s, without its id, queue and body. URLs that begin with the host and port of the lane
-// are shortened: what reads them must set the lane first.
+// AppendSpec appends the fields of s, without its id, queue and body. A URL that begins with the lane's host and port is
+// shortened, so the lane must be set before decoding.
 func AppendSpec(b []byte, s *job.Spec) []byte {
 	return append(appendFields(b, specFields, s), s.Unknown...)
 }
 
-// DecodeSpec reads fields into s, whose lane must be set. Fields with a tag of the caller's are given to own, which may be
-// nil where there are none.
+// DecodeSpec decodes fields into s, whose lane must be set. own is called for the caller's fields; nil: they are an error.
 func DecodeSpec(b []byte, s *job.Spec, own func(tag byte, value []byte) error) error {
 	s.Method, s.BodyKind = defaultMethod, defaultKind
 	var unknown []byte
@@ -71,7 +71,7 @@ func DecodeSpec(b []byte, s *job.Spec, own func(tag byte, value []byte) error) e
 	return nil
 }
 
-// AppendURL appends the field that AppendSpec writes for the URL of a job of a lane.
+// AppendURL appends the field of a URL as AppendSpec does for a job of the lane.
 func AppendURL(b []byte, lane, url string) []byte {
 	return appendFields(b, []field[job.Spec]{urlField}, &job.Spec{Queue: job.Queue{Lane: lane}, URL: url})
 }
@@ -81,10 +81,10 @@ func AppendNew(b []byte, n *job.New) []byte {
 	return AppendSpec(appendFields(b, newFields, n), &n.Spec)
 }
 
-// DecodeNew reads what AppendNew has written, and gives fields of the caller's to own, which may be nil.
+// DecodeNew is the reverse of AppendNew. own is as for DecodeSpec.
 func DecodeNew(b []byte, own func(tag byte, value []byte) error) (job.New, error) {
 	var n job.New
-	for len(b) > 0 { // they come first
+	for len(b) > 0 { // the fields of New come first
 		tag, value, rest, err := next(b)
 		if err != nil {
 			return job.New{}, err
@@ -114,7 +114,7 @@ func AppendField(b []byte, tag byte, value []byte) []byte {
 	return append(b, value...)
 }
 
-// next takes the first field off b.
+// next returns the first field of b and the rest.
 func next(b []byte) (tag byte, value, rest []byte, err error) {
 	length, width := binary.Uvarint(b[1:])
 	if width <= 0 || uint64(len(b)-1-width) < length {
@@ -144,7 +144,7 @@ func appendFields[T any](b []byte, fields []field[T], of *T) []byte {
 			b = b[:start]
 		case length < 0x80:
 			b[start+1] = byte(length)
-		default: // the length takes more than the one byte that was left for it
+		default: // the length needs more than the one byte reserved for it
 			wide := binary.AppendUvarint(nil, uint64(length))
 			b = append(b, wide[1:]...)
 			copy(b[start+1+len(wide):], b[start+2:start+2+length])

@@ -24,7 +24,7 @@ const encodedRegistration = encodedQueue +
 
 const encodedQueue = "\x40\x07default" + "\x41\x06orders" + "\x42\x10shop.example:443" + "\x43\x0aorder-4711"
 
-func TestAppendNew_StaysWhatItIs(t *testing.T) {
+func TestAppendNew_IsStable(t *testing.T) {
 	n := registration()
 	require.Equal(t, encodedRegistration[:len(encodedQueue)]+"\x44\x07"+string(n.Body)+encodedRegistration[len(encodedQueue):], string(codec.AppendNew(nil, n)))
 }
@@ -73,7 +73,7 @@ func specs(t *rapid.T) job.Spec {
 	return spec
 }
 
-func TestDecodeSpec_ReadsWhatWasWritten(t *testing.T) {
+func TestDecodeSpec_RoundTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := specs(t)
 		spec.Unknown = codec.AppendField(nil, 60, []byte("of a newer version"))
@@ -91,7 +91,7 @@ func TestDecodeSpec_ReadsWhatWasWritten(t *testing.T) {
 	})
 }
 
-func TestDecodeNew_ReadsWhatWasWritten(t *testing.T) {
+func TestDecodeNew_RoundTrips(t *testing.T) {
 	instant := func(t *rapid.T, name string) time.Time {
 		if ms := rapid.Int64Range(0, 1<<47).Draw(t, name); ms > 0 {
 			return time.UnixMilli(ms).UTC()
@@ -110,14 +110,14 @@ func TestDecodeNew_ReadsWhatWasWritten(t *testing.T) {
 	})
 }
 
-func TestAppendNew_RoundsTimesUpThatAPartOfAMillisecondWouldMakeEarly(t *testing.T) {
+func TestAppendNew_RoundsTimesUpToMilliseconds(t *testing.T) {
 	n := job.New{RunAt: time.UnixMilli(5).Add(time.Nanosecond)}
 	got, err := codec.DecodeNew(codec.AppendNew(nil, &n), nil)
 	require.NoError(t, err)
 	require.Equal(t, time.UnixMilli(6).UTC(), got.RunAt)
 }
 
-func TestDecodeSpec_RefusesFieldsOfACallerThatHasNone(t *testing.T) {
+func TestDecodeSpec_RejectsUnexpectedCallerFields(t *testing.T) {
 	require.Error(t, codec.DecodeSpec(codec.AppendField(nil, codec.FirstOwnTag, nil), &job.Spec{}, nil))
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// The values of a job without a field for them: those of most jobs.
+// The defaults of absent fields: the values of most jobs.
 const (
 	defaultMethod = http.MethodPost
 	defaultKind   = job.BodyJSON
@@ -19,8 +19,7 @@ const (
 
 var urlField = field[job.Spec]{2, appendURL, readURL}
 
-// specFields are the fields of a job's Spec, in the order in which they are written. A new field of job.Spec gets a line
-// here, with a tag that was never used.
+// specFields are the fields of job.Spec in encoding order. A new field gets an entry here with an unused tag.
 var specFields = []field[job.Spec]{
 	{1, func(b []byte, s *job.Spec) []byte {
 		if s.BodyKind == defaultKind {
@@ -116,7 +115,7 @@ var specFields = []field[job.Spec]{
 	},
 }
 
-// newFields are those that a job to be registered has beside its Spec's.
+// newFields are the fields of job.New that specFields does not have.
 var newFields = []field[job.New]{
 	{
 		64, func(b []byte, n *job.New) []byte { return append(b, n.Namespace...) },
@@ -204,7 +203,7 @@ func appendContentType(b []byte, s *job.Spec) []byte {
 	}
 }
 
-// typeOrDefault resolves what was read of a content type.
+// typeOrDefault returns the content type for a decoded field.
 func typeOrDefault(s *job.Spec) string {
 	switch s.ContentType {
 	case "":

@@ -33,7 +33,7 @@ func registration() *job.New {
 	}
 }
 
-func TestFingerprint_IsThatOfWhatWasSent(t *testing.T) {
+func TestFingerprint_EqualsForEqualRequests(t *testing.T) {
 	first := codec.Fingerprint(registration())
 	require.Len(t, first, 16)
 	for range 20 { // maps are walked in another order each time
@@ -43,7 +43,7 @@ func TestFingerprint_IsThatOfWhatWasSent(t *testing.T) {
 
 // Fingerprints are stored. When one changes, every repeated registration of what was registered before is a 409. The fields
 // are written out here by hand, as the package documents them.
-func TestFingerprint_StaysWhatItIs(t *testing.T) {
+func TestFingerprint_IsStable(t *testing.T) {
 	at := time.Date(2030, 1, 31, 8, 0, 0, 123_000_000, time.UTC)
 	for name, c := range map[string]struct {
 		of     job.New
@@ -80,7 +80,7 @@ func TestFingerprint_StaysWhatItIs(t *testing.T) {
 var notSent = []string{"Jitter", "MaxAge", "GiveUpOn", "Success"}
 
 // A field that is added must be printed, and must not change the fingerprint of what does not use it.
-func TestFingerprint_SeesEveryField(t *testing.T) {
+func TestFingerprint_CoversEveryField(t *testing.T) {
 	seen := map[string]string{string(codec.Fingerprint(&job.New{})): "nothing"}
 	for name, path := range leaves(reflect.TypeFor[job.New](), "", nil) {
 		var n job.New
@@ -159,7 +159,7 @@ func TestFingerprint_DiffersByEveryField(t *testing.T) {
 		"ladder":              func(n *job.New) { n.Ladder = policy.Ladder{time.Second} },
 		"retries":             func(n *job.New) { n.Retries = new(6) },
 		"no retries":          func(n *job.New) { n.Retries = new(0) },
-		"retries not said":    func(n *job.New) { n.Retries = nil },
+		"retries unset":       func(n *job.New) { n.Retries = nil },
 		"timeout":             func(n *job.New) { n.Timeout = time.Minute },
 		"kind":                func(n *job.New) { n.Kind = "" },
 		"origin":              func(n *job.New) { n.Origin = "another" },
@@ -185,7 +185,7 @@ func TestFingerprint_IgnoresTimeZones(t *testing.T) {
 	require.Equal(t, codec.Fingerprint(a), codec.Fingerprint(b))
 }
 
-func TestFingerprint_LeavesTheRegistrationAlone(t *testing.T) {
+func TestFingerprint_DoesNotModifyItsArgument(t *testing.T) {
 	n := registration()
 	n.RunAt = time.Now()
 	before := fmt.Sprintf("%+v", n)

@@ -6,15 +6,14 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// An origin is how a URL may begin whose host and port are its job's lane, as they are unless the job names another lane. A
-// lane always names the port, a URL may leave out the default one.
+// origin is the start of a URL whose host and port are the job's lane, the default lane. A lane always has a port; a URL
+// may omit the default port.
 type origin struct {
 	scheme string
-	port   string // that the URL leaves out
+	port   string // omitted in the URL
 }
 
-// A URL is written as a byte and the rest: 0 and the whole URL, or 1 + an index of origins and what follows the origin. The
-// lane is stored once, URLs with each job.
+// A URL is encoded as a byte and the rest: 0 and the whole URL, or 1 + an index of origins and the part after the origin.
 var origins = [...]origin{{"http://", ""}, {"https://", ""}, {"http://", ":80"}, {"https://", ":443"}}
 
 func appendURL(b []byte, s *job.Spec) []byte {
@@ -43,12 +42,12 @@ func readURL(s *job.Spec, value []byte) error {
 	return nil
 }
 
-// join is the URL that cut has taken apart.
+// join returns the URL for the result of cut.
 func (o origin) join(lane, rest string) string {
 	return o.scheme + strings.TrimSuffix(lane, o.port) + rest
 }
 
-// cut is what follows the origin in a URL of a lane.
+// cut returns the part of a URL after the origin of the lane.
 func (o origin) cut(url, lane string) (rest string, ok bool) {
 	if rest, ok = strings.CutPrefix(url, o.scheme); !ok {
 		return "", false

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Durations are varints of nanoseconds, times varints of Unix milliseconds. Zero values are left out.
+// Durations are varints of nanoseconds, times varints of Unix milliseconds. Zero values are empty.
 
 func appendDuration(b []byte, d time.Duration) []byte {
 	if d == 0 {
@@ -53,7 +53,7 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// appendHeader appends names in order, each with its list of values. A header that is nil is left out, an empty one is not.
+// appendHeader appends sorted names, each with its list of values. A nil header is empty; an empty one is a zero count.
 func appendHeader(b []byte, header map[string][]string) []byte {
 	if header == nil {
 		return b
@@ -84,7 +84,7 @@ func readHeader(value []byte) (map[string][]string, error) {
 	return header, r.end()
 }
 
-// appendLabels appends names in order, each with its value.
+// appendLabels appends sorted names, each with its value.
 func appendLabels(b []byte, labels map[string]string) []byte {
 	if labels == nil {
 		return b
@@ -107,13 +107,13 @@ func readLabels(value []byte) (map[string]string, error) {
 	return labels, r.end()
 }
 
-// A reader takes counts and strings off the front of bytes; bad says that they were not there.
+// reader decodes counts and strings; bad is set when the bytes are malformed.
 type reader struct {
 	b   []byte
 	bad bool
 }
 
-// count reads a number of things that follow, each of a byte at least.
+// count reads a number of items that follow, each at least one byte long.
 func (r *reader) count() int {
 	n, width := binary.Uvarint(r.b)
 	if width <= 0 || n > uint64(len(r.b)-width) {
