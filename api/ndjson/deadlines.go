@@ -12,27 +12,27 @@ import (
 	"github.com/ringback/ringback/api/response"
 )
 
-// Limits of a stream in time, in place of those of ordinary requests.
+// Timeouts of a stream, in place of those of ordinary requests.
 const (
-	// LineTimeout is for the next line to arrive.
+	// LineTimeout bounds the wait for the next line.
 	LineTimeout = time.Minute
-	// TakeTimeout is for the client to take some of the results, once as many wait as are kept or no line is to come.
+	// TakeTimeout bounds the wait for the client to read results, once the buffer is full or the last line has arrived.
 	TakeTimeout = time.Minute
-	// StreamTimeout is for all lines to arrive.
+	// StreamTimeout bounds the arrival of all lines.
 	StreamTimeout = 15 * time.Minute
-	// LastTimeout takes TakeTimeout's place when the stream was ended from here.
+	// LastTimeout replaces TakeTimeout when the server ends the stream.
 	LastTimeout = 5 * time.Second
-	// LingerTimeout is for a client to send more of what is not taken any more, before the connection is closed.
+	// LingerTimeout bounds the wait for more of a request that is being discarded.
 	LingerTimeout = time.Second
-	// MaxLinger is for all of that.
+	// MaxLinger bounds the time for which a request is discarded.
 	MaxLinger = time.Minute
 )
 
-// Deadlines are those of one stream, and the ways to end it before its end.
+// Deadlines are the deadlines of one stream. End ends it early. They are safe for concurrent use.
 type Deadlines struct {
 	rc    *http.ResponseController
 	until time.Time
-	Ended chan struct{} // closed by end
+	Ended chan struct{} // closed by End
 
 	mu    sync.Mutex
 	cause *response.Problem
@@ -43,16 +43,16 @@ func NewDeadlines(rc *http.ResponseController) *Deadlines {
 	return &Deadlines{rc: rc, until: time.Now().Add(StreamTimeout), Ended: make(chan struct{})}
 }
 
-// BeginResponse sends the answer's header. What is written after it is bounded by the tray, and in any case ends when all
-// deadlines have gone by.
+// BeginResponse sends the header of the answer. Later writes are bounded by the ResultBuffer, and at the latest by the
+// sum of all timeouts.
 func (l *Deadlines) BeginResponse(w http.ResponseWriter) {
-	_ = l.rc.SetWriteDeadline(time.Now().Add(TakeTimeout)) // what has no deadlines does not stall: it is no connection
+	_ = l.rc.SetWriteDeadline(time.Now().Add(TakeTimeout)) // an error means that there is no connection to stall
 	w.WriteHeader(http.StatusOK)
-	_ = l.rc.Flush() // a client may wait for it before it sends; when it fails, so does what follows
+	_ = l.rc.Flush() // the client may wait for the header before it sends
 	_ = l.rc.SetWriteDeadline(l.until.Add(request.Timeout + TakeTimeout))
 }
 
-// NextLine gives the client the time for its next line, or says why there is none.
+// NextLine sets the deadline of the next line. It returns the problem that ended the stream, if any.
 func (l *Deadlines) NextLine() *response.Problem {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,7 +70,7 @@ func (l *Deadlines) NextLine() *response.Problem {
 	return l.cause
 }
 
-// End ends the stream: a read under way fails at once, and no other begins. The first reason counts.
+// End ends the stream: a read in flight fails at once, and later ones too. The first reason counts.
 func (l *Deadlines) End(why *response.Problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *Deadlines) End(why *response.Problem) {
 	}
 }
 
-// ReadError is why reading failed, at which line.
+// ReadError returns the problem of a read that failed at a line.
 func (l *Deadlines) ReadError(err error, at int, halfway bool) *response.Problem {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// Linger gives the client its results, as finish does, and meanwhile reads and forgets what it still sends. Else one that
-// sends everything before it reads never gets to them: while nothing is read it is stuck, and a connection that is closed
-// with something unread is reset, which takes away what had arrived. What net/http reads after a handler, 256 KiB, is too
-// little for that.
+// Linger calls finish, which waits for the client to read its results, and meanwhile discards what the client still
+// sends. Otherwise a client that sends everything before it reads would block, and closing a connection with unread bytes
+// resets it, which loses results. net/http reads at most 256 KiB after a handler, which is not enough.
 //
-// Once all is taken it goes on while the client sends, for at most MaxLinger; no longer than LingerTimeout when the
-// stream was ended from here.
+// Afterwards it discards for as long as the client sends, at most MaxLinger, and for LingerTimeout if the server ended
+// the stream.
 func (l *Deadlines) Linger(body io.Reader, finish func() error) error {
 	if l.SetReadDeadline(time.Time{}) != nil {
-		return finish() // what has no deadlines is no connection, and is not reset
+		return finish() // no connection: nothing to reset
 	}
 	var last atomic.Pointer[time.Time]
 	read := make(chan struct{})
@@ -41,14 +40,14 @@ func (l *Deadlines) Linger(body io.Reader, finish func() error) error {
 	return err
 }
 
-// SetReadDeadline sets the deadline of reads under way and to come.
+// SetReadDeadline sets the deadline of reads.
 func (l *Deadlines) SetReadDeadline(t time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.rc.SetReadDeadline(t)
 }
 
-// extend gives a client that has just sent something the time to send more, unless the stream was ended.
+// extend moves the deadline after a read, unless the stream was ended.
 func (l *Deadlines) extend(last time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,53 +8,53 @@ import (
 	"github.com/ringback/ringback/api/request"
 )
 
-// A Line is one that is not blank.
+// A Line is a line that is not blank.
 type Line struct {
-	// N is its place in the stream, from 1, blank lines counted.
+	// N is its number in the stream, from 1, with blank lines.
 	N int
-	// Text is it without white space around it. It is the caller's to keep: nothing is written over it.
+	// Text is the line without surrounding white space. It belongs to the caller.
 	Text []byte
-	// TooLong says that it is longer than lines may be. It has no text then.
+	// TooLong is set, and Text empty, when the line is longer than allowed.
 	TooLong bool
 }
 
-// Reader takes a stream apart into lines that arrived together. Its memory is bounded by the longest line, whatever
-// comes.
+// A Reader splits a stream into groups of lines that arrived together. Its memory is bounded by the longest line.
 type Reader struct {
 	r        io.Reader
-	maxLine  int // B, without the newline
+	maxLine  int // bytes, without the newline
 	reserved *request.MeteredBody
 
-	// buf is what arrived. Up to taken it was given out or is not needed; from there to seen it holds no newline.
+	// buf holds the bytes read. Those before taken were returned or are not needed; those from taken to seen contain no
+	// newline.
 	buf         []byte
 	taken, seen int
-	readSize    int  // B to read into next time
-	ended       int  // Reader that ended so far
-	begun       bool // as many B arrived as byteOrderMark has
+	readSize    int  // bytes of the next buffer
+	ended       int  // lines ended so far
+	begun       bool // the byte order mark was looked for
 	skipping    bool
-	err         error // of from, once it failed
+	err         error // the error of r
 }
 
-// Room to read into: it grows while the stream fills it, and that bounds the text that arrives together.
+// Bounds of a buffer's size. It doubles while reads fill it, and bounds the bytes of a group of lines.
 const (
 	minRead = 16 << 10
 	maxRead = 1 << 20
 )
 
-// byteOrderMark begins what some editors write as UTF-8. A reader of JSON may ignore it (RFC 8259, 8.1).
+// byteOrderMark may begin a text in UTF-8. JSON parsers may ignore it (RFC 8259, 8.1).
 const byteOrderMark = "\xef\xbb\xbf"
 
-// NewReader returns a reader of lines of at most maxLine bytes. What it keeps in memory is reserved from a request's body.
+// NewReader returns a Reader of lines of at most maxLine bytes. Its memory is reserved from a request's body.
 func NewReader(r io.Reader, maxLine int, reserved *request.MeteredBody) *Reader {
 	return &Reader{r: r, maxLine: maxLine, reserved: reserved}
 }
 
-// Lines is how many lines have ended.
+// Lines returns the number of lines that have ended.
 func (l *Reader) Lines() int { return l.ended }
 
-// Next gives lines that have arrived, at most most, and waits only for the first of them. The error is from's: io.EOF
-// after the last line, which needs no newline. After any other error what stands behind the last newline is not given:
-// a line that is cut off may read like a whole one.
+// Next returns at most most lines that have arrived. It blocks only for the first of them. The error is io.EOF after the
+// last line, which needs no newline, else that of the reader. After such an error an incomplete last line is dropped,
+// since it may look complete.
 func (l *Reader) Next(most int) ([]Line, error) {
 	for {
 		group := l.arrived(nil, most)
@@ -74,7 +74,7 @@ func (l *Reader) Next(most int) ([]Line, error) {
 	}
 }
 
-// arrived adds the lines that have arrived to a group, until it has most.
+// arrived appends complete lines to a group of at most most.
 func (l *Reader) arrived(group []Line, most int) []Line {
 	for len(group) < most {
 		end := bytes.IndexByte(l.buf[l.seen:], '\n')
@@ -95,8 +95,7 @@ func (l *Reader) arrived(group []Line, most int) []Line {
 	return group
 }
 
-// partly looks at a line that has not ended: when it is too long already, that is said at once, and the rest of it is
-// not kept.
+// partly reports an incomplete line that is already too long, and drops its rest.
 func (l *Reader) partly(group []Line) []Line {
 	if !l.skipping && len(l.buf)-l.taken > l.maxLine {
 		l.skipping = true
@@ -109,7 +108,7 @@ func (l *Reader) partly(group []Line) []Line {
 	return group
 }
 
-// last adds the line that the stream's end ended, if there is any.
+// last appends the line that ended with the stream, if any.
 func (l *Reader) last(group []Line) []Line {
 	text := l.buf[l.taken:]
 	l.taken, l.seen = len(l.buf), len(l.buf)
@@ -120,7 +119,7 @@ func (l *Reader) last(group []Line) []Line {
 	return l.add(group, l.ended, text)
 }
 
-// add adds a line to a group unless it is blank.
+// add appends a line unless it is blank.
 func (l *Reader) add(group []Line, n int, text []byte) []Line {
 	if len(text) > l.maxLine {
 		return append(group, Line{N: n, TooLong: true})
@@ -141,7 +140,7 @@ func (l *Reader) fill() {
 	n, err := l.r.Read(free)
 	l.buf = l.buf[:len(l.buf)+n]
 	l.err = err
-	// The buffer is still the first one here: it has room for more than this.
+	// The first buffer has room for more than the mark.
 	if !l.begun && len(l.buf) >= len(byteOrderMark) {
 		l.begun = true
 		if string(l.buf[:len(byteOrderMark)]) == byteOrderMark {
@@ -153,18 +152,18 @@ func (l *Reader) fill() {
 	}
 }
 
-// errNoMemory: a line is too long for what the process has room for now.
-var errNoMemory = errors.New("there is no room for the line")
+// errNoMemory means that the process has no memory left for a long line.
+var errNoMemory = errors.New("no memory for the line")
 
-// makeRoom sees to it that there is some to read into; false: the process has none. What was given out keeps its place, since who registers a job
-// may look at it even after it was told that the time is up; so the rest moves on to a buffer of its own.
+// makeRoom makes room for the next read. It reports false when the process has no memory for it. Returned lines are never
+// moved: a registration may read them after its deadline. The rest moves to a new buffer.
 func (l *Reader) makeRoom() bool {
 	l.readSize = max(l.readSize, minRead)
 	if cap(l.buf)-len(l.buf) >= minRead/4 {
 		return true
 	}
 	rest := l.buf[l.taken:]
-	// A line longer than the room doubles it each time, so that it is not copied more than twice over.
+	// For a long line the size doubles, so that its bytes are copied at most twice on average.
 	size := len(rest) + max(l.readSize, min(len(rest), l.maxLine+1-len(rest)+minRead))
 	if !l.reserve(size) {
 		size = len(rest) + minRead
@@ -180,8 +179,8 @@ func (l *Reader) makeRoom() bool {
 	return true
 }
 
-// reserve takes the place of what is reserved for the buffer. A small one is always to be had, so that every stream goes
-// on whose lines are no longer than that.
+// reserve replaces the reservation of the buffer. Small buffers are always granted, so that streams of short lines
+// continue.
 func (l *Reader) reserve(size int) bool {
 	switch {
 	case size <= request.SmallBody:
@@ -193,7 +192,7 @@ func (l *Reader) reserve(size int) bool {
 	return true
 }
 
-// Partial tells whether a line began that has not ended, and which.
+// Partial returns the number of the current line, and whether any of it has arrived.
 func (l *Reader) Partial() (n int, ok bool) {
 	return l.ended + 1, l.skipping || len(bytes.Trim(l.buf[l.taken:], " \t\r")) > 0
 }

@@ -10,40 +10,39 @@ import (
 	"github.com/ringback/ringback/api/response"
 )
 
-// Bounds of a tray.
+// Bounds of a ResultBuffer, in bytes.
 const (
-	// MaxBuffered is how many bytes of results wait for a client that does not take them: more than 10,000 jobs that are
-	// registered come to.
+	// MaxBuffered bounds the results that wait for the client. The results of 10,000 registered jobs fit.
 	MaxBuffered = 4 << 20
-	// writeSize is how much is written at once: who takes that much has moved.
+	// writeSize is the size of one write. A client that has read so much has made progress.
 	writeSize = 4 << 10
 )
 
-// errStalled: the client takes no results.
+// errStalled means that the client does not read its results.
 var errStalled = errors.New("the client takes no results")
 
-// A ResultBuffer holds what was answered until the client takes it, so that a client that sends everything before it reads is
-// no reason to stop reading. A goroutine of its own writes; stop waits for its end.
+// A ResultBuffer keeps results until the client reads them, so that a client may send all lines before it reads. One
+// goroutine writes; Stop waits for its end.
 type ResultBuffer struct {
 	w  http.ResponseWriter
 	rc *http.ResponseController
-	// reserved counts what is held in the budget of request bodies.
+	// reserved accounts for the buffer in the budget of request bodies.
 	reserved *request.MeteredBody
-	// hurry, once it is done, leaves the client only LastTimeout to take what is there.
+	// hurry, once closed, leaves the client LastTimeout to read the rest.
 	hurry <-chan struct{}
 
 	mu     sync.Mutex
 	b      []byte
-	held   int // B put and not written, those under way too
+	held   int // bytes put and not yet written
 	closed bool
 
-	work  chan struct{} // there is something to write, or nothing more will come
+	work  chan struct{} // there is something to write, or the buffer is closed
 	moved chan struct{} // something was written
-	done  chan struct{} // the writer ended
-	err   error         // why it did; to be read after done
+	done  chan struct{} // the writer has ended
+	err   error         // the writer's error; read it after done
 }
 
-// NewResultBuffer makes one and starts its writer, which calls broken when it cannot go on.
+// NewResultBuffer starts the writer, which calls broken when it fails.
 func NewResultBuffer(
 	w http.ResponseWriter, rc *http.ResponseController, reserved *request.MeteredBody, hurry <-chan struct{}, broken func(),
 ) *ResultBuffer {
@@ -60,7 +59,7 @@ func NewResultBuffer(
 	return t
 }
 
-// signal leaves word on a channel that holds one.
+// signal sends on a channel of capacity 1 unless it is full.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -68,7 +67,7 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// Put adds a copy of b, and waits while there is no room, in the tray or in the process. It fits when the tray is empty.
+// Put appends a copy of b. It blocks while the buffer or the process has no room. An empty buffer takes any b.
 func (t *ResultBuffer) Put(b []byte) error {
 	for {
 		t.mu.Lock()
@@ -91,7 +90,7 @@ func (t *ResultBuffer) Put(b []byte) error {
 	}
 }
 
-// Finish waits until everything is taken.
+// Finish waits until the client has read everything.
 func (t *ResultBuffer) Finish() error {
 	t.close()
 	for {
@@ -113,7 +112,7 @@ func (t *ResultBuffer) close() {
 	signal(t.work)
 }
 
-// wait waits until the client took something or the writer ended.
+// wait waits until the client has read something or the writer has ended.
 func (t *ResultBuffer) wait() error {
 	timer := time.NewTimer(TakeTimeout)
 	defer timer.Stop()
@@ -133,18 +132,18 @@ func (t *ResultBuffer) wait() error {
 	}
 }
 
-// Stop ends the writer, whatever the client does, and waits for that. An answer that it cuts off has no proper end.
+// Stop ends the writer and waits for it. An answer that it interrupts has no proper end.
 func (t *ResultBuffer) Stop() {
 	select {
 	case <-t.done:
 	default:
 		t.close()
-		_ = t.rc.SetWriteDeadline(time.Unix(1, 0)) // what has no deadlines is no connection, and does not stall
+		_ = t.rc.SetWriteDeadline(time.Unix(1, 0)) // an error means that there is no connection to stall
 		<-t.done
 	}
 }
 
-// write writes what is put until nothing more will come. It flushes whenever it has caught up.
+// write writes what is put until the buffer is closed and empty. It flushes when there is nothing left to write.
 func (t *ResultBuffer) write() error {
 	var b []byte
 	for {
@@ -174,7 +173,7 @@ func (t *ResultBuffer) write() error {
 	}
 }
 
-// swap takes what was put and leaves an empty buffer for more: spare, unless it is large.
+// swap returns what was put and continues with spare, unless that is large.
 func (t *ResultBuffer) swap(spare []byte) (b []byte, closed bool) {
 	if cap(spare) > response.MaxPooled {
 		spare = nil

@@ -8,7 +8,7 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// DecodeBatch finds the array of jobs, and counts them.
+// DecodeBatch returns the array of jobs in a batch, and their number.
 func DecodeBatch(text []byte) (jobs []byte, n int, p *response.Problem) {
 	var d decoder
 	for name, value := range d.object("", text) {

@@ -14,31 +14,31 @@ import (
 )
 
 const (
-	// Timeout bounds the work on one request, whatever the store does.
+	// Timeout bounds the handling of one request, store calls included.
 	Timeout = 30 * time.Second
 	// ReadTimeout bounds the arrival of a request.
 	ReadTimeout = time.Minute
 )
 
-// slack is what a request may hold beside a body: everything else that a job can say, escaped as wastefully as JSON
-// allows: three times headers (its own, and those of two callbacks), URLs, labels.
+// slack is the bytes of a request beside the body: headers (its own and those of two callbacks), URLs and labels, with
+// every byte escaped.
 const slack = 768 << 10
 
-// maxBatch bounds a batch, in bytes and in jobs.
+// Bounds of a batch.
 const (
 	MaxBatchBytes = 16 << 20
 	MaxBatchJobs  = 10_000
 )
 
-// growth is how many bytes of JSON a byte of a body may take: six as an escape (\u001b). Base64 takes four for three,
-// and has room for escaped signs too; only base64 that is escaped almost throughout, as no encoder does, does not fit.
+// growth is the bytes of JSON per byte of a body: six for an escape such as \u001b. Base64 takes four for three. Only
+// base64 whose characters are nearly all escaped, which no encoder produces, does not fit.
 const growth = 6
 
-// Limit is the largest request, in bytes, that may register or change one job: every body of maxBody bytes fits, however
-// its text is escaped.
+// Limit returns the bound in bytes of a request that registers or edits one job. Every body of maxBody bytes fits,
+// however it is escaped.
 func Limit(maxBody int64) int64 { return growth*maxBody + slack }
 
-// ReadJSON reads the request's JSON, at most limit bytes of it.
+// ReadJSON reads a request's JSON body of at most limit bytes.
 func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if err := CheckContentType(r); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	return SkipSpace(text), CheckJSON(text, 1)
 }
 
-// readBody reads a body into memory that is reserved as the body arrives.
+// readBody reads a body into memory that is reserved as bytes arrive.
 func readBody(w http.ResponseWriter, r *http.Request, held *MeteredBody, limit int64) ([]byte, error) {
 	room := max(min(r.ContentLength+1, limit, firstRoom), 512)
 	if !held.Reserve(room) {
@@ -81,7 +81,7 @@ func readBody(w http.ResponseWriter, r *http.Request, held *MeteredBody, limit i
 			return nil, readError(err)
 		}
 		if len(text) == cap(text) {
-			// Twice as much, and all that is announced when a quarter of it is there.
+			// Double the buffer. Grow to the announced length once a quarter of it has arrived.
 			more := min(int64(len(text)), limit+1-int64(len(text)))
 			if rest := r.ContentLength + 1 - int64(len(text)); rest > 0 && rest <= 3*more {
 				more = rest
@@ -96,16 +96,16 @@ func readBody(w http.ResponseWriter, r *http.Request, held *MeteredBody, limit i
 			if last := began.Add(ReadTimeout); until.After(last) {
 				until = last
 			}
-			_ = rc.SetReadDeadline(until) // what has no deadlines is no connection
+			_ = rc.SetReadDeadline(until) // an error means that there is no connection
 		}
 	}
 	if len(text) >= SmallBody {
-		_ = rc.SetReadDeadline(time.Time{}) // else the work on a request that arrived late would be cut short
+		_ = rc.SetReadDeadline(time.Time{}) // else a request that arrived late had no time left
 	}
 	return text, nil
 }
 
-// ReadOptionalJSON is ReadJSON for requests that need no body: nil when there is none.
+// ReadOptionalJSON is ReadJSON for requests whose body is optional. It returns nil when there is none.
 func ReadOptionalJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	unsaid := r.ContentLength < 0 && r.Header.Get("Content-Type") == ""
 	if r.ContentLength == 0 || unsaid && RequireNoBody(r) == nil {
@@ -114,7 +114,7 @@ func ReadOptionalJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]by
 	return ReadJSON(w, r, limit)
 }
 
-// CheckContentType refuses content that is not declared as JSON; a web form, which any page may send, is not.
+// CheckContentType refuses content that is not declared as JSON, web forms of any origin included.
 func CheckContentType(r *http.Request) error {
 	declared := r.Header.Get("Content-Type")
 	if declared == "application/json" {
@@ -137,7 +137,7 @@ func tooLarge(limit int64) *response.Problem {
 	return response.NewProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the request must be at most %d B", limit))
 }
 
-// readError is the problem of a request that could not be read to its end.
+// readError returns the problem of a request that could not be read to its end.
 func readError(err error) error {
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return tooLarge(e.Limit)
@@ -145,7 +145,7 @@ func readError(err error) error {
 	return response.NewProblem(http.StatusBadRequest, "request body truncated")
 }
 
-// RequireNoBody refuses a body where none is taken, rather than ignoring what it says; an empty object says nothing.
+// RequireNoBody refuses a body other than an empty object.
 func RequireNoBody(r *http.Request) error {
 	var some [16]byte
 	n, err := io.ReadFull(r.Body, some[:])
@@ -158,10 +158,10 @@ func RequireNoBody(r *http.Request) error {
 	return nil
 }
 
-// ContentTypeNDJSON is the type of a stream and of its answer.
+// ContentTypeNDJSON is the media type of a stream and of its answer.
 const ContentTypeNDJSON = "application/x-ndjson"
 
-// IsNDJSON reports whether a request's jobs come as NDJSON.
+// IsNDJSON reports whether a request is a stream of jobs.
 func IsNDJSON(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && kind == ContentTypeNDJSON

@@ -9,35 +9,36 @@ import (
 	"github.com/ringback/ringback/api/response"
 )
 
-// Bounds of the request bodies in memory, over all requests of the process. What a body costs beside its own bytes
-// (decoded, and on its way to the store) is about three times as much again.
+// Bounds of request bodies in memory, over all requests of the process. Decoding a body and sending it to the store take
+// about three times its bytes in addition.
 const (
-	// DefaultBodyBytes is for bodies of more than SmallBody.
+	// DefaultBodyBytes bounds bodies of more than SmallBody, together.
 	DefaultBodyBytes = 48 << 20
-	// SmallBytes is kept for smaller ones, so that large uploads do not keep small registrations out.
+	// SmallBytes is reserved for smaller bodies, so that large uploads do not block small registrations.
 	SmallBytes = 16 << 20
-	// SmallBody is how much of a body is read before it counts as a large one.
+	// SmallBody is the size up to which a body counts as small.
 	SmallBody = 64 << 10
-	// firstRoom is reserved before anything of a body has arrived.
+	// firstRoom is reserved before the first byte arrives.
 	firstRoom = 4 << 10
-	// StallTimeout is for a client to send more of a large body.
+	// StallTimeout bounds the wait for the next bytes of a large body.
 	StallTimeout = 10 * time.Second
 )
 
-// A BodyBudget bounds the bytes of request bodies that are in memory at a time. They are reserved as they arrive, so that
-// a client that sends nothing holds at most firstRoom. Safe for concurrent use.
+// A BodyBudget bounds the bytes of request bodies in memory. Bytes are reserved as they arrive, so a silent client holds
+// at most firstRoom. It is safe for concurrent use.
 type BodyBudget struct {
-	large, all int64 // bounds with and without large bodies
+	large, all int64 // bounds of large bodies, and of all bodies
 	used       atomic.Int64
 }
 
-// NewBodyBudget makes one in which a body of the largest size fits when no other large one is there.
+// NewBodyBudget makes a budget of bytes for large bodies, or of largest if that is more: one body of that size always
+// fits.
 func NewBodyBudget(bytes, largest int64) *BodyBudget {
 	large := max(bytes, largest)
 	return &BodyBudget{large: large, all: large + SmallBytes}
 }
 
-// bound is how many bytes may be in use when a body has grown to n.
+// bound returns the bound that applies to a body of n bytes.
 func (b *BodyBudget) bound(n int64) int64 {
 	if n > SmallBody {
 		return b.large
@@ -45,28 +46,28 @@ func (b *BodyBudget) bound(n int64) int64 {
 	return b.all
 }
 
-// Large is the bound of what bodies take together, those of at most SmallBody excepted.
+// Large returns the bound of large bodies, in bytes.
 func (b *BodyBudget) Large() int64 { return b.large }
 
-// InUse is how many bytes are reserved.
+// InUse returns the bytes reserved.
 func (b *BodyBudget) InUse() int64 { return b.used.Load() }
 
-// Meter returns a request's body for which bytes can be reserved.
+// Meter wraps a request's body so that bytes can be reserved for it.
 func (b *BodyBudget) Meter(body io.ReadCloser) *MeteredBody {
 	return &MeteredBody{ReadCloser: body, budget: b}
 }
 
-// fits reports whether a body of n bytes would fit now.
+// fits reports whether n bytes could be reserved now.
 func (b *BodyBudget) fits(n int64) bool { return b.used.Load()+n <= b.bound(n) }
 
-// A MeteredBody is a request's body, with what is reserved for it.
+// A MeteredBody is a request's body with the bytes reserved for it. Methods of a nil one reserve nothing.
 type MeteredBody struct {
 	io.ReadCloser
 	budget *BodyBudget
 	held   atomic.Int64
 }
 
-// Reserve reserves n bytes more; false: there is no room.
+// Reserve reserves n bytes. It reports false when the budget is used up.
 func (m *MeteredBody) Reserve(n int64) bool {
 	if m == nil {
 		return true
@@ -84,7 +85,7 @@ func (m *MeteredBody) Reserve(n int64) bool {
 	}
 }
 
-// ForceReserve reserves n bytes even if there is no room.
+// ForceReserve reserves n bytes even beyond the budget.
 func (m *MeteredBody) ForceReserve(n int64) {
 	if m != nil {
 		m.budget.used.Add(n)
@@ -95,14 +96,15 @@ func (m *MeteredBody) ForceReserve(n int64) {
 // Return releases n bytes.
 func (m *MeteredBody) Return(n int64) { m.ForceReserve(-n) }
 
-// Release gives everything back.
+// Release releases all bytes.
 func (m *MeteredBody) Release() {
 	if m != nil {
 		m.budget.used.Add(-m.held.Swap(0))
 	}
 }
 
-// ReserveAnswer reserves room for an answer, for as long as a client takes to read it; false: there is none. A small one needs none.
+// ReserveAnswer reserves the bytes of an answer until the client has read it. It reports false when the budget is used
+// up. Small answers reserve nothing.
 func (b *BodyBudget) ReserveAnswer(size int64) (*MeteredBody, bool) {
 	if size <= 2*SmallBody {
 		return nil, true
@@ -111,13 +113,13 @@ func (b *BodyBudget) ReserveAnswer(size int64) (*MeteredBody, bool) {
 	return m, m.Reserve(size)
 }
 
-// Metered is what is reserved for a request's body; nil where nothing is counted.
+// Metered returns the MeteredBody of a request, nil when it has none.
 func Metered(r *http.Request) *MeteredBody {
 	m, _ := r.Body.(*MeteredBody)
 	return m
 }
 
-// tooManyBytes refuses a request whose body finds no room.
+// tooManyBytes returns the problem of a request for whose body the budget has no room.
 func tooManyBytes() *response.Problem {
 	p := response.Overloaded("too many request bytes in flight: retry with fewer or smaller requests")
 	p.Unread = true

@@ -7,16 +7,15 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// A callbackForm is whom to tell of something, as a client described it, on its way over what is stored.
+// A callbackForm reads a callback and merges it into the stored one.
 type callbackForm struct {
 	at       string
 	callback policy.Callback
 	headers  headerForm
 }
 
-// callback reads whom to tell of an end: a URL alone, which takes the place of all that is stored, or an object. Of an
-// object what it leaves out stays as it is stored with merge, else only headers that carry secrets do. Nil for null, and
-// for what is neither.
+// callback reads a callback. A URL replaces the stored callback. An object is merged into it with merge; without, only
+// secret headers are kept. Null and other types give nil.
 func (d *decoder) callback(at string, value []byte, stored *policy.Callback, merge bool) *policy.Callback {
 	f := callbackForm{at: at}
 	switch value[0] {
@@ -36,7 +35,7 @@ func (d *decoder) callback(at string, value []byte, stored *policy.Callback, mer
 	return f.finish(d, stored, merge)
 }
 
-// backlog reads when and whom to tell of a backlog.
+// backlog reads a backlog alarm: its limits, and its callback.
 func (d *decoder) backlog(at string, value []byte, stored *policy.Backlog, merge bool) *policy.Backlog {
 	if isNull(value) {
 		return nil
@@ -62,7 +61,7 @@ func (d *decoder) backlog(at string, value []byte, stored *policy.Backlog, merge
 	return &b
 }
 
-// fields are those of a callback.
+// fields returns the fields of a callback.
 func (f *callbackForm) fields(d *decoder) fields {
 	c := &f.callback
 	return fields{
@@ -75,7 +74,7 @@ func (f *callbackForm) fields(d *decoder) fields {
 	}
 }
 
-// finish puts the headers over the stored ones.
+// finish merges the headers into the stored ones.
 func (f *callbackForm) finish(d *decoder, stored *policy.Callback, merge bool) *policy.Callback {
 	var headers map[string][]string
 	if stored != nil {
@@ -86,8 +85,8 @@ func (f *callbackForm) finish(d *decoder, stored *policy.Callback, merge bool) *
 	return &f.callback
 }
 
-// canonicalHeaders gives the headers of callbacks that passed the checks their canonical names. One that is stored has them, and
-// is not written to: others may be reading it.
+// canonicalHeaders gives the headers of validated callbacks their canonical names. Stored callbacks have them already and
+// are not written to, since other goroutines may read them.
 func canonicalHeaders(all ...*policy.Callback) {
 	for _, c := range all {
 		if c != nil && !hasCanonicalHeaders(c.Headers) {

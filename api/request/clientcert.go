@@ -15,9 +15,8 @@ const (
 	MaxKeyBytes   = 16 << 10
 )
 
-// certificate reads a client certificate. Its key is never shown: left out, or sent back as it is shown, it stays as it is
-// stored. With merge the chain stays too when it is left out. Whether the two belong together is not looked at here. Nil
-// for null, and for what is no object.
+// certificate reads a client certificate. The stored key is kept when the key is left out or redacted; with merge the
+// stored chain is kept too. It does not check that key and chain match. Null and other types give nil.
 func (d *decoder) certificate(at string, value []byte, stored *policy.ClientCert, merge bool) *policy.ClientCert {
 	if isNull(value) {
 		return nil
@@ -57,7 +56,7 @@ func (d *decoder) certificate(at string, value []byte, stored *policy.ClientCert
 	return &c
 }
 
-// chain reads certificates in PEM. Anything else is refused: a chain is shown, and whole files are pasted, keys and all.
+// chain reads certificates in PEM. It refuses anything else, private keys above all, because the chain is shown.
 func (d *decoder) chain(at string, raw []byte) string {
 	text := d.text(at, raw)
 	if len(text) > MaxChainBytes {
@@ -82,7 +81,7 @@ func (d *decoder) chain(at string, raw []byte) string {
 	return text
 }
 
-// privateKey takes a key in PEM, from where it begins.
+// privateKey reads a key in PEM. Text before it is dropped.
 func (d *decoder) privateKey(at, text string) policy.Sealed {
 	const mark = "-----BEGIN "
 	begin := strings.Index(text, mark)
@@ -99,7 +98,7 @@ func (d *decoder) privateKey(at, text string) policy.Sealed {
 	return ""
 }
 
-// holdsKey reports whether a text in PEM holds a private key that can be read without a password.
+// holdsKey reports whether a text in PEM contains a private key that is not encrypted.
 func holdsKey(text []byte) bool {
 	for {
 		var block *pem.Block

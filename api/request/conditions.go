@@ -8,7 +8,7 @@ import (
 	"github.com/ringback/ringback/api/response"
 )
 
-// IfMatch reads the version that a change is made for; zero: whichever.
+// IfMatch returns the version in If-Match; 0 when any matches.
 func IfMatch(r *http.Request) (int64, error) {
 	tags := r.Header.Values("If-Match")
 	if len(tags) == 0 || len(tags) == 1 && strings.TrimSpace(tags[0]) == "*" {
@@ -23,8 +23,8 @@ func IfMatch(r *http.Request) (int64, error) {
 	return version, nil
 }
 
-// CheckConditions refuses conditions that a change would not evaluate, rather than changing what they were to protect.
-// If-Modified-Since is for GET and HEAD alone (RFC 9110, 13.1.3).
+// CheckConditions refuses conditions that the request's handler does not evaluate. If-Modified-Since applies to GET and
+// HEAD only (RFC 9110, 13.1.3).
 func CheckConditions(r *http.Request, versioned bool) error {
 	for _, name := range []string{"If-Match", "If-None-Match", "If-Unmodified-Since"} {
 		if len(r.Header.Values(name)) > 0 && !(versioned && name == "If-Match") {
@@ -34,7 +34,7 @@ func CheckConditions(r *http.Request, versioned bool) error {
 	return nil
 }
 
-// RequireNoIfMatch refuses an If-Match that names a version where versions are not compared.
+// RequireNoIfMatch refuses an If-Match with a version.
 func RequireNoIfMatch(r *http.Request) error {
 	if version, err := IfMatch(r); err != nil || version == 0 {
 		return err
@@ -46,7 +46,7 @@ func unsupportedCondition(name string) string {
 	return name + " is not supported here: only edits and runs of a job accept a condition, which is If-Match"
 }
 
-// CheckEncoding refuses compressed content, and says what is taken instead (RFC 9110, 12.5.3).
+// CheckEncoding refuses compressed content and names the supported coding (RFC 9110, 12.5.3).
 func CheckEncoding(w http.ResponseWriter, r *http.Request) error {
 	if r.ContentLength == 0 {
 		return nil

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// MaxSelectedIDs bounds how many dead letters can be named by their ids.
+	// MaxSelectedIDs bounds the ids of a selection.
 	MaxSelectedIDs = 10_000
-	// maxSelection bounds the request, in bytes: so many ids fit.
+	// maxSelection bounds the request, in bytes. MaxSelectedIDs ids fit.
 	maxSelection = 2 << 20
 )
 
-// A DeadLetterRequest is which dead letters are meant and what becomes of them, as a client described it.
+// A DeadLetterRequest selects dead letters, and for a revival how they are sent again.
 type DeadLetterRequest struct {
 	decoder
 	store.Selection
@@ -32,7 +32,7 @@ type DeadLetterRequest struct {
 // DecodeDeadLetters reads a selection; with revival also how the jobs are sent again.
 func DecodeDeadLetters(text []byte, revival bool) (DeadLetterRequest, *response.Problem) {
 	f := DeadLetterRequest{Selection: store.Selection{Filter: store.Filter{Namespace: job.DefaultNamespace}}}
-	var filtered, named, delayed bool // a filter, ids, a delay are given
+	var filtered, named, delayed bool // whether a filter, ids, a delay are given
 	note := func(given *bool, read fieldReader) fieldReader {
 		return func(at string, raw []byte) {
 			*given = *given || !isNull(raw)
@@ -81,7 +81,7 @@ func DecodeDeadLetters(text []byte, revival bool) (DeadLetterRequest, *response.
 	return f, f.problem(job.Validate(job.New{Spec: job.Spec{URL: f.URL}, Delay: f.Delay, ExpiresIn: f.expiry()}, time.Time{}))
 }
 
-// expiry is the new one, from the beginning of the pace on, as job.Validate compares it.
+// expiry returns the new expiry counted from the registration, as job.Validate compares it with the delay.
 func (f *DeadLetterRequest) expiry() time.Duration {
 	if f.ExpiresIn <= 0 {
 		return f.ExpiresIn
@@ -116,7 +116,7 @@ func (d *decoder) ids(at string, raw []byte) []string {
 	return all
 }
 
-// label splits key:value; an empty text is none.
+// label splits key:value; empty means no label.
 func (d *decoder) label(at, text string, filter *store.Filter) {
 	if text == "" {
 		return
@@ -127,14 +127,14 @@ func (d *decoder) label(at, text string, filter *store.Filter) {
 	}
 }
 
-// addErrorOnce notes a fault of a field that has none yet.
+// addErrorOnce adds an error unless the field has one.
 func (d *decoder) addErrorOnce(field, detail string) {
 	if !slices.ContainsFunc(d.errors, func(f job.FieldError) bool { return f.Field == field }) {
 		d.AddError(field, detail)
 	}
 }
 
-// CheckFilter finds what is wrong with a filter of dead letters. mark begins the names of its fields in faults.
+// CheckFilter checks a filter of dead letters. mark is the prefix of its fields in errors: / or ?.
 func (d *decoder) CheckFilter(mark string, f *store.Filter) {
 	if f.Topic != "" && !job.IsTopic(f.Topic) {
 		d.addErrorOnce(mark+"topic", "must name a topic")
@@ -154,7 +154,7 @@ func (d *decoder) CheckFilter(mark string, f *store.Filter) {
 	}
 }
 
-// reasonNames are the reasons for which a job dies.
+// reasonNames lists the reasons for which a job dies.
 func reasonNames() string {
 	var names []string
 	for _, r := range policy.Reasons() {
@@ -163,7 +163,7 @@ func reasonNames() string {
 	return strings.Join(names, ", ")
 }
 
-// ReadDeadLetters reads which dead letters a revival or purge selects, and how a revival sends them.
+// ReadDeadLetters reads a request to revive or purge dead letters.
 func ReadDeadLetters(w http.ResponseWriter, r *http.Request, revival bool) (DeadLetterRequest, error) {
 	text, err := ReadJSON(w, r, maxSelection)
 	if err != nil {

@@ -11,38 +11,38 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// Bounds of what is gathered from one request.
+// Bounds of one request.
 const (
-	// MaxFieldErrors is how many faults are named.
+	// MaxFieldErrors bounds the errors that are reported.
 	MaxFieldErrors = 100
-	// maxEntries is how many names or elements are taken in. It is more than anything may have, so that who sends more
-	// is refused in any case: headers take 5 B each.
+	// maxEntries bounds the members or elements that are read. No field may have so many, so a request beyond it is
+	// refused anyway.
 	maxEntries = 8 << 10
 )
 
-// A decoder reads fields out of JSON that CheckJSON passed and gathers what is wrong with them. Its methods take the
-// field's pointer and its value; after a fault they return the zero value.
+// A decoder reads fields from JSON that CheckJSON accepted, and collects their errors. Its methods take the field's JSON
+// pointer and its value. After an error they return the zero value.
 type decoder struct {
 	errors []job.FieldError
-	// duplicateKey is the first name that stands twice in one of our objects: such a request is unreadable, because readers
-	// differ on which of the two counts.
+	// duplicateKey is the JSON pointer of the first duplicate key. Such a request is refused as a whole, because parsers
+	// differ on which value counts.
 	duplicateKey string
 }
 
-// AddError notes one.
+// AddError adds the error of a field.
 func (d *decoder) AddError(field, detail string) {
 	if len(d.errors) < MaxFieldErrors {
 		d.errors = append(d.errors, job.FieldError{Field: field, Detail: detail})
 	}
 }
 
-// unknownField notes a member that is none of ours.
+// unknownField adds the error of an unknown field.
 func (d *decoder) unknownField(at string, name []byte, what string) {
 	d.AddError(job.JSONPointer(at, string(name)), "is not a field of "+what)
 }
 
-// problem is what came of the decoding and of the checks after it; nil when nothing is wrong. What the checks say of a
-// field that could not even be read is left out.
+// problem returns the problem of the decoder's errors and of the checks' errors; nil when there are none. Errors of
+// checks are left out for fields that could not be read.
 func (d *decoder) problem(checked []job.FieldError) *response.Problem {
 	if d.duplicateKey != "" {
 		return response.NewProblem(http.StatusBadRequest, "duplicate key "+d.duplicateKey)
@@ -62,7 +62,7 @@ func (d *decoder) problem(checked []job.FieldError) *response.Problem {
 	return response.Invalid(all...)
 }
 
-// object walks the members of an object, and notes a name that stands twice. Any other value is a fault.
+// object iterates over the members of an object and notes duplicate keys. Any other value is an error.
 func (d *decoder) object(at string, raw []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func([]byte, []byte) bool) {
 		if raw[0] != '{' {
@@ -102,7 +102,7 @@ func (d *decoder) object(at string, raw []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// wrongType notes a value of the wrong type.
+// wrongType adds the error of a value of the wrong type.
 func (d *decoder) wrongType(at string, raw []byte, wanted string) {
 	d.AddError(at, "must be "+wanted+", not "+typeOf(raw))
 }

@@ -5,6 +5,6 @@
 // lists every invalid field of the request. A job's body is taken byte for byte. Client errors never contain a secret that
 // was sent.
 //
-// What is stored reaches it only as the value that a PUT or a PATCH is merged into. Its functions are safe for concurrent
-// use; decoders serve one request each.
+// Stored values are passed to it only where a PUT or PATCH merges into them. Its functions are safe for concurrent use. A
+// decoder serves one request.
 package request

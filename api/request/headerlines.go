@@ -10,11 +10,11 @@ import (
 // MaxHeaderLines bounds the lines of a request's header.
 const MaxHeaderLines = 100
 
-// errHeaderLines ends a connection whose client sends more.
+// errHeaderLines ends a connection with more lines than that.
 var errHeaderLines = errors.New("the header of the request has too many lines")
 
-// LimitHeaders bounds the lines of requests' headers on the connections of a listener for a Server. net/http bounds their
-// bytes alone, and a header of short lines takes up some twenty times as much memory, before any token is looked at.
+// LimitHeaders bounds the header lines of requests on a listener's connections. net/http bounds only their bytes, and
+// short lines take about twenty times their bytes in memory before the token is checked.
 func LimitHeaders(l net.Listener) net.Listener { return headerListener{l} }
 
 type headerListener struct{ net.Listener }
@@ -27,27 +27,28 @@ func (l headerListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// A headerConn counts the lines of a header while its bytes come in. It is a TCPConn, since net/http closes those half.
+// A headerConn counts header lines as they are read. It embeds a TCPConn because net/http half-closes connections of that
+// type.
 type headerConn struct {
 	*net.TCPConn
 
 	mu    sync.Mutex
 	lines int
-	some  bool // the line so far is not empty
-	done  bool // the header has ended: what follows is a body
+	some  bool // the current line is not empty
+	done  bool // the header has ended; a body follows
 }
 
-// Read fails once there are too many lines, and again from then on: net/http forgets an error that it meets looking ahead.
+// Read fails once there are too many lines, and from then on always: net/http drops errors of its read-ahead.
 func (c *headerConn) Read(p []byte) (int, error) {
 	n, err := c.TCPConn.Read(p)
 	if !c.fits(p[:n]) {
-		_ = c.CloseRead() // a further Read does not wait
+		_ = c.CloseRead() // so that no further Read blocks
 		return 0, errHeaderLines
 	}
 	return n, err
 }
 
-// fits counts the lines in a part of a header; false: there are too many.
+// fits counts the lines of a part of a header. It reports false when there are too many.
 func (c *headerConn) fits(part []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +67,7 @@ func (c *headerConn) fits(part []byte) bool {
 	return c.lines <= MaxHeaderLines
 }
 
-// ExpectHeader begins another header where a connection waits for its next request. For http.Server.ConnState.
+// ExpectHeader resets the count when a connection becomes idle. It is an http.Server.ConnState.
 func ExpectHeader(conn net.Conn, state http.ConnState) {
 	if c, ok := conn.(*headerConn); ok && state == http.StateIdle {
 		c.mu.Lock()

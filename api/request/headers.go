@@ -9,17 +9,17 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// A headerForm is what a request says of headers, on their way over those that are stored.
+// A headerForm reads headers and merges them into the stored ones.
 type headerForm struct {
-	// present are the headers that the request names, in its spelling: one named with nil is to go.
+	// present are the headers in the request, spelled as there; nil values remove a header.
 	present map[string][]string
-	// cleared says that all are to go: the request says null.
+	// cleared is set when the request's headers are null.
 	cleared bool
-	// moved says that they would go to another origin than the stored ones did.
+	// moved is set when the URL has another origin than the stored one.
 	moved bool
 }
 
-// reader reads a headers field.
+// reader reads the headers.
 func (h *headerForm) reader(d *decoder) fieldReader {
 	return func(at string, raw []byte) { h.read(d, at, raw) }
 }
@@ -41,17 +41,16 @@ func (h *headerForm) read(d *decoder, at string, value []byte) {
 	}
 }
 
-// mergeInto puts the headers over the stored ones; nil when there are none. With merge stored headers stay unless they are
-// named, else only those that carry secrets do: they are shown redacted, so who reads and puts back must not lose them.
-// No secret goes to another origin unless it is said again: who can change a URL must not learn it that way. Names keep
-// the request's spelling until they are checked.
+// mergeInto returns the merged headers; nil when there are none. With merge, stored headers are kept unless the request
+// names them; without, only secret ones are kept, because clients read them as redacted. A secret is not kept for a new
+// origin, so that a client that may change a URL cannot obtain it. Names are canonicalized later.
 func (h *headerForm) mergeInto(d *decoder, at string, stored map[string][]string, merge bool) map[string][]string {
 	headers := make(map[string][]string, len(h.present)+len(stored))
 	said := make(map[string]bool, len(h.present))
 	for name, values := range h.present {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		said[canonical] = true
-		if _, sealed := job.Sealed(values); sealed { // as only stored ones are
+		if _, sealed := job.Sealed(values); sealed { // a marker of stored values only
 			d.AddError(job.JSONPointer(at, name), "must not contain line breaks or other control characters")
 		}
 		if old, kept := stored[canonical]; kept && job.SecretHeader(name) && isRedacted(values) {
@@ -76,23 +75,22 @@ func (h *headerForm) mergeInto(d *decoder, at string, stored map[string][]string
 	return headers
 }
 
-// ResendOnNewOrigin is said of a stored header that carries a secret, where the URL leads elsewhere.
+// ResendOnNewOrigin is the error of a stored secret header whose URL has a new origin.
 const ResendOnNewOrigin = "must be resent (or set to null): the URL now points to a different origin"
 
-// checkOrigin refuses to keep a stored header that carries a secret for another origin.
+// checkOrigin refuses to keep a secret header for a new origin.
 func (h *headerForm) checkOrigin(d *decoder, at, name string) {
 	if h.moved && job.SecretHeader(name) {
 		d.AddError(job.JSONPointer(at, name), ResendOnNewOrigin)
 	}
 }
 
-// redactedPlaceholder refuses the stand-in for a secret where the secret must be: who reads, changes and sends back would overwrite
-// the secret with it.
+// redactedPlaceholder adds the error of a secret that was sent as [redacted], as read from an answer.
 func (d *decoder) redactedPlaceholder(at string) {
 	d.AddError(at, "is the placeholder of a redacted secret: send the secret itself")
 }
 
-// rejectRedacted refuses stand-ins among headers that are not put over others.
+// rejectRedacted refuses redacted values where there are no stored ones to keep.
 func (d *decoder) rejectRedacted(at string, headers map[string][]string) {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		if job.SecretHeader(name) && isRedacted(headers[name]) {

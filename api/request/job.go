@@ -39,13 +39,13 @@ const (
 
 const (
 	fieldsOfBody = fieldBody | fieldBodyText | fieldBodyBase64
-	// FieldsEditable may be changed, and of those fieldsRemovable be set to null.
+	// FieldsEditable are the fields that an edit may change; fieldsRemovable those of them that it may set to null.
 	FieldsEditable = fieldURL | fieldHeaders | fieldsOfBody | fieldContentType | fieldDelay | fieldRunAt | fieldRetries |
 		fieldLadder | fieldTimeout | fieldExpiresIn | fieldExpiresAt | fieldLabels
 	fieldsRemovable = fieldHeaders | fieldLadder | fieldTimeout | fieldExpiresIn | fieldExpiresAt | fieldLabels
 )
 
-// JobFields are the names that a job may have.
+// JobFields are the fields of a job.
 var JobFields = map[string]jobField{
 	"id": fieldID, "topic": fieldTopic, "lane": fieldLane, "url": fieldURL, "method": fieldMethod,
 	"headers": fieldHeaders, "body": fieldBody, "body_text": fieldBodyText, "body_base64": fieldBodyBase64,
@@ -54,7 +54,7 @@ var JobFields = map[string]jobField{
 	"labels": fieldLabels, "on_delivered": fieldOnDelivered, "on_dead": fieldOnDead,
 }
 
-// A jobForm is a job as a client described it: the fields it named, and those it named as null.
+// A jobForm reads a job. It keeps which fields are present, and which are null.
 type jobForm struct {
 	decoder
 	job.New
@@ -62,7 +62,7 @@ type jobForm struct {
 	null    jobField
 }
 
-// DecodeJob reads a registration. now is what times are compared with; bodies may have maxBody bytes.
+// DecodeJob reads a registration. Times are compared with now. maxBody bounds the body, in bytes.
 func DecodeJob(raw []byte, now time.Time, maxBody int64) (job.New, *response.Problem) {
 	f := jobForm{New: job.New{Spec: job.Spec{Queue: job.Queue{Namespace: job.DefaultNamespace}}}}
 	for name, value := range f.object("", raw) {
@@ -70,7 +70,7 @@ func DecodeJob(raw []byte, now time.Time, maxBody int64) (job.New, *response.Pro
 		switch {
 		case bit == 0:
 			f.unknownField("", name, "a job")
-		case isNull(value) && bit != fieldBody: // the same as left out
+		case isNull(value) && bit != fieldBody: // as if left out
 		default:
 			f.read(bit, value)
 		}
@@ -81,7 +81,7 @@ func DecodeJob(raw []byte, now time.Time, maxBody int64) (job.New, *response.Pro
 	return f.New, p
 }
 
-// DecodeEdit reads a change of a job.
+// DecodeEdit reads an edit of a job.
 func DecodeEdit(raw []byte, now time.Time, maxBody int64) (store.Edit, *response.Problem) {
 	var f jobForm
 	for name, value := range f.object("", raw) {
@@ -113,7 +113,7 @@ func DecodeEdit(raw []byte, now time.Time, maxBody int64) (store.Edit, *response
 	return f.edit(), p
 }
 
-// read takes one field in.
+// read reads one field.
 func (f *jobForm) read(bit jobField, value []byte) {
 	f.present |= bit
 	switch bit {
@@ -160,7 +160,7 @@ func (f *jobForm) read(bit jobField, value []byte) {
 	}
 }
 
-// outOfRangeIfZero gives a zero that was said the form in which job.Validate finds it out of range.
+// outOfRangeIfZero returns -1 for 0, which validation takes for unset.
 func outOfRangeIfZero[N time.Duration | int | int64](n N) N {
 	if n == 0 {
 		return -1
@@ -168,10 +168,10 @@ func outOfRangeIfZero[N time.Duration | int | int64](n N) N {
 	return n
 }
 
-// clampInt brings a number into an int; what is cut is out of every range.
+// clampInt converts to an int. Values that it clamps are out of every field's range.
 func clampInt(n int64) int { return int(min(max(n, -1<<31), 1<<31-1)) }
 
-// check finds what is wrong with the whole, and completes the body.
+// check validates the job, and sets its content type.
 func (f *jobForm) check(now time.Time, maxBody int64) *response.Problem {
 	if f.present&fieldDelay != 0 && f.present&fieldRunAt != 0 {
 		f.errors = append(f.errors, job.MutuallyExclusive("/run_at", "delay"))
@@ -192,7 +192,7 @@ func (f *jobForm) check(now time.Time, maxBody int64) *response.Problem {
 	return p
 }
 
-// completeContentType finds a second kind of body, and the type of one that names none.
+// completeContentType sets the default content type, and refuses a second body or content type.
 func (f *jobForm) completeContentType() {
 	switch kinds := f.present & fieldsOfBody; kinds {
 	case 0, fieldBody, fieldBodyText, fieldBodyBase64:
@@ -213,12 +213,12 @@ func (f *jobForm) completeContentType() {
 	}
 }
 
-// contentTypes are those of bodies that name none.
+// contentTypes are the default content types.
 var contentTypes = map[job.BodyKind]string{
 	job.BodyJSON: "application/json", job.BodyText: "text/plain; charset=utf-8", job.BodyBase64: "application/octet-stream",
 }
 
-// bodyPointer is the pointer of the body that was sent.
+// bodyPointer returns the JSON pointer of the body.
 func (f *jobForm) bodyPointer() string {
 	switch f.BodyKind {
 	case job.BodyText:
@@ -230,7 +230,7 @@ func (f *jobForm) bodyPointer() string {
 	}
 }
 
-// edit is the form as a change.
+// edit returns the edit.
 func (f *jobForm) edit() store.Edit {
 	e := store.Edit{
 		Kind: job.KindEdited, Header: f.Header, Labels: f.Labels, Ladder: f.Ladder, Retries: f.Retries,
@@ -259,7 +259,7 @@ func (f *jobForm) edit() store.Edit {
 	case has(fieldExpiresAt):
 		e.ExpiresAt = &f.ExpiresAt
 	}
-	// What is null goes back to none, or to the topic's.
+	// Null removes headers and labels, and resets the ladder to the topic's.
 	if f.null&fieldHeaders != 0 {
 		e.Header = map[string][]string{}
 	}

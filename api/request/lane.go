@@ -6,22 +6,21 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// A laneForm is a lane's settings as a client described them, on their way over those that are stored.
+// A laneForm reads a lane's settings and merges them into the stored ones.
 type laneForm struct {
 	decoder
 	policy.Lane
 	headers headerForm
 }
 
-// PutLane reads all of a lane's settings. What it leaves out the topic says again, but secrets, and headers that
-// carry some, stay, and so does a pause.
+// PutLane reads all settings of a lane. Fields left out are removed; secrets, secret headers and a pause are kept.
 func PutLane(text []byte, stored policy.Lane) (policy.Lane, *response.Problem) {
 	f := laneForm{Lane: policy.Lane{Secrets: stored.Secrets, Paused: stored.Paused}}
 	f.read(text)
 	return f.finish(stored, false)
 }
 
-// PatchLane reads a change (RFC 7396).
+// PatchLane reads a merge patch of a lane's settings (RFC 7396).
 func PatchLane(text []byte, stored policy.Lane) (policy.Lane, *response.Problem) {
 	f := laneForm{Lane: stored}
 	f.read(text)
@@ -40,7 +39,7 @@ func (f *laneForm) read(text []byte) {
 	})
 }
 
-// finish puts the headers over the stored ones and checks the whole.
+// finish merges the headers and validates the settings.
 func (f *laneForm) finish(stored policy.Lane, merge bool) (policy.Lane, *response.Problem) {
 	f.headers.moved = job.ChangesOrigin(stored.URL, f.URL)
 	f.Headers = f.headers.mergeInto(&f.decoder, "/headers", stored.Headers, merge)

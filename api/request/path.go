@@ -9,7 +9,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// PathNewSecretOwner names the topic or lane of a path that a secret may begin.
+// PathNewSecretOwner returns the topic or lane in the path, which need not exist.
 func PathNewSecretOwner(r *http.Request) (store.SecretOwner, error) {
 	if r.PathValue("lane") == "" {
 		topic, err := PathNewTopic(r)
@@ -19,7 +19,7 @@ func PathNewSecretOwner(r *http.Request) (store.SecretOwner, error) {
 	return store.SecretOwner(q), err
 }
 
-// PathSecretOwner names the topic or lane of the path.
+// PathSecretOwner returns the topic or lane in the path.
 func PathSecretOwner(r *http.Request) (store.SecretOwner, error) {
 	if r.PathValue("lane") == "" {
 		topic, err := PathTopic(r)
@@ -29,7 +29,7 @@ func PathSecretOwner(r *http.Request) (store.SecretOwner, error) {
 	return store.SecretOwner(q), err
 }
 
-// PathJob names the job of the path. No job has an id outside the alphabet.
+// PathJob returns the job in the path. An invalid id is not found.
 func PathJob(r *http.Request) (job.Ref, error) {
 	id := r.PathValue("id")
 	if !job.IsID(id) {
@@ -39,7 +39,7 @@ func PathJob(r *http.Request) (job.Ref, error) {
 	return job.Ref{Namespace: job.DefaultNamespace, ID: id}, nil
 }
 
-// PathTopic names the topic of the path.
+// PathTopic returns the topic in the path. An invalid name is not found.
 func PathTopic(r *http.Request) (string, error) {
 	name := r.PathValue("topic")
 	if !job.IsTopic(name) {
@@ -49,7 +49,7 @@ func PathTopic(r *http.Request) (string, error) {
 	return name, nil
 }
 
-// PathNewTopic names the topic of a path that may begin one. That of callbacks has a policy like any.
+// PathNewTopic returns the topic in the path, which need not exist. The topic of callbacks is allowed.
 func PathNewTopic(r *http.Request) (string, error) {
 	name := r.PathValue("topic")
 	if faults := nameErrors(name, ""); len(faults) > 0 {
@@ -58,7 +58,7 @@ func PathNewTopic(r *http.Request) (string, error) {
 	return name, nil
 }
 
-// PathNewLane names the lane of a path that may begin one.
+// PathNewLane returns the lane in the path, which need not exist.
 func PathNewLane(r *http.Request) (job.Queue, error) {
 	q := job.Queue{Namespace: job.DefaultNamespace, Topic: r.PathValue("topic"), Lane: r.PathValue("lane")}
 	if faults := nameErrors(q.Topic, q.Lane); len(faults) > 0 {
@@ -67,7 +67,7 @@ func PathNewLane(r *http.Request) (job.Queue, error) {
 	return q, nil
 }
 
-// nameErrors are those of names that something may begin under.
+// nameErrors returns the errors of a new topic's and lane's names.
 func nameErrors(topic, lane string) []job.FieldError {
 	if topic == job.CallbackTopic {
 		topic = ""
@@ -75,7 +75,7 @@ func nameErrors(topic, lane string) []job.FieldError {
 	return job.Validate(job.New{Spec: job.Spec{Queue: job.Queue{Topic: topic, Lane: lane}}}, time.Time{})
 }
 
-// PathLane names the lane of the path.
+// PathLane returns the lane in the path. An invalid name is not found.
 func PathLane(r *http.Request) (job.Queue, error) {
 	topic, err := PathTopic(r)
 	if err != nil {

@@ -15,19 +15,19 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Sizes of lists: of jobs unless a client says otherwise, and of all lists at most.
+// Sizes of lists: the default for jobs, and the maximum for all.
 const (
 	DefaultListLimit = 50
 	MaxListLimit     = 500
 )
 
-// A Query reads the parameters of a request's address, and gathers what is wrong with them.
+// A Query reads the parameters of a request and collects their errors.
 type Query struct {
 	decoder
 	values url.Values
 }
 
-// NewQuery refuses parameters other than the known ones, and those that stand twice.
+// NewQuery parses the parameters. It refuses unknown and repeated ones.
 func NewQuery(r *http.Request, known ...string) *Query {
 	q := new(Query)
 	var err error
@@ -45,13 +45,13 @@ func NewQuery(r *http.Request, known ...string) *Query {
 	return q
 }
 
-// QueryField is how a fault names a parameter.
+// QueryField returns the name of a parameter in errors.
 func QueryField(name string) string { return "?" + strings.TrimPrefix(job.JSONPointer("", name), "/") }
 
 // Get returns a parameter's value; empty when there is none.
 func (q *Query) Get(name string) string { return q.values.Get(name) }
 
-// Limit reads how many items are asked for.
+// Limit returns the parameter limit, or the default.
 func (q *Query) Limit(standard int) int {
 	text := q.Get("limit")
 	if text == "" {
@@ -65,7 +65,7 @@ func (q *Query) Limit(standard int) int {
 	return n
 }
 
-// time reads a time.
+// time returns a time; zero when there is none.
 func (q *Query) time(name string) time.Time {
 	text := q.Get(name)
 	if text == "" {
@@ -78,7 +78,7 @@ func (q *Query) time(name string) time.Time {
 	return t
 }
 
-// status reads an HTTP status; 0 when there is none.
+// status returns an HTTP status; 0 when there is none.
 func (q *Query) status(name string) int {
 	text := q.Get(name)
 	if text == "" {
@@ -86,12 +86,12 @@ func (q *Query) status(name string) int {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n == 0 {
-		return -1 // Buffer of range for whoever checks
+		return -1 // out of range in CheckFilter
 	}
 	return n
 }
 
-// Err is what is wrong with the parameters.
+// Err returns the problem of the parameters, if any.
 func (q *Query) Err() error {
 	if p := q.problem(nil); p != nil {
 		return p
@@ -99,7 +99,7 @@ func (q *Query) Err() error {
 	return nil
 }
 
-// Filter reads the parameters of a list; what is wrong with the names in it is for others to find.
+// Filter reads the parameters of a list. CheckFilter validates them.
 func (q *Query) Filter() store.Filter {
 	f := store.Filter{
 		Namespace: job.DefaultNamespace,

@@ -11,7 +11,7 @@ import (
 // maxRevivalBytes bounds the body of a revival, in bytes.
 const maxRevivalBytes = 4 << 10
 
-// ReadRevival reads how one job is sent again. The body may be left out.
+// ReadRevival reads a request to revive one job. The body is optional.
 func ReadRevival(w http.ResponseWriter, r *http.Request) (store.Revival, error) {
 	ref, err := PathJob(r)
 	if err == nil {

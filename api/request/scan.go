@@ -12,8 +12,8 @@ import (
 	"github.com/ringback/ringback/api/response"
 )
 
-// CheckJSON refuses text that is not one JSON value in UTF-8, and says where it goes wrong. Values nest at most as deep
-// as encoding/json reads (10,000 levels). The text begins in the line first of what the client sent, from 1.
+// CheckJSON refuses text that is not one JSON value in UTF-8, and names the position of the error. Values may nest as
+// deep as encoding/json reads (10,000 levels). first is the number of the text's first line in the request, from 1.
 func CheckJSON(text []byte, first int) error {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return response.NewProblem(http.StatusBadRequest, "the request has no body: send JSON")
@@ -37,15 +37,15 @@ func CheckJSON(text []byte, first int) error {
 	return response.NewProblem(http.StatusBadRequest, fmt.Sprintf("invalid JSON at %s: %v", place(text[:min(at, len(text))], first), err))
 }
 
-// place names the place behind some text, which begins in the line first; columns are counted in bytes.
+// place names the position after a text that begins in line first. Columns are counted in bytes.
 func place(before []byte, first int) string {
 	line := first + bytes.Count(before, []byte{'\n'})
 	column := len(before) - bytes.LastIndexByte(before, '\n')
 	return fmt.Sprintf("line %d, column %d", line, column)
 }
 
-// Members walks the members of an object in text that CheckJSON passed: each name, its escapes resolved, and its value
-// as it stands there.
+// Members iterates over the members of an object that CheckJSON accepted: names without escapes, and values as they were
+// sent.
 func Members(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func([]byte, []byte) bool) {
 		rest := object[1:]
@@ -73,7 +73,7 @@ func Members(object []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// Elements walks the elements of an array in text that CheckJSON passed.
+// Elements iterates over the elements of an array that CheckJSON accepted.
 func Elements(array []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		rest := array[1:]
@@ -94,7 +94,7 @@ func Elements(array []byte) iter.Seq2[int, []byte] {
 	}
 }
 
-// SkipSpace returns text without the white space at its beginning.
+// SkipSpace returns text without leading white space.
 func SkipSpace(text []byte) []byte {
 	for len(text) > 0 && (text[0] == ' ' || text[0] == '\n' || text[0] == '\r' || text[0] == '\t') {
 		text = text[1:]
@@ -102,7 +102,7 @@ func SkipSpace(text []byte) []byte {
 	return text
 }
 
-// valueEnd is where the value ends with which valid text begins.
+// valueEnd returns the end of the value at the beginning of valid text.
 func valueEnd(text []byte) int {
 	switch text[0] {
 	case '"':
@@ -132,7 +132,7 @@ func valueEnd(text []byte) int {
 	}
 }
 
-// stringEnd is where the string ends that begins at from.
+// stringEnd returns the end of the string that begins at from.
 func stringEnd(text []byte, from int) int {
 	for i := from + 1; i < len(text); i++ {
 		switch text[i] {
@@ -145,12 +145,12 @@ func stringEnd(text []byte, from int) int {
 	return len(text)
 }
 
-// unquote is the text of a JSON string.
+// unquote returns the text of a JSON string.
 func unquote(raw []byte) string {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw[1 : len(raw)-1])
 	}
 	var text string
-	_ = json.Unmarshal(raw, &text) // CheckJSON passed it
+	_ = json.Unmarshal(raw, &text) // valid: CheckJSON accepted it
 	return text
 }

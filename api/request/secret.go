@@ -6,16 +6,16 @@ import (
 	"github.com/ringback/ringback/sign"
 )
 
-// MaxSecretBytes bounds a request that brings a secret, in bytes.
+// MaxSecretBytes bounds a request to add a secret, in bytes.
 const MaxSecretBytes = 4 << 10
 
-// The kinds of secrets.
+// Kinds of secrets.
 const (
 	SecretHMAC    = "hmac"    // v1: whsec_
 	SecretEd25519 = "ed25519" // v1a: whsk_
 )
 
-// DecodeSecret reads a secret, or makes one of the kind that is asked for. Nothing repeats what was sent.
+// DecodeSecret reads a secret, or generates one of the requested kind. Its errors do not repeat the secret.
 func DecodeSecret(text []byte) (sign.Secret, *response.Problem) {
 	if text == nil {
 		return sign.NewSecret(), nil

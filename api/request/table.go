@@ -19,7 +19,7 @@ func (d *decoder) read(at string, raw []byte, what string, table fields) {
 	}
 }
 
-// set reads a field into dst; null sets its zero value.
+// set reads a value into dst; null sets the zero value.
 func set[T any](dst *T, read func(at string, raw []byte) T) fieldReader {
 	return func(at string, raw []byte) {
 		var value T
@@ -30,12 +30,12 @@ func set[T any](dst *T, read func(at string, raw []byte) T) fieldReader {
 	}
 }
 
-// setPointer reads a field whose zero value is not its default; null sets nil.
+// setPointer reads a value whose zero is not the default; null sets nil.
 func setPointer[T any](dst **T, read func(at string, raw []byte) T) fieldReader {
 	return set(dst, func(at string, raw []byte) *T { return new(read(at, raw)) })
 }
 
-// merge reads an object's fields into dst, where those that it leaves out stay; null sets dst's zero value.
+// merge reads an object into dst. Fields left out are kept; null sets the zero value.
 func merge[T any](d *decoder, dst *T, what string, table fields) fieldReader {
 	return func(at string, raw []byte) {
 		if isNull(raw) {
@@ -51,7 +51,7 @@ func (d *decoder) reject(detail string) fieldReader {
 	return func(at string, _ []byte) { d.AddError(at, detail) }
 }
 
-// count reads an integer of an int's range.
+// count reads an integer, clamped to an int's range.
 func (d *decoder) count(at string, raw []byte) int { return clampInt(d.integer(at, raw)) }
 
 // positiveCount reads an integer that must not be 0.

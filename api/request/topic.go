@@ -6,25 +6,25 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// A topicForm is a policy as a client described it, on its way over the one that is stored.
+// A topicForm reads a policy and merges it into the stored one.
 type topicForm struct {
 	decoder
 	policy.Topic
 	headers headerForm
 	stored  policy.Topic
-	// merge: what is left out stays, also inside of what is named.
+	// merge keeps fields that are left out, also those of nested objects.
 	merge bool
 }
 
-// PutTopic reads a whole policy. What it leaves out takes its default, but what is shown redacted or not at all stays as
-// it is stored: secrets, a client certificate, and headers that carry secrets. So who reads a policy and puts it back
-// does not lose them. Null takes one away. A pause is state rather than policy: it stays unless paused is named.
+// PutTopic reads a whole policy. Fields left out get their defaults. Secrets, the client certificate, secret headers and
+// a pause are kept unless they are named, so that a client that reads a policy and puts it back does not lose them. Null
+// removes them.
 func PutTopic(text []byte, stored policy.Topic) (policy.Topic, *response.Problem) {
 	kept := policy.Topic{Secrets: stored.Secrets, ClientCert: stored.ClientCert, Paused: stored.Paused}
 	return decodeTopic(text, topicForm{Topic: kept, stored: stored})
 }
 
-// PatchTopic reads a change (RFC 7396): fields left out stay, and null takes a field back to its default.
+// PatchTopic reads a merge patch of a policy (RFC 7396): fields left out are kept, null resets one to its default.
 func PatchTopic(text []byte, stored policy.Topic) (policy.Topic, *response.Problem) {
 	return decodeTopic(text, topicForm{Topic: stored, stored: stored, merge: true})
 }
@@ -70,7 +70,7 @@ func decodeTopic(text []byte, f topicForm) (policy.Topic, *response.Problem) {
 // haveOwnPath is the error of a request that sets secrets as a field.
 const haveOwnPath = "are set by POST …/secrets"
 
-// retention reads how many ended jobs are kept, and for how long.
+// retention reads how long ended jobs are kept, and how many.
 func (d *decoder) retention(k *policy.Retention) fieldReader {
 	return merge(d, k, "a retention", fields{
 		"for":       setPointer(&k.For, d.duration),
@@ -79,7 +79,7 @@ func (d *decoder) retention(k *policy.Retention) fieldReader {
 	})
 }
 
-// finish puts the headers over the stored ones and checks the whole.
+// finish merges the headers and validates the policy.
 func (f *topicForm) finish() (policy.Topic, *response.Problem) {
 	f.headers.moved = job.ChangesOrigin(f.stored.URL, f.URL)
 	f.Headers = f.headers.mergeInto(&f.decoder, "/headers", f.stored.Headers, f.merge)

@@ -36,7 +36,7 @@ func (d *decoder) boolean(at string, raw []byte) bool {
 	return raw[0] == 't'
 }
 
-// integer reads an integer. One beyond an int64 is as much out of range as the largest.
+// integer reads an integer. Numbers such as 1e3 are allowed.
 func (d *decoder) integer(at string, raw []byte) int64 {
 	if !isNumber(raw) {
 		d.wrongType(at, raw, "a whole number")
@@ -98,7 +98,7 @@ func (d *decoder) size(at string, raw []byte) int64 {
 	return n
 }
 
-// time reads a time. The zero time, which stands for none, is given as the instant after it.
+// time reads a time. The zero time, which means unset, is read as the instant after it.
 func (d *decoder) time(at string, raw []byte) time.Time {
 	text := d.text(at, raw)
 	if raw[0] != '"' {
@@ -115,7 +115,7 @@ func (d *decoder) time(at string, raw []byte) time.Time {
 	return t
 }
 
-// rate reads a rate such as "100/s"; an empty text is none.
+// rate reads a rate such as "100/s"; empty means no limit.
 func (d *decoder) rate(at string, raw []byte) policy.Rate {
 	rate, err := job.ParseRate(d.text(at, raw))
 	if err != nil {
@@ -124,7 +124,7 @@ func (d *decoder) rate(at string, raw []byte) policy.Rate {
 	return rate
 }
 
-// ladder reads a list of durations; never nil.
+// ladder reads an array of durations; never nil.
 func (d *decoder) ladder(at string, raw []byte) policy.Ladder {
 	rungs := make(policy.Ladder, 0, 8)
 	if raw[0] != '[' {
@@ -149,7 +149,7 @@ func (d *decoder) ladder(at string, raw []byte) policy.Ladder {
 	return rungs
 }
 
-// texts reads a list of strings; never nil.
+// texts reads an array of strings; never nil.
 func (d *decoder) texts(at string, raw []byte) []string {
 	all := []string{}
 	if raw[0] != '[' {
@@ -169,11 +169,11 @@ func (d *decoder) texts(at string, raw []byte) []string {
 	return all
 }
 
-// labels reads strings by name; never nil.
+// labels reads an object of strings; never nil.
 func (d *decoder) labels(at string, raw []byte) map[string]string {
 	all := make(map[string]string)
 	for name, value := range d.object(at, raw) {
-		if len(all) > job.MaxLabels { // which is refused
+		if len(all) > job.MaxLabels { // too many, which is refused later
 			break
 		}
 		if value[0] != '"' {
@@ -185,13 +185,12 @@ func (d *decoder) labels(at string, raw []byte) map[string]string {
 	return all
 }
 
-// headers reads headers, each a string or a list of strings; never nil. Names keep the spelling of the client until they
-// are checked.
+// headers reads headers, each a string or an array of strings; never nil. Names are canonicalized after validation.
 func (d *decoder) headers(at string, raw []byte) map[string][]string {
 	all := make(map[string][]string)
 	lines := 0
 	for name, value := range d.object(at, raw) {
-		if lines > job.MaxHeaderLines { // which is refused
+		if lines > job.MaxHeaderLines { // too many, which is refused later
 			break
 		}
 		values := d.header(at, name, value)

@@ -12,13 +12,13 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// A Buffer writes one JSON answer. It exists beside encoding/json because a job's body is answered byte for byte, which
-// encoding/json would compact, and because every registration is answered with a job.
+// A Buffer writes one JSON answer. encoding/json would compact a job's body, which is answered byte for byte, and is
+// slower.
 type Buffer struct {
 	b []byte
 }
 
-// MaxPooled is the largest buffer that is kept for the next answer.
+// MaxPooled is the largest buffer that is returned to the pool, in bytes.
 const MaxPooled = 64 << 10
 
 var buffers = sync.Pool{New: func() any { return &Buffer{b: make([]byte, 0, 2<<10)} }}
@@ -37,7 +37,7 @@ func (o *Buffer) Free() {
 	}
 }
 
-// Send answers with what was written. A client that is gone is not told so.
+// Send answers with the buffer. Errors of the connection are ignored.
 func (o *Buffer) Send(w http.ResponseWriter, status int) {
 	h := w.Header()
 	if len(h["Content-Type"]) == 0 {
@@ -60,7 +60,8 @@ func (o *Buffer) Reset() { o.b = o.b[:0] }
 // Cap returns the buffer's memory, in bytes.
 func (o *Buffer) Cap() int64 { return int64(cap(o.b)) }
 
-// Flush sends what was written so far of an answer too large to be kept whole. The last byte stays, for next to see.
+// Flush sends all but the last byte when the buffer has grown to MaxPooled. The last byte decides whether a comma
+// follows.
 func (o *Buffer) Flush(w http.ResponseWriter) {
 	if last := len(o.b) - 1; last >= MaxPooled {
 		_, _ = w.Write(o.b[:last])
@@ -68,23 +69,23 @@ func (o *Buffer) Flush(w http.ResponseWriter) {
 	}
 }
 
-// End sends the rest of an answer that was flushed.
+// End sends the rest of an answer after Flush.
 func (o *Buffer) End(w http.ResponseWriter) {
 	o.b = append(o.b, '\n')
 	_, _ = w.Write(o.b)
 }
 
-// EndLine ends a value that stands on a line of its own.
+// EndLine ends a line of a stream.
 func (o *Buffer) EndLine() { o.b = append(o.b, '\n') }
 
-// next separates a value from the one before it, unless that stands on a line of its own.
+// next writes a comma unless the value is the first of an object, array or line.
 func (o *Buffer) next() {
 	if n := len(o.b); n > 0 && o.b[n-1] != '{' && o.b[n-1] != '[' && o.b[n-1] != ':' && o.b[n-1] != '\n' {
 		o.b = append(o.b, ',')
 	}
 }
 
-// Key begins a member. Names are ours and need no escapes.
+// Key begins a member. The name must need no escapes.
 func (o *Buffer) Key(name string) {
 	o.next()
 	o.b = append(o.b, '"')
@@ -120,7 +121,7 @@ func (o *Buffer) quotedKey(name string) {
 // Text writes a string.
 func (o *Buffer) Text(name, value string) { o.Key(name); o.quote(value) }
 
-// TextIfSet writes a text unless it is empty.
+// TextIfSet writes a string unless it is empty.
 func (o *Buffer) TextIfSet(name, value string) {
 	if value != "" {
 		o.Text(name, value)
@@ -136,7 +137,7 @@ func (o *Buffer) Bool(name string, b bool) { o.Key(name); o.b = strconv.AppendBo
 // timeLayout is RFC 3339 with milliseconds.
 const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 
-// Time writes an instant unless it is zero.
+// Time writes a time unless it is zero.
 func (o *Buffer) Time(name string, t time.Time) {
 	if t.IsZero() {
 		return
@@ -150,7 +151,7 @@ func (o *Buffer) Time(name string, t time.Time) {
 // Duration writes a duration such as "1m30s".
 func (o *Buffer) Duration(name string, d time.Duration) { o.Key(name); o.durationElement(d) }
 
-// durationElement writes a duration as an element.
+// durationElement writes a duration as an element of an array.
 func (o *Buffer) durationElement(d time.Duration) {
 	o.next()
 	o.b = append(o.b, '"')
@@ -158,7 +159,7 @@ func (o *Buffer) durationElement(d time.Duration) {
 	o.b = append(o.b, '"')
 }
 
-// durations writes a ladder.
+// durations writes an array of durations.
 func (o *Buffer) durations(name string, all []time.Duration) {
 	o.Array(name)
 	for _, d := range all {
@@ -167,7 +168,7 @@ func (o *Buffer) durations(name string, all []time.Duration) {
 	o.CloseArray()
 }
 
-// texts writes a list of texts.
+// texts writes an array of strings.
 func (o *Buffer) texts(name string, all []string) {
 	o.Array(name)
 	for _, s := range all {
@@ -177,7 +178,7 @@ func (o *Buffer) texts(name string, all []string) {
 	o.CloseArray()
 }
 
-// labels writes texts by name, in order.
+// labels writes an object of strings, in order of their keys.
 func (o *Buffer) labels(name string, all map[string]string) {
 	o.Object(name)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
@@ -187,7 +188,7 @@ func (o *Buffer) labels(name string, all map[string]string) {
 	o.Close()
 }
 
-// headers writes headers, a single value as a text, those that carry secrets hidden.
+// headers writes headers in order of their names: one value as a string, several as an array, secret ones redacted.
 func (o *Buffer) headers(name string, all map[string][]string) {
 	o.Object(name)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
@@ -209,11 +210,11 @@ func (o *Buffer) headers(name string, all map[string][]string) {
 	o.Close()
 }
 
-// quote writes a text as a JSON string.
+// quote writes a JSON string.
 func (o *Buffer) quote(s string) {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			quoted, _ := json.Marshal(s) // a string always has a JSON form
+			quoted, _ := json.Marshal(s) // never fails for a string
 			o.b = append(o.b, quoted...)
 			return
 		}
@@ -223,20 +224,20 @@ func (o *Buffer) quote(s string) {
 	o.b = append(o.b, '"')
 }
 
-// Float writes a number with decimals.
+// Float writes a number.
 func (o *Buffer) Float(name string, f float64) {
 	o.Key(name)
 	o.b = strconv.AppendFloat(o.b, f, 'g', -1, 64)
 }
 
-// Wipe is free for an answer that held a secret.
+// Wipe is Free for an answer that contained a secret.
 func (o *Buffer) Wipe() {
 	clear(o.b)
 	o.Free()
 }
 
-// Null writes that there is nothing.
+// Null writes null.
 func (o *Buffer) Null(name string) { o.Key(name); o.b = append(o.b, "null"...) }
 
-// Redacted stands where a secret is not shown.
+// Redacted replaces secrets in answers.
 const Redacted = "[redacted]"

@@ -11,7 +11,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Job writes the members of a job but its body and its record: what was asked for, then how far it has come.
+// Job writes a job without its body and attempts: its request, then its state.
 func (o *Buffer) Job(j *job.Job) {
 	o.Text("id", j.ID)
 	o.Text("topic", j.Topic)
@@ -63,7 +63,7 @@ func (o *Buffer) Job(j *job.Job) {
 	}
 }
 
-// Durability writes how durable a change was when it was answered, where the store was told to see to it.
+// Durability writes the durability of a change, if the store reported it.
 func (o *Buffer) Durability(reached *job.Durability) {
 	if reached == nil {
 		return
@@ -96,7 +96,7 @@ func (o *Buffer) bytes(name string, b []byte) {
 	o.b = append(o.b, '"')
 }
 
-// Attempts writes a job's record, oldest first.
+// Attempts writes a job's attempts, oldest first.
 func (o *Buffer) Attempts(all []job.Attempt) {
 	o.Array("attempts")
 	for i := range all {
@@ -134,7 +134,7 @@ func (o *Buffer) attempt(t *job.Attempt) {
 	}
 }
 
-// asText gives an answer's body as text, if it is any. A character that the cap cut in two is left out.
+// asText returns a receiver's body as text, without a last character that the size limit cut.
 func asText(body []byte) (string, bool) {
 	if len(body) >= job.MaxAttemptBody {
 		for cut := 1; cut < utf8.UTFMax; cut++ {

@@ -17,15 +17,15 @@ type Problem struct { //nolint:errname // the RFC's term
 	Detail     string
 	Fields     []job.FieldError
 	RetryAfter time.Duration
-	// unread: the client may still be sending the request; see turnAway.
+	// Unread means that the client may still be sending the request.
 	Unread bool
-	// overload: the process does as much as it may at a time; see api.warnOverload.
+	// Overload means that a limit of this process was reached.
 	Overload bool
-	// Cause is what is logged of a 500, and never shown.
+	// Cause is logged for status 500, and never shown.
 	Cause error
 }
 
-// Error is for logs.
+// Error formats the problem for logs.
 func (p *Problem) Error() string {
 	text := strconv.Itoa(p.Status) + ": " + p.Detail
 	if p.Cause != nil {
@@ -34,18 +34,18 @@ func (p *Problem) Error() string {
 	return text
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (p *Problem) Unwrap() error { return p.Cause }
 
 // NewProblem makes a problem.
 func NewProblem(status int, detail string) *Problem { return &Problem{Status: status, Detail: detail} }
 
-// Overloaded refuses a request because too much is under way in this process.
+// Overloaded makes a problem for a limit of this process: 503, with Retry-After.
 func Overloaded(detail string) *Problem {
 	return &Problem{Status: http.StatusServiceUnavailable, Detail: detail, Overload: true}
 }
 
-// Invalid is the problem of a request that can be read and not be taken.
+// Invalid makes the problem of a request with invalid fields.
 func Invalid(faults ...job.FieldError) *Problem {
 	detail := "the request has an invalid field"
 	if len(faults) > 1 {
@@ -54,9 +54,9 @@ func Invalid(faults ...job.FieldError) *Problem {
 	return &Problem{Status: http.StatusUnprocessableEntity, Detail: detail, Fields: faults}
 }
 
-// FromError is the one table from errors to statuses. What is not in it is ours to mend: it is logged, never shown.
+// FromError maps an error to its problem. The text of an error that is not in the table is logged, never shown.
 //
-//	*job.InvalidError            422, its faults
+//	*job.InvalidError            422, its field errors
 //	*job.UndeclaredTopicError    422
 //	store.ErrCursor              422
 //	store.ErrNotFound            404
@@ -105,7 +105,7 @@ func FromError(err error) *Problem {
 	return p
 }
 
-// WithHint adds to a refusal for a job's state what would be needed.
+// WithHint appends what is required to the problem of a job's state.
 func WithHint(err error, needed string) error {
 	if e, ok := errors.AsType[*store.StateError](err); ok {
 		return NewProblem(http.StatusConflict, e.Error()+": "+needed)
@@ -127,7 +127,7 @@ func (p *Problem) Write(w http.ResponseWriter) {
 	o.Send(w, p.Status)
 }
 
-// AppendTo writes the problem's object.
+// AppendTo writes the problem as an object.
 func (p *Problem) AppendTo(o *Buffer) {
 	o.Open()
 	o.Text("type", "about:blank")
@@ -147,5 +147,5 @@ func (p *Problem) AppendTo(o *Buffer) {
 	o.Close()
 }
 
-// ErrTimeout is the cause when a request takes too long.
+// ErrTimeout is the cause of the context of a request that takes too long.
 var ErrTimeout = errors.New("the request took longer than the API gives it")

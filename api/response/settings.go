@@ -9,7 +9,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Topic writes the members of a topic and of its policy, which has every default filled in. Secrets are not among them.
+// Topic writes a topic. Its policy p must have every default filled in. Secrets are left out.
 func (o *Buffer) Topic(t store.Topic, p policy.Topic) {
 	o.Text("topic", t.Name)
 	o.Number("revision", t.Revision)
@@ -40,7 +40,7 @@ func (o *Buffer) Topic(t store.Topic, p policy.Topic) {
 	o.Bool("paused", p.Paused)
 }
 
-// success writes which answers are a success.
+// success writes a rule for successful responses.
 func (o *Buffer) success(name string, s policy.Success) {
 	o.Object(name)
 	if len(s.Status) == 0 {
@@ -52,7 +52,7 @@ func (o *Buffer) success(name string, s policy.Success) {
 	o.Close()
 }
 
-// callback writes whom to tell of something; null when nobody is.
+// callback writes a callback, or null.
 func (o *Buffer) callback(name string, c *policy.Callback) {
 	if c == nil {
 		o.Null(name)
@@ -80,7 +80,7 @@ func (o *Buffer) callbackMembers(c *policy.Callback) {
 	}
 }
 
-// backlog writes when and whom to tell of a backlog; null when nobody is.
+// backlog writes a backlog alarm, or null.
 func (o *Buffer) backlog(name string, b *policy.Backlog) {
 	if b == nil {
 		o.Null(name)
@@ -97,7 +97,7 @@ func (o *Buffer) backlog(name string, b *policy.Backlog) {
 	o.Close()
 }
 
-// clientCert writes a client certificate without its key; null when there is none.
+// clientCert writes a client certificate with its key redacted, or null.
 func (o *Buffer) clientCert(name string, c *policy.ClientCert) {
 	if c == nil {
 		o.Null(name)
@@ -109,7 +109,7 @@ func (o *Buffer) clientCert(name string, c *policy.ClientCert) {
 	o.Close()
 }
 
-// retention writes what is kept of ended jobs.
+// retention writes how long ended jobs are kept, and how many.
 func (o *Buffer) retention(name string, k policy.Retention) {
 	o.Object(name)
 	o.Duration("for", *k.For)
@@ -118,7 +118,7 @@ func (o *Buffer) retention(name string, k policy.Retention) {
 	o.Close()
 }
 
-// Lane writes the members of a lane's own settings; secrets are not among them.
+// Lane writes a lane's own settings. Secrets are left out.
 func (o *Buffer) Lane(l store.Lane) {
 	o.Text("topic", l.Queue.Topic)
 	o.Text("lane", l.Queue.Lane)
@@ -134,7 +134,7 @@ func (o *Buffer) Lane(l store.Lane) {
 	o.Bool("paused", l.Settings.Paused)
 }
 
-// Secret writes what is shown of a secret that is stored.
+// Secret writes the id and the age of a stored secret.
 func (o *Buffer) Secret(s policy.Secret) {
 	o.Text("id", s.ID)
 	o.Time("created_at", s.CreatedAt)

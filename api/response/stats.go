@@ -6,7 +6,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// TopicStats writes the numbers of a topic, or of all.
+// TopicStats writes the counts of a topic, or of all topics.
 func (o *Buffer) TopicStats(t store.TopicStats) {
 	o.Number("registered", t.Registered)
 	o.Number("scheduled", t.Scheduled)
@@ -19,7 +19,7 @@ func (o *Buffer) TopicStats(t store.TopicStats) {
 	o.Number("lanes_open", t.OpenBreakers)
 }
 
-// LaneStats writes the numbers of a lane, and how its breaker stands.
+// LaneStats writes the counts of a lane and the state of its breaker.
 func (o *Buffer) LaneStats(l store.LaneStats, now time.Time) {
 	o.Text("lane", l.Lane)
 	o.Number("scheduled", l.Scheduled)
@@ -31,7 +31,7 @@ func (o *Buffer) LaneStats(l store.LaneStats, now time.Time) {
 	case l.BreakerOpen && held:
 		breaker = "open"
 	case l.BreakerOpen:
-		breaker = "half_open" // a probe may be made, or is under way
+		breaker = "half_open" // a probe is allowed, or in flight
 	}
 	o.Text("breaker", breaker)
 	if held {
