@@ -5,59 +5,58 @@ import (
 	"sync"
 )
 
-// A Batcher joins the items of concurrent callers into as few calls as possible: while one call is under way, what
-// comes waits, and goes together as the next. An idle Batcher adds no delay and has no goroutine, a loaded one grows its
-// calls; there is no timer.
+// Batcher combines the items of concurrent callers into few calls: items that arrive during a call wait and form the next
+// one. It has no timer: an idle Batcher adds no delay and has no goroutine, and calls grow with the load.
 //
-// Safe for concurrent use. Memory is bounded by the callers, who wait.
+// It is safe for concurrent use. Memory is bounded by the number of callers, since they wait.
 type Batcher[T, R any] struct {
-	most  int
-	room  int
-	weigh func(T) int
-	flush func([]T) []R
+	maxItems int
+	maxSize  int
+	size     func(T) int
+	call     func([]T) []R
 
 	mu      sync.Mutex
-	busy    bool
+	running bool
 	waiting []*group[T, R]
 }
 
-// A group is what one caller brought; its items are never parted.
+// group is the items of one caller. They are sent in one call.
 type group[T, R any] struct {
 	items   []T
-	weight  int
+	size    int
 	results []R
-	done    chan struct{} // closed when results are there
+	done    chan struct{} // closed when results is set
 }
 
-// NewBatcher makes a Batcher whose calls take at most most items, and groups of items up to the weight room (one group
-// always fits; a nil weigh weighs nothing). flush must answer a result for each item, in order, and must end by itself;
-// one call is made at a time.
-func NewBatcher[T, R any](most, room int, weigh func(T) int, flush func([]T) []R) *Batcher[T, R] {
-	if most < 1 || flush == nil {
-		panic("store: a batcher needs room for an item and a flush")
+// NewBatcher returns a Batcher whose calls have at most maxItems items, and groups with a total size of at most maxSize;
+// one group always fits. A nil size means that items have no size. call must return one result for each item, in order,
+// and must end without its callers' contexts. The Batcher makes one call at a time.
+func NewBatcher[T, R any](maxItems, maxSize int, size func(T) int, call func([]T) []R) *Batcher[T, R] {
+	if maxItems < 1 || call == nil {
+		panic("store: a batcher needs room for an item and a call")
 	}
-	return &Batcher[T, R]{most: most, room: room, weigh: weigh, flush: flush}
+	return &Batcher[T, R]{maxItems: maxItems, maxSize: maxSize, size: size, call: call}
 }
 
-// Do brings items, at most the batcher's most, and waits for their results. When ctx ends first the error is its cause:
-// items not yet under way are taken back, others may still take effect.
+// Do sends up to maxItems items and waits for their results. When ctx ends first, it returns the cause: items that wait
+// are removed; items that were sent may still take effect.
 func (b *Batcher[T, R]) Do(ctx context.Context, items []T) ([]R, error) {
 	if len(items) == 0 {
 		return nil, nil
 	}
-	if len(items) > b.most {
+	if len(items) > b.maxItems {
 		panic("store: more items than a batch holds")
 	}
 	g := &group[T, R]{items: items, done: make(chan struct{})}
-	if b.weigh != nil {
+	if b.size != nil {
 		for _, item := range items {
-			g.weight += b.weigh(item)
+			g.size += b.size(item)
 		}
 	}
 	b.mu.Lock()
 	b.waiting = append(b.waiting, g)
-	if !b.busy {
-		b.busy = true
+	if !b.running {
+		b.running = true
 		go b.run()
 	}
 	b.mu.Unlock()
@@ -66,13 +65,13 @@ func (b *Batcher[T, R]) Do(ctx context.Context, items []T) ([]R, error) {
 	case <-g.done:
 		return g.results, nil
 	case <-ctx.Done():
-		b.leave(g)
+		b.remove(g)
 		return nil, context.Cause(ctx)
 	}
 }
 
-// leave takes a group back that is not under way.
-func (b *Batcher[T, R]) leave(g *group[T, R]) {
+// remove removes a group that waits.
+func (b *Batcher[T, R]) remove(g *group[T, R]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, w := range b.waiting {
@@ -83,45 +82,45 @@ func (b *Batcher[T, R]) leave(g *group[T, R]) {
 	}
 }
 
-// run makes calls until nobody waits.
+// run makes calls until no group waits.
 func (b *Batcher[T, R]) run() {
 	for {
-		taken := b.take()
-		if len(taken) == 0 {
+		batch := b.nextBatch()
+		if len(batch) == 0 {
 			return
 		}
-		all := taken[0].items
-		if len(taken) > 1 {
-			all = make([]T, 0, b.most)
-			for _, g := range taken {
-				all = append(all, g.items...)
+		items := batch[0].items
+		if len(batch) > 1 {
+			items = make([]T, 0, b.maxItems)
+			for _, g := range batch {
+				items = append(items, g.items...)
 			}
 		}
-		results := b.flush(all)
-		for _, g := range taken {
+		results := b.call(items)
+		for _, g := range batch {
 			g.results, results = results[:len(g.items):len(g.items)], results[len(g.items):]
 			close(g.done)
 		}
 	}
 }
 
-// take takes the groups at the head of the line that fit into one call. When there are none, the next caller starts a
-// new run.
-func (b *Batcher[T, R]) take() []*group[T, R] {
+// nextBatch removes and returns the first waiting groups that fit into one call. If it returns none, the next caller
+// starts a new run.
+func (b *Batcher[T, R]) nextBatch() []*group[T, R] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n, items, weight := 0, 0, 0
+	n, items, size := 0, 0, 0
 	for n < len(b.waiting) {
 		g := b.waiting[n]
-		if n > 0 && (items+len(g.items) > b.most || weight+g.weight > b.room) {
+		if n > 0 && (items+len(g.items) > b.maxItems || size+g.size > b.maxSize) {
 			break
 		}
-		items, weight = items+len(g.items), weight+g.weight
+		items, size = items+len(g.items), size+g.size
 		n++
 	}
-	b.busy = n > 0
-	taken := append([]*group[T, R](nil), b.waiting[:n]...)
+	b.running = n > 0
+	batch := append([]*group[T, R](nil), b.waiting[:n]...)
 	b.waiting = append(b.waiting[:0], b.waiting[n:]...)
 	clear(b.waiting[len(b.waiting):cap(b.waiting)])
-	return taken
+	return batch
 }

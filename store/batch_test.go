@@ -20,7 +20,7 @@ func double(items []int) []int {
 	return out
 }
 
-func TestBatcherAnswersEachCallerItsOwnResults(t *testing.T) {
+func TestBatcher_ReturnsEachCallerItsOwnResults(t *testing.T) {
 	b := store.NewBatcher(16, 0, nil, double)
 	var wg sync.WaitGroup
 	for i := range 500 {
@@ -34,7 +34,7 @@ func TestBatcherAnswersEachCallerItsOwnResults(t *testing.T) {
 	wg.Wait()
 }
 
-func TestBatcherJoinsWhatWaitsWhileACallIsUnderWay(t *testing.T) {
+func TestBatcher_CombinesItemsThatWaitDuringACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sizes []int
 		gate := make(chan struct{})
@@ -55,7 +55,7 @@ func TestBatcherJoinsWhatWaitsWhileACallIsUnderWay(t *testing.T) {
 	})
 }
 
-func TestBatcherLetsGoOfACallerWhoWaitsNoLonger(t *testing.T) {
+func TestBatcher_RemovesTheItemsOfACallerThatStopsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		var seen []int
@@ -86,7 +86,7 @@ func TestBatcherLetsGoOfACallerWhoWaitsNoLonger(t *testing.T) {
 	})
 }
 
-func TestBatcherBoundsTheWeightOfACallButLetsOneGroupThrough(t *testing.T) {
+func TestBatcher_BoundsTheSizeOfACallButAllowsOneGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls [][]int
 		gate := make(chan struct{})
@@ -106,7 +106,7 @@ func TestBatcherBoundsTheWeightOfACallButLetsOneGroupThrough(t *testing.T) {
 	})
 }
 
-func TestBatcherDoesNotHoldACallerPastItsContext(t *testing.T) {
+func TestBatcher_ReturnsWhenTheContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := store.NewBatcher(8, 0, nil, func(items []int) []int {
 			time.Sleep(10 * time.Second)

@@ -2,8 +2,8 @@ package store
 
 import "hash/fnv"
 
-// jump is the jump consistent hash of Lamping and Veach (2014) over a name's FNV-1a: it spreads names evenly and moves
-// only 1/n of them when an n-th bucket is added.
+// jump returns the bucket of a name: the jump consistent hash of Lamping and Veach (2014) over its FNV-1a. It spreads
+// names evenly. When an n-th bucket is added, it moves only 1/n of them.
 func jump(name string, buckets int) int {
 	if buckets == 1 {
 		return 0

@@ -35,7 +35,7 @@ func entry(id, topic, lane string) store.NewJob {
 	return e
 }
 
-func TestQueuesSpreadEvenlyAndFewMoveWhenAShardIsAdded(t *testing.T) {
+func TestShardOf_SpreadsQueuesEvenlyAndMovesFewWhenAShardIsAdded(t *testing.T) {
 	eight, _ := sharded(t)
 	nine := store.NewRouter(storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards + 1}))
 	const queues = 9000
@@ -55,7 +55,7 @@ func TestQueuesSpreadEvenlyAndFewMoveWhenAShardIsAdded(t *testing.T) {
 	require.InDelta(t, queues/(shards+1), moved, 150)
 }
 
-func TestTheShardOfAQueueNeverChanges(t *testing.T) {
+func TestShardOf_NeverChanges(t *testing.T) {
 	r, _ := sharded(t)
 	// Data already stored depends on these: a change of the hash would lose every job. The numbers come from the paper's
 	// algorithm and FNV-1a written out in another language.
@@ -67,7 +67,7 @@ func TestTheShardOfAQueueNeverChanges(t *testing.T) {
 	require.Equal(t, frozen, got)
 }
 
-func TestAJobIsFoundByItsIdOnWhateverShardItIs(t *testing.T) {
+func TestRouterGet_FindsAJobOnAnyShard(t *testing.T) {
 	r, _ := sharded(t)
 	for i := range 40 {
 		chosen := entry(fmt.Sprintf("mine-%d", i), "orders", fmt.Sprintf("lane-%d", i))
@@ -98,7 +98,7 @@ func TestAJobIsFoundByItsIdOnWhateverShardItIs(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
-func TestAListGoesOnToTheShardThatHasSomething(t *testing.T) {
+func TestRouterList_SkipsShardsWithoutJobs(t *testing.T) {
 	r, _ := sharded(t)
 	for lane := range 40 { // wherever it is
 		e := entry(fmt.Sprintf("job-%d", lane), fmt.Sprintf("topic-%d", lane), fmt.Sprintf("lane-%d", lane))
@@ -112,7 +112,7 @@ func TestAListGoesOnToTheShardThatHasSomething(t *testing.T) {
 	require.Equal(t, store.Page{}, page)
 }
 
-func TestAListGoesOverAllShardsAndShowsEveryJobOnce(t *testing.T) {
+func TestRouterList_ShowsEachJobOfAllShardsOnce(t *testing.T) {
 	r, _ := sharded(t)
 	var entries []store.NewJob
 	for i := range 300 {
@@ -158,9 +158,9 @@ func TestAListGoesOverAllShardsAndShowsEveryJobOnce(t *testing.T) {
 	require.Equal(t, []string{"lane-10", "lane-11", "lane-12", "lane-13", "lane-14"}, names)
 }
 
-// What Ringback makes itself has an id that is made for one queue: nobody else need be asked about it.
-func TestABirthNeedsItsOwnShardAlone(t *testing.T) {
-	r, a := over(t, shards)
+// An outbox job's id is generated for one queue, so no other shard is asked for it.
+func TestRouterInsert_NeedsOnlyItsOwnShardForAnOutboxJob(t *testing.T) {
+	r, a := newUnavailable(t, shards)
 	a.known = true
 	birth := entry("rb:told", job.CallbackTopic, "l")
 	birth.Kind, birth.Fingerprint = job.KindCallback, codec.Fingerprint(&birth.New)
@@ -176,7 +176,7 @@ func TestABirthNeedsItsOwnShardAlone(t *testing.T) {
 	require.ErrorIs(t, r.Insert(t.Context(), []store.NewJob{chosen})[0].Err, store.ErrUnavailable, "it may be known there")
 }
 
-func TestMoreEntriesThanACallHoldsAreInsertedInParts(t *testing.T) {
+func TestRouterInsert_SplitsMoreJobsThanACallHolds(t *testing.T) {
 	for _, n := range []int{1, shards} {
 		r := store.NewRouter(storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: n}))
 		var entries []store.NewJob
@@ -192,7 +192,7 @@ func TestMoreEntriesThanACallHoldsAreInsertedInParts(t *testing.T) {
 	}
 }
 
-func TestAStoreThatIsAwayFailsEachEntryAndIsNamed(t *testing.T) {
+func TestRouterInsert_FailsEachJobWhenTheStoreIsUnavailable(t *testing.T) {
 	model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 	r := store.NewRouter(storetest.Faulty(model, func(string) storetest.Fault { return storetest.Before }))
 	for _, got := range r.Insert(t.Context(), []store.NewJob{entry("a", "t", "l"), entry("b", "t", "l")}) {
@@ -200,7 +200,7 @@ func TestAStoreThatIsAwayFailsEachEntryAndIsNamed(t *testing.T) {
 	}
 }
 
-func TestACallerWhoLeavesEndsItsInsertionWithItsCause(t *testing.T) {
+func TestRouterInsert_ReturnsTheCauseOfTheCallersContext(t *testing.T) {
 	r, _ := sharded(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("the client has gone")
@@ -211,7 +211,7 @@ func TestACallerWhoLeavesEndsItsInsertionWithItsCause(t *testing.T) {
 	}
 }
 
-func TestConcurrentRegistrationsOfOneIdMakeOneJob(t *testing.T) {
+func TestRouterInsert_CreatesOneJobForConcurrentRegistrationsOfOneID(t *testing.T) {
 	r, _ := sharded(t)
 	e := entry("only", "orders", "a")
 	e.Fingerprint = codec.Fingerprint(&e.New)
@@ -230,7 +230,7 @@ func TestConcurrentRegistrationsOfOneIdMakeOneJob(t *testing.T) {
 	require.Equal(t, map[store.Outcome]int{store.Created: 1, store.Existing: 49}, outcomes)
 }
 
-// hung never answers an insertion.
+// hung is a store that never answers an Insert.
 type hung struct{ store.Store }
 
 func (h hung) Shards() []store.Shard {
@@ -247,7 +247,7 @@ func (hungShard) Insert(ctx context.Context, _ store.Token, _ []store.NewJob) ([
 	return nil, ctx.Err()
 }
 
-func TestAStoreThatDoesNotAnswerInTimeIsUnavailable(t *testing.T) {
+func TestRouterInsert_IsUnavailableWhenTheStoreDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := store.NewRouter(hung{storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})})
 		got := r.Insert(t.Context(), []store.NewJob{entry("a", "t", "l")})[0]

@@ -165,7 +165,7 @@ func (s *modelShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]sto
 	return all[:min(len(all), f.Limit)], err
 }
 
-// Totals implements store.Store.
+// Totals implements store.Shard.
 func (s *modelShard) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
 	m := s.model
 	all, err := s.countTopics(ctx, namespace, func(string) bool { return true })

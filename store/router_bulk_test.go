@@ -16,80 +16,80 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// away fails what changes or looks up on one shard, before it took effect; a shard below 0: on none.
-type away struct {
+// unavailable is a store with an unavailable shard, whose calls fail before they take effect; a negative shard: none is.
+type unavailable struct {
 	store.Store
 	shard int
-	known bool // so do look-ups
+	known bool // Known fails, too
 }
 
-func (a *away) Shards() []store.Shard {
-	return storetest.WrapShards(a.Store, func(n int, next store.Shard) store.Shard { return awayShard{next, a, n} })
+func (a *unavailable) Shards() []store.Shard {
+	return storetest.WrapShards(a.Store, func(n int, next store.Shard) store.Shard { return unavailableShard{next, a, n} })
 }
 
-type awayShard struct {
+type unavailableShard struct {
 	store.Shard
-	*away
+	*unavailable
 	number int
 }
 
-func (a *away) fault(shard int) error {
+func (a *unavailable) fault(shard int) error {
 	if shard == a.shard {
-		return &store.UnavailableError{Reason: "the shard is away"}
+		return &store.UnavailableError{Reason: "the shard is unavailable"}
 	}
 	return nil
 }
 
-func (a awayShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
+func (a unavailableShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
 	if err := a.fault(a.number); err != nil && a.known {
 		return nil, err
 	}
 	return a.Shard.Known(ctx, refs)
 }
 
-func (a awayShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+func (a unavailableShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	if err := a.fault(a.number); err != nil {
 		return nil, err
 	}
 	return a.Shard.Revive(ctx, token, items)
 }
 
-func (a awayShard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
+func (a unavailableShard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
 	if err := a.fault(a.number); err != nil {
 		return nil, err
 	}
 	return a.Shard.Purge(ctx, token, refs)
 }
 
-func (a awayShard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
+func (a unavailableShard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
 	if err := a.fault(a.number); err != nil {
 		return nil, err
 	}
 	return a.Shard.GetLanes(ctx, queues)
 }
 
-// over is a Router over a model of so many shards, of which one can be sent away.
-func over(t *testing.T, shards int) (*store.Router, *away) {
+// newUnavailable returns a Router over a model with a number of shards, of which one can be made unavailable.
+func newUnavailable(t *testing.T, shards int) (*store.Router, *unavailable) {
 	t.Helper()
 	model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards})
 	t.Cleanup(func() { require.NoError(t, model.Close()) })
-	a := &away{Store: model, shard: -1}
+	a := &unavailable{Store: model, shard: -1}
 	return store.NewRouter(a), a
 }
 
-// onShards runs a test with one shard and with several.
-func onShards(t *testing.T, test func(t *testing.T, r *store.Router, a *away)) {
+// onShards runs a test with one shard and with eight.
+func onShards(t *testing.T, test func(t *testing.T, r *store.Router, a *unavailable)) {
 	t.Helper()
 	for _, n := range []int{1, shards} {
 		t.Run(fmt.Sprintf("shards=%d", n), func(t *testing.T) {
-			r, a := over(t, n)
+			r, a := newUnavailable(t, n)
 			test(t, r, a)
 		})
 	}
 }
 
-// bury brings n jobs over many lanes to their end, and answers their names.
-func bury(t *testing.T, r *store.Router, s store.Store, n int) []job.Ref {
+// insertDead inserts n jobs on several lanes, lets them die and returns their ids.
+func insertDead(t *testing.T, r *store.Router, s store.Store, n int) []job.Ref {
 	t.Helper()
 	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{LaneConcurrency: 10_000}})
 	require.NoError(t, err)
@@ -122,9 +122,9 @@ func bury(t *testing.T, r *store.Router, s store.Store, n int) []job.Ref {
 	return refs
 }
 
-func TestJobsAreFoundOnTheirShardsInAnyNumber(t *testing.T) {
-	onShards(t, func(t *testing.T, r *store.Router, a *away) {
-		refs := bury(t, r, a, 2*store.MaxBatch+7)
+func TestRouterFind_ReturnsTheShardOfAnyNumberOfJobs(t *testing.T) {
+	onShards(t, func(t *testing.T, r *store.Router, a *unavailable) {
+		refs := insertDead(t, r, a, 2*store.MaxBatch+7)
 		at, err := r.Find(t.Context(), refs)
 		require.NoError(t, err)
 		for i, shard := range at {
@@ -143,8 +143,8 @@ func TestJobsAreFoundOnTheirShardsInAnyNumber(t *testing.T) {
 }
 
 // Two registrations of one id at the same moment may both succeed, on two shards.
-func TestAnIdOnTwoShardsAlwaysNamesTheSameJob(t *testing.T) {
-	r, _ := over(t, shards)
+func TestRouterFind_IsStableForAnIdOnTwoShards(t *testing.T) {
+	r, _ := newUnavailable(t, shards)
 	lanes := make(map[int]string) // one for each shard
 	for i := 0; len(lanes) < shards; i++ {
 		lane := fmt.Sprintf("lane-%d", i)
@@ -169,9 +169,9 @@ func TestAnIdOnTwoShardsAlwaysNamesTheSameJob(t *testing.T) {
 	}
 }
 
-func TestManyJobsAreRevivedWhereverTheyAre(t *testing.T) {
-	onShards(t, func(t *testing.T, r *store.Router, a *away) {
-		refs := bury(t, r, a, 2*store.MaxBatch+7)
+func TestRouterRevive_RevivesJobsOfAllShards(t *testing.T) {
+	onShards(t, func(t *testing.T, r *store.Router, a *unavailable) {
+		refs := insertDead(t, r, a, 2*store.MaxBatch+7)
 		var items []store.Revival
 		for _, ref := range refs {
 			items = append(items, store.Revival{Ref: ref, Delay: time.Hour, URL: "https://moved.example/" + ref.ID, From: job.Dead})
@@ -199,9 +199,9 @@ func TestManyJobsAreRevivedWhereverTheyAre(t *testing.T) {
 	})
 }
 
-func TestManyJobsArePurgedWhereverTheyAre(t *testing.T) {
-	onShards(t, func(t *testing.T, r *store.Router, a *away) {
-		refs := bury(t, r, a, 2*store.MaxBatch+7)
+func TestRouterPurge_PurgesJobsOfAllShards(t *testing.T) {
+	onShards(t, func(t *testing.T, r *store.Router, a *unavailable) {
+		refs := insertDead(t, r, a, 2*store.MaxBatch+7)
 		alive := entry("alive", "orders", "lane-1")
 		require.NoError(t, r.Insert(t.Context(), []store.NewJob{alive})[0].Err)
 		asked := slices.Insert(slices.Clone(refs), 3, alive.Ref(), job.Ref{Namespace: "default", ID: "nobody"})
@@ -227,9 +227,9 @@ func TestManyJobsArePurgedWhereverTheyAre(t *testing.T) {
 	})
 }
 
-func TestAShardThatIsAwayFailsItsOwnJobsAlone(t *testing.T) {
-	r, a := over(t, shards)
-	refs := bury(t, r, a, 200)
+func TestRouterRevive_FailsOnlyTheJobsOfAnUnavailableShard(t *testing.T) {
+	r, a := newUnavailable(t, shards)
+	refs := insertDead(t, r, a, 200)
 	at, err := r.Find(t.Context(), refs)
 	require.NoError(t, err)
 	a.shard = at[0]
@@ -265,9 +265,9 @@ func TestAShardThatIsAwayFailsItsOwnJobsAlone(t *testing.T) {
 	}
 }
 
-func TestAJobThatMayBeOnAShardThatIsAwayIsNotSaidToBeUnknown(t *testing.T) {
-	r, a := over(t, shards)
-	refs := bury(t, r, a, 50)
+func TestRouterRevive_IsUnavailableForAJobThatMayBeOnAnUnavailableShard(t *testing.T) {
+	r, a := newUnavailable(t, shards)
+	refs := insertDead(t, r, a, 50)
 	at, err := r.Find(t.Context(), refs)
 	require.NoError(t, err)
 	a.shard, a.known = at[0], true
@@ -289,8 +289,8 @@ func TestAJobThatMayBeOnAShardThatIsAwayIsNotSaidToBeUnknown(t *testing.T) {
 	}
 }
 
-func TestSettingsOfLanesAreReadAndListedOverAllShards(t *testing.T) {
-	onShards(t, func(t *testing.T, r *store.Router, a *away) {
+func TestRouterLanes_AreReadAndListedOverAllShards(t *testing.T) {
+	onShards(t, func(t *testing.T, r *store.Router, a *unavailable) {
 		var queues []job.Queue
 		for i := range 2*store.MaxBatch + 7 {
 			queues = append(queues, job.Queue{Namespace: "default", Topic: "orders", Lane: fmt.Sprintf("lane-%04d", i)})
@@ -328,8 +328,8 @@ func TestSettingsOfLanesAreReadAndListedOverAllShards(t *testing.T) {
 	})
 }
 
-func TestATopicHasAShardOfItsOwnThatNeverChanges(t *testing.T) {
-	r, _ := over(t, shards)
+func TestShardOfTopic_NeverChanges(t *testing.T) {
+	r, _ := newUnavailable(t, shards)
 	seen := make(map[int]bool)
 	for i := range 200 {
 		shard := r.ShardOfTopic("default", fmt.Sprintf("topic-%d", i))
@@ -343,8 +343,8 @@ func TestATopicHasAShardOfItsOwnThatNeverChanges(t *testing.T) {
 	})
 }
 
-func TestOpenBreakersOfAllShardsAddUp(t *testing.T) {
-	onShards(t, func(t *testing.T, r *store.Router, _ *away) {
+func TestRouterTopicStats_AddsUpOpenBreakers(t *testing.T) {
+	onShards(t, func(t *testing.T, r *store.Router, _ *unavailable) {
 		for i := range 12 {
 			e := entry(fmt.Sprintf("job-%d", i), "orders", fmt.Sprintf("lane-%d", i))
 			e.Delay = 0

@@ -1,0 +1,106 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/ringback/ringback/job"
+)
+
+// Revive is Jobs.Revive for any number of jobs on any shards: a result for each, in order. When a shard fails, its jobs
+// get the error.
+func (r *Router) Revive(ctx context.Context, items []Revival) []ReviveResult {
+	refs := make([]job.Ref, len(items))
+	for i, item := range items {
+		refs[i] = item.Ref
+	}
+	return bulk(ctx, r, refs, func(shard Shard, indexes []int) ([]ReviveResult, error) {
+		return shard.Revive(ctx, NewToken(), pick(items, indexes))
+	}, func(err error) ReviveResult { return ReviveResult{Err: err} })
+}
+
+// Purge is Jobs.Purge for any number of jobs on any shards: an error for each, in order.
+func (r *Router) Purge(ctx context.Context, refs []job.Ref) []error {
+	return bulk(ctx, r, refs, func(shard Shard, indexes []int) ([]error, error) {
+		return shard.Purge(ctx, NewToken(), pick(refs, indexes))
+	}, func(err error) error { return err })
+}
+
+// bulk calls do for the jobs of each shard, up to MaxBatch at a time, and returns a result for each job. Jobs that no
+// shard knows, and those of a call that fails, get the result of fail.
+func bulk[T any](
+	ctx context.Context, r *Router, refs []job.Ref, do func(Shard, []int) ([]T, error), fail func(error) T,
+) []T {
+	results := make([]T, len(refs))
+	at, err := r.Find(ctx, refs)
+	byShard := make([][]int, len(r.shards))
+	for i := range refs {
+		switch {
+		case at[i] < 0 && err != nil:
+			results[i] = fail(err) // the job may be on the shard that failed
+		case at[i] < 0:
+			results[i] = fail(ErrNotFound)
+		default:
+			byShard[at[i]] = append(byShard[at[i]], i)
+		}
+	}
+	var shards sync.WaitGroup
+	for n, indexes := range byShard {
+		if len(indexes) == 0 {
+			continue
+		}
+		shards.Go(func() {
+			for part := range slices.Chunk(indexes, MaxBatch) {
+				done, err := do(r.shards[n], part)
+				for k, i := range part {
+					if err != nil {
+						results[i] = fail(err)
+					} else {
+						results[i] = done[k]
+					}
+				}
+			}
+		})
+	}
+	shards.Wait()
+	return results
+}
+
+// pick returns the items at the indexes.
+func pick[T any](items []T, indexes []int) []T {
+	picked := make([]T, len(indexes))
+	for k, i := range indexes {
+		picked[k] = items[i]
+	}
+	return picked
+}
+
+// PutLane is LaneSettings.PutLane on the lane's shard.
+func (r *Router) PutLane(ctx context.Context, lane Lane) (Lane, error) {
+	return r.shards[r.ShardOf(lane.Queue)].PutLane(ctx, NewToken(), lane)
+}
+
+// GetLanes is LaneSettings.GetLanes for any number of queues on any shards: one Lane for each, in order.
+func (r *Router) GetLanes(ctx context.Context, queues []job.Queue) ([]Lane, error) {
+	byShard := make([][]int, len(r.shards))
+	for i, q := range queues {
+		n := r.ShardOf(q)
+		byShard[n] = append(byShard[n], i)
+	}
+	lanes := make([]Lane, len(queues))
+	err := r.forEachShard(func(n int, shard Shard) error {
+		for part := range slices.Chunk(byShard[n], MaxBatch) {
+			found, err := shard.GetLanes(ctx, pick(queues, part))
+			if err != nil {
+				return fmt.Errorf("read lanes' settings: %w", err)
+			}
+			for k, i := range part {
+				lanes[i] = found[k]
+			}
+		}
+		return nil
+	})
+	return lanes, err
+}

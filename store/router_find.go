@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/ringback/ringback/job"
+)
+
+// knownResult is whether a shard knows an id.
+type knownResult struct {
+	known bool
+	err   error
+}
+
+// KnownOnAny reports for each id whether any shard knows it, as Jobs.Known does for one shard.
+func (r *Router) KnownOnAny(ctx context.Context, refs []job.Ref) ([]bool, error) {
+	known := make([]bool, 0, len(refs))
+	for part := range slices.Chunk(refs, MaxBatch) {
+		found, err := r.findKnown(ctx, part, -1)
+		if err != nil {
+			return nil, err
+		}
+		for _, ref := range part {
+			_, yes := found[ref]
+			known = append(known, yes)
+		}
+	}
+	return known, nil
+}
+
+// findKnown returns the shard on which each of up to MaxBatch ids is known. It does not search the shard except; -1: it
+// searches all.
+func (r *Router) findKnown(ctx context.Context, refs []job.Ref, except int) (map[job.Ref]int, error) {
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	results := make([][]knownResult, len(r.shards))
+	err := r.forEachShard(func(n int, _ Shard) (err error) {
+		if n != except {
+			results[n], err = r.known[n].Do(ctx, refs)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for known ids: %w", err)
+	}
+	known := make(map[job.Ref]int)
+	for n, ofShard := range results {
+		for i, result := range ofShard {
+			if result.err != nil {
+				return nil, fmt.Errorf("look for known ids: %w", result.err)
+			}
+			if result.known {
+				known[refs[i]] = n
+			}
+		}
+	}
+	return known, nil
+}
+
+// knownBatch makes one combined Known.
+func knownBatch(shard Shard, refs []job.Ref) []knownResult {
+	ctx, cancel := context.WithTimeout(context.Background(), batchTimeout)
+	defer cancel()
+	results := make([]knownResult, len(refs))
+	known, err := shard.Known(ctx, refs)
+	for i := range results {
+		if err != nil {
+			results[i].err = timeoutAsUnavailable(ctx, err)
+			continue
+		}
+		results[i].known = known[i]
+	}
+	return results
+}
+
+// Find returns for each job the number of its shard, or -1 when no shard knows it. For an id that two shards know, it
+// returns the shard that the id names, else the lowest.
+func (r *Router) Find(ctx context.Context, refs []job.Ref) ([]int, error) {
+	at := make([]int, len(refs))
+	if len(r.shards) == 1 {
+		return at, nil
+	}
+	for i := range at {
+		at[i] = -1
+	}
+	var mu sync.Mutex
+	err := r.forEachShard(func(n int, shard Shard) error {
+		start := 0
+		for part := range slices.Chunk(refs, MaxBatch) {
+			known, err := shard.Known(ctx, part)
+			if err != nil {
+				return fmt.Errorf("look for jobs: %w", err)
+			}
+			mu.Lock()
+			for i, yes := range known {
+				if yes && !prefers(part[i], at[start+i], n) {
+					at[start+i] = n
+				}
+			}
+			mu.Unlock()
+			start += len(part)
+		}
+		return nil
+	})
+	return at, err
+}
+
+// prefers reports whether Find prefers shard a, or -1, to shard b.
+func prefers(ref job.Ref, a, b int) bool {
+	named, ok := job.ShardOf(ref.ID)
+	switch {
+	case a < 0 || ok && named == b:
+		return false
+	case ok && named == a:
+		return true
+	}
+	return a < b
+}

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ringback/ringback/job"
+)
+
+const (
+	// batchTimeout bounds one combined call. The contexts of its callers do not apply: they belong to many requests.
+	batchTimeout = 10 * time.Second
+	// insertBytes bounds the estimated size of one combined Insert. A single job always fits.
+	insertBytes = 8 << 20
+)
+
+// estimateSize returns about how many bytes a job takes in an Insert.
+func estimateSize(n NewJob) int { return 512 + len(n.URL) + len(n.Body) }
+
+// batchLen returns how many of the jobs, from the first, fit into one Insert: at least 1.
+func batchLen(jobs []NewJob) int {
+	size := 0
+	for i, n := range jobs {
+		if size += estimateSize(n); i > 0 && (i == MaxBatch || size > insertBytes) {
+			return i
+		}
+	}
+	return len(jobs)
+}
+
+// RoutedResult is the result of one insertion by a Router. InsertResult is valid when Err is nil.
+type RoutedResult struct {
+	InsertResult
+	Err error
+}
+
+// Insert registers any number of jobs on their shards and returns one result for each, in order. With several shards
+// nothing locks an id that a client chose: two concurrent registrations of it for different queues may both succeed.
+func (r *Router) Insert(ctx context.Context, jobs []NewJob) []RoutedResult {
+	results := make([]RoutedResult, len(jobs))
+	if len(r.shards) == 1 {
+		for start := 0; start < len(jobs); {
+			n := batchLen(jobs[start:])
+			copy(results[start:], r.enqueue(ctx, 0, jobs[start:start+n]))
+			start += n
+		}
+		return results
+	}
+	byShard := make([][]int, len(r.shards))
+	for i, j := range jobs {
+		n := r.ShardOf(j.Queue)
+		byShard[n] = append(byShard[n], i)
+	}
+	var wg sync.WaitGroup
+	for n, indexes := range byShard {
+		if len(indexes) > 0 {
+			wg.Go(func() { r.insertOn(ctx, n, jobs, indexes, results) })
+		}
+	}
+	wg.Wait()
+	return results
+}
+
+// insertOn inserts the jobs of one shard, after it has searched the other shards for ids that clients chose. It does not
+// search for ids that Ringback generates, since each of them is made for one queue.
+func (r *Router) insertOn(ctx context.Context, n int, jobs []NewJob, indexes []int, results []RoutedResult) {
+	for part := range slices.Chunk(indexes, MaxBatch) {
+		var chosen []job.Ref
+		for _, i := range part {
+			if jobs[i].Fingerprint != nil && jobs[i].Kind == "" {
+				chosen = append(chosen, jobs[i].Ref())
+			}
+		}
+		others, err := r.findKnown(ctx, chosen, n)
+		if err != nil {
+			for _, i := range part {
+				results[i].Err = err
+			}
+			continue
+		}
+		mine := make([]NewJob, 0, len(part))
+		at := make([]int, 0, len(part))
+		for _, i := range part {
+			if other, known := others[jobs[i].Ref()]; known {
+				results[i] = r.insertKnown(ctx, other, jobs[i])
+				continue
+			}
+			mine, at = append(mine, jobs[i]), append(at, i)
+		}
+		for len(mine) > 0 {
+			size := batchLen(mine)
+			for k, result := range r.enqueue(ctx, n, mine[:size]) {
+				results[at[k]] = result
+			}
+			mine, at = mine[size:], at[size:]
+		}
+	}
+}
+
+// insertKnown inserts a job whose id is known on another shard. The same request may have led to another lane before, when
+// its topic had another URL. It is then sent to the shard of the known job, which compares the fingerprints.
+func (r *Router) insertKnown(ctx context.Context, n int, j NewJob) RoutedResult {
+	found, err := r.shards[n].Get(ctx, j.Ref())
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return RoutedResult{Err: fmt.Errorf("insert jobs: %w", err)}
+	}
+	if err != nil || found.Topic != j.Topic {
+		return RoutedResult{InsertResult: InsertResult{Outcome: Conflict, Job: job.Job{Spec: j.Spec}}}
+	}
+	j.Queue = found.Queue
+	return r.enqueue(ctx, n, []NewJob{j})[0]
+}
+
+// enqueue passes jobs of one shard to its batcher and waits for the results.
+func (r *Router) enqueue(ctx context.Context, n int, jobs []NewJob) []RoutedResult {
+	results, err := r.inserts[n].Do(ctx, jobs)
+	if err == nil {
+		return results
+	}
+	results = make([]RoutedResult, len(jobs))
+	for i := range results {
+		results[i].Err = fmt.Errorf("insert jobs: %w", err)
+	}
+	return results
+}
+
+// insertBatch makes one combined Insert.
+func insertBatch(shard Shard, jobs []NewJob) []RoutedResult {
+	ctx, cancel := context.WithTimeout(context.Background(), batchTimeout)
+	defer cancel()
+	results := make([]RoutedResult, len(jobs))
+	inserted, err := shard.Insert(ctx, NewToken(), jobs)
+	for i := range results {
+		if err != nil {
+			results[i].Err = fmt.Errorf("insert jobs: %w", timeoutAsUnavailable(ctx, err))
+			continue
+		}
+		results[i].InsertResult = inserted[i]
+	}
+	return results
+}
+
+// timeoutAsUnavailable returns the error of a combined call. A timeout of the call means that the store is unavailable:
+// no caller's context has ended.
+func timeoutAsUnavailable(ctx context.Context, err error) error {
+	if ctx.Err() == nil || errors.Is(err, ErrUnavailable) {
+		return err
+	}
+	return &UnavailableError{Reason: "the store did not answer in time", Err: err}
+}
