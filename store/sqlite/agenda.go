@@ -8,24 +8,24 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// The agenda says when someone must look. It has three parts, because two clocks rule it:
+// agenda says when the carrier has something to do. It has three heaps, because two clocks rule it:
 //
-//	part    of                                          by          at
-//	dues    queues that wait for their first job        wall        its due moment
-//	rings   queues that have something to claim         monotonic   their last ring + store.RenotifyAfter, or, while they
-//	                                                                are held back or at their rate, the end of that
-//	lapses  held jobs                                   monotonic   the end of their lease
+//	heap             of                                    by          at
+//	dues             queues that wait for their first job  wall        its due time
+//	renotifications  queues that have something to claim   monotonic   their last wake-up + store.RenotifyAfter, or the end
+//	                                                                   of what keeps them back
+//	leases           claimed jobs                          monotonic   the expiry of their lease
 //
 // A queue is in one of the first two, or, when it is blocked or nothing waits in it, in none.
 type agenda struct {
 	dues, renotifications, leases moments
 }
 
-// beforeAll is a moment that is always past: of a ring that never was.
+// beforeAll is a moment that is always past: of a wake-up that was never sent.
 const beforeAll = math.MinInt64 / 2
 
 // A slot is a place in one part of the agenda. Of one moment the slot with the lower number comes first, that of the queue's
-// first job or of the held one: jobs that were registered one after the other lie side by side in the database.
+// first job or of the leased one: jobs that were registered one after the other lie side by side in the database.
 type slot struct {
 	at, n int64
 	pos   int // -1: nowhere
@@ -94,7 +94,7 @@ func (a *agenda) plan(q *queue, now instant) {
 		a.dues.drop(&q.dueSlot)
 		a.renotifications.set(&q.renotifySlot, free, q.head.n)
 	case q.due(now) && q.dueSlot.pos >= 0:
-		// Its first job has come due and nobody has rung for it yet: the last ring was for others.
+		// Its first job has come due and no wake-up was sent for it yet: the last was for others.
 		a.dues.set(&q.dueSlot, q.head.due, q.head.n)
 	case q.due(now):
 		a.renotifications.set(&q.renotifySlot, q.notifiedAt+int64(store.RenotifyAfter), q.head.n)

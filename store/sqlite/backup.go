@@ -47,7 +47,7 @@ func Backup(ctx context.Context, path, to string) (Copy, error) {
 	return Copy{Path: to, Jobs: jobs}, err
 }
 
-// checkLogUnlessInUse is checkLog for a database that nobody else uses. Whoever uses it has checked its log, which
+// checkLogUnlessInUse is checkLog for a database that no other process uses. Another process has checked the log, which
 // cannot be read while it is written.
 func checkLogUnlessInUse(ctx context.Context, path string) (err error) {
 	if _, err := os.Stat(path + ".lock"); errors.Is(err, fs.ErrNotExist) {
@@ -130,7 +130,7 @@ func moveAside(path string, now time.Time) (aside string, err error) {
 
 func removeFile(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove what is in the way: %w", err)
+		return fmt.Errorf("remove an older file: %w", err)
 	}
 	return nil
 }

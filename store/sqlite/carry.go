@@ -19,7 +19,7 @@ const (
 )
 
 // Carry implements store.Store. Due jobs need no move, so that what goes to ready is a matter of counting; the rest of
-// a round is lapses, rings and the outbox.
+// a round is expired leases, wake-ups and the outbox.
 func (s *Store) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
 	round.Queues = cmp.Or(round.Queues, carryQueues)
 	round.Jobs = cmp.Or(round.Jobs, carryJobs)
@@ -105,7 +105,7 @@ func (tx *tx) carry(round store.CarryOptions) (store.CarryResult, error) {
 	return c, err
 }
 
-// removeRelayed removes outbox entries that stand in their queues.
+// removeRelayed removes outbox entries that are in their own queue.
 func (tx *tx) removeRelayed(home []job.Ref) error {
 	for _, ref := range home {
 		gone, err := tx.change(deleteOutbox, ref.Namespace, ref.ID)
@@ -117,8 +117,8 @@ func (tx *tx) removeRelayed(home []job.Ref) error {
 	return nil
 }
 
-// expireLeases sends jobs back whose lease is over. It answers their queues, whether leases that are over were left because
-// the round said so, and whether its bound kept any back, which the next round can end at once.
+// expireLeases makes jobs due again whose lease has expired. It returns their queues, whether the round's options left
+// expired leases alone, and whether its bound did, so that the next round can go on at once.
 func (tx *tx) expireLeases(round store.CarryOptions, c *store.CarryResult) (visits []*queue, left, bounded bool, err error) {
 	a := &tx.mem.agenda
 	var stay []*slot
@@ -158,9 +158,9 @@ func (tx *tx) expireLeases(round store.CarryOptions, c *store.CarryResult) (visi
 	return visits, left, false, nil
 }
 
-// visitQueues looks at the queues that lapses have changed and at those whose moment has come. It takes the latter out
-// of the agenda; nextLook puts them where they belong then. Jobs that came due go before rings that are repeated, but
-// neither takes more than half of a round from the other. more says that the round's bounds kept something back.
+// visitQueues visits the queues of expired leases and those whose time on the agenda has come. It takes the latter out of the
+// agenda; nextDue plans them again. Due jobs go before repeated wake-ups, but neither takes more than half of a round from the
+// other. more says that the round's bounds kept something back.
 func (tx *tx) visitQueues(round store.CarryOptions, visits []*queue, c *store.CarryResult) (more bool, err error) {
 	visited := make(map[*queue]bool)
 	for _, q := range visits {
@@ -204,7 +204,7 @@ func (tx *tx) takeOut(part *moments, s *slot) {
 	})
 }
 
-// visit counts what is ready in a queue and rings for it.
+// visit counts the ready jobs of a queue and sends a wake-up for it.
 func (tx *tx) visit(q *queue, round store.CarryOptions, c *store.CarryResult, visited map[*queue]bool) error {
 	if visited[q] {
 		return nil
@@ -214,7 +214,7 @@ func (tx *tx) visit(q *queue, round store.CarryOptions, c *store.CarryResult, vi
 	if err := tx.loadHead(q); err != nil || !q.due(tx.now) || q.blocked(tx.now) {
 		return err
 	}
-	silent := q.ready == 0 || q.silent // nobody was told of what it has
+	silent := q.ready == 0 || q.silent // no wake-up was sent for its jobs
 	moved, err := tx.markReady(q, min(round.Jobs-c.Moved-c.ExpiredLeases, round.Ready-int(q.ready)))
 	c.Moved += moved
 	if silent || q.notifiedAt+int64(store.RenotifyAfter) <= tx.now.mono {
@@ -235,7 +235,7 @@ func (tx *tx) markReady(q *queue, most int) (int, error) {
 		count++
 		last = key{integer(v[0]), integer(v[1])}
 		if tx.mem.leaseByNumber[last.n] != nil {
-			held++ // since its time to live was over
+			held++ // ClaimExpired has claimed it
 		}
 		return nil
 	}
@@ -316,5 +316,5 @@ func (s *Store) logUnreadable(seq int64, err error) {
 		return
 	}
 	s.loggedOutbox[seq] = true
-	s.log.Error("outbox entry cannot be read, it is left where it is", "seq", seq, "err", err)
+	s.log.Error("outbox entry unreadable, leaving it in the outbox", "seq", seq, "err", err)
 }

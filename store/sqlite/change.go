@@ -8,7 +8,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// change makes one call that changes one job, and answers the job as it then stands.
+// change makes one call that changes one job, and returns the job after it.
 func (s *Store) change(
 	ctx context.Context, verb string, c call, ref job.Ref, do func(*tx, *queue, *row) error,
 ) (job.Job, error) {

@@ -33,7 +33,7 @@ func (s *Store) noteWritten(pages int) {
 	}
 }
 
-// checkpoint moves the log into the database whenever it is told, until the store closes.
+// checkpoint moves the log into the database at each signal of checks, until the store closes.
 func (s *Store) checkpoint() {
 	var c *conn
 	defer func() {

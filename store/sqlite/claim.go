@@ -10,7 +10,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// claimReply is what a claim came to, in the form that the memo keeps.
+// claimReply is the result of a claim, as the reply cache keeps it.
 type claimReply struct {
 	leases []*lease
 	queues []store.QueueStatus
@@ -30,10 +30,10 @@ func (t *claimReply) weight() int {
 type claim struct {
 	token    store.Token
 	request  store.ClaimRequest
-	kind     string // of its call, for the memo
+	kind     string // of its call, for the reply cache
 	fill     func(*claim, *tx) error
 	reply    *claimReply
-	rows     []*row   // of taken.leases as far as they are held still
+	rows     []*row   // of the reply's leases that have not ended
 	leases   []*lease // the same
 	size     int      // of bodies so far
 	now      instant
@@ -45,7 +45,7 @@ func (s *Store) Claim(ctx context.Context, token store.Token, request store.Clai
 	c := newClaim(token, request)
 	err := s.submit(ctx, &op{
 		verb: "claim jobs", weight: request.Max, run: c.run,
-		// Nobody would work on what it holds, until the leases lapse.
+		// Nothing would work on the jobs until their leases expire.
 		gone: func() error { return end(ctx) },
 	})
 	if err != nil {
@@ -61,13 +61,13 @@ func newClaim(token store.Token, request store.ClaimRequest) *claim {
 	return &claim{token: token, request: request, kind: "claim", fill: (*claim).serveAll}
 }
 
-// run makes the claim, or finds what is left of it.
+// run makes the claim, or repeats its reply.
 func (c *claim) run(tx *tx) error {
 	*c = claim{token: c.token, request: c.request, kind: c.kind, fill: c.fill, now: tx.now, revision: tx.mem.revision}
 	fresh := false
 	t, err := once(tx, call{c.kind, c.token}, (*claimReply).weight, func() (*claimReply, error) {
 		fresh = true
-		tx.mayBeNewHead = true // what is left of a queue may be due before everything that the carrier waits for
+		tx.mayBeNewHead = true // the next job of a queue may be due before all others
 		c.reply = &claimReply{queues: make([]store.QueueStatus, 0, len(c.request.Queues))}
 		if err := c.fill(c, tx); err != nil {
 			return nil, err
@@ -118,7 +118,7 @@ func (c *claim) serveAll(tx *tx) error {
 // serve takes what one Want may have: the first so many of its queue.
 func (c *claim) serve(tx *tx, want store.QueueClaim) (store.QueueStatus, error) {
 	left := store.QueueStatus{Queue: want.Queue}
-	q := tx.mem.queues[want.Queue] // every queue with waiting jobs is in memory, and every one with a gate
+	q := tx.mem.queues[want.Queue] // every queue with waiting jobs is in memory, and every one with a throttle
 	if q == nil {
 		return left, tx.statusOfUnloaded(want, &left)
 	}
@@ -142,7 +142,7 @@ func (c *claim) serve(tx *tx, want store.QueueClaim) (store.QueueStatus, error) 
 	return left, nil
 }
 
-// take holds the first jobs of a queue, as far as they are due and their bodies fit. It reads one more than it takes,
+// take claims the first jobs of a queue, as far as they are due and their bodies fit. It reads one more than it takes,
 // which is the queue's new head.
 func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error {
 	if err := tx.begin(); err != nil {
@@ -193,7 +193,7 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 		tx.setThrottle(q, func(g *throttle) { g.starts = g.starts.add(rate, count, c.request.Slack, tx.now) })
 	}
 	tx.touch(q)
-	tx.mayBeNewHead = true // what is left may be due before the queue would ring again
+	tx.mayBeNewHead = true // the next job may be due before the next wake-up
 	fromReady := min(count, q.ready)
 	q.ready -= fromReady
 	q.topic.ready -= fromReady
@@ -225,14 +225,14 @@ func (c *claim) lease(tx *tx, q *queue, r *row, leaseFor time.Duration) *lease {
 	return h
 }
 
-// answer decodes what was claimed, in the caller's goroutine. A job that cannot be read is left to its lease, so that
-// it spoils no other.
+// answer decodes what was claimed, in the caller's goroutine. A job that cannot be read is left to its lease:
+// the others are answered.
 func (c *claim) answer(s *Store) store.ClaimResult {
 	claimed := store.ClaimResult{Queues: c.reply.queues, Revision: c.revision}
 	for i, r := range c.rows {
 		h := c.leases[i]
 		if err := r.decode(); err != nil {
-			s.log.Error("claimed job cannot be read", "job", h.ref.ID, "err", err)
+			s.log.Error("claimed job unreadable, leaving it to its lease", "job", h.ref.ID, "err", err)
 			continue
 		}
 		r.Queue = h.queue.name

@@ -6,7 +6,7 @@ import (
 )
 
 // An instant is one reading of both clocks: the wall's, by which jobs are due and records are dated, and the monotonic
-// one, by which leases and rings run, so that a jump of the wall clock ends no lease early.
+// one, by which leases and wake-ups run, so that a jump of the wall clock ends no lease early.
 type instant struct {
 	ms   int64 // Unix milliseconds
 	mono int64 // nanoseconds since Open
@@ -46,7 +46,7 @@ func (i instant) roundUp(d time.Duration) int64 {
 }
 
 // later is the monotonic moment at which d has passed by the wall, rounded up to whole milliseconds, so that it is
-// not early by a part of one. Holds and rates run on the monotonic clock: no jump of the wall clock shortens them.
+// not early by a part of one. Cooldowns and rates run on the monotonic clock: no jump of the wall clock shortens them.
 func (i instant) later(d time.Duration) int64 {
 	return i.monoOf(i.roundUp(max(0, d)))
 }
@@ -79,7 +79,7 @@ func wholeMillis(d time.Duration) int64 {
 	return ms
 }
 
-// date turns stored milliseconds into a time; zero stands for none.
+// date turns stored milliseconds into a time; zero is the zero time.
 func date(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}
@@ -87,7 +87,7 @@ func date(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// millis is what is stored of a time; the zero time is zero.
+// millis is the stored form of a time; the zero time is zero.
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A clock that is set moves the due moments of what waits: they are the wall's. Leases, rings, cooldowns and rates run on
-// the monotonic clock and do not care. Jobs that were registered with a delay by this process, and wait for their first
+// Due times follow the wall clock. Leases, wake-ups, cooldowns and rates run on the monotonic clock, and steps of the wall
+// clock do not move them. Jobs that were registered with a delay by this process, and wait for their first
 // attempt, are moved along when the clock is set back, so that they need not wait for the difference; when it is set
 // ahead again they are moved as far ahead, so that none is early. What was registered for a moment stays, and so do retries.
 //
@@ -25,7 +25,7 @@ const (
 	delayedBits = 1 << 26
 )
 
-// clockSteps is what is known of the clock since Open. Only the writer uses it.
+// clockSteps holds the steps of the wall clock since Open. Only the writer uses it.
 type clockSteps struct {
 	offset  int64 // of the wall against the monotonic clock, in milliseconds
 	eras    []clockEra

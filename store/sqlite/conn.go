@@ -43,8 +43,8 @@ const busyTimeout = 1000
 // SQLite goes over all of it at each commit after which a page of an index was split.
 const cacheSize = 8 << 10
 
-// What is removed is overwritten in the file: it may have held secrets. Large bodies alone are not, since zeros cost as much
-// to write as what they overwrite, and secrets belong into headers.
+// Removed rows are overwritten in the file, since headers may hold secrets. Large bodies are not: zeros cost as much to write as
+// the body did.
 const (
 	zeroed    = "PRAGMA secure_delete=ON;"
 	notZeroed = "PRAGMA secure_delete=FAST;"

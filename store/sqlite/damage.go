@@ -14,8 +14,8 @@ import (
 // noHead is the first of a queue whose waiting jobs cannot be read: it is never due.
 var noHead = key{due: math.MaxInt64}
 
-// isSkipped reports whether a claim passes over a job that stands in the index of the waiting: it is held, since a clock
-// that was set back has put others before it, or it cannot be read.
+// isSkipped reports whether a claim passes over a job in the index of waiting jobs: it is leased, since a clock that was set
+// back has put others before it, or it cannot be read.
 func (m *memory) isSkipped(n int64) bool {
 	return m.leaseByNumber[n] != nil || m.unreadable[n]
 }
@@ -29,7 +29,7 @@ func (tx *tx) skipJob(q *queue, n int64, verb string, err error) {
 	if !tx.mem.unreadable[n] {
 		tx.mem.unreadable[n] = true
 		tx.mem.damages++
-		tx.store.log.Error("a job lies on a damaged page of the database, it is passed over",
+		tx.store.log.Error("job on a damaged page of the database, skipping it",
 			"topic", q.name.Topic, "lane", q.name.Lane, "number", n, "during", verb, "err", err)
 	}
 	if isDisk(err) {
@@ -42,7 +42,7 @@ func (tx *tx) setAside(q *queue, verb string, err error) {
 	if !q.damaged {
 		q.damaged = true
 		tx.mem.damages++
-		tx.store.log.Error("a lane's jobs lie on a damaged page of the database, it is set aside",
+		tx.store.log.Error("jobs of a lane on a damaged page of the database, blocking the lane",
 			"topic", q.name.Topic, "lane", q.name.Lane, "during", verb, "err", err)
 	}
 	tx.store.health.note(verb, err, true, tx.now)
@@ -61,7 +61,7 @@ func (tx *tx) unlessDamaged(missing *bool, verb string, do func() error) error {
 	if isDamage(err) {
 		*missing = true
 		tx.mem.damages++
-		tx.store.log.Error("a page of the database is damaged, what needs it is left undone", "task", verb, "err", err)
+		tx.store.log.Error("damaged page of the database, skipping a task", "task", verb, "err", err)
 		tx.store.health.note(verb, err, true, tx.now)
 	}
 	return err
@@ -101,8 +101,8 @@ func (c *claim) readEach(tx *tx, q *queue, read func([]driver.Value) error) erro
 	return nil
 }
 
-// abandon ends the holding of a job whose attempt can neither be recorded nor ended. It waits again as far as the database
-// knows, and is passed over.
+// abandon ends the lease of a job whose attempt can neither be recorded nor ended. In the database the job waits again; claims
+// pass over it.
 func (s *Store) abandon(ctx context.Context, h *lease, verb string) error {
 	return s.submit(ctx, &op{verb: verb, weight: 1, run: func(tx *tx) error {
 		if tx.mem.leases[h.ref] != h {

@@ -18,7 +18,7 @@ var errReadOnly error = syscall.EROFS
 var errClosed = &store.UnavailableError{Reason: "the store is closed"}
 
 // A diskError is anything that the database answered. It ends the transaction: a caller's own mistakes are found before
-// anything is written, so what is left is the disk, the file or somebody's lock.
+// anything is written, so the cause is the disk, the file or another process's lock.
 type diskError struct{ err error }
 
 func (e *diskError) Error() string { return e.err.Error() }

@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// insertOutcome is what an insertion came to, in the form that the memo keeps.
+// insertOutcome is the result of one insertion, as the reply cache keeps it.
 type insertOutcome struct {
 	outcome               store.Outcome
 	created, due, expires int64
@@ -203,7 +203,7 @@ func (tx *tx) findRow(ref job.Ref, withBody bool) (found *row, err error) {
 	return found, err
 }
 
-// overlay says of a job that is held that it runs: its row does not.
+// overlay sets the state of a leased job to running: its row is not changed by a claim.
 func (tx *tx) overlay(r *row) {
 	if tx.mem.leaseByNumber[r.n] != nil {
 		r.State = job.Running
@@ -221,7 +221,7 @@ func isUnread(err error) bool {
 func (e *unreadableError) Error() string { return e.err.Error() }
 func (e *unreadableError) Unwrap() error { return e.err }
 
-// view is a job as it stands now.
+// view is a job with its state at now.
 func (r *row) view(now instant) job.Job {
 	j := r.Job
 	if j.State == job.Scheduled {

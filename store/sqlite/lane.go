@@ -17,7 +17,7 @@ type laneConfig struct {
 	revision int64
 	settings policy.Lane // without what attempts alone need
 	limits   policy.Limits
-	// unreadable says that they cannot be read: the lane is held as if it were paused, until others are put.
+	// unreadable says that the stored settings cannot be read: the lane is treated as paused until others are put.
 	unreadable bool
 }
 
@@ -83,7 +83,7 @@ func (tx *tx) putLane(lane store.Lane, encoded string) error {
 	return nil
 }
 
-// setLaneConfig has a queue go by settings of its own, or with revision 0 by its topic's policy alone.
+// setLaneConfig sets the settings of a queue's lane; with revision 0 there are none, and its topic's policy applies.
 func (tx *tx) setLaneConfig(q *queue, revision int64, settings policy.Lane) {
 	save(tx, &q.laneConfig)
 	q.laneConfig = nil
@@ -102,7 +102,7 @@ func newLaneConfig(t *topic, revision int64, settings policy.Lane) *laneConfig {
 // unreadableLaneConfig is what a queue goes by whose settings cannot be read: to go by others could open a lane that somebody paused.
 // It keeps back this lane alone.
 func (s *Store) unreadableLaneConfig(q *queue, revision int64, err error) *laneConfig {
-	s.log.Error("settings of a lane cannot be read, it is held as if paused until others are put",
+	s.log.Error("lane settings unreadable, treating the lane as paused: put its settings again",
 		"topic", q.name.Topic, "lane", q.name.Lane, "err", err)
 	own := newLaneConfig(q.topic, revision, policy.Lane{Paused: true})
 	own.unreadable = true
@@ -131,8 +131,7 @@ func (tx *tx) lane(name job.Queue) (store.Lane, error) {
 	return lane, err
 }
 
-// lane fills in what is stored of a lane's settings. Of settings that cannot be read it fills in the revision, and
-// answers an unreadableError.
+// lane reads a lane's settings. Of unreadable settings it fills in the revision, and returns an unreadableError.
 func (c *conn) lane(ctx context.Context, lane *store.Lane) error {
 	return c.query(ctx, findLane, func(v []driver.Value) (err error) {
 		lane.Revision = integer(v[0])
@@ -150,8 +149,8 @@ func parseLane(name job.Queue, stored string) (settings policy.Lane, err error) 
 	return settings, nil
 }
 
-// showLaneConfig tells a claim's caller of settings that it does not know. When they turn out to be unreadable, it is told
-// nothing, and the queue is held back from now on.
+// showLaneConfig adds settings that the caller of a claim does not know to its reply. Unreadable settings are not added, and
+// block the queue from now on.
 func (tx *tx) showLaneConfig(q *queue, want store.QueueClaim, left *store.QueueStatus) error {
 	known := int64(0)
 	if q.laneConfig != nil {
@@ -175,7 +174,7 @@ func (tx *tx) showLaneConfig(q *queue, want store.QueueClaim, left *store.QueueS
 func (tx *tx) statusOfUnloaded(want store.QueueClaim, left *store.QueueStatus) error {
 	lane, err := tx.lane(want.Queue)
 	if isUnread(err) {
-		left.Blocked = true // said in the log when something waits in it
+		left.Blocked = true // logged when a job comes to wait in it
 		return nil
 	}
 	if err != nil {

@@ -111,7 +111,7 @@ func TestSettingsThatCannotBeReadHoldTheirLaneAlone(t *testing.T) {
 			require.Equal(t, store.QueueStatus{Queue: lane, Blocked: true}, broken)
 			settle(t, s, settled(jobs[0], policy.Verdict{Kind: policy.Delivered}))
 		}
-		require.Equal(t, complaints, strings.Count(log.String(), "settings of a lane cannot be read"))
+		require.Equal(t, complaints, strings.Count(log.String(), "lane settings unreadable"))
 	}
 	held(1) // they were read before, but not shown
 	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{LaneConcurrency: 9}})

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// A batch is a row of the table held: jobs that were claimed together. A job's own row does not change when it is claimed,
+// A batch is a row of the table leases: jobs that were claimed together. A job's own row does not change when it is claimed,
 // nor any index: a claim writes a row for all its jobs, a settlement writes the rows again that its jobs were in, so that
 // both touch few pages, wherever the jobs lie.
 type batch struct {
@@ -44,7 +44,7 @@ func (tx *tx) dirty(b *batch) {
 	}
 }
 
-// addLease and release keep who holds what.
+// addLease and removeLease keep the leases in memory.
 func (tx *tx) addLease(h *lease) {
 	if tx.open == nil || len(tx.open.jobs) == batchJobs {
 		tx.mem.lastBatch++
@@ -59,7 +59,7 @@ func (tx *tx) addLease(h *lease) {
 
 func (tx *tx) removeLease(h *lease) {
 	if h.batch == nil {
-		return // Open found it, and nobody holds it any more
+		return // an earlier process had it
 	}
 	tx.dirty(h.batch)
 	tx.mem.removeLease(h)
@@ -100,7 +100,7 @@ func (tx *tx) flushLeases() error {
 	return nil
 }
 
-// A mark is what a row of held says of one job: its lane and its number.
+// A mark is one job in a row of the table leases: its lane and its number.
 type mark struct{ q, n int64 }
 
 // encode is the column: a list of marks, as JSON. The number of a job is between a comma and a bracket (isLeased).
@@ -132,7 +132,7 @@ func parseMarks(column string) ([]mark, error) {
 	return marks, nil
 }
 
-// running are the jobs that are held in what a connection sees of the database, by number.
+// running reads the leased jobs of a connection's snapshot, by number.
 func (c *conn) running(ctx context.Context) (map[int64]mark, error) {
 	running := make(map[int64]mark)
 	err := c.query(ctx, readLeases, func(v []driver.Value) error {

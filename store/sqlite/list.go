@@ -20,7 +20,7 @@ const (
 	listChunk = 500
 )
 
-// A cursor is where a list stands: behind a job of a lane. Lists of ended jobs run over all lanes at once, and name none.
+// A cursor is a position in a list: behind a job of a lane. Lists of ended jobs run over all lanes at once, without a lane.
 type cursor struct {
 	Lane string `json:"l,omitempty"`
 	MS   int64  `json:"t"`
@@ -46,7 +46,7 @@ type listing struct {
 	looked   int
 	page     store.Page
 	now      instant
-	running  map[int64]mark   // what is held in the snapshot, by number
+	running  map[int64]mark   // leased jobs in the snapshot, by number
 	byLane   map[int64][]mark // the same, by lane
 	passed   int              // how many of them lie in the lane that is being listed
 }
@@ -154,7 +154,7 @@ func (l *listing) open(ctx context.Context, c *conn) error {
 	return nil
 }
 
-// lane lists one lane from where the listing stands; done says that the page is full.
+// lane lists one lane from the cursor; done says that the page is full.
 func (l *listing) lane(ctx context.Context, c *conn, q int64) (done bool, err error) {
 	if l.filter.State == job.Running {
 		return l.leased(ctx, c, q)
@@ -217,8 +217,8 @@ func (l *listing) ended(ctx context.Context, c *conn) error {
 	return err
 }
 
-// walk reads rows from where the listing stands, chunk by chunk, until the page is full (done) or there are no more. The
-// statement same reads on within the moment at which the listing stands, later reads what comes after that moment: one
+// walk reads rows from the cursor on, chunk by chunk, until the page is full (done) or there are no more. The
+// statement same reads on within the cursor's millisecond, later reads what comes after that moment: one
 // for both would look at every row of a moment again for each chunk.
 func (l *listing) walk(
 	ctx context.Context, c *conn, same, later statement, of int64, state job.State,

@@ -29,14 +29,14 @@ type queue struct {
 	partlyUnreadable bool   // some of its jobs cannot be read
 	dueSlot          slot
 	renotifySlot     slot
-	notified         bool // guarded by the bell
+	notified         bool // is in wakeups, whose lock guards it
 }
 
 // queueNumbers is what a transaction changes of a queue.
 type queueNumbers struct {
 	waiting, running, rows int64
 	// ready counts the waiting jobs up to mark: what was moved to ready, or was due when it came, or was counted when it was
-	// due; silent says that of the first of them nobody was told.
+	// due; silent says that no wake-up was sent for the first of them.
 	ready  int64
 	mark   key
 	silent bool
@@ -57,7 +57,7 @@ type topic struct {
 	saved   topicNumbers
 	savedIn uint64
 	topicPolicy
-	// queues of the topic that have waiting or running jobs or a gate, and maybe others.
+	// queues of the topic that have waiting or running jobs or a throttle, and maybe others.
 	queues map[*queue]struct{}
 	// open are those whose breaker is, or was when they were last looked at; nil: none is.
 	open map[*queue]struct{}
@@ -77,7 +77,7 @@ type topicPolicy struct {
 	revision int64
 }
 
-// topicNumbers is what a transaction changes of a topic. Done shelves hold delivered and cancelled jobs.
+// topicNumbers is what a transaction changes of a topic. keptDone counts delivered and cancelled jobs.
 type topicNumbers struct {
 	registered, delivered, dead, cancelled int64
 	waiting, ready, running                int64
@@ -146,7 +146,7 @@ type memory struct {
 	queues map[job.Queue]*queue
 	byID   map[int64]*queue
 	leases map[job.Ref]*lease
-	// leaseByNumber is held by number.
+	// leaseByNumber is leases by number.
 	leaseByNumber map[int64]*lease
 	// unreadable are the jobs, by number, whose rows lie on a damaged page.
 	unreadable map[int64]bool
@@ -154,7 +154,7 @@ type memory struct {
 	// noTTL, noSteps, noOutbox and noRemoval say that a damaged page keeps the carrier from ending jobs whose time to live is
 	// over, moving jobs after a step of the clock, relaying the outbox, and removing what nothing refers to.
 	noTTL, noSteps, noOutbox, noRemoval bool
-	// unused are lanes that no job refers to, gated those with a gate.
+	// unused are lanes that no job refers to, throttled those with a throttle.
 	unused, throttled map[*queue]struct{}
 	agenda            agenda
 	steps             clockSteps

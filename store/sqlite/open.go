@@ -8,8 +8,8 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// load fills memory from the database, and ends the attempts that the last process left behind. It reads a row a
-// topic, a row a lane that is pending or has a gate, with its own settings, and a row a held job, whatever the number of jobs that wait or have ended.
+// load fills memory from the database, and ends the attempts that the last process left behind. It reads a row per
+// topic, per lane that is pending or throttled (with its settings) and per claimed job, but no other jobs.
 func (s *Store) load(ctx context.Context) error {
 	m := s.mem
 	for key, into := range map[string]*int64{"revision": &m.revision, "lane_revision": &m.laneRevision} {
@@ -64,7 +64,7 @@ func (s *Store) loadTopic(v []driver.Value) error {
 	t.alarm = c.integer() != 0
 	var err error
 	if t.grants, err = parseGrants(c.next(), s.clock()); err != nil {
-		s.log.Error("grants of a topic cannot be read, they are forgotten", "topic", t.name.name, "err", err)
+		s.log.Error("topic permits unreadable, dropping them", "topic", t.name.name, "err", err)
 	}
 	s.mem.ids += t.ids
 	s.mem.topics[t.name] = t
@@ -73,7 +73,7 @@ func (s *Store) loadTopic(v []driver.Value) error {
 	}
 	put, err := parsePolicy(t.name.name, stored)
 	if err != nil { // the defaults could open a topic that somebody paused, or send its jobs without a signature
-		s.log.Error("policy of a topic cannot be read, the topic is paused: put its policy again, then resume it",
+		s.log.Error("topic policy unreadable, pausing the topic: put its policy again, then resume it",
 			"topic", t.name.name, "err", err)
 		put = policy.Topic{Paused: true}
 	}
@@ -105,19 +105,19 @@ func (s *Store) loadQueue(v []driver.Value) error {
 	return nil
 }
 
-// throttle reads what is stored of a queue's gate. One that cannot be read keeps nothing back.
+// throttle reads a queue's stored throttle. An unreadable one is logged and dropped.
 func (s *Store) parseThrottle(name job.Queue, column driver.Value, now instant) *throttle {
 	g, err := decodeThrottle(column, now)
 	if err != nil {
-		s.log.Error("hold or rate of a lane cannot be read, it is forgotten", "topic", name.Topic, "lane", name.Lane, "err", err)
+		s.log.Error("lane throttle unreadable, dropping its cooldown and rate", "topic", name.Topic, "lane", name.Lane, "err", err)
 	}
 	return g
 }
 
-// expireBatch is how many held jobs one transaction puts back, of however many lanes.
+// expireBatch is how many leases one transaction ends, of however many lanes.
 const expireBatch = 1024
 
-// expireOldLeases puts every job back that was held: whoever held it is gone. Then it plans every queue. It need not wait for
+// expireOldLeases ends the leases of the last process, and plans every queue. It does not wait for
 // the disk: what a power cut takes back of it, the next Open does again.
 func (s *Store) expireOldLeases() error {
 	var batches []*batch
@@ -125,7 +125,7 @@ func (s *Store) expireOldLeases() error {
 		b := &batch{number: integer(v[0]), claimed: integer(v[1])}
 		var err error
 		if b.marks, err = parseMarks(text(v[2])); err != nil {
-			s.log.Error("what a claim held cannot be read, its jobs are as if it had not been", "claim", b.number, "err", err)
+			s.log.Error("row of a claim unreadable, its attempts are not recorded as lost", "claim", b.number, "err", err)
 		}
 		batches = append(batches, b)
 		return nil

@@ -9,14 +9,14 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// Options say where the database is and what holds for topics that say nothing.
+// Options are those of Open.
 type Options struct {
 	// Path of the database file; it is made when it is missing, its folder is not. Two files beside it belong to it
 	// (-wal, -shm) and a third keeps other processes away (.lock).
 	Path string
 	// Defaults is the complete policy (every field set) that a topic's own lies over; see Defaults.
 	Defaults policy.Topic
-	// Logger takes what no caller can be told of; nil: slog.Default().
+	// Logger gets faults that no caller sees; nil: slog.Default().
 	Logger *slog.Logger
 	// Now is the store's clock; nil: time.Now. Leases follow its monotonic reading where it has one.
 	Now func() time.Time

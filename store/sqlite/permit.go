@@ -95,9 +95,9 @@ func (g *grants) over(now instant) bool {
 
 // Alarm implements store.Store.
 func (s *Store) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
-	births := encodeOutbox(alarm.Outbox)
+	outbox := encodeOutbox(alarm.Outbox)
 	var changed bool
-	err := s.submit(ctx, &op{verb: "note an alarm", durable: true, weight: 1 + len(births), run: func(tx *tx) (err error) {
+	err := s.submit(ctx, &op{verb: "note an alarm", durable: true, weight: 1 + len(outbox), run: func(tx *tx) (err error) {
 		changed, err = once(tx, call{"alarm", token}, light[bool], func() (bool, error) {
 			name := topicName{alarm.Namespace, alarm.Topic}
 			if t := tx.mem.topics[name]; alarm.Raised == (t != nil && t.alarm) {
@@ -109,7 +109,7 @@ func (s *Store) Alarm(ctx context.Context, token store.Token, alarm store.Alarm)
 			}
 			tx.touchTopic(t)
 			t.alarm = alarm.Raised
-			return true, tx.enqueue(alarm.Outbox, births)
+			return true, tx.enqueue(alarm.Outbox, outbox)
 		})
 		return err
 	}})

@@ -4,7 +4,7 @@ import (
 	"database/sql/driver"
 )
 
-// loadHead makes sure that head is known. It reads past the held, of which a lane has no more than its limit.
+// loadHead makes sure that head is known. It reads past leased jobs, of which a lane has no more than its limit.
 func (tx *tx) loadHead(q *queue) error {
 	if q.headKnown || q.damaged {
 		return nil
@@ -32,7 +32,7 @@ func (tx *tx) loadHead(q *queue) error {
 // due reports whether a job waits whose moment has come; head must be known.
 func (q *queue) due(now instant) bool { return q.waiting > 0 && q.head.due <= now.ms }
 
-// arrive counts a job that begins to wait, and rings when it is due and the first that is. Where the head was not known
+// arrive counts a job that begins to wait, and sends a wake-up when it is due and the first that is. Where the head was not known
 // it may be the job itself, which the database has already.
 func (tx *tx) arrive(q *queue, k key) error {
 	if err := tx.loadHead(q); err != nil {

@@ -27,7 +27,7 @@ type answer struct {
 	err    error
 }
 
-// The bounds of the memo: calls, and bytes of their answers, roughly.
+// The bounds of the cache: calls, and approximate bytes of their answers.
 const (
 	replyCacheCalls  = 65_536
 	replyCacheWeight = 16 << 20
@@ -64,7 +64,7 @@ func once[T any](tx *tx, c call, weigh func(T) int, do func() (T, error)) (T, er
 	return value, err
 }
 
-// forget lets go what is too old, and the oldest while there is too much.
+// forget drops what is too old, and the oldest while there is too much.
 func (m *replyCache) forget(now int64) {
 	for m.first < len(m.order) {
 		c := m.order[m.first]

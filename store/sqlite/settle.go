@@ -46,7 +46,7 @@ func (s *Store) Settle(
 			return err
 		}
 		if err := end(ctx); err != nil {
-			return err // the settlements stand, but nobody would work on what is claimed
+			return err // the settlements are done, but nothing would work on claimed jobs
 		}
 		return c.run(tx)
 	}})
@@ -112,9 +112,9 @@ func (s *settlement) fill(item *store.Settlement) {
 	s.outbox = encodeOutbox(item.Outbox)
 }
 
-func encodeOutbox(births []store.NewJob) (written [][]byte) {
-	for i := range births {
-		written = append(written, store.AppendNewJob(nil, &births[i]))
+func encodeOutbox(outbox []store.NewJob) (written [][]byte) {
+	for i := range outbox {
+		written = append(written, store.AppendNewJob(nil, &outbox[i]))
 	}
 	return written
 }
@@ -160,9 +160,9 @@ func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err 
 	}
 }
 
-// enqueue puts births into the outbox and wakes whoever brings them home.
-func (tx *tx) enqueue(births []store.NewJob, written [][]byte) error {
-	for i, e := range births {
+// enqueue puts new jobs into the outbox and wakes the carrier.
+func (tx *tx) enqueue(outbox []store.NewJob, written [][]byte) error {
+	for i, e := range outbox {
 		added, err := tx.change(insertOutbox, e.Namespace, e.ID, written[i])
 		if err != nil {
 			return err
@@ -215,7 +215,7 @@ func (tx *tx) recordEvent(n int64, to *progress, kind job.AttemptKind) error {
 	return tx.record(n, to, kind, encodeAttempt(&job.Attempt{N: int(to.attempts), Kind: kind, StartedAt: date(tx.now.ms)}))
 }
 
-// endLease ends the holding, and rings when that frees a slot of a lane at its limit.
+// endLease ends a lease, and sends a wake-up when that frees a slot of a lane at its limit.
 func (tx *tx) endLease(h *lease) {
 	q := h.queue
 	tx.touch(q)
@@ -228,7 +228,7 @@ func (tx *tx) endLease(h *lease) {
 	tx.removeLease(h)
 }
 
-// reschedule makes a held job due again.
+// reschedule makes a leased job due again.
 func (tx *tx) reschedule(h *lease, to progress, due int64) error {
 	if err := tx.exec(moveJob, due, to.attempts, to.failedAttempts, to.consecutiveLost, orZero(to.status), to.entries, orZero(to.first), h.n); err != nil {
 		return err

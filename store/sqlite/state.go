@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A state is a gate, or a topic's grants, as they are stored. Moments are Unix milliseconds, since the monotonic clock
+// A state is the stored form of a throttle, or of a topic's grants. Moments are Unix milliseconds, since the monotonic clock
 // ends with the process. At says when it was written, so that a clock that was set back meanwhile is noticed.
 type state struct {
 	At     int64      `json:"at"`
@@ -17,7 +17,7 @@ type state struct {
 	Starts [][4]int64 `json:"starts,omitempty"` // from, to, number, latest
 }
 
-// stored is the column of a gate; NULL where there is none.
+// stored is the column of a throttle; NULL where there is none.
 func (g *throttle) stored(now instant) driver.Value {
 	if g == nil {
 		return nil
@@ -45,7 +45,7 @@ func (w window) stored(now instant) [][4]int64 {
 	return all
 }
 
-// decodeThrottle reads a stored gate; nil for none.
+// decodeThrottle reads a stored throttle; nil for none.
 func decodeThrottle(column driver.Value, now instant) (*throttle, error) {
 	s, moment, err := parseState(column, now)
 	if err != nil || s == nil {
@@ -76,7 +76,7 @@ func parseState(column driver.Value, now instant) (s *state, moment func(ms int6
 	}
 	s = &state{}
 	if err := json.Unmarshal([]byte(text(column)), s); err != nil {
-		return nil, nil, fmt.Errorf("read a hold or a rate: %w", err)
+		return nil, nil, fmt.Errorf("read a throttle: %w", err)
 	}
 	back := max(0, s.At-now.ms)
 	return s, func(ms int64) int64 { return now.monoOf(ms - back) }, nil

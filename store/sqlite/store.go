@@ -50,7 +50,7 @@ type Store struct {
 	unsynced bool
 	lost     bool // the files are not those that were opened
 	commits  int64
-	dirty    int // pages written since the checkpointer was told
+	dirty    int // pages written since the last signal to the checkpointer
 	// cutAgain is when the log may be cut again after a cut that a reader kept from its end, monotonic.
 	cutAgain int64
 	// loggedOutbox are the outbox entries that were complained about.
@@ -59,7 +59,7 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens the database, or makes it, and puts every job that was held when it was last used back in its queue, as
+// Open opens the database, or makes it, and ends the attempts that were under way when it was last used, as
 // lost. ctx limits the opening, not the store's life.
 //
 // It fails, with one line that says what to do, when the folder is missing or not writable, when another process uses

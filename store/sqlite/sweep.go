@@ -25,7 +25,7 @@ const (
 	vacuumSQL   = "PRAGMA incremental_vacuum(512)"
 )
 
-// Sweep implements store.Store. Topics whose shelves are within their bounds cost nothing but a look at memory.
+// Sweep implements store.Store. Topics within their bounds of retention cost nothing but a look at memory.
 func (s *Store) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
 	var swept store.SweepResult
 	err := s.submit(ctx, &op{verb: "sweep", weight: min(limit, sweepMost), run: func(tx *tx) (err error) {
@@ -98,7 +98,7 @@ func (tx *tx) forget(limit int) (more bool, err error) {
 	return moreLanes || moreTopics, err
 }
 
-// forgetThrottles forgets holds, breakers and starts that matter no more.
+// forgetThrottles drops throttles that have expired.
 func (tx *tx) forgetThrottles(limit int) {
 	for q := range tx.mem.throttled {
 		if limit--; limit < 0 {
@@ -111,7 +111,7 @@ func (tx *tx) forgetThrottles(limit int) {
 	}
 }
 
-// over is how many jobs a shelf holds beyond its number, or one where age or bytes say that the oldest must go.
+// over is how many retained jobs are beyond their number, or one where the oldest must go for its age or for bytes.
 func (tx *tx) over(s *retained, keep policy.Retention) int64 {
 	switch {
 	case s.jobs > *keep.Max:
@@ -123,7 +123,7 @@ func (tx *tx) over(s *retained, keep policy.Retention) int64 {
 	}
 }
 
-// trim removes the oldest jobs of a shelf until it is within its bounds.
+// trim removes the oldest retained jobs of some states until they are within their bounds.
 func (tx *tx) trim(t *topic, states []job.State, limit int, swept *store.SweepResult) error {
 	s, keep := t.retained(states[0])
 	if tx.over(s, keep) == 0 {
@@ -270,7 +270,7 @@ func (tx *tx) unloadLanes() {
 	}
 }
 
-// regrown copies a map into one with room for what it holds.
+// regrown copies a map into a smaller one.
 func regrown[K comparable, V any](m map[K]V) map[K]V {
 	small := make(map[K]V, len(m))
 	maps.Copy(small, m)

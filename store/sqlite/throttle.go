@@ -7,10 +7,10 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A throttle is what keeps a whole lane back for a while: its hold, its breaker, and the starts that its rate counts. Most
+// A throttle is what keeps a whole lane back for a while: its cooldown, its breaker, and the starts that its rate counts. Most
 // lanes have none. Like a window it is never changed, only replaced.
 type throttle struct {
-	until  int64 // of the hold, monotonic; beforeAll: there was none
+	until  int64 // of the cooldown, monotonic; beforeAll: there was none
 	open   bool  // the breaker
 	starts window
 }
@@ -26,7 +26,7 @@ func (q *queue) limits() *policy.Limits {
 	return &q.topic.limits
 }
 
-// room is how many more jobs of the queue may be held now.
+// room is how many more jobs of the queue may be claimed now.
 func (q *queue) room(now instant) int64 {
 	limits := q.limits()
 	if limits.Paused || q.damaged {
@@ -62,20 +62,20 @@ func (q *queue) free(now instant) (at int64, ever bool) {
 	return max(q.throttle.until, q.throttle.starts.free(limits.Rate, now)), !q.open(now) || q.running == 0
 }
 
-// open reports whether the lane's breaker is open, or waits for its probe. It is forgotten a while after its hold, unless
-// a job is out.
+// open reports whether the lane's breaker is open, or waits for its probe. It is forgotten store.BreakerRetention after its cooldown, unless
+// a job is running.
 func (q *queue) open(now instant) bool {
 	g := q.throttle
 	return g != nil && g.open && (q.running > 0 || now.mono <= g.until+int64(store.BreakerRetention))
 }
 
-// throttleExpired reports whether nothing of a queue's gate matters any more.
+// throttleExpired reports whether nothing of a queue's throttle applies any more.
 func (q *queue) throttleExpired(now instant) bool {
 	rate := q.limits().Rate
 	return q.throttle.until <= now.mono && !q.open(now) && (!rate.Limited() || len(q.throttle.starts.counting(rate, now)) == 0)
 }
 
-// setThrottle replaces a queue's gate by what do makes of a copy.
+// setThrottle replaces a queue's throttle by a copy that do has changed.
 func (tx *tx) setThrottle(q *queue, do func(*throttle)) {
 	tx.touch(q)
 	g := noThrottle
@@ -89,8 +89,8 @@ func (tx *tx) setThrottle(q *queue, do func(*throttle)) {
 	}
 }
 
-// pruneThrottle forgets what a claim need not know of a queue's gate any more: else a breaker whose memory has ended would be
-// open again with the first job that is out.
+// pruneThrottle drops the expired parts of a queue's throttle before a claim: else an expired breaker would be open again with
+// the first running job.
 func (tx *tx) pruneThrottle(q *queue) {
 	g := q.throttle
 	if g == nil {
@@ -105,7 +105,7 @@ func (tx *tx) pruneThrottle(q *queue) {
 	}
 }
 
-// returnStart gives the start back that a held job's claim took of its lane's rate, unless that counts no more.
+// returnStart gives the start back that a job's claim took of its lane's rate, unless that counts no more.
 func (tx *tx) returnStart(h *lease) {
 	q := h.queue
 	rate := q.limits().Rate
@@ -118,7 +118,7 @@ func (tx *tx) returnStart(h *lease) {
 	tx.setThrottle(q, func(g *throttle) { g.starts = g.starts.counting(rate, tx.now).giveBack(h.claimed, 1) })
 }
 
-// applyLaneChange makes what an attempt showed of its lane's receiver take hold.
+// applyLaneChange sets the cooldown and the breaker that a settlement asks for.
 func (tx *tx) applyLaneChange(q *queue, change store.LaneChange) {
 	if change.Cooldown == 0 && change.Breaker == store.KeepBreaker {
 		return
@@ -144,7 +144,7 @@ func (tx *tx) applyLaneChange(q *queue, change store.LaneChange) {
 	})
 }
 
-// cooldownUntil is the end of a queue's hold by the wall clock; zero when none holds.
+// cooldownUntil is the end of a queue's cooldown by the wall clock; zero when there is none.
 func (q *queue) cooldownUntil(now instant) time.Time {
 	if q.throttle == nil || q.throttle.until <= now.mono {
 		return time.Time{}

@@ -28,7 +28,7 @@ func (s *Store) ClaimExpired(
 	return c.answer(s).Jobs, nil
 }
 
-// takeExpired holds what waits beyond its time to live.
+// takeExpired claims jobs that wait beyond their time to live.
 func (c *claim) takeExpired(tx *tx) error {
 	return tx.unlessDamaged(&tx.mem.noTTL, "claim expired jobs", func() error { return c.takeOverdue(tx) })
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // A tx is one transaction, shared by the calls that were waiting. Each change that it makes in memory leaves an undo. The
-// agenda and the bell follow after the commit.
+// agenda and the wake-ups follow after the commit.
 type tx struct {
 	store  *Store
 	mem    *memory
@@ -18,16 +18,16 @@ type tx struct {
 	// durable says that the commit is followed by fsync.
 	durable bool
 
-	// culprit is the held job whose lease could not be ended.
+	// culprit is the lease that could not be ended.
 	culprit *lease
 
 	undos         []func()
 	queues        []*queue // touched
 	topics        []*topic // touched
-	notifications []*queue // to be rung when they have something to claim
+	notifications []*queue // to be named in a wake-up when they have something to claim
 	toPlan        []*queue // to be planned anew
-	newLeases     []*lease // newly held
-	endedLeases   []*lease // no longer held
+	newLeases     []*lease
+	endedLeases   []*lease
 	batches       []*batch // of either
 	open          *batch   // that has room
 	wake          bool     // tell Wait whatever the agenda says
@@ -95,7 +95,7 @@ func (tx *tx) touchTopic(t *topic) {
 	}
 }
 
-// notify notes a queue that is to be rung after the commit.
+// notify notes a queue that is to be named in a wake-up after the commit.
 func (tx *tx) notify(q *queue) { tx.notifications = append(tx.notifications, q) }
 
 // flush writes the touched numbers.
@@ -120,7 +120,7 @@ func (tx *tx) flush() error {
 				return err
 			}
 		}
-		// A claim changes nothing here: the held are among the waiting.
+		// A claim changes nothing here: leased jobs are among the waiting.
 		if q.waiting+q.running == q.saved.waiting+q.saved.running && q.rows == q.saved.rows {
 			continue
 		}
@@ -150,7 +150,8 @@ func (tx *tx) flush() error {
 	return nil
 }
 
-// notifyWhenFree forgets when a queue that is kept back for a while last rang, so that it rings as soon as that ends.
+// notifyWhenFree forgets the last wake-up of a queue that is kept back for a while, so that another is sent as soon as that
+// ends.
 func (tx *tx) notifyWhenFree(q *queue) {
 	if q.throttle == nil || q.notifiedAt == beforeAll {
 		return
@@ -182,7 +183,7 @@ func (tx *tx) rollback() {
 	}
 }
 
-// apply brings the agenda and the bell up to what was committed.
+// apply brings the agenda and the wake-ups up to what was committed.
 func (tx *tx) apply() {
 	a := &tx.mem.agenda
 	for _, h := range tx.endedLeases {

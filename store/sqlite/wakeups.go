@@ -9,7 +9,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// The bell holds each queue at most once. The writer rings it after a commit; Wait takes from it.
+// wakeups are the queues that Wait is to return, each once. The writer adds to them after a commit.
 type wakeups struct {
 	mu     sync.Mutex
 	queues []*queue
@@ -21,7 +21,7 @@ type wakeups struct {
 
 func newWakeups() *wakeups { return &wakeups{changed: make(chan struct{})} }
 
-// notify puts queues on the bell and, with wake, tells that the agenda has a new head.
+// notify adds queues and, with wake, says that the agenda has a new head.
 func (b *wakeups) notify(queues []*queue, wake bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -44,7 +44,7 @@ func (b *wakeups) signal() {
 	b.changed = make(chan struct{})
 }
 
-// take empties the bell up to most queues.
+// take removes the first most queues.
 func (b *wakeups) take(most int, wake bool) (rung store.Wakeup, changed <-chan struct{}, closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,10 +70,10 @@ func (b *wakeups) close() {
 	b.signal()
 }
 
-// defaultWait is how long Wait waits when it is not told.
+// defaultWait is the timeout of Wait unless it is given one.
 const defaultWait = 5 * time.Second
 
-// Wait implements store.Store. Only store.GroupPush has a bell yet.
+// Wait implements store.Store. Only store.GroupPush has wake-ups yet.
 func (s *Store) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
 	wait, most := watch.Timeout, watch.Max
 	if wait <= 0 {
@@ -89,7 +89,7 @@ func (s *Store) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup
 	defer timer.Stop()
 	for {
 		if ctx.Err() != nil {
-			return store.Wakeup{}, ended(ctx, "await the bell")
+			return store.Wakeup{}, ended(ctx, "wait for queues")
 		}
 		rung, changed, closed := s.wakeups.take(most, watch.Agenda)
 		if closed {
@@ -109,8 +109,8 @@ func (s *Store) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup
 
 // Notify implements store.Store; it drops queues with nothing to claim.
 func (s *Store) Notify(ctx context.Context, queues []job.Queue) error {
-	bound("rung queues", len(queues))
-	return s.submit(ctx, &op{verb: "ring queues", weight: 1, run: func(tx *tx) error {
+	bound("queues to notify", len(queues))
+	return s.submit(ctx, &op{verb: "notify queues", weight: 1, run: func(tx *tx) error {
 		for _, name := range queues {
 			q := tx.mem.queues[name]
 			if q == nil || q.waiting == 0 {

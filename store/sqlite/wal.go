@@ -28,7 +28,7 @@ import (
 // log (a part of which may be in the file already). A copy that was made while the same log was written has such a mark,
 // too: replaying the log over it gives what was there last, and harms nothing.
 
-// newMark is a random mark: never 0, which stands for none.
+// newMark is a random mark: never 0, which means none.
 func newMark() int64 { return rand.Int64() | 1 }
 
 // markLog writes a new mark. Only the writer calls it. A mark that cannot be written is none the less safe: the check

@@ -268,7 +268,7 @@ func (s *Store) intact(durable bool) error {
 // lookAtFiles remembers the files that the writer's connection has opened.
 func (s *Store) lookAtFiles() {
 	if err := s.files.look(); err != nil {
-		s.log.Warn("the database's files cannot be watched", "err", err)
+		s.log.Warn("cannot watch the database's files", "err", err)
 		return
 	}
 	s.filesUnchecked = false
@@ -305,7 +305,7 @@ func (s *Store) reconnect() error {
 	s.files.forgetLog()
 	if s.conn != nil {
 		if err := s.conn.close(); err != nil {
-			s.log.Debug("a broken connection was closed", "err", err)
+			s.log.Debug("closing a broken connection failed", "err", err)
 		}
 		s.conn = nil
 	}
