@@ -124,7 +124,7 @@ func (s *Store) agenda(ctx context.Context, sh *part, memory string, round *stor
 	return agenda, reading{now: num(agenda[0]), began: began, ended: s.elapsed()}, nil
 }
 
-// never is the score of a queue that nobody need look at, see lib.lua.
+// never is the score of a queue that nobody need look at.
 const never = int64(99_999_999_999_999)
 
 // nextLook is the time until the agenda's head; negative when nothing has a moment.

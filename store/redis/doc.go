@@ -19,8 +19,8 @@
 // jobs, a short list of ready ones and a sorted set of held ones, named by the queue's number. The agenda is a sorted
 // set of queue numbers by the next moment at which someone must look; the bell is a list of queue numbers. A queue that
 // something keeps back (a hold, its breaker, its rate) has a line for that, its gate. The scripts
-// in the folder scripts are the engine's whole behaviour: window.lua and lib.lua come before most of them, and each begins
-// with a table of its keys, arguments and result.
+// in the folder scripts are the engine's whole behaviour: each begins with a table of its keys, arguments and result, and
+// includes files of the folder include (script.go).
 //
 // A Store is safe for concurrent use. It starts no goroutine that outlives a call.
 package redis

@@ -167,7 +167,7 @@ func TestALaneThatGetsItsNumberWhileItsSettingsAreWrittenIsLookedAt(t *testing.T
 		sh := s.shards[0]
 		put := putLane(t, s, policy.Lane{Paused: true})
 		insert(t, s, entry("a"))
-		c := s.newCall(sh, scriptLane, sh.token(string(store.NewToken()), "l"), nil, nil, 5)
+		c := s.newCall(sh, scriptPutLane, sh.token(string(store.NewToken()), "l"), nil, nil, 5)
 		c.keys = append(c.keys, sh.settings, sh.put(topicName(lane.Namespace, lane.Topic)), sh.queues)
 		c.add(lane.String(), lane.Lane, put.Revision, "", "")
 		_, err := s.do(t.Context(), c)

@@ -83,10 +83,10 @@ func TestMoreGatesThanARoundLooksAtAreLeftToTheNextRoundAtOnce(t *testing.T) {
 
 func TestStartsThatAreGivenBackAreTakenWhereNoneCountsShorterForIt(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		script := newScript("back", windowText+backText+`
+		script := textScript("back", `
 local list = groups(ARGV[1])
-back(list, tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]))
-return grouped(list)`)
+give_back(list, tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]))
+return grouped(list)`, "window give_back")
 		for _, c := range []struct {
 			name, list           string
 			at, slack, n, starts int

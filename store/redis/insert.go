@@ -148,7 +148,7 @@ func (s *part) queueOf(rec, name string) (*queue, error) {
 	return s.numbered(strconv.FormatInt(bigEndian([]byte(rec[2:6])), 10), name)
 }
 
-// dueWish writes a due time as lib.lua reads it.
+// dueWish writes a due time as scripts read it.
 func dueWish(delay time.Duration, runAt time.Time) string {
 	if !runAt.IsZero() {
 		return "@" + strconv.FormatInt(ceilMilli(runAt), 10)

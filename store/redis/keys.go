@@ -10,7 +10,7 @@ import (
 // keys names what a shard has. The tag in braces keeps a shard in one hash slot.
 type keys struct {
 	tag    string   // "{rb:0.0}:", see tags.go
-	common []string // the first nineteen of every script, in lib's order
+	common []string // the first nineteen of every script that includes keys.lua, in its order
 
 	jobs, runs, tries, terms, names, redo, wake string
 	gates, settings, alarms                     string

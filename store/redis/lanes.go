@@ -33,7 +33,7 @@ func (sh *part) PutLane(ctx context.Context, token store.Token, lane store.Lane)
 		if found[0] == nil {
 			found = nil
 		}
-		c := s.newCall(sh, scriptLane, sh.token(string(token), "l"), found, nil, 5)
+		c := s.newCall(sh, scriptPutLane, sh.token(string(token), "l"), found, nil, 5)
 		c.keys = append(c.keys, sh.settings, sh.put(topicName(lane.Queue.Namespace, lane.Queue.Topic)), sh.queues)
 		c.add(lane.Queue.String(), lane.Queue.Lane, lane.Revision, laneText(lane.Settings), text)
 		reply, reached, err := s.kept(ctx, c.script, c.keys, c.args)
@@ -52,7 +52,7 @@ func (sh *part) PutLane(ctx context.Context, token store.Token, lane store.Lane)
 	return lane, nil
 }
 
-// laneText writes what scripts need of a lane's settings, after their revision: see lib.lua.
+// laneText writes what scripts need of a lane's settings, after their revision, see limits.lua.
 func laneText(l policy.Lane) string {
 	paused := "0"
 	if l.Paused {

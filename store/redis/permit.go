@@ -8,9 +8,6 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// memorySeconds is how long scripts without lib.lua are remembered.
-const memorySeconds = int64(store.TokenTTL / time.Second)
-
 // Permit grants starts in one script. An ask without a rate is granted as it is.
 func (sh *part) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	s := sh.store
@@ -20,8 +17,7 @@ func (sh *part) Permit(ctx context.Context, token store.Token, asks []store.Perm
 	}
 	keys := make([]string, 2, 2+len(asks))
 	keys[0], keys[1] = sh.token(string(token), "p"), sh.clock[0]
-	args := make([]any, 1, 1+5*len(asks))
-	args[0] = memorySeconds
+	args := make([]any, 0, 5*len(asks))
 	for _, ask := range asks {
 		if !ask.Rate.Limited() {
 			continue

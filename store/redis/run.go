@@ -10,7 +10,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// A run is how far a job has come, as lib.lua writes it: a line of fields with a space between.
+// A run is how far a job has come, as run.lua writes it: a line of fields with a space between.
 type run struct {
 	lease, flags, state, reason                          string
 	size, fin, due, since, ver, round, made, tries, lost int64

@@ -3,15 +3,18 @@ package redis
 import (
 	"context"
 	"crypto/sha1" //nolint:gosec // Redis names scripts by it
-	_ "embed"
+	"embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/ringback/ringback/store"
 )
 
 // A script is one Lua script: its text and the name that Redis gives it.
@@ -19,155 +22,94 @@ type script struct {
 	name, text, sha string
 }
 
-func newScript(name, text string) *script {
+//go:embed scripts
+var scriptFiles embed.FS
+
+// shared are the numbers that scripts have in common with this package.
+var shared = fmt.Sprintf("local NEVER, READY_MAX, RENOTIFY, REPLY_TTL, BREAKER_TTL, COUNTED_STARTS = %d, %d, %d, %d, %d, %d\n"+
+	"local FORM, TAG_CREATED, TAG_EXPIRY, TAG_MAX_AGE = %d, %d, %d, %d\n",
+	never, carryReady, store.RenotifyAfter.Milliseconds(), int(store.TokenTTL.Seconds()), store.BreakerRetention.Milliseconds(),
+	store.CountedStarts, recordForm, tagCreated, tagExpiry, tagMaxAge)
+
+// newScript reads a script from the folder scripts.
+func newScript(name string, include ...string) *script {
+	return textScript(name, read(name), include...)
+}
+
+// textScript makes a script of its text. Before it stand the shared numbers, prelude.lua, and the named files of the folder
+// include, in their order.
+func textScript(name, text string, include ...string) *script {
+	before := shared + read("include/prelude")
+	for _, file := range strings.Fields(strings.Join(include, " ")) {
+		before += read("include/" + file)
+	}
+	text = before + text
 	sum := sha1.Sum([]byte(text)) //nolint:gosec // as above
 	return &script{name: name, text: text, sha: hex.EncodeToString(sum[:])}
 }
 
-var (
-	//go:embed scripts/window.lua
-	windowText string
-	//go:embed scripts/grant.lua
-	grantText string
-	//go:embed scripts/back.lua
-	backText string
-	//go:embed scripts/lib.lua
-	libText string
-	//go:embed scripts/insert.lua
-	insertText string
-	//go:embed scripts/claim.lua
-	claimText string
-	//go:embed scripts/settle.lua
-	settleText string
-	//go:embed scripts/agenda.lua
-	agendaText string
-	//go:embed scripts/carry.lua
-	carryText string
-	//go:embed scripts/cancel.lua
-	cancelText string
-	//go:embed scripts/edit.lua
-	editText string
-	//go:embed scripts/revive.lua
-	reviveText string
-	//go:embed scripts/purge.lua
-	purgeText string
-	//go:embed scripts/lane.lua
-	putLaneText string
-	//go:embed scripts/permit.lua
-	permitText string
-	//go:embed scripts/alarm.lua
-	alarmText string
-	//go:embed scripts/gates.lua
-	gatesText string
-	//go:embed scripts/open.lua
-	openText string
-	//go:embed scripts/get.lua
-	getText string
-	//go:embed scripts/known.lua
-	knownText string
-	//go:embed scripts/ring.lua
-	ringText string
-	//go:embed scripts/sweep.lua
-	sweepText string
-	//go:embed scripts/forget.lua
-	forgetText string
-	//go:embed scripts/intern.lua
-	internText string
-	//go:embed scripts/terms.lua
-	copyText string
-	//go:embed scripts/put.lua
-	putText string
-	//go:embed scripts/lead.lua
-	leadText string
-	//go:embed scripts/bare.lua
-	bareText string
-	//go:embed scripts/page.lua
-	pageText string
-	//go:embed scripts/peek.lua
-	peekText string
-	//go:embed scripts/overdue.lua
-	overdueText string
-	//go:embed scripts/expire.lua
-	expireText string
-	//go:embed scripts/waiting.lua
-	waitingText string
-	//go:embed scripts/mend.lua
-	mendText string
-	//go:embed scripts/repair_scan.lua
-	repairScanText string
-	//go:embed scripts/repair_jobs.lua
-	repairJobsText string
-	//go:embed scripts/repair_queues.lua
-	repairQueuesText string
-	//go:embed scripts/repair_ended.lua
-	repairEndedText string
-	//go:embed scripts/repair_index.lua
-	repairIndexText string
-	//go:embed scripts/repair_leftovers.lua
-	repairLeftoversText string
-	//go:embed scripts/repair_outbox.lua
-	repairOutboxText string
-	//go:embed scripts/repair_agenda.lua
-	repairAgendaText string
-	//go:embed scripts/repair_counts.lua
-	repairCountsText string
-	//go:embed scripts/repair_bytes.lua
-	repairBytesText string
-	//go:embed scripts/clock.lua
-	clockText string
-	//go:embed scripts/step.lua
-	stepText string
-	//go:embed scripts/rescore.lua
-	rescoreText string
+func read(name string) string {
+	text, err := scriptFiles.ReadFile("scripts/" + name + ".lua")
+	if err != nil {
+		panic(fmt.Sprintf("redis: read a script: %v", err))
+	}
+	return string(text)
+}
+
+// What scripts include: those that read jobs, those that move jobs between the sets of their queue, and those that end jobs.
+const (
+	readingJobs = "record window keys"
+	movingJobs  = readingJobs + " limits run attempts throttle queue close"
+	endingJobs  = movingJobs + " retention"
 )
 
 var (
-	lib = windowText + libText
+	scriptGet     = newScript("get", readingJobs)
+	scriptKnown   = newScript("known", readingJobs)
+	scriptAgenda  = newScript("agenda", readingJobs)
+	scriptStep    = newScript("step", readingJobs)
+	scriptOverdue = newScript("overdue", readingJobs, "run")
 
-	scriptInsert = newScript("insert", lib+insertText)
-	scriptClaim  = newScript("claim", lib+grantText+claimText)
-	scriptSettle = newScript("settle", lib+backText+settleText)
-	scriptAgenda = newScript("agenda", lib+agendaText)
-	scriptCarry  = newScript("carry", lib+carryText)
-	scriptCancel = newScript("cancel", lib+cancelText)
-	scriptEdit   = newScript("edit", lib+editText)
-	scriptRevive = newScript("revive", lib+reviveText)
-	scriptPurge  = newScript("purge", lib+purgeText)
-	scriptLane   = newScript("lane", lib+putLaneText)
-	scriptAlarm  = newScript("alarm", lib+alarmText)
-	scriptGet    = newScript("get", lib+getText)
-	scriptKnown  = newScript("known", lib+knownText)
-	scriptRing   = newScript("ring", lib+ringText)
-	scriptSweep  = newScript("sweep", lib+sweepText)
-	scriptForget = newScript("forget", forgetText)
+	scriptInsert  = newScript("insert", movingJobs)
+	scriptClaim   = newScript("claim", movingJobs, "grant")
+	scriptEdit    = newScript("edit", movingJobs, "reply")
+	scriptRevive  = newScript("revive", movingJobs)
+	scriptPutLane = newScript("put_lane", movingJobs)
+	scriptAlarm   = newScript("alarm", movingJobs, "outbox")
+	scriptRing    = newScript("ring", movingJobs)
+	scriptExpire  = newScript("expire", movingJobs)
+	scriptRescore = newScript("rescore", movingJobs, "clock_steps")
 
-	scriptRepairJobs   = newScript("repair_jobs", lib+mendText+repairJobsText)
-	scriptRepairQueues = newScript("repair_queues", lib+mendText+repairQueuesText)
-	scriptRepairEnded  = newScript("repair_ended", lib+mendText+repairEndedText)
-	scriptStep         = newScript("step", lib+stepText)
-	scriptRescore      = newScript("rescore", lib+clockText+rescoreText)
-	scriptOverdue      = newScript("overdue", lib+overdueText)
-	scriptExpire       = newScript("expire", lib+expireText)
+	scriptSettle = newScript("settle", endingJobs, "outbox give_back")
+	scriptCarry  = newScript("carry", endingJobs)
+	scriptCancel = newScript("cancel", endingJobs, "reply")
+	scriptPurge  = newScript("purge", endingJobs)
+	scriptSweep  = newScript("sweep", endingJobs)
+
+	scriptRepairJobs   = newScript("repair_jobs", movingJobs, "mend")
+	scriptRepairQueues = newScript("repair_queues", movingJobs, "mend")
+	scriptRepairEnded  = newScript("repair_ended", movingJobs, "mend")
 
 	// These name their keys themselves.
-	scriptIntern = newScript("intern", internText)
-	scriptTerms  = newScript("terms", copyText)
-	scriptPut    = newScript("put", putText)
-	scriptLead   = newScript("lead", leadText)
-	scriptPage   = newScript("page", bareText+pageText)
-	scriptPeek   = newScript("peek", bareText+peekText)
-	scriptPermit = newScript("permit", windowText+grantText+backText+clockText+permitText)
-	scriptGates  = newScript("gates", gatesText)
-	scriptOpen   = newScript("open", openText)
+	scriptIntern       = newScript("intern")
+	scriptForget       = newScript("forget")
+	scriptCopyLimits   = newScript("copy_limits")
+	scriptPutTopic     = newScript("put_topic")
+	scriptLead         = newScript("lead")
+	scriptPage         = newScript("page", "record read_without_body")
+	scriptPeek         = newScript("peek", "record read_without_body")
+	scriptPermit       = newScript("permit", "window grant give_back clock_steps")
+	scriptThrottles    = newScript("throttles")
+	scriptOpenBreakers = newScript("open_breakers")
+	scriptWaiting      = newScript("waiting")
 
-	scriptWaiting         = newScript("waiting", waitingText)
-	scriptRepairScan      = newScript("repair_scan", repairScanText)
-	scriptRepairIndex     = newScript("repair_index", repairIndexText)
-	scriptRepairLeftovers = newScript("repair_leftovers", repairLeftoversText)
-	scriptRepairOutbox    = newScript("repair_outbox", repairOutboxText)
-	scriptRepairAgenda    = newScript("repair_agenda", repairAgendaText)
-	scriptRepairCounts    = newScript("repair_counts", repairCountsText)
-	scriptRepairBytes     = newScript("repair_bytes", repairBytesText)
+	scriptRepairScan      = newScript("repair_scan", "record")
+	scriptRepairIndex     = newScript("repair_index")
+	scriptRepairLeftovers = newScript("repair_leftovers")
+	scriptRepairOutbox    = newScript("repair_outbox")
+	scriptRepairAgenda    = newScript("repair_agenda")
+	scriptRepairCounts    = newScript("repair_counts")
+	scriptRepairBytes     = newScript("repair_bytes")
 )
 
 // A runner runs scripts.
@@ -191,14 +133,14 @@ func (r *runner) eval(ctx context.Context, s *script, keys []string, args []any)
 	return reply, nil
 }
 
-// A call is a run of a script that begins with lib.
+// A call is a run of a script that includes keys.lua.
 type call struct {
 	script *script
 	keys   []string
 	args   []any
 }
 
-// newCall lays a call's keys and arguments out as lib reads them. memory is the key of the call's token; a call
+// newCall lays out a call's keys and arguments as keys.lua reads them. memory is the key of the call's token; a call
 // without one names a key that nothing is under. Queues must not be nil; their topics need not be named in topics.
 func (r *runner) newCall(s *part, script *script, memory string, queues []*queue, topics []*topic, rest int) *call {
 	all := make([]*topic, 0, len(topics)+1)

@@ -192,13 +192,13 @@ func (s *Store) openLanes(ctx context.Context, sh *part, names []string) ([]int6
 	for i, name := range names {
 		keys[i] = sh.topicOf(name).open
 	}
-	reply, err := s.eval(ctx, scriptOpen, keys, nil)
+	reply, err := s.eval(ctx, scriptOpenBreakers, keys, nil)
 	if err != nil {
 		return nil, err
 	}
 	counts := list(reply)
 	if len(counts) != len(names) {
-		return nil, malformed(scriptOpen)
+		return nil, malformed(scriptOpenBreakers)
 	}
 	open := make([]int64, len(counts))
 	for i := range counts {
@@ -295,13 +295,13 @@ func (s *Store) lanes(ctx context.Context, sh *part, stats string, lanes []strin
 	if err != nil {
 		return nil, err
 	}
-	reply, err := s.eval(ctx, scriptGates, []string{sh.gates}, numbers)
+	reply, err := s.eval(ctx, scriptThrottles, []string{sh.gates}, numbers)
 	if err != nil {
 		return nil, err
 	}
 	answer := list(reply)
 	if len(answer) != 2 || len(list(answer[1])) != len(lanes) {
-		return nil, malformed(scriptGates)
+		return nil, malformed(scriptThrottles)
 	}
 	now, gates := num(answer[0]), strs(answer[1])
 	var rows []store.LaneStats
@@ -319,7 +319,7 @@ func (s *Store) lanes(ctx context.Context, sh *part, stats string, lanes []strin
 	return rows, nil
 }
 
-// gateOf reads of a gate, see lib.lua, until when it holds its lane back, zero when it does not, and whether the lane's
+// gateOf reads of a gate, until when it holds its lane back, zero when it does not, and whether the lane's
 // breaker is open. held says that a job of the lane is.
 func gateOf(line string, now int64, held bool) (until time.Time, open bool) {
 	f := strings.Fields(line)

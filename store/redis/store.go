@@ -88,7 +88,7 @@ func (s *Store) Close() error {
 	return s.closed
 }
 
-// termsText writes what scripts need of a policy, see lib.lua.
+// termsText writes what scripts need of a policy.
 func termsText(revision int64, p policy.Topic) string {
 	paused := "0"
 	if p.Paused {

@@ -29,7 +29,7 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 	}
 	name := topicName(put.Namespace, put.Name)
 	args := []any{name, text, put.Revision, string(store.NewToken())}
-	reply, reached, err := s.kept(ctx, scriptPut, []string{s.topicsKey()}, args)
+	reply, reached, err := s.kept(ctx, scriptPutTopic, []string{s.topicsKey()}, args)
 	if err != nil {
 		return store.Topic{}, fmt.Errorf("put topic: %w", err)
 	}
@@ -42,7 +42,7 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 	terms := termsText(revision, put.Policy.WithDefaults(s.policies))
 	for _, sh := range s.shards {
 		keys := []string{sh.terms, sh.redo, sh.wake}
-		if _, err := s.eval(ctx, scriptTerms, keys, []any{revision, "", name, terms}); err != nil {
+		if _, err := s.eval(ctx, scriptCopyLimits, keys, []any{revision, "", name, terms}); err != nil {
 			return store.Topic{}, fmt.Errorf("put topic on shard %d: %w", sh.index, err)
 		}
 	}
@@ -137,7 +137,7 @@ func (s *Store) copyTopics(ctx context.Context, sh *part) (int64, error) {
 		for _, c := range chunk {
 			args = append(args, c[0], c[1])
 		}
-		reply, err := s.eval(ctx, scriptTerms, []string{sh.terms, sh.redo, sh.wake}, args)
+		reply, err := s.eval(ctx, scriptCopyLimits, []string{sh.terms, sh.redo, sh.wake}, args)
 		if err != nil {
 			return 0, fmt.Errorf("copy topics to shard %d: %w", sh.index, err)
 		}

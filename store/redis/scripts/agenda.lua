@@ -1,5 +1,5 @@
 -- Reads what the carrier has to look at. Changes nothing but the last reading of the clock.
--- KEYS    those of lib; clock, stale agenda, stale gateq
+-- KEYS    those of keys.lua; clock, stale agenda, stale gateq
 -- ARGV    most queues, 1 when lapses are not held off, who notes its reading of the clock ('' nobody)
 -- result  now, ms of the agenda's head ('' when it is empty), size of the outbox, head of redo ('' none),
 --         {numbers of the queues whose moment has come, whose gate is over, or whose lapses were held off}, 1 when the call
@@ -21,10 +21,10 @@ if call('EXISTS', STALE, STALE_GATES) > 0 then
     for _, n in ipairs(call('ZRANGE', key, 0, tonumber(ARGV[A + 1]) - 1)) do stale[#stale + 1] = n end
   end
 end
-local again = call('EXISTS', TOK)
+local again = call('EXISTS', REPLY)
 -- A reading in the future stays: it shows that the clock was set back.
 if ARGV[A + 3] ~= '' and tonumber(noted or 0) <= now then
-  call('ZREM', STALE, '') -- a first write that is allowed while memory is full, see lib.lua
+  call('ZREM', STALE, '') -- a first write that is allowed while memory is full, see keys.lua
   call('HSET', CLOCK, 'seen', NOW, 'by', ARGV[A + 3])
 end
 return { int(now), first[2] or '', call('ZCARD', OUTQ), call('ZRANGE', REDO, 0, 0)[1] or '', numbers, again,

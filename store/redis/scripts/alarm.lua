@@ -1,16 +1,16 @@
 -- Notes whether a topic's alarm is raised, and writes what a change gives birth to.
--- KEYS    those of lib; alarms
+-- KEYS    those of keys.lua; alarms
 -- ARGV    topic's name, 1 raised or 0 over, then for each birth: member, entry
 -- result  1 when that is a change
 local ALARMS = KEYS[K + 1]
-local again = call('GET', TOK)
+local again = call('GET', REPLY)
 if again then return again end
 local change = call('HEXISTS', ALARMS, ARGV[A + 1]) ~= tonumber(ARGV[A + 2])
 if change then
   -- The births are the first write: refused, and nothing done, while memory is full.
-  for i = A + 3, #ARGV, 2 do bear(ARGV[i], ARGV[i + 1]) end
+  for i = A + 3, #ARGV, 2 do enqueue(ARGV[i], ARGV[i + 1]) end
   if ARGV[A + 2] == '1' then call('HSET', ALARMS, ARGV[A + 1], NOW) else call('HDEL', ALARMS, ARGV[A + 1]) end
 end
 close()
-call('SET', TOK, change and '1' or '0', 'EX', MEMORY)
+call('SET', REPLY, change and '1' or '0', 'EX', REPLY_TTL)
 return change and '1' or '0'

@@ -1,5 +1,5 @@
 -- Ends an unfinished job, or marks a held one.
--- KEYS    those of lib; one queue
+-- KEYS    those of keys.lua; one queue
 -- ARGV    member
 -- result  code, now, record, run; code is ok, none, state when it is delivered or dead, or again when it is of another
 --         queue
@@ -9,12 +9,12 @@ if again then return again end
 allow()
 local rec = call('HGET', JOBS, member)
 if not rec then return refuse(member, 'none') end
-if int(be(rec, 3, 6)) ~= q.n then return { 'again' } end
+if queue_number(rec) ~= q.n then return { 'again' } end
 local line = call('HGET', RUNS, member)
 local r = line and parse(line) or fresh(rec)
 if r.state == 'd' or r.state == 'x' then return refuse(member, 'state', pack(r)) end
 if r.state == 'c' or flagged(r, 'm') then
-  call('SET', TOK, r.state == 'c' and line or line .. '\n' .. rec, 'EX', MEMORY)
+  call('SET', REPLY, r.state == 'c' and line or line .. '\n' .. rec, 'EX', REPLY_TTL)
   return { 'ok', int(now), rec, line }
 end
 watch()
@@ -36,5 +36,5 @@ if kept then call('HSET', RUNS, member, pack(r)) else memory = '\n' .. rec end
 retain(q.topic)
 look(q)
 close()
-call('SET', TOK, pack(r) .. memory, 'EX', MEMORY)
+call('SET', REPLY, pack(r) .. memory, 'EX', REPLY_TTL)
 return { 'ok', int(now), rec, pack(r) }

@@ -1,5 +1,5 @@
 -- Makes one round of moves: lapses, due to ready, rings; outbox entries go and come.
--- KEYS    those of lib
+-- KEYS    those of keys.lua
 -- ARGV    most jobs, bound of ready, latest deadline that may lapse in ms (-1 none, '' now), most outbox entries,
 --         done member of redo ('' none), its successor ('' none), outbox entries to pass over, most bytes of the others,
 --         how many numbers have no queue, those, then members of the outbox that are home
@@ -56,7 +56,7 @@ local function fill(q, ready)
   return #due
 end
 
-local again = call('GET', TOK)
+local again = call('GET', REPLY)
 if again then
   moved, lapsed = string.match(again, '^(%d+) (%d+)')
 else
@@ -86,7 +86,7 @@ else
         q.ring = true
       elseif ready + came > 0 then
         local last = tonumber(call('HGET', RINGS, q.n) or 0)
-        q.ring = last + AGAIN <= now or last > now
+        q.ring = last + RENOTIFY <= now or last > now
       end
     end
     local hold = upto < now
@@ -100,7 +100,7 @@ else
   if ARGV[A + 6] ~= '' then call('ZADD', REDO, int(now), ARGV[A + 6]) end
   if ARGV[A + 5] ~= '' and ARGV[A + 5] ~= ARGV[A + 6] then call('ZREM', REDO, ARGV[A + 5]) end
   close()
-  call('SET', TOK, moved .. ' ' .. lapsed, 'EX', MEMORY)
+  call('SET', REPLY, moved .. ' ' .. lapsed, 'EX', REPLY_TTL)
 end
 
 local skip, room = tonumber(ARGV[A + 7]), tonumber(ARGV[A + 8])

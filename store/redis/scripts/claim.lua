@@ -1,5 +1,5 @@
 -- Holds ready and due jobs for a caller.
--- KEYS    those of lib, the queues being the wanted ones; settings; then, when the call follows a settlement in the same
+-- KEYS    those of keys.lua, the queues being the wanted ones; settings; then, when the call follows a settlement in the same
 --         trip, the memory of that settlement
 -- ARGV    token, most jobs, most bytes of bodies, margin in ms, 1 when the call follows a settlement, slack in ms, then
 --         for each queue: most jobs, timeout in ms; then for each, unless nobody knows any, the revision of its lane's
@@ -12,7 +12,7 @@ local lines, jobs, lanes, taken, used = {}, {}, {}, 0, 0
 local FEW, MANY, MISSED, missed, size = 4, 64, 4194304, 0, 16384 -- jobs of a portion, least and most; bytes
 local slack, SETTINGS = tonumber(ARGV[A + 6]), KEYS[K + 1]
 if ARGV[A + 5] == '1' and call('EXISTS', KEYS[#KEYS]) == 0 then return 'EARLY' end
-local again = call('GET', TOK)
+local again = call('GET', REPLY)
 allow()
 
 -- answer adds one job to the result.
@@ -165,5 +165,5 @@ for i, q in ipairs(queues) do
   end
 end
 close()
-call('SET', TOK, '1', 'EX', MEMORY)
+call('SET', REPLY, '1', 'EX', REPLY_TTL)
 return { NOW, call('HGET', TERMS, '') or '0', lines, jobs, lanes }

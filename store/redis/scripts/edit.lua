@@ -1,5 +1,5 @@
 -- Changes a job that nobody holds.
--- KEYS    those of lib; one queue
+-- KEYS    those of keys.lua; one queue
 -- ARGV    member, version that the caller read, version that must be (0 any), due ('' stays, '@ms' or a wait),
 --         expiry ('' none, '@ms' or a wait), head of the new record, rest of it, kind for the record, 1 when the due time
 --         or the expiry moves
@@ -10,7 +10,7 @@ local again = replayed(member)
 if again then return again end
 local rec = call('HGET', JOBS, member)
 if not rec then return refuse(member, 'none') end
-if int(be(rec, 3, 6)) ~= q.n then return { 'again' } end
+if queue_number(rec) ~= q.n then return { 'again' } end
 local line = call('HGET', RUNS, member)
 local r = line and parse(line) or fresh(rec)
 local due, since, ver, round = apart(r.course)
@@ -41,5 +41,5 @@ r.course = joined(due, since, plus(ver), round)
 call('HSET', RUNS, member, pack(r))
 look(q)
 close()
-call('SET', TOK, pack(r) .. '\n' .. rec, 'EX', MEMORY)
+call('SET', REPLY, pack(r) .. '\n' .. rec, 'EX', REPLY_TTL)
 return { 'ok', int(now), rec, pack(r) }

@@ -1,5 +1,5 @@
 -- Holds jobs that wait though their time to live is over, for a caller who ends them.
--- KEYS    those of lib
+-- KEYS    those of keys.lua
 -- ARGV    token, most bytes of bodies, lease in ms, then for each job: position of its queue (0 it is not known), member
 -- result  now, {for each job: position of its queue, member, record, run, ms left of its lease}
 local token, room, lease = ARGV[A + 1], tonumber(ARGV[A + 2]), tonumber(ARGV[A + 3])
@@ -35,9 +35,9 @@ for i = A + 4, #ARGV, 2 do
   local rec, line, ttl = call('HGET', JOBS, member), call('HGET', RUNS, member), call('ZSCORE', TTL, member)
   local r = line and parse(line) or rec and fresh(rec)
   if not rec or r.state ~= '-' then
-    gone[#gone + 1] = member -- a program that knows no time to live has ended it
-  elseif q and r.lease == '-' and ttl and tonumber(ttl) < now and int(be(rec, 3, 6)) == q.n then
-    local body = be(rec, 10, 12)
+    gone[#gone + 1] = member
+  elseif q and r.lease == '-' and ttl and tonumber(ttl) < now and queue_number(rec) == q.n then
+    local body = body_size(rec)
     if #jobs > 0 and used + body > room then break end
     used, q.at = used + body, tonumber(ARGV[i])
     take(q, member, rec, r)
@@ -49,5 +49,5 @@ for _, q in ipairs(queues) do
   if q.touched then look(q) end
 end
 close()
-call('SET', TOK, table.concat(memory, '\n'), 'EX', MEMORY)
+call('SET', REPLY, table.concat(memory, '\n'), 'EX', REPLY_TTL)
 return { NOW, jobs }

@@ -8,8 +8,8 @@
 -- look notes when a lane had its last unfinished job, as a negative ring. Of what ended before that, records may be kept,
 -- which know their lane by its number. They are all gone when the oldest that is kept of the topic ended later. The clock
 -- may have been set back in between: by less than MARGIN, or further; then what it showed before (ahead) counts as well. A lane on the agenda is one that somebody is still to look at: what look notes of it may be old.
-local call, MARGIN = redis.call, 600000
-call('ZREM', KEYS[3], '') -- no such member: a first write that is allowed while memory is full, see lib.lua
+local MARGIN = 600000
+call('ZREM', KEYS[3], '') -- no such member: a first write that is allowed while memory is full, see keys.lua
 -- Until all queues are rescored after a step of the clock, the agenda does not say who is still to be looked at.
 if call('EXISTS', KEYS[21], KEYS[22]) > 0 then return { 0, 0 } end
 local oldest
@@ -20,15 +20,13 @@ end
 local ahead = tonumber(call('HGET', KEYS[10], 'ahead') or 0)
 
 local forgotten = 0
--- Data from before numbers were noted: none is given again.
-if #KEYS > 22 and call('EXISTS', KEYS[20]) == 0 then call('SET', KEYS[20], call('HLEN', KEYS[2])) end
 for i = 1, (#KEYS - 22) / 3 do
   local k, n, name, lane = 20 + i * 3, ARGV[i * 3 - 1], ARGV[i * 3], ARGV[i * 3 + 1]
   if call('HGET', KEYS[2], n) == name and call('EXISTS', KEYS[k], KEYS[k + 1], KEYS[k + 2]) == 0 and
       call('HEXISTS', KEYS[6], n) == 0 and call('HEXISTS', KEYS[7], name) == 0 and not call('ZSCORE', KEYS[4], n) then
     local idle = -tonumber(call('HGET', KEYS[5], n) or 0)
     if idle <= 0 and oldest then
-      call('HSET', KEYS[5], n, string.format('-%.0f', call('TIME')[1] * 1000)) -- it never had a job, or from before this was noted
+      call('HSET', KEYS[5], n, '-' .. NOW) -- it never had a job
     elseif not oldest or oldest > math.max(idle, ahead) + MARGIN then
       -- Its name goes last: should a crash of Redis leave a part of this, the check gives the lane back the rest.
       call('ZREM', KEYS[11], lane .. '\0' .. n)
@@ -52,7 +50,7 @@ end
 -- While moved names the topic, its counters have been added, though a crash of Redis may have left them where they were.
 local sums = call('HMGET', KEYS[19], 'reg', 'd', 'x', 'c', 'moved')
 if sums[5] ~= ARGV[1] then
-  for i = 1, 4 do sums[i] = string.format('%.0f', (sums[i] or 0) + counts[i]) end
+  for i = 1, 4 do sums[i] = int((sums[i] or 0) + counts[i]) end
   call('HSET', KEYS[19], 'reg', sums[1], 'd', sums[2], 'x', sums[3], 'c', sums[4], 'moved', ARGV[1])
 end
 call('DEL', KEYS[15])

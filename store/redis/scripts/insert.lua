@@ -1,5 +1,5 @@
 -- Registers jobs.
--- KEYS    those of lib
+-- KEYS    those of keys.lua
 -- ARGV    for each entry: position of its queue, member, due ('@ms' or a wait), expiry ('', '@ms' or a wait), print,
 --         head of the record, rest of the record, max_age of its topic in ms (0 none)
 -- result  now, later, then for each entry: c (created), or {e or x (existing, conflict), now, record, run, known,
@@ -7,7 +7,7 @@
 local entries = floor((#ARGV - A) / 8)
 local function arg(i, j) return ARGV[A + (i - 1) * 8 + j] end
 
-local outcomes = call('GET', TOK)
+local outcomes = call('GET', REPLY)
 local first, second = now, later
 local members, prints = {}, {}
 for i = 1, entries do members[i] = arg(i, 2) end
@@ -63,7 +63,7 @@ for i = 1, entries do
     if due > base then
       local delta, width = due - base, 1
       while delta >= 256 ^ width do width = width + 1 end
-      created = '\128' .. string.char(width) .. bytes(delta, width)
+      created = string.char(TAG_CREATED, width) .. bytes(delta, width)
     end
     records[#records + 1] = member
     records[#records + 1] = arg(i, 6) .. bytes(due, 6) .. arg(i, 7) .. created .. expiry(arg(i, 4), base)
@@ -93,7 +93,7 @@ for _, q in ipairs(queues) do
   if q.touched then look(q) end
 end
 close()
-call('SET', TOK, int(now) .. ' ' .. int(later) .. ' ' .. table.concat(codes), 'EX', MEMORY)
+call('SET', REPLY, int(now) .. ' ' .. int(later) .. ' ' .. table.concat(codes), 'EX', REPLY_TTL)
 for i = 1, entries do
   if codes[i] ~= 'c' then result[2 + i] = known(members[i], codes[i]) end
 end

@@ -1,5 +1,5 @@
 -- Tells which ids an insertion would find known. Changes nothing.
--- KEYS    those of lib
+-- KEYS    those of keys.lua
 -- ARGV    members
 -- result  a character for each: 1 known, 0 not
 local result = {}

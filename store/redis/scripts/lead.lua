@@ -3,11 +3,11 @@
 -- KEYS    1 the lock
 -- ARGV    value, ms, value of a lock to take over ('' none)
 -- result  '' when it was taken, else the other's value when its lock ends later than ms from now, else '-'
-local other = redis.call('GET', KEYS[1])
+local other = call('GET', KEYS[1])
 if other then
-  local late = redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2])
+  local late = call('PTTL', KEYS[1]) > tonumber(ARGV[2])
   if not (late and other == ARGV[3]) then return late and other or '-' end
 end
-redis.call('DEL', KEYS[1]) -- a first write that is allowed while memory is full, see lib.lua
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+call('DEL', KEYS[1]) -- a first write that is allowed while memory is full, see keys.lua
+call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return ''

@@ -1,10 +1,10 @@
 -- Reads which jobs wait though their time to live is over. Changes nothing.
--- KEYS    those of lib
+-- KEYS    those of keys.lua
 -- ARGV    token, most jobs
 -- result  now, then, when the call is a repeat: 1, {for each job that is still held under the token: member, record, run, ms
 --         left of its lease, name of its queue}; else: 0, {member, number of its queue ('' there is no such job)}
 local token, most = ARGV[A + 1], tonumber(ARGV[A + 2])
-local again, found = call('GET', TOK), {}
+local again, found = call('GET', REPLY), {}
 if again then
   local deadline = tonumber(match(again, '^%d+'))
   for member in string.gmatch(again, '\n([^\n]+)') do
@@ -28,7 +28,7 @@ while #found < 2 * most and from < 8192 and room > 0 do
       room = room - (rec and #rec or 0)
       if not rec or named(rec) ~= '' then -- else nobody can claim it
         found[#found + 1] = member
-        found[#found + 1] = rec and int(be(rec, 3, 6)) or ''
+        found[#found + 1] = rec and queue_number(rec) or ''
       end
     end
   end

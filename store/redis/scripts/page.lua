@@ -1,13 +1,10 @@
--- Reads a page of a sorted set, by score then member, without the jobs' bodies. Changes nothing. Before it stands
--- bare.lua.
+-- Reads a page of a sorted set, by score then member, without the jobs' bodies. Changes nothing.
 -- KEYS    1 jobs  2 runs  3 the set  4 names
 -- ARGV    least score, greatest score (as ZRANGEBYSCORE takes them), most, score and member to begin after ('' none)
 -- result  now, members and scores, records, runs, names of their queues, 1 when there may be more
-local call, floor = redis.call, math.floor
 local key, least, most = KEYS[3], ARGV[1], tonumber(ARGV[3])
 local score, after = ARGV[4], ARGV[5]
 local rank
-local clock = call('TIME')
 if score == '' then
   rank = call('ZCOUNT', key, '-inf', '(' .. (string.gsub(least, '^%(', '')))
   if string.sub(least, 1, 1) == '(' then rank = call('ZCOUNT', key, '-inf', string.sub(least, 2)) end
@@ -27,8 +24,8 @@ local found = {}
 if rank <= last then found = call('ZRANGE', key, rank, math.min(last, rank + most - 1), 'WITHSCORES') end
 local members = {}
 for i = 1, #found, 2 do members[#members + 1] = found[i] end
-local records, runs, names = bare(KEYS[1], KEYS[2], KEYS[4], members)
+local records, runs, names = read_without_body(KEYS[1], KEYS[2], KEYS[4], members)
 local more = #records < #members or #members == most
 for i = #found, 2 * #records + 1, -1 do found[i] = nil end
-return { string.format('%.0f', tonumber(clock[1]) * 1000 + floor(tonumber(clock[2]) / 1000)), found, records, runs,
+return { NOW, found, records, runs,
   names, more and 1 or 0 }

@@ -1,10 +1,8 @@
--- Grants starts to topics. Before it stand window.lua, grant.lua, back.lua and clock.lua.
+-- Grants starts to topics.
 -- KEYS    1 the call's memory  2 clock, then for each ask: its topic's rate
--- ARGV    seconds of memory, then for each ask: starts a window, window in ms, slack in ms, starts asked for, number of
+-- ARGV    for each ask: starts a window, window in ms, slack in ms, starts asked for, number of
 --         grants given back, then for each of those: its moment, its slack in ms, its starts
 -- result  the moment of the grants, then for each ask: granted, ms until more can be (0 when all were)
-local call, floor = redis.call, math.floor
-local function int(n) return string.format('%.0f', n) end
 local function words(text)
   local list = {}
   for word in string.gmatch(text, '%S+') do list[#list + 1] = word end
@@ -13,10 +11,7 @@ end
 
 local again = call('GET', KEYS[1])
 if again then return words(again) end
-call('DEL', KEYS[1]) -- a first write that is allowed while memory is full, see lib.lua
-local clock = call('TIME')
-local now = tonumber(clock[1]) * 1000 + floor(tonumber(clock[2]) / 1000)
-local later = tonumber(clock[2]) % 1000 > 0 and now + 1 or now
+call('DEL', KEYS[1]) -- a first write that is allowed while memory is full, see keys.lua
 
 -- Starts carry the epoch of the clock in which they were written last, '…@epoch', and are moved by the steps since.
 local clocked = call('HMGET', KEYS[2], 'epoch', 'steps')
@@ -33,9 +28,9 @@ local function stored(key)
   return list
 end
 
--- MEMORY is how much longer than they count starts are kept: a clock that is set ahead by less takes none away.
-local MEMORY = 7200000
-local at, result, windows, ends = 2, { int(now) }, {}, {}
+-- SPARE is how much longer than they count starts are kept: a clock that is set ahead by less takes none away.
+local SPARE = 7200000
+local at, result, windows, ends = 1, { int(now) }, {}, {}
 for i = 3, #KEYS do
   local key = KEYS[i]
   local starts, per, slack = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
@@ -44,7 +39,7 @@ for i = 3, #KEYS do
   for b = at + 5, at + 4 + backs * 3, 3 do
     local granted, wait = tonumber(ARGV[b]), tonumber(ARGV[b + 1])
     -- One in the future is of a clock that was set back since.
-    if granted <= now and granted + wait + per > now then back(list, granted, wait, tonumber(ARGV[b + 2]), starts) end
+    if granted <= now and granted + wait + per > now then give_back(list, granted, wait, tonumber(ARGV[b + 2]), starts) end
   end
   local n, granted, wait
   list, n = counted(list, per, now)
@@ -57,7 +52,7 @@ for i = 3, #KEYS do
   at = at + 5 + backs * 3
 end
 for key, list in pairs(windows) do
-  if list[1] then call('SET', key, grouped(list) .. epoch, 'PX', int(ends[key] + MEMORY)) else call('DEL', key) end
+  if list[1] then call('SET', key, grouped(list) .. epoch, 'PX', int(ends[key] + SPARE)) else call('DEL', key) end
 end
-call('SET', KEYS[1], table.concat(result, ' '), 'EX', ARGV[1])
+call('SET', KEYS[1], table.concat(result, ' '), 'EX', REPLY_TTL)
 return result

@@ -1,9 +1,9 @@
 -- Removes dead jobs for good.
--- KEYS    those of lib
+-- KEYS    those of keys.lua
 -- ARGV    for each item: position of its queue (0 there is no such job), member
 -- result  again when a job is of another queue, else a character for each item: 1 removed, 0 there is no such job, else
 --         its state: d, c, h held, y ready, w scheduled
-local answer = call('GET', TOK)
+local answer = call('GET', REPLY)
 if answer then return answer end
 local entries, answers, gone = floor((#ARGV - A) / 2), {}, {}
 for i = 1, entries do
@@ -11,7 +11,7 @@ for i = 1, entries do
   local rec = not gone[member] and call('HGET', JOBS, member)
   if not rec then
     answers[i] = '0'
-  elseif not q or #rec < 18 or int(be(rec, 3, 6)) ~= q.n then
+  elseif not q or #rec < 18 or queue_number(rec) ~= q.n then
     return 'again'
   else
     local line = call('HGET', RUNS, member)
@@ -32,5 +32,5 @@ for member, item in pairs(gone) do
 end
 close()
 answer = table.concat(answers)
-call('SET', TOK, answer, 'EX', MEMORY)
+call('SET', REPLY, answer, 'EX', REPLY_TTL)
 return answer

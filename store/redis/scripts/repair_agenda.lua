@@ -2,7 +2,6 @@
 -- KEYS    1 agenda  2 names  3 rings
 -- ARGV    cursor
 -- result  next cursor ('0' at the end), how many were removed
-local call = redis.call
 local found, removed = call('ZSCAN', KEYS[1], ARGV[1], 'COUNT', 256), 0
 for i = 1, #found[2], 2 do
   if call('HEXISTS', KEYS[2], found[2][i]) == 0 then

@@ -4,12 +4,11 @@
 --         when the counting began ('' nothing)
 -- result  how many jobs were read, bytes with these, what must stay as it is, 1 when the counter was set, or -1 when
 --         something is not as it must be
-local call = redis.call
-call('ZREM', KEYS[2], '') -- a first write that is allowed while memory is full, see lib.lua
+call('ZREM', KEYS[2], '') -- a first write that is allowed while memory is full, see keys.lua
 local from, most, sum = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local stored, count = tonumber(call('HGET', KEYS[1], ARGV[1]) or 0), call('ZCARD', KEYS[2])
 local first, last = call('ZRANGE', KEYS[2], 0, 0)[1] or '', call('ZRANGE', KEYS[2], -1, -1)[1] or ''
-local text, set = table.concat({ string.format('%.0f', stored), count, first, last }, ' '), 0
+local text, set = table.concat({ int(stored), count, first, last }, ' '), 0
 if ARGV[5] ~= '' and ARGV[5] ~= text then return { 0, 0, text, -1 } end
 local members = call('ZRANGE', KEYS[2], from, from + most - 1)
 for i = 1, #members, 1000 do
@@ -18,7 +17,7 @@ for i = 1, #members, 1000 do
   end
 end
 if from + #members >= count and sum ~= stored then
-  call('HSET', KEYS[1], ARGV[1], string.format('%.0f', sum))
+  call('HSET', KEYS[1], ARGV[1], int(sum))
   set = 1
 end
-return { #members, string.format('%.0f', sum), text, set }
+return { #members, int(sum), text, set }

@@ -6,8 +6,7 @@
 --         must be
 -- What has ended is counted only: retention removes it. So the ended are no fewer than those that are kept, and the
 -- registered are the sum.
-local call = redis.call
-call('ZREM', KEYS[5], '') -- a first write that is allowed while memory is full, see lib.lua
+call('ZREM', KEYS[5], '') -- a first write that is allowed while memory is full, see keys.lua
 local due, ready, held = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 for k = 6, #KEYS, 3 do
   due = due + call('ZCARD', KEYS[k])
@@ -28,7 +27,7 @@ if ARGV[4] == '1' then
     local right = { due + ready + held + d + x + c, ready, held, d, x, c }
     for i, field in ipairs({ 'reg', 'ready', 'held', 'd', 'x', 'c' }) do
       if right[i] ~= stored[i] then
-        call('HSET', KEYS[1], field, string.format('%.0f', right[i]))
+        call('HSET', KEYS[1], field, int(right[i]))
         set = set + 1
       end
     end

@@ -1,5 +1,5 @@
--- Walks through a topic's list of jobs that ended so, and takes out what does not belong there. Before it stands mend.lua.
--- KEYS    those of lib; no queues, one topic
+-- Walks through a topic's list of jobs that ended so, and takes out what does not belong there.
+-- KEYS    those of keys.lua; no queues, one topic
 -- ARGV    state of the list (d, x, c), cursor
 -- result  next cursor ('0' at the end), {kind, how many were repaired, …}, some of their members
 allow()

@@ -4,8 +4,8 @@
 -- result  how many were repaired
 -- A number that means another queue, or a queue that has another number, stays as it is.
 -- A queue that has neither was forgotten since it was read, and stays so.
-local call, repaired = redis.call, 0
-call('ZREM', KEYS[3], '') -- a first write that is allowed while memory is full, see lib.lua
+local repaired = 0
+call('ZREM', KEYS[3], '') -- a first write that is allowed while memory is full, see keys.lua
 for i = 1, #KEYS - 3 do
   local n, name, topic, lane = ARGV[i * 4 - 3], ARGV[i * 4 - 2], ARGV[i * 4 - 1], ARGV[i * 4]
   local named, number = call('HGET', KEYS[2], n), call('HGET', KEYS[1], name)

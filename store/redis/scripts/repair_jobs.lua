@@ -1,5 +1,5 @@
--- Checks that jobs are where they belong, and puts those there that are not. Before it stands mend.lua.
--- KEYS    those of lib
+-- Checks that jobs are where they belong, and puts those there that are not.
+-- KEYS    those of keys.lua
 -- ARGV    for each job: position of its queue, member
 -- result  {kind, how many were repaired, …}, some of their members
 allow()

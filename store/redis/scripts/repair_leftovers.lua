@@ -3,8 +3,7 @@
 -- ARGV    cursor, ids when key 2 is that
 -- result  next cursor ('0' at the end), how many were removed, some of their members
 -- The id of a job that ended is remembered: it is forgotten when its window has passed.
-local call = redis.call
-call('ZREM', KEYS[3], '') -- a first write that is allowed while memory is full, see lib.lua
+call('ZREM', KEYS[3], '') -- a first write that is allowed while memory is full, see keys.lua
 local found, removed, examples = call('HSCAN', KEYS[2], ARGV[1], 'COUNT', 256), 0, {}
 for i = 1, #found[2], 2 do
   local member, value = found[2][i], found[2][i + 1]

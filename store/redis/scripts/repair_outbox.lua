@@ -2,16 +2,13 @@
 -- KEYS    1 outbox  2 outq
 -- ARGV    cursor of the entries ('' they are checked), place in the order to go on at
 -- result  next cursor ('' at the end), next place (-1 at the end), entries put in order, places removed
-local call = redis.call
-call('ZREM', KEYS[2], '') -- a first write that is allowed while memory is full, see lib.lua
-local clock = call('TIME')
-local now = string.format('%.0f', tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000))
+call('ZREM', KEYS[2], '') -- a first write that is allowed while memory is full, see keys.lua
 local cursor, place, added, removed = ARGV[1], tonumber(ARGV[2]), 0, 0
 if cursor ~= '' then
   local found = call('HSCAN', KEYS[1], cursor, 'COUNT', 16)
   for i = 1, #found[2], 2 do
     if not call('ZSCORE', KEYS[2], found[2][i]) then
-      call('ZADD', KEYS[2], now, found[2][i])
+      call('ZADD', KEYS[2], NOW, found[2][i])
       added = added + 1
     end
   end

@@ -1,6 +1,5 @@
--- Walks through queues: takes out what does not belong there, and writes anew what the agenda says of them. Before it
--- stands mend.lua.
--- KEYS    those of lib
+-- Walks through queues: takes out what does not belong there, and writes anew what the agenda says of them.
+-- KEYS    those of keys.lua
 -- ARGV    where to go on in the first queue: ready, held or due, and a cursor; about how many entries to look at; 1 when
 --         nothing has happened to the server, so that what it says of queues without jobs is right
 -- result  queues that are done, where to go on in the next: ready, held or due, and a cursor; {kind, how many were

@@ -2,15 +2,14 @@
 -- KEYS    1 jobs
 -- ARGV    cursor ('0' from the beginning), about how many jobs
 -- result  next cursor ('0' at the end), bytes of the records, members, numbers of their queues
-local found = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', ARGV[2])
+local found = call('HSCAN', KEYS[1], ARGV[1], 'COUNT', ARGV[2])
 local members, numbers, size = {}, {}, 0
 for i = 1, #found[2], 2 do
   local member, rec = found[2][i], found[2][i + 1]
   size = size + #member + #rec
   if #rec >= 18 then -- else it cannot be read, and is left alone
-    local a, b, c, d = string.byte(rec, 3, 6)
     members[#members + 1] = member
-    numbers[#numbers + 1] = string.format('%.0f', ((a * 256 + b) * 256 + c) * 256 + d)
+    numbers[#numbers + 1] = queue_number(rec)
   end
 end
 return { found[1], size, members, numbers }

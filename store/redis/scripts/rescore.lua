@@ -1,6 +1,6 @@
 -- Moves the leases and gates of queues along with the last step of the clock, each once, and looks at the queues anew.
--- Before it stands clock.lua.
--- KEYS    those of lib; clock, stale agenda, stale gateq
+--
+-- KEYS    those of keys.lua; clock, stale agenda, stale gateq
 -- ARGV    most leases, then numbers that have no queue
 -- result  how many entries are left
 local CLOCK, STALE, STALE_GATES = KEYS[K + 1], KEYS[K + 2], KEYS[K + 3]

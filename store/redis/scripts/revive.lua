@@ -1,5 +1,5 @@
 -- Sends ended jobs on another round.
--- KEYS    those of lib
+-- KEYS    those of keys.lua
 -- ARGV    most bytes of records to answer, most to remember, then for each item: position of its queue (0 there is no such
 --         job), member, due as '@ms' or a wait in ms, the field of its URL ('' it stays), state it must be in (d, x, c, '' any of them), new expiry ('' it stays, or a wait)
 -- result  again when a job is of another queue, else now, then for each item: {code, run, record, name of its queue}; code
@@ -7,15 +7,12 @@
 --         come before it is due, or form when the record cannot be read here
 local at, entries = A + 2, floor((#ARGV - A - 2) / 6)
 local room, memory = tonumber(ARGV[A + 1]), tonumber(ARGV[A + 2])
-local again, result = call('GET', TOK), { int(now) }
-
--- bare is a record without its body.
-local function bare(rec) return string.sub(rec, 1, 18) .. string.sub(rec, 19 + be(rec, 10, 12)) end
+local again, result = call('GET', REPLY), { int(now) }
 
 -- answer adds an item to the result. An empty record of a job that is there is read.
 local function answer(code, run, rec)
   room = room - #rec
-  if room < 0 and code == 'ok' then code, rec = 'bare', bare(rec) end
+  if room < 0 and code == 'ok' then code, rec = 'bare', without_body(rec) end
   result[#result + 1] = { code, run, rec, named(rec) }
 end
 
@@ -41,7 +38,7 @@ end
 -- retagged is a record with the fields url and expires ('' as it is) in place of those that it has.
 local function retagged(rec, url, expires)
   if url == '' and expires == '' then return rec end
-  local i = 19 + be(rec, 10, 12)
+  local i = 19 + body_size(rec)
   local kept, replaced = { string.sub(rec, 1, i - 1), url, expires }, {}
   for _, field in ipairs({ url, expires }) do
     if field ~= '' then replaced[string.byte(field)] = true end
@@ -67,8 +64,8 @@ local function decide(a)
   local wish = ARGV[a + 5]
   local rec = call('HGET', JOBS, member)
   if not rec then return 'none', '', '' end
-  if #rec < 18 or string.byte(rec, 1) ~= 1 then return 'form', '', '' end
-  if not q or int(be(rec, 3, 6)) ~= q.n then return nil end
+  if #rec < 18 or string.byte(rec, 1) ~= FORM then return 'form', '', '' end
+  if not q or queue_number(rec) ~= q.n then return nil end
   local line = call('HGET', RUNS, member)
   local r = stood[member] or line and parse(line) or fresh(rec)
   if r.state == '-' or (from ~= '' and from ~= r.state) then return 'state', pack(r), '' end
@@ -125,5 +122,5 @@ for _, q in ipairs(queues) do
   if q.touched then look(q) end
 end
 close()
-call('SET', TOK, table.concat(remembered), 'EX', MEMORY)
+call('SET', REPLY, table.concat(remembered), 'EX', REPLY_TTL)
 return result

@@ -1,5 +1,5 @@
 -- Puts queues on the bell, those with something to claim.
--- KEYS    those of lib
+-- KEYS    those of keys.lua
 -- ARGV    none
 -- result  how many were rung
 allow()

@@ -1,5 +1,5 @@
--- Ends attempts. Before it stands back.lua.
--- KEYS    those of lib
+-- Ends attempts.
+-- KEYS    those of keys.lua
 -- ARGV    positions of the queues that the caller claims from next, as ',1,3,', which need no bell and mostly no look; then
 --         for each item: its head, member, line for the record with its end ('' none), then for each of its births: member,
 --         entry
@@ -10,7 +10,7 @@
 --         ms of a hold and o or c when its breaker opens or closes; then, after another, when the start of its rate is
 --         given back, the slack of the claim in ms
 -- result  a character for each item: 1 settled, 0 the lease is lost
-local again = call('GET', TOK)
+local again = call('GET', REPLY)
 if again then return again end
 allow()
 watch()
@@ -45,7 +45,7 @@ local full = {} -- queues that gave nothing before, or may give otherwise now
 local function unstart(q, r, slack)
   local g, k, at = q.gate, limits(q), tonumber(r.fin)
   if not (g and k.starts and flagged(r, 'r')) or at > now or at + slack + k.per <= now then return end
-  back(g.starts, at, slack, 1, k.starts)
+  give_back(g.starts, at, slack, 1, k.starts)
   g.starts, g.changed = counted(g.starts, k.per, now), true
 end
 
@@ -111,7 +111,7 @@ for i = 1, count do
       lines[n + 1], lines[n + 2] = member, pack(r)
     end
     -- A job that a cancel mark ended otherwise than the verdict says gives birth to nothing.
-    for b = froms[i] + 1, other and 0 or froms[i] + item.births, 2 do bear(ARGV[b], ARGV[b + 1]) end
+    for b = froms[i] + 1, other and 0 or froms[i] + item.births, 2 do enqueue(ARGV[b], ARGV[b + 1]) end
     answers[i] = '1'
   else
     answers[i] = '0'
@@ -134,5 +134,5 @@ for i, q in ipairs(queues) do
 end
 close()
 local answer = table.concat(answers)
-call('SET', TOK, answer, 'EX', MEMORY)
+call('SET', REPLY, answer, 'EX', REPLY_TTL)
 return answer

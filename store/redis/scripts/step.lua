@@ -1,5 +1,5 @@
 -- Notes a step of the clock and sets aside what was scored before it, for rescore.lua.
--- KEYS    those of lib; clock, stale agenda, stale gateq
+-- KEYS    those of keys.lua; clock, stale agenda, stale gateq
 -- ARGV    epoch that the caller knows, who it is, how far the clock was set in ms, from (see clock.lua)
 -- result  1, or 0 when another epoch has begun or the last one is still being rescored
 -- Setting aside is a rename, so it costs the same for any number of queues.

@@ -1,8 +1,8 @@
 -- Removes what retention no longer keeps, of the topics given, and remembered ids whose window has passed.
--- KEYS    those of lib; no queues
+-- KEYS    those of keys.lua; no queues
 -- ARGV    most
 -- result  removed jobs, forgotten ids, 1 when the bound was reached
-local again = call('GET', TOK)
+local again = call('GET', REPLY)
 if again then
   local jobs, ids, more = string.match(again, '^(%d+) (%d+) (%d)$')
   return { jobs, ids, more }
@@ -26,5 +26,5 @@ for _, member in ipairs(old) do
 end
 close()
 local more = (removed >= most or #old >= most) and '1' or '0'
-call('SET', TOK, removed .. ' ' .. forgotten .. ' ' .. more, 'EX', MEMORY)
+call('SET', REPLY, removed .. ' ' .. forgotten .. ' ' .. more, 'EX', REPLY_TTL)
 return { tostring(removed), tostring(forgotten), more }

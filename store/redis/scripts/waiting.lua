@@ -2,8 +2,6 @@
 -- KEYS    1 stats:<topic>, then due:<q> of each queue
 -- ARGV    none
 -- result  {counters and values}, {for each queue: how many}
-local call = redis.call
-local clock, counts = call('TIME'), {}
-local now = string.format('%.0f', tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000))
-for i = 2, #KEYS do counts[i - 1] = call('ZCOUNT', KEYS[i], '-inf', now) end
+local counts = {}
+for i = 2, #KEYS do counts[i - 1] = call('ZCOUNT', KEYS[i], '-inf', NOW) end
 return { call('HGETALL', KEYS[1]), counts }

@@ -1,5 +1,5 @@
 -- Writes a lane's own settings, or removes them.
--- KEYS    those of lib, with the lane's queue when it has a number; then settings, lanes:<topic>, queues
+-- KEYS    those of keys.lua, with the lane's queue when it has a number; then settings, lanes:<topic>, queues
 -- ARGV    queue's name, lane, the revision that must be stored (0 any, -1 none), what scripts need of the settings (paused
 --         concurrency starts per), the settings ('' removes them)
 -- result  the new revision, 0 when they were removed, ! when the stored one is another
@@ -7,13 +7,13 @@
 -- for needs no number; whoever gives it one meanwhile is told apart, so that its queue is looked at.
 local SETTINGS, PUT, QUEUES = KEYS[K + 1], KEYS[K + 2], KEYS[K + 3]
 local name, lane = ARGV[A + 1], ARGV[A + 2]
-local again = call('GET', TOK)
+local again = call('GET', REPLY)
 if again then return again end
 if nq == 0 and call('HEXISTS', QUEUES, name) == 1 then return redis.error_reply('STALE queue without its number') end
 local stored = call('HGET', SETTINGS, name)
 local revision = stored and string.match(stored, '^%d+') or '0'
 if ARGV[A + 3] ~= '0' and (ARGV[A + 3] == '-1' and '0' or ARGV[A + 3]) ~= revision then
-  call('SET', TOK, '!', 'EX', MEMORY)
+  call('SET', REPLY, '!', 'EX', REPLY_TTL)
   return '!'
 end
 watch()
@@ -34,5 +34,5 @@ for _, q in ipairs(queues) do
   look(q)
 end
 close()
-call('SET', TOK, new, 'EX', MEMORY)
+call('SET', REPLY, new, 'EX', REPLY_TTL)
 return new

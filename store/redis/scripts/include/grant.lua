@@ -1,4 +1,4 @@
--- grant adds starts. Up to 64 a window count one by one. Of more, those within a 64th of the window, and those for which
+-- grant adds starts. Up to COUNTED_STARTS a window count one by one. Of more, those within a 64th of the window, and those for which
 -- there are too many groups, count until the last of them leaves: longer than need be, never shorter. Slacks differ, so
 -- starts may leave before others that were granted earlier: they join the group that leaves next after them.
 local GROUPS = 80
@@ -8,7 +8,7 @@ local function grant(list, at, last, n, starts, per)
   local before, after, full, g = list[i - 1], list[i], #list >= GROUPS, nil
   if before and before.at == at and before.last == last then
     g = before
-  elseif starts > 64 then
+  elseif starts > COUNTED_STARTS then
     if after and (full or (after.last - last) * 64 <= per) then
       g = after
     elseif before and (full or (at - before.at) * 64 <= per and last - at <= before.last - before.at) then

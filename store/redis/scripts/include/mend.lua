@@ -1,5 +1,4 @@
--- What the scripts that check and repair a shard share. Before it stands lib.lua, after it repair_jobs, repair_queues or
--- repair_ended.
+-- What the scripts that check and repair a shard share: repair_jobs, repair_queues and repair_ended.
 --
 -- A job's record and run are what counts. mend puts one job where they say it belongs, and nowhere else:
 --
@@ -23,7 +22,7 @@ local LOST = 30000
 local function number(member)
   local size = call('HSTRLEN', JOBS, member)
   if size < 18 then return nil end
-  return size <= 4096 and int(be(call('HGET', JOBS, member), 3, 6))
+  return size <= 4096 and queue_number(call('HGET', JOBS, member))
 end
 
 -- strange tells whether a job's record names another queue, or does not exist.
@@ -84,7 +83,7 @@ end
 local function mend(q, member)
   local rec = call('HGET', JOBS, member)
   local readable = rec and #rec >= 18
-  if not readable or int(be(rec, 3, 6)) ~= q.n then
+  if not readable or queue_number(rec) ~= q.n then
     if leave(q, member) + unlist(q.topic, member) > 0 then
       repaired(readable and 'misplaced' or 'no_job', member)
       q.touched = true
@@ -141,7 +140,7 @@ local function relook(q)
   local after = call('ZSCORE', AGENDA, q.n)
   if not after or q.touched or off then return end
   -- A policy that has just changed moves queues as well: its topic is in redo until then.
-  if not before or tonumber(before) > math.max(now, tonumber(after)) + AGAIN and call('EXISTS', REDO) == 0 then
+  if not before or tonumber(before) > math.max(now, tonumber(after)) + RENOTIFY and call('EXISTS', REDO) == 0 then
     repaired('agenda')
   end
 end

@@ -1,0 +1,24 @@
+-- close ends a call that changed something: attempts, counters, and the push that tells the carrier of an earlier
+-- moment. Counters are written as sums, not as differences: where a crash of Redis leaves a part of a script behind, the
+-- next one to change a counter makes it right.
+local function close()
+  record()
+  for _, t in ipairs(topics) do
+    local sums, n = {}, 0
+    for field, plus in pairs(t.plus) do
+      if plus ~= 0 then
+        n = n + 1
+        sums[n] = field
+      end
+    end
+    if n > 0 then
+      local before = call('HMGET', t.stats, unpack(sums))
+      for i = n, 1, -1 do
+        local field = sums[i]
+        sums[2 * i - 1], sums[2 * i] = field, (before[i] or 0) + t.plus[field]
+      end
+      call('HSET', t.stats, unpack(sums))
+    end
+  end
+  if early and call('LLEN', WAKE) == 0 then call('RPUSH', WAKE, '1') end
+end

@@ -1,0 +1,61 @@
+-- The keys and arguments that most scripts have in common.
+--
+-- KEYS  1 jobs  2 runs  3 tries  4 ids  5 forget  6 agenda  7 rings  8 bell  9 wake  10 terms  11 names
+--       12 outbox  13 outq  14 redo  15 off  16 gates  17 gateq  18 lanes  19 ttl
+--       20 the reply of this call, for its repeats (tok:<token>:<kind>)
+--       then for each queue: due, ready, held; then for each topic: stats, done, dead, gone, open
+-- ARGV  1 number of queues  2 number of topics  3 limits of a topic that has none of its own
+--       then for each queue: its number, the position of its topic, its name; then each topic's name
+--       then, from ARGV[A + 1] on, what the script's own table says; its own keys begin at KEYS[K + 1]
+-- An error STALE says that a number does not carry the name that the caller knows it by.
+local JOBS, RUNS, TRIES, IDS, FORGET = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local AGENDA, RINGS, BELL, WAKE, TERMS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local NAMES, OUTBOX, OUTQ, REDO, OFF = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
+local GATES, GATEQ, LANES, TTL, REPLY = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local nq, nt = tonumber(ARGV[1]), tonumber(ARGV[2])
+local A, K = 3 + nq * 3 + nt, 20 + nq * 3 + nt * 5
+
+local topics, queues = {}, {}
+for i = 1, nt do
+  local k = 20 + nq * 3 + (i - 1) * 5
+  topics[i] = { name = ARGV[3 + nq * 3 + i], stats = KEYS[k + 1], d = KEYS[k + 2], x = KEYS[k + 3], c = KEYS[k + 4],
+    open = KEYS[k + 5], plus = {}, ended = {} }
+end
+if nq > 0 then
+  local numbers = {}
+  for i = 1, nq do
+    local k, a = 20 + (i - 1) * 3, 3 + (i - 1) * 3
+    queues[i] = { n = ARGV[a + 1], topic = topics[tonumber(ARGV[a + 2])], due = KEYS[k + 1], ready = KEYS[k + 2],
+      held = KEYS[k + 3] }
+    numbers[i] = ARGV[a + 1]
+  end
+  local names = call('HMGET', NAMES, unpack(numbers))
+  for i = 1, nq do
+    if names[i] ~= ARGV[3 + i * 3] then return redis.error_reply('STALE queue number') end
+  end
+  -- Most shards have neither, and then nothing more is read.
+  if call('EXISTS', GATES, LANES) > 0 then
+    local gates, lanes = call('HMGET', GATES, unpack(numbers)), call('HMGET', LANES, unpack(names))
+    for i = 1, nq do
+      local hold, open, over, starts, rest = match(gates[i] or '', '^(%d+) (%d) (%d+) (%S+)(.*)$')
+      if hold then
+        queues[i].gate = { hold = tonumber(hold), open = open == '1', over = tonumber(over), starts = groups(starts),
+          rest = rest, stored = true, was = open == '1' }
+      end
+      queues[i].lane = lanes[i]
+    end
+  end
+end
+
+-- When memory is full, Redis refuses commands that may take more of it, but only until a script has written for the first
+-- time. So a script that must go on then, because it frees memory in the end, begins with allow(); one that must be refused
+-- whole begins with a write that Redis refuses. The reply is written anew in the end.
+local function allow() call('DEL', REPLY) end
+
+-- bump adds n to a counter of a topic; close writes it.
+local function bump(t, field, n) t.plus[field] = (t.plus[field] or 0) + n end
+
+-- named is the name of a record's queue, '' when there is none.
+local function named(rec)
+  return rec and #rec >= 18 and call('HGET', NAMES, queue_number(rec)) or ''
+end

@@ -1,0 +1,104 @@
+-- setTTL writes when the times to live of jobs end, as pairs of end and member.
+local function setTTL(pairs) many('ZADD', TTL, pairs) end
+
+-- anyTTL tells whether any job's time to live ends.
+local knownTTL
+local function anyTTL()
+  if knownTTL == nil then knownTTL = call('EXISTS', TTL) == 1 end
+  return knownTTL
+end
+
+-- defer makes a job wait in due; arrange writes it.
+local function defer(q, due, member)
+  local dues = q.dues or {}
+  local n = #dues
+  dues[n + 1], dues[n + 2], q.dues = int(due), member, dues
+end
+
+-- place puts a job that nobody holds where it belongs; arrange writes it. Straight to ready only when it is due and
+-- nothing of its queue is due before it.
+local function place(q, member, due)
+  if due <= now then
+    if q.behind == nil then
+      local first = call('ZRANGE', q.due, 0, 0, 'WITHSCORES')
+      q.behind = first[2] ~= nil and tonumber(first[2]) <= now
+      q.count = call('LLEN', q.ready)
+    end
+    if not q.behind and q.count < READY_MAX then
+      q.readies = q.readies or {}
+      q.readies[#q.readies + 1] = member
+      q.count = q.count + 1
+      if q.count == 1 then q.ring = true end
+      return
+    end
+    q.behind = true
+  end
+  defer(q, due, member)
+end
+
+-- watch notes the agenda's head, so that look can tell whether something came before it.
+local head, early
+local function watch()
+  local first = call('ZRANGE', AGENDA, 0, 0, 'WITHSCORES')
+  head = first[2] and tonumber(first[2]) or NEVER
+end
+
+-- arrange writes what place and defer decided.
+local function arrange(q)
+  if q.dues then many('ZADD', q.due, q.dues) end
+  if q.readies then
+    many('RPUSH', q.ready, q.readies)
+    bump(q.topic, 'ready', #q.readies)
+  end
+  q.dues, q.readies = nil, nil
+end
+
+-- look writes the next moment at which someone must look at a queue, and rings the bell where q.ring wishes it and
+-- there is something to claim; and what became of its gate. A lapse that is to be left alone for now is looked at again
+-- at least, and q.off says so; q.lapse is the first, where it is known. With q.idle, a queue that had no job before keeps
+-- the moment since when. It answers whether the queue has claimable jobs, and whether it is blocked.
+local function look(q, least)
+  arrange(q)
+  local held, ready = holds(q), call('LLEN', q.ready)
+  local n, till = free(q)
+  if q.gate then save(q, held) end
+  local blocked = n <= 0
+  local first = call('ZRANGE', q.due, 0, 0, 'WITHSCORES')[2]
+  local moment, rung = nil, false
+  first = first and tonumber(first)
+  local claimable = ready > 0 or (first ~= nil and first <= now)
+  if not (held > 0 or ready > 0 or first) then
+    -- Since when it has no job, see forget.lua. A queue that is not on the agenda had none before.
+    if call('ZREM', AGENDA, q.n) == 1 or not (q.idle and match(call('HGET', RINGS, q.n) or '', '^%-')) then
+      call('HSET', RINGS, q.n, '-' .. NOW)
+    end
+    return false, blocked
+  end
+  if blocked then
+    moment = till
+    if till < NEVER then
+      call('HDEL', RINGS, q.n) -- so that it rings at once then
+      if ready == 0 then moment = math.max(till, first or NEVER) end
+    end
+  elseif claimable and q.ring then
+    call('HSET', RINGS, q.n, NOW)
+    moment, rung = now + RENOTIFY, true
+  elseif ready > 0 then
+    -- A ring in the future is one that the clock was set back behind.
+    local last = tonumber(call('HGET', RINGS, q.n) or 0)
+    moment, rung = last > now and now or last + RENOTIFY, true
+  else
+    moment = first or NEVER
+  end
+  if held > 0 then
+    local lapse = q.lapse or tonumber(call('ZRANGE', q.held, 0, 0, 'WITHSCORES')[2])
+    if least and lapse < least then lapse, q.off = least, true end
+    moment = math.min(moment, lapse)
+  end
+  call('ZADD', AGENDA, int(moment), q.n)
+  if claimable and q.ring and not blocked and call('LLEN', BELL) < call('ZCARD', AGENDA) then
+    call('RPUSH', BELL, q.n)
+  end
+  if head and moment < head and not rung then early = true end
+  return claimable, blocked
+end

@@ -1,0 +1,61 @@
+-- A job's record, which Go writes and reads (record.go). Its head: 1 form, 2 flags, 3-6 queue number, 7-9 timeout in ms,
+-- 10-12 length of the body, 13-18 first due time in ms; then the body, then tagged fields.
+--
+-- be reads a number of 3, 4 or 6 bytes.
+local function be(s, from, to)
+  local a, b, c, d, e, f = byte(s, from, to)
+  local n = (a * 256 + b) * 256 + c
+  if d then n = n * 256 + d end
+  if f then n = (n * 256 + e) * 256 + f end
+  return n
+end
+-- queue_number is the number of a record's queue, as text; body_size the length of its body.
+local function queue_number(rec) return int(be(rec, 3, 6)) end
+local function body_size(rec) return be(rec, 10, 12) end
+local function without_body(rec) return sub(rec, 1, 18) .. sub(rec, 19 + body_size(rec)) end
+
+-- bytes writes a number in so many bytes.
+local function bytes(n, width)
+  local s = ''
+  for _ = 1, width do
+    s = string.char(n % 256) .. s
+    n = floor(n / 256)
+  end
+  return s
+end
+
+-- instant turns a caller's wish into a moment: '@<ms>' is one already (never before now), a number is a wait from base.
+local function instant(wish, base)
+  if sub(wish, 1, 1) == '@' then return tonumber(sub(wish, 2)) end
+  local wait = tonumber(wish)
+  return wait > 0 and base + wait or now
+end
+-- expiry is the record's tag for an expiry; wish '' is none.
+local function expiry(wish, base)
+  if wish == '' then return '' end
+  return string.char(TAG_EXPIRY, 6) .. bytes(instant(wish, base), 6)
+end
+
+-- A job's time to live ends with the earlier of its expiry and of the end of its topic's max_age, where it has one of the
+-- two: its score in TTL. ends is that end, nil for none: expires is nil and age 0 where there is none.
+local function ends(expires, since, age)
+  if age > 0 and (not expires or since + age < expires) then return since + age end
+  return expires
+end
+-- lifetime reads a record's expiry (nil: it has none), and the max_age of its topic in ms (0: it had none).
+local function lifetime(rec)
+  local i, expires, age = 19 + body_size(rec), nil, 0
+  while i <= #rec do
+    local tag, size, shift, from = byte(rec, i), 0, 1, i + 1
+    repeat
+      local b = byte(rec, from)
+      if not b then return expires, age end
+      size, shift, from = size + b % 128 * shift, shift * 128, from + 1
+    until b < 128
+    if size == 6 and from + 5 <= #rec then
+      if tag == TAG_EXPIRY then expires = be(rec, from, from + 5) elseif tag == TAG_MAX_AGE then age = be(rec, from, from + 5) end
+    end
+    i = from + size
+  end
+  return expires, age
+end

@@ -1,0 +1,123 @@
+-- drop removes ended jobs for good. An id outlives its job until its window has passed: then Sweep forgets it.
+local function drop(members, runs)
+  many('HDEL', JOBS, members)
+  many('HDEL', TRIES, members)
+  for i, member in ipairs(members) do
+    if runs[i] and flagged(runs[i], 'p') then
+      local known = call('HGET', IDS, member)
+      local forget = known and match(sub(known, 2 + byte(known, 1)), '^%S %d+ %S+ (%d+)')
+      if forget then call('ZADD', FORGET, forget, member) end
+    end
+  end
+  many('HDEL', RUNS, members)
+end
+
+-- endedTTL are the jobs that ended in this call, whose time to live no longer counts.
+local endedTTL = {}
+
+-- finish ends a job: state d, x or c. The caller has taken it out of due, ready or held, writes r when it is kept, and
+-- calls retain in the end. It answers whether the job is kept.
+local function finish(q, member, r, state, reason)
+  local t, k = q.topic, keeps(q.topic)
+  local ended = t.ended[state]
+  if not ended then
+    ended = { n = 0, bytes = 0, set = {} }
+    t.ended[state] = ended
+  end
+  ended.n = ended.n + 1
+  if anyTTL() then endedTTL[#endedTTL + 1] = member end
+  r.lease, r.state, r.fin, r.reason = '-', state, NOW, reason
+  unflag(r, 'm')
+  if flagged(r, 'p') then
+    local known = call('HGET', IDS, member)
+    if known then
+      local forget = int(later + k.window)
+      call('HSET', IDS, member, sub(known, 1, 1 + byte(known, 1)) ..
+        table.concat({ state, NOW, reason, forget }, ' '))
+      call('ZADD', FORGET, forget, member)
+    end
+  end
+  if k[state].age <= 0 or k[state].max <= 0 or k[state].bytes <= 0 then
+    unnote(member)
+    drop({ member }, { r })
+    return false
+  end
+  r.size = r.size + #(r.text or (flagged(r, 't') and call('HGET', TRIES, member)) or '')
+  ended.bytes = ended.bytes + r.size
+  local set = ended.set
+  local n = #set
+  set[n + 1], set[n + 2] = NOW, member
+  return true
+end
+
+-- The sets of ended jobs that share one bound: cancelled jobs are kept like delivered ones.
+local KEEPS = { d = { 'd', 'c' }, x = { 'x' } }
+
+-- oldest reads the oldest of the sets that share a bound, at most n, in order of their end.
+local function oldest(t, kind, n)
+  local all = {}
+  for _, state in ipairs(KEEPS[kind]) do
+    local part = call('ZRANGE', t[state], 0, n - 1, 'WITHSCORES')
+    for i = 1, #part, 2 do
+      all[#all + 1] = { member = part[i], fin = tonumber(part[i + 1]), state = state }
+    end
+  end
+  table.sort(all, function(a, b) return a.fin < b.fin or (a.fin == b.fin and a.member < b.member) end)
+  return all
+end
+
+-- trim removes ended jobs of a topic, oldest first, that its policy does not keep, at most budget.
+local function trim(t, kind, budget)
+  local k, removed, count, held = keeps(t)[kind], 0, 0, 0
+  for _, state in ipairs(KEEPS[kind]) do
+    count = count + call('ZCARD', t[state])
+    held = held + tonumber(call('HGET', t.stats, state .. 'b') or 0) + (t.plus[state .. 'b'] or 0)
+  end
+  while budget > removed and count > 0 do
+    local all, members, runs = oldest(t, kind, count > k.max + 1 and math.min(budget - removed, 100) or 4), {}, {}
+    local most, gone, full = math.min(budget - removed, #all), {}, true
+    if most > 100 then most = 100 end
+    for i = 1, most do members[i] = all[i].member end
+    if most == 0 then break end
+    local lines = call('HMGET', RUNS, unpack(members))
+    members = {}
+    for i = 1, most do
+      local old = all[i]
+      if not (count > k.max or held > k.bytes or old.fin + k.age <= now) then
+        full = false
+        break
+      end
+      members[i], runs[i] = old.member, lines[i] and parse(lines[i])
+      gone[old.state] = gone[old.state] or {}
+      table.insert(gone[old.state], old.member)
+      count = count - 1
+      if runs[i] then
+        held = held - runs[i].size
+        bump(t, old.state .. 'b', -runs[i].size)
+      end
+    end
+    if #members > 0 then
+      drop(members, runs)
+      for state, list in pairs(gone) do call('ZREM', t[state], unpack(list)) end
+    end
+    removed = removed + #members
+    if not full then break end
+  end
+  return removed
+end
+
+-- retain keeps the jobs that ended in this call, and makes room for them, also by removing some of them again.
+local function retain(t)
+  record()
+  many('ZREM', TTL, endedTTL)
+  endedTTL = {}
+  local counts = {}
+  for state, ended in pairs(t.ended) do
+    counts[state] = ended.n
+    bump(t, state, ended.n)
+    bump(t, state .. 'b', ended.bytes)
+    many('ZADD', t[state], ended.set)
+  end
+  if counts.d or counts.c then trim(t, 'd', 2 * ((counts.d or 0) + (counts.c or 0)) + 16) end
+  if counts.x then trim(t, 'x', 2 * counts.x + 16) end
+end
