@@ -47,8 +47,8 @@ type Topics interface {
 type Lanes interface {
 	// Lane gives a lane's own settings; revision 0 when it has none.
 	Lane(ctx context.Context, q job.Queue) (store.Lane, error)
-	// LanesPut lists the lanes of a topic that have settings of their own, in order of name, beginning after a name.
-	LanesPut(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error)
+	// ListLanes lists the lanes of a topic that have settings of their own, in order of name, beginning after a name.
+	ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error)
 	// ChangeLane is to lanes what ChangeTopic is to topics. Settings that say nothing are removed.
 	ChangeLane(ctx context.Context, q job.Queue, change func(*policy.Lane) error) (store.Lane, error)
 }
@@ -77,7 +77,7 @@ type DeadLetters interface {
 type Counts interface {
 	TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error)
 	Totals(ctx context.Context, namespace string) (store.TopicStats, error)
-	Lanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error)
+	LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error)
 }
 
 // Health tells whether jobs are taken and delivered; the error says why not.

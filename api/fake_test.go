@@ -214,7 +214,7 @@ func (f *fake) Totals(context.Context, string) (total store.TopicStats, err erro
 	return total, f.err
 }
 
-func (f *fake) Lanes(_ context.Context, _, _, after string, limit int) ([]store.LaneStats, error) {
+func (f *fake) LaneStats(_ context.Context, _, _, after string, limit int) ([]store.LaneStats, error) {
 	var rest []store.LaneStats
 	for _, l := range f.lanes {
 		if l.Lane > after && len(rest) < limit {

@@ -41,7 +41,7 @@ func (f *fake) Lane(_ context.Context, q job.Queue) (store.Lane, error) {
 	return l, f.err
 }
 
-func (f *fake) LanesPut(_ context.Context, _, topic, after string, limit int) ([]store.Lane, error) {
+func (f *fake) ListLanes(_ context.Context, _, topic, after string, limit int) ([]store.Lane, error) {
 	var all []store.Lane
 	for _, name := range sortedKeys(f.own) {
 		t, lane, _ := strings.Cut(name, "/")

@@ -27,7 +27,7 @@ func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
 	}
 	return a.serveList(w, r, limit, func(o *response.Buffer) error {
 		// One more than is shown tells whether there are more.
-		found, err := a.service.LanesPut(r.Context(), job.DefaultNamespace, topic, after, limit+1)
+		found, err := a.service.ListLanes(r.Context(), job.DefaultNamespace, topic, after, limit+1)
 		if err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ func (s *slowLists) Topics(context.Context, string, string, int) ([]store.Topic,
 	return nil, nil
 }
 
-func (s *slowLists) LanesPut(context.Context, string, string, string, int) ([]store.Lane, error) {
+func (s *slowLists) ListLanes(context.Context, string, string, string, int) ([]store.Lane, error) {
 	s.read()
 	return []store.Lane{{}}, nil
 }

@@ -78,7 +78,7 @@ func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	// One more than is shown tells whether there are more.
-	lanes, err := a.service.Lanes(r.Context(), job.DefaultNamespace, name, after, limit+1)
+	lanes, err := a.service.LaneStats(r.Context(), job.DefaultNamespace, name, after, limit+1)
 	if err != nil {
 		return err
 	}

@@ -19,8 +19,8 @@ func (d *Dispatcher) Lane(ctx context.Context, q job.Queue) (store.Lane, error) 
 	return lanes[0], nil
 }
 
-// LanesPut lists the lanes of a topic that have settings of their own, in order of name, beginning after a name.
-func (d *Dispatcher) LanesPut(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error) {
+// ListLanes lists the lanes of a topic that have settings of their own, in order of name, beginning after a name.
+func (d *Dispatcher) ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error) {
 	return d.store.ListLanes(ctx, namespace, topic, after, limit)
 }
 

@@ -66,7 +66,7 @@ func TestALaneHasSettingsOfItsOwn(t *testing.T) {
 		gone, err := r.Lane(t.Context(), customer)
 		require.NoError(t, err)
 		require.Zero(t, gone.Revision)
-		listed, err := r.LanesPut(t.Context(), job.DefaultNamespace, "orders", "", 10)
+		listed, err := r.ListLanes(t.Context(), job.DefaultNamespace, "orders", "", 10)
 		require.NoError(t, err)
 		require.Empty(t, listed)
 	})
@@ -164,7 +164,7 @@ func TestLanesAreListedPageByPageOverAllShards(t *testing.T) {
 			want = append(want, q.Lane)
 		}
 		for after := ""; ; {
-			page, err := r.LanesPut(t.Context(), job.DefaultNamespace, "orders", after, 7)
+			page, err := r.ListLanes(t.Context(), job.DefaultNamespace, "orders", after, 7)
 			require.NoError(t, err)
 			for _, l := range page {
 				require.True(t, l.Settings.Paused)

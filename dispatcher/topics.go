@@ -154,7 +154,7 @@ func (d *Dispatcher) Totals(ctx context.Context, namespace string) (store.TopicS
 	return d.store.Totals(ctx, namespace)
 }
 
-// Lanes counts the unfinished jobs of a topic's lanes, in order of name, beginning after a name.
-func (d *Dispatcher) Lanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
+// LaneStats counts the unfinished jobs of a topic's lanes, in order of name, beginning after a name.
+func (d *Dispatcher) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
 	return d.store.LaneStats(ctx, namespace, topic, after, limit)
 }
