@@ -8,11 +8,11 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// answerSize is what an answer with a job's body takes: the body, and its form in the answer.
+// answerSize returns the bytes of an answer with a job's body: the body, and its JSON form.
 func answerSize(j *job.Job) int64 { return 2 * int64(len(j.Body)) }
 
-// refuseUnread answers with a problem before the request was read to its end, and sees to it that the client gets the answer:
-// it goes on reading, and forgets what comes, since a connection that is closed with something unread is reset.
+// refuseUnread answers a request that was not read to its end. It discards the rest of the request, since closing a
+// connection with unread bytes resets it, and the client would lose the answer.
 func (a *api) refuseUnread(w http.ResponseWriter, r *http.Request, p *response.Problem) {
 	rc := http.NewResponseController(w)
 	_ = rc.EnableFullDuplex() // unsupported only where answers never wait for the request
@@ -21,5 +21,5 @@ func (a *api) refuseUnread(w http.ResponseWriter, r *http.Request, p *response.P
 	stop := a.onShutdown(func() { limits.End(p) })
 	defer stop()
 	p.Write(w)
-	_ = limits.Linger(r.Body, rc.Flush) // fails only when client disconnected
+	_ = limits.Linger(r.Body, rc.Flush) // fails only when the client is gone
 }

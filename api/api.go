@@ -14,78 +14,78 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Jobs takes, finds and lists jobs.
+// Jobs registers, finds and lists jobs.
 type Jobs interface {
-	// Register answers a result for each job, in order. An Err is a *job.InvalidError, a *job.UndeclaredTopicError, or
-	// one of package store.
+	// Register returns a result per job, in order. Its errors are *job.InvalidError, *job.UndeclaredTopicError and those
+	// of package store.
 	Register(ctx context.Context, jobs []job.New) []store.RoutedResult
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
 	List(ctx context.Context, filter store.Filter) (store.Page, error)
 }
 
-// Changes changes the course of one job. Errors are those of package store, and a *job.InvalidError.
+// Changes changes one job. Its errors are *job.InvalidError and those of package store.
 type Changes interface {
 	Edit(ctx context.Context, ref job.Ref, edit store.Edit) (job.Job, error)
 	Revive(ctx context.Context, revival store.Revival) (job.Job, error)
 	Cancel(ctx context.Context, ref job.Ref) (job.Job, error)
 }
 
-// Topics keeps the policies of topics.
+// Topics stores the policies of topics.
 type Topics interface {
-	// Topic gives the policy as it was put; an empty one, of revision 0, for a topic that only jobs have named.
+	// Topic returns the policy as it was put; an empty one of revision 0 for a topic that only jobs have named.
 	Topic(ctx context.Context, namespace, name string) (store.Topic, error)
-	// ChangeTopic has change work on the stored policy (an empty one of a topic that nobody has named) and puts what comes
-	// of it; change may be called more than once, and its error ends it. A *job.InvalidError, store.ErrContended. The key
-	// of a client certificate that change gives is in the open (PEM), or as it was.
+	// ChangeTopic calls change with the stored policy, empty for a new topic, and stores the result. It may call change
+	// more than once; an error of change ends it. A client certificate's key is plain PEM if change sets it. Errors are
+	// *job.InvalidError and store.ErrContended.
 	ChangeTopic(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error)
 	Topics(ctx context.Context, namespace, after string, limit int) ([]store.Topic, error)
-	// Effective fills in every default.
+	// Effective returns a policy with every default filled in.
 	Effective(policy.Topic) policy.Topic
 }
 
-// Lanes keeps the settings of lanes.
+// Lanes stores the settings of lanes.
 type Lanes interface {
-	// Lane gives a lane's own settings; revision 0 when it has none.
+	// Lane returns a lane's own settings; revision 0 when it has none.
 	Lane(ctx context.Context, q job.Queue) (store.Lane, error)
-	// ListLanes lists the lanes of a topic that have settings of their own, in order of name, beginning after a name.
+	// ListLanes lists the lanes of a topic that have settings, in order of name, after a name.
 	ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error)
-	// ChangeLane is to lanes what ChangeTopic is to topics. Settings that say nothing are removed.
+	// ChangeLane works like ChangeTopic. Settings that are all unset are removed.
 	ChangeLane(ctx context.Context, q job.Queue, change func(*policy.Lane) error) (store.Lane, error)
 }
 
-// Secrets keeps what attempts are signed with.
+// Secrets stores the secrets that sign attempts.
 type Secrets interface {
-	// AddSecret puts a secret before the others; the same one again changes nothing. What it answers does not show it.
+	// AddSecret adds a secret as the newest; adding one again changes nothing. The result does not contain it.
 	AddSecret(ctx context.Context, owner store.SecretOwner, secret sign.Secret) (policy.Secret, error)
 	Secrets(ctx context.Context, owner store.SecretOwner) ([]policy.Secret, error)
-	// RemoveSecret answers store.ErrNotFound when there is no such.
+	// RemoveSecret returns store.ErrNotFound when there is no such secret.
 	RemoveSecret(ctx context.Context, owner store.SecretOwner, id string) error
-	// PublicKeys are those of an owner's secrets that have one.
+	// PublicKeys returns the public keys of an owner's asymmetric secrets.
 	PublicKeys(ctx context.Context, owner store.SecretOwner) ([]store.PublicKey, error)
 }
 
-// DeadLetters works with jobs that died.
+// DeadLetters lists, revives and purges dead letters.
 type DeadLetters interface {
-	// Dead lists those of a topic, or (an empty one) of all.
+	// Dead lists the dead letters of a topic, or of all when the filter names none.
 	Dead(ctx context.Context, filter store.Filter) (store.Page, error)
-	// ReviveDead and PurgeDead go on for as long as ctx leaves time, and say whether there is more.
+	// ReviveDead and PurgeDead work until ctx ends, and report whether more remain.
 	ReviveDead(ctx context.Context, which store.Selection, how store.RevivePlan) (store.BulkResult, error)
 	PurgeDead(ctx context.Context, which store.Selection) (store.BulkResult, error)
 }
 
-// Counts counts jobs.
+// Counts returns numbers of jobs.
 type Counts interface {
 	TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error)
 	Totals(ctx context.Context, namespace string) (store.TopicStats, error)
 	LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error)
 }
 
-// Health tells whether jobs are taken and delivered; the error says why not.
+// Health returns an error when jobs cannot be registered or delivered.
 type Health interface {
 	Ready(ctx context.Context) error
 }
 
-// Service is what the API is in front of.
+// Service is the API's backend.
 type Service interface {
 	Jobs
 	Changes
@@ -97,43 +97,42 @@ type Service interface {
 	Health
 }
 
-// Options say what the API serves and to whom.
+// Options configure the API.
 type Options struct {
 	// Service does the work.
 	Service Service
-	// Token is what clients must show for everything under /v1; empty: nothing.
+	// Token is required for everything under /v1. Empty: no token.
 	Token Token
-	// MaxBody bounds a job's body, in bytes; zero: 256 KiB.
+	// MaxBody bounds a job's body, in bytes. Zero: 256 KiB.
 	MaxBody int64
-	// BodyBytes bounds the bytes of requests' bodies that are in memory at a time, above 64 KiB each: more are refused
-	// with 503. One of the largest size always fits. Zero: 48 MiB.
+	// BodyBytes bounds the request bodies of more than 64 KiB in memory, in bytes. Requests beyond it are refused with
+	// 503. One of the largest size always fits. Zero: 48 MiB.
 	BodyBytes int64
-	// Version is what /v1/version answers; empty: dev.
+	// Version is the answer of /v1/version. Empty: dev.
 	Version string
-	// Loopback serves only requests that are addressed to localhost, a loopback address or one of Hosts, so that no web page
-	// reaches the API through a name of its own that resolves to this machine. For listeners on loopback.
+	// Loopback serves only requests to localhost, a loopback address or one of Hosts, which prevents DNS rebinding. For
+	// listeners on loopback.
 	Loopback bool
-	// CheckHost does the same for listeners beyond loopback, with any address in place of loopback's. For those that need no
-	// token.
+	// CheckHost does the same for other listeners, and allows any address. For listeners without a token.
 	CheckHost bool
-	// Hosts are the further names that Loopback and CheckHost let pass, without a port.
+	// Hosts are more names, without a port, that Loopback and CheckHost allow.
 	Hosts []string
-	// HealthOnly serves /healthz, /readyz, /metrics, /v1/version and /openapi.yaml alone, for a process that only delivers:
-	// its Service is asked for nothing but its readiness.
+	// HealthOnly serves only /healthz, /readyz, /metrics, /v1/version and /openapi.yaml, for a process that only
+	// delivers. It uses only the Service's Ready.
 	HealthOnly bool
-	// Metrics serves /metrics, without the token, like /healthz; nil: nothing is there.
+	// Metrics serves /metrics, without the token. Nil: 404.
 	Metrics http.Handler
-	// Closing, while it answers true, has every answer ask clients to give up their connection, so that they leave
-	// before the port closes; nil: never. It is called with every request, by many at once.
+	// Closing reports whether the process is about to stop. Answers then close their connection. It is called for every
+	// request, concurrently. Nil: never.
 	Closing func() bool
-	// Logger is told of faults that are not the client's; nil: slog.Default.
+	// Logger receives errors that clients did not cause. Nil: slog.Default.
 	Logger *slog.Logger
 }
 
-// defaultMaxBody is the largest body of a job, in bytes.
+// defaultMaxBody is the default of Options.MaxBody.
 const defaultMaxBody = 256 << 10
 
-// api is what the handlers share.
+// api is the state of the handlers.
 type api struct {
 	service     Service
 	maxBody     int64
@@ -144,13 +143,13 @@ type api struct {
 	bodies      *request.BodyBudget
 	lists       *listLimiter
 	overloadLog limitedLog
-	// streams holds one for each stream under way.
+	// streams has an element for each stream in flight.
 	streams chan struct{}
-	// onShutdown has a function called when the server is shut down, as context.AfterFunc does.
+	// onShutdown registers a function for the server's shutdown, like context.AfterFunc.
 	onShutdown func(func()) (stop func() bool)
 }
 
-// New makes the handler. It panics without a Service.
+// New returns the handler. It panics without a Service.
 func New(o Options) http.Handler {
 	if o.Service == nil {
 		panic("api: there is no service to put the API in front of")
@@ -159,7 +158,7 @@ func New(o Options) http.Handler {
 	return a.handler(o, end)
 }
 
-// newAPI makes what the handlers share; end ends streams.
+// newAPI makes the state of the handlers. end ends streams.
 func newAPI(o Options) (a *api, end func()) {
 	life, end := context.WithCancel(context.Background())
 	a = &api{
@@ -178,7 +177,7 @@ func newAPI(o Options) (a *api, end func()) {
 	return a, end
 }
 
-// handler puts the routes behind the guard.
+// handler returns the routes behind the guard.
 func (a *api) handler(o Options, end func()) http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range a.routes() {

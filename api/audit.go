@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// audit logs a change that a client made, registrations excepted: who asked for what, and what came of it.
+// audit logs a client's change and its result. Registrations are not logged.
 func (a *api) audit(r *http.Request, action string, args ...any) {
 	a.log.Info("audit", append([]any{"action", action, "remote", r.RemoteAddr}, args...)...)
 }
 
-// auditChange logs a change to what the path names: a job, or the settings of a topic or lane.
+// auditChange logs a change of the job, topic or lane in the path.
 func (a *api) auditChange(r *http.Request, action string) {
 	args := make([]any, 0, 6)
 	for _, name := range []string{"topic", "lane", "id"} {
@@ -19,7 +19,7 @@ func (a *api) auditChange(r *http.Request, action string) {
 			continue
 		}
 		key := name
-		if name == "id" { // of a job, or of a secret
+		if name == "id" { // of a job or a secret
 			if key = "secret_id"; strings.HasPrefix(action, r.Method+" /v1/jobs/") {
 				key = "job"
 			}

@@ -14,41 +14,40 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A batch is one under way, as JSON or as a stream.
+// A batch registers jobs and writes a result for each, in one JSON text or in a stream.
 type batch struct {
 	*api
 	out *response.Buffer
 	now time.Time
 	// written is called after each result.
 	written func()
-	// index counts the results of jobs.
+	// index is that of the next result.
 	index int
-	// storeErr is what the store failed with last, at storeErrAt: what follows is not tried for storeRetryAfter.
+	// storeErr is the store's last error, at storeErrAt. For storeRetryAfter it is the result of further jobs.
 	storeErr   error
 	storeErrAt time.Time
 }
 
-// storeRetryAfter is how long a store that failed is not asked: a batch of thousands must not wait for it part after part, and
-// a stream that goes on for minutes must not be refused for good.
+// storeRetryAfter is how long a failed store is not called: short, because a stream may last for minutes.
 const storeRetryAfter = time.Second
 
-// A batchItem is one job of a batch as it came.
+// A batchItem is one job of a batch.
 type batchItem struct {
 	text []byte
-	// line is where in a stream it stands; zero: in no stream.
+	// line is its number in a stream; 0 in JSON.
 	line int
-	// problem says what is wrong with it already.
+	// problem is set when the item is already refused.
 	problem *response.Problem
 }
 
-// decode reads a job, or says what is wrong with it. Of a refused one the id at least is given, where it can be read.
+// decode reads a job, or returns its problem, and then the id if it can be read.
 func (b *batch) decode(e batchItem) (job.New, *response.Problem) {
 	if e.problem != nil {
 		return job.New{}, e.problem
 	}
 	n, p := request.DecodeJob(e.text, b.now, b.maxBody)
 	if p != nil && p.Status == http.StatusBadRequest {
-		n.ID = "" // the JSON may hold two
+		n.ID = "" // there may be two
 		if e.line > 0 {
 			p.Detail = fmt.Sprintf("line %d: %s", e.line, p.Detail)
 		}
@@ -56,7 +55,7 @@ func (b *batch) decode(e batchItem) (job.New, *response.Problem) {
 	return n, p
 }
 
-// register registers a part of the batch, at most store.MaxBatch jobs, and writes its results.
+// register registers at most store.MaxBatch jobs and writes their results.
 func (b *batch) register(ctx context.Context, part []batchItem) {
 	problems := make([]*response.Problem, len(part))
 	ids := make([]string, len(part))
@@ -87,7 +86,7 @@ func (b *batch) register(ctx context.Context, part []batchItem) {
 	}
 }
 
-// registerUnlessFailing is Register, but for a while after the store failed for all jobs of a part.
+// registerUnlessFailing calls Register, or returns the last error of a store that has just failed for all jobs.
 func (b *batch) registerUnlessFailing(ctx context.Context, good []job.New) []store.RoutedResult {
 	if len(good) == 0 {
 		return nil
@@ -107,7 +106,7 @@ func unavailable(err error) bool {
 	return err != nil && response.FromError(err).Status == http.StatusServiceUnavailable
 }
 
-// An itemResult is what came of one job of a batch.
+// An itemResult is the result of one job.
 type itemResult struct {
 	id      string
 	status  int
@@ -115,7 +114,7 @@ type itemResult struct {
 	problem *response.Problem
 }
 
-// maxIDShown is the longest id that a result shows, in bytes. That of a refused job is shown as it was sent.
+// maxIDShown is the longest id in a result, in bytes. Ids of refused jobs are shown as they were sent.
 const maxIDShown = 128
 
 // answer writes the result of the next job.
@@ -131,7 +130,7 @@ func (b *batch) answer(r itemResult) {
 	b.write(r)
 }
 
-// end writes what ended the batch before its end, in place of a result: it is of no job.
+// end writes a result that belongs to no job: why the batch ended early.
 func (b *batch) end(p *response.Problem) {
 	b.out.Open()
 	b.out.Null("index")

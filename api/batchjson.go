@@ -9,7 +9,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// batch takes many jobs and answers a result for each, in order: as one JSON text here, or as a stream.
+// batch registers many jobs and answers with a result for each, in order. A stream is handled by stream.
 func (a *api) batch(w http.ResponseWriter, r *http.Request) error {
 	if request.IsNDJSON(r) {
 		return a.stream(w, r)

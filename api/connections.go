@@ -11,11 +11,10 @@ import (
 	"github.com/ringback/ringback/api/response"
 )
 
-// BoundConnections keeps a server's connections to about bound: beyond that the one that was without a request for the
-// longest is closed for each that comes, whether it was used before, or has sent nothing, or a part of a header. Where
-// bound requests are under way, another is answered 503, unless it asks for health or metrics: those who watch the process
-// must not take it for dead because it has much to do. Up to an eighth more connections are open at a time, to give such
-// answers. It must be called before the server serves, once; bound is at least 1.
+// BoundConnections bounds a server's connections and its requests in flight. Beyond bound plus an eighth, a new
+// connection closes the one that has been idle for longest, or has not yet sent a full header. With bound requests in
+// flight another is answered 503, except for health and metrics. Call it once, before the server serves; bound is at
+// least 1.
 func BoundConnections(s *http.Server, bound int, log *slog.Logger) {
 	c := &connections{maxBusy: bound, maxOpen: bound + bound/8 + 1, next: s.Handler, open: make(map[net.Conn]*connection)}
 	c.evicted.log, c.refused.log = log, log
@@ -40,9 +39,9 @@ func BoundConnections(s *http.Server, bound int, log *slog.Logger) {
 	}
 }
 
-// connections are those of a server. Safe for concurrent use.
+// connections are a server's connections. They are safe for concurrent use.
 type connections struct {
-	maxBusy int // requests under way
+	maxBusy int // requests in flight
 	maxOpen int // connections
 	next    http.Handler
 
@@ -50,21 +49,20 @@ type connections struct {
 
 	mu   sync.Mutex
 	open map[net.Conn]*connection
-	idle list.List // of *connection without a request, the longest first
-	busy int       // requests under way
+	idle list.List // of *connection without a request, the longest idle first
+	busy int       // requests in flight
 }
 
-// A connection is one of them.
+// A connection is one of a server's connections.
 type connection struct {
 	conn net.Conn
-	idle *list.Element // nil while a request is under way, and when it was closed
+	idle *list.Element // nil while a request is in flight, and after closing
 }
 
-// connectionKey is for a request's connection in its context.
+// connectionKey is the context key of a request's connection.
 type connectionKey struct{}
 
-// add takes in a new connection and, where there are too many, closes one without a request. That is the new one where
-// all others have one.
+// add adds a new connection. Beyond the bound it closes the longest idle one, which may be the new one.
 func (c *connections) add(conn net.Conn) *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +79,7 @@ func (c *connections) add(conn net.Conn) *connection {
 	return added
 }
 
-// remove forgets a connection that was closed.
+// remove removes a closed connection.
 func (c *connections) remove(conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,7 +96,7 @@ func (c *connections) drop(known *connection) {
 	}
 }
 
-// begin notes that a request is under way; false: there are too many.
+// begin notes a request. It reports false when there are too many.
 func (c *connections) begin(of *connection) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +108,7 @@ func (c *connections) begin(of *connection) bool {
 	return c.busy <= c.maxBusy
 }
 
-// end notes that a request has been answered.
+// end notes the end of a request.
 func (c *connections) end(of *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +118,7 @@ func (c *connections) end(of *connection) {
 	}
 }
 
-// ServeHTTP serves a request unless there are too many.
+// ServeHTTP serves a request, or answers 503 when there are too many.
 func (c *connections) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	of, ok := r.Context().Value(connectionKey{}).(*connection)
 	if !ok {
@@ -137,7 +135,7 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.next.ServeHTTP(w, r)
 }
 
-// isMonitoring reports whether a request is one of those that watch the process, which cost little.
+// isMonitoring reports whether a request asks for health or metrics.
 func isMonitoring(r *http.Request) bool {
 	switch r.URL.Path {
 	case "/healthz", "/readyz", "/metrics":

@@ -9,10 +9,10 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// onlyDead says why a job was left as it is that has not died.
-const onlyDead = "only dead jobs can be selected here"
+// onlyDead is the hint for jobs in other states.
+const onlyDead = "only dead jobs can be revived or purged here"
 
-// dead lists dead letters, of a topic or of all.
+// dead lists the dead letters of a topic, or of all topics.
 func (a *api) dead(w http.ResponseWriter, r *http.Request) error {
 	q := request.NewQuery(r, "topic", "lane", "label", "reason", "status", "after", "before", "limit", "cursor")
 	filter := q.Filter()
@@ -29,7 +29,7 @@ func (a *api) dead(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// reviveDead sends dead letters on another round.
+// reviveDead revives dead letters.
 func (a *api) reviveDead(w http.ResponseWriter, r *http.Request) error {
 	f, err := request.ReadDeadLetters(w, r, true)
 	if err != nil {
@@ -44,7 +44,7 @@ func (a *api) reviveDead(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// purgeDead removes dead letters for good.
+// purgeDead removes dead letters.
 func (a *api) purgeDead(w http.ResponseWriter, r *http.Request) error {
 	f, err := request.ReadDeadLetters(w, r, false)
 	if err != nil {
@@ -59,7 +59,7 @@ func (a *api) purgeDead(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// auditDead logs what was done to dead letters.
+// auditDead logs a revival or a purge.
 func (a *api) auditDead(r *http.Request, action string, f request.DeadLetterRequest, worked store.BulkResult, err error) {
 	if f.DryRun || err != nil && response.FromError(err).Status < http.StatusInternalServerError {
 		return // nothing was changed
@@ -74,13 +74,13 @@ func (a *api) auditDead(r *http.Request, action string, f request.DeadLetterRequ
 	if f.Filter.Lane != "" {
 		args = append(args, "lane", f.Filter.Lane)
 	}
-	if err != nil { // some may have been worked with before it
+	if err != nil { // some jobs may have been changed before
 		args = append(args, "err", err)
 	}
 	a.audit(r, action, args...)
 }
 
-// answerBulk says what became of a selection; done names what was done to it.
+// answerBulk answers with the result of a revival or a purge. done is the name of the count.
 func (a *api) answerBulk(w http.ResponseWriter, done string, dry bool, worked store.BulkResult) {
 	o := response.NewBuffer()
 	defer o.Free()
@@ -103,7 +103,7 @@ func (a *api) answerBulk(w http.ResponseWriter, done string, dry bool, worked st
 	o.CloseArray()
 	o.Bool("more", worked.More)
 	if worked.NextDelay > 0 {
-		o.Duration("next_delay", worked.NextDelay+time.Millisecond-1) // in whole milliseconds, and no start too early
+		o.Duration("next_delay", worked.NextDelay+time.Millisecond-1) // rounded up, so that no attempt starts too early
 	}
 	o.Close()
 	o.Send(w, http.StatusOK)

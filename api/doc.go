@@ -1,13 +1,9 @@
-// Package api is the HTTP front of Ringback: it turns requests into calls of a Service and what comes of them into
-// answers. openapi.yaml, served at /openapi.yaml, is its contract.
+// Package api serves Ringback's HTTP API on a Service: routes, handlers, access, health and limits of connections.
+// openapi.yaml, served at /openapi.yaml, is its contract. Packages request, response and ndjson read and write.
 //
-// It reads strictly: a field it does not know, a value out of its range, a name that stands twice are refused, every
-// fault of a request at once, and then nothing was stored. No request leads to a 500; one that cannot be served now gets
-// a 503 with Retry-After. Bodies of jobs are taken byte for byte. Secrets are not shown: a signing secret once, in the
-// answer to the request that puts it; keys of certificates and the values of headers that carry secrets never, they are
-// answered as [redacted].
+// A request that cannot be served now is answered with 503 and Retry-After. 500 means a bug, and its cause is logged. A
+// signing secret is shown once, in the answer to the request that adds it. Other secrets are shown as [redacted].
 //
-// It holds no state and starts no goroutines but one or two for each stream of jobs, which end with it; the handler is safe for
-// concurrent use. What a request needs of memory is bounded. It does not deliver, keep or decide anything: that is the
-// Service's.
+// The handler is safe for concurrent use. Memory per request is bounded. Only streams start goroutines, at most two each,
+// which end with them.
 package api

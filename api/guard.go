@@ -14,7 +14,7 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// A Token is what a client must show. Whatever prints it gets [redacted].
+// A Token is the API's token. It prints as [redacted].
 type Token string
 
 // String hides the token.
@@ -37,10 +37,10 @@ func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 // sum makes tokens of any length comparable in constant time.
 func (t Token) sum() [sha256.Size]byte { return sha256.Sum256([]byte(t)) }
 
-// attemptHeader is on every request that a Ringback sends for a job. Jobs can neither set nor drop it.
+// attemptHeader is in every request that Ringback sends for a job. Jobs cannot set or remove it.
 const attemptHeader = "Ringback-Attempt"
 
-// fromAttempt reports whether a request carries attemptHeader, also as something in between may have spelled it.
+// fromAttempt reports whether a request carries attemptHeader, in any spelling.
 func fromAttempt(header http.Header) bool {
 	for name := range header {
 		if job.SameHeader(name, attemptHeader) {
@@ -50,18 +50,17 @@ func fromAttempt(header http.Header) bool {
 	return false
 }
 
-// guard decides who is served at all. It refuses, in this order: requests that a job makes, requests to a foreign host
-// name (where no token keeps web pages out, see Options), requests that a web page of another origin
-// makes, requests under /v1 without the token. What it refuses is logged, a line a second at most.
+// guard refuses, in this order: requests of jobs, requests to a foreign host name (see Options), cross-origin requests,
+// and requests under /v1 without the token. Refusals are logged, at most one a second.
 //
-// A job that could call an API could register jobs, whoever may reach that API. The sender does not dial its own
-// process's listener; the header is how a request is known that came by another way: from another process, or through
-// a published port, an address translation or a load balancer.
+// A job that could call an API could register jobs. The sender does not dial its own process's listener. attemptHeader
+// identifies requests that come another way: from another process, a published port, address translation or a load
+// balancer.
 type guard struct {
 	next       http.Handler
 	loopback   bool
 	checkHost  bool
-	hosts      []string // in small letters
+	hosts      []string // lower case
 	origin     http.CrossOriginProtection
 	needsToken bool
 	token      [sha256.Size]byte
@@ -69,7 +68,7 @@ type guard struct {
 	unauthorized, refused limitedLog
 }
 
-// ServeHTTP serves or refuses.
+// ServeHTTP serves or refuses a request.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case fromAttempt(r.Header):
@@ -94,27 +93,26 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// forbid refuses a request for a reason.
+// forbid answers 403.
 func (g *guard) forbid(w http.ResponseWriter, r *http.Request, reason string) {
 	g.refused.warn("request refused", requestAttrs(r, "host", cut(r.Host), "reason", reason)...)
 	closeUnread(w, r)
 	response.NewProblem(http.StatusForbidden, reason).Write(w)
 }
 
-// closeUnread has net/http close the connection rather than read the content of a request that is refused: a client
-// without access must not keep the server reading.
+// closeUnread makes net/http close the connection instead of reading the rest of a refused request.
 func closeUnread(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		w.Header()["Connection"] = closeIt
 	}
 }
 
-// requestAttrs is what a log line tells of a request: nothing that may hold a secret.
+// requestAttrs are the log attributes of a request. They contain no secrets.
 func requestAttrs(r *http.Request, more ...any) []any {
 	return append([]any{"remote", r.RemoteAddr, "method", cut(r.Method), "path", cut(r.URL.Path)}, more...)
 }
 
-// cut bounds what of a client's text gets into the log.
+// cut bounds a client's text in logs.
 func cut(text string) string {
 	const most = 200
 	if len(text) > most {
@@ -123,12 +121,12 @@ func cut(text string) string {
 	return text
 }
 
-// isAllowedHost reports whether a Host is one of the names that are allowed.
+// isAllowedHost reports whether a Host is in Options.Hosts.
 func (g *guard) isAllowedHost(host string) bool {
 	return slices.Contains(g.hosts, strings.ToLower(strings.TrimSuffix(hostOf(host), ".")))
 }
 
-// hasToken reports whether the request carries the token.
+// hasToken reports whether a request carries the token.
 func (g *guard) hasToken(r *http.Request) bool {
 	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
@@ -138,15 +136,15 @@ func (g *guard) hasToken(r *http.Request) bool {
 	return subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1
 }
 
-// toLoopback reports whether a Host names this machine: localhost or a loopback address, which no web page can be
-// served under by a foreign name server. The port does not matter.
+// toLoopback reports whether a Host is localhost or a loopback address, with any port. No foreign DNS server can serve a
+// page under these.
 func toLoopback(host string) bool {
 	name := hostOf(host)
 	ip, ok := addressOf(name)
 	return ok && ip.Unmap().IsLoopback() || isLocalhost(name)
 }
 
-// toAddress reports whether a Host is localhost or any address, which no foreign name server decides over.
+// toAddress reports whether a Host is localhost or an address.
 func toAddress(host string) bool {
 	name := hostOf(host)
 	_, ok := addressOf(name)
@@ -157,13 +155,13 @@ func isLocalhost(name string) bool {
 	return strings.EqualFold(strings.TrimSuffix(name, "."), "localhost")
 }
 
-// addressOf reads a name that is an address.
+// addressOf parses a host that is an address.
 func addressOf(name string) (netip.Addr, bool) {
 	ip, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(name, "["), "]"))
 	return ip, err == nil
 }
 
-// hostOf is a Host without its port.
+// hostOf returns a Host without its port.
 func hostOf(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		return name

@@ -11,21 +11,21 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// openAPI is the contract.
+// openAPI is the API's contract.
 //
 //go:embed openapi.yaml
 var openAPI []byte
 
-// readyTimeout bounds the look at the store: who asks whether we are ready will not wait.
+// readyTimeout bounds the readiness check.
 const readyTimeout = 2 * time.Second
 
-// alive answers as long as the process does.
+// alive answers 200 while the process runs.
 func (a *api) alive(w http.ResponseWriter, _ *http.Request) error {
 	answerWord(w, "status", "alive")
 	return nil
 }
 
-// ready tells whether jobs are taken and delivered, and why not.
+// ready answers 200, or 503 with the reason.
 func (a *api) ready(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeoutCause(r.Context(), readyTimeout, response.ErrTimeout)
 	defer cancel()
@@ -34,7 +34,7 @@ func (a *api) ready(w http.ResponseWriter, r *http.Request) error {
 		answerWord(w, "status", "ready")
 		return nil
 	}
-	// What an operator may know, not how our calls failed: a driver's errors may hold addresses.
+	// Only reasons for operators: a driver's errors may contain addresses.
 	why := err.Error()
 	if e, ok := errors.AsType[*store.UnavailableError](err); ok {
 		why = e.Reason
@@ -45,7 +45,7 @@ func (a *api) ready(w http.ResponseWriter, r *http.Request) error {
 	return response.NewProblem(http.StatusServiceUnavailable, "not ready: "+why)
 }
 
-// serveMetrics serves the metrics, where there are any.
+// serveMetrics serves the metrics, if there are any.
 func (a *api) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	if a.metrics == nil {
 		return a.notFound(w, r)
@@ -54,20 +54,20 @@ func (a *api) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// serveVersion answers with the build's version.
+// serveVersion answers with the version.
 func (a *api) serveVersion(w http.ResponseWriter, _ *http.Request) error {
 	answerWord(w, "version", a.version)
 	return nil
 }
 
-// serveOpenAPI serves the contract.
+// serveOpenAPI serves openapi.yaml.
 func (a *api) serveOpenAPI(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", "application/yaml")
 	_, _ = w.Write(openAPI)
 	return nil
 }
 
-// answerWord answers one word.
+// answerWord answers with one string.
 func answerWord(w http.ResponseWriter, name, word string) {
 	o := response.NewBuffer()
 	defer o.Free()

@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// register takes one job.
+// register registers one job.
 func (a *api) register(w http.ResponseWriter, r *http.Request) error {
 	text, err := request.ReadJSON(w, r, request.Limit(a.maxBody))
 	if err != nil {
@@ -34,7 +34,7 @@ func (a *api) register(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// registrationStatus says which status a registration comes to, or which problem.
+// registrationStatus returns the status or the problem of a registration.
 func registrationStatus(result *store.RoutedResult) (status int, p *response.Problem) {
 	switch {
 	case result.Err != nil:
@@ -52,7 +52,7 @@ func registrationStatus(result *store.RoutedResult) (status int, p *response.Pro
 	}
 }
 
-// get shows a job with its attempts.
+// get answers with a job and its attempts.
 func (a *api) get(w http.ResponseWriter, r *http.Request) error {
 	ref, err := request.PathJob(r)
 	if err != nil {
@@ -70,7 +70,7 @@ var states = map[job.State]bool{
 	job.Scheduled: true, job.Ready: true, job.Running: true, job.Delivered: true, job.Dead: true, job.Cancelled: true,
 }
 
-// list shows one page of a topic's jobs in one state.
+// list answers with a page of a topic's jobs in one state.
 func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	q := request.NewQuery(r, "topic", "state", "lane", "label", "reason", "status", "after", "before", "limit", "cursor")
 	filter := q.Filter()
@@ -99,10 +99,10 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// ownIDs begins the ids of jobs that Ringback made itself.
+// ownIDs is the prefix of the ids of jobs that Ringback creates.
 const ownIDs = "rb:"
 
-// edit changes a job that nobody holds.
+// edit changes a job that is not running.
 func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
 	ref, err := request.PathJob(r)
 	if err != nil {
@@ -144,7 +144,7 @@ func (a *api) run(w http.ResponseWriter, r *http.Request) error {
 	return a.change(w, r, ref, edit, "only scheduled and ready jobs can be made due; an ended one can be revived")
 }
 
-// change edits a job and shows it.
+// change edits a job and answers with it.
 func (a *api) change(w http.ResponseWriter, r *http.Request, ref job.Ref, edit store.Edit, needed string) error {
 	changed, err := a.service.Edit(r.Context(), ref, edit)
 	if err != nil {
@@ -154,7 +154,7 @@ func (a *api) change(w http.ResponseWriter, r *http.Request, ref job.Ref, edit s
 	return nil
 }
 
-// jobWithoutBody reads a request that says nothing but which job it is about.
+// jobWithoutBody reads a request whose path is all its input.
 func jobWithoutBody(r *http.Request) (job.Ref, error) {
 	ref, err := request.PathJob(r)
 	if err == nil {
@@ -166,7 +166,7 @@ func jobWithoutBody(r *http.Request) (job.Ref, error) {
 	return ref, err
 }
 
-// revive sends an ended job on another round.
+// revive makes an ended job due again.
 func (a *api) revive(w http.ResponseWriter, r *http.Request) error {
 	revival, err := request.ReadRevival(w, r)
 	if err != nil {
@@ -180,7 +180,7 @@ func (a *api) revive(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// cancel ends a job, or marks a running one.
+// cancel cancels a job, or marks a running one.
 func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 	ref, err := jobWithoutBody(r)
 	if err != nil {
@@ -198,7 +198,7 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// showJob answers with a job and its attempts, unless so much is being answered that there is no room for its body.
+// showJob answers with a job and its attempts. It refuses when too many bytes of answers are in flight.
 func (a *api) showJob(w http.ResponseWriter, j *job.Job) error {
 	held, ok := a.bodies.ReserveAnswer(answerSize(j))
 	defer held.Release()
@@ -213,7 +213,7 @@ func (a *api) showJob(w http.ResponseWriter, j *job.Job) error {
 	return nil
 }
 
-// answerJob answers a change with the job, and how durable the change was. The change is made, so it is not refused.
+// answerJob answers a change with the job and its durability. It never refuses, because the change is made.
 func (a *api) answerJob(w http.ResponseWriter, status int, j *job.Job) {
 	held, ok := a.bodies.ReserveAnswer(answerSize(j))
 	defer held.Release()
@@ -227,7 +227,7 @@ func (a *api) answerJob(w http.ResponseWriter, status int, j *job.Job) {
 	o.Send(w, status)
 }
 
-// beginJob begins an answer that shows a job.
+// beginJob begins an answer with a job.
 func beginJob(w http.ResponseWriter, j *job.Job) *response.Buffer {
 	if j.Version > 0 {
 		w.Header()["Etag"] = []string{`"` + strconv.FormatInt(j.Version, 10) + `"`}

@@ -11,7 +11,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// lanes lists the lanes of a topic that have settings of their own, in order of name.
+// lanes lists the lanes of a topic that have settings, in order of name.
 func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
 	topic, err := request.PathTopic(r)
 	if err != nil {
@@ -26,7 +26,7 @@ func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return a.serveList(w, r, limit, func(o *response.Buffer) error {
-		// One more than is shown tells whether there are more.
+		// One more than shown tells whether there are more.
 		found, err := a.service.ListLanes(r.Context(), job.DefaultNamespace, topic, after, limit+1)
 		if err != nil {
 			return err
@@ -52,7 +52,7 @@ func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// lane shows a lane's own settings.
+// lane answers with a lane's own settings.
 func (a *api) lane(w http.ResponseWriter, r *http.Request) error {
 	q, err := request.PathLane(r)
 	if err != nil {
@@ -65,17 +65,17 @@ func (a *api) lane(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return noLane(err)
 	}
-	l.Queue, l.Durability = q, nil // durability is of a change, which this is not
+	l.Queue, l.Durability = q, nil // of a change only
 	answerLane(w, l)
 	return nil
 }
 
-// putLane sets all of a lane's settings.
+// putLane sets all settings of a lane.
 func (a *api) putLane(w http.ResponseWriter, r *http.Request) error {
 	return a.decodeLane(w, r, request.PutLane)
 }
 
-// patchLane changes what is named of a lane's settings.
+// patchLane changes some settings of a lane.
 func (a *api) patchLane(w http.ResponseWriter, r *http.Request) error {
 	return a.decodeLane(w, r, request.PatchLane)
 }
@@ -99,7 +99,7 @@ func (a *api) decodeLane(w http.ResponseWriter, r *http.Request, form func([]byt
 	})
 }
 
-// pauseLane pauses a lane, or resumes it.
+// pauseLane pauses or resumes a lane.
 func (a *api) pauseLane(paused bool) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		q, err := request.PathNewLane(r)
@@ -116,7 +116,7 @@ func (a *api) pauseLane(paused bool) handler {
 	}
 }
 
-// changeLane changes a lane's settings and shows them.
+// changeLane changes a lane's settings and answers with them.
 func (a *api) changeLane(w http.ResponseWriter, r *http.Request, q job.Queue, change func(*policy.Lane) error) error {
 	l, err := a.service.ChangeLane(r.Context(), q, change)
 	if err != nil {
@@ -127,7 +127,7 @@ func (a *api) changeLane(w http.ResponseWriter, r *http.Request, q job.Queue, ch
 	return nil
 }
 
-// deleteLane removes all of a lane's settings, its secrets too.
+// deleteLane removes a lane's settings and secrets.
 func (a *api) deleteLane(w http.ResponseWriter, r *http.Request) error {
 	q, err := request.PathLane(r)
 	if err == nil {
@@ -150,7 +150,7 @@ func (a *api) deleteLane(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// noLane says of a lane without settings how they begin.
+// noLane explains how a lane gets settings.
 func noLane(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return response.NewProblem(http.StatusNotFound, "the lane has no settings: create them with PUT, or use its topic's")
@@ -158,7 +158,7 @@ func noLane(err error) error {
 	return err
 }
 
-// answerLane shows a lane, and how durable its change was.
+// answerLane answers with a lane and the durability of its change.
 func answerLane(w http.ResponseWriter, l store.Lane) {
 	o := response.NewBuffer()
 	defer o.Free()

@@ -9,11 +9,11 @@ import (
 	"github.com/ringback/ringback/api/response"
 )
 
-// logEvery is how often what clients cause is logged: they must not be able to flood the log.
+// logEvery is the interval of lines that clients cause, so that they cannot flood the log.
 const logEvery = time.Second
 
-// A limitedLog logs at most one line of a kind each logEvery, which says how many were left out before it. Safe for
-// concurrent use; the zero value with a logger is ready.
+// A limitedLog logs at most one line per logEvery, with the number of suppressed ones. It is safe for concurrent use. The
+// zero value with a logger is ready.
 type limitedLog struct {
 	log *slog.Logger
 
@@ -22,7 +22,7 @@ type limitedLog struct {
 	dropped int
 }
 
-// warn logs a line, or counts it.
+// warn logs a line, or counts it as suppressed.
 func (t *limitedLog) warn(msg string, args ...any) {
 	t.mu.Lock()
 	now := time.Now()
@@ -37,10 +37,10 @@ func (t *limitedLog) warn(msg string, args ...any) {
 	if dropped > 0 {
 		args = append(args, "suppressed", dropped)
 	}
-	t.log.Warn(msg, args...) //nolint:sloglint // the callers say constants
+	t.log.Warn(msg, args...) //nolint:sloglint // the callers pass constants
 }
 
-// warnOverload logs that a request was refused because too much is under way, and nothing for other problems.
+// warnOverload logs a problem of an overload, and no other.
 func (a *api) warnOverload(r *http.Request, p *response.Problem) {
 	if p.Overload {
 		a.overloadLog.warn("overloaded, answering 503", "method", r.Method, "route", r.Pattern, "reason", p.Detail)

@@ -8,20 +8,20 @@ import (
 	"github.com/ringback/ringback/api/response"
 )
 
-// Bounds of the lists that are read and encoded at a time, over all requests of the process. An item can take 40 KiB, most
-// of it headers, and about three times that until it is encoded.
+// Bounds of the lists in memory, over all requests of the process. An item takes up to 40 KiB, most of it headers, and
+// about three times that until it is encoded.
 const (
-	// listSlots is how many lists of slotItems there are at a time. A longer list takes a slot for each slotItems.
+	// listSlots is the number of lists of slotItems in flight. A longer list takes a slot for each slotItems.
 	listSlots = 10
 	slotItems = 100
-	// listWait is how long a list waits for its slots.
+	// listWait bounds the wait for slots.
 	listWait = 10 * time.Second
 )
 
-// A listLimiter bounds the items of lists in memory. Requests wait for their slots in order of arrival. Safe for concurrent
-// use; make one with newListLimiter.
+// A listLimiter bounds the items of lists in memory. Requests wait for slots in order of arrival. It is safe for
+// concurrent use.
 type listLimiter struct {
-	queue chan struct{} // held while slots are acquired, so that requests do not wait for each other's
+	queue chan struct{} // held while slots are acquired, so that requests cannot block each other
 	slots chan struct{}
 }
 
@@ -29,8 +29,8 @@ func newListLimiter() *listLimiter {
 	return &listLimiter{queue: make(chan struct{}, 1), slots: make(chan struct{}, listSlots)}
 }
 
-// acquire waits for the slots of a list of at most limit items, 1 to MaxListLimit. It reports false when there were none in
-// time. Else release must be called, once.
+// acquire waits for the slots of a list of at most limit items, 1 to MaxListLimit. It reports false on timeout. Otherwise
+// call release once.
 func (l *listLimiter) acquire(ctx context.Context, limit int) (release func(), ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, listWait)
 	defer cancel()
@@ -58,8 +58,8 @@ func (l *listLimiter) release(n int) {
 	}
 }
 
-// serveList answers with a list of at most limit items, which write reads from the store and encodes. While the client
-// takes it, what is encoded counts like request bodies.
+// serveList answers with a list of at most limit items, which write reads and encodes. The encoded list counts as a
+// request body until the client has read it.
 func (a *api) serveList(w http.ResponseWriter, r *http.Request, limit int, write func(o *response.Buffer) error) error {
 	release, ok := a.lists.acquire(r.Context(), limit)
 	if !ok {
@@ -74,7 +74,7 @@ func (a *api) serveList(w http.ResponseWriter, r *http.Request, limit int, write
 	if err != nil {
 		return err
 	}
-	held, ok := a.bodies.ReserveAnswer(min(o.Cap(), a.bodies.Large())) // one always fits
+	held, ok := a.bodies.ReserveAnswer(min(o.Cap(), a.bodies.Large())) // one answer always fits
 	defer held.Release()
 	if !ok {
 		return response.Overloaded("too many response bytes in flight: retry with a smaller limit or fewer requests")

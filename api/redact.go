@@ -8,8 +8,8 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// redactCallback returns the payload of a callback with the values of secret headers redacted: those of the job that it
-// reports on, and those of an answer. Anything else than a JSON object is returned as it is.
+// redactCallback redacts secret headers in the payload of a callback: the job's, and those of the receiver's response.
+// Payloads other than JSON objects are returned unchanged.
 func redactCallback(payload []byte) []byte {
 	if !json.Valid(payload) {
 		return payload
@@ -29,7 +29,7 @@ func redactCallback(payload []byte) []byte {
 	return o.Bytes()
 }
 
-// redactHeaders redacts the secret headers of a job or an answer in a payload.
+// redactHeaders redacts the secret headers of a job or a response.
 func redactHeaders(object []byte) []byte {
 	o := new(response.Buffer)
 	o.Open()

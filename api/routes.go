@@ -10,24 +10,24 @@ import (
 	"github.com/ringback/ringback/api/response"
 )
 
-// A handler answers one request, or says why not: see FromError.
+// A handler answers a request, or returns an error for FromError.
 type handler func(http.ResponseWriter, *http.Request) error
 
-// A route is one path and what its methods do.
+// A route is a path and its methods.
 type route struct {
 	path    string
 	methods map[string]handler
-	// always: also where the process only delivers.
+	// always: also in a process that only delivers.
 	always bool
-	// versioned: its handlers evaluate If-Match themselves.
+	// versioned: the handlers evaluate If-Match.
 	versioned bool
-	// audited: its changes are logged by auditChange.
+	// audited: changes are logged by auditChange.
 	audited bool
 }
 
-// routes is everything that is served.
+// routes returns all routes.
 func (a *api) routes() []route {
-	// Topics and lanes have the same paths for secrets.
+	// Topics and lanes share these handlers.
 	secrets := map[string]handler{http.MethodPost: a.addSecret, http.MethodGet: a.secrets}
 	secret := map[string]handler{http.MethodDelete: a.removeSecret}
 	keys := map[string]handler{http.MethodGet: a.keys}
@@ -70,7 +70,7 @@ func (a *api) routes() []route {
 	}
 }
 
-// methods serves a route's methods, HEAD like GET, and refuses others by naming them.
+// methods serves a route's methods, and HEAD like GET. Other methods are answered with 405.
 func (a *api) methods(r route) http.Handler {
 	var allowed []string
 	for m := range r.methods {
@@ -107,7 +107,7 @@ func (a *api) methods(r route) http.Handler {
 	})
 }
 
-// handle bounds a request in time and turns an error into a problem.
+// handle bounds a request's time and turns an error into a problem.
 func (a *api) handle(serve handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeoutCause(r.Context(), request.Timeout, response.ErrTimeout)

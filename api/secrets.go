@@ -9,7 +9,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// addSecret puts a secret before the others, given or made, and shows it: the one answer that shows any.
+// addSecret adds a secret, given or generated, as the newest. Its answer is the only one that contains the secret.
 func (a *api) addSecret(w http.ResponseWriter, r *http.Request) error {
 	owner, err := request.PathNewSecretOwner(r)
 	if err != nil {
@@ -70,7 +70,7 @@ func (a *api) secrets(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// removeSecret removes one.
+// removeSecret removes a secret.
 func (a *api) removeSecret(w http.ResponseWriter, r *http.Request) error {
 	owner, err := request.PathSecretOwner(r)
 	if err == nil {
@@ -90,7 +90,7 @@ func (a *api) removeSecret(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// keys lists the public keys, by which receivers verify signatures of ed25519 keys.
+// keys lists the public keys of ed25519 secrets.
 func (a *api) keys(w http.ResponseWriter, r *http.Request) error {
 	owner, err := request.PathSecretOwner(r)
 	if err != nil {

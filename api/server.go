@@ -8,8 +8,8 @@ import (
 	"github.com/ringback/ringback/api/request"
 )
 
-// Limits of the server. A batch of 16 MiB over a slow line is what the longest are for: the time to write runs from the
-// end of the request's header. A stream of jobs sets limits of its own.
+// Timeouts and limits of the server, long enough for a batch of 16 MiB over a slow connection. The write timeout runs
+// from the end of the request's header. Streams have their own.
 const (
 	headerTimeout = 5 * time.Second
 	writeTimeout  = request.ReadTimeout + 2*request.Timeout
@@ -17,8 +17,8 @@ const (
 	headerBytes   = 16 << 10
 )
 
-// Server makes a server for the handler with every limit set but that of LimitHeaders, which is the listener's; a handler made by New has its streams end at a Shutdown.
-// Its own complaints go to the logger as warnings.
+// Server returns a server with every limit but LimitHeaders, which is set on the listener. Its Shutdown ends the streams
+// of a handler made by New. Errors of net/http are logged as warnings.
 func Server(h http.Handler, logger *slog.Logger) *http.Server {
 	s := &http.Server{
 		Handler:           h,

@@ -10,13 +10,13 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// lanesStandard is how many lanes are listed unless a client says otherwise.
+// lanesStandard is the default number of lanes in a list.
 const lanesStandard = 100
 
-// topicsCounted is how many topics are counted one by one unless a client says otherwise.
+// topicsCounted is the default number of topics in the statistics.
 const topicsCounted = 100
 
-// stats counts all jobs together, and those of a page of topics.
+// stats counts all jobs, and those of a page of topics.
 func (a *api) stats(w http.ResponseWriter, r *http.Request) error {
 	q := request.NewQuery(r, "limit", "after")
 	limit, after := q.Limit(topicsCounted), q.Get("after")
@@ -30,7 +30,7 @@ func (a *api) stats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	// One more than is shown tells whether there are more.
+	// One more than shown tells whether there are more.
 	topics, err := a.service.TopicStats(r.Context(), store.StatsFilter{
 		Namespace: job.DefaultNamespace, After: after, Limit: limit + 1,
 	})
@@ -77,7 +77,7 @@ func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	// One more than is shown tells whether there are more.
+	// One more than shown tells whether there are more.
 	lanes, err := a.service.LaneStats(r.Context(), job.DefaultNamespace, name, after, limit+1)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// countsOf counts a topic's jobs; a topic without any is looked up.
+// countsOf counts a topic's jobs. It returns an error when there is no such topic.
 func (a *api) countsOf(r *http.Request, name string) (store.TopicStats, error) {
 	all, err := a.service.TopicStats(r.Context(), store.StatsFilter{Namespace: job.DefaultNamespace, Topics: []string{name}})
 	if err != nil {

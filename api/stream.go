@@ -15,20 +15,20 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// closeIt: the deadlines of a stream, and what a client still sends after its end, are no next request's.
+// closeIt closes the connection after the answer: a stream's deadlines and unread bytes must not reach another request.
 var closeIt = []string{"close"}
 
-// stream takes jobs, one a line, and answers a result for each as they are stored, in order.
+// stream registers jobs, one a line, and answers with a result for each when it is stored, in order.
 //
-//	request ─▶ lines ─▶ batch: what has arrived goes to the store together ─▶ tray ─▶ answer
+//	request ─▶ Reader ─▶ batch: lines that arrived together are registered together ─▶ ResultBuffer ─▶ answer
 //
-// The handler reads and registers, the tray's goroutine writes. So a client may wait for each result, or send all jobs
-// before it reads any. What is in memory is bounded by the longest line, a group's text and the tray.
+// The handler reads and registers; the buffer's goroutine writes. So a client may wait for each result, or send all jobs
+// before it reads any. Memory is bounded by the longest line, a group of lines and the buffer.
 //
-// The answer's status is sent before the first line is read. What ends the stream before its end is said in a last line.
+// The status is sent before the first line is read. A stream that ends early says why in its last line.
 func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 	rc := http.NewResponseController(w)
-	// Else HTTP/1.1 reads the request to its end before it answers. Whatever cannot be told to does so by itself.
+	// Without it HTTP/1.1 reads the whole request before it answers. Other protocols need no such call.
 	if err := rc.EnableFullDuplex(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return fmt.Errorf("answer while the request is read: %w", err)
 	}
@@ -47,12 +47,12 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 			"the maximum of %d streams is open: retry later, or send the jobs as JSON", maxStreams))
 		a.warnOverload(r, p)
 		p.Write(w)
-		_ = deadlines.Linger(r.Body, rc.Flush) // a client that is gone is not told
+		_ = deadlines.Linger(r.Body, rc.Flush) // fails only when the client is gone
 		return nil
 	}
 
 	if r.ProtoAtLeast(1, 1) && strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
-		w.WriteHeader(http.StatusContinue) // an answer that came first would be taken for a refusal
+		w.WriteHeader(http.StatusContinue) // an answer before it would mean a refusal
 	}
 	h := w.Header()
 	h["Content-Type"] = []string{request.ContentTypeNDJSON}
@@ -75,16 +75,16 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 			a.warnOverload(r, p)
 		}
 	}
-	last := ndjson.TakeTimeout // for the answer's end
+	last := ndjson.TakeTimeout // for the end of the answer
 	if why != nil {
 		last = ndjson.LastTimeout
 	}
 	_ = rc.SetWriteDeadline(time.Now().Add(last))
-	_ = deadlines.SetReadDeadline(time.Unix(1, 0)) // else net/http reads on, for as long as the next line had time to arrive
+	_ = deadlines.SetReadDeadline(time.Unix(1, 0)) // else net/http reads on until the deadline of the next line
 	return nil
 }
 
-// A stream is one under way.
+// A stream is a stream of jobs in flight.
 type stream struct {
 	in        *ndjson.Reader
 	body      io.Reader // what in reads from
@@ -92,10 +92,10 @@ type stream struct {
 	deadlines *ndjson.Deadlines
 	batch     batch
 	results   *ndjson.ResultBuffer
-	clientErr error // why results are not taken any more
+	clientErr error // why the client takes no more results
 }
 
-// run takes all lines, and says why it ended before their end.
+// run registers all lines. It returns why it ended early.
 func (s *stream) run(ctx context.Context) error {
 	p := s.registerLines(ctx)
 	if p != nil {
@@ -114,9 +114,9 @@ func (s *stream) run(ctx context.Context) error {
 	return p
 }
 
-// registerLines takes line after line until their end; a problem is why it ended before.
+// registerLines registers lines until their end. It returns the problem that ended them early.
 func (s *stream) registerLines(ctx context.Context) *response.Problem {
-	for jobs := 0; s.clientErr == nil; { // else nobody is there to be told
+	for jobs := 0; s.clientErr == nil; { // without a client there is no one to answer
 		if p := s.deadlines.NextLine(); p != nil {
 			return p
 		}
@@ -134,7 +134,7 @@ func (s *stream) registerLines(ctx context.Context) *response.Problem {
 	return nil
 }
 
-// endOfLines is why there are no more lines; nil when that is all.
+// endOfLines returns the problem of a read that failed; nil at the end of the stream.
 func (s *stream) endOfLines(err error) *response.Problem {
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -143,9 +143,9 @@ func (s *stream) endOfLines(err error) *response.Problem {
 	return s.deadlines.ReadError(err, at, halfway)
 }
 
-// register judges and registers a group and writes its results.
+// register registers a group of lines and writes its results.
 func (s *stream) register(ctx context.Context, group []ndjson.Line) {
-	// A group gets the time of an ordinary request, and no less when the client goes away: it has begun.
+	// A group has the timeout of a request, and finishes when the client disconnects.
 	ctx, cancel := context.WithTimeoutCause(ctx, request.Timeout, response.ErrTimeout)
 	defer cancel()
 	part := make([]batchItem, len(group))
@@ -165,7 +165,7 @@ func tooLong(n, longest int) *response.Problem {
 	return response.NewProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("line %d must be at most %d B", n, longest))
 }
 
-// endResult ends a result's line, and passes a large piece of a group's results on.
+// endResult ends a result's line, and passes on a large buffer.
 func (s *stream) endResult() {
 	s.batch.out.EndLine()
 	if len(s.batch.out.Bytes()) >= response.MaxPooled {
@@ -173,7 +173,7 @@ func (s *stream) endResult() {
 	}
 }
 
-// passOn passes results on to the client, while it takes them.
+// passOn passes results on to the ResultBuffer.
 func (s *stream) passOn() {
 	o := s.batch.out
 	if s.clientErr == nil && len(o.Bytes()) > 0 {
@@ -182,5 +182,5 @@ func (s *stream) passOn() {
 	o.Reset()
 }
 
-// maxStreams is how many streams there may be at a time, since each may hold a full tray and a group's text.
+// maxStreams bounds the streams in flight, each of which may fill a ResultBuffer and a group of lines.
 const maxStreams = 64

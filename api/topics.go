@@ -14,7 +14,7 @@ import (
 // maxPolicy bounds a policy's request, in bytes.
 const maxPolicy = 512 << 10
 
-// topicsStandard is how many topics are listed unless a client says otherwise.
+// topicsStandard is the default number of topics in a list.
 const topicsStandard = 100
 
 // topics lists topics in order of name.
@@ -25,7 +25,7 @@ func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return a.serveList(w, r, limit, func(o *response.Buffer) error {
-		// One more than is shown tells whether there are more.
+		// One more than shown tells whether there are more.
 		topics, err := a.service.Topics(r.Context(), job.DefaultNamespace, after, limit+1)
 		if err != nil {
 			return err
@@ -46,7 +46,7 @@ func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// topic shows a topic's policy as it holds.
+// topic answers with a topic's effective policy.
 func (a *api) topic(w http.ResponseWriter, r *http.Request) error {
 	name, err := request.PathTopic(r)
 	if err != nil {
@@ -56,12 +56,12 @@ func (a *api) topic(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t.Durability = nil // of a change, which this is not
+	t.Durability = nil // of a change only
 	a.answerTopic(w, t)
 	return nil
 }
 
-// putTopic writes a whole policy.
+// putTopic sets a whole policy.
 func (a *api) putTopic(w http.ResponseWriter, r *http.Request) error {
 	name, err := request.PathNewTopic(r)
 	if err != nil {
@@ -76,7 +76,7 @@ func (a *api) putTopic(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// patchTopic changes what is named of a policy.
+// patchTopic changes some fields of a policy.
 func (a *api) patchTopic(w http.ResponseWriter, r *http.Request) error {
 	name, err := a.knownTopic(r)
 	if err != nil {
@@ -91,7 +91,7 @@ func (a *api) patchTopic(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// pause pauses a topic, or resumes it.
+// pause pauses or resumes a topic.
 func (a *api) pause(paused bool) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		name, err := a.knownTopic(r)
@@ -108,7 +108,7 @@ func (a *api) pause(paused bool) handler {
 	}
 }
 
-// knownTopic names the topic of the path, which must be there.
+// knownTopic returns the topic in the path, which must exist.
 func (a *api) knownTopic(r *http.Request) (string, error) {
 	name, err := request.PathTopic(r)
 	if err == nil {
@@ -117,7 +117,7 @@ func (a *api) knownTopic(r *http.Request) (string, error) {
 	return name, err
 }
 
-// findTopic finds a topic that somebody has put or named. That of callbacks is there before.
+// findTopic returns a topic that was put or named by a job. The topic of callbacks always exists.
 func (a *api) findTopic(r *http.Request, name string) (store.Topic, error) {
 	t, err := a.service.Topic(r.Context(), job.DefaultNamespace, name)
 	if name == job.CallbackTopic && errors.Is(err, store.ErrNotFound) {
@@ -126,7 +126,7 @@ func (a *api) findTopic(r *http.Request, name string) (store.Topic, error) {
 	return t, noTopic(err)
 }
 
-// changeTopic changes a policy and shows it.
+// changeTopic changes a policy and answers with it.
 func (a *api) changeTopic(
 	w http.ResponseWriter, r *http.Request, name string, change func(policy.Topic) (policy.Topic, *response.Problem),
 ) error {
@@ -148,8 +148,8 @@ func (a *api) changeTopic(
 	return nil
 }
 
-// rejectSelfNotification refuses callbacks that would never be made, since nobody is told of a callback's own end, and the alarm that
-// would tell of itself, since it is a job of this topic.
+// rejectSelfNotification refuses callbacks of the callback topic: callbacks send no callbacks, and its backlog alarm
+// would be part of its own backlog.
 func rejectSelfNotification(t policy.Topic) *response.Problem {
 	const detail = "is not supported for " + job.CallbackTopic + ": callbacks send no callbacks"
 	var faults []job.FieldError
@@ -170,7 +170,7 @@ func rejectSelfNotification(t policy.Topic) *response.Problem {
 	return response.Invalid(faults...)
 }
 
-// noTopic says of a topic that is not found how one begins.
+// noTopic explains how a topic is created.
 func noTopic(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return response.NewProblem(http.StatusNotFound, "no such topic: create it with PUT, or register a job")
@@ -178,7 +178,7 @@ func noTopic(err error) error {
 	return err
 }
 
-// answerTopic shows a topic, and how durable its change was.
+// answerTopic answers with a topic and the durability of its change.
 func (a *api) answerTopic(w http.ResponseWriter, t store.Topic) {
 	o := response.NewBuffer()
 	defer o.Free()
