@@ -87,7 +87,7 @@ func (c *counted) count() int {
 	return c.carries
 }
 
-func TestTheBellRingsWhenAJobIsDue(t *testing.T) {
+func TestCarry_WakesTheWaiterWhenAJobIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model(1)
 		insert(t, s, "later", 7300*time.Millisecond)
@@ -106,7 +106,7 @@ func TestTheBellRingsWhenAJobIsDue(t *testing.T) {
 	})
 }
 
-func TestAnIdleCarrierLooksOnceASecond(t *testing.T) {
+func TestCarry_IdleCarrierPollsOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &counted{Store: model(1)}
 		insert(t, s, "much-later", time.Hour)
@@ -117,7 +117,7 @@ func TestAnIdleCarrierLooksOnceASecond(t *testing.T) {
 	})
 }
 
-func TestOneCarrierAShardLeadsAndAnotherTakesOver(t *testing.T) {
+func TestLead_AnotherCarrierTakesOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model(4)
 		first, stop := run(t, s)
@@ -138,7 +138,7 @@ func TestOneCarrierAShardLeadsAndAnotherTakesOver(t *testing.T) {
 	})
 }
 
-func TestALapsedJobComesBackAndAnOutageHoldsLapsesBackForAMargin(t *testing.T) {
+func TestLeases_ExpireAfterAMarginWhenAnOutageEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		away := false
@@ -173,7 +173,7 @@ func TestALapsedJobComesBackAndAnOutageHoldsLapsesBackForAMargin(t *testing.T) {
 	})
 }
 
-func TestJobsBornInTheOutboxStandInTheirOwnQueueOnceWhateverIsLost(t *testing.T) {
+func TestRelay_InsertsEachOutboxJobOnceDespiteFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		whole := model(4)
 		s := storetest.Faulty(whole, storetest.Share(3, 0.2))
@@ -206,7 +206,7 @@ func TestJobsBornInTheOutboxStandInTheirOwnQueueOnceWhateverIsLost(t *testing.T)
 	})
 }
 
-func TestWhatRetentionNoLongerKeepsIsSweptInTheBackground(t *testing.T) {
+func TestSweep_RemovesExpiredJobsInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model(1)
 		_, _ = run(t, s)

@@ -17,7 +17,7 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-func TestPausesGrowWhenOnlyTheMoveFails(t *testing.T) {
+func TestCarry_BacksOffWhenOnlyTheMoveFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int32
 		s := storetest.Faulty(model(1), func(m string) storetest.Fault {
@@ -55,7 +55,7 @@ func (s noInsertShard) Insert(ctx context.Context, token store.Token, e []store.
 	return s.Shard.Insert(ctx, token, e)
 }
 
-func TestAnOutboxEntryThatCannotBeInsertedHoldsUpNothing(t *testing.T) {
+func TestRelay_SkipsAnEntryThatCannotBeInserted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: 2})
 		router := store.NewRouter(m)
@@ -83,7 +83,7 @@ func TestAnOutboxEntryThatCannotBeInsertedHoldsUpNothing(t *testing.T) {
 	})
 }
 
-func TestRetentionKeepsUpWithTheLoad(t *testing.T) {
+func TestSweep_KeepsUpWithTheLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := policy.Builtin()
 		p.KeepDelivered.For = new(10 * time.Second)

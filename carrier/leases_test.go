@@ -10,7 +10,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestAStoreClockThatJumpsAheadTakesNoLeaseForAMargin(t *testing.T) {
+func TestClock_JumpAheadExpiresNoLeaseForAMargin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := leaseExpiry{margin: 5 * time.Second}
 		require.True(t, l.plausibleNow().IsZero(), "nothing is known at first")
@@ -36,7 +36,7 @@ func TestAStoreClockThatJumpsAheadTakesNoLeaseForAMargin(t *testing.T) {
 	})
 }
 
-func TestAStoreClockThatJumpsBackIsFollowed(t *testing.T) {
+func TestClock_JumpBackIsFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := leaseExpiry{margin: 5 * time.Second}
 		clock := time.Now()
@@ -47,7 +47,7 @@ func TestAStoreClockThatJumpsBackIsFollowed(t *testing.T) {
 	})
 }
 
-func TestASilenceOfOursHoldsLapsesBackForAMargin(t *testing.T) {
+func TestLeases_WaitAMarginAfterAStalledProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := leaseExpiry{margin: 5 * time.Second}
 		l.observe(time.Now())

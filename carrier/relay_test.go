@@ -142,7 +142,7 @@ func stands(t *testing.T, s store.Store, shard int, births []store.NewJob) (n in
 	return n
 }
 
-func TestAShardThatIsAwayHoldsUpNoneOfTheOthers(t *testing.T) {
+func TestShards_UnavailableShardDelaysNoOther(t *testing.T) {
 	for name, silent := range map[string]bool{"away": false, "silent": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestAShardThatIsAwayHoldsUpNoneOfTheOthers(t *testing.T) {
 	}
 }
 
-func TestASilentShardDelaysNoMovesOfTheOthers(t *testing.T) {
+func TestShards_SilentShardDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := model(4)
 		s := &partly{Store: m, shard: 3, silent: true}
@@ -225,7 +225,7 @@ func settleAll(t *testing.T, s store.Store, held []store.ClaimedJob) {
 }
 
 // What another carrier brings home meanwhile, whose lock ran out unseen, makes this one pass over too many.
-func TestWhatIsPassedOverIsLookedAtAgain(t *testing.T) {
+func TestRepair_RetriesSkippedEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := model(4)
 		s := &partly{Store: m, shard: 3}

@@ -1,26 +1,24 @@
-// Package seal encrypts small secrets where they are stored, under keys that the store does not have: who gets hold of a
-// database, or of a copy of it, cannot sign with what is in it, nor show the headers that open a receiver's door.
+// Package seal encrypts small secrets at rest, with keys that are not in the store: a copy of the database reveals neither
+// signing secrets nor secret headers.
 //
-// # What is stored
+// # Stored format
 //
 //	plain:<text>                                  by a Box without keys
 //	x1:<key id>:<base64 of nonce and ciphertext>  XChaCha20-Poly1305, a random nonce of 24 bytes, base64 without padding
 //
-// A key's id is 8 hexadecimal digits of a hash of the key. It tells which of several keys opens a text, and nothing of
-// the key. The place at which a text is stored is authenticated with it: the same text copied to another place does not
-// open there.
+// A key's id is 8 hexadecimal digits of a hash of the key. It identifies the key of a text and reveals nothing about it.
+// The place of a text is authenticated: a text copied to another place cannot be opened there.
 //
-// # Keys and their rotation
+// # Keys and rotation
 //
-// The setting RINGBACK_SECRET_KEY holds one or several keys. The first seals, all of them open. To change the key, put
-// the new one in front, seal again what is not Current, and take the old one away. The same way leads from no key to
-// one: a Box with keys opens plain texts too.
+// The setting RINGBACK_SECRET_KEY holds one or several keys. The first encrypts, all decrypt. To rotate, prepend the new
+// key, seal again every text that is not Current, and remove the old key. The same steps introduce a first key: a Box
+// with keys opens plain texts.
 //
-// # What it does not do
+// # Limits
 //
-// It hides; it does not keep a writer out. Who can write to the store can put a plain text of their own in the place of
-// a sealed one. It does not hide how long a secret is. A key cannot be guessed from what is stored, provided that it is
-// random: there is no derivation from a password.
+// It provides confidentiality, not protection against writers: a writer to the store can replace a sealed text by a plain
+// one. It does not hide the length of a secret. Keys must be random: there is no derivation from a password.
 //
 // A Box is safe for concurrent use.
 package seal

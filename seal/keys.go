@@ -14,33 +14,32 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// Setting is where the keys mostly come from.
+// Setting is the environment variable of the keys.
 const Setting = "RINGBACK_SECRET_KEY"
 
-// MaxKeys is how many keys one setting may hold.
+// MaxKeys is the largest number of keys of a setting.
 const MaxKeys = 16
 
-// how tells how to make a key.
-const how = "make one with: openssl rand -base64 32"
+// keyHint is appended to errors about keys.
+const keyHint = "generate one with openssl rand -base64 32"
 
-// A Key seals. It prints as [redacted]. The zero Key is none.
+// Key is an encryption key. It prints as [redacted]. The zero Key is invalid.
 type Key struct {
-	// A pointer to a pointer, since fmt prints what is in an unexported field of somebody's struct without asking the
-	// methods below, and follows a single pointer for some verbs.
+	// A pointer to a pointer, since fmt prints unexported fields without calling the methods below, and follows a single
+	// pointer for some verbs.
 	bytes **[chacha20poly1305.KeySize]byte
 }
 
-// ParseKeys reads the setting: keys divided by commas, the one that seals first. Each is 32 bytes, as base64 (the
-// standard one or that for URLs, with or without padding) or as 64 hexadecimal digits; white space around it is passed
-// over. An empty text gives no keys. An error says which key is wrong and how, and never repeats it.
+// ParseKeys parses the setting: keys separated by commas, the encrypting one first. Each is 32 bytes in base64 (standard or
+// URL-safe, padding optional) or 64 hexadecimal digits; surrounding white space is ignored. An empty text returns no keys.
+// Errors contain the number of the invalid key, not its text.
 func ParseKeys(text string) ([]Key, error) {
 	if text == "" {
 		return nil, nil
 	}
 	parts := strings.Split(text, ",")
 	if len(parts) > MaxKeys {
-		return nil, fmt.Errorf("there are %d keys, at most %d are read: take away those that nothing is sealed under any more",
-			len(parts), MaxKeys)
+		return nil, fmt.Errorf("must have at most %d keys, not %d: remove keys that are no longer used", MaxKeys, len(parts))
 	}
 	keys := make([]Key, 0, len(parts))
 	for i, part := range parts {
@@ -56,35 +55,35 @@ func ParseKeys(text string) ([]Key, error) {
 	return keys, nil
 }
 
-// parseKey reads one key.
+// parseKey parses one key.
 func parseKey(text string) (Key, error) {
 	const length = chacha20poly1305.KeySize
 	if text == "" {
-		return Key{}, errors.New("it is empty: " + how)
+		return Key{}, errors.New("is empty: " + keyHint)
 	}
 	if len(text) == hex.EncodedLen(length) {
 		raw, err := hex.DecodeString(text)
 		if err != nil {
-			return Key{}, errors.New("it has 64 characters, which would be a key in hexadecimal digits, but some are not: " + how)
+			return Key{}, errors.New("64 characters must be hexadecimal digits: " + keyHint)
 		}
 		return newKey(raw), nil
 	}
-	// Both alphabets are read as one. The decoder would pass over line breaks.
+	// Both alphabets are accepted. The decoder ignores line breaks.
 	text = strings.NewReplacer("-", "+", "_", "/").Replace(text)
 	if len(text)%4 == 0 {
 		text = strings.TrimSuffix(strings.TrimSuffix(text, "="), "=")
 	}
 	raw, err := base64.RawStdEncoding.Strict().DecodeString(text)
 	if err != nil || strings.ContainsAny(text, "\r\n") {
-		return Key{}, errors.New("it is neither base64 nor 64 hexadecimal digits: " + how)
+		return Key{}, errors.New("must be base64 or 64 hexadecimal digits: " + keyHint)
 	}
 	if len(raw) != length {
-		return Key{}, fmt.Errorf("it is %d bytes, a key is %d: %s", len(raw), length, how)
+		return Key{}, fmt.Errorf("must have %d bytes, not %d: %s", length, len(raw), keyHint)
 	}
 	return newKey(raw), nil
 }
 
-// newKey makes a Key of 32 bytes.
+// newKey returns a Key of 32 bytes.
 func newKey(raw []byte) Key {
 	key := [chacha20poly1305.KeySize]byte(raw)
 	pointer := &key
@@ -93,7 +92,7 @@ func newKey(raw []byte) Key {
 
 func (k Key) equal(other Key) bool { return **k.bytes == **other.bytes }
 
-// ID names the key in 8 hexadecimal digits, which tell nothing of it. The zero Key has none.
+// ID returns a fingerprint of 8 hexadecimal digits, which reveals nothing about the key. The zero Key has none.
 func (k Key) ID() string {
 	if k.bytes == nil {
 		return ""
@@ -102,7 +101,7 @@ func (k Key) ID() string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// redacted stands where a key is not shown.
+// redacted is printed instead of a key.
 const redacted = "[redacted]"
 
 // String hides the key.

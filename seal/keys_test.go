@@ -16,7 +16,7 @@ import (
 // raw is a key whose base64 has the characters in which the two alphabets differ, and needs padding.
 var raw = append([]byte{0xfb, 0xff, 0xbf, 0xfe}, bytes.Repeat([]byte{0x5a}, 28)...)
 
-func TestAKeyIsReadInEveryFormThatIsInUse(t *testing.T) {
+func TestParseKeys_AcceptsEveryForm(t *testing.T) {
 	want := newKey(raw)
 	for name, text := range map[string]string{
 		"base64":                        base64.StdEncoding.EncodeToString(raw),
@@ -36,7 +36,7 @@ func TestAKeyIsReadInEveryFormThatIsInUse(t *testing.T) {
 	}
 }
 
-func TestSeveralKeysKeepTheirOrder(t *testing.T) {
+func TestParseKeys_KeepsTheOrder(t *testing.T) {
 	text := func(k Key) string { return base64.StdEncoding.EncodeToString((*k.bytes)[:]) }
 	keys, err := ParseKeys(text(key(2)) + ", " + text(key(1)) + ",\n" + hex.EncodeToString(raw))
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ func TestSeveralKeysKeepTheirOrder(t *testing.T) {
 	require.Empty(t, none)
 }
 
-func TestABadKeyIsRefusedWithAReasonThatDoesNotRepeatIt(t *testing.T) {
+func TestParseKeys_RejectsWithoutRepeatingTheKey(t *testing.T) {
 	good := base64.StdEncoding.EncodeToString(raw)
 	other := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))
 	many := make([]string, MaxKeys+1)
@@ -55,26 +55,26 @@ func TestABadKeyIsRefusedWithAReasonThatDoesNotRepeatIt(t *testing.T) {
 		many[i] = hex.EncodeToString(bytes.Repeat([]byte{byte(i)}, 32))
 	}
 	for name, c := range map[string]struct{ text, says string }{
-		"white space":          {"  ", "key 1 of 1: it is empty"},
-		"a comma behind":       {good + ",", "key 2 of 2: it is empty"},
-		"a comma in front":     {"," + good, "key 1 of 2: it is empty"},
-		"a password":           {"correct horse battery staple", "neither base64 nor"},
-		"16 bytes":             {base64.StdEncoding.EncodeToString(raw[:16]), "it is 16 bytes, a key is 32"},
-		"31 bytes":             {base64.RawStdEncoding.EncodeToString(raw[:31]), "it is 31 bytes"},
-		"33 bytes":             {base64.StdEncoding.EncodeToString(append([]byte{1}, raw...)), "it is 33 bytes"},
-		"63 digits":            {hex.EncodeToString(raw)[1:], "neither base64 nor"},
-		"64 other characters":  {strings.Repeat("z", 64), "but some are not"},
-		"a line break in it":   {good[:20] + "\n" + good[20:], "neither base64 nor"},
-		"a line break for =":   {good[:20] + "\n" + good[20:43], "neither base64 nor"},
-		"bits of no meaning":   {strings.Repeat("A", 42) + "B", "neither base64 nor"},
-		"a secret":             {"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "it is 28 bytes"},
+		"white space":          {"  ", "key 1 of 1: is empty"},
+		"a comma behind":       {good + ",", "key 2 of 2: is empty"},
+		"a comma in front":     {"," + good, "key 1 of 2: is empty"},
+		"a password":           {"correct horse battery staple", "must be base64 or"},
+		"16 bytes":             {base64.StdEncoding.EncodeToString(raw[:16]), "must have 32 bytes, not 16"},
+		"31 bytes":             {base64.RawStdEncoding.EncodeToString(raw[:31]), "must have 32 bytes, not 31"},
+		"33 bytes":             {base64.StdEncoding.EncodeToString(append([]byte{1}, raw...)), "must have 32 bytes, not 33"},
+		"63 digits":            {hex.EncodeToString(raw)[1:], "must be base64 or"},
+		"64 other characters":  {strings.Repeat("z", 64), "must be hexadecimal digits"},
+		"a line break in it":   {good[:20] + "\n" + good[20:], "must be base64 or"},
+		"a line break for =":   {good[:20] + "\n" + good[20:43], "must be base64 or"},
+		"bits of no meaning":   {strings.Repeat("A", 42) + "B", "must be base64 or"},
+		"a secret":             {"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "must have 32 bytes, not 28"},
 		"the same twice":       {good + "," + other + "," + hex.EncodeToString(raw), "keys 1 and 3 are the same"},
-		"too many":             {strings.Join(many, ","), "there are 17 keys"},
-		"the second of two":    {good + "," + good[:40], "key 2 of 2: it is 30 bytes"},
-		"too much padding":     {good + "=", "neither base64 nor"},
-		"quotes from a file":   {`"` + good + `"`, "neither base64 nor"},
-		"a very long text":     {strings.Repeat("A", 100_000), "it is 75000 bytes"},
-		"padding in the front": {"=" + good[:43], "neither base64 nor"},
+		"too many":             {strings.Join(many, ","), "at most 16 keys, not 17"},
+		"the second of two":    {good + "," + good[:40], "key 2 of 2: must have 32 bytes, not 30"},
+		"too much padding":     {good + "=", "must be base64 or"},
+		"quotes from a file":   {`"` + good + `"`, "must be base64 or"},
+		"a very long text":     {strings.Repeat("A", 100_000), "must have 32 bytes, not 75000"},
+		"padding in the front": {"=" + good[:43], "must be base64 or"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			keys, err := ParseKeys(c.text)
@@ -91,13 +91,13 @@ func TestABadKeyIsRefusedWithAReasonThatDoesNotRepeatIt(t *testing.T) {
 	}
 }
 
-func TestAnIDIsStableAndTellsKeysApart(t *testing.T) {
+func TestKey_IDIsStableAndUnique(t *testing.T) {
 	require.Equal(t, "beb62d10", newKey(raw).ID()) // stored texts name it
 	require.NotEqual(t, key(1).ID(), key(2).ID())
 	require.Len(t, key(1).ID(), 8)
 }
 
-func TestNothingPrintsAKey(t *testing.T) {
+func TestKey_IsNeverPrinted(t *testing.T) {
 	type hidden struct{ k Key } // fmt cannot ask the fields of such a struct
 	type open struct {
 		K    Key

@@ -19,7 +19,7 @@ const (
 	place  = "default/orders/4bbb840d2fcb1d6a"
 )
 
-func TestWhatWasSealedOpensAgain(t *testing.T) {
+func TestBox_RoundTrips(t *testing.T) {
 	for name, b := range map[string]*Box{"no key": New(), "one key": New(key(1)), "two keys": New(key(1), key(2))} {
 		t.Run(name, func(t *testing.T) {
 			for _, text := range []string{"", "a", secret, "plain:x", "x1:00000000:AAAA", "\x00\xff\n", strings.Repeat("s", 100_000)} {
@@ -35,7 +35,7 @@ func TestWhatWasSealedOpensAgain(t *testing.T) {
 	}
 }
 
-func TestASealedTextShowsNothing(t *testing.T) {
+func TestSeal_RevealsNothing(t *testing.T) {
 	b := New(key(1))
 	first, second := b.Seal(secret, place), b.Seal(secret, place)
 	require.NotEqual(t, first, second)
@@ -51,14 +51,14 @@ func TestASealedTextShowsNothing(t *testing.T) {
 	require.Equal(t, "plain:"+secret, New().Seal(secret, place))
 }
 
-func TestTextsOfEarlierVersionsOpen(t *testing.T) {
+func TestOpen_AcceptsStoredTexts(t *testing.T) {
 	const stored = "x1:16332e57:3LdpM6x369n7WTGhwOQ78Sn7v7wME7Y3dCBr7y8SwY1CS5xHnckfBU8Xptb0BxCadoxkZGWGOGFXoAQfDTJJQ0zWXtqOF+UfCTrJwuo6"
 	opened, err := New(key(9), key(1)).Open(stored, place)
 	require.NoError(t, err)
 	require.Equal(t, secret, opened)
 }
 
-func TestKeysAreRotatedWithoutLosingAnything(t *testing.T) {
+func TestBox_RotatesKeys(t *testing.T) {
 	none, old, both, latest := New(), New(key(1)), New(key(2), key(1)), New(key(2))
 	opens := func(b *Box, sealed string) {
 		t.Helper()
@@ -87,12 +87,12 @@ func TestKeysAreRotatedWithoutLosingAnything(t *testing.T) {
 		_, err := b.Open(sealed, place)
 		require.ErrorIs(t, err, ErrNoKey)
 		require.ErrorContains(t, err, key(1).ID())
-		require.ErrorContains(t, err, "set RINGBACK_SECRET_KEY")
+		require.ErrorContains(t, err, "append that key to RINGBACK_SECRET_KEY")
 		require.False(t, b.Current(sealed))
 	}
 }
 
-func TestASealedTextOpensAtItsPlaceOnly(t *testing.T) {
+func TestOpen_RequiresTheSamePlace(t *testing.T) {
 	b := New(key(1))
 	sealed := b.Seal(secret, place)
 	for _, other := range []string{"", place + "x", place[1:], strings.ToUpper(place), "default/refunds/4bbb840d2fcb1d6a"} {
@@ -101,7 +101,7 @@ func TestASealedTextOpensAtItsPlaceOnly(t *testing.T) {
 	}
 }
 
-func TestAnyByteThatChangesIsRefused(t *testing.T) {
+func TestOpen_DetectsAnyChangedByte(t *testing.T) {
 	b := New(key(1), key(2))
 	refused := func(changed string) {
 		t.Helper()
@@ -130,7 +130,7 @@ func TestAnyByteThatChangesIsRefused(t *testing.T) {
 	}
 }
 
-func TestATextOfNoKnownFormIsDamaged(t *testing.T) {
+func TestOpen_RejectsUnknownFormats(t *testing.T) {
 	id := key(1).ID()
 	for _, text := range []string{
 		"", secret, "plain", "x1", "x1:", "x1:" + id, "x1:" + id + ":", "x1:" + id + ":AAAA", "x1::AAAA", "x2:" + id + ":AAAA",
@@ -145,10 +145,10 @@ func TestATextOfNoKnownFormIsDamaged(t *testing.T) {
 	}
 }
 
-func TestTwoKeysOfOneIDBothOpen(t *testing.T) {
+func TestOpen_TriesAllKeysOfAnID(t *testing.T) {
 	first, second := New(key(1)), New(key(2))
-	second.locks[0].id = first.locks[0].id
-	both := &Box{locks: []*lock{first.locks[0], second.locks[0]}}
+	second.keys[0].id = first.keys[0].id
+	both := &Box{keys: []*keyCipher{first.keys[0], second.keys[0]}}
 	for _, b := range []*Box{first, second} {
 		opened, err := both.Open(b.Seal(secret, place), place)
 		require.NoError(t, err)
@@ -156,7 +156,7 @@ func TestTwoKeysOfOneIDBothOpen(t *testing.T) {
 	}
 }
 
-func TestABoxIsSafeForConcurrentUse(t *testing.T) {
+func TestBox_IsSafeForConcurrentUse(t *testing.T) {
 	b := New(key(1), key(2))
 	var wg sync.WaitGroup
 	for range 8 {
@@ -171,7 +171,7 @@ func TestABoxIsSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-func TestTheZeroKeySealsNothing(t *testing.T) {
+func TestNew_PanicsForTheZeroKey(t *testing.T) {
 	require.Panics(t, func() { New(Key{}) })
 	require.Empty(t, Key{}.ID())
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// values are those of a header, whatever the case of its name.
-func values(header http.Header, canonical string) []string {
+// headerValues returns the values of a header with its name in any case.
+func headerValues(header http.Header, canonical string) []string {
 	if found := header[canonical]; len(found) > 0 {
 		return found
 	}
@@ -20,25 +20,25 @@ func values(header http.Header, canonical string) []string {
 	return found
 }
 
-// single is the value of a header that must be there once. A second value would leave open which was signed.
-func single(header http.Header, canonical string, most int) (string, error) {
-	found := values(header, canonical)
+// singleValue returns the value of a header that must occur once: of two it is unknown which was signed.
+func singleValue(header http.Header, canonical string, most int) (string, error) {
+	found := headerValues(header, canonical)
 	name := strings.ToLower(canonical)
 	switch {
 	case len(found) == 0 || len(found) == 1 && found[0] == "":
-		return "", fmt.Errorf("%w: there is no %s", ErrMissing, name)
+		return "", fmt.Errorf("%w: %s is missing", ErrMissing, name)
 	case len(found) > 1:
-		return "", fmt.Errorf("%w: there is more than one %s", ErrMissing, name)
+		return "", fmt.Errorf("%w: %s occurs more than once", ErrMissing, name)
 	case len(found[0]) > most:
-		return "", fmt.Errorf("%w: the %s is longer than %d bytes", ErrMissing, name, most)
+		return "", fmt.Errorf("%w: %s is longer than %d bytes", ErrMissing, name, most)
 	}
 	return found[0], nil
 }
 
-// fields takes values apart at spaces: at most MaxSignatures parts, of the first maxHeader bytes.
-func fields(values []string) []string {
+// splitSignatures splits values at spaces into at most MaxSignatures parts of the first maxSignatureHeader bytes.
+func splitSignatures(values []string) []string {
 	var parts []string
-	left := maxHeader
+	left := maxSignatureHeader
 	for _, value := range values {
 		for value = value[:min(len(value), left)]; value != ""; {
 			part, rest, _ := strings.Cut(value, " ")

@@ -9,34 +9,32 @@ import (
 	"time"
 )
 
-// DefaultMaxBody is how much of a body the middleware reads, in bytes. Ringback sends at most 256 KiB of a job unless its
-// --max-body says otherwise; a callback that includes such a body takes up to six times as much, escaped as JSON.
+// DefaultMaxBody is the largest body that the middleware reads by default, in bytes. Ringback sends at most 256 KiB (see
+// its --max-body); a callback that includes such a body, escaped as JSON, takes up to six times as much.
 const DefaultMaxBody = 4 << 20
 
-// MiddlewareOptions of Middleware. The zero value is complete.
+// MiddlewareOptions configures Middleware. Zero fields take their defaults.
 type MiddlewareOptions struct {
-	// MaxBody is the largest body that is read, in bytes; zero: DefaultMaxBody. It is held in memory, since nothing of a
-	// body may be believed before all of it was verified.
+	// MaxBody is the largest body in bytes; zero: DefaultMaxBody. The whole body is in memory until it is verified.
 	MaxBody int64
-	// Now is the receiver's clock; nil: time.Now.
+	// Now returns the current time; nil: time.Now.
 	Now func() time.Time
 }
 
-// Middleware lets requests pass that v verifies. The handler gets the request with a body that it can read from the
-// start, the same bytes that were verified. Others are answered with a line of text that tells nothing of the keys:
+// Middleware passes requests that v verifies to the handler, with the verified body. Others get a one-line text response
+// that reveals nothing about the keys:
 //
-//	401  not signed, signed with another key, changed on the way, or out of the tolerance
-//	400  the timestamp is no number, or the body could not be read
+//	401  unsigned, signed with another key, modified, or out of the tolerance
+//	400  the timestamp is not a number, or the body could not be read
 //	413  the body is larger than MaxBody
 //
-// All of these are failures to a sender, which then tries again; with Ringback each attempt has a timestamp of its own.
-// Nothing of the body is read when the headers alone are reason enough to refuse.
+// Senders treat all of these as failures and retry; Ringback gives each attempt a new timestamp. The body is not read when
+// the headers are invalid.
 //
-// The handler sees a request again that comes again: how to tell is said in the package's documentation. Middleware
-// panics when v is nil, or MaxBody is negative.
+// Replays reach the handler: see the package documentation. Middleware panics if v is nil or MaxBody is negative.
 func Middleware(v *Verifier, o MiddlewareOptions) func(http.Handler) http.Handler {
 	if v == nil {
-		panic("sign: Middleware needs a Verifier")
+		panic("sign: Middleware requires a Verifier")
 	}
 	if o.MaxBody < 0 {
 		panic("sign: MaxBody is negative")
@@ -46,34 +44,34 @@ func Middleware(v *Verifier, o MiddlewareOptions) func(http.Handler) http.Handle
 		o.Now = time.Now
 	}
 	return func(next http.Handler) http.Handler {
-		return &gate{verifier: v, options: o, next: next}
+		return &verifyHandler{verifier: v, options: o, next: next}
 	}
 }
 
-// A gate is the handler in front of a handler.
-type gate struct {
+// verifyHandler verifies requests before next.
+type verifyHandler struct {
 	verifier *Verifier
 	options  MiddlewareOptions
 	next     http.Handler
 }
 
-// ServeHTTP verifies the request and passes it on, or refuses it.
-func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP verifies the request and passes it on or rejects it.
+func (g *verifyHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c, err := g.verifier.read(r.Header, g.options.Now())
 	if err != nil {
-		refuse(w, err)
+		reject(w, err)
 		return
 	}
 	body, err := g.body(w, r)
 	if err != nil {
-		refuse(w, err)
+		reject(w, err)
 		return
 	}
 	if err := g.verifier.match(c, body); err != nil {
-		refuse(w, err)
+		reject(w, err)
 		return
 	}
-	verified := r.WithContext(r.Context()) // a copy: a handler must not change what it was given
+	verified := r.WithContext(r.Context()) // a copy: handlers must not modify their request
 	verified.Body = io.NopCloser(bytes.NewReader(body))
 	verified.ContentLength = int64(len(body))
 	verified.TransferEncoding = nil
@@ -81,20 +79,20 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // body reads the whole body.
-func (g *gate) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func (g *verifyHandler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
 	}
 	if r.ContentLength > g.options.MaxBody {
 		return nil, &http.MaxBytesError{Limit: g.options.MaxBody}
 	}
-	// A length that is only claimed reserves no memory: what comes does.
+	// Content-Length does not reserve memory; received bytes do.
 	return io.ReadAll(http.MaxBytesReader(w, r.Body, g.options.MaxBody))
 }
 
-// refuse answers a request that was not verified. The errors of this package hold nothing of keys; those of a
-// connection are not shown.
-func refuse(w http.ResponseWriter, err error) {
+// reject responds to a request that was not verified. Errors of this package contain no keys; those of the connection are
+// not shown.
+func reject(w http.ResponseWriter, err error) {
 	status, text := http.StatusBadRequest, "the body could not be read"
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {

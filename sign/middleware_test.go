@@ -44,7 +44,7 @@ func signed(t testing.TB, s Secret, body string) *http.Request {
 	return r
 }
 
-func TestTheHandlerReadsWhatWasVerified(t *testing.T) {
+func TestMiddleware_PassesTheVerifiedBody(t *testing.T) {
 	s := NewSecret()
 	for _, body := range []string{"", "{}", "\xff\x00\xfe", strings.Repeat("a", 100_000)} {
 		var l listener
@@ -57,7 +57,7 @@ func TestTheHandlerReadsWhatWasVerified(t *testing.T) {
 	}
 }
 
-func TestARequestOverTheWireIsVerified(t *testing.T) {
+func TestMiddleware_VerifiesOverHTTP(t *testing.T) {
 	s := NewKey()
 	var l listener
 	server := httptest.NewServer(Middleware(newVerifier(t, s.PublicKey()), MiddlewareOptions{})(&l))
@@ -80,7 +80,7 @@ func TestARequestOverTheWireIsVerified(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotVerifiedNeverReachesTheHandler(t *testing.T) {
+func TestMiddleware_RejectsUnverifiedRequests(t *testing.T) {
 	s := NewSecret()
 	late := func(by time.Duration) func() time.Time { return func() time.Time { return noon.Add(by) } }
 	cases := map[string]struct {
@@ -90,14 +90,14 @@ func TestWhatIsNotVerifiedNeverReachesTheHandler(t *testing.T) {
 		status  int
 		says    string
 	}{
-		"not signed":             {change: func(r *http.Request) { r.Header = nil }, status: 401, says: "there is no webhook-id"},
-		"no signature":           {change: func(r *http.Request) { r.Header.Del(HeaderSignature) }, status: 401, says: "no webhook-signature"},
+		"not signed":             {change: func(r *http.Request) { r.Header = nil }, status: 401, says: "webhook-id is missing"},
+		"no signature":           {change: func(r *http.Request) { r.Header.Del(HeaderSignature) }, status: 401, says: "webhook-signature is missing"},
 		"an unreadable time":     {change: func(r *http.Request) { r.Header.Set(HeaderTimestamp, "soon") }, status: 400, says: "not a number of seconds"},
 		"too old":                {now: late(301 * time.Second), status: 401, says: "too old"},
 		"too new":                {now: late(-301 * time.Second), status: 401, says: "in the future"},
-		"another body":           {change: func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader("{} ")) }, status: 401, says: "no signature fits"},
-		"no body":                {change: func(r *http.Request) { r.Body = nil }, status: 401, says: "no signature fits"},
-		"signed by another":      {change: func(r *http.Request) { r.Header = signed(t, NewSecret(), "{}").Header }, status: 401, says: "no signature fits"},
+		"another body":           {change: func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader("{} ")) }, status: 401, says: "no signature matches"},
+		"no body":                {change: func(r *http.Request) { r.Body = nil }, status: 401, says: "no signature matches"},
+		"signed by another":      {change: func(r *http.Request) { r.Header = signed(t, NewSecret(), "{}").Header }, status: 401, says: "no signature matches"},
 		"too large":              {maxBody: 1, status: 413, says: "too large"},
 		"too large, not said so": {maxBody: 1, change: func(r *http.Request) { r.ContentLength = -1 }, status: 413, says: "too large"},
 		"a body that breaks off": {change: func(r *http.Request) {
@@ -133,7 +133,7 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errors.New("secret of the connection") }
 
-func TestNoBodyIsReadWhenTheHeadersAreReasonEnough(t *testing.T) {
+func TestMiddleware_ReadsNoBodyAfterInvalidHeaders(t *testing.T) {
 	s := NewSecret()
 	for name, change := range map[string]func(*http.Request){
 		"not signed": func(r *http.Request) { r.Header = nil },
@@ -154,7 +154,7 @@ func TestNoBodyIsReadWhenTheHeadersAreReasonEnough(t *testing.T) {
 	}
 }
 
-func TestTheLargestBodyIsTheOneSaid(t *testing.T) {
+func TestMiddleware_BoundsTheBody(t *testing.T) {
 	s := NewSecret()
 	for _, c := range []struct {
 		size    int
@@ -179,7 +179,7 @@ func TestTheLargestBodyIsTheOneSaid(t *testing.T) {
 	}
 }
 
-func TestAMiddlewareThatCannotWorkPanicsWhenItIsMade(t *testing.T) {
+func TestMiddleware_PanicsOnInvalidOptions(t *testing.T) {
 	require.Panics(t, func() { Middleware(nil, MiddlewareOptions{}) })
 	require.Panics(t, func() { Middleware(newVerifier(t, NewSecret().Text()), MiddlewareOptions{MaxBody: -1}) })
 }

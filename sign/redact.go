@@ -6,7 +6,7 @@ import (
 	"log/slog"
 )
 
-// redacted stands where a secret is not shown.
+// redacted is printed instead of a secret.
 const redacted = "[redacted]"
 
 // String hides the secret.

@@ -26,7 +26,7 @@ func shared(n int) string {
 	return "whsec_" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{0xfb}, n))
 }
 
-func TestAMadeSecretReadsBackAsItself(t *testing.T) {
+func TestNewSecret_ParsesAsItself(t *testing.T) {
 	for name, s := range map[string]Secret{"secret": NewSecret(), "key": NewKey()} {
 		t.Run(name, func(t *testing.T) {
 			again := parsed(t, s.Text())
@@ -46,7 +46,7 @@ func TestAMadeSecretReadsBackAsItself(t *testing.T) {
 	require.Len(t, key, 32)
 }
 
-func TestASecretIsReadInEveryFormThatIsInUse(t *testing.T) {
+func TestParseSecret_AcceptsEveryForm(t *testing.T) {
 	whole := vectors[2].secret
 	seed := "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbc="
 	cases := map[string]struct{ text, kept string }{
@@ -68,35 +68,35 @@ func TestASecretIsReadInEveryFormThatIsInUse(t *testing.T) {
 	require.Empty(t, parsed(t, shared(24)).PublicKey())
 }
 
-func TestABadSecretIsRefusedWithAReasonThatDoesNotRepeatIt(t *testing.T) {
+func TestParseSecret_RejectsWithoutRepeatingTheText(t *testing.T) {
 	halves := NewKey().Text()
 	raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(halves, "whsk_"))
 	require.NoError(t, err)
 	raw[ed25519.PrivateKeySize-1] ^= 1
 	cases := map[string]struct{ text, says string }{
 		"nothing":                     {"", "empty"},
-		"no prefix":                   {"MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "begins with neither"},
-		"another prefix":              {"hwsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD", "begins with neither"},
-		"the prefix in capitals":      {"WHSEC_C2FVsBQIhrscChlQIMV+b5sSYspob7oD", "begins with neither"},
+		"no prefix":                   {"MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "must begin with"},
+		"another prefix":              {"hwsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD", "must begin with"},
+		"the prefix in capitals":      {"WHSEC_C2FVsBQIhrscChlQIMV+b5sSYspob7oD", "must begin with"},
 		"the prefix alone":            {"whsec_", "24 to 64 bytes"},
-		"18 bytes":                    {short, "this one is 18 bytes"},
-		"23 bytes":                    {shared(23), "this one is 23 bytes"},
-		"65 bytes":                    {shared(65), "this one is 65 bytes"},
-		"a great many bytes":          {shared(9000), "longer than 128 characters"},
-		"no base64":                   {"whsec_%%%%9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "is not base64"},
-		"base64 for URLs":             {"whsec_C2FVsBQIhrscChlQIMV-b5sSYspob7o_", "is not base64"},
-		"a space in front":            {" " + shared(32), "begins with neither"},
-		"a space behind":              {shared(32) + " ", "is not base64"},
-		"a line break behind":         {shared(32) + "\n", "is not base64"},
-		"a line break within":         {"whsec_C2FVsBQIhrscChlQ\nIMV+b5sSYspob7oD", "is not base64"},
-		"too much padding":            {shared(24) + "====", "is not base64"},
-		"padding in front":            {"whsec_==" + strings.Repeat("A", 38), "is not base64"},
-		"half of the padding":         {strings.TrimSuffix(shared(25), "="), "is not base64"},
-		"bits that mean nothing":      {"whsec_" + strings.Repeat("A", 42) + "B=", "is not base64"},
-		"a public key":                {vectors[2].public, "give the whsk_ key"},
-		"a key of 63 bytes":           {"whsk_" + base64.StdEncoding.EncodeToString(raw[:63]), "this one is 63 bytes"},
-		"a key of 24 bytes":           {"whsk_" + base64.StdEncoding.EncodeToString(raw[:24]), "this one is 24 bytes"},
-		"halves of two different key": {"whsk_" + base64.StdEncoding.EncodeToString(raw), "do not belong together"},
+		"18 bytes":                    {short, "this one has 18"},
+		"23 bytes":                    {shared(23), "this one has 23"},
+		"65 bytes":                    {shared(65), "this one has 65"},
+		"a great many bytes":          {shared(9000), "at most 128 characters"},
+		"no base64":                   {"whsec_%%%%9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "must be base64"},
+		"base64 for URLs":             {"whsec_C2FVsBQIhrscChlQIMV-b5sSYspob7o_", "must be base64"},
+		"a space in front":            {" " + shared(32), "must begin with"},
+		"a space behind":              {shared(32) + " ", "must be base64"},
+		"a line break behind":         {shared(32) + "\n", "must be base64"},
+		"a line break within":         {"whsec_C2FVsBQIhrscChlQ\nIMV+b5sSYspob7oD", "must be base64"},
+		"too much padding":            {shared(24) + "====", "must be base64"},
+		"padding in front":            {"whsec_==" + strings.Repeat("A", 38), "must be base64"},
+		"half of the padding":         {strings.TrimSuffix(shared(25), "="), "must be base64"},
+		"bits that mean nothing":      {"whsec_" + strings.Repeat("A", 42) + "B=", "must be base64"},
+		"a public key":                {vectors[2].public, "use its whsk_ key"},
+		"a key of 63 bytes":           {"whsk_" + base64.StdEncoding.EncodeToString(raw[:63]), "this one has 63"},
+		"a key of 24 bytes":           {"whsk_" + base64.StdEncoding.EncodeToString(raw[:24]), "this one has 24"},
+		"halves of two different key": {"whsk_" + base64.StdEncoding.EncodeToString(raw), "does not match its seed"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func requireNothingOf(t testing.TB, text, shown string) {
 	}
 }
 
-func TestAnIDTellsSecretsApartAndNothingElse(t *testing.T) {
+func TestSecret_IDIsUniqueAndRevealsNothing(t *testing.T) {
 	a, b := NewSecret(), NewSecret()
 	require.Len(t, a.ID(), 16)
 	require.NotEqual(t, a.ID(), b.ID())
@@ -130,7 +130,7 @@ func TestAnIDTellsSecretsApartAndNothingElse(t *testing.T) {
 	require.Equal(t, "4aae3352d8426d13", parsed(t, vectors[2].secret).ID())
 }
 
-func TestTheZeroSecretIsNone(t *testing.T) {
+func TestSecret_ZeroIsInvalid(t *testing.T) {
 	var s Secret
 	require.True(t, s.IsZero())
 	require.Empty(t, s.Text())
@@ -140,7 +140,7 @@ func TestTheZeroSecretIsNone(t *testing.T) {
 	require.Equal(t, "[redacted]", s.String())
 }
 
-func TestNothingPrintsASecret(t *testing.T) {
+func TestSecret_IsNeverPrinted(t *testing.T) {
 	type hidden struct{ s Secret } // fmt cannot ask the fields of such a struct
 	type open struct {
 		S    Secret
@@ -177,9 +177,9 @@ func TestNothingPrintsASecret(t *testing.T) {
 
 			require.Contains(t, shown.String(), "[redacted]")
 			require.NotContains(t, shown.String(), s.Text())
-			key := bytes.Clone(s.vault.open().shared)
+			key := bytes.Clone(s.material.open().shared)
 			if key == nil {
-				key = s.vault.open().private[:ed25519.SeedSize]
+				key = s.material.open().private[:ed25519.SeedSize]
 			}
 			encoded := strings.TrimRight(base64.StdEncoding.EncodeToString(key), "=")
 			requireNothingOf(t, "_"+encoded, shown.String())
@@ -190,7 +190,7 @@ func TestNothingPrintsASecret(t *testing.T) {
 	}
 }
 
-func TestEveryWayOfPrintingASecretSaysThatItIsOne(t *testing.T) {
+func TestSecret_PrintsAsRedacted(t *testing.T) {
 	s := NewSecret()
 	require.Equal(t, "[redacted]", s.String())
 	require.Equal(t, "[redacted]", s.GoString())

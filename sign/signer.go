@@ -12,73 +12,71 @@ import (
 	"time"
 )
 
-// maxKept bounds the buffer, in bytes, that a Signer keeps for the next request that an ed25519 key signs.
-const maxKept = 64 << 10
+// maxKeptBuffer bounds the buffer for ed25519 messages that a Signer reuses, in bytes.
+const maxKeptBuffer = 64 << 10
 
-// A Signer signs requests with one or several secrets. Make one for a set of secrets and keep it: what it prepares for
-// each secret is used again.
+// Signer signs requests with one or several secrets. Reuse it: it caches a state per secret.
 type Signer struct {
 	secrets []Secret
 	pool    sync.Pool // of *bench
 }
 
-// A bench is what one signing works with.
-type bench struct {
-	macs    []hash.Hash // one a secret; nil for an ed25519 key
+// signState holds the buffers and MACs of one call of Sign.
+type signState struct {
+	macs    []hash.Hash // one per secret; nil for an ed25519 key
 	prefix  []byte      // id.timestamp.
-	message []byte      // the whole of what an ed25519 key signs
+	message []byte      // id.timestamp.body, for ed25519 keys
 	sum     [sha256.Size]byte
 	out     []byte // the header's value
 }
 
-// NewSigner makes a Signer of secrets, in the order in which they shall sign. Without any it signs nothing. It refuses
-// the zero Secret, and more than MaxSignatures.
+// NewSigner returns a Signer of secrets, in the order of their signatures. Without secrets it signs nothing. The zero
+// Secret and more than MaxSignatures secrets are an error.
 func NewSigner(secrets ...Secret) (*Signer, error) {
 	if len(secrets) > MaxSignatures {
-		return nil, fmt.Errorf("a request is signed with at most %d secrets, these are %d", MaxSignatures, len(secrets))
+		return nil, fmt.Errorf("a request can be signed with at most %d secrets, not %d", MaxSignatures, len(secrets))
 	}
 	for i, s := range secrets {
 		if s.IsZero() {
-			return nil, fmt.Errorf("secret %d of %d is the zero Secret: get one from ParseSecret, NewSecret or NewKey", i+1, len(secrets))
+			return nil, fmt.Errorf("secret %d of %d is the zero Secret: use ParseSecret, NewSecret or NewKey", i+1, len(secrets))
 		}
 	}
 	return &Signer{secrets: append([]Secret(nil), secrets...)}, nil
 }
 
-// Sign gives the value of the header webhook-signature for a request whose webhook-id is id, whose webhook-timestamp is
-// at.Unix() and whose body is body: a signature of each secret, in order, divided by spaces. It is empty when the Signer
-// has no secrets, or is nil.
+// Sign returns the value of the header webhook-signature for a request with the webhook-id id, the webhook-timestamp
+// at.Unix() and the body: a signature per secret, in order, separated by spaces. It is empty if the Signer is nil or has
+// no secrets.
 //
-// The id must have no full stop, which divides the parts of what is signed: a Verifier refuses such an id, since the
-// same text could be read as another id, time and body.
+// The id must not contain a full stop, the separator of the signed parts. A Verifier rejects such an id as ambiguous.
 func (s *Signer) Sign(id string, at time.Time, body []byte) string {
 	if s == nil || len(s.secrets) == 0 {
 		return ""
 	}
-	b, ok := s.pool.Get().(*bench)
+	b, ok := s.pool.Get().(*signState)
 	if !ok {
-		b = s.newBench()
+		b = s.newState()
 	}
 	value := b.value(s.secrets, id, at.Unix(), body)
-	if cap(b.message) > maxKept {
+	if cap(b.message) > maxKeptBuffer {
 		b.message = nil
 	}
 	s.pool.Put(b)
 	return value
 }
 
-func (s *Signer) newBench() *bench {
-	b := &bench{macs: make([]hash.Hash, len(s.secrets))}
+func (s *Signer) newState() *signState {
+	b := &signState{macs: make([]hash.Hash, len(s.secrets))}
 	for i, secret := range s.secrets {
-		if shared := secret.vault.open().shared; shared != nil {
+		if shared := secret.material.open().shared; shared != nil {
 			b.macs[i] = hmac.New(sha256.New, shared)
 		}
 	}
 	return b
 }
 
-// value makes the header's value.
-func (b *bench) value(secrets []Secret, id string, timestamp int64, body []byte) string {
+// value returns the header's value.
+func (b *signState) value(secrets []Secret, id string, timestamp int64, body []byte) string {
 	b.prefix = append(b.prefix[:0], id...)
 	b.prefix = append(b.prefix, '.')
 	b.prefix = strconv.AppendInt(b.prefix, timestamp, 10)
@@ -91,14 +89,14 @@ func (b *bench) value(secrets []Secret, id string, timestamp int64, body []byte)
 		if mac := b.macs[i]; mac != nil {
 			b.authenticate(mac, body)
 		} else {
-			b.sign(secret.vault.open().private, body)
+			b.sign(secret.material.open().private, body)
 		}
 	}
 	return string(b.out)
 }
 
 // authenticate appends a v1 signature.
-func (b *bench) authenticate(mac hash.Hash, body []byte) {
+func (b *signState) authenticate(mac hash.Hash, body []byte) {
 	mac.Reset()
 	mac.Write(b.prefix)
 	mac.Write(body)
@@ -106,8 +104,8 @@ func (b *bench) authenticate(mac hash.Hash, body []byte) {
 	b.out = base64.StdEncoding.AppendEncode(b.out, mac.Sum(b.sum[:0]))
 }
 
-// sign appends a v1a signature. The key signs one piece of memory, which is put together for the first such key.
-func (b *bench) sign(key ed25519.PrivateKey, body []byte) {
+// sign appends a v1a signature. The message is built once, for the first ed25519 key.
+func (b *signState) sign(key ed25519.PrivateKey, body []byte) {
 	if len(b.message) == 0 {
 		b.message = append(append(b.message, b.prefix...), body...)
 	}

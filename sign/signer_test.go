@@ -16,7 +16,7 @@ func newSigner(t testing.TB, secrets ...Secret) *Signer {
 	return s
 }
 
-func TestSignaturesAreThoseThatOthersPublish(t *testing.T) {
+func TestSign_MatchesPublishedVectors(t *testing.T) {
 	for _, v := range vectors {
 		t.Run(v.name, func(t *testing.T) {
 			s := newSigner(t, parsed(t, v.secret))
@@ -30,7 +30,7 @@ func TestSignaturesAreThoseThatOthersPublish(t *testing.T) {
 	}
 }
 
-func TestEverySecretSignsInOrder(t *testing.T) {
+func TestSigner_SignsWithEverySecretInOrder(t *testing.T) {
 	var secrets []Secret
 	var want []string
 	for _, i := range []int{2, 0, 1} { // all of the same request
@@ -41,7 +41,7 @@ func TestEverySecretSignsInOrder(t *testing.T) {
 	require.Equal(t, strings.Join(want, " "), newSigner(t, secrets...).Sign(v.id, v.at(), []byte(v.body)))
 }
 
-func TestBytesAreSignedAsTheyAre(t *testing.T) {
+func TestSigner_SignsTheBytesUnchanged(t *testing.T) {
 	s := newSigner(t, NewSecret(), NewKey())
 	at := time.Unix(1_700_000_000, 0)
 	bodies := []string{"", "\x00", "\xff\xfe", "{}", "{} ", "{}\n", "{}\r\n", "\ufeff{}"}
@@ -54,13 +54,13 @@ func TestBytesAreSignedAsTheyAre(t *testing.T) {
 	require.Equal(t, s.Sign("msg_1", at, nil), s.Sign("msg_1", at, []byte{}))
 }
 
-func TestASignerWithoutSecretsSignsNothing(t *testing.T) {
+func TestSigner_SignsNothingWithoutSecrets(t *testing.T) {
 	require.Empty(t, newSigner(t).Sign("msg_1", time.Unix(1, 0), []byte("a")))
 	var none *Signer
 	require.Empty(t, none.Sign("msg_1", time.Unix(1, 0), []byte("a")))
 }
 
-func TestASignerRefusesWhatNoVerifierWouldLookAt(t *testing.T) {
+func TestNewSigner_RejectsTooManySecrets(t *testing.T) {
 	_, err := NewSigner(NewSecret(), Secret{})
 	require.ErrorContains(t, err, "secret 2 of 2 is the zero Secret")
 	many := make([]Secret, MaxSignatures+1)
@@ -80,18 +80,18 @@ func TestASignerRefusesWhatNoVerifierWouldLookAt(t *testing.T) {
 	require.NoError(t, v.Verify(headers("msg_1", 1_700_000_000, signature), nil, time.Unix(1_700_000_000, 0)))
 }
 
-func TestASignerKeepsNoHugeBuffer(t *testing.T) {
+func TestSigner_KeepsNoHugeBuffer(t *testing.T) {
 	s := newSigner(t, NewKey())
 	s.Sign("msg_1", time.Unix(1, 0), make([]byte, 1<<20))
-	b, ok := s.pool.Get().(*bench)
+	b, ok := s.pool.Get().(*signState)
 	if !ok { // the race detector makes a pool forget at random
 		t.Log("the pool has forgotten")
 		return
 	}
-	require.LessOrEqual(t, cap(b.message), maxKept)
+	require.LessOrEqual(t, cap(b.message), maxKeptBuffer)
 }
 
-func TestASignerIsSafeForConcurrentUse(t *testing.T) {
+func TestSigner_IsSafeForConcurrentUse(t *testing.T) {
 	secrets := []Secret{NewSecret(), NewKey(), NewSecret()}
 	s := newSigner(t, secrets...)
 	v, err := NewVerifier(secrets[0].Text(), secrets[1].PublicKey())
@@ -113,14 +113,14 @@ func TestASignerIsSafeForConcurrentUse(t *testing.T) {
 }
 
 // The bench is asked, not the Signer, since the race detector makes a pool forget at random.
-func TestSigningAllocatesTheResultAlone(t *testing.T) {
+func TestSigner_AllocatesOnlyTheResult(t *testing.T) {
 	body := make([]byte, 1024)
 	for _, n := range []int{1, 3} {
 		secrets := make([]Secret, n)
 		for i := range secrets {
 			secrets[i] = NewSecret()
 		}
-		b := newSigner(t, secrets...).newBench()
+		b := newSigner(t, secrets...).newState()
 		allocs := testing.AllocsPerRun(200, func() { b.value(secrets, "0123456789abcdefghijk", 1_700_000_000, body) })
 		require.LessOrEqual(t, allocs, 1.0, "%d secrets", n)
 	}

@@ -13,47 +13,47 @@ import (
 	"time"
 )
 
-// DefaultTolerance is how far a request's timestamp may be from the receiver's clock, before or after.
+// DefaultTolerance is the largest difference of a request's timestamp to the receiver's clock.
 const DefaultTolerance = 5 * time.Minute
 
-// Bounds of what is looked at of a request's headers, in bytes and digits.
+// Bounds of a request's headers, in bytes and digits.
 const (
-	maxID        = 256
-	maxTimestamp = 12
-	maxHeader    = 8 << 10 // of webhook-signature; what is beyond is passed over
+	maxID              = 256
+	maxTimestamp       = 12
+	maxSignatureHeader = 8 << 10 // of webhook-signature; the rest is ignored
 )
 
-// Why Verify refuses a request. ErrTooOld and ErrTooNew are ErrTimestamp as well.
+// The errors of Verify. ErrTooOld and ErrTooNew wrap ErrTimestamp.
 var (
-	// ErrMissing: webhook-id, webhook-timestamp or webhook-signature is missing or empty, or cannot be what was signed.
+	// ErrMissing: webhook-id, webhook-timestamp or webhook-signature is missing, empty or malformed.
 	ErrMissing = errors.New("the request is not signed")
-	// ErrTimestamp: webhook-timestamp is no time in Unix seconds, or not within the tolerance.
-	ErrTimestamp = errors.New("the webhook-timestamp is not acceptable")
-	// ErrTooOld: webhook-timestamp lies before the tolerance.
+	// ErrTimestamp: webhook-timestamp is not a Unix time in seconds, or not within the tolerance.
+	ErrTimestamp = errors.New("invalid webhook-timestamp")
+	// ErrTooOld: webhook-timestamp is before the tolerance.
 	ErrTooOld = fmt.Errorf("%w: it is too old", ErrTimestamp)
-	// ErrTooNew: webhook-timestamp lies after the tolerance.
-	ErrTooNew = fmt.Errorf("%w: it lies in the future", ErrTimestamp)
-	// ErrSignature: no signature fits any key.
-	ErrSignature = errors.New("no signature fits")
+	// ErrTooNew: webhook-timestamp is after the tolerance.
+	ErrTooNew = fmt.Errorf("%w: it is in the future", ErrTimestamp)
+	// ErrSignature: no signature matches any key.
+	ErrSignature = errors.New("no signature matches")
 )
 
-// A Verifier tells whether requests were signed with one of its keys.
+// Verifier verifies that requests were signed with one of its keys.
 type Verifier struct {
-	// Tolerance is how far webhook-timestamp may be from now, before or after, in whole seconds; zero or less:
-	// DefaultTolerance. It must not be changed while requests are verified.
+	// Tolerance is the largest difference of webhook-timestamp to now, in whole seconds; zero or less: DefaultTolerance. It
+	// must not be changed while requests are verified.
 	Tolerance time.Duration
 
-	shared, public []vault
+	shared, public []redactedMaterial
 }
 
-// NewVerifier makes a Verifier of keys, each a whsec_ secret, a whpk_ public key or a whsk_ key, as texts: see
-// ParseSecret. An error says which is wrong and never repeats it.
+// NewVerifier returns a Verifier of keys, each the text of a whsec_ secret, a whpk_ public key or a whsk_ key: see
+// ParseSecret. Errors contain the number of the invalid key, not its text.
 func NewVerifier(keys ...string) (*Verifier, error) {
 	if len(keys) == 0 {
-		return nil, errors.New("nothing to verify with: give at least one whsec_ secret or whpk_ key")
+		return nil, errors.New("a Verifier requires at least one whsec_ secret or whpk_ key")
 	}
 	if len(keys) > MaxSignatures {
-		return nil, fmt.Errorf("at most %d keys verify, these are %d", MaxSignatures, len(keys))
+		return nil, fmt.Errorf("a Verifier can have at most %d keys, not %d", MaxSignatures, len(keys))
 	}
 	v := &Verifier{}
 	for i, text := range keys {
@@ -62,20 +62,19 @@ func NewVerifier(keys ...string) (*Verifier, error) {
 		case err != nil:
 			return nil, fmt.Errorf("key %d of %d: %w", i+1, len(keys), err)
 		case m.shared != nil:
-			v.shared = append(v.shared, lock(m))
+			v.shared = append(v.shared, hideMaterial(m))
 		default:
-			v.public = append(v.public, lock(m))
+			v.public = append(v.public, hideMaterial(m))
 		}
 	}
 	return v, nil
 }
 
-// Verify reports whether a request with this header and these bytes as its body was signed with one of the keys, at a
-// time within the tolerance of now: nil, or ErrMissing, ErrTimestamp (ErrTooOld, ErrTooNew) or ErrSignature. The names
-// of headers may be in any case.
+// Verify returns nil if the request was signed with one of the keys at a time within the tolerance of now, else ErrMissing,
+// ErrTimestamp (ErrTooOld, ErrTooNew) or ErrSignature. Header names may be in any case.
 //
-// The body must be the bytes that came, not JSON that was read and written anew. Of the signatures the first
-// MaxSignatures are looked at, as far as they lie in the first 8 KiB; those of unknown versions are passed over.
+// The body must be the received bytes, not re-encoded JSON. The first MaxSignatures signatures in the first 8 KiB are
+// checked; those of unknown versions are ignored.
 func (v *Verifier) Verify(header http.Header, body []byte, now time.Time) error {
 	c, err := v.read(header, now)
 	if err != nil {
@@ -84,36 +83,36 @@ func (v *Verifier) Verify(header http.Header, body []byte, now time.Time) error 
 	return v.match(c, body)
 }
 
-// A claim is what a request's headers say, before anything of it is known to be true.
-type claim struct {
+// signedHeaders are a request's headers before they are verified.
+type signedHeaders struct {
 	prefix     string   // id.timestamp.
 	signatures []string // v1,…
 }
 
-// read reads the headers and compares the timestamp with now.
-func (v *Verifier) read(header http.Header, now time.Time) (claim, error) {
-	id, err := single(header, HeaderID, maxID)
+// read parses the headers and checks the timestamp.
+func (v *Verifier) read(header http.Header, now time.Time) (signedHeaders, error) {
+	id, err := singleValue(header, HeaderID, maxID)
 	if err != nil {
-		return claim{}, err
+		return signedHeaders{}, err
 	}
 	if strings.Contains(id, ".") {
-		return claim{}, fmt.Errorf("%w: the webhook-id has a full stop", ErrMissing)
+		return signedHeaders{}, fmt.Errorf("%w: webhook-id contains a full stop", ErrMissing)
 	}
-	timestamp, err := single(header, HeaderTimestamp, maxID)
+	timestamp, err := singleValue(header, HeaderTimestamp, maxID)
 	if err != nil {
-		return claim{}, err
+		return signedHeaders{}, err
 	}
-	signatures := fields(values(header, HeaderSignature))
+	signatures := splitSignatures(headerValues(header, HeaderSignature))
 	if len(signatures) == 0 {
-		return claim{}, fmt.Errorf("%w: there is no webhook-signature", ErrMissing)
+		return signedHeaders{}, fmt.Errorf("%w: webhook-signature is missing", ErrMissing)
 	}
 	if err := v.check(timestamp, now); err != nil {
-		return claim{}, err
+		return signedHeaders{}, err
 	}
-	return claim{prefix: id + "." + timestamp + ".", signatures: signatures}, nil
+	return signedHeaders{prefix: id + "." + timestamp + ".", signatures: signatures}, nil
 }
 
-// check compares a timestamp with now. It is read as it is signed: digits alone.
+// check checks a timestamp against now. It must be digits only, as it is signed as text.
 func (v *Verifier) check(timestamp string, now time.Time) error {
 	if len(timestamp) > maxTimestamp || strings.Trim(timestamp, "0123456789") != "" {
 		return fmt.Errorf("%w: it is not a number of seconds", ErrTimestamp)
@@ -135,10 +134,10 @@ func (v *Verifier) check(timestamp string, now time.Time) error {
 	return nil
 }
 
-// match looks for a signature that fits a key.
-func (v *Verifier) match(c claim, body []byte) error {
-	var macs [][]byte    // what each shared secret makes of the request
-	var message []byte   // what each ed25519 key has signed
+// match checks whether a signature matches a key.
+func (v *Verifier) match(c signedHeaders, body []byte) error {
+	var macs [][]byte    // of each shared secret, computed once
+	var message []byte   // id.timestamp.body for ed25519 keys, built once
 	var raw [96]byte     // one signature decoded
 	var encoded [96]byte // and before that
 	for _, text := range c.signatures {
@@ -178,7 +177,7 @@ func (v *Verifier) match(c claim, body []byte) error {
 	return ErrSignature
 }
 
-// authenticate is what each shared secret makes of the request; never nil.
+// authenticate returns the MAC of each shared secret; never nil.
 func (v *Verifier) authenticate(prefix string, body []byte) [][]byte {
 	macs := make([][]byte, 0, len(v.shared))
 	for _, key := range v.shared {
@@ -190,12 +189,12 @@ func (v *Verifier) authenticate(prefix string, body []byte) [][]byte {
 	return macs
 }
 
-// decode reads base64 that must hold n bytes, in its one proper form; nil when it does not.
+// decode decodes canonical base64 of n bytes; nil: it is not.
 func decode(dst, src []byte, text string, n int) []byte {
 	if len(text) != base64.StdEncoding.EncodedLen(n) {
 		return nil
 	}
-	// Line breaks are passed over by the decoder; then it gives fewer than n bytes.
+	// The decoder ignores line breaks; then it returns fewer than n bytes.
 	if got, err := base64.StdEncoding.Strict().Decode(dst, src[:copy(src, text)]); err != nil || got != n {
 		return nil
 	}

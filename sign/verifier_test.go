@@ -19,7 +19,7 @@ func newVerifier(t testing.TB, keys ...string) *Verifier {
 	return v
 }
 
-func TestWhatOthersSignedIsVerified(t *testing.T) {
+func TestVerify_AcceptsOtherImplementations(t *testing.T) {
 	for _, known := range vectors {
 		t.Run(known.name, func(t *testing.T) {
 			for _, key := range []string{known.secret, known.public} {
@@ -34,16 +34,16 @@ func TestWhatOthersSignedIsVerified(t *testing.T) {
 	}
 }
 
-func TestAVerifierIsRefusedWithAReasonThatDoesNotRepeatTheKey(t *testing.T) {
+func TestNewVerifier_RejectsWithoutRepeatingTheKey(t *testing.T) {
 	good := NewSecret().Text()
 	cases := map[string]struct {
 		keys []string
 		says string
 	}{
-		"no keys":                {nil, "nothing to verify with"},
+		"no keys":                {nil, "requires at least one"},
 		"an empty key":           {[]string{good, ""}, "key 2 of 2: the secret is empty"},
-		"too short":              {[]string{short}, "key 1 of 1: a whsec_ secret is 24 to 64 bytes"},
-		"a public key too short": {[]string{"whpk_" + strings.Repeat("A", 40)}, "a whpk_ key is 32 bytes"},
+		"too short":              {[]string{short}, "key 1 of 1: a whsec_ secret must have 24 to 64 bytes"},
+		"a public key too short": {[]string{"whpk_" + strings.Repeat("A", 40)}, "a whpk_ key must have 32 bytes"},
 		"too many":               {strings.Split(strings.Repeat(good+" ", MaxSignatures)+good, " "), "at most 16 keys"},
 	}
 	for name, c := range cases {
@@ -57,7 +57,7 @@ func TestAVerifierIsRefusedWithAReasonThatDoesNotRepeatTheKey(t *testing.T) {
 	}
 }
 
-func TestARotationIsVerifiedByTheOldTheNewAndBoth(t *testing.T) {
+func TestVerify_AcceptsBothKeysDuringARotation(t *testing.T) {
 	at, body := time.Unix(1_700_000_000, 0), []byte(`{"order":4711}`)
 	first, second, third := NewSecret(), NewKey(), NewSecret()
 	sign := func(secrets ...Secret) http.Header {
@@ -87,7 +87,7 @@ func TestARotationIsVerifiedByTheOldTheNewAndBoth(t *testing.T) {
 	}
 }
 
-func TestTheToleranceHoldsBothWaysToTheSecond(t *testing.T) {
+func TestVerify_AppliesTheToleranceToTheSecond(t *testing.T) {
 	s := NewSecret()
 	signer := newSigner(t, s)
 	now := time.Unix(1_700_000_000, 0)
@@ -134,7 +134,7 @@ func TestTheToleranceHoldsBothWaysToTheSecond(t *testing.T) {
 	}
 }
 
-func TestAnyByteThatChangesIsNoticed(t *testing.T) {
+func TestVerify_DetectsAnyChangedByte(t *testing.T) {
 	for name, s := range map[string]Secret{"secret": NewSecret(), "key": NewKey()} {
 		t.Run(name, func(t *testing.T) {
 			v := newVerifier(t, s.Text())
@@ -165,7 +165,7 @@ func TestAnyByteThatChangesIsNoticed(t *testing.T) {
 	}
 }
 
-func TestTheFullStopsOfWhatIsSignedCannotBeMoved(t *testing.T) {
+func TestVerify_RejectsAnIDWithAFullStop(t *testing.T) {
 	s := NewSecret()
 	v := newVerifier(t, s.Text())
 	at := time.Unix(1_700_000_000, 0)
@@ -176,7 +176,7 @@ func TestTheFullStopsOfWhatIsSignedCannotBeMoved(t *testing.T) {
 	require.ErrorIs(t, v.Verify(header, []byte("{}"), at), ErrMissing)
 }
 
-func TestWhatIsNotSignedProperlyIsRefused(t *testing.T) {
+func TestVerify_RejectsMalformedHeaders(t *testing.T) {
 	at, body := time.Unix(1_700_000_000, 0), []byte("{}")
 	s := NewSecret()
 	v := newVerifier(t, s.Text())
@@ -230,7 +230,7 @@ func TestWhatIsNotSignedProperlyIsRefused(t *testing.T) {
 	require.ErrorIs(t, v.Verify(nil, body, at), ErrMissing)
 }
 
-func TestHeadersAreFoundInAnyCaseAndOnSeveralLines(t *testing.T) {
+func TestVerify_FindsHeadersInAnyCaseAndOnSeveralLines(t *testing.T) {
 	at, body := time.Unix(1_700_000_000, 0), []byte("{}")
 	s := NewSecret()
 	v := newVerifier(t, s.Text())
@@ -254,7 +254,7 @@ func TestHeadersAreFoundInAnyCaseAndOnSeveralLines(t *testing.T) {
 	}, body, at), ErrMissing)
 }
 
-func TestOnlySoManySignaturesAreLookedAt(t *testing.T) {
+func TestVerify_BoundsTheSignatures(t *testing.T) {
 	at, body := time.Unix(1_700_000_000, 0), []byte("{}")
 	s := NewSecret()
 	v := newVerifier(t, s.Text())
@@ -264,10 +264,10 @@ func TestOnlySoManySignaturesAreLookedAt(t *testing.T) {
 	}
 	require.NoError(t, verify(strings.Repeat("v1,x ", MaxSignatures-1)+good))
 	require.ErrorIs(t, verify(strings.Repeat("v1,x ", MaxSignatures)+good), ErrSignature)
-	require.NoError(t, verify(strings.Repeat(" ", maxHeader-len(good))+good))
-	require.ErrorIs(t, verify(strings.Repeat(" ", maxHeader-len(good)+1)+good), ErrSignature)
-	require.NoError(t, verify(strings.Repeat("x", maxHeader-len(good)), good))
-	require.ErrorIs(t, verify(strings.Repeat("x", maxHeader-len(good)+1), good), ErrSignature)
+	require.NoError(t, verify(strings.Repeat(" ", maxSignatureHeader-len(good))+good))
+	require.ErrorIs(t, verify(strings.Repeat(" ", maxSignatureHeader-len(good)+1)+good), ErrSignature)
+	require.NoError(t, verify(strings.Repeat("x", maxSignatureHeader-len(good)), good))
+	require.ErrorIs(t, verify(strings.Repeat("x", maxSignatureHeader-len(good)+1), good), ErrSignature)
 	require.ErrorIs(t, verify(strings.Repeat("x", 1<<20), good), ErrSignature)
-	require.ErrorIs(t, verify(strings.Repeat(" ", maxHeader-len(good)+1), good), ErrSignature)
+	require.ErrorIs(t, verify(strings.Repeat(" ", maxSignatureHeader-len(good)+1), good), ErrSignature)
 }

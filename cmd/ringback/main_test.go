@@ -226,7 +226,7 @@ func TestExitCode_SeparatesUsageFromFailures(t *testing.T) {
 			if command == "dev" {
 				args = append(args, "--inbox=127.0.0.1:0")
 			}
-			code, _, stderr := try(t, c.env, args...)
+			code, _, stderr := try(t, append([]string{"RINGBACK_STORE=sqlite:" + filepath.Join(t.TempDir(), "ringback.db")}, c.env...), args...)
 			require.Equal(t, c.code, code, "%s: %s", args, stderr)
 			require.Contains(t, stderr, "ringback: "+c.want)
 			require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)

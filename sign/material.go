@@ -2,7 +2,7 @@ package sign
 
 import "crypto/ed25519"
 
-// The material of a secret or of a public key.
+// material is a parsed secret or public key.
 type material struct {
 	text    string             // as given, with the padding of base64
 	shared  []byte             // of a whsec_ secret, else nil
@@ -15,17 +15,17 @@ func newPrivate(text string, private ed25519.PrivateKey) *material {
 	return &material{text: text, private: private, public: ed25519.PublicKey(private[ed25519.SeedSize:])}
 }
 
-// A vault keeps material from being printed where no method is asked how: in an unexported field of somebody's struct.
-// There fmt prints what it finds, and follows a pointer to a struct when the verb is one that a pointer does not have
-// (%s). It follows no pointer to a pointer. reflect.DeepEqual does, so that secrets can be compared in tests.
-type vault struct {
+// redactedMaterial hides material from fmt, which prints unexported fields of structs without calling methods and follows
+// a pointer to a struct for some verbs (%s), but not a pointer to a pointer. reflect.DeepEqual follows it, so that tests
+// can compare secrets.
+type redactedMaterial struct {
 	material **material
 }
 
-func lock(m *material) vault { return vault{&m} }
+func hideMaterial(m *material) redactedMaterial { return redactedMaterial{&m} }
 
-// open gives the material; nil when there is none.
-func (v vault) open() *material {
+// open returns the material, or nil.
+func (v redactedMaterial) open() *material {
 	if v.material == nil {
 		return nil
 	}
