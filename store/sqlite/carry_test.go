@@ -32,7 +32,7 @@ func inLane(name, id string, delay time.Duration) store.NewJob {
 	return e
 }
 
-func TestALaneThatIsFreedWakesTheCarrierForItsNextJob(t *testing.T) {
+func TestAgenda_MovesForTheNextJobOfAFreedLane(t *testing.T) {
 	o := options(t)
 	o.Defaults.LaneConcurrency = 1
 	s, _ := clocked(t, o)
@@ -44,7 +44,7 @@ func TestALaneThatIsFreedWakesTheCarrierForItsNextJob(t *testing.T) {
 	require.Equal(t, 300*time.Millisecond, carry(t, s).Next)
 }
 
-func TestARoundThatEndedItsFillOfLeasesSaysThatMoreCanBeDone(t *testing.T) {
+func TestCarry_ReturnsNoWaitWhenItsBoundLeftExpiredLeases(t *testing.T) {
 	s, c := clocked(t, options(t))
 	insert(t, s, entry("a", 0), entry("b", 0))
 	require.Len(t, claimUp(t, s, 2), 2)
@@ -59,7 +59,7 @@ func TestARoundThatEndedItsFillOfLeasesSaysThatMoreCanBeDone(t *testing.T) {
 	require.Positive(t, held.Next, "what the round holds back is no reason to come again at once")
 }
 
-func TestRepeatedRingsDoNotHoldUpWhatComesDueNorTheOtherWayRound(t *testing.T) {
+func TestCarry_SharesARoundBetweenDueJobsAndRepeatedWakeups(t *testing.T) {
 	s, c := clocked(t, options(t))
 	for _, name := range []string{"r1", "r2", "r3", "r4"} {
 		insert(t, s, inLane(name, name, 0))
@@ -82,7 +82,7 @@ func TestRepeatedRingsDoNotHoldUpWhatComesDueNorTheOtherWayRound(t *testing.T) {
 	}
 }
 
-func TestARoundThatFailedRingsAsSoonAsTheNextSucceeds(t *testing.T) {
+func TestCarry_NotifiesAfterAFailedRound(t *testing.T) {
 	s, c := clocked(t, options(t))
 	insert(t, s, entry("a", 0))
 	claimUp(t, s, 1)
@@ -109,7 +109,7 @@ func TestARoundThatFailedRingsAsSoonAsTheNextSucceeds(t *testing.T) {
 	require.Len(t, heard(t, s).Queues, 1, "a repeated ring too")
 }
 
-func TestAJobThatIsToRunNowRingsThoughItWasTheFirstAlready(t *testing.T) {
+func TestEdit_NotifiesForAJobThatIsFirstAlready(t *testing.T) {
 	s, _ := clocked(t, options(t))
 	insert(t, s, entry("a", time.Hour), entry("b", 2*time.Hour))
 	heard(t, s)
@@ -118,7 +118,7 @@ func TestAJobThatIsToRunNowRingsThoughItWasTheFirstAlready(t *testing.T) {
 	require.Equal(t, []job.Queue{lane}, heard(t, s).Queues)
 }
 
-func TestAnOutboxEntryThatCannotBeReadKeepsNothingBack(t *testing.T) {
+func TestCarry_ReturnsTheOutboxPastAnUnreadableEntry(t *testing.T) {
 	o := options(t)
 	s, _ := clocked(t, o)
 	insert(t, s, numbered("parent", 2, 0)...)
@@ -136,7 +136,7 @@ func TestAnOutboxEntryThatCannotBeReadKeepsNothingBack(t *testing.T) {
 	}
 }
 
-func TestAnOutboxEntryThatCannotBeReadIsNotPassedOverTwice(t *testing.T) {
+func TestCarry_SkipsAnUnreadableOutboxEntryOnce(t *testing.T) {
 	o := options(t)
 	s, _ := clocked(t, o)
 	insert(t, s, numbered("parent", 1, 0)...)

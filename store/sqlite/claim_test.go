@@ -33,7 +33,7 @@ func (c countedRows) Next(into []driver.Value) error {
 	return c.Rows.Next(into)
 }
 
-func TestAClaimReadsNoMoreThanItTakesAndTheNext(t *testing.T) {
+func TestClaim_ReadsOneJobMoreThanItTakes(t *testing.T) {
 	s := opened(t, options(t))
 	insert(t, s, entry("a", 0))
 	insert(t, s, numbered("later", 100, time.Hour)...)
@@ -74,7 +74,7 @@ func TestAClaimReadsNoMoreThanItTakesAndTheNext(t *testing.T) {
 	require.Equal(t, 2, read, "the one that is due, and the first that is not")
 }
 
-func TestAJobThatCannotBeReadSpoilsNoClaim(t *testing.T) {
+func TestClaim_SkipsAnUnreadableJob(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	insert(t, s, numbered("job", 3, 0)...)

@@ -42,7 +42,7 @@ func limitPages(t *testing.T, s *Store, more int64) {
 	})
 }
 
-func TestAFullDiskHalvesNothingAndIsOverWhenThereIsRoom(t *testing.T) {
+func TestFullDisk_UndoesWholeCallsUntilThereIsSpace(t *testing.T) {
 	s := opened(t, options(t))
 	insert(t, s, numbered("first", 10, 0)...)
 	jobs := claimUp(t, s, 3)
@@ -75,7 +75,7 @@ func TestAFullDiskHalvesNothingAndIsOverWhenThereIsRoom(t *testing.T) {
 	require.Equal(t, []int64{110, 1, 1}, []int64{stats[0].Registered, stats[0].Delivered, stats[0].Running})
 }
 
-func TestACallThatCannotBeWrittenSpoilsNoOther(t *testing.T) {
+func TestWriter_FailsOnlyTheCallThatCannotBeWritten(t *testing.T) {
 	s := opened(t, options(t))
 	insert(t, s, numbered("first", 10, 0)...)
 	limitPages(t, s, 4)
@@ -101,7 +101,7 @@ func TestACallThatCannotBeWrittenSpoilsNoOther(t *testing.T) {
 	limitPages(t, s, -1)
 }
 
-func TestABrokenConnectionIsReplaced(t *testing.T) {
+func TestWriter_ReplacesABrokenConnection(t *testing.T) {
 	s := opened(t, options(t))
 	insert(t, s, entry("a", time.Hour))
 	inWriter(t, s, func() { s.broken = true })
@@ -123,7 +123,7 @@ func waiting(t *testing.T, s *Store, n int) {
 	require.Eventually(t, func() bool { return len(s.ops) == n }, 10*time.Second, time.Millisecond)
 }
 
-func TestConcurrentCallsShareACommit(t *testing.T) {
+func TestWriter_CommitsConcurrentCallsTogether(t *testing.T) {
 	s := opened(t, options(t))
 	insert(t, s, entry("first", time.Hour))
 	var before, after int64
@@ -146,7 +146,7 @@ func TestConcurrentCallsShareACommit(t *testing.T) {
 	require.EqualValues(t, 1, after-before)
 }
 
-func TestACallerThatGivesUpLeavesItsCallUnderWay(t *testing.T) {
+func TestWriter_FinishesACallWhoseCallerHasLeft(t *testing.T) {
 	s := opened(t, options(t))
 	insert(t, s, entry("a", 0))
 	h := claimUp(t, s, 1)[0]
@@ -165,7 +165,7 @@ func TestACallerThatGivesUpLeavesItsCallUnderWay(t *testing.T) {
 	require.Eventually(t, func() bool { return get(t, s, "a").State == job.Delivered }, 10*time.Second, time.Millisecond)
 }
 
-func TestOnlyAcknowledgedEdgesWaitForTheDisk(t *testing.T) {
+func TestWriter_SyncsDurableCallsOnly(t *testing.T) {
 	s := opened(t, options(t))
 	level := func() (l int) {
 		inWriter(t, s, func() { l = s.level })
@@ -184,7 +184,7 @@ func TestOnlyAcknowledgedEdgesWaitForTheDisk(t *testing.T) {
 	require.Equal(t, full, level())
 }
 
-func TestTheLogStaysSmallUnderLoad(t *testing.T) {
+func TestLog_StaysSmallUnderLoad(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	inWriter(t, s, func() { s.dirty = 0 })
@@ -202,7 +202,7 @@ func TestTheLogStaysSmallUnderLoad(t *testing.T) {
 	require.Less(t, largest, int64(24<<20), "the log")
 }
 
-func TestWhatRetentionRemovesIsGivenBackToTheFileSystem(t *testing.T) {
+func TestSweep_GivesFreePagesBackAfterRetention(t *testing.T) {
 	o := options(t)
 	o.Defaults.KeepDelivered.Max = new(int64(1))
 	s := opened(t, o)
@@ -233,7 +233,7 @@ func TestWhatRetentionRemovesIsGivenBackToTheFileSystem(t *testing.T) {
 	require.FileExists(t, filepath.Clean(o.Path))
 }
 
-func TestWhatSettlementsRemoveIsGivenBackToo(t *testing.T) {
+func TestSweep_GivesFreePagesBackAfterSettlements(t *testing.T) {
 	o := options(t)
 	o.Defaults.KeepDelivered.Max = new(int64(0))
 	o.Defaults.LaneConcurrency = 1000
@@ -267,7 +267,7 @@ func TestWhatSettlementsRemoveIsGivenBackToo(t *testing.T) {
 	require.Greater(t, steps, 1)
 }
 
-func TestTheWriterDoesNotWaitForReadersToCutTheLog(t *testing.T) {
+func TestLog_IsCutWithoutWaitingForReaders(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	insert(t, s, entry("a", time.Hour))
@@ -314,7 +314,7 @@ func TestTheWriterDoesNotWaitForReadersToCutTheLog(t *testing.T) {
 	require.Zero(t, size())
 }
 
-func TestSomebodyWithAShellHoldsTheStoreUpForASecondOnly(t *testing.T) {
+func TestWriter_WaitsOneSecondForAShellsLock(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	insert(t, s, entry("a", 0))
@@ -329,7 +329,7 @@ func TestSomebodyWithAShellHoldsTheStoreUpForASecondOnly(t *testing.T) {
 	insert(t, s, entry("b", 0))
 }
 
-func TestLanesThatAreNotInMemoryServeAllTheSameAndAreForgottenWithTheirLastJob(t *testing.T) {
+func TestUnload_LanesServeAndAreRemovedWithTheirLastJob(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	insert(t, s, entry("a", 0), entry("b", 0))

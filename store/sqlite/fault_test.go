@@ -44,7 +44,7 @@ func failOnce(t *testing.T, s *Store, id statement) *failing {
 	return f
 }
 
-func TestAFaultTakesTheWholeCallBackAndItMayBeSentAgain(t *testing.T) {
+func TestFault_UndoesTheWholeCallWhichCanBeRepeated(t *testing.T) {
 	c := &twoClocks{}
 	c.ms.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())
 	o := options(t)

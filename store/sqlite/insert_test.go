@@ -9,7 +9,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestAConflictMakesNoTopic(t *testing.T) {
+func TestInsert_MakesNoTopicForAConflict(t *testing.T) {
 	s := opened(t, options(t))
 	first := entry("a", time.Hour)
 	first.Fingerprint = []byte("first")
@@ -24,7 +24,7 @@ func TestAConflictMakesNoTopic(t *testing.T) {
 	require.Equal(t, store.Created, insert(t, s, second)[0].Outcome)
 }
 
-func TestAnInsertionThatMeetsAJobThatCannotBeReadChangesNothing(t *testing.T) {
+func TestInsert_ChangesNothingWhenAJobIsUnreadable(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	known := entry("known", time.Hour)

@@ -23,7 +23,7 @@ func putLane(t *testing.T, s *Store, settings policy.Lane) store.Lane {
 	return put
 }
 
-func TestALanesRevisionIsNeverGivenAgain(t *testing.T) {
+func TestPutLane_NeverReusesARevision(t *testing.T) {
 	o := options(t)
 	s, c := clocked(t, o)
 	first := putLane(t, s, policy.Lane{Paused: true})
@@ -39,7 +39,7 @@ func TestALanesRevisionIsNeverGivenAgain(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrVersion)
 }
 
-func TestALaneGoesByItsSettingsWhereverItsQueueIsRead(t *testing.T) {
+func TestLaneSettings_ApplyWhereverTheQueueIsLoaded(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	putLane(t, s, policy.Lane{LaneConcurrency: 2, Secrets: []policy.Secret{{ID: "s", Value: "whsec_sealed"}}})
@@ -80,7 +80,7 @@ func TestALaneGoesByItsSettingsWhereverItsQueueIsRead(t *testing.T) {
 	require.EqualValues(t, "whsec_sealed", found[0].Settings.Secrets[0].Value)
 }
 
-func TestSettingsThatCannotBeReadHoldTheirLaneAlone(t *testing.T) {
+func TestLaneSettings_UnreadableOnesBlockTheirLaneAlone(t *testing.T) {
 	o := options(t)
 	var log bytes.Buffer
 	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
@@ -138,7 +138,7 @@ func TestSettingsThatCannotBeReadHoldTheirLaneAlone(t *testing.T) {
 	require.Len(t, claimUp(t, s, 2), 1)
 }
 
-func TestAFaultTakesWhatIsSaidOfLanesAndTopicsBack(t *testing.T) {
+func TestFault_UndoesChangesOfLanesAndTopics(t *testing.T) {
 	s, _ := clocked(t, options(t))
 	insert(t, s, numbered("job", 5, 0)...)
 	again := func(what string, middle statement, do func(store.Token) error) {
@@ -200,7 +200,7 @@ func TestAFaultTakesWhatIsSaidOfLanesAndTopicsBack(t *testing.T) {
 	})
 }
 
-func TestAFullDiskRefusesWhatIsSaidOfLanesAndTopicsUntilThereIsRoom(t *testing.T) {
+func TestFullDisk_RefusesChangesOfLanesAndTopicsUntilThereIsSpace(t *testing.T) {
 	s := opened(t, options(t))
 	insert(t, s, numbered("job", 2, 0)...)
 	large := policy.Lane{Headers: map[string][]string{"X-Large": {string(make([]byte, 30_000))}}, Paused: true}
@@ -243,7 +243,7 @@ func TestAFullDiskRefusesWhatIsSaidOfLanesAndTopicsUntilThereIsRoom(t *testing.T
 	require.Len(t, carry(t, s).Outbox, 1)
 }
 
-func TestGrantsAndAlarmsOutliveTheProcessAndAreForgotten(t *testing.T) {
+func TestPermit_GrantsAndAlarmsSurviveTheProcessAndExpire(t *testing.T) {
 	o := options(t)
 	s, c := clocked(t, o)
 	rate := policy.Rate{Starts: 3, Per: time.Minute}
@@ -287,7 +287,7 @@ func TestGrantsAndAlarmsOutliveTheProcessAndAreForgotten(t *testing.T) {
 	require.Empty(t, topics, "a topic without jobs is not counted")
 }
 
-func TestOneUnreadableJobSpoilsNoOthersRevival(t *testing.T) {
+func TestRevive_RefusesOnlyTheUnreadableJob(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	insert(t, s, numbered("job", 3, 0)...)
@@ -308,7 +308,7 @@ func TestOneUnreadableJobSpoilsNoOthersRevival(t *testing.T) {
 	require.NoError(t, errs[2])
 }
 
-func TestARevivalAnswersBodiesWithinABound(t *testing.T) {
+func TestRevive_ReturnsBodiesWithinABound(t *testing.T) {
 	s := opened(t, options(t))
 	const jobs, size = 14, 700 << 10
 	var items []store.Revival
@@ -337,7 +337,7 @@ func TestARevivalAnswersBodiesWithinABound(t *testing.T) {
 	require.Len(t, get(t, s, items[jobs].Ref.ID).Body, size, "it is stored all the same")
 }
 
-func TestAPutThatNobodyWaitsForIsTheWritersAlone(t *testing.T) {
+func TestPutTopic_SharesNothingWithACallerThatHasLeft(t *testing.T) {
 	s := opened(t, options(t))
 	for range 200 {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -26,7 +26,7 @@ func one(t *testing.T, s *Store, sql string) (value driver.Value) {
 	return value
 }
 
-func TestAClaimWritesNoJobAndShowsInTheOverview(t *testing.T) {
+func TestClaim_WritesNoJobAndShowsInTheOverview(t *testing.T) {
 	s := opened(t, options(t))
 	insert(t, s, numbered("job", 3, 0)...)
 	before := one(t, s, "SELECT json_group_array(state || due || attempts) FROM jobs")
@@ -43,11 +43,11 @@ func TestAClaimWritesNoJobAndShowsInTheOverview(t *testing.T) {
 }
 
 // A shell whose SQLite does not know one word of the schema refuses the whole file.
-func TestTheSchemaIsForOldShellsToo(t *testing.T) {
+func TestSchema_SuitsOldShells(t *testing.T) {
 	require.NotContains(t, schema, "->", "operators on JSON came with 3.38, in 2022")
 }
 
-func TestAClaimReadsPastTheHeld(t *testing.T) {
+func TestClaim_ReadsPastLeasedJobs(t *testing.T) {
 	s, c := clocked(t, options(t))
 	insert(t, s, numbered("job", 6, 0)...)
 	h := claimUp(t, s, 4)
@@ -65,7 +65,7 @@ func TestAClaimReadsPastTheHeld(t *testing.T) {
 	require.Equal(t, []string{"early", "job-0004", "job-0005"}, ids)
 }
 
-func TestManyHeldJobsTakeSeveralRows(t *testing.T) {
+func TestLeases_TakeSeveralRowsWhenThereAreMany(t *testing.T) {
 	o := options(t)
 	o.Defaults.LaneConcurrency = 1000
 	s := opened(t, o)
@@ -81,7 +81,7 @@ func TestManyHeldJobsTakeSeveralRows(t *testing.T) {
 	require.Equal(t, job.Delivered, get(t, after, "job-0007").State)
 }
 
-func TestRunningJobsAreListedPageByPageAndNotAsReady(t *testing.T) {
+func TestList_PagesRunningJobsAndShowsThemNotAsReady(t *testing.T) {
 	o := options(t)
 	o.Defaults.LaneConcurrency = 100
 	s := opened(t, o)
@@ -120,7 +120,7 @@ func TestRunningJobsAreListedPageByPageAndNotAsReady(t *testing.T) {
 	require.Equal(t, []int64{5, 2}, []int64{lanes[0].Running, lanes[0].Ready + lanes[0].Scheduled})
 }
 
-func TestARowOfTheHeldThatCannotBeReadKeepsNobodyFromOpening(t *testing.T) {
+func TestOpen_SkipsAnUnreadableRowOfLeases(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	insert(t, s, numbered("job", 2, 0)...)

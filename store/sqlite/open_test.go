@@ -29,7 +29,7 @@ func crash(t *testing.T, o Options) *Store {
 	return opened(t, copied)
 }
 
-func TestAProcessThatDiesLosesNothingAndItsJobsGoBackAsLost(t *testing.T) {
+func TestOpen_RecordsAttemptsOfADeadProcessAsLost(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	child := entry("child", 0)
@@ -74,7 +74,7 @@ func TestAProcessThatDiesLosesNothingAndItsJobsGoBackAsLost(t *testing.T) {
 	require.Len(t, claimUp(t, second, 10), 2)
 }
 
-func TestAJobThatKillsItsProcessSpendsTriesFromTheThirdLossOn(t *testing.T) {
+func TestOpen_CountsLostAttemptsFromTheThirdOn(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	insert(t, s, entry("poison", 0))
@@ -87,7 +87,7 @@ func TestAJobThatKillsItsProcessSpendsTriesFromTheThirdLossOn(t *testing.T) {
 	}
 }
 
-func TestHeldJobsOfManyLanesAreRecalledTogetherWithoutWaitingForTheDisk(t *testing.T) {
+func TestOpen_EndsLeasesOfManyLanesTogetherWithoutFsync(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	const lanes, perLane = 30, 70
@@ -116,7 +116,7 @@ func TestHeldJobsOfManyLanesAreRecalledTogetherWithoutWaitingForTheDisk(t *testi
 	require.Equal(t, 1, get(t, s, "0-0000").ConsecutiveLost)
 }
 
-func TestAHeldJobThatCannotBeReadKeepsNobodyFromOpening(t *testing.T) {
+func TestOpen_ServesPastAnUnreadableLeasedJob(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	insert(t, s, numbered("job", 3, 0)...)
@@ -127,7 +127,7 @@ func TestAHeldJobThatCannotBeReadKeepsNobodyFromOpening(t *testing.T) {
 	require.Len(t, claimUp(t, s, 3), 2)
 }
 
-func TestAnEndedJobThatCannotBeReadKeepsNothingFromBeingSwept(t *testing.T) {
+func TestSweep_RemovesUnreadableJobs(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	insert(t, s, numbered("job", 3, 0)...)
@@ -144,7 +144,7 @@ func TestAnEndedJobThatCannotBeReadKeepsNothingFromBeingSwept(t *testing.T) {
 	require.Equal(t, 3, swept.Jobs)
 }
 
-func TestASecondOpenerIsRefused(t *testing.T) {
+func TestOpen_RefusesASecondProcess(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	_, err := Open(t.Context(), o)
@@ -156,7 +156,7 @@ func TestASecondOpenerIsRefused(t *testing.T) {
 	opened(t, o)
 }
 
-func TestOpenRefusesWhatItCannotUse(t *testing.T) {
+func TestOpen_RefusesWhatItCannotUse(t *testing.T) {
 	unwritable := filepath.Join(t.TempDir(), "locked")
 	require.NoError(t, os.Mkdir(unwritable, 0o500))
 	if os.Geteuid() == 0 {
@@ -241,7 +241,7 @@ func TestOpen_PausesATopicWhosePolicyCannotBeRead(t *testing.T) {
 	require.Len(t, claimUp(t, s, 1), 1)
 }
 
-func TestAPathMayHoldAnyCharacter(t *testing.T) {
+func TestOpen_AcceptsAnyCharacterInThePath(t *testing.T) {
 	o := options(t)
 	o.Path = filepath.Join(t.TempDir(), "a b?c#d%41.db")
 	s := opened(t, o)
@@ -251,7 +251,7 @@ func TestAPathMayHoldAnyCharacter(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 }
 
-func TestAPersonCanReadTheTables(t *testing.T) {
+func TestOverview_ShowsAJob(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	e := entry("close-4711", 0)

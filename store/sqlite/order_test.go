@@ -29,7 +29,7 @@ func lanesHeard(t *testing.T, s *Store) (lanes []string) {
 	return lanes
 }
 
-func TestLanesOfAResumedTopicRingInTheOrderOfTheirFirstJobs(t *testing.T) {
+func TestWakeups_NameLanesOfAResumedTopicInTheOrderOfTheirFirstJobs(t *testing.T) {
 	s, _ := clocked(t, options(t))
 	topic := store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}}
 	_, err := s.PutTopic(t.Context(), topic)
@@ -44,7 +44,7 @@ func TestLanesOfAResumedTopicRingInTheOrderOfTheirFirstJobs(t *testing.T) {
 	require.Equal(t, lanes, lanesHeard(t, s))
 }
 
-func TestLanesThatComeDueTogetherRingInTheOrderOfTheirFirstJobs(t *testing.T) {
+func TestWakeups_NameLanesThatComeDueTogetherInTheOrderOfTheirFirstJobs(t *testing.T) {
 	s, c := clocked(t, options(t))
 	entries, lanes := scattered(200, time.Second)
 	insert(t, s, entries...)

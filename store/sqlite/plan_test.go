@@ -32,7 +32,7 @@ func planOf(t *testing.T, c *conn, id statement) string {
 	return strings.Join(steps, "\n")
 }
 
-func TestJobsOfOneMomentAreNotReadAgainAndAgain(t *testing.T) {
+func TestStatements_SeekWithinJobsOfOneMillisecond(t *testing.T) {
 	c := planning(t)
 	for id, says := range map[statement]string{
 		claimable:    "jobs_open (q=? AND state=? AND due>?)",
@@ -50,7 +50,7 @@ func TestJobsOfOneMomentAreNotReadAgainAndAgain(t *testing.T) {
 	}
 }
 
-func TestNoStatementReadsAWholeTableOnceTheStoreIsOpen(t *testing.T) {
+func TestStatements_ScanNoTableOnceTheStoreIsOpen(t *testing.T) {
 	c := planning(t)
 	// A row for up to batchJobs attempts that are under way; Open reads it, and so do lists of open jobs and Get.
 	small := []statement{readLeases, isLeased}

@@ -19,7 +19,7 @@ func paced(t *testing.T, s *Store, rate policy.Rate) {
 	require.NoError(t, err)
 }
 
-func TestARateIsExactOverARestartAndACrash(t *testing.T) {
+func TestRate_IsExactOverARestartAndACrash(t *testing.T) {
 	for name, again := range map[string]func(*testing.T, *Store, Options, *twoClocks) (*Store, *twoClocks){
 		"restart": func(t *testing.T, s *Store, o Options, c *twoClocks) (*Store, *twoClocks) {
 			require.NoError(t, s.Close())
@@ -56,7 +56,7 @@ func TestARateIsExactOverARestartAndACrash(t *testing.T) {
 	}
 }
 
-func TestAJumpOfTheWallClockShortensNoHoldAndNoRateAndLengthensNone(t *testing.T) {
+func TestWallClock_JumpChangesNoCooldownAndNoRate(t *testing.T) {
 	for name, jump := range map[string]time.Duration{"ahead": 24 * time.Hour, "back": -24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			s, c := clocked(t, options(t))
@@ -87,7 +87,7 @@ func TestAJumpOfTheWallClockShortensNoHoldAndNoRateAndLengthensNone(t *testing.T
 	}
 }
 
-func TestAClockThatWasSetBackBetweenTwoLivesShortensNothing(t *testing.T) {
+func TestWallClock_SetBackBetweenTwoProcessesShortensNoThrottle(t *testing.T) {
 	o := options(t)
 	s, c := clocked(t, o)
 	paced(t, s, policy.Rate{Starts: 2, Per: time.Minute})

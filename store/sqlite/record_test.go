@@ -25,7 +25,7 @@ func upTo(from, to int) (numbers []int) {
 	return numbers
 }
 
-func TestTheFirstEntryLeavesTheRecordWithTheTwentyFirst(t *testing.T) {
+func TestRecord_DropsTheFirstEntryWithTheTwentyFirst(t *testing.T) {
 	s, c := clocked(t, options(t))
 	insert(t, s, entry("a", 0), entry("b", 0))
 	for n := 1; n <= job.MaxAttempts+3; n++ {

@@ -23,7 +23,7 @@ func answerOf(m *replyCache, at time.Duration, token string, weight int) (asked 
 	return asked
 }
 
-func TestTokensAreForgottenAfterTheirTimeAndWhenTheyAreTooMany(t *testing.T) {
+func TestReplyCache_ForgetsOldTokensAndTheOldestOfTooMany(t *testing.T) {
 	m := newReplyCache()
 	require.True(t, answerOf(m, 0, "a", 0))
 	require.False(t, answerOf(m, store.TokenTTL, "a", 0))
@@ -40,7 +40,7 @@ func TestTokensAreForgottenAfterTheirTimeAndWhenTheyAreTooMany(t *testing.T) {
 	require.Len(t, m.answers, 1, "weight counts too")
 }
 
-func TestWhatATransactionTookBackIsNotRemembered(t *testing.T) {
+func TestReplyCache_ForgetsTheRepliesOfAFailedTransaction(t *testing.T) {
 	m := newReplyCache()
 	tx := memoTx(m, 0)
 	_, _ = once(tx, call{"test", "a"}, light[int], func() (int, error) { return 1, nil })
@@ -49,7 +49,7 @@ func TestWhatATransactionTookBackIsNotRemembered(t *testing.T) {
 	require.True(t, answerOf(m, 0, "a", 0))
 }
 
-func TestWhatWasForgottenBeforeItWasTakenBackCountsOnce(t *testing.T) {
+func TestReplyCache_CountsAReplyOnceThatIsForgottenAndUndone(t *testing.T) {
 	m := newReplyCache()
 	require.True(t, answerOf(m, 0, "kept", 100))
 	tx := memoTx(m, store.TokenTTL+1)

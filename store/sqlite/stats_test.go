@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestATopicWithManyIdleLanesIsCountedExactlyAndInBounds(t *testing.T) {
+func TestTopicStats_CountsATopicWithManyIdleLanesExactly(t *testing.T) {
 	c := &twoClocks{}
 	c.ms.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())
 	s, err := open(t.Context(), options(t), c.read)
@@ -70,7 +70,7 @@ func TestATopicWithManyIdleLanesIsCountedExactlyAndInBounds(t *testing.T) {
 	require.Equal(t, []store.LaneStats{{Lane: "b", Scheduled: 1}}, lanes)
 }
 
-func TestALongListOfOneMomentComesWholeAndInOrder(t *testing.T) {
+func TestList_PagesJobsOfOneMillisecondInOrder(t *testing.T) {
 	s, c := clocked(t, options(t))
 	insert(t, s, numbered("a", 7, time.Hour)...)
 	insert(t, s, numbered("b", 5, 2*time.Hour)...)

@@ -69,7 +69,7 @@ func laneStats(t *testing.T, s *Store) store.LaneStats {
 	return lanes[0]
 }
 
-func TestALaneRingsTheMomentItsHoldEndsAndCostsNothingBefore(t *testing.T) {
+func TestThrottle_NotifiesWhenACooldownEndsAndCostsNothingBefore(t *testing.T) {
 	s, c := clocked(t, options(t))
 	insert(t, s, numbered("job", 3, 0)...)
 	h := claimUp(t, s, 1)[0]
@@ -89,7 +89,7 @@ func TestALaneRingsTheMomentItsHoldEndsAndCostsNothingBefore(t *testing.T) {
 	require.Len(t, claimUp(t, s, 10), 4)
 }
 
-func TestAHoldThatEndedWaitsForItsRingWhateverHappensMeanwhile(t *testing.T) {
+func TestThrottle_NotifiesOnceForAnEndedCooldown(t *testing.T) {
 	s, c := clocked(t, options(t))
 	insert(t, s, numbered("job", 3, 0)...)
 	jobs := claimUp(t, s, 2)
@@ -100,7 +100,7 @@ func TestAHoldThatEndedWaitsForItsRingWhateverHappensMeanwhile(t *testing.T) {
 	require.True(t, rings(t, s))
 }
 
-func TestHoldsAreNotShortenedAndBreakersWaitForOneProbe(t *testing.T) {
+func TestThrottle_ShortensNoCooldownAndAllowsOneProbe(t *testing.T) {
 	s, c := clocked(t, options(t))
 	insert(t, s, numbered("job", 4, 0)...)
 	jobs := claimUp(t, s, 2)
@@ -125,7 +125,7 @@ func TestHoldsAreNotShortenedAndBreakersWaitForOneProbe(t *testing.T) {
 	require.False(t, laneStats(t, s).BreakerOpen)
 }
 
-func TestAnOpenBreakerIsForgottenAnHourAfterItsHoldUnlessItsProbeIsOut(t *testing.T) {
+func TestThrottle_ForgetsAnOpenBreakerUnlessItsProbeIsRunning(t *testing.T) {
 	s, c := clocked(t, options(t))
 	insert(t, s, numbered("job", 5, 0)...)
 	trip := func() {
@@ -147,7 +147,7 @@ func TestAnOpenBreakerIsForgottenAnHourAfterItsHoldUnlessItsProbeIsOut(t *testin
 	require.Len(t, claimUp(t, s, 3), 2, "and it stays forgotten now that jobs are out")
 }
 
-func TestWhatKeepsALaneBackOutlivesTheProcess(t *testing.T) {
+func TestThrottle_SurvivesTheProcess(t *testing.T) {
 	o := options(t)
 	s, c := clocked(t, o)
 	insert(t, s, numbered("job", 4, 0)...)
@@ -191,7 +191,7 @@ func TestWhatKeepsALaneBackOutlivesTheProcess(t *testing.T) {
 	inWriter(t, third, func() { require.Empty(t, third.mem.queues, "all is forgotten") })
 }
 
-func TestAFailedCommitTakesAGateBack(t *testing.T) {
+func TestThrottle_IsUndoneWithAFailedCommit(t *testing.T) {
 	s, c := clocked(t, options(t))
 	paced(t, s, policy.Rate{Starts: 2, Per: time.Second})
 	insert(t, s, numbered("job", 6, 0)...)
@@ -221,7 +221,7 @@ func TestAFailedCommitTakesAGateBack(t *testing.T) {
 	verify(t, s)
 }
 
-func TestASettlementThatLostItsLeaseSaysNothingOfItsLane(t *testing.T) {
+func TestSettle_ChangesNoLaneAfterItsLeaseHasExpired(t *testing.T) {
 	s, _ := clocked(t, options(t))
 	insert(t, s, numbered("job", 2, 0)...)
 	h := claimUp(t, s, 1)[0]
@@ -233,7 +233,7 @@ func TestASettlementThatLostItsLeaseSaysNothingOfItsLane(t *testing.T) {
 	require.Len(t, claimUp(t, s, 2), 1)
 }
 
-func TestBirthsOfAnEndThatACancelMarkTookAreDropped(t *testing.T) {
+func TestSettle_DropsTheOutboxOfACancelledJob(t *testing.T) {
 	s, _ := clocked(t, options(t))
 	insert(t, s, numbered("job", 3, 0)...)
 	for i, verdict := range []policy.Verdict{{Kind: policy.Dead, Reason: policy.ReasonGaveUp}, againAtOnce, deliveredOne} {
@@ -249,7 +249,7 @@ func TestBirthsOfAnEndThatACancelMarkTookAreDropped(t *testing.T) {
 	require.Equal(t, "born-0002", carried.Outbox[0].ID)
 }
 
-func TestAStateThatCannotBeReadKeepsNobodyFromOpening(t *testing.T) {
+func TestOpen_DropsUnreadableThrottles(t *testing.T) {
 	o := options(t)
 	s, _ := clocked(t, o)
 	insert(t, s, numbered("job", 2, 0)...)

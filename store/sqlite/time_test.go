@@ -29,7 +29,7 @@ func (c *twoClocks) pass(d time.Duration) {
 // jump moves the wall clock alone, as a person or a time server does.
 func (c *twoClocks) jump(d time.Duration) { c.ms.Add(d.Milliseconds()) }
 
-func TestAJumpOfTheWallClockEndsNoLeaseEarlyAndKeepsNoneLate(t *testing.T) {
+func TestLeases_ExpireOnTimeWhenTheWallClockJumps(t *testing.T) {
 	for name, jump := range map[string]time.Duration{"ahead": 24 * time.Hour, "back": -24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			c := &twoClocks{}
@@ -56,7 +56,7 @@ func TestAJumpOfTheWallClockEndsNoLeaseEarlyAndKeepsNoneLate(t *testing.T) {
 	}
 }
 
-func TestAWallClockThatWasSetBackKeepsNoLeaseFromItsEnd(t *testing.T) {
+func TestLeases_ExpireWhenTheWallClockWasSetBack(t *testing.T) {
 	s, c := clocked(t, options(t))
 	insert(t, s, entry("a", 0))
 	require.Len(t, claimUp(t, s, 1), 1)
@@ -73,7 +73,7 @@ func TestAWallClockThatWasSetBackKeepsNoLeaseFromItsEnd(t *testing.T) {
 	require.Equal(t, 1, lapsed())
 }
 
-func TestAQueueThatHasRungRingsAgainWhateverTheWallClockDoes(t *testing.T) {
+func TestWakeups_AreRepeatedWhenTheWallClockJumps(t *testing.T) {
 	c := &twoClocks{}
 	c.ms.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())
 	s, err := open(t.Context(), options(t), c.read)
@@ -92,7 +92,7 @@ func TestAQueueThatHasRungRingsAgainWhateverTheWallClockDoes(t *testing.T) {
 	require.Len(t, rung.Queues, 1)
 }
 
-func TestTheStoreLivesInFakeTime(t *testing.T) {
+func TestStore_RunsInFakeTime(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		s, err := Open(t.Context(), Options{Path: filepath.Join(folder, "jobs.db"), Defaults: Defaults(policy.Builtin())})
@@ -136,7 +136,7 @@ func TestTheStoreLivesInFakeTime(t *testing.T) {
 	})
 }
 
-func TestAnIdleStoreDoesNothing(t *testing.T) {
+func TestStore_DoesNothingWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := Open(t.Context(), options(t))
 		require.NoError(t, err)
@@ -151,7 +151,7 @@ func TestAnIdleStoreDoesNothing(t *testing.T) {
 	})
 }
 
-func TestAReadThatGetsNoConnectionEndsByItself(t *testing.T) {
+func TestRead_EndsWhenNoConnectionIsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := Open(t.Context(), options(t))
 		require.NoError(t, err)

@@ -56,7 +56,7 @@ func busy(random *rand.Rand, rate policy.Rate, slack time.Duration, steps int) (
 	return all, largest
 }
 
-func TestNoWindowHoldsMoreStartsThanTheRateAllows(t *testing.T) {
+func TestWindow_HasNoMoreStartsThanTheRateAllows(t *testing.T) {
 	for _, rate := range []policy.Rate{
 		{Starts: 1, Per: 100 * time.Millisecond},
 		{Starts: 5, Per: 90 * time.Second},
@@ -76,7 +76,7 @@ func TestNoWindowHoldsMoreStartsThanTheRateAllows(t *testing.T) {
 	}
 }
 
-func TestARateIsReached(t *testing.T) {
+func TestWindow_ReachesItsRate(t *testing.T) {
 	now := instant{ms: 1_000_000}
 	for _, rate := range []policy.Rate{{Starts: 10, Per: time.Second}, {Starts: 1000, Per: time.Second}} {
 		var w window
@@ -95,7 +95,7 @@ func TestARateIsReached(t *testing.T) {
 	}
 }
 
-func TestASmallRateCountsEveryStartByItselfAndNoLongerThanItMust(t *testing.T) {
+func TestWindow_CountsStartsOfASmallRateOneByOne(t *testing.T) {
 	rate := policy.Rate{Starts: 3, Per: 1500*time.Microsecond + 100*time.Millisecond}
 	now := instant{ms: 5000, mono: 1_300_000, sub: 700_000}
 	var w window
@@ -111,7 +111,7 @@ func TestASmallRateCountsEveryStartByItselfAndNoLongerThanItMust(t *testing.T) {
 	require.EqualValues(t, beforeAll, w.free(rate, later(103)))
 }
 
-func TestALoweredRateIsFreeWhenEnoughHaveLeft(t *testing.T) {
+func TestWindow_IsFreeAfterALoweredRateWhenEnoughStartsHaveLeft(t *testing.T) {
 	now := instant{ms: 1000}
 	at := func(ms int64) instant { return instant{ms: 1000 + ms, mono: ms * 1e6} }
 	rate := policy.Rate{Starts: 10, Per: time.Second}
@@ -128,7 +128,7 @@ func TestALoweredRateIsFreeWhenEnoughHaveLeft(t *testing.T) {
 	require.EqualValues(t, 3, window(nil).room(lower, now))
 }
 
-func TestWhatIsGivenBackCountsNoMore(t *testing.T) {
+func TestWindow_DoesNotCountReturnedStarts(t *testing.T) {
 	rate := policy.Rate{Starts: 10, Per: time.Second}
 	at := func(ms int64) instant { return instant{ms: 1000 + ms, mono: ms * 1e6} }
 	var w window

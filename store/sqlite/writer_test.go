@@ -15,7 +15,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestALockOfSomebodyElseFailsAGroupAtOnce(t *testing.T) {
+func TestWriter_FailsAGroupAtOnceWhenTheFileIsLocked(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	insert(t, s, entry("first", time.Hour))
@@ -43,7 +43,7 @@ func TestALockOfSomebodyElseFailsAGroupAtOnce(t *testing.T) {
 	require.NoError(t, other.close())
 }
 
-func TestCallsThatAreTriedAloneStopAtAFaultOfAll(t *testing.T) {
+func TestWriter_StopsTryingCallsAloneAtAFaultThatMeetsAll(t *testing.T) {
 	o := options(t)
 	s := opened(t, o)
 	insert(t, s, entry("first", time.Hour))
@@ -82,7 +82,7 @@ func TestCallsThatAreTriedAloneStopAtAFaultOfAll(t *testing.T) {
 	require.NoError(t, other.close())
 }
 
-func TestCallsThatAreTriedAloneAreAnsweredOneByOneUntilTheStoreCloses(t *testing.T) {
+func TestWriter_AnswersCallsTriedAloneOneByOneUntilTheStoreCloses(t *testing.T) {
 	s := opened(t, options(t))
 	insert(t, s, entry("first", time.Hour))
 	blocked, gate := make(chan struct{}), make(chan struct{})
@@ -123,7 +123,7 @@ func TestCallsThatAreTriedAloneAreAnsweredOneByOneUntilTheStoreCloses(t *testing
 	require.NoError(t, <-closed)
 }
 
-func TestAClaimWhoseCallerIsGoneHoldsNothing(t *testing.T) {
+func TestClaim_TakesNothingForACallerThatHasLeft(t *testing.T) {
 	s := opened(t, options(t))
 	insert(t, s, entry("a", 0), entry("b", 0))
 	h := claimUp(t, s, 1)[0]
@@ -153,7 +153,7 @@ func TestAClaimWhoseCallerIsGoneHoldsNothing(t *testing.T) {
 	require.Len(t, claimUp(t, s, 1), 1)
 }
 
-func TestTheErrorOfAnEndedContextIsTheContexts(t *testing.T) {
+func TestEnded_ReturnsTheContextsCause(t *testing.T) {
 	s := opened(t, options(t))
 	why := errors.New("the caller had enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -169,7 +169,7 @@ func TestTheErrorOfAnEndedContextIsTheContexts(t *testing.T) {
 	require.EqualError(t, err, "count jobs: context canceled")
 }
 
-func TestACallerThatLeavesSharesNothingWithTheWriter(t *testing.T) {
+func TestWriter_SharesNothingWithACallerThatHasLeft(t *testing.T) {
 	s := opened(t, options(t))
 	insert(t, s, entry("a", time.Hour))
 	calls := map[string]func(context.Context) error{
