@@ -8,6 +8,7 @@ import (
 	"net/url"
 
 	"github.com/ringback/ringback/notify"
+	"github.com/ringback/ringback/notify/conn"
 	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/seal"
 )
@@ -75,7 +76,7 @@ func (p ProxyURL) parse() (*url.URL, error) {
 	if p == "" || p == ProxyNone {
 		return nil, nil //nolint:nilnil // no URL is set
 	}
-	u, err := notify.ParseProxy(string(p))
+	u, err := conn.ParseProxy(string(p))
 	if err != nil {
 		return nil, fmt.Errorf("must be a URL such as http://proxy.internal:3128, or none: %w", err)
 	}
@@ -124,7 +125,7 @@ func (a *App) sender(addresses *guard.Guard, maxIdle int) (*notify.Sender, error
 		return nil, fmt.Errorf("proxy: %w", err)
 	}
 	if a.options.CAFile != "" {
-		if o.Roots, err = notify.RootsWith(a.options.CAFile); err != nil {
+		if o.Roots, err = conn.RootsWith(a.options.CAFile); err != nil {
 			return nil, fmt.Errorf("ca-file: %w", err)
 		}
 	}

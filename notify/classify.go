@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/ringback/ringback/notify/conn"
 	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/notify/h1"
 	"github.com/ringback/ringback/policy"
@@ -30,7 +31,7 @@ func (a *attempt) classify(err error) (policy.ErrorClass, string) {
 }
 
 func (a *attempt) judge(err error) (policy.ErrorClass, string) {
-	if a.replayed {
+	if a.Replayed() {
 		return policy.ClassReset, givenBackText
 	}
 	if text, ok := asShortage(err); ok {
@@ -45,13 +46,13 @@ func (a *attempt) judge(err error) (policy.ErrorClass, string) {
 	if errors.Is(err, h1.ErrSpokeFirst) {
 		return policy.ClassReset, err.Error()
 	}
-	at, after := a.ended(), time.Since(a.start)
+	at, after := a.Phase(), time.Since(a.Start)
 	timeout, ok := errors.AsType[net.Error](err)
 	ranOut := ok && timeout.Timeout()
 	cause := context.Cause(a.Context)
 	switch {
-	case errors.Is(cause, errLimit), cause == nil && ranOut && after >= a.limit: // dials and wires have the limit of their own accord
-		return at.timeout(), fmt.Sprintf("the limit of %s for the whole attempt ran out while %s", a.limit, at)
+	case errors.Is(cause, conn.ErrLimit), cause == nil && ranOut && after >= a.Limit: // dials and package h1 have deadlines
+		return timeoutClass(at), fmt.Sprintf("the limit of %s for the whole attempt ran out while %s", a.Limit, at)
 	case cause != nil:
 		return policy.ClassShutdown, "the attempt was given up: this process stops"
 	}
@@ -59,16 +60,16 @@ func (a *attempt) judge(err error) (policy.ErrorClass, string) {
 		return policy.ClassDNS, dnsText(e)
 	}
 	if ranOut {
-		return at.timeout(), fmt.Sprintf("timed out after %s while %s", after.Round(time.Millisecond), at)
+		return timeoutClass(at), fmt.Sprintf("timed out after %s while %s", after.Round(time.Millisecond), at)
 	}
-	if e, ok := errors.AsType[*handshakeError](err); ok {
+	if e, ok := errors.AsType[*conn.HandshakeError](err); ok {
 		return handshakeFailure(e)
 	}
 	if _, ok := errors.AsType[*net.AddrError](err); ok {
 		return policy.ClassInvalid, "no request can be made: " + err.Error()
 	}
 	// Not invalid, which is final: what makes a request impossible was found when it was built.
-	if at <= phaseDial {
+	if at <= conn.PhaseDial {
 		return policy.ClassOther, err.Error()
 	}
 	return byText(err)
@@ -79,35 +80,81 @@ func byPeer(err error) (policy.ErrorClass, string) {
 	if e, ok := errors.AsType[*guard.BlockedError](err); ok {
 		return policy.ClassBlocked, e.Error()
 	}
-	if e, ok := errors.AsType[*partlyBlockedError](err); ok {
+	if e, ok := errors.AsType[*conn.PartlyBlockedError](err); ok {
 		return policy.ClassUnreachable, e.Error()
 	}
-	if e, ok := errors.AsType[*proxyError](err); ok {
-		if e.err != nil {
-			return policy.ClassNone, "" // it is a matter of time
+	if e, ok := errors.AsType[*conn.ProxyError](err); ok {
+		if e.TimedOut() {
+			return policy.ClassNone, "" // which limit it was is found later
 		}
-		return policy.ClassProxy, e.Error()
+		return policy.ClassProxy, proxyText(e)
 	}
-	if _, ok := errors.AsType[*handshakeError](err); ok {
+	if _, ok := errors.AsType[*conn.HandshakeError](err); ok {
 		return policy.ClassNone, "" // its causes are not those of a connection in use
 	}
 	if code, ok := remoteAlert(err); ok {
 		return alertFailure(code, err)
 	}
-	for _, known := range errnos {
-		if errors.Is(err, known.err) {
-			return known.class, known.text
-		}
+	if known := byErrno(err); known != nil {
+		return known.class, known.text
 	}
 	return policy.ClassNone, ""
 }
 
-// errnos are errors of the system that cannot be of our own making.
-var errnos = []struct {
+// timeoutClass is the class of an attempt whose time ran out in a phase.
+func timeoutClass(phase conn.Phase) policy.ErrorClass {
+	switch phase {
+	case conn.PhaseTLS:
+		return policy.ClassTimeoutTLS
+	case conn.PhaseSend:
+		return policy.ClassTimeoutSend
+	case conn.PhaseHeaders:
+		return policy.ClassTimeoutHeaders
+	case conn.PhaseBody:
+		return policy.ClassTimeoutBody
+	default:
+		return policy.ClassTimeoutDial
+	}
+}
+
+// proxyText says what went wrong between us and the proxy, and repeats nothing of what the proxy wrote, which may be what it
+// was sent.
+func proxyText(e *conn.ProxyError) string {
+	if e.Err == nil {
+		return e.Error()
+	}
+	cause := "what it sent is no HTTP"
+	if _, ok := errors.AsType[*net.DNSError](e.Err); ok {
+		cause = "its name does not resolve"
+	} else if known := byErrno(e.Err); known != nil {
+		cause = known.text
+	} else if op, ok := errors.AsType[*net.OpError](e.Err); ok {
+		cause = op.Err.Error()
+	} else if _, text := tlsFailure(e.Err, false); text != "" {
+		cause = text
+	}
+	return e.Error() + ": " + cause
+}
+
+// An errno is an error of a connection, and how it is shown.
+type errno struct {
 	err   error
 	class policy.ErrorClass
 	text  string
-}{
+}
+
+// byErrno finds the errno that an error wraps, if any.
+func byErrno(err error) *errno {
+	for i := range errnos {
+		if errors.Is(err, errnos[i].err) {
+			return &errnos[i]
+		}
+	}
+	return nil
+}
+
+// errnos are errors of the system that cannot be of our own making.
+var errnos = []errno{
 	{syscall.ECONNREFUSED, policy.ClassRefused, "the connection was refused: nobody listens there"},
 	{syscall.EHOSTUNREACH, policy.ClassUnreachable, "there is no route to the host"},
 	{syscall.EHOSTDOWN, policy.ClassUnreachable, "the host is down"},

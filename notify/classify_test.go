@@ -23,6 +23,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/notify/conn"
 	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/policy"
 )
@@ -130,12 +131,12 @@ func TestFailuresOfTheDialAreClassified(t *testing.T) {
 		"bad name server":   {opError(&net.DNSError{Name: "x.invalid", Err: "server misbehaving", IsTemporary: true}), policy.ClassDNS},
 		"no more sockets":   {opError(syscall.EMFILE), policy.ClassLocalResources},
 		"strange address":   {opError(syscall.EINVAL), policy.ClassOther},
-		"partly refused":    {&partlyBlockedError{&guard.BlockedError{Target: "10.0.0.1", Rule: "private"}}, policy.ClassUnreachable},
+		"partly refused":    {&conn.PartlyBlockedError{Blocked: &guard.BlockedError{Target: "10.0.0.1", Rule: "private"}}, policy.ClassUnreachable},
 		"refused by us":     {opError(&guard.BlockedError{Target: "10.0.0.1", Rule: "private"}), policy.ClassBlocked},
 		"something unknown": {errors.New("what\nis this"), policy.ClassOther},
 	}
 	for name, test := range tests {
-		s := newSender(t, Options{dialContext: func(context.Context, string, string) (net.Conn, error) { return nil, test.err }})
+		s := newSender(t, Options{dial: func(context.Context, string, string) (net.Conn, error) { return nil, test.err }})
 		result := s.Deliver(t.Context(), ask("http://x.invalid/"))
 		require.Equal(t, test.class, result.Class, "%s: %s", name, result.Error)
 		require.NotContains(t, result.Error, "\n")

@@ -8,12 +8,13 @@ import (
 	"net"
 	"strings"
 
+	"github.com/ringback/ringback/notify/conn"
 	"github.com/ringback/ringback/policy"
 )
 
 // handshakeFailure classifies what ended a TLS handshake.
-func handshakeFailure(e *handshakeError) (policy.ErrorClass, string) {
-	if class, text := tlsFailure(e.err, e.asked); class != policy.ClassNone {
+func handshakeFailure(e *conn.HandshakeError) (policy.ErrorClass, string) {
+	if class, text := tlsFailure(e.Err, e.Asked); class != policy.ClassNone {
 		return class, "TLS: " + text
 	}
 	return policy.ClassTLS, "TLS: " + strings.TrimPrefix(e.Error(), "tls: ")

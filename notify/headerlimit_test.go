@@ -1,14 +1,11 @@
 package notify
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,44 +74,5 @@ func TestHeaderLimit_EndsAnAnswerThatHasNoEnd(t *testing.T) {
 		result := deliver(t, newSender(t, Options{}), "http://"+addr, 10*time.Second)
 		require.Equal(t, policy.ClassTooLarge, result.Class, "%s: %s", name, result.Error)
 		require.Less(t, result.Duration, 10*time.Second, name)
-	}
-}
-
-func TestTLS_ChainsAreBounded(t *testing.T) {
-	for _, c := range []struct {
-		certificates, size int
-		want               error
-	}{
-		{2, maxChain / 2, nil},
-		{2, maxChain/2 + 1, errChainTooLarge},
-		{maxCertificates, 1, nil},
-		{maxCertificates + 1, 1, errChainTooLarge},
-	} {
-		cert := &x509.Certificate{Raw: make([]byte, c.size)}
-		err := checkChain(tls.ConnectionState{PeerCertificates: slices.Repeat([]*x509.Certificate{cert}, c.certificates)})
-		require.ErrorIs(t, err, c.want)
-	}
-}
-
-func TestTLS_LongTicketsAreNotKept(t *testing.T) {
-	var size int
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	server.Config.ErrorLog = quiet
-	server.TLS = &tls.Config{MinVersion: tls.VersionTLS13, WrapSession: func(tls.ConnectionState, *tls.SessionState) ([]byte, error) {
-		return make([]byte, size), nil
-	}}
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	for size = range map[int]bool{100: true, maxTicket: true, maxTicket + 1: false} {
-		config := newTLS(roots(server.Certificate()))
-		conn, err := tls.Dial("tcp", server.Listener.Addr().String(), config)
-		require.NoError(t, err)
-		_, err = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-		require.NoError(t, err)
-		_, err = io.Copy(io.Discard, conn)
-		require.NoError(t, err)
-		require.NoError(t, conn.Close())
-		_, kept := config.ClientSessionCache.Get("127.0.0.1")
-		require.Equal(t, size <= maxTicket, kept, size)
 	}
 }

@@ -52,12 +52,18 @@ func (p *payload) feed(r *http.Request) {
 	}
 }
 
+// written lets the body go: at once, or over HTTP/2 when the receiver has not refused the request for a while.
+func (p *payload) written(http2 bool) {
+	if http2 {
+		p.releaseLater()
+		return
+	}
+	p.release()
+}
+
 // release lets the body go: it was written, and nobody reads it any more. The end of the attempt waits for the caller to take
 // note of it.
 func (p *payload) release() {
-	if p == nil {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.sent == nil {
@@ -69,11 +75,8 @@ func (p *payload) release() {
 	p.sent = nil
 }
 
-// releaseLater lets the body go when the receiver has not given the request back for a while.
+// releaseLater releases the body after refusalPatience.
 func (p *payload) releaseLater() {
-	if p == nil {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.sent != nil && p.timer == nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/notify/conn"
 	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/policy"
 )
@@ -92,7 +93,7 @@ func (p *forwardProxy) targets() []string {
 // always is a ProxyFor that names one proxy.
 func always(t *testing.T, proxy string) func(*url.URL) (*url.URL, error) {
 	t.Helper()
-	u, err := ParseProxy(proxy)
+	u, err := conn.ParseProxy(proxy)
 	require.NoError(t, err)
 	return func(*url.URL) (*url.URL, error) { return u, nil }
 }
@@ -254,7 +255,7 @@ func TestAnotherAddressIsTriedWhenTheProxyDoesNotReachTheFirst(t *testing.T) {
 	result = newSender(t, o).Deliver(t.Context(), ask("http://shop.example/"))
 	require.Equal(t, policy.ClassProxy, result.Class, result.Error)
 	require.Contains(t, result.Error, "502")
-	require.Len(t, proxy.targets(), before+maxTunnels, "no more than a few are tried")
+	require.Len(t, proxy.targets(), before+conn.MaxTunnels, "no more than a few are tried")
 }
 
 func TestFailuresOfAProxyAreClassified(t *testing.T) {
@@ -365,37 +366,4 @@ func TestAnAnswerThatComesWithTheTunnelIsNotLost(t *testing.T) {
 	s := newSender(t, Options{Guard: guard.New(guard.Options{}), ProxyFor: always(t, "http://"+proxy)})
 	result := s.Deliver(t.Context(), ask("https://8.8.8.8/"))
 	require.Equal(t, policy.ClassTLSVersion, result.Class, "the receiver's alert: %s", result.Error)
-}
-
-func TestParseProxy(t *testing.T) {
-	for _, text := range []string{"http://proxy:3128", "https://a:b@proxy.example", "http://[::1]:80/", "http://10.0.0.1"} {
-		u, err := ParseProxy(text)
-		require.NoError(t, err, text)
-		require.Equal(t, text, u.String())
-	}
-	for _, text := range []string{
-		"", "proxy:3128", "socks5://proxy", "http://", "http://:80", "http://proxy:99999", "http://proxy/path", "http://proxy?x", "http://proxy#x",
-		"http://someone:topsecret@pro xy", "http://someone:topsecret@[::1", "ftp://someone:topsecret@proxy",
-	} {
-		_, err := ParseProxy(text)
-		require.Error(t, err, text)
-		require.NotContains(t, err.Error(), "topsecret")
-	}
-}
-
-// A proxy's answer is read within bounds, whatever it is.
-func FuzzConnectAnswer(f *testing.F) {
-	for _, text := range []string{
-		"HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 407 No\r\nX: y\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200\r\n\r\nrest", "\x00", "HTTP/1.1 2",
-	} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		status, err := readConnectAnswer(bufio.NewReader(io.LimitReader(strings.NewReader(text), maxConnectAnswer)))
-		if err != nil {
-			require.Zero(t, status)
-			return
-		}
-		require.True(t, status < 100 || status == 101 || status > 199)
-	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/notify/conn"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -80,6 +81,6 @@ func TestAReceiverThatAdmitsNoRequestIsNotCalledInALoop(t *testing.T) {
 		req.Timeout = time.Second
 		result := s.Deliver(t.Context(), req)
 		require.NotEqual(t, policy.ClassNone, result.Class)
-		require.LessOrEqual(t, conns.Swap(0), int32(maxDials), result.Error)
+		require.LessOrEqual(t, conns.Swap(0), int32(conn.MaxDials), result.Error)
 	}
 }

@@ -181,7 +181,7 @@ func TestARequestOfWhichNothingWasWrittenIsSentAgainAtOnce(t *testing.T) {
 		for name, change := range everyKind {
 			t.Run(scheme+" "+name, func(t *testing.T) {
 				b := newBreaker(0)
-				o := Options{dialContext: b.dial}
+				o := Options{dial: b.dial}
 				if scheme == "https" {
 					o.Roots = roots(server.Certificate())
 				}
@@ -208,7 +208,7 @@ func TestARequestOfWhichAByteWasWrittenIsNotSentAgain(t *testing.T) {
 	server, got := recorder(t, (*httptest.Server).Start)
 	for name, change := range everyKind {
 		b := newBreaker(1)
-		s := newSender(t, Options{dialContext: b.dial})
+		s := newSender(t, Options{dial: b.dial})
 		req := ask(server.URL)
 		change(&req)
 		require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
@@ -244,7 +244,7 @@ func TestDeadConnectionsCostNoAttempt(t *testing.T) {
 		s.Start()
 	})
 	b := newBreaker(0)
-	s := newSender(t, Options{dialContext: b.dial})
+	s := newSender(t, Options{dial: b.dial})
 	for _, result := range crowd(t, s, server.URL, open) {
 		require.Equal(t, 200, result.Status, result.Error)
 	}
@@ -266,7 +266,7 @@ func TestAReceiverThatIsGoneIsNoInvalidRequest(t *testing.T) {
 	for _, through := range []int{0, 1} {
 		server, _ := recorder(t, (*httptest.Server).Start)
 		b := newBreaker(through)
-		s := newSender(t, Options{dialContext: b.dial})
+		s := newSender(t, Options{dial: b.dial})
 		require.Equal(t, 200, s.Deliver(t.Context(), ask(server.URL)).Status)
 		b.breakAll()
 		b.stillborn.Store(true)
@@ -285,7 +285,7 @@ func TestARedirectAfterSendingAgainIsStillAnAnswer(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	b := newBreaker(0)
-	s := newSender(t, Options{dialContext: b.dial})
+	s := newSender(t, Options{dial: b.dial})
 	require.Equal(t, 302, s.Deliver(t.Context(), ask(server.URL)).Status)
 	b.breakAll()
 	require.Equal(t, 302, s.Deliver(t.Context(), ask(server.URL)).Status)
@@ -295,7 +295,7 @@ func TestARedirectAfterSendingAgainIsStillAnAnswer(t *testing.T) {
 func TestSendingAgainFailsInItsOwnRight(t *testing.T) {
 	server, _ := recorder(t, (*httptest.Server).Start)
 	b := newBreaker(0)
-	s := newSender(t, Options{dialContext: b.dial})
+	s := newSender(t, Options{dial: b.dial})
 	req := ask(server.URL + "/?topsecret")
 	require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
 	b.breakAll()

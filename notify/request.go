@@ -46,7 +46,7 @@ func (s *Sender) request(ctx context.Context, now time.Time, req job.Request) (*
 // setBody gives a request its body in a form that net/http cannot replay.
 //
 // net/http sends a request again by itself, though it was written, when it has no body or can rewind it (GetBody) and
-// either its method is GET or it carries an idempotency key. So GetBody stays nil; the key is hidden by header; and a
+// either its method is GET or it carries an idempotency key. So GetBody stays nil; the key is redacted by header; and a
 // GET without a body gets an empty one, whose unknown length must then not make it chunked. The types are those that
 // net/http knows to be in memory: it sends them in one write with the header.
 func setBody(r *http.Request, body []byte) {

@@ -12,95 +12,38 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/notify/conn"
 )
 
-// resends is how often the resender tries again after its own first request, which goes to a connection from the pool as
-// the attempt's first one did. The last goes to a connection of its own: a receiver that closes connections soon must not
-// cost its jobs an attempt, however many closed ones lie in the pool.
-const resends = 1
-
-// maxRefusals is how often a request is sent anew that the receiver gave back unread over HTTP/2, and refusalWait what is
-// waited before the second time, twice as long each time after. The first time needs no wait: by then it is known how many
-// requests the receiver admits.
+// maxRefusals is how often a request is sent again that the receiver refused unread over HTTP/2. The first time needs no
+// wait: by then it is known how many requests the receiver admits. Before the second time is a wait of refusalWait, which
+// doubles each time after.
 const (
 	maxRefusals = 5
 	refusalWait = 50 * time.Millisecond
 )
 
-// newResender makes the client for requests whose first connection was dead before a byte was written. It is kept off
-// the usual way, which needs none of its wrapping.
-func newResender(pooled, alone http.RoundTripper) *retryablehttp.Client {
-	return &retryablehttp.Client{
-		HTTPClient: &http.Client{
-			Transport:     retryTransport{pooled: pooled, alone: alone},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-		RetryMax:     resends,
-		CheckRetry:   checkRetry,
-		PrepareRetry: prepareRetry,
-		Backoff:      func(time.Duration, time.Duration, int, *http.Response) time.Duration { return 0 },
-		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+// retryTransport sends the tries of a request that is sent again: the first one over a connection from the pool, the last one
+// over a new connection. So a receiver that closes connections soon costs no attempt, however many closed ones are in the
+// pool. It has no CloseIdleConnections: a retryablehttp.Client calls that after every failure, and would close the
+// connections to all other receivers.
+type retryTransport struct {
+	transport *conn.Transport
+	last      bool
+}
+
+func (t *retryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.last {
+		return t.transport.RoundTripFresh(r)
 	}
+	return t.transport.RoundTrip(r)
 }
 
-// retryTransport sends the tries of the resender. It has no CloseIdleConnections: a retryablehttp.Client calls that after every
-// failure, and would close the connections to all other receivers.
-type retryTransport struct{ pooled, alone http.RoundTripper }
-
-func (t retryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if a := attemptOf(r.Context()); a != nil && a.alone {
-		return t.alone.RoundTrip(r)
-	}
-	return t.pooled.RoundTrip(r)
-}
-
-// checkRetry allows another try only where nothing of the last one was written. It is asked after the last try as well,
-// so it leaves the attempt as it is: that alone says how far it came.
-func checkRetry(ctx context.Context, _ *http.Response, err error) (bool, error) {
-	a := attemptOf(ctx)
-	return err != nil && a != nil && a.safeToResend(), nil
-}
-
-// prepareRetry readies the attempt for its last try, and gives the request the time at which it is sent, and a signature
-// of that time.
-func prepareRetry(r *http.Request) error {
-	if a := attemptOf(r.Context()); a != nil {
-		a.again()
-		a.alone = true
-		r.Header = r.Header.Clone() // the one before is net/http's
-		a.renew(r.Header)
-	}
-	return nil
-}
-
-// retryRefusedStream sends the attempt's request anew for as long as the receiver gives it back unread.
-func (s *Sender) retryRefusedStream(a *attempt, by *route, req job.Request, err error) (resp *http.Response, _ error) {
-	for n := 0; n < maxRefusals && a.refused(err); n++ {
-		if n > 0 && !a.rest(refusalWait<<(n-1)) {
-			break
-		}
-		resp, err = s.resend(a, by, req)
-	}
-	return resp, err
-}
-
-// rest waits, and reports whether the attempt has time left.
-func (a *attempt) rest(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-a.Done():
-		return false
-	}
-}
-
-// resend sends the attempt's request anew.
-func (s *Sender) resend(a *attempt, by *route, req job.Request) (*http.Response, error) {
-	a.again()
+// resend sends the attempt's request again, twice at most, and the second time only if nothing of it was written the first
+// time. Each time it has the time at which it is sent, and a signature of that time.
+func (s *Sender) resend(a *attempt, transport *conn.Transport, req job.Request) (*http.Response, error) {
+	a.Reset()
 	req = a.payload.filled(req)
-	a.renew = func(h http.Header) { stamp(h, make([]string, 1), time.Now(), req) }
 	r, err := s.request(a, time.Now(), req)
 	if err != nil {
 		return nil, err
@@ -112,17 +55,58 @@ func (s *Sender) resend(a *attempt, by *route, req job.Request) (*http.Response,
 		return nil, err
 	}
 	if hasBody {
-		if err := again.SetBody(retryablehttp.ReaderFunc(func() (io.Reader, error) {
-			return bytes.NewReader(req.Body), nil
-		})); err != nil {
+		read := retryablehttp.ReaderFunc(func() (io.Reader, error) { return bytes.NewReader(req.Body), nil })
+		if err := again.SetBody(read); err != nil {
 			return nil, err
 		}
 	}
 	again.GetBody = nil // SetBody sets it, and net/http would replay: see setBody
-	resp, err := by.resender.Do(again)
-	// http.Client's error repeats the URL.
-	if e, ok := errors.AsType[*url.Error](err); ok {
+	try := &retryTransport{transport: transport}
+	client := &retryablehttp.Client{
+		HTTPClient: &http.Client{
+			Transport:     try,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		RetryMax: 1,
+		CheckRetry: func(_ context.Context, _ *http.Response, err error) (bool, error) {
+			return err != nil && a.SafeToResend(), nil
+		},
+		PrepareRetry: func(r *http.Request) error {
+			a.Reset()
+			try.last = true
+			r.Header = r.Header.Clone() // the one before is net/http's
+			stamp(r.Header, make([]string, 1), time.Now(), req)
+			return nil
+		},
+		Backoff:      func(time.Duration, time.Duration, int, *http.Response) time.Duration { return 0 },
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
+	resp, err := client.Do(again)
+	if e, ok := errors.AsType[*url.Error](err); ok { // it repeats the URL
 		err = e.Err
 	}
 	return resp, err
+}
+
+// retryRefusedStream sends the attempt's request again for as long as the receiver refuses it unread.
+func (s *Sender) retryRefusedStream(a *attempt, transport *conn.Transport, req job.Request, err error) (resp *http.Response, _ error) {
+	for n := 0; n < maxRefusals && a.Refused(err); n++ {
+		if n > 0 && !a.wait(refusalWait<<(n-1)) {
+			break
+		}
+		resp, err = s.resend(a, transport, req)
+	}
+	return resp, err
+}
+
+// wait reports whether the attempt still has time after d.
+func (a *attempt) wait(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-a.Done():
+		return false
+	}
 }

@@ -3,7 +3,6 @@ package notify
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"net"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/notify/conn"
 	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/policy"
 )
@@ -44,8 +44,8 @@ type Options struct {
 	// does. Nil: there are no proxies.
 	ProxyFor func(target *url.URL) (*url.URL, error)
 
-	// dialContext replaces the guarded dialer in tests.
-	dialContext func(ctx context.Context, network, addr string) (net.Conn, error)
+	// dial replaces the guarded dial in tests.
+	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // Validate names every option out of range.
@@ -63,10 +63,17 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
+// An attempt is the context of one request, and its body.
+type attempt struct {
+	conn.Progress
+
+	payload *payload // nil: the body stays with the request
+}
+
 // A Sender delivers jobs over HTTP/1.1 and HTTP/2, and keeps connections open between attempts.
 type Sender struct {
 	agent  []string // the User-Agent value, shared by all requests
-	routes *routes
+	pool   *conn.Pool
 	relief relief
 }
 
@@ -86,63 +93,57 @@ func New(o Options) (*Sender, error) {
 	agent := "Ringback/" + cmp.Or(o.Version, "dev")
 	return &Sender{
 		agent: []string{agent},
-		routes: newRoutes(func(certificate *tls.Certificate) *route {
-			return newRoute(o, &dialer{
-				guard:       o.Guard,
-				dial:        o.dialContext,
-				net:         net.Dialer{Resolver: o.Resolver, KeepAlive: 30 * time.Second},
-				tls:         newTLS(o.Roots),
-				certificate: certificate,
-				proxyFor:    o.ProxyFor,
-				agent:       agent,
-				http1:       newHostSet(maxKnownHosts),
-			})
+		pool: conn.NewPool(conn.Options{
+			Guard: o.Guard, Agent: agent, MaxIdle: o.MaxIdleConns, MaxIdlePerHost: o.MaxIdleConnsPerHost,
+			Resolver: o.Resolver, Roots: o.Roots, ProxyFor: o.ProxyFor, Dial: o.dial,
 		}),
 	}, nil
 }
 
 // Close closes idle connections and ends dials that no attempt waits for. Attempts under way go on.
-func (s *Sender) Close() { s.routes.close() }
+func (s *Sender) Close() { s.pool.Close() }
 
 // Deliver makes one attempt. It returns within req.Timeout, and soon after ctx is cancelled; the result is then of
 // class shutdown.
 func (s *Sender) Deliver(ctx context.Context, req job.Request) policy.Result {
-	a := &attempt{Context: ctx, start: time.Now(), limit: DefaultTimeout, queue: req.Queue}
+	a := &attempt{Progress: conn.Progress{Context: ctx, Start: time.Now(), Limit: DefaultTimeout, Queue: req.Queue}}
 	if req.Timeout > 0 {
-		a.limit = req.Timeout
+		a.Limit = req.Timeout
 	}
-	defer a.end()
-	a.payload = takePayload(&req)
-	defer a.payload.keep() // Sent is not called any more
-	taken := s.routes.take(req.Certificate)
-	defer s.routes.give(taken)
+	defer a.End()
+	if a.payload = takePayload(&req); a.payload != nil {
+		a.OnWritten = a.payload.written
+		defer a.payload.keep() // Sent is not called any more
+	}
+	transport := s.pool.Get(req.Certificate)
+	defer s.pool.Put(transport)
 
-	result := s.try(a, taken, req) //nolint:contextcheck // the attempt is the context
+	result := s.try(a, transport, req) //nolint:contextcheck // the attempt is the context
 	s.relief.after(&result, s.Close)
-	hide(&result, req.Header)
-	result.StartedAt = a.start
-	result.Duration = time.Since(a.start)
+	redact(&result, req.Header)
+	result.StartedAt = a.Start
+	result.Duration = time.Since(a.Start)
 	return result
 }
 
 // try sends the request, a second time if the connection was dead, and reads the answer.
-func (s *Sender) try(a *attempt, by *route, req job.Request) policy.Result {
-	r, err := s.request(a, a.start, a.payload.filled(req))
+func (s *Sender) try(a *attempt, transport *conn.Transport, req job.Request) policy.Result {
+	r, err := s.request(a, a.Start, a.payload.filled(req))
 	if err != nil {
 		return policy.Result{Class: policy.ClassInvalid, Error: err.Error()}
 	}
 	a.payload.feed(r)
-	resp, err := by.transport.RoundTrip(r)
-	if err != nil && a.safeToResend() && a.payload.keep() {
-		resp, err = s.resend(a, by, req)
+	resp, err := transport.RoundTrip(r)
+	if err != nil && a.SafeToResend() && a.payload.keep() {
+		resp, err = s.resend(a, transport, req)
 	}
-	if a.refused(err) && a.payload.keep() {
-		resp, err = s.retryRefusedStream(a, by, req, err)
+	if a.Refused(err) && a.payload.keep() {
+		resp, err = s.retryRefusedStream(a, transport, req, err)
 	}
 	if err != nil {
 		return a.failed(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	a.reach(phaseBody)
+	a.SetPhase(conn.PhaseBody)
 	return a.read(resp, req.KeepBody)
 }

@@ -28,16 +28,8 @@ var shortages = []struct {
 	{syscall.EAGAIN, "this machine has no room left in its tables for a connection"},
 }
 
-// A shortageError says that a connection could not be opened for want of resources of ours.
-type shortageError struct{ text string }
-
-func (e *shortageError) Error() string { return e.text }
-
 // asShortage reports whether an error was of our own making, and what was short.
 func asShortage(err error) (text string, ok bool) {
-	if e, ok := errors.AsType[*shortageError](err); ok {
-		return e.text, true
-	}
 	unresolved, dns := errors.AsType[*net.DNSError](err)
 	for _, known := range shortages {
 		switch {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/notify/conn"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -37,10 +38,10 @@ func TestShortage_IsNotTheReceivers(t *testing.T) {
 		"descriptors for name servers": &net.DNSError{
 			Err: "dial udp 192.0.2.53:53: socket: too many open files", Name: "a.example", IsTemporary: true,
 		},
-		"descriptors for a proxy": newProxyError(t.Context(), "cannot be reached", failedDial("socket", syscall.EMFILE, v4)),
+		"descriptors for a proxy": &conn.ProxyError{What: "cannot be reached", Err: failedDial("socket", syscall.EMFILE, v4)},
 	} {
 		for _, secure := range []string{"http", "https"} {
-			s := newSender(t, Options{dialContext: func(context.Context, string, string) (net.Conn, error) { return nil, err }})
+			s := newSender(t, Options{dial: func(context.Context, string, string) (net.Conn, error) { return nil, err }})
 			result := s.Deliver(t.Context(), ask(secure+"://a.example/"))
 			require.Equal(t, policy.ClassLocalResources, result.Class, "%s: %s", name, result.Error)
 			require.NotEmpty(t, result.Error)
@@ -75,7 +76,7 @@ func TestShortage_ClosesIdleConnections(t *testing.T) {
 	})
 	var short atomic.Bool
 	var dialled []net.Conn
-	s := newSender(t, Options{dialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+	s := newSender(t, Options{dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if short.Load() {
 			return nil, failedDial("socket", syscall.EMFILE, "192.0.2.1:80")
 		}

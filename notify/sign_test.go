@@ -90,7 +90,7 @@ func TestWhatIsSentAgainIsSignedAgain(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	b := newBreaker(0)
-	s := newSender(t, Options{dialContext: b.dial})
+	s := newSender(t, Options{dial: b.dial})
 	for _, result := range crowd(t, s, server.URL, dead) {
 		require.Equal(t, 200, result.Status, result.Error)
 		<-got

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/notify/conn"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -156,11 +157,11 @@ func TestAReceiverThatAsksForACertificate(t *testing.T) {
 
 // Some receivers answer a missing certificate with a failure of the handshake.
 func TestAHandshakeThatFailsAfterAskingForACertificate(t *testing.T) {
-	failed := &handshakeError{err: &net.OpError{Op: "remote error", Err: tls.AlertError(alertHandshakeFailure)}, asked: true}
+	failed := &conn.HandshakeError{Err: &net.OpError{Op: "remote error", Err: tls.AlertError(alertHandshakeFailure)}, Asked: true}
 	class, text := handshakeFailure(failed)
 	require.Equal(t, policy.ClassTLSClient, class)
 	require.Contains(t, text, "asks for a certificate")
-	failed.asked = false
+	failed.Asked = false
 	class, _ = handshakeFailure(failed)
 	require.Equal(t, policy.ClassTLS, class)
 }
@@ -182,36 +183,9 @@ func TestAReceiverThatHangsUpAfterTheHandshakeIsNotCalledInALoop(t *testing.T) {
 			result := s.Deliver(t.Context(), ask("https://"+addr))
 			require.Equal(t, policy.ClassReset, result.Class, result.Error)
 			require.Less(t, result.Duration, 4*time.Second)
-			require.LessOrEqual(t, conns.Swap(0), int32(maxDials))
+			require.LessOrEqual(t, conns.Swap(0), int32(conn.MaxDials))
 		}
 	}
-}
-
-func TestAnAttemptOpensAFewConnectionsOverTLSAtMost(t *testing.T) {
-	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
-	config := &tls.Config{Certificates: []tls.Certificate{cert}}
-	addr := receiver(t, func(raw net.Conn) {
-		conn := tls.Server(raw, config)
-		_ = conn.Handshake()
-		_ = conn.Close()
-	})
-	s := newSender(t, Options{Roots: roots(root)})
-	dial, addr := s.routes.plain.transport.others.DialTLSContext, sharedLabel+"."+addr
-	a := &attempt{Context: t.Context(), start: time.Now(), limit: 10 * time.Second}
-	for range maxDials {
-		conn, err := dial(a, "tcp", addr)
-		require.NoError(t, err)
-		_, err = conn.Read(make([]byte, 1))
-		require.ErrorIs(t, err, io.EOF)
-		require.NoError(t, conn.Close())
-	}
-	_, err := dial(a, "tcp", addr)
-	require.ErrorIs(t, err, io.EOF)
-	class, _ := a.classify(err)
-	require.Equal(t, policy.ClassReset, class)
-	conn, err := dial(t.Context(), "tcp", addr)
-	require.NoError(t, err, "what is nobody's is not counted")
-	require.NoError(t, conn.Close())
 }
 
 func TestAttemptsWithDifferentCertificatesShareNoConnection(t *testing.T) {
@@ -239,53 +213,6 @@ func TestAttemptsWithDifferentCertificatesShareNoConnection(t *testing.T) {
 	}
 }
 
-func TestCertificatesWithConnectionsAreBounded(t *testing.T) {
-	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
-	shown, _ := certificate(t, "a.example", time.Now().Add(time.Hour))
-	var conns atomic.Int32
-	url := mutual(t, &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequestClientCert}, false, &conns)
-	s := newSender(t, Options{Roots: roots(root)})
-	deliver := func(c *tls.Certificate) {
-		req := ask(url)
-		req.Certificate = c
-		require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
-	}
-	first, busy := shown, shown // equal, but other pointers
-	deliver(&first)
-	under := s.routes.take(&busy) // an attempt under way
-	deliver(&busy)
-	for range maxRoutes - 1 {
-		c := shown
-		deliver(&c)
-	}
-	require.Len(t, s.routes.certified, maxRoutes)
-	require.Nil(t, s.routes.certified[&first], "the one that was used longest ago is dropped")
-	require.NotNil(t, s.routes.certified[&busy])
-	last := shown
-	deliver(&last)
-	require.Nil(t, s.routes.certified[&busy])
-	require.Eventually(t, func() bool { return conns.Load() <= maxRoutes }, 10*time.Second, time.Millisecond)
-
-	// What was dropped while an attempt was under way leaves nothing open behind it.
-	late := &attempt{Context: t.Context(), start: time.Now(), limit: DefaultTimeout}
-	defer late.end()
-	r, err := s.request(late, time.Now(), ask(url))
-	require.NoError(t, err)
-	resp, err := under.transport.RoundTrip(r)
-	require.NoError(t, err)
-	_, err = keepBody(resp.Body, 0)
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	require.Equal(t, int32(maxRoutes+1), conns.Load())
-	s.routes.give(under)
-	require.Eventually(t, func() bool { return conns.Load() == maxRoutes }, 10*time.Second, time.Millisecond)
-
-	deliver(&first) // again, over a connection of its own
-	require.Len(t, s.routes.certified, maxRoutes)
-	s.Close()
-	require.Eventually(t, func() bool { return conns.Load() == 0 }, 10*time.Second, time.Millisecond)
-}
-
 func TestAuthoritiesOfAFileAreTrustedBesidesTheSystems(t *testing.T) {
 	server, _ := recorder(t, (*httptest.Server).StartTLS)
 	_, other := certificate(t, "other.example", time.Now().Add(time.Hour))
@@ -297,7 +224,7 @@ func TestAuthoritiesOfAFileAreTrustedBesidesTheSystems(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		return file
 	}
-	pool, err := RootsWith(write("# ours\n" + inPEM("CERTIFICATE", other.Raw) + "\nanother\n" + inPEM("CERTIFICATE", server.Certificate().Raw)))
+	pool, err := conn.RootsWith(write("# ours\n" + inPEM("CERTIFICATE", other.Raw) + "\nanother\n" + inPEM("CERTIFICATE", server.Certificate().Raw)))
 	require.NoError(t, err)
 	result := newSender(t, Options{Roots: pool}).Deliver(t.Context(), ask(server.URL))
 	require.Equal(t, 200, result.Status, result.Error)
@@ -314,7 +241,7 @@ func TestAuthoritiesOfAFileAreTrustedBesidesTheSystems(t *testing.T) {
 		"block 2: it is no CERTIFICATE but a KEY": write(inPEM("CERTIFICATE", other.Raw) + inPEM("KEY", []byte("topsecret"))),
 		"block 1: x509":                           write(inPEM("CERTIFICATE", []byte("topsecret"))),
 	} {
-		_, err := RootsWith(file)
+		_, err := conn.RootsWith(file)
 		require.ErrorContains(t, err, text)
 		require.ErrorContains(t, err, file)
 		require.NotContains(t, err.Error(), "topsecret")

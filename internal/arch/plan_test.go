@@ -78,9 +78,14 @@ var plan = []row{
 		reason: "HTTP/1.1 over one connection; knows neither jobs nor how connections are made",
 	},
 	{
+		pkg:    "notify/conn",
+		reason: "opens, shares and bounds connections; of a job it knows the queue, so that queues share none over HTTP/1",
+		ours:   []string{"job", "notify/guard", "notify/h1"},
+	},
+	{
 		pkg:    "notify",
 		reason: "one request at a time; knows nothing of stores, so that no store can slow it down",
-		ours:   []string{"job", "notify/guard", "notify/h1", "policy"},
+		ours:   []string{"job", "notify/conn", "notify/guard", "notify/h1", "policy"},
 		others: []string{"github.com/hashicorp/go-retryablehttp"},
 	},
 	{
@@ -130,7 +135,7 @@ var plan = []row{
 		pkg:    "app",
 		reason: "the composition root, the only place that knows all",
 		ours: []string{
-			"api", "api/request", "carrier", "dispatcher", "job", "metrics", "notify", "notify/guard", "policy", "pool", "seal", "sign",
+			"api", "api/request", "carrier", "dispatcher", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
 			"store", "store/redis", "store/sqlite",
 		},
 	},

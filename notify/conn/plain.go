@@ -1,4 +1,4 @@
-package notify
+package conn
 
 import (
 	"context"
@@ -16,7 +16,7 @@ type plainTransport struct {
 	dial  func(ctx context.Context, network, addr string) (net.Conn, error)
 	proxy func(scheme, addr string) (*url.URL, error)
 	idle  *idle
-	alone bool // each request has a connection of its own
+	fresh bool // each request has a connection of its own
 }
 
 // serves reports whether a request may be sent here, and to which host and port.
@@ -29,20 +29,20 @@ func (t *plainTransport) serves(r *http.Request) (addr string, ok bool) {
 	return addr, proxy == nil && err == nil
 }
 
-// send makes the exchange of an attempt's request with the host and port that it goes to.
+// send makes the exchange of a request with the host and port that it goes to.
 func (t *plainTransport) send(r *http.Request, addr string) (*http.Response, error) {
-	ctx, a := r.Context(), attemptOf(r.Context())
-	conn, err := t.connect(ctx, a, addr)
+	ctx, p := r.Context(), progressOf(r.Context())
+	conn, err := t.connect(ctx, p, addr)
 	if err != nil {
 		return nil, err
 	}
-	if t.alone {
+	if t.fresh {
 		r = r.WithContext(ctx)
 		r.Close = true
 	}
-	_ = conn.SetDeadline(a.deadline()) // fails where using it does
+	_ = conn.SetDeadline(p.deadline()) // fails where using it does
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(past) })
-	resp, err := conn.RoundTrip(r, h1.Hooks{Wrote: a.wrote, Done: func(reusable bool) {
+	resp, err := conn.RoundTrip(r, h1.Hooks{Wrote: p.wrote, Done: func(reusable bool) {
 		if stop() && reusable {
 			t.idle.put(conn)
 			return
@@ -70,16 +70,16 @@ func addrOf(u *url.URL) string {
 	return net.JoinHostPort(host, port)
 }
 
-// connect gives an attempt a connection over which nothing has come that nobody asked for: an idle one of its queue, else a
+// connect gives a request a connection over which nothing has come that nobody asked for: an idle one of its queue, else a
 // new one.
-func (t *plainTransport) connect(ctx context.Context, a *attempt, addr string) (*idleConn, error) {
-	for !t.alone {
-		conn := t.idle.take(addr, a.queue)
+func (t *plainTransport) connect(ctx context.Context, p *Progress, addr string) (*idleConn, error) {
+	for !t.fresh {
+		conn := t.idle.take(addr, p.Queue)
 		if conn == nil {
 			break
 		}
 		if !conn.HasUnread() {
-			a.got(conn, true)
+			p.got(conn, true)
 			return conn, nil
 		}
 		_ = conn.Close()
@@ -88,8 +88,8 @@ func (t *plainTransport) connect(ctx context.Context, a *attempt, addr string) (
 	if err != nil {
 		return nil, err
 	}
-	conn := &idleConn{Conn: h1.NewConn(bare), addr: addr, queue: a.queue}
-	a.got(conn, false)
+	conn := &idleConn{Conn: h1.NewConn(bare), addr: addr, queue: p.Queue}
+	p.got(conn, false)
 	return conn, nil
 }
 

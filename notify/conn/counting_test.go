@@ -1,20 +1,13 @@
-package notify
+package conn
 
 import (
-	"bufio"
-	"bytes"
 	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/ringback/ringback/notify/h1"
-	"github.com/ringback/ringback/policy"
 )
 
 // given is a connection that a second request has been given, and its reader, which waits: what it reads comes from the
@@ -118,56 +111,4 @@ func connected(t *testing.T) (near, far net.Conn) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = far.Close() })
 	return near, far
-}
-
-// A receiver closes a kept connection, and the next attempt comes before anybody had the time to notice.
-func TestAConnectionThatWasClosedMeanwhileCostsNoAttempt(t *testing.T) {
-	const attempts = 300
-	closed := make(chan struct{}, 2*attempts)
-	addr := receiver(t, func(conn net.Conn) {
-		if readRequest(bufio.NewReader(conn)) {
-			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-		}
-		_ = conn.Close()
-		closed <- struct{}{}
-	})
-	s := newSender(t, Options{})
-	for n := range attempts {
-		req := ask("http://" + addr)
-		req.Body = bytes.Repeat([]byte("x"), 1+n/(attempts/2)*h1.MaxBody) // over a wire, then by net/http
-		result := s.Deliver(t.Context(), req)
-		require.Equal(t, http.StatusOK, result.Status, result.Error)
-		<-closed
-	}
-}
-
-func TestWhoSpeaksFirstIsNoReceiver(t *testing.T) {
-	addr := receiver(t, func(conn net.Conn) {
-		_, _ = io.WriteString(conn, "220 mail.example ESMTP\r\n")
-		_, _ = io.Copy(io.Discard, conn)
-	})
-	s := newSender(t, Options{})
-	for n := range 100 { // it may be read before an answer is expected, or afterwards
-		req := ask("http://" + addr)
-		req.Body = bytes.Repeat([]byte("x"), 1+n%2*h1.MaxBody) // over a wire, and by net/http
-		result := s.Deliver(t.Context(), req)
-		require.Contains(t, []policy.ErrorClass{policy.ClassHTTP, policy.ClassReset}, result.Class, result.Error)
-		require.NotContains(t, result.Error, "readLoop")
-	}
-}
-
-// A connection of its own is one that speaks HTTP/2, too, should the receiver have learned it meanwhile.
-func TestTheLastTryMaySpeakHTTP2(t *testing.T) {
-	server, got := recorder(t, func(s *httptest.Server) {
-		s.EnableHTTP2 = true
-		s.StartTLS()
-	})
-	s := newSender(t, Options{Roots: roots(server.Certificate())})
-	by := s.routes.plain
-	by.transport = by.alone
-	for range 3 {
-		result := s.Deliver(t.Context(), ask(server.URL))
-		require.Equal(t, http.StatusOK, result.Status, result.Error)
-		require.Equal(t, 2, (<-got).ProtoMajor)
-	}
 }

@@ -1,4 +1,4 @@
-package notify
+package conn
 
 import (
 	"bufio"
@@ -23,8 +23,8 @@ import (
 const (
 	// maxConnectAnswer is the most that is read of a proxy's answer to CONNECT, in bytes.
 	maxConnectAnswer = 16 << 10
-	// maxTunnels is how many of a host's addresses are tried through a proxy.
-	maxTunnels = 4
+	// MaxTunnels is how many of a host's addresses are tried through a proxy.
+	MaxTunnels = 4
 )
 
 // tunnel connects to a host through a proxy: to an address that the name has for us and that the guard admits, whatever
@@ -35,11 +35,11 @@ func (d *dialer) tunnel(ctx context.Context, proxy *url.URL, host, port string) 
 	if err != nil {
 		return nil, err
 	}
-	targets = targets[:min(len(targets), maxTunnels)]
+	targets = targets[:min(len(targets), MaxTunnels)]
 	for i, target := range targets {
 		var conn net.Conn
 		conn, err = d.tunnelWithin(ctx, proxy, target, len(targets)-i)
-		failed, ok := errors.AsType[*proxyError](err)
+		failed, ok := errors.AsType[*ProxyError](err)
 		if !ok || !failed.ofTarget() || ctx.Err() != nil {
 			return conn, err
 		}
@@ -86,7 +86,7 @@ func (d *dialer) admitted(ctx context.Context, host, port string) ([]netip.AddrP
 	)
 	for _, addr := range addrs {
 		target := netip.AddrPortFrom(addr.Unmap().WithZone(""), uint16(number))
-		if err := d.guard.CheckAddr(name, target); err == nil {
+		if err := d.Guard.CheckAddr(name, target); err == nil {
 			targets = append(targets, target)
 		} else if refused == nil {
 			refused = err
@@ -135,7 +135,7 @@ func (d *dialer) ask(ctx context.Context, conn net.Conn, proxy *url.URL, target 
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(past) })
 	defer stop()
 	var request bytes.Buffer
-	fmt.Fprintf(&request, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\n", target, target, d.agent)
+	fmt.Fprintf(&request, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\n", target, target, d.Agent)
 	if proxy.User != nil {
 		password, _ := proxy.User.Password()
 		credentials := base64.StdEncoding.EncodeToString([]byte(proxy.User.Username() + ":" + password))
@@ -151,7 +151,7 @@ func (d *dialer) ask(ctx context.Context, conn net.Conn, proxy *url.URL, target 
 		return nil, newProxyError(ctx, "gave no answer", err)
 	}
 	if status < 200 || status > 299 {
-		return nil, &proxyError{status: status, text: fmt.Sprintf("the forward proxy answered %d %s", status, http.StatusText(status))}
+		return nil, &ProxyError{What: fmt.Sprintf("answered %d %s", status, http.StatusText(status)), Status: status}
 	}
 	if !stop() {
 		return nil, newProxyError(ctx, "answered too late", ctx.Err())

@@ -1,4 +1,4 @@
-package notify
+package conn
 
 import (
 	"cmp"
@@ -66,9 +66,9 @@ func (s sessions) Put(key string, session *tls.ClientSessionState) {
 // noCertificate answers a receiver that asks for one when there is none.
 var noCertificate = new(tls.Certificate)
 
-// shakeHands makes a connection one over TLS. Our certificate is shown whatever authorities the receiver names: it was
+// handshake makes a connection one over TLS. Our certificate is shown whatever authorities the receiver names: it was
 // given for this topic, and a refusal says more than a certificate that was kept back.
-func (d *dialer) shakeHands(ctx context.Context, conn net.Conn, host string) (*tls.Conn, error) {
+func (d *dialer) handshake(ctx context.Context, conn net.Conn, host string) (*tls.Conn, error) {
 	bounded, asked := &handshakeConn{Conn: conn, room: maxHandshake}, false
 	config := d.tls.Clone()
 	config.ServerName = host
@@ -78,20 +78,20 @@ func (d *dialer) shakeHands(ctx context.Context, conn net.Conn, host string) (*t
 	}
 	secured := tls.Client(bounded, config)
 	if err := secured.HandshakeContext(ctx); err != nil {
-		return nil, &handshakeError{err: err, asked: asked}
+		return nil, &HandshakeError{Err: err, Asked: asked}
 	}
 	bounded.room = -1
 	return secured, nil
 }
 
-// A handshakeError is what ended a TLS handshake with a receiver.
-type handshakeError struct {
-	err   error
-	asked bool // it had asked for a certificate
+// A HandshakeError is what ended a TLS handshake with a receiver.
+type HandshakeError struct {
+	Err   error
+	Asked bool // it had asked for a certificate
 }
 
-func (e *handshakeError) Error() string { return e.err.Error() }
-func (e *handshakeError) Unwrap() error { return e.err }
+func (e *HandshakeError) Error() string { return e.Err.Error() }
+func (e *HandshakeError) Unwrap() error { return e.Err }
 
 // RootsWith gives the system's authorities and those of a file in PEM.
 func RootsWith(file string) (*x509.CertPool, error) {

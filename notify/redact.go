@@ -8,23 +8,23 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// hidden stands where a receiver repeated a secret.
-const hidden = "[redacted]"
+// redacted stands where a receiver repeated a secret.
+const redacted = "[redacted]"
 
 // minSecret is the length from which on a secret is looked for: shorter ones are found in ordinary words, and what stands
 // for them would make a bounded result longer.
-const minSecret = len(hidden)
+const minSecret = len(redacted)
 
-// hide takes out of a result what the request's secret headers held, should the receiver have repeated it as it was sent:
+// redact takes out of a result what the request's secret headers held, should the receiver have repeated it as it was sent:
 // results are stored and shown to people who may not see it.
-func hide(result *policy.Result, header map[string][]string) {
+func redact(result *policy.Result, header map[string][]string) {
 	for name, values := range header {
 		if !job.SecretHeader(name) {
 			continue
 		}
 		for _, value := range values {
 			for _, secret := range secretsIn(value) {
-				hideOne(result, secret)
+				redactOne(result, secret)
 			}
 		}
 	}
@@ -39,18 +39,18 @@ func secretsIn(value string) []string {
 	return secrets
 }
 
-func hideOne(result *policy.Result, secret string) {
+func redactOne(result *policy.Result, secret string) {
 	if len(secret) < minSecret {
 		return
 	}
-	result.Error = strings.ReplaceAll(result.Error, secret, hidden)
+	result.Error = strings.ReplaceAll(result.Error, secret, redacted)
 	for _, values := range result.Header {
 		for i, v := range values {
-			values[i] = strings.ReplaceAll(withoutStart(v, secret), secret, hidden)
+			values[i] = strings.ReplaceAll(withoutStart(v, secret), secret, redacted)
 		}
 	}
 	if bytes.Contains(result.Body, []byte(secret)) {
-		result.Body = bytes.ReplaceAll(result.Body, []byte(secret), []byte(hidden))
+		result.Body = bytes.ReplaceAll(result.Body, []byte(secret), []byte(redacted))
 	}
 	if whole := string(result.Body); withoutStart(whole, secret) != whole {
 		result.Body = []byte(withoutStart(whole, secret))
@@ -61,7 +61,7 @@ func hideOne(result *policy.Result, secret string) {
 func withoutStart(text, secret string) string {
 	for n := min(len(secret)-1, len(text)); n >= minSecret; n-- {
 		if strings.HasSuffix(text, secret[:n]) {
-			return text[:len(text)-n] + hidden
+			return text[:len(text)-n] + redacted
 		}
 	}
 	return text

@@ -1,0 +1,276 @@
+package conn
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/notify/h1"
+)
+
+var errByNetHTTP = errors.New("dialled by net/http")
+
+// onlyPlain has a Pool fail where it would use net/http's transport.
+func onlyPlain(p *Pool) *Pool {
+	p.plain.pooled.others.DialContext = func(context.Context, string, string) (net.Conn, error) {
+		return nil, errByNetHTTP
+	}
+	return p
+}
+
+func newServer(t *testing.T) (server *httptest.Server, got *atomic.Int64) {
+	t.Helper()
+	got = new(atomic.Int64)
+	server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		n, _ := io.Copy(io.Discard, r.Body)
+		got.Add(n)
+	}))
+	t.Cleanup(server.Close)
+	return server, got
+}
+
+func TestTransport_SendsPlainRequestsByH1(t *testing.T) {
+	server, got := newServer(t)
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	require.NoError(t, err)
+	for name, url := range map[string]string{
+		"address": server.URL, "name": "http://localhost:" + port + "/x?y=z", "user": "http://a:b@127.0.0.1:" + port,
+	} {
+		got.Store(0)
+		resp, err := post(t, onlyPlain(newPool(t, Options{})).Get(nil).RoundTrip, url, strings.Repeat("x", h1.MaxBody))
+		require.NoError(t, err, name)
+		require.Equal(t, 200, resp.StatusCode, name)
+		require.EqualValues(t, h1.MaxBody, got.Load())
+	}
+}
+
+func TestTransport_SendsByNetHTTPWhatH1DoesNotSupport(t *testing.T) {
+	server, got := newServer(t)
+	body := strings.Repeat("x", h1.MaxBody+1)
+	_, err := post(t, onlyPlain(newPool(t, Options{})).Get(nil).RoundTrip, server.URL, body)
+	require.ErrorIs(t, err, errByNetHTTP)
+	_, err = post(t, newPool(t, Options{}).Get(nil).RoundTrip, server.URL, body)
+	require.NoError(t, err)
+	require.EqualValues(t, h1.MaxBody+1, got.Load())
+
+	_, err = post(t, onlyPlain(newPool(t, Options{})).Get(nil).RoundTrip, "http://bücher.example", "x")
+	require.ErrorIs(t, err, errByNetHTTP)
+}
+
+// A forward proxy's connection may be TLS, of which a look at the socket shows nothing.
+func TestTransport_SendsNothingByH1ThroughAProxy(t *testing.T) {
+	server, got := newServer(t)
+	direct := onlyPlain(newPool(t, Options{ProxyFor: func(*url.URL) (*url.URL, error) { return nil, nil }}))
+	_, err := post(t, direct.Get(nil).RoundTrip, server.URL, "x")
+	require.NoError(t, err)
+	require.EqualValues(t, 1, got.Load())
+
+	asked := make(chan string, 8)
+	proxied := onlyPlain(newPool(t, Options{ProxyFor: func(target *url.URL) (*url.URL, error) {
+		asked <- target.String()
+		return url.Parse("http://127.0.0.1:1")
+	}}))
+	_, err = post(t, proxied.Get(nil).RoundTrip, server.URL, "x")
+	require.ErrorIs(t, err, errByNetHTTP)
+	require.Equal(t, server.URL, <-asked)
+	require.EqualValues(t, 1, got.Load())
+}
+
+func TestAddrOf_IsTheHostAndPortOfAURL(t *testing.T) {
+	for text, addr := range map[string]string{
+		"http://a.example":             "a.example:80",
+		"http://a.example:":            "a.example:80",
+		"http://a.example:8080/x":      "a.example:8080",
+		"http://u:p@a.example:8080":    "a.example:8080",
+		"https://a.example":            "a.example:443",
+		"http://127.0.0.1":             "127.0.0.1:80",
+		"http://[::1]":                 "[::1]:80",
+		"http://[::1]:8080":            "[::1]:8080",
+		"http://[fe80::1%25eth0]:8080": "[fe80::1%eth0]:8080",
+	} {
+		u, err := url.Parse(text)
+		require.NoError(t, err)
+		require.Equal(t, addr, addrOf(u), text)
+	}
+}
+
+// What came while a connection was idle, and its end, are seen before a request is written.
+func TestTransport_UsesNoIdleConnectionThatHasUnread(t *testing.T) {
+	for name, meanwhile := range map[string]func(net.Conn){
+		"bytes":   func(conn net.Conn) { _, _ = io.WriteString(conn, "HTTP/1.1 299 Forged\r\nContent-Length: 0\r\n\r\n") },
+		"an end":  func(conn net.Conn) { _ = conn.Close() },
+		"a reset": reset,
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := make(chan net.Conn, 1)
+			var conns, requests atomic.Int32
+			target := "http://" + receiver(t, func(conn net.Conn) {
+				conns.Add(1)
+				for r := bufio.NewReader(conn); readRequest(r); {
+					_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+					if requests.Add(1) == 1 {
+						first <- conn
+					}
+				}
+			})
+			p := newPool(t, Options{})
+			_, err := post(t, p.Get(nil).RoundTrip, target, "x")
+			require.NoError(t, err)
+			meanwhile(<-first)
+			idle := p.plain.pooled.plain.idle
+			conn, _ := idle.order.Front().Value.(*idleConn)
+			require.Eventually(t, conn.HasUnread, 10*time.Second, time.Millisecond)
+			resp, err := post(t, p.Get(nil).RoundTrip, target, "x")
+			require.NoError(t, err)
+			require.Equal(t, 200, resp.StatusCode)
+			require.Equal(t, int32(2), conns.Load())
+			require.Equal(t, 1, idle.order.Len(), "the one with unread bytes is gone")
+		})
+	}
+}
+
+// A connection that cannot serve another request, or whose request was given up, is not kept.
+func TestTransport_KeepsNoConnectionOfABrokenRequest(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer string
+		cancel bool
+	}{
+		"an end":        {answer: "HTTP/1.1 401 No\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno"},
+		"no answer":     {cancel: true},
+		"half a header": {answer: "HTTP/1.1 200", cancel: true},
+		"half a body":   {answer: "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok", cancel: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ended := make(chan struct{})
+			target := "http://" + receiver(t, func(conn net.Conn) {
+				r := bufio.NewReader(conn)
+				readRequest(r)
+				_, _ = io.WriteString(conn, test.answer)
+				if test.cancel {
+					cancel()
+				}
+				_, _ = r.ReadByte()
+				close(ended)
+			})
+			p := newPool(t, Options{})
+			progress := &Progress{Context: ctx, Start: time.Now(), Limit: 10 * time.Second}
+			r, err := http.NewRequestWithContext(progress, http.MethodPost, target, nil)
+			require.NoError(t, err)
+			resp, err := p.Get(nil).RoundTrip(r)
+			if err == nil {
+				_, err = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+			}
+			require.Equal(t, test.cancel, err != nil, err)
+			<-ended
+			require.Zero(t, p.plain.pooled.plain.idle.order.Len())
+		})
+	}
+}
+
+// Another connection may speak HTTP/2, should the receiver have learned it meanwhile.
+func TestTransport_AFreshConnectionMaySpeakHTTP2(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	p := newPool(t, Options{Roots: roots(server)})
+	for range 3 {
+		resp, err := post(t, p.Get(nil).RoundTripFresh, server.URL, "x")
+		require.NoError(t, err)
+		require.Equal(t, 2, resp.ProtoMajor)
+	}
+}
+
+func TestDialTLS_OpensAFewConnectionsForOneRequestAtMost(t *testing.T) {
+	server := httptest.NewUnstartedServer(nil)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	config := &tls.Config{Certificates: server.TLS.Certificates}
+	addr := sharedLabel + "." + receiver(t, func(raw net.Conn) {
+		conn := tls.Server(raw, config)
+		_ = conn.Handshake()
+		_ = conn.Close()
+	})
+	dial, progress := newPool(t, Options{Roots: roots(server)}).plain.pooled.others.DialTLSContext, newProgress(t)
+	for range MaxDials {
+		conn, err := dial(progress, "tcp", addr)
+		require.NoError(t, err)
+		_, err = conn.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF)
+		require.NoError(t, conn.Close())
+	}
+	_, err := dial(progress, "tcp", addr)
+	require.ErrorIs(t, err, io.EOF)
+	conn, err := dial(t.Context(), "tcp", addr)
+	require.NoError(t, err, "what is nobody's is not counted")
+	require.NoError(t, conn.Close())
+}
+
+func TestPool_BoundsTheCertificatesWithConnections(t *testing.T) {
+	var conns atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server.Config.ErrorLog = quiet
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			conns.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			conns.Add(-1)
+		default:
+		}
+	}
+	server.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	p := newPool(t, Options{Roots: roots(server)})
+	shown := server.TLS.Certificates[0]
+	deliver := func(c *tls.Certificate) {
+		transport := p.Get(c)
+		defer p.Put(transport)
+		resp, err := post(t, transport.RoundTrip, server.URL, "x")
+		require.NoError(t, err)
+		require.Equal(t, 200, resp.StatusCode)
+	}
+	first, busy := shown, shown // equal, but other pointers
+	deliver(&first)
+	under := p.Get(&busy) // a request under way
+	deliver(&busy)
+	for range maxTransports - 1 {
+		c := shown
+		deliver(&c)
+	}
+	require.Len(t, p.certified, maxTransports)
+	require.Nil(t, p.certified[&first], "the one that was used longest ago is dropped")
+	require.NotNil(t, p.certified[&busy])
+	last := shown
+	deliver(&last)
+	require.Nil(t, p.certified[&busy])
+	require.Eventually(t, func() bool { return conns.Load() <= maxTransports }, 10*time.Second, time.Millisecond)
+
+	// What was dropped while a request was under way leaves nothing open behind it.
+	_, err := post(t, under.RoundTrip, server.URL, "x")
+	require.NoError(t, err)
+	require.Equal(t, int32(maxTransports+1), conns.Load())
+	p.Put(under)
+	require.Eventually(t, func() bool { return conns.Load() == maxTransports }, 10*time.Second, time.Millisecond)
+
+	deliver(&first) // again, over a connection of its own
+	require.Len(t, p.certified, maxTransports)
+	p.Close()
+	require.Eventually(t, func() bool { return conns.Load() == 0 }, 10*time.Second, time.Millisecond)
+}

@@ -1,0 +1,51 @@
+package notify
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/notify/h1"
+	"github.com/ringback/ringback/policy"
+)
+
+// A receiver closes a kept connection, and the next attempt comes before anybody had the time to notice.
+func TestAConnectionThatWasClosedMeanwhileCostsNoAttempt(t *testing.T) {
+	const attempts = 300
+	closed := make(chan struct{}, 2*attempts)
+	addr := receiver(t, func(conn net.Conn) {
+		if readRequest(bufio.NewReader(conn)) {
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		}
+		_ = conn.Close()
+		closed <- struct{}{}
+	})
+	s := newSender(t, Options{})
+	for n := range attempts {
+		req := ask("http://" + addr)
+		req.Body = bytes.Repeat([]byte("x"), 1+n/(attempts/2)*h1.MaxBody) // over a wire, then by net/http
+		result := s.Deliver(t.Context(), req)
+		require.Equal(t, http.StatusOK, result.Status, result.Error)
+		<-closed
+	}
+}
+
+func TestWhoSpeaksFirstIsNoReceiver(t *testing.T) {
+	addr := receiver(t, func(conn net.Conn) {
+		_, _ = io.WriteString(conn, "220 mail.example ESMTP\r\n")
+		_, _ = io.Copy(io.Discard, conn)
+	})
+	s := newSender(t, Options{})
+	for n := range 100 { // it may be read before an answer is expected, or afterwards
+		req := ask("http://" + addr)
+		req.Body = bytes.Repeat([]byte("x"), 1+n%2*h1.MaxBody) // over a wire, and by net/http
+		result := s.Deliver(t.Context(), req)
+		require.Contains(t, []policy.ErrorClass{policy.ClassHTTP, policy.ClassReset}, result.Class, result.Error)
+		require.NotContains(t, result.Error, "readLoop")
+	}
+}
