@@ -17,7 +17,9 @@ func pages(t *testing.T) []string {
 	docs, err := filepath.Glob("../docs/*.md")
 	require.NoError(t, err)
 	require.NotEmpty(t, docs)
-	return append(docs, "../README.md", "../ARCHITECTURE.md", "../CONTRIBUTING.md", "../CHANGELOG.md")
+	designs, err := filepath.Glob("../store/*/DESIGN.md")
+	require.NoError(t, err)
+	return append(slices.Concat(docs, designs), "../store/DESIGN.md", "../README.md", "../ARCHITECTURE.md", "../CONTRIBUTING.md", "../CHANGELOG.md")
 }
 
 // submatches returns the first group of each match.
