@@ -107,9 +107,9 @@ func (a *agenda) plan(q *queue, now instant) {
 // never is the wait for an empty agenda.
 const never = time.Duration(math.MaxInt64)
 
-// next is the wait until the head of the agenda; zero when it has come, never when there is none. lapsed says whether
+// next is the wait until the head of the agenda; zero when it has come, never when there is none. expired says whether
 // leases that are over count.
-func (a *agenda) next(now instant, lapsed bool) time.Duration {
+func (a *agenda) next(now instant, expired bool) time.Duration {
 	wait := never
 	if len(a.dues) > 0 {
 		ms := max(0, a.dues[0].at-now.ms)
@@ -119,7 +119,7 @@ func (a *agenda) next(now instant, lapsed bool) time.Duration {
 	if len(a.renotifications) > 0 {
 		wait = min(wait, time.Duration(max(0, a.renotifications[0].at-now.mono)))
 	}
-	if len(a.leases) > 0 && (lapsed || a.leases[0].at > now.mono) {
+	if len(a.leases) > 0 && (expired || a.leases[0].at > now.mono) {
 		wait = min(wait, time.Duration(max(0, a.leases[0].at-now.mono)))
 	}
 	return wait

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// The log (-wal) is moved into the database by a connection of its own, so that no commit has to wait for it. Only when
-// the log has grown large nevertheless, because nobody paused long enough for it to begin anew, the writer itself cuts
-// it between two transactions.
+// The log (-wal) is moved into the database by its own connection, so that no commit has to wait for it. When the log has grown
+// large nevertheless, because readers and writers left no pause, the writer truncates it between two transactions.
 const (
 	// checkpointPages is how many pages are written between two checkpoints.
 	checkpointPages = 1000
@@ -21,7 +20,7 @@ const (
 	cutPause = 5 * time.Second
 )
 
-// noteWritten tells the checkpointer when enough was written. Only the writer calls it.
+// noteWritten signals the checkpointer after checkpointPages. Only the writer calls it.
 func (s *Store) noteWritten(pages int) {
 	if s.dirty += pages; s.dirty < checkpointPages {
 		return
@@ -117,7 +116,7 @@ func (s *Store) beforeCheckpoint() bool {
 	}
 }
 
-// moveLog makes a checkpoint; busy says that somebody kept it from its end, all that it has moved the whole log.
+// moveLog makes a checkpoint; busy says that a reader kept it from its end, all that it has moved the whole log.
 func moveLog(c *conn, mode string) (busy, all bool, err error) {
 	err = c.queryText(shared, "PRAGMA wal_checkpoint("+mode+")", func(v []driver.Value) error {
 		busy = integer(v[0]) != 0

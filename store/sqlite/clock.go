@@ -54,7 +54,7 @@ func (i instant) later(d time.Duration) int64 {
 // farthest bounds moments, in nanoseconds: 73 years from Open, so that adding a window's length does not overflow.
 const farthest = math.MaxInt64 / 4
 
-// monoOf is the monotonic moment at which the wall clock shows so many milliseconds, if nobody sets it until then.
+// monoOf is the monotonic moment at which the wall clock shows so many milliseconds, if it is not set until then.
 func (i instant) monoOf(ms int64) int64 {
 	const most = farthest / int64(time.Millisecond)
 	return i.mono - i.sub + min(max(ms-i.ms, -most), most)*int64(time.Millisecond)

@@ -17,7 +17,7 @@ import (
 const (
 	// stepAtLeast is how far the wall must move against the monotonic clock, in milliseconds, to have been set.
 	stepAtLeast = 500
-	// stepsKept is how many steps are followed; what was registered before is moved no more.
+	// stepsKept is how many steps are followed; older jobs are not moved.
 	stepsKept = 16
 	// stepRows is of how many numbers a round of the carrier reads the jobs, of which many may have ended.
 	stepRows = 512

@@ -36,7 +36,7 @@ type driverStmt interface {
 // shared is the context of everything that a transaction does: it serves many callers, and none of them can end it.
 var shared = context.Background()
 
-// busyTimeout is how long, in milliseconds, a statement waits for a lock of somebody with a shell on the file.
+// busyTimeout is how long, in milliseconds, a statement waits for another process's lock, such as a shell's.
 const busyTimeout = 1000
 
 // cacheSize is what a connection keeps of the file, in KiB. The system keeps the rest; a larger one is memory twice, and
@@ -52,7 +52,7 @@ const (
 
 // connect opens the file. A reader's connection refuses to write.
 func connect(path string, reader bool) (*conn, error) {
-	c, err := connectWith(path, "mode=rw") // a file that is gone is not made anew
+	c, err := connectWith(path, "mode=rw") // a file that is gone is not created again
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func connect(path string, reader bool) (*conn, error) {
 	return c, nil
 }
 
-// connectImmutable opens a file that nobody writes, to read it as it is: without its log, locks, or a file beside it.
+// connectImmutable opens a file without writers, to read it without its log, locks, or a file beside it.
 func connectImmutable(path string) (*conn, error) {
 	return connectWith(path, "mode=ro&immutable=1")
 }

@@ -7,9 +7,8 @@ import (
 	"math"
 )
 
-// A damaged page keeps back what lies on it, and nothing else. A job whose row cannot be read is passed over; a lane of
-// whose index a part cannot be read is set aside. Both are so until the store is opened again, since a file does not heal
-// by itself, and keep the store from being ready.
+// A damaged page keeps back what is on it, and nothing else. A job whose row cannot be read is skipped; a lane with an unreadable
+// part of its index is blocked. Both last until the store is opened again, and keep the store unready.
 
 // noHead is the first of a queue whose waiting jobs cannot be read: it is never due.
 var noHead = key{due: math.MaxInt64}

@@ -8,17 +8,17 @@
 //
 // # How it works
 //
-// One goroutine writes. It takes what is waiting, runs it as one transaction and answers everyone: under load a commit
-// is shared by many calls, when idle nothing waits for company. Reads have connections of their own and see the last
-// commit.
+// One goroutine writes. It takes the waiting calls, runs them as one transaction and answers all of them. Reads have
+// connections of their own and see the last commit.
 //
-// What the engine needs at every call is in memory: the queues' counters and heads, who holds what until when, the
-// agenda and the bell, and what keeps a lane back. The database holds all of it that must outlive the process: at Open the
-// rows of queues with pending jobs or something that keeps them back are read, and of the jobs only those that were held,
-// which go back as lost.
+// Counters and heads of queues, leases, throttles, the agenda and the wake-ups are in memory. The database has all of it that
+// must survive the process. Open reads the queues that are pending or throttled, and of the jobs only those that were claimed,
+// whose attempts end as lost.
 //
-// "Ready" is derived: a job that nobody holds and whose moment has come. A claim takes from due to held in one step, so
-// a carry only rings, ends lapsed leases and hands out the outbox.
+// "Ready" is derived: a job without a lease whose due time has come. A claim leases due jobs in one step, so Carry only sends
+// wake-ups, expires leases and hands out the outbox.
+//
+// DESIGN.md says more.
 //
 // # What it does not do
 //

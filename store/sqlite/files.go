@@ -11,9 +11,9 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// files are the database and the files beside it as they were when they were opened. A process goes on writing to files
-// that somebody has removed or replaced, and everything it writes is gone at its end: so nobody is promised anything, and
-// no other connection is opened, while they are not what they were.
+// files are the database and the files beside it as they were when they were opened. Writes to files that
+// were removed or replaced are lost with the process. So while they are not the same files, durable calls fail, and no other
+// connection is opened.
 type files struct {
 	path string
 

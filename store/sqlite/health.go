@@ -16,8 +16,7 @@ const (
 	readFaultFor  = time.Minute
 )
 
-// health is what the database's faults have shown: callers get them as errors, and tell their clients to try again, so
-// that only the log and the readiness say what somebody must do.
+// health collects faults of the database for the log and for readiness. Callers only learn that they may try again.
 type health struct {
 	log *slog.Logger
 

@@ -11,8 +11,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// An laneConfig is what a queue keeps in memory of its lane's own settings: what a claim goes by. All of them are read when
-// somebody does not know them yet.
+// A laneConfig is the part of a lane's settings that a queue keeps in memory: what a claim needs. All of them are read for a
+// caller who does not know them yet.
 type laneConfig struct {
 	revision int64
 	settings policy.Lane // without what attempts alone need
@@ -99,8 +99,7 @@ func newLaneConfig(t *topic, revision int64, settings policy.Lane) *laneConfig {
 	return own
 }
 
-// unreadableLaneConfig is what a queue goes by whose settings cannot be read: to go by others could open a lane that somebody paused.
-// It keeps back this lane alone.
+// unreadableLaneConfig pauses a lane whose settings cannot be read: they may have paused it.
 func (s *Store) unreadableLaneConfig(q *queue, revision int64, err error) *laneConfig {
 	s.log.Error("lane settings unreadable, treating the lane as paused: put its settings again",
 		"topic", q.name.Topic, "lane", q.name.Lane, "err", err)
@@ -109,7 +108,7 @@ func (s *Store) unreadableLaneConfig(q *queue, revision int64, err error) *laneC
 	return own
 }
 
-// loadLaneConfig reads what a queue that comes into memory goes by.
+// loadLaneConfig reads the settings of a queue that is loaded; nil when its lane has none.
 func (tx *tx) loadLaneConfig(q *queue) (*laneConfig, error) {
 	lane, err := tx.lane(q.name)
 	if isUnread(err) {

@@ -8,14 +8,14 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// leadLock is the shard's carrier lock. It lives in memory, since no other process can want it.
+// leadLock is the shard's carrier lock. It is in memory, since the store has one process.
 type leadLock struct {
 	mu    sync.Mutex
 	token store.Token
 	until int64 // monotonic
 }
 
-// A lead is the lock in somebody's hands.
+// A lead is the lock as its holder has it.
 type lead struct {
 	store *Store
 	token store.Token

@@ -22,7 +22,7 @@ type batch struct {
 // batchJobs bounds a batch: a settlement of one job writes all that is left of it.
 const batchJobs = 128
 
-// add and drop keep a job's place in its batch. The order says nothing.
+// add and drop keep a lease's index in its batch, whose order has no meaning.
 func (b *batch) add(h *lease) {
 	h.index = len(b.jobs)
 	b.jobs = append(b.jobs, h)

@@ -167,7 +167,7 @@ func (l *listing) lane(ctx context.Context, c *conn, q int64) (done bool, err er
 	})
 }
 
-// lease lists the running jobs of a lane. Its rows are all read for each page: no more than its limit.
+// leased lists the running jobs of a lane. Its rows are all read for each page: no more than its limit.
 func (l *listing) leased(ctx context.Context, c *conn, q int64) (done bool, err error) {
 	var rows []*row
 	for _, m := range l.byLane[q] {

@@ -94,7 +94,7 @@ type retained struct {
 	oldest      int64 // not later than the first end
 }
 
-// A lease job is one under a lease: what a settlement needs to know of it.
+// A lease is that of one claimed job, with what a settlement needs to know of the job.
 type lease struct {
 	ref      job.Ref
 	n        int64
@@ -103,8 +103,7 @@ type lease struct {
 	claimed  int64 // by the wall clock
 	begun    int64 // the same, monotonic
 	deadline int64 // monotonic
-	// rated and probe are what the claim says of it; latest is when its start may begin at the latest, monotonic, where it is
-	// rated.
+	// rated and probe are as in store.ClaimedJob; latest is when a rated start may begin at the latest, monotonic.
 	rated, probe bool
 	latest       int64
 	slot         slot
@@ -113,7 +112,7 @@ type lease struct {
 	progress
 }
 
-// progress is what moves with a job's progress, and what its removal needs.
+// progress is the part of a row that a settlement changes, and what its removal needs.
 type progress struct {
 	version                                   int64
 	attempts, failedAttempts, consecutiveLost int64
@@ -204,8 +203,7 @@ func (tx *tx) queue(name job.Queue) (*queue, error) {
 	return q, nil
 }
 
-// loadQueue finds a lane that was let go from memory because nothing waits or runs in it, nor keeps it back; nil when
-// there is none.
+// loadQueue reads a lane that was unloaded; nil when there is none.
 func (tx *tx) loadQueue(name job.Queue) (*queue, error) {
 	if q := tx.mem.queues[name]; q != nil {
 		return q, nil
@@ -231,7 +229,7 @@ func (tx *tx) loadQueue(name job.Queue) (*queue, error) {
 	return q, nil
 }
 
-// remember adds a queue to memory, until the transaction is taken back.
+// remember adds a queue to memory.
 func (tx *tx) remember(q *queue) {
 	m := tx.mem
 	m.add(q)

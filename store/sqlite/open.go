@@ -72,7 +72,7 @@ func (s *Store) loadTopic(v []driver.Value) error {
 		return nil
 	}
 	put, err := parsePolicy(t.name.name, stored)
-	if err != nil { // the defaults could open a topic that somebody paused, or send its jobs without a signature
+	if err != nil { // the defaults could open a paused topic, or send its jobs unsigned
 		s.log.Error("topic policy unreadable, pausing the topic: put its policy again, then resume it",
 			"topic", t.name.name, "err", err)
 		put = policy.Topic{Paused: true}
@@ -118,7 +118,7 @@ func (s *Store) parseThrottle(name job.Queue, column driver.Value, now instant) 
 const expireBatch = 1024
 
 // expireOldLeases ends the leases of the last process, and plans every queue. It does not wait for
-// the disk: what a power cut takes back of it, the next Open does again.
+// the disk: after a power cut the next Open repeats it.
 func (s *Store) expireOldLeases() error {
 	var batches []*batch
 	if err := s.conn.query(shared, readLeases, func(v []driver.Value) error {

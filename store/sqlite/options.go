@@ -22,14 +22,14 @@ type Options struct {
 	Now func() time.Time
 }
 
-// What the engine keeps of ended jobs by default: a file is cheaper than memory.
+// The default retention: a file is cheaper than memory.
 const (
 	keepFor time.Duration = 7 * 24 * time.Hour
 	keepMax int64         = 1_000_000
 )
 
-// Defaults is base with the engine's own bounds of what is kept: 7 days and 1,000,000 jobs, delivered and dead alike.
-// The bounds in bytes stay base's.
+// Defaults returns base with this engine's retention: 7 days and 1,000,000 jobs, delivered and dead alike. Its bounds in bytes
+// stay.
 func Defaults(base policy.Topic) policy.Topic {
 	for _, keep := range []*policy.Retention{&base.KeepDelivered, &base.KeepDead} {
 		keep.For = new(keepFor)

@@ -22,7 +22,7 @@ func (s *Store) Permit(ctx context.Context, token store.Token, asks []store.Perm
 	var permits []store.Permit
 	err := s.submit(ctx, &op{
 		verb: "permit starts", weight: len(asks),
-		// Nobody would use what it is granted, nor give it back.
+		// Its grant would be neither used nor given back.
 		gone: func() error { return end(ctx) },
 		run: func(tx *tx) (err error) {
 			weigh := func(all []store.Permit) int { return 48 * len(all) }
@@ -45,7 +45,7 @@ func (s *Store) Permit(ctx context.Context, token store.Token, asks []store.Perm
 	return slices.Clone(permits), nil
 }
 
-// permit answers one ask: first it takes back what is given back, then it grants what fits.
+// permit serves one request: it takes returned starts back, then grants what fits.
 func (tx *tx) permit(ask store.PermitRequest) (store.Permit, error) {
 	p := store.Permit{Starts: ask.Starts, At: date(tx.now.ms), Slack: ask.Slack}
 	if !ask.Rate.Limited() {

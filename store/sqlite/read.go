@@ -45,7 +45,7 @@ func (s *Store) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	return found.view(s.clock()), nil
 }
 
-// record reads a job's record. Of attempts and of other events it shows the newest: the first entry of all lies apart and
+// record reads a job's record. Of attempts and of other events it shows the newest: the first entry of all is in its own table and
 // stays.
 func (c *conn) record(ctx context.Context, r *row) error {
 	add := func(v []driver.Value) error {

@@ -173,7 +173,7 @@ func (tx *tx) enqueue(outbox []store.NewJob, written [][]byte) error {
 	return nil
 }
 
-// expireLease ends an attempt that nobody settled: the job is due again at once, or cancelled when that was asked.
+// expireLease ends an attempt without a settlement: the job is due again at once, or cancelled when that was requested.
 func (tx *tx) expireLease(h *lease, lasted time.Duration) error {
 	to := h.progress
 	to.consecutiveLost++

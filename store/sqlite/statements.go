@@ -91,10 +91,10 @@ const (
 // inlineBody is the size in bytes above which a body lies in its own table: an update rewrites a row whole.
 const inlineBody = 2048
 
-// anyLimit is a bound that SQLite does not look at when it plans: where it does, it plans anew whenever another is given.
+// anyLimit is a bound that SQLite's planner ignores: with a plain one it plans again for each new value.
 const anyLimit = ` LIMIT ?+0`
 
-// bodyColumn is the body, wherever it lies.
+// bodyColumn is the body, from either table.
 const bodyColumn = `CASE WHEN body_size > 2048 THEN (SELECT body FROM bodies WHERE bodies.n = jobs.n) ELSE body END`
 
 // nameColumns need a join with queues.

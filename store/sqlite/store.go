@@ -29,7 +29,7 @@ type Store struct {
 	closing chan struct{} // closed by Close
 	written chan struct{} // closed when the writer has ended
 	tasks   chan func()   // what the writer is to do between transactions
-	checks  chan struct{} // tells the checkpointer to look
+	checks  chan struct{} // wakes the checkpointer
 	closed  func() error
 	// cutAbove is the constant of that name; tests lower it.
 	cutAbove atomic.Int64
@@ -63,7 +63,7 @@ var _ store.Store = (*Store)(nil)
 // lost. ctx limits the opening, not the store's life.
 //
 // It fails, with one line that says what to do, when the folder is missing or not writable, when another process uses
-// the database, when the file is no database or another program's, and when a newer version made it.
+// the database, when the file is no database or another program's, and when it has another schema.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	return open(ctx, o, newClock(o.Now))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// sweepMost bounds one Sweep whatever its limit: nobody else writes meanwhile.
+// sweepMost bounds one Sweep whatever its limit: no other call is served meanwhile.
 const sweepMost = 1024
 
 // idleLook is how long a lane with nothing pending stays in memory at least. The next job of it reads it again.
@@ -88,7 +88,7 @@ func (tx *tx) retain(t *topic, limit int, swept *store.SweepResult) error {
 	return tx.forgetIDs(t, limit, swept)
 }
 
-// forget removes what nothing refers to. more says that there is more of it.
+// forget removes unused lanes and topics; more says that there are others.
 func (tx *tx) forget(limit int) (more bool, err error) {
 	moreLanes, err := tx.forgetLanes(limit)
 	if err != nil {
@@ -244,8 +244,8 @@ func (tx *tx) forgetLanes(limit int) (more bool, err error) {
 	return more, nil
 }
 
-// unloadLanes lets go from memory what has been idle since the last look, a minute ago or more. A lane that is to be
-// removed stays until it is: nobody would find its row again before the next Open.
+// unloadLanes drops lanes from memory that have been idle since the last check, a minute ago or more. A lane that is to be
+// removed stays until it is: nothing would find its row before the next Open.
 func (tx *tx) unloadLanes() {
 	m := tx.mem
 	if tx.now.mono-m.idleLooked < int64(idleLook) {

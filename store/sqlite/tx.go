@@ -25,12 +25,12 @@ type tx struct {
 	queues        []*queue // touched
 	topics        []*topic // touched
 	notifications []*queue // to be named in a wake-up when they have something to claim
-	toPlan        []*queue // to be planned anew
+	toPlan        []*queue // to be planned again
 	newLeases     []*lease
 	endedLeases   []*lease
 	batches       []*batch // of either
 	open          *batch   // that has room
-	wake          bool     // tell Wait whatever the agenda says
+	wake          bool     // wake Wait whatever the agenda has
 	mayBeNewHead  bool     // something came that may head the agenda
 }
 
@@ -40,7 +40,7 @@ func (tx *tx) exec(id statement, args ...driver.Value) error {
 	return err
 }
 
-// change is exec that tells how many rows changed.
+// change is exec that returns how many rows changed.
 func (tx *tx) change(id statement, args ...driver.Value) (int64, error) {
 	if err := tx.begin(); err != nil {
 		return 0, err

@@ -15,7 +15,7 @@ type wakeups struct {
 	queues []*queue
 	wake   bool
 	closed bool
-	// changed is closed, and made anew, when something came.
+	// changed is closed and replaced when something was added.
 	changed chan struct{}
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A window is what a rate remembers: the starts that may still count, the first to leave first. Nobody changes one:
-// every change makes another, so that a transaction is taken back with the old one.
+// A window has the starts that a rate may still count, the first to leave first. It is immutable: a change makes another, so that
+// an undo restores the old one.
 type window []starts
 
 // Starts of a window leave it together.

@@ -19,7 +19,7 @@ type op struct {
 	run func(*tx) error
 	// durable calls are answered after fsync.
 	durable bool
-	// gone, where it is set, says why the caller waits no longer; the call is then left undone.
+	// gone, where it is set, returns why the caller has left; the call is then not made.
 	gone func() error
 	// weight is about how many rows it writes.
 	weight int
@@ -70,7 +70,7 @@ func (s *Store) submit(ctx context.Context, o *op) error {
 	return nil
 }
 
-// write is the writer: it commits what is waiting as one transaction, again and again, until the store closes.
+// write is the writer: it commits the waiting calls as one transaction, until the store closes.
 func (s *Store) write() {
 	defer close(s.written)
 	for !s.isClosing() {
@@ -88,7 +88,7 @@ func (s *Store) write() {
 	}
 }
 
-// gather takes what is waiting, without waiting for more.
+// gather takes the waiting calls, without waiting for more.
 func (s *Store) gather(first *op) []*op {
 	group := s.group[:0]
 	group = append(group, first)
@@ -247,8 +247,7 @@ func (s *Store) noteFault(verb string, err error) {
 	s.health.note(verb, err, false, s.clock())
 }
 
-// intact tells why nothing can be promised: the files are not those that were opened. It is asked before and after
-// whatever is answered after fsync.
+// intact returns an error when the files are not those that were opened. Durable transactions call it before and after.
 func (s *Store) intact(durable bool) error {
 	if !durable {
 		return nil
