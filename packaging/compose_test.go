@@ -46,7 +46,7 @@ func compose(t *testing.T) (redis, service composed) {
 	return c.Services.Redis, c.Services.Ringback
 }
 
-func TestTheCompositionFitsTheImageAndIsOfThisMachineAlone(t *testing.T) {
+func TestCompose_FitsTheImageAndIsPublishedOnLoopbackOnly(t *testing.T) {
 	redis, s := compose(t)
 	require.Empty(t, redis.Ports, "it has no password")
 	require.NotEmpty(t, s.Ports)
@@ -65,7 +65,7 @@ func TestTheCompositionFitsTheImageAndIsOfThisMachineAlone(t *testing.T) {
 
 // The whole composition without Docker: a redis-server with its settings, the binary with the image's environment and the
 // composition's over it, the health check with the same.
-func TestTheCompositionStarts(t *testing.T) {
+func TestCompose_Starts(t *testing.T) {
 	redis, s := compose(t)
 	server := redistest.Start(t, redis.Command[1:]...)
 	requireDurable(t, server)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhatContributorsAreToldIsThere(t *testing.T) {
+func TestContributing_NamesTargetsAndFilesThatExist(t *testing.T) {
 	text, makefile := read(t, "../CONTRIBUTING.md"), read(t, "../Makefile")
 	targets := regexp.MustCompile("(?m)(?:^    |`)make ([a-z0-9-]+)").FindAllStringSubmatch(text, -1)
 	require.Greater(t, len(targets), 5)

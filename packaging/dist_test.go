@@ -96,7 +96,7 @@ func packed(t *testing.T, path string) map[string]string {
 	}
 }
 
-func TestAReleaseHoldsAnArchiveAPlatformAndTheirSums(t *testing.T) {
+func TestDist_BuildsOneArchivePerPlatformAndChecksums(t *testing.T) {
 	requireGNUTar(t)
 	for _, license := range []bool{true, false} {
 		dist := released(t, license)

@@ -59,7 +59,7 @@ func imageEnv(t *testing.T) []string {
 	return strings.Fields(the(t, "ENV"))
 }
 
-func TestNothingSecretOrUnpinnedGetsIntoTheImage(t *testing.T) {
+func TestImage_ContainsNoSecretsAndPinsItsBase(t *testing.T) {
 	require.Empty(t, dockerfile(t, "ADD"), "it fetches and unpacks")
 	for _, kept := range slices.Concat(dockerfile(t, "ARG"), dockerfile(t, "ENV")) {
 		require.NotRegexp(t, `(?i)(token|secret|passw)`, kept, "it would stay in the image")
@@ -69,7 +69,7 @@ func TestNothingSecretOrUnpinnedGetsIntoTheImage(t *testing.T) {
 	require.Regexp(t, `golang:`+regexp.QuoteMeta(wanted[1])+`\.\d+ AS `, dockerfile(t, "FROM")[0], "the Go of go.mod, to the patch")
 }
 
-func TestTheImageRunsTheBinaryAsNobodyWithoutAShell(t *testing.T) {
+func TestImage_RunsTheBinaryUnprivilegedWithoutAShell(t *testing.T) {
 	user, entry := the(t, "USER"), words(t, the(t, "ENTRYPOINT"))
 	require.Regexp(t, `^[1-9]\d*:[1-9]\d*$`, user, "a number, which orchestrators can tell from root")
 	copied := strings.Join(image(t, "COPY"), "\n")
@@ -92,7 +92,7 @@ func TestTheImageRunsTheBinaryAsNobodyWithoutAShell(t *testing.T) {
 	require.Greater(t, duration(t, timeout[1]), duration(t, own[1]), "the binary says why before it is cut off")
 }
 
-func TestTheEnvironmentOfTheImageIsOneOfServe(t *testing.T) {
+func TestImage_EnvironmentHasSettingsOfServe(t *testing.T) {
 	env := make(map[string]string)
 	for _, pair := range imageEnv(t) {
 		name, value, _ := strings.Cut(pair, "=")
@@ -103,7 +103,7 @@ func TestTheEnvironmentOfTheImageIsOneOfServe(t *testing.T) {
 	require.True(t, strings.HasSuffix(env["RINGBACK_ADDR"], ":"+the(t, "EXPOSE")))
 }
 
-func TestTheImageIsBuiltFromFilesThatAreNotIgnored(t *testing.T) {
+func TestImage_NeedsNoIgnoredFiles(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=Dir,Module,GoFiles,EmbedFiles", "./cmd/ringback")
 	cmd.Dir = ".."
 	out, err := cmd.Output()

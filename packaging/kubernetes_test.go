@@ -80,7 +80,7 @@ func podEnv(t *testing.T) map[string]variable {
 	return all
 }
 
-func TestEveryManifestIsAppliedWithTheImageThatIsNamedInOnePlace(t *testing.T) {
+func TestManifests_AreListedAndShareOneImage(t *testing.T) {
 	k := manifest(t, "kustomization.yaml")
 	files, err := filepath.Glob(filepath.Join(manifests, "*"))
 	require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestEveryManifestIsAppliedWithTheImageThatIsNamedInOnePlace(t *testing.T) {
 	require.Equal(t, manifest(t, "deployment.yaml").at(containerPath+"image"), k.at("images/0/name"))
 }
 
-func TestSelectorsFindThePods(t *testing.T) {
+func TestManifests_SelectorsMatchThePods(t *testing.T) {
 	d := manifest(t, "deployment.yaml")
 	labels := d.at("spec/template/metadata/labels")
 	require.NotEmpty(t, labels)
@@ -132,7 +132,7 @@ func TestNetworkPolicy_LetsInClientsAndOutToPublicAddresses(t *testing.T) {
 	require.False(t, netip.MustParsePrefix("2000::/3").Contains(netip.MustParseAddr("fd00:ec2::254")))
 }
 
-func TestAPodHasTheTimeThatAStopTakes(t *testing.T) {
+func TestPod_HasTimeForAStop(t *testing.T) {
 	env := podEnv(t)
 	grace, drain := duration(t, env["RINGBACK_GRACE"].value), duration(t, env["RINGBACK_DRAIN"].value)
 	kill := manifest(t, "deployment.yaml").number(t, podPath+"terminationGracePeriodSeconds")
@@ -141,7 +141,7 @@ func TestAPodHasTheTimeThatAStopTakes(t *testing.T) {
 	require.LessOrEqual(t, drain, grace/2, "attempts in flight need time too")
 }
 
-func TestNoVariablesOfServiceLinksGetIntoThePods(t *testing.T) {
+func TestPod_HasNoServiceLinks(t *testing.T) {
 	require.Equal(t, false, manifest(t, "deployment.yaml").at(podPath+"enableServiceLinks"))
 	name := strings.ToUpper(fmt.Sprint(manifest(t, "service.yaml").at("metadata/name")))
 	code, _, stderr := ringback(t, []string{name + "_PORT=tcp://10.0.0.1:8080"}, "version")
@@ -149,7 +149,7 @@ func TestNoVariablesOfServiceLinksGetIntoThePods(t *testing.T) {
 	require.Contains(t, stderr, "RINGBACK_PORT is not a known setting")
 }
 
-func TestPortsAgreeAndProbesAskWhatTheAPIHas(t *testing.T) {
+func TestPod_PortsAgreeAndProbesExist(t *testing.T) {
 	d := manifest(t, "deployment.yaml")
 	port, name := strconv.Itoa(d.number(t, containerPath+"ports/0/containerPort")), d.at(containerPath+"ports/0/name")
 	require.Equal(t, the(t, "EXPOSE"), port)
@@ -170,7 +170,7 @@ func TestPortsAgreeAndProbesAskWhatTheAPIHas(t *testing.T) {
 	require.Greater(t, d.number(t, containerPath+"readinessProbe/timeoutSeconds"), 2, "/readyz looks at the store for up to 2 s")
 }
 
-func TestThePodRunsServeWithRealSettingsAsTheUserOfTheImage(t *testing.T) {
+func TestPod_RunsServeWithKnownSettingsAsTheImagesUser(t *testing.T) {
 	d := manifest(t, "deployment.yaml")
 	require.Equal(t, []any{"serve"}, d.at(containerPath+"args"))
 	requireSettings(t, slices.Collect(maps.Keys(podEnv(t))))
@@ -178,7 +178,7 @@ func TestThePodRunsServeWithRealSettingsAsTheUserOfTheImage(t *testing.T) {
 	require.Equal(t, the(t, "USER"), fmt.Sprintf("%d:%d", user, group))
 }
 
-func TestThePlaceholdersOfTheSecretAreAllThatKeepsItFromStarting(t *testing.T) {
+func TestPod_DoesNotStartWithPlaceholders(t *testing.T) {
 	given := manifest(t, "secret.yaml")
 	good := map[string]string{"token": "a-token-0123456789", "store": "redis://127.0.0.1:1/0", "secret-key": strings.Repeat("5e", 32)}
 	require.Len(t, given.at("stringData"), len(good))

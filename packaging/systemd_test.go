@@ -41,7 +41,7 @@ func unit(t *testing.T) map[string]map[string][]string {
 	return sections
 }
 
-func TestTheUnitRunsServeAndIsNotRestartedForSettingsThatAreRefused(t *testing.T) {
+func TestUnit_RunsServeAndIsNotRestartedForInvalidSettings(t *testing.T) {
 	service := unit(t)["Service"]
 	args := strings.Fields(service["ExecStart"][0])
 	requireFlags(t, args[1], args[2:])
@@ -53,13 +53,13 @@ func TestTheUnitRunsServeAndIsNotRestartedForSettingsThatAreRefused(t *testing.T
 }
 
 // The port is not open yet when systemctl returns: a unit of Type=exec is started by then, and no more.
-func TestTheLastLineOfTheInstallationWaitsForTheService(t *testing.T) {
+func TestUnit_InstallationWaitsForTheService(t *testing.T) {
 	line := regexp.MustCompile(`(?m)^#   ringback health (--wait) \d+s$`).FindStringSubmatch(read(t, unitPath))
 	require.NotNil(t, line)
 	requireFlags(t, "health", line[1:])
 }
 
-func TestTheSettingsOfTheUnitAreReal(t *testing.T) {
+func TestUnit_HasKnownSettings(t *testing.T) {
 	service := unit(t)["Service"]
 	settings := make(map[string]string)
 	var names []string
@@ -76,7 +76,7 @@ func TestTheSettingsOfTheUnitAreReal(t *testing.T) {
 	require.Greater(t, duration(t, service["TimeoutStopSec"][0]), duration(t, settings["RINGBACK_GRACE"])+5*time.Second)
 }
 
-func TestTheExampleOfTheEnvironmentFileIsReal(t *testing.T) {
+func TestUnit_EnvironmentFileHasValidExamples(t *testing.T) {
 	example := regexp.MustCompile(`^#(RINGBACK_[A-Z_]+)=(\S+)$`)
 	var names, env []string
 	for line := range strings.Lines(read(t, "systemd/ringback.env")) {
@@ -103,7 +103,7 @@ func TestTheExampleOfTheEnvironmentFileIsReal(t *testing.T) {
 }
 
 // systemd's own opinion, where it is installed, of the unit as it is and with everything in it that is a comment.
-func TestSystemdTakesTheUnitAndFindsItTight(t *testing.T) {
+func TestUnit_PassesSystemdAnalyze(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Log("systemd-analyze is not installed: misspelt keys of the unit are not found")

@@ -64,7 +64,7 @@ func within(path, prefix string) bool {
 	return path == prefix || strings.HasPrefix(path, prefix+"/")
 }
 
-func TestEveryPackageImportsOnlyWhatTheFloorPlanAllows(t *testing.T) {
+func TestPlan_AllowsEveryImport(t *testing.T) {
 	rows := make(map[string]row)
 	for _, r := range plan {
 		rows[r.pkg] = r
@@ -98,7 +98,7 @@ func (r row) allows(imported string) bool {
 	return slices.ContainsFunc(r.others, func(o string) bool { return within(imported, o) })
 }
 
-func TestArrowsOfTheFloorPlanPointDownOnly(t *testing.T) {
+func TestPlan_RowsNameOnlyRowsAbove(t *testing.T) {
 	above := make(map[string]bool)
 	for _, r := range plan {
 		require.NotEmpty(t, r.reason, "%s needs a reason", r.pkg)
@@ -110,7 +110,7 @@ func TestArrowsOfTheFloorPlanPointDownOnly(t *testing.T) {
 	}
 }
 
-func TestEveryRowOfTheFloorPlanIsAPackage(t *testing.T) {
+func TestPlan_RowsArePackages(t *testing.T) {
 	there := make(map[string]bool)
 	for _, p := range list(t, "./...") {
 		there[strings.TrimPrefix(p.ImportPath, module+"/")] = true
@@ -120,7 +120,7 @@ func TestEveryRowOfTheFloorPlanIsAPackage(t *testing.T) {
 	}
 }
 
-func TestNothingThatServesTestsAloneIsShipped(t *testing.T) {
+func TestPlan_TestPackagesAreNotShipped(t *testing.T) {
 	for _, p := range list(t, "-deps", "./cmd/ringback") {
 		for _, u := range unshipped {
 			require.False(t, within(p.ImportPath, u), "the binary holds %s", p.ImportPath)
