@@ -356,14 +356,14 @@ func TestLimit_FitsTheLargestJobHoweverItIsEscaped(t *testing.T) {
 	escaped := func(n int) string { return strings.Repeat(`\u0061`, n) }
 	headers := `{"X-A": "` + escaped(job.MaxHeaders-10) + `"}`
 	target := "http://a.example/" + escaped(job.MaxURL-17)
-	told := `{"url": "` + target + `", "headers": ` + headers + `}`
+	callback := `{"url": "` + target + `", "headers": ` + headers + `}`
 	labels := make([]string, job.MaxLabels)
 	for i := range labels {
 		labels[i] = fmt.Sprintf(`"%s%02d": "%s"`, escaped(62), i, escaped(256))
 	}
 	f := newFake()
 	w := call(t, handlerOf(f), http.MethodPost, "/v1/jobs", `{"id": "a", "url": "`+target+`", "body_text": "`+escaped(256<<10)+`", "headers": `+headers+
-		`, "labels": {`+strings.Join(labels, ", ")+`}, "on_delivered": `+told+`, "on_dead": `+told+`}`)
+		`, "labels": {`+strings.Join(labels, ", ")+`}, "on_delivered": `+callback+`, "on_dead": `+callback+`}`)
 	require.Equal(t, http.StatusCreated, w.Code, "%.500s", w.Body.String())
 	require.Len(t, f.news[0].OnDead.URL, job.MaxURL)
 }

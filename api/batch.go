@@ -80,7 +80,7 @@ func (b *batch) register(ctx context.Context, part []batchItem) {
 			status = p.Status
 		}
 		if status == http.StatusInternalServerError {
-			b.log.Error("a job of a batch failed", "err", one.Err)
+			b.log.Error("registration of a job in a batch failed", "err", one.Err)
 		}
 		b.answer(itemResult{id: cmp.Or(one.Job.ID, ids[i]), status: status, reached: one.Job.Durability, problem: p})
 	}

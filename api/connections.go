@@ -127,7 +127,7 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer c.end(of)
 	if !c.begin(of) && !isMonitoring(r) {
-		c.refused.warn("too many requests under way, answering 503", "max", c.maxBusy)
+		c.refused.warn("too many requests in flight, answering 503", "max", c.maxBusy)
 		w.Header()["Connection"] = closeIt
 		response.NewProblem(http.StatusServiceUnavailable, "too many requests in flight, retry").Write(w)
 		return

@@ -121,7 +121,7 @@ func TestBoundConnections_AnswersBeyondTheBound(t *testing.T) {
 		require.NoError(t, resp.Body.Close())
 	}
 	server.Close()
-	require.Contains(t, log.String(), "too many requests under way")
+	require.Contains(t, log.String(), "too many requests in flight")
 }
 
 func TestBoundConnections_ForgetsWhatIsClosed(t *testing.T) {

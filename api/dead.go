@@ -92,7 +92,7 @@ func (a *api) answerBulk(w http.ResponseWriter, done string, dry bool, worked st
 	for _, f := range worked.Failed {
 		p := response.FromError(response.WithHint(f.Err, onlyDead))
 		if p.Status == http.StatusInternalServerError {
-			a.log.Error("a dead letter could not be worked with", "job", f.ID, "err", f.Err)
+			a.log.Error("change of a dead letter failed", "job", f.ID, "err", f.Err)
 		}
 		o.Open()
 		o.Text("id", f.ID)

@@ -25,7 +25,7 @@ import (
 // epoch is the moment at which everything happens in the fake.
 var epoch = time.Date(2030, 1, 31, 8, 0, 0, 123_000_000, time.UTC)
 
-// fake is a Service that keeps what it is given, and fails as it is told.
+// fake is a Service in memory, which fails as its fields say.
 type fake struct {
 	mu     sync.Mutex
 	jobs   map[string]job.Job
@@ -282,8 +282,8 @@ func listed(t testing.TB, h http.Handler, target, member string) (all []string, 
 	return all, got["next_cursor"]
 }
 
-// A told is a problem as a client reads it.
-type told struct {
+// A problemBody is a problem as a client reads it.
+type problemBody struct {
 	Type   string
 	Title  string
 	Status int
@@ -292,10 +292,10 @@ type told struct {
 }
 
 // problemIn reads a problem, and asserts its form.
-func problemIn(t testing.TB, w *httptest.ResponseRecorder) told {
+func problemIn(t testing.TB, w *httptest.ResponseRecorder) problemBody {
 	t.Helper()
 	require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"), w.Body.String())
-	var p told
+	var p problemBody
 	dec := json.NewDecoder(bytes.NewReader(w.Body.Bytes()))
 	dec.DisallowUnknownFields()
 	require.NoError(t, dec.Decode(&p), w.Body.String())
@@ -306,7 +306,7 @@ func problemIn(t testing.TB, w *httptest.ResponseRecorder) told {
 }
 
 // fieldsOf are the fields that a problem names.
-func (p told) fields() []string {
+func (p problemBody) fields() []string {
 	var all []string
 	for _, e := range p.Errors {
 		all = append(all, e.Field)
@@ -314,7 +314,7 @@ func (p told) fields() []string {
 	return all
 }
 
-// A chunked is a request whose length is not told.
+// A chunked is a request without a length.
 type chunked struct {
 	w *httptest.ResponseRecorder
 	r *http.Request

@@ -110,8 +110,8 @@ func TestGuard_LogsWhatItRefusesOnceASecond(t *testing.T) {
 		}
 		got := lines()
 		require.Len(t, got, 1)
-		for _, says := range []string{"level=WARN", "authentication failed", "remote=192.0.2.1:1234", "method=POST", "path=/v1/xxx", `reason="wrong token"`} {
-			require.Contains(t, got[0], says)
+		for _, want := range []string{"level=WARN", "authentication failed", "remote=192.0.2.1:1234", "method=POST", "path=/v1/xxx", `reason="wrong token"`} {
+			require.Contains(t, got[0], want)
 		}
 		require.NotContains(t, got[0], "hunter2")
 		require.Less(t, len(got[0]), 500)
@@ -161,7 +161,7 @@ func TestHandle_LogsTheCauseOfEvery500(t *testing.T) {
 }
 
 func TestAudit_LogsEveryChangeButRegistrations(t *testing.T) {
-	for target, says := range map[string]string{
+	for target, want := range map[string]string{
 		`POST /v1/dead/purge {"topic": "a"}`:                   "action=purge remote=192.0.2.1:1234 topic=a matched=5 done=3 failed=3 more=true",
 		`POST /v1/dead/revive {"ids": ["x", "y"]}`:             "action=revive remote=192.0.2.1:1234 topic=\"\" matched=5 done=3 failed=3 more=true ids=2",
 		`POST /v1/dead/purge {"all": true, "dry_run": true}`:   "",
@@ -181,13 +181,13 @@ func TestAudit_LogsEveryChangeButRegistrations(t *testing.T) {
 		h := New(Options{Service: whole(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		parts := strings.SplitN(target, " ", 3)
 		w := call(t, h, parts[0], parts[1], strings.Join(parts[2:], ""))
-		if says == "" {
+		if want == "" {
 			require.NotContains(t, log.String(), "msg=audit", "%s: %s", target, w.Body)
 			continue
 		}
 		require.Less(t, w.Code, 300, "%s: %s", target, w.Body)
 		require.Equal(t, 1, strings.Count(log.String(), "msg=audit"), target)
-		require.Contains(t, log.String(), says)
+		require.Contains(t, log.String(), want)
 	}
 }
 
@@ -259,7 +259,7 @@ func TestReady_SaysWhyNot(t *testing.T) {
 	h := handlerOf(f)
 	require.JSONEq(t, `{"status": "alive"}`, call(t, h, http.MethodGet, "/healthz", "").Body.String())
 	require.JSONEq(t, `{"status": "ready"}`, call(t, h, http.MethodGet, "/readyz", "").Body.String())
-	for says, err := range map[string]error{
+	for want, err := range map[string]error{
 		"not ready: shutting down": errors.New("shutting down"),
 		"not ready: redis answers OOM": &store.UnavailableError{
 			Reason: "redis answers OOM", Err: errors.New("dial 10.0.0.7"),
@@ -268,7 +268,7 @@ func TestReady_SaysWhyNot(t *testing.T) {
 		f.ready = err
 		w := call(t, h, http.MethodGet, "/readyz", "")
 		require.Equal(t, http.StatusServiceUnavailable, w.Code)
-		require.Equal(t, says, problemIn(t, w).Detail)
+		require.Equal(t, want, problemIn(t, w).Detail)
 		require.NotEmpty(t, w.Header().Get("Retry-After"))
 	}
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/healthz", "").Code, "alive, though not ready")

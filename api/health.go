@@ -35,14 +35,14 @@ func (a *api) ready(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	// Only reasons for operators: a driver's errors may contain addresses.
-	why := err.Error()
+	reason := err.Error()
 	if e, ok := errors.AsType[*store.UnavailableError](err); ok {
-		why = e.Reason
+		reason = e.Reason
 	} else if errors.Is(err, context.DeadlineExceeded) {
-		why = "the store does not answer"
+		reason = "the store does not answer"
 	}
 	a.log.Debug("not ready", "err", err)
-	return response.NewProblem(http.StatusServiceUnavailable, "not ready: "+why)
+	return response.NewProblem(http.StatusServiceUnavailable, "not ready: "+reason)
 }
 
 // serveMetrics serves the metrics, if there are any.

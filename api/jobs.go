@@ -215,10 +215,10 @@ func (a *api) showJob(w http.ResponseWriter, j *job.Job) error {
 
 // answerJob answers a change with the job and its durability. It never refuses, because the change is made.
 func (a *api) answerJob(w http.ResponseWriter, status int, j *job.Job) {
-	held, ok := a.bodies.ReserveAnswer(answerSize(j))
-	defer held.Release()
+	reserved, ok := a.bodies.ReserveAnswer(answerSize(j))
+	defer reserved.Release()
 	if !ok {
-		held.ForceReserve(answerSize(j))
+		reserved.ForceReserve(answerSize(j))
 	}
 	o := beginJob(w, j)
 	defer o.Free()

@@ -81,7 +81,7 @@ func TestRegister_Answers200ToARepeat(t *testing.T) {
 }
 
 func TestRegister_Answers409ToAnIDInUse(t *testing.T) {
-	for state, says := range map[job.State]string{
+	for state, want := range map[job.State]string{
 		job.Cancelled: "/v1/jobs/a/revive", job.Scheduled: "a different request", "": "a different request",
 	} {
 		f := newFake()
@@ -92,7 +92,7 @@ func TestRegister_Answers409ToAnIDInUse(t *testing.T) {
 		}
 		w := call(t, handlerOf(f), http.MethodPost, "/v1/jobs", `{"id": "a"}`)
 		require.Equal(t, http.StatusConflict, w.Code)
-		require.Contains(t, problemIn(t, w).Detail, says)
+		require.Contains(t, problemIn(t, w).Detail, want)
 	}
 }
 

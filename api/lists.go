@@ -74,8 +74,8 @@ func (a *api) serveList(w http.ResponseWriter, r *http.Request, limit int, write
 	if err != nil {
 		return err
 	}
-	held, ok := a.bodies.ReserveAnswer(min(o.Cap(), a.bodies.Large())) // one answer always fits
-	defer held.Release()
+	reserved, ok := a.bodies.ReserveAnswer(min(o.Cap(), a.bodies.Large())) // one answer always fits
+	defer reserved.Release()
 	if !ok {
 		return response.Overloaded("too many response bytes in flight: retry with a smaller limit or fewer requests")
 	}

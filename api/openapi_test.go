@@ -307,13 +307,13 @@ func TestOpenAPI_NamesTheLimitsOfAStream(t *testing.T) {
 	text, _ := document(t).at("paths", "/v1/batch", "post", "description").here.(string)
 	text = strings.Join(strings.Fields(text), " ")
 	require.Equal(t, ndjson.LineTimeout, ndjson.TakeTimeout)
-	for _, says := range []string{
+	for _, want := range []string{
 		fmt.Sprintf("At most %d,000 jobs", request.MaxBatchJobs/1000),
 		fmt.Sprintf("at most %d MiB", request.MaxBatchBytes>>20),
 		fmt.Sprintf("up to %d MiB of results", ndjson.MaxBuffered>>20),
 		fmt.Sprintf("does not arrive within %d minute, or all of them within %d", ndjson.LineTimeout/time.Minute, ndjson.StreamTimeout/time.Minute),
 	} {
-		require.Contains(t, text, says)
+		require.Contains(t, text, want)
 	}
 }
 

@@ -114,9 +114,9 @@ func (a *api) handle(serve handler) http.Handler {
 		defer cancel()
 		r = r.WithContext(ctx)
 		if r.Body != nil && r.Body != http.NoBody {
-			held := a.bodies.Meter(r.Body)
-			defer held.Release()
-			r.Body = held
+			metered := a.bodies.Meter(r.Body)
+			defer metered.Release()
+			r.Body = metered
 		}
 		err := serve(w, r)
 		if err == nil {
@@ -127,7 +127,7 @@ func (a *api) handle(serve handler) http.Handler {
 		case http.StatusInternalServerError:
 			a.log.Error("request failed", "method", r.Method, "route", r.Pattern, "err", err)
 		case http.StatusServiceUnavailable:
-			a.log.Debug("a request could not be served", "method", r.Method, "route", r.Pattern, "err", err)
+			a.log.Debug("request not served, answering 503", "method", r.Method, "route", r.Pattern, "err", err)
 			a.warnOverload(r, p)
 		}
 		if p.Unread {

@@ -50,15 +50,15 @@ func TestSecrets_AreInNoAnswerAndNoLog(t *testing.T) {
 	chain, key := pair(t)
 	cert := `{"chain": ` + quoted(chain) + `, "key": ` + quoted(key) + `}`
 	headers := `{"Authorization": "Bearer hunter2", "X-Token": ["hunter2"]}`
-	told := `{"url": "https://a.example/", "headers": ` + headers + `}`
+	callback := `{"url": "https://a.example/", "headers": ` + headers + `}`
 	requests := []struct{ target, body string }{
 		{"GET /v1/jobs/j", ""},
 		{"GET /v1/jobs/rb:dead:1", ""},
 		{"GET /v1/jobs?topic=t&state=dead", ""},
 		{"GET /v1/dead", ""},
-		{"POST /v1/jobs", `{"id": "x", "headers": ` + headers + `, "on_dead": ` + told + `, "on_delivered": ` + told + `}`},
-		{"POST /v1/jobs", `{"id": "x y", "headers": ` + headers + `, "on_dead": ` + told + `, "on_delivered": {"headers": ` + headers + `}}`},
-		{"POST /v1/batch", `{"jobs": [{"id": "x", "on_dead": ` + told + `}, {"id": "x y", "on_dead": ` + told + `}]}`},
+		{"POST /v1/jobs", `{"id": "x", "headers": ` + headers + `, "on_dead": ` + callback + `, "on_delivered": ` + callback + `}`},
+		{"POST /v1/jobs", `{"id": "x y", "headers": ` + headers + `, "on_dead": ` + callback + `, "on_delivered": {"headers": ` + headers + `}}`},
+		{"POST /v1/batch", `{"jobs": [{"id": "x", "on_dead": ` + callback + `}, {"id": "x y", "on_dead": ` + callback + `}]}`},
 		{"PATCH /v1/jobs/j", `{"headers": ` + headers + `}`},
 		{"POST /v1/jobs/j/run", ""},
 		{"DELETE /v1/jobs/j", ""},
@@ -66,8 +66,8 @@ func TestSecrets_AreInNoAnswerAndNoLog(t *testing.T) {
 		{"GET /v1/topics/t", ""},
 		{"POST /v1/topics/t/pause", ""},
 		{"GET /v1/topics/t/stats", ""},
-		{"PUT /v1/topics/t", `{"headers": ` + headers + `, "on_dead": ` + told + `, "client_cert": ` + cert + `}`},
-		{"PATCH /v1/topics/t", `{"on_dead": ` + told + `, "client_cert": ` + cert + `}`},
+		{"PUT /v1/topics/t", `{"headers": ` + headers + `, "on_dead": ` + callback + `, "client_cert": ` + cert + `}`},
+		{"PATCH /v1/topics/t", `{"on_dead": ` + callback + `, "client_cert": ` + cert + `}`},
 		{"PUT /v1/topics/t", `{"client_cert": {"chain": ` + quoted(key) + `, "key": ` + quoted("hunter2 "+key) + `}, "workers": "hunter2"}`},
 		{"GET /v1/topics/t/secrets", ""},
 		{"GET /v1/topics/t/keys", ""},

@@ -68,15 +68,15 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.batch = batch{api: a, out: response.NewBuffer(), written: s.endResult}
 	defer s.batch.out.Free()
-	why := s.run(context.WithoutCancel(r.Context()))
-	if why != nil {
-		a.log.Debug("a stream of jobs was ended before its end", "lines", s.in.Lines(), "err", why)
-		if p, ok := errors.AsType[*response.Problem](why); ok {
+	endErr := s.run(context.WithoutCancel(r.Context()))
+	if endErr != nil {
+		a.log.Debug("stream ended early", "lines", s.in.Lines(), "err", endErr)
+		if p, ok := errors.AsType[*response.Problem](endErr); ok {
 			a.warnOverload(r, p)
 		}
 	}
 	last := ndjson.TakeTimeout // for the end of the answer
-	if why != nil {
+	if endErr != nil {
 		last = ndjson.LastTimeout
 	}
 	_ = rc.SetWriteDeadline(time.Now().Add(last))

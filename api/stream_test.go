@@ -70,7 +70,7 @@ func TestStream_ReportsEveryOutcomeAndRefusesInvalidLinesAlone(t *testing.T) {
 	for _, c := range []struct {
 		line   string
 		status int
-		says   string
+		want   string
 	}{
 		{`{"id": "bad"`, 400, "line 3, column 12"},
 		{`{"id": "bad"} {}`, 400, "line 3, column 15"},
@@ -101,7 +101,7 @@ func TestStream_ReportsEveryOutcomeAndRefusesInvalidLinesAlone(t *testing.T) {
 		for _, e := range got[1].Error.Errors {
 			detail.WriteString(e.Field + " " + e.Detail)
 		}
-		require.Contains(t, detail.String(), c.says)
+		require.Contains(t, detail.String(), c.want)
 		require.Equal(t, []lineResult{{Index: new(2), ID: "too", Status: 201}, {Index: new(3), ID: "good", Status: 200}}, got[2:], short)
 		require.Len(t, f.jobs, 2, short)
 	}

@@ -26,7 +26,7 @@ type lineResult struct {
 	Index      *int
 	ID         string
 	Status     int
-	Error      *told
+	Error      *problemBody
 	Durability *struct {
 		Replicas *int
 		Synced   *bool

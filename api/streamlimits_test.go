@@ -166,7 +166,7 @@ func TestStream_CutsOffAClientThatLeavesTheResultBufferFull(t *testing.T) {
 
 func TestStream_DoesNotWaitForAClientThatDisconnects(t *testing.T) {
 	bad := strings.Repeat(`{"ladder": [`+strings.Repeat("0,", 99)+"0]}\n", 1000)
-	for name, n := range map[string]int{"a few": 1, "a full tray": 10} {
+	for name, n := range map[string]int{"a few": 1, "a full buffer": 10} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, handlerOf(newFake()), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
 				s := begin(t, conn)
@@ -225,12 +225,12 @@ func TestStream_HurriesASlowReaderAtShutdown(t *testing.T) {
 func TestServer_EndsStreamsAtShutdown(t *testing.T) {
 	h, _ := handlerOf(newFake()).(*shutdownHandler)
 	require.NotNil(t, h)
-	told := make(chan struct{})
+	ended := make(chan struct{})
 	end := h.end
-	h.end = func() { end(); close(told) }
+	h.end = func() { end(); close(ended) }
 	require.NoError(t, Server(h, quiet).Shutdown(t.Context()))
 	select {
-	case <-told:
+	case <-ended:
 	case <-time.After(patience):
 		t.Fatal("the streams go on")
 	}

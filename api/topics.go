@@ -152,22 +152,22 @@ func (a *api) changeTopic(
 // would be part of its own backlog.
 func rejectSelfNotification(t policy.Topic) *response.Problem {
 	const detail = "is not supported for " + job.CallbackTopic + ": callbacks send no callbacks"
-	var faults []job.FieldError
+	var errs []job.FieldError
 	if t.OnDelivered != nil {
-		faults = append(faults, job.FieldError{Field: "/on_delivered", Detail: detail})
+		errs = append(errs, job.FieldError{Field: "/on_delivered", Detail: detail})
 	}
 	if t.OnDead != nil {
-		faults = append(faults, job.FieldError{Field: "/on_dead", Detail: detail})
+		errs = append(errs, job.FieldError{Field: "/on_dead", Detail: detail})
 	}
 	if t.OnBacklog != nil {
-		faults = append(faults, job.FieldError{
+		errs = append(errs, job.FieldError{
 			Field: "/on_backlog", Detail: "is not supported for " + job.CallbackTopic + ": the alarm would be part of its own backlog",
 		})
 	}
-	if len(faults) == 0 {
+	if len(errs) == 0 {
 		return nil
 	}
-	return response.Invalid(faults...)
+	return response.Invalid(errs...)
 }
 
 // noTopic explains how a topic is created.

@@ -71,11 +71,11 @@ func (l *Deadlines) NextLine() *response.Problem {
 }
 
 // End ends the stream: a read in flight fails at once, and later ones too. The first reason counts.
-func (l *Deadlines) End(why *response.Problem) {
+func (l *Deadlines) End(cause *response.Problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cause == nil {
-		l.cause = why
+		l.cause = cause
 		close(l.Ended)
 		_ = l.rc.SetReadDeadline(time.Unix(1, 0))
 	}

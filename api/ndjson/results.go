@@ -31,10 +31,10 @@ type ResultBuffer struct {
 	// hurry, once closed, leaves the client LastTimeout to read the rest.
 	hurry <-chan struct{}
 
-	mu     sync.Mutex
-	b      []byte
-	held   int // bytes put and not yet written
-	closed bool
+	mu      sync.Mutex
+	b       []byte
+	pending int // bytes put and not yet written
+	closed  bool
 
 	work  chan struct{} // there is something to write, or the buffer is closed
 	moved chan struct{} // something was written
@@ -71,13 +71,13 @@ func signal(c chan<- struct{}) {
 func (t *ResultBuffer) Put(b []byte) error {
 	for {
 		t.mu.Lock()
-		fits := t.held == 0 || t.held+len(b) <= MaxBuffered && t.reserved.Reserve(int64(len(b)))
+		fits := t.pending == 0 || t.pending+len(b) <= MaxBuffered && t.reserved.Reserve(int64(len(b)))
 		if fits {
-			if t.held == 0 {
+			if t.pending == 0 {
 				t.reserved.ForceReserve(int64(len(b)))
 			}
 			t.b = append(t.b, b...)
-			t.held += len(b)
+			t.pending += len(b)
 		}
 		t.mu.Unlock()
 		if fits {
@@ -162,7 +162,7 @@ func (t *ResultBuffer) write() error {
 			}
 			rest = rest[n:]
 			t.mu.Lock()
-			t.held -= n
+			t.pending -= n
 			t.mu.Unlock()
 			t.reserved.Return(int64(n))
 			signal(t.moved)

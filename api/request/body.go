@@ -46,11 +46,11 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	if r.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}
-	held := Metered(r)
-	if held != nil && r.ContentLength > SmallBody && !held.budget.fits(r.ContentLength) {
+	reserved := Metered(r)
+	if reserved != nil && r.ContentLength > SmallBody && !reserved.budget.fits(r.ContentLength) {
 		return nil, tooManyBytes()
 	}
-	text, err := readBody(w, r, held, limit)
+	text, err := readBody(w, r, reserved, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -58,9 +58,9 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 }
 
 // readBody reads a body into memory that is reserved as bytes arrive.
-func readBody(w http.ResponseWriter, r *http.Request, held *MeteredBody, limit int64) ([]byte, error) {
+func readBody(w http.ResponseWriter, r *http.Request, reserved *MeteredBody, limit int64) ([]byte, error) {
 	room := max(min(r.ContentLength+1, limit, firstRoom), 512)
-	if !held.Reserve(room) {
+	if !reserved.Reserve(room) {
 		return nil, tooManyBytes()
 	}
 	body := http.MaxBytesReader(w, r.Body, limit)
@@ -86,7 +86,7 @@ func readBody(w http.ResponseWriter, r *http.Request, held *MeteredBody, limit i
 			if rest := r.ContentLength + 1 - int64(len(text)); rest > 0 && rest <= 3*more {
 				more = rest
 			}
-			if !held.Reserve(more) {
+			if !reserved.Reserve(more) {
 				return nil, tooManyBytes()
 			}
 			text = append(make([]byte, 0, len(text)+int(more)), text...)

@@ -63,8 +63,8 @@ func (b *BodyBudget) fits(n int64) bool { return b.used.Load()+n <= b.bound(n) }
 // A MeteredBody is a request's body with the bytes reserved for it. Methods of a nil one reserve nothing.
 type MeteredBody struct {
 	io.ReadCloser
-	budget *BodyBudget
-	held   atomic.Int64
+	budget   *BodyBudget
+	reserved atomic.Int64
 }
 
 // Reserve reserves n bytes. It reports false when the budget is used up.
@@ -72,14 +72,14 @@ func (m *MeteredBody) Reserve(n int64) bool {
 	if m == nil {
 		return true
 	}
-	bound := m.budget.bound(m.held.Load() + n)
+	bound := m.budget.bound(m.reserved.Load() + n)
 	for {
 		used := m.budget.used.Load()
 		if used+n > bound {
 			return false
 		}
 		if m.budget.used.CompareAndSwap(used, used+n) {
-			m.held.Add(n)
+			m.reserved.Add(n)
 			return true
 		}
 	}
@@ -89,7 +89,7 @@ func (m *MeteredBody) Reserve(n int64) bool {
 func (m *MeteredBody) ForceReserve(n int64) {
 	if m != nil {
 		m.budget.used.Add(n)
-		m.held.Add(n)
+		m.reserved.Add(n)
 	}
 }
 
@@ -99,7 +99,7 @@ func (m *MeteredBody) Return(n int64) { m.ForceReserve(-n) }
 // Release releases all bytes.
 func (m *MeteredBody) Release() {
 	if m != nil {
-		m.budget.used.Add(-m.held.Swap(0))
+		m.budget.used.Add(-m.reserved.Swap(0))
 	}
 }
 

@@ -52,8 +52,8 @@ func PathTopic(r *http.Request) (string, error) {
 // PathNewTopic returns the topic in the path, which need not exist. The topic of callbacks is allowed.
 func PathNewTopic(r *http.Request) (string, error) {
 	name := r.PathValue("topic")
-	if faults := nameErrors(name, ""); len(faults) > 0 {
-		return "", response.Invalid(faults...)
+	if errs := nameErrors(name, ""); len(errs) > 0 {
+		return "", response.Invalid(errs...)
 	}
 	return name, nil
 }
@@ -61,8 +61,8 @@ func PathNewTopic(r *http.Request) (string, error) {
 // PathNewLane returns the lane in the path, which need not exist.
 func PathNewLane(r *http.Request) (job.Queue, error) {
 	q := job.Queue{Namespace: job.DefaultNamespace, Topic: r.PathValue("topic"), Lane: r.PathValue("lane")}
-	if faults := nameErrors(q.Topic, q.Lane); len(faults) > 0 {
-		return job.Queue{}, response.Invalid(faults...)
+	if errs := nameErrors(q.Topic, q.Lane); len(errs) > 0 {
+		return job.Queue{}, response.Invalid(errs...)
 	}
 	return q, nil
 }

@@ -46,12 +46,12 @@ func Overloaded(detail string) *Problem {
 }
 
 // Invalid makes the problem of a request with invalid fields.
-func Invalid(faults ...job.FieldError) *Problem {
+func Invalid(errs ...job.FieldError) *Problem {
 	detail := "the request has an invalid field"
-	if len(faults) > 1 {
-		detail = "the request has " + strconv.Itoa(len(faults)) + " invalid fields"
+	if len(errs) > 1 {
+		detail = "the request has " + strconv.Itoa(len(errs)) + " invalid fields"
 	}
-	return &Problem{Status: http.StatusUnprocessableEntity, Detail: detail, Fields: faults}
+	return &Problem{Status: http.StatusUnprocessableEntity, Detail: detail, Fields: errs}
 }
 
 // FromError maps an error to its problem. The text of an error that is not in the table is logged, never shown.

@@ -25,16 +25,16 @@ func (o *Buffer) LaneStats(l store.LaneStats, now time.Time) {
 	o.Number("scheduled", l.Scheduled)
 	o.Number("ready", l.Ready)
 	o.Number("running", l.Running)
-	held := l.CooldownUntil.After(now)
+	coolingDown := l.CooldownUntil.After(now)
 	breaker := "closed"
 	switch {
-	case l.BreakerOpen && held:
+	case l.BreakerOpen && coolingDown:
 		breaker = "open"
 	case l.BreakerOpen:
 		breaker = "half_open" // a probe is allowed, or in flight
 	}
 	o.Text("breaker", breaker)
-	if held {
+	if coolingDown {
 		o.Time("held_until", l.CooldownUntil)
 	}
 }
