@@ -34,6 +34,8 @@ func (s *Sender) request(ctx context.Context, now time.Time, req job.Request) (*
 		return nil, errors.New("the URL is neither http nor https")
 	case r.URL.Hostname() == "":
 		return nil, errors.New("the URL names no host")
+	case !validQuery(r.URL.RawQuery): // the path is escaped when it is written
+		return nil, errors.New("the URL's query has a blank or a control character")
 	}
 	r.URL.User = nil
 	if r.Header, err = s.header(now, req); err != nil {
@@ -148,6 +150,11 @@ func validToken(s string) bool {
 		}
 	}
 	return s != ""
+}
+
+// validQuery reports whether s can be a part of a request's first line: no blanks and no control characters.
+func validQuery(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }) < 0
 }
 
 // validValue reports whether s can be a header's value: no control characters but the tab.

@@ -313,6 +313,13 @@ func TestARedirectIsAnAnswer(t *testing.T) {
 	require.Equal(t, int32(1), calls.Load())
 }
 
+func TestRequest_EscapesThePath(t *testing.T) {
+	s := newSender(t, Options{})
+	r, err := s.request(t.Context(), time.Now(), ask("http://127.0.0.1:1/a b\u00a0c/%20?q=%20"))
+	require.NoError(t, err)
+	require.Equal(t, "/a%20b%C2%A0c/%20?q=%20", r.URL.RequestURI())
+}
+
 func TestRequestsThatCannotBeMadeAreInvalid(t *testing.T) {
 	s := newSender(t, Options{})
 	tests := map[string]func(*job.Request){
@@ -328,6 +335,9 @@ func TestRequestsThatCannotBeMadeAreInvalid(t *testing.T) {
 		"content type":       func(r *job.Request) { r.ContentType = "a\nb" },
 		"empty header name":  func(r *job.Request) { r.Header = map[string][]string{"": {"topsecret"}} },
 		"bad host character": func(r *job.Request) { r.URL = "http://a b/?topsecret" },
+		"blank in the query": func(r *job.Request) { r.URL = "http://127.0.0.1:1/?topsecret HTTP/1.1" },
+		"line in the query":  func(r *job.Request) { r.URL = "http://127.0.0.1:1/?topsecret\r\nX: y" },
+		"blank after a host": func(r *job.Request) { r.URL = "http://127.0.0.1:1? topsecret" },
 	}
 	for name, spoil := range tests {
 		req := ask("http://127.0.0.1:1/")
