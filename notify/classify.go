@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,39 +179,28 @@ func dnsText(e *net.DNSError) string {
 	}
 }
 
-// texts classify the errors of net/http that have no type of their own, by what they say. Tests bring about the common
-// ones, so that a version of Go that says them differently is noticed; a rare one that it renames is of class other.
+// texts classify the errors of net/http that have no type of their own and do not say that what came is no HTTP. Tests bring
+// about the common ones, so that a version of Go that says them differently is noticed; a rare one that it renames is of
+// class http.
 var texts = []struct {
 	part  string
 	class policy.ErrorClass
 	text  string // empty: the error's own
 }{
-	{"server response headers exceeded", policy.ClassTooLarge, tooLargeText},
-	{"response header list larger than advertised limit", policy.ClassTooLarge, tooLargeText},
-	{"header list too large", policy.ClassTooLarge, tooLargeText},
+	{"header list", policy.ClassTooLarge, tooLargeText},
 	{"server closed idle connection", policy.ClassReset, "the connection ended before there was an answer"},
 	{"readLoopPeekFailLocked", policy.ClassReset, h1.ErrSpokeFirst.Error()},
 	{"cannot retry err", policy.ClassReset, givenBackText},
 	{"cannot rewind body after connection loss", policy.ClassReset, givenBackText},
 	{"stream error:", policy.ClassReset, ""},
-	{"http2: server sent GOAWAY", policy.ClassReset, "the receiver ended the connection before there was an answer"},
-	{"http2: client conn", policy.ClassReset, "the connection was lost before the answer was complete"},
-	{"use of closed network connection", policy.ClassReset, "the connection was closed before the answer was complete"},
-	{"malformed", policy.ClassHTTP, ""},
-	{"unsupported transfer encoding", policy.ClassHTTP, ""},
-	{"too many transfer encodings", policy.ClassHTTP, ""},
-	{"bad Content-Length", policy.ClassHTTP, ""},
-	{"multiple Content-Length", policy.ClassHTTP, ""},
-	{"chunk", policy.ClassHTTP, ""},
-	{"header line too long", policy.ClassHTTP, "a chunk of the body has a size that is too long"},
-	{"trailer", policy.ClassHTTP, ""},
-	{"connection error: PROTOCOL_ERROR", policy.ClassHTTP, fmt.Sprintf(
-		"the receiver broke a rule of HTTP/2, or sent far more header than the %d KiB that are read (PROTOCOL_ERROR)", h1.MaxHeader>>10)},
-	{"http2:", policy.ClassHTTP, ""},
-	{"connection error:", policy.ClassHTTP, ""},
+	{"http2: server sent GOAWAY", policy.ClassReset, lostText},
+	{"http2: client conn", policy.ClassReset, lostText},
+	{"use of closed network connection", policy.ClassReset, lostText},
 	{"tls:", policy.ClassTLS, ""},
-	{"invalid", policy.ClassHTTP, ""},
 }
+
+// lostText is the error of a connection that ended while requests were under way.
+const lostText = "the connection was lost before the answer was complete"
 
 // givenBackText is said of a request that a peer refused over HTTP/2, to be sent again by whoever likes to.
 const givenBackText = "the receiver gave the request back unanswered"
@@ -219,18 +209,16 @@ const givenBackText = "the receiver gave the request back unanswered"
 var tooLargeText = fmt.Sprintf("the header of the answer, with its interim answers, has more than the %d KiB or %d lines that are read",
 	h1.MaxHeader>>10, h1.MaxHeaderLines)
 
+// byText classifies an error that came after a connection was made: what is not known otherwise says what is wrong with an
+// answer.
 func byText(err error) (policy.ErrorClass, string) {
 	own := err.Error()
 	for _, known := range texts {
-		if !strings.Contains(own, known.part) {
-			continue
+		if strings.Contains(own, known.part) {
+			return known.class, cmp.Or(known.text, own)
 		}
-		if known.text != "" {
-			return known.class, known.text
-		}
-		return known.class, strings.TrimPrefix(strings.TrimPrefix(own, "net/http: "), "HTTP/1.x transport connection broken: ")
 	}
-	return policy.ClassOther, own
+	return policy.ClassHTTP, strings.TrimPrefix(strings.TrimPrefix(own, "net/http: "), "HTTP/1.x transport connection broken: ")
 }
 
 // oneLine makes a text fit for a record: one line of valid UTF-8, at most maxText bytes.
