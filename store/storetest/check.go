@@ -20,16 +20,16 @@ func Check(ctx context.Context, st store.Store) error {
 // CheckNamespace is Check for any namespace.
 func CheckNamespace(ctx context.Context, st store.Store, namespace string) error {
 	var breaches []error
-	for shard := range st.Shards() {
+	for n, shard := range st.Shards() {
 		for f := (store.StatsFilter{Namespace: namespace, Limit: store.MaxBatch}); ; {
-			rows, err := st.Shards()[shard].TopicStats(ctx, f)
+			rows, err := shard.TopicStats(ctx, f)
 			if err != nil {
-				return fmt.Errorf("read the stats of shard %d: %w", shard, err)
+				return fmt.Errorf("read the stats of shard %d: %w", n, err)
 			}
 			for _, row := range rows {
-				err := errors.Join(checkTopic(ctx, st, shard, row), checkLanes(ctx, st, shard, row), checkSettings(ctx, st, shard, row))
+				err := errors.Join(checkTopic(ctx, shard, row), checkLanes(ctx, shard, row), checkSettings(ctx, shard, row))
 				if err != nil {
-					breaches = append(breaches, fmt.Errorf("shard %d, topic %s: %w", shard, row.Topic, err))
+					breaches = append(breaches, fmt.Errorf("shard %d, topic %s: %w", n, row.Topic, err))
 				}
 			}
 			if len(rows) < f.Limit {
@@ -41,7 +41,7 @@ func CheckNamespace(ctx context.Context, st store.Store, namespace string) error
 	return errors.Join(breaches...)
 }
 
-func checkTopic(ctx context.Context, st store.Store, shard int, row store.TopicStats) error {
+func checkTopic(ctx context.Context, shard store.Shard, row store.TopicStats) error {
 	var breaches []error
 	breach := func(format string, args ...any) { breaches = append(breaches, fmt.Errorf(format, args...)) }
 
@@ -52,7 +52,7 @@ func checkTopic(ctx context.Context, st store.Store, shard int, row store.TopicS
 	listed := make(map[job.State]int64)
 	places := make(map[job.Ref]job.State)
 	for _, state := range states {
-		jobs, err := listAll(ctx, st, shard, store.Filter{Namespace: row.Namespace, Topic: row.Topic, State: state})
+		jobs, err := listAll(ctx, shard, store.Filter{Namespace: row.Namespace, Topic: row.Topic, State: state})
 		if err != nil {
 			return fmt.Errorf("list %s jobs: %w", state, err)
 		}
@@ -65,7 +65,7 @@ func checkTopic(ctx context.Context, st store.Store, shard int, row store.TopicS
 			if err := checkReason(j); err != nil {
 				breach("%w", err)
 			}
-			got, err := st.Shards()[shard].Get(ctx, j.Ref())
+			got, err := shard.Get(ctx, j.Ref())
 			switch {
 			case err != nil:
 				breach("%s is listed as %s, but: %w", j.ID, state, err)

@@ -14,10 +14,10 @@ import (
 const checkPage = 200
 
 // checkLanes holds the lanes of a topic on a shard against the topic's counts: each unfinished job counts in one lane.
-func checkLanes(ctx context.Context, st store.Store, shard int, row store.TopicStats) error {
+func checkLanes(ctx context.Context, shard store.Shard, row store.TopicStats) error {
 	var waiting, running, open int64
 	for after := ""; ; {
-		page, err := st.Shards()[shard].LaneStats(ctx, row.Namespace, row.Topic, after, checkPage)
+		page, err := shard.LaneStats(ctx, row.Namespace, row.Topic, after, checkPage)
 		if err != nil {
 			return fmt.Errorf("read the lanes: %w", err)
 		}
@@ -47,9 +47,9 @@ func checkLanes(ctx context.Context, st store.Store, shard int, row store.TopicS
 }
 
 // checkSettings holds the two ways of reading lanes' settings against each other.
-func checkSettings(ctx context.Context, st store.Store, shard int, row store.TopicStats) error {
+func checkSettings(ctx context.Context, shard store.Shard, row store.TopicStats) error {
 	for after := ""; ; {
-		page, err := st.Shards()[shard].ListLanes(ctx, row.Namespace, row.Topic, after, checkPage)
+		page, err := shard.ListLanes(ctx, row.Namespace, row.Topic, after, checkPage)
 		if err != nil {
 			return fmt.Errorf("list the lanes' settings: %w", err)
 		}
@@ -64,7 +64,7 @@ func checkSettings(ctx context.Context, st store.Store, shard int, row store.Top
 			after = lane.Queue.Lane
 			queues = append(queues, lane.Queue)
 		}
-		read, err := st.Shards()[shard].GetLanes(ctx, queues)
+		read, err := shard.GetLanes(ctx, queues)
 		if err != nil {
 			return fmt.Errorf("read the lanes' settings: %w", err)
 		}

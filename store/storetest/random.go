@@ -250,7 +250,7 @@ func (p *pair) bring(entries []store.NewJob) {
 		return nil
 	})
 	p.must(err, "insert")
-	wanted, err := p.model.Shards()[0].Insert(p.ctx, store.NewToken(), entries)
+	wanted, err := p.model.shards[0].Insert(p.ctx, store.NewToken(), entries)
 	p.must(err, "insert into the model")
 	for i := range wanted {
 		if wanted[i].Outcome != got[i].Outcome {

@@ -15,16 +15,16 @@ import (
 )
 
 // change sends one change of one job to both and compares the answers.
-func (p *pair) change(what string, send func(st store.Store, shard int, token store.Token) (job.Job, error)) {
+func (p *pair) change(what string, send func(shard store.Shard, token store.Token) (job.Job, error)) {
 	p.tick()
-	got, err := twice(p, what, func(token store.Token) (job.Job, error) { return send(p.s.Store, p.s.shardNumber, token) },
+	got, err := twice(p, what, func(token store.Token) (job.Job, error) { return send(p.s.shard(), token) },
 		func(first, second job.Job) error {
 			if first.State != second.State || first.Version != second.Version {
 				return fmt.Errorf("%s in version %d, then %s in version %d", first.State, first.Version, second.State, second.Version)
 			}
 			return nil
 		})
-	wanted, wantedErr := send(p.model, 0, store.NewToken())
+	wanted, wantedErr := send(p.model.shards[0], store.NewToken())
 	if !sameError(wantedErr, err) {
 		p.Fatalf("%s: %v, want %v", what, err, wantedErr)
 	}
@@ -50,8 +50,8 @@ func sameError(a, b error) bool {
 
 func (p *pair) cancel(*rapid.T) {
 	ref := p.ref(p.one("id"))
-	p.change("cancel "+ref.ID, func(st store.Store, shard int, token store.Token) (job.Job, error) {
-		return st.Shards()[shard].Cancel(p.ctx, token, ref)
+	p.change("cancel "+ref.ID, func(shard store.Shard, token store.Token) (job.Job, error) {
+		return shard.Cancel(p.ctx, token, ref)
 	})
 }
 
@@ -72,18 +72,18 @@ func (p *pair) edit(t *rapid.T) {
 	case 1:
 		edit.ExpiresAt = &time.Time{}
 	}
-	if known, err := p.model.Shards()[0].Get(p.ctx, ref); err == nil && (known.State == job.Scheduled || known.State == job.Ready) {
+	if known, err := p.model.shards[0].Get(p.ctx, ref); err == nil && (known.State == job.Scheduled || known.State == job.Ready) {
 		edit.IfVersion = rapid.SampledFrom([]int64{0, 0, known.Version, known.Version + 1}).Draw(t, "version")
 	}
-	p.change("edit "+ref.ID, func(st store.Store, shard int, token store.Token) (job.Job, error) {
-		return st.Shards()[shard].Edit(p.ctx, token, ref, edit)
+	p.change("edit "+ref.ID, func(shard store.Shard, token store.Token) (job.Job, error) {
+		return shard.Edit(p.ctx, token, ref, edit)
 	})
 }
 
 func (p *pair) run(*rapid.T) {
 	ref := p.ref(p.one("id"))
-	p.change("run "+ref.ID, func(st store.Store, shard int, token store.Token) (job.Job, error) {
-		return st.Shards()[shard].Edit(p.ctx, token, ref, store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
+	p.change("run "+ref.ID, func(shard store.Shard, token store.Token) (job.Job, error) {
+		return shard.Edit(p.ctx, token, ref, store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
 	})
 }
 
@@ -112,7 +112,7 @@ func (p *pair) carry(t *rapid.T) {
 		}
 	}
 	for range 50 {
-		got, err := p.model.Shards()[0].Carry(p.ctx, store.NewToken(), round)
+		got, err := p.model.shards[0].Carry(p.ctx, store.NewToken(), round)
 		p.must(err, "carry in the model")
 		if got.Next != 0 {
 			break
@@ -126,7 +126,7 @@ func (p *pair) carry(t *rapid.T) {
 func (p *pair) outbox() {
 	got, err := p.s.shard().Carry(p.ctx, store.NewToken(), store.CarryOptions{KeepLeases: true})
 	p.must(err, "carry")
-	wanted, err := p.model.Shards()[0].Carry(p.ctx, store.NewToken(), store.CarryOptions{KeepLeases: true})
+	wanted, err := p.model.shards[0].Carry(p.ctx, store.NewToken(), store.CarryOptions{KeepLeases: true})
 	p.must(err, "carry in the model")
 	var mine []string
 	for _, e := range got.Outbox {
@@ -178,13 +178,13 @@ func (p *pair) putTopic(put store.Topic) {
 }
 
 func (p *pair) sweep(*rapid.T) {
-	p.sweepOne(p.s.Store, p.s.shardNumber)
-	p.sweepOne(p.model, 0)
+	p.sweepOne(p.s.shard())
+	p.sweepOne(p.model.shards[0])
 }
 
-func (p *pair) sweepOne(st store.Store, shard int) {
+func (p *pair) sweepOne(shard store.Shard) {
 	for more := true; more; {
-		swept, err := st.Shards()[shard].Sweep(p.ctx, store.NewToken(), 100)
+		swept, err := shard.Sweep(p.ctx, store.NewToken(), 100)
 		p.must(err, "sweep")
 		more = swept.More
 	}
@@ -222,7 +222,7 @@ func (p *pair) known() {
 	}
 	got, err := p.s.shard().Known(p.ctx, refs)
 	p.must(err, "known")
-	wanted, err := p.model.Shards()[0].Known(p.ctx, refs)
+	wanted, err := p.model.shards[0].Known(p.ctx, refs)
 	p.must(err, "known to the model")
 	if !slices.Equal(wanted, got) {
 		p.Fatalf("known %v, want %v", got, wanted)
@@ -236,7 +236,7 @@ func (p *pair) agree(t *rapid.T) {
 	}
 	p.known()
 	for _, id := range p.ids {
-		wanted, wantedErr := p.model.Shards()[0].Get(p.ctx, p.ref(id))
+		wanted, wantedErr := p.model.shards[0].Get(p.ctx, p.ref(id))
 		got, err := p.s.shard().Get(p.ctx, p.ref(id))
 		if !sameError(wantedErr, err) {
 			p.Fatalf("get %s: %v, want %v", id, err, wantedErr)

@@ -46,7 +46,7 @@ func (p *pair) claim(*rapid.T) {
 	}, sameHeld)
 	p.must(err, "claim")
 	p.follow(got)
-	wanted, err := p.model.Shards()[0].Claim(p.ctx, store.NewToken(), theirs)
+	wanted, err := p.model.shards[0].Claim(p.ctx, store.NewToken(), theirs)
 	p.must(err, "claim from the model")
 	p.took(wanted, got, request.Slack)
 }
@@ -83,7 +83,7 @@ func (p *pair) claimExpired(*rapid.T) {
 		return store.ClaimResult{Jobs: p.own(held)}, err
 	}, sameHeld)
 	p.must(err, "claim expired jobs")
-	held, err := p.model.Shards()[0].ClaimExpired(p.ctx, store.NewToken(), request)
+	held, err := p.model.shards[0].ClaimExpired(p.ctx, store.NewToken(), request)
 	p.must(err, "claim expired jobs in the model")
 	byID := func(a, b store.ClaimedJob) int { return strings.Compare(a.ID, b.ID) }
 	slices.SortFunc(got.Jobs, byID)

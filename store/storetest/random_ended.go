@@ -36,7 +36,7 @@ func (p *pair) revive(t *rapid.T) {
 		return nil
 	})
 	p.must(err, "revive")
-	wanted, err := p.model.Shards()[0].Revive(p.ctx, store.NewToken(), items)
+	wanted, err := p.model.shards[0].Revive(p.ctx, store.NewToken(), items)
 	p.must(err, "revive in the model")
 	for i, w := range wanted {
 		if !sameError(w.Err, got[i].Err) {
@@ -64,7 +64,7 @@ func (p *pair) purge(t *rapid.T) {
 		return nil
 	})
 	p.must(err, "purge")
-	wanted, err := p.model.Shards()[0].Purge(p.ctx, store.NewToken(), refs)
+	wanted, err := p.model.shards[0].Purge(p.ctx, store.NewToken(), refs)
 	p.must(err, "purge in the model")
 	if !slices.EqualFunc(wanted, got, sameError) {
 		p.Fatalf("purge %v: %v, want %v", refs, got, wanted)

@@ -51,7 +51,7 @@ func (p *pair) putLane(t *rapid.T) {
 		}
 		return nil
 	})
-	wanted, wantedErr := p.model.Shards()[0].PutLane(p.ctx, store.NewToken(), theirs)
+	wanted, wantedErr := p.model.shards[0].PutLane(p.ctx, store.NewToken(), theirs)
 	if !sameError(wantedErr, err) {
 		p.Fatalf("put lane %s: %v, want %v", q, err, wantedErr)
 	}
@@ -84,7 +84,7 @@ func (p *pair) sameSettings(wanted, got store.Lane, what string) {
 
 // samePutLanes compares the settings of a topic's lanes, by both ways of reading them.
 func (p *pair) samePutLanes(topic string) {
-	wanted, err := p.model.Shards()[0].ListLanes(p.ctx, p.namespace, topic, "", 10)
+	wanted, err := p.model.shards[0].ListLanes(p.ctx, p.namespace, topic, "", 10)
 	p.must(err, "list the model's settings")
 	got, err := p.s.shard().ListLanes(p.ctx, p.namespace, topic, "", 10)
 	p.must(err, "list settings")
@@ -94,7 +94,7 @@ func (p *pair) samePutLanes(topic string) {
 	for i := range wanted {
 		p.sameSettings(wanted[i], got[i], "list")
 	}
-	wanted, err = p.model.Shards()[0].GetLanes(p.ctx, p.queues)
+	wanted, err = p.model.shards[0].GetLanes(p.ctx, p.queues)
 	p.must(err, "read the model's settings")
 	got, err = p.s.shard().GetLanes(p.ctx, p.queues)
 	p.must(err, "read settings")
@@ -132,7 +132,7 @@ func (p *pair) permit(t *rapid.T) {
 		return nil
 	})
 	p.must(err, "permit")
-	wanted, err := p.model.Shards()[0].Permit(p.ctx, store.NewToken(), slices.Repeat([]store.PermitRequest{theirs}, asks))
+	wanted, err := p.model.shards[0].Permit(p.ctx, store.NewToken(), slices.Repeat([]store.PermitRequest{theirs}, asks))
 	p.must(err, "permit by the model")
 	for i, w := range wanted {
 		g := got[i]
@@ -164,7 +164,7 @@ func (p *pair) alarm(t *rapid.T) {
 		return nil
 	})
 	p.must(err, "alarm")
-	wanted, err := p.model.Shards()[0].Alarm(p.ctx, store.NewToken(), a)
+	wanted, err := p.model.shards[0].Alarm(p.ctx, store.NewToken(), a)
 	p.must(err, "alarm in the model")
 	if wanted != got {
 		p.Fatalf("alarm: changed %t, want %t", got, wanted)

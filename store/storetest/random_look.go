@@ -22,9 +22,9 @@ func (p *pair) look(t *rapid.T) {
 				f.Reason = rapid.SampledFrom([]policy.Reason{"", policy.ReasonGaveUp, policy.ReasonExhausted}).Draw(t, "reason")
 				f.Status = rapid.SampledFrom([]int{0, 200, 429, 500}).Draw(t, "status")
 			}
-			wanted, err := listAll(p.ctx, p.model, 0, f)
+			wanted, err := listAll(p.ctx, p.model.shards[0], f)
 			p.must(err, "list the model")
-			got, err := listAll(p.ctx, p.s.Store, p.s.shardNumber, f)
+			got, err := listAll(p.ctx, p.s.shard(), f)
 			p.must(err, "list")
 			a, b := names(wanted), names(got)
 			slices.Sort(a)
@@ -41,28 +41,28 @@ func (p *pair) look(t *rapid.T) {
 }
 
 func (p *pair) sameTotals() {
-	read := func(st store.Store, shard int) store.TopicStats {
-		total, err := st.Shards()[shard].Totals(p.ctx, p.namespace)
+	read := func(shard store.Shard) store.TopicStats {
+		total, err := shard.Totals(p.ctx, p.namespace)
 		p.must(err, "totals")
 		total.Scheduled += total.Ready
 		total.Ready, total.OldestDue = 0, time.Time{}
 		return total
 	}
-	if wanted, got := read(p.model, 0), read(p.s.Store, p.s.shardNumber); wanted != got {
+	if wanted, got := read(p.model.shards[0]), read(p.s.shard()); wanted != got {
 		p.Fatalf("totals:\n  %+v\nwant\n  %+v", got, wanted)
 	}
 }
 
 func (p *pair) sameStats(topic string) {
-	read := func(st store.Store, shard int) store.TopicStats {
-		rows, err := st.Shards()[shard].TopicStats(p.ctx, store.StatsFilter{Namespace: p.namespace, Topics: []string{topic}})
+	read := func(shard store.Shard) store.TopicStats {
+		rows, err := shard.TopicStats(p.ctx, store.StatsFilter{Namespace: p.namespace, Topics: []string{topic}})
 		p.must(err, "stats")
 		if len(rows) == 0 {
 			return store.TopicStats{Namespace: p.namespace, Topic: topic}
 		}
 		return rows[0]
 	}
-	wanted, got := read(p.model, 0), read(p.s.Store, p.s.shardNumber)
+	wanted, got := read(p.model.shards[0]), read(p.s.shard())
 	if wanted.Registered == 0 || got.Registered == 0 { // one may have forgotten it before the other
 		if wanted.Scheduled+wanted.Running+got.Scheduled+got.Running > 0 {
 			p.Fatalf("stats of %s: %+v, want %+v", topic, got, wanted)
@@ -79,8 +79,8 @@ func (p *pair) sameStats(topic string) {
 }
 
 func (p *pair) sameLanes(topic string) {
-	read := func(st store.Store, shard int) (rows []store.LaneStats) {
-		all, err := st.Shards()[shard].LaneStats(p.ctx, p.namespace, topic, "", 100)
+	read := func(shard store.Shard) (rows []store.LaneStats) {
+		all, err := shard.LaneStats(p.ctx, p.namespace, topic, "", 100)
 		p.must(err, "lanes")
 		for _, row := range all {
 			if row.Scheduled+row.Ready+row.Running > 0 {
@@ -89,7 +89,7 @@ func (p *pair) sameLanes(topic string) {
 		}
 		return rows
 	}
-	wanted, got := read(p.model, 0), read(p.s.Store, p.s.shardNumber)
+	wanted, got := read(p.model.shards[0]), read(p.s.shard())
 	same := slices.EqualFunc(wanted, got, func(a, b store.LaneStats) bool {
 		apart := a.CooldownUntil.Sub(b.CooldownUntil).Abs()
 		if a.CooldownUntil.IsZero() != b.CooldownUntil.IsZero() || apart > p.slack() {

@@ -70,7 +70,7 @@ func (p *pair) settle(t *rapid.T) {
 	})
 	p.must(err, "settle")
 	p.follow(got.claimed)
-	errs, claimed, err := p.model.Shards()[0].Settle(p.ctx, store.NewToken(), model, theirs)
+	errs, claimed, err := p.model.shards[0].Settle(p.ctx, store.NewToken(), model, theirs)
 	p.must(err, "settle in the model")
 	for i := range errs {
 		if !sameError(errs[i], got.errs[i]) {

@@ -47,12 +47,12 @@ func (s *suite) revive(id string, delay time.Duration) (job.Job, error) {
 
 // reviveWith sends one revival under a token.
 func (s *suite) reviveWith(token store.Token, item store.Revival) (job.Job, error) {
-	return reviveOne(s.Context(), s.Store, s.shardNumber, token, item)
+	return reviveOne(s.Context(), s.shard(), token, item)
 }
 
 // reviveOne is a batch of one.
-func reviveOne(ctx context.Context, st store.Store, shard int, token store.Token, item store.Revival) (job.Job, error) {
-	results, err := st.Shards()[shard].Revive(ctx, token, []store.Revival{item})
+func reviveOne(ctx context.Context, shard store.Shard, token store.Token, item store.Revival) (job.Job, error) {
+	results, err := shard.Revive(ctx, token, []store.Revival{item})
 	if err != nil {
 		return job.Job{}, err
 	}
@@ -136,18 +136,18 @@ func (s *suite) stats() store.TopicStats {
 // list reads all pages.
 func (s *suite) list(f store.Filter) []job.Job {
 	s.Helper()
-	jobs, err := listAll(s.Context(), s.Store, s.shardNumber, f)
+	jobs, err := listAll(s.Context(), s.shard(), f)
 	require.NoError(s, err)
 	return jobs
 }
 
-func listAll(ctx context.Context, st store.Store, shard int, f store.Filter) ([]job.Job, error) {
+func listAll(ctx context.Context, shard store.Shard, f store.Filter) ([]job.Job, error) {
 	if f.Limit == 0 {
 		f.Limit = 500
 	}
 	var all []job.Job
 	for {
-		page, err := st.Shards()[shard].List(ctx, f)
+		page, err := shard.List(ctx, f)
 		if err != nil {
 			return nil, err
 		}
