@@ -10,10 +10,10 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// checkPage is how many lanes are read at a time.
+// checkPage is the number of lanes of a page.
 const checkPage = 200
 
-// checkLanes holds the lanes of a topic on a shard against the topic's counts: each unfinished job counts in one lane.
+// checkLanes compares the lanes of a topic with the topic's counts: each unfinished job counts in one lane.
 func checkLanes(ctx context.Context, shard store.Shard, row store.TopicStats) error {
 	var waiting, running, open int64
 	for after := ""; ; {
@@ -46,7 +46,7 @@ func checkLanes(ctx context.Context, shard store.Shard, row store.TopicStats) er
 	return errors.Join(breaches...)
 }
 
-// checkSettings holds the two ways of reading lanes' settings against each other.
+// checkSettings compares the settings of lanes that GetLanes and ListLanes return.
 func checkSettings(ctx context.Context, shard store.Shard, row store.TopicStats) error {
 	for after := ""; ; {
 		page, err := shard.ListLanes(ctx, row.Namespace, row.Topic, after, checkPage)
@@ -76,7 +76,7 @@ func checkSettings(ctx context.Context, shard store.Shard, row store.TopicStats)
 	}
 }
 
-// checkReason says what is wrong with a job's reason.
+// checkReason checks a job's reason.
 func checkReason(j job.Job) error {
 	var wrong bool
 	switch j.State {

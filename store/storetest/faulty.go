@@ -79,8 +79,8 @@ func injected(reason string) error {
 	return &store.UnavailableError{Reason: "injected fault: " + reason}
 }
 
-// through makes one call, or fails before or after it.
-func through[T any](decide func(string) Fault, method string, do func() (T, error)) (T, error) {
+// intercept makes one call, or fails before or after it.
+func intercept[T any](decide func(string) Fault, method string, do func() (T, error)) (T, error) {
 	var none T
 	fault := decide(method)
 	if fault == Before {
@@ -94,32 +94,32 @@ func through[T any](decide func(string) Fault, method string, do func() (T, erro
 }
 
 func (f faultyShard) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
-	return through(f.decide, "Insert", func() ([]store.InsertResult, error) { return f.Shard.Insert(ctx, token, entries) })
+	return intercept(f.decide, "Insert", func() ([]store.InsertResult, error) { return f.Shard.Insert(ctx, token, entries) })
 }
 
 func (f faultyShard) Lead(ctx context.Context) (store.Leadership, error) {
-	return through(f.decide, "Lead", func() (store.Leadership, error) { return f.Shard.Lead(ctx) })
+	return intercept(f.decide, "Lead", func() (store.Leadership, error) { return f.Shard.Lead(ctx) })
 }
 
 func (f faultyShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
-	return through(f.decide, "Carry", func() (store.CarryResult, error) { return f.Shard.Carry(ctx, token, round) })
+	return intercept(f.decide, "Carry", func() (store.CarryResult, error) { return f.Shard.Carry(ctx, token, round) })
 }
 
 func (f faultyShard) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
-	return through(f.decide, "Wait", func() (store.Wakeup, error) { return f.Shard.Wait(ctx, watch) })
+	return intercept(f.decide, "Wait", func() (store.Wakeup, error) { return f.Shard.Wait(ctx, watch) })
 }
 
 func (f faultyShard) Notify(ctx context.Context, queues []job.Queue) error {
-	_, err := through(f.decide, "Notify", func() (struct{}, error) { return struct{}{}, f.Shard.Notify(ctx, queues) })
+	_, err := intercept(f.decide, "Notify", func() (struct{}, error) { return struct{}{}, f.Shard.Notify(ctx, queues) })
 	return err
 }
 
 func (f faultyShard) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
-	return through(f.decide, "ClaimExpired", func() ([]store.ClaimedJob, error) { return f.Shard.ClaimExpired(ctx, token, request) })
+	return intercept(f.decide, "ClaimExpired", func() ([]store.ClaimedJob, error) { return f.Shard.ClaimExpired(ctx, token, request) })
 }
 
 func (f faultyShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
-	return through(f.decide, "Claim", func() (store.ClaimResult, error) { return f.Shard.Claim(ctx, token, request) })
+	return intercept(f.decide, "Claim", func() (store.ClaimResult, error) { return f.Shard.Claim(ctx, token, request) })
 }
 
 func (f faultyShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
@@ -127,7 +127,7 @@ func (f faultyShard) Settle(ctx context.Context, token store.Token, items []stor
 		errs    []error
 		claimed store.ClaimResult
 	}
-	a, err := through(f.decide, "Settle", func() (answer, error) {
+	a, err := intercept(f.decide, "Settle", func() (answer, error) {
 		errs, claimed, err := f.Shard.Settle(ctx, token, items, next)
 		return answer{errs, claimed}, err
 	})
@@ -135,41 +135,41 @@ func (f faultyShard) Settle(ctx context.Context, token store.Token, items []stor
 }
 
 func (f faultyShard) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
-	return through(f.decide, "Cancel", func() (job.Job, error) { return f.Shard.Cancel(ctx, token, ref) })
+	return intercept(f.decide, "Cancel", func() (job.Job, error) { return f.Shard.Cancel(ctx, token, ref) })
 }
 
 func (f faultyShard) Edit(ctx context.Context, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
-	return through(f.decide, "Edit", func() (job.Job, error) { return f.Shard.Edit(ctx, token, ref, edit) })
+	return intercept(f.decide, "Edit", func() (job.Job, error) { return f.Shard.Edit(ctx, token, ref, edit) })
 }
 
 func (f faultyShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
-	return through(f.decide, "Revive", func() ([]store.ReviveResult, error) { return f.Shard.Revive(ctx, token, items) })
+	return intercept(f.decide, "Revive", func() ([]store.ReviveResult, error) { return f.Shard.Revive(ctx, token, items) })
 }
 
 func (f faultyShard) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
-	return through(f.decide, "Sweep", func() (store.SweepResult, error) { return f.Shard.Sweep(ctx, token, limit) })
+	return intercept(f.decide, "Sweep", func() (store.SweepResult, error) { return f.Shard.Sweep(ctx, token, limit) })
 }
 
 func (f faultyShard) Repair(ctx context.Context) (store.RepairResult, error) {
-	return through(f.decide, "Repair", func() (store.RepairResult, error) { return f.Shard.Repair(ctx) })
+	return intercept(f.decide, "Repair", func() (store.RepairResult, error) { return f.Shard.Repair(ctx) })
 }
 
 func (f *faulty) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error) {
-	return through(f.decide, "PutTopic", func() (store.Topic, error) { return f.Store.PutTopic(ctx, topic) })
+	return intercept(f.decide, "PutTopic", func() (store.Topic, error) { return f.Store.PutTopic(ctx, topic) })
 }
 
 func (f faultyShard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
-	return through(f.decide, "Purge", func() ([]error, error) { return f.Shard.Purge(ctx, token, refs) })
+	return intercept(f.decide, "Purge", func() ([]error, error) { return f.Shard.Purge(ctx, token, refs) })
 }
 
 func (f faultyShard) PutLane(ctx context.Context, token store.Token, lane store.Lane) (store.Lane, error) {
-	return through(f.decide, "PutLane", func() (store.Lane, error) { return f.Shard.PutLane(ctx, token, lane) })
+	return intercept(f.decide, "PutLane", func() (store.Lane, error) { return f.Shard.PutLane(ctx, token, lane) })
 }
 
 func (f faultyShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
-	return through(f.decide, "Permit", func() ([]store.Permit, error) { return f.Shard.Permit(ctx, token, asks) })
+	return intercept(f.decide, "Permit", func() ([]store.Permit, error) { return f.Shard.Permit(ctx, token, asks) })
 }
 
 func (f faultyShard) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
-	return through(f.decide, "Alarm", func() (bool, error) { return f.Shard.Alarm(ctx, token, alarm) })
+	return intercept(f.decide, "Alarm", func() (bool, error) { return f.Shard.Alarm(ctx, token, alarm) })
 }

@@ -37,13 +37,13 @@ type Engine struct {
 // it releases in t.Cleanup. Opening should be cheap (below 50 ms): start servers once, and empty them here. A second
 // Close of a store must do no harm. After each test Check walks what the test left. Tests of one engine run one after the other.
 func Run(t *testing.T, open func(t *testing.T) Engine) {
-	for _, part := range parts {
+	for _, part := range caseGroups {
 		t.Run(part.name, func(t *testing.T) {
 			for _, c := range part.cases {
 				t.Run(c.name, func(t *testing.T) {
 					s := newSuite(t, open)
 					c.test(s)
-					s.sound()
+					s.checkInvariants()
 				})
 			}
 		})

@@ -55,13 +55,13 @@ type modelShard struct {
 	forgotten map[string]store.TopicStats
 	lanes     map[job.Queue]store.Lane // own settings
 	// permits and alarms are of topics that this shard keeps.
-	permits map[topicName]window
-	alarms  map[topicName]bool
-	mortal  bool // a job has, or had, an end of its time to live
-	outbox  []store.NewJob
-	agenda  agenda
-	bells   map[string]*bell
-	wake    bool
+	permits     map[topicName]window
+	alarms      map[topicName]bool
+	hasTTL      bool // a job has, or had, an end of its time to live
+	outbox      []store.NewJob
+	agenda      agenda
+	wakeups     map[string]*wakeups
+	agendaMoved bool
 	// changed is closed, and made anew, when a bell rang or wake was set.
 	changed chan struct{}
 	answers map[call]answer
@@ -75,7 +75,7 @@ type topic struct {
 	name  topicName
 	lanes []*queue // in the order of their first job
 	// done holds the delivered and the cancelled, dead the dead ones, oldest end first.
-	done, dead line
+	done, dead sortedRecords
 	registered int64
 	delivered  int64
 	died       int64
@@ -102,7 +102,7 @@ func NewModel(o ModelOptions) *Model {
 			lanes:     make(map[job.Queue]store.Lane),
 			permits:   make(map[topicName]window),
 			alarms:    make(map[topicName]bool),
-			bells:     make(map[string]*bell),
+			wakeups:   make(map[string]*wakeups),
 			changed:   make(chan struct{}),
 			answers:   make(map[call]answer),
 		})
@@ -135,7 +135,7 @@ func (m *Model) Close() error {
 	defer m.mu.Unlock()
 	m.closed = true
 	for _, s := range m.shards {
-		s.signal()
+		s.wakeWaiters()
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (m *Model) policy(name topicName) policy.Topic {
 func (s *modelShard) topic(name topicName) *topic {
 	t := s.topics[name]
 	if t == nil {
-		t = &topic{name: name, done: line{key: finished}, dead: line{key: finished}}
+		t = &topic{name: name, done: sortedRecords{key: finished}, dead: sortedRecords{key: finished}}
 		s.topics[name] = t
 	}
 	return t
@@ -189,8 +189,8 @@ func (m *Model) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 			continue
 		}
 		for _, q := range t.lanes {
-			q.rung = time.Time{} // what is ready rings at the next round
-			s.plan(q, now, true)
+			q.notifiedAt = time.Time{} // what is ready rings at the next round
+			s.reschedule(q, now, true)
 		}
 	}
 	return put, nil

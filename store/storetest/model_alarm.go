@@ -21,13 +21,13 @@ func (s *modelShard) Alarm(ctx context.Context, token store.Token, alarm store.A
 			return false, nil
 		}
 		s.alarms[name] = alarm.Raised
-		s.bear(alarm.Outbox)
+		s.writeOutbox(alarm.Outbox)
 		return true, nil
 	})
 }
 
-// bear puts births into the outbox and wakes whoever brings them home.
-func (s *modelShard) bear(births []store.NewJob) {
+// writeOutbox appends jobs to the outbox and wakes the carrier.
+func (s *modelShard) writeOutbox(births []store.NewJob) {
 	if len(births) == 0 {
 		return
 	}
@@ -35,6 +35,6 @@ func (s *modelShard) bear(births []store.NewJob) {
 		e.Spec, e.Fingerprint = clone(e.Spec), slices.Clone(e.Fingerprint)
 		s.outbox = append(s.outbox, e)
 	}
-	s.wake = true
-	s.signal()
+	s.agendaMoved = true
+	s.wakeWaiters()
 }

@@ -18,7 +18,7 @@ const (
 	carryReady  = 1024
 )
 
-// freeLosses is how many attempts lost in a row cost nothing.
+// freeLosses is the number of consecutive lost attempts that do not count as failed.
 const freeLosses = 2
 
 // Carry makes one round.
@@ -58,15 +58,15 @@ func (s *modelShard) carry(round store.CarryOptions, now time.Time) store.CarryR
 	for _, q := range visit {
 		silent := q.ready.first() == nil || s.blocked(q, now) // nobody has been told of what it has
 		for c.Moved+c.ExpiredLeases < round.Jobs {
-			r := q.lapsed(now, stays)
+			r := q.firstExpired(now, stays)
 			if r == nil {
 				break
 			}
-			s.lapse(r, now)
+			s.expireLease(r, now)
 			c.ExpiredLeases++
 		}
 		if s.blocked(q, now) {
-			s.plan(q, now, false)
+			s.reschedule(q, now, false)
 			continue
 		}
 		for c.Moved+c.ExpiredLeases < round.Jobs && len(q.ready.items) < round.Ready {
@@ -74,13 +74,13 @@ func (s *modelShard) carry(round store.CarryOptions, now time.Time) store.CarryR
 			if r == nil || r.job.DueAt.After(now) {
 				break
 			}
-			s.put(r, &q.ready)
+			s.place(r, &q.ready)
 			c.Moved++
 		}
-		if q.ready.first() != nil && (silent || !q.rung.Add(store.RenotifyAfter).After(now)) {
-			s.ring(q, now)
+		if q.ready.first() != nil && (silent || !q.notifiedAt.Add(store.RenotifyAfter).After(now)) {
+			s.notify(q, now)
 		}
-		s.plan(q, now, false)
+		s.reschedule(q, now, false)
 	}
 
 	waiting := s.outbox[min(max(round.SkipOutbox, 0), len(s.outbox)):]
@@ -93,21 +93,21 @@ func (s *modelShard) carry(round store.CarryOptions, now time.Time) store.CarryR
 		c.OutboxRead++
 		c.Outbox = append(c.Outbox, e)
 	}
-	if s.mortal { // most tests have no job with an expiry, and many jobs
+	if s.hasTTL { // most tests have no job with an expiry, and many jobs
 		for _, r := range s.jobs {
-			c.HasExpiredJobs = c.HasExpiredJobs || r.overdue(now)
+			c.HasExpiredJobs = c.HasExpiredJobs || r.isExpired(now)
 		}
 	}
-	c.Next = s.next(now, stays)
+	c.Next = s.untilNext(now, stays)
 	if c.OutboxRead < len(waiting) {
 		c.Next = 0
 	}
 	return c
 }
 
-// lapsed is the first held job whose lease is over.
-func (q *queue) lapsed(now time.Time, stays func(*record) bool) *record {
-	for _, r := range q.held.items {
+// firstExpired returns the first claimed job whose lease is over and not kept.
+func (q *queue) firstExpired(now time.Time, stays func(*record) bool) *record {
+	for _, r := range q.claimed.items {
 		if r.deadline.After(now) {
 			return nil
 		}
@@ -118,14 +118,14 @@ func (q *queue) lapsed(now time.Time, stays func(*record) bool) *record {
 	return nil
 }
 
-// next is the time until someone must look. Leases that this round leaves alone do not count, or it would be zero again
-// and again.
-func (s *modelShard) next(now time.Time, stays func(*record) bool) time.Duration {
+// untilNext returns the time until the head of the agenda. Leases that this round keeps do not count, since the result
+// would stay zero.
+func (s *modelShard) untilNext(now time.Time, stays func(*record) bool) time.Duration {
 	at, found := s.agenda.head()
 	if found && !at.After(now) {
 		at, found = time.Time{}, false
 		for _, q := range s.agenda {
-			if look := s.nextLook(q, now, stays); !look.IsZero() && (!found || look.Before(at)) {
+			if look := s.nextMoment(q, now, stays); !look.IsZero() && (!found || look.Before(at)) {
 				at, found = look, true
 			}
 		}
@@ -136,20 +136,20 @@ func (s *modelShard) next(now time.Time, stays func(*record) bool) time.Duration
 	return max(0, at.Sub(now))
 }
 
-// lapse ends an attempt that nobody settled: the job is due again at once, or cancelled when that was asked.
-func (s *modelShard) lapse(r *record, now time.Time) {
+// expireLease ends a lost attempt: the job is due again at once, or cancelled if it is marked.
+func (s *modelShard) expireLease(r *record, now time.Time) {
 	r.job.Attempts++
 	r.job.ConsecutiveLost++
 	if r.job.ConsecutiveLost > freeLosses {
 		r.job.FailedAttempts++
 	}
-	r.note(job.Attempt{N: r.job.Attempts, Kind: job.KindLost, StartedAt: r.claimed, Duration: now.Sub(r.claimed)})
+	r.addAttempt(job.Attempt{N: r.job.Attempts, Kind: job.KindLost, StartedAt: r.claimed, Duration: now.Sub(r.claimed)})
 	if r.job.CancelRequested {
 		s.end(r, job.Cancelled, job.ReasonCancelled, now)
 		return
 	}
-	s.take(r)
+	s.remove(r)
 	r.lease = ""
 	r.job.State, r.job.DueAt = job.Scheduled, now
-	s.put(r, &r.queue.due)
+	s.place(r, &r.queue.due)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// taken is what is remembered of a claim: a repeat answers those that are still held.
-type taken struct {
+// claimMemo is the remembered result of a claim. A repeat returns the jobs that are still leased.
+type claimMemo struct {
 	records []*record
 	queues  []store.QueueStatus
 }
@@ -29,25 +29,25 @@ func (s *modelShard) Claim(ctx context.Context, token store.Token, request store
 func (s *modelShard) claim(token store.Token, request store.ClaimRequest, now time.Time) store.ClaimResult {
 	bound(len(request.Queues))
 	bound(request.Max)
-	t, _ := once(s, now, call{"claim", token}, func() (*taken, error) {
-		t := &taken{queues: make([]store.QueueStatus, 0, len(request.Queues))}
+	t, _ := once(s, now, call{"claim", token}, func() (*claimMemo, error) {
+		t := &claimMemo{queues: make([]store.QueueStatus, 0, len(request.Queues))}
 		size := 0
 		for _, w := range request.Queues {
-			t.queues = append(t.queues, s.serve(t, &size, token, request, w, now))
+			t.queues = append(t.queues, s.claimQueue(t, &size, token, request, w, now))
 		}
 		return t, nil
 	})
 	c := store.ClaimResult{Queues: t.queues, Revision: s.model.revision}
 	for _, r := range t.records {
-		if r.place == &r.queue.held && r.lease == token {
-			c.Jobs = append(c.Jobs, r.heldView(now))
+		if r.place == &r.queue.claimed && r.lease == token {
+			c.Jobs = append(c.Jobs, r.claimedJob(now))
 		}
 	}
 	return c
 }
 
-// serve takes what one Want may have. Size is that of the bodies taken so far.
-func (s *modelShard) serve(t *taken, size *int, token store.Token, request store.ClaimRequest, w store.QueueClaim, now time.Time) store.QueueStatus {
+// claimQueue claims jobs of one queue. size is that of the bodies claimed so far.
+func (s *modelShard) claimQueue(t *claimMemo, size *int, token store.Token, request store.ClaimRequest, w store.QueueClaim, now time.Time) store.QueueStatus {
 	left := store.QueueStatus{Queue: w.Queue}
 	if lane := s.lane(w.Queue); lane.Revision != w.Lane {
 		left.Lane = &lane
@@ -58,9 +58,9 @@ func (s *modelShard) serve(t *taken, size *int, token store.Token, request store
 		left.Blocked = limits.Paused
 		return left
 	}
-	q.open = q.tripped(now)
+	q.open = q.breakerIsOpen(now)
 	if limits.Rate.Limited() {
-		q.window.shut(limits.Rate.Per, now)
+		q.window.dropOld(limits.Rate.Per, now)
 	}
 	for n := 0; ; n++ {
 		left.Blocked = s.blocked(q, now)
@@ -74,7 +74,7 @@ func (s *modelShard) serve(t *taken, size *int, token store.Token, request store
 			break
 		}
 		*size += len(r.job.Body)
-		s.take(r)
+		s.remove(r)
 		r.lease, r.claimed, r.late = token, now, max(0, now.Sub(r.job.DueAt))
 		r.probe, r.rated = q.open, limits.Rate.Limited()
 		if r.rated {
@@ -82,21 +82,21 @@ func (s *modelShard) serve(t *taken, size *int, token store.Token, request store
 		}
 		r.deadline = after(now, cmp.Or(r.job.Timeout, w.Timeout)+request.Margin)
 		r.job.State = job.Running
-		s.put(r, &q.held)
+		s.place(r, &q.claimed)
 		t.records = append(t.records, r)
 	}
 	left.BreakerOpen = q.open
-	s.plan(q, now, true)
+	s.reschedule(q, now, true)
 	return left
 }
 
-// pick is claimable, with jobs due in the same millisecond in the order that was asked for.
+// pick is claimable, except that rank orders the jobs due in the same millisecond.
 func (s *modelShard) pick(q *queue, now time.Time) *record {
 	best := q.claimable(now)
 	if best == nil || s.model.rank == nil {
 		return best
 	}
-	for _, l := range []*line{&q.ready, &q.due} {
+	for _, l := range []*sortedRecords{&q.ready, &q.due} {
 		for _, r := range l.items {
 			if r.job.DueAt.After(best.job.DueAt) {
 				break
@@ -109,7 +109,7 @@ func (s *modelShard) pick(q *queue, now time.Time) *record {
 	return best
 }
 
-func (r *record) heldView(now time.Time) store.ClaimedJob {
+func (r *record) claimedJob(now time.Time) store.ClaimedJob {
 	return store.ClaimedJob{
 		Job:      r.view(now),
 		Lease:    r.lease,

@@ -40,13 +40,13 @@ func (s *modelShard) Cancel(ctx context.Context, token store.Token, ref job.Ref)
 			return nil
 		}
 		r.job.Version++
-		r.note(job.Attempt{N: r.job.Attempts, Kind: job.KindCancelled, StartedAt: now})
+		r.addAttempt(job.Attempt{N: r.job.Attempts, Kind: job.KindCancelled, StartedAt: now})
 		if r.job.State == job.Running {
 			r.job.CancelRequested = true
 			return nil
 		}
 		s.end(r, job.Cancelled, job.ReasonCancelled, now)
-		s.plan(r.queue, now, true)
+		s.reschedule(r.queue, now, true)
 		return nil
 	})
 }
@@ -61,7 +61,7 @@ func (s *modelShard) Edit(ctx context.Context, token store.Token, ref job.Ref, e
 			return &store.StateError{State: r.job.State}
 		}
 		due, expires := r.job.DueAt, r.job.ExpiresAt
-		s.mortal = true // it may get an expiry
+		s.hasTTL = true // it may get an expiry
 		switch {
 		case edit.Delay != nil:
 			due = after(now, *edit.Delay)
@@ -74,11 +74,11 @@ func (s *modelShard) Edit(ctx context.Context, token store.Token, ref job.Ref, e
 		case edit.ExpiresIn != nil:
 			expires = after(now, *edit.ExpiresIn)
 		}
-		if edit.MovesTime() && tooLate(due, expires) {
+		if edit.MovesTime() && expiresBefore(due, expires) {
 			return store.ErrExpired
 		}
 		place := r.place
-		s.take(r)
+		s.remove(r)
 		edit.Header = cloneHeader(edit.Header)
 		edit.Labels = maps.Clone(edit.Labels)
 		edit.Ladder = slices.Clone(edit.Ladder)
@@ -86,19 +86,19 @@ func (s *modelShard) Edit(ctx context.Context, token store.Token, ref job.Ref, e
 		r.job.Body = slices.Clone(r.job.Body)
 		r.job.Version++
 		r.job.ExpiresAt, r.aged = expires, false
-		r.note(job.Attempt{N: r.job.Attempts, Kind: edit.Kind, StartedAt: now})
+		r.addAttempt(job.Attempt{N: r.job.Attempts, Kind: edit.Kind, StartedAt: now})
 		if edit.Delay == nil && edit.RunAt == nil {
-			s.put(r, place)
+			s.place(r, place)
 			return nil
 		}
 		r.job.DueAt = due
 		if r.job.FailedAttempts == 0 && r.job.ConsecutiveLost == 0 {
 			r.job.FirstDueAt = r.job.DueAt
 		}
-		s.wait(r, now)
+		s.schedule(r, now)
 		return nil
 	})
 }
 
-// tooLate reports whether a job would be due after its expiry.
-func tooLate(due, expires time.Time) bool { return !expires.IsZero() && expires.Before(due) }
+// expiresBefore reports whether a job would be due after its expiry.
+func expiresBefore(due, expires time.Time) bool { return !expires.IsZero() && expires.Before(due) }

@@ -10,7 +10,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// endOfLife is the earlier of a job's expiry and of the end of its MaxAge; zero: it has neither.
+// endOfLife returns the end of a job's time to live; zero: none.
 func (r *record) endOfLife() time.Time {
 	at := r.job.ExpiresAt
 	if r.maxAge > 0 && !r.aged {
@@ -21,8 +21,8 @@ func (r *record) endOfLife() time.Time {
 	return at
 }
 
-// overdue reports whether a job waits though its time to live is over.
-func (r *record) overdue(now time.Time) bool {
+// isExpired reports whether a job without a lease is beyond its time to live.
+func (r *record) isExpired(now time.Time) bool {
 	waits := r.place == &r.queue.due || r.place == &r.queue.ready
 	at := r.endOfLife()
 	return waits && !at.IsZero() && at.Before(now)
@@ -37,11 +37,11 @@ func (s *modelShard) ClaimExpired(ctx context.Context, token store.Token, reques
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	t, _ := once(s, now, call{"expired", token}, func() (*taken, error) {
-		t := &taken{}
+	t, _ := once(s, now, call{"expired", token}, func() (*claimMemo, error) {
+		t := &claimMemo{}
 		var over []*record
 		for _, r := range s.jobs {
-			if r.overdue(now) {
+			if r.isExpired(now) {
 				over = append(over, r)
 			}
 		}
@@ -56,21 +56,21 @@ func (s *modelShard) ClaimExpired(ctx context.Context, token store.Token, reques
 			if r.job.ExpiresAt.IsZero() || !r.job.ExpiresAt.Before(now) {
 				r.aged = true
 			}
-			s.take(r)
+			s.remove(r)
 			r.lease, r.claimed, r.late = token, now, max(0, now.Sub(r.job.DueAt))
 			r.probe, r.rated = false, false
 			r.deadline = after(now, request.Lease)
 			r.job.State = job.Running
-			s.put(r, &r.queue.held)
-			s.plan(r.queue, now, true)
+			s.place(r, &r.queue.claimed)
+			s.reschedule(r.queue, now, true)
 			t.records = append(t.records, r)
 		}
 		return t, nil
 	})
 	var held []store.ClaimedJob
 	for _, r := range t.records {
-		if r.place == &r.queue.held && r.lease == token {
-			held = append(held, r.heldView(now))
+		if r.place == &r.queue.claimed && r.lease == token {
+			held = append(held, r.claimedJob(now))
 		}
 	}
 	return held, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// remembered is what stays of a registration under an id that must stay known, whatever retention says.
+// remembered is the registration of an id that stays known for the id_window.
 type remembered struct {
 	topic topicName
 	print []byte
@@ -40,7 +40,7 @@ func (s *modelShard) Insert(ctx context.Context, token store.Token, entries []st
 	})
 }
 
-// bound holds callers to MaxBatch.
+// bound panics when a call has more than MaxBatch items.
 func bound(n int) {
 	if n > store.MaxBatch {
 		panic("storetest: more items in a call than store.MaxBatch")
@@ -65,13 +65,13 @@ func (s *modelShard) insert(e store.NewJob, now time.Time) store.InsertResult {
 	r.job.FirstDueAt = r.job.DueAt
 	r.job.ExpiresAt = expiresAt(now, e.ExpiresIn, e.ExpiresAt)
 	r.maxAge = e.MaxAge
-	s.mortal = s.mortal || !r.endOfLife().IsZero()
+	s.hasTTL = s.hasTTL || !r.endOfLife().IsZero()
 	s.jobs[ref] = r
 	if e.Fingerprint != nil {
 		s.ids[ref] = &remembered{topic: r.queue.topic.name, print: r.print}
 	}
 	r.queue.topic.registered++
-	s.wait(r, now)
+	s.schedule(r, now)
 	return store.InsertResult{Outcome: store.Created, Job: r.view(now)}
 }
 
@@ -82,7 +82,7 @@ func outcome(known, sent []byte, state job.State) store.Outcome {
 	return store.Conflict
 }
 
-// dueAt turns what was asked into an instant that is never early: parts of a millisecond count as a whole one.
+// dueAt returns the due time, rounded up to milliseconds.
 func dueAt(now time.Time, delay time.Duration, runAt time.Time) time.Time {
 	if runAt.IsZero() {
 		return after(now, delay)
@@ -115,7 +115,7 @@ func expiresAt(now time.Time, in time.Duration, at time.Time) time.Time {
 	}
 }
 
-// view is a job as it stands, without its record. What it shares with the model is never written again.
+// view returns a copy of a job, without its history. The model never writes to memory that the copy shares.
 func (r *record) view(now time.Time) job.Job {
 	j := r.job
 	j.History = nil
@@ -125,8 +125,8 @@ func (r *record) view(now time.Time) job.Job {
 	return j
 }
 
-// note adds to a job's record.
-func (r *record) note(a job.Attempt) {
+// addAttempt appends to a job's history.
+func (r *record) addAttempt(a job.Attempt) {
 	kept, same := append(slices.Clone(r.job.History), a), 0
 	for _, entry := range kept {
 		if entry.Kind.IsAttempt() == a.Kind.IsAttempt() {
@@ -144,7 +144,7 @@ func (r *record) note(a job.Attempt) {
 	r.job.History = kept
 }
 
-// clone parts a registration from what its caller may write to.
+// clone returns a copy that shares no memory with the caller.
 func clone(s job.Spec) job.Spec {
 	s.Header = cloneHeader(s.Header)
 	s.Body = slices.Clone(s.Body)

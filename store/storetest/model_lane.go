@@ -11,53 +11,54 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// limits are what holds for a queue, whether it has a job yet or not.
+// limits returns the effective limits of a queue.
 func (s *modelShard) limits(name job.Queue) policy.Limits {
 	topic := s.model.policy(topicName{name.Namespace, name.Topic})
 	return topic.Limits(s.lanes[name].Settings)
 }
 
-// blocked reports whether nothing can be claimed now whatever waits.
+// blocked reports whether nothing can be claimed now.
 func (s *modelShard) blocked(q *queue, now time.Time) bool {
-	at, ever := s.free(q, now)
+	at, ever := s.freeAt(q, now)
 	return !ever || at.After(now)
 }
 
-// free is from when on time alone keeps nothing of a queue back; not ever when something else does.
-func (s *modelShard) free(q *queue, now time.Time) (at time.Time, ever bool) {
+// freeAt returns when cooldown and rate allow the next claim; not ever: the queue is paused or at its concurrency.
+func (s *modelShard) freeAt(q *queue, now time.Time) (at time.Time, ever bool) {
 	limits := s.limits(q.name)
 	most := limits.Concurrency
-	if q.tripped(now) {
+	if q.breakerIsOpen(now) {
 		most = 1
 	}
-	if limits.Paused || len(q.held.items) >= most {
+	if limits.Paused || len(q.claimed.items) >= most {
 		return time.Time{}, false
 	}
-	at = q.until
-	if room := q.window.free(limits.Rate, now); room.After(at) {
+	at = q.cooldownUntil
+	if room := q.window.freeAt(limits.Rate, now); room.After(at) {
 		at = room
 	}
 	return at, true
 }
 
-// tripped reports whether a queue's breaker is open. It is forgotten a while after its hold, unless a job is out.
-func (q *queue) tripped(now time.Time) bool {
-	return q.open && (len(q.held.items) > 0 || !now.After(q.until.Add(store.BreakerRetention)))
+// breakerIsOpen reports whether a queue's breaker is open. It closes BreakerRetention after its cooldown, unless a job is
+// claimed.
+func (q *queue) breakerIsOpen(now time.Time) bool {
+	return q.open && (len(q.claimed.items) > 0 || !now.After(q.cooldownUntil.Add(store.BreakerRetention)))
 }
 
-// turn makes a change to a whole lane.
-func (s *modelShard) turn(q *queue, change store.LaneChange, now time.Time) {
-	q.open = q.tripped(now)
+// changeLane applies a change to a lane.
+func (s *modelShard) changeLane(q *queue, change store.LaneChange, now time.Time) {
+	q.open = q.breakerIsOpen(now)
 	if change.Cooldown > 0 {
-		if until := after(s.model.ceil(), change.Cooldown); until.After(q.until) {
-			q.until = until
+		if until := after(s.model.ceil(), change.Cooldown); until.After(q.cooldownUntil) {
+			q.cooldownUntil = until
 		}
 	}
 	switch change.Breaker {
 	case store.OpenBreaker:
 		q.open = true
-		if now.After(q.until) { // its memory begins now
-			q.until = now
+		if now.After(q.cooldownUntil) { // its memory begins now
+			q.cooldownUntil = now
 		}
 	case store.CloseBreaker:
 		q.open = false
@@ -87,11 +88,11 @@ func (s *modelShard) PutLane(ctx context.Context, token store.Token, put store.L
 			s.lanes[put.Queue] = lane
 		}
 		if q := s.queues[put.Queue]; q != nil {
-			q.rung = time.Time{} // what is ready rings at the next round
+			q.notifiedAt = time.Time{} // what is ready rings at the next round
 			if !s.blocked(q, now) && q.claimable(now) != nil {
-				s.ring(q, now)
+				s.notify(q, now)
 			}
-			s.plan(q, now, true)
+			s.reschedule(q, now, true)
 		}
 		lane.Settings = cloneLane(lane.Settings)
 		return lane, nil
@@ -131,7 +132,7 @@ func (s *modelShard) ListLanes(ctx context.Context, namespace, topic, after stri
 	return lanes[:min(len(lanes), limit)], nil
 }
 
-// lane is a copy of a lane's settings.
+// lane returns a copy of a lane's settings.
 func (s *modelShard) lane(name job.Queue) store.Lane {
 	lane := s.lanes[name]
 	lane.Queue, lane.Settings = name, cloneLane(lane.Settings)

@@ -10,12 +10,12 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A record is one job.
+// record is one job.
 type record struct {
 	job   job.Job // with the newest of its record
 	print []byte
 	queue *queue
-	place *line // where it stands; I1: exactly one
+	place *sortedRecords // where it stands; I1: exactly one
 	seq   uint64
 	// lease and deadline hold while it is running.
 	lease    store.Token
@@ -29,8 +29,8 @@ type record struct {
 	rated, probe bool
 }
 
-// A line is an ordered set of records.
-type line struct {
+// sortedRecords is a set of records in the order of a key.
+type sortedRecords struct {
 	items []*record
 	key   func(*record) time.Time
 	bytes int64
@@ -40,25 +40,25 @@ func due(r *record) time.Time      { return r.job.DueAt }
 func deadline(r *record) time.Time { return r.deadline }
 func finished(r *record) time.Time { return r.job.FinishedAt }
 
-// size is what a record counts for retention by bytes.
+// size is the size of a record for retention by bytes.
 func size(r *record) int64 { return int64(len(r.job.Body) + len(r.job.URL)) }
 
-func (l *line) find(r *record) (int, bool) {
+func (l *sortedRecords) find(r *record) (int, bool) {
 	return slices.BinarySearchFunc(l.items, r, func(a, b *record) int {
 		return cmp.Or(l.key(a).Compare(l.key(b)), cmp.Compare(a.seq, b.seq))
 	})
 }
 
-func (l *line) first() *record {
+func (l *sortedRecords) first() *record {
 	if len(l.items) == 0 {
 		return nil
 	}
 	return l.items[0]
 }
 
-// put moves a record into a line; among equal keys it is the last.
-func (s *modelShard) put(r *record, to *line) {
-	s.take(r)
+// place moves a record to a set. Among equal keys it is the last.
+func (s *modelShard) place(r *record, to *sortedRecords) {
+	s.remove(r)
 	s.seq++
 	r.seq, r.place = s.seq, to
 	at, _ := to.find(r)
@@ -66,8 +66,8 @@ func (s *modelShard) put(r *record, to *line) {
 	to.bytes += size(r)
 }
 
-// take removes a record from where it stands. Its key must still be the one it was put with.
-func (s *modelShard) take(r *record) {
+// remove removes a record from its set. Its key must not have changed since it was placed.
+func (s *modelShard) remove(r *record) {
 	l := r.place
 	if l == nil {
 		return
@@ -86,32 +86,32 @@ func (s *modelShard) take(r *record) {
 	r.place = nil
 }
 
-// A queue has the sets of one lane.
+// queue is the jobs and the throttle of a lane.
 type queue struct {
-	name             job.Queue
-	topic            *topic
-	due, ready, held line
-	rung             time.Time // when it last rang
-	// until holds the queue back; open is its breaker, window its claims as far as its rate counts them.
-	until  time.Time
-	open   bool
-	window window
-	at     time.Time // when someone must look; zero: never
-	index  int       // in the agenda, when at is set
+	name                job.Queue
+	topic               *topic
+	due, ready, claimed sortedRecords
+	notifiedAt          time.Time // when it last rang
+	// cooldownUntil holds the queue back; open is its breaker, window its claims as far as its rate counts them.
+	cooldownUntil time.Time
+	open          bool
+	window        window
+	at            time.Time // when someone must look; zero: never
+	index         int       // in the agenda, when at is set
 }
 
 func (s *modelShard) queue(name job.Queue) *queue {
 	q := s.queues[name]
 	if q == nil {
 		t := s.topic(topicName{name.Namespace, name.Topic})
-		q = &queue{name: name, topic: t, due: line{key: due}, ready: line{key: due}, held: line{key: deadline}}
+		q = &queue{name: name, topic: t, due: sortedRecords{key: due}, ready: sortedRecords{key: due}, claimed: sortedRecords{key: deadline}}
 		s.queues[name] = q
 		t.lanes = append(t.lanes, q)
 	}
 	return q
 }
 
-// claimable is the next job to claim, nil when none is due.
+// claimable returns the next job to claim; nil: none is due.
 func (q *queue) claimable(now time.Time) *record {
 	if r := q.ready.first(); r != nil {
 		return r
@@ -122,29 +122,28 @@ func (q *queue) claimable(now time.Time) *record {
 	return nil
 }
 
-// wait puts a job that nobody holds where it belongs: straight to ready, with the bell, when it is due and nothing of
-// its queue is due before it; else among the due.
-func (s *modelShard) wait(r *record, now time.Time) {
+// schedule places a job without a lease: in ready, with a wake-up, when it is due and no job of its queue is due before
+// it, else in due.
+func (s *modelShard) schedule(r *record, now time.Time) {
 	q := r.queue
-	s.take(r)
+	s.remove(r)
 	r.job.State = job.Scheduled
 	if r.job.DueAt.After(now) || q.claimable(now) != nil || s.blocked(q, now) {
-		s.put(r, &q.due)
+		s.place(r, &q.due)
 	} else {
-		s.put(r, &q.ready)
-		s.ring(q, now)
+		s.place(r, &q.ready)
+		s.notify(q, now)
 	}
-	s.plan(q, now, true)
+	s.reschedule(q, now, true)
 }
 
-// plan notes the next moment at which someone must look at a queue. With wake, Wait is told when that is before
-// everything else.
-func (s *modelShard) plan(q *queue, now time.Time, wake bool) {
-	if free, _ := s.free(q, now); free.After(now) {
-		q.rung = time.Time{} // it rings as soon as its hold or its rate lets it
+// reschedule updates a queue's moment on the agenda. With wake, it wakes Wait when that becomes the new head.
+func (s *modelShard) reschedule(q *queue, now time.Time, wake bool) {
+	if free, _ := s.freeAt(q, now); free.After(now) {
+		q.notifiedAt = time.Time{} // it rings as soon as its hold or its rate lets it
 	}
 	head, found := s.agenda.head()
-	at := s.nextLook(q, now, func(*record) bool { return false })
+	at := s.nextMoment(q, now, func(*record) bool { return false })
 	if !q.at.IsZero() {
 		heap.Remove(&s.agenda, q.index)
 	}
@@ -154,27 +153,27 @@ func (s *modelShard) plan(q *queue, now time.Time, wake bool) {
 	}
 	heap.Push(&s.agenda, q)
 	if wake && (!found || at.Before(head)) {
-		s.wake = true
-		s.signal()
+		s.agendaMoved = true
+		s.wakeWaiters()
 	}
 }
 
-// nextLook is the earliest of the first lapse and, unless the queue is blocked, of the time to ring again or the first
-// due time, once time keeps nothing back; zero when there is none. Leases for which stays holds are left out.
-func (s *modelShard) nextLook(q *queue, now time.Time, stays func(*record) bool) time.Time {
+// nextMoment returns the next moment of a queue; zero: none. It is the end of the first lease that is not kept, or, when
+// the queue is not blocked, the next wake-up or the first due time, but not before the queue is free.
+func (s *modelShard) nextMoment(q *queue, now time.Time, stays func(*record) bool) time.Time {
 	var at time.Time
 	earlier := func(t time.Time) {
 		if at.IsZero() || t.Before(at) {
 			at = t
 		}
 	}
-	for _, r := range q.held.items {
+	for _, r := range q.claimed.items {
 		if !stays(r) {
 			earlier(r.deadline)
 			break
 		}
 	}
-	free, ever := s.free(q, now)
+	free, ever := s.freeAt(q, now)
 	if !ever {
 		return at
 	}
@@ -185,14 +184,14 @@ func (s *modelShard) nextLook(q *queue, now time.Time, stays func(*record) bool)
 		return t
 	}
 	if q.ready.first() != nil {
-		earlier(later(q.rung.Add(store.RenotifyAfter)))
+		earlier(later(q.notifiedAt.Add(store.RenotifyAfter)))
 	} else if r := q.due.first(); r != nil {
 		earlier(later(r.job.DueAt))
 	}
 	return at
 }
 
-// An agenda holds the queues that someone must look at, earliest first.
+// agenda is the queues with a next moment, the earliest first.
 type agenda []*queue
 
 func (a agenda) head() (time.Time, bool) {

@@ -11,7 +11,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A window is what is remembered of starts that a rate bounds, the first to leave first.
+// window is the starts that a rate counts, in the order in which they stop to count.
 type window []starts
 
 // Starts were granted together, and may begin until latest: then they begin to leave the window.
@@ -21,7 +21,7 @@ type starts struct {
 	n      int
 }
 
-// ceil is the next whole millisecond of the clock, for what must not be short by a part of one.
+// ceil returns the clock rounded up to milliseconds.
 func (m *Model) ceil() time.Time {
 	exact := m.now()
 	at := job.Millis(exact)
@@ -31,7 +31,7 @@ func (m *Model) ceil() time.Time {
 	return at
 }
 
-// add remembers starts; those of one moment together.
+// add adds starts; those of one moment become one group.
 func (w *window) add(s starts) {
 	i, _ := slices.BinarySearchFunc(*w, s, func(a, b starts) int { return cmp.Or(a.latest.Compare(b.latest), a.at.Compare(b.at)) })
 	if i < len(*w) && (*w)[i].at.Equal(s.at) && (*w)[i].latest.Equal(s.latest) {
@@ -41,33 +41,33 @@ func (w *window) add(s starts) {
 	*w = slices.Insert(*w, i, s)
 }
 
-// shut drops the starts that count no more.
-func (w *window) shut(per time.Duration, now time.Time) {
-	*w = slices.DeleteFunc(*w, func(s starts) bool { return s.n == 0 || !s.leaves(per).After(now) })
+// dropOld drops the starts that no longer count.
+func (w *window) dropOld(per time.Duration, now time.Time) {
+	*w = slices.DeleteFunc(*w, func(s starts) bool { return s.n == 0 || !s.countsUntil(per).After(now) })
 }
 
-// leaves is when they count no more.
-func (s starts) leaves(per time.Duration) time.Time { return after(s.latest, per) }
+// countsUntil returns when the starts stop to count.
+func (s starts) countsUntil(per time.Duration) time.Time { return after(s.latest, per) }
 
-// count is how many starts count.
+// count returns how many starts count.
 func (w window) count(per time.Duration, now time.Time) int {
 	n := 0
 	for _, s := range w {
-		if s.leaves(per).After(now) {
+		if s.countsUntil(per).After(now) {
 			n += s.n
 		}
 	}
 	return n
 }
 
-// free is when another start fits, zero when one does now.
-func (w window) free(rate policy.Rate, now time.Time) time.Time {
+// freeAt returns when another start is allowed; zero: now.
+func (w window) freeAt(rate policy.Rate, now time.Time) time.Time {
 	if !rate.Limited() {
 		return time.Time{}
 	}
 	tooMany := w.count(rate.Per, now) + 1 - rate.Starts
 	for _, s := range w {
-		if at := s.leaves(rate.Per); tooMany > 0 && at.After(now) {
+		if at := s.countsUntil(rate.Per); tooMany > 0 && at.After(now) {
 			if tooMany -= s.n; tooMany <= 0 {
 				return at
 			}
@@ -101,37 +101,37 @@ func (s *modelShard) permit(ask store.PermitRequest, now time.Time) store.Permit
 	}
 	name := topicName{ask.Namespace, ask.Topic}
 	w := s.permits[name]
-	w.shut(ask.Rate.Per, now)
+	w.dropOld(ask.Rate.Per, now)
 	for _, back := range ask.Back {
 		if after(after(back.At, back.Slack), ask.Rate.Per).After(now) {
-			w.giveBack(back) // else it has left, and others may look the same
+			w.returnStarts(back) // else it has left, and others may look the same
 		}
 	}
-	w.shut(ask.Rate.Per, now) // what was given back whole
+	w.dropOld(ask.Rate.Per, now) // what was given back whole
 	p.Starts = max(0, min(ask.Starts, ask.Rate.Starts-w.count(ask.Rate.Per, now)))
 	if p.Starts > 0 {
 		w.add(starts{at: now, latest: after(s.model.ceil(), ask.Slack), n: p.Starts})
 	}
 	if p.Starts < ask.Starts {
-		p.Next = w[0].leaves(ask.Rate.Per).Sub(now)
+		p.Next = w[0].countsUntil(ask.Rate.Per).Sub(now)
 	}
 	s.permits[name] = w
 	return p
 }
 
-// unstart gives the start of a held job back, unless it counts no more.
-func (s *modelShard) unstart(r *record, slack time.Duration, now time.Time) {
+// settleUnused gives the start of a held job back, unless it counts no more.
+func (s *modelShard) returnStart(r *record, slack time.Duration, now time.Time) {
 	rate := s.limits(r.queue.name).Rate
 	if !r.rated || !rate.Limited() || !after(after(r.claimed, slack), rate.Per).After(now) {
 		return
 	}
-	r.queue.window.giveBack(store.Permit{Starts: 1, At: r.claimed, Slack: slack})
-	r.queue.window.shut(rate.Per, now)
+	r.queue.window.returnStarts(store.Permit{Starts: 1, At: r.claimed, Slack: slack})
+	r.queue.window.dropOld(rate.Per, now)
 }
 
-// giveBack takes starts out of the grants made at a moment that may be meant: first of those that leave first, so that what
-// stays counts no shorter than it should, whichever of two grants of one millisecond it was.
-func (w window) giveBack(back store.Permit) {
+// returnStarts removes starts from the grants of a moment, first from those that stop to count first, so that the rest
+// counts no shorter than it should, whichever of two grants of one millisecond it was.
+func (w window) returnStarts(back store.Permit) {
 	for i := range w {
 		if w[i].at.Equal(back.At) && !w[i].latest.Before(after(back.At, back.Slack)) && back.Starts > 0 {
 			n := min(back.Starts, w[i].n)

@@ -46,32 +46,32 @@ func (s *modelShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) 
 	return known, nil
 }
 
-// A spot is where a job stands in a list: by lane, then by the time of its state, then by id.
-type spot struct {
+// position is the place of a job in a list: by lane, time of the state, and id.
+type position struct {
 	lane string
 	ms   int64
 	id   string
 }
 
-func (a spot) compare(b spot) int {
+func (a position) compare(b position) int {
 	return cmp.Or(cmp.Compare(a.lane, b.lane), cmp.Compare(a.ms, b.ms), cmp.Compare(a.id, b.id))
 }
 
-func (a spot) cursor() string {
+func (a position) cursor() string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%s/%d/%s", a.lane, a.ms, a.id))
 }
 
-func parseSpot(cursor string) (spot, error) {
+func parsePosition(cursor string) (position, error) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	parts := strings.Split(string(text), "/")
 	if err != nil || len(parts) != 3 {
-		return spot{}, store.ErrCursor
+		return position{}, store.ErrCursor
 	}
 	ms, err := strconv.ParseInt(parts[1], 10, 64)
 	if err != nil {
-		return spot{}, store.ErrCursor
+		return position{}, store.ErrCursor
 	}
-	return spot{parts[0], ms, parts[2]}, nil
+	return position{parts[0], ms, parts[2]}, nil
 }
 
 // List sorts what the filter lets through and cuts the page out of it.
@@ -82,26 +82,26 @@ func (s *modelShard) List(ctx context.Context, f store.Filter) (store.Page, erro
 		return store.Page{}, err
 	}
 	defer m.mu.Unlock()
-	var from spot
+	var from position
 	if f.Cursor != "" {
-		if from, err = parseSpot(f.Cursor); err != nil {
+		if from, err = parsePosition(f.Cursor); err != nil {
 			return store.Page{}, err
 		}
 	}
 	type hit struct {
-		spot
+		position
 		job job.Job
 	}
 	var hits []hit
-	for r := range s.of(topicName{f.Namespace, f.Topic}) {
+	for r := range s.jobsOf(topicName{f.Namespace, f.Topic}) {
 		j := r.view(now)
 		at := timeOfState(j)
-		h := hit{spot{j.Lane, at.UnixMilli(), j.ID}, j}
+		h := hit{position{j.Lane, at.UnixMilli(), j.ID}, j}
 		if matches(f, j, at) && (f.Cursor == "" || h.compare(from) > 0) {
 			hits = append(hits, h)
 		}
 	}
-	slices.SortFunc(hits, func(a, b hit) int { return a.compare(b.spot) })
+	slices.SortFunc(hits, func(a, b hit) int { return a.compare(b.position) })
 	var page store.Page
 	for i, h := range hits {
 		if i == f.Limit {
@@ -135,16 +135,16 @@ func matches(f store.Filter, j job.Job, at time.Time) bool {
 		(f.Before.IsZero() || at.Before(f.Before))
 }
 
-// of walks a topic's jobs.
-func (s *modelShard) of(name topicName) func(yield func(*record) bool) {
+// jobsOf iterates over a topic's jobs.
+func (s *modelShard) jobsOf(name topicName) func(yield func(*record) bool) {
 	return func(yield func(*record) bool) {
 		t := s.topics[name]
 		if t == nil {
 			return
 		}
-		lines := []*line{&t.done, &t.dead}
+		lines := []*sortedRecords{&t.done, &t.dead}
 		for _, q := range t.lanes {
-			lines = append(lines, &q.due, &q.ready, &q.held)
+			lines = append(lines, &q.due, &q.ready, &q.claimed)
 		}
 		for _, l := range lines {
 			for _, r := range l.items {
@@ -182,7 +182,7 @@ func (s *modelShard) Totals(ctx context.Context, namespace string) (store.TopicS
 	return total, nil
 }
 
-// countTopics counts the topics whose names are wanted.
+// countTopics counts the topics whose names match.
 func (s *modelShard) countTopics(
 	ctx context.Context, namespace string, wanted func(name string) bool,
 ) ([]store.TopicStats, error) {
@@ -208,7 +208,7 @@ func (s *modelShard) countTopics(
 			if c.BreakerOpen {
 				row.OpenBreakers++
 			}
-			for _, l := range []*line{&q.ready, &q.due} {
+			for _, l := range []*sortedRecords{&q.ready, &q.due} {
 				if r := l.first(); r != nil && (row.OldestDue.IsZero() || r.job.DueAt.Before(row.OldestDue)) {
 					row.OldestDue = r.job.DueAt
 				}
@@ -231,11 +231,11 @@ func (q *queue) count(now time.Time) store.LaneStats {
 		Lane:        q.name.Lane,
 		Scheduled:   int64(len(q.due.items) - isDue),
 		Ready:       int64(len(q.ready.items) + isDue),
-		Running:     int64(len(q.held.items)),
-		BreakerOpen: q.tripped(now),
+		Running:     int64(len(q.claimed.items)),
+		BreakerOpen: q.breakerIsOpen(now),
 	}
-	if q.until.After(now) {
-		row.CooldownUntil = q.until
+	if q.cooldownUntil.After(now) {
+		row.CooldownUntil = q.cooldownUntil
 	}
 	return row
 }

@@ -26,7 +26,7 @@ func (s *modelShard) Revive(ctx context.Context, token store.Token, items []stor
 	})
 }
 
-// revive sends an ended job on another round.
+// revive makes an ended job due again.
 func (s *modelShard) revive(item store.Revival, now time.Time) (job.Job, error) {
 	r := s.jobs[item.Ref]
 	if r == nil {
@@ -37,11 +37,11 @@ func (s *modelShard) revive(item store.Revival, now time.Time) (job.Job, error) 
 		return job.Job{}, &store.StateError{State: state}
 	}
 	due, expires := dueAt(now, item.Delay, item.RunAt), r.job.ExpiresAt
-	s.mortal = true // it may get an expiry
+	s.hasTTL = true // it may get an expiry
 	if item.ExpiresIn > 0 {
 		expires = after(now, item.ExpiresIn)
 	}
-	if tooLate(due, expires) {
+	if expiresBefore(due, expires) {
 		return job.Job{}, store.ErrExpired
 	}
 	t := r.queue.topic
@@ -53,7 +53,7 @@ func (s *modelShard) revive(item store.Revival, now time.Time) (job.Job, error) 
 	default:
 		t.cancelled--
 	}
-	s.take(r)
+	s.remove(r)
 	if item.URL != "" {
 		r.job.URL = item.URL
 	}
@@ -63,11 +63,11 @@ func (s *modelShard) revive(item store.Revival, now time.Time) (job.Job, error) 
 	r.job.FailedAttempts, r.job.ConsecutiveLost = 0, 0
 	r.job.DueAt, r.job.FirstDueAt = due, due
 	r.job.ExpiresAt, r.aged = expires, false
-	r.note(job.Attempt{N: r.job.Attempts, Kind: job.KindRevived, StartedAt: now})
+	r.addAttempt(job.Attempt{N: r.job.Attempts, Kind: job.KindRevived, StartedAt: now})
 	if id := s.ids[item.Ref]; id != nil {
 		id.state, id.finishedAt, id.reason = "", time.Time{}, ""
 	}
-	s.wait(r, now)
+	s.schedule(r, now)
 	return r.view(now), nil
 }
 
@@ -89,7 +89,7 @@ func (s *modelShard) Purge(ctx context.Context, token store.Token, refs []job.Re
 			case r.job.State != job.Dead:
 				errs[i] = &store.StateError{State: r.view(now).State}
 			default:
-				s.take(r)
+				s.remove(r)
 				delete(s.jobs, ref)
 			}
 		}

@@ -34,20 +34,20 @@ func (s *modelShard) Settle(ctx context.Context, token store.Token, items []stor
 
 func (s *modelShard) settle(item store.Settlement, now time.Time) error {
 	r := s.jobs[item.Ref]
-	if r == nil || r.place != &r.queue.held || r.lease != item.Lease {
+	if r == nil || r.place != &r.queue.claimed || r.lease != item.Lease {
 		return store.ErrLeaseLost
 	}
 	q := r.queue
 	freed := s.blocked(q, now)
 	if item.Lane.StartUnused {
-		s.unstart(r, item.Lane.Slack, now)
+		s.returnStart(r, item.Lane.Slack, now)
 	}
-	s.turn(q, item.Lane, now)
+	s.changeLane(q, item.Lane, now)
 	if item.Attempt.Kind != "" {
-		r.note(item.Attempt)
+		r.addAttempt(item.Attempt)
 	}
 	if item.Verdict.Kind == policy.Delivered || !r.job.CancelRequested {
-		s.bear(item.Outbox)
+		s.writeOutbox(item.Outbox)
 	}
 	if item.Attempt.Kind == job.KindAttempt {
 		r.job.Attempts++
@@ -65,36 +65,36 @@ func (s *modelShard) settle(item store.Settlement, now time.Time) error {
 	case kind == policy.Dead:
 		s.end(r, job.Dead, item.Verdict.Reason, now)
 	case kind == policy.Again, kind == policy.Released:
-		s.take(r)
+		s.remove(r)
 		r.lease = ""
 		r.job.State, r.job.DueAt = job.Scheduled, after(now, item.Verdict.Wait)
-		s.put(r, &q.due)
+		s.place(r, &q.due)
 	default:
 		panic(fmt.Sprintf("storetest: a settlement with verdict %v", kind))
 	}
 	if freed && !s.blocked(q, now) && q.claimable(now) != nil {
-		s.ring(q, now)
+		s.notify(q, now)
 	}
-	s.plan(q, now, true)
+	s.reschedule(q, now, true)
 	return nil
 }
 
-// end finishes a job.
+// end ends a job.
 func (s *modelShard) end(r *record, state job.State, reason policy.Reason, now time.Time) {
-	s.take(r)
+	s.remove(r)
 	r.lease = ""
 	r.job.State, r.job.Reason, r.job.FinishedAt, r.job.CancelRequested = state, reason, now, false
 	t := r.queue.topic
 	switch state {
 	case job.Delivered:
 		t.delivered++
-		s.put(r, &t.done)
+		s.place(r, &t.done)
 	case job.Cancelled:
 		t.cancelled++
-		s.put(r, &t.done)
+		s.place(r, &t.done)
 	default:
 		t.died++
-		s.put(r, &t.dead)
+		s.place(r, &t.dead)
 	}
 	if id := s.ids[r.job.Ref()]; id != nil {
 		id.state, id.finishedAt, id.reason = state, now, reason

@@ -59,13 +59,13 @@ func (s *modelShard) Repair(ctx context.Context) (store.RepairResult, error) {
 	return store.RepairResult{Complete: true, Wait: -1}, nil
 }
 
-// unused reports whether a topic has no jobs and no settings. The model forgets its counts alone.
+// unused reports whether a topic has neither jobs nor settings. The model removes only its counts.
 func (m *Model) unused(s *modelShard, t *topic) bool {
 	if t.registered == 0 || len(t.done.items)+len(t.dead.items) > 0 || m.topics[t.name].Revision != 0 || s.alarms[t.name] {
 		return false
 	}
 	for _, q := range t.lanes {
-		if len(q.due.items)+len(q.ready.items)+len(q.held.items) > 0 {
+		if len(q.due.items)+len(q.ready.items)+len(q.claimed.items) > 0 {
 			return false
 		}
 	}
@@ -82,8 +82,8 @@ func (m *Model) unused(s *modelShard, t *topic) bool {
 	return true
 }
 
-// trim removes what one line holds beyond its bounds.
-func (s *modelShard) trim(l *line, keep policy.Retention, limit int, now time.Time, swept *store.SweepResult) {
+// trim removes jobs of a set that are beyond its retention.
+func (s *modelShard) trim(l *sortedRecords, keep policy.Retention, limit int, now time.Time, swept *store.SweepResult) {
 	for r := l.first(); r != nil; r = l.first() {
 		if int64(len(l.items)) <= *keep.Max && l.bytes <= *keep.MaxBytes && r.job.FinishedAt.Add(*keep.For).After(now) {
 			return
@@ -92,7 +92,7 @@ func (s *modelShard) trim(l *line, keep policy.Retention, limit int, now time.Ti
 			swept.More = true
 			return
 		}
-		s.take(r)
+		s.remove(r)
 		delete(s.jobs, r.job.Ref())
 		swept.Jobs++
 	}

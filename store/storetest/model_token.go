@@ -6,20 +6,20 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A call is what a token repeats: the same token of another method is another call.
+// call identifies a call: the same token with another method is another call.
 type call struct {
 	method string
 	token  store.Token
 }
 
-// An answer is what a call came to.
+// answer is the result of a call.
 type answer struct {
 	at    time.Time
 	value any
 	err   error
 }
 
-// once makes a call, or answers what it came to when its token was used within TokenTTL.
+// once makes a call, or returns its first result when the token was used within TokenTTL.
 func once[T any](s *modelShard, now time.Time, c call, do func() (T, error)) (T, error) {
 	if a, ok := s.recall(now, c); ok {
 		value, _ := a.value.(T)

@@ -44,22 +44,22 @@ func random(t *testing.T, open func(t *testing.T) Engine) {
 	sequence := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		sequence++
-		p := newPair(rt, s, fmt.Sprintf("random-%d", sequence))
-		defer p.leave()
-		aside := []func(*rapid.T){p.sweep, p.look, p.permit, p.permit, p.alarm, p.recheck, p.claimExpired, p.claimExpired}
+		p := newEngineAndModel(rt, s, fmt.Sprintf("random-%d", sequence))
+		defer p.endUnfinished()
+		aside := []func(*rapid.T){p.sweep, p.compareReads, p.permit, p.permit, p.alarm, p.recheck, p.claimExpired, p.claimExpired}
 		// What is done to single jobs is rarer than the way that all of them go: each name is as likely as any other.
 		actions := map[string]func(*rapid.T){
-			"":       p.agree,
+			"":       p.compareJobs,
 			"insert": p.insert, "claim": p.claim, "settle": p.settle, "carry": p.carry,
 			"insert more": p.insert, "claim more": p.claim, "settle more": p.settle, "claim again": p.claim, "settle again": p.settle,
 			"change": oneOf(p.cancel, p.edit, p.run), "ended": oneOf(p.revive, p.revive, p.purge),
 			"policy": oneOf(p.topic, p.putLane, p.putLane), "aside": oneOf(aside...),
 		}
 		if s.Advance != nil {
-			actions["advance"], actions["advance more"] = p.advance, oneOf(p.advance, p.advance, p.forget)
+			actions["advance"], actions["advance more"] = p.advance, oneOf(p.advance, p.advance, p.passRetention)
 		}
 		rt.Repeat(actions)
-		p.look(rt)
+		p.compareReads(rt)
 		if err := CheckNamespace(p.ctx, s.Store, p.namespace); err != nil {
 			rt.Fatal(err)
 		}
@@ -93,8 +93,8 @@ var setRapid = sync.OnceFunc(func() {
 	}
 })
 
-// A pair is an engine and the model in the same state.
-type pair struct {
+// engineAndModel is an engine and the model in the same state.
+type engineAndModel struct {
 	*rapid.T
 	s         *suite
 	ctx       context.Context
@@ -112,14 +112,14 @@ type pair struct {
 	sweeping  bool // a topic keeps nothing: engines may trim at once, so both are swept all the time
 }
 
-// A lease is one job as both gave it out, under a claim with a slack; it may be long lost.
+// lease is a job as both returned it, under a claim with a slack; the lease may be lost.
 type lease struct {
 	engine, model store.ClaimedJob
 	slack         time.Duration
 }
 
-func newPair(t *rapid.T, s *suite, namespace string) *pair {
-	p := &pair{T: t, s: s, ctx: s.Context(), namespace: namespace, sent: make(map[string]store.NewJob), lanes: make(map[job.Queue][]revision)}
+func newEngineAndModel(t *rapid.T, s *suite, namespace string) *engineAndModel {
+	p := &engineAndModel{T: t, s: s, ctx: s.Context(), namespace: namespace, sent: make(map[string]store.NewJob), lanes: make(map[job.Queue][]revision)}
 	p.model = NewModel(ModelOptions{Defaults: s.Defaults, Now: s.Now})
 	for _, topic := range []string{"orders", "orders", "mails"} {
 		p.queues = append(p.queues, s.queueOf(namespace, topic, len(p.queues)))
@@ -137,8 +137,8 @@ func newPair(t *rapid.T, s *suite, namespace string) *pair {
 	return p
 }
 
-// leave takes what is unfinished out of the way of the sequences to come.
-func (p *pair) leave() {
+// endUnfinished ends the unfinished jobs of the sequence, so that the next one starts without them.
+func (p *engineAndModel) endUnfinished() {
 	for _, l := range p.held {
 		_, _, _ = p.s.shard().Settle(p.ctx, store.NewToken(), []store.Settlement{settlement(l.engine, dead)}, nil)
 	}
@@ -147,13 +147,13 @@ func (p *pair) leave() {
 	}
 }
 
-func (p *pair) ref(id string) job.Ref { return job.Ref{Namespace: p.namespace, ID: id} }
+func (p *engineAndModel) ref(id string) job.Ref { return job.Ref{Namespace: p.namespace, ID: id} }
 
-// tick parts operations by time, so that their order is that of their instants.
-func (p *pair) tick() { p.s.pass(2 * time.Millisecond) }
+// nextInstant lets time pass, so that operations are ordered by their instants.
+func (p *engineAndModel) nextInstant() { p.s.advance(2 * time.Millisecond) }
 
-// wait draws how long something is put off; never zero unless it may be.
-func (p *pair) wait(zero bool) time.Duration {
+// wait draws a duration; not zero unless zero is set.
+func (p *engineAndModel) wait(zero bool) time.Duration {
 	var waits []time.Duration
 	if zero {
 		waits = append(waits, 0, 0)
@@ -165,10 +165,10 @@ func (p *pair) wait(zero bool) time.Duration {
 	return rapid.SampledFrom(waits).Draw(p.T, "wait")
 }
 
-func (p *pair) one(label string) string { return rapid.SampledFrom(p.ids).Draw(p.T, label) }
+func (p *engineAndModel) anyID(label string) string { return rapid.SampledFrom(p.ids).Draw(p.T, label) }
 
-// twice sends a call, and now and then sends it again as if the reply had been lost.
-func twice[T any](p *pair, what string, send func(token store.Token) (T, error), same func(first, second T) error) (T, error) {
+// twice sends a call, and sometimes repeats it as if the reply had been lost.
+func twice[T any](p *engineAndModel, what string, send func(token store.Token) (T, error), same func(first, second T) error) (T, error) {
 	token := store.NewToken()
 	first, err := send(token)
 	if !rapid.Bool().Draw(p.T, "resend") {
@@ -186,14 +186,14 @@ func twice[T any](p *pair, what string, send func(token store.Token) (T, error),
 	return first, err
 }
 
-func (p *pair) must(err error, what string) {
+func (p *engineAndModel) must(err error, what string) {
 	if err != nil {
 		p.Fatalf("%s: %v", what, err)
 	}
 }
 
-// maxAge is that of a topic; mostly none.
-func (p *pair) maxAge() time.Duration {
+// maxAge draws the max_age of a topic; mostly none.
+func (p *engineAndModel) maxAge() time.Duration {
 	if rapid.IntRange(0, 3).Draw(p.T, "max age") > 0 {
 		return 0
 	}
@@ -203,15 +203,15 @@ func (p *pair) maxAge() time.Duration {
 	return 5*time.Second + time.Millisecond
 }
 
-// url is one whose host and port are those of a lane.
-func (p *pair) url() string { return "http://" + p.queues[0].Lane + "/" }
+// url returns a URL on the host and port of a lane.
+func (p *engineAndModel) url() string { return "http://" + p.queues[0].Lane + "/" }
 
-func (p *pair) insert(*rapid.T) {
-	p.tick()
+func (p *engineAndModel) insert(*rapid.T) {
+	p.nextInstant()
 	var entries []store.NewJob
 	for i := range rapid.IntRange(1, 3).Draw(p.T, "entries") {
 		e := store.NewJob{New: job.New{Spec: job.Spec{
-			ID: p.one("id"), Queue: rapid.SampledFrom(p.queues).Draw(p.T, "queue"), Method: http.MethodPost,
+			ID: p.anyID("id"), Queue: rapid.SampledFrom(p.queues).Draw(p.T, "queue"), Method: http.MethodPost,
 		}}}
 		e.URL = rapid.SampledFrom([]string{"", "http://a.example/", p.url()}).Draw(p.T, "url")
 		e.Delay = p.wait(i == 0)
@@ -234,11 +234,11 @@ func (p *pair) insert(*rapid.T) {
 		p.sent[e.ID] = e
 		entries = append(entries, e)
 	}
-	p.bring(entries)
+	p.insertBoth(entries)
 }
 
-// bring inserts the same into both.
-func (p *pair) bring(entries []store.NewJob) {
+// insertBoth inserts the same jobs into both.
+func (p *engineAndModel) insertBoth(entries []store.NewJob) {
 	got, err := twice(p, "insert", func(token store.Token) ([]store.InsertResult, error) {
 		return p.s.shard().Insert(p.ctx, token, entries)
 	}, func(first, second []store.InsertResult) error {

@@ -14,9 +14,9 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// change sends one change of one job to both and compares the answers.
-func (p *pair) change(what string, send func(shard store.Shard, token store.Token) (job.Job, error)) {
-	p.tick()
+// change sends one change of one job to both and compares the results.
+func (p *engineAndModel) change(what string, send func(shard store.Shard, token store.Token) (job.Job, error)) {
+	p.nextInstant()
 	got, err := twice(p, what, func(token store.Token) (job.Job, error) { return send(p.s.shard(), token) },
 		func(first, second job.Job) error {
 			if first.State != second.State || first.Version != second.Version {
@@ -48,15 +48,15 @@ func sameError(a, b error) bool {
 	return aOK == bOK && (a == nil) == (b == nil)
 }
 
-func (p *pair) cancel(*rapid.T) {
-	ref := p.ref(p.one("id"))
+func (p *engineAndModel) cancel(*rapid.T) {
+	ref := p.ref(p.anyID("id"))
 	p.change("cancel "+ref.ID, func(shard store.Shard, token store.Token) (job.Job, error) {
 		return shard.Cancel(p.ctx, token, ref)
 	})
 }
 
-func (p *pair) edit(t *rapid.T) {
-	ref := p.ref(p.one("id"))
+func (p *engineAndModel) edit(t *rapid.T) {
+	ref := p.ref(p.anyID("id"))
 	edit := store.Edit{Kind: job.KindEdited}
 	if rapid.Bool().Draw(t, "due") {
 		edit.Delay = new(p.wait(true))
@@ -80,16 +80,16 @@ func (p *pair) edit(t *rapid.T) {
 	})
 }
 
-func (p *pair) run(*rapid.T) {
-	ref := p.ref(p.one("id"))
+func (p *engineAndModel) run(*rapid.T) {
+	ref := p.ref(p.anyID("id"))
 	p.change("run "+ref.ID, func(shard store.Shard, token store.Token) (job.Job, error) {
 		return shard.Edit(p.ctx, token, ref, store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
 	})
 }
 
-// carry brings home what was born, and moves and lapses until nothing more can be done at once.
-func (p *pair) carry(t *rapid.T) {
-	p.tick()
+// carry relays the outbox and carries until nothing more can be done at once.
+func (p *engineAndModel) carry(t *rapid.T) {
+	p.nextInstant()
 	round := store.CarryOptions{Relayed: p.home, KeepLeases: rapid.IntRange(0, 3).Draw(t, "hold lapses") == 0}
 	if rapid.Bool().Draw(t, "small") {
 		round.Ready, round.Jobs, round.Queues = 2, 3, 2
@@ -122,8 +122,8 @@ func (p *pair) carry(t *rapid.T) {
 	p.outbox()
 }
 
-// outbox compares what was born, and brings some of it home.
-func (p *pair) outbox() {
+// outbox compares the outboxes and relays some of their jobs.
+func (p *engineAndModel) outbox() {
 	got, err := p.s.shard().Carry(p.ctx, store.NewToken(), store.CarryOptions{KeepLeases: true})
 	p.must(err, "carry")
 	wanted, err := p.model.shards[0].Carry(p.ctx, store.NewToken(), store.CarryOptions{KeepLeases: true})
@@ -142,7 +142,7 @@ func (p *pair) outbox() {
 		p.Fatalf("the outbox holds %v, want %v", mine, names)
 	}
 	if len(names) > 0 {
-		p.bring(wanted.Outbox[:1])
+		p.insertBoth(wanted.Outbox[:1])
 		p.home = []job.Ref{wanted.Outbox[0].Ref()}
 		if !slices.Contains(p.ids, names[0]) {
 			p.ids = append(p.ids, names[0])
@@ -150,8 +150,8 @@ func (p *pair) outbox() {
 	}
 }
 
-func (p *pair) topic(t *rapid.T) {
-	p.tick()
+func (p *engineAndModel) topic(t *rapid.T) {
+	p.nextInstant()
 	put := store.Topic{Namespace: p.namespace, Name: rapid.SampledFrom([]string{"orders", "mails"}).Draw(t, "topic")}
 	switch rapid.IntRange(0, 5).Draw(t, "policy") {
 	case 0:
@@ -165,8 +165,8 @@ func (p *pair) topic(t *rapid.T) {
 	p.putTopic(put)
 }
 
-// putTopic puts the same into both. Orders keep a rate that they have: what a lane without one remembers is left open.
-func (p *pair) putTopic(put store.Topic) {
+// putTopic writes the same policy to both. Orders keeps its rate: what a lane without a rate remembers is not specified.
+func (p *engineAndModel) putTopic(put store.Topic) {
 	if put.Name == "orders" && p.rate.Limited() {
 		put.Policy.LaneRate = p.rate
 		put.Policy.LaneRate.Starts += rapid.IntRange(0, 1).Draw(p.T, "more starts")
@@ -177,12 +177,12 @@ func (p *pair) putTopic(put store.Topic) {
 	p.must(err, "put a topic in the model")
 }
 
-func (p *pair) sweep(*rapid.T) {
+func (p *engineAndModel) sweep(*rapid.T) {
 	p.sweepOne(p.s.shard())
 	p.sweepOne(p.model.shards[0])
 }
 
-func (p *pair) sweepOne(shard store.Shard) {
+func (p *engineAndModel) sweepOne(shard store.Shard) {
 	for more := true; more; {
 		swept, err := shard.Sweep(p.ctx, store.NewToken(), 100)
 		p.must(err, "sweep")
@@ -190,8 +190,8 @@ func (p *pair) sweepOne(shard store.Shard) {
 	}
 }
 
-// recheck checks the shard, which must change nothing.
-func (p *pair) recheck(*rapid.T) {
+// recheck checks the shard, which must repair nothing.
+func (p *engineAndModel) recheck(*rapid.T) {
 	if p.s.Recheck == nil {
 		return
 	}
@@ -200,14 +200,14 @@ func (p *pair) recheck(*rapid.T) {
 	}
 }
 
-func (p *pair) advance(t *rapid.T) {
+func (p *engineAndModel) advance(t *rapid.T) {
 	p.s.Advance(rapid.SampledFrom([]time.Duration{time.Second, 4 * time.Second, 20 * time.Second}).Draw(t, "time"))
 }
 
-// forget lets so much time pass that open breakers are forgotten, and ids, which are swept.
-func (p *pair) forget(t *rapid.T) {
+// passRetention lets the retention of breakers and ids pass, and sweeps.
+func (p *engineAndModel) passRetention(t *rapid.T) {
 	for _, q := range p.model.shards[0].queues {
-		if len(q.held.items) > 0 {
+		if len(q.claimed.items) > 0 {
 			t.Skip("a job that is held keeps its lane's breaker")
 		}
 	}
@@ -215,7 +215,7 @@ func (p *pair) forget(t *rapid.T) {
 	p.sweep(t)
 }
 
-func (p *pair) known() {
+func (p *engineAndModel) known() {
 	var refs []job.Ref
 	for _, id := range p.ids {
 		refs = append(refs, p.ref(id))
@@ -229,8 +229,8 @@ func (p *pair) known() {
 	}
 }
 
-// agree compares every id, and every job with its record.
-func (p *pair) agree(t *rapid.T) {
+// compareJobs compares all ids, and all jobs with their histories.
+func (p *engineAndModel) compareJobs(t *rapid.T) {
 	if p.sweeping {
 		p.sweep(t)
 	}
@@ -251,7 +251,7 @@ func (p *pair) agree(t *rapid.T) {
 	}
 }
 
-// recordLines is a job's record, a line an entry, without instants.
+// recordLines returns a job's history without instants, one line for each entry.
 func recordLines(j job.Job) []string {
 	var lines []string
 	for _, a := range j.History {
@@ -260,16 +260,16 @@ func recordLines(j job.Job) []string {
 	return lines
 }
 
-// slack is how far instants may lie apart.
-func (p *pair) slack() time.Duration {
+// slack is the largest allowed difference of two instants.
+func (p *engineAndModel) slack() time.Duration {
 	if p.s.Advance != nil {
 		return 0
 	}
 	return 5 * time.Second
 }
 
-// same compares a job but for its record.
-func (p *pair) same(wanted, got job.Job, what string) {
+// same compares two jobs without their histories.
+func (p *engineAndModel) same(wanted, got job.Job, what string) {
 	a, b := normal(wanted.Spec), normal(got.Spec)
 	if !reflect.DeepEqual(a, b) {
 		p.Fatalf("%s: asks for\n  %+v\nwant\n  %+v", what, b, a)

@@ -12,8 +12,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// request is a claim for both: they know the revisions of lanes' settings by numbers of their own.
-func (p *pair) request() (engine, model store.ClaimRequest) {
+// request draws a claim for both, which number the revisions of lanes' settings differently.
+func (p *engineAndModel) request() (engine, model store.ClaimRequest) {
 	r := store.ClaimRequest{Max: rapid.IntRange(1, 5).Draw(p.T, "max"), MaxBytes: 1 << 20, Margin: long}
 	if p.s.Advance != nil && rapid.Bool().Draw(p.T, "short lease") {
 		r.Margin = 5 * time.Second
@@ -38,21 +38,21 @@ func (p *pair) request() (engine, model store.ClaimRequest) {
 	return engine, model
 }
 
-func (p *pair) claim(*rapid.T) {
-	p.tick()
+func (p *engineAndModel) claim(*rapid.T) {
+	p.nextInstant()
 	request, theirs := p.request()
 	got, err := twice(p, "claim", func(token store.Token) (store.ClaimResult, error) {
 		return p.s.shard().Claim(p.ctx, token, request)
-	}, sameHeld)
+	}, sameClaims)
 	p.must(err, "claim")
-	p.follow(got)
+	p.useEngineOrder(got)
 	wanted, err := p.model.shards[0].Claim(p.ctx, store.NewToken(), theirs)
 	p.must(err, "claim from the model")
-	p.took(wanted, got, request.Slack)
+	p.compareClaims(wanted, got, request.Slack)
 }
 
-// sameHeld compares a claim with its repeat.
-func sameHeld(first, second store.ClaimResult) error {
+// sameClaims compares a claim with its repeat.
+func sameClaims(first, second store.ClaimResult) error {
 	a, b := idsOf(first.Jobs), idsOf(second.Jobs)
 	slices.Sort(a)
 	slices.Sort(b)
@@ -62,8 +62,8 @@ func sameHeld(first, second store.ClaimResult) error {
 	return nil
 }
 
-// follow lets the model take jobs due in the same millisecond in the engine's order.
-func (p *pair) follow(got store.ClaimResult) {
+// useEngineOrder makes the model claim jobs due in the same millisecond in the engine's order.
+func (p *engineAndModel) useEngineOrder(got store.ClaimResult) {
 	rank := make(map[job.Ref]int)
 	for i, h := range got.Jobs {
 		rank[h.Ref()] = i - len(got.Jobs)
@@ -71,33 +71,33 @@ func (p *pair) follow(got store.ClaimResult) {
 	p.model.rank = func(ref job.Ref) int { return rank[ref] }
 }
 
-// claimExpired takes what waits beyond its time to live.
-func (p *pair) claimExpired(*rapid.T) {
-	p.tick()
+// claimExpired claims jobs beyond their time to live.
+func (p *engineAndModel) claimExpired(*rapid.T) {
+	p.nextInstant()
 	request := store.ClaimExpiredRequest{Max: store.MaxBatch, MaxBytes: 1 << 20, Lease: 7*time.Second + time.Millisecond}
 	if p.s.Advance == nil {
 		request.Lease = long
 	}
 	got, err := twice(p, "claim expired jobs", func(token store.Token) (store.ClaimResult, error) {
 		held, err := p.s.shard().ClaimExpired(p.ctx, token, request)
-		return store.ClaimResult{Jobs: p.own(held)}, err
-	}, sameHeld)
+		return store.ClaimResult{Jobs: p.ofSequence(held)}, err
+	}, sameClaims)
 	p.must(err, "claim expired jobs")
 	held, err := p.model.shards[0].ClaimExpired(p.ctx, store.NewToken(), request)
 	p.must(err, "claim expired jobs in the model")
 	byID := func(a, b store.ClaimedJob) int { return strings.Compare(a.ID, b.ID) }
 	slices.SortFunc(got.Jobs, byID)
 	slices.SortFunc(held, byID)
-	p.took(store.ClaimResult{Jobs: held}, got, 0)
+	p.compareClaims(store.ClaimResult{Jobs: held}, got, 0)
 }
 
-// own are the jobs of this sequence: what an earlier one left may expire, too.
-func (p *pair) own(held []store.ClaimedJob) []store.ClaimedJob {
+// ofSequence returns the jobs of this sequence: jobs of an earlier one may expire, too.
+func (p *engineAndModel) ofSequence(held []store.ClaimedJob) []store.ClaimedJob {
 	return slices.DeleteFunc(held, func(h store.ClaimedJob) bool { return h.Namespace != p.namespace })
 }
 
-// took compares what both gave out under a claim with a slack.
-func (p *pair) took(wanted, got store.ClaimResult, slack time.Duration) {
+// compareClaims compares the jobs that both returned under a claim with a slack.
+func (p *engineAndModel) compareClaims(wanted, got store.ClaimResult, slack time.Duration) {
 	if !slices.Equal(idsOf(wanted.Jobs), idsOf(got.Jobs)) {
 		p.Fatalf("claimed %v, want %v", idsOf(got.Jobs), idsOf(wanted.Jobs))
 	}

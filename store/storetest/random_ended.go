@@ -11,13 +11,13 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// revive sends some jobs on another round, in one call.
-func (p *pair) revive(t *rapid.T) {
-	p.tick()
+// revive revives some jobs in one call.
+func (p *engineAndModel) revive(t *rapid.T) {
+	p.nextInstant()
 	var items []store.Revival
 	for i := range rapid.IntRange(1, 4).Draw(t, "revivals") {
 		// Only the first of a call may be due now, so that no two come to wait at one instant.
-		item := store.Revival{Ref: p.ref(p.one("id")), Delay: p.wait(i == 0)}
+		item := store.Revival{Ref: p.ref(p.anyID("id")), Delay: p.wait(i == 0)}
 		item.From = rapid.SampledFrom([]job.State{"", "", job.Dead, job.Delivered, job.Cancelled}).Draw(t, "from")
 		item.URL = rapid.SampledFrom([]string{"", "http://moved.example/", p.url()}).Draw(t, "url")
 		if rapid.IntRange(0, 2).Draw(t, "expiry") == 0 {
@@ -48,12 +48,12 @@ func (p *pair) revive(t *rapid.T) {
 	}
 }
 
-// purge removes some jobs that are dead, and some that are not.
-func (p *pair) purge(t *rapid.T) {
-	p.tick()
+// purge removes some jobs, of which not all are dead.
+func (p *engineAndModel) purge(t *rapid.T) {
+	p.nextInstant()
 	var refs []job.Ref
 	for range rapid.IntRange(1, 3).Draw(t, "jobs") {
-		refs = append(refs, p.ref(p.one("id")))
+		refs = append(refs, p.ref(p.anyID("id")))
 	}
 	got, err := twice(p, "purge", func(token store.Token) ([]error, error) {
 		return p.s.shard().Purge(p.ctx, token, refs)

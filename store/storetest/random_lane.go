@@ -12,15 +12,15 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A revision is that of one lane's settings, as each of both counts; zero when they were removed.
+// revision is that of a lane's settings in both; zero: removed.
 type revision struct{ engine, model int64 }
 
-// A grant is one of permits; it may have been given back.
+// grant is a grant of permits in both; it may have been returned.
 type grant struct{ engine, model store.Permit }
 
 // putLane changes or removes a lane's settings.
-func (p *pair) putLane(t *rapid.T) {
-	p.tick()
+func (p *engineAndModel) putLane(t *rapid.T) {
+	p.nextInstant()
 	q := rapid.SampledFrom(p.queues).Draw(t, "queue")
 	var settings policy.Lane
 	switch rapid.IntRange(0, 4).Draw(t, "settings") {
@@ -65,8 +65,8 @@ func (p *pair) putLane(t *rapid.T) {
 	p.sameSettings(wanted, got, "put a lane")
 }
 
-// sameSettings compares a lane; numbers of revisions differ, but not whether there is one.
-func (p *pair) sameSettings(wanted, got store.Lane, what string) {
+// sameSettings compares a lane. The numbers of revisions may differ, but not whether there is one.
+func (p *engineAndModel) sameSettings(wanted, got store.Lane, what string) {
 	for _, h := range []*map[string][]string{&wanted.Settings.Headers, &got.Settings.Headers} {
 		if len(*h) == 0 {
 			*h = nil
@@ -82,8 +82,8 @@ func (p *pair) sameSettings(wanted, got store.Lane, what string) {
 	}
 }
 
-// samePutLanes compares the settings of a topic's lanes, by both ways of reading them.
-func (p *pair) samePutLanes(topic string) {
+// samePutLanes compares the settings of a topic's lanes as GetLanes and ListLanes return them.
+func (p *engineAndModel) samePutLanes(topic string) {
 	wanted, err := p.model.shards[0].ListLanes(p.ctx, p.namespace, topic, "", 10)
 	p.must(err, "list the model's settings")
 	got, err := p.s.shard().ListLanes(p.ctx, p.namespace, topic, "", 10)
@@ -103,9 +103,9 @@ func (p *pair) samePutLanes(topic string) {
 	}
 }
 
-// permit asks for starts of a topic, and gives some back.
-func (p *pair) permit(t *rapid.T) {
-	p.tick()
+// permit requests starts of a topic and returns some.
+func (p *engineAndModel) permit(t *rapid.T) {
+	p.nextInstant()
 	rate := policy.Rate{Starts: 5, Per: p.rate.Per}
 	if rate.Per == 0 {
 		rate.Per = long + time.Millisecond
@@ -143,9 +143,9 @@ func (p *pair) permit(t *rapid.T) {
 	}
 }
 
-// alarm raises an alarm or says that it is over, of a topic that lives on the shard of the sequence.
-func (p *pair) alarm(t *rapid.T) {
-	p.tick()
+// alarm raises or clears the alarm of a topic of the sequence's shard.
+func (p *engineAndModel) alarm(t *rapid.T) {
+	p.nextInstant()
 	a := store.Alarm{Namespace: p.namespace, Raised: rapid.Bool().Draw(t, "raised")}
 	for i := 0; a.Topic == ""; i++ {
 		if name := fmt.Sprintf("alarm-%d", i); p.s.router.ShardOfTopic(p.namespace, name) == p.s.shardNumber {
@@ -153,7 +153,7 @@ func (p *pair) alarm(t *rapid.T) {
 		}
 	}
 	if rapid.Bool().Draw(t, "births") {
-		a.Outbox = []store.NewJob{p.child()}
+		a.Outbox = []store.NewJob{p.outboxJob()}
 	}
 	got, err := twice(p, "alarm", func(token store.Token) (bool, error) {
 		return p.s.shard().Alarm(p.ctx, token, a)

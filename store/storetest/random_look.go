@@ -10,8 +10,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// look compares lists, stats and lanes.
-func (p *pair) look(t *rapid.T) {
+// compareReads compares lists, stats and lanes.
+func (p *engineAndModel) compareReads(t *rapid.T) {
 	if p.sweeping {
 		p.sweep(t)
 	}
@@ -40,7 +40,7 @@ func (p *pair) look(t *rapid.T) {
 	p.sameTotals()
 }
 
-func (p *pair) sameTotals() {
+func (p *engineAndModel) sameTotals() {
 	read := func(shard store.Shard) store.TopicStats {
 		total, err := shard.Totals(p.ctx, p.namespace)
 		p.must(err, "totals")
@@ -53,7 +53,7 @@ func (p *pair) sameTotals() {
 	}
 }
 
-func (p *pair) sameStats(topic string) {
+func (p *engineAndModel) sameStats(topic string) {
 	read := func(shard store.Shard) store.TopicStats {
 		rows, err := shard.TopicStats(p.ctx, store.StatsFilter{Namespace: p.namespace, Topics: []string{topic}})
 		p.must(err, "stats")
@@ -78,7 +78,7 @@ func (p *pair) sameStats(topic string) {
 	}
 }
 
-func (p *pair) sameLanes(topic string) {
+func (p *engineAndModel) sameLanes(topic string) {
 	read := func(shard store.Shard) (rows []store.LaneStats) {
 		all, err := shard.LaneStats(p.ctx, p.namespace, topic, "", 100)
 		p.must(err, "lanes")

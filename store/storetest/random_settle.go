@@ -13,11 +13,11 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func (p *pair) settle(t *rapid.T) {
+func (p *engineAndModel) settle(t *rapid.T) {
 	if len(p.held) == 0 {
 		t.Skip("nothing is held")
 	}
-	p.tick()
+	p.nextInstant()
 	var engine, model []store.Settlement
 	for i := range rapid.IntRange(1, 3).Draw(t, "settlements") {
 		// Mostly one of the newest, which are still held.
@@ -38,7 +38,7 @@ func (p *pair) settle(t *rapid.T) {
 			m.Attempt.Status = e.Attempt.Status
 		}
 		if rapid.IntRange(0, 4).Draw(t, "births") == 0 {
-			e.Outbox = []store.NewJob{p.child()}
+			e.Outbox = []store.NewJob{p.outboxJob()}
 			m.Outbox = e.Outbox
 		}
 		e.Lane = p.laneChange()
@@ -66,10 +66,10 @@ func (p *pair) settle(t *rapid.T) {
 				return fmt.Errorf("settlement %d: %w, then %w", i, first.errs[i], second.errs[i])
 			}
 		}
-		return sameHeld(first.claimed, second.claimed)
+		return sameClaims(first.claimed, second.claimed)
 	})
 	p.must(err, "settle")
-	p.follow(got.claimed)
+	p.useEngineOrder(got.claimed)
 	errs, claimed, err := p.model.shards[0].Settle(p.ctx, store.NewToken(), model, theirs)
 	p.must(err, "settle in the model")
 	for i := range errs {
@@ -81,11 +81,11 @@ func (p *pair) settle(t *rapid.T) {
 	if next != nil {
 		slack = next.Slack
 	}
-	p.took(claimed, got.claimed, slack)
+	p.compareClaims(claimed, got.claimed, slack)
 }
 
-// child is a job to be born.
-func (p *pair) child() store.NewJob {
+// outboxJob draws a job for the outbox.
+func (p *engineAndModel) outboxJob() store.NewJob {
 	p.births++
 	spec := job.Spec{ID: fmt.Sprintf("child-%03d", p.births), Queue: p.queues[2], Method: http.MethodPost}
 	child := store.NewJob{New: job.New{Spec: spec, Delay: p.wait(false)}}
@@ -93,8 +93,8 @@ func (p *pair) child() store.NewJob {
 	return child
 }
 
-// laneChange draws what an attempt shows of its lane; mostly nothing.
-func (p *pair) laneChange() store.LaneChange {
+// laneChange draws the lane change of an attempt; mostly none.
+func (p *engineAndModel) laneChange() store.LaneChange {
 	var c store.LaneChange
 	if rapid.IntRange(0, 2).Draw(p.T, "lane change") > 0 {
 		return c

@@ -11,22 +11,22 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A part is a group of sentences of behaviour.
-type part struct {
+// caseGroup is the test cases of one subject.
+type caseGroup struct {
 	name  string
-	cases []sentence
+	cases []testCase
 }
 
-type sentence struct {
+type testCase struct {
 	name string
 	test func(s *suite)
 }
 
-var parts = []part{
+var caseGroups = []caseGroup{
 	{"Insert", insertCases},
 	{"Claim", claimCases},
 	{"Settle", settleCases},
-	{"Lapse", lapseCases},
+	{"Lease", leaseCases},
 	{"Cancel", cancelCases},
 	{"Edit", editCases},
 	{"Revive", reviveCases},
@@ -38,16 +38,16 @@ var parts = []part{
 	{"Answer", answerCases},
 	{"Retention", retentionCases},
 	{"Topics", topicCases},
-	{"Bell", bellCases},
+	{"Wakeup", wakeupCases},
 	{"Carry", carryCases},
-	{"Hold", holdCases},
+	{"Cooldown", cooldownCases},
 	{"Breaker", breakerCases},
 	{"Settings", settingsCases},
 	{"Rate", rateCases},
-	{"Unstarted", unstartedCases},
+	{"UnusedStart", unusedCases},
 	{"Permit", permitCases},
-	{"Birth", birthCases},
-	{"Outbox", outboxCases},
+	{"Outbox", relayCases},
+	{"OutboxBounds", outboxCases},
 	{"Alarm", alarmCases},
 	{"Clock", clockCases},
 	{"Together", togetherCases},
@@ -56,13 +56,13 @@ var parts = []part{
 const (
 	// long outlives every test.
 	long = time.Hour
-	// patience bounds every wait for something that must come.
-	patience = 10 * time.Second
-	// blink bounds a wait for something that must not come.
-	blink = 30 * time.Millisecond
+	// timeLimit bounds every wait for something that must come.
+	timeLimit = 10 * time.Second
+	// shortWait bounds a wait for something that must not come.
+	shortWait = 30 * time.Millisecond
 )
 
-// suite is one test on one engine: a shard, a topic on it, and short words for the calls.
+// suite is one test on one engine: a shard, a topic on it, and helpers for the calls.
 type suite struct {
 	*testing.T
 	Engine
@@ -80,15 +80,15 @@ func newSuite(t *testing.T, open func(t *testing.T) Engine) *suite {
 	for _, r := range t.Name() {
 		s.shardNumber = (s.shardNumber*31 + int(r)) % len(e.Store.Shards())
 	}
-	s.queue = s.lane(0)
+	s.queue = s.laneQueue(0)
 	return s
 }
 
-// shard is the test's.
+// shard returns the test's shard.
 func (s *suite) shard() store.Shard { return s.Store.Shards()[s.shardNumber] }
 
-// sound holds what a test left against Check.
-func (s *suite) sound() {
+// checkInvariants runs Check on what the test left.
+func (s *suite) checkInvariants() {
 	s.Helper()
 	if !s.Failed() && s.Store.Ping(s.Context()) == nil {
 		require.NoError(s, Check(s.Context(), s.Store))
@@ -96,7 +96,7 @@ func (s *suite) sound() {
 	}
 }
 
-// recheck has the engine check the test's shard.
+// recheck makes the engine check the test's shard.
 func (s *suite) recheck() {
 	s.Helper()
 	if s.Recheck != nil {
@@ -104,11 +104,11 @@ func (s *suite) recheck() {
 	}
 }
 
-// lane is the n-th queue of the test's topic that lives on the test's shard.
-func (s *suite) lane(n int) job.Queue { return s.queueOf(job.DefaultNamespace, "orders", n) }
+// laneQueue returns the n-th queue of the test's topic on the test's shard.
+func (s *suite) laneQueue(n int) job.Queue { return s.queueOf(job.DefaultNamespace, "orders", n) }
 
-// queueOf is the n-th queue of a topic that lives on the test's shard. Its lane is that of jobs for a host: an engine may
-// keep less of the URL of such a job.
+// queueOf returns the n-th queue of a topic on the test's shard. Its lane is named after the host of its jobs' URLs, of
+// which an engine may then store less.
 func (s *suite) queueOf(namespace, topic string, n int) job.Queue {
 	for i := 0; ; i++ {
 		q := job.Queue{Namespace: namespace, Topic: topic, Lane: fmt.Sprintf("lane-%04d.example:80", i)}
@@ -122,7 +122,7 @@ func (s *suite) queueOf(namespace, topic string, n int) job.Queue {
 	}
 }
 
-// now is the store's clock.
+// now returns the store's clock.
 func (s *suite) now() time.Time {
 	if s.Now != nil {
 		return s.Now()
@@ -130,8 +130,8 @@ func (s *suite) now() time.Time {
 	return time.Now()
 }
 
-// pass lets time pass on the store's clock.
-func (s *suite) pass(d time.Duration) {
+// advance lets time pass on the store's clock.
+func (s *suite) advance(d time.Duration) {
 	if s.Advance != nil {
 		s.Advance(d)
 		return
@@ -139,16 +139,16 @@ func (s *suite) pass(d time.Duration) {
 	<-time.After(d)
 }
 
-// brief is a duration that pass bears: short where it has to be waited for, and yet long enough that a machine which is
-// busy with other tests makes a few calls within it.
-func (s *suite) brief() time.Duration {
+// shortTime is a duration for advance: short if the test has to wait for it, but long enough for a few calls on a busy
+// machine.
+func (s *suite) shortTime() time.Duration {
 	if s.Advance != nil {
 		return 10 * time.Second
 	}
 	return 200 * time.Millisecond
 }
 
-// sameTime compares instants of the store's clock with such as were read here.
+// sameTime compares an instant of the store's clock with one that was read here.
 func (s *suite) sameTime(want, got time.Time, what string) {
 	s.Helper()
 	tolerance := time.Second
@@ -159,10 +159,10 @@ func (s *suite) sameTime(want, got time.Time, what string) {
 	require.Equal(s, job.Millis(got), got, "%s is not in whole milliseconds, UTC", what)
 }
 
-// eventually asks again until it is so, and lets a little time pass in between.
+// eventually repeats so until it is true, and lets a little time pass in between.
 func (s *suite) eventually(what string, so func() bool) {
 	s.Helper()
-	for end := time.Now().Add(patience); !so(); s.pass(s.brief() / 40) {
+	for end := time.Now().Add(timeLimit); !so(); s.advance(s.shortTime() / 40) {
 		if time.Now().After(end) {
 			require.FailNow(s, "did not come: "+what)
 		}

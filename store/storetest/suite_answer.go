@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// answered is the end of an attempt that got a status.
+// answered returns the settlement of an attempt with an HTTP status.
 func answered(h store.ClaimedJob, v policy.Verdict, status int) store.Settlement {
 	item := settlement(h, v)
 	item.Attempt.Status = status
@@ -22,18 +22,18 @@ func answered(h store.ClaimedJob, v policy.Verdict, status int) store.Settlement
 // attempt makes one attempt of the test's only claimable job.
 func (s *suite) attempt(id string, v policy.Verdict, status int) {
 	s.Helper()
-	require.NoError(s, s.settle(answered(s.hold(id)[0], v, status))[0])
+	require.NoError(s, s.settle(answered(s.claimAll(id)[0], v, status))[0])
 }
 
-var answerCases = []sentence{
+var answerCases = []testCase{
 	{"a job shows what its last attempt was answered with, wherever it is read", func(s *suite) {
-		s.add(s.entry("a"))
+		s.insertNew(s.entry("a"))
 		require.Zero(s, s.get("a").Status)
-		s.attempt("a", again(0), http.StatusServiceUnavailable)
+		s.attempt("a", retry(0), http.StatusServiceUnavailable)
 		require.Equal(s, http.StatusServiceUnavailable, s.get("a").Status)
-		h := s.hold("a")[0]
+		h := s.claimAll("a")[0]
 		require.Equal(s, http.StatusServiceUnavailable, h.Status)
-		require.NoError(s, s.settle(answered(h, again(0), 0))[0])
+		require.NoError(s, s.settle(answered(h, retry(0), 0))[0])
 		require.Zero(s, s.get("a").Status, "the last attempt had no answer")
 		s.attempt("a", dead, http.StatusGone)
 		require.Equal(s, http.StatusGone, s.list(s.filter(job.Dead))[0].Status)
@@ -43,19 +43,19 @@ var answerCases = []sentence{
 		got, err = s.edit("a", store.Edit{Timeout: new(time.Second)})
 		require.NoError(s, err)
 		require.Equal(s, http.StatusGone, got.Status, "an edit leaves it")
-		require.Equal(s, http.StatusGone, s.send(s.entry("a"))[0].Job.Status)
+		require.Equal(s, http.StatusGone, s.insert(s.entry("a"))[0].Job.Status)
 		got, err = s.cancel("a")
 		require.NoError(s, err)
 		require.Equal(s, http.StatusGone, got.Status)
 	}},
 	{"an attempt that did not end changes no status", func(s *suite) {
-		s.add(s.entry("a"))
-		s.attempt("a", again(0), http.StatusTeapot)
-		s.end(s.hold("a")[0], released)
+		s.insertNew(s.entry("a"))
+		s.attempt("a", retry(0), http.StatusTeapot)
+		s.settleOne(s.claimAll("a")[0], released)
 		require.Equal(s, http.StatusTeapot, s.get("a").Status, "released")
-		s.lose()
+		s.expireOne()
 		require.Equal(s, http.StatusTeapot, s.get("a").Status, "lost")
-		item := settlement(s.hold("a")[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExpired})
+		item := settlement(s.claimAll("a")[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExpired})
 		item.Attempt = job.Attempt{}
 		require.NoError(s, s.settle(item)[0])
 		require.Equal(s, http.StatusTeapot, s.get("a").Status, "dead without a request")
@@ -73,16 +73,16 @@ var answerCases = []sentence{
 			{"failed, too", policy.ReasonExhausted, 503, 0},
 			{"silent", policy.ReasonExhausted, 0, 0},
 		} {
-			s.queue = s.lane(j.lane)
-			s.add(s.entry(j.id, labelled("lane", s.queue.Lane)))
+			s.queue = s.laneQueue(j.lane)
+			s.insertNew(s.entry(j.id, labelled("lane", s.queue.Lane)))
 			s.attempt(j.id, policy.Verdict{Kind: policy.Dead, Reason: j.reason}, j.status)
 		}
-		s.queue = s.lane(0)
-		s.add(s.entry("delivered"), s.entry("waits"))
-		for _, h := range s.hold("delivered", "waits") {
+		s.queue = s.laneQueue(0)
+		s.insertNew(s.entry("delivered"), s.entry("waits"))
+		for _, h := range s.claimAll("delivered", "waits") {
 			v := delivered
 			if h.ID == "waits" {
-				v = again(long)
+				v = retry(long)
 			}
 			require.NoError(s, s.settle(answered(h, v, 503))[0])
 		}
@@ -95,8 +95,8 @@ var answerCases = []sentence{
 			{store.Filter{State: job.Dead, Reason: policy.ReasonExhausted, Status: 503}, []string{"failed, too"}},
 			{store.Filter{State: job.Dead, Reason: policy.ReasonBlocked}, nil},
 			{store.Filter{State: job.Dead, Status: 410}, []string{"gone", "gone elsewhere"}},
-			{store.Filter{State: job.Dead, Status: 410, Lane: s.lane(1).Lane}, []string{"gone elsewhere"}},
-			{store.Filter{State: job.Dead, Reason: policy.ReasonGaveUp, Label: "lane", Value: s.lane(0).Lane}, []string{"gone"}},
+			{store.Filter{State: job.Dead, Status: 410, Lane: s.laneQueue(1).Lane}, []string{"gone elsewhere"}},
+			{store.Filter{State: job.Dead, Reason: policy.ReasonGaveUp, Label: "lane", Value: s.laneQueue(0).Lane}, []string{"gone"}},
 			{store.Filter{State: job.Scheduled, Status: 503}, []string{"waits"}},
 			{store.Filter{State: job.Delivered, Status: 503}, []string{"delivered"}},
 			{store.Filter{State: job.Delivered, Reason: policy.ReasonGaveUp}, nil},
@@ -112,7 +112,7 @@ var answerCases = []sentence{
 		with, without := s.entry("with"), s.entry("without")
 		with.OnDead = &policy.Callback{URL: "http://owner.example/dead"}
 		with.Fingerprint = codec.Fingerprint(&with.New)
-		s.add(with, without)
+		s.insertNew(with, without)
 		check := func(what string, spec job.Spec) {
 			wanted := map[string]job.Spec{"with": with.Spec, "without": without.Spec}[spec.ID]
 			require.Equal(s, wanted.OnDelivered, spec.OnDelivered, what)
@@ -124,10 +124,10 @@ var answerCases = []sentence{
 		for _, j := range s.list(s.filter(job.Ready)) {
 			check("list", j.Spec)
 		}
-		jobs := s.hold("with", "without")
+		jobs := s.claimAll("with", "without")
 		for _, h := range jobs {
 			check("claim", h.Spec)
-			s.end(h, again(long))
+			s.settleOne(h, retry(long))
 			got, err := s.edit(h.ID, store.Edit{URL: new("http://new.example/")})
 			require.NoError(s, err)
 			check("edit", got.Spec)

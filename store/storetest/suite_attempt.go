@@ -11,8 +11,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// send inserts, and answers what came of it.
-func (s *suite) send(entries ...store.NewJob) []store.InsertResult {
+// insert inserts jobs and returns the results.
+func (s *suite) insert(entries ...store.NewJob) []store.InsertResult {
 	s.Helper()
 	results, err := s.shard().Insert(s.Context(), store.NewToken(), entries)
 	require.NoError(s, err)
@@ -20,16 +20,16 @@ func (s *suite) send(entries ...store.NewJob) []store.InsertResult {
 	return results
 }
 
-// add inserts jobs that must be new.
-func (s *suite) add(entries ...store.NewJob) {
+// insertNew inserts jobs whose ids must be new.
+func (s *suite) insertNew(entries ...store.NewJob) {
 	s.Helper()
-	for i, r := range s.send(entries...) {
+	for i, r := range s.insert(entries...) {
 		require.Equal(s, store.Created, r.Outcome, "outcome of %s", entries[i].ID)
 	}
 }
 
-// want asks for everything of the queues, under a lease that outlives the test.
-func want(queues ...job.Queue) store.ClaimRequest {
+// claimOf requests all jobs of the queues, under a lease that outlives the test.
+func claimOf(queues ...job.Queue) store.ClaimRequest {
 	r := store.ClaimRequest{Max: store.MaxBatch, MaxBytes: 1 << 30}
 	for _, q := range queues {
 		r.Queues = append(r.Queues, store.QueueClaim{Queue: q, Max: store.MaxBatch, Timeout: long})
@@ -37,9 +37,9 @@ func want(queues ...job.Queue) store.ClaimRequest {
 	return r
 }
 
-// wantFor is want with a short lease, unless the job has its own timeout.
-func wantFor(lease time.Duration, queues ...job.Queue) store.ClaimRequest {
-	r := want(queues...)
+// claimFor is claimOf with a short lease, unless the job has its own timeout.
+func claimFor(lease time.Duration, queues ...job.Queue) store.ClaimRequest {
+	r := claimOf(queues...)
 	for i := range r.Queues {
 		r.Queues[i].Timeout = lease
 	}
@@ -54,10 +54,10 @@ func (s *suite) claim(r store.ClaimRequest) store.ClaimResult {
 	return c
 }
 
-// hold claims everything of the test's queue, which must be exactly these jobs in any order.
-func (s *suite) hold(ids ...string) []store.ClaimedJob {
+// claimAll claims all jobs of the test's queue, which must have these ids in any order.
+func (s *suite) claimAll(ids ...string) []store.ClaimedJob {
 	s.Helper()
-	held := s.claim(want(s.queue)).Jobs
+	held := s.claim(claimOf(s.queue)).Jobs
 	require.ElementsMatch(s, ids, idsOf(held))
 	slices.SortFunc(held, func(a, b store.ClaimedJob) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) })
 	return held
@@ -71,7 +71,7 @@ func idsOf(held []store.ClaimedJob) []string {
 	return ids
 }
 
-// settlement is the end of an attempt.
+// settlement returns the settlement of an attempt.
 func settlement(h store.ClaimedJob, v policy.Verdict) store.Settlement {
 	a := job.Attempt{N: h.Attempts + 1, Kind: job.KindAttempt, StartedAt: h.DueAt, Verdict: v.Kind.String(), Reason: v.Reason}
 	switch v.Kind {
@@ -91,9 +91,9 @@ var (
 	released  = policy.Verdict{Kind: policy.Released}
 )
 
-func again(wait time.Duration) policy.Verdict { return policy.Verdict{Kind: policy.Again, Wait: wait} }
+func retry(wait time.Duration) policy.Verdict { return policy.Verdict{Kind: policy.Again, Wait: wait} }
 
-// settle ends attempts and answers an error for each.
+// settle settles attempts and returns an error for each.
 func (s *suite) settle(items ...store.Settlement) []error {
 	s.Helper()
 	errs, _, err := s.shard().Settle(s.Context(), store.NewToken(), items, nil)
@@ -102,15 +102,15 @@ func (s *suite) settle(items ...store.Settlement) []error {
 	return errs
 }
 
-// end ends an attempt that must still be held.
-func (s *suite) end(h store.ClaimedJob, v policy.Verdict) {
+// settleOne settles an attempt whose lease must not be lost.
+func (s *suite) settleOne(h store.ClaimedJob, v policy.Verdict) {
 	s.Helper()
 	require.NoError(s, s.settle(settlement(h, v))[0])
 }
 
-// finish brings a new job to its end.
-func (s *suite) finish(id string, v policy.Verdict, options ...option) {
+// endJob inserts a job and brings it to an end.
+func (s *suite) endJob(id string, v policy.Verdict, options ...option) {
 	s.Helper()
-	s.add(s.entry(id, options...))
-	s.end(s.hold(id)[0], v)
+	s.insertNew(s.entry(id, options...))
+	s.settleOne(s.claimAll(id)[0], v)
 }

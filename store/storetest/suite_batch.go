@@ -21,9 +21,9 @@ func (s *suite) reviveAll(token store.Token, items ...store.Revival) []store.Rev
 	return results
 }
 
-var reviveBatchCases = []sentence{
+var reviveBatchCases = []testCase{
 	{"each revival has its own result, in order", func(s *suite) {
-		s.finish("later", dead)
+		s.endJob("later", dead)
 		s.oneEach()
 		got := s.reviveAll(store.NewToken(),
 			store.Revival{Ref: s.ref("running")}, store.Revival{Ref: s.ref("dead")}, store.Revival{Ref: s.ref("unknown")},
@@ -42,11 +42,11 @@ var reviveBatchCases = []sentence{
 			require.Equal(s, s.get(j.ID).Progress, j.Progress)
 		}
 		require.Equal(s, job.Ready, got[1].Job.State)
-		s.hears(s.queue)
-		s.hold("dead", "ready")
+		s.waitNotified(s.queue)
+		s.claimAll("dead", "ready")
 	}},
 	{"one job revived twice in a call is revived once", func(s *suite) {
-		s.finish("a", dead)
+		s.endJob("a", dead)
 		got := s.reviveAll(store.NewToken(), store.Revival{Ref: s.ref("a"), Delay: long}, store.Revival{Ref: s.ref("a")})
 		require.NoError(s, got[0].Err)
 		s.inState(got[1].Err, job.Scheduled)
@@ -74,24 +74,24 @@ var reviveBatchCases = []sentence{
 	{"another URL replaces the job's and nothing else", func(s *suite) {
 		e := s.entry("a")
 		e.Spec = fullSpec("a", s.queue)
-		s.add(e)
-		s.end(s.hold("a")[0], dead)
+		s.insertNew(e)
+		s.settleOne(s.claimAll("a")[0], dead)
 		wanted := s.get("a").Spec
 		wanted.URL = "https://moved.example/hooks/" + strings.Repeat("x", 300)
 		got, err := s.reviveWith(store.NewToken(), store.Revival{Ref: s.ref("a"), URL: wanted.URL})
 		require.NoError(s, err)
 		require.Equal(s, wanted, got.Spec)
 		require.Equal(s, wanted, s.get("a").Spec)
-		h := s.hold("a")[0]
+		h := s.claimAll("a")[0]
 		require.Equal(s, wanted, h.Spec)
-		s.end(h, dead)
+		s.settleOne(h, dead)
 		got, err = s.revive("a", long)
 		require.NoError(s, err)
 		require.Equal(s, wanted.URL, got.URL, "without one it stays")
 	}},
 	{"a repeated token answers as the first call did", func(s *suite) {
-		s.finish("a", dead)
-		s.finish("b", delivered)
+		s.endJob("a", dead)
+		s.endJob("b", delivered)
 		token := store.NewToken()
 		items := []store.Revival{{Ref: s.ref("a"), Delay: long}, {Ref: s.ref("unknown")}, {Ref: s.ref("b"), From: job.Dead}}
 		first := s.reviveAll(token, items...)
@@ -107,14 +107,14 @@ var reviveBatchCases = []sentence{
 	}},
 	{"takes a whole batch, over several lanes and topics", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1000})
-		lanes := []job.Queue{s.lane(0), s.lane(1), s.queueOf(s.queue.Namespace, "mails", 0)}
+		lanes := []job.Queue{s.laneQueue(0), s.laneQueue(1), s.queueOf(s.queue.Namespace, "mails", 0)}
 		var entries []store.NewJob
 		var items []store.Revival
 		for i := range store.MaxBatch {
 			e := s.entry(fmt.Sprint(i), in(lanes[i%len(lanes)]))
 			entries, items = append(entries, e), append(items, store.Revival{Ref: e.Ref(), Delay: time.Duration(i/len(lanes)) * time.Minute})
 		}
-		s.add(entries...)
+		s.insertNew(entries...)
 		for _, e := range entries {
 			_, err := s.cancel(e.ID)
 			require.NoError(s, err)
@@ -125,6 +125,6 @@ var reviveBatchCases = []sentence{
 			require.Equal(s, entries[i].Queue, got.Job.Queue)
 			s.sameTime(s.now().Add(items[i].Delay), got.Job.DueAt, "DueAt")
 		}
-		require.Len(s, s.claim(want(lanes...)).Jobs, len(lanes))
+		require.Len(s, s.claim(claimOf(lanes...)).Jobs, len(lanes))
 	}},
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-var carryCases = []sentence{
+var carryCases = []testCase{
 	{"moves what became due and rings", func(s *suite) {
-		s.add(s.entry("a", delayed(s.brief())), s.entry("later", delayed(long)))
+		s.insertNew(s.entry("a", delayed(s.shortTime())), s.entry("later", delayed(long)))
 		s.carry(store.CarryOptions{})
-		s.quiet()
-		s.pass(s.brief())
-		s.hears(s.queue)
-		s.hold("a")
+		s.drainWakeups()
+		s.advance(s.shortTime())
+		s.waitNotified(s.queue)
+		s.claimAll("a")
 	}},
 	{"says how much it moved", func(s *suite) {
 		for i := range 3 {
-			s.add(s.entry(fmt.Sprint(i), delayed(s.brief())))
+			s.insertNew(s.entry(fmt.Sprint(i), delayed(s.shortTime())))
 		}
 		require.Zero(s, s.carry(store.CarryOptions{}).Moved)
-		s.pass(s.brief() + time.Millisecond)
+		s.advance(s.shortTime() + time.Millisecond)
 		moved := 0
 		s.eventually("three moves", func() bool {
 			moved += s.carry(store.CarryOptions{}).Moved
@@ -34,7 +34,7 @@ var carryCases = []sentence{
 	}},
 	{"says when someone must look next", func(s *suite) {
 		require.Negative(s, s.carry(store.CarryOptions{}).Next, "an empty agenda")
-		s.add(s.entry("a", delayed(2*long)), s.entry("b", delayed(long), in(s.lane(1))))
+		s.insertNew(s.entry("a", delayed(2*long)), s.entry("b", delayed(long), in(s.laneQueue(1))))
 		require.InDelta(s, long, s.carry(store.CarryOptions{}).Next, float64(5*time.Second))
 		_, err := s.cancel("b")
 		require.NoError(s, err)
@@ -43,12 +43,12 @@ var carryCases = []sentence{
 		require.LessOrEqual(s, next, 2*long+time.Second)
 	}},
 	{"looks again when a lease ends", func(s *suite) {
-		s.add(s.entry("a", timeout(20*time.Minute)))
-		s.hold("a")
+		s.insertNew(s.entry("a", timeout(20*time.Minute)))
+		s.claimAll("a")
 		require.InDelta(s, 20*time.Minute, s.carry(store.CarryOptions{}).Next, float64(5*time.Second))
 	}},
 	{"looks again a second after a ring", func(s *suite) {
-		s.add(s.entry("a"))
+		s.insertNew(s.entry("a"))
 		s.carry(store.CarryOptions{})
 		next := s.carry(store.CarryOptions{}).Next
 		require.GreaterOrEqual(s, next, time.Duration(0))
@@ -56,7 +56,7 @@ var carryCases = []sentence{
 	}},
 	{"a blocked queue costs nothing", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
-		s.add(s.entry("a"))
+		s.insertNew(s.entry("a"))
 		s.carry(store.CarryOptions{})
 		next := s.carry(store.CarryOptions{}).Next
 		require.True(s, next < 0 || next >= long, "next look after %v", next)
@@ -66,9 +66,9 @@ var carryCases = []sentence{
 	}},
 	{"is bounded in jobs and in queues, and says that more can be done", func(s *suite) {
 		for i := range 12 {
-			s.add(s.entry(fmt.Sprint(i), in(s.lane(i%4)), delayed(s.brief())))
+			s.insertNew(s.entry(fmt.Sprint(i), in(s.laneQueue(i%4)), delayed(s.shortTime())))
 		}
-		s.pass(s.brief() + time.Millisecond)
+		s.advance(s.shortTime() + time.Millisecond)
 		got := s.carry(store.CarryOptions{Jobs: 2})
 		require.LessOrEqual(s, got.Moved, 2)
 		require.Zero(s, got.Next)
@@ -76,17 +76,17 @@ var carryCases = []sentence{
 		require.LessOrEqual(s, got.Moved, 3)
 		require.Zero(s, got.Next)
 		s.eventually("rings of all", func() bool { return s.carry(store.CarryOptions{}).Next > 0 })
-		require.Len(s, s.await(patience).Queues, 4)
-		require.Len(s, s.claim(want(s.lane(0), s.lane(1), s.lane(2), s.lane(3))).Jobs, 12)
+		require.Len(s, s.wait(timeLimit).Queues, 4)
+		require.Len(s, s.claim(claimOf(s.laneQueue(0), s.laneQueue(1), s.laneQueue(2), s.laneQueue(3))).Jobs, 12)
 	}},
 	{"a repeated token answers as the first call did", func(s *suite) {
-		s.add(s.entry("a", delayed(s.brief())))
-		s.add(s.entry("parent", in(s.lane(1))))
-		h := s.claim(want(s.lane(1))).Jobs[0]
+		s.insertNew(s.entry("a", delayed(s.shortTime())))
+		s.insertNew(s.entry("parent", in(s.laneQueue(1))))
+		h := s.claim(claimOf(s.laneQueue(1))).Jobs[0]
 		item := settlement(h, delivered)
 		item.Outbox = []store.NewJob{s.entry("child")}
 		require.NoError(s, s.settle(item)[0])
-		s.pass(s.brief() + time.Millisecond)
+		s.advance(s.shortTime() + time.Millisecond)
 		token := store.NewToken()
 		first, err := s.shard().Carry(s.Context(), token, store.CarryOptions{})
 		require.NoError(s, err)
@@ -102,21 +102,21 @@ var carryCases = []sentence{
 	{"a large set of retries does not hold up other queues", func(s *suite) {
 		var entries []store.NewJob
 		for i := range 300 {
-			entries = append(entries, s.entry(fmt.Sprintf("retry-%d", i), delayed(s.brief())))
+			entries = append(entries, s.entry(fmt.Sprintf("retry-%d", i), delayed(s.shortTime())))
 		}
-		s.add(entries...)
-		s.add(s.entry("first", in(s.lane(1)), delayed(s.brief())))
-		s.pass(s.brief() + time.Millisecond)
+		s.insertNew(entries...)
+		s.insertNew(s.entry("first", in(s.laneQueue(1)), delayed(s.shortTime())))
+		s.advance(s.shortTime() + time.Millisecond)
 		for range 20 {
 			s.carry(store.CarryOptions{Jobs: 50})
 		}
-		s.hears(s.lane(1))
-		require.Len(s, s.claim(want(s.lane(1))).Jobs, 1)
+		s.waitNotified(s.laneQueue(1))
+		require.Len(s, s.claim(claimOf(s.laneQueue(1))).Jobs, 1)
 	}},
 	{"more births than a batch come home in portions", func(s *suite) {
 		n := store.MaxBatch + 10
-		s.add(s.entry("parent"))
-		item := settlement(s.hold("parent")[0], delivered)
+		s.insertNew(s.entry("parent"))
+		item := settlement(s.claimAll("parent")[0], delivered)
 		for i := range n {
 			item.Outbox = append(item.Outbox, s.entry(fmt.Sprintf("child-%d", i), delayed(long)))
 		}
@@ -125,7 +125,7 @@ var carryCases = []sentence{
 		require.Zero(s, got.Next)
 		for n > 0 {
 			require.Len(s, got.Outbox, min(n, store.MaxBatch))
-			s.add(got.Outbox...)
+			s.insertNew(got.Outbox...)
 			var home []job.Ref
 			for _, e := range got.Outbox {
 				home = append(home, e.Ref())

@@ -10,9 +10,9 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-var cancelCases = []sentence{
+var cancelCases = []testCase{
 	{"a waiting job ends at once", func(s *suite) {
-		s.add(s.entry("scheduled", delayed(long)), s.entry("ready"))
+		s.insertNew(s.entry("scheduled", delayed(long)), s.entry("ready"))
 		for _, id := range []string{"scheduled", "ready"} {
 			got, err := s.cancel(id)
 			require.NoError(s, err)
@@ -22,11 +22,11 @@ var cancelCases = []sentence{
 			s.sameTime(s.now(), got.FinishedAt, "FinishedAt")
 			require.Equal(s, []job.AttemptKind{job.KindCancelled}, kinds(s.get(id)))
 		}
-		s.hold()
+		s.claimAll()
 	}},
 	{"a cancelled or marked job is not changed again", func(s *suite) {
-		s.add(s.entry("a"), s.entry("b", delayed(long)))
-		s.hold("a")
+		s.insertNew(s.entry("a"), s.entry("b", delayed(long)))
+		s.claimAll("a")
 		for _, id := range []string{"a", "b"} {
 			_, err := s.cancel(id)
 			require.NoError(s, err)
@@ -38,24 +38,24 @@ var cancelCases = []sentence{
 		}
 	}},
 	{"a running job is marked", func(s *suite) {
-		s.add(s.entry("a"))
-		h := s.hold("a")[0]
+		s.insertNew(s.entry("a"))
+		h := s.claimAll("a")[0]
 		got, err := s.cancel("a")
 		require.NoError(s, err)
 		require.Equal(s, job.Running, got.State)
 		require.True(s, got.CancelRequested)
 		require.EqualValues(s, 2, got.Version)
 		require.True(s, s.get("a").CancelRequested)
-		s.end(h, delivered)
+		s.settleOne(h, delivered)
 		require.Equal(s, job.Delivered, s.get("a").State, "a success still delivers it")
 	}},
 	{"a marked job is cancelled by anything but a success", func(s *suite) {
-		for id, v := range map[string]policy.Verdict{"again": again(long), "dead": dead, "released": released} {
-			s.add(s.entry(id))
-			h := s.hold(id)[0]
+		for id, v := range map[string]policy.Verdict{"again": retry(long), "dead": dead, "released": released} {
+			s.insertNew(s.entry(id))
+			h := s.claimAll(id)[0]
 			_, err := s.cancel(id)
 			require.NoError(s, err)
-			s.end(h, v)
+			s.settleOne(h, v)
 			got := s.get(id)
 			require.Equal(s, job.Cancelled, got.State, id)
 			require.Equal(s, job.ReasonCancelled, got.Reason, id)
@@ -64,11 +64,11 @@ var cancelCases = []sentence{
 		}
 		require.EqualValues(s, 3, s.stats().Cancelled)
 		require.Zero(s, s.stats().Dead)
-		s.hold()
+		s.claimAll()
 	}},
 	{"a delivered or dead job refuses, and so does an unknown one", func(s *suite) {
-		s.finish("delivered", delivered)
-		s.finish("dead", dead)
+		s.endJob("delivered", delivered)
+		s.endJob("dead", dead)
 		_, err := s.cancel("delivered")
 		s.inState(err, job.Delivered)
 		_, err = s.cancel("dead")
@@ -77,7 +77,7 @@ var cancelCases = []sentence{
 		require.ErrorIs(s, err, store.ErrNotFound)
 	}},
 	{"a repeated token answers as the first call did", func(s *suite) {
-		s.add(s.entry("a"))
+		s.insertNew(s.entry("a"))
 		token := store.NewToken()
 		for range 2 {
 			got, err := s.shard().Cancel(s.Context(), token, s.ref("a"))
@@ -95,11 +95,11 @@ var cancelCases = []sentence{
 	}},
 }
 
-var editCases = []sentence{
+var editCases = []testCase{
 	{"changes every field that it names, and no other", func(s *suite) {
 		e := s.entry("a", delayed(long))
 		e.Spec = fullSpec("a", s.queue)
-		s.add(e)
+		s.insertNew(e)
 		edits := []store.Edit{
 			{URL: new("https://new.example/")},
 			{Header: map[string][]string{"X-New": {"1"}}},
@@ -125,13 +125,13 @@ var editCases = []sentence{
 		require.Equal(s, job.KindEdited, s.get("a").History[0].Kind)
 	}},
 	{"moves the due time later and earlier, and the age with it", func(s *suite) {
-		s.add(s.entry("a"))
+		s.insertNew(s.entry("a"))
 		got, err := s.edit("a", store.Edit{Delay: new(2 * long)})
 		require.NoError(s, err)
 		require.Equal(s, job.Scheduled, got.State)
 		s.sameTime(s.now().Add(2*long), got.DueAt, "DueAt")
 		require.Equal(s, got.DueAt, got.FirstDueAt)
-		s.hold()
+		s.claimAll()
 		runAt := job.Millis(s.now().Add(long))
 		got, err = s.edit("a", store.Edit{RunAt: &runAt})
 		require.NoError(s, err)
@@ -142,37 +142,37 @@ var editCases = []sentence{
 		require.NoError(s, err)
 		require.Equal(s, job.Ready, got.State)
 		s.sameTime(s.now(), got.DueAt, "DueAt")
-		s.hold("a")
+		s.claimAll("a")
 	}},
 	{"the age stays once an attempt was made", func(s *suite) {
-		s.add(s.entry("a"))
-		h := s.hold("a")[0]
-		s.end(h, again(long))
+		s.insertNew(s.entry("a"))
+		h := s.claimAll("a")[0]
+		s.settleOne(h, retry(long))
 		got, err := s.edit("a", store.Edit{Delay: new(2 * long)})
 		require.NoError(s, err)
 		require.Equal(s, h.FirstDueAt, got.FirstDueAt)
 		require.NotEqual(s, h.FirstDueAt, got.DueAt)
 	}},
 	{"run makes a job due now and rings", func(s *suite) {
-		s.add(s.entry("a", delayed(long)))
-		s.quiet()
+		s.insertNew(s.entry("a", delayed(long)))
+		s.drainWakeups()
 		got, err := s.edit("a", store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
 		require.NoError(s, err)
 		require.Equal(s, job.Ready, got.State)
 		require.EqualValues(s, 2, got.Version)
-		s.hears(s.queue)
-		s.hold("a")
+		s.waitNotified(s.queue)
+		s.claimAll("a")
 		require.Equal(s, []job.AttemptKind{job.KindRun}, kinds(s.get("a")))
 	}},
 	{"a ready job that is put off is not claimed", func(s *suite) {
-		s.add(s.entry("a"), s.entry("b"))
+		s.insertNew(s.entry("a"), s.entry("b"))
 		s.carry(store.CarryOptions{})
 		_, err := s.edit("a", store.Edit{Delay: new(long)})
 		require.NoError(s, err)
-		s.hold("b")
+		s.claimAll("b")
 	}},
 	{"moves and removes the expiry", func(s *suite) {
-		s.add(s.entry("a", delayed(long)))
+		s.insertNew(s.entry("a", delayed(long)))
 		got, err := s.edit("a", store.Edit{ExpiresIn: new(2 * long)})
 		require.NoError(s, err)
 		s.sameTime(s.now().Add(2*long), got.ExpiresAt, "ExpiresAt")
@@ -185,7 +185,7 @@ var editCases = []sentence{
 		require.True(s, s.get("a").ExpiresAt.IsZero())
 	}},
 	{"asks for the version when it is told to", func(s *suite) {
-		s.add(s.entry("a", delayed(long)))
+		s.insertNew(s.entry("a", delayed(long)))
 		got, err := s.edit("a", store.Edit{IfVersion: 1, Timeout: new(time.Second)})
 		require.NoError(s, err)
 		require.EqualValues(s, 2, got.Version)
@@ -197,15 +197,15 @@ var editCases = []sentence{
 	{"refuses what is running, ended or unknown", func(s *suite) {
 		edit := store.Edit{URL: new("http://new.example/")}
 		for id, v := range map[string]policy.Verdict{"delivered": delivered, "dead": dead} {
-			s.finish(id, v)
+			s.endJob(id, v)
 			_, err := s.edit(id, edit)
 			s.inState(err, job.State(id))
 		}
-		s.add(s.entry("running"))
-		s.hold("running")
+		s.insertNew(s.entry("running"))
+		s.claimAll("running")
 		_, err := s.edit("running", edit)
 		s.inState(err, job.Running)
-		s.add(s.entry("cancelled", delayed(long)))
+		s.insertNew(s.entry("cancelled", delayed(long)))
 		_, err = s.cancel("cancelled")
 		require.NoError(s, err)
 		_, err = s.edit("cancelled", edit)
@@ -215,7 +215,7 @@ var editCases = []sentence{
 		require.Empty(s, s.get("running").History)
 	}},
 	{"a repeated token answers as the first call did", func(s *suite) {
-		s.add(s.entry("a", delayed(long)))
+		s.insertNew(s.entry("a", delayed(long)))
 		token := store.NewToken()
 		for range 2 {
 			got, err := s.shard().Edit(s.Context(), token, s.ref("a"), store.Edit{Kind: job.KindEdited, IfVersion: 1, Delay: new(2 * long)})
@@ -226,7 +226,7 @@ var editCases = []sentence{
 	}},
 }
 
-// normal makes empty and nil the same.
+// normal makes empty and nil values equal.
 func normal(spec job.Spec) job.Spec {
 	if len(spec.Body) == 0 {
 		spec.Body = nil

@@ -12,41 +12,41 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-var claimCases = []sentence{
+var claimCases = []testCase{
 	{"serves a queue in due order", func(s *suite) {
 		var ids []string
 		for i := range 6 {
 			ids = append(ids, fmt.Sprintf("%c-job", 'z'-i))
-			s.add(s.entry(ids[i]))
-			s.pass(2 * time.Millisecond)
+			s.insertNew(s.entry(ids[i]))
+			s.advance(2 * time.Millisecond)
 		}
-		request := want(s.queue)
+		request := claimOf(s.queue)
 		request.Max = 4
 		require.Equal(s, ids[:4], idsOf(s.claim(request).Jobs))
 		require.Equal(s, ids[4:], idsOf(s.claim(request).Jobs))
 	}},
 	{"what became due later comes after what was ready", func(s *suite) {
-		s.add(s.entry("late", delayed(s.brief())), s.entry("now"))
-		s.pass(s.brief() + time.Millisecond)
-		require.Equal(s, []string{"now", "late"}, idsOf(s.claim(want(s.queue)).Jobs))
+		s.insertNew(s.entry("late", delayed(s.shortTime())), s.entry("now"))
+		s.advance(s.shortTime() + time.Millisecond)
+		require.Equal(s, []string{"now", "late"}, idsOf(s.claim(claimOf(s.queue)).Jobs))
 	}},
 	{"shows a held job as running, with its body and without its record", func(s *suite) {
 		e := s.entry("full")
 		e.Spec = fullSpec("full", s.queue)
-		s.add(e)
-		h := s.hold("full")[0]
+		s.insertNew(e)
+		h := s.claimAll("full")[0]
 		require.Equal(s, e.Spec, h.Spec)
 		require.Equal(s, job.Running, h.State)
 		require.Empty(s, h.History)
 		require.Zero(s, h.Attempts)
 		require.Equal(s, job.Running, s.get("full").State)
-		s.hold() // nobody else gets it
+		s.claimAll() // nobody else gets it
 	}},
 	{"never takes a job before its time", func(s *suite) {
-		s.add(s.entry("a", delayed(s.brief())))
+		s.insertNew(s.entry("a", delayed(s.shortTime())))
 		due := s.get("a").DueAt
 		s.eventually("a claim", func() bool {
-			held := s.claim(want(s.queue)).Jobs
+			held := s.claim(claimOf(s.queue)).Jobs
 			if len(held) > 0 {
 				require.False(s, s.now().Before(due), "claimed before it was due")
 			}
@@ -54,11 +54,11 @@ var claimCases = []sentence{
 		})
 	}},
 	{"keeps to the bounds of a want and of the request, and says that there is more", func(s *suite) {
-		a, b := s.lane(0), s.lane(1)
+		a, b := s.laneQueue(0), s.laneQueue(1)
 		for i := range 5 {
-			s.add(s.entry(fmt.Sprintf("a%d", i), in(a)), s.entry(fmt.Sprintf("b%d", i), in(b)))
+			s.insertNew(s.entry(fmt.Sprintf("a%d", i), in(a)), s.entry(fmt.Sprintf("b%d", i), in(b)))
 		}
-		request := want(a, b)
+		request := claimOf(a, b)
 		request.Max, request.Queues[0].Max = 4, 3
 		got := s.claim(request)
 		require.Len(s, got.Jobs, 4)
@@ -66,16 +66,16 @@ var claimCases = []sentence{
 			require.Equal(s, q, got.Jobs[i].Queue, "wants are served in order")
 		}
 		require.Equal(s, []store.QueueStatus{{Queue: a, More: true}, {Queue: b, More: true}}, got.Queues)
-		got = s.claim(want(a, b))
+		got = s.claim(claimOf(a, b))
 		require.Len(s, got.Jobs, 6)
 		require.Equal(s, []store.QueueStatus{{Queue: a}, {Queue: b}}, got.Queues)
 	}},
 	{"keeps to the bytes, but the first job always fits", func(s *suite) {
 		for i := range 4 {
-			s.add(s.entry(fmt.Sprint(i), body(strings.Repeat("x", 1000))))
-			s.pass(2 * time.Millisecond)
+			s.insertNew(s.entry(fmt.Sprint(i), body(strings.Repeat("x", 1000))))
+			s.advance(2 * time.Millisecond)
 		}
-		request := want(s.queue)
+		request := claimOf(s.queue)
 		request.MaxBytes = 2500
 		got := s.claim(request)
 		require.Equal(s, []string{"0", "1"}, idsOf(got.Jobs))
@@ -86,49 +86,49 @@ var claimCases = []sentence{
 	}},
 	{"never exceeds the lane's limit and fills it exactly", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 3})
-		a, b := s.lane(0), s.lane(1)
+		a, b := s.laneQueue(0), s.laneQueue(1)
 		for i := range 5 {
-			s.add(s.entry(fmt.Sprintf("a%d", i), in(a)), s.entry(fmt.Sprintf("b%d", i), in(b)))
+			s.insertNew(s.entry(fmt.Sprintf("a%d", i), in(a)), s.entry(fmt.Sprintf("b%d", i), in(b)))
 		}
-		got := s.claim(want(a))
+		got := s.claim(claimOf(a))
 		require.Len(s, got.Jobs, 3)
 		require.True(s, got.Queues[0].Blocked)
 		require.False(s, got.Queues[0].More)
-		require.Empty(s, s.claim(want(a)).Jobs)
-		require.Len(s, s.claim(want(b)).Jobs, 3, "lanes have limits of their own")
-		s.end(got.Jobs[0], delivered)
-		require.Len(s, s.claim(want(a)).Jobs, 1)
-		require.Empty(s, s.claim(want(a)).Jobs)
+		require.Empty(s, s.claim(claimOf(a)).Jobs)
+		require.Len(s, s.claim(claimOf(b)).Jobs, 3, "lanes have limits of their own")
+		s.settleOne(got.Jobs[0], delivered)
+		require.Len(s, s.claim(claimOf(a)).Jobs, 1)
+		require.Empty(s, s.claim(claimOf(a)).Jobs)
 	}},
 	{"a limit lowered below what is held lets nothing in until it fits", func(s *suite) {
 		for i := range 4 {
-			s.add(s.entry(fmt.Sprint(i)))
+			s.insertNew(s.entry(fmt.Sprint(i)))
 		}
-		request := want(s.queue)
+		request := claimOf(s.queue)
 		request.Max = 3
 		held := s.claim(request).Jobs
 		require.Len(s, held, 3)
 		s.put(policy.Topic{LaneConcurrency: 1})
-		s.end(held[0], delivered)
-		require.Empty(s, s.claim(want(s.queue)).Jobs)
-		s.end(held[1], delivered)
-		require.Empty(s, s.claim(want(s.queue)).Jobs)
-		s.end(held[2], delivered)
-		require.Len(s, s.claim(want(s.queue)).Jobs, 1)
+		s.settleOne(held[0], delivered)
+		require.Empty(s, s.claim(claimOf(s.queue)).Jobs)
+		s.settleOne(held[1], delivered)
+		require.Empty(s, s.claim(claimOf(s.queue)).Jobs)
+		s.settleOne(held[2], delivered)
+		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 1)
 	}},
 	{"takes nothing of a paused topic", func(s *suite) {
-		s.add(s.entry("a"))
+		s.insertNew(s.entry("a"))
 		s.put(policy.Topic{Paused: true})
-		got := s.claim(want(s.queue))
+		got := s.claim(claimOf(s.queue))
 		require.Empty(s, got.Jobs)
 		require.True(s, got.Queues[0].Blocked)
 		require.False(s, got.Queues[0].More)
 		s.put(policy.Topic{})
-		s.hold("a")
+		s.claimAll("a")
 	}},
 	{"a lease lasts the job's own timeout, else the want's, and the margin", func(s *suite) {
-		s.add(s.entry("own", timeout(20*time.Minute)), s.entry("not"))
-		request := wantFor(40*time.Minute, s.queue)
+		s.insertNew(s.entry("own", timeout(20*time.Minute)), s.entry("not"))
+		request := claimFor(40*time.Minute, s.queue)
 		request.Margin = time.Minute
 		for _, h := range s.claim(request).Jobs {
 			lasts := map[string]time.Duration{"own": 21 * time.Minute, "not": 41 * time.Minute}[h.ID]
@@ -137,62 +137,62 @@ var claimCases = []sentence{
 		}
 	}},
 	{"leases are told apart by the claims that took them", func(s *suite) {
-		s.add(s.entry("a"), s.entry("b"))
-		request := want(s.queue)
+		s.insertNew(s.entry("a"), s.entry("b"))
+		request := claimOf(s.queue)
 		request.Max = 1
 		first, second := s.claim(request).Jobs[0], s.claim(request).Jobs[0]
 		require.NotEmpty(s, first.Lease)
 		require.NotEqual(s, first.Lease, second.Lease)
 	}},
 	{"a repeated token answers what is still held under it", func(s *suite) {
-		s.add(s.entry("a"), s.entry("b"))
+		s.insertNew(s.entry("a"), s.entry("b"))
 		token := store.NewToken()
-		first, err := s.shard().Claim(s.Context(), token, want(s.queue))
+		first, err := s.shard().Claim(s.Context(), token, claimOf(s.queue))
 		require.NoError(s, err)
 		require.Len(s, first.Jobs, 2)
-		s.add(s.entry("c"))
-		repeat, err := s.shard().Claim(s.Context(), token, want(s.queue))
+		s.insertNew(s.entry("c"))
+		repeat, err := s.shard().Claim(s.Context(), token, claimOf(s.queue))
 		require.NoError(s, err)
 		require.ElementsMatch(s, idsOf(first.Jobs), idsOf(repeat.Jobs))
 		require.Equal(s, first.Jobs[0].Lease, repeat.Jobs[0].Lease)
 		require.Len(s, repeat.Queues, 1)
-		s.end(first.Jobs[0], delivered)
-		repeat, err = s.shard().Claim(s.Context(), token, want(s.queue))
+		s.settleOne(first.Jobs[0], delivered)
+		repeat, err = s.shard().Claim(s.Context(), token, claimOf(s.queue))
 		require.NoError(s, err)
 		require.Equal(s, idsOf(first.Jobs[1:]), idsOf(repeat.Jobs))
-		s.hold("c")
+		s.claimAll("c")
 	}},
 	{"a repeated token of a claim that found nothing finds nothing", func(s *suite) {
 		token := store.NewToken()
-		s.add(s.entry("later", delayed(long)))
+		s.insertNew(s.entry("later", delayed(long)))
 		for range 2 {
-			got, err := s.shard().Claim(s.Context(), token, want(s.queue))
+			got, err := s.shard().Claim(s.Context(), token, claimOf(s.queue))
 			require.NoError(s, err)
 			require.Empty(s, got.Jobs)
-			s.send(s.entry("a"))
+			s.insert(s.entry("a"))
 		}
-		s.hold("a")
+		s.claimAll("a")
 	}},
 	{"tells a job's age, and so whether it has expired", func(s *suite) {
-		s.add(s.entry("dies", expires(s.brief())), s.entry("lives", expires(long)), s.entry("ever"))
-		s.pass(2 * s.brief())
-		for _, h := range s.hold("dies", "lives", "ever") {
+		s.insertNew(s.entry("dies", expires(s.shortTime())), s.entry("lives", expires(long)), s.entry("ever"))
+		s.advance(2 * s.shortTime())
+		for _, h := range s.claimAll("dies", "lives", "ever") {
 			require.Equal(s, h.ID == "dies", expired(&h), h.ID)
-			require.GreaterOrEqual(s, h.Age, 2*s.brief(), h.ID)
-			require.Less(s, h.Age, 2*s.brief()+patience, h.ID)
+			require.GreaterOrEqual(s, h.Age, 2*s.shortTime(), h.ID)
+			require.Less(s, h.Age, 2*s.shortTime()+timeLimit, h.ID)
 		}
 	}},
 	{"tells how late a job is, and that its lane has no rate and no open breaker", func(s *suite) {
-		s.add(s.entry("late"), s.entry("later", delayed(s.brief())))
-		s.pass(2 * s.brief())
-		got := s.claim(want(s.queue))
+		s.insertNew(s.entry("late"), s.entry("later", delayed(s.shortTime())))
+		s.advance(2 * s.shortTime())
+		got := s.claim(claimOf(s.queue))
 		require.Len(s, got.Jobs, 2)
 		for _, h := range got.Jobs {
-			late := map[string]time.Duration{"late": 2 * s.brief(), "later": s.brief()}[h.ID]
+			late := map[string]time.Duration{"late": 2 * s.shortTime(), "later": s.shortTime()}[h.ID]
 			if s.Advance != nil {
 				require.Equal(s, late, h.Late, h.ID)
 			}
-			require.Less(s, h.Late, late+patience, h.ID)
+			require.Less(s, h.Late, late+timeLimit, h.ID)
 			s.sameTime(s.now(), claimed(h), "the moment of the claim")
 			require.False(s, h.Rated)
 			require.False(s, h.Probe)
@@ -203,24 +203,24 @@ var claimCases = []sentence{
 		s.put(policy.Topic{LaneConcurrency: 1000})
 		var entries []store.NewJob
 		for i := range 100 {
-			entries = append(entries, s.entry(fmt.Sprint(i), delayed(s.brief())))
+			entries = append(entries, s.entry(fmt.Sprint(i), delayed(s.shortTime())))
 		}
-		s.add(entries...)
-		s.pass(s.brief() + time.Millisecond)
+		s.insertNew(entries...)
+		s.advance(s.shortTime() + time.Millisecond)
 		s.carry(store.CarryOptions{Ready: 5})
-		require.Len(s, s.claim(want(s.queue)).Jobs, 100)
+		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 100)
 	}},
 	{"an unknown queue has nothing", func(s *suite) {
-		got := s.claim(want(s.lane(3)))
+		got := s.claim(claimOf(s.laneQueue(3)))
 		require.Empty(s, got.Jobs)
-		require.Equal(s, []store.QueueStatus{{Queue: s.lane(3)}}, got.Queues)
+		require.Equal(s, []store.QueueStatus{{Queue: s.laneQueue(3)}}, got.Queues)
 	}},
 	{"reports the policies' revision", func(s *suite) {
 		_, revision, err := s.Store.Topics(s.Context())
 		require.NoError(s, err)
-		require.Equal(s, revision, s.claim(want(s.queue)).Revision)
+		require.Equal(s, revision, s.claim(claimOf(s.queue)).Revision)
 		s.put(policy.Topic{Workers: 7})
-		changed := s.claim(want(s.queue)).Revision
+		changed := s.claim(claimOf(s.queue)).Revision
 		require.NotEqual(s, revision, changed)
 		_, revision, err = s.Store.Topics(s.Context())
 		require.NoError(s, err)
@@ -238,8 +238,8 @@ var claimCases = []sentence{
 				}
 			}
 		}
-		s.add(entries...)
-		got := s.claim(want(queues...))
+		s.insertNew(entries...)
+		got := s.claim(claimOf(queues...))
 		require.Len(s, got.Jobs, len(entries))
 		for i, h := range got.Jobs {
 			require.Equal(s, entries[i].Queue, h.Queue)

@@ -11,14 +11,14 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// clockSteps are steps of the clock, in both directions, shorter and longer than what is scored by it.
+// clockSteps are steps of the clock in both directions, shorter and longer than the durations in the tests.
 var clockSteps = []time.Duration{-5 * time.Second, -10 * time.Minute, -2 * time.Hour, 5 * time.Second, 10 * time.Minute}
 
-// clockTolerance is how far what is moved along may be off.
+// clockTolerance is the allowed error of moved instants.
 const clockTolerance = 5 * time.Millisecond
 
-// step sets the clock between two rounds, and carries until all that was scored by it is rescored.
-func (s *suite) step(d time.Duration) {
+// stepClock sets the clock between two rounds, and carries until everything is rescored.
+func (s *suite) stepClock(d time.Duration) {
 	s.Helper()
 	for shard := range s.Store.Shards() {
 		s.carryShard(shard)
@@ -30,7 +30,7 @@ func (s *suite) step(d time.Duration) {
 	}
 }
 
-// carryShard makes rounds until there is nothing to do at once, and answers the step that they found.
+// carryShard carries until there is nothing to do at once, and returns the step that was found.
 func (s *suite) carryShard(shard int) (step time.Duration) {
 	s.Helper()
 	for range 10 {
@@ -45,7 +45,7 @@ func (s *suite) carryShard(shard int) (step time.Duration) {
 	return 0
 }
 
-// withSteps runs a case once for every step, each on an engine of its own.
+// withSteps runs a case once for every step, each on another engine.
 func withSteps(test func(s *suite, d time.Duration)) func(s *suite) {
 	return func(s *suite) {
 		if s.Step == nil {
@@ -55,52 +55,52 @@ func withSteps(test func(s *suite, d time.Duration)) func(s *suite) {
 			s.Run(d.String(), func(t *testing.T) {
 				one := newSuite(t, s.open)
 				test(one, d)
-				one.sound()
+				one.checkInvariants()
 			})
 		}
 	}
 }
 
-// frees lets the clock come to the end of what keeps the test's queue back, which must be in so long.
-func (s *suite) frees(in time.Duration, what string) {
+// requireFreeIn advances the clock to the end of the throttle of the test's queue, which must be at that distance.
+func (s *suite) requireFreeIn(in time.Duration, what string) {
 	s.Helper()
 	next := s.carry(store.CarryOptions{}).Next
 	require.InDelta(s, in, next, float64(clockTolerance), what)
-	s.ringsAt(s.now().Add(next), what)
+	s.requireNotifiedAt(s.now().Add(next), what)
 }
 
-var clockCases = []sentence{
+var clockCases = []testCase{
 	{"a busy lane rings on, and its new jobs come at their moment", withSteps(func(s *suite, d time.Duration) {
-		s.add(s.entry("a"), s.entry("b"))
-		s.hears(s.queue)
-		s.step(d)
-		s.add(s.entry("c", delayed(500*time.Millisecond)))
-		s.quiet()
+		s.insertNew(s.entry("a"), s.entry("b"))
+		s.waitNotified(s.queue)
+		s.stepClock(d)
+		s.insertNew(s.entry("c", delayed(500*time.Millisecond)))
+		s.drainWakeups()
 		s.Advance(store.RenotifyAfter)
 		s.carry(store.CarryOptions{})
-		require.Contains(s, s.await(time.Millisecond).Queues, s.queue)
+		require.Contains(s, s.wait(time.Millisecond).Queues, s.queue)
 		require.Equal(s, job.Ready, s.get("c").State)
-		require.Len(s, s.claim(want(s.queue)).Jobs, 3)
+		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 3)
 	})},
 	{"what was resumed after a pause rings at once", withSteps(func(s *suite, d time.Duration) {
-		s.add(s.entry("a"), s.entry("b"))
-		s.hears(s.queue)
+		s.insertNew(s.entry("a"), s.entry("b"))
+		s.waitNotified(s.queue)
 		s.put(policy.Topic{Paused: true})
 		s.carryShard(s.shardNumber)
-		s.step(d)
-		s.quiet()
+		s.stepClock(d)
+		s.drainWakeups()
 		s.put(policy.Topic{})
 		s.carryShard(s.shardNumber)
-		require.Contains(s, s.await(time.Millisecond).Queues, s.queue)
+		require.Contains(s, s.wait(time.Millisecond).Queues, s.queue)
 	})},
 	{"a lease lasts as long as before", withSteps(func(s *suite, d time.Duration) {
 		const lease = 40 * time.Second
-		s.add(s.entry("old"), s.entry("new"))
-		r := wantFor(lease, s.queue)
+		s.insertNew(s.entry("old"), s.entry("new"))
+		r := claimFor(lease, s.queue)
 		r.Max = 1
 		require.Len(s, s.claim(r).Jobs, 1)
 		s.Advance(lease / 4)
-		s.step(d)
+		s.stepClock(d)
 		require.Len(s, s.claim(r).Jobs, 1)
 		s.Advance(lease*3/4 - time.Millisecond)
 		require.Zero(s, s.carry(store.CarryOptions{}).ExpiredLeases)
@@ -113,53 +113,53 @@ var clockCases = []sentence{
 		require.Equal(s, 1, s.carry(store.CarryOptions{}).ExpiredLeases)
 	})},
 	{"a hold lasts as long as before, also where nothing waits", withSteps(func(s *suite, d time.Duration) {
-		s.turn(held(time.Minute))
+		s.changeLane(cooldown(time.Minute))
 		s.Advance(time.Minute / 4)
-		s.step(d)
-		s.add(s.entry("a"))
-		s.frees(time.Minute*3/4, "a hold")
-		s.hold("a")
+		s.stepClock(d)
+		s.insertNew(s.entry("a"))
+		s.requireFreeIn(time.Minute*3/4, "a hold")
+		s.claimAll("a")
 	})},
 	{"a hold that is set after the step is its own", withSteps(func(s *suite, d time.Duration) {
 		s.carryShard(s.shardNumber)
 		s.Step(d)
-		s.turn(held(time.Minute))
-		s.add(s.entry("a"))
+		s.changeLane(cooldown(time.Minute))
+		s.insertNew(s.entry("a"))
 		s.carryShard(s.shardNumber)
-		s.frees(time.Minute, "a hold")
+		s.requireFreeIn(time.Minute, "a hold")
 	})},
 	{"a breaker's probe comes when it is due", withSteps(func(s *suite, d time.Duration) {
-		s.turn(opened(time.Minute))
-		s.add(s.entry("a"), s.entry("b"))
+		s.changeLane(openBreaker(time.Minute))
+		s.insertNew(s.entry("a"), s.entry("b"))
 		s.Advance(time.Minute / 4)
-		s.step(d)
-		s.frees(time.Minute*3/4, "a breaker")
-		s.probe(want(s.queue))
-		require.True(s, s.row(s.queue).BreakerOpen)
+		s.stepClock(d)
+		s.requireFreeIn(time.Minute*3/4, "a breaker")
+		s.probe(claimOf(s.queue))
+		require.True(s, s.laneStats(s.queue).BreakerOpen)
 	})},
 	{"a lane's starts count as long as before", withSteps(func(s *suite, d time.Duration) {
 		s.rated(9, policy.Rate{Starts: 3, Per: time.Minute})
 		r := s.slackWant(2, 0)
 		require.Len(s, s.claim(r).Jobs, 2)
 		s.Advance(time.Minute / 4)
-		s.step(d)
+		s.stepClock(d)
 		r.Max = 1
 		require.Len(s, s.claim(r).Jobs, 1, "of a window after the step")
-		s.nothing("three starts")
-		s.frees(time.Minute*3/4, "a rate")
-		require.Len(s, s.claim(want(s.queue)).Jobs, 2)
-		s.frees(time.Minute/4, "a rate")
+		s.requireBlocked("three starts")
+		s.requireFreeIn(time.Minute*3/4, "a rate")
+		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 2)
+		s.requireFreeIn(time.Minute/4, "a rate")
 	})},
 	{"a topic's starts count as long as before", withSteps(func(s *suite, d time.Duration) {
 		rate := policy.Rate{Starts: 5, Per: time.Minute}
 		grant := s.permit(s.ask(s.queue.Topic, rate, 5))
 		require.Equal(s, 5, grant.Starts)
 		s.Advance(time.Minute / 4)
-		s.step(d)
+		s.stepClock(d)
 		left := s.permit(s.ask(s.queue.Topic, rate, 5))
 		require.Zero(s, left.Starts)
 		require.InDelta(s, time.Minute*3/4, left.Next, float64(clockTolerance))
-		s.step(-d)
+		s.stepClock(-d)
 		require.Zero(s, s.permit(s.ask(s.queue.Topic, rate, 5)).Starts)
 		s.Advance(left.Next + clockTolerance)
 		require.Equal(s, 5, s.permit(s.ask(s.queue.Topic, rate, 5)).Starts)

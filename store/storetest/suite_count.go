@@ -12,8 +12,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// counted holds the counts of the test's topic and lane against the jobs themselves, as Get and List show them.
-func (s *suite) counted(ids []string) {
+// checkCounts compares the counts of the test's topic and lane with the jobs that Get and List return.
+func (s *suite) checkCounts(ids []string) {
 	s.Helper()
 	shown := make(map[job.State]int64)
 	for _, id := range ids {
@@ -22,14 +22,14 @@ func (s *suite) counted(ids []string) {
 	for _, state := range []job.State{job.Scheduled, job.Ready, job.Running} {
 		require.Len(s, s.list(s.filter(state)), int(shown[state]), "%s jobs are listed", state)
 	}
-	total, lane := s.stats(), s.row(s.queue)
+	total, lane := s.stats(), s.laneStats(s.queue)
 	require.Equal(s, []int64{shown[job.Scheduled], shown[job.Ready], shown[job.Running]},
 		[]int64{total.Scheduled, total.Ready, total.Running}, "scheduled, ready and running in the topic's counts")
 	require.Equal(s, []int64{shown[job.Scheduled], shown[job.Ready], shown[job.Running]},
 		[]int64{lane.Scheduled, lane.Ready, lane.Running}, "scheduled, ready and running in the lane's counts")
 }
 
-// keptBack brings about, each by itself, what keeps a queue from being claimed from.
+// keptBack are the ways to throttle a queue.
 var keptBack = []struct {
 	name string
 	keep func(s *suite)
@@ -37,20 +37,20 @@ var keptBack = []struct {
 	{"nothing", func(*suite) {}},
 	{"a pause of the topic", func(s *suite) { s.put(policy.Topic{Paused: true}) }},
 	{"a pause of the lane", func(s *suite) { s.putLane(s.queue, policy.Lane{Paused: true}) }},
-	{"a hold", func(s *suite) { s.turn(held(long)) }},
-	{"an open breaker", func(s *suite) { s.turn(opened(long)) }},
+	{"a hold", func(s *suite) { s.changeLane(cooldown(long)) }},
+	{"an open breaker", func(s *suite) { s.changeLane(openBreaker(long)) }},
 	{"a rate", func(s *suite) {
 		s.put(policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: long}})
-		s.finish("started", delivered)
+		s.endJob("started", delivered)
 	}},
 	{"its lane's limit", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1})
-		s.add(s.entry("full"))
-		s.hold("full")
+		s.insertNew(s.entry("full"))
+		s.claimAll("full")
 	}},
 }
 
-var countCases = []sentence{
+var countCases = []testCase{
 	{"counts are what Get and List show, whatever keeps the queue back", func(s *suite) {
 		for i, back := range keptBack {
 			s.Log(back.name)
@@ -58,10 +58,10 @@ var countCases = []sentence{
 			s.queue = s.queueOf(s.queue.Namespace, s.queue.Topic, 0)
 			name := func(id string) string { return fmt.Sprintf("%s-%d", id, i) }
 			ids := []string{name("before"), name("comes-due"), name("later"), name("after"), name("goes")}
-			s.add(s.entry(ids[0]), s.entry(ids[1], delayed(s.brief())), s.entry(ids[2], delayed(long)))
-			s.counted(ids[:3])
-			for _, h := range s.claim(want(s.queue)).Jobs { // so that what keeps it back finds nothing to claim
-				s.end(h, again(0))
+			s.insertNew(s.entry(ids[0]), s.entry(ids[1], delayed(s.shortTime())), s.entry(ids[2], delayed(long)))
+			s.checkCounts(ids[:3])
+			for _, h := range s.claim(claimOf(s.queue)).Jobs { // so that what keeps it back finds nothing to claim
+				s.settleOne(h, retry(0))
 			}
 			_, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref(ids[0]))
 			require.NoError(s, err)
@@ -69,19 +69,19 @@ var countCases = []sentence{
 			if s.stats().Running > 0 {
 				ids = append(ids, "full")
 			}
-			s.add(s.entry(ids[3]), s.entry(ids[4]))
-			s.pass(s.brief() + 2*time.Millisecond)
-			s.counted(ids)
-			s.quiet()
-			s.counted(ids)
+			s.insertNew(s.entry(ids[3]), s.entry(ids[4]))
+			s.advance(s.shortTime() + 2*time.Millisecond)
+			s.checkCounts(ids)
+			s.drainWakeups()
+			s.checkCounts(ids)
 			_, err = s.shard().Cancel(s.Context(), store.NewToken(), s.ref(ids[4]))
 			require.NoError(s, err)
 			_, err = s.shard().Edit(s.Context(), store.NewToken(), s.ref(ids[3]), store.Edit{Kind: job.KindEdited, Delay: new(long)})
 			require.NoError(s, err)
-			s.counted(ids)
+			s.checkCounts(ids)
 			_, err = s.shard().Edit(s.Context(), store.NewToken(), s.ref(ids[3]), store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
 			require.NoError(s, err)
-			s.counted(ids)
+			s.checkCounts(ids)
 			require.NoError(s, Check(s.Context(), s.Store))
 		}
 	}},
@@ -89,31 +89,31 @@ var countCases = []sentence{
 		s.put(policy.Topic{Paused: true})
 		var entries []store.NewJob
 		for i := range 1200 {
-			entries = append(entries, s.entry(fmt.Sprint(i), delayed(s.brief())))
+			entries = append(entries, s.entry(fmt.Sprint(i), delayed(s.shortTime())))
 		}
 		for from := 0; from < len(entries); from += store.MaxBatch {
-			s.add(entries[from:min(from+store.MaxBatch, len(entries))]...)
+			s.insertNew(entries[from:min(from+store.MaxBatch, len(entries))]...)
 		}
 		s.eventually("all are due", func() bool { return s.stats().Ready == 1200 })
 		require.Zero(s, s.stats().Scheduled)
-		require.EqualValues(s, 1200, s.row(s.queue).Ready)
+		require.EqualValues(s, 1200, s.laneStats(s.queue).Ready)
 		s.put(policy.Topic{})
 		s.eventually("a ring", func() bool {
 			s.carry(store.CarryOptions{})
-			return slices.Contains(s.await(blink).Queues, s.queue)
+			return slices.Contains(s.wait(shortWait).Queues, s.queue)
 		})
 		require.EqualValues(s, 1200, s.stats().Ready)
-		require.Len(s, s.claim(want(s.queue)).Jobs, 32)
+		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 32)
 		require.EqualValues(s, 1200-32, s.stats().Ready)
 	}},
 	{"a job that came due rings at once though it was counted before", func(s *suite) {
-		s.finish("before", delivered) // it has rung, which alone would ring again after a while
-		s.quiet()
+		s.endJob("before", delivered) // it has rung, which alone would ring again after a while
+		s.drainWakeups()
 		const soon = store.RenotifyAfter / 5
-		s.add(s.entry("after", delayed(soon)))
-		s.pass(soon + 2*time.Millisecond)
+		s.insertNew(s.entry("after", delayed(soon)))
+		s.advance(soon + 2*time.Millisecond)
 		require.EqualValues(s, 1, s.stats().Ready)
 		s.carry(store.CarryOptions{})
-		require.Contains(s, s.await(patience).Queues, s.queue)
+		require.Contains(s, s.wait(timeLimit).Queues, s.queue)
 	}},
 }

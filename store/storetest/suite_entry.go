@@ -10,7 +10,7 @@ import (
 
 type option func(*store.NewJob)
 
-// entry is a job due now, under a client's id.
+// entry returns a job that is due now, with an id of a client.
 func (s *suite) entry(id string, options ...option) store.NewJob {
 	e := store.NewJob{New: job.New{Spec: job.Spec{
 		ID: id, Queue: s.queue, URL: "http://" + s.queue.Lane + "/hooks", Method: "POST",

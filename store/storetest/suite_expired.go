@@ -16,7 +16,7 @@ func maxAge(d time.Duration) option { return func(e *store.NewJob) { e.MaxAge = 
 
 var allExpired = store.ClaimExpiredRequest{Max: store.MaxBatch, MaxBytes: 1 << 20, Lease: long}
 
-// claimExpired holds jobs whose time to live is over.
+// claimExpired claims jobs beyond their time to live.
 func (s *suite) claimExpired(token store.Token, request store.ClaimExpiredRequest) []store.ClaimedJob {
 	s.Helper()
 	held, err := s.shard().ClaimExpired(s.Context(), token, request)
@@ -31,18 +31,18 @@ func (s *suite) claimExpired(token store.Token, request store.ClaimExpiredReques
 	return held
 }
 
-var expiredCases = []sentence{
+var expiredCases = []testCase{
 	{"a job that expires is handed out whatever keeps its queue back", func(s *suite) {
 		for i, back := range keptBack {
 			s.Log(back.name)
 			s.queue = s.queueOf(s.queue.Namespace, fmt.Sprintf("orders-%d", i), 0)
 			back.keep(s)
 			name := func(id string) string { return fmt.Sprintf("%s-%d", id, i) }
-			s.add(s.entry(name("expires"), expires(s.brief())), s.entry(name("ages"), maxAge(s.brief())),
+			s.insertNew(s.entry(name("expires"), expires(s.shortTime())), s.entry(name("ages"), maxAge(s.shortTime())),
 				s.entry(name("waits"), expires(long), maxAge(long)), s.entry(name("ever")))
 			before := s.stats()
-			s.pass(s.brief() + 2*time.Millisecond)
-			s.quiet()
+			s.advance(s.shortTime() + 2*time.Millisecond)
+			s.drainWakeups()
 			require.True(s, s.carry(store.CarryOptions{}).HasExpiredJobs)
 			held := s.claimExpired(store.NewToken(), allExpired)
 			ids := idsOf(held)
@@ -51,7 +51,7 @@ var expiredCases = []sentence{
 			require.Equal(s, before.Running+2, s.stats().Running)
 			for _, h := range held {
 				require.Equal(s, h.ID == name("expires"), expired(&h))
-				require.Greater(s, h.Age, s.brief())
+				require.Greater(s, h.Age, s.shortTime())
 				item := settlement(h, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExpired})
 				item.Attempt = job.Attempt{}
 				item.Outbox = []store.NewJob{s.entry("rb:" + h.ID)}
@@ -61,7 +61,7 @@ var expiredCases = []sentence{
 				require.Zero(s, got.Attempts)
 				require.Empty(s, got.History)
 			}
-			require.Contains(s, s.born(s.shardNumber), "rb:"+name("expires"))
+			require.Contains(s, s.outboxIDs(s.shardNumber), "rb:"+name("expires"))
 			require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
 			after := s.stats()
 			require.Equal(s, before.Running, after.Running)
@@ -71,59 +71,59 @@ var expiredCases = []sentence{
 	}},
 	{"a repeated token answers what is still held, and other tokens get nothing of it", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
-		s.add(s.entry("a", expires(s.brief())), s.entry("b", expires(s.brief()), body("b")))
-		s.pass(s.brief() + 2*time.Millisecond)
+		s.insertNew(s.entry("a", expires(s.shortTime())), s.entry("b", expires(s.shortTime()), body("b")))
+		s.advance(s.shortTime() + 2*time.Millisecond)
 		token := store.NewToken()
 		first := s.claimExpired(token, allExpired)
 		require.Len(s, first, 2)
 		require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
 		again := s.claimExpired(token, allExpired)
 		require.ElementsMatch(s, idsOf(first), idsOf(again))
-		s.end(first[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExpired})
+		s.settleOne(first[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExpired})
 		again = s.claimExpired(token, allExpired)
 		require.Equal(s, []string{first[1].ID}, idsOf(again))
 		require.Equal(s, first[1].Job, again[0].Job)
 	}},
 	{"a lease that lapses brings the job back, to be handed out again", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
-		s.add(s.entry("a", expires(s.brief())))
-		s.pass(s.brief() + 2*time.Millisecond)
+		s.insertNew(s.entry("a", expires(s.shortTime())))
+		s.advance(s.shortTime() + 2*time.Millisecond)
 		request := allExpired
-		request.Lease = s.brief()
+		request.Lease = s.shortTime()
 		require.Len(s, s.claimExpired(store.NewToken(), request), 1)
-		s.pass(s.brief() + 2*time.Millisecond)
-		s.lapses(1)
+		s.advance(s.shortTime() + 2*time.Millisecond)
+		s.expireLeases(1)
 		held := s.claimExpired(store.NewToken(), allExpired)
 		require.Equal(s, []string{"a"}, idsOf(held))
 		require.Equal(s, 1, held[0].ConsecutiveLost)
 	}},
 	{"a job that is held, ended or put off is not handed out", func(s *suite) {
-		s.finish("ended", dead, expires(s.brief()))
-		s.add(s.entry("held", expires(s.brief())))
-		s.hold("held")
-		s.add(s.entry("cancelled", expires(s.brief())), s.entry("edited", expires(s.brief())), s.entry("aged", maxAge(s.brief())),
-			s.entry("moved", delayed(long/2), maxAge(s.brief())))
+		s.endJob("ended", dead, expires(s.shortTime()))
+		s.insertNew(s.entry("held", expires(s.shortTime())))
+		s.claimAll("held")
+		s.insertNew(s.entry("cancelled", expires(s.shortTime())), s.entry("edited", expires(s.shortTime())), s.entry("aged", maxAge(s.shortTime())),
+			s.entry("moved", delayed(long/2), maxAge(s.shortTime())))
 		_, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref("cancelled"))
 		require.NoError(s, err)
 		edit := store.Edit{Kind: job.KindEdited, ExpiresAt: &time.Time{}}
 		_, err = s.shard().Edit(s.Context(), store.NewToken(), s.ref("edited"), edit)
 		require.NoError(s, err)
-		edit = store.Edit{Kind: job.KindEdited, Delay: new(2 * s.brief())}
+		edit = store.Edit{Kind: job.KindEdited, Delay: new(2 * s.shortTime())}
 		for _, id := range []string{"aged", "moved"} {
 			_, err = s.shard().Edit(s.Context(), store.NewToken(), s.ref(id), edit)
 			require.NoError(s, err)
 		}
-		s.pass(s.brief() + 2*time.Millisecond)
+		s.advance(s.shortTime() + 2*time.Millisecond)
 		require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
-		s.pass(2*s.brief() + 2*time.Millisecond)
+		s.advance(2*s.shortTime() + 2*time.Millisecond)
 		ids := idsOf(s.claimExpired(store.NewToken(), allExpired))
 		slices.Sort(ids)
 		require.Equal(s, []string{"aged", "moved"}, ids)
 	}},
 	{"a job that is given back after its MaxAge is not handed out for it again, but for its expiry", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
-		s.add(s.entry("a", maxAge(s.brief()), expires(4*s.brief())))
-		s.pass(s.brief() + 2*time.Millisecond)
+		s.insertNew(s.entry("a", maxAge(s.shortTime()), expires(4*s.shortTime())))
+		s.advance(s.shortTime() + 2*time.Millisecond)
 		held := s.claimExpired(store.NewToken(), allExpired)
 		require.Len(s, held, 1)
 		back := settlement(held[0], policy.Verdict{Kind: policy.Released})
@@ -137,15 +137,15 @@ var expiredCases = []sentence{
 		back.Lease = held[0].Lease
 		require.NoError(s, s.settle(back)[0])
 		require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
-		s.pass(4 * s.brief())
+		s.advance(4 * s.shortTime())
 		require.Len(s, s.claimExpired(store.NewToken(), allExpired), 1)
 	}},
 	{"bounds hold, and the oldest come first", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
 		for i := range 5 {
-			s.add(s.entry(fmt.Sprint(i), expires(time.Duration(5-i)*s.brief()/10), body("12345678")))
+			s.insertNew(s.entry(fmt.Sprint(i), expires(time.Duration(5-i)*s.shortTime()/10), body("12345678")))
 		}
-		s.pass(s.brief())
+		s.advance(s.shortTime())
 		held := s.claimExpired(store.NewToken(), store.ClaimExpiredRequest{Max: 2, MaxBytes: 100, Lease: long})
 		require.Equal(s, []string{"4", "3"}, idsOf(held))
 		held = s.claimExpired(store.NewToken(), store.ClaimExpiredRequest{Max: 10, MaxBytes: 16, Lease: long})
@@ -154,42 +154,42 @@ var expiredCases = []sentence{
 		require.Equal(s, []string{"0"}, idsOf(held), "one always fits")
 	}},
 	{"a revived job expires anew", func(s *suite) {
-		s.finish("a", dead)
-		s.finish("b", dead, maxAge(s.brief()))
+		s.endJob("a", dead)
+		s.endJob("b", dead, maxAge(s.shortTime()))
 		s.put(policy.Topic{Paused: true})
-		for _, err := range s.reviveAll(store.NewToken(), store.Revival{Ref: s.ref("a"), ExpiresIn: s.brief()},
+		for _, err := range s.reviveAll(store.NewToken(), store.Revival{Ref: s.ref("a"), ExpiresIn: s.shortTime()},
 			store.Revival{Ref: s.ref("b")}) {
 			require.NoError(s, err.Err)
 		}
 		require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
-		s.pass(s.brief() + 2*time.Millisecond)
+		s.advance(s.shortTime() + 2*time.Millisecond)
 		require.Len(s, s.claimExpired(store.NewToken(), allExpired), 2)
 	}},
 	{"an expiry that an edit or a revival sets is found by the next rounds", func(s *suite) {
-		s.finish("revived", dead)
-		s.add(s.entry("edited"))
+		s.endJob("revived", dead)
+		s.insertNew(s.entry("edited"))
 		s.put(policy.Topic{Paused: true})
 		for id, set := range map[string]func() error{
 			"edited": func() error {
 				_, err := s.shard().Edit(s.Context(), store.NewToken(), s.ref("edited"),
-					store.Edit{Kind: job.KindEdited, ExpiresIn: new(s.brief())})
+					store.Edit{Kind: job.KindEdited, ExpiresIn: new(s.shortTime())})
 				return err //nolint:wrapcheck // for a test
 			},
 			"revived": func() error {
-				return s.reviveAll(store.NewToken(), store.Revival{Ref: s.ref("revived"), ExpiresIn: s.brief()})[0].Err
+				return s.reviveAll(store.NewToken(), store.Revival{Ref: s.ref("revived"), ExpiresIn: s.shortTime()})[0].Err
 			},
 		} {
 			require.False(s, s.carry(store.CarryOptions{}).HasExpiredJobs)
 			require.NoError(s, set())
-			s.pass(s.brief() + 2*time.Millisecond)
+			s.advance(s.shortTime() + 2*time.Millisecond)
 			require.True(s, s.carry(store.CarryOptions{}).HasExpiredJobs, id)
 			held := s.claimExpired(store.NewToken(), allExpired)
 			require.Equal(s, []string{id}, idsOf(held))
-			s.end(held[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExpired})
+			s.settleOne(held[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExpired})
 		}
 	}},
 	{"an edit that puts the due time behind the expiry is refused", func(s *suite) {
-		s.add(s.entry("a", delayed(long/2), expires(long)))
+		s.insertNew(s.entry("a", delayed(long/2), expires(long)))
 		for name, edit := range map[string]store.Edit{
 			"later":   {Kind: job.KindEdited, Delay: new(2 * long)},
 			"at":      {Kind: job.KindEdited, RunAt: new(s.now().Add(2 * long))},

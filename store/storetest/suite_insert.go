@@ -11,10 +11,10 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-var insertCases = []sentence{
+var insertCases = []testCase{
 	{"answers one result for each entry in order", func(s *suite) {
-		s.add(s.entry("b"))
-		got := s.send(s.entry("a"), s.entry("b"), s.entry("c", delayed(long)))
+		s.insertNew(s.entry("b"))
+		got := s.insert(s.entry("a"), s.entry("b"), s.entry("c", delayed(long)))
 		require.Equal(s, []store.Outcome{store.Created, store.Existing, store.Created},
 			[]store.Outcome{got[0].Outcome, got[1].Outcome, got[2].Outcome})
 		for i, id := range []string{"a", "b", "c"} {
@@ -28,7 +28,7 @@ var insertCases = []sentence{
 		e := s.entry("full", delayed(90*time.Minute), expires(2*time.Hour))
 		e.Spec = fullSpec(e.ID, s.queue)
 		before := s.now()
-		s.add(e)
+		s.insertNew(e)
 		got := s.get("full")
 		require.Equal(s, e.Spec, got.Spec)
 		s.sameTime(before, got.CreatedAt, "CreatedAt")
@@ -43,7 +43,7 @@ var insertCases = []sentence{
 	{"what is not said stays unsaid", func(s *suite) {
 		bare := store.NewJob{New: job.New{Spec: job.Spec{ID: "bare", Queue: s.queue}}}
 		none := store.NewJob{New: job.New{Spec: job.Spec{ID: "none", Queue: s.queue, Terms: policy.Terms{Retries: new(0)}}}}
-		s.add(bare, none)
+		s.insertNew(bare, none)
 		got := s.get("bare")
 		require.Nil(s, got.Retries)
 		require.Zero(s, got.Timeout)
@@ -56,49 +56,49 @@ var insertCases = []sentence{
 		require.Equal(s, new(0), s.get("none").Retries)
 	}},
 	{"the same registration again is existing and changes nothing", func(s *suite) {
-		s.add(s.entry("a", delayed(long)))
+		s.insertNew(s.entry("a", delayed(long)))
 		first := s.get("a")
-		s.pass(2 * time.Millisecond)
-		got := s.send(s.entry("a", delayed(long)))[0]
+		s.advance(2 * time.Millisecond)
+		got := s.insert(s.entry("a", delayed(long)))[0]
 		require.Equal(s, store.Existing, got.Outcome)
 		require.Equal(s, first.Progress, got.Job.Progress)
 		require.Equal(s, first, s.get("a"))
 		require.EqualValues(s, 1, s.stats().Registered)
 	}},
 	{"another registration under a known id is a conflict and changes nothing", func(s *suite) {
-		s.add(s.entry("a", delayed(long)))
+		s.insertNew(s.entry("a", delayed(long)))
 		first := s.get("a")
-		require.Equal(s, store.Conflict, s.send(s.entry("a"))[0].Outcome)
-		require.Equal(s, store.Conflict, s.send(s.entry("a", delayed(long), in(s.lane(1))))[0].Outcome)
+		require.Equal(s, store.Conflict, s.insert(s.entry("a"))[0].Outcome)
+		require.Equal(s, store.Conflict, s.insert(s.entry("a", delayed(long), in(s.laneQueue(1))))[0].Outcome)
 		require.Equal(s, first, s.get("a"))
 		require.EqualValues(s, 1, s.stats().Registered)
 	}},
 	{"an existing job is shown as it stands", func(s *suite) {
-		s.finish("a", dead)
-		got := s.send(s.entry("a"))[0]
+		s.endJob("a", dead)
+		got := s.insert(s.entry("a"))[0]
 		require.Equal(s, store.Existing, got.Outcome)
 		require.Equal(s, job.Dead, got.Job.State)
 		require.Equal(s, policy.ReasonGaveUp, got.Job.Reason)
 		require.Empty(s, got.Job.History)
 	}},
 	{"an edited job is still known by its first registration", func(s *suite) {
-		s.add(s.entry("a", delayed(long)))
+		s.insertNew(s.entry("a", delayed(long)))
 		_, err := s.edit("a", store.Edit{URL: new("http://other.example/")})
 		require.NoError(s, err)
-		got := s.send(s.entry("a", delayed(long)))[0]
+		got := s.insert(s.entry("a", delayed(long)))[0]
 		require.Equal(s, store.Existing, got.Outcome)
 		require.Equal(s, "http://other.example/", got.Job.URL)
 	}},
 	{"the id of a cancelled job is a conflict", func(s *suite) {
-		s.add(s.entry("a"))
+		s.insertNew(s.entry("a"))
 		_, err := s.cancel("a")
 		require.NoError(s, err)
-		got := s.send(s.entry("a"))[0]
+		got := s.insert(s.entry("a"))[0]
 		require.Equal(s, store.Conflict, got.Outcome)
 		require.Equal(s, job.Cancelled, got.Job.State)
 	}},
 	{"two entries of one call under one id are taken in order", func(s *suite) {
-		got := s.send(s.entry("a", body("one")), s.entry("a", body("one")), s.entry("a", body("two")))
+		got := s.insert(s.entry("a", body("one")), s.entry("a", body("one")), s.entry("a", body("two")))
 		require.Equal(s, store.Created, got[0].Outcome)
 		require.Equal(s, store.Existing, got[1].Outcome)
 		require.Equal(s, store.Conflict, got[2].Outcome)
@@ -107,39 +107,39 @@ var insertCases = []sentence{
 	{"a run time in the past means now", func(s *suite) {
 		e := s.entry("a")
 		e.RunAt = s.now().Add(-time.Hour)
-		s.add(e)
+		s.insertNew(e)
 		got := s.get("a")
 		require.Equal(s, got.CreatedAt, got.DueAt)
 		require.Equal(s, got.CreatedAt, got.FirstDueAt)
-		s.hold("a")
+		s.claimAll("a")
 	}},
 	{"a run time ahead is kept to the millisecond and never early", func(s *suite) {
 		e := s.entry("a")
 		e.RunAt = job.Millis(s.now().Add(long))
 		f := s.entry("b")
 		f.RunAt = e.RunAt.Add(300 * time.Microsecond)
-		s.add(e, f)
+		s.insertNew(e, f)
 		require.Equal(s, e.RunAt, s.get("a").DueAt)
 		require.False(s, s.get("b").DueAt.Before(f.RunAt), "due before the moment asked for")
-		s.hold()
+		s.claimAll()
 	}},
 	{"an instant of expiry is kept", func(s *suite) {
 		e := s.entry("a")
 		e.ExpiresAt = job.Millis(s.now().Add(long))
-		s.add(e)
+		s.insertNew(e)
 		require.Equal(s, e.ExpiresAt, s.get("a").ExpiresAt)
 	}},
 	{"a job due now rings and can be claimed without a carrier", func(s *suite) {
-		s.add(s.entry("a"))
-		require.Equal(s, []job.Queue{s.queue}, s.await(patience).Queues)
-		s.hold("a")
+		s.insertNew(s.entry("a"))
+		require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit).Queues)
+		s.claimAll("a")
 	}},
 	{"a job due later does not ring and cannot be claimed", func(s *suite) {
-		s.add(s.entry("a", delayed(long)))
-		require.Empty(s, s.await(blink).Queues)
-		s.hold()
+		s.insertNew(s.entry("a", delayed(long)))
+		require.Empty(s, s.wait(shortWait).Queues)
+		s.claimAll()
 		s.carry(store.CarryOptions{})
-		s.hold()
+		s.claimAll()
 	}},
 	{"a repeated token answers as the first call did", func(s *suite) {
 		token := store.NewToken()
@@ -159,13 +159,13 @@ var insertCases = []sentence{
 		for i := range store.MaxBatch {
 			entries = append(entries, s.entry(fmt.Sprintf("job-%03d", i)))
 		}
-		s.add(entries...)
+		s.insertNew(entries...)
 		require.EqualValues(s, store.MaxBatch, s.stats().Registered)
-		held := s.claim(want(s.queue)).Jobs
+		held := s.claim(claimOf(s.queue)).Jobs
 		require.Len(s, held, min(store.MaxBatch, s.Defaults.LaneConcurrency))
 	}},
 	{"known tells what an insertion would find", func(s *suite) {
-		s.add(s.entry("a"), s.entry("b", delayed(long)))
+		s.insertNew(s.entry("a"), s.entry("b", delayed(long)))
 		_, err := s.cancel("b")
 		require.NoError(s, err)
 		other := s.ref("a")
@@ -176,7 +176,7 @@ var insertCases = []sentence{
 	}},
 	{"namespaces do not see each other", func(s *suite) {
 		theirs := s.queueOf("other", s.queue.Topic, 0)
-		s.add(s.entry("a", body("mine")), s.entry("a", body("theirs"), in(theirs)))
+		s.insertNew(s.entry("a", body("mine")), s.entry("a", body("theirs"), in(theirs)))
 		require.Equal(s, "mine", string(s.get("a").Body))
 		_, err := s.cancel("a")
 		require.NoError(s, err)
@@ -189,7 +189,7 @@ var insertCases = []sentence{
 	}},
 }
 
-// fullSpec says everything that a job can say, with bytes and letters that a careless encoding would lose.
+// fullSpec sets every field of a job, with bytes and letters that a careless encoding would lose.
 func fullSpec(id string, q job.Queue) job.Spec {
 	return job.Spec{
 		ID: id, Queue: q, URL: "https://shop.example/hooks?a=1&b=%2F", Method: "PATCH",

@@ -13,7 +13,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// ask asks for starts of a topic, on the shard that keeps it.
+// ask returns a request for starts of a topic.
 func (s *suite) ask(topic string, rate policy.Rate, n int, back ...store.Permit) store.PermitRequest {
 	return store.PermitRequest{Namespace: s.queue.Namespace, Topic: topic, Rate: rate, Starts: n, Back: back}
 }
@@ -32,12 +32,12 @@ func (s *suite) permit(ask store.PermitRequest) store.Permit {
 	return s.permitUnder(store.NewToken(), ask)[0]
 }
 
-// some is what gives so many starts of a grant back.
-func some(p store.Permit, n int) store.Permit {
+// partOf returns n starts of a grant, to be returned.
+func partOf(p store.Permit, n int) store.Permit {
 	return store.Permit{Starts: n, At: p.At, Slack: p.Slack}
 }
 
-var permitCases = []sentence{
+var permitCases = []testCase{
 	{"as many starts are granted as the rate has room for, and told when more will be", func(s *suite) {
 		rate := policy.Rate{Starts: 5, Per: long}
 		first := s.permit(s.ask("orders", rate, 3))
@@ -60,9 +60,9 @@ var permitCases = []sentence{
 		require.InDelta(s, long, p.Next, float64(5*time.Second))
 	}},
 	{"the next start is granted exactly when it was told", func(s *suite) {
-		rate := policy.Rate{Starts: 2, Per: s.brief()}
+		rate := policy.Rate{Starts: 2, Per: s.shortTime()}
 		ask := s.ask("orders", rate, 2)
-		ask.Slack = s.brief() / 4
+		ask.Slack = s.shortTime() / 4
 		first := s.permit(ask)
 		require.Equal(s, 2, first.Starts)
 		next := s.permit(ask)
@@ -79,7 +79,7 @@ var permitCases = []sentence{
 		require.Equal(s, 2, s.permit(ask).Starts)
 	}},
 	{"no window has more starts than the rate allows, whoever asks and whatever is given back", func(s *suite) {
-		rate := policy.Rate{Starts: 6, Per: s.brief() / 4}
+		rate := policy.Rate{Starts: 6, Per: s.shortTime() / 4}
 		slacks := []time.Duration{0, rate.Per / 5, rate.Per / 2}
 		random := rand.New(rand.NewPCG(3, 3))
 		var mu sync.Mutex
@@ -106,12 +106,12 @@ var permitCases = []sentence{
 						made = append(made, p.At.Add(time.Duration(late*float64(ask.Slack))))
 					}
 					if used < p.Starts {
-						unused[i] = []store.Permit{some(p, p.Starts-used)}
+						unused[i] = []store.Permit{partOf(p, p.Starts-used)}
 					}
 				})
 			}
 			wg.Wait()
-			s.pass(time.Duration(1+random.IntN(int(rate.Per/time.Millisecond))) * time.Millisecond / 2)
+			s.advance(time.Duration(1+random.IntN(int(rate.Per/time.Millisecond))) * time.Millisecond / 2)
 		}
 		slices.SortFunc(made, time.Time.Compare)
 		for i := range len(made) - rate.Starts {
@@ -123,18 +123,18 @@ var permitCases = []sentence{
 		rate := policy.Rate{Starts: 4, Per: long}
 		first := s.permit(s.ask("orders", rate, 4))
 		require.Equal(s, 4, first.Starts)
-		again := s.permit(s.ask("orders", rate, 4, some(first, 3)))
+		again := s.permit(s.ask("orders", rate, 4, partOf(first, 3)))
 		require.Equal(s, 3, again.Starts)
 		require.Zero(s, s.permit(s.ask("orders", rate, 1)).Starts)
-		require.Zero(s, s.permit(s.ask("orders", rate, 0, some(again, 2))).Starts)
+		require.Zero(s, s.permit(s.ask("orders", rate, 0, partOf(again, 2))).Starts)
 		require.Equal(s, 2, s.permit(s.ask("orders", rate, 4)).Starts)
 	}},
 	{"no more is taken back than was granted, nor what nobody granted or what has left", func(s *suite) {
 		rate := policy.Rate{Starts: 3, Per: long}
 		first := s.permit(s.ask("orders", rate, 1))
-		s.pass(2 * time.Millisecond)
+		s.advance(2 * time.Millisecond)
 		require.Equal(s, 2, s.permit(s.ask("orders", rate, 2)).Starts)
-		got := s.permit(s.ask("orders", rate, 3, some(first, 9), store.Permit{Starts: 3, At: first.At.Add(-time.Second)}))
+		got := s.permit(s.ask("orders", rate, 3, partOf(first, 9), store.Permit{Starts: 3, At: first.At.Add(-time.Second)}))
 		require.Equal(s, 1, got.Starts)
 		if s.Advance == nil {
 			return // it takes an hour
@@ -145,7 +145,7 @@ var permitCases = []sentence{
 		require.Zero(s, s.permit(s.ask("late", rate, 1, old)).Starts)
 	}},
 	{"what is given back of a grant that has left takes nothing out of others of its time", func(s *suite) {
-		rate := func(starts int) policy.Rate { return policy.Rate{Starts: starts, Per: 4 * s.brief()} }
+		rate := func(starts int) policy.Rate { return policy.Rate{Starts: starts, Per: 4 * s.shortTime()} }
 		asks := func(topic string, starts int) (late, early store.PermitRequest) {
 			late, early = s.ask(topic, rate(starts), starts/2), s.ask(topic, rate(starts), starts/2)
 			late.Slack, early.Slack = long, 10*time.Millisecond
@@ -163,11 +163,11 @@ var permitCases = []sentence{
 			early[late.Topic] = granted[1]
 			late, soon = asks(name+" in turn", starts)
 			require.Equal(s, starts/2, s.permit(late).Starts)
-			s.pass(3 * time.Millisecond)
+			s.advance(3 * time.Millisecond)
 			early[late.Topic] = s.permit(soon)
 			require.Equal(s, starts/2, early[late.Topic].Starts)
 		}
-		s.pass(10*time.Millisecond + 4*s.brief() + 2*time.Millisecond)
+		s.advance(10*time.Millisecond + 4*s.shortTime() + 2*time.Millisecond)
 		for name, starts := range sizes {
 			for _, topic := range []string{name + " at once", name + " in turn"} {
 				next := s.permit(s.ask(topic, rate(starts), starts, early[topic]))
@@ -196,10 +196,10 @@ var permitCases = []sentence{
 		rate := policy.Rate{Starts: 5, Per: long}
 		token := store.NewToken()
 		first := s.permitUnder(token, s.ask("orders", rate, 3))
-		s.pass(2 * time.Millisecond)
+		s.advance(2 * time.Millisecond)
 		require.Equal(s, first, s.permitUnder(token, s.ask("orders", rate, 3)))
 		token = store.NewToken()
-		back := s.ask("orders", rate, 0, some(first[0], 1))
+		back := s.ask("orders", rate, 0, partOf(first[0], 1))
 		s.permitUnder(token, back)
 		s.permitUnder(token, back)
 		require.Equal(s, 3, s.permit(s.ask("orders", rate, 9)).Starts, "two were never granted, one was given back once")
@@ -209,7 +209,7 @@ var permitCases = []sentence{
 		s.put(policy.Topic{Rate: policy.Rate{Starts: 50, Per: long}})
 		require.Zero(s, s.permit(s.ask("orders", policy.Rate{Starts: 2, Per: long}, 9)).Starts)
 		require.Equal(s, 3, s.permit(s.ask("orders", policy.Rate{Starts: 5, Per: long}, 9)).Starts)
-		s.pass(2 * time.Millisecond)
+		s.advance(2 * time.Millisecond)
 		require.Equal(s, 5, s.permit(s.ask("orders", policy.Rate{Starts: 5, Per: time.Millisecond}, 5)).Starts)
 	}},
 	{"what was granted outlives the process", func(s *suite) {
@@ -220,6 +220,6 @@ var permitCases = []sentence{
 		first := s.permit(s.ask("orders", rate, 4))
 		s.Store = s.Reopen()
 		require.Equal(s, 1, s.permit(s.ask("orders", rate, 4)).Starts)
-		require.Equal(s, 2, s.permit(s.ask("orders", rate, 4, some(first, 2))).Starts)
+		require.Equal(s, 2, s.permit(s.ask("orders", rate, 4, partOf(first, 2))).Starts)
 	}},
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// purge removes dead jobs and answers an error for each.
+// purge removes dead jobs and returns an error for each.
 func (s *suite) purge(token store.Token, ids ...string) []error {
 	s.Helper()
 	var refs []job.Ref
@@ -26,14 +26,14 @@ func (s *suite) purge(token store.Token, ids ...string) []error {
 	return errs
 }
 
-var purgeCases = []sentence{
+var purgeCases = []testCase{
 	{"a dead job goes for good, and is counted as before", func(s *suite) {
-		s.finish("other", dead)
+		s.endJob("other", dead)
 		s.oneEach()
 		before := s.stats()
 		require.NoError(s, s.purge(store.NewToken(), "dead")[0])
 		require.True(s, s.gone("dead"))
-		require.Equal(s, []string{"other"}, s.kept(job.Dead))
+		require.Equal(s, []string{"other"}, s.listed(job.Dead))
 		require.Equal(s, before, s.stats())
 		require.NoError(s, Check(s.Context(), s.Store))
 		_, err := s.revive("dead", 0)
@@ -42,7 +42,7 @@ var purgeCases = []sentence{
 		require.ErrorIs(s, err, store.ErrNotFound)
 		_, err = s.cancel("ready")
 		require.NoError(s, err)
-		s.finish("third", dead)
+		s.endJob("third", dead)
 		require.Equal(s, before.Dead+1, s.stats().Dead)
 	}},
 	{"a job in any other state refuses, and so does an unknown one, each for itself and in order", func(s *suite) {
@@ -60,30 +60,30 @@ var purgeCases = []sentence{
 		require.EqualValues(s, 6, s.stats().Registered)
 	}},
 	{"an id stays known for its window after the end", func(s *suite) {
-		s.put(policy.Topic{IDWindow: new(s.brief())})
-		s.finish("a", dead)
+		s.put(policy.Topic{IDWindow: new(s.shortTime())})
+		s.endJob("a", dead)
 		require.NoError(s, s.purge(store.NewToken(), "a")[0])
 		if s.Advance != nil { // else the window may be over already
-			got := s.send(s.entry("a"))[0]
+			got := s.insert(s.entry("a"))[0]
 			require.Equal(s, store.Existing, got.Outcome)
 			require.Equal(s, job.Dead, got.Job.State)
 			require.Equal(s, policy.ReasonGaveUp, got.Job.Reason)
-			require.Equal(s, store.Conflict, s.send(s.entry("a", body("another")))[0].Outcome)
+			require.Equal(s, store.Conflict, s.insert(s.entry("a", body("another")))[0].Outcome)
 			s.sweep()
-			require.Equal(s, store.Existing, s.send(s.entry("a"))[0].Outcome)
+			require.Equal(s, store.Existing, s.insert(s.entry("a"))[0].Outcome)
 		}
-		s.pass(s.brief() + 2*time.Millisecond)
+		s.advance(s.shortTime() + 2*time.Millisecond)
 		s.eventually("a free id", func() bool {
 			s.sweep()
-			return s.send(s.entry("a"))[0].Outcome == store.Created
+			return s.insert(s.entry("a"))[0].Outcome == store.Created
 		})
-		s.hold("a")
+		s.claimAll("a")
 	}},
 	{"an id that the server made is forgotten with its job", func(s *suite) {
 		e := s.entry("a")
 		e.Fingerprint = nil
-		s.add(e)
-		s.end(s.hold("a")[0], dead)
+		s.insertNew(e)
+		s.settleOne(s.claimAll("a")[0], dead)
 		require.NoError(s, s.purge(store.NewToken(), "a")[0])
 		known, err := s.shard().Known(s.Context(), []job.Ref{s.ref("a")})
 		require.NoError(s, err)
@@ -93,24 +93,24 @@ var purgeCases = []sentence{
 		s.put(policy.Topic{KeepDead: policy.Retention{MaxBytes: new(int64(35_000))}})
 		large := body(strings.Repeat("x", 10_000))
 		for i := range 3 {
-			s.finish(fmt.Sprint(i), dead, large)
-			s.pass(2 * time.Millisecond)
+			s.endJob(fmt.Sprint(i), dead, large)
+			s.advance(2 * time.Millisecond)
 		}
 		for _, err := range s.purge(store.NewToken(), "1", "2") {
 			require.NoError(s, err)
 		}
 		for i := range 2 {
-			s.finish(fmt.Sprintf("new-%d", i), dead, large)
-			s.pass(2 * time.Millisecond)
+			s.endJob(fmt.Sprintf("new-%d", i), dead, large)
+			s.advance(2 * time.Millisecond)
 		}
 		s.sweep()
-		require.Equal(s, []string{"0", "new-0", "new-1"}, s.kept(job.Dead))
-		s.finish("new-2", dead, large)
+		require.Equal(s, []string{"0", "new-0", "new-1"}, s.listed(job.Dead))
+		s.endJob("new-2", dead, large)
 		s.sweep()
-		require.Equal(s, []string{"new-0", "new-1", "new-2"}, s.kept(job.Dead))
+		require.Equal(s, []string{"new-0", "new-1", "new-2"}, s.listed(job.Dead))
 	}},
 	{"a repeated token answers as the first call did", func(s *suite) {
-		s.finish("a", dead)
+		s.endJob("a", dead)
 		token := store.NewToken()
 		for range 2 {
 			errs := s.purge(token, "a", "unknown")
@@ -127,27 +127,27 @@ var purgeCases = []sentence{
 			ids = append(ids, fmt.Sprint(i))
 			entries = append(entries, s.entry(ids[i]))
 		}
-		s.add(entries...)
+		s.insertNew(entries...)
 		var items []store.Settlement
-		for _, h := range s.claim(want(s.queue)).Jobs {
+		for _, h := range s.claim(claimOf(s.queue)).Jobs {
 			items = append(items, settlement(h, dead))
 		}
 		require.NoError(s, errors.Join(s.settle(items...)...))
 		require.NoError(s, errors.Join(s.purge(store.NewToken(), ids...)...))
-		require.Empty(s, s.kept(job.Dead))
+		require.Empty(s, s.listed(job.Dead))
 		require.EqualValues(s, store.MaxBatch, s.stats().Dead)
 	}},
 	{"what was purged stays away in the next life", func(s *suite) {
 		if s.Reopen == nil {
 			return // an engine without a second life has nothing to show here
 		}
-		s.finish("a", dead)
-		s.finish("b", dead)
+		s.endJob("a", dead)
+		s.endJob("b", dead)
 		require.NoError(s, s.purge(store.NewToken(), "a")[0])
 		s.Store = s.Reopen()
 		require.True(s, s.gone("a"))
-		require.Equal(s, []string{"b"}, s.kept(job.Dead))
+		require.Equal(s, []string{"b"}, s.listed(job.Dead))
 		require.EqualValues(s, 2, s.stats().Dead)
-		require.Equal(s, store.Existing, s.send(s.entry("a"))[0].Outcome)
+		require.Equal(s, store.Existing, s.insert(s.entry("a"))[0].Outcome)
 	}},
 }

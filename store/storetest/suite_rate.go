@@ -13,13 +13,13 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A start is one that a rate bounds: made at a moment of the store's clock, and begun no later than its slack.
+// start is a start under a rate: its moment by the store's clock, and its slack.
 type start struct {
 	at    time.Time
 	slack time.Duration
 }
 
-// windows fails when more starts than the rate allows count at the moment of any of them, each as if it began as late as
+// windows fails when at the moment of any start more starts count than the rate allows, each as if it began as late as
 // it may: then no window of the rate's length has more.
 func windows(log []start, rate policy.Rate) error {
 	for _, s := range log {
@@ -30,7 +30,7 @@ func windows(log []start, rate policy.Rate) error {
 	return nil
 }
 
-// counting is how many starts count at a moment.
+// counting returns how many starts count at a moment.
 func counting(log []start, at time.Time, per time.Duration) (n int) {
 	for _, o := range log {
 		if !o.at.After(at) && o.at.Add(o.slack+per).After(at) {
@@ -46,7 +46,7 @@ func (s *suite) rate(rate policy.Rate) {
 	s.put(policy.Topic{LaneRate: rate, LaneConcurrency: 10_000})
 }
 
-// rated gives the test's topic a lane rate and its lane so many jobs.
+// rated gives the test's topic a lane rate and inserts jobs into its lane.
 func (s *suite) rated(jobs int, rate policy.Rate) {
 	s.Helper()
 	s.rate(rate)
@@ -55,30 +55,30 @@ func (s *suite) rated(jobs int, rate policy.Rate) {
 		entries = append(entries, s.entry(fmt.Sprint(i)))
 	}
 	for part := range slices.Chunk(entries, store.MaxBatch) {
-		s.add(part...)
+		s.insertNew(part...)
 	}
 }
 
-// slackWant is want with a slack and at most so many jobs.
+// slackWant is claimOf with a slack and a maximum of jobs.
 func (s *suite) slackWant(n int, slack time.Duration) store.ClaimRequest {
-	r := want(s.queue)
+	r := claimOf(s.queue)
 	r.Slack, r.Max = slack, n
 	return r
 }
 
-var rateCases = []sentence{
+var rateCases = []testCase{
 	{"a lane never exceeds its rate in any window, whoever claims", func(s *suite) {
-		per := s.brief() / 4
+		per := s.shortTime() / 4
 		for _, slacks := range [][]time.Duration{{0}, {0, per / 5, per / 2}} {
 			rate := policy.Rate{Starts: 5, Per: per}
-			s.queue = s.lane(len(slacks))
+			s.queue = s.laneQueue(len(slacks))
 			s.put(policy.Topic{LaneRate: rate, LaneConcurrency: 10_000})
 			random := rand.New(rand.NewPCG(1, uint64(len(slacks))))
 			var mu sync.Mutex
 			var log []start
 			for i := range 30 {
 				for k := range 8 { // enough for what may be claimed before the next
-					s.add(s.entry(fmt.Sprintf("%d-%d-%d", len(slacks), i, k)))
+					s.insertNew(s.entry(fmt.Sprintf("%d-%d-%d", len(slacks), i, k)))
 				}
 				var wg sync.WaitGroup
 				for range 3 {
@@ -97,7 +97,7 @@ var rateCases = []sentence{
 					})
 				}
 				wg.Wait()
-				s.pass(time.Duration(1+random.IntN(int(per/time.Millisecond))) * time.Millisecond * 2 / 3)
+				s.advance(time.Duration(1+random.IntN(int(per/time.Millisecond))) * time.Millisecond * 2 / 3)
 			}
 			require.NoError(s, windows(log, rate))
 			require.GreaterOrEqual(s, len(log), 3*rate.Starts, "the rate lets jobs go")
@@ -130,9 +130,9 @@ var rateCases = []sentence{
 		}
 	}},
 	{"a lane at its rate costs nothing until the first start leaves, and then it rings at once", func(s *suite) {
-		per, slack := s.brief(), s.brief()/10
+		per, slack := s.shortTime(), s.shortTime()/10
 		s.rated(6, policy.Rate{Starts: 2, Per: per})
-		s.hears(s.queue)
+		s.waitNotified(s.queue)
 		for i := range 3 {
 			got := s.claim(s.slackWant(store.MaxBatch, slack))
 			require.Len(s, got.Jobs, 2)
@@ -141,24 +141,24 @@ var rateCases = []sentence{
 			require.False(s, got.Queues[0].More)
 			require.False(s, got.Queues[0].BreakerOpen)
 			if i < 2 { // then there is nothing left to ring for
-				s.ringsAt(claimed(got.Jobs[0]).Add(slack+per), "a lane at its rate")
+				s.requireNotifiedAt(claimed(got.Jobs[0]).Add(slack+per), "a lane at its rate")
 			}
 		}
 	}},
 	{"what was ready and rung a moment ago rings again when its rate lets it", func(s *suite) {
 		s.rated(0, policy.Rate{Starts: 1, Per: store.RenotifyAfter / 2})
 		s.makeReady("a", "b", "c")
-		got := s.claim(want(s.queue))
+		got := s.claim(claimOf(s.queue))
 		require.Len(s, got.Jobs, 1)
-		s.ringsAt(claimed(got.Jobs[0]).Add(store.RenotifyAfter/2), "a lane at its rate")
+		s.requireNotifiedAt(claimed(got.Jobs[0]).Add(store.RenotifyAfter/2), "a lane at its rate")
 	}},
 	{"lanes count apart, and those without a rate are free", func(s *suite) {
 		s.put(policy.Topic{LaneRate: policy.Rate{Starts: 2, Per: long}})
 		free := s.queueOf(s.queue.Namespace, "free", 0)
 		for i := range 5 {
-			s.add(s.entry(fmt.Sprint(i)), s.entry(fmt.Sprintf("b%d", i), in(s.lane(1))), s.entry(fmt.Sprintf("free-%d", i), in(free)))
+			s.insertNew(s.entry(fmt.Sprint(i)), s.entry(fmt.Sprintf("b%d", i), in(s.laneQueue(1))), s.entry(fmt.Sprintf("free-%d", i), in(free)))
 		}
-		got := s.claim(want(s.lane(0), s.lane(1), free))
+		got := s.claim(claimOf(s.laneQueue(0), s.laneQueue(1), free))
 		require.Len(s, got.Jobs, 9)
 		for _, h := range got.Jobs {
 			require.Equal(s, h.Queue != free, h.Rated, h.ID)
@@ -167,9 +167,9 @@ var rateCases = []sentence{
 	}},
 	{"a job that is given back has counted", func(s *suite) {
 		s.rated(1, policy.Rate{Starts: 2, Per: long})
-		s.end(s.hold("0")[0], released)
-		s.end(s.hold("0")[0], released)
-		s.nothing("after two starts")
+		s.settleOne(s.claimAll("0")[0], released)
+		s.settleOne(s.claimAll("0")[0], released)
+		s.requireBlocked("after two starts")
 	}},
 	{"a repeated claim counts once", func(s *suite) {
 		s.rated(9, policy.Rate{Starts: 4, Per: long})
@@ -180,8 +180,8 @@ var rateCases = []sentence{
 			require.Len(s, got.Jobs, 2)
 			require.True(s, got.Jobs[0].Rated)
 		}
-		require.Len(s, s.claim(want(s.queue)).Jobs, 2)
-		s.nothing("after four starts")
+		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 2)
+		s.requireBlocked("after four starts")
 	}},
 	{"the claim in the trip of a settlement counts as well", func(s *suite) {
 		s.rated(9, policy.Rate{Starts: 3, Per: long})
@@ -189,32 +189,32 @@ var rateCases = []sentence{
 		for _, h := range s.claim(s.slackWant(2, 0)).Jobs {
 			items = append(items, settlement(h, delivered))
 		}
-		request, token := want(s.queue), store.NewToken()
+		request, token := claimOf(s.queue), store.NewToken()
 		for range 2 {
 			_, got, err := s.shard().Settle(s.Context(), token, items, &request)
 			require.NoError(s, err)
 			require.Len(s, got.Jobs, 1)
 		}
-		s.nothing("after three starts")
+		s.requireBlocked("after three starts")
 	}},
 	{"another rate holds from the next claim on, with the starts that it still covers", func(s *suite) {
 		s.rated(30, policy.Rate{Starts: 3, Per: 40 * time.Minute})
-		require.Len(s, s.claim(want(s.queue)).Jobs, 3)
+		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 3)
 		s.put(policy.Topic{LaneRate: policy.Rate{Starts: 2, Per: 40 * time.Minute}})
-		s.nothing("a lower rate")
-		s.quiet()
+		s.requireBlocked("a lower rate")
+		s.drainWakeups()
 		s.put(policy.Topic{LaneRate: policy.Rate{Starts: 5, Per: 50 * time.Minute}})
-		s.hears(s.queue)
-		require.Len(s, s.claim(want(s.queue)).Jobs, 2)
-		s.nothing("five starts of a higher rate")
-		s.pass(2 * time.Millisecond)
-		s.quiet()
+		s.waitNotified(s.queue)
+		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 2)
+		s.requireBlocked("five starts of a higher rate")
+		s.advance(2 * time.Millisecond)
+		s.drainWakeups()
 		s.put(policy.Topic{LaneRate: policy.Rate{Starts: 5, Per: time.Millisecond}})
-		s.hears(s.queue)
-		require.Len(s, s.claim(want(s.queue)).Jobs, 5, "a window that has passed")
+		s.waitNotified(s.queue)
+		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 5, "a window that has passed")
 		s.put(policy.Topic{})
-		s.hears(s.queue)
-		got := s.claim(want(s.queue))
+		s.waitNotified(s.queue)
+		got := s.claim(claimOf(s.queue))
 		require.Len(s, got.Jobs, 20, "no rate")
 		require.False(s, got.Jobs[0].Rated)
 	}},
@@ -226,10 +226,10 @@ var rateCases = []sentence{
 			{{Starts: 40, Per: time.Second}, {Starts: 20, Per: 500 * time.Millisecond}, {Starts: 4, Per: 100 * time.Millisecond}},
 			{{Starts: 400, Per: 10 * time.Second}, {Starts: 100, Per: 2500 * time.Millisecond}, {Starts: 3, Per: time.Second}},
 		} {
-			s.queue = s.lane(rates[0].Starts)
+			s.queue = s.laneQueue(rates[0].Starts)
 			s.rate(rates[0])
 			for i := range 2 * rates[0].Starts {
-				s.add(s.entry(fmt.Sprintf("%d-%d", rates[0].Starts, i)))
+				s.insertNew(s.entry(fmt.Sprintf("%d-%d", rates[0].Starts, i)))
 			}
 			random := rand.New(rand.NewPCG(3, 3))
 			var log []start
@@ -284,23 +284,23 @@ var rateCases = []sentence{
 		}
 		s.rated(9, policy.Rate{Starts: 4, Per: long})
 		for _, h := range s.claim(s.slackWant(3, 0)).Jobs {
-			s.end(h, delivered)
+			s.settleOne(h, delivered)
 		}
 		s.Store = s.Reopen()
-		require.Len(s, s.claim(want(s.queue)).Jobs, 1)
-		s.nothing("after four starts in two lives")
+		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 1)
+		s.requireBlocked("after four starts in two lives")
 	}},
 	{"a probe counts, and a lane that is both held back and at its rate waits for the later end", func(s *suite) {
-		s.rated(5, policy.Rate{Starts: 2, Per: 2 * s.brief()})
+		s.rated(5, policy.Rate{Starts: 2, Per: 2 * s.shortTime()})
 		got := s.claim(s.slackWant(1, 0))
-		s.endWith(got.Jobs[0], delivered, opened(s.brief()))
-		until := s.row(s.queue).CooldownUntil
-		s.ringsAt(until, "the hold")
+		s.endWith(got.Jobs[0], delivered, openBreaker(s.shortTime()))
+		until := s.laneStats(s.queue).CooldownUntil
+		s.requireNotifiedAt(until, "the hold")
 		h := s.probe(s.slackWant(3, 0))
 		require.True(s, h.Rated)
-		s.endWith(h, delivered, store.LaneChange{Breaker: store.CloseBreaker, Cooldown: s.brief() / 2})
+		s.endWith(h, delivered, store.LaneChange{Breaker: store.CloseBreaker, Cooldown: s.shortTime() / 2})
 		if s.Advance != nil { // else the starts may have left
-			s.ringsAt(claimed(got.Jobs[0]).Add(2*s.brief()), "the rate")
+			s.requireNotifiedAt(claimed(got.Jobs[0]).Add(2*s.shortTime()), "the rate")
 		}
 	}},
 }

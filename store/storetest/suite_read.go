@@ -12,35 +12,35 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// filter is for the test's topic.
+// filter returns a filter of the test's topic.
 func (s *suite) filter(state job.State) store.Filter {
 	return store.Filter{Namespace: s.queue.Namespace, Topic: s.queue.Topic, State: state}
 }
 
-// oneEach brings one job into each state, named after it.
+// oneEach brings one job into each state, with the state as its id.
 func (s *suite) oneEach() {
 	s.Helper()
-	s.finish("delivered", delivered)
-	s.finish("dead", dead)
-	s.add(s.entry("cancelled", delayed(long)))
+	s.endJob("delivered", delivered)
+	s.endJob("dead", dead)
+	s.insertNew(s.entry("cancelled", delayed(long)))
 	_, err := s.cancel("cancelled")
 	require.NoError(s, err)
-	s.add(s.entry("running"))
-	s.hold("running")
-	s.add(s.entry("ready"), s.entry("scheduled", delayed(long)))
+	s.insertNew(s.entry("running"))
+	s.claimAll("running")
+	s.insertNew(s.entry("ready"), s.entry("scheduled", delayed(long)))
 }
 
 var states = []job.State{job.Scheduled, job.Ready, job.Running, job.Delivered, job.Dead, job.Cancelled}
 
-var readCases = []sentence{
+var readCases = []testCase{
 	{"an unknown job is not found", func(s *suite) {
 		require.True(s, s.gone("unknown"))
 	}},
 	{"a job that nobody holds is ready once it is due, by the clock alone", func(s *suite) {
-		s.add(s.entry("a", delayed(s.brief())))
+		s.insertNew(s.entry("a", delayed(s.shortTime())))
 		require.Equal(s, job.Scheduled, s.get("a").State)
 		require.Equal(s, []string{"a"}, names(s.list(s.filter(job.Scheduled))))
-		s.pass(s.brief() + 2*time.Millisecond)
+		s.advance(s.shortTime() + 2*time.Millisecond)
 		require.Equal(s, job.Ready, s.get("a").State)
 		require.Equal(s, []string{"a"}, names(s.list(s.filter(job.Ready))))
 		require.Empty(s, s.list(s.filter(job.Scheduled)))
@@ -61,7 +61,7 @@ var readCases = []sentence{
 	{"a list has everything but bodies and records", func(s *suite) {
 		e := s.entry("a", delayed(long))
 		e.Spec = fullSpec("a", s.queue)
-		s.add(e)
+		s.insertNew(e)
 		_, err := s.edit("a", store.Edit{Timeout: new(time.Second)})
 		require.NoError(s, err)
 		wanted := s.get("a")
@@ -73,15 +73,15 @@ var readCases = []sentence{
 		require.Equal(s, wanted, got)
 	}},
 	{"a list filters by lane and by label", func(s *suite) {
-		s.add(
+		s.insertNew(
 			s.entry("a", delayed(long), labelled("customer", "1")),
 			s.entry("b", delayed(long), labelled("customer", "2")),
-			s.entry("c", delayed(long), in(s.lane(1)), labelled("customer", "1")),
-			s.entry("d", delayed(long), in(s.lane(1)), labelled("other", "1")),
+			s.entry("c", delayed(long), in(s.laneQueue(1)), labelled("customer", "1")),
+			s.entry("d", delayed(long), in(s.laneQueue(1)), labelled("other", "1")),
 			s.entry("e", delayed(long)),
 		)
 		f := s.filter(job.Scheduled)
-		f.Lane = s.lane(1).Lane
+		f.Lane = s.laneQueue(1).Lane
 		require.ElementsMatch(s, []string{"c", "d"}, names(s.list(f)))
 		f.Label, f.Value = "customer", "1"
 		require.Equal(s, []string{"c"}, names(s.list(f)))
@@ -92,7 +92,7 @@ var readCases = []sentence{
 	}},
 	{"a list filters by the time of the state, after inclusive and before exclusive", func(s *suite) {
 		for i := range 4 {
-			s.add(s.entry(fmt.Sprint(i), delayed(long+time.Duration(i)*time.Minute)))
+			s.insertNew(s.entry(fmt.Sprint(i), delayed(long+time.Duration(i)*time.Minute)))
 		}
 		f := s.filter(job.Scheduled)
 		f.After, f.Before = s.get("1").DueAt, s.get("3").DueAt
@@ -100,8 +100,8 @@ var readCases = []sentence{
 		f.Before = time.Time{}
 		require.Equal(s, []string{"1", "2", "3"}, names(s.list(f)))
 		for i := range 3 {
-			s.finish(fmt.Sprintf("dead-%d", i), dead)
-			s.pass(2 * time.Millisecond)
+			s.endJob(fmt.Sprintf("dead-%d", i), dead)
+			s.advance(2 * time.Millisecond)
 		}
 		f = s.filter(job.Dead)
 		f.After, f.Before = s.get("dead-1").FinishedAt, s.get("dead-2").FinishedAt
@@ -113,7 +113,7 @@ var readCases = []sentence{
 			id := fmt.Sprintf("job-%02d", i)
 			wanted = append(wanted, id)
 			// Some are due in the same millisecond.
-			s.add(s.entry(id, in(s.lane(i%3)), delayed(long-time.Duration(i/6)*time.Minute)))
+			s.insertNew(s.entry(id, in(s.laneQueue(i%3)), delayed(long-time.Duration(i/6)*time.Minute)))
 		}
 		f := s.filter(job.Scheduled)
 		for _, limit := range []int{1, 7, 500} {
@@ -126,15 +126,15 @@ var readCases = []sentence{
 				last[j.Lane] = j.DueAt
 			}
 		}
-		f.Limit, f.Lane = 4, s.lane(1).Lane
+		f.Limit, f.Lane = 4, s.laneQueue(1).Lane
 		require.Len(s, s.list(f), 20)
 	}},
 	{"ended jobs are listed in the order of their ends", func(s *suite) {
 		var ids []string
 		for i := range 7 {
 			ids = append(ids, fmt.Sprint(9-i))
-			s.finish(ids[i], dead)
-			s.pass(2 * time.Millisecond)
+			s.endJob(ids[i], dead)
+			s.advance(2 * time.Millisecond)
 		}
 		f := s.filter(job.Dead)
 		f.Limit = 3
@@ -154,19 +154,19 @@ var readCases = []sentence{
 		require.NoError(s, Check(s.Context(), s.Store))
 	}},
 	{"the oldest due moment is that of a job that nobody holds", func(s *suite) {
-		s.add(s.entry("a"))
-		h := s.hold("a")[0]
+		s.insertNew(s.entry("a"))
+		h := s.claimAll("a")[0]
 		require.True(s, s.stats().OldestDue.IsZero())
-		s.add(s.entry("c", delayed(2*long), in(s.lane(1))), s.entry("b", delayed(long)))
+		s.insertNew(s.entry("c", delayed(2*long), in(s.laneQueue(1))), s.entry("b", delayed(long)))
 		require.Equal(s, s.get("b").DueAt, s.stats().OldestDue)
-		s.end(h, again(time.Minute))
+		s.settleOne(h, retry(time.Minute))
 		require.Equal(s, s.get("a").DueAt, s.stats().OldestDue)
 	}},
 	{"topics are counted in pages, by name, or those that are named", func(s *suite) {
 		for _, topic := range []string{"b", "e", "c", "a", "d"} {
-			s.add(s.entry(topic, in(s.queueOf(s.queue.Namespace, topic, 0)), delayed(long)))
+			s.insertNew(s.entry(topic, in(s.queueOf(s.queue.Namespace, topic, 0)), delayed(long)))
 		}
-		s.add(s.entry("x", in(s.queueOf("other", "aa", 0))))
+		s.insertNew(s.entry("x", in(s.queueOf("other", "aa", 0))))
 		count := func(f store.StatsFilter) (topics []string) {
 			f.Namespace = s.queue.Namespace
 			rows, err := s.shard().TopicStats(s.Context(), f)
@@ -193,9 +193,9 @@ var readCases = []sentence{
 			return total
 		}
 		require.Equal(s, store.TopicStats{Namespace: s.queue.Namespace}, totals())
-		s.add(s.entry("a"), s.entry("b"), s.entry("c", in(s.queueOf(s.queue.Namespace, "more", 0)), delayed(long)))
-		s.add(s.entry("x", in(s.queueOf("other", "more", 0))))
-		s.end(s.hold("a", "b")[0], delivered)
+		s.insertNew(s.entry("a"), s.entry("b"), s.entry("c", in(s.queueOf(s.queue.Namespace, "more", 0)), delayed(long)))
+		s.insertNew(s.entry("x", in(s.queueOf("other", "more", 0))))
+		s.settleOne(s.claimAll("a", "b")[0], delivered)
 		got := totals()
 		require.Equal(s, s.get("c").DueAt, got.OldestDue)
 		got.OldestDue = time.Time{}
@@ -210,11 +210,11 @@ var readCases = []sentence{
 	}},
 	{"lanes count their unfinished jobs, in order of name and in pages", func(s *suite) {
 		for i := range 7 {
-			s.add(s.entry(fmt.Sprintf("s%d", i), in(s.lane(i)), delayed(long)))
+			s.insertNew(s.entry(fmt.Sprintf("s%d", i), in(s.laneQueue(i)), delayed(long)))
 		}
-		s.add(s.entry("held", in(s.lane(2))))
-		require.Len(s, s.claim(want(s.lane(2))).Jobs, 1)
-		s.add(s.entry("ready", in(s.lane(2))))
+		s.insertNew(s.entry("held", in(s.laneQueue(2))))
+		require.Len(s, s.claim(claimOf(s.laneQueue(2))).Jobs, 1)
+		s.insertNew(s.entry("ready", in(s.laneQueue(2))))
 		var rows []store.LaneStats
 		for after := ""; ; {
 			page, err := s.shard().LaneStats(s.Context(), s.queue.Namespace, s.queue.Topic, after, 3)
@@ -228,10 +228,10 @@ var readCases = []sentence{
 		}
 		require.Len(s, rows, 7)
 		require.True(s, slices.IsSortedFunc(rows, func(a, b store.LaneStats) int { return slices.Compare([]string{a.Lane}, []string{b.Lane}) }))
-		require.Equal(s, s.lane(2).Lane, rows[2].Lane)
+		require.Equal(s, s.laneQueue(2).Lane, rows[2].Lane)
 		require.EqualValues(s, 1, rows[2].Running)
 		require.EqualValues(s, 2, rows[2].Scheduled+rows[2].Ready)
-		require.Equal(s, store.LaneStats{Lane: s.lane(3).Lane, Scheduled: 1}, rows[3])
+		require.Equal(s, store.LaneStats{Lane: s.laneQueue(3).Lane, Scheduled: 1}, rows[3])
 	}},
 	{"the store is well until it is closed", func(s *suite) {
 		require.NoError(s, s.Store.Ping(s.Context()))
@@ -251,7 +251,7 @@ var readCases = []sentence{
 		require.ErrorIs(s, err, context.Canceled)
 	}},
 	{"shards do not see each other", func(s *suite) {
-		s.add(s.entry("a"))
+		s.insertNew(s.entry("a"))
 		for shard := range s.Store.Shards() {
 			if shard == s.shardNumber {
 				continue
@@ -270,7 +270,7 @@ var readCases = []sentence{
 			require.NoError(s, err)
 			require.Empty(s, rung.Queues)
 		}
-		s.hold("a")
+		s.claimAll("a")
 	}},
 	{"a shard out of range panics", func(s *suite) {
 		for _, shard := range []int{-1, len(s.Store.Shards())} {
@@ -283,7 +283,7 @@ var readCases = []sentence{
 			return // an engine without a second life has nothing to show here
 		}
 		s.put(s.Defaults)
-		s.finish("gone", delivered)
+		s.endJob("gone", delivered)
 		s.oneEach()
 		before := make(map[job.State]job.Job)
 		for _, state := range states {
@@ -300,11 +300,11 @@ var readCases = []sentence{
 		topics, _, err := s.Store.Topics(s.Context())
 		require.NoError(s, err)
 		require.Len(s, topics, 1)
-		require.Equal(s, store.Existing, s.send(s.entry("gone"))[0].Outcome)
+		require.Equal(s, store.Existing, s.insert(s.entry("gone"))[0].Outcome)
 		require.NoError(s, Check(s.Context(), s.Store))
 		s.eventually("the ready job", func() bool {
 			s.carry(store.CarryOptions{})
-			return slices.Contains(idsOf(s.claim(want(s.queue)).Jobs), "ready")
+			return slices.Contains(idsOf(s.claim(claimOf(s.queue)).Jobs), "ready")
 		})
 	}},
 }

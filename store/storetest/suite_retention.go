@@ -12,25 +12,25 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// kept are the ids of the ended jobs that are still there.
-func (s *suite) kept(state job.State) []string {
+// listed returns the ids of the ended jobs that are still stored.
+func (s *suite) listed(state job.State) []string {
 	s.Helper()
 	return names(s.list(s.filter(state)))
 }
 
 func keep(n int64) policy.Retention { return policy.Retention{Max: &n} }
 
-var retentionCases = []sentence{
+var retentionCases = []testCase{
 	{"keeps the newest by count, the dead apart from the delivered", func(s *suite) {
 		s.put(policy.Topic{KeepDelivered: keep(2), KeepDead: keep(3)})
 		for i := range 5 {
-			s.finish(fmt.Sprintf("delivered-%d", i), delivered)
-			s.finish(fmt.Sprintf("dead-%d", i), dead)
-			s.pass(2 * time.Millisecond)
+			s.endJob(fmt.Sprintf("delivered-%d", i), delivered)
+			s.endJob(fmt.Sprintf("dead-%d", i), dead)
+			s.advance(2 * time.Millisecond)
 		}
 		s.sweep()
-		require.Equal(s, []string{"delivered-3", "delivered-4"}, s.kept(job.Delivered))
-		require.Equal(s, []string{"dead-2", "dead-3", "dead-4"}, s.kept(job.Dead))
+		require.Equal(s, []string{"delivered-3", "delivered-4"}, s.listed(job.Delivered))
+		require.Equal(s, []string{"dead-2", "dead-3", "dead-4"}, s.listed(job.Dead))
 		require.True(s, s.gone("delivered-0"))
 		got := s.stats()
 		require.EqualValues(s, 10, got.Registered, "what is gone still counts")
@@ -41,13 +41,13 @@ var retentionCases = []sentence{
 		s.put(policy.Topic{KeepDelivered: keep(1), KeepDead: keep(0)})
 		for i := range 3 {
 			id := fmt.Sprint(i)
-			s.add(s.entry(id, delayed(long)))
+			s.insertNew(s.entry(id, delayed(long)))
 			_, err := s.cancel(id)
 			require.NoError(s, err)
-			s.pass(2 * time.Millisecond)
+			s.advance(2 * time.Millisecond)
 		}
 		s.sweep()
-		require.Equal(s, []string{"2"}, s.kept(job.Cancelled))
+		require.Equal(s, []string{"2"}, s.listed(job.Cancelled))
 		require.EqualValues(s, 3, s.stats().Cancelled)
 	}},
 	{"forgets a topic that nothing refers to, but not its counts", func(s *suite) {
@@ -66,21 +66,21 @@ var retentionCases = []sentence{
 			}
 			return topics
 		}
-		s.add(s.entry("stays", delayed(long)))
+		s.insertNew(s.entry("stays", delayed(long)))
 		for round := range int64(3) {
 			id := fmt.Sprint("gone-", round)
 			e := s.entry(id, in(topic))
 			e.Fingerprint = nil // of an id of our own making, which nobody need remember
-			s.add(e)
+			s.insertNew(e)
 			s.sweep()
 			s.sweep()
 			require.Contains(s, known(), "once", "it has a job")
-			held := s.claim(want(topic)).Jobs
+			held := s.claim(claimOf(topic)).Jobs
 			require.Len(s, held, 1)
 			s.sweep()
 			s.sweep()
 			require.Contains(s, known(), "once", "its job is held")
-			s.end(held[0], dead)
+			s.settleOne(held[0], dead)
 			s.sweep()
 			s.sweep()
 			require.Contains(s, known(), "once", "its dead letter is kept")
@@ -113,8 +113,8 @@ var retentionCases = []sentence{
 				_, err := s.Store.PutTopic(s.Context(), store.Topic{Namespace: q.Namespace, Name: topic, Policy: policy.Topic{Workers: 7}})
 				require.NoError(s, err)
 			}
-			s.add(e)
-			s.end(s.claim(want(q)).Jobs[0], dead)
+			s.insertNew(e)
+			s.settleOne(s.claim(claimOf(q)).Jobs[0], dead)
 			errs, err := s.shard().Purge(s.Context(), store.NewToken(), []job.Ref{s.ref(id)})
 			require.NoError(s, err)
 			require.NoError(s, errs[0])
@@ -129,18 +129,18 @@ var retentionCases = []sentence{
 	{"keeps the newest by bytes", func(s *suite) {
 		s.put(policy.Topic{KeepDelivered: policy.Retention{MaxBytes: new(int64(35_000))}})
 		for i := range 6 {
-			s.finish(fmt.Sprint(i), delivered, body(strings.Repeat("x", 10_000)))
-			s.pass(2 * time.Millisecond)
+			s.endJob(fmt.Sprint(i), delivered, body(strings.Repeat("x", 10_000)))
+			s.advance(2 * time.Millisecond)
 		}
 		s.sweep()
-		require.Equal(s, []string{"3", "4", "5"}, s.kept(job.Delivered))
+		require.Equal(s, []string{"3", "4", "5"}, s.listed(job.Delivered))
 	}},
 	{"keeps by age", func(s *suite) {
-		s.put(policy.Topic{KeepDead: policy.Retention{For: new(3 * s.brief())}})
-		s.finish("old", dead)
-		s.pass(2 * s.brief())
-		s.finish("new", dead)
-		s.pass(2 * s.brief())
+		s.put(policy.Topic{KeepDead: policy.Retention{For: new(3 * s.shortTime())}})
+		s.endJob("old", dead)
+		s.advance(2 * s.shortTime())
+		s.endJob("new", dead)
+		s.advance(2 * s.shortTime())
 		s.sweep()
 		require.True(s, s.gone("old"))
 		if s.Advance != nil { // else the new one may be old by now on a slow machine
@@ -151,7 +151,7 @@ var retentionCases = []sentence{
 		zero := policy.Retention{For: new(time.Duration(0)), Max: new(int64(0)), MaxBytes: new(int64(0))}
 		s.put(policy.Topic{KeepDelivered: zero, KeepDead: zero, IDWindow: new(time.Duration(0))})
 		s.oneEach()
-		s.pass(2 * time.Millisecond)
+		s.advance(2 * time.Millisecond)
 		s.sweep()
 		for _, state := range states {
 			require.Equal(s, state.Ended(), s.gone(string(state)), state)
@@ -160,36 +160,36 @@ var retentionCases = []sentence{
 	}},
 	{"a revived job is not swept for its first end", func(s *suite) {
 		s.put(policy.Topic{KeepDead: keep(1)})
-		s.finish("a", dead)
-		s.pass(2 * time.Millisecond)
+		s.endJob("a", dead)
+		s.advance(2 * time.Millisecond)
 		_, err := s.revive("a", long)
 		require.NoError(s, err)
-		s.finish("b", dead)
-		s.pass(2 * time.Millisecond)
-		s.finish("c", dead)
+		s.endJob("b", dead)
+		s.advance(2 * time.Millisecond)
+		s.endJob("c", dead)
 		s.sweep()
 		require.Equal(s, job.Scheduled, s.get("a").State)
-		require.Equal(s, []string{"c"}, s.kept(job.Dead))
+		require.Equal(s, []string{"c"}, s.listed(job.Dead))
 	}},
 	{"is bounded by its limit and says that there is more", func(s *suite) {
 		for i := range 10 {
-			s.finish(fmt.Sprint(i), delivered)
+			s.endJob(fmt.Sprint(i), delivered)
 		}
 		s.put(policy.Topic{KeepDelivered: keep(0), IDWindow: new(time.Duration(0))})
-		s.pass(2 * time.Millisecond)
+		s.advance(2 * time.Millisecond)
 		swept, err := s.shard().Sweep(s.Context(), store.NewToken(), 4)
 		require.NoError(s, err)
 		require.Equal(s, 4, swept.Jobs)
 		require.LessOrEqual(s, swept.IDs, 4)
 		require.True(s, swept.More)
 		s.sweep()
-		require.Empty(s, s.kept(job.Delivered))
+		require.Empty(s, s.listed(job.Delivered))
 	}},
 	{"an id stays known for its window after the end, whatever retention says", func(s *suite) {
 		s.put(policy.Topic{KeepDelivered: keep(0), KeepDead: keep(0)})
-		s.finish("delivered", delivered)
-		s.finish("dead", dead)
-		s.add(s.entry("cancelled"))
+		s.endJob("delivered", delivered)
+		s.endJob("dead", dead)
+		s.insertNew(s.entry("cancelled"))
 		_, err := s.cancel("cancelled")
 		require.NoError(s, err)
 		s.sweep()
@@ -202,14 +202,14 @@ var retentionCases = []sentence{
 			"cancelled": {store.Conflict, job.ReasonCancelled},
 		} {
 			require.True(s, s.gone(id), id)
-			got := s.send(s.entry(id))[0]
+			got := s.insert(s.entry(id))[0]
 			require.Equal(s, wanted.outcome, got.Outcome, id)
 			require.Equal(s, job.State(id), got.Job.State, id)
 			require.Equal(s, wanted.reason, got.Job.Reason, id)
 			require.Equal(s, id, got.Job.ID)
 			require.Equal(s, s.queue, got.Job.Queue)
 			s.sameTime(s.now(), got.Job.FinishedAt, "FinishedAt")
-			require.Equal(s, store.Conflict, s.send(s.entry(id, body("another")))[0].Outcome, id)
+			require.Equal(s, store.Conflict, s.insert(s.entry(id, body("another")))[0].Outcome, id)
 		}
 		known, err := s.shard().Known(s.Context(), []job.Ref{s.ref("delivered"), s.ref("unknown")})
 		require.NoError(s, err)
@@ -220,36 +220,36 @@ var retentionCases = []sentence{
 		require.ErrorIs(s, err, store.ErrNotFound)
 	}},
 	{"an id is free once its window and its job are gone", func(s *suite) {
-		s.put(policy.Topic{KeepDelivered: keep(0), IDWindow: new(s.brief())})
-		s.finish("a", delivered)
-		s.pass(s.brief() + 2*time.Millisecond)
+		s.put(policy.Topic{KeepDelivered: keep(0), IDWindow: new(s.shortTime())})
+		s.endJob("a", delivered)
+		s.advance(s.shortTime() + 2*time.Millisecond)
 		s.eventually("a free id", func() bool {
 			s.sweep()
-			return s.send(s.entry("a"))[0].Outcome == store.Created
+			return s.insert(s.entry("a"))[0].Outcome == store.Created
 		})
 		require.EqualValues(s, 2, s.stats().Registered)
-		s.hold("a")
+		s.claimAll("a")
 	}},
 	{"the id of a revived job is known for its window after the new end", func(s *suite) {
-		window := policy.Topic{IDWindow: new(s.brief())}
+		window := policy.Topic{IDWindow: new(s.shortTime())}
 		s.put(window)
-		s.finish("a", dead)
-		s.pass(s.brief() + 2*time.Millisecond)
+		s.endJob("a", dead)
+		s.advance(s.shortTime() + 2*time.Millisecond)
 		s.sweep()
 		_, err := s.revive("a", 0)
 		require.NoError(s, err)
 		s.put(policy.Topic{KeepDelivered: keep(0)})
-		s.end(s.hold("a")[0], delivered)
+		s.settleOne(s.claimAll("a")[0], delivered)
 		s.sweep()
 		require.True(s, s.gone("a"))
-		require.Equal(s, store.Existing, s.send(s.entry("a"))[0].Outcome)
+		require.Equal(s, store.Existing, s.insert(s.entry("a"))[0].Outcome)
 	}},
 	{"an id without a print is not remembered", func(s *suite) {
 		s.put(policy.Topic{KeepDelivered: keep(0)})
 		e := s.entry("a")
 		e.Fingerprint = nil
-		s.add(e)
-		s.end(s.hold("a")[0], delivered)
+		s.insertNew(e)
+		s.settleOne(s.claimAll("a")[0], delivered)
 		s.sweep()
 		known, err := s.shard().Known(s.Context(), []job.Ref{s.ref("a")})
 		require.NoError(s, err)

@@ -9,15 +9,15 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-var reviveCases = []sentence{
+var reviveCases = []testCase{
 	{"an ended job goes on another round, with a fresh budget and numbers that go on", func(s *suite) {
-		s.finish("delivered", delivered)
-		s.finish("dead", dead)
-		s.add(s.entry("cancelled"))
-		h := s.hold("cancelled")[0]
+		s.endJob("delivered", delivered)
+		s.endJob("dead", dead)
+		s.insertNew(s.entry("cancelled"))
+		h := s.claimAll("cancelled")[0]
 		_, err := s.cancel("cancelled")
 		require.NoError(s, err)
-		s.end(h, again(0))
+		s.settleOne(h, retry(0))
 		for _, id := range []string{"delivered", "dead", "cancelled"} {
 			got, err := s.revive(id, long)
 			require.NoError(s, err)
@@ -40,8 +40,8 @@ var reviveCases = []sentence{
 		require.Zero(s, stats.Delivered+stats.Dead+stats.Cancelled)
 	}},
 	{"a revived job is due at the instant that is named, and now when that has passed", func(s *suite) {
-		s.finish("ahead", dead)
-		s.finish("past", dead)
+		s.endJob("ahead", dead)
+		s.endJob("past", dead)
 		runAt := s.now().Add(long + 300*time.Microsecond)
 		got, err := s.reviveWith(store.NewToken(), store.Revival{Ref: s.ref("ahead"), RunAt: runAt})
 		require.NoError(s, err)
@@ -53,34 +53,34 @@ var reviveCases = []sentence{
 		require.NoError(s, err)
 		require.Equal(s, job.Ready, got.State)
 		s.sameTime(s.now(), got.DueAt, "DueAt")
-		s.hold("past")
+		s.claimAll("past")
 	}},
 	{"the version grows", func(s *suite) {
-		s.finish("a", dead)
+		s.endJob("a", dead)
 		got, err := s.revive("a", 0)
 		require.NoError(s, err)
 		require.EqualValues(s, 2, got.Version)
 	}},
 	{"revived at once it rings and is claimed, and its next attempt has the next number", func(s *suite) {
-		s.finish("a", dead)
-		s.quiet()
+		s.endJob("a", dead)
+		s.drainWakeups()
 		got, err := s.revive("a", 0)
 		require.NoError(s, err)
 		require.Equal(s, job.Ready, got.State)
-		s.hears(s.queue)
-		h := s.hold("a")[0]
+		s.waitNotified(s.queue)
+		h := s.claimAll("a")[0]
 		require.Equal(s, 1, h.Attempts)
 		require.Zero(s, h.FailedAttempts)
-		s.end(h, delivered)
+		s.settleOne(h, delivered)
 		got = s.get("a")
 		require.Equal(s, 2, got.Attempts)
 		require.Zero(s, got.FailedAttempts)
 		require.Equal(s, []job.AttemptKind{job.KindAttempt, job.KindRevived, job.KindAttempt}, kinds(got))
 	}},
 	{"an expiry that has passed needs a new one, and one ahead stays", func(s *suite) {
-		s.finish("past", dead, expires(s.brief()))
-		s.finish("ahead", dead, expires(long))
-		s.pass(s.brief() + 2*time.Millisecond)
+		s.endJob("past", dead, expires(s.shortTime()))
+		s.endJob("ahead", dead, expires(long))
+		s.advance(s.shortTime() + 2*time.Millisecond)
 		before := s.get("past")
 		for _, delay := range []time.Duration{0, long} {
 			_, err := s.revive("past", delay)
@@ -100,25 +100,25 @@ var reviveCases = []sentence{
 			require.NoError(s, got[2].Err)
 			require.Equal(s, s.get("ahead").ExpiresAt, got[2].Job.ExpiresAt)
 		}
-		for _, h := range s.hold("past", "ahead") {
+		for _, h := range s.claimAll("past", "ahead") {
 			require.False(s, expired(&h), h.ID)
 		}
 	}},
 	{"an unfinished job refuses, and so does an unknown one", func(s *suite) {
-		s.add(s.entry("scheduled", delayed(long)), s.entry("running"))
-		s.hold("running")
+		s.insertNew(s.entry("scheduled", delayed(long)), s.entry("running"))
+		s.claimAll("running")
 		_, err := s.revive("scheduled", 0)
 		s.inState(err, job.Scheduled)
 		_, err = s.revive("running", 0)
 		s.inState(err, job.Running)
-		s.add(s.entry("ready"))
+		s.insertNew(s.entry("ready"))
 		_, err = s.revive("ready", 0)
 		s.inState(err, job.Ready)
 		_, err = s.revive("unknown", 0)
 		require.ErrorIs(s, err, store.ErrNotFound)
 	}},
 	{"a repeated token answers as the first call did", func(s *suite) {
-		s.finish("a", dead)
+		s.endJob("a", dead)
 		token := store.NewToken()
 		for range 2 {
 			got, err := s.reviveWith(token, store.Revival{Ref: s.ref("a"), Delay: long})
@@ -133,11 +133,11 @@ var reviveCases = []sentence{
 		require.Equal(s, job.Cancelled, s.get("a").State, "a repeat does nothing")
 	}},
 	{"a revived id of a cancelled job is known again", func(s *suite) {
-		s.add(s.entry("a"))
+		s.insertNew(s.entry("a"))
 		_, err := s.cancel("a")
 		require.NoError(s, err)
 		_, err = s.revive("a", long)
 		require.NoError(s, err)
-		require.Equal(s, store.Existing, s.send(s.entry("a"))[0].Outcome)
+		require.Equal(s, store.Existing, s.insert(s.entry("a"))[0].Outcome)
 	}},
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// fullLane says everything that a lane's settings can.
+// fullLane sets every setting of a lane.
 func fullLane() policy.Lane {
 	made := time.Date(2026, 3, 1, 12, 30, 15, int(250*time.Millisecond), time.UTC)
 	return policy.Lane{
@@ -25,30 +25,30 @@ func fullLane() policy.Lane {
 	}
 }
 
-// reported is what a claim says of the lane's settings to somebody who knows a revision of them.
+// reported returns the settings of the lane that a claim with a known revision reports.
 func (s *suite) reported(q job.Queue, known int64) *store.Lane {
 	s.Helper()
-	request := want(q)
+	request := claimOf(q)
 	request.Queues[0].Lane = known
 	return s.claim(request).Queues[0].Lane
 }
 
-var settingsCases = []sentence{
+var settingsCases = []testCase{
 	{"settings are kept as they were put, for lanes with and without jobs", func(s *suite) {
-		s.add(s.entry("a", delayed(long)))
-		for _, q := range []job.Queue{s.lane(0), s.lane(1)} {
+		s.insertNew(s.entry("a", delayed(long)))
+		for _, q := range []job.Queue{s.laneQueue(0), s.laneQueue(1)} {
 			put := s.putLane(q, fullLane())
 			require.NotZero(s, put.Revision)
 			require.Equal(s, store.Lane{Queue: q, Settings: fullLane(), Revision: put.Revision}, plain(put))
-			require.Equal(s, plain(put), plain(s.settings(q)))
+			require.Equal(s, plain(put), plain(s.getLane(q)))
 		}
-		sparse := s.putLane(s.lane(2), policy.Lane{URL: "http://sparse.example/"})
-		lanes, err := s.shard().GetLanes(s.Context(), []job.Queue{s.lane(2), s.lane(3), s.lane(0)})
+		sparse := s.putLane(s.laneQueue(2), policy.Lane{URL: "http://sparse.example/"})
+		lanes, err := s.shard().GetLanes(s.Context(), []job.Queue{s.laneQueue(2), s.laneQueue(3), s.laneQueue(0)})
 		require.NoError(s, err)
 		require.Len(s, lanes, 3)
 		require.Equal(s, plain(sparse), plain(lanes[0]))
-		require.Equal(s, store.Lane{Queue: s.lane(3)}, plain(lanes[1]), "nothing is put")
-		require.Equal(s, plain(s.settings(s.lane(0))), plain(lanes[2]))
+		require.Equal(s, store.Lane{Queue: s.laneQueue(3)}, plain(lanes[1]), "nothing is put")
+		require.Equal(s, plain(s.getLane(s.laneQueue(0))), plain(lanes[2]))
 		lanes, err = s.shard().GetLanes(s.Context(), nil)
 		require.NoError(s, err)
 		require.Empty(s, lanes)
@@ -56,7 +56,7 @@ var settingsCases = []sentence{
 	{"a revision that is not the stored one is refused", func(s *suite) {
 		_, err := s.shard().PutLane(s.Context(), store.NewToken(), store.Lane{Queue: s.queue, Settings: fullLane(), Revision: 99})
 		require.ErrorIs(s, err, store.ErrVersion)
-		require.Zero(s, s.settings(s.queue).Revision)
+		require.Zero(s, s.getLane(s.queue).Revision)
 		begun := store.Lane{Queue: s.queue, Settings: fullLane(), Revision: store.MustNotExist}
 		_, err = s.shard().PutLane(s.Context(), store.NewToken(), begun)
 		require.NoError(s, err, "nothing is stored yet")
@@ -71,13 +71,13 @@ var settingsCases = []sentence{
 			_, err = s.shard().PutLane(s.Context(), store.NewToken(), store.Lane{Queue: s.queue, Settings: settings, Revision: first.Revision})
 			require.ErrorIs(s, err, store.ErrVersion)
 		}
-		require.Equal(s, plain(second), plain(s.settings(s.queue)))
+		require.Equal(s, plain(second), plain(s.getLane(s.queue)))
 	}},
 	{"settings that say nothing are removed, and the revision goes on growing", func(s *suite) {
 		first := s.putLane(s.queue, fullLane())
 		_, err := s.shard().PutLane(s.Context(), store.NewToken(), store.Lane{Queue: s.queue, Revision: first.Revision})
 		require.NoError(s, err)
-		require.Equal(s, store.Lane{Queue: s.queue}, plain(s.settings(s.queue)))
+		require.Equal(s, store.Lane{Queue: s.queue}, plain(s.getLane(s.queue)))
 		_, err = s.shard().PutLane(s.Context(), store.NewToken(), first)
 		require.ErrorIs(s, err, store.ErrVersion, "nothing is put any more")
 		second := s.putLane(s.queue, fullLane())
@@ -85,9 +85,9 @@ var settingsCases = []sentence{
 		require.Greater(s, s.putLane(s.queue, policy.Lane{Paused: true}).Revision, second.Revision)
 	}},
 	{"claims report settings exactly to those who know another revision", func(s *suite) {
-		for i, q := range []job.Queue{s.lane(0), s.lane(1)} { // with a job and without
+		for i, q := range []job.Queue{s.laneQueue(0), s.laneQueue(1)} { // with a job and without
 			if i == 0 {
-				s.add(s.entry("a", delayed(long)))
+				s.insertNew(s.entry("a", delayed(long)))
 			}
 			require.Nil(s, s.reported(q, 0), "nothing is put")
 			first := s.putLane(q, fullLane())
@@ -102,83 +102,83 @@ var settingsCases = []sentence{
 		}
 	}},
 	{"a claim reports the settings of each of its queues", func(s *suite) {
-		s.add(s.entry("a", in(s.lane(1))))
-		put := s.putLane(s.lane(1), policy.Lane{URL: "http://lane.example/"})
-		got := s.claim(want(s.lane(0), s.lane(1), s.lane(2)))
+		s.insertNew(s.entry("a", in(s.laneQueue(1))))
+		put := s.putLane(s.laneQueue(1), policy.Lane{URL: "http://lane.example/"})
+		got := s.claim(claimOf(s.laneQueue(0), s.laneQueue(1), s.laneQueue(2)))
 		require.Nil(s, got.Queues[0].Lane)
 		require.Equal(s, plain(put), plain(*got.Queues[1].Lane))
 		require.Nil(s, got.Queues[2].Lane)
 		require.Len(s, got.Jobs, 1)
 		item := settlement(got.Jobs[0], delivered)
-		next := want(s.lane(1))
+		next := claimOf(s.laneQueue(1))
 		_, got, err := s.shard().Settle(s.Context(), store.NewToken(), []store.Settlement{item}, &next)
 		require.NoError(s, err)
 		require.Equal(s, plain(put), plain(*got.Queues[0].Lane))
 	}},
 	{"a paused lane takes jobs and is silent, and rings when it is resumed", func(s *suite) {
 		s.putLane(s.queue, policy.Lane{Paused: true, URL: "http://lane.example/"})
-		s.add(s.entry("a"), s.entry("b", in(s.lane(1))))
-		s.hears(s.lane(1))
-		require.Len(s, s.claim(want(s.lane(1))).Jobs, 1, "it is no other lane's matter")
-		s.quiet()
+		s.insertNew(s.entry("a"), s.entry("b", in(s.laneQueue(1))))
+		s.waitNotified(s.laneQueue(1))
+		require.Len(s, s.claim(claimOf(s.laneQueue(1))).Jobs, 1, "it is no other lane's matter")
+		s.drainWakeups()
 		if s.Advance != nil {
 			s.Advance(2 * store.RenotifyAfter)
 		}
-		s.silent("a paused lane")
-		s.nothing("while the lane is paused")
+		s.requireNotNotified("a paused lane")
+		s.requireBlocked("while the lane is paused")
 		s.put(policy.Topic{Paused: true})
 		s.putLane(s.queue, policy.Lane{URL: "http://lane.example/"})
-		s.nothing("while the topic is paused")
+		s.requireBlocked("while the topic is paused")
 		s.put(policy.Topic{})
-		s.hears(s.queue)
+		s.waitNotified(s.queue)
 		s.putLane(s.queue, policy.Lane{Paused: true})
-		s.nothing("while the lane is paused again")
-		s.quiet()
+		s.requireBlocked("while the lane is paused again")
+		s.drainWakeups()
 		s.putLane(s.queue, policy.Lane{})
-		s.hears(s.queue)
-		s.hold("a")
+		s.waitNotified(s.queue)
+		s.claimAll("a")
 	}},
 	{"a lane's own concurrency stands for its topic's, higher or lower", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 2})
 		for i := range 8 {
-			s.add(s.entry(fmt.Sprint(i)), s.entry(fmt.Sprintf("other-%d", i), in(s.lane(1))))
+			s.insertNew(s.entry(fmt.Sprint(i)), s.entry(fmt.Sprintf("other-%d", i), in(s.laneQueue(1))))
 		}
 		s.putLane(s.queue, policy.Lane{LaneConcurrency: 1})
-		got := s.claim(want(s.queue, s.lane(1)))
+		got := s.claim(claimOf(s.queue, s.laneQueue(1)))
 		require.Len(s, got.Jobs, 3)
 		require.True(s, got.Queues[0].Blocked)
-		s.nothing("at the lane's limit")
-		s.quiet()
+		s.requireBlocked("at the lane's limit")
+		s.drainWakeups()
 		s.putLane(s.queue, policy.Lane{LaneConcurrency: 4})
-		s.hears(s.queue)
-		require.Len(s, s.claim(want(s.queue)).Jobs, 3)
+		s.waitNotified(s.queue)
+		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 3)
 		s.putLane(s.queue, policy.Lane{})
-		s.end(got.Jobs[0], delivered)
-		s.nothing("at the topic's limit again")
+		s.settleOne(got.Jobs[0], delivered)
+		s.requireBlocked("at the topic's limit again")
 	}},
 	{"a lane's own rate stands for its topic's, and its topic's holds again without it", func(s *suite) {
 		s.put(policy.Topic{LaneRate: policy.Rate{Starts: 2, Per: long}})
 		for i := range 9 {
-			s.add(s.entry(fmt.Sprint(i)), s.entry(fmt.Sprintf("other-%d", i), in(s.lane(1))))
+			s.insertNew(s.entry(fmt.Sprint(i)), s.entry(fmt.Sprintf("other-%d", i), in(s.laneQueue(1))))
 		}
 		s.putLane(s.queue, policy.Lane{LaneRate: policy.Rate{Starts: 5, Per: long}})
-		got := s.claim(want(s.queue, s.lane(1)))
+		got := s.claim(claimOf(s.queue, s.laneQueue(1)))
 		require.Len(s, got.Jobs, 7)
-		s.putLane(s.lane(1), policy.Lane{LaneRate: policy.Rate{Starts: 3, Per: long}})
-		require.Len(s, s.claim(want(s.lane(1))).Jobs, 1)
+		s.putLane(s.laneQueue(1), policy.Lane{LaneRate: policy.Rate{Starts: 3, Per: long}})
+		require.Len(s, s.claim(claimOf(s.laneQueue(1))).Jobs, 1)
 		s.putLane(s.queue, policy.Lane{})
-		s.nothing("five starts count against the topic's two")
+		s.requireBlocked("five starts count against the topic's two")
 		s.put(policy.Topic{LaneRate: policy.Rate{Starts: 6, Per: long}})
-		s.hears(s.queue)
-		require.Len(s, s.claim(want(s.queue)).Jobs, 1)
+		s.waitNotified(s.queue)
+		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 1)
 	}},
 	{"settings put before the first job hold for it", func(s *suite) {
 		s.putLane(s.queue, policy.Lane{Paused: true, LaneConcurrency: 1})
-		s.add(s.entry("a"), s.entry("b"))
-		s.nothing("a lane that was paused before it was used")
+		s.insertNew(s.entry("a"), s.entry("b"))
+		s.requireBlocked("a lane that was paused before it was used")
 		s.putLane(s.queue, policy.Lane{LaneConcurrency: 1})
-		s.hears(s.queue)
-		require.Len(s, s.claim(want(s.queue)).Jobs, 1)
+		s.waitNotified(s.queue)
+		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 1)
 	}},
 	{"a repeated token answers as the first call did and changes nothing more", func(s *suite) {
 		token := store.NewToken()
@@ -191,18 +191,18 @@ var settingsCases = []sentence{
 		second, err := put()
 		require.NoError(s, err)
 		require.Equal(s, first.Revision, second.Revision)
-		require.Equal(s, plain(other), plain(s.settings(s.queue)))
+		require.Equal(s, plain(other), plain(s.getLane(s.queue)))
 	}},
 	{"the lanes of a topic that have settings are listed by name, in pages", func(s *suite) {
 		var wanted []store.Lane
 		for i := range 7 {
-			lane := s.putLane(s.lane(6-i), policy.Lane{LaneConcurrency: i + 1})
+			lane := s.putLane(s.laneQueue(6-i), policy.Lane{LaneConcurrency: i + 1})
 			if i != 3 {
 				wanted = append(wanted, plain(lane))
 			}
 		}
-		s.putLane(s.lane(3), policy.Lane{})
-		s.add(s.entry("a", in(s.lane(8)), delayed(long)))
+		s.putLane(s.laneQueue(3), policy.Lane{})
+		s.insertNew(s.entry("a", in(s.laneQueue(8)), delayed(long)))
 		s.putLane(s.queueOf(s.queue.Namespace, "other", 0), policy.Lane{Paused: true})
 		s.putLane(s.queueOf("other", s.queue.Topic, 0), policy.Lane{Paused: true})
 		slices.Reverse(wanted)
@@ -231,24 +231,24 @@ var settingsCases = []sentence{
 		if s.Reopen == nil {
 			return // an engine without a second life has nothing to show here
 		}
-		s.add(s.entry("a"))
-		used, unused := s.putLane(s.queue, fullLane()), s.putLane(s.lane(1), fullLane())
-		removed := s.putLane(s.lane(2), fullLane())
-		s.putLane(s.lane(2), policy.Lane{})
+		s.insertNew(s.entry("a"))
+		used, unused := s.putLane(s.queue, fullLane()), s.putLane(s.laneQueue(1), fullLane())
+		removed := s.putLane(s.laneQueue(2), fullLane())
+		s.putLane(s.laneQueue(2), policy.Lane{})
 		s.Store = s.Reopen()
-		require.Equal(s, plain(used), plain(s.settings(s.queue)))
-		require.Equal(s, plain(unused), plain(s.settings(s.lane(1))))
-		require.Equal(s, store.Lane{Queue: s.lane(2)}, plain(s.settings(s.lane(2))))
-		s.nothing("a lane that was paused in the first life")
+		require.Equal(s, plain(used), plain(s.getLane(s.queue)))
+		require.Equal(s, plain(unused), plain(s.getLane(s.laneQueue(1))))
+		require.Equal(s, store.Lane{Queue: s.laneQueue(2)}, plain(s.getLane(s.laneQueue(2))))
+		s.requireBlocked("a lane that was paused in the first life")
 		require.Nil(s, s.reported(s.queue, used.Revision))
-		require.Greater(s, s.putLane(s.lane(2), fullLane()).Revision, removed.Revision)
+		require.Greater(s, s.putLane(s.laneQueue(2), fullLane()).Revision, removed.Revision)
 		page, err := s.shard().ListLanes(s.Context(), s.queue.Namespace, s.queue.Topic, "", 10)
 		require.NoError(s, err)
 		require.Len(s, page, 3)
 	}},
 }
 
-// plain is a lane without how durable it is.
+// plain returns a lane without its durability.
 func plain(l store.Lane) store.Lane {
 	l.Durability = nil
 	return l

@@ -12,10 +12,10 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-var settleCases = []sentence{
+var settleCases = []testCase{
 	{"delivered ends the job", func(s *suite) {
-		s.add(s.entry("a"))
-		h := s.hold("a")[0]
+		s.insertNew(s.entry("a"))
+		h := s.claimAll("a")[0]
 		item := settlement(h, delivered)
 		item.Attempt.Duration = 12 * time.Millisecond
 		item.Attempt.Header = map[string][]string{"X-Id": {"1", "2"}}
@@ -30,13 +30,13 @@ var settleCases = []sentence{
 		s.sameTime(s.now(), got.FinishedAt, "FinishedAt")
 		require.Equal(s, h.DueAt, got.DueAt)
 		require.Equal(s, []job.Attempt{item.Attempt}, got.History)
-		s.hold()
+		s.claimAll()
 	}},
 	{"again puts the job off by the wait, from now", func(s *suite) {
-		s.add(s.entry("a"))
-		h := s.hold("a")[0]
-		s.pass(2 * time.Millisecond)
-		s.end(h, again(long))
+		s.insertNew(s.entry("a"))
+		h := s.claimAll("a")[0]
+		s.advance(2 * time.Millisecond)
+		s.settleOne(h, retry(long))
 		got := s.get("a")
 		require.Equal(s, job.Scheduled, got.State)
 		s.sameTime(s.now().Add(long), got.DueAt, "DueAt")
@@ -44,34 +44,34 @@ var settleCases = []sentence{
 		require.Equal(s, 1, got.Attempts)
 		require.Equal(s, 1, got.FailedAttempts)
 		require.True(s, got.FinishedAt.IsZero())
-		s.hold()
+		s.claimAll()
 	}},
 	{"again after a short wait comes again, with its numbers", func(s *suite) {
-		s.add(s.entry("a"))
-		s.end(s.hold("a")[0], again(s.brief()))
-		s.hold()
-		s.pass(s.brief() + time.Millisecond)
-		h := s.hold("a")[0]
+		s.insertNew(s.entry("a"))
+		s.settleOne(s.claimAll("a")[0], retry(s.shortTime()))
+		s.claimAll()
+		s.advance(s.shortTime() + time.Millisecond)
+		h := s.claimAll("a")[0]
 		require.Equal(s, 1, h.Attempts)
 		require.Equal(s, 1, h.FailedAttempts)
-		s.end(h, again(0))
-		h = s.hold("a")[0]
+		s.settleOne(h, retry(0))
+		h = s.claimAll("a")[0]
 		require.Equal(s, 2, h.Attempts)
-		s.end(h, delivered)
+		s.settleOne(h, delivered)
 		require.Equal(s, []job.AttemptKind{job.KindAttempt, job.KindAttempt, job.KindAttempt}, kinds(s.get("a")))
 	}},
 	{"dead ends the job with its reason", func(s *suite) {
-		s.finish("a", policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExhausted})
+		s.endJob("a", policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExhausted})
 		got := s.get("a")
 		require.Equal(s, job.Dead, got.State)
 		require.Equal(s, policy.ReasonExhausted, got.Reason)
 		require.Equal(s, policy.ReasonExhausted, got.History[0].Reason)
 		s.sameTime(s.now(), got.FinishedAt, "FinishedAt")
-		s.hold()
+		s.claimAll()
 	}},
 	{"a job that dies without a request is neither recorded nor counted", func(s *suite) {
-		s.add(s.entry("a"))
-		item := settlement(s.hold("a")[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExpired})
+		s.insertNew(s.entry("a"))
+		item := settlement(s.claimAll("a")[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExpired})
 		item.Attempt = job.Attempt{}
 		require.NoError(s, s.settle(item)[0])
 		got := s.get("a")
@@ -82,27 +82,27 @@ var settleCases = []sentence{
 		require.Empty(s, got.History)
 	}},
 	{"released gives the job back uncounted", func(s *suite) {
-		s.add(s.entry("a"))
-		s.end(s.hold("a")[0], released)
-		h := s.hold("a")[0]
+		s.insertNew(s.entry("a"))
+		s.settleOne(s.claimAll("a")[0], released)
+		h := s.claimAll("a")[0]
 		require.Zero(s, h.Attempts)
 		require.Zero(s, h.FailedAttempts)
-		s.end(h, policy.Verdict{Kind: policy.Released, Wait: long})
+		s.settleOne(h, policy.Verdict{Kind: policy.Released, Wait: long})
 		got := s.get("a")
 		require.Equal(s, job.Scheduled, got.State)
 		s.sameTime(s.now().Add(long), got.DueAt, "DueAt")
 		require.Equal(s, []job.AttemptKind{job.KindReleased, job.KindReleased}, kinds(got))
 	}},
 	{"a job given back at once rings", func(s *suite) {
-		s.add(s.entry("a"))
-		s.quiet()
-		s.end(s.hold("a")[0], released)
-		s.hears(s.queue)
-		s.hold("a")
+		s.insertNew(s.entry("a"))
+		s.drainWakeups()
+		s.settleOne(s.claimAll("a")[0], released)
+		s.waitNotified(s.queue)
+		s.claimAll("a")
 	}},
 	{"a stale token is refused and changes nothing", func(s *suite) {
-		s.add(s.entry("a"), s.entry("waits", delayed(long)))
-		h := s.hold("a")[0]
+		s.insertNew(s.entry("a"), s.entry("waits", delayed(long)))
+		h := s.claimAll("a")[0]
 		before := s.get("a")
 		wrong := settlement(h, dead)
 		wrong.Lease = store.NewToken()
@@ -115,21 +115,21 @@ var settleCases = []sentence{
 		}
 		require.Equal(s, before, s.get("a"))
 		require.Equal(s, job.Scheduled, s.get("waits").State)
-		s.end(h, delivered)
+		s.settleOne(h, delivered)
 		require.ErrorIs(s, s.settle(settlement(h, dead))[0], store.ErrLeaseLost)
 		require.Equal(s, job.Delivered, s.get("a").State)
 	}},
 	{"the lease of an earlier attempt is refused", func(s *suite) {
-		s.add(s.entry("a"))
-		first := s.hold("a")[0]
-		s.end(first, again(0))
-		second := s.hold("a")[0]
+		s.insertNew(s.entry("a"))
+		first := s.claimAll("a")[0]
+		s.settleOne(first, retry(0))
+		second := s.claimAll("a")[0]
 		require.ErrorIs(s, s.settle(settlement(first, dead))[0], store.ErrLeaseLost)
-		s.end(second, delivered)
+		s.settleOne(second, delivered)
 	}},
 	{"many settlements get an answer each", func(s *suite) {
-		s.add(s.entry("a"), s.entry("b"), s.entry("c"))
-		held := s.hold("a", "b", "c")
+		s.insertNew(s.entry("a"), s.entry("b"), s.entry("c"))
+		held := s.claimAll("a", "b", "c")
 		lost := settlement(held[1], delivered)
 		lost.Lease = store.NewToken()
 		errs := s.settle(settlement(held[0], delivered), lost, settlement(held[2], dead))
@@ -141,19 +141,19 @@ var settleCases = []sentence{
 		require.Equal(s, job.Dead, s.get("c").State)
 	}},
 	{"one job settled twice in a call is settled once", func(s *suite) {
-		s.add(s.entry("a"))
-		h := s.hold("a")[0]
+		s.insertNew(s.entry("a"))
+		h := s.claimAll("a")[0]
 		errs := s.settle(settlement(h, delivered), settlement(h, dead))
 		require.NoError(s, errs[0])
 		require.ErrorIs(s, errs[1], store.ErrLeaseLost)
 		require.Equal(s, job.Delivered, s.get("a").State)
 	}},
 	{"a repeated token answers as the first call did", func(s *suite) {
-		s.add(s.entry("a"), s.entry("b"))
-		held := s.hold("a", "b")
+		s.insertNew(s.entry("a"), s.entry("b"))
+		held := s.claimAll("a", "b")
 		lost := settlement(held[1], delivered)
 		lost.Lease = store.NewToken()
-		first := settlement(held[0], again(0))
+		first := settlement(held[0], retry(0))
 		first.Outbox = []store.NewJob{s.entry("child")}
 		token := store.NewToken()
 		for range 3 {
@@ -168,10 +168,10 @@ var settleCases = []sentence{
 		require.Len(s, s.carry(store.CarryOptions{}).Outbox, 1)
 	}},
 	{"births stand in the outbox until they are home", func(s *suite) {
-		s.add(s.entry("a"), s.entry("b"))
-		held := s.hold("a", "b")
+		s.insertNew(s.entry("a"), s.entry("b"))
+		held := s.claimAll("a", "b")
 		child := s.entry("child", delayed(long), expires(2*long))
-		child.Spec = fullSpec("child", s.lane(1))
+		child.Spec = fullSpec("child", s.laneQueue(1))
 		child.Fingerprint = codec.Fingerprint(&child.New)
 		item := settlement(held[0], delivered)
 		item.Outbox = []store.NewJob{child, s.entry("other")}
@@ -191,26 +191,26 @@ var settleCases = []sentence{
 			require.Equal(s, "other", out[1].ID)
 		}
 		out := s.carry(store.CarryOptions{}).Outbox
-		s.add(out...)
+		s.insertNew(out...)
 		s.carry(store.CarryOptions{Relayed: []job.Ref{child.Ref()}})
 		out = s.carry(store.CarryOptions{}).Outbox
 		require.Len(s, out, 1)
 		require.Equal(s, "other", out[0].ID)
-		require.Equal(s, store.Existing, s.send(out...)[0].Outcome, "the second insertion finds the first")
+		require.Equal(s, store.Existing, s.insert(out...)[0].Outcome, "the second insertion finds the first")
 		require.Empty(s, s.carry(store.CarryOptions{Relayed: []job.Ref{out[0].Ref()}}).Outbox)
 		require.Equal(s, child.Spec, s.get("child").Spec)
 		require.True(s, s.gone("never"))
 	}},
 	{"with next it claims in the same trip after the settlements", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1})
-		s.add(s.entry("a"))
-		s.pass(2 * time.Millisecond)
-		s.add(s.entry("b"))
-		h := s.hold("a")[0]
+		s.insertNew(s.entry("a"))
+		s.advance(2 * time.Millisecond)
+		s.insertNew(s.entry("b"))
+		h := s.claimAll("a")[0]
 		token := store.NewToken()
 		var lease store.Token
 		for range 2 { // the repeat answers the same
-			next := want(s.queue)
+			next := claimOf(s.queue)
 			errs, got, err := s.shard().Settle(s.Context(), token, []store.Settlement{settlement(h, delivered)}, &next)
 			require.NoError(s, err)
 			require.NoError(s, errs[0])
@@ -220,11 +220,11 @@ var settleCases = []sentence{
 		}
 		require.NotEqual(s, h.Lease, lease)
 		b := s.get("b")
-		s.end(store.ClaimedJob{Job: b, Lease: lease}, delivered)
+		s.settleOne(store.ClaimedJob{Job: b, Lease: lease}, delivered)
 	}},
 	{"nothing to settle and a next is a claim", func(s *suite) {
-		s.add(s.entry("a"))
-		next := want(s.queue)
+		s.insertNew(s.entry("a"))
+		next := claimOf(s.queue)
 		errs, got, err := s.shard().Settle(s.Context(), store.NewToken(), nil, &next)
 		require.NoError(s, err)
 		require.Empty(s, errs)
@@ -232,19 +232,19 @@ var settleCases = []sentence{
 	}},
 	{"the end of a lane at its limit rings", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1})
-		s.add(s.entry("a"), s.entry("b"))
-		h := s.claim(want(s.queue)).Jobs[0]
+		s.insertNew(s.entry("a"), s.entry("b"))
+		h := s.claim(claimOf(s.queue)).Jobs[0]
 		s.carry(store.CarryOptions{})
-		s.quiet()
-		s.end(h, delivered)
-		require.Equal(s, []job.Queue{s.queue}, s.await(patience).Queues)
+		s.drainWakeups()
+		s.settleOne(h, delivered)
+		require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit).Queues)
 	}},
 	{"the record keeps the newest attempts", func(s *suite) {
-		s.add(s.entry("a"))
+		s.insertNew(s.entry("a"))
 		for i := range job.MaxAttempts + 5 {
-			h := s.hold("a")[0]
+			h := s.claimAll("a")[0]
 			require.Equal(s, i, h.Attempts)
-			s.end(h, again(0))
+			s.settleOne(h, retry(0))
 		}
 		got := s.get("a")
 		require.Len(s, got.History, job.MaxAttempts)
@@ -254,8 +254,8 @@ var settleCases = []sentence{
 		require.Equal(s, job.MaxAttempts+5, got.Attempts)
 	}},
 	{"the record keeps the newest attempts, whatever else happens to the job, and the newest of that", func(s *suite) {
-		s.add(s.entry("a"), s.entry("b", delayed(long)))
-		s.end(s.hold("a")[0], again(long))
+		s.insertNew(s.entry("a"), s.entry("b", delayed(long)))
+		s.settleOne(s.claimAll("a")[0], retry(long))
 		_, err := s.edit("b", store.Edit{Kind: job.KindEdited, Delay: new(long)})
 		require.NoError(s, err)
 		for range job.MaxEvents + 5 {
@@ -270,8 +270,8 @@ var settleCases = []sentence{
 			require.NoError(s, err)
 		}
 		for range job.MaxAttempts + 5 {
-			for _, h := range s.hold("a", "b") {
-				s.end(h, again(0))
+			for _, h := range s.claimAll("a", "b") {
+				s.settleOne(h, retry(0))
 			}
 		}
 		got = s.get("a")
@@ -289,8 +289,8 @@ var settleCases = []sentence{
 		for i := range store.MaxBatch {
 			entries = append(entries, s.entry(fmt.Sprint(i)))
 		}
-		s.add(entries...)
-		held := s.claim(want(s.queue)).Jobs
+		s.insertNew(entries...)
+		held := s.claim(claimOf(s.queue)).Jobs
 		require.Len(s, held, store.MaxBatch)
 		var items []store.Settlement
 		for _, h := range held {

@@ -15,21 +15,21 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// fill adds n jobs over the lanes.
+// fill inserts n jobs over the lanes.
 func (s *suite) fill(n, lanes int) (queues []job.Queue) {
 	s.Helper()
 	for i := range lanes {
-		queues = append(queues, s.lane(i))
+		queues = append(queues, s.laneQueue(i))
 	}
 	var entries []store.NewJob
 	for i := range n {
 		entries = append(entries, s.entry(fmt.Sprintf("job-%d", i), in(queues[i%lanes])))
 	}
-	s.add(entries...)
+	s.insertNew(entries...)
 	return queues
 }
 
-var togetherCases = []sentence{
+var togetherCases = []testCase{
 	{"many workers take each job once and never exceed the limit", func(s *suite) {
 		const n, lanes, limit = 240, 3, 4
 		s.put(policy.Topic{LaneConcurrency: limit})
@@ -41,7 +41,7 @@ var togetherCases = []sentence{
 		}
 		var taken sync.Map
 		s.workers(8, func(ctx context.Context) error {
-			request := want(queues...)
+			request := claimOf(queues...)
 			request.Max = 5
 			got, err := s.shard().Claim(ctx, store.NewToken(), request)
 			if err != nil {
@@ -109,7 +109,7 @@ var togetherCases = []sentence{
 			}
 		})
 		wg.Go(func() {
-			request := want(s.queue)
+			request := claimOf(s.queue)
 			request.Max = 1
 			for range 40 {
 				got, err := s.shard().Claim(s.Context(), store.NewToken(), request)
@@ -122,7 +122,7 @@ var togetherCases = []sentence{
 		})
 		wg.Wait()
 		for _, h := range held {
-			s.end(h, again(0))
+			s.settleOne(h, retry(0))
 		}
 		require.EqualValues(s, 40, s.stats().Cancelled)
 		require.NoError(s, Check(s.Context(), s.Store))
@@ -139,7 +139,7 @@ var togetherCases = []sentence{
 			require.Equal(s, store.Created, got[0].Outcome)
 		}
 		for done := 0; done < n; {
-			token, request := store.NewToken(), want(s.queue)
+			token, request := store.NewToken(), claimOf(s.queue)
 			request.Max = 7
 			got := persist(s, func() (store.ClaimResult, error) {
 				return faulty.Shards()[s.shardNumber].Claim(s.Context(), token, request)
@@ -149,7 +149,7 @@ var togetherCases = []sentence{
 				for i, h := range got.Jobs {
 					v := delivered
 					if h.Attempts == 0 && i%2 == 0 {
-						v = again(0)
+						v = retry(0)
 					} else {
 						done++
 					}
@@ -179,10 +179,10 @@ var togetherCases = []sentence{
 	}},
 }
 
-// workers runs goroutines that repeat a step until it is done.
+// workers runs goroutines that repeat a step until done.
 func (s *suite) workers(n int, step func(context.Context) error, done func() bool) {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), 3*patience)
+	ctx, cancel := context.WithTimeout(s.Context(), 3*timeLimit)
 	defer cancel()
 	var wg sync.WaitGroup
 	for range n {
@@ -200,10 +200,10 @@ func (s *suite) workers(n int, step func(context.Context) error, done func() boo
 	require.True(s, done(), "the work was not done in time")
 }
 
-// persist sends a call again until an answer comes.
+// persist repeats a call until it succeeds.
 func persist[T any](s *suite, call func() (T, error)) T {
 	s.Helper()
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(timeLimit); ; {
 		value, err := call()
 		if err == nil {
 			return value

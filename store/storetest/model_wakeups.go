@@ -10,64 +10,64 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A bell holds each queue at most once.
-type bell struct {
+// wakeups are the notified queues of a group, each at most once.
+type wakeups struct {
 	queues []job.Queue
-	has    map[job.Queue]bool
-	// line holds who awaits, longest first: they are served in that order, as a blocking pop serves its clients.
-	line []*store.WaitOptions
+	queued map[job.Queue]bool
+	// sortedRecords holds who awaits, longest first: they are served in that order, as a blocking pop serves its clients.
+	waiting []*store.WaitOptions
 }
 
-// leave takes a waiter out of the line.
-func (b *bell) leave(w *store.WaitOptions) {
-	b.line = slices.DeleteFunc(b.line, func(x *store.WaitOptions) bool { return x == w })
+// remove removes a waiter.
+func (b *wakeups) remove(w *store.WaitOptions) {
+	b.waiting = slices.DeleteFunc(b.waiting, func(x *store.WaitOptions) bool { return x == w })
 }
 
-func (s *modelShard) bell(group string) *bell {
-	b := s.bells[group]
+func (s *modelShard) wakeupsOf(group string) *wakeups {
+	b := s.wakeups[group]
 	if b == nil {
-		b = &bell{has: make(map[job.Queue]bool)}
-		s.bells[group] = b
+		b = &wakeups{queued: make(map[job.Queue]bool)}
+		s.wakeups[group] = b
 	}
 	return b
 }
 
-// ring puts a queue on the bell of those who POST: no topic has another group yet.
-func (s *modelShard) ring(q *queue, now time.Time) {
-	q.rung = now
-	b := s.bell(store.GroupPush)
-	if b.has[q.name] {
+// notify notifies a queue to the group GroupPush, the only one.
+func (s *modelShard) notify(q *queue, now time.Time) {
+	q.notifiedAt = now
+	b := s.wakeupsOf(store.GroupPush)
+	if b.queued[q.name] {
 		return
 	}
-	b.has[q.name] = true
+	b.queued[q.name] = true
 	b.queues = append(b.queues, q.name)
-	s.signal()
+	s.wakeWaiters()
 }
 
-func (b *bell) take(n int) []job.Queue {
+func (b *wakeups) next(n int) []job.Queue {
 	n = min(n, len(b.queues))
 	taken := append([]job.Queue(nil), b.queues[:n]...)
 	b.queues = b.queues[n:]
 	for _, q := range taken {
-		delete(b.has, q)
+		delete(b.queued, q)
 	}
 	return taken
 }
 
-// signal tells whoever awaits to look.
-func (s *modelShard) signal() {
+// wakeWaiters ends the waits that have something to return.
+func (s *modelShard) wakeWaiters() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// awaitDefault is the longest that Wait blocks when it is not told.
-const awaitDefault = 5 * time.Second
+// waitDefault is the default of WaitOptions.Timeout.
+const waitDefault = 5 * time.Second
 
 // Wait blocks on channels and a timer only.
 func (s *modelShard) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
 	m := s.model
 	if watch.Timeout <= 0 {
-		watch.Timeout = awaitDefault
+		watch.Timeout = waitDefault
 	}
 	if watch.Max <= 0 {
 		watch.Max = store.MaxBatch
@@ -75,25 +75,25 @@ func (s *modelShard) Wait(ctx context.Context, watch store.WaitOptions) (store.W
 	timer := time.NewTimer(watch.Timeout)
 	defer timer.Stop()
 	m.mu.Lock()
-	b := s.bell(watch.Group)
-	b.line = append(b.line, &watch)
+	b := s.wakeupsOf(watch.Group)
+	b.waiting = append(b.waiting, &watch)
 	m.mu.Unlock()
 	defer func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		b.leave(&watch)
-		s.signal()
+		b.remove(&watch)
+		s.wakeWaiters()
 	}()
 	for {
 		if _, err := m.open(ctx); err != nil {
 			return store.Wakeup{}, err
 		}
 		var rung store.Wakeup
-		if b.line[0] == &watch {
-			rung.Queues = b.take(watch.Max)
+		if b.waiting[0] == &watch {
+			rung.Queues = b.next(watch.Max)
 		}
 		if watch.Agenda {
-			rung.AgendaMoved, s.wake = s.wake, false
+			rung.AgendaMoved, s.agendaMoved = s.agendaMoved, false
 		}
 		changed := s.changed
 		m.mu.Unlock()
@@ -120,14 +120,14 @@ func (s *modelShard) Notify(ctx context.Context, queues []job.Queue) error {
 	defer m.mu.Unlock()
 	for _, name := range queues {
 		if q := s.queues[name]; q != nil && q.claimable(now) != nil && !s.blocked(q, now) {
-			s.ring(q, now)
-			s.plan(q, now, false)
+			s.notify(q, now)
+			s.reschedule(q, now, false)
 		}
 	}
 	return nil
 }
 
-// lead is the carrier lock as it stands, and also what its holder has in hand.
+// lead is the carrier lock, and the Leadership of its holder.
 type lead struct {
 	shard *modelShard
 	token store.Token

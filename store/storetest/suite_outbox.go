@@ -13,8 +13,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// born are the ids that stand in the outbox of a shard.
-func (s *suite) born(shard int) []string {
+// outboxIDs returns the ids in the outbox of a shard.
+func (s *suite) outboxIDs(shard int) []string {
 	s.Helper()
 	c, err := s.Store.Shards()[shard].Carry(s.Context(), store.NewToken(), store.CarryOptions{})
 	require.NoError(s, err)
@@ -25,33 +25,33 @@ func (s *suite) born(shard int) []string {
 	return ids
 }
 
-// alarm notes the alarm of the test's topic, on the shard that keeps the topic.
+// alarm sets the alarm of the test's topic, on the shard that keeps the topic.
 func (s *suite) alarm(token store.Token, raised bool, births ...store.NewJob) bool {
 	s.Helper()
-	changed, err := s.Store.Shards()[s.keeper()].Alarm(s.Context(), token, store.Alarm{
+	changed, err := s.Store.Shards()[s.topicShard()].Alarm(s.Context(), token, store.Alarm{
 		Namespace: s.queue.Namespace, Topic: s.queue.Topic, Raised: raised, Outbox: births,
 	})
 	require.NoError(s, err)
 	return changed
 }
 
-// keeper is the shard of the test's topic.
-func (s *suite) keeper() int { return s.router.ShardOfTopic(s.queue.Namespace, s.queue.Topic) }
+// topicShard returns the number of the shard that keeps the test's topic.
+func (s *suite) topicShard() int { return s.router.ShardOfTopic(s.queue.Namespace, s.queue.Topic) }
 
-var birthCases = []sentence{
+var relayCases = []testCase{
 	{"births are dropped when a cancel mark ends the job otherwise than the verdict says", func(s *suite) {
 		for _, v := range []struct {
 			id      string
 			verdict policy.Verdict
 			born    bool
 		}{
-			{"again", again(long), false},
+			{"again", retry(long), false},
 			{"dead", dead, false},
 			{"released", released, false},
 			{"delivered", delivered, true},
 		} {
-			s.add(s.entry(v.id))
-			h := s.hold(v.id)[0]
+			s.insertNew(s.entry(v.id))
+			h := s.claimAll(v.id)[0]
 			_, err := s.cancel(v.id)
 			require.NoError(s, err)
 			item := settlement(h, v.verdict)
@@ -61,15 +61,15 @@ var birthCases = []sentence{
 			if v.born {
 				wanted = []string{"child of " + v.id}
 			}
-			require.Equal(s, wanted, s.born(s.shardNumber), v.id)
+			require.Equal(s, wanted, s.outboxIDs(s.shardNumber), v.id)
 		}
 	}},
 	{"whatever way an attempt ends, it may give birth", func(s *suite) {
 		var wanted []string
-		for _, v := range []policy.Verdict{again(long), dead, released, delivered} {
+		for _, v := range []policy.Verdict{retry(long), dead, released, delivered} {
 			id := v.Kind.String()
-			s.add(s.entry(id))
-			item := settlement(s.hold(id)[0], v)
+			s.insertNew(s.entry(id))
+			item := settlement(s.claimAll(id)[0], v)
 			item.Outbox = []store.NewJob{s.entry("child of " + id)}
 			require.NoError(s, s.settle(item)[0])
 			if v.Kind == policy.Released {
@@ -78,21 +78,21 @@ var birthCases = []sentence{
 			}
 			wanted = append(wanted, "child of "+id)
 		}
-		require.Equal(s, wanted, s.born(s.shardNumber))
+		require.Equal(s, wanted, s.outboxIDs(s.shardNumber))
 	}},
 	{"births wake who brings them home", func(s *suite) {
-		s.add(s.entry("a"))
-		h := s.hold("a")[0]
+		s.insertNew(s.entry("a"))
+		h := s.claimAll("a")[0]
 		s.carry(store.CarryOptions{})
-		s.quiet()
+		s.drainWakeups()
 		item := settlement(h, delivered)
 		item.Outbox = []store.NewJob{s.entry("child", delayed(long))}
 		require.NoError(s, s.settle(item)[0])
-		s.wakes("a birth")
+		s.requireAgendaMoved("a birth")
 	}},
 	{"a birth keeps whom to tell of its own end", func(s *suite) {
-		s.add(s.entry("a"))
-		item := settlement(s.hold("a")[0], delivered)
+		s.insertNew(s.entry("a"))
+		item := settlement(s.claimAll("a")[0], delivered)
 		child := s.entry("child", delayed(long))
 		child.Spec = fullSpec("child", s.queue)
 		child.Fingerprint = codec.Fingerprint(&child.New)
@@ -104,9 +104,9 @@ var birthCases = []sentence{
 	}},
 }
 
-var outboxCases = []sentence{
+var outboxCases = []testCase{
 	{"what the outbox hands out is bounded in bytes, and the first always fits", func(s *suite) {
-		wanted := s.bear(7, 300<<10)
+		wanted := s.fillOutbox(7, 300<<10)
 		got := s.carry(store.CarryOptions{OutboxBytes: 1})
 		require.Len(s, got.Outbox, 1)
 		require.Equal(s, 1, got.OutboxRead)
@@ -126,14 +126,14 @@ var outboxCases = []sentence{
 		s.eventually("nothing more to do", func() bool { return s.carry(store.CarryOptions{SkipOutbox: len(ids)}).Next != 0 })
 	}},
 	{"the outbox hands out no more than its bytes where a round does not say", func(s *suite) {
-		s.bear(40, 300<<10)
+		s.fillOutbox(40, 300<<10)
 		got := s.carry(store.CarryOptions{})
 		require.NotEmpty(s, got.Outbox)
 		require.LessOrEqual(s, len(got.Outbox), store.OutboxBytes/(300<<10))
 		require.Zero(s, got.Next)
 	}},
 	{"entries that are passed over hold up none behind them", func(s *suite) {
-		wanted := s.bear(store.MaxBatch+20, 0)
+		wanted := s.fillOutbox(store.MaxBatch+20, 0)
 		got := s.carry(store.CarryOptions{SkipOutbox: 5})
 		require.Len(s, got.Outbox, store.MaxBatch)
 		require.Equal(s, wanted[5], got.Outbox[0].ID)
@@ -153,11 +153,11 @@ var outboxCases = []sentence{
 	}},
 }
 
-// bear settles a job that gives birth to n others with bodies of that size, and answers their ids, in order.
-func (s *suite) bear(n, size int) (ids []string) {
+// fillOutbox settles a job with n outbox jobs of a body size, and returns their ids in order.
+func (s *suite) fillOutbox(n, size int) (ids []string) {
 	s.Helper()
-	s.add(s.entry("parent"))
-	item := settlement(s.hold("parent")[0], delivered)
+	s.insertNew(s.entry("parent"))
+	item := settlement(s.claimAll("parent")[0], delivered)
 	for i := range n {
 		e := s.entry(fmt.Sprintf("child-%04d", i), delayed(long))
 		if size > 0 {
@@ -169,21 +169,21 @@ func (s *suite) bear(n, size int) (ids []string) {
 	return ids
 }
 
-var alarmCases = []sentence{
+var alarmCases = []testCase{
 	{"an alarm changes when it is raised and when it is over, and gives birth each time", func(s *suite) {
 		require.False(s, s.alarm(store.NewToken(), false, s.entry("never")), "nothing was raised")
 		require.True(s, s.alarm(store.NewToken(), true, s.entry("raised"), s.entry("raised, too")))
 		require.False(s, s.alarm(store.NewToken(), true, s.entry("again")))
 		require.True(s, s.alarm(store.NewToken(), false, s.entry("over")))
 		require.False(s, s.alarm(store.NewToken(), false, s.entry("over again")))
-		s.pass(2 * time.Millisecond)
+		s.advance(2 * time.Millisecond)
 		require.True(s, s.alarm(store.NewToken(), true, s.entry("second")))
-		require.Equal(s, []string{"raised", "raised, too", "over", "second"}, s.born(s.keeper()))
+		require.Equal(s, []string{"raised", "raised, too", "over", "second"}, s.outboxIDs(s.topicShard()))
 	}},
 	{"the births of an alarm come whole, wake, and go when they are home", func(s *suite) {
-		shard := s.keeper()
+		shard := s.topicShard()
 		e := s.entry("told", delayed(long))
-		e.Spec = fullSpec("told", s.lane(1))
+		e.Spec = fullSpec("told", s.laneQueue(1))
 		e.Fingerprint = codec.Fingerprint(&e.New)
 		s.eventually("silence", func() bool {
 			rung, err := s.Store.Shards()[shard].Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Millisecond})
@@ -202,10 +202,10 @@ var alarmCases = []sentence{
 		require.Equal(s, e.Spec, c.Outbox[0].Spec)
 		require.Equal(s, e.Fingerprint, c.Outbox[0].Fingerprint)
 		require.Equal(s, e.Delay, c.Outbox[0].Delay)
-		s.add(c.Outbox...)
+		s.insertNew(c.Outbox...)
 		_, err = s.Store.Shards()[shard].Carry(s.Context(), store.NewToken(), store.CarryOptions{Relayed: []job.Ref{e.Ref()}})
 		require.NoError(s, err)
-		require.Empty(s, s.born(shard))
+		require.Empty(s, s.outboxIDs(shard))
 		require.Equal(s, e.Spec, s.get("told").Spec)
 	}},
 	{"a repeated token answers as the first call did, and gives birth once", func(s *suite) {
@@ -213,14 +213,14 @@ var alarmCases = []sentence{
 		for range 3 {
 			require.True(s, s.alarm(token, true, s.entry("raised")))
 		}
-		require.Equal(s, []string{"raised"}, s.born(s.keeper()))
+		require.Equal(s, []string{"raised"}, s.outboxIDs(s.topicShard()))
 		require.True(s, s.alarm(store.NewToken(), false))
 		require.True(s, s.alarm(token, true, s.entry("raised")), "the answer is the first one")
 		require.False(s, s.alarm(store.NewToken(), false), "a repeat does nothing")
 	}},
 	{"an alarm is its topic's own, whether the topic has jobs or not", func(s *suite) {
-		s.add(s.entry("a", delayed(long)))
-		shard, token := s.keeper(), store.NewToken()
+		s.insertNew(s.entry("a", delayed(long)))
+		shard, token := s.topicShard(), store.NewToken()
 		for i, a := range []store.Alarm{
 			{Namespace: s.queue.Namespace, Topic: s.queue.Topic},
 			{Namespace: "other", Topic: s.queue.Topic},
@@ -239,7 +239,7 @@ var alarmCases = []sentence{
 		require.True(s, s.alarm(store.NewToken(), true, s.entry("raised")))
 		s.Store = s.Reopen()
 		require.False(s, s.alarm(store.NewToken(), true, s.entry("again")))
-		require.Equal(s, []string{"raised"}, s.born(s.keeper()))
+		require.Equal(s, []string{"raised"}, s.outboxIDs(s.topicShard()))
 		require.True(s, s.alarm(store.NewToken(), false))
 		s.Store = s.Reopen()
 		require.False(s, s.alarm(store.NewToken(), false))

@@ -50,7 +50,7 @@ func (s *suite) reviveWith(token store.Token, item store.Revival) (job.Job, erro
 	return reviveOne(s.Context(), s.shard(), token, item)
 }
 
-// reviveOne is a batch of one.
+// reviveOne sends one revival.
 func reviveOne(ctx context.Context, shard store.Shard, token store.Token, item store.Revival) (job.Job, error) {
 	results, err := shard.Revive(ctx, token, []store.Revival{item})
 	if err != nil {
@@ -62,7 +62,7 @@ func reviveOne(ctx context.Context, shard store.Shard, token store.Token, item s
 	return results[0].Job, results[0].Err
 }
 
-// inState fails unless the error says that the job's state forbids what was asked.
+// inState requires a StateError with a state.
 func (s *suite) inState(err error, state job.State) {
 	s.Helper()
 	stateErr, ok := errors.AsType[*store.StateError](err)
@@ -77,25 +77,25 @@ func (s *suite) carry(r store.CarryOptions) store.CarryResult {
 	return c
 }
 
-// await takes what is on the bell within the time.
-func (s *suite) await(wait time.Duration) store.Wakeup {
+// wait returns the wake-ups that come within a duration.
+func (s *suite) wait(wait time.Duration) store.Wakeup {
 	s.Helper()
 	rung, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: wait})
 	require.NoError(s, err)
 	return rung
 }
 
-// hears waits until the bell has rung for a queue; a carrier works all the while.
-func (s *suite) hears(q job.Queue) {
+// waitNotified carries until a queue is notified.
+func (s *suite) waitNotified(q job.Queue) {
 	s.Helper()
 	s.eventually("a ring for "+q.String(), func() bool {
 		s.carry(store.CarryOptions{})
-		return slices.Contains(s.await(time.Millisecond).Queues, q)
+		return slices.Contains(s.wait(time.Millisecond).Queues, q)
 	})
 }
 
-// quiet empties the bell and the wake.
-func (s *suite) quiet() {
+// drainWakeups receives all pending wake-ups.
+func (s *suite) drainWakeups() {
 	s.Helper()
 	s.eventually("silence", func() bool {
 		rung, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Millisecond})
@@ -111,7 +111,7 @@ func (s *suite) put(p policy.Topic) store.Topic {
 	return t
 }
 
-// sweep removes all that retention does not keep.
+// sweep sweeps until nothing is beyond its retention.
 func (s *suite) sweep() {
 	s.Helper()
 	for more := true; more; {
@@ -123,7 +123,7 @@ func (s *suite) sweep() {
 	}
 }
 
-// stats are those of the test's topic.
+// stats returns those of the test's topic.
 func (s *suite) stats() store.TopicStats {
 	s.Helper()
 	rows, err := s.shard().TopicStats(s.Context(), store.StatsFilter{Namespace: s.queue.Namespace, Topics: []string{s.queue.Topic}})
@@ -162,7 +162,7 @@ func listAll(ctx context.Context, shard store.Shard, f store.Filter) ([]job.Job,
 	}
 }
 
-// names are the ids of listed jobs.
+// names returns the ids of listed jobs.
 func names(jobs []job.Job) []string {
 	ids := make([]string, len(jobs))
 	for i, j := range jobs {
@@ -171,7 +171,7 @@ func names(jobs []job.Job) []string {
 	return ids
 }
 
-// kinds are those of a job's record.
+// kinds returns the kinds of the entries in a job's history.
 func kinds(j job.Job) []job.AttemptKind {
 	var all []job.AttemptKind
 	for _, a := range j.History {

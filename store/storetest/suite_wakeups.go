@@ -12,36 +12,36 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// listen awaits in the background; the answer comes on the channel.
-func (s *suite) listen(ctx context.Context, watch store.WaitOptions) <-chan rungOrErr {
+// listen waits in the background and sends the result on the channel.
+func (s *suite) listen(ctx context.Context, watch store.WaitOptions) <-chan wakeupOrErr {
 	watch.Group = store.GroupPush
-	answer := make(chan rungOrErr, 1)
+	answer := make(chan wakeupOrErr, 1)
 	go func() {
 		rung, err := s.shard().Wait(ctx, watch)
-		answer <- rungOrErr{rung, err}
+		answer <- wakeupOrErr{rung, err}
 	}()
 	return answer
 }
 
-type rungOrErr struct {
+type wakeupOrErr struct {
 	store.Wakeup
 	err error
 }
 
-// within takes an answer that must come.
-func (s *suite) within(answer <-chan rungOrErr) rungOrErr {
+// within receives a result that must come.
+func (s *suite) within(answer <-chan wakeupOrErr) wakeupOrErr {
 	s.Helper()
 	select {
 	case got := <-answer:
 		return got
-	case <-time.After(patience):
+	case <-time.After(timeLimit):
 		require.FailNow(s, "Await did not return")
-		return rungOrErr{}
+		return wakeupOrErr{}
 	}
 }
 
-// wakes awaits until something came before the agenda's head.
-func (s *suite) wakes(what string) {
+// requireAgendaMoved waits until a moment was scheduled before the head of the agenda.
+func (s *suite) requireAgendaMoved(what string) {
 	s.Helper()
 	s.eventually("a wake: "+what, func() bool {
 		rung, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Second})
@@ -50,18 +50,18 @@ func (s *suite) wakes(what string) {
 	})
 }
 
-var bellCases = []sentence{
+var wakeupCases = []testCase{
 	{"nothing in the time is an empty rung and no error", func(s *suite) {
 		start := time.Now()
-		rung := s.await(blink)
+		rung := s.wait(shortWait)
 		require.Empty(s, rung.Queues)
 		require.False(s, rung.AgendaMoved)
-		require.GreaterOrEqual(s, time.Since(start), blink/2)
-		require.Less(s, time.Since(start), patience)
+		require.GreaterOrEqual(s, time.Since(start), shortWait/2)
+		require.Less(s, time.Since(start), timeLimit)
 	}},
 	{"a listener that waits already is rung", func(s *suite) {
-		answer := s.listen(s.Context(), store.WaitOptions{Timeout: patience})
-		s.add(s.entry("a"))
+		answer := s.listen(s.Context(), store.WaitOptions{Timeout: timeLimit})
+		s.insertNew(s.entry("a"))
 		got := s.within(answer)
 		require.NoError(s, got.err)
 		require.Equal(s, []job.Queue{s.queue}, got.Queues)
@@ -76,11 +76,11 @@ var bellCases = []sentence{
 	{"tokens are taken in portions", func(s *suite) {
 		queues := make(map[job.Queue]bool)
 		for i := range 5 {
-			queues[s.lane(i)] = true
-			s.add(s.entry(s.lane(i).Lane, in(s.lane(i))))
+			queues[s.laneQueue(i)] = true
+			s.insertNew(s.entry(s.laneQueue(i).Lane, in(s.laneQueue(i))))
 		}
 		for len(queues) > 0 {
-			rung, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Max: 2, Timeout: patience})
+			rung, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Max: 2, Timeout: timeLimit})
 			require.NoError(s, err)
 			require.NotEmpty(s, rung.Queues)
 			require.LessOrEqual(s, len(rung.Queues), 2)
@@ -91,79 +91,79 @@ var bellCases = []sentence{
 		}
 	}},
 	{"a token lost with its taker is rung again within a second", func(s *suite) {
-		s.add(s.entry("a"))
-		require.Len(s, s.await(patience).Queues, 1)
+		s.insertNew(s.entry("a"))
+		require.Len(s, s.wait(timeLimit).Queues, 1)
 		if s.Advance != nil {
 			s.carry(store.CarryOptions{})
-			require.Empty(s, s.await(time.Millisecond).Queues)
+			require.Empty(s, s.wait(time.Millisecond).Queues)
 			s.Advance(store.RenotifyAfter)
 			s.carry(store.CarryOptions{})
-			require.Equal(s, []job.Queue{s.queue}, s.await(patience).Queues)
+			require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit).Queues)
 			return
 		}
 		start := time.Now()
-		s.hears(s.queue)
+		s.waitNotified(s.queue)
 		require.Less(s, time.Since(start), 3*store.RenotifyAfter)
 	}},
 	{"what was claimed rings no more", func(s *suite) {
-		s.add(s.entry("a"))
-		s.quiet()
-		s.hold("a")
-		s.pass(s.brief())
+		s.insertNew(s.entry("a"))
+		s.drainWakeups()
+		s.claimAll("a")
+		s.advance(s.shortTime())
 		if s.Advance != nil {
 			s.Advance(2 * store.RenotifyAfter)
 		}
 		s.carry(store.CarryOptions{})
-		require.Empty(s, s.await(blink).Queues)
+		require.Empty(s, s.wait(shortWait).Queues)
 	}},
 	{"a queue given back is rung for others", func(s *suite) {
-		s.add(s.entry("a"))
-		require.Len(s, s.await(patience).Queues, 1)
+		s.insertNew(s.entry("a"))
+		require.Len(s, s.wait(timeLimit).Queues, 1)
 		require.NoError(s, s.shard().Notify(s.Context(), []job.Queue{s.queue}))
-		require.Equal(s, []job.Queue{s.queue}, s.await(patience).Queues)
+		require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit).Queues)
 	}},
 	{"a queue is on the bell once", func(s *suite) {
-		s.add(s.entry("a"))
+		s.insertNew(s.entry("a"))
 		require.NoError(s, s.shard().Notify(s.Context(), []job.Queue{s.queue, s.queue}))
-		s.add(s.entry("b"))
-		require.Equal(s, []job.Queue{s.queue}, s.await(patience).Queues)
-		require.Empty(s, s.await(time.Millisecond).Queues)
+		s.insertNew(s.entry("b"))
+		require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit).Queues)
+		require.Empty(s, s.wait(time.Millisecond).Queues)
 	}},
 	{"an earlier moment wakes, a later one does not", func(s *suite) {
-		s.add(s.entry("later", delayed(2*long)))
+		s.insertNew(s.entry("later", delayed(2*long)))
 		s.carry(store.CarryOptions{})
-		s.quiet()
-		s.add(s.entry("latest", in(s.lane(1)), delayed(3*long)))
-		rung, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: blink})
+		s.drainWakeups()
+		s.insertNew(s.entry("latest", in(s.laneQueue(1)), delayed(3*long)))
+		rung, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: shortWait})
 		require.NoError(s, err)
 		require.False(s, rung.AgendaMoved)
-		answer := s.listen(s.Context(), store.WaitOptions{Agenda: true, Timeout: patience})
-		s.add(s.entry("earlier", in(s.lane(2)), delayed(long)))
+		answer := s.listen(s.Context(), store.WaitOptions{Agenda: true, Timeout: timeLimit})
+		s.insertNew(s.entry("earlier", in(s.laneQueue(2)), delayed(long)))
 		got := s.within(answer)
 		require.NoError(s, got.err)
 		require.True(s, got.AgendaMoved)
 	}},
 	{"the first of all moments wakes", func(s *suite) {
-		s.add(s.entry("a", delayed(long)))
-		s.wakes("the first job")
+		s.insertNew(s.entry("a", delayed(long)))
+		s.requireAgendaMoved("the first job")
 	}},
 	{"an edit and a settlement that bring an earlier moment wake", func(s *suite) {
-		s.add(s.entry("a", delayed(3*long)), s.entry("b", in(s.lane(1))))
-		h := s.claim(wantFor(4*long, s.lane(1))).Jobs[0]
+		s.insertNew(s.entry("a", delayed(3*long)), s.entry("b", in(s.laneQueue(1))))
+		h := s.claim(claimFor(4*long, s.laneQueue(1))).Jobs[0]
 		s.carry(store.CarryOptions{})
-		s.quiet()
+		s.drainWakeups()
 		_, err := s.edit("a", store.Edit{Delay: new(2 * long)})
 		require.NoError(s, err)
-		s.wakes("an edit")
-		s.quiet()
-		s.end(h, again(long))
-		s.wakes("a settlement")
+		s.requireAgendaMoved("an edit")
+		s.drainWakeups()
+		s.settleOne(h, retry(long))
+		s.requireAgendaMoved("a settlement")
 	}},
 	{"who does not watch for it is not woken", func(s *suite) {
-		s.add(s.entry("a", delayed(long)))
-		rung := s.await(blink)
+		s.insertNew(s.entry("a", delayed(long)))
+		rung := s.wait(shortWait)
 		require.False(s, rung.AgendaMoved)
-		s.wakes("the first job")
+		s.requireAgendaMoved("the first job")
 	}},
 	{"the carrier's lock has one holder", func(s *suite) {
 		first, err := s.shard().Lead(s.Context())
@@ -206,7 +206,7 @@ var bellCases = []sentence{
 	}},
 }
 
-var topicCases = []sentence{
+var topicCases = []testCase{
 	{"a policy is kept as it was put", func(s *suite) {
 		put := store.Topic{Namespace: s.queue.Namespace, Name: s.queue.Topic, Policy: policy.Topic{
 			Ladder: policy.Ladder{time.Second}, Retries: new(0), Jitter: new(0.0), Timeout: time.Second, MaxAge: long,
@@ -251,19 +251,19 @@ var topicCases = []sentence{
 	}},
 	{"a paused topic takes jobs and is silent", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
-		s.add(s.entry("a"))
+		s.insertNew(s.entry("a"))
 		if s.Advance != nil {
 			s.Advance(2 * store.RenotifyAfter)
 		}
 		s.carry(store.CarryOptions{})
-		require.Empty(s, s.claim(want(s.queue)).Jobs)
+		require.Empty(s, s.claim(claimOf(s.queue)).Jobs)
 		require.Equal(s, job.Ready, s.get("a").State)
 	}},
 	{"a resumed topic rings for what is due within a second", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
-		s.add(s.entry("a"), s.entry("b", in(s.lane(1))))
+		s.insertNew(s.entry("a"), s.entry("b", in(s.laneQueue(1))))
 		s.carry(store.CarryOptions{})
-		s.quiet()
+		s.drainWakeups()
 		start := time.Now()
 		s.put(policy.Topic{})
 		if s.Advance != nil {
@@ -272,63 +272,63 @@ var topicCases = []sentence{
 		rung := make(map[job.Queue]bool)
 		s.eventually("both queues", func() bool {
 			s.carry(store.CarryOptions{})
-			for _, q := range s.await(time.Millisecond).Queues {
+			for _, q := range s.wait(time.Millisecond).Queues {
 				rung[q] = true
 			}
-			return rung[s.lane(0)] && rung[s.lane(1)]
+			return rung[s.laneQueue(0)] && rung[s.laneQueue(1)]
 		})
 		require.Less(s, time.Since(start), 3*time.Second)
 	}},
 	{"a topic paused while its jobs wait is resumed with them", func(s *suite) {
-		s.add(s.entry("a"))
-		s.quiet()
+		s.insertNew(s.entry("a"))
+		s.drainWakeups()
 		s.put(policy.Topic{Paused: true})
 		s.carry(store.CarryOptions{})
 		if s.Advance != nil {
 			s.Advance(2 * store.RenotifyAfter)
 		}
 		s.carry(store.CarryOptions{})
-		s.quiet()
+		s.drainWakeups()
 		s.put(policy.Topic{})
-		s.hears(s.queue)
-		s.hold("a")
+		s.waitNotified(s.queue)
+		s.claimAll("a")
 	}},
 	{"a raised limit rings for what waits", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1})
-		s.add(s.entry("a"), s.entry("b"))
-		require.Len(s, s.claim(want(s.queue)).Jobs, 1)
+		s.insertNew(s.entry("a"), s.entry("b"))
+		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 1)
 		s.carry(store.CarryOptions{})
-		s.quiet()
+		s.drainWakeups()
 		s.put(policy.Topic{LaneConcurrency: 2})
-		s.hears(s.queue)
-		require.Len(s, s.claim(want(s.queue)).Jobs, 1)
+		s.waitNotified(s.queue)
+		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 1)
 	}},
 	{"a topic without jobs of its own is paused for itself alone", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
 		other := s.queueOf(s.queue.Namespace, "other", 0)
 		theirs := s.queueOf("other", s.queue.Topic, 0)
-		s.add(s.entry("a", in(other)), s.entry("b", in(theirs)))
-		require.Len(s, s.claim(want(other, theirs)).Jobs, 2)
+		s.insertNew(s.entry("a", in(other)), s.entry("b", in(theirs)))
+		require.Len(s, s.claim(claimOf(other, theirs)).Jobs, 2)
 	}},
 	{"what a claim leaves wakes when it comes before everything else", func(s *suite) {
-		s.add(s.entry("a"))
-		s.hears(s.queue)
-		s.add(s.entry("b", delayed(store.RenotifyAfter*3/4))) // while the ring is not repeated yet
+		s.insertNew(s.entry("a"))
+		s.waitNotified(s.queue)
+		s.insertNew(s.entry("b", delayed(store.RenotifyAfter*3/4))) // while the ring is not repeated yet
 		s.carry(store.CarryOptions{})
-		s.quiet()
-		s.hold("a")
-		s.wakes("the next job is due before the ring would be repeated")
+		s.drainWakeups()
+		s.claimAll("a")
+		s.requireAgendaMoved("the next job is due before the ring would be repeated")
 	}},
 	{"the first job to come due rings though its queue was rung and touched a moment ago", func(s *suite) {
-		s.add(s.entry("a"))
-		s.hears(s.queue)
-		s.hold("a")
-		s.add(s.entry("b", delayed(store.RenotifyAfter/20)))
+		s.insertNew(s.entry("a"))
+		s.waitNotified(s.queue)
+		s.claimAll("a")
+		s.insertNew(s.entry("b", delayed(store.RenotifyAfter/20)))
 		s.carry(store.CarryOptions{})
-		s.quiet()
-		s.pass(store.RenotifyAfter / 20)
-		s.add(s.entry("c", delayed(time.Hour)))
+		s.drainWakeups()
+		s.advance(store.RenotifyAfter / 20)
+		s.insertNew(s.entry("c", delayed(time.Hour)))
 		c := s.carry(store.CarryOptions{})
-		require.Equal(s, []job.Queue{s.queue}, s.await(store.RenotifyAfter/2).Queues, "%+v", c)
+		require.Equal(s, []job.Queue{s.queue}, s.wait(store.RenotifyAfter/2).Queues, "%+v", c)
 	}},
 }

@@ -1,0 +1,189 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+var cooldownCases = []testCase{
+	{"a hold keeps its lane back, costs nothing meanwhile, and is no other lane's matter", func(s *suite) {
+		s.changeLane(cooldown(2 * long))
+		until := s.now().Add(2 * long)
+		s.drainWakeups()
+		s.insertNew(s.entry("a"))
+		s.requireNotNotified("a job that came while its lane was held back")
+		require.False(s, s.requireBlocked("while the lane is held back").BreakerOpen)
+		s.requireIdle(long)
+		require.Equal(s, job.Ready, s.get("a").State, "a job that is due is ready whatever its lane does")
+		row := s.laneStats(s.queue)
+		s.sameTime(until, row.CooldownUntil, "HeldUntil")
+		require.False(s, row.BreakerOpen)
+		s.insertNew(s.entry("b", in(s.laneQueue(1))))
+		s.waitNotified(s.laneQueue(1))
+		require.Len(s, s.claim(claimOf(s.laneQueue(1))).Jobs, 1)
+		require.True(s, s.laneStats(s.laneQueue(1)).CooldownUntil.IsZero())
+	}},
+	{"a hold ends exactly, and its lane rings then without delay", func(s *suite) {
+		s.changeLane(cooldown(s.shortTime()))
+		s.insertNew(s.entry("a"), s.entry("b"))
+		until := s.laneStats(s.queue).CooldownUntil
+		s.requireNotifiedAt(until, "a hold")
+		for _, h := range s.claimAll("a", "b") {
+			require.False(s, claimed(h).Before(until), "claimed at %v, held until %v", claimed(h), until)
+			require.False(s, h.Probe)
+		}
+		s.insertNew(s.entry("c"))
+		require.True(s, s.laneStats(s.queue).CooldownUntil.IsZero(), "a hold that is over is none")
+	}},
+	{"what was ready and rung before a short hold rings again at its end", func(s *suite) {
+		s.makeReady("a", "b")
+		request := claimOf(s.queue)
+		request.Max = 1
+		h := s.claim(request).Jobs[0]
+		s.endWith(h, delivered, cooldown(store.RenotifyAfter/2))
+		s.requireNotifiedAt(s.laneStats(s.queue).CooldownUntil, "a short hold")
+		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 1)
+	}},
+	{"the next job's own moment counts when it is later than the hold's end", func(s *suite) {
+		s.changeLane(cooldown(10 * time.Minute))
+		s.insertNew(s.entry("a", delayed(2*long)))
+		s.carry(store.CarryOptions{})
+		require.InDelta(s, 2*long, s.carry(store.CarryOptions{}).Next, float64(5*time.Second))
+	}},
+	{"a hold is never shortened, only lengthened", func(s *suite) {
+		s.insertNew(s.entry("a"), s.entry("b"), s.entry("c"), s.entry("d"))
+		jobs := s.claimAll("a", "b", "c", "d")
+		s.endWith(jobs[0], delivered, cooldown(long))
+		first := s.laneStats(s.queue).CooldownUntil
+		s.endWith(jobs[1], delivered, cooldown(s.shortTime()))
+		s.endWith(jobs[2], retry(long), store.LaneChange{})
+		require.Equal(s, first, s.laneStats(s.queue).CooldownUntil)
+		s.endWith(jobs[3], retry(long), cooldown(2*long))
+		s.sameTime(s.now().Add(2*long), s.laneStats(s.queue).CooldownUntil, "HeldUntil")
+	}},
+	{"a settlement that is refused holds nothing back, and a repeated one no longer", func(s *suite) {
+		s.insertNew(s.entry("a"), s.entry("b"))
+		jobs := s.claimAll("a", "b")
+		lost := settlement(jobs[0], delivered)
+		lost.Lease, lost.Lane = store.NewToken(), openBreaker(long)
+		require.ErrorIs(s, s.settle(lost)[0], store.ErrLeaseLost)
+		row := s.laneStats(s.queue)
+		require.True(s, row.CooldownUntil.IsZero())
+		require.False(s, row.BreakerOpen)
+		token, item := store.NewToken(), settlement(jobs[0], delivered)
+		item.Lane = cooldown(long)
+		var until time.Time
+		for i := range 2 {
+			_, _, err := s.shard().Settle(s.Context(), token, []store.Settlement{item}, nil)
+			require.NoError(s, err)
+			if i == 0 {
+				until = s.laneStats(s.queue).CooldownUntil
+				s.advance(5 * time.Millisecond)
+			}
+			require.Equal(s, until, s.laneStats(s.queue).CooldownUntil)
+		}
+	}},
+	{"a claim in the trip of the settlement that holds its lane back finds nothing", func(s *suite) {
+		s.insertNew(s.entry("a"), s.entry("b"))
+		request := claimOf(s.queue)
+		request.Max = 1
+		item := settlement(s.claim(request).Jobs[0], retry(0))
+		item.Lane = cooldown(long)
+		_, got, err := s.shard().Settle(s.Context(), store.NewToken(), []store.Settlement{item}, &request)
+		require.NoError(s, err)
+		require.Empty(s, got.Jobs)
+		require.True(s, got.Queues[0].Blocked)
+	}},
+	{"whatever way the job goes its lane is held back", func(s *suite) {
+		for i, v := range []struct {
+			name string
+			end  func(h store.ClaimedJob)
+		}{
+			{"again", func(h store.ClaimedJob) { s.endWith(h, retry(long), cooldown(long)) }},
+			{"released", func(h store.ClaimedJob) { s.endWith(h, released, cooldown(long)) }},
+			{"dead", func(h store.ClaimedJob) { s.endWith(h, dead, cooldown(long)) }},
+			{"cancelled", func(h store.ClaimedJob) {
+				_, err := s.cancel(h.ID)
+				require.NoError(s, err)
+				s.endWith(h, retry(0), cooldown(long))
+			}},
+		} {
+			s.queue = s.laneQueue(i)
+			s.insertNew(s.entry(v.name))
+			v.end(s.claimAll(v.name)[0])
+			s.insertNew(s.entry("after " + v.name))
+			s.requireBlocked(v.name)
+		}
+	}},
+	{"jobs of a lane that is held back are edited, run, cancelled and revived as ever, and do not ring", func(s *suite) {
+		s.endJob("dead", dead)
+		s.insertNew(s.entry("ready"))
+		s.waitNotified(s.queue)
+		s.insertNew(s.entry("turn"))
+		for _, h := range s.claimAll("ready", "turn") {
+			if h.ID == "turn" {
+				s.endWith(h, delivered, cooldown(2*long))
+			} else {
+				s.settleOne(h, released)
+			}
+		}
+		s.insertNew(s.entry("later", delayed(long)), s.entry("gone"))
+		s.drainWakeups()
+		got, err := s.edit("ready", store.Edit{Delay: new(3 * long), URL: new("http://new.example/")})
+		require.NoError(s, err)
+		require.Equal(s, job.Scheduled, got.State)
+		got, err = s.edit("later", store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
+		require.NoError(s, err)
+		require.Equal(s, job.Ready, got.State)
+		got, err = s.cancel("gone")
+		require.NoError(s, err)
+		require.Equal(s, job.Cancelled, got.State)
+		got, err = s.revive("dead", 0)
+		require.NoError(s, err)
+		require.Equal(s, job.Ready, got.State)
+		s.requireNotNotified("a lane that is held back")
+		s.requireBlocked("after the changes")
+		if s.Advance != nil {
+			s.Advance(2*long + time.Millisecond)
+			s.waitNotified(s.queue)
+			s.claimAll("later", "dead")
+		}
+	}},
+	{"a lapse in a lane that is held back gives the job back, without a ring", func(s *suite) {
+		s.insertNew(s.entry("a", timeout(s.shortTime())), s.entry("b"))
+		jobs := s.claimAll("a", "b")
+		s.endWith(jobs[1], delivered, cooldown(long))
+		s.drainWakeups()
+		s.advance(s.shortTime())
+		s.expireLeases(1)
+		got := s.get("a")
+		require.Equal(s, job.Ready, got.State)
+		require.Equal(s, 1, got.ConsecutiveLost)
+		s.requireNotNotified("a lapsed job of a lane that is held back")
+		s.requireBlocked("after the lapse")
+	}},
+	{"a hold outlives the process", func(s *suite) {
+		if s.Reopen == nil {
+			return // an engine without a second life has nothing to show here
+		}
+		s.changeLane(openBreaker(long))
+		s.insertNew(s.entry("a"))
+		before := s.laneStats(s.queue)
+		s.Store = s.Reopen()
+		require.Equal(s, before, s.withEqualDue(before))
+		require.True(s, s.requireBlocked("in the second life").BreakerOpen)
+	}},
+}
+
+// withEqualDue returns the lane's stats with due jobs counted as before: an engine may count them as ready or scheduled.
+func (s *suite) withEqualDue(before store.LaneStats) store.LaneStats {
+	s.Helper()
+	row := s.laneStats(s.queue)
+	require.Equal(s, before.Scheduled+before.Ready, row.Scheduled+row.Ready)
+	row.Scheduled, row.Ready = before.Scheduled, before.Ready
+	return row
+}
