@@ -7,20 +7,20 @@ import (
 
 var _ pool.Observer = (*Metrics)(nil)
 
-// verdicts and outcomes are how many there are of each.
+// Numbers of verdicts and outcomes.
 const (
-	verdicts = int(policy.Released) + 1 // the zero Kind is "none"
-	outcomes = firstClass + classes
-	// Outcomes are numbered: 0 is no request, 1 to 9 are the classes of statuses, then come those of errors, the last of
-	// which also stands for whatever is not known here.
-	noRequest  = 0
-	firstClass = 10
-	classes    = 23
-	unknown    = outcomes - 1
+	verdictCount = int(policy.Released) + 1 // the zero Kind is "none"
+	outcomeCount = firstClass + classCount
+	// Outcomes are numbered: 0 is no request, 1 to 9 are classes of statuses, then the error classes. The last one is also
+	// used for unknown error classes.
+	noRequest      = 0
+	firstClass     = 10
+	classCount     = 23
+	unknownOutcome = outcomeCount - 1
 )
 
-// errorClasses are counted by their own names; another counts as policy.ClassOther.
-var errorClasses = [classes]policy.ErrorClass{
+// errorClasses are the error classes with their own series. Others count as policy.ClassOther.
+var errorClasses = [classCount]policy.ErrorClass{
 	policy.ClassDNS, policy.ClassRefused, policy.ClassUnreachable, policy.ClassReset,
 	policy.ClassTLS, policy.ClassTLSExpired, policy.ClassTLSName, policy.ClassTLSAuthority, policy.ClassTLSVersion,
 	policy.ClassTLSClient, policy.ClassProxy, policy.ClassHTTP, policy.ClassTooLarge,
@@ -29,17 +29,17 @@ var errorClasses = [classes]policy.ErrorClass{
 	policy.ClassOther,
 }
 
-// classNumbers are the outcomes of the classes.
+// classNumbers maps error classes to outcomes.
 var classNumbers = func() map[policy.ErrorClass]int {
-	numbers := make(map[policy.ErrorClass]int, classes)
+	numbers := make(map[policy.ErrorClass]int, classCount)
 	for i, class := range errorClasses {
 		numbers[class] = firstClass + i
 	}
 	return numbers
 }()
 
-// outcomeNames are the label's values, by number.
-var outcomeNames = func() (names [outcomes]string) {
+// outcomeNames are the label values by outcome.
+var outcomeNames = func() (names [outcomeCount]string) {
 	names[noRequest] = "none"
 	for i := 1; i < firstClass; i++ {
 		names[i] = string(rune('0'+i)) + "xx"
@@ -50,7 +50,7 @@ var outcomeNames = func() (names [outcomes]string) {
 	return names
 }()
 
-// Buckets in seconds. The ladder's waits do not count as lateness, and no attempt lasts longer than ten minutes.
+// Buckets in seconds. Lateness excludes the ladder's waits; an attempt lasts at most ten minutes.
 var (
 	latenessBuckets = []float64{
 		.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600,
@@ -58,8 +58,8 @@ var (
 	durationBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}
 )
 
-// ofTopics registers what is counted by topic.
-func (m *Metrics) ofTopics() {
+// registerTopicMetrics registers the metrics with a topic label.
+func (m *Metrics) registerTopicMetrics() {
 	m.attempts = m.counter("ringback_attempts_total",
 		"Claimed jobs by the verdict over them and by what came of the request: the class of its status or of its error; none when no request was made.",
 		"topic", "verdict", "outcome")
@@ -74,11 +74,11 @@ func (m *Metrics) ofTopics() {
 		"Jobs whose delivery or death this process had recorded in the store.", "topic", "state", "reason")
 }
 
-// Ended counts what became of a claimed job. It takes no lock and no memory.
+// Ended counts the result of a claimed job. It takes no lock and does not allocate.
 func (m *Metrics) Ended(e pool.Ended) {
 	t := m.topics.of(e.Topic)
 	verdict, outcome := int(e.Verdict.Kind), outcomeOf(e.Result)
-	if verdict >= verdicts {
+	if verdict >= verdictCount {
 		verdict = 0
 	}
 	count := t.attempts[verdict][outcome].get()
@@ -97,7 +97,7 @@ func (m *Metrics) Ended(e pool.Ended) {
 	(*late).Observe(max(e.Late, 0).Seconds())
 	switch e.Result.Class {
 	case policy.ClassBlocked, policy.ClassInvalid, policy.ClassShutdown, policy.ClassLocalResources:
-		return // it says nothing of the receiver: nothing was sent, or we cut it short ourselves
+		return // nothing was sent, or this process interrupted the attempt
 	default:
 	}
 	took := t.duration.get()
@@ -107,7 +107,7 @@ func (m *Metrics) Ended(e pool.Ended) {
 	(*took).Observe(e.Result.Duration.Seconds())
 }
 
-// outcomeOf numbers what came of a request; nil: none was made.
+// outcomeOf returns the outcome of a result; nil: no request was made.
 func outcomeOf(r *policy.Result) int {
 	if r == nil {
 		return noRequest
@@ -116,10 +116,10 @@ func outcomeOf(r *policy.Result) int {
 		if class := r.Status / 100; class >= 1 && class < firstClass {
 			return class
 		}
-		return unknown
+		return unknownOutcome
 	}
 	if number, known := classNumbers[r.Class]; known {
 		return number
 	}
-	return unknown
+	return unknownOutcome
 }

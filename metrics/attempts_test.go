@@ -25,7 +25,7 @@ func delivered(topic string) pool.Ended {
 	}
 }
 
-func TestAttemptsAreCountedByVerdictAndOutcome(t *testing.T) {
+func TestEnded_CountsByVerdictAndOutcome(t *testing.T) {
 	for name, c := range map[string]struct {
 		verdict policy.Kind
 		result  *policy.Result
@@ -62,7 +62,7 @@ func TestAttemptsAreCountedByVerdictAndOutcome(t *testing.T) {
 }
 
 // Every class that policy names has a label of its own: a new one that is not listed here would count as "other".
-func TestEveryErrorClassIsCountedByItsName(t *testing.T) {
+func TestEnded_CountsEveryErrorClass(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "../policy/result.go", nil, parser.SkipObjectResolution)
 	require.NoError(t, err)
 	var classes []string
@@ -91,7 +91,7 @@ func TestEveryErrorClassIsCountedByItsName(t *testing.T) {
 	}
 }
 
-func TestLatenessAndDurationAreOfRequestsThatWereMade(t *testing.T) {
+func TestEnded_ObservesLatenessAndDurationOfRequestsOnly(t *testing.T) {
 	m := metrics.New(metrics.Options{})
 	for _, result := range []*policy.Result{
 		nil, // the job had expired
@@ -110,7 +110,7 @@ func TestLatenessAndDurationAreOfRequestsThatWereMade(t *testing.T) {
 	require.InDelta(t, 10.03, got.value(t, "ringback_attempt_duration_seconds_sum"), 1e-9)
 }
 
-func TestTopicsBeyondTheBoundAreCountedTogether(t *testing.T) {
+func TestTopics_BeyondTheLimitShareASeries(t *testing.T) {
 	const most, all = 50, 10_000
 	m := metrics.New(metrics.Options{Topics: most})
 	var goroutines sync.WaitGroup
@@ -124,7 +124,7 @@ func TestTopicsBeyondTheBoundAreCountedTogether(t *testing.T) {
 	goroutines.Wait()
 	m.Ended(delivered(""))
 	m.Ended(delivered("\xff is no label"))
-	m.Ended(delivered("a-name-that-is-longer-than-any-topic-may-be-named-by-whoever-it-is"))
+	m.Ended(delivered("a-name-that-is-longer-than-any-topic-may-be-named-by-any-client-at-all"))
 
 	got := scrape(t, m)
 	require.Len(t, got.all("ringback_attempts_total"), most+1)
@@ -133,7 +133,7 @@ func TestTopicsBeyondTheBoundAreCountedTogether(t *testing.T) {
 	require.InDelta(t, 8*(all-most)+3, got.value(t, "ringback_attempts_total", "topic", "_other"), 0)
 }
 
-func TestEndedTakesNoMemory(t *testing.T) {
+func TestEnded_DoesNotAllocate(t *testing.T) {
 	m := metrics.New(metrics.Options{Topics: 1})
 	again := delivered("b") // beyond the bound
 	again.Result, again.Verdict.Kind = &policy.Result{Class: policy.ClassReset}, policy.Again

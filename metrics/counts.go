@@ -12,20 +12,20 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// down is what there is of the store when it does not answer.
-var down = []prometheus.Metric{gaugeOf(upDesc, 0)}
+// storeDownMetrics are the store's metrics while its counts are unavailable.
+var storeDownMetrics = []prometheus.Metric{gaugeOf(upDesc, 0)}
 
 func gaugeOf(desc *prometheus.Desc, value float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 }
 
-// count asks for the totals and for the topics with series of their own, however many topics there are. Topics get series
-// in order of name while there is room.
-func (g *gauges) count(ctx context.Context, source Source) (total store.TopicStats, rows []store.TopicStats, err error) {
+// fetchCounts reads the totals and the counts of the topics with their own series. New topics get series in order of name
+// until the limit is reached.
+func (g *gauges) fetchCounts(ctx context.Context, source Source) (total store.TopicStats, rows []store.TopicStats, err error) {
 	if total, err = source.Totals(ctx, job.DefaultNamespace); err != nil {
 		return total, nil, err
 	}
-	for f := (store.StatsFilter{Namespace: job.DefaultNamespace, Limit: store.MaxBatch}); g.topics.room(); {
+	for f := (store.StatsFilter{Namespace: job.DefaultNamespace, Limit: store.MaxBatch}); g.topics.hasRoom(); {
 		page, err := source.TopicStats(ctx, f)
 		if err != nil {
 			return total, nil, err
@@ -48,8 +48,8 @@ func (g *gauges) count(ctx context.Context, source Source) (total store.TopicSta
 	return total, rows, nil
 }
 
-// ofStore makes gauges of the counts of topics, and of what the others have together: the totals less those.
-func (g *gauges) ofStore(total store.TopicStats, rows []store.TopicStats, now time.Time) []prometheus.Metric {
+// storeGauges returns the gauges of topics. The other topics' values are the totals less those of rows.
+func (g *gauges) storeGauges(total store.TopicStats, rows []store.TopicStats, now time.Time) []prometheus.Metric {
 	all := make([]prometheus.Metric, 0, 8*len(rows)+9)
 	all = append(all, gaugeOf(upDesc, 1))
 	add := func(label string, s store.TopicStats) {
@@ -83,18 +83,18 @@ func (g *gauges) ofStore(total store.TopicStats, rows []store.TopicStats, now ti
 			rest.OldestDue = time.Time{}
 		}
 	}
-	// The rows are a moment younger than the totals, so what jobs did meanwhile may be missing here.
+	// The rows are read after the totals, so the difference may be off by changes in between.
 	for _, n := range []*int64{&rest.Scheduled, &rest.Ready, &rest.Running, &rest.Delivered, &rest.Dead, &rest.Cancelled, &rest.OpenBreakers} {
 		*n = max(0, *n)
 	}
 	if rest.Registered > 0 {
-		add(other, rest)
+		add(otherTopics, rest)
 	}
 	return all
 }
 
-// ofPool makes gauges of how the pool stands.
-func ofPool(s pool.State) []prometheus.Metric {
+// poolGauges returns the gauges of the pool's state.
+func poolGauges(s pool.State) []prometheus.Metric {
 	return []prometheus.Metric{
 		gaugeOf(workersDesc, float64(s.Workers)), gaugeOf(inFlightDesc, float64(s.InFlight)),
 	}

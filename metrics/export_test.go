@@ -2,5 +2,5 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Registry is what the handler serves.
+// Registry returns the registry of the handler.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }

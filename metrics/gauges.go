@@ -12,16 +12,16 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A Source tells at a scrape how things stand.
+// Source provides the values of the gauges.
 type Source interface {
-	// TopicStats counts the jobs of some topics, Totals those of all.
+	// TopicStats counts the jobs of selected topics, Totals those of all topics.
 	TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error)
 	Totals(ctx context.Context, namespace string) (store.TopicStats, error)
-	// State is the pool's; zero where there is none.
+	// State returns the pool's state; zero without a pool.
 	State() pool.State
 }
 
-// Watch tells from where the gauges come; before it there are none. A second one replaces the first.
+// Watch sets the source of the gauges, which are missing until then. A second call replaces the source.
 func (m *Metrics) Watch(s Source) { m.gauges.watch(s) }
 
 // The gauges' descriptions.
@@ -30,21 +30,21 @@ var (
 		"Unfinished jobs in the store: scheduled until they are due, ready when due, running under a lease.",
 		[]string{"topic", "state"}, nil)
 	finishedDesc = prometheus.NewDesc("ringback_jobs_finished",
-		"Jobs that ended so and were not revived, kept or not.", []string{"topic", "state"}, nil)
+		"Ended jobs that were not revived, including those removed by retention.", []string{"topic", "state"}, nil)
 	oldestDesc = prometheus.NewDesc("ringback_oldest_due_seconds",
-		"For how long the job that waits longest has been due; 0 when none is due.", []string{"topic"}, nil)
+		"How long the oldest unclaimed due job has been due; 0 without due jobs.", []string{"topic"}, nil)
 	upDesc = prometheus.NewDesc("ringback_store_up",
-		"1 when the store told its counts in time, else 0: then the metrics that come from it are missing.", nil, nil)
+		"1 if the store's counts were read in time, else 0: then the metrics of the store are missing.", nil, nil)
 	workersDesc = prometheus.NewDesc("ringback_workers",
 		"Attempts that this process may have in flight.", nil, nil)
 	inFlightDesc = prometheus.NewDesc("ringback_in_flight",
-		"Attempts of this process that are claimed, asked for, or not settled yet.", nil, nil)
+		"Attempts of this process that are claimed, requested, or not settled yet.", nil, nil)
 	openDesc = prometheus.NewDesc("ringback_lanes_open",
 		"Lanes whose breaker is open, or waits for its probe.", []string{"topic"}, nil)
 )
 
-// gauges is the collector of what is read at a scrape. The store is asked at most once in fresh, by one goroutine at a
-// time, which no scrape waits for longer than timeout: what it brings later serves the scrapes after it.
+// gauges is the collector of the gauges. The store is read at most once per fresh, by one goroutine at a time. A scrape
+// waits for it at most timeout; a later result serves later scrapes.
 type gauges struct {
 	topics  *topics
 	fresh   time.Duration
@@ -53,14 +53,14 @@ type gauges struct {
 
 	mu      sync.Mutex
 	source  Source
-	round   *round // the last one that began
+	round   *refreshCall // the last one that was started
 	local   []prometheus.Metric
 	localAt time.Time
-	down    bool // the last round that ended failed
+	down    bool // the last refresh failed
 }
 
-// A round is one question to the store. Its metrics are there when done is closed.
-type round struct {
+// refreshCall is one read of the store's counts. metrics is set when done is closed.
+type refreshCall struct {
 	began   time.Time
 	done    chan struct{}
 	metrics []prometheus.Metric
@@ -76,20 +76,20 @@ func (g *gauges) watch(s Source) {
 	g.source, g.round, g.local = s, nil, nil
 }
 
-// Describe names the gauges.
+// Describe sends the gauges' descriptions.
 func (g *gauges) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{jobsDesc, finishedDesc, oldestDesc, upDesc, workersDesc, inFlightDesc, openDesc} {
 		to <- d
 	}
 }
 
-// Collect gives what is fresh, and asks for what is not.
+// Collect sends the gauges and starts a refresh if they are too old.
 func (g *gauges) Collect(to chan<- prometheus.Metric) {
 	local, r := g.latest(time.Now())
 	if r == nil {
 		return
 	}
-	counts := down
+	counts := storeDownMetrics
 	if r.wait(g.timeout) {
 		counts = r.metrics
 	}
@@ -101,32 +101,31 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// latest brings the pool's part up to date, and begins a round when the last one is too old and has ended; nil: there is
-// no source.
-func (g *gauges) latest(now time.Time) ([]prometheus.Metric, *round) {
+// latest returns the pool's gauges and the last refresh, and starts a new one if that is done and too old. nil: no source.
+func (g *gauges) latest(now time.Time) ([]prometheus.Metric, *refreshCall) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.source == nil {
 		return nil, nil
 	}
 	if g.local == nil || now.Sub(g.localAt) >= g.fresh {
-		g.local, g.localAt = ofPool(g.source.State()), now
+		g.local, g.localAt = poolGauges(g.source.State()), now
 	}
 	if g.round == nil || g.round.ended() && now.Sub(g.round.began) >= g.fresh {
-		g.round = &round{began: now, done: make(chan struct{})}
-		go g.ask(g.source, g.round)
+		g.round = &refreshCall{began: now, done: make(chan struct{})}
+		go g.refresh(g.source, g.round)
 	}
 	return g.local, g.round
 }
 
-// ask is one round.
-func (g *gauges) ask(source Source, r *round) {
+// refresh reads the store's counts.
+func (g *gauges) refresh(source Source, r *refreshCall) {
 	defer close(r.done)
 	ctx, cancel := context.WithTimeout(context.Background(), g.timeout)
 	defer cancel()
-	total, rows, err := g.count(ctx, source)
-	if r.metrics = down; err == nil {
-		r.metrics = g.ofStore(total, rows, time.Now())
+	total, rows, err := g.fetchCounts(ctx, source)
+	if r.metrics = storeDownMetrics; err == nil {
+		r.metrics = g.storeGauges(total, rows, time.Now())
 	}
 	g.mu.Lock()
 	changed := g.down != (err != nil)
@@ -134,13 +133,13 @@ func (g *gauges) ask(source Source, r *round) {
 	g.mu.Unlock()
 	switch {
 	case changed && err != nil:
-		g.log.Warn("the store does not tell its counts, so the metrics lack them", "err", err)
+		g.log.Warn("reading the store's counts failed; its metrics are missing", "err", err)
 	case changed:
-		g.log.Info("the store tells its counts again")
+		g.log.Info("reading the store's counts works again")
 	}
 }
 
-func (r *round) ended() bool {
+func (r *refreshCall) ended() bool {
 	select {
 	case <-r.done:
 		return true
@@ -149,8 +148,8 @@ func (r *round) ended() bool {
 	}
 }
 
-// wait tells whether the round ended before it was older than the timeout.
-func (r *round) wait(timeout time.Duration) bool {
+// wait reports whether the refresh ended within timeout of its start.
+func (r *refreshCall) wait(timeout time.Duration) bool {
 	if r.ended() {
 		return true
 	}

@@ -60,7 +60,7 @@ func rows(all ...store.TopicStats) func(context.Context) ([]store.TopicStats, er
 	return func(context.Context) ([]store.TopicStats, error) { return all, nil }
 }
 
-func TestGaugesTellWhatTheStoreHasAndThePoolDoes(t *testing.T) {
+func TestGauges_ShowTheStoreAndThePool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := metrics.New(metrics.Options{})
 		require.Empty(t, scrape(t, m).all("ringback_store_up"), "nobody is watched")
@@ -87,7 +87,7 @@ func TestGaugesTellWhatTheStoreHasAndThePoolDoes(t *testing.T) {
 	})
 }
 
-func TestGaugesOfTopicsBeyondTheBoundAreAddedUp(t *testing.T) {
+func TestGauges_SumTopicsBeyondTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most, all = 20, 10_000
 		m := metrics.New(metrics.Options{Topics: most})
@@ -112,7 +112,7 @@ func TestGaugesOfTopicsBeyondTheBoundAreAddedUp(t *testing.T) {
 	})
 }
 
-func TestAStormOfScrapesAsksOnce(t *testing.T) {
+func TestGauges_ConcurrentScrapesReadOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := metrics.New(metrics.Options{Scrapes: 100})
 		gate := make(chan struct{})
@@ -142,7 +142,7 @@ func TestAStormOfScrapesAsksOnce(t *testing.T) {
 	})
 }
 
-func TestAScrapeIsAnsweredWhileTheStoreHangs(t *testing.T) {
+func TestGauges_AreServedWhileTheStoreHangs(t *testing.T) {
 	for name, heeds := range map[string]bool{"and heeds its context": true, "and heeds nothing": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -193,15 +193,15 @@ func TestAScrapeIsAnsweredWhileTheStoreHangs(t *testing.T) {
 				require.InDelta(t, 1, got.sum("ringback_jobs"), 0)
 				synctest.Wait()
 				if heeds {
-					require.Equal(t, 1, strings.Count(logged.String(), "level=WARN"), "a fault is told once:\n%s", logged.String())
-					require.Contains(t, logged.String(), "the store tells its counts again")
+					require.Equal(t, 1, strings.Count(logged.String(), "level=WARN"), "an error is logged once:\n%s", logged.String())
+					require.Contains(t, logged.String(), "reading the store's counts works again")
 				}
 			})
 		})
 	}
 }
 
-func TestAFaultOfTheStoreIsAskedAboutAgainSoon(t *testing.T) {
+func TestGauges_RetrySoonAfterAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := metrics.New(metrics.Options{Fresh: time.Second})
 		s := &source{answer: func(context.Context) ([]store.TopicStats, error) { return nil, errors.New("it is away") }}

@@ -17,24 +17,24 @@ import (
 // MaxTopics bounds Options.Topics.
 const MaxTopics = 1000
 
-// Options says what is measured. The zero value is ready.
+// Options configures a Metrics. Zero fields take their defaults.
 type Options struct {
-	// Version of Ringback, as ringback_build_info shows it; empty: "unknown".
+	// Version is the label of ringback_build_info; empty: "unknown".
 	Version string
-	// Topics is how many topics have series of their own, in order of appearance, 1 to MaxTopics; zero: 200.
+	// Topics is the number of topics with their own series, in order of appearance, 1 to MaxTopics; zero: 200.
 	Topics int
-	// Fresh is for how long what a scrape gathered serves the next ones, too; zero: 5 s.
+	// Fresh is how long the store's counts are reused for further scrapes; zero: 5 s.
 	Fresh time.Duration
 	// Timeout bounds the store's part of a scrape; zero: 2 s.
 	Timeout time.Duration
-	// Scrapes is how many scrapes are answered at a time, others get a 503; zero: 4.
+	// Scrapes is the largest number of concurrent scrapes; more get a 503; zero: 4.
 	Scrapes int
 	Logger  *slog.Logger // nil: slog.Default
-	// LogDropped counts the log lines that were dropped so far; nil: none are.
+	// LogDropped returns the number of dropped log lines; nil: always zero.
 	LogDropped func() uint64
 }
 
-// Metrics measures one process. Make one with New.
+// Metrics collects the metrics of one process. Create it with New.
 type Metrics struct {
 	log      *slog.Logger
 	scrapes  int
@@ -42,7 +42,7 @@ type Metrics struct {
 	topics   *topics
 	gauges   *gauges
 
-	// Of topics; their series are kept in each topic.
+	// By topic; the series are cached in topic.
 	attempts *prometheus.CounterVec
 	lateness *prometheus.HistogramVec
 	duration *prometheus.HistogramVec
@@ -55,17 +55,17 @@ type Metrics struct {
 	series  storeSeries
 }
 
-// New makes a Metrics with a registry of its own. It panics when an option is out of its range.
+// New returns a Metrics with its own registry. It panics if an option is out of range.
 func New(o Options) *Metrics {
 	o.Topics = cmp.Or(o.Topics, 200)
 	o.Fresh = cmp.Or(o.Fresh, 5*time.Second)
 	o.Timeout = cmp.Or(o.Timeout, 2*time.Second)
 	o.Scrapes = cmp.Or(o.Scrapes, 4)
 	if o.Topics < 1 || o.Topics > MaxTopics {
-		panic(fmt.Sprintf("metrics: 1 to %d topics can have series of their own", MaxTopics))
+		panic(fmt.Sprintf("metrics: Topics must be 1 to %d", MaxTopics))
 	}
 	if o.Fresh < 0 || o.Timeout < 0 || o.Scrapes < 0 {
-		panic("metrics: times and numbers of scrapes are not negative")
+		panic("metrics: Fresh, Timeout and Scrapes must not be negative")
 	}
 	m := &Metrics{
 		log:      cmp.Or(o.Logger, slog.Default()),
@@ -74,8 +74,8 @@ func New(o Options) *Metrics {
 		topics:   newTopics(o.Topics),
 	}
 	m.gauges = newGauges(m.topics, o.Fresh, o.Timeout, m.log)
-	m.ofTopics()
-	m.ofStore()
+	m.registerTopicMetrics()
+	m.registerStoreMetrics()
 	build := m.gauge("ringback_build_info", "1, with the version of Ringback and of Go it was built with.", "version", "go")
 	build.WithLabelValues(cmp.Or(o.Version, "unknown"), runtime.Version()).Set(1)
 	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
@@ -93,22 +93,22 @@ func New(o Options) *Metrics {
 	return m
 }
 
-// Handler answers scrapes, in Prometheus's text format or as OpenMetrics.
+// Handler serves scrapes in the Prometheus text format or as OpenMetrics.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		ErrorLog:            faults{m.log},
+		ErrorLog:            errorLogger{m.log},
 		ErrorHandling:       promhttp.ContinueOnError,
 		MaxRequestsInFlight: m.scrapes,
 		EnableOpenMetrics:   true,
 	})
 }
 
-// faults logs what went wrong with a scrape: series that could not be gathered, or a client that went away.
-type faults struct{ log *slog.Logger }
+// errorLogger logs errors of scrapes.
+type errorLogger struct{ log *slog.Logger }
 
-// Println is what promhttp calls, with a text and an error, which may have a line for each series.
-func (f faults) Println(v ...any) {
-	f.log.Warn("answer a scrape", "err", strings.ReplaceAll(strings.TrimSpace(fmt.Sprintln(v...)), "\n", "; "))
+// Println implements promhttp.Logger. The error may have a line per series.
+func (f errorLogger) Println(v ...any) {
+	f.log.Warn("scrape failed", "err", strings.ReplaceAll(strings.TrimSpace(fmt.Sprintln(v...)), "\n", "; "))
 }
 
 func (m *Metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {

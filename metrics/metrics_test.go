@@ -49,13 +49,13 @@ func described(t *testing.T, file, row string) map[string][2]string {
 	all := make(map[string][2]string)
 	for _, found := range regexp.MustCompile(row).FindAllSubmatch(text, -1) {
 		name := string(found[1])
-		require.NotContains(t, all, name, "%s stands twice in %s", name, file)
+		require.NotContains(t, all, name, "%s occurs twice in %s", name, file)
 		all[name] = [2]string{string(found[2]), string(found[3])}
 	}
 	return all
 }
 
-func TestEveryMetricIsDocumentedAsItIs(t *testing.T) {
+func TestMetrics_AreDocumented(t *testing.T) {
 	m := used(t)
 	got := scrape(t, m)
 	there := make(map[string][2]string)
@@ -100,7 +100,7 @@ func TestEveryMetricIsDocumentedAsItIs(t *testing.T) {
 	}
 }
 
-func TestNamesAndHelpsAreAsPrometheusWantsThem(t *testing.T) {
+func TestMetrics_PassPrometheusLint(t *testing.T) {
 	m := used(t)
 	var names []string
 	for name := range scrape(t, m).types {
@@ -113,7 +113,7 @@ func TestNamesAndHelpsAreAsPrometheusWantsThem(t *testing.T) {
 	require.Empty(t, problems)
 }
 
-func TestTheProcessIsToldToo(t *testing.T) {
+func TestMetrics_IncludeTheProcess(t *testing.T) {
 	m := used(t)
 	got := scrape(t, m)
 	require.Contains(t, got.types, "go_goroutines")
@@ -124,7 +124,7 @@ func TestTheProcessIsToldToo(t *testing.T) {
 	require.Empty(t, other.all("ringback_attempts_total"), "two in a process share nothing")
 }
 
-func TestScrapesMayAskForOpenMetricsAndGzip(t *testing.T) {
+func TestHandler_ServesOpenMetricsAndGzip(t *testing.T) {
 	server := httptest.NewServer(used(t).Handler())
 	defer server.Close()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
@@ -145,7 +145,7 @@ func TestScrapesMayAskForOpenMetricsAndGzip(t *testing.T) {
 	require.Contains(t, string(text), `ringback_attempts_total{outcome="2xx",topic="orders",verdict="delivered"} 1.0`)
 }
 
-func TestOnlySoManyScrapesAreAnsweredAtATime(t *testing.T) {
+func TestHandler_BoundsConcurrentScrapes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := metrics.New(metrics.Options{Scrapes: 2})
 		gate := make(chan struct{})
@@ -175,7 +175,7 @@ func TestOnlySoManyScrapesAreAnsweredAtATime(t *testing.T) {
 	})
 }
 
-func TestFaultsOfAScrapeAreLoggedInOneLine(t *testing.T) {
+func TestHandler_LogsErrorsOnOneLine(t *testing.T) {
 	var logged bytes.Buffer
 	m := metrics.New(metrics.Options{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 	m.Registry().MustRegister(broken{})
@@ -184,7 +184,7 @@ func TestFaultsOfAScrapeAreLoggedInOneLine(t *testing.T) {
 	require.Equal(t, http.StatusOK, answer.Code, "the rest is answered")
 	require.Contains(t, answer.Body.String(), "ringback_build_info")
 	require.Equal(t, 1, strings.Count(logged.String(), "\n"), logged.String())
-	require.Contains(t, logged.String(), `msg="answer a scrape" err="error gathering metrics:`)
+	require.Contains(t, logged.String(), `msg="scrape failed" err="error gathering metrics:`)
 }
 
 // broken is a collector that fails.
@@ -198,7 +198,7 @@ func (broken) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.NewInvalidMetric(brokenDesc, io.ErrUnexpectedEOF)
 }
 
-func TestEverythingAtOnce(t *testing.T) {
+func TestMetrics_AreSafeForConcurrentUse(t *testing.T) {
 	m := metrics.New(metrics.Options{Topics: 4, Fresh: time.Nanosecond, Scrapes: 100})
 	m.Watch(&source{answer: rows(store.TopicStats{Topic: "t-1"}, store.TopicStats{Topic: "t-9"})})
 	model := m.Store(storetest.NewModel(storetest.ModelOptions{}))
@@ -225,7 +225,7 @@ func TestEverythingAtOnce(t *testing.T) {
 	require.InDelta(t, 1600, got.sum("ringback_store_seconds_count"), 0)
 }
 
-func TestNewRefusesWhatIsOutOfRange(t *testing.T) {
+func TestNew_PanicsOutOfRange(t *testing.T) {
 	for _, o := range []metrics.Options{
 		{Topics: -1},
 		{Topics: metrics.MaxTopics + 1},

@@ -10,7 +10,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A method of the store that is timed.
+// method is an instrumented method of the store.
 type method int
 
 const (
@@ -56,76 +56,76 @@ var methodNames = [methods]string{
 	ping: "ping",
 }
 
-// A callOutcome is what came of a call of the store.
+// callOutcome is the outcome of a call of the store.
 type callOutcome int
 
 const (
-	answered    callOutcome = iota
-	refused                 // for a reason of the caller's
-	unavailable             // the store cannot be reached or takes no writes, or gave no answer in the caller's time
-	failed                  // anything else: a fault to look into
+	succeeded   callOutcome = iota
+	rejected                // caused by the caller
+	unavailable             // the store is unreachable, read-only or timed out
+	errored                 // any other error
 	callOutcomes
 )
 
-var callOutcomeNames = [callOutcomes]string{answered: "ok", refused: "refused", unavailable: "unavailable", failed: "error"}
+var callOutcomeNames = [callOutcomes]string{succeeded: "ok", rejected: "refused", unavailable: "unavailable", errored: "error"}
 
 // callBuckets are in seconds.
 var callBuckets = []float64{
 	.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10,
 }
 
-// storeSeries are the series of the store that are in use.
+// storeSeries are the series of the store.
 type storeSeries struct {
-	calls       [methods][callOutcomes]lazy[prometheus.Observer]
-	bellAway    prometheus.Counter
-	bellFaults  prometheus.Counter
-	settlements [settlings]prometheus.Counter
-	moved       prometheus.Counter
-	lapsed      prometheus.Counter
-	outbox      prometheus.Counter
-	clockAhead  prometheus.Counter
-	clockBack   prometheus.Counter
-	sweptJobs   prometheus.Counter
-	sweptIDs    prometheus.Counter
+	calls           [methods][callOutcomes]lazySeries[prometheus.Observer]
+	waitUnavailable prometheus.Counter
+	waitErrors      prometheus.Counter
+	settlements     [settlementOutcomes]prometheus.Counter
+	moved           prometheus.Counter
+	lapsed          prometheus.Counter
+	outbox          prometheus.Counter
+	clockAhead      prometheus.Counter
+	clockBack       prometheus.Counter
+	sweptJobs       prometheus.Counter
+	sweptIDs        prometheus.Counter
 }
 
-// ofStore registers what is measured of the store.
-func (m *Metrics) ofStore() {
+// registerStoreMetrics registers the metrics of the store.
+func (m *Metrics) registerStoreMetrics() {
 	m.calls = m.histogram("ringback_store_seconds",
-		"How long the store's answers took, waiting for the bell left out. Refused is a caller's own doing: no such job, another version or state, a lost lease, another leader, or a caller that went away.",
+		"Duration of calls of the store, except waits for wake-ups. Outcome refused is caused by the caller: no such job, another version or state, a lost lease, another leader, or a cancelled call.",
 		callBuckets, "method", "outcome")
 	settlements := m.counter("ringback_settlements_total",
-		"Ends of attempts that this process had the store record, by what came of it. Those with a lost lease are attempts that are repeated.",
+		"Settlements of this process by outcome. Attempts with a lost lease are repeated.",
 		"outcome")
-	carried := m.counter("ringback_carried_total",
-		"Jobs that this process's carrier moved to ready, took back from lapsed leases, or was given from the outbox.", "what")
+	moves := m.counter("ringback_carrier_moves_total",
+		"Jobs that this process's carrier moved to ready, returned from expired leases (lapsed), or took from the outbox.", "what")
 	swept := m.counter("ringback_swept_total",
-		"Ended jobs that retention removed, and ids that were forgotten, by this process.", "what")
+		"Ended jobs that this process removed by retention, and ids whose id window ended.", "what")
 	clockSteps := m.counter("ringback_clock_steps_total",
-		"Steps of the store's clock that this process's carriers found, one for each shard that it carries.", "direction")
+		"Steps of the store's clock that this process detected, counted for each shard that it carries.", "direction")
 	m.repairs = m.counter("ringback_store_repairs_total",
-		"What this process's carrier found wrong in the store, after the store had lost writes, and repaired.", "kind")
-	bell := m.counter("ringback_bell_failures_total", "Waits for the bell that ended in a fault.", "outcome")
-	// These are there from the start, so that the first of them is seen as an increase.
-	for what, name := range settlingNames {
+		"Inconsistencies that this process's carrier repaired after the store had lost writes.", "kind")
+	wakeups := m.counter("ringback_wakeup_failures_total", "Failed waits for wake-ups.", "outcome")
+	// Created at the start, so that a first event is an increase.
+	for what, name := range settlementOutcomeNames {
 		m.series.settlements[what] = settlements.WithLabelValues(name)
 	}
 	for _, kind := range store.RepairKinds() {
 		m.repairs.WithLabelValues(string(kind))
 	}
-	m.series.moved = carried.WithLabelValues("moved")
-	m.series.lapsed = carried.WithLabelValues("lapsed")
-	m.series.outbox = carried.WithLabelValues("outbox")
+	m.series.moved = moves.WithLabelValues("moved")
+	m.series.lapsed = moves.WithLabelValues("lapsed")
+	m.series.outbox = moves.WithLabelValues("outbox")
 	m.series.clockAhead = clockSteps.WithLabelValues("ahead")
 	m.series.clockBack = clockSteps.WithLabelValues("back")
 	m.series.sweptJobs = swept.WithLabelValues("jobs")
 	m.series.sweptIDs = swept.WithLabelValues("ids")
-	m.series.bellAway = bell.WithLabelValues(callOutcomeNames[unavailable])
-	m.series.bellFaults = bell.WithLabelValues(callOutcomeNames[failed])
+	m.series.waitUnavailable = wakeups.WithLabelValues(callOutcomeNames[unavailable])
+	m.series.waitErrors = wakeups.WithLabelValues(callOutcomeNames[errored])
 }
 
-// called times a call of the store that has ended.
-func (m *Metrics) called(ctx context.Context, what method, began time.Time, err error) {
+// observeCall records the duration and outcome of a call of the store.
+func (m *Metrics) observeCall(ctx context.Context, what method, began time.Time, err error) {
 	outcome := callOutcomeOf(ctx, err)
 	series := m.series.calls[what][outcome].get()
 	if series == nil {
@@ -134,24 +134,24 @@ func (m *Metrics) called(ctx context.Context, what method, began time.Time, err 
 	(*series).Observe(time.Since(began).Seconds())
 }
 
-// callOutcomeOf tells a caller's own doing from the store's. A caller that went away has cancelled its context; one whose
-// time ran out has waited in vain.
+// callOutcomeOf classifies the error of a call. A cancelled context is the caller's doing, an exceeded deadline the
+// store's.
 func callOutcomeOf(ctx context.Context, err error) callOutcome {
 	if err == nil {
-		return answered
+		return succeeded
 	}
 	if _, ok := errors.AsType[*store.StateError](err); ok {
-		return refused
+		return rejected
 	}
 	switch {
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrVersion),
 		errors.Is(err, store.ErrLeaseLost), errors.Is(err, store.ErrNotLeader):
-		return refused
+		return rejected
 	case errors.Is(ctx.Err(), context.Canceled) && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))):
-		return refused
+		return rejected
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return unavailable
 	default:
-		return failed
+		return errored
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // The contract holds through the decorator: every method is passed on, with all it was given and all it answered.
-func TestAMeasuredStoreBehavesAsItDoes(t *testing.T) {
+func TestStore_BehavesLikeTheWrappedStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Engine {
 		t.Helper()
 		at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -100,7 +100,7 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 // untimed methods ask nothing of the store's data, or wait.
 var untimed = map[string]bool{"Shards": true, "Wait": true, "Close": true}
 
-func TestEveryMethodIsTimedUnderItsOwnName(t *testing.T) {
+func TestStore_TimesEveryMethod(t *testing.T) {
 	var methods []reflect.Method
 	for _, contract := range []reflect.Type{reflect.TypeFor[store.Store](), reflect.TypeFor[store.Shard]()} {
 		methods = slices.AppendSeq(methods, contract.Methods())
@@ -136,7 +136,7 @@ func snake(name string) string {
 	return string(out)
 }
 
-func TestACarriersLockIsTimedToo(t *testing.T) {
+func TestStore_TimesLeadership(t *testing.T) {
 	m := metrics.New(metrics.Options{})
 	s := m.Store(storetest.NewModel(storetest.ModelOptions{}))
 	held, err := s.Shards()[0].Lead(t.Context())
@@ -201,7 +201,7 @@ func (s stubShard) Repair(context.Context) (store.RepairResult, error) {
 	return s.repaired, s.err
 }
 
-func TestWhatACallerCausedIsNoFaultOfTheStore(t *testing.T) {
+func TestStore_SeparatesCallerErrors(t *testing.T) {
 	ctx := t.Context()
 	gone, leave := context.WithCancel(ctx)
 	leave()
@@ -243,15 +243,15 @@ func TestWhatACallerCausedIsNoFaultOfTheStore(t *testing.T) {
 			faults := 0.0
 			if c.want == "unavailable" || c.want == "error" {
 				faults = 1
-				require.InDelta(t, 1, got.value(t, "ringback_bell_failures_total", "outcome", c.want), 0)
+				require.InDelta(t, 1, got.value(t, "ringback_wakeup_failures_total", "outcome", c.want), 0)
 			}
-			require.InDelta(t, faults, got.sum("ringback_bell_failures_total"), 0)
+			require.InDelta(t, faults, got.sum("ringback_wakeup_failures_total"), 0)
 			require.Empty(t, got.all("ringback_store_seconds_count", "method", "wait"))
 		})
 	}
 }
 
-func TestInsertionsAreCountedByTopicAndOutcome(t *testing.T) {
+func TestStore_CountsInsertionsByTopicAndOutcome(t *testing.T) {
 	m := metrics.New(metrics.Options{})
 	entries := []store.NewJob{entry("a", "x"), entry("b", "x"), entry("c", "y"), entry("d", "x"), entry("e", "y")}
 	results := make([]store.InsertResult, len(entries))
@@ -280,7 +280,7 @@ func TestInsertionsAreCountedByTopicAndOutcome(t *testing.T) {
 }
 
 // An end counts when the store has recorded it.
-func TestEndsAreThoseThatTheStoreRecorded(t *testing.T) {
+func TestStore_CountsRecordedEnds(t *testing.T) {
 	m := metrics.New(metrics.Options{})
 	ends := []policy.Verdict{
 		{Kind: policy.Delivered},
@@ -316,7 +316,7 @@ func TestEndsAreThoseThatTheStoreRecorded(t *testing.T) {
 	}
 }
 
-func TestWhatCarriersMoveAndRetentionRemovesIsCounted(t *testing.T) {
+func TestStore_CountsCarrierMovesAndSweeps(t *testing.T) {
 	m := metrics.New(metrics.Options{})
 	done := stub{carried: store.CarryResult{Moved: 5, ExpiredLeases: 2, Outbox: make([]store.NewJob, 3), ClockStep: -time.Second}, swept: store.SweepResult{Jobs: 7, IDs: 4}}
 	failed := done
@@ -326,16 +326,16 @@ func TestWhatCarriersMoveAndRetentionRemovesIsCounted(t *testing.T) {
 		_, _ = s.Shards()[0].Sweep(t.Context(), "", 1)
 	}
 	got := scrape(t, m)
-	require.InDelta(t, 10, got.value(t, "ringback_carried_total", "what", "moved"), 0)
-	require.InDelta(t, 4, got.value(t, "ringback_carried_total", "what", "lapsed"), 0)
-	require.InDelta(t, 6, got.value(t, "ringback_carried_total", "what", "outbox"), 0)
+	require.InDelta(t, 10, got.value(t, "ringback_carrier_moves_total", "what", "moved"), 0)
+	require.InDelta(t, 4, got.value(t, "ringback_carrier_moves_total", "what", "lapsed"), 0)
+	require.InDelta(t, 6, got.value(t, "ringback_carrier_moves_total", "what", "outbox"), 0)
 	require.InDelta(t, 2, got.value(t, "ringback_clock_steps_total", "direction", "back"), 0)
 	require.InDelta(t, 0, got.value(t, "ringback_clock_steps_total", "direction", "ahead"), 0)
 	require.InDelta(t, 14, got.value(t, "ringback_swept_total", "what", "jobs"), 0)
 	require.InDelta(t, 8, got.value(t, "ringback_swept_total", "what", "ids"), 0)
 }
 
-func TestRepairsAreCountedByKind(t *testing.T) {
+func TestStore_CountsRepairsByKind(t *testing.T) {
 	m := metrics.New(metrics.Options{})
 	done := stub{repaired: store.RepairResult{Repairs: map[store.RepairKind]int{store.RepairUnplaced: 3, store.RepairCounter: 1}}}
 	failed := done

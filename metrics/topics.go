@@ -11,85 +11,83 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// other is the label of the topics without series of their own. No topic is called so: the names that clients may choose
-// do not begin with _.
-const other = "_other"
+// otherTopics is the label of the topics without their own series. No topic has that name: clients cannot use the prefix _.
+const otherTopics = "_other"
 
 // maxTopicName is the longest name of a topic, in bytes.
 const maxTopicName = 64
 
-// A topic holds the series of one topic, or of all the others. They are made when they are first used: what never
-// happens has none.
+// topic holds the series of one topic, or of all other topics. They are created at first use.
 type topic struct {
 	label    string
-	attempts [verdicts][outcomes]lazy[prometheus.Counter]
-	inserted [insertions]lazy[prometheus.Counter]
-	ends     lazy[[]prometheus.Counter] // by number of the reason
-	lateness lazy[prometheus.Observer]
-	duration lazy[prometheus.Observer]
+	attempts [verdictCount][outcomeCount]lazySeries[prometheus.Counter]
+	inserted [insertOutcomes]lazySeries[prometheus.Counter]
+	ends     lazySeries[[]prometheus.Counter] // by index of reasons
+	lateness lazySeries[prometheus.Observer]
+	duration lazySeries[prometheus.Observer]
 }
 
-// lazy is a series, or some, there once used. Two goroutines that make it at once get the same from its vector.
-type lazy[T any] struct{ at atomic.Pointer[T] }
+// lazySeries is a series that is created at first use. Concurrent creators get the same one from its vector.
+type lazySeries[T any] struct{ at atomic.Pointer[T] }
 
-// get is nil until set.
-func (l *lazy[T]) get() *T { return l.at.Load() }
+// get returns nil until set.
+func (l *lazySeries[T]) get() *T { return l.at.Load() }
 
-func (l *lazy[T]) set(series T) *T {
+func (l *lazySeries[T]) set(series T) *T {
 	l.at.Store(&series)
 	return &series
 }
 
-// topics finds a topic's series by its name. Which topics have their own is decided in order of appearance and for good;
-// the list is copied to grow, so that looking takes no lock.
+// topics finds a topic's series by name. The first limit topics get their own series for good. The map is copied on
+// write, so that lookups take no lock.
 type topics struct {
-	most   int
-	known  atomic.Pointer[map[string]*topic]
+	limit  int
+	byName atomic.Pointer[map[string]*topic]
 	other  *topic
-	admits sync.Mutex
+	mu     sync.Mutex
 }
 
 func newTopics(most int) *topics {
-	t := &topics{most: most, other: &topic{label: other}}
-	t.known.Store(new(make(map[string]*topic)))
+	t := &topics{limit: most, other: &topic{label: otherTopics}}
+	t.byName.Store(new(make(map[string]*topic)))
 	return t
 }
 
-// room reports whether another topic would get series of its own.
-func (t *topics) room() bool { return len(*t.known.Load()) < t.most }
+// hasRoom reports whether another topic would get its own series.
+func (t *topics) hasRoom() bool { return len(*t.byName.Load()) < t.limit }
 
-// names are the topics with series of their own, in order.
-func (t *topics) names() []string { return slices.Sorted(maps.Keys(*t.known.Load())) }
+// names returns the topics with their own series, sorted.
+func (t *topics) names() []string { return slices.Sorted(maps.Keys(*t.byName.Load())) }
 
-// of finds a topic's series.
+// of returns a topic's series.
 func (t *topics) of(name string) *topic {
-	known := *t.known.Load()
+	known := *t.byName.Load()
 	if found := known[name]; found != nil {
 		return found
 	}
-	if len(known) < t.most {
-		return t.admit(name)
+	if len(known) < t.limit {
+		return t.add(name)
 	}
 	return t.other
 }
 
-// admit gives a topic series of its own, unless others took the last place, or its name is none.
-func (t *topics) admit(name string) *topic {
-	if name == "" || name == other || len(name) > maxTopicName || !utf8.ValidString(name) {
+// add gives a topic its own series, unless the limit is reached or the name is not valid.
+func (t *topics) add(name string) *topic {
+	if name == "" || name == otherTopics || len(name) > maxTopicName || !utf8.ValidString(name) {
 		return t.other
 	}
-	t.admits.Lock()
-	defer t.admits.Unlock()
-	known := *t.known.Load()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known := *t.byName.Load()
 	if found := known[name]; found != nil {
 		return found
 	}
-	if len(known) >= t.most {
+	if len(known) >= t.limit {
 		return t.other
 	}
-	name = strings.Clone(name) // it may be a part of a whole answer of the store
+	name = strings.Clone(name) // it may share memory with a large reply
 	grown := maps.Clone(known)
 	grown[name] = &topic{label: name}
-	t.known.Store(&grown)
+	t.byName.Store(&grown)
 	return grown[name]
 }

@@ -8,56 +8,56 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// measured is a store whose calls are timed, and what passes through it counted. It and its shards embed nothing, so that
-// a method that the contract gains cannot be forgotten here.
-type measured struct {
+// instrumented is a store.Store that times and counts calls. It embeds nothing, so that the compiler finds a new method of
+// the contract.
+type instrumented struct {
 	next   store.Store
 	shards []store.Shard
 	m      *Metrics
 }
 
-// measuredShard is a shard of such a store.
-type measuredShard struct {
+// instrumentedShard is a shard of an instrumented store.
+type instrumentedShard struct {
 	next store.Shard
 	m    *Metrics
 }
 
-// Store measures s. What it gives behaves as s does.
+// Store returns s with its calls timed and counted.
 func (m *Metrics) Store(s store.Store) store.Store {
-	wrapped := measured{next: s, m: m}
+	wrapped := instrumented{next: s, m: m}
 	for _, shard := range s.Shards() {
-		wrapped.shards = append(wrapped.shards, measuredShard{next: shard, m: m})
+		wrapped.shards = append(wrapped.shards, instrumentedShard{next: shard, m: m})
 	}
 	return wrapped
 }
 
-// timed makes a call and times it.
+// timed times a call.
 func timed[T any](ctx context.Context, m *Metrics, what method, call func() (T, error)) (T, error) {
 	began := time.Now()
 	answer, err := call()
-	m.called(ctx, what, began, err)
+	m.observeCall(ctx, what, began, err)
 	return answer, err
 }
 
-func (s measured) Shards() []store.Shard { return s.shards }
+func (s instrumented) Shards() []store.Shard { return s.shards }
 
-func (s measuredShard) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
+func (s instrumentedShard) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
 	results, err := timed(ctx, s.m, insert, func() ([]store.InsertResult, error) {
 		return s.next.Insert(ctx, token, entries)
 	})
-	s.m.insertedAll(entries, results, err)
+	s.m.countInserts(entries, results, err)
 	return results, err
 }
 
-func (s measuredShard) Lead(ctx context.Context) (store.Leadership, error) {
-	held, err := timed(ctx, s.m, lead, func() (store.Leadership, error) { return s.next.Lead(ctx) })
+func (s instrumentedShard) Lead(ctx context.Context) (store.Leadership, error) {
+	leadership, err := timed(ctx, s.m, lead, func() (store.Leadership, error) { return s.next.Lead(ctx) })
 	if err != nil {
 		return nil, err
 	}
-	return measuredLead{next: held, m: s.m}, nil
+	return instrumentedLead{next: leadership, m: s.m}, nil
 }
 
-func (s measuredShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+func (s instrumentedShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
 	carried, err := timed(ctx, s.m, carry, func() (store.CarryResult, error) { return s.next.Carry(ctx, token, round) })
 	if err == nil {
 		s.m.series.moved.Add(float64(carried.Moved))
@@ -73,77 +73,77 @@ func (s measuredShard) Carry(ctx context.Context, token store.Token, round store
 	return carried, err
 }
 
-// Wait is not timed: it waits for something to happen.
-func (s measuredShard) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
-	rung, err := s.next.Wait(ctx, watch)
+// Wait is not timed: it blocks until a wake-up.
+func (s instrumentedShard) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
+	wakeup, err := s.next.Wait(ctx, watch)
 	if err != nil {
-		s.m.bellFailed(ctx, err)
+		s.m.countWaitFailure(ctx, err)
 	}
-	return rung, err
+	return wakeup, err
 }
 
-func (s measuredShard) Notify(ctx context.Context, queues []job.Queue) error {
+func (s instrumentedShard) Notify(ctx context.Context, queues []job.Queue) error {
 	began := time.Now()
 	err := s.next.Notify(ctx, queues)
-	s.m.called(ctx, notify, began, err)
+	s.m.observeCall(ctx, notify, began, err)
 	return err
 }
 
-func (s measuredShard) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
+func (s instrumentedShard) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
 	return timed(ctx, s.m, claimExpired, func() ([]store.ClaimedJob, error) { return s.next.ClaimExpired(ctx, token, request) })
 }
 
-func (s measuredShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+func (s instrumentedShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
 	return timed(ctx, s.m, claim, func() (store.ClaimResult, error) { return s.next.Claim(ctx, token, request) })
 }
 
-func (s measuredShard) Settle(
+func (s instrumentedShard) Settle(
 	ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest,
 ) ([]error, store.ClaimResult, error) {
 	began := time.Now()
 	errs, claimed, err := s.next.Settle(ctx, token, items, next)
-	s.m.called(ctx, settle, began, err)
-	s.m.settledAll(items, errs)
+	s.m.observeCall(ctx, settle, began, err)
+	s.m.countSettlements(items, errs)
 	return errs, claimed, err
 }
 
-func (s measuredShard) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
+func (s instrumentedShard) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
 	return timed(ctx, s.m, cancel, func() (job.Job, error) { return s.next.Cancel(ctx, token, ref) })
 }
 
-func (s measuredShard) Edit(ctx context.Context, token store.Token, ref job.Ref, change store.Edit) (job.Job, error) {
+func (s instrumentedShard) Edit(ctx context.Context, token store.Token, ref job.Ref, change store.Edit) (job.Job, error) {
 	return timed(ctx, s.m, edit, func() (job.Job, error) { return s.next.Edit(ctx, token, ref, change) })
 }
 
-func (s measuredShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+func (s instrumentedShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	return timed(ctx, s.m, revive, func() ([]store.ReviveResult, error) { return s.next.Revive(ctx, token, items) })
 }
 
-func (s measuredShard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
+func (s instrumentedShard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
 	return timed(ctx, s.m, purge, func() ([]error, error) { return s.next.Purge(ctx, token, refs) })
 }
 
-func (s measuredShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
+func (s instrumentedShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	return timed(ctx, s.m, get, func() (job.Job, error) { return s.next.Get(ctx, ref) })
 }
 
-func (s measuredShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
+func (s instrumentedShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
 	return timed(ctx, s.m, known, func() ([]bool, error) { return s.next.Known(ctx, refs) })
 }
 
-func (s measuredShard) List(ctx context.Context, filter store.Filter) (store.Page, error) {
+func (s instrumentedShard) List(ctx context.Context, filter store.Filter) (store.Page, error) {
 	return timed(ctx, s.m, list, func() (store.Page, error) { return s.next.List(ctx, filter) })
 }
 
-func (s measuredShard) TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
+func (s instrumentedShard) TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
 	return timed(ctx, s.m, topicStats, func() ([]store.TopicStats, error) { return s.next.TopicStats(ctx, filter) })
 }
 
-func (s measuredShard) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
+func (s instrumentedShard) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
 	return timed(ctx, s.m, totals, func() (store.TopicStats, error) { return s.next.Totals(ctx, namespace) })
 }
 
-func (s measuredShard) LaneStats(
+func (s instrumentedShard) LaneStats(
 	ctx context.Context, namespace, topic, after string, limit int,
 ) ([]store.LaneStats, error) {
 	return timed(ctx, s.m, laneStats, func() ([]store.LaneStats, error) {
@@ -151,7 +151,7 @@ func (s measuredShard) LaneStats(
 	})
 }
 
-func (s measuredShard) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
+func (s instrumentedShard) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
 	swept, err := timed(ctx, s.m, sweep, func() (store.SweepResult, error) { return s.next.Sweep(ctx, token, limit) })
 	if err == nil {
 		s.m.series.sweptJobs.Add(float64(swept.Jobs))
@@ -160,7 +160,7 @@ func (s measuredShard) Sweep(ctx context.Context, token store.Token, limit int) 
 	return swept, err
 }
 
-func (s measuredShard) Repair(ctx context.Context) (store.RepairResult, error) {
+func (s instrumentedShard) Repair(ctx context.Context) (store.RepairResult, error) {
 	result, err := timed(ctx, s.m, repair, func() (store.RepairResult, error) { return s.next.Repair(ctx) })
 	for kind, n := range result.Repairs {
 		s.m.repairs.WithLabelValues(string(kind)).Add(float64(n))
@@ -168,26 +168,26 @@ func (s measuredShard) Repair(ctx context.Context) (store.RepairResult, error) {
 	return result, err
 }
 
-func (s measured) PutTopic(ctx context.Context, put store.Topic) (store.Topic, error) {
+func (s instrumented) PutTopic(ctx context.Context, put store.Topic) (store.Topic, error) {
 	return timed(ctx, s.m, putTopic, func() (store.Topic, error) { return s.next.PutTopic(ctx, put) })
 }
 
-func (s measured) Topics(ctx context.Context) ([]store.Topic, int64, error) {
+func (s instrumented) Topics(ctx context.Context) ([]store.Topic, int64, error) {
 	began := time.Now()
 	all, revision, err := s.next.Topics(ctx)
-	s.m.called(ctx, topicsRead, began, err)
+	s.m.observeCall(ctx, topicsRead, began, err)
 	return all, revision, err
 }
 
-func (s measuredShard) PutLane(ctx context.Context, token store.Token, lane store.Lane) (store.Lane, error) {
+func (s instrumentedShard) PutLane(ctx context.Context, token store.Token, lane store.Lane) (store.Lane, error) {
 	return timed(ctx, s.m, putLane, func() (store.Lane, error) { return s.next.PutLane(ctx, token, lane) })
 }
 
-func (s measuredShard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
+func (s instrumentedShard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
 	return timed(ctx, s.m, getLanes, func() ([]store.Lane, error) { return s.next.GetLanes(ctx, queues) })
 }
 
-func (s measuredShard) ListLanes(
+func (s instrumentedShard) ListLanes(
 	ctx context.Context, namespace, topic, after string, limit int,
 ) ([]store.Lane, error) {
 	return timed(ctx, s.m, listLanes, func() ([]store.Lane, error) {
@@ -195,39 +195,39 @@ func (s measuredShard) ListLanes(
 	})
 }
 
-func (s measuredShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
+func (s instrumentedShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	return timed(ctx, s.m, permit, func() ([]store.Permit, error) { return s.next.Permit(ctx, token, asks) })
 }
 
-func (s measuredShard) Alarm(ctx context.Context, token store.Token, told store.Alarm) (bool, error) {
-	return timed(ctx, s.m, alarm, func() (bool, error) { return s.next.Alarm(ctx, token, told) })
+func (s instrumentedShard) Alarm(ctx context.Context, token store.Token, state store.Alarm) (bool, error) {
+	return timed(ctx, s.m, alarm, func() (bool, error) { return s.next.Alarm(ctx, token, state) })
 }
 
-func (s measured) Ping(ctx context.Context) error {
+func (s instrumented) Ping(ctx context.Context) error {
 	began := time.Now()
 	err := s.next.Ping(ctx)
-	s.m.called(ctx, ping, began, err)
+	s.m.observeCall(ctx, ping, began, err)
 	return err
 }
 
-func (s measured) Close() error { return s.next.Close() }
+func (s instrumented) Close() error { return s.next.Close() }
 
-// measuredLead is a carrier lock whose calls are timed.
-type measuredLead struct {
+// instrumentedLead is a store.Leadership that times calls.
+type instrumentedLead struct {
 	next store.Leadership
 	m    *Metrics
 }
 
-func (l measuredLead) Extend(ctx context.Context) error {
+func (l instrumentedLead) Extend(ctx context.Context) error {
 	began := time.Now()
 	err := l.next.Extend(ctx)
-	l.m.called(ctx, extend, began, err)
+	l.m.observeCall(ctx, extend, began, err)
 	return err
 }
 
-func (l measuredLead) Release(ctx context.Context) error {
+func (l instrumentedLead) Release(ctx context.Context) error {
 	began := time.Now()
 	err := l.next.Release(ctx)
-	l.m.called(ctx, release, began, err)
+	l.m.observeCall(ctx, release, began, err)
 	return err
 }

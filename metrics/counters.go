@@ -11,24 +11,24 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// insertions are the outcomes of an insertion: those of the store, and 0 for one that failed.
-const insertions = int(store.Conflict) + 1
+// insertOutcomes is the number of outcomes of an insertion: those of the store, and 0 for a failed call.
+const insertOutcomes = int(store.Conflict) + 1
 
-var insertionNames = [insertions]string{
+var insertOutcomeNames = [insertOutcomes]string{
 	0: "failed", store.Created: "created", store.Existing: "existing", store.Conflict: "conflict",
 }
 
-// What came of a settlement.
+// The outcomes of a settlement.
 const (
 	recorded = iota
 	leaseLost
-	unsettled
-	settlings
+	settleFailed
+	settlementOutcomes
 )
 
-var settlingNames = [settlings]string{recorded: "recorded", leaseLost: "lease_lost", unsettled: "failed"}
+var settlementOutcomeNames = [settlementOutcomes]string{recorded: "recorded", leaseLost: "lease_lost", settleFailed: "failed"}
 
-// reasons are an end's by number: 0 for a job that was delivered, then those of the dead, the last for any not known here.
+// reasons are the reasons of an end by number: 0 for delivered, then those of dead jobs, the last for unknown ones.
 var reasons = func() []string {
 	all := []string{"none"}
 	for _, reason := range policy.Reasons() {
@@ -45,15 +45,15 @@ var reasonNumbers = func() map[policy.Reason]int {
 	return numbers
 }()
 
-// insertedAll counts what came of an Insert. Entries of one topic often follow each other.
-func (m *Metrics) insertedAll(entries []store.NewJob, results []store.InsertResult, err error) {
+// countInserts counts the results of an Insert. Consecutive entries of one topic are counted together.
+func (m *Metrics) countInserts(entries []store.NewJob, results []store.InsertResult, err error) {
 	for start := 0; start < len(entries); {
 		topic := entries[start].Topic
-		var counts [insertions]int
+		var counts [insertOutcomes]int
 		i := start
 		for ; i < len(entries) && entries[i].Topic == topic; i++ {
 			outcome := 0
-			if err == nil && i < len(results) && int(results[i].Outcome) < insertions {
+			if err == nil && i < len(results) && int(results[i].Outcome) < insertOutcomes {
 				outcome = int(results[i].Outcome)
 			}
 			counts[outcome]++
@@ -66,27 +66,27 @@ func (m *Metrics) insertedAll(entries []store.NewJob, results []store.InsertResu
 			}
 			series := t.inserted[outcome].get()
 			if series == nil {
-				series = t.inserted[outcome].set(m.inserted.WithLabelValues(t.label, insertionNames[outcome]))
+				series = t.inserted[outcome].set(m.inserted.WithLabelValues(t.label, insertOutcomeNames[outcome]))
 			}
 			(*series).Add(float64(n))
 		}
 	}
 }
 
-// settledAll counts what came of a Settle, and the ends among what it recorded. errs is nil when the call failed.
-func (m *Metrics) settledAll(items []store.Settlement, errs []error) {
-	var counts [settlings]int
+// countSettlements counts the results of a Settle and the recorded ends. errs is nil if the call failed.
+func (m *Metrics) countSettlements(items []store.Settlement, errs []error) {
+	var counts [settlementOutcomes]int
 	for i := range items {
 		switch {
 		case i >= len(errs):
-			counts[unsettled]++
+			counts[settleFailed]++
 		case errs[i] == nil:
 			counts[recorded]++
-			m.recordedOne(&items[i])
+			m.countEnd(&items[i])
 		case errors.Is(errs[i], store.ErrLeaseLost):
 			counts[leaseLost]++
 		default:
-			counts[unsettled]++
+			counts[settleFailed]++
 		}
 	}
 	for what, n := range counts {
@@ -94,12 +94,12 @@ func (m *Metrics) settledAll(items []store.Settlement, errs []error) {
 	}
 }
 
-// recordedOne counts a settlement that ends its job. One that a cancel mark turned into a cancellation is not told apart.
-func (m *Metrics) recordedOne(item *store.Settlement) {
+// countEnd counts a settlement that ends its job, also if a requested cancellation changed its state.
+func (m *Metrics) countEnd(item *store.Settlement) {
 	t := m.topics.of(item.Queue.Topic)
 	ends := t.ends.get()
 	if ends == nil {
-		ends = t.ends.set(m.endsOf(t.label))
+		ends = t.ends.set(m.newEndCounters(t.label))
 	}
 	switch item.Verdict.Kind {
 	case policy.Delivered:
@@ -114,9 +114,8 @@ func (m *Metrics) recordedOne(item *store.Settlement) {
 	}
 }
 
-// endsOf makes the series of a topic's ends, all of them at its first settlement: a first death is then seen as an
-// increase.
-func (m *Metrics) endsOf(label string) []prometheus.Counter {
+// newEndCounters creates all series of a topic's ends at its first settlement, so that a first death is an increase.
+func (m *Metrics) newEndCounters(label string) []prometheus.Counter {
 	ends := make([]prometheus.Counter, len(reasons))
 	for i, reason := range reasons {
 		state := job.Dead
@@ -128,13 +127,13 @@ func (m *Metrics) endsOf(label string) []prometheus.Counter {
 	return ends
 }
 
-// bellFailed counts a wait for the bell that ended in a fault; one whose caller went away is none.
-func (m *Metrics) bellFailed(ctx context.Context, err error) {
+// countWaitFailure counts a failed wait for a wake-up, unless its caller cancelled it.
+func (m *Metrics) countWaitFailure(ctx context.Context, err error) {
 	switch callOutcomeOf(ctx, err) {
 	case unavailable:
-		m.series.bellAway.Inc()
-	case failed:
-		m.series.bellFaults.Inc()
+		m.series.waitUnavailable.Inc()
+	case errored:
+		m.series.waitErrors.Inc()
 	default:
 	}
 }
