@@ -15,7 +15,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// maxValue is what is kept of one header value, in bytes, when the whole header is more than can be kept.
+// maxValue bounds one header value, in bytes, when the whole header is too long.
 const maxValue = 256
 
 // buffers hold what is read and not kept.
@@ -97,7 +97,7 @@ func keepHeader(h http.Header) map[string][]string {
 	room := job.MaxAttemptHeader
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, v := range h[name] {
-			// Cloned, since the whole header lies in one string that would be kept alive.
+			// Cloned, since the whole header is in one string that would be kept alive.
 			v = string([]byte(v[:min(len(v), maxValue)]))
 			if room -= len(name) + len(v); room < 0 {
 				return kept

@@ -204,7 +204,7 @@ func inRows(t *testing.T, s *notify.Sender, r *badreceiver.Receiver, rows, lengt
 	return results
 }
 
-func TestEveryBadReceiverHasItsOutcome(t *testing.T) {
+func TestBadReceivers_HaveTheirOutcome(t *testing.T) {
 	for _, kind := range badreceiver.All {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
@@ -219,13 +219,13 @@ func TestEveryBadReceiverHasItsOutcome(t *testing.T) {
 	}
 }
 
-func TestGoodReceiversOfTheKitAreDelivered(t *testing.T) {
+func TestBadReceivers_GoodOnesOfTheKitAreDelivered(t *testing.T) {
 	for _, kind := range []badreceiver.Kind{badreceiver.Good, badreceiver.GoodTLS, badreceiver.GoodHTTP2} {
 		outcome{status: 200, body: "ok"}.check(t, attempt(t, sender(t), badreceiver.Start(t, kind), answerLimit))
 	}
 }
 
-func TestARedirectIsAnAnswerAndNotFollowed(t *testing.T) {
+func TestBadReceivers_ARedirectIsNotFollowed(t *testing.T) {
 	r := badreceiver.Start(t, badreceiver.Redirects)
 	s := sender(t)
 	for n := 1; n <= 3; n++ {
@@ -236,7 +236,7 @@ func TestARedirectIsAnAnswerAndNotFollowed(t *testing.T) {
 
 // Connections are kept, and given from attempt to attempt, that are not fit for a second one: the peer has closed them, or
 // more has come over them than an answer.
-func TestAttemptsSideBySideTakeNothingFromEachOther(t *testing.T) {
+func TestBadReceivers_ParallelAttemptsTakeNothingFromEachOther(t *testing.T) {
 	const (
 		abreast = 50
 		rounds  = 100
@@ -323,7 +323,7 @@ func use(t *testing.T) used {
 	return u
 }
 
-func TestNothingIsLeftOfAttemptsAtBadReceivers(t *testing.T) {
+func TestBadReceivers_LeaveNothingBehind(t *testing.T) {
 	const (
 		attempts   = 50
 		maxKept    = 2 << 20 // bytes that may be on the heap beyond what was before: less than MaxRead an attempt
@@ -359,7 +359,7 @@ func TestNothingIsLeftOfAttemptsAtBadReceivers(t *testing.T) {
 	}
 }
 
-func TestAGoodReceiverIsServedAmongAllTheBadOnes(t *testing.T) {
+func TestBadReceivers_DoNotKeepAGoodOneFromBeingServed(t *testing.T) {
 	const (
 		rounds  = 3
 		abreast = 2

@@ -24,7 +24,7 @@ const maxText = 300
 
 // classify says of what kind the error is that ended an attempt, and puts it into one line for a person.
 //
-// Order matters. What only we, the peer or the network can have caused stands, even when the attempt's time ran out at the
+// Order matters. An error that only we, the peer or the network can have caused counts, even when the attempt's time ran out at the
 // same moment. Everything else that comes after the end of the context is its consequence.
 func (a *attempt) classify(err error) (policy.ErrorClass, string) {
 	class, text := a.judge(err)
@@ -202,10 +202,10 @@ var texts = []struct {
 // lostText is the error of a connection that ended while requests were under way.
 const lostText = "the connection was lost before the answer was complete"
 
-// givenBackText is said of a request that a peer refused over HTTP/2, to be sent again by whoever likes to.
+// givenBackText is the error of a request that a receiver refused over HTTP/2.
 const givenBackText = "the receiver gave the request back unanswered"
 
-// tooLargeText is said of an answer beyond h1.MaxHeader or h1.MaxHeaderLines.
+// tooLargeText is the error of an answer beyond h1.MaxHeader or h1.MaxHeaderLines.
 var tooLargeText = fmt.Sprintf("the header of the answer, with its interim answers, has more than the %d KiB or %d lines that are read",
 	h1.MaxHeader>>10, h1.MaxHeaderLines)
 

@@ -68,7 +68,7 @@ func reset(conn net.Conn) {
 	_ = conn.Close()
 }
 
-func TestFailuresOverPlainConnectionsAreClassified(t *testing.T) {
+func TestClassify_FailuresOverPlainConnections(t *testing.T) {
 	tests := map[string]struct {
 		serve func(net.Conn)
 		class policy.ErrorClass
@@ -107,7 +107,7 @@ func TestFailuresOverPlainConnectionsAreClassified(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestClassify_ARefusedConnection(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
@@ -116,7 +116,7 @@ func TestNobodyListens(t *testing.T) {
 }
 
 // What loopback cannot bring about is injected where the dialer would report it.
-func TestFailuresOfTheDialAreClassified(t *testing.T) {
+func TestClassify_FailuresOfTheDial(t *testing.T) {
 	opError := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
 	tests := map[string]struct {
 		err   error
@@ -144,7 +144,7 @@ func TestFailuresOfTheDialAreClassified(t *testing.T) {
 	}
 }
 
-func TestARealResolverThatKnowsNoName(t *testing.T) {
+func TestClassify_ARealResolverWithoutAnAnswer(t *testing.T) {
 	refuse := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("no name server here")
 	}}
@@ -153,7 +153,7 @@ func TestARealResolverThatKnowsNoName(t *testing.T) {
 	require.Contains(t, result.Error, "shop.invalid")
 }
 
-func TestANameThatDoesNotExistIsToldFromNameServersThatCannotSay(t *testing.T) {
+func TestClassify_DistinguishesMissingNamesFromFailingNameServers(t *testing.T) {
 	result := newSender(t, Options{Resolver: fixed()}).Deliver(t.Context(), ask("http://shop.invalid/"))
 	require.Equal(t, policy.ClassDNS, result.Class)
 	require.Equal(t, "there is no such name: shop.invalid has no address", result.Error)
@@ -167,7 +167,7 @@ func TestANameThatDoesNotExistIsToldFromNameServersThatCannotSay(t *testing.T) {
 	}
 }
 
-func TestRefusedAddressesAreFinal(t *testing.T) {
+func TestClassify_BlockedAddressesAreFinal(t *testing.T) {
 	server, got := recorder(t, (*httptest.Server).Start)
 	s := newSender(t, Options{Guard: guard.New(guard.Options{})})
 	result := s.Deliver(t.Context(), ask(server.URL))
@@ -191,7 +191,7 @@ func TestRefusedAddressesAreFinal(t *testing.T) {
 	require.Contains(t, result.Error, "own API")
 }
 
-func TestErrorTextsAreOneBoundedLine(t *testing.T) {
+func TestClassify_TextsAreOneBoundedLine(t *testing.T) {
 	require.Equal(t, "a b c", oneLine("a\nb\x00c"))
 	require.Equal(t, "a   b", oneLine("a\x80\xff b"))
 	long := oneLine(strings.Repeat("é", 1000))
@@ -200,7 +200,7 @@ func TestErrorTextsAreOneBoundedLine(t *testing.T) {
 	require.True(t, strings.HasSuffix(long, "é…"))
 }
 
-func TestFailuresOverHTTP2AreClassified(t *testing.T) {
+func TestClassify_FailuresOverHTTP2(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/large":

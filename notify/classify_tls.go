@@ -20,7 +20,7 @@ func handshakeFailure(e *conn.HandshakeError) (policy.ErrorClass, string) {
 	return policy.ClassTLS, "TLS: " + strings.TrimPrefix(e.Error(), "tls: ")
 }
 
-// tlsFailure classifies an error of TLS; ClassNone: it is none of those that are known. asked says that the receiver had
+// tlsFailure classifies an error of TLS; ClassNone: the error is unknown. asked:  the receiver had
 // asked for a certificate.
 func tlsFailure(err error, asked bool) (class policy.ErrorClass, text string) {
 	if code, ok := remoteAlert(err); ok {
@@ -81,7 +81,7 @@ const (
 	alertCertificateRequired   = 116
 )
 
-// alertFailure classifies what a receiver said in its alert, in the handshake or after it: with TLS 1.3 it judges our
+// alertFailure classifies an alert of a receiver, in the handshake or after it: with TLS 1.3 it judges our
 // certificate when we are through with the handshake.
 func alertFailure(code tls.AlertError, err error) (policy.ErrorClass, string) {
 	switch code {

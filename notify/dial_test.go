@@ -96,7 +96,7 @@ func twin(t *testing.T) (port string, first net.Listener, came *atomic.Int32) {
 
 // The address that was checked is the one that is dialled: a name which changes between two attempts, or between a check
 // and its dial, gains nothing.
-func TestANameThatIsReboundGainsNothing(t *testing.T) {
+func TestDial_AReboundNameGainsNothing(t *testing.T) {
 	for name, admitting := range map[string]guard.Options{
 		"a network": {AllowTargets: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}},
 		"a name": {
@@ -133,7 +133,7 @@ func TestANameThatIsReboundGainsNothing(t *testing.T) {
 	}
 }
 
-func TestADialKnowsNames(t *testing.T) {
+func TestDial_JudgesNames(t *testing.T) {
 	server, got := recorder(t, (*httptest.Server).Start)
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	require.NoError(t, err)
@@ -172,7 +172,7 @@ func TestADialKnowsNames(t *testing.T) {
 	}
 }
 
-func TestAHostIsRefusedForGoodOnlyWhenAllItsAddressesAre(t *testing.T) {
+func TestDial_AHostIsBlockedOnlyWhenAllItsAddressesAre(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	_, port, err := net.SplitHostPort(l.Addr().String())

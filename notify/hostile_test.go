@@ -28,7 +28,7 @@ func deliver(t *testing.T, s *Sender, url string, limit time.Duration) policy.Re
 	return result
 }
 
-func TestAReceiverThatNeverAccepts(t *testing.T) {
+func TestHostile_NeverAccepts(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
@@ -38,13 +38,13 @@ func TestAReceiverThatNeverAccepts(t *testing.T) {
 	require.Equal(t, policy.ClassTimeoutTLS, result.Class, result.Error)
 }
 
-func TestAReceiverThatNeverAnswers(t *testing.T) {
+func TestHostile_NeverAnswers(t *testing.T) {
 	addr := receiver(t, afterRequest(hold))
 	result := deliver(t, newSender(t, Options{}), "http://"+addr, 100*time.Millisecond)
 	require.Equal(t, policy.ClassTimeoutHeaders, result.Class, result.Error)
 }
 
-func TestAReceiverThatNeverReads(t *testing.T) {
+func TestHostile_NeverReads(t *testing.T) {
 	gone := make(chan struct{})
 	t.Cleanup(func() { close(gone) })
 	addr := receiver(t, func(net.Conn) { <-gone })
@@ -68,7 +68,7 @@ func forever(conn net.Conn, text string, written *atomic.Int64) {
 	}
 }
 
-func TestABodyThatIsTooLongIsCutAndCostsTheConnection(t *testing.T) {
+func TestHostile_ATooLongBodyIsCutAndCostsTheConnection(t *testing.T) {
 	for name, head := range map[string]string{
 		"of a gigabyte": "HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n",
 		"without end":   "HTTP/1.1 500 Oops\r\n\r\n",
@@ -89,7 +89,7 @@ func TestABodyThatIsTooLongIsCutAndCostsTheConnection(t *testing.T) {
 	}
 }
 
-func TestABodyOfTheBoundKeepsTheConnection(t *testing.T) {
+func TestHostile_ABodyWithinTheBoundKeepsTheConnection(t *testing.T) {
 	for size, conns := range map[int]int32{MaxRead - 1: 1, MaxRead + 1: 2} {
 		var opened atomic.Int32
 		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -111,7 +111,7 @@ func TestABodyOfTheBoundKeepsTheConnection(t *testing.T) {
 	}
 }
 
-func TestInterimAnswersForEver(t *testing.T) {
+func TestHostile_EndlessInterimAnswers(t *testing.T) {
 	var written atomic.Int64
 	addr := receiver(t, afterRequest(func(conn net.Conn) {
 		forever(conn, "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", &written)
@@ -121,12 +121,12 @@ func TestInterimAnswersForEver(t *testing.T) {
 	require.Less(t, result.Duration, 5*time.Second)
 }
 
-func TestAFewInterimAnswersAreNone(t *testing.T) {
+func TestHostile_AFewInterimAnswersAreSkipped(t *testing.T) {
 	addr := receiver(t, answer("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n"))
 	require.Equal(t, 204, deliver(t, newSender(t, Options{}), "http://"+addr, 5*time.Second).Status)
 }
 
-func TestSwitchingProtocolsIsAnAnswerWithoutABody(t *testing.T) {
+func TestHostile_SwitchingProtocolsIsAnAnswerWithoutABody(t *testing.T) {
 	addr := receiver(t, afterRequest(func(conn net.Conn) {
 		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
 		hold(conn)
@@ -138,7 +138,7 @@ func TestSwitchingProtocolsIsAnAnswerWithoutABody(t *testing.T) {
 }
 
 // What follows a body that is longer than it says belongs to nobody, least of all to the next attempt.
-func TestALieAboutTheLength(t *testing.T) {
+func TestHostile_MoreThanTheLengthSays(t *testing.T) {
 	var requests atomic.Int32
 	addr := receiver(t, func(conn net.Conn) {
 		r := bufio.NewReader(conn)
@@ -158,7 +158,7 @@ func TestALieAboutTheLength(t *testing.T) {
 	require.LessOrEqual(t, requests.Load(), int32(2))
 }
 
-func TestAnAnswerBeforeTheRequestWasRead(t *testing.T) {
+func TestHostile_AnAnswerBeforeTheRequestWasRead(t *testing.T) {
 	addr := receiver(t, func(conn net.Conn) {
 		_, _ = bufio.NewReader(conn).ReadString('\n')
 		_, _ = io.WriteString(conn, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
@@ -169,7 +169,7 @@ func TestAnAnswerBeforeTheRequestWasRead(t *testing.T) {
 	require.Equal(t, 413, newSender(t, Options{}).Deliver(t.Context(), req).Status)
 }
 
-func TestAnswersOfOldServers(t *testing.T) {
+func TestHostile_AnswersOfOldServers(t *testing.T) {
 	addr := receiver(t, answer("HTTP/1.0 200 OK\r\n\r\nuntil the end"))
 	result := deliver(t, newSender(t, Options{}), "http://"+addr, 5*time.Second)
 	require.Equal(t, 200, result.Status)

@@ -25,7 +25,7 @@ func TestPayload_IsLetGoWhenItWasSent(t *testing.T) {
 		tls   bool
 		http2 bool
 	}{
-		{name: "over a wire", size: h1.MaxBody},
+		{name: "by package h1", size: h1.MaxBody},
 		{name: "by net/http", size: 1 << 20},
 		{name: "over TLS", size: 1 << 20, tls: true},
 		{name: "over HTTP/2", size: 1 << 20, tls: true, http2: true},

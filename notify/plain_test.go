@@ -31,7 +31,7 @@ func talk(t *testing.T, answer func(n int32, conn net.Conn)) (url string, conns 
 	}), conns
 }
 
-func TestAConnectionIsKeptOnlyAfterAWholeAnswer(t *testing.T) {
+func TestReuse_OnlyAfterAWholeAnswer(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer string
 		conns  int32
@@ -64,7 +64,7 @@ func TestAConnectionIsKeptOnlyAfterAWholeAnswer(t *testing.T) {
 
 // A receiver that refuses a request by its header answers, and hangs up with the rest unread: the system says that the
 // connection was reset, but the answer is there.
-func TestAnAnswerCountsThoughTheRequestCouldNotBeWritten(t *testing.T) {
+func TestDeliver_AnAnswerCountsThoughTheRequestWasCutOff(t *testing.T) {
 	s := newSender(t, Options{dial: func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
 		go func() {
@@ -98,7 +98,7 @@ func (c *cutConn) Write(p []byte) (int, error) {
 }
 
 // An attempt that is given up leaves nothing behind: no connection that another request could be given.
-func TestAnAttemptThatIsGivenUpEndsItsConnection(t *testing.T) {
+func TestReuse_ACancelledAttemptEndsItsConnection(t *testing.T) {
 	for name, begun := range map[string]string{
 		"no answer": "", "half a header": "HTTP/1.1 200", "half a body": "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok",
 	} {
@@ -123,7 +123,7 @@ func TestAnAttemptThatIsGivenUpEndsItsConnection(t *testing.T) {
 }
 
 // What the system says of a write is what the result says.
-func TestAFailedWriteOverAWireIsClassified(t *testing.T) {
+func TestClassify_AFailedWriteByH1(t *testing.T) {
 	s := newSender(t, Options{dial: func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
 		go func() {

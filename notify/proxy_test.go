@@ -101,7 +101,7 @@ func always(t *testing.T, proxy string) func(*url.URL) (*url.URL, error) {
 // fixed gives every name the same addresses.
 func fixed(addrs ...string) *net.Resolver { return resolving(func() []string { return addrs }) }
 
-func TestAProxyIsGivenTheCheckedAddress(t *testing.T) {
+func TestProxy_IsGivenTheCheckedAddress(t *testing.T) {
 	cert, root := certificate(t, "shop.example", time.Now().Add(time.Hour))
 	for _, test := range []struct {
 		name, scheme string
@@ -152,7 +152,7 @@ func TestAProxyIsGivenTheCheckedAddress(t *testing.T) {
 	}
 }
 
-func TestAProxyIsReachedOverTLSToo(t *testing.T) {
+func TestProxy_IsReachedOverTLSToo(t *testing.T) {
 	server, got := recorder(t, (*httptest.Server).StartTLS)
 	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 	proxy := newForwardProxyOver(t, func(string) string { return server.Listener.Addr().String() },
@@ -171,7 +171,7 @@ func TestAProxyIsReachedOverTLSToo(t *testing.T) {
 }
 
 // The name is public at the first attempt, and private at the second: nothing goes there, by no proxy either.
-func TestANameThatTurnsPrivateIsBlockedBeforeTheProxyHearsOfIt(t *testing.T) {
+func TestProxy_GetsNoNameThatTurnedPrivate(t *testing.T) {
 	server, got := recorder(t, (*httptest.Server).Start)
 	proxy := newForwardProxy(t, func(string) string { return server.Listener.Addr().String() })
 	var lookups atomic.Int32
@@ -195,7 +195,7 @@ func TestANameThatTurnsPrivateIsBlockedBeforeTheProxyHearsOfIt(t *testing.T) {
 	require.Empty(t, got)
 }
 
-func TestTheGuardJudgesTargetsOfProxies(t *testing.T) {
+func TestProxy_TheGuardJudgesTargets(t *testing.T) {
 	for name, test := range map[string]struct {
 		guard    guard.Options
 		url      string
@@ -237,7 +237,7 @@ func TestTheGuardJudgesTargetsOfProxies(t *testing.T) {
 	}
 }
 
-func TestAnotherAddressIsTriedWhenTheProxyDoesNotReachTheFirst(t *testing.T) {
+func TestProxy_TriesAnotherAddress(t *testing.T) {
 	server, _ := recorder(t, (*httptest.Server).Start)
 	proxy := newForwardProxy(t, func(target string) string {
 		if target == "8.8.4.4:80" {
@@ -258,7 +258,7 @@ func TestAnotherAddressIsTriedWhenTheProxyDoesNotReachTheFirst(t *testing.T) {
 	require.Len(t, proxy.targets(), before+conn.MaxTunnels, "no more than a few are tried")
 }
 
-func TestFailuresOfAProxyAreClassified(t *testing.T) {
+func TestClassify_FailuresOfAProxy(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, closed.Close())
@@ -314,7 +314,7 @@ func TestFailuresOfAProxyAreClassified(t *testing.T) {
 	}
 }
 
-func TestAProxyThatCannotBeToldIsAFailureOfTheProxy(t *testing.T) {
+func TestClassify_AnUnknownProxyIsAFailureOfTheProxy(t *testing.T) {
 	for name, proxyFor := range map[string]func(*url.URL) (*url.URL, error){
 		"an error":       func(*url.URL) (*url.URL, error) { return nil, errors.New("topsecret") },
 		"another scheme": func(*url.URL) (*url.URL, error) { return url.Parse("socks5://someone:topsecret@127.0.0.1:1") },
@@ -328,7 +328,7 @@ func TestAProxyThatCannotBeToldIsAFailureOfTheProxy(t *testing.T) {
 	}
 }
 
-func TestWhereNoProxyLeadsTheDialIsDirect(t *testing.T) {
+func TestProxy_WithoutOneTheDialIsDirect(t *testing.T) {
 	server, got := recorder(t, (*httptest.Server).Start)
 	s := newSender(t, Options{ProxyFor: func(*url.URL) (*url.URL, error) { return nil, nil }})
 	require.Equal(t, 200, s.Deliver(t.Context(), ask(server.URL)).Status)
@@ -337,7 +337,7 @@ func TestWhereNoProxyLeadsTheDialIsDirect(t *testing.T) {
 	require.Equal(t, policy.ClassBlocked, s.Deliver(t.Context(), ask(server.URL)).Class)
 }
 
-func TestAProxyThatNeverAnswersUsesTheTimeUp(t *testing.T) {
+func TestProxy_ThatNeverAnswersTimesOut(t *testing.T) {
 	addr := receiver(t, hold)
 	for _, scheme := range []string{"http", "https"} {
 		s := newSender(t, Options{
@@ -356,7 +356,7 @@ func TestAProxyThatNeverAnswersUsesTheTimeUp(t *testing.T) {
 }
 
 // What comes behind the proxy's answer in one packet belongs to the receiver.
-func TestAnAnswerThatComesWithTheTunnelIsNotLost(t *testing.T) {
+func TestProxy_KeepsWhatComesWithTheTunnel(t *testing.T) {
 	proxy := receiver(t, func(conn net.Conn) {
 		if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
 			_, _ = io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 299 Yes\r\nContent-Length: 70000\r\n\r\n\x15\x03\x03\x00\x02\x02\x46")

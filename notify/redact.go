@@ -8,11 +8,11 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// redacted stands where a receiver repeated a secret.
+// redacted replaces a secret that a receiver repeated.
 const redacted = "[redacted]"
 
-// minSecret is the length from which on a secret is looked for: shorter ones are found in ordinary words, and what stands
-// for them would make a bounded result longer.
+// minSecret is the length from which on a secret is looked for: shorter ones are found in ordinary words, and their
+// replacement would make a bounded result longer.
 const minSecret = len(redacted)
 
 // redact takes out of a result what the request's secret headers held, should the receiver have repeated it as it was sent:

@@ -27,7 +27,7 @@ var secretHeader = map[string][]string{
 	"X-Token-Kind":  {"short"},
 }
 
-func TestAReceiverThatRepeatsTheRequestPutsNoSecretIntoTheResult(t *testing.T) {
+func TestRedact_RemovesSecretsThatAReceiverRepeats(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Echo", r.Header.Get("Authorization")+", "+r.Header.Get("X-Tenant"))
 		_ = json.NewEncoder(w).Encode(r.Header)
@@ -45,7 +45,7 @@ func TestAReceiverThatRepeatsTheRequestPutsNoSecretIntoTheResult(t *testing.T) {
 	require.Equal(t, []string{"Bearer topsecret-token"}, req.Header["Authorization"], "the job's header is not changed")
 }
 
-func TestTheBeginningOfASecretAtACutIsHiddenToo(t *testing.T) {
+func TestRedact_RemovesTheStartOfASecretAtACut(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat("x", job.MaxAttemptBody-10)+r.Header.Get("X-Api-Key"))
 	}))
@@ -57,7 +57,7 @@ func TestTheBeginningOfASecretAtACutIsHiddenToo(t *testing.T) {
 	require.True(t, strings.HasSuffix(string(result.Body), "xxx[redacted]"), string(result.Body))
 }
 
-func TestGarbageThatRepeatsTheRequestPutsNoSecretIntoTheError(t *testing.T) {
+func TestRedact_RemovesSecretsFromErrors(t *testing.T) {
 	addr := receiver(t, func(conn net.Conn) {
 		r, err := http.ReadRequest(bufio.NewReader(conn))
 		if err == nil {

@@ -52,7 +52,7 @@ func crowd(t *testing.T, s *Sender, url string, attempts int) []policy.Result {
 	return results
 }
 
-func TestMoreAttemptsThanFitIntoAFewConnectionsAllSucceed(t *testing.T) {
+func TestHTTP2_MoreAttemptsThanFitIntoAFewConnectionsSucceed(t *testing.T) {
 	for name, auth := range map[string]tls.ClientAuthType{"not asked": tls.NoClientCert, "asked": tls.RequestClientCert} {
 		t.Run(name, func(t *testing.T) {
 			url, root := narrow(t, 20, auth)
@@ -65,7 +65,7 @@ func TestMoreAttemptsThanFitIntoAFewConnectionsAllSucceed(t *testing.T) {
 }
 
 // It tells so in its SETTINGS, and keeps its connections open.
-func TestAReceiverThatAdmitsNoRequestIsNotCalledInALoop(t *testing.T) {
+func TestHTTP2_AReceiverThatAdmitsNoRequestIsNotCalledInALoop(t *testing.T) {
 	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 	config := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}}
 	var conns atomic.Int32

@@ -41,7 +41,7 @@ var everyKind = map[string]func(*job.Request){
 }
 
 // What a request without a body says of that, so that a receiver that insists on a length has one.
-func TestARequestWithoutABodyHasALengthWhereItsMethodPromisesABody(t *testing.T) {
+func TestDeliver_AMethodWithABodyHasALengthWithoutOne(t *testing.T) {
 	for method, length := range map[string][]string{
 		"POST": {"0"}, "PUT": {"0"}, "PATCH": {"0"}, "GET": nil, "DELETE": nil,
 	} {
@@ -85,7 +85,7 @@ func hangUp(requests *atomic.Int32) func(net.Conn) {
 	}
 }
 
-func TestARequestThatWasWrittenIsNeverSentAgain(t *testing.T) {
+func TestResend_NotAfterTheRequestWasWritten(t *testing.T) {
 	for name, change := range everyKind {
 		t.Run(name, func(t *testing.T) {
 			var requests atomic.Int32
@@ -102,7 +102,7 @@ func TestARequestThatWasWrittenIsNeverSentAgain(t *testing.T) {
 }
 
 // Without precautions net/http sends it again: the receiver above is able to show it.
-func TestTheReceiverOfThatTestCatchesReplays(t *testing.T) {
+func TestResend_TheReceiverOfThatTestCatchesReplays(t *testing.T) {
 	var requests atomic.Int32
 	client := &http.Client{Transport: &http.Transport{}}
 	url := "http://" + receiver(t, hangUp(&requests))
@@ -175,7 +175,7 @@ func (b *breaker) breakAll() {
 	}
 }
 
-func TestARequestOfWhichNothingWasWrittenIsSentAgainAtOnce(t *testing.T) {
+func TestResend_AtOnceWhenNothingWasWritten(t *testing.T) {
 	for scheme, start := range map[string]func(*httptest.Server){"http": (*httptest.Server).Start, "https": (*httptest.Server).StartTLS} {
 		server, got := recorder(t, start)
 		for name, change := range everyKind {
@@ -204,7 +204,7 @@ func TestARequestOfWhichNothingWasWrittenIsSentAgainAtOnce(t *testing.T) {
 	}
 }
 
-func TestARequestOfWhichAByteWasWrittenIsNotSentAgain(t *testing.T) {
+func TestResend_NotAfterAByteWasWritten(t *testing.T) {
 	server, got := recorder(t, (*httptest.Server).Start)
 	for name, change := range everyKind {
 		b := newBreaker(1)
@@ -223,7 +223,7 @@ func TestARequestOfWhichAByteWasWrittenIsNotSentAgain(t *testing.T) {
 
 // A pool full of dead connections: two of them are tried, then a new one is made. It costs no other receiver its
 // connections.
-func TestDeadConnectionsCostNoAttempt(t *testing.T) {
+func TestResend_DeadConnectionsCostNoAttempt(t *testing.T) {
 	const open = 6
 	var waiting atomic.Int32
 	release := make(chan struct{})
@@ -262,7 +262,7 @@ func TestDeadConnectionsCostNoAttempt(t *testing.T) {
 }
 
 // When the connection of its own is dead as well, the receiver is to blame: that is a failure that can pass.
-func TestAReceiverThatIsGoneIsNoInvalidRequest(t *testing.T) {
+func TestResend_AReceiverThatIsGoneIsNoInvalidRequest(t *testing.T) {
 	for _, through := range []int{0, 1} {
 		server, _ := recorder(t, (*httptest.Server).Start)
 		b := newBreaker(through)
@@ -277,7 +277,7 @@ func TestAReceiverThatIsGoneIsNoInvalidRequest(t *testing.T) {
 	}
 }
 
-func TestARedirectAfterSendingAgainIsStillAnAnswer(t *testing.T) {
+func TestResend_ARedirectIsStillAnAnswer(t *testing.T) {
 	var calls atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls.Add(1)
@@ -292,7 +292,7 @@ func TestARedirectAfterSendingAgainIsStillAnAnswer(t *testing.T) {
 	require.Equal(t, int32(2), calls.Load())
 }
 
-func TestSendingAgainFailsInItsOwnRight(t *testing.T) {
+func TestResend_ReportsTheLastError(t *testing.T) {
 	server, _ := recorder(t, (*httptest.Server).Start)
 	b := newBreaker(0)
 	s := newSender(t, Options{dial: b.dial})
@@ -339,7 +339,7 @@ func refuseStreams(t *testing.T, config *tls.Config, code uint32, refuse int32, 
 	})
 }
 
-func TestARequestGivenBackOverHTTP2IsNotSentAgain(t *testing.T) {
+func TestResend_NotAfterAnErrorOverHTTP2(t *testing.T) {
 	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 	config := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}}
 	for name, change := range everyKind { // PROTOCOL_ERROR does not say that it was not heard
@@ -355,7 +355,7 @@ func TestARequestGivenBackOverHTTP2IsNotSentAgain(t *testing.T) {
 }
 
 // REFUSED_STREAM says that a request was not heard.
-func TestARequestRefusedUnheardOverHTTP2IsSentAgain(t *testing.T) {
+func TestResend_AfterARefusedStream(t *testing.T) {
 	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 	config := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}}
 	for name, change := range everyKind {

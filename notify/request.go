@@ -17,7 +17,7 @@ import (
 // identity tells net/http to send a body of unknown length as it is: see body.
 var identity = []string{"identity"}
 
-// accept asks for an answer as it is, so that what is kept of it can be read.
+// accept asks for an answer as it is, so that its kept part is readable.
 var accept = []string{"identity"}
 
 // request builds the HTTP request of an attempt. The error is one line that tells nothing of the URL.
@@ -104,10 +104,10 @@ func (s *Sender) header(now time.Time, req job.Request) (http.Header, error) {
 	if signature := h["Webhook-Signature"]; signature != nil && !validValue(signature[0]) {
 		return nil, errors.New("the signature is not one that a header can carry")
 	}
-	if _, said := h["User-Agent"]; !said {
+	if _, present := h["User-Agent"]; !present {
 		h["User-Agent"] = s.agent
 	}
-	if _, said := h["Accept-Encoding"]; !said {
+	if _, present := h["Accept-Encoding"]; !present {
 		h["Accept-Encoding"] = accept
 	}
 	return h, nil

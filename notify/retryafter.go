@@ -34,7 +34,7 @@ func askedWait(status int, h http.Header, now time.Time) time.Duration {
 }
 
 // retryAfter reads a Retry-After field (RFC 9110 §10.2.3), either seconds or an HTTP date, as a wait. A date that has
-// passed is none, 0.
+// passed is no wait, 0.
 func retryAfter(value string, now time.Time) (wait time.Duration, ok bool) {
 	value = strings.Trim(value, " \t")
 	if value == "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-func TestRetryAfterIsReadAsAWait(t *testing.T) {
+func TestRetryAfter_IsReadAsAWait(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 500_000_000, time.UTC)
 	in := func(d time.Duration) string { return now.Add(d).Format(http.TimeFormat) }
 	tests := []struct {
@@ -51,7 +51,7 @@ func TestRetryAfterIsReadAsAWait(t *testing.T) {
 }
 
 // Whether it could be read decides whether other fields are looked at.
-func TestARetryAfterThatSaysNothingIsToldFromOneThatSaysZero(t *testing.T) {
+func TestRetryAfter_DistinguishesMissingFromZero(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for value, readable := range map[string]bool{
 		"0": true, "90": true, "Sun, 01 Mar 2020 12:00:00 GMT": true, "": false, " ": false, "soon": false, "-1": false, "1.5": false,
@@ -61,7 +61,7 @@ func TestARetryAfterThatSaysNothingIsToldFromOneThatSaysZero(t *testing.T) {
 	}
 }
 
-func TestWhenALimitIsLiftedIsReadAsAWait(t *testing.T) {
+func TestLimitReset_IsReadAsAWait(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 500_000_000, time.UTC)
 	tests := []struct {
 		value    string
@@ -106,7 +106,7 @@ func TestWhenALimitIsLiftedIsReadAsAWait(t *testing.T) {
 	}
 }
 
-func TestWhichFieldAndStatusAskForAWait(t *testing.T) {
+func TestAskedWait_DependsOnFieldAndStatus(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	fields := func(pairs ...string) http.Header {
 		h := make(http.Header)
@@ -143,7 +143,7 @@ func TestWhichFieldAndStatusAskForAWait(t *testing.T) {
 	}
 }
 
-func FuzzLimitReset(f *testing.F) {
+func FuzzLimitReset_IsBounded(f *testing.F) {
 	for _, v := range []string{"30", "1772366460", "1772366460.5", "1772366460123", "-1", "1e9", "", "...", "NaN", strings.Repeat("9", 330)} {
 		f.Add(v, int64(1_772_366_400))
 	}
@@ -155,7 +155,7 @@ func FuzzLimitReset(f *testing.F) {
 	})
 }
 
-func FuzzRetryAfter(f *testing.F) {
+func FuzzRetryAfter_IsBounded(f *testing.F) {
 	for _, v := range []string{"120", "-1", "Sun, 01 Mar 2026 12:00:00 GMT", "99999999999999999999", "", " 1 "} {
 		f.Add(v, int64(1_772_366_400))
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // A receiver closes a kept connection, and the next attempt comes before anybody had the time to notice.
-func TestAConnectionThatWasClosedMeanwhileCostsNoAttempt(t *testing.T) {
+func TestReuse_AConnectionClosedMeanwhileCostsNoAttempt(t *testing.T) {
 	const attempts = 300
 	closed := make(chan struct{}, 2*attempts)
 	addr := receiver(t, func(conn net.Conn) {
@@ -28,14 +28,14 @@ func TestAConnectionThatWasClosedMeanwhileCostsNoAttempt(t *testing.T) {
 	s := newSender(t, Options{})
 	for n := range attempts {
 		req := ask("http://" + addr)
-		req.Body = bytes.Repeat([]byte("x"), 1+n/(attempts/2)*h1.MaxBody) // over a wire, then by net/http
+		req.Body = bytes.Repeat([]byte("x"), 1+n/(attempts/2)*h1.MaxBody) // by package h1, then by net/http
 		result := s.Deliver(t.Context(), req)
 		require.Equal(t, http.StatusOK, result.Status, result.Error)
 		<-closed
 	}
 }
 
-func TestWhoSpeaksFirstIsNoReceiver(t *testing.T) {
+func TestHostile_SpeaksFirst(t *testing.T) {
 	addr := receiver(t, func(conn net.Conn) {
 		_, _ = io.WriteString(conn, "220 mail.example ESMTP\r\n")
 		_, _ = io.Copy(io.Discard, conn)
@@ -43,7 +43,7 @@ func TestWhoSpeaksFirstIsNoReceiver(t *testing.T) {
 	s := newSender(t, Options{})
 	for n := range 100 { // it may be read before an answer is expected, or afterwards
 		req := ask("http://" + addr)
-		req.Body = bytes.Repeat([]byte("x"), 1+n%2*h1.MaxBody) // over a wire, and by net/http
+		req.Body = bytes.Repeat([]byte("x"), 1+n%2*h1.MaxBody) // by package h1, and by net/http
 		result := s.Deliver(t.Context(), req)
 		require.Contains(t, []policy.ErrorClass{policy.ClassHTTP, policy.ClassReset}, result.Class, result.Error)
 		require.NotContains(t, result.Error, "readLoop")

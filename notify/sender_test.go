@@ -39,7 +39,7 @@ func recorder(t testing.TB, start func(*httptest.Server)) (*httptest.Server, <-c
 	return server, got
 }
 
-func TestAReceiverGetsTheContract(t *testing.T) {
+func TestDeliver_SendsTheContract(t *testing.T) {
 	server, got := recorder(t, (*httptest.Server).Start)
 	s := newSender(t, Options{Version: "1.2.3"})
 	req := ask(server.URL + "/hooks/close?a=1")
@@ -106,7 +106,7 @@ func TestAReceiverGetsTheContract(t *testing.T) {
 }
 
 // The bytes on the wire: the tricks against net/http's replays must not show.
-func TestRequestsAreFramedByLengthWithEveryMethod(t *testing.T) {
+func TestDeliver_FramesByLengthWithEveryMethod(t *testing.T) {
 	heads := make(chan string, 1)
 	addr := receiver(t, func(conn net.Conn) {
 		r := bufio.NewReader(conn)
@@ -160,7 +160,7 @@ func TestRequestsAreFramedByLengthWithEveryMethod(t *testing.T) {
 	}
 }
 
-func TestConnectionsAreKeptAndClosedByClose(t *testing.T) {
+func TestClose_ClosesIdleConnections(t *testing.T) {
 	var conns atomic.Int32
 	closed := make(chan struct{}, 8)
 	server, _ := recorder(t, func(s *httptest.Server) {
@@ -183,7 +183,7 @@ func TestConnectionsAreKeptAndClosedByClose(t *testing.T) {
 	<-closed
 }
 
-func TestHTTP2IsSpokenWhereItIsOffered(t *testing.T) {
+func TestHTTP2_IsUsedWhereItIsOffered(t *testing.T) {
 	server, got := recorder(t, func(s *httptest.Server) {
 		s.EnableHTTP2 = true
 		s.StartTLS()
@@ -204,7 +204,7 @@ func TestHTTP2IsSpokenWhereItIsOffered(t *testing.T) {
 	}
 }
 
-func TestHTTPSWithoutHTTP2(t *testing.T) {
+func TestDeliver_OverHTTPSWithoutHTTP2(t *testing.T) {
 	server, got := recorder(t, (*httptest.Server).StartTLS)
 	s := newSender(t, Options{Roots: roots(server.Certificate())})
 	for range 2 {
@@ -214,7 +214,7 @@ func TestHTTPSWithoutHTTP2(t *testing.T) {
 	}
 }
 
-func TestWhatIsKeptOfAnAnswerIsBounded(t *testing.T) {
+func TestDeliver_BoundsWhatIsKept(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Set-Cookie", "secret=1")
 		w.Header().Set("X-Small", "here")
@@ -252,7 +252,7 @@ func TestWhatIsKeptOfAnAnswerIsBounded(t *testing.T) {
 }
 
 // Which of them are failures is policy's to say.
-func TestRetryAfterIsReported(t *testing.T) {
+func TestDeliver_ReportsRetryAfter(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, _ := strconv.Atoi(r.URL.Path[1:])
 		w.Header().Set("Retry-After", "90")
@@ -267,7 +267,7 @@ func TestRetryAfterIsReported(t *testing.T) {
 	}
 }
 
-func TestAReceiverMaySayNeverAgain(t *testing.T) {
+func TestDeliver_ReportsNonretryable(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ringback-nonretryable", r.URL.Query().Get("say"))
 		w.WriteHeader(http.StatusUnprocessableEntity)
@@ -281,7 +281,7 @@ func TestAReceiverMaySayNeverAgain(t *testing.T) {
 	}
 }
 
-func TestAsMuchOfABodyIsKeptAsIsAskedFor(t *testing.T) {
+func TestDeliver_KeepsAsMuchOfABodyAsIsAskedFor(t *testing.T) {
 	const sent = 100 << 10
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat("b", sent))
@@ -299,7 +299,7 @@ func TestAsMuchOfABodyIsKeptAsIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestARedirectIsAnAnswer(t *testing.T) {
+func TestDeliver_ARedirectIsAnAnswer(t *testing.T) {
 	var calls atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls.Add(1)
@@ -320,7 +320,7 @@ func TestRequest_EscapesThePath(t *testing.T) {
 	require.Equal(t, "/a%20b%C2%A0c/%20?q=%20", r.URL.RequestURI())
 }
 
-func TestRequestsThatCannotBeMadeAreInvalid(t *testing.T) {
+func TestRequest_ThatCannotBeMadeIsInvalid(t *testing.T) {
 	s := newSender(t, Options{})
 	tests := map[string]func(*job.Request){
 		"no URL":             func(r *job.Request) { r.URL = "" },
@@ -349,7 +349,7 @@ func TestRequestsThatCannotBeMadeAreInvalid(t *testing.T) {
 	}
 }
 
-func TestACancelledCallerIsAShutdown(t *testing.T) {
+func TestDeliver_ACancelledCallerIsAShutdown(t *testing.T) {
 	reached := make(chan struct{})
 	addr := receiver(t, func(conn net.Conn) {
 		readRequest(bufio.NewReader(conn))
@@ -372,7 +372,7 @@ func TestACancelledCallerIsAShutdown(t *testing.T) {
 	require.Equal(t, policy.ClassShutdown, result.Class, "the caller's own deadline is not the receiver's fault")
 }
 
-func TestOptionsAreChecked(t *testing.T) {
+func TestOptions_AreChecked(t *testing.T) {
 	_, err := New(Options{MaxIdleConns: -1, MaxIdleConnsPerHost: -1, Version: "a\nb"})
 	require.ErrorContains(t, err, "MaxIdleConns is")
 	require.ErrorContains(t, err, "MaxIdleConnsPerHost")

@@ -14,7 +14,7 @@ import (
 
 // shortages are errors of the system that are caused by our own process or machine, not by the receiver.
 //
-// A forward proxy that cannot be reached is none of them, though it is the operator's too: it may be away for long, and leads
+// A forward proxy that cannot be reached does not belong to them, though it is the operator's too: it may be away for long, and leads
 // to some receivers only. Its failures are of class proxy, which waits by the ladder and opens breakers.
 var shortages = []struct {
 	err  syscall.Errno
@@ -79,7 +79,7 @@ type relief struct {
 	last atomic.Int64 // when it did last, in nanoseconds
 }
 
-// after looks at a result, and closes what is idle if something was short.
+// after closes idle connections if the result says that something was short.
 func (r *relief) after(result *policy.Result, free func()) {
 	if result.Class != policy.ClassLocalResources {
 		return

@@ -31,7 +31,7 @@ func (s *signer) Sign(id string, at time.Time, body []byte) string {
 
 func signature(id, at string, body []byte) string { return fmt.Sprintf("v1,%s.%s.%x", id, at, body) }
 
-func TestAttemptsAreSigned(t *testing.T) {
+func TestSign_SignsAttempts(t *testing.T) {
 	server, got := recorder(t, (*httptest.Server).Start)
 	s := newSender(t, Options{})
 	for _, test := range []struct {
@@ -57,7 +57,7 @@ func TestAttemptsAreSigned(t *testing.T) {
 	require.NotContains(t, (<-got).Header, "Webhook-Signature", "without a signer there is none")
 }
 
-func TestASignatureThatNoHeaderCarriesIsInvalid(t *testing.T) {
+func TestSign_ASignatureThatNoHeaderCarriesIsInvalid(t *testing.T) {
 	req := ask("http://127.0.0.1:1/")
 	req.Signer = badSigner{}
 	result := newSender(t, Options{}).Deliver(t.Context(), req)
@@ -70,7 +70,7 @@ type badSigner struct{}
 func (badSigner) Sign(string, time.Time, []byte) string { return "topsecret\r\nX: y" }
 
 // What is sent again within an attempt is signed again, with the time at which that is.
-func TestWhatIsSentAgainIsSignedAgain(t *testing.T) {
+func TestSign_SignsAgainWhatIsSentAgain(t *testing.T) {
 	const dead = 2 // connections that die before a byte is written: the attempt's first one, and the next
 	var waiting sync.WaitGroup
 	waiting.Add(dead)
@@ -115,7 +115,7 @@ func TestWhatIsSentAgainIsSignedAgain(t *testing.T) {
 }
 
 // Signing costs those alone who ask for it.
-func TestUnsignedRequestsAllocateNoMoreThanTheyDid(t *testing.T) {
+func TestSign_UnsignedRequestsAllocateNoMore(t *testing.T) {
 	s := newSender(t, Options{})
 	plain := ask("http://127.0.0.1:1/hooks")
 	signed := plain

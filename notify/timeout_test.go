@@ -92,7 +92,7 @@ var stuck = []struct {
 		class: policy.ClassTimeoutSend, text: "sending the request",
 	},
 	{
-		name: "sending a body over a wire", body: h1.MaxBody, serve: func(conn net.Conn) {
+		name: "sending a body by package h1", body: h1.MaxBody, serve: func(conn net.Conn) {
 			_, _ = io.ReadFull(conn, make([]byte, 8<<10))
 			time.Sleep(time.Hour)
 		},
@@ -157,7 +157,7 @@ func requestTo(scheme string, body int) job.Request {
 	return req
 }
 
-func TestOneLimitCoversAnAttemptAndNamesWhatRanOut(t *testing.T) {
+func TestTimeout_OneLimitNamesThePhase(t *testing.T) {
 	for _, test := range stuck {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -174,7 +174,7 @@ func TestOneLimitCoversAnAttemptAndNamesWhatRanOut(t *testing.T) {
 	}
 }
 
-func TestAShutdownInAnyPhaseIsAShutdown(t *testing.T) {
+func TestTimeout_AShutdownInAnyPhaseIsAShutdown(t *testing.T) {
 	for _, test := range stuck {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestAShutdownInAnyPhaseIsAShutdown(t *testing.T) {
 	}
 }
 
-func TestAnAnswerJustInTimeCounts(t *testing.T) {
+func TestTimeout_AnAnswerJustInTimeCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := piped(t, 0, afterRequest(func(conn net.Conn) {
 			time.Sleep(10*time.Second - time.Nanosecond)
@@ -202,8 +202,8 @@ func TestAnAnswerJustInTimeCounts(t *testing.T) {
 	})
 }
 
-// net/http does not end a dial with its request: the dialer must. A wire does.
-func TestADialOutlivesItsAttemptByNoMoreThanTheLimit(t *testing.T) {
+// net/http does not end a dial with its request: the dialer must. Package h1 does.
+func TestTimeout_ADialEndsAtTheLimitOfItsAttempt(t *testing.T) {
 	for scheme, most := range map[string]time.Duration{"http": time.Second, "https": 10 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
@@ -230,7 +230,7 @@ func TestADialOutlivesItsAttemptByNoMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-func TestARetryAfterDateIsCountedFromTheAnswer(t *testing.T) {
+func TestRetryAfter_ADateIsCountedFromTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := piped(t, 0, afterRequest(func(conn net.Conn) {
 			time.Sleep(3 * time.Second)
@@ -242,7 +242,7 @@ func TestARetryAfterDateIsCountedFromTheAnswer(t *testing.T) {
 	})
 }
 
-func TestAnAttemptWithoutALimitHasTheDefault(t *testing.T) {
+func TestTimeout_HasADefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := piped(t, 0, afterRequest(hold))
 		req := requestTo("", 0)

@@ -22,7 +22,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-func TestFailuresOfTLSAreClassified(t *testing.T) {
+func TestClassify_FailuresOfTLS(t *testing.T) {
 	later, earlier := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
 	good, goodRoot := certificate(t, "127.0.0.1", later)
 	expired, expiredRoot := certificate(t, "127.0.0.1", earlier)
@@ -115,7 +115,7 @@ func mutual(t *testing.T, config *tls.Config, http2 bool, conns *atomic.Int32) (
 	return server.URL
 }
 
-func TestAReceiverThatAsksForACertificate(t *testing.T) {
+func TestTLS_AReceiverThatAsksForACertificate(t *testing.T) {
 	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 	right, rightRoot := certificate(t, "right.example", time.Now().Add(time.Hour))
 	wrong, _ := certificate(t, "wrong.example", time.Now().Add(time.Hour))
@@ -156,7 +156,7 @@ func TestAReceiverThatAsksForACertificate(t *testing.T) {
 }
 
 // Some receivers answer a missing certificate with a failure of the handshake.
-func TestAHandshakeThatFailsAfterAskingForACertificate(t *testing.T) {
+func TestClassify_AHandshakeThatFailsAfterAskingForACertificate(t *testing.T) {
 	failed := &conn.HandshakeError{Err: &net.OpError{Op: "remote error", Err: tls.AlertError(alertHandshakeFailure)}, Asked: true}
 	class, text := handshakeFailure(failed)
 	require.Equal(t, policy.ClassTLSClient, class)
@@ -167,7 +167,7 @@ func TestAHandshakeThatFailsAfterAskingForACertificate(t *testing.T) {
 }
 
 // net/http dials again for as long as it is let.
-func TestAReceiverThatHangsUpAfterTheHandshakeIsNotCalledInALoop(t *testing.T) {
+func TestTLS_AReceiverThatHangsUpIsNotCalledInALoop(t *testing.T) {
 	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 	for _, proto := range []string{"h2", "http/1.1"} {
 		config := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{proto}}
@@ -188,7 +188,7 @@ func TestAReceiverThatHangsUpAfterTheHandshakeIsNotCalledInALoop(t *testing.T) {
 	}
 }
 
-func TestAttemptsWithDifferentCertificatesShareNoConnection(t *testing.T) {
+func TestTLS_DifferentCertificatesShareNoConnection(t *testing.T) {
 	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 	a, _ := certificate(t, "a.example", time.Now().Add(time.Hour))
 	b, _ := certificate(t, "b.example", time.Now().Add(time.Hour))
@@ -213,7 +213,7 @@ func TestAttemptsWithDifferentCertificatesShareNoConnection(t *testing.T) {
 	}
 }
 
-func TestAuthoritiesOfAFileAreTrustedBesidesTheSystems(t *testing.T) {
+func TestRootsWith_AddsToTheSystemsAuthorities(t *testing.T) {
 	server, _ := recorder(t, (*httptest.Server).StartTLS)
 	_, other := certificate(t, "other.example", time.Now().Add(time.Hour))
 	inPEM := func(kind string, der []byte) string {

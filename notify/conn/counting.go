@@ -11,7 +11,7 @@ import (
 )
 
 // A countingConn observes what net/http's HTTP/1 writes to a connection: that alone tells whether a request that failed
-// can have reached the peer, and whether it was sent whole. httptrace tells of net/http's own buffer instead. It lies
+// can have reached the peer, and whether it was sent whole. httptrace reports on net/http's own buffer instead. It is
 // above TLS, so that handshakes and alerts do not count.
 //
 // It bounds the header of an answer, as an h1.HeaderLimit does.
@@ -23,9 +23,9 @@ import (
 //     connection then;
 //   - more that came between settle and the first byte of the request, read or not: the connection takes no byte, and ends.
 //     On systems that are no Unix what nobody has read is not seen;
-//   - more that comes later cannot be told from an answer.
+//   - more that comes later cannot be distinguished from an answer.
 //
-// In the first two cases nothing of the request is written, so that it is sent anew. The same holds when the peer has
+// In the first two cases nothing of the request is written, so that it is sent again. The same holds when the peer has
 // closed the connection meanwhile. When it does so later, the request may have been heard: the attempt fails.
 type countingConn struct {
 	net.Conn
@@ -59,7 +59,7 @@ func (c *countingConn) WriteFailed() bool { return c.failed.Load() }
 
 // settle gives the connection to a request other than its first, when net/http reads from it again or has closed it. It
 // does either at once: the request that had the connection before waits for nobody but the receiver, and has its answer.
-// To a request of another queue it is of no use: that is then sent anew.
+// To a request of another queue it is of no use: that is then sent again.
 func (c *countingConn) settle(queue job.Queue) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -26,7 +26,7 @@ func given(t *testing.T) (c *countingConn, peer net.Conn, read chan error) {
 	return c, peer, read
 }
 
-func TestAConnectionIsGivenOnWhenItIsReadAgainOrClosed(t *testing.T) {
+func TestCountingConn_SettlesWhenItIsReadAgainOrClosed(t *testing.T) {
 	for name, do := range map[string]func(*countingConn){
 		"read":   func(c *countingConn) { _, _ = c.Read(make([]byte, 1)) },
 		"closed": func(c *countingConn) { _ = c.Close() },
@@ -48,7 +48,7 @@ func TestAConnectionIsGivenOnWhenItIsReadAgainOrClosed(t *testing.T) {
 	}
 }
 
-func TestWhatComesBeforeARequestIsNoAnswerToIt(t *testing.T) {
+func TestCountingConn_WhatComesBeforeARequestIsNoAnswer(t *testing.T) {
 	for name, come := range map[string]func(net.Conn){
 		"bytes":  func(peer net.Conn) { _, _ = io.WriteString(peer, "HTTP/1.1 299 Forged") },
 		"an end": func(peer net.Conn) { _ = peer.Close() },
@@ -62,7 +62,7 @@ func TestWhatComesBeforeARequestIsNoAnswerToIt(t *testing.T) {
 	}
 }
 
-func TestWhatComesAfterTheFirstByteOfARequestIsItsAnswer(t *testing.T) {
+func TestCountingConn_WhatComesAfterTheFirstByteIsTheAnswer(t *testing.T) {
 	c, peer, read := given(t)
 	go func() { _, _ = io.CopyN(peer, peer, 6) }()
 	n, err := io.WriteString(c, "POST /")
@@ -72,7 +72,7 @@ func TestWhatComesAfterTheFirstByteOfARequestIsItsAnswer(t *testing.T) {
 }
 
 // What lies in the socket, and nobody had the time to read, spoils the connection too.
-func TestARequestIsNotWrittenWhenSomethingLiesInTheSocket(t *testing.T) {
+func TestCountingConn_WritesNothingWhenTheSocketHasUnread(t *testing.T) {
 	for name, come := range map[string]func(net.Conn){
 		"bytes":   func(peer net.Conn) { _, _ = io.WriteString(peer, "HTTP/1.1 299 Forged") },
 		"an end":  func(peer net.Conn) { _ = peer.Close() },

@@ -17,7 +17,7 @@ const (
 	idleLook = 5 * time.Second
 )
 
-// idle keeps connections between requests. Each is given on in its own queue alone: what a receiver sends late
+// idle is the pool of connections of package h1. Each is given on in its own queue alone: what a receiver sends late
 // must not be taken for the answer to another lane's job. Of a host and a queue, the one that was put there last is taken
 // first, so that those which a quieter hour needs no more come of age. When there are too many, the oldest are closed.
 type idle struct {
@@ -50,7 +50,7 @@ func newIdle(most, mostOfHost int) *idle {
 	return i
 }
 
-// take gives a queue's connection to a host away; nil: there is none.
+// take removes and returns a connection of a queue to a host, or nil.
 func (i *idle) take(addr string, queue job.Queue) *idleConn {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -65,14 +65,14 @@ func (i *idle) take(addr string, queue job.Queue) *idleConn {
 	return nil
 }
 
-// put keeps a connection, or closes it or an older one.
+// put stores a connection for reuse, and closes it or an older one if there are too many.
 func (i *idle) put(conn *idleConn) {
 	if old := i.keep(conn); old != nil {
 		_ = old.Close()
 	}
 }
 
-// keep answers the connection that is not kept; nil: there is none.
+// keep stores conn for reuse. It returns the connection to close instead, if any.
 func (i *idle) keep(conn *idleConn) (old *idleConn) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -101,7 +101,7 @@ func (i *idle) arm() {
 	}
 }
 
-// oldest is the connection that has been idle longest; nil: there is none. mu is held.
+// oldest is the connection that has been idle longest, or nil. mu is held.
 func (i *idle) oldest() *idleConn {
 	if front := i.order.Front(); front != nil {
 		conn, _ := front.Value.(*idleConn)
@@ -147,7 +147,7 @@ func (i *idle) sweep() {
 	}
 }
 
-// close closes all, and what is put here before the next request comes.
+// close closes all connections, and those that are put before the next take.
 func (i *idle) close() {
 	i.mu.Lock()
 	i.shut = true

@@ -18,7 +18,7 @@ func lying(addr string) (*idleConn, func() bool) {
 	return &idleConn{Conn: h1.NewConn(near), addr: addr}, func() bool { return near.SetDeadline(time.Time{}) != nil }
 }
 
-func TestTheConnectionUsedLastIsTakenFirst(t *testing.T) {
+func TestIdle_TakesTheConnectionUsedLast(t *testing.T) {
 	i := newIdle(8, 8)
 	defer i.close()
 	one, _ := lying("a:80")
@@ -37,7 +37,7 @@ func TestTheConnectionUsedLastIsTakenFirst(t *testing.T) {
 	require.Zero(t, i.order.Len())
 }
 
-func TestIdleConnectionsAreBounded(t *testing.T) {
+func TestIdle_IsBounded(t *testing.T) {
 	i := newIdle(3, 2)
 	defer i.close()
 	var ended []func() bool
@@ -55,7 +55,7 @@ func TestIdleConnectionsAreBounded(t *testing.T) {
 	require.Equal(t, 3, i.order.Len())
 }
 
-func TestIdleConnectionsComeOfAge(t *testing.T) {
+func TestIdle_ClosesAfterATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newIdle(8, 8)
 		defer i.close()
@@ -85,7 +85,7 @@ func TestIdleConnectionsComeOfAge(t *testing.T) {
 	})
 }
 
-func TestWhatAReceiverClosedDoesNotLieIdle(t *testing.T) {
+func TestIdle_ClosesWhatAReceiverClosed(t *testing.T) {
 	i := newIdle(8, 8)
 	defer i.close()
 	near, far := connected(t)
@@ -103,7 +103,7 @@ func TestWhatAReceiverClosedDoesNotLieIdle(t *testing.T) {
 	require.Nil(t, i.take("a:80", job.Queue{}))
 }
 
-func TestAfterCloseNothingIsKeptUntilARequestComes(t *testing.T) {
+func TestIdle_KeepsNothingAfterCloseUntilARequest(t *testing.T) {
 	i := newIdle(8, 8)
 	defer i.close()
 	kept, keptEnded := lying("a:80")

@@ -2,7 +2,7 @@ package conn
 
 import "net"
 
-// A handshakeConn lies below TLS. It bounds what a receiver sends in the handshake, which TLS keeps until it has each message
+// A handshakeConn is below TLS. It bounds what a receiver sends in the handshake, which TLS keeps until it has each message
 // whole.
 type handshakeConn struct {
 	net.Conn

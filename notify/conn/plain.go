@@ -70,8 +70,7 @@ func addrOf(u *url.URL) string {
 	return net.JoinHostPort(host, port)
 }
 
-// connect gives a request a connection over which nothing has come that nobody asked for: an idle one of its queue, else a
-// new one.
+// connect gives a request a connection without unread bytes: an idle one of its queue, else a new one.
 func (t *plainTransport) connect(ctx context.Context, p *Progress, addr string) (*idleConn, error) {
 	for !t.fresh {
 		conn := t.idle.take(addr, p.Queue)

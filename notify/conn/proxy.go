@@ -31,12 +31,12 @@ func checkProxy(u *url.URL) error {
 		return errors.New("the proxy's URL is neither http nor https")
 	}
 	if _, err := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16); err != nil || u.Hostname() == "" {
-		return errors.New("the proxy's URL names no host, or a port that is none")
+		return errors.New("the proxy's URL names no host, or an invalid port")
 	}
 	return nil
 }
 
-// proxy is the one that leads to a target; nil: none does.
+// proxy returns the forward proxy that leads to a target, or nil.
 func (d *dialer) proxy(scheme, addr string) (*url.URL, error) {
 	if d.ProxyFor == nil {
 		return nil, nil

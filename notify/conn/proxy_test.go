@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestParseProxy(t *testing.T) {
+func TestParseProxy_AcceptsURLsOfProxiesOnly(t *testing.T) {
 	for _, text := range []string{"http://proxy:3128", "https://a:b@proxy.example", "http://[::1]:80/", "http://10.0.0.1"} {
 		u, err := ParseProxy(text)
 		require.NoError(t, err, text)
@@ -26,7 +26,7 @@ func TestParseProxy(t *testing.T) {
 }
 
 // A proxy's answer is read within bounds, whatever it is.
-func FuzzConnectAnswer(f *testing.F) {
+func FuzzConnectAnswer_IsReadWithinBounds(f *testing.F) {
 	for _, text := range []string{
 		"HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 407 No\r\nX: y\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200\r\n\r\nrest", "\x00", "HTTP/1.1 2",
 	} {

@@ -27,7 +27,7 @@ var (
 	errChainTooLarge     = fmt.Errorf("the receiver shows more than %d certificates, or %d KiB of them", maxCertificates, maxChain>>10)
 )
 
-// newTLS is what every connection to a receiver is made with. Sessions are kept by whoever holds the result: one that a
+// newTLS makes the configuration of connections to receivers. It holds their sessions: one that a
 // client certificate opened must not be resumed without it.
 func newTLS(roots *x509.CertPool) *tls.Config {
 	return &tls.Config{

@@ -12,7 +12,7 @@
 //
 // Nobody reads a connection that is idle. What has come over it meanwhile, its end or bytes that are no response, shows when
 // HasUnread looks at the socket. That look and the first byte of a request are some microseconds apart: what comes between
-// cannot be told from a response. A receiver that sends something before the first request of a connection fails it with
+// cannot be distinguished from a response. A receiver that sends something before the first request of a connection fails it with
 // ErrSpokeFirst.
 //
 // # What it does not do
