@@ -18,7 +18,7 @@ const (
 	carryReady  = 1024
 )
 
-// Carry implements store.Store. Due jobs need no move, so that what goes to ready is a matter of counting; the rest of
+// Carry implements store.Shard. Due jobs need no move, so that what goes to ready is a matter of counting; the rest of
 // a round is expired leases, wake-ups and the outbox.
 func (s *Store) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
 	round.Queues = cmp.Or(round.Queues, carryQueues)

@@ -37,7 +37,7 @@ func (s *Store) change(
 	return answer, nil
 }
 
-// Cancel implements store.Store.
+// Cancel implements store.Shard.
 func (s *Store) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
 	return s.change(ctx, "cancel a job", call{"cancel", token}, ref, func(tx *tx, q *queue, r *row) error {
 		switch {
@@ -74,7 +74,7 @@ func (tx *tx) mark(ref job.Ref, n int64, to progress) error {
 	return nil
 }
 
-// Edit implements store.Store.
+// Edit implements store.Shard.
 func (s *Store) Edit(ctx context.Context, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
 	return s.change(ctx, "edit a job", call{"edit", token}, ref, func(tx *tx, q *queue, r *row) error {
 		if edit.IfVersion != 0 && edit.IfVersion != r.Version {

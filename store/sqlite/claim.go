@@ -40,7 +40,7 @@ type claim struct {
 	revision int64
 }
 
-// Claim implements store.Store.
+// Claim implements store.Shard.
 func (s *Store) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
 	c := newClaim(token, request)
 	err := s.submit(ctx, &op{

@@ -20,7 +20,7 @@ type insertOutcome struct {
 	known *job.Job
 }
 
-// Insert implements store.Store.
+// Insert implements store.Shard.
 func (s *Store) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
 	bound("entries", len(entries))
 	rows := make([]newRow, len(entries))

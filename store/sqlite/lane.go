@@ -21,7 +21,7 @@ type laneConfig struct {
 	unreadable bool
 }
 
-// PutLane implements store.Store. A revision follows the clock, so that it is not given again when a database comes back
+// PutLane implements store.Shard. A revision follows the clock, so that it is not given again when a database comes back
 // from a backup.
 func (s *Store) PutLane(ctx context.Context, token store.Token, put store.Lane) (store.Lane, error) {
 	encoded := encodeJSON(put.Settings)
@@ -190,7 +190,7 @@ func (tx *tx) statusOfUnloaded(want store.QueueClaim, left *store.QueueStatus) e
 	return nil
 }
 
-// GetLanes implements store.Store.
+// GetLanes implements store.Shard.
 func (s *Store) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
 	bound("lanes", len(queues))
 	lanes := make([]store.Lane, len(queues))
@@ -209,7 +209,7 @@ func (s *Store) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane,
 	return lanes, nil
 }
 
-// ListLanes implements store.Store.
+// ListLanes implements store.Shard.
 func (s *Store) ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error) {
 	bound("lanes", limit)
 	var lanes []store.Lane

@@ -21,7 +21,7 @@ type lead struct {
 	token store.Token
 }
 
-// Lead implements store.Store.
+// Lead implements store.Shard.
 func (s *Store) Lead(ctx context.Context) (store.Leadership, error) {
 	now, err := s.at(ctx, "take the carrier lock")
 	if err != nil {

@@ -51,7 +51,7 @@ type listing struct {
 	passed   int              // how many of them lie in the lane that is being listed
 }
 
-// List implements store.Store.
+// List implements store.Shard.
 func (s *Store) List(ctx context.Context, filter store.Filter) (store.Page, error) {
 	l := listing{filter: filter, from: millisUp(filter.After), to: math.MaxInt64, at: cursor{N: -1}, now: s.clock()}
 	if !filter.Before.IsZero() {

@@ -15,7 +15,7 @@ type grants struct {
 	per    time.Duration // of the rate that was asked for last: they are forgotten by it
 }
 
-// Permit implements store.Store. Like a claim's, its counts survive the process, and a power cut may take the last of
+// Permit implements store.Shard. Like a claim's, its counts survive the process, and a power cut may take the last of
 // them back.
 func (s *Store) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	bound("permits", len(asks))
@@ -93,7 +93,7 @@ func (g *grants) over(now instant) bool {
 	return len(g.starts.counting(policy.Rate{Starts: 1, Per: g.per}, now)) == 0
 }
 
-// Alarm implements store.Store.
+// Alarm implements store.Shard.
 func (s *Store) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
 	outbox := encodeOutbox(alarm.Outbox)
 	var changed bool

@@ -10,7 +10,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Get implements store.Store.
+// Get implements store.Shard.
 func (s *Store) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	var found *row
 	err := s.read(ctx, "read a job", func(ctx context.Context, c *conn) error {
@@ -77,7 +77,7 @@ func (c *conn) record(ctx context.Context, r *row) error {
 	return nil
 }
 
-// Known implements store.Store.
+// Known implements store.Shard.
 func (s *Store) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
 	bound("ids", len(refs))
 	known := make([]bool, len(refs))

@@ -13,7 +13,7 @@ import (
 // jobs come without theirs.
 const reviveBodies = 8 << 20
 
-// Revive implements store.Store: one transaction, in which each item is refused for itself.
+// Revive implements store.Shard: one transaction, in which each item is refused for itself.
 func (s *Store) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	bound("revivals", len(items))
 	var results []store.ReviveResult
@@ -105,7 +105,7 @@ func (tx *tx) releaseRetained(q *queue, r *row) {
 	kept.bytes -= r.size()
 }
 
-// Purge implements store.Store: one transaction, in which each job is refused for itself.
+// Purge implements store.Shard: one transaction, in which each job is refused for itself.
 func (s *Store) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
 	bound("jobs to purge", len(refs))
 	var errs []error

@@ -14,7 +14,7 @@ import (
 // freeLosses is how many attempts lost in a row cost no retry.
 const freeLosses = 2
 
-// Settle implements store.Store.
+// Settle implements store.Shard.
 func (s *Store) Settle(
 	ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest,
 ) ([]error, store.ClaimResult, error) {

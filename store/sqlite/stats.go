@@ -17,7 +17,7 @@ const statsLanes = 1000
 // countJobs bounds how many jobs that came due one transaction counts, so that others wait for milliseconds at most.
 const countJobs = 8192
 
-// TopicStats implements store.Store. It reads memory, and no jobs but the first of lanes whose head is not known, and once
+// TopicStats implements store.Shard. It reads memory, and no jobs but the first of lanes whose head is not known, and once
 // each those that came due where the carrier does not look, since their lane is kept back. The names of a page come from
 // the database.
 func (s *Store) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
@@ -50,7 +50,7 @@ func (s *Store) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.To
 	return rows, nil
 }
 
-// Totals implements store.Store.
+// Totals implements store.Shard.
 func (s *Store) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
 	var total store.TopicStats
 	err := s.count(ctx, func(tx *tx, room *int) error {
@@ -167,7 +167,7 @@ func (tx *tx) someQueues(t *topic) (queues []*queue, err error) {
 	return queues, err
 }
 
-// LaneStats implements store.Store. The lanes are read from the database, of which a page costs the same however many there
+// LaneStats implements store.Shard. The lanes are read from the database, of which a page costs the same however many there
 // are; only what is ready or runs, and what keeps a lane back, is in memory.
 func (s *Store) LaneStats(
 	ctx context.Context, namespace, topic, after string, limit int,

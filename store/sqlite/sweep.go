@@ -25,7 +25,7 @@ const (
 	vacuumSQL   = "PRAGMA incremental_vacuum(512)"
 )
 
-// Sweep implements store.Store. Topics within their bounds of retention cost nothing but a look at memory.
+// Sweep implements store.Shard. Topics within their bounds of retention cost nothing but a look at memory.
 func (s *Store) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
 	var swept store.SweepResult
 	err := s.submit(ctx, &op{verb: "sweep", weight: min(limit, sweepMost), run: func(tx *tx) (err error) {

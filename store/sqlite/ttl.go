@@ -9,7 +9,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// ClaimExpired implements store.Store.
+// ClaimExpired implements store.Shard.
 func (s *Store) ClaimExpired(
 	ctx context.Context, token store.Token, request store.ClaimExpiredRequest,
 ) ([]store.ClaimedJob, error) {

@@ -73,7 +73,7 @@ func (b *wakeups) close() {
 // defaultWait is the timeout of Wait unless it is given one.
 const defaultWait = 5 * time.Second
 
-// Wait implements store.Store. Only store.GroupPush has wake-ups yet.
+// Wait implements store.Shard. Only store.GroupPush has wake-ups yet.
 func (s *Store) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
 	wait, most := watch.Timeout, watch.Max
 	if wait <= 0 {
@@ -107,7 +107,7 @@ func (s *Store) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup
 	}
 }
 
-// Notify implements store.Store; it drops queues with nothing to claim.
+// Notify implements store.Shard; it drops queues with nothing to claim.
 func (s *Store) Notify(ctx context.Context, queues []job.Queue) error {
 	bound("queues to notify", len(queues))
 	return s.submit(ctx, &op{verb: "notify queues", weight: 1, run: func(tx *tx) error {
