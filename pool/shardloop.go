@@ -19,7 +19,7 @@ type settlement struct {
 type shardLoop struct {
 	p       *Pool
 	shard   int
-	store   store.Shard
+	store   shardStore
 	wakeup  chan struct{} // an exchange may be due
 	expired chan struct{} // jobs whose time to live is over are to be ended
 	quit    chan struct{} // closed when no more attempts are to be started
@@ -32,9 +32,15 @@ type shardLoop struct {
 	permitBackoff store.Backoff // of calls for starts of the shard's topics
 }
 
-func newShardLoop(p *Pool, shard int, shardStore store.Shard) *shardLoop {
+// shardStore is the part of a shard that the pool uses.
+type shardStore interface {
+	store.Queue
+	store.LaneSettings
+}
+
+func newShardLoop(p *Pool, shard int, st shardStore) *shardLoop {
 	return &shardLoop{
-		p: p, shard: shard, store: shardStore, sched: p.sched.Shard(shard),
+		p: p, shard: shard, store: st, sched: p.sched.Shard(shard),
 		wakeup:  make(chan struct{}, 1),
 		expired: make(chan struct{}, 1),
 		quit:    make(chan struct{}),
