@@ -334,7 +334,7 @@ func TestForget_LeavesNoStoreThatSeemsToBeEmptied(t *testing.T) {
 	s := checked(t, clock)
 	sh := s.shards[0]
 	delivers(t, s, "a", "lane")
-	require.NoError(t, s.client.Del(t.Context(), sh.checked, sh.last).Err(), "as of an older program, or one that may not check")
+	require.NoError(t, s.client.Del(t.Context(), sh.checked).Err(), "as of a process that may not check")
 	require.NoError(t, s.lookAtData(t.Context()))
 	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
 	sweepAll(t, s)

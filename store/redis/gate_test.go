@@ -105,8 +105,8 @@ func TestABreakersGateOutlivesItsMemoryWhileAProbeIsOut(t *testing.T) {
 	require.False(t, gated(t, s), "it is forgotten with its probe")
 }
 
-// Lines that an older program writes end before what came later.
-func TestLinesOfAnOlderProgramAreRead(t *testing.T) {
+// A run without a status is that of a job that got no answer. Fields that a newer version adds are kept.
+func TestRun_KeepsWhatItDoesNotKnow(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		sh := s.shards[0]
 		insert(t, s, entry("a"))

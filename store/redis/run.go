@@ -14,7 +14,7 @@ import (
 type run struct {
 	lease, flags, state, reason                          string
 	size, fin, due, since, ver, round, made, tries, lost int64
-	status                                               int64 // absent from what older programs write
+	status                                               int64 // absent while it is 0
 }
 
 const runFields = 13

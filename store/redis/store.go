@@ -102,7 +102,7 @@ func termsText(revision int64, p policy.Topic) string {
 	} {
 		fields = append(fields, strconv.FormatInt(max(0, n), 10))
 	}
-	if p.LaneRate.Limited() { // absent from what older programs write
+	if p.LaneRate.Limited() {
 		fields = append(fields, rateText(p.LaneRate))
 	}
 	return strings.Join(fields, " ")

@@ -46,12 +46,10 @@ for _, q in ipairs(queues) do
     if g then
       rescore_starts(g.starts, step, now)
       if g.hold > 0 then
-        -- A hold that an older program wrote does not say since when it is: it is moved whole.
-        local since = match(g.rest, '^ (%d+)')
-        local began = tonumber(since or -1)
+        local began = tonumber(match(g.rest, '^ (%d+)') or now)
         local at = rescored(began, step, now)
         g.hold = math.max(0, g.hold + at - began)
-        if since then held_since(g, int(at)) end
+        held_since(g, int(at))
       end
       g.changed = true
     end
