@@ -68,7 +68,7 @@ func BenchmarkParts(b *testing.B) {
 	b.Run("claim", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, _, err := joined("job-1", text, line, false, lane, 1763759000001); err != nil {
+			if _, _, err := assembleWithRun("job-1", text, line, false, lane, 1763759000001); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -26,14 +26,14 @@ const (
 
 // Carry reads the agenda's head, and moves what its queues have in one script. When there is nothing to do the first
 // is all.
-func (sh *part) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+func (sh *shard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
 	s := sh.store
 	round.Queues = min(cmp.Or(max(round.Queues, 0), carryQueues), 4*store.MaxBatch)
 	round.Jobs = min(cmp.Or(max(round.Jobs, 0), carryJobs), carryMost)
 	round.Ready = min(cmp.Or(max(round.Ready, 0), carryReady), carryMost)
 	round.SkipOutbox, round.OutboxBytes = max(round.SkipOutbox, 0), cmp.Or(max(round.OutboxBytes, 0), store.OutboxBytes)
 	var carried store.CarryResult
-	err := s.fresh(sh, func() (err error) {
+	err := s.retryStale(sh, func() (err error) {
 		carried, err = s.carry(ctx, sh, token, round)
 		return err
 	})
@@ -44,9 +44,9 @@ func (sh *part) Carry(ctx context.Context, token store.Token, round store.CarryO
 	return carried, nil
 }
 
-func (s *Store) carry(ctx context.Context, sh *part, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
-	memory := sh.token(string(token), "y")
-	agenda, r, err := s.agenda(ctx, sh, memory, &round)
+func (s *Store) carry(ctx context.Context, sh *shard, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+	replyKey := sh.replyKey(string(token), "y")
+	agenda, r, err := s.agenda(ctx, sh, replyKey, &round)
 	if err != nil {
 		return store.CarryResult{}, err
 	}
@@ -64,9 +64,9 @@ func (s *Store) carry(ctx context.Context, sh *part, token store.Token, round st
 	round.KeepLeases = round.KeepLeases || clock.pending()
 	idle := len(numbers) == 0 && outbox <= int64(round.SkipOutbox) && redo == "" && len(round.Relayed) == 0 && num(agenda[5]) == 0
 	if idle && clock == clockSteady {
-		return store.CarryResult{Now: at(now), Next: nextLook(now, first), HasExpiredJobs: num(agenda[10]) != 0}, nil
+		return store.CarryResult{Now: at(now), Next: untilHead(now, first), HasExpiredJobs: num(agenda[10]) != 0}, nil
 	}
-	done, rest, again, err := s.redo(ctx, sh, redo)
+	done, rest, again, err := s.queuesToRecheck(ctx, sh, redo)
 	if err != nil {
 		return store.CarryResult{}, err
 	}
@@ -77,13 +77,13 @@ func (s *Store) carry(ctx context.Context, sh *part, token store.Token, round st
 	none := unnamed(numbers, queues)
 	queues = distinct(append(queues, again...))
 
-	c := s.newCall(sh, scriptCarry, memory, queues, nil, 9+len(none)+len(round.Relayed))
-	c.add(round.Jobs, round.Ready, lapseLine(&round), store.MaxBatch, done, rest, round.SkipOutbox, round.OutboxBytes, len(none))
+	c := s.newCall(sh, scriptCarry, replyKey, queues, nil, 9+len(none)+len(round.Relayed))
+	c.add(round.Jobs, round.Ready, leaseBound(&round), store.MaxBatch, done, rest, round.SkipOutbox, round.OutboxBytes, len(none))
 	for _, number := range none {
 		c.add(number)
 	}
 	for _, ref := range round.Relayed {
-		c.add(member(ref))
+		c.add(jobKey(ref))
 	}
 	reply, err := s.do(ctx, c)
 	if err != nil {
@@ -98,8 +98,8 @@ func (s *Store) carry(ctx context.Context, sh *part, token store.Token, round st
 }
 
 // agenda reads what there is to look at, and Redis's clock.
-func (s *Store) agenda(ctx context.Context, sh *part, memory string, round *store.CarryOptions) ([]any, reading, error) {
-	look := s.newCall(sh, scriptAgenda, memory, nil, nil, 3)
+func (s *Store) agenda(ctx context.Context, sh *shard, replyKey string, round *store.CarryOptions) ([]any, reading, error) {
+	look := s.newCall(sh, scriptAgenda, replyKey, nil, nil, 3)
 	look.keys = append(look.keys, sh.clock...)
 	lapses, me := 1, ""
 	if round.KeepLeases {
@@ -127,16 +127,16 @@ func (s *Store) agenda(ctx context.Context, sh *part, memory string, round *stor
 // never is the score of a queue that nobody need look at.
 const never = int64(99_999_999_999_999)
 
-// nextLook is the time until the agenda's head; negative when nothing has a moment.
-func nextLook(now int64, first string) time.Duration {
+// untilHead is the time until the agenda's head; negative when nothing has a moment.
+func untilHead(now int64, first string) time.Duration {
 	if first == "" || num(first) >= never {
 		return -1
 	}
 	return time.Duration(max(0, num(first)-now)) * time.Millisecond
 }
 
-// lapseLine is the latest deadline that may lapse, as carry.lua reads it.
-func lapseLine(round *store.CarryOptions) string {
+// leaseBound is the latest deadline that may lapse, as carry.lua reads it.
+func leaseBound(round *store.CarryOptions) string {
 	switch {
 	case round.KeepLeases:
 		return "-1"
@@ -149,7 +149,7 @@ func lapseLine(round *store.CarryOptions) string {
 
 // readCarried reads the script's answer. An outbox entry that cannot be read stays where it is, so that it stops no
 // other, and is not counted in what is left to do.
-func (s *Store) readCarried(ctx context.Context, sh *part, round *store.CarryOptions, reply any) (store.CarryResult, error) {
+func (s *Store) readCarried(ctx context.Context, sh *shard, round *store.CarryOptions, reply any) (store.CarryResult, error) {
 	answer := list(reply)
 	if len(answer) != 6 {
 		return store.CarryResult{}, malformed(scriptCarry)
@@ -165,8 +165,8 @@ func (s *Store) readCarried(ctx context.Context, sh *part, round *store.CarryOpt
 	for i := 1; i < len(parcels); i += 2 {
 		e, err := store.DecodeNewJob([]byte(parcels[i]))
 		if err != nil {
-			if sh.first(parcels[i-1]) {
-				s.log.ErrorContext(ctx, "an outbox entry cannot be read", "job", parcels[i-1], "err", err)
+			if sh.isFirstComplaint(parcels[i-1]) {
+				s.log.ErrorContext(ctx, "outbox entry not readable, skipping it", "job", parcels[i-1], "err", err)
 			}
 			continue
 		}
@@ -178,9 +178,9 @@ func (s *Store) readCarried(ctx context.Context, sh *part, round *store.CarryOpt
 	return carried, nil
 }
 
-// redo reads which queues of a topic are to be looked at again because its policy changed: a chunk a round. A member of
+// queuesToRecheck reads which queues of a topic are to be looked at again because its policy changed: a chunk a round. A member of
 // redo is the topic's name and, after a zero byte, the lane to go on after. done is the member, rest its successor.
-func (s *Store) redo(ctx context.Context, sh *part, head string) (done, rest string, queues []*queue, err error) {
+func (s *Store) queuesToRecheck(ctx context.Context, sh *shard, head string) (done, rest string, queues []*queue, err error) {
 	name, after, ok := strings.Cut(head, "\x00")
 	if !ok {
 		return head, "", nil, nil

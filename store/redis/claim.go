@@ -12,10 +12,10 @@ import (
 )
 
 // Claim holds jobs in one script.
-func (sh *part) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+func (sh *shard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
 	s := sh.store
 	var claimed store.ClaimResult
-	err := s.fresh(sh, func() error {
+	err := s.retryStale(sh, func() error {
 		c, err := s.claim(ctx, sh, token, &request, "")
 		if err != nil {
 			return err
@@ -36,18 +36,18 @@ func (sh *part) Claim(ctx context.Context, token store.Token, request store.Clai
 // A claim is a claim to be sent, and what its answer is read with.
 type claim struct {
 	*call
-	token   store.Token
-	wants   []store.QueueClaim
-	queues  []*queue                         // known to the script, in its order
-	at      []int                            // each Want's position among queues, from 1; 0: the shard has never seen it
-	strange map[job.Queue]*store.QueueStatus // those that the shard has never seen
+	token         store.Token
+	wants         []store.QueueClaim
+	queues        []*queue                         // known to the script, in its order
+	at            []int                            // each Want's position among queues, from 1; 0: the shard has never seen it
+	unknownQueues map[job.Queue]*store.QueueStatus // those that the shard has never seen
 }
 
 // claim prepares the script. Two Wants of one queue are one, with the larger bounds. After is the memory of the
 // settlement that the claim follows in the same trip, empty when there is none.
-func (s *Store) claim(ctx context.Context, sh *part, token store.Token, request *store.ClaimRequest, after string) (*claim, error) {
-	bound(len(request.Queues))
-	bound(request.Max)
+func (s *Store) claim(ctx context.Context, sh *shard, token store.Token, request *store.ClaimRequest, after string) (*claim, error) {
+	checkBatchSize(len(request.Queues))
+	checkBatchSize(request.Max)
 	names, position := queuesOf(request.Queues, func(w *store.QueueClaim) job.Queue { return w.Queue })
 	found, err := sh.find(ctx, s.runner, names)
 	if err != nil {
@@ -72,10 +72,10 @@ func (s *Store) claim(ctx context.Context, sh *part, token store.Token, request 
 			told = told || w.Lane != 0
 		}
 	}
-	if c.strange, err = s.strangers(ctx, sh, request.Queues, c.at); err != nil {
+	if c.unknownQueues, err = s.findUnknownQueues(ctx, sh, request.Queues, c.at); err != nil {
 		return nil, err
 	}
-	c.call = s.newCall(sh, scriptClaim, sh.token(string(token), "c"), c.queues, nil, 6+3*len(c.queues))
+	c.call = s.newCall(sh, scriptClaim, sh.replyKey(string(token), "c"), c.queues, nil, 6+3*len(c.queues))
 	c.keys = append(c.keys, sh.settings)
 	follows := 0
 	if after != "" {
@@ -94,8 +94,8 @@ func (s *Store) claim(ctx context.Context, sh *part, token store.Token, request 
 	return c, nil
 }
 
-// strangers says how wanted queues stand that the shard has never seen: they have no jobs, but may have settings.
-func (s *Store) strangers(ctx context.Context, sh *part, wants []store.QueueClaim, at []int) (map[job.Queue]*store.QueueStatus, error) {
+// findUnknownQueues says how wanted queues stand that the shard has never seen: they have no jobs, but may have settings.
+func (s *Store) findUnknownQueues(ctx context.Context, sh *shard, wants []store.QueueClaim, at []int) (map[job.Queue]*store.QueueStatus, error) {
 	var names []job.Queue
 	var topics []string
 	for i, w := range wants {
@@ -110,7 +110,7 @@ func (s *Store) strangers(ctx context.Context, sh *part, wants []store.QueueClai
 	if err != nil {
 		return nil, err
 	}
-	terms, err := s.client.HMGet(ctx, sh.terms, topics...).Result()
+	terms, err := s.client.HMGet(ctx, sh.limits, topics...).Result()
 	if err != nil {
 		return nil, fault(ctx, err)
 	}
@@ -156,9 +156,9 @@ func (c *claim) read(ctx context.Context, log *slog.Logger, reply any) (store.Cl
 		if bad[k] {
 			continue
 		}
-		j, r, err := joined(str(jobs[i+1]), str(jobs[i+2]), str(jobs[i+3]), false, c.queues[k-1].Queue, now)
+		j, r, err := assembleWithRun(str(jobs[i+1]), str(jobs[i+2]), str(jobs[i+3]), false, c.queues[k-1].Queue, now)
 		if err != nil {
-			log.ErrorContext(ctx, "a claimed job cannot be read", "job", str(jobs[i+1]), "err", err)
+			log.ErrorContext(ctx, "claimed job not readable, skipping it", "job", str(jobs[i+1]), "err", err)
 			continue
 		}
 		claimed.Jobs = append(claimed.Jobs, store.ClaimedJob{
@@ -185,7 +185,7 @@ func (c *claim) left(ctx context.Context, log *slog.Logger, lines, lanes []strin
 		}
 		lane, err := parseLane(c.queues[k-1].Queue, lanes[i+1])
 		if err != nil {
-			unread(ctx, log, lane.Queue, err)
+			logUnreadableLane(ctx, log, lane.Queue, err)
 			if bad == nil {
 				bad = map[int]bool{}
 			}
@@ -201,7 +201,7 @@ func (c *claim) left(ctx context.Context, log *slog.Logger, lines, lanes []strin
 			line := lines[k-1]
 			left.More, left.Blocked = strings.Contains(line, "m") && !bad[k], strings.Contains(line, "b") || bad[k]
 			left.BreakerOpen, left.Lane = strings.Contains(line, "o"), settings[k]
-		} else if strange := c.strange[w.Queue]; strange != nil {
+		} else if strange := c.unknownQueues[w.Queue]; strange != nil {
 			left = *strange
 			if left.Lane != nil && left.Lane.Revision == w.Lane {
 				left.Lane = nil

@@ -133,7 +133,7 @@ func (c clockState) pending() bool { return c == clockStepped || c == clockResco
 
 // followClock looks for a step of the clock, or rescores a portion of the queues that were scored before it. The clock is
 // not looked at until all are: then its next step is found.
-func (s *Store) followClock(ctx context.Context, sh *part, r reading, answer clockAnswer) (clockState, error) {
+func (s *Store) followClock(ctx context.Context, sh *shard, r reading, answer clockAnswer) (clockState, error) {
 	state, err := s.clockState(ctx, sh, r, answer)
 	if err == nil {
 		sh.watch.mu.Lock()
@@ -143,7 +143,7 @@ func (s *Store) followClock(ctx context.Context, sh *part, r reading, answer clo
 	return state, err
 }
 
-func (s *Store) clockState(ctx context.Context, sh *part, r reading, answer clockAnswer) (clockState, error) {
+func (s *Store) clockState(ctx context.Context, sh *shard, r reading, answer clockAnswer) (clockState, error) {
 	if len(answer.stale) > 0 {
 		return s.rescore(ctx, sh, answer.stale)
 	}
@@ -151,7 +151,7 @@ func (s *Store) clockState(ctx context.Context, sh *part, r reading, answer cloc
 	if step.by == 0 {
 		return clockSteady, nil
 	}
-	c := s.newCall(sh, scriptStep, sh.token("", ""), nil, nil, 4)
+	c := s.newCall(sh, scriptStep, sh.replyKey("", ""), nil, nil, 4)
 	c.keys = append(c.keys, sh.clock...)
 	c.add(answer.epoch, s.me, step.by, step.from)
 	begun, err := s.do(ctx, c)
@@ -166,13 +166,13 @@ func (s *Store) clockState(ctx context.Context, sh *part, r reading, answer cloc
 }
 
 // rescore moves what queues have along with the last step of the clock.
-func (s *Store) rescore(ctx context.Context, sh *part, numbers []string) (clockState, error) {
+func (s *Store) rescore(ctx context.Context, sh *shard, numbers []string) (clockState, error) {
 	queues, err := sh.named(ctx, s.client, numbers)
 	if err != nil {
 		return clockSteady, err
 	}
 	none := unnamed(numbers, queues)
-	c := s.newCall(sh, scriptRescore, sh.token("", ""), distinct(queues), nil, 1+len(none))
+	c := s.newCall(sh, scriptRescore, sh.replyKey("", ""), distinct(queues), nil, 1+len(none))
 	c.keys = append(c.keys, sh.clock...)
 	c.add(rescoreLeases)
 	for _, number := range none {
@@ -187,7 +187,7 @@ func (s *Store) rescore(ctx context.Context, sh *part, numbers []string) (clockS
 
 // aheadBefore tells whether the clock was ahead of what it shows now: jobs that were due then may be ready though their
 // moment is in the future.
-func (s *Store) aheadBefore(ctx context.Context, sh *part) (bool, error) {
+func (s *Store) aheadBefore(ctx context.Context, sh *shard) (bool, error) {
 	ahead, err := s.client.HGet(ctx, sh.clock[0], "ahead").Result()
 	if isNil(err) {
 		return false, nil

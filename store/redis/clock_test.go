@@ -257,25 +257,6 @@ func TestList_ShowsReadyJobsThatAStepBackMadeScheduled(t *testing.T) {
 	require.Len(t, claimAll(t, s, 1).Jobs, 1)
 }
 
-func TestClockStep_LeavesHoldsOfOlderProgramsAsLongAsTheyWere(t *testing.T) {
-	clock := newClock(t)
-	s := open(t, clock.options())
-	hold(t, s, "a", store.LaneChange{Cooldown: time.Minute})
-	gates := s.shards[0].gates
-	line := clock.server.HGet(gates, "1")
-	var until, open, over int64
-	_, err := fmt.Sscanf(line, "%d %d %d", &until, &open, &over)
-	require.NoError(t, err)
-	clock.server.HSet(gates, "1", fmt.Sprintf("%d 0 %d - ", until, over))
-	carryAll(t, s)
-	clock.step(-time.Hour)
-	carryAll(t, s)
-	insert(t, s, entry("b"))
-	lanes, err := s.Shards()[0].LaneStats(t.Context(), lane.Namespace, lane.Topic, "", 1)
-	require.NoError(t, err)
-	require.WithinDuration(t, clock.now().Add(time.Minute), lanes[0].CooldownUntil, 10*time.Millisecond)
-}
-
 func TestRepair_WaitsUntilAllIsRescored(t *testing.T) {
 	clock := newClock(t)
 	s := open(t, clock.options())

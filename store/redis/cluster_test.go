@@ -12,7 +12,7 @@ func TestAClusterIsLaidOutInSixteenShardsSpreadOverItsServers(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartCluster(t, 3, 0)
 	s := open(t, Options{URL: servers.URL()})
-	require.Equal(t, 16, len(s.Shards()))
+	require.Len(t, s.Shards(), 16)
 	share := map[string]int{}
 	for _, sh := range s.shards {
 		slot := servers.Slot(sh.wake)
@@ -23,7 +23,7 @@ func TestAClusterIsLaidOutInSixteenShardsSpreadOverItsServers(t *testing.T) {
 	for addr, shards := range share {
 		require.GreaterOrEqual(t, shards, 5, addr)
 	}
-	require.Equal(t, 16, len(open(t, Options{URL: servers.URL()}).Shards()), "as it was laid out")
+	require.Len(t, open(t, Options{URL: servers.URL()}).Shards(), 16, "as it was laid out")
 }
 
 func TestAnAddressOfAnotherFormIsRefusedByName(t *testing.T) {

@@ -10,11 +10,11 @@ import (
 )
 
 // ClaimExpired reads which jobs wait beyond their time to live, and holds them in one script.
-func (sh *part) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
+func (sh *shard) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
 	s := sh.store
-	bound(request.Max)
+	checkBatchSize(request.Max)
 	var held []store.ClaimedJob
-	err := s.fresh(sh, func() (err error) {
+	err := s.retryStale(sh, func() (err error) {
 		held, err = s.claimExpired(ctx, sh, token, &request)
 		return err
 	})
@@ -24,9 +24,9 @@ func (sh *part) ClaimExpired(ctx context.Context, token store.Token, request sto
 	return held, nil
 }
 
-func (s *Store) claimExpired(ctx context.Context, sh *part, token store.Token, request *store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
-	memory := sh.token(string(token), "d")
-	look := s.newCall(sh, scriptOverdue, memory, nil, nil, 2)
+func (s *Store) claimExpired(ctx context.Context, sh *shard, token store.Token, request *store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
+	replyKey := sh.replyKey(string(token), "d")
+	look := s.newCall(sh, scriptOverdue, replyKey, nil, nil, 2)
 	look.add(string(token), max(0, request.Max))
 	reply, err := s.do(ctx, look)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Store) claimExpired(ctx context.Context, sh *part, token store.Token, r
 	for i, q := range queues {
 		position[q.number] = i + 1
 	}
-	c := s.newCall(sh, scriptExpire, memory, queues, nil, 3+len(found))
+	c := s.newCall(sh, scriptExpire, replyKey, queues, nil, 3+len(found))
 	c.add(string(token), max(0, request.MaxBytes), millisUp(request.Lease))
 	for i := 0; i < len(found); i += 2 {
 		c.add(position[found[i+1]], found[i])
@@ -86,7 +86,7 @@ func (s *Store) claimExpired(ctx context.Context, sh *part, token store.Token, r
 }
 
 // expiredAgain reads the answer to a repeated call.
-func (s *Store) expiredAgain(ctx context.Context, sh *part, token store.Token, now int64, jobs []any) (held []store.ClaimedJob, err error) {
+func (s *Store) expiredAgain(ctx context.Context, sh *shard, token store.Token, now int64, jobs []any) (held []store.ClaimedJob, err error) {
 	if len(jobs)%5 != 0 {
 		return nil, malformed(scriptOverdue)
 	}
@@ -102,9 +102,9 @@ func (s *Store) expiredAgain(ctx context.Context, sh *part, token store.Token, n
 
 // addHeld reads a held job: member, record, run, ms left of its lease. One that cannot be read is left out, as in a claim.
 func (s *Store) addHeld(ctx context.Context, held []store.ClaimedJob, token store.Token, now int64, parts []any, q job.Queue) []store.ClaimedJob {
-	j, r, err := joined(str(parts[0]), str(parts[1]), str(parts[2]), false, q, now)
+	j, r, err := assembleWithRun(str(parts[0]), str(parts[1]), str(parts[2]), false, q, now)
 	if err != nil {
-		s.log.ErrorContext(ctx, "a claimed job cannot be read", "job", str(parts[0]), "err", err)
+		s.log.ErrorContext(ctx, "claimed job not readable, skipping it", "job", str(parts[0]), "err", err)
 		return held
 	}
 	return append(held, store.ClaimedJob{

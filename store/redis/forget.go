@@ -37,7 +37,7 @@ type idleTopic struct {
 //
 // Nothing is forgotten while a check of the shard is due or under way that its server's restart makes necessary: what it
 // puts back may be of a lane that seems to be unused.
-func (s *Store) forgetUnused(ctx context.Context, sh *part, names []string) error {
+func (s *Store) forgetUnused(ctx context.Context, sh *shard, names []string) error {
 	if sound, err := s.sound(ctx, sh); !sound || err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (s *Store) forgetUnused(ctx context.Context, sh *part, names []string) erro
 		}
 		t.page = pipe.ZRangeByLex(ctx, sh.lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: forgetLanes})
 		keys := sh.topicOf(name)
-		for k, key := range []string{keys.done, keys.dead, keys.off} {
+		for k, key := range []string{keys.done, keys.dead, keys.cancelled} {
 			t.first[k] = pipe.ZRangeWithScores(ctx, key, 0, 0)
 		}
 		topics[i] = t
@@ -93,7 +93,7 @@ func (s *Store) forgetUnused(ctx context.Context, sh *part, names []string) erro
 
 // sound tells whether a shard was checked since its server was started. It asks the server itself: what this process knows of
 // it may be of before a restart.
-func (s *Store) sound(ctx context.Context, sh *part) (bool, error) {
+func (s *Store) sound(ctx context.Context, sh *shard) (bool, error) {
 	server, err := node(ctx, s.client, sh.jobs)
 	if err != nil {
 		return false, fault(ctx, err)
@@ -111,14 +111,14 @@ func (s *Store) sound(ctx context.Context, sh *part) (bool, error) {
 }
 
 // idleFrom is the lane behind which the next look at a topic begins; empty: with the first.
-func (s *part) idleFrom(topic string) string {
+func (s *shard) idleFrom(topic string) string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.idleAfter[topic]
 }
 
 // idleNext notes how far a look at a topic came. Only topics with many lanes have a note.
-func (s *part) idleNext(topic, lane string) {
+func (s *shard) idleNext(topic, lane string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if lane == "" {
@@ -132,7 +132,7 @@ func (s *part) idleNext(topic, lane string) {
 }
 
 // forget calls the script for the lanes of a topic that may be unused.
-func (s *Store) forget(ctx context.Context, sh *part, t *idleTopic) error {
+func (s *Store) forget(ctx context.Context, sh *shard, t *idleTopic) error {
 	var oldest int64 // of the kept jobs' ends; 0: none is kept
 	for k := range t.first {
 		for _, z := range t.first[k].Val() {
@@ -144,8 +144,8 @@ func (s *Store) forget(ctx context.Context, sh *part, t *idleTopic) error {
 	namespace, topic, _ := strings.Cut(t.name, "/")
 	keys := sh.topicOf(t.name)
 	scriptKeys := []string{
-		sh.queues, sh.names, sh.seen, sh.agenda, sh.rings, sh.gates, sh.laneLimits, sh.terms, sh.alarms, sh.clock[0],
-		sh.lanes(t.name), sh.put(t.name), sh.rate(t.name), keys.open, keys.stats, keys.done, keys.dead, keys.off,
+		sh.queues, sh.names, sh.seen, sh.agenda, sh.rings, sh.throttles, sh.laneLimits, sh.limits, sh.alarms, sh.clock[0],
+		sh.lanes(t.name), sh.configuredLanes(t.name), sh.rate(t.name), keys.open, keys.stats, keys.done, keys.dead, keys.cancelled,
 		sh.topic(namespace, forgotten).stats, sh.last, sh.clock[1], sh.clock[2],
 	}
 	args := []any{t.name}

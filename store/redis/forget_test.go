@@ -335,11 +335,11 @@ func TestForget_LeavesNoStoreThatSeemsToBeEmptied(t *testing.T) {
 	sh := s.shards[0]
 	delivers(t, s, "a", "lane")
 	require.NoError(t, s.client.Del(t.Context(), sh.checked).Err(), "as of a process that may not check")
-	require.NoError(t, s.lookAtData(t.Context()))
+	require.NoError(t, s.checkData(t.Context()))
 	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
 	sweepAll(t, s)
 	sweepAll(t, s)
 	require.Empty(t, known(t, s))
-	require.NoError(t, s.lookAtData(t.Context()))
+	require.NoError(t, s.checkData(t.Context()))
 	require.NoError(t, s.health.unready())
 }

@@ -94,7 +94,7 @@ func TestAPolicyThatWasNotCopiedIsCopiedThoughMemoryIsFull(t *testing.T) {
 	insert(t, s, entry("a"))
 	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 	require.NoError(t, err)
-	require.NoError(t, c.Del(t.Context(), s.shards[0].terms).Err())
+	require.NoError(t, c.Del(t.Context(), s.shards[0].limits).Err())
 	memory(t, c, "1")
 	_, err = s.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)

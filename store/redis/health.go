@@ -39,8 +39,8 @@ type health struct {
 	found   int               // how often data were found missing, and not reported yet
 }
 
-// look asks the servers when it is time. What cannot be had now is asked for the next time.
-func (s *Store) look(ctx context.Context) {
+// checkHealth asks the servers when it is time. What cannot be had now is asked for the next time.
+func (s *Store) checkHealth(ctx context.Context) {
 	h := &s.health
 	h.mu.Lock()
 	due := !time.Now().Before(h.next)
@@ -53,13 +53,13 @@ func (s *Store) look(ctx context.Context) {
 	}
 	ctx, cancel := within(ctx, healthTime)
 	defer cancel()
-	if err := errors.Join(s.lookAtServers(ctx), s.lookAtData(ctx)); err != nil {
-		s.log.DebugContext(ctx, "redis could not be asked how it is set up, will retry", "err", err)
+	if err := errors.Join(s.checkServers(ctx), s.checkData(ctx)); err != nil {
+		s.log.DebugContext(ctx, "reading redis's configuration failed, retrying", "err", err)
 	}
 }
 
-// lookAtServers asks each server who it is and whether it may evict.
-func (s *Store) lookAtServers(ctx context.Context) error {
+// checkServers asks each server who it is and whether it may evict.
+func (s *Store) checkServers(ctx context.Context) error {
 	var mu sync.Mutex
 	runs, evicts := make(map[string]string), ""
 	err := servers(ctx, s.client, func(ctx context.Context, server *redis.Client) error {
@@ -87,7 +87,7 @@ func (s *Store) lookAtServers(ctx context.Context) error {
 		return fmt.Errorf("ask redis who it is: %w", err)
 	}
 	if evicts != "" && h.evicts == "" {
-		s.log.ErrorContext(ctx, "redis may evict jobs; registrations are refused until maxmemory-policy is noeviction",
+		s.log.ErrorContext(ctx, "redis may evict jobs, refusing registrations until maxmemory-policy is noeviction",
 			"maxmemory_policy", evicts)
 	}
 	h.evicts = evicts
@@ -106,7 +106,7 @@ func (s *Store) addressOf(server *redis.Client) string {
 // over or is filled anew.
 func runOf(ctx context.Context, server *redis.Client) (string, error) {
 	info, err := server.Info(ctx).Result()
-	if err != nil && !untold(err) {
+	if err != nil && !isNotPermitted(err) {
 		return "", fault(ctx, err)
 	}
 	run := ""
@@ -124,7 +124,7 @@ func runOf(ctx context.Context, server *redis.Client) (string, error) {
 }
 
 // runOf is the run of the server that has a shard; empty when it could not be asked.
-func (s *Store) runOf(ctx context.Context, sh *part) string {
+func (s *Store) runOf(ctx context.Context, sh *shard) string {
 	address := ""
 	if s.connect.form == cluster {
 		server, err := node(ctx, s.client, sh.jobs)
@@ -138,8 +138,8 @@ func (s *Store) runOf(ctx context.Context, sh *part) string {
 	return s.health.runs[address]
 }
 
-// lookAtData asks whether the data are still there, and those that were opened.
-func (s *Store) lookAtData(ctx context.Context) error {
+// checkData asks whether the data are still there, and those that were opened.
+func (s *Store) checkData(ctx context.Context) error {
 	values, err := s.client.HMGet(ctx, s.metaKey(), "version", "shards", "id").Result()
 	if err != nil {
 		return fmt.Errorf("read %s: %w", s.metaKey(), fault(ctx, err))
@@ -155,7 +155,7 @@ func (s *Store) lookAtData(ctx context.Context) error {
 	h.mu.Unlock()
 	missing := found[0] == "" || found[1] == ""
 	if missing || known != "" && found[2] != "" && found[2] != known || len(gone) > 0 {
-		s.log.ErrorContext(ctx, "redis was emptied while in use: jobs, policies, pauses and lanes' settings are gone. New jobs are taken; put the policies anew",
+		s.log.ErrorContext(ctx, "redis was emptied while in use: jobs, policies, pauses and lane settings are lost; accepting new jobs, policies must be put again",
 			"prefix", s.prefix, "shards", gone)
 		h.mu.Lock()
 		h.emptied, h.found = time.Now(), h.found+1
@@ -177,7 +177,7 @@ func (s *Store) lookAtData(ctx context.Context) error {
 		foreign = found[1] + " shards, version " + found[0]
 	}
 	if foreign != "" && h.foreign == "" {
-		s.log.ErrorContext(ctx, "another process has laid the data out anew; registrations are refused until this one is restarted",
+		s.log.ErrorContext(ctx, "data were created anew by another process, refusing registrations until this process is restarted",
 			"prefix", s.prefix, "now", foreign, "opened_with_shards", h.shards)
 	}
 	h.foreign = foreign

@@ -11,9 +11,9 @@ import (
 )
 
 // Insert registers jobs in one script.
-func (sh *part) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
+func (sh *shard) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
 	s := sh.store
-	bound(len(entries))
+	checkBatchSize(len(entries))
 	if len(entries) == 0 {
 		return nil, ctx.Err()
 	}
@@ -21,7 +21,7 @@ func (sh *part) Insert(ctx context.Context, token store.Token, entries []store.N
 		return nil, fmt.Errorf("insert: %w", err)
 	}
 	var results []store.InsertResult
-	err := s.fresh(sh, func() (err error) {
+	err := s.retryStale(sh, func() (err error) {
 		results, err = s.insert(ctx, sh, token, entries)
 		return err
 	})
@@ -31,27 +31,27 @@ func (sh *part) Insert(ctx context.Context, token store.Token, entries []store.N
 	return results, nil
 }
 
-func (s *Store) insert(ctx context.Context, sh *part, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
+func (s *Store) insert(ctx context.Context, sh *shard, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
 	names, position := queuesOf(entries, func(e *store.NewJob) job.Queue { return e.Queue })
 	queues, err := sh.intern(ctx, s.runner, names)
 	if err != nil {
 		return nil, err
 	}
-	c := s.newCall(sh, scriptInsert, sh.token(string(token), "i"), queues, nil, 8*len(entries))
+	c := s.newCall(sh, scriptInsert, sh.replyKey(string(token), "i"), queues, nil, 8*len(entries))
 	for i := range entries {
 		e := &entries[i]
 		if len(e.Fingerprint) > 255 {
-			return nil, fmt.Errorf("redis: a print of %d bytes is longer than 255", len(e.Fingerprint))
+			return nil, fmt.Errorf("redis: a fingerprint of %d bytes is longer than 255", len(e.Fingerprint))
 		}
 		r := record{spec: e.Spec, fingerprint: e.Fingerprint != nil, maxAge: millisUp(e.MaxAge)}
 		head, rest, err := r.encode(queues[position[i]-1].number)
 		if err != nil {
 			return nil, err
 		}
-		c.add(position[i], member(e.Ref()), dueWish(e.Delay, e.RunAt), expiryWish(e.ExpiresIn, e.ExpiresAt), e.Fingerprint, head, rest,
+		c.add(position[i], jobKey(e.Ref()), dueWish(e.Delay, e.RunAt), expiryWish(e.ExpiresIn, e.ExpiresAt), e.Fingerprint, head, rest,
 			r.maxAge)
 	}
-	reply, reached, err := s.kept(ctx, c.script, c.keys, c.args)
+	reply, reached, err := s.evalDurable(ctx, c.script, c.keys, c.args)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func created(e *store.NewJob, now, later int64) job.Job {
 }
 
 // existing reads the answer for an id that was known: outcome, now, record, run, memory of the id, name of the queue.
-func existing(sh *part, e *store.NewJob, answer []any) (store.InsertResult, error) {
+func existing(sh *shard, e *store.NewJob, answer []any) (store.InsertResult, error) {
 	if len(answer) != 6 {
 		return store.InsertResult{}, malformed(scriptInsert)
 	}
@@ -114,7 +114,7 @@ func existing(sh *part, e *store.NewJob, answer []any) (store.InsertResult, erro
 		if err != nil {
 			return store.InsertResult{}, err
 		}
-		result.Job, err = assemble(member(e.Ref()), rec, str(answer[3]), false, q.Queue, num(answer[1]))
+		result.Job, err = assemble(jobKey(e.Ref()), rec, str(answer[3]), false, q.Queue, num(answer[1]))
 		return result, err
 	}
 	result.Job = job.Job{Spec: e.Spec}
@@ -141,11 +141,11 @@ func remembered(memory string) job.Progress {
 }
 
 // queueOf is the queue of a record, given the name that Redis has for its number.
-func (s *part) queueOf(rec, name string) (*queue, error) {
+func (sh *shard) queueOf(rec, name string) (*queue, error) {
 	if len(rec) < dueEnd {
 		return nil, errRecord
 	}
-	return s.numbered(strconv.FormatInt(bigEndian([]byte(rec[2:6])), 10), name)
+	return sh.numbered(strconv.FormatInt(bigEndian([]byte(rec[2:6])), 10), name)
 }
 
 // dueWish writes a due time as scripts read it.

@@ -16,7 +16,7 @@ import (
 )
 
 // PutLane writes a lane's settings where the lane's jobs are, whether it has any or not.
-func (sh *part) PutLane(ctx context.Context, token store.Token, lane store.Lane) (store.Lane, error) {
+func (sh *shard) PutLane(ctx context.Context, token store.Token, lane store.Lane) (store.Lane, error) {
 	s := sh.store
 	var text []byte
 	var err error
@@ -25,7 +25,7 @@ func (sh *part) PutLane(ctx context.Context, token store.Token, lane store.Lane)
 	} else if text, err = json.Marshal(lane.Settings); err != nil {
 		return store.Lane{}, fmt.Errorf("write a lane's settings: %w", err)
 	}
-	err = s.fresh(sh, func() error {
+	err = s.retryStale(sh, func() error {
 		found, err := sh.find(ctx, s.runner, []job.Queue{lane.Queue})
 		if err != nil {
 			return err
@@ -33,10 +33,10 @@ func (sh *part) PutLane(ctx context.Context, token store.Token, lane store.Lane)
 		if found[0] == nil {
 			found = nil
 		}
-		c := s.newCall(sh, scriptPutLane, sh.token(string(token), "l"), found, nil, 5)
-		c.keys = append(c.keys, sh.settings, sh.put(topicName(lane.Queue.Namespace, lane.Queue.Topic)), sh.queues)
+		c := s.newCall(sh, scriptPutLane, sh.replyKey(string(token), "l"), found, nil, 5)
+		c.keys = append(c.keys, sh.settings, sh.configuredLanes(topicName(lane.Queue.Namespace, lane.Queue.Topic)), sh.queues)
 		c.add(lane.Queue.String(), lane.Queue.Lane, lane.Revision, laneText(lane.Settings), text)
-		reply, reached, err := s.kept(ctx, c.script, c.keys, c.args)
+		reply, reached, err := s.evalDurable(ctx, c.script, c.keys, c.args)
 		if err != nil {
 			return err
 		}
@@ -80,15 +80,15 @@ func parseLane(q job.Queue, text string) (store.Lane, error) {
 	return lane, nil
 }
 
-// unread logs that a lane's settings cannot be read. The lane stands still until they are put anew; others go on.
-func unread(ctx context.Context, log *slog.Logger, q job.Queue, err error) {
-	log.ErrorContext(ctx, "a lane's settings cannot be read", "topic", q.Topic, "lane", q.Lane, "err", err)
+// logUnreadableLane logs that lane settings not readable, holding the lane. The lane stands still until they are put anew; others go on.
+func logUnreadableLane(ctx context.Context, log *slog.Logger, q job.Queue, err error) {
+	log.ErrorContext(ctx, "lane settings not readable, holding the lane", "topic", q.Topic, "lane", q.Lane, "err", err)
 }
 
 // GetLanes reads lanes' settings. Those that cannot be read are logged and shown as a pause.
-func (sh *part) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
+func (sh *shard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
 	s := sh.store
-	bound(len(queues))
+	checkBatchSize(len(queues))
 	lanes, _, err := s.laneSettings(ctx, sh, queues)
 	if err != nil {
 		return nil, fmt.Errorf("read lanes' settings: %w", err)
@@ -97,7 +97,7 @@ func (sh *part) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane,
 }
 
 // laneSettings also says whose settings cannot be read.
-func (s *Store) laneSettings(ctx context.Context, sh *part, queues []job.Queue) (lanes []store.Lane, bad []bool, err error) {
+func (s *Store) laneSettings(ctx context.Context, sh *shard, queues []job.Queue) (lanes []store.Lane, bad []bool, err error) {
 	if len(queues) == 0 {
 		return nil, nil, nil
 	}
@@ -113,16 +113,16 @@ func (s *Store) laneSettings(ctx context.Context, sh *part, queues []job.Queue) 
 	for i, text := range strs(values) {
 		if lanes[i], err = parseLane(queues[i], text); err != nil {
 			bad[i] = true
-			unread(ctx, s.log, queues[i], err)
+			logUnreadableLane(ctx, s.log, queues[i], err)
 		}
 	}
 	return lanes, bad, nil
 }
 
 // ListLanes lists a topic's lanes with settings of their own. Those that cannot be read are logged and left out.
-func (sh *part) ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error) {
+func (sh *shard) ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error) {
 	s := sh.store
-	bound(limit)
+	checkBatchSize(limit)
 	if limit <= 0 {
 		return nil, ctx.Err()
 	}
@@ -132,7 +132,7 @@ func (sh *part) ListLanes(ctx context.Context, namespace, topic, after string, l
 		if after != "" {
 			from = "(" + after
 		}
-		names, err := s.client.ZRangeByLex(ctx, sh.put(topicName(namespace, topic)),
+		names, err := s.client.ZRangeByLex(ctx, sh.configuredLanes(topicName(namespace, topic)),
 			&redis.ZRangeBy{Min: from, Max: "+", Count: int64(limit - len(lanes))}).Result()
 		if err != nil {
 			return nil, fmt.Errorf("list lanes: %w", fault(ctx, err))

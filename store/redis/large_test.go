@@ -65,7 +65,7 @@ func TestARecordThatIsGoneDoesNotEndAList(t *testing.T) {
 		for i := range 9 {
 			insert(t, s, entry(fmt.Sprintf("job-%02d", i)))
 		}
-		require.NoError(t, s.client.HDel(t.Context(), s.shards[0].jobs, member(ref("job-01"))).Err())
+		require.NoError(t, s.client.HDel(t.Context(), s.shards[0].jobs, jobKey(ref("job-01"))).Err())
 		var found []string
 		filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: job.Ready, Limit: 3}
 		for {

@@ -15,7 +15,7 @@ import (
 // A lead is a carrier lock held.
 type lead struct {
 	s      *Store
-	sh     *part
+	sh     *shard
 	mutex  *redsync.Mutex
 	copied int64     // revision of the policies that were copied to the shard last
 	again  time.Time // the policies are not looked at before
@@ -23,7 +23,7 @@ type lead struct {
 
 // Lead takes the shard's carrier lock, and brings the shard's copy of the topics' policies up to date: the process that
 // was writing them may have died half way.
-func (sh *part) Lead(ctx context.Context) (store.Leadership, error) {
+func (sh *shard) Lead(ctx context.Context) (store.Leadership, error) {
 	s := sh.store
 	value := string(store.NewToken())
 	if err := s.lock(ctx, sh, value); err != nil {
@@ -46,7 +46,7 @@ type lockWatch struct {
 }
 
 // lock takes the lock, or takes it over from a holder that is gone.
-func (s *Store) lock(ctx context.Context, sh *part, value string) error {
+func (s *Store) lock(ctx context.Context, sh *shard, value string) error {
 	sh.mu.Lock()
 	watch := sh.lock
 	sh.mu.Unlock()

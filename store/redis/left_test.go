@@ -96,7 +96,7 @@ func TestAQueueIsLookedAtThoughTheClaimAfterItsSettlementDoesNotCome(t *testing.
 			sh := s.shards[0]
 			found, err := sh.find(t.Context(), s.runner, []job.Queue{lane})
 			require.NoError(t, err)
-			c := s.newCall(sh, scriptSettle, sh.token("token", "s"), found, nil, 0)
+			c := s.newCall(sh, scriptSettle, sh.replyKey("token", "s"), found, nil, 0)
 			c.add(",1,")
 			item := settlement(held[0], test.verdict, 500)
 			c.settlements([]store.Settlement{item}, func(int) int { return 1 })

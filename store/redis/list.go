@@ -49,7 +49,7 @@ func parsePlace(cursor string) (place, error) {
 }
 
 // List reads one page.
-func (sh *part) List(ctx context.Context, f store.Filter) (store.Page, error) {
+func (sh *shard) List(ctx context.Context, f store.Filter) (store.Page, error) {
 	s := sh.store
 	var from place
 	if f.Cursor != "" {
@@ -60,7 +60,7 @@ func (sh *part) List(ctx context.Context, f store.Filter) (store.Page, error) {
 	}
 	f.Limit = min(max(f.Limit, 1), 500)
 	var page store.Page
-	err := s.fresh(sh, func() (err error) {
+	err := s.retryStale(sh, func() (err error) {
 		if f.State.Ended() {
 			page, err = s.listEnded(ctx, sh, &f, from)
 		} else {
@@ -87,9 +87,9 @@ func window(f *store.Filter) (least, greatest string) {
 }
 
 // listEnded walks a topic's set of ended jobs.
-func (s *Store) listEnded(ctx context.Context, sh *part, f *store.Filter, from place) (store.Page, error) {
+func (s *Store) listEnded(ctx context.Context, sh *shard, f *store.Filter, from place) (store.Page, error) {
 	t := sh.topic(f.Namespace, f.Topic)
-	key := map[job.State]string{job.Delivered: t.done, job.Dead: t.dead, job.Cancelled: t.off}[f.State]
+	key := map[job.State]string{job.Delivered: t.done, job.Dead: t.dead, job.Cancelled: t.cancelled}[f.State]
 	least, greatest := window(f)
 	var page store.Page
 	for seen := 0; seen < listJobs; {
@@ -103,7 +103,7 @@ func (s *Store) listEnded(ctx context.Context, sh *part, f *store.Filter, from p
 				return page, nil
 			}
 			from = part[i].place
-			if keep(f, &part[i]) {
+			if matches(f, &part[i]) {
 				page.Jobs = append(page.Jobs, part[i].job)
 			}
 		}
@@ -117,7 +117,7 @@ func (s *Store) listEnded(ctx context.Context, sh *part, f *store.Filter, from p
 }
 
 // listLanes walks a topic's lanes and in each its due, ready or held jobs.
-func (s *Store) listLanes(ctx context.Context, sh *part, f *store.Filter, from place) (store.Page, error) {
+func (s *Store) listLanes(ctx context.Context, sh *shard, f *store.Filter, from place) (store.Page, error) {
 	lanes, more, err := s.lanesOf(ctx, sh, f, from)
 	if err != nil {
 		return store.Page{}, err
@@ -134,7 +134,7 @@ func (s *Store) listLanes(ctx context.Context, sh *part, f *store.Filter, from p
 		if lane != from.lane {
 			from = place{lane: lane}
 		}
-		apart, err := s.listApart(ctx, sh, f.State, early, lane)
+		apart, err := s.listUnordered(ctx, sh, f.State, early, lane)
 		if err != nil {
 			return store.Page{}, err
 		}
@@ -149,7 +149,7 @@ func (s *Store) listLanes(ctx context.Context, sh *part, f *store.Filter, from p
 					return page, nil
 				}
 				from = part[k].place
-				if keep(f, &part[k]) {
+				if matches(f, &part[k]) {
 					page.Jobs = append(page.Jobs, part[k].job)
 				}
 			}
@@ -174,7 +174,7 @@ func (s *Store) listLanes(ctx context.Context, sh *part, f *store.Filter, from p
 }
 
 // lanesOf names the lanes to walk, beginning with the cursor's; more says that there are others.
-func (s *Store) lanesOf(ctx context.Context, sh *part, f *store.Filter, from place) (lanes []string, more bool, err error) {
+func (s *Store) lanesOf(ctx context.Context, sh *shard, f *store.Filter, from place) (lanes []string, more bool, err error) {
 	if f.Lane != "" {
 		// Asked for, not remembered: the sets that are read next are found by the number alone.
 		q := job.Queue{Namespace: f.Namespace, Topic: f.Topic, Lane: f.Lane}
@@ -199,8 +199,8 @@ func (s *Store) lanesOf(ctx context.Context, sh *part, f *store.Filter, from pla
 	return lanes, len(lanes) == listLanes, nil
 }
 
-// listApart reads the jobs of a lane that stand in no order of a place: the ready list, or those held. Both are bounded.
-func (s *Store) listApart(ctx context.Context, sh *part, state job.State, early bool, lane string) (jobs []peeked, err error) {
+// listUnordered reads the jobs of a lane that stand in no order of a place: the ready list, or those held. Both are bounded.
+func (s *Store) listUnordered(ctx context.Context, sh *shard, state job.State, early bool, lane string) (jobs []jobSummary, err error) {
 	_, number, _ := strings.Cut(lane, "\x00")
 	var members []string
 	switch {
@@ -214,12 +214,12 @@ func (s *Store) listApart(ctx context.Context, sh *part, state job.State, early 
 	if err != nil {
 		return nil, fault(ctx, err)
 	}
-	return s.among(ctx, sh, members, lane)
+	return s.laneSummaries(ctx, sh, members, lane)
 }
 
 // listLane reads the jobs of one lane that come after a place, in order, with those that stand apart; full says that there
 // may be more, after the place to.
-func (s *Store) listLane(ctx context.Context, sh *part, f *store.Filter, from place, apart []peeked) (part []peeked, to place, full bool, err error) {
+func (s *Store) listLane(ctx context.Context, sh *shard, f *store.Filter, from place, apart []jobSummary) (part []jobSummary, to place, full bool, err error) {
 	_, number, _ := strings.Cut(from.lane, "\x00")
 	least, greatest := window(f)
 	to = from
@@ -231,20 +231,20 @@ func (s *Store) listLane(ctx context.Context, sh *part, f *store.Filter, from pl
 	}
 	for i := range apart {
 		// Beyond the last of the due ones there may be due ones that were not read.
-		if (from.score == "" || compare(&apart[i], &peeked{place: from}) > 0) && (!full || compare(&apart[i], &peeked{place: to}) <= 0) {
+		if (from.score == "" || compare(&apart[i], &jobSummary{place: from}) > 0) && (!full || compare(&apart[i], &jobSummary{place: to}) <= 0) {
 			part = append(part, apart[i])
 		}
 	}
-	slices.SortFunc(part, func(a, b peeked) int { return compare(&a, &b) })
+	slices.SortFunc(part, func(a, b jobSummary) int { return compare(&a, &b) })
 	return part, to, full, nil
 }
 
-func compare(a, b *peeked) int {
+func compare(a, b *jobSummary) int {
 	return cmp.Or(cmp.Compare(num(a.score), num(b.score)), cmp.Compare(a.member, b.member))
 }
 
-// keep tells whether a job is one that the filter asks for.
-func keep(f *store.Filter, p *peeked) bool {
+// matches tells whether a job is one that the filter asks for.
+func matches(f *store.Filter, p *jobSummary) bool {
 	j := &p.job
 	if j.State != f.State || (f.Lane != "" && j.Lane != f.Lane) {
 		return false

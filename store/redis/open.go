@@ -27,7 +27,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	connect := newConnector(address, o.Wait.Timeout)
 	s := &Store{
-		runner:  &runner{client: connect.calls(), wait: o.Wait, log: o.Logger, defaults: termsText(0, o.Defaults)},
+		runner:  &runner{client: connect.calls(), wait: o.Wait, log: o.Logger, defaults: limitsText(0, o.Defaults)},
 		connect: connect, prefix: o.Prefix, policies: o.Defaults,
 		lanesAtOnce: repairLanes, endedAtOnce: repairLists, me: string(store.NewToken()), elapsed: o.elapsed,
 	}
@@ -39,14 +39,14 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // go-redis must not write to standard error: what it writes there it also returns, and callers log that. Its logger is
 // a variable of the process that its clients read unguarded, so it is set before there are any.
-func init() { redis.SetLogger(mute{}) }
+func init() { redis.SetLogger(silentLogger{}) }
 
-type mute struct{}
+type silentLogger struct{}
 
-func (mute) Printf(context.Context, string, ...any) {}
+func (silentLogger) Printf(context.Context, string, ...any) {}
 
 func (s *Store) open(ctx context.Context, shards int) error {
-	if err := s.greet(ctx); err != nil {
+	if err := s.checkConnection(ctx); err != nil {
 		return fmt.Errorf("open redis: %w", err)
 	}
 	var forgetful atomic.Bool
@@ -57,7 +57,7 @@ func (s *Store) open(ctx context.Context, shards int) error {
 		if err := checkEviction(ctx, server); err != nil {
 			return err
 		}
-		forgets, err := forgets(ctx, server)
+		forgets, err := persistsNothing(ctx, server)
 		if forgets {
 			forgetful.Store(true)
 		}
@@ -71,21 +71,21 @@ func (s *Store) open(ctx context.Context, shards int) error {
 		return err
 	}
 	for i, tag := range tags(s.prefix, n) {
-		s.shards = append(s.shards, newPart(s, newKeys(tag), i))
+		s.shards = append(s.shards, newShard(s, newKeys(tag), i))
 	}
 	s.health.shards, s.health.filled = n, make(map[int]bool)
 	if err := s.checkWait(ctx); err != nil {
 		return err
 	}
 	if forgetful.Load() { // last, so that a refusal is the only line
-		s.log.WarnContext(ctx, "redis keeps nothing on disk: jobs are lost when it ends; set appendonly yes")
+		s.log.WarnContext(ctx, "redis persists nothing, jobs are lost when it stops; set appendonly yes")
 	}
 	return nil
 }
 
-// greet asks Redis whether it is there, for as long as a connection may take. One that was to speak TLS and does not is
+// checkConnection asks Redis whether it is there, for as long as a connection may take. One that was to speak TLS and does not is
 // silent, or answers with something else.
-func (s *Store) greet(ctx context.Context) error {
+func (s *Store) checkConnection(ctx context.Context) error {
 	limit := s.connect.limit()
 	ctx, cancel := within(ctx, limit)
 	defer cancel()
@@ -117,7 +117,7 @@ func (s *Store) greet(ctx context.Context) error {
 func (c *connector) checkForm(ctx context.Context, server *redis.Client) error {
 	info, err := server.Info(ctx, "server").Result()
 	switch {
-	case untold(err) || c.form == cluster:
+	case isNotPermitted(err) || c.form == cluster:
 		return nil
 	case err != nil:
 		return fmt.Errorf("ask redis how it is set up: %w", fault(ctx, err))
@@ -153,7 +153,7 @@ func (s *Store) layout(ctx context.Context, shards int) (n int, err error) {
 	version, n := num(values[0]), int(num(values[1]))
 	switch {
 	case version != layoutVersion:
-		return 0, fmt.Errorf("redis: the data have schema version %s, this program reads and writes version %d alone", values[0], layoutVersion)
+		return 0, fmt.Errorf("redis: the data have schema version %s, this program requires version %d", values[0], layoutVersion)
 	case n < 1 || n > job.MaxShards:
 		return 0, fmt.Errorf("redis: %s has %q shards, want 1 to %d", key, values[1], job.MaxShards)
 	case shards != 0 && shards != n:
@@ -175,8 +175,8 @@ func checkEviction(ctx context.Context, server *redis.Client) error {
 	return nil
 }
 
-// forgets tells whether a server keeps nothing on disk, as far as it tells.
-func forgets(ctx context.Context, server *redis.Client) (bool, error) {
+// persistsNothing tells whether a server keeps nothing on disk, as far as it tells.
+func persistsNothing(ctx context.Context, server *redis.Client) (bool, error) {
 	appends, err := config(ctx, server, "appendonly")
 	if err != nil {
 		return false, err
@@ -194,14 +194,14 @@ func config(ctx context.Context, server *redis.Client, name string) (string, err
 	if err == nil {
 		return found[name], nil
 	}
-	if untold(err) {
+	if isNotPermitted(err) {
 		return "", nil
 	}
 	return "", fmt.Errorf("read setting %s: %w", strconv.Quote(name), fault(ctx, err))
 }
 
-// untold tells an answer that refuses the question from a fault.
-func untold(err error) bool {
+// isNotPermitted tells an answer that refuses the question from a fault.
+func isNotPermitted(err error) bool {
 	answer, ok := errors.AsType[redis.Error](err)
 	if !ok || isClientSide(err) {
 		return false

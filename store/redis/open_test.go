@@ -32,7 +32,7 @@ func TestOpenWarnsWhenNothingPersists(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	open(t, Options{URL: redistest.Start(t).URL(), Logger: logger})
-	require.Contains(t, log.String(), "keeps nothing on disk")
+	require.Contains(t, log.String(), "persists nothing")
 
 	log.Reset()
 	open(t, Options{URL: redistest.Start(t, "--appendonly", "yes").URL(), Logger: logger})
@@ -41,11 +41,11 @@ func TestOpenWarnsWhenNothingPersists(t *testing.T) {
 
 func TestOpenHoldsToTheNumberOfShards(t *testing.T) {
 	url := "redis://" + miniredis.RunT(t).Addr()
-	require.Equal(t, 4, len(open(t, Options{URL: url, Shards: 4}).Shards()))
-	require.Equal(t, 4, len(open(t, Options{URL: url}).Shards()))
+	require.Len(t, open(t, Options{URL: url, Shards: 4}).Shards(), 4)
+	require.Len(t, open(t, Options{URL: url}).Shards(), 4)
 	_, err := Open(t.Context(), Options{URL: url, Shards: 8})
 	require.ErrorContains(t, err, "the data have 4 shards, not 8")
-	require.Equal(t, 1, len(open(t, Options{URL: url, Prefix: "other"}).Shards()))
+	require.Len(t, open(t, Options{URL: url, Prefix: "other"}).Shards(), 1)
 }
 
 func TestOpen_RefusesAnotherSchema(t *testing.T) {

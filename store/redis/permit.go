@@ -9,14 +9,14 @@ import (
 )
 
 // Permit grants starts in one script. An ask without a rate is granted as it is.
-func (sh *part) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
+func (sh *shard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	s := sh.store
-	bound(len(asks))
+	checkBatchSize(len(asks))
 	if len(asks) == 0 {
 		return nil, ctx.Err()
 	}
 	keys := make([]string, 2, 2+len(asks))
-	keys[0], keys[1] = sh.token(string(token), "p"), sh.clock[0]
+	keys[0], keys[1] = sh.replyKey(string(token), "p"), sh.clock[0]
 	args := make([]any, 0, 5*len(asks))
 	for _, ask := range asks {
 		if !ask.Rate.Limited() {
@@ -49,20 +49,20 @@ func (sh *part) Permit(ctx context.Context, token store.Token, asks []store.Perm
 }
 
 // Alarm notes an alarm, and writes its births, in one script. They are promises, kept like registrations.
-func (sh *part) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
+func (sh *shard) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
 	s := sh.store
-	bound(len(alarm.Outbox))
+	checkBatchSize(len(alarm.Outbox))
 	raised := 0
 	if alarm.Raised {
 		raised = 1
 	}
-	c := s.newCall(sh, scriptAlarm, sh.token(string(token), "a"), nil, nil, 2+2*len(alarm.Outbox))
+	c := s.newCall(sh, scriptAlarm, sh.replyKey(string(token), "a"), nil, nil, 2+2*len(alarm.Outbox))
 	c.keys = append(c.keys, sh.alarms)
 	c.add(topicName(alarm.Namespace, alarm.Topic), raised)
 	for i := range alarm.Outbox {
-		c.add(member(alarm.Outbox[i].Ref()), store.AppendNewJob(nil, &alarm.Outbox[i]))
+		c.add(jobKey(alarm.Outbox[i].Ref()), store.AppendNewJob(nil, &alarm.Outbox[i]))
 	}
-	reply, _, err := s.kept(ctx, c.script, c.keys, c.args)
+	reply, _, err := s.evalDurable(ctx, c.script, c.keys, c.args)
 	if err != nil {
 		return false, fmt.Errorf("note an alarm: %w", err)
 	}

@@ -192,7 +192,7 @@ func TestWhatIsRememberedOfALargeRateStaysSmall(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, claimed.Jobs, 1)
 		}
-		gate, err := s.client.HGet(t.Context(), sh.gates, "1").Result()
+		gate, err := s.client.HGet(t.Context(), sh.throttles, "1").Result()
 		require.NoError(t, err)
 		small(t, strings.Fields(gate)[3], jobs)
 	})

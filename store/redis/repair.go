@@ -77,19 +77,19 @@ type checkStep struct {
 }
 
 // steps of a pass, in order. Each is called until it is done.
-var steps = []func(*Store, context.Context, *part, *pass) (done bool, err error){
+var steps = []func(*Store, context.Context, *shard, *pass) (done bool, err error){
 	(*Store).repairNumbers, (*Store).repairQueues, (*Store).repairEnded, (*Store).repairJobs,
 	leftovers("runs"), leftovers("tries"), leftovers("ids"), (*Store).repairOutbox, (*Store).repairAgenda,
 	(*Store).repairCounts, (*Store).repairBytes,
 }
 
 // Repair makes one step of the check of a shard that needs one.
-func (sh *part) Repair(ctx context.Context) (store.RepairResult, error) {
+func (sh *shard) Repair(ctx context.Context) (store.RepairResult, error) {
 	s := sh.store
 	result, err := s.repair(ctx, sh)
 	if err != nil && strings.Contains(err.Error(), "NOPERM") {
 		s.unchecked.Do(func() {
-			s.log.WarnContext(ctx, "redis does not permit the checks that repair lost data; give the user the rights that the documentation lists",
+			s.log.WarnContext(ctx, "redis refuses the consistency check, missing ACL rights; lost data are not repaired",
 				"err", err)
 		})
 		result.Wait = repairDenied
@@ -101,11 +101,11 @@ func (sh *part) Repair(ctx context.Context) (store.RepairResult, error) {
 	return result, nil
 }
 
-func (s *Store) repair(ctx context.Context, sh *part) (store.RepairResult, error) {
+func (s *Store) repair(ctx context.Context, sh *shard) (store.RepairResult, error) {
 	sh.repairs.mu.Lock()
 	defer sh.repairs.mu.Unlock()
 	result := store.RepairResult{Wait: repairLook}
-	s.look(ctx)
+	s.checkHealth(ctx)
 	result.Repairs = s.health.take()
 	p, err := s.pass(ctx, sh)
 	if p == nil || err != nil {
@@ -137,7 +137,7 @@ func (s *Store) repair(ctx context.Context, sh *part) (store.RepairResult, error
 }
 
 // pass is the check that is under way; one begins when it is needed.
-func (s *Store) pass(ctx context.Context, sh *part) (*pass, error) {
+func (s *Store) pass(ctx context.Context, sh *shard) (*pass, error) {
 	r, server := &sh.repairs, s.runOf(ctx, sh)
 	if server == "" {
 		return nil, nil
@@ -162,12 +162,12 @@ func (s *Store) pass(ctx context.Context, sh *part) (*pass, error) {
 }
 
 // stride makes one step of a pass, and ends the pass after the last.
-func (s *Store) stride(ctx context.Context, sh *part, p *pass) (complete bool, err error) {
+func (s *Store) stride(ctx context.Context, sh *shard, p *pass) (complete bool, err error) {
 	p.found, p.examples = nil, nil
 	done, err := steps[p.step](s, ctx, sh, p)
 	if len(p.found) > 0 {
 		p.total = merge(p.total, p.found)
-		s.log.WarnContext(ctx, "redis had data that did not agree, repaired", "shard", sh.index, "repairs", kinds(p.found),
+		s.log.WarnContext(ctx, "consistency check repaired data", "shard", sh.index, "repairs", kinds(p.found),
 			"jobs", p.examples)
 	}
 	if err != nil || !done {
@@ -186,7 +186,7 @@ func (s *Store) stride(ctx context.Context, sh *part, p *pass) (complete bool, e
 	if len(p.total) > 0 {
 		level = slog.LevelWarn
 	}
-	s.log.Log(ctx, level, "redis was checked", "shard", sh.index, "repairs", kinds(p.total), "took", time.Since(p.began))
+	s.log.Log(ctx, level, "consistency check finished", "shard", sh.index, "repairs", kinds(p.total), "took", time.Since(p.began))
 	sh.repairs.last, sh.repairs.pass = mark, nil
 	return true, nil
 }

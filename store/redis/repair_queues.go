@@ -27,7 +27,7 @@ func (s *Store) scanHash(ctx context.Context, key string, p *pass) (fields []str
 
 // repairNumbers checks the queues that have a number under their name. Those that have a name are checked before they are
 // walked through.
-func (s *Store) repairNumbers(ctx context.Context, sh *part, p *pass) (bool, error) {
+func (s *Store) repairNumbers(ctx context.Context, sh *shard, p *pass) (bool, error) {
 	fields, next, err := s.scanHash(ctx, sh.queues, p)
 	if err != nil {
 		return false, err
@@ -40,7 +40,7 @@ func (s *Store) repairNumbers(ctx context.Context, sh *part, p *pass) (bool, err
 }
 
 // repairIndex checks queues given as pairs, of which number and name say where each stands.
-func (s *Store) repairIndex(ctx context.Context, sh *part, p *pass, pairs []string, number, name int) error {
+func (s *Store) repairIndex(ctx context.Context, sh *shard, p *pass, pairs []string, number, name int) error {
 	keys, args := []string{sh.queues, sh.names, sh.seen}, []any{}
 	for i := 1; i < len(pairs); i += 2 {
 		pair := pairs[i-1 : i+1]
@@ -63,7 +63,7 @@ func (s *Store) repairIndex(ctx context.Context, sh *part, p *pass, pairs []stri
 
 // resolve finds queues by number, without remembering those that this process does not know: a walk through all of
 // them must not displace those that it works with.
-func (s *Store) resolve(ctx context.Context, sh *part, numbers []string) (map[string]*queue, error) {
+func (s *Store) resolve(ctx context.Context, sh *shard, numbers []string) (map[string]*queue, error) {
 	found := make(map[string]*queue)
 	topics := make(map[string]*topic)
 	var missing []string
@@ -95,7 +95,7 @@ func (s *Store) resolve(ctx context.Context, sh *part, numbers []string) (map[st
 }
 
 // loose makes a queue that is not remembered.
-func (s *part) loose(q job.Queue, number string, topics map[string]*topic) *queue {
+func (s *shard) loose(q job.Queue, number string, topics map[string]*topic) *queue {
 	name := topicName(q.Namespace, q.Topic)
 	t := topics[name]
 	if t == nil {
@@ -106,7 +106,7 @@ func (s *part) loose(q job.Queue, number string, topics map[string]*topic) *queu
 }
 
 // repairQueues checks the queues that have a name under their number, and walks through them.
-func (s *Store) repairQueues(ctx context.Context, sh *part, p *pass) (bool, error) {
+func (s *Store) repairQueues(ctx context.Context, sh *shard, p *pass) (bool, error) {
 	if len(p.queues) == 0 {
 		if p.last {
 			return true, nil
@@ -131,7 +131,7 @@ func (s *Store) repairQueues(ctx context.Context, sh *part, p *pass) (bool, erro
 		}
 	}
 	some := p.queues[:min(len(p.queues), repairMost/2)]
-	c := s.newCall(sh, scriptRepairQueues, sh.token("repair", "q"), some, nil, 4)
+	c := s.newCall(sh, scriptRepairQueues, sh.replyKey("repair", "q"), some, nil, 4)
 	c.add(p.set, p.at, 4*repairMost, p.slow)
 	reply, err := s.do(ctx, c)
 	if errors.Is(err, errStale) {
@@ -151,7 +151,7 @@ func (s *Store) repairQueues(ctx context.Context, sh *part, p *pass) (bool, erro
 
 // dropForgotten leaves out of the queues that are still to be checked those that were forgotten since they were read. It
 // answers errStale when there is none.
-func (s *Store) dropForgotten(ctx context.Context, sh *part, p *pass) error {
+func (s *Store) dropForgotten(ctx context.Context, sh *shard, p *pass) error {
 	numbers := make([]string, len(p.queues))
 	for i, q := range p.queues {
 		numbers[i] = q.number
@@ -177,7 +177,7 @@ func (s *Store) dropForgotten(ctx context.Context, sh *part, p *pass) error {
 }
 
 // repairJobs looks at the next jobs, wherever they are.
-func (s *Store) repairJobs(ctx context.Context, sh *part, p *pass) (bool, error) {
+func (s *Store) repairJobs(ctx context.Context, sh *shard, p *pass) (bool, error) {
 	reply, err := s.eval(ctx, scriptRepairScan, []string{sh.jobs}, []any{p.cursor, p.count})
 	if err != nil {
 		return false, err
@@ -202,13 +202,13 @@ func (s *Store) repairJobs(ctx context.Context, sh *part, p *pass) (bool, error)
 	}
 	p.cursor = str(answer[0])
 	if p.cursor == "0" && p.lost > 0 {
-		s.log.ErrorContext(ctx, "jobs cannot be delivered: the names of their queues are lost", "shard", sh.index, "jobs", p.lost)
+		s.log.ErrorContext(ctx, "jobs not deliverable: the names of their queues are lost", "shard", sh.index, "jobs", p.lost)
 	}
 	return p.cursor == "0", nil
 }
 
 func (s *Store) repairSome(
-	ctx context.Context, sh *part, p *pass, members, numbers []string, queues map[string]*queue,
+	ctx context.Context, sh *shard, p *pass, members, numbers []string, queues map[string]*queue,
 ) error {
 	var all []*queue
 	position := make(map[*queue]int)
@@ -228,7 +228,7 @@ func (s *Store) repairSome(
 	if len(all) == 0 {
 		return nil
 	}
-	c := s.newCall(sh, scriptRepairJobs, sh.token("repair", "j"), all, nil, len(args))
+	c := s.newCall(sh, scriptRepairJobs, sh.replyKey("repair", "j"), all, nil, len(args))
 	c.add(args...)
 	reply, err := s.do(ctx, c)
 	if err != nil {
@@ -243,7 +243,7 @@ func (s *Store) repairSome(
 }
 
 // nextTopic is the topic that a step is at; empty after the last.
-func (s *Store) nextTopic(ctx context.Context, sh *part, p *pass) (string, error) {
+func (s *Store) nextTopic(ctx context.Context, sh *shard, p *pass) (string, error) {
 	if len(p.topics) == 0 {
 		from := "-"
 		if p.afterName != "" {

@@ -14,7 +14,7 @@ var endings = []string{"d", "x", "c"}
 
 // list is a topic's list of jobs that ended in a state.
 func (t *topic) list(state string) string {
-	return map[string]string{"d": t.done, "x": t.dead, "c": t.off}[state]
+	return map[string]string{"d": t.done, "x": t.dead, "c": t.cancelled}[state]
 }
 
 // nextEnding goes on to a topic's next list of ended jobs, or to the next topic.
@@ -26,12 +26,12 @@ func (p *pass) nextEnding() {
 }
 
 // repairEnded walks through the topics' lists of ended jobs.
-func (s *Store) repairEnded(ctx context.Context, sh *part, p *pass) (bool, error) {
+func (s *Store) repairEnded(ctx context.Context, sh *shard, p *pass) (bool, error) {
 	name, err := s.nextTopic(ctx, sh, p)
 	if name == "" || err != nil {
 		return err == nil, err
 	}
-	c := s.newCall(sh, scriptRepairEnded, sh.token("repair", "e"), nil, []*topic{sh.topicOf(name)}, 2)
+	c := s.newCall(sh, scriptRepairEnded, sh.replyKey("repair", "e"), nil, []*topic{sh.topicOf(name)}, 2)
 	c.add(endings[p.state], p.cursor)
 	reply, err := s.do(ctx, c)
 	if err != nil {
@@ -49,8 +49,8 @@ func (s *Store) repairEnded(ctx context.Context, sh *part, p *pass) (bool, error
 }
 
 // leftovers is a step that removes from a hash what is of no job.
-func leftovers(hash string) func(*Store, context.Context, *part, *pass) (bool, error) {
-	return func(s *Store, ctx context.Context, sh *part, p *pass) (bool, error) {
+func leftovers(hash string) func(*Store, context.Context, *shard, *pass) (bool, error) {
+	return func(s *Store, ctx context.Context, sh *shard, p *pass) (bool, error) {
 		keys := []string{sh.jobs, sh.tag + hash, sh.forgets}
 		reply, err := s.eval(ctx, scriptRepairLeftovers, keys, []any{p.cursor, hash})
 		if err != nil {
@@ -67,7 +67,7 @@ func leftovers(hash string) func(*Store, context.Context, *part, *pass) (bool, e
 }
 
 // repairOutbox checks the outbox: its entries, then their order.
-func (s *Store) repairOutbox(ctx context.Context, sh *part, p *pass) (bool, error) {
+func (s *Store) repairOutbox(ctx context.Context, sh *shard, p *pass) (bool, error) {
 	reply, err := s.eval(ctx, scriptRepairOutbox, []string{sh.outbox, sh.outq}, []any{p.cursor, p.place})
 	if err != nil {
 		return false, err
@@ -83,7 +83,7 @@ func (s *Store) repairOutbox(ctx context.Context, sh *part, p *pass) (bool, erro
 }
 
 // repairAgenda removes from the agenda what nobody can look at.
-func (s *Store) repairAgenda(ctx context.Context, sh *part, p *pass) (bool, error) {
+func (s *Store) repairAgenda(ctx context.Context, sh *shard, p *pass) (bool, error) {
 	reply, err := s.eval(ctx, scriptRepairAgenda, []string{sh.agenda, sh.names, sh.rings}, []any{p.cursor})
 	if err != nil {
 		return false, err
@@ -126,7 +126,7 @@ func (u *sums) again() bool {
 
 // repairCounts counts the next queues of a topic. Up to repairLanes queues are counted in one script, exactly, whatever
 // goes on. More are counted twice, and what came out both times is written if no counter has changed since.
-func (s *Store) repairCounts(ctx context.Context, sh *part, p *pass) (bool, error) {
+func (s *Store) repairCounts(ctx context.Context, sh *shard, p *pass) (bool, error) {
 	name, err := s.nextTopic(ctx, sh, p)
 	if name == "" || err != nil {
 		return err == nil, err
@@ -173,11 +173,11 @@ func (s *Store) repairCounts(ctx context.Context, sh *part, p *pass) (bool, erro
 // countLanes adds queues to what was counted of a topic. With apply it sets the counters and answers how many changed, -1
 // when they are not those expected or the topic has other queues by now.
 func (s *Store) countLanes(
-	ctx context.Context, sh *part, name string, lanes []string, u *sums, apply bool, expected string,
+	ctx context.Context, sh *shard, name string, lanes []string, u *sums, apply bool, expected string,
 ) (set int64, counters string, err error) {
 	t := sh.topicOf(name)
 	keys := make([]string, 0, 5+3*len(lanes))
-	keys = append(keys, t.stats, t.done, t.dead, t.off, sh.lanes(name))
+	keys = append(keys, t.stats, t.done, t.dead, t.cancelled, sh.lanes(name))
 	for _, lane := range lanes {
 		_, n, _ := strings.Cut(lane, "\x00")
 		keys = append(keys, sh.tag+"due:"+n, sh.tag+"ready:"+n, sh.tag+"held:"+n)
@@ -197,7 +197,7 @@ func (s *Store) countLanes(
 
 // repairBytes adds up the next jobs of a list of ended jobs. A list longer than repairLists is added up in several steps,
 // and written if nothing was added or removed meanwhile.
-func (s *Store) repairBytes(ctx context.Context, sh *part, p *pass) (bool, error) {
+func (s *Store) repairBytes(ctx context.Context, sh *shard, p *pass) (bool, error) {
 	name, err := s.nextTopic(ctx, sh, p)
 	if name == "" || err != nil {
 		return err == nil, err

@@ -31,7 +31,7 @@ func recheck(tb testing.TB, s *Store, shard int) {
 // repairAll checks a shard from end to end, without the pauses, and gives what was repaired.
 func repairAll(tb testing.TB, s *Store, shard int) map[store.RepairKind]int {
 	tb.Helper()
-	s.look(tb.Context())
+	s.checkHealth(tb.Context())
 	s.health.next = time.Now().Add(time.Hour) // tests empty their store
 	recheck(tb, s, shard)
 	found := map[store.RepairKind]int{}
@@ -168,7 +168,7 @@ func some(tb testing.TB, s *Store) map[string]string {
 	ctx, sh := tb.Context(), s.shards[0]
 	t := sh.topicOf(topicName(lane.Namespace, lane.Topic))
 	found := map[string]string{}
-	for place, key := range map[string]string{"due": sh.tag + "due:1", "held": sh.tag + "held:1", "d": t.done, "x": t.dead, "c": t.off} {
+	for place, key := range map[string]string{"due": sh.tag + "due:1", "held": sh.tag + "held:1", "d": t.done, "x": t.dead, "c": t.cancelled} {
 		members, err := s.client.ZRange(ctx, key, 0, 0).Result()
 		require.NoError(tb, err)
 		if len(members) > 0 {

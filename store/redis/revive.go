@@ -19,9 +19,9 @@ const (
 )
 
 // Revive sends ended jobs on another round in one script.
-func (sh *part) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+func (sh *shard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	s := sh.store
-	bound(len(items))
+	checkBatchSize(len(items))
 	if len(items) == 0 {
 		return nil, ctx.Err()
 	}
@@ -31,14 +31,14 @@ func (sh *part) Revive(ctx context.Context, token store.Token, items []store.Rev
 	}
 	var results []store.ReviveResult
 	err := s.batch(ctx, sh, refs, func(queues []*queue, position []int) error {
-		c := s.newCall(sh, scriptRevive, sh.token(string(token), "v"), queues, nil, 2+6*len(items))
+		c := s.newCall(sh, scriptRevive, sh.replyKey(string(token), "v"), queues, nil, 2+6*len(items))
 		c.add(reviveAnswer, reviveMemory)
 		for i := range items {
 			item := &items[i]
-			c.add(position[i], member(item.Ref), dueWish(item.Delay, item.RunAt), urlField(queues, position[i], item.URL), ended(item.From),
+			c.add(position[i], jobKey(item.Ref), dueWish(item.Delay, item.RunAt), urlField(queues, position[i], item.URL), ended(item.From),
 				expiryWish(item.ExpiresIn, time.Time{}))
 		}
-		reply, reached, err := s.kept(ctx, c.script, c.keys, c.args)
+		reply, reached, err := s.evalDurable(ctx, c.script, c.keys, c.args)
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func ended(state job.State) string {
 }
 
 // revived reads the script's answer.
-func revived(sh *part, items []store.Revival, reply any) ([]store.ReviveResult, error) {
+func revived(sh *shard, items []store.Revival, reply any) ([]store.ReviveResult, error) {
 	answer := list(reply)
 	if str(reply) == "again" {
 		return nil, errAgain
@@ -113,26 +113,26 @@ func revived(sh *part, items []store.Revival, reply any) ([]store.ReviveResult, 
 			if err != nil {
 				return nil, err
 			}
-			results[i].Job, results[i].Err = assemble(member(items[i].Ref), rec, line, code == "bare", q.Queue, now)
+			results[i].Job, results[i].Err = assemble(jobKey(items[i].Ref), rec, line, code == "bare", q.Queue, now)
 		default:
-			results[i].Err = fmt.Errorf("read job %s: %w", member(items[i].Ref), errRecord)
+			results[i].Err = fmt.Errorf("read job %s: %w", jobKey(items[i].Ref), errRecord)
 		}
 	}
 	return results, nil
 }
 
 // Purge removes dead jobs in one script.
-func (sh *part) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
+func (sh *shard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
 	s := sh.store
-	bound(len(refs))
+	checkBatchSize(len(refs))
 	if len(refs) == 0 {
 		return nil, ctx.Err()
 	}
 	errs := make([]error, len(refs))
 	err := s.batch(ctx, sh, refs, func(queues []*queue, position []int) error {
-		c := s.newCall(sh, scriptPurge, sh.token(string(token), "g"), queues, nil, 2*len(refs))
+		c := s.newCall(sh, scriptPurge, sh.replyKey(string(token), "g"), queues, nil, 2*len(refs))
 		for i, ref := range refs {
-			c.add(position[i], member(ref))
+			c.add(position[i], jobKey(ref))
 		}
 		reply, err := s.do(ctx, c)
 		if err != nil {
@@ -178,9 +178,9 @@ func purged(code byte) error {
 
 // batch finds the queues of jobs and makes a call with them and each job's position among them, from 1 (0: there is no
 // such job); and does so again when the call answers errAgain, since a job is of another queue by now.
-func (s *Store) batch(ctx context.Context, sh *part, refs []job.Ref, do func(queues []*queue, position []int) error) error {
+func (s *Store) batch(ctx context.Context, sh *shard, refs []job.Ref, do func(queues []*queue, position []int) error) error {
 	for range changeTries {
-		err := s.fresh(sh, func() error {
+		err := s.retryStale(sh, func() error {
 			queues, position, err := s.queuesOfJobs(ctx, sh, refs)
 			if err != nil {
 				return err
@@ -191,18 +191,18 @@ func (s *Store) batch(ctx context.Context, sh *part, refs []job.Ref, do func(que
 			return err
 		}
 	}
-	return &store.UnavailableError{Reason: "redis: the jobs change all the time", Err: errAgain}
+	return &store.UnavailableError{Reason: "redis: too many concurrent updates of the jobs", Err: errAgain}
 }
 
 // queuesOfJobs reads the jobs' records for it.
-func (s *Store) queuesOfJobs(ctx context.Context, sh *part, refs []job.Ref) (queues []*queue, position []int, err error) {
+func (s *Store) queuesOfJobs(ctx context.Context, sh *shard, refs []job.Ref) (queues []*queue, position []int, err error) {
 	at := map[*queue]int{}
 	position = make([]int, 0, len(refs))
 	members := make([]any, len(refs))
 	for i, ref := range refs {
-		members[i] = member(ref)
+		members[i] = jobKey(ref)
 	}
-	err = s.peekEach(ctx, sh, members, func(_ int, _ int64, rec, _, name string) error {
+	err = s.eachSummary(ctx, sh, members, func(_ int, _ int64, rec, _, name string) error {
 		if len(rec) < dueEnd {
 			position = append(position, 0) // there is none, or none that can be read
 			return nil

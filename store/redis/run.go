@@ -28,7 +28,7 @@ func parseRun(line string, rec *record) (run, error) {
 	rest, more := line, true
 	for i := range f {
 		if !more {
-			return run{}, fmt.Errorf("redis: a job's progress cannot be read: %q", line)
+			return run{}, fmt.Errorf("redis: malformed run of a job: %q", line)
 		}
 		f[i], rest, more = strings.Cut(rest, " ")
 	}
@@ -60,12 +60,12 @@ func (r run) jobState(now int64) job.State {
 
 // assemble makes a job of its parts.
 func assemble(m, recText, runText string, stripped bool, q job.Queue, now int64) (job.Job, error) {
-	j, _, err := joined(m, recText, runText, stripped, q, now)
+	j, _, err := assembleWithRun(m, recText, runText, stripped, q, now)
 	return j, err
 }
 
-// joined is assemble, with the run as it was read.
-func joined(m, recText, runText string, stripped bool, q job.Queue, now int64) (job.Job, run, error) {
+// assembleWithRun is assemble, with the run as it was read.
+func assembleWithRun(m, recText, runText string, stripped bool, q job.Queue, now int64) (job.Job, run, error) {
 	rec, err := decode(recText, q, stripped)
 	if err != nil {
 		return job.Job{}, run{}, fmt.Errorf("read job %s: %w", m, err)

@@ -140,9 +140,9 @@ type call struct {
 	args   []any
 }
 
-// newCall lays out a call's keys and arguments as keys.lua reads them. memory is the key of the call's token; a call
+// newCall lays out a call's keys and arguments as keys.lua reads them. replyKey is where the call's reply is kept; a call
 // without one names a key that nothing is under. Queues must not be nil; their topics need not be named in topics.
-func (r *runner) newCall(s *part, script *script, memory string, queues []*queue, topics []*topic, rest int) *call {
+func (r *runner) newCall(s *shard, script *script, replyKey string, queues []*queue, topics []*topic, rest int) *call {
 	all := make([]*topic, 0, len(topics)+1)
 	position := make(map[*topic]int, len(topics)+1)
 	name := func(t *topic) int {
@@ -158,14 +158,14 @@ func (r *runner) newCall(s *part, script *script, memory string, queues []*queue
 		name(t)
 	}
 	keys := make([]string, 0, 20+3*len(queues)+5+2)
-	keys = append(append(keys, s.common...), memory)
+	keys = append(append(keys, s.common...), replyKey)
 	args := make([]any, 3, 3+3*len(queues)+1+rest)
 	for _, q := range queues {
 		keys = append(keys, q.due, q.ready, q.held)
 		args = append(args, q.number, name(q.topic), q.name)
 	}
 	for _, t := range all {
-		keys = append(keys, t.stats, t.done, t.dead, t.off, t.open)
+		keys = append(keys, t.stats, t.done, t.dead, t.cancelled, t.open)
 		args = append(args, t.name)
 	}
 	args[0], args[1], args[2] = len(queues), len(all), r.defaults

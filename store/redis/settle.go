@@ -16,9 +16,9 @@ import (
 const settleTimeout = 10 * time.Second
 
 // Settle ends attempts, and claims in the same trip.
-func (sh *part) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (sh *shard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	s := sh.store
-	bound(len(items))
+	checkBatchSize(len(items))
 	if err := ctx.Err(); err != nil {
 		return nil, store.ClaimResult{}, fmt.Errorf("settle: %w", err)
 	}
@@ -33,7 +33,7 @@ func (sh *part) Settle(ctx context.Context, token store.Token, items []store.Set
 	}
 	var errs []error
 	var claimed store.ClaimResult
-	err := s.fresh(sh, func() (err error) {
+	err := s.retryStale(sh, func() (err error) {
 		errs, claimed, err = s.settle(ctx, sh, token, items, next)
 		return err
 	})
@@ -43,7 +43,7 @@ func (sh *part) Settle(ctx context.Context, token store.Token, items []store.Set
 	return errs, claimed, nil
 }
 
-func (s *Store) settle(ctx context.Context, sh *part, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s *Store) settle(ctx context.Context, sh *shard, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	names, position := queuesOf(items, func(i *store.Settlement) job.Queue { return i.Queue })
 	found, err := sh.find(ctx, s.runner, names)
 	if err != nil {
@@ -56,16 +56,16 @@ func (s *Store) settle(ctx context.Context, sh *part, token store.Token, items [
 			known[i] = len(queues)
 		}
 	}
-	memory := sh.token(string(token), "s")
+	replyKey := sh.replyKey(string(token), "s")
 	var after *claim
 	if next != nil {
-		if after, err = s.claim(ctx, sh, token, next, memory); err != nil {
+		if after, err = s.claim(ctx, sh, token, next, replyKey); err != nil {
 			return nil, store.ClaimResult{}, err
 		}
 	}
-	c := s.newCall(sh, scriptSettle, memory, queues, nil, 1+3*len(items))
+	c := s.newCall(sh, scriptSettle, replyKey, queues, nil, 1+3*len(items))
 	c.add(claimedNext(queues, after))
-	// An item of an unknown queue has no lease. It is sent all the same: the call's memory then has an answer for it,
+	// An item of an unknown queue has no lease. It is sent all the same: the call's reply then has an answer for it,
 	// whatever a repeat of the call knows of the queue.
 	c.settlements(items, func(i int) int { return known[position[i]-1] })
 	var reply, second any
@@ -131,9 +131,9 @@ func (c *call) settlements(items []store.Settlement, queue func(i int) int) {
 		if item.Attempt.Kind != "" {
 			line = append(item.Attempt.JSON(), '\n')
 		}
-		c.add(head, member(item.Ref), line)
+		c.add(head, jobKey(item.Ref), line)
 		for k := range item.Outbox {
-			c.add(member(item.Outbox[k].Ref()), store.AppendNewJob(nil, &item.Outbox[k]))
+			c.add(jobKey(item.Outbox[k].Ref()), store.AppendNewJob(nil, &item.Outbox[k]))
 		}
 	}
 }

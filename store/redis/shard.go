@@ -30,18 +30,18 @@ func newNumbering() numbering {
 	return numbering{map[job.Queue]*queue{}, map[string]*queue{}, map[string]*topic{}}
 }
 
-// A part is one shard's keys, and what this process knows of its queues' numbers. A number never means another queue, but
+// A shard is one shard's keys, and what this process knows of its queues' numbers. A number never means another queue, but
 // when someone empties the database, and a queue that was forgotten gets another: scripts then answer STALE, and the cache
 // is dropped.
-type part struct {
+type shard struct {
 	keys
 	store *Store
 	index int
 
-	mu       sync.RWMutex
-	newest   numbering
-	older    numbering
-	turnedAt time.Time // when newest began
+	mu        sync.RWMutex
+	newest    numbering
+	older     numbering
+	rotatedAt time.Time // when newest began
 
 	unreadable map[string]bool // outbox entries that were complained of
 
@@ -54,24 +54,24 @@ type part struct {
 	watch      clockWatch
 }
 
-func newPart(s *Store, k keys, index int) *part {
-	sh := &part{store: s, keys: k, index: index}
+func newShard(s *Store, k keys, index int) *shard {
+	sh := &shard{store: s, keys: k, index: index}
 	sh.forget()
 	return sh
 }
 
 // forget drops what is known of queues.
-func (s *part) forget() {
+func (s *shard) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.newest, s.older, s.turnedAt = newNumbering(), newNumbering(), time.Now()
+	s.newest, s.older, s.rotatedAt = newNumbering(), newNumbering(), time.Now()
 }
 
 // complaintsMax bounds the outbox entries that a process remembers to have complained of; beyond it, it begins anew.
 const complaintsMax = 1000
 
-// first tells whether an outbox entry was not complained of before: it is read in every round.
-func (s *part) first(member string) bool {
+// isFirstComplaint tells whether an outbox entry was not complained of before: it is read in every round.
+func (s *shard) isFirstComplaint(member string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.unreadable[member] {
@@ -86,7 +86,7 @@ func (s *part) first(member string) bool {
 
 // numbered is the queue that a number means, given the name that Redis has for it. errStale when the number was known
 // under another name, or has none any more.
-func (s *part) numbered(number, name string) (*queue, error) {
+func (s *shard) numbered(number, name string) (*queue, error) {
 	s.mu.RLock()
 	known := s.newest.byNumber[number]
 	if known == nil {
@@ -104,10 +104,10 @@ func (s *part) numbered(number, name string) (*queue, error) {
 }
 
 // remember notes a queue's number.
-func (s *part) remember(q job.Queue, number string) *queue {
+func (s *shard) remember(q job.Queue, number string) *queue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.turn()
+	s.rotate()
 	if known := s.newest.byName[q]; known != nil && known.number == number {
 		return known
 	}
@@ -125,25 +125,25 @@ func (n *numbering) add(q *queue) {
 	n.byName[q.Queue], n.byNumber[q.number], n.topics[q.topic.name] = q, q, q.topic
 }
 
-// turn begins a new generation when it is time; s.mu is held.
-func (s *part) turn() {
+// rotate begins a new generation when it is time; s.mu is held.
+func (s *shard) rotate() {
 	if s.full() {
-		s.newest, s.older, s.turnedAt = newNumbering(), s.newest, time.Now()
+		s.newest, s.older, s.rotatedAt = newNumbering(), s.newest, time.Now()
 	}
 }
 
-func (s *part) full() bool {
-	return len(s.newest.byName) >= cacheMax || time.Since(s.turnedAt) >= cacheFor
+func (s *shard) full() bool {
+	return len(s.newest.byName) >= cacheMax || time.Since(s.rotatedAt) >= cacheFor
 }
 
 // use moves queues of the older generation to the newest, and begins a new one when it is time.
-func (s *part) use(old []*queue, full bool) {
+func (s *shard) use(old []*queue, full bool) {
 	if len(old) == 0 && !full {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.turn()
+	s.rotate()
 	for _, q := range old {
 		t := cmp.Or(s.newest.topics[q.topic.name], s.older.topics[q.topic.name])
 		if s.newest.byName[q.Queue] == nil && (t == nil || t == q.topic) {
@@ -153,7 +153,7 @@ func (s *part) use(old []*queue, full bool) {
 }
 
 // lookup finds queues by name in memory and names those that are not there.
-func (s *part) lookup(wanted []job.Queue) (found []*queue, missing []job.Queue) {
+func (s *shard) lookup(wanted []job.Queue) (found []*queue, missing []job.Queue) {
 	found = make([]*queue, len(wanted))
 	var old []*queue
 	s.mu.RLock()
@@ -174,7 +174,7 @@ func (s *part) lookup(wanted []job.Queue) (found []*queue, missing []job.Queue) 
 }
 
 // intern finds queues by name and numbers those that are new.
-func (s *part) intern(ctx context.Context, r *runner, wanted []job.Queue) ([]*queue, error) {
+func (s *shard) intern(ctx context.Context, r *runner, wanted []job.Queue) ([]*queue, error) {
 	found, missing := s.lookup(wanted)
 	if len(missing) == 0 {
 		return found, nil
@@ -198,7 +198,7 @@ func (s *part) intern(ctx context.Context, r *runner, wanted []job.Queue) ([]*qu
 }
 
 // find finds queues by name; one that the shard has never seen is nil.
-func (s *part) find(ctx context.Context, r *runner, wanted []job.Queue) ([]*queue, error) {
+func (s *shard) find(ctx context.Context, r *runner, wanted []job.Queue) ([]*queue, error) {
 	found, missing := s.lookup(wanted)
 	if len(missing) == 0 {
 		return found, nil
@@ -215,7 +215,7 @@ func (s *part) find(ctx context.Context, r *runner, wanted []job.Queue) ([]*queu
 }
 
 // fill remembers the numbers of what was missing, and completes found.
-func (s *part) fill(wanted []job.Queue, found []*queue, missing []job.Queue, numbers []string) []*queue {
+func (s *shard) fill(wanted []job.Queue, found []*queue, missing []job.Queue, numbers []string) []*queue {
 	fresh := make(map[job.Queue]*queue, len(missing))
 	for i, q := range missing {
 		if numbers[i] != "" {
@@ -231,7 +231,7 @@ func (s *part) fill(wanted []job.Queue, found []*queue, missing []job.Queue, num
 }
 
 // named finds queues by number; those that are not there are left out.
-func (s *part) named(ctx context.Context, client redis.UniversalClient, numbers []string) ([]*queue, error) {
+func (s *shard) named(ctx context.Context, client redis.UniversalClient, numbers []string) ([]*queue, error) {
 	found := make([]*queue, 0, len(numbers))
 	var missing []string
 	var old []*queue

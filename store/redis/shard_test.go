@@ -11,13 +11,13 @@ import (
 )
 
 func TestNumbering_ForgetsQueuesThatAreNotUsed(t *testing.T) {
-	s := newPart(nil, newKeys("rb:0"), 0)
+	s := newShard(nil, newKeys("rb:0"), 0)
 	lanes := make([]job.Queue, 4)
 	for i := range lanes {
 		lanes[i] = job.Queue{Namespace: "default", Topic: "t", Lane: fmt.Sprint(i)}
 		s.remember(lanes[i], fmt.Sprint(i+1))
 	}
-	pass := func() { s.turnedAt = time.Now().Add(-cacheFor) }
+	pass := func() { s.rotatedAt = time.Now().Add(-cacheFor) }
 	pass()
 	found, missing := s.lookup(lanes[:2]) // begins a generation
 	require.Empty(t, missing)

@@ -20,7 +20,7 @@ const (
 )
 
 // TopicStats reads the counters of some topics.
-func (sh *part) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
+func (sh *shard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
 	s := sh.store
 	var names []string
 	if len(f.Topics) > 0 {
@@ -47,7 +47,7 @@ func (sh *part) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.To
 }
 
 // eachTopics calls do with the names of a namespace's topics, in order, statsChunk at a time.
-func (s *Store) eachTopics(ctx context.Context, sh *part, namespace string, do func(names []string) error) error {
+func (s *Store) eachTopics(ctx context.Context, sh *shard, namespace string, do func(names []string) error) error {
 	after := ""
 	for {
 		names, err := s.pageOfTopics(ctx, sh, namespace, after, statsChunk)
@@ -67,15 +67,15 @@ func (s *Store) eachTopics(ctx context.Context, sh *part, namespace string, do f
 }
 
 // pageOfTopics reads the full names of a namespace's topics behind one, in order.
-func (s *Store) pageOfTopics(ctx context.Context, sh *part, namespace, after string, limit int) ([]string, error) {
+func (s *Store) pageOfTopics(ctx context.Context, sh *shard, namespace, after string, limit int) ([]string, error) {
 	from, end := "("+topicName(namespace, after), "("+namespace+"0" // 0 is the byte after the slash
 	names, err := s.client.ZRangeByLex(ctx, sh.seen, &redis.ZRangeBy{Min: from, Max: end, Count: int64(limit)}).Result()
 	return names, fault(ctx, err)
 }
 
 // counted is stats, anew when the database was emptied meanwhile.
-func (s *Store) counted(ctx context.Context, sh *part, names []string) (rows []store.TopicStats, err error) {
-	err = s.fresh(sh, func() (err error) {
+func (s *Store) counted(ctx context.Context, sh *shard, names []string) (rows []store.TopicStats, err error) {
+	err = s.retryStale(sh, func() (err error) {
 		rows, err = s.stats(ctx, sh, names)
 		return err
 	})
@@ -83,7 +83,7 @@ func (s *Store) counted(ctx context.Context, sh *part, names []string) (rows []s
 }
 
 // stats reads topics by name; those that the shard has never seen are left out.
-func (s *Store) stats(ctx context.Context, sh *part, names []string) ([]store.TopicStats, error) {
+func (s *Store) stats(ctx context.Context, sh *shard, names []string) ([]store.TopicStats, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
@@ -136,7 +136,7 @@ func waits(c map[string]string) bool {
 
 // waiting reads a topic's counters, and how many of its jobs are due and in no ready list: those of queues that are kept
 // back, or whose list is full. lanes are the first of its lanes.
-func (s *Store) waiting(ctx context.Context, sh *part, name string, lanes []string) (counters map[string]string, due int64, err error) {
+func (s *Store) waiting(ctx context.Context, sh *shard, name string, lanes []string) (counters map[string]string, due int64, err error) {
 	stats := sh.topicOf(name).stats
 	for {
 		counted, counts, err := s.dueOf(ctx, sh, stats, lanes)
@@ -160,7 +160,7 @@ func (s *Store) waiting(ctx context.Context, sh *part, name string, lanes []stri
 }
 
 // dueOf reads a topic's counters and, of lanes, how many jobs of each are due and not in its ready list.
-func (s *Store) dueOf(ctx context.Context, sh *part, stats string, lanes []string) (counters map[string]string, counts []int64, err error) {
+func (s *Store) dueOf(ctx context.Context, sh *shard, stats string, lanes []string) (counters map[string]string, counts []int64, err error) {
 	keys := make([]string, 1, 1+len(lanes))
 	keys[0] = stats
 	for _, lane := range lanes {
@@ -187,7 +187,7 @@ func (s *Store) dueOf(ctx context.Context, sh *part, stats string, lanes []strin
 }
 
 // openLanes counts the lanes of topics whose breaker is open.
-func (s *Store) openLanes(ctx context.Context, sh *part, names []string) ([]int64, error) {
+func (s *Store) openLanes(ctx context.Context, sh *shard, names []string) ([]int64, error) {
 	keys := make([]string, len(names))
 	for i, name := range names {
 		keys[i] = sh.topicOf(name).open
@@ -208,7 +208,7 @@ func (s *Store) openLanes(ctx context.Context, sh *part, names []string) ([]int6
 }
 
 // oldestDue is the earliest due moment in lanes' due sets and ready lists.
-func (s *Store) oldestDue(ctx context.Context, sh *part, lanes []string) (time.Time, error) {
+func (s *Store) oldestDue(ctx context.Context, sh *shard, lanes []string) (time.Time, error) {
 	var oldest int64
 	earlier := func(ms int64) {
 		if oldest == 0 || ms < oldest {
@@ -238,7 +238,7 @@ func (s *Store) oldestDue(ctx context.Context, sh *part, lanes []string) (time.T
 			members = append(members, head.Val())
 		}
 	}
-	jobs, err := s.peek(ctx, sh, members)
+	jobs, err := s.getSummaries(ctx, sh, members)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -249,7 +249,7 @@ func (s *Store) oldestDue(ctx context.Context, sh *part, lanes []string) (time.T
 }
 
 // LaneStats counts the members of lanes' sets, leaving out lanes without unfinished jobs.
-func (sh *part) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
+func (sh *shard) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
 	s := sh.store
 	from := "-"
 	if after != "" {
@@ -275,7 +275,7 @@ func (sh *part) LaneStats(ctx context.Context, namespace, topic, after string, l
 	return rows[:min(len(rows), max(limit, 0))], nil
 }
 
-func (s *Store) lanes(ctx context.Context, sh *part, stats string, lanes []string) ([]store.LaneStats, error) {
+func (s *Store) lanes(ctx context.Context, sh *shard, stats string, lanes []string) ([]store.LaneStats, error) {
 	if len(lanes) == 0 {
 		return nil, nil
 	}
@@ -295,7 +295,7 @@ func (s *Store) lanes(ctx context.Context, sh *part, stats string, lanes []strin
 	if err != nil {
 		return nil, err
 	}
-	reply, err := s.eval(ctx, scriptThrottles, []string{sh.gates}, numbers)
+	reply, err := s.eval(ctx, scriptThrottles, []string{sh.throttles}, numbers)
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +311,7 @@ func (s *Store) lanes(ctx context.Context, sh *part, stats string, lanes []strin
 		row := store.LaneStats{
 			Lane: name, Scheduled: counts[3*i].Val() - isDue, Ready: counts[3*i+1].Val() + isDue, Running: counts[3*i+2].Val(),
 		}
-		row.CooldownUntil, row.BreakerOpen = gateOf(gates[i], now, row.Running > 0)
+		row.CooldownUntil, row.BreakerOpen = parseThrottle(gates[i], now, row.Running > 0)
 		if row.Scheduled+row.Ready+row.Running > 0 {
 			rows = append(rows, row)
 		}
@@ -319,9 +319,9 @@ func (s *Store) lanes(ctx context.Context, sh *part, stats string, lanes []strin
 	return rows, nil
 }
 
-// gateOf reads of a gate, until when it holds its lane back, zero when it does not, and whether the lane's
+// parseThrottle reads of a gate, until when it holds its lane back, zero when it does not, and whether the lane's
 // breaker is open. held says that a job of the lane is.
-func gateOf(line string, now int64, held bool) (until time.Time, open bool) {
+func parseThrottle(line string, now int64, held bool) (until time.Time, open bool) {
 	f := strings.Fields(line)
 	if len(f) < 2 {
 		return time.Time{}, false

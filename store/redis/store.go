@@ -20,7 +20,7 @@ type Store struct {
 	connect  *connector
 	prefix   string
 	policies policy.Topic
-	shards   []*part
+	shards   []*shard
 	health   health
 	pace     pace // of checks after a restart
 	idlePace pace // of those made daily
@@ -49,8 +49,8 @@ func (s *Store) Shards() []store.Shard {
 	return shards
 }
 
-// fresh runs do, and again when queues' numbers turned out to be stale.
-func (s *Store) fresh(sh *part, do func() error) error {
+// retryStale runs do, and again when queues' numbers turned out to be stale.
+func (s *Store) retryStale(sh *shard, do func() error) error {
 	var err error
 	for range staleTries {
 		if err = do(); !errors.Is(err, errStale) {
@@ -71,7 +71,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	if _, err := pipe.Exec(ctx); err != nil {
 		return fmt.Errorf("ping: %w", fault(ctx, err))
 	}
-	s.look(ctx)
+	s.checkHealth(ctx)
 	return s.health.unready()
 }
 
@@ -88,8 +88,8 @@ func (s *Store) Close() error {
 	return s.closed
 }
 
-// termsText writes what scripts need of a policy.
-func termsText(revision int64, p policy.Topic) string {
+// limitsText writes what scripts need of a policy.
+func limitsText(revision int64, p policy.Topic) string {
 	paused := "0"
 	if p.Paused {
 		paused = "1"
@@ -116,8 +116,8 @@ func rateText(r policy.Rate) string {
 	return strconv.Itoa(r.Starts) + " " + strconv.FormatInt(millisUp(r.Per), 10)
 }
 
-// bound holds callers to the contract's batch.
-func bound(n int) {
+// checkBatchSize holds callers to the contract's batch.
+func checkBatchSize(n int) {
 	if n > store.MaxBatch {
 		panic("redis: more items in a call than store.MaxBatch")
 	}

@@ -13,7 +13,7 @@ import (
 const sweepTopics = 128
 
 // Sweep removes what retention no longer keeps of the next topics, and forgets what is unused of them. More says that topics are left in this turn, too.
-func (sh *part) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
+func (sh *shard) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
 	s := sh.store
 	if limit <= 0 {
 		return store.SweepResult{}, ctx.Err()
@@ -33,7 +33,7 @@ func (sh *part) Sweep(ctx context.Context, token store.Token, limit int) (store.
 	for i, name := range names {
 		topics[i] = sh.topicOf(name)
 	}
-	c := s.newCall(sh, scriptSweep, sh.token(string(token), "w"), nil, topics, 1)
+	c := s.newCall(sh, scriptSweep, sh.replyKey(string(token), "w"), nil, topics, 1)
 	c.add(limit)
 	reply, err := s.do(ctx, c)
 	if err != nil {

@@ -29,7 +29,7 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 	}
 	name := topicName(put.Namespace, put.Name)
 	args := []any{name, text, put.Revision, string(store.NewToken())}
-	reply, reached, err := s.kept(ctx, scriptPutTopic, []string{s.topicsKey()}, args)
+	reply, reached, err := s.evalDurable(ctx, scriptPutTopic, []string{s.topicsKey()}, args)
 	if err != nil {
 		return store.Topic{}, fmt.Errorf("put topic: %w", err)
 	}
@@ -39,9 +39,9 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 	}
 	ctx, cancel := within(context.WithoutCancel(ctx), putTimeout)
 	defer cancel()
-	terms := termsText(revision, put.Policy.WithDefaults(s.policies))
+	terms := limitsText(revision, put.Policy.WithDefaults(s.policies))
 	for _, sh := range s.shards {
-		keys := []string{sh.terms, sh.redo, sh.wake}
+		keys := []string{sh.limits, sh.recheck, sh.wake}
 		if _, err := s.eval(ctx, scriptCopyLimits, keys, []any{revision, "", name, terms}); err != nil {
 			return store.Topic{}, fmt.Errorf("put topic on shard %d: %w", sh.index, err)
 		}
@@ -55,7 +55,7 @@ func (s *Store) topicsKey() string { return s.prefix + ":topics" }
 // Topics reads every policy. It looks at the servers as well: a process that only registers jobs may call nothing else
 // regularly.
 func (s *Store) Topics(ctx context.Context) ([]store.Topic, int64, error) {
-	s.look(ctx)
+	s.checkHealth(ctx)
 	stored, err := s.client.HGetAll(ctx, s.topicsKey()).Result()
 	if err != nil {
 		return nil, 0, fmt.Errorf("read topics: %w", fault(ctx, err))
@@ -106,8 +106,8 @@ func (s *Store) revision(ctx context.Context) (int64, error) {
 //
 // PutTopic writes the policies first, then the shards. So a shard that has a newer revision than the policies, read after
 // it, has what a failover of the policies' server took back: then the policies count, as they are.
-func (s *Store) copyTopics(ctx context.Context, sh *part) (int64, error) {
-	held, err := s.client.HGet(ctx, sh.terms, "").Result()
+func (s *Store) copyTopics(ctx context.Context, sh *shard) (int64, error) {
+	held, err := s.client.HGet(ctx, sh.limits, "").Result()
 	if err != nil && !isNil(err) {
 		return 0, fmt.Errorf("read the policies of shard %d: %w", sh.index, fault(ctx, err))
 	}
@@ -117,15 +117,15 @@ func (s *Store) copyTopics(ctx context.Context, sh *part) (int64, error) {
 	}
 	copies := make([][2]string, 0, len(topics))
 	for _, t := range topics {
-		copies = append(copies, [2]string{topicName(t.Namespace, t.Name), termsText(t.Revision, t.Policy.WithDefaults(s.policies))})
+		copies = append(copies, [2]string{topicName(t.Namespace, t.Name), limitsText(t.Revision, t.Policy.WithDefaults(s.policies))})
 	}
 	lost := ""
 	if num(held) > revision {
 		lost = held
-		if copies, err = s.andForgotten(ctx, sh, copies); err != nil {
+		if copies, err = s.withForgotten(ctx, sh, copies); err != nil {
 			return 0, err
 		}
-		s.log.WarnContext(ctx, "policies that were put are lost: those before hold again", "shard", sh.index)
+		s.log.WarnContext(ctx, "topic policies were rolled back by a failover", "shard", sh.index)
 	}
 	for from := 0; ; from += copyChunk {
 		chunk := copies[from:min(from+copyChunk, len(copies))]
@@ -137,7 +137,7 @@ func (s *Store) copyTopics(ctx context.Context, sh *part) (int64, error) {
 		for _, c := range chunk {
 			args = append(args, c[0], c[1])
 		}
-		reply, err := s.eval(ctx, scriptCopyLimits, []string{sh.terms, sh.redo, sh.wake}, args)
+		reply, err := s.eval(ctx, scriptCopyLimits, []string{sh.limits, sh.recheck, sh.wake}, args)
 		if err != nil {
 			return 0, fmt.Errorf("copy topics to shard %d: %w", sh.index, err)
 		}
@@ -150,9 +150,9 @@ func (s *Store) copyTopics(ctx context.Context, sh *part) (int64, error) {
 	}
 }
 
-// andForgotten adds the topics that a shard knows and the policies have lost: they go by the defaults again.
-func (s *Store) andForgotten(ctx context.Context, sh *part, copies [][2]string) ([][2]string, error) {
-	known, err := s.client.HGetAll(ctx, sh.terms).Result()
+// withForgotten adds the topics that a shard knows and the policies have lost: they go by the defaults again.
+func (s *Store) withForgotten(ctx context.Context, sh *shard, copies [][2]string) ([][2]string, error) {
+	known, err := s.client.HGetAll(ctx, sh.limits).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read the policies of shard %d: %w", sh.index, fault(ctx, err))
 	}

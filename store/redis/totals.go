@@ -16,9 +16,9 @@ var counterFields = []string{"reg", "ready", "held", "d", "x", "c"}
 
 // Totals adds up the counters of all topics, and looks at all lanes on the agenda for jobs that are due and in no ready
 // list.
-func (sh *part) Totals(ctx context.Context, namespace string) (total store.TopicStats, err error) {
+func (sh *shard) Totals(ctx context.Context, namespace string) (total store.TopicStats, err error) {
 	s := sh.store
-	err = s.fresh(sh, func() (err error) {
+	err = s.retryStale(sh, func() (err error) {
 		total, err = s.totals(ctx, sh, namespace)
 		return err
 	})
@@ -28,7 +28,7 @@ func (sh *part) Totals(ctx context.Context, namespace string) (total store.Topic
 	return total, nil
 }
 
-func (s *Store) totals(ctx context.Context, sh *part, namespace string) (store.TopicStats, error) {
+func (s *Store) totals(ctx context.Context, sh *shard, namespace string) (store.TopicStats, error) {
 	total := store.TopicStats{Namespace: namespace}
 	// The lanes first: what comes to ready after that is counted there.
 	due, oldest, err := s.dueOnAgenda(ctx, sh, namespace)
@@ -77,7 +77,7 @@ func (s *Store) totals(ctx context.Context, sh *part, namespace string) (store.T
 
 // dueOnAgenda counts the jobs of all lanes that are due and in no ready list, and finds the first due moment of all. After
 // a step of the clock lanes may be on the stale agenda, or on both.
-func (s *Store) dueOnAgenda(ctx context.Context, sh *part, namespace string) (due int64, oldest time.Time, err error) {
+func (s *Store) dueOnAgenda(ctx context.Context, sh *shard, namespace string) (due int64, oldest time.Time, err error) {
 	stale := map[string]bool{}
 	for _, agenda := range []string{sh.clock[1], sh.agenda} {
 		for from := int64(0); ; from += oldestLanes {
@@ -109,7 +109,7 @@ func (s *Store) dueOnAgenda(ctx context.Context, sh *part, namespace string) (du
 }
 
 // dueOfQueues is dueOnAgenda of the queues of a namespace among those given by number.
-func (s *Store) dueOfQueues(ctx context.Context, sh *part, namespace string, numbers []string) (due int64, oldest time.Time, err error) {
+func (s *Store) dueOfQueues(ctx context.Context, sh *shard, namespace string, numbers []string) (due int64, oldest time.Time, err error) {
 	queues, err := s.resolve(ctx, sh, numbers)
 	if err != nil {
 		return 0, oldest, err

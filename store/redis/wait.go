@@ -35,9 +35,9 @@ const (
 
 const (
 	markExpiry = time.Minute
-	// turns is how often a call is made again where a cluster redirects it, or a server is gone, after turnPause each.
-	turns     = 3
-	turnPause = 100 * time.Millisecond
+	// maxRedirects is how often a call is made again where a cluster redirects it, or a server is gone, after reloadPause each.
+	maxRedirects = 3
+	reloadPause  = 100 * time.Millisecond
 )
 
 // ParseWait reads replicas=N, fsync and timeout=D, separated by commas, each at most once; the timeout is 100ms unless
@@ -94,35 +94,35 @@ func (w Wait) read(reply any) (*job.Durability, error) {
 	if !w.Fsync {
 		n, ok := reply.(int64)
 		if !ok {
-			return nil, fmt.Errorf("redis: WAIT was answered in no known way: %v", reply)
+			return nil, fmt.Errorf("redis: unknown reply to WAIT: %v", reply)
 		}
 		return &job.Durability{Replicas: int(n)}, nil
 	}
 	both := list(reply)
 	if len(both) != 2 {
-		return nil, fmt.Errorf("redis: WAITAOF was answered in no known way: %v", reply)
+		return nil, fmt.Errorf("redis: unknown reply to WAITAOF: %v", reply)
 	}
 	return &job.Durability{Synced: num(both[0]) > 0, Replicas: int(num(both[1]))}, nil
 }
 
-// kept runs a script whose change is promised to a caller: it waits for as much durability as was asked for, on the
+// evalDurable runs a script whose change is promised to a caller: it waits for as much durability as was asked for, on the
 // same connection, since Redis waits for what its connection wrote. A repeat of a call writes nothing that could be
 // waited for; so a mark is written after it, which comes to the replicas and to the log after the change.
-func (r *runner) kept(ctx context.Context, s *script, keys []string, args []any) (any, *job.Durability, error) {
+func (r *runner) evalDurable(ctx context.Context, s *script, keys []string, args []any) (any, *job.Durability, error) {
 	if !r.wait.asked() {
 		reply, err := r.eval(ctx, s, keys, args)
 		return reply, nil, err
 	}
 	for turn := 0; ; turn++ {
-		reply, reached, err := r.keptOnce(ctx, s, keys, args)
-		if err == nil || turn == turns || !elsewhere(err) || !r.turn(ctx) {
+		reply, reached, err := r.evalDurableOnce(ctx, s, keys, args)
+		if err == nil || turn == maxRedirects || !isRedirect(err) || !r.reloadSlots(ctx) {
 			return reply, reached, fault(ctx, err)
 		}
 	}
 }
 
-// keptOnce makes one trip to the server that has the keys, and a second one when it does not know the script.
-func (r *runner) keptOnce(ctx context.Context, s *script, keys []string, args []any) (any, *job.Durability, error) {
+// evalDurableOnce makes one trip to the server that has the keys, and a second one when it does not know the script.
+func (r *runner) evalDurableOnce(ctx context.Context, s *script, keys []string, args []any) (any, *job.Durability, error) {
 	server, err := node(ctx, r.client, keys[0])
 	if err != nil {
 		return nil, nil, err
@@ -151,7 +151,7 @@ func (r *runner) keptOnce(ctx context.Context, s *script, keys []string, args []
 	case refused && !isClientSide(err) && !redis.HasErrorPrefix(err, "UNBLOCKED"):
 		// The change stands; it cannot be waited for here, as on a replica without a log that took over.
 		r.unwaited.Do(func() {
-			r.log.WarnContext(ctx, "redis cannot be waited for: answers say that nothing was reached", "err", err)
+			r.log.WarnContext(ctx, "WAIT/WAITAOF rejected; replies report no durability", "err", err)
 		})
 		return reply, &job.Durability{}, nil
 	case err != nil:
@@ -171,9 +171,9 @@ func markOf(key string) string {
 	return "{" + key + "}:mark"
 }
 
-// elsewhere tells what a cluster may answer differently in a moment, or another of its servers: redirections, and the
+// isRedirect tells what a cluster may answer differently in a moment, or another of its servers: redirections, and the
 // silence of one that is gone.
-func elsewhere(err error) bool {
+func isRedirect(err error) bool {
 	if _, answer := errors.AsType[redis.Error](err); !answer {
 		return true
 	}
@@ -185,14 +185,14 @@ func elsewhere(err error) bool {
 	return false
 }
 
-// turn has the client ask who has which slot, and gives it a moment. False when ctx ended, or there is nobody to ask.
-func (r *runner) turn(ctx context.Context) bool {
+// reloadSlots has the client ask who has which slot, and gives it a moment. False when ctx ended, or there is nobody to ask.
+func (r *runner) reloadSlots(ctx context.Context) bool {
 	client, ok := r.client.(*redis.ClusterClient)
 	if !ok {
 		return false
 	}
 	client.ReloadState(ctx)
-	timer := time.NewTimer(turnPause)
+	timer := time.NewTimer(reloadPause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

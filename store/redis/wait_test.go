@@ -161,7 +161,7 @@ func TestAServerThatTookOverAndCannotBeWaitedForStillTakesJobs(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, &job.Durability{}, taken[0].Job.Durability)
 	}
-	require.Equal(t, 1, strings.Count(log.String(), "cannot be waited for"), log.String())
+	require.Equal(t, 1, strings.Count(log.String(), "WAIT/WAITAOF rejected"), log.String())
 }
 
 func TestAWaitOnAClusterIsMadeAtTheServerThatHasTheJob(t *testing.T) {

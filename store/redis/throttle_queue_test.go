@@ -42,7 +42,7 @@ func TestACarrierForgetsGatesThatAreGone(t *testing.T) {
 		require.EqualValues(t, 1, queued(t, s))
 		require.Negative(t, carry(1))
 		require.EqualValues(t, 1, queued(t, s), "a gate that holds")
-		require.NoError(t, s.client.HDel(t.Context(), sh.gates, number).Err())
+		require.NoError(t, s.client.HDel(t.Context(), sh.throttles, number).Err())
 		require.Negative(t, carry(1))
 		require.Zero(t, queued(t, s), "a queue whose gate is gone")
 	})

@@ -19,7 +19,7 @@ import (
 func gated(t *testing.T, s *Store) bool {
 	t.Helper()
 	sh := s.shards[0]
-	n, err := s.client.Exists(t.Context(), sh.gates, sh.tag+"gateq", sh.topic(lane.Namespace, lane.Topic).open).Result()
+	n, err := s.client.Exists(t.Context(), sh.throttles, sh.tag+"gateq", sh.topic(lane.Namespace, lane.Topic).open).Result()
 	require.NoError(t, err)
 	return n > 0
 }
@@ -135,14 +135,14 @@ func TestRun_KeepsWhatItDoesNotKnow(t *testing.T) {
 		hold(t, s, "of the gate", store.LaneChange{Breaker: store.OpenBreaker})
 		number, err := s.client.HGet(t.Context(), sh.queues, lane.String()).Result()
 		require.NoError(t, err)
-		line, err = s.client.HGet(t.Context(), sh.gates, number).Result()
+		line, err = s.client.HGet(t.Context(), sh.throttles, number).Result()
 		require.NoError(t, err)
-		require.NoError(t, s.client.HSet(t.Context(), sh.gates, number, line+" more").Err())
+		require.NoError(t, s.client.HSet(t.Context(), sh.throttles, number, line+" more").Err())
 		hold(t, s, "of the gate, too", store.LaneChange{Cooldown: time.Millisecond})
-		line, err = s.client.HGet(t.Context(), sh.gates, number).Result()
+		line, err = s.client.HGet(t.Context(), sh.throttles, number).Result()
 		require.NoError(t, err)
 		require.Regexp(t, ` - \d+ more$`, line)
-		require.NoError(t, s.client.Del(t.Context(), sh.gates, sh.tag+"gateq").Err())
+		require.NoError(t, s.client.Del(t.Context(), sh.throttles, sh.tag+"gateq").Err())
 
 		put := store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{
 			LaneConcurrency: 3, LaneRate: policy.Rate{Starts: 1, Per: time.Hour},
@@ -150,11 +150,11 @@ func TestRun_KeepsWhatItDoesNotKnow(t *testing.T) {
 		_, err = s.PutTopic(t.Context(), put)
 		require.NoError(t, err)
 		name := topicName(lane.Namespace, lane.Topic)
-		line, err = s.client.HGet(t.Context(), sh.terms, name).Result()
+		line, err = s.client.HGet(t.Context(), sh.limits, name).Result()
 		require.NoError(t, err)
 		older, rated := strings.CutSuffix(line, " 1 3600000")
 		require.True(t, rated, line)
-		require.NoError(t, s.client.HSet(t.Context(), sh.terms, name, older).Err())
+		require.NoError(t, s.client.HSet(t.Context(), sh.limits, name, older).Err())
 		insert(t, s, entry("b"), entry("c"), entry("d"))
 		claimed := claimAll(t, s, 5)
 		require.Len(t, claimed.Jobs, 3, "no rate, and the rest as before")
@@ -167,8 +167,8 @@ func TestALaneThatGetsItsNumberWhileItsSettingsAreWrittenIsLookedAt(t *testing.T
 		sh := s.shards[0]
 		put := putLane(t, s, policy.Lane{Paused: true})
 		insert(t, s, entry("a"))
-		c := s.newCall(sh, scriptPutLane, sh.token(string(store.NewToken()), "l"), nil, nil, 5)
-		c.keys = append(c.keys, sh.settings, sh.put(topicName(lane.Namespace, lane.Topic)), sh.queues)
+		c := s.newCall(sh, scriptPutLane, sh.replyKey(string(store.NewToken()), "l"), nil, nil, 5)
+		c.keys = append(c.keys, sh.settings, sh.configuredLanes(topicName(lane.Namespace, lane.Topic)), sh.queues)
 		c.add(lane.String(), lane.Lane, put.Revision, "", "")
 		_, err := s.do(t.Context(), c)
 		require.ErrorIs(t, err, errStale, "it would never ring")

@@ -11,8 +11,8 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// A peeked job is one without its body, and where it stands.
-type peeked struct {
+// A jobSummary job is one without its body, and where it stands.
+type jobSummary struct {
 	place
 	rec *record
 	run run
@@ -21,7 +21,7 @@ type peeked struct {
 
 // walk reads jobs out of a sorted set after a place, at most so many, or fewer where they are large. It answers the place
 // up to which it came, and whether there may be more.
-func (s *Store) walk(ctx context.Context, sh *part, key, least, greatest string, most int, from place) (jobs []peeked, to place, more bool, err error) {
+func (s *Store) walk(ctx context.Context, sh *shard, key, least, greatest string, most int, from place) (jobs []jobSummary, to place, more bool, err error) {
 	reply, err := s.eval(ctx, scriptPage, []string{sh.jobs, sh.runs, key, sh.names}, []any{least, greatest, most, from.score, from.member})
 	if err != nil {
 		return nil, from, false, err
@@ -34,13 +34,13 @@ func (s *Store) walk(ctx context.Context, sh *part, key, least, greatest string,
 	if len(found) != 2*len(recs) || len(recs) != len(runs) || len(recs) != len(names) {
 		return nil, from, false, malformed(scriptPage)
 	}
-	jobs = make([]peeked, 0, len(recs))
+	jobs = make([]jobSummary, 0, len(recs))
 	for i := range recs {
 		from.score, from.member = strconv.FormatInt(num(found[2*i+1]), 10), found[2*i]
 		if recs[i] == "" {
 			continue
 		}
-		p, err := sh.peeked(from.member, recs[i], runs[i], names[i], now)
+		p, err := sh.summary(from.member, recs[i], runs[i], names[i], now)
 		if err != nil {
 			return nil, from, false, err
 		}
@@ -50,14 +50,14 @@ func (s *Store) walk(ctx context.Context, sh *part, key, least, greatest string,
 	return jobs, from, num(answer[5]) != 0, nil
 }
 
-// peek reads jobs by name.
-func (s *Store) peek(ctx context.Context, sh *part, members []any) ([]peeked, error) {
-	all := make([]peeked, 0, len(members))
-	err := s.peekEach(ctx, sh, members, func(i int, now int64, rec, line, name string) error {
+// getSummaries reads jobs by name.
+func (s *Store) getSummaries(ctx context.Context, sh *shard, members []any) ([]jobSummary, error) {
+	all := make([]jobSummary, 0, len(members))
+	err := s.eachSummary(ctx, sh, members, func(i int, now int64, rec, line, name string) error {
 		if rec == "" {
 			return nil
 		}
-		p, err := sh.peeked(str(members[i]), rec, line, name, now)
+		p, err := sh.summary(str(members[i]), rec, line, name, now)
 		if err != nil {
 			return err
 		}
@@ -67,9 +67,9 @@ func (s *Store) peek(ctx context.Context, sh *part, members []any) ([]peeked, er
 	return all, err
 }
 
-// peekEach reads jobs by name and calls each with every one's position, the store's clock, its record without the body
+// eachSummary reads jobs by name and calls each with every one's position, the store's clock, its record without the body
 // (empty: there is none), run, and name of its queue.
-func (s *Store) peekEach(ctx context.Context, sh *part, members []any, each func(i int, now int64, rec, line, name string) error) error {
+func (s *Store) eachSummary(ctx context.Context, sh *shard, members []any, each func(i int, now int64, rec, line, name string) error) error {
 	for done := 0; done < len(members); {
 		chunk := members[done:min(done+listChunk, len(members))]
 		reply, err := s.eval(ctx, scriptPeek, []string{sh.jobs, sh.runs, sh.names}, chunk)
@@ -94,31 +94,31 @@ func (s *Store) peekEach(ctx context.Context, sh *part, members []any, each func
 	return nil
 }
 
-// peeked makes a job of parts without its body.
-func (s *part) peeked(m, rec, line, name string, now int64) (peeked, error) {
+// jobSummary makes a job of parts without its body.
+func (s *shard) summary(m, rec, line, name string, now int64) (jobSummary, error) {
 	q, err := s.queueOf(rec, name)
 	if err != nil {
-		return peeked{}, err
+		return jobSummary{}, err
 	}
-	p := peeked{place: place{member: m}}
+	p := jobSummary{place: place{member: m}}
 	if p.rec, err = decode(rec, q.Queue, true); err != nil {
-		return peeked{}, fmt.Errorf("read job %s: %w", m, err)
+		return jobSummary{}, fmt.Errorf("read job %s: %w", m, err)
 	}
 	if p.run, err = parseRun(line, p.rec); err != nil {
-		return peeked{}, fmt.Errorf("read job %s: %w", m, err)
+		return jobSummary{}, fmt.Errorf("read job %s: %w", m, err)
 	}
 	p.job = p.rec.job(refOf(m))
 	p.job.Progress = progress(p.rec, p.run, now)
 	return p, nil
 }
 
-// among reads jobs of a lane by name, each with its place there.
-func (s *Store) among(ctx context.Context, sh *part, members []string, lane string) ([]peeked, error) {
+// laneSummaries reads jobs of a lane by name, each with its place there.
+func (s *Store) laneSummaries(ctx context.Context, sh *shard, members []string, lane string) ([]jobSummary, error) {
 	args := make([]any, len(members))
 	for i, m := range members {
 		args[i] = m
 	}
-	all, err := s.peek(ctx, sh, args)
+	all, err := s.getSummaries(ctx, sh, args)
 	for i := range all {
 		all[i].lane, all[i].score = lane, strconv.FormatInt(all[i].run.due, 10)
 	}

@@ -16,8 +16,8 @@ const changeTries = 16
 
 var errAgain = errors.New("redis: the job changed meanwhile")
 
-// stored is a job as it was read, with what a change needs.
-type stored struct {
+// storedJob is a job as it was read, with what a change needs.
+type storedJob struct {
 	member, text string
 	rec          *record
 	run          run
@@ -26,11 +26,11 @@ type stored struct {
 	tries        string
 }
 
-// read reads a job's three parts at once. ErrNotFound. memory is that of the change for which it is read: a job that the
-// change ended may be gone already, and then the memory holds it.
-func (s *Store) read(ctx context.Context, sh *part, ref job.Ref, memory string) (*stored, error) {
-	c := s.newCall(sh, scriptGet, memory, nil, nil, 1)
-	c.add(member(ref))
+// read reads a job's record, run and attempts at once. ErrNotFound. replyKey is the key of the change for which the job is
+// read: when the change has ended and removed the job, its reply holds it.
+func (s *Store) read(ctx context.Context, sh *shard, ref job.Ref, replyKey string) (*storedJob, error) {
+	c := s.newCall(sh, scriptGet, replyKey, nil, nil, 1)
+	c.add(jobKey(ref))
 	reply, err := s.do(ctx, c)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (s *Store) read(ctx context.Context, sh *part, ref job.Ref, memory string) 
 	if len(answer) != 6 {
 		return nil, malformed(scriptGet)
 	}
-	st := &stored{member: member(ref), now: num(answer[0]), text: str(answer[1]), tries: str(answer[3])}
+	st := &storedJob{member: jobKey(ref), now: num(answer[0]), text: str(answer[1]), tries: str(answer[3])}
 	line := str(answer[2])
 	if st.text == "" {
 		line, st.text, _ = strings.Cut(str(answer[4]), "\n")
@@ -60,11 +60,11 @@ func (s *Store) read(ctx context.Context, sh *part, ref job.Ref, memory string) 
 }
 
 // Get reads a job with its record.
-func (sh *part) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
+func (sh *shard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	s := sh.store
 	var found job.Job
-	err := s.fresh(sh, func() error {
-		st, err := s.read(ctx, sh, ref, sh.token("", ""))
+	err := s.retryStale(sh, func() error {
+		st, err := s.read(ctx, sh, ref, sh.replyKey("", ""))
 		if err != nil {
 			return err
 		}
@@ -80,12 +80,12 @@ func (sh *part) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 }
 
 // Known looks among jobs and remembered ids.
-func (sh *part) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
+func (sh *shard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
 	s := sh.store
-	bound(len(refs))
-	c := s.newCall(sh, scriptKnown, sh.token("", ""), nil, nil, len(refs))
+	checkBatchSize(len(refs))
+	c := s.newCall(sh, scriptKnown, sh.replyKey("", ""), nil, nil, len(refs))
 	for _, ref := range refs {
-		c.add(member(ref))
+		c.add(jobKey(ref))
 	}
 	reply, err := s.do(ctx, c)
 	if err != nil {
@@ -104,21 +104,21 @@ func (sh *part) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
 
 // change reads a job, makes the call that prepare makes of it, and does so again when the job changed in between.
 // kind names the method under the token.
-func (sh *part) change(ctx context.Context, token store.Token, kind string, ref job.Ref, prepare func(st *stored, memory string) (*call, error)) (job.Job, error) {
+func (sh *shard) change(ctx context.Context, token store.Token, kind string, ref job.Ref, prepare func(st *storedJob, replyKey string) (*call, error)) (job.Job, error) {
 	s := sh.store
-	memory := sh.token(string(token), kind)
+	replyKey := sh.replyKey(string(token), kind)
 	for range changeTries {
 		var changed job.Job
-		err := s.fresh(sh, func() error {
-			st, err := s.read(ctx, sh, ref, memory)
+		err := s.retryStale(sh, func() error {
+			st, err := s.read(ctx, sh, ref, replyKey)
 			if err != nil {
 				return err
 			}
-			c, err := prepare(st, memory)
+			c, err := prepare(st, replyKey)
 			if err != nil {
 				return err
 			}
-			reply, reached, err := s.kept(ctx, c.script, c.keys, c.args)
+			reply, reached, err := s.evalDurable(ctx, c.script, c.keys, c.args)
 			if err != nil {
 				return err
 			}
@@ -130,11 +130,11 @@ func (sh *part) change(ctx context.Context, token store.Token, kind string, ref 
 			return changed, err
 		}
 	}
-	return job.Job{}, &store.UnavailableError{Reason: "redis: the job changes all the time", Err: errAgain}
+	return job.Job{}, &store.UnavailableError{Reason: "redis: too many concurrent updates of the job", Err: errAgain}
 }
 
 // changed reads the answer of cancel and edit.
-func (s *Store) changed(st *stored, reply any) (job.Job, error) {
+func (s *Store) changed(st *storedJob, reply any) (job.Job, error) {
 	answer := list(reply)
 	code := ""
 	if len(answer) > 0 {
@@ -151,7 +151,7 @@ func (s *Store) changed(st *stored, reply any) (job.Job, error) {
 		return job.Job{}, errAgain
 	case "ok", "state":
 	default:
-		return job.Job{}, errors.New("redis: a change was answered in no known way")
+		return job.Job{}, errors.New("redis: unknown reply to a change")
 	}
 	if len(answer) != 4 {
 		return job.Job{}, malformed(scriptEdit)
@@ -167,10 +167,10 @@ func (s *Store) changed(st *stored, reply any) (job.Job, error) {
 }
 
 // Cancel ends a job, or marks it while it is held.
-func (sh *part) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
+func (sh *shard) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
 	s := sh.store
-	j, err := sh.change(ctx, token, "x", ref, func(st *stored, memory string) (*call, error) {
-		c := s.newCall(sh, scriptCancel, memory, []*queue{st.queue}, nil, 1)
+	j, err := sh.change(ctx, token, "x", ref, func(st *storedJob, replyKey string) (*call, error) {
+		c := s.newCall(sh, scriptCancel, replyKey, []*queue{st.queue}, nil, 1)
 		c.add(st.member)
 		return c, nil
 	})
@@ -181,7 +181,7 @@ func (sh *part) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job
 }
 
 // Edit changes a job that nobody holds.
-func (sh *part) Edit(ctx context.Context, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
+func (sh *shard) Edit(ctx context.Context, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
 	s := sh.store
 	due := ""
 	switch {
@@ -190,7 +190,7 @@ func (sh *part) Edit(ctx context.Context, token store.Token, ref job.Ref, edit s
 	case edit.RunAt != nil:
 		due = dueWish(0, *edit.RunAt)
 	}
-	j, err := sh.change(ctx, token, "e", ref, func(st *stored, memory string) (*call, error) {
+	j, err := sh.change(ctx, token, "e", ref, func(st *storedJob, replyKey string) (*call, error) {
 		expiry := ""
 		switch {
 		case edit.ExpiresAt != nil:
@@ -210,7 +210,7 @@ func (sh *part) Edit(ctx context.Context, token store.Token, ref job.Ref, edit s
 		if edit.MovesTime() {
 			moves = 1
 		}
-		c := s.newCall(sh, scriptEdit, memory, []*queue{st.queue}, nil, 9)
+		c := s.newCall(sh, scriptEdit, replyKey, []*queue{st.queue}, nil, 9)
 		c.add(st.member, st.run.ver, edit.IfVersion, due, expiry, head, rest, string(edit.Kind), moves)
 		return c, nil
 	})

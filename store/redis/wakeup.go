@@ -68,7 +68,7 @@ func (l *listener) close() {
 }
 
 // Wait blocks on the shard's own connection.
-func (sh *part) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
+func (sh *shard) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
 	s := sh.store
 	if err := ctx.Err(); err != nil {
 		return store.Wakeup{}, fmt.Errorf("await the bell: %w", context.Cause(ctx))
@@ -90,7 +90,7 @@ func (sh *part) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup
 }
 
 // await blocks once. The connection is closed when ctx ends: nothing else ends a BLPOP.
-func (s *Store) await(ctx context.Context, sh *part, watch *store.WaitOptions, block time.Duration) (store.Wakeup, error) {
+func (s *Store) await(ctx context.Context, sh *shard, watch *store.WaitOptions, block time.Duration) (store.Wakeup, error) {
 	client, err := sh.listener.get(ctx, s, sh.wake)
 	if err != nil {
 		return store.Wakeup{}, fault(ctx, err)
@@ -122,7 +122,7 @@ func (s *Store) await(ctx context.Context, sh *part, watch *store.WaitOptions, b
 }
 
 // listen takes one token, waiting for it, and then those that are there.
-func listen(ctx context.Context, client redis.UniversalClient, sh *part, watch *store.WaitOptions, block time.Duration) ([]string, bool, error) {
+func listen(ctx context.Context, client redis.UniversalClient, sh *shard, watch *store.WaitOptions, block time.Duration) ([]string, bool, error) {
 	bell := sh.tag + "bell:" + watch.Group
 	seconds := strconv.FormatFloat(max(block, 10*time.Millisecond).Seconds(), 'f', 3, 64)
 	args := []any{"blpop", bell, seconds}
@@ -138,7 +138,7 @@ func listen(ctx context.Context, client redis.UniversalClient, sh *part, watch *
 	}
 	popped := first.Val()
 	if len(popped) != 2 {
-		return nil, false, errors.New("redis: BLPOP was answered in no known way")
+		return nil, false, errors.New("redis: unknown reply to BLPOP")
 	}
 	numbers, wake := []string(nil), popped[0] == sh.wake
 	if !wake {
@@ -167,11 +167,11 @@ func listen(ctx context.Context, client redis.UniversalClient, sh *part, watch *
 }
 
 // Notify puts queues on the bell that have something to claim.
-func (sh *part) Notify(ctx context.Context, queues []job.Queue) error {
+func (sh *shard) Notify(ctx context.Context, queues []job.Queue) error {
 	s := sh.store
-	bound(len(queues))
+	checkBatchSize(len(queues))
 	names, _ := queuesOf(queues, func(q *job.Queue) job.Queue { return *q })
-	err := s.fresh(sh, func() error {
+	err := s.retryStale(sh, func() error {
 		found, err := sh.find(ctx, s.runner, names)
 		if err != nil {
 			return err
@@ -185,7 +185,7 @@ func (sh *part) Notify(ctx context.Context, queues []job.Queue) error {
 		if len(known) == 0 {
 			return nil
 		}
-		_, err = s.do(ctx, s.newCall(sh, scriptRing, sh.token("", ""), known, nil, 0))
+		_, err = s.do(ctx, s.newCall(sh, scriptRing, sh.replyKey("", ""), known, nil, 0))
 		return err
 	})
 	if err != nil {
