@@ -52,7 +52,7 @@ func (a *attempt) judge(err error) (policy.ErrorClass, string) {
 	ranOut := ok && timeout.Timeout()
 	cause := context.Cause(a.Context)
 	switch {
-	case errors.Is(cause, conn.ErrLimit), cause == nil && ranOut && after >= a.Limit: // dials and package h1 have deadlines
+	case errors.Is(cause, conn.ErrLimit), cause == nil && after >= a.Limit: // dials and package h1 have deadlines, and a timer may be late
 		return timeoutClass(at), fmt.Sprintf("the limit of %s for the whole attempt ran out while %s", a.Limit, at)
 	case cause != nil:
 		return policy.ClassShutdown, "the attempt was given up: this process stops"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/notify/conn"
 	"github.com/ringback/ringback/notify/h1"
 	"github.com/ringback/ringback/policy"
 )
@@ -251,4 +253,15 @@ func TestTimeout_HasADefault(t *testing.T) {
 		require.Equal(t, policy.ClassTimeoutHeaders, result.Class)
 		require.Equal(t, DefaultTimeout, result.Duration)
 	})
+}
+
+// The timer of the context may be late, and dials and package h1 have deadlines of their own.
+func TestTimeout_WhatComesAfterTheLimitIsItsConsequence(t *testing.T) {
+	for _, err := range []error{net.ErrClosed, os.ErrDeadlineExceeded} {
+		a := &attempt{Progress: conn.Progress{Context: t.Context(), Start: time.Now().Add(-time.Second), Limit: time.Second}}
+		a.SetPhase(conn.PhaseHeaders)
+		class, text := a.classify(err)
+		require.Equal(t, policy.ClassTimeoutHeaders, class)
+		require.Contains(t, text, "the limit of 1s")
+	}
 }
