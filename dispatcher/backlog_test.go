@@ -56,7 +56,7 @@ const (
 	over   = "topic.backlog_over"
 )
 
-func TestABacklogOfTooManyJobsIsToldOnceAndOnceWhenItIsOver(t *testing.T) {
+func TestBacklog_TooManyJobsSendOneCallbackAndOneWhenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
@@ -92,7 +92,7 @@ func TestABacklogOfTooManyJobsIsToldOnceAndOnceWhenItIsOver(t *testing.T) {
 	})
 }
 
-func TestABacklogOfOldJobsIsTold(t *testing.T) {
+func TestBacklog_OldJobsSendACallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
@@ -111,7 +111,7 @@ func TestABacklogOfOldJobsIsTold(t *testing.T) {
 }
 
 // Whether it was told is in the store: neither another process nor a lost answer tells it anew.
-func TestABacklogIsToldOnceWhoeverLooks(t *testing.T) {
+func TestBacklog_SendsOneCallbackOverAllProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rec := model(), &receiver{answer: status(200)}
 		var mu sync.Mutex
@@ -149,7 +149,7 @@ func TestABacklogIsToldOnceWhoeverLooks(t *testing.T) {
 	})
 }
 
-func TestAnAlarmThatIsTakenAwayTellsNobodyAndBeginsAnew(t *testing.T) {
+func TestBacklog_RemovedAlarmSendsNothingAndResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
@@ -199,7 +199,7 @@ func (s askedShard) Alarm(ctx context.Context, token store.Token, alarm store.Al
 	return s.Shard.Alarm(ctx, token, alarm)
 }
 
-func TestATopicWithoutAnAlarmCostsNothing(t *testing.T) {
+func TestBacklog_CostsNothingWithoutAnAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &asked{Store: model()}
 		first := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
@@ -221,7 +221,7 @@ func TestATopicWithoutAnAlarmCostsNothing(t *testing.T) {
 	})
 }
 
-func TestTopicsWithAnAlarmAreLookedAtTogether(t *testing.T) {
+func TestBacklog_ChecksTopicsTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &asked{Store: model()}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
@@ -239,7 +239,7 @@ func TestTopicsWithAnAlarmAreLookedAtTogether(t *testing.T) {
 	})
 }
 
-func TestABacklogThatComesAndGoesAroundItsBoundIsToldOnce(t *testing.T) {
+func TestBacklog_FluctuationSendsOneCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
@@ -264,7 +264,7 @@ func TestABacklogThatComesAndGoesAroundItsBoundIsToldOnce(t *testing.T) {
 }
 
 // What tells of a backlog of callbacks is a callback itself: it would tell of itself for ever.
-func TestNobodyIsToldOfABacklogOfCallbacks(t *testing.T) {
+func TestBacklog_OfCallbacksSendsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(500)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
@@ -286,7 +286,7 @@ func TestNobodyIsToldOfABacklogOfCallbacks(t *testing.T) {
 }
 
 // Whoever leads when an alarm is taken away may not be the one who raised it.
-func TestAnAlarmThatIsTakenAwayWhileNobodyLeadsBeginsAnew(t *testing.T) {
+func TestBacklog_AlarmRemovedWithoutALeaderResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rec := model(), &receiver{answer: status(200)}
 		first := start(t, dispatcher.Options{Store: s, Deliverer: rec})
@@ -304,7 +304,7 @@ func TestAnAlarmThatIsTakenAwayWhileNobodyLeadsBeginsAnew(t *testing.T) {
 	})
 }
 
-func TestANewReceiverOfAnAlarmIsToldOfABacklogThatLasts(t *testing.T) {
+func TestBacklog_NewReceiverGetsALastingBacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
@@ -339,7 +339,7 @@ func (blindShard) TopicStats(context.Context, store.StatsFilter) ([]store.TopicS
 	return nil, &store.UnavailableError{Reason: "it is away"}
 }
 
-func TestBacklogsThatCannotBeLookedAtFillNoLog(t *testing.T) {
+func TestBacklog_FailedChecksDoNotFloodTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
 		r, written := startLogged(t, dispatcher.Options{Store: blind{s}, Deliverer: &receiver{answer: status(200)}})
@@ -358,7 +358,7 @@ func TestBacklogsThatCannotBeLookedAtFillNoLog(t *testing.T) {
 }
 
 // The process that leads may claim nothing, and so hear of no change: it must see a new alarm all the same.
-func TestAnAlarmIsSeenByAProcessThatClaimsNothing(t *testing.T) {
+func TestBacklog_IsCheckedByAProcessThatClaimsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rec := model(), &receiver{answer: status(200)}
 		start(t, dispatcher.Options{Store: s, Deliverer: rec})

@@ -44,7 +44,7 @@ func (s portionsShard) Purge(ctx context.Context, token store.Token, refs []job.
 	return s.Shard.Purge(ctx, token, refs)
 }
 
-func TestDeadLettersAreWorkedWithByTheirBytesAndTheirNumber(t *testing.T) {
+func TestBulk_BatchesByBytesAndNumber(t *testing.T) {
 	large := make([]byte, 1<<20)
 	for _, c := range []struct {
 		letters        int
@@ -99,7 +99,7 @@ func TestDeadLettersAreWorkedWithByTheirBytesAndTheirNumber(t *testing.T) {
 	}
 }
 
-func TestWhatIsReadBeforeItIsRevivedIsReadAFewAtATime(t *testing.T) {
+func TestBulk_ReadsInSmallBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &walked{Store: model()}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})

@@ -124,7 +124,7 @@ func TestGet_NamesTheCallbackOfAnEndThatIsToldOnly(t *testing.T) {
 }
 
 // The body is what receivers are written for: additions are free, nothing else is.
-func TestTheBodyOfACallback(t *testing.T) {
+func TestCallback_Body(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: func(_ context.Context, r job.Request) policy.Result {
 			if r.Queue.Topic == job.CallbackTopic {
@@ -165,7 +165,7 @@ func TestTheBodyOfACallback(t *testing.T) {
 	})
 }
 
-func TestWhatACallbackIncludesOnlyWhenAsked(t *testing.T) {
+func TestCallback_IncludesOptionalParts(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind  job.BodyKind
 		body  string
@@ -210,7 +210,7 @@ func TestWhatACallbackIncludesOnlyWhenAsked(t *testing.T) {
 	}
 }
 
-func TestWhoIsToldOfWhichEnd(t *testing.T) {
+func TestCallback_ChoosesTheReceiverByEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: func(_ context.Context, r job.Request) policy.Result {
 			if r.Queue.Topic == job.CallbackTopic || strings.HasPrefix(r.Ref.ID, "good") {
@@ -250,7 +250,7 @@ func TestWhoIsToldOfWhichEnd(t *testing.T) {
 	})
 }
 
-func TestACallbackIsSignedWithTheSecretsOfTheTopicThatItTellsOf(t *testing.T) {
+func TestCallback_IsSignedWithItsJobsTopicsSecrets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec, Seal: box(t, 1)})
@@ -269,7 +269,7 @@ func TestACallbackIsSignedWithTheSecretsOfTheTopicThatItTellsOf(t *testing.T) {
 	})
 }
 
-func TestEveryRoundIsToldOnce(t *testing.T) {
+func TestCallback_IsSentOncePerGeneration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: byTopic(410)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
@@ -288,7 +288,7 @@ func TestEveryRoundIsToldOnce(t *testing.T) {
 	})
 }
 
-func TestADeathWithoutARequestIsToldWithoutAResponse(t *testing.T) {
+func TestCallback_WithoutARequestHasNoResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: byTopic(500)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
@@ -319,7 +319,7 @@ func TestADeathWithoutARequestIsToldWithoutAResponse(t *testing.T) {
 	})
 }
 
-func TestACallbackThatFailsClimbsItsOwnLadderAndIsToldToNobody(t *testing.T) {
+func TestCallback_FailureRetriesAndSendsNoCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(500)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
@@ -354,7 +354,7 @@ func TestACallbackThatFailsClimbsItsOwnLadderAndIsToldToNobody(t *testing.T) {
 	})
 }
 
-func TestTheGuardIsAskedAboutWhoIsToBeTold(t *testing.T) {
+func TestCallback_URLIsCheckedByTheGuard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec, CheckURL: func(url string) error {
@@ -404,7 +404,7 @@ func (s *died) decide(method string) storetest.Fault {
 }
 
 // Wherever the process is cut off between the settlement and the callback's delivery, the next one tells once.
-func TestAProcessThatDiesAfterASettlementHasTheEndToldOnce(t *testing.T) {
+func TestCallback_IsSentOnceAfterACrash(t *testing.T) {
 	cuts := map[string]func(method string, took bool) bool{
 		"after the settlement":            func(m string, took bool) bool { return m == "Settle" && took },
 		"before it is carried":            nil, // the first Carry after the settlement
@@ -520,7 +520,7 @@ func (s batchedShard) Carry(ctx context.Context, tok store.Token, r store.CarryO
 	return s.Shard.Carry(ctx, tok, r)
 }
 
-func TestManyDeathsAtOnceAreAllTold(t *testing.T) {
+func TestCallback_IsSentForManyDeathsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs = 600
 		rec := &receiver{answer: byTopic(410)}

@@ -51,7 +51,7 @@ func putCert(t *testing.T, r *rig, cert *policy.ClientCert) error {
 	return err
 }
 
-func TestAClientCertificateIsSealedAndShownToReceivers(t *testing.T) {
+func TestClientCert_IsEncryptedAtRestAndPresented(t *testing.T) {
 	for name, keys := range map[string][]byte{"sealed": {1}, "plain": nil} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestAClientCertificateIsSealedAndShownToReceivers(t *testing.T) {
 	}
 }
 
-func TestACertificateThatCannotBeUsedIsRefused(t *testing.T) {
+func TestClientCert_RejectsInvalidOnes(t *testing.T) {
 	good, other := newCert(t), newCert(t)
 	for name, bad := range map[string]policy.ClientCert{
 		"another's key":    {Chain: good.Chain, Key: other.Key},
@@ -122,7 +122,7 @@ func TestACertificateThatCannotBeUsedIsRefused(t *testing.T) {
 	}
 }
 
-func TestACertificateWhoseKeyIsMissingHoldsAttemptsAndNoChange(t *testing.T) {
+func TestClientCert_MissingKeyHoldsAttemptsNotChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rec := model(), &receiver{answer: status(200)}
 		first := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
@@ -142,7 +142,7 @@ func TestACertificateWhoseKeyIsMissingHoldsAttemptsAndNoChange(t *testing.T) {
 	})
 }
 
-func TestALaneWithSecretsOfItsOwnNeedsNoneOfItsTopic(t *testing.T) {
+func TestCredentials_LaneSecretsNeedNoTopicSecrets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rec := model(), &receiver{answer: status(200)}
 		first := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
@@ -161,7 +161,7 @@ func TestALaneWithSecretsOfItsOwnNeedsNoneOfItsTopic(t *testing.T) {
 	})
 }
 
-func TestAProcessWithoutAKeyPutsNoCertificateInThePlaceOfASealedOne(t *testing.T) {
+func TestClientCert_IsNotReplacedWithoutAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
 		first := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}, Seal: box(t, 1)})
@@ -177,7 +177,7 @@ func TestAProcessWithoutAKeyPutsNoCertificateInThePlaceOfASealedOne(t *testing.T
 }
 
 // Attempts with another certificate share no connection, and a signer has prepared its secrets: both are made once.
-func TestCredentialsStayTheSameWhileTheirTopicDoes(t *testing.T) {
+func TestCredentials_AreCachedPerTopicVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rec := model(), &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
@@ -203,7 +203,7 @@ func TestCredentialsStayTheSameWhileTheirTopicDoes(t *testing.T) {
 	})
 }
 
-func TestAURLThatTheGuardRefusesByNowStandsInTheWayOfNoOtherChange(t *testing.T) {
+func TestPolicies_RejectedURLAllowsOtherChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := false
 		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: status(200)}, Seal: seal.New(), CheckURL: func(string) error {

@@ -96,7 +96,7 @@ func ofIDs(ids ...string) store.Selection {
 	return s
 }
 
-func TestDeadLettersAreListedOverTopicsInOrder(t *testing.T) {
+func TestDeadLetters_AreListedInOrderOverTopics(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		synctest.Test(t, func(t *testing.T) {
 			r := start(t, dispatcher.Options{Store: sharded(shards), Deliverer: &receiver{answer: byPath}})
@@ -160,7 +160,7 @@ func (s withoutShard) List(ctx context.Context, f store.Filter) (store.Page, err
 	return s.Shard.List(ctx, f)
 }
 
-func TestACursorOutlivesItsTopic(t *testing.T) {
+func TestDeadLetters_CursorOutlivesItsTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &without{Store: model()}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
@@ -191,7 +191,7 @@ func TestACursorOutlivesItsTopic(t *testing.T) {
 	})
 }
 
-func TestDeadLettersAreSentAgainWithAFreshBudget(t *testing.T) {
+func TestRevive_ResetsTheRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: byPath}
 		r := start(t, dispatcher.Options{Store: sharded(4), Deliverer: rec})
@@ -237,7 +237,7 @@ func TestDeadLettersAreSentAgainWithAFreshBudget(t *testing.T) {
 	})
 }
 
-func TestTheGuardIsAskedAboutANewURL(t *testing.T) {
+func TestRevive_ChecksANewURL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: byPath}, CheckURL: func(url string) error {
 			if strings.Contains(url, "10.0.0.1") {
@@ -289,7 +289,7 @@ func (s walkedShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	return s.Shard.Get(ctx, ref)
 }
 
-func TestAWalkOverAllTopicsReadsTheirNamesOnce(t *testing.T) {
+func TestDeadLetters_WalkReadsTopicNamesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &walked{Store: model()}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
@@ -362,7 +362,7 @@ func TestDead_ReadsNoMoreTopicsThanAPageNeeds(t *testing.T) {
 	})
 }
 
-func TestChosenDeadLettersAreCountedAFewAtATimeAndInTime(t *testing.T) {
+func TestDeadLetters_AreCountedInSmallBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &walked{Store: model()}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
@@ -388,7 +388,7 @@ func TestChosenDeadLettersAreCountedAFewAtATimeAndInTime(t *testing.T) {
 	})
 }
 
-func TestARevivalThatGoesOnKeepsItsPace(t *testing.T) {
+func TestRevive_ContinuationKeepsItsPace(t *testing.T) {
 	second := policy.Rate{Starts: 1, Per: time.Second}
 	for name, plan := range map[string]store.RevivePlan{"all": {Rate: second}, "lanes": {LaneRate: second}} {
 		t.Run(name, func(t *testing.T) {
@@ -457,7 +457,7 @@ func (r *rig) dues(t *testing.T, topic, lane string) []time.Duration {
 	return waits
 }
 
-func TestARevivalIsPacedEvenlyAndBeginsAtOnce(t *testing.T) {
+func TestRevive_IsPacedEvenlyAndStartsAtOnce(t *testing.T) {
 	every := func(step time.Duration, n int) (waits []time.Duration) {
 		for i := range n {
 			waits = append(waits, time.Duration(i)*step)
@@ -581,7 +581,7 @@ func requireRate(t *testing.T, rate policy.Rate, starts []time.Duration) {
 	}
 }
 
-func TestChosenDeadLettersAreAnsweredForOneByOne(t *testing.T) {
+func TestRevive_ReturnsAResultPerID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, shards := range []int{1, 4} {
 			r := start(t, dispatcher.Options{Store: sharded(shards), Deliverer: &receiver{answer: byPath}})
@@ -624,7 +624,7 @@ func TestChosenDeadLettersAreAnsweredForOneByOne(t *testing.T) {
 	})
 }
 
-func TestManyFailuresAreNamedInPart(t *testing.T) {
+func TestRevive_ListsAtMostSomeFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: byPath}})
 		var ids []string
@@ -638,7 +638,7 @@ func TestManyFailuresAreNamedInPart(t *testing.T) {
 	})
 }
 
-func TestDeadLettersArePurged(t *testing.T) {
+func TestPurge_RemovesDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: sharded(4), Deliverer: &receiver{answer: byPath}})
 		r.bury(t, 1100, "orders/a", 500)
@@ -686,7 +686,7 @@ func (s slowlyShard) Revive(ctx context.Context, token store.Token, items []stor
 	return s.Shard.Revive(ctx, token, items)
 }
 
-func TestWorkThatRunsOutOfTimeSaysSoAndGoesOnTheNextTime(t *testing.T) {
+func TestBulk_ContinuesAfterItsTimeLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowly{Store: model(), page: 2 * time.Second}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
@@ -713,7 +713,7 @@ func TestWorkThatRunsOutOfTimeSaysSoAndGoesOnTheNextTime(t *testing.T) {
 	})
 }
 
-func TestADeadLetterThatSomebodyElseRevivesMeanwhileIsLeftAlone(t *testing.T) {
+func TestRevive_SkipsAConcurrentlyRevivedJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := model()
 		s := &slowly{Store: base}
@@ -743,7 +743,7 @@ func TestADeadLetterThatSomebodyElseRevivesMeanwhileIsLeftAlone(t *testing.T) {
 }
 
 // What dies again while it is being worked on was sent again: it is not sent a third time by the same walk.
-func TestAWalkRevivesEachDeadLetterOnce(t *testing.T) {
+func TestRevive_RevivesEachDeadLetterOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowly{Store: model()}
 		rec := &receiver{answer: byPath}
@@ -758,7 +758,7 @@ func TestAWalkRevivesEachDeadLetterOnce(t *testing.T) {
 	})
 }
 
-func TestAStoreThatIsAwayIsNoFailureOfTheLetters(t *testing.T) {
+func TestRevive_StoreOutageIsNotAFailureOfJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
 		var away atomic.Bool

@@ -124,7 +124,7 @@ func (r *rig) get(t *testing.T, ref job.Ref) job.Job {
 	return got
 }
 
-func TestAJobIsDeliveredWhenDueAndNotBefore(t *testing.T) {
+func TestDelivery_HappensWhenDueNotBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
@@ -148,7 +148,7 @@ func TestAJobIsDeliveredWhenDueAndNotBefore(t *testing.T) {
 	})
 }
 
-func TestARegistrationThatIsDueBeforeAllOthersWakesTheCarrier(t *testing.T) {
+func TestRegister_EarliestDueJobWakesTheCarrier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
@@ -163,7 +163,7 @@ func TestARegistrationThatIsDueBeforeAllOthersWakesTheCarrier(t *testing.T) {
 	})
 }
 
-func TestARegistrationWakesACarrierThatHasJustTakenOver(t *testing.T) {
+func TestRegister_WakesANewCarrier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 		rec := &receiver{answer: status(200)}
@@ -206,7 +206,7 @@ func onStores(t *testing.T, test func(t *testing.T, s store.Store)) {
 	})
 }
 
-func TestJobsThatComeDueOneAfterTheOtherAreAllOnTime(t *testing.T) {
+func TestDelivery_ConsecutiveDueTimesAreOnTime(t *testing.T) {
 	onStores(t, func(t *testing.T, s store.Store) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: rec})
@@ -226,7 +226,7 @@ func TestJobsThatComeDueOneAfterTheOtherAreAllOnTime(t *testing.T) {
 	})
 }
 
-func TestAJobWalksTheWholeLadder(t *testing.T) { onStores(t, walkLadder) }
+func TestLadder_IsFollowedToItsEnd(t *testing.T) { onStores(t, walkLadder) }
 
 func walkLadder(t *testing.T, s store.Store) {
 	const took = 700 * time.Millisecond
@@ -265,7 +265,7 @@ func walkLadder(t *testing.T, s store.Store) {
 	require.NoError(t, r.stop())
 }
 
-func TestAReceiverThatComesBackGetsItsJobs(t *testing.T) {
+func TestDelivery_ResumesWhenAReceiverRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{}
 		rec.answer = func(_ context.Context, r job.Request) policy.Result {
@@ -285,7 +285,7 @@ func TestAReceiverThatComesBackGetsItsJobs(t *testing.T) {
 	})
 }
 
-func TestTheReceiversWishForALaterTimeIsKept(t *testing.T) {
+func TestDelivery_HonoursRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: func(context.Context, job.Request) policy.Result {
 			return policy.Result{Status: 503, RetryAfter: 10 * time.Minute}
@@ -300,7 +300,7 @@ func TestTheReceiversWishForALaterTimeIsKept(t *testing.T) {
 	})
 }
 
-func TestAJobWhoseRetryWouldComeTooLateIsDeadAtOnce(t *testing.T) {
+func TestDelivery_NoRetryAfterTheExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(500)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
@@ -322,7 +322,7 @@ func TestAJobWhoseRetryWouldComeTooLateIsDeadAtOnce(t *testing.T) {
 	})
 }
 
-func TestATopicsPolicyHoldsForJobsAlreadyRegistered(t *testing.T) {
+func TestPolicies_ApplyToRegisteredJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(500)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
@@ -340,7 +340,7 @@ func TestATopicsPolicyHoldsForJobsAlreadyRegistered(t *testing.T) {
 	})
 }
 
-func TestReceiversThatHangDoNotDelayTheOthers(t *testing.T) {
+func TestIsolation_HangingReceiversDelayNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{}
 		rec.answer = func(ctx context.Context, r job.Request) policy.Result {
@@ -386,7 +386,7 @@ func TestReceiversThatHangDoNotDelayTheOthers(t *testing.T) {
 	})
 }
 
-func TestStoppingLetsAttemptsEndAndGivesTheRestBack(t *testing.T) {
+func TestStop_FinishesAttemptsAndReleasesTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: func(ctx context.Context, r job.Request) policy.Result {
 			wait := time.Hour
@@ -425,7 +425,7 @@ type kept struct{ store.Store }
 
 func (kept) Close() error { return nil }
 
-func TestLostRepliesAndFailedCallsLoseNoJob(t *testing.T) {
+func TestFaults_LostRepliesLoseNoJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		faulty := storetest.Faulty(storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()}), storetest.Share(7, 0.1))
@@ -453,7 +453,7 @@ func TestLostRepliesAndFailedCallsLoseNoJob(t *testing.T) {
 	})
 }
 
-func TestALargeSetOfRetriesDoesNotStarveFirstDeliveries(t *testing.T) {
+func TestFairness_RetriesDoNotStarveFirstAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: func(_ context.Context, r job.Request) policy.Result {
 			time.Sleep(5 * time.Millisecond)
@@ -488,7 +488,7 @@ func TestALargeSetOfRetriesDoesNotStarveFirstDeliveries(t *testing.T) {
 	})
 }
 
-func TestTenThousandLanesWithAJobEachAreAllServed(t *testing.T) {
+func TestFairness_TenThousandLanesAreServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})

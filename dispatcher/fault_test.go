@@ -19,7 +19,7 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-func TestAJobIsOnTimeInTheFirstSecondsOfAProcess(t *testing.T) {
+func TestDelivery_IsOnTimeAfterTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
@@ -32,7 +32,7 @@ func TestAJobIsOnTimeInTheFirstSecondsOfAProcess(t *testing.T) {
 	})
 }
 
-func TestACarrierInAFullProcessHearsWhatIsForAnIdleOne(t *testing.T) {
+func TestWakeups_ReachTheCarrierOfABusyProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 		busy := &receiver{answer: func(ctx context.Context, r job.Request) policy.Result {
@@ -83,7 +83,7 @@ func (f topicsFail) Topics(ctx context.Context) ([]store.Topic, int64, error) {
 	return f.Store.Topics(ctx)
 }
 
-func TestNoJobIsJudgedBeforeItsPolicyWasRead(t *testing.T) {
+func TestPolicies_AreReadBeforeAVerdict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 		rec := &receiver{answer: status(200)}
@@ -102,7 +102,7 @@ func TestNoJobIsJudgedBeforeItsPolicyWasRead(t *testing.T) {
 	})
 }
 
-func TestOneRegistrationReadsPoliciesOnceWhateverItNames(t *testing.T) {
+func TestRegister_ReadsPoliciesOnce(t *testing.T) {
 	m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 	read := new(atomic.Int32)
 	d, err := dispatcher.New(dispatcher.Options{Store: topicsFail{Store: m, read: read}, Deliverer: &receiver{answer: status(200)}, Declared: true, Logger: quiet})
@@ -115,14 +115,14 @@ func TestOneRegistrationReadsPoliciesOnceWhateverItNames(t *testing.T) {
 	require.Less(t, read.Load(), int32(5))
 }
 
-func TestDefaultsMaySayASinglePart(t *testing.T) {
+func TestDefaults_MayBePartial(t *testing.T) {
 	m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 	d, err := dispatcher.New(dispatcher.Options{Store: m, Deliverer: &receiver{answer: status(200)}, Defaults: policy.Topic{Workers: 4}, Logger: quiet})
 	require.NoError(t, err)
 	require.Equal(t, 4, d.Effective(policy.Topic{}).Workers)
 }
 
-func TestReceiversThatAnswerSlowlyDoNotDelayTheOthers(t *testing.T) {
+func TestIsolation_SlowReceiversDelayNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{}
 		rec.answer = func(ctx context.Context, r job.Request) policy.Result {
@@ -213,7 +213,7 @@ func (g gateShard) Settle(ctx context.Context, tok store.Token, it []store.Settl
 	return g.Shard.Settle(ctx, tok, it, n)
 }
 
-func TestAStoreThatStallsWithoutAnErrorRepeatsNothing(t *testing.T) {
+func TestFaults_StalledStoreRepeatsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 		g := &gate{Store: m}
@@ -265,7 +265,7 @@ func (s lateClaimShard) Settle(ctx context.Context, tok store.Token, it []store.
 	return s.Shard.Settle(ctx, tok, it, n)
 }
 
-func TestASlowStoreGetsLongerLeases(t *testing.T) {
+func TestFaults_SlowStoreGetsLongerLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 		rec := &receiver{answer: func(_ context.Context, r job.Request) policy.Result {
@@ -297,7 +297,7 @@ func (stuckShard) Insert(ctx context.Context, _ store.Token, _ []store.NewJob) (
 	return nil, fmt.Errorf("insert: %w", context.Cause(ctx))
 }
 
-func TestARegistrationDoesNotOutliveItsContext(t *testing.T) {
+func TestRegister_EndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 		d, err := dispatcher.New(dispatcher.Options{Store: stuck{m}, Deliverer: &receiver{answer: status(200)}, Logger: quiet})
@@ -350,7 +350,7 @@ func (o olderShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
 	return o.Shard.Known(ctx, refs)
 }
 
-func TestAShardWithAnOlderRevisionCausesNoReading(t *testing.T) {
+func TestPolicies_OlderRevisionCausesNoReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 		o := older{m, new(atomic.Int32), new(atomic.Int32)}
@@ -365,7 +365,7 @@ func TestAShardWithAnOlderRevisionCausesNoReading(t *testing.T) {
 	})
 }
 
-func TestIdsAreLookedForOnOtherShardsTogether(t *testing.T) {
+func TestRegister_LooksUpIDsOnOtherShardsInOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: 16})
 		o := older{m, new(atomic.Int32), new(atomic.Int32)}
@@ -383,7 +383,7 @@ func TestIdsAreLookedForOnOtherShardsTogether(t *testing.T) {
 }
 
 // two processes, nobody full: an insert through the one that does not lead
-func TestACarrierHearsOfAnotherProcesssRegistration(t *testing.T) {
+func TestWakeups_ReachAnotherProcesssCarrier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 		rec := &receiver{answer: status(200)}
@@ -404,7 +404,7 @@ func TestACarrierHearsOfAnotherProcesssRegistration(t *testing.T) {
 }
 
 // An outage longer than the memory of tokens.
-func TestAnOutageLongerThanTheMemoryOfTokensRepeatsNothing(t *testing.T) {
+func TestFaults_OutageLongerThanTokensRepeatsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mode atomic.Int32
 		m := storetest.Faulty(storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()}), func(string) storetest.Fault {

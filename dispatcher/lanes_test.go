@@ -32,7 +32,7 @@ func changeLane(t *testing.T, r *rig, q job.Queue, change func(l *policy.Lane)) 
 	return put
 }
 
-func TestALaneHasSettingsOfItsOwn(t *testing.T) {
+func TestLanes_OverrideTheirTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
@@ -72,7 +72,7 @@ func TestALaneHasSettingsOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestAChangeOfALaneIsRefusedWhole(t *testing.T) {
+func TestLanes_InvalidChangeIsRejectedWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: status(200)}, CheckURL: func(string) error {
 			return errors.New("its address may not be called")
@@ -94,7 +94,7 @@ func TestAChangeOfALaneIsRefusedWhole(t *testing.T) {
 	})
 }
 
-func TestChangesOfALaneAtOnceAreAllMade(t *testing.T) {
+func TestLanes_ConcurrentChangesAreAllApplied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := unhurried{model()}
 		rigs := []*rig{
@@ -120,7 +120,7 @@ func TestChangesOfALaneAtOnceAreAllMade(t *testing.T) {
 }
 
 // Lanes that begin at once must not take away what somebody puts for their topic meanwhile.
-func TestTheFirstLanesOfATopicLeaveItsPolicyAlone(t *testing.T) {
+func TestLanes_FirstOnesDoNotChangeTheTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: unhurried{model()}, RegisterOnly: true})
 		var changing sync.WaitGroup
@@ -153,7 +153,7 @@ func TestTheFirstLanesOfATopicLeaveItsPolicyAlone(t *testing.T) {
 	})
 }
 
-func TestLanesAreListedPageByPageOverAllShards(t *testing.T) {
+func TestLanes_AreListedInPagesOverAllShards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sharded(4)
 		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
@@ -203,7 +203,7 @@ func (s unreadableShard) GetLanes(ctx context.Context, queues []job.Queue) ([]st
 	return s.Shard.GetLanes(ctx, queues)
 }
 
-func TestAJobWithoutAURLTakesItsLanes(t *testing.T) {
+func TestLanes_ProvideTheURLOfJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &unreadable{Store: model()}
 		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
@@ -238,7 +238,7 @@ func TestAJobWithoutAURLTakesItsLanes(t *testing.T) {
 	})
 }
 
-func TestALaneThatCannotBeReadIsNoFaultOfTheJob(t *testing.T) {
+func TestLanes_UnreadableSettingsCostNoRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &unreadable{Store: model(), err: &store.UnavailableError{Reason: "away"}}
 		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})

@@ -40,7 +40,7 @@ func requireAstray(t *testing.T, err error) {
 	require.NotContains(t, err.Error(), "hunter2")
 }
 
-func TestNoSecretOfAJobFollowsItsURLToAnotherOrigin(t *testing.T) {
+func TestOrigin_JobSecretsDoNotFollowTheURL(t *testing.T) {
 	onStores(t, func(t *testing.T, s store.Store) {
 		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		made := r.register(t, inAnHour("https://a.example/x", secretive()))
@@ -74,7 +74,7 @@ func TestNoSecretOfAJobFollowsItsURLToAnotherOrigin(t *testing.T) {
 	})
 }
 
-func TestWhatAJobWithoutAURLKeepsSecretGoesToNoOther(t *testing.T) {
+func TestOrigin_JobWithoutURLKeepsItsSecrets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, dispatcher.Options{RegisterOnly: true})
 		changeLane(t, r, job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "a"}, func(l *policy.Lane) {
@@ -87,7 +87,7 @@ func TestWhatAJobWithoutAURLKeepsSecretGoesToNoOther(t *testing.T) {
 	})
 }
 
-func TestAMoveIsRefusedAsOtherEditsAre(t *testing.T) {
+func TestOrigin_ChangeIsRejectedLikeOtherEdits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, dispatcher.Options{RegisterOnly: true})
 		made := r.register(t, inAnHour("https://a.example/x", nil))
@@ -128,7 +128,7 @@ func (s betweenShard) Edit(ctx context.Context, token store.Token, ref job.Ref, 
 	return s.Shard.Edit(ctx, token, ref, edit)
 }
 
-func TestASecretThatAJobGetsWhileItIsMovedStaysWhereItIs(t *testing.T) {
+func TestOrigin_ConcurrentSecretIsNotMoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := model()
 		s := &between{Store: base}
@@ -158,7 +158,7 @@ func TestASecretThatAJobGetsWhileItIsMovedStaysWhereItIs(t *testing.T) {
 	})
 }
 
-func TestDeadLettersAreNotRevivedElsewhereWithTheirSecrets(t *testing.T) {
+func TestOrigin_RevivalElsewhereSendsNoSecrets(t *testing.T) {
 	named := make([]string, 0, 120)
 	for i := range 120 {
 		named = append(named, fmt.Sprintf("orders-a-500-%04d", i))

@@ -74,7 +74,7 @@ func together(t *testing.T, d *rig, n int, j job.New) (got []store.RoutedResult,
 	return got, took
 }
 
-func TestRegistrationsGoOnWhilePoliciesAreReadAgain(t *testing.T) {
+func TestPolicies_ReloadDoesNotBlockRegistrations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		front, s, _ := withHooks(t)
 		s.takes.Store(int64(500 * time.Millisecond))
@@ -91,7 +91,7 @@ func TestRegistrationsGoOnWhilePoliciesAreReadAgain(t *testing.T) {
 	})
 }
 
-func TestAStoreThatDoesNotTellPoliciesHoldsUpOneRegistration(t *testing.T) {
+func TestPolicies_SilentStoreDelaysOneRegistration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		front, s, _ := withHooks(t)
 		s.takes.Store(silent)
@@ -124,7 +124,7 @@ func TestAStoreThatDoesNotTellPoliciesHoldsUpOneRegistration(t *testing.T) {
 	})
 }
 
-func TestAfterATimeInWhichNobodyAskedEverybodySeesWhatWasPutMeanwhile(t *testing.T) {
+func TestPolicies_AreReloadedAfterAnIdleTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		front, s, put := withHooks(t)
 		put("https://new.example/")
@@ -138,7 +138,7 @@ func TestAfterATimeInWhichNobodyAskedEverybodySeesWhatWasPutMeanwhile(t *testing
 	})
 }
 
-func TestThoseWhoAskForAnUnknownTopicOfASilentStoreWaitOnceAllTogether(t *testing.T) {
+func TestPolicies_ConcurrentLookupsOfASilentStoreShareOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		front, s, _ := withHooks(t)
 		s.takes.Store(silent)
@@ -152,7 +152,7 @@ func TestThoseWhoAskForAnUnknownTopicOfASilentStoreWaitOnceAllTogether(t *testin
 	})
 }
 
-func TestALookUpOfATopicDoesNotOutliveItsContext(t *testing.T) {
+func TestPolicies_LookupEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		front, s, _ := withHooks(t)
 		s.takes.Store(silent)
@@ -172,7 +172,7 @@ func TestALookUpOfATopicDoesNotOutliveItsContext(t *testing.T) {
 	})
 }
 
-func TestAClientThatLeavesSaysNothingAboutTheStore(t *testing.T) {
+func TestPolicies_CancelledCallIsNotAStoreError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		front, s, _ := withHooks(t)
 		unknown := hooks()
@@ -192,7 +192,7 @@ func TestAClientThatLeavesSaysNothingAboutTheStore(t *testing.T) {
 	})
 }
 
-func TestABatchAsksOnceAlsoWhenItGetsNoAnswer(t *testing.T) {
+func TestPolicies_BatchAsksOnceWithoutAReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		front, s, _ := withHooks(t)
 		s.takes.Store(silent)

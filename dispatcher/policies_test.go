@@ -27,7 +27,7 @@ func (s *forgetful) Topics(context.Context) ([]store.Topic, int64, error) {
 	return []store.Topic{{Namespace: "n", Name: "t", Policy: policy.Topic{Workers: workers}, Revision: s.revision}}, s.revision, nil
 }
 
-func TestPoliciesThatAFaultTookBackAreForgottenHereToo(t *testing.T) {
+func TestPolicies_RolledBackRevisionsAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &forgetful{revision: 7}
 		p := newPolicies(s, policy.Builtin(), func(store.Topic) *credentials { return nil }, slog.New(slog.DiscardHandler))
@@ -46,7 +46,7 @@ func TestPoliciesThatAFaultTookBackAreForgottenHereToo(t *testing.T) {
 	})
 }
 
-func TestWhoeverReadsFreshlyNeverGetsWhatWasReadBefore(t *testing.T) {
+func TestPolicies_FreshReadNeverReturnsAnOlderOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &forgetful{revision: 1}
 		p := newPolicies(s, policy.Builtin(), func(store.Topic) *credentials { return nil }, slog.New(slog.DiscardHandler))

@@ -28,7 +28,7 @@ func idleDispatcher(t *testing.T, opts dispatcher.Options) *dispatcher.Dispatche
 	return d
 }
 
-func TestTheLaneOfAJobThatNamesNoneIsItsTarget(t *testing.T) {
+func TestRegister_DefaultLaneIsTheTarget(t *testing.T) {
 	d := idleDispatcher(t, dispatcher.Options{})
 	for target, lane := range map[string]string{
 		"https://Shop.Example/hook":  "shop.example:443",
@@ -43,7 +43,7 @@ func TestTheLaneOfAJobThatNamesNoneIsItsTarget(t *testing.T) {
 	}
 }
 
-func TestHostsThatAreNoLaneNamesHaveLanesOfTheirOwn(t *testing.T) {
+func TestRegister_HostsWithInvalidLaneNamesGetALane(t *testing.T) {
 	d := idleDispatcher(t, dispatcher.Options{})
 	seen := map[string]string{}
 	for _, target := range []string{
@@ -64,7 +64,7 @@ func TestHostsThatAreNoLaneNamesHaveLanesOfTheirOwn(t *testing.T) {
 	require.Len(t, lanes, 4)
 }
 
-func TestAnIdMadeHereNamesTheShardOfItsQueue(t *testing.T) {
+func TestRegister_GeneratedIDNamesTheShard(t *testing.T) {
 	d := idleDispatcher(t, dispatcher.Options{})
 	seen := map[int]bool{}
 	for lane := range strings.SplitSeq("a b c d e f g h i j k l m n o p", " ") {
@@ -80,7 +80,7 @@ func TestAnIdMadeHereNamesTheShardOfItsQueue(t *testing.T) {
 	require.Len(t, seen, 4, "sixteen lanes spread over four shards")
 }
 
-func TestAJobWithoutURLTakesItsTopicsURLAndIsRefusedWhereThereIsNone(t *testing.T) {
+func TestRegister_TakesTheTopicsURL(t *testing.T) {
 	d := idleDispatcher(t, dispatcher.Options{})
 	got := d.Register(t.Context(), []job.New{{Spec: job.Spec{Queue: job.Queue{Topic: "bills"}}}})[0]
 	var invalid *job.InvalidError
@@ -94,7 +94,7 @@ func TestAJobWithoutURLTakesItsTopicsURLAndIsRefusedWhereThereIsNone(t *testing.
 	require.Equal(t, "till.example:443", got.Job.Lane)
 }
 
-func TestWhereTopicsMustBeDeclaredOthersAreRefused(t *testing.T) {
+func TestRegister_RejectsUndeclaredTopics(t *testing.T) {
 	d := idleDispatcher(t, dispatcher.Options{Declared: true})
 	jobs := []job.New{
 		{Spec: job.Spec{URL: "https://x.example", Queue: job.Queue{Topic: "known"}}},
@@ -109,7 +109,7 @@ func TestWhereTopicsMustBeDeclaredOthersAreRefused(t *testing.T) {
 	require.Equal(t, "typo", undeclared.Topic)
 }
 
-func TestARefusedAddressIsRefusedAtRegistrationAtAnEditAndAsATopicsURL(t *testing.T) {
+func TestGuard_ChecksRegistrationsEditsAndTopics(t *testing.T) {
 	guard := func(raw string) error {
 		if strings.Contains(raw, "127.0.0.1") {
 			return errors.New("is a loopback address")
@@ -128,7 +128,7 @@ func TestARefusedAddressIsRefusedAtRegistrationAtAnEditAndAsATopicsURL(t *testin
 	require.ErrorAs(t, err, &invalid)
 }
 
-func TestTheSameRequestAgainFindsItsJobAndAnotherUnderItsIdIsAConflict(t *testing.T) {
+func TestRegister_RepeatFindsTheJobAndAnotherConflicts(t *testing.T) {
 	d := idleDispatcher(t, dispatcher.Options{})
 	first := job.New{Spec: job.Spec{ID: "close-4711", URL: "https://x.example/", Body: []byte("1")}, Delay: 60e9}
 	got := d.Register(t.Context(), []job.New{first, first})
@@ -144,7 +144,7 @@ func TestTheSameRequestAgainFindsItsJobAndAnotherUnderItsIdIsAConflict(t *testin
 	}
 }
 
-func TestTopicsListsWhatWasPutAndWhatJobsHaveNamed(t *testing.T) {
+func TestTopics_ListsStoredAndUsedOnes(t *testing.T) {
 	d := idleDispatcher(t, dispatcher.Options{})
 	_, err := d.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "put"})
 	require.NoError(t, err)
@@ -163,7 +163,7 @@ func TestTopicsListsWhatWasPutAndWhatJobsHaveNamed(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
-func TestTheSameRequestFindsItsJobThoughItsTopicsURLLeadsToAnotherLaneNow(t *testing.T) {
+func TestRegister_RepeatFindsTheJobAfterTheLaneChanged(t *testing.T) {
 	for _, shards := range []int{1, 16} {
 		t.Run(fmt.Sprintf("%d shards", shards), func(t *testing.T) {
 			model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards})

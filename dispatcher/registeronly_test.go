@@ -45,7 +45,7 @@ func (s inertShard) Wait(context.Context, store.WaitOptions) (store.Wakeup, erro
 	return store.Wakeup{}, store.ErrUnavailable
 }
 
-func TestADispatcherThatOnlyRegistersLeavesTheRestToOthers(t *testing.T) {
+func TestRegisterOnly_LeavesDeliveriesToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
 		front := start(t, dispatcher.Options{Store: inert{s, t}, RegisterOnly: true})
@@ -72,7 +72,7 @@ func TestADispatcherThatOnlyRegistersLeavesTheRestToOthers(t *testing.T) {
 	})
 }
 
-func TestADispatcherThatOnlyRegistersSeesWhatOthersPut(t *testing.T) {
+func TestRegisterOnly_SeesPoliciesOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
 		front := start(t, dispatcher.Options{Store: inert{s, t}, RegisterOnly: true})
@@ -96,7 +96,7 @@ func TestADispatcherThatOnlyRegistersSeesWhatOthersPut(t *testing.T) {
 	})
 }
 
-func TestADispatcherThatDeliversNeedsADeliverer(t *testing.T) {
+func TestNew_RequiresADeliverer(t *testing.T) {
 	_, err := dispatcher.New(dispatcher.Options{Store: storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})})
 	require.ErrorContains(t, err, "deliverer")
 }

@@ -119,7 +119,7 @@ func verifies(t *testing.T, r *job.Request, key string) error {
 	}, r.Body, now)
 }
 
-func TestSecretsAreSealedAtRestAndSign(t *testing.T) {
+func TestSecrets_AreEncryptedAtRestAndSign(t *testing.T) {
 	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
 		for name, b := range map[string]*seal.Box{"sealed": box(t, 1), "plain": nil} {
 			s, rec := model(), &receiver{answer: status(200)}
@@ -153,7 +153,7 @@ func TestSecretsAreSealedAtRestAndSign(t *testing.T) {
 	})
 }
 
-func TestALanesSecretsStandForThoseOfItsTopic(t *testing.T) {
+func TestSecrets_LaneOverridesTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rec := model(), &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
@@ -172,7 +172,7 @@ func TestALanesSecretsStandForThoseOfItsTopic(t *testing.T) {
 	})
 }
 
-func TestSecretsAreListedNewestFirstWithoutWhatTheyAre(t *testing.T) {
+func TestSecrets_AreListedNewestFirstWithoutValues(t *testing.T) {
 	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
 		s := model()
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}, Seal: box(t, 1)})
@@ -229,7 +229,7 @@ func TestSecretsAreListedNewestFirstWithoutWhatTheyAre(t *testing.T) {
 	})
 }
 
-func TestTheSecretsOfATopicThatNobodyNamed(t *testing.T) {
+func TestSecrets_OfAnUnknownTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: status(200)}})
 		_, err := r.Secrets(t.Context(), ofTopic)
@@ -265,7 +265,7 @@ func (s unhurriedShard) PutLane(ctx context.Context, token store.Token, l store.
 	return s.Shard.PutLane(ctx, token, l)
 }
 
-func TestSecretsThatAreAddedAtOnceAreAllKept(t *testing.T) {
+func TestSecrets_ConcurrentAddsAreAllKept(t *testing.T) {
 	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
 		s := unhurried{model()}
 		first := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
@@ -312,7 +312,7 @@ func (alwaysShard) PutLane(context.Context, store.Token, store.Lane) (store.Lane
 	return store.Lane{}, store.ErrVersion
 }
 
-func TestAChangeThatOthersAlwaysOvertakeEnds(t *testing.T) {
+func TestSecrets_ChangeEndsAfterTooManyConflicts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: always{model()}, RegisterOnly: true})
 		_, err := r.AddSecret(t.Context(), ofTopic, sign.NewSecret())
@@ -339,7 +339,7 @@ func startLogged(t *testing.T, opts dispatcher.Options) (*rig, *testlog.Log) {
 	return &rig{Dispatcher: d, stop: stop}, l
 }
 
-func TestWithoutTheKeyNothingIsSentAndTheLogNamesIt(t *testing.T) {
+func TestSecrets_MissingKeyHoldsDeliveriesAndIsLogged(t *testing.T) {
 	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
 		s, rec, secret := model(), &receiver{answer: status(200)}, sign.NewSecret()
 		first := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
@@ -374,7 +374,7 @@ func TestWithoutTheKeyNothingIsSentAndTheLogNamesIt(t *testing.T) {
 	})
 }
 
-func TestASecretWhoseKeyIsGoneCanBeGivenAgain(t *testing.T) {
+func TestSecrets_CanBeReplacedWithoutTheirKey(t *testing.T) {
 	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
 		s, rec, secret := model(), &receiver{answer: status(200)}, sign.NewSecret()
 		first := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
@@ -394,7 +394,7 @@ func TestASecretWhoseKeyIsGoneCanBeGivenAgain(t *testing.T) {
 	})
 }
 
-func TestSecretsAreSealedAnewUnderANewKey(t *testing.T) {
+func TestReseal_UnderANewKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rec := model(), &receiver{answer: status(200)}
 		const lanes = store.MaxBatch + 20 // more than a page
@@ -449,7 +449,7 @@ func TestSecretsAreSealedAnewUnderANewKey(t *testing.T) {
 }
 
 // A process whose writes to one lane are overtaken all the time still seals the others.
-func TestALaneThatCannotBeSealedAnewStopsNoOther(t *testing.T) {
+func TestReseal_FailureOfALaneStopsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
 		first := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}, Seal: box(t, 1)})
@@ -492,7 +492,7 @@ func (s overtakenShard) PutLane(ctx context.Context, token store.Token, lane sto
 	return s.Shard.PutLane(ctx, token, lane)
 }
 
-func TestAnOwnerHasTwoAsymmetricKeysAtMost(t *testing.T) {
+func TestSecrets_AtMostTwoAsymmetricKeys(t *testing.T) {
 	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
 		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: status(200)}, Seal: box(t, 1)})
 		first, second, third := sign.NewKey(), sign.NewKey(), sign.NewKey()
@@ -511,7 +511,7 @@ func TestAnOwnerHasTwoAsymmetricKeysAtMost(t *testing.T) {
 	})
 }
 
-func TestPlainSecretsAreSealedWhenAKeyComes(t *testing.T) {
+func TestReseal_EncryptsPlainSecrets(t *testing.T) {
 	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
 		s, rec, secret := model(), &receiver{answer: status(200)}, sign.NewSecret()
 		first := start(t, dispatcher.Options{Store: s, Deliverer: rec})

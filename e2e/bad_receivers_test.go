@@ -16,7 +16,7 @@ import (
 
 // Receivers that do the worst cost their own lanes only: their jobs end with what is wrong with each, a good receiver is
 // served meanwhile as if they were not there, and afterwards nothing of them is left in the process.
-func TestBadReceiversCostTheirOwnLanesOnly(t *testing.T) {
+func TestIsolation_BadReceiversDelayOnlyTheirLanes(t *testing.T) {
 	t.Parallel()
 	const jobsEach = 4
 	p, r := start(t, newSQLite(t), "--ca-file="+badreceiver.CAFile(t)), newReceiver(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-// TestAProcessWithoutItsClusterOrItsSentinelsIsIdle: whatever it has to do, with nobody there whom it could ask.
-func TestAProcessWithoutItsClusterOrItsSentinelsIsIdle(t *testing.T) {
+// TestCluster_OutageLeavesTheProcessIdle: whatever it has to do, with nobody there whom it could ask.
+func TestCluster_OutageLeavesTheProcessIdle(t *testing.T) {
 	t.Parallel()
 	disk := []string{"--appendonly", "yes", "--appendfsync", "always"}
 	for _, form := range []struct {

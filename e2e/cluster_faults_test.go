@@ -11,7 +11,7 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-func TestASlotMovesUnderLoadAndAllServersOfAClusterAreKilledAndNothingIsLostOrRepeated(t *testing.T) {
+func TestCluster_SlotMoveAndCrashLoseAndRepeatNothing(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, 0, "--appendonly", "yes", "--appendfsync", "always")
 	r := newReceiver(t)

@@ -18,7 +18,7 @@ const lag = 5 * time.Second
 
 // A server is lost, its replica takes over, and the old one comes back as a replica: first one that has shards alone,
 // then the one that has the policies of all topics too.
-func TestAClustersServersAreLostUnderLoadAndTheirReplicasTakeOver(t *testing.T) {
+func TestCluster_ReplicasTakeOverUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, 1, "--cluster-require-full-coverage", "no")
 	r := newReceiver(t)

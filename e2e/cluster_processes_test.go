@@ -11,7 +11,7 @@ import (
 
 // Several installations use one cluster at once, each with a prefix of its own: what one process of one server does must
 // hold on a cluster too.
-func TestProcessesOfAClusterShareTheWorkAndDieAndStopWithoutLoss(t *testing.T) {
+func TestCluster_ProcessesShareTheWorkAndCrashWithoutLoss(t *testing.T) {
 	t.Parallel()
 	store := redistest.StartCluster(t, 3, 0).URL()
 	sharesWork(t, store)

@@ -142,7 +142,7 @@ func (l *load) reaches(t testing.TB, size int) {
 		"the clients get no answers")
 }
 
-func TestAKilledProcessLosesNothingAndRepeatsOnlyWhatWasInFlight(t *testing.T) {
+func TestCrash_LosesNothingAndRepeatsOnlyJobsInFlight(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
 		const (
 			kills   = 10

@@ -51,7 +51,7 @@ func dev(t *testing.T, store string, flags ...string) (*process, *screen) {
 	return launch(t, &s, args...), &s
 }
 
-func TestTheFirstCommandOfTheReadmeDeliversASampleAndStopsCleanly(t *testing.T) {
+func TestDev_DeliversASampleAndStopsCleanly(t *testing.T) {
 	t.Parallel()
 	store := newSQLite(t)
 	p, s := dev(t, store)
@@ -73,7 +73,7 @@ func TestTheFirstCommandOfTheReadmeDeliversASampleAndStopsCleanly(t *testing.T) 
 	require.Empty(t, s.with("inbox  POST"), "nor is the first one sent again")
 }
 
-func TestDevThatListensEverywherePrintsAddressesThatCanBeCalled(t *testing.T) {
+func TestDev_PrintsCallableAddresses(t *testing.T) {
 	t.Parallel()
 	_, s := dev(t, newSQLite(t), "--addr=0.0.0.0:0", "--inbox=0.0.0.0:0", "--no-auth")
 	require.Contains(t, s.shows(t, "try   curl", 1)[0], "curl http://127.0.0.1:")
@@ -81,7 +81,7 @@ func TestDevThatListensEverywherePrintsAddressesThatCanBeCalled(t *testing.T) {
 	require.Empty(t, s.with("0.0.0.0"))
 }
 
-func TestOnlyDeclaredTopicsAreTakenWhereThatIsAsked(t *testing.T) {
+func TestTopics_DeclaredRejectsUnknownTopics(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	p := start(t, newSQLite(t), "--topics=declared")

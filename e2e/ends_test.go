@@ -32,7 +32,7 @@ func toldBy(t testing.TB, a arrival) told {
 	return what
 }
 
-func TestEveryEndOfAJobIsToldToItsOwner(t *testing.T) {
+func TestCallback_IsSentForEveryEnd(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
 		p, r, owner := start(t, store), newReceiver(t), newReceiver(t)
 		call[obj](t, p, http.MethodPut, "/v1/topics/told", obj{
@@ -82,7 +82,7 @@ func TestEveryEndOfAJobIsToldToItsOwner(t *testing.T) {
 }
 
 // A process that dies at any moment loses no telling, and tells nothing twice but what was under way.
-func TestACrashLosesNoCallback(t *testing.T) {
+func TestCrash_LosesNoCallback(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
 		p, r, owner := start(t, store), newReceiver(t), newReceiver(t)
 		l := newLoad(t, p, 8, paced(t, 2*time.Millisecond, func(int) obj {
@@ -109,7 +109,7 @@ func TestACrashLosesNoCallback(t *testing.T) {
 	})
 }
 
-func TestDeadLettersAreWorkedWith(t *testing.T) {
+func TestDeadLetters_ListReviveAndPurge(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
 		p, r := start(t, store), newReceiver(t)
 		type list struct {
@@ -169,7 +169,7 @@ func TestDeadLettersAreWorkedWith(t *testing.T) {
 }
 
 // Jobs for a host that never comes back end by their age, all of them, with a reason, and each end is told.
-func TestAllJobsOfAHostThatIsGoneEndByTheirAgeAndAreTold(t *testing.T) {
+func TestMaxAge_EndsJobsOfADeadHostWithCallbacks(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
 		jobs := 10_000
 		if !strings.HasPrefix(store, "sqlite:") {

@@ -132,7 +132,7 @@ func leastRights(t *testing.T, server *redistest.Server) {
 	require.NoError(t, c.Do(t.Context(), "ACL", "SETUSER", "default", "off").Err())
 }
 
-func TestAJobGoesItsWayOnEveryFormOfRedisAndNoPasswordIsShown(t *testing.T) {
+func TestStore_DeliversOnEveryFormOfRedisWithoutShowingPasswords(t *testing.T) {
 	forms := []struct {
 		name  string
 		store func(t *testing.T) (store string, away func())
@@ -200,7 +200,7 @@ func TestAJobGoesItsWayOnEveryFormOfRedisAndNoPasswordIsShown(t *testing.T) {
 }
 
 // What ringback says of a store that it cannot open shows no password, wherever in the URL the mistake is.
-func TestAStoreThatCannotBeOpenedIsNamedWithoutItsPassword(t *testing.T) {
+func TestStore_ErrorsHideThePassword(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--requirepass", "another")
 	for name, store := range map[string]string{
@@ -229,7 +229,7 @@ func TestAStoreThatCannotBeOpenedIsNamedWithoutItsPassword(t *testing.T) {
 	}
 }
 
-func TestTwoInstallationsShareAServerAndKnowNothingOfEachOther(t *testing.T) {
+func TestStore_PrefixesIsolateInstallations(t *testing.T) {
 	t.Parallel()
 	server, r := redistest.Start(t), newReceiver(t)
 	one, two := start(t, server.URL(), "--redis-prefix=one"), start(t, server.URL(), "--redis-prefix=two", "--shards=4")

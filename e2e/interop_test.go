@@ -123,7 +123,7 @@ func hmacHeaders(secret, id string, at time.Time, body string) map[string]string
 }
 
 // Whoever would break verify.mjs so that it took everything, or refused everything, finds out here.
-func TestTheLibrariesOfReceiversJudgeRequestsAsTheSpecificationSays(t *testing.T) {
+func TestSigning_LibrariesAgreeWithTheSpecification(t *testing.T) {
 	const (
 		secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 		other  = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
@@ -209,7 +209,7 @@ func TestTheLibrariesOfReceiversJudgeRequestsAsTheSpecificationSays(t *testing.T
 	requireInterop(t, cases)
 }
 
-func TestWhatALibraryCannotReadIsNoRefusal(t *testing.T) {
+func TestSigning_LibraryErrorsAreNotRejections(t *testing.T) {
 	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	headers := hmacHeaders(secret, "msg_1", time.Now(), "no JSON")
 	results := interop(t, []interopCase{

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestReceiversThatHangDoNotDelayTheOthersOfTheirTopic(t *testing.T) {
+func TestIsolation_HangingReceiversDoNotDelayTheirTopic(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
 		const (
 			hosts   = 1_000

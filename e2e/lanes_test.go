@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTenThousandLanesWithAJobEachAreServed(t *testing.T) {
+func TestLanes_TenThousandWithOneJobEachAreServed(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
 		const lanes = 10_000
 		p, r := start(t, store), newReceiver(t)

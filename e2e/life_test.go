@@ -22,7 +22,7 @@ func (w world) to(path string) string { return w.receiver.URL + path }
 // lateness is what a test on a busy machine bears; how late jobs really are is measured elsewhere.
 const lateness = 2 * time.Second
 
-func TestTheLifeOfAJob(t *testing.T) {
+func TestJob_Lifecycle(t *testing.T) {
 	tests := []struct {
 		name string
 		test func(t *testing.T, w world)

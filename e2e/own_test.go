@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAJobRegistersNothingAtAnotherProcessEither(t *testing.T) {
+func TestGuard_RejectsAnotherProcesssAPI(t *testing.T) {
 	t.Parallel()
 	store := newRedis(t)
 	a, b := start(t, store), start(t, store)

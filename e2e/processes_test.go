@@ -220,7 +220,7 @@ func onRedis(t *testing.T, test func(t *testing.T, store string)) {
 	}
 }
 
-func TestProcessesOfOneRedisShareATopicsWork(t *testing.T) {
+func TestProcesses_ShareATopicsWork(t *testing.T) {
 	const (
 		workers = 8
 		hold    = 150 * time.Millisecond
@@ -255,7 +255,7 @@ func TestProcessesOfOneRedisShareATopicsWork(t *testing.T) {
 	}
 }
 
-func TestALanesLimitIsExactOverThreeProcesses(t *testing.T) {
+func TestProcesses_HoldALanesConcurrencyLimit(t *testing.T) {
 	onRedis(t, func(t *testing.T, store string) {
 		const (
 			processes = 3

@@ -21,7 +21,7 @@ func unix(t testing.TB, text string) time.Time {
 
 // Three processes on one store together begin no more attempts in any window than a topic's rate and a lane's allow.
 // The begins are those of the record, by the clock that all of them share here.
-func TestRatesHoldOverThreeProcesses(t *testing.T) {
+func TestRates_HoldOverThreeProcesses(t *testing.T) {
 	t.Parallel()
 	for name, store := range map[string]func(*testing.T) string{"redis": newRedis, "redis with 16 shards": newShardedRedis} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestRatesHoldOverThreeProcesses(t *testing.T) {
 }
 
 // A lane that is at its rate costs the others nothing, and goes on when it may.
-func TestALaneAtItsRateWaitsAndSpendsNoRetries(t *testing.T) {
+func TestRates_WaitingSpendsNoRetries(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
 		p, r := start(t, store), newReceiver(t)
 		call[obj](t, p, http.MethodPut, "/v1/topics/calls", obj{"retries": 0}, http.StatusOK)

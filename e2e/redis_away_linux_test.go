@@ -33,8 +33,8 @@ func (p *process) cpu(t *testing.T) time.Duration {
 	return time.Duration(sum) * time.Second / ticks
 }
 
-// TestAProcessWithoutItsRedisIsIdle: whatever it has to do, and whether Redis refuses or is silent.
-func TestAProcessWithoutItsRedisIsIdle(t *testing.T) {
+// TestRedis_OutageLeavesTheProcessIdle: whatever it has to do, and whether Redis refuses or is silent.
+func TestRedis_OutageLeavesTheProcessIdle(t *testing.T) {
 	ways := []struct {
 		name       string
 		away, back func(*redistest.Server)

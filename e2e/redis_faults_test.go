@@ -19,7 +19,7 @@ func admin(t *testing.T, server *redistest.Server) *redis.Client {
 	return c
 }
 
-func TestRedisThatForgetsOrCutsUnderLoadLosesAndRepeatsNothing(t *testing.T) {
+func TestRedis_CutConnectionsLoseAndRepeatNothing(t *testing.T) {
 	faults := []struct {
 		name string
 		args []any
@@ -51,7 +51,7 @@ func TestRedisThatForgetsOrCutsUnderLoadLosesAndRepeatsNothing(t *testing.T) {
 	}
 }
 
-func TestAFullRedisRefusesRegistrationsAndDeliversWhatItHas(t *testing.T) {
+func TestRedis_FullRejectsRegistrationsAndDelivers(t *testing.T) {
 	onShards(t, func(t *testing.T, shards string) {
 		server, r := redistest.Start(t), newReceiver(t)
 		c := admin(t, server)
@@ -83,7 +83,7 @@ func TestAFullRedisRefusesRegistrationsAndDeliversWhatItHas(t *testing.T) {
 }
 
 // A call that reads answers while memory is full, and one that writes is refused as one that may be made again.
-func TestAFullRedisIsRead(t *testing.T) {
+func TestRedis_FullServesReads(t *testing.T) {
 	t.Parallel()
 	server, r := redistest.Start(t), newReceiver(t)
 	p := start(t, server.URL())

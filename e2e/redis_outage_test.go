@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAnOutageThatOutlastsTheLeasesRepeatsNothing(t *testing.T) {
+func TestRedis_OutageLongerThanLeasesRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	const (
 		jobs    = 40

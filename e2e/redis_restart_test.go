@@ -61,7 +61,7 @@ func carriesOn(t *testing.T, p *process, l *load, r *receiver) (takes, delivers 
 	return takes, delivers
 }
 
-func TestRedisThatIsKilledAndStartsAgainUnderLoadLosesAndRepeatsNothing(t *testing.T) {
+func TestRedis_RestartUnderLoadLosesAndRepeatsNothing(t *testing.T) {
 	onShards(t, func(t *testing.T, shards string) {
 		const kills, perLife = 4, 300
 		server, r := durableRedis(t), newReceiver(t)

@@ -11,7 +11,7 @@ import (
 
 // A connection that is half open is told of by nobody: what was sent on it is never answered. It must be noticed within
 // 15 s; the test bears more, for a machine that is busy with other tests.
-func TestConnectionsThatGoSilentUnderLoadAreReplaced(t *testing.T) {
+func TestRedis_SilentConnectionsAreReplaced(t *testing.T) {
 	onShards(t, func(t *testing.T, shards string) {
 		const notice = 25 * time.Second
 		server, r := redistest.Start(t), newReceiver(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-func TestAStartThatCannotGoWellIsRefusedWithOneClearLine(t *testing.T) {
+func TestStart_FailsWithOneLine(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -44,7 +44,7 @@ func TestAStartThatCannotGoWellIsRefusedWithOneClearLine(t *testing.T) {
 	}
 }
 
-func TestSettingsThatAreOutOfBoundsOrContradictThemselvesExitWithTwo(t *testing.T) {
+func TestStart_InvalidSettingsExitWithTwo(t *testing.T) {
 	t.Parallel()
 	sqlite := "--store=" + newSQLite(t)
 	tests := []struct {
@@ -72,7 +72,7 @@ func TestSettingsThatAreOutOfBoundsOrContradictThemselvesExitWithTwo(t *testing.
 	}
 }
 
-func TestACommandLineThatCannotBeUnderstoodExitsWithTwo(t *testing.T) {
+func TestStart_InvalidCommandLinesExitWithTwo(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -92,14 +92,14 @@ func TestACommandLineThatCannotBeUnderstoodExitsWithTwo(t *testing.T) {
 	}
 }
 
-func TestASecondProcessOnTheSameFileIsRefused(t *testing.T) {
+func TestStart_RejectsASecondProcessOnAFile(t *testing.T) {
 	t.Parallel()
 	store := newSQLite(t)
 	start(t, store)
 	refuses(t, 1, "another process", nil, "serve", "--addr=127.0.0.1:0", "--store="+store)
 }
 
-func TestADatabaseOfANewerVersionIsRefused(t *testing.T) {
+func TestStart_RejectsANewerDatabase(t *testing.T) {
 	t.Parallel()
 	store := newSQLite(t)
 	code, _ := start(t, store).terminate(startTime)
@@ -113,7 +113,7 @@ func TestADatabaseOfANewerVersionIsRefused(t *testing.T) {
 	refuses(t, 1, "newer", nil, "serve", "--addr=127.0.0.1:0", "--store="+store)
 }
 
-func TestARedisOfAnotherShardCountIsRefused(t *testing.T) {
+func TestStart_RejectsAnotherShardCount(t *testing.T) {
 	t.Parallel()
 	store := newRedis(t)
 	code, _ := start(t, store, "--shards=2").terminate(startTime)
@@ -121,7 +121,7 @@ func TestARedisOfAnotherShardCountIsRefused(t *testing.T) {
 	refuses(t, 1, "shard", nil, "serve", "--addr=127.0.0.1:0", "--store="+store, "--shards=3")
 }
 
-func TestARedisThatEvictsIsRefused(t *testing.T) {
+func TestStart_RejectsARedisThatEvicts(t *testing.T) {
 	t.Parallel()
 	store := redistest.Start(t, "--maxmemory-policy", "allkeys-lru").URL()
 	refuses(t, 1, "maxmemory-policy", nil, "serve", "--addr=127.0.0.1:0", "--store="+store)

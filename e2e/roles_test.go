@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWorkersDeliverWhatAnAPIProcessTakes(t *testing.T) {
+func TestRoles_WorkersDeliverJobsOfAnAPIProcess(t *testing.T) {
 	onRedis(t, func(t *testing.T, store string) {
 		const jobs = 60
 		r := newReceiver(t)
@@ -68,7 +68,7 @@ func TestWorkersDeliverWhatAnAPIProcessTakes(t *testing.T) {
 	})
 }
 
-func TestRolesThatMakeNoSenseAreRefusedAtTheStart(t *testing.T) {
+func TestRoles_InvalidOnesAreRejected(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		flag, says string

@@ -191,7 +191,7 @@ func (tr *traffic) grows(t testing.TB, by int) {
 	}
 }
 
-func TestARollingRestartUnderLoadFailsNoInsertAndLosesAndRepeatsNothing(t *testing.T) {
+func TestRollingRestart_LosesAndRepeatsNothing(t *testing.T) {
 	onRedis(t, func(t *testing.T, store string) {
 		const (
 			processes = 3
@@ -243,7 +243,7 @@ func TestARollingRestartUnderLoadFailsNoInsertAndLosesAndRepeatsNothing(t *testi
 	})
 }
 
-func TestAProcessThatDrainsTakesJobsAndSaysThatItGoes(t *testing.T) {
+func TestDrain_AcceptsJobsWhileUnready(t *testing.T) {
 	t.Parallel()
 	const drain = 3 * time.Second
 	r := newReceiver(t)
@@ -270,7 +270,7 @@ func TestAProcessThatDrainsTakesJobsAndSaysThatItGoes(t *testing.T) {
 	require.Empty(t, r.of("late"), "nothing is claimed any more")
 }
 
-func TestASecondSignalEndsADrainAtOnce(t *testing.T) {
+func TestDrain_EndsAtASecondSignal(t *testing.T) {
 	t.Parallel()
 	const drain = 20 * time.Second
 	p := start(t, newSQLite(t), "--drain="+drain.String())

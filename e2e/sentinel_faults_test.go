@@ -10,7 +10,7 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-func TestSentinelsReplaceTheirPrimaryTwiceUnderLoad(t *testing.T) {
+func TestSentinel_ReplacesThePrimaryTwiceUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartSentinel(t, 1)
 	r := newReceiver(t)

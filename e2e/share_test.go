@@ -31,7 +31,7 @@ func info(t testing.TB, c *redis.Client, section, field string) int64 {
 	return 0
 }
 
-func TestTenThousandTopicsWithNothingDueCostOneConnectionAndAFewTripsASecond(t *testing.T) {
+func TestIdle_TenThousandTopicsCostOneConnection(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	c := redis.NewClient(&redis.Options{Addr: server.Addr()})
@@ -53,7 +53,7 @@ func TestTenThousandTopicsWithNothingDueCostOneConnectionAndAFewTripsASecond(t *
 	require.Less(t, trips, int64(10*watch.Seconds()), "an idle process polls")
 }
 
-func TestAProcessHearsOfWhatAnotherRegisters(t *testing.T) {
+func TestWakeups_ReachOtherProcesses(t *testing.T) {
 	t.Parallel()
 	server, r := redistest.Start(t), newReceiver(t)
 	// The first carries; the second registers what is due before the first would look again.

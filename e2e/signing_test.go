@@ -36,7 +36,7 @@ func headersOf(a arrival) map[string]string {
 
 // What the binary sends is what other people's libraries verify, in the middle of a rotation as well; they refuse it
 // when a byte, the time or the secret is another.
-func TestReceiversVerifyCallbacksWithTheLibrariesTheyHave(t *testing.T) {
+func TestSigning_LibrariesVerifyDeliveries(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
 		p, r := start(t, store), newReceiver(t)
 		const topic = "/v1/topics/signed"
@@ -98,7 +98,7 @@ func TestReceiversVerifyCallbacksWithTheLibrariesTheyHave(t *testing.T) {
 }
 
 // With a key, nothing that is stored or logged holds a secret; and who starts with another key in front goes on signing.
-func TestSecretsAreSealedWhereTheyAreKept(t *testing.T) {
+func TestSecrets_AreEncryptedAtRest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	store := "sqlite:" + filepath.Join(dir, "ringback.db")

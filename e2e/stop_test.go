@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAStopUnderLoadLosesAndRepeatsNothing(t *testing.T) {
+func TestStop_UnderLoadLosesAndRepeatsNothing(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
 		const grace = 15 * time.Second
 		r := newReceiver(t)
@@ -39,7 +39,7 @@ func TestAStopUnderLoadLosesAndRepeatsNothing(t *testing.T) {
 	})
 }
 
-func TestAnAttemptThatOutlivesTheGraceIsReleasedUncounted(t *testing.T) {
+func TestStop_ReleasesAttemptsThatOutliveTheGrace(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
 		const grace = 6 * time.Second
 		r := newReceiver(t)
@@ -59,7 +59,7 @@ func TestAnAttemptThatOutlivesTheGraceIsReleasedUncounted(t *testing.T) {
 	})
 }
 
-func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
+func TestStop_SecondSignalExitsAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	p := start(t, newSQLite(t))

@@ -80,7 +80,7 @@ func (r *receiver) lateness(ids []string) time.Duration {
 	return most
 }
 
-func TestAnotherProcessCarriesOnForOneThatIsKilled(t *testing.T) {
+func TestTakeover_AfterAKilledProcess(t *testing.T) {
 	onRedis(t, func(t *testing.T, store string) {
 		g := newGauge(t)
 		all, l := carried(t, store, g)
@@ -101,7 +101,7 @@ func TestAnotherProcessCarriesOnForOneThatIsKilled(t *testing.T) {
 	})
 }
 
-func TestAnotherProcessCarriesOnForOneThatIsStoppedAndThatOneStartsNothingLate(t *testing.T) {
+func TestTakeover_AfterASuspendedProcess(t *testing.T) {
 	onRedis(t, func(t *testing.T, store string) {
 		g := newGauge(t)
 		all, l := carried(t, store, g)

@@ -110,7 +110,7 @@ func previousCommit(ctx context.Context, named string) (string, error) {
 	return strings.TrimSpace(string(commit)), nil
 }
 
-func TestACommitThatIsNamedAndIsNotThereIsNotPassedOver(t *testing.T) {
+func TestUpgrade_FailsWithoutTheNamedCommit(t *testing.T) {
 	t.Parallel()
 	for _, named := range []string{"no-such-commit", "--help"} {
 		_, err := previousCommit(t.Context(), named)

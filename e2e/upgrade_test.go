@@ -29,7 +29,7 @@ func versions(t *testing.T, test func(t *testing.T, from, to string)) {
 	})
 }
 
-func TestTwoVersionsShareARedis(t *testing.T) {
+func TestUpgrade_TwoVersionsShareARedis(t *testing.T) {
 	versions(t, func(t *testing.T, from, to string) {
 		store, r := newRedis(t), newReceiver(t)
 		a := startProgram(t, from, store) // carries
@@ -167,7 +167,7 @@ func carries(t *testing.T, r *receiver, p *process, id string) time.Duration {
 	return first.began.Sub(first.due)
 }
 
-func TestARollingUpgradeAndTheWayBackLoseAndRepeatNothing(t *testing.T) {
+func TestUpgrade_RollingAndBackLosesAndRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	old := previous(t)
 	store, r := newRedis(t), newReceiver(t)
@@ -206,7 +206,7 @@ func TestARollingUpgradeAndTheWayBackLoseAndRepeatNothing(t *testing.T) {
 	t.Logf("%s; %d attempts by the old version, %d by the new one", sum, byOld, byNew)
 }
 
-func TestADatabaseOfOneVersionIsOpenedByTheOther(t *testing.T) {
+func TestUpgrade_OpensTheOtherVersionsDatabase(t *testing.T) {
 	versions(t, func(t *testing.T, from, to string) {
 		store, r := newSQLite(t), newReceiver(t)
 		a := startProgram(t, from, store)

@@ -57,7 +57,7 @@ func call(t *testing.T, r *badreceiver.Receiver) net.Conn {
 	return c
 }
 
-func TestGoodReceiversAnswer(t *testing.T) {
+func TestReceiver_GoodKindsRespond(t *testing.T) {
 	for _, kind := range []badreceiver.Kind{badreceiver.Good, badreceiver.GoodTLS} {
 		r := badreceiver.Start(t, kind)
 		for range 3 {
@@ -76,7 +76,7 @@ func TestGoodReceiversAnswer(t *testing.T) {
 	}
 }
 
-func TestEveryKindStopsWhileItIsCalled(t *testing.T) {
+func TestReceiver_EveryKindStopsDuringARequest(t *testing.T) {
 	for _, kind := range append([]badreceiver.Kind{badreceiver.Good, badreceiver.GoodTLS}, badreceiver.All...) {
 		var began time.Time
 		t.Run(string(kind), func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestEveryKindStopsWhileItIsCalled(t *testing.T) {
 	}
 }
 
-func TestNoConnectionIsMade(t *testing.T) {
+func TestReceiver_AcceptsNoConnection(t *testing.T) {
 	r := badreceiver.Start(t, badreceiver.NeverAccepts)
 	for range 5 {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -105,7 +105,7 @@ func TestNoConnectionIsMade(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 }
 
-func TestNothingIsAnswered(t *testing.T) {
+func TestReceiver_SendsNoResponse(t *testing.T) {
 	for kind, end := range map[badreceiver.Kind]error{
 		badreceiver.NeverAnswers: os.ErrDeadlineExceeded, badreceiver.HangsHandshake: os.ErrDeadlineExceeded,
 		badreceiver.HalfClosed: io.EOF,
@@ -121,7 +121,7 @@ func TestNothingIsAnswered(t *testing.T) {
 	}
 }
 
-func TestHalfOfTheBodyComesBeforeTheEnd(t *testing.T) {
+func TestReceiver_TruncatesTheBody(t *testing.T) {
 	for kind, end := range map[badreceiver.Kind]error{
 		badreceiver.ResetsMidAnswer: syscall.ECONNRESET, badreceiver.ClosesMidAnswer: io.ErrUnexpectedEOF,
 		badreceiver.PromisesMore: os.ErrDeadlineExceeded,
@@ -139,7 +139,7 @@ func TestHalfOfTheBodyComesBeforeTheEnd(t *testing.T) {
 }
 
 // What follows is slow, or too much: a part of it is enough to tell.
-func TestWhatIsSentAtLength(t *testing.T) {
+func TestReceiver_SendsOversizedResponses(t *testing.T) {
 	for kind, want := range map[badreceiver.Kind]struct {
 		prefix string
 		size   int64
@@ -161,7 +161,7 @@ func TestWhatIsSentAtLength(t *testing.T) {
 	}
 }
 
-func TestABombUnpacksToAGigabyte(t *testing.T) {
+func TestReceiver_SendsADecompressionBomb(t *testing.T) {
 	resp, err := client(t).Get(badreceiver.Start(t, badreceiver.GzipBomb).URL)
 	require.NoError(t, err)
 	require.Equal(t, "gzip", resp.Header.Get("Content-Encoding"))
@@ -178,7 +178,7 @@ func TestABombUnpacksToAGigabyte(t *testing.T) {
 	require.EqualValues(t, badreceiver.Gigabyte/128, size)
 }
 
-func TestWhatIsNoHTTP(t *testing.T) {
+func TestReceiver_SendsInvalidHTTP(t *testing.T) {
 	for kind, want := range map[badreceiver.Kind]string{
 		badreceiver.Garbage:    "malformed HTTP",
 		badreceiver.NoHeader:   "malformed HTTP",
@@ -192,7 +192,7 @@ func TestWhatIsNoHTTP(t *testing.T) {
 	}
 }
 
-func TestAnAnswerMayBringAnother(t *testing.T) {
+func TestReceiver_SendsAnExtraResponse(t *testing.T) {
 	in := bufio.NewReader(call(t, badreceiver.Start(t, badreceiver.SendsMore)))
 	for _, want := range []string{"ok", "forged"} {
 		resp, err := http.ReadResponse(in, nil)
@@ -203,7 +203,7 @@ func TestAnAnswerMayBringAnother(t *testing.T) {
 	}
 }
 
-func TestAConnectionEndsUnannounced(t *testing.T) {
+func TestReceiver_ClosesConnectionsUnannounced(t *testing.T) {
 	in := bufio.NewReader(call(t, badreceiver.Start(t, badreceiver.ClosesAfter)))
 	resp, err := http.ReadResponse(in, nil)
 	require.NoError(t, err)
@@ -215,7 +215,7 @@ func TestAConnectionEndsUnannounced(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-func TestAnEarlyAnswerWaitsForNoMoreThanAByte(t *testing.T) {
+func TestReceiver_RespondsAfterTheFirstByte(t *testing.T) {
 	r := badreceiver.Start(t, badreceiver.AnswersEarly)
 	c, err := dial(t, r)
 	require.NoError(t, err)
@@ -227,7 +227,7 @@ func TestAnEarlyAnswerWaitsForNoMoreThanAByte(t *testing.T) {
 	require.Equal(t, 1, r.Requests())
 }
 
-func TestRedirectsAreCounted(t *testing.T) {
+func TestReceiver_CountsRedirects(t *testing.T) {
 	r := badreceiver.Start(t, badreceiver.Redirects)
 	follower := client(t)
 	follower.CheckRedirect = func(*http.Request, []*http.Request) error { return nil }
@@ -238,7 +238,7 @@ func TestRedirectsAreCounted(t *testing.T) {
 	require.Equal(t, 101, r.Requests())
 }
 
-func TestCertificatesHaveOneFaultEach(t *testing.T) {
+func TestCertificates_HaveOneFaultEach(t *testing.T) {
 	get := func(kind badreceiver.Kind) error {
 		resp, err := client(t).Get(badreceiver.Start(t, kind).URL)
 		if err == nil {
@@ -258,7 +258,7 @@ func TestCertificatesHaveOneFaultEach(t *testing.T) {
 	require.ErrorContains(t, get(badreceiver.PlainHTTP), "HTTP response to HTTPS client")
 }
 
-func TestOldTLSSpeaksItsVersionWell(t *testing.T) {
+func TestReceiver_SpeaksOldTLS(t *testing.T) {
 	c, err := dial(t, badreceiver.Start(t, badreceiver.OldTLS))
 	require.NoError(t, err)
 	secured := tls.Client(c, &tls.Config{
@@ -267,7 +267,7 @@ func TestOldTLSSpeaksItsVersionWell(t *testing.T) {
 	require.NoError(t, secured.HandshakeContext(t.Context()))
 }
 
-func TestTheAuthorityIsThereAsAFile(t *testing.T) {
+func TestAuthority_IsWrittenToAFile(t *testing.T) {
 	file, err := os.ReadFile(badreceiver.CAFile(t))
 	require.NoError(t, err)
 	pool := x509.NewCertPool()

@@ -31,7 +31,7 @@ func dialCluster(t *testing.T, c *redistest.Cluster) *redis.ClusterClient {
 	return client
 }
 
-func TestAClusterSharesItsSlotsOverItsMasters(t *testing.T) {
+func TestCluster_SpreadsSlotsOverItsMasters(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, 0)
 	require.Len(t, c.Nodes(), 3)
@@ -46,7 +46,7 @@ func TestAClusterSharesItsSlotsOverItsMasters(t *testing.T) {
 	require.ErrorContains(t, dial(t, c.Nodes()[0]).Get(t.Context(), "foo").Err(), "MOVED 12182 "+c.Master(12182).Addr())
 }
 
-func TestAReplicaIsPromotedForAMasterThatWasKilled(t *testing.T) {
+func TestCluster_PromotesAReplicaOfAKilledMaster(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, 1)
 	require.Len(t, c.Nodes(), 6)
@@ -71,7 +71,7 @@ func TestAReplicaIsPromotedForAMasterThatWasKilled(t *testing.T) {
 	require.Equal(t, []*redistest.Server{old}, c.ReplicasOf(replicas[0]))
 }
 
-func TestAMasterThatIsPausedIsReplacedToo(t *testing.T) {
+func TestCluster_PromotesAReplicaOfAPausedMaster(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, 1)
 	old := c.Master(0)
@@ -84,7 +84,7 @@ func TestAMasterThatIsPausedIsReplacedToo(t *testing.T) {
 	require.Same(t, promoted, c.Master(0), "the one that came back claims nothing")
 }
 
-func TestASlotMovesWithItsKeys(t *testing.T) {
+func TestCluster_MovesASlotWithItsKeys(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, 0, "--requirepass", "a password", "--masterauth", "a password")
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), Password: "a password"})

@@ -17,7 +17,7 @@ import (
 // dying names the environment's wish that the test binary starts a server and dies of it.
 const dying = "REDISTEST_DYING"
 
-func TestNoServerOutlivesATestBinaryThatPanics(t *testing.T) {
+func TestServer_EndsWithAPanickingTestBinary(t *testing.T) {
 	if os.Getenv(dying) != "" {
 		s := redistest.Start(t)
 		_, _ = os.Stdout.WriteString("addr " + s.Addr() + "\n") // the parent sees that it is missing

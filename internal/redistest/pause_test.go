@@ -14,7 +14,7 @@ import (
 // silence is how long a test listens for an answer that must not come.
 const silence = 100 * time.Millisecond
 
-func TestAPausedServerStandsStillUntilItIsResumed(t *testing.T) {
+func TestServer_PausesUntilResumed(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	conn := open(t, s.Addr())
@@ -30,7 +30,7 @@ func TestAPausedServerStandsStillUntilItIsResumed(t *testing.T) {
 	require.Equal(t, "+PONG\r\n", string(buf), "what was asked meanwhile is answered now")
 }
 
-func TestAPausedServerCanBeEnded(t *testing.T) {
+func TestServer_CanBeStoppedWhilePaused(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*redistest.Server){
 		"stop": (*redistest.Server).Stop, "kill": (*redistest.Server).Kill, "cleanup": func(*redistest.Server) {},

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestAProxyStallsWhatIsOpenForGood(t *testing.T) {
+func TestProxy_StallsOpenConnections(t *testing.T) {
 	t.Parallel()
 	p := redistest.StartProxy(t, redistest.Start(t).Addr())
 	old := open(t, p.Addr())
@@ -30,7 +30,7 @@ func TestAProxyStallsWhatIsOpenForGood(t *testing.T) {
 	ended(t, fresh)
 }
 
-func TestAProxyCutsWhatIsOpen(t *testing.T) {
+func TestProxy_CutsOpenConnections(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.StartProxy(t, s.Addr())
@@ -45,7 +45,7 @@ func TestAProxyCutsWhatIsOpen(t *testing.T) {
 	ended(t, open(t, p.Addr()))
 }
 
-func TestAProxyBlocksWhatIsNew(t *testing.T) {
+func TestProxy_BlocksNewConnections(t *testing.T) {
 	t.Parallel()
 	p := redistest.StartProxy(t, redistest.Start(t).Addr())
 	old := open(t, p.Addr())
@@ -59,7 +59,7 @@ func TestAProxyBlocksWhatIsNew(t *testing.T) {
 	pingInVain(t, blocked)
 }
 
-func TestAProxyEndsWithItsTest(t *testing.T) {
+func TestProxy_EndsWithItsTest(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	var conn net.Conn

@@ -9,7 +9,7 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-func TestAServerKeepsItsLogAcrossAKill(t *testing.T) {
+func TestServer_KeepsItsDataAcrossAKill(t *testing.T) {
 	s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	opts, err := redis.ParseURL(s.URL())
 	require.NoError(t, err)

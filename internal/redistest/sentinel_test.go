@@ -10,7 +10,7 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-func TestSentinelsNameAnotherMasterForOneThatWasKilled(t *testing.T) {
+func TestSentinel_ReplacesAKilledMaster(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartSentinel(t, 2)
 	require.Len(t, s.Sentinels(), 3)
@@ -40,7 +40,7 @@ func TestSentinelsNameAnotherMasterForOneThatWasKilled(t *testing.T) {
 	require.Equal(t, "master", role(t, master), "what it became is kept")
 }
 
-func TestSentinelsReplaceAMasterThatIsPaused(t *testing.T) {
+func TestSentinel_ReplacesAPausedMaster(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartSentinel(t, 1, "--requirepass", "secret", "--masterauth", "secret")
 	old := s.Master()

@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-func TestAServerSpeaksTLSToThoseWithACertificateAlone(t *testing.T) {
+func TestServer_RequiresAClientCertificateOverTLS(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartTLS(t, "--requirepass", "secret")
 	require.Equal(t, "rediss://"+s.Addr(), s.URL())

@@ -9,7 +9,7 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-func TestAServerAnswersOnASocketHoweverLongTheNameOfTheTest(t *testing.T) {
+func TestServer_ListensOnASocketWithALongTestName(t *testing.T) {
 	t.Parallel()
 	t.Run(strings.Repeat("long", 20), func(t *testing.T) {
 		s := redistest.StartUnix(t)
