@@ -147,6 +147,20 @@ func TestThrottle_ForgetsAnOpenBreakerUnlessItsProbeIsRunning(t *testing.T) {
 	require.Len(t, claimUp(t, s, 3), 2, "and it stays forgotten now that jobs are out")
 }
 
+func TestClaimExpired_OpensNoBreakerPastItsRetention(t *testing.T) {
+	s, c := clocked(t, options(t))
+	expiring := entry("expires", 0)
+	expiring.ExpiresIn = store.BreakerRetention
+	insert(t, s, append(numbered("job", 3, 0), expiring)...)
+	settle(t, s, turned(claimUp(t, s, 1)[0], store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker}))
+	c.pass(time.Minute + store.BreakerRetention + time.Millisecond)
+	claimed, err := s.ClaimExpired(t.Context(), store.NewToken(), store.ClaimExpiredRequest{Max: 1, MaxBytes: 1 << 20, Lease: time.Minute})
+	require.NoError(t, err)
+	require.Len(t, claimed, 1)
+	require.False(t, laneStats(t, s).BreakerOpen)
+	require.Len(t, claimUp(t, s, 3), 3)
+}
+
 func TestThrottle_SurvivesTheProcess(t *testing.T) {
 	o := options(t)
 	s, c := clocked(t, o)

@@ -58,6 +58,7 @@ func (c *claim) takeOverdue(tx *tx) error {
 		if err != nil {
 			return err
 		}
+		tx.pruneThrottle(q)
 		tx.leave(q, r.key())
 		q.running++
 		q.topic.running++

@@ -56,6 +56,7 @@ func (s *modelShard) ClaimExpired(ctx context.Context, token store.Token, reques
 			if r.job.ExpiresAt.IsZero() || !r.job.ExpiresAt.Before(now) {
 				r.aged = true
 			}
+			r.queue.open = r.queue.breakerIsOpen(now) // else the claimed job would open a closed one again
 			s.remove(r)
 			r.lease, r.claimed, r.late = token, now, max(0, now.Sub(r.job.DueAt))
 			r.probe, r.rated = false, false

@@ -9,6 +9,7 @@ local jobs, memory, used, ttls, gone = {}, { int(now + lease) }, 0, {}, {}
 
 -- take moves a job to held.
 local function take(q, member, rec, r)
+  free(q) -- closes a breaker that is past its retention: else the claimed job would open it again
   if call('ZREM', q.due, member) == 0 then bump(q.topic, 'ready', -call('LREM', q.ready, 1, member)) end
   r.lease, r.size, r.fin = token .. '@' .. q.n, #rec, NOW
   unflag(r, 'r')
