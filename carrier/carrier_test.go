@@ -179,15 +179,15 @@ func TestRelay_InsertsEachOutboxJobOnceDespiteFaults(t *testing.T) {
 		s := storetest.Faulty(whole, storetest.Share(3, 0.2))
 		insert(t, whole, "parent", 0)
 		held := claim(t, whole)
-		var births []store.NewJob
+		var entries []store.NewJob
 		for _, lane := range []string{"b", "c", "d", "e", "f", "g"} {
 			var e store.NewJob
-			e.ID, e.URL, e.Method, e.Origin, e.Fingerprint = "born-"+lane, "https://x.example/", "POST", "parent", []byte("print")
-			e.Queue = job.Queue{Namespace: "default", Topic: "told", Lane: lane}
-			births = append(births, e)
+			e.ID, e.URL, e.Method, e.Origin, e.Fingerprint = "callback-"+lane, "https://x.example/", "POST", "parent", []byte("print")
+			e.Queue = job.Queue{Namespace: "default", Topic: "sent", Lane: lane}
+			entries = append(entries, e)
 		}
 		errs, _, err := whole.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{{
-			Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Outbox: births,
+			Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Outbox: entries,
 		}}, nil)
 		require.NoError(t, err)
 		require.NoError(t, errs[0])
@@ -195,14 +195,14 @@ func TestRelay_InsertsEachOutboxJobOnceDespiteFaults(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		router := store.NewRouter(whole)
-		for _, b := range births {
+		for _, b := range entries {
 			got, err := router.Get(t.Context(), b.Ref())
 			require.NoError(t, err)
 			require.Equal(t, "parent", got.Origin)
 		}
-		stats, err := router.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"told"}})
+		stats, err := router.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"sent"}})
 		require.NoError(t, err)
-		require.EqualValues(t, len(births), stats[0].Registered)
+		require.EqualValues(t, len(entries), stats[0].Registered)
 	})
 }
 

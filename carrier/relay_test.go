@@ -107,34 +107,34 @@ func laneOn(r *store.Router, shard int) job.Queue {
 	}
 }
 
-// told are n jobs as attempts' ends give birth to.
-func told(name string, q job.Queue, n int) (births []store.NewJob) {
+// callbackJobs returns n callback jobs of a queue, as settlements write them to the outbox.
+func callbackJobs(name string, q job.Queue, n int) (entries []store.NewJob) {
 	for i := range n {
 		var e store.NewJob
 		e.ID, e.Queue, e.URL, e.Method, e.Kind = fmt.Sprintf("rb:%s-%d", name, i), q, "https://x.example/", "POST", job.KindCallback
 		e.Body = make([]byte, 1000)
 		e.Fingerprint = codec.Fingerprint(&e.New)
-		births = append(births, e)
+		entries = append(entries, e)
 	}
-	return births
+	return entries
 }
 
 // bear settles a new job of shard 0 that gives birth.
-func bear(t *testing.T, s store.Store, births ...store.NewJob) {
+func bear(t *testing.T, s store.Store, entries ...store.NewJob) {
 	t.Helper()
-	insert(t, s, fmt.Sprint("parent of ", births[0].ID), 0)
+	insert(t, s, fmt.Sprint("parent of ", entries[0].ID), 0)
 	held := claim(t, s)
 	require.Len(t, held, 1)
 	_, _, err := s.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{{
-		Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Outbox: births,
+		Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Outbox: entries,
 	}}, nil)
 	require.NoError(t, err)
 }
 
-// stands tells how many of the births stand in their queue.
-func stands(t *testing.T, s store.Store, shard int, births []store.NewJob) (n int) {
+// queued returns how many of the entries are in their queue.
+func queued(t *testing.T, s store.Store, shard int, entries []store.NewJob) (n int) {
 	t.Helper()
-	for _, e := range births {
+	for _, e := range entries {
 		if _, err := s.Shards()[shard].Get(t.Context(), e.Ref()); err == nil {
 			n++
 		}
@@ -153,14 +153,14 @@ func TestShards_UnavailableShardDelaysNoOther(t *testing.T) {
 				time.Sleep(time.Second)
 				far, near := laneOn(router, 3), laneOn(router, 1)
 				// More of them than a round hands out stand before those that can go home.
-				lost := told("lost", far, 2*store.MaxBatch)
+				lost := callbackJobs("lost", far, 2*store.MaxBatch)
 				bear(t, m, lost...)
 				c.Wake(0)
 				for i := range 5 {
-					some := told(fmt.Sprint("near", i), near, 3)
-					bear(t, m, append(told(fmt.Sprint("far", i), far, 2), some...)...)
+					some := callbackJobs(fmt.Sprint("near", i), near, 3)
+					bear(t, m, append(callbackJobs(fmt.Sprint("far", i), far, 2), some...)...)
 					began := time.Now()
-					for stands(t, m, 1, some) < 3 {
+					for queued(t, m, 1, some) < 3 {
 						c.Wake(0) // as the store's birth does
 						time.Sleep(time.Millisecond)
 						require.Less(t, time.Since(began), time.Second)
@@ -168,14 +168,14 @@ func TestShards_UnavailableShardDelaysNoOther(t *testing.T) {
 					require.LessOrEqual(t, time.Since(began), 250*time.Millisecond)
 				}
 				time.Sleep(10 * time.Minute)
-				require.Zero(t, stands(t, m, 3, lost))
+				require.Zero(t, queued(t, m, 3, lost))
 				inserts, _, bytes := s.counts()
 				require.Less(t, inserts, 1500, "it is tried again and again, not all the time")
 				require.Less(t, bytes, 20*2*store.MaxBatch*1000, "what cannot go home is not read all the time")
 
 				s.set(-1, false)
 				time.Sleep(15 * time.Second)
-				require.Equal(t, len(lost), stands(t, m, 3, lost))
+				require.Equal(t, len(lost), queued(t, m, 3, lost))
 				stats, err := router.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{job.CallbackTopic}})
 				require.NoError(t, err)
 				require.EqualValues(t, len(lost)+5*5, stats[0].Registered, "each once")
@@ -194,7 +194,7 @@ func TestShards_SilentShardDelaysNoOther(t *testing.T) {
 		router := store.NewRouter(m)
 		c, _ := run(t, s)
 		time.Sleep(time.Second)
-		bear(t, m, told("lost", laneOn(router, 3), 5)...)
+		bear(t, m, callbackJobs("lost", laneOn(router, 3), 5)...)
 		_, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond}) // the parent's ring
 		require.NoError(t, err)
 		for i := range 100 {
@@ -232,7 +232,7 @@ func TestRepair_RetriesSkippedEntries(t *testing.T) {
 		router := store.NewRouter(m)
 		run(t, s)
 		time.Sleep(time.Second)
-		lost := told("lost", laneOn(router, 3), 10)
+		lost := callbackJobs("lost", laneOn(router, 3), 10)
 		bear(t, m, lost...)
 		time.Sleep(5 * time.Second)
 		_, skipped, _ := s.counts()
@@ -243,9 +243,9 @@ func TestRepair_RetriesSkippedEntries(t *testing.T) {
 		}
 		_, err := m.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Relayed: home})
 		require.NoError(t, err)
-		near := told("near", laneOn(router, 1), 3)
+		near := callbackJobs("near", laneOn(router, 1), 3)
 		bear(t, m, near...)
 		time.Sleep(2 * time.Minute)
-		require.Equal(t, 3, stands(t, m, 1, near))
+		require.Equal(t, 3, queued(t, m, 1, near))
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// checked is a store whose Repair answers as said, one after the other, and notes when it was called.
+// checked is a store whose Repair returns the given results in order and records the times of the calls.
 type checked struct {
 	store.Store
 	answers []func() (store.RepairResult, error)

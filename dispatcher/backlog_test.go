@@ -30,7 +30,7 @@ func putBacklog(t *testing.T, r *rig, alarm *policy.Backlog, paused bool) {
 }
 
 func moreThan(n int64) *policy.Backlog {
-	return &policy.Backlog{Callback: policy.Callback{URL: "https://told.example/backlog"}, MoreThan: n}
+	return &policy.Backlog{Callback: policy.Callback{URL: "https://callback.example/backlog"}, MoreThan: n}
 }
 
 // wait registers jobs of orders.
@@ -44,11 +44,11 @@ func (r *rig) wait(t *testing.T, n int, delay time.Duration) {
 // types are what callbacks tell of, in order.
 func types(t *testing.T, rec *receiver) []any {
 	t.Helper()
-	told := []any{}
+	sent := []any{}
 	for _, c := range rec.callbacks() {
-		told = append(told, decoded(t, c)["type"])
+		sent = append(sent, decoded(t, c)["type"])
 	}
-	return told
+	return sent
 }
 
 const (
@@ -69,7 +69,7 @@ func TestBacklog_TooManyJobsSendOneCallbackAndOneWhenOver(t *testing.T) {
 		require.Equal(t, []any{raised}, types(t, rec))
 		c := rec.callbacks()[0]
 		golden(t, "topic_backlog.json", c)
-		require.Equal(t, "https://told.example/backlog", c.URL)
+		require.Equal(t, "https://callback.example/backlog", c.URL)
 		require.Equal(t, "POST", c.Method)
 		require.Equal(t, job.KindAlarm, r.get(t, c.Ref).Kind)
 
@@ -96,7 +96,7 @@ func TestBacklog_OldJobsSendACallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
-		alarm := &policy.Backlog{Callback: policy.Callback{URL: "https://told.example/"}, OlderThan: 2 * time.Minute}
+		alarm := &policy.Backlog{Callback: policy.Callback{URL: "https://callback.example/"}, OlderThan: 2 * time.Minute}
 		putBacklog(t, r, alarm, true)
 		r.wait(t, 1, time.Hour)
 		time.Sleep(time.Hour + time.Minute)
@@ -110,7 +110,7 @@ func TestBacklog_OldJobsSendACallback(t *testing.T) {
 	})
 }
 
-// Whether it was told is in the store: neither another process nor a lost answer tells it anew.
+// The alarm's state is in the store: neither another process nor a lost reply sends it again.
 func TestBacklog_SendsOneCallbackOverAllProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rec := model(), &receiver{answer: status(200)}
@@ -163,14 +163,14 @@ func TestBacklog_RemovedAlarmSendsNothingAndResets(t *testing.T) {
 		other.URL = "https://other.example/"
 		putBacklog(t, r, other, true)
 		time.Sleep(time.Minute)
-		require.Equal(t, []any{raised, raised}, types(t, rec), "the backlog lasts, and whoever is to be told now was not")
+		require.Equal(t, []any{raised, raised}, types(t, rec), "the backlog lasts, and the new receiver had no callback")
 		require.Equal(t, "https://other.example/", rec.callbacks()[1].URL)
 
 		putBacklog(t, r, nil, false)
 		time.Sleep(time.Minute)
 		putBacklog(t, r, other, false)
 		time.Sleep(time.Minute)
-		require.Len(t, rec.callbacks(), 2, "the end of what nobody heard of is told to nobody")
+		require.Len(t, rec.callbacks(), 2, "no callback for the end of an unreported backlog")
 	})
 }
 
@@ -269,7 +269,7 @@ func TestBacklog_OfCallbacksSendsNothing(t *testing.T) {
 		rec := &receiver{answer: status(500)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
 		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, job.CallbackTopic, func(p *policy.Topic) error {
-			p.OnBacklog = &policy.Backlog{Callback: policy.Callback{URL: "https://told.example/"}, OlderThan: time.Second, MoreThan: 1}
+			p.OnBacklog = &policy.Backlog{Callback: policy.Callback{URL: "https://callback.example/"}, OlderThan: time.Second, MoreThan: 1}
 			return nil
 		})
 		require.NoError(t, err)
@@ -350,9 +350,9 @@ func TestBacklog_FailedChecksDoNotFloodTheLog(t *testing.T) {
 			require.NoError(t, err)
 		}
 		time.Sleep(time.Hour)
-		told := strings.Count(written.String(), "backlog check failed")
-		require.NotZero(t, told)
-		require.Less(t, told, 15)
+		sent := strings.Count(written.String(), "backlog check failed")
+		require.NotZero(t, sent)
+		require.Less(t, sent, 15)
 		require.NoError(t, r.stop())
 	})
 }

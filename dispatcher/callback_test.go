@@ -26,16 +26,16 @@ import (
 
 // callbacks are the requests that tell of something.
 func (r *receiver) callbacks() []call {
-	var told []call
+	var sent []call
 	for _, c := range r.calls() {
 		if c.Queue.Topic == job.CallbackTopic {
-			told = append(told, c)
+			sent = append(sent, c)
 		}
 	}
-	return told
+	return sent
 }
 
-// byTopic answers those that are told of something with 200, and the others with the status.
+// byTopic responds to callbacks with 200, and to other jobs with the status.
 func byTopic(code int) func(context.Context, job.Request) policy.Result {
 	return func(_ context.Context, r job.Request) policy.Result {
 		if r.Queue.Topic == job.CallbackTopic {
@@ -80,22 +80,22 @@ func TestGet_NamesTheCallbackOfAnEndThatIsToldOnly(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: kept{s}, Deliverer: &receiver{answer: byPath}})
 		front := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		_, err := r.PutTopic(t.Context(), store.Topic{
-			Namespace: job.DefaultNamespace, Name: "told", Policy: policy.Topic{OnDead: newCallbackJob("https://told.example/")},
+			Namespace: job.DefaultNamespace, Name: "sent", Policy: policy.Topic{OnDead: newCallbackJob("https://callback.example/")},
 		})
 		require.NoError(t, err)
-		own := policy.Terms{Retries: new(0), OnDelivered: newCallbackJob("https://told.example/")}
+		own := policy.Terms{Retries: new(0), OnDelivered: newCallbackJob("https://callback.example/")}
 		for id, c := range map[string]struct {
 			topic string
 			code  int
 			terms policy.Terms
-			told  bool
+			sent  bool
 		}{
 			"own":             {"plain", 200, own, true},
 			"own-otherwise":   {"plain", 500, own, false},
 			"nobody":          {"plain", 200, policy.Terms{}, false},
 			"nobody-dead":     {"plain", 500, policy.Terms{Retries: new(0)}, false},
-			"topic":           {"told", 500, policy.Terms{Retries: new(0)}, true},
-			"topic-otherwise": {"told", 200, policy.Terms{}, false},
+			"topic":           {"sent", 500, policy.Terms{Retries: new(0)}, true},
+			"topic-otherwise": {"sent", 200, policy.Terms{}, false},
 		} {
 			n := job.New{Spec: job.Spec{
 				ID: id, Queue: job.Queue{Topic: c.topic}, URL: fmt.Sprintf("https://x.example/%d", c.code), Terms: c.terms,
@@ -111,7 +111,7 @@ func TestGet_NamesTheCallbackOfAnEndThatIsToldOnly(t *testing.T) {
 				for _, j := range page.Jobs {
 					switch {
 					case j.ID != id:
-					case c.told:
+					case c.sent:
 						require.Equal(t, job.CallbackID(ended), j.CallbackID, id)
 						require.Equal(t, job.KindCallback, d.get(t, job.Ref{Namespace: "default", ID: j.CallbackID}).Kind)
 					default:
@@ -139,20 +139,20 @@ func TestCallback_Body(t *testing.T) {
 			Header: map[string][]string{"X-Hidden": {"hidden"}}, Labels: map[string]string{"customer": "42"},
 			BodyKind: job.BodyText, Body: []byte("hidden"),
 			Terms: policy.Terms{Ladder: policy.Ladder{59998500 * time.Microsecond}, OnDead: &policy.Callback{
-				URL: "https://told.example/ends?x=1", Method: "PUT", Headers: map[string][]string{"X-Mine": {"1"}},
+				URL: "https://callback.example/ends?x=1", Method: "PUT", Headers: map[string][]string{"X-Mine": {"1"}},
 			}},
 		}})
 		time.Sleep(2 * time.Minute)
-		told := rec.callbacks()
-		require.Len(t, told, 1)
-		c := told[0]
+		sent := rec.callbacks()
+		require.Len(t, sent, 1)
+		c := sent[0]
 		golden(t, "job_dead.json", c)
 		require.Equal(t, "rb:close-4711:0", ofRound(c.Ref.ID))
-		require.Equal(t, "https://told.example/ends?x=1", c.URL)
+		require.Equal(t, "https://callback.example/ends?x=1", c.URL)
 		require.Equal(t, "PUT", c.Method)
 		require.Equal(t, "application/json", c.ContentType)
 		require.Equal(t, []string{"1"}, c.Header["X-Mine"])
-		require.Equal(t, "told.example:443", c.Queue.Lane)
+		require.Equal(t, "callback.example:443", c.Queue.Lane)
 		require.Equal(t, 10*time.Second, c.Timeout)
 		require.Equal(t, 9, c.RetriesLeft)
 
@@ -184,14 +184,14 @@ func TestCallback_IncludesOptionalParts(t *testing.T) {
 				for _, include := range [][]string{nil, {policy.IncludeBody, policy.IncludeHeaders, policy.IncludeQuery}} {
 					r.register(t, job.New{Spec: job.Spec{
 						URL: "https://shop.example/x?a=1", BodyKind: c.kind, Body: []byte(c.body), Header: map[string][]string{"X-A": {"1"}},
-						Terms: policy.Terms{OnDelivered: &policy.Callback{URL: "https://told.example/", Include: include}},
+						Terms: policy.Terms{OnDelivered: &policy.Callback{URL: "https://callback.example/", Include: include}},
 					}})
 					time.Sleep(2 * time.Second)
 				}
-				told := rec.callbacks()
-				require.Len(t, told, 2)
-				plain, _ := decoded(t, told[0])["job"].(map[string]any)
-				full, _ := decoded(t, told[1])["job"].(map[string]any)
+				sent := rec.callbacks()
+				require.Len(t, sent, 2)
+				plain, _ := decoded(t, sent[0])["job"].(map[string]any)
+				full, _ := decoded(t, sent[1])["job"].(map[string]any)
 				require.Equal(t, "https://shop.example/x", plain["url"])
 				require.Equal(t, "https://shop.example/x?a=1", full["url"])
 				require.Equal(t, map[string]any{"X-A": []any{"1"}}, full["headers"])
@@ -219,12 +219,12 @@ func TestCallback_ChoosesTheReceiverByEnd(t *testing.T) {
 			return policy.Result{Status: 410}
 		}}
 		r := start(t, dispatcher.Options{Deliverer: rec})
-		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "told", Policy: policy.Topic{
+		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "sent", Policy: policy.Topic{
 			OnDelivered: newCallbackJob("https://topic.example/delivered"), OnDead: newCallbackJob("https://topic.example/dead"),
 		}})
 		require.NoError(t, err)
 		own := policy.Terms{OnDelivered: newCallbackJob("https://job.example/delivered"), OnDead: newCallbackJob("https://job.example/dead")}
-		for _, topic := range []string{"told", "silent"} {
+		for _, topic := range []string{"sent", "silent"} {
 			for _, end := range []string{"good", "bad"} {
 				r.register(t, job.New{Spec: job.Spec{ID: end + "-" + topic, Queue: job.Queue{Topic: topic}}})
 				r.register(t, job.New{Spec: job.Spec{ID: end + "-own-" + topic, Queue: job.Queue{Topic: topic}, Terms: own}})
@@ -234,19 +234,19 @@ func TestCallback_ChoosesTheReceiverByEnd(t *testing.T) {
 		_, err = r.Cancel(t.Context(), cancelled.Ref())
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
-		told := map[string]string{}
+		sent := map[string]string{}
 		for _, c := range rec.callbacks() {
-			require.NotContains(t, told, ofRound(c.Ref.ID), "once")
-			told[ofRound(c.Ref.ID)] = c.URL
+			require.NotContains(t, sent, ofRound(c.Ref.ID), "once")
+			sent[ofRound(c.Ref.ID)] = c.URL
 		}
 		require.Equal(t, map[string]string{
-			"rb:good-told:0":       "https://topic.example/delivered",
-			"rb:bad-told:0":        "https://topic.example/dead",
-			"rb:good-own-told:0":   "https://job.example/delivered",
-			"rb:bad-own-told:0":    "https://job.example/dead",
+			"rb:good-sent:0":       "https://topic.example/delivered",
+			"rb:bad-sent:0":        "https://topic.example/dead",
+			"rb:good-own-sent:0":   "https://job.example/delivered",
+			"rb:bad-own-sent:0":    "https://job.example/dead",
 			"rb:good-own-silent:0": "https://job.example/delivered",
 			"rb:bad-own-silent:0":  "https://job.example/dead",
-		}, told)
+		}, sent)
 	})
 }
 
@@ -259,13 +259,13 @@ func TestCallback_IsSignedWithItsJobsTopicsSecrets(t *testing.T) {
 			_, err := r.AddSecret(t.Context(), store.SecretOwner{Namespace: "default", Topic: topic}, secret)
 			require.NoError(t, err)
 		}
-		terms := policy.Terms{OnDelivered: newCallbackJob("https://told.example/")}
+		terms := policy.Terms{OnDelivered: newCallbackJob("https://callback.example/")}
 		r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders"}, Terms: terms}})
 		time.Sleep(2 * time.Second)
-		told := rec.callbacks()
-		require.Len(t, told, 1)
-		require.NoError(t, verifies(t, &told[0].Request, orders.Text()))
-		require.Error(t, verifies(t, &told[0].Request, ofCallbacks.Text()))
+		sent := rec.callbacks()
+		require.Len(t, sent, 1)
+		require.NoError(t, verifies(t, &sent[0].Request, orders.Text()))
+		require.Error(t, verifies(t, &sent[0].Request, ofCallbacks.Text()))
 	})
 }
 
@@ -273,13 +273,13 @@ func TestCallback_IsSentOncePerGeneration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: byTopic(410)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
-		made := r.register(t, job.New{Spec: job.Spec{ID: "a", Terms: policy.Terms{OnDead: newCallbackJob("https://told.example/")}}})
+		made := r.register(t, job.New{Spec: job.Spec{ID: "a", Terms: policy.Terms{OnDead: newCallbackJob("https://callback.example/")}}})
 		for round := range 3 {
 			time.Sleep(time.Minute)
-			told := rec.callbacks()
-			require.Len(t, told, round+1)
-			require.Equal(t, fmt.Sprintf("rb:a:%d", round), ofRound(told[round].Ref.ID))
-			body := decoded(t, told[round])
+			sent := rec.callbacks()
+			require.Len(t, sent, round+1)
+			require.Equal(t, fmt.Sprintf("rb:a:%d", round), ofRound(sent[round].Ref.ID))
+			body := decoded(t, sent[round])
 			require.EqualValues(t, round+1, body["attempts"])
 			require.EqualValues(t, round, body["job"].(map[string]any)["round"])
 			_, err := r.Revive(t.Context(), store.Revival{Ref: made.Ref()})
@@ -295,12 +295,12 @@ func TestCallback_WithoutARequestHasNoResponse(t *testing.T) {
 		pause := func(paused bool) {
 			for name, maxAge := range map[string]time.Duration{"default": 0, "old": 30 * time.Second} {
 				_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: name, Policy: policy.Topic{
-					MaxAge: maxAge, OnDead: newCallbackJob("https://told.example/"), Paused: paused,
+					MaxAge: maxAge, OnDead: newCallbackJob("https://callback.example/"), Paused: paused,
 				}})
 				require.NoError(t, err)
 			}
 		}
-		terms := policy.Terms{Ladder: policy.Ladder{10 * time.Second}, OnDead: newCallbackJob("https://told.example/")}
+		terms := policy.Terms{Ladder: policy.Ladder{10 * time.Second}, OnDead: newCallbackJob("https://callback.example/")}
 		r.register(t, job.New{Spec: job.Spec{ID: "expired", Terms: terms}, ExpiresIn: 30 * time.Second})
 		r.register(t, job.New{Spec: job.Spec{ID: "aged", Queue: job.Queue{Topic: "old"}, Terms: terms}})
 		time.Sleep(5 * time.Second)
@@ -323,14 +323,14 @@ func TestCallback_FailureRetriesAndSendsNoCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(500)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
-		// The API refuses such a policy; whoever uses the library must not make a loop of it either.
+		// The API rejects such a policy; as a library it must not loop either.
 		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: job.CallbackTopic, Policy: policy.Topic{
 			Ladder: policy.Ladder{time.Second, 2 * time.Second, 3 * time.Second}, OnDead: newCallbackJob("https://loop.example/"),
 			OnDelivered: newCallbackJob("https://loop.example/"),
 		}})
 		require.NoError(t, err)
 		for id, to := range map[string]*policy.Callback{
-			"all": newCallbackJob("https://told.example/"), "few": {URL: "https://told.example/", Retries: new(1), Timeout: 3 * time.Second},
+			"all": newCallbackJob("https://callback.example/"), "few": {URL: "https://callback.example/", Retries: new(1), Timeout: 3 * time.Second},
 		} {
 			r.register(t, job.New{Spec: job.Spec{ID: id, Terms: policy.Terms{Retries: new(0), OnDead: to}}})
 		}
@@ -338,7 +338,7 @@ func TestCallback_FailureRetriesAndSendsNoCallback(t *testing.T) {
 		times := map[string]int{}
 		for _, c := range rec.callbacks() {
 			times[ofRound(c.Ref.ID)]++
-			require.Equal(t, "https://told.example/", c.URL)
+			require.Equal(t, "https://callback.example/", c.URL)
 			if ofRound(c.Ref.ID) == "rb:few:0" {
 				require.Equal(t, 3*time.Second, c.Timeout)
 			}
@@ -473,7 +473,7 @@ func tellOnce(t *testing.T, name string, cut func(string, bool) bool) {
 	first := start(t, dispatcher.Options{Store: storetest.Faulty(base, decide), Deliverer: rec, Grace: 2 * time.Second})
 	time.Sleep(10 * time.Second)
 	front := start(t, dispatcher.Options{Store: base, RegisterOnly: true})
-	made := front.register(t, job.New{Spec: job.Spec{ID: "a", Terms: policy.Terms{OnDead: newCallbackJob("https://told.example/")}}})
+	made := front.register(t, job.New{Spec: job.Spec{ID: "a", Terms: policy.Terms{OnDead: newCallbackJob("https://callback.example/")}}})
 	time.Sleep(20 * time.Second)
 	require.Equal(t, dies, d.cut.Load())
 	_ = first.stop() // it may have to give up
@@ -526,7 +526,7 @@ func TestCallback_IsSentForManyDeathsAtOnce(t *testing.T) {
 		rec := &receiver{answer: byTopic(410)}
 		r := start(t, dispatcher.Options{Store: batched{model(), t}, Deliverer: rec})
 		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{
-			OnDead: newCallbackJob("https://told.example/"),
+			OnDead: newCallbackJob("https://callback.example/"),
 		}})
 		require.NoError(t, err)
 		news := make([]job.New, jobs)
@@ -539,12 +539,12 @@ func TestCallback_IsSentForManyDeathsAtOnce(t *testing.T) {
 			require.NoError(t, got.Err)
 		}
 		time.Sleep(5 * time.Minute)
-		told := map[string]int{}
+		sent := map[string]int{}
 		for _, c := range rec.callbacks() {
-			told[c.Ref.ID]++
+			sent[c.Ref.ID]++
 		}
-		require.Len(t, told, jobs)
-		for id, times := range told {
+		require.Len(t, sent, jobs)
+		for id, times := range sent {
 			require.Equal(t, 1, times, id)
 		}
 		require.Len(t, rec.calls(), 2*jobs)
@@ -555,35 +555,35 @@ func TestCallback_LeavesOutABodyThatItCannotHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: byTopic(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
-		ends := func(id string, body []byte) (callback call, told map[string]any) {
+		ends := func(id string, body []byte) (callback call, sent map[string]any) {
 			t.Helper()
 			r.register(t, job.New{Spec: job.Spec{
 				ID: id, BodyKind: job.BodyText, Body: body,
-				Terms: policy.Terms{OnDelivered: &policy.Callback{URL: "https://told.example/", Include: []string{policy.IncludeBody}}},
+				Terms: policy.Terms{OnDelivered: &policy.Callback{URL: "https://callback.example/", Include: []string{policy.IncludeBody}}},
 			}})
 			time.Sleep(3 * time.Second)
 			all := rec.callbacks()
 			callback = all[len(all)-1]
-			told, _ = decoded(t, callback)["job"].(map[string]any)
-			require.Equal(t, id, told["id"])
-			return callback, told
+			sent, _ = decoded(t, callback)["job"].(map[string]any)
+			require.Equal(t, id, sent["id"])
+			return callback, sent
 		}
 		// Each of these takes six bytes in JSON; the rest of a callback always takes as much.
 		control := bytes.Repeat([]byte{1}, job.MaxBody/6)
-		small, told := ends("a", control[:1000])
+		small, sent := ends("a", control[:1000])
 		rest := len(small.Body) - 6*1000
-		require.Contains(t, told, "body_text")
+		require.Contains(t, sent, "body_text")
 		most := (job.MaxBody - rest) / 6
 		pad := bytes.Repeat([]byte{'x'}, job.MaxBody-rest-6*most)
 
-		fits, told := ends("b", append(pad, control[:most]...))
+		fits, sent := ends("b", append(pad, control[:most]...))
 		require.Len(t, fits.Body, job.MaxBody)
-		require.Len(t, told["body_text"], most+len(pad))
-		require.NotContains(t, told, "body_omitted")
+		require.Len(t, sent["body_text"], most+len(pad))
+		require.NotContains(t, sent, "body_omitted")
 
-		omits, told := ends("c", append(append(pad, 'x'), control[:most]...))
+		omits, sent := ends("c", append(append(pad, 'x'), control[:most]...))
 		require.Less(t, len(omits.Body), 1000)
-		require.NotContains(t, told, "body_text")
-		require.Equal(t, true, told["body_omitted"])
+		require.NotContains(t, sent, "body_text")
+		require.Equal(t, true, sent["body_omitted"])
 	})
 }

@@ -212,7 +212,7 @@ func TestPolicies_RejectedURLAllowsOtherChanges(t *testing.T) {
 			}
 			return nil
 		}})
-		to := &policy.Callback{URL: "https://told.example/"}
+		to := &policy.Callback{URL: "https://callback.example/"}
 		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", func(p *policy.Topic) error {
 			p.URL, p.OnDead, p.OnDelivered = "https://x.example/", to, to
 			p.OnBacklog = &policy.Backlog{Callback: *to, MoreThan: 1}

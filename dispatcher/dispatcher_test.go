@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// receiver is a deliverer that records attempts and answers as told.
+// receiver is a deliverer that records attempts and responds as configured.
 type receiver struct {
 	answer func(ctx context.Context, r job.Request) policy.Result
 

@@ -17,11 +17,11 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// expiring starts a dispatcher on a store, with a topic whose jobs are told of and become too old after 20 s.
+// expiring starts a dispatcher on a store, with a topic whose jobs have callbacks and a MaxAge of 20 s.
 func expiring(t *testing.T, st store.Store, rec *receiver, p policy.Topic) *rig {
 	t.Helper()
 	r := start(t, dispatcher.Options{Store: st, Deliverer: rec})
-	p.OnDead = newCallbackJob("https://told.example/")
+	p.OnDead = newCallbackJob("https://callback.example/")
 	for _, name := range []string{"default", "old"} {
 		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: name, Policy: p})
 		require.NoError(t, err)
@@ -81,8 +81,8 @@ func TestExpiry_EndsAJobThatIsKeptBackWithinSeconds(t *testing.T) {
 					body := decoded(t, c)
 					require.Nil(t, body["response"])
 					require.EqualValues(t, 0, body["attempts"])
-					told := body["job"].(map[string]any)
-					reasons[told["id"].(string)] = told["reason"]
+					sent := body["job"].(map[string]any)
+					reasons[sent["id"].(string)] = sent["reason"]
 				}
 				for ref, reason := range map[job.Ref]policy.Reason{expires.Ref(): policy.ReasonExpired, ages.Ref(): policy.ReasonMaxAge} {
 					got := r.get(t, ref)
@@ -90,7 +90,7 @@ func TestExpiry_EndsAJobThatIsKeptBackWithinSeconds(t *testing.T) {
 					require.Equal(t, reason, got.Reason)
 					require.Empty(t, got.History)
 					require.Less(t, got.FinishedAt.Sub(got.CreatedAt), 30*time.Second)
-					require.EqualValues(t, reason, reasons[ref.ID], "its end is told as others are")
+					require.EqualValues(t, reason, reasons[ref.ID], "its callback is sent like others")
 				}
 				require.False(t, r.get(t, waits.Ref()).State.Ended())
 			})
@@ -155,7 +155,7 @@ func TestExpiry_EndsEveryJobOnceThoughRepliesAreLost(t *testing.T) {
 		st := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 		rec := &receiver{answer: byTopic(200)}
 		_, err := st.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "default", Policy: policy.Topic{
-			Paused: true, OnDead: newCallbackJob("https://told.example/"),
+			Paused: true, OnDead: newCallbackJob("https://callback.example/"),
 		}})
 		require.NoError(t, err)
 		start(t, dispatcher.Options{Store: storetest.Faulty(st, storetest.Share(7, 0.2)), Deliverer: rec})
@@ -171,11 +171,11 @@ func TestExpiry_EndsEveryJobOnceThoughRepliesAreLost(t *testing.T) {
 		stats, err := st.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"default"}})
 		require.NoError(t, err)
 		require.EqualValues(t, jobs, stats[0].Dead)
-		told := map[string]int{}
+		sent := map[string]int{}
 		for _, c := range rec.callbacks() {
-			told[decoded(t, c)["job"].(map[string]any)["id"].(string)]++
+			sent[decoded(t, c)["job"].(map[string]any)["id"].(string)]++
 		}
-		require.Len(t, told, jobs)
+		require.Len(t, sent, jobs)
 	})
 }
 

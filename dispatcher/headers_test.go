@@ -102,7 +102,7 @@ func TestEdit_BindsSecretHeadersToWhereTheJobLeads(t *testing.T) {
 					require.Contains(t, got.History[len(got.History)-1].Error, "Authorization carries a secret that was given for another host")
 				}
 				require.Equal(t, job.Delivered, r.get(t, plain.Ref()).State)
-				require.Equal(t, job.Delivered, r.get(t, anew.Ref()).State, "it was said for the new one")
+				require.Equal(t, job.Delivered, r.get(t, anew.Ref()).State, "it was set for the new one")
 				for _, c := range rec.calls()[1:] {
 					require.NotEqual(t, home, c.URL)
 					if c.Ref.ID != anew.ID {
@@ -164,7 +164,7 @@ func TestSettings_BindSecretHeadersToTheirURLs(t *testing.T) {
 	})
 }
 
-// However late somebody asks to be told of headers, and wherever what is told is sent later.
+// However late a callback with headers is configured, and wherever it is sent later.
 func TestCallbacks_HoldNoSecretHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: func(_ context.Context, r job.Request) policy.Result {
@@ -179,17 +179,17 @@ func TestCallbacks_HoldNoSecretHeaders(t *testing.T) {
 		r.register(t, n)
 		changePolicy(t, r, func(p *policy.Topic) {
 			p.OnDead = &policy.Callback{
-				URL: "https://told.example/", Headers: map[string][]string{"X-Told-Key": {"mine"}}, Retries: new(0),
+				URL: "https://callback.example/", Headers: map[string][]string{"X-Callback-Key": {"mine"}}, Retries: new(0),
 				Include: []string{policy.IncludeHeaders, policy.IncludeBody},
 			}
 		})
 		time.Sleep(time.Minute)
-		told := rec.calls()[1]
-		require.Equal(t, "https://told.example/", told.URL)
-		require.Equal(t, map[string][]string{"X-Told-Key": {"mine"}}, told.Header)
-		require.NotContains(t, string(told.Body), "hunter2")
-		require.Contains(t, string(told.Body), `"headers":{"Authorization":["[redacted]"],"Cookie":["[redacted]"],"X-A":["1"]}`)
-		require.Contains(t, string(told.Body), `"X-Answer":["1"]`)
+		sent := rec.calls()[1]
+		require.Equal(t, "https://callback.example/", sent.URL)
+		require.Equal(t, map[string][]string{"X-Callback-Key": {"mine"}}, sent.Header)
+		require.NotContains(t, string(sent.Body), "hunter2")
+		require.Contains(t, string(sent.Body), `"headers":{"Authorization":["[redacted]"],"Cookie":["[redacted]"],"X-A":["1"]}`)
+		require.Contains(t, string(sent.Body), `"X-Answer":["1"]`)
 
 		changePolicy(t, r, func(p *policy.Topic) { p.OnDead = nil })
 		which := store.Selection{Filter: store.Filter{Namespace: job.DefaultNamespace, Topic: job.CallbackTopic}}
@@ -209,12 +209,12 @@ func secretsEverywhere(t *testing.T, r *rig) {
 	header := func(text string) map[string][]string {
 		return map[string][]string{"Authorization": {"Bearer hunter2-" + text}, "X-Plain": {text}}
 	}
-	told := func(text string) *policy.Callback {
-		return &policy.Callback{URL: "https://told.example/", Headers: header(text), Retries: new(0)}
+	sent := func(text string) *policy.Callback {
+		return &policy.Callback{URL: "https://callback.example/", Headers: header(text), Retries: new(0)}
 	}
 	changePolicy(t, r, func(p *policy.Topic) {
-		p.URL, p.Headers, p.OnDelivered, p.OnDead = "https://home.example/", header("topic"), told("topic-delivered"), told("topic-dead")
-		p.OnBacklog = &policy.Backlog{Callback: *told("backlog"), MoreThan: 1}
+		p.URL, p.Headers, p.OnDelivered, p.OnDead = "https://home.example/", header("topic"), sent("topic-delivered"), sent("topic-dead")
+		p.OnBacklog = &policy.Backlog{Callback: *sent("backlog"), MoreThan: 1}
 		p.Retries = new(0)
 	})
 	changeLane(t, r, laneOfOrders("a"), func(l *policy.Lane) { l.Headers = header("lane") })
@@ -222,7 +222,7 @@ func secretsEverywhere(t *testing.T, r *rig) {
 	for i := range jobs {
 		jobs[i].Spec = job.Spec{ID: fmt.Sprint("job-", i), Queue: job.Queue{Topic: "orders", Lane: "a"}, Header: header("job")}
 		if i%2 == 1 {
-			jobs[i].OnDelivered, jobs[i].OnDead = told("own-delivered"), told("own-dead")
+			jobs[i].OnDelivered, jobs[i].OnDead = sent("own-delivered"), sent("own-dead")
 		}
 		if i >= 4 {
 			jobs[i].Delay = time.Hour

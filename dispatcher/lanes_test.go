@@ -48,7 +48,7 @@ func TestLanes_OverrideTheirTopic(t *testing.T) {
 		})
 		require.NotZero(t, put.Revision)
 		_, err = r.Topic(t.Context(), job.DefaultNamespace, "orders")
-		require.NoError(t, err, "a lane's topic is there for whoever walks the topics")
+		require.NoError(t, err, "a lane's topic is listed")
 		made := r.Register(t.Context(), []job.New{{Spec: job.Spec{Queue: customer}}})[0]
 		require.NoError(t, made.Err)
 		time.Sleep(time.Minute)

@@ -52,9 +52,9 @@ func TestOrigin_JobSecretsDoNotFollowTheURL(t *testing.T) {
 			_, err = r.Edit(t.Context(), made.Ref(), bound)
 			requireAstray(t, err)
 		}
-		stands := r.get(t, made.Ref())
-		require.Equal(t, made.Version, stands.Version, "nothing was changed")
-		require.Equal(t, "https://a.example/x", stands.URL)
+		current := r.get(t, made.Ref())
+		require.Equal(t, made.Version, current.Version, "nothing was changed")
+		require.Equal(t, "https://a.example/x", current.URL)
 
 		moved, err := r.Edit(t.Context(), made.Ref(), editOf("HTTPS://A.example:443/y"))
 		require.NoError(t, err, "the origin is the same")
@@ -64,7 +64,7 @@ func TestOrigin_JobSecretsDoNotFollowTheURL(t *testing.T) {
 			edit := editOf(fmt.Sprintf("https://%d.example/", len(headers)))
 			edit.Header = headers
 			moved, err = r.Edit(t.Context(), made.Ref(), edit)
-			require.NoError(t, err, "what is said again may go there")
+			require.NoError(t, err, "a resent secret may go there")
 			require.Equal(t, *edit.URL, moved.URL)
 			require.Len(t, moved.Header, len(headers))
 		}
@@ -154,7 +154,7 @@ func TestOrigin_ConcurrentSecretIsNotMoved(t *testing.T) {
 		bound := editOf("https://b.example/y")
 		bound.IfVersion = r.get(t, made.Ref()).Version
 		_, err = r.Edit(t.Context(), made.Ref(), bound)
-		require.ErrorIs(t, err, store.ErrVersion, "whoever names a version means that one")
+		require.ErrorIs(t, err, store.ErrVersion, "an explicit version is required")
 	})
 }
 

@@ -41,7 +41,7 @@ func (s inertShard) Lead(context.Context) (store.Leadership, error) {
 }
 
 func (s inertShard) Wait(context.Context, store.WaitOptions) (store.Wakeup, error) {
-	s.t.Error("it listens to the bell")
+	s.t.Error("it waits for wake-ups")
 	return store.Wakeup{}, store.ErrUnavailable
 }
 
@@ -68,7 +68,7 @@ func TestRegisterOnly_LeavesDeliveriesToOthers(t *testing.T) {
 
 		require.NoError(t, front.stop())
 		require.ErrorIs(t, front.Ready(t.Context()), dispatcher.ErrStopping)
-		front.register(t, job.New{}) // whoever drains still takes jobs
+		front.register(t, job.New{}) // a draining process still accepts jobs
 	})
 }
 

@@ -361,7 +361,7 @@ func TestSecrets_MissingKeyHoldsDeliveriesAndIsLogged(t *testing.T) {
 		_, raw, _ := strings.Cut(secret.Text(), "_")
 		require.NotContains(t, written.String(), raw[:10])
 		require.NotContains(t, written.String(), "x1:")
-		require.Less(t, strings.Count(written.String(), "\n"), 2000, "it is not told all the time")
+		require.Less(t, strings.Count(written.String(), "\n"), 2000, "it is not logged all the time")
 		_, err = second.PublicKeys(t.Context(), owner)
 		require.ErrorIs(t, err, seal.ErrNoKey)
 		require.NoError(t, second.stop())
@@ -419,7 +419,7 @@ func TestReseal_UnderANewKey(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, lost.stop())
 
-		// What the guard refuses by now, and what cannot be opened, stands in nobody's way.
+		// URLs that the guard now rejects and secrets that cannot be decrypted block no change.
 		refuse := func(url string) error {
 			if strings.Contains(url, "gone") {
 				return fmt.Errorf("it is refused")
