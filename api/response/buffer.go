@@ -2,7 +2,6 @@ package response
 
 import (
 	"encoding/json"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -181,7 +180,7 @@ func (o *Buffer) texts(name string, all []string) {
 // labels writes an object of strings, in order of their keys.
 func (o *Buffer) labels(name string, all map[string]string) {
 	o.Object(name)
-	for _, key := range slices.Sorted(maps.Keys(all)) {
+	for _, key := range sortedKeys(all) {
 		o.quotedKey(key)
 		o.quote(all[key])
 	}
@@ -191,7 +190,7 @@ func (o *Buffer) labels(name string, all map[string]string) {
 // headers writes headers in order of their names: one value as a string, several as an array, secret ones redacted.
 func (o *Buffer) headers(name string, all map[string][]string) {
 	o.Object(name)
-	for _, key := range slices.Sorted(maps.Keys(all)) {
+	for _, key := range sortedKeys(all) {
 		o.quotedKey(key)
 		switch values := all[key]; {
 		case job.SecretHeader(key):
@@ -241,3 +240,13 @@ func (o *Buffer) Null(name string) { o.Key(name); o.b = append(o.b, "null"...) }
 
 // Redacted replaces secrets in answers.
 const Redacted = "[redacted]"
+
+// sortedKeys returns a map's keys in order, with one allocation.
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
