@@ -39,23 +39,23 @@ type partlyShard struct {
 	number int
 }
 
-func (s *partly) set(shard int, silent bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.shard, s.silent = shard, silent
+func (p *partly) set(shard int, silent bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shard, p.silent = shard, silent
 }
 
 // counts are the insertions that failed, the most that was passed over, and the bytes handed out.
-func (s *partly) counts() (inserts, skipped, bytes int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.inserts, s.skipped, s.bytes
+func (p *partly) counts() (inserts, skipped, bytes int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.inserts, p.skipped, p.bytes
 }
 
-func (s *partly) call(ctx context.Context, shard int) error {
-	s.mu.Lock()
-	out, silent := s.shard == shard, s.silent
-	s.mu.Unlock()
+func (p *partly) call(ctx context.Context, shard int) error {
+	p.mu.Lock()
+	out, silent := p.shard == shard, p.silent
+	p.mu.Unlock()
 	if !out {
 		return nil
 	}

@@ -274,9 +274,9 @@ func (s walkedShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]sto
 	return s.Shard.TopicStats(ctx, f)
 }
 
-func (s *walked) Topics(ctx context.Context) ([]store.Topic, int64, error) {
-	s.topics.Add(1)
-	return s.Store.Topics(ctx)
+func (w *walked) Topics(ctx context.Context) ([]store.Topic, int64, error) {
+	w.topics.Add(1)
+	return w.Store.Topics(ctx)
 }
 
 func (s walkedShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {

@@ -256,14 +256,14 @@ type watchedShard struct {
 	*watched
 }
 
-func (s *watched) note(what ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (w *watched) note(what ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	raw, err := json.Marshal(what)
 	if err != nil {
 		panic(err)
 	}
-	s.text.Write(raw)
+	w.text.Write(raw)
 }
 
 func (s watchedShard) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
@@ -286,9 +286,9 @@ func (s watchedShard) Alarm(ctx context.Context, token store.Token, alarm store.
 	return s.Shard.Alarm(ctx, token, alarm)
 }
 
-func (s *watched) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error) {
-	s.note(topic)
-	return s.Store.PutTopic(ctx, topic)
+func (w *watched) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error) {
+	w.note(topic)
+	return w.Store.PutTopic(ctx, topic)
 }
 
 func (s watchedShard) PutLane(ctx context.Context, token store.Token, lane store.Lane) (store.Lane, error) {

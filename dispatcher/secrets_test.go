@@ -255,9 +255,9 @@ type unhurriedShard struct {
 	unhurried
 }
 
-func (s unhurried) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error) {
+func (u unhurried) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error) {
 	time.Sleep(5 * time.Millisecond)
-	return s.Store.PutTopic(ctx, t)
+	return u.Store.PutTopic(ctx, t)
 }
 
 func (s unhurriedShard) PutLane(ctx context.Context, token store.Token, l store.Lane) (store.Lane, error) {

@@ -56,16 +56,16 @@ func (s deskedShard) Permit(ctx context.Context, token store.Token, asks []store
 }
 
 // calls are those that asked so far for starts, or gave some back.
-func (s *desked) calls() []int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]int(nil), s.asks...)
+func (d *desked) calls() []int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]int(nil), d.asks...)
 }
 
-func (s *desked) set(away bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.away = away
+func (d *desked) set(away bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.away = away
 }
 
 func TestPermit_OneCallForSeveralTopics(t *testing.T) {

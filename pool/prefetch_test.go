@@ -45,10 +45,10 @@ func (s tripsShard) Settle(ctx context.Context, tok store.Token, it []store.Sett
 	return s.Shard.Settle(ctx, tok, it, n)
 }
 
-func (s *trips) counts() (made, settled int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.made, s.settled
+func (t *trips) counts() (made, settled int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.made, t.settled
 }
 
 // roomy is a store whose lanes may have many attempts in flight.

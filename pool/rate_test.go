@@ -95,7 +95,7 @@ type laggardShard struct {
 	laggard
 }
 
-func (s laggard) lag() { time.Sleep(rand.N(s.most)) }
+func (l laggard) lag() { time.Sleep(rand.N(l.most)) }
 
 func (s laggardShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	s.lag()
