@@ -1,0 +1,183 @@
+package sched
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// fixture is a Scheduler of one shard whose claims a test answers.
+type fixture struct {
+	*testing.T
+
+	s     *Scheduler
+	sh    *Shard
+	now   time.Time
+	woken int
+}
+
+func newFixture(t *testing.T, opts Options, terms policy.Topic) *fixture {
+	f := &fixture{T: t, now: time.UnixMilli(1_700_000_000_000)}
+	terms = terms.WithDefaults(policy.Builtin())
+	opts.Shards, opts.MaxBytes = 1, max(opts.MaxBytes, 1000)
+	opts.Policy = func(TopicName) policy.Topic { return terms }
+	opts.NewBreaker = func(policy.Breaker) Breaker { return neverOpen{} }
+	opts.Wake = func(int) { f.woken++ }
+	f.s = New(opts)
+	f.sh = f.s.Shard(0)
+	return f
+}
+
+func queue(topic, lane string) job.Queue {
+	return job.Queue{Namespace: "default", Topic: topic, Lane: lane}
+}
+
+// claim makes a claim that brings jobs with bodies of so many bytes from the queues named by topic, and more of all.
+func (f *fixture) claim(bodies map[string]int) (names []string, start []*Job) {
+	request, _ := f.sh.Pick(f.now)
+	c := Claim{Request: request, FirstCall: f.now}
+	for _, q := range request.Queues {
+		names = append(names, q.Queue.Topic)
+		c.Statuses = append(c.Statuses, store.QueueStatus{Queue: q.Queue, More: true})
+		if body, ok := bodies[q.Queue.Topic]; ok {
+			for range q.Max {
+				c.Jobs = append(c.Jobs, &Job{Lane: f.s.Lane(q.Queue), Body: body})
+			}
+		}
+	}
+	if len(request.Queues) > 0 {
+		start, _ = f.sh.Claimed(c, f.now)
+	}
+	return names, start
+}
+
+func (f *fixture) end(j *Job, result policy.Result) {
+	f.s.End(j, Outcome{Result: &result, Concurrency: 8, Breaker: policy.Builtin().Breaker}, f.now)
+}
+
+func TestShortage_PauseStartsAgainAfterASuccess(t *testing.T) {
+	f := newFixture(t, Options{Workers: 100}, policy.Topic{})
+	f.sh.MarkRunnable([]job.Queue{queue("a", "x")})
+	_, start := f.claim(map[string]int{"a": 1})
+	for _, want := range []time.Duration{firstPause, 2 * firstPause, 4 * firstPause} {
+		pause, _ := f.s.Shortage(f.now)
+		require.Equal(t, want, pause)
+		_, more := f.sh.Pick(f.now)
+		require.False(t, more)
+		f.now = f.now.Add(pause)
+	}
+	f.end(start[0], policy.Result{Status: 200})
+	pause, _ := f.s.Shortage(f.now)
+	require.Equal(t, firstPause, pause)
+}
+
+func TestShortage_KeepsRoomBesideAttemptsThatHangStill(t *testing.T) {
+	f := newFixture(t, Options{Workers: 100}, policy.Topic{})
+	var jobs []*Job
+	for lane := range 8 {
+		f.sh.MarkRunnable([]job.Queue{queue("a", strconv.Itoa(lane))})
+	}
+	_, jobs = f.claim(map[string]int{"a": 1})
+	require.Len(t, jobs, 8*initialSlots)
+	f.now = f.now.Add(SlowAfter)
+	require.Zero(t, f.s.MarkHanging(f.now))
+	for _, j := range jobs[:10] {
+		f.end(j, policy.Result{Status: 200})
+		f.sh.Settle([]Settling{{Lane: j.Lane, Attempted: true}}, f.now)
+	}
+	f.s.Shortage(f.now)
+	require.Equal(t, 7, f.s.Limit(), "six hang, and none does not")
+}
+
+func TestBytes_SentWakesWhoWaitsForThem(t *testing.T) {
+	f := newFixture(t, Options{Workers: 100, MaxBytes: 1000}, policy.Topic{})
+	f.sh.MarkRunnable([]job.Queue{queue("a", "x")})
+	_, jobs := f.claim(map[string]int{"a": 250})
+	require.Len(t, jobs, initialSlots)
+	f.sh.MarkRunnable([]job.Queue{queue("a", "y")})
+	names, _ := f.claim(nil)
+	require.Empty(t, names, "the topic holds what it may")
+	f.woken = 0
+	f.s.Sent(jobs[0])
+	require.Equal(t, 1, f.woken)
+	f.s.Sent(jobs[1])
+	require.Equal(t, 1, f.woken, "nobody waits any more")
+	names, _ = f.claim(nil)
+	require.Equal(t, []string{"a"}, names)
+}
+
+func TestBytes_LaneLeftOutTwiceIsClaimedFromAlone(t *testing.T) {
+	f := newFixture(t, Options{Workers: 100, MaxBytes: 100_000}, policy.Topic{})
+	for _, topic := range []string{"small", "large"} {
+		f.sh.MarkRunnable([]job.Queue{queue(topic, "x")})
+	}
+	var alone []*Job
+	for range 6 {
+		names, jobs := f.claim(map[string]int{"small": 1})
+		if len(names) == 1 && names[0] == "large" {
+			return
+		}
+		alone = append(alone, jobs...)
+		for _, j := range jobs {
+			f.end(j, policy.Result{Status: 200})
+			f.sh.Settle([]Settling{{Lane: j.Lane, Attempted: true}}, f.now)
+		}
+	}
+	require.Fail(t, "its next body is longer than the room that others leave", "%d small ones", len(alone))
+}
+
+func TestPick_GoesOnWhereTheLastOneEnded(t *testing.T) {
+	f := newFixture(t, Options{Workers: 8 * maxScans}, policy.Topic{Workers: 1})
+	full := make(map[string]int)
+	for n := range maxScans + 100 {
+		full[strconv.Itoa(n)] = 1
+	}
+	for topic := range full {
+		f.sh.MarkRunnable([]job.Queue{queue(topic, "x")})
+	}
+	for f.s.InFlight() < len(full) {
+		f.claim(full)
+	}
+	f.sh.MarkRunnable([]job.Queue{queue("free", "x")})
+	picks := 0
+	for more := true; more; picks++ {
+		var request store.ClaimRequest
+		if request, more = f.sh.Pick(f.now); len(request.Queues) > 0 {
+			require.Equal(t, "free", request.Queues[0].Queue.Topic)
+			return
+		}
+	}
+	require.Fail(t, "the topic behind very many full ones is not found", "%d picks", picks)
+}
+
+func TestPick_RoundsBeginWithAnotherTopicEachTime(t *testing.T) {
+	f := newFixture(t, Options{Workers: 1000}, policy.Topic{Workers: 2})
+	topics := []string{"a", "b", "c"}
+	first := make(map[string]bool)
+	for range topics {
+		for _, topic := range topics {
+			f.sh.MarkRunnable([]job.Queue{queue(topic, "x")})
+		}
+		names, jobs := f.claim(map[string]int{"a": 1, "b": 1, "c": 1})
+		require.Len(t, names, 3)
+		first[names[0]] = true
+		for _, j := range jobs {
+			f.end(j, policy.Result{Status: 200})
+			f.sh.Settle([]Settling{{Lane: j.Lane, Attempted: true}}, f.now)
+		}
+	}
+	require.Len(t, first, 3)
+}
+
+func TestPick_WithoutRunnableQueuesHasNothingMore(t *testing.T) {
+	f := newFixture(t, Options{Workers: 10}, policy.Topic{})
+	request, more := f.sh.Pick(f.now)
+	require.Empty(t, request.Queues)
+	require.False(t, more)
+}
