@@ -39,11 +39,12 @@ func newScript(name string, include ...string) *script {
 // textScript makes a script of its text. Before it stand the shared numbers, prelude.lua, and the named files of the folder
 // include, in their order.
 func textScript(name, text string, include ...string) *script {
-	before := shared + read("include/prelude")
-	for _, file := range strings.Fields(strings.Join(include, " ")) {
-		before += read("include/" + file)
+	var before strings.Builder
+	before.WriteString(shared + read("include/prelude"))
+	for file := range strings.FieldsSeq(strings.Join(include, " ")) {
+		before.WriteString(read("include/" + file))
 	}
-	text = before + text
+	text = before.String() + text
 	sum := sha1.Sum([]byte(text)) //nolint:gosec // as above
 	return &script{name: name, text: text, sha: hex.EncodeToString(sum[:])}
 }
