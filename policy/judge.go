@@ -11,6 +11,10 @@ const MaxRetryAfter = 24 * time.Hour
 // MaxLaneWait is the longest cooldown that a receiver's Retry-After puts on its lane.
 const MaxLaneWait = time.Minute
 
+// FreeLosses is the number of consecutive lost attempts of a job that do not count as failed. An attempt is lost when its lease
+// expires: its process died, or could not report the result. Engines apply the rule, since they expire leases.
+const FreeLosses = 2
+
 // Progress is the state of a job at a decision. A revival starts a new generation of attempts.
 type Progress struct {
 	// FailedAttempts counts the generation's attempts that cost a retry: failed ones, and lost ones from the third in a row

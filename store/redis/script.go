@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -26,10 +27,10 @@ type script struct {
 var scriptFiles embed.FS
 
 // shared are the numbers that scripts have in common with this package.
-var shared = fmt.Sprintf("local NEVER, READY_MAX, RENOTIFY, REPLY_TTL, BREAKER_TTL, COUNTED_STARTS = %d, %d, %d, %d, %d, %d\n"+
+var shared = fmt.Sprintf("local NEVER, READY_MAX, RENOTIFY, REPLY_TTL, BREAKER_TTL, COUNTED_STARTS, FREE_LOSSES = %d, %d, %d, %d, %d, %d, %d\n"+
 	"local FORM, TAG_CREATED, TAG_EXPIRY, TAG_MAX_AGE = %d, %d, %d, %d\n",
 	never, carryReady, store.RenotifyAfter.Milliseconds(), int(store.TokenTTL.Seconds()), store.BreakerRetention.Milliseconds(),
-	store.CountedStarts, recordForm, tagCreated, tagExpiry, tagMaxAge)
+	store.CountedStarts, policy.FreeLosses, recordForm, tagCreated, tagExpiry, tagMaxAge)
 
 // newScript reads a script from the folder scripts.
 func newScript(name string, include ...string) *script {

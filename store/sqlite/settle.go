@@ -11,9 +11,6 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// freeLosses is how many attempts lost in a row cost no retry.
-const freeLosses = 2
-
 // Settle implements store.Shard.
 func (s *Store) Settle(
 	ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest,
@@ -177,7 +174,7 @@ func (tx *tx) enqueue(outbox []store.NewJob, written [][]byte) error {
 func (tx *tx) expireLease(h *lease, lasted time.Duration) error {
 	to := h.progress
 	to.consecutiveLost++
-	if to.consecutiveLost > freeLosses {
+	if to.consecutiveLost > policy.FreeLosses {
 		to.failedAttempts++
 	}
 	entry := job.Attempt{N: int(to.attempts) + 1, Kind: job.KindLost, StartedAt: date(h.claimed), Duration: lasted}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -17,9 +18,6 @@ const (
 	carryJobs   = 1024
 	carryReady  = 1024
 )
-
-// freeLosses is the number of consecutive lost attempts that do not count as failed.
-const freeLosses = 2
 
 // Carry makes one round.
 func (s *modelShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
@@ -140,7 +138,7 @@ func (s *modelShard) untilNext(now time.Time, stays func(*record) bool) time.Dur
 func (s *modelShard) expireLease(r *record, now time.Time) {
 	r.job.Attempts++
 	r.job.ConsecutiveLost++
-	if r.job.ConsecutiveLost > freeLosses {
+	if r.job.ConsecutiveLost > policy.FreeLosses {
 		r.job.FailedAttempts++
 	}
 	r.addAttempt(job.Attempt{N: r.job.Attempts, Kind: job.KindLost, StartedAt: r.claimed, Duration: now.Sub(r.claimed)})

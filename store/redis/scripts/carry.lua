@@ -18,7 +18,7 @@ local function lapse(q)
     local r = runs[i] and parse(runs[i])
     if r and r.state == '-' then -- one that has ended only stands there since a crash of Redis
       r.made, r.lost, r.lease = plus(r.made), plus(r.lost), '-'
-      if tonumber(r.lost) >= 3 then r.tries = plus(r.tries) end
+      if tonumber(r.lost) > FREE_LOSSES then r.tries = plus(r.tries) end
       note(r, member, '{"n":' .. r.made .. ',"k":"lost","ms":' .. r.fin .. ',"d":' .. 
         int(math.max(0, now - r.fin) * 1000000) .. '}\n')
       r.fin = '0'
