@@ -142,9 +142,11 @@ var expiredCases = []testCase{
 	}},
 	{"bounds hold, and the oldest come first", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
+		var entries []store.NewJob // at one time, however slow the machine is
 		for i := range 5 {
-			s.insertNew(s.entry(fmt.Sprint(i), expires(time.Duration(5-i)*s.shortTime()/10), body("12345678")))
+			entries = append(entries, s.entry(fmt.Sprint(i), expires(time.Duration(5-i)*s.shortTime()/10), body("12345678")))
 		}
+		s.insertNew(entries...)
 		s.advance(s.shortTime())
 		held := s.claimExpired(store.NewToken(), store.ClaimExpiredRequest{Max: 2, MaxBytes: 100, Lease: long})
 		require.Equal(s, []string{"4", "3"}, idsOf(held))
