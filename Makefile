@@ -20,6 +20,8 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 GO    := go
 # The packages whose tests take longest start first, so that the others fill the rest of their time.
 LONG  := ./e2e ./store/redis
+# The same for make unit.
+SLOW  := ./notify ./store/storetest ./store/sqlite ./store/redis
 # Four tests of a package run side by side, on machines with fewer processors too: those that may mostly wait.
 SIDE  := -parallel=4
 # The race detector looks at everything but SQLite itself, which is C made into Go, and the Lua of miniredis: it makes them up
@@ -55,8 +57,8 @@ test: deps ## install what is missing, then run every test under the race detect
 	$(TESTS) -run '$(RUN)' $(PKG)
 
 .PHONY: unit
-unit: ## run the tests that need neither servers nor a build of the binary, without the race detector: below a minute
-	$(GO) test -short -shuffle=on -timeout=3m $(SIDE) -run '$(RUN)' $(if $(filter $(LONG) ./...,$(PKG)),./...,$(PKG))
+unit: ## run the tests that need neither servers nor a build of the binary, without the race detector: about a minute
+	$(GO) test -short -shuffle=on -timeout=3m -p=4 $(SIDE) -run '$(RUN)' $(if $(filter $(LONG) ./...,$(PKG)),$(SLOW) ./...,$(PKG))
 
 .PHONY: e2e
 e2e: deps ## run the real binary through its life: jobs, crashes, stops
