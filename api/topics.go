@@ -149,7 +149,7 @@ func (a *api) changeTopic(
 }
 
 // rejectSelfNotification refuses callbacks of the callback topic: callbacks send no callbacks, and its backlog alarm
-// would be part of its own backlog.
+// would add to the backlog.
 func rejectSelfNotification(t policy.Topic) *response.Problem {
 	const detail = "is not supported for " + job.CallbackTopic + ": callbacks send no callbacks"
 	var errs []job.FieldError

@@ -30,15 +30,15 @@ func (d *Dispatcher) ReviveDead(ctx context.Context, which store.Selection, how 
 		t.refuse = func(j *job.Job) error { return d.checkSecretsStayOnOrigin(j, how.URL, notForRevival) }
 	}
 	if which.DryRun && how.ExpiresIn == 0 {
-		astray, now := t.refuse, time.Now()
+		checkOrigin, now := t.refuse, time.Now()
 		t.refuse = func(j *job.Job) error {
 			if !j.ExpiresAt.IsZero() && j.ExpiresAt.Before(now) {
 				return store.ErrExpired
 			}
-			if astray == nil {
+			if checkOrigin == nil {
 				return nil
 			}
-			return astray(j)
+			return checkOrigin(j)
 		}
 	}
 	r := reviver{d: d, url: how.URL, expiresIn: how.ExpiresIn, pace: newPacer(how)}

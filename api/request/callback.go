@@ -45,9 +45,9 @@ func (d *decoder) backlog(at string, value []byte, stored *policy.Backlog, merge
 		return nil
 	}
 	var b policy.Backlog
-	var told *policy.Callback
+	var callback *policy.Callback
 	if stored != nil {
-		told = &stored.Callback
+		callback = &stored.Callback
 		if merge {
 			b = *stored
 		}
@@ -57,7 +57,7 @@ func (d *decoder) backlog(at string, value []byte, stored *policy.Backlog, merge
 	table["older_than"] = set(&b.OlderThan, d.positiveDuration)
 	table["more_than"] = set(&b.MoreThan, d.positiveInteger)
 	d.read(at, value, "a backlog alarm", table)
-	b.Callback = *f.finish(d, told, merge)
+	b.Callback = *f.finish(d, callback, merge)
 	return &b
 }
 

@@ -62,14 +62,14 @@ func (s *Store) claim(ctx context.Context, sh *shard, token store.Token, request
 		}
 	}
 	most, timeout, lanes := make([]int, len(c.queues)), make([]int64, len(c.queues)), make([]int64, len(c.queues))
-	told := false
+	lanesKnown := false
 	for i, w := range request.Queues {
 		c.at[i] = known[position[i]-1]
 		if k := c.at[i] - 1; k >= 0 {
 			most[k] = min(max(most[k], w.Max), store.MaxBatch)
 			timeout[k] = max(timeout[k], millisUp(w.Timeout))
 			lanes[k] = w.Lane
-			told = told || w.Lane != 0
+			lanesKnown = lanesKnown || w.Lane != 0
 		}
 	}
 	if c.unknownQueues, err = s.findUnknownQueues(ctx, sh, request.Queues, c.at); err != nil {
@@ -86,7 +86,7 @@ func (s *Store) claim(ctx context.Context, sh *shard, token store.Token, request
 	for i := range c.queues {
 		c.add(most[i], timeout[i])
 	}
-	if told {
+	if lanesKnown {
 		for _, revision := range lanes {
 			c.add(revision)
 		}

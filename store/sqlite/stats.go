@@ -93,9 +93,9 @@ func (tx *tx) countDue(q *queue, room *int) error {
 	if err := tx.loadHead(q); err != nil || !q.due(tx.now) {
 		return err
 	}
-	untold := q.ready == 0
+	wasSilent := q.ready == 0
 	counted, err := tx.markReady(q, *room)
-	if *room -= counted; counted > 0 && untold {
+	if *room -= counted; counted > 0 && wasSilent {
 		q.silent = true
 	}
 	return err

@@ -1,8 +1,6 @@
 package storetest
 
 import (
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -49,19 +47,4 @@ func Run(t *testing.T, open func(t *testing.T) Engine) {
 		})
 	}
 	t.Run("Random", func(t *testing.T) { random(t, open) })
-}
-
-// Require finds a binary that an engine's tests need. Where it is missing the test is skipped, but fails when the
-// environment says CI=true: an engine that was not tested is no engine.
-func Require(t *testing.T, binary string) string {
-	t.Helper()
-	path, err := exec.LookPath(binary)
-	if err == nil {
-		return path
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s is needed and was not found: %v", binary, err)
-	}
-	t.Skipf("%s was not found", binary)
-	return ""
 }
