@@ -30,12 +30,12 @@ var caseGroups = []caseGroup{
 	{"Cancel", cancelCases},
 	{"Edit", editCases},
 	{"Revive", reviveCases},
-	{"ReviveMany", reviveBatchCases},
+	{"ReviveBatch", reviveBatchCases},
 	{"Purge", purgeCases},
 	{"Read", readCases},
 	{"Count", countCases},
-	{"Expired", expiredCases},
-	{"Answer", answerCases},
+	{"ClaimExpired", expiredCases},
+	{"Status", answerCases},
 	{"Retention", retentionCases},
 	{"Topics", topicCases},
 	{"Wakeup", wakeupCases},
@@ -50,7 +50,7 @@ var caseGroups = []caseGroup{
 	{"OutboxBounds", outboxCases},
 	{"Alarm", alarmCases},
 	{"Clock", clockCases},
-	{"Together", togetherCases},
+	{"Concurrent", togetherCases},
 }
 
 const (

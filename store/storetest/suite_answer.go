@@ -26,7 +26,7 @@ func (s *suite) attempt(id string, v policy.Verdict, status int) {
 }
 
 var answerCases = []testCase{
-	{"a job shows what its last attempt was answered with, wherever it is read", func(s *suite) {
+	{"every read returns the status of the last attempt", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		require.Zero(s, s.get("a").Status)
 		s.attempt("a", retry(0), http.StatusServiceUnavailable)
@@ -48,7 +48,7 @@ var answerCases = []testCase{
 		require.NoError(s, err)
 		require.Equal(s, http.StatusGone, got.Status)
 	}},
-	{"an attempt that did not end changes no status", func(s *suite) {
+	{"released, lost and missing attempts keep the status", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		s.attempt("a", retry(0), http.StatusTeapot)
 		s.settleOne(s.claimAll("a")[0], released)
@@ -60,7 +60,7 @@ var answerCases = []testCase{
 		require.NoError(s, s.settle(item)[0])
 		require.Equal(s, http.StatusTeapot, s.get("a").Status, "dead without a request")
 	}},
-	{"a list filters the dead by reason and any by status", func(s *suite) {
+	{"List filters by reason and by status", func(s *suite) {
 		for _, j := range []struct {
 			id     string
 			reason policy.Reason
@@ -108,7 +108,7 @@ var answerCases = []testCase{
 			}
 		}
 	}},
-	{"callbacks come back with a job on every read, and stay where a job names none", func(s *suite) {
+	{"every read returns the callbacks, set or not", func(s *suite) {
 		with, without := s.entry("with"), s.entry("without")
 		with.OnDead = &policy.Callback{URL: "http://owner.example/dead"}
 		with.Fingerprint = codec.Fingerprint(&with.New)

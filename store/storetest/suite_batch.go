@@ -22,7 +22,7 @@ func (s *suite) reviveAll(token store.Token, items ...store.Revival) []store.Rev
 }
 
 var reviveBatchCases = []testCase{
-	{"each revival has its own result, in order", func(s *suite) {
+	{"returns one result per revival, in order", func(s *suite) {
 		s.endJob("later", dead)
 		s.oneEach()
 		got := s.reviveAll(store.NewToken(),
@@ -45,7 +45,7 @@ var reviveBatchCases = []testCase{
 		s.waitNotified(s.queue)
 		s.claimAll("dead", "ready")
 	}},
-	{"one job revived twice in a call is revived once", func(s *suite) {
+	{"revives a job once that a call names twice", func(s *suite) {
 		s.endJob("a", dead)
 		got := s.reviveAll(store.NewToken(), store.Revival{Ref: s.ref("a"), Delay: long}, store.Revival{Ref: s.ref("a")})
 		require.NoError(s, got[0].Err)
@@ -53,7 +53,7 @@ var reviveBatchCases = []testCase{
 		require.Equal(s, 1, s.get("a").Generation)
 		require.EqualValues(s, 1, s.stats().Registered)
 	}},
-	{"a job in another state than the one named is left as it is", func(s *suite) {
+	{"leaves jobs in another state than From", func(s *suite) {
 		s.oneEach()
 		for _, from := range []job.State{job.Dead, job.Delivered, job.Cancelled} {
 			for _, state := range []job.State{job.Dead, job.Delivered, job.Cancelled} {
@@ -71,7 +71,7 @@ var reviveBatchCases = []testCase{
 			require.Equal(s, job.Scheduled, got.State)
 		}
 	}},
-	{"another URL replaces the job's and nothing else", func(s *suite) {
+	{"URL replaces the job's URL and nothing else", func(s *suite) {
 		e := s.entry("a")
 		e.Spec = fullSpec("a", s.queue)
 		s.insertNew(e)
@@ -89,7 +89,7 @@ var reviveBatchCases = []testCase{
 		require.NoError(s, err)
 		require.Equal(s, wanted.URL, got.URL, "without one it stays")
 	}},
-	{"a repeated token answers as the first call did", func(s *suite) {
+	{"a repeated token returns the first result", func(s *suite) {
 		s.endJob("a", dead)
 		s.endJob("b", delivered)
 		token := store.NewToken()
@@ -105,7 +105,7 @@ var reviveBatchCases = []testCase{
 		s.inState(second[2].Err, job.Delivered)
 		require.Equal(s, job.Cancelled, s.get("a").State, "a repeat does nothing")
 	}},
-	{"takes a whole batch, over several lanes and topics", func(s *suite) {
+	{"accepts MaxBatch jobs of several lanes and topics", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1000})
 		lanes := []job.Queue{s.laneQueue(0), s.laneQueue(1), s.queueOf(s.queue.Namespace, "mails", 0)}
 		var entries []store.NewJob

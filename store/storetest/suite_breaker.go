@@ -33,7 +33,7 @@ func (s *suite) probe(r store.ClaimRequest) store.ClaimedJob {
 }
 
 var breakerCases = []testCase{
-	{"an open breaker gives nothing, and after its hold exactly one job, with a ring", func(s *suite) {
+	{"blocks its lane, then allows one probe and notifies", func(s *suite) {
 		s.changeLane(openBreaker(s.shortTime()))
 		for i := range 5 {
 			s.insertNew(s.entry(fmt.Sprint(i)))
@@ -58,7 +58,7 @@ var breakerCases = []testCase{
 		s.drainWakeups()
 		s.requireNotNotified("a lane whose probe is out")
 	}},
-	{"two who claim at once get one probe", func(s *suite) {
+	{"concurrent claims get one probe", func(s *suite) {
 		s.openBreaker(8)
 		var mu sync.Mutex
 		var probes []store.ClaimedJob
@@ -79,7 +79,7 @@ var breakerCases = []testCase{
 		require.Len(s, probes, 1)
 		require.True(s, probes[0].Probe)
 	}},
-	{"there is no probe while something of the lane is held", func(s *suite) {
+	{"no probe while a job of the lane is running", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b"), s.entry("c"))
 		jobs := s.claimAll("a", "b", "c")
 		s.endWith(jobs[0], retry(0), openBreaker(s.shortTime()))
@@ -93,7 +93,7 @@ var breakerCases = []testCase{
 		s.probe(claimOf(s.queue))
 		s.requireBlocked("while the probe is held")
 	}},
-	{"a probe that fails opens the breaker again, for as long as it says", func(s *suite) {
+	{"a failed probe opens it again for the new cooldown", func(s *suite) {
 		s.openBreaker(2)
 		s.endWith(s.probe(claimOf(s.queue)), retry(0), openBreaker(s.shortTime()))
 		until := s.laneStats(s.queue).CooldownUntil
@@ -103,7 +103,7 @@ var breakerCases = []testCase{
 		s.requireNotifiedAt(until, "a breaker that is open again")
 		s.probe(claimOf(s.queue))
 	}},
-	{"a probe that closes the breaker lets everything go, with a ring", func(s *suite) {
+	{"a probe that closes it unblocks the lane and notifies", func(s *suite) {
 		s.openBreaker(4)
 		h := s.probe(claimOf(s.queue))
 		s.drainWakeups()
@@ -117,7 +117,7 @@ var breakerCases = []testCase{
 			require.False(s, h.Probe)
 		}
 	}},
-	{"a probe that lapses is followed by another, with a ring", func(s *suite) {
+	{"a probe whose lease expired is followed by another, with a wake-up", func(s *suite) {
 		s.openBreaker(2)
 		lost := s.probe(claimFor(s.shortTime(), s.queue))
 		s.drainWakeups()
@@ -131,7 +131,7 @@ var breakerCases = []testCase{
 		require.ErrorIs(s, s.settle(stale)[0], store.ErrLeaseLost)
 		require.True(s, s.laneStats(s.queue).BreakerOpen, "a probe that was lost decides nothing")
 	}},
-	{"a probe that ends without a request lets the next one come at once", func(s *suite) {
+	{"a probe that made no attempt is followed by another at once", func(s *suite) {
 		s.openBreaker(3)
 		for range 2 {
 			h := s.probe(claimOf(s.queue))
@@ -144,7 +144,7 @@ var breakerCases = []testCase{
 		s.settleOne(s.probe(claimOf(s.queue)), released)
 		s.probe(claimOf(s.queue))
 	}},
-	{"the claim in the trip of a probe's settlement gets what the settlement allows", func(s *suite) {
+	{"the claim of a probe's settlement sees the new state", func(s *suite) {
 		s.openBreaker(3)
 		h, request := s.probe(claimOf(s.queue)), claimOf(s.queue)
 		item := settlement(h, delivered)
@@ -159,7 +159,7 @@ var breakerCases = []testCase{
 		require.Len(s, got.Jobs, 1)
 		require.False(s, got.Jobs[0].Probe)
 	}},
-	{"a repeated claim says again that its job is a probe, and takes no other", func(s *suite) {
+	{"a repeated claim returns the same probe", func(s *suite) {
 		s.openBreaker(3)
 		token := store.NewToken()
 		for range 2 {
@@ -170,7 +170,7 @@ var breakerCases = []testCase{
 		}
 		s.requireBlocked("after a repeated claim")
 	}},
-	{"closing leaves the hold, unless it says one itself", func(s *suite) {
+	{"closing keeps the cooldown, unless it sets one", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b"), s.entry("c"), s.entry("d"))
 		jobs := s.claimAll("a", "b", "c", "d")
 		s.endWith(jobs[0], retry(0), openBreaker(long))
@@ -183,14 +183,14 @@ var breakerCases = []testCase{
 		s.endWith(jobs[2], delivered, store.LaneChange{Breaker: store.CloseBreaker, Cooldown: 2 * long})
 		require.True(s, s.laneStats(s.queue).CooldownUntil.After(until))
 	}},
-	{"a breaker that opens without a hold asks for a probe at once", func(s *suite) {
+	{"opened without a cooldown it allows a probe at once", func(s *suite) {
 		s.changeLane(openBreaker(0))
 		s.insertNew(s.entry("a"), s.entry("b"))
 		s.waitNotified(s.queue)
 		s.probe(claimOf(s.queue))
 		s.requireBlocked("while the probe is out")
 	}},
-	{"an open breaker shows in the counts of its lane and its topic", func(s *suite) {
+	{"is counted in LaneStats and TopicStats", func(s *suite) {
 		s.changeLane(openBreaker(long))
 		s.insertNew(s.entry("a"), s.entry("b", in(s.laneQueue(1))))
 		require.True(s, s.laneStats(s.queue).BreakerOpen)
@@ -204,14 +204,14 @@ var breakerCases = []testCase{
 		s.endWith(h, delivered, closed)
 		require.EqualValues(s, 1, s.stats().OpenBreakers)
 	}},
-	{"a lane's concurrency and its topic's pause hold for probes as well", func(s *suite) {
+	{"a paused topic gets no probe", func(s *suite) {
 		s.openBreaker(2)
 		s.put(policy.Topic{Paused: true})
 		s.requireBlocked("while the topic is paused")
 		s.put(policy.Topic{})
 		s.probe(claimOf(s.queue))
 	}},
-	{"an open breaker is forgotten a while after its hold", func(s *suite) {
+	{"is forgotten BreakerRetention after its cooldown", func(s *suite) {
 		if s.Advance == nil {
 			return // it takes an hour
 		}
@@ -228,7 +228,7 @@ var breakerCases = []testCase{
 		require.False(s, got.Jobs[0].Probe)
 		require.False(s, got.Queues[0].BreakerOpen)
 	}},
-	{"a probe that is held keeps its breaker open", func(s *suite) {
+	{"a running probe keeps it open", func(s *suite) {
 		if s.Advance == nil {
 			return // it takes an hour
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 var carryCases = []testCase{
-	{"moves what became due and rings", func(s *suite) {
+	{"moves due jobs and notifies", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(s.shortTime())), s.entry("later", delayed(long)))
 		s.carry(store.CarryOptions{})
 		s.drainWakeups()
@@ -20,7 +20,7 @@ var carryCases = []testCase{
 		s.waitNotified(s.queue)
 		s.claimAll("a")
 	}},
-	{"says how much it moved", func(s *suite) {
+	{"returns how many jobs it moved", func(s *suite) {
 		for i := range 3 {
 			s.insertNew(s.entry(fmt.Sprint(i), delayed(s.shortTime())))
 		}
@@ -32,7 +32,7 @@ var carryCases = []testCase{
 			return moved == 3
 		})
 	}},
-	{"says when someone must look next", func(s *suite) {
+	{"Next is the time until the next due job", func(s *suite) {
 		require.Negative(s, s.carry(store.CarryOptions{}).Next, "an empty agenda")
 		s.insertNew(s.entry("a", delayed(2*long)), s.entry("b", delayed(long), in(s.laneQueue(1))))
 		require.InDelta(s, long, s.carry(store.CarryOptions{}).Next, float64(5*time.Second))
@@ -42,29 +42,29 @@ var carryCases = []testCase{
 		require.Greater(s, next, time.Duration(0))
 		require.LessOrEqual(s, next, 2*long+time.Second)
 	}},
-	{"looks again when a lease ends", func(s *suite) {
+	{"Next is the end of a lease", func(s *suite) {
 		s.insertNew(s.entry("a", timeout(20*time.Minute)))
 		s.claimAll("a")
 		require.InDelta(s, 20*time.Minute, s.carry(store.CarryOptions{}).Next, float64(5*time.Second))
 	}},
-	{"looks again a second after a ring", func(s *suite) {
+	{"Next is RenotifyAfter after a wake-up", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		s.carry(store.CarryOptions{})
 		next := s.carry(store.CarryOptions{}).Next
 		require.GreaterOrEqual(s, next, time.Duration(0))
 		require.LessOrEqual(s, next, store.RenotifyAfter+time.Millisecond)
 	}},
-	{"a blocked queue costs nothing", func(s *suite) {
+	{"a blocked queue has no Next", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
 		s.insertNew(s.entry("a"))
 		s.carry(store.CarryOptions{})
 		next := s.carry(store.CarryOptions{}).Next
 		require.True(s, next < 0 || next >= long, "next look after %v", next)
 	}},
-	{"tells the store's clock", func(s *suite) {
+	{"returns the store's clock", func(s *suite) {
 		s.sameTime(s.now(), s.carry(store.CarryOptions{}).Now, "Now")
 	}},
-	{"is bounded in jobs and in queues, and says that more can be done", func(s *suite) {
+	{"respects its limits and returns Next 0 when more is due", func(s *suite) {
 		for i := range 12 {
 			s.insertNew(s.entry(fmt.Sprint(i), in(s.laneQueue(i%4)), delayed(s.shortTime())))
 		}
@@ -79,7 +79,7 @@ var carryCases = []testCase{
 		require.Len(s, s.wait(timeLimit).Queues, 4)
 		require.Len(s, s.claim(claimOf(s.laneQueue(0), s.laneQueue(1), s.laneQueue(2), s.laneQueue(3))).Jobs, 12)
 	}},
-	{"a repeated token answers as the first call did", func(s *suite) {
+	{"a repeated token returns the first result", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(s.shortTime())))
 		s.insertNew(s.entry("parent", in(s.laneQueue(1))))
 		h := s.claim(claimOf(s.laneQueue(1))).Jobs[0]
@@ -99,7 +99,7 @@ var carryCases = []testCase{
 		require.Len(s, second.Outbox, 1)
 		require.Equal(s, first.Outbox[0].ID, second.Outbox[0].ID)
 	}},
-	{"a large set of retries does not hold up other queues", func(s *suite) {
+	{"many retries of a queue do not delay other queues", func(s *suite) {
 		var entries []store.NewJob
 		for i := range 300 {
 			entries = append(entries, s.entry(fmt.Sprintf("retry-%d", i), delayed(s.shortTime())))
@@ -113,7 +113,7 @@ var carryCases = []testCase{
 		s.waitNotified(s.laneQueue(1))
 		require.Len(s, s.claim(claimOf(s.laneQueue(1))).Jobs, 1)
 	}},
-	{"more births than a batch come home in portions", func(s *suite) {
+	{"relays a large outbox in batches", func(s *suite) {
 		n := store.MaxBatch + 10
 		s.insertNew(s.entry("parent"))
 		item := settlement(s.claimAll("parent")[0], delivered)

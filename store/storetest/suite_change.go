@@ -11,7 +11,7 @@ import (
 )
 
 var cancelCases = []testCase{
-	{"a waiting job ends at once", func(s *suite) {
+	{"ends a waiting job at once", func(s *suite) {
 		s.insertNew(s.entry("scheduled", delayed(long)), s.entry("ready"))
 		for _, id := range []string{"scheduled", "ready"} {
 			got, err := s.cancel(id)
@@ -24,7 +24,7 @@ var cancelCases = []testCase{
 		}
 		s.claimAll()
 	}},
-	{"a cancelled or marked job is not changed again", func(s *suite) {
+	{"does not change a cancelled or marked job", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b", delayed(long)))
 		s.claimAll("a")
 		for _, id := range []string{"a", "b"} {
@@ -37,7 +37,7 @@ var cancelCases = []testCase{
 			require.Equal(s, first, s.get(id))
 		}
 	}},
-	{"a running job is marked", func(s *suite) {
+	{"marks a running job", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		h := s.claimAll("a")[0]
 		got, err := s.cancel("a")
@@ -49,7 +49,7 @@ var cancelCases = []testCase{
 		s.settleOne(h, delivered)
 		require.Equal(s, job.Delivered, s.get("a").State, "a success still delivers it")
 	}},
-	{"a marked job is cancelled by anything but a success", func(s *suite) {
+	{"a marked job is cancelled by every verdict but Delivered", func(s *suite) {
 		for id, v := range map[string]policy.Verdict{"again": retry(long), "dead": dead, "released": released} {
 			s.insertNew(s.entry(id))
 			h := s.claimAll(id)[0]
@@ -66,7 +66,7 @@ var cancelCases = []testCase{
 		require.Zero(s, s.stats().Dead)
 		s.claimAll()
 	}},
-	{"a delivered or dead job refuses, and so does an unknown one", func(s *suite) {
+	{"refuses delivered, dead and unknown jobs", func(s *suite) {
 		s.endJob("delivered", delivered)
 		s.endJob("dead", dead)
 		_, err := s.cancel("delivered")
@@ -76,7 +76,7 @@ var cancelCases = []testCase{
 		_, err = s.cancel("unknown")
 		require.ErrorIs(s, err, store.ErrNotFound)
 	}},
-	{"a repeated token answers as the first call did", func(s *suite) {
+	{"a repeated token returns the first result", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		token := store.NewToken()
 		for range 2 {
@@ -96,7 +96,7 @@ var cancelCases = []testCase{
 }
 
 var editCases = []testCase{
-	{"changes every field that it names, and no other", func(s *suite) {
+	{"changes the named fields and no others", func(s *suite) {
 		e := s.entry("a", delayed(long))
 		e.Spec = fullSpec("a", s.queue)
 		s.insertNew(e)
@@ -124,7 +124,7 @@ var editCases = []testCase{
 		}
 		require.Equal(s, job.KindEdited, s.get("a").History[0].Kind)
 	}},
-	{"moves the due time later and earlier, and the age with it", func(s *suite) {
+	{"moves the due time, and the age with it", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		got, err := s.edit("a", store.Edit{Delay: new(2 * long)})
 		require.NoError(s, err)
@@ -144,7 +144,7 @@ var editCases = []testCase{
 		s.sameTime(s.now(), got.DueAt, "DueAt")
 		s.claimAll("a")
 	}},
-	{"the age stays once an attempt was made", func(s *suite) {
+	{"keeps the age after the first attempt", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		h := s.claimAll("a")[0]
 		s.settleOne(h, retry(long))
@@ -153,7 +153,7 @@ var editCases = []testCase{
 		require.Equal(s, h.FirstDueAt, got.FirstDueAt)
 		require.NotEqual(s, h.FirstDueAt, got.DueAt)
 	}},
-	{"run makes a job due now and rings", func(s *suite) {
+	{"run makes a job due now and notifies", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
 		s.drainWakeups()
 		got, err := s.edit("a", store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
@@ -164,14 +164,14 @@ var editCases = []testCase{
 		s.claimAll("a")
 		require.Equal(s, []job.AttemptKind{job.KindRun}, kinds(s.get("a")))
 	}},
-	{"a ready job that is put off is not claimed", func(s *suite) {
+	{"a postponed ready job is not claimed", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b"))
 		s.carry(store.CarryOptions{})
 		_, err := s.edit("a", store.Edit{Delay: new(long)})
 		require.NoError(s, err)
 		s.claimAll("b")
 	}},
-	{"moves and removes the expiry", func(s *suite) {
+	{"changes and removes the expiry", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
 		got, err := s.edit("a", store.Edit{ExpiresIn: new(2 * long)})
 		require.NoError(s, err)
@@ -184,7 +184,7 @@ var editCases = []testCase{
 		require.NoError(s, err)
 		require.True(s, s.get("a").ExpiresAt.IsZero())
 	}},
-	{"asks for the version when it is told to", func(s *suite) {
+	{"compares IfVersion", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
 		got, err := s.edit("a", store.Edit{IfVersion: 1, Timeout: new(time.Second)})
 		require.NoError(s, err)
@@ -194,7 +194,7 @@ var editCases = []testCase{
 		require.ErrorIs(s, err, store.ErrVersion)
 		require.Equal(s, before, s.get("a"))
 	}},
-	{"refuses what is running, ended or unknown", func(s *suite) {
+	{"refuses running, ended and unknown jobs", func(s *suite) {
 		edit := store.Edit{URL: new("http://new.example/")}
 		for id, v := range map[string]policy.Verdict{"delivered": delivered, "dead": dead} {
 			s.endJob(id, v)
@@ -214,7 +214,7 @@ var editCases = []testCase{
 		require.ErrorIs(s, err, store.ErrNotFound)
 		require.Empty(s, s.get("running").History)
 	}},
-	{"a repeated token answers as the first call did", func(s *suite) {
+	{"a repeated token returns the first result", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
 		token := store.NewToken()
 		for range 2 {

@@ -13,7 +13,7 @@ import (
 )
 
 var claimCases = []testCase{
-	{"serves a queue in due order", func(s *suite) {
+	{"returns jobs in due order", func(s *suite) {
 		var ids []string
 		for i := range 6 {
 			ids = append(ids, fmt.Sprintf("%c-job", 'z'-i))
@@ -25,12 +25,12 @@ var claimCases = []testCase{
 		require.Equal(s, ids[:4], idsOf(s.claim(request).Jobs))
 		require.Equal(s, ids[4:], idsOf(s.claim(request).Jobs))
 	}},
-	{"what became due later comes after what was ready", func(s *suite) {
+	{"jobs that come due follow ready jobs", func(s *suite) {
 		s.insertNew(s.entry("late", delayed(s.shortTime())), s.entry("now"))
 		s.advance(s.shortTime() + time.Millisecond)
 		require.Equal(s, []string{"now", "late"}, idsOf(s.claim(claimOf(s.queue)).Jobs))
 	}},
-	{"shows a held job as running, with its body and without its record", func(s *suite) {
+	{"returns running jobs with body and without history", func(s *suite) {
 		e := s.entry("full")
 		e.Spec = fullSpec("full", s.queue)
 		s.insertNew(e)
@@ -42,7 +42,7 @@ var claimCases = []testCase{
 		require.Equal(s, job.Running, s.get("full").State)
 		s.claimAll() // nobody else gets it
 	}},
-	{"never takes a job before its time", func(s *suite) {
+	{"never returns a job before it is due", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(s.shortTime())))
 		due := s.get("a").DueAt
 		s.eventually("a claim", func() bool {
@@ -53,7 +53,7 @@ var claimCases = []testCase{
 			return len(held) > 0
 		})
 	}},
-	{"keeps to the bounds of a want and of the request, and says that there is more", func(s *suite) {
+	{"respects the limits of queue and request, and sets More", func(s *suite) {
 		a, b := s.laneQueue(0), s.laneQueue(1)
 		for i := range 5 {
 			s.insertNew(s.entry(fmt.Sprintf("a%d", i), in(a)), s.entry(fmt.Sprintf("b%d", i), in(b)))
@@ -70,7 +70,7 @@ var claimCases = []testCase{
 		require.Len(s, got.Jobs, 6)
 		require.Equal(s, []store.QueueStatus{{Queue: a}, {Queue: b}}, got.Queues)
 	}},
-	{"keeps to the bytes, but the first job always fits", func(s *suite) {
+	{"respects MaxBytes, but returns at least one job", func(s *suite) {
 		for i := range 4 {
 			s.insertNew(s.entry(fmt.Sprint(i), body(strings.Repeat("x", 1000))))
 			s.advance(2 * time.Millisecond)
@@ -84,7 +84,7 @@ var claimCases = []testCase{
 		require.Equal(s, []string{"2"}, idsOf(s.claim(request).Jobs))
 		require.Equal(s, []string{"3"}, idsOf(s.claim(request).Jobs))
 	}},
-	{"never exceeds the lane's limit and fills it exactly", func(s *suite) {
+	{"fills lane_concurrency and never exceeds it", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 3})
 		a, b := s.laneQueue(0), s.laneQueue(1)
 		for i := range 5 {
@@ -100,7 +100,7 @@ var claimCases = []testCase{
 		require.Len(s, s.claim(claimOf(a)).Jobs, 1)
 		require.Empty(s, s.claim(claimOf(a)).Jobs)
 	}},
-	{"a limit lowered below what is held lets nothing in until it fits", func(s *suite) {
+	{"waits for running jobs after lane_concurrency was lowered", func(s *suite) {
 		for i := range 4 {
 			s.insertNew(s.entry(fmt.Sprint(i)))
 		}
@@ -116,7 +116,7 @@ var claimCases = []testCase{
 		s.settleOne(held[2], delivered)
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 1)
 	}},
-	{"takes nothing of a paused topic", func(s *suite) {
+	{"skips paused topics", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		s.put(policy.Topic{Paused: true})
 		got := s.claim(claimOf(s.queue))
@@ -126,7 +126,7 @@ var claimCases = []testCase{
 		s.put(policy.Topic{})
 		s.claimAll("a")
 	}},
-	{"a lease lasts the job's own timeout, else the want's, and the margin", func(s *suite) {
+	{"leases last the job's timeout, else the request's, plus the margin", func(s *suite) {
 		s.insertNew(s.entry("own", timeout(20*time.Minute)), s.entry("not"))
 		request := claimFor(40*time.Minute, s.queue)
 		request.Margin = time.Minute
@@ -136,7 +136,7 @@ var claimCases = []testCase{
 			require.LessOrEqual(s, h.LeaseFor, lasts, h.ID)
 		}
 	}},
-	{"leases are told apart by the claims that took them", func(s *suite) {
+	{"two claims have different leases", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b"))
 		request := claimOf(s.queue)
 		request.Max = 1
@@ -144,7 +144,7 @@ var claimCases = []testCase{
 		require.NotEmpty(s, first.Lease)
 		require.NotEqual(s, first.Lease, second.Lease)
 	}},
-	{"a repeated token answers what is still held under it", func(s *suite) {
+	{"a repeated token returns the jobs it still holds", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b"))
 		token := store.NewToken()
 		first, err := s.shard().Claim(s.Context(), token, claimOf(s.queue))
@@ -162,7 +162,7 @@ var claimCases = []testCase{
 		require.Equal(s, idsOf(first.Jobs[1:]), idsOf(repeat.Jobs))
 		s.claimAll("c")
 	}},
-	{"a repeated token of a claim that found nothing finds nothing", func(s *suite) {
+	{"a repeated token of an empty claim returns nothing", func(s *suite) {
 		token := store.NewToken()
 		s.insertNew(s.entry("later", delayed(long)))
 		for range 2 {
@@ -173,7 +173,7 @@ var claimCases = []testCase{
 		}
 		s.claimAll("a")
 	}},
-	{"tells a job's age, and so whether it has expired", func(s *suite) {
+	{"returns the age of a job, from which its expiry follows", func(s *suite) {
 		s.insertNew(s.entry("dies", expires(s.shortTime())), s.entry("lives", expires(long)), s.entry("ever"))
 		s.advance(2 * s.shortTime())
 		for _, h := range s.claimAll("dies", "lives", "ever") {
@@ -182,7 +182,7 @@ var claimCases = []testCase{
 			require.Less(s, h.Age, 2*s.shortTime()+timeLimit, h.ID)
 		}
 	}},
-	{"tells how late a job is, and that its lane has no rate and no open breaker", func(s *suite) {
+	{"returns how late a job is, without Rated and Probe", func(s *suite) {
 		s.insertNew(s.entry("late"), s.entry("later", delayed(s.shortTime())))
 		s.advance(2 * s.shortTime())
 		got := s.claim(claimOf(s.queue))
@@ -199,7 +199,7 @@ var claimCases = []testCase{
 		}
 		require.False(s, got.Queues[0].BreakerOpen)
 	}},
-	{"tops up what is ready from what is due", func(s *suite) {
+	{"refills the ready list from due", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1000})
 		var entries []store.NewJob
 		for i := range 100 {
@@ -210,12 +210,12 @@ var claimCases = []testCase{
 		s.carry(store.CarryOptions{Ready: 5})
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 100)
 	}},
-	{"an unknown queue has nothing", func(s *suite) {
+	{"an unknown queue is empty", func(s *suite) {
 		got := s.claim(claimOf(s.laneQueue(3)))
 		require.Empty(s, got.Jobs)
 		require.Equal(s, []store.QueueStatus{{Queue: s.laneQueue(3)}}, got.Queues)
 	}},
-	{"reports the policies' revision", func(s *suite) {
+	{"returns the revision of the policies", func(s *suite) {
 		_, revision, err := s.Store.Topics(s.Context())
 		require.NoError(s, err)
 		require.Equal(s, revision, s.claim(claimOf(s.queue)).Revision)
@@ -226,7 +226,7 @@ var claimCases = []testCase{
 		require.NoError(s, err)
 		require.Equal(s, revision, changed)
 	}},
-	{"serves a whole batch of queues at once", func(s *suite) {
+	{"accepts MaxBatch queues", func(s *suite) {
 		var queues []job.Queue
 		var entries []store.NewJob
 		for i := 0; len(queues) < store.MaxBatch; i++ {

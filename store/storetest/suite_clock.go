@@ -70,7 +70,7 @@ func (s *suite) requireFreeIn(in time.Duration, what string) {
 }
 
 var clockCases = []testCase{
-	{"a busy lane rings on, and its new jobs come at their moment", withSteps(func(s *suite, d time.Duration) {
+	{"a busy lane keeps notifying, and new jobs come due on time", withSteps(func(s *suite, d time.Duration) {
 		s.insertNew(s.entry("a"), s.entry("b"))
 		s.waitNotified(s.queue)
 		s.stepClock(d)
@@ -82,7 +82,7 @@ var clockCases = []testCase{
 		require.Equal(s, job.Ready, s.get("c").State)
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 3)
 	})},
-	{"what was resumed after a pause rings at once", withSteps(func(s *suite, d time.Duration) {
+	{"a resumed topic notifies at once", withSteps(func(s *suite, d time.Duration) {
 		s.insertNew(s.entry("a"), s.entry("b"))
 		s.waitNotified(s.queue)
 		s.put(policy.Topic{Paused: true})
@@ -93,7 +93,7 @@ var clockCases = []testCase{
 		s.carryShard(s.shardNumber)
 		require.Contains(s, s.wait(time.Millisecond).Queues, s.queue)
 	})},
-	{"a lease lasts as long as before", withSteps(func(s *suite, d time.Duration) {
+	{"leases keep their duration", withSteps(func(s *suite, d time.Duration) {
 		const lease = 40 * time.Second
 		s.insertNew(s.entry("old"), s.entry("new"))
 		r := claimFor(lease, s.queue)
@@ -112,7 +112,7 @@ var clockCases = []testCase{
 		s.Advance(3 * clockTolerance)
 		require.Equal(s, 1, s.carry(store.CarryOptions{}).ExpiredLeases)
 	})},
-	{"a hold lasts as long as before, also where nothing waits", withSteps(func(s *suite, d time.Duration) {
+	{"cooldowns keep their duration, also in an empty lane", withSteps(func(s *suite, d time.Duration) {
 		s.changeLane(cooldown(time.Minute))
 		s.Advance(time.Minute / 4)
 		s.stepClock(d)
@@ -120,7 +120,7 @@ var clockCases = []testCase{
 		s.requireFreeIn(time.Minute*3/4, "a hold")
 		s.claimAll("a")
 	})},
-	{"a hold that is set after the step is its own", withSteps(func(s *suite, d time.Duration) {
+	{"a cooldown set after the step has its full duration", withSteps(func(s *suite, d time.Duration) {
 		s.carryShard(s.shardNumber)
 		s.Step(d)
 		s.changeLane(cooldown(time.Minute))
@@ -128,7 +128,7 @@ var clockCases = []testCase{
 		s.carryShard(s.shardNumber)
 		s.requireFreeIn(time.Minute, "a hold")
 	})},
-	{"a breaker's probe comes when it is due", withSteps(func(s *suite, d time.Duration) {
+	{"a probe is allowed on time", withSteps(func(s *suite, d time.Duration) {
 		s.changeLane(openBreaker(time.Minute))
 		s.insertNew(s.entry("a"), s.entry("b"))
 		s.Advance(time.Minute / 4)
@@ -137,7 +137,7 @@ var clockCases = []testCase{
 		s.probe(claimOf(s.queue))
 		require.True(s, s.laneStats(s.queue).BreakerOpen)
 	})},
-	{"a lane's starts count as long as before", withSteps(func(s *suite, d time.Duration) {
+	{"starts of a lane count for their window", withSteps(func(s *suite, d time.Duration) {
 		s.rated(9, policy.Rate{Starts: 3, Per: time.Minute})
 		r := s.slackWant(2, 0)
 		require.Len(s, s.claim(r).Jobs, 2)
@@ -150,7 +150,7 @@ var clockCases = []testCase{
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 2)
 		s.requireFreeIn(time.Minute/4, "a rate")
 	})},
-	{"a topic's starts count as long as before", withSteps(func(s *suite, d time.Duration) {
+	{"starts of a topic count for their window", withSteps(func(s *suite, d time.Duration) {
 		rate := policy.Rate{Starts: 5, Per: time.Minute}
 		grant := s.permit(s.ask(s.queue.Topic, rate, 5))
 		require.Equal(s, 5, grant.Starts)

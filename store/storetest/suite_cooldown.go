@@ -10,7 +10,7 @@ import (
 )
 
 var cooldownCases = []testCase{
-	{"a hold keeps its lane back, costs nothing meanwhile, and is no other lane's matter", func(s *suite) {
+	{"blocks its lane alone, without work for the carrier", func(s *suite) {
 		s.changeLane(cooldown(2 * long))
 		until := s.now().Add(2 * long)
 		s.drainWakeups()
@@ -27,7 +27,7 @@ var cooldownCases = []testCase{
 		require.Len(s, s.claim(claimOf(s.laneQueue(1))).Jobs, 1)
 		require.True(s, s.laneStats(s.laneQueue(1)).CooldownUntil.IsZero())
 	}},
-	{"a hold ends exactly, and its lane rings then without delay", func(s *suite) {
+	{"ends on time and notifies at once", func(s *suite) {
 		s.changeLane(cooldown(s.shortTime()))
 		s.insertNew(s.entry("a"), s.entry("b"))
 		until := s.laneStats(s.queue).CooldownUntil
@@ -39,7 +39,7 @@ var cooldownCases = []testCase{
 		s.insertNew(s.entry("c"))
 		require.True(s, s.laneStats(s.queue).CooldownUntil.IsZero(), "a hold that is over is none")
 	}},
-	{"what was ready and rung before a short hold rings again at its end", func(s *suite) {
+	{"a lane notified before a short cooldown is notified again at its end", func(s *suite) {
 		s.makeReady("a", "b")
 		request := claimOf(s.queue)
 		request.Max = 1
@@ -48,13 +48,13 @@ var cooldownCases = []testCase{
 		s.requireNotifiedAt(s.laneStats(s.queue).CooldownUntil, "a short hold")
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 1)
 	}},
-	{"the next job's own moment counts when it is later than the hold's end", func(s *suite) {
+	{"Next is the due time of a job due after the cooldown", func(s *suite) {
 		s.changeLane(cooldown(10 * time.Minute))
 		s.insertNew(s.entry("a", delayed(2*long)))
 		s.carry(store.CarryOptions{})
 		require.InDelta(s, 2*long, s.carry(store.CarryOptions{}).Next, float64(5*time.Second))
 	}},
-	{"a hold is never shortened, only lengthened", func(s *suite) {
+	{"is never shortened, only extended", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b"), s.entry("c"), s.entry("d"))
 		jobs := s.claimAll("a", "b", "c", "d")
 		s.endWith(jobs[0], delivered, cooldown(long))
@@ -65,7 +65,7 @@ var cooldownCases = []testCase{
 		s.endWith(jobs[3], retry(long), cooldown(2*long))
 		s.sameTime(s.now().Add(2*long), s.laneStats(s.queue).CooldownUntil, "HeldUntil")
 	}},
-	{"a settlement that is refused holds nothing back, and a repeated one no longer", func(s *suite) {
+	{"a refused settlement sets none, a repeated one does not extend it", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b"))
 		jobs := s.claimAll("a", "b")
 		lost := settlement(jobs[0], delivered)
@@ -87,7 +87,7 @@ var cooldownCases = []testCase{
 			require.Equal(s, until, s.laneStats(s.queue).CooldownUntil)
 		}
 	}},
-	{"a claim in the trip of the settlement that holds its lane back finds nothing", func(s *suite) {
+	{"the claim of the settlement that sets it returns nothing", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b"))
 		request := claimOf(s.queue)
 		request.Max = 1
@@ -98,7 +98,7 @@ var cooldownCases = []testCase{
 		require.Empty(s, got.Jobs)
 		require.True(s, got.Queues[0].Blocked)
 	}},
-	{"whatever way the job goes its lane is held back", func(s *suite) {
+	{"every verdict can set it", func(s *suite) {
 		for i, v := range []struct {
 			name string
 			end  func(h store.ClaimedJob)
@@ -119,7 +119,7 @@ var cooldownCases = []testCase{
 			s.requireBlocked(v.name)
 		}
 	}},
-	{"jobs of a lane that is held back are edited, run, cancelled and revived as ever, and do not ring", func(s *suite) {
+	{"edit, run, cancel and revive work and do not notify", func(s *suite) {
 		s.endJob("dead", dead)
 		s.insertNew(s.entry("ready"))
 		s.waitNotified(s.queue)
@@ -153,7 +153,7 @@ var cooldownCases = []testCase{
 			s.claimAll("later", "dead")
 		}
 	}},
-	{"a lapse in a lane that is held back gives the job back, without a ring", func(s *suite) {
+	{"an expired lease returns the job without a wake-up", func(s *suite) {
 		s.insertNew(s.entry("a", timeout(s.shortTime())), s.entry("b"))
 		jobs := s.claimAll("a", "b")
 		s.endWith(jobs[1], delivered, cooldown(long))
@@ -166,9 +166,9 @@ var cooldownCases = []testCase{
 		s.requireNotNotified("a lapsed job of a lane that is held back")
 		s.requireBlocked("after the lapse")
 	}},
-	{"a hold outlives the process", func(s *suite) {
+	{"survives a restart", func(s *suite) {
 		if s.Reopen == nil {
-			return // an engine without a second life has nothing to show here
+			return // the engine cannot be reopened
 		}
 		s.changeLane(openBreaker(long))
 		s.insertNew(s.entry("a"))

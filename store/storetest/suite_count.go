@@ -34,16 +34,16 @@ var keptBack = []struct {
 	name string
 	keep func(s *suite)
 }{
-	{"nothing", func(*suite) {}},
-	{"a pause of the topic", func(s *suite) { s.put(policy.Topic{Paused: true}) }},
-	{"a pause of the lane", func(s *suite) { s.putLane(s.queue, policy.Lane{Paused: true}) }},
-	{"a hold", func(s *suite) { s.changeLane(cooldown(long)) }},
-	{"an open breaker", func(s *suite) { s.changeLane(openBreaker(long)) }},
-	{"a rate", func(s *suite) {
+	{"no throttle", func(*suite) {}},
+	{"paused topic", func(s *suite) { s.put(policy.Topic{Paused: true}) }},
+	{"paused lane", func(s *suite) { s.putLane(s.queue, policy.Lane{Paused: true}) }},
+	{"cooldown", func(s *suite) { s.changeLane(cooldown(long)) }},
+	{"open breaker", func(s *suite) { s.changeLane(openBreaker(long)) }},
+	{"rate", func(s *suite) {
 		s.put(policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: long}})
 		s.endJob("started", delivered)
 	}},
-	{"its lane's limit", func(s *suite) {
+	{"lane_concurrency", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1})
 		s.insertNew(s.entry("full"))
 		s.claimAll("full")
@@ -51,7 +51,7 @@ var keptBack = []struct {
 }
 
 var countCases = []testCase{
-	{"counts are what Get and List show, whatever keeps the queue back", func(s *suite) {
+	{"counts match Get and List under every throttle", func(s *suite) {
 		for i, back := range keptBack {
 			s.Log(back.name)
 			s.queue.Topic = fmt.Sprintf("orders-%d", i)
@@ -85,7 +85,7 @@ var countCases = []testCase{
 			require.NoError(s, Check(s.Context(), s.Store))
 		}
 	}},
-	{"more jobs than a ready list holds count as ready when they are due, and what was counted still rings", func(s *suite) {
+	{"due jobs beyond the ready list count as ready and still notify", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
 		var entries []store.NewJob
 		for i := range 1200 {
@@ -106,7 +106,7 @@ var countCases = []testCase{
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 32)
 		require.EqualValues(s, 1200-32, s.stats().Ready)
 	}},
-	{"a job that came due rings at once though it was counted before", func(s *suite) {
+	{"a job that came due notifies at once though it was counted before", func(s *suite) {
 		s.endJob("before", delivered) // it has rung, which alone would ring again after a while
 		s.drainWakeups()
 		const soon = store.RenotifyAfter / 5

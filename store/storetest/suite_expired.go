@@ -32,7 +32,7 @@ func (s *suite) claimExpired(token store.Token, request store.ClaimExpiredReques
 }
 
 var expiredCases = []testCase{
-	{"a job that expires is handed out whatever keeps its queue back", func(s *suite) {
+	{"returns expired jobs under every throttle", func(s *suite) {
 		for i, back := range keptBack {
 			s.Log(back.name)
 			s.queue = s.queueOf(s.queue.Namespace, fmt.Sprintf("orders-%d", i), 0)
@@ -69,7 +69,7 @@ var expiredCases = []testCase{
 			require.NoError(s, Check(s.Context(), s.Store))
 		}
 	}},
-	{"a repeated token answers what is still held, and other tokens get nothing of it", func(s *suite) {
+	{"a repeated token returns the jobs it still holds, another token none of them", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
 		s.insertNew(s.entry("a", expires(s.shortTime())), s.entry("b", expires(s.shortTime()), body("b")))
 		s.advance(s.shortTime() + 2*time.Millisecond)
@@ -84,7 +84,7 @@ var expiredCases = []testCase{
 		require.Equal(s, []string{first[1].ID}, idsOf(again))
 		require.Equal(s, first[1].Job, again[0].Job)
 	}},
-	{"a lease that lapses brings the job back, to be handed out again", func(s *suite) {
+	{"a job whose lease expired is returned again", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
 		s.insertNew(s.entry("a", expires(s.shortTime())))
 		s.advance(s.shortTime() + 2*time.Millisecond)
@@ -97,7 +97,7 @@ var expiredCases = []testCase{
 		require.Equal(s, []string{"a"}, idsOf(held))
 		require.Equal(s, 1, held[0].ConsecutiveLost)
 	}},
-	{"a job that is held, ended or put off is not handed out", func(s *suite) {
+	{"skips running, ended and postponed jobs", func(s *suite) {
 		s.endJob("ended", dead, expires(s.shortTime()))
 		s.insertNew(s.entry("held", expires(s.shortTime())))
 		s.claimAll("held")
@@ -120,7 +120,7 @@ var expiredCases = []testCase{
 		slices.Sort(ids)
 		require.Equal(s, []string{"aged", "moved"}, ids)
 	}},
-	{"a job that is given back after its MaxAge is not handed out for it again, but for its expiry", func(s *suite) {
+	{"a job released after MaxAge is returned again for its expiry only", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
 		s.insertNew(s.entry("a", maxAge(s.shortTime()), expires(4*s.shortTime())))
 		s.advance(s.shortTime() + 2*time.Millisecond)
@@ -140,7 +140,7 @@ var expiredCases = []testCase{
 		s.advance(4 * s.shortTime())
 		require.Len(s, s.claimExpired(store.NewToken(), allExpired), 1)
 	}},
-	{"bounds hold, and the oldest come first", func(s *suite) {
+	{"respects its limits, oldest first", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
 		var entries []store.NewJob // at one time, however slow the machine is
 		for i := range 5 {
@@ -155,7 +155,7 @@ var expiredCases = []testCase{
 		held = s.claimExpired(store.NewToken(), store.ClaimExpiredRequest{Max: 10, MaxBytes: 1, Lease: long})
 		require.Equal(s, []string{"0"}, idsOf(held), "one always fits")
 	}},
-	{"a revived job expires anew", func(s *suite) {
+	{"a revived job expires again", func(s *suite) {
 		s.endJob("a", dead)
 		s.endJob("b", dead, maxAge(s.shortTime()))
 		s.put(policy.Topic{Paused: true})
@@ -167,7 +167,7 @@ var expiredCases = []testCase{
 		s.advance(s.shortTime() + 2*time.Millisecond)
 		require.Len(s, s.claimExpired(store.NewToken(), allExpired), 2)
 	}},
-	{"an expiry that an edit or a revival sets is found by the next rounds", func(s *suite) {
+	{"finds an expiry that an edit or a revival set", func(s *suite) {
 		s.endJob("revived", dead)
 		s.insertNew(s.entry("edited"))
 		s.put(policy.Topic{Paused: true})
@@ -190,7 +190,7 @@ var expiredCases = []testCase{
 			s.settleOne(held[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExpired})
 		}
 	}},
-	{"an edit that puts the due time behind the expiry is refused", func(s *suite) {
+	{"an edit to a due time after the expiry is refused", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long/2), expires(long)))
 		for name, edit := range map[string]store.Edit{
 			"later":   {Kind: job.KindEdited, Delay: new(2 * long)},

@@ -12,7 +12,7 @@ import (
 )
 
 var insertCases = []testCase{
-	{"answers one result for each entry in order", func(s *suite) {
+	{"returns one result per job, in order", func(s *suite) {
 		s.insertNew(s.entry("b"))
 		got := s.insert(s.entry("a"), s.entry("b"), s.entry("c", delayed(long)))
 		require.Equal(s, []store.Outcome{store.Created, store.Existing, store.Created},
@@ -24,7 +24,7 @@ var insertCases = []testCase{
 		require.Equal(s, job.Ready, got[0].Job.State)
 		require.Equal(s, job.Scheduled, got[2].Job.State)
 	}},
-	{"a job is kept as it was asked for", func(s *suite) {
+	{"stores the job as given", func(s *suite) {
 		e := s.entry("full", delayed(90*time.Minute), expires(2*time.Hour))
 		e.Spec = fullSpec(e.ID, s.queue)
 		before := s.now()
@@ -40,7 +40,7 @@ var insertCases = []testCase{
 		}, got.Progress)
 		require.Empty(s, got.History)
 	}},
-	{"what is not said stays unsaid", func(s *suite) {
+	{"leaves unset fields unset", func(s *suite) {
 		bare := store.NewJob{New: job.New{Spec: job.Spec{ID: "bare", Queue: s.queue}}}
 		none := store.NewJob{New: job.New{Spec: job.Spec{ID: "none", Queue: s.queue, Terms: policy.Terms{Retries: new(0)}}}}
 		s.insertNew(bare, none)
@@ -55,7 +55,7 @@ var insertCases = []testCase{
 		require.True(s, got.FinishedAt.IsZero())
 		require.Equal(s, new(0), s.get("none").Retries)
 	}},
-	{"the same registration again is existing and changes nothing", func(s *suite) {
+	{"the same job again is Existing and changes nothing", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
 		first := s.get("a")
 		s.advance(2 * time.Millisecond)
@@ -65,7 +65,7 @@ var insertCases = []testCase{
 		require.Equal(s, first, s.get("a"))
 		require.EqualValues(s, 1, s.stats().Registered)
 	}},
-	{"another registration under a known id is a conflict and changes nothing", func(s *suite) {
+	{"another job under a known id is a Conflict and changes nothing", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
 		first := s.get("a")
 		require.Equal(s, store.Conflict, s.insert(s.entry("a"))[0].Outcome)
@@ -73,7 +73,7 @@ var insertCases = []testCase{
 		require.Equal(s, first, s.get("a"))
 		require.EqualValues(s, 1, s.stats().Registered)
 	}},
-	{"an existing job is shown as it stands", func(s *suite) {
+	{"Existing returns the job's current state", func(s *suite) {
 		s.endJob("a", dead)
 		got := s.insert(s.entry("a"))[0]
 		require.Equal(s, store.Existing, got.Outcome)
@@ -81,7 +81,7 @@ var insertCases = []testCase{
 		require.Equal(s, policy.ReasonGaveUp, got.Job.Reason)
 		require.Empty(s, got.Job.History)
 	}},
-	{"an edited job is still known by its first registration", func(s *suite) {
+	{"matches an edited job by its first registration", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
 		_, err := s.edit("a", store.Edit{URL: new("http://other.example/")})
 		require.NoError(s, err)
@@ -89,7 +89,7 @@ var insertCases = []testCase{
 		require.Equal(s, store.Existing, got.Outcome)
 		require.Equal(s, "http://other.example/", got.Job.URL)
 	}},
-	{"the id of a cancelled job is a conflict", func(s *suite) {
+	{"the id of a cancelled job is a Conflict", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		_, err := s.cancel("a")
 		require.NoError(s, err)
@@ -97,14 +97,14 @@ var insertCases = []testCase{
 		require.Equal(s, store.Conflict, got.Outcome)
 		require.Equal(s, job.Cancelled, got.Job.State)
 	}},
-	{"two entries of one call under one id are taken in order", func(s *suite) {
+	{"handles duplicate ids in one call in order", func(s *suite) {
 		got := s.insert(s.entry("a", body("one")), s.entry("a", body("one")), s.entry("a", body("two")))
 		require.Equal(s, store.Created, got[0].Outcome)
 		require.Equal(s, store.Existing, got[1].Outcome)
 		require.Equal(s, store.Conflict, got[2].Outcome)
 		require.Equal(s, "one", string(s.get("a").Body))
 	}},
-	{"a run time in the past means now", func(s *suite) {
+	{"run_at in the past means now", func(s *suite) {
 		e := s.entry("a")
 		e.RunAt = s.now().Add(-time.Hour)
 		s.insertNew(e)
@@ -113,7 +113,7 @@ var insertCases = []testCase{
 		require.Equal(s, got.CreatedAt, got.FirstDueAt)
 		s.claimAll("a")
 	}},
-	{"a run time ahead is kept to the millisecond and never early", func(s *suite) {
+	{"run_at is kept to the millisecond and never early", func(s *suite) {
 		e := s.entry("a")
 		e.RunAt = job.Millis(s.now().Add(long))
 		f := s.entry("b")
@@ -123,25 +123,25 @@ var insertCases = []testCase{
 		require.False(s, s.get("b").DueAt.Before(f.RunAt), "due before the moment asked for")
 		s.claimAll()
 	}},
-	{"an instant of expiry is kept", func(s *suite) {
+	{"keeps expires_at", func(s *suite) {
 		e := s.entry("a")
 		e.ExpiresAt = job.Millis(s.now().Add(long))
 		s.insertNew(e)
 		require.Equal(s, e.ExpiresAt, s.get("a").ExpiresAt)
 	}},
-	{"a job due now rings and can be claimed without a carrier", func(s *suite) {
+	{"a due job notifies its queue and can be claimed without a carrier", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit).Queues)
 		s.claimAll("a")
 	}},
-	{"a job due later does not ring and cannot be claimed", func(s *suite) {
+	{"a later job does not notify and cannot be claimed", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
 		require.Empty(s, s.wait(shortWait).Queues)
 		s.claimAll()
 		s.carry(store.CarryOptions{})
 		s.claimAll()
 	}},
-	{"a repeated token answers as the first call did", func(s *suite) {
+	{"a repeated token returns the first result", func(s *suite) {
 		token := store.NewToken()
 		entries := []store.NewJob{s.entry("a"), s.entry("b")}
 		first, err := s.shard().Insert(s.Context(), token, entries)
@@ -154,7 +154,7 @@ var insertCases = []testCase{
 		}
 		require.EqualValues(s, 2, s.stats().Registered)
 	}},
-	{"takes a whole batch", func(s *suite) {
+	{"accepts MaxBatch jobs", func(s *suite) {
 		var entries []store.NewJob
 		for i := range store.MaxBatch {
 			entries = append(entries, s.entry(fmt.Sprintf("job-%03d", i)))
@@ -164,7 +164,7 @@ var insertCases = []testCase{
 		held := s.claim(claimOf(s.queue)).Jobs
 		require.Len(s, held, min(store.MaxBatch, s.Defaults.LaneConcurrency))
 	}},
-	{"known tells what an insertion would find", func(s *suite) {
+	{"Known reports which ids an insert would find", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b", delayed(long)))
 		_, err := s.cancel("b")
 		require.NoError(s, err)
@@ -174,7 +174,7 @@ var insertCases = []testCase{
 		require.NoError(s, err)
 		require.Equal(s, []bool{false, true, true, false}, got)
 	}},
-	{"namespaces do not see each other", func(s *suite) {
+	{"namespaces are isolated", func(s *suite) {
 		theirs := s.queueOf("other", s.queue.Topic, 0)
 		s.insertNew(s.entry("a", body("mine")), s.entry("a", body("theirs"), in(theirs)))
 		require.Equal(s, "mine", string(s.get("a").Body))

@@ -31,7 +31,7 @@ func (s *suite) expireLeases(n int) {
 }
 
 var leaseCases = []testCase{
-	{"a lapsed job is due again at once, its attempt recorded as lost", func(s *suite) {
+	{"an expired lease makes the job due and adds a lost attempt", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		s.expireOne()
 		got := s.get("a")
@@ -46,7 +46,7 @@ var leaseCases = []testCase{
 		s.waitNotified(s.queue)
 		require.Equal(s, 1, s.claimAll("a")[0].Attempts)
 	}},
-	{"a lease is not lost before its time", func(s *suite) {
+	{"does not expire early", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b", timeout(s.shortTime())))
 		s.claim(claimOf(s.queue))
 		require.Zero(s, s.carry(store.CarryOptions{}).ExpiredLeases)
@@ -55,7 +55,7 @@ var leaseCases = []testCase{
 		require.Equal(s, job.Running, s.get("a").State)
 		s.claimAll("b")
 	}},
-	{"the first two lost in a row are free and later ones are not", func(s *suite) {
+	{"the first two consecutive lost attempts are free, later ones are not", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		for lost, tries := range []int{0, 0, 1, 2} {
 			s.expireOne()
@@ -74,7 +74,7 @@ var leaseCases = []testCase{
 		require.Equal(s, 1, got.ConsecutiveLost)
 		require.Equal(s, 3, got.FailedAttempts)
 	}},
-	{"a settlement after the lapse is refused and changes nothing", func(s *suite) {
+	{"a settlement after expiry is refused and changes nothing", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		lost := s.expireOne()
 		before := s.get("a")
@@ -84,14 +84,14 @@ var leaseCases = []testCase{
 		require.ErrorIs(s, s.settle(settlement(lost, delivered))[0], store.ErrLeaseLost)
 		s.settleOne(h, delivered)
 	}},
-	{"a repeated claim does not answer what has lapsed", func(s *suite) {
+	{"a repeated claim omits jobs whose lease expired", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		lost := s.expireOne()
 		repeat, err := s.shard().Claim(s.Context(), lost.Lease, claimFor(s.shortTime(), s.queue))
 		require.NoError(s, err)
 		require.Empty(s, repeat.Jobs)
 	}},
-	{"lapses wait while they are held back, and settlements come first", func(s *suite) {
+	{"KeepLeases defers expiry, so that settlements come first", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		h := s.claim(claimFor(s.shortTime(), s.queue)).Jobs[0]
 		s.advance(2 * s.shortTime())
@@ -100,7 +100,7 @@ var leaseCases = []testCase{
 		require.Zero(s, s.carry(store.CarryOptions{}).ExpiredLeases)
 		require.Equal(s, job.Delivered, s.get("a").State)
 	}},
-	{"a clock that jumped ahead takes no job from a worker", func(s *suite) {
+	{"ExpireLeasesBefore protects leases from a clock that jumped ahead", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		expected := s.now()
 		s.claim(claimFor(2*s.shortTime(), s.queue))
@@ -111,7 +111,7 @@ var leaseCases = []testCase{
 			return s.carry(store.CarryOptions{ExpireLeasesBefore: s.now().Add(s.shortTime())}).ExpiredLeases == 1
 		})
 	}},
-	{"a lapse honours a cancel mark", func(s *suite) {
+	{"expiry cancels a job that is marked for it", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		s.claim(claimFor(s.shortTime(), s.queue))
 		got, err := s.cancel("a")
@@ -125,7 +125,7 @@ var leaseCases = []testCase{
 		require.Equal(s, []job.AttemptKind{job.KindCancelled, job.KindLost}, kinds(got))
 		s.claimAll()
 	}},
-	{"a lapse frees the slot of its lane and rings", func(s *suite) {
+	{"expiry frees the lane's slot and notifies", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1})
 		s.insertNew(s.entry("a"))
 		s.advance(2 * time.Millisecond)
@@ -137,7 +137,7 @@ var leaseCases = []testCase{
 		s.waitNotified(s.queue)
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 1)
 	}},
-	{"a paused topic's leases lapse all the same", func(s *suite) {
+	{"leases of a paused topic expire", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		s.claim(claimFor(s.shortTime(), s.queue))
 		s.put(policy.Topic{Paused: true})

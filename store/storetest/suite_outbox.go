@@ -39,7 +39,7 @@ func (s *suite) alarm(token store.Token, raised bool, births ...store.NewJob) bo
 func (s *suite) topicShard() int { return s.router.ShardOfTopic(s.queue.Namespace, s.queue.Topic) }
 
 var relayCases = []testCase{
-	{"births are dropped when a cancel mark ends the job otherwise than the verdict says", func(s *suite) {
+	{"drops the outbox of a settlement that ends as cancelled", func(s *suite) {
 		for _, v := range []struct {
 			id      string
 			verdict policy.Verdict
@@ -64,7 +64,7 @@ var relayCases = []testCase{
 			require.Equal(s, wanted, s.outboxIDs(s.shardNumber), v.id)
 		}
 	}},
-	{"whatever way an attempt ends, it may give birth", func(s *suite) {
+	{"every verdict can add jobs", func(s *suite) {
 		var wanted []string
 		for _, v := range []policy.Verdict{retry(long), dead, released, delivered} {
 			id := v.Kind.String()
@@ -80,7 +80,7 @@ var relayCases = []testCase{
 		}
 		require.Equal(s, wanted, s.outboxIDs(s.shardNumber))
 	}},
-	{"births wake who brings them home", func(s *suite) {
+	{"a new entry moves the agenda", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		h := s.claimAll("a")[0]
 		s.carry(store.CarryOptions{})
@@ -90,7 +90,7 @@ var relayCases = []testCase{
 		require.NoError(s, s.settle(item)[0])
 		s.requireAgendaMoved("a birth")
 	}},
-	{"a birth keeps whom to tell of its own end", func(s *suite) {
+	{"keeps every field of a job", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		item := settlement(s.claimAll("a")[0], delivered)
 		child := s.entry("child", delayed(long))
@@ -105,7 +105,7 @@ var relayCases = []testCase{
 }
 
 var outboxCases = []testCase{
-	{"what the outbox hands out is bounded in bytes, and the first always fits", func(s *suite) {
+	{"respects OutboxBytes, but returns at least one job", func(s *suite) {
 		wanted := s.fillOutbox(7, 300<<10)
 		got := s.carry(store.CarryOptions{OutboxBytes: 1})
 		require.Len(s, got.Outbox, 1)
@@ -125,14 +125,14 @@ var outboxCases = []testCase{
 		require.Equal(s, wanted, ids)
 		s.eventually("nothing more to do", func() bool { return s.carry(store.CarryOptions{SkipOutbox: len(ids)}).Next != 0 })
 	}},
-	{"the outbox hands out no more than its bytes where a round does not say", func(s *suite) {
+	{"has a default limit in bytes", func(s *suite) {
 		s.fillOutbox(40, 300<<10)
 		got := s.carry(store.CarryOptions{})
 		require.NotEmpty(s, got.Outbox)
 		require.LessOrEqual(s, len(got.Outbox), store.OutboxBytes/(300<<10))
 		require.Zero(s, got.Next)
 	}},
-	{"entries that are passed over hold up none behind them", func(s *suite) {
+	{"SkipOutbox entries do not delay those behind them", func(s *suite) {
 		wanted := s.fillOutbox(store.MaxBatch+20, 0)
 		got := s.carry(store.CarryOptions{SkipOutbox: 5})
 		require.Len(s, got.Outbox, store.MaxBatch)
@@ -170,7 +170,7 @@ func (s *suite) fillOutbox(n, size int) (ids []string) {
 }
 
 var alarmCases = []testCase{
-	{"an alarm changes when it is raised and when it is over, and gives birth each time", func(s *suite) {
+	{"adds its jobs when it is raised and when it is cleared", func(s *suite) {
 		require.False(s, s.alarm(store.NewToken(), false, s.entry("never")), "nothing was raised")
 		require.True(s, s.alarm(store.NewToken(), true, s.entry("raised"), s.entry("raised, too")))
 		require.False(s, s.alarm(store.NewToken(), true, s.entry("again")))
@@ -180,7 +180,7 @@ var alarmCases = []testCase{
 		require.True(s, s.alarm(store.NewToken(), true, s.entry("second")))
 		require.Equal(s, []string{"raised", "raised, too", "over", "second"}, s.outboxIDs(s.topicShard()))
 	}},
-	{"the births of an alarm come whole, wake, and go when they are home", func(s *suite) {
+	{"its jobs are complete, move the agenda and go when they are relayed", func(s *suite) {
 		shard := s.topicShard()
 		e := s.entry("told", delayed(long))
 		e.Spec = fullSpec("told", s.laneQueue(1))
@@ -208,7 +208,7 @@ var alarmCases = []testCase{
 		require.Empty(s, s.outboxIDs(shard))
 		require.Equal(s, e.Spec, s.get("told").Spec)
 	}},
-	{"a repeated token answers as the first call did, and gives birth once", func(s *suite) {
+	{"a repeated token returns the first result and adds its jobs once", func(s *suite) {
 		token := store.NewToken()
 		for range 3 {
 			require.True(s, s.alarm(token, true, s.entry("raised")))
@@ -218,7 +218,7 @@ var alarmCases = []testCase{
 		require.True(s, s.alarm(token, true, s.entry("raised")), "the answer is the first one")
 		require.False(s, s.alarm(store.NewToken(), false), "a repeat does nothing")
 	}},
-	{"an alarm is its topic's own, whether the topic has jobs or not", func(s *suite) {
+	{"belongs to one topic, with or without jobs", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
 		shard, token := s.topicShard(), store.NewToken()
 		for i, a := range []store.Alarm{
@@ -232,9 +232,9 @@ var alarmCases = []testCase{
 			require.True(s, changed, "%+v", a)
 		}
 	}},
-	{"an alarm outlives the process", func(s *suite) {
+	{"state survives a restart", func(s *suite) {
 		if s.Reopen == nil {
-			return // an engine without a second life has nothing to show here
+			return // the engine cannot be reopened
 		}
 		require.True(s, s.alarm(store.NewToken(), true, s.entry("raised")))
 		s.Store = s.Reopen()

@@ -38,7 +38,7 @@ func partOf(p store.Permit, n int) store.Permit {
 }
 
 var permitCases = []testCase{
-	{"as many starts are granted as the rate has room for, and told when more will be", func(s *suite) {
+	{"grants the starts that the window has left, and returns when it has more", func(s *suite) {
 		rate := policy.Rate{Starts: 5, Per: long}
 		first := s.permit(s.ask("orders", rate, 3))
 		require.Equal(s, 3, first.Starts)
@@ -54,12 +54,12 @@ var permitCases = []testCase{
 		require.Zero(s, none.Starts)
 		require.Zero(s, none.Next)
 	}},
-	{"more than the rate is granted in part at once", func(s *suite) {
+	{"grants a part of a request larger than the rate", func(s *suite) {
 		p := s.permit(s.ask("orders", policy.Rate{Starts: 5, Per: long}, 50))
 		require.Equal(s, 5, p.Starts)
 		require.InDelta(s, long, p.Next, float64(5*time.Second))
 	}},
-	{"the next start is granted exactly when it was told", func(s *suite) {
+	{"grants the next start at Next", func(s *suite) {
 		rate := policy.Rate{Starts: 2, Per: s.shortTime()}
 		ask := s.ask("orders", rate, 2)
 		ask.Slack = s.shortTime() / 4
@@ -175,7 +175,7 @@ var permitCases = []testCase{
 			}
 		}
 	}},
-	{"topics count apart, and asks of one call are answered in order", func(s *suite) {
+	{"topics are counted apart, and requests of a call are answered in order", func(s *suite) {
 		rate := policy.Rate{Starts: 3, Per: long}
 		shard := s.router.ShardOfTopic(s.queue.Namespace, "orders")
 		other := ""
@@ -192,7 +192,7 @@ var permitCases = []testCase{
 		theirs.Namespace = "other"
 		require.Equal(s, 2, s.permit(theirs).Starts, "another namespace is another topic")
 	}},
-	{"a repeated token answers as the first call did and grants nothing more", func(s *suite) {
+	{"a repeated token returns the first result and grants nothing more", func(s *suite) {
 		rate := policy.Rate{Starts: 5, Per: long}
 		token := store.NewToken()
 		first := s.permitUnder(token, s.ask("orders", rate, 3))
@@ -204,7 +204,7 @@ var permitCases = []testCase{
 		s.permitUnder(token, back)
 		require.Equal(s, 3, s.permit(s.ask("orders", rate, 9)).Starts, "two were never granted, one was given back once")
 	}},
-	{"the rate of the ask decides", func(s *suite) {
+	{"the request's rate applies", func(s *suite) {
 		require.Equal(s, 2, s.permit(s.ask("orders", policy.Rate{Starts: 2, Per: long}, 9)).Starts)
 		s.put(policy.Topic{Rate: policy.Rate{Starts: 50, Per: long}})
 		require.Zero(s, s.permit(s.ask("orders", policy.Rate{Starts: 2, Per: long}, 9)).Starts)
@@ -212,9 +212,9 @@ var permitCases = []testCase{
 		s.advance(2 * time.Millisecond)
 		require.Equal(s, 5, s.permit(s.ask("orders", policy.Rate{Starts: 5, Per: time.Millisecond}, 5)).Starts)
 	}},
-	{"what was granted outlives the process", func(s *suite) {
+	{"grants survive a restart", func(s *suite) {
 		if s.Reopen == nil {
-			return // an engine without a second life has nothing to show here
+			return // the engine cannot be reopened
 		}
 		rate := policy.Rate{Starts: 5, Per: long}
 		first := s.permit(s.ask("orders", rate, 4))

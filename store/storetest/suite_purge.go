@@ -27,7 +27,7 @@ func (s *suite) purge(token store.Token, ids ...string) []error {
 }
 
 var purgeCases = []testCase{
-	{"a dead job goes for good, and is counted as before", func(s *suite) {
+	{"removes a dead job and keeps its count", func(s *suite) {
 		s.endJob("other", dead)
 		s.oneEach()
 		before := s.stats()
@@ -45,7 +45,7 @@ var purgeCases = []testCase{
 		s.endJob("third", dead)
 		require.Equal(s, before.Dead+1, s.stats().Dead)
 	}},
-	{"a job in any other state refuses, and so does an unknown one, each for itself and in order", func(s *suite) {
+	{"returns an error per job in another state or unknown, in order", func(s *suite) {
 		s.oneEach()
 		errs := s.purge(store.NewToken(), "scheduled", "dead", "ready", "running", "unknown", "delivered", "cancelled", "dead")
 		for i, state := range []job.State{job.Scheduled, "", job.Ready, job.Running, "", job.Delivered, job.Cancelled} {
@@ -59,7 +59,7 @@ var purgeCases = []testCase{
 		require.ErrorIs(s, errs[7], store.ErrNotFound, "it is gone already")
 		require.EqualValues(s, 6, s.stats().Registered)
 	}},
-	{"an id stays known for its window after the end", func(s *suite) {
+	{"the id stays known during its window", func(s *suite) {
 		s.put(policy.Topic{IDWindow: new(s.shortTime())})
 		s.endJob("a", dead)
 		require.NoError(s, s.purge(store.NewToken(), "a")[0])
@@ -79,7 +79,7 @@ var purgeCases = []testCase{
 		})
 		s.claimAll("a")
 	}},
-	{"an id that the server made is forgotten with its job", func(s *suite) {
+	{"a generated id is forgotten with its job", func(s *suite) {
 		e := s.entry("a")
 		e.Fingerprint = nil
 		s.insertNew(e)
@@ -89,7 +89,7 @@ var purgeCases = []testCase{
 		require.NoError(s, err)
 		require.Equal(s, []bool{false}, known)
 	}},
-	{"bytes that were purged make room for others", func(s *suite) {
+	{"purged bytes no longer count against MaxBytes", func(s *suite) {
 		s.put(policy.Topic{KeepDead: policy.Retention{MaxBytes: new(int64(35_000))}})
 		large := body(strings.Repeat("x", 10_000))
 		for i := range 3 {
@@ -109,7 +109,7 @@ var purgeCases = []testCase{
 		s.sweep()
 		require.Equal(s, []string{"new-0", "new-1", "new-2"}, s.listed(job.Dead))
 	}},
-	{"a repeated token answers as the first call did", func(s *suite) {
+	{"a repeated token returns the first result", func(s *suite) {
 		s.endJob("a", dead)
 		token := store.NewToken()
 		for range 2 {
@@ -119,7 +119,7 @@ var purgeCases = []testCase{
 		}
 		require.EqualValues(s, 1, s.stats().Dead)
 	}},
-	{"takes a whole batch", func(s *suite) {
+	{"accepts MaxBatch jobs", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1000})
 		var entries []store.NewJob
 		var ids []string
@@ -137,9 +137,9 @@ var purgeCases = []testCase{
 		require.Empty(s, s.listed(job.Dead))
 		require.EqualValues(s, store.MaxBatch, s.stats().Dead)
 	}},
-	{"what was purged stays away in the next life", func(s *suite) {
+	{"purged jobs stay away after a restart", func(s *suite) {
 		if s.Reopen == nil {
-			return // an engine without a second life has nothing to show here
+			return // the engine cannot be reopened
 		}
 		s.endJob("a", dead)
 		s.endJob("b", dead)

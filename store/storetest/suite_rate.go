@@ -67,7 +67,7 @@ func (s *suite) slackWant(n int, slack time.Duration) store.ClaimRequest {
 }
 
 var rateCases = []testCase{
-	{"a lane never exceeds its rate in any window, whoever claims", func(s *suite) {
+	{"concurrent claims never exceed the rate in any window", func(s *suite) {
 		per := s.shortTime() / 4
 		for _, slacks := range [][]time.Duration{{0}, {0, per / 5, per / 2}} {
 			rate := policy.Rate{Starts: 5, Per: per}
@@ -103,7 +103,7 @@ var rateCases = []testCase{
 			require.GreaterOrEqual(s, len(log), 3*rate.Starts, "the rate lets jobs go")
 		}
 	}},
-	{"exactly as many go as there is room for, each start leaving at its own moment", func(s *suite) {
+	{"claims return exactly the starts that the window has left", func(s *suite) {
 		if s.Advance == nil {
 			return // its own clock does not stand still between two calls
 		}
@@ -129,7 +129,7 @@ var rateCases = []testCase{
 			s.Advance(time.Duration(random.IntN(3000)) * time.Millisecond)
 		}
 	}},
-	{"a lane at its rate costs nothing until the first start leaves, and then it rings at once", func(s *suite) {
+	{"a full window blocks the lane until its first start leaves, then notifies", func(s *suite) {
 		per, slack := s.shortTime(), s.shortTime()/10
 		s.rated(6, policy.Rate{Starts: 2, Per: per})
 		s.waitNotified(s.queue)
@@ -145,14 +145,14 @@ var rateCases = []testCase{
 			}
 		}
 	}},
-	{"what was ready and rung a moment ago rings again when its rate lets it", func(s *suite) {
+	{"a lane notified just before is notified when its window has room", func(s *suite) {
 		s.rated(0, policy.Rate{Starts: 1, Per: store.RenotifyAfter / 2})
 		s.makeReady("a", "b", "c")
 		got := s.claim(claimOf(s.queue))
 		require.Len(s, got.Jobs, 1)
 		s.requireNotifiedAt(claimed(got.Jobs[0]).Add(store.RenotifyAfter/2), "a lane at its rate")
 	}},
-	{"lanes count apart, and those without a rate are free", func(s *suite) {
+	{"lanes are counted apart, and lanes without a rate are not limited", func(s *suite) {
 		s.put(policy.Topic{LaneRate: policy.Rate{Starts: 2, Per: long}})
 		free := s.queueOf(s.queue.Namespace, "free", 0)
 		for i := range 5 {
@@ -165,7 +165,7 @@ var rateCases = []testCase{
 		}
 		require.False(s, got.Queues[2].Blocked)
 	}},
-	{"a job that is given back has counted", func(s *suite) {
+	{"a released job counts", func(s *suite) {
 		s.rated(1, policy.Rate{Starts: 2, Per: long})
 		s.settleOne(s.claimAll("0")[0], released)
 		s.settleOne(s.claimAll("0")[0], released)
@@ -183,7 +183,7 @@ var rateCases = []testCase{
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 2)
 		s.requireBlocked("after four starts")
 	}},
-	{"the claim in the trip of a settlement counts as well", func(s *suite) {
+	{"the claim of a settlement counts", func(s *suite) {
 		s.rated(9, policy.Rate{Starts: 3, Per: long})
 		var items []store.Settlement
 		for _, h := range s.claim(s.slackWant(2, 0)).Jobs {
@@ -197,7 +197,7 @@ var rateCases = []testCase{
 		}
 		s.requireBlocked("after three starts")
 	}},
-	{"another rate holds from the next claim on, with the starts that it still covers", func(s *suite) {
+	{"a changed rate applies from the next claim, to the starts in its window", func(s *suite) {
 		s.rated(30, policy.Rate{Starts: 3, Per: 40 * time.Minute})
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 3)
 		s.put(policy.Topic{LaneRate: policy.Rate{Starts: 2, Per: 40 * time.Minute}})
@@ -218,7 +218,7 @@ var rateCases = []testCase{
 		require.Len(s, got.Jobs, 20, "no rate")
 		require.False(s, got.Jobs[0].Rated)
 	}},
-	{"no window of a shorter rate has more, with the starts of the rate before it", func(s *suite) {
+	{"a shorter window is not exceeded after a change of the rate", func(s *suite) {
 		if s.Advance == nil {
 			return // its own clock does not stand still between two calls
 		}
@@ -251,7 +251,7 @@ var rateCases = []testCase{
 			}
 		}
 	}},
-	{"of a large rate no window has more, and a start counts little longer than it has to", func(s *suite) {
+	{"a large rate is not exceeded, and counts a start little longer than its window", func(s *suite) {
 		if s.Advance == nil {
 			return // its own clock does not stand still between two calls
 		}
@@ -278,9 +278,9 @@ var rateCases = []testCase{
 		require.NoError(s, windows(log, rate))
 		require.Greater(s, len(log), rate.Starts)
 	}},
-	{"what a rate counts outlives the process", func(s *suite) {
+	{"starts survive a restart", func(s *suite) {
 		if s.Reopen == nil {
-			return // an engine without a second life has nothing to show here
+			return // the engine cannot be reopened
 		}
 		s.rated(9, policy.Rate{Starts: 4, Per: long})
 		for _, h := range s.claim(s.slackWant(3, 0)).Jobs {
@@ -290,7 +290,7 @@ var rateCases = []testCase{
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 1)
 		s.requireBlocked("after four starts in two lives")
 	}},
-	{"a probe counts, and a lane that is both held back and at its rate waits for the later end", func(s *suite) {
+	{"a probe counts, and the later of cooldown and rate decides", func(s *suite) {
 		s.rated(5, policy.Rate{Starts: 2, Per: 2 * s.shortTime()})
 		got := s.claim(s.slackWant(1, 0))
 		s.endWith(got.Jobs[0], delivered, openBreaker(s.shortTime()))

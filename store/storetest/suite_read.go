@@ -33,10 +33,10 @@ func (s *suite) oneEach() {
 var states = []job.State{job.Scheduled, job.Ready, job.Running, job.Delivered, job.Dead, job.Cancelled}
 
 var readCases = []testCase{
-	{"an unknown job is not found", func(s *suite) {
+	{"Get of an unknown job returns ErrNotFound", func(s *suite) {
 		require.True(s, s.gone("unknown"))
 	}},
-	{"a job that nobody holds is ready once it is due, by the clock alone", func(s *suite) {
+	{"Get and List show a due job as ready before a carrier moves it", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(s.shortTime())))
 		require.Equal(s, job.Scheduled, s.get("a").State)
 		require.Equal(s, []string{"a"}, names(s.list(s.filter(job.Scheduled))))
@@ -48,7 +48,7 @@ var readCases = []testCase{
 		require.Equal(s, job.Ready, s.get("a").State)
 		require.Equal(s, []string{"a"}, names(s.list(s.filter(job.Ready))))
 	}},
-	{"each state has its list", func(s *suite) {
+	{"List returns the jobs of a state", func(s *suite) {
 		s.oneEach()
 		for _, state := range states {
 			got := s.list(s.filter(state))
@@ -58,7 +58,7 @@ var readCases = []testCase{
 		}
 		require.Empty(s, s.list(store.Filter{Namespace: s.queue.Namespace, Topic: "other", State: job.Ready}))
 	}},
-	{"a list has everything but bodies and records", func(s *suite) {
+	{"List omits body and history", func(s *suite) {
 		e := s.entry("a", delayed(long))
 		e.Spec = fullSpec("a", s.queue)
 		s.insertNew(e)
@@ -72,7 +72,7 @@ var readCases = []testCase{
 		got.History = nil
 		require.Equal(s, wanted, got)
 	}},
-	{"a list filters by lane and by label", func(s *suite) {
+	{"List filters by lane and by label", func(s *suite) {
 		s.insertNew(
 			s.entry("a", delayed(long), labelled("customer", "1")),
 			s.entry("b", delayed(long), labelled("customer", "2")),
@@ -90,7 +90,7 @@ var readCases = []testCase{
 		f.Lane = "nowhere"
 		require.Empty(s, s.list(f))
 	}},
-	{"a list filters by the time of the state, after inclusive and before exclusive", func(s *suite) {
+	{"List filters by time, After inclusive and Before exclusive", func(s *suite) {
 		for i := range 4 {
 			s.insertNew(s.entry(fmt.Sprint(i), delayed(long+time.Duration(i)*time.Minute)))
 		}
@@ -107,7 +107,7 @@ var readCases = []testCase{
 		f.After, f.Before = s.get("dead-1").FinishedAt, s.get("dead-2").FinishedAt
 		require.Equal(s, []string{"dead-1"}, names(s.list(f)))
 	}},
-	{"paging covers everything exactly once, in order within a lane", func(s *suite) {
+	{"List pages return each job once, in order within a lane", func(s *suite) {
 		var wanted []string
 		for i := range 60 {
 			id := fmt.Sprintf("job-%02d", i)
@@ -129,7 +129,7 @@ var readCases = []testCase{
 		f.Limit, f.Lane = 4, s.laneQueue(1).Lane
 		require.Len(s, s.list(f), 20)
 	}},
-	{"ended jobs are listed in the order of their ends", func(s *suite) {
+	{"List returns ended jobs in the order of their ends", func(s *suite) {
 		var ids []string
 		for i := range 7 {
 			ids = append(ids, fmt.Sprint(9-i))
@@ -140,7 +140,7 @@ var readCases = []testCase{
 		f.Limit = 3
 		require.Equal(s, ids, names(s.list(f)))
 	}},
-	{"registered is the sum of all places, whatever happened", func(s *suite) {
+	{"TopicStats.Registered is the sum of all states", func(s *suite) {
 		s.oneEach()
 		got := s.stats()
 		require.Equal(s, store.TopicStats{
@@ -153,7 +153,7 @@ var readCases = []testCase{
 		require.NoError(s, err)
 		require.NoError(s, Check(s.Context(), s.Store))
 	}},
-	{"the oldest due moment is that of a job that nobody holds", func(s *suite) {
+	{"TopicStats.OldestDue ignores running jobs", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		h := s.claimAll("a")[0]
 		require.True(s, s.stats().OldestDue.IsZero())
@@ -162,7 +162,7 @@ var readCases = []testCase{
 		s.settleOne(h, retry(time.Minute))
 		require.Equal(s, s.get("a").DueAt, s.stats().OldestDue)
 	}},
-	{"topics are counted in pages, by name, or those that are named", func(s *suite) {
+	{"TopicStats pages by name, or returns the named topics", func(s *suite) {
 		for _, topic := range []string{"b", "e", "c", "a", "d"} {
 			s.insertNew(s.entry(topic, in(s.queueOf(s.queue.Namespace, topic, 0)), delayed(long)))
 		}
@@ -186,7 +186,7 @@ var readCases = []testCase{
 		require.Empty(s, count(store.StatsFilter{Limit: 2, After: "e"}))
 		require.Equal(s, []string{"b", "d"}, count(store.StatsFilter{Topics: []string{"d", "unknown", "b"}}))
 	}},
-	{"totals add up all topics of the namespace", func(s *suite) {
+	{"Totals adds up all topics of the namespace", func(s *suite) {
 		totals := func() store.TopicStats {
 			total, err := s.shard().Totals(s.Context(), s.queue.Namespace)
 			require.NoError(s, err)
@@ -201,14 +201,14 @@ var readCases = []testCase{
 		got.OldestDue = time.Time{}
 		require.Equal(s, store.TopicStats{Namespace: s.queue.Namespace, Registered: 3, Scheduled: 1, Running: 1, Delivered: 1}, got)
 	}},
-	{"an unknown topic has no jobs", func(s *suite) {
+	{"TopicStats of an unknown topic has no jobs", func(s *suite) {
 		rows, err := s.shard().TopicStats(s.Context(), store.StatsFilter{Namespace: s.queue.Namespace, Topics: []string{"unknown"}})
 		require.NoError(s, err)
 		for _, row := range rows {
 			require.Zero(s, row.Registered)
 		}
 	}},
-	{"lanes count their unfinished jobs, in order of name and in pages", func(s *suite) {
+	{"LaneStats counts unfinished jobs, by name and in pages", func(s *suite) {
 		for i := range 7 {
 			s.insertNew(s.entry(fmt.Sprintf("s%d", i), in(s.laneQueue(i)), delayed(long)))
 		}
@@ -233,14 +233,14 @@ var readCases = []testCase{
 		require.EqualValues(s, 2, rows[2].Scheduled+rows[2].Ready)
 		require.Equal(s, store.LaneStats{Lane: s.laneQueue(3).Lane, Scheduled: 1}, rows[3])
 	}},
-	{"the store is well until it is closed", func(s *suite) {
+	{"Ping succeeds until Close", func(s *suite) {
 		require.NoError(s, s.Store.Ping(s.Context()))
 		require.NoError(s, s.Store.Close())
 		require.ErrorIs(s, s.Store.Ping(s.Context()), store.ErrUnavailable)
 		_, err := s.shard().Insert(s.Context(), store.NewToken(), []store.NewJob{s.entry("a")})
 		require.ErrorIs(s, err, store.ErrUnavailable)
 	}},
-	{"a call whose context has ended says so", func(s *suite) {
+	{"calls return the error of a cancelled context", func(s *suite) {
 		ctx, cancel := context.WithCancel(s.Context())
 		cancel()
 		_, err := s.shard().Get(ctx, s.ref("a"))
@@ -250,7 +250,7 @@ var readCases = []testCase{
 		_, err = s.shard().Wait(ctx, store.WaitOptions{Group: store.GroupPush})
 		require.ErrorIs(s, err, context.Canceled)
 	}},
-	{"shards do not see each other", func(s *suite) {
+	{"shards are isolated", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		for shard := range s.Store.Shards() {
 			if shard == s.shardNumber {
@@ -278,9 +278,9 @@ var readCases = []testCase{
 			require.Panics(s, func() { _, _ = s.Store.Shards()[shard].Carry(s.Context(), store.NewToken(), store.CarryOptions{}) })
 		}
 	}},
-	{"what was answered outlives the process", func(s *suite) {
+	{"jobs and policies survive a restart", func(s *suite) {
 		if s.Reopen == nil {
-			return // an engine without a second life has nothing to show here
+			return // the engine cannot be reopened
 		}
 		s.put(s.Defaults)
 		s.endJob("gone", delivered)

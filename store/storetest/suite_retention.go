@@ -21,7 +21,7 @@ func (s *suite) listed(state job.State) []string {
 func keep(n int64) policy.Retention { return policy.Retention{Max: &n} }
 
 var retentionCases = []testCase{
-	{"keeps the newest by count, the dead apart from the delivered", func(s *suite) {
+	{"keeps the newest by count, dead and delivered apart", func(s *suite) {
 		s.put(policy.Topic{KeepDelivered: keep(2), KeepDead: keep(3)})
 		for i := range 5 {
 			s.endJob(fmt.Sprintf("delivered-%d", i), delivered)
@@ -50,7 +50,7 @@ var retentionCases = []testCase{
 		require.Equal(s, []string{"2"}, s.listed(job.Cancelled))
 		require.EqualValues(s, 3, s.stats().Cancelled)
 	}},
-	{"forgets a topic that nothing refers to, but not its counts", func(s *suite) {
+	{"forgets an unused topic, but not its counts", func(s *suite) {
 		s.recheck() // before that nothing is forgotten
 		topic := s.queueOf(s.queue.Namespace, "once", 0)
 		total := func() store.TopicStats {
@@ -147,7 +147,7 @@ var retentionCases = []testCase{
 			require.False(s, s.gone("new"))
 		}
 	}},
-	{"never removes what is unfinished", func(s *suite) {
+	{"never removes unfinished jobs", func(s *suite) {
 		zero := policy.Retention{For: new(time.Duration(0)), Max: new(int64(0)), MaxBytes: new(int64(0))}
 		s.put(policy.Topic{KeepDelivered: zero, KeepDead: zero, IDWindow: new(time.Duration(0))})
 		s.oneEach()
@@ -158,7 +158,7 @@ var retentionCases = []testCase{
 		}
 		require.NoError(s, Check(s.Context(), s.Store))
 	}},
-	{"a revived job is not swept for its first end", func(s *suite) {
+	{"does not sweep a revived job for its first end", func(s *suite) {
 		s.put(policy.Topic{KeepDead: keep(1)})
 		s.endJob("a", dead)
 		s.advance(2 * time.Millisecond)
@@ -171,7 +171,7 @@ var retentionCases = []testCase{
 		require.Equal(s, job.Scheduled, s.get("a").State)
 		require.Equal(s, []string{"c"}, s.listed(job.Dead))
 	}},
-	{"is bounded by its limit and says that there is more", func(s *suite) {
+	{"respects its limit and sets More", func(s *suite) {
 		for i := range 10 {
 			s.endJob(fmt.Sprint(i), delivered)
 		}
@@ -185,7 +185,7 @@ var retentionCases = []testCase{
 		s.sweep()
 		require.Empty(s, s.listed(job.Delivered))
 	}},
-	{"an id stays known for its window after the end, whatever retention says", func(s *suite) {
+	{"an id stays known during its window, whatever the retention", func(s *suite) {
 		s.put(policy.Topic{KeepDelivered: keep(0), KeepDead: keep(0)})
 		s.endJob("delivered", delivered)
 		s.endJob("dead", dead)
@@ -230,7 +230,7 @@ var retentionCases = []testCase{
 		require.EqualValues(s, 2, s.stats().Registered)
 		s.claimAll("a")
 	}},
-	{"the id of a revived job is known for its window after the new end", func(s *suite) {
+	{"the window of a revived job's id starts at its new end", func(s *suite) {
 		window := policy.Topic{IDWindow: new(s.shortTime())}
 		s.put(window)
 		s.endJob("a", dead)
@@ -244,7 +244,7 @@ var retentionCases = []testCase{
 		require.True(s, s.gone("a"))
 		require.Equal(s, store.Existing, s.insert(s.entry("a"))[0].Outcome)
 	}},
-	{"an id without a print is not remembered", func(s *suite) {
+	{"an id without a fingerprint is not remembered", func(s *suite) {
 		s.put(policy.Topic{KeepDelivered: keep(0)})
 		e := s.entry("a")
 		e.Fingerprint = nil

@@ -10,7 +10,7 @@ import (
 )
 
 var reviveCases = []testCase{
-	{"an ended job goes on another round, with a fresh budget and numbers that go on", func(s *suite) {
+	{"starts a new generation with a full budget, attempt numbers continue", func(s *suite) {
 		s.endJob("delivered", delivered)
 		s.endJob("dead", dead)
 		s.insertNew(s.entry("cancelled"))
@@ -39,7 +39,7 @@ var reviveCases = []testCase{
 		require.EqualValues(s, 3, stats.Scheduled+stats.Ready)
 		require.Zero(s, stats.Delivered+stats.Dead+stats.Cancelled)
 	}},
-	{"a revived job is due at the instant that is named, and now when that has passed", func(s *suite) {
+	{"the job is due at RunAt, or now if that has passed", func(s *suite) {
 		s.endJob("ahead", dead)
 		s.endJob("past", dead)
 		runAt := s.now().Add(long + 300*time.Microsecond)
@@ -55,13 +55,13 @@ var reviveCases = []testCase{
 		s.sameTime(s.now(), got.DueAt, "DueAt")
 		s.claimAll("past")
 	}},
-	{"the version grows", func(s *suite) {
+	{"increments the version", func(s *suite) {
 		s.endJob("a", dead)
 		got, err := s.revive("a", 0)
 		require.NoError(s, err)
 		require.EqualValues(s, 2, got.Version)
 	}},
-	{"revived at once it rings and is claimed, and its next attempt has the next number", func(s *suite) {
+	{"a job due now notifies, and its next attempt has the next number", func(s *suite) {
 		s.endJob("a", dead)
 		s.drainWakeups()
 		got, err := s.revive("a", 0)
@@ -77,7 +77,7 @@ var reviveCases = []testCase{
 		require.Zero(s, got.FailedAttempts)
 		require.Equal(s, []job.AttemptKind{job.KindAttempt, job.KindRevived, job.KindAttempt}, kinds(got))
 	}},
-	{"an expiry that has passed needs a new one, and one ahead stays", func(s *suite) {
+	{"a past expiry needs a new one, a future one stays", func(s *suite) {
 		s.endJob("past", dead, expires(s.shortTime()))
 		s.endJob("ahead", dead, expires(long))
 		s.advance(s.shortTime() + 2*time.Millisecond)
@@ -104,7 +104,7 @@ var reviveCases = []testCase{
 			require.False(s, expired(&h), h.ID)
 		}
 	}},
-	{"an unfinished job refuses, and so does an unknown one", func(s *suite) {
+	{"refuses unfinished and unknown jobs", func(s *suite) {
 		s.insertNew(s.entry("scheduled", delayed(long)), s.entry("running"))
 		s.claimAll("running")
 		_, err := s.revive("scheduled", 0)
@@ -117,7 +117,7 @@ var reviveCases = []testCase{
 		_, err = s.revive("unknown", 0)
 		require.ErrorIs(s, err, store.ErrNotFound)
 	}},
-	{"a repeated token answers as the first call did", func(s *suite) {
+	{"a repeated token returns the first result", func(s *suite) {
 		s.endJob("a", dead)
 		token := store.NewToken()
 		for range 2 {
@@ -132,7 +132,7 @@ var reviveCases = []testCase{
 		require.NoError(s, err)
 		require.Equal(s, job.Cancelled, s.get("a").State, "a repeat does nothing")
 	}},
-	{"a revived id of a cancelled job is known again", func(s *suite) {
+	{"the id of a revived cancelled job is Existing", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		_, err := s.cancel("a")
 		require.NoError(s, err)

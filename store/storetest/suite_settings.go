@@ -34,7 +34,7 @@ func (s *suite) reported(q job.Queue, known int64) *store.Lane {
 }
 
 var settingsCases = []testCase{
-	{"settings are kept as they were put, for lanes with and without jobs", func(s *suite) {
+	{"are stored as given, for lanes with and without jobs", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
 		for _, q := range []job.Queue{s.laneQueue(0), s.laneQueue(1)} {
 			put := s.putLane(q, fullLane())
@@ -53,7 +53,7 @@ var settingsCases = []testCase{
 		require.NoError(s, err)
 		require.Empty(s, lanes)
 	}},
-	{"a revision that is not the stored one is refused", func(s *suite) {
+	{"refuses another revision than the stored one", func(s *suite) {
 		_, err := s.shard().PutLane(s.Context(), store.NewToken(), store.Lane{Queue: s.queue, Settings: fullLane(), Revision: 99})
 		require.ErrorIs(s, err, store.ErrVersion)
 		require.Zero(s, s.getLane(s.queue).Revision)
@@ -73,7 +73,7 @@ var settingsCases = []testCase{
 		}
 		require.Equal(s, plain(second), plain(s.getLane(s.queue)))
 	}},
-	{"settings that say nothing are removed, and the revision goes on growing", func(s *suite) {
+	{"empty settings are removed, and revisions keep growing", func(s *suite) {
 		first := s.putLane(s.queue, fullLane())
 		_, err := s.shard().PutLane(s.Context(), store.NewToken(), store.Lane{Queue: s.queue, Revision: first.Revision})
 		require.NoError(s, err)
@@ -84,7 +84,7 @@ var settingsCases = []testCase{
 		require.Greater(s, second.Revision, first.Revision)
 		require.Greater(s, s.putLane(s.queue, policy.Lane{Paused: true}).Revision, second.Revision)
 	}},
-	{"claims report settings exactly to those who know another revision", func(s *suite) {
+	{"a claim returns settings of another revision than the request's", func(s *suite) {
 		for i, q := range []job.Queue{s.laneQueue(0), s.laneQueue(1)} { // with a job and without
 			if i == 0 {
 				s.insertNew(s.entry("a", delayed(long)))
@@ -101,7 +101,7 @@ var settingsCases = []testCase{
 			require.Nil(s, s.reported(q, 0))
 		}
 	}},
-	{"a claim reports the settings of each of its queues", func(s *suite) {
+	{"a claim returns the settings of each queue", func(s *suite) {
 		s.insertNew(s.entry("a", in(s.laneQueue(1))))
 		put := s.putLane(s.laneQueue(1), policy.Lane{URL: "http://lane.example/"})
 		got := s.claim(claimOf(s.laneQueue(0), s.laneQueue(1), s.laneQueue(2)))
@@ -115,7 +115,7 @@ var settingsCases = []testCase{
 		require.NoError(s, err)
 		require.Equal(s, plain(put), plain(*got.Queues[0].Lane))
 	}},
-	{"a paused lane takes jobs and is silent, and rings when it is resumed", func(s *suite) {
+	{"a paused lane accepts jobs, and notifies when it is resumed", func(s *suite) {
 		s.putLane(s.queue, policy.Lane{Paused: true, URL: "http://lane.example/"})
 		s.insertNew(s.entry("a"), s.entry("b", in(s.laneQueue(1))))
 		s.waitNotified(s.laneQueue(1))
@@ -138,7 +138,7 @@ var settingsCases = []testCase{
 		s.waitNotified(s.queue)
 		s.claimAll("a")
 	}},
-	{"a lane's own concurrency stands for its topic's, higher or lower", func(s *suite) {
+	{"a lane's concurrency replaces its topic's", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 2})
 		for i := range 8 {
 			s.insertNew(s.entry(fmt.Sprint(i)), s.entry(fmt.Sprintf("other-%d", i), in(s.laneQueue(1))))
@@ -156,7 +156,7 @@ var settingsCases = []testCase{
 		s.settleOne(got.Jobs[0], delivered)
 		s.requireBlocked("at the topic's limit again")
 	}},
-	{"a lane's own rate stands for its topic's, and its topic's holds again without it", func(s *suite) {
+	{"a lane's rate replaces its topic's until it is removed", func(s *suite) {
 		s.put(policy.Topic{LaneRate: policy.Rate{Starts: 2, Per: long}})
 		for i := range 9 {
 			s.insertNew(s.entry(fmt.Sprint(i)), s.entry(fmt.Sprintf("other-%d", i), in(s.laneQueue(1))))
@@ -172,7 +172,7 @@ var settingsCases = []testCase{
 		s.waitNotified(s.queue)
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 1)
 	}},
-	{"settings put before the first job hold for it", func(s *suite) {
+	{"settings put before the first job apply to it", func(s *suite) {
 		s.putLane(s.queue, policy.Lane{Paused: true, LaneConcurrency: 1})
 		s.insertNew(s.entry("a"), s.entry("b"))
 		s.requireBlocked("a lane that was paused before it was used")
@@ -180,7 +180,7 @@ var settingsCases = []testCase{
 		s.waitNotified(s.queue)
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 1)
 	}},
-	{"a repeated token answers as the first call did and changes nothing more", func(s *suite) {
+	{"a repeated token returns the first result and changes nothing", func(s *suite) {
 		token := store.NewToken()
 		put := func() (store.Lane, error) {
 			return s.shard().PutLane(s.Context(), token, store.Lane{Queue: s.queue, Settings: fullLane()})
@@ -193,7 +193,7 @@ var settingsCases = []testCase{
 		require.Equal(s, first.Revision, second.Revision)
 		require.Equal(s, plain(other), plain(s.getLane(s.queue)))
 	}},
-	{"the lanes of a topic that have settings are listed by name, in pages", func(s *suite) {
+	{"ListLanes returns lanes with settings by name, in pages", func(s *suite) {
 		var wanted []store.Lane
 		for i := range 7 {
 			lane := s.putLane(s.laneQueue(6-i), policy.Lane{LaneConcurrency: i + 1})
@@ -227,9 +227,9 @@ var settingsCases = []testCase{
 		require.NoError(s, err)
 		require.Empty(s, none)
 	}},
-	{"settings outlive the process", func(s *suite) {
+	{"settings survive a restart", func(s *suite) {
 		if s.Reopen == nil {
-			return // an engine without a second life has nothing to show here
+			return // the engine cannot be reopened
 		}
 		s.insertNew(s.entry("a"))
 		used, unused := s.putLane(s.queue, fullLane()), s.putLane(s.laneQueue(1), fullLane())

@@ -13,7 +13,7 @@ import (
 )
 
 var settleCases = []testCase{
-	{"delivered ends the job", func(s *suite) {
+	{"Delivered ends the job", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		h := s.claimAll("a")[0]
 		item := settlement(h, delivered)
@@ -32,7 +32,7 @@ var settleCases = []testCase{
 		require.Equal(s, []job.Attempt{item.Attempt}, got.History)
 		s.claimAll()
 	}},
-	{"again puts the job off by the wait, from now", func(s *suite) {
+	{"Again schedules the job after the wait", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		h := s.claimAll("a")[0]
 		s.advance(2 * time.Millisecond)
@@ -46,7 +46,7 @@ var settleCases = []testCase{
 		require.True(s, got.FinishedAt.IsZero())
 		s.claimAll()
 	}},
-	{"again after a short wait comes again, with its numbers", func(s *suite) {
+	{"Again after a short wait returns the job with its counters", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		s.settleOne(s.claimAll("a")[0], retry(s.shortTime()))
 		s.claimAll()
@@ -60,7 +60,7 @@ var settleCases = []testCase{
 		s.settleOne(h, delivered)
 		require.Equal(s, []job.AttemptKind{job.KindAttempt, job.KindAttempt, job.KindAttempt}, kinds(s.get("a")))
 	}},
-	{"dead ends the job with its reason", func(s *suite) {
+	{"Dead ends the job with its reason", func(s *suite) {
 		s.endJob("a", policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExhausted})
 		got := s.get("a")
 		require.Equal(s, job.Dead, got.State)
@@ -69,7 +69,7 @@ var settleCases = []testCase{
 		s.sameTime(s.now(), got.FinishedAt, "FinishedAt")
 		s.claimAll()
 	}},
-	{"a job that dies without a request is neither recorded nor counted", func(s *suite) {
+	{"Dead without an attempt adds no history and no count", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		item := settlement(s.claimAll("a")[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExpired})
 		item.Attempt = job.Attempt{}
@@ -81,7 +81,7 @@ var settleCases = []testCase{
 		require.Zero(s, got.FailedAttempts)
 		require.Empty(s, got.History)
 	}},
-	{"released gives the job back uncounted", func(s *suite) {
+	{"Released returns the job without counting an attempt", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		s.settleOne(s.claimAll("a")[0], released)
 		h := s.claimAll("a")[0]
@@ -93,14 +93,14 @@ var settleCases = []testCase{
 		s.sameTime(s.now().Add(long), got.DueAt, "DueAt")
 		require.Equal(s, []job.AttemptKind{job.KindReleased, job.KindReleased}, kinds(got))
 	}},
-	{"a job given back at once rings", func(s *suite) {
+	{"Released without a wait notifies", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		s.drainWakeups()
 		s.settleOne(s.claimAll("a")[0], released)
 		s.waitNotified(s.queue)
 		s.claimAll("a")
 	}},
-	{"a stale token is refused and changes nothing", func(s *suite) {
+	{"refuses a stale lease and changes nothing", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("waits", delayed(long)))
 		h := s.claimAll("a")[0]
 		before := s.get("a")
@@ -119,7 +119,7 @@ var settleCases = []testCase{
 		require.ErrorIs(s, s.settle(settlement(h, dead))[0], store.ErrLeaseLost)
 		require.Equal(s, job.Delivered, s.get("a").State)
 	}},
-	{"the lease of an earlier attempt is refused", func(s *suite) {
+	{"refuses the lease of an earlier attempt", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		first := s.claimAll("a")[0]
 		s.settleOne(first, retry(0))
@@ -127,7 +127,7 @@ var settleCases = []testCase{
 		require.ErrorIs(s, s.settle(settlement(first, dead))[0], store.ErrLeaseLost)
 		s.settleOne(second, delivered)
 	}},
-	{"many settlements get an answer each", func(s *suite) {
+	{"returns one result per settlement", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b"), s.entry("c"))
 		held := s.claimAll("a", "b", "c")
 		lost := settlement(held[1], delivered)
@@ -140,7 +140,7 @@ var settleCases = []testCase{
 		require.Equal(s, job.Running, s.get("b").State)
 		require.Equal(s, job.Dead, s.get("c").State)
 	}},
-	{"one job settled twice in a call is settled once", func(s *suite) {
+	{"settles a job once that a call names twice", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		h := s.claimAll("a")[0]
 		errs := s.settle(settlement(h, delivered), settlement(h, dead))
@@ -148,7 +148,7 @@ var settleCases = []testCase{
 		require.ErrorIs(s, errs[1], store.ErrLeaseLost)
 		require.Equal(s, job.Delivered, s.get("a").State)
 	}},
-	{"a repeated token answers as the first call did", func(s *suite) {
+	{"a repeated token returns the first result", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b"))
 		held := s.claimAll("a", "b")
 		lost := settlement(held[1], delivered)
@@ -167,7 +167,7 @@ var settleCases = []testCase{
 		require.Len(s, got.History, 1)
 		require.Len(s, s.carry(store.CarryOptions{}).Outbox, 1)
 	}},
-	{"births stand in the outbox until they are home", func(s *suite) {
+	{"keeps jobs in the outbox until they are relayed", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b"))
 		held := s.claimAll("a", "b")
 		child := s.entry("child", delayed(long), expires(2*long))
@@ -201,7 +201,7 @@ var settleCases = []testCase{
 		require.Equal(s, child.Spec, s.get("child").Spec)
 		require.True(s, s.gone("never"))
 	}},
-	{"with next it claims in the same trip after the settlements", func(s *suite) {
+	{"next claims in the same round trip, after the settlements", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1})
 		s.insertNew(s.entry("a"))
 		s.advance(2 * time.Millisecond)
@@ -222,7 +222,7 @@ var settleCases = []testCase{
 		b := s.get("b")
 		s.settleOne(store.ClaimedJob{Job: b, Lease: lease}, delivered)
 	}},
-	{"nothing to settle and a next is a claim", func(s *suite) {
+	{"next without settlements is a claim", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		next := claimOf(s.queue)
 		errs, got, err := s.shard().Settle(s.Context(), store.NewToken(), nil, &next)
@@ -230,7 +230,7 @@ var settleCases = []testCase{
 		require.Empty(s, errs)
 		require.Equal(s, []string{"a"}, idsOf(got.Jobs))
 	}},
-	{"the end of a lane at its limit rings", func(s *suite) {
+	{"a freed slot of a full lane notifies", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1})
 		s.insertNew(s.entry("a"), s.entry("b"))
 		h := s.claim(claimOf(s.queue)).Jobs[0]
@@ -239,7 +239,7 @@ var settleCases = []testCase{
 		s.settleOne(h, delivered)
 		require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit).Queues)
 	}},
-	{"the record keeps the newest attempts", func(s *suite) {
+	{"history keeps the newest attempts", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		for i := range job.MaxAttempts + 5 {
 			h := s.claimAll("a")[0]
@@ -253,7 +253,7 @@ var settleCases = []testCase{
 		}
 		require.Equal(s, job.MaxAttempts+5, got.Attempts)
 	}},
-	{"the record keeps the newest attempts, whatever else happens to the job, and the newest of that", func(s *suite) {
+	{"history keeps the newest attempts and the newest other entries", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b", delayed(long)))
 		s.settleOne(s.claimAll("a")[0], retry(long))
 		_, err := s.edit("b", store.Edit{Kind: job.KindEdited, Delay: new(long)})
@@ -283,7 +283,7 @@ var settleCases = []testCase{
 		require.Equal(s, []job.AttemptKind{job.KindEdited, job.KindRun, job.KindAttempt}, kinds(got)[:3])
 		require.Equal(s, 6, got.History[2].N)
 	}},
-	{"takes a whole batch", func(s *suite) {
+	{"accepts MaxBatch jobs", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1000})
 		var entries []store.NewJob
 		for i := range store.MaxBatch {

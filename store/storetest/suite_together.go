@@ -30,7 +30,7 @@ func (s *suite) fill(n, lanes int) (queues []job.Queue) {
 }
 
 var togetherCases = []testCase{
-	{"many workers take each job once and never exceed the limit", func(s *suite) {
+	{"claims return each job once and never exceed the limit", func(s *suite) {
 		const n, lanes, limit = 240, 3, 4
 		s.put(policy.Topic{LaneConcurrency: limit})
 		queues := s.fill(n, lanes)
@@ -70,7 +70,7 @@ var togetherCases = []testCase{
 		require.EqualValues(s, n, s.stats().Delivered)
 		require.NoError(s, Check(s.Context(), s.Store))
 	}},
-	{"one id registered by many at once is created once", func(s *suite) {
+	{"inserts of one id create it once", func(s *suite) {
 		var created, existing atomic.Int64
 		var wg sync.WaitGroup
 		for range 8 {
@@ -96,7 +96,7 @@ var togetherCases = []testCase{
 		require.EqualValues(s, 5, created.Load())
 		require.EqualValues(s, 35, existing.Load())
 	}},
-	{"a cancel and a claim at once leave a job in one place", func(s *suite) {
+	{"a cancel and a claim leave a job in one place", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 100})
 		s.fill(40, 1)
 		var held []store.ClaimedJob
@@ -127,7 +127,7 @@ var togetherCases = []testCase{
 		require.EqualValues(s, 40, s.stats().Cancelled)
 		require.NoError(s, Check(s.Context(), s.Store))
 	}},
-	{"what re-sends after lost calls and replies does each thing once", func(s *suite) {
+	{"calls repeated after lost requests and replies apply once", func(s *suite) {
 		const n = 60
 		s.put(policy.Topic{LaneConcurrency: 100})
 		faulty := Faulty(s.Store, Share(7, 0.4))

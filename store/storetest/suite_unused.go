@@ -177,7 +177,7 @@ var unusedCases = []testCase{
 	}},
 	{"what was given back stays so in the next process", func(s *suite) {
 		if s.Reopen == nil {
-			return // an engine without a second life has nothing to show here
+			return // the engine cannot be reopened
 		}
 		s.rated(9, policy.Rate{Starts: 3, Per: long})
 		jobs := s.claim(s.slackWant(3, 0)).Jobs

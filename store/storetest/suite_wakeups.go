@@ -51,7 +51,7 @@ func (s *suite) requireAgendaMoved(what string) {
 }
 
 var wakeupCases = []testCase{
-	{"nothing in the time is an empty rung and no error", func(s *suite) {
+	{"Wait returns an empty wake-up and no error on timeout", func(s *suite) {
 		start := time.Now()
 		rung := s.wait(shortWait)
 		require.Empty(s, rung.Queues)
@@ -59,21 +59,21 @@ var wakeupCases = []testCase{
 		require.GreaterOrEqual(s, time.Since(start), shortWait/2)
 		require.Less(s, time.Since(start), timeLimit)
 	}},
-	{"a listener that waits already is rung", func(s *suite) {
+	{"Wait returns when a queue is notified", func(s *suite) {
 		answer := s.listen(s.Context(), store.WaitOptions{Timeout: timeLimit})
 		s.insertNew(s.entry("a"))
 		got := s.within(answer)
 		require.NoError(s, got.err)
 		require.Equal(s, []job.Queue{s.queue}, got.Queues)
 	}},
-	{"the end of the context ends the wait", func(s *suite) {
+	{"Wait returns when its context ends", func(s *suite) {
 		ctx, cancel := context.WithCancel(s.Context())
 		answer := s.listen(ctx, store.WaitOptions{Timeout: time.Minute})
 		cancel()
 		got := s.within(answer)
 		require.ErrorIs(s, got.err, context.Canceled)
 	}},
-	{"tokens are taken in portions", func(s *suite) {
+	{"Wait returns at most Max queues", func(s *suite) {
 		queues := make(map[job.Queue]bool)
 		for i := range 5 {
 			queues[s.laneQueue(i)] = true
@@ -90,7 +90,7 @@ var wakeupCases = []testCase{
 			}
 		}
 	}},
-	{"a token lost with its taker is rung again within a second", func(s *suite) {
+	{"a lost wake-up is repeated after RenotifyAfter", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		require.Len(s, s.wait(timeLimit).Queues, 1)
 		if s.Advance != nil {
@@ -105,7 +105,7 @@ var wakeupCases = []testCase{
 		s.waitNotified(s.queue)
 		require.Less(s, time.Since(start), 3*store.RenotifyAfter)
 	}},
-	{"what was claimed rings no more", func(s *suite) {
+	{"a claimed queue is not notified again", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		s.drainWakeups()
 		s.claimAll("a")
@@ -116,20 +116,20 @@ var wakeupCases = []testCase{
 		s.carry(store.CarryOptions{})
 		require.Empty(s, s.wait(shortWait).Queues)
 	}},
-	{"a queue given back is rung for others", func(s *suite) {
+	{"Notify returns a queue to other listeners", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		require.Len(s, s.wait(timeLimit).Queues, 1)
 		require.NoError(s, s.shard().Notify(s.Context(), []job.Queue{s.queue}))
 		require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit).Queues)
 	}},
-	{"a queue is on the bell once", func(s *suite) {
+	{"a queue is pending once", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		require.NoError(s, s.shard().Notify(s.Context(), []job.Queue{s.queue, s.queue}))
 		s.insertNew(s.entry("b"))
 		require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit).Queues)
 		require.Empty(s, s.wait(time.Millisecond).Queues)
 	}},
-	{"an earlier moment wakes, a later one does not", func(s *suite) {
+	{"an earlier due time moves the agenda, a later one does not", func(s *suite) {
 		s.insertNew(s.entry("later", delayed(2*long)))
 		s.carry(store.CarryOptions{})
 		s.drainWakeups()
@@ -143,11 +143,11 @@ var wakeupCases = []testCase{
 		require.NoError(s, got.err)
 		require.True(s, got.AgendaMoved)
 	}},
-	{"the first of all moments wakes", func(s *suite) {
+	{"the first due time moves the agenda", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
 		s.requireAgendaMoved("the first job")
 	}},
-	{"an edit and a settlement that bring an earlier moment wake", func(s *suite) {
+	{"an edit and a settlement move the agenda", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(3*long)), s.entry("b", in(s.laneQueue(1))))
 		h := s.claim(claimFor(4*long, s.laneQueue(1))).Jobs[0]
 		s.carry(store.CarryOptions{})
@@ -159,13 +159,13 @@ var wakeupCases = []testCase{
 		s.settleOne(h, retry(long))
 		s.requireAgendaMoved("a settlement")
 	}},
-	{"who does not watch for it is not woken", func(s *suite) {
+	{"Wait without Agenda ignores the agenda", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
 		rung := s.wait(shortWait)
 		require.False(s, rung.AgendaMoved)
 		s.requireAgendaMoved("the first job")
 	}},
-	{"the carrier's lock has one holder", func(s *suite) {
+	{"Lead has one holder", func(s *suite) {
 		first, err := s.shard().Lead(s.Context())
 		require.NoError(s, err)
 		_, err = s.shard().Lead(s.Context())
@@ -182,14 +182,14 @@ var wakeupCases = []testCase{
 		require.NoError(s, second.Extend(s.Context()), "a release by another gives nothing up")
 		require.NoError(s, second.Release(s.Context()))
 	}},
-	{"shards are led apart", func(s *suite) {
+	{"Lead is per shard", func(s *suite) {
 		for shard := range s.Store.Shards() {
 			lead, err := s.Store.Shards()[shard].Lead(s.Context())
 			require.NoError(s, err)
 			defer func() { require.NoError(s, lead.Release(s.Context())) }()
 		}
 	}},
-	{"a lock that is not extended is free after its time", func(s *suite) {
+	{"Lead expires unless it is extended", func(s *suite) {
 		if s.Advance == nil && testing.Short() {
 			return // it takes the whole time
 		}
@@ -207,7 +207,7 @@ var wakeupCases = []testCase{
 }
 
 var topicCases = []testCase{
-	{"a policy is kept as it was put", func(s *suite) {
+	{"PutTopic stores the policy as given", func(s *suite) {
 		put := store.Topic{Namespace: s.queue.Namespace, Name: s.queue.Topic, Policy: policy.Topic{
 			Ladder: policy.Ladder{time.Second}, Retries: new(0), Jitter: new(0.0), Timeout: time.Second, MaxAge: long,
 			Workers: 3, LaneConcurrency: 4, URL: "http://topic.example/", Headers: map[string][]string{"X-A": {"1", "2"}},
@@ -227,7 +227,7 @@ var topicCases = []testCase{
 		require.NoError(s, err)
 		require.Equal(s, []store.Topic{theirs, sparse, put}, topics)
 	}},
-	{"a revision that is not the stored one is refused", func(s *suite) {
+	{"refuses another revision than the stored one", func(s *suite) {
 		topic := store.Topic{Namespace: s.queue.Namespace, Name: s.queue.Topic, Revision: 99}
 		_, err := s.Store.PutTopic(s.Context(), topic)
 		require.ErrorIs(s, err, store.ErrVersion)
@@ -249,7 +249,7 @@ var topicCases = []testCase{
 		require.NoError(s, err)
 		require.Equal(s, []store.Topic{third}, topics)
 	}},
-	{"a paused topic takes jobs and is silent", func(s *suite) {
+	{"a paused topic accepts jobs and does not notify", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
 		s.insertNew(s.entry("a"))
 		if s.Advance != nil {
@@ -259,7 +259,7 @@ var topicCases = []testCase{
 		require.Empty(s, s.claim(claimOf(s.queue)).Jobs)
 		require.Equal(s, job.Ready, s.get("a").State)
 	}},
-	{"a resumed topic rings for what is due within a second", func(s *suite) {
+	{"a resumed topic notifies due queues within a second", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
 		s.insertNew(s.entry("a"), s.entry("b", in(s.laneQueue(1))))
 		s.carry(store.CarryOptions{})
@@ -279,7 +279,7 @@ var topicCases = []testCase{
 		})
 		require.Less(s, time.Since(start), 3*time.Second)
 	}},
-	{"a topic paused while its jobs wait is resumed with them", func(s *suite) {
+	{"a topic paused after its wake-up is notified when it is resumed", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		s.drainWakeups()
 		s.put(policy.Topic{Paused: true})
@@ -293,7 +293,7 @@ var topicCases = []testCase{
 		s.waitNotified(s.queue)
 		s.claimAll("a")
 	}},
-	{"a raised limit rings for what waits", func(s *suite) {
+	{"a raised lane_concurrency notifies waiting queues", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1})
 		s.insertNew(s.entry("a"), s.entry("b"))
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 1)
@@ -303,14 +303,14 @@ var topicCases = []testCase{
 		s.waitNotified(s.queue)
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 1)
 	}},
-	{"a topic without jobs of its own is paused for itself alone", func(s *suite) {
+	{"a pause affects no other topic or namespace", func(s *suite) {
 		s.put(policy.Topic{Paused: true})
 		other := s.queueOf(s.queue.Namespace, "other", 0)
 		theirs := s.queueOf("other", s.queue.Topic, 0)
 		s.insertNew(s.entry("a", in(other)), s.entry("b", in(theirs)))
 		require.Len(s, s.claim(claimOf(other, theirs)).Jobs, 2)
 	}},
-	{"what a claim leaves wakes when it comes before everything else", func(s *suite) {
+	{"the next job of a claimed queue moves the agenda", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		s.waitNotified(s.queue)
 		s.insertNew(s.entry("b", delayed(store.RenotifyAfter*3/4))) // while the ring is not repeated yet
@@ -319,7 +319,7 @@ var topicCases = []testCase{
 		s.claimAll("a")
 		s.requireAgendaMoved("the next job is due before the ring would be repeated")
 	}},
-	{"the first job to come due rings though its queue was rung and touched a moment ago", func(s *suite) {
+	{"a job that comes due notifies though its queue was notified just before", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		s.waitNotified(s.queue)
 		s.claimAll("a")
