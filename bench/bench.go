@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -15,18 +16,21 @@ import (
 // A bench is one run of this program: what its figures share.
 type bench struct {
 	sizes
-	dir      string // of everything that is written
-	self     string // this program
-	program  string // Ringback, as it was built
-	receiver *peer
-	sink     string // the receiver's URL
-	postgres *postgres
-	waiting  map[string]*million // by engine
-	fig      *result             // what is measured now
-	doc      *document
-	stderr   io.Writer
-	ends     []func()
-	n        int
+	dir          string // of everything that is written
+	self         string // this program
+	program      string // Ringback, as it was built
+	earlier      string // an earlier version of it; empty: none
+	ownProcesses bool   // of the figure that is measured now
+	receiver     *peer
+	sink         string // the receiver's URL
+	secureSink   string // its https URL
+	postgres     *postgres
+	waiting      map[string]*million // by engine
+	fig          *result             // what is measured now
+	doc          *document
+	stderr       io.Writer
+	ends         []func()
+	n            int
 }
 
 // sizes are how much is measured.
@@ -72,7 +76,7 @@ func measure(ctx context.Context, f flags, chosen []figure, stderr io.Writer) (*
 		b.Rounds = f.rounds
 	}
 	defer b.end()
-	if err := b.prepare(ctx, f.root); err != nil {
+	if err := b.prepare(ctx, f); err != nil {
 		return nil, err
 	}
 	b.doc = &document{Machine: b.machine(ctx), Sizes: b.sizes, Quick: f.quick}
@@ -80,7 +84,7 @@ func measure(ctx context.Context, f flags, chosen []figure, stderr io.Writer) (*
 	began := time.Now()
 	for i, fig := range chosen {
 		b.say("%d of %d  %s: %s", i+1, len(chosen), fig.name, fig.title)
-		b.fig = &result{Name: fig.name, Title: fig.title}
+		b.fig, b.ownProcesses = &result{Name: fig.name, Title: fig.title}, fig.ownProcesses
 		b.doc.Figures = append(b.doc.Figures, b.fig)
 		if err := fig.measure(ctx, b); err != nil {
 			if ctx.Err() != nil {
@@ -96,7 +100,7 @@ func measure(ctx context.Context, f flags, chosen []figure, stderr io.Writer) (*
 }
 
 // prepare makes the folder, builds Ringback and starts the receiver.
-func (b *bench) prepare(ctx context.Context, root string) error {
+func (b *bench) prepare(ctx context.Context, f flags) error {
 	var err error
 	if b.self, err = os.Executable(); err != nil {
 		return fmt.Errorf("find this program: %w", err)
@@ -109,19 +113,47 @@ func (b *bench) prepare(ctx context.Context, root string) error {
 	if err := os.Chmod(b.dir, 0o711); err != nil { //nolint:gosec // to walk through, not to read
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	b.program = filepath.Join(b.dir, "ringback")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", b.program, "./cmd/ringback") //nolint:gosec // our own
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build ringback: %w\n%s", err, out)
+	if b.program, err = b.build(ctx, f.root, "ringback"); err != nil {
+		return err
+	}
+	if f.earlier != "" {
+		if b.earlier, err = b.build(ctx, f.earlier, "ringback-earlier"); err != nil {
+			return err
+		}
 	}
 	if b.receiver, err = b.again(ctx, "receiver"); err != nil {
 		return err
 	}
 	b.atEnd(b.receiver.end)
 	where, err := b.receiver.ask(ctx, order{Do: "where"})
-	b.sink = where.URL
-	return err
+	if err != nil {
+		return err
+	}
+	b.sink, b.secureSink = where.URL, where.SecureURL
+	return b.trust(where.Certificate)
+}
+
+// build builds Ringback from its sources.
+func (b *bench) build(ctx context.Context, root, name string) (program string, err error) {
+	program = filepath.Join(b.dir, name)
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./cmd/ringback")
+	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build ringback in %s: %w\n%s", root, err, out)
+	}
+	return program, nil
+}
+
+// trust makes all programs that are started from now on accept a certificate, and no other.
+func (b *bench) trust(certificate []byte) error {
+	path := filepath.Join(b.dir, "receiver.pem")
+	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}), 0o600); err != nil {
+		return fmt.Errorf("write the receiver's certificate: %w", err)
+	}
+	if err := os.Setenv("SSL_CERT_FILE", path); err != nil {
+		return fmt.Errorf("trust the receiver's certificate: %w", err)
+	}
+	return nil
 }
 
 // atEnd remembers what is to be done at the end of the program, last first.
@@ -168,6 +200,8 @@ type contestant struct {
 // interleave runs contestants in turn, A B A B, and keeps every reading. A peer that is not installed or fails is left
 // out from then on, and the figure says so; Ringback's own failures end the figure.
 func (b *bench) interleave(ctx context.Context, rounds int, all ...contestant) error {
+	all = b.withEarlier(all)
+	defer b.compareEarlier(all)
 	out := make(map[string]bool)
 	for round := range rounds {
 		for _, c := range all {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"time"
@@ -19,12 +20,33 @@ const (
 	arriveSeconds = 300
 )
 
-// A load is what is delivered: jobs that are due at once.
+// A load is a number of jobs that are due at once, and how they are delivered.
 type load struct {
 	engine      string
 	jobs        int
 	concurrency int
 	lanes       int
+	https       bool
+	// policy is that of Ringback's topic; nil: concurrency workers, and lanes of laneLimit(concurrency).
+	policy obj
+}
+
+// sinkOf returns the receiver's URL for a load.
+func (b *bench) sinkOf(l load) string {
+	if l.https {
+		return b.secureSink
+	}
+	return b.sink
+}
+
+// topicPolicy returns the policy of Ringback's topic, paused.
+func (l load) topicPolicy() obj {
+	policy := obj{"workers": l.concurrency, "lane_concurrency": laneLimit(l.concurrency)}
+	if l.policy != nil {
+		policy = maps.Clone(l.policy)
+	}
+	policy["paused"] = true
+	return policy
 }
 
 // expect makes the receiver count anew.
@@ -86,13 +108,12 @@ func laneLimit(concurrency int) int { return 8 * concurrency }
 // deliver registers a load in a paused topic and resumes it. Each job must arrive once, signed, and be recorded. What that
 // costs some processes is told, too.
 func (b *bench) deliver(ctx context.Context, r *ringback, topic string, l load, watched map[string]*process) (reading, error) {
-	policy := obj{"workers": l.concurrency, "lane_concurrency": laneLimit(l.concurrency), "paused": true}
-	if err := r.topic(ctx, topic, policy); err != nil {
+	if err := r.topic(ctx, topic, l.topicPolicy()); err != nil {
 		return nil, err
 	}
 	text := string(body(time.Now()))
 	if err := r.fill(ctx, l.jobs, func(to []byte, i int) []byte {
-		return fmt.Appendf(to, `{"topic":%q,"lane":"lane-%d","url":%q,"body":%s}`, topic, i%l.lanes, b.sink, text)
+		return fmt.Appendf(to, `{"topic":%q,"lane":"lane-%d","url":%q,"body":%s}`, topic, i%l.lanes, b.sinkOf(l), text)
 	}); err != nil {
 		return nil, err
 	}
@@ -125,7 +146,7 @@ func (b *bench) bare(l load) contestant {
 		defer p.end()
 		return costs(l.jobs, map[string]*process{clientCost: p.process, receiverCost: b.receiver.process}, func() (reading, error) {
 			return b.rate(ctx, l.jobs, func(ctx context.Context) error {
-				_, err := p.ask(ctx, order{Do: "start", Jobs: l.jobs, Concurrency: l.concurrency, URL: b.sink})
+				_, err := p.ask(ctx, order{Do: "start", Jobs: l.jobs, Concurrency: l.concurrency, URL: b.sinkOf(l)})
 				return err
 			})
 		})

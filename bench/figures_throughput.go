@@ -39,6 +39,52 @@ func throughputSQLite(ctx context.Context, b *bench) error {
 	return err
 }
 
+// defaultLane is the default lane_concurrency.
+const defaultLane = 32
+
+// defaultPolicy delivers to one lane as a user who sets nothing does, and with as many workers as the lane may have attempts
+// in flight. The bare loop beside each has as many requests in flight.
+func defaultPolicy(ctx context.Context, b *bench) error {
+	l := b.dueAtOnce("")
+	few := l
+	few.concurrency = defaultLane
+	bare, bareFew := b.bare(l), b.bare(few)
+	bareFew.name = fmt.Sprintf("%s, %d at a time", bareName, defaultLane)
+	var names, tight []string
+	var all []contestant
+	for _, engine := range engines {
+		l.engine, l.policy = engine, obj{}
+		all = append(all, b.ringback(ours(engine)+", default policy", l, 1))
+		names = append(names, all[len(all)-1].name)
+		l.policy = obj{"workers": workers, "lane_concurrency": workers}
+		all = append(all, b.ringback(fmt.Sprintf("%s, lane_concurrency %d", ours(engine), workers), l, 1))
+		tight = append(tight, all[len(all)-1].name)
+	}
+	err := b.interleave(ctx, b.Rounds, append(all, bareFew, bare)...)
+	for i, engine := range engines {
+		b.fig.compare("deliveries a second to one lane, default policy, "+engine, names[i], bareFew.name, perSecond, nil)
+		b.fig.compare(fmt.Sprintf("the same with %d workers and a lane_concurrency of %d, %s", workers, workers, engine),
+			tight[i], bareName, perSecond, nil)
+	}
+	return err
+}
+
+// overHTTPS delivers as the figures of throughput do, over TLS. Ringback and the bare loop both use net/http's client there.
+func overHTTPS(ctx context.Context, b *bench) error {
+	l := b.dueAtOnce("")
+	l.https = true
+	var all []contestant
+	for _, engine := range engines {
+		l.engine = engine
+		all = append(all, b.ringback(ours(engine), l, 1))
+	}
+	err := b.interleave(ctx, b.Rounds, append(all, b.bare(l))...)
+	for _, engine := range engines {
+		b.fig.compare("deliveries a second over https, "+engine, ours(engine), bareName, perSecond, nil)
+	}
+	return err
+}
+
 // costRows tell what a delivery costs some processes.
 func (b *bench) costRows(contestant string, processes ...string) {
 	for _, p := range processes {

@@ -4,6 +4,7 @@
 //	go -C bench run .                                  every figure, five rounds: about half an hour
 //	go -C bench run . -quick                           every figure once, smaller: under two minutes
 //	go -C bench run . -only=throughput-redis,lateness  some of them
+//	go -C bench run . -earlier=../../old               beside an earlier version, run by run
 //	go -C bench run . -docs ../docs                    writes docs/benchmarks.md and its plots, too
 //	go -C bench run . -from bench.json -docs ../docs   draws what an earlier run found
 //
@@ -28,14 +29,15 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // flags are what a run is asked for.
 type flags struct {
-	only   string
-	rounds int
-	quick  bool
-	list   bool
-	root   string
-	json   string
-	from   string
-	docs   string
+	only    string
+	rounds  int
+	quick   bool
+	list    bool
+	root    string
+	earlier string
+	json    string
+	from    string
+	docs    string
 }
 
 func run(args []string, stdout, stderr io.Writer) int {
@@ -50,6 +52,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	set.BoolVar(&f.quick, "quick", false, "measure fewer jobs, once: shows that all of it works, and no more")
 	set.BoolVar(&f.list, "list", false, "list the figures")
 	set.StringVar(&f.root, "root", "..", "folder of Ringback's sources")
+	set.StringVar(&f.earlier, "earlier", "", "folder of the sources of an earlier Ringback, to measure beside this one")
 	set.StringVar(&f.json, "json", "bench.json", "file for every raw run")
 	set.StringVar(&f.from, "from", "", "file of an earlier run, to show instead of measuring")
 	set.StringVar(&f.docs, "docs", "", "folder for benchmarks.md and its plots")

@@ -31,12 +31,15 @@ type order struct {
 
 // An answer is what came of an order.
 type answer struct {
-	Error  string    `json:",omitempty"`
-	URL    string    `json:",omitempty"`
-	Count  int64     `json:",omitempty"` // requests since they were last expected
-	Signed int64     `json:",omitempty"` // of them with a signature
-	Last   int64     `json:",omitempty"` // arrival of the last expected, Unix nanoseconds
-	Late   []float64 `json:",omitempty"` // of each, in ms
+	Error string `json:",omitempty"`
+	URL   string `json:",omitempty"`
+	// SecureURL is a receiver's https URL, and Certificate what it shows there.
+	SecureURL   string    `json:",omitempty"`
+	Certificate []byte    `json:",omitempty"`
+	Count       int64     `json:",omitempty"` // requests since they were last expected
+	Signed      int64     `json:",omitempty"` // of them with a signature
+	Last        int64     `json:",omitempty"` // arrival of the last expected, Unix nanoseconds
+	Late        []float64 `json:",omitempty"` // of each, in ms
 }
 
 // A role is what this program can be run as: it gives what obeys orders. It is released when the program ends.

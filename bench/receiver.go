@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -124,16 +125,19 @@ func (r *receiver) obey(ctx context.Context, o order) (answer, error) {
 	return answer{}, fmt.Errorf("a receiver cannot %s", o.Do)
 }
 
-// asReceiver serves on a free port, which the order "where" asks for.
+// asReceiver serves http and https (with HTTP/2) on free ports. The order "where" asks for their URLs.
 func asReceiver() (func(context.Context, order) (answer, error), error) {
 	r := &receiver{}
 	url, err := serve(r)
 	if err != nil {
 		return nil, err
 	}
+	secure := httptest.NewUnstartedServer(r)
+	secure.EnableHTTP2 = true
+	secure.StartTLS()
 	return func(ctx context.Context, o order) (answer, error) {
 		if o.Do == "where" {
-			return answer{URL: url}, nil
+			return answer{URL: url, SecureURL: secure.URL, Certificate: secure.Certificate().Raw}, nil
 		}
 		return r.obey(ctx, o)
 	}, nil

@@ -13,6 +13,8 @@ var settings = []string{
 		"100,000 of a topic; SQLite: 7 d and a million). The topic has 64 `workers`, which bound what is sent at a time, and a `lane_concurrency` of 512, which bounds what is claimed and not settled of a lane. Jobs due at once are " +
 		"registered in a paused topic; the clock runs from the request that resumes it to the last arrival. Each run has an empty store, unless it is said that others wait. " +
 		"Its requests go over plain HTTP/1.1 connections of its own making; those of the bare loop and of the peers by `net/http`'s client, as Ringback's do over https.",
+	"Over https the receiver offers HTTP/1.1 and HTTP/2; connections are kept, so handshakes are not part of a figure.",
+	"Default policy: a topic without a policy, 256 `workers` and a `lane_concurrency` of 32.",
 	"Bare loop: 64 goroutines that POST with one `net/http` client and read the answers, and no queue.",
 	"asynq 0.26: 64 workers with the bare loop's client, a Redis connection each, no log, nothing kept of tasks that are done, " +
 		"enqueued before its server starts; the clock runs from that start. For lateness it looks for tasks every 10 ms, unless it says defaults.",
