@@ -15,7 +15,7 @@ func (s *shardLoop) exchange(claiming, ctx, work context.Context) bool {
 	if len(items) == 0 && len(request.Queues) == 0 {
 		return more
 	}
-	token := store.NewToken()
+	token := s.p.owner.NewToken()
 	at, errs, claimed, err := s.retryUntilAnswered(ctx, token, items, request)
 	switch {
 	case err == nil:
@@ -88,7 +88,7 @@ func (s *shardLoop) retryOneByOne(ctx, work context.Context, token store.Token, 
 	for _, w := range request.Queues {
 		one := request
 		one.Queues, one.Max, one.MaxBytes = []store.QueueClaim{w}, w.Max, s.renewBytes()
-		at, _, claimed, err := s.retryUntilAnswered(ctx, store.NewToken(), nil, one)
+		at, _, claimed, err := s.retryUntilAnswered(ctx, s.p.owner.NewToken(), nil, one)
 		if err != nil {
 			s.p.log.Error("claim rejected, queue skipped until its next wake-up", "queue", w.Queue.String(), "err", err)
 			claimed = store.ClaimResult{} // nothing came: what was reserved is free again

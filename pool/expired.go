@@ -47,7 +47,7 @@ func (s *shardLoop) endExpiredBatch(ctx, flush context.Context) bool {
 	p.opts.Policies.Refresh(ctx)
 	var held []store.ClaimedJob
 	var began time.Time
-	token := store.NewToken()
+	token := p.owner.NewToken()
 	err := s.retryWhileUnavailable(ctx, "claim expired jobs", func(ctx context.Context) (err error) {
 		began = time.Now()
 		held, err = s.store.ClaimExpired(ctx, token, store.ClaimExpiredRequest{

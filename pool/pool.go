@@ -88,6 +88,7 @@ type Pool struct {
 	opts       Options
 	log        *slog.Logger
 	attemptLog *attemptLog
+	owner      store.LeaseOwner // of its claims
 	shards     []*shardLoop
 	workers    sync.WaitGroup
 	idle       chan *attempt // takes an attempt while a worker is idle
@@ -135,6 +136,8 @@ func New(opts Options) *Pool {
 		log:  cmp.Or(opts.Logger, slog.Default()),
 		quit: make(chan struct{}),
 		idle: make(chan *attempt),
+
+		owner: store.NewLeaseOwner(),
 	}
 	p.attemptLog = newAttemptLog(p.log)
 	p.hangTimer = time.AfterFunc(sched.SlowAfter, p.markHanging)

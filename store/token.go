@@ -5,5 +5,20 @@ import "crypto/rand"
 // Token identifies one call: 26 random characters. It makes the call repeatable and fences the jobs that it claims.
 type Token string
 
-// NewToken returns a random token.
+// NewToken returns a random token, with a lease owner that no other token has.
 func NewToken() Token { return Token(rand.Text()) }
+
+// LeaseOwner identifies a process that claims jobs: 10 random characters. Its tokens begin with it.
+type LeaseOwner string
+
+// leaseOwnerLength leaves a token 80 random bits.
+const leaseOwnerLength = 10
+
+// NewLeaseOwner returns a random lease owner.
+func NewLeaseOwner() LeaseOwner { return NewToken().Owner() }
+
+// NewToken returns a random token of the owner.
+func (o LeaseOwner) NewToken() Token { return Token(o) + Token(rand.Text()[len(o):]) }
+
+// Owner returns the lease owner of a token.
+func (t Token) Owner() LeaseOwner { return LeaseOwner(t[:leaseOwnerLength]) }
