@@ -46,10 +46,16 @@ var plan = []row{
 		ours:   []string{"job", "job/codec", "policy"},
 	},
 	{
+		pkg:    "store/sqlite/file",
+		reason: "the files of a database: paths, locks, and whether they are still the same; opens no connection, knows no jobs",
+		ours:   []string{"store"},
+		others: []string{"github.com/gofrs/flock"},
+	},
+	{
 		pkg:    "store/sqlite",
 		reason: "an engine: what is above reaches it through the contract alone, so it knows nothing but that",
-		ours:   []string{"job", "job/codec", "policy", "store"},
-		others: []string{"modernc.org/sqlite", "github.com/gofrs/flock"},
+		ours:   []string{"job", "job/codec", "policy", "store", "store/sqlite/file"},
+		others: []string{"modernc.org/sqlite"},
 	},
 	{
 		pkg:    "store/redis",

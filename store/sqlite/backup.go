@@ -12,8 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
 	lib "modernc.org/sqlite/lib"
+
+	"github.com/ringback/ringback/store/sqlite/file"
 )
 
 // A Copy is what Backup or Restore has made.
@@ -27,7 +28,7 @@ type Copy struct {
 // Backup copies a database, in use or not, to a file that does not exist yet, and checks the copy. The copy is one state
 // of the database, needs no log, and its owner alone can read it. While it is made, the log of a database in use grows.
 func Backup(ctx context.Context, path, to string) (Copy, error) {
-	path, err := resolve(path)
+	path, err := file.Resolve(path)
 	if err != nil {
 		return Copy{}, err
 	}
@@ -49,37 +50,25 @@ func Backup(ctx context.Context, path, to string) (Copy, error) {
 
 // checkLogUnlessInUse is checkLog for a database that no other process uses. Another process has checked the log, which
 // cannot be read while it is written.
-func checkLogUnlessInUse(ctx context.Context, path string) (err error) {
-	if _, err := os.Stat(path + ".lock"); errors.Is(err, fs.ErrNotExist) {
-		return checkLog(ctx, path)
-	}
-	lock := flock.New(path + ".lock")
-	ok, err := lock.TryLock()
-	if err != nil {
-		return fmt.Errorf("lock %s: %w", lock.Path(), err)
-	}
-	if !ok {
-		return nil
-	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	return checkLog(ctx, path)
+func checkLogUnlessInUse(ctx context.Context, path string) error {
+	return file.WithoutOwner(path, func() error { return checkLog(ctx, path) })
 }
 
 // Restore puts a copy in a database's place: of a backup, or of the files of a database that was not in use. The copy is
 // read through SQLite, with the log beside it if there is one, and checked, before anything is changed; it stays as it is.
 // What was there before is moved aside with its log. It fails while a process uses the database.
 func Restore(ctx context.Context, from, path string, log *slog.Logger) (_ Copy, err error) {
-	if from, err = resolve(from); err != nil {
+	if from, err = file.Resolve(from); err != nil {
 		return Copy{}, err
 	}
-	if path, err = resolve(path); err != nil {
+	if path, err = file.Resolve(path); err != nil {
 		return Copy{}, err
 	}
 	source, err := os.Stat(from)
 	if err != nil {
 		return Copy{}, fmt.Errorf("find the backup: %w", err)
 	}
-	lock, err := lockFile(path, true, log)
+	lock, err := file.Acquire(path, true, log)
 	if err != nil {
 		return Copy{}, err
 	}
@@ -91,7 +80,7 @@ func Restore(ctx context.Context, from, path string, log *slog.Logger) (_ Copy, 
 		return Copy{}, err
 	}
 	restored := path + ".restoring"
-	if err := removeFile(restored); err != nil { // of a restore that was interrupted
+	if err := file.Remove(restored); err != nil { // of a restore that was interrupted
 		return Copy{}, err
 	}
 	jobs, err := copyDatabase(ctx, from, restored)
@@ -105,7 +94,7 @@ func Restore(ctx context.Context, from, path string, log *slog.Logger) (_ Copy, 
 	if err := os.Rename(restored, path); err != nil {
 		return Copy{}, fmt.Errorf("put the copy into its place: %w", err)
 	}
-	return Copy{Path: path, Jobs: jobs, Aside: aside}, syncFolder(path)
+	return Copy{Path: path, Jobs: jobs, Aside: aside}, file.SyncName(path)
 }
 
 // moveAside gives a database and its log another name; empty: there was nothing in it. The database keeps its own until
@@ -114,25 +103,18 @@ func Restore(ctx context.Context, from, path string, log *slog.Logger) (_ Copy, 
 func moveAside(path string, now time.Time) (aside string, err error) {
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
 		// A log without a database is kept none the less.
-		if _, err := os.Stat(path + walSuffix); err != nil {
-			return "", removeFile(path + "-shm")
+		if _, err := os.Stat(path + file.WAL); err != nil {
+			return "", file.Remove(path + file.SHM)
 		}
 	}
 	aside = path + ".before-" + now.UTC().Format("20060102T150405.000Z")
 	if err := os.Link(path, aside); err != nil {
 		return "", fmt.Errorf("keep the database that was there: %w", err)
 	}
-	if err := os.Rename(path+walSuffix, aside+walSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Rename(path+file.WAL, aside+file.WAL); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("keep the log that was there: %w", err)
 	}
-	return aside, removeFile(path + "-shm")
-}
-
-func removeFile(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove an older file: %w", err)
-	}
-	return nil
+	return aside, file.Remove(path + file.SHM)
 }
 
 // copyDatabase writes one state of a database to another file, which is there whole or not at all, and counts its jobs.
@@ -146,15 +128,15 @@ func copyDatabase(ctx context.Context, from, to string) (jobs int64, err error) 
 		return 0, err
 	}
 	partial := to + ".partial"
-	if err := removeFile(partial); err != nil {
+	if err := file.Remove(partial); err != nil {
 		return 0, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, removeFile(partial), removeFile(partial+"-journal"))
+			err = errors.Join(err, file.Remove(partial), file.Remove(partial+"-journal"))
 		}
 	}()
-	if err := makeFile(partial); err != nil { // for its owner alone
+	if err := file.Create(partial); err != nil { // for its owner alone
 		return 0, err
 	}
 	if err := c.queryText(ctx, "VACUUM INTO '"+strings.ReplaceAll(partial, "'", "''")+"'", func([]driver.Value) error { return nil }); err != nil {
@@ -163,13 +145,13 @@ func copyDatabase(ctx context.Context, from, to string) (jobs int64, err error) 
 	if jobs, err = verifyCopy(ctx, partial); err != nil {
 		return 0, err
 	}
-	if err := syncFile(partial); err != nil {
+	if err := file.Sync(partial); err != nil {
 		return 0, err
 	}
 	if err := os.Rename(partial, to); err != nil {
 		return 0, fmt.Errorf("name the copy: %w", err)
 	}
-	return jobs, syncFolder(to)
+	return jobs, file.SyncName(to)
 }
 
 // connectToCopy opens a database, in use or not, to read all of it, and changes neither it nor its log.
@@ -183,7 +165,7 @@ func connectToCopy(path string) (*conn, error) {
 		return c, nil
 	}
 	err = errors.Join(err, c.close())
-	if info, missing := os.Stat(path + walSuffix); primaryCode(err) == lib.SQLITE_CANTOPEN && (missing != nil || info.Size() == 0) {
+	if info, missing := os.Stat(path + file.WAL); primaryCode(err) == lib.SQLITE_CANTOPEN && (missing != nil || info.Size() == 0) {
 		return connectImmutable(path) // it lies where nothing can be written, so nobody writes it
 	}
 	return nil, err
@@ -231,31 +213,4 @@ func verifyCopy(ctx context.Context, path string) (jobs int64, err error) {
 		return 0, fmt.Errorf("check the copy: %w", unavailable(err))
 	}
 	return jobs, nil
-}
-
-func syncFile(path string) error {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return fmt.Errorf("write the copy to the disk: %w", err)
-	}
-	if err := errors.Join(file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("write the copy to the disk: %w", err)
-	}
-	return nil
-}
-
-// syncFolder writes a file's name to the disk, where the system can.
-func syncFolder(path string) error {
-	folder, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return fmt.Errorf("write the name of %s to the disk: %w", path, err)
-	}
-	err = folder.Sync()
-	if closed := folder.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return fmt.Errorf("write the name of %s to the disk: %w", path, err)
-	}
-	return nil
 }

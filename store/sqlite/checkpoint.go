@@ -48,7 +48,7 @@ func (s *Store) checkpoint() {
 		}
 		if c == nil {
 			var err error
-			if c, err = s.files.connect(false); err != nil {
+			if c, err = connectAgain(s.path, s.files, false); err != nil {
 				s.log.Warn("checkpoint has no connection", "err", err)
 				continue
 			}

@@ -9,6 +9,8 @@ import (
 	"net/url"
 
 	engine "modernc.org/sqlite"
+
+	"github.com/ringback/ringback/store/sqlite/file"
 )
 
 // A conn is one connection to the database with its prepared statements, for one goroutine at a time. It talks to the
@@ -64,6 +66,14 @@ func connect(path string, reader bool) (*conn, error) {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
+}
+
+// connectAgain opens another connection to a database in use, unless one of its files was removed or replaced.
+func connectAgain(path string, files *file.Watch, reader bool) (*conn, error) {
+	if err := files.Check(); err != nil {
+		return nil, err
+	}
+	return connect(path, reader)
 }
 
 // connectImmutable opens a file without writers, to read it without its log, locks, or a file beside it.

@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
 
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/ringback/ringback/store"
 )
-
-// errReadOnly is what a file system that takes no writes answers.
-var errReadOnly error = syscall.EROFS
 
 // errClosed answers calls on a store that is closed.
 var errClosed = &store.UnavailableError{Reason: "the store is closed"}

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -12,10 +11,11 @@ import (
 
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/file"
 )
 
 func TestFiles_RemovedOrReplacedWhileInUse(t *testing.T) {
-	for _, suffix := range suffixes {
+	for _, suffix := range file.Suffixes {
 		for _, c := range []struct {
 			name, says string
 			do         func(t *testing.T, path string)
@@ -80,75 +80,6 @@ func TestFiles_BrokenConnectionIsNotReplacedByOneToAnotherFile(t *testing.T) {
 	require.NoError(t, os.Rename(o.Path+"-wal", o.Path+"-wal.aside"))
 	require.Error(t, s.Ping(t.Context()), "the files of the new connection are watched")
 	require.NoError(t, os.Rename(o.Path+"-wal.aside", o.Path+"-wal"))
-}
-
-func TestOpen_RefusesADatabaseInUseUnderAnotherName(t *testing.T) {
-	o := options(t)
-	insert(t, opened(t, o), entry("a", 0))
-	folder := t.TempDir()
-	links := map[string]func(string) error{
-		"a symbolic link to the file":           func(path string) error { return os.Symlink(o.Path, path) },
-		"a symbolic link to a symbolic link":    func(path string) error { return chain(o.Path, path) },
-		"a hard link":                           func(path string) error { return os.Link(o.Path, path) },
-		"a hard link with the name of the file": func(path string) error { return os.Link(o.Path, path) },
-	}
-	for name, link := range links {
-		t.Run(name, func(t *testing.T) {
-			second := o
-			second.Path = filepath.Join(folder, strings.ReplaceAll(name, " ", "-"))
-			require.NoError(t, link(second.Path))
-			_, err := Open(t.Context(), second)
-			if strings.Contains(name, "hard") {
-				require.ErrorContains(t, err, "has 2 names (hard links)")
-			} else {
-				require.ErrorContains(t, err, "another process uses the database "+o.Path)
-			}
-			require.NoFileExists(t, second.Path+"-wal")
-			require.NoError(t, os.Remove(second.Path))
-		})
-	}
-	linked := filepath.Join(folder, "folder")
-	require.NoError(t, os.Symlink(filepath.Dir(o.Path), linked))
-	second := o
-	second.Path = filepath.Join(linked, filepath.Base(o.Path))
-	_, err := Open(t.Context(), second)
-	require.ErrorContains(t, err, "another process uses the database "+o.Path)
-}
-
-// chain makes a relative link to a link.
-func chain(path, link string) error {
-	middle := link + "-middle"
-	if err := os.Symlink(path, middle); err != nil {
-		return err //nolint:wrapcheck // for a test
-	}
-	return os.Symlink(filepath.Base(middle), link) //nolint:wrapcheck // for a test
-}
-
-func TestOpen_LocksTheFileWhateverItsPath(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Log("only Linux has a lock for this")
-		return
-	}
-	o := options(t)
-	insert(t, opened(t, o), entry("a", 0))
-	// As if it were reached by a bind mount: in another folder, with another lock file.
-	_, ok, err := lockInode(o.Path)
-	require.NoError(t, err)
-	require.False(t, ok)
-}
-
-func TestOpen_FollowsLinksToFilesThatAreNotThereYet(t *testing.T) {
-	o := options(t)
-	target := filepath.Join(t.TempDir(), "real.db")
-	require.NoError(t, os.Symlink(target, o.Path))
-	insert(t, opened(t, o), entry("a", 0))
-	require.FileExists(t, target+".lock")
-	require.NoFileExists(t, o.Path+".lock")
-
-	require.NoError(t, os.Symlink("round", filepath.Join(filepath.Dir(target), "round")))
-	o.Path = filepath.Join(filepath.Dir(target), "round")
-	_, err := Open(t.Context(), o)
-	require.ErrorContains(t, err, "too many symbolic links")
 }
 
 func TestOpen_TakesOtherUsersRightsFromItsFiles(t *testing.T) {

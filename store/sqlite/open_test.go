@@ -14,6 +14,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/file"
 )
 
 // crash copies a database as it lies on the disk while it is open, and opens the copy.
@@ -205,7 +206,7 @@ func TestOpen_RefusesWhatItCannotUse(t *testing.T) {
 // shell runs SQL on a file without a store.
 func shell(t *testing.T, path, sql string) {
 	t.Helper()
-	require.NoError(t, makeFile(path))
+	require.NoError(t, file.Create(path))
 	c, err := connect(path, false)
 	require.NoError(t, err)
 	require.NoError(t, c.execText(sql))

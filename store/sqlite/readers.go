@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/file"
 )
 
 // Bounds of reads: connections, and the time that one read may take, since a snapshot keeps the log from shrinking.
@@ -17,12 +18,13 @@ const (
 
 // readers are the connections of reads: they see the last commit and never hold up the writer.
 type readers struct {
-	files *files
+	path  string
+	files *file.Watch
 	idle  chan *conn // nil: not opened yet
 }
 
-func newReaders(files *files) *readers {
-	r := &readers{files: files, idle: make(chan *conn, readerCount)}
+func newReaders(path string, files *file.Watch) *readers {
+	r := &readers{path: path, files: files, idle: make(chan *conn, readerCount)}
 	for range readerCount {
 		r.idle <- nil
 	}
@@ -56,7 +58,7 @@ func (s *Store) read(ctx context.Context, verb string, do func(context.Context, 
 // after a fault.
 func (r *readers) use(ctx context.Context, c *conn, do func(context.Context, *conn) error) (_ *conn, err error) {
 	if c == nil {
-		if c, err = r.files.connect(true); err != nil {
+		if c, err = connectAgain(r.path, r.files, true); err != nil {
 			return nil, err
 		}
 	}

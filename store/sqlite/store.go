@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/file"
 )
 
 // Store is the engine. Open makes one.
@@ -18,11 +19,11 @@ type Store struct {
 	log      *slog.Logger
 	defaults policy.Topic
 	clock    clock
-	lock     *fileLock
+	lock     *file.Lock
 	wakeups  *wakeups
 	lead     leadLock
 	readers  *readers
-	files    *files
+	files    *file.Watch
 	health   *health
 
 	ops     chan *op
@@ -72,7 +73,7 @@ func open(ctx context.Context, o Options, clock clock) (_ *Store, err error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("open a sqlite store: %w", err)
 	}
-	path, err := resolve(o.Path)
+	path, err := file.Resolve(o.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func open(ctx context.Context, o Options, clock clock) (_ *Store, err error) {
 		defaults: policy.Topic{}.WithDefaults(o.Defaults),
 		clock:    clock,
 		wakeups:  newWakeups(),
-		files:    &files{path: path},
+		files:    file.NewWatch(path),
 		ops:      make(chan *op, groupCalls),
 		closing:  make(chan struct{}),
 		written:  make(chan struct{}),
@@ -96,9 +97,9 @@ func open(ctx context.Context, o Options, clock clock) (_ *Store, err error) {
 		s.log = slog.Default()
 	}
 	s.cutAbove.Store(cutAbove)
-	s.readers, s.health = newReaders(s.files), newHealth(s.log)
+	s.readers, s.health = newReaders(path, s.files), newHealth(s.log)
 	s.closed = sync.OnceValue(s.shut)
-	if s.lock, err = lockFile(path, false, s.log); err != nil {
+	if s.lock, err = file.Acquire(path, false, s.log); err != nil {
 		return nil, err
 	}
 	defer func() {

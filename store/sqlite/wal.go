@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/ringback/ringback/store/sqlite/file"
 )
 
 // SQLite replays a write-ahead log over whatever file lies beside it. Over a file that it was not written for, such as a
@@ -58,19 +60,17 @@ func (s *Store) markNewLog() {
 
 // logSalt reads from the header of a log what changes whenever it begins anew; 0: there is none.
 func logSalt(path string) uint64 {
-	file, err := os.Open(path + walSuffix)
+	log, err := os.Open(path + file.WAL)
 	if err != nil {
 		return 0
 	}
-	defer file.Close()
+	defer log.Close()
 	var salt [8]byte
-	if _, err := file.ReadAt(salt[:], 16); err != nil {
+	if _, err := log.ReadAt(salt[:], 16); err != nil {
 		return 0
 	}
 	return binary.BigEndian.Uint64(salt[:])
 }
-
-const walSuffix = "-wal"
 
 // A foreignLogError says that a log is not that of the file beside it.
 type foreignLogError struct{ path, why string }
@@ -85,20 +85,20 @@ func (e *foreignLogError) Error() string {
 // checkLog refuses a log that was not written for the file beside it. Nobody else may use the database meanwhile, and no
 // connection to it may be open in this process. What cannot be judged passes.
 func checkLog(ctx context.Context, path string) error {
-	log, err := readLog(path+walSuffix, 0)
+	log, err := readLog(path+file.WAL, 0)
 	if err != nil || log.frames == 0 {
 		return err
 	}
 	header := make([]byte, 100)
-	file, err := os.Open(path)
+	opened, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &foreignLogError{path, "the file is missing"}
 	}
 	if err != nil {
 		return fmt.Errorf("look at the database: %w", err)
 	}
-	_, err = io.ReadFull(file, header)
-	if closed := file.Close(); closed != nil {
+	_, err = io.ReadFull(opened, header)
+	if closed := opened.Close(); closed != nil {
 		return fmt.Errorf("look at the database: %w", closed)
 	}
 	switch {
@@ -113,7 +113,7 @@ func checkLog(ctx context.Context, path string) error {
 	if mark == 0 {
 		return nil
 	}
-	if log, err = readLog(path+walSuffix, page); err != nil {
+	if log, err = readLog(path+file.WAL, page); err != nil {
 		return err
 	}
 	if len(log.marks) == 0 || log.base == mark {

@@ -252,7 +252,7 @@ func (s *Store) intact(durable bool) error {
 	if !durable {
 		return nil
 	}
-	err := s.files.check()
+	err := s.files.Check()
 	switch {
 	case err != nil && !s.lost:
 		s.log.Error("a file of the database is gone: nothing more is taken until it is back, and what was taken since the last checkpoint is lost with this process",
@@ -266,7 +266,7 @@ func (s *Store) intact(durable bool) error {
 
 // lookAtFiles remembers the files that the writer's connection has opened.
 func (s *Store) lookAtFiles() {
-	if err := s.files.look(); err != nil {
+	if err := s.files.Record(); err != nil {
 		s.log.Warn("cannot watch the database's files", "err", err)
 		return
 	}
@@ -298,10 +298,10 @@ func (s *Store) reconnect() error {
 	if !s.broken {
 		return nil
 	}
-	if err := s.files.check(); err != nil {
+	if err := s.files.Check(); err != nil {
 		return err
 	}
-	s.files.forgetLog()
+	s.files.ForgetLog()
 	if s.conn != nil {
 		if err := s.conn.close(); err != nil {
 			s.log.Debug("closing a broken connection failed", "err", err)

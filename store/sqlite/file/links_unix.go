@@ -1,13 +1,13 @@
 //go:build unix
 
-package sqlite
+package file
 
 import (
 	"io/fs"
 	"syscall"
 )
 
-// links is the number of names (hard links) that a file has.
+// links returns the number of hard links of a file.
 func links(info fs.FileInfo) uint64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(stat.Nlink) //nolint:unconvert // a uint16 on Darwin

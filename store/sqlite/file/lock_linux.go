@@ -1,4 +1,4 @@
-package sqlite
+package file
 
 import (
 	"errors"
@@ -8,15 +8,15 @@ import (
 	"syscall"
 )
 
-// openFileLock is fcntl's F_OFD_SETLK: a lock of the open file, which ends with its descriptor and is not lost when
-// another descriptor of the same file is closed.
+// openFileLock is fcntl's F_OFD_SETLK, a lock of the open file description: closing another descriptor of the same file does
+// not release it.
 const openFileLock = 37
 
 // lockedByte is the byte of the database file that is locked: far from those that SQLite locks (from 0x40000000 on).
 const lockedByte = 1 << 62
 
-// lockInode keeps other processes away from the database file, whatever path they reach it by: a bind mount, for
-// instance. ok is false while another process holds the lock. File systems without such locks are left to the lock file.
+// lockInode locks the database file itself, so that a process which reaches it by another path, such as a bind mount, is
+// refused too. ok is false while another process has the lock. A file system without such locks has only the lock file.
 func lockInode(path string) (lock io.Closer, ok bool, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -25,9 +25,9 @@ func lockInode(path string) (lock io.Closer, ok bool, err error) {
 	err = syscall.FcntlFlock(file.Fd(), openFileLock, &syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart, Start: lockedByte, Len: 1})
 	switch {
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES):
-		return nil, false, file.Close() //nolint:wrapcheck // closing what was only opened
+		return nil, false, file.Close()
 	case err != nil:
-		return noLock{}, true, file.Close() //nolint:wrapcheck // closing what was only opened
+		return noLock{}, true, file.Close()
 	}
 	return file, true, nil
 }

@@ -1,8 +1,8 @@
 //go:build !unix
 
-package sqlite
+package file
 
 import "io/fs"
 
-// links is not known here: a file counts as having one name.
+// links returns 1: the number of hard links is not known here.
 func links(fs.FileInfo) uint64 { return 1 }

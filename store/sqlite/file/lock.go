@@ -1,4 +1,4 @@
-package sqlite
+package file
 
 import (
 	"errors"
@@ -8,37 +8,40 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/gofrs/flock"
 )
 
-// A fileLock keeps other processes away from a database: the engine keeps in memory what two processes would have to
-// share. It ends with the process, however it ends; the lock file stays.
-type fileLock struct {
-	file  *flock.Flock // <path>.lock, which every version of this program takes
+// errReadOnly is the error of a write on a read-only file system.
+var errReadOnly error = syscall.EROFS
+
+// A Lock keeps other processes away from a database. It ends with the process, however it ends; the lock file stays.
+type Lock struct {
+	file  *flock.Flock // <path>.lock
 	inode io.Closer    // the database file itself
 }
 
 // Unlock releases the lock.
-func (l *fileLock) Unlock() error {
+func (l *Lock) Unlock() error {
 	return errors.Join(l.inode.Close(), l.file.Unlock())
 }
 
-// noLock is the lock of a file that cannot be locked.
+// noLock is the lock of a file on a file system without such locks.
 type noLock struct{}
 
 func (noLock) Close() error { return nil }
 
-// resolve is the path of the database without symbolic links: SQLite names the files beside it (-wal, -shm) after that,
-// and so is the lock file, so that each name of the database has the same.
-func resolve(path string) (string, error) {
+// Resolve returns the path of the database without symbolic links. SQLite names the files beside it (-wal, -shm) after that
+// path, and so does the lock file: all names of a database share them.
+func Resolve(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return "", fmt.Errorf("find the database: %w", err)
 	}
 	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {
-		return path, nil // lockFile says so
+		return path, nil // Acquire reports it
 	}
 	if err != nil {
 		return "", fmt.Errorf("find the folder of the database: %w", err)
@@ -61,10 +64,10 @@ func resolve(path string) (string, error) {
 	return "", fmt.Errorf("too many symbolic links lead from %s to a database", path)
 }
 
-// lockFile takes the lock of a database, whose file it makes when there is none. A second process is refused, and so is,
-// unless it is to be replaced, a file with several names: SQLite's log lies beside one of them, and whoever opens another
-// one does not see it.
-func lockFile(path string, replace bool, log *slog.Logger) (*fileLock, error) {
+// Acquire locks a database and creates its file if it is missing. It fails while another process has the lock. Unless the file is
+// going to be replaced, it also fails for a file with several hard links: the log lies beside one of the names, and a
+// process that opens another name would not see it.
+func Acquire(path string, replace bool, log *slog.Logger) (*Lock, error) {
 	folder := filepath.Dir(path)
 	info, err := os.Stat(folder)
 	switch {
@@ -82,7 +85,7 @@ func lockFile(path string, replace bool, log *slog.Logger) (*fileLock, error) {
 		}
 		return nil, fmt.Errorf("%s is %s, not a database", path, what)
 	}
-	lock := flock.New(path+".lock", flock.SetPermissions(0o600))
+	lock := flock.New(path+lockSuffix, flock.SetPermissions(0o600))
 	ok, err := lock.TryLock()
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errReadOnly) {
 		return nil, fmt.Errorf("the folder %s of the database is not writable", folder)
@@ -97,12 +100,12 @@ func lockFile(path string, replace bool, log *slog.Logger) (*fileLock, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
-	return &fileLock{file: lock, inode: inode}, nil
+	return &Lock{file: lock, inode: inode}, nil
 }
 
-// lockDatabase makes the database's file where there is none, and locks it.
+// lockDatabase creates the database file if it is missing, and locks it.
 func lockDatabase(path string, replace bool, log *slog.Logger) (io.Closer, error) {
-	if err := makeFile(path); err != nil {
+	if err := Create(path); err != nil {
 		return nil, err
 	}
 	info, err := os.Stat(path)
@@ -126,10 +129,10 @@ func lockDatabase(path string, replace bool, log *slog.Logger) (io.Closer, error
 	return inode, nil
 }
 
-// restrict takes from everybody but its owner the rights to a database that was there before, and to the files beside it:
-// jobs may hold secrets. One that belongs to another user is only complained of.
+// restrict removes the rights of all but the owner from an existing database and the files beside it: rows may hold
+// secrets. For a file that belongs to another user it logs a warning.
 func restrict(path string, log *slog.Logger) error {
-	for _, name := range []string{path, path + "-wal", path + "-shm", path + ".lock"} {
+	for _, name := range []string{path, path + WAL, path + SHM, path + lockSuffix} {
 		info, err := os.Stat(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -150,9 +153,9 @@ func restrict(path string, log *slog.Logger) error {
 	return nil
 }
 
-// makeFile makes the database's file, or finds that it can be written. Jobs may hold secrets, so it is its owner's only;
-// the files beside it take its mode.
-func makeFile(path string) error {
+// Create creates a database file that its owner alone can read, since rows may hold secrets. SQLite gives the files beside
+// it the same mode. If the file exists, Create checks that it can be written.
+func Create(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errReadOnly) {
 		return fmt.Errorf("the database %s is not writable", path)

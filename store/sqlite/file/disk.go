@@ -1,0 +1,64 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+)
+
+// WithoutOwner runs do with the lock of a database, unless another process has it. It creates no lock file.
+func WithoutOwner(path string, do func() error) (err error) {
+	if _, err := os.Stat(path + lockSuffix); errors.Is(err, fs.ErrNotExist) {
+		return do()
+	}
+	lock := flock.New(path + lockSuffix)
+	ok, err := lock.TryLock()
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", lock.Path(), err)
+	}
+	if !ok {
+		return nil
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	return do()
+}
+
+// Remove removes a file, if it exists.
+func Remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove an older file: %w", err)
+	}
+	return nil
+}
+
+// Sync writes a file's content to the disk.
+func Sync(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("write the copy to the disk: %w", err)
+	}
+	if err := errors.Join(file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("write the copy to the disk: %w", err)
+	}
+	return nil
+}
+
+// SyncName writes a file's name to the disk, where the system can.
+func SyncName(path string) error {
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("write the name of %s to the disk: %w", path, err)
+	}
+	err = folder.Sync()
+	if closed := folder.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return fmt.Errorf("write the name of %s to the disk: %w", path, err)
+	}
+	return nil
+}
