@@ -77,15 +77,18 @@ func (d *Dispatcher) monitorBacklogs(ctx context.Context) {
 func (w *backlogMonitor) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, backlogInterval)
 	defer cancel()
-	set := w.policies.cached.Load()
-	if w.leadsAnyShard() && time.Since(set.loadedAt) > backlogReload {
-		if fresh, err := w.policies.reload(ctx); err == nil {
-			set = fresh
-		}
+	maxAge := anyAge
+	if w.leadsAnyShard() {
+		maxAge = backlogReload
+	}
+	set, err := w.policies.Snapshot(ctx, maxAge)
+	if err != nil {
+		return err
 	}
 	watched := make(map[string][]store.Topic) // by namespace
 	var unsure []store.Topic                  // without on_backlog, but possibly with an alarm raised
-	for name, t := range set.stored {
+	for name, topic := range set.topics {
+		t := topic.stored
 		if !w.carrier.Leading(w.store.ShardOfTopic(name.namespace, name.name)) {
 			delete(w.topics, name)
 			continue

@@ -97,7 +97,7 @@ func New(opts Options) (*Dispatcher, error) {
 		OnExpired: func(shard int) { d.pool.EndExpired(shard) },
 	})
 	d.pool = pool.New(pool.Options{
-		Store: opts.Store, Deliverer: opts.Deliverer, Policies: lanePolicies{d.policies, d}, Workers: opts.Workers,
+		Store: opts.Store, Deliverer: opts.Deliverer, Policies: poolPolicies{d.policies, d}, Workers: opts.Workers,
 		Margin: opts.Margin, Grace: opts.Grace, Random: opts.Random, Logger: d.log,
 		Callbacks: d.notifyEnd, Observer: opts.Observer, IsLeader: d.carrier.Leading, OnAgendaMoved: d.carrier.Wake,
 	})
@@ -133,14 +133,27 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// lanePolicies adds lanes' signers and sealed headers to the policies.
-type lanePolicies struct {
+// poolPolicies is what the pool uses of the policies and of the secrets.
+type poolPolicies struct {
 	*policies
 	d *Dispatcher
 }
 
+// Topic returns a topic's policy with defaults applied.
+func (t poolPolicies) Topic(namespace, name string) policy.Topic {
+	return t.Get(namespace, name).resolved
+}
+
+// Credentials returns a topic's signer and client certificate.
+func (t poolPolicies) Credentials(namespace, name string) (job.Credentials, error) {
+	if c := t.Get(namespace, name).credentials; c != nil {
+		return c.Credentials, c.err
+	}
+	return job.Credentials{}, nil
+}
+
 // Signer returns the signer of a lane with secrets.
-func (t lanePolicies) Signer(lane store.Lane) (job.Signer, error) {
+func (t poolPolicies) Signer(lane store.Lane) (job.Signer, error) {
 	signer, err := t.d.laneSigner(lane)
 	if err != nil {
 		t.d.log.Error("cannot sign: secret not readable; deliveries of this lane are held", "topic", lane.Queue.Topic,
@@ -150,7 +163,7 @@ func (t lanePolicies) Signer(lane store.Lane) (job.Signer, error) {
 }
 
 // OpenHeader opens a sealed header.
-func (t lanePolicies) OpenHeader(q job.Queue, name, sealed string) (job.HeaderSecret, error) {
+func (t poolPolicies) OpenHeader(q job.Queue, name, sealed string) (job.HeaderSecret, error) {
 	return t.d.openForAttempt(q, name, sealed)
 }
 

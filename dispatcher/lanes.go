@@ -72,11 +72,11 @@ func (d *Dispatcher) ChangeLane(ctx context.Context, q job.Queue, change func(*p
 
 // declare stores a lane's topic unless it is stored, so that walks over topics find the lane.
 func (d *Dispatcher) declare(ctx context.Context, q job.Queue) error {
-	set, err := d.policies.reload(ctx)
+	set, err := d.policies.Snapshot(ctx, current)
 	if err != nil {
 		return err
 	}
-	if _, ok := set.stored[topicName{q.Namespace, q.Topic}]; ok {
+	if _, ok := set.topics[topicName{q.Namespace, q.Topic}]; ok {
 		return nil
 	}
 	_, err = d.ChangeTopic(ctx, q.Namespace, q.Topic, func(*policy.Topic) error { return nil })

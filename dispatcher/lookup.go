@@ -8,13 +8,13 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// lookup finds topics' policies as they were put, for one call that may name many: a topic that is not among those at
-// hand makes it read the store. It does so once, whether that succeeds or fails.
+// lookup finds stored topics for one call that may name many. A topic that is not in the snapshot makes it reload the
+// policies, once per call.
 type lookup struct {
-	*policies
+	policies *policies
 	set      *policySet // nil until the first find
-	reloaded bool       // set was read, or could not be, for this call
-	err      error      // why it could not
+	reloaded bool       // find has reloaded set
+	err      error      // of the last load
 
 	lanes    map[job.Queue]string // the URLs of lanes that jobs without one name
 	lanesErr error                // why they could not be read
@@ -31,26 +31,17 @@ func (l *lookup) laneURL(q job.Queue) (string, error) {
 	return l.lanes[q], nil
 }
 
+// find returns a stored topic, and whether there is one.
 func (l *lookup) find(ctx context.Context, name topicName) (store.Topic, bool, error) {
-	if l.set == nil && l.err == nil {
-		l.set, l.err = l.snapshot(ctx)
+	if l.set == nil {
+		l.set, l.err = l.policies.Snapshot(ctx, l.policies.maxAge)
 	}
-	if l.set != nil {
-		if t, ok := l.set.stored[name]; ok {
-			return t, true, nil
-		}
-	}
-	if l.err == nil && !l.reloaded {
+	if l.set.topics[name] == nil && l.err == nil && !l.reloaded {
 		l.reloaded = true
-		set, err := l.reload(ctx)
-		if err == nil {
-			l.set = set
-		}
-		l.err = err
+		l.set, l.err = l.policies.Snapshot(ctx, current)
 	}
-	if l.err != nil {
-		return store.Topic{}, false, l.err
+	if t := l.set.topics[name]; t != nil {
+		return t.stored, true, nil
 	}
-	t, ok := l.set.stored[name]
-	return t, ok, nil
+	return store.Topic{}, false, l.err
 }

@@ -3,10 +3,10 @@ package dispatcher
 import (
 	"context"
 	"log/slog"
+	"math"
 	"sync/atomic"
 	"time"
 
-	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -14,15 +14,15 @@ import (
 // topicName names a topic in a namespace.
 type topicName struct{ namespace, name string }
 
-// policies is a cache of the topics' policies. Lookups take no lock. Claims report the store's revision, so a process that
-// claims reloads the cache when it changes, without polling. A process without claims reloads a cache older than
-// policiesMaxAge when a registration depends on a topic.
+// policies is a cache of the topics' policies. Get takes no lock. Claims report the store's revision, so a process that
+// claims reloads the cache when it changes (Sync), without polling. Others name the age at which they need it reloaded
+// (Snapshot).
 type policies struct {
 	store           store.Store
-	defaults        policy.Topic
 	log             *slog.Logger
 	openCredentials func(store.Topic) *credentials // a topic's credentials; nil: none
-	maxAge          time.Duration                  // of the cache; zero: until a claim reports another revision
+	maxAge          time.Duration                  // of a snapshot for a registration
+	defaults        cachedTopic                    // of topics without a stored policy
 
 	cached      atomic.Pointer[policySet]
 	loading     ctxMutex
@@ -35,16 +35,22 @@ type loadFailure struct {
 	err error
 }
 
+// A policySet is an immutable snapshot of all stored policies.
 type policySet struct {
-	revision    int64
-	loadedAt    time.Time
-	stored      map[topicName]store.Topic
-	resolved    map[topicName]policy.Topic
-	credentials map[topicName]*credentials // of topics that have some
+	revision int64 // -1: the policies were never loaded
+	loadedAt time.Time
+	topics   map[topicName]*cachedTopic
+}
+
+// A cachedTopic is a topic's policy.
+type cachedTopic struct {
+	stored      store.Topic
+	resolved    policy.Topic // with defaults applied
+	credentials *credentials // nil: none
 }
 
 const (
-	// reloadTimeout bounds a load for an API request, syncTimeout one between a claim and its attempts.
+	// reloadTimeout bounds a load whose caller needs the current policies, syncTimeout one whose caller can use the cache.
 	reloadTimeout = 5 * time.Second
 	syncTimeout   = time.Second
 	// refreshAfter is the age at which Refresh reloads: a topic's rate may keep the process from claiming.
@@ -53,52 +59,67 @@ const (
 	retryLoadAfter = time.Second
 	// policiesMaxAge is the maximum age of the cache in a process without claims, or while claims report an older revision.
 	policiesMaxAge = time.Second
+	// current and anyAge are maximum ages of a snapshot: reloaded now, and as it is unless the policies were never loaded.
+	current time.Duration = 0
+	anyAge  time.Duration = math.MaxInt64
 )
 
 func newPolicies(s store.Store, defaults policy.Topic, open func(store.Topic) *credentials, log *slog.Logger) *policies {
-	p := &policies{store: s, defaults: defaults, openCredentials: open, log: log, loading: newCtxMutex()}
+	p := &policies{
+		store: s, log: log, openCredentials: open, maxAge: anyAge, defaults: cachedTopic{resolved: defaults}, loading: newCtxMutex(),
+	}
 	p.cached.Store(&policySet{revision: -1})
 	return p
 }
 
-// Topic returns a topic's policy with defaults applied.
-func (p *policies) Topic(namespace, name string) policy.Topic {
-	if t, ok := p.cached.Load().resolved[topicName{namespace, name}]; ok {
+// Get returns a topic's cached policy; the defaults if it has none.
+func (p *policies) Get(namespace, name string) *cachedTopic {
+	if t := p.cached.Load().topics[topicName{namespace, name}]; t != nil {
 		return t
 	}
-	return p.defaults
+	return &p.defaults
 }
 
-// recentTopic returns a topic's policy, at most refreshAfter old. It never fails; it waits only for the first load, or as
-// Refresh does.
-func (p *policies) recentTopic(ctx context.Context, namespace, name string) policy.Topic {
+// Snapshot returns the policies, reloaded if they are older than maxAge. Concurrent callers share a load. With an error, which
+// is not returned for other ages than current once the policies were loaded, the snapshot is the cached one.
+//
+// For other ages than current one caller loads. The rest use the cache, but wait for syncTimeout if it is older than two
+// maxAge. If the load fails, all use the cache: the next write to the store reports the fault.
+func (p *policies) Snapshot(ctx context.Context, maxAge time.Duration) (*policySet, error) {
+	set := p.cached.Load()
+	failure := p.recentFailure()
 	switch {
-	case p.cached.Load().revision < 0 && !p.failedRecently():
-		_, _ = p.reload(ctx) // the next one tries again
-	case p.maxAge > 0:
-		p.Refresh(ctx)
+	case maxAge == current:
+		return p.reload(ctx)
+	case set.revision < 0 && failure != nil:
+		return set, failure.err
+	case set.revision < 0:
+		return p.reload(ctx)
+	case time.Since(set.loadedAt) <= maxAge || failure != nil:
+		return set, nil
 	}
-	return p.Topic(namespace, name)
-}
-
-// Credentials returns a topic's signer and client certificate.
-func (p *policies) Credentials(namespace, name string) (job.Credentials, error) {
-	if c := p.cached.Load().credentials[topicName{namespace, name}]; c != nil {
-		return c.Credentials, c.err
+	patience := syncTimeout
+	if time.Since(set.loadedAt)/2 <= maxAge || p.lastFailure.Load() != nil {
+		patience = 0
 	}
-	return job.Credentials{}, nil
-}
-
-// Refresh reloads policies that are older than refreshAfter, unless a load is in progress.
-func (p *policies) Refresh(ctx context.Context) {
-	if time.Since(p.cached.Load().loadedAt) < refreshAfter || p.failedRecently() || !p.loading.tryLock() {
-		return
+	if !p.loading.tryLockFor(ctx, patience) {
+		return set, nil
 	}
 	defer p.loading.unlock()
-	if _, err := p.load(ctx, syncTimeout); err != nil && ctx.Err() == nil {
-		p.log.Warn("reloading topic policies failed, using cached ones", "err", err)
+	if set = p.cached.Load(); time.Since(set.loadedAt) > maxAge && p.recentFailure() == nil {
+		set, _ = p.loadOrUseCache(ctx)
 	}
+	return set, nil
 }
+
+// resolved returns a topic's policy with defaults applied. A process without claims reloads it as Refresh does.
+func (p *policies) resolved(ctx context.Context, namespace, name string) policy.Topic {
+	_, _ = p.Snapshot(ctx, max(refreshAfter, p.maxAge)) // with an error the cache or the defaults apply
+	return p.Get(namespace, name).resolved
+}
+
+// Refresh reloads policies that are older than refreshAfter.
+func (p *policies) Refresh(ctx context.Context) { _, _ = p.Snapshot(ctx, refreshAfter) }
 
 // Sync reloads the policies if the cache is older than the revision, and reports whether it is as new now. It does not wait
 // for a load in progress.
@@ -116,15 +137,11 @@ func (p *policies) Sync(ctx context.Context, revision int64) bool {
 	if p.isCurrent(revision) {
 		return true
 	}
-	if p.failedRecently() {
+	if p.recentFailure() != nil {
 		return false
 	}
-	set, err := p.load(ctx, syncTimeout)
-	if err != nil {
-		p.log.Warn("reloading topic policies failed, using cached ones", "err", err)
-		return false
-	}
-	return set.revision >= revision
+	set, err := p.loadOrUseCache(ctx)
+	return err == nil && set.revision >= revision
 }
 
 // isCurrent reports whether the cache need not be reloaded for a revision of the store.
@@ -152,35 +169,56 @@ func (p *policies) loadFirst(ctx context.Context) bool {
 	}
 }
 
-// load reads all policies. It records a failure unless ctx has ended, which is not the store's fault. The caller holds loading.
+// reload returns all policies as they are in the store now. Concurrent callers share one load that began after all of them
+// called, and its failure, so that an unresponsive store delays each of them once.
+func (p *policies) reload(ctx context.Context) (*policySet, error) {
+	asked := time.Now()
+	if err := p.loading.lock(ctx); err != nil {
+		return p.cached.Load(), &store.UnavailableError{Reason: "the store did not answer in time", Err: err}
+	}
+	defer p.loading.unlock()
+	set := p.cached.Load()
+	if set.loadedAt.After(asked) {
+		return set, nil
+	}
+	if f := p.lastFailure.Load(); f != nil && f.at.After(asked) {
+		return set, f.err
+	}
+	return p.load(ctx, reloadTimeout)
+}
+
+// loadOrUseCache is load for a caller that can use the cache.
+func (p *policies) loadOrUseCache(ctx context.Context) (*policySet, error) {
+	set, err := p.load(ctx, syncTimeout)
+	if err != nil && ctx.Err() == nil {
+		p.log.Warn("reloading topic policies failed, using cached ones", "err", err)
+	}
+	return set, err
+}
+
+// load reads all policies; with an error it returns the cached ones. It records a failure unless ctx has ended, which is not
+// the store's fault. The caller holds loading.
 func (p *policies) load(ctx context.Context, within time.Duration) (*policySet, error) {
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	read := time.Now()
+	old := p.cached.Load()
 	topics, revision, err := p.store.Topics(limited)
 	if err != nil {
 		if ctx.Err() == nil {
 			p.lastFailure.Store(&loadFailure{at: time.Now(), err: err})
 		}
-		return nil, err
+		return old, err
 	}
-	set := &policySet{
-		revision: revision, loadedAt: read,
-		stored:      make(map[topicName]store.Topic, len(topics)),
-		resolved:    make(map[topicName]policy.Topic, len(topics)),
-		credentials: make(map[topicName]*credentials),
-	}
-	old := p.cached.Load()
+	set := &policySet{revision: revision, loadedAt: read, topics: make(map[topicName]*cachedTopic, len(topics))}
 	for _, t := range topics {
 		name := topicName{t.Namespace, t.Name}
-		set.stored[name] = t
-		set.resolved[name] = t.Policy.WithDefaults(p.defaults)
-		c := old.credentials[name]
-		if c == nil || c.revision != t.Revision { // opened once per revision: a certificate must stay the same pointer
-			c = p.openCredentials(t)
+		if c := old.topics[name]; c != nil && c.stored.Revision == t.Revision {
+			set.topics[name] = c // opened once per revision: a certificate must stay the same pointer
+			continue
 		}
-		if c != nil {
-			set.credentials[name] = c
+		set.topics[name] = &cachedTopic{
+			stored: t, resolved: t.Policy.WithDefaults(p.defaults.resolved), credentials: p.openCredentials(t),
 		}
 	}
 	p.cached.Store(set)
@@ -188,61 +226,10 @@ func (p *policies) load(ctx context.Context, within time.Duration) (*policySet, 
 	return set, nil
 }
 
-// failedRecently reports whether the last load failed less than retryLoadAfter ago.
-func (p *policies) failedRecently() bool {
-	f := p.lastFailure.Load()
-	return f != nil && time.Since(f.at) < retryLoadAfter
-}
-
-// reload returns all policies as they are in the store now. Concurrent callers share one load that began after all of them
-// called, and its failure, so that an unresponsive store delays each of them once.
-func (p *policies) reload(ctx context.Context) (*policySet, error) {
-	asked := time.Now()
-	if err := p.loading.lock(ctx); err != nil {
-		return nil, &store.UnavailableError{Reason: "the store did not answer in time", Err: err}
+// recentFailure returns the failure of the last load, if that was less than retryLoadAfter ago.
+func (p *policies) recentFailure() *loadFailure {
+	if f := p.lastFailure.Load(); f != nil && time.Since(f.at) < retryLoadAfter {
+		return f
 	}
-	defer p.loading.unlock()
-	if set := p.cached.Load(); set.loadedAt.After(asked) {
-		return set, nil
-	}
-	if f := p.lastFailure.Load(); f != nil && f.at.After(asked) {
-		return nil, f.err
-	}
-	return p.load(ctx, reloadTimeout)
-}
-
-// snapshot returns the cached policies, reloaded if they are older than maxAge. One caller loads. The others use the cache,
-// but wait for syncTimeout if it is older than two maxAge. If the load fails, all use the cache: the next write to the store
-// reports the fault.
-func (p *policies) snapshot(ctx context.Context) (*policySet, error) {
-	set := p.cached.Load()
-	if p.isFresh(set) {
-		return set, nil
-	}
-	if set.revision < 0 { // they were never read
-		return p.reload(ctx)
-	}
-	patience := syncTimeout
-	if time.Since(set.loadedAt) <= 2*p.maxAge || p.lastFailure.Load() != nil {
-		patience = 0
-	}
-	if !p.loading.tryLockFor(ctx, patience) {
-		return set, nil
-	}
-	defer p.loading.unlock()
-	if set = p.cached.Load(); p.isFresh(set) || p.failedRecently() {
-		return set, nil
-	}
-	read, err := p.load(ctx, reloadTimeout)
-	if err == nil {
-		return read, nil
-	}
-	if ctx.Err() == nil {
-		p.log.Warn("reloading topic policies failed, using cached ones", "err", err)
-	}
-	return set, nil
-}
-
-func (p *policies) isFresh(set *policySet) bool {
-	return p.maxAge == 0 || time.Since(set.loadedAt) <= p.maxAge
+	return nil
 }

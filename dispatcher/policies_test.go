@@ -32,14 +32,14 @@ func TestPolicies_RolledBackRevisionsAreDropped(t *testing.T) {
 		s := &forgetful{revision: 7}
 		p := newPolicies(s, policy.Builtin(), func(store.Topic) *credentials { return nil }, slog.New(slog.DiscardHandler))
 		require.True(t, p.Sync(t.Context(), 7))
-		require.Equal(t, 7, p.Topic("n", "t").Workers)
+		require.Equal(t, 7, p.Get("n", "t").resolved.Workers)
 
 		s.revision = 5
 		require.True(t, p.Sync(t.Context(), 5), "an answer that was under way is nothing new")
 		require.Equal(t, 1, s.read)
 		time.Sleep(2 * policiesMaxAge)
 		require.True(t, p.Sync(t.Context(), 5))
-		require.Equal(t, 5, p.Topic("n", "t").Workers)
+		require.Equal(t, 5, p.Get("n", "t").resolved.Workers)
 		require.Equal(t, 2, s.read)
 		require.True(t, p.Sync(t.Context(), 5))
 		require.Equal(t, 2, s.read)
@@ -54,7 +54,7 @@ func TestPolicies_FreshReadNeverReturnsAnOlderOne(t *testing.T) {
 		read := make(chan int64, 2)
 		for range cap(read) {
 			go func() {
-				set, err := p.reload(t.Context())
+				set, err := p.Snapshot(t.Context(), current)
 				assert.NoError(t, err)
 				read <- set.revision
 			}()

@@ -101,7 +101,7 @@ func (d *Dispatcher) prepare(ctx context.Context, topics *lookup, n job.New, now
 		entry.Header = d.sealHeaders(entry.Header, job.Origin(cmp.Or(entry.URL, laneURL, topicURL)))
 	}
 	d.sealCallbacks(&entry.OnDelivered, &entry.OnDead)
-	entry.MaxAge = d.policies.recentTopic(ctx, entry.Namespace, entry.Topic).MaxAge
+	entry.MaxAge = d.policies.resolved(ctx, entry.Namespace, entry.Topic).MaxAge
 	if entry.ID == "" {
 		entry.ID = job.NewID(now, d.store.ShardOf(entry.Queue))
 	}

@@ -31,14 +31,14 @@ func (d *Dispatcher) resealAll(ctx context.Context) {
 // dropped: every topic's, and every lane's. What cannot be opened stays as it is and is named.
 // count is how many topics and lanes were written.
 func (d *Dispatcher) reseal(ctx context.Context) (count int, err error) {
-	set, err := d.policies.reload(ctx)
+	set, err := d.policies.Snapshot(ctx, current)
 	if err != nil {
 		return 0, err
 	}
 	var failed error
-	for name, t := range set.stored {
+	for name, t := range set.topics {
 		for _, walk := range []func() (int, error){
-			func() (int, error) { return d.resealTopic(ctx, name, t.Policy) },
+			func() (int, error) { return d.resealTopic(ctx, name, t.stored.Policy) },
 			func() (int, error) { return d.resealLanes(ctx, name) },
 		} {
 			n, err := walk()

@@ -16,12 +16,12 @@ func (d *Dispatcher) Effective(p policy.Topic) policy.Topic { return p.WithDefau
 // Topic is a topic's policy as it was put. One that only jobs have named has an empty policy and revision 0;
 // store.ErrNotFound when it has neither.
 func (d *Dispatcher) Topic(ctx context.Context, namespace, name string) (store.Topic, error) {
-	set, err := d.policies.reload(ctx)
+	set, err := d.policies.Snapshot(ctx, current)
 	if err != nil {
 		return store.Topic{}, err
 	}
-	if t, ok := set.stored[topicName{namespace, name}]; ok {
-		return t, nil
+	if t := set.topics[topicName{namespace, name}]; t != nil {
+		return t.stored, nil
 	}
 	stats, err := d.store.TopicStats(ctx, store.StatsFilter{Namespace: namespace, Topics: []string{name}})
 	if err != nil {
@@ -54,7 +54,7 @@ func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Top
 		return store.Topic{}, err
 	}
 	// Jobs registered from now on see it at once; attempts see it by the revision that claims report.
-	if _, err := d.policies.reload(ctx); err != nil {
+	if _, err := d.policies.Snapshot(ctx, current); err != nil {
 		d.log.Warn("reloading topic policies failed, using cached ones", "err", err)
 	}
 	return put, nil
@@ -121,7 +121,7 @@ func urlsOf(t policy.Topic) []namedURL {
 // Topics lists the topics that were put or that jobs have named, in order of name, at most limit (1 to store.MaxBatch),
 // beginning after a name.
 func (d *Dispatcher) Topics(ctx context.Context, namespace, after string, limit int) ([]store.Topic, error) {
-	set, err := d.policies.reload(ctx)
+	set, err := d.policies.Snapshot(ctx, current)
 	if err != nil {
 		return nil, err
 	}
@@ -130,13 +130,13 @@ func (d *Dispatcher) Topics(ctx context.Context, namespace, after string, limit 
 		return nil, err
 	}
 	var topics []store.Topic
-	for name, t := range set.stored {
+	for name, t := range set.topics {
 		if name.namespace == namespace && name.name > after {
-			topics = append(topics, t)
+			topics = append(topics, t.stored)
 		}
 	}
 	for _, s := range stats {
-		if _, ok := set.stored[topicName{namespace, s.Topic}]; !ok && s.Namespace == namespace {
+		if _, ok := set.topics[topicName{namespace, s.Topic}]; !ok && s.Namespace == namespace {
 			topics = append(topics, store.Topic{Namespace: namespace, Name: s.Topic})
 		}
 	}
