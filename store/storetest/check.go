@@ -9,10 +9,10 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Check walks a store that nobody changes meanwhile through its public methods and reports every breach of what an
-// engine promises: a job stands in exactly one place (it is in one list, and Get agrees with that list), each topic's
-// registered jobs are the sum of all places, the unfinished ones those of its lanes. Ended jobs that retention or a purge
-// removed are counted but not listed. It looks at the default namespace.
+// Check reads the default namespace of a store through its public methods and returns every violated invariant: a job is
+// in exactly one list, and Get agrees with that list; each topic's Registered is the sum of its states; its unfinished
+// jobs are those of its lanes. Ended jobs that retention or a purge removed are counted but not listed. The store must
+// not change meanwhile.
 func Check(ctx context.Context, st store.Store) error {
 	return CheckNamespace(ctx, st, job.DefaultNamespace)
 }
@@ -47,7 +47,7 @@ func checkTopic(ctx context.Context, shard store.Shard, row store.TopicStats) er
 
 	sum := row.Scheduled + row.Ready + row.Running + row.Delivered + row.Dead + row.Cancelled
 	if row.Registered != sum {
-		breach("registered %d, but the places hold %d: %+v", row.Registered, sum, row)
+		breach("registered %d, but the states add up to %d: %+v", row.Registered, sum, row)
 	}
 	listed := make(map[job.State]int64)
 	places := make(map[job.Ref]job.State)

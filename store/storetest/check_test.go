@@ -13,19 +13,19 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// liar is a store that forgets to count an end.
-type liar struct{ store.Store }
+// noDelivered is a store that does not count delivered jobs.
+type noDelivered struct{ store.Store }
 
-func (l liar) Shards() []store.Shard {
-	return storetest.WrapShards(l.Store, func(_ int, next store.Shard) store.Shard { return liarShard{next, l} })
+func (l noDelivered) Shards() []store.Shard {
+	return storetest.WrapShards(l.Store, func(_ int, next store.Shard) store.Shard { return noDeliveredShard{next, l} })
 }
 
-type liarShard struct {
+type noDeliveredShard struct {
 	store.Shard
-	liar
+	noDelivered
 }
 
-func (l liarShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
+func (l noDeliveredShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
 	rows, err := l.Shard.TopicStats(ctx, f)
 	for i := range rows {
 		rows[i].Delivered = 0
@@ -33,7 +33,7 @@ func (l liarShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store
 	return rows, err
 }
 
-func TestCheckFindsABreach(t *testing.T) {
+func TestCheck_FindsMissingCount(t *testing.T) {
 	m := storetest.NewModel(storetest.ModelOptions{})
 	_, err := m.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a", 0), entry("b", 0)})
 	require.NoError(t, err)
@@ -45,32 +45,32 @@ func TestCheckFindsABreach(t *testing.T) {
 	}, nil)
 	require.NoError(t, err)
 	require.NoError(t, storetest.Check(t.Context(), m))
-	require.ErrorContains(t, storetest.Check(t.Context(), liar{m}), "registered 2, but the places hold 1")
+	require.ErrorContains(t, storetest.Check(t.Context(), noDelivered{m}), "registered 2, but the states add up to 1")
 }
 
-// forgetful is a store that says nothing of a lane's jobs, of a job's reason, and of a lane's settings.
-type forgetful struct {
+// blankStore is a store that leaves out lanes, reasons of jobs, or settings of lanes.
+type blankStore struct {
 	store.Store
 	lanes, reason, settings bool
 }
 
-func (f forgetful) Shards() []store.Shard {
-	return storetest.WrapShards(f.Store, func(_ int, next store.Shard) store.Shard { return forgetfulShard{next, f} })
+func (f blankStore) Shards() []store.Shard {
+	return storetest.WrapShards(f.Store, func(_ int, next store.Shard) store.Shard { return blankShard{next, f} })
 }
 
-type forgetfulShard struct {
+type blankShard struct {
 	store.Shard
-	forgetful
+	blankStore
 }
 
-func (f forgetfulShard) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
+func (f blankShard) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
 	if f.lanes {
 		return nil, nil
 	}
 	return f.Shard.LaneStats(ctx, namespace, topic, after, limit)
 }
 
-func (f forgetfulShard) List(ctx context.Context, filter store.Filter) (store.Page, error) {
+func (f blankShard) List(ctx context.Context, filter store.Filter) (store.Page, error) {
 	page, err := f.Shard.List(ctx, filter)
 	for i := range page.Jobs {
 		if f.reason {
@@ -80,14 +80,14 @@ func (f forgetfulShard) List(ctx context.Context, filter store.Filter) (store.Pa
 	return page, err
 }
 
-func (f forgetfulShard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
+func (f blankShard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
 	if f.settings {
 		return make([]store.Lane, len(queues)), nil
 	}
 	return f.Shard.GetLanes(ctx, queues)
 }
 
-func TestCheckFindsWhatIsWrongWithLanesAndReasons(t *testing.T) {
+func TestCheck_FindsWrongLanesReasonsAndSettings(t *testing.T) {
 	m := storetest.NewModel(storetest.ModelOptions{})
 	_, err := m.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a", 0), entry("b", time.Hour)})
 	require.NoError(t, err)
@@ -95,8 +95,8 @@ func TestCheckFindsWhatIsWrongWithLanesAndReasons(t *testing.T) {
 	require.NoError(t, err)
 	_, err = m.Shards()[0].Cancel(t.Context(), store.NewToken(), job.Ref{Namespace: "default", ID: "a"})
 	require.NoError(t, err)
-	require.NoError(t, storetest.Check(t.Context(), forgetful{Store: m}))
-	require.ErrorContains(t, storetest.Check(t.Context(), forgetful{Store: m, lanes: true}), "the lanes count 0 waiting")
-	require.ErrorContains(t, storetest.Check(t.Context(), forgetful{Store: m, reason: true}), "a is cancelled because of")
-	require.ErrorContains(t, storetest.Check(t.Context(), forgetful{Store: m, settings: true}), "are listed, and read as")
+	require.NoError(t, storetest.Check(t.Context(), blankStore{Store: m}))
+	require.ErrorContains(t, storetest.Check(t.Context(), blankStore{Store: m, lanes: true}), "the lanes count 0 waiting")
+	require.ErrorContains(t, storetest.Check(t.Context(), blankStore{Store: m, reason: true}), "a is cancelled because of")
+	require.ErrorContains(t, storetest.Check(t.Context(), blankStore{Store: m, settings: true}), "are listed, and read as")
 }

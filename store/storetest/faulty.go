@@ -9,7 +9,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Fault says what happens to a call.
+// Fault is what happens to a call.
 type Fault uint8
 
 // The faults.
@@ -19,14 +19,13 @@ const (
 	LostReply       // it took effect, and fails all the same
 )
 
-// Faulty is s with faults. Decide is asked at every call of a method that changes something, and at Wait, with the
-// method's name; it must be safe for concurrent use. A faulty call fails with an error that is store.ErrUnavailable.
-// Reads, Ping and Close pass.
+// Faulty returns s with injected faults. Decide gets the method's name at every call that changes something, and at Wait;
+// it must be safe for concurrent use. A faulty call fails with store.ErrUnavailable. Reads, Ping and Close never fail.
 func Faulty(s store.Store, decide func(method string) Fault) store.Store {
 	return &faulty{Store: s, decide: decide}
 }
 
-// Nth lets the n-th call (from 1) of a method fail.
+// Nth makes the n-th call (from 1) of a method fail.
 func Nth(method string, n int, fault Fault) func(string) Fault {
 	var mu sync.Mutex
 	return func(m string) Fault {
@@ -42,8 +41,8 @@ func Nth(method string, n int, fault Fault) func(string) Fault {
 	}
 }
 
-// Share lets a share of all calls fail, 0 to 1, half of them before and half after they took effect. The same seed
-// gives the same sequence.
+// Share makes a share of all calls fail, 0 to 1, half of them before and half after they take effect. The same seed gives
+// the same sequence.
 func Share(seed uint64, share float64) func(string) Fault {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, seed))

@@ -13,11 +13,11 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// ModelOptions sets a model up.
+// ModelOptions are the options of NewModel.
 type ModelOptions struct {
-	// Defaults is the complete policy under every topic's; the zero value: policy.Builtin().
+	// Defaults completes the policies of topics; the zero value: policy.Builtin().
 	Defaults policy.Topic
-	// Shards is the number of independent parts; zero: 1.
+	// Shards is the number of shards; zero: 1.
 	Shards int
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
@@ -32,11 +32,11 @@ type Model struct {
 	shards   []*modelShard
 	topics   map[topicName]store.Topic
 	revision int64
-	// laneRevision is the newest of lanes' settings, on any shard.
+	// laneRevision is the newest revision of a lane's settings, on any shard.
 	laneRevision int64
 	closed       bool
-	// rank orders jobs due in the same millisecond, lowest first, as the engine it is compared with happens to do; nil:
-	// the order in which they came to wait.
+	// rank orders jobs due in the same millisecond, lowest first, to follow the order of an engine; nil: the order in which
+	// they were placed.
 	rank func(job.Ref) int
 }
 
@@ -44,11 +44,11 @@ var _ store.Store = (*Model)(nil)
 
 type topicName struct{ namespace, topic string }
 
-// modelShard is one independent part of the model.
+// modelShard is a shard of the model.
 type modelShard struct {
 	model  *Model
 	jobs   map[job.Ref]*record
-	ids    map[job.Ref]*remembered
+	ids    map[job.Ref]*knownID
 	queues map[job.Queue]*queue
 	topics map[topicName]*topic
 	// forgotten are the counts of topics that were forgotten, by namespace.
@@ -57,24 +57,24 @@ type modelShard struct {
 	// permits and alarms are of topics that this shard keeps.
 	permits     map[topicName]window
 	alarms      map[topicName]bool
-	hasTTL      bool // a job has, or had, an end of its time to live
+	hasTTL      bool // a job has, or had, a time to live
 	outbox      []store.NewJob
 	agenda      agenda
 	wakeups     map[string]*wakeups
 	agendaMoved bool
-	// changed is closed, and made anew, when a bell rang or wake was set.
+	// changed is closed and replaced when a queue is notified or the agenda moved.
 	changed chan struct{}
-	answers map[call]answer
+	replies map[call]reply
 	calls   []call // of answers, oldest first
 	leader  lead
 	seq     uint64
 }
 
-// A topic is what one shard knows of it.
+// topic is a topic's part on one shard.
 type topic struct {
 	name  topicName
 	lanes []*queue // in the order of their first job
-	// done holds the delivered and the cancelled, dead the dead ones, oldest end first.
+	// done has the delivered and cancelled jobs, dead the dead ones, oldest end first.
 	done, dead sortedRecords
 	registered int64
 	delivered  int64
@@ -82,7 +82,7 @@ type topic struct {
 	cancelled  int64
 }
 
-// NewModel makes an empty model.
+// NewModel returns an empty model.
 func NewModel(o ModelOptions) *Model {
 	m := &Model{defaults: o.Defaults, now: o.Now, topics: make(map[topicName]store.Topic)}
 	if m.defaults.Ladder == nil {
@@ -95,7 +95,7 @@ func NewModel(o ModelOptions) *Model {
 		m.shards = append(m.shards, &modelShard{
 			model:     m,
 			jobs:      make(map[job.Ref]*record),
-			ids:       make(map[job.Ref]*remembered),
+			ids:       make(map[job.Ref]*knownID),
 			queues:    make(map[job.Queue]*queue),
 			topics:    make(map[topicName]*topic),
 			forgotten: make(map[string]store.TopicStats),
@@ -104,13 +104,13 @@ func NewModel(o ModelOptions) *Model {
 			alarms:    make(map[topicName]bool),
 			wakeups:   make(map[string]*wakeups),
 			changed:   make(chan struct{}),
-			answers:   make(map[call]answer),
+			replies:   make(map[call]reply),
 		})
 	}
 	return m
 }
 
-// Shards are the model's parts.
+// Shards returns the model's shards.
 func (m *Model) Shards() []store.Shard {
 	shards := make([]store.Shard, len(m.shards))
 	for i, s := range m.shards {
@@ -129,7 +129,7 @@ func (m *Model) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the use of the model; every later call fails with ErrUnavailable.
+// Close closes the model. Later calls fail with ErrUnavailable.
 func (m *Model) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -140,7 +140,7 @@ func (m *Model) Close() error {
 	return nil
 }
 
-// open locks the model for one call and reads the clock once for all of it.
+// open locks the model for one call and returns the time of the call.
 func (m *Model) open(ctx context.Context) (time.Time, error) {
 	if err := ctx.Err(); err != nil {
 		return time.Time{}, fmt.Errorf("use the model: %w", context.Cause(ctx))
@@ -155,7 +155,7 @@ func (m *Model) open(ctx context.Context) (time.Time, error) {
 
 func errClosed() error { return &store.UnavailableError{Reason: "the model is closed"} }
 
-// policy is a topic's, complete.
+// policy returns a topic's complete policy.
 func (m *Model) policy(name topicName) policy.Topic {
 	return m.topics[name].Policy.WithDefaults(m.defaults)
 }
@@ -169,7 +169,7 @@ func (s *modelShard) topic(name topicName) *topic {
 	return t
 }
 
-// PutTopic writes a policy and looks at all of its queues again, since any may have been blocked or freed by it.
+// PutTopic writes a policy and reschedules the topic's queues.
 func (m *Model) PutTopic(ctx context.Context, put store.Topic) (store.Topic, error) {
 	now, err := m.open(ctx)
 	if err != nil {
@@ -189,14 +189,14 @@ func (m *Model) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 			continue
 		}
 		for _, q := range t.lanes {
-			q.notifiedAt = time.Time{} // what is ready rings at the next round
+			q.notifiedAt = time.Time{} // the next round notifies it
 			s.reschedule(q, now, true)
 		}
 	}
 	return put, nil
 }
 
-// Topics reads all policies that were put.
+// Topics returns all stored policies.
 func (m *Model) Topics(ctx context.Context) ([]store.Topic, int64, error) {
 	if _, err := m.open(ctx); err != nil {
 		return nil, 0, err

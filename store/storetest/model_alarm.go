@@ -7,7 +7,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Alarm notes a topic's alarm.
+// Alarm sets a topic's alarm.
 func (s *modelShard) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
 	m := s.model
 	now, err := m.open(ctx)
@@ -27,11 +27,11 @@ func (s *modelShard) Alarm(ctx context.Context, token store.Token, alarm store.A
 }
 
 // writeOutbox appends jobs to the outbox and wakes the carrier.
-func (s *modelShard) writeOutbox(births []store.NewJob) {
-	if len(births) == 0 {
+func (s *modelShard) writeOutbox(jobs []store.NewJob) {
+	if len(jobs) == 0 {
 		return
 	}
-	for _, e := range births {
+	for _, e := range jobs {
 		e.Spec, e.Fingerprint = clone(e.Spec), slices.Clone(e.Fingerprint)
 		s.outbox = append(s.outbox, e)
 	}

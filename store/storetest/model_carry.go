@@ -12,11 +12,11 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A round's bounds when it names none.
+// Defaults of CarryOptions.
 const (
-	carryQueues = 128
-	carryJobs   = 1024
-	carryReady  = 1024
+	defaultCarryQueues = 128
+	defaultCarryJobs   = 1024
+	defaultCarryReady  = 1024
 )
 
 // Carry makes one round.
@@ -27,9 +27,9 @@ func (s *modelShard) Carry(ctx context.Context, token store.Token, round store.C
 		return store.CarryResult{}, err
 	}
 	defer m.mu.Unlock()
-	round.Queues = cmp.Or(round.Queues, carryQueues)
-	round.Jobs = cmp.Or(round.Jobs, carryJobs)
-	round.Ready = cmp.Or(round.Ready, carryReady)
+	round.Queues = cmp.Or(round.Queues, defaultCarryQueues)
+	round.Jobs = cmp.Or(round.Jobs, defaultCarryJobs)
+	round.Ready = cmp.Or(round.Ready, defaultCarryReady)
 	return once(s, now, call{"carry", token}, func() (store.CarryResult, error) {
 		return s.carry(round, now), nil
 	})
@@ -38,7 +38,7 @@ func (s *modelShard) Carry(ctx context.Context, token store.Token, round store.C
 func (s *modelShard) carry(round store.CarryOptions, now time.Time) store.CarryResult {
 	c := store.CarryResult{Now: now}
 	s.outbox = slices.DeleteFunc(s.outbox, func(e store.NewJob) bool { return slices.Contains(round.Relayed, e.Ref()) })
-	stays := func(r *record) bool {
+	keepLease := func(r *record) bool {
 		return round.KeepLeases || (!round.ExpireLeasesBefore.IsZero() && r.deadline.After(round.ExpireLeasesBefore))
 	}
 
@@ -51,12 +51,12 @@ func (s *modelShard) carry(round store.CarryOptions, now time.Time) store.CarryR
 		q := s.agenda[0]
 		visit = append(visit, q)
 		heap.Pop(&s.agenda)
-		q.at = time.Time{}
+		q.nextAt = time.Time{}
 	}
 	for _, q := range visit {
-		silent := q.ready.first() == nil || s.blocked(q, now) // nobody has been told of what it has
+		newlyReady := q.ready.first() == nil || s.blocked(q, now)
 		for c.Moved+c.ExpiredLeases < round.Jobs {
-			r := q.firstExpired(now, stays)
+			r := q.firstExpired(now, keepLease)
 			if r == nil {
 				break
 			}
@@ -72,10 +72,10 @@ func (s *modelShard) carry(round store.CarryOptions, now time.Time) store.CarryR
 			if r == nil || r.job.DueAt.After(now) {
 				break
 			}
-			s.place(r, &q.ready)
+			s.placeIn(r, &q.ready)
 			c.Moved++
 		}
-		if q.ready.first() != nil && (silent || !q.notifiedAt.Add(store.RenotifyAfter).After(now)) {
+		if q.ready.first() != nil && (newlyReady || !q.notifiedAt.Add(store.RenotifyAfter).After(now)) {
 			s.notify(q, now)
 		}
 		s.reschedule(q, now, false)
@@ -91,25 +91,25 @@ func (s *modelShard) carry(round store.CarryOptions, now time.Time) store.CarryR
 		c.OutboxRead++
 		c.Outbox = append(c.Outbox, e)
 	}
-	if s.hasTTL { // most tests have no job with an expiry, and many jobs
+	if s.hasTTL { // saves time in tests with many jobs and no expiry
 		for _, r := range s.jobs {
 			c.HasExpiredJobs = c.HasExpiredJobs || r.isExpired(now)
 		}
 	}
-	c.Next = s.untilNext(now, stays)
+	c.Next = s.untilNext(now, keepLease)
 	if c.OutboxRead < len(waiting) {
 		c.Next = 0
 	}
 	return c
 }
 
-// firstExpired returns the first claimed job whose lease is over and not kept.
-func (q *queue) firstExpired(now time.Time, stays func(*record) bool) *record {
+// firstExpired returns the first claimed job whose lease ended and is not kept.
+func (q *queue) firstExpired(now time.Time, keepLease func(*record) bool) *record {
 	for _, r := range q.claimed.items {
 		if r.deadline.After(now) {
 			return nil
 		}
-		if !stays(r) {
+		if !keepLease(r) {
 			return r
 		}
 	}
@@ -118,13 +118,13 @@ func (q *queue) firstExpired(now time.Time, stays func(*record) bool) *record {
 
 // untilNext returns the time until the head of the agenda. Leases that this round keeps do not count, since the result
 // would stay zero.
-func (s *modelShard) untilNext(now time.Time, stays func(*record) bool) time.Duration {
+func (s *modelShard) untilNext(now time.Time, keepLease func(*record) bool) time.Duration {
 	at, found := s.agenda.head()
 	if found && !at.After(now) {
 		at, found = time.Time{}, false
 		for _, q := range s.agenda {
-			if look := s.nextMoment(q, now, stays); !look.IsZero() && (!found || look.Before(at)) {
-				at, found = look, true
+			if next := s.nextTime(q, now, keepLease); !next.IsZero() && (!found || next.Before(at)) {
+				at, found = next, true
 			}
 		}
 	}
@@ -149,5 +149,5 @@ func (s *modelShard) expireLease(r *record, now time.Time) {
 	s.remove(r)
 	r.lease = ""
 	r.job.State, r.job.DueAt = job.Scheduled, now
-	s.place(r, &r.queue.due)
+	s.placeIn(r, &r.queue.due)
 }

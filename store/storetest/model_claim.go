@@ -9,13 +9,13 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// claimMemo is the remembered result of a claim. A repeat returns the jobs that are still leased.
-type claimMemo struct {
+// claimReply is the stored result of a claim. A repeated call returns the jobs that are still leased.
+type claimReply struct {
 	records []*record
 	queues  []store.QueueStatus
 }
 
-// Claim holds jobs for the caller.
+// Claim leases jobs to the caller.
 func (s *modelShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
 	m := s.model
 	now, err := m.open(ctx)
@@ -29,8 +29,8 @@ func (s *modelShard) Claim(ctx context.Context, token store.Token, request store
 func (s *modelShard) claim(token store.Token, request store.ClaimRequest, now time.Time) store.ClaimResult {
 	bound(len(request.Queues))
 	bound(request.Max)
-	t, _ := once(s, now, call{"claim", token}, func() (*claimMemo, error) {
-		t := &claimMemo{queues: make([]store.QueueStatus, 0, len(request.Queues))}
+	t, _ := once(s, now, call{"claim", token}, func() (*claimReply, error) {
+		t := &claimReply{queues: make([]store.QueueStatus, 0, len(request.Queues))}
 		size := 0
 		for _, w := range request.Queues {
 			t.queues = append(t.queues, s.claimQueue(t, &size, token, request, w, now))
@@ -46,31 +46,31 @@ func (s *modelShard) claim(token store.Token, request store.ClaimRequest, now ti
 	return c
 }
 
-// claimQueue claims jobs of one queue. size is that of the bodies claimed so far.
-func (s *modelShard) claimQueue(t *claimMemo, size *int, token store.Token, request store.ClaimRequest, w store.QueueClaim, now time.Time) store.QueueStatus {
-	left := store.QueueStatus{Queue: w.Queue}
+// claimQueue claims jobs of one queue. Size is the number of body bytes claimed so far.
+func (s *modelShard) claimQueue(t *claimReply, size *int, token store.Token, request store.ClaimRequest, w store.QueueClaim, now time.Time) store.QueueStatus {
+	status := store.QueueStatus{Queue: w.Queue}
 	if lane := s.lane(w.Queue); lane.Revision != w.Lane {
-		left.Lane = &lane
+		status.Lane = &lane
 	}
 	limits := s.limits(w.Queue)
 	q := s.queues[w.Queue]
 	if q == nil {
-		left.Blocked = limits.Paused
-		return left
+		status.Blocked = limits.Paused
+		return status
 	}
 	q.open = q.breakerIsOpen(now)
 	if limits.Rate.Limited() {
 		q.window.dropOld(limits.Rate.Per, now)
 	}
 	for n := 0; ; n++ {
-		left.Blocked = s.blocked(q, now)
+		status.Blocked = s.blocked(q, now)
 		r := s.pick(q, now)
-		if r == nil || left.Blocked {
+		if r == nil || status.Blocked {
 			break
 		}
 		tooLarge := len(t.records) > 0 && *size+len(r.job.Body) > request.MaxBytes
 		if n == w.Max || len(t.records) == request.Max || tooLarge {
-			left.More = true
+			status.More = true
 			break
 		}
 		*size += len(r.job.Body)
@@ -82,15 +82,15 @@ func (s *modelShard) claimQueue(t *claimMemo, size *int, token store.Token, requ
 		}
 		r.deadline = after(now, cmp.Or(r.job.Timeout, w.Timeout)+request.Margin)
 		r.job.State = job.Running
-		s.place(r, &q.claimed)
+		s.placeIn(r, &q.claimed)
 		t.records = append(t.records, r)
 	}
-	left.BreakerOpen = q.open
+	status.BreakerOpen = q.open
 	s.reschedule(q, now, true)
-	return left
+	return status
 }
 
-// pick is claimable, except that rank orders the jobs due in the same millisecond.
+// pick is claimable, with jobs due in the same millisecond ordered by rank.
 func (s *modelShard) pick(q *queue, now time.Time) *record {
 	best := q.claimable(now)
 	if best == nil || s.model.rank == nil {

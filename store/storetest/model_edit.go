@@ -10,7 +10,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// change makes one call that changes one job.
+// change runs a call that changes one job.
 func (s *modelShard) change(ctx context.Context, c call, ref job.Ref, do func(*record, time.Time) error) (job.Job, error) {
 	m := s.model
 	now, err := m.open(ctx)
@@ -88,7 +88,7 @@ func (s *modelShard) Edit(ctx context.Context, token store.Token, ref job.Ref, e
 		r.job.ExpiresAt, r.aged = expires, false
 		r.addAttempt(job.Attempt{N: r.job.Attempts, Kind: edit.Kind, StartedAt: now})
 		if edit.Delay == nil && edit.RunAt == nil {
-			s.place(r, place)
+			s.placeIn(r, place)
 			return nil
 		}
 		r.job.DueAt = due

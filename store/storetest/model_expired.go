@@ -28,7 +28,7 @@ func (r *record) isExpired(now time.Time) bool {
 	return waits && !at.IsZero() && at.Before(now)
 }
 
-// ClaimExpired holds what waits beyond its time to live.
+// ClaimExpired leases jobs that wait beyond their time to live.
 func (s *modelShard) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
 	m := s.model
 	bound(request.Max)
@@ -37,8 +37,8 @@ func (s *modelShard) ClaimExpired(ctx context.Context, token store.Token, reques
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	t, _ := once(s, now, call{"expired", token}, func() (*claimMemo, error) {
-		t := &claimMemo{}
+	t, _ := once(s, now, call{"expired", token}, func() (*claimReply, error) {
+		t := &claimReply{}
 		var over []*record
 		for _, r := range s.jobs {
 			if r.isExpired(now) {
@@ -62,7 +62,7 @@ func (s *modelShard) ClaimExpired(ctx context.Context, token store.Token, reques
 			r.probe, r.rated = false, false
 			r.deadline = after(now, request.Lease)
 			r.job.State = job.Running
-			s.place(r, &r.queue.claimed)
+			s.placeIn(r, &r.queue.claimed)
 			s.reschedule(r.queue, now, true)
 			t.records = append(t.records, r)
 		}

@@ -12,17 +12,17 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// remembered is the registration of an id that stays known for the id_window.
-type remembered struct {
-	topic topicName
-	print []byte
-	// State, finishedAt and reason are set at the job's end.
+// knownID is an id that stays known for its id_window.
+type knownID struct {
+	topic       topicName
+	fingerprint []byte
+	// state, finishedAt and reason are set when the job ends.
 	state      job.State
 	finishedAt time.Time
 	reason     policy.Reason
 }
 
-// Insert takes the entries one after the other.
+// Insert inserts the jobs one after the other.
 func (s *modelShard) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
 	m := s.model
 	bound(len(entries))
@@ -51,14 +51,14 @@ func (s *modelShard) insert(e store.NewJob, now time.Time) store.InsertResult {
 	ref := e.Ref()
 	if known := s.jobs[ref]; known != nil {
 		view := known.view(now)
-		return store.InsertResult{Outcome: outcome(known.print, e.Fingerprint, view.State), Job: view}
+		return store.InsertResult{Outcome: outcome(known.fingerprint, e.Fingerprint, view.State), Job: view}
 	}
 	if id := s.ids[ref]; id != nil {
 		gone := job.Job{Spec: e.Spec}
 		gone.State, gone.FinishedAt, gone.Reason = id.state, id.finishedAt, id.reason
-		return store.InsertResult{Outcome: outcome(id.print, e.Fingerprint, id.state), Job: gone}
+		return store.InsertResult{Outcome: outcome(id.fingerprint, e.Fingerprint, id.state), Job: gone}
 	}
-	r := &record{print: slices.Clone(e.Fingerprint), queue: s.queue(e.Queue)}
+	r := &record{fingerprint: slices.Clone(e.Fingerprint), queue: s.queue(e.Queue)}
 	r.job.Spec = clone(e.Spec)
 	r.job.CreatedAt, r.job.Version = now, 1
 	r.job.DueAt = dueAt(now, e.Delay, e.RunAt)
@@ -68,7 +68,7 @@ func (s *modelShard) insert(e store.NewJob, now time.Time) store.InsertResult {
 	s.hasTTL = s.hasTTL || !r.endOfLife().IsZero()
 	s.jobs[ref] = r
 	if e.Fingerprint != nil {
-		s.ids[ref] = &remembered{topic: r.queue.topic.name, print: r.print}
+		s.ids[ref] = &knownID{topic: r.queue.topic.name, fingerprint: r.fingerprint}
 	}
 	r.queue.topic.registered++
 	s.schedule(r, now)

@@ -57,7 +57,7 @@ func (s *modelShard) changeLane(q *queue, change store.LaneChange, now time.Time
 	switch change.Breaker {
 	case store.OpenBreaker:
 		q.open = true
-		if now.After(q.cooldownUntil) { // its memory begins now
+		if now.After(q.cooldownUntil) { // BreakerRetention starts now
 			q.cooldownUntil = now
 		}
 	case store.CloseBreaker:
@@ -66,7 +66,7 @@ func (s *modelShard) changeLane(q *queue, change store.LaneChange, now time.Time
 	}
 }
 
-// PutLane writes a lane's settings and looks at its queue again.
+// PutLane writes a lane's settings and reschedules its queue.
 func (s *modelShard) PutLane(ctx context.Context, token store.Token, put store.Lane) (store.Lane, error) {
 	m := s.model
 	now, err := m.open(ctx)
@@ -88,7 +88,7 @@ func (s *modelShard) PutLane(ctx context.Context, token store.Token, put store.L
 			s.lanes[put.Queue] = lane
 		}
 		if q := s.queues[put.Queue]; q != nil {
-			q.notifiedAt = time.Time{} // what is ready rings at the next round
+			q.notifiedAt = time.Time{} // the next round notifies it
 			if !s.blocked(q, now) && q.claimable(now) != nil {
 				s.notify(q, now)
 			}
@@ -99,7 +99,7 @@ func (s *modelShard) PutLane(ctx context.Context, token store.Token, put store.L
 	})
 }
 
-// GetLanes reads settings; revision 0 where nothing is put.
+// GetLanes returns settings; revision 0: none.
 func (s *modelShard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
 	m := s.model
 	bound(len(queues))
@@ -114,7 +114,7 @@ func (s *modelShard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.
 	return lanes, nil
 }
 
-// ListLanes sorts the settings of a topic's lanes and cuts the page out of them.
+// ListLanes returns a page of the settings of a topic's lanes.
 func (s *modelShard) ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error) {
 	m := s.model
 	bound(limit)

@@ -12,19 +12,19 @@ import (
 
 // record is one job.
 type record struct {
-	job   job.Job // with the newest of its record
-	print []byte
-	queue *queue
-	place *sortedRecords // where it stands; I1: exactly one
-	seq   uint64
-	// lease and deadline hold while it is running.
+	job         job.Job // with its history
+	fingerprint []byte
+	queue       *queue
+	place       *sortedRecords // the one set that has it
+	seq         uint64
+	// lease and deadline are set while it is running.
 	lease    store.Token
 	deadline time.Time
 	claimed  time.Time
-	// maxAge is that of its entry; aged says that it was handed out for it.
+	// maxAge is NewJob.MaxAge; aged reports that ClaimExpired returned the job for it.
 	maxAge time.Duration
 	aged   bool
-	// late, rated and probe are what its claim said of it.
+	// late, rated and probe are fields of its ClaimedJob.
 	late         time.Duration
 	rated, probe bool
 }
@@ -56,8 +56,8 @@ func (l *sortedRecords) first() *record {
 	return l.items[0]
 }
 
-// place moves a record to a set. Among equal keys it is the last.
-func (s *modelShard) place(r *record, to *sortedRecords) {
+// placeIn moves a record to a set, behind records with an equal key.
+func (s *modelShard) placeIn(r *record, to *sortedRecords) {
 	s.remove(r)
 	s.seq++
 	r.seq, r.place = s.seq, to
@@ -74,7 +74,7 @@ func (s *modelShard) remove(r *record) {
 	}
 	at, ok := l.find(r)
 	if !ok {
-		panic("storetest: a record is not where it says")
+		panic("storetest: a record is missing in its set")
 	}
 	if at == 0 {
 		l.items[0] = nil
@@ -86,18 +86,18 @@ func (s *modelShard) remove(r *record) {
 	r.place = nil
 }
 
-// queue is the jobs and the throttle of a lane.
+// queue is the unfinished jobs and the throttles of a lane.
 type queue struct {
 	name                job.Queue
 	topic               *topic
 	due, ready, claimed sortedRecords
-	notifiedAt          time.Time // when it last rang
-	// cooldownUntil holds the queue back; open is its breaker, window its claims as far as its rate counts them.
+	notifiedAt          time.Time // the last wake-up
+	// open reports an open breaker; window is the starts that its rate counts.
 	cooldownUntil time.Time
 	open          bool
 	window        window
-	at            time.Time // when someone must look; zero: never
-	index         int       // in the agenda, when at is set
+	nextAt        time.Time // next visit of the carrier; zero: none
+	index         int       // in the agenda, when nextAt is set
 }
 
 func (s *modelShard) queue(name job.Queue) *queue {
@@ -129,25 +129,25 @@ func (s *modelShard) schedule(r *record, now time.Time) {
 	s.remove(r)
 	r.job.State = job.Scheduled
 	if r.job.DueAt.After(now) || q.claimable(now) != nil || s.blocked(q, now) {
-		s.place(r, &q.due)
+		s.placeIn(r, &q.due)
 	} else {
-		s.place(r, &q.ready)
+		s.placeIn(r, &q.ready)
 		s.notify(q, now)
 	}
 	s.reschedule(q, now, true)
 }
 
-// reschedule updates a queue's moment on the agenda. With wake, it wakes Wait when that becomes the new head.
+// reschedule updates a queue's time on the agenda. With wake, it wakes Wait when the queue becomes the new head.
 func (s *modelShard) reschedule(q *queue, now time.Time, wake bool) {
 	if free, _ := s.freeAt(q, now); free.After(now) {
-		q.notifiedAt = time.Time{} // it rings as soon as its hold or its rate lets it
+		q.notifiedAt = time.Time{} // notified as soon as cooldown and rate allow
 	}
 	head, found := s.agenda.head()
-	at := s.nextMoment(q, now, func(*record) bool { return false })
-	if !q.at.IsZero() {
+	at := s.nextTime(q, now, func(*record) bool { return false })
+	if !q.nextAt.IsZero() {
 		heap.Remove(&s.agenda, q.index)
 	}
-	q.at = at
+	q.nextAt = at
 	if at.IsZero() {
 		return
 	}
@@ -158,9 +158,9 @@ func (s *modelShard) reschedule(q *queue, now time.Time, wake bool) {
 	}
 }
 
-// nextMoment returns the next moment of a queue; zero: none. It is the end of the first lease that is not kept, or, when
-// the queue is not blocked, the next wake-up or the first due time, but not before the queue is free.
-func (s *modelShard) nextMoment(q *queue, now time.Time, stays func(*record) bool) time.Time {
+// nextTime returns when the carrier must visit a queue; zero: never. It is the end of the first lease that is not kept, or,
+// when the queue is not blocked, the next wake-up or the first due time, but not before the queue is free.
+func (s *modelShard) nextTime(q *queue, now time.Time, keepLease func(*record) bool) time.Time {
 	var at time.Time
 	earlier := func(t time.Time) {
 		if at.IsZero() || t.Before(at) {
@@ -168,7 +168,7 @@ func (s *modelShard) nextMoment(q *queue, now time.Time, stays func(*record) boo
 		}
 	}
 	for _, r := range q.claimed.items {
-		if !stays(r) {
+		if !keepLease(r) {
 			earlier(r.deadline)
 			break
 		}
@@ -191,18 +191,18 @@ func (s *modelShard) nextMoment(q *queue, now time.Time, stays func(*record) boo
 	return at
 }
 
-// agenda is the queues with a next moment, the earliest first.
+// agenda is the queues with a nextAt, the earliest first.
 type agenda []*queue
 
 func (a agenda) head() (time.Time, bool) {
 	if len(a) == 0 {
 		return time.Time{}, false
 	}
-	return a[0].at, true
+	return a[0].nextAt, true
 }
 
 func (a agenda) Len() int           { return len(a) }
-func (a agenda) Less(i, j int) bool { return a[i].at.Before(a[j].at) }
+func (a agenda) Less(i, j int) bool { return a[i].nextAt.Before(a[j].nextAt) }
 func (a agenda) Swap(i, j int)      { a[i], a[j] = a[j], a[i]; a[i].index, a[j].index = i, j }
 
 // Push is for container/heap.

@@ -14,7 +14,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Get reads a job with its record.
+// Get returns a job with its history.
 func (s *modelShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	m := s.model
 	now, err := m.open(ctx)
@@ -31,7 +31,7 @@ func (s *modelShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	return found, nil
 }
 
-// Known looks among jobs and remembered ids.
+// Known searches jobs and known ids.
 func (s *modelShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
 	m := s.model
 	bound(len(refs))
@@ -74,7 +74,7 @@ func parsePosition(cursor string) (position, error) {
 	return position{parts[0], ms, parts[2]}, nil
 }
 
-// List sorts what the filter lets through and cuts the page out of it.
+// List returns a page of the matching jobs.
 func (s *modelShard) List(ctx context.Context, f store.Filter) (store.Page, error) {
 	m := s.model
 	now, err := m.open(ctx)
@@ -142,11 +142,11 @@ func (s *modelShard) jobsOf(name topicName) func(yield func(*record) bool) {
 		if t == nil {
 			return
 		}
-		lines := []*sortedRecords{&t.done, &t.dead}
+		sets := []*sortedRecords{&t.done, &t.dead}
 		for _, q := range t.lanes {
-			lines = append(lines, &q.due, &q.ready, &q.claimed)
+			sets = append(sets, &q.due, &q.ready, &q.claimed)
 		}
-		for _, l := range lines {
+		for _, l := range sets {
 			for _, r := range l.items {
 				if !yield(r) {
 					return
@@ -156,7 +156,7 @@ func (s *modelShard) jobsOf(name topicName) func(yield func(*record) bool) {
 	}
 }
 
-// TopicStats counts by the clock: what is due and not held is ready.
+// TopicStats counts due jobs as ready, also before a carrier moves them.
 func (s *modelShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
 	if len(f.Topics) > 0 {
 		return s.countTopics(ctx, f.Namespace, func(name string) bool { return slices.Contains(f.Topics, name) })

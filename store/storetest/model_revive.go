@@ -8,7 +8,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Revive takes the revivals one after the other.
+// Revive revives the jobs one after the other.
 func (s *modelShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	m := s.model
 	bound(len(items))
@@ -26,7 +26,7 @@ func (s *modelShard) Revive(ctx context.Context, token store.Token, items []stor
 	})
 }
 
-// revive makes an ended job due again.
+// revive starts a new generation of an ended job.
 func (s *modelShard) revive(item store.Revival, now time.Time) (job.Job, error) {
 	r := s.jobs[item.Ref]
 	if r == nil {
@@ -71,7 +71,7 @@ func (s *modelShard) revive(item store.Revival, now time.Time) (job.Job, error) 
 	return r.view(now), nil
 }
 
-// Purge removes dead jobs; what is remembered of their ids and what was counted stays.
+// Purge removes dead jobs. Their ids stay known and their counts stay.
 func (s *modelShard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
 	m := s.model
 	bound(len(refs))

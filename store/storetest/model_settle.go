@@ -68,7 +68,7 @@ func (s *modelShard) settle(item store.Settlement, now time.Time) error {
 		s.remove(r)
 		r.lease = ""
 		r.job.State, r.job.DueAt = job.Scheduled, after(now, item.Verdict.Wait)
-		s.place(r, &q.due)
+		s.placeIn(r, &q.due)
 	default:
 		panic(fmt.Sprintf("storetest: a settlement with verdict %v", kind))
 	}
@@ -88,13 +88,13 @@ func (s *modelShard) end(r *record, state job.State, reason policy.Reason, now t
 	switch state {
 	case job.Delivered:
 		t.delivered++
-		s.place(r, &t.done)
+		s.placeIn(r, &t.done)
 	case job.Cancelled:
 		t.cancelled++
-		s.place(r, &t.done)
+		s.placeIn(r, &t.done)
 	default:
 		t.died++
-		s.place(r, &t.dead)
+		s.placeIn(r, &t.dead)
 	}
 	if id := s.ids[r.job.Ref()]; id != nil {
 		id.state, id.finishedAt, id.reason = state, now, reason

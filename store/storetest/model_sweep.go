@@ -8,7 +8,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Sweep removes the oldest ends first.
+// Sweep removes the jobs that ended first.
 func (s *modelShard) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
 	m := s.model
 	now, err := m.open(ctx)
@@ -35,7 +35,7 @@ func (s *modelShard) Sweep(ctx context.Context, token store.Token, limit int) (s
 			swept.IDs++
 		}
 		for name, t := range s.topics {
-			if m.unused(s, t) {
+			if m.isUnused(s, t) {
 				sum := s.forgotten[name.namespace]
 				sum.Registered += t.registered
 				sum.Delivered += t.delivered
@@ -49,7 +49,7 @@ func (s *modelShard) Sweep(ctx context.Context, token store.Token, limit int) (s
 	})
 }
 
-// Repair has nothing to do: nothing is ever lost.
+// Repair does nothing: the model loses nothing.
 func (s *modelShard) Repair(ctx context.Context) (store.RepairResult, error) {
 	m := s.model
 	if _, err := m.open(ctx); err != nil {
@@ -59,8 +59,8 @@ func (s *modelShard) Repair(ctx context.Context) (store.RepairResult, error) {
 	return store.RepairResult{Complete: true, Wait: -1}, nil
 }
 
-// unused reports whether a topic has neither jobs nor settings. The model removes only its counts.
-func (m *Model) unused(s *modelShard, t *topic) bool {
+// isUnused reports whether a topic has neither jobs nor settings. The model removes only its counts.
+func (m *Model) isUnused(s *modelShard, t *topic) bool {
 	if t.registered == 0 || len(t.done.items)+len(t.dead.items) > 0 || m.topics[t.name].Revision != 0 || s.alarms[t.name] {
 		return false
 	}

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// clock is one that a test moves.
+// clock is a clock that a test moves.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -47,7 +47,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-func TestModelOnARealClock(t *testing.T) {
+func TestModel_WithRealClock(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(*testing.T) storetest.Engine {
 		return storetest.Engine{Store: storetest.NewModel(storetest.ModelOptions{}), Defaults: policy.Builtin()}
@@ -64,8 +64,8 @@ var all = store.ClaimRequest{
 	Queues: []store.QueueClaim{{Queue: queue, Max: store.MaxBatch, Timeout: time.Minute}}, Max: store.MaxBatch, MaxBytes: 1 << 20,
 }
 
-// The whole way of a job in fake time: what waits, waits on channels and timers alone.
-func TestModelRunsInABubble(t *testing.T) {
+// A job from insert to claim in fake time: Wait blocks on channels and timers only.
+func TestModel_RunsInSynctest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		m := storetest.NewModel(storetest.ModelOptions{})
@@ -75,15 +75,15 @@ func TestModelRunsInABubble(t *testing.T) {
 		for time.Since(start) < 25*time.Hour { // a carrier
 			carried, err := m.Shards()[0].Carry(ctx, store.NewToken(), store.CarryOptions{})
 			require.NoError(t, err)
-			rung, err := m.Shards()[0].Wait(ctx, store.WaitOptions{Group: store.GroupPush, Timeout: max(carried.Next, time.Second)})
+			wakeup, err := m.Shards()[0].Wait(ctx, store.WaitOptions{Group: store.GroupPush, Timeout: max(carried.Next, time.Second)})
 			require.NoError(t, err)
-			require.Empty(t, rung.Queues)
+			require.Empty(t, wakeup.Queues)
 		}
 		_, err = m.Shards()[0].Carry(ctx, store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
-		rung, err := m.Shards()[0].Wait(ctx, store.WaitOptions{Group: store.GroupPush})
+		wakeup, err := m.Shards()[0].Wait(ctx, store.WaitOptions{Group: store.GroupPush})
 		require.NoError(t, err)
-		require.Equal(t, []job.Queue{queue}, rung.Queues)
+		require.Equal(t, []job.Queue{queue}, wakeup.Queues)
 		claimed, err := m.Shards()[0].Claim(ctx, store.NewToken(), all)
 		require.NoError(t, err)
 		require.Len(t, claimed.Jobs, 1)
@@ -92,16 +92,16 @@ func TestModelRunsInABubble(t *testing.T) {
 	})
 }
 
-func TestModelServesWhoWaitsLongestFirst(t *testing.T) {
+func TestModel_WaitServesLongestWaiterFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{})
 		var order []int
 		var wg sync.WaitGroup
 		for i := range 3 {
 			wg.Go(func() {
-				rung, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush})
+				wakeup, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush})
 				require.NoError(t, err)
-				require.Len(t, rung.Queues, 1)
+				require.Len(t, wakeup.Queues, 1)
 				order = append(order, i)
 			})
 			synctest.Wait()
@@ -118,7 +118,7 @@ func TestModelServesWhoWaitsLongestFirst(t *testing.T) {
 	})
 }
 
-func TestModelEndsWhatWaitsWhenItIsClosed(t *testing.T) {
+func TestModel_CloseEndsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{})
 		answer := make(chan error, 1)
@@ -132,7 +132,7 @@ func TestModelEndsWhatWaitsWhenItIsClosed(t *testing.T) {
 	})
 }
 
-func TestModelBearsManyJobs(t *testing.T) {
+func TestModel_HandlesManyJobs(t *testing.T) {
 	if testing.Short() {
 		return
 	}

@@ -14,7 +14,7 @@ import (
 type wakeups struct {
 	queues []job.Queue
 	queued map[job.Queue]bool
-	// sortedRecords holds who awaits, longest first: they are served in that order, as a blocking pop serves its clients.
+	// waiting are the waiters, longest first. They are served in that order, as a blocking pop of Redis does.
 	waiting []*store.WaitOptions
 }
 
@@ -32,7 +32,7 @@ func (s *modelShard) wakeupsOf(group string) *wakeups {
 	return b
 }
 
-// notify notifies a queue to the group GroupPush, the only one.
+// notify adds a queue to the wake-ups of GroupPush, the only group.
 func (s *modelShard) notify(q *queue, now time.Time) {
 	q.notifiedAt = now
 	b := s.wakeupsOf(store.GroupPush)
@@ -54,20 +54,20 @@ func (b *wakeups) next(n int) []job.Queue {
 	return taken
 }
 
-// wakeWaiters ends the waits that have something to return.
+// wakeWaiters makes all waiters check again.
 func (s *modelShard) wakeWaiters() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// waitDefault is the default of WaitOptions.Timeout.
-const waitDefault = 5 * time.Second
+// defaultWaitTimeout is the default of WaitOptions.Timeout.
+const defaultWaitTimeout = 5 * time.Second
 
 // Wait blocks on channels and a timer only.
 func (s *modelShard) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup, error) {
 	m := s.model
 	if watch.Timeout <= 0 {
-		watch.Timeout = waitDefault
+		watch.Timeout = defaultWaitTimeout
 	}
 	if watch.Max <= 0 {
 		watch.Max = store.MaxBatch
@@ -88,24 +88,24 @@ func (s *modelShard) Wait(ctx context.Context, watch store.WaitOptions) (store.W
 		if _, err := m.open(ctx); err != nil {
 			return store.Wakeup{}, err
 		}
-		var rung store.Wakeup
+		var wakeup store.Wakeup
 		if b.waiting[0] == &watch {
-			rung.Queues = b.next(watch.Max)
+			wakeup.Queues = b.next(watch.Max)
 		}
 		if watch.Agenda {
-			rung.AgendaMoved, s.agendaMoved = s.agendaMoved, false
+			wakeup.AgendaMoved, s.agendaMoved = s.agendaMoved, false
 		}
 		changed := s.changed
 		m.mu.Unlock()
-		if len(rung.Queues) > 0 || rung.AgendaMoved {
-			return rung, nil
+		if len(wakeup.Queues) > 0 || wakeup.AgendaMoved {
+			return wakeup, nil
 		}
 		select {
 		case <-changed:
 		case <-timer.C:
 			return store.Wakeup{}, nil
 		case <-ctx.Done():
-			return store.Wakeup{}, fmt.Errorf("await the bell: %w", context.Cause(ctx))
+			return store.Wakeup{}, fmt.Errorf("wait for wake-ups: %w", context.Cause(ctx))
 		}
 	}
 }
@@ -134,7 +134,7 @@ type lead struct {
 	until time.Time
 }
 
-// Lead takes the lock when nobody holds it or its time has passed.
+// Lead takes the lock when it is free or has expired.
 func (s *modelShard) Lead(ctx context.Context) (store.Leadership, error) {
 	m := s.model
 	now, err := m.open(ctx)
@@ -150,7 +150,7 @@ func (s *modelShard) Lead(ctx context.Context) (store.Leadership, error) {
 	return &mine, nil
 }
 
-// Extend holds the lock longer.
+// Extend extends the lock.
 func (l *lead) Extend(ctx context.Context) error {
 	now, err := l.shard.model.open(ctx)
 	if err != nil {
@@ -165,7 +165,7 @@ func (l *lead) Extend(ctx context.Context) error {
 	return nil
 }
 
-// Release gives the lock up, if it is still held.
+// Release releases the lock if it is still held.
 func (l *lead) Release(ctx context.Context) error {
 	if _, err := l.shard.model.open(ctx); err != nil {
 		return err

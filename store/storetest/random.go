@@ -18,24 +18,24 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Random sequences: an engine and the model get the same operations, each in a namespace of its own, and must agree on
-// every answer and, after each operation, on every job. What the contract leaves open is evened out:
+// Random sequences: an engine and the model get the same operations, each sequence in a new namespace, and must agree on
+// every result and, after each operation, on every job. What the contract leaves open is avoided:
 //
 //   - jobs due in the same millisecond: the model follows the engine's order;
-//   - boundaries: the clock moves by even numbers of milliseconds, waits and leases are odd, so that nothing falls on
-//     the very moment at which it is asked for. So are holds and the windows of rates; slacks are even;
-//   - a lane that has a rate keeps one of the same window, and breakers are forgotten while nothing is held;
-//   - an engine's own clock: waits are zero or an hour and more, leases outlive the test, instants agree roughly.
+//   - boundaries: the clock moves by even numbers of milliseconds; waits, leases, cooldowns and rate windows are odd, so
+//     that nothing ends exactly when it is read. Slacks are even;
+//   - the window of a lane's rate does not change, and breakers are forgotten while no job is running;
+//   - real clocks: waits are zero or at least an hour, leases outlive the test, times agree roughly.
 //
-// A lost reply is a call that is sent twice with one token; both answers must agree.
+// A lost reply is a call sent twice with one token; both results must agree.
 
-// The number of sequences; the flag -rapid.checks goes before it.
+// The number of sequences; the flag -rapid.checks overrides it.
 const (
 	randomChecks      = 12
 	randomChecksShort = 25 // of which rapid takes a fifth
 )
 
-// randomSteps is how many operations a sequence has on average, unless the flag -rapid.steps says so.
+// randomSteps is the mean number of operations of a sequence; the flag -rapid.steps overrides it.
 const randomSteps = 60
 
 func random(t *testing.T, open func(t *testing.T) Engine) {
@@ -47,7 +47,7 @@ func random(t *testing.T, open func(t *testing.T) Engine) {
 		p := newEngineAndModel(rt, s, fmt.Sprintf("random-%d", sequence))
 		defer p.endUnfinished()
 		aside := []func(*rapid.T){p.sweep, p.compareReads, p.permit, p.permit, p.alarm, p.recheck, p.claimExpired, p.claimExpired}
-		// What is done to single jobs is rarer than the way that all of them go: each name is as likely as any other.
+		// Each name is equally likely, so that rarer operations share one.
 		actions := map[string]func(*rapid.T){
 			"":       p.compareJobs,
 			"insert": p.insert, "claim": p.claim, "settle": p.settle, "carry": p.carry,
@@ -71,8 +71,8 @@ func oneOf(actions ...func(*rapid.T)) func(*rapid.T) {
 	return func(t *rapid.T) { actions[rapid.IntRange(0, len(actions)-1).Draw(t, "which")](t) }
 }
 
-// setRapid gives rapid's flags that the command line does not set the values that suit these sequences. They are
-// variables of the whole process, which suites of several engines read side by side: they are written once, and stay.
+// setRapid sets those flags of rapid that the command line does not set. They are global, and concurrent suites read them:
+// they are set once.
 var setRapid = sync.OnceFunc(func() {
 	checks := randomChecks
 	if testing.Short() {
@@ -96,23 +96,23 @@ var setRapid = sync.OnceFunc(func() {
 // engineAndModel is an engine and the model in the same state.
 type engineAndModel struct {
 	*rapid.T
-	s         *suite
-	ctx       context.Context
-	model     *Model
-	namespace string
-	queues    []job.Queue
-	ids       []string
-	held      []lease
-	sent      map[string]store.NewJob // the newest registration under an id
-	births    int
-	home      []job.Ref
-	rate      policy.Rate              // of the lanes of orders, and of permits; zero: none
-	lanes     map[job.Queue][]revision // of the settings that were put, the newest last
-	grants    []grant
-	sweeping  bool // a topic keeps nothing: engines may trim at once, so both are swept all the time
+	s          *suite
+	ctx        context.Context
+	model      *Model
+	namespace  string
+	queues     []job.Queue
+	ids        []string
+	leases     []lease
+	sent       map[string]store.NewJob // the newest registration under an id
+	outboxJobs int
+	relayed    []job.Ref
+	rate       policy.Rate              // of the lanes of orders, and of permits; zero: none
+	lanes      map[job.Queue][]revision // of settings, the newest last
+	grants     []grant
+	sweeping   bool // a topic keeps nothing, and engines may trim at once: both are swept before each comparison
 }
 
-// lease is a job as both returned it, under a claim with a slack; the lease may be lost.
+// lease is a claim of a job in both, with its slack; the lease may be lost.
 type lease struct {
 	engine, model store.ClaimedJob
 	slack         time.Duration
@@ -139,7 +139,7 @@ func newEngineAndModel(t *rapid.T, s *suite, namespace string) *engineAndModel {
 
 // endUnfinished ends the unfinished jobs of the sequence, so that the next one starts without them.
 func (p *engineAndModel) endUnfinished() {
-	for _, l := range p.held {
+	for _, l := range p.leases {
 		_, _, _ = p.s.shard().Settle(p.ctx, store.NewToken(), []store.Settlement{settlement(l.engine, dead)}, nil)
 	}
 	for _, id := range p.ids {
@@ -176,11 +176,11 @@ func twice[T any](p *engineAndModel, what string, send func(token store.Token) (
 	}
 	second, again := send(token)
 	if (err == nil) != (again == nil) || (err != nil && err.Error() != again.Error()) {
-		p.Fatalf("%s answered %v, and sent again: %v", what, err, again)
+		p.Fatalf("%s returned %v, repeated: %v", what, err, again)
 	}
 	if err == nil {
 		if diff := same(first, second); diff != nil {
-			p.Fatalf("%s sent again answers otherwise: %v", what, diff)
+			p.Fatalf("%s repeated has another result: %v", what, diff)
 		}
 	}
 	return first, err
@@ -227,7 +227,7 @@ func (p *engineAndModel) insert(*rapid.T) {
 			e.OnDead = &policy.Callback{URL: "http://owner.example/", Headers: map[string][]string{"X-Owner": {"1"}}}
 		}
 		e.Fingerprint = codec.Fingerprint(&e.New)
-		// Only the first of a call may be due now, so that no two come to wait at one instant.
+		// Only the first of a call may be due now, so that due times differ.
 		if sent, ok := p.sent[e.ID]; ok && i == 0 && rapid.Bool().Draw(p.T, "as before") {
 			e = sent
 		}

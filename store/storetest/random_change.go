@@ -90,7 +90,7 @@ func (p *engineAndModel) run(*rapid.T) {
 // carry relays the outbox and carries until nothing more can be done at once.
 func (p *engineAndModel) carry(t *rapid.T) {
 	p.nextInstant()
-	round := store.CarryOptions{Relayed: p.home, KeepLeases: rapid.IntRange(0, 3).Draw(t, "hold lapses") == 0}
+	round := store.CarryOptions{Relayed: p.relayed, KeepLeases: rapid.IntRange(0, 3).Draw(t, "hold lapses") == 0}
 	if rapid.Bool().Draw(t, "small") {
 		round.Ready, round.Jobs, round.Queues = 2, 3, 2
 	}
@@ -118,7 +118,7 @@ func (p *engineAndModel) carry(t *rapid.T) {
 			break
 		}
 	}
-	p.home = nil
+	p.relayed = nil
 	p.outbox()
 }
 
@@ -143,7 +143,7 @@ func (p *engineAndModel) outbox() {
 	}
 	if len(names) > 0 {
 		p.insertBoth(wanted.Outbox[:1])
-		p.home = []job.Ref{wanted.Outbox[0].Ref()}
+		p.relayed = []job.Ref{wanted.Outbox[0].Ref()}
 		if !slices.Contains(p.ids, names[0]) {
 			p.ids = append(p.ids, names[0])
 		}

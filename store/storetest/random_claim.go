@@ -116,17 +116,17 @@ func (p *engineAndModel) compareClaims(wanted, got store.ClaimResult, slack time
 		if w.Rated != g.Rated || w.Probe != g.Probe {
 			p.Fatalf("claim %s: rated %t and a probe %t, want %t and %t", w.ID, g.Rated, g.Probe, w.Rated, w.Probe)
 		}
-		p.held = append(p.held, lease{g, w, slack})
+		p.leases = append(p.leases, lease{g, w, slack})
 	}
 	for i, w := range wanted.Queues {
 		g := got.Queues[i]
 		q := p.model.shards[0].queues[w.Queue]
 		waits := q != nil && q.claimable(job.Millis(p.model.now())) != nil
 		if w.Queue != g.Queue || w.More != g.More || w.BreakerOpen != g.BreakerOpen || (g.Blocked && !w.Blocked) || (waits && w.Blocked != g.Blocked) {
-			p.Fatalf("after the claim a queue stands as %+v, want %+v", g, w)
+			p.Fatalf("queue status after the claim: %+v, want %+v", g, w)
 		}
 		if (w.Lane == nil) != (g.Lane == nil) {
-			p.Fatalf("the claim reports settings %+v of %s, want %+v", g.Lane, w.Queue, w.Lane)
+			p.Fatalf("settings in the claim: %+v of %s, want %+v", g.Lane, w.Queue, w.Lane)
 		}
 		if w.Lane != nil {
 			p.sameSettings(*w.Lane, *g.Lane, "the claim")

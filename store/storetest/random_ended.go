@@ -16,7 +16,7 @@ func (p *engineAndModel) revive(t *rapid.T) {
 	p.nextInstant()
 	var items []store.Revival
 	for i := range rapid.IntRange(1, 4).Draw(t, "revivals") {
-		// Only the first of a call may be due now, so that no two come to wait at one instant.
+		// Only the first of a call may be due now, so that due times differ.
 		item := store.Revival{Ref: p.ref(p.anyID("id")), Delay: p.wait(i == 0)}
 		item.From = rapid.SampledFrom([]job.State{"", "", job.Dead, job.Delivered, job.Cancelled}).Draw(t, "from")
 		item.URL = rapid.SampledFrom([]string{"", "http://moved.example/", p.url()}).Draw(t, "url")

@@ -152,7 +152,7 @@ func (p *engineAndModel) alarm(t *rapid.T) {
 			a.Topic = name
 		}
 	}
-	if rapid.Bool().Draw(t, "births") {
+	if rapid.Bool().Draw(t, "outbox") {
 		a.Outbox = []store.NewJob{p.outboxJob()}
 	}
 	got, err := twice(p, "alarm", func(token store.Token) (bool, error) {

@@ -26,7 +26,7 @@ func (p *engineAndModel) compareReads(t *rapid.T) {
 			p.must(err, "list the model")
 			got, err := listAll(p.ctx, p.s.shard(), f)
 			p.must(err, "list")
-			a, b := names(wanted), names(got)
+			a, b := idsOfJobs(wanted), idsOfJobs(got)
 			slices.Sort(a)
 			slices.Sort(b)
 			if !slices.Equal(a, b) {

@@ -14,14 +14,14 @@ import (
 )
 
 func (p *engineAndModel) settle(t *rapid.T) {
-	if len(p.held) == 0 {
-		t.Skip("nothing is held")
+	if len(p.leases) == 0 {
+		t.Skip("no job is claimed")
 	}
 	p.nextInstant()
 	var engine, model []store.Settlement
 	for i := range rapid.IntRange(1, 3).Draw(t, "settlements") {
-		// Mostly one of the newest, which are still held.
-		l := p.held[max(0, len(p.held)-1-rapid.IntRange(0, 5).Draw(t, "lease"))]
+		// Mostly one of the newest, which are still leased.
+		l := p.leases[max(0, len(p.leases)-1-rapid.IntRange(0, 5).Draw(t, "lease"))]
 		v := policy.Verdict{Kind: rapid.SampledFrom([]policy.Kind{policy.Delivered, policy.Again, policy.Dead, policy.Released}).Draw(t, "verdict")}
 		switch v.Kind {
 		case policy.Again, policy.Released:
@@ -37,7 +37,7 @@ func (p *engineAndModel) settle(t *rapid.T) {
 			e.Attempt.Status = rapid.SampledFrom([]int{0, 200, 429, 500}).Draw(t, "status")
 			m.Attempt.Status = e.Attempt.Status
 		}
-		if rapid.IntRange(0, 4).Draw(t, "births") == 0 {
+		if rapid.IntRange(0, 4).Draw(t, "outbox") == 0 {
 			e.Outbox = []store.NewJob{p.outboxJob()}
 			m.Outbox = e.Outbox
 		}
@@ -86,8 +86,8 @@ func (p *engineAndModel) settle(t *rapid.T) {
 
 // outboxJob draws a job for the outbox.
 func (p *engineAndModel) outboxJob() store.NewJob {
-	p.births++
-	spec := job.Spec{ID: fmt.Sprintf("child-%03d", p.births), Queue: p.queues[2], Method: http.MethodPost}
+	p.outboxJobs++
+	spec := job.Spec{ID: fmt.Sprintf("child-%03d", p.outboxJobs), Queue: p.queues[2], Method: http.MethodPost}
 	child := store.NewJob{New: job.New{Spec: spec, Delay: p.wait(false)}}
 	child.Fingerprint = codec.Fingerprint(&child.New)
 	return child
@@ -100,8 +100,8 @@ func (p *engineAndModel) laneChange() store.LaneChange {
 		return c
 	}
 	c.Breaker = rapid.SampledFrom([]store.BreakerChange{store.KeepBreaker, store.OpenBreaker, store.CloseBreaker}).Draw(p.T, "breaker")
-	switch n := rapid.IntRange(0, 9).Draw(p.T, "hold"); {
-	case n == 0: // on an engine's own clock it outlasts the sequence
+	switch n := rapid.IntRange(0, 9).Draw(p.T, "cooldown"); {
+	case n == 0: // with a real clock it outlasts the sequence
 		c.Cooldown = long + time.Millisecond
 	case n < 5 && p.s.Advance != nil:
 		c.Cooldown = time.Second + time.Millisecond

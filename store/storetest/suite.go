@@ -76,7 +76,7 @@ func newSuite(t *testing.T, open func(t *testing.T) Engine) *suite {
 	e := open(t)
 	s := &suite{T: t, Engine: e, router: store.NewRouter(e.Store), open: open}
 	t.Cleanup(func() { _ = s.Store.Close() })
-	// Tests spread over the shards by their names.
+	// The test's name picks its shard.
 	for _, r := range t.Name() {
 		s.shardNumber = (s.shardNumber*31 + int(r)) % len(e.Store.Shards())
 	}
@@ -100,15 +100,15 @@ func (s *suite) checkInvariants() {
 func (s *suite) recheck() {
 	s.Helper()
 	if s.Recheck != nil {
-		require.Empty(s, s.Recheck(s.T, s.shardNumber), "a check repairs nothing where nothing was lost")
+		require.Empty(s, s.Recheck(s.T, s.shardNumber), "a check of an intact shard repairs nothing")
 	}
 }
 
 // laneQueue returns the n-th queue of the test's topic on the test's shard.
 func (s *suite) laneQueue(n int) job.Queue { return s.queueOf(job.DefaultNamespace, "orders", n) }
 
-// queueOf returns the n-th queue of a topic on the test's shard. Its lane is named after the host of its jobs' URLs, of
-// which an engine may then store less.
+// queueOf returns the n-th queue of a topic on the test's shard. Its lane is the host of its jobs' URLs, so that engines
+// may store only the path.
 func (s *suite) queueOf(namespace, topic string, n int) job.Queue {
 	for i := 0; ; i++ {
 		q := job.Queue{Namespace: namespace, Topic: topic, Lane: fmt.Sprintf("lane-%04d.example:80", i)}
@@ -139,8 +139,7 @@ func (s *suite) advance(d time.Duration) {
 	<-time.After(d)
 }
 
-// shortTime is a duration for advance: short if the test has to wait for it, but long enough for a few calls on a busy
-// machine.
+// shortTime returns a duration for advance: 200 ms when the test has to wait for it.
 func (s *suite) shortTime() time.Duration {
 	if s.Advance != nil {
 		return 10 * time.Second
@@ -159,12 +158,12 @@ func (s *suite) sameTime(want, got time.Time, what string) {
 	require.Equal(s, job.Millis(got), got, "%s is not in whole milliseconds, UTC", what)
 }
 
-// eventually repeats so until it is true, and lets a little time pass in between.
-func (s *suite) eventually(what string, so func() bool) {
+// eventually calls cond until it is true, and advances the clock a little in between.
+func (s *suite) eventually(what string, cond func() bool) {
 	s.Helper()
-	for end := time.Now().Add(timeLimit); !so(); s.advance(s.shortTime() / 40) {
+	for end := time.Now().Add(timeLimit); !cond(); s.advance(s.shortTime() / 40) {
 		if time.Now().After(end) {
-			require.FailNow(s, "did not come: "+what)
+			require.FailNow(s, "timed out waiting for "+what)
 		}
 	}
 }

@@ -68,7 +68,7 @@ var answerCases = []testCase{
 			lane   int
 		}{
 			{"gone", policy.ReasonGaveUp, 410, 0},
-			{"gone elsewhere", policy.ReasonGaveUp, 410, 1},
+			{"gone in another lane", policy.ReasonGaveUp, 410, 1},
 			{"failed", policy.ReasonExhausted, 500, 0},
 			{"failed, too", policy.ReasonExhausted, 503, 0},
 			{"silent", policy.ReasonExhausted, 0, 0},
@@ -90,12 +90,12 @@ var answerCases = []testCase{
 			filter store.Filter
 			wanted []string
 		}{
-			{store.Filter{State: job.Dead, Reason: policy.ReasonGaveUp}, []string{"gone", "gone elsewhere"}},
+			{store.Filter{State: job.Dead, Reason: policy.ReasonGaveUp}, []string{"gone", "gone in another lane"}},
 			{store.Filter{State: job.Dead, Reason: policy.ReasonExhausted}, []string{"failed", "failed, too", "silent"}},
 			{store.Filter{State: job.Dead, Reason: policy.ReasonExhausted, Status: 503}, []string{"failed, too"}},
 			{store.Filter{State: job.Dead, Reason: policy.ReasonBlocked}, nil},
-			{store.Filter{State: job.Dead, Status: 410}, []string{"gone", "gone elsewhere"}},
-			{store.Filter{State: job.Dead, Status: 410, Lane: s.laneQueue(1).Lane}, []string{"gone elsewhere"}},
+			{store.Filter{State: job.Dead, Status: 410}, []string{"gone", "gone in another lane"}},
+			{store.Filter{State: job.Dead, Status: 410, Lane: s.laneQueue(1).Lane}, []string{"gone in another lane"}},
 			{store.Filter{State: job.Dead, Reason: policy.ReasonGaveUp, Label: "lane", Value: s.laneQueue(0).Lane}, []string{"gone"}},
 			{store.Filter{State: job.Scheduled, Status: 503}, []string{"waits"}},
 			{store.Filter{State: job.Delivered, Status: 503}, []string{"delivered"}},
@@ -104,7 +104,7 @@ var answerCases = []testCase{
 			c.filter.Namespace, c.filter.Topic = s.queue.Namespace, s.queue.Topic
 			for _, limit := range []int{1, 500} {
 				c.filter.Limit = limit
-				require.ElementsMatch(s, c.wanted, names(s.list(c.filter)), "%+v", c.filter)
+				require.ElementsMatch(s, c.wanted, idsOfJobs(s.list(c.filter)), "%+v", c.filter)
 			}
 		}
 	}},

@@ -50,7 +50,7 @@ func (s *suite) claim(r store.ClaimRequest) store.ClaimResult {
 	s.Helper()
 	c, err := s.shard().Claim(s.Context(), store.NewToken(), r)
 	require.NoError(s, err)
-	require.Len(s, c.Queues, len(r.Queues), "a line for each Want")
+	require.Len(s, c.Queues, len(r.Queues), "one status per queue")
 	return c
 }
 

@@ -103,7 +103,7 @@ var reviveBatchCases = []testCase{
 		require.Equal(s, first[0].Job.Version, second[0].Job.Version)
 		require.ErrorIs(s, second[1].Err, store.ErrNotFound)
 		s.inState(second[2].Err, job.Delivered)
-		require.Equal(s, job.Cancelled, s.get("a").State, "a repeat does nothing")
+		require.Equal(s, job.Cancelled, s.get("a").State, "a repeated call changes nothing")
 	}},
 	{"accepts MaxBatch jobs of several lanes and topics", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1000})

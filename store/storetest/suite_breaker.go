@@ -39,14 +39,14 @@ var breakerCases = []testCase{
 			s.insertNew(s.entry(fmt.Sprint(i)))
 		}
 		until := s.laneStats(s.queue).CooldownUntil
-		if s.Advance != nil { // else the hold may be over already
+		if s.Advance != nil { // else the cooldown may have ended
 			require.True(s, s.requireBlocked("while the breaker is open").BreakerOpen)
 			require.True(s, s.laneStats(s.queue).BreakerOpen)
 		}
 		s.requireNotifiedAt(until, "an open breaker")
 		several := claimOf(s.queue, s.laneQueue(1), s.queue)
 		got := s.claim(several)
-		require.Len(s, got.Jobs, 1, "several wants get one probe")
+		require.Len(s, got.Jobs, 1, "several queues get one probe")
 		require.True(s, got.Jobs[0].Probe)
 		for _, i := range []int{0, 2} {
 			require.True(s, got.Queues[i].BreakerOpen)
@@ -54,9 +54,9 @@ var breakerCases = []testCase{
 			require.False(s, got.Queues[i].More)
 		}
 		require.False(s, got.Queues[1].BreakerOpen)
-		require.True(s, s.requireBlocked("while a probe is out").BreakerOpen)
+		require.True(s, s.requireBlocked("while a probe is running").BreakerOpen)
 		s.drainWakeups()
-		s.requireNotNotified("a lane whose probe is out")
+		s.requireNotNotified("a lane whose probe is running")
 	}},
 	{"concurrent claims get one probe", func(s *suite) {
 		s.openBreaker(8)
@@ -84,14 +84,14 @@ var breakerCases = []testCase{
 		jobs := s.claimAll("a", "b", "c")
 		s.endWith(jobs[0], retry(0), openBreaker(s.shortTime()))
 		s.advance(s.shortTime() + 2*time.Millisecond)
-		s.requireBlocked("while two are held")
+		s.requireBlocked("while two are running")
 		s.settleOne(jobs[1], retry(0))
-		s.requireBlocked("while one is held")
+		s.requireBlocked("while one is running")
 		s.drainWakeups()
 		s.settleOne(jobs[2], delivered)
 		s.waitNotified(s.queue)
 		s.probe(claimOf(s.queue))
-		s.requireBlocked("while the probe is held")
+		s.requireBlocked("while the probe is running")
 	}},
 	{"a failed probe opens it again for the new cooldown", func(s *suite) {
 		s.openBreaker(2)
@@ -129,7 +129,7 @@ var breakerCases = []testCase{
 		stale := settlement(lost, delivered)
 		stale.Lane = closed
 		require.ErrorIs(s, s.settle(stale)[0], store.ErrLeaseLost)
-		require.True(s, s.laneStats(s.queue).BreakerOpen, "a probe that was lost decides nothing")
+		require.True(s, s.laneStats(s.queue).BreakerOpen, "a lost probe changes nothing")
 	}},
 	{"a probe that made no attempt is followed by another at once", func(s *suite) {
 		s.openBreaker(3)
@@ -179,7 +179,7 @@ var breakerCases = []testCase{
 		row := s.laneStats(s.queue)
 		require.Equal(s, until, row.CooldownUntil)
 		require.False(s, row.BreakerOpen)
-		require.False(s, s.requireBlocked("while the hold lasts").BreakerOpen)
+		require.False(s, s.requireBlocked("during the cooldown").BreakerOpen)
 		s.endWith(jobs[2], delivered, store.LaneChange{Breaker: store.CloseBreaker, Cooldown: 2 * long})
 		require.True(s, s.laneStats(s.queue).CooldownUntil.After(until))
 	}},
@@ -188,7 +188,7 @@ var breakerCases = []testCase{
 		s.insertNew(s.entry("a"), s.entry("b"))
 		s.waitNotified(s.queue)
 		s.probe(claimOf(s.queue))
-		s.requireBlocked("while the probe is out")
+		s.requireBlocked("while the probe is running")
 	}},
 	{"is counted in LaneStats and TopicStats", func(s *suite) {
 		s.changeLane(openBreaker(long))
@@ -213,7 +213,7 @@ var breakerCases = []testCase{
 	}},
 	{"is forgotten BreakerRetention after its cooldown", func(s *suite) {
 		if s.Advance == nil {
-			return // it takes an hour
+			return // it waits for BreakerRetention
 		}
 		s.changeLane(openBreaker(s.shortTime()))
 		s.insertNew(s.entry("a"), s.entry("b"))
@@ -230,14 +230,14 @@ var breakerCases = []testCase{
 	}},
 	{"a running probe keeps it open", func(s *suite) {
 		if s.Advance == nil {
-			return // it takes an hour
+			return // it waits for BreakerRetention
 		}
 		s.changeLane(openBreaker(s.shortTime()))
 		s.insertNew(s.entry("a"), s.entry("b"))
 		s.Advance(s.shortTime() + store.BreakerRetention - time.Minute)
 		h := s.probe(claimFor(3*long, s.queue))
 		s.Advance(2 * time.Minute)
-		require.True(s, s.requireBlocked("while the probe is out").BreakerOpen)
+		require.True(s, s.requireBlocked("while the probe is running").BreakerOpen)
 		require.True(s, s.laneStats(s.queue).BreakerOpen)
 		s.endWith(h, retry(0), openBreaker(s.shortTime()))
 		s.Advance(s.shortTime() + 2*time.Millisecond)

@@ -59,7 +59,7 @@ var carryCases = []testCase{
 		s.insertNew(s.entry("a"))
 		s.carry(store.CarryOptions{})
 		next := s.carry(store.CarryOptions{}).Next
-		require.True(s, next < 0 || next >= long, "next look after %v", next)
+		require.True(s, next < 0 || next >= long, "Next is %v", next)
 	}},
 	{"returns the store's clock", func(s *suite) {
 		s.sameTime(s.now(), s.carry(store.CarryOptions{}).Now, "Now")
@@ -75,7 +75,7 @@ var carryCases = []testCase{
 		got = s.carry(store.CarryOptions{Queues: 1})
 		require.LessOrEqual(s, got.Moved, 3)
 		require.Zero(s, got.Next)
-		s.eventually("rings of all", func() bool { return s.carry(store.CarryOptions{}).Next > 0 })
+		s.eventually("wake-ups of all", func() bool { return s.carry(store.CarryOptions{}).Next > 0 })
 		require.Len(s, s.wait(timeLimit).Queues, 4)
 		require.Len(s, s.claim(claimOf(s.laneQueue(0), s.laneQueue(1), s.laneQueue(2), s.laneQueue(3))).Jobs, 12)
 	}},

@@ -90,8 +90,8 @@ var cancelCases = []testCase{
 		require.NoError(s, err)
 		got, err := s.shard().Cancel(s.Context(), token, s.ref("a"))
 		require.NoError(s, err)
-		require.EqualValues(s, 2, got.Version, "the answer is the first one")
-		require.Equal(s, job.Scheduled, s.get("a").State, "a repeat does nothing")
+		require.EqualValues(s, 2, got.Version, "the first result is returned")
+		require.Equal(s, job.Scheduled, s.get("a").State, "a repeated call changes nothing")
 	}},
 }
 

@@ -40,7 +40,7 @@ var claimCases = []testCase{
 		require.Empty(s, h.History)
 		require.Zero(s, h.Attempts)
 		require.Equal(s, job.Running, s.get("full").State)
-		s.claimAll() // nobody else gets it
+		s.claimAll() // no second claim gets it
 	}},
 	{"never returns a job before it is due", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(s.shortTime())))
@@ -63,7 +63,7 @@ var claimCases = []testCase{
 		got := s.claim(request)
 		require.Len(s, got.Jobs, 4)
 		for i, q := range []job.Queue{a, a, a, b} {
-			require.Equal(s, q, got.Jobs[i].Queue, "wants are served in order")
+			require.Equal(s, q, got.Jobs[i].Queue, "queues are served in order")
 		}
 		require.Equal(s, []store.QueueStatus{{Queue: a, More: true}, {Queue: b, More: true}}, got.Queues)
 		got = s.claim(claimOf(a, b))
@@ -95,7 +95,7 @@ var claimCases = []testCase{
 		require.True(s, got.Queues[0].Blocked)
 		require.False(s, got.Queues[0].More)
 		require.Empty(s, s.claim(claimOf(a)).Jobs)
-		require.Len(s, s.claim(claimOf(b)).Jobs, 3, "lanes have limits of their own")
+		require.Len(s, s.claim(claimOf(b)).Jobs, 3, "each lane has its limit")
 		s.settleOne(got.Jobs[0], delivered)
 		require.Len(s, s.claim(claimOf(a)).Jobs, 1)
 		require.Empty(s, s.claim(claimOf(a)).Jobs)
@@ -193,7 +193,7 @@ var claimCases = []testCase{
 				require.Equal(s, late, h.Late, h.ID)
 			}
 			require.Less(s, h.Late, late+timeLimit, h.ID)
-			s.sameTime(s.now(), claimed(h), "the moment of the claim")
+			s.sameTime(s.now(), claimed(h), "time of the claim")
 			require.False(s, h.Rated)
 			require.False(s, h.Probe)
 		}
@@ -247,5 +247,5 @@ var claimCases = []testCase{
 	}},
 }
 
-// expired tells whether a job's expiry had passed when it was claimed.
+// expired reports whether a job's expiry had passed when it was claimed.
 func expired(h *store.ClaimedJob) bool { return !h.ExpiresAt.IsZero() && h.Now().After(h.ExpiresAt) }

@@ -41,7 +41,7 @@ func (s *suite) carryShard(shard int) (step time.Duration) {
 			return step
 		}
 	}
-	require.FailNow(s, "there is always more to do")
+	require.FailNow(s, "Carry kept returning Next 0")
 	return 0
 }
 
@@ -61,7 +61,7 @@ func withSteps(test func(s *suite, d time.Duration)) func(s *suite) {
 	}
 }
 
-// requireFreeIn advances the clock to the end of the throttle of the test's queue, which must be at that distance.
+// requireFreeIn advances the clock to the end of the test queue's throttle, which must be in that time.
 func (s *suite) requireFreeIn(in time.Duration, what string) {
 	s.Helper()
 	next := s.carry(store.CarryOptions{}).Next
@@ -117,7 +117,7 @@ var clockCases = []testCase{
 		s.Advance(time.Minute / 4)
 		s.stepClock(d)
 		s.insertNew(s.entry("a"))
-		s.requireFreeIn(time.Minute*3/4, "a hold")
+		s.requireFreeIn(time.Minute*3/4, "a cooldown")
 		s.claimAll("a")
 	})},
 	{"a cooldown set after the step has its full duration", withSteps(func(s *suite, d time.Duration) {
@@ -126,7 +126,7 @@ var clockCases = []testCase{
 		s.changeLane(cooldown(time.Minute))
 		s.insertNew(s.entry("a"))
 		s.carryShard(s.shardNumber)
-		s.requireFreeIn(time.Minute, "a hold")
+		s.requireFreeIn(time.Minute, "a cooldown")
 	})},
 	{"a probe is allowed on time", withSteps(func(s *suite, d time.Duration) {
 		s.changeLane(openBreaker(time.Minute))
@@ -139,12 +139,12 @@ var clockCases = []testCase{
 	})},
 	{"starts of a lane count for their window", withSteps(func(s *suite, d time.Duration) {
 		s.rated(9, policy.Rate{Starts: 3, Per: time.Minute})
-		r := s.slackWant(2, 0)
+		r := s.claimWithSlack(2, 0)
 		require.Len(s, s.claim(r).Jobs, 2)
 		s.Advance(time.Minute / 4)
 		s.stepClock(d)
 		r.Max = 1
-		require.Len(s, s.claim(r).Jobs, 1, "of a window after the step")
+		require.Len(s, s.claim(r).Jobs, 1, "the window has one start left")
 		s.requireBlocked("three starts")
 		s.requireFreeIn(time.Minute*3/4, "a rate")
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 2)

@@ -15,12 +15,12 @@ var cooldownCases = []testCase{
 		until := s.now().Add(2 * long)
 		s.drainWakeups()
 		s.insertNew(s.entry("a"))
-		s.requireNotNotified("a job that came while its lane was held back")
-		require.False(s, s.requireBlocked("while the lane is held back").BreakerOpen)
+		s.requireNotNotified("a job inserted during a cooldown")
+		require.False(s, s.requireBlocked("during a cooldown").BreakerOpen)
 		s.requireIdle(long)
-		require.Equal(s, job.Ready, s.get("a").State, "a job that is due is ready whatever its lane does")
+		require.Equal(s, job.Ready, s.get("a").State, "a due job is ready under a cooldown")
 		row := s.laneStats(s.queue)
-		s.sameTime(until, row.CooldownUntil, "HeldUntil")
+		s.sameTime(until, row.CooldownUntil, "CooldownUntil")
 		require.False(s, row.BreakerOpen)
 		s.insertNew(s.entry("b", in(s.laneQueue(1))))
 		s.waitNotified(s.laneQueue(1))
@@ -31,13 +31,13 @@ var cooldownCases = []testCase{
 		s.changeLane(cooldown(s.shortTime()))
 		s.insertNew(s.entry("a"), s.entry("b"))
 		until := s.laneStats(s.queue).CooldownUntil
-		s.requireNotifiedAt(until, "a hold")
+		s.requireNotifiedAt(until, "a cooldown")
 		for _, h := range s.claimAll("a", "b") {
-			require.False(s, claimed(h).Before(until), "claimed at %v, held until %v", claimed(h), until)
+			require.False(s, claimed(h).Before(until), "claimed at %v, cooldown until %v", claimed(h), until)
 			require.False(s, h.Probe)
 		}
 		s.insertNew(s.entry("c"))
-		require.True(s, s.laneStats(s.queue).CooldownUntil.IsZero(), "a hold that is over is none")
+		require.True(s, s.laneStats(s.queue).CooldownUntil.IsZero(), "an ended cooldown is not reported")
 	}},
 	{"a lane notified before a short cooldown is notified again at its end", func(s *suite) {
 		s.makeReady("a", "b")
@@ -45,7 +45,7 @@ var cooldownCases = []testCase{
 		request.Max = 1
 		h := s.claim(request).Jobs[0]
 		s.endWith(h, delivered, cooldown(store.RenotifyAfter/2))
-		s.requireNotifiedAt(s.laneStats(s.queue).CooldownUntil, "a short hold")
+		s.requireNotifiedAt(s.laneStats(s.queue).CooldownUntil, "a short cooldown")
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 1)
 	}},
 	{"Next is the due time of a job due after the cooldown", func(s *suite) {
@@ -63,7 +63,7 @@ var cooldownCases = []testCase{
 		s.endWith(jobs[2], retry(long), store.LaneChange{})
 		require.Equal(s, first, s.laneStats(s.queue).CooldownUntil)
 		s.endWith(jobs[3], retry(long), cooldown(2*long))
-		s.sameTime(s.now().Add(2*long), s.laneStats(s.queue).CooldownUntil, "HeldUntil")
+		s.sameTime(s.now().Add(2*long), s.laneStats(s.queue).CooldownUntil, "CooldownUntil")
 	}},
 	{"a refused settlement sets none, a repeated one does not extend it", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b"))

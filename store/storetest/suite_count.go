@@ -29,10 +29,10 @@ func (s *suite) checkCounts(ids []string) {
 		[]int64{lane.Scheduled, lane.Ready, lane.Running}, "scheduled, ready and running in the lane's counts")
 }
 
-// keptBack are the ways to throttle a queue.
-var keptBack = []struct {
-	name string
-	keep func(s *suite)
+// throttles are the ways to throttle a queue.
+var throttles = []struct {
+	name  string
+	apply func(s *suite)
 }{
 	{"no throttle", func(*suite) {}},
 	{"paused topic", func(s *suite) { s.put(policy.Topic{Paused: true}) }},
@@ -52,20 +52,20 @@ var keptBack = []struct {
 
 var countCases = []testCase{
 	{"counts match Get and List under every throttle", func(s *suite) {
-		for i, back := range keptBack {
-			s.Log(back.name)
+		for i, throttle := range throttles {
+			s.Log(throttle.name)
 			s.queue.Topic = fmt.Sprintf("orders-%d", i)
 			s.queue = s.queueOf(s.queue.Namespace, s.queue.Topic, 0)
 			name := func(id string) string { return fmt.Sprintf("%s-%d", id, i) }
 			ids := []string{name("before"), name("comes-due"), name("later"), name("after"), name("goes")}
 			s.insertNew(s.entry(ids[0]), s.entry(ids[1], delayed(s.shortTime())), s.entry(ids[2], delayed(long)))
 			s.checkCounts(ids[:3])
-			for _, h := range s.claim(claimOf(s.queue)).Jobs { // so that what keeps it back finds nothing to claim
+			for _, h := range s.claim(claimOf(s.queue)).Jobs { // a throttle is set by a job that is the only one to claim
 				s.settleOne(h, retry(0))
 			}
 			_, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref(ids[0]))
 			require.NoError(s, err)
-			back.keep(s)
+			throttle.apply(s)
 			if s.stats().Running > 0 {
 				ids = append(ids, "full")
 			}
@@ -98,7 +98,7 @@ var countCases = []testCase{
 		require.Zero(s, s.stats().Scheduled)
 		require.EqualValues(s, 1200, s.laneStats(s.queue).Ready)
 		s.put(policy.Topic{})
-		s.eventually("a ring", func() bool {
+		s.eventually("a wake-up", func() bool {
 			s.carry(store.CarryOptions{})
 			return slices.Contains(s.wait(shortWait).Queues, s.queue)
 		})
@@ -107,7 +107,7 @@ var countCases = []testCase{
 		require.EqualValues(s, 1200-32, s.stats().Ready)
 	}},
 	{"a job that came due notifies at once though it was counted before", func(s *suite) {
-		s.endJob("before", delivered) // it has rung, which alone would ring again after a while
+		s.endJob("before", delivered) // its queue was notified
 		s.drainWakeups()
 		const soon = store.RenotifyAfter / 5
 		s.insertNew(s.entry("after", delayed(soon)))

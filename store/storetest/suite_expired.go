@@ -33,10 +33,10 @@ func (s *suite) claimExpired(token store.Token, request store.ClaimExpiredReques
 
 var expiredCases = []testCase{
 	{"returns expired jobs under every throttle", func(s *suite) {
-		for i, back := range keptBack {
-			s.Log(back.name)
+		for i, throttle := range throttles {
+			s.Log(throttle.name)
 			s.queue = s.queueOf(s.queue.Namespace, fmt.Sprintf("orders-%d", i), 0)
-			back.keep(s)
+			throttle.apply(s)
 			name := func(id string) string { return fmt.Sprintf("%s-%d", id, i) }
 			s.insertNew(s.entry(name("expires"), expires(s.shortTime())), s.entry(name("ages"), maxAge(s.shortTime())),
 				s.entry(name("waits"), expires(long), maxAge(long)), s.entry(name("ever")))

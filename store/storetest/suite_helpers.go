@@ -21,7 +21,7 @@ func (s *suite) get(id string) job.Job {
 	return j
 }
 
-func (s *suite) gone(id string) bool {
+func (s *suite) isGone(id string) bool {
 	s.Helper()
 	_, err := s.shard().Get(s.Context(), s.ref(id))
 	if err != nil {
@@ -80,15 +80,15 @@ func (s *suite) carry(r store.CarryOptions) store.CarryResult {
 // wait returns the wake-ups that come within a duration.
 func (s *suite) wait(wait time.Duration) store.Wakeup {
 	s.Helper()
-	rung, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: wait})
+	wakeup, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: wait})
 	require.NoError(s, err)
-	return rung
+	return wakeup
 }
 
 // waitNotified carries until a queue is notified.
 func (s *suite) waitNotified(q job.Queue) {
 	s.Helper()
-	s.eventually("a ring for "+q.String(), func() bool {
+	s.eventually("a wake-up of "+q.String(), func() bool {
 		s.carry(store.CarryOptions{})
 		return slices.Contains(s.wait(time.Millisecond).Queues, q)
 	})
@@ -97,10 +97,10 @@ func (s *suite) waitNotified(q job.Queue) {
 // drainWakeups receives all pending wake-ups.
 func (s *suite) drainWakeups() {
 	s.Helper()
-	s.eventually("silence", func() bool {
-		rung, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Millisecond})
+	s.eventually("no more wake-ups", func() bool {
+		wakeup, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Millisecond})
 		require.NoError(s, err)
-		return len(rung.Queues) == 0 && !rung.AgendaMoved
+		return len(wakeup.Queues) == 0 && !wakeup.AgendaMoved
 	})
 }
 
@@ -123,7 +123,7 @@ func (s *suite) sweep() {
 	}
 }
 
-// stats returns those of the test's topic.
+// stats returns the stats of the test's topic.
 func (s *suite) stats() store.TopicStats {
 	s.Helper()
 	rows, err := s.shard().TopicStats(s.Context(), store.StatsFilter{Namespace: s.queue.Namespace, Topics: []string{s.queue.Topic}})
@@ -162,8 +162,8 @@ func listAll(ctx context.Context, shard store.Shard, f store.Filter) ([]job.Job,
 	}
 }
 
-// names returns the ids of listed jobs.
-func names(jobs []job.Job) []string {
+// idsOfJobs returns the ids of listed jobs.
+func idsOfJobs(jobs []job.Job) []string {
 	ids := make([]string, len(jobs))
 	for i, j := range jobs {
 		ids[i] = j.ID

@@ -120,7 +120,7 @@ var insertCases = []testCase{
 		f.RunAt = e.RunAt.Add(300 * time.Microsecond)
 		s.insertNew(e, f)
 		require.Equal(s, e.RunAt, s.get("a").DueAt)
-		require.False(s, s.get("b").DueAt.Before(f.RunAt), "due before the moment asked for")
+		require.False(s, s.get("b").DueAt.Before(f.RunAt), "due before the requested time")
 		s.claimAll()
 	}},
 	{"keeps expires_at", func(s *suite) {

@@ -18,18 +18,18 @@ func (s *suite) endWith(h store.ClaimedJob, v policy.Verdict, change store.LaneC
 	require.NoError(s, s.settle(item)[0])
 }
 
-// changeLane changes the test's lane by a settlement of a job of its own, which must be the only one there.
+// changeLane changes the test's lane with the settlement of a new job. The lane must have no other claimable job.
 func (s *suite) changeLane(change store.LaneChange) {
 	s.Helper()
-	e := s.entry("turn-" + string(store.NewToken()))
+	e := s.entry("change-" + string(store.NewToken()))
 	s.insertNew(e)
 	s.endWith(s.claimAll(e.ID)[0], delivered, change)
 }
 
 func cooldown(d time.Duration) store.LaneChange { return store.LaneChange{Cooldown: d} }
 
-func openBreaker(hold time.Duration) store.LaneChange {
-	return store.LaneChange{Cooldown: hold, Breaker: store.OpenBreaker}
+func openBreaker(cooldown time.Duration) store.LaneChange {
+	return store.LaneChange{Cooldown: cooldown, Breaker: store.OpenBreaker}
 }
 
 var closed = store.LaneChange{Breaker: store.CloseBreaker}
@@ -39,7 +39,7 @@ func startUnused(slack time.Duration) store.LaneChange {
 	return store.LaneChange{StartUnused: true, Slack: slack}
 }
 
-// claimed returns the store's clock at the claim of a due job.
+// claimed returns when a due job was claimed, by the store's clock.
 func claimed(h store.ClaimedJob) time.Time { return h.DueAt.Add(h.Late) }
 
 // requireBlocked requires that a claim of the test's queue returns no job and Blocked.
@@ -84,12 +84,12 @@ func (s *suite) makeReady(ids ...string) {
 	s.drainWakeups()
 }
 
-// requireIdle fails when the agenda's head is nearer than least.
+// requireIdle fails when the carrier's next round is due before least.
 func (s *suite) requireIdle(least time.Duration) {
 	s.Helper()
 	s.carry(store.CarryOptions{})
 	next := s.carry(store.CarryOptions{}).Next
-	require.True(s, next < 0 || next >= least, "next look after %v", next)
+	require.True(s, next < 0 || next >= least, "Next is %v", next)
 }
 
 // requireNotifiedAt advances the clock to the end of the throttle of the test's queue, and requires that the queue is
@@ -102,13 +102,13 @@ func (s *suite) requireNotifiedAt(at time.Time, what string) {
 		return
 	}
 	d := at.Sub(s.now())
-	require.Equal(s, d, s.carry(store.CarryOptions{}).Next, "%s: the moment on the agenda", what)
+	require.Equal(s, d, s.carry(store.CarryOptions{}).Next, "%s: Next", what)
 	s.Advance(d - time.Millisecond)
-	s.requireNotNotified(what + " rings early")
-	s.requireBlocked(what + " ends early")
+	s.requireNotNotified(what + ": notified early")
+	s.requireBlocked(what + ": ends early")
 	s.Advance(time.Millisecond)
 	s.carry(store.CarryOptions{})
-	require.Equal(s, []job.Queue{s.queue}, s.wait(time.Millisecond).Queues, what+" rings late")
+	require.Equal(s, []job.Queue{s.queue}, s.wait(time.Millisecond).Queues, what+": notified late")
 }
 
 // putLane writes a lane's settings.

@@ -23,9 +23,9 @@ func (s *suite) expireOne() store.ClaimedJob {
 // expireLeases carries until n leases have expired.
 func (s *suite) expireLeases(n int) {
 	s.Helper()
-	s.eventually("a lapse", func() bool {
+	s.eventually("an expired lease", func() bool {
 		n -= s.carry(store.CarryOptions{}).ExpiredLeases
-		require.GreaterOrEqual(s, n, 0, "more lapsed than were held")
+		require.GreaterOrEqual(s, n, 0, "more leases expired than were granted")
 		return n == 0
 	})
 }
@@ -107,7 +107,7 @@ var leaseCases = []testCase{
 		s.advance(3 * s.shortTime())
 		require.Zero(s, s.carry(store.CarryOptions{ExpireLeasesBefore: expected}).ExpiredLeases)
 		require.Equal(s, job.Running, s.get("a").State)
-		s.eventually("a lapse", func() bool {
+		s.eventually("an expired lease", func() bool {
 			return s.carry(store.CarryOptions{ExpireLeasesBefore: s.now().Add(s.shortTime())}).ExpiredLeases == 1
 		})
 	}},

@@ -26,10 +26,10 @@ func (s *suite) outboxIDs(shard int) []string {
 }
 
 // alarm sets the alarm of the test's topic, on the shard that keeps the topic.
-func (s *suite) alarm(token store.Token, raised bool, births ...store.NewJob) bool {
+func (s *suite) alarm(token store.Token, raised bool, jobs ...store.NewJob) bool {
 	s.Helper()
 	changed, err := s.Store.Shards()[s.topicShard()].Alarm(s.Context(), token, store.Alarm{
-		Namespace: s.queue.Namespace, Topic: s.queue.Topic, Raised: raised, Outbox: births,
+		Namespace: s.queue.Namespace, Topic: s.queue.Topic, Raised: raised, Outbox: jobs,
 	})
 	require.NoError(s, err)
 	return changed
@@ -43,7 +43,7 @@ var relayCases = []testCase{
 		for _, v := range []struct {
 			id      string
 			verdict policy.Verdict
-			born    bool
+			relayed bool
 		}{
 			{"again", retry(long), false},
 			{"dead", dead, false},
@@ -58,7 +58,7 @@ var relayCases = []testCase{
 			item.Outbox = []store.NewJob{s.entry("child of " + v.id)}
 			require.NoError(s, s.settle(item)[0])
 			var wanted []string
-			if v.born {
+			if v.relayed {
 				wanted = []string{"child of " + v.id}
 			}
 			require.Equal(s, wanted, s.outboxIDs(s.shardNumber), v.id)
@@ -88,7 +88,7 @@ var relayCases = []testCase{
 		item := settlement(h, delivered)
 		item.Outbox = []store.NewJob{s.entry("child", delayed(long))}
 		require.NoError(s, s.settle(item)[0])
-		s.requireAgendaMoved("a birth")
+		s.requireAgendaMoved("an outbox entry")
 	}},
 	{"keeps every field of a job", func(s *suite) {
 		s.insertNew(s.entry("a"))
@@ -139,7 +139,7 @@ var outboxCases = []testCase{
 		require.Equal(s, wanted[5], got.Outbox[0].ID)
 		home := []job.Ref{{Namespace: s.queue.Namespace, ID: wanted[0]}, {Namespace: s.queue.Namespace, ID: wanted[7]}}
 		got = s.carry(store.CarryOptions{SkipOutbox: store.MaxBatch, Relayed: home})
-		require.Len(s, got.Outbox, 18, "those that are home count no more")
+		require.Len(s, got.Outbox, 18, "SkipOutbox does not count relayed entries")
 		require.Equal(s, wanted[store.MaxBatch+2], got.Outbox[0].ID)
 		require.Equal(s, 18, got.OutboxRead)
 		for _, skip := range []int{store.MaxBatch + 18, 10_000} {
@@ -182,19 +182,19 @@ var alarmCases = []testCase{
 	}},
 	{"its jobs are complete, move the agenda and go when they are relayed", func(s *suite) {
 		shard := s.topicShard()
-		e := s.entry("told", delayed(long))
-		e.Spec = fullSpec("told", s.laneQueue(1))
+		e := s.entry("callback", delayed(long))
+		e.Spec = fullSpec("callback", s.laneQueue(1))
 		e.Fingerprint = codec.Fingerprint(&e.New)
-		s.eventually("silence", func() bool {
-			rung, err := s.Store.Shards()[shard].Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Millisecond})
+		s.eventually("no more wake-ups", func() bool {
+			wakeup, err := s.Store.Shards()[shard].Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Millisecond})
 			require.NoError(s, err)
-			return !rung.AgendaMoved
+			return !wakeup.AgendaMoved
 		})
 		require.True(s, s.alarm(store.NewToken(), true, e))
-		s.eventually("a wake", func() bool {
-			rung, err := s.Store.Shards()[shard].Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Second})
+		s.eventually("a moved agenda", func() bool {
+			wakeup, err := s.Store.Shards()[shard].Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Second})
 			require.NoError(s, err)
-			return rung.AgendaMoved
+			return wakeup.AgendaMoved
 		})
 		c, err := s.Store.Shards()[shard].Carry(s.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(s, err)
@@ -206,7 +206,7 @@ var alarmCases = []testCase{
 		_, err = s.Store.Shards()[shard].Carry(s.Context(), store.NewToken(), store.CarryOptions{Relayed: []job.Ref{e.Ref()}})
 		require.NoError(s, err)
 		require.Empty(s, s.outboxIDs(shard))
-		require.Equal(s, e.Spec, s.get("told").Spec)
+		require.Equal(s, e.Spec, s.get("callback").Spec)
 	}},
 	{"a repeated token returns the first result and adds its jobs once", func(s *suite) {
 		token := store.NewToken()
@@ -215,8 +215,8 @@ var alarmCases = []testCase{
 		}
 		require.Equal(s, []string{"raised"}, s.outboxIDs(s.topicShard()))
 		require.True(s, s.alarm(store.NewToken(), false))
-		require.True(s, s.alarm(token, true, s.entry("raised")), "the answer is the first one")
-		require.False(s, s.alarm(store.NewToken(), false), "a repeat does nothing")
+		require.True(s, s.alarm(token, true, s.entry("raised")), "the first result is returned")
+		require.False(s, s.alarm(store.NewToken(), false), "a repeated call changes nothing")
 	}},
 	{"belongs to one topic, with or without jobs", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))

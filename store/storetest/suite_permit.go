@@ -137,7 +137,7 @@ var permitCases = []testCase{
 		got := s.permit(s.ask("orders", rate, 3, partOf(first, 9), store.Permit{Starts: 3, At: first.At.Add(-time.Second)}))
 		require.Equal(s, 1, got.Starts)
 		if s.Advance == nil {
-			return // it takes an hour
+			return // it waits for BreakerRetention
 		}
 		old := s.permit(s.ask("late", rate, 3))
 		s.Advance(rate.Per + time.Millisecond)

@@ -13,25 +13,25 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// start is a start under a rate: its moment by the store's clock, and its slack.
+// start is a start counted by a rate: its time by the store's clock, and its slack.
 type start struct {
 	at    time.Time
 	slack time.Duration
 }
 
-// windows fails when at the moment of any start more starts count than the rate allows, each as if it began as late as
+// checkWindows fails when at the moment of any start more starts count than the rate allows, each as if it began as late as
 // it may: then no window of the rate's length has more.
-func windows(log []start, rate policy.Rate) error {
+func checkWindows(log []start, rate policy.Rate) error {
 	for _, s := range log {
-		if n := counting(log, s.at, rate.Per); n > rate.Starts {
+		if n := countStarts(log, s.at, rate.Per); n > rate.Starts {
 			return fmt.Errorf("%d starts count at %v, of %d in %v", n, s.at, rate.Starts, rate.Per)
 		}
 	}
 	return nil
 }
 
-// counting returns how many starts count at a moment.
-func counting(log []start, at time.Time, per time.Duration) (n int) {
+// countStarts returns how many starts count at a moment.
+func countStarts(log []start, at time.Time, per time.Duration) (n int) {
 	for _, o := range log {
 		if !o.at.After(at) && o.at.Add(o.slack+per).After(at) {
 			n++
@@ -59,8 +59,8 @@ func (s *suite) rated(jobs int, rate policy.Rate) {
 	}
 }
 
-// slackWant is claimOf with a slack and a maximum of jobs.
-func (s *suite) slackWant(n int, slack time.Duration) store.ClaimRequest {
+// claimWithSlack is claimOf with a slack and a maximum of jobs.
+func (s *suite) claimWithSlack(n int, slack time.Duration) store.ClaimRequest {
 	r := claimOf(s.queue)
 	r.Slack, r.Max = slack, n
 	return r
@@ -82,7 +82,7 @@ var rateCases = []testCase{
 				}
 				var wg sync.WaitGroup
 				for range 3 {
-					request := s.slackWant(1+random.IntN(4), slacks[random.IntN(len(slacks))])
+					request := s.claimWithSlack(1+random.IntN(4), slacks[random.IntN(len(slacks))])
 					wg.Go(func() {
 						got, err := s.shard().Claim(s.Context(), store.NewToken(), request)
 						if err != nil {
@@ -99,13 +99,13 @@ var rateCases = []testCase{
 				wg.Wait()
 				s.advance(time.Duration(1+random.IntN(int(per/time.Millisecond))) * time.Millisecond * 2 / 3)
 			}
-			require.NoError(s, windows(log, rate))
-			require.GreaterOrEqual(s, len(log), 3*rate.Starts, "the rate lets jobs go")
+			require.NoError(s, checkWindows(log, rate))
+			require.GreaterOrEqual(s, len(log), 3*rate.Starts, "the rate allows starts")
 		}
 	}},
 	{"claims return exactly the starts that the window has left", func(s *suite) {
 		if s.Advance == nil {
-			return // its own clock does not stand still between two calls
+			return // the clock moves between two calls
 		}
 		rate := policy.Rate{Starts: 7, Per: 10 * time.Second}
 		s.rated(200, rate)
@@ -119,7 +119,7 @@ var rateCases = []testCase{
 					room--
 				}
 			}
-			got := s.claim(s.slackWant(n, slack))
+			got := s.claim(s.claimWithSlack(n, slack))
 			require.Len(s, got.Jobs, max(0, min(n, room)))
 			for range got.Jobs {
 				log = append(log, start{now, slack})
@@ -134,13 +134,13 @@ var rateCases = []testCase{
 		s.rated(6, policy.Rate{Starts: 2, Per: per})
 		s.waitNotified(s.queue)
 		for i := range 3 {
-			got := s.claim(s.slackWant(store.MaxBatch, slack))
+			got := s.claim(s.claimWithSlack(store.MaxBatch, slack))
 			require.Len(s, got.Jobs, 2)
 			require.True(s, got.Jobs[0].Rated)
 			require.True(s, got.Queues[0].Blocked)
 			require.False(s, got.Queues[0].More)
 			require.False(s, got.Queues[0].BreakerOpen)
-			if i < 2 { // then there is nothing left to ring for
+			if i < 2 { // then no job is left
 				s.requireNotifiedAt(claimed(got.Jobs[0]).Add(slack+per), "a lane at its rate")
 			}
 		}
@@ -173,7 +173,7 @@ var rateCases = []testCase{
 	}},
 	{"a repeated claim counts once", func(s *suite) {
 		s.rated(9, policy.Rate{Starts: 4, Per: long})
-		token, request := store.NewToken(), s.slackWant(2, 0)
+		token, request := store.NewToken(), s.claimWithSlack(2, 0)
 		for range 3 {
 			got, err := s.shard().Claim(s.Context(), token, request)
 			require.NoError(s, err)
@@ -186,7 +186,7 @@ var rateCases = []testCase{
 	{"the claim of a settlement counts", func(s *suite) {
 		s.rated(9, policy.Rate{Starts: 3, Per: long})
 		var items []store.Settlement
-		for _, h := range s.claim(s.slackWant(2, 0)).Jobs {
+		for _, h := range s.claim(s.claimWithSlack(2, 0)).Jobs {
 			items = append(items, settlement(h, delivered))
 		}
 		request, token := claimOf(s.queue), store.NewToken()
@@ -220,7 +220,7 @@ var rateCases = []testCase{
 	}},
 	{"a shorter window is not exceeded after a change of the rate", func(s *suite) {
 		if s.Advance == nil {
-			return // its own clock does not stand still between two calls
+			return // the clock moves between two calls
 		}
 		for _, rates := range [][]policy.Rate{
 			{{Starts: 40, Per: time.Second}, {Starts: 20, Per: 500 * time.Millisecond}, {Starts: 4, Per: 100 * time.Millisecond}},
@@ -237,11 +237,11 @@ var rateCases = []testCase{
 				began := len(log)
 				for i := 0; len(log)-began < least; i++ {
 					slack := time.Duration(random.IntN(3)) * rate.Per / 100
-					for _, h := range s.claim(s.slackWant(1+random.IntN(5), slack)).Jobs {
+					for _, h := range s.claim(s.claimWithSlack(1+random.IntN(5), slack)).Jobs {
 						log = append(log, start{claimed(h), slack})
-						require.LessOrEqual(s, counting(log, log[len(log)-1].at, rate.Per), rate.Starts, "after %d starts of %v", began, rate)
+						require.LessOrEqual(s, countStarts(log, log[len(log)-1].at, rate.Per), rate.Starts, "after %d starts of %v", began, rate)
 					}
-					require.Less(s, i, 3000, "the rate lets jobs go")
+					require.Less(s, i, 3000, "the rate allows starts")
 					s.Advance(rate.Per / time.Duration(20+random.IntN(40)))
 				}
 			}
@@ -253,7 +253,7 @@ var rateCases = []testCase{
 	}},
 	{"a large rate is not exceeded, and counts a start little longer than its window", func(s *suite) {
 		if s.Advance == nil {
-			return // its own clock does not stand still between two calls
+			return // the clock moves between two calls
 		}
 		rate := policy.Rate{Starts: 200, Per: 64 * time.Second}
 		s.rated(1000, rate)
@@ -268,14 +268,14 @@ var rateCases = []testCase{
 				}
 			}
 			n := 1 + i%7
-			got := s.claim(s.slackWant(n, slack))
+			got := s.claim(s.claimWithSlack(n, slack))
 			require.GreaterOrEqual(s, len(got.Jobs), min(n, surely))
 			for _, h := range got.Jobs {
 				log = append(log, start{claimed(h), slack})
 			}
 			s.Advance(time.Duration(i*377%997) * time.Millisecond)
 		}
-		require.NoError(s, windows(log, rate))
+		require.NoError(s, checkWindows(log, rate))
 		require.Greater(s, len(log), rate.Starts)
 	}},
 	{"starts survive a restart", func(s *suite) {
@@ -283,20 +283,20 @@ var rateCases = []testCase{
 			return // the engine cannot be reopened
 		}
 		s.rated(9, policy.Rate{Starts: 4, Per: long})
-		for _, h := range s.claim(s.slackWant(3, 0)).Jobs {
+		for _, h := range s.claim(s.claimWithSlack(3, 0)).Jobs {
 			s.settleOne(h, delivered)
 		}
 		s.Store = s.Reopen()
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 1)
-		s.requireBlocked("after four starts in two lives")
+		s.requireBlocked("after four starts, with a restart between")
 	}},
 	{"a probe counts, and the later of cooldown and rate decides", func(s *suite) {
 		s.rated(5, policy.Rate{Starts: 2, Per: 2 * s.shortTime()})
-		got := s.claim(s.slackWant(1, 0))
+		got := s.claim(s.claimWithSlack(1, 0))
 		s.endWith(got.Jobs[0], delivered, openBreaker(s.shortTime()))
 		until := s.laneStats(s.queue).CooldownUntil
-		s.requireNotifiedAt(until, "the hold")
-		h := s.probe(s.slackWant(3, 0))
+		s.requireNotifiedAt(until, "the cooldown")
+		h := s.probe(s.claimWithSlack(3, 0))
 		require.True(s, h.Rated)
 		s.endWith(h, delivered, store.LaneChange{Breaker: store.CloseBreaker, Cooldown: s.shortTime() / 2})
 		if s.Advance != nil { // else the starts may have left

@@ -34,25 +34,25 @@ var states = []job.State{job.Scheduled, job.Ready, job.Running, job.Delivered, j
 
 var readCases = []testCase{
 	{"Get of an unknown job returns ErrNotFound", func(s *suite) {
-		require.True(s, s.gone("unknown"))
+		require.True(s, s.isGone("unknown"))
 	}},
 	{"Get and List show a due job as ready before a carrier moves it", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(s.shortTime())))
 		require.Equal(s, job.Scheduled, s.get("a").State)
-		require.Equal(s, []string{"a"}, names(s.list(s.filter(job.Scheduled))))
+		require.Equal(s, []string{"a"}, idsOfJobs(s.list(s.filter(job.Scheduled))))
 		s.advance(s.shortTime() + 2*time.Millisecond)
 		require.Equal(s, job.Ready, s.get("a").State)
-		require.Equal(s, []string{"a"}, names(s.list(s.filter(job.Ready))))
+		require.Equal(s, []string{"a"}, idsOfJobs(s.list(s.filter(job.Ready))))
 		require.Empty(s, s.list(s.filter(job.Scheduled)))
 		s.carry(store.CarryOptions{})
 		require.Equal(s, job.Ready, s.get("a").State)
-		require.Equal(s, []string{"a"}, names(s.list(s.filter(job.Ready))))
+		require.Equal(s, []string{"a"}, idsOfJobs(s.list(s.filter(job.Ready))))
 	}},
 	{"List returns the jobs of a state", func(s *suite) {
 		s.oneEach()
 		for _, state := range states {
 			got := s.list(s.filter(state))
-			require.Equal(s, []string{string(state)}, names(got))
+			require.Equal(s, []string{string(state)}, idsOfJobs(got))
 			require.Equal(s, state, got[0].State)
 			require.Equal(s, state, s.get(string(state)).State)
 		}
@@ -82,11 +82,11 @@ var readCases = []testCase{
 		)
 		f := s.filter(job.Scheduled)
 		f.Lane = s.laneQueue(1).Lane
-		require.ElementsMatch(s, []string{"c", "d"}, names(s.list(f)))
+		require.ElementsMatch(s, []string{"c", "d"}, idsOfJobs(s.list(f)))
 		f.Label, f.Value = "customer", "1"
-		require.Equal(s, []string{"c"}, names(s.list(f)))
+		require.Equal(s, []string{"c"}, idsOfJobs(s.list(f)))
 		f.Lane = ""
-		require.ElementsMatch(s, []string{"a", "c"}, names(s.list(f)))
+		require.ElementsMatch(s, []string{"a", "c"}, idsOfJobs(s.list(f)))
 		f.Lane = "nowhere"
 		require.Empty(s, s.list(f))
 	}},
@@ -96,16 +96,16 @@ var readCases = []testCase{
 		}
 		f := s.filter(job.Scheduled)
 		f.After, f.Before = s.get("1").DueAt, s.get("3").DueAt
-		require.Equal(s, []string{"1", "2"}, names(s.list(f)))
+		require.Equal(s, []string{"1", "2"}, idsOfJobs(s.list(f)))
 		f.Before = time.Time{}
-		require.Equal(s, []string{"1", "2", "3"}, names(s.list(f)))
+		require.Equal(s, []string{"1", "2", "3"}, idsOfJobs(s.list(f)))
 		for i := range 3 {
 			s.endJob(fmt.Sprintf("dead-%d", i), dead)
 			s.advance(2 * time.Millisecond)
 		}
 		f = s.filter(job.Dead)
 		f.After, f.Before = s.get("dead-1").FinishedAt, s.get("dead-2").FinishedAt
-		require.Equal(s, []string{"dead-1"}, names(s.list(f)))
+		require.Equal(s, []string{"dead-1"}, idsOfJobs(s.list(f)))
 	}},
 	{"List pages return each job once, in order within a lane", func(s *suite) {
 		var wanted []string
@@ -119,7 +119,7 @@ var readCases = []testCase{
 		for _, limit := range []int{1, 7, 500} {
 			f.Limit = limit
 			got := s.list(f)
-			require.ElementsMatch(s, wanted, names(got), "limit %d", limit)
+			require.ElementsMatch(s, wanted, idsOfJobs(got), "limit %d", limit)
 			last := make(map[string]time.Time)
 			for _, j := range got {
 				require.False(s, j.DueAt.Before(last[j.Lane]), "lane %s out of order at %s", j.Lane, j.ID)
@@ -138,7 +138,7 @@ var readCases = []testCase{
 		}
 		f := s.filter(job.Dead)
 		f.Limit = 3
-		require.Equal(s, ids, names(s.list(f)))
+		require.Equal(s, ids, idsOfJobs(s.list(f)))
 	}},
 	{"TopicStats.Registered is the sum of all states", func(s *suite) {
 		s.oneEach()
@@ -182,7 +182,7 @@ var readCases = []testCase{
 		require.Equal(s, []string{"a", "b"}, count(store.StatsFilter{Limit: 2}))
 		require.Equal(s, []string{"c", "d"}, count(store.StatsFilter{Limit: 2, After: "b"}))
 		require.Equal(s, []string{"e"}, count(store.StatsFilter{Limit: 2, After: "d"}))
-		require.Equal(s, []string{"c", "d", "e"}, count(store.StatsFilter{Limit: store.MaxBatch, After: "bb"}), "no topic need have the name")
+		require.Equal(s, []string{"c", "d", "e"}, count(store.StatsFilter{Limit: store.MaxBatch, After: "bb"}), "After need not be a topic")
 		require.Empty(s, count(store.StatsFilter{Limit: 2, After: "e"}))
 		require.Equal(s, []string{"b", "d"}, count(store.StatsFilter{Topics: []string{"d", "unknown", "b"}}))
 	}},
@@ -266,9 +266,9 @@ var readCases = []testCase{
 			for _, row := range rows {
 				require.Zero(s, row.Registered)
 			}
-			rung, err := s.Store.Shards()[shard].Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
+			wakeup, err := s.Store.Shards()[shard].Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond})
 			require.NoError(s, err)
-			require.Empty(s, rung.Queues)
+			require.Empty(s, wakeup.Queues)
 		}
 		s.claimAll("a")
 	}},

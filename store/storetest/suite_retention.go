@@ -15,7 +15,7 @@ import (
 // listed returns the ids of the ended jobs that are still stored.
 func (s *suite) listed(state job.State) []string {
 	s.Helper()
-	return names(s.list(s.filter(state)))
+	return idsOfJobs(s.list(s.filter(state)))
 }
 
 func keep(n int64) policy.Retention { return policy.Retention{Max: &n} }
@@ -31,7 +31,7 @@ var retentionCases = []testCase{
 		s.sweep()
 		require.Equal(s, []string{"delivered-3", "delivered-4"}, s.listed(job.Delivered))
 		require.Equal(s, []string{"dead-2", "dead-3", "dead-4"}, s.listed(job.Dead))
-		require.True(s, s.gone("delivered-0"))
+		require.True(s, s.isGone("delivered-0"))
 		got := s.stats()
 		require.EqualValues(s, 10, got.Registered, "what is gone still counts")
 		require.EqualValues(s, 5, got.Delivered)
@@ -142,9 +142,9 @@ var retentionCases = []testCase{
 		s.endJob("new", dead)
 		s.advance(2 * s.shortTime())
 		s.sweep()
-		require.True(s, s.gone("old"))
+		require.True(s, s.isGone("old"))
 		if s.Advance != nil { // else the new one may be old by now on a slow machine
-			require.False(s, s.gone("new"))
+			require.False(s, s.isGone("new"))
 		}
 	}},
 	{"never removes unfinished jobs", func(s *suite) {
@@ -154,7 +154,7 @@ var retentionCases = []testCase{
 		s.advance(2 * time.Millisecond)
 		s.sweep()
 		for _, state := range states {
-			require.Equal(s, state.Ended(), s.gone(string(state)), state)
+			require.Equal(s, state.Ended(), s.isGone(string(state)), state)
 		}
 		require.NoError(s, Check(s.Context(), s.Store))
 	}},
@@ -201,7 +201,7 @@ var retentionCases = []testCase{
 			"dead":      {store.Existing, policy.ReasonGaveUp},
 			"cancelled": {store.Conflict, job.ReasonCancelled},
 		} {
-			require.True(s, s.gone(id), id)
+			require.True(s, s.isGone(id), id)
 			got := s.insert(s.entry(id))[0]
 			require.Equal(s, wanted.outcome, got.Outcome, id)
 			require.Equal(s, job.State(id), got.Job.State, id)
@@ -241,7 +241,7 @@ var retentionCases = []testCase{
 		s.put(policy.Topic{KeepDelivered: keep(0)})
 		s.settleOne(s.claimAll("a")[0], delivered)
 		s.sweep()
-		require.True(s, s.gone("a"))
+		require.True(s, s.isGone("a"))
 		require.Equal(s, store.Existing, s.insert(s.entry("a"))[0].Outcome)
 	}},
 	{"an id without a fingerprint is not remembered", func(s *suite) {

@@ -46,7 +46,7 @@ var reviveCases = []testCase{
 		got, err := s.reviveWith(store.NewToken(), store.Revival{Ref: s.ref("ahead"), RunAt: runAt})
 		require.NoError(s, err)
 		require.Equal(s, job.Scheduled, got.State)
-		require.False(s, got.DueAt.Before(runAt), "due before the moment asked for")
+		require.False(s, got.DueAt.Before(runAt), "due before the requested time")
 		require.WithinDuration(s, runAt, got.DueAt, time.Millisecond)
 		require.Equal(s, got.DueAt, got.FirstDueAt)
 		got, err = s.reviveWith(store.NewToken(), store.Revival{Ref: s.ref("past"), RunAt: s.now().Add(-time.Hour)})
@@ -86,7 +86,7 @@ var reviveCases = []testCase{
 			_, err := s.revive("past", delay)
 			require.ErrorIs(s, err, store.ErrExpired)
 		}
-		require.Equal(s, before, s.get("past"), "what is refused changes nothing")
+		require.Equal(s, before, s.get("past"), "a refused revival changes nothing")
 		_, err := s.revive("ahead", 2*long)
 		require.ErrorIs(s, err, store.ErrExpired, "it would expire before it is due")
 		token := store.NewToken()
@@ -130,7 +130,7 @@ var reviveCases = []testCase{
 		require.NoError(s, err)
 		_, err = s.reviveWith(token, store.Revival{Ref: s.ref("a"), Delay: long})
 		require.NoError(s, err)
-		require.Equal(s, job.Cancelled, s.get("a").State, "a repeat does nothing")
+		require.Equal(s, job.Cancelled, s.get("a").State, "a repeated call changes nothing")
 	}},
 	{"the id of a revived cancelled job is Existing", func(s *suite) {
 		s.insertNew(s.entry("a"))

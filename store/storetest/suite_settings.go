@@ -47,7 +47,7 @@ var settingsCases = []testCase{
 		require.NoError(s, err)
 		require.Len(s, lanes, 3)
 		require.Equal(s, plain(sparse), plain(lanes[0]))
-		require.Equal(s, store.Lane{Queue: s.laneQueue(3)}, plain(lanes[1]), "nothing is put")
+		require.Equal(s, store.Lane{Queue: s.laneQueue(3)}, plain(lanes[1]), "no settings")
 		require.Equal(s, plain(s.getLane(s.laneQueue(0))), plain(lanes[2]))
 		lanes, err = s.shard().GetLanes(s.Context(), nil)
 		require.NoError(s, err)
@@ -61,7 +61,7 @@ var settingsCases = []testCase{
 		_, err = s.shard().PutLane(s.Context(), store.NewToken(), begun)
 		require.NoError(s, err, "nothing is stored yet")
 		_, err = s.shard().PutLane(s.Context(), store.NewToken(), begun)
-		require.ErrorIs(s, err, store.ErrVersion, "now there is")
+		require.ErrorIs(s, err, store.ErrVersion, "they are stored now")
 		first := s.putLane(s.queue, policy.Lane{LaneConcurrency: 1})
 		first.Settings.LaneConcurrency = 2
 		second, err := s.shard().PutLane(s.Context(), store.NewToken(), first)
@@ -79,7 +79,7 @@ var settingsCases = []testCase{
 		require.NoError(s, err)
 		require.Equal(s, store.Lane{Queue: s.queue}, plain(s.getLane(s.queue)))
 		_, err = s.shard().PutLane(s.Context(), store.NewToken(), first)
-		require.ErrorIs(s, err, store.ErrVersion, "nothing is put any more")
+		require.ErrorIs(s, err, store.ErrVersion, "the settings were removed")
 		second := s.putLane(s.queue, fullLane())
 		require.Greater(s, second.Revision, first.Revision)
 		require.Greater(s, s.putLane(s.queue, policy.Lane{Paused: true}).Revision, second.Revision)
@@ -89,7 +89,7 @@ var settingsCases = []testCase{
 			if i == 0 {
 				s.insertNew(s.entry("a", delayed(long)))
 			}
-			require.Nil(s, s.reported(q, 0), "nothing is put")
+			require.Nil(s, s.reported(q, 0), "no settings")
 			first := s.putLane(q, fullLane())
 			require.Equal(s, plain(first), plain(*s.reported(q, 0)))
 			require.Nil(s, s.reported(q, first.Revision))
@@ -97,7 +97,7 @@ var settingsCases = []testCase{
 			require.Equal(s, plain(second), plain(*s.reported(q, first.Revision)))
 			require.Nil(s, s.reported(q, second.Revision))
 			s.putLane(q, policy.Lane{})
-			require.Equal(s, store.Lane{Queue: q}, plain(*s.reported(q, second.Revision)), "they were removed")
+			require.Equal(s, store.Lane{Queue: q}, plain(*s.reported(q, second.Revision)), "settings were removed")
 			require.Nil(s, s.reported(q, 0))
 		}
 	}},
@@ -119,7 +119,7 @@ var settingsCases = []testCase{
 		s.putLane(s.queue, policy.Lane{Paused: true, URL: "http://lane.example/"})
 		s.insertNew(s.entry("a"), s.entry("b", in(s.laneQueue(1))))
 		s.waitNotified(s.laneQueue(1))
-		require.Len(s, s.claim(claimOf(s.laneQueue(1))).Jobs, 1, "it is no other lane's matter")
+		require.Len(s, s.claim(claimOf(s.laneQueue(1))).Jobs, 1, "another lane is not paused")
 		s.drainWakeups()
 		if s.Advance != nil {
 			s.Advance(2 * store.RenotifyAfter)
@@ -175,7 +175,7 @@ var settingsCases = []testCase{
 	{"settings put before the first job apply to it", func(s *suite) {
 		s.putLane(s.queue, policy.Lane{Paused: true, LaneConcurrency: 1})
 		s.insertNew(s.entry("a"), s.entry("b"))
-		s.requireBlocked("a lane that was paused before it was used")
+		s.requireBlocked("a lane paused before its first job")
 		s.putLane(s.queue, policy.Lane{LaneConcurrency: 1})
 		s.waitNotified(s.queue)
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 1)
@@ -239,7 +239,7 @@ var settingsCases = []testCase{
 		require.Equal(s, plain(used), plain(s.getLane(s.queue)))
 		require.Equal(s, plain(unused), plain(s.getLane(s.laneQueue(1))))
 		require.Equal(s, store.Lane{Queue: s.laneQueue(2)}, plain(s.getLane(s.laneQueue(2))))
-		s.requireBlocked("a lane that was paused in the first life")
+		s.requireBlocked("a lane paused before the restart")
 		require.Nil(s, s.reported(s.queue, used.Revision))
 		require.Greater(s, s.putLane(s.laneQueue(2), fullLane()).Revision, removed.Revision)
 		page, err := s.shard().ListLanes(s.Context(), s.queue.Namespace, s.queue.Topic, "", 10)

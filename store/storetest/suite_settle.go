@@ -199,7 +199,7 @@ var settleCases = []testCase{
 		require.Equal(s, store.Existing, s.insert(out...)[0].Outcome, "the second insertion finds the first")
 		require.Empty(s, s.carry(store.CarryOptions{Relayed: []job.Ref{out[0].Ref()}}).Outbox)
 		require.Equal(s, child.Spec, s.get("child").Spec)
-		require.True(s, s.gone("never"))
+		require.True(s, s.isGone("never"))
 	}},
 	{"next claims in the same round trip, after the settlements", func(s *suite) {
 		s.put(policy.Topic{LaneConcurrency: 1})

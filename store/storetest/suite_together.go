@@ -15,7 +15,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// fill inserts n jobs over the lanes.
+// fill inserts n jobs, spread over the lanes.
 func (s *suite) fill(n, lanes int) (queues []job.Queue) {
 	s.Helper()
 	for i := range lanes {
@@ -87,7 +87,7 @@ var togetherCases = []testCase{
 					case store.Existing:
 						existing.Add(1)
 					default:
-						s.Error("a conflict with itself")
+						s.Error("a Conflict with the same job")
 					}
 				}
 			})
@@ -133,7 +133,7 @@ var togetherCases = []testCase{
 		faulty := Faulty(s.Store, Share(7, 0.4))
 		for i := range n {
 			entry, token := []store.NewJob{s.entry(fmt.Sprintf("job-%d", i))}, store.NewToken()
-			got := persist(s, func() ([]store.InsertResult, error) {
+			got := retryUnavailable(s, func() ([]store.InsertResult, error) {
 				return faulty.Shards()[s.shardNumber].Insert(s.Context(), token, entry)
 			})
 			require.Equal(s, store.Created, got[0].Outcome)
@@ -141,7 +141,7 @@ var togetherCases = []testCase{
 		for done := 0; done < n; {
 			token, request := store.NewToken(), claimOf(s.queue)
 			request.Max = 7
-			got := persist(s, func() (store.ClaimResult, error) {
+			got := retryUnavailable(s, func() (store.ClaimResult, error) {
 				return faulty.Shards()[s.shardNumber].Claim(s.Context(), token, request)
 			})
 			for len(got.Jobs) > 0 {
@@ -160,7 +160,7 @@ var togetherCases = []testCase{
 					next store.ClaimResult
 				}
 				next := store.NewToken()
-				settled := persist(s, func() (both, error) {
+				settled := retryUnavailable(s, func() (both, error) {
 					errs, claimed, err := faulty.Shards()[s.shardNumber].Settle(s.Context(), next, items, &request)
 					return both{errs, claimed}, err
 				})
@@ -179,7 +179,7 @@ var togetherCases = []testCase{
 	}},
 }
 
-// workers runs goroutines that repeat a step until done.
+// workers runs n goroutines that repeat step until done.
 func (s *suite) workers(n int, step func(context.Context) error, done func() bool) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), 3*timeLimit)
@@ -197,11 +197,11 @@ func (s *suite) workers(n int, step func(context.Context) error, done func() boo
 		})
 	}
 	wg.Wait()
-	require.True(s, done(), "the work was not done in time")
+	require.True(s, done(), "the workers did not finish in time")
 }
 
-// persist repeats a call until it succeeds.
-func persist[T any](s *suite, call func() (T, error)) T {
+// retryUnavailable repeats a call while it fails with ErrUnavailable.
+func retryUnavailable[T any](s *suite, call func() (T, error)) T {
 	s.Helper()
 	for end := time.Now().Add(timeLimit); ; {
 		value, err := call()
@@ -209,6 +209,6 @@ func persist[T any](s *suite, call func() (T, error)) T {
 			return value
 		}
 		require.ErrorIs(s, err, store.ErrUnavailable)
-		require.True(s, time.Now().Before(end), "no answer")
+		require.True(s, time.Now().Before(end), "the call kept failing")
 	}
 }

@@ -24,17 +24,17 @@ var unusedCases = []testCase{
 		slack := s.shortTime() / 10
 		s.rated(9, policy.Rate{Starts: 2, Per: long})
 		for _, v := range []policy.Verdict{dead, retry(2 * long), released, delivered} {
-			jobs := s.claim(s.slackWant(9, slack)).Jobs
+			jobs := s.claim(s.claimWithSlack(9, slack)).Jobs
 			require.Len(s, jobs, 2, v.Kind)
 			s.requireBlocked("at its rate")
 			s.requireIdle(long / 2)
 			s.drainWakeups()
 			require.Equal(s, []error{nil, nil}, s.settle(settleUnused(jobs[0], v, slack), settleUnused(jobs[1], v, slack)))
-			require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit).Queues, "a lane that may go on, after %s", v.Kind)
+			require.Equal(s, []job.Queue{s.queue}, s.wait(timeLimit).Queues, "the lane has room, after %s", v.Kind)
 		}
-		h := s.claim(s.slackWant(1, slack)).Jobs[0]
+		h := s.claim(s.claimWithSlack(1, slack)).Jobs[0]
 		s.settleOne(h, delivered)
-		h = s.claim(s.slackWant(1, slack)).Jobs[0]
+		h = s.claim(s.claimWithSlack(1, slack)).Jobs[0]
 		s.requireBlocked("an attempt that was made counts")
 		_, err := s.cancel(h.ID)
 		require.NoError(s, err)
@@ -47,7 +47,7 @@ var unusedCases = []testCase{
 	}},
 	{"the claim in the same trip has the start that is given back", func(s *suite) {
 		s.rated(40, policy.Rate{Starts: 1, Per: long})
-		request := s.slackWant(5, 0)
+		request := s.claimWithSlack(5, 0)
 		jobs := s.claim(request).Jobs
 		for range 30 {
 			require.Len(s, jobs, 1)
@@ -65,7 +65,7 @@ var unusedCases = []testCase{
 	}},
 	{"a settlement gives back no more than its own start, once, and none when it is refused", func(s *suite) {
 		s.rated(9, policy.Rate{Starts: 3, Per: long})
-		jobs := s.claim(s.slackWant(3, 0)).Jobs
+		jobs := s.claim(s.claimWithSlack(3, 0)).Jobs
 		lost := settleUnused(jobs[0], dead, 0)
 		lost.Lease = store.NewToken()
 		require.ErrorIs(s, s.settle(lost)[0], store.ErrLeaseLost)
@@ -81,9 +81,9 @@ var unusedCases = []testCase{
 	}},
 	{"what was claimed under no rate gives nothing back of the starts that one counts since", func(s *suite) {
 		s.rated(9, policy.Rate{})
-		free := s.claim(s.slackWant(1, 0)).Jobs[0]
+		free := s.claim(s.claimWithSlack(1, 0)).Jobs[0]
 		s.put(policy.Topic{LaneRate: policy.Rate{Starts: 2, Per: long}})
-		jobs := s.claim(s.slackWant(9, 0)).Jobs
+		jobs := s.claim(s.claimWithSlack(9, 0)).Jobs
 		require.Len(s, jobs, 2)
 		require.NoError(s, s.settle(settleUnused(free, dead, 0))[0])
 		s.requireBlocked("two starts are under way")
@@ -94,34 +94,34 @@ var unusedCases = []testCase{
 	{"a start that has left takes none with it that was made at the same time or since", func(s *suite) {
 		rate := policy.Rate{Starts: 4, Per: 2 * s.shortTime()}
 		s.rated(20, rate)
-		early := s.claim(s.slackWant(2, 0)).Jobs
-		late := s.claim(s.slackWant(2, long)).Jobs
+		early := s.claim(s.claimWithSlack(2, 0)).Jobs
+		late := s.claim(s.claimWithSlack(2, long)).Jobs
 		require.Len(s, early, 2)
 		require.Len(s, late, 2)
 		s.advance(rate.Per + 2*time.Millisecond)
-		since := s.claim(s.slackWant(9, long)).Jobs
+		since := s.claim(s.claimWithSlack(9, long)).Jobs
 		require.Len(s, since, 2)
 		require.Equal(s, []error{nil, nil}, s.settle(settleUnused(early[0], dead, 0), settleUnused(early[1], dead, 0)))
 		s.requireBlocked("four starts count")
 		require.NoError(s, s.settle(settleUnused(late[0], dead, long))[0])
-		require.Len(s, s.claim(s.slackWant(9, long)).Jobs, 1)
+		require.Len(s, s.claim(s.claimWithSlack(9, long)).Jobs, 1)
 	}},
 	{"a lane that is held back, or whose breaker is open, stays so when a start is given back", func(s *suite) {
 		s.rated(9, policy.Rate{Starts: 2, Per: long})
-		jobs := s.claim(s.slackWant(2, 0)).Jobs
+		jobs := s.claim(s.claimWithSlack(2, 0)).Jobs
 		item := settleUnused(jobs[0], released, 0)
 		item.Lane.Cooldown = s.shortTime()
 		require.NoError(s, s.settle(item)[0])
-		s.requireBlocked("a hold")
-		s.requireNotifiedAt(s.laneStats(s.queue).CooldownUntil, "the hold")
-		again := s.claim(s.slackWant(9, 0)).Jobs
+		s.requireBlocked("a cooldown")
+		s.requireNotifiedAt(s.laneStats(s.queue).CooldownUntil, "the cooldown")
+		again := s.claim(s.claimWithSlack(9, 0)).Jobs
 		require.Len(s, again, 1, "the start that was given back")
 		item = settleUnused(again[0], released, 0)
 		item.Lane.Breaker = store.OpenBreaker
 		require.NoError(s, s.settle(item)[0])
-		require.True(s, s.requireBlocked("a job is out").BreakerOpen)
+		require.True(s, s.requireBlocked("a job is running").BreakerOpen)
 		s.settleOne(jobs[1], delivered)
-		require.True(s, s.claim(s.slackWant(9, 0)).Jobs[0].Probe)
+		require.True(s, s.claim(s.claimWithSlack(9, 0)).Jobs[0].Probe)
 	}},
 	{"no window has more starts than the rate allows, whatever is given back", func(s *suite) {
 		for i, rate := range []policy.Rate{{Starts: 6, Per: s.shortTime() / 2}, {Starts: 70, Per: s.shortTime() / 2}} {
@@ -145,7 +145,7 @@ var unusedCases = []testCase{
 				s.insertNew(entries...)
 				for range 1 + random.IntN(3) {
 					slack := slacks[random.IntN(len(slacks))]
-					for _, h := range s.claim(s.slackWant(1+random.IntN(rate.Starts/2), slack)).Jobs {
+					for _, h := range s.claim(s.claimWithSlack(1+random.IntN(rate.Starts/2), slack)).Jobs {
 						held = append(held, under{h, slack})
 					}
 				}
@@ -170,7 +170,7 @@ var unusedCases = []testCase{
 			for _, h := range held {
 				log = append(log, start{claimed(h.ClaimedJob), h.slack})
 			}
-			require.NoError(s, windows(log, rate), name)
+			require.NoError(s, checkWindows(log, rate), name)
 			require.GreaterOrEqual(s, len(log), 2*rate.Starts, name)
 			require.GreaterOrEqual(s, back, rate.Starts, name)
 		}
@@ -180,7 +180,7 @@ var unusedCases = []testCase{
 			return // the engine cannot be reopened
 		}
 		s.rated(9, policy.Rate{Starts: 3, Per: long})
-		jobs := s.claim(s.slackWant(3, 0)).Jobs
+		jobs := s.claim(s.claimWithSlack(3, 0)).Jobs
 		s.settleOne(jobs[0], delivered)
 		s.settleOne(jobs[1], delivered)
 		require.NoError(s, s.settle(settleUnused(jobs[2], dead, 0))[0])

@@ -17,8 +17,8 @@ func (s *suite) listen(ctx context.Context, watch store.WaitOptions) <-chan wake
 	watch.Group = store.GroupPush
 	answer := make(chan wakeupOrErr, 1)
 	go func() {
-		rung, err := s.shard().Wait(ctx, watch)
-		answer <- wakeupOrErr{rung, err}
+		wakeup, err := s.shard().Wait(ctx, watch)
+		answer <- wakeupOrErr{wakeup, err}
 	}()
 	return answer
 }
@@ -28,41 +28,41 @@ type wakeupOrErr struct {
 	err error
 }
 
-// within receives a result that must come.
-func (s *suite) within(answer <-chan wakeupOrErr) wakeupOrErr {
+// receive receives a result that must come.
+func (s *suite) receive(answer <-chan wakeupOrErr) wakeupOrErr {
 	s.Helper()
 	select {
 	case got := <-answer:
 		return got
 	case <-time.After(timeLimit):
-		require.FailNow(s, "Await did not return")
+		require.FailNow(s, "Wait did not return")
 		return wakeupOrErr{}
 	}
 }
 
-// requireAgendaMoved waits until a moment was scheduled before the head of the agenda.
+// requireAgendaMoved waits until an earlier head of the agenda is reported.
 func (s *suite) requireAgendaMoved(what string) {
 	s.Helper()
-	s.eventually("a wake: "+what, func() bool {
-		rung, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Second})
+	s.eventually("a moved agenda: "+what, func() bool {
+		wakeup, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: time.Second})
 		require.NoError(s, err)
-		return rung.AgendaMoved
+		return wakeup.AgendaMoved
 	})
 }
 
 var wakeupCases = []testCase{
 	{"Wait returns an empty wake-up and no error on timeout", func(s *suite) {
 		start := time.Now()
-		rung := s.wait(shortWait)
-		require.Empty(s, rung.Queues)
-		require.False(s, rung.AgendaMoved)
+		wakeup := s.wait(shortWait)
+		require.Empty(s, wakeup.Queues)
+		require.False(s, wakeup.AgendaMoved)
 		require.GreaterOrEqual(s, time.Since(start), shortWait/2)
 		require.Less(s, time.Since(start), timeLimit)
 	}},
 	{"Wait returns when a queue is notified", func(s *suite) {
 		answer := s.listen(s.Context(), store.WaitOptions{Timeout: timeLimit})
 		s.insertNew(s.entry("a"))
-		got := s.within(answer)
+		got := s.receive(answer)
 		require.NoError(s, got.err)
 		require.Equal(s, []job.Queue{s.queue}, got.Queues)
 	}},
@@ -70,7 +70,7 @@ var wakeupCases = []testCase{
 		ctx, cancel := context.WithCancel(s.Context())
 		answer := s.listen(ctx, store.WaitOptions{Timeout: time.Minute})
 		cancel()
-		got := s.within(answer)
+		got := s.receive(answer)
 		require.ErrorIs(s, got.err, context.Canceled)
 	}},
 	{"Wait returns at most Max queues", func(s *suite) {
@@ -80,12 +80,12 @@ var wakeupCases = []testCase{
 			s.insertNew(s.entry(s.laneQueue(i).Lane, in(s.laneQueue(i))))
 		}
 		for len(queues) > 0 {
-			rung, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Max: 2, Timeout: timeLimit})
+			wakeup, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Max: 2, Timeout: timeLimit})
 			require.NoError(s, err)
-			require.NotEmpty(s, rung.Queues)
-			require.LessOrEqual(s, len(rung.Queues), 2)
-			for _, q := range rung.Queues {
-				require.True(s, queues[q], "%v rang twice", q)
+			require.NotEmpty(s, wakeup.Queues)
+			require.LessOrEqual(s, len(wakeup.Queues), 2)
+			for _, q := range wakeup.Queues {
+				require.True(s, queues[q], "%v was returned twice", q)
 				delete(queues, q)
 			}
 		}
@@ -134,12 +134,12 @@ var wakeupCases = []testCase{
 		s.carry(store.CarryOptions{})
 		s.drainWakeups()
 		s.insertNew(s.entry("latest", in(s.laneQueue(1)), delayed(3*long)))
-		rung, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: shortWait})
+		wakeup, err := s.shard().Wait(s.Context(), store.WaitOptions{Group: store.GroupPush, Agenda: true, Timeout: shortWait})
 		require.NoError(s, err)
-		require.False(s, rung.AgendaMoved)
+		require.False(s, wakeup.AgendaMoved)
 		answer := s.listen(s.Context(), store.WaitOptions{Agenda: true, Timeout: timeLimit})
 		s.insertNew(s.entry("earlier", in(s.laneQueue(2)), delayed(long)))
-		got := s.within(answer)
+		got := s.receive(answer)
 		require.NoError(s, got.err)
 		require.True(s, got.AgendaMoved)
 	}},
@@ -161,8 +161,8 @@ var wakeupCases = []testCase{
 	}},
 	{"Wait without Agenda ignores the agenda", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
-		rung := s.wait(shortWait)
-		require.False(s, rung.AgendaMoved)
+		wakeup := s.wait(shortWait)
+		require.False(s, wakeup.AgendaMoved)
 		s.requireAgendaMoved("the first job")
 	}},
 	{"Lead has one holder", func(s *suite) {
@@ -179,7 +179,7 @@ var wakeupCases = []testCase{
 		if err := first.Release(s.Context()); err != nil {
 			require.ErrorIs(s, err, store.ErrNotLeader)
 		}
-		require.NoError(s, second.Extend(s.Context()), "a release by another gives nothing up")
+		require.NoError(s, second.Extend(s.Context()), "a release by an earlier holder changes nothing")
 		require.NoError(s, second.Release(s.Context()))
 	}},
 	{"Lead is per shard", func(s *suite) {
@@ -191,7 +191,7 @@ var wakeupCases = []testCase{
 	}},
 	{"Lead expires unless it is extended", func(s *suite) {
 		if s.Advance == nil && testing.Short() {
-			return // it takes the whole time
+			return // it waits for LeadershipTTL
 		}
 		lost, err := s.shard().Lead(s.Context())
 		require.NoError(s, err)
@@ -235,7 +235,7 @@ var topicCases = []testCase{
 		_, err = s.Store.PutTopic(s.Context(), topic)
 		require.NoError(s, err, "nothing is stored yet")
 		_, err = s.Store.PutTopic(s.Context(), topic)
-		require.ErrorIs(s, err, store.ErrVersion, "now there is")
+		require.ErrorIs(s, err, store.ErrVersion, "they are stored now")
 		first := s.put(policy.Topic{Workers: 1})
 		first.Policy.Workers = 2
 		second, err := s.Store.PutTopic(s.Context(), first)
@@ -269,13 +269,13 @@ var topicCases = []testCase{
 		if s.Advance != nil {
 			s.Advance(store.RenotifyAfter)
 		}
-		rung := make(map[job.Queue]bool)
+		notified := make(map[job.Queue]bool)
 		s.eventually("both queues", func() bool {
 			s.carry(store.CarryOptions{})
 			for _, q := range s.wait(time.Millisecond).Queues {
-				rung[q] = true
+				notified[q] = true
 			}
-			return rung[s.laneQueue(0)] && rung[s.laneQueue(1)]
+			return notified[s.laneQueue(0)] && notified[s.laneQueue(1)]
 		})
 		require.Less(s, time.Since(start), 3*time.Second)
 	}},
@@ -313,11 +313,11 @@ var topicCases = []testCase{
 	{"the next job of a claimed queue moves the agenda", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		s.waitNotified(s.queue)
-		s.insertNew(s.entry("b", delayed(store.RenotifyAfter*3/4))) // while the ring is not repeated yet
+		s.insertNew(s.entry("b", delayed(store.RenotifyAfter*3/4))) // before the wake-up is repeated
 		s.carry(store.CarryOptions{})
 		s.drainWakeups()
 		s.claimAll("a")
-		s.requireAgendaMoved("the next job is due before the ring would be repeated")
+		s.requireAgendaMoved("the next job is due before the wake-up is repeated")
 	}},
 	{"a job that comes due notifies though its queue was notified just before", func(s *suite) {
 		s.insertNew(s.entry("a"))
