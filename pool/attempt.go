@@ -137,6 +137,9 @@ func (a *attempt) run(ctx context.Context) {
 	case topic.Rate.Limited() && topic.Rate != a.sched.GrantRate: // it was claimed under another, or none
 		a.releaseUnrecorded(ctx, 0, 0)
 		return
+	case !h.Rated && a.limits(topic).Rate.Limited(): // it did not count as a start, because it had expired by an older policy
+		a.releaseUnrecorded(ctx, stalePolicyWait, 0)
+		return
 	case !a.sched.StartBy.IsZero() && time.Now().After(a.sched.StartBy):
 		p.mu.Lock()
 		p.sched.LateStart(time.Now())

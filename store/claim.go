@@ -48,7 +48,8 @@ type ClaimedJob struct {
 	Age time.Duration
 	// Late is the time from DueAt to the claim, by the store's clock.
 	Late time.Duration
-	// Rated is set when the lane has a rate. The attempt must then begin within Slack of the start of the call.
+	// Rated is set when the claim counted as a start of the lane's rate. The attempt must then begin within Slack of the
+	// start of the call. Under a rate it is not set when the job's time to live is over: no request may be made then.
 	Rated bool
 	// Probe is set when the lane's breaker is open and this attempt decides whether it closes.
 	Probe bool

@@ -17,7 +17,8 @@ type Queue interface {
 	// A queue returns no jobs while it is paused, in a cooldown, or at its lane's concurrency or rate. In no window of the
 	// rate's length are more jobs claimed than the rate allows, over all callers. Each start counts as if it happened as
 	// late as it may (Slack). Rates of up to CountedStarts starts per window are counted exactly; of larger rates a start
-	// may count for 1/64 of the window longer. While a lane's breaker is open, its queue returns one job at a time after
+	// may count for 1/64 of the window longer. A job whose time to live is over (see ClaimExpired) does not count as a
+	// start. While a lane's breaker is open, its queue returns one job at a time after
 	// the cooldown: a probe. The queue is notified without delay when a cooldown or a rate lets it continue.
 	Claim(ctx context.Context, token Token, request ClaimRequest) (ClaimResult, error)
 

@@ -155,6 +155,7 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 		cells := cells(v)
 		r := cells.job()
 		cells.body(r)
+		r.ttlEnd = cells.integer()
 		if tx.mem.isSkipped(r.n) {
 			return nil
 		}
@@ -187,10 +188,17 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 	last := rows[len(rows)-1].key()
 	count := int64(len(rows))
 	rate, probe := q.limits().Rate, q.open(tx.now)
-	latest := int64(0)
+	starts, latest := int64(0), int64(0)
 	if rate.Limited() {
+		for _, r := range rows {
+			if !r.expired(tx.now) {
+				starts++
+			}
+		}
 		latest = tx.now.later(c.request.Slack)
-		tx.setThrottle(q, func(g *throttle) { g.starts = g.starts.add(rate, count, c.request.Slack, tx.now) })
+	}
+	if starts > 0 {
+		tx.setThrottle(q, func(g *throttle) { g.starts = g.starts.add(rate, starts, c.request.Slack, tx.now) })
 	}
 	tx.touch(q)
 	tx.mayBeNewHead = true // the next job may be due before the next wake-up
@@ -207,7 +215,7 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 	}
 	for _, r := range rows {
 		h := c.lease(tx, q, r, cmp.Or(r.Timeout, want.Timeout)+c.request.Margin)
-		h.rated, h.probe, h.latest = rate.Limited(), probe, latest
+		h.rated, h.probe, h.latest = rate.Limited() && !r.expired(tx.now), probe, latest
 		c.reply.leases = append(c.reply.leases, h)
 	}
 	c.rows = append(c.rows, rows...)

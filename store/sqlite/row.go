@@ -21,6 +21,7 @@ type row struct {
 	// bodySize is -1 for a body that is nil.
 	bodySize int64
 	spec     []byte
+	ttlEnd   int64 // only of a claim; 0: none
 }
 
 // key orders a queue's waiting jobs.

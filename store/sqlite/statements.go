@@ -130,9 +130,9 @@ var statementText = [statements]string{
  ORDER BY lane LIMIT ?`,
 	findID:    `SELECT fingerprint, state, finished, reason FROM ids WHERE namespace = ? AND id = ?`,
 	findQueue: `SELECT q, waiting, rows, throttle FROM queues WHERE namespace = ? AND topic = ? AND lane = ?`,
-	claimable: `SELECT ` + columns + `, ` + bodyColumn +
+	claimable: `SELECT ` + columns + `, ` + bodyColumn + `, ttl_end` +
 		` FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL AND (due, n) >= (?, ?) ORDER BY due, n` + anyLimit,
-	claimableJob: `SELECT ` + columns + `, ` + bodyColumn + ` FROM jobs WHERE n = ?`,
+	claimableJob: `SELECT ` + columns + `, ` + bodyColumn + `, ttl_end FROM jobs WHERE n = ?`,
 	jobByN: `SELECT ` + columns + `, ` + nameColumns + `, ` + bodyColumn +
 		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE jobs.n = ?`,
 	headByN: `SELECT ` + columns + ` FROM jobs WHERE n = ?`,

@@ -110,5 +110,8 @@ func ttlEnd(since, expires int64, maxAge time.Duration) int64 {
 	return min(expires, old)
 }
 
+// expired reports whether the time to live of a claimed job was over.
+func (r *row) expired(now instant) bool { return r.ttlEnd != 0 && r.ttlEnd < now.ms }
+
 // expiresTooEarly reports whether a job would be due after its expiry.
 func (r *row) expiresTooEarly() bool { return !r.ExpiresAt.IsZero() && r.ExpiresAt.Before(r.DueAt) }

@@ -59,8 +59,10 @@ func (s *modelShard) claimQueue(t *claimReply, size *int, token store.Token, req
 		return status
 	}
 	q.open = q.breakerIsOpen(now)
+	most := w.Max
 	if limits.Rate.Limited() {
 		q.window.dropOld(limits.Rate.Per, now)
+		most = min(most, limits.Rate.Starts-q.window.count(limits.Rate.Per, now))
 	}
 	for n := 0; ; n++ {
 		status.Blocked = s.blocked(q, now)
@@ -69,14 +71,15 @@ func (s *modelShard) claimQueue(t *claimReply, size *int, token store.Token, req
 			break
 		}
 		tooLarge := len(t.records) > 0 && *size+len(r.job.Body) > request.MaxBytes
-		if n == w.Max || len(t.records) == request.Max || tooLarge {
+		if n == most || len(t.records) == request.Max || tooLarge {
 			status.More = true
 			break
 		}
 		*size += len(r.job.Body)
+		expired := r.isExpired(now)
 		s.remove(r)
 		r.lease, r.claimed, r.late = token, now, max(0, now.Sub(r.job.DueAt))
-		r.probe, r.rated = q.open, limits.Rate.Limited()
+		r.probe, r.rated = q.open, limits.Rate.Limited() && !expired
 		if r.rated {
 			q.window.add(starts{at: now, latest: after(s.model.ceil(), request.Slack), n: 1})
 		}

@@ -171,6 +171,28 @@ var rateCases = []testCase{
 		s.settleOne(s.claimAll("0")[0], released)
 		s.requireBlocked("after two starts")
 	}},
+	{"a job whose time to live is over does not count as a start", func(s *suite) {
+		s.rate(policy.Rate{Starts: 2, Per: long})
+		for i, ttl := range []option{expires(s.shortTime()), maxAge(s.shortTime())} {
+			for k := range 3 {
+				s.insertNew(s.entry(fmt.Sprintf("old-%d-%d", i, k), ttl))
+			}
+		}
+		s.insertNew(s.entry("a"), s.entry("b"), s.entry("c"))
+		s.advance(s.shortTime() + 2*time.Millisecond)
+		for _, n := range []int{2, 1, 2, 1} { // never more at once than the rate allows
+			got := s.claim(s.slackWant(n, 0))
+			require.Len(s, got.Jobs, n)
+			require.True(s, got.Queues[0].More)
+			for _, h := range got.Jobs {
+				require.False(s, h.Rated, h.ID)
+			}
+		}
+		got := s.claim(s.slackWant(9, 0)).Jobs
+		require.Equal(s, []string{"a", "b"}, idsOf(got))
+		require.True(s, got[0].Rated && got[1].Rated)
+		s.requireBlocked("after two starts")
+	}},
 	{"a repeated claim counts once", func(s *suite) {
 		s.rated(9, policy.Rate{Starts: 4, Per: long})
 		token, request := store.NewToken(), s.claimWithSlack(2, 0)

@@ -68,15 +68,21 @@ local function next(lease, marks, size, line)
   return pack(r)
 end
 
+-- over tells whether a job's time to live is over: such a job does not count as a start.
+local function over(member)
+  local ttl = anyTTL() and call('ZSCORE', TTL, member)
+  return ttl and tonumber(ttl) < now
+end
+
 -- take moves jobs to held; lost counts members that are none to claim or have no record. Records are read in portions,
 -- by the size of the one before (of the first, a guess), so that few are read for which there is no room: missed counts
 -- the bytes of those.
 local function take(q, i, want, timeout)
   local members, ready = stock(q, want)
   if #members == 0 then return end
-  local count, leases, fresh, n, lost, lapse = 0, {}, {}, 0, 0, NEVER
+  local count, leases, fresh, n, lost, expired, lapse = 0, {}, {}, 0, 0, 0, NEVER
   local lease, k, before = token .. '@' .. q.n, limits(q), holds(q)
-  local marks = (k.starts and 'r' or '') .. (q.gate and q.gate.open and 'o' or '')
+  local probe = q.gate and q.gate.open and 'o' or ''
   local last, lasts, deadline
   local fits = true
   while fits and count < #members do
@@ -99,7 +105,8 @@ local function take(q, i, want, timeout)
           last, lasts, deadline = left, int(left), int(now + left)
           lapse = math.min(lapse, now + left)
         end
-        local run
+        local run, marks = nil, probe
+        if k.starts and not over(member) then marks = 'r' .. probe end
         if line then
           run = next(lease, marks, size, line)
         else
@@ -109,6 +116,7 @@ local function take(q, i, want, timeout)
           leases[n + 1], leases[n + 2] = deadline, member
           fresh[n + 1], fresh[n + 2] = member, run
           n = n + 2
+          if k.starts and marks == probe then expired = expired + 1 end
           answer(i, member, rec, run, lasts)
           taken, used = taken + 1, used + body
         else
@@ -130,9 +138,9 @@ local function take(q, i, want, timeout)
   if count > ready then call('ZREM', q.due, unpack(members, ready + 1, count)) end
   bump(q.topic, 'ready', -ready)
   bump(q.topic, 'held', count - lost)
-  if k.starts and count > lost then
+  if k.starts and count > lost + expired then
     local g = gate(q)
-    grant(g.starts, now, later + slack, count - lost, k.starts, k.per)
+    grant(g.starts, now, later + slack, count - lost - expired, k.starts, k.per)
     g.changed = true
   end
 end
