@@ -181,14 +181,14 @@ var rateCases = []testCase{
 		s.insertNew(s.entry("a"), s.entry("b"), s.entry("c"))
 		s.advance(s.shortTime() + 2*time.Millisecond)
 		for _, n := range []int{2, 1, 2, 1} { // never more at once than the rate allows
-			got := s.claim(s.slackWant(n, 0))
+			got := s.claim(s.claimWithSlack(n, 0))
 			require.Len(s, got.Jobs, n)
 			require.True(s, got.Queues[0].More)
 			for _, h := range got.Jobs {
 				require.False(s, h.Rated, h.ID)
 			}
 		}
-		got := s.claim(s.slackWant(9, 0)).Jobs
+		got := s.claim(s.claimWithSlack(9, 0)).Jobs
 		require.Equal(s, []string{"a", "b"}, idsOf(got))
 		require.True(s, got[0].Rated && got[1].Rated)
 		s.requireBlocked("after two starts")
