@@ -58,30 +58,30 @@ func claim(t *testing.T, s store.Store) []store.ClaimedJob {
 	return claimed.Jobs
 }
 
-// counted counts Carry calls.
-type counted struct {
+// countingStore counts Carry calls.
+type countingStore struct {
 	store.Store
 	mu      sync.Mutex
 	carries int
 }
 
-func (c *counted) Shards() []store.Shard {
-	return storetest.WrapShards(c.Store, func(_ int, next store.Shard) store.Shard { return countedShard{next, c} })
+func (c *countingStore) Shards() []store.Shard {
+	return storetest.WrapShards(c.Store, func(_ int, next store.Shard) store.Shard { return countingShard{next, c} })
 }
 
-type countedShard struct {
+type countingShard struct {
 	store.Shard
-	*counted
+	*countingStore
 }
 
-func (c countedShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+func (c countingShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
 	c.mu.Lock()
 	c.carries++
 	c.mu.Unlock()
 	return c.Shard.Carry(ctx, token, round)
 }
 
-func (c *counted) count() int {
+func (c *countingStore) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.carries
@@ -108,7 +108,7 @@ func TestCarry_WakesTheWaiterWhenAJobIsDue(t *testing.T) {
 
 func TestCarry_IdleCarrierPollsOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &counted{Store: model(1)}
+		s := &countingStore{Store: model(1)}
 		insert(t, s, "much-later", time.Hour)
 		_, _ = run(t, s)
 		time.Sleep(time.Minute)

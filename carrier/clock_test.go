@@ -16,22 +16,22 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// stepped reports a clock step in its first round.
-type stepped struct {
+// steppedClockStore reports a clock step in its first round.
+type steppedClockStore struct {
 	store.Store
 	rounds atomic.Int32
 }
 
-func (s *stepped) Shards() []store.Shard {
-	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return steppedShard{next, s} })
+func (s *steppedClockStore) Shards() []store.Shard {
+	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return steppedClockShard{next, s} })
 }
 
-type steppedShard struct {
+type steppedClockShard struct {
 	store.Shard
-	*stepped
+	*steppedClockStore
 }
 
-func (s steppedShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+func (s steppedClockShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
 	carried, err := s.Shard.Carry(ctx, token, round)
 	if s.rounds.Add(1) == 1 {
 		carried.ClockStep = -10 * time.Minute
@@ -43,7 +43,7 @@ func TestCarrier_WarnsOnceOfAClockStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		c := carrier.New(carrier.Options{
-			Store: store.NewRouter(&stepped{Store: model(1)}), Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Store: store.NewRouter(&steppedClockStore{Store: model(1)}), Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()

@@ -33,18 +33,18 @@ func TestCarry_BacksOffWhenOnlyTheMoveFails(t *testing.T) {
 	})
 }
 
-type noInsert struct {
+type noInsertStore struct {
 	store.Store
 	shard int
 }
 
-func (n noInsert) Shards() []store.Shard {
+func (n noInsertStore) Shards() []store.Shard {
 	return storetest.WrapShards(n.Store, func(number int, next store.Shard) store.Shard { return noInsertShard{next, n, number} })
 }
 
 type noInsertShard struct {
 	store.Shard
-	noInsert
+	noInsertStore
 	number int
 }
 
@@ -75,7 +75,7 @@ func TestRelay_SkipsAnEntryThatCannotBeInserted(t *testing.T) {
 			Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Outbox: []store.NewJob{b},
 		}}, nil)
 		require.NoError(t, err)
-		run(t, noInsert{m, 1})
+		run(t, noInsertStore{m, 1})
 		time.Sleep(time.Hour)
 		got, err := m.Shards()[0].Get(t.Context(), held[1].Ref())
 		require.NoError(t, err)

@@ -17,8 +17,8 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// partly is a store one shard of which is away, or silent.
-type partly struct {
+// partialOutage is a store one shard of which is away, or silent.
+type partialOutage struct {
 	store.Store
 
 	mu      sync.Mutex
@@ -29,30 +29,30 @@ type partly struct {
 	bytes   int // handed out by other shards' outboxes
 }
 
-func (p *partly) Shards() []store.Shard {
-	return storetest.WrapShards(p.Store, func(n int, next store.Shard) store.Shard { return partlyShard{next, p, n} })
+func (p *partialOutage) Shards() []store.Shard {
+	return storetest.WrapShards(p.Store, func(n int, next store.Shard) store.Shard { return partialOutageShard{next, p, n} })
 }
 
-type partlyShard struct {
+type partialOutageShard struct {
 	store.Shard
-	*partly
+	*partialOutage
 	number int
 }
 
-func (p *partly) set(shard int, silent bool) {
+func (p *partialOutage) set(shard int, silent bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.shard, p.silent = shard, silent
 }
 
 // counts are the insertions that failed, the most that was passed over, and the bytes handed out.
-func (p *partly) counts() (inserts, skipped, bytes int) {
+func (p *partialOutage) counts() (inserts, skipped, bytes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.inserts, p.skipped, p.bytes
 }
 
-func (p *partly) call(ctx context.Context, shard int) error {
+func (p *partialOutage) call(ctx context.Context, shard int) error {
 	p.mu.Lock()
 	out, silent := p.shard == shard, p.silent
 	p.mu.Unlock()
@@ -66,7 +66,7 @@ func (p *partly) call(ctx context.Context, shard int) error {
 	return &store.UnavailableError{Reason: "the shard is away"}
 }
 
-func (s partlyShard) Insert(ctx context.Context, token store.Token, e []store.NewJob) ([]store.InsertResult, error) {
+func (s partialOutageShard) Insert(ctx context.Context, token store.Token, e []store.NewJob) ([]store.InsertResult, error) {
 	if err := s.call(ctx, s.number); err != nil {
 		s.mu.Lock()
 		s.inserts++
@@ -76,14 +76,14 @@ func (s partlyShard) Insert(ctx context.Context, token store.Token, e []store.Ne
 	return s.Shard.Insert(ctx, token, e)
 }
 
-func (s partlyShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
+func (s partialOutageShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
 	if err := s.call(ctx, s.number); err != nil {
 		return nil, err
 	}
 	return s.Shard.Known(ctx, refs)
 }
 
-func (s partlyShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+func (s partialOutageShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
 	if err := s.call(ctx, s.number); err != nil {
 		return store.CarryResult{}, err
 	}
@@ -119,8 +119,8 @@ func callbackJobs(name string, q job.Queue, n int) (entries []store.NewJob) {
 	return entries
 }
 
-// bear settles a new job of shard 0 that gives birth.
-func bear(t *testing.T, s store.Store, entries ...store.NewJob) {
+// fillOutbox settles a new job of shard 0 that gives birth.
+func fillOutbox(t *testing.T, s store.Store, entries ...store.NewJob) {
 	t.Helper()
 	insert(t, s, fmt.Sprint("parent of ", entries[0].ID), 0)
 	held := claim(t, s)
@@ -131,8 +131,8 @@ func bear(t *testing.T, s store.Store, entries ...store.NewJob) {
 	require.NoError(t, err)
 }
 
-// queued returns how many of the entries are in their queue.
-func queued(t *testing.T, s store.Store, shard int, entries []store.NewJob) (n int) {
+// countInserted returns how many of the entries are in their queue.
+func countInserted(t *testing.T, s store.Store, shard int, entries []store.NewJob) (n int) {
 	t.Helper()
 	for _, e := range entries {
 		if _, err := s.Shards()[shard].Get(t.Context(), e.Ref()); err == nil {
@@ -147,20 +147,20 @@ func TestShards_UnavailableShardDelaysNoOther(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := model(4)
-				s := &partly{Store: m, shard: 3, silent: silent}
+				s := &partialOutage{Store: m, shard: 3, silent: silent}
 				router := store.NewRouter(m)
 				c, _ := run(t, s)
 				time.Sleep(time.Second)
 				far, near := laneOn(router, 3), laneOn(router, 1)
 				// More of them than a round hands out stand before those that can go home.
 				lost := callbackJobs("lost", far, 2*store.MaxBatch)
-				bear(t, m, lost...)
+				fillOutbox(t, m, lost...)
 				c.Wake(0)
 				for i := range 5 {
 					some := callbackJobs(fmt.Sprint("near", i), near, 3)
-					bear(t, m, append(callbackJobs(fmt.Sprint("far", i), far, 2), some...)...)
+					fillOutbox(t, m, append(callbackJobs(fmt.Sprint("far", i), far, 2), some...)...)
 					began := time.Now()
-					for queued(t, m, 1, some) < 3 {
+					for countInserted(t, m, 1, some) < 3 {
 						c.Wake(0) // as the store's birth does
 						time.Sleep(time.Millisecond)
 						require.Less(t, time.Since(began), time.Second)
@@ -168,14 +168,14 @@ func TestShards_UnavailableShardDelaysNoOther(t *testing.T) {
 					require.LessOrEqual(t, time.Since(began), 250*time.Millisecond)
 				}
 				time.Sleep(10 * time.Minute)
-				require.Zero(t, queued(t, m, 3, lost))
+				require.Zero(t, countInserted(t, m, 3, lost))
 				inserts, _, bytes := s.counts()
 				require.Less(t, inserts, 1500, "it is tried again and again, not all the time")
 				require.Less(t, bytes, 20*2*store.MaxBatch*1000, "what cannot go home is not read all the time")
 
 				s.set(-1, false)
 				time.Sleep(15 * time.Second)
-				require.Equal(t, len(lost), queued(t, m, 3, lost))
+				require.Equal(t, len(lost), countInserted(t, m, 3, lost))
 				stats, err := router.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{job.CallbackTopic}})
 				require.NoError(t, err)
 				require.EqualValues(t, len(lost)+5*5, stats[0].Registered, "each once")
@@ -190,11 +190,11 @@ func TestShards_UnavailableShardDelaysNoOther(t *testing.T) {
 func TestShards_SilentShardDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := model(4)
-		s := &partly{Store: m, shard: 3, silent: true}
+		s := &partialOutage{Store: m, shard: 3, silent: true}
 		router := store.NewRouter(m)
 		c, _ := run(t, s)
 		time.Sleep(time.Second)
-		bear(t, m, callbackJobs("lost", laneOn(router, 3), 5)...)
+		fillOutbox(t, m, callbackJobs("lost", laneOn(router, 3), 5)...)
 		_, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Millisecond}) // the parent's ring
 		require.NoError(t, err)
 		for i := range 100 {
@@ -228,12 +228,12 @@ func settleAll(t *testing.T, s store.Store, held []store.ClaimedJob) {
 func TestRepair_RetriesSkippedEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := model(4)
-		s := &partly{Store: m, shard: 3}
+		s := &partialOutage{Store: m, shard: 3}
 		router := store.NewRouter(m)
 		run(t, s)
 		time.Sleep(time.Second)
 		lost := callbackJobs("lost", laneOn(router, 3), 10)
-		bear(t, m, lost...)
+		fillOutbox(t, m, lost...)
 		time.Sleep(5 * time.Second)
 		_, skipped, _ := s.counts()
 		require.Equal(t, 10, skipped)
@@ -244,8 +244,8 @@ func TestRepair_RetriesSkippedEntries(t *testing.T) {
 		_, err := m.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Relayed: home})
 		require.NoError(t, err)
 		near := callbackJobs("near", laneOn(router, 1), 3)
-		bear(t, m, near...)
+		fillOutbox(t, m, near...)
 		time.Sleep(2 * time.Minute)
-		require.Equal(t, 3, queued(t, m, 1, near))
+		require.Equal(t, 3, countInserted(t, m, 1, near))
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// checked is a store whose Repair returns the given results in order and records the times of the calls.
-type checked struct {
+// repairStore is a store whose Repair returns the given results in order and records the times of the calls.
+type repairStore struct {
 	store.Store
 	answers []func() (store.RepairResult, error)
 
@@ -23,40 +23,40 @@ type checked struct {
 	calls []time.Time
 }
 
-func (c *checked) Shards() []store.Shard {
-	return storetest.WrapShards(c.Store, func(_ int, next store.Shard) store.Shard { return checkedShard{next, c} })
+func (c *repairStore) Shards() []store.Shard {
+	return storetest.WrapShards(c.Store, func(_ int, next store.Shard) store.Shard { return repairShard{next, c} })
 }
 
-type checkedShard struct {
+type repairShard struct {
 	store.Shard
-	*checked
+	*repairStore
 }
 
-func (c checkedShard) Repair(context.Context) (store.RepairResult, error) {
+func (c repairShard) Repair(context.Context) (store.RepairResult, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls = append(c.calls, time.Now())
 	return c.answers[min(len(c.calls), len(c.answers))-1]()
 }
 
-func (c *checked) times() []time.Time {
+func (c *repairStore) repairTimes() []time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.calls
 }
 
-func waits(d time.Duration) func() (store.RepairResult, error) {
+func repairIn(d time.Duration) func() (store.RepairResult, error) {
 	return func() (store.RepairResult, error) { return store.RepairResult{Wait: d}, nil }
 }
 
 func TestRepair_IsCalledWhenTheStoreWantsAndAgainAfterAFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fails := func() (store.RepairResult, error) { return store.RepairResult{}, errors.New("broken") }
-		s := &checked{Store: model(1), answers: []func() (store.RepairResult, error){waits(3 * time.Second), fails, waits(-1)}}
+		s := &repairStore{Store: model(1), answers: []func() (store.RepairResult, error){repairIn(3 * time.Second), fails, repairIn(-1)}}
 		_, _ = run(t, s)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		calls := s.times()
+		calls := s.repairTimes()
 		require.Len(t, calls, 3, "none after a negative wait")
 		require.Equal(t, 3*time.Second, calls[1].Sub(calls[0]))
 		require.Greater(t, calls[2].Sub(calls[1]), time.Duration(0))
@@ -67,20 +67,20 @@ func TestRepair_IsCalledWhenTheStoreWantsAndAgainAfterAFault(t *testing.T) {
 func TestRepair_IsLeftToTheCarrierOfTheShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := model(1)
-		first := &checked{Store: shared, answers: []func() (store.RepairResult, error){waits(time.Second)}}
-		second := &checked{Store: shared, answers: []func() (store.RepairResult, error){waits(time.Second)}}
+		first := &repairStore{Store: shared, answers: []func() (store.RepairResult, error){repairIn(time.Second)}}
+		second := &repairStore{Store: shared, answers: []func() (store.RepairResult, error){repairIn(time.Second)}}
 		_, stop := run(t, first)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		_, _ = run(t, second)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		require.InDelta(t, 20, len(first.times()), 1)
-		require.Empty(t, second.times())
+		require.InDelta(t, 20, len(first.repairTimes()), 1)
+		require.Empty(t, second.repairTimes())
 		stop()
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		require.InDelta(t, 20, len(first.times()), 1)
-		require.InDelta(t, 9, len(second.times()), 2)
+		require.InDelta(t, 20, len(first.repairTimes()), 1)
+		require.InDelta(t, 9, len(second.repairTimes()), 2)
 	})
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // putBacklog gives the topic orders an alarm; nil: none. Its jobs wait while it is paused.
-func putBacklog(t *testing.T, r *rig, alarm *policy.Backlog, paused bool) {
+func putBacklog(t *testing.T, r *fixture, alarm *policy.Backlog, paused bool) {
 	t.Helper()
 	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", func(p *policy.Topic) error {
 		p.OnBacklog, p.Paused = alarm, paused
@@ -33,16 +33,16 @@ func moreThan(n int64) *policy.Backlog {
 	return &policy.Backlog{Callback: policy.Callback{URL: "https://callback.example/backlog"}, MoreThan: n}
 }
 
-// wait registers jobs of orders.
-func (r *rig) wait(t *testing.T, n int, delay time.Duration) {
+// registerOrders registers jobs of orders.
+func (r *fixture) registerOrders(t *testing.T, n int, delay time.Duration) {
 	t.Helper()
 	for range n {
 		r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders"}}, Delay: delay})
 	}
 }
 
-// types are what callbacks tell of, in order.
-func types(t *testing.T, rec *receiver) []any {
+// callbackTypes are what callbacks tell of, in order.
+func callbackTypes(t *testing.T, rec *receiver) []any {
 	t.Helper()
 	sent := []any{}
 	for _, c := range rec.callbacks() {
@@ -62,33 +62,33 @@ func TestBacklog_TooManyJobsSendOneCallbackAndOneWhenOver(t *testing.T) {
 		r := start(t, dispatcher.Options{Deliverer: rec})
 		putBacklog(t, r, moreThan(4), true)
 		time.Sleep(11 * time.Second)
-		r.wait(t, 4, 0)
+		r.registerOrders(t, 4, 0)
 		time.Sleep(500 * time.Millisecond)
-		r.wait(t, 1, time.Hour)
+		r.registerOrders(t, 1, time.Hour)
 		time.Sleep(time.Minute)
-		require.Equal(t, []any{raised}, types(t, rec))
+		require.Equal(t, []any{raised}, callbackTypes(t, rec))
 		c := rec.callbacks()[0]
 		golden(t, "topic_backlog.json", c)
 		require.Equal(t, "https://callback.example/backlog", c.URL)
 		require.Equal(t, "POST", c.Method)
 		require.Equal(t, job.KindAlarm, r.get(t, c.Ref).Kind)
 
-		r.wait(t, 1000, time.Hour)
+		r.registerOrders(t, 1000, time.Hour)
 		time.Sleep(10 * time.Minute)
-		require.Equal(t, []any{raised}, types(t, rec), "more of it is nothing new")
+		require.Equal(t, []any{raised}, callbackTypes(t, rec), "more of it is nothing new")
 		putBacklog(t, r, moreThan(4), false)
 		time.Sleep(10 * time.Minute)
-		require.Equal(t, []any{raised}, types(t, rec), "a thousand wait for their time")
+		require.Equal(t, []any{raised}, callbackTypes(t, rec), "a thousand wait for their time")
 		time.Sleep(time.Hour)
-		require.Equal(t, []any{raised, over}, types(t, rec))
+		require.Equal(t, []any{raised, over}, callbackTypes(t, rec))
 		body := decoded(t, rec.callbacks()[1])
 		require.Nil(t, body["oldest_due_at"])
 		require.EqualValues(t, 0, body["pending"])
 
 		putBacklog(t, r, moreThan(4), true)
-		r.wait(t, 5, 0)
+		r.registerOrders(t, 5, 0)
 		time.Sleep(time.Minute)
-		require.Equal(t, []any{raised, over, raised}, types(t, rec), "it can come again")
+		require.Equal(t, []any{raised, over, raised}, callbackTypes(t, rec), "it can come again")
 	})
 }
 
@@ -98,15 +98,15 @@ func TestBacklog_OldJobsSendACallback(t *testing.T) {
 		r := start(t, dispatcher.Options{Deliverer: rec})
 		alarm := &policy.Backlog{Callback: policy.Callback{URL: "https://callback.example/"}, OlderThan: 2 * time.Minute}
 		putBacklog(t, r, alarm, true)
-		r.wait(t, 1, time.Hour)
+		r.registerOrders(t, 1, time.Hour)
 		time.Sleep(time.Hour + time.Minute)
-		require.Empty(t, types(t, rec), "a job that waits for its time is not old")
+		require.Empty(t, callbackTypes(t, rec), "a job that waits for its time is not old")
 		time.Sleep(time.Minute + 10*time.Second)
-		require.Equal(t, []any{raised}, types(t, rec))
+		require.Equal(t, []any{raised}, callbackTypes(t, rec))
 		require.Equal(t, "2m", decoded(t, rec.callbacks()[0])["older_than"])
 		putBacklog(t, r, alarm, false)
 		time.Sleep(15 * time.Second)
-		require.Equal(t, []any{raised, over}, types(t, rec))
+		require.Equal(t, []any{raised, over}, callbackTypes(t, rec))
 	})
 }
 
@@ -129,23 +129,23 @@ func TestBacklog_SendsOneCallbackOverAllProcesses(t *testing.T) {
 		first := start(t, dispatcher.Options{Store: flaky, Deliverer: rec})
 		second := start(t, dispatcher.Options{Store: flaky, Deliverer: rec})
 		putBacklog(t, first, moreThan(2), true)
-		first.wait(t, 3, 0)
+		first.registerOrders(t, 3, 0)
 		time.Sleep(time.Minute)
-		require.Equal(t, []any{raised}, types(t, rec))
+		require.Equal(t, []any{raised}, callbackTypes(t, rec))
 		require.NoError(t, first.stop())
 		time.Sleep(time.Minute)
 		third := start(t, dispatcher.Options{Store: flaky, Deliverer: rec})
 		time.Sleep(time.Minute)
 		require.NoError(t, second.stop())
 		time.Sleep(time.Minute)
-		require.Equal(t, []any{raised}, types(t, rec))
+		require.Equal(t, []any{raised}, callbackTypes(t, rec))
 		putBacklog(t, third, moreThan(2), false)
 		time.Sleep(time.Minute)
-		require.Equal(t, []any{raised, over}, types(t, rec))
+		require.Equal(t, []any{raised, over}, callbackTypes(t, rec))
 		require.NoError(t, third.stop())
 		start(t, dispatcher.Options{Store: flaky, Deliverer: rec})
 		time.Sleep(10 * time.Minute)
-		require.Equal(t, []any{raised, over}, types(t, rec))
+		require.Equal(t, []any{raised, over}, callbackTypes(t, rec))
 	})
 }
 
@@ -154,16 +154,16 @@ func TestBacklog_RemovedAlarmSendsNothingAndResets(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
 		putBacklog(t, r, moreThan(2), true)
-		r.wait(t, 3, 0)
+		r.registerOrders(t, 3, 0)
 		time.Sleep(time.Minute)
 		putBacklog(t, r, nil, true)
 		time.Sleep(time.Minute)
-		require.Equal(t, []any{raised}, types(t, rec))
+		require.Equal(t, []any{raised}, callbackTypes(t, rec))
 		other := moreThan(2)
 		other.URL = "https://other.example/"
 		putBacklog(t, r, other, true)
 		time.Sleep(time.Minute)
-		require.Equal(t, []any{raised, raised}, types(t, rec), "the backlog lasts, and the new receiver had no callback")
+		require.Equal(t, []any{raised, raised}, callbackTypes(t, rec), "the backlog lasts, and the new receiver had no callback")
 		require.Equal(t, "https://other.example/", rec.callbacks()[1].URL)
 
 		putBacklog(t, r, nil, false)
@@ -174,38 +174,38 @@ func TestBacklog_RemovedAlarmSendsNothingAndResets(t *testing.T) {
 	})
 }
 
-// asked counts what is asked about topics.
-type asked struct {
+// statsCounter counts what is asked about topics.
+type statsCounter struct {
 	store.Store
 	stats, alarms atomic.Int32
 }
 
-func (a *asked) Shards() []store.Shard {
-	return storetest.WrapShards(a.Store, func(_ int, next store.Shard) store.Shard { return askedShard{next, a} })
+func (a *statsCounter) Shards() []store.Shard {
+	return storetest.WrapShards(a.Store, func(_ int, next store.Shard) store.Shard { return statsCounterShard{next, a} })
 }
 
-type askedShard struct {
+type statsCounterShard struct {
 	store.Shard
-	*asked
+	*statsCounter
 }
 
-func (s askedShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
+func (s statsCounterShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
 	s.stats.Add(1)
 	return s.Shard.TopicStats(ctx, f)
 }
 
-func (s askedShard) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
+func (s statsCounterShard) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
 	s.alarms.Add(1)
 	return s.Shard.Alarm(ctx, token, alarm)
 }
 
 func TestBacklog_CostsNothingWithoutAnAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &asked{Store: model()}
+		s := &statsCounter{Store: model()}
 		first := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
 		start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
 		putBacklog(t, first, nil, true)
-		first.wait(t, 10, 0)
+		first.registerOrders(t, 10, 0)
 		time.Sleep(2 * time.Minute) // the one that leads may hear of the topic only when it reads all policies again
 		require.EqualValues(t, 1, s.alarms.Load(), "the process that leads makes sure, once, that none is raised")
 		reset := func() { s.stats.Store(0); s.alarms.Store(0) }
@@ -223,7 +223,7 @@ func TestBacklog_CostsNothingWithoutAnAlarm(t *testing.T) {
 
 func TestBacklog_ChecksTopicsTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &asked{Store: model()}
+		s := &statsCounter{Store: model()}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
 		for i := range 50 {
 			_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, fmt.Sprint("topic-", i), func(p *policy.Topic) error {
@@ -244,10 +244,10 @@ func TestBacklog_FluctuationSendsOneCallback(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
 		putBacklog(t, r, moreThan(2), true)
-		r.wait(t, 2, time.Hour)
-		time.Sleep(2 * time.Second) // between two looks
+		r.registerOrders(t, 2, time.Hour)
+		time.Sleep(2 * time.Second) // concurrentEditStore two looks
 		for range 50 {
-			r.wait(t, 1, time.Hour)
+			r.registerOrders(t, 1, time.Hour)
 			time.Sleep(5 * time.Second)
 			page, err := r.List(t.Context(), store.Filter{
 				Namespace: job.DefaultNamespace, Topic: "orders", State: job.Scheduled, Limit: 1,
@@ -257,9 +257,9 @@ func TestBacklog_FluctuationSendsOneCallback(t *testing.T) {
 			require.NoError(t, err)
 			time.Sleep(5 * time.Second)
 		}
-		require.Equal(t, []any{raised}, types(t, rec))
+		require.Equal(t, []any{raised}, callbackTypes(t, rec))
 		time.Sleep(15 * time.Second)
-		require.Equal(t, []any{raised, over}, types(t, rec))
+		require.Equal(t, []any{raised, over}, callbackTypes(t, rec))
 	})
 }
 
@@ -274,7 +274,7 @@ func TestBacklog_OfCallbacksSendsNothing(t *testing.T) {
 		})
 		require.NoError(t, err)
 		putBacklog(t, r, moreThan(2), true)
-		r.wait(t, 3, 0)
+		r.registerOrders(t, 3, 0)
 		r.register(t, job.New{Spec: job.Spec{
 			Queue: job.Queue{Topic: "others"}, Terms: policy.Terms{Retries: new(0), OnDead: &policy.Callback{URL: "https://dead.example/"}},
 		}})
@@ -291,7 +291,7 @@ func TestBacklog_AlarmRemovedWithoutALeaderResets(t *testing.T) {
 		s, rec := model(), &receiver{answer: status(200)}
 		first := start(t, dispatcher.Options{Store: s, Deliverer: rec})
 		putBacklog(t, first, moreThan(2), true)
-		first.wait(t, 3, 0)
+		first.registerOrders(t, 3, 0)
 		time.Sleep(time.Minute)
 		require.NoError(t, first.stop())
 		front := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
@@ -300,7 +300,7 @@ func TestBacklog_AlarmRemovedWithoutALeaderResets(t *testing.T) {
 		time.Sleep(time.Minute)
 		putBacklog(t, front, moreThan(2), true)
 		time.Sleep(time.Minute)
-		require.Equal(t, []any{raised, raised}, types(t, rec))
+		require.Equal(t, []any{raised, raised}, callbackTypes(t, rec))
 	})
 }
 
@@ -309,40 +309,40 @@ func TestBacklog_NewReceiverGetsALastingBacklog(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
 		putBacklog(t, r, moreThan(2), true)
-		r.wait(t, 3, 0)
+		r.registerOrders(t, 3, 0)
 		time.Sleep(time.Minute)
 		other := moreThan(2)
 		other.URL = "https://other.example/"
 		putBacklog(t, r, other, true)
 		time.Sleep(time.Minute)
-		require.Equal(t, []any{raised, raised}, types(t, rec))
+		require.Equal(t, []any{raised, raised}, callbackTypes(t, rec))
 		require.Equal(t, "https://other.example/", rec.callbacks()[1].URL)
 		putBacklog(t, r, other, false)
 		time.Sleep(time.Minute)
-		require.Equal(t, []any{raised, raised, over}, types(t, rec))
+		require.Equal(t, []any{raised, raised, over}, callbackTypes(t, rec))
 	})
 }
 
-// blind is a store whose counts cannot be read.
-type blind struct{ store.Store }
+// unreadableStats is a store whose counts cannot be read.
+type unreadableStats struct{ store.Store }
 
-func (b blind) Shards() []store.Shard {
-	return storetest.WrapShards(b.Store, func(_ int, next store.Shard) store.Shard { return blindShard{next, b} })
+func (b unreadableStats) Shards() []store.Shard {
+	return storetest.WrapShards(b.Store, func(_ int, next store.Shard) store.Shard { return unreadableStatsShard{next, b} })
 }
 
-type blindShard struct {
+type unreadableStatsShard struct {
 	store.Shard
-	blind
+	unreadableStats
 }
 
-func (blindShard) TopicStats(context.Context, store.StatsFilter) ([]store.TopicStats, error) {
+func (unreadableStatsShard) TopicStats(context.Context, store.StatsFilter) ([]store.TopicStats, error) {
 	return nil, &store.UnavailableError{Reason: "it is away"}
 }
 
 func TestBacklog_FailedChecksDoNotFloodTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
-		r, written := startLogged(t, dispatcher.Options{Store: blind{s}, Deliverer: &receiver{answer: status(200)}})
+		r, written := startLogged(t, dispatcher.Options{Store: unreadableStats{s}, Deliverer: &receiver{answer: status(200)}})
 		for i := range 10 {
 			_, err := s.PutTopic(t.Context(), store.Topic{
 				Namespace: job.DefaultNamespace, Name: fmt.Sprint("topic-", i), Policy: policy.Topic{OnBacklog: moreThan(2)},
@@ -365,8 +365,8 @@ func TestBacklog_IsCheckedByAProcessThatClaimsNothing(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		front := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		putBacklog(t, front, moreThan(2), true)
-		front.wait(t, 3, time.Hour)
+		front.registerOrders(t, 3, time.Hour)
 		time.Sleep(45 * time.Second)
-		require.Equal(t, []any{raised}, types(t, rec))
+		require.Equal(t, []any{raised}, callbackTypes(t, rec))
 	})
 }

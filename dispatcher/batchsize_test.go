@@ -14,32 +14,32 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// portions notes how many jobs are asked for, and worked with, in one call.
-type portions struct {
+// batchRecorder notes how many jobs are asked for, and worked with, in one call.
+type batchRecorder struct {
 	store.Store
 	listed, worked []int
 }
 
-func (p *portions) Shards() []store.Shard {
-	return storetest.WrapShards(p.Store, func(_ int, next store.Shard) store.Shard { return portionsShard{next, p} })
+func (p *batchRecorder) Shards() []store.Shard {
+	return storetest.WrapShards(p.Store, func(_ int, next store.Shard) store.Shard { return batchRecorderShard{next, p} })
 }
 
-type portionsShard struct {
+type batchRecorderShard struct {
 	store.Shard
-	*portions
+	*batchRecorder
 }
 
-func (s portionsShard) List(ctx context.Context, f store.Filter) (store.Page, error) {
+func (s batchRecorderShard) List(ctx context.Context, f store.Filter) (store.Page, error) {
 	s.listed = append(s.listed, f.Limit)
 	return s.Shard.List(ctx, f)
 }
 
-func (s portionsShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+func (s batchRecorderShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	s.worked = append(s.worked, len(items))
 	return s.Shard.Revive(ctx, token, items)
 }
 
-func (s portionsShard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
+func (s batchRecorderShard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
 	s.worked = append(s.worked, len(refs))
 	return s.Shard.Purge(ctx, token, refs)
 }
@@ -60,15 +60,15 @@ func TestBulk_BatchesByBytesAndNumber(t *testing.T) {
 		for i := range ids {
 			ids[i] = fmt.Sprintf("orders-a-500-%04d", i)
 		}
-		begin := func(t *testing.T) (*rig, *portions) {
-			s := &portions{Store: model()}
-			r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
-			r.bury(t, c.letters, "orders/a", 500, func(_ int, n *job.New) { n.BodyKind, n.Body = job.BodyText, c.body })
-			r.hold(t, "orders")
+		begin := func(t *testing.T) (*fixture, *batchRecorder) {
+			s := &batchRecorder{Store: model()}
+			r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
+			r.registerDead(t, c.letters, "orders/a", 500, func(_ int, n *job.New) { n.BodyKind, n.Body = job.BodyText, c.body })
+			r.pauseTopics(t, "orders")
 			s.listed = nil
 			return r, s
 		}
-		check := func(t *testing.T, s *portions, worked store.BulkResult, err error) {
+		check := func(t *testing.T, s *batchRecorder, worked store.BulkResult, err error) {
 			t.Helper()
 			require.NoError(t, err)
 			require.EqualValues(t, c.letters, worked.Done)
@@ -79,7 +79,7 @@ func TestBulk_BatchesByBytesAndNumber(t *testing.T) {
 				require.LessOrEqual(t, (n-1)*len(c.body), 4<<20)
 			}
 		}
-		for name, which := range map[string]store.Selection{"all": all(), "ids": ofIDs(ids...)} {
+		for name, which := range map[string]store.Selection{"all": everyDeadLetter(), "ids": deadLetters(ids...)} {
 			t.Run(fmt.Sprintf("%s %d B", name, len(c.body)), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r, s := begin(t)
@@ -101,14 +101,14 @@ func TestBulk_BatchesByBytesAndNumber(t *testing.T) {
 
 func TestBulk_ReadsInSmallBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &walked{Store: model()}
-		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
-		r.bury(t, 300, "orders/a", 500)
+		s := &readCounter{Store: model()}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
+		r.registerDead(t, 300, "orders/a", 500)
 		ids := make([]string, 300)
 		for i := range ids {
 			ids[i] = fmt.Sprintf("orders-a-500-%04d", i)
 		}
-		worked, err := r.ReviveDead(t.Context(), ofIDs(ids...), store.RevivePlan{URL: "https://new.example/"})
+		worked, err := r.ReviveDead(t.Context(), deadLetters(ids...), store.RevivePlan{URL: "https://new.example/"})
 		require.NoError(t, err)
 		require.EqualValues(t, 300, worked.Done)
 		require.LessOrEqual(t, s.most.Load(), int32(32))

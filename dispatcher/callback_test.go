@@ -35,8 +35,8 @@ func (r *receiver) callbacks() []call {
 	return sent
 }
 
-// byTopic responds to callbacks with 200, and to other jobs with the status.
-func byTopic(code int) func(context.Context, job.Request) policy.Result {
+// statusByTopic responds to callbacks with 200, and to other jobs with the status.
+func statusByTopic(code int) func(context.Context, job.Request) policy.Result {
 	return func(_ context.Context, r job.Request) policy.Result {
 		if r.Queue.Topic == job.CallbackTopic {
 			return policy.Result{Status: 200}
@@ -46,8 +46,8 @@ func byTopic(code int) func(context.Context, job.Request) policy.Result {
 }
 
 // newCallbackJob is a callback to a URL.
-// ofRound is a callback's id up to the round that it tells of.
-func ofRound(id string) string {
+// generationOf is a callback's id up to the round that it tells of.
+func generationOf(id string) string {
 	if !strings.HasPrefix(id, "rb:") {
 		return id
 	}
@@ -77,7 +77,7 @@ func golden(t *testing.T, name string, c call) {
 func TestGet_NamesTheCallbackOfAnEndThatIsToldOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
-		r := start(t, dispatcher.Options{Store: kept{s}, Deliverer: &receiver{answer: byPath}})
+		r := start(t, dispatcher.Options{Store: unclosedStore{s}, Deliverer: &receiver{answer: statusByPath}})
 		front := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		_, err := r.PutTopic(t.Context(), store.Topic{
 			Namespace: job.DefaultNamespace, Name: "sent", Policy: policy.Topic{OnDead: newCallbackJob("https://callback.example/")},
@@ -103,7 +103,7 @@ func TestGet_NamesTheCallbackOfAnEndThatIsToldOnly(t *testing.T) {
 			made := r.register(t, n)
 			require.Empty(t, made.CallbackID)
 			time.Sleep(3 * time.Second)
-			for _, d := range []*rig{r, front} {
+			for _, d := range []*fixture{r, front} {
 				ended := d.get(t, made.Ref())
 				page, err := d.List(t.Context(), store.Filter{Namespace: job.DefaultNamespace, Topic: c.topic, State: ended.State, Limit: 100})
 				require.NoError(t, err)
@@ -147,7 +147,7 @@ func TestCallback_Body(t *testing.T) {
 		require.Len(t, sent, 1)
 		c := sent[0]
 		golden(t, "job_dead.json", c)
-		require.Equal(t, "rb:close-4711:0", ofRound(c.Ref.ID))
+		require.Equal(t, "rb:close-4711:0", generationOf(c.Ref.ID))
 		require.Equal(t, "https://callback.example/ends?x=1", c.URL)
 		require.Equal(t, "PUT", c.Method)
 		require.Equal(t, "application/json", c.ContentType)
@@ -236,8 +236,8 @@ func TestCallback_ChoosesTheReceiverByEnd(t *testing.T) {
 		time.Sleep(time.Minute)
 		sent := map[string]string{}
 		for _, c := range rec.callbacks() {
-			require.NotContains(t, sent, ofRound(c.Ref.ID), "once")
-			sent[ofRound(c.Ref.ID)] = c.URL
+			require.NotContains(t, sent, generationOf(c.Ref.ID), "once")
+			sent[generationOf(c.Ref.ID)] = c.URL
 		}
 		require.Equal(t, map[string]string{
 			"rb:good-sent:0":       "https://topic.example/delivered",
@@ -271,14 +271,14 @@ func TestCallback_IsSignedWithItsJobsTopicsSecrets(t *testing.T) {
 
 func TestCallback_IsSentOncePerGeneration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rec := &receiver{answer: byTopic(410)}
+		rec := &receiver{answer: statusByTopic(410)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
 		made := r.register(t, job.New{Spec: job.Spec{ID: "a", Terms: policy.Terms{OnDead: newCallbackJob("https://callback.example/")}}})
 		for round := range 3 {
 			time.Sleep(time.Minute)
 			sent := rec.callbacks()
 			require.Len(t, sent, round+1)
-			require.Equal(t, fmt.Sprintf("rb:a:%d", round), ofRound(sent[round].Ref.ID))
+			require.Equal(t, fmt.Sprintf("rb:a:%d", round), generationOf(sent[round].Ref.ID))
 			body := decoded(t, sent[round])
 			require.EqualValues(t, round+1, body["attempts"])
 			require.EqualValues(t, round, body["job"].(map[string]any)["round"])
@@ -290,7 +290,7 @@ func TestCallback_IsSentOncePerGeneration(t *testing.T) {
 
 func TestCallback_WithoutARequestHasNoResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rec := &receiver{answer: byTopic(500)}
+		rec := &receiver{answer: statusByTopic(500)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
 		pause := func(paused bool) {
 			for name, maxAge := range map[string]time.Duration{"default": 0, "old": 30 * time.Second} {
@@ -313,7 +313,7 @@ func TestCallback_WithoutARequestHasNoResponse(t *testing.T) {
 			require.Contains(t, string(c.Body), `"response":null`)
 			body := decoded(t, c)
 			require.EqualValues(t, 1, body["attempts"], "there was one before")
-			reasons[ofRound(c.Ref.ID)] = body["job"].(map[string]any)["reason"]
+			reasons[generationOf(c.Ref.ID)] = body["job"].(map[string]any)["reason"]
 		}
 		require.Equal(t, map[string]any{"rb:expired:0": "expired", "rb:aged:0": "max_age"}, reasons)
 	})
@@ -337,9 +337,9 @@ func TestCallback_FailureRetriesAndSendsNoCallback(t *testing.T) {
 		time.Sleep(time.Hour)
 		times := map[string]int{}
 		for _, c := range rec.callbacks() {
-			times[ofRound(c.Ref.ID)]++
+			times[generationOf(c.Ref.ID)]++
 			require.Equal(t, "https://callback.example/", c.URL)
-			if ofRound(c.Ref.ID) == "rb:few:0" {
+			if generationOf(c.Ref.ID) == "rb:few:0" {
 				require.Equal(t, 3*time.Second, c.Timeout)
 			}
 		}
@@ -382,14 +382,14 @@ func TestCallback_URLIsCheckedByTheGuard(t *testing.T) {
 	})
 }
 
-// died is a store that fails every call from a moment on, as for a process that is cut off.
-type died struct {
+// crashingStore is a store that fails every call from a moment on, as for a process that is cut off.
+type crashingStore struct {
 	store.Store
 	cut  atomic.Bool
 	when func(method string, took bool) bool // cut before (took false) or after a call of the method
 }
 
-func (s *died) decide(method string) storetest.Fault {
+func (s *crashingStore) decide(method string) storetest.Fault {
 	switch {
 	case s.cut.Load():
 		return storetest.Before
@@ -417,17 +417,17 @@ func TestCallback_IsSentOnceAfterACrash(t *testing.T) {
 	}
 	for name, cut := range cuts {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { tellOnce(t, name, cut) })
+			synctest.Test(t, func(t *testing.T) { testSentOnce(t, name, cut) })
 		})
 	}
 }
 
-func tellOnce(t *testing.T, name string, cut func(string, bool) bool) {
+func testSentOnce(t *testing.T, name string, cut func(string, bool) bool) {
 	base := model()
 	var settled atomic.Bool
 	var mu sync.Mutex
 	inserts, n := 0, 0
-	d := &died{Store: base, when: cut}
+	d := &crashingStore{Store: base, when: cut}
 	if cut == nil {
 		d.when = func(m string, took bool) bool {
 			if m == "Settle" {
@@ -469,7 +469,7 @@ func tellOnce(t *testing.T, name string, cut func(string, bool) bool) {
 			return storetest.None
 		}
 	}
-	rec := &receiver{answer: byTopic(410)}
+	rec := &receiver{answer: statusByTopic(410)}
 	first := start(t, dispatcher.Options{Store: storetest.Faulty(base, decide), Deliverer: rec, Grace: 2 * time.Second})
 	time.Sleep(10 * time.Second)
 	front := start(t, dispatcher.Options{Store: base, RegisterOnly: true})
@@ -482,7 +482,7 @@ func tellOnce(t *testing.T, name string, cut func(string, bool) bool) {
 	require.Equal(t, job.Dead, second.get(t, made.Ref()).State)
 	times := map[string]int{}
 	for _, c := range rec.calls() {
-		times[ofRound(c.Ref.ID)]++
+		times[generationOf(c.Ref.ID)]++
 	}
 	require.Equal(t, map[string]int{"a": 1, "rb:a:0": 1}, times)
 	stats, err := second.Stats(t.Context(), "default", job.CallbackTopic)
@@ -491,29 +491,29 @@ func tellOnce(t *testing.T, name string, cut func(string, bool) bool) {
 	require.EqualValues(t, 1, stats[0].Delivered)
 }
 
-// batched fails a test whose calls are larger than the contract allows.
-type batched struct {
+// batchLimitStore fails a test whose calls are larger than the contract allows.
+type batchLimitStore struct {
 	store.Store
 	t *testing.T
 }
 
-func (b batched) Shards() []store.Shard {
-	return storetest.WrapShards(b.Store, func(_ int, next store.Shard) store.Shard { return batchedShard{next, b} })
+func (b batchLimitStore) Shards() []store.Shard {
+	return storetest.WrapShards(b.Store, func(_ int, next store.Shard) store.Shard { return batchLimitShard{next, b} })
 }
 
-type batchedShard struct {
+type batchLimitShard struct {
 	store.Shard
-	batched
+	batchLimitStore
 }
 
-func (s batchedShard) Settle(ctx context.Context, tok store.Token, items []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s batchLimitShard) Settle(ctx context.Context, tok store.Token, items []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	if len(items) > store.MaxBatch {
 		s.t.Errorf("%d settlements at once", len(items))
 	}
 	return s.Shard.Settle(ctx, tok, items, n)
 }
 
-func (s batchedShard) Carry(ctx context.Context, tok store.Token, r store.CarryOptions) (store.CarryResult, error) {
+func (s batchLimitShard) Carry(ctx context.Context, tok store.Token, r store.CarryOptions) (store.CarryResult, error) {
 	if len(r.Relayed) > store.MaxBatch {
 		s.t.Errorf("%d entries brought home at once", len(r.Relayed))
 	}
@@ -523,8 +523,8 @@ func (s batchedShard) Carry(ctx context.Context, tok store.Token, r store.CarryO
 func TestCallback_IsSentForManyDeathsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs = 600
-		rec := &receiver{answer: byTopic(410)}
-		r := start(t, dispatcher.Options{Store: batched{model(), t}, Deliverer: rec})
+		rec := &receiver{answer: statusByTopic(410)}
+		r := start(t, dispatcher.Options{Store: batchLimitStore{model(), t}, Deliverer: rec})
 		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{
 			OnDead: newCallbackJob("https://callback.example/"),
 		}})
@@ -553,7 +553,7 @@ func TestCallback_IsSentForManyDeathsAtOnce(t *testing.T) {
 
 func TestCallback_LeavesOutABodyThatItCannotHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rec := &receiver{answer: byTopic(200)}
+		rec := &receiver{answer: statusByTopic(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
 		ends := func(id string, body []byte) (callback call, sent map[string]any) {
 			t.Helper()

@@ -42,7 +42,7 @@ func newCert(t *testing.T) *policy.ClientCert {
 }
 
 // putCert gives the topic orders a certificate.
-func putCert(t *testing.T, r *rig, cert *policy.ClientCert) error {
+func putCert(t *testing.T, r *fixture, cert *policy.ClientCert) error {
 	t.Helper()
 	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", func(p *policy.Topic) error {
 		p.ClientCert = cert
@@ -60,7 +60,7 @@ func TestClientCert_IsEncryptedAtRestAndPresented(t *testing.T) {
 				require.NoError(t, putCert(t, r, cert))
 				require.Contains(t, cert.Key, "BEGIN", "what the caller gave was not written to")
 				if keys != nil {
-					require.NotContains(t, keptIn(t, s), "PRIVATE KEY")
+					require.NotContains(t, storedSettings(t, s), "PRIVATE KEY")
 				}
 				shown := deliverTo(t, r, rec, ofTopic).Certificate
 				require.NotNil(t, shown)
@@ -136,9 +136,9 @@ func TestClientCert_MissingKeyHoldsAttemptsNotChanges(t *testing.T) {
 		stored.Policy.Paused = true
 		_, err = second.PutTopic(t.Context(), stored)
 		require.NoError(t, err)
-		require.Contains(t, keptIn(t, s), "x1:"+keyID(t, 1))
+		require.Contains(t, storedSettings(t, s), "x1:"+keyID(t, 1))
 		require.NoError(t, putCert(t, second, newCert(t)), "another one can be put")
-		require.NotContains(t, keptIn(t, s), "x1:"+keyID(t, 1))
+		require.NotContains(t, storedSettings(t, s), "x1:"+keyID(t, 1))
 	})
 }
 
@@ -167,10 +167,10 @@ func TestClientCert_IsNotReplacedWithoutAKey(t *testing.T) {
 		first := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}, Seal: box(t, 1)})
 		require.NoError(t, putCert(t, first, newCert(t)))
 		require.NoError(t, first.stop())
-		before := keptIn(t, s)
+		before := storedSettings(t, s)
 		second := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
 		require.ErrorIs(t, putCert(t, second, newCert(t)), store.ErrUnavailable)
-		require.Equal(t, before, keptIn(t, s))
+		require.Equal(t, before, storedSettings(t, s))
 		require.NoError(t, putCert(t, second, nil))
 		require.NoError(t, putCert(t, second, newCert(t)), "nothing is sealed any more")
 	})

@@ -20,15 +20,15 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// byPath answers with the status that the URL's path names, and 200 where it names none.
-func byPath(_ context.Context, r job.Request) policy.Result {
+// statusByPath answers with the status that the URL's path names, and 200 where it names none.
+func statusByPath(_ context.Context, r job.Request) policy.Result {
 	code := 200
 	_, _ = fmt.Sscanf(r.URL[strings.LastIndex(r.URL, "/"):], "/%d", &code)
 	return policy.Result{Status: code}
 }
 
-// bury registers n jobs of "topic/lane" that die of a status, and waits for it.
-func (r *rig) bury(t *testing.T, n int, queue string, code int, change ...func(i int, n *job.New)) {
+// registerDead registers n jobs of "topic/lane" that die of a status, and waits for it.
+func (r *fixture) registerDead(t *testing.T, n int, queue string, code int, change ...func(i int, n *job.New)) {
 	t.Helper()
 	topic, lane, _ := strings.Cut(queue, "/")
 	news := make([]job.New, n)
@@ -52,8 +52,8 @@ func (r *rig) bury(t *testing.T, n int, queue string, code int, change ...func(i
 	}
 }
 
-// hold pauses topics, so that what is revived stays where it is.
-func (r *rig) hold(t *testing.T, topics ...string) {
+// pauseTopics pauses topics, so that what is revived stays where it is.
+func (r *fixture) pauseTopics(t *testing.T, topics ...string) {
 	t.Helper()
 	for _, topic := range topics {
 		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, topic, func(p *policy.Topic) error {
@@ -64,8 +64,8 @@ func (r *rig) hold(t *testing.T, topics ...string) {
 	}
 }
 
-// walk reads all pages of dead letters, and gives the ids of each.
-func (r *rig) walk(t *testing.T, f store.Filter) (ids []string, pages int) {
+// listDead reads all pages of dead letters, and gives the ids of each.
+func (r *fixture) listDead(t *testing.T, f store.Filter) (ids []string, pages int) {
 	t.Helper()
 	f.Namespace, f.Limit = job.DefaultNamespace, max(f.Limit, 1)
 	for {
@@ -85,13 +85,13 @@ func (r *rig) walk(t *testing.T, f store.Filter) (ids []string, pages int) {
 	}
 }
 
-// all selects every dead letter.
-func all() store.Selection {
+// everyDeadLetter selects every dead letter.
+func everyDeadLetter() store.Selection {
 	return store.Selection{Filter: store.Filter{Namespace: job.DefaultNamespace}}
 }
 
-func ofIDs(ids ...string) store.Selection {
-	s := all()
+func deadLetters(ids ...string) store.Selection {
+	s := everyDeadLetter()
 	s.IDs = ids
 	return s
 }
@@ -99,61 +99,61 @@ func ofIDs(ids ...string) store.Selection {
 func TestDeadLetters_AreListedInOrderOverTopics(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		synctest.Test(t, func(t *testing.T) {
-			r := start(t, dispatcher.Options{Store: sharded(shards), Deliverer: &receiver{answer: byPath}})
+			r := start(t, dispatcher.Options{Store: sharded(shards), Deliverer: &receiver{answer: statusByPath}})
 			for _, queue := range []string{"c/1", "a/1", "a/2", "d/1"} {
-				r.bury(t, 5, queue, 500)
-				r.bury(t, 2, queue, 410)
+				r.registerDead(t, 5, queue, 500)
+				r.registerDead(t, 2, queue, 410)
 			}
-			r.bury(t, 3, "b/1", 200) // none of them dies
+			r.registerDead(t, 3, "b/1", 200) // none of them dies
 			for _, limit := range []int{1, 3, 7, 100} {
-				ids, _ := r.walk(t, store.Filter{Limit: limit})
+				ids, _ := r.listDead(t, store.Filter{Limit: limit})
 				require.Len(t, ids, 28)
 				require.Len(t, slices.Compact(slices.Sorted(slices.Values(ids))), 28, "each once")
 				topics := slices.CompactFunc(slices.Clone(ids), func(a, b string) bool { return a[0] == b[0] })
 				require.Len(t, topics, 3)
 				require.True(t, slices.IsSorted([]string{topics[0][:1], topics[1][:1], topics[2][:1]}))
 			}
-			one, _ := r.walk(t, store.Filter{Limit: 4, Topic: "a"})
+			one, _ := r.listDead(t, store.Filter{Limit: 4, Topic: "a"})
 			require.Len(t, one, 14)
-			lane, _ := r.walk(t, store.Filter{Limit: 4, Topic: "a", Lane: "2"})
+			lane, _ := r.listDead(t, store.Filter{Limit: 4, Topic: "a", Lane: "2"})
 			require.Len(t, lane, 7)
-			gave, _ := r.walk(t, store.Filter{Limit: 100, Reason: policy.ReasonGaveUp})
+			gave, _ := r.listDead(t, store.Filter{Limit: 100, Reason: policy.ReasonGaveUp})
 			require.Len(t, gave, 8)
-			gave, _ = r.walk(t, store.Filter{Limit: 3, Reason: policy.ReasonGaveUp})
+			gave, _ = r.listDead(t, store.Filter{Limit: 3, Reason: policy.ReasonGaveUp})
 			require.Len(t, gave, 8)
-			failed, _ := r.walk(t, store.Filter{Limit: 3, Status: 500, Lane: "1"})
+			failed, _ := r.listDead(t, store.Filter{Limit: 3, Status: 500, Lane: "1"})
 			require.Len(t, failed, 15)
-			none, _ := r.walk(t, store.Filter{Limit: 100, Topic: "unknown"})
+			none, _ := r.listDead(t, store.Filter{Limit: 100, Topic: "unknown"})
 			require.Empty(t, none)
-			future, _ := r.walk(t, store.Filter{Limit: 100, After: time.Now().Add(time.Hour)})
+			future, _ := r.listDead(t, store.Filter{Limit: 100, After: time.Now().Add(time.Hour)})
 			require.Empty(t, future)
 		})
 	}
 }
 
-// without hides a topic.
-type without struct {
+// hiddenTopicStore hides a topic.
+type hiddenTopicStore struct {
 	store.Store
 	topic atomic.Pointer[string]
 }
 
-func (w *without) Shards() []store.Shard {
-	return storetest.WrapShards(w.Store, func(_ int, next store.Shard) store.Shard { return withoutShard{next, w} })
+func (w *hiddenTopicStore) Shards() []store.Shard {
+	return storetest.WrapShards(w.Store, func(_ int, next store.Shard) store.Shard { return hiddenTopicShard{next, w} })
 }
 
-type withoutShard struct {
+type hiddenTopicShard struct {
 	store.Shard
-	*without
+	*hiddenTopicStore
 }
 
-func (s withoutShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
+func (s hiddenTopicShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
 	stats, err := s.Shard.TopicStats(ctx, f)
 	return slices.DeleteFunc(stats, func(row store.TopicStats) bool {
 		return s.topic.Load() != nil && row.Topic == *s.topic.Load()
 	}), err
 }
 
-func (s withoutShard) List(ctx context.Context, f store.Filter) (store.Page, error) {
+func (s hiddenTopicShard) List(ctx context.Context, f store.Filter) (store.Page, error) {
 	if s.topic.Load() != nil && f.Topic == *s.topic.Load() && f.Cursor != "garbage" {
 		return store.Page{}, nil
 	}
@@ -162,10 +162,10 @@ func (s withoutShard) List(ctx context.Context, f store.Filter) (store.Page, err
 
 func TestDeadLetters_CursorOutlivesItsTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &without{Store: model()}
-		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
+		s := &hiddenTopicStore{Store: model()}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
 		for _, topic := range []string{"a/1", "b/1", "c/1"} {
-			r.bury(t, 3, topic, 500)
+			r.registerDead(t, 3, topic, 500)
 		}
 		f := store.Filter{Namespace: job.DefaultNamespace, Limit: 2}
 		var page store.Page
@@ -177,11 +177,11 @@ func TestDeadLetters_CursorOutlivesItsTopic(t *testing.T) {
 		}
 		require.Equal(t, "b-1-500-0000", page.Jobs[1].ID)
 		s.topic.Store(new("b"))
-		ids, _ := r.walk(t, f)
+		ids, _ := r.listDead(t, f)
 		require.Equal(t, []string{"c-1-500-0000", "c-1-500-0001", "c-1-500-0002"}, ids)
 		s.topic.Store(new("c"))
 		f.Cursor = "c/"
-		ids, _ = r.walk(t, f)
+		ids, _ = r.listDead(t, f)
 		require.Empty(t, ids)
 		for _, cursor := range []string{"x", "a/garbage", "/", "a b/"} {
 			f.Cursor = cursor
@@ -193,13 +193,13 @@ func TestDeadLetters_CursorOutlivesItsTopic(t *testing.T) {
 
 func TestRevive_ResetsTheRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rec := &receiver{answer: byPath}
+		rec := &receiver{answer: statusByPath}
 		r := start(t, dispatcher.Options{Store: sharded(4), Deliverer: rec})
-		r.bury(t, 7, "orders/a", 500)
-		r.bury(t, 5, "orders/b", 410)
-		r.bury(t, 4, "bills/a", 500)
+		r.registerDead(t, 7, "orders/a", 500)
+		r.registerDead(t, 5, "orders/b", 410)
+		r.registerDead(t, 4, "bills/a", 500)
 
-		counted := all()
+		counted := everyDeadLetter()
 		counted.DryRun = true
 		worked, err := r.ReviveDead(t.Context(), counted, store.RevivePlan{})
 		require.NoError(t, err)
@@ -208,10 +208,10 @@ func TestRevive_ResetsTheRetries(t *testing.T) {
 		worked, err = r.PurgeDead(t.Context(), counted)
 		require.NoError(t, err)
 		require.Equal(t, store.BulkResult{Matched: 11}, worked)
-		ids, _ := r.walk(t, store.Filter{Limit: 100})
+		ids, _ := r.listDead(t, store.Filter{Limit: 100})
 		require.Len(t, ids, 16, "nothing was changed")
 
-		some := all()
+		some := everyDeadLetter()
 		some.Filter.Topic, some.Filter.Status = "orders", 500
 		worked, err = r.ReviveDead(t.Context(), some, store.RevivePlan{URL: "https://new.example/fixed"})
 		require.NoError(t, err)
@@ -227,11 +227,11 @@ func TestRevive_ResetsTheRetries(t *testing.T) {
 		}
 		require.Equal(t, "https://new.example/fixed", rec.calls()[len(rec.calls())-1].URL)
 
-		worked, err = r.ReviveDead(t.Context(), all(), store.RevivePlan{})
+		worked, err = r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{})
 		require.NoError(t, err)
 		require.EqualValues(t, 9, worked.Done)
 		time.Sleep(10 * time.Second)
-		ids, _ = r.walk(t, store.Filter{Limit: 100})
+		ids, _ = r.listDead(t, store.Filter{Limit: 100})
 		require.Len(t, ids, 9, "they died again, of one attempt each")
 		require.Equal(t, 2, r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: ids[0]}).Attempts)
 	})
@@ -239,47 +239,47 @@ func TestRevive_ResetsTheRetries(t *testing.T) {
 
 func TestRevive_ChecksANewURL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: byPath}, CheckURL: func(url string) error {
+		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: statusByPath}, CheckURL: func(url string) error {
 			if strings.Contains(url, "10.0.0.1") {
 				return errors.New("it is private")
 			}
 			return nil
 		}})
-		r.bury(t, 1, "orders/a", 500)
-		_, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{URL: "http://10.0.0.1/"})
+		r.registerDead(t, 1, "orders/a", 500)
+		_, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{URL: "http://10.0.0.1/"})
 		require.Equal(t, "/url", requireInvalid(t, err).Errors[0].Field)
-		ids, _ := r.walk(t, store.Filter{Limit: 100})
+		ids, _ := r.listDead(t, store.Filter{Limit: 100})
 		require.Len(t, ids, 1)
 	})
 }
 
-// walked counts what a walk asks beside its pages.
-type walked struct {
+// readCounter counts what a walk asks beside its pages.
+type readCounter struct {
 	store.Store
 	stats, topics, gets atomic.Int32
 	atOnce, most        atomic.Int32
 }
 
-func (w *walked) Shards() []store.Shard {
-	return storetest.WrapShards(w.Store, func(_ int, next store.Shard) store.Shard { return walkedShard{next, w} })
+func (w *readCounter) Shards() []store.Shard {
+	return storetest.WrapShards(w.Store, func(_ int, next store.Shard) store.Shard { return readCounterShard{next, w} })
 }
 
-type walkedShard struct {
+type readCounterShard struct {
 	store.Shard
-	*walked
+	*readCounter
 }
 
-func (s walkedShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
+func (s readCounterShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
 	s.stats.Add(1)
 	return s.Shard.TopicStats(ctx, f)
 }
 
-func (w *walked) Topics(ctx context.Context) ([]store.Topic, int64, error) {
+func (w *readCounter) Topics(ctx context.Context) ([]store.Topic, int64, error) {
 	w.topics.Add(1)
 	return w.Store.Topics(ctx)
 }
 
-func (s walkedShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
+func (s readCounterShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	s.gets.Add(1)
 	now := s.atOnce.Add(1)
 	for most := s.most.Load(); now > most && !s.most.CompareAndSwap(most, now); most = s.most.Load() {
@@ -291,15 +291,15 @@ func (s walkedShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 
 func TestDeadLetters_WalkReadsTopicNamesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &walked{Store: model()}
-		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
+		s := &readCounter{Store: model()}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
 		for i := range 10 {
-			r.bury(t, 1, fmt.Sprintf("small-%d/a", i), 500)
+			r.registerDead(t, 1, fmt.Sprintf("small-%d/a", i), 500)
 		}
-		r.bury(t, 1700, "large/a", 500)
+		r.registerDead(t, 1700, "large/a", 500)
 		reset := func() { s.stats.Store(0); s.topics.Store(0) }
 		reset()
-		dry := all()
+		dry := everyDeadLetter()
 		dry.DryRun = true
 		worked, err := r.ReviveDead(t.Context(), dry, store.RevivePlan{})
 		require.NoError(t, err)
@@ -308,7 +308,7 @@ func TestDeadLetters_WalkReadsTopicNamesOnce(t *testing.T) {
 		require.Zero(t, s.topics.Load())
 
 		reset()
-		ids, pages := r.walk(t, store.Filter{Limit: 100})
+		ids, pages := r.listDead(t, store.Filter{Limit: 100})
 		require.Len(t, ids, 1710)
 		require.LessOrEqual(t, int(s.stats.Load()), 12, "where a topic ends, not on each of %d pages", pages)
 		require.Zero(t, s.topics.Load(), "every topic with dead letters is counted")
@@ -348,13 +348,13 @@ func TestDead_ReadsNoMoreTopicsThanAPageNeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &manyTopics{Store: model()}
 		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
-		ids, pages := r.walk(t, store.Filter{Limit: 100})
+		ids, pages := r.listDead(t, store.Filter{Limit: 100})
 		require.Len(t, ids, 2500)
 		require.True(t, slices.IsSorted(ids))
 		require.Equal(t, 25, pages)
 		require.LessOrEqual(t, s.asked.Load(), int32(pages+3))
 
-		dry := all()
+		dry := everyDeadLetter()
 		dry.DryRun = true
 		worked, err := r.PurgeDead(t.Context(), dry)
 		require.NoError(t, err)
@@ -364,14 +364,14 @@ func TestDead_ReadsNoMoreTopicsThanAPageNeeds(t *testing.T) {
 
 func TestDeadLetters_AreCountedInSmallBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &walked{Store: model()}
-		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
-		r.bury(t, 900, "orders/a", 500)
+		s := &readCounter{Store: model()}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
+		r.registerDead(t, 900, "orders/a", 500)
 		var ids []string
 		for i := range 900 {
 			ids = append(ids, fmt.Sprintf("orders-a-500-%04d", i))
 		}
-		chosen := ofIDs(ids...)
+		chosen := deadLetters(ids...)
 		chosen.DryRun = true
 		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 		defer cancel()
@@ -393,15 +393,15 @@ func TestRevive_ContinuationKeepsItsPace(t *testing.T) {
 	for name, plan := range map[string]store.RevivePlan{"all": {Rate: second}, "lanes": {LaneRate: second}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &slowly{Store: model(), page: 2 * time.Second}
-				r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
-				r.bury(t, 1700, "orders/a", 500)
-				r.hold(t, "orders")
+				s := &slowListStore{Store: model(), page: 2 * time.Second}
+				r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
+				r.registerDead(t, 1700, "orders/a", 500)
+				r.pauseTopics(t, "orders")
 				calls := 0
 				began := time.Now()
 				for more := true; more; calls++ {
 					ctx, cancel := context.WithTimeout(t.Context(), 16*time.Second) // for six pages
-					worked, err := r.ReviveDead(ctx, all(), plan)
+					worked, err := r.ReviveDead(ctx, everyDeadLetter(), plan)
 					cancel()
 					require.NoError(t, err)
 					took := 10 * time.Second // from the first revival to the answer
@@ -416,7 +416,7 @@ func TestRevive_ContinuationKeepsItsPace(t *testing.T) {
 				require.Equal(t, 2, calls)
 				page := s.page
 				s.page = 0
-				waits := r.dues(t, "orders", "a")
+				waits := r.scheduledDelays(t, "orders", "a")
 				require.Len(t, waits, 1700)
 				for i := range waits[1:] {
 					require.GreaterOrEqual(t, waits[i+1]-waits[i], time.Second, "no faster than the pace, %d", i)
@@ -426,18 +426,18 @@ func TestRevive_ContinuationKeepsItsPace(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: byPath}})
-		r.bury(t, 3, "orders/a", 500)
-		r.hold(t, "orders")
-		worked, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{Delay: time.Minute})
+		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: statusByPath}})
+		r.registerDead(t, 3, "orders/a", 500)
+		r.pauseTopics(t, "orders")
+		worked, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{Delay: time.Minute})
 		require.NoError(t, err)
 		require.Zero(t, worked.NextDelay, "nothing is paced")
-		require.Equal(t, []time.Duration{time.Minute, time.Minute, time.Minute}, r.dues(t, "orders", "a"))
+		require.Equal(t, []time.Duration{time.Minute, time.Minute, time.Minute}, r.scheduledDelays(t, "orders", "a"))
 	})
 }
 
-// dues are the waits of the jobs that stand in line, in order.
-func (r *rig) dues(t *testing.T, topic, lane string) []time.Duration {
+// scheduledDelays are the waits of the jobs that stand in line, in order.
+func (r *fixture) scheduledDelays(t *testing.T, topic, lane string) []time.Duration {
 	t.Helper()
 	var waits []time.Duration
 	for _, state := range []job.State{job.Scheduled, job.Ready} {
@@ -465,52 +465,52 @@ func TestRevive_IsPacedEvenlyAndStartsAtOnce(t *testing.T) {
 		return waits
 	}
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: byPath}})
+		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: statusByPath}})
 		const many = 600 // more than a page
-		r.bury(t, many, "orders/a", 500)
-		r.bury(t, 10, "orders/b", 500)
-		r.hold(t, "orders")
-		worked, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{Rate: policy.Rate{Starts: 2, Per: time.Second}})
+		r.registerDead(t, many, "orders/a", 500)
+		r.registerDead(t, 10, "orders/b", 500)
+		r.pauseTopics(t, "orders")
+		worked, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{Rate: policy.Rate{Starts: 2, Per: time.Second}})
 		require.NoError(t, err)
 		require.EqualValues(t, many+10, worked.Done)
-		require.Equal(t, every(500*time.Millisecond, many+10), r.dues(t, "orders", ""))
+		require.Equal(t, every(500*time.Millisecond, many+10), r.scheduledDelays(t, "orders", ""))
 	})
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: byPath}})
-		r.bury(t, 20, "orders/a", 500)
-		r.bury(t, 10, "orders/b", 500)
-		r.hold(t, "orders")
-		_, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{LaneRate: policy.Rate{Starts: 1, Per: 3 * time.Second}})
+		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: statusByPath}})
+		r.registerDead(t, 20, "orders/a", 500)
+		r.registerDead(t, 10, "orders/b", 500)
+		r.pauseTopics(t, "orders")
+		_, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{LaneRate: policy.Rate{Starts: 1, Per: 3 * time.Second}})
 		require.NoError(t, err)
-		require.Equal(t, every(3*time.Second, 20), r.dues(t, "orders", "a"))
-		b := r.dues(t, "orders", "b")
+		require.Equal(t, every(3*time.Second, 20), r.scheduledDelays(t, "orders", "a"))
+		b := r.scheduledDelays(t, "orders", "b")
 		require.Less(t, b[0], 100*time.Millisecond)
 		for i := range b {
 			require.Equal(t, time.Duration(i)*3*time.Second, b[i]-b[0], "each lane by itself")
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: byPath}})
-		r.bury(t, 20, "orders/a", 500)
-		r.bury(t, 10, "orders/b", 500)
-		r.hold(t, "orders")
-		_, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{
+		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: statusByPath}})
+		r.registerDead(t, 20, "orders/a", 500)
+		r.registerDead(t, 10, "orders/b", 500)
+		r.pauseTopics(t, "orders")
+		_, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{
 			Rate: policy.Rate{Starts: 1, Per: time.Second}, LaneRate: policy.Rate{Starts: 1, Per: 2 * time.Second},
 		})
 		require.NoError(t, err)
-		a, b := r.dues(t, "orders", "a"), r.dues(t, "orders", "b")
+		a, b := r.scheduledDelays(t, "orders", "a"), r.scheduledDelays(t, "orders", "b")
 		require.Equal(t, every(2*time.Second, 20), a, "the slower of the two holds")
 		for i := range b {
 			require.Equal(t, time.Duration(1+2*i)*time.Second, b[i], "what one lane leaves the other takes, at its own rate too")
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: byPath}})
-		r.bury(t, 200, "orders/a", 500)
-		r.hold(t, "orders")
-		_, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{Rate: policy.Rate{Starts: 1, Per: policy.MaxPer}})
+		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: statusByPath}})
+		r.registerDead(t, 200, "orders/a", 500)
+		r.pauseTopics(t, "orders")
+		_, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{Rate: policy.Rate{Starts: 1, Per: policy.MaxPer}})
 		require.NoError(t, err)
-		waits := r.dues(t, "orders", "a")
+		waits := r.scheduledDelays(t, "orders", "a")
 		require.Zero(t, waits[0])
 		require.Equal(t, job.MaxAhead, waits[199], "no wait is longer than a job may have")
 	})
@@ -528,7 +528,7 @@ func TestReviveDead_KeepsEveryRateInEveryWindow(t *testing.T) {
 		"faster than calls": {Rate: policy.Rate{Starts: 1000, Per: time.Second}, LaneRate: policy.Rate{Starts: 300, Per: time.Second}},
 	}
 	for name, plan := range rates {
-		for how, s := range map[string]*slowly{
+		for how, s := range map[string]*slowListStore{
 			"at once": {Store: model()}, "slowly": {Store: model(), page: 700 * time.Millisecond},
 			"in requests": {Store: model(), page: 4 * time.Second}, // four pages each
 		} {
@@ -537,23 +537,23 @@ func TestReviveDead_KeepsEveryRateInEveryWindow(t *testing.T) {
 					page := s.page
 					s.page = 0
 					s.before = func([]store.Revival) { time.Sleep(7 * time.Millisecond) } // the way to the store
-					r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
-					r.bury(t, 100, "orders/a", 500)
-					r.bury(t, 30, "orders/z", 500)
-					r.bury(t, 40, "orders/m", 500)
-					r.bury(t, 25, "bills/a", 500)
-					r.hold(t, "orders", "bills")
+					r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
+					r.registerDead(t, 100, "orders/a", 500)
+					r.registerDead(t, 30, "orders/z", 500)
+					r.registerDead(t, 40, "orders/m", 500)
+					r.registerDead(t, 25, "bills/a", 500)
+					r.pauseTopics(t, "orders", "bills")
 					s.page = page
 					plan := plan
 					for more := true; more; {
 						ctx, cancel := context.WithTimeout(t.Context(), 16*time.Second)
-						worked, err := r.ReviveDead(ctx, all(), plan)
+						worked, err := r.ReviveDead(ctx, everyDeadLetter(), plan)
 						cancel()
 						require.NoError(t, err)
 						plan.Delay, more = worked.NextDelay, worked.More
 					}
 					s.page = 0
-					lanes := [][]time.Duration{r.dues(t, "orders", "a"), r.dues(t, "orders", "z"), r.dues(t, "orders", "m"), r.dues(t, "bills", "a")}
+					lanes := [][]time.Duration{r.scheduledDelays(t, "orders", "a"), r.scheduledDelays(t, "orders", "z"), r.scheduledDelays(t, "orders", "m"), r.scheduledDelays(t, "bills", "a")}
 					whole := slices.Sorted(slices.Values(slices.Concat(lanes...)))
 					require.Len(t, whole, 195)
 					requireRate(t, plan.Rate, whole)
@@ -584,12 +584,12 @@ func requireRate(t *testing.T, rate policy.Rate, starts []time.Duration) {
 func TestRevive_ReturnsAResultPerID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, shards := range []int{1, 4} {
-			r := start(t, dispatcher.Options{Store: sharded(shards), Deliverer: &receiver{answer: byPath}})
-			r.bury(t, 3, "orders/a", 500)
-			r.bury(t, 1, "orders/b", 200)
-			r.hold(t, "orders")
+			r := start(t, dispatcher.Options{Store: sharded(shards), Deliverer: &receiver{answer: statusByPath}})
+			r.registerDead(t, 3, "orders/a", 500)
+			r.registerDead(t, 1, "orders/b", 200)
+			r.pauseTopics(t, "orders")
 			waiting := r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders"}}})
-			chosen := ofIDs("orders-a-500-0000", "unknown", "orders-b-200-0000", "orders-a-500-0001", waiting.ID, "orders-a-500-0000")
+			chosen := deadLetters("orders-a-500-0000", "unknown", "orders-b-200-0000", "orders-a-500-0001", waiting.ID, "orders-a-500-0000")
 			chosen.DryRun = true
 			worked, err := r.ReviveDead(t.Context(), chosen, store.RevivePlan{})
 			require.NoError(t, err)
@@ -614,7 +614,7 @@ func TestRevive_ReturnsAResultPerID(t *testing.T) {
 				"orders-a-500-0000": "the job is ready", // by the time of its second turn
 			}, failed)
 
-			worked, err = r.PurgeDead(t.Context(), ofIDs("orders-a-500-0002", "orders-b-200-0000"))
+			worked, err = r.PurgeDead(t.Context(), deadLetters("orders-a-500-0002", "orders-b-200-0000"))
 			require.NoError(t, err)
 			require.EqualValues(t, 1, worked.Done)
 			require.Len(t, worked.Failed, 1)
@@ -626,12 +626,12 @@ func TestRevive_ReturnsAResultPerID(t *testing.T) {
 
 func TestRevive_ListsAtMostSomeFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: byPath}})
+		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: statusByPath}})
 		var ids []string
 		for i := range 1200 {
 			ids = append(ids, fmt.Sprint("unknown-", i))
 		}
-		worked, err := r.PurgeDead(t.Context(), ofIDs(ids...))
+		worked, err := r.PurgeDead(t.Context(), deadLetters(ids...))
 		require.NoError(t, err)
 		require.Len(t, worked.Failed, 100)
 		require.Zero(t, worked.Matched)
@@ -640,46 +640,46 @@ func TestRevive_ListsAtMostSomeFailures(t *testing.T) {
 
 func TestPurge_RemovesDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, dispatcher.Options{Store: sharded(4), Deliverer: &receiver{answer: byPath}})
-		r.bury(t, 1100, "orders/a", 500)
-		r.bury(t, 20, "bills/a", 410)
-		some := all()
+		r := start(t, dispatcher.Options{Store: sharded(4), Deliverer: &receiver{answer: statusByPath}})
+		r.registerDead(t, 1100, "orders/a", 500)
+		r.registerDead(t, 20, "bills/a", 410)
+		some := everyDeadLetter()
 		some.Filter.Reason = policy.ReasonExhausted
 		worked, err := r.PurgeDead(t.Context(), some)
 		require.NoError(t, err)
 		require.Equal(t, store.BulkResult{Matched: 1100, Done: 1100}, worked)
-		ids, _ := r.walk(t, store.Filter{Limit: 100})
+		ids, _ := r.listDead(t, store.Filter{Limit: 100})
 		require.Len(t, ids, 20)
-		worked, err = r.PurgeDead(t.Context(), all())
+		worked, err = r.PurgeDead(t.Context(), everyDeadLetter())
 		require.NoError(t, err)
 		require.EqualValues(t, 20, worked.Done)
-		ids, _ = r.walk(t, store.Filter{Limit: 100})
+		ids, _ = r.listDead(t, store.Filter{Limit: 100})
 		require.Empty(t, ids)
 	})
 }
 
-// slowly takes its time for a page, and lets something happen before a revival.
-type slowly struct {
+// slowListStore takes its time for a page, and lets something happen before a revival.
+type slowListStore struct {
 	store.Store
 	page   time.Duration
 	before func(items []store.Revival)
 }
 
-func (s *slowly) Shards() []store.Shard {
-	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return slowlyShard{next, s} })
+func (s *slowListStore) Shards() []store.Shard {
+	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return slowListShard{next, s} })
 }
 
-type slowlyShard struct {
+type slowListShard struct {
 	store.Shard
-	*slowly
+	*slowListStore
 }
 
-func (s slowlyShard) List(ctx context.Context, f store.Filter) (store.Page, error) {
+func (s slowListShard) List(ctx context.Context, f store.Filter) (store.Page, error) {
 	time.Sleep(s.page)
 	return s.Shard.List(ctx, f)
 }
 
-func (s slowlyShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+func (s slowListShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	if s.before != nil {
 		s.before(items)
 	}
@@ -688,14 +688,14 @@ func (s slowlyShard) Revive(ctx context.Context, token store.Token, items []stor
 
 func TestBulk_ContinuesAfterItsTimeLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &slowly{Store: model(), page: 2 * time.Second}
-		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
-		r.bury(t, 1700, "orders/a", 500)
-		r.hold(t, "orders")
+		s := &slowListStore{Store: model(), page: 2 * time.Second}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
+		r.registerDead(t, 1700, "orders/a", 500)
+		r.pauseTopics(t, "orders")
 		within := func(d time.Duration) store.BulkResult {
 			ctx, cancel := context.WithTimeout(t.Context(), d)
 			defer cancel()
-			worked, err := r.ReviveDead(ctx, all(), store.RevivePlan{})
+			worked, err := r.ReviveDead(ctx, everyDeadLetter(), store.RevivePlan{})
 			require.NoError(t, err)
 			require.NoError(t, ctx.Err(), "there is time for the answer")
 			return worked
@@ -707,7 +707,7 @@ func TestBulk_ContinuesAfterItsTimeLimit(t *testing.T) {
 		ids := make([]string, 10)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		worked, err := r.PurgeDead(ctx, ofIDs(ids...))
+		worked, err := r.PurgeDead(ctx, deadLetters(ids...))
 		require.NoError(t, err)
 		require.Equal(t, store.BulkResult{More: true}, worked)
 	})
@@ -716,10 +716,10 @@ func TestBulk_ContinuesAfterItsTimeLimit(t *testing.T) {
 func TestRevive_SkipsAConcurrentlyRevivedJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := model()
-		s := &slowly{Store: base}
-		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: byPath}})
-		r.bury(t, 5, "orders/a", 500)
-		r.hold(t, "orders")
+		s := &slowListStore{Store: base}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
+		r.registerDead(t, 5, "orders/a", 500)
+		r.pauseTopics(t, "orders")
 		s.before = func(items []store.Revival) {
 			revived, err := base.Shards()[0].Revive(t.Context(), store.NewToken(), items[2:3])
 			require.NoError(t, err)
@@ -728,7 +728,7 @@ func TestRevive_SkipsAConcurrentlyRevivedJob(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, purged[0])
 		}
-		worked, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{})
+		worked, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{})
 		require.NoError(t, err)
 		require.EqualValues(t, 3, worked.Matched)
 		require.EqualValues(t, 3, worked.Done)
@@ -745,12 +745,12 @@ func TestRevive_SkipsAConcurrentlyRevivedJob(t *testing.T) {
 // What dies again while it is being worked on was sent again: it is not sent a third time by the same walk.
 func TestRevive_RevivesEachDeadLetterOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &slowly{Store: model()}
-		rec := &receiver{answer: byPath}
+		s := &slowListStore{Store: model()}
+		rec := &receiver{answer: statusByPath}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: rec})
-		r.bury(t, 1200, "orders/a", 500)
+		r.registerDead(t, 1200, "orders/a", 500)
 		s.page = 10 * time.Second // they are dead again by the time of the next page
-		worked, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{})
+		worked, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{})
 		require.NoError(t, err)
 		require.Equal(t, store.BulkResult{Matched: 1200, Done: 1200}, worked)
 		time.Sleep(time.Minute)
@@ -768,10 +768,10 @@ func TestRevive_StoreOutageIsNotAFailureOfJobs(t *testing.T) {
 			}
 			return storetest.None
 		})
-		r := start(t, dispatcher.Options{Store: faulty, Deliverer: &receiver{answer: byPath}})
-		r.bury(t, 5, "orders/a", 500)
+		r := start(t, dispatcher.Options{Store: faulty, Deliverer: &receiver{answer: statusByPath}})
+		r.registerDead(t, 5, "orders/a", 500)
 		away.Store(true)
-		worked, err := r.ReviveDead(t.Context(), all(), store.RevivePlan{})
+		worked, err := r.ReviveDead(t.Context(), everyDeadLetter(), store.RevivePlan{})
 		require.NoError(t, err)
 		require.EqualValues(t, 5, worked.Matched)
 		require.Zero(t, worked.Done)

@@ -89,7 +89,7 @@ func New(opts Options) (*Dispatcher, error) {
 	}
 	d.policies = newPolicies(opts.Store, opts.Defaults, d.credentials, d.log)
 	if opts.RegisterOnly {
-		d.policies.maxAge = policiesMaxAge // without claims it sees no new revision
+		d.policies.maxAge = policiesMaxAge // hiddenTopicStore claims it sees no new revision
 		return d, nil
 	}
 	d.carrier = carrier.New(carrier.Options{

@@ -59,18 +59,18 @@ func status(code int) func(context.Context, job.Request) policy.Result {
 	return func(context.Context, job.Request) policy.Result { return policy.Result{Status: code} }
 }
 
-// rig is a dispatcher that runs over a store.
-type rig struct {
+// fixture is a dispatcher that runs over a store.
+type fixture struct {
 	*dispatcher.Dispatcher
 	stop func() error
 }
 
 // Stats counts the jobs of one topic.
-func (r *rig) Stats(ctx context.Context, namespace, topic string) ([]store.TopicStats, error) {
+func (r *fixture) Stats(ctx context.Context, namespace, topic string) ([]store.TopicStats, error) {
 	return r.TopicStats(ctx, store.StatsFilter{Namespace: namespace, Topics: []string{topic}})
 }
 
-func start(t *testing.T, opts dispatcher.Options) *rig {
+func start(t *testing.T, opts dispatcher.Options) *fixture {
 	t.Helper()
 	if opts.Store == nil {
 		opts.Store = storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
@@ -82,7 +82,7 @@ func start(t *testing.T, opts dispatcher.Options) *rig {
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()
 	var once sync.Once
-	r := &rig{Dispatcher: d}
+	r := &fixture{Dispatcher: d}
 	r.stop = func() (err error) {
 		once.Do(func() {
 			cancel()
@@ -96,7 +96,7 @@ func start(t *testing.T, opts dispatcher.Options) *rig {
 }
 
 // register takes one job and returns it as registered.
-func (r *rig) register(t *testing.T, n job.New) job.Job {
+func (r *fixture) register(t *testing.T, n job.New) job.Job {
 	t.Helper()
 	if n.URL == "" {
 		n.URL = "https://shop.example/hook"
@@ -108,7 +108,7 @@ func (r *rig) register(t *testing.T, n job.New) job.Job {
 }
 
 // registerAll takes jobs, as many at once as a store does.
-func (r *rig) registerAll(t *testing.T, jobs []job.New) {
+func (r *fixture) registerAll(t *testing.T, jobs []job.New) {
 	t.Helper()
 	for part := range slices.Chunk(jobs, store.MaxBatch) {
 		for _, got := range r.Register(t.Context(), part) {
@@ -117,7 +117,7 @@ func (r *rig) registerAll(t *testing.T, jobs []job.New) {
 	}
 }
 
-func (r *rig) get(t *testing.T, ref job.Ref) job.Job {
+func (r *fixture) get(t *testing.T, ref job.Ref) job.Job {
 	t.Helper()
 	got, err := r.Get(t.Context(), ref)
 	require.NoError(t, err)
@@ -167,9 +167,9 @@ func TestRegister_WakesANewCarrier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 		rec := &receiver{answer: status(200)}
-		first := start(t, dispatcher.Options{Store: kept{model}, Deliverer: rec})
+		first := start(t, dispatcher.Options{Store: unclosedStore{model}, Deliverer: rec})
 		synctest.Wait()
-		second := start(t, dispatcher.Options{Store: kept{model}, Deliverer: rec})
+		second := start(t, dispatcher.Options{Store: unclosedStore{model}, Deliverer: rec})
 		time.Sleep(10 * time.Second)
 		require.NoError(t, first.stop())
 		time.Sleep(1100 * time.Millisecond) // the second leads now, and has looked once
@@ -226,9 +226,9 @@ func TestDelivery_ConsecutiveDueTimesAreOnTime(t *testing.T) {
 	})
 }
 
-func TestLadder_IsFollowedToItsEnd(t *testing.T) { onStores(t, walkLadder) }
+func TestLadder_IsFollowedToItsEnd(t *testing.T) { onStores(t, testLadder) }
 
-func walkLadder(t *testing.T, s store.Store) {
+func testLadder(t *testing.T, s store.Store) {
 	const took = 700 * time.Millisecond
 	rec := &receiver{answer: func(context.Context, job.Request) policy.Result {
 		time.Sleep(took)
@@ -401,7 +401,7 @@ func TestStop_FinishesAttemptsAndReleasesTheRest(t *testing.T) {
 			}
 		}}
 		model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
-		opts := dispatcher.Options{Store: kept{model}, Deliverer: rec, Grace: 30 * time.Second}
+		opts := dispatcher.Options{Store: unclosedStore{model}, Deliverer: rec, Grace: 30 * time.Second}
 		r := start(t, opts)
 		quick := r.register(t, job.New{Spec: job.Spec{ID: "quick", Terms: policy.Terms{Timeout: time.Minute}}})
 		slow := r.register(t, job.New{Spec: job.Spec{ID: "slow", Terms: policy.Terms{Timeout: 2 * time.Hour}}})
@@ -420,10 +420,10 @@ func TestStop_FinishesAttemptsAndReleasesTheRest(t *testing.T) {
 	})
 }
 
-// kept is a store that stays open.
-type kept struct{ store.Store }
+// unclosedStore is a store that stays open.
+type unclosedStore struct{ store.Store }
 
-func (kept) Close() error { return nil }
+func (unclosedStore) Close() error { return nil }
 
 func TestFaults_LostRepliesLoseNoJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

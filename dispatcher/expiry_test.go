@@ -17,8 +17,8 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// expiring starts a dispatcher on a store, with a topic whose jobs have callbacks and a MaxAge of 20 s.
-func expiring(t *testing.T, st store.Store, rec *receiver, p policy.Topic) *rig {
+// startExpiring starts a dispatcher on a store, with a topic whose jobs have callbacks and a MaxAge of 20 s.
+func startExpiring(t *testing.T, st store.Store, rec *receiver, p policy.Topic) *fixture {
 	t.Helper()
 	r := start(t, dispatcher.Options{Store: st, Deliverer: rec})
 	p.OnDead = newCallbackJob("https://callback.example/")
@@ -54,7 +54,7 @@ func TestExpiry_EndsAJobThatIsKeptBackWithinSeconds(t *testing.T) {
 					}
 					return keep.answer
 				}}
-				r := expiring(t, nil, rec, keep.policy)
+				r := startExpiring(t, nil, rec, keep.policy)
 				for _, topic := range []string{"default", "old"} {
 					if keep.pause {
 						q := job.Queue{Namespace: "default", Topic: topic, Lane: "shop.example:443"}
@@ -101,8 +101,8 @@ func TestExpiry_EndsAJobThatIsKeptBackWithinSeconds(t *testing.T) {
 // A process that only registers knows the topics' max_age, and does not read them for each registration.
 func TestExpiry_IsThatOfTheTopicWhereverAJobIsRegistered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &walked{Store: storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})}
-		r := expiring(t, s, &receiver{answer: byTopic(200)}, policy.Topic{Paused: true})
+		s := &readCounter{Store: storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})}
+		r := startExpiring(t, s, &receiver{answer: statusByTopic(200)}, policy.Topic{Paused: true})
 		front := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		s.topics.Store(0)
 		var made []job.Job
@@ -120,8 +120,8 @@ func TestExpiry_IsThatOfTheTopicWhereverAJobIsRegistered(t *testing.T) {
 
 func TestExpiry_EndsAJobThatWaitsForARetryBehindAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rec := &receiver{answer: byTopic(500)}
-		r := expiring(t, nil, rec, policy.Topic{})
+		rec := &receiver{answer: statusByTopic(500)}
+		r := startExpiring(t, nil, rec, policy.Topic{})
 		terms := policy.Terms{Ladder: policy.Ladder{15 * time.Second}}
 		expires := r.register(t, job.New{Spec: job.Spec{Terms: terms}, ExpiresIn: 20 * time.Second})
 		ages := r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "old"}, Terms: terms}})
@@ -139,8 +139,8 @@ func TestExpiry_EndsAJobThatWaitsForARetryBehindAPause(t *testing.T) {
 // A policy that has become longer lets a job go on waiting, and none is ended twice or not at all when replies are lost.
 func TestExpiry_IsJudgedByThePolicyOfNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rec := &receiver{answer: byTopic(200)}
-		r := expiring(t, nil, rec, policy.Topic{Paused: true})
+		rec := &receiver{answer: statusByTopic(200)}
+		r := startExpiring(t, nil, rec, policy.Topic{Paused: true})
 		made := r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "old"}}})
 		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "old", Policy: policy.Topic{Paused: true, MaxAge: time.Hour}})
 		require.NoError(t, err)
@@ -153,7 +153,7 @@ func TestExpiry_IsJudgedByThePolicyOfNow(t *testing.T) {
 func TestExpiry_EndsEveryJobOnceThoughRepliesAreLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
-		rec := &receiver{answer: byTopic(200)}
+		rec := &receiver{answer: statusByTopic(200)}
 		_, err := st.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "default", Policy: policy.Topic{
 			Paused: true, OnDead: newCallbackJob("https://callback.example/"),
 		}})
@@ -181,8 +181,8 @@ func TestExpiry_EndsEveryJobOnceThoughRepliesAreLost(t *testing.T) {
 
 func TestExpiry_NeedsToBeNamedAnewByARevival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rec := &receiver{answer: byTopic(200)}
-		r := expiring(t, nil, rec, policy.Topic{Paused: true})
+		rec := &receiver{answer: statusByTopic(200)}
+		r := startExpiring(t, nil, rec, policy.Topic{Paused: true})
 		made := r.register(t, job.New{ExpiresIn: 10 * time.Second})
 		time.Sleep(30 * time.Second)
 		_, err := r.Revive(t.Context(), store.Revival{Ref: made.Ref()})
@@ -206,22 +206,22 @@ func TestExpiry_NeedsToBeNamedAnewByARevival(t *testing.T) {
 	})
 }
 
-// lookups counts how often ids are looked up.
-type lookups struct {
+// lookupCounter counts how often ids are looked up.
+type lookupCounter struct {
 	store.Store
 	n atomic.Int32
 }
 
-func (l *lookups) Shards() []store.Shard {
-	return storetest.WrapShards(l.Store, func(_ int, next store.Shard) store.Shard { return lookupsShard{next, l} })
+func (l *lookupCounter) Shards() []store.Shard {
+	return storetest.WrapShards(l.Store, func(_ int, next store.Shard) store.Shard { return lookupCounterShard{next, l} })
 }
 
-type lookupsShard struct {
+type lookupCounterShard struct {
 	store.Shard
-	*lookups
+	*lookupCounter
 }
 
-func (l lookupsShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
+func (l lookupCounterShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
 	l.n.Add(1)
 	return l.Shard.Known(ctx, refs)
 }
@@ -230,7 +230,7 @@ func TestExpiry_ThatHasPassedRefusesNewJobsOnly(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		synctest.Test(t, func(t *testing.T) {
 			model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards})
-			counted := &lookups{Store: model}
+			counted := &lookupCounter{Store: model}
 			r := start(t, dispatcher.Options{Store: counted, Deliverer: &receiver{answer: status(204)}})
 			spec := func(id string) job.Spec { return job.Spec{ID: id, URL: "https://shop.example/"} }
 			now := time.Now()

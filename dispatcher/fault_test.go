@@ -42,12 +42,12 @@ func TestWakeups_ReachTheCarrierOfABusyProcess(t *testing.T) {
 			}
 			return policy.Result{Class: policy.ClassShutdown}
 		}}
-		a := start(t, dispatcher.Options{Store: kept{m}, Deliverer: busy, Workers: 1})
+		a := start(t, dispatcher.Options{Store: unclosedStore{m}, Deliverer: busy, Workers: 1})
 		a.register(t, job.New{Spec: job.Spec{Terms: policy.Terms{Timeout: 2 * time.Hour}}})
 		time.Sleep(10 * time.Second)
 		require.Len(t, busy.calls(), 1)
 		idle := &receiver{answer: status(200)}
-		start(t, dispatcher.Options{Store: kept{m}, Deliverer: idle})
+		start(t, dispatcher.Options{Store: unclosedStore{m}, Deliverer: idle})
 		time.Sleep(10*time.Second + 100*time.Millisecond)
 		var worst time.Duration
 		for i := range 5 {
@@ -61,15 +61,15 @@ func TestWakeups_ReachTheCarrierOfABusyProcess(t *testing.T) {
 	})
 }
 
-// topicsFail fails or hangs reading policies.
-type topicsFail struct {
+// failingTopics fails or hangs reading policies.
+type failingTopics struct {
 	store.Store
 	n    *atomic.Int32
 	hang bool
 	read *atomic.Int32
 }
 
-func (f topicsFail) Topics(ctx context.Context) ([]store.Topic, int64, error) {
+func (f failingTopics) Topics(ctx context.Context) ([]store.Topic, int64, error) {
 	if f.read != nil {
 		f.read.Add(1)
 	}
@@ -87,7 +87,7 @@ func TestPolicies_AreReadBeforeAVerdict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 		rec := &receiver{answer: status(200)}
-		a := start(t, dispatcher.Options{Store: kept{m}, Deliverer: rec})
+		a := start(t, dispatcher.Options{Store: unclosedStore{m}, Deliverer: rec})
 		_, err := a.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "bills", Policy: policy.Topic{URL: "https://till.example/"}})
 		require.NoError(t, err)
 		got := a.Register(t.Context(), []job.New{{Spec: job.Spec{Queue: job.Queue{Topic: "bills"}}, Delay: time.Minute}})[0]
@@ -95,7 +95,7 @@ func TestPolicies_AreReadBeforeAVerdict(t *testing.T) {
 		require.NoError(t, a.stop())
 		n := new(atomic.Int32)
 		n.Store(1)
-		b := start(t, dispatcher.Options{Store: kept{topicsFail{Store: m, n: n}}, Deliverer: rec})
+		b := start(t, dispatcher.Options{Store: unclosedStore{failingTopics{Store: m, n: n}}, Deliverer: rec})
 		time.Sleep(time.Hour)
 		j := b.get(t, got.Job.Ref())
 		require.Equal(t, job.Delivered, j.State, "%s", j.Reason)
@@ -105,7 +105,7 @@ func TestPolicies_AreReadBeforeAVerdict(t *testing.T) {
 func TestRegister_ReadsPoliciesOnce(t *testing.T) {
 	m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 	read := new(atomic.Int32)
-	d, err := dispatcher.New(dispatcher.Options{Store: topicsFail{Store: m, read: read}, Deliverer: &receiver{answer: status(200)}, Declared: true, Logger: quiet})
+	d, err := dispatcher.New(dispatcher.Options{Store: failingTopics{Store: m, read: read}, Deliverer: &receiver{answer: status(200)}, Declared: true, Logger: quiet})
 	require.NoError(t, err)
 	var jobs []job.New
 	for i := range 500 {
@@ -167,23 +167,23 @@ func TestIsolation_SlowReceiversDelayNoOther(t *testing.T) {
 	})
 }
 
-// gate lets calls pass or stalls them, without an error.
-type gate struct {
+// stallingStore lets calls pass or stalls them, without an error.
+type stallingStore struct {
 	store.Store
 	mu   sync.Mutex
 	open chan struct{}
 }
 
-func (g *gate) Shards() []store.Shard {
-	return storetest.WrapShards(g.Store, func(_ int, next store.Shard) store.Shard { return gateShard{next, g} })
+func (g *stallingStore) Shards() []store.Shard {
+	return storetest.WrapShards(g.Store, func(_ int, next store.Shard) store.Shard { return stallingShard{next, g} })
 }
 
-type gateShard struct {
+type stallingShard struct {
 	store.Shard
-	*gate
+	*stallingStore
 }
 
-func (g *gate) wait(ctx context.Context) error {
+func (g *stallingStore) wait(ctx context.Context) error {
 	g.mu.Lock()
 	open := g.open
 	g.mu.Unlock()
@@ -198,14 +198,14 @@ func (g *gate) wait(ctx context.Context) error {
 	}
 }
 
-func (g gateShard) Carry(ctx context.Context, tok store.Token, r store.CarryOptions) (store.CarryResult, error) {
+func (g stallingShard) Carry(ctx context.Context, tok store.Token, r store.CarryOptions) (store.CarryResult, error) {
 	if err := g.wait(ctx); err != nil {
 		return store.CarryResult{}, err
 	}
 	return g.Shard.Carry(ctx, tok, r)
 }
 
-func (g gateShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (g stallingShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	if err := g.wait(ctx); err != nil {
 		return nil, store.ClaimResult{}, err
 	}
@@ -216,7 +216,7 @@ func (g gateShard) Settle(ctx context.Context, tok store.Token, it []store.Settl
 func TestFaults_StalledStoreRepeatsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
-		g := &gate{Store: m}
+		g := &stallingStore{Store: m}
 		rec := &receiver{answer: func(context.Context, job.Request) policy.Result {
 			time.Sleep(5 * time.Second)
 			return policy.Result{Status: 200}
@@ -280,19 +280,19 @@ func TestFaults_SlowStoreGetsLongerLeases(t *testing.T) {
 	})
 }
 
-// stuck never answers an insertion.
-type stuck struct{ store.Store }
+// stuckInsertStore never answers an insertion.
+type stuckInsertStore struct{ store.Store }
 
-func (s stuck) Shards() []store.Shard {
-	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return stuckShard{next, s} })
+func (s stuckInsertStore) Shards() []store.Shard {
+	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return stuckInsertShard{next, s} })
 }
 
-type stuckShard struct {
+type stuckInsertShard struct {
 	store.Shard
-	stuck
+	stuckInsertStore
 }
 
-func (stuckShard) Insert(ctx context.Context, _ store.Token, _ []store.NewJob) ([]store.InsertResult, error) {
+func (stuckInsertShard) Insert(ctx context.Context, _ store.Token, _ []store.NewJob) ([]store.InsertResult, error) {
 	<-ctx.Done()
 	return nil, fmt.Errorf("insert: %w", context.Cause(ctx))
 }
@@ -300,7 +300,7 @@ func (stuckShard) Insert(ctx context.Context, _ store.Token, _ []store.NewJob) (
 func TestRegister_EndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
-		d, err := dispatcher.New(dispatcher.Options{Store: stuck{m}, Deliverer: &receiver{answer: status(200)}, Logger: quiet})
+		d, err := dispatcher.New(dispatcher.Options{Store: stuckInsertStore{m}, Deliverer: &receiver{answer: status(200)}, Logger: quiet})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -312,39 +312,39 @@ func TestRegister_EndsWithItsContext(t *testing.T) {
 	})
 }
 
-// older reports a revision that lags behind, as a shard whose copy was not written does.
-type older struct {
+// oldRevisionStore reports a revision that lags behind, as a shard whose copy was not written does.
+type oldRevisionStore struct {
 	store.Store
 	read, known *atomic.Int32
 }
 
-func (o older) Shards() []store.Shard {
-	return storetest.WrapShards(o.Store, func(_ int, next store.Shard) store.Shard { return olderShard{next, o} })
+func (o oldRevisionStore) Shards() []store.Shard {
+	return storetest.WrapShards(o.Store, func(_ int, next store.Shard) store.Shard { return oldRevisionShard{next, o} })
 }
 
-type olderShard struct {
+type oldRevisionShard struct {
 	store.Shard
-	older
+	oldRevisionStore
 }
 
-func (o olderShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+func (o oldRevisionShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	c, err := o.Shard.Claim(ctx, tok, r)
 	c.Revision--
 	return c, err
 }
 
-func (o olderShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (o oldRevisionShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	e, c, err := o.Shard.Settle(ctx, tok, it, n)
 	c.Revision--
 	return e, c, err
 }
 
-func (o older) Topics(ctx context.Context) ([]store.Topic, int64, error) {
+func (o oldRevisionStore) Topics(ctx context.Context) ([]store.Topic, int64, error) {
 	o.read.Add(1)
 	return o.Store.Topics(ctx)
 }
 
-func (o olderShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
+func (o oldRevisionShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
 	o.known.Add(1)
 	time.Sleep(time.Millisecond)
 	return o.Shard.Known(ctx, refs)
@@ -353,7 +353,7 @@ func (o olderShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
 func TestPolicies_OlderRevisionCausesNoReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
-		o := older{m, new(atomic.Int32), new(atomic.Int32)}
+		o := oldRevisionStore{m, new(atomic.Int32), new(atomic.Int32)}
 		r := start(t, dispatcher.Options{Store: o, Deliverer: &receiver{answer: status(200)}})
 		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "x"})
 		require.NoError(t, err)
@@ -368,7 +368,7 @@ func TestPolicies_OlderRevisionCausesNoReload(t *testing.T) {
 func TestRegister_LooksUpIDsOnOtherShardsInOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: 16})
-		o := older{m, new(atomic.Int32), new(atomic.Int32)}
+		o := oldRevisionStore{m, new(atomic.Int32), new(atomic.Int32)}
 		d, err := dispatcher.New(dispatcher.Options{Store: o, Deliverer: &receiver{answer: status(200)}, Logger: quiet})
 		require.NoError(t, err)
 		var wg sync.WaitGroup
@@ -387,9 +387,9 @@ func TestWakeups_ReachAnotherProcesssCarrier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 		rec := &receiver{answer: status(200)}
-		a := start(t, dispatcher.Options{Store: kept{m}, Deliverer: rec})
+		a := start(t, dispatcher.Options{Store: unclosedStore{m}, Deliverer: rec})
 		time.Sleep(10100 * time.Millisecond)
-		b := start(t, dispatcher.Options{Store: kept{m}, Deliverer: rec})
+		b := start(t, dispatcher.Options{Store: unclosedStore{m}, Deliverer: rec})
 		time.Sleep(10100 * time.Millisecond)
 		b.register(t, job.New{Delay: 5 * time.Millisecond})
 		time.Sleep(2 * time.Second)

@@ -21,7 +21,7 @@ import (
 )
 
 // changePolicy changes the policy of the topic orders.
-func changePolicy(t *testing.T, r *rig, change func(p *policy.Topic)) {
+func changePolicy(t *testing.T, r *fixture, change func(p *policy.Topic)) {
 	t.Helper()
 	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", func(p *policy.Topic) error {
 		change(p)
@@ -38,19 +38,19 @@ func laneOfOrders(name string) job.Queue {
 // A job without a URL follows that of its topic or lane; what it keeps secret does not.
 func TestEdit_BindsSecretHeadersToWhereTheJobLeads(t *testing.T) {
 	type move struct {
-		before, after func(t *testing.T, r *rig)
+		before, after func(t *testing.T, r *fixture)
 		lane          string
 	}
-	topicTo := func(url string) func(*testing.T, *rig) {
-		return func(t *testing.T, r *rig) { changePolicy(t, r, func(p *policy.Topic) { p.URL = url }) }
+	topicTo := func(url string) func(*testing.T, *fixture) {
+		return func(t *testing.T, r *fixture) { changePolicy(t, r, func(p *policy.Topic) { p.URL = url }) }
 	}
-	laneTo := func(lane, url string) func(*testing.T, *rig) {
-		return func(t *testing.T, r *rig) {
+	laneTo := func(lane, url string) func(*testing.T, *fixture) {
+		return func(t *testing.T, r *fixture) {
 			changeLane(t, r, laneOfOrders(lane), func(l *policy.Lane) { l.URL = url })
 		}
 	}
-	both := func(all ...func(*testing.T, *rig)) func(*testing.T, *rig) {
-		return func(t *testing.T, r *rig) {
+	both := func(all ...func(*testing.T, *fixture)) func(*testing.T, *fixture) {
+		return func(t *testing.T, r *fixture) {
 			for _, do := range all {
 				do(t, r)
 			}
@@ -77,22 +77,22 @@ func TestEdit_BindsSecretHeadersToWhereTheJobLeads(t *testing.T) {
 					require.NoError(t, got.Err)
 					return got.Job
 				}
-				registered := add(job.New{Spec: job.Spec{Header: secretive()}})
+				registered := add(job.New{Spec: job.Spec{Header: secretHeaders()}})
 				edited := add(job.New{})
-				_, err := r.Edit(t.Context(), edited.Ref(), store.Edit{Kind: job.KindEdited, Header: secretive()})
+				_, err := r.Edit(t.Context(), edited.Ref(), store.Edit{Kind: job.KindEdited, Header: secretHeaders()})
 				require.NoError(t, err)
 				plain := add(job.New{Spec: job.Spec{Header: map[string][]string{"X-A": {"1"}}}})
-				early := add(job.New{Spec: job.Spec{Header: secretive()}})
+				early := add(job.New{Spec: job.Spec{Header: secretHeaders()}})
 				_, err = r.Edit(t.Context(), early.Ref(), store.Edit{Kind: job.KindRun, Delay: new(time.Duration)})
 				require.NoError(t, err)
 				time.Sleep(time.Second)
 				require.Len(t, rec.calls(), 1)
 				require.Equal(t, home, rec.calls()[0].URL)
-				require.Equal(t, secretive(), rec.calls()[0].Header)
+				require.Equal(t, secretHeaders(), rec.calls()[0].Header)
 
 				m.after(t, r)
 				anew := add(job.New{})
-				_, err = r.Edit(t.Context(), anew.Ref(), store.Edit{Kind: job.KindEdited, Header: secretive()})
+				_, err = r.Edit(t.Context(), anew.Ref(), store.Edit{Kind: job.KindEdited, Header: secretHeaders()})
 				require.NoError(t, err)
 				time.Sleep(2 * time.Minute)
 				for _, j := range []job.Job{registered, edited} {
@@ -174,7 +174,7 @@ func TestCallbacks_HoldNoSecretHeaders(t *testing.T) {
 			return policy.Result{Status: 500, Header: map[string][]string{"Set-Cookie": {"hunter2"}, "X-Answer": {"1"}}}
 		}}
 		r := start(t, dispatcher.Options{Deliverer: rec})
-		n := inAnHour("https://home.example/", secretive())
+		n := inAnHour("https://home.example/", secretHeaders())
 		n.Delay, n.Retries = 2*time.Second, new(0)
 		r.register(t, n)
 		changePolicy(t, r, func(p *policy.Topic) {
@@ -204,7 +204,7 @@ func TestCallbacks_HoldNoSecretHeaders(t *testing.T) {
 }
 
 // secretsEverywhere registers and puts headers that carry secrets in every place that takes some.
-func secretsEverywhere(t *testing.T, r *rig) {
+func secretsEverywhere(t *testing.T, r *fixture) {
 	t.Helper()
 	header := func(text string) map[string][]string {
 		return map[string][]string{"Authorization": {"Bearer hunter2-" + text}, "X-Plain": {text}}
@@ -240,23 +240,23 @@ func secretsEverywhere(t *testing.T, r *rig) {
 	}
 }
 
-// watched remembers all that a store is given of headers.
-type watched struct {
+// headerRecorder remembers all that a store is given of headers.
+type headerRecorder struct {
 	store.Store
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (w *watched) Shards() []store.Shard {
-	return storetest.WrapShards(w.Store, func(_ int, next store.Shard) store.Shard { return watchedShard{next, w} })
+func (w *headerRecorder) Shards() []store.Shard {
+	return storetest.WrapShards(w.Store, func(_ int, next store.Shard) store.Shard { return headerRecorderShard{next, w} })
 }
 
-type watchedShard struct {
+type headerRecorderShard struct {
 	store.Shard
-	*watched
+	*headerRecorder
 }
 
-func (w *watched) note(what ...any) {
+func (w *headerRecorder) note(what ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	raw, err := json.Marshal(what)
@@ -266,39 +266,39 @@ func (w *watched) note(what ...any) {
 	w.text.Write(raw)
 }
 
-func (s watchedShard) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
+func (s headerRecorderShard) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
 	s.note(entries)
 	return s.Shard.Insert(ctx, token, entries)
 }
 
-func (s watchedShard) Edit(ctx context.Context, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
+func (s headerRecorderShard) Edit(ctx context.Context, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
 	s.note(edit)
 	return s.Shard.Edit(ctx, token, ref, edit)
 }
 
-func (s watchedShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s headerRecorderShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	s.note(items)
 	return s.Shard.Settle(ctx, token, items, next)
 }
 
-func (s watchedShard) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
+func (s headerRecorderShard) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
 	s.note(alarm)
 	return s.Shard.Alarm(ctx, token, alarm)
 }
 
-func (w *watched) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error) {
+func (w *headerRecorder) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error) {
 	w.note(topic)
 	return w.Store.PutTopic(ctx, topic)
 }
 
-func (s watchedShard) PutLane(ctx context.Context, token store.Token, lane store.Lane) (store.Lane, error) {
+func (s headerRecorderShard) PutLane(ctx context.Context, token store.Token, lane store.Lane) (store.Lane, error) {
 	s.note(lane)
 	return s.Shard.PutLane(ctx, token, lane)
 }
 
 func TestSeal_LeavesNoSecretHeaderForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &watched{Store: model()}
+		s := &headerRecorder{Store: model()}
 		rec := &receiver{answer: func(_ context.Context, r job.Request) policy.Result {
 			return policy.Result{Status: map[bool]int{true: 200, false: 500}[r.Ref.ID < "job-2" || r.Queue.Topic == job.CallbackTopic]}
 		}}
@@ -327,7 +327,7 @@ func TestSeal_LeavesNoSecretHeaderForTheStore(t *testing.T) {
 func TestSeal_JobsWaitForTheKeyOfTheirHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
-		with := func(numbers ...byte) (*rig, *receiver) {
+		with := func(numbers ...byte) (*fixture, *receiver) {
 			rec := &receiver{answer: status(200)}
 			o := dispatcher.Options{Store: s, Deliverer: rec}
 			if len(numbers) > 0 {
@@ -337,7 +337,7 @@ func TestSeal_JobsWaitForTheKeyOfTheirHeaders(t *testing.T) {
 		}
 		first, _ := with(1)
 		changePolicy(t, first, func(p *policy.Topic) { p.Headers = map[string][]string{"X-Topic-Key": {"topic"}} })
-		late := first.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders"}, Header: secretive()}, Delay: time.Minute})
+		late := first.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders"}, Header: secretHeaders()}, Delay: time.Minute})
 		require.NoError(t, first.stop())
 
 		second, rec := with()
@@ -376,14 +376,14 @@ func TestReseal_SealsHeadersOfSettings(t *testing.T) {
 				first := start(t, o)
 				secretsEverywhere(t, first)
 				require.NoError(t, first.stop())
-				require.NotContains(t, keptIn(t, s), "x1:"+keyID(t, 2))
+				require.NotContains(t, storedSettings(t, s), "x1:"+keyID(t, 2))
 
 				o.Seal = box(t, append([]byte{2}, before...)...)
 				rec := &receiver{answer: status(200)}
 				o.Deliverer = rec
 				second := start(t, o)
 				time.Sleep(time.Minute)
-				kept := keptIn(t, s)
+				kept := storedSettings(t, s)
 				require.NotContains(t, kept, "hunter2")
 				require.NotContains(t, kept, "x1:"+keyID(t, 1))
 				require.Equal(t, 5, strings.Count(kept, "x1:"+keyID(t, 2)), "topic, lane, three callbacks")

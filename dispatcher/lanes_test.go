@@ -22,7 +22,7 @@ import (
 var customer = job.Queue(ofLane)
 
 // changeLane sets a lane.
-func changeLane(t *testing.T, r *rig, q job.Queue, change func(l *policy.Lane)) store.Lane {
+func changeLane(t *testing.T, r *fixture, q job.Queue, change func(l *policy.Lane)) store.Lane {
 	t.Helper()
 	put, err := r.ChangeLane(t.Context(), q, func(l *policy.Lane) error {
 		change(l)
@@ -96,8 +96,8 @@ func TestLanes_InvalidChangeIsRejectedWhole(t *testing.T) {
 
 func TestLanes_ConcurrentChangesAreAllApplied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := unhurried{model()}
-		rigs := []*rig{
+		s := slowSettingsStore{model()}
+		rigs := []*fixture{
 			start(t, dispatcher.Options{Store: s, RegisterOnly: true}), start(t, dispatcher.Options{Store: s, RegisterOnly: true}),
 		}
 		changeLane(t, rigs[0], customer, func(l *policy.Lane) { l.LaneConcurrency = 1 })
@@ -122,7 +122,7 @@ func TestLanes_ConcurrentChangesAreAllApplied(t *testing.T) {
 // Lanes that begin at once must not take away what somebody puts for their topic meanwhile.
 func TestLanes_FirstOnesDoNotChangeTheTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, dispatcher.Options{Store: unhurried{model()}, RegisterOnly: true})
+		r := start(t, dispatcher.Options{Store: slowSettingsStore{model()}, RegisterOnly: true})
 		var changing sync.WaitGroup
 		for i := range 8 {
 			changing.Go(func() {
@@ -178,24 +178,24 @@ func TestLanes_AreListedInPagesOverAllShards(t *testing.T) {
 	})
 }
 
-// unreadable is a store that does not tell lanes' settings, and counts who asks.
-type unreadable struct {
+// unreadableLanes is a store that does not tell lanes' settings, and counts who asks.
+type unreadableLanes struct {
 	store.Store
 	err error
 
 	asked atomic.Int32
 }
 
-func (u *unreadable) Shards() []store.Shard {
-	return storetest.WrapShards(u.Store, func(_ int, next store.Shard) store.Shard { return unreadableShard{next, u} })
+func (u *unreadableLanes) Shards() []store.Shard {
+	return storetest.WrapShards(u.Store, func(_ int, next store.Shard) store.Shard { return unreadableLanesShard{next, u} })
 }
 
-type unreadableShard struct {
+type unreadableLanesShard struct {
 	store.Shard
-	*unreadable
+	*unreadableLanes
 }
 
-func (s unreadableShard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
+func (s unreadableLanesShard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
 	s.asked.Add(int32(len(queues)))
 	if s.err != nil {
 		return nil, s.err
@@ -205,7 +205,7 @@ func (s unreadableShard) GetLanes(ctx context.Context, queues []job.Queue) ([]st
 
 func TestLanes_ProvideTheURLOfJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &unreadable{Store: model()}
+		s := &unreadableLanes{Store: model()}
 		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		changeLane(t, r, customer, func(l *policy.Lane) { l.URL = "https://customer.example/" })
 		changeLane(t, r, job.Queue{Namespace: "default", Topic: "orders", Lane: "silent"}, func(l *policy.Lane) { l.Paused = true })
@@ -240,7 +240,7 @@ func TestLanes_ProvideTheURLOfJobs(t *testing.T) {
 
 func TestLanes_UnreadableSettingsCostNoRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &unreadable{Store: model(), err: &store.UnavailableError{Reason: "away"}}
+		s := &unreadableLanes{Store: model(), err: &store.UnavailableError{Reason: "away"}}
 		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		got := r.Register(t.Context(), []job.New{
 			{Spec: job.Spec{Queue: customer}},

@@ -16,8 +16,8 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// secretive are headers of which two carry secrets.
-func secretive() map[string][]string {
+// secretHeaders are headers of which two carry secrets.
+func secretHeaders() map[string][]string {
 	return map[string][]string{"Cookie": {"hunter2"}, "Authorization": {"Bearer hunter2"}, "X-A": {"1"}}
 }
 
@@ -28,8 +28,8 @@ func inAnHour(url string, headers map[string][]string) job.New {
 
 func editOf(url string) store.Edit { return store.Edit{Kind: job.KindEdited, URL: &url} }
 
-// requireAstray holds an error against the refusal of both secrets.
-func requireAstray(t *testing.T, err error) {
+// requireSecretsRejected holds an error against the refusal of both secrets.
+func requireSecretsRejected(t *testing.T, err error) {
 	t.Helper()
 	var fields []string
 	for _, f := range requireInvalid(t, err).Errors {
@@ -43,14 +43,14 @@ func requireAstray(t *testing.T, err error) {
 func TestOrigin_JobSecretsDoNotFollowTheURL(t *testing.T) {
 	onStores(t, func(t *testing.T, s store.Store) {
 		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
-		made := r.register(t, inAnHour("https://a.example/x", secretive()))
+		made := r.register(t, inAnHour("https://a.example/x", secretHeaders()))
 		for _, url := range []string{"https://b.example/x", "http://a.example/x", "https://a.example:444/x"} {
 			_, err := r.Edit(t.Context(), made.Ref(), editOf(url))
-			requireAstray(t, err)
+			requireSecretsRejected(t, err)
 			bound := editOf(url)
 			bound.IfVersion = made.Version
 			_, err = r.Edit(t.Context(), made.Ref(), bound)
-			requireAstray(t, err)
+			requireSecretsRejected(t, err)
 		}
 		current := r.get(t, made.Ref())
 		require.Equal(t, made.Version, current.Version, "nothing was changed")
@@ -59,7 +59,7 @@ func TestOrigin_JobSecretsDoNotFollowTheURL(t *testing.T) {
 		moved, err := r.Edit(t.Context(), made.Ref(), editOf("HTTPS://A.example:443/y"))
 		require.NoError(t, err, "the origin is the same")
 		require.Equal(t, made.Header, moved.Header)
-		require.NotEqual(t, secretive(), moved.Header, "they are bound to it")
+		require.NotEqual(t, secretHeaders(), moved.Header, "they are bound to it")
 		for _, headers := range []map[string][]string{{"Authorization": {"Bearer new"}}, {}} {
 			edit := editOf(fmt.Sprintf("https://%d.example/", len(headers)))
 			edit.Header = headers
@@ -80,10 +80,10 @@ func TestOrigin_JobWithoutURLKeepsItsSecrets(t *testing.T) {
 		changeLane(t, r, job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "a"}, func(l *policy.Lane) {
 			l.URL = "https://a.example/"
 		})
-		made := r.Register(t.Context(), []job.New{inAnHour("", secretive())})[0]
+		made := r.Register(t.Context(), []job.New{inAnHour("", secretHeaders())})[0]
 		require.NoError(t, made.Err)
 		_, err := r.Edit(t.Context(), made.Job.Ref(), editOf("https://b.example/"))
-		requireAstray(t, err)
+		requireSecretsRejected(t, err)
 	})
 }
 
@@ -106,22 +106,22 @@ func TestOrigin_ChangeIsRejectedLikeOtherEdits(t *testing.T) {
 	})
 }
 
-// between lets something happen between a look at a job and its edit.
-type between struct {
+// concurrentEditStore lets something happen between a look at a job and its edit.
+type concurrentEditStore struct {
 	store.Store
 	do func()
 }
 
-func (b *between) Shards() []store.Shard {
-	return storetest.WrapShards(b.Store, func(_ int, next store.Shard) store.Shard { return betweenShard{next, b} })
+func (b *concurrentEditStore) Shards() []store.Shard {
+	return storetest.WrapShards(b.Store, func(_ int, next store.Shard) store.Shard { return concurrentEditShard{next, b} })
 }
 
-type betweenShard struct {
+type concurrentEditShard struct {
 	store.Shard
-	*between
+	*concurrentEditStore
 }
 
-func (s betweenShard) Edit(ctx context.Context, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
+func (s concurrentEditShard) Edit(ctx context.Context, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
 	if s.do != nil {
 		s.do()
 	}
@@ -131,7 +131,7 @@ func (s betweenShard) Edit(ctx context.Context, token store.Token, ref job.Ref, 
 func TestOrigin_ConcurrentSecretIsNotMoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := model()
-		s := &between{Store: base}
+		s := &concurrentEditStore{Store: base}
 		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		made := r.register(t, inAnHour("https://a.example/x", nil))
 		change := func(headers map[string][]string) func() {
@@ -146,9 +146,9 @@ func TestOrigin_ConcurrentSecretIsNotMoved(t *testing.T) {
 		require.NoError(t, err, "it is made again over the other change")
 		require.Equal(t, map[string][]string{"X-A": {"1"}}, moved.Header)
 
-		s.do = change(secretive())
+		s.do = change(secretHeaders())
 		_, err = r.Edit(t.Context(), made.Ref(), editOf("https://c.example/"))
-		requireAstray(t, err)
+		requireSecretsRejected(t, err)
 
 		s.do = change(nil)
 		bound := editOf("https://b.example/y")
@@ -163,21 +163,21 @@ func TestOrigin_RevivalElsewhereSendsNoSecrets(t *testing.T) {
 	for i := range 120 {
 		named = append(named, fmt.Sprintf("orders-a-500-%04d", i))
 	}
-	for name, which := range map[string]store.Selection{"all": all(), "ids": ofIDs(append(named, "unknown")...)} {
+	for name, which := range map[string]store.Selection{"all": everyDeadLetter(), "ids": deadLetters(append(named, "unknown")...)} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := start(t, dispatcher.Options{Store: sharded(4), Deliverer: &receiver{answer: byPath}})
-				r.bury(t, 120, "orders/a", 500, func(i int, n *job.New) {
+				r := start(t, dispatcher.Options{Store: sharded(4), Deliverer: &receiver{answer: statusByPath}})
+				r.registerDead(t, 120, "orders/a", 500, func(i int, n *job.New) {
 					switch i % 4 {
 					case 0: // its secrets are for another host
-						n.Header = secretive()
+						n.Header = secretHeaders()
 					case 1: // and these for the host that it is sent to
-						n.Header, n.URL = secretive(), "https://new.example/500"
+						n.Header, n.URL = secretHeaders(), "https://new.example/500"
 					case 2:
 						n.Header = map[string][]string{"X-A": {"1"}}
 					}
 				})
-				r.hold(t, "orders")
+				r.pauseTopics(t, "orders")
 				for _, dry := range []bool{true, false} {
 					which.DryRun = dry
 					worked, err := r.ReviveDead(t.Context(), which, store.RevivePlan{
@@ -192,7 +192,7 @@ func TestOrigin_RevivalElsewhereSendsNoSecrets(t *testing.T) {
 							continue
 						}
 						failed++
-						requireAstray(t, f.Err)
+						requireSecretsRejected(t, f.Err)
 						left := r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: f.ID})
 						require.Equal(t, job.Dead, left.State)
 						require.Equal(t, "https://x.example/500", left.URL)

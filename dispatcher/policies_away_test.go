@@ -17,14 +17,14 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// reluctant is a store that reads policies slowly, or never.
-type reluctant struct {
+// slowTopicsStore is a store that reads policies slowly, or never.
+type slowTopicsStore struct {
 	store.Store
 	takes atomic.Int64 // nanoseconds; below 0: until the context ends
 	reads atomic.Int32
 }
 
-func (s *reluctant) Topics(ctx context.Context) ([]store.Topic, int64, error) {
+func (s *slowTopicsStore) Topics(ctx context.Context) ([]store.Topic, int64, error) {
 	s.reads.Add(1)
 	takes := s.takes.Load()
 	if takes < 0 {
@@ -41,10 +41,10 @@ const silent = -1
 func hooks() job.New { return job.New{Spec: job.Spec{Queue: job.Queue{Topic: "hooks"}}} }
 
 // withHooks runs a dispatcher that only registers on a reluctant store, which has the topic hooks, and another that PUTs it.
-func withHooks(t *testing.T) (front *rig, s *reluctant, put func(url string)) {
+func withHooks(t *testing.T) (front *fixture, s *slowTopicsStore, put func(url string)) {
 	t.Helper()
 	all := model()
-	s = &reluctant{Store: all}
+	s = &slowTopicsStore{Store: all}
 	front = start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 	other := start(t, dispatcher.Options{Store: all, Deliverer: &receiver{answer: status(200)}})
 	put = func(url string) {
@@ -58,8 +58,8 @@ func withHooks(t *testing.T) (front *rig, s *reluctant, put func(url string)) {
 	return front, s, put
 }
 
-// together makes n registrations at once, and gives what each got and how long it took.
-func together(t *testing.T, d *rig, n int, j job.New) (got []store.RoutedResult, took []time.Duration) {
+// registerConcurrently makes n registrations at once, and gives what each got and how long it took.
+func registerConcurrently(t *testing.T, d *fixture, n int, j job.New) (got []store.RoutedResult, took []time.Duration) {
 	t.Helper()
 	got, took = make([]store.RoutedResult, n), make([]time.Duration, n)
 	began := time.Now()
@@ -79,7 +79,7 @@ func TestPolicies_ReloadDoesNotBlockRegistrations(t *testing.T) {
 		front, s, _ := withHooks(t)
 		s.takes.Store(int64(500 * time.Millisecond))
 		time.Sleep(time.Second + time.Millisecond)
-		got, took := together(t, front, 20, hooks())
+		got, took := registerConcurrently(t, front, 20, hooks())
 		waited := 0
 		for i := range got {
 			require.NoError(t, got[i].Err)
@@ -96,7 +96,7 @@ func TestPolicies_SilentStoreDelaysOneRegistration(t *testing.T) {
 		front, s, _ := withHooks(t)
 		s.takes.Store(silent)
 		time.Sleep(time.Minute)
-		got, took := together(t, front, 20, hooks())
+		got, took := registerConcurrently(t, front, 20, hooks())
 		long := 0
 		for i := range got {
 			require.NoError(t, got[i].Err, "those at hand still hold")
@@ -107,12 +107,12 @@ func TestPolicies_SilentStoreDelaysOneRegistration(t *testing.T) {
 		require.LessOrEqual(t, long, 1)
 
 		before := s.reads.Load()
-		_, took = together(t, front, 20, hooks())
+		_, took = registerConcurrently(t, front, 20, hooks())
 		require.Equal(t, make([]time.Duration, 20), took, "it just failed")
 		require.Equal(t, before, s.reads.Load())
 
 		time.Sleep(time.Second + time.Millisecond)
-		_, took = together(t, front, 20, hooks())
+		_, took = registerConcurrently(t, front, 20, hooks())
 		long = 0
 		for i := range took {
 			if took[i] > 0 {
@@ -130,7 +130,7 @@ func TestPolicies_AreReloadedAfterAnIdleTime(t *testing.T) {
 		put("https://new.example/")
 		time.Sleep(time.Hour)
 		s.takes.Store(int64(100 * time.Millisecond))
-		got, _ := together(t, front, 20, hooks())
+		got, _ := registerConcurrently(t, front, 20, hooks())
 		for i := range got {
 			require.NoError(t, got[i].Err)
 			require.Equal(t, "new.example:443", got[i].Job.Lane)
@@ -144,7 +144,7 @@ func TestPolicies_ConcurrentLookupsOfASilentStoreShareOneCall(t *testing.T) {
 		s.takes.Store(silent)
 		unknown := hooks()
 		unknown.Topic = "unknown"
-		got, took := together(t, front, 20, unknown)
+		got, took := registerConcurrently(t, front, 20, unknown)
 		for i := range got {
 			require.ErrorIs(t, got[i].Err, store.ErrUnavailable)
 			require.LessOrEqual(t, took[i], 5*time.Second)

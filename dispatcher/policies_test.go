@@ -14,14 +14,14 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// forgetful is a store whose policies a fault can take back.
-type forgetful struct {
+// rollbackStore is a store whose policies a fault can take back.
+type rollbackStore struct {
 	store.Store
 	revision int64
 	read     int
 }
 
-func (s *forgetful) Topics(context.Context) ([]store.Topic, int64, error) {
+func (s *rollbackStore) Topics(context.Context) ([]store.Topic, int64, error) {
 	s.read++
 	workers := int(s.revision)
 	return []store.Topic{{Namespace: "n", Name: "t", Policy: policy.Topic{Workers: workers}, Revision: s.revision}}, s.revision, nil
@@ -29,7 +29,7 @@ func (s *forgetful) Topics(context.Context) ([]store.Topic, int64, error) {
 
 func TestPolicies_RolledBackRevisionsAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &forgetful{revision: 7}
+		s := &rollbackStore{revision: 7}
 		p := newPolicies(s, policy.Builtin(), func(store.Topic) *credentials { return nil }, slog.New(slog.DiscardHandler))
 		require.True(t, p.Sync(t.Context(), 7))
 		require.Equal(t, 7, p.Get("n", "t").resolved.Workers)
@@ -48,7 +48,7 @@ func TestPolicies_RolledBackRevisionsAreDropped(t *testing.T) {
 
 func TestPolicies_FreshReadNeverReturnsAnOlderOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &forgetful{revision: 1}
+		s := &rollbackStore{revision: 1}
 		p := newPolicies(s, policy.Builtin(), func(store.Topic) *credentials { return nil }, slog.New(slog.DiscardHandler))
 		p.loading <- struct{}{} // a reading that began before
 		read := make(chan int64, 2)

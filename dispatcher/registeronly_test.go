@@ -20,27 +20,27 @@ type shared struct{ store.Store }
 
 func (shared) Close() error { return nil }
 
-// inert is a store that fails a test which makes it do a worker's part.
-type inert struct {
+// noWorkerStore is a store that fails a test which makes it do a worker's part.
+type noWorkerStore struct {
 	store.Store
 	t *testing.T
 }
 
-func (i inert) Shards() []store.Shard {
-	return storetest.WrapShards(i.Store, func(_ int, next store.Shard) store.Shard { return inertShard{next, i} })
+func (i noWorkerStore) Shards() []store.Shard {
+	return storetest.WrapShards(i.Store, func(_ int, next store.Shard) store.Shard { return noWorkerShard{next, i} })
 }
 
-type inertShard struct {
+type noWorkerShard struct {
 	store.Shard
-	inert
+	noWorkerStore
 }
 
-func (s inertShard) Lead(context.Context) (store.Leadership, error) {
+func (s noWorkerShard) Lead(context.Context) (store.Leadership, error) {
 	s.t.Error("it takes a carrier's lock")
 	return nil, store.ErrNotLeader
 }
 
-func (s inertShard) Wait(context.Context, store.WaitOptions) (store.Wakeup, error) {
+func (s noWorkerShard) Wait(context.Context, store.WaitOptions) (store.Wakeup, error) {
 	s.t.Error("it waits for wake-ups")
 	return store.Wakeup{}, store.ErrUnavailable
 }
@@ -48,7 +48,7 @@ func (s inertShard) Wait(context.Context, store.WaitOptions) (store.Wakeup, erro
 func TestRegisterOnly_LeavesDeliveriesToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
-		front := start(t, dispatcher.Options{Store: inert{s, t}, RegisterOnly: true})
+		front := start(t, dispatcher.Options{Store: noWorkerStore{s, t}, RegisterOnly: true})
 		synctest.Wait()
 		require.NoError(t, front.Ready(t.Context()))
 		now := front.register(t, job.New{})
@@ -75,7 +75,7 @@ func TestRegisterOnly_LeavesDeliveriesToOthers(t *testing.T) {
 func TestRegisterOnly_SeesPoliciesOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
-		front := start(t, dispatcher.Options{Store: inert{s, t}, RegisterOnly: true})
+		front := start(t, dispatcher.Options{Store: noWorkerStore{s, t}, RegisterOnly: true})
 		other := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
 		put := func(url string) {
 			_, err := other.PutTopic(t.Context(), store.Topic{

@@ -70,8 +70,8 @@ func eachOwner(t *testing.T, test func(t *testing.T, owner store.SecretOwner)) {
 	}
 }
 
-// kept is all that a store keeps of settings, as text.
-func keptIn(t *testing.T, s store.Store) string {
+// unclosedStore is all that a store keeps of settings, as text.
+func storedSettings(t *testing.T, s store.Store) string {
 	t.Helper()
 	topics, _, err := s.Topics(t.Context())
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func keptIn(t *testing.T, s store.Store) string {
 }
 
 // deliverTo registers a job of the owner's and gives the request that comes of it; nil: none came.
-func deliverTo(t *testing.T, r *rig, rec *receiver, owner store.SecretOwner) *job.Request {
+func deliverTo(t *testing.T, r *fixture, rec *receiver, owner store.SecretOwner) *job.Request {
 	t.Helper()
 	before := len(rec.calls())
 	n := job.New{Spec: job.Spec{Queue: job.Queue(owner), URL: "https://shop.example/hook", Body: []byte(`{"a":1}`)}}
@@ -132,7 +132,7 @@ func TestSecrets_AreEncryptedAtRestAndSign(t *testing.T) {
 				require.Equal(t, added.ID(), got.ID)
 				require.WithinDuration(t, time.Now(), got.CreatedAt, time.Second)
 			}
-			text := keptIn(t, s)
+			text := storedSettings(t, s)
 			require.Contains(t, text, secret.ID())
 			for _, one := range []sign.Secret{secret, key} {
 				_, raw, _ := strings.Cut(one.Text(), "_")
@@ -202,11 +202,11 @@ func TestSecrets_AreListedNewestFirstWithoutValues(t *testing.T) {
 		require.Equal(t, added[1].PublicKey(), keys[0].Key)
 		require.Equal(t, added[1].ID(), keys[0].ID)
 
-		before := keptIn(t, s)
+		before := storedSettings(t, s)
 		again, err := r.AddSecret(t.Context(), owner, added[3])
 		require.NoError(t, err)
 		require.Equal(t, listed[3].CreatedAt, again.CreatedAt)
-		require.Equal(t, before, keptIn(t, s), "the same secret again changes nothing, not even a revision")
+		require.Equal(t, before, storedSettings(t, s), "the same secret again changes nothing, not even a revision")
 
 		_, err = r.AddSecret(t.Context(), owner, sign.NewSecret())
 		invalid := requireInvalid(t, err)
@@ -243,34 +243,34 @@ func TestSecrets_OfAnUnknownTopic(t *testing.T) {
 	})
 }
 
-// unhurried lets other changes come between a reading of settings and the change that is made of it.
-type unhurried struct{ store.Store }
+// slowSettingsStore lets other changes come between a reading of settings and the change that is made of it.
+type slowSettingsStore struct{ store.Store }
 
-func (u unhurried) Shards() []store.Shard {
-	return storetest.WrapShards(u.Store, func(_ int, next store.Shard) store.Shard { return unhurriedShard{next, u} })
+func (u slowSettingsStore) Shards() []store.Shard {
+	return storetest.WrapShards(u.Store, func(_ int, next store.Shard) store.Shard { return slowSettingsShard{next, u} })
 }
 
-type unhurriedShard struct {
+type slowSettingsShard struct {
 	store.Shard
-	unhurried
+	slowSettingsStore
 }
 
-func (u unhurried) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error) {
+func (u slowSettingsStore) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error) {
 	time.Sleep(5 * time.Millisecond)
 	return u.Store.PutTopic(ctx, t)
 }
 
-func (s unhurriedShard) PutLane(ctx context.Context, token store.Token, l store.Lane) (store.Lane, error) {
+func (s slowSettingsShard) PutLane(ctx context.Context, token store.Token, l store.Lane) (store.Lane, error) {
 	time.Sleep(5 * time.Millisecond)
 	return s.Shard.PutLane(ctx, token, l)
 }
 
 func TestSecrets_ConcurrentAddsAreAllKept(t *testing.T) {
 	eachOwner(t, func(t *testing.T, owner store.SecretOwner) {
-		s := unhurried{model()}
+		s := slowSettingsStore{model()}
 		first := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		second := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
-		add := func(rigs ...*rig) {
+		add := func(rigs ...*fixture) {
 			var adding sync.WaitGroup
 			for i := range 4 {
 				adding.Go(func() {
@@ -292,29 +292,29 @@ func TestSecrets_ConcurrentAddsAreAllKept(t *testing.T) {
 	})
 }
 
-// An always is a store on which somebody else is always quicker.
-type always struct{ store.Store }
+// An conflictingStore is a store on which somebody else is always quicker.
+type conflictingStore struct{ store.Store }
 
-func (a always) Shards() []store.Shard {
-	return storetest.WrapShards(a.Store, func(_ int, next store.Shard) store.Shard { return alwaysShard{next, a} })
+func (a conflictingStore) Shards() []store.Shard {
+	return storetest.WrapShards(a.Store, func(_ int, next store.Shard) store.Shard { return conflictingShard{next, a} })
 }
 
-type alwaysShard struct {
+type conflictingShard struct {
 	store.Shard
-	always
+	conflictingStore
 }
 
-func (always) PutTopic(context.Context, store.Topic) (store.Topic, error) {
+func (conflictingStore) PutTopic(context.Context, store.Topic) (store.Topic, error) {
 	return store.Topic{}, store.ErrVersion
 }
 
-func (alwaysShard) PutLane(context.Context, store.Token, store.Lane) (store.Lane, error) {
+func (conflictingShard) PutLane(context.Context, store.Token, store.Lane) (store.Lane, error) {
 	return store.Lane{}, store.ErrVersion
 }
 
 func TestSecrets_ChangeEndsAfterTooManyConflicts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, dispatcher.Options{Store: always{model()}, RegisterOnly: true})
+		r := start(t, dispatcher.Options{Store: conflictingStore{model()}, RegisterOnly: true})
 		_, err := r.AddSecret(t.Context(), ofTopic, sign.NewSecret())
 		require.ErrorIs(t, err, store.ErrContended)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
@@ -325,7 +325,7 @@ func TestSecrets_ChangeEndsAfterTooManyConflicts(t *testing.T) {
 }
 
 // startLogged is start, and what is logged.
-func startLogged(t *testing.T, opts dispatcher.Options) (*rig, *testlog.Log) {
+func startLogged(t *testing.T, opts dispatcher.Options) (*fixture, *testlog.Log) {
 	t.Helper()
 	l := &testlog.Log{}
 	opts.Logger = slog.New(slog.NewTextHandler(l, nil))
@@ -336,7 +336,7 @@ func startLogged(t *testing.T, opts dispatcher.Options) (*rig, *testlog.Log) {
 	go func() { ended <- d.Run(ctx) }()
 	stop := sync.OnceValue(func() error { cancel(); return <-ended })
 	t.Cleanup(func() { _ = stop() })
-	return &rig{Dispatcher: d, stop: stop}, l
+	return &fixture{Dispatcher: d, stop: stop}, l
 }
 
 func TestSecrets_MissingKeyHoldsDeliveriesAndIsLogged(t *testing.T) {
@@ -428,7 +428,7 @@ func TestReseal_UnderANewKey(t *testing.T) {
 		}
 		second, written := startLogged(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 2, 1), CheckURL: refuse})
 		time.Sleep(time.Second)
-		text := keptIn(t, s)
+		text := storedSettings(t, s)
 		require.NotContains(t, text, "x1:"+keyID(t, 1))
 		require.Equal(t, store.MaxBatch+2, strings.Count(text, "x1:"+keyID(t, 2)), "the first page of the lanes, and two topics")
 		require.Equal(t, 1, strings.Count(text, "x1:"+keyID(t, 9)))
@@ -437,14 +437,14 @@ func TestReseal_UnderANewKey(t *testing.T) {
 		require.NoError(t, second.stop())
 
 		third := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 2)})
-		before := keptIn(t, s)
+		before := storedSettings(t, s)
 		require.NoError(t, verifies(t, deliverTo(t, third, rec, ofTopic), topics.Text()))
 		for _, i := range []int{0, lanes - 1} {
 			owner := store.SecretOwner{Topic: "laned", Lane: fmt.Sprintf("lane-%03d", i)}
 			require.NoError(t, verifies(t, deliverTo(t, third, rec, owner), ofLanes.Text()))
 		}
 		require.NotNil(t, deliverTo(t, third, rec, store.SecretOwner{Topic: "certified"}).Certificate)
-		require.Equal(t, before, keptIn(t, s), "there is nothing more to do")
+		require.Equal(t, before, storedSettings(t, s), "there is nothing more to do")
 	})
 }
 
@@ -460,32 +460,32 @@ func TestReseal_FailureOfALaneStopsNoOther(t *testing.T) {
 		}
 		require.NoError(t, first.stop())
 		second, written := startLogged(t, dispatcher.Options{
-			Store: overtaken{s, "lane-2"}, Deliverer: &receiver{answer: status(200)}, Seal: box(t, 2, 1),
+			Store: changingLaneStore{s, "lane-2"}, Deliverer: &receiver{answer: status(200)}, Seal: box(t, 2, 1),
 		})
 		time.Sleep(10 * time.Second)
-		require.Equal(t, 8, strings.Count(keptIn(t, s), "x1:"+keyID(t, 2)))
+		require.Equal(t, 8, strings.Count(storedSettings(t, s), "x1:"+keyID(t, 2)))
 		require.Contains(t, written.String(), "resealing secrets under the current key failed")
 		require.Contains(t, written.String(), "lane-2")
 		require.NoError(t, second.stop())
 	})
 }
 
-// overtaken is a store that others change one lane of all the time.
-type overtaken struct {
+// changingLaneStore is a store that others change one lane of all the time.
+type changingLaneStore struct {
 	store.Store
 	lane string
 }
 
-func (o overtaken) Shards() []store.Shard {
-	return storetest.WrapShards(o.Store, func(_ int, next store.Shard) store.Shard { return overtakenShard{next, o} })
+func (o changingLaneStore) Shards() []store.Shard {
+	return storetest.WrapShards(o.Store, func(_ int, next store.Shard) store.Shard { return changingLaneShard{next, o} })
 }
 
-type overtakenShard struct {
+type changingLaneShard struct {
 	store.Shard
-	overtaken
+	changingLaneStore
 }
 
-func (s overtakenShard) PutLane(ctx context.Context, token store.Token, lane store.Lane) (store.Lane, error) {
+func (s changingLaneShard) PutLane(ctx context.Context, token store.Token, lane store.Lane) (store.Lane, error) {
 	if lane.Queue.Lane == s.lane {
 		return store.Lane{}, store.ErrVersion
 	}
@@ -517,11 +517,11 @@ func TestReseal_EncryptsPlainSecrets(t *testing.T) {
 		first := start(t, dispatcher.Options{Store: s, Deliverer: rec})
 		_, err := first.AddSecret(t.Context(), owner, secret)
 		require.NoError(t, err)
-		require.Contains(t, keptIn(t, s), secret.Text())
+		require.Contains(t, storedSettings(t, s), secret.Text())
 		require.NoError(t, first.stop())
 		second := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
 		time.Sleep(time.Second)
-		require.NotContains(t, keptIn(t, s), "plain:")
+		require.NotContains(t, storedSettings(t, s), "plain:")
 		require.NoError(t, verifies(t, deliverTo(t, second, rec, owner), secret.Text()))
 	})
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// endless is a store whose queues never run dry and whose calls cost nothing: what is measured over it is the pool.
-type endless struct {
+// endlessStore is a store whose queues never run dry and whose calls cost nothing: what is measured over it is the pool.
+type endlessStore struct {
 	store.Store
 	once   sync.Once
 	queues []job.Queue
 }
 
-func (e *endless) Shards() []store.Shard {
-	return []store.Shard{endlessShard{endless: e}}
+func (e *endlessStore) Shards() []store.Shard {
+	return []store.Shard{endlessShard{endlessStore: e}}
 }
 
 type endlessShard struct {
 	store.Shard
-	*endless
+	*endlessStore
 }
 
 func (e endlessShard) Wait(ctx context.Context, _ store.WaitOptions) (rung store.Wakeup, err error) {
@@ -87,13 +87,13 @@ func BenchmarkAttempts(b *testing.B) {
 		{"1-lane", 1, 64}, {"1000-lanes", 1000, 64}, {"1-lane-ahead", 1, 2048}, {"1000-lanes-ahead", 1000, 2048},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			s := &endless{}
+			s := &endlessStore{}
 			for i := range c.lanes {
 				s.queues = append(s.queues, job.Queue{Namespace: "default", Topic: "t", Lane: string(rune('a' + i))})
 			}
 			d := &countdown{left: b.N, done: make(chan struct{})}
 			p := pool.New(pool.Options{
-				Store: s, Deliverer: d, Policies: fixed(policy.Topic{LaneConcurrency: 1000}.WithDefaults(policy.Builtin())), Workers: c.workers,
+				Store: s, Deliverer: d, Policies: fixedPolicy(policy.Topic{LaneConcurrency: 1000}.WithDefaults(policy.Builtin())), Workers: c.workers,
 				Logger: slog.New(slog.DiscardHandler),
 			})
 			ctx, cancel := context.WithCancel(context.Background())

@@ -17,16 +17,16 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// copying gives each claim bodies of its own, as a store does that reads them from elsewhere.
-type copying struct{ store.Store }
+// copyingStore gives each claim bodies of its own, as a store does that reads them from elsewhere.
+type copyingStore struct{ store.Store }
 
-func (c copying) Shards() []store.Shard {
+func (c copyingStore) Shards() []store.Shard {
 	return storetest.WrapShards(c.Store, func(_ int, next store.Shard) store.Shard { return copyingShard{next, c} })
 }
 
 type copyingShard struct {
 	store.Shard
-	copying
+	copyingStore
 }
 
 func (s copyingShard) Claim(ctx context.Context, token store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
@@ -49,7 +49,7 @@ func copied(claimed store.ClaimResult) store.ClaimResult {
 // An attempt that hangs does not keep the bodies in memory that came with its own.
 func TestAttempt_FreesItsBodyWhenItEnds(t *testing.T) {
 	const jobs = 8
-	s := copying{model()}
+	s := copyingStore{model()}
 	entries := make([]store.NewJob, jobs)
 	for i := range entries {
 		e := &entries[i]
@@ -62,7 +62,7 @@ func TestAttempt_FreesItsBodyWhenItEnds(t *testing.T) {
 	var came, gone atomic.Int32
 	over := make(chan struct{})
 	defer close(over)
-	run(t, s, deliver(func(_ context.Context, r job.Request) policy.Result {
+	run(t, s, delivererFunc(func(_ context.Context, r job.Request) policy.Result {
 		runtime.AddCleanup(&r.Body[0], func(int) { gone.Add(1) }, 0)
 		if came.Add(1) == 1 {
 			<-over

@@ -15,8 +15,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// host answers as it stands, and notes when it was asked.
-type host struct {
+// fakeHost answers as it stands, and notes when it was asked.
+type fakeHost struct {
 	mu    sync.Mutex
 	up    bool
 	takes time.Duration
@@ -26,7 +26,7 @@ type host struct {
 	most  int
 }
 
-func (h *host) Deliver(context.Context, job.Request) policy.Result {
+func (h *fakeHost) Deliver(context.Context, job.Request) policy.Result {
 	h.mu.Lock()
 	h.asked = append(h.asked, time.Now())
 	h.now++
@@ -43,14 +43,14 @@ func (h *host) Deliver(context.Context, job.Request) policy.Result {
 	return away
 }
 
-func (h *host) set(up bool) (asked int) {
+func (h *fakeHost) set(up bool) (asked int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.up, h.most = up, h.now
 	return len(h.asked)
 }
 
-func (h *host) count() int {
+func (h *fakeHost) count() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.asked)
@@ -62,16 +62,16 @@ var breakable = policy.Topic{
 	Breaker: policy.Breaker{Failures: new(5), Open: 30 * time.Second},
 }
 
-// outage runs processes against a host that is away.
-func outage(t *testing.T, processes, jobs int, away policy.Result) (store.Store, *host) {
+// startOutage runs processes against a host that is away.
+func startOutage(t *testing.T, processes, jobs int, away policy.Result) (store.Store, *fakeHost) {
 	t.Helper()
-	s, h := model(), &host{away: away, takes: 5 * time.Millisecond}
+	s, h := model(), &fakeHost{away: away, takes: 5 * time.Millisecond}
 	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "shop", Policy: breakable})
 	require.NoError(t, err)
 	carry(t, s)
 	fill(t, s, jobs, "shop/a")
 	for range processes {
-		run(t, s, h, func(o *pool.Options) { o.Policies = fixed(breakable.WithDefaults(policy.Builtin())) })
+		run(t, s, h, func(o *pool.Options) { o.Policies = fixedPolicy(breakable.WithDefaults(policy.Builtin())) })
 	}
 	return s, h
 }
@@ -90,7 +90,7 @@ func TestBreaker_OpensForAllProcessesAndAdmitsOneProbe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, h := outage(t, 3, 300, away)
+				s, h := startOutage(t, 3, 300, away)
 				time.Sleep(20 * time.Second)
 				first := h.count()
 				require.GreaterOrEqual(t, first, 5)
@@ -110,7 +110,7 @@ func TestBreaker_OpensForAllProcessesAndAdmitsOneProbe(t *testing.T) {
 
 func TestBreaker_LaneRecoversFromOneSlotToItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, h := outage(t, 2, 300, policy.Result{Class: policy.ClassRefused})
+		s, h := startOutage(t, 2, 300, policy.Result{Class: policy.ClassRefused})
 		time.Sleep(5 * time.Minute)
 		asked := h.set(true)
 		time.Sleep(40 * time.Second)
@@ -147,7 +147,7 @@ func laneStatsOrNone(t *testing.T, s store.Store) store.LaneStats {
 func TestBreaker_IgnoresAnswers(t *testing.T) {
 	for _, answer := range []policy.Result{{Status: 500}, {Status: 404}, {Status: 505}, {Class: policy.ClassBlocked}} {
 		synctest.Test(t, func(t *testing.T) {
-			s, h := outage(t, 1, 50, answer)
+			s, h := startOutage(t, 1, 50, answer)
 			time.Sleep(20 * time.Second)
 			if answer.Class == policy.ClassNone {
 				require.False(t, laneStats(t, s).BreakerOpen, "%+v", answer)
@@ -161,12 +161,12 @@ func TestBreaker_IgnoresAnswers(t *testing.T) {
 
 func TestBreaker_NeverOpensWithZeroFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, h := model(), &host{away: policy.Result{Class: policy.ClassRefused}}
+		s, h := model(), &fakeHost{away: policy.Result{Class: policy.ClassRefused}}
 		terms := breakable
 		terms.Breaker.Failures = new(0)
 		carry(t, s)
 		fill(t, s, 20, "shop/a")
-		run(t, s, h, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
+		run(t, s, h, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
 		time.Sleep(20 * time.Second)
 		require.Greater(t, h.count(), 200)
 		require.False(t, laneStats(t, s).BreakerOpen)
@@ -177,7 +177,7 @@ func TestBreaker_NeverOpensWithZeroFailures(t *testing.T) {
 func TestBreaker_JobsOfALostHostEndAtMaxAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs = 2_000
-		s, h := model(), &host{away: policy.Result{Class: policy.ClassTimeoutDial}, takes: time.Second}
+		s, h := model(), &fakeHost{away: policy.Result{Class: policy.ClassTimeoutDial}, takes: time.Second}
 		terms := policy.Topic{MaxAge: 2 * time.Hour}
 		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "shop", Policy: terms})
 		require.NoError(t, err)
@@ -186,7 +186,7 @@ func TestBreaker_JobsOfALostHostEndAtMaxAge(t *testing.T) {
 		var mu sync.Mutex
 		told := make(map[string]policy.Reason)
 		run(t, s, h, func(o *pool.Options) {
-			o.Policies = fixed(terms.WithDefaults(policy.Builtin()))
+			o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin()))
 			o.Callbacks = func(end pool.End) []store.NewJob {
 				mu.Lock()
 				defer mu.Unlock()
@@ -212,7 +212,7 @@ func TestCooldown_AppliesToTheLaneOnly(t *testing.T) {
 		carry(t, s)
 		var mu sync.Mutex
 		asked := map[string][]time.Time{}
-		d := deliver(func(_ context.Context, r job.Request) policy.Result {
+		d := delivererFunc(func(_ context.Context, r job.Request) policy.Result {
 			mu.Lock()
 			defer mu.Unlock()
 			asked[r.Queue.Lane] = append(asked[r.Queue.Lane], time.Now())
@@ -221,13 +221,13 @@ func TestCooldown_AppliesToTheLaneOnly(t *testing.T) {
 			}
 			return policy.Result{Status: 200}
 		})
-		one(t, s, 0, "busy-1", "shop", "busy")
+		insertOn(t, s, 0, "busy-1", "shop", "busy")
 		run(t, s, d, func(o *pool.Options) {
-			o.Policies = fixed(policy.Topic{Ladder: policy.Ladder{time.Second}}.WithDefaults(policy.Builtin()))
+			o.Policies = fixedPolicy(policy.Topic{Ladder: policy.Ladder{time.Second}}.WithDefaults(policy.Builtin()))
 		})
 		time.Sleep(time.Second)
-		one(t, s, 0, "busy-2", "shop", "busy")
-		one(t, s, 0, "free-1", "shop", "free")
+		insertOn(t, s, 0, "busy-2", "shop", "busy")
+		insertOn(t, s, 0, "free-1", "shop", "free")
 		time.Sleep(time.Minute)
 		mu.Lock()
 		defer mu.Unlock()

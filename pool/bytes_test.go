@@ -20,8 +20,8 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// large registers a due job with a body of so many bytes.
-func large(t *testing.T, s store.Store, id, topic, lane string, bytes int) {
+// insertLarge registers a due job with a body of so many bytes.
+func insertLarge(t *testing.T, s store.Store, id, topic, lane string, bytes int) {
 	t.Helper()
 	var e store.NewJob
 	e.Timeout = 2 * time.Minute
@@ -33,8 +33,8 @@ func large(t *testing.T, s store.Store, id, topic, lane string, bytes int) {
 
 var zeros = make([]byte, 16<<20)
 
-// within requires that a job is attempted within a time.
-func (s *siege) within(t *testing.T, id string, long time.Duration) {
+// requireRate requires that a job is attempted within a time.
+func (s *isolationTest) requireAttemptWithin(t *testing.T, id string, long time.Duration) {
 	t.Helper()
 	time.Sleep(long)
 	s.mu.Lock()
@@ -44,16 +44,16 @@ func (s *siege) within(t *testing.T, id string, long time.Duration) {
 
 func TestIsolation_LargestBodiesForReceiversThatDoNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := besiege(t, 256, hanging)
+		s := startIsolation(t, 256, isBadTopic)
 		for i := range 5 {
-			large(t, s, fmt.Sprintf("bad-%d", i), "bad", fmt.Sprintf("lane-%d", i), 16<<20)
+			insertLarge(t, s, fmt.Sprintf("bad-%d", i), "bad", fmt.Sprintf("lane-%d", i), 16<<20)
 		}
 		time.Sleep(10 * time.Millisecond)
-		require.GreaterOrEqual(t, s.hang(), 1)
-		s.timely(t)
+		require.GreaterOrEqual(t, s.hangingCount(), 1)
+		s.requireIsolated(t)
 		for i := range 3 {
-			large(t, s, fmt.Sprintf("large-%d", i), "orders", "a", 16<<20)
-			s.within(t, fmt.Sprintf("large-%d", i), 100*time.Millisecond)
+			insertLarge(t, s, fmt.Sprintf("large-%d", i), "orders", "a", 16<<20)
+			s.requireAttemptWithin(t, fmt.Sprintf("large-%d", i), 100*time.Millisecond)
 		}
 	})
 }
@@ -61,17 +61,17 @@ func TestIsolation_LargestBodiesForReceiversThatDoNotRead(t *testing.T) {
 // Whoever comes one after another with the largest bodies holds what there is for them, but not what is for smaller ones.
 func TestIsolation_LargestBodiesOfManyTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := besiege(t, 256, hanging)
+		s := startIsolation(t, 256, isBadTopic)
 		for i := range 10 {
-			large(t, s, fmt.Sprintf("bad-%d", i), fmt.Sprintf("bad-%d", i), "a", 16<<20)
+			insertLarge(t, s, fmt.Sprintf("bad-%d", i), fmt.Sprintf("bad-%d", i), "a", 16<<20)
 			time.Sleep(100 * time.Millisecond)
 		}
-		require.LessOrEqual(t, s.hang(), 5, "64 MiB, and one more body")
-		s.timely(t)
+		require.LessOrEqual(t, s.hangingCount(), 5, "64 MiB, and one more body")
+		s.requireIsolated(t)
 		for i, size := range []int{16 << 10, 256 << 10, 1 << 20} {
 			id := fmt.Sprintf("mid-%d", i)
-			large(t, s, id, "orders", "a", size)
-			s.within(t, id, 100*time.Millisecond)
+			insertLarge(t, s, id, "orders", "a", size)
+			s.requireAttemptWithin(t, id, 100*time.Millisecond)
 		}
 		time.Sleep(10 * time.Minute) // the timeouts
 		require.Len(t, s.requests("bad"), 10, "each has its turn")
@@ -80,16 +80,16 @@ func TestIsolation_LargestBodiesOfManyTopics(t *testing.T) {
 
 func TestIsolation_ManyBodiesForReceiversThatDoNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := besiege(t, 256, hanging)
+		s := startIsolation(t, 256, isBadTopic)
 		for i := range 257 {
-			large(t, s, fmt.Sprintf("bad-%d", i), fmt.Sprintf("bad-%d", i%2), fmt.Sprintf("lane-%d", i/2), 256<<10)
+			insertLarge(t, s, fmt.Sprintf("bad-%d", i), fmt.Sprintf("bad-%d", i%2), fmt.Sprintf("lane-%d", i/2), 256<<10)
 		}
 		time.Sleep(10 * time.Millisecond)
-		s.timely(t)
+		s.requireIsolated(t)
 		for i, size := range []int{16 << 10, 256 << 10, 4 << 20, 16 << 20} {
 			id := fmt.Sprintf("large-%d", i)
-			large(t, s, id, "orders", "a", size)
-			s.within(t, id, 100*time.Millisecond)
+			insertLarge(t, s, id, "orders", "a", size)
+			s.requireAttemptWithin(t, id, 100*time.Millisecond)
 		}
 	})
 }
@@ -97,37 +97,37 @@ func TestIsolation_ManyBodiesForReceiversThatDoNotRead(t *testing.T) {
 // Lanes that answer do not wait for lanes of their topic whose receivers do not read.
 func TestIsolation_ManyBodiesForReceiversOfTheSameTopicThatDoNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := besiege(t, 256, func(r job.Request) bool { return strings.HasPrefix(r.Ref.ID, "bad") })
+		s := startIsolation(t, 256, func(r job.Request) bool { return strings.HasPrefix(r.Ref.ID, "bad") })
 		for i := range 4 {
-			large(t, s, fmt.Sprintf("first-%d", i), "orders", fmt.Sprintf("good-%d", i), 1)
+			insertLarge(t, s, fmt.Sprintf("first-%d", i), "orders", fmt.Sprintf("good-%d", i), 1)
 		}
 		time.Sleep(time.Second)
 		for i := range 400 {
-			large(t, s, fmt.Sprintf("bad-%d", i), "orders", fmt.Sprintf("lane-%d", i/2), 256<<10)
+			insertLarge(t, s, fmt.Sprintf("bad-%d", i), "orders", fmt.Sprintf("lane-%d", i/2), 256<<10)
 		}
 		time.Sleep(10 * time.Millisecond)
 		for i, size := range []int{1, 256 << 10, 1 << 20, 4 << 20} {
 			id := fmt.Sprintf("good-%d", i)
-			large(t, s, id, "orders", id, size)
-			s.within(t, id, 100*time.Millisecond)
+			insertLarge(t, s, id, "orders", id, size)
+			s.requireAttemptWithin(t, id, 100*time.Millisecond)
 		}
-		require.GreaterOrEqual(t, s.hang(), 64)
+		require.GreaterOrEqual(t, s.hangingCount(), 64)
 	})
 }
 
 // Receivers that have read the body, and hang, hold no bytes: all of their jobs are under way at once.
 func TestBytes_LeaveTheBudgetWhenSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := besiege(t, 256, hanging)
+		s := startIsolation(t, 256, isBadTopic)
 		s.reads = true
 		for i := range 300 {
-			large(t, s, fmt.Sprintf("bad-%d", i), fmt.Sprintf("bad-%d", i%2), fmt.Sprintf("lane-%d", i/2), 256<<10)
+			insertLarge(t, s, fmt.Sprintf("bad-%d", i), fmt.Sprintf("bad-%d", i%2), fmt.Sprintf("lane-%d", i/2), 256<<10)
 		}
 		for i := range 8 {
-			large(t, s, fmt.Sprintf("bad-large-%d", i), "bad-3", fmt.Sprint(i), 16<<20)
+			insertLarge(t, s, fmt.Sprintf("bad-large-%d", i), "bad-3", fmt.Sprint(i), 16<<20)
 		}
 		time.Sleep(time.Second)
-		require.Equal(t, 308, s.hang())
+		require.Equal(t, 308, s.hangingCount())
 	})
 }
 
@@ -136,8 +136,8 @@ func TestBytes_LargerThanTheBudgetGoOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
 		for i := range 10 {
-			large(t, s, fmt.Sprintf("large-%d", i), fmt.Sprintf("topic-%d", i%3), fmt.Sprint(i%5), 2<<20)
-			large(t, s, fmt.Sprintf("small-%d", i), "topic-0", fmt.Sprint(i%5), 2<<10)
+			insertLarge(t, s, fmt.Sprintf("large-%d", i), fmt.Sprintf("topic-%d", i%3), fmt.Sprint(i%5), 2<<20)
+			insertLarge(t, s, fmt.Sprintf("small-%d", i), "topic-0", fmt.Sprint(i%5), 2<<10)
 		}
 		carry(t, s)
 		run(t, s, g, func(o *pool.Options) { o.MaxBytes = 1 << 20 })
@@ -147,19 +147,19 @@ func TestBytes_LargerThanTheBudgetGoOneAtATime(t *testing.T) {
 	})
 }
 
-// oneByOne refuses claims from more than one queue.
-type oneByOne struct{ store.Store }
+// singleQueueStore refuses claims from more than one queue.
+type singleQueueStore struct{ store.Store }
 
-func (o oneByOne) Shards() []store.Shard {
-	return storetest.WrapShards(o.Store, func(_ int, next store.Shard) store.Shard { return oneByOneShard{next, o} })
+func (o singleQueueStore) Shards() []store.Shard {
+	return storetest.WrapShards(o.Store, func(_ int, next store.Shard) store.Shard { return singleQueueShard{next, o} })
 }
 
-type oneByOneShard struct {
+type singleQueueShard struct {
 	store.Shard
-	oneByOne
+	singleQueueStore
 }
 
-func (o oneByOneShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+func (o singleQueueShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
 	if len(request.Queues) > 1 {
 		return store.ClaimResult{}, errors.New("a job's progress cannot be read")
 	}
@@ -169,9 +169,9 @@ func (o oneByOneShard) Claim(ctx context.Context, token store.Token, request sto
 func TestBytes_AreBoundedWhenRetriedOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGauge(time.Hour)
-		s := oneByOne{model()}
+		s := singleQueueStore{model()}
 		for i := range 40 {
-			large(t, s, fmt.Sprint(i), fmt.Sprintf("topic-%d", i), "a", 1<<20)
+			insertLarge(t, s, fmt.Sprint(i), fmt.Sprintf("topic-%d", i), "a", 1<<20)
 		}
 		run(t, s, g, func(o *pool.Options) { o.MaxBytes = 8 << 20 })
 		time.Sleep(time.Second)
@@ -184,13 +184,13 @@ func TestBytes_AreBoundedWhenRetriedOneByOne(t *testing.T) {
 func TestBytes_AreFreedWhenSent(t *testing.T) {
 	for name, included := range map[string][]string{"let go": nil, "kept": {policy.IncludeBody}} {
 		t.Run(name, func(t *testing.T) {
-			s := copying{model()}
-			large(t, s, "one", "orders", "a", 1<<20)
+			s := copyingStore{model()}
+			insertLarge(t, s, "one", "orders", "a", 1<<20)
 			var gone atomic.Bool
 			over := make(chan struct{})
 			hangs := make(chan struct{})
 			terms := policy.Topic{OnDelivered: &policy.Callback{URL: "https://y.example/", Include: included}}
-			run(t, s, deliver(func(_ context.Context, r job.Request) policy.Result {
+			run(t, s, delivererFunc(func(_ context.Context, r job.Request) policy.Result {
 				runtime.AddCleanup(&r.Body[0], func(int) { gone.Store(true) }, 0)
 				if r.Sent != nil {
 					r.Sent()
@@ -198,7 +198,7 @@ func TestBytes_AreFreedWhenSent(t *testing.T) {
 				close(hangs)
 				<-over
 				return policy.Result{Status: 200}
-			}), func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
+			}), func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
 			defer close(over)
 			<-hangs
 			if included == nil {

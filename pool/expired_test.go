@@ -23,7 +23,7 @@ func TestEndExpired_LeavesAJobThatAPolicyLetsLiveLongerToItsDueTime(t *testing.T
 		_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{e})
 		require.NoError(t, err)
 		longer := policy.Topic{Ladder: policy.Ladder{time.Hour}, Jitter: new(0.0), MaxAge: 24 * time.Hour}
-		p, _ := start(t, s, g, func(o *pool.Options) { o.Policies = fixed(longer.WithDefaults(policy.Builtin())) })
+		p, _ := start(t, s, g, func(o *pool.Options) { o.Policies = fixedPolicy(longer.WithDefaults(policy.Builtin())) })
 		carry(t, s)
 		time.Sleep(2 * time.Minute)
 		require.Equal(t, 1, g.count(""))
@@ -50,7 +50,7 @@ func TestEndExpired_JobThatCannotBeSettledStopsNoOther(t *testing.T) {
 		}
 		_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), entries)
 		require.NoError(t, err)
-		p, _ := start(t, unsettled{s, "2"}, newGauge(0), nil)
+		p, _ := start(t, unsettleableStore{s, "2"}, newGauge(0), nil)
 		time.Sleep(2 * time.Second)
 		p.EndExpired(0)
 		time.Sleep(time.Second)

@@ -18,33 +18,33 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// sluggish answers claims and settles after a while.
-type sluggish struct {
+// slowStore answers claims and settles after a while.
+type slowStore struct {
 	store.Store
 	claim, settle time.Duration
 }
 
-func (s sluggish) Shards() []store.Shard {
-	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return sluggishShard{next, s} })
+func (s slowStore) Shards() []store.Shard {
+	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return slowShard{next, s} })
 }
 
-type sluggishShard struct {
+type slowShard struct {
 	store.Shard
-	sluggish
+	slowStore
 }
 
-func (s sluggishShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+func (s slowShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	c, err := s.Shard.Claim(ctx, tok, r)
 	time.Sleep(s.claim)
 	return c, err
 }
 
-func (s sluggishShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s slowShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	time.Sleep(s.settle)
 	return s.Shard.Settle(ctx, tok, it, n)
 }
 
-func one(t *testing.T, s store.Store, shard int, id, topic, lane string) {
+func insertOn(t *testing.T, s store.Store, shard int, id, topic, lane string) {
 	var e store.NewJob
 	e.ID, e.Queue, e.URL, e.Method = id, job.Queue{Namespace: "default", Topic: topic, Lane: lane}, "https://x.example/", "POST"
 	_, err := s.Shards()[shard].Insert(t.Context(), store.NewToken(), []store.NewJob{e})
@@ -54,14 +54,14 @@ func one(t *testing.T, s store.Store, shard int, id, topic, lane string) {
 func TestListener_ResumesAfterAFullProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
-		run(t, sluggish{s, 5 * time.Millisecond, 0}, g, func(o *pool.Options) { o.Workers = 4 })
+		run(t, slowStore{s, 5 * time.Millisecond, 0}, g, func(o *pool.Options) { o.Workers = 4 })
 		synctest.Wait()
 		fill(t, s, 1, "orders/a", "orders/b")
 		time.Sleep(2 * time.Millisecond)
-		one(t, s, 0, "c", "orders", "c")
+		insertOn(t, s, 0, "c", "orders", "c")
 		time.Sleep(time.Second)
 		require.Equal(t, 3, g.count(""))
-		one(t, s, 0, "d", "orders", "d")
+		insertOn(t, s, 0, "d", "orders", "d")
 		time.Sleep(time.Hour)
 		require.Equal(t, 4, g.count(""), "deaf")
 	})
@@ -71,7 +71,7 @@ func TestFairness_TopicWithOneWorkerRetriesALaneThatTimedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
 		n := 0
-		d := deliver(func(ctx context.Context, r job.Request) policy.Result {
+		d := delivererFunc(func(ctx context.Context, r job.Request) policy.Result {
 			n++
 			if n == 1 {
 				time.Sleep(r.Timeout)
@@ -80,15 +80,17 @@ func TestFairness_TopicWithOneWorkerRetriesALaneThatTimedOut(t *testing.T) {
 			return g.Deliver(ctx, r)
 		})
 		fill(t, s, 5, "orders/a")
-		run(t, s, d, func(o *pool.Options) { o.Policies = fixed(policy.Topic{Workers: 1}.WithDefaults(policy.Builtin())) })
+		run(t, s, d, func(o *pool.Options) {
+			o.Policies = fixedPolicy(policy.Topic{Workers: 1}.WithDefaults(policy.Builtin()))
+		})
 		time.Sleep(24 * time.Hour)
 		require.GreaterOrEqual(t, g.count(""), 4)
 	})
 }
 
-type deliver func(ctx context.Context, r job.Request) policy.Result
+type delivererFunc func(ctx context.Context, r job.Request) policy.Result
 
-func (d deliver) Deliver(ctx context.Context, r job.Request) policy.Result { return d(ctx, r) }
+func (d delivererFunc) Deliver(ctx context.Context, r job.Request) policy.Result { return d(ctx, r) }
 
 func TestFairness_FullTopicServesEveryShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -99,12 +101,12 @@ func TestFairness_FullTopicServesEveryShard(t *testing.T) {
 			queues = append(queues, fmt.Sprintf("orders/lane-%d", i))
 		}
 		fill(t, s, 100, queues...) // 2000 jobs x 100 ms / 8 = 25 s
-		run(t, sluggish{s, time.Millisecond, time.Millisecond}, g, func(o *pool.Options) {
-			o.Policies = fixed(policy.Topic{Workers: 8}.WithDefaults(policy.Builtin()))
+		run(t, slowStore{s, time.Millisecond, time.Millisecond}, g, func(o *pool.Options) {
+			o.Policies = fixedPolicy(policy.Topic{Workers: 8}.WithDefaults(policy.Builtin()))
 		})
 		time.Sleep(time.Second)
 		began := time.Now()
-		one(t, s, 1, "other", "orders", "other")
+		insertOn(t, s, 1, "other", "orders", "other")
 		for g.count("orders/other") == 0 {
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -121,10 +123,10 @@ func TestFairness_FullProcessServesEveryShard(t *testing.T) {
 			queues = append(queues, fmt.Sprintf("orders/lane-%d", i))
 		}
 		fill(t, s, 100, queues...)
-		run(t, sluggish{s, time.Millisecond, time.Millisecond}, g, func(o *pool.Options) { o.Workers = 8 })
+		run(t, slowStore{s, time.Millisecond, time.Millisecond}, g, func(o *pool.Options) { o.Workers = 8 })
 		time.Sleep(time.Second)
 		began := time.Now()
-		one(t, s, 1, "other", "bills", "other")
+		insertOn(t, s, 1, "other", "bills", "other")
 		for g.count("bills/other") == 0 {
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -132,21 +134,21 @@ func TestFairness_FullProcessServesEveryShard(t *testing.T) {
 	})
 }
 
-type poison struct {
+type poisonedQueueStore struct {
 	store.Store
 	lane string
 }
 
-func (p poison) Shards() []store.Shard {
-	return storetest.WrapShards(p.Store, func(_ int, next store.Shard) store.Shard { return poisonShard{next, p} })
+func (p poisonedQueueStore) Shards() []store.Shard {
+	return storetest.WrapShards(p.Store, func(_ int, next store.Shard) store.Shard { return poisonedQueueShard{next, p} })
 }
 
-type poisonShard struct {
+type poisonedQueueShard struct {
 	store.Shard
-	poison
+	poisonedQueueStore
 }
 
-func (p poison) has(r *store.ClaimRequest) bool {
+func (p poisonedQueueStore) has(r *store.ClaimRequest) bool {
 	if r != nil {
 		for _, w := range r.Queues {
 			if w.Queue.Lane == p.lane {
@@ -157,14 +159,14 @@ func (p poison) has(r *store.ClaimRequest) bool {
 	return false
 }
 
-func (p poisonShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+func (p poisonedQueueShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	if p.has(&r) {
 		return store.ClaimResult{}, errors.New("a job's progress cannot be read")
 	}
 	return p.Shard.Claim(ctx, tok, r)
 }
 
-func (p poisonShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (p poisonedQueueShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	if p.has(n) {
 		return nil, store.ClaimResult{}, errors.New("a job's progress cannot be read")
 	}
@@ -174,10 +176,10 @@ func (p poisonShard) Settle(ctx context.Context, tok store.Token, it []store.Set
 func TestExchange_QueueThatCannotBeClaimedStopsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
-		run(t, poison{s, "bad"}, g, nil)
-		one(t, s, 0, "p", "orders", "bad")
+		run(t, poisonedQueueStore{s, "bad"}, g, nil)
+		insertOn(t, s, 0, "p", "orders", "bad")
 		time.Sleep(time.Second)
-		one(t, s, 0, "q", "orders", "good")
+		insertOn(t, s, 0, "q", "orders", "good")
 		time.Sleep(time.Hour)
 		require.Equal(t, 1, g.count("orders/good"))
 	})
@@ -186,11 +188,11 @@ func TestExchange_QueueThatCannotBeClaimedStopsNoOther(t *testing.T) {
 func TestStop_DoesNotWaitForADelivererThatIgnoresItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
-		d := deliver(func(ctx context.Context, r job.Request) policy.Result {
+		d := delivererFunc(func(ctx context.Context, r job.Request) policy.Result {
 			time.Sleep(10 * time.Minute)
 			return policy.Result{Status: 200}
 		})
-		one(t, s, 0, "p", "orders", "a")
+		insertOn(t, s, 0, "p", "orders", "a")
 		stop := run(t, s, d, nil)
 		synctest.Wait()
 		began := time.Now()
@@ -206,7 +208,7 @@ func TestFairness_HangingTopicsLeaveRoomForOthers(t *testing.T) {
 		bad := newGauge(0)
 		bad.took = func(r job.Request) time.Duration { return r.Timeout }
 		bad.result = policy.Result{Class: policy.ClassTimeoutHeaders}
-		d := deliver(func(ctx context.Context, r job.Request) policy.Result {
+		d := delivererFunc(func(ctx context.Context, r job.Request) policy.Result {
 			if r.Queue.Topic == "good" {
 				return g.Deliver(ctx, r)
 			}
@@ -224,7 +226,7 @@ func TestFairness_HangingTopicsLeaveRoomForOthers(t *testing.T) {
 		var worst time.Duration
 		for i := range 20 {
 			began := time.Now()
-			one(t, s, 0, fmt.Sprintf("g%d", i), "good", "a")
+			insertOn(t, s, 0, fmt.Sprintf("g%d", i), "good", "a")
 			for g.count("good") <= i {
 				time.Sleep(time.Millisecond)
 			}
@@ -235,7 +237,7 @@ func TestFairness_HangingTopicsLeaveRoomForOthers(t *testing.T) {
 	})
 }
 
-// one shard, one process that is full of one topic's backlog: a topic that comes later
+// insertOn shard, one process that is full of one topic's backlog: a topic that comes later
 func TestListener_FullProcessServesATopicThatComesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
@@ -245,10 +247,10 @@ func TestListener_FullProcessServesATopicThatComesLater(t *testing.T) {
 			queues = append(queues, fmt.Sprintf("orders/lane-%d", i))
 		}
 		fill(t, s, 100, queues...)
-		run(t, sluggish{s, time.Millisecond, time.Millisecond}, g, func(o *pool.Options) { o.Workers = 8 })
+		run(t, slowStore{s, time.Millisecond, time.Millisecond}, g, func(o *pool.Options) { o.Workers = 8 })
 		time.Sleep(time.Second)
 		began := time.Now()
-		one(t, s, 0, "other", "bills", "other")
+		insertOn(t, s, 0, "other", "bills", "other")
 		for g.count("bills/other") == 0 {
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -256,20 +258,20 @@ func TestListener_FullProcessServesATopicThatComesLater(t *testing.T) {
 	})
 }
 
-// faltering refuses settlements that come with a claim, and is away for the first few that come without.
-type faltering struct {
+// falteringStore refuses settlements that come with a claim, and is away for the first few that come without.
+type falteringStore struct {
 	store.Store
 	mu   sync.Mutex
 	away int
 }
 
-func (f *faltering) Shards() []store.Shard {
+func (f *falteringStore) Shards() []store.Shard {
 	return storetest.WrapShards(f.Store, func(_ int, next store.Shard) store.Shard { return falteringShard{next, f} })
 }
 
 type falteringShard struct {
 	store.Shard
-	*faltering
+	*falteringStore
 }
 
 func (f falteringShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
@@ -290,7 +292,7 @@ func TestExchange_SettlementsRetriedOneByOneSurviveAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
 		fill(t, s, 200, "orders/a", "orders/b")
-		stop := run(t, &faltering{Store: s, away: 5}, g, func(o *pool.Options) { o.Workers = 4 })
+		stop := run(t, &falteringStore{Store: s, away: 5}, g, func(o *pool.Options) { o.Workers = 4 })
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, 400, g.count("orders"), "each once, and no slot is lost")
 		require.NoError(t, stop(), "everything was settled")
@@ -300,22 +302,22 @@ func TestExchange_SettlementsRetriedOneByOneSurviveAnOutage(t *testing.T) {
 	})
 }
 
-// unsettled refuses every call that settles one certain job.
-type unsettled struct {
+// unsettleableStore refuses every call that settles one certain job.
+type unsettleableStore struct {
 	store.Store
 	id string
 }
 
-func (u unsettled) Shards() []store.Shard {
-	return storetest.WrapShards(u.Store, func(_ int, next store.Shard) store.Shard { return unsettledShard{next, u} })
+func (u unsettleableStore) Shards() []store.Shard {
+	return storetest.WrapShards(u.Store, func(_ int, next store.Shard) store.Shard { return unsettleableShard{next, u} })
 }
 
-type unsettledShard struct {
+type unsettleableShard struct {
 	store.Shard
-	unsettled
+	unsettleableStore
 }
 
-func (u unsettledShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (u unsettleableShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	for _, item := range items {
 		if item.Ref.ID == u.id {
 			return nil, store.ClaimResult{}, errors.New("a job's progress cannot be read")
@@ -328,7 +330,7 @@ func TestExchange_JobThatCannotBeSettledKeepsNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Millisecond)
 		fill(t, s, 100, "orders/a")
-		stop := run(t, unsettled{s, "orders-a-1"}, g, func(o *pool.Options) { o.Workers = 4 })
+		stop := run(t, unsettleableStore{s, "orders-a-1"}, g, func(o *pool.Options) { o.Workers = 4 })
 		time.Sleep(time.Minute)
 		require.Equal(t, 100, g.count("orders"))
 		require.NoError(t, stop())

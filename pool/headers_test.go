@@ -22,7 +22,7 @@ func TestAttempt_SendsSealedHeadersOnlyToTheirOrigins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(0)
 		const home, away = "https://home.example:443", "https://away.example:443"
-		policies := &book{topics: map[string]policy.Topic{"orders": {
+		policies := &fakeSettings{topics: map[string]policy.Topic{"orders": {
 			URL: "https://home.example/hooks", Headers: map[string][]string{
 				"X-Topic-Key": sealedFor(home, "topic"), "X-Any-Key": sealedFor("", "any"), "X-Over-Key": sealedFor(home, "topic"), "X-Plain": {"1"},
 			},
@@ -69,7 +69,7 @@ func TestAttempt_SendsSealedHeadersOnlyToTheirOrigins(t *testing.T) {
 func TestAttempt_WaitsWhileAHeaderCannotBeOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(0)
-		policies := &book{fails: map[string]error{"X-Key": errors.New("no such key")}}
+		policies := &fakeSettings{fails: map[string]error{"X-Key": errors.New("no such key")}}
 		carry(t, s)
 		insert(
 			t, s,

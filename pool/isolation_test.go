@@ -19,8 +19,8 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// A siege is a process of which some receivers hang until their timeout, beside others that answer within 5 ms.
-type siege struct {
+// A isolationTest is a process of which some receivers hang until their timeout, beside others that answer within 5 ms.
+type isolationTest struct {
 	store.Store
 	hangs func(job.Request) bool
 	reads bool // those that hang have read the body
@@ -30,7 +30,7 @@ type siege struct {
 	stuck int
 }
 
-func (s *siege) Deliver(ctx context.Context, r job.Request) policy.Result {
+func (s *isolationTest) Deliver(ctx context.Context, r job.Request) policy.Result {
 	s.mu.Lock()
 	s.began[r.Ref.ID] = time.Now()
 	hangs := s.hangs(r)
@@ -55,17 +55,17 @@ func (s *siege) Deliver(ctx context.Context, r job.Request) policy.Result {
 	return result
 }
 
-// besiege runs a process with the built-in policy but a timeout of ten minutes, and as many workers a topic as are given.
-func besiege(t *testing.T, workers int, hangs func(job.Request) bool, adapt ...func(*pool.Options)) *siege {
+// startIsolation runs a process with the built-in policy but a timeout of ten minutes, and as many workers a topic as are given.
+func startIsolation(t *testing.T, workers int, hangs func(job.Request) bool, adapt ...func(*pool.Options)) *isolationTest {
 	t.Helper()
 	terms := policy.Topic{Timeout: 10 * time.Minute, Workers: workers}.WithDefaults(policy.Builtin())
-	s := &siege{
-		Store: sluggish{storetest.NewModel(storetest.ModelOptions{Defaults: terms}), time.Millisecond, time.Millisecond},
+	s := &isolationTest{
+		Store: slowStore{storetest.NewModel(storetest.ModelOptions{Defaults: terms}), time.Millisecond, time.Millisecond},
 		hangs: hangs, began: map[string]time.Time{},
 	}
 	carry(t, s)
 	run(t, s, s, func(o *pool.Options) {
-		o.Policies = fixed(terms)
+		o.Policies = fixedPolicy(terms)
 		for _, f := range adapt {
 			f(o)
 		}
@@ -73,11 +73,11 @@ func besiege(t *testing.T, workers int, hangs func(job.Request) bool, adapt ...f
 	return s
 }
 
-// small is a process with an eighth of the workers.
-func small(o *pool.Options) { o.Workers = 256 }
+// smallProcess is a process with an eighth of the workers.
+func smallProcess(o *pool.Options) { o.Workers = 256 }
 
-// hanging is a siege by topics whose names begin with bad.
-func hanging(r job.Request) bool { return strings.HasPrefix(r.Queue.Topic, "bad") }
+// isBadTopic is a siege by topics whose names begin with bad.
+func isBadTopic(r job.Request) bool { return strings.HasPrefix(r.Queue.Topic, "bad") }
 
 // lanesOf names lanes of topics.
 func lanesOf(topics, lanes int) (queues []string) {
@@ -89,16 +89,16 @@ func lanesOf(topics, lanes int) (queues []string) {
 	return queues
 }
 
-// others registers a job in each of ten new topics every 20 ms for a second, in 10 lanes each, and returns the 99th
+// insertForOthers registers a job in each of ten new topics every 20 ms for a second, in 10 lanes each, and returns the 99th
 // percentile of how late they began, and the latest.
-func (s *siege) others(t *testing.T, name string) (p99, most time.Duration) {
+func (s *isolationTest) insertForOthers(t *testing.T, name string) (p99, most time.Duration) {
 	t.Helper()
 	registered := map[string]time.Time{}
 	for i := range 50 {
 		for topic := range 10 {
 			id := fmt.Sprintf("%s-%d-%d", name, topic, i)
 			registered[id] = time.Now()
-			one(t, s, 0, id, fmt.Sprintf("%s-%d", name, topic), fmt.Sprintf("lane-%d", i%10))
+			insertOn(t, s, 0, id, fmt.Sprintf("%s-%d", name, topic), fmt.Sprintf("lane-%d", i%10))
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -115,18 +115,18 @@ func (s *siege) others(t *testing.T, name string) (p99, most time.Duration) {
 	return late[len(late)*99/100], late[len(late)-1]
 }
 
-// timely requires that other topics are served in time, at once and later.
-func (s *siege) timely(t *testing.T) {
+// requireIsolated requires that other topics are served in time, at once and later.
+func (s *isolationTest) requireIsolated(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"soon", "later"} {
-		p99, most := s.others(t, name)
-		t.Logf("%s: %d attempts hang, others began at most %s late, p99 %s", name, s.hang(), most, p99)
+		p99, most := s.insertForOthers(t, name)
+		t.Logf("%s: %d attempts hang, others began at most %s late, p99 %s", name, s.hangingCount(), most, p99)
 		require.Less(t, p99, 100*time.Millisecond)
 	}
 }
 
 // requests are the ids of attempted jobs that begin with a prefix.
-func (s *siege) requests(prefix string) (ids []string) {
+func (s *isolationTest) requests(prefix string) (ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id := range s.began {
@@ -137,8 +137,8 @@ func (s *siege) requests(prefix string) (ids []string) {
 	return ids
 }
 
-// hang is how many attempts hang.
-func (s *siege) hang() int {
+// hangingCount is how many attempts hang.
+func (s *isolationTest) hangingCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stuck
@@ -146,25 +146,25 @@ func (s *siege) hang() int {
 
 func TestIsolation_OneTopicWithVeryManyWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := besiege(t, 10_000, hanging)
+		s := startIsolation(t, 10_000, isBadTopic)
 		fill(t, s, 2, lanesOf(1, 1100)...)
-		s.timely(t)
-		require.GreaterOrEqual(t, s.hang(), 700, "it has what others do not need")
+		s.requireIsolated(t)
+		require.GreaterOrEqual(t, s.hangingCount(), 700, "it has what others do not need")
 	})
 }
 
 func TestIsolation_NineTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := besiege(t, 256, hanging)
+		s := startIsolation(t, 256, isBadTopic)
 		fill(t, s, 2, lanesOf(9, 130)...)
-		s.timely(t)
+		s.requireIsolated(t)
 	})
 }
 
 // One after the other, each topic has all that it may have before the next one comes.
 func TestIsolation_FiftyTopicsOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := besiege(t, 10_000, hanging)
+		s := startIsolation(t, 10_000, isBadTopic)
 		for i := range 50 {
 			var queues []string
 			for j := range 400/(i+1) + 4 {
@@ -173,8 +173,8 @@ func TestIsolation_FiftyTopicsOneByOne(t *testing.T) {
 			fill(t, s, 2, queues...)
 			time.Sleep(1100 * time.Millisecond)
 		}
-		s.timely(t)
-		require.GreaterOrEqual(t, s.hang(), 1900)
+		s.requireIsolated(t)
+		require.GreaterOrEqual(t, s.hangingCount(), 1900)
 	})
 }
 
@@ -182,12 +182,12 @@ func TestIsolation_FiftyTopicsOneByOne(t *testing.T) {
 func TestIsolation_TopicsWhoseReceiversBeginToHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		s := besiege(t, 64, func(r job.Request) bool { return hanging(r) && time.Since(began) > 35*time.Millisecond },
+		s := startIsolation(t, 64, func(r job.Request) bool { return isBadTopic(r) && time.Since(began) > 35*time.Millisecond },
 			func(o *pool.Options) { o.Workers = 512 })
 		fill(t, s, 60, lanesOf(9, 10)...)
 		time.Sleep(100 * time.Millisecond)
-		s.timely(t)
-		require.GreaterOrEqual(t, s.hang(), 450)
+		s.requireIsolated(t)
+		require.GreaterOrEqual(t, s.hangingCount(), 450)
 	})
 }
 
@@ -197,21 +197,21 @@ func TestIsolation_LanesThatAnswerBesideManyThatNeverDid(t *testing.T) {
 	for _, topics := range []int{1, 1200} {
 		t.Run(fmt.Sprint(topics), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := besiege(t, 64, hanging, small)
+				s := startIsolation(t, 64, isBadTopic, smallProcess)
 				if topics == 1 {
 					s.hangs = func(r job.Request) bool { return strings.HasPrefix(r.Ref.ID, "bad") }
 				}
 				for i := range 20 { // are known
-					one(t, s, 0, fmt.Sprintf("first-%d", i), "topic", fmt.Sprintf("lane-%d", i))
+					insertOn(t, s, 0, fmt.Sprintf("first-%d", i), "topic", fmt.Sprintf("lane-%d", i))
 				}
 				time.Sleep(time.Second)
 				for i := range 1200 {
-					one(t, s, 0, fmt.Sprintf("bad-%d", i), map[bool]string{true: "topic", false: fmt.Sprintf("bad-%d", i)}[topics == 1], fmt.Sprintf("bad-%d", i))
+					insertOn(t, s, 0, fmt.Sprintf("bad-%d", i), map[bool]string{true: "topic", false: fmt.Sprintf("bad-%d", i)}[topics == 1], fmt.Sprintf("bad-%d", i))
 				}
 				time.Sleep(5 * time.Second)
 				for i := range 50 {
 					id, at := fmt.Sprintf("good-%d", i), time.Now()
-					one(t, s, 0, id, "topic", fmt.Sprintf("lane-%d", i%20))
+					insertOn(t, s, 0, id, "topic", fmt.Sprintf("lane-%d", i%20))
 					time.Sleep(100 * time.Millisecond)
 					s.mu.Lock()
 					began := s.began[id]
@@ -228,22 +228,22 @@ func TestIsolation_LanesThatAnswerBesideManyThatNeverDid(t *testing.T) {
 // from those that answer.
 func TestIsolation_LaneIsSlowWhileItHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := besiege(t, 8, func(r job.Request) bool { return strings.HasPrefix(r.Ref.ID, "bad") })
+		s := startIsolation(t, 8, func(r job.Request) bool { return strings.HasPrefix(r.Ref.ID, "bad") })
 		all := func(name string) {
 			for lane := range 6 {
-				one(t, s, 0, fmt.Sprintf("%s-%d", name, lane), "orders", fmt.Sprintf("lane-%d", lane))
+				insertOn(t, s, 0, fmt.Sprintf("%s-%d", name, lane), "orders", fmt.Sprintf("lane-%d", lane))
 			}
 		}
-		one(t, s, 0, "first", "orders", "good")
+		insertOn(t, s, 0, "first", "orders", "good")
 		all("good")
 		time.Sleep(time.Second)
 		all("bad")
 		time.Sleep(1100 * time.Millisecond)
-		require.Equal(t, 6, s.hang())
+		require.Equal(t, 6, s.hangingCount())
 		all("bad-too")
 		time.Sleep(2 * time.Second)
-		require.Equal(t, 6, s.hang(), "slow lanes have three quarters at most")
-		one(t, s, 0, "second", "orders", "good")
+		require.Equal(t, 6, s.hangingCount(), "slow lanes have three quarters at most")
+		insertOn(t, s, 0, "second", "orders", "good")
 		time.Sleep(10 * time.Millisecond)
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -19,33 +19,33 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// ear is an observer that remembers.
-type ear struct {
+// recordingObserver is an observer that remembers.
+type recordingObserver struct {
 	mu    sync.Mutex
 	heard []pool.Ended
 }
 
-func (e *ear) Ended(ended pool.Ended) {
+func (e *recordingObserver) Ended(ended pool.Ended) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.heard = append(e.heard, ended)
 }
 
-func (e *ear) all() []pool.Ended {
+func (e *recordingObserver) all() []pool.Ended {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.heard)
 }
 
-func (e *ear) count() int { return len(e.all()) }
+func (e *recordingObserver) count() int { return len(e.all()) }
 
-// births gives each end a job that tells of it, and remembers the ends.
-type births struct {
+// callbackRecorder gives each end a job that tells of it, and remembers the ends.
+type callbackRecorder struct {
 	mu   sync.Mutex
 	ends []pool.End
 }
 
-func (b *births) bear(end pool.End) []store.NewJob {
+func (b *callbackRecorder) callbacks(end pool.End) []store.NewJob {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ends = append(b.ends, end)
@@ -54,14 +54,14 @@ func (b *births) bear(end pool.End) []store.NewJob {
 	return []store.NewJob{e}
 }
 
-func (b *births) all() []pool.End {
+func (b *callbackRecorder) all() []pool.End {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.ends)
 }
 
-// born names what is in the outbox, in order of name.
-func born(t *testing.T, s store.Store) []string {
+// outboxIDs names what is in the outbox, in order of name.
+func outboxIDs(t *testing.T, s store.Store) []string {
 	t.Helper()
 	c, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
@@ -75,11 +75,11 @@ func born(t *testing.T, s store.Store) []string {
 
 func TestCallbacks_AreWrittenOnceWithTheSettlement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, b := model(), &births{}
+		s, b := model(), &callbackRecorder{}
 		carry(t, s)
 		var mu sync.Mutex
 		made := map[string]int{}
-		d := deliver(func(_ context.Context, r job.Request) policy.Result {
+		d := delivererFunc(func(_ context.Context, r job.Request) policy.Result {
 			mu.Lock()
 			made[r.Ref.ID]++
 			n := made[r.Ref.ID]
@@ -101,11 +101,11 @@ func TestCallbacks_AreWrittenOnceWithTheSettlement(t *testing.T) {
 			return policy.Result{Status: 200}
 		})
 		for _, id := range []string{"good", "failing", "late", "cancelled", "lost", "released"} {
-			one(t, s, 0, id, "orders", id)
+			insertOn(t, s, 0, id, "orders", id)
 		}
 		run(t, s, d, func(o *pool.Options) {
-			o.Callbacks = b.bear
-			o.Policies = fixed(policy.Topic{Ladder: policy.Ladder{time.Second, time.Second}}.WithDefaults(policy.Builtin()))
+			o.Callbacks = b.callbacks
+			o.Policies = fixedPolicy(policy.Topic{Ladder: policy.Ladder{time.Second, time.Second}}.WithDefaults(policy.Builtin()))
 		})
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, job.Cancelled, get(t, s, "cancelled").State)
@@ -115,7 +115,7 @@ func TestCallbacks_AreWrittenOnceWithTheSettlement(t *testing.T) {
 		require.Equal(t, 2, made["lost"])
 		require.Equal(t, []string{
 			"failing|dead|0", "good|delivered|0", "late|delivered|0", "lost|delivered|0", "released|delivered|0",
-		}, born(t, s), "not of the settlement that was refused, nor of the one that a cancellation overtook")
+		}, outboxIDs(t, s), "not of the settlement that was refused, nor of the one that a cancellation overtook")
 		ends := map[string]int{}
 		for _, end := range b.all() {
 			ends[end.Job.ID]++
@@ -129,16 +129,16 @@ func TestCallbacks_AreWrittenOnceWithTheSettlement(t *testing.T) {
 
 func TestCallbacks_HaveNoAttemptForAJobWithoutARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, b, heard, g := model(), &births{}, &ear{}, newGauge(0)
+		s, b, heard, g := model(), &callbackRecorder{}, &recordingObserver{}, newGauge(0)
 		var expiring store.NewJob
 		expiring.ID, expiring.Queue, expiring.URL, expiring.ExpiresIn = "expired", queueOf("orders", "a"), "https://x.example/", time.Minute
 		_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{expiring})
 		require.NoError(t, err)
-		one(t, s, 0, "old", "aging", "a")
+		insertOn(t, s, 0, "old", "aging", "a")
 		time.Sleep(time.Hour)
 		run(t, s, g, func(o *pool.Options) {
-			o.Callbacks, o.Observer = b.bear, heard
-			o.Policies = &book{topics: map[string]policy.Topic{"aging": {MaxAge: 30 * time.Minute}}}
+			o.Callbacks, o.Observer = b.callbacks, heard
+			o.Policies = &fakeSettings{topics: map[string]policy.Topic{"aging": {MaxAge: 30 * time.Minute}}}
 		})
 		time.Sleep(time.Second)
 		require.Zero(t, g.count(""))
@@ -171,11 +171,11 @@ func TestObserver_MeasuresLatenessByTheStoresClock(t *testing.T) {
 				s := storetest.NewModel(storetest.ModelOptions{
 					Defaults: policy.Builtin(), Now: func() time.Time { return time.Now().Add(skew) },
 				})
-				g, heard := newGauge(time.Second), &ear{}
+				g, heard := newGauge(time.Second), &recordingObserver{}
 				carry(t, s)
 				fill(t, s, 1, "orders/waited")
 				time.Sleep(3 * time.Second)
-				run(t, sluggish{s, 40 * time.Millisecond, 0}, g, func(o *pool.Options) { o.Observer = heard })
+				run(t, slowStore{s, 40 * time.Millisecond, 0}, g, func(o *pool.Options) { o.Observer = heard })
 				time.Sleep(5 * time.Second)
 				fill(t, s, 1, "bills/fresh")
 				time.Sleep(5 * time.Second)
@@ -194,23 +194,23 @@ func TestObserver_MeasuresLatenessByTheStoresClock(t *testing.T) {
 	}
 }
 
-// counting counts the jobs that claims brought, each claim once, and fails some of the calls.
-type counting struct {
+// claimCounter counts the jobs that claims brought, each claim once, and fails some of the calls.
+type claimCounter struct {
 	store.Store
 	mu      sync.Mutex
 	claimed int
 }
 
-func (c *counting) Shards() []store.Shard {
-	return storetest.WrapShards(c.Store, func(_ int, next store.Shard) store.Shard { return countingShard{next, c} })
+func (c *claimCounter) Shards() []store.Shard {
+	return storetest.WrapShards(c.Store, func(_ int, next store.Shard) store.Shard { return claimCounterShard{next, c} })
 }
 
-type countingShard struct {
+type claimCounterShard struct {
 	store.Shard
-	*counting
+	*claimCounter
 }
 
-func (c *counting) note(claimed store.ClaimResult, err error) {
+func (c *claimCounter) note(claimed store.ClaimResult, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil {
@@ -218,13 +218,13 @@ func (c *counting) note(claimed store.ClaimResult, err error) {
 	}
 }
 
-func (c countingShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+func (c claimCounterShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	claimed, err := c.Shard.Claim(ctx, tok, r)
 	c.note(claimed, err)
 	return claimed, err
 }
 
-func (c countingShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (c claimCounterShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	errs, claimed, err := c.Shard.Settle(ctx, tok, it, n)
 	c.note(claimed, err)
 	return errs, claimed, err
@@ -233,11 +233,11 @@ func (c countingShard) Settle(ctx context.Context, tok store.Token, it []store.S
 func TestObserver_SeesEachClaimedJobOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := model()
-		s := &counting{Store: storetest.Faulty(base, storetest.Share(11, 0.1))}
-		heard, g := &ear{}, newGauge(10*time.Millisecond)
+		s := &claimCounter{Store: storetest.Faulty(base, storetest.Share(11, 0.1))}
+		heard, g := &recordingObserver{}, newGauge(10*time.Millisecond)
 		verdicts := map[policy.Kind]int{}
 		i := 0
-		d := deliver(func(ctx context.Context, r job.Request) policy.Result {
+		d := delivererFunc(func(ctx context.Context, r job.Request) policy.Result {
 			result := g.Deliver(ctx, r)
 			g.mu.Lock()
 			defer g.mu.Unlock()
@@ -249,7 +249,7 @@ func TestObserver_SeesEachClaimedJobOnce(t *testing.T) {
 		fill(t, base, 300, "orders/a", "orders/b", "bills/a")
 		stop := run(t, s, d, func(o *pool.Options) {
 			o.Observer = heard
-			o.Policies = fixed(policy.Topic{Ladder: policy.Ladder{time.Second}, Retries: new(3)}.WithDefaults(policy.Builtin()))
+			o.Policies = fixedPolicy(policy.Topic{Ladder: policy.Ladder{time.Second}, Retries: new(3)}.WithDefaults(policy.Builtin()))
 		})
 		time.Sleep(2 * time.Second)
 		require.NoError(t, stop())
@@ -268,7 +268,7 @@ func TestState_CountsAttemptsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(10*time.Second)
 		p := pool.New(pool.Options{
-			Store: s, Deliverer: g, Policies: fixed(policy.Topic{}.WithDefaults(policy.Builtin())), Workers: 7,
+			Store: s, Deliverer: g, Policies: fixedPolicy(policy.Topic{}.WithDefaults(policy.Builtin())), Workers: 7,
 			Logger: slog.New(slog.DiscardHandler),
 		})
 		require.Equal(t, pool.State{Workers: 7}, p.State())
@@ -289,7 +289,7 @@ func TestState_CountsAttemptsInFlight(t *testing.T) {
 		cancel()
 		require.NoError(t, <-ended)
 		require.Equal(t, pool.State{Workers: 7}, p.State())
-		require.Equal(t, 2048, pool.New(pool.Options{Store: s, Deliverer: g, Policies: fixed{}}).State().Workers)
+		require.Equal(t, 2048, pool.New(pool.Options{Store: s, Deliverer: g, Policies: fixedPolicy{}}).State().Workers)
 	})
 }
 
@@ -302,7 +302,7 @@ func TestRate_HoldsWhenRepliesAreLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 10 * time.Millisecond }}
+				s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 10 * time.Millisecond }}
 				_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
 				require.NoError(t, err)
 				carry(t, s)
@@ -318,7 +318,7 @@ func TestRate_HoldsWhenRepliesAreLost(t *testing.T) {
 					return storetest.None
 				})
 				for range 2 {
-					run(t, flaky, d, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
+					run(t, flaky, d, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
 				}
 				time.Sleep(2 * time.Minute)
 				d.mu.Lock()
@@ -327,7 +327,7 @@ func TestRate_HoldsWhenRepliesAreLost(t *testing.T) {
 				if terms.LaneRate.Limited() {
 					rate = terms.LaneRate
 				}
-				within(t, rate, d.by["a"], "the lane")
+				requireRate(t, rate, d.by["a"], "the lane")
 				require.Len(t, d.by["a"], 500, "each is delivered in the end")
 			})
 		})
@@ -336,10 +336,10 @@ func TestRate_HoldsWhenRepliesAreLost(t *testing.T) {
 
 func TestAttempt_WaitsWhileTheTopicsPolicyIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, g, heard := model(), newGauge(0), &ear{}
-		one(t, s, 0, "old", "orders", "a")
+		s, g, heard := model(), newGauge(0), &recordingObserver{}
+		insertOn(t, s, 0, "old", "orders", "a")
 		time.Sleep(10 * 24 * time.Hour)
-		policies := &stale{book: &book{}}
+		policies := &staleSettings{fakeSettings: &fakeSettings{}}
 		carry(t, s)
 		run(t, s, g, func(o *pool.Options) { o.Policies, o.Observer = policies, heard })
 		time.Sleep(time.Minute)
@@ -354,13 +354,13 @@ func TestAttempt_WaitsWhileTheTopicsPolicyIsUnknown(t *testing.T) {
 	})
 }
 
-// stale is a book that cannot be read yet.
-type stale struct {
-	*book
+// staleSettings is a book that cannot be read yet.
+type staleSettings struct {
+	*fakeSettings
 	known bool
 }
 
-func (s *stale) Sync(context.Context, int64) bool {
+func (s *staleSettings) Sync(context.Context, int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.known

@@ -19,8 +19,8 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// desked counts the calls for starts, and what they carry.
-type desked struct {
+// permitRecorder counts the calls for starts, and what they carry.
+type permitRecorder struct {
 	store.Store
 	mu    sync.Mutex
 	asks  []int // of each call
@@ -29,16 +29,16 @@ type desked struct {
 	backs int
 }
 
-func (d *desked) Shards() []store.Shard {
-	return storetest.WrapShards(d.Store, func(_ int, next store.Shard) store.Shard { return deskedShard{next, d} })
+func (d *permitRecorder) Shards() []store.Shard {
+	return storetest.WrapShards(d.Store, func(_ int, next store.Shard) store.Shard { return permitRecorderShard{next, d} })
 }
 
-type deskedShard struct {
+type permitRecorderShard struct {
 	store.Shard
-	*desked
+	*permitRecorder
 }
 
-func (s deskedShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
+func (s permitRecorderShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	s.mu.Lock()
 	s.asks = append(s.asks, len(asks))
 	weight := len(asks)
@@ -56,13 +56,13 @@ func (s deskedShard) Permit(ctx context.Context, token store.Token, asks []store
 }
 
 // calls are those that asked so far for starts, or gave some back.
-func (d *desked) calls() []int {
+func (d *permitRecorder) calls() []int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return append([]int(nil), d.asks...)
 }
 
-func (d *desked) set(away bool) {
+func (d *permitRecorder) setUnavailable(away bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.away = away
@@ -71,13 +71,13 @@ func (d *desked) set(away bool) {
 func TestPermit_OneCallForSeveralTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		terms := policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}
-		s, g := &desked{Store: model()}, newGauge(0)
+		s, g := &permitRecorder{Store: model()}, newGauge(0)
 		var queues []string
 		for i := range 40 {
 			queues = append(queues, fmt.Sprintf("topic-%d/a", i))
 		}
 		fill(t, s, 3, queues...)
-		run(t, s, g, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
+		run(t, s, g, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
 		time.Sleep(500 * time.Millisecond)
 		require.Equal(t, 40, g.count(""))
 		calls := s.calls()
@@ -92,13 +92,13 @@ func TestPermit_OneCallForSeveralTopics(t *testing.T) {
 func TestPermit_CallIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		terms := policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}
-		s, g := &desked{Store: model()}, newGauge(0)
+		s, g := &permitRecorder{Store: model()}, newGauge(0)
 		var queues []string
 		for i := range 700 {
 			queues = append(queues, fmt.Sprintf("topic-%d/a", i))
 		}
 		fill(t, s, 1, queues...)
-		run(t, s, g, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
+		run(t, s, g, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
 		time.Sleep(5 * time.Second)
 		require.Equal(t, 700, g.count(""))
 		s.mu.Lock()
@@ -108,16 +108,16 @@ func TestPermit_CallIsBounded(t *testing.T) {
 	})
 }
 
-// lines keeps what is logged, from warnings on.
-type lines struct {
+// logRecorder keeps what is logged, from warnings on.
+type logRecorder struct {
 	slog.Handler
 	mu   sync.Mutex
 	warn []string
 }
 
-func (*lines) Enabled(context.Context, slog.Level) bool { return true }
+func (*logRecorder) Enabled(context.Context, slog.Level) bool { return true }
 
-func (l *lines) Handle(_ context.Context, r slog.Record) error {
+func (l *logRecorder) Handle(_ context.Context, r slog.Record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.Level >= slog.LevelWarn {
@@ -126,7 +126,7 @@ func (l *lines) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-func (l *lines) count(message string) int {
+func (l *logRecorder) count(message string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := 0
@@ -138,22 +138,22 @@ func (l *lines) count(message string) int {
 	return n
 }
 
-// spoilt cannot grant starts of one topic.
-type spoilt struct {
+// unreadableTopicStore cannot grant starts of one topic.
+type unreadableTopicStore struct {
 	store.Store
 	topic string
 }
 
-func (s spoilt) Shards() []store.Shard {
-	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return spoiltShard{next, s} })
+func (s unreadableTopicStore) Shards() []store.Shard {
+	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return unreadableTopicShard{next, s} })
 }
 
-type spoiltShard struct {
+type unreadableTopicShard struct {
 	store.Shard
-	spoilt
+	unreadableTopicStore
 }
 
-func (s spoiltShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
+func (s unreadableTopicShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	for _, ask := range asks {
 		if ask.Topic == s.topic {
 			return nil, errors.New("what is kept of its rate cannot be read")
@@ -165,14 +165,14 @@ func (s spoiltShard) Permit(ctx context.Context, token store.Token, asks []store
 func TestPermit_TopicThatCannotBeReadStopsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		terms := policy.Topic{Rate: policy.Rate{Starts: 10, Per: time.Second}}
-		s, g := spoilt{Store: model(), topic: "topic-3"}, newGauge(0)
+		s, g := unreadableTopicStore{Store: model(), topic: "topic-3"}, newGauge(0)
 		carry(t, s)
 		var queues []string
 		for i := range 10 {
 			queues = append(queues, fmt.Sprintf("topic-%d/a", i))
 		}
 		fill(t, s, 30, queues...)
-		run(t, s, g, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
+		run(t, s, g, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
 		time.Sleep(10 * time.Second)
 		require.Equal(t, 9*30, g.count(""))
 		require.Zero(t, g.count("topic-3"))
@@ -182,7 +182,7 @@ func TestPermit_TopicThatCannotBeReadStopsNoOther(t *testing.T) {
 func TestPermit_FailuresAreLoggedWithBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		terms := policy.Topic{Rate: policy.Rate{Starts: 100, Per: time.Second}}
-		s, g, log := &desked{Store: model(), away: true}, newGauge(0), &lines{Handler: slog.DiscardHandler}
+		s, g, log := &permitRecorder{Store: model(), away: true}, newGauge(0), &logRecorder{Handler: slog.DiscardHandler}
 		carry(t, s)
 		var queues []string
 		for i := range 20 {
@@ -190,7 +190,7 @@ func TestPermit_FailuresAreLoggedWithBackoff(t *testing.T) {
 		}
 		fill(t, s, 1, queues...)
 		run(t, s, g, func(o *pool.Options) {
-			o.Policies, o.Logger = fixed(terms.WithDefaults(policy.Builtin())), slog.New(log)
+			o.Policies, o.Logger = fixedPolicy(terms.WithDefaults(policy.Builtin())), slog.New(log)
 		})
 		const told = "rate permit request failed, retrying"
 		time.Sleep(time.Second / 2)
@@ -199,19 +199,19 @@ func TestPermit_FailuresAreLoggedWithBackoff(t *testing.T) {
 		require.LessOrEqual(t, log.count(told), 12)
 		require.GreaterOrEqual(t, len(s.calls()), 200, "it is asked all the while")
 		require.Zero(t, g.count(""))
-		s.set(false)
+		s.setUnavailable(false)
 		time.Sleep(3 * time.Second)
 		require.Equal(t, 20, g.count(""))
 		before := log.count(told)
-		s.set(true)
+		s.setUnavailable(true)
 		fill(t, s, 1, "next/a")
 		time.Sleep(time.Second / 2)
 		require.Equal(t, before+1, log.count(told), "a new fault is told of at once")
 	})
 }
 
-// expired registers jobs in a lane that have expired by the time that anybody may claim them, and a good one behind them.
-func expired(t *testing.T, s store.Store, n int) {
+// insertExpired registers jobs in a lane that have expired by the time that anybody may claim them, and a good one behind them.
+func insertExpired(t *testing.T, s store.Store, n int) {
 	t.Helper()
 	var entries []store.NewJob
 	for i := range n {
@@ -227,7 +227,7 @@ func expired(t *testing.T, s store.Store, n int) {
 		entries = entries[n:]
 	}
 	time.Sleep(time.Hour)
-	one(t, s, 0, "good", "calls", "a")
+	insertOn(t, s, 0, "good", "calls", "a")
 }
 
 func TestRate_ExpiredJobsDoNotDelayOthers(t *testing.T) {
@@ -237,14 +237,14 @@ func TestRate_ExpiredJobsDoNotDelayOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
+				s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 				_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
 				require.NoError(t, err)
-				expired(t, s, 1000)
+				insertExpired(t, s, 1000)
 				carry(t, s)
 				began := time.Now()
 				for range 2 {
-					run(t, laggard{s, time.Millisecond}, d, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
+					run(t, laggingStore{s, time.Millisecond}, d, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
 				}
 				time.Sleep(20 * time.Second)
 				require.Len(t, d.began("a", began), 1, "the good one")
@@ -252,11 +252,11 @@ func TestRate_ExpiredJobsDoNotDelayOthers(t *testing.T) {
 				require.NoError(t, err)
 				require.EqualValues(t, 1000, stats[0].Dead)
 				require.EqualValues(t, 1, stats[0].Delivered)
-				one(t, s, 0, "next", "calls", "a")
-				one(t, s, 0, "last", "calls", "a")
+				insertOn(t, s, 0, "next", "calls", "a")
+				insertOn(t, s, 0, "last", "calls", "a")
 				time.Sleep(3 * time.Minute)
 				require.Len(t, d.began("a", began), 3)
-				within(t, terms.LaneRate, d.by["a"], "the lane")
+				requireRate(t, terms.LaneRate, d.by["a"], "the lane")
 			})
 		})
 	}
@@ -265,14 +265,14 @@ func TestRate_ExpiredJobsDoNotDelayOthers(t *testing.T) {
 // A process that stops gives back the starts of what it claimed and will not attempt.
 func TestRate_ReleasedJobsReturnTheirLanesStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
+		s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: time.Hour}}
 		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
 		require.NoError(t, err)
 		carry(t, s)
 		fill(t, s, 1, "calls/a")
-		slow := &lateOnce{Store: s, by: 2 * time.Second}
-		adapt := func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) }
+		slow := &lateOnceStore{Store: s, by: 2 * time.Second}
+		adapt := func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) }
 		stop := run(t, slow, d, adapt)
 		time.Sleep(time.Second) // the claim is under way
 		require.NoError(t, stop())
@@ -287,21 +287,21 @@ func TestRate_ReleasedJobsReturnTheirLanesStart(t *testing.T) {
 // A lost reply of a settlement that gives a start back gives it back once.
 func TestRate_StartsAreReturnedOnceWhenRepliesAreLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
+		inner, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{LaneRate: policy.Rate{Starts: 3, Per: time.Minute}, Retries: new(0)}
 		_, err := inner.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
 		require.NoError(t, err)
-		expired(t, inner, 50)
+		insertExpired(t, inner, 50)
 		fill(t, inner, 30, "calls/a")
 		carry(t, inner)
 		for seed := range uint64(2) {
 			s := storetest.Faulty(inner, storetest.Share(seed, 0.2))
-			run(t, s, d, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
+			run(t, s, d, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
 		}
 		time.Sleep(15 * time.Minute)
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		within(t, terms.LaneRate, d.by["a"], "the lane")
+		requireRate(t, terms.LaneRate, d.by["a"], "the lane")
 		require.GreaterOrEqual(t, len(d.by["a"]), 20)
 	})
 }

@@ -23,21 +23,23 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fixed gives every topic one policy.
-type fixed policy.Topic
+// fixedPolicy gives every topic one policy.
+type fixedPolicy policy.Topic
 
-func (f fixed) Topic(string, string) policy.Topic { return policy.Topic(f) }
-func (fixed) Sync(context.Context, int64) bool    { return true }
+func (f fixedPolicy) Topic(string, string) policy.Topic { return policy.Topic(f) }
+func (fixedPolicy) Sync(context.Context, int64) bool    { return true }
 
-func (fixed) Credentials(string, string) (job.Credentials, error) { return job.Credentials{}, nil }
-func (fixed) Refresh(context.Context)                             {}
-func (fixed) Signer(store.Lane) (job.Signer, error)               { return nil, nil }
-func (fixed) OpenHeader(job.Queue, string, string) (job.HeaderSecret, error) {
+func (fixedPolicy) Credentials(string, string) (job.Credentials, error) {
+	return job.Credentials{}, nil
+}
+func (fixedPolicy) Refresh(context.Context)               {}
+func (fixedPolicy) Signer(store.Lane) (job.Signer, error) { return nil, nil }
+func (fixedPolicy) OpenHeader(job.Queue, string, string) (job.HeaderSecret, error) {
 	return job.HeaderSecret{}, errors.New("nothing is sealed")
 }
 
-// gauge is a deliverer that takes its time and counts what is in flight.
-type gauge struct {
+// gaugeDeliverer is a deliverer that takes its time and counts what is in flight.
+type gaugeDeliverer struct {
 	took   func(job.Request) time.Duration
 	result policy.Result
 
@@ -48,15 +50,15 @@ type gauge struct {
 	starts []job.Request
 }
 
-func newGauge(took time.Duration) *gauge {
-	return &gauge{
+func newGauge(took time.Duration) *gaugeDeliverer {
+	return &gaugeDeliverer{
 		took:   func(job.Request) time.Duration { return took },
 		result: policy.Result{Status: 200},
 		now:    map[string]int{}, most: map[string]int{}, total: map[string]int{},
 	}
 }
 
-func (g *gauge) Deliver(ctx context.Context, r job.Request) policy.Result {
+func (g *gaugeDeliverer) Deliver(ctx context.Context, r job.Request) policy.Result {
 	keys := []string{"", r.Queue.Topic, r.Queue.Topic + "/" + r.Queue.Lane}
 	g.mu.Lock()
 	for _, k := range keys {
@@ -82,19 +84,19 @@ func (g *gauge) Deliver(ctx context.Context, r job.Request) policy.Result {
 }
 
 // count is how many attempts were begun, peak how many were in flight at most, of a topic, a "topic/lane", or "" of all.
-func (g *gauge) count(key string) int {
+func (g *gaugeDeliverer) count(key string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.total[key]
 }
 
-func (g *gauge) peak(key string) int {
+func (g *gaugeDeliverer) peak(key string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.most[key]
 }
 
-func (g *gauge) requests() []job.Request {
+func (g *gaugeDeliverer) requests() []job.Request {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return append([]job.Request(nil), g.starts...)
@@ -110,7 +112,7 @@ func run(t *testing.T, s store.Store, g pool.Deliverer, adapt func(*pool.Options
 func start(t *testing.T, s store.Store, g pool.Deliverer, adapt func(*pool.Options)) (p *pool.Pool, stop func() error) {
 	t.Helper()
 	opts := pool.Options{
-		Store: s, Deliverer: g, Policies: fixed(policy.Topic{}.WithDefaults(policy.Builtin())),
+		Store: s, Deliverer: g, Policies: fixedPolicy(policy.Topic{}.WithDefaults(policy.Builtin())),
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	if adapt != nil {
@@ -163,7 +165,7 @@ func TestWorkers_BoundATopicsAttempts(t *testing.T) {
 		}
 		fill(t, s, 25, queues...)
 		run(t, s, g, func(o *pool.Options) {
-			o.Policies = fixed(policy.Topic{Workers: 20}.WithDefaults(policy.Builtin()))
+			o.Policies = fixedPolicy(policy.Topic{Workers: 20}.WithDefaults(policy.Builtin()))
 		})
 		time.Sleep(10 * time.Second)
 		require.Equal(t, 1000, g.count("orders"))
@@ -230,7 +232,7 @@ func TestFairness_AmongLanes(t *testing.T) {
 		fill(t, s, 1000, "orders/busy")
 		fill(t, s, 10, "orders/a", "orders/b", "orders/c")
 		run(t, s, g, func(o *pool.Options) {
-			o.Policies = fixed(policy.Topic{Workers: 8}.WithDefaults(policy.Builtin()))
+			o.Policies = fixedPolicy(policy.Topic{Workers: 8}.WithDefaults(policy.Builtin()))
 		})
 		time.Sleep(20 * time.Second)
 		last := 0
@@ -291,11 +293,15 @@ func TestRequeue_FullProcessPassesQueuesToAnIdleOne(t *testing.T) {
 		}
 		fill(t, s, 5, queues...)
 		full, idle := newGauge(5*time.Second), newGauge(5*time.Second)
-		small := func(o *pool.Options) { o.Policies = fixed(policy.Topic{Workers: 4}.WithDefaults(policy.Builtin())) }
+		small := func(o *pool.Options) {
+			o.Policies = fixedPolicy(policy.Topic{Workers: 4}.WithDefaults(policy.Builtin()))
+		}
 		run(t, s, full, small)
 		synctest.Wait() // it took every token, and has room for four jobs
 		require.Equal(t, 4, full.count("orders"))
-		run(t, s, idle, func(o *pool.Options) { o.Policies = fixed(policy.Topic{Workers: 50}.WithDefaults(policy.Builtin())) })
+		run(t, s, idle, func(o *pool.Options) {
+			o.Policies = fixedPolicy(policy.Topic{Workers: 50}.WithDefaults(policy.Builtin()))
+		})
 		time.Sleep(time.Second)
 		require.GreaterOrEqual(t, idle.count("orders"), 30)
 	})

@@ -18,24 +18,24 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// moments notes when attempts are settled, and how many were put back.
-type moments struct {
+// settleRecorder notes when attempts are settled, and how many were put back.
+type settleRecorder struct {
 	store.Store
 	mu      sync.Mutex
 	settled map[string]time.Time
 	back    int
 }
 
-func (m *moments) Shards() []store.Shard {
-	return storetest.WrapShards(m.Store, func(_ int, next store.Shard) store.Shard { return momentsShard{next, m} })
+func (m *settleRecorder) Shards() []store.Shard {
+	return storetest.WrapShards(m.Store, func(_ int, next store.Shard) store.Shard { return settleRecorderShard{next, m} })
 }
 
-type momentsShard struct {
+type settleRecorderShard struct {
 	store.Shard
-	*moments
+	*settleRecorder
 }
 
-func (s momentsShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s settleRecorderShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	s.mu.Lock()
 	for i := range it {
 		s.settled[it[i].Ref.ID] = time.Now()
@@ -47,22 +47,24 @@ func (s momentsShard) Settle(ctx context.Context, tok store.Token, it []store.Se
 	return s.Shard.Settle(ctx, tok, it, n)
 }
 
-func noted(s store.Store) *moments { return &moments{Store: s, settled: map[string]time.Time{}} }
+func newSettleRecorder(s store.Store) *settleRecorder {
+	return &settleRecorder{Store: s, settled: map[string]time.Time{}}
+}
 
 // Bells of other topics must not put a settlement off again and again, nor settlements that gather the other topics' jobs.
 func TestBatching_HasATimeLimit(t *testing.T) {
 	for _, topic := range []string{"mail", "orders"} { // without stock, and with
-		t.Run(topic, func(t *testing.T) { gatherBeside(t, topic) })
+		t.Run(topic, func(t *testing.T) { testPrefetchBeside(t, topic) })
 	}
 }
 
-func gatherBeside(t *testing.T, topic string) {
+func testPrefetchBeside(t *testing.T, topic string) {
 	synctest.Test(t, func(t *testing.T) {
-		s := noted(roomy())
+		s := newSettleRecorder(newUnlimitedModel())
 		var mu sync.Mutex
 		ended, began := map[string]time.Time{}, map[string]time.Time{}
 		fill(t, s, 5000, "orders/x")
-		run(t, s, deliver(func(_ context.Context, r job.Request) policy.Result {
+		run(t, s, delivererFunc(func(_ context.Context, r job.Request) policy.Result {
 			mu.Lock()
 			began[r.Ref.ID] = time.Now()
 			mu.Unlock()
@@ -98,7 +100,7 @@ func gatherBeside(t *testing.T, topic string) {
 
 func TestPrefetch_LeavesWorkersForLanesWithARate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, g := roomy(), newGauge(10*time.Millisecond)
+		s, g := newUnlimitedModel(), newGauge(10*time.Millisecond)
 		putLane(t, s, "orders", "rated", policy.Lane{LaneRate: policy.Rate{Starts: 10, Per: time.Second}})
 		fill(t, s, 500, "orders/rated")
 		fill(t, s, 30_000, "orders/fast")
@@ -125,10 +127,10 @@ func TestPrefetch_LeavesWorkersForLanesOfOtherShards(t *testing.T) {
 					require.NoError(t, err)
 				}
 				for i := range 20_000 {
-					one(t, s, 0, fmt.Sprintf("fast-%d", i), "orders", "left")
+					insertOn(t, s, 0, fmt.Sprintf("fast-%d", i), "orders", "left")
 				}
 				for i := range 300 {
-					one(t, s, 1, fmt.Sprintf("other-%d", i), "orders", "right")
+					insertOn(t, s, 1, fmt.Sprintf("other-%d", i), "orders", "right")
 				}
 				carry(t, s)
 				g := newGauge(10 * time.Millisecond)
@@ -140,7 +142,7 @@ func TestPrefetch_LeavesWorkersForLanesOfOtherShards(t *testing.T) {
 						return 10 * time.Millisecond
 					}
 				}
-				run(t, sluggish{s, time.Millisecond, time.Millisecond}, g, workers(20))
+				run(t, slowStore{s, time.Millisecond, time.Millisecond}, g, workers(20))
 				time.Sleep(8 * time.Second)
 				require.GreaterOrEqual(t, g.count("orders/right"), 70)
 				require.GreaterOrEqual(t, g.count("orders/left"), 2000)
@@ -154,7 +156,7 @@ func TestPrefetch_SkipsSlowReceivers(t *testing.T) {
 	for _, took := range []time.Duration{300 * time.Millisecond, time.Second, 5 * time.Second} {
 		t.Run(took.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, g := noted(sluggish{roomy(), time.Millisecond, time.Millisecond}), newGauge(took)
+				s, g := newSettleRecorder(slowStore{newUnlimitedModel(), time.Millisecond, time.Millisecond}), newGauge(took)
 				fill(t, s, 2000, "orders/x")
 				carry(t, s)
 				run(t, s, g, workers(20))
@@ -170,7 +172,7 @@ func TestPrefetch_SkipsSlowReceivers(t *testing.T) {
 
 func TestPrefetch_LeavesRoomForOtherTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &trips{Store: roomy(), took: 10 * time.Millisecond}
+		s := &settleCounter{Store: newUnlimitedModel(), took: 10 * time.Millisecond}
 		var hang atomic.Bool
 		var mu sync.Mutex
 		began := map[string]time.Time{}
@@ -178,7 +180,7 @@ func TestPrefetch_LeavesRoomForOtherTopics(t *testing.T) {
 		defer close(over)
 		fill(t, s, 30_000, "a/x")
 		carry(t, s)
-		run(t, s, deliver(func(_ context.Context, r job.Request) policy.Result {
+		run(t, s, delivererFunc(func(_ context.Context, r job.Request) policy.Result {
 			mu.Lock()
 			began[r.Queue.Topic] = time.Now()
 			mu.Unlock()
@@ -209,11 +211,11 @@ func TestPrefetch_LeavesRoomForOtherTopics(t *testing.T) {
 
 func TestPrefetch_ReleasesJobsOfALaneInCooldown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := roomy()
+		s := newUnlimitedModel()
 		var made, after atomic.Int64
 		fill(t, s, 3000, "orders/x")
 		carry(t, s)
-		run(t, s, deliver(func(context.Context, job.Request) policy.Result {
+		run(t, s, delivererFunc(func(context.Context, job.Request) policy.Result {
 			time.Sleep(5 * time.Millisecond)
 			if made.Add(1) > 1000 {
 				after.Add(1)
@@ -229,8 +231,8 @@ func TestPrefetch_ReleasesJobsOfALaneInCooldown(t *testing.T) {
 
 func TestPrefetch_ReleasesJobsOfAPausedTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, g := roomy(), newGauge(5*time.Millisecond)
-		policies := &switching{}
+		s, g := newUnlimitedModel(), newGauge(5*time.Millisecond)
+		policies := &changingPolicy{}
 		policies.put(policy.Topic{Workers: 20, LaneConcurrency: 1000})
 		fill(t, s, 3000, "orders/x")
 		run(t, s, g, func(o *pool.Options) { o.Policies = policies })

@@ -20,14 +20,14 @@ import (
 func TestPrefetch_ReleasesStaleJobsBesideABusyTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs, n, quick = 1000, 64, 200
-		s := &trips{Store: roomy(), took: 20 * time.Millisecond}
+		s := &settleCounter{Store: newUnlimitedModel(), took: 20 * time.Millisecond}
 		var hanging, steady atomic.Int64
 		over := make(chan struct{})
 		defer close(over)
 		fill(t, s, jobs, "orders/y")
 		fill(t, s, 20_000, "steady/x")
 		carry(t, s)
-		run(t, s, deliver(func(_ context.Context, r job.Request) policy.Result {
+		run(t, s, delivererFunc(func(_ context.Context, r job.Request) policy.Result {
 			if r.Queue.Topic == "steady" {
 				steady.Add(1) // 256 end during a trip: too many to gather
 			} else if hanging.Add(1) > quick {
@@ -55,8 +55,8 @@ func TestPrefetch_ReleasesStaleJobsBesideABusyTopic(t *testing.T) {
 	})
 }
 
-// refusing is a slow store that refuses settlements which hold their lane back, and notes when attempts are put back.
-type refusing struct {
+// refusingStore is a slow store that refuses settlements which hold their lane back, and notes when attempts are put back.
+type refusingStore struct {
 	store.Store
 	took time.Duration
 
@@ -65,16 +65,16 @@ type refusing struct {
 	back    time.Time // when one came last that was not attempted
 }
 
-func (r *refusing) Shards() []store.Shard {
-	return storetest.WrapShards(r.Store, func(_ int, next store.Shard) store.Shard { return refusingShard{next, r} })
+func (r *refusingStore) Shards() []store.Shard {
+	return storetest.WrapShards(r.Store, func(_ int, next store.Shard) store.Shard { return refusingStoreShard{next, r} })
 }
 
-type refusingShard struct {
+type refusingStoreShard struct {
 	store.Shard
-	*refusing
+	*refusingStore
 }
 
-func (s refusingShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s refusingStoreShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	time.Sleep(s.took)
 	s.mu.Lock()
 	var taken []store.Settlement
@@ -101,11 +101,11 @@ func (s refusingShard) Settle(ctx context.Context, tok store.Token, it []store.S
 
 func TestPrefetch_ContinuesWhenTheSettlementWithTheCooldownIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &refusing{Store: roomy(), took: 20 * time.Millisecond}
+		s := &refusingStore{Store: newUnlimitedModel(), took: 20 * time.Millisecond}
 		var made atomic.Int64
 		fill(t, s, 3000, "orders/x")
 		carry(t, s)
-		run(t, s, deliver(func(context.Context, job.Request) policy.Result {
+		run(t, s, delivererFunc(func(context.Context, job.Request) policy.Result {
 			time.Sleep(5 * time.Millisecond)
 			if made.Add(1) == 1000 {
 				return policy.Result{Status: 429, RetryAfter: time.Minute}

@@ -17,8 +17,8 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// trips is a store that takes its time for settlements, and counts them and what they carry.
-type trips struct {
+// settleCounter is a store that takes its time for settlements, and counts them and what they carry.
+type settleCounter struct {
 	store.Store
 	took time.Duration
 
@@ -27,16 +27,16 @@ type trips struct {
 	settled int
 }
 
-func (t *trips) Shards() []store.Shard {
-	return storetest.WrapShards(t.Store, func(_ int, next store.Shard) store.Shard { return tripsShard{next, t} })
+func (t *settleCounter) Shards() []store.Shard {
+	return storetest.WrapShards(t.Store, func(_ int, next store.Shard) store.Shard { return settleCounterShard{next, t} })
 }
 
-type tripsShard struct {
+type settleCounterShard struct {
 	store.Shard
-	*trips
+	*settleCounter
 }
 
-func (s tripsShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s settleCounterShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	s.mu.Lock()
 	s.made++
 	s.settled += len(it)
@@ -45,20 +45,20 @@ func (s tripsShard) Settle(ctx context.Context, tok store.Token, it []store.Sett
 	return s.Shard.Settle(ctx, tok, it, n)
 }
 
-func (t *trips) counts() (made, settled int) {
+func (t *settleCounter) counts() (made, settled int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.made, t.settled
 }
 
-// roomy is a store whose lanes may have many attempts in flight.
-func roomy() store.Store {
+// newUnlimitedModel is a store whose lanes may have many attempts in flight.
+func newUnlimitedModel() store.Store {
 	return storetest.NewModel(storetest.ModelOptions{Defaults: policy.Topic{LaneConcurrency: 1000}.WithDefaults(policy.Builtin())})
 }
 
 func workers(n int) func(*pool.Options) {
 	return func(o *pool.Options) {
-		o.Policies = fixed(policy.Topic{Workers: n, LaneConcurrency: 1000}.WithDefaults(policy.Builtin()))
+		o.Policies = fixedPolicy(policy.Topic{Workers: n, LaneConcurrency: 1000}.WithDefaults(policy.Builtin()))
 	}
 }
 
@@ -66,7 +66,7 @@ func workers(n int) func(*pool.Options) {
 func TestPrefetch_KeepsWorkersBusyDuringACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs, n = 2000, 10
-		s, g := &trips{Store: roomy(), took: 20 * time.Millisecond}, newGauge(10*time.Millisecond)
+		s, g := &settleCounter{Store: newUnlimitedModel(), took: 20 * time.Millisecond}, newGauge(10*time.Millisecond)
 		fill(t, s, jobs, "orders/x")
 		stop := run(t, s, g, workers(n))
 		time.Sleep(jobs / n * 10 * time.Millisecond * 5 / 4) // a quarter more than workers that never wait
@@ -81,7 +81,7 @@ func TestPrefetch_KeepsWorkersBusyDuringACall(t *testing.T) {
 
 func TestBatching_DoesNotDelayFewSettlements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, g := &trips{Store: roomy()}, newGauge(10*time.Millisecond)
+		s, g := &settleCounter{Store: newUnlimitedModel()}, newGauge(10*time.Millisecond)
 		fill(t, s, 3, "orders/x")
 		run(t, s, g, workers(10))
 		time.Sleep(30 * time.Millisecond)
@@ -93,11 +93,11 @@ func TestBatching_DoesNotDelayFewSettlements(t *testing.T) {
 func TestPrefetch_GoesToAnotherProcessWhenWorkersHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs = 400
-		s, other := &trips{Store: roomy()}, newGauge(time.Millisecond)
+		s, other := &settleCounter{Store: newUnlimitedModel()}, newGauge(time.Millisecond)
 		var begun atomic.Int64
 		hang := make(chan struct{})
 		defer close(hang)
-		slowly := deliver(func(context.Context, job.Request) policy.Result {
+		slowly := delivererFunc(func(context.Context, job.Request) policy.Result {
 			if begun.Add(1) > 200 {
 				<-hang
 			}
@@ -122,7 +122,7 @@ func TestPrefetch_GoesToAnotherProcessWhenWorkersHang(t *testing.T) {
 func TestPrefetch_IsReleasedUncountedAtStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs = 400
-		s, g := roomy(), newGauge(5*time.Millisecond)
+		s, g := newUnlimitedModel(), newGauge(5*time.Millisecond)
 		carry(t, s)
 		fill(t, s, jobs, "orders/x")
 		stop := run(t, s, g, workers(10))
@@ -144,7 +144,7 @@ func TestPrefetch_IsReleasedUncountedAtStop(t *testing.T) {
 
 func TestPrefetch_DoesNotDelayLaterJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, g := roomy(), newGauge(20*time.Millisecond)
+		s, g := newUnlimitedModel(), newGauge(20*time.Millisecond)
 		fill(t, s, 2000, "orders/x")
 		run(t, s, g, workers(10))
 		time.Sleep(500 * time.Millisecond)
@@ -159,8 +159,8 @@ func TestPrefetch_DoesNotDelayLaterJobs(t *testing.T) {
 
 func TestPrefetch_UsesAddedWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, g := roomy(), newGauge(10*time.Millisecond)
-		policies := &switching{}
+		s, g := newUnlimitedModel(), newGauge(10*time.Millisecond)
+		policies := &changingPolicy{}
 		policies.put(policy.Topic{Workers: 5, LaneConcurrency: 1000}.WithDefaults(policy.Builtin()))
 		fill(t, s, 5000, "orders/x")
 		run(t, s, g, func(o *pool.Options) { o.Policies = policies })

@@ -17,29 +17,29 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// switching policies change while the pool runs, as they do when another process puts one.
-type switching struct {
-	fixed
+// changingPolicy policies change while the pool runs, as they do when another process puts one.
+type changingPolicy struct {
+	fixedPolicy
 	mu  sync.Mutex
 	now policy.Topic
 }
 
-func (s *switching) Topic(string, string) policy.Topic {
+func (s *changingPolicy) Topic(string, string) policy.Topic {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now
 }
 
-func (s *switching) put(t policy.Topic) {
+func (s *changingPolicy) put(t policy.Topic) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = t.WithDefaults(policy.Builtin())
 }
 
-// rates runs one process on a topic with a rate.
-func rates(t *testing.T, terms policy.Topic, wrap func(store.Store) store.Store) (store.Store, *starts) {
+// newRateTest runs one process on a topic with a rate.
+func newRateTest(t *testing.T, terms policy.Topic, wrap func(store.Store) store.Store) (store.Store, *startRecorder) {
 	t.Helper()
-	s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
+	s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
 	require.NoError(t, err)
 	carry(t, s)
@@ -47,12 +47,12 @@ func rates(t *testing.T, terms policy.Topic, wrap func(store.Store) store.Store)
 	if wrap != nil {
 		on = wrap(s)
 	}
-	run(t, on, d, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
+	run(t, on, d, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
 	return s, d
 }
 
 // began are the begins on a lane so far, counted from a moment.
-func (s *starts) began(lane string, from time.Time) []time.Duration {
+func (s *startRecorder) began(lane string, from time.Time) []time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []time.Duration
@@ -65,15 +65,15 @@ func (s *starts) began(lane string, from time.Time) []time.Duration {
 func TestRate_UnusedStartsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		s, d := rates(t, policy.Topic{Rate: policy.Rate{Starts: 5, Per: 90 * time.Second}}, nil)
+		s, d := newRateTest(t, policy.Topic{Rate: policy.Rate{Starts: 5, Per: 90 * time.Second}}, nil)
 		fill(t, s, 3, "calls/a")
 		time.Sleep(time.Second)
-		one(t, s, 0, "fourth", "calls", "a")
+		insertOn(t, s, 0, "fourth", "calls", "a")
 		time.Sleep(10 * time.Second)
-		one(t, s, 0, "fifth", "calls", "b")
+		insertOn(t, s, 0, "fifth", "calls", "b")
 		time.Sleep(3 * time.Second)
 		require.Len(t, d.began("", began), 5, "five may begin in the window")
-		one(t, s, 0, "sixth", "calls", "b")
+		insertOn(t, s, 0, "sixth", "calls", "b")
 		time.Sleep(time.Minute)
 		require.Len(t, d.began("", began), 5)
 		time.Sleep(time.Minute)
@@ -83,15 +83,15 @@ func TestRate_UnusedStartsAreKept(t *testing.T) {
 
 func TestRate_ChangeAppliesToClaimedJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
+		s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		carry(t, s)
-		terms := &switching{}
+		terms := &changingPolicy{}
 		terms.put(policy.Topic{})
-		lag := laggard{s, 20 * time.Millisecond}
+		lag := laggingStore{s, 20 * time.Millisecond}
 		run(t, lag, d, func(o *pool.Options) { o.Policies = terms })
 		began := time.Now()
 		for i := range 100 {
-			one(t, s, 0, fmt.Sprint(i), "calls", fmt.Sprint("lane-", i))
+			insertOn(t, s, 0, fmt.Sprint(i), "calls", fmt.Sprint("lane-", i))
 			if i == 50 {
 				terms.put(policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}})
 			}
@@ -108,8 +108,8 @@ func TestRate_ChangeAppliesToClaimedJobs(t *testing.T) {
 func TestRate_LateStartOfATopicIsReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		s, d := rates(t, policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}, func(s store.Store) store.Store {
-			return &lateOnce{Store: s, by: 40 * time.Second}
+		s, d := newRateTest(t, policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}, func(s store.Store) store.Store {
+			return &lateOnceStore{Store: s, by: 40 * time.Second}
 		})
 		fill(t, s, 1, "calls/a")
 		time.Sleep(2 * time.Minute)
@@ -119,7 +119,7 @@ func TestRate_LateStartOfATopicIsReturned(t *testing.T) {
 
 func TestRate_JobsWithoutARequestReturnTheirTopicsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
+		s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{Rate: policy.Rate{Starts: 2, Per: time.Minute}, MaxAge: time.Hour}
 		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
 		require.NoError(t, err)
@@ -127,8 +127,8 @@ func TestRate_JobsWithoutARequestReturnTheirTopicsStart(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		carry(t, s)
 		began := time.Now()
-		one(t, s, 0, "fresh", "calls", "a")
-		run(t, s, d, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
+		insertOn(t, s, 0, "fresh", "calls", "a")
+		run(t, s, d, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
 		time.Sleep(time.Minute)
 		require.Len(t, d.began("a", began), 1)
 	})
@@ -136,17 +136,17 @@ func TestRate_JobsWithoutARequestReturnTheirTopicsStart(t *testing.T) {
 
 func TestRate_OfOneTopicDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
+		s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{Rate: policy.Rate{Starts: 10, Per: time.Second}}
 		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
 		require.NoError(t, err)
 		carry(t, s)
 		fill(t, s, 500, "calls/busy")
-		run(t, s, d, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
+		run(t, s, d, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
 		began := time.Now()
 		for i := range 60 {
 			time.Sleep(500 * time.Millisecond)
-			one(t, s, 0, fmt.Sprint("t", i), "trickle", "a")
+			insertOn(t, s, 0, fmt.Sprint("t", i), "trickle", "a")
 		}
 		n := len(d.began("busy", began))
 		require.GreaterOrEqual(t, n, 270, "ten a second for half a minute")
@@ -160,7 +160,7 @@ func TestRate_ServesWithASlowStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				s, d := rates(t, terms, func(s store.Store) store.Store { return sluggish{s, 2500 * time.Millisecond, 0} })
+				s, d := newRateTest(t, terms, func(s store.Store) store.Store { return slowStore{s, 2500 * time.Millisecond, 0} })
 				fill(t, s, 10, "calls/a")
 				time.Sleep(5 * time.Minute)
 				require.Len(t, d.began("a", began), 10)
@@ -171,10 +171,10 @@ func TestRate_ServesWithASlowStore(t *testing.T) {
 
 func TestStop_DoesNotWaitForPermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
+		s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}
 		fill(t, s, 1, "calls/a")
-		stop := run(t, unasked{s}, d, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
+		stop := run(t, silentPermitStore{s}, d, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
 		time.Sleep(time.Second)
 		began := time.Now()
 		require.NoError(t, stop())
@@ -182,19 +182,19 @@ func TestStop_DoesNotWaitForPermits(t *testing.T) {
 	})
 }
 
-// unasked never answers who asks for starts.
-type unasked struct{ store.Store }
+// silentPermitStore never answers who asks for starts.
+type silentPermitStore struct{ store.Store }
 
-func (u unasked) Shards() []store.Shard {
-	return storetest.WrapShards(u.Store, func(_ int, next store.Shard) store.Shard { return unaskedShard{next, u} })
+func (u silentPermitStore) Shards() []store.Shard {
+	return storetest.WrapShards(u.Store, func(_ int, next store.Shard) store.Shard { return silentPermitShard{next, u} })
 }
 
-type unaskedShard struct {
+type silentPermitShard struct {
 	store.Shard
-	unasked
+	silentPermitStore
 }
 
-func (unaskedShard) Permit(ctx context.Context, _ store.Token, _ []store.PermitRequest) ([]store.Permit, error) {
+func (silentPermitShard) Permit(ctx context.Context, _ store.Token, _ []store.PermitRequest) ([]store.Permit, error) {
 	<-ctx.Done()
 	return nil, context.Cause(ctx)
 }
@@ -202,13 +202,13 @@ func (unaskedShard) Permit(ctx context.Context, _ store.Token, _ []store.PermitR
 // A process that tripped a breaker does not hold it against the lane when another process had the probe.
 func TestBreaker_CountsFromZeroWhenAnotherProcessClosedIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, h := model(), &host{away: policy.Result{Class: policy.ClassRefused}, takes: 5 * time.Millisecond}
+		s, h := model(), &fakeHost{away: policy.Result{Class: policy.ClassRefused}, takes: 5 * time.Millisecond}
 		carry(t, s)
 		fill(t, s, 5, "shop/a")
-		run(t, outrun{s}, h, func(o *pool.Options) { o.Policies = fixed(breakable.WithDefaults(policy.Builtin())) })
+		run(t, competingStore{s}, h, func(o *pool.Options) { o.Policies = fixedPolicy(breakable.WithDefaults(policy.Builtin())) })
 		time.Sleep(20 * time.Second)
 		require.True(t, laneStats(t, s).BreakerOpen)
-		closeElsewhere(t, s)
+		closeFromAnotherProcess(t, s)
 		require.False(t, laneStats(t, s).BreakerOpen)
 		before := h.count()
 		time.Sleep(500 * time.Millisecond)
@@ -217,25 +217,25 @@ func TestBreaker_CountsFromZeroWhenAnotherProcessClosedIt(t *testing.T) {
 	})
 }
 
-// outrun lets another process, which looks every 5 ms, have what comes due.
-type outrun struct{ store.Store }
+// competingStore lets another process, which looks every 5 ms, have what comes due.
+type competingStore struct{ store.Store }
 
-func (o outrun) Shards() []store.Shard {
-	return storetest.WrapShards(o.Store, func(_ int, next store.Shard) store.Shard { return outrunShard{next, o} })
+func (o competingStore) Shards() []store.Shard {
+	return storetest.WrapShards(o.Store, func(_ int, next store.Shard) store.Shard { return competingShard{next, o} })
 }
 
-type outrunShard struct {
+type competingShard struct {
 	store.Shard
-	outrun
+	competingStore
 }
 
-func (s outrunShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+func (s competingShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	time.Sleep(20 * time.Millisecond)
 	return s.Shard.Claim(ctx, tok, r)
 }
 
-// closeElsewhere claims the lane's probe and settles it as answered.
-func closeElsewhere(t *testing.T, s store.Store) {
+// closeFromAnotherProcess claims the lane's probe and settles it as answered.
+func closeFromAnotherProcess(t *testing.T, s store.Store) {
 	t.Helper()
 	q := job.Queue{Namespace: "default", Topic: "shop", Lane: "a"}
 	for range 10_000 {
@@ -260,8 +260,8 @@ func closeElsewhere(t *testing.T, s store.Store) {
 
 func TestBreaker_ClosesWhenSwitchedOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, h := model(), &host{away: policy.Result{Class: policy.ClassRefused}}
-		terms := &switching{}
+		s, h := model(), &fakeHost{away: policy.Result{Class: policy.ClassRefused}}
+		terms := &changingPolicy{}
 		terms.put(breakable)
 		carry(t, s)
 		fill(t, s, 20, "shop/a")
@@ -278,12 +278,12 @@ func TestBreaker_ClosesWhenSwitchedOff(t *testing.T) {
 
 func TestBreaker_IgnoresSuccessesByPolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, h := model(), &host{away: policy.Result{Status: 503}}
+		s, h := model(), &fakeHost{away: policy.Result{Status: 503}}
 		terms := breakable
 		terms.Success.Status = []string{"503"}
 		carry(t, s)
 		fill(t, s, 50, "shop/a")
-		run(t, s, h, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
+		run(t, s, h, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
 		time.Sleep(5 * time.Second)
 		require.Equal(t, 50, h.count())
 		require.False(t, laneStatsOrNone(t, s).BreakerOpen)

@@ -48,14 +48,14 @@ func carryShard(t *testing.T, s store.Store, shard int) {
 	t.Cleanup(func() { cancel(); <-done })
 }
 
-// starts notes when attempts begin.
-type starts struct {
+// startRecorder notes when attempts begin.
+type startRecorder struct {
 	mu   sync.Mutex
 	took func() time.Duration
 	by   map[string][]time.Time // by lane, and "" for all
 }
 
-func (s *starts) Deliver(_ context.Context, r job.Request) policy.Result {
+func (s *startRecorder) Deliver(_ context.Context, r job.Request) policy.Result {
 	now := time.Now()
 	s.mu.Lock()
 	for _, key := range []string{"", r.Queue.Lane} {
@@ -67,9 +67,9 @@ func (s *starts) Deliver(_ context.Context, r job.Request) policy.Result {
 	return policy.Result{Status: 200}
 }
 
-// within fails when any window of the rate's length, closed at its begin and open at its end, holds more starts than the
+// requireRate fails when any window of the rate's length, closed at its begin and open at its end, holds more starts than the
 // rate allows.
-func within(t *testing.T, rate policy.Rate, times []time.Time, what string) {
+func requireRate(t *testing.T, rate policy.Rate, times []time.Time, what string) {
 	t.Helper()
 	times = slices.Clone(times)
 	slices.SortFunc(times, time.Time.Compare)
@@ -80,36 +80,36 @@ func within(t *testing.T, rate policy.Rate, times []time.Time, what string) {
 	}
 }
 
-// laggard answers claims and permits late, and not always equally late.
-type laggard struct {
+// laggingStore answers claims and permits late, and not always equally late.
+type laggingStore struct {
 	store.Store
 	most time.Duration
 }
 
-func (l laggard) Shards() []store.Shard {
-	return storetest.WrapShards(l.Store, func(_ int, next store.Shard) store.Shard { return laggardShard{next, l} })
+func (l laggingStore) Shards() []store.Shard {
+	return storetest.WrapShards(l.Store, func(_ int, next store.Shard) store.Shard { return laggingShard{next, l} })
 }
 
-type laggardShard struct {
+type laggingShard struct {
 	store.Shard
-	laggard
+	laggingStore
 }
 
-func (l laggard) lag() { time.Sleep(rand.N(l.most)) }
+func (l laggingStore) lag() { time.Sleep(rand.N(l.most)) }
 
-func (s laggardShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+func (s laggingShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	s.lag()
 	defer s.lag()
 	return s.Shard.Claim(ctx, tok, r)
 }
 
-func (s laggardShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s laggingShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	s.lag()
 	defer s.lag()
 	return s.Shard.Settle(ctx, tok, it, n)
 }
 
-func (s laggardShard) Permit(ctx context.Context, tok store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
+func (s laggingShard) Permit(ctx context.Context, tok store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	s.lag()
 	defer s.lag()
 	return s.Shard.Permit(ctx, tok, asks)
@@ -123,22 +123,22 @@ func TestRate_HoldsOverThreeProcessesInEveryWindow(t *testing.T) {
 				"topic": {Rate: rate}, "lane": {LaneRate: rate}, "both": {Rate: rate, LaneRate: policy.Rate{Starts: 2, Per: time.Second}},
 			} {
 				t.Run(fmt.Sprintf("%d in %s of a %s with calls of up to %s", rate.Starts, rate.Per, name, lag), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { holds(t, terms, lag) })
+					synctest.Test(t, func(t *testing.T) { testRateOverProcesses(t, terms, lag) })
 				})
 			}
 		}
 	}
 }
 
-func holds(t *testing.T, terms policy.Topic, lag time.Duration) {
-	s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return rand.N(50 * time.Millisecond) }}
+func testRateOverProcesses(t *testing.T, terms policy.Topic, lag time.Duration) {
+	s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return rand.N(50 * time.Millisecond) }}
 	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
 	require.NoError(t, err)
 	carry(t, s)
 	lanes := []string{"a", "b", "c"}
 	fill(t, s, 400, "calls/a", "calls/b", "calls/c")
 	for range 3 {
-		run(t, laggard{s, lag}, d, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
+		run(t, laggingStore{s, lag}, d, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
 	}
 	const long = 30 * time.Second
 	time.Sleep(long)
@@ -146,12 +146,12 @@ func holds(t *testing.T, terms policy.Topic, lag time.Duration) {
 	defer d.mu.Unlock()
 	all, most := len(d.by[""]), 1200
 	if terms.Rate.Limited() {
-		within(t, terms.Rate, d.by[""], "the topic")
+		requireRate(t, terms.Rate, d.by[""], "the topic")
 		most = min(most, terms.Rate.Starts*int(long/terms.Rate.Per))
 	}
 	if terms.LaneRate.Limited() {
 		for _, lane := range lanes {
-			within(t, terms.LaneRate, d.by[lane], "lane "+lane)
+			requireRate(t, terms.LaneRate, d.by[lane], "lane "+lane)
 		}
 		most = min(most, len(lanes)*terms.LaneRate.Starts*int(long/terms.LaneRate.Per))
 	}
@@ -162,19 +162,19 @@ func holds(t *testing.T, terms policy.Topic, lag time.Duration) {
 // A start that comes later than the store counted on is not made: its job goes back, and none of it counts.
 func TestRate_LateStartsAreNotMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, d := model(), &starts{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
+		s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: time.Second}}
 		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
 		require.NoError(t, err)
 		carry(t, s)
 		fill(t, s, 3, "calls/a")
-		late := &lateOnce{Store: s, by: 300 * time.Millisecond}
-		run(t, late, d, func(o *pool.Options) { o.Policies = fixed(terms.WithDefaults(policy.Builtin())) })
+		late := &lateOnceStore{Store: s, by: 300 * time.Millisecond}
+		run(t, late, d, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
 		time.Sleep(time.Minute)
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		require.Len(t, d.by["a"], 3, "each is delivered in the end")
-		within(t, terms.LaneRate, d.by["a"], "the lane")
+		requireRate(t, terms.LaneRate, d.by["a"], "the lane")
 		for i := range 3 {
 			j, err := s.Shards()[0].Get(t.Context(), job.Ref{Namespace: "default", ID: fmt.Sprintf("calls-a-%d", i)})
 			require.NoError(t, err)
@@ -186,20 +186,20 @@ func TestRate_LateStartsAreNotMade(t *testing.T) {
 	})
 }
 
-// lateOnce answers the first claim that brings a job late.
-type lateOnce struct {
+// lateOnceStore answers the first claim that brings a job late.
+type lateOnceStore struct {
 	store.Store
 	by   time.Duration
 	done bool
 }
 
-func (l *lateOnce) Shards() []store.Shard {
+func (l *lateOnceStore) Shards() []store.Shard {
 	return storetest.WrapShards(l.Store, func(_ int, next store.Shard) store.Shard { return lateOnceShard{next, l} })
 }
 
 type lateOnceShard struct {
 	store.Shard
-	*lateOnce
+	*lateOnceStore
 }
 
 func (s lateOnceShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {

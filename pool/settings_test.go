@@ -21,31 +21,31 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// book is a set of policies and credentials that can change.
-type book struct {
+// fakeSettings is a set of policies and credentials that can change.
+type fakeSettings struct {
 	mu     sync.Mutex
 	topics map[string]policy.Topic
 	proofs map[string]job.Credentials
 	fails  map[string]error // by topic, or by "topic/lane" for the lane's own secrets
 }
 
-func (b *book) Topic(_, name string) policy.Topic {
+func (b *fakeSettings) Topic(_, name string) policy.Topic {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.topics[name].WithDefaults(policy.Builtin())
 }
 
-func (b *book) Sync(context.Context, int64) bool { return true }
+func (b *fakeSettings) Sync(context.Context, int64) bool { return true }
 
-func (*book) Refresh(context.Context) {}
+func (*fakeSettings) Refresh(context.Context) {}
 
-func (b *book) Credentials(_, name string) (job.Credentials, error) {
+func (b *fakeSettings) Credentials(_, name string) (job.Credentials, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.proofs[name], b.fails[name]
 }
 
-func (b *book) Signer(lane store.Lane) (job.Signer, error) {
+func (b *fakeSettings) Signer(lane store.Lane) (job.Signer, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.fails[lane.Queue.Topic+"/"+lane.Queue.Lane]; err != nil {
@@ -54,13 +54,13 @@ func (b *book) Signer(lane store.Lane) (job.Signer, error) {
 	return signer("lane " + string(lane.Settings.Secrets[0].Value)), nil
 }
 
-func (b *book) OpenHeader(_ job.Queue, name, sealed string) (job.HeaderSecret, error) {
+func (b *fakeSettings) OpenHeader(_ job.Queue, name, sealed string) (job.HeaderSecret, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return job.ParseHeaderSecret(sealed), b.fails[name]
 }
 
-func (b *book) set(change func()) {
+func (b *fakeSettings) set(change func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	change()
@@ -112,7 +112,7 @@ func get(t *testing.T, s store.Store, id string) job.Job {
 func TestSettings_JobOverridesLaneOverridesTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(0)
-		policies := &book{topics: map[string]policy.Topic{
+		policies := &fakeSettings{topics: map[string]policy.Topic{
 			"full": {URL: "https://topic.example/", Headers: map[string][]string{"X-A": {"topic"}, "X-B": {"topic"}, "X-C": {"topic"}}},
 		}}
 		putLane(t, s, "full", "own", policy.Lane{
@@ -211,7 +211,7 @@ func TestSettings_OfALaneApplyFromTheNextClaim(t *testing.T) {
 func TestSigning_LaneSecretsReplaceTheTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g, certificate := model(), newGauge(0), &tls.Certificate{}
-		policies := &book{proofs: map[string]job.Credentials{"orders": {Signer: signer("topic"), Certificate: certificate}}}
+		policies := &fakeSettings{proofs: map[string]job.Credentials{"orders": {Signer: signer("topic"), Certificate: certificate}}}
 		carry(t, s)
 		run(t, s, g, func(o *pool.Options) { o.Policies = policies })
 		last := func() (by string) {
@@ -223,21 +223,21 @@ func TestSigning_LaneSecretsReplaceTheTopics(t *testing.T) {
 		secret := func(value policy.Sealed) policy.Lane {
 			return policy.Lane{Secrets: []policy.Secret{{ID: "x", Value: value}}}
 		}
-		one(t, s, 0, "1", "orders", "a")
+		insertOn(t, s, 0, "1", "orders", "a")
 		require.Equal(t, "topic", last())
 		putLane(t, s, "orders", "a", secret("first"))
-		one(t, s, 0, "2", "orders", "a")
+		insertOn(t, s, 0, "2", "orders", "a")
 		require.Equal(t, "lane first", last())
 		putLane(t, s, "orders", "a", secret("second"))
-		one(t, s, 0, "3", "orders", "a")
+		insertOn(t, s, 0, "3", "orders", "a")
 		require.Equal(t, "lane second", last())
-		one(t, s, 0, "4", "orders", "b")
+		insertOn(t, s, 0, "4", "orders", "b")
 		require.Equal(t, "topic", last(), "another lane is not concerned")
 		putLane(t, s, "orders", "a", policy.Lane{})
-		one(t, s, 0, "5", "orders", "a")
+		insertOn(t, s, 0, "5", "orders", "a")
 		require.Equal(t, "topic", last())
 
-		one(t, s, 0, "6", "bills", "a")
+		insertOn(t, s, 0, "6", "bills", "a")
 		time.Sleep(time.Second)
 		require.Empty(t, signedBy(g.requests()[5]), "a topic without secrets signs nothing")
 	})
@@ -246,7 +246,7 @@ func TestSigning_LaneSecretsReplaceTheTopics(t *testing.T) {
 func TestSigning_CallbacksUseTheirTopicsSecrets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g, certificate := model(), newGauge(0), &tls.Certificate{}
-		policies := &book{proofs: map[string]job.Credentials{
+		policies := &fakeSettings{proofs: map[string]job.Credentials{
 			"orders": {Signer: signer("orders"), Certificate: certificate}, "_callbacks": {Signer: signer("callbacks")},
 		}}
 		label := map[string]string{job.LabelTopic: "orders"}
@@ -272,19 +272,19 @@ func TestSigning_CallbacksUseTheirTopicsSecrets(t *testing.T) {
 func TestSigning_NothingIsSentUnsigned(t *testing.T) {
 	for _, whose := range []string{"topic", "lane"} {
 		t.Run(whose, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { keyless(t, whose == "lane") })
+			synctest.Test(t, func(t *testing.T) { testUnsignedWaits(t, whose == "lane") })
 		})
 	}
 }
 
-func keyless(t *testing.T, ofLane bool) {
-	s, g, heard := model(), newGauge(0), &ear{}
+func testUnsignedWaits(t *testing.T, ofLane bool) {
+	s, g, heard := model(), newGauge(0), &recordingObserver{}
 	missing := "orders"
 	if ofLane {
 		missing = "orders/a"
 		putLane(t, s, "orders", "a", policy.Lane{Secrets: []policy.Secret{{ID: "x", Value: "own"}}})
 	}
-	policies := &book{fails: map[string]error{missing: errors.New("no such key")}}
+	policies := &fakeSettings{fails: map[string]error{missing: errors.New("no such key")}}
 	carry(t, s)
 	fill(t, s, 20, "orders/a")
 	fill(t, s, 1, "bills/a")
@@ -330,7 +330,7 @@ func TestSigning_LaneWithSecretsDoesNotWaitForItsTopics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, g := model(), newGauge(0)
-				policies := &book{
+				policies := &fakeSettings{
 					topics: map[string]policy.Topic{"orders": {ClientCert: c.cert}},
 					proofs: map[string]job.Credentials{"orders": {Certificate: c.opened}},
 					fails:  map[string]error{"orders": errors.New("no such key")},
@@ -356,7 +356,7 @@ func TestSigning_LaneWithSecretsDoesNotWaitForItsTopics(t *testing.T) {
 func TestAttempt_JudgesTheWholeBodyAndRecordsItsBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
-		policies := &book{topics: map[string]policy.Topic{
+		policies := &fakeSettings{topics: map[string]policy.Topic{
 			"equals":   {Success: policy.Success{BodyEquals: "success"}, Retries: new(0)},
 			"contains": {Success: policy.Success{BodyContains: "SUCCESS"}, Retries: new(0)},
 			"status":   {Success: policy.Success{Status: []string{"404"}}, Retries: new(0)},
@@ -372,18 +372,18 @@ func TestAttempt_JudgesTheWholeBodyAndRecordsItsBeginning(t *testing.T) {
 		}
 		var mu sync.Mutex
 		asked := map[string]int{}
-		d := deliver(func(_ context.Context, r job.Request) policy.Result {
+		d := delivererFunc(func(_ context.Context, r job.Request) policy.Result {
 			mu.Lock()
 			defer mu.Unlock()
 			asked[r.Ref.ID] = r.KeepBody
 			return answers[r.Ref.ID]
 		})
-		one(t, s, 0, "good", "equals", "a")
-		one(t, s, 0, "bad", "equals", "a")
-		one(t, s, 0, "long", "contains", "a")
-		one(t, s, 0, "miss", "contains", "a")
-		one(t, s, 0, "404", "status", "a")
-		one(t, s, 0, "200", "status", "a")
+		insertOn(t, s, 0, "good", "equals", "a")
+		insertOn(t, s, 0, "bad", "equals", "a")
+		insertOn(t, s, 0, "long", "contains", "a")
+		insertOn(t, s, 0, "miss", "contains", "a")
+		insertOn(t, s, 0, "404", "status", "a")
+		insertOn(t, s, 0, "200", "status", "a")
 		run(t, s, d, func(o *pool.Options) { o.Policies = policies })
 		time.Sleep(time.Second)
 		mu.Lock()
@@ -432,7 +432,7 @@ func TestSlots_GrowWithAnswers(t *testing.T) {
 				g.result = c.result
 				fill(t, s, 300, "orders/a")
 				run(t, s, g, func(o *pool.Options) {
-					o.Policies = fixed(policy.Topic{
+					o.Policies = fixedPolicy(policy.Topic{
 						Ladder: policy.Ladder{time.Hour}, Breaker: policy.Breaker{Failures: new(0)},
 					}.WithDefaults(policy.Builtin()))
 				})
@@ -451,12 +451,12 @@ func TestSlots_GrowAgainAfterThrottling(t *testing.T) {
 		s, g := model(), newGauge(100*time.Millisecond)
 		fill(t, s, 1000, "orders/a")
 		var answer atomic.Int32
-		d := deliver(func(ctx context.Context, r job.Request) policy.Result {
+		d := delivererFunc(func(ctx context.Context, r job.Request) policy.Result {
 			g.Deliver(ctx, r)
 			return policy.Result{Status: int(answer.Load())}
 		})
 		run(t, s, d, func(o *pool.Options) {
-			o.Policies = fixed(policy.Topic{Ladder: policy.Ladder{time.Hour}}.WithDefaults(policy.Builtin()))
+			o.Policies = fixedPolicy(policy.Topic{Ladder: policy.Ladder{time.Hour}}.WithDefaults(policy.Builtin()))
 		})
 		level := func(status int32) int {
 			answer.Store(status)

@@ -19,8 +19,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// sockets is a process with a few descriptors: further attempts fail at once.
-type sockets struct {
+// limitedSockets is a process with a few descriptors: further attempts fail at once.
+type limitedSockets struct {
 	takes func(job.Request) time.Duration
 
 	mu     sync.Mutex
@@ -29,7 +29,7 @@ type sockets struct {
 	began  map[string]time.Time // of those that had a descriptor
 }
 
-func (s *sockets) Deliver(ctx context.Context, r job.Request) policy.Result {
+func (s *limitedSockets) Deliver(ctx context.Context, r job.Request) policy.Result {
 	s.mu.Lock()
 	if s.left == 0 {
 		s.failed++
@@ -49,7 +49,7 @@ func (s *sockets) Deliver(ctx context.Context, r job.Request) policy.Result {
 	return policy.Result{Status: 200}
 }
 
-func (s *sockets) counts() (began, failed int) {
+func (s *limitedSockets) counts() (began, failed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.began), s.failed
@@ -58,7 +58,7 @@ func (s *sockets) counts() (began, failed int) {
 func TestShortage_CostsNeitherRetriesNorBreakers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, log := model(), &testlog.Log{}
-		d := &sockets{left: 20, began: map[string]time.Time{}, takes: func(job.Request) time.Duration { return 100 * time.Millisecond }}
+		d := &limitedSockets{left: 20, began: map[string]time.Time{}, takes: func(job.Request) time.Duration { return 100 * time.Millisecond }}
 		terms := policy.Topic{Retries: new(0), Ladder: policy.Ladder{}, Breaker: policy.Breaker{Failures: new(1)}}
 		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: terms})
 		require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestShortage_CostsNeitherRetriesNorBreakers(t *testing.T) {
 		}
 		fill(t, s, 20, queues...)
 		run(t, s, d, func(o *pool.Options) {
-			o.Policies, o.Logger = fixed(terms.WithDefaults(policy.Builtin())), slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			o.Policies, o.Logger = fixedPolicy(terms.WithDefaults(policy.Builtin())), slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		})
 		time.Sleep(time.Minute)
 		stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
@@ -91,7 +91,7 @@ func TestShortage_CostsNeitherRetriesNorBreakers(t *testing.T) {
 func TestShortage_OfEverythingDoesNotSpin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
-		d := &sockets{began: map[string]time.Time{}, takes: func(job.Request) time.Duration { return 0 }}
+		d := &limitedSockets{began: map[string]time.Time{}, takes: func(job.Request) time.Duration { return 0 }}
 		carry(t, s)
 		fill(t, s, 500, "orders/a", "orders/b", "bills/a", "bills/b")
 		run(t, s, d, nil)
