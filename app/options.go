@@ -16,13 +16,14 @@ import (
 	"github.com/ringback/ringback/notify/guard"
 	"github.com/ringback/ringback/seal"
 	"github.com/ringback/ringback/store/redis"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 // Options configures an App. A field's zero value means its default.
 type Options struct {
 	// Addr is the API's host:port; port 0 takes a free one. Default: 127.0.0.1:8080.
 	Addr string
-	// Store is sqlite:FILE, or a Redis URL as redis.ParseAddress parses it. Default: sqlite:ringback.db.
+	// Store is sqlite:FILE, or a Redis URL as connect.ParseAddress parses it. Default: sqlite:ringback.db.
 	Store string
 	// Shards is the number of shards of a Redis store, 1 to 256, fixed at its first use. Zero: the store's number; for a
 	// new store 1, on a cluster 16.
@@ -77,11 +78,11 @@ type Options struct {
 }
 
 // RedisWait is the durability that an API write waits for.
-type RedisWait = redis.Wait
+type RedisWait = connect.Wait
 
 // ParseRedisWait parses replicas=N, fsync and timeout=D, separated by commas.
 func ParseRedisWait(text string) (RedisWait, error) {
-	return redis.ParseWait(text) //nolint:wrapcheck // it is the whole of it
+	return connect.ParseWait(text) //nolint:wrapcheck // it is the whole of it
 }
 
 // Token is the API's bearer token. It prints as [redacted].

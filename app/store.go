@@ -9,13 +9,14 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis"
+	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/sqlite"
 )
 
 // storeName is a parsed --store.
 type storeName struct {
-	file  string        // of SQLite; empty: Redis
-	redis redis.Address // parsed from url
+	file  string          // of SQLite; empty: Redis
+	redis connect.Address // parsed from url
 	url   string
 }
 
@@ -30,7 +31,7 @@ func parseStore(text string) (storeName, error) {
 		}
 		return storeName{file: file}, nil
 	case "redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster":
-		address, err := redis.ParseAddress(text)
+		address, err := connect.ParseAddress(text)
 		if err != nil {
 			return storeName{}, err //nolint:wrapcheck // it is the whole of it
 		}

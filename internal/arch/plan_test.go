@@ -58,9 +58,15 @@ var plan = []row{
 		others: []string{"modernc.org/sqlite"},
 	},
 	{
+		pkg:    "store/redis/connect",
+		reason: "connections to Redis servers; knows neither keys' meaning nor scripts, so it can be read and tested alone",
+		ours:   []string{"job", "store"},
+		others: []string{"github.com/redis/go-redis/v9"},
+	},
+	{
 		pkg:    "store/redis",
 		reason: "an engine, like store/sqlite",
-		ours:   []string{"job", "job/codec", "policy", "store"},
+		ours:   []string{"job", "job/codec", "policy", "store", "store/redis/connect"},
 		others: []string{"github.com/redis/go-redis/v9", "github.com/go-redsync/redsync/v4"},
 	},
 	{
@@ -142,7 +148,7 @@ var plan = []row{
 		reason: "the composition root, the only place that knows all",
 		ours: []string{
 			"api", "api/request", "carrier", "dispatcher", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
-			"store", "store/redis", "store/sqlite",
+			"store", "store/redis", "store/redis/connect", "store/sqlite",
 		},
 	},
 	{

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 // A round's bounds where it names none.
@@ -191,7 +192,7 @@ func (s *Store) queuesToRecheck(ctx context.Context, sh *shard, head string) (do
 	}
 	lanes, err := s.client.ZRangeByLex(ctx, sh.lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: redoQueues}).Result()
 	if err != nil {
-		return "", "", nil, fault(ctx, err)
+		return "", "", nil, connect.MapError(ctx, err)
 	}
 	numbers := make([]string, 0, len(lanes))
 	for _, lane := range lanes {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 // Claim holds jobs in one script.
@@ -112,7 +113,7 @@ func (s *Store) findUnknownQueues(ctx context.Context, sh *shard, wants []store.
 	}
 	terms, err := s.client.HMGet(ctx, sh.limits, topics...).Result()
 	if err != nil {
-		return nil, fault(ctx, err)
+		return nil, connect.MapError(ctx, err)
 	}
 	left := make(map[job.Queue]*store.QueueStatus, len(names))
 	for i, q := range names {

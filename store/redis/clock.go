@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 // Redis's clock is the wall's, which can be set. Due times follow it. Everything else that is scored by it (lease
@@ -189,19 +191,19 @@ func (s *Store) rescore(ctx context.Context, sh *shard, numbers []string) (clock
 // moment is in the future.
 func (s *Store) aheadBefore(ctx context.Context, sh *shard) (bool, error) {
 	ahead, err := s.client.HGet(ctx, sh.clock[0], "ahead").Result()
-	if isNil(err) {
+	if connect.IsNil(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fault(ctx, err)
+		return false, connect.MapError(ctx, err)
 	}
-	server, err := node(ctx, s.client, sh.clock[0]) // a command without a key would go to any server of a cluster
+	server, err := s.client.Node(ctx, sh.clock[0]) // a command without a key would go to any server of a cluster
 	if err != nil {
-		return false, fault(ctx, err)
+		return false, connect.MapError(ctx, err)
 	}
 	now, err := server.Time(ctx).Result()
 	if err != nil {
-		return false, fault(ctx, err)
+		return false, connect.MapError(ctx, err)
 	}
 	return digits(ahead) > now.UnixMilli(), nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 // failoverTime is how long it may take until another server has taken over, on a busy machine, and is ready: a replica that
@@ -50,7 +51,7 @@ func rings(t *testing.T, s *Store, shard int, id string) {
 func TestASentinelsPrimaryIsLostAndItsReplicaTakesOver(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartSentinel(t, 1)
-	s := open(t, Options{URL: servers.URL(), Wait: Wait{Replicas: 1, Timeout: 5 * time.Second}})
+	s := open(t, Options{URL: servers.URL(), Wait: connect.Wait{Replicas: 1, Timeout: 5 * time.Second}})
 	taken, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err)
 	require.Equal(t, 1, taken[0].Job.Durability.Replicas)
@@ -85,7 +86,7 @@ func behind(t *testing.T, servers *redistest.Sentinel) (promote func()) {
 func TestAWaitForReplicasTellsWhatAFailoverWouldLose(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartSentinel(t, 1)
-	s := open(t, Options{URL: servers.URL(), Wait: Wait{Replicas: 1, Timeout: time.Second}})
+	s := open(t, Options{URL: servers.URL(), Wait: connect.Wait{Replicas: 1, Timeout: time.Second}})
 	insertOne := func(id string) int {
 		taken, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry(id)})
 		require.NoError(t, err)
@@ -128,7 +129,7 @@ func TestPoliciesAreSeenToChangeAfterAFailoverTookSomeBack(t *testing.T) {
 func TestAClustersServerIsLostAndItsReplicaTakesOver(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartCluster(t, 3, 1)
-	s := open(t, Options{URL: servers.URL(), Wait: Wait{Replicas: 1, Timeout: 5 * time.Second}})
+	s := open(t, Options{URL: servers.URL(), Wait: connect.Wait{Replicas: 1, Timeout: 5 * time.Second}})
 	const shard = 3
 	taken, err := s.Shards()[shard].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 const (
@@ -58,7 +59,7 @@ func (s *Store) forgetUnused(ctx context.Context, sh *shard, names []string) err
 	}
 	if pipe.Len() > 0 {
 		if _, err := pipe.Exec(ctx); err != nil {
-			return fault(ctx, err)
+			return connect.MapError(ctx, err)
 		}
 	}
 	pipe = s.client.Pipeline()
@@ -80,7 +81,7 @@ func (s *Store) forgetUnused(ctx context.Context, sh *shard, names []string) err
 	}
 	if pipe.Len() > 0 {
 		if _, err := pipe.Exec(ctx); err != nil {
-			return fault(ctx, err)
+			return connect.MapError(ctx, err)
 		}
 	}
 	for _, t := range topics {
@@ -94,11 +95,11 @@ func (s *Store) forgetUnused(ctx context.Context, sh *shard, names []string) err
 // sound tells whether a shard was checked since its server was started. It asks the server itself: what this process knows of
 // it may be of before a restart.
 func (s *Store) sound(ctx context.Context, sh *shard) (bool, error) {
-	server, err := node(ctx, s.client, sh.jobs)
+	server, err := s.client.Node(ctx, sh.jobs)
 	if err != nil {
-		return false, fault(ctx, err)
+		return false, connect.MapError(ctx, err)
 	}
-	run, err := runOf(ctx, server)
+	run, err := connect.RunID(ctx, server)
 	if err != nil {
 		return false, err
 	}

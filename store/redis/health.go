@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 const (
@@ -51,7 +51,7 @@ func (s *Store) checkHealth(ctx context.Context) {
 	if !due {
 		return
 	}
-	ctx, cancel := within(ctx, healthTime)
+	ctx, cancel := connect.WithTimeout(ctx, healthTime)
 	defer cancel()
 	if err := errors.Join(s.checkServers(ctx), s.checkData(ctx)); err != nil {
 		s.log.DebugContext(ctx, "reading redis's configuration failed, retrying", "err", err)
@@ -60,29 +60,12 @@ func (s *Store) checkHealth(ctx context.Context) {
 
 // checkServers asks each server who it is and whether it may evict.
 func (s *Store) checkServers(ctx context.Context) error {
-	var mu sync.Mutex
-	runs, evicts := make(map[string]string), ""
-	err := servers(ctx, s.client, func(ctx context.Context, server *redis.Client) error {
-		run, err := runOf(ctx, server)
-		if err != nil {
-			return err
-		}
-		policy, err := config(ctx, server, "maxmemory-policy")
-		if err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		runs[s.addressOf(server)] = run
-		if policy != "" && policy != "noeviction" {
-			evicts = policy
-		}
-		return nil
-	})
+	found, err := s.client.Servers(ctx)
+	evicts := found.EvictionPolicy
 	h := &s.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.runs = runs // also when some could not be asked
+	h.runs = found.RunIDs // also when some servers failed
 	if err != nil {
 		return fmt.Errorf("ask redis who it is: %w", err)
 	}
@@ -94,44 +77,11 @@ func (s *Store) checkServers(ctx context.Context) error {
 	return nil
 }
 
-// addressOf tells the servers of a cluster apart. Of others there is one at a time.
-func (s *Store) addressOf(server *redis.Client) string {
-	if s.connect.form != cluster {
-		return ""
-	}
-	return server.Options().Addr
-}
-
-// runOf is the run of a server and its history of replication. Both change with a restart, one of them when a replica takes
-// over or is filled anew.
-func runOf(ctx context.Context, server *redis.Client) (string, error) {
-	info, err := server.Info(ctx).Result()
-	if err != nil && !isNotPermitted(err) {
-		return "", fault(ctx, err)
-	}
-	run := ""
-	for line := range strings.Lines(info) {
-		for _, field := range []string{"run_id:", "master_replid:"} {
-			if value, ok := strings.CutPrefix(strings.TrimSpace(line), field); ok {
-				run += value
-			}
-		}
-	}
-	if run == "" {
-		run = "unknown" // it does not tell
-	}
-	return run, nil
-}
-
 // runOf is the run of the server that has a shard; empty when it could not be asked.
 func (s *Store) runOf(ctx context.Context, sh *shard) string {
-	address := ""
-	if s.connect.form == cluster {
-		server, err := node(ctx, s.client, sh.jobs)
-		if err != nil {
-			return ""
-		}
-		address = server.Options().Addr
+	address, err := s.client.NodeAddress(ctx, sh.jobs)
+	if err != nil {
+		return ""
 	}
 	s.health.mu.Lock()
 	defer s.health.mu.Unlock()
@@ -142,7 +92,7 @@ func (s *Store) runOf(ctx context.Context, sh *shard) string {
 func (s *Store) checkData(ctx context.Context) error {
 	values, err := s.client.HMGet(ctx, s.metaKey(), "version", "shards", "id").Result()
 	if err != nil {
-		return fmt.Errorf("read %s: %w", s.metaKey(), fault(ctx, err))
+		return fmt.Errorf("read %s: %w", s.metaKey(), connect.MapError(ctx, err))
 	}
 	found := strs(values)
 	gone, err := s.emptiedShards(ctx)
@@ -194,7 +144,7 @@ func (s *Store) mark(ctx context.Context) ([]string, error) {
 	pipe.HSetNX(ctx, key, "id", string(store.NewToken()))
 	read := pipe.HMGet(ctx, key, "version", "shards", "id")
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, fmt.Errorf("write %s: %w", key, fault(ctx, err))
+		return nil, fmt.Errorf("write %s: %w", key, connect.MapError(ctx, err))
 	}
 	return strs(read.Val()), nil
 }
@@ -207,7 +157,7 @@ func (s *Store) emptiedShards(ctx context.Context) ([]int, error) {
 		there[i] = pipe.Exists(ctx, sh.names, sh.last, sh.checked)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, fmt.Errorf("look for the shards: %w", fault(ctx, err))
+		return nil, fmt.Errorf("look for the shards: %w", connect.MapError(ctx, err))
 	}
 	h := &s.health
 	h.mu.Lock()

@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 // PutLane writes a lane's settings where the lane's jobs are, whether it has any or not.
@@ -107,7 +108,7 @@ func (s *Store) laneSettings(ctx context.Context, sh *shard, queues []job.Queue)
 	}
 	values, err := s.client.HMGet(ctx, sh.settings, names...).Result()
 	if err != nil {
-		return nil, nil, fault(ctx, err)
+		return nil, nil, connect.MapError(ctx, err)
 	}
 	lanes, bad = make([]store.Lane, len(queues)), make([]bool, len(queues))
 	for i, text := range strs(values) {
@@ -135,7 +136,7 @@ func (sh *shard) ListLanes(ctx context.Context, namespace, topic, after string, 
 		names, err := s.client.ZRangeByLex(ctx, sh.configuredLanes(topicName(namespace, topic)),
 			&redis.ZRangeBy{Min: from, Max: "+", Count: int64(limit - len(lanes))}).Result()
 		if err != nil {
-			return nil, fmt.Errorf("list lanes: %w", fault(ctx, err))
+			return nil, fmt.Errorf("list lanes: %w", connect.MapError(ctx, err))
 		}
 		if len(names) == 0 {
 			break

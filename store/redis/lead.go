@@ -10,6 +10,7 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 // A lead is a carrier lock held.
@@ -50,7 +51,7 @@ func (s *Store) lock(ctx context.Context, sh *shard, value string) error {
 	sh.mu.Lock()
 	watch := sh.lock
 	sh.mu.Unlock()
-	ctx, cancel := within(ctx, store.LeadershipTTL)
+	ctx, cancel := connect.WithTimeout(ctx, store.LeadershipTTL)
 	defer cancel()
 	void := ""
 	if watch.value != "" && s.elapsed()-watch.since >= store.LeadershipTTL {
@@ -104,7 +105,7 @@ func (l *lead) copyNewer(ctx context.Context) error {
 	if time.Now().Before(l.again) {
 		return nil
 	}
-	ctx, cancel := within(ctx, policiesTime)
+	ctx, cancel := connect.WithTimeout(ctx, policiesTime)
 	defer cancel()
 	revision, err := l.s.revision(ctx)
 	if err == nil && revision != l.copied {
@@ -133,7 +134,7 @@ func (l *lead) Release(ctx context.Context) error {
 // lockFault tells a lock that another has from a Redis that cannot be asked.
 func lockFault(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*redsync.RedisError](err); ok {
-		return fault(ctx, e.Err)
+		return connect.MapError(ctx, e.Err)
 	}
 	return store.ErrNotLeader
 }

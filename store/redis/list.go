@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 const (
@@ -179,11 +180,11 @@ func (s *Store) lanesOf(ctx context.Context, sh *shard, f *store.Filter, from pl
 		// Asked for, not remembered: the sets that are read next are found by the number alone.
 		q := job.Queue{Namespace: f.Namespace, Topic: f.Topic, Lane: f.Lane}
 		number, err := s.client.HGet(ctx, sh.queues, q.String()).Result()
-		if isNil(err) {
+		if connect.IsNil(err) {
 			return nil, false, nil
 		}
 		if err != nil {
-			return nil, false, fault(ctx, err)
+			return nil, false, connect.MapError(ctx, err)
 		}
 		return []string{f.Lane + "\x00" + number}, false, nil
 	}
@@ -194,7 +195,7 @@ func (s *Store) lanesOf(ctx context.Context, sh *shard, f *store.Filter, from pl
 	lanes, err = s.client.ZRangeByLex(ctx, sh.lanes(topicName(f.Namespace, f.Topic)),
 		&redis.ZRangeBy{Min: least, Max: "+", Count: listLanes}).Result()
 	if err != nil {
-		return nil, false, fault(ctx, err)
+		return nil, false, connect.MapError(ctx, err)
 	}
 	return lanes, len(lanes) == listLanes, nil
 }
@@ -212,7 +213,7 @@ func (s *Store) listUnordered(ctx context.Context, sh *shard, state job.State, e
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fault(ctx, err)
+		return nil, connect.MapError(ctx, err)
 	}
 	return s.laneSummaries(ctx, sh, members, lane)
 }

@@ -91,9 +91,6 @@ func TestOpenShowsNoPassword(t *testing.T) {
 			require.ErrorContains(t, err, "percent-encode / # ? @ %")
 		}
 	}
-	// The head of a password that was not encoded must not be taken for a port either.
-	_, err := Open(t.Context(), Options{URL: "redis://127.0.0.1:1#s3cret@127.0.0.1"})
-	require.Equal(t, errURL, err)
 }
 
 func TestOpenAsksWhetherASilentServerSpeaksTLS(t *testing.T) {

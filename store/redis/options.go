@@ -8,18 +8,19 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 // Options says where the data are and how they are laid out.
 type Options struct {
-	// URL is what ParseAddress reads. Required.
+	// URL is parsed by connect.ParseAddress. Required.
 	URL string
 	// Shards is the number of shards, 1 to job.MaxShards; zero takes what the data say, else 1, on a cluster 16. Another
 	// number than the data say is an error.
 	Shards int
 	// Wait is for what the answer to a registration, edit, cancellation, revival, policy, alarm or a lane's settings waits,
 	// beyond Redis having taken it; zero: nothing.
-	Wait Wait
+	Wait connect.Wait
 	// Defaults is the complete policy under every topic's; the zero value takes policy.Builtin().
 	Defaults policy.Topic
 	// Prefix begins every key; empty: "rb". Up to 64 letters, digits, '.', '_' and '-'.

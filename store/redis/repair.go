@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 // A Redis that comes back after a crash may have lost its last writes, and Redis 7.0 has applied half of a script after a
@@ -147,8 +148,8 @@ func (s *Store) pass(ctx context.Context, sh *shard) (*pass, error) {
 	}
 	if r.pass == nil && !strings.HasPrefix(r.last, server+" ") { // another process may have checked it since
 		stored, err := s.client.Get(ctx, sh.checked).Result()
-		if err != nil && !isNil(err) {
-			return nil, fault(ctx, err)
+		if err != nil && !connect.IsNil(err) {
+			return nil, connect.MapError(ctx, err)
 		}
 		r.last = stored
 	}
@@ -180,7 +181,7 @@ func (s *Store) stride(ctx context.Context, sh *shard, p *pass) (complete bool, 
 	mark := p.server + " " + strconv.FormatInt(time.Now().UnixMilli(), 10)
 	if err := s.client.Set(ctx, sh.checked, mark, 0).Err(); err != nil && !strings.Contains(err.Error(), "OOM") {
 		p.step-- // the last step is made again
-		return false, fault(ctx, err)
+		return false, connect.MapError(ctx, err)
 	}
 	level := slog.LevelDebug
 	if len(p.total) > 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 // scanHash reads the next fields of a hash with small values, and gives the cursor behind them: zero at the end.
@@ -20,7 +21,7 @@ func (s *Store) scanHash(ctx context.Context, key string, p *pass) (fields []str
 	}
 	fields, next, err = s.client.HScan(ctx, key, cursor, "", repairMost).Result()
 	if err != nil {
-		return nil, 0, fault(ctx, err)
+		return nil, 0, connect.MapError(ctx, err)
 	}
 	return fields, next, nil
 }
@@ -82,7 +83,7 @@ func (s *Store) resolve(ctx context.Context, sh *shard, numbers []string) (map[s
 	}
 	names, err := s.client.HMGet(ctx, sh.names, missing...).Result()
 	if err != nil {
-		return nil, fault(ctx, err)
+		return nil, connect.MapError(ctx, err)
 	}
 	for i, name := range strs(names) {
 		if q, ok := parseQueue(name); ok {
@@ -158,7 +159,7 @@ func (s *Store) dropForgotten(ctx context.Context, sh *shard, p *pass) error {
 	}
 	names, err := s.client.HMGet(ctx, sh.names, numbers...).Result()
 	if err != nil {
-		return fault(ctx, err)
+		return connect.MapError(ctx, err)
 	}
 	var left []*queue
 	for i, name := range strs(names) {
@@ -251,7 +252,7 @@ func (s *Store) nextTopic(ctx context.Context, sh *shard, p *pass) (string, erro
 		}
 		names, err := s.client.ZRangeByLex(ctx, sh.seen, &redis.ZRangeBy{Min: from, Max: "+", Count: repairMost}).Result()
 		if err != nil {
-			return "", fault(ctx, err)
+			return "", connect.MapError(ctx, err)
 		}
 		if len(names) == 0 {
 			return "", nil

@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 // endings are the states of jobs that have ended, as scripts write them.
@@ -137,7 +138,7 @@ func (s *Store) repairCounts(ctx context.Context, sh *shard, p *pass) (bool, err
 	}
 	lanes, err := s.client.ZRangeByLex(ctx, sh.lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: int64(s.lanesAtOnce)}).Result()
 	if err != nil {
-		return false, fault(ctx, err)
+		return false, connect.MapError(ctx, err)
 	}
 	last := len(lanes) < s.lanesAtOnce
 	set, counters, err := s.countLanes(ctx, sh, name, lanes, u, last && u.after == "", "")

@@ -426,10 +426,11 @@ func TestCarry_LapsesNoJobThatHasEnded(t *testing.T) {
 
 // Counters that a script left half changed, as a crash of Redis may leave them, are right with its next change.
 func TestCounters_AreWrittenAsSums(t *testing.T) {
-	s := open(t, Options{URL: redistest.Start(t).URL()})
+	server := redistest.Start(t)
+	s := open(t, Options{URL: server.URL()})
 	stats := s.shards[0].topicOf(topicName(lane.Namespace, lane.Topic)).stats
 	insert(t, s, entry("a"), entry("b"))
-	commands, err := client(t, s.connect.options.Addr).InfoMap(t.Context(), "commandstats").Result()
+	commands, err := client(t, server.Addr()).InfoMap(t.Context(), "commandstats").Result()
 	require.NoError(t, err)
 	require.NotContains(t, commands["Commandstats"], "cmdstat_hincrby")
 	require.Equal(t, map[string]string{"reg": "2", "ready": "2"}, s.client.HGetAll(t.Context(), stats).Val())

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 // rights are the rules for a Redis user that the documentation gives, without its name and password.
@@ -57,7 +58,7 @@ func TestSentinelsNeedGiveNoMoreRightsThanTheDocumentationSays(t *testing.T) {
 	}
 	s := open(t, Options{
 		URL:  servers.URL() + "&sentinel_user=asker&sentinel_password=secret",
-		Wait: Wait{Replicas: 1, Timeout: 5 * time.Second}, // a replica without the data would seem to be emptied
+		Wait: connect.Wait{Replicas: 1, Timeout: 5 * time.Second}, // a replica without the data would seem to be emptied
 	})
 	insert(t, s, entry("a"))
 	old := servers.Master()

@@ -10,12 +10,13 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 // A script is one Lua script: its text and the name that Redis gives it.
@@ -116,9 +117,7 @@ var (
 
 // A runner runs scripts.
 type runner struct {
-	client   redis.UniversalClient
-	wait     Wait
-	unwaited sync.Once // it was told that the server cannot be waited for
+	client   *connect.Client
 	log      *slog.Logger
 	defaults string // terms of a topic without a policy of its own
 }
@@ -129,10 +128,39 @@ func (r *runner) eval(ctx context.Context, s *script, keys []string, args []any)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
 		reply, err = r.client.Eval(ctx, s.text, keys, args...).Result()
 	}
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, fault(ctx, err)
+	return reply, scriptError(ctx, err)
+}
+
+// evalDurable is eval for a change that is promised to a caller: it waits for the client's Wait.
+func (r *runner) evalDurable(ctx context.Context, s *script, keys []string, args []any) (any, *job.Durability, error) {
+	if !r.client.Waits() {
+		reply, err := r.eval(ctx, s, keys, args)
+		return reply, nil, err
 	}
-	return reply, nil
+	reply, reached, err := r.client.WriteDurably(ctx, keys[0], func(p redis.Pipeliner) *redis.Cmd {
+		return p.EvalSha(ctx, s.sha, keys, args...)
+	})
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		reply, reached, err = r.client.WriteDurably(ctx, keys[0], func(p redis.Pipeliner) *redis.Cmd {
+			return p.Eval(ctx, s.text, keys, args...)
+		})
+	}
+	return reply, reached, scriptError(ctx, err)
+}
+
+// errStale reports that a queue's number belongs to another queue now, because the database was emptied.
+var errStale = errors.New("redis: a queue's number is stale")
+
+// scriptError maps a script's error.
+func scriptError(ctx context.Context, err error) error {
+	switch {
+	case err == nil || connect.IsNil(err):
+		return nil
+	case redis.HasErrorPrefix(err, "STALE"):
+		return errStale
+	default:
+		return connect.MapError(ctx, err) //nolint:wrapcheck // it is the mapping
+	}
 }
 
 // A call is a run of a script that includes keys.lua.
@@ -206,10 +234,7 @@ func (r *runner) again(ctx context.Context, c *call, cmd *redis.Cmd) (any, error
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
 		reply, err = r.client.Eval(ctx, c.script.text, c.keys, c.args...).Result()
 	}
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, fault(ctx, err)
-	}
-	return reply, nil
+	return reply, scriptError(ctx, err)
 }
 
 func malformed(s *script) error { return fmt.Errorf("redis: script %s: malformed reply", s.name) }

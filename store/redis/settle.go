@@ -10,6 +10,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 // settleTimeout bounds a settlement that was sent: an ended context does not stop it.
@@ -22,7 +23,7 @@ func (sh *shard) Settle(ctx context.Context, token store.Token, items []store.Se
 	if err := ctx.Err(); err != nil {
 		return nil, store.ClaimResult{}, fmt.Errorf("settle: %w", err)
 	}
-	ctx, cancel := within(context.WithoutCancel(ctx), settleTimeout)
+	ctx, cancel := connect.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	if len(items) == 0 {
 		if next == nil {

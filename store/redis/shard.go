@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 const (
@@ -209,7 +210,7 @@ func (s *shard) find(ctx context.Context, r *runner, wanted []job.Queue) ([]*que
 	}
 	values, err := r.client.HMGet(ctx, s.queues, names...).Result()
 	if err != nil {
-		return nil, fault(ctx, err)
+		return nil, connect.MapError(ctx, err)
 	}
 	return s.fill(wanted, found, missing, strs(values)), nil
 }
@@ -253,7 +254,7 @@ func (s *shard) named(ctx context.Context, client redis.UniversalClient, numbers
 	}
 	names, err := client.HMGet(ctx, s.names, missing...).Result()
 	if err != nil {
-		return nil, fault(ctx, err)
+		return nil, connect.MapError(ctx, err)
 	}
 	for i, name := range strs(names) {
 		if q, ok := parseQueue(name); ok {

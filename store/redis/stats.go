@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 const (
@@ -70,7 +71,7 @@ func (s *Store) eachTopics(ctx context.Context, sh *shard, namespace string, do 
 func (s *Store) pageOfTopics(ctx context.Context, sh *shard, namespace, after string, limit int) ([]string, error) {
 	from, end := "("+topicName(namespace, after), "("+namespace+"0" // 0 is the byte after the slash
 	names, err := s.client.ZRangeByLex(ctx, sh.seen, &redis.ZRangeBy{Min: from, Max: end, Count: int64(limit)}).Result()
-	return names, fault(ctx, err)
+	return names, connect.MapError(ctx, err)
 }
 
 // counted is stats, anew when the database was emptied meanwhile.
@@ -95,7 +96,7 @@ func (s *Store) stats(ctx context.Context, sh *shard, names []string) ([]store.T
 		lanes[i] = pipe.ZRangeByLex(ctx, sh.lanes(name), &redis.ZRangeBy{Min: "-", Max: "+", Count: oldestLanes})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, fault(ctx, err)
+		return nil, connect.MapError(ctx, err)
 	}
 	open, err := s.openLanes(ctx, sh, names)
 	if err != nil {
@@ -154,7 +155,7 @@ func (s *Store) waiting(ctx context.Context, sh *shard, name string, lanes []str
 		}
 		if lanes, err = s.client.ZRangeByLex(ctx, sh.lanes(name),
 			&redis.ZRangeBy{Min: "(" + lanes[len(lanes)-1], Max: "+", Count: oldestLanes}).Result(); err != nil {
-			return nil, 0, fault(ctx, err)
+			return nil, 0, connect.MapError(ctx, err)
 		}
 	}
 }
@@ -224,8 +225,8 @@ func (s *Store) oldestDue(ctx context.Context, sh *shard, lanes []string) (time.
 			heads = append(heads, pipe.LIndex(ctx, sh.tag+"ready:"+n, 0))
 		}
 	}
-	if _, err := pipe.Exec(ctx); err != nil && !isNil(err) {
-		return time.Time{}, fault(ctx, err)
+	if _, err := pipe.Exec(ctx); err != nil && !connect.IsNil(err) {
+		return time.Time{}, connect.MapError(ctx, err)
 	}
 	for _, due := range dues {
 		for _, z := range due.Val() {
@@ -260,7 +261,7 @@ func (sh *shard) LaneStats(ctx context.Context, namespace, topic, after string, 
 		lanes, err := s.client.ZRangeByLex(ctx, sh.lanes(topicName(namespace, topic)),
 			&redis.ZRangeBy{Min: from, Max: "+", Count: oldestLanes}).Result()
 		if err != nil {
-			return nil, fmt.Errorf("lanes: %w", fault(ctx, err))
+			return nil, fmt.Errorf("lanes: %w", connect.MapError(ctx, err))
 		}
 		part, err := s.lanes(ctx, sh, sh.topic(namespace, topic).stats, lanes)
 		if err != nil {
@@ -289,7 +290,7 @@ func (s *Store) lanes(ctx context.Context, sh *shard, stats string, lanes []stri
 			pipe.ZCard(ctx, sh.tag+"held:"+n))
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, fault(ctx, err)
+		return nil, connect.MapError(ctx, err)
 	}
 	_, due, err := s.dueOf(ctx, sh, stats, lanes)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 // A Store is the engine. Make it with Open.
 type Store struct {
 	*runner
-	connect  *connector
 	prefix   string
 	policies policy.Topic
 	shards   []*shard
@@ -69,7 +69,7 @@ func (s *Store) Ping(ctx context.Context) error {
 		pipe.Set(ctx, sh.tag+"ping", "1", time.Minute)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("ping: %w", fault(ctx, err))
+		return fmt.Errorf("ping: %w", connect.MapError(ctx, err))
 	}
 	s.checkHealth(ctx)
 	return s.health.unready()

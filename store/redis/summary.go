@@ -2,11 +2,8 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/ringback/ringback/job"
 )
@@ -124,6 +121,3 @@ func (s *Store) laneSummaries(ctx context.Context, sh *shard, members []string, 
 	}
 	return all, err
 }
-
-// isNil tells "there is none" from a fault.
-func isNil(err error) bool { return errors.Is(err, redis.Nil) }

@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 // sweepTopics is how many topics one Sweep looks at; the next goes on where it ended.
@@ -27,7 +28,7 @@ func (sh *shard) Sweep(ctx context.Context, token store.Token, limit int) (store
 	}
 	names, err := s.client.ZRangeByLex(ctx, sh.seen, &redis.ZRangeBy{Min: from, Max: "+", Count: sweepTopics}).Result()
 	if err != nil {
-		return store.SweepResult{}, fmt.Errorf("sweep: %w", fault(ctx, err))
+		return store.SweepResult{}, fmt.Errorf("sweep: %w", connect.MapError(ctx, err))
 	}
 	topics := make([]*topic, len(names))
 	for i, name := range names {

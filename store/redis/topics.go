@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 // copyChunk is how many topics' terms are copied to a shard in one script.
@@ -37,7 +38,7 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 	if revision == 0 {
 		return store.Topic{}, fmt.Errorf("put topic: %w", store.ErrVersion)
 	}
-	ctx, cancel := within(context.WithoutCancel(ctx), putTimeout)
+	ctx, cancel := connect.WithTimeout(context.WithoutCancel(ctx), putTimeout)
 	defer cancel()
 	terms := limitsText(revision, put.Policy.WithDefaults(s.policies))
 	for _, sh := range s.shards {
@@ -58,7 +59,7 @@ func (s *Store) Topics(ctx context.Context) ([]store.Topic, int64, error) {
 	s.checkHealth(ctx)
 	stored, err := s.client.HGetAll(ctx, s.topicsKey()).Result()
 	if err != nil {
-		return nil, 0, fmt.Errorf("read topics: %w", fault(ctx, err))
+		return nil, 0, fmt.Errorf("read topics: %w", connect.MapError(ctx, err))
 	}
 	topics := make([]store.Topic, 0, len(stored))
 	for name, text := range stored {
@@ -96,8 +97,8 @@ func parseTopic(name, text string) (store.Topic, error) {
 // revision reads that of all policies.
 func (s *Store) revision(ctx context.Context) (int64, error) {
 	text, err := s.client.HGet(ctx, s.topicsKey(), "").Result()
-	if err != nil && !isNil(err) {
-		return 0, fmt.Errorf("read the topics' revision: %w", fault(ctx, err))
+	if err != nil && !connect.IsNil(err) {
+		return 0, fmt.Errorf("read the topics' revision: %w", connect.MapError(ctx, err))
 	}
 	return num(text), nil
 }
@@ -108,8 +109,8 @@ func (s *Store) revision(ctx context.Context) (int64, error) {
 // it, has what a failover of the policies' server took back: then the policies count, as they are.
 func (s *Store) copyTopics(ctx context.Context, sh *shard) (int64, error) {
 	held, err := s.client.HGet(ctx, sh.limits, "").Result()
-	if err != nil && !isNil(err) {
-		return 0, fmt.Errorf("read the policies of shard %d: %w", sh.index, fault(ctx, err))
+	if err != nil && !connect.IsNil(err) {
+		return 0, fmt.Errorf("read the policies of shard %d: %w", sh.index, connect.MapError(ctx, err))
 	}
 	topics, revision, err := s.Topics(ctx)
 	if err != nil {
@@ -154,7 +155,7 @@ func (s *Store) copyTopics(ctx context.Context, sh *shard) (int64, error) {
 func (s *Store) withForgotten(ctx context.Context, sh *shard, copies [][2]string) ([][2]string, error) {
 	known, err := s.client.HGetAll(ctx, sh.limits).Result()
 	if err != nil {
-		return nil, fmt.Errorf("read the policies of shard %d: %w", sh.index, fault(ctx, err))
+		return nil, fmt.Errorf("read the policies of shard %d: %w", sh.index, connect.MapError(ctx, err))
 	}
 	kept := map[string]bool{"": true}
 	for _, c := range copies {

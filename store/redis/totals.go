@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 // counterFields are the counters of a topic that Totals adds up.
@@ -43,7 +44,7 @@ func (s *Store) totals(ctx context.Context, sh *shard, namespace string) (store.
 			parts[i] = pipe.HMGet(ctx, sh.tag+"stats:"+name, counterFields...)
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
-			return fault(ctx, err)
+			return connect.MapError(ctx, err)
 		}
 		for _, part := range parts {
 			c := strs(part.Val())
@@ -83,7 +84,7 @@ func (s *Store) dueOnAgenda(ctx context.Context, sh *shard, namespace string) (d
 		for from := int64(0); ; from += oldestLanes {
 			numbers, err := s.client.ZRange(ctx, agenda, from, from+oldestLanes-1).Result()
 			if err != nil {
-				return 0, oldest, fault(ctx, err)
+				return 0, oldest, connect.MapError(ctx, err)
 			}
 			last := len(numbers) < oldestLanes
 			numbers = slices.DeleteFunc(numbers, func(n string) bool { return stale[n] })

@@ -16,28 +16,8 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
 )
-
-func TestWaitsAreRead(t *testing.T) {
-	for text, want := range map[string]Wait{
-		"":                               {},
-		"replicas=1":                     {Replicas: 1, Timeout: 100 * time.Millisecond},
-		"replicas=2,timeout=1s":          {Replicas: 2, Timeout: time.Second},
-		"fsync":                          {Fsync: true, Timeout: 100 * time.Millisecond},
-		"timeout=1ms, fsync,replicas=64": {Replicas: 64, Fsync: true, Timeout: time.Millisecond},
-	} {
-		w, err := ParseWait(text)
-		require.NoError(t, err, text)
-		require.Equal(t, want, w, text)
-	}
-	for _, text := range []string{
-		"replicas", "replicas=0", "replicas=65", "replicas=x", "fsync=yes", "timeout=1s", "replicas=1,replicas=2", "fsync,timeout=0s",
-		"fsync,timeout=6s", "fsync,timeout=5", "quorum=2", ",",
-	} {
-		_, err := ParseWait(text)
-		require.Error(t, err, text)
-	}
-}
 
 // follower starts a replica of a server.
 func follower(t *testing.T, of *redistest.Server) *redistest.Server {
@@ -68,7 +48,7 @@ func TestEveryAnswerToAChangeSaysWhatWasReached(t *testing.T) {
 	t.Parallel()
 	primary := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	replica := follower(t, primary)
-	s := open(t, Options{URL: primary.URL(), Wait: Wait{Replicas: 1, Timeout: 5 * time.Second}})
+	s := open(t, Options{URL: primary.URL(), Wait: connect.Wait{Replicas: 1, Timeout: 5 * time.Second}})
 	reached := func(want int, got *job.Durability) {
 		t.Helper()
 		require.Equal(t, &job.Durability{Replicas: want}, got)
@@ -114,7 +94,7 @@ func TestEveryAnswerToAChangeSaysWhatWasReached(t *testing.T) {
 	require.NoError(t, s.Close())
 
 	replica.Pause()
-	s = open(t, Options{URL: primary.URL(), Wait: Wait{Replicas: 1, Timeout: 20 * time.Millisecond}})
+	s = open(t, Options{URL: primary.URL(), Wait: connect.Wait{Replicas: 1, Timeout: 20 * time.Millisecond}})
 	taken, err = s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("b")})
 	require.NoError(t, err, "what was not reached is no error")
 	reached(0, taken[0].Job.Durability)
@@ -128,7 +108,7 @@ func TestWhatCannotBeWaitedForIsNotSaidToBeReached(t *testing.T) {
 	t.Parallel()
 	primary := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	follower(t, primary)
-	s := open(t, Options{URL: primary.URL(), Wait: Wait{Replicas: 1, Timeout: 5 * time.Second}})
+	s := open(t, Options{URL: primary.URL(), Wait: connect.Wait{Replicas: 1, Timeout: 5 * time.Second}})
 	token := store.NewToken()
 	taken, err := s.Shards()[0].Insert(t.Context(), token, []store.NewJob{entry("a")})
 	require.NoError(t, err)
@@ -153,7 +133,7 @@ func TestAServerThatTookOverAndCannotBeWaitedForStillTakesJobs(t *testing.T) {
 	}))
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	s := open(t, Options{URL: "redis://" + fake.Addr(), Wait: Wait{Fsync: true, Timeout: time.Second}, Logger: logger})
+	s := open(t, Options{URL: "redis://" + fake.Addr(), Wait: connect.Wait{Fsync: true, Timeout: time.Second}, Logger: logger})
 	log.Reset()
 	able = false
 	for _, id := range []string{"a", "b"} {
@@ -167,7 +147,7 @@ func TestAServerThatTookOverAndCannotBeWaitedForStillTakesJobs(t *testing.T) {
 func TestAWaitOnAClusterIsMadeAtTheServerThatHasTheJob(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartCluster(t, 3, 1)
-	s := open(t, Options{URL: servers.URL(), Wait: Wait{Replicas: 1, Timeout: 5 * time.Second}})
+	s := open(t, Options{URL: servers.URL(), Wait: connect.Wait{Replicas: 1, Timeout: 5 * time.Second}})
 	for shard := range s.Shards() {
 		taken, err := s.Shards()[shard].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 		require.NoError(t, err)
@@ -176,7 +156,7 @@ func TestAWaitOnAClusterIsMadeAtTheServerThatHasTheJob(t *testing.T) {
 }
 
 func TestAWaitForFsyncNeedsAServerThatCan(t *testing.T) {
-	_, err := Open(t.Context(), Options{URL: redistest.Start(t).URL(), Wait: Wait{Fsync: true, Timeout: time.Second}, Logger: quiet})
+	_, err := Open(t.Context(), Options{URL: redistest.Start(t).URL(), Wait: connect.Wait{Fsync: true, Timeout: time.Second}, Logger: quiet})
 	require.Error(t, err) // Redis 7.0 does not know the command, a later one needs appendonly yes
 	require.Regexp(t, "needs (Redis 7.2|appendonly yes)", err.Error())
 }
@@ -191,7 +171,7 @@ func TestAWaitForFsyncIsAskedForAndRead(t *testing.T) {
 		c.WriteInt(1)
 		c.WriteInt(2)
 	}))
-	s := open(t, Options{URL: "redis://" + fake.Addr(), Wait: Wait{Fsync: true, Replicas: 2, Timeout: 30 * time.Millisecond}})
+	s := open(t, Options{URL: "redis://" + fake.Addr(), Wait: connect.Wait{Fsync: true, Replicas: 2, Timeout: 30 * time.Millisecond}})
 	taken, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err)
 	require.Equal(t, []string{"1", "2", "30"}, asked)

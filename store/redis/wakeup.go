@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/connect"
 )
 
 const (
@@ -26,19 +27,19 @@ const (
 // a second BLPOP would take a second token.
 type listener struct {
 	mu     sync.Mutex
-	client *blocking
+	client *connect.BlockingClient
 	closed bool
 }
 
 // get gives the connection, made anew where the last one was dropped.
-func (l *listener) get(ctx context.Context, s *Store, key string) (*blocking, error) {
+func (l *listener) get(ctx context.Context, s *Store, key string) (*connect.BlockingClient, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return nil, redis.ErrClosed
 	}
 	if l.client == nil {
-		client, err := s.connect.blocking(ctx, s.client, key, awaitDefault+blockGrace)
+		client, err := s.client.Blocking(ctx, key, awaitDefault+blockGrace)
 		if err != nil {
 			return nil, err
 		}
@@ -48,13 +49,13 @@ func (l *listener) get(ctx context.Context, s *Store, key string) (*blocking, er
 }
 
 // drop closes a connection that is waited for no longer, or leads to the wrong server.
-func (l *listener) drop(client *blocking) {
+func (l *listener) drop(client *connect.BlockingClient) {
 	l.mu.Lock()
 	if l.client == client {
 		l.client = nil
 	}
 	l.mu.Unlock()
-	client.end()
+	client.Abort()
 }
 
 func (l *listener) close() {
@@ -63,7 +64,7 @@ func (l *listener) close() {
 	l.client, l.closed = nil, true
 	l.mu.Unlock()
 	if client != nil {
-		client.end()
+		client.Abort()
 	}
 }
 
@@ -93,7 +94,7 @@ func (sh *shard) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeu
 func (s *Store) await(ctx context.Context, sh *shard, watch *store.WaitOptions, block time.Duration) (store.Wakeup, error) {
 	client, err := sh.listener.get(ctx, s, sh.wake)
 	if err != nil {
-		return store.Wakeup{}, fault(ctx, err)
+		return store.Wakeup{}, connect.MapError(ctx, err)
 	}
 	stop := context.AfterFunc(ctx, func() { sh.listener.drop(client) })
 	numbers, wake, err := listen(context.WithoutCancel(ctx), client, sh, watch, block)
@@ -101,10 +102,10 @@ func (s *Store) await(ctx context.Context, sh *shard, watch *store.WaitOptions, 
 		return store.Wakeup{}, context.Cause(ctx)
 	}
 	if err != nil {
-		if s.connect.form == cluster {
+		if s.client.IsCluster() {
 			sh.listener.drop(client) // another server may have the shard now
 		}
-		return store.Wakeup{}, fault(ctx, err)
+		return store.Wakeup{}, connect.MapError(ctx, err)
 	}
 	found, err := sh.named(ctx, s.client, numbers)
 	if err != nil {

@@ -1,13 +1,14 @@
-package redis
+package connect
 
 import (
 	"fmt"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-func TestAddressesAreRead(t *testing.T) {
+func TestParseAddress(t *testing.T) {
 	for text, want := range map[string]struct {
 		form   form
 		hosts  []string
@@ -40,23 +41,24 @@ func TestAddressesAreRead(t *testing.T) {
 	}
 }
 
-func TestOptionsOfAnAddressReachEveryForm(t *testing.T) {
+func TestClient_GetsTheOptionsOfItsAddress(t *testing.T) {
 	for _, form := range []string{"redis://a/?", "redis+cluster://a/?", "redis+sentinel://a/?master_name=m&"} {
 		a, err := ParseAddress(form + "read_timeout=7s&pool_size=3&client_name=me")
 		require.NoError(t, err)
 		require.Equal(t, "7s", a.options.ReadTimeout.String())
-		c := newConnector(a, 0)
-		f, n := c.failover(&c.options), c.clustered(&c.options)
+		c := New(a, Wait{}, slog.New(slog.DiscardHandler))
+		t.Cleanup(func() { require.NoError(t, c.Close()) })
+		f, n := c.address.failover(&c.address.options), c.address.clustered(&c.address.options)
 		require.Equal(t, []any{"7s", 3, "me"}, []any{f.ReadTimeout.String(), f.PoolSize, f.ClientName})
 		require.Equal(t, []any{"7s", 3, "me"}, []any{n.ReadTimeout.String(), n.PoolSize, n.ClientName})
 	}
 	a, err := ParseAddress("redis+sentinel://a?master_name=m&sentinel_user=su&sentinel_password=s+p%26")
 	require.NoError(t, err)
-	f := newConnector(a, 0).failover(&a.options)
+	f := a.failover(&a.options)
 	require.Equal(t, []string{"m", "su", "s+p&"}, []string{f.MasterName, f.SentinelUsername, f.SentinelPassword})
 }
 
-func TestAddressesThatCannotBeReadShowNoPassword(t *testing.T) {
+func TestParseAddress_ErrorsContainNoPassword(t *testing.T) {
 	for _, text := range []string{
 		"", "localhost", "http://u:pw@h", "redis+ring://h", "unix+cluster:///x", "redis+cluster://", "redis+cluster://a,,b",
 		"redis+cluster://u:pw@a:1:2,b", "redis://u:pw#x@h", "redis://u:pw/x@h", "redis+sentinel://u:pw@a", "redis+cluster://u:pw@a/3",
@@ -69,6 +71,9 @@ func TestAddressesThatCannotBeReadShowNoPassword(t *testing.T) {
 		require.Error(t, err, text)
 		require.NotContains(t, err.Error(), "pw", text)
 	}
+	// The head of a password that was not encoded must not be taken for a port either.
+	_, err := ParseAddress("redis://127.0.0.1:1#s3cret@127.0.0.1")
+	require.Equal(t, errURL, err)
 	a, err := ParseAddress("redis+sentinel://u:pw@a?master_name=m&sentinel_password=pw")
 	require.NoError(t, err)
 	require.NotContains(t, fmt.Sprint(a), "pw")

@@ -1,4 +1,4 @@
-package redis
+package connect
 
 import (
 	"context"
@@ -13,10 +13,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// errStale: a queue's number means another queue now, because someone emptied the database.
-var errStale = errors.New("redis: a queue's number is stale")
-
-// refusals are the server's answers that say "not now", and what they mean to a person.
+// refusals are errors of a server that is temporarily unavailable or misconfigured, and their explanations.
 var refusals = []struct{ code, meaning string }{
 	{"OOM", "its memory is full"},
 	{"READONLY", "it is a replica"},
@@ -35,25 +32,25 @@ var refusals = []struct{ code, meaning string }{
 	{"NOPERM", "it does not permit the call"},
 }
 
-// errSlow is the cause of the deadlines that this package sets itself: one that passes is Redis's fault, not the
-// caller's wish.
-var errSlow = errors.New("redis: no answer in time")
+// ErrTimeout is the cause of deadlines that WithTimeout sets: when one passes, Redis is unavailable and the caller's
+// context has not ended.
+var ErrTimeout = errors.New("redis: no answer in time")
 
-// within bounds a part of a call by a deadline of this package's own.
-func within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, limit, errSlow)
+// WithTimeout limits how long Redis may take for a part of a call.
+func WithTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, limit, ErrTimeout)
 }
 
-// fault turns go-redis's errors into those of the contract. ctx is the context that the command had: when it has ended,
-// and not by a deadline of this package, the error is the context's.
-func fault(ctx context.Context, err error) error {
+// MapError maps go-redis's errors to those of package store. ctx is the context that the command had: when it has ended,
+// and not by WithTimeout, the error is the context's.
+func MapError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
 	var answer redis.Error
 	if !errors.As(err, &answer) || isClientSide(err) {
 		late := isTimeout(err)
-		if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errSlow) && (late || errors.Is(err, context.Canceled)) {
+		if ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrTimeout) && (late || errors.Is(err, context.Canceled)) {
 			return fmt.Errorf("redis: %w: %w", ctx.Err(), err)
 		}
 		reason := "redis cannot be reached"
@@ -66,9 +63,6 @@ func fault(ctx context.Context, err error) error {
 		return &store.UnavailableError{Reason: reason, RetryAfter: time.Second, Err: err}
 	}
 	text := answer.Error()
-	if strings.HasPrefix(text, "STALE") {
-		return errStale
-	}
 	if strings.HasPrefix(text, "ERR max number of clients") {
 		return &store.UnavailableError{Reason: "redis has too many clients", RetryAfter: time.Second, Err: err}
 	}
@@ -82,12 +76,12 @@ func fault(ctx context.Context, err error) error {
 	return fmt.Errorf("redis: %w", err)
 }
 
-// isClientSide tells go-redis's own errors, which bear the same interface, from a server's answer.
+// isClientSide reports whether an error that implements redis.Error is go-redis's own, not a server's reply.
 func isClientSide(err error) bool {
 	return errors.Is(err, redis.ErrClosed) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
 }
 
-// isTimeout tells a wait that was given up, but for that for a connection, from other faults.
+// isTimeout reports whether waiting for a reply, not for a connection, timed out.
 func isTimeout(err error) bool {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return false
@@ -97,4 +91,22 @@ func isTimeout(err error) bool {
 	}
 	wait, ok := errors.AsType[net.Error](err)
 	return ok && wait.Timeout()
+}
+
+// IsNil reports whether a key or field does not exist.
+func IsNil(err error) bool { return errors.Is(err, redis.Nil) }
+
+// isNotPermitted reports whether a server refuses or does not know a command.
+func isNotPermitted(err error) bool {
+	answer, ok := errors.AsType[redis.Error](err)
+	if !ok || isClientSide(err) {
+		return false
+	}
+	text := strings.ToLower(answer.Error())
+	for _, refusal := range []string{"unknown command", "unknown subcommand", "noperm", "disabled", "not supported", "not allowed"} {
+		if strings.Contains(text, refusal) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,4 +1,4 @@
-package redis
+package connect
 
 import (
 	"context"
@@ -14,16 +14,14 @@ import (
 	"time"
 )
 
-// A dialer opens the connections of one client, and closes those that have become useless without saying so: when one
-// waits in vain for an answer, a host that died, or a router that forgot its connections, has mostly silenced the
-// others too, and each would take another wait to be found.
+// A dialer opens the connections of one client, and closes silent ones together. When a reply times out, the host died or a
+// router dropped its state, so the other connections are usually dead as well. Each would cost another timeout.
 type dialer struct {
 	net.Dialer
 	tls *tls.Config // nil: none
-	// patience is how long an answer may take before its connection is held to be dead: a little less than the client's
-	// timeout, and more than contexts that end early.
-	patience time.Duration
-	// ended stops what is being dialled, which nothing else does.
+	// silentAfter is how long a reply may take before its connection counts as dead: 90 % of the read timeout.
+	silentAfter time.Duration
+	// ended cancels dials in progress.
 	ended context.Context //nolint:containedctx // the contexts of dials are go-redis's
 	end   context.CancelFunc
 
@@ -38,11 +36,11 @@ func newDialer(timeout, read time.Duration, config *tls.Config) *dialer {
 			Timeout:         timeout,
 			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3},
 		},
-		tls: config, patience: read * 9 / 10, ended: ended, end: end, open: map[*conn]struct{}{},
+		tls: config, silentAfter: read * 9 / 10, ended: ended, end: end, open: map[*conn]struct{}{},
 	}
 }
 
-// dial is go-redis's Dialer.
+// dial implements redis.Options.Dialer.
 func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.Timeout)
 	defer cancel()
@@ -52,10 +50,10 @@ func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, erro
 		if ctx.Err() == nil {
 			err = refusedError{err}
 		}
-		return nil, err //nolint:wrapcheck // go-redis looks at it
+		return nil, err //nolint:wrapcheck // go-redis inspects it
 	}
 	c := &conn{Conn: raw, dialer: d, addr: addr}
-	c.heard.Store(time.Now().UnixNano())
+	c.received.Store(time.Now().UnixNano())
 	d.mu.Lock()
 	d.open[c] = struct{}{}
 	d.mu.Unlock()
@@ -69,51 +67,51 @@ func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	}
 	secure := tls.Client(c, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
-		_ = c.Close() // it is of no use
+		_ = c.Close() // the handshake's error is returned
 		return nil, err
 	}
 	return tlsConn{secure, c}, nil
 }
 
-// suspect closes the connections to an address that have heard nothing since.
-func (d *dialer) suspect(addr string, since time.Time) {
+// closeSilent closes the connections to an address that have received nothing since.
+func (d *dialer) closeSilent(addr string, since time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for c := range d.open {
-		if c.addr == addr && c.heard.Load() < since.UnixNano() {
+		if c.addr == addr && c.received.Load() < since.UnixNano() {
 			delete(d.open, c)
 			c.silent.Store(true)
-			_ = c.Conn.Close() // it is of no use
+			_ = c.Conn.Close() // it is dead
 		}
 	}
 }
 
-// A conn remembers when it has heard something last.
+// A conn records when it last received data.
 type conn struct {
 	net.Conn
-	dialer *dialer
-	addr   string
-	heard  atomic.Int64 // Unix ns
-	silent atomic.Bool  // closed, because another one heard nothing
+	dialer   *dialer
+	addr     string
+	received atomic.Int64 // Unix ns
+	silent   atomic.Bool  // closed by closeSilent
 }
 
-// Read tells the dialer when nothing came in time. On a connection that the dialer has closed it ends, so that the call
-// is made again on another.
+// Read closes silent connections after a timeout. On a connection that was closed so it returns EOF, so that go-redis
+// repeats the call on another one.
 func (c *conn) Read(p []byte) (int, error) {
 	began := time.Now()
 	n, err := c.Conn.Read(p)
 	switch {
 	case n > 0:
-		c.heard.Store(time.Now().UnixNano())
-	case errors.Is(err, os.ErrDeadlineExceeded) && time.Since(began) >= c.dialer.patience:
-		c.dialer.suspect(c.addr, began)
+		c.received.Store(time.Now().UnixNano())
+	case errors.Is(err, os.ErrDeadlineExceeded) && time.Since(began) >= c.dialer.silentAfter:
+		c.dialer.closeSilent(c.addr, began)
 	case err != nil && c.silent.Load():
 		return 0, io.EOF
 	}
-	return n, err //nolint:wrapcheck // go-redis looks at it
+	return n, err //nolint:wrapcheck // go-redis inspects it
 }
 
-// Close forgets the connection.
+// Close removes the connection from its dialer.
 func (c *conn) Close() error {
 	c.dialer.mu.Lock()
 	delete(c.dialer.open, c)
@@ -121,10 +119,10 @@ func (c *conn) Close() error {
 	if err := c.Conn.Close(); !c.silent.Load() {
 		return err //nolint:wrapcheck // as above
 	}
-	return nil // it was closed before
+	return nil // closeSilent closed it
 }
 
-// SyscallConn lets go-redis look whether the other side has closed an idle connection.
+// SyscallConn lets go-redis check whether the peer has closed an idle connection.
 func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	raw, ok := c.Conn.(syscall.Conn)
 	if !ok {
@@ -133,13 +131,13 @@ func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	return raw.SyscallConn() //nolint:wrapcheck // as above
 }
 
-// A tlsConn is a connection with TLS whose state go-redis can look at before it uses it again.
+// A tlsConn is a TLS connection whose state go-redis can check before it reuses it.
 type tlsConn struct {
 	*tls.Conn
 	raw *conn
 }
 
-// Close says goodbye, unless the connection was closed before.
+// Close closes the TLS connection; one that closeSilent closed is no error.
 func (c tlsConn) Close() error {
 	if err := c.Conn.Close(); !c.raw.silent.Load() {
 		return err //nolint:wrapcheck // as above
@@ -147,20 +145,19 @@ func (c tlsConn) Close() error {
 	return nil
 }
 
-// SyscallConn answers for the connection below. What waits there to be read is no reason to give the connection up: it
-// may be TLS's own.
+// SyscallConn returns the TCP connection. Unread data there is no reason to discard it: it may be part of TLS.
 func (c tlsConn) SyscallConn() (syscall.RawConn, error) {
 	raw, err := c.raw.SyscallConn()
 	return aliveConn{raw}, err
 }
 
-// An aliveConn's Read tells whether the connection is still open, and reads nothing.
+// An aliveConn's Read checks whether the connection is still open, and reads nothing.
 type aliveConn struct{ syscall.RawConn }
 
 func (c aliveConn) Read(func(fd uintptr) bool) error { return isOpen(c.RawConn) }
 
-// A refusedError is a connection that could not be had. Where it sees that, go-redis dials again and again for one call;
-// our callers have pauses of their own, and nobody else has the keys of a server that is gone.
+// A refusedError hides that dialling failed: go-redis would dial several times for one call. Our callers back off
+// themselves, and no other server has the keys.
 type refusedError struct{ err error }
 
 func (e refusedError) Error() string { return e.err.Error() }

@@ -64,18 +64,6 @@ func TestConnectionsWithTLSThatWereClosedAreNotUsed(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-func TestAConnectionWithTLSThatWentSilentClosesWell(t *testing.T) {
-	server := redistest.StartTLS(t)
-	address, err := ParseAddress(server.URL() + "?tls_ca=" + server.CA + "&tls_cert=" + server.Cert + "&tls_key=" + server.Key)
-	require.NoError(t, err)
-	d := newDialer(5*time.Second, 5*time.Second, address.options.TLSConfig)
-	defer d.end()
-	connection, err := d.dial(t.Context(), "tcp", server.Addr())
-	require.NoError(t, err)
-	d.suspect(server.Addr(), time.Now().Add(time.Minute))
-	require.NoError(t, connection.Close())
-}
-
 func TestAwaitEndsWithItsContextWhileItConnects(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartTLS(t)

@@ -1,4 +1,4 @@
-package redis
+package connect
 
 import (
 	"crypto/tls"
@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A form is a way in which Redis is set up.
+// A form is a kind of deployment.
 type form int
 
 const (
@@ -23,12 +23,12 @@ const (
 	cluster              // several primaries, which share the slots
 )
 
-// An Address says where Redis is and how it is spoken to. It prints without its passwords.
+// An Address is a parsed URL of Redis with the client's options. It prints without passwords.
 type Address struct {
 	form    form
 	hosts   []string // host:port of the sentinels, or of nodes of the cluster
 	options redis.Options
-	// master is the name under which sentinels know the primary; user and password are for the sentinels themselves.
+	// master is the primary's name at the sentinels; user and password authenticate with the sentinels.
 	master, user, password string
 	serverName             string // of certificates; empty: the host that is dialled
 	shown                  string
@@ -37,13 +37,13 @@ type Address struct {
 // String is the address without passwords and options.
 func (a Address) String() string { return a.shown }
 
-// errURL stands for whatever a URL's parser says: its text may hold a part of a password that was not encoded, and a
-// '#' ends the URL before the host, so that the password would be taken for a port.
+// errURL replaces errors of URL parsers: their text may contain part of a password that was not encoded. A '#' would end the
+// URL before the host, so that the password is taken for a port.
 var errURL = errors.New("redis: the URL cannot be read: it must be redis://[user:password@]host[:port][/database], rediss:// " +
 	"for TLS, unix://[user:password@]/path, redis+sentinel://host[:port],…[/database]?master_name=NAME, or redis+cluster://host[:port],…, " +
 	"with known options after '?'; percent-encode / # ? @ % in a user or password")
 
-// ParseAddress reads the address of a Redis:
+// ParseAddress parses the URL of a Redis:
 //
 //	redis://[user:password@]host[:port][/database]    one server; rediss:// with TLS
 //	unix://[user:password@]/path[?db=database]        one server, by its socket
@@ -51,9 +51,9 @@ var errURL = errors.New("redis: the URL cannot be read: it must be redis://[user
 //	redis+cluster://[user:password@]host[:port],…     any of the cluster's nodes
 //
 // rediss+sentinel and rediss+cluster speak TLS. User and password are Redis's own. Ports left out are 6379, of sentinels
-// 26379. Options after '?' are those of go-redis's ParseURL, and for TLS: tls_ca (a file of certificates to trust,
-// instead of the system's), tls_cert and tls_key (files, to show to a server that asks), tls_server_name (that
-// certificates must have, instead of the host's). Errors never show a password.
+// 26379. Options after '?' are those of go-redis's ParseURL, and for TLS: tls_ca (a file of certificates to trust
+// instead of the system's), tls_cert and tls_key (files of a client certificate), tls_server_name (the name in the server's
+// certificate, if not the host). Errors never contain a password.
 func ParseAddress(text string) (Address, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok || strings.Contains(text, "#") {
@@ -74,7 +74,7 @@ func ParseAddress(text string) (Address, error) {
 		return Address{}, errURL
 	}
 	place, query, _ := strings.Cut(rest, "?")
-	// A plus stands for itself: no option holds a space, and passwords do hold it.
+	// A plus is not decoded to a space: passwords may contain it, and no option contains a space.
 	options, err := url.ParseQuery(strings.ReplaceAll(query, "+", "%2B"))
 	if err != nil {
 		return Address{}, errURL
@@ -124,14 +124,14 @@ func ParseAddress(text string) (Address, error) {
 	return a, nil
 }
 
-// take removes an option and gives its value.
+// take removes an option and returns its value.
 func take(options url.Values, name string) string {
 	value := options.Get(name)
 	options.Del(name)
 	return value
 }
 
-// takeHosts reads the hosts between user and path, and leaves the first, which is all that other parsers understand.
+// takeHosts parses the hosts between user and path, and returns the URL with the first of them only.
 func (a *Address) takeHosts(place string) (string, error) {
 	authority, path, slash := strings.Cut(place, "/")
 	before := ""
@@ -162,10 +162,10 @@ func (a *Address) takeHosts(place string) (string, error) {
 	return place, nil
 }
 
-// tlsFiles are what the URL names for TLS.
+// tlsFiles are the files that the URL names for TLS.
 type tlsFiles struct{ ca, cert, key string }
 
-// secure reads the files for TLS.
+// secure loads the files for TLS.
 func (a *Address) secure(files tlsFiles) error {
 	config := a.options.TLSConfig
 	if config == nil {
@@ -199,7 +199,7 @@ func (a *Address) secure(files tlsFiles) error {
 	return nil
 }
 
-// show writes the address for people.
+// show formats the address without passwords and options.
 func (a *Address) show(text string) string {
 	scheme, _, _ := strings.Cut(text, "://")
 	user := ""

@@ -1,0 +1,158 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// CheckServers refuses servers of another kind than the address says, and those that may evict keys. persistent is false
+// when one keeps nothing on disk. Settings that a server does not disclose (hosted ones forbid CONFIG) pass.
+func (c *Client) CheckServers(ctx context.Context) (persistent bool, err error) {
+	var volatile atomic.Bool
+	err = c.EachPrimary(ctx, func(ctx context.Context, server *redis.Client) error {
+		if err := c.checkKind(ctx, server); err != nil {
+			return err
+		}
+		policy, err := evictionPolicy(ctx, server)
+		if err != nil {
+			return err
+		}
+		if policy != "" {
+			return fmt.Errorf("redis: maxmemory-policy is %s, which would evict jobs: set it to noeviction", policy)
+		}
+		keeps, err := isPersistent(ctx, server)
+		if !keeps {
+			volatile.Store(true)
+		}
+		return err
+	})
+	return !volatile.Load(), err
+}
+
+// checkKind refuses cluster nodes and sentinels for a single server: its client follows no redirects, and a sentinel
+// stores nothing.
+func (c *Client) checkKind(ctx context.Context, server *redis.Client) error {
+	info, err := server.Info(ctx, "server").Result()
+	switch {
+	case isNotPermitted(err) || c.address.form == cluster:
+		return nil
+	case err != nil:
+		return fmt.Errorf("ask redis how it is set up: %w", MapError(ctx, err))
+	case strings.Contains(info, "redis_mode:sentinel"):
+		return errors.New("redis: the server is a sentinel: use redis+sentinel://…?master_name=NAME")
+	case strings.Contains(info, "redis_mode:cluster"):
+		return errors.New("redis: the server is a node of a cluster: use redis+cluster://")
+	}
+	return nil
+}
+
+// evictionPolicy returns the server's maxmemory-policy, empty for noeviction.
+func evictionPolicy(ctx context.Context, server *redis.Client) (string, error) {
+	policy, err := setting(ctx, server, "maxmemory-policy")
+	if policy == "noeviction" {
+		return "", nil
+	}
+	return policy, err
+}
+
+// isPersistent reports whether a server writes anything to disk, as far as it discloses.
+func isPersistent(ctx context.Context, server *redis.Client) (bool, error) {
+	appends, err := setting(ctx, server, "appendonly")
+	if err != nil {
+		return true, err
+	}
+	saves, err := setting(ctx, server, "save")
+	if err != nil {
+		return true, err
+	}
+	return appends != "no" || saves != "", nil
+}
+
+// setting reads a configuration parameter; empty where the server does not disclose it.
+func setting(ctx context.Context, server *redis.Client, name string) (string, error) {
+	found, err := server.ConfigGet(ctx, name).Result()
+	if err == nil {
+		return found[name], nil
+	}
+	if isNotPermitted(err) {
+		return "", nil
+	}
+	return "", fmt.Errorf("read setting %s: %w", strconv.Quote(name), MapError(ctx, err))
+}
+
+// Servers describes the primaries.
+type Servers struct {
+	// RunIDs has each server's run and replication ids, by its address. Without a cluster the address is empty.
+	RunIDs map[string]string
+	// EvictionPolicy is the maxmemory-policy of a server that may evict keys; empty: none may.
+	EvictionPolicy string
+}
+
+// Servers asks every primary for its ids and eviction policy. RunIDs has those of the servers that answered, also when
+// others failed.
+func (c *Client) Servers(ctx context.Context) (Servers, error) {
+	var mu sync.Mutex
+	found := Servers{RunIDs: make(map[string]string)}
+	err := c.EachPrimary(ctx, func(ctx context.Context, server *redis.Client) error {
+		id, err := RunID(ctx, server)
+		if err != nil {
+			return err
+		}
+		policy, err := evictionPolicy(ctx, server)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		found.RunIDs[c.addressOf(server)] = id
+		if policy != "" {
+			found.EvictionPolicy = policy
+		}
+		return nil
+	})
+	return found, err
+}
+
+// NodeAddress returns the key in Servers.RunIDs of the server that serves a key.
+func (c *Client) NodeAddress(ctx context.Context, key string) (string, error) {
+	server, err := c.Node(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	return c.addressOf(server), nil
+}
+
+func (c *Client) addressOf(server *redis.Client) string {
+	if !c.IsCluster() {
+		return "" // there is one at a time
+	}
+	return server.Options().Addr
+}
+
+// RunID returns a server's run id and replication id, or "unknown". A restart changes both, a failover or a full
+// resynchronization one of them.
+func RunID(ctx context.Context, server *redis.Client) (string, error) {
+	info, err := server.Info(ctx).Result()
+	if err != nil && !isNotPermitted(err) {
+		return "", MapError(ctx, err)
+	}
+	id := ""
+	for line := range strings.Lines(info) {
+		for _, field := range []string{"run_id:", "master_replid:"} {
+			if value, ok := strings.CutPrefix(strings.TrimSpace(line), field); ok {
+				id += value
+			}
+		}
+	}
+	if id == "" {
+		id = "unknown"
+	}
+	return id, nil
+}
