@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/carrier"
+	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
@@ -50,14 +51,14 @@ type Options struct {
 
 // Dispatcher registers jobs and delivers them.
 type Dispatcher struct {
-	opts        Options
-	log         *slog.Logger
-	store       *store.Router
-	policies    *policies
-	carrier     *carrier.Carrier // nil when others carry and deliver; so is pool
-	pool        *pool.Pool
-	state       atomic.Int32
-	unopenedLog logLimiter // for headers that cannot be opened
+	opts     Options
+	log      *slog.Logger
+	store    *store.Router
+	sealer   *secrets.Sealer
+	policies *policies
+	carrier  *carrier.Carrier // nil when others carry and deliver; so is pool
+	pool     *pool.Pool
+	state    atomic.Int32
 }
 
 // The states of a Dispatcher's Run.
@@ -87,7 +88,8 @@ func New(opts Options) (*Dispatcher, error) {
 		log:   cmp.Or(opts.Logger, slog.Default()),
 		store: store.NewRouter(opts.Store),
 	}
-	d.policies = newPolicies(opts.Store, opts.Defaults, d.credentials, d.log)
+	d.sealer = secrets.New(opts.Seal, d.log)
+	d.policies = newPolicies(opts.Store, opts.Defaults, d.sealer.Credentials, d.log)
 	if opts.RegisterOnly {
 		d.policies.maxAge = policiesMaxAge // hiddenTopicStore claims it sees no new revision
 		return d, nil
@@ -97,7 +99,7 @@ func New(opts Options) (*Dispatcher, error) {
 		OnExpired: func(shard int) { d.pool.EndExpired(shard) },
 	})
 	d.pool = pool.New(pool.Options{
-		Store: opts.Store, Deliverer: opts.Deliverer, Policies: poolPolicies{d.policies, d}, Workers: opts.Workers,
+		Store: opts.Store, Deliverer: opts.Deliverer, Policies: poolPolicies{d.policies, d.sealer}, Workers: opts.Workers,
 		Margin: opts.Margin, Grace: opts.Grace, Random: opts.Random, Logger: d.log,
 		Callbacks: d.notifyEnd, Observer: opts.Observer, IsLeader: d.carrier.Leading, OnAgendaMoved: d.carrier.Wake,
 	})
@@ -136,7 +138,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 // poolPolicies is what the pool uses of the policies and of the secrets.
 type poolPolicies struct {
 	*policies
-	d *Dispatcher
+	sealer *secrets.Sealer
 }
 
 // Topic returns a topic's policy with defaults applied.
@@ -147,16 +149,16 @@ func (t poolPolicies) Topic(namespace, name string) policy.Topic {
 // Credentials returns a topic's signer and client certificate.
 func (t poolPolicies) Credentials(namespace, name string) (job.Credentials, error) {
 	if c := t.Get(namespace, name).credentials; c != nil {
-		return c.Credentials, c.err
+		return c.Credentials, c.Err
 	}
 	return job.Credentials{}, nil
 }
 
 // Signer returns the signer of a lane with secrets.
 func (t poolPolicies) Signer(lane store.Lane) (job.Signer, error) {
-	signer, err := t.d.laneSigner(lane)
+	signer, err := t.sealer.LaneSigner(lane)
 	if err != nil {
-		t.d.log.Error("cannot sign: secret not readable; deliveries of this lane are held", "topic", lane.Queue.Topic,
+		t.log.Error("cannot sign: secret not readable; deliveries of this lane are held", "topic", lane.Queue.Topic,
 			"lane", lane.Queue.Lane, "err", err)
 	}
 	return signer, err
@@ -164,7 +166,7 @@ func (t poolPolicies) Signer(lane store.Lane) (job.Signer, error) {
 
 // OpenHeader opens a sealed header.
 func (t poolPolicies) OpenHeader(q job.Queue, name, sealed string) (job.HeaderSecret, error) {
-	return t.d.openForAttempt(q, name, sealed)
+	return t.sealer.OpenForAttempt(q, name, sealed)
 }
 
 // State returns the pool's state; zero if this process does not deliver.

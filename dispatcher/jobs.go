@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -44,10 +45,10 @@ func (d *Dispatcher) Edit(ctx context.Context, ref job.Ref, edit store.Edit) (jo
 		}
 	}
 	if edit.URL != nil && edit.Header != nil { // headers in the edit are for the new URL
-		edit.Header = d.sealHeaders(edit.Header, job.Origin(*edit.URL))
+		edit.Header = d.sealer.SealHeaders(edit.Header, job.Origin(*edit.URL))
 	}
 	switch {
-	case !hasPlainSecret(edit.Header) && (edit.URL == nil || edit.Header != nil):
+	case !secrets.HasPlain(edit.Header) && (edit.URL == nil || edit.Header != nil):
 		return d.store.Edit(ctx, ref, edit)
 	case edit.IfVersion != 0:
 		return d.editWithHeaders(ctx, ref, edit)
@@ -73,7 +74,7 @@ func (d *Dispatcher) editWithHeaders(ctx context.Context, ref job.Ref, edit stor
 		if err != nil {
 			return job.Job{}, err
 		}
-		edit.Header = d.sealHeaders(edit.Header, job.Origin(target))
+		edit.Header = d.sealer.SealHeaders(edit.Header, job.Origin(target))
 	} else if err := d.checkSecretsStayOnOrigin(&found, *edit.URL, notForEdit); err != nil {
 		return job.Job{}, err
 	}

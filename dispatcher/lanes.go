@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -43,15 +44,15 @@ func (d *Dispatcher) ChangeLane(ctx context.Context, q job.Queue, change func(*p
 				return store.Lane{}, err
 			}
 		}
-		if hasPlainSecret(lane.Settings.Headers) {
-			if d.cannotSealHeaders(headers) {
-				return store.Lane{}, errCannotSeal
+		if secrets.HasPlain(lane.Settings.Headers) {
+			if d.sealer.CannotSealHeaders(headers) {
+				return store.Lane{}, secrets.ErrCannotSeal
 			}
 			target, err := d.laneTarget(ctx, q, lane.Settings.URL)
 			if err != nil {
 				return store.Lane{}, err
 			}
-			lane.Settings.Headers = d.sealHeaders(lane.Settings.Headers, job.Origin(target))
+			lane.Settings.Headers = d.sealer.SealHeaders(lane.Settings.Headers, job.Origin(target))
 		}
 		if lane.Revision == 0 {
 			if lane.Settings.IsZero() {
@@ -81,4 +82,28 @@ func (d *Dispatcher) declare(ctx context.Context, q job.Queue) error {
 	}
 	_, err = d.ChangeTopic(ctx, q.Namespace, q.Topic, func(*policy.Topic) error { return nil })
 	return err
+}
+
+// target is the URL that a job of a queue has: its own, else its lane's, else its topic's.
+func (d *Dispatcher) target(ctx context.Context, q job.Queue, own string) (string, error) {
+	if own != "" {
+		return own, nil
+	}
+	lane, err := d.Lane(ctx, q)
+	if err != nil {
+		return "", err
+	}
+	return d.laneTarget(ctx, q, lane.Settings.URL)
+}
+
+// laneTarget is the URL of jobs of a lane without one: the lane's own, else its topic's.
+func (d *Dispatcher) laneTarget(ctx context.Context, q job.Queue, own string) (string, error) {
+	if own != "" {
+		return own, nil
+	}
+	topic, _, err := (&lookup{policies: d.policies}).find(ctx, topicName{q.Namespace, q.Topic})
+	if err != nil {
+		return "", fmt.Errorf("look up topic %s: %w", q.Topic, err)
+	}
+	return topic.Policy.URL, nil
 }

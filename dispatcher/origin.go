@@ -34,7 +34,7 @@ func (d *Dispatcher) checkSecretsStayOnOrigin(j *job.Job, target, detail string)
 // that an older program stored, is for that of the job's URL; without one it had been for wherever its topic or lane led.
 func (d *Dispatcher) isForOtherOrigin(j *job.Job, name, target string) bool {
 	if sealed, ok := job.Sealed(j.Header[name]); ok {
-		if secret, err := d.openHeader(name, sealed); err == nil && secret.Origin != "" {
+		if secret, err := d.sealer.OpenHeader(name, sealed); err == nil && secret.Origin != "" {
 			return secret.Origin != job.Origin(target)
 		}
 	}

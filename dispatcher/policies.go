@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -20,9 +21,9 @@ type topicName struct{ namespace, name string }
 type policies struct {
 	store           store.Store
 	log             *slog.Logger
-	openCredentials func(store.Topic) *credentials // a topic's credentials; nil: none
-	maxAge          time.Duration                  // of a snapshot for a registration
-	defaults        cachedTopic                    // of topics without a stored policy
+	openCredentials func(store.Topic) *secrets.Credentials // a topic's credentials; nil: none
+	maxAge          time.Duration                          // of a snapshot for a registration
+	defaults        cachedTopic                            // of topics without a stored policy
 
 	cached      atomic.Pointer[policySet]
 	loading     ctxMutex
@@ -45,8 +46,8 @@ type policySet struct {
 // A cachedTopic is a topic's policy.
 type cachedTopic struct {
 	stored      store.Topic
-	resolved    policy.Topic // with defaults applied
-	credentials *credentials // nil: none
+	resolved    policy.Topic         // with defaults applied
+	credentials *secrets.Credentials // nil: none
 }
 
 const (
@@ -64,7 +65,7 @@ const (
 	anyAge  time.Duration = math.MaxInt64
 )
 
-func newPolicies(s store.Store, defaults policy.Topic, open func(store.Topic) *credentials, log *slog.Logger) *policies {
+func newPolicies(s store.Store, defaults policy.Topic, open func(store.Topic) *secrets.Credentials, log *slog.Logger) *policies {
 	p := &policies{
 		store: s, log: log, openCredentials: open, maxAge: anyAge, defaults: cachedTopic{resolved: defaults}, loading: newCtxMutex(),
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -30,7 +31,7 @@ func (s *rollbackStore) Topics(context.Context) ([]store.Topic, int64, error) {
 func TestPolicies_RolledBackRevisionsAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &rollbackStore{revision: 7}
-		p := newPolicies(s, policy.Builtin(), func(store.Topic) *credentials { return nil }, slog.New(slog.DiscardHandler))
+		p := newPolicies(s, policy.Builtin(), func(store.Topic) *secrets.Credentials { return nil }, slog.New(slog.DiscardHandler))
 		require.True(t, p.Sync(t.Context(), 7))
 		require.Equal(t, 7, p.Get("n", "t").resolved.Workers)
 
@@ -49,7 +50,7 @@ func TestPolicies_RolledBackRevisionsAreDropped(t *testing.T) {
 func TestPolicies_FreshReadNeverReturnsAnOlderOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &rollbackStore{revision: 1}
-		p := newPolicies(s, policy.Builtin(), func(store.Topic) *credentials { return nil }, slog.New(slog.DiscardHandler))
+		p := newPolicies(s, policy.Builtin(), func(store.Topic) *secrets.Credentials { return nil }, slog.New(slog.DiscardHandler))
 		p.loading <- struct{}{} // a reading that began before
 		read := make(chan int64, 2)
 		for range cap(read) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
@@ -91,16 +92,16 @@ func (d *Dispatcher) prepare(ctx context.Context, topics *lookup, n job.New, now
 	if err != nil {
 		return store.NewJob{}, err
 	}
-	if hasPlainSecret(entry.Header) {
+	if secrets.HasPlain(entry.Header) {
 		laneURL := ""
 		if entry.URL == "" {
 			if laneURL, err = topics.laneURL(entry.Queue); err != nil {
 				return store.NewJob{}, err
 			}
 		}
-		entry.Header = d.sealHeaders(entry.Header, job.Origin(cmp.Or(entry.URL, laneURL, topicURL)))
+		entry.Header = d.sealer.SealHeaders(entry.Header, job.Origin(cmp.Or(entry.URL, laneURL, topicURL)))
 	}
-	d.sealCallbacks(&entry.OnDelivered, &entry.OnDead)
+	d.sealer.SealCallbacks(&entry.OnDelivered, &entry.OnDead)
 	entry.MaxAge = d.policies.resolved(ctx, entry.Namespace, entry.Topic).MaxAge
 	if entry.ID == "" {
 		entry.ID = job.NewID(now, d.store.ShardOf(entry.Queue))
@@ -183,7 +184,7 @@ func (d *Dispatcher) laneURLs(ctx context.Context, topics *lookup, jobs []job.Ne
 	var queues []job.Queue
 	urls := make(map[job.Queue]string)
 	for _, n := range jobs {
-		secret := n.URL == "" && hasPlainSecret(n.Header)
+		secret := n.URL == "" && secrets.HasPlain(n.Header)
 		if n.URL != "" || n.Lane == "" && !secret {
 			continue
 		}

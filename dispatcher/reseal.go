@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
+	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -54,22 +54,12 @@ func (d *Dispatcher) reseal(ctx context.Context) (count int, err error) {
 }
 
 func (d *Dispatcher) resealTopic(ctx context.Context, name topicName, p policy.Topic) (count int, err error) {
-	owner := secretScope{Namespace: name.namespace, Topic: name.name}
-	if !d.hasStaleSecret(p.Secrets) && (p.ClientCert == nil || d.opts.Seal.Current(string(p.ClientCert.Key))) &&
-		!slices.ContainsFunc(headersOf(p), d.hasStaleHeader) {
+	owner := secrets.Owner{Namespace: name.namespace, Topic: name.name}
+	if !d.sealer.IsTopicStale(p) {
 		return 0, nil
 	}
 	_, err = d.ChangeTopic(ctx, name.namespace, name.name, func(p *policy.Topic) error {
-		secrets, changed := d.resealSecrets(owner, p.Secrets)
-		p.Secrets = secrets
-		if p.ClientCert != nil {
-			c := *p.ClientCert
-			c.Key = d.resealValue(c.Key, owner.aad(clientKey))
-			changed = changed || c != *p.ClientCert
-			p.ClientCert = &c
-		}
-		changed = d.resealTopicHeaders(p, owner) || changed
-		if count = 0; !changed {
+		if count = 0; !d.sealer.ResealTopic(owner, p) {
 			return errNoChange
 		}
 		count = 1
@@ -81,36 +71,6 @@ func (d *Dispatcher) resealTopic(ctx context.Context, name topicName, p policy.T
 	return count, nil
 }
 
-// resealTopicHeaders seals the headers of a policy under the current key, and reports whether one of them was not. Those
-// that are not sealed at all are sealed when the policy is put.
-func (d *Dispatcher) resealTopicHeaders(p *policy.Topic, owner secretScope) bool {
-	changed := slices.ContainsFunc(headersOf(*p), hasPlainSecret)
-	of := func(header map[string][]string) (map[string][]string, bool) {
-		anew, some := d.resealHeaders(header, owner)
-		changed = changed || some
-		return anew, some
-	}
-	p.Headers, _ = of(p.Headers)
-	for _, c := range []**policy.Callback{&p.OnDelivered, &p.OnDead} {
-		if *c == nil {
-			continue
-		}
-		if anew, some := of((*c).Headers); some {
-			stored := **c
-			stored.Headers = anew
-			*c = &stored
-		}
-	}
-	if p.OnBacklog != nil {
-		if anew, some := of(p.OnBacklog.Headers); some {
-			stored := *p.OnBacklog
-			stored.Headers = anew
-			p.OnBacklog = &stored
-		}
-	}
-	return changed
-}
-
 // resealLanes walks a topic's lanes page by page. What goes wrong with one stops no other, while the store can be reached.
 func (d *Dispatcher) resealLanes(ctx context.Context, name topicName) (count int, failed error) {
 	for after := ""; ; {
@@ -120,22 +80,18 @@ func (d *Dispatcher) resealLanes(ctx context.Context, name topicName) (count int
 		}
 		for _, l := range lanes {
 			after = l.Queue.Lane
-			if !d.hasStaleSecret(l.Settings.Secrets) && !d.hasStaleHeader(l.Settings.Headers) {
+			if !d.sealer.IsLaneStale(l.Settings) {
 				continue
 			}
 			wrote := 0
 			if _, err := d.ChangeLane(ctx, l.Queue, func(s *policy.Lane) error {
-				secrets, changed := d.resealSecrets(secretScope(l.Queue), s.Secrets)
-				headers, some := d.resealHeaders(s.Headers, secretScope(l.Queue))
-				changed = changed || some || hasPlainSecret(headers)
-				s.Headers = headers
-				if s.Secrets, wrote = secrets, 0; !changed {
+				if wrote = 0; !d.sealer.ResealLane(l.Queue, s) {
 					return errNoChange
 				}
 				wrote = 1
 				return nil
 			}); err != nil {
-				failed = fmt.Errorf("reseal the secrets of %s: %w", secretScope(l.Queue), err)
+				failed = fmt.Errorf("reseal the secrets of %s: %w", secrets.Owner(l.Queue), err)
 				if errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil {
 					return count, failed
 				}
@@ -147,36 +103,4 @@ func (d *Dispatcher) resealLanes(ctx context.Context, name topicName) (count int
 			return count, failed
 		}
 	}
-}
-
-// hasStaleSecret reports whether a secret is not sealed under the current key.
-func (d *Dispatcher) hasStaleSecret(secrets []policy.Secret) bool {
-	for _, s := range secrets {
-		if !d.opts.Seal.Current(string(s.Value)) {
-			return true
-		}
-	}
-	return false
-}
-
-func (d *Dispatcher) resealSecrets(owner secretScope, secrets []policy.Secret) (anew []policy.Secret, changed bool) {
-	anew = slices.Clone(secrets)
-	for i, s := range secrets {
-		anew[i].Value = d.resealValue(s.Value, owner.secretAAD(s.ID))
-		changed = changed || anew[i].Value != s.Value
-	}
-	return anew, changed
-}
-
-// resealValue seals a text under the current key, unless it is, or cannot be opened.
-func (d *Dispatcher) resealValue(value policy.Sealed, place string) policy.Sealed {
-	if d.opts.Seal.Current(string(value)) {
-		return value
-	}
-	text, err := d.opts.Seal.Open(string(value), place)
-	if err != nil {
-		d.log.Error("a secret could not be sealed under the current key", "place", place, "err", err)
-		return value
-	}
-	return policy.Sealed(d.opts.Seal.Seal(text, place))
 }

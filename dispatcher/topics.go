@@ -46,7 +46,7 @@ func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Top
 	if err := d.checkTopic(t.Policy, was); err != nil {
 		return store.Topic{}, err
 	}
-	if err := d.sealTopic(&t, was); err != nil {
+	if err := d.sealer.SealTopic(&t, was); err != nil {
 		return store.Topic{}, err
 	}
 	put, err := d.opts.Store.PutTopic(ctx, t)

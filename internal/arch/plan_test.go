@@ -112,9 +112,14 @@ var plan = []row{
 		others: []string{"github.com/sony/gobreaker/v2"},
 	},
 	{
+		pkg:    "dispatcher/secrets",
+		reason: "seals the secrets of settings and jobs, and opens them for attempts; asks no store",
+		ours:   []string{"job", "policy", "seal", "sign", "store"},
+	},
+	{
 		pkg:    "dispatcher",
 		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and no sender",
-		ours:   []string{"carrier", "job", "job/codec", "policy", "pool", "seal", "sign", "store"},
+		ours:   []string{"carrier", "dispatcher/secrets", "job", "job/codec", "policy", "pool", "seal", "sign", "store"},
 		others: []string{"golang.org/x/text/unicode/norm"},
 	},
 	{

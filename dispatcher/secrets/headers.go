@@ -1,0 +1,130 @@
+package secrets
+
+import (
+	"fmt"
+	"maps"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+)
+
+// Headers that carry secrets are stored sealed, each with the origin to which it may be sent: that of the URL of its job,
+// topic, lane or callback when it was set. The attempt opens them and sends none to another origin, however a URL was
+// changed since.
+
+// headerAAD returns the additional data of a header. It is the same wherever the header is stored: a callback's headers are
+// copied from settings into jobs.
+func headerAAD(name string) string { return "headers/" + name }
+
+// SealHeaders returns headers in their stored form. Sealed secrets stay bound to their origin. The others are bound to
+// origin; empty: they may be sent to any.
+func (s *Sealer) SealHeaders(header map[string][]string, origin string) map[string][]string {
+	if !HasPlain(header) {
+		return header
+	}
+	stored := maps.Clone(header)
+	for name, values := range header {
+		if _, sealed := job.Sealed(values); !sealed && job.SecretHeader(name) {
+			text := job.HeaderSecret{Origin: origin, Values: values}.Text()
+			stored[name] = job.SealedValues(s.box.Seal(text, headerAAD(name)))
+		}
+	}
+	return stored
+}
+
+// HasPlain reports whether headers hold secrets that are not sealed.
+func HasPlain(header map[string][]string) bool {
+	for name, values := range header {
+		if _, sealed := job.Sealed(values); !sealed && job.SecretHeader(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// SealCallbacks seals the headers of callbacks, in copies of them.
+func (s *Sealer) SealCallbacks(all ...**policy.Callback) {
+	for _, c := range all {
+		if *c == nil || !HasPlain((*c).Headers) {
+			continue
+		}
+		stored := **c
+		stored.Headers = s.SealHeaders(stored.Headers, job.Origin(stored.URL))
+		*c = &stored
+	}
+}
+
+// hasStaleHeader reports whether headers hold a secret that is not sealed under the current key.
+func (s *Sealer) hasStaleHeader(header map[string][]string) bool {
+	for name, values := range header {
+		if sealed, ok := job.Sealed(values); ok && !s.box.Current(sealed) || !ok && job.SecretHeader(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// CannotSealHeaders reports whether some of the headers are sealed, and this process could not seal another.
+func (s *Sealer) CannotSealHeaders(header map[string][]string) bool {
+	if s.box.Encrypts() {
+		return false
+	}
+	for _, values := range header {
+		if sealed, ok := job.Sealed(values); ok && !s.box.Current(sealed) {
+			return true
+		}
+	}
+	return false
+}
+
+// resealHeaders returns headers with their secrets sealed under the current key, as far as they can be opened.
+func (s *Sealer) resealHeaders(header map[string][]string, owner Owner) (anew map[string][]string, changed bool) {
+	anew = header
+	for name, values := range header {
+		sealed, ok := job.Sealed(values)
+		if !ok || s.box.Current(sealed) {
+			continue
+		}
+		text, err := s.box.Open(sealed, headerAAD(name))
+		if err != nil {
+			s.log.Error("header not resealed under the current key", "place", owner.aad(headerAAD(name)), "err", err)
+			continue
+		}
+		if !changed {
+			anew, changed = maps.Clone(header), true
+		}
+		anew[name] = job.SealedValues(s.box.Seal(text, headerAAD(name)))
+	}
+	return anew, changed
+}
+
+// OpenHeader opens a sealed header.
+func (s *Sealer) OpenHeader(name, sealed string) (job.HeaderSecret, error) {
+	text, err := s.box.Open(sealed, headerAAD(name))
+	if err != nil {
+		return job.HeaderSecret{}, fmt.Errorf("open the header %s: %w", name, err)
+	}
+	return job.ParseHeaderSecret(text), nil
+}
+
+// OpenForAttempt is OpenHeader for an attempt of a queue. It logs failures.
+func (s *Sealer) OpenForAttempt(q job.Queue, name, sealed string) (job.HeaderSecret, error) {
+	secret, err := s.OpenHeader(name, sealed)
+	if err != nil && s.unopenedLog.allow() {
+		s.log.Error("cannot open a secret header; deliveries of this lane are held", "topic", q.Topic, "lane", q.Lane, "err", err)
+	}
+	return secret, err
+}
+
+// A logLimiter allows one log line per logEvery.
+type logLimiter struct{ last atomic.Int64 }
+
+// logEvery is the shortest interval between two log lines of one kind.
+const logEvery = 10 * time.Second
+
+func (l *logLimiter) allow() bool {
+	now, last := time.Now().UnixNano(), l.last.Load()
+	return (last == 0 || now-last >= int64(logEvery)) && l.last.CompareAndSwap(last, now)
+}

@@ -1,0 +1,78 @@
+package secrets_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/dispatcher/secrets"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/seal"
+	"github.com/ringback/ringback/sign"
+)
+
+// sealer returns a Sealer with keys, each named by the digit that its bytes repeat.
+func sealer(t *testing.T, digits ...string) *secrets.Sealer {
+	t.Helper()
+	var texts []string
+	for _, d := range digits {
+		texts = append(texts, strings.Repeat(d, 64))
+	}
+	keys, err := seal.ParseKeys(strings.Join(texts, ","))
+	require.NoError(t, err)
+	return secrets.New(seal.New(keys...), slog.New(slog.DiscardHandler))
+}
+
+var (
+	owner = secrets.Owner{Namespace: "default", Topic: "orders"}
+	plain = map[string][]string{"Authorization": {"Bearer 42"}, "X-Name": {"a"}}
+)
+
+func TestSecret_OpensForItsOwnerAlone(t *testing.T) {
+	s, secret := sealer(t, "1"), sign.NewSecret()
+	stored := policy.Secret{ID: secret.ID(), Value: s.SealSecret(owner, secret)}
+	opened, err := s.OpenSecret(owner, stored)
+	require.NoError(t, err)
+	require.Equal(t, secret.Text(), opened.Text())
+	_, err = s.OpenSecret(secrets.Owner{Namespace: "default", Topic: "bills"}, stored)
+	require.Error(t, err)
+}
+
+func TestHeader_IsBoundToTheFirstOrigin(t *testing.T) {
+	s := sealer(t, "1")
+	stored := s.SealHeaders(plain, "https://a.example:443")
+	require.Equal(t, []string{"a"}, stored["X-Name"])
+	require.False(t, secrets.HasPlain(stored))
+	again := s.SealHeaders(stored, "https://b.example:443")
+	text, sealed := job.Sealed(again["Authorization"])
+	require.True(t, sealed)
+	opened, err := s.OpenHeader("Authorization", text)
+	require.NoError(t, err)
+	require.Equal(t, job.HeaderSecret{Origin: "https://a.example:443", Values: []string{"Bearer 42"}}, opened)
+}
+
+func TestReseal_ReplacesTheKeyOnce(t *testing.T) {
+	old, secret := sealer(t, "1"), sign.NewSecret()
+	lane := policy.Lane{
+		Headers: old.SealHeaders(plain, ""), Secrets: []policy.Secret{{ID: secret.ID(), Value: old.SealSecret(owner, secret)}},
+	}
+	topic := policy.Topic{Headers: lane.Headers, Secrets: lane.Secrets}
+	both := sealer(t, "2", "1")
+	require.True(t, both.IsTopicStale(topic))
+	require.True(t, both.ResealTopic(owner, &topic))
+	require.False(t, both.IsTopicStale(topic))
+	require.False(t, both.ResealTopic(owner, &topic))
+	_, err := sealer(t, "2").OpenSecret(owner, topic.Secrets[0])
+	require.NoError(t, err)
+
+	require.True(t, both.IsLaneStale(lane))
+	require.True(t, both.ResealLane(job.Queue{Namespace: "default", Topic: "orders", Lane: "l"}, &lane))
+	_, err = sealer(t, "2").OpenSecret(owner, lane.Secrets[0])
+	require.Error(t, err, "a secret of another owner cannot be opened, and stays as it is")
+	text, _ := job.Sealed(lane.Headers["Authorization"])
+	_, err = sealer(t, "2").OpenHeader("Authorization", text)
+	require.NoError(t, err)
+}
