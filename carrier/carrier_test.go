@@ -94,10 +94,10 @@ func TestCarry_WakesTheWaiterWhenAJobIsDue(t *testing.T) {
 		_, _ = run(t, s)
 		began := time.Now()
 		for {
-			rung, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush})
+			wakeup, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush})
 			require.NoError(t, err)
-			if len(rung.Queues) > 0 {
-				require.Equal(t, []job.Queue{queue}, rung.Queues)
+			if len(wakeup.Queues) > 0 {
+				require.Equal(t, []job.Queue{queue}, wakeup.Queues)
 				break
 			}
 		}
@@ -183,7 +183,7 @@ func TestRelay_InsertsEachOutboxJobOnceDespiteFaults(t *testing.T) {
 		for _, lane := range []string{"b", "c", "d", "e", "f", "g"} {
 			var e store.NewJob
 			e.ID, e.URL, e.Method, e.Origin, e.Fingerprint = "callback-"+lane, "https://x.example/", "POST", "parent", []byte("print")
-			e.Queue = job.Queue{Namespace: "default", Topic: "sent", Lane: lane}
+			e.Queue = job.Queue{Namespace: "default", Topic: "children", Lane: lane}
 			entries = append(entries, e)
 		}
 		errs, _, err := whole.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{{
@@ -200,7 +200,7 @@ func TestRelay_InsertsEachOutboxJobOnceDespiteFaults(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "parent", got.Origin)
 		}
-		stats, err := router.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"sent"}})
+		stats, err := router.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"children"}})
 		require.NoError(t, err)
 		require.EqualValues(t, len(entries), stats[0].Registered)
 	})

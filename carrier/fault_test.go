@@ -61,7 +61,7 @@ func TestRelay_SkipsAnEntryThatCannotBeInserted(t *testing.T) {
 		router := store.NewRouter(m)
 		lane := ""
 		for i := 0; lane == ""; i++ {
-			if l := fmt.Sprint("l", i); router.ShardOf(job.Queue{Namespace: "default", Topic: "sent", Lane: l}) == 1 {
+			if l := fmt.Sprint("l", i); router.ShardOf(job.Queue{Namespace: "default", Topic: "children", Lane: l}) == 1 {
 				lane = l
 			}
 		}
@@ -70,7 +70,7 @@ func TestRelay_SkipsAnEntryThatCannotBeInserted(t *testing.T) {
 		held := claim(t, m)
 		require.Len(t, held, 2)
 		var b store.NewJob
-		b.ID, b.URL, b.Method, b.Queue = "callback", "https://x.example/", "POST", job.Queue{Namespace: "default", Topic: "sent", Lane: lane}
+		b.ID, b.URL, b.Method, b.Queue = "callback", "https://x.example/", "POST", job.Queue{Namespace: "default", Topic: "children", Lane: lane}
 		_, _, err := m.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{{
 			Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Outbox: []store.NewJob{b},
 		}}, nil)

@@ -17,7 +17,7 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// partialOutage is a store one shard of which is away, or silent.
+// partialOutage is a store with a shard that fails or hangs.
 type partialOutage struct {
 	store.Store
 
@@ -119,7 +119,7 @@ func callbackJobs(name string, q job.Queue, n int) (entries []store.NewJob) {
 	return entries
 }
 
-// fillOutbox settles a new job of shard 0 that gives birth.
+// fillOutbox settles a new job of shard 0 with outbox jobs.
 func fillOutbox(t *testing.T, s store.Store, entries ...store.NewJob) {
 	t.Helper()
 	insert(t, s, fmt.Sprint("parent of ", entries[0].ID), 0)
@@ -152,7 +152,7 @@ func TestShards_UnavailableShardDelaysNoOther(t *testing.T) {
 				c, _ := run(t, s)
 				time.Sleep(time.Second)
 				far, near := laneOn(router, 3), laneOn(router, 1)
-				// More of them than a round hands out stand before those that can go home.
+				// More entries than a round returns are before those that can be inserted.
 				lost := callbackJobs("lost", far, 2*store.MaxBatch)
 				fillOutbox(t, m, lost...)
 				c.Wake(0)
@@ -161,7 +161,7 @@ func TestShards_UnavailableShardDelaysNoOther(t *testing.T) {
 					fillOutbox(t, m, append(callbackJobs(fmt.Sprint("far", i), far, 2), some...)...)
 					began := time.Now()
 					for countInserted(t, m, 1, some) < 3 {
-						c.Wake(0) // as the store's birth does
+						c.Wake(0) // as a new outbox entry does
 						time.Sleep(time.Millisecond)
 						require.Less(t, time.Since(began), time.Second)
 					}
@@ -171,7 +171,7 @@ func TestShards_UnavailableShardDelaysNoOther(t *testing.T) {
 				require.Zero(t, countInserted(t, m, 3, lost))
 				inserts, _, bytes := s.counts()
 				require.Less(t, inserts, 1500, "it is tried again and again, not all the time")
-				require.Less(t, bytes, 20*2*store.MaxBatch*1000, "what cannot go home is not read all the time")
+				require.Less(t, bytes, 20*2*store.MaxBatch*1000, "entries that cannot be inserted are not read in every round")
 
 				s.set(-1, false)
 				time.Sleep(15 * time.Second)
@@ -181,7 +181,7 @@ func TestShards_UnavailableShardDelaysNoOther(t *testing.T) {
 				require.EqualValues(t, len(lost)+5*5, stats[0].Registered, "each once")
 				carried, err := m.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 				require.NoError(t, err)
-				require.Empty(t, carried.Outbox, "what is home has left the outbox")
+				require.Empty(t, carried.Outbox, "relayed entries leave the outbox")
 			})
 		})
 	}
@@ -201,9 +201,9 @@ func TestShards_SilentShardDelaysNoOther(t *testing.T) {
 			insert(t, m, fmt.Sprint("due-", i), 300*time.Millisecond)
 			c.Wake(0) // as the store's insertion does
 			began := time.Now()
-			rung, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Minute})
+			wakeup, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Minute})
 			require.NoError(t, err)
-			require.Equal(t, []job.Queue{queue}, rung.Queues)
+			require.Equal(t, []job.Queue{queue}, wakeup.Queues)
 			require.LessOrEqual(t, time.Since(began), 450*time.Millisecond)
 			settleAll(t, m, claim(t, m))
 		}
@@ -224,7 +224,7 @@ func settleAll(t *testing.T, s store.Store, held []store.ClaimedJob) {
 	}
 }
 
-// What another carrier brings home meanwhile, whose lock ran out unseen, makes this one pass over too many.
+// Entries relayed by another carrier, whose lock expired unnoticed, make this one skip too many.
 func TestRepair_RetriesSkippedEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := model(4)

@@ -49,7 +49,7 @@ func repairIn(d time.Duration) func() (store.RepairResult, error) {
 	return func() (store.RepairResult, error) { return store.RepairResult{Wait: d}, nil }
 }
 
-func TestRepair_IsCalledWhenTheStoreWantsAndAgainAfterAFault(t *testing.T) {
+func TestRepair_IsCalledWhenDueAndRetriedAfterAFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fails := func() (store.RepairResult, error) { return store.RepairResult{}, errors.New("broken") }
 		s := &repairStore{Store: model(1), answers: []func() (store.RepairResult, error){repairIn(3 * time.Second), fails, repairIn(-1)}}
@@ -64,7 +64,7 @@ func TestRepair_IsCalledWhenTheStoreWantsAndAgainAfterAFault(t *testing.T) {
 	})
 }
 
-func TestRepair_IsLeftToTheCarrierOfTheShard(t *testing.T) {
+func TestRepair_IsCalledByTheLeaderOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := model(1)
 		first := &repairStore{Store: shared, answers: []func() (store.RepairResult, error){repairIn(time.Second)}}

@@ -86,7 +86,7 @@ func (w *backlogMonitor) check(ctx context.Context) error {
 		return err
 	}
 	watched := make(map[string][]store.Topic) // by namespace
-	var unsure []store.Topic                  // hiddenTopicStore on_backlog, but possibly with an alarm raised
+	var unsure []store.Topic                  // without on_backlog, but possibly with an alarm raised
 	for name, topic := range set.topics {
 		t := topic.stored
 		if !w.carrier.Leading(w.store.ShardOfTopic(name.namespace, name.name)) {

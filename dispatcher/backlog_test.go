@@ -41,14 +41,14 @@ func (r *fixture) registerOrders(t *testing.T, n int, delay time.Duration) {
 	}
 }
 
-// callbackTypes are what callbacks tell of, in order.
+// callbackTypes returns the types of the received callbacks, in order.
 func callbackTypes(t *testing.T, rec *receiver) []any {
 	t.Helper()
-	sent := []any{}
+	types := []any{}
 	for _, c := range rec.callbacks() {
-		sent = append(sent, decoded(t, c)["type"])
+		types = append(types, decoded(t, c)["type"])
 	}
-	return sent
+	return types
 }
 
 const (
@@ -174,7 +174,7 @@ func TestBacklog_RemovedAlarmSendsNothingAndResets(t *testing.T) {
 	})
 }
 
-// statsCounter counts what is asked about topics.
+// statsCounter counts reads of topic stats.
 type statsCounter struct {
 	store.Store
 	stats, alarms atomic.Int32
@@ -199,7 +199,7 @@ func (s statsCounterShard) Alarm(ctx context.Context, token store.Token, alarm s
 	return s.Shard.Alarm(ctx, token, alarm)
 }
 
-func TestBacklog_CostsNothingWithoutAnAlarm(t *testing.T) {
+func TestBacklog_CostsNothingWithoutOnBacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &statsCounter{Store: model()}
 		first := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
@@ -245,7 +245,7 @@ func TestBacklog_FluctuationSendsOneCallback(t *testing.T) {
 		r := start(t, dispatcher.Options{Deliverer: rec})
 		putBacklog(t, r, moreThan(2), true)
 		r.registerOrders(t, 2, time.Hour)
-		time.Sleep(2 * time.Second) // concurrentEditStore two looks
+		time.Sleep(2 * time.Second) // between two checks
 		for range 50 {
 			r.registerOrders(t, 1, time.Hour)
 			time.Sleep(5 * time.Second)
@@ -350,9 +350,9 @@ func TestBacklog_FailedChecksDoNotFloodTheLog(t *testing.T) {
 			require.NoError(t, err)
 		}
 		time.Sleep(time.Hour)
-		sent := strings.Count(written.String(), "backlog check failed")
-		require.NotZero(t, sent)
-		require.Less(t, sent, 15)
+		logged := strings.Count(written.String(), "backlog check failed")
+		require.NotZero(t, logged)
+		require.Less(t, logged, 15)
 		require.NoError(t, r.stop())
 	})
 }

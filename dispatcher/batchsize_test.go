@@ -14,7 +14,7 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// batchRecorder notes how many jobs are asked for, and worked with, in one call.
+// batchRecorder records the number of jobs that each call reads or changes.
 type batchRecorder struct {
 	store.Store
 	listed, worked []int

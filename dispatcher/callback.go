@@ -35,7 +35,7 @@ type callbackJob struct {
 	ID         string              `json:"id"`
 	Topic      string              `json:"topic"`
 	Lane       string              `json:"lane"`
-	URL        string              `json:"url,omitempty"` // hiddenTopicStore its query, unless asked for
+	URL        string              `json:"url,omitempty"` // without its query, unless asked for
 	Method     string              `json:"method"`
 	Labels     map[string]string   `json:"labels,omitempty"`
 	State      job.State           `json:"state"`

@@ -24,15 +24,15 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// callbacks are the requests that tell of something.
+// callbacks returns the received callbacks.
 func (r *receiver) callbacks() []call {
-	var sent []call
+	var callbacks []call
 	for _, c := range r.calls() {
 		if c.Queue.Topic == job.CallbackTopic {
-			sent = append(sent, c)
+			callbacks = append(callbacks, c)
 		}
 	}
-	return sent
+	return callbacks
 }
 
 // statusByTopic responds to callbacks with 200, and to other jobs with the status.
@@ -45,8 +45,8 @@ func statusByTopic(code int) func(context.Context, job.Request) policy.Result {
 	}
 }
 
-// newCallbackJob is a callback to a URL.
-// generationOf is a callback's id up to the round that it tells of.
+// callbackTo returns a callback to a URL.
+// generationOf returns a callback's id without its last part.
 func generationOf(id string) string {
 	if !strings.HasPrefix(id, "rb:") {
 		return id
@@ -54,7 +54,7 @@ func generationOf(id string) string {
 	return id[:strings.LastIndex(id, ":")]
 }
 
-func newCallbackJob(url string) *policy.Callback { return &policy.Callback{URL: url} }
+func callbackTo(url string) *policy.Callback { return &policy.Callback{URL: url} }
 
 // decoded is a callback's body.
 func decoded(t *testing.T, c call) map[string]any {
@@ -74,16 +74,16 @@ func golden(t *testing.T, name string, c call) {
 	require.Equal(t, string(want), got.String()+"\n")
 }
 
-func TestGet_NamesTheCallbackOfAnEndThatIsToldOnly(t *testing.T) {
+func TestGet_NamesOnlyTheCallbackThatIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 		r := start(t, dispatcher.Options{Store: unclosedStore{s}, Deliverer: &receiver{answer: statusByPath}})
 		front := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		_, err := r.PutTopic(t.Context(), store.Topic{
-			Namespace: job.DefaultNamespace, Name: "sent", Policy: policy.Topic{OnDead: newCallbackJob("https://callback.example/")},
+			Namespace: job.DefaultNamespace, Name: "notifying", Policy: policy.Topic{OnDead: callbackTo("https://callback.example/")},
 		})
 		require.NoError(t, err)
-		own := policy.Terms{Retries: new(0), OnDelivered: newCallbackJob("https://callback.example/")}
+		own := policy.Terms{Retries: new(0), OnDelivered: callbackTo("https://callback.example/")}
 		for id, c := range map[string]struct {
 			topic string
 			code  int
@@ -92,10 +92,10 @@ func TestGet_NamesTheCallbackOfAnEndThatIsToldOnly(t *testing.T) {
 		}{
 			"own":             {"plain", 200, own, true},
 			"own-otherwise":   {"plain", 500, own, false},
-			"nobody":          {"plain", 200, policy.Terms{}, false},
-			"nobody-dead":     {"plain", 500, policy.Terms{Retries: new(0)}, false},
-			"topic":           {"sent", 500, policy.Terms{Retries: new(0)}, true},
-			"topic-otherwise": {"sent", 200, policy.Terms{}, false},
+			"none":            {"plain", 200, policy.Terms{}, false},
+			"none-dead":       {"plain", 500, policy.Terms{Retries: new(0)}, false},
+			"topic":           {"notifying", 500, policy.Terms{Retries: new(0)}, true},
+			"topic-otherwise": {"notifying", 200, policy.Terms{}, false},
 		} {
 			n := job.New{Spec: job.Spec{
 				ID: id, Queue: job.Queue{Topic: c.topic}, URL: fmt.Sprintf("https://x.example/%d", c.code), Terms: c.terms,
@@ -219,12 +219,12 @@ func TestCallback_ChoosesTheReceiverByEnd(t *testing.T) {
 			return policy.Result{Status: 410}
 		}}
 		r := start(t, dispatcher.Options{Deliverer: rec})
-		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "sent", Policy: policy.Topic{
-			OnDelivered: newCallbackJob("https://topic.example/delivered"), OnDead: newCallbackJob("https://topic.example/dead"),
+		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "notifying", Policy: policy.Topic{
+			OnDelivered: callbackTo("https://topic.example/delivered"), OnDead: callbackTo("https://topic.example/dead"),
 		}})
 		require.NoError(t, err)
-		own := policy.Terms{OnDelivered: newCallbackJob("https://job.example/delivered"), OnDead: newCallbackJob("https://job.example/dead")}
-		for _, topic := range []string{"sent", "silent"} {
+		own := policy.Terms{OnDelivered: callbackTo("https://job.example/delivered"), OnDead: callbackTo("https://job.example/dead")}
+		for _, topic := range []string{"notifying", "silent"} {
 			for _, end := range []string{"good", "bad"} {
 				r.register(t, job.New{Spec: job.Spec{ID: end + "-" + topic, Queue: job.Queue{Topic: topic}}})
 				r.register(t, job.New{Spec: job.Spec{ID: end + "-own-" + topic, Queue: job.Queue{Topic: topic}, Terms: own}})
@@ -240,12 +240,12 @@ func TestCallback_ChoosesTheReceiverByEnd(t *testing.T) {
 			sent[generationOf(c.Ref.ID)] = c.URL
 		}
 		require.Equal(t, map[string]string{
-			"rb:good-sent:0":       "https://topic.example/delivered",
-			"rb:bad-sent:0":        "https://topic.example/dead",
-			"rb:good-own-sent:0":   "https://job.example/delivered",
-			"rb:bad-own-sent:0":    "https://job.example/dead",
-			"rb:good-own-silent:0": "https://job.example/delivered",
-			"rb:bad-own-silent:0":  "https://job.example/dead",
+			"rb:good-notifying:0":     "https://topic.example/delivered",
+			"rb:bad-notifying:0":      "https://topic.example/dead",
+			"rb:good-own-notifying:0": "https://job.example/delivered",
+			"rb:bad-own-notifying:0":  "https://job.example/dead",
+			"rb:good-own-silent:0":    "https://job.example/delivered",
+			"rb:bad-own-silent:0":     "https://job.example/dead",
 		}, sent)
 	})
 }
@@ -259,7 +259,7 @@ func TestCallback_IsSignedWithItsJobsTopicsSecrets(t *testing.T) {
 			_, err := r.AddSecret(t.Context(), store.SecretOwner{Namespace: "default", Topic: topic}, secret)
 			require.NoError(t, err)
 		}
-		terms := policy.Terms{OnDelivered: newCallbackJob("https://callback.example/")}
+		terms := policy.Terms{OnDelivered: callbackTo("https://callback.example/")}
 		r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders"}, Terms: terms}})
 		time.Sleep(2 * time.Second)
 		sent := rec.callbacks()
@@ -273,7 +273,7 @@ func TestCallback_IsSentOncePerGeneration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: statusByTopic(410)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
-		made := r.register(t, job.New{Spec: job.Spec{ID: "a", Terms: policy.Terms{OnDead: newCallbackJob("https://callback.example/")}}})
+		made := r.register(t, job.New{Spec: job.Spec{ID: "a", Terms: policy.Terms{OnDead: callbackTo("https://callback.example/")}}})
 		for round := range 3 {
 			time.Sleep(time.Minute)
 			sent := rec.callbacks()
@@ -295,12 +295,12 @@ func TestCallback_WithoutARequestHasNoResponse(t *testing.T) {
 		pause := func(paused bool) {
 			for name, maxAge := range map[string]time.Duration{"default": 0, "old": 30 * time.Second} {
 				_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: name, Policy: policy.Topic{
-					MaxAge: maxAge, OnDead: newCallbackJob("https://callback.example/"), Paused: paused,
+					MaxAge: maxAge, OnDead: callbackTo("https://callback.example/"), Paused: paused,
 				}})
 				require.NoError(t, err)
 			}
 		}
-		terms := policy.Terms{Ladder: policy.Ladder{10 * time.Second}, OnDead: newCallbackJob("https://callback.example/")}
+		terms := policy.Terms{Ladder: policy.Ladder{10 * time.Second}, OnDead: callbackTo("https://callback.example/")}
 		r.register(t, job.New{Spec: job.Spec{ID: "expired", Terms: terms}, ExpiresIn: 30 * time.Second})
 		r.register(t, job.New{Spec: job.Spec{ID: "aged", Queue: job.Queue{Topic: "old"}, Terms: terms}})
 		time.Sleep(5 * time.Second)
@@ -325,12 +325,12 @@ func TestCallback_FailureRetriesAndSendsNoCallback(t *testing.T) {
 		r := start(t, dispatcher.Options{Deliverer: rec})
 		// The API rejects such a policy; as a library it must not loop either.
 		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: job.CallbackTopic, Policy: policy.Topic{
-			Ladder: policy.Ladder{time.Second, 2 * time.Second, 3 * time.Second}, OnDead: newCallbackJob("https://loop.example/"),
-			OnDelivered: newCallbackJob("https://loop.example/"),
+			Ladder: policy.Ladder{time.Second, 2 * time.Second, 3 * time.Second}, OnDead: callbackTo("https://loop.example/"),
+			OnDelivered: callbackTo("https://loop.example/"),
 		}})
 		require.NoError(t, err)
 		for id, to := range map[string]*policy.Callback{
-			"all": newCallbackJob("https://callback.example/"), "few": {URL: "https://callback.example/", Retries: new(1), Timeout: 3 * time.Second},
+			"all": callbackTo("https://callback.example/"), "few": {URL: "https://callback.example/", Retries: new(1), Timeout: 3 * time.Second},
 		} {
 			r.register(t, job.New{Spec: job.Spec{ID: id, Terms: policy.Terms{Retries: new(0), OnDead: to}}})
 		}
@@ -363,9 +363,9 @@ func TestCallback_URLIsCheckedByTheGuard(t *testing.T) {
 			}
 			return nil
 		}})
-		inside := newCallbackJob("http://10.0.0.1/")
+		inside := callbackTo("http://10.0.0.1/")
 		for field, terms := range map[string]policy.Terms{
-			"/on_delivered/url": {OnDelivered: inside, OnDead: newCallbackJob("https://x.example/")}, "/on_dead/url": {OnDead: inside},
+			"/on_delivered/url": {OnDelivered: inside, OnDead: callbackTo("https://x.example/")}, "/on_dead/url": {OnDead: inside},
 		} {
 			got := r.Register(t.Context(), []job.New{{Spec: job.Spec{URL: "https://x.example/", Terms: terms}}})[0]
 			require.Equal(t, []job.FieldError{{Field: field, Detail: "the address 10.0.0.1 is private"}}, requireInvalid(t, got.Err).Errors)
@@ -382,7 +382,7 @@ func TestCallback_URLIsCheckedByTheGuard(t *testing.T) {
 	})
 }
 
-// crashingStore is a store that fails every call from a moment on, as for a process that is cut off.
+// crashingStore fails every call from one call on, as after a crash of the process.
 type crashingStore struct {
 	store.Store
 	cut  atomic.Bool
@@ -473,7 +473,7 @@ func testSentOnce(t *testing.T, name string, cut func(string, bool) bool) {
 	first := start(t, dispatcher.Options{Store: storetest.Faulty(base, decide), Deliverer: rec, Grace: 2 * time.Second})
 	time.Sleep(10 * time.Second)
 	front := start(t, dispatcher.Options{Store: base, RegisterOnly: true})
-	made := front.register(t, job.New{Spec: job.Spec{ID: "a", Terms: policy.Terms{OnDead: newCallbackJob("https://callback.example/")}}})
+	made := front.register(t, job.New{Spec: job.Spec{ID: "a", Terms: policy.Terms{OnDead: callbackTo("https://callback.example/")}}})
 	time.Sleep(20 * time.Second)
 	require.Equal(t, dies, d.cut.Load())
 	_ = first.stop() // it may have to give up
@@ -515,7 +515,7 @@ func (s batchLimitShard) Settle(ctx context.Context, tok store.Token, items []st
 
 func (s batchLimitShard) Carry(ctx context.Context, tok store.Token, r store.CarryOptions) (store.CarryResult, error) {
 	if len(r.Relayed) > store.MaxBatch {
-		s.t.Errorf("%d entries brought home at once", len(r.Relayed))
+		s.t.Errorf("%d entries relayed in one call", len(r.Relayed))
 	}
 	return s.Shard.Carry(ctx, tok, r)
 }
@@ -526,7 +526,7 @@ func TestCallback_IsSentForManyDeathsAtOnce(t *testing.T) {
 		rec := &receiver{answer: statusByTopic(410)}
 		r := start(t, dispatcher.Options{Store: batchLimitStore{model(), t}, Deliverer: rec})
 		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{
-			OnDead: newCallbackJob("https://callback.example/"),
+			OnDead: callbackTo("https://callback.example/"),
 		}})
 		require.NoError(t, err)
 		news := make([]job.New, jobs)
@@ -551,11 +551,11 @@ func TestCallback_IsSentForManyDeathsAtOnce(t *testing.T) {
 	})
 }
 
-func TestCallback_LeavesOutABodyThatItCannotHold(t *testing.T) {
+func TestCallback_OmitsABodyBeyondItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: statusByTopic(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
-		ends := func(id string, body []byte) (callback call, sent map[string]any) {
+		ends := func(id string, body []byte) (callback call, subject map[string]any) {
 			t.Helper()
 			r.register(t, job.New{Spec: job.Spec{
 				ID: id, BodyKind: job.BodyText, Body: body,
@@ -564,26 +564,26 @@ func TestCallback_LeavesOutABodyThatItCannotHold(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			all := rec.callbacks()
 			callback = all[len(all)-1]
-			sent, _ = decoded(t, callback)["job"].(map[string]any)
-			require.Equal(t, id, sent["id"])
-			return callback, sent
+			subject, _ = decoded(t, callback)["job"].(map[string]any)
+			require.Equal(t, id, subject["id"])
+			return callback, subject
 		}
 		// Each of these takes six bytes in JSON; the rest of a callback always takes as much.
 		control := bytes.Repeat([]byte{1}, job.MaxBody/6)
-		small, sent := ends("a", control[:1000])
+		small, subject := ends("a", control[:1000])
 		rest := len(small.Body) - 6*1000
-		require.Contains(t, sent, "body_text")
+		require.Contains(t, subject, "body_text")
 		most := (job.MaxBody - rest) / 6
 		pad := bytes.Repeat([]byte{'x'}, job.MaxBody-rest-6*most)
 
-		fits, sent := ends("b", append(pad, control[:most]...))
+		fits, subject := ends("b", append(pad, control[:most]...))
 		require.Len(t, fits.Body, job.MaxBody)
-		require.Len(t, sent["body_text"], most+len(pad))
-		require.NotContains(t, sent, "body_omitted")
+		require.Len(t, subject["body_text"], most+len(pad))
+		require.NotContains(t, subject, "body_omitted")
 
-		omits, sent := ends("c", append(append(pad, 'x'), control[:most]...))
+		omits, subject := ends("c", append(append(pad, 'x'), control[:most]...))
 		require.Less(t, len(omits.Body), 1000)
-		require.NotContains(t, sent, "body_text")
-		require.Equal(t, true, sent["body_omitted"])
+		require.NotContains(t, subject, "body_text")
+		require.Equal(t, true, subject["body_omitted"])
 	})
 }

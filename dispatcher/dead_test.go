@@ -20,14 +20,14 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// statusByPath answers with the status that the URL's path names, and 200 where it names none.
+// statusByPath responds with the status in the URL's path, else 200.
 func statusByPath(_ context.Context, r job.Request) policy.Result {
 	code := 200
 	_, _ = fmt.Sscanf(r.URL[strings.LastIndex(r.URL, "/"):], "/%d", &code)
 	return policy.Result{Status: code}
 }
 
-// registerDead registers n jobs of "topic/lane" that die of a status, and waits for it.
+// registerDead registers n jobs of "topic/lane" and waits until the status made them dead.
 func (r *fixture) registerDead(t *testing.T, n int, queue string, code int, change ...func(i int, n *job.New)) {
 	t.Helper()
 	topic, lane, _ := strings.Cut(queue, "/")
@@ -52,7 +52,7 @@ func (r *fixture) registerDead(t *testing.T, n int, queue string, code int, chan
 	}
 }
 
-// pauseTopics pauses topics, so that what is revived stays where it is.
+// pauseTopics pauses topics, so that revived jobs stay ready.
 func (r *fixture) pauseTopics(t *testing.T, topics ...string) {
 	t.Helper()
 	for _, topic := range topics {
@@ -64,7 +64,7 @@ func (r *fixture) pauseTopics(t *testing.T, topics ...string) {
 	}
 }
 
-// listDead reads all pages of dead letters, and gives the ids of each.
+// listDead reads all pages of dead letters and returns their ids.
 func (r *fixture) listDead(t *testing.T, f store.Filter) (ids []string, pages int) {
 	t.Helper()
 	f.Namespace, f.Limit = job.DefaultNamespace, max(f.Limit, 1)
@@ -104,7 +104,7 @@ func TestDeadLetters_AreListedInOrderOverTopics(t *testing.T) {
 				r.registerDead(t, 5, queue, 500)
 				r.registerDead(t, 2, queue, 410)
 			}
-			r.registerDead(t, 3, "b/1", 200) // none of them dies
+			r.registerDead(t, 3, "b/1", 200) // these are delivered
 			for _, limit := range []int{1, 3, 7, 100} {
 				ids, _ := r.listDead(t, store.Filter{Limit: limit})
 				require.Len(t, ids, 28)
@@ -131,7 +131,7 @@ func TestDeadLetters_AreListedInOrderOverTopics(t *testing.T) {
 	}
 }
 
-// hiddenTopicStore hides a topic.
+// hiddenTopicStore hides the stats of a topic.
 type hiddenTopicStore struct {
 	store.Store
 	topic atomic.Pointer[string]
@@ -253,7 +253,7 @@ func TestRevive_ChecksANewURL(t *testing.T) {
 	})
 }
 
-// readCounter counts what a walk asks beside its pages.
+// readCounter counts reads other than List.
 type readCounter struct {
 	store.Store
 	stats, topics, gets atomic.Int32
@@ -289,7 +289,7 @@ func (s readCounterShard) Get(ctx context.Context, ref job.Ref) (job.Job, error)
 	return s.Shard.Get(ctx, ref)
 }
 
-func TestDeadLetters_WalkReadsTopicNamesOnce(t *testing.T) {
+func TestDeadLetters_PagesReadTopicNamesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &readCounter{Store: model()}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
@@ -436,7 +436,7 @@ func TestRevive_ContinuationKeepsItsPace(t *testing.T) {
 	})
 }
 
-// scheduledDelays are the waits of the jobs that stand in line, in order.
+// scheduledDelays returns the waits of the waiting jobs, in order.
 func (r *fixture) scheduledDelays(t *testing.T, topic, lane string) []time.Duration {
 	t.Helper()
 	var waits []time.Duration
@@ -516,8 +516,8 @@ func TestRevive_IsPacedEvenlyAndStartsAtOnce(t *testing.T) {
 	})
 }
 
-// A hundred dead in one lane and thirty in the next, walked one after the other: neither rate is exceeded, in any window,
-// whatever the pages, and however often the walk is cut short.
+// A hundred dead jobs in one lane and thirty in the next: neither rate is exceeded, in any window,
+// whatever the pages, and however often the call ends early.
 func TestReviveDead_KeepsEveryRateInEveryWindow(t *testing.T) {
 	rates := map[string]store.RevivePlan{
 		"both":              {Rate: policy.Rate{Starts: 50, Per: time.Second}, LaneRate: policy.Rate{Starts: 5, Per: time.Second}},
@@ -658,7 +658,7 @@ func TestPurge_RemovesDeadLetters(t *testing.T) {
 	})
 }
 
-// slowListStore takes its time for a page, and lets something happen before a revival.
+// slowListStore delays List, and calls a hook before Revive.
 type slowListStore struct {
 	store.Store
 	page   time.Duration
@@ -742,7 +742,7 @@ func TestRevive_SkipsAConcurrentlyRevivedJob(t *testing.T) {
 	})
 }
 
-// What dies again while it is being worked on was sent again: it is not sent a third time by the same walk.
+// A job that dies again during a bulk revival is not revived twice by it.
 func TestRevive_RevivesEachDeadLetterOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowListStore{Store: model()}
@@ -758,7 +758,7 @@ func TestRevive_RevivesEachDeadLetterOnce(t *testing.T) {
 	})
 }
 
-func TestRevive_StoreOutageIsNotAFailureOfJobs(t *testing.T) {
+func TestRevive_StoreOutageFailsNoJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
 		var away atomic.Bool

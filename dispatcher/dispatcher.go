@@ -91,7 +91,7 @@ func New(opts Options) (*Dispatcher, error) {
 	d.sealer = secrets.New(opts.Seal, d.log)
 	d.policies = newPolicies(opts.Store, opts.Defaults, d.sealer.Credentials, d.log)
 	if opts.RegisterOnly {
-		d.policies.maxAge = policiesMaxAge // hiddenTopicStore claims it sees no new revision
+		d.policies.maxAge = policiesMaxAge // without claims it sees no new revision
 		return d, nil
 	}
 	d.carrier = carrier.New(carrier.Options{

@@ -59,7 +59,7 @@ func status(code int) func(context.Context, job.Request) policy.Result {
 	return func(context.Context, job.Request) policy.Result { return policy.Result{Status: code} }
 }
 
-// fixture is a dispatcher that runs over a store.
+// fixture is a running dispatcher with its store and receiver.
 type fixture struct {
 	*dispatcher.Dispatcher
 	stop func() error
@@ -124,7 +124,7 @@ func (r *fixture) get(t *testing.T, ref job.Ref) job.Job {
 	return got
 }
 
-func TestDelivery_HappensWhenDueNotBefore(t *testing.T) {
+func TestDelivery_IsMadeWhenDueAndNotBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
@@ -420,7 +420,7 @@ func TestStop_FinishesAttemptsAndReleasesTheRest(t *testing.T) {
 	})
 }
 
-// unclosedStore is a store that stays open.
+// unclosedStore ignores Close.
 type unclosedStore struct{ store.Store }
 
 func (unclosedStore) Close() error { return nil }

@@ -21,7 +21,7 @@ import (
 func startExpiring(t *testing.T, st store.Store, rec *receiver, p policy.Topic) *fixture {
 	t.Helper()
 	r := start(t, dispatcher.Options{Store: st, Deliverer: rec})
-	p.OnDead = newCallbackJob("https://callback.example/")
+	p.OnDead = callbackTo("https://callback.example/")
 	for _, name := range []string{"default", "old"} {
 		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: name, Policy: p})
 		require.NoError(t, err)
@@ -30,7 +30,7 @@ func startExpiring(t *testing.T, st store.Store, rec *receiver, p policy.Topic) 
 	return r
 }
 
-func TestExpiry_EndsAJobThatIsKeptBackWithinSeconds(t *testing.T) {
+func TestExpiry_EndsABlockedJobWithinSeconds(t *testing.T) {
 	hour := policy.Breaker{Failures: new(1), Open: time.Hour}
 	for name, keep := range map[string]struct {
 		policy policy.Topic
@@ -81,8 +81,8 @@ func TestExpiry_EndsAJobThatIsKeptBackWithinSeconds(t *testing.T) {
 					body := decoded(t, c)
 					require.Nil(t, body["response"])
 					require.EqualValues(t, 0, body["attempts"])
-					sent := body["job"].(map[string]any)
-					reasons[sent["id"].(string)] = sent["reason"]
+					subject := body["job"].(map[string]any)
+					reasons[subject["id"].(string)] = subject["reason"]
 				}
 				for ref, reason := range map[job.Ref]policy.Reason{expires.Ref(): policy.ReasonExpired, ages.Ref(): policy.ReasonMaxAge} {
 					got := r.get(t, ref)
@@ -90,7 +90,7 @@ func TestExpiry_EndsAJobThatIsKeptBackWithinSeconds(t *testing.T) {
 					require.Equal(t, reason, got.Reason)
 					require.Empty(t, got.History)
 					require.Less(t, got.FinishedAt.Sub(got.CreatedAt), 30*time.Second)
-					require.EqualValues(t, reason, reasons[ref.ID], "its callback is sent like others")
+					require.EqualValues(t, reason, reasons[ref.ID], "its callback is sent")
 				}
 				require.False(t, r.get(t, waits.Ref()).State.Ended())
 			})
@@ -99,7 +99,7 @@ func TestExpiry_EndsAJobThatIsKeptBackWithinSeconds(t *testing.T) {
 }
 
 // A process that only registers knows the topics' max_age, and does not read them for each registration.
-func TestExpiry_IsThatOfTheTopicWhereverAJobIsRegistered(t *testing.T) {
+func TestExpiry_ComesFromTheTopicInEveryRole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &readCounter{Store: storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})}
 		r := startExpiring(t, s, &receiver{answer: statusByTopic(200)}, policy.Topic{Paused: true})
@@ -118,7 +118,7 @@ func TestExpiry_IsThatOfTheTopicWhereverAJobIsRegistered(t *testing.T) {
 	})
 }
 
-func TestExpiry_EndsAJobThatWaitsForARetryBehindAPause(t *testing.T) {
+func TestExpiry_EndsARetryOfAPausedTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: statusByTopic(500)}
 		r := startExpiring(t, nil, rec, policy.Topic{})
@@ -137,7 +137,7 @@ func TestExpiry_EndsAJobThatWaitsForARetryBehindAPause(t *testing.T) {
 }
 
 // A policy that has become longer lets a job go on waiting, and none is ended twice or not at all when replies are lost.
-func TestExpiry_IsJudgedByThePolicyOfNow(t *testing.T) {
+func TestExpiry_UsesTheCurrentPolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: statusByTopic(200)}
 		r := startExpiring(t, nil, rec, policy.Topic{Paused: true})
@@ -150,12 +150,12 @@ func TestExpiry_IsJudgedByThePolicyOfNow(t *testing.T) {
 	})
 }
 
-func TestExpiry_EndsEveryJobOnceThoughRepliesAreLost(t *testing.T) {
+func TestExpiry_EndsEveryJobOnceDespiteLostReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 		rec := &receiver{answer: statusByTopic(200)}
 		_, err := st.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "default", Policy: policy.Topic{
-			Paused: true, OnDead: newCallbackJob("https://callback.example/"),
+			Paused: true, OnDead: callbackTo("https://callback.example/"),
 		}})
 		require.NoError(t, err)
 		start(t, dispatcher.Options{Store: storetest.Faulty(st, storetest.Share(7, 0.2)), Deliverer: rec})
@@ -179,7 +179,7 @@ func TestExpiry_EndsEveryJobOnceThoughRepliesAreLost(t *testing.T) {
 	})
 }
 
-func TestExpiry_NeedsToBeNamedAnewByARevival(t *testing.T) {
+func TestExpiry_RevivalNeedsANewOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: statusByTopic(200)}
 		r := startExpiring(t, nil, rec, policy.Topic{Paused: true})
@@ -226,7 +226,7 @@ func (l lookupCounterShard) Known(ctx context.Context, refs []job.Ref) ([]bool, 
 	return l.Shard.Known(ctx, refs)
 }
 
-func TestExpiry_ThatHasPassedRefusesNewJobsOnly(t *testing.T) {
+func TestExpiry_PastOneRefusesNewJobsOnly(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		synctest.Test(t, func(t *testing.T) {
 			model := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin(), Shards: shards})

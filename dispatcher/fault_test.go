@@ -167,7 +167,7 @@ func TestIsolation_SlowReceiversDelayNoOther(t *testing.T) {
 	})
 }
 
-// stallingStore lets calls pass or stalls them, without an error.
+// stallingStore blocks calls while it is stalled.
 type stallingStore struct {
 	store.Store
 	mu   sync.Mutex
@@ -280,7 +280,7 @@ func TestFaults_SlowStoreGetsLongerLeases(t *testing.T) {
 	})
 }
 
-// stuckInsertStore never answers an insertion.
+// stuckInsertStore is a store whose Insert never returns.
 type stuckInsertStore struct{ store.Store }
 
 func (s stuckInsertStore) Shards() []store.Shard {
@@ -312,7 +312,7 @@ func TestRegister_EndsWithItsContext(t *testing.T) {
 	})
 }
 
-// oldRevisionStore reports a revision that lags behind, as a shard whose copy was not written does.
+// oldRevisionStore returns an old revision from claims, as a shard with an old copy does.
 type oldRevisionStore struct {
 	store.Store
 	read, known *atomic.Int32

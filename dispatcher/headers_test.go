@@ -36,7 +36,7 @@ func laneOfOrders(name string) job.Queue {
 }
 
 // A job without a URL follows that of its topic or lane; what it keeps secret does not.
-func TestEdit_BindsSecretHeadersToWhereTheJobLeads(t *testing.T) {
+func TestEdit_BindsSecretHeadersToTheOrigin(t *testing.T) {
 	type move struct {
 		before, after func(t *testing.T, r *fixture)
 		lane          string
@@ -165,7 +165,7 @@ func TestSettings_BindSecretHeadersToTheirURLs(t *testing.T) {
 }
 
 // However late a callback with headers is configured, and wherever it is sent later.
-func TestCallbacks_HoldNoSecretHeaders(t *testing.T) {
+func TestCallbacks_ContainNoSecretHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: func(_ context.Context, r job.Request) policy.Result {
 			if r.Queue.Topic == job.CallbackTopic {
@@ -236,11 +236,11 @@ func secretsEverywhere(t *testing.T, r *fixture) {
 	require.NoError(t, err)
 	for _, got := range r.Register(t.Context(), jobs[:4]) {
 		require.NoError(t, got.Err)
-		require.Equal(t, store.Existing, got.Outcome, "a repeated request is known by what was sent")
+		require.Equal(t, store.Existing, got.Outcome, "a repeated request is compared as it was sent")
 	}
 }
 
-// headerRecorder remembers all that a store is given of headers.
+// headerRecorder records the headers that the store receives.
 type headerRecorder struct {
 	store.Store
 	mu   sync.Mutex

@@ -13,7 +13,7 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-func TestLaneOf_NamesTheHostAsItIsDialled(t *testing.T) {
+func TestLaneOf_IsTheDialledHost(t *testing.T) {
 	for target, lane := range map[string]string{
 		"http://a.example/":              "a.example:80",
 		"https://A.Example./":            "a.example:443",
@@ -49,7 +49,7 @@ func TestLaneOf_NamesTheHostAsItIsDialled(t *testing.T) {
 	}
 }
 
-func TestLaneOf_HashesWhatNoLaneCanHold(t *testing.T) {
+func TestLaneOf_HashesInvalidLaneNames(t *testing.T) {
 	long := strings.Repeat("a.", 64) + "example"
 	require.Regexp(t, "^host-[0-9a-f]{24}:80$", laneOf("http://"+long+"/"))
 	require.NotEqual(t, laneOf("http://"+long+"/"), laneOf("http://b."+long+"/"))

@@ -120,7 +120,7 @@ func TestLanes_ConcurrentChangesAreAllApplied(t *testing.T) {
 }
 
 // Lanes that begin at once must not take away what somebody puts for their topic meanwhile.
-func TestLanes_FirstOnesDoNotChangeTheTopic(t *testing.T) {
+func TestLanes_DoNotChangeTheTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: slowSettingsStore{model()}, RegisterOnly: true})
 		var changing sync.WaitGroup
@@ -178,7 +178,7 @@ func TestLanes_AreListedInPagesOverAllShards(t *testing.T) {
 	})
 }
 
-// unreadableLanes is a store that does not tell lanes' settings, and counts who asks.
+// unreadableLanes fails to read lanes' settings, and counts the reads.
 type unreadableLanes struct {
 	store.Store
 	err error

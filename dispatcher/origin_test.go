@@ -16,7 +16,7 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// secretHeaders are headers of which two carry secrets.
+// secretHeaders returns headers, two of them with secrets.
 func secretHeaders() map[string][]string {
 	return map[string][]string{"Cookie": {"hunter2"}, "Authorization": {"Bearer hunter2"}, "X-A": {"1"}}
 }
@@ -28,7 +28,7 @@ func inAnHour(url string, headers map[string][]string) job.New {
 
 func editOf(url string) store.Edit { return store.Edit{Kind: job.KindEdited, URL: &url} }
 
-// requireSecretsRejected holds an error against the refusal of both secrets.
+// requireSecretsRejected requires an error for each of the two secrets.
 func requireSecretsRejected(t *testing.T, err error) {
 	t.Helper()
 	var fields []string
@@ -106,7 +106,7 @@ func TestOrigin_ChangeIsRejectedLikeOtherEdits(t *testing.T) {
 	})
 }
 
-// concurrentEditStore lets something happen between a look at a job and its edit.
+// concurrentEditStore calls a hook between Get and Edit.
 type concurrentEditStore struct {
 	store.Store
 	do func()
@@ -171,7 +171,7 @@ func TestOrigin_RevivalElsewhereSendsNoSecrets(t *testing.T) {
 					switch i % 4 {
 					case 0: // its secrets are for another host
 						n.Header = secretHeaders()
-					case 1: // and these for the host that it is sent to
+					case 1: // secrets for the host that it is sent to
 						n.Header, n.URL = secretHeaders(), "https://new.example/500"
 					case 2:
 						n.Header = map[string][]string{"X-A": {"1"}}

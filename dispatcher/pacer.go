@@ -32,7 +32,7 @@ type pacer struct {
 // A laneState is where a lane has come.
 type laneState struct {
 	slot  int64 // its next start's, at least
-	first int64 // hiddenTopicStore slots: the moment from which its starts are counted
+	first int64 // without slots: the moment from which its starts are counted
 	given int64 // and how many there were
 }
 
@@ -150,7 +150,7 @@ func millisUp(d time.Duration) int64 { return ceil(int64(max(d, 0)), int64(time.
 
 // slots are numbered from 0, and taken once each.
 type slots struct {
-	free  int64           // everyDeadLetter before it are taken
+	free  int64           // all before it are taken
 	end   int64           // none from it on is taken
 	taken map[int64]int64 // taken ones from free on, each with a later slot before which none is free
 }

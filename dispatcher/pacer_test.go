@@ -13,7 +13,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestPacer_ForgetsWithoutBecomingFaster(t *testing.T) {
+func TestPacer_ForgettingDoesNotExceedTheRate(t *testing.T) {
 	for name, how := range map[string]store.RevivePlan{
 		"both":  {Rate: policy.Rate{Starts: 1000, Per: time.Second}, LaneRate: policy.Rate{Starts: 1, Per: time.Hour}},
 		"lanes": {LaneRate: policy.Rate{Starts: 1, Per: time.Hour}},
@@ -42,7 +42,7 @@ func TestPacer_ForgetsWithoutBecomingFaster(t *testing.T) {
 	}
 }
 
-func TestPacer_RemembersNoMoreThanTheSlotsThatLanesLeaveFree(t *testing.T) {
+func TestPacer_BoundsItsFreeSlots(t *testing.T) {
 	p := newPacer(store.RevivePlan{Rate: policy.Rate{Starts: 3, Per: time.Second}})
 	for i := range int64(10_000) {
 		require.Equal(t, (i*1000+2)/3, p.nextDelay(job.Queue{}, 0))

@@ -17,7 +17,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// slowTopicsStore is a store that reads policies slowly, or never.
+// slowTopicsStore delays or blocks reads of policies.
 type slowTopicsStore struct {
 	store.Store
 	takes atomic.Int64 // nanoseconds; below 0: until the context ends
@@ -58,7 +58,7 @@ func withHooks(t *testing.T) (front *fixture, s *slowTopicsStore, put func(url s
 	return front, s, put
 }
 
-// registerConcurrently makes n registrations at once, and gives what each got and how long it took.
+// registerConcurrently makes n registrations at once and returns their results and durations.
 func registerConcurrently(t *testing.T, d *fixture, n int, j job.New) (got []store.RoutedResult, took []time.Duration) {
 	t.Helper()
 	got, took = make([]store.RoutedResult, n), make([]time.Duration, n)
@@ -91,7 +91,7 @@ func TestPolicies_ReloadDoesNotBlockRegistrations(t *testing.T) {
 	})
 }
 
-func TestPolicies_SilentStoreDelaysOneRegistration(t *testing.T) {
+func TestPolicies_HangingStoreDelaysOneRegistration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		front, s, _ := withHooks(t)
 		s.takes.Store(silent)
@@ -138,7 +138,7 @@ func TestPolicies_AreReloadedAfterAnIdleTime(t *testing.T) {
 	})
 }
 
-func TestPolicies_ConcurrentLookupsOfASilentStoreShareOneCall(t *testing.T) {
+func TestPolicies_ConcurrentLookupsOfAHangingStoreShareOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		front, s, _ := withHooks(t)
 		s.takes.Store(silent)

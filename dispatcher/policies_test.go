@@ -15,7 +15,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// rollbackStore is a store whose policies a fault can take back.
+// rollbackStore can roll its policies back, as a failover does.
 type rollbackStore struct {
 	store.Store
 	revision int64

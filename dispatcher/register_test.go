@@ -80,7 +80,7 @@ func TestRegister_GeneratedIDNamesTheShard(t *testing.T) {
 	require.Len(t, seen, 4, "sixteen lanes spread over four shards")
 }
 
-func TestRegister_TakesTheTopicsURL(t *testing.T) {
+func TestRegister_DefaultsToTheTopicsURL(t *testing.T) {
 	d := idleDispatcher(t, dispatcher.Options{})
 	got := d.Register(t.Context(), []job.New{{Spec: job.Spec{Queue: job.Queue{Topic: "bills"}}}})[0]
 	var invalid *job.InvalidError

@@ -20,7 +20,7 @@ type shared struct{ store.Store }
 
 func (shared) Close() error { return nil }
 
-// noWorkerStore is a store that fails a test which makes it do a worker's part.
+// noWorkerStore fails the test on calls of a carrier or a pool.
 type noWorkerStore struct {
 	store.Store
 	t *testing.T

@@ -70,7 +70,7 @@ func eachOwner(t *testing.T, test func(t *testing.T, owner store.SecretOwner)) {
 	}
 }
 
-// unclosedStore is all that a store keeps of settings, as text.
+// storedSettings returns all stored settings as text.
 func storedSettings(t *testing.T, s store.Store) string {
 	t.Helper()
 	topics, _, err := s.Topics(t.Context())
@@ -243,7 +243,7 @@ func TestSecrets_OfAnUnknownTopic(t *testing.T) {
 	})
 }
 
-// slowSettingsStore lets other changes come between a reading of settings and the change that is made of it.
+// slowSettingsStore sleeps after a read of settings, so that changes collide.
 type slowSettingsStore struct{ store.Store }
 
 func (u slowSettingsStore) Shards() []store.Shard {
@@ -292,7 +292,7 @@ func TestSecrets_ConcurrentAddsAreAllKept(t *testing.T) {
 	})
 }
 
-// An conflictingStore is a store on which somebody else is always quicker.
+// conflictingStore changes settings before each write, so that every write conflicts.
 type conflictingStore struct{ store.Store }
 
 func (a conflictingStore) Shards() []store.Shard {
@@ -470,7 +470,7 @@ func TestReseal_FailureOfALaneStopsNoOther(t *testing.T) {
 	})
 }
 
-// changingLaneStore is a store that others change one lane of all the time.
+// changingLaneStore changes one lane before each write, so that its writes conflict.
 type changingLaneStore struct {
 	store.Store
 	lane string

@@ -150,7 +150,7 @@ func (a *attempt) run(ctx context.Context) {
 	a.deliver(ctx, request, topic, terms)
 }
 
-// delivererFunc makes the request and decides what follows.
+// deliver makes the request and decides what follows.
 func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy.Topic, terms policy.Terms) {
 	h, p := a.job, a.shard.p
 	late, url := h.Late+time.Since(a.claimStarted), request.URL

@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// endlessStore is a store whose queues never run dry and whose calls cost nothing: what is measured over it is the pool.
+// endlessStore has endless queues and free calls, so that benchmarks measure the pool.
 type endlessStore struct {
 	store.Store
 	once   sync.Once
@@ -28,12 +28,12 @@ type endlessShard struct {
 	*endlessStore
 }
 
-func (e endlessShard) Wait(ctx context.Context, _ store.WaitOptions) (rung store.Wakeup, err error) {
-	e.once.Do(func() { rung.Queues = e.queues })
-	if rung.Queues == nil {
+func (e endlessShard) Wait(ctx context.Context, _ store.WaitOptions) (wakeup store.Wakeup, err error) {
+	e.once.Do(func() { wakeup.Queues = e.queues })
+	if wakeup.Queues == nil {
 		<-ctx.Done()
 	}
-	return rung, nil
+	return wakeup, nil
 }
 
 func (endlessShard) Notify(context.Context, []job.Queue) error { return nil }

@@ -17,7 +17,7 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// copyingStore gives each claim bodies of its own, as a store does that reads them from elsewhere.
+// copyingStore copies the bodies of claimed jobs, as a database does.
 type copyingStore struct{ store.Store }
 
 func (c copyingStore) Shards() []store.Shard {

@@ -15,7 +15,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// fakeHost answers as it stands, and notes when it was asked.
+// fakeHost is a receiver that is up or down, and records the times of requests.
 type fakeHost struct {
 	mu    sync.Mutex
 	up    bool
@@ -62,7 +62,7 @@ var breakable = policy.Topic{
 	Breaker: policy.Breaker{Failures: new(5), Open: 30 * time.Second},
 }
 
-// startOutage runs processes against a host that is away.
+// startOutage runs processes against a host that is down.
 func startOutage(t *testing.T, processes, jobs int, away policy.Result) (store.Store, *fakeHost) {
 	t.Helper()
 	s, h := model(), &fakeHost{away: away, takes: 5 * time.Millisecond}
@@ -173,7 +173,7 @@ func TestBreaker_NeverOpensWithZeroFailures(t *testing.T) {
 	})
 }
 
-// Jobs of a host that never comes back end by their age, all of them, and each end can be told.
+// All jobs of a lost host end at their max_age, each with a callback.
 func TestBreaker_JobsOfALostHostEndAtMaxAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs = 2_000
@@ -184,13 +184,13 @@ func TestBreaker_JobsOfALostHostEndAtMaxAge(t *testing.T) {
 		carry(t, s)
 		fill(t, s, jobs, "shop/a")
 		var mu sync.Mutex
-		told := make(map[string]policy.Reason)
+		reasons := make(map[string]policy.Reason)
 		run(t, s, h, func(o *pool.Options) {
 			o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin()))
 			o.Callbacks = func(end pool.End) []store.NewJob {
 				mu.Lock()
 				defer mu.Unlock()
-				told[end.Job.ID] = end.Verdict.Reason
+				reasons[end.Job.ID] = end.Verdict.Reason
 				return nil
 			}
 		})
@@ -199,8 +199,8 @@ func TestBreaker_JobsOfALostHostEndAtMaxAge(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, jobs, stats[0].Dead)
 		require.Less(t, h.count(), 400, "the host is spared")
-		require.Len(t, told, jobs)
-		for id, reason := range told {
+		require.Len(t, reasons, jobs)
+		for id, reason := range reasons {
 			require.Equal(t, policy.ReasonMaxAge, reason, id)
 		}
 	})

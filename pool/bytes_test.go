@@ -33,7 +33,7 @@ func insertLarge(t *testing.T, s store.Store, id, topic, lane string, bytes int)
 
 var zeros = make([]byte, 16<<20)
 
-// requireRate requires that a job is attempted within a time.
+// requireAttemptWithin requires an attempt of a job within a time.
 func (s *isolationTest) requireAttemptWithin(t *testing.T, id string, long time.Duration) {
 	t.Helper()
 	time.Sleep(long)
@@ -180,7 +180,7 @@ func TestBytes_AreBoundedWhenRetriedOneByOne(t *testing.T) {
 	})
 }
 
-// A body that was sent is not kept for as long as its receiver takes to answer, unless a callback is to repeat it.
+// A sent body is not kept while its receiver responds, unless a callback includes it.
 func TestBytes_AreFreedWhenSent(t *testing.T) {
 	for name, included := range map[string][]string{"let go": nil, "kept": {policy.IncludeBody}} {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestEndExpired_LeavesAJobThatAPolicyLetsLiveLongerToItsDueTime(t *testing.T) {
+func TestEndExpired_KeepsJobsThatALongerMaxAgeApplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(0)
 		g.result = policy.Result{Class: policy.ClassHTTP, Status: 500}

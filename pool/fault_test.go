@@ -18,7 +18,7 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// slowStore answers claims and settles after a while.
+// slowStore delays Claim and Settle.
 type slowStore struct {
 	store.Store
 	claim, settle time.Duration
@@ -237,8 +237,8 @@ func TestFairness_HangingTopicsLeaveRoomForOthers(t *testing.T) {
 	})
 }
 
-// insertOn shard, one process that is full of one topic's backlog: a topic that comes later
-func TestListener_FullProcessServesATopicThatComesLater(t *testing.T) {
+// One shard, one process that is full of one topic's backlog: a topic that comes later
+func TestListener_FullProcessServesALaterTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
 		g := newGauge(100 * time.Millisecond)
@@ -258,7 +258,7 @@ func TestListener_FullProcessServesATopicThatComesLater(t *testing.T) {
 	})
 }
 
-// falteringStore refuses settlements that come with a claim, and is away for the first few that come without.
+// falteringStore rejects settlements with a claim, and is unavailable for the first few without one.
 type falteringStore struct {
 	store.Store
 	mu   sync.Mutex
@@ -302,7 +302,7 @@ func TestExchange_SettlementsRetriedOneByOneSurviveAnOutage(t *testing.T) {
 	})
 }
 
-// unsettleableStore refuses every call that settles one certain job.
+// unsettleableStore rejects every call that settles one job.
 type unsettleableStore struct {
 	store.Store
 	id string

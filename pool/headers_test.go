@@ -62,7 +62,7 @@ func TestAttempt_SendsSealedHeadersOnlyToTheirOrigins(t *testing.T) {
 		require.Zero(t, strays.Attempts)
 		require.Contains(t, strays.History[0].Error, "the header X-Job-Key carries a secret that was given for another host")
 		require.NotContains(t, strays.History[0].Error, "https")
-		require.Equal(t, sealedFor(home, "job"), own["X-Job-Key"], "what is stored was not written to")
+		require.Equal(t, sealedFor(home, "job"), own["X-Job-Key"], "stored headers are not modified")
 	})
 }
 
@@ -74,7 +74,7 @@ func TestAttempt_WaitsWhileAHeaderCannotBeOpened(t *testing.T) {
 		insert(
 			t, s,
 			job.Spec{ID: "sealed", Queue: queueOf("orders", "a"), URL: "https://x.example/", Header: map[string][]string{"X-Key": sealedFor("", "k")}},
-			job.Spec{ID: "told", Queue: queueOf("_callbacks", "a"), Kind: job.KindCallback, URL: "https://x.example/", Header: map[string][]string{"X-Key": sealedFor("", "k")}},
+			job.Spec{ID: "callback", Queue: queueOf("_callbacks", "a"), Kind: job.KindCallback, URL: "https://x.example/", Header: map[string][]string{"X-Key": sealedFor("", "k")}},
 			job.Spec{ID: "open", Queue: queueOf("_callbacks", "a"), Kind: job.KindCallback, URL: "https://x.example/"},
 			job.Spec{ID: "other", Queue: queueOf("orders", "b"), URL: "https://x.example/"},
 		)
@@ -82,7 +82,7 @@ func TestAttempt_WaitsWhileAHeaderCannotBeOpened(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.Equal(t, 1, g.count("orders"))
 		require.Equal(t, 1, g.count("_callbacks"), "those of others do not wait for it")
-		for _, id := range []string{"sealed", "told"} {
+		for _, id := range []string{"sealed", "callback"} {
 			j := get(t, s, id)
 			require.Zero(t, j.Attempts)
 			require.Empty(t, j.History)

@@ -19,7 +19,7 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// A isolationTest is a process of which some receivers hang until their timeout, beside others that answer within 5 ms.
+// isolationTest is a process with some receivers that hang until their timeout; the others respond within 5 ms.
 type isolationTest struct {
 	store.Store
 	hangs func(job.Request) bool
@@ -55,7 +55,7 @@ func (s *isolationTest) Deliver(ctx context.Context, r job.Request) policy.Resul
 	return result
 }
 
-// startIsolation runs a process with the built-in policy but a timeout of ten minutes, and as many workers a topic as are given.
+// startIsolation runs a process with a number of workers per topic and the built-in policy, but a timeout of ten minutes.
 func startIsolation(t *testing.T, workers int, hangs func(job.Request) bool, adapt ...func(*pool.Options)) *isolationTest {
 	t.Helper()
 	terms := policy.Topic{Timeout: 10 * time.Minute, Workers: workers}.WithDefaults(policy.Builtin())
@@ -76,7 +76,7 @@ func startIsolation(t *testing.T, workers int, hangs func(job.Request) bool, ada
 // smallProcess is a process with an eighth of the workers.
 func smallProcess(o *pool.Options) { o.Workers = 256 }
 
-// isBadTopic is a siege by topics whose names begin with bad.
+// isBadTopic makes topics hang whose names begin with bad.
 func isBadTopic(r job.Request) bool { return strings.HasPrefix(r.Queue.Topic, "bad") }
 
 // lanesOf names lanes of topics.
@@ -137,7 +137,7 @@ func (s *isolationTest) requests(prefix string) (ids []string) {
 	return ids
 }
 
-// hangingCount is how many attempts hang.
+// hangingCount returns the number of hanging attempts.
 func (s *isolationTest) hangingCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +193,7 @@ func TestIsolation_TopicsWhoseReceiversBeginToHang(t *testing.T) {
 
 // So many lanes hang that have never answered that nothing is left for others like them. Those that answer have a part of
 // the workers of their own, in the process as in the topic.
-func TestIsolation_LanesThatAnswerBesideManyThatNeverDid(t *testing.T) {
+func TestIsolation_RespondingLanesAmongHangingOnes(t *testing.T) {
 	for _, topics := range []int{1, 1200} {
 		t.Run(fmt.Sprint(topics), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestIsolation_LanesThatAnswerBesideManyThatNeverDid(t *testing.T) {
 
 // A lane that hangs counts as slow after a second, and not from its timeout on: what comes due in it meanwhile takes no worker
 // from those that answer.
-func TestIsolation_LaneIsSlowWhileItHangs(t *testing.T) {
+func TestIsolation_HangingLaneIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startIsolation(t, 8, func(r job.Request) bool { return strings.HasPrefix(r.Ref.ID, "bad") })
 		all := func(name string) {

@@ -19,7 +19,7 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// recordingObserver is an observer that remembers.
+// recordingObserver records the ends of attempts.
 type recordingObserver struct {
 	mu    sync.Mutex
 	heard []pool.Ended
@@ -39,7 +39,7 @@ func (e *recordingObserver) all() []pool.Ended {
 
 func (e *recordingObserver) count() int { return len(e.all()) }
 
-// callbackRecorder gives each end a job that tells of it, and remembers the ends.
+// callbackRecorder returns an outbox job for each end, and records the ends.
 type callbackRecorder struct {
 	mu   sync.Mutex
 	ends []pool.End
@@ -60,7 +60,7 @@ func (b *callbackRecorder) all() []pool.End {
 	return slices.Clone(b.ends)
 }
 
-// outboxIDs names what is in the outbox, in order of name.
+// outboxIDs returns the ids in the outbox, sorted.
 func outboxIDs(t *testing.T, s store.Store) []string {
 	t.Helper()
 	c, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
@@ -194,7 +194,7 @@ func TestObserver_MeasuresLatenessByTheStoresClock(t *testing.T) {
 	}
 }
 
-// claimCounter counts the jobs that claims brought, each claim once, and fails some of the calls.
+// claimCounter counts claimed jobs, each claim once, and fails some of the calls.
 type claimCounter struct {
 	store.Store
 	mu      sync.Mutex
@@ -354,7 +354,7 @@ func TestAttempt_WaitsWhileTheTopicsPolicyIsUnknown(t *testing.T) {
 	})
 }
 
-// staleSettings is a book that cannot be read yet.
+// staleSettings is fakeSettings that are not read yet.
 type staleSettings struct {
 	*fakeSettings
 	known bool

@@ -19,7 +19,7 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// permitRecorder counts the calls for starts, and what they carry.
+// permitRecorder records the number of requests of each Permit call.
 type permitRecorder struct {
 	store.Store
 	mu    sync.Mutex
@@ -108,7 +108,7 @@ func TestPermit_CallIsBounded(t *testing.T) {
 	})
 }
 
-// logRecorder keeps what is logged, from warnings on.
+// logRecorder records log records from level warning.
 type logRecorder struct {
 	slog.Handler
 	mu   sync.Mutex
@@ -138,7 +138,7 @@ func (l *logRecorder) count(message string) int {
 	return n
 }
 
-// unreadableTopicStore cannot grant starts of one topic.
+// unreadableTopicStore fails permit calls for one topic.
 type unreadableTopicStore struct {
 	store.Store
 	topic string
@@ -192,25 +192,25 @@ func TestPermit_FailuresAreLoggedWithBackoff(t *testing.T) {
 		run(t, s, g, func(o *pool.Options) {
 			o.Policies, o.Logger = fixedPolicy(terms.WithDefaults(policy.Builtin())), slog.New(log)
 		})
-		const told = "rate permit request failed, retrying"
+		const message = "rate permit request failed, retrying"
 		time.Sleep(time.Second / 2)
-		require.Equal(t, 1, log.count(told), "the first is told of at once")
+		require.Equal(t, 1, log.count(message), "the first failure is logged at once")
 		time.Sleep(10 * time.Minute)
-		require.LessOrEqual(t, log.count(told), 12)
+		require.LessOrEqual(t, log.count(message), 12)
 		require.GreaterOrEqual(t, len(s.calls()), 200, "it is asked all the while")
 		require.Zero(t, g.count(""))
 		s.setUnavailable(false)
 		time.Sleep(3 * time.Second)
 		require.Equal(t, 20, g.count(""))
-		before := log.count(told)
+		before := log.count(message)
 		s.setUnavailable(true)
 		fill(t, s, 1, "next/a")
 		time.Sleep(time.Second / 2)
-		require.Equal(t, before+1, log.count(told), "a new fault is told of at once")
+		require.Equal(t, before+1, log.count(message), "a new failure is logged at once")
 	})
 }
 
-// insertExpired registers jobs in a lane that have expired by the time that anybody may claim them, and a good one behind them.
+// insertExpired inserts n jobs that expire before they can be claimed, and an ordinary job after them.
 func insertExpired(t *testing.T, s store.Store, n int) {
 	t.Helper()
 	var entries []store.NewJob

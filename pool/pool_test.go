@@ -38,7 +38,7 @@ func (fixedPolicy) OpenHeader(job.Queue, string, string) (job.HeaderSecret, erro
 	return job.HeaderSecret{}, errors.New("nothing is sealed")
 }
 
-// gaugeDeliverer is a deliverer that takes its time and counts what is in flight.
+// gaugeDeliverer is a slow deliverer that counts attempts in flight.
 type gaugeDeliverer struct {
 	took   func(job.Request) time.Duration
 	result policy.Result

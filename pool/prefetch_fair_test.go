@@ -18,7 +18,7 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// settleRecorder notes when attempts are settled, and how many were put back.
+// settleRecorder records when jobs are settled, and counts releases.
 type settleRecorder struct {
 	store.Store
 	mu      sync.Mutex

@@ -17,7 +17,7 @@ import (
 )
 
 // Trips that follow each other without a pause must not keep stock from being looked at.
-func TestPrefetch_ReleasesStaleJobsBesideABusyTopic(t *testing.T) {
+func TestPrefetch_ReleasesStaleJobsDespiteABusyTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs, n, quick = 1000, 64, 200
 		s := &settleCounter{Store: newUnlimitedModel(), took: 20 * time.Millisecond}
@@ -55,7 +55,7 @@ func TestPrefetch_ReleasesStaleJobsBesideABusyTopic(t *testing.T) {
 	})
 }
 
-// refusingStore is a slow store that refuses settlements which hold their lane back, and notes when attempts are put back.
+// refusingStore is slow, rejects settlements with a cooldown, and records releases.
 type refusingStore struct {
 	store.Store
 	took time.Duration

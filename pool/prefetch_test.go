@@ -17,7 +17,7 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// settleCounter is a store that takes its time for settlements, and counts them and what they carry.
+// settleCounter delays Settle, and counts its calls and settlements.
 type settleCounter struct {
 	store.Store
 	took time.Duration
@@ -51,7 +51,7 @@ func (t *settleCounter) counts() (made, settled int) {
 	return t.made, t.settled
 }
 
-// newUnlimitedModel is a store whose lanes may have many attempts in flight.
+// newUnlimitedModel returns a model with a large lane_concurrency.
 func newUnlimitedModel() store.Store {
 	return storetest.NewModel(storetest.ModelOptions{Defaults: policy.Topic{LaneConcurrency: 1000}.WithDefaults(policy.Builtin())})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// changingPolicy policies change while the pool runs, as they do when another process puts one.
+// changingPolicy is a policy that changes while the pool runs, as when another process puts one.
 type changingPolicy struct {
 	fixedPolicy
 	mu  sync.Mutex
@@ -36,7 +36,7 @@ func (s *changingPolicy) put(t policy.Topic) {
 	s.now = t.WithDefaults(policy.Builtin())
 }
 
-// newRateTest runs one process on a topic with a rate.
+// newRateTest runs one process with a rate on its topic.
 func newRateTest(t *testing.T, terms policy.Topic, wrap func(store.Store) store.Store) (store.Store, *startRecorder) {
 	t.Helper()
 	s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
@@ -182,7 +182,7 @@ func TestStop_DoesNotWaitForPermits(t *testing.T) {
 	})
 }
 
-// silentPermitStore never answers who asks for starts.
+// silentPermitStore is a store whose Permit never returns.
 type silentPermitStore struct{ store.Store }
 
 func (u silentPermitStore) Shards() []store.Shard {
@@ -217,7 +217,7 @@ func TestBreaker_CountsFromZeroWhenAnotherProcessClosedIt(t *testing.T) {
 	})
 }
 
-// competingStore lets another process, which looks every 5 ms, have what comes due.
+// competingStore lets another process, which polls every 5 ms, claim due jobs.
 type competingStore struct{ store.Store }
 
 func (o competingStore) Shards() []store.Shard {
@@ -234,7 +234,7 @@ func (s competingShard) Claim(ctx context.Context, tok store.Token, r store.Clai
 	return s.Shard.Claim(ctx, tok, r)
 }
 
-// closeFromAnotherProcess claims the lane's probe and settles it as answered.
+// closeFromAnotherProcess claims the lane's probe and settles it as delivered.
 func closeFromAnotherProcess(t *testing.T, s store.Store) {
 	t.Helper()
 	q := job.Queue{Namespace: "default", Topic: "shop", Lane: "a"}

@@ -48,7 +48,7 @@ func carryShard(t *testing.T, s store.Store, shard int) {
 	t.Cleanup(func() { cancel(); <-done })
 }
 
-// startRecorder notes when attempts begin.
+// startRecorder records the starts of attempts.
 type startRecorder struct {
 	mu   sync.Mutex
 	took func() time.Duration
@@ -80,7 +80,7 @@ func requireRate(t *testing.T, rate policy.Rate, times []time.Time, what string)
 	}
 }
 
-// laggingStore answers claims and permits late, and not always equally late.
+// laggingStore delays the replies of Claim and Permit by random times.
 type laggingStore struct {
 	store.Store
 	most time.Duration
@@ -186,7 +186,7 @@ func TestRate_LateStartsAreNotMade(t *testing.T) {
 	})
 }
 
-// lateOnceStore answers the first claim that brings a job late.
+// lateOnceStore delays the reply of the first claim with a job.
 type lateOnceStore struct {
 	store.Store
 	by   time.Duration

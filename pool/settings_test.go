@@ -269,7 +269,7 @@ func TestSigning_CallbacksUseTheirTopicsSecrets(t *testing.T) {
 	})
 }
 
-func TestSigning_NothingIsSentUnsigned(t *testing.T) {
+func TestSigning_SendsNothingUnsigned(t *testing.T) {
 	for _, whose := range []string{"topic", "lane"} {
 		t.Run(whose, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { testUnsignedWaits(t, whose == "lane") })
@@ -353,7 +353,7 @@ func TestSigning_LaneWithSecretsDoesNotWaitForItsTopics(t *testing.T) {
 	}
 }
 
-func TestAttempt_JudgesTheWholeBodyAndRecordsItsBeginning(t *testing.T) {
+func TestAttempt_JudgesTheWholeBodyAndRecordsItsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
 		policies := &fakeSettings{topics: map[string]policy.Topic{

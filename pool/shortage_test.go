@@ -19,7 +19,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// limitedSockets is a process with a few descriptors: further attempts fail at once.
+// limitedSockets is a deliverer with few descriptors: further attempts fail at once.
 type limitedSockets struct {
 	takes func(job.Request) time.Duration
 
@@ -88,7 +88,7 @@ func TestShortage_CostsNeitherRetriesNorBreakers(t *testing.T) {
 }
 
 // While nothing can be sent at all, jobs are not claimed and put back again and again.
-func TestShortage_OfEverythingDoesNotSpin(t *testing.T) {
+func TestShortage_DoesNotSpinWithoutAnySocket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
 		d := &limitedSockets{began: map[string]time.Time{}, takes: func(job.Request) time.Duration { return 0 }}

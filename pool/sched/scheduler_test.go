@@ -77,7 +77,7 @@ func TestShortage_PauseStartsAgainAfterASuccess(t *testing.T) {
 	require.Equal(t, firstPause, pause)
 }
 
-func TestShortage_KeepsRoomBesideAttemptsThatHangStill(t *testing.T) {
+func TestShortage_KeepsRoomBesideHangingAttempts(t *testing.T) {
 	f := newFixture(t, Options{Workers: 100}, policy.Topic{})
 	var jobs []*Job
 	for lane := range 8 {
@@ -95,7 +95,7 @@ func TestShortage_KeepsRoomBesideAttemptsThatHangStill(t *testing.T) {
 	require.Equal(t, 7, f.s.Limit(), "six hang, and none does not")
 }
 
-func TestBytes_SentWakesWhoWaitsForThem(t *testing.T) {
+func TestBytes_SendingWakesWaitingShards(t *testing.T) {
 	f := newFixture(t, Options{Workers: 100, MaxBytes: 1000}, policy.Topic{})
 	f.sh.MarkRunnable([]job.Queue{queue("a", "x")})
 	_, jobs := f.claim(map[string]int{"a": 250})
@@ -112,7 +112,7 @@ func TestBytes_SentWakesWhoWaitsForThem(t *testing.T) {
 	require.Equal(t, []string{"a"}, names)
 }
 
-func TestBytes_LaneLeftOutTwiceIsClaimedFromAlone(t *testing.T) {
+func TestBytes_LaneSkippedTwiceIsClaimedAlone(t *testing.T) {
 	f := newFixture(t, Options{Workers: 100, MaxBytes: 100_000}, policy.Topic{})
 	for _, topic := range []string{"small", "large"} {
 		f.sh.MarkRunnable([]job.Queue{queue(topic, "x")})
@@ -132,7 +132,7 @@ func TestBytes_LaneLeftOutTwiceIsClaimedFromAlone(t *testing.T) {
 	require.Fail(t, "its next body is longer than the room that others leave", "%d small ones", len(alone))
 }
 
-func TestPick_GoesOnWhereTheLastOneEnded(t *testing.T) {
+func TestPick_ContinuesAfterTheLastPick(t *testing.T) {
 	f := newFixture(t, Options{Workers: 8 * maxScans}, policy.Topic{Workers: 1})
 	full := make(map[string]int)
 	for n := range maxScans + 100 {
@@ -156,7 +156,7 @@ func TestPick_GoesOnWhereTheLastOneEnded(t *testing.T) {
 	require.Fail(t, "the topic behind very many full ones is not found", "%d picks", picks)
 }
 
-func TestPick_RoundsBeginWithAnotherTopicEachTime(t *testing.T) {
+func TestPick_StartsEachRoundWithAnotherTopic(t *testing.T) {
 	f := newFixture(t, Options{Workers: 1000}, policy.Topic{Workers: 2})
 	topics := []string{"a", "b", "c"}
 	first := make(map[string]bool)
