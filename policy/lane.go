@@ -1,9 +1,6 @@
 package policy
 
-import (
-	"cmp"
-	"time"
-)
+import "time"
 
 // Lane holds the settings of one lane. Each overrides its topic's; zero fields are not set.
 type Lane struct {
@@ -23,24 +20,6 @@ type Lane struct {
 // IsZero reports whether no setting is set.
 func (l Lane) IsZero() bool {
 	return l.URL == "" && len(l.Headers) == 0 && len(l.Secrets) == 0 && l.LaneConcurrency == 0 && l.LaneRate == Rate{} && !l.Paused
-}
-
-// Limits is the part of a queue's policy that an engine needs at a claim.
-type Limits struct {
-	Paused      bool
-	Concurrency int
-	Rate        Rate
-}
-
-// Limits resolves the limits of a lane of t, which must be complete. A queue is paused if its topic or its lane is.
-func (t Topic) Limits(l Lane) Limits {
-	limits := Limits{
-		Paused: t.Paused || l.Paused, Concurrency: cmp.Or(l.LaneConcurrency, t.LaneConcurrency), Rate: t.LaneRate,
-	}
-	if l.LaneRate.Limited() {
-		limits.Rate = l.LaneRate
-	}
-	return limits
 }
 
 // Secret is a signing secret. Its value is in its stored form: encrypted if the installation has a secret key.

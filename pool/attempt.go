@@ -200,7 +200,9 @@ func progressOf(h *store.ClaimedJob, began time.Time) policy.Progress {
 }
 
 // limits are what holds for the attempt's lane.
-func (a *attempt) limits(topic policy.Topic) policy.Limits { return topic.Limits(a.lanePolicy()) }
+func (a *attempt) limits(topic policy.Topic) policy.Limits {
+	return a.lanePolicy().Limits().Over(topic.Limits())
+}
 
 // lanePolicy is what the lane says itself.
 func (a *attempt) lanePolicy() policy.Lane {

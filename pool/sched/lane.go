@@ -95,9 +95,9 @@ type LaneSettings struct {
 // limits returns the limits by the policies of topic and lane.
 func (l *Lane) limits(terms policy.Topic) policy.Limits {
 	if l.settings == nil {
-		return terms.Limits(policy.Lane{})
+		return terms.Limits()
 	}
-	return terms.Limits(l.settings.Settings)
+	return l.settings.Settings.Limits().Over(terms.Limits())
 }
 
 // revision returns that of the lane's settings; 0: none.

@@ -36,7 +36,7 @@ func (sh *shard) PutLane(ctx context.Context, token store.Token, lane store.Lane
 		}
 		c := s.newCall(sh, scriptPutLane, sh.replyKey(string(token), "l"), found, nil, 5)
 		c.keys = append(c.keys, sh.settings, sh.configuredLanes(topicName(lane.Queue.Namespace, lane.Queue.Topic)), sh.queues)
-		c.add(lane.Queue.String(), lane.Queue.Lane, lane.Revision, laneText(lane.Settings), text)
+		c.add(lane.Queue.String(), lane.Queue.Lane, lane.Revision, laneText(lane.Settings.Limits()), text)
 		reply, reached, err := s.evalDurable(ctx, c.script, c.keys, c.args)
 		if err != nil {
 			return err
@@ -53,13 +53,13 @@ func (sh *shard) PutLane(ctx context.Context, token store.Token, lane store.Lane
 	return lane, nil
 }
 
-// laneText writes what scripts need of a lane's settings, after their revision, see limits.lua.
-func laneText(l policy.Lane) string {
+// laneText returns the form of a lane's limits that scripts read, without their revision; see limits.lua.
+func laneText(l policy.Limits) string {
 	paused := "0"
 	if l.Paused {
 		paused = "1"
 	}
-	return paused + " " + strconv.Itoa(max(0, l.LaneConcurrency)) + " " + rateText(l.LaneRate)
+	return paused + " " + strconv.Itoa(max(0, l.Concurrency)) + " " + rateText(l.Rate)
 }
 
 // parseLane reads stored settings, '<revision> <settings>'; empty where nothing is put. What cannot be read is an error,

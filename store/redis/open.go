@@ -21,8 +21,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err //nolint:wrapcheck // it names the URL and the rule
 	}
 	s := &Store{
-		runner: &runner{client: connect.New(address, o.Wait, o.Logger), log: o.Logger, defaults: limitsText(0, o.Defaults)},
-		prefix: o.Prefix, policies: o.Defaults,
+		runner: &runner{client: connect.New(address, o.Wait, o.Logger), log: o.Logger, defaults: limitsText(0, o.Defaults.Limits())},
+		prefix: o.Prefix, limits: o.Defaults.Limits(),
 		lanesAtOnce: repairLanes, endedAtOnce: repairLists, me: string(store.NewToken()), elapsed: o.elapsed,
 	}
 	if err := s.open(ctx, o.Shards); err != nil {

@@ -19,7 +19,7 @@ import (
 type Store struct {
 	*runner
 	prefix   string
-	policies policy.Topic
+	limits   policy.Limits // of topics without a stored policy
 	shards   []*shard
 	health   health
 	pace     pace // of checks after a restart
@@ -88,13 +88,13 @@ func (s *Store) Close() error {
 	return s.closed
 }
 
-// limitsText writes what scripts need of a policy.
-func limitsText(revision int64, p policy.Topic) string {
+// limitsText returns the form of a topic's limits that scripts read.
+func limitsText(revision int64, p policy.Limits) string {
 	paused := "0"
 	if p.Paused {
 		paused = "1"
 	}
-	fields := []string{strconv.FormatInt(revision, 10), paused, strconv.Itoa(p.LaneConcurrency)}
+	fields := []string{strconv.FormatInt(revision, 10), paused, strconv.Itoa(p.Concurrency)}
 	for _, n := range []int64{
 		millisUp(*p.KeepDelivered.For), *p.KeepDelivered.Max, *p.KeepDelivered.MaxBytes,
 		millisUp(*p.KeepDead.For), *p.KeepDead.Max, *p.KeepDead.MaxBytes,
@@ -102,8 +102,8 @@ func limitsText(revision int64, p policy.Topic) string {
 	} {
 		fields = append(fields, strconv.FormatInt(max(0, n), 10))
 	}
-	if p.LaneRate.Limited() {
-		fields = append(fields, rateText(p.LaneRate))
+	if p.Rate.Limited() {
+		fields = append(fields, rateText(p.Rate))
 	}
 	return strings.Join(fields, " ")
 }

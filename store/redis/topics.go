@@ -40,7 +40,7 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 	}
 	ctx, cancel := connect.WithTimeout(context.WithoutCancel(ctx), putTimeout)
 	defer cancel()
-	terms := limitsText(revision, put.Policy.WithDefaults(s.policies))
+	terms := limitsText(revision, put.Policy.Limits().Over(s.limits))
 	for _, sh := range s.shards {
 		keys := []string{sh.limits, sh.recheck, sh.wake}
 		if _, err := s.eval(ctx, scriptCopyLimits, keys, []any{revision, "", name, terms}); err != nil {
@@ -118,7 +118,7 @@ func (s *Store) copyTopics(ctx context.Context, sh *shard) (int64, error) {
 	}
 	copies := make([][2]string, 0, len(topics))
 	for _, t := range topics {
-		copies = append(copies, [2]string{topicName(t.Namespace, t.Name), limitsText(t.Revision, t.Policy.WithDefaults(s.policies))})
+		copies = append(copies, [2]string{topicName(t.Namespace, t.Name), limitsText(t.Revision, t.Policy.Limits().Over(s.limits))})
 	}
 	lost := ""
 	if num(held) > revision {

@@ -15,8 +15,8 @@ import (
 // caller who does not know them yet.
 type laneConfig struct {
 	revision int64
-	settings policy.Lane // without what attempts alone need
-	limits   policy.Limits
+	own      policy.Limits
+	limits   policy.Limits // over those of the topic
 	// unreadable says that the stored settings cannot be read: the lane is treated as paused until others are put.
 	unreadable bool
 }
@@ -74,7 +74,7 @@ func (tx *tx) putLane(lane store.Lane, encoded string) error {
 	if q == nil {
 		return nil
 	}
-	tx.setLaneConfig(q, lane.Revision, lane.Settings)
+	tx.setLaneConfig(q, lane.Revision, lane.Settings.Limits())
 	tx.mayBeNewHead = true
 	if q.waiting > 0 {
 		tx.toPlan = append(tx.toPlan, q)
@@ -84,26 +84,23 @@ func (tx *tx) putLane(lane store.Lane, encoded string) error {
 }
 
 // setLaneConfig sets the settings of a queue's lane; with revision 0 there are none, and its topic's policy applies.
-func (tx *tx) setLaneConfig(q *queue, revision int64, settings policy.Lane) {
+func (tx *tx) setLaneConfig(q *queue, revision int64, own policy.Limits) {
 	save(tx, &q.laneConfig)
 	q.laneConfig = nil
 	if revision != 0 {
-		q.laneConfig = newLaneConfig(q.topic, revision, settings)
+		q.laneConfig = newLaneConfig(q.topic, revision, own)
 	}
 }
 
-func newLaneConfig(t *topic, revision int64, settings policy.Lane) *laneConfig {
-	own := &laneConfig{revision: revision, limits: t.policy.Limits(settings)}
-	own.settings.LaneConcurrency, own.settings.LaneRate = settings.LaneConcurrency, settings.LaneRate
-	own.settings.Paused = settings.Paused
-	return own
+func newLaneConfig(t *topic, revision int64, own policy.Limits) *laneConfig {
+	return &laneConfig{revision: revision, own: own, limits: own.Over(*t.limits)}
 }
 
 // unreadableLaneConfig pauses a lane whose settings cannot be read: they may have paused it.
 func (s *Store) unreadableLaneConfig(q *queue, revision int64, err error) *laneConfig {
 	s.log.Error("lane settings unreadable, treating the lane as paused: put its settings again",
 		"topic", q.name.Topic, "lane", q.name.Lane, "err", err)
-	own := newLaneConfig(q.topic, revision, policy.Lane{Paused: true})
+	own := newLaneConfig(q.topic, revision, policy.Limits{Paused: true})
 	own.unreadable = true
 	return own
 }
@@ -117,7 +114,7 @@ func (tx *tx) loadLaneConfig(q *queue) (*laneConfig, error) {
 	if err != nil || lane.Revision == 0 {
 		return nil, err
 	}
-	return newLaneConfig(q.topic, lane.Revision, lane.Settings), nil
+	return newLaneConfig(q.topic, lane.Revision, lane.Settings.Limits()), nil
 }
 
 // lane reads a lane's own settings; revision 0 where there are none.
@@ -182,11 +179,11 @@ func (tx *tx) statusOfUnloaded(want store.QueueClaim, left *store.QueueStatus) e
 	if lane.Revision != want.Lane {
 		left.Lane = &lane
 	}
-	topic := tx.store.defaults
+	topic := &tx.store.defaults
 	if t := tx.mem.topics[topicName{want.Queue.Namespace, want.Queue.Topic}]; t != nil {
-		topic = *t.policy
+		topic = t.limits
 	}
-	left.Blocked = topic.Limits(lane.Settings).Paused
+	left.Blocked = lane.Settings.Paused || topic.Paused
 	return nil
 }
 

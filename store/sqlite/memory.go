@@ -69,11 +69,8 @@ type topic struct {
 
 // topicPolicy is a topic's policy.
 type topicPolicy struct {
-	// put is the policy as it was put; nil where revision is 0. policy is it over the defaults: the shared defaults where
-	// nothing was put, so that a topic that jobs alone have named takes little memory.
-	put      *policy.Topic
-	policy   *policy.Topic
-	limits   policy.Limits // of its lanes without settings of their own
+	put      *policy.Topic  // as stored; nil where revision is 0
+	limits   *policy.Limits // over the defaults; of a topic without a stored policy the shared defaults, to save memory
 	revision int64
 }
 
@@ -288,11 +285,8 @@ func (tx *tx) topic(name topicName) (*topic, error) {
 	return t, nil
 }
 
-func newTopic(id int64, name topicName, defaults *policy.Topic) *topic {
-	return &topic{
-		id: id, name: name, queues: make(map[*queue]struct{}, 1),
-		topicPolicy: topicPolicy{policy: defaults, limits: defaults.Limits(policy.Lane{})},
-	}
+func newTopic(id int64, name topicName, defaults *policy.Limits) *topic {
+	return &topic{id: id, name: name, queues: make(map[*queue]struct{}, 1), topicPolicy: topicPolicy{limits: defaults}}
 }
 
 // parsePolicy reads a stored policy.
@@ -304,7 +298,6 @@ func parsePolicy(topic, stored string) (put policy.Topic, err error) {
 }
 
 // adopt takes a policy that was put.
-func (t *topic) adopt(put policy.Topic, revision int64, defaults policy.Topic) {
-	t.put, t.revision, t.policy = &put, revision, new(put.WithDefaults(defaults))
-	t.limits = t.policy.Limits(policy.Lane{})
+func (t *topic) adopt(put policy.Topic, revision int64, defaults policy.Limits) {
+	t.put, t.revision, t.limits = &put, revision, new(put.Limits().Over(defaults))
 }

@@ -96,7 +96,7 @@ func (s *Store) loadQueue(v []driver.Value) error {
 		if err != nil {
 			q.laneConfig = s.unreadableLaneConfig(q, revision, err)
 		} else {
-			q.laneConfig = newLaneConfig(q.topic, revision, settings)
+			q.laneConfig = newLaneConfig(q.topic, revision, settings.Limits())
 		}
 	}
 	q.headKnown = q.waiting == 0

@@ -278,7 +278,7 @@ func (t *topic) count(state job.State, by int64) {
 // retained is where ended jobs of a state are kept, and how.
 func (t *topic) retained(state job.State) (*retained, policy.Retention) {
 	if state == job.Dead {
-		return &t.keptDead, t.policy.KeepDead
+		return &t.keptDead, t.limits.KeepDead
 	}
-	return &t.keptDone, t.policy.KeepDelivered
+	return &t.keptDone, t.limits.KeepDelivered
 }

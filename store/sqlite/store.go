@@ -17,7 +17,7 @@ import (
 type Store struct {
 	path     string
 	log      *slog.Logger
-	defaults policy.Topic
+	defaults policy.Limits
 	clock    clock
 	lock     *file.Lock
 	wakeups  *wakeups
@@ -80,7 +80,7 @@ func open(ctx context.Context, o Options, clock clock) (_ *Store, err error) {
 	s := &Store{
 		path:     path,
 		log:      o.Logger,
-		defaults: policy.Topic{}.WithDefaults(o.Defaults),
+		defaults: o.Defaults.Limits(),
 		clock:    clock,
 		wakeups:  newWakeups(),
 		files:    file.NewWatch(path),

@@ -183,7 +183,7 @@ func (tx *tx) oldestEnded(t *topic, states []job.State, limit int) (ended []*row
 
 // forgetIDs removes what need not be remembered any more.
 func (tx *tx) forgetIDs(t *topic, limit int, swept *store.SweepResult) error {
-	window := t.policy.IDWindow.Milliseconds()
+	window := t.limits.IDWindow.Milliseconds()
 	if t.ids == 0 || t.oldestID+window > tx.now.ms {
 		return nil
 	}

@@ -23,7 +23,7 @@ func (q *queue) limits() *policy.Limits {
 	if q.laneConfig != nil {
 		return &q.laneConfig.limits
 	}
-	return &q.topic.limits
+	return q.topic.limits
 }
 
 // room is how many more jobs of the queue may be claimed now.

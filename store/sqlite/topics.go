@@ -44,7 +44,7 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 		for q := range t.queues { // any may have been freed or blocked
 			if q.laneConfig != nil {
 				unread := q.laneConfig.unreadable
-				tx.setLaneConfig(q, q.laneConfig.revision, q.laneConfig.settings)
+				tx.setLaneConfig(q, q.laneConfig.revision, q.laneConfig.own)
 				q.laneConfig.unreadable = unread
 			}
 			if q.waiting > 0 {

@@ -14,7 +14,7 @@ import (
 // limits returns the effective limits of a queue.
 func (s *modelShard) limits(name job.Queue) policy.Limits {
 	topic := s.model.policy(topicName{name.Namespace, name.Topic})
-	return topic.Limits(s.lanes[name].Settings)
+	return s.lanes[name].Settings.Limits().Over(topic.Limits())
 }
 
 // blocked reports whether nothing can be claimed now.

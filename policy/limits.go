@@ -1,0 +1,44 @@
+package policy
+
+import (
+	"cmp"
+	"time"
+)
+
+// Limits is the part of a topic's policy or of a lane's settings that a store applies. Zero and nil fields are not set. Those
+// of a lane have no retention.
+type Limits struct {
+	Paused        bool           `json:"paused,omitempty"`
+	Concurrency   int            `json:"concurrency,omitempty"` // of each lane
+	Rate          Rate           `json:"rate,omitzero"`         // of each lane
+	KeepDelivered Retention      `json:"keep_delivered,omitzero"`
+	KeepDead      Retention      `json:"keep_dead,omitzero"`
+	IDWindow      *time.Duration `json:"id_window,omitempty"`
+}
+
+// Limits returns the limits of t.
+func (t Topic) Limits() Limits {
+	return Limits{
+		Paused: t.Paused, Concurrency: t.LaneConcurrency, Rate: t.LaneRate,
+		KeepDelivered: t.KeepDelivered, KeepDead: t.KeepDead, IDWindow: t.IDWindow,
+	}
+}
+
+// Limits returns the limits of l.
+func (l Lane) Limits() Limits {
+	return Limits{Paused: l.Paused, Concurrency: l.LaneConcurrency, Rate: l.LaneRate}
+}
+
+// Over returns l with every unset field taken from base: the limits of a lane over those of its topic, or of a topic over the
+// defaults. A queue is paused if its topic or its lane is.
+func (l Limits) Over(base Limits) Limits {
+	l.Paused = l.Paused || base.Paused
+	l.Concurrency = cmp.Or(l.Concurrency, base.Concurrency)
+	if !l.Rate.Limited() {
+		l.Rate = base.Rate
+	}
+	l.KeepDelivered = l.KeepDelivered.withDefaults(base.KeepDelivered)
+	l.KeepDead = l.KeepDead.withDefaults(base.KeepDead)
+	l.IDWindow = cmp.Or(l.IDWindow, base.IDWindow)
+	return l
+}
