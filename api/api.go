@@ -25,7 +25,9 @@ type Jobs interface {
 
 // Changes changes one job. Its errors are *job.InvalidError and those of package store.
 type Changes interface {
-	Edit(ctx context.Context, ref job.Ref, edit store.Edit) (job.Job, error)
+	Edit(ctx context.Context, ref job.Ref, edit job.Edit) (job.Job, error)
+	// RunNow makes a scheduled job due now. version is the one that the job must have; zero: any.
+	RunNow(ctx context.Context, ref job.Ref, version int64) (job.Job, error)
 	Revive(ctx context.Context, revival store.Revival) (job.Job, error)
 	Cancel(ctx context.Context, ref job.Ref) (job.Job, error)
 }

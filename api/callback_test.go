@@ -65,18 +65,6 @@ func TestEdit_RefusesCallbacks(t *testing.T) {
 	f.untouched(t)
 }
 
-func TestEdit_RefusesLabelsOfJobsThatRingbackCreated(t *testing.T) {
-	f := newFake()
-	f.jobs["rb:a:0"] = job.Job{Progress: job.Progress{State: job.Scheduled, Version: 1}}
-	for _, body := range []string{`{"labels": {"a": "b"}}`, `{"labels": null}`} {
-		w := call(t, handlerOf(f), http.MethodPatch, "/v1/jobs/rb:a:0", body)
-		require.Equal(t, http.StatusUnprocessableEntity, w.Code)
-		require.Equal(t, []string{"/labels"}, problemIn(t, w).fields())
-	}
-	f.untouched(t)
-	require.Equal(t, http.StatusOK, call(t, handlerOf(f), http.MethodPatch, "/v1/jobs/rb:a:0", `{"delay": "1h"}`).Code)
-}
-
 func TestTopicCallbacks_AreKeptMergedAndRemoved(t *testing.T) {
 	stored := func() policy.Topic {
 		return policy.Topic{

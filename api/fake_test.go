@@ -31,7 +31,8 @@ type fake struct {
 	jobs   map[string]job.Job
 	calls  int // of Register
 	news   []job.New
-	edits  []store.Edit
+	edits  []job.Edit
+	runs   int // calls of RunNow
 	topics map[string]store.Topic
 	own    map[string]store.Lane // lanes' settings, by topic/lane
 	busy   bool                  // changes of settings are refused with ErrContended
@@ -120,20 +121,39 @@ func (f *fake) List(_ context.Context, filter store.Filter) (store.Page, error) 
 	return f.page, f.err
 }
 
-func (f *fake) Edit(_ context.Context, ref job.Ref, e store.Edit) (job.Job, error) {
+func (f *fake) Edit(_ context.Context, ref job.Ref, e job.Edit) (job.Job, error) {
+	j, err := f.waiting(ref, e.IfVersion)
+	if err != nil {
+		return j, err
+	}
+	f.edits = append(f.edits, e)
+	if e.Change != nil {
+		e.Change(&j.Spec)
+	}
+	j.Version++
+	f.jobs[ref.ID] = j
+	return j, nil
+}
+
+func (f *fake) RunNow(_ context.Context, ref job.Ref, version int64) (job.Job, error) {
+	j, err := f.waiting(ref, version)
+	if err == nil {
+		f.runs++
+	}
+	return j, err
+}
+
+// waiting finds a job that can be changed.
+func (f *fake) waiting(ref job.Ref, version int64) (job.Job, error) {
 	j, err := f.find(ref)
 	switch {
 	case err != nil:
 		return j, err
 	case j.State != job.Scheduled && j.State != job.Ready:
 		return j, &store.StateError{State: j.State}
-	case e.IfVersion != 0 && e.IfVersion != j.Version:
+	case version != 0 && version != j.Version:
 		return j, store.ErrVersion
 	}
-	f.edits = append(f.edits, e)
-	e.Spec(&j.Spec)
-	j.Version++
-	f.jobs[ref.ID] = j
 	return j, nil
 }
 
@@ -231,6 +251,7 @@ func (f *fake) untouched(t *testing.T) {
 	t.Helper()
 	require.Zero(t, f.calls, "something was registered: %v", f.news)
 	require.Empty(t, f.edits)
+	require.Zero(t, f.runs)
 	require.Empty(t, f.topics)
 	require.Empty(t, f.own)
 	require.Empty(t, f.text)

@@ -3,7 +3,6 @@ package api
 import (
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ringback/ringback/api/request"
@@ -99,9 +98,6 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// ownIDs is the prefix of the ids of jobs that Ringback creates.
-const ownIDs = "rb:"
-
 // edit changes a job that is not running.
 func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
 	ref, err := request.PathJob(r)
@@ -120,11 +116,13 @@ func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
 	if p != nil {
 		return p
 	}
-	if edit.Labels != nil && strings.HasPrefix(ref.ID, ownIDs) {
-		return response.Invalid(job.FieldError{Field: "/labels", Detail: "of a job created by Ringback cannot be changed: they select the signing secret"})
-	}
 	edit.IfVersion = version
-	return a.change(w, r, ref, edit, "only scheduled and ready jobs can be changed")
+	edited, err := a.service.Edit(r.Context(), ref, edit)
+	if err != nil {
+		return response.WithHint(err, "only scheduled and ready jobs can be changed")
+	}
+	a.answerJob(w, http.StatusOK, &edited)
+	return nil
 }
 
 // run makes a job due now.
@@ -140,17 +138,11 @@ func (a *api) run(w http.ResponseWriter, r *http.Request) error {
 	if err := request.RequireNoBody(r); err != nil {
 		return err
 	}
-	edit := store.Edit{Kind: job.KindRun, IfVersion: version, Delay: new(time.Duration)}
-	return a.change(w, r, ref, edit, "only scheduled and ready jobs can be made due; an ended one can be revived")
-}
-
-// change edits a job and answers with it.
-func (a *api) change(w http.ResponseWriter, r *http.Request, ref job.Ref, edit store.Edit, needed string) error {
-	changed, err := a.service.Edit(r.Context(), ref, edit)
+	due, err := a.service.RunNow(r.Context(), ref, version)
 	if err != nil {
-		return response.WithHint(err, needed)
+		return response.WithHint(err, "only scheduled and ready jobs can be made due; an ended one can be revived")
 	}
-	a.answerJob(w, http.StatusOK, &changed)
+	a.answerJob(w, http.StatusOK, &due)
 	return nil
 }
 

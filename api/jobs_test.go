@@ -146,39 +146,71 @@ func TestFromError_HidesInternals(t *testing.T) {
 	}
 }
 
+// edited is a job with every field, which an edit changes.
+func edited(edit job.Edit) job.Spec {
+	spec := job.Spec{
+		ID: "a", Queue: job.Queue{Topic: "orders", Lane: "b"}, URL: "http://a.example/", Method: "PUT",
+		Header: map[string][]string{"X-A": {"1"}}, ContentType: "application/json", BodyKind: job.BodyJSON, Body: []byte("1"),
+		Labels: map[string]string{"x": "y"},
+		Terms:  policy.Terms{Ladder: policy.Ladder{time.Hour}, Retries: new(7), Timeout: time.Minute, OnDead: new(policy.Callback)},
+	}
+	if edit.Change != nil {
+		edit.Change(&spec)
+	}
+	return spec
+}
+
 func TestEdit_ChangesTheFieldsItNames(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
-	call(t, h, http.MethodPost, "/v1/jobs", `{"id": "a", "body": 1}`)
+	f.jobs["a"] = job.Job{Progress: job.Progress{State: job.Scheduled, Version: 1}}
 	w := call(t, h, http.MethodPatch, "/v1/jobs/a", `{"delay": "0s", "url": "http://b.example/", "headers": {"x-b": "1"},
 		"body_text": "x", "retries": 3, "ladder": ["1s"], "timeout": "1s", "labels": {"a": "b"}, "expires_in": "1h"}`)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	require.Equal(t, `"2"`, w.Header().Get("ETag"))
-	require.Equal(t, []store.Edit{{
-		Kind: job.KindEdited, Delay: new(time.Duration(0)), ExpiresIn: new(time.Hour), URL: new("http://b.example/"),
-		Header: map[string][]string{"X-B": {"1"}},
-		Body:   &store.Body{Kind: job.BodyText, ContentType: "text/plain; charset=utf-8", Bytes: []byte("x")},
-		Labels: map[string]string{"a": "b"}, Ladder: policy.Ladder{time.Second}, Retries: new(3), Timeout: new(time.Second),
-	}}, f.edits)
+	require.Equal(t, &job.Moment{}, f.edits[0].Due)
+	require.Equal(t, &job.Moment{In: time.Hour}, f.edits[0].Expiry)
+	wanted := edited(job.Edit{})
+	wanted.URL, wanted.Header, wanted.Labels = "http://b.example/", map[string][]string{"X-B": {"1"}}, map[string]string{"a": "b"}
+	wanted.BodyKind, wanted.ContentType, wanted.Body = job.BodyText, "text/plain; charset=utf-8", []byte("x")
+	wanted.Ladder, wanted.Retries, wanted.Timeout = policy.Ladder{time.Second}, new(3), time.Second
+	require.Equal(t, wanted, edited(f.edits[0]))
 
-	f.edits = nil
 	w = call(t, h, http.MethodPatch, "/v1/jobs/a", `{"headers": null, "labels": null, "ladder": null, "timeout": null,
 		"expires_at": null, "body": null}`, "Content-Type", "application/merge-patch+json")
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
-	require.Equal(t, []store.Edit{{
-		Kind: job.KindEdited, ExpiresAt: new(time.Time), Header: map[string][]string{}, Labels: map[string]string{},
-		Body:   &store.Body{Kind: job.BodyJSON, ContentType: "application/json", Bytes: []byte("null")},
-		Ladder: policy.Ladder{}, Timeout: new(time.Duration(0)),
-	}}, f.edits)
+	require.Nil(t, f.edits[1].Due)
+	require.Equal(t, &job.Moment{}, f.edits[1].Expiry)
+	wanted = edited(job.Edit{})
+	wanted.Header, wanted.Labels, wanted.Ladder, wanted.Timeout, wanted.Body = nil, nil, nil, 0, []byte("null")
+	require.Equal(t, wanted, edited(f.edits[1]))
 
-	f.edits = nil
 	w = call(t, h, http.MethodPatch, "/v1/jobs/a", `{"run_at": "2031-01-31T09:00:00+01:00", "expires_at": "0001-01-01T00:00:00Z"}`)
 	require.Equal(t, []string{"/expires_at"}, problemIn(t, w).fields())
-	require.Empty(t, f.edits)
+	require.Len(t, f.edits, 2)
 	call(t, h, http.MethodPatch, "/v1/jobs/a", `{"run_at": "2031-01-31T09:00:00+01:00"}`)
-	require.True(t, f.edits[0].RunAt.Equal(time.Date(2031, 1, 31, 8, 0, 0, 0, time.UTC)))
-	require.Nil(t, f.edits[0].Delay)
-	require.Nil(t, f.edits[0].Body)
+	require.True(t, f.edits[2].Due.At.Equal(time.Date(2031, 1, 31, 8, 0, 0, 0, time.UTC)))
+	require.Nil(t, f.edits[2].Change)
+	require.Nil(t, f.edits[2].Expiry)
+	for body, change := range map[string]func(*job.Spec){
+		`{"url": "http://c.example/"}`: func(spec *job.Spec) { spec.URL = "http://c.example/" },
+		`{"headers": {}}`:              func(spec *job.Spec) { spec.Header = map[string][]string{} },
+		`{"retries": 0}`:               func(spec *job.Spec) { spec.Retries = new(0) },
+		`{"timeout": "2s"}`:            func(spec *job.Spec) { spec.Timeout = 2 * time.Second },
+		`{"labels": {"c": "d"}}`:       func(spec *job.Spec) { spec.Labels = map[string]string{"c": "d"} },
+		`{"ladder": ["2s", "3s"]}`:     func(spec *job.Spec) { spec.Ladder = policy.Ladder{2 * time.Second, 3 * time.Second} },
+		`{"body": {}, "content_type": "application/a+json"}`: func(spec *job.Spec) {
+			spec.ContentType, spec.Body = "application/a+json", []byte("{}")
+		},
+	} {
+		f.edits = nil
+		require.Equal(t, http.StatusOK, call(t, h, http.MethodPatch, "/v1/jobs/a", body).Code)
+		wanted := edited(job.Edit{})
+		change(&wanted)
+		require.Equal(t, wanted, edited(f.edits[0]), body)
+		require.Nil(t, f.edits[0].Due)
+		require.Nil(t, f.edits[0].Expiry)
+	}
 }
 
 func TestEdit_RefusesInvalidFields(t *testing.T) {
@@ -271,7 +303,7 @@ func TestRun_MakesAJobDueNow(t *testing.T) {
 	f := newFake()
 	f.jobs["a"] = job.Job{Progress: job.Progress{State: job.Scheduled, Version: 1}}
 	require.Equal(t, http.StatusOK, call(t, handlerOf(f), http.MethodPost, "/v1/jobs/a/run", "{}").Code)
-	require.Equal(t, []store.Edit{{Kind: job.KindRun, Delay: new(time.Duration(0))}}, f.edits)
+	require.Equal(t, 1, f.runs)
 }
 
 func TestRequireNoBody_RefusesBodies(t *testing.T) {

@@ -79,11 +79,11 @@ func TestEdit_BindsSecretHeadersToTheOrigin(t *testing.T) {
 				}
 				registered := add(job.New{Spec: job.Spec{Header: secretHeaders()}})
 				edited := add(job.New{})
-				_, err := r.Edit(t.Context(), edited.Ref(), store.Edit{Kind: job.KindEdited, Header: secretHeaders()})
+				_, err := r.Edit(t.Context(), edited.Ref(), headersOf(secretHeaders()))
 				require.NoError(t, err)
 				plain := add(job.New{Spec: job.Spec{Header: map[string][]string{"X-A": {"1"}}}})
 				early := add(job.New{Spec: job.Spec{Header: secretHeaders()}})
-				_, err = r.Edit(t.Context(), early.Ref(), store.Edit{Kind: job.KindRun, Delay: new(time.Duration)})
+				_, err = r.RunNow(t.Context(), early.Ref(), 0)
 				require.NoError(t, err)
 				time.Sleep(time.Second)
 				require.Len(t, rec.calls(), 1)
@@ -92,7 +92,7 @@ func TestEdit_BindsSecretHeadersToTheOrigin(t *testing.T) {
 
 				m.after(t, r)
 				anew := add(job.New{})
-				_, err = r.Edit(t.Context(), anew.Ref(), store.Edit{Kind: job.KindEdited, Header: secretHeaders()})
+				_, err = r.Edit(t.Context(), anew.Ref(), headersOf(secretHeaders()))
 				require.NoError(t, err)
 				time.Sleep(2 * time.Minute)
 				for _, j := range []job.Job{registered, edited} {
@@ -232,7 +232,7 @@ func secretsEverywhere(t *testing.T, r *fixture) {
 		require.NoError(t, got.Err)
 		require.Equal(t, store.Created, got.Outcome)
 	}
-	_, err := r.Edit(t.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: "job-5"}, store.Edit{Kind: job.KindEdited, Header: header("edited")})
+	_, err := r.Edit(t.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: "job-5"}, headersOf(header("edited")))
 	require.NoError(t, err)
 	for _, got := range r.Register(t.Context(), jobs[:4]) {
 		require.NoError(t, got.Err)
@@ -271,9 +271,9 @@ func (s headerRecorderShard) Insert(ctx context.Context, token store.Token, entr
 	return s.Shard.Insert(ctx, token, entries)
 }
 
-func (s headerRecorderShard) Edit(ctx context.Context, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
-	s.note(edit)
-	return s.Shard.Edit(ctx, token, ref, edit)
+func (s headerRecorderShard) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
+	s.note(replacement)
+	return s.Shard.Replace(ctx, token, ref, replacement)
 }
 
 func (s headerRecorderShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {

@@ -3,6 +3,8 @@ package dispatcher
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/job"
@@ -35,31 +37,24 @@ func (d *Dispatcher) setCallbackIDs(ctx context.Context, jobs []job.Job) {
 	}
 }
 
-// Edit changes a scheduled or ready job, or (job.KindRun) makes it due. store.ErrNotFound, store.ErrVersion,
-// store.ErrContended, a *store.StateError, or a *job.InvalidError: also when headers that carry secrets would stay where
-// the URL leads to another origin.
-func (d *Dispatcher) Edit(ctx context.Context, ref job.Ref, edit store.Edit) (job.Job, error) {
-	if edit.URL != nil {
-		if err := d.checkURL("/url", *edit.URL); err != nil {
-			return job.Job{}, err
-		}
-	}
-	if edit.URL != nil && edit.Header != nil { // headers in the edit are for the new URL
-		edit.Header = d.sealer.SealHeaders(edit.Header, job.Origin(*edit.URL))
-	}
+// Edit changes a scheduled or ready job. store.ErrNotFound, store.ErrVersion, store.ErrContended, store.ErrExpired, a
+// *store.StateError, or a *job.InvalidError: also when headers that carry secrets would stay where the URL leads to another
+// origin.
+func (d *Dispatcher) Edit(ctx context.Context, ref job.Ref, edit job.Edit) (job.Job, error) {
 	switch {
-	case !secrets.HasPlain(edit.Header) && (edit.URL == nil || edit.Header != nil):
-		return d.store.Edit(ctx, ref, edit)
+	case edit.Change == nil:
+		return d.store.Replace(ctx, ref, store.Replacement{
+			Kind: job.KindEdited, IfVersion: edit.IfVersion, Due: edit.Due, Expiry: edit.Expiry,
+		})
 	case edit.IfVersion != 0:
-		return d.editWithHeaders(ctx, ref, edit)
+		return d.replace(ctx, ref, edit)
 	default:
-		return retryOnConflict(ctx, func() (job.Job, error) { return d.editWithHeaders(ctx, ref, edit) })
+		return retryOnConflict(ctx, func() (job.Job, error) { return d.replace(ctx, ref, edit) })
 	}
 }
 
-// editWithHeaders changes a job's URL and keeps its headers, or changes secret headers and keeps its URL. It edits the version
-// that it has checked.
-func (d *Dispatcher) editWithHeaders(ctx context.Context, ref job.Ref, edit store.Edit) (job.Job, error) {
+// replace reads a job, changes it, and writes it under the version that it has read.
+func (d *Dispatcher) replace(ctx context.Context, ref job.Ref, edit job.Edit) (job.Job, error) {
 	found, err := d.store.Get(ctx, ref)
 	switch {
 	case err != nil:
@@ -69,17 +64,44 @@ func (d *Dispatcher) editWithHeaders(ctx context.Context, ref job.Ref, edit stor
 	case found.State != job.Scheduled && found.State != job.Ready:
 		return job.Job{}, &store.StateError{State: found.State}
 	}
-	if edit.Header != nil {
-		target, err := d.target(ctx, found.Queue, found.URL)
-		if err != nil {
-			return job.Job{}, err
-		}
-		edit.Header = d.sealer.SealHeaders(edit.Header, job.Origin(target))
-	} else if err := d.checkSecretsStayOnOrigin(&found, *edit.URL, notForEdit); err != nil {
+	spec := found.Spec
+	edit.Change(&spec)
+	if err := d.checkEdit(ctx, &found, &spec); err != nil {
 		return job.Job{}, err
 	}
-	edit.IfVersion = found.Version
-	return d.store.Edit(ctx, ref, edit)
+	return d.store.Replace(ctx, ref, store.Replacement{
+		Kind: job.KindEdited, IfVersion: found.Version, Spec: &spec, Due: edit.Due, Expiry: edit.Expiry,
+	})
+}
+
+// checkEdit checks what an edit has changed, and seals new secret headers for the URL to which the job leads now.
+func (d *Dispatcher) checkEdit(ctx context.Context, found *job.Job, spec *job.Spec) error {
+	spec.Queue = found.Queue
+	newURL := spec.URL != found.URL
+	if newURL {
+		if err := d.checkURL("/url", spec.URL); err != nil {
+			return err
+		}
+	}
+	if found.Kind != "" && !maps.Equal(spec.Labels, found.Labels) {
+		return invalid("/labels", "of a job created by Ringback cannot be changed: they select the signing secret")
+	}
+	switch newHeader := !maps.EqualFunc(spec.Header, found.Header, slices.Equal[[]string]); {
+	case newHeader && secrets.HasPlain(spec.Header):
+		target, err := d.target(ctx, spec.Queue, spec.URL)
+		if err != nil {
+			return err
+		}
+		spec.Header = d.sealer.SealHeaders(spec.Header, job.Origin(target))
+	case newURL && !newHeader:
+		return d.checkSecretsStayOnOrigin(found, spec.URL, notForEdit)
+	}
+	return nil
+}
+
+// RunNow makes a scheduled job due now; a version other than 0 must be the job's. Errors are those of Edit.
+func (d *Dispatcher) RunNow(ctx context.Context, ref job.Ref, version int64) (job.Job, error) {
+	return d.store.Replace(ctx, ref, store.Replacement{Kind: job.KindRun, IfVersion: version, Due: new(job.Moment)})
 }
 
 // Revive sends an ended job on another round. store.ErrNotFound, a *store.StateError, store.ErrExpired when it would expire

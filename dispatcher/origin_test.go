@@ -26,7 +26,12 @@ func inAnHour(url string, headers map[string][]string) job.New {
 	return job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders", Lane: "a"}, URL: url, Header: headers}, Delay: time.Hour}
 }
 
-func editOf(url string) store.Edit { return store.Edit{Kind: job.KindEdited, URL: &url} }
+// editOf is an edit of the URL, headersOf one of the headers.
+func editOf(url string) job.Edit { return job.Edit{Change: func(spec *job.Spec) { spec.URL = url }} }
+
+func headersOf(headers map[string][]string) job.Edit {
+	return job.Edit{Change: func(spec *job.Spec) { spec.Header = headers }}
+}
 
 // requireSecretsRejected requires an error for each of the two secrets.
 func requireSecretsRejected(t *testing.T, err error) {
@@ -61,11 +66,10 @@ func TestOrigin_JobSecretsDoNotFollowTheURL(t *testing.T) {
 		require.Equal(t, made.Header, moved.Header)
 		require.NotEqual(t, secretHeaders(), moved.Header, "they are bound to it")
 		for _, headers := range []map[string][]string{{"Authorization": {"Bearer new"}}, {}} {
-			edit := editOf(fmt.Sprintf("https://%d.example/", len(headers)))
-			edit.Header = headers
-			moved, err = r.Edit(t.Context(), made.Ref(), edit)
+			url := fmt.Sprintf("https://%d.example/", len(headers))
+			moved, err = r.Edit(t.Context(), made.Ref(), job.Edit{Change: func(spec *job.Spec) { spec.URL, spec.Header = url, headers }})
 			require.NoError(t, err, "a resent secret may go there")
-			require.Equal(t, *edit.URL, moved.URL)
+			require.Equal(t, url, moved.URL)
 			require.Len(t, moved.Header, len(headers))
 		}
 		moved, err = r.Edit(t.Context(), made.Ref(), editOf("https://c.example/"))
@@ -121,11 +125,11 @@ type concurrentEditShard struct {
 	*concurrentEditStore
 }
 
-func (s concurrentEditShard) Edit(ctx context.Context, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
+func (s concurrentEditShard) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
 	if s.do != nil {
 		s.do()
 	}
-	return s.Shard.Edit(ctx, token, ref, edit)
+	return s.Shard.Replace(ctx, token, ref, replacement)
 }
 
 func TestOrigin_ConcurrentSecretIsNotMoved(t *testing.T) {
@@ -136,7 +140,7 @@ func TestOrigin_ConcurrentSecretIsNotMoved(t *testing.T) {
 		made := r.register(t, inAnHour("https://a.example/x", nil))
 		change := func(headers map[string][]string) func() {
 			return func() {
-				_, err := base.Shards()[0].Edit(t.Context(), store.NewToken(), made.Ref(), store.Edit{Kind: job.KindEdited, Header: headers})
+				_, err := storetest.Edit(t.Context(), base.Shards()[0], store.NewToken(), made.Ref(), func(spec *job.Spec) { spec.Header = headers })
 				require.NoError(t, err)
 				s.do = nil
 			}

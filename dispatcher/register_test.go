@@ -122,7 +122,7 @@ func TestGuard_ChecksRegistrationsEditsAndTopics(t *testing.T) {
 	var invalid *job.InvalidError
 	require.ErrorAs(t, got[0].Err, &invalid)
 	require.NoError(t, got[1].Err, "one bad job spoils no other")
-	_, err := d.Edit(t.Context(), got[1].Job.Ref(), store.Edit{Kind: job.KindEdited, URL: new("http://127.0.0.1/")})
+	_, err := d.Edit(t.Context(), got[1].Job.Ref(), editOf("http://127.0.0.1/"))
 	require.ErrorAs(t, err, &invalid)
 	_, err = d.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "t", Policy: policy.Topic{URL: "http://127.0.0.1/"}})
 	require.ErrorAs(t, err, &invalid)

@@ -212,6 +212,24 @@ type New struct {
 	ExpiresAt time.Time
 }
 
+// Moment is a point in time, by the store's clock: At, or if At is zero, In from now.
+type Moment struct {
+	In time.Duration
+	At time.Time
+}
+
+// Edit is a change to a scheduled or ready job.
+type Edit struct {
+	// IfVersion is the version that the job must have; zero: any.
+	IfVersion int64
+	// Change changes the stored specification, except its id and queue. It must not write to values that the specification
+	// refers to. It is called again after a conflict with another change. Nil: unchanged.
+	Change func(*Spec)
+	// Due is the new due time, Expiry the new expiry, whose zero removes it. Nil: unchanged.
+	Due    *Moment
+	Expiry *Moment
+}
+
 // Millis truncates a time to whole milliseconds, UTC. The zero time stays zero.
 func Millis(t time.Time) time.Time {
 	if t.IsZero() {

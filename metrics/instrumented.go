@@ -111,8 +111,8 @@ func (s instrumentedShard) Cancel(ctx context.Context, token store.Token, ref jo
 	return timed(ctx, s.m, cancel, func() (job.Job, error) { return s.next.Cancel(ctx, token, ref) })
 }
 
-func (s instrumentedShard) Edit(ctx context.Context, token store.Token, ref job.Ref, change store.Edit) (job.Job, error) {
-	return timed(ctx, s.m, edit, func() (job.Job, error) { return s.next.Edit(ctx, token, ref, change) })
+func (s instrumentedShard) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
+	return timed(ctx, s.m, replace, func() (job.Job, error) { return s.next.Replace(ctx, token, ref, replacement) })
 }
 
 func (s instrumentedShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {

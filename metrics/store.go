@@ -24,7 +24,7 @@ const (
 	claimExpired
 	settle
 	cancel
-	edit
+	replace
 	revive
 	purge
 	get
@@ -49,7 +49,7 @@ const (
 var methodNames = [methods]string{
 	insert: "insert", lead: "lead", extend: "extend", release: "release", carry: "carry", notify: "notify", claim: "claim",
 	claimExpired: "claim_expired",
-	settle:       "settle", cancel: "cancel", edit: "edit", revive: "revive", purge: "purge", get: "get", known: "known",
+	settle:       "settle", cancel: "cancel", replace: "replace", revive: "revive", purge: "purge", get: "get", known: "known",
 	list: "list", topicStats: "topic_stats", totals: "totals", laneStats: "lane_stats", sweep: "sweep", repair: "repair",
 	putTopic: "put_topic", topicsRead: "topics",
 	putLane: "put_lane", getLanes: "get_lanes", listLanes: "list_lanes", permit: "permit", alarm: "alarm",

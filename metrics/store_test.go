@@ -60,8 +60,8 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 	"Cancel": func(ctx context.Context, s store.Store) {
 		_, _ = s.Shards()[0].Cancel(ctx, store.NewToken(), job.Ref{})
 	},
-	"Edit": func(ctx context.Context, s store.Store) {
-		_, _ = s.Shards()[0].Edit(ctx, store.NewToken(), job.Ref{}, store.Edit{})
+	"Replace": func(ctx context.Context, s store.Store) {
+		_, _ = s.Shards()[0].Replace(ctx, store.NewToken(), job.Ref{}, store.Replacement{})
 	},
 	"Revive": func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Revive(ctx, store.NewToken(), nil) },
 	"Purge":  func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Purge(ctx, store.NewToken(), nil) },
@@ -221,7 +221,7 @@ func TestStore_SeparatesCallerErrors(t *testing.T) {
 		"another version":                      {ctx, store.ErrVersion, "refused"},
 		"a lost lease":                         {ctx, store.ErrLeaseLost, "refused"},
 		"another leader":                       {ctx, store.ErrNotLeader, "refused"},
-		"another state":                        {ctx, fmt.Errorf("edit: %w", &store.StateError{State: job.Dead}), "refused"},
+		"another state":                        {ctx, fmt.Errorf("replace: %w", &store.StateError{State: job.Dead}), "refused"},
 		"a caller that left":                   {gone, fmt.Errorf("get: %w", context.Canceled), "refused"},
 		"a caller that left, as the store has": {gone, &store.UnavailableError{Reason: "?", Err: context.Canceled}, "refused"},
 		"a caller that left for a reason":      {stopped, fmt.Errorf("get: %w", why), "refused"},

@@ -27,10 +27,10 @@ type Jobs interface {
 	// within a lane. A page may be short, even empty, while its Cursor is set.
 	List(ctx context.Context, filter Filter) (Page, error)
 
-	// Edit changes a scheduled or ready job and adds an entry to its history. ErrNotFound; ErrVersion when IfVersion is not
-	// the job's version; a StateError in any other state; ErrExpired when the edit moves the due time or the expiry so that
-	// the job expires before it is due.
-	Edit(ctx context.Context, token Token, ref job.Ref, edit Edit) (job.Job, error)
+	// Replace changes a scheduled or ready job and adds an entry to its history. ErrNotFound; ErrVersion when IfVersion is
+	// not the job's version; a StateError in any other state; ErrExpired when the due time or the expiry moves so that the
+	// job expires before it is due.
+	Replace(ctx context.Context, token Token, ref job.Ref, replacement Replacement) (job.Job, error)
 
 	// Cancel ends an unfinished job and returns it. A running job is marked instead (CancelRequested): a settlement with the
 	// verdict Delivered still delivers it; any other settlement, or the expiry of the lease, cancels it. Cancelling a

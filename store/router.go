@@ -61,13 +61,16 @@ func (r *Router) Cancel(ctx context.Context, ref job.Ref) (job.Job, error) {
 	return shard.Cancel(ctx, NewToken(), ref)
 }
 
-// Edit is Jobs.Edit on the job's shard.
-func (r *Router) Edit(ctx context.Context, ref job.Ref, edit Edit) (job.Job, error) {
+// Replace is Jobs.Replace on the job's shard. A Spec names the job's queue and so its shard.
+func (r *Router) Replace(ctx context.Context, ref job.Ref, replacement Replacement) (job.Job, error) {
+	if spec := replacement.Spec; spec != nil {
+		return r.shards[r.ShardOf(spec.Queue)].Replace(ctx, NewToken(), ref, replacement)
+	}
 	shard, err := r.shardOfJob(ctx, ref)
 	if err != nil {
 		return job.Job{}, err
 	}
-	return shard.Edit(ctx, NewToken(), ref, edit)
+	return shard.Replace(ctx, NewToken(), ref, replacement)
 }
 
 // shardOfJob returns the shard that stores a job. ErrNotFound.

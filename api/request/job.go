@@ -8,7 +8,6 @@ import (
 
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/store"
 )
 
 // A jobField is one field of a job, as a bit.
@@ -39,6 +38,7 @@ const (
 
 const (
 	fieldsOfBody = fieldBody | fieldBodyText | fieldBodyBase64
+	fieldsOfSpec = fieldURL | fieldHeaders | fieldsOfBody | fieldRetries | fieldLadder | fieldTimeout | fieldLabels
 	// FieldsEditable are the fields that an edit may change; fieldsRemovable those of them that it may set to null.
 	FieldsEditable = fieldURL | fieldHeaders | fieldsOfBody | fieldContentType | fieldDelay | fieldRunAt | fieldRetries |
 		fieldLadder | fieldTimeout | fieldExpiresIn | fieldExpiresAt | fieldLabels
@@ -54,12 +54,11 @@ var JobFields = map[string]jobField{
 	"labels": fieldLabels, "on_delivered": fieldOnDelivered, "on_dead": fieldOnDead,
 }
 
-// A jobForm reads a job. It keeps which fields are present, and which are null.
+// A jobForm reads a job. It keeps which fields are present.
 type jobForm struct {
 	decoder
 	job.New
 	present jobField
-	null    jobField
 }
 
 // DecodeJob reads a registration. Times are compared with now. maxBody bounds the body, in bytes.
@@ -82,7 +81,7 @@ func DecodeJob(raw []byte, now time.Time, maxBody int64) (job.New, *response.Pro
 }
 
 // DecodeEdit reads an edit of a job.
-func DecodeEdit(raw []byte, now time.Time, maxBody int64) (store.Edit, *response.Problem) {
+func DecodeEdit(raw []byte, now time.Time, maxBody int64) (job.Edit, *response.Problem) {
 	var f jobForm
 	for name, value := range f.object("", raw) {
 		switch bit := JobFields[string(name)]; {
@@ -96,7 +95,6 @@ func DecodeEdit(raw []byte, now time.Time, maxBody int64) (store.Edit, *response
 			f.AddError("/"+string(name), "must not be null")
 		default:
 			f.present |= bit
-			f.null |= bit
 		}
 	}
 	if f.present&fieldContentType != 0 && f.present&fieldsOfBody == 0 {
@@ -231,43 +229,40 @@ func (f *jobForm) bodyPointer() string {
 }
 
 // edit returns the edit.
-func (f *jobForm) edit() store.Edit {
-	e := store.Edit{
-		Kind: job.KindEdited, Header: f.Header, Labels: f.Labels, Ladder: f.Ladder, Retries: f.Retries,
-	}
+func (f *jobForm) edit() job.Edit {
 	has := func(bit jobField) bool { return f.present&bit != 0 }
-	if has(fieldDelay) {
-		e.Delay = &f.Delay
+	e := job.Edit{}
+	if has(fieldDelay | fieldRunAt) {
+		e.Due = &job.Moment{In: f.Delay, At: f.RunAt}
 	}
-	if has(fieldRunAt) {
-		e.RunAt = &f.RunAt
+	if has(fieldExpiresIn | fieldExpiresAt) {
+		e.Expiry = &job.Moment{In: f.ExpiresIn, At: f.ExpiresAt}
 	}
-	if has(fieldURL) {
-		e.URL = &f.URL
+	if !has(fieldsOfSpec) {
+		return e
 	}
-	if has(fieldsOfBody) {
-		e.Body = &store.Body{Kind: f.BodyKind, ContentType: f.ContentType, Bytes: f.Body}
-	}
-	if has(fieldTimeout) {
-		e.Timeout = &f.Timeout
-	}
-	switch {
-	case f.null&(fieldExpiresIn|fieldExpiresAt) != 0:
-		e.ExpiresAt = new(time.Time) // removes it
-	case has(fieldExpiresIn):
-		e.ExpiresIn = &f.ExpiresIn
-	case has(fieldExpiresAt):
-		e.ExpiresAt = &f.ExpiresAt
-	}
-	// Null removes headers and labels, and resets the ladder to the topic's.
-	if f.null&fieldHeaders != 0 {
-		e.Header = map[string][]string{}
-	}
-	if f.null&fieldLabels != 0 {
-		e.Labels = map[string]string{}
-	}
-	if f.null&fieldLadder != 0 {
-		e.Ladder = []time.Duration{}
+	e.Change = func(to *job.Spec) {
+		if has(fieldURL) {
+			to.URL = f.URL
+		}
+		if has(fieldHeaders) {
+			to.Header = f.Header
+		}
+		if has(fieldsOfBody) {
+			to.BodyKind, to.ContentType, to.Body = f.BodyKind, f.ContentType, f.Body
+		}
+		if has(fieldRetries) {
+			to.Retries = f.Retries
+		}
+		if has(fieldLadder) {
+			to.Ladder = f.Ladder
+		}
+		if has(fieldTimeout) {
+			to.Timeout = f.Timeout
+		}
+		if has(fieldLabels) {
+			to.Labels = f.Labels
+		}
 	}
 	return e
 }

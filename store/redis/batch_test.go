@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // bury ends new jobs of the test queue dead.
@@ -86,7 +87,7 @@ func TestARevivalIsAnsweredAgainAsItWasThoughItsJobChangedSince(t *testing.T) {
 		require.ErrorAs(t, first[2].Err, &state)
 		require.Equal(t, job.Scheduled, state.State)
 		require.ErrorIs(t, first[3].Err, store.ErrNotFound)
-		_, err = s.Shards()[0].Edit(t.Context(), store.NewToken(), ref("a"), store.Edit{Kind: job.KindEdited, URL: new("https://other.example/")})
+		_, err = storetest.Edit(t.Context(), s.Shards()[0], store.NewToken(), ref("a"), func(spec *job.Spec) { spec.URL = "https://other.example/" })
 		require.NoError(t, err)
 		_, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("b"))
 		require.NoError(t, err)

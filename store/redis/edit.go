@@ -133,7 +133,7 @@ func (sh *shard) change(ctx context.Context, token store.Token, kind string, ref
 	return job.Job{}, &store.UnavailableError{Reason: "redis: too many concurrent updates of the job", Err: errAgain}
 }
 
-// changed reads the answer of cancel and edit.
+// changed reads the answer of cancel and replace.
 func (s *Store) changed(st *storedJob, reply any) (job.Job, error) {
 	answer := list(reply)
 	code := ""
@@ -154,7 +154,7 @@ func (s *Store) changed(st *storedJob, reply any) (job.Job, error) {
 		return job.Job{}, errors.New("redis: unknown reply to a change")
 	}
 	if len(answer) != 4 {
-		return job.Job{}, malformed(scriptEdit)
+		return job.Job{}, malformed(scriptReplace)
 	}
 	if code == "state" {
 		r, err := parseRun(str(answer[3]), st.rec)
@@ -180,42 +180,36 @@ func (sh *shard) Cancel(ctx context.Context, token store.Token, ref job.Ref) (jo
 	return j, nil
 }
 
-// Edit changes a job that nobody holds.
-func (sh *shard) Edit(ctx context.Context, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
+// Replace changes a job that nobody holds.
+func (sh *shard) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
 	s := sh.store
-	due := ""
-	switch {
-	case edit.Delay != nil:
-		due = wait(*edit.Delay)
-	case edit.RunAt != nil:
-		due = dueWish(0, *edit.RunAt)
+	due, moves := "", 0
+	if replacement.Due != nil {
+		due = dueWish(replacement.Due.In, replacement.Due.At)
+	}
+	if replacement.MovesTime() {
+		moves = 1
 	}
 	j, err := sh.change(ctx, token, "e", ref, func(st *storedJob, replyKey string) (*call, error) {
 		expiry := ""
 		switch {
-		case edit.ExpiresAt != nil:
-			expiry = expiryWish(0, *edit.ExpiresAt)
-		case edit.ExpiresIn != nil:
-			expiry = wait(*edit.ExpiresIn)
+		case replacement.Expiry != nil:
+			expiry = expiryWish(replacement.Expiry.In, replacement.Expiry.At)
 		case st.rec.expires != 0:
 			expiry = "@" + strconv.FormatInt(st.rec.expires, 10)
 		}
-		edited := *st.rec
-		edit.Spec(&edited.spec)
-		head, rest, err := edited.encode(st.queue.number)
+		replaced := *st.rec
+		replacement.Apply(&replaced.spec)
+		head, rest, err := replaced.encode(st.queue.number)
 		if err != nil {
 			return nil, err
 		}
-		moves := 0
-		if edit.MovesTime() {
-			moves = 1
-		}
-		c := s.newCall(sh, scriptEdit, replyKey, []*queue{st.queue}, nil, 9)
-		c.add(st.member, st.run.ver, edit.IfVersion, due, expiry, head, rest, string(edit.Kind), moves)
+		c := s.newCall(sh, scriptReplace, replyKey, []*queue{st.queue}, nil, 9)
+		c.add(st.member, st.run.ver, replacement.IfVersion, due, expiry, head, rest, string(replacement.Kind), moves)
 		return c, nil
 	})
 	if err != nil {
-		return job.Job{}, fmt.Errorf("edit: %w", err)
+		return job.Job{}, fmt.Errorf("replace: %w", err)
 	}
 	return j, nil
 }

@@ -100,7 +100,7 @@ func TestReadsSeeThroughNumbersThatWereGivenAnew(t *testing.T) {
 
 	turn()
 	for _, e := range []string{"of-one", "of-two"} {
-		_, err = other.Shards()[0].Edit(t.Context(), store.NewToken(), ref(e), store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
+		_, err = other.Shards()[0].Replace(t.Context(), store.NewToken(), ref(e), store.Replacement{Kind: job.KindRun, Due: &job.Moment{}})
 		require.NoError(t, err)
 	}
 	page, err = s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, State: job.Ready, Limit: 10})

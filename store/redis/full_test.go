@@ -125,8 +125,8 @@ func TestAFullServerLetsNoLargeBodyThrough(t *testing.T) {
 	e.Body, e.Fingerprint = large, []byte("print")
 	_, err = s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{e})
 	require.ErrorIs(t, err, store.ErrUnavailable)
-	_, err = s.Shards()[0].Edit(t.Context(), store.NewToken(), ref("a"), store.Edit{
-		Kind: job.KindEdited, Delay: new(time.Hour), Body: &store.Body{Kind: job.BodyJSON, ContentType: "application/json", Bytes: large},
+	_, err = s.Shards()[0].Replace(t.Context(), store.NewToken(), ref("a"), store.Replacement{
+		Kind: job.KindEdited, Due: &job.Moment{In: time.Hour}, Spec: &e.Spec,
 	})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	_, err = reviveOne(t, s, store.NewToken(), "ended", time.Hour)

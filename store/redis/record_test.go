@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // stamp puts a due moment into a record as the scripts do.
@@ -105,7 +106,7 @@ func TestEdit_KeepsFieldsOfANewerVersion(t *testing.T) {
 		newer := codec.AppendField(nil, 60, []byte("from the future"))
 		require.NoError(t, s.client.HSet(t.Context(), key, "a", before+string(newer)).Err())
 
-		edited, err := s.Shards()[0].Edit(t.Context(), store.NewToken(), ref("a"), store.Edit{Kind: job.KindEdited, URL: new("https://other.example/")})
+		edited, err := storetest.Edit(t.Context(), s.Shards()[0], store.NewToken(), ref("a"), func(spec *job.Spec) { spec.URL = "https://other.example/" })
 		require.NoError(t, err)
 		require.Equal(t, "https://other.example/", edited.URL)
 		require.False(t, edited.ExpiresAt.IsZero())

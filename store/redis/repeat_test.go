@@ -26,7 +26,7 @@ func TestAChangeIsAnsweredAgainAfterItsJobIsGone(t *testing.T) {
 			changes = append(changes, func() (job.Job, error) { return change(token) })
 		}
 		add(func(token store.Token) (job.Job, error) {
-			return s.Shards()[0].Edit(t.Context(), token, ref("edited"), store.Edit{Kind: job.KindEdited, Delay: new(time.Duration(0))})
+			return s.Shards()[0].Replace(t.Context(), token, ref("edited"), store.Replacement{Kind: job.KindEdited, Due: &job.Moment{}})
 		})
 		add(func(token store.Token) (job.Job, error) { return reviveOne(t, s, token, "revived", 0) })
 		for range 2 { // the second finds the mark
@@ -72,7 +72,7 @@ func TestAJobThatMovedToAnotherQueueMeanwhileIsReadAgain(t *testing.T) {
 		insert(t, s, other)
 		found, err := sh.find(t.Context(), s.runner, []job.Queue{other.Queue})
 		require.NoError(t, err)
-		for name, script := range map[string]*script{"cancel": scriptCancel, "edit": scriptEdit} {
+		for name, script := range map[string]*script{"cancel": scriptCancel, "replace": scriptReplace} {
 			c := s.newCall(sh, script, sh.replyKey(string(store.NewToken()), name), found, nil, 1)
 			c.add("a")
 			reply, err := s.do(t.Context(), c)

@@ -75,7 +75,7 @@ var (
 
 	scriptInsert  = newScript("insert", movingJobs)
 	scriptClaim   = newScript("claim", movingJobs, "grant")
-	scriptEdit    = newScript("edit", movingJobs, "reply")
+	scriptReplace = newScript("replace", movingJobs, "reply")
 	scriptRevive  = newScript("revive", movingJobs)
 	scriptPutLane = newScript("put_lane", movingJobs)
 	scriptAlarm   = newScript("alarm", movingJobs, "outbox")

@@ -42,9 +42,14 @@ func urlsStay(t *testing.T, s *Store) {
 	}
 	edit := func(url string) {
 		t.Helper()
+		found, err := s.Shards()[0].Get(t.Context(), ref("a"))
+		require.NoError(t, err)
+		found.URL = url
 		token := store.NewToken()
 		for range 2 { // a repeat answers from the call's memory
-			edited, err := s.Shards()[0].Edit(t.Context(), token, ref("a"), store.Edit{Kind: job.KindEdited, URL: new(url)})
+			edited, err := s.Shards()[0].Replace(t.Context(), token, ref("a"), store.Replacement{
+				Kind: job.KindEdited, IfVersion: found.Version, Spec: &found.Spec,
+			})
 			require.NoError(t, err)
 			require.Equal(t, url, edited.URL)
 		}

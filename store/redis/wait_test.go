@@ -17,6 +17,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // follower starts a replica of a server.
@@ -66,7 +67,7 @@ func TestEveryAnswerToAChangeSaysWhatWasReached(t *testing.T) {
 	require.Equal(t, store.Existing, taken[0].Outcome)
 	reached(1, taken[0].Job.Durability)
 	require.NoError(t, s.client.ScriptFlush(t.Context()).Err())
-	j, err := s.Shards()[0].Edit(t.Context(), store.NewToken(), ref("a"), store.Edit{Kind: job.KindEdited, Retries: new(3)})
+	j, err := storetest.Edit(t.Context(), s.Shards()[0], store.NewToken(), ref("a"), func(spec *job.Spec) { spec.Retries = new(3) })
 	require.NoError(t, err)
 	reached(1, j.Durability)
 	j, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("a"))

@@ -113,7 +113,7 @@ func TestEdit_NotifiesForAJobThatIsFirstAlready(t *testing.T) {
 	s, _ := clocked(t, options(t))
 	insert(t, s, entry("a", time.Hour), entry("b", 2*time.Hour))
 	heard(t, s)
-	_, err := s.Edit(t.Context(), store.NewToken(), ref("a"), store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
+	_, err := s.Replace(t.Context(), store.NewToken(), ref("a"), store.Replacement{Kind: job.KindRun, Due: &job.Moment{}})
 	require.NoError(t, err)
 	require.Equal(t, []job.Queue{lane}, heard(t, s).Queues)
 }

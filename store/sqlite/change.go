@@ -74,39 +74,35 @@ func (tx *tx) mark(ref job.Ref, n int64, to progress) error {
 	return nil
 }
 
-// Edit implements store.Shard.
-func (s *Store) Edit(ctx context.Context, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
-	return s.change(ctx, "edit a job", call{"edit", token}, ref, func(tx *tx, q *queue, r *row) error {
-		if edit.IfVersion != 0 && edit.IfVersion != r.Version {
+// Replace implements store.Shard.
+func (s *Store) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
+	return s.change(ctx, "replace a job", call{"replace", token}, ref, func(tx *tx, q *queue, r *row) error {
+		if replacement.IfVersion != 0 && replacement.IfVersion != r.Version {
 			return store.ErrVersion
 		}
 		if r.State != job.Scheduled {
 			return &store.StateError{State: r.State}
 		}
 		before, size := r.key(), r.bodySize
-		edit.Spec(&r.Spec)
-		switch {
-		case edit.ExpiresAt != nil:
-			r.ExpiresAt = job.Millis(*edit.ExpiresAt)
-		case edit.ExpiresIn != nil:
-			r.ExpiresAt = date(tx.now.after(*edit.ExpiresIn))
+		replacement.Apply(&r.Spec)
+		if expiry := replacement.Expiry; expiry != nil {
+			r.ExpiresAt = date(tx.now.expiresAt(expiry.In, expiry.At))
 		}
-		moves := edit.Delay != nil || edit.RunAt != nil
-		if moves {
-			r.moveTo(tx.now, edit)
+		if due := replacement.Due; due != nil {
+			r.moveTo(date(tx.now.dueAt(due.In, due.At)))
 		}
-		if edit.MovesTime() && r.expiresTooEarly() {
+		if replacement.MovesTime() && r.expiresTooEarly() {
 			return store.ErrExpired
 		}
 		to := r.progress()
-		if err := tx.recordEvent(r.n, &to, edit.Kind); err != nil {
+		if err := tx.recordEvent(r.n, &to, replacement.Kind); err != nil {
 			return err
 		}
 		r.Version++
 		if err := tx.rewrite(r, to, size); err != nil {
 			return err
 		}
-		if !moves {
+		if replacement.Due == nil {
 			return nil
 		}
 		tx.mem.steps.delayed.put(r.n, false)
@@ -115,26 +111,19 @@ func (s *Store) Edit(ctx context.Context, token store.Token, ref job.Ref, edit s
 	})
 }
 
-// moveTo sets the due time that an edit asks for.
-func (r *row) moveTo(now instant, edit store.Edit) {
-	var delay time.Duration
-	var runAt time.Time
-	if edit.Delay != nil {
-		delay = *edit.Delay
-	} else {
-		runAt = *edit.RunAt
-	}
-	r.DueAt = date(now.dueAt(delay, runAt))
+// moveTo sets the due time.
+func (r *row) moveTo(due time.Time) {
+	r.DueAt = due
 	if r.FailedAttempts == 0 && r.ConsecutiveLost == 0 {
 		r.FirstDueAt = r.DueAt
 	}
 }
 
-// rewrite stores an edited job.
+// rewrite stores a replaced job.
 func (tx *tx) rewrite(r *row, to progress, oldSize int64) error {
 	c := encode(&r.Spec)
 	tx.mem.nextTTL = 0
-	err := tx.exec(editJob, millis(r.DueAt), r.Version, to.entries, orZero(to.first), millis(r.FirstDueAt), millis(r.ExpiresAt), millis(r.FirstDueAt),
+	err := tx.exec(replaceJob, millis(r.DueAt), r.Version, to.entries, orZero(to.first), millis(r.FirstDueAt), millis(r.ExpiresAt), millis(r.FirstDueAt),
 		millis(r.ExpiresAt), r.URL,
 		c.timeout, c.bodySize, c.spec, c.body, r.n)
 	if err != nil {

@@ -121,7 +121,7 @@ func TestClockStep_BackMovesNoRetryAndNoEditedOrRevivedJob(t *testing.T) {
 	settle(t, s, settled(jobs[0], policy.Verdict{Kind: policy.Again, Wait: time.Hour}),
 		settled(jobs[1], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}))
 	revive(t, s, "revived", time.Hour)
-	_, err := s.Edit(t.Context(), store.NewToken(), ref("edited"), store.Edit{Kind: job.KindEdited, Delay: new(time.Hour)})
+	_, err := s.Replace(t.Context(), store.NewToken(), ref("edited"), store.Replacement{Kind: job.KindEdited, Due: &job.Moment{In: time.Hour}})
 	require.NoError(t, err)
 	due := date(c.ms.Load()).Add(time.Hour)
 	c.jump(-10 * time.Minute)

@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // Headers may carry secrets: what is removed or replaced is gone from the file, once its log is.
@@ -33,7 +34,7 @@ func TestRemove_LeavesNothingOfHeadersInTheFile(t *testing.T) {
 	insert(t, s, entries...)
 	for i := range entries {
 		if i%3 == 0 {
-			_, err := s.Edit(t.Context(), store.NewToken(), entries[i].Ref(), store.Edit{Kind: job.KindEdited, Header: secret("edited", i)})
+			_, err := storetest.Edit(t.Context(), s, store.NewToken(), entries[i].Ref(), func(spec *job.Spec) { spec.Header = secret("edited", i) })
 			require.NoError(t, err)
 		}
 	}

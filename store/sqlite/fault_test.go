@@ -99,8 +99,8 @@ func TestFault_UndoesTheWholeCallWhichCanBeRepeated(t *testing.T) {
 		_, err := s.Cancel(t.Context(), token, spare.Ref())
 		return err
 	})
-	again("edit", editJob, func(token store.Token) error {
-		_, err := s.Edit(t.Context(), token, jobs[1].Ref(), store.Edit{Kind: job.KindEdited, Delay: new(time.Hour)})
+	again("replace", replaceJob, func(token store.Token) error {
+		_, err := s.Replace(t.Context(), token, jobs[1].Ref(), store.Replacement{Kind: job.KindEdited, Due: &job.Moment{In: time.Hour}})
 		return err
 	})
 	c.pass(time.Minute)

@@ -27,7 +27,7 @@ const (
 	moveJob
 	endJob
 	markCancel
-	editJob
+	replaceJob
 	reviveJob
 	stepped
 	stepJob
@@ -141,7 +141,7 @@ var statementText = [statements]string{
 	endJob: `UPDATE jobs SET state = ?, finished = ?, reason = ?, attempts = ?, failed_attempts = ?, consecutive_lost = ?, status = ?, entries = ?, first = ?, version = ?,
  cancel_requested = 0 WHERE n = ?`,
 	markCancel: `UPDATE jobs SET cancel_requested = 1, version = ?, entries = ?, first = ? WHERE n = ?`,
-	editJob: `UPDATE jobs SET due = ?, version = ?, entries = ?, first = ?, first_due = ?, expires = ?, ` + ttlAnew + `, url = ?, timeout = ?,
+	replaceJob: `UPDATE jobs SET due = ?, version = ?, entries = ?, first = ?, first_due = ?, expires = ?, ` + ttlAnew + `, url = ?, timeout = ?,
  body_size = ?, spec = ?, body = ? WHERE n = ?`,
 	reviveJob: `UPDATE jobs SET state = 'scheduled', due = ?, finished = NULL, reason = NULL, version = ?, generation = ?, failed_attempts = 0,
  consecutive_lost = 0, entries = ?, first = ?, first_due = ?, expires = ?, ` + ttlAnew + `, url = ? WHERE n = ?`,

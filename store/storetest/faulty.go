@@ -137,8 +137,8 @@ func (f faultyShard) Cancel(ctx context.Context, token store.Token, ref job.Ref)
 	return intercept(f.decide, "Cancel", func() (job.Job, error) { return f.Shard.Cancel(ctx, token, ref) })
 }
 
-func (f faultyShard) Edit(ctx context.Context, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
-	return intercept(f.decide, "Edit", func() (job.Job, error) { return f.Shard.Edit(ctx, token, ref, edit) })
+func (f faultyShard) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
+	return intercept(f.decide, "Replace", func() (job.Job, error) { return f.Shard.Replace(ctx, token, ref, replacement) })
 }
 
 func (f faultyShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {

@@ -58,7 +58,10 @@ func TestFaultyCoversEveryMethodThatChangesSomething(t *testing.T) {
 		"Claim":  func() error { _, err := f.Shards()[0].Claim(ctx, token, all); return err },
 		"Settle": func() error { _, _, err := f.Shards()[0].Settle(ctx, token, nil, nil); return err },
 		"Cancel": func() error { _, err := f.Shards()[0].Cancel(ctx, token, ref); return err },
-		"Edit":   func() error { _, err := f.Shards()[0].Edit(ctx, token, ref, store.Edit{}); return err },
+		"Replace": func() error {
+			_, err := f.Shards()[0].Replace(ctx, token, ref, store.Replacement{})
+			return err
+		},
 		"Revive": func() error { _, err := f.Shards()[0].Revive(ctx, token, []store.Revival{{Ref: ref}}); return err },
 		"Purge":  func() error { _, err := f.Shards()[0].Purge(ctx, token, []job.Ref{ref}); return err },
 		"Sweep":  func() error { _, err := f.Shards()[0].Sweep(ctx, token, 1); return err },

@@ -52,7 +52,7 @@ func random(t *testing.T, open func(t *testing.T) Engine) {
 			"":       p.compareJobs,
 			"insert": p.insert, "claim": p.claim, "settle": p.settle, "carry": p.carry,
 			"insert more": p.insert, "claim more": p.claim, "settle more": p.settle, "claim again": p.claim, "settle again": p.settle,
-			"change": oneOf(p.cancel, p.edit, p.run), "ended": oneOf(p.revive, p.revive, p.purge),
+			"change": oneOf(p.cancel, p.replace, p.run), "ended": oneOf(p.revive, p.revive, p.purge),
 			"policy": oneOf(p.topic, p.putLane, p.putLane), "aside": oneOf(aside...),
 		}
 		if s.Advance != nil {

@@ -55,35 +55,38 @@ func (p *engineAndModel) cancel(*rapid.T) {
 	})
 }
 
-func (p *engineAndModel) edit(t *rapid.T) {
+func (p *engineAndModel) replace(t *rapid.T) {
 	ref := p.ref(p.anyID("id"))
-	edit := store.Edit{Kind: job.KindEdited}
+	known, err := p.model.shards[0].Get(p.ctx, ref)
+	replacement := store.Replacement{Kind: job.KindEdited}
 	if rapid.Bool().Draw(t, "due") {
-		edit.Delay = new(p.wait(true))
+		replacement.Due = &job.Moment{In: p.wait(true)}
 	}
 	if rapid.Bool().Draw(t, "content") {
-		edit.URL = new(rapid.SampledFrom([]string{"http://a.example/", p.url()}).Draw(t, "url"))
-		edit.Body = &store.Body{Kind: job.BodyText, Bytes: []byte("edited")}
-		edit.Retries = new(rapid.IntRange(0, 3).Draw(t, "retries"))
+		spec := known.Spec
+		spec.URL = rapid.SampledFrom([]string{"http://a.example/", p.url()}).Draw(t, "url")
+		spec.BodyKind, spec.ContentType, spec.Body = job.BodyText, "", []byte("edited")
+		spec.Retries = new(rapid.IntRange(0, 3).Draw(t, "retries"))
+		replacement.Spec = &spec
 	}
 	switch rapid.IntRange(0, 3).Draw(t, "expiry") {
 	case 0:
-		edit.ExpiresIn = new(3 * long)
+		replacement.Expiry = &job.Moment{In: 3 * long}
 	case 1:
-		edit.ExpiresAt = &time.Time{}
+		replacement.Expiry = &job.Moment{}
 	}
-	if known, err := p.model.shards[0].Get(p.ctx, ref); err == nil && (known.State == job.Scheduled || known.State == job.Ready) {
-		edit.IfVersion = rapid.SampledFrom([]int64{0, 0, known.Version, known.Version + 1}).Draw(t, "version")
+	if err == nil && (known.State == job.Scheduled || known.State == job.Ready) {
+		replacement.IfVersion = rapid.SampledFrom([]int64{0, 0, known.Version, known.Version + 1}).Draw(t, "version")
 	}
-	p.change("edit "+ref.ID, func(shard store.Shard, token store.Token) (job.Job, error) {
-		return shard.Edit(p.ctx, token, ref, edit)
+	p.change("replace "+ref.ID, func(shard store.Shard, token store.Token) (job.Job, error) {
+		return shard.Replace(p.ctx, token, ref, replacement)
 	})
 }
 
 func (p *engineAndModel) run(*rapid.T) {
 	ref := p.ref(p.anyID("id"))
 	p.change("run "+ref.ID, func(shard store.Shard, token store.Token) (job.Job, error) {
-		return shard.Edit(p.ctx, token, ref, store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
+		return shard.Replace(p.ctx, token, ref, store.Replacement{Kind: job.KindRun, Due: &job.Moment{}})
 	})
 }
 

@@ -28,7 +28,7 @@ var caseGroups = []caseGroup{
 	{"Settle", settleCases},
 	{"Lease", leaseCases},
 	{"Cancel", cancelCases},
-	{"Edit", editCases},
+	{"Replace", replaceCases},
 	{"Revive", reviveCases},
 	{"ReviveBatch", reviveBatchCases},
 	{"Purge", purgeCases},

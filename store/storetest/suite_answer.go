@@ -40,7 +40,7 @@ var answerCases = []testCase{
 		got, err := s.revive("a", long)
 		require.NoError(s, err)
 		require.Equal(s, http.StatusGone, got.Status, "a revival leaves it")
-		got, err = s.edit("a", store.Edit{Timeout: new(time.Second)})
+		got, err = s.edit("a", func(spec *job.Spec) { spec.Timeout = time.Second })
 		require.NoError(s, err)
 		require.Equal(s, http.StatusGone, got.Status, "an edit leaves it")
 		require.Equal(s, http.StatusGone, s.insert(s.entry("a"))[0].Job.Status)
@@ -128,7 +128,7 @@ var answerCases = []testCase{
 		for _, h := range jobs {
 			check("claim", h.Spec)
 			s.settleOne(h, retry(long))
-			got, err := s.edit(h.ID, store.Edit{URL: new("http://new.example/")})
+			got, err := s.edit(h.ID, func(spec *job.Spec) { spec.URL = "http://new.example/" })
 			require.NoError(s, err)
 			check("edit", got.Spec)
 			check("get after an edit", s.get(h.ID).Spec)

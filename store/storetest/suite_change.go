@@ -95,50 +95,80 @@ var cancelCases = []testCase{
 	}},
 }
 
-var editCases = []testCase{
-	{"changes the named fields and no others", func(s *suite) {
+var replaceCases = []testCase{
+	{"writes the specification that it is given", func(s *suite) {
 		e := s.entry("a", delayed(long))
 		e.Spec = fullSpec("a", s.queue)
 		s.insertNew(e)
-		edits := []store.Edit{
-			{URL: new("https://new.example/")},
-			{Header: map[string][]string{"X-New": {"1"}}},
-			{Body: &store.Body{Kind: job.BodyJSON, ContentType: "application/json", Bytes: []byte(`{"n":1}`)}},
-			{Body: &store.Body{}},
-			{Labels: map[string]string{"new": "label"}},
-			{Ladder: policy.Ladder{time.Minute}},
-			{Retries: new(0)},
-			{Timeout: new(3 * time.Second)},
-		}
 		wanted := s.get("a")
-		for i, edit := range edits {
-			edit.Spec(&wanted.Spec)
-			wanted.Version++
-			got, err := s.edit("a", edit)
+		for i, change := range []func(*job.Spec){
+			func(spec *job.Spec) { spec.URL = "https://new.example/" },
+			func(spec *job.Spec) { spec.Header = map[string][]string{"X-New": {"1"}} },
+			func(spec *job.Spec) {
+				spec.BodyKind, spec.ContentType, spec.Body = job.BodyJSON, "application/json", []byte(`{"n":1}`)
+			},
+			func(spec *job.Spec) { spec.BodyKind, spec.ContentType, spec.Body = job.BodyNone, "", nil },
+			func(spec *job.Spec) { spec.Labels = map[string]string{"new": "label"} },
+			func(spec *job.Spec) { spec.Ladder = policy.Ladder{time.Minute} },
+			func(spec *job.Spec) { spec.Retries = new(0) },
+			func(spec *job.Spec) { spec.Timeout = 3 * time.Second },
+			func(spec *job.Spec) { *spec = job.Spec{ID: spec.ID, Queue: spec.Queue, Method: "POST"} },
+			func(spec *job.Spec) { *spec = fullSpec("a", s.queue) },
+		} {
+			change(&wanted.Spec)
+			got, err := s.replace("a", store.Replacement{IfVersion: wanted.Version, Spec: &wanted.Spec})
 			require.NoError(s, err)
-			require.Equal(s, normal(wanted.Spec), normal(got.Spec), "answer to edit %d", i)
+			wanted.Version++
+			require.Equal(s, normal(wanted.Spec), normal(got.Spec), "answer to change %d", i)
 			require.Equal(s, wanted.Progress, got.Progress)
 			kept := s.get("a")
-			require.Equal(s, normal(wanted.Spec), normal(kept.Spec), "after edit %d", i)
+			require.Equal(s, normal(wanted.Spec), normal(kept.Spec), "after change %d", i)
 			require.Len(s, kept.History, i+1)
 		}
 		require.Equal(s, job.KindEdited, s.get("a").History[0].Kind)
 	}},
+	{"keeps the specification when it is given none", func(s *suite) {
+		e := s.entry("a", delayed(long))
+		e.Spec = fullSpec("a", s.queue)
+		s.insertNew(e)
+		for _, r := range []store.Replacement{{}, {Due: &job.Moment{In: 2 * long}}, {Expiry: &job.Moment{In: 3 * long}}, {Due: &job.Moment{}}} {
+			got, err := s.replace("a", r)
+			require.NoError(s, err)
+			require.Equal(s, e.Spec, got.Spec)
+			require.Equal(s, e.Spec, s.get("a").Spec)
+		}
+	}},
+	{"keeps the id and the queue", func(s *suite) {
+		s.insertNew(s.entry("a", delayed(long)))
+		spec := s.get("a").Spec
+		for _, change := range []func(*job.Spec){
+			func(spec *job.Spec) { spec.ID = "b" },
+			func(spec *job.Spec) { spec.Topic = "other" },
+			func(spec *job.Spec) { spec.Lane = "other" },
+		} {
+			moved := spec
+			change(&moved)
+			got, err := s.replace("a", store.Replacement{IfVersion: s.get("a").Version, Spec: &moved})
+			require.NoError(s, err)
+			require.Equal(s, spec, got.Spec)
+			require.Equal(s, spec, s.get("a").Spec)
+		}
+	}},
 	{"moves the due time, and the age with it", func(s *suite) {
 		s.insertNew(s.entry("a"))
-		got, err := s.edit("a", store.Edit{Delay: new(2 * long)})
+		got, err := s.replace("a", store.Replacement{Due: &job.Moment{In: 2 * long}})
 		require.NoError(s, err)
 		require.Equal(s, job.Scheduled, got.State)
 		s.sameTime(s.now().Add(2*long), got.DueAt, "DueAt")
 		require.Equal(s, got.DueAt, got.FirstDueAt)
 		s.claimAll()
 		runAt := job.Millis(s.now().Add(long))
-		got, err = s.edit("a", store.Edit{RunAt: &runAt})
+		got, err = s.replace("a", store.Replacement{Due: &job.Moment{At: runAt}})
 		require.NoError(s, err)
 		require.Equal(s, runAt, got.DueAt)
 		require.Equal(s, runAt, s.get("a").FirstDueAt)
 		runAt = runAt.Add(-2 * long)
-		got, err = s.edit("a", store.Edit{RunAt: &runAt})
+		got, err = s.replace("a", store.Replacement{Due: &job.Moment{At: runAt}})
 		require.NoError(s, err)
 		require.Equal(s, job.Ready, got.State)
 		s.sameTime(s.now(), got.DueAt, "DueAt")
@@ -148,7 +178,7 @@ var editCases = []testCase{
 		s.insertNew(s.entry("a"))
 		h := s.claimAll("a")[0]
 		s.settleOne(h, retry(long))
-		got, err := s.edit("a", store.Edit{Delay: new(2 * long)})
+		got, err := s.replace("a", store.Replacement{Due: &job.Moment{In: 2 * long}})
 		require.NoError(s, err)
 		require.Equal(s, h.FirstDueAt, got.FirstDueAt)
 		require.NotEqual(s, h.FirstDueAt, got.DueAt)
@@ -156,7 +186,7 @@ var editCases = []testCase{
 	{"run makes a job due now and notifies", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
 		s.drainWakeups()
-		got, err := s.edit("a", store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
+		got, err := s.replace("a", store.Replacement{Kind: job.KindRun, Due: &job.Moment{}})
 		require.NoError(s, err)
 		require.Equal(s, job.Ready, got.State)
 		require.EqualValues(s, 2, got.Version)
@@ -167,50 +197,59 @@ var editCases = []testCase{
 	{"a postponed ready job is not claimed", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b"))
 		s.carry(store.CarryOptions{})
-		_, err := s.edit("a", store.Edit{Delay: new(long)})
+		_, err := s.replace("a", store.Replacement{Due: &job.Moment{In: long}})
 		require.NoError(s, err)
 		s.claimAll("b")
 	}},
 	{"changes and removes the expiry", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
-		got, err := s.edit("a", store.Edit{ExpiresIn: new(2 * long)})
+		got, err := s.replace("a", store.Replacement{Expiry: &job.Moment{In: 2 * long}})
 		require.NoError(s, err)
 		s.sameTime(s.now().Add(2*long), got.ExpiresAt, "ExpiresAt")
 		at := job.Millis(s.now().Add(3 * long))
-		got, err = s.edit("a", store.Edit{ExpiresAt: &at})
+		got, err = s.replace("a", store.Replacement{Expiry: &job.Moment{At: at}})
 		require.NoError(s, err)
 		require.Equal(s, at, got.ExpiresAt)
-		_, err = s.edit("a", store.Edit{ExpiresAt: &time.Time{}})
+		_, err = s.replace("a", store.Replacement{Expiry: &job.Moment{}})
 		require.NoError(s, err)
 		require.True(s, s.get("a").ExpiresAt.IsZero())
 	}},
 	{"compares IfVersion", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
-		got, err := s.edit("a", store.Edit{IfVersion: 1, Timeout: new(time.Second)})
+		spec := s.get("a").Spec
+		spec.Timeout = time.Second
+		got, err := s.replace("a", store.Replacement{IfVersion: 1, Spec: &spec})
 		require.NoError(s, err)
 		require.EqualValues(s, 2, got.Version)
 		before := s.get("a")
-		_, err = s.edit("a", store.Edit{IfVersion: 1, Timeout: new(time.Minute)})
-		require.ErrorIs(s, err, store.ErrVersion)
+		spec.Timeout = time.Minute
+		for _, r := range []store.Replacement{{IfVersion: 1, Spec: &spec}, {IfVersion: 3, Spec: &spec}, {IfVersion: 1, Due: &job.Moment{}}} {
+			_, err = s.replace("a", r)
+			require.ErrorIs(s, err, store.ErrVersion)
+		}
 		require.Equal(s, before, s.get("a"))
 	}},
 	{"refuses running, ended and unknown jobs", func(s *suite) {
-		edit := store.Edit{URL: new("http://new.example/")}
+		edit := func(id string) (job.Job, error) {
+			e := s.entry(id)
+			e.URL = "http://new.example/"
+			return s.replace(id, store.Replacement{Spec: &e.Spec})
+		}
 		for id, v := range map[string]policy.Verdict{"delivered": delivered, "dead": dead} {
 			s.endJob(id, v)
-			_, err := s.edit(id, edit)
+			_, err := edit(id)
 			s.inState(err, job.State(id))
 		}
 		s.insertNew(s.entry("running"))
 		s.claimAll("running")
-		_, err := s.edit("running", edit)
+		_, err := edit("running")
 		s.inState(err, job.Running)
 		s.insertNew(s.entry("cancelled", delayed(long)))
 		_, err = s.cancel("cancelled")
 		require.NoError(s, err)
-		_, err = s.edit("cancelled", edit)
+		_, err = edit("cancelled")
 		s.inState(err, job.Cancelled)
-		_, err = s.edit("unknown", edit)
+		_, err = edit("unknown")
 		require.ErrorIs(s, err, store.ErrNotFound)
 		require.Empty(s, s.get("running").History)
 	}},
@@ -218,7 +257,7 @@ var editCases = []testCase{
 		s.insertNew(s.entry("a", delayed(long)))
 		token := store.NewToken()
 		for range 2 {
-			got, err := s.shard().Edit(s.Context(), token, s.ref("a"), store.Edit{Kind: job.KindEdited, IfVersion: 1, Delay: new(2 * long)})
+			got, err := s.shard().Replace(s.Context(), token, s.ref("a"), store.Replacement{Kind: job.KindEdited, IfVersion: 1, Due: &job.Moment{In: 2 * long}})
 			require.NoError(s, err)
 			require.EqualValues(s, 2, got.Version)
 		}

@@ -133,10 +133,12 @@ var cooldownCases = []testCase{
 		}
 		s.insertNew(s.entry("later", delayed(long)), s.entry("gone"))
 		s.drainWakeups()
-		got, err := s.edit("ready", store.Edit{Delay: new(3 * long), URL: new("http://new.example/")})
+		waiting := s.get("ready")
+		waiting.URL = "http://new.example/"
+		got, err := s.replace("ready", store.Replacement{IfVersion: 1, Spec: &waiting.Spec, Due: &job.Moment{In: 3 * long}})
 		require.NoError(s, err)
 		require.Equal(s, job.Scheduled, got.State)
-		got, err = s.edit("later", store.Edit{Kind: job.KindRun, Delay: new(time.Duration(0))})
+		got, err = s.replace("later", store.Replacement{Kind: job.KindRun, Due: &job.Moment{}})
 		require.NoError(s, err)
 		require.Equal(s, job.Ready, got.State)
 		got, err = s.cancel("gone")

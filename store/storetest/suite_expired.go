@@ -105,12 +105,12 @@ var expiredCases = []testCase{
 			s.entry("moved", delayed(long/2), maxAge(s.shortTime())))
 		_, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref("cancelled"))
 		require.NoError(s, err)
-		edit := store.Edit{Kind: job.KindEdited, ExpiresAt: &time.Time{}}
-		_, err = s.shard().Edit(s.Context(), store.NewToken(), s.ref("edited"), edit)
+		edit := store.Replacement{Expiry: &job.Moment{}}
+		_, err = s.replace("edited", edit)
 		require.NoError(s, err)
-		edit = store.Edit{Kind: job.KindEdited, Delay: new(2 * s.shortTime())}
+		edit = store.Replacement{Due: &job.Moment{In: 2 * s.shortTime()}}
 		for _, id := range []string{"aged", "moved"} {
-			_, err = s.shard().Edit(s.Context(), store.NewToken(), s.ref(id), edit)
+			_, err = s.replace(id, edit)
 			require.NoError(s, err)
 		}
 		s.advance(s.shortTime() + 2*time.Millisecond)
@@ -130,7 +130,7 @@ var expiredCases = []testCase{
 		back.Attempt = job.Attempt{}
 		require.NoError(s, s.settle(back)[0])
 		require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
-		_, err := s.shard().Edit(s.Context(), store.NewToken(), s.ref("a"), store.Edit{Kind: job.KindEdited, URL: new("https://b.example/")})
+		_, err := s.edit("a", func(spec *job.Spec) { spec.URL = "https://b.example/" })
 		require.NoError(s, err)
 		held = s.claimExpired(store.NewToken(), allExpired)
 		require.Len(s, held, 1, "an edit begins anew")
@@ -173,8 +173,7 @@ var expiredCases = []testCase{
 		s.put(policy.Topic{Paused: true})
 		for id, set := range map[string]func() error{
 			"edited": func() error {
-				_, err := s.shard().Edit(s.Context(), store.NewToken(), s.ref("edited"),
-					store.Edit{Kind: job.KindEdited, ExpiresIn: new(s.shortTime())})
+				_, err := s.replace("edited", store.Replacement{Expiry: &job.Moment{In: s.shortTime()}})
 				return err //nolint:wrapcheck // for a test
 			},
 			"revived": func() error {
@@ -190,20 +189,19 @@ var expiredCases = []testCase{
 			s.settleOne(held[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExpired})
 		}
 	}},
-	{"an edit to a due time after the expiry is refused", func(s *suite) {
+	{"a replacement that moves the due time after the expiry is refused", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long/2), expires(long)))
-		for name, edit := range map[string]store.Edit{
-			"later":   {Kind: job.KindEdited, Delay: new(2 * long)},
-			"at":      {Kind: job.KindEdited, RunAt: new(s.now().Add(2 * long))},
-			"sooner":  {Kind: job.KindEdited, ExpiresIn: new(long / 4)},
-			"instant": {Kind: job.KindEdited, ExpiresAt: new(s.now())},
+		for name, moved := range map[string]store.Replacement{
+			"later":   {Due: &job.Moment{In: 2 * long}},
+			"at":      {Due: &job.Moment{At: s.now().Add(2 * long)}},
+			"sooner":  {Expiry: &job.Moment{In: long / 4}},
+			"instant": {Expiry: &job.Moment{At: s.now()}},
 		} {
-			_, err := s.shard().Edit(s.Context(), store.NewToken(), s.ref("a"), edit)
+			_, err := s.replace("a", moved)
 			require.ErrorIs(s, err, store.ErrExpired, name)
 		}
 		require.EqualValues(s, 1, s.get("a").Version)
-		edit := store.Edit{Kind: job.KindEdited, Delay: new(2 * long), ExpiresIn: new(3 * long)}
-		_, err := s.shard().Edit(s.Context(), store.NewToken(), s.ref("a"), edit)
+		_, err := s.replace("a", store.Replacement{Due: &job.Moment{In: 2 * long}, Expiry: &job.Moment{In: 3 * long}})
 		require.NoError(s, err)
 	}},
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,11 +35,25 @@ func (s *suite) cancel(id string) (job.Job, error) {
 	return s.shard().Cancel(s.Context(), store.NewToken(), s.ref(id))
 }
 
-func (s *suite) edit(id string, e store.Edit) (job.Job, error) {
-	if e.Kind == "" {
-		e.Kind = job.KindEdited
+// replace sends a replacement of the kind edited, unless it has another.
+func (s *suite) replace(id string, r store.Replacement) (job.Job, error) {
+	r.Kind = cmp.Or(r.Kind, job.KindEdited)
+	return s.shard().Replace(s.Context(), store.NewToken(), s.ref(id), r)
+}
+
+// edit changes a job's specification.
+func (s *suite) edit(id string, change func(*job.Spec)) (job.Job, error) {
+	return Edit(s.Context(), s.shard(), store.NewToken(), s.ref(id), change)
+}
+
+// Edit reads a job, changes its specification, and replaces it under the version that it has read.
+func Edit(ctx context.Context, shard store.Shard, token store.Token, ref job.Ref, change func(*job.Spec)) (job.Job, error) {
+	found, err := shard.Get(ctx, ref)
+	if err != nil {
+		return job.Job{}, err
 	}
-	return s.shard().Edit(s.Context(), store.NewToken(), s.ref(id), e)
+	change(&found.Spec)
+	return shard.Replace(ctx, token, ref, store.Replacement{Kind: job.KindEdited, IfVersion: found.Version, Spec: &found.Spec})
 }
 
 func (s *suite) revive(id string, delay time.Duration) (job.Job, error) {

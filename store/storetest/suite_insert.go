@@ -83,7 +83,7 @@ var insertCases = []testCase{
 	}},
 	{"matches an edited job by its first registration", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
-		_, err := s.edit("a", store.Edit{URL: new("http://other.example/")})
+		_, err := s.edit("a", func(spec *job.Spec) { spec.URL = "http://other.example/" })
 		require.NoError(s, err)
 		got := s.insert(s.entry("a", delayed(long)))[0]
 		require.Equal(s, store.Existing, got.Outcome)

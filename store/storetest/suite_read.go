@@ -62,7 +62,7 @@ var readCases = []testCase{
 		e := s.entry("a", delayed(long))
 		e.Spec = fullSpec("a", s.queue)
 		s.insertNew(e)
-		_, err := s.edit("a", store.Edit{Timeout: new(time.Second)})
+		_, err := s.edit("a", func(spec *job.Spec) { spec.Timeout = time.Second })
 		require.NoError(s, err)
 		wanted := s.get("a")
 		wanted.Body, wanted.History = nil, nil

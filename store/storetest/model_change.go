@@ -2,8 +2,6 @@ package storetest
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -51,10 +49,10 @@ func (s *modelShard) Cancel(ctx context.Context, token store.Token, ref job.Ref)
 	})
 }
 
-// Edit changes a job that waits.
-func (s *modelShard) Edit(ctx context.Context, token store.Token, ref job.Ref, edit store.Edit) (job.Job, error) {
-	return s.change(ctx, call{"edit", token}, ref, func(r *record, now time.Time) error {
-		if edit.IfVersion != 0 && edit.IfVersion != r.job.Version {
+// Replace changes a job that waits.
+func (s *modelShard) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
+	return s.change(ctx, call{"replace", token}, ref, func(r *record, now time.Time) error {
+		if replacement.IfVersion != 0 && replacement.IfVersion != r.job.Version {
 			return store.ErrVersion
 		}
 		if r.job.State != job.Scheduled {
@@ -62,32 +60,23 @@ func (s *modelShard) Edit(ctx context.Context, token store.Token, ref job.Ref, e
 		}
 		due, expires := r.job.DueAt, r.job.ExpiresAt
 		s.hasTTL = true // it may get an expiry
-		switch {
-		case edit.Delay != nil:
-			due = after(now, *edit.Delay)
-		case edit.RunAt != nil:
-			due = dueAt(now, 0, *edit.RunAt)
+		if moved := replacement.Due; moved != nil {
+			due = dueAt(now, moved.In, moved.At)
 		}
-		switch {
-		case edit.ExpiresAt != nil:
-			expires = job.Millis(*edit.ExpiresAt)
-		case edit.ExpiresIn != nil:
-			expires = after(now, *edit.ExpiresIn)
+		if moved := replacement.Expiry; moved != nil {
+			expires = expiresAt(now, moved.In, moved.At)
 		}
-		if edit.MovesTime() && expiresBefore(due, expires) {
+		if replacement.MovesTime() && expiresBefore(due, expires) {
 			return store.ErrExpired
 		}
 		place := r.place
 		s.remove(r)
-		edit.Header = cloneHeader(edit.Header)
-		edit.Labels = maps.Clone(edit.Labels)
-		edit.Ladder = slices.Clone(edit.Ladder)
-		edit.Spec(&r.job.Spec)
-		r.job.Body = slices.Clone(r.job.Body)
+		replacement.Apply(&r.job.Spec)
+		r.job.Spec = clone(r.job.Spec)
 		r.job.Version++
 		r.job.ExpiresAt, r.aged = expires, false
-		r.addAttempt(job.Attempt{N: r.job.Attempts, Kind: edit.Kind, StartedAt: now})
-		if edit.Delay == nil && edit.RunAt == nil {
+		r.addAttempt(job.Attempt{N: r.job.Attempts, Kind: replacement.Kind, StartedAt: now})
+		if replacement.Due == nil {
 			s.placeIn(r, place)
 			return nil
 		}

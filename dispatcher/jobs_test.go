@@ -1,0 +1,94 @@
+package dispatcher_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+func TestEdit_ChangesSpecificationAndTimes(t *testing.T) {
+	onStores(t, func(t *testing.T, s store.Store) {
+		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
+		made := r.register(t, inAnHour("https://a.example/x", map[string][]string{"X-A": {"1"}}))
+		got, err := r.Edit(t.Context(), made.Ref(), job.Edit{
+			Change: func(spec *job.Spec) { spec.Retries, spec.Lane, spec.ID = new(3), "other", "other" },
+			Due:    &job.Moment{In: 2 * time.Hour}, Expiry: &job.Moment{In: 3 * time.Hour},
+		})
+		require.NoError(t, err)
+		wanted := made.Spec
+		wanted.Retries = new(3)
+		require.Equal(t, wanted, got.Spec, "the id and the queue stay")
+		require.Equal(t, made.DueAt.Add(time.Hour), got.DueAt.Round(time.Minute))
+		require.Equal(t, got.DueAt.Add(time.Hour), got.ExpiresAt)
+
+		got, err = r.Edit(t.Context(), made.Ref(), job.Edit{IfVersion: got.Version, Expiry: &job.Moment{}})
+		require.NoError(t, err)
+		require.Equal(t, wanted, got.Spec)
+		require.True(t, got.ExpiresAt.IsZero())
+		_, err = r.Edit(t.Context(), made.Ref(), job.Edit{IfVersion: got.Version - 1, Due: &job.Moment{}})
+		require.ErrorIs(t, err, store.ErrVersion)
+		_, err = r.RunNow(t.Context(), made.Ref(), got.Version-1)
+		require.ErrorIs(t, err, store.ErrVersion)
+		got, err = r.RunNow(t.Context(), made.Ref(), got.Version)
+		require.NoError(t, err)
+		require.Equal(t, job.Ready, got.State)
+		require.Equal(t, []job.AttemptKind{job.KindEdited, job.KindEdited, job.KindRun}, kindsOf(r.get(t, made.Ref())))
+	})
+}
+
+func kindsOf(j job.Job) []job.AttemptKind {
+	var kinds []job.AttemptKind
+	for _, a := range j.History {
+		kinds = append(kinds, a.Kind)
+	}
+	return kinds
+}
+
+func TestEdit_RetriesAfterConflictsButNotForever(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		base := model()
+		s := &concurrentEditStore{Store: base}
+		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
+		made := r.register(t, inAnHour("https://a.example/x", nil))
+		conflicts := 0
+		s.do = func() {
+			conflicts++
+			_, err := base.Shards()[0].Replace(t.Context(), store.NewToken(), made.Ref(), store.Replacement{Kind: job.KindEdited})
+			require.NoError(t, err)
+		}
+		_, err := r.Edit(t.Context(), made.Ref(), editOf("https://b.example/"))
+		require.ErrorIs(t, err, store.ErrContended)
+		require.Greater(t, conflicts, 2)
+		require.Less(t, conflicts, 100)
+
+		conflicts = 0
+		bound := editOf("https://b.example/")
+		bound.IfVersion = r.get(t, made.Ref()).Version
+		_, err = r.Edit(t.Context(), made.Ref(), bound)
+		require.ErrorIs(t, err, store.ErrVersion)
+		require.Equal(t, 1, conflicts, "a version that the caller names is not replaced by another")
+		require.Equal(t, "https://a.example/x", r.get(t, made.Ref()).URL)
+	})
+}
+
+func TestEdit_RefusesLabelsOfJobsThatRingbackCreated(t *testing.T) {
+	r := start(t, dispatcher.Options{RegisterOnly: true})
+	made := r.register(t, job.New{
+		Spec:  job.Spec{ID: "rb:a:0", Kind: job.KindCallback, Labels: map[string]string{job.LabelTopic: "orders"}},
+		Delay: time.Hour,
+	})
+	for _, labels := range []map[string]string{{job.LabelTopic: "mails"}, {"a": "b"}, nil} {
+		_, err := r.Edit(t.Context(), made.Ref(), job.Edit{Change: func(spec *job.Spec) { spec.Labels = labels }})
+		require.Equal(t, "/labels", requireInvalid(t, err).Errors[0].Field)
+	}
+	require.Equal(t, made.Labels, r.get(t, made.Ref()).Labels)
+	got, err := r.Edit(t.Context(), made.Ref(), editOf("https://b.example/"))
+	require.NoError(t, err)
+	require.Equal(t, made.Labels, got.Labels)
+}
