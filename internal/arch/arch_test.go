@@ -18,7 +18,7 @@ import (
 
 const module = "github.com/ringback/ringback"
 
-// A listed package, as go list prints it.
+// listed is a package as go list prints it.
 type listed struct {
 	ImportPath string
 	Standard   bool
@@ -36,7 +36,7 @@ var watch = sync.OnceValue(func() error {
 	})
 })
 
-// list asks the go command for packages of this module.
+// list returns packages of this module from go list.
 func list(t *testing.T, args ...string) []listed {
 	t.Helper()
 	require.NoError(t, watch())
@@ -59,7 +59,7 @@ func list(t *testing.T, args ...string) []listed {
 	}
 }
 
-// within reports whether path is prefix, or lies below it.
+// within reports whether path is prefix or below it.
 func within(path, prefix string) bool {
 	return path == prefix || strings.HasPrefix(path, prefix+"/")
 }

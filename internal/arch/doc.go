@@ -1,3 +1,2 @@
-// Package arch holds the floor plan: which package may import which. It has no code of its own, only a test that holds
-// what is there against the table in plan_test.go.
+// Package arch has only a test: it checks the imports of all packages against the table in plan_test.go.
 package arch

@@ -1,7 +1,7 @@
 package arch
 
-// A row says what a package may import: of ours (ours), and of other people's modules (others). The standard library is
-// free to all. Tests may import more than what they test.
+// row lists the imports that a package may have from this module (ours) and from other modules (others). The standard
+// library is always allowed. Tests may import more.
 type row struct {
 	pkg    string
 	reason string
@@ -9,12 +9,11 @@ type row struct {
 	others []string
 }
 
-// plan is the floor plan. Arrows point down only: a row names nothing but rows above it. A new package gets a row, and
-// a reason, or the test fails.
+// plan is the import table. A row may only name rows above it. A package without a row fails the test.
 var plan = []row{
 	{
 		pkg:    "internal/logbuffer",
-		reason: "keeps a reader of the log that blocks from blocking the process; knows lines, and nothing else",
+		reason: "a log reader that blocks does not block the process; knows lines only",
 	},
 	{
 		pkg:    "policy",

@@ -12,10 +12,10 @@ import (
 // Gigabyte is 1 GiB, in bytes.
 const Gigabyte = 1 << 30
 
-// A behaviour is what a kind does to a connection.
+// behaviour is the implementation of a Kind.
 type behaviour struct {
 	https bool
-	needs func() error // what must be there before it starts; nil: nothing
+	needs func() error // called by Start; nil: nothing
 	serve func(*conn)  // returns when the connection is to be closed; nil: none is accepted
 }
 
@@ -25,7 +25,7 @@ const (
 	forged   = "HTTP/1.1 299 Forged\r\nContent-Length: 6\r\n\r\nforged"
 )
 
-// behaviours are those of all kinds.
+// behaviours has the behaviour of each Kind.
 var behaviours = map[Kind]behaviour{
 	Good:      {serve: always(okAnswer)},
 	GoodTLS:   {https: true, needs: makeCertificates, serve: secure(good, always(okAnswer))},
@@ -97,7 +97,7 @@ var behaviours = map[Kind]behaviour{
 	HTTP2NeverAnswers:   {https: true, needs: makeCertificates, serve: http2(func(*h2conn, uint32) {})},
 }
 
-// always answers every request with the same text.
+// always responds to every request with the same text.
 func always(answer string) func(*conn) {
 	return func(c *conn) {
 		for c.request() != nil && c.say(answer) {
@@ -105,7 +105,7 @@ func always(answer string) func(*conn) {
 	}
 }
 
-// once reads one request, and answers it with do.
+// once reads one request and calls do.
 func once(do func(*conn)) func(*conn) {
 	return func(c *conn) {
 		if c.request() != nil {
@@ -114,7 +114,7 @@ func once(do func(*conn)) func(*conn) {
 	}
 }
 
-// after says a text before do, if there is one.
+// after writes a text, if not empty, before do.
 func after(text string, do func(*conn)) func(*conn) {
 	return func(c *conn) {
 		if c.say(text) && do != nil {
@@ -123,7 +123,7 @@ func after(text string, do func(*conn)) func(*conn) {
 	}
 }
 
-// early answers a request of which it has read a byte.
+// early responds after the first byte of a request.
 func early(c *conn) {
 	if n, _ := c.Read(make([]byte, 1)); n == 0 {
 		return
@@ -132,7 +132,7 @@ func early(c *conn) {
 	c.say("HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 }
 
-// redirect sends everyone on, to a path that counts.
+// redirect redirects to a path with a counter.
 func redirect(c *conn) {
 	for req := c.request(); req != nil; req = c.request() {
 		n, err := strconv.Atoi(strings.TrimPrefix(req.URL.Path, "/"))
@@ -146,7 +146,7 @@ func redirect(c *conn) {
 	}
 }
 
-// late answers each request after a connection's first one as if it were that one.
+// late responds to each later request of a connection as if it were the first.
 func late(c *conn) {
 	first := c.request()
 	for req := first; req != nil; req = c.request() {
@@ -161,7 +161,7 @@ func late(c *conn) {
 	}
 }
 
-// slowly reads a request a few bytes at a time.
+// slowly reads a request two bytes at a time.
 func slowly(c *conn) {
 	tick := time.NewTicker(dripEvery)
 	defer tick.Stop()
@@ -169,7 +169,7 @@ func slowly(c *conn) {
 	always(okAnswer)(c)
 }
 
-// A slowReader reads two bytes a tick.
+// slowReader reads two bytes per tick.
 type slowReader struct {
 	io.Reader
 

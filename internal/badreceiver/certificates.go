@@ -20,17 +20,17 @@ import (
 	"time"
 )
 
-// day is how long certificates are good for, and how long ago the expired one ended.
+// day is the validity of certificates, and the time since the expired one ended.
 const day = 24 * time.Hour
 
-// A chain is what receivers show. Each certificate has one fault at most.
+// chain is the certificates of the receivers. Each has at most one fault.
 type chain struct {
 	ca                                []byte // in PEM
 	roots                             *x509.CertPool
 	good, wrongHost, expired, unknown tls.Certificate
 }
 
-// certificates are this process's.
+// certificates are shared by all receivers of the process.
 var certificates = sync.OnceValues(func() (*chain, error) {
 	trusted, err := newAuthority("receivers under test")
 	if err != nil {
@@ -64,10 +64,10 @@ var certificates = sync.OnceValues(func() (*chain, error) {
 	return c, nil
 })
 
-// FullChain is how many certificates FullChainStalls shows.
+// FullChain is the number of certificates of FullChainStalls.
 const FullChain = 10
 
-// filler are 200 KiB and more of certificates that nobody asked for.
+// filler is at least 200 KiB of extra certificates.
 var filler = sync.OnceValue(func() [][]byte {
 	stranger, err := newAuthority("filler")
 	if err != nil {
@@ -80,7 +80,7 @@ var filler = sync.OnceValue(func() [][]byte {
 // head of an integer.
 const serialAt = 4 + 4 + 5 + 2
 
-// unlike gives certificates other serial numbers. Nobody can tell that nobody signed them before their chain is asked for.
+// unlike gives certificates other serial numbers. Clients do not check their signatures before they build a chain.
 func unlike(certs [][]byte) [][]byte {
 	others := make([][]byte, len(certs))
 	for i, cert := range certs {
@@ -93,7 +93,7 @@ func unlike(certs [][]byte) [][]byte {
 	return others
 }
 
-// makeBigChain makes them beforehand.
+// makeBigChain creates filler before the receiver starts.
 func makeBigChain() error {
 	if filler() == nil {
 		return errors.New("no certificate could be made")
@@ -101,13 +101,13 @@ func makeBigChain() error {
 	return makeCertificates()
 }
 
-// Roots hold the authority of GoodTLS, and of all whose fault is another one than to be unknown.
+// Roots returns the authority of all kinds over TLS but UnknownAuthority.
 func Roots(tb testing.TB) *x509.CertPool {
 	tb.Helper()
 	return made(tb).roots
 }
 
-// CAFile is a file with that authority's certificate in PEM, which lasts as long as the test.
+// CAFile returns the path of a file with that authority's certificate in PEM. It is removed after the test.
 func CAFile(tb testing.TB) string {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "receivers.crt")
@@ -117,13 +117,13 @@ func CAFile(tb testing.TB) string {
 	return path
 }
 
-// makeCertificates makes them beforehand.
+// makeCertificates creates certificates before the receiver starts.
 func makeCertificates() error {
 	_, err := certificates()
 	return err
 }
 
-// made are the certificates, or the test fails.
+// made returns the certificates, or fails the test.
 func made(tb testing.TB) *chain {
 	tb.Helper()
 	c, err := certificates()
@@ -133,13 +133,13 @@ func made(tb testing.TB) *chain {
 	return c
 }
 
-// An authority signs certificates.
+// authority signs certificates.
 type authority struct {
 	key  *ecdsa.PrivateKey
 	cert *x509.Certificate
 }
 
-// newAuthority makes one that signs itself.
+// newAuthority returns a self-signed authority.
 func newAuthority(name string) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -161,7 +161,7 @@ func newAuthority(name string) (*authority, error) {
 	return &authority{key: key, cert: cert}, nil
 }
 
-// issue makes a server's certificate for a host, by name or address.
+// issue returns a server certificate for a host name or address.
 func (a *authority) issue(host string, end time.Time) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -184,7 +184,7 @@ func (a *authority) issue(host string, end time.Time) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
-// template is what all certificates have. They begin in the past, for the sake of clocks.
+// template returns the common fields of certificates. They are valid from the past, because clocks differ.
 func template(name string, end time.Time) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {

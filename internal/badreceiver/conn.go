@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// dripEvery is the time between two bytes of what drips.
+// dripEvery is the time between two bytes of a drip.
 const dripEvery = 20 * time.Millisecond
 
-// A conn is a connection to a receiver, with what kinds do to it. It is closed by who accepted it.
+// conn is a connection to a receiver. accept closes it.
 type conn struct {
 	net.Conn // the TCP connection, or TLS over it
 	tcp      net.Conn
@@ -23,19 +23,19 @@ func newConn(r *Receiver, c net.Conn) *conn {
 	return &conn{Conn: c, tcp: c, in: bufio.NewReader(c), r: r}
 }
 
-// over is the same connection, spoken over another layer.
+// over returns the same connection under another layer.
 func (c *conn) over(layer net.Conn) *conn {
 	return &conn{Conn: layer, tcp: c.tcp, in: bufio.NewReader(layer), r: c.r}
 }
 
-// Write counts what is written.
+// Write counts the bytes written.
 func (c *conn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	c.r.sent.Add(int64(n))
 	return n, err
 }
 
-// request reads one request with its body, and counts it; nil when none comes any more.
+// request reads and counts one request with its body; nil: no more requests.
 func (c *conn) request() *http.Request {
 	req, err := http.ReadRequest(c.in)
 	if err != nil {
@@ -48,13 +48,13 @@ func (c *conn) request() *http.Request {
 	return req
 }
 
-// say writes a text; false when nobody takes it.
+// say writes a text and reports success.
 func (c *conn) say(text string) bool {
 	_, err := io.WriteString(c, text)
 	return err == nil
 }
 
-// pour writes a block again and again, up to a number of bytes; false when nobody takes them.
+// pour repeats a block up to a number of bytes and reports success.
 func (c *conn) pour(block []byte, size int64) bool {
 	for size > 0 {
 		n, err := c.Write(block[:min(int64(len(block)), size)])
@@ -66,7 +66,7 @@ func (c *conn) pour(block []byte, size int64) bool {
 	return true
 }
 
-// forever pours without end.
+// forever repeats a block until a write fails.
 func (c *conn) forever(block []byte) {
 	for {
 		if _, err := c.Write(block); err != nil {
@@ -75,7 +75,7 @@ func (c *conn) forever(block []byte) {
 	}
 }
 
-// drip writes a byte at a time until nobody takes it any more, or the test ends.
+// drip repeats a text byte by byte until a write fails or the test ends.
 func (c *conn) drip() {
 	tick := time.NewTicker(dripEvery)
 	defer tick.Stop()
@@ -91,21 +91,21 @@ func (c *conn) drip() {
 	}
 }
 
-// hold keeps the connection until the other side ends it, or the test does.
+// hold reads until the peer closes the connection or the test ends.
 func (c *conn) hold() {
 	c.r.held.Add(1)
 	defer c.r.held.Add(-1)
 	_, _ = io.Copy(io.Discard, c.in)
 }
 
-// wait keeps the connection until the test ends, and reads nothing. The other side may be gone by then.
+// wait keeps the connection open until the test ends, and reads nothing.
 func (c *conn) wait() {
 	c.r.held.Add(1)
 	defer c.r.held.Add(-1)
 	<-c.r.stop
 }
 
-// reset has the connection end with a TCP reset.
+// reset makes Close send a TCP reset.
 func (c *conn) reset() {
 	if tcp, ok := c.tcp.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
@@ -113,7 +113,7 @@ func (c *conn) reset() {
 	_ = c.tcp.Close()
 }
 
-// finish ends our side of the connection, and only that.
+// finish closes the write side of the connection.
 func (c *conn) finish() {
 	if tcp, ok := c.tcp.(*net.TCPConn); ok {
 		_ = tcp.CloseWrite()

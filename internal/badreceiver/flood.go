@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// The blocks that all receivers send from. They are never written to.
+// Blocks shared by all receivers, read-only.
 var (
 	body    = bytes.Repeat([]byte("0123456789abcdef"), 4<<10)
 	chunk   = fmt.Appendf(nil, "%x\r\n%s\r\n", len(body), body)
@@ -17,8 +17,8 @@ var (
 	interim = []byte(strings.Repeat("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n", 512))
 )
 
-// FullHeader and FullHeaderLines are how much header FullHeaderStalls and FullBodyStalls send, without the status line: as
-// much as a sender takes that stops at 16 KiB or 100 lines.
+// FullHeader and FullHeaderLines are the bytes and lines of header that FullHeaderStalls and FullBodyStalls send, without
+// the status line: just below a limit of 16 KiB or 100 lines.
 const (
 	FullHeader      = 15 << 10
 	FullHeaderLines = 96
@@ -30,7 +30,7 @@ var (
 	tinyChunks = []byte(strings.Repeat("1\r\nx\r\n", 8<<10))
 )
 
-// lines are header lines of a size each, of different names.
+// lines returns header lines of equal size with different names.
 func lines(count, size int) string {
 	var b strings.Builder
 	for n := range count {
@@ -40,13 +40,13 @@ func lines(count, size int) string {
 	return b.String()
 }
 
-// A bomb is so many times the same member of a gzip file, one after the other.
+// The gzip bomb repeats one member of a gzip file.
 const (
 	unpacked = 8 << 20 // bytes of zeros in a member
 	members  = Gigabyte / unpacked
 )
 
-// member is a piece of the bomb: about 8 KiB.
+// member is one member of the bomb, about 8 KiB.
 var member = sync.OnceValues(func() ([]byte, error) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
@@ -62,32 +62,32 @@ var member = sync.OnceValues(func() ([]byte, error) {
 	return packed.Bytes(), nil
 })
 
-// makeMember spends the time that it takes beforehand.
+// makeMember compresses the member before the receiver starts.
 func makeMember() error {
 	_, err := member()
 	return err
 }
 
-// pours floods with a block.
+// pours returns a behaviour that repeats a block.
 func pours(block []byte) func(*conn) {
 	return func(c *conn) { c.forever(block) }
 }
 
-// gigabyte sends what it announces.
+// gigabyte sends the announced body of Gigabyte bytes.
 func gigabyte(c *conn) {
 	if c.say(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", Gigabyte)) && c.pour(body, Gigabyte) {
 		c.hold()
 	}
 }
 
-// hugeHeader sends a header that is correct in all but its size.
+// hugeHeader sends a header that is correct except for its size.
 func hugeHeader(c *conn) {
 	if c.say("HTTP/1.1 200 OK\r\n") && c.pour(header, 100<<20) && c.say("Content-Length: 0\r\n\r\n") {
 		c.hold()
 	}
 }
 
-// explode sends the bomb.
+// explode sends the gzip bomb.
 func explode(c *conn) {
 	piece, err := member()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// What of HTTP/2 is needed here (RFC 9113).
+// Constants of HTTP/2 (RFC 9113).
 const (
 	preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
@@ -31,16 +31,16 @@ const (
 	maxFrame = 16 << 10
 )
 
-// An h2conn is a connection of HTTP/2.
+// h2conn is an HTTP/2 connection.
 type h2conn struct {
 	*conn
 
 	window       int // of the connection, in bytes
 	streamWindow int
-	unfinished   bool // a header was begun: nothing else may be said
+	unfinished   bool // inside a header: no other frame is allowed
 }
 
-// http2 answers the header of each request by a function. The bodies of requests it reads and forgets.
+// http2 calls a function for the header of each request. It discards request bodies.
 func http2(answer func(*h2conn, uint32)) func(*conn) {
 	return func(c *conn) {
 		certs, err := certificates()
@@ -58,7 +58,7 @@ func http2(answer func(*h2conn, uint32)) func(*conn) {
 	}
 }
 
-// serve reads frames for as long as they come.
+// serve reads frames until the connection ends.
 func (h *h2conn) serve(answer func(*h2conn, uint32)) {
 	if _, err := io.ReadFull(h.in, make([]byte, len(preface))); err != nil {
 		return
@@ -92,7 +92,7 @@ func (h *h2conn) serve(answer func(*h2conn, uint32)) {
 	}
 }
 
-// reply acknowledges a frame, unless it would break into a header.
+// reply acknowledges a frame, unless a header is unfinished.
 func (h *h2conn) reply(kind byte, payload []byte) {
 	if !h.unfinished {
 		h.frame(kind, flagAck, 0, payload)
@@ -110,7 +110,7 @@ func (h *h2conn) next() (kind, flags byte, stream uint32, payload []byte, err er
 	return head[3], head[4], binary.BigEndian.Uint32(head[5:]), payload, err
 }
 
-// settings notes how much may be sent.
+// settings reads the peer's window.
 func (h *h2conn) settings(payload []byte) {
 	for ; len(payload) >= 6; payload = payload[6:] {
 		if binary.BigEndian.Uint16(payload) == settingInitialWindow {
@@ -119,14 +119,14 @@ func (h *h2conn) settings(payload []byte) {
 	}
 }
 
-// frame writes a frame; false when nobody takes it.
+// frame writes a frame and reports success.
 func (h *h2conn) frame(kind, flags byte, stream uint32, payload []byte) bool {
 	head := []byte{byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload)), kind, flags}
 	_, err := h.Write(append(binary.BigEndian.AppendUint32(head, stream), payload...))
 	return err == nil
 }
 
-// header writes a header block in as many frames as it takes. One without an end is to go on.
+// header writes a header block in one or more frames. Without end, the block is continued later.
 func (h *h2conn) header(stream uint32, block []byte, flags byte) bool {
 	h.unfinished = flags&flagEndHeaders == 0
 	kind := byte(frameHeaders)
@@ -149,7 +149,7 @@ func (h *h2conn) header(stream uint32, block []byte, flags byte) bool {
 	}
 }
 
-// field is a header field in HPACK (RFC 7541 §6.2.2), in neither table.
+// field encodes a header field without indexing (HPACK, RFC 7541 §6.2.2).
 func field(name, value string) []byte { return literal(0x00, name, value) }
 
 func literal(form byte, name, value string) []byte {
@@ -159,7 +159,7 @@ func literal(form byte, name, value string) []byte {
 	return append(b, value...)
 }
 
-// length is a number in HPACK with a prefix of seven bits (RFC 7541 §5.1).
+// length encodes a number with a prefix of seven bits (HPACK, RFC 7541 §5.1).
 func length(n int) []byte {
 	if n < 127 {
 		return []byte{byte(n)}
@@ -171,7 +171,7 @@ func length(n int) []byte {
 	return append(b, byte(n))
 }
 
-// fields are header fields of different names, of a size each where they are sent.
+// fields encodes header fields with different names and equal encoded size.
 func fields(count, size int) []byte {
 	var b bytes.Buffer
 	for n := range count {
@@ -180,7 +180,7 @@ func fields(count, size int) []byte {
 	return b.Bytes()
 }
 
-// ok begins the header of a good answer, and goes on with others.
+// ok encodes the start of a good response's header, followed by others.
 func ok(more ...[]byte) []byte {
 	return slices.Concat(append([][]byte{field(":status", "200")}, more...)...)
 }

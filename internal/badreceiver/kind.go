@@ -1,9 +1,9 @@
 package badreceiver
 
-// A Kind says in which way a receiver is bad. Its text is fit for the name of a test.
+// A Kind is the way in which a receiver is bad. Its text can be a test name.
 type Kind string
 
-// The two that are not bad, to compare with.
+// Good receivers, for comparison.
 const (
 	// Good answers 200 and "ok" to every request.
 	Good Kind = "good"
@@ -11,37 +11,37 @@ const (
 	GoodTLS Kind = "good_tls"
 )
 
-// Those that give no answer. Where nothing else is said, a kind reads the whole request first.
+// Receivers that do not respond. Unless stated otherwise, kinds read the whole request first.
 const (
-	// NeverAccepts listens, and its queue of connections is full: a connect neither succeeds nor fails.
+	// NeverAccepts listens with a full accept queue: a connect hangs.
 	NeverAccepts Kind = "never_accepts"
-	// Refuses has nobody listening.
+	// Refuses has no listener.
 	Refuses Kind = "refuses"
-	// NeverAnswers reads whatever comes and never writes.
+	// NeverAnswers reads everything and never writes.
 	NeverAnswers Kind = "never_answers"
-	// HalfClosed ends its side of the connection instead of answering, and leaves the other one open.
+	// HalfClosed closes its write side instead of responding.
 	HalfClosed Kind = "half_closed"
-	// NeverReads accepts connections, reads nothing of a request and never writes.
+	// NeverReads accepts connections and neither reads nor writes.
 	NeverReads Kind = "never_reads"
 )
 
-// Those that are slow.
+// Slow receivers.
 const (
 	// DripsHeader sends a header byte by byte, for ever.
 	DripsHeader Kind = "drips_header"
 	// DripsBody sends a good header at once, then a body byte by byte, for ever.
 	DripsBody Kind = "drips_body"
-	// ReadsSlowly reads the request a few bytes at a time, and answers as Good does when it has all of it.
+	// ReadsSlowly reads the request a few bytes at a time, then responds as Good does.
 	ReadsSlowly Kind = "reads_slowly"
 )
 
-// Those that send as much as costs the sender memory, and then wait with the connection open.
+// Receivers that make the sender buffer as much as possible, and then keep the connection open.
 const (
 	// FullHeaderStalls sends a header of FullHeader bytes in FullHeaderLines lines, but not the empty line that ends it.
 	FullHeaderStalls Kind = "full_header_stalls"
-	// FullBodyStalls sends a header of that size and 60 KiB of a body that it announces to be longer.
+	// FullBodyStalls sends a header of that size and 60 KiB of a longer body.
 	FullBodyStalls Kind = "full_body_stalls"
-	// InterimStalls sends four interim answers, and no final one.
+	// InterimStalls sends four interim responses and no final one.
 	InterimStalls Kind = "interim_stalls"
 	// ShortLines sends 60 KiB of header in lines of seven bytes.
 	ShortLines Kind = "short_lines"
@@ -49,13 +49,13 @@ const (
 	LongLine Kind = "long_line"
 )
 
-// Those that send too much, as fast as they can.
+// Receivers that send too much, at full speed.
 const (
-	// GigabyteBody sends Gigabyte bytes of body, and announces them.
+	// GigabyteBody announces and sends a body of Gigabyte bytes.
 	GigabyteBody Kind = "gigabyte_body"
 	// EndlessBody sends chunks for ever.
 	EndlessBody Kind = "endless_body"
-	// GzipBomb sends about a megabyte that says it is gzip and unpacks to Gigabyte bytes, asked for or not.
+	// GzipBomb sends about 1 MB of gzip that unpacks to Gigabyte bytes, whatever the request accepts.
 	GzipBomb Kind = "gzip_bomb"
 	// HugeHeader sends 100 MiB of header.
 	HugeHeader Kind = "huge_header"
@@ -69,56 +69,55 @@ const (
 	TinyChunks Kind = "tiny_chunks"
 )
 
-// Those that break off a body after half of it.
+// Receivers that end the connection in the middle of a body.
 const (
-	// ResetsMidAnswer does so with a TCP reset.
+	// ResetsMidAnswer sends a TCP reset.
 	ResetsMidAnswer Kind = "resets_mid_answer"
-	// ClosesMidAnswer does so with a regular end of the connection.
+	// ClosesMidAnswer closes the connection.
 	ClosesMidAnswer Kind = "closes_mid_answer"
 )
 
-// Those that break the rules of HTTP.
+// Receivers that violate HTTP.
 const (
-	// Garbage answers with lines of bytes that are not HTTP.
+	// Garbage sends lines that are not HTTP.
 	Garbage Kind = "garbage"
-	// NoHeader answers as HTTP/0.9 did: a page, and nothing before it.
+	// NoHeader responds as HTTP/0.9 did: a body without a header.
 	NoHeader Kind = "no_header"
 	// PromisesMore sends less of a body than it announced, and keeps the connection open.
 	PromisesMore Kind = "promises_more"
-	// SendsMore sends more than the body that it announced: "ok" it is, and what follows looks like an answer to another
-	// request: 299 and "forged".
+	// SendsMore sends the announced body "ok", followed by what looks like the response to another request: 299 and "forged".
 	SendsMore Kind = "sends_more"
-	// ClosesAfter answers as Good does, as if it kept the connection, and closes it.
+	// ClosesAfter responds as Good does, without Connection: close, and closes the connection.
 	ClosesAfter Kind = "closes_after_answer"
 	// TwoLengths announces two different lengths of one body.
 	TwoLengths Kind = "two_lengths"
-	// AnswersEarly answers 413 after the first byte of a request, and closes without reading the rest, which resets the
-	// connection. Only a request that was written whole by then (a few KiB) is sure to see the answer.
+	// AnswersEarly answers 413 after the first byte of a request and closes without reading the rest, which resets the
+	// connection. Only requests of a few KiB are sure to see the response.
 	AnswersEarly Kind = "answers_early"
 	// StatusZero answers with the status 000, which HTTP does not have.
 	StatusZero Kind = "status_zero"
-	// AnswersLate answers the first request of a connection as Good does, and each later one with a status of 299 and the
-	// Webhook-Id of the connection's first request: as if that had been answered a second time, late.
+	// AnswersLate answers the first request of a connection as Good does, and each later one with status 299 and the
+	// Webhook-Id of the first, like a late second response to the first request.
 	AnswersLate Kind = "answers_late"
-	// Redirects sends everyone on to itself, a hundred times; whoever follows gets there what Good answers.
+	// Redirects redirects to itself a hundred times; then it responds as Good does.
 	Redirects Kind = "redirects"
 )
 
-// Those at https URLs that are not to be trusted, or fail to shake hands.
+// Receivers over TLS with untrusted certificates or failing handshakes.
 const (
 	// WrongHost has a certificate for another host.
 	WrongHost Kind = "tls_wrong_host"
-	// Expired has a certificate that ended yesterday.
+	// Expired has a certificate that expired yesterday.
 	Expired Kind = "tls_expired"
-	// UnknownAuthority has a certificate that an authority signed which is not in Roots.
+	// UnknownAuthority has a certificate of an authority that is not in Roots.
 	UnknownAuthority Kind = "tls_unknown_authority"
 	// OldTLS speaks no version later than TLS 1.1.
 	OldTLS Kind = "tls_old"
 	// PlainHTTP speaks HTTP without TLS.
 	PlainHTTP Kind = "tls_plain_http"
-	// ClosesHandshake reads the greeting and closes.
+	// ClosesHandshake reads the ClientHello and closes.
 	ClosesHandshake Kind = "tls_closes_handshake"
-	// HangsHandshake reads whatever comes and never writes.
+	// HangsHandshake reads everything and never writes.
 	HangsHandshake Kind = "tls_hangs_handshake"
 	// BigChain shows a good certificate, and 200 KiB of others after it.
 	BigChain Kind = "tls_big_chain"
@@ -135,9 +134,9 @@ const (
 	AnswersLateTLS Kind = "tls_answers_late"
 )
 
-// Those that speak HTTP/2. Where a header has no end, other requests on the connection wait with the first.
+// Receivers that speak HTTP/2. An unfinished header blocks the other requests on its connection.
 const (
-	// GoodHTTP2 answers 200 and "ok". It is not bad.
+	// GoodHTTP2 answers 200 and "ok", for comparison.
 	GoodHTTP2 Kind = "http2_good"
 	// HTTP2ShortFields sends 1500 fields of seven bytes, and no end of the header.
 	HTTP2ShortFields Kind = "http2_short_fields"
@@ -151,15 +150,15 @@ const (
 	HTTP2EndlessInterim Kind = "http2_endless_interim"
 	// HTTP2EndlessTrailer sends a header, a body and trailer fields for ever.
 	HTTP2EndlessTrailer Kind = "http2_endless_trailer"
-	// HTTP2FullBodyStalls sends a header of that size and 60 KiB of a body, if it may, and no end of it.
+	// HTTP2FullBodyStalls sends a header of that size and 60 KiB of an unfinished body, as far as the window allows.
 	HTTP2FullBodyStalls Kind = "http2_full_body_stalls"
 	// HTTP2StatusZero answers with the status 000.
 	HTTP2StatusZero Kind = "http2_status_zero"
-	// HTTP2NeverAnswers shakes hands, and never answers a request.
+	// HTTP2NeverAnswers completes the handshake and never responds.
 	HTTP2NeverAnswers Kind = "http2_never_answers"
 )
 
-// All are the bad kinds: every one but those that are called good.
+// All returns every kind that is not good.
 var All = []Kind{
 	NeverAccepts, Refuses, NeverAnswers, HalfClosed, NeverReads,
 	DripsHeader, DripsBody, ReadsSlowly,

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// How NeverAccepts finds out that its queue is full: a connect does not succeed for fillWait. On loopback one that can
-// succeed needs microseconds, and one that was merely slow has taken its place in the queue all the same.
+// NeverAccepts takes its queue for full when a connect does not succeed within fillWait. On loopback a connect takes
+// microseconds, and a slower one has its place in the queue all the same.
 const (
 	fillWait = 200 * time.Millisecond
 	maxFill  = 1024
 )
 
-// listen takes a port in the way of the kind and returns host and port.
+// listen opens the port of a kind and returns host:port.
 func (r *Receiver) listen(ctx context.Context, kind Kind) (string, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -32,8 +32,8 @@ func (r *Receiver) listen(ctx context.Context, kind Kind) (string, error) {
 	}
 }
 
-// bind takes a port at which nobody listens, and keeps it, so that no other process can come to listen there: it is the
-// near end of a connection to the receiver's own listener.
+// bind reserves a port without a listener, so that no other process can listen there: it is the client side of a
+// connection to the receiver's listener.
 func (r *Receiver) bind(ctx context.Context, addr string) (string, error) {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}
 	c, err := d.DialContext(ctx, "tcp", addr)
@@ -44,7 +44,7 @@ func (r *Receiver) bind(ctx context.Context, addr string) (string, error) {
 	return c.LocalAddr().String(), nil
 }
 
-// fill connects until nobody can any more.
+// fill connects until the accept queue is full.
 func (r *Receiver) fill(ctx context.Context, addr string) error {
 	if err := shortenQueue(r.listener); err != nil {
 		return err

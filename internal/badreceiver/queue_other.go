@@ -4,5 +4,5 @@ package badreceiver
 
 import "net"
 
-// shortenQueue leaves the queue as it is: it takes longer to fill.
+// shortenQueue does nothing: filling the queue takes longer.
 func shortenQueue(net.Listener) error { return nil }

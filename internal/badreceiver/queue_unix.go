@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// shortenQueue makes the queue of a listener's connections as short as the system allows. To listen a second time
-// changes nothing else.
+// shortenQueue makes a listener's accept queue as short as the system allows, by listening a second time.
 func shortenQueue(l net.Listener) error {
 	tcp, ok := l.(*net.TCPListener)
 	if !ok {

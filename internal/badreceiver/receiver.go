@@ -1,11 +1,11 @@
-// Package badreceiver runs HTTP receivers for tests that do what a sender must bear: they hang, drip, lie, flood, break
-// off, and hold certificates that nobody should trust. One that serves well is there to compare with.
+// Package badreceiver runs misbehaving HTTP receivers for tests of senders: they hang, drip, flood, end connections early,
+// violate HTTP or have untrusted certificates. Good ones are there for comparison.
 //
-// A Receiver listens at a loopback port of its own, so that another process can call it as well. It speaks TCP itself
-// where net/http's server would be too polite. However much it sends, it holds little memory: what is sent at length
-// comes from a few blocks that all share. When its test ends, it closes what is open and waits for all it has started.
+// A Receiver listens at a loopback port, so that other processes can call it. Most kinds write to TCP directly, since
+// net/http's server follows the rules. Long responses are sent from a few shared blocks, so that a Receiver uses little
+// memory. When its test ends, it closes its connections and waits for its goroutines.
 //
-// The certificates of one process come from one authority, made at the first use and good for a day: Roots and CAFile.
+// The certificates of a process come from one authority, created at first use and valid for a day: Roots and CAFile.
 package badreceiver
 
 import (
@@ -15,9 +15,9 @@ import (
 	"testing"
 )
 
-// A Receiver is one under test. Its methods may be called from any goroutine.
+// A Receiver is a running receiver. Its methods are safe for concurrent use.
 type Receiver struct {
-	// URL is where it is called: http://127.0.0.1:port, or https.
+	// URL is http://127.0.0.1:port, or https.
 	URL string
 
 	listener net.Listener
@@ -60,22 +60,21 @@ func Start(tb testing.TB, kind Kind) *Receiver {
 	return r
 }
 
-// Conns is how many connections were accepted so far.
+// Conns returns the number of accepted connections.
 func (r *Receiver) Conns() int { return int(r.conns.Load()) }
 
-// Requests is how many requests have come so far: those that were read whole, and for AnswersEarly those that began.
+// Requests returns the number of requests: those read whole, for AnswersEarly those begun.
 func (r *Receiver) Requests() int { return int(r.requests.Load()) }
 
-// Held is how many connections it keeps waiting now, after all that they get; over HTTP/2, how many requests came over the
-// connections that are open and got all that they get. Connections that are written to for ever do not count, nor those
-// that are read slowly.
+// Held returns the number of open connections that get no more bytes; over HTTP/2, the number of requests on open
+// connections that get no more. Connections written to for ever, or read slowly, do not count.
 func (r *Receiver) Held() int { return int(r.held.Load()) }
 
-// Sent is how many bytes of answers the system has taken to send so far, over all connections; it may be a write behind
-// what has arrived. Some may lie in buffers on both sides: several MiB a connection.
+// Sent returns the bytes of responses that were handed to the system, over all connections. Several MiB per connection may
+// be in buffers on both sides; a write under way is not counted.
 func (r *Receiver) Sent() int64 { return r.sent.Load() }
 
-// accept serves each connection until the listener is closed.
+// accept serves connections until the listener is closed.
 func (r *Receiver) accept(serve func(*conn)) {
 	for {
 		accepted, err := r.listener.Accept()
@@ -94,7 +93,7 @@ func (r *Receiver) accept(serve func(*conn)) {
 	}
 }
 
-// keep notes a connection to be closed at the end at the latest; false when that has come.
+// keep registers a connection to be closed at the end; false: the end has come.
 func (r *Receiver) keep(c net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,7 +112,7 @@ func (r *Receiver) drop(c net.Conn) {
 	delete(r.open, c)
 }
 
-// close ends everything and waits for it.
+// close closes everything and waits for the goroutines.
 func (r *Receiver) close() {
 	close(r.stop)
 	if r.listener != nil {

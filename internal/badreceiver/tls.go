@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// secure shakes hands with a server's settings, and serves if anybody goes along.
+// secure makes a TLS handshake, and serves if it succeeds.
 func secure(settings func(*chain) *tls.Config, serve func(*conn)) func(*conn) {
 	return func(c *conn) {
 		certs, err := certificates()
@@ -28,33 +28,33 @@ func wrongHost(c *chain) *tls.Config { return present(c.wrongHost) }
 func expired(c *chain) *tls.Config   { return present(c.expired) }
 func unknown(c *chain) *tls.Config   { return present(c.unknown) }
 
-// old has nothing wrong with it but its version.
+// old allows no version after TLS 1.1.
 func old(c *chain) *tls.Config {
 	config := present(c.good)
 	config.MinVersion, config.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
 	return config
 }
 
-// present shows a certificate.
+// present returns a configuration with a certificate.
 func present(cert tls.Certificate) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 }
 
-// tooMuch has too much of a chain.
+// tooMuch returns a configuration with 200 KiB of certificates.
 func tooMuch(c *chain) *tls.Config {
 	cert := c.good
 	cert.Certificate = append(cert.Certificate[:1:1], filler()...)
 	return present(cert)
 }
 
-// much has as long a chain as a sender may bear, of certificates that no other connection was shown.
+// much returns a configuration with FullChain certificates, different for each connection.
 func much(c *chain) *tls.Config {
 	cert := c.good
 	cert.Certificate = append(cert.Certificate[:1:1], unlike(filler()[:FullChain-1])...)
 	return present(cert)
 }
 
-// stalls sends no more than a number of bytes.
+// stalls stops sending after a number of bytes.
 func stalls(size int, serve func(*conn)) func(*conn) {
 	return func(c *conn) {
 		limited := &limitedConn{Conn: c.Conn}
@@ -66,7 +66,7 @@ func stalls(size int, serve func(*conn)) func(*conn) {
 	}
 }
 
-// A limitedConn swallows what is written beyond a number of bytes.
+// limitedConn discards writes beyond a number of bytes.
 type limitedConn struct {
 	net.Conn
 
@@ -84,7 +84,7 @@ func (c *limitedConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// bigTicket sends a ticket by the means of crypto/tls, which writes it at the end of the handshake.
+// bigTicket sends a session ticket through crypto/tls at the end of the handshake.
 func bigTicket(c *conn) {
 	certs, err := certificates()
 	if err != nil {
@@ -104,8 +104,8 @@ func bigTicket(c *conn) {
 	}
 }
 
-// recordStalls sends the head of a record, and most of what that announces. The rest is not looked at before it is there,
-// so that it need not be encrypted.
+// recordStalls sends the head of a record and most of its length. The bytes need not be encrypted, since the peer decrypts
+// a record only when it is complete.
 func recordStalls(c *conn) {
 	record := append([]byte{23, 3, 3, 0x40, 0}, body[:15<<10]...)
 	if _, err := c.tcp.Write(record); err == nil {
@@ -113,7 +113,7 @@ func recordStalls(c *conn) {
 	}
 }
 
-// plain answers a greeting as web servers do that expected a request.
+// plain responds to a ClientHello with an HTTP error, as web servers do.
 func plain(c *conn) {
 	if c.greeting() && c.say("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nthis port speaks no TLS\n") {
 		c.finish()
@@ -121,7 +121,7 @@ func plain(c *conn) {
 	}
 }
 
-// greeting reads the first record of a TLS connection; false when none comes.
+// greeting reads the first record of a TLS connection and reports success.
 func (c *conn) greeting() bool {
 	var head [5]byte // type, version, and the length of what follows
 	if _, err := io.ReadFull(c.in, head[:]); err != nil {

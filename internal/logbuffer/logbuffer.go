@@ -1,8 +1,8 @@
 // Package logbuffer decouples a process from the reader of its log.
 //
-// A Writer takes log lines at memory speed and writes them to its output from one goroutine. When the output blocks (a
-// pipe that nobody reads, a full terminal) lines wait in a buffer of bounded size; when that is full, or when the output
-// fails, lines are dropped and counted. Logging never blocks and never fails.
+// A Writer buffers log lines and writes them to its output from one goroutine. When the output blocks (a pipe without a
+// reader, a stopped terminal), lines wait in a bounded buffer. When that is full, or the output fails, lines are dropped
+// and counted. Logging never blocks and never fails.
 package logbuffer
 
 import (
@@ -21,16 +21,15 @@ const keepSize = 64 << 10
 
 // Options configures a Writer. The zero value is ready.
 type Options struct {
-	// Size bounds the bytes that wait for the output, from 1; zero: DefaultSize. As many again may be in a write that is
-	// under way.
+	// Size bounds the buffered bytes, from 1; zero: DefaultSize. As many again may be in a write under way.
 	Size int
-	// Note makes the line, with its line break, that reports n dropped lines. It is written in the place of those lines,
-	// as soon as the output takes lines again. nil: nothing is reported.
+	// Note returns the line, with its line break, that reports n dropped lines. It is written in their place, once the output
+	// accepts lines again. nil: nothing is reported.
 	Note func(n uint64) []byte
 }
 
-// A Writer is an io.Writer that never blocks and never fails. Each Write must be whole lines, as a slog.Handler makes it.
-// Safe for concurrent use. Make one with New and end it with Close.
+// A Writer is an io.Writer that never blocks and never fails. Each Write must be whole lines, as those of a slog.Handler
+// are. Safe for concurrent use. It must be closed.
 type Writer struct {
 	out  io.Writer
 	size int
@@ -45,7 +44,7 @@ type Writer struct {
 	closed   bool
 }
 
-// New returns a Writer to out, which nobody else may write to until Close has returned.
+// New returns a Writer to out. Nothing else may write to out until Close has returned.
 func New(out io.Writer, o Options) *Writer {
 	w := &Writer{
 		out: out, size: cmp.Or(o.Size, DefaultSize), note: o.Note, wake: make(chan struct{}, 1), done: make(chan struct{}),
@@ -74,15 +73,15 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Dropped is the number of lines that were dropped so far.
+// Dropped returns the number of dropped lines.
 func (w *Writer) Dropped() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.dropped
 }
 
-// Close waits until the buffered lines are written, but no longer than the timeout: it reports whether they were. The
-// goroutine of a Writer whose output still blocks then stays until the output returns.
+// Close waits until the buffered lines are written, but no longer than the timeout, and reports whether they were. If the
+// output still blocks, the goroutine ends when the output returns.
 func (w *Writer) Close(timeout time.Duration) bool {
 	w.mu.Lock()
 	w.closed = true
@@ -101,7 +100,7 @@ func (w *Writer) Close(timeout time.Duration) bool {
 func (w *Writer) signal() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // a signal is waiting already
+	default: // a signal is pending
 	}
 }
 
@@ -112,7 +111,7 @@ func (w *Writer) run() {
 	for range w.wake {
 		for {
 			chunk, note, closed := w.take(spare)
-			spare = nil // it is the buffer now
+			spare = nil // now in use as the buffer
 			if len(chunk) == 0 && len(note) == 0 {
 				if closed {
 					return
@@ -123,7 +122,7 @@ func (w *Writer) run() {
 				w.lost(countLines(chunk[n:]))
 			}
 			if len(note) > 0 {
-				_, _ = w.out.Write(note) // the output fails or it does not: there is nowhere else to say so
+				_, _ = w.out.Write(note) // a failure cannot be reported elsewhere
 			}
 			if spare = chunk[:0]; cap(spare) > keepSize {
 				spare = nil
@@ -132,7 +131,7 @@ func (w *Writer) run() {
 	}
 }
 
-// take answers the lines to write next and a note about those that were dropped after them. spare becomes the new buffer.
+// take returns the lines to write next and a note about lines dropped after them. spare becomes the new buffer.
 func (w *Writer) take(spare []byte) (chunk, note []byte, closed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,14 +145,14 @@ func (w *Writer) take(spare []byte) (chunk, note []byte, closed bool) {
 	return chunk, note, w.closed
 }
 
-// lost counts lines that the output did not take.
+// lost counts lines that the output rejected.
 func (w *Writer) lost(n uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.dropped += n
 }
 
-// countLines counts the lines in p; an unfinished last one counts, too.
+// countLines counts the lines in p, including an unfinished last one.
 func countLines(p []byte) uint64 {
 	n := bytes.Count(p, []byte("\n"))
 	if len(p) > 0 && p[len(p)-1] != '\n' {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// TearAOF cuts bytes off the end of the append-only file of a server that is gone, as a machine does that loses power. A
-// shorter file stays as it is.
+// TearAOF truncates the append-only file of a stopped server by some bytes, as a loss of power does. A shorter file is
+// not changed.
 func (s *Server) TearAOF(bytes int64) {
 	s.tb.Helper()
 	var files []string

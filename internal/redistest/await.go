@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// awaitTimeout is how long servers may take to agree with each other. It is far beyond what they need: a failover that
-// fails once, for a vote that was split, is tried again after ten seconds.
+// awaitTimeout bounds a wait for servers to agree. It is far longer than they need: a failover that
+// fails with a split vote is tried again after ten seconds.
 const awaitTimeout = 60 * time.Second
 
-// await asks until there is nothing left to complain of, or the test fails with the last complaint.
+// await polls until there is no complaint, or fails the test with the last one.
 func await(tb testing.TB, what string, complaint func() error) {
 	tb.Helper()
 	if err := within(awaitTimeout, complaint); err != nil {
@@ -17,7 +17,7 @@ func await(tb testing.TB, what string, complaint func() error) {
 	}
 }
 
-// within returns the last complaint when there still is one after some time.
+// within polls for a while and returns the last complaint, if any.
 func within(limit time.Duration, complaint func() error) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

@@ -17,16 +17,15 @@ import (
 )
 
 const (
-	// nodeTimeout in milliseconds: a node silent for that long is failing; its replica takes over about a second
-	// later. It is quick for a test that kills a master, and long beside the tens of milliseconds that a process waits
-	// for its turn on a machine with more work than cores.
+	// nodeTimeout in milliseconds: a node silent for that long is failing; its replica takes over about a second later. It is
+	// short for tests that kill a master, and long compared to the scheduling delays of a busy machine.
 	nodeTimeout = "2000"
-	// createTimeout is how long the nodes may take to become a cluster.
+	// createTimeout bounds the creation of a cluster.
 	createTimeout = 30 * time.Second
 )
 
-// A Cluster is a Redis Cluster under test. Its methods may be called from the test's goroutine only, but Addrs, URL and
-// Nodes from any.
+// A Cluster is a Redis Cluster under test. Its methods may only be called from the test's goroutine, except Addrs, URL and
+// Nodes.
 type Cluster struct {
 	tb    testing.TB
 	cli   string
@@ -34,14 +33,14 @@ type Cluster struct {
 	nodes []*Server
 }
 
-// StartCluster runs masters (three or more), each with a number of replicas, that share all slots evenly, and waits
-// until every node is content and every replica in sync. Replicas stay with their masters. args are every node's
-// settings, as for Start; a password has to be "--masterauth" as well.
+// StartCluster runs masters (three or more) that share all slots evenly, each with a number of replicas, and waits until
+// every node is healthy and every replica in sync. Replicas stay with their masters. args are the settings of every node,
+// as for Start; a password must be set as "--masterauth", too.
 func StartCluster(tb testing.TB, masters, replicasEach int, args ...string) *Cluster {
 	tb.Helper()
 	c := &Cluster{tb: tb, cli: find(tb, "redis-cli"), args: args}
 	var err error
-	for range tries { // a node that misses the first greeting for a busy machine is not greeted again
+	for range tries { // a node that misses the first handshake gets no second one
 		c.nodes = nil
 		for range masters * (1 + replicasEach) {
 			c.nodes = append(c.nodes, startNode(tb, args))
@@ -54,14 +53,14 @@ func StartCluster(tb testing.TB, masters, replicasEach int, args ...string) *Clu
 			n.Kill()
 		}
 		if masters < 3 {
-			break // redis-cli refuses so few
+			break // redis-cli requires three masters
 		}
 	}
 	tb.Fatalf("make a cluster: %v", err)
 	return nil
 }
 
-// startNode runs a node that knows no other yet.
+// startNode runs a node outside of a cluster.
 func startNode(tb testing.TB, args []string) *Server {
 	tb.Helper()
 	s := newServer(tb, args)
@@ -70,15 +69,15 @@ func startNode(tb testing.TB, args []string) *Server {
 			"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(s.bus), "--cluster-announce-ip", "127.0.0.1",
 			"--cluster-node-timeout", nodeTimeout,
 			"--cluster-allow-replica-migration", "no",
-			"--cluster-replica-validity-factor", "0", // however long its master was silent, a replica takes over
-			"--repl-diskless-sync-delay", "0", // no waiting for more replicas to come
+			"--cluster-replica-validity-factor", "0", // replicas take over however long their master was silent
+			"--repl-diskless-sync-delay", "0", // do not wait for more replicas
 		), args...)
 	}
 	s.launch()
 	return s
 }
 
-// create makes a cluster of the nodes.
+// create joins the nodes to a cluster.
 func (c *Cluster) create(replicasEach int) error {
 	ctx, cancel := context.WithTimeout(context.Background(), createTimeout)
 	defer cancel()
@@ -100,10 +99,10 @@ func (c *Cluster) create(replicasEach int) error {
 	return nil
 }
 
-// Nodes are all servers, the first masters first, whatever has become of them.
+// Nodes returns all servers, running or not, the initial masters first.
 func (c *Cluster) Nodes() []*Server { return slices.Clone(c.nodes) }
 
-// Addrs are the addresses of Nodes.
+// Addrs returns the addresses of Nodes.
 func (c *Cluster) Addrs() []string {
 	addrs := make([]string, len(c.nodes))
 	for i, n := range c.nodes {
@@ -112,10 +111,10 @@ func (c *Cluster) Addrs() []string {
 	return addrs
 }
 
-// URL is the cluster as an address for clients: every node is in it.
+// URL returns the address of the cluster, with all nodes.
 func (c *Cluster) URL() string { return "redis+cluster://" + strings.Join(c.Addrs(), ",") }
 
-// Slot is the one that a key is in.
+// Slot returns the slot of a key.
 func (c *Cluster) Slot(key string) int {
 	c.tb.Helper()
 	var slot int64
@@ -133,8 +132,7 @@ func (c *Cluster) Slot(key string) int {
 	return 0
 }
 
-// Master is the node that serves a slot (0 to 16383) now: the one that the cluster has elected last, whether or not it
-// still runs.
+// Master returns the node that serves a slot (0 to 16383): the one elected last, running or not.
 func (c *Cluster) Master(slot int) *Server {
 	c.tb.Helper()
 	for _, m := range c.latest() {
@@ -146,7 +144,7 @@ func (c *Cluster) Master(slot int) *Server {
 	return nil
 }
 
-// Masters are the nodes that serve slots now, in the order of their first slots.
+// Masters returns the current masters, in the order of their first slots.
 func (c *Cluster) Masters() []*Server {
 	c.tb.Helper()
 	members := slices.DeleteFunc(c.latest(), func(m member) bool { return len(m.slots) == 0 })
@@ -158,7 +156,7 @@ func (c *Cluster) Masters() []*Server {
 	return masters
 }
 
-// ReplicasOf are the replicas that a master has now, whether or not they run.
+// ReplicasOf returns the current replicas of a master, running or not.
 func (c *Cluster) ReplicasOf(master *Server) []*Server {
 	c.tb.Helper()
 	members := c.latest()
@@ -172,12 +170,12 @@ func (c *Cluster) ReplicasOf(master *Server) []*Server {
 	return replicas
 }
 
-// answering are the nodes that run and are not paused.
+// answering returns the nodes that run and are not paused.
 func (c *Cluster) answering() []*Server {
 	return slices.DeleteFunc(c.Nodes(), func(n *Server) bool { return !n.answering() })
 }
 
-// node is the one with an address.
+// node returns the node with an address.
 func (c *Cluster) node(addr string) *Server {
 	c.tb.Helper()
 	for _, n := range c.nodes {
@@ -189,7 +187,7 @@ func (c *Cluster) node(addr string) *Server {
 	return nil
 }
 
-// id is how the cluster calls a node.
+// id returns the cluster's id of a node.
 func (c *Cluster) id(members []member, s *Server) string {
 	c.tb.Helper()
 	for _, m := range members {

@@ -10,20 +10,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// AwaitOK waits until the cluster works again: all nodes that run and are not paused say so, agree on who serves which
-// slot, which are such nodes alone, and on whose replica is who, and the replicas among them are in sync.
+// AwaitOK waits until the cluster is healthy: all nodes that run and are not paused report it, agree on the masters of all
+// slots, which run, and on the replicas, which are in sync if they run.
 func (c *Cluster) AwaitOK() {
 	c.tb.Helper()
 	c.await(0)
 }
 
-// await is AwaitOK, with at least so many replicas in sync.
+// await is AwaitOK with a minimum of replicas in sync.
 func (c *Cluster) await(replicas int) {
 	c.tb.Helper()
 	await(c.tb, "wait for a cluster to work", func() error { return c.complaint(replicas) })
 }
 
-// complaint is the first thing that AwaitOK would have otherwise.
+// complaint returns the first unmet condition of AwaitOK.
 func (c *Cluster) complaint(replicas int) error {
 	nodes := c.answering()
 	if len(nodes) == 0 {
@@ -34,7 +34,7 @@ func (c *Cluster) complaint(replicas int) error {
 		runs[n.Addr()] = true
 	}
 	var roles map[string]string
-	followed, follow := map[string]int{}, map[string]int{} // by masters: what they say, and what the replicas say
+	followed, follow := map[string]int{}, map[string]int{} // replicas by master: as reported by masters, and by replicas
 	for _, n := range nodes {
 		if err := n.contented(); err != nil {
 			return err
@@ -77,7 +77,7 @@ func (c *Cluster) complaint(replicas int) error {
 	return nil
 }
 
-// contented complains for a node that finds the cluster wanting.
+// contented returns a complaint if a node reports an unhealthy cluster.
 func (s *Server) contented() error {
 	return s.ask(func(ctx context.Context, c *redis.Client) error {
 		info, err := c.ClusterInfo(ctx).Result()
@@ -93,8 +93,8 @@ func (s *Server) contented() error {
 	})
 }
 
-// rolesOf tells by address what those that run do: which slots they serve, or whose replica they are. It is an error
-// when another one serves slots.
+// rolesOf returns the roles of running nodes by address: their slots, or their master. It is an error when a node that does
+// not run serves slots.
 func rolesOf(members []member, runs map[string]bool) (map[string]string, error) {
 	roles := make(map[string]string)
 	for _, m := range members {

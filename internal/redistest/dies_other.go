@@ -4,5 +4,5 @@ package redistest
 
 import "os/exec"
 
-// diesWithUs does nothing where the system knows no such wish: there a server outlives a test binary that panics.
+// diesWithUs does nothing: on this system a server outlives a test binary that panics.
 func diesWithUs(*exec.Cmd) {}

@@ -10,10 +10,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// slots is how many slots a cluster has.
+// slots is the number of slots of a cluster.
 const slots = 16384
 
-// A member is what a node of a cluster says of one of its nodes.
+// member is a line of a node's CLUSTER NODES.
 type member struct {
 	id     string
 	addr   string
@@ -22,7 +22,7 @@ type member struct {
 	slots  [][2]int
 }
 
-// serves tells whether a slot is the member's.
+// serves reports whether the member serves a slot.
 func (m member) serves(slot int) bool {
 	for _, r := range m.slots {
 		if r[0] <= slot && slot <= r[1] {
@@ -32,7 +32,7 @@ func (m member) serves(slot int) bool {
 	return false
 }
 
-// members asks a node for all it knows of.
+// members returns the cluster as a node sees it.
 func (s *Server) members() ([]member, error) {
 	var all []member
 	err := s.ask(func(ctx context.Context, c *redis.Client) error {
@@ -71,7 +71,7 @@ func parseMember(line string) (member, error) {
 	}
 	for _, s := range f[8:] {
 		if strings.HasPrefix(s, "[") {
-			continue // it moves, and is its old master's until it has
+			continue // a moving slot belongs to its old master
 		}
 		first, last, isRange := strings.Cut(s, "-")
 		if !isRange {
@@ -89,7 +89,7 @@ func parseMember(line string) (member, error) {
 	return m, nil
 }
 
-// latest is what the node says that knows of the latest change of masters: others may not have heard of it yet.
+// latest returns the view of the node with the newest epoch. Others may be behind.
 func (c *Cluster) latest() []member {
 	c.tb.Helper()
 	var latest []member

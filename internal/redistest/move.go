@@ -8,10 +8,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// batch is how many keys move at once.
+// batch is the number of keys of one MIGRATE.
 const batch = 100
 
-// A Move is a slot on its way from one master to another.
+// A Move is a slot's migration from one master to another.
 type Move struct {
 	c            *Cluster
 	slot         int
@@ -19,14 +19,14 @@ type Move struct {
 	fromID, toID string
 }
 
-// MoveSlot moves a slot with its keys to another master, as clients see it when a cluster is resharded.
+// MoveSlot moves a slot with its keys to another master, as resharding does.
 func (c *Cluster) MoveSlot(slot int, to *Server) {
 	c.tb.Helper()
 	c.BeginMove(slot, to).Finish()
 }
 
-// BeginMove opens a slot for its move and moves no key yet. Until Finish, its master sends clients on (ASK) for keys
-// that it does not have, and has them try again (TRYAGAIN) when it has some of several.
+// BeginMove starts the migration of a slot without moving keys. Until Finish, its master redirects clients (ASK) for keys
+// that it does not have, and answers TRYAGAIN when it has some of several.
 func (c *Cluster) BeginMove(slot int, to *Server) *Move {
 	c.tb.Helper()
 	from, members := c.Master(slot), c.latest()
@@ -39,7 +39,7 @@ func (c *Cluster) BeginMove(slot int, to *Server) *Move {
 	return m
 }
 
-// Carry moves up to n keys, and tells how many they were: 0 when none is left.
+// Carry moves up to n keys and returns their number; 0: none is left.
 func (m *Move) Carry(n int) int {
 	m.c.tb.Helper()
 	var keys []string
@@ -69,13 +69,13 @@ func (m *Move) Carry(n int) int {
 	return len(keys)
 }
 
-// Finish moves what is left and gives the slot to its new master.
+// Finish moves the remaining keys and assigns the slot to its new master.
 func (m *Move) Finish() {
 	m.c.tb.Helper()
 	for m.Carry(batch) > 0 {
 		continue
 	}
-	m.do(m.to, "CLUSTER", "SETSLOT", m.slot, "NODE", m.toID) // first: were it last, nobody would have the slot meanwhile
+	m.do(m.to, "CLUSTER", "SETSLOT", m.slot, "NODE", m.toID) // first, so that the slot always has a master
 	m.do(m.from, "CLUSTER", "SETSLOT", m.slot, "NODE", m.toID)
 	for _, n := range m.c.Masters() {
 		if n != m.to && n != m.from && n.answering() {
@@ -84,7 +84,7 @@ func (m *Move) Finish() {
 	}
 }
 
-// do has a node do something, or fails the test.
+// do sends a command to a node, or fails the test.
 func (m *Move) do(n *Server, command ...any) {
 	m.c.tb.Helper()
 	err := n.ask(func(ctx context.Context, client *redis.Client) error { return client.Do(ctx, command...).Err() })

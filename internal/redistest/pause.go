@@ -1,7 +1,7 @@
 package redistest
 
-// Pause makes the server stand still, with its connections open and its port accepting, and waits until it does: as a
-// machine that hangs.
+// Pause stops the server with its connections open and its port accepting, like a hanging machine, and waits until it is
+// stopped.
 func (s *Server) Pause() {
 	s.tb.Helper()
 	if !s.answering() {
@@ -15,7 +15,7 @@ func (s *Server) Pause() {
 	s.paused = true
 }
 
-// Resume lets a paused server run on.
+// Resume continues a paused server.
 func (s *Server) Resume() {
 	s.tb.Helper()
 	s.mu.Lock()

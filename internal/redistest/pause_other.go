@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// halt fails where the system cannot stop a process.
+// halt fails: this system cannot stop a process.
 func halt(*os.Process) error { return errors.ErrUnsupported }
 
-// wake does what halt does.
+// wake fails as well.
 func wake(*os.Process) error { return errors.ErrUnsupported }

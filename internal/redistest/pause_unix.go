@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// halt stops a process of ours, and waits until it stands still.
+// halt stops a child process and waits until it is stopped.
 func halt(p *os.Process) error {
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -22,5 +22,5 @@ func halt(p *os.Process) error {
 	}
 }
 
-// wake lets a process run that halt stopped.
+// wake continues a process that halt stopped.
 func wake(p *os.Process) error { return p.Signal(syscall.SIGCONT) }

@@ -8,17 +8,17 @@ import (
 	"testing"
 )
 
-// Ports are drawn from below those that systems give to outgoing connections: such a connection could take the port of
-// a server that is down for a moment, or, dialling that port, reach itself.
+// Ports are below the range of outgoing connections: such a connection could take the port of a server that restarts, or
+// connect to itself.
 const (
 	firstPort = 10000
 	lastPort  = 32000
 )
 
-// given are the ports that this process has handed out: none is given twice.
+// given are the ports that this process has handed out, each once.
 var given sync.Map
 
-// freePort finds a port that nobody listens on.
+// freePort returns a port without a listener.
 func freePort(tb testing.TB) int {
 	tb.Helper()
 	var err error

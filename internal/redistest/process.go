@@ -15,10 +15,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// tries is how often something is begun anew that failed for what a busy machine or another process did.
+// tries is the number of tries of steps that a busy machine or another process can make fail.
 const tries = 5
 
-// launch runs the server on ports of its own until the test ends.
+// launch runs the server on free ports until the test ends.
 func (s *Server) launch() {
 	s.tb.Helper()
 	s.tb.Cleanup(s.Kill)
@@ -57,7 +57,7 @@ func (s *Server) start() error {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // how it ended is for the test to judge
+			_ = cmd.Wait() // the test checks how it ended
 		}
 	}()
 	if err := <-started; err != nil {
@@ -81,9 +81,9 @@ func (s *Server) end(signal os.Signal) {
 	if cmd == nil {
 		return
 	}
-	_ = cmd.Process.Signal(signal) // it may have ended by itself
+	_ = cmd.Process.Signal(signal) // it may have exited
 	if paused {
-		_ = wake(cmd.Process) // as above; what stands still hears of nothing but a kill
+		_ = wake(cmd.Process) // as above; a stopped process receives no other signal
 	}
 	select {
 	case <-done:
@@ -93,7 +93,7 @@ func (s *Server) end(signal os.Signal) {
 	}
 }
 
-// answering tells whether the server runs and is not paused.
+// answering reports whether the server runs and is not paused.
 func (s *Server) answering() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,23 +108,23 @@ func (s *Server) answering() bool {
 	}
 }
 
-// client is one for a few questions; it tries each once.
+// client returns a client without retries.
 func (s *Server) client() *redis.Client {
 	o := s.options()
 	o.MaxRetries, o.DialerRetries, o.Protocol, o.DisableIdentity = -1, 1, 2, true
 	return redis.NewClient(o)
 }
 
-// ask puts questions to the server, within startTimeout.
+// ask calls f with a client, within startTimeout.
 func (s *Server) ask(questions func(context.Context, *redis.Client) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	client := s.client()
-	defer func() { _ = client.Close() }() // what was asked is answered
+	defer func() { _ = client.Close() }() // the reply was read
 	return questions(ctx, client)
 }
 
-// answers waits until the server answers, and tells it from another one that has its port.
+// answers waits until the server answers, and detects another server on its port.
 func (s *Server) answers(pid int, done <-chan struct{}) error {
 	client := s.client()
 	defer func() { _ = client.Close() }() // nothing was written
@@ -150,7 +150,7 @@ func (s *Server) answers(pid int, done <-chan struct{}) error {
 	}
 }
 
-// greet makes sure that the process we started is the one that answers, and makes it ready.
+// greet checks that the started process is the one that answers, and calls ready.
 func (s *Server) greet(ctx context.Context, client *redis.Client, pid int) error {
 	info, err := client.Info(ctx, "server").Result()
 	if err != nil {
@@ -165,7 +165,7 @@ func (s *Server) greet(ctx context.Context, client *redis.Client, pid int) error
 	return s.ready(client)
 }
 
-// reachable tells whether anybody listens; go-redis would write a line for each time that nobody does.
+// reachable reports whether a connect succeeds. go-redis would log each failed one.
 func (s *Server) reachable(ctx context.Context) error {
 	network := "tcp"
 	if s.socket != "" {
@@ -179,7 +179,7 @@ func (s *Server) reachable(ctx context.Context) error {
 	return conn.Close()
 }
 
-// An output keeps what a process writes; it may be read while the process runs.
+// output records the output of a process and is safe for concurrent use.
 type output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

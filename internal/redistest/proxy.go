@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// dialTimeout is how long a proxy's target may take to accept a connection.
+// dialTimeout bounds the dial of a proxy's target.
 const dialTimeout = 5 * time.Second
 
-// A Proxy forwards connections to a server, until told otherwise. It is safe for concurrent use. What it is told holds
-// for the connections that it had accepted by then; one that carried an answer is such a one.
+// A Proxy forwards connections to a server. It is safe for concurrent use. Stall and Cut apply to all accepted connections;
+// a connection that received a response is accepted.
 type Proxy struct {
 	target   string
 	listener net.Listener
@@ -47,22 +47,22 @@ func StartProxy(tb testing.TB, target string) *Proxy {
 	return p
 }
 
-// Addr is host:port, for clients.
+// Addr returns host:port, for clients.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Stall makes all connections that are open go silent for good, which neither side is told of: as a NAT that forgot
-// them. New ones work.
+// Stall stops forwarding on all open connections without closing them, like a NAT that lost its state. New connections
+// work.
 func (p *Proxy) Stall() {
 	p.mu.Lock()
 	links := slices.Collect(maps.Keys(p.links))
 	p.mu.Unlock()
 	for _, l := range links {
 		l.stall()
-		l.pumps.Wait() // nothing is on its way any more
+		l.pumps.Wait() // no bytes are in transit
 	}
 }
 
-// Cut closes all connections that are open, silent ones too. New ones work.
+// Cut closes all open connections, silent ones too. New connections work.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	links := p.links
@@ -74,11 +74,10 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Block makes new connections go silent as soon as they are accepted, for good: as a server that hangs. Those that are
-// open work on.
+// Block stops forwarding on new connections once they are accepted, like a hanging server. Open connections work.
 func (p *Proxy) Block() { p.block(true) }
 
-// Unblock makes new connections work again.
+// Unblock ends Block.
 func (p *Proxy) Unblock() { p.block(false) }
 
 func (p *Proxy) block(blocked bool) {
@@ -98,7 +97,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// serve takes a connection in, with the lock held so that it is there for whatever the proxy is told next.
+// serve registers a connection under the lock, so that later calls of Stall, Cut and Block apply to it.
 func (p *Proxy) serve(client net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +106,7 @@ func (p *Proxy) serve(client net.Conn) {
 		d := net.Dialer{Timeout: dialTimeout}
 		server, err := d.DialContext(p.ctx, "tcp", p.target)
 		if err != nil {
-			l.close() // which tells the client that nobody is there
+			l.close() // the client sees a refused connection
 			return
 		}
 		l.server = server
@@ -117,7 +116,7 @@ func (p *Proxy) serve(client net.Conn) {
 	p.links[l] = true
 }
 
-// pump forwards what one side says, until either is gone or the link is stalled.
+// pump forwards one direction until a side closes or the link is stalled.
 func (p *Proxy) pump(l *link, from, to net.Conn) {
 	buf := make([]byte, 32<<10)
 	for {
@@ -138,13 +137,13 @@ func (p *Proxy) pump(l *link, from, to net.Conn) {
 	}
 }
 
-// A link is a connection of a client with its connection to the server, which a silent one may have none of.
+// link is a client's connection and its connection to the server, nil under Block.
 type link struct {
 	client, server net.Conn
 	pumps          sync.WaitGroup
 }
 
-// stall ends the pumps and leaves both sides open. No deadline is ever set but this, which has passed.
+// stall ends the pumps, by a past deadline, and leaves both sides open.
 func (l *link) stall() {
 	for _, conn := range []net.Conn{l.client, l.server} {
 		if conn != nil {

@@ -1,10 +1,9 @@
-// Package redistest starts real Redis for tests: single servers, with TLS or on a unix socket too, a cluster, servers
-// that sentinels watch, and a proxy that does to connections what networks do. Each server has free loopback ports and a
-// folder of its own; it is ended by its process id when the test ends, and on Linux by the kernel when the test's
-// process ends before.
+// Package redistest starts Redis servers for tests: single ones, also with TLS or on a unix socket, clusters, sentinels, and
+// a proxy that injects network faults. Each server has free loopback ports and a new folder. It is killed by its process id
+// when the test ends, and on Linux by the kernel when the test's process ends first.
 //
-// With -short a test that needs a server is skipped, and also where redis-server (for a cluster redis-cli too) is not installed;
-// the latter fails when the environment says CI=true. What does not start, or does not come about in time, fails the test.
+// A test that needs a server is skipped with -short, and where redis-server (for a cluster redis-cli, too) is not installed;
+// with CI=true in the environment the latter fails. A server that does not start, or a wait that times out, fails the test.
 package redistest
 
 import (
@@ -18,23 +17,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// startTimeout is how long a server may take until it answers, or has ended.
+// startTimeout bounds the start and the stop of a server.
 const startTimeout = 10 * time.Second
 
-// A Server is a redis-server under test. Its methods may be called from the test's goroutine only, but Addr and URL
-// from any.
+// A Server is a redis-server under test. Its methods may only be called from the test's goroutine, except Addr and URL.
 type Server struct {
 	tb      testing.TB
 	binary  string
 	dir     string
 	port    int
-	bus     int    // the second port, which cluster nodes speak to each other on
+	bus     int    // the cluster bus port
 	socket  string // the unix socket that is listened on, if any, and then no port
 	url     func() string
-	options func() *redis.Options     // how it is reached
-	prepare func() error              // what is done before it first starts on a port; may be nil
+	options func() *redis.Options     // of its clients
+	prepare func() error              // called before its first start on a port; may be nil
 	command func() []string           // its arguments
-	ready   func(*redis.Client) error // what is done each time it answers again; may be nil
+	ready   func(*redis.Client) error // called after each start; may be nil
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd
@@ -43,8 +41,8 @@ type Server struct {
 	out    *output
 }
 
-// Start runs a redis-server and waits until it answers. It keeps nothing on disk, unless args say otherwise; they are
-// settings as on its command line ("--appendonly", "yes"), later ones winning. Addr and URL tell no password.
+// Start runs a redis-server and waits until it answers. Args are settings as on its command line ("--appendonly", "yes");
+// later ones win. By default it writes nothing to disk. Addr and URL contain no password.
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	s := newServer(tb, args)
@@ -52,7 +50,7 @@ func Start(tb testing.TB, args ...string) *Server {
 	return s
 }
 
-// newServer is a plain server that was not started yet.
+// newServer returns a plain server that is not started.
 func newServer(tb testing.TB, args []string) *Server {
 	tb.Helper()
 	s := &Server{tb: tb, binary: Binary(tb), dir: tb.TempDir(), out: &output{}}
@@ -68,7 +66,7 @@ func Binary(tb testing.TB) string {
 	return find(tb, "redis-server")
 }
 
-// find is Binary for any program.
+// find is Binary for a named program.
 func find(tb testing.TB, program string) string {
 	tb.Helper()
 	if testing.Short() {
@@ -85,7 +83,7 @@ func find(tb testing.TB, program string) string {
 	return ""
 }
 
-// Addr is host:port, or the path of a unix socket.
+// Addr returns host:port, or the path of a unix socket.
 func (s *Server) Addr() string {
 	if s.socket != "" {
 		return s.socket
@@ -93,16 +91,16 @@ func (s *Server) Addr() string {
 	return fmt.Sprintf("127.0.0.1:%d", s.port)
 }
 
-// URL is the server as an address for clients.
+// URL returns the server's address for clients.
 func (s *Server) URL() string { return s.url() }
 
-// Stop asks the server to save and end, and waits until it has.
+// Stop makes the server save and exit, and waits for it.
 func (s *Server) Stop() {
 	s.tb.Helper()
 	s.end(os.Interrupt)
 }
 
-// Kill ends the server as a crash does, and waits until it is gone. A server that is gone stays so.
+// Kill kills the server and waits for it. Killing it again does nothing.
 func (s *Server) Kill() {
 	s.tb.Helper()
 	s.end(os.Kill)
@@ -116,7 +114,7 @@ func (s *Server) Restart() {
 	}
 }
 
-// settings are what a server has unless it is told otherwise.
+// settings returns the default settings of a server.
 func (s *Server) settings() []string {
 	return []string{
 		"--port", fmt.Sprint(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no",
@@ -124,7 +122,7 @@ func (s *Server) settings() []string {
 	}
 }
 
-// password is the one that args set, if any.
+// password returns the password in args, if any.
 func password(args []string) string {
 	found := ""
 	for i := 1; i < len(args); i++ {

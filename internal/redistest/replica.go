@@ -9,23 +9,23 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// replication is what a server says of its role in replication.
+// replication is a server's INFO replication.
 type replication struct {
 	master   bool
-	linked   bool   // a replica's: it is in sync with its master
-	of       string // a replica's: the address of its master
-	replicas int    // a master's: those that are in sync and get what is written
+	linked   bool   // of a replica: it is in sync with its master
+	of       string // of a replica: the address of its master
+	replicas int    // of a master: replicas in sync
 }
 
-// acknowledged tells whether a replica has answered its master since they are in sync: before, the master keeps back what
-// is written. Until then its lag is the time since 1970.
+// acknowledged reports whether a replica has acknowledged its master since they are in sync. Before, the master sends it no
+// writes, and its lag is the time since 1970.
 func acknowledged(replica string) bool {
 	_, lag, _ := strings.Cut(replica, "lag=")
 	seconds, err := strconv.ParseInt(lag, 10, 64)
 	return err == nil && seconds < 1_000_000
 }
 
-// replication asks for it.
+// replication reads a server's INFO replication.
 func (s *Server) replication() (replication, error) {
 	var r replication
 	err := s.ask(func(ctx context.Context, c *redis.Client) error {

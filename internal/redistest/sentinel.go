@@ -13,39 +13,37 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// watched is the name that sentinels watch the master under.
+// watched is the name of the master in the sentinels.
 const watched = "rb"
 
-// sentinelSettings are how the sentinels watch. A master that is silent for two seconds is down, which is quick for a
-// test that kills it, and long beside the tens of milliseconds that a process waits for its turn on a machine with more
-// work than cores.
+// sentinelSettings are the settings of the sentinels. A master that is silent for two seconds is down: short for tests that
+// kill it, and long compared to the scheduling delays of a busy machine.
 const sentinelSettings = `sentinel monitor rb 127.0.0.1 %d 2
 sentinel down-after-milliseconds rb 2000
 sentinel failover-timeout rb 5000
 sentinel parallel-syncs rb 1
 `
 
-// A sentinel that stood still for longer than tilt-trigger trusts its own clock no more, and only looks on for
-// tilt-period. By default these are 2 s and 30 s. With a trigger below down-after, a machine that freezes makes the
-// sentinels look on, where they would depose a master that froze with them; with a short period they are soon back at
-// work. The other two let them learn who is there, and who came back as what, within a second and not ten. In
-// milliseconds; a sentinel forgets them when it ends.
+// A sentinel that was stopped for longer than tilt-trigger (default 2 s) stays passive for tilt-period (default 30 s). A
+// trigger below down-after keeps sentinels from replacing a master when the whole machine froze, and a short period makes
+// them active again soon. The other two make them discover servers and roles within one second instead of ten. In
+// milliseconds; lost when a sentinel ends.
 var sentinelClock = []any{
 	"SENTINEL", "DEBUG", "tilt-trigger", 1000, "tilt-period", 3000, "info-period", 1000, "publish-period", 500,
 }
 
-// A Sentinel is a master with replicas under test, that three sentinels watch as "rb". Its methods may be called from
-// the test's goroutine only, but URL and Sentinels from any.
+// A Sentinel is a master with replicas under test, watched by three sentinels as "rb". Its methods may only be called from
+// the test's goroutine, except URL and Sentinels.
 type Sentinel struct {
 	tb        testing.TB
-	servers   []*Server // first the one that was the master at first
+	servers   []*Server // the initial master first
 	sentinels []*Server
 }
 
-// StartSentinel runs a master, replicas (one or more) and three sentinels, of whom two must agree, and waits until all
-// know each other and the replicas are in sync. args are the settings of the master and the replicas, as for Start; a
-// password, in which sentinels allow no space, has to be "--masterauth" as well; the sentinels themselves ask for none. A server that is restarted comes
-// back as what it was last, as in earnest.
+// StartSentinel runs a master, replicas (one or more) and three sentinels with a quorum of two, and waits until they know
+// each other and the replicas are in sync. args are the settings of the master and the replicas, as for Start. A password
+// must not contain spaces and must be set as "--masterauth", too; the sentinels have none. A restarted server keeps its
+// last role.
 func StartSentinel(tb testing.TB, replicas int, args ...string) *Sentinel {
 	tb.Helper()
 	s := &Sentinel{tb: tb}
@@ -66,15 +64,15 @@ func StartSentinel(tb testing.TB, replicas int, args ...string) *Sentinel {
 	return s
 }
 
-// startServer runs a server with a file of settings, where its role is kept when sentinels change it. All but the first
-// are its replicas.
+// startServer runs a server with a settings file, which keeps its role when sentinels change it. All but the first are
+// replicas of the first.
 func (s *Sentinel) startServer(args []string) *Server {
 	s.tb.Helper()
 	server := newServer(s.tb, args)
 	file := filepath.Join(server.dir, "redis.conf")
 	server.command = func() []string { return []string{file} }
 	server.prepare = func() error {
-		settings := append(server.settings(), "--repl-diskless-sync-delay", "0") // no waiting for more replicas to come
+		settings := append(server.settings(), "--repl-diskless-sync-delay", "0") // do not wait for more replicas
 		if len(s.servers) > 0 {
 			settings = append(settings, "--replicaof", "127.0.0.1", fmt.Sprint(s.servers[0].port))
 		}
@@ -84,7 +82,7 @@ func (s *Sentinel) startServer(args []string) *Server {
 	return server
 }
 
-// startSentinel runs one that watches the first server.
+// startSentinel runs a sentinel that watches the first server.
 func (s *Sentinel) startSentinel(password string) *Server {
 	s.tb.Helper()
 	sentinel := newServer(s.tb, nil)
@@ -108,7 +106,7 @@ func (s *Sentinel) startSentinel(password string) *Server {
 	return sentinel
 }
 
-// settingLines are settings of a command line as a file has them.
+// settingLines converts command-line settings to lines of a file.
 func settingLines(args []string) string {
 	var b strings.Builder
 	for _, a := range args {
@@ -121,7 +119,7 @@ func settingLines(args []string) string {
 	return b.String() + "\n"
 }
 
-// URL is the sentinels as an address for clients, with the master's name.
+// URL returns the address of the sentinels, with the master's name.
 func (s *Sentinel) URL() string {
 	addrs := make([]string, len(s.sentinels))
 	for i, sentinel := range s.sentinels {
@@ -130,10 +128,10 @@ func (s *Sentinel) URL() string {
 	return "redis+sentinel://" + strings.Join(addrs, ",") + "/0?master_name=" + watched
 }
 
-// Sentinels are all three, whether or not they run.
+// Sentinels returns all three sentinels, running or not.
 func (s *Sentinel) Sentinels() []*Server { return slices.Clone(s.sentinels) }
 
-// Master is the server that most of the sentinels that run name now, whether or not it runs.
+// Master returns the server that most running sentinels name as the master, running or not.
 func (s *Sentinel) Master() *Server {
 	s.tb.Helper()
 	votes := make(map[*Server]int)
@@ -159,14 +157,14 @@ func (s *Sentinel) Master() *Server {
 	return most
 }
 
-// Replicas are all servers but Master, whether or not they run.
+// Replicas returns all servers but Master, running or not.
 func (s *Sentinel) Replicas() []*Server {
 	s.tb.Helper()
 	master := s.Master()
 	return slices.DeleteFunc(slices.Clone(s.servers), func(server *Server) bool { return server == master })
 }
 
-// named is the server that a sentinel takes for the master.
+// named returns the master according to a sentinel.
 func (s *Sentinel) named(sentinel *Server) (*Server, error) {
 	var addr []string
 	err := sentinel.ask(func(ctx context.Context, c *redis.Client) (err error) {

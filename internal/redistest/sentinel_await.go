@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// AwaitMaster waits until all sentinels that run name one and the same master, which is another one than not (nil for
-// any) and says that it is one, and returns it.
+// AwaitMaster waits until all running sentinels name the same master, other than not (nil: any), and it has that role, and
+// returns it.
 func (s *Sentinel) AwaitMaster(not *Server) *Server {
 	s.tb.Helper()
 	var master *Server
@@ -23,9 +23,9 @@ func (s *Sentinel) AwaitMaster(not *Server) *Server {
 	return master
 }
 
-// AwaitOK waits until all sentinels that run name one and the same master, which says that it is one, all other servers
-// that run and are not paused are its replicas and in sync, and the sentinels know that and each other: they could
-// replace the master at once.
+// AwaitOK waits until all running sentinels name the same master, which has that role, all other servers that run and are
+// not paused are its replicas and in sync, and the sentinels know that and each other: they could replace the master at
+// once.
 func (s *Sentinel) AwaitOK() {
 	s.tb.Helper()
 	await(s.tb, "wait for replicas to follow", func() error {
@@ -62,7 +62,7 @@ func (s *Sentinel) AwaitOK() {
 	})
 }
 
-// agreed is the master that all sentinels that run name, when it runs and says the same.
+// agreed returns the master that all running sentinels name, if it runs and has that role.
 func (s *Sentinel) agreed() (*Server, error) {
 	var master *Server
 	for _, sentinel := range s.sentinels {
@@ -91,8 +91,8 @@ func (s *Sentinel) agreed() (*Server, error) {
 	return master, err
 }
 
-// informed complains for a sentinel that does not know all other sentinels, the master and its replicas, as far as they
-// run, or finds fault with one of them.
+// informed returns a complaint if a sentinel does not know all running sentinels, the master and its running replicas, or
+// reports one of them as unhealthy.
 func (s *Sentinel) informed(sentinel, master *Server) error {
 	return sentinel.ask(func(ctx context.Context, c *redis.Client) error {
 		for _, known := range []struct {
@@ -109,7 +109,7 @@ func (s *Sentinel) informed(sentinel, master *Server) error {
 			if err != nil {
 				return fmt.Errorf("ask sentinel %s: %w", sentinel.Addr(), err)
 			}
-			found := make(map[string]bool) // those without fault
+			found := make(map[string]bool) // those that are healthy
 			for _, one := range answer {
 				linked := known.flags != "slave" || field(one, "master-link-status") == "ok"
 				found[field(one, "ip")+":"+field(one, "port")] = linked && field(one, "flags") == known.flags
@@ -124,7 +124,7 @@ func (s *Sentinel) informed(sentinel, master *Server) error {
 	})
 }
 
-// field is a value of a list of names and values.
+// field returns a value from a list of names and values.
 func field(list any, name string) string {
 	pairs, _ := list.([]any)
 	for i := 0; i+1 < len(pairs); i += 2 {

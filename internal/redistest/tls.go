@@ -18,8 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A TLSServer is a server that speaks TLS alone, on its only port, and asks its clients for a certificate. The files
-// are in PEM.
+// A TLSServer is a server with TLS on its only port that requires client certificates. The files are PEM.
 type TLSServer struct {
 	*Server
 	CA   string // file of the authority that signed the server's certificate ("127.0.0.1", "localhost") and the client's
@@ -27,7 +26,7 @@ type TLSServer struct {
 	Key  string // file of its key
 }
 
-// StartTLS is Start for a server that speaks TLS. The authority and the certificates are new ones, good for a day.
+// StartTLS is Start for a server with TLS. The authority and the certificates are new and valid for a day.
 func StartTLS(tb testing.TB, args ...string) *TLSServer {
 	tb.Helper()
 	s := newServer(tb, args)
@@ -56,7 +55,7 @@ func StartTLS(tb testing.TB, args ...string) *TLSServer {
 	return &TLSServer{Server: s, CA: ca, Cert: clientCert, Key: clientKey}
 }
 
-// An authority signs certificates and writes them to a folder.
+// authority signs certificates and writes them to a folder.
 type authority struct {
 	tb   testing.TB
 	dir  string
@@ -64,7 +63,7 @@ type authority struct {
 	cert *x509.Certificate
 }
 
-// newAuthority makes one that signs itself.
+// newAuthority returns a self-signed authority.
 func newAuthority(tb testing.TB, dir string) *authority {
 	tb.Helper()
 	a := &authority{tb: tb, dir: dir, key: newKey(tb)}
@@ -74,7 +73,7 @@ func newAuthority(tb testing.TB, dir string) *authority {
 	return a
 }
 
-// issue writes a certificate for a use, and its key.
+// issue writes a certificate for a usage, and its key.
 func (a *authority) issue(name string, use x509.ExtKeyUsage) (certFile, keyFile string) {
 	a.tb.Helper()
 	key := newKey(a.tb)
@@ -91,7 +90,7 @@ func (a *authority) issue(name string, use x509.ExtKeyUsage) (certFile, keyFile 
 	return a.write(name+".crt", "CERTIFICATE", cert.Raw), a.write(name+".key", "PRIVATE KEY", der)
 }
 
-// template is what all certificates have. It begins in the past for the sake of clocks.
+// template returns the common fields of certificates. They are valid from the past, because clocks differ.
 func (a *authority) template(name string) *x509.Certificate {
 	a.tb.Helper()
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
@@ -104,7 +103,7 @@ func (a *authority) template(name string) *x509.Certificate {
 	}
 }
 
-// sign makes a certificate of a template, for a key.
+// sign signs a template for a key.
 func (a *authority) sign(template, parent *x509.Certificate, key *ecdsa.PrivateKey) *x509.Certificate {
 	a.tb.Helper()
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), a.key)
@@ -118,7 +117,7 @@ func (a *authority) sign(template, parent *x509.Certificate, key *ecdsa.PrivateK
 	return cert
 }
 
-// write makes a file in PEM.
+// write writes a PEM file.
 func (a *authority) write(name, kind string, der []byte) string {
 	a.tb.Helper()
 	path := filepath.Join(a.dir, name)
@@ -128,7 +127,7 @@ func (a *authority) write(name, kind string, der []byte) string {
 	return path
 }
 
-// newKey draws a key.
+// newKey generates a key.
 func newKey(tb testing.TB) *ecdsa.PrivateKey {
 	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -8,10 +8,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// longestSocket is how long the path of a unix socket may be on every system, in bytes.
+// longestSocket is the portable limit of a unix socket's path, in bytes.
 const longestSocket = 100
 
-// StartUnix is Start for a server on a unix socket alone: its Addr is the socket's path, its URL unix:///path.
+// StartUnix is Start for a server on a unix socket only: Addr is the socket's path, URL is unix:///path.
 func StartUnix(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	s := newServer(tb, args)
@@ -27,17 +27,17 @@ func StartUnix(tb testing.TB, args ...string) *Server {
 	return s
 }
 
-// socketDir makes a folder with a path as short as can be, which a test's own is not: it has the test's name in it.
+// socketDir creates a folder with a short path: that of TempDir contains the test's name.
 func socketDir(tb testing.TB) string {
 	tb.Helper()
 	parent := os.TempDir()
 	if len(parent) > longestSocket/2 {
 		parent = "/tmp"
 	}
-	dir, err := os.MkdirTemp(parent, "rb") //nolint:usetesting // its folders have long names
+	dir, err := os.MkdirTemp(parent, "rb") //nolint:usetesting // its paths are too long
 	if err != nil {
 		tb.Fatalf("make a folder for a socket: %v", err)
 	}
-	tb.Cleanup(func() { _ = os.RemoveAll(dir) }) // the system clears its folder some day
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) }) // the system clears its temporary files
 	return dir
 }

@@ -1,4 +1,4 @@
-// Package testlog keeps what a test's logger or process writes.
+// Package testlog records the output of a test's logger or process.
 package testlog
 
 import (
@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// A Log is an io.Writer whose text a test can read at any time. Safe for concurrent use; the zero value is ready.
+// Log is an io.Writer that keeps what is written. Safe for concurrent use; the zero value is ready.
 type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-// Write keeps p.
+// Write appends p.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-// String is all that was written so far.
+// String returns everything written so far.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
