@@ -219,8 +219,8 @@ func TestOpenAPI_HasEveryFieldThatIsRead(t *testing.T) {
 	names := func(schema string) []string { return sortedKeys(schemas.at(schema).properties()) }
 	require.Equal(t, sortedKeys(request.JobFields), names("NewJob"))
 	var editable []string
-	for name, bit := range request.JobFields {
-		if bit&request.FieldsEditable != 0 {
+	for name, field := range request.JobFields {
+		if field.Editable() {
 			editable = append(editable, name)
 		}
 	}

@@ -35,6 +35,11 @@ func (d *decoder) callback(at string, value []byte, stored *policy.Callback, mer
 	return f.finish(d, stored, merge)
 }
 
+// newCallback reads a callback that is not merged into a stored one.
+func (d *decoder) newCallback(at string, value []byte) *policy.Callback {
+	return d.callback(at, value, nil, false)
+}
+
 // backlog reads a backlog alarm: its limits, and its callback.
 func (d *decoder) backlog(at string, value []byte, stored *policy.Backlog, merge bool) *policy.Backlog {
 	if isNull(value) {

@@ -8,70 +8,126 @@ import (
 
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 )
 
-// A jobField is one field of a job, as a bit.
-type jobField uint32
+// Whether an edit may change a field of a job.
+type editRule int
 
 const (
-	fieldID jobField = 1 << iota
-	fieldTopic
-	fieldLane
-	fieldURL
-	fieldMethod
-	fieldHeaders
-	fieldBody
-	fieldBodyText
-	fieldBodyBase64
-	fieldContentType
-	fieldDelay
-	fieldRunAt
-	fieldRetries
-	fieldLadder
-	fieldTimeout
-	fieldExpiresIn
-	fieldExpiresAt
-	fieldLabels
-	fieldOnDelivered
-	fieldOnDead
+	fixed    editRule = iota
+	editable          // but not to null
+	nullable          // null sets the default, or is a body
 )
 
-const (
-	fieldsOfBody = fieldBody | fieldBodyText | fieldBodyBase64
-	fieldsOfSpec = fieldURL | fieldHeaders | fieldsOfBody | fieldRetries | fieldLadder | fieldTimeout | fieldLabels
-	// FieldsEditable are the fields that an edit may change; fieldsRemovable those of them that it may set to null.
-	FieldsEditable = fieldURL | fieldHeaders | fieldsOfBody | fieldContentType | fieldDelay | fieldRunAt | fieldRetries |
-		fieldLadder | fieldTimeout | fieldExpiresIn | fieldExpiresAt | fieldLabels
-	fieldsRemovable = fieldHeaders | fieldLadder | fieldTimeout | fieldExpiresIn | fieldExpiresAt | fieldLabels
-)
-
-// JobFields are the fields of a job.
-var JobFields = map[string]jobField{
-	"id": fieldID, "topic": fieldTopic, "lane": fieldLane, "url": fieldURL, "method": fieldMethod,
-	"headers": fieldHeaders, "body": fieldBody, "body_text": fieldBodyText, "body_base64": fieldBodyBase64,
-	"content_type": fieldContentType, "delay": fieldDelay, "run_at": fieldRunAt, "retries": fieldRetries,
-	"ladder": fieldLadder, "timeout": fieldTimeout, "expires_in": fieldExpiresIn, "expires_at": fieldExpiresAt,
-	"labels": fieldLabels, "on_delivered": fieldOnDelivered, "on_dead": fieldOnDead,
+// JobField is a field of a job.
+type JobField struct {
+	pointer string
+	read    func(f *jobForm, at string, raw []byte)
+	edit    editRule
+	// change copies the field to the job that an edit changes; nil for times, and for the content type, which goes with the
+	// body.
+	change func(to, from *job.Spec)
 }
 
-// A jobForm reads a job. It keeps which fields are present.
+// Editable reports whether an edit may change the field.
+func (f JobField) Editable() bool { return f.edit != fixed }
+
+// specField returns a field of job.Spec. Null is read as its zero value.
+func specField[T any](edit editRule, field func(*job.Spec) *T, read func(*decoder, string, []byte) T) JobField {
+	return JobField{
+		edit: edit,
+		read: func(f *jobForm, at string, raw []byte) {
+			if !isNull(raw) {
+				*field(&f.Spec) = read(&f.decoder, at, raw)
+			}
+		},
+		change: func(to, from *job.Spec) { *field(to) = *field(from) },
+	}
+}
+
+// bodyField returns a field with a body.
+func bodyField(edit editRule, kind job.BodyKind, read func(*decoder, string, []byte) []byte) JobField {
+	return JobField{
+		edit: edit,
+		read: func(f *jobForm, at string, raw []byte) {
+			f.bodies++
+			f.BodyKind, f.Body = kind, read(&f.decoder, at, raw)
+		},
+		change: func(to, from *job.Spec) {
+			to.BodyKind, to.ContentType, to.Body = from.BodyKind, from.ContentType, from.Body
+		},
+	}
+}
+
+// JobFields are the fields of a job by name.
+var JobFields = withPointers(map[string]JobField{
+	"id":           specField(fixed, func(s *job.Spec) *string { return &s.ID }, (*decoder).name),
+	"topic":        specField(fixed, func(s *job.Spec) *string { return &s.Topic }, (*decoder).name),
+	"lane":         specField(fixed, func(s *job.Spec) *string { return &s.Lane }, (*decoder).name),
+	"url":          specField(editable, func(s *job.Spec) *string { return &s.URL }, (*decoder).name),
+	"method":       specField(fixed, func(s *job.Spec) *string { return &s.Method }, (*decoder).name),
+	"headers":      specField(nullable, func(s *job.Spec) *map[string][]string { return &s.Header }, (*decoder).headers),
+	"retries":      specField(editable, func(s *job.Spec) **int { return &s.Retries }, (*decoder).optionalCount),
+	"ladder":       specField(nullable, func(s *job.Spec) *policy.Ladder { return &s.Ladder }, (*decoder).ladder),
+	"timeout":      specField(nullable, func(s *job.Spec) *time.Duration { return &s.Timeout }, (*decoder).positiveDuration),
+	"labels":       specField(nullable, func(s *job.Spec) *map[string]string { return &s.Labels }, (*decoder).labels),
+	"on_delivered": specField(fixed, func(s *job.Spec) **policy.Callback { return &s.OnDelivered }, (*decoder).newCallback),
+	"on_dead":      specField(fixed, func(s *job.Spec) **policy.Callback { return &s.OnDead }, (*decoder).newCallback),
+
+	"body":        bodyField(nullable, job.BodyJSON, func(_ *decoder, _ string, raw []byte) []byte { return raw }),
+	"body_text":   bodyField(editable, job.BodyText, func(d *decoder, at string, raw []byte) []byte { return []byte(d.text(at, raw)) }),
+	"body_base64": bodyField(editable, job.BodyBase64, (*decoder).base64),
+	"content_type": {edit: editable, read: func(f *jobForm, at string, raw []byte) {
+		f.ContentType = f.name(at, raw)
+	}},
+
+	"delay": {edit: editable, read: func(f *jobForm, at string, raw []byte) {
+		f.dueTimes++
+		f.Delay = f.duration(at, raw)
+	}},
+	"run_at": {edit: editable, read: func(f *jobForm, at string, raw []byte) {
+		f.dueTimes++
+		f.RunAt = f.time(at, raw)
+	}},
+	"expires_in": {edit: nullable, read: func(f *jobForm, at string, raw []byte) {
+		f.expiries++
+		set(&f.ExpiresIn, f.positiveDuration)(at, raw)
+	}},
+	"expires_at": {edit: nullable, read: func(f *jobForm, at string, raw []byte) {
+		f.expiries++
+		set(&f.ExpiresAt, f.time)(at, raw)
+	}},
+})
+
+// withPointers sets the JSON pointers of fields.
+func withPointers(fields map[string]JobField) map[string]JobField {
+	for name, field := range fields {
+		field.pointer = "/" + name
+		fields[name] = field
+	}
+	return fields
+}
+
+// A jobForm reads a job.
 type jobForm struct {
 	decoder
 	job.New
-	present jobField
+	bodies, dueTimes, expiries int // fields with a body, a due time, an expiry
+	changes                    []func(to, from *job.Spec)
 }
 
 // DecodeJob reads a registration. Times are compared with now. maxBody bounds the body, in bytes.
 func DecodeJob(raw []byte, now time.Time, maxBody int64) (job.New, *response.Problem) {
 	f := jobForm{New: job.New{Spec: job.Spec{Queue: job.Queue{Namespace: job.DefaultNamespace}}}}
 	for name, value := range f.object("", raw) {
-		bit := JobFields[string(name)]
+		field, known := JobFields[string(name)]
 		switch {
-		case bit == 0:
+		case !known:
 			f.unknownField("", name, "a job")
-		case isNull(value) && bit != fieldBody: // as if left out
+		case isNull(value) && field.pointer != "/body": // as if left out
 		default:
-			f.read(bit, value)
+			field.read(&f, field.pointer, value)
 		}
 	}
 	p := f.check(now, maxBody)
@@ -83,24 +139,30 @@ func DecodeJob(raw []byte, now time.Time, maxBody int64) (job.New, *response.Pro
 // DecodeEdit reads an edit of a job.
 func DecodeEdit(raw []byte, now time.Time, maxBody int64) (job.Edit, *response.Problem) {
 	var f jobForm
+	named := false
 	for name, value := range f.object("", raw) {
-		switch bit := JobFields[string(name)]; {
-		case bit == 0:
+		field, known := JobFields[string(name)]
+		switch {
+		case !known:
 			f.unknownField("", name, "a job")
-		case bit&FieldsEditable == 0:
-			f.AddError("/"+string(name), "cannot be changed: cancel the job and register another")
-		case !isNull(value) || bit == fieldBody:
-			f.read(bit, value)
-		case bit&fieldsRemovable == 0:
-			f.AddError("/"+string(name), "must not be null")
-		default:
-			f.present |= bit
+			continue
+		case field.edit == fixed:
+			f.AddError(field.pointer, "cannot be changed: cancel the job and register another")
+			continue
+		case field.edit != nullable && isNull(value):
+			f.AddError(field.pointer, "must not be null")
+			continue
+		}
+		named = true
+		field.read(&f, field.pointer, value)
+		if field.change != nil {
+			f.changes = append(f.changes, field.change)
 		}
 	}
-	if f.present&fieldContentType != 0 && f.present&fieldsOfBody == 0 {
+	if f.ContentType != "" && f.bodies == 0 {
 		f.AddError("/content_type", "can only be changed together with a body")
 	}
-	if f.present == 0 && len(f.errors) == 0 {
+	if !named && len(f.errors) == 0 {
 		f.AddError("", "must set a field to change")
 	}
 	p := f.check(now, maxBody)
@@ -111,51 +173,23 @@ func DecodeEdit(raw []byte, now time.Time, maxBody int64) (job.Edit, *response.P
 	return f.edit(), p
 }
 
-// read reads one field.
-func (f *jobForm) read(bit jobField, value []byte) {
-	f.present |= bit
-	switch bit {
-	case fieldID:
-		f.ID = f.name("/id", value)
-	case fieldTopic:
-		f.Topic = f.name("/topic", value)
-	case fieldLane:
-		f.Lane = f.name("/lane", value)
-	case fieldURL:
-		f.URL = f.name("/url", value)
-	case fieldMethod:
-		f.Method = f.name("/method", value)
-	case fieldHeaders:
-		f.Header = f.headers("/headers", value)
-	case fieldBody:
-		f.BodyKind, f.Body = job.BodyJSON, value
-	case fieldBodyText:
-		f.BodyKind, f.Body = job.BodyText, []byte(f.text("/body_text", value))
-	case fieldBodyBase64:
-		f.BodyKind, f.Body = job.BodyBase64, f.base64("/body_base64", value)
-	case fieldContentType:
-		f.ContentType = f.name("/content_type", value)
-	case fieldDelay:
-		f.Delay = f.duration("/delay", value)
-	case fieldRunAt:
-		f.RunAt = f.time("/run_at", value)
-	case fieldRetries:
-		f.Retries = new(clampInt(f.integer("/retries", value)))
-	case fieldLadder:
-		f.Ladder = f.ladder("/ladder", value)
-	case fieldTimeout:
-		f.Timeout = outOfRangeIfZero(f.duration("/timeout", value))
-	case fieldExpiresIn:
-		f.ExpiresIn = outOfRangeIfZero(f.duration("/expires_in", value))
-	case fieldExpiresAt:
-		f.ExpiresAt = f.time("/expires_at", value)
-	case fieldLabels:
-		f.Labels = f.labels("/labels", value)
-	case fieldOnDelivered:
-		f.OnDelivered = f.callback("/on_delivered", value, nil, false)
-	case fieldOnDead:
-		f.OnDead = f.callback("/on_dead", value, nil, false)
+// edit returns the edit.
+func (f *jobForm) edit() job.Edit {
+	var e job.Edit
+	if f.dueTimes > 0 {
+		e.Due = &job.Moment{In: f.Delay, At: f.RunAt}
 	}
+	if f.expiries > 0 {
+		e.Expiry = &job.Moment{In: f.ExpiresIn, At: f.ExpiresAt}
+	}
+	if len(f.changes) > 0 {
+		e.Change = func(spec *job.Spec) {
+			for _, change := range f.changes {
+				change(spec, &f.Spec)
+			}
+		}
+	}
+	return e
 }
 
 // outOfRangeIfZero returns -1 for 0, which validation takes for unset.
@@ -171,10 +205,10 @@ func clampInt(n int64) int { return int(min(max(n, -1<<31), 1<<31-1)) }
 
 // check validates the job, and sets its content type.
 func (f *jobForm) check(now time.Time, maxBody int64) *response.Problem {
-	if f.present&fieldDelay != 0 && f.present&fieldRunAt != 0 {
+	if f.dueTimes > 1 {
 		f.errors = append(f.errors, job.MutuallyExclusive("/run_at", "delay"))
 	}
-	if f.present&fieldExpiresIn != 0 && f.present&fieldExpiresAt != 0 {
+	if f.expiries > 1 {
 		f.errors = append(f.errors, job.MutuallyExclusive("/expires_at", "expires_in"))
 	}
 	f.rejectRedacted("/headers", f.Header)
@@ -192,9 +226,7 @@ func (f *jobForm) check(now time.Time, maxBody int64) *response.Problem {
 
 // completeContentType sets the default content type, and refuses a second body or content type.
 func (f *jobForm) completeContentType() {
-	switch kinds := f.present & fieldsOfBody; kinds {
-	case 0, fieldBody, fieldBodyText, fieldBodyBase64:
-	default:
+	if f.bodies > 1 {
 		f.AddError("/body", "must be one of body, body_text and body_base64")
 	}
 	for name := range f.Header {
@@ -226,43 +258,4 @@ func (f *jobForm) bodyPointer() string {
 	default:
 		return "/body"
 	}
-}
-
-// edit returns the edit.
-func (f *jobForm) edit() job.Edit {
-	has := func(bit jobField) bool { return f.present&bit != 0 }
-	e := job.Edit{}
-	if has(fieldDelay | fieldRunAt) {
-		e.Due = &job.Moment{In: f.Delay, At: f.RunAt}
-	}
-	if has(fieldExpiresIn | fieldExpiresAt) {
-		e.Expiry = &job.Moment{In: f.ExpiresIn, At: f.ExpiresAt}
-	}
-	if !has(fieldsOfSpec) {
-		return e
-	}
-	e.Change = func(to *job.Spec) {
-		if has(fieldURL) {
-			to.URL = f.URL
-		}
-		if has(fieldHeaders) {
-			to.Header = f.Header
-		}
-		if has(fieldsOfBody) {
-			to.BodyKind, to.ContentType, to.Body = f.BodyKind, f.ContentType, f.Body
-		}
-		if has(fieldRetries) {
-			to.Retries = f.Retries
-		}
-		if has(fieldLadder) {
-			to.Ladder = f.Ladder
-		}
-		if has(fieldTimeout) {
-			to.Timeout = f.Timeout
-		}
-		if has(fieldLabels) {
-			to.Labels = f.Labels
-		}
-	}
-	return e
 }

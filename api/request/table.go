@@ -54,6 +54,9 @@ func (d *decoder) reject(detail string) fieldReader {
 // count reads an integer, clamped to an int's range.
 func (d *decoder) count(at string, raw []byte) int { return clampInt(d.integer(at, raw)) }
 
+// optionalCount reads an integer whose absence differs from 0.
+func (d *decoder) optionalCount(at string, raw []byte) *int { return new(d.count(at, raw)) }
+
 // positiveCount reads an integer that must not be 0.
 func (d *decoder) positiveCount(at string, raw []byte) int { return outOfRangeIfZero(d.count(at, raw)) }
 
