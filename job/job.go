@@ -48,44 +48,6 @@ type Queue struct {
 // String returns the queue's name in keys and logs: namespace/topic/lane.
 func (q Queue) String() string { return q.Namespace + "/" + q.Topic + "/" + q.Lane }
 
-// BodyKind is the form in which a body was sent and is returned.
-type BodyKind uint8
-
-// The kinds of bodies. The zero value is no body.
-const (
-	BodyNone   BodyKind = iota
-	BodyJSON            // JSON, stored byte for byte
-	BodyText            // body_text
-	BodyBase64          // body_base64
-)
-
-// Spec is a job's specification. Ladder, Retries and Timeout are in the embedded Terms.
-type Spec struct {
-	ID    string
-	Queue // topic and lane never change after registration
-
-	URL         string // empty: the topic's
-	Method      string // POST, PUT, PATCH, GET or DELETE
-	Header      map[string][]string
-	ContentType string
-	BodyKind    BodyKind
-	Body        []byte
-	Labels      map[string]string
-
-	policy.Terms
-
-	// Kind is set for jobs that Ringback creates and empty for registered jobs. Origin is the id of the job that a callback
-	// is about.
-	Kind   string
-	Origin string
-
-	// Unknown holds stored fields that this version does not know. A rewrite keeps them.
-	Unknown []byte
-}
-
-// Ref returns the job's Ref.
-func (s Spec) Ref() Ref { return Ref{s.Namespace, s.ID} }
-
 // State is a job's state. Clients must accept unknown ones.
 type State string
 
@@ -200,35 +162,6 @@ const (
 	MaxAttemptBody   = 1 << 10
 	MaxAttemptHeader = 4 << 10
 )
-
-// New is a job to be registered.
-type New struct {
-	Spec
-	// Delay is added to the store's clock. RunAt, if set, takes precedence; a time in the past means now.
-	Delay time.Duration
-	RunAt time.Time
-	// ExpiresIn counts from registration. ExpiresAt, if set, takes precedence. Both zero: never.
-	ExpiresIn time.Duration
-	ExpiresAt time.Time
-}
-
-// Moment is a point in time, by the store's clock: At, or if At is zero, In from now.
-type Moment struct {
-	In time.Duration
-	At time.Time
-}
-
-// Edit is a change to a scheduled or ready job.
-type Edit struct {
-	// IfVersion is the version that the job must have; zero: any.
-	IfVersion int64
-	// Change changes the stored specification, except its id and queue. It must not write to values that the specification
-	// refers to. It is called again after a conflict with another change. Nil: unchanged.
-	Change func(*Spec)
-	// Due is the new due time, Expiry the new expiry, whose zero removes it. Nil: unchanged.
-	Due    *Moment
-	Expiry *Moment
-}
 
 // Millis truncates a time to whole milliseconds, UTC. The zero time stays zero.
 func Millis(t time.Time) time.Time {

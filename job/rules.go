@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,44 +43,10 @@ type rule struct {
 }
 
 // rules are the validator's rules. Validate checks rules about the clock and about map entries.
-var rules = []rule{
-	{
-		field: "ID", name: "id", tags: "omitempty,id",
-		message: "must be 1 to 64 of A-Z a-z 0-9 _ : and -, not beginning with rb: (leave it out to be given one)",
-	},
-	{
-		field: "Topic", name: "topic", tags: "omitempty,topic",
-		message: "must be 1 to 64 of A-Z a-z 0-9 . _ and -, not beginning with _, and neither . nor ..",
-	},
-	{
-		field: "Lane", name: "lane", tags: "omitempty,lane",
-		message: "must be 1 to 128 of A-Z a-z 0-9 . _ : [ ] and -, and neither . nor ..",
-	},
-	{field: "URL", name: "url", tags: "omitempty,target"},
-	{
-		field: "Method", name: "method", tags: "omitempty,oneof=POST PUT PATCH GET DELETE",
-		message: "must be POST, PUT, PATCH, GET or DELETE",
-	},
-	{
-		field: "ContentType", name: "content_type", tags: "omitempty,max=255,field_value",
-		message: "must be a media type of at most 255 B, without line breaks and control characters",
-	},
-	{field: "Delay", name: "delay", tags: rangeTags(0, MaxAhead), message: "must be 0s to 3653d (ten years)"},
-	{
-		field: "ExpiresIn", name: "expires_in", tags: "omitempty," + rangeTags(time.Millisecond, 2*MaxAhead),
-		message: "must be 1ms to 7306d (twenty years)",
-	},
-	{
-		field: "Retries", name: "retries", tags: fmt.Sprintf("omitnil,min=0,max=%d", MaxRetries),
-		message: "must be 0 to 1000",
-	},
-	{
-		field: "Ladder", name: "ladder",
-		tags:    fmt.Sprintf("omitnil,min=1,max=%d,dive,%s", policy.MaxRungs, rangeTags(policy.MinRung, policy.MaxRung)),
-		message: "must have 1 to 100 rungs", elementMessage: "must be 1ms to 30d",
-	},
-	{field: "Timeout", name: "timeout", tags: "omitempty," + rangeTags(MinTimeout, MaxTimeout), message: "must be 100ms to 10m"},
+var rules = slices.Concat(specRules, settingRules)
 
+// settingRules are the rules of the other fields: those of policies, lane settings and callbacks.
+var settingRules = []rule{
 	{field: "Jitter", name: "jitter", tags: "omitnil,min=0,max=1", message: "must be 0 to 1"},
 	{
 		field: "MaxAge", name: "max_age", tags: "omitempty," + rangeTags(time.Millisecond, MaxAhead),
