@@ -87,10 +87,7 @@ var specFields = []field[job.Spec]{
 		s.Retries = new(int(n))
 		return err
 	}},
-	{
-		9, func(b []byte, s *job.Spec) []byte { return appendDuration(b, s.Timeout) },
-		func(s *job.Spec, value []byte) error { return readDuration(&s.Timeout, value) },
-	},
+	durationField(9, func(s *job.Spec) *time.Duration { return &s.Timeout }),
 	{
 		10, func(b []byte, s *job.Spec) []byte { return appendCallback(b, s.OnDelivered) },
 		func(s *job.Spec, value []byte) error { return json.Unmarshal(value, &s.OnDelivered) },
@@ -99,52 +96,32 @@ var specFields = []field[job.Spec]{
 		11, func(b []byte, s *job.Spec) []byte { return appendCallback(b, s.OnDead) },
 		func(s *job.Spec, value []byte) error { return json.Unmarshal(value, &s.OnDead) },
 	},
-	{
-		12, func(b []byte, s *job.Spec) []byte { return append(b, s.Kind...) },
-		func(s *job.Spec, value []byte) error {
-			s.Kind = string(value)
-			return nil
-		},
-	},
-	{
-		13, func(b []byte, s *job.Spec) []byte { return append(b, s.Origin...) },
-		func(s *job.Spec, value []byte) error {
-			s.Origin = string(value)
-			return nil
-		},
-	},
+	textField(12, func(s *job.Spec) *string { return &s.Kind }),
+	textField(13, func(s *job.Spec) *string { return &s.Origin }),
+}
+
+// textField returns a field that is encoded as its bytes.
+func textField[T any](tag byte, of func(*T) *string) field[T] {
+	return field[T]{tag, func(b []byte, from *T) []byte { return append(b, *of(from)...) }, func(to *T, value []byte) error {
+		*of(to) = string(value)
+		return nil
+	}}
+}
+
+// durationField returns a field that is encoded as nanoseconds.
+func durationField[T any](tag byte, of func(*T) *time.Duration) field[T] {
+	return field[T]{
+		tag, func(b []byte, from *T) []byte { return appendDuration(b, *of(from)) },
+		func(to *T, value []byte) error { return readDuration(of(to), value) },
+	}
 }
 
 // newFields are the fields of job.New that specFields does not have.
 var newFields = []field[job.New]{
-	{
-		64, func(b []byte, n *job.New) []byte { return append(b, n.Namespace...) },
-		func(n *job.New, value []byte) error {
-			n.Namespace = string(value)
-			return nil
-		},
-	},
-	{
-		65, func(b []byte, n *job.New) []byte { return append(b, n.Topic...) },
-		func(n *job.New, value []byte) error {
-			n.Topic = string(value)
-			return nil
-		},
-	},
-	{
-		66, func(b []byte, n *job.New) []byte { return append(b, n.Lane...) },
-		func(n *job.New, value []byte) error {
-			n.Lane = string(value)
-			return nil
-		},
-	},
-	{
-		67, func(b []byte, n *job.New) []byte { return append(b, n.ID...) },
-		func(n *job.New, value []byte) error {
-			n.ID = string(value)
-			return nil
-		},
-	},
+	textField(64, func(n *job.New) *string { return &n.Namespace }),
+	textField(65, func(n *job.New) *string { return &n.Topic }),
+	textField(66, func(n *job.New) *string { return &n.Lane }),
+	textField(67, func(n *job.New) *string { return &n.ID }),
 	{
 		68, func(b []byte, n *job.New) []byte { return append(b, n.Body...) },
 		func(n *job.New, value []byte) error {
@@ -152,10 +129,7 @@ var newFields = []field[job.New]{
 			return nil
 		},
 	},
-	{
-		69, func(b []byte, n *job.New) []byte { return appendDuration(b, n.Delay) },
-		func(n *job.New, value []byte) error { return readDuration(&n.Delay, value) },
-	},
+	durationField(69, func(n *job.New) *time.Duration { return &n.Delay }),
 	{
 		70, func(b []byte, n *job.New) []byte {
 			if n.RunAt.IsZero() {
@@ -165,10 +139,7 @@ var newFields = []field[job.New]{
 		},
 		func(n *job.New, value []byte) error { return readTime(&n.RunAt, value) },
 	},
-	{
-		71, func(b []byte, n *job.New) []byte { return appendDuration(b, n.ExpiresIn) },
-		func(n *job.New, value []byte) error { return readDuration(&n.ExpiresIn, value) },
-	},
+	durationField(71, func(n *job.New) *time.Duration { return &n.ExpiresIn }),
 	{
 		72, func(b []byte, n *job.New) []byte { return appendTime(b, n.ExpiresAt) },
 		func(n *job.New, value []byte) error { return readTime(&n.ExpiresAt, value) },
