@@ -63,9 +63,14 @@ var plan = []row{
 		others: []string{"github.com/redis/go-redis/v9"},
 	},
 	{
+		pkg:    "store/redis/layout",
+		reason: "keys, records and the other stored forms; does no I/O and imports no client, so that tables can hold it",
+		ours:   []string{"job", "job/codec", "policy", "store"},
+	},
+	{
 		pkg:    "store/redis",
 		reason: "an engine, like store/sqlite",
-		ours:   []string{"job", "job/codec", "policy", "store", "store/redis/connect"},
+		ours:   []string{"job", "job/codec", "policy", "store", "store/redis/connect", "store/redis/layout"},
 		others: []string{"github.com/redis/go-redis/v9", "github.com/go-redsync/redsync/v4"},
 	},
 	{

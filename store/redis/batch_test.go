@@ -107,10 +107,10 @@ func TestARevivalLeavesWhatItDoesNotChange(t *testing.T) {
 		e.OnDead = &policy.Callback{URL: "https://told.example/"}
 		bury(t, s, e)
 		sh := s.shards[0]
-		before, err := s.client.HGet(t.Context(), sh.jobs, "a").Result()
+		before, err := s.client.HGet(t.Context(), sh.keys.Jobs, "a").Result()
 		require.NoError(t, err)
 		newer := string(codec.AppendField(nil, 60, []byte("from the future")))
-		require.NoError(t, s.client.HSet(t.Context(), sh.jobs, "a", before+newer).Err())
+		require.NoError(t, s.client.HSet(t.Context(), sh.keys.Jobs, "a", before+newer).Err())
 		require.Eventually(t, func() bool {
 			found, err := s.Shards()[0].Get(t.Context(), ref("a"))
 			require.NoError(t, err)
@@ -126,7 +126,7 @@ func TestARevivalLeavesWhatItDoesNotChange(t *testing.T) {
 		want := e.Spec
 		want.URL, want.Unknown = url, []byte(newer)
 		require.Equal(t, want, got.Spec)
-		after, err := s.client.HGet(t.Context(), sh.jobs, "a").Result()
+		after, err := s.client.HGet(t.Context(), sh.keys.Jobs, "a").Result()
 		require.NoError(t, err)
 		require.Contains(t, after, newer)
 	})
@@ -135,7 +135,7 @@ func TestARevivalLeavesWhatItDoesNotChange(t *testing.T) {
 func TestAJobThatCannotBeReadSpoilsNoBatch(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		bury(t, s, entry("good"), entry("newer"))
-		key := s.shards[0].jobs
+		key := s.shards[0].keys.Jobs
 		record, err := s.client.HGet(t.Context(), key, "newer").Result()
 		require.NoError(t, err)
 		require.NoError(t, s.client.HSet(t.Context(), key, "newer", "\x07"+record[1:]).Err())
@@ -161,12 +161,12 @@ func TestABatchWhoseJobIsOfAnotherQueueMeanwhileIsMadeAnew(t *testing.T) {
 		found, err := sh.find(t.Context(), s.runner, []job.Queue{other.Queue})
 		require.NoError(t, err)
 		for position := range 2 {
-			c := s.newCall(sh, scriptRevive, sh.replyKey("", ""), found, nil, 8)
+			c := s.newCall(sh, scriptRevive, sh.keys.Reply("", ""), found, nil, 8)
 			c.add(1, 1, position, "a", "0", "", "", "")
 			reply, err := s.do(t.Context(), c)
 			require.NoError(t, err)
 			require.Equal(t, "again", str(reply))
-			c = s.newCall(sh, scriptPurge, sh.replyKey("", ""), found, nil, 2)
+			c = s.newCall(sh, scriptPurge, sh.keys.Reply("", ""), found, nil, 2)
 			c.add(position, "a")
 			reply, err = s.do(t.Context(), c)
 			require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 const batch = 64
@@ -34,43 +35,21 @@ func BenchmarkInsert(b *testing.B) {
 	}
 }
 
-// BenchmarkRecord writes and reads the record of one job.
-func BenchmarkRecord(b *testing.B) {
-	r := record{spec: entry("job-1").Spec, due: 1000}
-	b.Run("write", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, _, err := r.encode("1"); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	head, rest, err := r.encode("1")
-	require.NoError(b, err)
-	text := stamp(head, rest, time.Now().UnixMilli())
-	b.Run("read", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := decode(text, lane, false); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}
-
 // BenchmarkParts is what Go does for one claimed job, and for one settlement, besides the client.
 func BenchmarkParts(b *testing.B) {
 	e := entry("job-1")
-	head, rest, err := (&record{spec: e.Spec}).encode("1")
+	head, rest, err := (&layout.Record{Spec: e.Spec}).Encode("1")
 	require.NoError(b, err)
-	text := stamp(head, rest, 1763759000000)
+	text := string(head) + "\x01\x9a\xa8\x3a\x89\xc0" + string(rest)
 	line := "AbCdEfGhIjKlMnOpQrStUv@1 0 360 - 1763759000000 - 1763759000000 1763759000000 1 0 0 0 0"
 	b.Run("claim", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, _, err := assembleWithRun("job-1", text, line, false, lane, 1763759000001); err != nil {
+			stored, err := layout.ParseJob("job-1", text, line, false, lane)
+			if err != nil {
 				b.Fatal(err)
 			}
+			_ = stored.Job(1763759000001)
 		}
 	})
 	item := settlement(store.ClaimedJob{Job: job.Job{Spec: e.Spec}, Lease: "AbCdEfGhIjKlMnOpQrStUv"}, policy.Verdict{Kind: policy.Delivered}, 200)
@@ -159,7 +138,7 @@ func TestAPendingJobIsSmall(t *testing.T) {
 	e.Lane = "example.com:443"
 	require.Len(t, e.URL, 36)
 	require.Len(t, e.Body, 64)
-	head, rest, err := (&record{spec: e.Spec, due: 30 * 60 * 1000}).encode("1")
+	head, rest, err := (&layout.Record{Spec: e.Spec, Due: 30 * 60 * 1000}).Encode("1")
 	require.NoError(t, err)
 	record := len(head) + 6 + len(rest)
 	require.LessOrEqual(t, record, 108, "the record: with 109 bytes Redis takes 16 more for it")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // A round's bounds where it names none.
@@ -46,7 +47,7 @@ func (sh *shard) Carry(ctx context.Context, token store.Token, round store.Carry
 }
 
 func (s *Store) carry(ctx context.Context, sh *shard, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
-	replyKey := sh.replyKey(string(token), "y")
+	replyKey := sh.keys.Reply(string(token), "y")
 	agenda, r, err := s.agenda(ctx, sh, replyKey, &round)
 	if err != nil {
 		return store.CarryResult{}, err
@@ -65,7 +66,7 @@ func (s *Store) carry(ctx context.Context, sh *shard, token store.Token, round s
 	round.KeepLeases = round.KeepLeases || clock.pending()
 	idle := len(numbers) == 0 && outbox <= int64(round.SkipOutbox) && redo == "" && len(round.Relayed) == 0 && num(agenda[5]) == 0
 	if idle && clock == clockSteady {
-		return store.CarryResult{Now: at(now), Next: untilHead(now, first), HasExpiredJobs: num(agenda[10]) != 0}, nil
+		return store.CarryResult{Now: layout.Time(now), Next: untilHead(now, first), HasExpiredJobs: num(agenda[10]) != 0}, nil
 	}
 	done, rest, again, err := s.queuesToRecheck(ctx, sh, redo)
 	if err != nil {
@@ -84,7 +85,7 @@ func (s *Store) carry(ctx context.Context, sh *shard, token store.Token, round s
 		c.add(number)
 	}
 	for _, ref := range round.Relayed {
-		c.add(jobKey(ref))
+		c.add(layout.JobKey(ref))
 	}
 	reply, err := s.do(ctx, c)
 	if err != nil {
@@ -101,7 +102,7 @@ func (s *Store) carry(ctx context.Context, sh *shard, token store.Token, round s
 // agenda reads what there is to look at, and Redis's clock.
 func (s *Store) agenda(ctx context.Context, sh *shard, replyKey string, round *store.CarryOptions) ([]any, reading, error) {
 	look := s.newCall(sh, scriptAgenda, replyKey, nil, nil, 3)
-	look.keys = append(look.keys, sh.clock...)
+	look.keys = append(look.keys, sh.keys.Clock, sh.keys.StaleAgenda, sh.keys.StaleThrottles)
 	lapses, me := 1, ""
 	if round.KeepLeases {
 		lapses = 0
@@ -125,12 +126,9 @@ func (s *Store) agenda(ctx context.Context, sh *shard, replyKey string, round *s
 	return agenda, reading{now: num(agenda[0]), began: began, ended: s.elapsed()}, nil
 }
 
-// never is the score of a queue that nobody need look at.
-const never = int64(99_999_999_999_999)
-
 // untilHead is the time until the agenda's head; negative when nothing has a moment.
 func untilHead(now int64, first string) time.Duration {
-	if first == "" || num(first) >= never {
+	if first == "" || num(first) >= layout.Never {
 		return -1
 	}
 	return time.Duration(max(0, num(first)-now)) * time.Millisecond
@@ -156,7 +154,7 @@ func (s *Store) readCarried(ctx context.Context, sh *shard, round *store.CarryOp
 		return store.CarryResult{}, malformed(scriptCarry)
 	}
 	carried := store.CarryResult{
-		Now: at(num(answer[0])), Moved: int(num(answer[1])), ExpiredLeases: int(num(answer[2])), Next: -1,
+		Now: layout.Time(num(answer[0])), Moved: int(num(answer[1])), ExpiredLeases: int(num(answer[2])), Next: -1,
 	}
 	if next := num(answer[3]); next >= 0 {
 		carried.Next = time.Duration(next) * time.Millisecond
@@ -181,7 +179,7 @@ func (s *Store) readCarried(ctx context.Context, sh *shard, round *store.CarryOp
 
 // queuesToRecheck reads which queues of a topic are to be looked at again because its policy changed: a chunk a round. A member of
 // redo is the topic's name and, after a zero byte, the lane to go on after. done is the member, rest its successor.
-func (s *Store) queuesToRecheck(ctx context.Context, sh *shard, head string) (done, rest string, queues []*queue, err error) {
+func (s *Store) queuesToRecheck(ctx context.Context, sh *shard, head string) (done, rest string, queues []*layout.Queue, err error) {
 	name, after, ok := strings.Cut(head, "\x00")
 	if !ok {
 		return head, "", nil, nil
@@ -190,7 +188,7 @@ func (s *Store) queuesToRecheck(ctx context.Context, sh *shard, head string) (do
 	if after != "" {
 		from = "(" + after
 	}
-	lanes, err := s.client.ZRangeByLex(ctx, sh.lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: redoQueues}).Result()
+	lanes, err := s.client.ZRangeByLex(ctx, sh.keys.Lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: redoQueues}).Result()
 	if err != nil {
 		return "", "", nil, connect.MapError(ctx, err)
 	}
@@ -210,13 +208,13 @@ func (s *Store) queuesToRecheck(ctx context.Context, sh *shard, head string) (do
 }
 
 // unnamed are the numbers that none of the queues has.
-func unnamed(numbers []string, queues []*queue) (none []string) {
+func unnamed(numbers []string, queues []*layout.Queue) (none []string) {
 	if len(numbers) == len(queues) {
 		return nil
 	}
 	known := make(map[string]bool, len(queues))
 	for _, q := range queues {
-		known[q.number] = true
+		known[q.Number] = true
 	}
 	for _, n := range numbers {
 		if !known[n] {
@@ -227,8 +225,8 @@ func unnamed(numbers []string, queues []*queue) (none []string) {
 }
 
 // distinct leaves out what is there already.
-func distinct(all []*queue) (queues []*queue) {
-	has := make(map[*queue]bool, len(all))
+func distinct(all []*layout.Queue) (queues []*layout.Queue) {
+	has := make(map[*layout.Queue]bool, len(all))
 	for _, q := range all {
 		if !has[q] {
 			has[q] = true

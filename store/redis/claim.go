@@ -10,6 +10,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // Claim holds jobs in one script.
@@ -39,7 +40,7 @@ type claim struct {
 	*call
 	token         store.Token
 	wants         []store.QueueClaim
-	queues        []*queue                         // known to the script, in its order
+	queues        []*layout.Queue                  // known to the script, in its order
 	at            []int                            // each Want's position among queues, from 1; 0: the shard has never seen it
 	unknownQueues map[job.Queue]*store.QueueStatus // those that the shard has never seen
 }
@@ -68,7 +69,7 @@ func (s *Store) claim(ctx context.Context, sh *shard, token store.Token, request
 		c.at[i] = known[position[i]-1]
 		if k := c.at[i] - 1; k >= 0 {
 			most[k] = min(max(most[k], w.Max), store.MaxBatch)
-			timeout[k] = max(timeout[k], millisUp(w.Timeout))
+			timeout[k] = max(timeout[k], layout.Millis(w.Timeout))
 			lanes[k] = w.Lane
 			lanesKnown = lanesKnown || w.Lane != 0
 		}
@@ -76,14 +77,14 @@ func (s *Store) claim(ctx context.Context, sh *shard, token store.Token, request
 	if c.unknownQueues, err = s.findUnknownQueues(ctx, sh, request.Queues, c.at); err != nil {
 		return nil, err
 	}
-	c.call = s.newCall(sh, scriptClaim, sh.replyKey(string(token), "c"), c.queues, nil, 6+3*len(c.queues))
-	c.keys = append(c.keys, sh.settings)
+	c.call = s.newCall(sh, scriptClaim, sh.keys.Reply(string(token), "c"), c.queues, nil, 6+3*len(c.queues))
+	c.keys = append(c.keys, sh.keys.Settings)
 	follows := 0
 	if after != "" {
 		c.keys, follows = append(c.keys, after), 1
 	}
-	c.add(string(token), max(0, request.Max), max(0, request.MaxBytes), millisUp(request.Margin), follows,
-		millisUp(max(0, request.Slack)))
+	c.add(string(token), max(0, request.Max), max(0, request.MaxBytes), layout.Millis(request.Margin), follows,
+		layout.Millis(max(0, request.Slack)))
 	for i := range c.queues {
 		c.add(most[i], timeout[i])
 	}
@@ -101,7 +102,7 @@ func (s *Store) findUnknownQueues(ctx context.Context, sh *shard, wants []store.
 	var topics []string
 	for i, w := range wants {
 		if at[i] == 0 {
-			names, topics = append(names, w.Queue), append(topics, topicName(w.Queue.Namespace, w.Queue.Topic))
+			names, topics = append(names, w.Queue), append(topics, layout.TopicName(w.Queue.Namespace, w.Queue.Topic))
 		}
 	}
 	if len(names) == 0 {
@@ -111,7 +112,7 @@ func (s *Store) findUnknownQueues(ctx context.Context, sh *shard, wants []store.
 	if err != nil {
 		return nil, err
 	}
-	terms, err := s.client.HMGet(ctx, sh.limits, topics...).Result()
+	terms, err := s.client.HMGet(ctx, sh.keys.Limits, topics...).Result()
 	if err != nil {
 		return nil, connect.MapError(ctx, err)
 	}
@@ -157,19 +158,26 @@ func (c *claim) read(ctx context.Context, log *slog.Logger, reply any) (store.Cl
 		if bad[k] {
 			continue
 		}
-		j, r, err := assembleWithRun(str(jobs[i+1]), str(jobs[i+2]), str(jobs[i+3]), false, c.queues[k-1].Queue, now)
+		stored, err := layout.ParseJob(str(jobs[i+1]), str(jobs[i+2]), str(jobs[i+3]), false, c.queues[k-1].Queue)
 		if err != nil {
 			log.ErrorContext(ctx, "claimed job not readable, skipping it", "job", str(jobs[i+1]), "err", err)
 			continue
 		}
-		claimed.Jobs = append(claimed.Jobs, store.ClaimedJob{
-			Job: j, Lease: c.token, LeaseFor: time.Duration(num(jobs[i+4])) * time.Millisecond,
-			Age:   time.Duration(now-j.FirstDueAt.UnixMilli()) * time.Millisecond,
-			Late:  time.Duration(max(0, r.fin-r.due)) * time.Millisecond,
-			Rated: strings.Contains(r.flags, "r"), Probe: strings.Contains(r.flags, "o"),
-		})
+		held := claimedJob(&stored, c.token, now, num(jobs[i+4]))
+		held.Rated, held.Probe = stored.Run.IsRated(), stored.Run.IsProbe()
+		claimed.Jobs = append(claimed.Jobs, held)
 	}
 	return claimed, nil
+}
+
+// claimedJob is a job that was claimed at now, with the ms that are left of its lease.
+func claimedJob(stored *layout.StoredJob, token store.Token, now, left int64) store.ClaimedJob {
+	r := &stored.Run
+	return store.ClaimedJob{
+		Job: stored.Job(now), Lease: token, LeaseFor: time.Duration(left) * time.Millisecond,
+		Age:  time.Duration(now-r.FirstDue) * time.Millisecond,
+		Late: time.Duration(max(0, r.Finished-r.Due)) * time.Millisecond,
+	}
 }
 
 // left reads how the wanted queues stand: letters for each, and the settings of lanes that the caller knows otherwise.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // Redis's clock is the wall's, which can be set. Due times follow it. Everything else that is scored by it (lease
@@ -68,7 +69,7 @@ func (w *clockWatch) observe(r reading, noted int64, mine bool) clockStep {
 	if !mine || !w.known {
 		w.known, w.last, w.mine = true, r, mine
 		if back := r.now - noted; !mine && back < -leastStep.Milliseconds() {
-			return clockStep{by: back} // at least: how long ago the reading was noted is not known
+			return clockStep{by: back} // Time least: how long ago the reading was noted is not known
 		}
 		return clockStep{}
 	}
@@ -153,8 +154,8 @@ func (s *Store) clockState(ctx context.Context, sh *shard, r reading, answer clo
 	if step.by == 0 {
 		return clockSteady, nil
 	}
-	c := s.newCall(sh, scriptStep, sh.replyKey("", ""), nil, nil, 4)
-	c.keys = append(c.keys, sh.clock...)
+	c := s.newCall(sh, scriptStep, sh.keys.Reply("", ""), nil, nil, 4)
+	c.keys = append(c.keys, sh.keys.Clock, sh.keys.StaleAgenda, sh.keys.StaleThrottles)
 	c.add(answer.epoch, s.me, step.by, step.from)
 	begun, err := s.do(ctx, c)
 	if err != nil {
@@ -174,8 +175,8 @@ func (s *Store) rescore(ctx context.Context, sh *shard, numbers []string) (clock
 		return clockSteady, err
 	}
 	none := unnamed(numbers, queues)
-	c := s.newCall(sh, scriptRescore, sh.replyKey("", ""), distinct(queues), nil, 1+len(none))
-	c.keys = append(c.keys, sh.clock...)
+	c := s.newCall(sh, scriptRescore, sh.keys.Reply("", ""), distinct(queues), nil, 1+len(none))
+	c.keys = append(c.keys, sh.keys.Clock, sh.keys.StaleAgenda, sh.keys.StaleThrottles)
 	c.add(rescoreLeases)
 	for _, number := range none {
 		c.add(number)
@@ -190,14 +191,14 @@ func (s *Store) rescore(ctx context.Context, sh *shard, numbers []string) (clock
 // aheadBefore tells whether the clock was ahead of what it shows now: jobs that were due then may be ready though their
 // moment is in the future.
 func (s *Store) aheadBefore(ctx context.Context, sh *shard) (bool, error) {
-	ahead, err := s.client.HGet(ctx, sh.clock[0], "ahead").Result()
+	ahead, err := s.client.HGet(ctx, sh.keys.Clock, "ahead").Result()
 	if connect.IsNil(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, connect.MapError(ctx, err)
 	}
-	server, err := s.client.Node(ctx, sh.clock[0]) // a command without a key would go to any server of a cluster
+	server, err := s.client.Node(ctx, sh.keys.Clock) // a command without a key would go to any server of a cluster
 	if err != nil {
 		return false, connect.MapError(ctx, err)
 	}
@@ -205,5 +206,5 @@ func (s *Store) aheadBefore(ctx context.Context, sh *shard) (bool, error) {
 	if err != nil {
 		return false, connect.MapError(ctx, err)
 	}
-	return digits(ahead) > now.UnixMilli(), nil
+	return layout.Int(ahead) > now.UnixMilli(), nil
 }

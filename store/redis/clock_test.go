@@ -167,7 +167,7 @@ func TestClockStep_OfManyQueuesIsRescoredInPortions(t *testing.T) {
 		lapsed += carried.ExpiredLeases
 	}
 	require.Equal(t, lanes, lapsed)
-	keys := s.shards[0].clock[1:]
+	keys := []string{s.shards[0].keys.StaleAgenda, s.shards[0].keys.StaleThrottles}
 	require.Zero(t, s.client.Exists(t.Context(), keys...).Val(), "nothing is left aside")
 }
 
@@ -203,7 +203,7 @@ func TestLead_OfADeadHolderEndsThoughTheClockWasSetBack(t *testing.T) {
 	dead, other := open(t, clock.options()), open(t, clock.options())
 	_, err := dead.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)
-	clock.server.SetTTL(dead.shards[0].lead, 10*time.Minute) // what a step does to it
+	clock.server.SetTTL(dead.shards[0].keys.Carrier, 10*time.Minute) // what a step does to it
 	took := time.Duration(0)
 	for ; took < 10*time.Second; took += time.Second {
 		if _, err = other.Shards()[0].Lead(t.Context()); err == nil {
@@ -223,7 +223,7 @@ func TestLead_OfALivingHolderStaysItsOwnWhenTheClockIsSetBack(t *testing.T) {
 	lead, err := holder.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)
 	for range 3 {
-		clock.server.SetTTL(holder.shards[0].lead, 10*time.Minute)
+		clock.server.SetTTL(holder.shards[0].keys.Carrier, 10*time.Minute)
 		for range 5 {
 			_, err = other.Shards()[0].Lead(t.Context())
 			require.ErrorIs(t, err, store.ErrNotLeader)
@@ -298,6 +298,6 @@ func TestTotals_CountLanesThatAreStillToBeRescored(t *testing.T) {
 	require.True(t, s.shards[0].watch.rescoring())
 	require.Equal(t, before, totals())
 	insert(t, s, b) // now the lane is on both agendas
-	require.EqualValues(t, 2, s.client.Exists(t.Context(), s.shards[0].agenda, s.shards[0].clock[1]).Val())
+	require.EqualValues(t, 2, s.client.Exists(t.Context(), s.shards[0].keys.Agenda, s.shards[0].keys.StaleAgenda).Val())
 	require.Equal(t, before.Ready, totals().Ready)
 }

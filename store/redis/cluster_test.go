@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 func TestAClusterIsLaidOutInSixteenShardsSpreadOverItsServers(t *testing.T) {
@@ -15,8 +16,8 @@ func TestAClusterIsLaidOutInSixteenShardsSpreadOverItsServers(t *testing.T) {
 	require.Len(t, s.Shards(), 16)
 	share := map[string]int{}
 	for _, sh := range s.shards {
-		slot := servers.Slot(sh.wake)
-		require.Equal(t, slot, hashSlot(sh.wake[1:len(sh.wake)-len("}:wake")]))
+		slot := servers.Slot(sh.keys.Wake)
+		require.Equal(t, slot, layout.HashSlot(sh.keys.Wake[1:len(sh.keys.Wake)-len("}:wake")]))
 		share[servers.Master(slot).Addr()]++
 	}
 	require.Len(t, share, 3)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // changeTries bounds how often a change is made anew because the job changed between reading and writing.
@@ -18,19 +19,17 @@ var errAgain = errors.New("redis: the job changed meanwhile")
 
 // storedJob is a job as it was read, with what a change needs.
 type storedJob struct {
-	member, text string
-	rec          *record
-	run          run
-	queue        *queue
-	now          int64
-	tries        string
+	layout.StoredJob
+	queue *layout.Queue
+	now   int64
+	tries string
 }
 
 // read reads a job's record, run and attempts at once. ErrNotFound. replyKey is the key of the change for which the job is
 // read: when the change has ended and removed the job, its reply holds it.
 func (s *Store) read(ctx context.Context, sh *shard, ref job.Ref, replyKey string) (*storedJob, error) {
 	c := s.newCall(sh, scriptGet, replyKey, nil, nil, 1)
-	c.add(jobKey(ref))
+	c.add(layout.JobKey(ref))
 	reply, err := s.do(ctx, c)
 	if err != nil {
 		return nil, err
@@ -39,24 +38,22 @@ func (s *Store) read(ctx context.Context, sh *shard, ref job.Ref, replyKey strin
 	if len(answer) != 6 {
 		return nil, malformed(scriptGet)
 	}
-	st := &storedJob{member: jobKey(ref), now: num(answer[0]), text: str(answer[1]), tries: str(answer[3])}
-	line := str(answer[2])
-	if st.text == "" {
-		line, st.text, _ = strings.Cut(str(answer[4]), "\n")
+	key, rec, line := layout.JobKey(ref), str(answer[1]), str(answer[2])
+	if rec == "" {
+		line, rec, _ = strings.Cut(str(answer[4]), "\n")
 	}
-	if st.text == "" {
+	if rec == "" {
 		return nil, store.ErrNotFound
 	}
-	if st.queue, err = sh.queueOf(st.text, str(answer[5])); err != nil {
-		return nil, fmt.Errorf("read job %s: %w", st.member, err)
+	q, err := sh.queueOf(rec, str(answer[5]))
+	if err != nil {
+		return nil, fmt.Errorf("read job %s: %w", key, err)
 	}
-	if st.rec, err = decode(st.text, st.queue.Queue, false); err != nil {
-		return nil, fmt.Errorf("read job %s: %w", st.member, err)
+	stored, err := layout.ParseJob(key, rec, line, false, q.Queue)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the job
 	}
-	if st.run, err = parseRun(line, st.rec); err != nil {
-		return nil, fmt.Errorf("read job %s: %w", st.member, err)
-	}
-	return st, nil
+	return &storedJob{StoredJob: stored, queue: q, now: num(answer[0]), tries: str(answer[3])}, nil
 }
 
 // Get reads a job with its record.
@@ -64,13 +61,12 @@ func (sh *shard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	s := sh.store
 	var found job.Job
 	err := s.retryStale(sh, func() error {
-		st, err := s.read(ctx, sh, ref, sh.replyKey("", ""))
+		st, err := s.read(ctx, sh, ref, sh.keys.Reply("", ""))
 		if err != nil {
 			return err
 		}
-		found = st.rec.job(ref)
-		found.Progress = progress(st.rec, st.run, st.now)
-		found.History, err = attempts(st.tries)
+		found = st.Job(st.now)
+		found.History, err = layout.ParseAttempts(st.tries)
 		return err
 	})
 	if err != nil {
@@ -83,9 +79,9 @@ func (sh *shard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 func (sh *shard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
 	s := sh.store
 	checkBatchSize(len(refs))
-	c := s.newCall(sh, scriptKnown, sh.replyKey("", ""), nil, nil, len(refs))
+	c := s.newCall(sh, scriptKnown, sh.keys.Reply("", ""), nil, nil, len(refs))
 	for _, ref := range refs {
-		c.add(jobKey(ref))
+		c.add(layout.JobKey(ref))
 	}
 	reply, err := s.do(ctx, c)
 	if err != nil {
@@ -106,7 +102,7 @@ func (sh *shard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
 // kind names the method under the token.
 func (sh *shard) change(ctx context.Context, token store.Token, kind string, ref job.Ref, prepare func(st *storedJob, replyKey string) (*call, error)) (job.Job, error) {
 	s := sh.store
-	replyKey := sh.replyKey(string(token), kind)
+	replyKey := sh.keys.Reply(string(token), kind)
 	for range changeTries {
 		var changed job.Job
 		err := s.retryStale(sh, func() error {
@@ -157,21 +153,25 @@ func (s *Store) changed(st *storedJob, reply any) (job.Job, error) {
 		return job.Job{}, malformed(scriptReplace)
 	}
 	if code == "state" {
-		r, err := parseRun(str(answer[3]), st.rec)
+		r, err := layout.ParseRun(str(answer[3]), st.Record)
 		if err != nil {
 			return job.Job{}, err
 		}
-		return job.Job{}, &store.StateError{State: r.jobState(num(answer[1]))}
+		return job.Job{}, &store.StateError{State: r.JobState(num(answer[1]))}
 	}
-	return assemble(st.member, str(answer[2]), str(answer[3]), false, st.queue.Queue, num(answer[1]))
+	changed, err := layout.ParseJob(st.Key, str(answer[2]), str(answer[3]), false, st.queue.Queue)
+	if err != nil {
+		return job.Job{}, err //nolint:wrapcheck // it names the job
+	}
+	return changed.Job(num(answer[1])), nil
 }
 
 // Cancel ends a job, or marks it while it is held.
 func (sh *shard) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job.Job, error) {
 	s := sh.store
 	j, err := sh.change(ctx, token, "x", ref, func(st *storedJob, replyKey string) (*call, error) {
-		c := s.newCall(sh, scriptCancel, replyKey, []*queue{st.queue}, nil, 1)
-		c.add(st.member)
+		c := s.newCall(sh, scriptCancel, replyKey, []*layout.Queue{st.queue}, nil, 1)
+		c.add(st.Key)
 		return c, nil
 	})
 	if err != nil {
@@ -185,7 +185,7 @@ func (sh *shard) Replace(ctx context.Context, token store.Token, ref job.Ref, re
 	s := sh.store
 	due, moves := "", 0
 	if replacement.Due != nil {
-		due = dueWish(replacement.Due.In, replacement.Due.At)
+		due = layout.FormatDue(replacement.Due.In, replacement.Due.At)
 	}
 	if replacement.MovesTime() {
 		moves = 1
@@ -194,18 +194,18 @@ func (sh *shard) Replace(ctx context.Context, token store.Token, ref job.Ref, re
 		expiry := ""
 		switch {
 		case replacement.Expiry != nil:
-			expiry = expiryWish(replacement.Expiry.In, replacement.Expiry.At)
-		case st.rec.expires != 0:
-			expiry = "@" + strconv.FormatInt(st.rec.expires, 10)
+			expiry = layout.FormatExpiry(replacement.Expiry.In, replacement.Expiry.At)
+		case st.Record.Expires != 0:
+			expiry = "@" + strconv.FormatInt(st.Record.Expires, 10)
 		}
-		replaced := *st.rec
-		replacement.Apply(&replaced.spec)
-		head, rest, err := replaced.encode(st.queue.number)
+		replaced := *st.Record
+		replacement.Apply(&replaced.Spec)
+		head, rest, err := replaced.Encode(st.queue.Number)
 		if err != nil {
 			return nil, err
 		}
-		c := s.newCall(sh, scriptReplace, replyKey, []*queue{st.queue}, nil, 9)
-		c.add(st.member, st.run.ver, replacement.IfVersion, due, expiry, head, rest, string(replacement.Kind), moves)
+		c := s.newCall(sh, scriptReplace, replyKey, []*layout.Queue{st.queue}, nil, 9)
+		c.add(st.Key, st.Run.Version, replacement.IfVersion, due, expiry, head, rest, string(replacement.Kind), moves)
 		return c, nil
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 func TestSettlementsOfAnEmptiedDatabaseAreLost(t *testing.T) {
@@ -149,7 +150,7 @@ func TestAResumedTopicOfManyLanesWithManyJobsLosesNoLane(t *testing.T) {
 	for rounds := 0; carry().Next == 0; rounds++ {
 		require.Less(t, rounds, 100)
 	}
-	agenda, err := s.client.ZCount(t.Context(), s.shards[0].common[5], fmt.Sprint(never), "+inf").Result()
+	agenda, err := s.client.ZCount(t.Context(), s.shards[0].keys.Common[5], fmt.Sprint(layout.Never), "+inf").Result()
 	require.NoError(t, err)
 	require.Zero(t, agenda, "lanes that nobody will look at")
 	for {

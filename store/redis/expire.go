@@ -3,10 +3,10 @@ package redis
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // ClaimExpired reads which jobs wait beyond their time to live, and holds them in one script.
@@ -25,7 +25,7 @@ func (sh *shard) ClaimExpired(ctx context.Context, token store.Token, request st
 }
 
 func (s *Store) claimExpired(ctx context.Context, sh *shard, token store.Token, request *store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
-	replyKey := sh.replyKey(string(token), "d")
+	replyKey := sh.keys.Reply(string(token), "d")
 	look := s.newCall(sh, scriptOverdue, replyKey, nil, nil, 2)
 	look.add(string(token), max(0, request.Max))
 	reply, err := s.do(ctx, look)
@@ -56,10 +56,10 @@ func (s *Store) claimExpired(ctx context.Context, sh *shard, token store.Token, 
 	queues = distinct(queues)
 	position := make(map[string]int, len(queues))
 	for i, q := range queues {
-		position[q.number] = i + 1
+		position[q.Number] = i + 1
 	}
 	c := s.newCall(sh, scriptExpire, replyKey, queues, nil, 3+len(found))
-	c.add(string(token), max(0, request.MaxBytes), millisUp(request.Lease))
+	c.add(string(token), max(0, request.MaxBytes), layout.Millis(request.Lease))
 	for i := 0; i < len(found); i += 2 {
 		c.add(position[found[i+1]], found[i])
 	}
@@ -102,14 +102,10 @@ func (s *Store) expiredAgain(ctx context.Context, sh *shard, token store.Token, 
 
 // addHeld reads a held job: member, record, run, ms left of its lease. One that cannot be read is left out, as in a claim.
 func (s *Store) addHeld(ctx context.Context, held []store.ClaimedJob, token store.Token, now int64, parts []any, q job.Queue) []store.ClaimedJob {
-	j, r, err := assembleWithRun(str(parts[0]), str(parts[1]), str(parts[2]), false, q, now)
+	stored, err := layout.ParseJob(str(parts[0]), str(parts[1]), str(parts[2]), false, q)
 	if err != nil {
 		s.log.ErrorContext(ctx, "claimed job not readable, skipping it", "job", str(parts[0]), "err", err)
 		return held
 	}
-	return append(held, store.ClaimedJob{
-		Job: j, Lease: token, LeaseFor: time.Duration(num(parts[3])) * time.Millisecond,
-		Age:  time.Duration(now-j.FirstDueAt.UnixMilli()) * time.Millisecond,
-		Late: time.Duration(max(0, r.fin-r.due)) * time.Millisecond,
-	})
+	return append(held, claimedJob(&stored, token, now, num(parts[3])))
 }

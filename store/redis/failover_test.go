@@ -136,7 +136,7 @@ func TestAClustersServerIsLostAndItsReplicaTakesOver(t *testing.T) {
 	require.Equal(t, 1, taken[0].Job.Durability.Replicas)
 	_, err = s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second}) // it has a connection now
 	require.NoError(t, err)
-	servers.Master(servers.Slot(s.shards[shard].wake)).Kill()
+	servers.Master(servers.Slot(s.shards[shard].keys.Wake)).Kill()
 	servers.AwaitOK()
 	comesBack(t, func() error { return s.Ping(t.Context()) })
 	_, err = s.Shards()[shard].Get(t.Context(), ref("a"))
@@ -153,7 +153,7 @@ func TestASlotMovesWithItsJobs(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Group: store.GroupPush, Timeout: time.Second})
 	require.NoError(t, err)
-	slot := servers.Slot(s.shards[shard].wake)
+	slot := servers.Slot(s.shards[shard].keys.Wake)
 	from := servers.Master(slot)
 	to := servers.Masters()[0]
 	if to == from {

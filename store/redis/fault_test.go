@@ -192,7 +192,7 @@ func TestAPolicyWrittenHalfWayIsCopiedByTheNextLead(t *testing.T) {
 		insert(t, s, entry("a"))
 		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 		require.NoError(t, err)
-		require.NoError(t, s.client.Del(t.Context(), s.shards[0].limits).Err()) // as if the copy had not been made
+		require.NoError(t, s.client.Del(t.Context(), s.shards[0].keys.Limits).Err()) // as if the copy had not been made
 		lead, err := s.Shards()[0].Lead(t.Context())
 		require.NoError(t, err)
 		claimed := claimAll(t, s, 1)
@@ -216,10 +216,10 @@ func TestAPolicyWrittenHalfWayIsCopiedByTheLeadThatHolds(t *testing.T) {
 		require.NoError(t, err)
 		_, err = s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 		require.NoError(t, err)
-		require.NoError(t, s.client.Del(t.Context(), s.shards[0].limits).Err()) // as if the copy had not been made
+		require.NoError(t, s.client.Del(t.Context(), s.shards[0].keys.Limits).Err()) // as if the copy had not been made
 		require.NoError(t, lead.Extend(t.Context()))
 		require.Empty(t, claimAll(t, s, 1).Jobs)
-		require.NoError(t, s.client.Del(t.Context(), s.shards[0].limits).Err())
+		require.NoError(t, s.client.Del(t.Context(), s.shards[0].keys.Limits).Err())
 		require.NoError(t, lead.Extend(t.Context()))
 		require.Len(t, claimAll(t, s, 1).Jobs, 1, "nothing was written since, nothing is copied")
 	})

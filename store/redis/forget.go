@@ -34,7 +34,7 @@ type idleTopic struct {
 }
 
 // forgetUnused looks at some topics, and at forgetLanes lanes of each, for those that nothing refers to. The next look at a
-// topic goes on behind them. It reads without scripts, and calls one for a topic of which something can be forgotten.
+// Topic goes on behind them. It reads without scripts, and calls one for a topic of which something can be forgotten.
 //
 // Nothing is forgotten while a check of the shard is due or under way that its server's restart makes necessary: what it
 // puts back may be of a lane that seems to be unused.
@@ -50,9 +50,9 @@ func (s *Store) forgetUnused(ctx context.Context, sh *shard, names []string) err
 		if t.after != "" {
 			from = "(" + t.after
 		}
-		t.page = pipe.ZRangeByLex(ctx, sh.lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: forgetLanes})
-		keys := sh.topicOf(name)
-		for k, key := range []string{keys.done, keys.dead, keys.cancelled} {
+		t.page = pipe.ZRangeByLex(ctx, sh.keys.Lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: forgetLanes})
+		keys := sh.keys.TopicByName(name)
+		for k, key := range []string{keys.Done, keys.Dead, keys.Cancelled} {
 			t.first[k] = pipe.ZRangeWithScores(ctx, key, 0, 0)
 		}
 		topics[i] = t
@@ -73,10 +73,10 @@ func (s *Store) forgetUnused(ctx context.Context, sh *shard, names []string) err
 		numbers := make([]string, len(t.lanes))
 		for i, lane := range t.lanes {
 			_, numbers[i], _ = strings.Cut(lane, "\x00")
-			t.sizes = append(t.sizes, pipe.Exists(ctx, sh.tag+"due:"+numbers[i], sh.tag+"ready:"+numbers[i], sh.tag+"held:"+numbers[i]))
+			t.sizes = append(t.sizes, pipe.Exists(ctx, sh.keys.Due(numbers[i]), sh.keys.Ready(numbers[i]), sh.keys.Held(numbers[i])))
 		}
 		if len(numbers) > 0 {
-			t.rings = pipe.HMGet(ctx, sh.rings, numbers...)
+			t.rings = pipe.HMGet(ctx, sh.keys.Rings, numbers...)
 		}
 	}
 	if pipe.Len() > 0 {
@@ -95,7 +95,7 @@ func (s *Store) forgetUnused(ctx context.Context, sh *shard, names []string) err
 // sound tells whether a shard was checked since its server was started. It asks the server itself: what this process knows of
 // it may be of before a restart.
 func (s *Store) sound(ctx context.Context, sh *shard) (bool, error) {
-	server, err := s.client.Node(ctx, sh.jobs)
+	server, err := s.client.Node(ctx, sh.keys.Jobs)
 	if err != nil {
 		return false, connect.MapError(ctx, err)
 	}
@@ -143,11 +143,11 @@ func (s *Store) forget(ctx context.Context, sh *shard, t *idleTopic) error {
 		}
 	}
 	namespace, topic, _ := strings.Cut(t.name, "/")
-	keys := sh.topicOf(t.name)
+	keys := sh.keys.TopicByName(t.name)
 	scriptKeys := []string{
-		sh.queues, sh.names, sh.seen, sh.agenda, sh.rings, sh.throttles, sh.laneLimits, sh.limits, sh.alarms, sh.clock[0],
-		sh.lanes(t.name), sh.configuredLanes(t.name), sh.rate(t.name), keys.open, keys.stats, keys.done, keys.dead, keys.cancelled,
-		sh.topic(namespace, forgotten).stats, sh.last, sh.clock[1], sh.clock[2],
+		sh.keys.Queues, sh.keys.Names, sh.keys.Seen, sh.keys.Agenda, sh.keys.Rings, sh.keys.Throttles, sh.keys.LaneLimits, sh.keys.Limits, sh.keys.Alarms, sh.keys.Clock,
+		sh.keys.Lanes(t.name), sh.keys.ConfiguredLanes(t.name), sh.keys.Rate(t.name), keys.Open, keys.Stats, keys.Done, keys.Dead, keys.Cancelled,
+		sh.keys.Topic(namespace, forgotten).Stats, sh.keys.Last, sh.keys.StaleAgenda, sh.keys.StaleThrottles,
 	}
 	args := []any{t.name}
 	var rings []string
@@ -161,7 +161,7 @@ func (s *Store) forget(ctx context.Context, sh *shard, t *idleTopic) error {
 		}
 		name, n, _ := strings.Cut(lane, "\x00")
 		q := job.Queue{Namespace: namespace, Topic: topic, Lane: name}
-		scriptKeys = append(scriptKeys, sh.tag+"due:"+n, sh.tag+"ready:"+n, sh.tag+"held:"+n)
+		scriptKeys = append(scriptKeys, sh.keys.Due(n), sh.keys.Ready(n), sh.keys.Held(n))
 		args = append(args, n, q.String(), name)
 	}
 	// Of a topic without lanes the last ones were forgotten, but not it.

@@ -12,6 +12,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // delivers gives a lane a job and ends it.
@@ -31,10 +32,10 @@ func delivers(t *testing.T, s *Store, id, lane string) {
 // known are the names of the lanes that have a number.
 func known(t *testing.T, s *Store) (lanes []string) {
 	t.Helper()
-	queues, err := s.client.HKeys(t.Context(), s.shards[0].queues).Result()
+	queues, err := s.client.HKeys(t.Context(), s.shards[0].keys.Queues).Result()
 	require.NoError(t, err)
 	for _, name := range queues {
-		q, ok := parseQueue(name)
+		q, ok := layout.ParseQueue(name)
 		require.True(t, ok)
 		lanes = append(lanes, q.Lane)
 	}
@@ -85,9 +86,9 @@ func TestForget_KeepsLanesWhoseJobsAreKept(t *testing.T) {
 	sweepAll(t, s)
 	sweepAll(t, s)
 	require.Equal(t, []string{"waits"}, known(t, s))
-	for _, key := range []string{s.shards[0].names, s.shards[0].rings, s.shards[0].agenda} {
+	for _, key := range []string{s.shards[0].keys.Names, s.shards[0].keys.Rings, s.shards[0].keys.Agenda} {
 		size := s.client.HLen(t.Context(), key).Val()
-		if key == s.shards[0].agenda {
+		if key == s.shards[0].keys.Agenda {
 			size = s.client.ZCard(t.Context(), key).Val()
 		}
 		require.LessOrEqual(t, size, int64(1), key)
@@ -129,18 +130,18 @@ func TestForget_OtherProcessesGetAnotherNumber(t *testing.T) {
 	s, other := checked(t, clock), open(t, clock.options())
 	delivers(t, s, "a", "lane")
 	delivers(t, other, "b", "lane")
-	before, err := s.client.HGet(t.Context(), s.shards[0].queues, (&job.Queue{Namespace: lane.Namespace, Topic: lane.Topic, Lane: "lane"}).String()).Result()
+	before, err := s.client.HGet(t.Context(), s.shards[0].keys.Queues, (&job.Queue{Namespace: lane.Namespace, Topic: lane.Topic, Lane: "lane"}).String()).Result()
 	require.NoError(t, err)
 	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
 	sweepAll(t, s)
 	sweepAll(t, s)
 	require.Empty(t, known(t, s))
-	require.Zero(t, s.client.ZCard(t.Context(), s.shards[0].seen).Val(), "the topic is forgotten, too")
+	require.Zero(t, s.client.ZCard(t.Context(), s.shards[0].keys.Seen).Val(), "the topic is forgotten, too")
 
 	delivers(t, other, "d", "new") // which must not get the number that s remembers
 	delivers(t, s, "c", "lane")
 	delivers(t, other, "e", "lane")
-	numbers, err := s.client.HGetAll(t.Context(), s.shards[0].queues).Result()
+	numbers, err := s.client.HGetAll(t.Context(), s.shards[0].keys.Queues).Result()
 	require.NoError(t, err)
 	require.Len(t, numbers, 2)
 	for name, n := range numbers {
@@ -186,9 +187,9 @@ func TestForget_WaitsForTheCheckAfterARestart(t *testing.T) {
 	waits.Delay = time.Hour
 	insert(t, s, waits)
 	sweepAll(t, s)
-	number, err := s.client.HGet(t.Context(), sh.queues, lane.String()).Result()
+	number, err := s.client.HGet(t.Context(), sh.keys.Queues, lane.String()).Result()
 	require.NoError(t, err)
-	require.NoError(t, s.client.Del(t.Context(), sh.tag+"due:"+number, sh.agenda).Err(), "a torn script")
+	require.NoError(t, s.client.Del(t.Context(), sh.keys.Due(number), sh.keys.Agenda).Err(), "a torn script")
 	recheck(t, s, 0)
 	sweepAll(t, s)
 	sweepAll(t, s)
@@ -203,9 +204,9 @@ func TestForget_KeepsLanesOnTheAgenda(t *testing.T) {
 	s := checked(t, clock)
 	sh := s.shards[0]
 	delivers(t, s, "a", "lane")
-	number := s.client.HGet(t.Context(), sh.queues, job.Queue{Namespace: lane.Namespace, Topic: lane.Topic, Lane: "lane"}.String()).Val()
+	number := s.client.HGet(t.Context(), sh.keys.Queues, job.Queue{Namespace: lane.Namespace, Topic: lane.Topic, Lane: "lane"}.String()).Val()
 	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
-	for _, key := range []string{sh.agenda, sh.clock[1], sh.clock[2]} {
+	for _, key := range []string{sh.keys.Agenda, sh.keys.StaleAgenda, sh.keys.StaleThrottles} {
 		require.NoError(t, s.client.ZAdd(t.Context(), key, redis.Z{Score: 1, Member: number}).Err())
 		sweepAll(t, s)
 		sweepAll(t, s)
@@ -264,7 +265,7 @@ func TestForget_CountsFromTheLastJobWhateverLooksAtTheLane(t *testing.T) {
 	s := checked(t, clock)
 	sh := s.shards[0]
 	delivers(t, s, "a", "lane")
-	idle := s.client.HVals(t.Context(), sh.rings).Val()
+	idle := s.client.HVals(t.Context(), sh.keys.Rings).Val()
 	clock.pass(time.Hour)
 	sh.repairs.last, _, _ = strings.Cut(sh.repairs.last, " ")
 	sh.repairs.last += " 1"
@@ -274,16 +275,16 @@ func TestForget_CountsFromTheLastJobWhateverLooksAtTheLane(t *testing.T) {
 		require.NoError(t, err)
 		complete = result.Complete
 	}
-	require.Equal(t, idle, s.client.HVals(t.Context(), sh.rings).Val(), "after a daily check")
+	require.Equal(t, idle, s.client.HVals(t.Context(), sh.keys.Rings).Val(), "after a daily check")
 	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 	require.NoError(t, err)
 	for range 3 {
 		_, err = s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 	}
-	require.Equal(t, idle, s.client.HVals(t.Context(), sh.rings).Val(), "after a policy was put")
+	require.Equal(t, idle, s.client.HVals(t.Context(), sh.keys.Rings).Val(), "after a policy was put")
 	repairAll(t, s, 0)
-	require.NotEqual(t, idle, s.client.HVals(t.Context(), sh.rings).Val(), "after a crash that may have lost when it was")
+	require.NotEqual(t, idle, s.client.HVals(t.Context(), sh.keys.Rings).Val(), "after a crash that may have lost when it was")
 }
 
 // Counting looks at every lane: it must not displace those that a process works with.
@@ -305,27 +306,27 @@ func TestForget_CountsATopicOnceThoughItsScriptWasTorn(t *testing.T) {
 	s := checked(t, clock)
 	sh := s.shards[0]
 	delivers(t, s, "a", "lane")
-	of, all := sh.topicOf(topicName(lane.Namespace, lane.Topic)), sh.topicOf(topicName(lane.Namespace, forgotten))
-	counters := s.client.HGetAll(t.Context(), of.stats).Val()
+	of, all := sh.keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic)), sh.keys.TopicByName(layout.TopicName(lane.Namespace, forgotten))
+	counters := s.client.HGetAll(t.Context(), of.Stats).Val()
 	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
 	forget := func() {
 		sweepAll(t, s)
 		sweepAll(t, s)
-		require.Zero(t, s.client.Exists(t.Context(), of.stats).Val())
-		require.Empty(t, s.client.ZRange(t.Context(), sh.seen, 0, -1).Val())
-		require.NotContains(t, s.client.HGetAll(t.Context(), all.stats).Val(), "moved")
+		require.Zero(t, s.client.Exists(t.Context(), of.Stats).Val())
+		require.Empty(t, s.client.ZRange(t.Context(), sh.keys.Seen, 0, -1).Val())
+		require.NotContains(t, s.client.HGetAll(t.Context(), all.Stats).Val(), "moved")
 		total, err := s.Shards()[0].Totals(t.Context(), lane.Namespace)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, total.Registered)
 		require.EqualValues(t, 1, total.Delivered)
 	}
 	forget()
-	require.NoError(t, s.client.HSet(t.Context(), all.stats, "moved", of.name).Err())
-	require.NoError(t, s.client.ZAdd(t.Context(), sh.seen, redis.Z{Member: of.name}).Err())
+	require.NoError(t, s.client.HSet(t.Context(), all.Stats, "moved", of.Name).Err())
+	require.NoError(t, s.client.ZAdd(t.Context(), sh.keys.Seen, redis.Z{Member: of.Name}).Err())
 	forget() // all but the last two writes
-	require.NoError(t, s.client.HSet(t.Context(), all.stats, "moved", of.name).Err())
-	require.NoError(t, s.client.HSet(t.Context(), of.stats, counters).Err())
-	require.NoError(t, s.client.ZAdd(t.Context(), sh.seen, redis.Z{Member: of.name}).Err())
+	require.NoError(t, s.client.HSet(t.Context(), all.Stats, "moved", of.Name).Err())
+	require.NoError(t, s.client.HSet(t.Context(), of.Stats, counters).Err())
+	require.NoError(t, s.client.ZAdd(t.Context(), sh.keys.Seen, redis.Z{Member: of.Name}).Err())
 	forget() // the first write alone
 }
 
@@ -334,7 +335,7 @@ func TestForget_LeavesNoStoreThatSeemsToBeEmptied(t *testing.T) {
 	s := checked(t, clock)
 	sh := s.shards[0]
 	delivers(t, s, "a", "lane")
-	require.NoError(t, s.client.Del(t.Context(), sh.checked).Err(), "as of a process that may not check")
+	require.NoError(t, s.client.Del(t.Context(), sh.keys.Checked).Err(), "as of a process that may not check")
 	require.NoError(t, s.checkData(t.Context()))
 	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
 	sweepAll(t, s)

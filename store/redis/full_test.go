@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // memory sets what a server may take: 1 is less than it has, 0 is as much as it wants.
@@ -94,7 +95,7 @@ func TestAPolicyThatWasNotCopiedIsCopiedThoughMemoryIsFull(t *testing.T) {
 	insert(t, s, entry("a"))
 	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 	require.NoError(t, err)
-	require.NoError(t, c.Del(t.Context(), s.shards[0].limits).Err())
+	require.NoError(t, c.Del(t.Context(), s.shards[0].keys.Limits).Err())
 	memory(t, c, "1")
 	_, err = s.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)
@@ -153,11 +154,11 @@ func TestRepair_GoesOnWhileMemoryIsFull(t *testing.T) {
 	work(t, s, 40)
 	ctx, sh := t.Context(), s.shards[0]
 	repairAll(t, s, 0)
-	stats := sh.topicOf(topicName(lane.Namespace, lane.Topic)).stats
-	require.NoError(t, c.HDel(ctx, sh.names, "1").Err())
-	require.NoError(t, c.Del(ctx, sh.tag+"due:2", sh.outq).Err())
+	stats := sh.keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic)).Stats
+	require.NoError(t, c.HDel(ctx, sh.keys.Names, "1").Err())
+	require.NoError(t, c.Del(ctx, sh.keys.Due("2"), sh.keys.OutboxQueue).Err())
 	require.NoError(t, c.HSet(ctx, stats, "reg", 1, "xb", 7).Err())
-	require.NoError(t, c.HSet(ctx, sh.tries, "of-none", "x").Err())
+	require.NoError(t, c.HSet(ctx, sh.keys.Tries, "of-none", "x").Err())
 	memory(t, c, "1")
 	found := repaired(t, s)
 	for _, kind := range []store.RepairKind{

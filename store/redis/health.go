@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 const (
@@ -79,7 +80,7 @@ func (s *Store) checkServers(ctx context.Context) error {
 
 // runOf is the run of the server that has a shard; empty when it could not be asked.
 func (s *Store) runOf(ctx context.Context, sh *shard) string {
-	address, err := s.client.NodeAddress(ctx, sh.jobs)
+	address, err := s.client.NodeAddress(ctx, sh.keys.Jobs)
 	if err != nil {
 		return ""
 	}
@@ -123,7 +124,7 @@ func (s *Store) checkData(ctx context.Context) error {
 	defer h.mu.Unlock()
 	h.id = found[2]
 	foreign := ""
-	if num(found[0]) != layoutVersion || num(found[1]) != int64(h.shards) {
+	if num(found[0]) != layout.Version || num(found[1]) != int64(h.shards) {
 		foreign = found[1] + " shards, version " + found[0]
 	}
 	if foreign != "" && h.foreign == "" {
@@ -139,7 +140,7 @@ func (s *Store) checkData(ctx context.Context) error {
 func (s *Store) mark(ctx context.Context) ([]string, error) {
 	key := s.metaKey()
 	pipe := s.client.Pipeline()
-	pipe.HSetNX(ctx, key, "version", layoutVersion)
+	pipe.HSetNX(ctx, key, "version", layout.Version)
 	pipe.HSetNX(ctx, key, "shards", s.health.shards)
 	pipe.HSetNX(ctx, key, "id", string(store.NewToken()))
 	read := pipe.HMGet(ctx, key, "version", "shards", "id")
@@ -154,7 +155,7 @@ func (s *Store) emptiedShards(ctx context.Context) ([]int, error) {
 	pipe := s.client.Pipeline()
 	there := make([]*redis.IntCmd, len(s.shards))
 	for i, sh := range s.shards {
-		there[i] = pipe.Exists(ctx, sh.names, sh.last, sh.checked)
+		there[i] = pipe.Exists(ctx, sh.keys.Names, sh.keys.Last, sh.keys.Checked)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, fmt.Errorf("look for the shards: %w", connect.MapError(ctx, err))

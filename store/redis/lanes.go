@@ -14,6 +14,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // PutLane writes a lane's settings where the lane's jobs are, whether it has any or not.
@@ -34,9 +35,9 @@ func (sh *shard) PutLane(ctx context.Context, token store.Token, lane store.Lane
 		if found[0] == nil {
 			found = nil
 		}
-		c := s.newCall(sh, scriptPutLane, sh.replyKey(string(token), "l"), found, nil, 5)
-		c.keys = append(c.keys, sh.settings, sh.configuredLanes(topicName(lane.Queue.Namespace, lane.Queue.Topic)), sh.queues)
-		c.add(lane.Queue.String(), lane.Queue.Lane, lane.Revision, laneText(lane.Settings.Limits()), text)
+		c := s.newCall(sh, scriptPutLane, sh.keys.Reply(string(token), "l"), found, nil, 5)
+		c.keys = append(c.keys, sh.keys.Settings, sh.keys.ConfiguredLanes(layout.TopicName(lane.Queue.Namespace, lane.Queue.Topic)), sh.keys.Queues)
+		c.add(lane.Queue.String(), lane.Queue.Lane, lane.Revision, layout.FormatLaneLimits(lane.Settings.Limits()), text)
 		reply, reached, err := s.evalDurable(ctx, c.script, c.keys, c.args)
 		if err != nil {
 			return err
@@ -51,15 +52,6 @@ func (sh *shard) PutLane(ctx context.Context, token store.Token, lane store.Lane
 		return store.Lane{}, fmt.Errorf("put lane: %w", err)
 	}
 	return lane, nil
-}
-
-// laneText returns the form of a lane's limits that scripts read, without their revision; see limits.lua.
-func laneText(l policy.Limits) string {
-	paused := "0"
-	if l.Paused {
-		paused = "1"
-	}
-	return paused + " " + strconv.Itoa(max(0, l.Concurrency)) + " " + rateText(l.Rate)
 }
 
 // parseLane reads stored settings, '<revision> <settings>'; empty where nothing is put. What cannot be read is an error,
@@ -106,7 +98,7 @@ func (s *Store) laneSettings(ctx context.Context, sh *shard, queues []job.Queue)
 	for i, q := range queues {
 		names[i] = q.String()
 	}
-	values, err := s.client.HMGet(ctx, sh.settings, names...).Result()
+	values, err := s.client.HMGet(ctx, sh.keys.Settings, names...).Result()
 	if err != nil {
 		return nil, nil, connect.MapError(ctx, err)
 	}
@@ -133,7 +125,7 @@ func (sh *shard) ListLanes(ctx context.Context, namespace, topic, after string, 
 		if after != "" {
 			from = "(" + after
 		}
-		names, err := s.client.ZRangeByLex(ctx, sh.configuredLanes(topicName(namespace, topic)),
+		names, err := s.client.ZRangeByLex(ctx, sh.keys.ConfiguredLanes(layout.TopicName(namespace, topic)),
 			&redis.ZRangeBy{Min: from, Max: "+", Count: int64(limit - len(lanes))}).Result()
 		if err != nil {
 			return nil, fmt.Errorf("list lanes: %w", connect.MapError(ctx, err))

@@ -30,7 +30,7 @@ func (sh *shard) Lead(ctx context.Context) (store.Leadership, error) {
 	if err := s.lock(ctx, sh, value); err != nil {
 		return nil, fmt.Errorf("lead: %w", err)
 	}
-	mutex := redsync.New(goredis.NewPool(s.client)).NewMutex(sh.lead, redsync.WithExpiry(store.LeadershipTTL), redsync.WithTries(1),
+	mutex := redsync.New(goredis.NewPool(s.client)).NewMutex(sh.keys.Carrier, redsync.WithExpiry(store.LeadershipTTL), redsync.WithTries(1),
 		redsync.WithTimeoutFactor(1), redsync.WithValue(value))
 	l := &lead{s: s, sh: sh, mutex: mutex, copied: unknownRevision}
 	if err := l.copyNewer(ctx); err != nil {
@@ -57,7 +57,7 @@ func (s *Store) lock(ctx context.Context, sh *shard, value string) error {
 	if watch.value != "" && s.elapsed()-watch.since >= store.LeadershipTTL {
 		void = watch.value
 	}
-	reply, err := s.eval(ctx, scriptLead, []string{sh.lead}, []any{value, store.LeadershipTTL.Milliseconds(), void})
+	reply, err := s.eval(ctx, scriptLead, []string{sh.keys.Carrier}, []any{value, store.LeadershipTTL.Milliseconds(), void})
 	if err != nil {
 		return err
 	}

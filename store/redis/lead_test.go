@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // without fails every command on one key, as when its server is away.
@@ -62,7 +63,7 @@ func TestPoliciesThatAFailoverTookBackAreTakenBackOnTheShardsToo(t *testing.T) {
 	claimed := claimAll(t, s, 1)
 	require.Len(t, claimed.Jobs, 1)
 	require.Equal(t, revision, claimed.Revision)
-	other, err := s.client.HGet(t.Context(), s.shards[0].limits, topicName(lane.Namespace, "other")).Result()
+	other, err := s.client.HGet(t.Context(), s.shards[0].keys.Limits, layout.TopicName(lane.Namespace, "other")).Result()
 	require.NoError(t, err)
 	require.Equal(t, s.defaults, other)
 
@@ -75,17 +76,17 @@ func TestAShardIsCarriedWhileTheServerWithThePoliciesIsAway(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 	require.NoError(t, err)
-	require.NoError(t, s.client.Del(t.Context(), s.shards[0].limits).Err()) // as if it had not been copied
+	require.NoError(t, s.client.Del(t.Context(), s.shards[0].keys.Limits).Err()) // as if it had not been copied
 	away := &without{key: s.topicsKey(), gone: true}
 	s.client.AddHook(away)
 	l, err := s.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, l.Extend(t.Context()))
-	require.Zero(t, s.client.Exists(t.Context(), s.shards[0].limits).Val())
+	require.Zero(t, s.client.Exists(t.Context(), s.shards[0].keys.Limits).Val())
 
 	away.gone = false
 	l.(*lead).again = l.(*lead).again.Add(-policiesAgain)
 	require.NoError(t, l.Extend(t.Context()))
-	require.EqualValues(t, 1, s.client.Exists(t.Context(), s.shards[0].limits).Val(), "they are copied when they can be had")
+	require.EqualValues(t, 1, s.client.Exists(t.Context(), s.shards[0].keys.Limits).Val(), "they are copied when they can be had")
 	require.NoError(t, l.Release(t.Context()))
 }

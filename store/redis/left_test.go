@@ -36,10 +36,10 @@ func TestNothingIsLeftOfAttemptsOfJobsThatAreNotKept(t *testing.T) {
 			items = append(items, item)
 		}
 		settle(t, s, items...)
-		left, err := s.client.HKeys(t.Context(), s.shards[0].tag+"tries").Result()
+		left, err := s.client.HKeys(t.Context(), s.shards[0].keys.Tag+"tries").Result()
 		require.NoError(t, err)
 		require.ElementsMatch(t, want, left)
-		left, err = s.client.HKeys(t.Context(), s.shards[0].tag+"runs").Result()
+		left, err = s.client.HKeys(t.Context(), s.shards[0].keys.Tag+"runs").Result()
 		require.NoError(t, err)
 		require.ElementsMatch(t, append(want, "released"), left)
 	}
@@ -69,7 +69,7 @@ func TestAClaimKeepsTheFirstLapseOfItsQueue(t *testing.T) {
 	insert(t, s, short, long)
 	claimAll(t, s, 1)
 	claimAll(t, s, 1)
-	moment, err := s.client.ZScore(t.Context(), s.shards[0].tag+"agenda", "1").Result()
+	moment, err := s.client.ZScore(t.Context(), s.shards[0].keys.Tag+"agenda", "1").Result()
 	require.NoError(t, err)
 	require.Less(t, int64(moment), time.Now().Add(time.Minute).UnixMilli())
 }
@@ -96,14 +96,14 @@ func TestAQueueIsLookedAtThoughTheClaimAfterItsSettlementDoesNotCome(t *testing.
 			sh := s.shards[0]
 			found, err := sh.find(t.Context(), s.runner, []job.Queue{lane})
 			require.NoError(t, err)
-			c := s.newCall(sh, scriptSettle, sh.replyKey("token", "s"), found, nil, 0)
+			c := s.newCall(sh, scriptSettle, sh.keys.Reply("token", "s"), found, nil, 0)
 			c.add(",1,")
 			item := settlement(held[0], test.verdict, 500)
 			c.settlements([]store.Settlement{item}, func(int) int { return 1 })
 			reply, err := s.do(t.Context(), c)
 			require.NoError(t, err)
 			require.Equal(t, "1", reply)
-			moment, err := s.client.ZScore(t.Context(), sh.tag+"agenda", found[0].number).Result()
+			moment, err := s.client.ZScore(t.Context(), sh.keys.Tag+"agenda", found[0].Number).Result()
 			require.NoError(t, err)
 			require.LessOrEqual(t, int64(moment), time.Now().Add(test.within).UnixMilli())
 		})

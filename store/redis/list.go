@@ -14,6 +14,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 const (
@@ -79,18 +80,18 @@ func (sh *shard) List(ctx context.Context, f store.Filter) (store.Page, error) {
 func window(f *store.Filter) (least, greatest string) {
 	least, greatest = "-inf", "+inf"
 	if !f.After.IsZero() {
-		least = strconv.FormatInt(ceilMilli(f.After), 10)
+		least = strconv.FormatInt(layout.MillisAt(f.After), 10)
 	}
 	if !f.Before.IsZero() {
-		greatest = "(" + strconv.FormatInt(ceilMilli(f.Before), 10)
+		greatest = "(" + strconv.FormatInt(layout.MillisAt(f.Before), 10)
 	}
 	return least, greatest
 }
 
 // listEnded walks a topic's set of ended jobs.
 func (s *Store) listEnded(ctx context.Context, sh *shard, f *store.Filter, from place) (store.Page, error) {
-	t := sh.topic(f.Namespace, f.Topic)
-	key := map[job.State]string{job.Delivered: t.done, job.Dead: t.dead, job.Cancelled: t.cancelled}[f.State]
+	t := sh.keys.Topic(f.Namespace, f.Topic)
+	key := map[job.State]string{job.Delivered: t.Done, job.Dead: t.Dead, job.Cancelled: t.Cancelled}[f.State]
 	least, greatest := window(f)
 	var page store.Page
 	for seen := 0; seen < listJobs; {
@@ -169,7 +170,7 @@ func (s *Store) listLanes(ctx context.Context, sh *shard, f *store.Filter, from 
 		}
 	}
 	if more {
-		page.Cursor = place{lane: lanes[len(lanes)-1], score: strconv.FormatInt(never, 10)}.cursor()
+		page.Cursor = place{lane: lanes[len(lanes)-1], score: strconv.FormatInt(layout.Never, 10)}.cursor()
 	}
 	return page, nil
 }
@@ -179,7 +180,7 @@ func (s *Store) lanesOf(ctx context.Context, sh *shard, f *store.Filter, from pl
 	if f.Lane != "" {
 		// Asked for, not remembered: the sets that are read next are found by the number alone.
 		q := job.Queue{Namespace: f.Namespace, Topic: f.Topic, Lane: f.Lane}
-		number, err := s.client.HGet(ctx, sh.queues, q.String()).Result()
+		number, err := s.client.HGet(ctx, sh.keys.Queues, q.String()).Result()
 		if connect.IsNil(err) {
 			return nil, false, nil
 		}
@@ -192,7 +193,7 @@ func (s *Store) lanesOf(ctx context.Context, sh *shard, f *store.Filter, from pl
 	if from.lane != "" {
 		least = "[" + from.lane
 	}
-	lanes, err = s.client.ZRangeByLex(ctx, sh.lanes(topicName(f.Namespace, f.Topic)),
+	lanes, err = s.client.ZRangeByLex(ctx, sh.keys.Lanes(layout.TopicName(f.Namespace, f.Topic)),
 		&redis.ZRangeBy{Min: least, Max: "+", Count: listLanes}).Result()
 	if err != nil {
 		return nil, false, connect.MapError(ctx, err)
@@ -206,9 +207,9 @@ func (s *Store) listUnordered(ctx context.Context, sh *shard, state job.State, e
 	var members []string
 	switch {
 	case state == job.Ready || early:
-		members, err = s.client.LRange(ctx, sh.tag+"ready:"+number, 0, -1).Result()
+		members, err = s.client.LRange(ctx, sh.keys.Ready(number), 0, -1).Result()
 	case state == job.Running:
-		members, err = s.client.ZRange(ctx, sh.tag+"held:"+number, 0, -1).Result()
+		members, err = s.client.ZRange(ctx, sh.keys.Held(number), 0, -1).Result()
 	default:
 		return nil, nil
 	}
@@ -225,7 +226,7 @@ func (s *Store) listLane(ctx context.Context, sh *shard, f *store.Filter, from p
 	least, greatest := window(f)
 	to = from
 	if f.State == job.Scheduled || f.State == job.Ready {
-		part, to, full, err = s.walk(ctx, sh, sh.tag+"due:"+number, least, greatest, min(f.Limit+1, listChunk), from)
+		part, to, full, err = s.walk(ctx, sh, sh.keys.Due(number), least, greatest, min(f.Limit+1, listChunk), from)
 		if err != nil {
 			return nil, from, false, err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // Open connects to Redis, checks its settings, and opens or lays out the data under the prefix.
@@ -21,7 +22,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err //nolint:wrapcheck // it names the URL and the rule
 	}
 	s := &Store{
-		runner: &runner{client: connect.New(address, o.Wait, o.Logger), log: o.Logger, defaults: limitsText(0, o.Defaults.Limits())},
+		runner: &runner{client: connect.New(address, o.Wait, o.Logger), log: o.Logger, defaults: layout.FormatLimits(0, o.Defaults.Limits())},
 		prefix: o.Prefix, limits: o.Defaults.Limits(),
 		lanesAtOnce: repairLanes, endedAtOnce: repairLists, me: string(store.NewToken()), elapsed: o.elapsed,
 	}
@@ -43,8 +44,8 @@ func (s *Store) open(ctx context.Context, shards int) error {
 	if err != nil {
 		return err
 	}
-	for i, tag := range tags(s.prefix, n) {
-		s.shards = append(s.shards, newShard(s, newKeys(tag), i))
+	for i, tag := range layout.Tags(s.prefix, n) {
+		s.shards = append(s.shards, newShard(s, layout.NewKeys(tag), i))
 	}
 	s.health.shards, s.health.filled = n, make(map[int]bool)
 	if err := s.client.CheckWait(ctx); err != nil {
@@ -62,12 +63,12 @@ func (s *Store) layout(ctx context.Context, shards int) (n int, err error) {
 	key := s.metaKey()
 	first := max(shards, 1)
 	if s.client.IsCluster() {
-		first = cmp.Or(shards, clusterShards)
+		first = cmp.Or(shards, layout.ClusterShards)
 	}
 	found, err := s.client.HMGet(ctx, key, "version", "shards").Result()
 	if err == nil && (found[0] == nil || found[1] == nil) {
 		pipe := s.client.Pipeline()
-		pipe.HSetNX(ctx, key, "version", layoutVersion)
+		pipe.HSetNX(ctx, key, "version", layout.Version)
 		pipe.HSetNX(ctx, key, "shards", first)
 		read := pipe.HMGet(ctx, key, "version", "shards")
 		_, err = pipe.Exec(ctx)
@@ -79,8 +80,8 @@ func (s *Store) layout(ctx context.Context, shards int) (n int, err error) {
 	values := strs(found)
 	version, n := num(values[0]), int(num(values[1]))
 	switch {
-	case version != layoutVersion:
-		return 0, fmt.Errorf("redis: the data have schema version %s, this program requires version %d", values[0], layoutVersion)
+	case version != layout.Version:
+		return 0, fmt.Errorf("redis: the data have schema version %s, this program requires version %d", values[0], layout.Version)
 	case n < 1 || n > job.MaxShards:
 		return 0, fmt.Errorf("redis: %s has %q shards, want 1 to %d", key, values[1], job.MaxShards)
 	case shards != 0 && shards != n:

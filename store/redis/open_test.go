@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringback/ringback/internal/redistest"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 func client(t *testing.T, addr string) *redis.Client {
@@ -52,7 +53,7 @@ func TestOpen_RefusesAnotherSchema(t *testing.T) {
 	server := miniredis.RunT(t)
 	for range 2 {
 		open(t, Options{URL: "redis://" + server.Addr()})
-		require.Equal(t, strconv.Itoa(layoutVersion), server.HGet("rb:meta", "version"))
+		require.Equal(t, strconv.Itoa(layout.Version), server.HGet("rb:meta", "version"))
 	}
 	for _, version := range []string{"x", "1", "6"} {
 		server.HSet("rb:meta", "version", version)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // Permit grants starts in one script. An ask without a rate is granted as it is.
@@ -16,16 +17,16 @@ func (sh *shard) Permit(ctx context.Context, token store.Token, asks []store.Per
 		return nil, ctx.Err()
 	}
 	keys := make([]string, 2, 2+len(asks))
-	keys[0], keys[1] = sh.replyKey(string(token), "p"), sh.clock[0]
+	keys[0], keys[1] = sh.keys.Reply(string(token), "p"), sh.keys.Clock
 	args := make([]any, 0, 5*len(asks))
 	for _, ask := range asks {
 		if !ask.Rate.Limited() {
 			continue
 		}
-		keys = append(keys, sh.rate(topicName(ask.Namespace, ask.Topic)))
-		args = append(args, ask.Rate.Starts, millisUp(ask.Rate.Per), millisUp(max(0, ask.Slack)), max(0, ask.Starts), len(ask.Back))
+		keys = append(keys, sh.keys.Rate(layout.TopicName(ask.Namespace, ask.Topic)))
+		args = append(args, ask.Rate.Starts, layout.Millis(ask.Rate.Per), layout.Millis(max(0, ask.Slack)), max(0, ask.Starts), len(ask.Back))
 		for _, back := range ask.Back {
-			args = append(args, max(0, back.At.UnixMilli()), millisUp(max(0, back.Slack)), max(0, back.Starts))
+			args = append(args, max(0, back.At.UnixMilli()), layout.Millis(max(0, back.Slack)), max(0, back.Starts))
 		}
 	}
 	reply, err := s.eval(ctx, scriptPermit, keys, args)
@@ -36,7 +37,7 @@ func (sh *shard) Permit(ctx context.Context, token store.Token, asks []store.Per
 	if len(answer) != 1+2*(len(keys)-2) {
 		return nil, fmt.Errorf("permit: %w", malformed(scriptPermit))
 	}
-	now, rest := at(num(answer[0])), answer[1:]
+	now, rest := layout.Time(num(answer[0])), answer[1:]
 	permits := make([]store.Permit, len(asks))
 	for i, ask := range asks {
 		permits[i] = store.Permit{Starts: max(0, ask.Starts), At: now, Slack: ask.Slack}
@@ -56,11 +57,11 @@ func (sh *shard) Alarm(ctx context.Context, token store.Token, alarm store.Alarm
 	if alarm.Raised {
 		raised = 1
 	}
-	c := s.newCall(sh, scriptAlarm, sh.replyKey(string(token), "a"), nil, nil, 2+2*len(alarm.Outbox))
-	c.keys = append(c.keys, sh.alarms)
-	c.add(topicName(alarm.Namespace, alarm.Topic), raised)
+	c := s.newCall(sh, scriptAlarm, sh.keys.Reply(string(token), "a"), nil, nil, 2+2*len(alarm.Outbox))
+	c.keys = append(c.keys, sh.keys.Alarms)
+	c.add(layout.TopicName(alarm.Namespace, alarm.Topic), raised)
 	for i := range alarm.Outbox {
-		c.add(jobKey(alarm.Outbox[i].Ref()), store.AppendNewJob(nil, &alarm.Outbox[i]))
+		c.add(layout.JobKey(alarm.Outbox[i].Ref()), store.AppendNewJob(nil, &alarm.Outbox[i]))
 	}
 	reply, _, err := s.evalDurable(ctx, c.script, c.keys, c.args)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // rates are tried by three processes that start as much as they get, as fast as they can.
@@ -168,7 +169,7 @@ func TestWhatIsRememberedOfALargeRateStaysSmall(t *testing.T) {
 				require.Equal(t, 1, permits[0].Starts)
 				require.Equal(t, ask.Slack, permits[0].Slack)
 			}
-			key := sh.rate(topicName(lane.Namespace, name))
+			key := sh.keys.Rate(layout.TopicName(lane.Namespace, name))
 			text, err := s.client.Get(t.Context(), key).Result()
 			require.NoError(t, err)
 			small(t, text, 1000)
@@ -192,7 +193,7 @@ func TestWhatIsRememberedOfALargeRateStaysSmall(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, claimed.Jobs, 1)
 		}
-		gate, err := s.client.HGet(t.Context(), sh.throttles, "1").Result()
+		gate, err := s.client.HGet(t.Context(), sh.keys.Throttles, "1").Result()
 		require.NoError(t, err)
 		small(t, strings.Fields(gate)[3], jobs)
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // A Redis that comes back after a crash may have lost its last writes, and Redis 7.0 has applied half of a script after a
@@ -67,13 +68,13 @@ type pass struct {
 // checkStep is how far a pass is in its step.
 type checkStep struct {
 	cursor    string
-	last      bool     // the last queues have been read
-	queues    []*queue // still to be walked through
-	set, at   string   // where to go on in the first of them
-	topics    []string // still to be looked at
-	afterName string   // the last topic that was read
-	state     int      // of the states of ended jobs
-	place     int64    // in a sorted set
+	last      bool            // the last queues have been read
+	queues    []*layout.Queue // still to be walked through
+	set, at   string          // where to go on in the first of them
+	topics    []string        // still to be looked at
+	afterName string          // the last topic that was read
+	state     int             // of the states of ended jobs
+	place     int64           // in a sorted set
 	sums      sums
 }
 
@@ -147,7 +148,7 @@ func (s *Store) pass(ctx context.Context, sh *shard) (*pass, error) {
 		return r.pass, nil
 	}
 	if r.pass == nil && !strings.HasPrefix(r.last, server+" ") { // another process may have checked it since
-		stored, err := s.client.Get(ctx, sh.checked).Result()
+		stored, err := s.client.Get(ctx, sh.keys.Checked).Result()
 		if err != nil && !connect.IsNil(err) {
 			return nil, connect.MapError(ctx, err)
 		}
@@ -155,7 +156,7 @@ func (s *Store) pass(ctx context.Context, sh *shard) (*pass, error) {
 	}
 	last, ms, _ := strings.Cut(r.last, " ")
 	same := r.pass == nil && last == server
-	if same && time.Since(at(digits(ms))) < repairEvery {
+	if same && time.Since(layout.Time(layout.Int(ms))) < repairEvery {
 		return nil, nil
 	}
 	r.pass = &pass{server: server, slow: same, began: time.Now(), count: 1, total: map[store.RepairKind]int{}, checkStep: checkStep{cursor: "0"}}
@@ -179,7 +180,7 @@ func (s *Store) stride(ctx context.Context, sh *shard, p *pass) (complete bool, 
 		return false, nil
 	}
 	mark := p.server + " " + strconv.FormatInt(time.Now().UnixMilli(), 10)
-	if err := s.client.Set(ctx, sh.checked, mark, 0).Err(); err != nil && !strings.Contains(err.Error(), "OOM") {
+	if err := s.client.Set(ctx, sh.keys.Checked, mark, 0).Err(); err != nil && !strings.Contains(err.Error(), "OOM") {
 		p.step-- // the last step is made again
 		return false, connect.MapError(ctx, err)
 	}
@@ -203,7 +204,7 @@ func (p *pass) note(kind store.RepairKind, n int64, examples ...string) {
 // noteAll counts the repairs that a script reports.
 func (p *pass) noteAll(report []string, examples []string) {
 	for i := 1; i < len(report); i += 2 {
-		p.note(store.RepairKind(report[i-1]), digits(report[i]))
+		p.note(store.RepairKind(report[i-1]), layout.Int(report[i]))
 	}
 	p.examples = append(p.examples, examples...)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // scanHash reads the next fields of a hash with small values, and gives the cursor behind them: zero at the end.
@@ -29,7 +30,7 @@ func (s *Store) scanHash(ctx context.Context, key string, p *pass) (fields []str
 // repairNumbers checks the queues that have a number under their name. Those that have a name are checked before they are
 // walked through.
 func (s *Store) repairNumbers(ctx context.Context, sh *shard, p *pass) (bool, error) {
-	fields, next, err := s.scanHash(ctx, sh.queues, p)
+	fields, next, err := s.scanHash(ctx, sh.keys.Queues, p)
 	if err != nil {
 		return false, err
 	}
@@ -42,12 +43,12 @@ func (s *Store) repairNumbers(ctx context.Context, sh *shard, p *pass) (bool, er
 
 // repairIndex checks queues given as pairs, of which number and name say where each stands.
 func (s *Store) repairIndex(ctx context.Context, sh *shard, p *pass, pairs []string, number, name int) error {
-	keys, args := []string{sh.queues, sh.names, sh.seen}, []any{}
+	keys, args := []string{sh.keys.Queues, sh.keys.Names, sh.keys.Seen}, []any{}
 	for i := 1; i < len(pairs); i += 2 {
 		pair := pairs[i-1 : i+1]
-		if q, ok := parseQueue(pair[name]); ok && digits(pair[number]) > 0 {
-			topic := topicName(q.Namespace, q.Topic)
-			keys = append(keys, sh.lanes(topic))
+		if q, ok := layout.ParseQueue(pair[name]); ok && layout.Int(pair[number]) > 0 {
+			topic := layout.TopicName(q.Namespace, q.Topic)
+			keys = append(keys, sh.keys.Lanes(topic))
 			args = append(args, pair[number], pair[name], topic, q.Lane)
 		}
 	}
@@ -64,14 +65,14 @@ func (s *Store) repairIndex(ctx context.Context, sh *shard, p *pass, pairs []str
 
 // resolve finds queues by number, without remembering those that this process does not know: a walk through all of
 // them must not displace those that it works with.
-func (s *Store) resolve(ctx context.Context, sh *shard, numbers []string) (map[string]*queue, error) {
-	found := make(map[string]*queue)
-	topics := make(map[string]*topic)
+func (s *Store) resolve(ctx context.Context, sh *shard, numbers []string) (map[string]*layout.Queue, error) {
+	found := make(map[string]*layout.Queue)
+	topics := make(map[string]*layout.Topic)
 	var missing []string
 	sh.mu.RLock()
 	for _, n := range numbers {
 		if q := cmp.Or(sh.newest.byNumber[n], sh.older.byNumber[n]); q != nil {
-			found[n], topics[q.topic.name] = q, q.topic
+			found[n], topics[q.TopicKeys.Name] = q, q.TopicKeys
 		} else if _, asked := found[n]; !asked {
 			found[n] = nil
 			missing = append(missing, n)
@@ -81,12 +82,12 @@ func (s *Store) resolve(ctx context.Context, sh *shard, numbers []string) (map[s
 	if len(missing) == 0 {
 		return found, nil
 	}
-	names, err := s.client.HMGet(ctx, sh.names, missing...).Result()
+	names, err := s.client.HMGet(ctx, sh.keys.Names, missing...).Result()
 	if err != nil {
 		return nil, connect.MapError(ctx, err)
 	}
 	for i, name := range strs(names) {
-		if q, ok := parseQueue(name); ok {
+		if q, ok := layout.ParseQueue(name); ok {
 			found[missing[i]] = sh.loose(q, missing[i], topics)
 		} else {
 			delete(found, missing[i])
@@ -96,14 +97,14 @@ func (s *Store) resolve(ctx context.Context, sh *shard, numbers []string) (map[s
 }
 
 // loose makes a queue that is not remembered.
-func (s *shard) loose(q job.Queue, number string, topics map[string]*topic) *queue {
-	name := topicName(q.Namespace, q.Topic)
+func (s *shard) loose(q job.Queue, number string, topics map[string]*layout.Topic) *layout.Queue {
+	name := layout.TopicName(q.Namespace, q.Topic)
 	t := topics[name]
 	if t == nil {
-		t = s.topic(q.Namespace, q.Topic)
+		t = s.keys.Topic(q.Namespace, q.Topic)
 		topics[name] = t
 	}
-	return s.queue(q, number, t)
+	return s.keys.Queue(q, number, t)
 }
 
 // repairQueues checks the queues that have a name under their number, and walks through them.
@@ -112,7 +113,7 @@ func (s *Store) repairQueues(ctx context.Context, sh *shard, p *pass) (bool, err
 		if p.last {
 			return true, nil
 		}
-		fields, next, err := s.scanHash(ctx, sh.names, p)
+		fields, next, err := s.scanHash(ctx, sh.keys.Names, p)
 		if err != nil {
 			return false, err
 		}
@@ -120,9 +121,9 @@ func (s *Store) repairQueues(ctx context.Context, sh *shard, p *pass) (bool, err
 			return false, err
 		}
 		p.cursor, p.last = strconv.FormatUint(next, 10), next == 0
-		topics := make(map[string]*topic)
+		topics := make(map[string]*layout.Topic)
 		for i := 1; i < len(fields); i += 2 {
-			if q, ok := parseQueue(fields[i]); ok {
+			if q, ok := layout.ParseQueue(fields[i]); ok {
 				p.queues = append(p.queues, sh.loose(q, fields[i-1], topics))
 			}
 		}
@@ -132,7 +133,7 @@ func (s *Store) repairQueues(ctx context.Context, sh *shard, p *pass) (bool, err
 		}
 	}
 	some := p.queues[:min(len(p.queues), repairMost/2)]
-	c := s.newCall(sh, scriptRepairQueues, sh.replyKey("repair", "q"), some, nil, 4)
+	c := s.newCall(sh, scriptRepairQueues, sh.keys.Reply("repair", "q"), some, nil, 4)
 	c.add(p.set, p.at, 4*repairMost, p.slow)
 	reply, err := s.do(ctx, c)
 	if errors.Is(err, errStale) {
@@ -155,15 +156,15 @@ func (s *Store) repairQueues(ctx context.Context, sh *shard, p *pass) (bool, err
 func (s *Store) dropForgotten(ctx context.Context, sh *shard, p *pass) error {
 	numbers := make([]string, len(p.queues))
 	for i, q := range p.queues {
-		numbers[i] = q.number
+		numbers[i] = q.Number
 	}
-	names, err := s.client.HMGet(ctx, sh.names, numbers...).Result()
+	names, err := s.client.HMGet(ctx, sh.keys.Names, numbers...).Result()
 	if err != nil {
 		return connect.MapError(ctx, err)
 	}
-	var left []*queue
+	var left []*layout.Queue
 	for i, name := range strs(names) {
-		if name == p.queues[i].name {
+		if name == p.queues[i].Name {
 			left = append(left, p.queues[i])
 		}
 	}
@@ -179,7 +180,7 @@ func (s *Store) dropForgotten(ctx context.Context, sh *shard, p *pass) error {
 
 // repairJobs looks at the next jobs, wherever they are.
 func (s *Store) repairJobs(ctx context.Context, sh *shard, p *pass) (bool, error) {
-	reply, err := s.eval(ctx, scriptRepairScan, []string{sh.jobs}, []any{p.cursor, p.count})
+	reply, err := s.eval(ctx, scriptRepairScan, []string{sh.keys.Jobs}, []any{p.cursor, p.count})
 	if err != nil {
 		return false, err
 	}
@@ -209,10 +210,10 @@ func (s *Store) repairJobs(ctx context.Context, sh *shard, p *pass) (bool, error
 }
 
 func (s *Store) repairSome(
-	ctx context.Context, sh *shard, p *pass, members, numbers []string, queues map[string]*queue,
+	ctx context.Context, sh *shard, p *pass, members, numbers []string, queues map[string]*layout.Queue,
 ) error {
-	var all []*queue
-	position := make(map[*queue]int)
+	var all []*layout.Queue
+	position := make(map[*layout.Queue]int)
 	args := make([]any, 0, 2*len(members))
 	for i, m := range members {
 		q := queues[numbers[i]]
@@ -229,7 +230,7 @@ func (s *Store) repairSome(
 	if len(all) == 0 {
 		return nil
 	}
-	c := s.newCall(sh, scriptRepairJobs, sh.replyKey("repair", "j"), all, nil, len(args))
+	c := s.newCall(sh, scriptRepairJobs, sh.keys.Reply("repair", "j"), all, nil, len(args))
 	c.add(args...)
 	reply, err := s.do(ctx, c)
 	if err != nil {
@@ -250,7 +251,7 @@ func (s *Store) nextTopic(ctx context.Context, sh *shard, p *pass) (string, erro
 		if p.afterName != "" {
 			from = "(" + p.afterName
 		}
-		names, err := s.client.ZRangeByLex(ctx, sh.seen, &redis.ZRangeBy{Min: from, Max: "+", Count: repairMost}).Result()
+		names, err := s.client.ZRangeByLex(ctx, sh.keys.Seen, &redis.ZRangeBy{Min: from, Max: "+", Count: repairMost}).Result()
 		if err != nil {
 			return "", connect.MapError(ctx, err)
 		}

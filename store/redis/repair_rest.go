@@ -8,15 +8,11 @@ import (
 
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // endings are the states of jobs that have ended, as scripts write them.
 var endings = []string{"d", "x", "c"}
-
-// list is a topic's list of jobs that ended in a state.
-func (t *topic) list(state string) string {
-	return map[string]string{"d": t.done, "x": t.dead, "c": t.cancelled}[state]
-}
 
 // nextEnding goes on to a topic's next list of ended jobs, or to the next topic.
 func (p *pass) nextEnding() {
@@ -32,7 +28,7 @@ func (s *Store) repairEnded(ctx context.Context, sh *shard, p *pass) (bool, erro
 	if name == "" || err != nil {
 		return err == nil, err
 	}
-	c := s.newCall(sh, scriptRepairEnded, sh.replyKey("repair", "e"), nil, []*topic{sh.topicOf(name)}, 2)
+	c := s.newCall(sh, scriptRepairEnded, sh.keys.Reply("repair", "e"), nil, []*layout.Topic{sh.keys.TopicByName(name)}, 2)
 	c.add(endings[p.state], p.cursor)
 	reply, err := s.do(ctx, c)
 	if err != nil {
@@ -52,7 +48,7 @@ func (s *Store) repairEnded(ctx context.Context, sh *shard, p *pass) (bool, erro
 // leftovers is a step that removes from a hash what is of no job.
 func leftovers(hash string) func(*Store, context.Context, *shard, *pass) (bool, error) {
 	return func(s *Store, ctx context.Context, sh *shard, p *pass) (bool, error) {
-		keys := []string{sh.jobs, sh.tag + hash, sh.forgets}
+		keys := []string{sh.keys.Jobs, sh.keys.Tag + hash, sh.keys.Forget}
 		reply, err := s.eval(ctx, scriptRepairLeftovers, keys, []any{p.cursor, hash})
 		if err != nil {
 			return false, err
@@ -69,7 +65,7 @@ func leftovers(hash string) func(*Store, context.Context, *shard, *pass) (bool, 
 
 // repairOutbox checks the outbox: its entries, then their order.
 func (s *Store) repairOutbox(ctx context.Context, sh *shard, p *pass) (bool, error) {
-	reply, err := s.eval(ctx, scriptRepairOutbox, []string{sh.outbox, sh.outq}, []any{p.cursor, p.place})
+	reply, err := s.eval(ctx, scriptRepairOutbox, []string{sh.keys.Outbox, sh.keys.OutboxQueue}, []any{p.cursor, p.place})
 	if err != nil {
 		return false, err
 	}
@@ -85,7 +81,7 @@ func (s *Store) repairOutbox(ctx context.Context, sh *shard, p *pass) (bool, err
 
 // repairAgenda removes from the agenda what nobody can look at.
 func (s *Store) repairAgenda(ctx context.Context, sh *shard, p *pass) (bool, error) {
-	reply, err := s.eval(ctx, scriptRepairAgenda, []string{sh.agenda, sh.names, sh.rings}, []any{p.cursor})
+	reply, err := s.eval(ctx, scriptRepairAgenda, []string{sh.keys.Agenda, sh.keys.Names, sh.keys.Rings}, []any{p.cursor})
 	if err != nil {
 		return false, err
 	}
@@ -136,7 +132,7 @@ func (s *Store) repairCounts(ctx context.Context, sh *shard, p *pass) (bool, err
 	if u.after != "" {
 		from = "(" + u.after
 	}
-	lanes, err := s.client.ZRangeByLex(ctx, sh.lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: int64(s.lanesAtOnce)}).Result()
+	lanes, err := s.client.ZRangeByLex(ctx, sh.keys.Lanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: int64(s.lanesAtOnce)}).Result()
 	if err != nil {
 		return false, connect.MapError(ctx, err)
 	}
@@ -176,12 +172,12 @@ func (s *Store) repairCounts(ctx context.Context, sh *shard, p *pass) (bool, err
 func (s *Store) countLanes(
 	ctx context.Context, sh *shard, name string, lanes []string, u *sums, apply bool, expected string,
 ) (set int64, counters string, err error) {
-	t := sh.topicOf(name)
+	t := sh.keys.TopicByName(name)
 	keys := make([]string, 0, 5+3*len(lanes))
-	keys = append(keys, t.stats, t.done, t.dead, t.cancelled, sh.lanes(name))
+	keys = append(keys, t.Stats, t.Done, t.Dead, t.Cancelled, sh.keys.Lanes(name))
 	for _, lane := range lanes {
 		_, n, _ := strings.Cut(lane, "\x00")
-		keys = append(keys, sh.tag+"due:"+n, sh.tag+"ready:"+n, sh.tag+"held:"+n)
+		keys = append(keys, sh.keys.Due(n), sh.keys.Ready(n), sh.keys.Held(n))
 	}
 	read := u.read + int64(len(lanes))
 	reply, err := s.eval(ctx, scriptRepairCounts, keys, []any{u.due, u.ready, u.held, apply, expected, read})
@@ -203,8 +199,8 @@ func (s *Store) repairBytes(ctx context.Context, sh *shard, p *pass) (bool, erro
 	if name == "" || err != nil {
 		return err == nil, err
 	}
-	t, u, state := sh.topicOf(name), &p.sums, endings[p.state]
-	reply, err := s.eval(ctx, scriptRepairBytes, []string{t.stats, t.list(state), sh.runs},
+	t, u, state := sh.keys.TopicByName(name), &p.sums, endings[p.state]
+	reply, err := s.eval(ctx, scriptRepairBytes, []string{t.Stats, t.Ended(state), sh.keys.Runs},
 		[]any{state + "b", u.read, s.endedAtOnce, u.bytes, u.began})
 	if err != nil {
 		return false, err

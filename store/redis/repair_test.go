@@ -17,6 +17,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
 	"github.com/ringback/ringback/store/storetest"
 )
 
@@ -25,7 +26,7 @@ func recheck(tb testing.TB, s *Store, shard int) {
 	tb.Helper()
 	sh := s.shards[shard]
 	sh.repairs.last = "another 0"
-	require.NoError(tb, s.client.Del(tb.Context(), sh.checked).Err())
+	require.NoError(tb, s.client.Del(tb.Context(), sh.keys.Checked).Err())
 }
 
 // repairAll checks a shard from end to end, without the pauses, and gives what was repaired.
@@ -73,12 +74,12 @@ func agrees(tb testing.TB, s *Store) {
 		return all
 	}
 	places := map[string][]string{}
-	agenda := set(sh.agenda)
-	for number, name := range hash(sh.names) {
-		require.Equal(tb, number, hash(sh.queues)[name], "the number of %s", name)
-		ready, err := s.client.LRange(ctx, sh.tag+"ready:"+number, 0, -1).Result()
+	agenda := set(sh.keys.Agenda)
+	for number, name := range hash(sh.keys.Names) {
+		require.Equal(tb, number, hash(sh.keys.Queues)[name], "the number of %s", name)
+		ready, err := s.client.LRange(ctx, sh.keys.Ready(number), 0, -1).Result()
 		require.NoError(tb, err)
-		due, held := set(sh.tag+"due:"+number), set(sh.tag+"held:"+number)
+		due, held := set(sh.keys.Due(number)), set(sh.keys.Held(number))
 		for kind, members := range map[string][]string{"due": due, "ready": ready, "held": held} {
 			for _, m := range members {
 				places[m] = append(places[m], kind+":"+number)
@@ -86,32 +87,32 @@ func agrees(tb testing.TB, s *Store) {
 		}
 		require.Equal(tb, len(due)+len(ready)+len(held) > 0, slices.Contains(agenda, number), "queue %s on the agenda", name)
 	}
-	for _, topic := range set(sh.seen) {
-		t := sh.topicOf(topic)
+	for _, topic := range set(sh.keys.Seen) {
+		t := sh.keys.TopicByName(topic)
 		for _, state := range endings {
 			var bytes int64
-			for _, m := range set(t.list(state)) {
+			for _, m := range set(t.Ended(state)) {
 				places[m] = append(places[m], state)
-				line, err := s.client.HGet(ctx, sh.runs, m).Result()
+				line, err := s.client.HGet(ctx, sh.keys.Runs, m).Result()
 				require.NoError(tb, err)
-				bytes += digits(strings.Fields(line)[2])
+				bytes += layout.Int(strings.Fields(line)[2])
 			}
-			require.Equal(tb, bytes, num(hash(t.stats)[state+"b"]), "bytes of %s in state %s", topic, state)
+			require.Equal(tb, bytes, num(hash(t.Stats)[state+"b"]), "bytes of %s in state %s", topic, state)
 		}
 	}
-	jobs := hash(sh.jobs)
+	jobs := hash(sh.keys.Jobs)
 	for m := range jobs {
 		require.Len(tb, places[m], 1, "%s is in %v", m, places[m])
 	}
 	for m := range places {
 		require.Contains(tb, jobs, m, "what is in a place is a job")
 	}
-	for _, key := range []string{sh.runs, sh.tries} {
+	for _, key := range []string{sh.keys.Runs, sh.keys.Tries} {
 		for m := range hash(key) {
 			require.Contains(tb, jobs, m, "of %s", key)
 		}
 	}
-	entries, order := slices.Sorted(maps.Keys(hash(sh.outbox))), set(sh.outq)
+	entries, order := slices.Sorted(maps.Keys(hash(sh.keys.Outbox))), set(sh.keys.OutboxQueue)
 	slices.Sort(order)
 	require.ElementsMatch(tb, entries, order, "the outbox")
 }
@@ -166,9 +167,9 @@ func work(tb testing.TB, s *Store, jobs int) {
 func some(tb testing.TB, s *Store) map[string]string {
 	tb.Helper()
 	ctx, sh := tb.Context(), s.shards[0]
-	t := sh.topicOf(topicName(lane.Namespace, lane.Topic))
+	t := sh.keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic))
 	found := map[string]string{}
-	for place, key := range map[string]string{"due": sh.tag + "due:1", "held": sh.tag + "held:1", "d": t.done, "x": t.dead, "c": t.cancelled} {
+	for place, key := range map[string]string{"due": sh.keys.Due("1"), "held": sh.keys.Held("1"), "d": t.Done, "x": t.Dead, "c": t.Cancelled} {
 		members, err := s.client.ZRange(ctx, key, 0, 0).Result()
 		require.NoError(tb, err)
 		if len(members) > 0 {
@@ -176,7 +177,7 @@ func some(tb testing.TB, s *Store) map[string]string {
 		}
 	}
 	var err error
-	found["ready"], err = s.client.LIndex(ctx, sh.tag+"ready:1", 0).Result()
+	found["ready"], err = s.client.LIndex(ctx, sh.keys.Ready("1"), 0).Result()
 	require.NoError(tb, err)
 	return found
 }
@@ -195,8 +196,8 @@ func TestRepair_FindsNothingInSoundData(t *testing.T) {
 func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	ctx, sh, c := t.Context(), s.shards[0], s.client
-	due, ready, held := sh.tag+"due:1", sh.tag+"ready:1", sh.tag+"held:1"
-	of := sh.topicOf(topicName(lane.Namespace, lane.Topic))
+	due, ready, held := sh.keys.Due("1"), sh.keys.Ready("1"), sh.keys.Held("1")
+	of := sh.keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic))
 	for name, damage := range map[string]struct {
 		do   func(at map[string]string)
 		kind store.RepairKind
@@ -204,8 +205,8 @@ func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
 		"a job lost from due":   {func(at map[string]string) { c.ZRem(ctx, due, at["due"]) }, store.RepairUnplaced},
 		"a job lost from ready": {func(at map[string]string) { c.LRem(ctx, ready, 0, at["ready"]) }, store.RepairUnplaced},
 		"a job lost from held":  {func(at map[string]string) { c.ZRem(ctx, held, at["held"]) }, store.RepairUnplaced},
-		"a job lost from done":  {func(at map[string]string) { c.ZRem(ctx, of.done, at["d"]) }, store.RepairUnplaced},
-		"a job lost from dead":  {func(at map[string]string) { c.ZRem(ctx, of.dead, at["x"]) }, store.RepairUnplaced},
+		"a job lost from done":  {func(at map[string]string) { c.ZRem(ctx, of.Done, at["d"]) }, store.RepairUnplaced},
+		"a job lost from dead":  {func(at map[string]string) { c.ZRem(ctx, of.Dead, at["x"]) }, store.RepairUnplaced},
 		"ready twice":           {func(at map[string]string) { c.RPush(ctx, ready, at["ready"]) }, store.RepairMisplaced},
 		"ready and due":         {func(at map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 1, Member: at["ready"]}) }, store.RepairMisplaced},
 		"due and ready":         {func(at map[string]string) { c.LPush(ctx, ready, at["due"]) }, store.RepairMisplaced},
@@ -216,42 +217,46 @@ func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
 		"ended and due":         {func(at map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 7, Member: at["d"]}) }, store.RepairMisplaced},
 		"ended and ready":       {func(at map[string]string) { c.LPush(ctx, ready, at["x"]) }, store.RepairMisplaced},
 		"ended and held":        {func(at map[string]string) { c.ZAdd(ctx, held, redis.Z{Score: 7, Member: at["d"]}) }, store.RepairMisplaced},
-		"dead and done":         {func(at map[string]string) { c.ZAdd(ctx, of.done, redis.Z{Score: 7, Member: at["x"]}) }, store.RepairMisplaced},
-		"waiting and done":      {func(at map[string]string) { c.ZAdd(ctx, of.done, redis.Z{Score: 7, Member: at["due"]}) }, store.RepairMisplaced},
+		"dead and done":         {func(at map[string]string) { c.ZAdd(ctx, of.Done, redis.Z{Score: 7, Member: at["x"]}) }, store.RepairMisplaced},
+		"waiting and done":      {func(at map[string]string) { c.ZAdd(ctx, of.Done, redis.Z{Score: 7, Member: at["due"]}) }, store.RepairMisplaced},
 		"nothing due":           {func(map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob},
 		"nothing ready":         {func(map[string]string) { c.LPush(ctx, ready, "none", "none") }, store.RepairNoJob},
 		"nothing held":          {func(map[string]string) { c.ZAdd(ctx, held, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob},
-		"nothing done":          {func(map[string]string) { c.ZAdd(ctx, of.done, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob},
-		"a record lost":         {func(at map[string]string) { c.HDel(ctx, sh.jobs, at["due"]) }, store.RepairNoJob},
-		"an ended record lost":  {func(at map[string]string) { c.HDel(ctx, sh.jobs, at["d"]) }, store.RepairLeftover},
-		"a run lost":            {func(at map[string]string) { c.HDel(ctx, sh.runs, at["held"]) }, store.RepairMisplaced},
+		"nothing done":          {func(map[string]string) { c.ZAdd(ctx, of.Done, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob},
+		"a record lost":         {func(at map[string]string) { c.HDel(ctx, sh.keys.Jobs, at["due"]) }, store.RepairNoJob},
+		"an ended record lost":  {func(at map[string]string) { c.HDel(ctx, sh.keys.Jobs, at["d"]) }, store.RepairLeftover},
+		"a run lost":            {func(at map[string]string) { c.HDel(ctx, sh.keys.Runs, at["held"]) }, store.RepairMisplaced},
 		"a lease of another queue": {func(at map[string]string) {
-			run := c.HGet(ctx, sh.runs, at["held"]).Val()
-			c.HSet(ctx, sh.runs, at["held"], strings.Replace(run, "@1 ", "@9 ", 1))
+			run := c.HGet(ctx, sh.keys.Runs, at["held"]).Val()
+			c.HSet(ctx, sh.keys.Runs, at["held"], strings.Replace(run, "@1 ", "@9 ", 1))
 		}, store.RepairMisplaced},
-		"a queue off the agenda":     {func(map[string]string) { c.ZRem(ctx, sh.agenda, "1") }, store.RepairAgenda},
-		"a queue late on the agenda": {func(map[string]string) { c.ZAdd(ctx, sh.agenda, redis.Z{Score: float64(never), Member: "1"}) }, store.RepairAgenda},
-		"no queue on the agenda":     {func(map[string]string) { c.ZAdd(ctx, sh.agenda, redis.Z{Score: 7, Member: "77"}) }, store.RepairQueue},
+		"a queue off the agenda": {func(map[string]string) { c.ZRem(ctx, sh.keys.Agenda, "1") }, store.RepairAgenda},
+		"a queue late on the agenda": {func(map[string]string) {
+			c.ZAdd(ctx, sh.keys.Agenda, redis.Z{Score: float64(layout.Never), Member: "1"})
+		}, store.RepairAgenda},
+		"no queue on the agenda":     {func(map[string]string) { c.ZAdd(ctx, sh.keys.Agenda, redis.Z{Score: 7, Member: "77"}) }, store.RepairQueue},
 		"all of due":                 {func(map[string]string) { c.Del(ctx, due) }, store.RepairUnplaced},
 		"all of ready":               {func(map[string]string) { c.Del(ctx, ready) }, store.RepairUnplaced},
 		"all of held":                {func(map[string]string) { c.Del(ctx, held) }, store.RepairUnplaced},
-		"all of the agenda":          {func(map[string]string) { c.Del(ctx, sh.agenda) }, store.RepairAgenda},
-		"a name":                     {func(map[string]string) { c.HDel(ctx, sh.names, "1") }, store.RepairQueue},
-		"a number":                   {func(map[string]string) { c.HDel(ctx, sh.queues, lane.String()) }, store.RepairQueue},
-		"a topic":                    {func(map[string]string) { c.ZRem(ctx, sh.seen, of.name) }, store.RepairQueue},
-		"the lanes of a topic":       {func(map[string]string) { c.Del(ctx, sh.lanes(of.name)) }, store.RepairQueue},
-		"ready counted wrong":        {func(map[string]string) { c.HIncrBy(ctx, of.stats, "ready", -3) }, store.RepairCounter},
-		"held counted wrong":         {func(map[string]string) { c.HIncrBy(ctx, of.stats, "held", 2) }, store.RepairCounter},
-		"registered one short":       {func(map[string]string) { c.HIncrBy(ctx, of.stats, "reg", -1) }, store.RepairCounter},
-		"delivered one short":        {func(map[string]string) { c.HIncrBy(ctx, of.stats, "d", -1) }, store.RepairCounter},
-		"bytes counted wrong":        {func(map[string]string) { c.HIncrBy(ctx, of.stats, "db", 1000) }, store.RepairCounter},
-		"no counters":                {func(map[string]string) { c.Del(ctx, of.stats) }, store.RepairCounter},
-		"an outbox without order":    {func(map[string]string) { c.Del(ctx, sh.outq) }, store.RepairOutbox},
-		"an order without an outbox": {func(map[string]string) { c.Del(ctx, sh.outbox) }, store.RepairNoJob},
-		"a run of no job":            {func(at map[string]string) { c.HSet(ctx, sh.runs, "none", c.HGet(ctx, sh.runs, at["d"]).Val()) }, store.RepairLeftover},
-		"attempts of no job":         {func(map[string]string) { c.HSet(ctx, sh.tries, "none", "{}\n") }, store.RepairLeftover},
-		"an id of no job":            {func(map[string]string) { c.HSet(ctx, sh.ids, "none", "\x01p") }, store.RepairLeftover},
-		"an id never forgotten":      {func(map[string]string) { c.HSet(ctx, sh.ids, "none", "\x01pd 5 - 7") }, store.RepairLeftover},
+		"all of the agenda":          {func(map[string]string) { c.Del(ctx, sh.keys.Agenda) }, store.RepairAgenda},
+		"a name":                     {func(map[string]string) { c.HDel(ctx, sh.keys.Names, "1") }, store.RepairQueue},
+		"a number":                   {func(map[string]string) { c.HDel(ctx, sh.keys.Queues, lane.String()) }, store.RepairQueue},
+		"a topic":                    {func(map[string]string) { c.ZRem(ctx, sh.keys.Seen, of.Name) }, store.RepairQueue},
+		"the lanes of a topic":       {func(map[string]string) { c.Del(ctx, sh.keys.Lanes(of.Name)) }, store.RepairQueue},
+		"ready counted wrong":        {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "ready", -3) }, store.RepairCounter},
+		"held counted wrong":         {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "held", 2) }, store.RepairCounter},
+		"registered one short":       {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "reg", -1) }, store.RepairCounter},
+		"delivered one short":        {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "d", -1) }, store.RepairCounter},
+		"bytes counted wrong":        {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "db", 1000) }, store.RepairCounter},
+		"no counters":                {func(map[string]string) { c.Del(ctx, of.Stats) }, store.RepairCounter},
+		"an outbox without order":    {func(map[string]string) { c.Del(ctx, sh.keys.OutboxQueue) }, store.RepairOutbox},
+		"an order without an outbox": {func(map[string]string) { c.Del(ctx, sh.keys.Outbox) }, store.RepairNoJob},
+		"a run of no job": {func(at map[string]string) {
+			c.HSet(ctx, sh.keys.Runs, "none", c.HGet(ctx, sh.keys.Runs, at["d"]).Val())
+		}, store.RepairLeftover},
+		"attempts of no job":    {func(map[string]string) { c.HSet(ctx, sh.keys.Tries, "none", "{}\n") }, store.RepairLeftover},
+		"an id of no job":       {func(map[string]string) { c.HSet(ctx, sh.keys.IDs, "none", "\x01p") }, store.RepairLeftover},
+		"an id never forgotten": {func(map[string]string) { c.HSet(ctx, sh.keys.IDs, "none", "\x01pd 5 - 7") }, store.RepairLeftover},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, c.FlushDB(ctx).Err())
@@ -306,8 +311,8 @@ func TestRepair_ChecksAgainWhatAFaultKeptItFrom(t *testing.T) {
 		insert(t, s, page...)
 	}
 	work(t, s, 60)
-	require.NoError(t, s.client.Del(ctx, sh.queues, sh.tag+"due:1", sh.outq).Err())
-	require.NoError(t, s.client.HSet(ctx, sh.tries, "none", "{}\n").Err())
+	require.NoError(t, s.client.Del(ctx, sh.keys.Queues, sh.keys.Due("1"), sh.keys.OutboxQueue).Err())
+	require.NoError(t, s.client.HSet(ctx, sh.keys.Tries, "none", "{}\n").Err())
 	recheck(t, s, 0)
 	failed := -1
 	s.client.AddHook(&failing{fails: func() bool {
@@ -352,7 +357,7 @@ func TestRepair_CountsLargeTopicsInSeveralSteps(t *testing.T) {
 	s.lanesAtOnce, s.endedAtOnce = 1, 2
 	insert(t, s, entry("first"))
 	work(t, s, 60)
-	stats := s.shards[0].topicOf(topicName(lane.Namespace, lane.Topic)).stats
+	stats := s.shards[0].keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic)).Stats
 	for _, field := range []string{"reg", "ready", "held", "db"} {
 		require.NoError(t, s.client.HIncrBy(t.Context(), stats, field, 3).Err())
 	}
@@ -391,7 +396,7 @@ func TestClaim_SkipsJobsThatHaveEndedOrAreHeld(t *testing.T) {
 		insert(t, s, entry("ended"), entry("held"))
 		claimed := claimAll(t, s, 2)
 		settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200))
-		ready, due := s.shards[0].tag+"ready:1", s.shards[0].tag+"due:1"
+		ready, due := s.shards[0].keys.Ready("1"), s.shards[0].keys.Due("1")
 		require.NoError(t, s.client.RPush(t.Context(), ready, "ended", "held").Err())
 		require.NoError(t, s.client.ZAdd(t.Context(), due, redis.Z{Score: 1, Member: "ended"}, redis.Z{Score: 1, Member: "held"}).Err())
 		insert(t, s, entry("next"))
@@ -412,8 +417,8 @@ func TestCarry_LapsesNoJobThatHasEnded(t *testing.T) {
 		insert(t, s, entry("ended"))
 		settle(t, s, settlement(claimAll(t, s, 1).Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200))
 		sh := s.shards[0]
-		require.NoError(t, s.client.ZAdd(t.Context(), sh.tag+"held:1", redis.Z{Score: 1, Member: "ended"}).Err())
-		require.NoError(t, s.client.ZAdd(t.Context(), sh.agenda, redis.Z{Score: 1, Member: "1"}).Err())
+		require.NoError(t, s.client.ZAdd(t.Context(), sh.keys.Held("1"), redis.Z{Score: 1, Member: "ended"}).Err())
+		require.NoError(t, s.client.ZAdd(t.Context(), sh.keys.Agenda, redis.Z{Score: 1, Member: "1"}).Err())
 		_, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		got, err := s.Shards()[0].Get(t.Context(), ref("ended"))
@@ -428,7 +433,7 @@ func TestCarry_LapsesNoJobThatHasEnded(t *testing.T) {
 func TestCounters_AreWrittenAsSums(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, Options{URL: server.URL()})
-	stats := s.shards[0].topicOf(topicName(lane.Namespace, lane.Topic)).stats
+	stats := s.shards[0].keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic)).Stats
 	insert(t, s, entry("a"), entry("b"))
 	commands, err := client(t, server.Addr()).InfoMap(t.Context(), "commandstats").Result()
 	require.NoError(t, err)
@@ -461,7 +466,7 @@ func tear(t *testing.T, s *Store, random *rand.Rand) {
 	require.NoError(t, err)
 	slices.Sort(all)
 	all = slices.DeleteFunc(all, func(key string) bool {
-		return !strings.HasPrefix(key, sh.tag) || strings.Contains(key, "tok:") || key == sh.names || key == sh.checked
+		return !strings.HasPrefix(key, sh.keys.Tag) || strings.Contains(key, "tok:") || key == sh.keys.Names || key == sh.keys.Checked
 	})
 	key := all[random.IntN(len(all))]
 	pick := func(from []string) string {
@@ -474,7 +479,7 @@ func tear(t *testing.T, s *Store, random *rand.Rand) {
 	switch kind := c.Type(ctx, key).Val(); kind {
 	case "hash":
 		field := pick(c.HKeys(ctx, key).Val())
-		if n, err := c.HGet(ctx, key, field).Int64(); err == nil && key != sh.queues && random.IntN(2) == 0 {
+		if n, err := c.HGet(ctx, key, field).Int64(); err == nil && key != sh.keys.Queues && random.IntN(2) == 0 {
 			c.HSet(ctx, key, field, n+int64(random.IntN(7))-3)
 		} else {
 			c.HDel(ctx, key, field)
@@ -485,13 +490,13 @@ func tear(t *testing.T, s *Store, random *rand.Rand) {
 		if random.IntN(2) == 0 { // into the place of another queue or state
 			other := all[random.IntN(len(all))]
 			for _, place := range []string{"due:", "held:", "done:", "dead:"} {
-				if strings.HasPrefix(other, sh.tag+place) {
+				if strings.HasPrefix(other, sh.keys.Tag+place) {
 					c.ZAdd(ctx, other, redis.Z{Score: float64(time.Now().UnixMilli()), Member: member})
 				}
 			}
 		}
 	case "list":
-		if strings.HasPrefix(key, sh.tag+"ready:") {
+		if strings.HasPrefix(key, sh.keys.Tag+"ready:") {
 			member := pick(c.LRange(ctx, key, 0, -1).Val())
 			if random.IntN(2) == 0 {
 				c.LRem(ctx, key, 1, member)

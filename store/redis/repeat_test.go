@@ -73,7 +73,7 @@ func TestAJobThatMovedToAnotherQueueMeanwhileIsReadAgain(t *testing.T) {
 		found, err := sh.find(t.Context(), s.runner, []job.Queue{other.Queue})
 		require.NoError(t, err)
 		for name, script := range map[string]*script{"cancel": scriptCancel, "replace": scriptReplace} {
-			c := s.newCall(sh, script, sh.replyKey(string(store.NewToken()), name), found, nil, 1)
+			c := s.newCall(sh, script, sh.keys.Reply(string(store.NewToken()), name), found, nil, 1)
 			c.add("a")
 			reply, err := s.do(t.Context(), c)
 			require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 const (
@@ -30,13 +31,13 @@ func (sh *shard) Revive(ctx context.Context, token store.Token, items []store.Re
 		refs[i] = items[i].Ref
 	}
 	var results []store.ReviveResult
-	err := s.batch(ctx, sh, refs, func(queues []*queue, position []int) error {
-		c := s.newCall(sh, scriptRevive, sh.replyKey(string(token), "v"), queues, nil, 2+6*len(items))
+	err := s.batch(ctx, sh, refs, func(queues []*layout.Queue, position []int) error {
+		c := s.newCall(sh, scriptRevive, sh.keys.Reply(string(token), "v"), queues, nil, 2+6*len(items))
 		c.add(reviveAnswer, reviveMemory)
 		for i := range items {
 			item := &items[i]
-			c.add(position[i], jobKey(item.Ref), dueWish(item.Delay, item.RunAt), urlField(queues, position[i], item.URL), ended(item.From),
-				expiryWish(item.ExpiresIn, time.Time{}))
+			c.add(position[i], layout.JobKey(item.Ref), layout.FormatDue(item.Delay, item.RunAt), urlField(queues, position[i], item.URL), layout.FormatState(item.From),
+				layout.FormatExpiry(item.ExpiresIn, time.Time{}))
 		}
 		reply, reached, err := s.evalDurable(ctx, c.script, c.keys, c.args)
 		if err != nil {
@@ -57,27 +58,11 @@ func (sh *shard) Revive(ctx context.Context, token store.Token, items []store.Re
 }
 
 // urlField encodes the new URL of a job of a queue, empty when it stays.
-func urlField(queues []*queue, position int, url string) []byte {
+func urlField(queues []*layout.Queue, position int, url string) []byte {
 	if url == "" || position == 0 {
 		return nil
 	}
 	return codec.AppendURL(nil, queues[position-1].Lane, url)
-}
-
-// ended is the letter of a state in which a job has ended, empty for any; of another state one that none has.
-func ended(state job.State) string {
-	switch state {
-	case "":
-		return ""
-	case job.Delivered:
-		return "d"
-	case job.Dead:
-		return "x"
-	case job.Cancelled:
-		return "c"
-	default:
-		return "?"
-	}
 }
 
 // revived reads the script's answer.
@@ -103,19 +88,22 @@ func revived(sh *shard, items []store.Revival, reply any) ([]store.ReviveResult,
 		case "expired":
 			results[i].Err = store.ErrExpired
 		case "state":
-			r, err := parseRun(line, nil)
+			r, err := layout.ParseRun(line, nil)
 			if err != nil {
 				return nil, err
 			}
-			results[i].Err = &store.StateError{State: r.jobState(now)}
+			results[i].Err = &store.StateError{State: r.JobState(now)}
 		case "ok", "bare":
 			q, err := sh.queueOf(rec, name)
 			if err != nil {
 				return nil, err
 			}
-			results[i].Job, results[i].Err = assemble(jobKey(items[i].Ref), rec, line, code == "bare", q.Queue, now)
+			stored, err := layout.ParseJob(layout.JobKey(items[i].Ref), rec, line, code == "bare", q.Queue)
+			if results[i].Err = err; err == nil {
+				results[i].Job = stored.Job(now)
+			}
 		default:
-			results[i].Err = fmt.Errorf("read job %s: %w", jobKey(items[i].Ref), errRecord)
+			results[i].Err = fmt.Errorf("read job %s: %w", layout.JobKey(items[i].Ref), layout.ErrRecord)
 		}
 	}
 	return results, nil
@@ -129,10 +117,10 @@ func (sh *shard) Purge(ctx context.Context, token store.Token, refs []job.Ref) (
 		return nil, ctx.Err()
 	}
 	errs := make([]error, len(refs))
-	err := s.batch(ctx, sh, refs, func(queues []*queue, position []int) error {
-		c := s.newCall(sh, scriptPurge, sh.replyKey(string(token), "g"), queues, nil, 2*len(refs))
+	err := s.batch(ctx, sh, refs, func(queues []*layout.Queue, position []int) error {
+		c := s.newCall(sh, scriptPurge, sh.keys.Reply(string(token), "g"), queues, nil, 2*len(refs))
 		for i, ref := range refs {
-			c.add(position[i], jobKey(ref))
+			c.add(position[i], layout.JobKey(ref))
 		}
 		reply, err := s.do(ctx, c)
 		if err != nil {
@@ -178,7 +166,7 @@ func purged(code byte) error {
 
 // batch finds the queues of jobs and makes a call with them and each job's position among them, from 1 (0: there is no
 // such job); and does so again when the call answers errAgain, since a job is of another queue by now.
-func (s *Store) batch(ctx context.Context, sh *shard, refs []job.Ref, do func(queues []*queue, position []int) error) error {
+func (s *Store) batch(ctx context.Context, sh *shard, refs []job.Ref, do func(queues []*layout.Queue, position []int) error) error {
 	for range changeTries {
 		err := s.retryStale(sh, func() error {
 			queues, position, err := s.queuesOfJobs(ctx, sh, refs)
@@ -195,15 +183,15 @@ func (s *Store) batch(ctx context.Context, sh *shard, refs []job.Ref, do func(qu
 }
 
 // queuesOfJobs reads the jobs' records for it.
-func (s *Store) queuesOfJobs(ctx context.Context, sh *shard, refs []job.Ref) (queues []*queue, position []int, err error) {
-	at := map[*queue]int{}
+func (s *Store) queuesOfJobs(ctx context.Context, sh *shard, refs []job.Ref) (queues []*layout.Queue, position []int, err error) {
+	at := map[*layout.Queue]int{}
 	position = make([]int, 0, len(refs))
 	members := make([]any, len(refs))
 	for i, ref := range refs {
-		members[i] = jobKey(ref)
+		members[i] = layout.JobKey(ref)
 	}
 	err = s.eachSummary(ctx, sh, members, func(_ int, _ int64, rec, _, name string) error {
-		if len(rec) < dueEnd {
+		if _, ok := layout.QueueNumber(rec); !ok {
 			position = append(position, 0) // there is none, or none that can be read
 			return nil
 		}

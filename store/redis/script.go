@@ -17,6 +17,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // A script is one Lua script: its text and the name that Redis gives it.
@@ -30,8 +31,8 @@ var scriptFiles embed.FS
 // shared are the numbers that scripts have in common with this package.
 var shared = fmt.Sprintf("local NEVER, READY_MAX, RENOTIFY, REPLY_TTL, BREAKER_TTL, COUNTED_STARTS, FREE_LOSSES = %d, %d, %d, %d, %d, %d, %d\n"+
 	"local FORM, TAG_CREATED, TAG_EXPIRY, TAG_MAX_AGE = %d, %d, %d, %d\n",
-	never, carryReady, store.RenotifyAfter.Milliseconds(), int(store.TokenTTL.Seconds()), store.BreakerRetention.Milliseconds(),
-	store.CountedStarts, policy.FreeLosses, recordForm, tagCreated, tagExpiry, tagMaxAge)
+	layout.Never, carryReady, store.RenotifyAfter.Milliseconds(), int(store.TokenTTL.Seconds()), store.BreakerRetention.Milliseconds(),
+	store.CountedStarts, policy.FreeLosses, layout.RecordFormat, layout.TagCreated, layout.TagExpiry, layout.TagMaxAge)
 
 // newScript reads a script from the folder scripts.
 func newScript(name string, include ...string) *script {
@@ -172,10 +173,10 @@ type call struct {
 
 // newCall lays out a call's keys and arguments as keys.lua reads them. replyKey is where the call's reply is kept; a call
 // without one names a key that nothing is under. Queues must not be nil; their topics need not be named in topics.
-func (r *runner) newCall(s *shard, script *script, replyKey string, queues []*queue, topics []*topic, rest int) *call {
-	all := make([]*topic, 0, len(topics)+1)
-	position := make(map[*topic]int, len(topics)+1)
-	name := func(t *topic) int {
+func (r *runner) newCall(s *shard, script *script, replyKey string, queues []*layout.Queue, topics []*layout.Topic, rest int) *call {
+	all := make([]*layout.Topic, 0, len(topics)+1)
+	position := make(map[*layout.Topic]int, len(topics)+1)
+	name := func(t *layout.Topic) int {
 		at, ok := position[t]
 		if !ok {
 			all = append(all, t)
@@ -188,15 +189,15 @@ func (r *runner) newCall(s *shard, script *script, replyKey string, queues []*qu
 		name(t)
 	}
 	keys := make([]string, 0, 20+3*len(queues)+5+2)
-	keys = append(append(keys, s.common...), replyKey)
+	keys = append(append(keys, s.keys.Common...), replyKey)
 	args := make([]any, 3, 3+3*len(queues)+1+rest)
 	for _, q := range queues {
-		keys = append(keys, q.due, q.ready, q.held)
-		args = append(args, q.number, name(q.topic), q.name)
+		keys = append(keys, q.Due, q.Ready, q.Held)
+		args = append(args, q.Number, name(q.TopicKeys), q.Name)
 	}
 	for _, t := range all {
-		keys = append(keys, t.stats, t.done, t.dead, t.cancelled, t.open)
-		args = append(args, t.name)
+		keys = append(keys, t.Stats, t.Done, t.Dead, t.Cancelled, t.Open)
+		args = append(args, t.Name)
 	}
 	args[0], args[1], args[2] = len(queues), len(all), r.defaults
 	return &call{script: script, keys: keys, args: args}
@@ -272,20 +273,8 @@ func num(v any) int64 {
 	case int64:
 		return v
 	case string:
-		return digits(v)
+		return layout.Int(v)
 	default:
 		return 0
 	}
-}
-
-// digits reads a whole number; what is none is zero.
-func digits(s string) int64 {
-	if s == "" {
-		return 0 // most runs have no status yet, and an error takes its time
-	}
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return n
-	}
-	f, _ := strconv.ParseFloat(s, 64)
-	return int64(f)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // settleTimeout bounds a settlement that was sent: an ended context does not stop it.
@@ -50,14 +51,14 @@ func (s *Store) settle(ctx context.Context, sh *shard, token store.Token, items 
 	if err != nil {
 		return nil, store.ClaimResult{}, err
 	}
-	queues, known := make([]*queue, 0, len(found)), make([]int, len(found))
+	queues, known := make([]*layout.Queue, 0, len(found)), make([]int, len(found))
 	for i, q := range found {
 		if q != nil {
 			queues = append(queues, q)
 			known[i] = len(queues)
 		}
 	}
-	replyKey := sh.replyKey(string(token), "s")
+	replyKey := sh.keys.Reply(string(token), "s")
 	var after *claim
 	if next != nil {
 		if after, err = s.claim(ctx, sh, token, next, replyKey); err != nil {
@@ -97,11 +98,11 @@ func (s *Store) settle(ctx context.Context, sh *shard, token store.Token, items 
 
 // claimedNext names, by their positions, the queues that the caller claims from in the same trip: they need no bell,
 // and that claim looks at them.
-func claimedNext(queues []*queue, next *claim) string {
+func claimedNext(queues []*layout.Queue, next *claim) string {
 	if next == nil {
 		return ","
 	}
-	wanted := make(map[*queue]bool, len(next.queues))
+	wanted := make(map[*layout.Queue]bool, len(next.queues))
 	for _, q := range next.queues {
 		wanted[q] = true
 	}
@@ -132,9 +133,9 @@ func (c *call) settlements(items []store.Settlement, queue func(i int) int) {
 		if item.Attempt.Kind != "" {
 			line = append(item.Attempt.JSON(), '\n')
 		}
-		c.add(head, jobKey(item.Ref), line)
+		c.add(head, layout.JobKey(item.Ref), line)
 		for k := range item.Outbox {
-			c.add(jobKey(item.Outbox[k].Ref()), store.AppendNewJob(nil, &item.Outbox[k]))
+			c.add(layout.JobKey(item.Outbox[k].Ref()), store.AppendNewJob(nil, &item.Outbox[k]))
 		}
 	}
 }
@@ -154,8 +155,8 @@ func appendHead(b []byte, item *store.Settlement, queue int) []byte {
 	default:
 		panic(fmt.Sprintf("redis: a settlement with verdict %v", item.Verdict.Kind))
 	}
-	b = append(b, wait(item.Verdict.Wait)...)
-	b = append(append(b, ' '), reasonText(item.Verdict.Reason)...)
+	b = append(b, layout.FormatWait(item.Verdict.Wait)...)
+	b = append(append(b, ' '), layout.FormatReason(item.Verdict.Reason)...)
 	b = strconv.AppendInt(append(b, ' '), int64(len(item.Outbox)), 10)
 	b = appendShows(append(b, ' '), item)
 	return append(append(b, '\n'), item.Lease...)
@@ -171,7 +172,7 @@ func appendShows(b []byte, item *store.Settlement) []byte {
 	if item.Lane == (store.LaneChange{}) {
 		return b
 	}
-	b = append(append(b, ' '), wait(item.Lane.Cooldown)...)
+	b = append(append(b, ' '), layout.FormatWait(item.Lane.Cooldown)...)
 	switch item.Lane.Breaker {
 	case store.OpenBreaker:
 		b = append(b, 'o')
@@ -180,7 +181,7 @@ func appendShows(b []byte, item *store.Settlement) []byte {
 	case store.KeepBreaker:
 	}
 	if item.Lane.StartUnused {
-		b = append(append(b, ' '), wait(item.Lane.Slack)...)
+		b = append(append(b, ' '), layout.FormatWait(item.Lane.Slack)...)
 	}
 	return b
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 const (
@@ -22,20 +23,20 @@ const (
 
 // numbering is a generation of what a process knows of queues' numbers.
 type numbering struct {
-	byName   map[job.Queue]*queue
-	byNumber map[string]*queue
-	topics   map[string]*topic
+	byName   map[job.Queue]*layout.Queue
+	byNumber map[string]*layout.Queue
+	topics   map[string]*layout.Topic
 }
 
 func newNumbering() numbering {
-	return numbering{map[job.Queue]*queue{}, map[string]*queue{}, map[string]*topic{}}
+	return numbering{map[job.Queue]*layout.Queue{}, map[string]*layout.Queue{}, map[string]*layout.Topic{}}
 }
 
 // A shard is one shard's keys, and what this process knows of its queues' numbers. A number never means another queue, but
 // when someone empties the database, and a queue that was forgotten gets another: scripts then answer STALE, and the cache
 // is dropped.
 type shard struct {
-	keys
+	keys  layout.Keys
 	store *Store
 	index int
 
@@ -55,7 +56,7 @@ type shard struct {
 	watch      clockWatch
 }
 
-func newShard(s *Store, k keys, index int) *shard {
+func newShard(s *Store, k layout.Keys, index int) *shard {
 	sh := &shard{store: s, keys: k, index: index}
 	sh.forget()
 	return sh
@@ -87,17 +88,17 @@ func (s *shard) isFirstComplaint(member string) bool {
 
 // numbered is the queue that a number means, given the name that Redis has for it. errStale when the number was known
 // under another name, or has none any more.
-func (s *shard) numbered(number, name string) (*queue, error) {
+func (s *shard) numbered(number, name string) (*layout.Queue, error) {
 	s.mu.RLock()
 	known := s.newest.byNumber[number]
 	if known == nil {
 		known = s.older.byNumber[number]
 	}
 	s.mu.RUnlock()
-	if known != nil && known.name == name {
+	if known != nil && known.Name == name {
 		return known, nil
 	}
-	q, ok := parseQueue(name)
+	q, ok := layout.ParseQueue(name)
 	if known != nil || !ok {
 		return nil, errStale
 	}
@@ -105,25 +106,25 @@ func (s *shard) numbered(number, name string) (*queue, error) {
 }
 
 // remember notes a queue's number.
-func (s *shard) remember(q job.Queue, number string) *queue {
+func (s *shard) remember(q job.Queue, number string) *layout.Queue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rotate()
-	if known := s.newest.byName[q]; known != nil && known.number == number {
+	if known := s.newest.byName[q]; known != nil && known.Number == number {
 		return known
 	}
-	name := topicName(q.Namespace, q.Topic)
+	name := layout.TopicName(q.Namespace, q.Topic)
 	t := cmp.Or(s.newest.topics[name], s.older.topics[name]) // calls tell topics apart by their pointers
 	if t == nil {
-		t = s.topic(q.Namespace, q.Topic)
+		t = s.keys.Topic(q.Namespace, q.Topic)
 	}
-	known := s.queue(q, number, t)
+	known := s.keys.Queue(q, number, t)
 	s.newest.add(known)
 	return known
 }
 
-func (n *numbering) add(q *queue) {
-	n.byName[q.Queue], n.byNumber[q.number], n.topics[q.topic.name] = q, q, q.topic
+func (n *numbering) add(q *layout.Queue) {
+	n.byName[q.Queue], n.byNumber[q.Number], n.topics[q.TopicKeys.Name] = q, q, q.TopicKeys
 }
 
 // rotate begins a new generation when it is time; s.mu is held.
@@ -138,7 +139,7 @@ func (s *shard) full() bool {
 }
 
 // use moves queues of the older generation to the newest, and begins a new one when it is time.
-func (s *shard) use(old []*queue, full bool) {
+func (s *shard) use(old []*layout.Queue, full bool) {
 	if len(old) == 0 && !full {
 		return
 	}
@@ -146,17 +147,17 @@ func (s *shard) use(old []*queue, full bool) {
 	defer s.mu.Unlock()
 	s.rotate()
 	for _, q := range old {
-		t := cmp.Or(s.newest.topics[q.topic.name], s.older.topics[q.topic.name])
-		if s.newest.byName[q.Queue] == nil && (t == nil || t == q.topic) {
+		t := cmp.Or(s.newest.topics[q.TopicKeys.Name], s.older.topics[q.TopicKeys.Name])
+		if s.newest.byName[q.Queue] == nil && (t == nil || t == q.TopicKeys) {
 			s.newest.add(q)
 		}
 	}
 }
 
 // lookup finds queues by name in memory and names those that are not there.
-func (s *shard) lookup(wanted []job.Queue) (found []*queue, missing []job.Queue) {
-	found = make([]*queue, len(wanted))
-	var old []*queue
+func (s *shard) lookup(wanted []job.Queue) (found []*layout.Queue, missing []job.Queue) {
+	found = make([]*layout.Queue, len(wanted))
+	var old []*layout.Queue
 	s.mu.RLock()
 	for i, q := range wanted {
 		if found[i] = s.newest.byName[q]; found[i] != nil {
@@ -175,16 +176,16 @@ func (s *shard) lookup(wanted []job.Queue) (found []*queue, missing []job.Queue)
 }
 
 // intern finds queues by name and numbers those that are new.
-func (s *shard) intern(ctx context.Context, r *runner, wanted []job.Queue) ([]*queue, error) {
+func (s *shard) intern(ctx context.Context, r *runner, wanted []job.Queue) ([]*layout.Queue, error) {
 	found, missing := s.lookup(wanted)
 	if len(missing) == 0 {
 		return found, nil
 	}
-	keys := []string{s.queues, s.names, s.seen, s.last}
+	keys := []string{s.keys.Queues, s.keys.Names, s.keys.Seen, s.keys.Last}
 	args := make([]any, 0, 3*len(missing))
 	for _, q := range missing {
-		name := topicName(q.Namespace, q.Topic)
-		keys = append(keys, s.lanes(name))
+		name := layout.TopicName(q.Namespace, q.Topic)
+		keys = append(keys, s.keys.Lanes(name))
 		args = append(args, q.String(), name, q.Lane)
 	}
 	reply, err := r.eval(ctx, scriptIntern, keys, args)
@@ -199,7 +200,7 @@ func (s *shard) intern(ctx context.Context, r *runner, wanted []job.Queue) ([]*q
 }
 
 // find finds queues by name; one that the shard has never seen is nil.
-func (s *shard) find(ctx context.Context, r *runner, wanted []job.Queue) ([]*queue, error) {
+func (s *shard) find(ctx context.Context, r *runner, wanted []job.Queue) ([]*layout.Queue, error) {
 	found, missing := s.lookup(wanted)
 	if len(missing) == 0 {
 		return found, nil
@@ -208,7 +209,7 @@ func (s *shard) find(ctx context.Context, r *runner, wanted []job.Queue) ([]*que
 	for i, q := range missing {
 		names[i] = q.String()
 	}
-	values, err := r.client.HMGet(ctx, s.queues, names...).Result()
+	values, err := r.client.HMGet(ctx, s.keys.Queues, names...).Result()
 	if err != nil {
 		return nil, connect.MapError(ctx, err)
 	}
@@ -216,8 +217,8 @@ func (s *shard) find(ctx context.Context, r *runner, wanted []job.Queue) ([]*que
 }
 
 // fill remembers the numbers of what was missing, and completes found.
-func (s *shard) fill(wanted []job.Queue, found []*queue, missing []job.Queue, numbers []string) []*queue {
-	fresh := make(map[job.Queue]*queue, len(missing))
+func (s *shard) fill(wanted []job.Queue, found []*layout.Queue, missing []job.Queue, numbers []string) []*layout.Queue {
+	fresh := make(map[job.Queue]*layout.Queue, len(missing))
 	for i, q := range missing {
 		if numbers[i] != "" {
 			fresh[q] = s.remember(q, numbers[i])
@@ -232,10 +233,10 @@ func (s *shard) fill(wanted []job.Queue, found []*queue, missing []job.Queue, nu
 }
 
 // named finds queues by number; those that are not there are left out.
-func (s *shard) named(ctx context.Context, client redis.UniversalClient, numbers []string) ([]*queue, error) {
-	found := make([]*queue, 0, len(numbers))
+func (s *shard) named(ctx context.Context, client redis.UniversalClient, numbers []string) ([]*layout.Queue, error) {
+	found := make([]*layout.Queue, 0, len(numbers))
 	var missing []string
-	var old []*queue
+	var old []*layout.Queue
 	s.mu.RLock()
 	for _, n := range numbers {
 		if q := s.newest.byNumber[n]; q != nil {
@@ -252,12 +253,12 @@ func (s *shard) named(ctx context.Context, client redis.UniversalClient, numbers
 	if len(missing) == 0 {
 		return found, nil
 	}
-	names, err := client.HMGet(ctx, s.names, missing...).Result()
+	names, err := client.HMGet(ctx, s.keys.Names, missing...).Result()
 	if err != nil {
 		return nil, connect.MapError(ctx, err)
 	}
 	for i, name := range strs(names) {
-		if q, ok := parseQueue(name); ok {
+		if q, ok := layout.ParseQueue(name); ok {
 			found = append(found, s.remember(q, missing[i]))
 		}
 	}

@@ -8,10 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 func TestNumbering_ForgetsQueuesThatAreNotUsed(t *testing.T) {
-	s := newShard(nil, newKeys("rb:0"), 0)
+	s := newShard(nil, layout.NewKeys("rb:0"), 0)
 	lanes := make([]job.Queue, 4)
 	for i := range lanes {
 		lanes[i] = job.Queue{Namespace: "default", Topic: "t", Lane: fmt.Sprint(i)}
@@ -21,11 +22,11 @@ func TestNumbering_ForgetsQueuesThatAreNotUsed(t *testing.T) {
 	pass()
 	found, missing := s.lookup(lanes[:2]) // begins a generation
 	require.Empty(t, missing)
-	require.Same(t, found[0].topic, found[1].topic)
+	require.Same(t, found[0].TopicKeys, found[1].TopicKeys)
 	found, missing = s.lookup(lanes[:2])
 	require.Empty(t, missing)
 	require.Len(t, s.newest.byName, 2, "what is used is moved")
-	require.Same(t, found[0].topic, s.remember(job.Queue{Namespace: "default", Topic: "t", Lane: "new"}, "9").topic)
+	require.Same(t, found[0].TopicKeys, s.remember(job.Queue{Namespace: "default", Topic: "t", Lane: "new"}, "9").TopicKeys)
 	pass()
 	_, missing = s.lookup(lanes[:1])
 	require.Empty(t, missing)

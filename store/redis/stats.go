@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 const (
@@ -27,7 +28,7 @@ func (sh *shard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.T
 	if len(f.Topics) > 0 {
 		names = make([]string, len(f.Topics))
 		for i, topic := range f.Topics {
-			names[i] = topicName(f.Namespace, topic)
+			names[i] = layout.TopicName(f.Namespace, topic)
 		}
 		slices.Sort(names)
 	} else {
@@ -69,8 +70,8 @@ func (s *Store) eachTopics(ctx context.Context, sh *shard, namespace string, do 
 
 // pageOfTopics reads the full names of a namespace's topics behind one, in order.
 func (s *Store) pageOfTopics(ctx context.Context, sh *shard, namespace, after string, limit int) ([]string, error) {
-	from, end := "("+topicName(namespace, after), "("+namespace+"0" // 0 is the byte after the slash
-	names, err := s.client.ZRangeByLex(ctx, sh.seen, &redis.ZRangeBy{Min: from, Max: end, Count: int64(limit)}).Result()
+	from, end := "("+layout.TopicName(namespace, after), "("+namespace+"0" // 0 is the byte after the slash
+	names, err := s.client.ZRangeByLex(ctx, sh.keys.Seen, &redis.ZRangeBy{Min: from, Max: end, Count: int64(limit)}).Result()
 	return names, connect.MapError(ctx, err)
 }
 
@@ -92,8 +93,8 @@ func (s *Store) stats(ctx context.Context, sh *shard, names []string) ([]store.T
 	counters := make([]*redis.MapStringStringCmd, len(names))
 	lanes := make([]*redis.StringSliceCmd, len(names))
 	for i, name := range names {
-		counters[i] = pipe.HGetAll(ctx, sh.topicOf(name).stats)
-		lanes[i] = pipe.ZRangeByLex(ctx, sh.lanes(name), &redis.ZRangeBy{Min: "-", Max: "+", Count: oldestLanes})
+		counters[i] = pipe.HGetAll(ctx, sh.keys.TopicByName(name).Stats)
+		lanes[i] = pipe.ZRangeByLex(ctx, sh.keys.Lanes(name), &redis.ZRangeBy{Min: "-", Max: "+", Count: oldestLanes})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, connect.MapError(ctx, err)
@@ -138,7 +139,7 @@ func waits(c map[string]string) bool {
 // waiting reads a topic's counters, and how many of its jobs are due and in no ready list: those of queues that are kept
 // back, or whose list is full. lanes are the first of its lanes.
 func (s *Store) waiting(ctx context.Context, sh *shard, name string, lanes []string) (counters map[string]string, due int64, err error) {
-	stats := sh.topicOf(name).stats
+	stats := sh.keys.TopicByName(name).Stats
 	for {
 		counted, counts, err := s.dueOf(ctx, sh, stats, lanes)
 		if err != nil {
@@ -153,7 +154,7 @@ func (s *Store) waiting(ctx context.Context, sh *shard, name string, lanes []str
 		if len(lanes) < oldestLanes {
 			return counters, due, nil
 		}
-		if lanes, err = s.client.ZRangeByLex(ctx, sh.lanes(name),
+		if lanes, err = s.client.ZRangeByLex(ctx, sh.keys.Lanes(name),
 			&redis.ZRangeBy{Min: "(" + lanes[len(lanes)-1], Max: "+", Count: oldestLanes}).Result(); err != nil {
 			return nil, 0, connect.MapError(ctx, err)
 		}
@@ -166,7 +167,7 @@ func (s *Store) dueOf(ctx context.Context, sh *shard, stats string, lanes []stri
 	keys[0] = stats
 	for _, lane := range lanes {
 		_, n, _ := strings.Cut(lane, "\x00")
-		keys = append(keys, sh.tag+"due:"+n)
+		keys = append(keys, sh.keys.Due(n))
 	}
 	reply, err := s.eval(ctx, scriptWaiting, keys, nil)
 	if err != nil {
@@ -191,7 +192,7 @@ func (s *Store) dueOf(ctx context.Context, sh *shard, stats string, lanes []stri
 func (s *Store) openLanes(ctx context.Context, sh *shard, names []string) ([]int64, error) {
 	keys := make([]string, len(names))
 	for i, name := range names {
-		keys[i] = sh.topicOf(name).open
+		keys[i] = sh.keys.TopicByName(name).Open
 	}
 	reply, err := s.eval(ctx, scriptOpenBreakers, keys, nil)
 	if err != nil {
@@ -221,8 +222,8 @@ func (s *Store) oldestDue(ctx context.Context, sh *shard, lanes []string) (time.
 	var heads []*redis.StringCmd
 	for _, lane := range lanes {
 		if _, n, ok := strings.Cut(lane, "\x00"); ok {
-			dues = append(dues, pipe.ZRangeWithScores(ctx, sh.tag+"due:"+n, 0, 0))
-			heads = append(heads, pipe.LIndex(ctx, sh.tag+"ready:"+n, 0))
+			dues = append(dues, pipe.ZRangeWithScores(ctx, sh.keys.Due(n), 0, 0))
+			heads = append(heads, pipe.LIndex(ctx, sh.keys.Ready(n), 0))
 		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !connect.IsNil(err) {
@@ -244,9 +245,9 @@ func (s *Store) oldestDue(ctx context.Context, sh *shard, lanes []string) (time.
 		return time.Time{}, err
 	}
 	for _, j := range jobs {
-		earlier(j.run.due)
+		earlier(j.run.Due)
 	}
-	return at(oldest), nil
+	return layout.Time(oldest), nil
 }
 
 // LaneStats counts the members of lanes' sets, leaving out lanes without unfinished jobs.
@@ -258,12 +259,12 @@ func (sh *shard) LaneStats(ctx context.Context, namespace, topic, after string, 
 	}
 	var rows []store.LaneStats
 	for len(rows) < limit {
-		lanes, err := s.client.ZRangeByLex(ctx, sh.lanes(topicName(namespace, topic)),
+		lanes, err := s.client.ZRangeByLex(ctx, sh.keys.Lanes(layout.TopicName(namespace, topic)),
 			&redis.ZRangeBy{Min: from, Max: "+", Count: oldestLanes}).Result()
 		if err != nil {
 			return nil, fmt.Errorf("lanes: %w", connect.MapError(ctx, err))
 		}
-		part, err := s.lanes(ctx, sh, sh.topic(namespace, topic).stats, lanes)
+		part, err := s.lanes(ctx, sh, sh.keys.Topic(namespace, topic).Stats, lanes)
 		if err != nil {
 			return nil, fmt.Errorf("lanes: %w", err)
 		}
@@ -286,8 +287,8 @@ func (s *Store) lanes(ctx context.Context, sh *shard, stats string, lanes []stri
 	for _, lane := range lanes {
 		_, n, _ := strings.Cut(lane, "\x00")
 		numbers = append(numbers, n)
-		counts = append(counts, pipe.ZCard(ctx, sh.tag+"due:"+n), pipe.LLen(ctx, sh.tag+"ready:"+n),
-			pipe.ZCard(ctx, sh.tag+"held:"+n))
+		counts = append(counts, pipe.ZCard(ctx, sh.keys.Due(n)), pipe.LLen(ctx, sh.keys.Ready(n)),
+			pipe.ZCard(ctx, sh.keys.Held(n)))
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, connect.MapError(ctx, err)
@@ -296,7 +297,7 @@ func (s *Store) lanes(ctx context.Context, sh *shard, stats string, lanes []stri
 	if err != nil {
 		return nil, err
 	}
-	reply, err := s.eval(ctx, scriptThrottles, []string{sh.throttles}, numbers)
+	reply, err := s.eval(ctx, scriptThrottles, []string{sh.keys.Throttles}, numbers)
 	if err != nil {
 		return nil, err
 	}
@@ -329,7 +330,7 @@ func parseThrottle(line string, now int64, held bool) (until time.Time, open boo
 	}
 	hold := num(f[0])
 	if hold > now {
-		until = at(hold)
+		until = layout.Time(hold)
 	}
 	return until, f[1] == "1" && (held || now <= hold+store.BreakerRetention.Milliseconds())
 }

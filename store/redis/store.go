@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -66,7 +64,7 @@ func (s *Store) retryStale(sh *shard, do func() error) error {
 func (s *Store) Ping(ctx context.Context) error {
 	pipe := s.client.Pipeline()
 	for _, sh := range s.shards {
-		pipe.Set(ctx, sh.tag+"ping", "1", time.Minute)
+		pipe.Set(ctx, sh.keys.Tag+"ping", "1", time.Minute)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return fmt.Errorf("ping: %w", connect.MapError(ctx, err))
@@ -86,34 +84,6 @@ func (s *Store) Close() error {
 		}
 	})
 	return s.closed
-}
-
-// limitsText returns the form of a topic's limits that scripts read.
-func limitsText(revision int64, p policy.Limits) string {
-	paused := "0"
-	if p.Paused {
-		paused = "1"
-	}
-	fields := []string{strconv.FormatInt(revision, 10), paused, strconv.Itoa(p.Concurrency)}
-	for _, n := range []int64{
-		millisUp(*p.KeepDelivered.For), *p.KeepDelivered.Max, *p.KeepDelivered.MaxBytes,
-		millisUp(*p.KeepDead.For), *p.KeepDead.Max, *p.KeepDead.MaxBytes,
-		millisUp(*p.IDWindow),
-	} {
-		fields = append(fields, strconv.FormatInt(max(0, n), 10))
-	}
-	if p.Rate.Limited() {
-		fields = append(fields, rateText(p.Rate))
-	}
-	return strings.Join(fields, " ")
-}
-
-// rateText writes a rate as scripts read it: starts and ms.
-func rateText(r policy.Rate) string {
-	if !r.Limited() {
-		return "0 0"
-	}
-	return strconv.Itoa(r.Starts) + " " + strconv.FormatInt(millisUp(r.Per), 10)
 }
 
 // checkBatchSize holds callers to the contract's batch.

@@ -2,24 +2,23 @@ package redis
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // A jobSummary job is one without its body, and where it stands.
 type jobSummary struct {
 	place
-	rec *record
-	run run
+	run layout.Run
 	job job.Job
 }
 
 // walk reads jobs out of a sorted set after a place, at most so many, or fewer where they are large. It answers the place
 // up to which it came, and whether there may be more.
 func (s *Store) walk(ctx context.Context, sh *shard, key, least, greatest string, most int, from place) (jobs []jobSummary, to place, more bool, err error) {
-	reply, err := s.eval(ctx, scriptPage, []string{sh.jobs, sh.runs, key, sh.names}, []any{least, greatest, most, from.score, from.member})
+	reply, err := s.eval(ctx, scriptPage, []string{sh.keys.Jobs, sh.keys.Runs, key, sh.keys.Names}, []any{least, greatest, most, from.score, from.member})
 	if err != nil {
 		return nil, from, false, err
 	}
@@ -69,7 +68,7 @@ func (s *Store) getSummaries(ctx context.Context, sh *shard, members []any) ([]j
 func (s *Store) eachSummary(ctx context.Context, sh *shard, members []any, each func(i int, now int64, rec, line, name string) error) error {
 	for done := 0; done < len(members); {
 		chunk := members[done:min(done+listChunk, len(members))]
-		reply, err := s.eval(ctx, scriptPeek, []string{sh.jobs, sh.runs, sh.names}, chunk)
+		reply, err := s.eval(ctx, scriptPeek, []string{sh.keys.Jobs, sh.keys.Runs, sh.keys.Names}, chunk)
 		if err != nil {
 			return err
 		}
@@ -97,16 +96,11 @@ func (s *shard) summary(m, rec, line, name string, now int64) (jobSummary, error
 	if err != nil {
 		return jobSummary{}, err
 	}
-	p := jobSummary{place: place{member: m}}
-	if p.rec, err = decode(rec, q.Queue, true); err != nil {
-		return jobSummary{}, fmt.Errorf("read job %s: %w", m, err)
+	stored, err := layout.ParseJob(m, rec, line, true, q.Queue)
+	if err != nil {
+		return jobSummary{}, err //nolint:wrapcheck // it names the job
 	}
-	if p.run, err = parseRun(line, p.rec); err != nil {
-		return jobSummary{}, fmt.Errorf("read job %s: %w", m, err)
-	}
-	p.job = p.rec.job(refOf(m))
-	p.job.Progress = progress(p.rec, p.run, now)
-	return p, nil
+	return jobSummary{place: place{member: m}, run: stored.Run, job: stored.Job(now)}, nil
 }
 
 // laneSummaries reads jobs of a lane by name, each with its place there.
@@ -117,7 +111,7 @@ func (s *Store) laneSummaries(ctx context.Context, sh *shard, members []string, 
 	}
 	all, err := s.getSummaries(ctx, sh, args)
 	for i := range all {
-		all[i].lane, all[i].score = lane, strconv.FormatInt(all[i].run.due, 10)
+		all[i].lane, all[i].score = lane, strconv.FormatInt(all[i].run.Due, 10)
 	}
 	return all, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // sweepTopics is how many topics one Sweep looks at; the next goes on where it ended.
@@ -26,15 +27,15 @@ func (sh *shard) Sweep(ctx context.Context, token store.Token, limit int) (store
 	if after != "" {
 		from = "(" + after
 	}
-	names, err := s.client.ZRangeByLex(ctx, sh.seen, &redis.ZRangeBy{Min: from, Max: "+", Count: sweepTopics}).Result()
+	names, err := s.client.ZRangeByLex(ctx, sh.keys.Seen, &redis.ZRangeBy{Min: from, Max: "+", Count: sweepTopics}).Result()
 	if err != nil {
 		return store.SweepResult{}, fmt.Errorf("sweep: %w", connect.MapError(ctx, err))
 	}
-	topics := make([]*topic, len(names))
+	topics := make([]*layout.Topic, len(names))
 	for i, name := range names {
-		topics[i] = sh.topicOf(name)
+		topics[i] = sh.keys.TopicByName(name)
 	}
-	c := s.newCall(sh, scriptSweep, sh.replyKey(string(token), "w"), nil, topics, 1)
+	c := s.newCall(sh, scriptSweep, sh.keys.Reply(string(token), "w"), nil, topics, 1)
 	c.add(limit)
 	reply, err := s.do(ctx, c)
 	if err != nil {

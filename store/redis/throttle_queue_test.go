@@ -15,7 +15,7 @@ import (
 // queued is how many gates the carrier is to look at.
 func queued(t *testing.T, s *Store) int64 {
 	t.Helper()
-	n, err := s.client.ZCard(t.Context(), s.shards[0].tag+"gateq").Result()
+	n, err := s.client.ZCard(t.Context(), s.shards[0].keys.Tag+"gateq").Result()
 	require.NoError(t, err)
 	return n
 }
@@ -24,11 +24,11 @@ func TestACarrierForgetsGatesThatAreGone(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		sh := s.shards[0]
 		hold(t, s, "held", store.LaneChange{Cooldown: time.Hour})
-		number, err := s.client.HGet(t.Context(), sh.queues, lane.String()).Result()
+		number, err := s.client.HGet(t.Context(), sh.keys.Queues, lane.String()).Result()
 		require.NoError(t, err)
-		require.NoError(t, s.client.ZAdd(t.Context(), sh.tag+"gateq", redis.Z{Score: 1, Member: number}).Err())
+		require.NoError(t, s.client.ZAdd(t.Context(), sh.keys.Tag+"gateq", redis.Z{Score: 1, Member: number}).Err())
 		for i := range 3 * carryQueues { // of no queue at all, and looked at first
-			require.NoError(t, s.client.ZAdd(t.Context(), sh.tag+"gateq", redis.Z{Member: fmt.Sprint(9000 + i)}).Err())
+			require.NoError(t, s.client.ZAdd(t.Context(), sh.keys.Tag+"gateq", redis.Z{Member: fmt.Sprint(9000 + i)}).Err())
 		}
 		carry := func(rounds int) (next time.Duration) {
 			for range rounds {
@@ -42,7 +42,7 @@ func TestACarrierForgetsGatesThatAreGone(t *testing.T) {
 		require.EqualValues(t, 1, queued(t, s))
 		require.Negative(t, carry(1))
 		require.EqualValues(t, 1, queued(t, s), "a gate that holds")
-		require.NoError(t, s.client.HDel(t.Context(), sh.throttles, number).Err())
+		require.NoError(t, s.client.HDel(t.Context(), sh.keys.Throttles, number).Err())
 		require.Negative(t, carry(1))
 		require.Zero(t, queued(t, s), "a queue whose gate is gone")
 	})
@@ -112,12 +112,12 @@ return grouped(list)`, "window give_back")
 func TestCarry_RemovesQueuesWithoutANameFromTheAgenda(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		sh := s.shards[0]
-		for _, key := range []string{sh.agenda, sh.tag + "off"} {
+		for _, key := range []string{sh.keys.Agenda, sh.keys.Tag + "off"} {
 			require.NoError(t, s.client.ZAdd(t.Context(), key, redis.Z{Score: 1, Member: "9000"}).Err())
 		}
 		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 		require.NoError(t, err)
 		require.Negative(t, carried.Next)
-		require.Zero(t, s.client.Exists(t.Context(), sh.agenda, sh.tag+"off").Val())
+		require.Zero(t, s.client.Exists(t.Context(), sh.keys.Agenda, sh.keys.Tag+"off").Val())
 	})
 }

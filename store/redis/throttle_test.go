@@ -13,13 +13,14 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // gated tells whether a shard keeps anything of gates.
 func gated(t *testing.T, s *Store) bool {
 	t.Helper()
 	sh := s.shards[0]
-	n, err := s.client.Exists(t.Context(), sh.throttles, sh.tag+"gateq", sh.topic(lane.Namespace, lane.Topic).open).Result()
+	n, err := s.client.Exists(t.Context(), sh.keys.Throttles, sh.keys.Tag+"gateq", sh.keys.Topic(lane.Namespace, lane.Topic).Open).Result()
 	require.NoError(t, err)
 	return n > 0
 }
@@ -105,56 +106,57 @@ func TestABreakersGateOutlivesItsMemoryWhileAProbeIsOut(t *testing.T) {
 	require.False(t, gated(t, s), "it is forgotten with its probe")
 }
 
-// A run without a status is that of a job that got no answer. Fields that a newer version adds are kept.
+// A Run without a status is that of a job that got no answer. Fields that a newer version adds are kept.
 func TestRun_KeepsWhatItDoesNotKnow(t *testing.T) {
+	const runFields = 13 // before the status
 	each(t, func(t *testing.T, s *Store) {
 		sh := s.shards[0]
 		insert(t, s, entry("a"))
 		h := claimAll(t, s, 1).Jobs[0]
 		settle(t, s, settlement(h, policy.Verdict{Kind: policy.Again}, 503))
-		line, err := s.client.HGet(t.Context(), sh.runs, "a").Result()
+		line, err := s.client.HGet(t.Context(), sh.keys.Runs, "a").Result()
 		require.NoError(t, err)
 		fields := strings.Fields(line)
 		require.Len(t, fields, runFields+1)
 		require.Equal(t, "503", fields[runFields])
-		require.NoError(t, s.client.HSet(t.Context(), sh.runs, "a", strings.Join(fields[:runFields], " ")).Err())
+		require.NoError(t, s.client.HSet(t.Context(), sh.keys.Runs, "a", strings.Join(fields[:runFields], " ")).Err())
 		found, err := s.Shards()[0].Get(t.Context(), ref("a"))
 		require.NoError(t, err)
 		require.Zero(t, found.Status)
 
 		// and what a newer one adds is kept
 		h = claimAll(t, s, 1).Jobs[0]
-		line, err = s.client.HGet(t.Context(), sh.runs, "a").Result()
+		line, err = s.client.HGet(t.Context(), sh.keys.Runs, "a").Result()
 		require.NoError(t, err)
-		require.NoError(t, s.client.HSet(t.Context(), sh.runs, "a", line+" 418 more").Err())
+		require.NoError(t, s.client.HSet(t.Context(), sh.keys.Runs, "a", line+" 418 more").Err())
 		settle(t, s, settlement(h, policy.Verdict{Kind: policy.Again}, 502))
-		line, err = s.client.HGet(t.Context(), sh.runs, "a").Result()
+		line, err = s.client.HGet(t.Context(), sh.keys.Runs, "a").Result()
 		require.NoError(t, err)
 		require.True(t, strings.HasSuffix(line, " 502 more"), line)
 
 		hold(t, s, "of the gate", store.LaneChange{Breaker: store.OpenBreaker})
-		number, err := s.client.HGet(t.Context(), sh.queues, lane.String()).Result()
+		number, err := s.client.HGet(t.Context(), sh.keys.Queues, lane.String()).Result()
 		require.NoError(t, err)
-		line, err = s.client.HGet(t.Context(), sh.throttles, number).Result()
+		line, err = s.client.HGet(t.Context(), sh.keys.Throttles, number).Result()
 		require.NoError(t, err)
-		require.NoError(t, s.client.HSet(t.Context(), sh.throttles, number, line+" more").Err())
+		require.NoError(t, s.client.HSet(t.Context(), sh.keys.Throttles, number, line+" more").Err())
 		hold(t, s, "of the gate, too", store.LaneChange{Cooldown: time.Millisecond})
-		line, err = s.client.HGet(t.Context(), sh.throttles, number).Result()
+		line, err = s.client.HGet(t.Context(), sh.keys.Throttles, number).Result()
 		require.NoError(t, err)
 		require.Regexp(t, ` - \d+ more$`, line)
-		require.NoError(t, s.client.Del(t.Context(), sh.throttles, sh.tag+"gateq").Err())
+		require.NoError(t, s.client.Del(t.Context(), sh.keys.Throttles, sh.keys.Tag+"gateq").Err())
 
 		put := store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{
 			LaneConcurrency: 3, LaneRate: policy.Rate{Starts: 1, Per: time.Hour},
 		}}
 		_, err = s.PutTopic(t.Context(), put)
 		require.NoError(t, err)
-		name := topicName(lane.Namespace, lane.Topic)
-		line, err = s.client.HGet(t.Context(), sh.limits, name).Result()
+		name := layout.TopicName(lane.Namespace, lane.Topic)
+		line, err = s.client.HGet(t.Context(), sh.keys.Limits, name).Result()
 		require.NoError(t, err)
 		older, rated := strings.CutSuffix(line, " 1 3600000")
 		require.True(t, rated, line)
-		require.NoError(t, s.client.HSet(t.Context(), sh.limits, name, older).Err())
+		require.NoError(t, s.client.HSet(t.Context(), sh.keys.Limits, name, older).Err())
 		insert(t, s, entry("b"), entry("c"), entry("d"))
 		claimed := claimAll(t, s, 5)
 		require.Len(t, claimed.Jobs, 3, "no rate, and the rest as before")
@@ -167,8 +169,8 @@ func TestALaneThatGetsItsNumberWhileItsSettingsAreWrittenIsLookedAt(t *testing.T
 		sh := s.shards[0]
 		put := putLane(t, s, policy.Lane{Paused: true})
 		insert(t, s, entry("a"))
-		c := s.newCall(sh, scriptPutLane, sh.replyKey(string(store.NewToken()), "l"), nil, nil, 5)
-		c.keys = append(c.keys, sh.settings, sh.configuredLanes(topicName(lane.Namespace, lane.Topic)), sh.queues)
+		c := s.newCall(sh, scriptPutLane, sh.keys.Reply(string(store.NewToken()), "l"), nil, nil, 5)
+		c.keys = append(c.keys, sh.keys.Settings, sh.keys.ConfiguredLanes(layout.TopicName(lane.Namespace, lane.Topic)), sh.keys.Queues)
 		c.add(lane.String(), lane.Lane, put.Revision, "", "")
 		_, err := s.do(t.Context(), c)
 		require.ErrorIs(t, err, errStale, "it would never ring")

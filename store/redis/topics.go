@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // copyChunk is how many topics' terms are copied to a shard in one script.
@@ -28,7 +29,7 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 	if err != nil {
 		return store.Topic{}, fmt.Errorf("write a policy: %w", err)
 	}
-	name := topicName(put.Namespace, put.Name)
+	name := layout.TopicName(put.Namespace, put.Name)
 	args := []any{name, text, put.Revision, string(store.NewToken())}
 	reply, reached, err := s.evalDurable(ctx, scriptPutTopic, []string{s.topicsKey()}, args)
 	if err != nil {
@@ -40,9 +41,9 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 	}
 	ctx, cancel := connect.WithTimeout(context.WithoutCancel(ctx), putTimeout)
 	defer cancel()
-	terms := limitsText(revision, put.Policy.Limits().Over(s.limits))
+	terms := layout.FormatLimits(revision, put.Policy.Limits().Over(s.limits))
 	for _, sh := range s.shards {
-		keys := []string{sh.limits, sh.recheck, sh.wake}
+		keys := []string{sh.keys.Limits, sh.keys.Recheck, sh.keys.Wake}
 		if _, err := s.eval(ctx, scriptCopyLimits, keys, []any{revision, "", name, terms}); err != nil {
 			return store.Topic{}, fmt.Errorf("put topic on shard %d: %w", sh.index, err)
 		}
@@ -108,7 +109,7 @@ func (s *Store) revision(ctx context.Context) (int64, error) {
 // PutTopic writes the policies first, then the shards. So a shard that has a newer revision than the policies, read after
 // it, has what a failover of the policies' server took back: then the policies count, as they are.
 func (s *Store) copyTopics(ctx context.Context, sh *shard) (int64, error) {
-	held, err := s.client.HGet(ctx, sh.limits, "").Result()
+	held, err := s.client.HGet(ctx, sh.keys.Limits, "").Result()
 	if err != nil && !connect.IsNil(err) {
 		return 0, fmt.Errorf("read the policies of shard %d: %w", sh.index, connect.MapError(ctx, err))
 	}
@@ -118,7 +119,7 @@ func (s *Store) copyTopics(ctx context.Context, sh *shard) (int64, error) {
 	}
 	copies := make([][2]string, 0, len(topics))
 	for _, t := range topics {
-		copies = append(copies, [2]string{topicName(t.Namespace, t.Name), limitsText(t.Revision, t.Policy.Limits().Over(s.limits))})
+		copies = append(copies, [2]string{layout.TopicName(t.Namespace, t.Name), layout.FormatLimits(t.Revision, t.Policy.Limits().Over(s.limits))})
 	}
 	lost := ""
 	if num(held) > revision {
@@ -138,7 +139,7 @@ func (s *Store) copyTopics(ctx context.Context, sh *shard) (int64, error) {
 		for _, c := range chunk {
 			args = append(args, c[0], c[1])
 		}
-		reply, err := s.eval(ctx, scriptCopyLimits, []string{sh.limits, sh.recheck, sh.wake}, args)
+		reply, err := s.eval(ctx, scriptCopyLimits, []string{sh.keys.Limits, sh.keys.Recheck, sh.keys.Wake}, args)
 		if err != nil {
 			return 0, fmt.Errorf("copy topics to shard %d: %w", sh.index, err)
 		}
@@ -153,7 +154,7 @@ func (s *Store) copyTopics(ctx context.Context, sh *shard) (int64, error) {
 
 // withForgotten adds the topics that a shard knows and the policies have lost: they go by the defaults again.
 func (s *Store) withForgotten(ctx context.Context, sh *shard, copies [][2]string) ([][2]string, error) {
-	known, err := s.client.HGetAll(ctx, sh.limits).Result()
+	known, err := s.client.HGetAll(ctx, sh.keys.Limits).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read the policies of shard %d: %w", sh.index, connect.MapError(ctx, err))
 	}

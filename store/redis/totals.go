@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // counterFields are the counters of a topic that Totals adds up.
@@ -41,7 +42,7 @@ func (s *Store) totals(ctx context.Context, sh *shard, namespace string) (store.
 		pipe := s.client.Pipeline()
 		parts := make([]*redis.SliceCmd, len(names))
 		for i, name := range names {
-			parts[i] = pipe.HMGet(ctx, sh.tag+"stats:"+name, counterFields...)
+			parts[i] = pipe.HMGet(ctx, sh.keys.Tag+"stats:"+name, counterFields...)
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			return connect.MapError(ctx, err)
@@ -64,7 +65,7 @@ func (s *Store) totals(ctx context.Context, sh *shard, namespace string) (store.
 	if err := s.eachTopics(ctx, sh, namespace, add); err != nil {
 		return total, err
 	}
-	if err := add([]string{topicName(namespace, forgotten)}); err != nil {
+	if err := add([]string{layout.TopicName(namespace, forgotten)}); err != nil {
 		return total, err
 	}
 	waiting := max(0, total.Registered-total.Running-total.Delivered-total.Dead-total.Cancelled)
@@ -80,7 +81,7 @@ func (s *Store) totals(ctx context.Context, sh *shard, namespace string) (store.
 // a step of the clock lanes may be on the stale agenda, or on both.
 func (s *Store) dueOnAgenda(ctx context.Context, sh *shard, namespace string) (due int64, oldest time.Time, err error) {
 	stale := map[string]bool{}
-	for _, agenda := range []string{sh.clock[1], sh.agenda} {
+	for _, agenda := range []string{sh.keys.StaleAgenda, sh.keys.Agenda} {
 		for from := int64(0); ; from += oldestLanes {
 			numbers, err := s.client.ZRange(ctx, agenda, from, from+oldestLanes-1).Result()
 			if err != nil {
@@ -96,7 +97,7 @@ func (s *Store) dueOnAgenda(ctx context.Context, sh *shard, namespace string) (d
 			if oldest.IsZero() || !first.IsZero() && first.Before(oldest) {
 				oldest = first
 			}
-			if agenda != sh.agenda {
+			if agenda != sh.keys.Agenda {
 				for _, n := range numbers {
 					stale[n] = true
 				}
@@ -118,13 +119,13 @@ func (s *Store) dueOfQueues(ctx context.Context, sh *shard, namespace string, nu
 	lanes := make([]string, 0, len(queues))
 	for _, q := range queues {
 		if q.Namespace == namespace {
-			lanes = append(lanes, q.Lane+"\x00"+q.number)
+			lanes = append(lanes, q.Lane+"\x00"+q.Number)
 		}
 	}
 	if len(lanes) == 0 {
 		return 0, oldest, nil
 	}
-	_, counts, err := s.dueOf(ctx, sh, sh.topic(namespace, "").stats, lanes)
+	_, counts, err := s.dueOf(ctx, sh, sh.keys.Topic(namespace, "").Stats, lanes)
 	if err != nil {
 		return 0, oldest, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 const (
@@ -92,7 +93,7 @@ func (sh *shard) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeu
 
 // await blocks once. The connection is closed when ctx ends: nothing else ends a BLPOP.
 func (s *Store) await(ctx context.Context, sh *shard, watch *store.WaitOptions, block time.Duration) (store.Wakeup, error) {
-	client, err := sh.listener.get(ctx, s, sh.wake)
+	client, err := sh.listener.get(ctx, s, sh.keys.Wake)
 	if err != nil {
 		return store.Wakeup{}, connect.MapError(ctx, err)
 	}
@@ -112,7 +113,7 @@ func (s *Store) await(ctx context.Context, sh *shard, watch *store.WaitOptions, 
 		return store.Wakeup{}, err
 	}
 	rung := store.Wakeup{AgendaMoved: wake}
-	seen := make(map[*queue]bool, len(found))
+	seen := make(map[*layout.Queue]bool, len(found))
 	for _, q := range found {
 		if !seen[q] {
 			seen[q] = true
@@ -124,11 +125,11 @@ func (s *Store) await(ctx context.Context, sh *shard, watch *store.WaitOptions, 
 
 // listen takes one token, waiting for it, and then those that are there.
 func listen(ctx context.Context, client redis.UniversalClient, sh *shard, watch *store.WaitOptions, block time.Duration) ([]string, bool, error) {
-	bell := sh.tag + "bell:" + watch.Group
+	bell := sh.keys.Bell(watch.Group)
 	seconds := strconv.FormatFloat(max(block, 10*time.Millisecond).Seconds(), 'f', 3, 64)
 	args := []any{"blpop", bell, seconds}
 	if watch.Agenda {
-		args = []any{"blpop", sh.wake, bell, seconds}
+		args = []any{"blpop", sh.keys.Wake, bell, seconds}
 	}
 	first := redis.NewStringSliceCmd(ctx, args...)
 	if err := client.Process(ctx, first); err != nil {
@@ -141,7 +142,7 @@ func listen(ctx context.Context, client redis.UniversalClient, sh *shard, watch 
 	if len(popped) != 2 {
 		return nil, false, errors.New("redis: unknown reply to BLPOP")
 	}
-	numbers, wake := []string(nil), popped[0] == sh.wake
+	numbers, wake := []string(nil), popped[0] == sh.keys.Wake
 	if !wake {
 		numbers = append(numbers, popped[1])
 	}
@@ -156,7 +157,7 @@ func listen(ctx context.Context, client redis.UniversalClient, sh *shard, watch 
 	}
 	var woken *redis.StringCmd
 	if watch.Agenda {
-		woken = pipe.LPop(ctx, sh.wake)
+		woken = pipe.LPop(ctx, sh.keys.Wake)
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return nil, false, err
@@ -177,7 +178,7 @@ func (sh *shard) Notify(ctx context.Context, queues []job.Queue) error {
 		if err != nil {
 			return err
 		}
-		known := make([]*queue, 0, len(found))
+		known := make([]*layout.Queue, 0, len(found))
 		for _, q := range found {
 			if q != nil {
 				known = append(known, q)
@@ -186,7 +187,7 @@ func (sh *shard) Notify(ctx context.Context, queues []job.Queue) error {
 		if len(known) == 0 {
 			return nil
 		}
-		_, err = s.do(ctx, s.newCall(sh, scriptRing, sh.replyKey("", ""), known, nil, 0))
+		_, err = s.do(ctx, s.newCall(sh, scriptRing, sh.keys.Reply("", ""), known, nil, 0))
 		return err
 	})
 	if err != nil {

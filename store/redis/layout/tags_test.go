@@ -1,4 +1,4 @@
-package redis
+package layout
 
 import (
 	"strings"
@@ -7,19 +7,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestHashSlotsAreThoseOfTheClusterSpecification(t *testing.T) {
+func TestHashSlot_FollowsTheClusterSpecification(t *testing.T) {
 	// The check value of CRC-16/XMODEM, and of the specification's appendix.
-	require.Equal(t, 0x31c3%hashSlots, hashSlot("123456789"))
-	require.Zero(t, hashSlot(""))
+	require.Equal(t, 0x31c3%hashSlots, HashSlot("123456789"))
+	require.Zero(t, HashSlot(""))
 }
 
-func TestTagsAreSpreadEvenlyOverTheServersOfACluster(t *testing.T) {
+func TestTags_SpreadEvenlyOverTheServersOfACluster(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 16, 64, 256} {
-		all := tags("rb", n)
+		all := Tags("rb", n)
 		for servers := 1; servers <= n; servers++ {
 			share := make([]int, servers)
 			for _, tag := range all {
-				share[hashSlot(tag)*servers/hashSlots]++
+				share[HashSlot(tag)*servers/hashSlots]++
 			}
 			for _, shards := range share {
 				require.InDelta(t, float64(n)/float64(servers), shards, 1.5, "%d shards over %d servers", n, servers)
@@ -28,8 +28,8 @@ func TestTagsAreSpreadEvenlyOverTheServersOfACluster(t *testing.T) {
 	}
 }
 
-func TestTagsNeverChange(t *testing.T) {
-	// What is laid out under a tag is lost for who computes another one.
+func TestTags_NeverChange(t *testing.T) {
+	// Data under a tag cannot be found by a program that computes another one.
 	require.Equal(t, strings.Fields("rb:0.0 rb:1.3 rb:2.41 rb:3.59 rb:4.11 rb:5.168 rb:6.22 rb:7.29 rb:8.41 rb:9.59 rb:10.79 "+
-		"rb:11.61 rb:12.58 rb:13.40 rb:14.1 rb:15.2"), tags("rb", clusterShards))
+		"rb:11.61 rb:12.58 rb:13.40 rb:14.1 rb:15.2"), Tags("rb", ClusterShards))
 }

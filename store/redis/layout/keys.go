@@ -1,0 +1,136 @@
+package layout
+
+import (
+	"strings"
+
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// Keys are the names of a shard's keys.
+type Keys struct {
+	Tag    string   // "{rb:0.0}:", which every key begins with
+	Common []string // the first nineteen keys of each script that includes keys.lua, in its order
+
+	Jobs, Runs, Tries, IDs, Forget       string // jobs, their runs and attempts; remembered ids, and when they are forgotten
+	Queues, Names, Seen, Last            string // queues' numbers by name and names by number, topics, the last number
+	Agenda, Rings, Wake                  string // next moments of queues, their last wake-ups, the carrier's wake-up
+	Limits, LaneLimits, Settings, Alarms string // limits of topics and lanes for scripts; lanes' settings, raised alarms
+	Throttles, Recheck                   string // queues' throttles; topics whose queues are to be rechecked
+	Outbox, OutboxQueue                  string // new jobs, and their order
+	Checked, Carrier                     string // the server that the shard was checked for, and when; the carrier's lock
+	Clock, StaleAgenda, StaleThrottles   string // see package keeper
+}
+
+// NewKeys returns the keys of the shard with a hash tag, given without braces.
+func NewKeys(tag string) Keys {
+	tag = "{" + tag + "}:"
+	k := Keys{
+		Tag: tag, Jobs: tag + "jobs", Runs: tag + "runs", Tries: tag + "tries", IDs: tag + "ids", Forget: tag + "forget",
+		Queues: tag + "queues", Names: tag + "names", Seen: tag + "seen", Last: tag + "last",
+		Agenda: tag + "agenda", Rings: tag + "rings", Wake: tag + "wake",
+		Limits: tag + "terms", LaneLimits: tag + "lanes", Settings: tag + "settings", Alarms: tag + "alarms",
+		Throttles: tag + "gates", Recheck: tag + "redo",
+		Outbox: tag + "outbox", OutboxQueue: tag + "outq",
+		Checked: tag + "checked", Carrier: tag + "carrier",
+		Clock: tag + "clock", StaleAgenda: tag + "agenda:stale", StaleThrottles: tag + "gateq:stale",
+	}
+	k.Common = []string{
+		k.Jobs, k.Runs, k.Tries, k.IDs, k.Forget, k.Agenda, k.Rings, k.Bell(store.GroupPush), k.Wake, k.Limits,
+		k.Names, k.Outbox, k.OutboxQueue, k.Recheck, tag + "off", k.Throttles, tag + "gateq", k.LaneLimits, tag + "ttl",
+	}
+	return k
+}
+
+// Reply returns the key of a call's reply, which answers repeats of the call. kind distinguishes the calls of one token.
+func (k *Keys) Reply(token, kind string) string { return k.Tag + "tok:" + token + ":" + kind }
+
+// Bell returns the key of the wake-ups for a group of pools.
+func (k *Keys) Bell(group string) string { return k.Tag + "bell:" + group }
+
+// Lanes returns the key of the lanes of a topic that have had jobs, as "<lane>\x00<number>".
+func (k *Keys) Lanes(topic string) string { return k.Tag + "queues:" + topic }
+
+// ConfiguredLanes returns the key of the lanes of a topic that have settings.
+func (k *Keys) ConfiguredLanes(topic string) string { return k.Tag + "lanes:" + topic }
+
+// Rate returns the key of the starts that a topic's rate counts.
+func (k *Keys) Rate(topic string) string { return k.Tag + "rate:" + topic }
+
+// Due returns the key of a queue's due jobs.
+func (k *Keys) Due(number string) string { return k.Tag + "due:" + number }
+
+// Ready returns the key of a queue's ready list.
+func (k *Keys) Ready(number string) string { return k.Tag + "ready:" + number }
+
+// Held returns the key of a queue's claimed jobs.
+func (k *Keys) Held(number string) string { return k.Tag + "held:" + number }
+
+// A Topic is a topic's name and keys on one shard.
+type Topic struct {
+	Name                         string // namespace/topic
+	Stats, Done, Dead, Cancelled string // counters, and ended jobs by state
+	Open                         string // lanes with an open breaker
+}
+
+// Ended returns the key of the jobs that ended in a state, as FormatState writes it.
+func (t *Topic) Ended(state string) string {
+	return map[string]string{"d": t.Done, "x": t.Dead, "c": t.Cancelled}[state]
+}
+
+// A Queue is a queue's number and keys on one shard.
+type Queue struct {
+	job.Queue
+	Name             string // namespace/topic/lane
+	Number           string
+	Due, Ready, Held string
+	TopicKeys        *Topic
+}
+
+// TopicName returns a topic's full name.
+func TopicName(namespace, topic string) string { return namespace + "/" + topic }
+
+// Topic returns the keys of a topic.
+func (k *Keys) Topic(namespace, topic string) *Topic {
+	return k.TopicByName(TopicName(namespace, topic))
+}
+
+// TopicByName returns the keys of a topic by its full name.
+func (k *Keys) TopicByName(name string) *Topic {
+	return &Topic{
+		Name: name, Stats: k.Tag + "stats:" + name, Done: k.Tag + "done:" + name, Dead: k.Tag + "dead:" + name,
+		Cancelled: k.Tag + "cancelled:" + name, Open: k.Tag + "open:" + name,
+	}
+}
+
+// Queue returns the keys of a queue with a number.
+func (k *Keys) Queue(q job.Queue, number string, t *Topic) *Queue {
+	return &Queue{
+		Queue: q, Name: q.String(), Number: number, Due: k.Due(number), Ready: k.Ready(number), Held: k.Held(number), TopicKeys: t,
+	}
+}
+
+// JobKey returns a job's field in hashes and member in sets: in the default namespace the bare id.
+func JobKey(ref job.Ref) string {
+	if ref.Namespace == job.DefaultNamespace {
+		return ref.ID
+	}
+	return ref.Namespace + "/" + ref.ID
+}
+
+// ParseJobKey is the inverse of JobKey.
+func ParseJobKey(key string) job.Ref {
+	if ns, id, ok := strings.Cut(key, "/"); ok {
+		return job.Ref{Namespace: ns, ID: id}
+	}
+	return job.Ref{Namespace: job.DefaultNamespace, ID: key}
+}
+
+// ParseQueue parses a queue's name.
+func ParseQueue(name string) (job.Queue, bool) {
+	parts := strings.Split(name, "/")
+	if len(parts) != 3 {
+		return job.Queue{}, false
+	}
+	return job.Queue{Namespace: parts[0], Topic: parts[1], Lane: parts[2]}, true
+}

@@ -1,0 +1,45 @@
+package layout
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/ringback/ringback/policy"
+)
+
+// FormatLimits formats a topic's limits as scripts read them (limits.lua): revision, pause, concurrency, retention
+// and rate.
+func FormatLimits(revision int64, p policy.Limits) string {
+	fields := []string{strconv.FormatInt(revision, 10), formatBool(p.Paused), strconv.Itoa(p.Concurrency)}
+	for _, n := range []int64{
+		Millis(*p.KeepDelivered.For), *p.KeepDelivered.Max, *p.KeepDelivered.MaxBytes,
+		Millis(*p.KeepDead.For), *p.KeepDead.Max, *p.KeepDead.MaxBytes,
+		Millis(*p.IDWindow),
+	} {
+		fields = append(fields, strconv.FormatInt(max(0, n), 10))
+	}
+	if p.Rate.Limited() {
+		fields = append(fields, formatRate(p.Rate))
+	}
+	return strings.Join(fields, " ")
+}
+
+// formatRate formats a rate: starts and ms.
+func formatRate(r policy.Rate) string {
+	if !r.Limited() {
+		return "0 0"
+	}
+	return strconv.Itoa(r.Starts) + " " + strconv.FormatInt(Millis(r.Per), 10)
+}
+
+// FormatLaneLimits formats a lane's limits, without their revision (limits.lua).
+func FormatLaneLimits(l policy.Limits) string {
+	return formatBool(l.Paused) + " " + strconv.Itoa(max(0, l.Concurrency)) + " " + formatRate(l.Rate)
+}
+
+func formatBool(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}

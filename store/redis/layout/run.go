@@ -1,0 +1,135 @@
+package layout
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/ringback/ringback/job"
+)
+
+// A Run is a job's progress, stored as a line of fields separated by spaces (run.lua).
+type Run struct {
+	Lease, Flags, State, Reason                                                string
+	Size, Finished, Due, FirstDue, Version, Generation, Attempts, Failed, Lost int64
+	Status                                                                     int64 // absent while it is 0
+}
+
+const runFields = 13
+
+// ParseRun parses a run. A job without one was never claimed, edited or ended: its run follows from its record.
+func ParseRun(line string, rec *Record) (Run, error) {
+	if line == "" {
+		return Run{Lease: "-", State: "-", Reason: "-", Due: rec.Due, FirstDue: rec.Due, Version: 1}, nil
+	}
+	var f [runFields]string
+	rest, more := line, true
+	for i := range f {
+		if !more {
+			return Run{}, fmt.Errorf("redis: malformed run of a job: %q", line)
+		}
+		f[i], rest, more = strings.Cut(rest, " ")
+	}
+	status, _, _ := strings.Cut(rest, " ")
+	return Run{
+		Lease: f[0], Flags: f[1], Size: Int(f[2]), State: f[3], Finished: Int(f[4]), Reason: f[5], Due: Int(f[6]), FirstDue: Int(f[7]),
+		Version: Int(f[8]), Generation: Int(f[9]), Attempts: Int(f[10]), Failed: Int(f[11]), Lost: Int(f[12]), Status: Int(status),
+	}, nil
+}
+
+// IsRated reports whether the claim took a start of the lane's rate.
+func (r Run) IsRated() bool { return strings.Contains(r.Flags, "r") }
+
+// IsProbe reports whether the claim is an open breaker's probe.
+func (r Run) IsProbe() bool { return strings.Contains(r.Flags, "o") }
+
+// JobState returns the job's state at now, in ms of the store's clock.
+func (r Run) JobState(now int64) job.State {
+	switch {
+	case r.State == "d":
+		return job.Delivered
+	case r.State == "x":
+		return job.Dead
+	case r.State == "c":
+		return job.Cancelled
+	case r.Lease != "-":
+		return job.Running
+	case r.Due <= now:
+		return job.Ready
+	default:
+		return job.Scheduled
+	}
+}
+
+// FormatState formats the state of an ended job as scripts write it; empty for any, "?" for one that has not ended.
+func FormatState(state job.State) string {
+	switch state {
+	case "":
+		return ""
+	case job.Delivered:
+		return "d"
+	case job.Dead:
+		return "x"
+	case job.Cancelled:
+		return "c"
+	default:
+		return "?"
+	}
+}
+
+// A StoredJob is a job as it is stored: its key in hashes, its record and its run.
+type StoredJob struct {
+	Key    string
+	Record *Record
+	Run    Run
+}
+
+// ParseJob parses a job's record and run. bodyless says that a script has left out the body.
+func ParseJob(key, record, run string, bodyless bool, q job.Queue) (StoredJob, error) {
+	rec, err := DecodeRecord(record, q, bodyless)
+	if err != nil {
+		return StoredJob{}, fmt.Errorf("read job %s: %w", key, err)
+	}
+	r, err := ParseRun(run, rec)
+	if err != nil {
+		return StoredJob{}, fmt.Errorf("read job %s: %w", key, err)
+	}
+	return StoredJob{Key: key, Record: rec, Run: r}, nil
+}
+
+// Job returns the job at now, in ms of the store's clock, without its history.
+func (s *StoredJob) Job(now int64) job.Job {
+	rec, r := s.Record, s.Run
+	j := job.Job{Spec: rec.Spec, Progress: job.Progress{
+		State: r.JobState(now), CreatedAt: Time(rec.Created), DueAt: Time(r.Due), FirstDueAt: Time(r.FirstDue), ExpiresAt: Time(rec.Expires),
+		Reason: ParseReason(r.Reason), Version: r.Version, Generation: int(r.Generation), Attempts: int(r.Attempts),
+		FailedAttempts: int(r.Failed), ConsecutiveLost: int(r.Lost), Status: int(r.Status), CancelRequested: strings.Contains(r.Flags, "m"),
+	}}
+	j.ID = ParseJobKey(s.Key).ID
+	if j.State.Ended() {
+		j.FinishedAt = Time(r.Finished)
+	}
+	return j
+}
+
+// ParseAttempts parses a job's attempts, oldest first, one JSON object per line. Those that scripts write have their time in ms.
+func ParseAttempts(text string) ([]job.Attempt, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var all []job.Attempt
+	for line := range strings.Lines(text) {
+		var a struct {
+			job.Attempt
+			MS int64 `json:"ms"`
+		}
+		if err := json.Unmarshal([]byte(line), &a); err != nil {
+			return nil, fmt.Errorf("read an attempt: %w", err)
+		}
+		if a.MS != 0 {
+			a.StartedAt = Time(a.MS)
+		}
+		all = append(all, a.Attempt)
+	}
+	return all, nil
+}
