@@ -18,14 +18,13 @@ import (
 // maxValue bounds one header value, in bytes, when the whole header is too long.
 const maxValue = 256
 
-// buffers hold what is read and not kept.
+// buffers are for bytes that are read and dropped.
 var buffers = sync.Pool{New: func() any { return new([8 << 10]byte) }}
 
-// read turns an answer into a result that holds keep bytes of its body, job.MaxAttemptBody when that is zero. The whole
-// body must arrive within the attempt's limit, or its first MaxRead bytes if it is longer: an answer that breaks off is
-// none, even after a status of 200.
+// read converts a response to a result with the first keep bytes of its body; zero: job.MaxAttemptBody. The whole body, or
+// its first MaxRead bytes, must arrive within the attempt's limit: a truncated response is an error, even with status 200.
 //
-// RFC 9110 §15 knows statuses from 100 to 599; those up to 999 count as such of a failing server.
+// RFC 9110 §15 defines statuses from 100 to 599; those up to 999 count as server errors.
 func (a *attempt) read(resp *http.Response, keep int) policy.Result {
 	if resp.StatusCode < 100 || resp.StatusCode > 999 {
 		return policy.Result{Class: policy.ClassHTTP, Error: oneLine(fmt.Sprintf("malformed status %q: HTTP has 100 to 599",
@@ -38,7 +37,7 @@ func (a *attempt) read(resp *http.Response, keep int) policy.Result {
 	}
 	result.Header = keepHeader(resp.Header)
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return result // what follows is no body, and would never end
+		return result // the bytes after it are not a body and may never end
 	}
 	if keep <= 0 {
 		keep = job.MaxAttemptBody
@@ -51,14 +50,13 @@ func (a *attempt) read(resp *http.Response, keep int) policy.Result {
 	return result
 }
 
-// failed is the result of an attempt without an answer.
+// failed returns the result of an attempt without a response.
 func (a *attempt) failed(err error) policy.Result {
 	class, text := a.classify(err)
 	return policy.Result{Class: class, Error: text}
 }
 
-// keepBody reads a body up to MaxRead bytes and returns its first keep. Reading to the end is what lets the connection be
-// used again.
+// keepBody reads up to MaxRead bytes of a body and returns the first keep. Reading to the end makes the connection reusable.
 func keepBody(body io.Reader, keep int) ([]byte, error) {
 	if body == http.NoBody {
 		return nil, nil
@@ -80,8 +78,8 @@ func keepBody(body io.Reader, keep int) ([]byte, error) {
 	return kept, nil
 }
 
-// keepHeader bounds a header to job.MaxAttemptHeader bytes of names and values, and drops cookies. One that is too long
-// has its values cut to maxValue bytes, and ends, in order of names, where the bound is reached.
+// keepHeader bounds a header to job.MaxAttemptHeader bytes of names and values, and drops cookies. In a longer header,
+// values are truncated to maxValue bytes, and fields are dropped, in order of names, after the bound is reached.
 func keepHeader(h http.Header) map[string][]string {
 	delete(h, "Set-Cookie")
 	size := 0
@@ -97,7 +95,7 @@ func keepHeader(h http.Header) map[string][]string {
 	room := job.MaxAttemptHeader
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, v := range h[name] {
-			// Cloned, since the whole header is in one string that would be kept alive.
+			// Cloned, because the values share one string with the whole header.
 			v = string([]byte(v[:min(len(v), maxValue)]))
 			if room -= len(name) + len(v); room < 0 {
 				return kept

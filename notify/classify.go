@@ -19,13 +19,13 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// maxText is the length of an error's text in bytes.
+// maxText bounds an error's text, in bytes.
 const maxText = 300
 
-// classify says of what kind the error is that ended an attempt, and puts it into one line for a person.
+// classify returns the class of an attempt's error and a one-line description.
 //
-// Order matters. An error that only we, the peer or the network can have caused counts, even when the attempt's time ran out at the
-// same moment. Everything else that comes after the end of the context is its consequence.
+// Order matters. An error that only this process, the peer or the network can cause counts even if the limit passed at the
+// same time. Any other error after the end of the context is its consequence.
 func (a *attempt) classify(err error) (policy.ErrorClass, string) {
 	class, text := a.judge(err)
 	return class, oneLine(text)
@@ -52,7 +52,7 @@ func (a *attempt) judge(err error) (policy.ErrorClass, string) {
 	ranOut := ok && timeout.Timeout()
 	cause := context.Cause(a.Context)
 	switch {
-	case errors.Is(cause, conn.ErrLimit), cause == nil && after >= a.Limit: // dials and package h1 have deadlines, and a timer may be late
+	case errors.Is(cause, conn.ErrLimit), cause == nil && after >= a.Limit: // dials and package h1 have deadlines; a timer may be late
 		return timeoutClass(at), fmt.Sprintf("the limit of %s for the whole attempt ran out while %s", a.Limit, at)
 	case cause != nil:
 		return policy.ClassShutdown, "the attempt was given up: this process stops"
@@ -69,14 +69,14 @@ func (a *attempt) judge(err error) (policy.ErrorClass, string) {
 	if _, ok := errors.AsType[*net.AddrError](err); ok {
 		return policy.ClassInvalid, "no request can be made: " + err.Error()
 	}
-	// Not invalid, which is final: what makes a request impossible was found when it was built.
+	// Not ClassInvalid, which is final: invalid requests fail when they are built.
 	if at <= conn.PhaseDial {
 		return policy.ClassOther, err.Error()
 	}
 	return byText(err)
 }
 
-// byPeer classifies what only the other side, the network or the guard can have caused.
+// byPeer classifies errors that only the receiver, the network or the guard can cause.
 func byPeer(err error) (policy.ErrorClass, string) {
 	if e, ok := errors.AsType[*guard.BlockedError](err); ok {
 		return policy.ClassBlocked, e.Error()
@@ -86,12 +86,12 @@ func byPeer(err error) (policy.ErrorClass, string) {
 	}
 	if e, ok := errors.AsType[*conn.ProxyError](err); ok {
 		if e.TimedOut() {
-			return policy.ClassNone, "" // which limit it was is found later
+			return policy.ClassNone, "" // the limit is classified later
 		}
 		return policy.ClassProxy, proxyText(e)
 	}
 	if _, ok := errors.AsType[*conn.HandshakeError](err); ok {
-		return policy.ClassNone, "" // its causes are not those of a connection in use
+		return policy.ClassNone, "" // it is not an error of a connection in use
 	}
 	if code, ok := remoteAlert(err); ok {
 		return alertFailure(code, err)
@@ -102,7 +102,7 @@ func byPeer(err error) (policy.ErrorClass, string) {
 	return policy.ClassNone, ""
 }
 
-// timeoutClass is the class of an attempt whose time ran out in a phase.
+// timeoutClass returns the class of an attempt that timed out in a phase.
 func timeoutClass(phase conn.Phase) policy.ErrorClass {
 	switch phase {
 	case conn.PhaseTLS:
@@ -118,8 +118,8 @@ func timeoutClass(phase conn.Phase) policy.ErrorClass {
 	}
 }
 
-// proxyText says what went wrong between us and the proxy, and repeats nothing of what the proxy wrote, which may be what it
-// was sent.
+// proxyText describes an error between us and the proxy. It contains nothing that the proxy wrote, since a proxy may
+// repeat credentials.
 func proxyText(e *conn.ProxyError) string {
 	if e.Err == nil {
 		return e.Error()
@@ -137,14 +137,14 @@ func proxyText(e *conn.ProxyError) string {
 	return e.Error() + ": " + cause
 }
 
-// An errno is an error of a connection, and how it is shown.
+// errno is a system error of a connection and its text.
 type errno struct {
 	err   error
 	class policy.ErrorClass
 	text  string
 }
 
-// byErrno finds the errno that an error wraps, if any.
+// byErrno returns the errno that an error wraps, if any.
 func byErrno(err error) *errno {
 	for i := range errnos {
 		if errors.Is(err, errnos[i].err) {
@@ -154,7 +154,7 @@ func byErrno(err error) *errno {
 	return nil
 }
 
-// errnos are errors of the system that cannot be of our own making.
+// errnos are system errors that this process cannot cause.
 var errnos = []errno{
 	{syscall.ECONNREFUSED, policy.ClassRefused, "the connection was refused: nobody listens there"},
 	{syscall.EHOSTUNREACH, policy.ClassUnreachable, "there is no route to the host"},
@@ -167,7 +167,7 @@ var errnos = []errno{
 	{io.EOF, policy.ClassReset, "the connection ended before there was an answer"},
 }
 
-// dnsText tells a name that does not exist from name servers that cannot say.
+// dnsText distinguishes missing names from failing name servers.
 func dnsText(e *net.DNSError) string {
 	switch {
 	case e.IsNotFound:
@@ -179,13 +179,12 @@ func dnsText(e *net.DNSError) string {
 	}
 }
 
-// texts classify the errors of net/http that have no type of their own and do not say that what came is no HTTP. Tests bring
-// about the common ones, so that a version of Go that says them differently is noticed; a rare one that it renames is of
-// class http.
+// texts classifies untyped errors of net/http. Tests provoke the common ones, so that a change of their texts in a new
+// version of Go is noticed; a rare one that changes gets class http.
 var texts = []struct {
 	part  string
 	class policy.ErrorClass
-	text  string // empty: the error's own
+	text  string // empty: the error's text
 }{
 	{"header list", policy.ClassTooLarge, tooLargeText},
 	{"server closed idle connection", policy.ClassReset, "the connection ended before there was an answer"},
@@ -199,18 +198,17 @@ var texts = []struct {
 	{"tls:", policy.ClassTLS, ""},
 }
 
-// lostText is the error of a connection that ended while requests were under way.
+// lostText is the text for a connection that ended during a request.
 const lostText = "the connection was lost before the answer was complete"
 
-// givenBackText is the error of a request that a receiver refused over HTTP/2.
+// givenBackText is the text for a request that the receiver refused over HTTP/2.
 const givenBackText = "the receiver gave the request back unanswered"
 
-// tooLargeText is the error of an answer beyond h1.MaxHeader or h1.MaxHeaderLines.
+// tooLargeText is the text for a response beyond h1.MaxHeader or h1.MaxHeaderLines.
 var tooLargeText = fmt.Sprintf("the header of the answer, with its interim answers, has more than the %d KiB or %d lines that are read",
 	h1.MaxHeader>>10, h1.MaxHeaderLines)
 
-// byText classifies an error that came after a connection was made: what is not known otherwise says what is wrong with an
-// answer.
+// byText classifies an error on an open connection. Unknown errors are errors of the response.
 func byText(err error) (policy.ErrorClass, string) {
 	own := err.Error()
 	for _, known := range texts {
@@ -221,7 +219,7 @@ func byText(err error) (policy.ErrorClass, string) {
 	return policy.ClassHTTP, strings.TrimPrefix(strings.TrimPrefix(own, "net/http: "), "HTTP/1.x transport connection broken: ")
 }
 
-// oneLine makes a text fit for a record: one line of valid UTF-8, at most maxText bytes.
+// oneLine returns a text as one line of valid UTF-8, at most maxText bytes.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {

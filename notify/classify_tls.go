@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// handshakeFailure classifies what ended a TLS handshake.
+// handshakeFailure classifies the error of a TLS handshake.
 func handshakeFailure(e *conn.HandshakeError) (policy.ErrorClass, string) {
 	if class, text := tlsFailure(e.Err, e.Asked); class != policy.ClassNone {
 		return class, "TLS: " + text
@@ -20,8 +20,7 @@ func handshakeFailure(e *conn.HandshakeError) (policy.ErrorClass, string) {
 	return policy.ClassTLS, "TLS: " + strings.TrimPrefix(e.Error(), "tls: ")
 }
 
-// tlsFailure classifies an error of TLS; ClassNone: the error is unknown. asked:  the receiver had
-// asked for a certificate.
+// tlsFailure classifies a TLS error; ClassNone: unknown. asked reports that the receiver requested a certificate.
 func tlsFailure(err error, asked bool) (class policy.ErrorClass, text string) {
 	if code, ok := remoteAlert(err); ok {
 		class, text = alertFailure(code, err)
@@ -36,7 +35,7 @@ func tlsFailure(err error, asked bool) (class policy.ErrorClass, text string) {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return policy.ClassTLSVersion, "what is spoken at this port is no TLS"
 	}
-	if strings.Contains(err.Error(), "unsupported protocol version") { // it has no type
+	if strings.Contains(err.Error(), "unsupported protocol version") { // the error has no type
 		return policy.ClassTLSVersion, "no version of it from 1.2 on is spoken at this port"
 	}
 	if errors.Is(err, io.EOF) {
@@ -45,7 +44,7 @@ func tlsFailure(err error, asked bool) (class policy.ErrorClass, text string) {
 	return policy.ClassNone, ""
 }
 
-// certificateFailure says what is wrong with a receiver's certificate.
+// certificateFailure describes the error of a receiver's certificate.
 func certificateFailure(err error) policy.ErrorClass {
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
 		switch invalid.Reason {
@@ -66,7 +65,7 @@ func certificateFailure(err error) policy.ErrorClass {
 	return policy.ClassNone
 }
 
-// Alerts with which a peer ends a connection (RFC 8446 §6.2).
+// TLS alerts that end a connection (RFC 8446 §6.2).
 const (
 	alertHandshakeFailure      = 40
 	alertBadCertificate        = 42
@@ -81,8 +80,8 @@ const (
 	alertCertificateRequired   = 116
 )
 
-// alertFailure classifies an alert of a receiver, in the handshake or after it: with TLS 1.3 it judges our
-// certificate when we are through with the handshake.
+// alertFailure classifies an alert of a receiver during the handshake or after it: with TLS 1.3 the receiver checks our
+// certificate after our side of the handshake ended.
 func alertFailure(code tls.AlertError, err error) (policy.ErrorClass, string) {
 	switch code {
 	case alertBadCertificate, alertUnsupportedCert, alertCertificateRevoked, alertCertificateExpired, alertCertificateUnknown,
@@ -99,7 +98,7 @@ func clientText(err error) string {
 	return "the receiver asks for a certificate, or refuses the one that it was shown: " + alertText(err)
 }
 
-// alertText is what the alert is called.
+// alertText returns the name of an alert.
 func alertText(err error) string {
 	if e, ok := errors.AsType[*net.OpError](err); ok {
 		err = e.Err
@@ -107,7 +106,7 @@ func alertText(err error) string {
 	return strings.TrimPrefix(err.Error(), "tls: ")
 }
 
-// remoteAlert finds the alert that a peer has sent. crypto/tls keeps its type to itself, but not its text.
+// remoteAlert returns the alert that a peer sent. Its type in crypto/tls is private, so its text is parsed.
 func remoteAlert(err error) (tls.AlertError, bool) {
 	e, ok := errors.AsType[*net.OpError](err)
 	if !ok || e.Op != "remote error" {

@@ -10,21 +10,21 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// refusalPatience is for how long a receiver may give a request back over HTTP/2 whose body was written, so that it is sent
-// again. After that the body is let go: one that hangs would keep it for as long as the attempt may take.
+// refusalPatience is the time after a request was written during which a refusal over HTTP/2 makes it be sent again. Then
+// the body is released: a hanging receiver would keep it for the whole attempt.
 const refusalPatience = time.Second
 
-// A payload is the body of an attempt whose caller wants to know when it was sent. It is let go when it was written to a
-// connection: from then on a request is not sent again within its attempt, but for one that a receiver gives back over HTTP/2.
+// payload is the body of an attempt whose caller wants to know when it was sent. It is released when it was written to a
+// connection: a written request is only sent again if the receiver refuses it over HTTP/2.
 type payload struct {
 	mu     sync.Mutex
 	body   []byte
-	reader *bytes.Reader // what the first request is written from
-	sent   func()        // nil: it was called, or will not be
+	reader *bytes.Reader // of the first request
+	sent   func()        // nil: called, or not wanted
 	timer  *time.Timer
 }
 
-// takePayload takes the body out of the request, so that nothing else keeps it.
+// takePayload moves the body from the request to a payload, the only reference to it.
 func takePayload(req *job.Request) *payload {
 	if req.Sent == nil || len(req.Body) == 0 {
 		return nil
@@ -34,7 +34,7 @@ func takePayload(req *job.Request) *payload {
 	return p
 }
 
-// filled is the request with its body.
+// filled returns the request with its body.
 func (p *payload) filled(req job.Request) job.Request {
 	if p != nil {
 		p.mu.Lock()
@@ -44,7 +44,7 @@ func (p *payload) filled(req job.Request) job.Request {
 	return req
 }
 
-// feed has the attempt's first request read the body from here.
+// feed makes the attempt's first request read the body from the payload.
 func (p *payload) feed(r *http.Request) {
 	if p != nil {
 		p.reader = bytes.NewReader(p.body)
@@ -52,7 +52,7 @@ func (p *payload) feed(r *http.Request) {
 	}
 }
 
-// written lets the body go: at once, or over HTTP/2 when the receiver has not refused the request for a while.
+// written releases the body: at once, or over HTTP/2 after refusalPatience without a refusal.
 func (p *payload) written(http2 bool) {
 	if http2 {
 		p.releaseLater()
@@ -61,8 +61,7 @@ func (p *payload) written(http2 bool) {
 	p.release()
 }
 
-// release lets the body go: it was written, and nobody reads it any more. The end of the attempt waits for the caller to take
-// note of it.
+// release releases the written body and calls sent. The end of the attempt waits for that call.
 func (p *payload) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,7 +83,7 @@ func (p *payload) releaseLater() {
 	}
 }
 
-// keep keeps the body until the attempt's end, since it is to be sent again; false: it is gone.
+// keep keeps the body until the end of the attempt, to send it again; false: it was released.
 func (p *payload) keep() bool {
 	if p == nil {
 		return true

@@ -8,15 +8,15 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// redacted replaces a secret that a receiver repeated.
+// redacted replaces a secret in a response.
 const redacted = "[redacted]"
 
-// minSecret is the length from which on a secret is looked for: shorter ones are found in ordinary words, and their
-// replacement would make a bounded result longer.
+// minSecret is the shortest secret that is redacted, in bytes: shorter ones match ordinary words, and their replacement
+// would make a bounded result longer.
 const minSecret = len(redacted)
 
-// redact takes out of a result what the request's secret headers held, should the receiver have repeated it as it was sent:
-// results are stored and shown to people who may not see it.
+// redact replaces values of the request's secret headers that the receiver repeated: results are stored, and shown to
+// people who may not see the secrets.
 func redact(result *policy.Result, header map[string][]string) {
 	for name, values := range header {
 		if !job.SecretHeader(name) {
@@ -30,7 +30,7 @@ func redact(result *policy.Result, header map[string][]string) {
 	}
 }
 
-// secretsIn gives a value, and what follows its scheme: Bearer, Basic.
+// secretsIn returns a value and its part after a scheme (Bearer, Basic).
 func secretsIn(value string) []string {
 	secrets := []string{value}
 	if _, after, ok := strings.Cut(value, " "); ok {
@@ -57,7 +57,7 @@ func redactOne(result *policy.Result, secret string) {
 	}
 }
 
-// withoutStart cuts the beginning of a secret off the end of a text that was cut itself.
+// withoutStart removes the start of a secret at the end of a truncated text.
 func withoutStart(text, secret string) string {
 	for n := min(len(secret)-1, len(text)); n >= minSecret; n-- {
 		if strings.HasSuffix(text, secret[:n]) {

@@ -14,13 +14,13 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// identity tells net/http to send a body of unknown length as it is: see body.
+// identity makes net/http send a body of unknown length without chunks; see setBody.
 var identity = []string{"identity"}
 
-// accept asks for an answer as it is, so that its kept part is readable.
+// accept requests an uncompressed response, so that its stored part is readable.
 var accept = []string{"identity"}
 
-// request builds the HTTP request of an attempt. The error is one line that tells nothing of the URL.
+// request builds the HTTP request of an attempt. The error is one line without the URL.
 func (s *Sender) request(ctx context.Context, now time.Time, req job.Request) (*http.Request, error) {
 	if !validToken(req.Method) {
 		return nil, errors.New("the method is not one that HTTP can carry")
@@ -34,7 +34,7 @@ func (s *Sender) request(ctx context.Context, now time.Time, req job.Request) (*
 		return nil, errors.New("the URL is neither http nor https")
 	case r.URL.Hostname() == "":
 		return nil, errors.New("the URL names no host")
-	case !validQuery(r.URL.RawQuery): // the path is escaped when it is written
+	case !validQuery(r.URL.RawQuery): // the path is escaped later
 		return nil, errors.New("the URL's query has a blank or a control character")
 	}
 	r.URL.User = nil
@@ -45,12 +45,11 @@ func (s *Sender) request(ctx context.Context, now time.Time, req job.Request) (*
 	return r, nil
 }
 
-// setBody gives a request its body in a form that net/http cannot replay.
+// setBody sets a request's body in a form that net/http cannot replay.
 //
-// net/http sends a request again by itself, though it was written, when it has no body or can rewind it (GetBody) and
-// either its method is GET or it carries an idempotency key. So GetBody stays nil; the key is redacted by header; and a
-// GET without a body gets an empty one, whose unknown length must then not make it chunked. The types are those that
-// net/http knows to be in memory: it sends them in one write with the header.
+// net/http replays a written request if it has no body or a GetBody, and its method is GET or it has an idempotency key. So
+// GetBody stays nil, header renames the key, and a GET without a body gets an empty one, whose unknown length must not make
+// it chunked. net/http knows the body types to be in memory, and sends them in one write with the header.
 func setBody(r *http.Request, body []byte) {
 	switch {
 	case len(body) > 0:
@@ -63,7 +62,7 @@ func setBody(r *http.Request, body []byte) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 }
 
-// header is the job's header with ours over it.
+// header returns the job's header with ours added.
 func (s *Sender) header(now time.Time, req job.Request) (http.Header, error) {
 	h := make(http.Header, len(req.Header)+9)
 	for name, values := range req.Header {
@@ -79,7 +78,7 @@ func (s *Sender) header(now time.Time, req job.Request) (http.Header, error) {
 			h[name] = values
 		}
 	}
-	// One array for all values of ours.
+	// One array for all our values.
 	own := [7]string{
 		req.Ref.ID,
 		req.Queue.Topic,
@@ -113,7 +112,7 @@ func (s *Sender) header(now time.Time, req job.Request) (http.Header, error) {
 	return h, nil
 }
 
-// stamp tells when a request is sent, in at, and signs that together with the body's bytes as they are.
+// stamp sets the header with the time of sending, and the signature of that time and the body.
 func stamp(h http.Header, at []string, now time.Time, req job.Request) {
 	at[0] = strconv.FormatInt(now.Unix(), 10)
 	h["Webhook-Timestamp"] = at
@@ -122,8 +121,8 @@ func stamp(h http.Header, at []string, now time.Time, req job.Request) {
 	}
 }
 
-// sendable is the form in which a job's header is sent, and whether it is sent at all: what belongs to the connection or
-// to us is left out, should it have come past validation.
+// sendable returns the name under which a job's header is sent, and whether it is sent: headers of the connection and our
+// own are dropped if validation let them pass.
 func sendable(name string) (string, bool) {
 	if job.ReservedHeader(name) {
 		return "", false
@@ -131,14 +130,14 @@ func sendable(name string) (string, bool) {
 	name = http.CanonicalHeaderKey(name)
 	switch name {
 	case "Idempotency-Key":
-		return "idempotency-key", true // the same to a receiver; net/http looks for the canonical form only
+		return "idempotency-key", true // equal for receivers, but net/http checks the canonical form only
 	case "X-Idempotency-Key":
 		return "x-idempotency-key", true
 	}
 	return name, true
 }
 
-// validToken reports whether s is a token of RFC 9110 §5.6.2: a method or a header's name.
+// validToken reports whether s is a token (RFC 9110 §5.6.2): a method or a header name.
 func validToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -152,12 +151,12 @@ func validToken(s string) bool {
 	return s != ""
 }
 
-// validQuery reports whether s can be a part of a request's first line: no blanks and no control characters.
+// validQuery reports whether s may be in a request line: no spaces and no control characters.
 func validQuery(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }) < 0
 }
 
-// validValue reports whether s can be a header's value: no control characters but the tab.
+// validValue reports whether s may be a header value: no control characters but tab.
 func validValue(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < ' ' && c != '\t') || c == 0x7f {

@@ -15,18 +15,16 @@ import (
 	"github.com/ringback/ringback/notify/conn"
 )
 
-// maxRefusals is how often a request is sent again that the receiver refused unread over HTTP/2. The first time needs no
-// wait: by then it is known how many requests the receiver admits. Before the second time is a wait of refusalWait, which
-// doubles each time after.
+// maxRefusals bounds the resends of a request that the receiver refused unread over HTTP/2. The first resend is immediate:
+// the receiver's limit of streams is known by then. The second waits for refusalWait, which doubles each time.
 const (
 	maxRefusals = 5
 	refusalWait = 50 * time.Millisecond
 )
 
-// retryTransport sends the tries of a request that is sent again: the first one over a connection from the pool, the last one
-// over a new connection. So a receiver that closes connections soon costs no attempt, however many closed ones are in the
-// pool. It has no CloseIdleConnections: a retryablehttp.Client calls that after every failure, and would close the
-// connections to all other receivers.
+// retryTransport sends the tries of a request: the first over an idle connection, the last over a new one. So closed
+// connections in the pool cost no attempt. It has no CloseIdleConnections: retryablehttp.Client would call it after every
+// failure and close the connections to all other receivers.
 type retryTransport struct {
 	transport *conn.Transport
 	last      bool
@@ -39,8 +37,8 @@ func (t *retryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.transport.RoundTrip(r)
 }
 
-// resend sends the attempt's request again, twice at most, and the second time only if nothing of it was written the first
-// time. Each time it has the time at which it is sent, and a signature of that time.
+// resend sends the attempt's request again, at most twice, the second time only if nothing of the first was written. Each
+// request has the time of its sending and a signature of that time.
 func (s *Sender) resend(a *attempt, transport *conn.Transport, req job.Request) (*http.Response, error) {
 	a.Reset()
 	req = a.payload.filled(req)
@@ -60,7 +58,7 @@ func (s *Sender) resend(a *attempt, transport *conn.Transport, req job.Request) 
 			return nil, err
 		}
 	}
-	again.GetBody = nil // SetBody sets it, and net/http would replay: see setBody
+	again.GetBody = nil // set by SetBody; net/http would replay the request
 	try := &retryTransport{transport: transport}
 	client := &retryablehttp.Client{
 		HTTPClient: &http.Client{
@@ -74,7 +72,7 @@ func (s *Sender) resend(a *attempt, transport *conn.Transport, req job.Request) 
 		PrepareRetry: func(r *http.Request) error {
 			a.Reset()
 			try.last = true
-			r.Header = r.Header.Clone() // the one before is net/http's
+			r.Header = r.Header.Clone() // net/http owns the last one
 			stamp(r.Header, make([]string, 1), time.Now(), req)
 			return nil
 		},
@@ -82,13 +80,13 @@ func (s *Sender) resend(a *attempt, transport *conn.Transport, req job.Request) 
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 	resp, err := client.Do(again)
-	if e, ok := errors.AsType[*url.Error](err); ok { // it repeats the URL
+	if e, ok := errors.AsType[*url.Error](err); ok { // its text contains the URL
 		err = e.Err
 	}
 	return resp, err
 }
 
-// retryRefusedStream sends the attempt's request again for as long as the receiver refuses it unread.
+// retryRefusedStream resends the request while the receiver refuses it unread, at most maxRefusals times.
 func (s *Sender) retryRefusedStream(a *attempt, transport *conn.Transport, req job.Request, err error) (resp *http.Response, _ error) {
 	for n := 0; n < maxRefusals && a.Refused(err); n++ {
 		if n > 0 && !a.wait(refusalWait<<(n-1)) {
@@ -99,7 +97,7 @@ func (s *Sender) retryRefusedStream(a *attempt, transport *conn.Transport, req j
 	return resp, err
 }
 
-// wait reports whether the attempt still has time after d.
+// wait waits for d, and reports whether the attempt has time left.
 func (a *attempt) wait(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

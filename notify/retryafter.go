@@ -9,9 +9,9 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// askedWait is how long an answer asks to be left alone, counted from now, which is when it was received: 0 to
-// policy.MaxRetryAfter. Retry-After says so, whatever the status. Where that is missing or cannot be read, an answer that
-// speaks of a limit (429, 503, and 403 with nothing remaining) may say when the limit is lifted.
+// askedWait returns the wait that a response requests, counted from now, the time of its receipt: 0 to policy.MaxRetryAfter.
+// It is Retry-After with any status. Without a valid one, responses about a limit (429, 503, and 403 with nothing
+// remaining) may have the time of the limit's reset.
 func askedWait(status int, h http.Header, now time.Time) time.Duration {
 	if wait, ok := retryAfter(h.Get("Retry-After"), now); ok {
 		return wait
@@ -33,8 +33,7 @@ func askedWait(status int, h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// retryAfter reads a Retry-After field (RFC 9110 §10.2.3), either seconds or an HTTP date, as a wait. A date that has
-// passed is no wait, 0.
+// retryAfter parses a Retry-After field (RFC 9110 §10.2.3), seconds or an HTTP date, as a wait; 0 for a past date.
 func retryAfter(value string, now time.Time) (wait time.Duration, ok bool) {
 	value = strings.Trim(value, " \t")
 	if value == "" {
@@ -50,7 +49,7 @@ func retryAfter(value string, now time.Time) (wait time.Duration, ok bool) {
 	return min(max(at.Sub(now), 0), policy.MaxRetryAfter), true
 }
 
-// retrySeconds reads digits alone: no sign, no fraction, and however many there are.
+// retrySeconds parses any number of digits, without sign or fraction.
 func retrySeconds(value string) (time.Duration, bool) {
 	var wait time.Duration
 	for i := range len(value) {
@@ -63,14 +62,14 @@ func retrySeconds(value string) (time.Duration, bool) {
 	return wait, true
 }
 
-// From these numbers on a reset is an instant rather than a wait: in Unix seconds (from 2001 on), in milliseconds.
+// From these values on, a reset is a Unix time (from 2001) in seconds or milliseconds instead of a wait.
 const (
 	unixSeconds = 1e9
 	unixMillis  = 1e12
 )
 
-// limitReset reads the fields that say when a limit is lifted, which no standard defines: seconds from now, Unix seconds
-// or milliseconds, with or without a fraction.
+// limitReset parses the fields with the time of a limit's reset, which have no standard: seconds from now, Unix seconds or
+// milliseconds, with an optional fraction.
 func limitReset(value string, now time.Time) (wait time.Duration, ok bool) {
 	value = strings.Trim(value, " \t")
 	if value == "" || value[0] == '.' || strings.Trim(value, "0123456789.") != "" {
@@ -86,10 +85,10 @@ func limitReset(value string, now time.Time) (wait time.Duration, ok bool) {
 	case seconds >= unixSeconds:
 		seconds -= unixOf(now)
 	}
-	// Bounded as seconds, since more of them do not fit into a duration.
+	// Bounded as seconds, to avoid an overflow of Duration.
 	seconds = min(max(seconds, 0), policy.MaxRetryAfter.Seconds())
 	return time.Duration(seconds * float64(time.Second)), true
 }
 
-// unixOf is the time in Unix seconds, to about a microsecond.
+// unixOf returns t in Unix seconds, precise to about a microsecond.
 func unixOf(now time.Time) float64 { return float64(now.UnixMicro()) / 1e6 }

@@ -17,8 +17,7 @@ import (
 
 // Bounds of an attempt.
 const (
-	// MaxRead is the most that is read of an answer's body, in bytes. A longer one is cut there, which costs the
-	// connection.
+	// MaxRead is the number of bytes read of a response's body. A longer body is truncated, and the connection is closed.
 	MaxRead = 64 << 10
 	// DefaultTimeout limits an attempt whose request names no limit.
 	DefaultTimeout = 10 * time.Second
@@ -28,27 +27,26 @@ const (
 type Options struct {
 	// Guard decides which addresses may be dialled; nil: one that admits public addresses only.
 	Guard *guard.Guard
-	// Version is what User-Agent tells: Ringback/<Version>; empty: "dev".
+	// Version is that of the User-Agent, Ringback/<Version>; empty: "dev".
 	Version string
-	// MaxIdleConns bounds the connections kept open for later attempts, and MaxIdleConnsPerHost those to one host and
-	// port, of attempts with the same client certificate; those of package h1 and those of net/http count apart, and of the
-	// latter those of one lane to a host. Zero: 1024 and 256. They are closed after 90 s without use.
+	// MaxIdleConns bounds idle connections per client certificate, and MaxIdleConnsPerHost those to one host and port; zero:
+	// 1024 and 256. Connections of h1 and of net/http are counted apart, those of net/http to a host also per lane. Idle
+	// connections are closed after 90 s.
 	MaxIdleConns        int
 	MaxIdleConnsPerHost int
-	// Resolver looks names up; nil: net.DefaultResolver.
+	// Resolver resolves host names; nil: net.DefaultResolver.
 	Resolver *net.Resolver
-	// Roots are the authorities that receivers' certificates must come from; nil: the system's. See RootsWith.
+	// Roots are the trusted certificate authorities of receivers; nil: the system's. See RootsWith.
 	Roots *x509.CertPool
-	// ProxyFor names the forward proxy (http or https, perhaps with a name and a password) that leads to a target, of
-	// which it is given the scheme, the host and the port, at each dial and at each attempt over http; a nil URL: none
-	// does. Nil: there are no proxies.
+	// ProxyFor returns the forward proxy (http or https, with optional credentials) for a target, given as scheme, host and
+	// port, at each dial and each attempt over plain HTTP; a nil URL: none. Nil: no proxies.
 	ProxyFor func(target *url.URL) (*url.URL, error)
 
 	// dial replaces the guarded dial in tests.
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// Validate names every option out of range.
+// Validate returns an error that names every option out of range.
 func (o Options) Validate() error {
 	var errs []error
 	if o.MaxIdleConns < 0 {
@@ -63,7 +61,7 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// An attempt is the context of one request, and its body.
+// attempt is the context of one request, and its body.
 type attempt struct {
 	conn.Progress
 
@@ -77,7 +75,7 @@ type Sender struct {
 	relief relief
 }
 
-// New makes a Sender. It starts nothing.
+// New returns a Sender. It starts nothing.
 func New(o Options) (*Sender, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -86,8 +84,7 @@ func New(o Options) (*Sender, error) {
 		o.Guard = guard.New(guard.Options{})
 	}
 	if o.Roots == nil {
-		// They are read once, and must not be missed for want of a descriptor when the first attempt needs them. An error shows
-		// at that attempt.
+		// Read now, so that the first attempt does not fail for want of a descriptor. An error shows at that attempt.
 		_, _ = x509.SystemCertPool()
 	}
 	agent := "Ringback/" + cmp.Or(o.Version, "dev")
@@ -113,7 +110,7 @@ func (s *Sender) Deliver(ctx context.Context, req job.Request) policy.Result {
 	defer a.End()
 	if a.payload = takePayload(&req); a.payload != nil {
 		a.OnWritten = a.payload.written
-		defer a.payload.keep() // Sent is not called any more
+		defer a.payload.keep() // Sent is not called after the attempt
 	}
 	transport := s.pool.Get(req.Certificate)
 	defer s.pool.Put(transport)
@@ -126,7 +123,7 @@ func (s *Sender) Deliver(ctx context.Context, req job.Request) policy.Result {
 	return result
 }
 
-// try sends the request, a second time if the connection was dead, and reads the answer.
+// try sends the request, a second time if the connection was dead, and reads the response.
 func (s *Sender) try(a *attempt, transport *conn.Transport, req job.Request) policy.Result {
 	r, err := s.request(a, a.Start, a.payload.filled(req))
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// shortages are errors of the system that are caused by our own process or machine, not by the receiver.
+// shortages are system errors caused by this process or machine, not by the receiver.
 //
-// A forward proxy that cannot be reached does not belong to them, though it is the operator's too: it may be away for long, and leads
-// to some receivers only. Its failures are of class proxy, which waits by the ladder and opens breakers.
+// An unreachable forward proxy is not one of them: it may be down for long and serves some receivers only. Its errors have
+// class proxy, which follows the ladder and opens breakers.
 var shortages = []struct {
 	err  syscall.Errno
 	text string
@@ -28,12 +28,12 @@ var shortages = []struct {
 	{syscall.EAGAIN, "this machine has no room left in its tables for a connection"},
 }
 
-// asShortage reports whether an error was of our own making, and what was short.
+// asShortage reports whether an error is a local shortage, and returns its text.
 func asShortage(err error) (text string, ok bool) {
 	unresolved, dns := errors.AsType[*net.DNSError](err)
 	for _, known := range shortages {
 		switch {
-		case dns && strings.Contains(unresolved.Err, known.err.Error()): // it keeps but the text of what failed
+		case dns && strings.Contains(unresolved.Err, known.err.Error()): // net.DNSError has only the text
 		case !errors.Is(err, known.err):
 			continue
 		case known.err == syscall.EADDRNOTAVAIL && !hasSource(err):
@@ -46,14 +46,14 @@ func asShortage(err error) (text string, ok bool) {
 	return "", false
 }
 
-// opening reports whether an error came from opening a connection.
+// opening reports whether an error is from opening a connection.
 func opening(err error) bool {
 	e, ok := errors.AsType[*net.OpError](err)
 	return ok && e.Op == "dial"
 }
 
-// hasSource reports whether this machine has an address from which the target of a failed dial can be reached, so that it was a
-// port that was missing. Connecting a UDP socket sends nothing.
+// hasSource reports whether this machine has an address with a route to the target of a failed dial, so that the dial failed
+// for want of a port. Connecting a UDP socket sends nothing.
 func hasSource(err error) bool {
 	e, ok := errors.AsType[*net.OpError](err)
 	if !ok || e.Addr == nil {
@@ -71,15 +71,15 @@ func hasSource(err error) bool {
 	return true
 }
 
-// freeEvery is how often idle connections are closed at most because something is short.
+// freeEvery is the shortest interval at which a shortage closes idle connections.
 const freeEvery = 100 * time.Millisecond
 
-// A relief closes idle connections when descriptors or ports are short.
+// relief closes idle connections when descriptors or ports are short.
 type relief struct {
-	last atomic.Int64 // when it did last, in nanoseconds
+	last atomic.Int64 // the last time, in nanoseconds
 }
 
-// after closes idle connections if the result says that something was short.
+// after closes idle connections if the result is a shortage.
 func (r *relief) after(result *policy.Result, free func()) {
 	if result.Class != policy.ClassLocalResources {
 		return

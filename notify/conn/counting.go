@@ -10,37 +10,34 @@ import (
 	"github.com/ringback/ringback/notify/h1"
 )
 
-// A countingConn observes what net/http's HTTP/1 writes to a connection: that alone tells whether a request that failed
-// can have reached the peer, and whether it was sent whole. httptrace reports on net/http's own buffer instead. It is
-// above TLS, so that handshakes and alerts do not count.
+// countingConn counts the bytes that net/http writes to an HTTP/1 connection, to know whether a failed request can have
+// reached the peer, and whether it was sent whole. (httptrace reports writes to net/http's buffer.) It is above TLS, so that
+// handshakes and alerts do not count. It bounds the header of a response by an h1.HeaderLimit.
 //
-// It bounds the header of an answer, as an h1.HeaderLimit does.
+// It also keeps surplus bytes after a response from being read as the next response. net/http gives a connection to the
+// next request before it checks for such bytes:
 //
-// It also keeps what follows an answer from being taken for the answer to the next request. net/http gives a connection
-// to the next request before it looks whether more came behind the answer:
+//   - bytes that net/http has read: settle delays the next request until net/http has checked and closed the connection;
+//   - bytes that arrive between settle and the first byte of the request: Write fails without writing. Only on Unix are
+//     unread bytes detected;
+//   - later bytes cannot be distinguished from a response.
 //
-//   - more that net/http has read already: settle has the next request wait until net/http has looked, which closes the
-//     connection then;
-//   - more that came between settle and the first byte of the request, read or not: the connection takes no byte, and ends.
-//     On systems that are no Unix what nobody has read is not seen;
-//   - more that comes later cannot be distinguished from an answer.
-//
-// In the first two cases nothing of the request is written, so that it is sent again. The same holds when the peer has
-// closed the connection meanwhile. When it does so later, the request may have been heard: the attempt fails.
+// In the first two cases, and when the peer has closed the connection by then, nothing of the request is written, and it is
+// sent again. When the peer closes it later, the attempt fails: the receiver may have processed the request.
 type countingConn struct {
 	net.Conn
 	written atomic.Int64 // bytes
 	failed  atomic.Bool  // a write was cut off
 
-	queue job.Queue // of the request that it was given to first
+	queue job.Queue // of its first request
 
 	mu      sync.Mutex
-	settled sync.Cond // reading or closed became true; its L is &mu
-	reading bool      // net/http waits for bytes, so it has none left
+	settled sync.Cond // signals reading or closed; its L is &mu
+	reading bool      // net/http waits for bytes: it has no unread ones
 	closed  bool
 	head    h1.HeaderLimit
-	given   bool // to a request of which nothing is written, not the first on the connection
-	spoilt  bool // something came while it was given: an end, or bytes that are no answer
+	given   bool // to a later request that is not written yet
+	spoilt  bool // not usable: an end or surplus bytes arrived, or the request is of another queue
 
 	socket *h1.Socket
 }
@@ -57,9 +54,8 @@ func (c *countingConn) Written() int64 { return c.written.Load() }
 // WriteFailed reports whether a write was cut off.
 func (c *countingConn) WriteFailed() bool { return c.failed.Load() }
 
-// settle gives the connection to a request other than its first, when net/http reads from it again or has closed it. It
-// does either at once: the request that had the connection before waits for nobody but the receiver, and has its answer.
-// To a request of another queue it is of no use: that is then sent again.
+// settle gives the connection to a later request, once net/http reads from it again or has closed it. It does either at
+// once, since the request before has its response. A request of another queue cannot use it and is sent again.
 func (c *countingConn) settle(queue job.Queue) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,7 +92,7 @@ func (c *countingConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write fails without a byte when the connection is spoilt.
+// Write fails without writing when the connection is spoilt.
 func (c *countingConn) Write(p []byte) (int, error) {
 	if !c.begin() {
 		return 0, net.ErrClosed
@@ -109,7 +105,7 @@ func (c *countingConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// begin reports whether a request may be written. From now on what is read is its answer.
+// begin reports whether a request may be written. Bytes read from now on are its response.
 func (c *countingConn) begin() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,26 +13,24 @@ import (
 	"github.com/ringback/ringback/notify/guard"
 )
 
-// MaxDials is how many connections over TLS are opened for one request. net/http dials again, for HTTP/2, for as long as there
-// is time, when it could not give the request to the last connection: the receiver closed it, admits no request on it, or
-// other requests were quicker and filled it.
+// MaxDials bounds the TLS connections opened for one request. For HTTP/2, net/http dials again when the last connection
+// could not take the request: the receiver closed it, allows no stream, or other requests filled it.
 const MaxDials = 5
 
 // dialer opens guarded connections for package h1 and for net/http's transport.
 //
-// net/http lets a dial go on when the request it was made for has ended, since a later one may use the connection. So that
-// dials to a host that swallows packets do not pile up, each still ends at the deadline of the request that began it, its TLS
-// handshake included.
+// net/http continues a dial after its request has ended, since a later request may use the connection. Each dial, with its
+// TLS handshake, ends at the deadline of the request that started it, so that dials to an unreachable host do not pile up.
 type dialer struct {
 	Options
 
 	net         net.Dialer
 	tls         *tls.Config
 	certificate *tls.Certificate // ours, for receivers that ask for one; nil: none
-	http1       *hostSet         // that speak HTTP/1 over TLS
+	http1       *hostSet         // hosts with HTTP/1 over TLS
 }
 
-// dialDirect is package h1's dial: there is no proxy for its targets.
+// dialDirect dials for package h1, whose targets have no proxy.
 func (d *dialer) dialDirect(ctx context.Context, network, addr string) (net.Conn, error) {
 	ctx, cancel := begin(ctx, progressOf(ctx))
 	defer cancel()
@@ -43,7 +41,7 @@ func (d *dialer) dialDirect(ctx context.Context, network, addr string) (net.Conn
 	return d.direct(ctx, guard.NameOf(host), network, addr)
 }
 
-// dialHTTP is net/http's DialContext.
+// dialHTTP is the transport's DialContext.
 func (d *dialer) dialHTTP(ctx context.Context, network, addr string) (net.Conn, error) {
 	ctx, cancel := begin(ctx, progressOf(ctx))
 	defer cancel()
@@ -54,7 +52,7 @@ func (d *dialer) dialHTTP(ctx context.Context, network, addr string) (net.Conn, 
 	return newCountingConn(conn), nil
 }
 
-// dialTLS is net/http's DialTLSContext. An HTTP/2 connection is handed over bare, since net/http must see its type.
+// dialTLS is the transport's DialTLSContext. It returns a plain *tls.Conn for HTTP/2, as net/http requires.
 func (d *dialer) dialTLS(ctx context.Context, network, addr string) (net.Conn, error) {
 	p := progressOf(ctx)
 	ctx, cancel := begin(ctx, p)
@@ -85,13 +83,13 @@ func (d *dialer) dialTLS(ctx context.Context, network, addr string) (net.Conn, e
 	return newCountingConn(secured), nil
 }
 
-// begin notes that a request dials, and gives the dial its deadline.
+// begin records that a request dials, and returns a context with the deadline of the dial.
 func begin(ctx context.Context, p *Progress) (context.Context, context.CancelFunc) {
 	p.SetPhase(PhaseDial)
 	return context.WithDeadline(ctx, p.deadline())
 }
 
-// connect opens a connection to a host, through the forward proxy where there is one for it.
+// connect opens a connection to a host, through its forward proxy if it has one.
 func (d *dialer) connect(ctx context.Context, scheme, network, addr string) (net.Conn, error) {
 	host, port, err := d.allowed(addr)
 	if err != nil {
@@ -107,7 +105,7 @@ func (d *dialer) connect(ctx context.Context, scheme, network, addr string) (net
 	return d.direct(ctx, guard.NameOf(host), network, addr)
 }
 
-// allowed parts an address into host and port, unless the guard refuses the host by its name.
+// allowed splits an address into host and port, unless the guard refuses the host's name.
 func (d *dialer) allowed(addr string) (host, port string, err error) {
 	host, port, err = net.SplitHostPort(addr)
 	if err != nil {
@@ -116,7 +114,7 @@ func (d *dialer) allowed(addr string) (host, port string, err error) {
 	return host, port, d.Guard.CheckName(guard.NameOf(host))
 }
 
-// direct dials the addresses that a name has, each of which must pass the guard at that moment.
+// direct dials the addresses of a name. The guard checks each one at its dial.
 func (d *dialer) direct(ctx context.Context, name, network, addr string) (net.Conn, error) {
 	if d.Dial != nil {
 		return d.Dial(ctx, network, addr)
@@ -134,16 +132,16 @@ func (d *dialer) direct(ctx context.Context, name, network, addr string) (net.Co
 	if err == nil {
 		return conn, nil
 	}
-	// The dialer reports the first failure of several. A host of which one address is refused and another just does
-	// not answer is not refused for good.
+	// The dialer returns the first of several errors. A host with one refused address and one that does not answer is not
+	// refused for good.
 	if blocked, ok := errors.AsType[*guard.BlockedError](err); ok && admitted.Load() {
 		return nil, &PartlyBlockedError{blocked}
 	}
 	return nil, err
 }
 
-// A PartlyBlockedError says that no address of a host could be used, for different reasons. It does not unwrap, so that it is
-// not taken for the BlockedError.
+// A PartlyBlockedError is the error of a host whose addresses failed for different reasons, one of them a BlockedError. It
+// does not unwrap, so that it is not taken for a BlockedError.
 type PartlyBlockedError struct{ Blocked *guard.BlockedError }
 
 func (e *PartlyBlockedError) Error() string {

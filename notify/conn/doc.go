@@ -1,31 +1,30 @@
 // Package conn sends the requests of attempts, and opens, shares and bounds the connections that they need.
 //
-// A Pool has a Transport for each client certificate. A Transport sends a request over http that package h1 supports by that
-// package, and all others by net/http's transport: those over https, by HTTP/2 where the receiver speaks it, those with longer
-// bodies, those to names that are not ASCII or addresses with a zone, those through a forward proxy, and all on systems that
-// are no Unix.
+// A Pool has a Transport per client certificate. A Transport sends plain HTTP requests by package h1 where that supports
+// them, and others by net/http's transport: https (HTTP/2 if the receiver supports it), longer bodies, hosts that are not
+// ASCII or addresses with a zone, requests through a forward proxy, and all requests on systems other than Unix.
 //
-// A request's context is a Progress, which records how far the request came, and says after a failure whether it may be sent
-// again. net/http's own replays are closed off.
+// A request's context is a Progress. It records the phase of the request, and reports after a failure whether it may be
+// sent again. Replays by net/http are disabled.
 //
 // # What it guarantees
 //
-// Every address is checked by a Guard at the moment it is dialled. Where a forward proxy leads to a host, this process resolves
-// the name, the Guard checks its addresses, and the proxy is asked for a tunnel (CONNECT) to one of them.
+// A Guard checks every address when it is dialled. For a host behind a forward proxy, this process resolves the name, the
+// Guard checks its addresses, and the proxy opens a tunnel (CONNECT) to one of them.
 //
-// What a receiver sends beyond a response ends the connection, and is not taken for the response to another request, unless it
-// comes after that request was written: then nothing tells the two apart. So a connection over HTTP/1 serves requests of one
-// queue alone. Over HTTP/2, where responses name their requests, all queues share it.
+// Bytes after a response end the connection and are not read as the response to another request, unless they arrive after
+// that request was written: then they cannot be distinguished. So an HTTP/1 connection serves one queue only. Over HTTP/2,
+// where responses name their requests, all queues share connections.
 //
-// Bounded are idle connections, client certificates with connections (64), what a receiver may send in a TLS handshake (32
-// KiB, 10 certificates), a response's header (see h1), connections over TLS that are opened for one request (MaxDials), and
-// the time of a dial that nobody waits for any more: that of the request it was begun for.
+// There are bounds on idle connections, client certificates with connections (64), the bytes and certificates of a TLS
+// handshake (32 KiB, 10), a response's header (see h1), the TLS connections opened for one request (MaxDials), and the
+// duration of a dial: the deadline of the request that started it.
 //
-// TLS is of version 1.2 or 1.3. Requests with different client certificates share neither connections nor sessions.
+// TLS versions are 1.2 and 1.3. Requests with different client certificates share no connections and no sessions.
 //
 // # What it does not do
 //
-// It neither builds requests nor reads bodies, follows no redirects, and sends no request twice. It speaks to no SOCKS proxy.
+// It builds no requests, reads no bodies, follows no redirects, sends no request twice, and supports no SOCKS proxies.
 //
 // Pool and Transport are safe for concurrent use. A Progress belongs to one request at a time.
 package conn

@@ -11,32 +11,32 @@ import (
 )
 
 const (
-	// idleTimeout is how long a connection is kept without use.
+	// idleTimeout is the time after which an unused connection is closed.
 	idleTimeout = 90 * time.Second
-	// idleLook is how often those are looked for that the receivers have closed, while any connection is idle.
+	// idleLook is the interval of the check for connections closed by receivers.
 	idleLook = 5 * time.Second
 )
 
-// idle is the pool of connections of package h1. Each is given on in its own queue alone: what a receiver sends late
-// must not be taken for the answer to another lane's job. Of a host and a queue, the one that was put there last is taken
-// first, so that those which a quieter hour needs no more come of age. When there are too many, the oldest are closed.
+// idle is the pool of idle connections of package h1. A connection serves one queue: late bytes must not be read as the
+// response to another lane's job. Connections of a host and queue are reused last in, first out, so that surplus ones
+// reach idleTimeout. When there are too many, the oldest are closed.
 type idle struct {
 	most, mostOfHost int // at least 1
 
 	mu    sync.Mutex
 	hosts map[string][]*idleConn // by host and port, the oldest first; none is empty
 	order *list.List             // of *idleConn, the oldest first
-	timer *time.Timer            // of the next look
+	timer *time.Timer            // of the next sweep
 	set   bool                   // the timer runs
-	shut  bool                   // no request has come since close
+	shut  bool                   // closed, and no request since
 }
 
-// An idleConn is a connection that idle keeps between requests.
+// idleConn is a connection between two requests.
 type idleConn struct {
 	*h1.Conn
 
 	addr  string
-	queue job.Queue // whose requests go over it
+	queue job.Queue // the only queue that uses it
 
 	// Guarded by the mutex of idle.
 	since   time.Time
@@ -50,7 +50,7 @@ func newIdle(most, mostOfHost int) *idle {
 	return i
 }
 
-// take removes and returns a connection of a queue to a host, or nil.
+// take removes and returns a queue's connection to a host, or nil.
 func (i *idle) take(addr string, queue job.Queue) *idleConn {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -65,7 +65,7 @@ func (i *idle) take(addr string, queue job.Queue) *idleConn {
 	return nil
 }
 
-// put stores a connection for reuse, and closes it or an older one if there are too many.
+// put stores a connection for reuse. It closes it, or an older one, when there are too many.
 func (i *idle) put(conn *idleConn) {
 	if old := i.keep(conn); old != nil {
 		_ = old.Close()
@@ -93,7 +93,7 @@ func (i *idle) keep(conn *idleConn) (old *idleConn) {
 	return old
 }
 
-// arm has the timer run, if it does not. mu is held.
+// arm starts the timer unless it runs. The caller holds mu.
 func (i *idle) arm() {
 	if !i.set {
 		i.timer.Reset(idleLook)
@@ -101,7 +101,7 @@ func (i *idle) arm() {
 	}
 }
 
-// oldest is the connection that has been idle longest, or nil. mu is held.
+// oldest returns the connection that was idle longest, or nil. The caller holds mu.
 func (i *idle) oldest() *idleConn {
 	if front := i.order.Front(); front != nil {
 		conn, _ := front.Value.(*idleConn)
@@ -110,7 +110,7 @@ func (i *idle) oldest() *idleConn {
 	return nil
 }
 
-// drop takes the nth connection of a host out. mu is held.
+// drop removes the n-th connection of a host. The caller holds mu.
 func (i *idle) drop(conn *idleConn, n int) {
 	i.order.Remove(conn.element)
 	conn.element = nil
@@ -124,7 +124,7 @@ func (i *idle) drop(conn *idleConn, n int) {
 	i.hosts[conn.addr] = of[:len(of)-1]
 }
 
-// sweep closes what has been idle for too long, and what the receivers have closed or spoilt.
+// sweep closes connections that were idle for idleTimeout or that have unread bytes.
 func (i *idle) sweep() {
 	i.mu.Lock()
 	i.set = false
@@ -147,7 +147,7 @@ func (i *idle) sweep() {
 	}
 }
 
-// close closes all connections, and those that are put before the next take.
+// close closes all connections, and those put before the next take.
 func (i *idle) close() {
 	i.mu.Lock()
 	i.shut = true

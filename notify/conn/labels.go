@@ -11,22 +11,21 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// net/http keeps connections by the host and port of a URL alone. So that it tells connections of one host apart, each host
-// that it is given begins with a label, a first part of a name, which the dialer takes off again. The request itself names
-// the host as it is, and so do TLS and the guard.
+// net/http pools connections by the host and port of a URL. To pool connections of one host separately, the URL's host gets
+// a label as its first part, which the dialer removes. The request, TLS and the guard use the real host.
 
-// sharedLabel is of connections that all queues share.
+// sharedLabel is the label of connections that all queues share.
 const sharedLabel = "shared"
 
-// labelSeed keeps others from finding queues whose labels are the same.
+// labelSeed keeps clients from choosing queues with equal labels.
 var labelSeed = maphash.MakeSeed()
 
-// queueLabel is of connections that only a queue uses.
+// queueLabel returns the label of the connections of one queue.
 func queueLabel(queue job.Queue) string {
 	return strconv.FormatUint(maphash.Comparable(labelSeed, queue), 16)
 }
 
-// labelled is a URL whose host begins with a label.
+// labelled returns a URL with a label before its host.
 func labelled(u *url.URL, label string) *url.URL {
 	with := *u
 	if host, ok := strings.CutPrefix(u.Host, "["); ok {
@@ -37,7 +36,7 @@ func labelled(u *url.URL, label string) *url.URL {
 	return &with
 }
 
-// withoutLabel is the host and port that net/http dials, as they were before.
+// withoutLabel returns host:port without the label.
 func withoutLabel(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -47,11 +46,10 @@ func withoutLabel(addr string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// maxKnownHosts bounds the hosts of which is known what they speak.
+// maxKnownHosts bounds the hosts whose protocol is known.
 const maxKnownHosts = 4096
 
-// A hostSet holds hosts with their ports, up to a number, each with the queue for which it came. When it is full, any of them
-// makes room for another.
+// hostSet is a bounded set of hosts (host:port), each with the queue that added it. A full set evicts any host.
 type hostSet struct {
 	most int
 
@@ -63,7 +61,7 @@ func newHostSet(most int) *hostSet {
 	return &hostSet{most: most, hosts: make(map[string]job.Queue)}
 }
 
-// first is the queue for which a host came.
+// first returns the queue that added a host.
 func (s *hostSet) first(addr string) (queue job.Queue, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -71,7 +69,7 @@ func (s *hostSet) first(addr string) (queue job.Queue, ok bool) {
 	return queue, ok
 }
 
-// add changes nothing where the host is there.
+// add adds a host unless it is in the set.
 func (s *hostSet) add(addr string, queue job.Queue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,11 +2,10 @@ package conn
 
 import "net"
 
-// A handshakeConn is below TLS. It bounds what a receiver sends in the handshake, which TLS keeps until it has each message
-// whole.
+// handshakeConn bounds the bytes that a receiver sends in a TLS handshake, since crypto/tls buffers whole messages.
 type handshakeConn struct {
 	net.Conn
-	room int // how much may be read, in bytes; negative: anything, since the handshake is over
+	room int // bytes that may still be read; negative: no limit, the handshake is over
 }
 
 func (c *handshakeConn) Read(p []byte) (int, error) {
@@ -21,10 +20,10 @@ func (c *handshakeConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// NetConn is the connection below.
+// NetConn returns the underlying connection.
 func (c *handshakeConn) NetConn() net.Conn { return c.Conn }
 
-// A prefixedConn reads the prefix, which was read too much before, and then goes on.
+// prefixedConn reads a prefix before the connection.
 type prefixedConn struct {
 	net.Conn
 	prefix []byte
@@ -39,5 +38,5 @@ func (c *prefixedConn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// NetConn is the connection below.
+// NetConn returns the underlying connection.
 func (c *prefixedConn) NetConn() net.Conn { return c.Conn }

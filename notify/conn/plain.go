@@ -10,16 +10,16 @@ import (
 	"github.com/ringback/ringback/notify/h1"
 )
 
-// A plainTransport sends requests over http by connections of package h1, as far as that supports them and no forward proxy
-// leads to their host: below a proxy's connection may be TLS.
+// plainTransport sends plain HTTP requests by package h1, if h1 supports them and their host has no forward proxy: the
+// connection to a proxy may use TLS.
 type plainTransport struct {
 	dial  func(ctx context.Context, network, addr string) (net.Conn, error)
 	proxy func(scheme, addr string) (*url.URL, error)
 	idle  *idle
-	fresh bool // each request has a connection of its own
+	fresh bool // a new connection for each request
 }
 
-// serves reports whether a request may be sent here, and to which host and port.
+// serves reports whether the transport supports a request, and returns its host and port.
 func (t *plainTransport) serves(r *http.Request) (addr string, ok bool) {
 	if !h1.Supports(r) {
 		return "", false
@@ -29,7 +29,7 @@ func (t *plainTransport) serves(r *http.Request) (addr string, ok bool) {
 	return addr, proxy == nil && err == nil
 }
 
-// send makes the exchange of a request with the host and port that it goes to.
+// send sends a request to a host and port and returns the response.
 func (t *plainTransport) send(r *http.Request, addr string) (*http.Response, error) {
 	ctx, p := r.Context(), progressOf(r.Context())
 	conn, err := t.connect(ctx, p, addr)
@@ -40,7 +40,7 @@ func (t *plainTransport) send(r *http.Request, addr string) (*http.Response, err
 		r = r.WithContext(ctx)
 		r.Close = true
 	}
-	_ = conn.SetDeadline(p.deadline()) // fails where using it does
+	_ = conn.SetDeadline(p.deadline()) // an error shows at the next use
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(past) })
 	resp, err := conn.RoundTrip(r, h1.Hooks{Wrote: p.wrote, Done: func(reusable bool) {
 		if stop() && reusable {
@@ -56,7 +56,7 @@ func (t *plainTransport) send(r *http.Request, addr string) (*http.Response, err
 	return resp, err
 }
 
-// addrOf is the host and port that a URL leads to.
+// addrOf returns the host and port of a URL.
 func addrOf(u *url.URL) string {
 	host, port := u.Hostname(), u.Port()
 	switch {
@@ -65,12 +65,12 @@ func addrOf(u *url.URL) string {
 	case port == "":
 		port = "80"
 	case len(host)+1+len(port) == len(u.Host):
-		return u.Host // which has no brackets, and no zone in its other spelling
+		return u.Host // no brackets, and no escaped zone
 	}
 	return net.JoinHostPort(host, port)
 }
 
-// connect gives a request a connection without unread bytes: an idle one of its queue, else a new one.
+// connect returns a connection without unread bytes: an idle one of the queue, else a new one.
 func (t *plainTransport) connect(ctx context.Context, p *Progress, addr string) (*idleConn, error) {
 	for !t.fresh {
 		conn := t.idle.take(addr, p.Queue)
@@ -92,5 +92,5 @@ func (t *plainTransport) connect(ctx context.Context, p *Progress, addr string) 
 	return conn, nil
 }
 
-// past is a deadline that is over.
+// past is a deadline in the past.
 var past = time.Unix(1, 0)

@@ -20,27 +20,27 @@ type Options struct {
 	Guard *guard.Guard
 	// Agent is the User-Agent in requests to forward proxies.
 	Agent string
-	// MaxIdle bounds the connections kept open for later requests, and MaxIdlePerHost those to one host and port, of requests
-	// with the same client certificate; those of package h1 and those of net/http count apart, and of the latter those of one
-	// queue to a host. Zero: 1024 and 256. They are closed after 90 s without use.
+	// MaxIdle bounds idle connections per client certificate, and MaxIdlePerHost those to one host and port; zero: 1024 and
+	// 256. Connections of h1 and of net/http are counted apart, those of net/http to a host also per queue. Idle connections
+	// are closed after 90 s.
 	MaxIdle        int
 	MaxIdlePerHost int
-	// Resolver looks names up; nil: net.DefaultResolver.
+	// Resolver resolves host names; nil: net.DefaultResolver.
 	Resolver *net.Resolver
-	// Roots are the authorities that receivers' certificates must come from; nil: the system's. See RootsWith.
+	// Roots are the trusted certificate authorities of receivers; nil: the system's. See RootsWith.
 	Roots *x509.CertPool
-	// ProxyFor names the forward proxy (http or https, perhaps with a name and a password) that leads to a target, of which it
-	// is given the scheme, the host and the port; a nil URL: none does. Nil: there are no proxies.
+	// ProxyFor returns the forward proxy (http or https, with optional credentials) for a target, given as scheme, host and
+	// port; a nil URL: none. Nil: no proxies.
 	ProxyFor func(target *url.URL) (*url.URL, error)
 	// Dial replaces the guarded dial in tests.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// maxTransports is how many client certificates have connections of their own at a time.
+// maxTransports bounds the client certificates with open connections.
 const maxTransports = 64
 
-// A Pool has the Transport without a client certificate, and those of the certificates used last: what one certificate
-// opened, another one must not use.
+// A Pool has the Transport without a client certificate, and those of the most recently used certificates. Certificates
+// share no connections.
 type Pool struct {
 	options Options
 	plain   *Transport
@@ -50,7 +50,7 @@ type Pool struct {
 	order     *list.List // of *Transport, the one used last in front
 }
 
-// NewPool makes a Pool. It starts nothing.
+// NewPool returns a Pool. It starts nothing.
 func NewPool(o Options) *Pool {
 	o.MaxIdle = cmp.Or(o.MaxIdle, 1024)
 	o.MaxIdlePerHost = cmp.Or(o.MaxIdlePerHost, min(256, o.MaxIdle))
@@ -70,7 +70,7 @@ func (p *Pool) newTransport(certificate *tls.Certificate) *Transport {
 	return &Transport{certificate: certificate, pooled: newTransport(d, false), fresh: newTransport(d, true)}
 }
 
-// Get returns the Transport of a client certificate, nil for none, until it is given back by Put.
+// Get returns the Transport of a client certificate; nil: without one. The caller must release it with Put.
 func (p *Pool) Get(certificate *tls.Certificate) *Transport {
 	if certificate == nil {
 		return p.plain
@@ -91,7 +91,7 @@ func (p *Pool) Get(certificate *tls.Certificate) *Transport {
 	return t
 }
 
-// drop forgets a Transport. What its requests under way have open is closed when the last of them is over.
+// drop removes a Transport. Its connections are closed after its last request.
 func (p *Pool) drop(element *list.Element) {
 	old, _ := p.order.Remove(element).(*Transport)
 	delete(p.certified, old.certificate)
@@ -99,7 +99,7 @@ func (p *Pool) drop(element *list.Element) {
 	old.closeIdle()
 }
 
-// Put ends the use of a Transport.
+// Put releases a Transport.
 func (p *Pool) Put(t *Transport) {
 	if t == p.plain {
 		return

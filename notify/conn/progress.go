@@ -12,14 +12,13 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// ErrLimit is the cause with which the context of a Progress ends when its limit runs out. Any other end of that context is
-// its caller's doing.
+// ErrLimit is the cause of a Progress's context that ended at its limit. Any other cause comes from the caller.
 var ErrLimit = errors.New("the limit of the attempt ran out")
 
-// A Phase is how far a request has come.
+// A Phase is a stage of a request.
 type Phase int32
 
-// The phases, in order. A request in PhaseNone has not asked for a connection.
+// The phases, in order. PhaseNone is before a connection is requested.
 const (
 	PhaseNone Phase = iota
 	PhaseDial
@@ -45,16 +44,16 @@ func (p Phase) String() string {
 	}
 }
 
-// A Progress is the context of one request, and records how far it came. It is a context itself (rather than a value in one)
-// to spare an allocation, and never reused for another job: a dial started for it may outlive it.
+// A Progress is the context of one request and records its phase. It is a context, rather than a value in one, to save an
+// allocation. It must not be reused for another job: a dial started for it may outlive it.
 type Progress struct {
-	context.Context //nolint:containedctx // it is one
+	context.Context //nolint:containedctx // a Progress is a context
 
 	Start time.Time
 	Limit time.Duration // from Start to the last byte of the response
-	Queue job.Queue     // connections over HTTP/1 are shared by its requests alone
-	// OnWritten is called when the request was written to its connection; nil: nobody asks. Over HTTP/2 the receiver may
-	// still refuse it unread.
+	Queue job.Queue     // requests of one queue share HTTP/1 connections
+	// OnWritten is called when the request was written to its connection; may be nil. Over HTTP/2 the receiver may still
+	// refuse it unread.
 	OnWritten func(http2 bool)
 
 	cancel context.CancelFunc // of the limit; nil: see bound
@@ -63,8 +62,8 @@ type Progress struct {
 	phase       atomic.Int32
 	headersSent atomic.Bool
 
-	// What was written to the connection that the request went to, and before until then; nil for HTTP/2, whose
-	// connections are shared. Only the goroutine in RoundTrip touches these.
+	// The counter of the request's connection, nil for HTTP/2, whose connections are shared, and its count at the start of
+	// the request. Only used by the goroutine in RoundTrip.
 	sent     counter
 	before   int64
 	http2    bool
@@ -74,16 +73,16 @@ type Progress struct {
 	dials atomic.Int32 // connections over TLS that were opened for it
 }
 
-// A counter counts what is written to a connection.
+// counter counts the bytes written to a connection.
 type counter interface {
 	Written() int64    // bytes
 	WriteFailed() bool // a write was cut off
 }
 
-// progressKey finds the Progress in a context derived from it.
+// progressKey is the key of a Progress in contexts derived from it.
 type progressKey struct{}
 
-// Value is context.Context's.
+// Value implements context.Context.
 func (p *Progress) Value(key any) any {
 	if _, ok := key.(progressKey); ok {
 		return p
@@ -99,7 +98,7 @@ func progressOf(ctx context.Context) *Progress {
 	return &Progress{Context: ctx, Start: time.Now(), Limit: 10 * time.Second}
 }
 
-// bound has the context end with the limit. Package h1 needs no timer for that: its connections and dials have a deadline.
+// bound makes the context end at the limit. Package h1 does not need it: its connections and dials have deadlines.
 func (p *Progress) bound() {
 	if p.cancel == nil {
 		p.Context, p.cancel = context.WithDeadlineCause(p.Context, p.deadline(), ErrLimit)
@@ -108,17 +107,17 @@ func (p *Progress) bound() {
 
 func (p *Progress) deadline() time.Time { return p.Start.Add(p.Limit) }
 
-// isOver reports whether no time is left, or the caller gave up.
+// isOver reports whether the limit passed or the context ended.
 func (p *Progress) isOver() bool { return p.Err() != nil || !time.Now().Before(p.deadline()) }
 
-// End releases what the context holds. It must be called when the request is over.
+// End releases the context. It must be called after the request.
 func (p *Progress) End() {
 	if p.cancel != nil {
 		p.cancel()
 	}
 }
 
-// traced is the context with the hooks that record how far a request of net/http comes. The dialer records dials and
+// traced returns the context with the hooks that record the phases of a request of net/http. The dialer records dials and
 // handshakes.
 func (p *Progress) traced() context.Context {
 	return httptrace.WithClientTrace(p, &httptrace.ClientTrace{
@@ -128,9 +127,9 @@ func (p *Progress) traced() context.Context {
 	})
 }
 
-// gotConn notes the connection. net/http comes here a second time when it sends a request without a body again by
-// itself: over HTTP/1 because nothing of it had been written, which is well; over HTTP/2 because the peer refused it. There
-// the request ends instead, before the replay is written.
+// gotConn records the connection. net/http calls it again when it replays a request without a body: over HTTP/1 because
+// nothing was written, which is allowed; over HTTP/2 because the peer refused it. Then the request is ended before the
+// replay is written.
 func (p *Progress) gotConn(info httptrace.GotConnInfo) {
 	if p.headersSent.Load() && !p.nothingWritten() {
 		p.replayed = true
@@ -151,7 +150,7 @@ func (p *Progress) gotConn(info httptrace.GotConnInfo) {
 	p.got(conn, info.Reused)
 }
 
-// got notes what counts the bytes of the connection that the request goes to.
+// got sets the counter of the request's connection.
 func (p *Progress) got(sent counter, reused bool) {
 	p.reused, p.sent = reused, sent
 	if sent != nil {
@@ -160,7 +159,7 @@ func (p *Progress) got(sent counter, reused bool) {
 	p.SetPhase(PhaseSend)
 }
 
-// wrote notes that package h1 has written the request, or as much of it as it could.
+// wrote records that package h1 has written the request, or as much of it as it could.
 func (p *Progress) wrote(err error) {
 	p.SetPhase(PhaseHeaders)
 	if err == nil && p.OnWritten != nil {
@@ -178,7 +177,7 @@ func (p *Progress) wroteRequest(info httptrace.WroteRequestInfo) {
 	}
 }
 
-// SetPhase moves the phase on, never back: a dial that is not needed any more may still report.
+// SetPhase advances the phase, never back: an abandoned dial may still report.
 func (p *Progress) SetPhase(phase Phase) {
 	for {
 		now := p.phase.Load()
@@ -188,8 +187,8 @@ func (p *Progress) SetPhase(phase Phase) {
 	}
 }
 
-// Phase is how far the request came. net/http says that it wrote a request when that is in its buffer, and has given up
-// writing by the time that it reports a failure; package h1 looks for a response even when the request was cut off.
+// Phase returns the phase of the request. net/http reports a request as written when it is in its buffer, and stops writing
+// before it reports a failure; package h1 reads a response even when the request could not be written whole.
 func (p *Progress) Phase() Phase {
 	phase := Phase(p.phase.Load())
 	if phase == PhaseHeaders && p.sent != nil && p.sent.WriteFailed() {
@@ -198,19 +197,17 @@ func (p *Progress) Phase() Phase {
 	return phase
 }
 
-// SafeToResend reports whether a failed request may be sent again: it went to a connection from the pool, and not a byte of
-// it was written. httptrace's WroteHeaders would not do: it tells of net/http's buffer, not of the connection. net/http has
-// given up writing by the time that it reports a failure, so none can follow. Over HTTP/2 nothing is known of the bytes of
-// one request, so none is safe.
+// SafeToResend reports whether a failed request may be sent again: it used an idle connection, and no byte of it was
+// written. httptrace's WroteHeaders reports writes to net/http's buffer, not to the connection. net/http stops writing
+// before it reports a failure. Over HTTP/2 the bytes of one request are unknown, so the result is false.
 func (p *Progress) SafeToResend() bool { return p.reused && p.nothingWritten() && !p.isOver() }
 
-// nothingWritten reports whether nothing was written to the connection that the request was given.
+// nothingWritten reports whether nothing was written to the request's connection.
 func (p *Progress) nothingWritten() bool { return p.sent != nil && p.sent.Written() == p.before }
 
-// Refused reports whether the receiver refused a request over HTTP/2 unread, and time is left: with REFUSED_STREAM, which RFC
-// 9113 §8.7 lets a sender rely on, or net/http learned that the connection is full when it had the body in its hands, but
-// had written nothing. Neither error has a type. A request without a body net/http sends again by itself, and does not say
-// why, so that ends with Replayed.
+// Refused reports whether the receiver refused a request over HTTP/2 unread, and time is left. The receiver sent
+// REFUSED_STREAM (RFC 9113 §8.7), or net/http found the connection full before it wrote anything. Both errors are untyped.
+// net/http replays a request without a body itself; that ends with Replayed.
 func (p *Progress) Refused(err error) bool {
 	if err == nil || !p.http2 || p.replayed || p.isOver() {
 		return false
@@ -220,10 +217,10 @@ func (p *Progress) Refused(err error) bool {
 		strings.Contains(text, "cannot rewind body after connection loss") && !p.headersSent.Load()
 }
 
-// Replayed reports whether the request ended because net/http was about to send it again after a receiver refused it.
+// Replayed reports whether the request was ended to prevent a replay by net/http after a refusal.
 func (p *Progress) Replayed() bool { return p.replayed }
 
-// Reset makes the Progress ready for the request to be sent again. What is known of the last try is lost.
+// Reset prepares the Progress for sending the request again.
 func (p *Progress) Reset() {
 	p.phase.Store(int32(PhaseNone))
 	p.headersSent.Store(false)

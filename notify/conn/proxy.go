@@ -10,8 +10,8 @@ import (
 	"strconv"
 )
 
-// ParseProxy reads the URL of a forward proxy: http or https, a host, perhaps a port (80 and 443 otherwise), perhaps a
-// name and a password. The error tells nothing of it.
+// ParseProxy parses the URL of a forward proxy: http or https, a host, an optional port (default 80 or 443) and optional
+// credentials. The error contains no part of the URL.
 func ParseProxy(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -36,13 +36,13 @@ func checkProxy(u *url.URL) error {
 	return nil
 }
 
-// proxy returns the forward proxy that leads to a target, or nil.
+// proxy returns the forward proxy of a target, or nil.
 func (d *dialer) proxy(scheme, addr string) (*url.URL, error) {
 	if d.ProxyFor == nil {
 		return nil, nil
 	}
 	proxy, err := d.ProxyFor(&url.URL{Scheme: scheme, Host: addr})
-	if err != nil { // its text may hold the proxy's password
+	if err != nil { // its text may contain the proxy's password
 		return nil, &ProxyError{What: "that leads to the host cannot be determined"}
 	}
 	if proxy == nil {
@@ -54,15 +54,15 @@ func (d *dialer) proxy(scheme, addr string) (*url.URL, error) {
 	return proxy, nil
 }
 
-// A ProxyError says what went wrong between us and the proxy. Its text holds no credentials, nor what the proxy wrote, which
-// may be what it was sent.
+// A ProxyError is an error between us and the proxy. Its text contains no credentials and nothing that the proxy wrote,
+// since a proxy may repeat credentials.
 type ProxyError struct {
 	What   string // completes "the forward proxy …"
 	Status int    // of the proxy's response; zero: there was none
 	Err    error  // the cause, if it is an error of a connection
 }
 
-// newProxyError is what happened at the proxy, or that the time ran out.
+// newProxyError returns the error of the proxy, or of the context.
 func newProxyError(ctx context.Context, what string, err error) error {
 	return &ProxyError{What: what, Err: cmp.Or(ctx.Err(), err)}
 }
@@ -70,14 +70,14 @@ func newProxyError(ctx context.Context, what string, err error) error {
 func (e *ProxyError) Error() string { return "the forward proxy " + e.What }
 func (e *ProxyError) Unwrap() error { return e.Err }
 
-// TimedOut reports whether it was a matter of time: the time ran out, or the caller gave up.
+// TimedOut reports whether the limit passed or the caller cancelled.
 func (e *ProxyError) TimedOut() bool {
 	timeout, ok := errors.AsType[net.Error](e.Err)
 	_, unresolved := errors.AsType[*net.DNSError](e.Err)
 	return errors.Is(e.Err, context.Canceled) || ok && timeout.Timeout() && !unresolved
 }
 
-// ofTarget reports whether another address of the same host may fare better.
+// ofTarget reports whether another address of the host may work.
 func (e *ProxyError) ofTarget() bool {
 	return e.TimedOut() || e.Status >= http.StatusBadGateway && e.Status <= http.StatusGatewayTimeout
 }

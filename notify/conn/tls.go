@@ -12,23 +12,23 @@ import (
 	"os"
 )
 
-// Bounds of a TLS handshake. Certificates are kept for as long as a connection lives, and longer where a session is kept to
-// resume it: parsed, they take up to ten times as much memory as what was sent.
+// Bounds of a TLS handshake. Certificates stay in memory as long as their connection or its session. Parsed, they take up
+// to ten times their size.
 const (
-	maxHandshake    = 32 << 10 // bytes that a receiver may send
-	maxCertificates = 10       // that it may show
-	maxChain        = 16 << 10 // bytes of them
-	maxTicket       = 4 << 10  // bytes of a ticket that resumes a session; a longer one is not kept
+	maxHandshake    = 32 << 10 // bytes from the receiver
+	maxCertificates = 10       // of the receiver
+	maxChain        = 16 << 10 // bytes of its certificates
+	maxTicket       = 4 << 10  // bytes of a session ticket; longer ones are not kept
 )
 
-// Errors of receivers that go beyond them.
+// Errors of handshakes beyond these bounds.
 var (
 	errHandshakeTooLarge = fmt.Errorf("the receiver sent more than the %d KiB that are read of a handshake", maxHandshake>>10)
 	errChainTooLarge     = fmt.Errorf("the receiver shows more than %d certificates, or %d KiB of them", maxCertificates, maxChain>>10)
 )
 
-// newTLS makes the configuration of connections to receivers. It holds their sessions: one that a
-// client certificate opened must not be resumed without it.
+// newTLS returns the configuration of connections to receivers with its session cache: a session that a client certificate
+// opened must not be resumed without it.
 func newTLS(roots *x509.CertPool) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
@@ -39,7 +39,7 @@ func newTLS(roots *x509.CertPool) *tls.Config {
 	}
 }
 
-// checkChain bounds the certificates that a receiver shows.
+// checkChain bounds a receiver's certificates.
 func checkChain(state tls.ConnectionState) error {
 	size := 0
 	for _, cert := range state.PeerCertificates {
@@ -51,7 +51,7 @@ func checkChain(state tls.ConnectionState) error {
 	return nil
 }
 
-// sessions are those that can be resumed, without those whose ticket is longer than maxTicket.
+// sessions caches TLS sessions whose ticket has at most maxTicket bytes.
 type sessions struct{ tls.ClientSessionCache }
 
 func (s sessions) Put(key string, session *tls.ClientSessionState) {
@@ -63,11 +63,11 @@ func (s sessions) Put(key string, session *tls.ClientSessionState) {
 	s.ClientSessionCache.Put(key, session)
 }
 
-// noCertificate answers a receiver that asks for one when there is none.
+// noCertificate is the response to a certificate request without a certificate.
 var noCertificate = new(tls.Certificate)
 
-// handshake makes a connection one over TLS. Our certificate is shown whatever authorities the receiver names: it was
-// given for this topic, and a refusal says more than a certificate that was kept back.
+// handshake makes a TLS handshake. It presents our certificate whatever authorities the receiver names: it was configured
+// for this topic, and a refusal is clearer than a missing certificate.
 func (d *dialer) handshake(ctx context.Context, conn net.Conn, host string) (*tls.Conn, error) {
 	bounded, asked := &handshakeConn{Conn: conn, room: maxHandshake}, false
 	config := d.tls.Clone()
@@ -84,16 +84,16 @@ func (d *dialer) handshake(ctx context.Context, conn net.Conn, host string) (*tl
 	return secured, nil
 }
 
-// A HandshakeError is what ended a TLS handshake with a receiver.
+// A HandshakeError is the error of a TLS handshake with a receiver.
 type HandshakeError struct {
 	Err   error
-	Asked bool // it had asked for a certificate
+	Asked bool // it had requested a certificate
 }
 
 func (e *HandshakeError) Error() string { return e.Err.Error() }
 func (e *HandshakeError) Unwrap() error { return e.Err }
 
-// RootsWith gives the system's authorities and those of a file in PEM.
+// RootsWith returns the system's authorities and those of a PEM file.
 func RootsWith(file string) (*x509.CertPool, error) {
 	rest, err := os.ReadFile(file)
 	if err != nil {
@@ -119,7 +119,7 @@ func RootsWith(file string) (*x509.CertPool, error) {
 	}
 }
 
-// certificateIn reads a block of PEM.
+// certificateIn parses a PEM block.
 func certificateIn(block *pem.Block) (*x509.Certificate, error) {
 	if block.Type != "CERTIFICATE" {
 		return nil, errors.New("it is no CERTIFICATE but a " + block.Type)

@@ -8,44 +8,43 @@ import (
 	"github.com/ringback/ringback/notify/h1"
 )
 
-// maxHeaderNetHTTP is net/http's own bound of a header. Over HTTP/1 an h1.HeaderLimit acts before it. Over HTTP/2 a header that
-// goes much beyond it costs the connection and all requests on it, so it leaves some room above h1.MaxHeader, in which a
-// header costs its own request alone.
+// maxHeaderNetHTTP is net/http's limit of a header. Over HTTP/1 an h1.HeaderLimit is reached first. Over HTTP/2 a header far
+// beyond it ends the connection with all its requests, so it is above h1.MaxHeader: between the two only the request fails.
 const maxHeaderNetHTTP = h1.MaxHeader * 3 / 2
 
-// A Transport sends requests with the same client certificate, or those without one.
+// A Transport sends requests with one client certificate, or without.
 type Transport struct {
 	certificate   *tls.Certificate
-	pooled, fresh *transport // fresh gives each request a connection of its own
+	pooled, fresh *transport // fresh opens a new connection for each request
 
 	// Guarded by the mutex of the Pool.
 	uses    int
 	dropped bool
 }
 
-// RoundTrip is http.RoundTripper's. The request's context must be a Progress, or derived from one.
+// RoundTrip implements http.RoundTripper. The request's context must be a Progress, or derived from one.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) { return t.pooled.RoundTrip(r) }
 
-// RoundTripFresh is RoundTrip over a new connection, which is closed after the response.
+// RoundTripFresh is RoundTrip over a new connection, closed after the response.
 func (t *Transport) RoundTripFresh(r *http.Request) (*http.Response, error) {
 	return t.fresh.RoundTrip(r)
 }
 
-// closeIdle closes what no request uses, and ends dials that none waits for.
+// closeIdle closes idle connections, and ends dials that no request waits for.
 func (t *Transport) closeIdle() {
 	t.pooled.closeIdle()
 	t.fresh.closeIdle()
 }
 
-// A transport sends requests by package h1, and by net/http's transport where that does not serve them.
+// transport sends requests by package h1, or by net/http's transport where h1 does not support them.
 type transport struct {
 	plain  *plainTransport
 	others *http.Transport
 	http1  *hostSet
 }
 
-// newTransport makes a transport that leaves connecting, TLS and proxies to the dialer. A fresh one gives each request a
-// connection of its own.
+// newTransport returns a transport that leaves connections, TLS and proxies to the dialer. A fresh one opens a connection
+// for each request.
 func newTransport(d *dialer, fresh bool) *transport {
 	return &transport{
 		http1: d.http1,
@@ -61,13 +60,12 @@ func newTransport(d *dialer, fresh bool) *transport {
 			MaxIdleConnsPerHost:    d.MaxIdlePerHost,
 			IdleConnTimeout:        idleTimeout,
 			MaxResponseHeaderBytes: maxHeaderNetHTTP,
-			// A connection shared by many attempts that went dead in silence must not hold them all for the minutes TCP
-			// needs to notice.
+			// Detects a silently dead connection, shared by many attempts, earlier than TCP does.
 			HTTP2: &http.HTTP2Config{
 				SendPingTimeout:  15 * time.Second,
 				PingTimeout:      5 * time.Second,
 				WriteByteTimeout: 30 * time.Second,
-				// As much as a Sender reads of a body: what a receiver sends is kept here until then.
+				// As much as a Sender reads of a body.
 				MaxReceiveBufferPerStream:     64 << 10,
 				MaxReceiveBufferPerConnection: 1 << 20,
 			},
@@ -75,14 +73,14 @@ func newTransport(d *dialer, fresh bool) *transport {
 	}
 }
 
-// RoundTrip is http.RoundTripper's, for requests whose context is a Progress.
+// RoundTrip implements http.RoundTripper for requests whose context is a Progress.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if addr, ok := t.plain.serves(r); ok {
 		return t.plain.send(r, addr)
 	}
 	p := progressOf(r.Context())
 	p.bound()
-	if p.target == "" { // it stays what it is: a dial that outlived the last try may read it
+	if p.target == "" { // not written again: a dial of the last try may read it
 		p.target = addrOf(r.URL)
 	}
 	r = r.WithContext(p.traced())
@@ -95,12 +93,12 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// label is what the connections are known by that a request may use. Over HTTP/1 they are those of its queue: what a
-// receiver sends late must not be taken for the answer to another lane's job. Over HTTP/2 each answer names its request.
+// label returns the label of the connections that a request may use. Over HTTP/1 they belong to its queue: late bytes must
+// not be read as the response to another lane's job. Over HTTP/2 each response names its request.
 //
-// Which of the two a host speaks over TLS is known once it was dialled. Until then it is taken to be HTTP/2. The queue whose
-// dial showed HTTP/1 keeps the label of that dial. A request that is given a connection of another queue over HTTP/1 all the
-// same does not use it: see countingConn.settle.
+// The first dial over TLS shows the protocol of a host; until then it is assumed to be HTTP/2. The queue whose dial showed
+// HTTP/1 keeps the label of that dial. A request that gets an HTTP/1 connection of another queue does not use it; see
+// countingConn.settle.
 func (t *transport) label(r *http.Request, p *Progress) string {
 	if r.URL.Scheme == "https" {
 		if queue, ok := t.http1.first(p.target); !ok || queue == p.Queue {
@@ -110,7 +108,7 @@ func (t *transport) label(r *http.Request, p *Progress) string {
 	return queueLabel(p.Queue)
 }
 
-// tooLargeHTTP2 holds a header against the bounds of h1, with the count of bytes of RFC 9113 §6.5.2.
+// tooLargeHTTP2 returns an error for a header beyond the limits of h1, with bytes counted as in RFC 9113 §6.5.2.
 func tooLargeHTTP2(h http.Header) bool {
 	bytes, lines := 0, 0
 	for name, values := range h {
@@ -122,7 +120,7 @@ func tooLargeHTTP2(h http.Header) bool {
 	return bytes > h1.MaxHeader || lines > h1.MaxHeaderLines
 }
 
-// closeIdle closes what no attempt uses, and ends dials that none waits for.
+// closeIdle closes idle connections, and ends dials that no attempt waits for.
 func (t *transport) closeIdle() {
 	t.plain.idle.close()
 	t.others.CloseIdleConnections()

@@ -21,15 +21,14 @@ import (
 
 // Bounds of a tunnel.
 const (
-	// maxConnectAnswer is the most that is read of a proxy's answer to CONNECT, in bytes.
+	// maxConnectAnswer bounds the response to CONNECT, in bytes.
 	maxConnectAnswer = 16 << 10
-	// MaxTunnels is how many of a host's addresses are tried through a proxy.
+	// MaxTunnels bounds the addresses of a host that are tried through a proxy.
 	MaxTunnels = 4
 )
 
-// tunnel connects to a host through a proxy: to an address that the name has for us and that the guard admits, whatever
-// the proxy thinks of the name. So nothing is gained by a name that resolves differently for the proxy, or the second
-// time. The proxy itself is the operator's, and not guarded.
+// tunnel connects to a host through a proxy, by an address that this process resolved and the guard admits, so that DNS
+// rebinding has no effect. The guard does not check the proxy.
 func (d *dialer) tunnel(ctx context.Context, proxy *url.URL, host, port string) (net.Conn, error) {
 	targets, err := d.admitted(ctx, host, port)
 	if err != nil {
@@ -47,8 +46,7 @@ func (d *dialer) tunnel(ctx context.Context, proxy *url.URL, host, port string) 
 	return nil, err
 }
 
-// tunnelWithin gives a tunnel its share of the time that is left, so that an address which swallows packets does not keep
-// the next ones from being tried.
+// tunnelWithin is tunnel with a share of the remaining time, so that an unreachable address leaves time for the next ones.
 func (d *dialer) tunnelWithin(ctx context.Context, proxy *url.URL, target netip.AddrPort, left int) (net.Conn, error) {
 	if deadline, ok := ctx.Deadline(); ok && left > 1 {
 		share, cancel := context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
@@ -67,7 +65,7 @@ func (d *dialer) tunnelWithin(ctx context.Context, proxy *url.URL, target netip.
 	return tunnel, nil
 }
 
-// admitted resolves a host, and gives the addresses that the guard admits, at least one.
+// admitted resolves a host and returns the addresses that the guard admits, at least one.
 func (d *dialer) admitted(ctx context.Context, host, port string) ([]netip.AddrPort, error) {
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
@@ -108,7 +106,7 @@ func (d *dialer) resolver() *net.Resolver {
 	return net.DefaultResolver
 }
 
-// reachProxy connects to the proxy itself.
+// reachProxy connects to the proxy.
 func (d *dialer) reachProxy(ctx context.Context, proxy *url.URL) (net.Conn, error) {
 	conn, err := d.net.DialContext(ctx, "tcp", addrOf(proxy))
 	if err != nil {
@@ -127,7 +125,7 @@ func (d *dialer) reachProxy(ctx context.Context, proxy *url.URL) (net.Conn, erro
 	return secured, nil
 }
 
-// ask has the proxy open a tunnel (RFC 9110 §9.3.6).
+// ask makes the proxy open a tunnel (RFC 9110 §9.3.6).
 func (d *dialer) ask(ctx context.Context, conn net.Conn, proxy *url.URL, target netip.AddrPort) (net.Conn, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		_ = conn.SetDeadline(deadline)
@@ -164,11 +162,10 @@ func (d *dialer) ask(ctx context.Context, conn net.Conn, proxy *url.URL, target 
 	return conn, nil
 }
 
-// readConnectAnswer reads the status of the proxy's final answer, and nothing of its body, which may repeat what it was
-// sent.
+// readConnectAnswer reads the status of the proxy's final response, not its body, which may repeat credentials.
 func readConnectAnswer(answer *bufio.Reader) (status int, err error) {
 	for {
-		resp, err := http.ReadResponse(answer, &http.Request{Method: http.MethodConnect}) //nolint:bodyclose // it would read the body
+		resp, err := http.ReadResponse(answer, &http.Request{Method: http.MethodConnect}) //nolint:bodyclose // Close would read the body
 		if err != nil {
 			return 0, err
 		}

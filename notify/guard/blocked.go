@@ -2,19 +2,19 @@ package guard
 
 import "fmt"
 
-// ownAPI completes "it is …" for what nothing admits.
+// ownAPI completes "it is …".
 const ownAPI = "this service's own API"
 
-// A BlockedError says that an address may not be called, by which rule, and what would admit it; or which entry denies
-// it.
+// A BlockedError is a refused address with the rule that refuses it and the option that would admit it, or the entry that
+// denies it.
 type BlockedError struct {
-	// Target is the address, or the name that stands for one.
+	// Target is the address or name.
 	Target string
-	// Entry is what denies it: a network or a host of --deny-targets; empty: nothing does.
+	// Entry is the network or host of --deny-targets that denies it; empty: none.
 	Entry string
-	// Rule names what it is: "a private address (RFC 1918)". Empty with an Entry.
+	// Rule describes the address: "a private address (RFC 1918)". Empty with an Entry.
 	Rule string
-	// Option is what would admit it; empty: nothing does.
+	// Option is the option that would admit it; empty: none.
 	Option string
 }
 

@@ -1,11 +1,10 @@
 // Package guard decides which addresses attempts may call.
 //
-// It admits public addresses, and what its options allow beyond them. It refuses the addresses at which clouds hand out
-// credentials and those of this service's own API. Denied networks and names win over allowed ones.
+// It admits public addresses and those that its options allow. It refuses the metadata services of clouds and the addresses
+// of this service's API. Denied networks and names override allowed ones.
 //
-// A Guard is asked twice: at registration about what a URL says literally (CheckURL), and at every dial about the address
-// that is really connected to (CheckDial, CheckAddr). The second check is what protects: a name that resolves differently a
-// second time gains nothing. It looks no names up itself.
+// A Guard checks twice: at registration the text of a URL (CheckURL), and at every dial the address that is connected to
+// (CheckDial, CheckAddr), which protects against DNS rebinding. It resolves no names.
 //
 // A Guard is safe for concurrent use.
 package guard

@@ -8,32 +8,30 @@ import (
 	"sync"
 )
 
-// Options say what a Guard admits beyond public addresses, and what it refuses whatever admits it. The zero value
-// admits public addresses alone. ParseTargets reads networks and hosts.
+// Options are the targets that a Guard admits beyond public addresses, and those it always refuses. The zero value admits
+// public addresses only. ParseTargets parses networks and hosts.
 type Options struct {
 	// AllowPrivate admits loopback, RFC 1918 and unique local (fc00::/7) addresses; never link-local ones, those of
 	// cloud metadata services, or our own API.
 	AllowPrivate bool
-	// AllowTargets admits exactly what lies in these networks, but for our own API. Link-local, multicast, unspecified
-	// and metadata addresses only when the network is no wider than the refused one: 0.0.0.0/0 does not admit
-	// 169.254.169.254, 169.254.169.254/32 does. An IPv4 address inside an IPv6 one must be admitted as well, in each
-	// place in which a translator or tunnel may look for it.
+	// AllowTargets admits the addresses in these networks, except our own API. Link-local, multicast, unspecified and metadata
+	// addresses need a network no wider than the refused one: 169.254.169.254/32 admits 169.254.169.254, 0.0.0.0/0 does not.
+	// IPv4 addresses inside an IPv6 address must be admitted, too, in each position that a translator or tunnel may use.
 	AllowTargets []netip.Prefix
-	// AllowHosts admits what these names resolve to at a dial, but for our own API and link-local, multicast, unspecified
-	// and metadata addresses. Whoever answers for the name decides what else that is.
+	// AllowHosts admits the addresses that these names resolve to, except our own API and link-local, multicast, unspecified
+	// and metadata addresses. The owner of the name decides which addresses these are.
 	AllowHosts []string
-	// DenyTargets refuses what lies in these networks, an IPv4 address inside an IPv6 one too. It wins over everything
-	// that admits.
+	// DenyTargets refuses the addresses in these networks, also IPv4 addresses inside IPv6 ones. It overrides all options that
+	// admit.
 	DenyTargets []netip.Prefix
-	// DenyHosts refuses these names, and wins as well. Another name for the same address is none of them: to keep an
-	// address from being called, deny its network.
+	// DenyHosts refuses these names, and overrides, too. Another name of the same address is not refused: to refuse an
+	// address, deny its network.
 	DenyHosts []string
-	// OwnAddrs are those that our API listens at, as far as they are known yet; see Guard.Own.
+	// OwnAddrs are the known listen addresses of our API; see Guard.Own.
 	OwnAddrs []netip.AddrPort
 }
 
-// A Guard decides which addresses may be called. It is asked at registration, about what a URL says literally, and at
-// every dial, about the name and the address that is really dialled.
+// A Guard decides which addresses may be called. It checks URLs at registration, and names and addresses at every dial.
 type Guard struct {
 	private      bool
 	allowed      []netip.Prefix
@@ -46,7 +44,7 @@ type Guard struct {
 	own []netip.AddrPort
 }
 
-// New makes a Guard.
+// New returns a Guard.
 func New(o Options) *Guard {
 	g := &Guard{
 		private:      o.AllowPrivate,
@@ -62,26 +60,26 @@ func New(o Options) *Guard {
 	return g
 }
 
-// Own adds an address that our API listens at: no job may call it. Listening at the unspecified address covers every
-// address of this machine at that port. It holds for connections made from now on.
+// Own adds a listen address of our API, which no job may call. The unspecified address covers every address of this machine
+// at that port. It applies to later dials.
 func (g *Guard) Own(addr netip.AddrPort) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.own = append(g.own, netip.AddrPortFrom(plainAddr(addr.Addr()), addr.Port()))
 }
 
-// CheckDial judges an address that is about to be dialled, to which a host was resolved (empty: the address stands for
-// itself). It is for a net.Dialer, which asks before each connection. The error is a *BlockedError.
+// CheckDial checks an address before it is dialled, and the host that resolved to it; empty: none. It is for the Control
+// function of a net.Dialer. The error is a *BlockedError.
 func (g *Guard) CheckDial(host, network, address string) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil || (network != "tcp4" && network != "tcp6") {
 		return &BlockedError{Target: network + " " + address, Rule: "no TCP address"}
 	}
-	// A socket for a mapped address is an IPv4 one.
+	// A socket for a mapped address uses IPv4.
 	return g.CheckAddr(host, netip.AddrPortFrom(plainAddr(target.Addr()), target.Port()))
 }
 
-// CheckName refuses a name that is denied, in the form that plainHost gives.
+// CheckName refuses denied names. The name must be in the form of plainHost.
 func (g *Guard) CheckName(host string) error {
 	if entry, ok := matching(g.deniedHosts, host); ok {
 		return &BlockedError{Target: host, Entry: entry}
@@ -89,11 +87,11 @@ func (g *Guard) CheckName(host string) error {
 	return nil
 }
 
-// check judges an address that stands for itself.
+// check checks an address without a host name.
 func (g *Guard) check(target netip.AddrPort) error { return g.CheckAddr("", target) }
 
-// CheckAddr judges an address that a host was resolved to, or that stands for itself when that is empty. What is denied
-// comes first, then all strict rules, then the first of the others that matches. Last are the IPv4 addresses inside it.
+// CheckAddr checks an address that a host resolved to; empty: no host. The order is: denied targets, all strict rules, the
+// first matching ordinary rule, and the IPv4 addresses inside it.
 func (g *Guard) CheckAddr(host string, target netip.AddrPort) error {
 	addr := target.Addr().WithZone("")
 	if g.owns(netip.AddrPortFrom(plainAddr(addr), target.Port())) {
@@ -131,13 +129,13 @@ func (g *Guard) CheckAddr(host string, target netip.AddrPort) error {
 	return nil
 }
 
-// lifts reports whether the options admit what a strict rule refuses.
+// lifts reports whether the options admit an address that a strict rule refuses.
 func (g *Guard) lifts(r *rule, addr netip.Addr) bool {
 	bits := cmp.Or(r.bits, r.prefix.Bits())
 	return slices.ContainsFunc(g.allowed, func(p netip.Prefix) bool { return p.Bits() >= bits && p.Contains(addr) })
 }
 
-// admits reports whether the options admit what a rule that is not strict refuses.
+// admits reports whether the options admit an address that an ordinary rule refuses.
 func (g *Guard) admits(r *rule, host string, addr netip.Addr) bool {
 	if r.private && g.private {
 		return true
@@ -150,7 +148,7 @@ func (g *Guard) admits(r *rule, host string, addr netip.Addr) bool {
 	return slices.ContainsFunc(g.allowed, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// owns reports whether something of ours listens at the address. Dialling the unspecified address reaches loopback.
+// owns reports whether our API listens at the address. Dialling the unspecified address reaches loopback.
 func (g *Guard) owns(target netip.AddrPort) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -166,7 +164,7 @@ func (g *Guard) owns(target netip.AddrPort) bool {
 	return false
 }
 
-// isLocal reports whether an address is one of this machine's. When that cannot be told, it is.
+// isLocal reports whether an address belongs to this machine, true if that is unknown.
 func (g *Guard) isLocal(addr netip.Addr) bool {
 	if addr.IsLoopback() {
 		return true
@@ -185,5 +183,5 @@ func (g *Guard) isLocal(addr netip.Addr) bool {
 	})
 }
 
-// plainAddr is an address without its zone, and out of its IPv4-mapped form.
+// plainAddr returns an address without its zone and IPv4-mapped form.
 func plainAddr(addr netip.Addr) netip.Addr { return addr.Unmap().WithZone("") }

@@ -6,27 +6,27 @@ import (
 	"slices"
 )
 
-// A rule refuses a network.
+// rule refuses a network.
 type rule struct {
 	prefix netip.Prefix
 	name   string // completes "it is …"
 	// private rules are lifted by AllowPrivate.
 	private bool
-	// bits is the length of the shortest prefix that lifts a strict rule; zero: that of its own.
+	// bits is the length of the shortest prefix that lifts a strict rule; zero: the length of the rule's prefix.
 	bits int
 	// match narrows the rule to some addresses of its network; nil: all.
 	match func(netip.Addr) bool
-	// inner gives the IPv4 addresses that an address contains, which are judged as well.
+	// inner returns the IPv4 addresses inside an address, which are checked as well.
 	inner func(netip.Addr) []netip.Addr
 }
 
-// matches reports whether the rule refuses an address, which has no zone.
+// matches reports whether the rule applies to an address without a zone.
 func (r *rule) matches(addr netip.Addr) bool {
 	return r.prefix.Contains(addr) && (r.match == nil || r.match(addr))
 }
 
-// option is what admits an address despite the rule; host is the name that was resolved to it, empty where names admit
-// nothing.
+// option returns the option that admits an address despite the rule; host is the name that resolved to it, empty where
+// names do not admit.
 func (r *rule) option(host string, addr netip.Addr) string {
 	option := fmt.Sprintf("--allow-targets %s/%d", addr, addr.BitLen())
 	if host != "" {
@@ -38,9 +38,9 @@ func (r *rule) option(host string, addr netip.Addr) string {
 	return option
 }
 
-// strictRules are judged first, all of them: whatever else admits an address, each one that matches must be lifted, by a
-// target network that is no wider than the rule's. They are the addresses at which clouds hand out credentials, some of
-// them in networks that are private or public otherwise, and networks that nobody means by a wide --allow-targets.
+// strictRules are checked first. Each one that matches must be lifted by an allowed network no wider than the rule's. They
+// are the metadata services of clouds, some of them in private or public networks, and networks that a wide --allow-targets
+// does not intend.
 var strictRules = []rule{
 	// Metadata services.
 	{prefix: network("169.254.169.254/32"), name: metadata},     // most clouds
@@ -73,9 +73,9 @@ var strictRules = []rule{
 	{prefix: network("ff00::/8"), name: "a multicast address (RFC 4291)"},
 }
 
-// rules are judged next, in order: the first that matches an address decides, and one that none matches is public. They
-// follow IANA's registries of special-purpose addresses (RFC 6890 and its successors). IPv4 addresses inside one are
-// judged for each rule that finds some.
+// rules are checked next, in order. The first that matches decides; an address without a match is public. They follow IANA's
+// registries of special-purpose addresses (RFC 6890 and its successors). IPv4 addresses inside an address are checked for
+// each rule with inner.
 var rules = []rule{
 	// IPv4.
 	{prefix: network("127.0.0.0/8"), name: loopback, private: true},
@@ -117,7 +117,7 @@ var rules = []rule{
 	{prefix: network("::/0"), name: "outside of the addresses in use (RFC 4291)", match: notGlobal},
 }
 
-// Names that several rules share.
+// Names of several rules.
 const (
 	metadata      = "the address of a cloud's metadata service"
 	cloudServices = "an address of a cloud's own services"
@@ -128,18 +128,18 @@ const (
 // network parses a rule's network.
 func network(s string) netip.Prefix { return netip.MustParsePrefix(s) }
 
-// globalUnicast is what IANA gives out of IPv6.
+// globalUnicast is the IPv6 network that IANA assigns from.
 var globalUnicast = network("2000::/3")
 
 func notGlobal(addr netip.Addr) bool { return !globalUnicast.Contains(addr) }
 
-// isISATAP tells by the interface identifier: 0000:5efe or 0200:5efe, and an IPv4 address.
+// isISATAP reports whether the interface identifier is 0000:5efe or 0200:5efe and an IPv4 address.
 func isISATAP(addr netip.Addr) bool {
 	b := addr.As16()
 	return b[8]&^0x02 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }
 
-// at reads an IPv4 address that begins at a byte.
+// at returns the IPv4 address at a byte offset.
 func at(i int) func(netip.Addr) []netip.Addr {
 	return func(addr netip.Addr) []netip.Addr {
 		b := addr.As16()
@@ -147,7 +147,7 @@ func at(i int) func(netip.Addr) []netip.Addr {
 	}
 }
 
-// teredo reads the server's address and the client's, which is inverted.
+// teredo returns the server's address and the client's, which is stored inverted.
 func teredo(addr netip.Addr) []netip.Addr {
 	b := addr.As16()
 	return []netip.Addr{
@@ -156,10 +156,10 @@ func teredo(addr netip.Addr) []netip.Addr {
 	}
 }
 
-// localNAT64 reads the address in each layout that RFC 6052 (section 2.2) has for a prefix within 64:ff9b:1::/48: of 48,
-// 56, 64 and 96 bits, the byte after the 64th bit left out of all of them. Which one a site uses cannot be seen, and
-// translators do not look at what follows the address. So each counts, but those of 0.0.0.0/8, which is what a layout
-// reads in the zeros of another, unless there is nothing else.
+// localNAT64 returns the address in each layout that RFC 6052 (section 2.2) defines for a prefix within 64:ff9b:1::/48: 48,
+// 56, 64 and 96 bits, without the byte after the 64th bit. The layout of a site is unknown, and translators ignore the bytes
+// after the address. So all are returned, except addresses in 0.0.0.0/8, which come from the zeros of another layout, unless
+// there are no others.
 func localNAT64(addr netip.Addr) []netip.Addr {
 	b := addr.As16()
 	all := []netip.Addr{
@@ -177,11 +177,11 @@ func localNAT64(addr netip.Addr) []netip.Addr {
 
 var thisNetwork = network("0.0.0.0/8")
 
-// isCompatible tells an IPv4-compatible address from the unspecified one and loopback.
+// isCompatible reports whether an address is IPv4-compatible: not unspecified and not loopback.
 func isCompatible(addr netip.Addr) bool { return !addr.IsUnspecified() && !addr.IsLoopback() }
 
-// spellsMetadata tells an address that holds 169.254.169.254 at the edge of two groups: clouds make the addresses of
-// their metadata services that way.
+// spellsMetadata reports whether an address contains 169.254.169.254 in two adjacent groups, as the metadata services of
+// some clouds do.
 func spellsMetadata(addr netip.Addr) bool {
 	b := addr.As16()
 	for i := 2; i <= 12; i += 2 {

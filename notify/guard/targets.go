@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// ParseTargets reads the entries of --allow-targets or --deny-targets, each of which is a network (10.1.0.0/16), an
-// address (10.1.2.3), or the name of a host: shop.internal is that one, *.shop.internal is everything below it, but not
-// itself. A name in other letters than ASCII is written as the name servers know it (xn--…). The error names every entry
-// that is none of these.
+// ParseTargets parses the entries of --allow-targets or --deny-targets: networks (10.1.0.0/16), addresses (10.1.2.3) and
+// host names. shop.internal is that host, *.shop.internal all names below it, without itself. Names that are not ASCII are
+// written in their ASCII form (xn--…). The error names every invalid entry.
 func ParseTargets(entries []string) (networks []netip.Prefix, hosts []string, err error) {
 	var errs []error
 	for _, entry := range entries {
@@ -27,7 +26,7 @@ func ParseTargets(entries []string) (networks []netip.Prefix, hosts []string, er
 	return networks, hosts, errors.Join(errs...)
 }
 
-// parseNetwork reads a network or an address, which is a network of its own.
+// parseNetwork parses a network, or an address as a network of one.
 func parseNetwork(text string) (netip.Prefix, bool) {
 	if network, err := netip.ParsePrefix(text); err == nil {
 		return network.Masked(), true
@@ -39,7 +38,7 @@ func parseNetwork(text string) (netip.Prefix, bool) {
 	return netip.PrefixFrom(addr, addr.BitLen()), true
 }
 
-// parseHost reads a name or a pattern. What a resolver might take for an address is none.
+// parseHost parses a name or a pattern. Names that a resolver may read as an address are invalid.
 func parseHost(text string) (string, bool) {
 	pattern := strings.TrimSuffix(strings.ToLower(text), ".")
 	name := strings.TrimPrefix(pattern, "*.")
@@ -55,7 +54,7 @@ func isLabel(text string) bool {
 	return text != "" && len(text) <= 63 && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
 
-// matching finds the first pattern for a host, which has the form that plainHost gives.
+// matching returns the first pattern that matches a host in the form of plainHost.
 func matching(patterns []string, host string) (pattern string, ok bool) {
 	for _, p := range patterns {
 		if below, ok := strings.CutPrefix(p, "*"); p == host || ok && len(host) > len(below) && strings.HasSuffix(host, below) {
@@ -65,8 +64,7 @@ func matching(patterns []string, host string) (pattern string, ok bool) {
 	return "", false
 }
 
-// plainNetworks brings networks into the form in which addresses are compared with them: one of IPv4 addresses in IPv6
-// form stands for these too.
+// plainNetworks returns networks in the form of plainAddr: a network of IPv4-mapped addresses is an IPv4 network, too.
 func plainNetworks(networks []netip.Prefix) []netip.Prefix {
 	var plain []netip.Prefix
 	for _, p := range networks {
@@ -78,7 +76,7 @@ func plainNetworks(networks []netip.Prefix) []netip.Prefix {
 	return plain
 }
 
-// plainHosts brings patterns into the form that plainHost gives hosts.
+// plainHosts returns patterns in the form of plainHost.
 func plainHosts(patterns []string) []string {
 	var plain []string
 	for _, p := range patterns {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// CheckURL refuses, without looking a name up, a URL that no dial would be admitted for: a refused address in any
-// spelling, a denied name, a name for loopback, or the name of a metadata service. The error is a *BlockedError, or says that the host
-// is none; it tells nothing of the URL but its host. What it lets pass is still checked at every dial.
+// CheckURL refuses a URL that every dial would refuse, without resolving a name: a refused address in any spelling, a denied
+// name, a name of loopback, or the name of a metadata service. The error is a *BlockedError, or reports an invalid host; of
+// the URL it contains only the host. Every dial is checked again.
 func (g *Guard) CheckURL(raw string) error {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -47,7 +47,7 @@ func (g *Guard) CheckURL(raw string) error {
 	return nil
 }
 
-// portOf is the port that a URL leads to.
+// portOf returns the port of a URL.
 func portOf(u *url.URL) (uint16, bool) {
 	if text := u.Port(); text != "" {
 		port, err := strconv.ParseUint(text, 10, 16)
@@ -59,14 +59,14 @@ func portOf(u *url.URL) (uint16, bool) {
 	return 80, true
 }
 
-// plainHost brings a host into the form that resolvers see: compatibility forms of digits, letters and dots in ASCII,
-// lower case, without the root's dot.
+// plainHost returns a host in the form that resolvers use: ASCII for compatibility forms of digits, letters and dots, lower
+// case, without a trailing dot.
 func plainHost(host string) string {
 	host = strings.ReplaceAll(norm.NFKC.String(host), "\u3002", ".")
 	return strings.TrimRight(strings.ToLower(host), ".")
 }
 
-// NameOf returns a host to be dialled in the form in which the guard knows names, or an empty string if it is an address.
+// NameOf returns a dialled host in the form of plainHost, or an empty string for an address.
 func NameOf(host string) string {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return ""
@@ -74,7 +74,7 @@ func NameOf(host string) string {
 	return plainHost(host)
 }
 
-// isLoopbackName tells the names that stand for loopback: localhost and all below it (RFC 6761 §6.3), and those that
+// isLoopbackName reports whether a name means loopback: localhost and names below it (RFC 6761 §6.3), and the names that
 // systems put into their hosts file.
 func isLoopbackName(host string) bool {
 	switch host {
@@ -85,7 +85,7 @@ func isLoopbackName(host string) bool {
 	return strings.HasSuffix(host, ".localhost")
 }
 
-// isMetadataName tells the names of metadata services. Their addresses are refused at the dial too.
+// isMetadataName reports whether a name is that of a metadata service. Their addresses are refused at the dial, too.
 func isMetadataName(host string) bool {
 	switch host {
 	case "metadata", "metadata.google.internal", "metadata.goog", "metadata.azure.internal", "metadata.azure.com",
@@ -96,7 +96,7 @@ func isMetadataName(host string) bool {
 	return strings.HasSuffix(host, ".metadata.google.internal") || strings.HasSuffix(host, ".metadata.goog")
 }
 
-// checkLoopbackName refuses when both loopback addresses are, or when one of them is our own API.
+// checkLoopbackName refuses a name when both loopback addresses are refused, or one of them is our own API.
 func (g *Guard) checkLoopbackName(host string, port uint16) error {
 	v4 := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port)
 	v6 := netip.AddrPortFrom(netip.IPv6Loopback(), port)
@@ -113,10 +113,10 @@ func (g *Guard) checkLoopbackName(host string, port uint16) error {
 	return &BlockedError{Target: host, Rule: "a name for loopback", Option: "--allow-private or --allow-targets " + host}
 }
 
-// readAddrs reads a host as an address: IPv6, or IPv4 in each form that some resolver takes (inet_aton: one to four
-// numbers, decimal, octal or hexadecimal, the last of which fills what is left). A leading zero means octal to some and
-// nothing to others, so such a host gives both addresses. numeric reports that the host cannot be a name, since its last
-// label is a number; with no address it is then nothing at all.
+// readAddrs parses a host as an address: IPv6, or IPv4 in each form that a resolver may accept (inet_aton: one to four
+// numbers, decimal, octal or hexadecimal; the last fills the remaining bytes). Resolvers differ on leading zeros, so such a
+// host yields both addresses. numeric reports that the last label is a number, so that the host cannot be a name; without
+// addresses it is invalid.
 func readAddrs(host string) (addrs []netip.Addr, numeric bool) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{addr}, true
@@ -136,7 +136,7 @@ func readAddrs(host string) (addrs []netip.Addr, numeric bool) {
 	return addrs, true
 }
 
-// readIPv4 reads one to four numbers.
+// readIPv4 parses one to four numbers.
 func readIPv4(labels []string, octal bool) (netip.Addr, bool) {
 	if len(labels) > 4 {
 		return netip.Addr{}, false

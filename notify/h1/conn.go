@@ -8,13 +8,13 @@ import (
 	"net/http"
 )
 
-// MaxBody is the longest body of a request, in bytes: the system takes as much at once, whatever the receiver reads of it.
+// MaxBody is the longest body of a request, in bytes: the socket buffer takes it whole, even if the receiver reads nothing.
 const MaxBody = 16 << 10
 
-// ErrSpokeFirst fails a request to a receiver that sent something before it was asked.
+// ErrSpokeFirst is the error of a receiver that sends before the first request.
 var ErrSpokeFirst = errors.New("the receiver spoke before it was asked, which ended the connection")
 
-// A Conn is a connection over which one request at a time is sent.
+// A Conn is a connection for one request at a time.
 type Conn struct {
 	net.Conn
 	*Socket
@@ -24,19 +24,19 @@ type Conn struct {
 	used    bool
 	written int64
 	failed  bool        // a write failed
-	readErr error       // what ended reading, if anything
+	readErr error       // of the first failed read
 	header  HeaderLimit // of the response under way
 }
 
-// NewConn makes a Conn of a connection to a receiver, which nothing was sent over.
+// NewConn returns a Conn over a new connection.
 func NewConn(conn net.Conn) *Conn {
 	c := &Conn{Conn: conn, Socket: NewSocket(conn)}
 	c.in, c.out = bufio.NewReader(c), bufio.NewWriter(c)
 	return c
 }
 
-// Supports reports whether a Conn can send a request: one over http, to a host that is written in a URL as it is in a
-// request, with a body of MaxBody at most. It is false on systems where HasUnread sees nothing.
+// Supports reports whether a Conn can send a request: plain HTTP, a host that needs no encoding, and a body of at most
+// MaxBody. It returns false on systems without HasUnread.
 func Supports(r *http.Request) bool {
 	return seesUnread && r.URL.Scheme == "http" && r.ContentLength >= 0 && r.ContentLength <= MaxBody && plainHostPort(r.Host)
 }
@@ -45,8 +45,8 @@ func Supports(r *http.Request) bool {
 type Hooks struct {
 	// Wrote is called when the request was written, or as much of it as could be.
 	Wrote func(err error)
-	// Done is called once after a response: when its body has ended or was closed, at once if it has none. Unless the
-	// connection is reusable it must be closed.
+	// Done is called once after a response, when its body has ended or was closed, or at once if it has none. A connection
+	// that is not reusable must be closed.
 	Done func(reusable bool)
 }
 
@@ -89,7 +89,7 @@ func (c *Conn) RoundTrip(r *http.Request, hooks Hooks) (*http.Response, error) {
 // readResponse reads the header of the final response.
 func (c *Conn) readResponse(r *http.Request) (*http.Response, error) {
 	if _, err := c.in.Peek(1); err != nil {
-		return nil, err // as it is: the end of a connection without a response is not that of one in its middle
+		return nil, err // unchanged: io.EOF without a response differs from one inside a response
 	}
 	for {
 		resp, err := http.ReadResponse(c.in, r)
@@ -103,7 +103,7 @@ func (c *Conn) readResponse(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// Read bounds the header of a response.
+// Read reads and bounds the header of a response.
 func (c *Conn) Read(p []byte) (int, error) {
 	if c.header.err != nil {
 		return 0, c.header.err
@@ -118,8 +118,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readError is the error of the connection that ended the reading of a response: net/http calls a response malformed that
-// was cut off.
+// readError returns the connection's error instead of net/http's, which calls a truncated response malformed.
 func (c *Conn) readError(err error) error {
 	if c.readErr == nil || errors.Is(c.readErr, io.EOF) {
 		return err
@@ -141,7 +140,7 @@ func (c *Conn) Written() int64 { return c.written }
 // WriteFailed reports whether a write was cut off.
 func (c *Conn) WriteFailed() bool { return c.failed }
 
-// A body is that of a response. Its end decides about the connection.
+// body is a response's body. Its end decides whether the connection is reusable.
 type body struct {
 	io.ReadCloser
 
@@ -164,7 +163,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close reads nothing more: net/http's own body would read on to its end.
+// Close does not read the rest of the body, unlike net/http's.
 func (b *body) Close() error {
 	b.end(false)
 	return nil

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Bounds of a response's header, interim responses (1xx) included: bytes, and fields. Over HTTP/2 a field counts 32 bytes
-// more than it has (RFC 9113 §6.5.2), and interim responses have a bound of half as much again to themselves.
+// Limits of a response's header with its interim responses (1xx), in bytes and fields. Over HTTP/2 each field counts 32
+// more bytes (RFC 9113 §6.5.2), and interim responses have a separate limit of half as much again.
 const (
 	MaxHeader      = 16 << 10
 	MaxHeaderLines = 100
@@ -15,14 +15,13 @@ const (
 // ErrHeaderTooLarge is the error of a response whose header is beyond MaxHeader or MaxHeaderLines.
 var ErrHeaderTooLarge = errors.New("the header of the answer is too large")
 
-// A HeaderLimit bounds the header of a response over HTTP/1, interim responses included, while its bytes come in: a
-// header of many short lines takes up some sixteen times as much memory once it is parsed. The zero value is at the
-// beginning of a response.
+// A HeaderLimit bounds the header of an HTTP/1 response, with its interim responses, while it is read: many short lines
+// take about sixteen times their size in memory when parsed. The zero value is at the start of a response.
 type HeaderLimit struct {
 	done  bool  // the final response's header has ended: what follows is a body
-	err   error // it is too large
+	err   error // ErrHeaderTooLarge
 	bytes int
-	lines int // fields: neither the status line nor the empty one
+	lines int // fields, without the status line and the empty line
 
 	length  int     // of the line so far
 	first   byte    // of the line
@@ -33,11 +32,11 @@ type HeaderLimit struct {
 	interim bool
 }
 
-// Err is the error that Read has returned, if any.
+// Err returns the error of Read, if any.
 func (h *HeaderLimit) Err() error { return h.err }
 
-// Read counts bytes of the response, and fails with ErrHeaderTooLarge. Once it has failed it does so again: net/http looks ahead in a header, and forgets an
-// error that it meets there.
+// Read counts bytes of the response and fails with ErrHeaderTooLarge. Later calls fail again, because net/http loses errors
+// of its read-ahead.
 func (h *HeaderLimit) Read(p []byte) error {
 	for len(p) > 0 && !h.done && h.err == nil {
 		line, ended := p, false
@@ -62,8 +61,7 @@ func (h *HeaderLimit) Read(p []byte) error {
 	return h.err
 }
 
-// readStatus finds the status in a part of the status line, as net/http's ReadResponse does: behind the first space and
-// others that follow it.
+// readStatus finds the status in a part of the status line as net/http's ReadResponse does: after the first run of spaces.
 func (h *HeaderLimit) readStatus(part []byte) {
 	if !h.spaced {
 		space := bytes.IndexByte(part, ' ')
@@ -84,7 +82,7 @@ func (h *HeaderLimit) readStatus(part []byte) {
 	}
 }
 
-// endLine notes the end of a line.
+// endLine handles the end of a line.
 func (h *HeaderLimit) endLine() {
 	empty := h.length == 1 || h.length == 2 && h.first == '\r'
 	h.length = 0

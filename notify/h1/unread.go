@@ -5,14 +5,14 @@ import (
 	"syscall"
 )
 
-// A Socket looks at what has come over a connection and was not read.
+// A Socket checks a connection for unread bytes.
 type Socket struct {
-	raw    syscall.RawConn // nil: there is none to look at
-	look   func(uintptr)   // sets unread; made once, to spare an allocation
+	raw    syscall.RawConn // nil: no socket
+	look   func(uintptr)   // sets unread; created once to save an allocation
 	unread bool
 }
 
-// NewSocket finds the socket of a connection, below the layers that have a NetConn method.
+// NewSocket returns the socket of a connection, below layers with a NetConn method.
 func NewSocket(conn net.Conn) *Socket {
 	s := new(Socket)
 	s.look = func(fd uintptr) { s.unread = unread(fd) }
@@ -30,12 +30,12 @@ func NewSocket(conn net.Conn) *Socket {
 	}
 }
 
-// HasUnread reports whether bytes, the end or an error has come that nobody has read, or the connection was closed. It must not
-// be called from several goroutines at once, nor while another one reads. It is false where there is no socket.
+// HasUnread reports whether the connection has unread bytes, an end or an error, or is closed. It is not safe for concurrent
+// use, also not with a read. It returns false without a socket.
 func (s *Socket) HasUnread() bool {
 	if s.raw == nil {
 		return false
 	}
-	s.unread = true // should it be closed
+	s.unread = true // if the connection is closed
 	return s.raw.Control(s.look) != nil || s.unread
 }

@@ -2,8 +2,8 @@
 
 package h1
 
-// seesUnread is whether unread knows anything.
+// seesUnread reports whether unread works on this system.
 const seesUnread = false
 
-// unread is not known here: what has come is known when it is read.
+// unread returns false: this system has no support.
 func unread(uintptr) bool { return false }

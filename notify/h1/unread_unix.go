@@ -4,12 +4,12 @@ package h1
 
 import "syscall"
 
-// seesUnread is whether unread knows anything.
+// seesUnread reports whether unread works on this system.
 const seesUnread = true
 
-// unread reports whether something has come over a socket that nobody has read yet: bytes, an end or an error.
+// unread reports whether a socket has unread bytes, an end or an error.
 func unread(fd uintptr) bool {
 	var one [1]byte
-	_, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK) // does not wait: net makes all its sockets so
+	_, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK) // does not block: package net's sockets are non-blocking
 	return err != syscall.EAGAIN && err != syscall.EINTR
 }
