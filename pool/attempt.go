@@ -18,11 +18,10 @@ import (
 type attempt struct {
 	shard        *shardLoop
 	job          *store.ClaimedJob
-	sched        sched.Job     // guarded by the pool's mutex, but for what Claimed has set
-	claimStarted time.Time     // of the call
-	leaseEnds    time.Time     // by the process's clock
-	startWindow  time.Duration // of its lane's start, as it was claimed
-	policyStale  bool          // the topic's policy may be older than the store's
+	sched        sched.Job // guarded by the pool's mutex, but for what Claimed has set
+	claimStarted time.Time // of the call
+	leaseEnds    time.Time // by the process's clock
+	policyStale  bool      // the topic's policy may be older than the store's
 }
 
 // attemptOf returns the attempt of a scheduled job.
@@ -334,9 +333,6 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 	}
 	p.mu.Lock()
 	item.Lane = p.sched.End(&a.sched, out, time.Now())
-	if item.Lane.StartUnused {
-		item.Lane.Slack = a.startWindow
-	}
 	h.Body = nil // the jobs of a claim lie side by side: one that hangs must not keep the bodies of all
 	s.ended = append(s.ended, item)
 	s.working--

@@ -29,7 +29,7 @@ func (s *shardLoop) startClaimed(ctx, work context.Context, request store.ClaimR
 			lane = p.sched.Lane(h.Queue)
 		}
 		*a = attempt{
-			shard: s, job: h, claimStarted: at.last, leaseEnds: at.last.Add(h.LeaseFor), startWindow: request.Slack, policyStale: !fresh,
+			shard: s, job: h, claimStarted: at.last, leaseEnds: at.last.Add(h.LeaseFor), policyStale: !fresh,
 		}
 		a.sched = sched.Job{Value: a, Lane: lane, Body: len(h.Body), Rated: h.Rated}
 		claim.Jobs[i] = &a.sched

@@ -34,15 +34,16 @@
 // The store counts starts at the claim: a lane's with its queue, a topic's on one shard, which is asked for a permit before
 // jobs are claimed. A start counts for the rate's window after the last moment at which it may begin, which is the call's
 // beginning plus the start window: a 64th of the rate's window (10 ms to 1 s), four times the duration of recent calls, and
-// more after starts that came too late, up to 30 s. An attempt that cannot begin by then is released, and costs no retry. A
-// job that was claimed and not attempted costs no start: the topic's is returned with the next permit call, the lane's with
-// the settlement. A topic that needs starts requests some once a second, together with others of its shard, and its lanes
-// are not notified for others. A job that was claimed under another rate than its topic has by then is released.
+// more after starts that came too late, up to 30 s. An attempt that cannot begin by then is released, and costs no retry. Its
+// start counts all the same, as does each that was granted and not used in time. A topic requests as many starts as its
+// queued lanes could use at once, and what one claim leaves is for the next. So an expired job, which is claimed without
+// an attempt, takes none. A topic without starts requests some once a second, together with others of its shard, and its
+// lanes are not notified for others. A job that was claimed under another rate than its topic has by then is released.
 //
 // # Local shortages
 //
 // An attempt that failed because the process or the machine had no descriptor, memory or port left (class local_resources)
-// shows nothing of its receiver: it is released for a second or two, with a line in its history, and costs neither retry nor
+// shows nothing of its receiver: it is released for a second or two, with a line in its history, and costs no retry, but its
 // start. The process then has half as many attempts in flight, not counting those that hang, and a sixteenth more every
 // second. While no attempt succeeds, claims pause for up to a second.
 //

@@ -19,8 +19,7 @@ func (s *shardLoop) askPermits(ctx context.Context) {
 	}
 }
 
-// requestPermits makes a call once. What it returns counts as returned even when the call failed: were it returned twice,
-// there would be more starts than the rate allows.
+// requestPermits makes a call once.
 func (s *shardLoop) requestPermits(ctx context.Context, call *sched.PermitCall) {
 	p := s.p
 	claiming := ctx
@@ -56,10 +55,9 @@ func (s *shardLoop) requestPermits(ctx context.Context, call *sched.PermitCall) 
 }
 
 // requestPermitsOneByOne makes a call that was rejected again for each topic, so that one whose starts cannot be read stops
-// no other. What the call returned may have been taken, and is not returned once more.
+// no other.
 func (s *shardLoop) requestPermitsOneByOne(ctx context.Context, call *sched.PermitCall) {
 	for i, request := range call.Requests {
-		request.Back = nil
 		s.requestPermits(ctx, &sched.PermitCall{
 			Shard: call.Shard, Topics: call.Topics[i : i+1], Requests: []store.PermitRequest{request},
 		})

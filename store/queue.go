@@ -47,7 +47,7 @@ type Queue interface {
 
 	// Permit grants starts to up to MaxBatch topics with a rate, on the shard that ShardOfTopic names for each, and returns
 	// one grant for each request, in order. In no window of the rate's length are more starts granted than the rate allows,
-	// over all callers, counted as in Claim. Returned starts no longer count. The caller must claim no more jobs than were
+	// over all callers, counted as in Claim. The caller must claim no more jobs than were
 	// granted and begin no attempt after Slack.
 	Permit(ctx context.Context, token Token, requests []PermitRequest) ([]Permit, error)
 }

@@ -32,13 +32,6 @@ type LaneChange struct {
 	// Breaker opens or closes the lane's breaker. After the cooldown an open breaker allows probes, until one of them closes
 	// it or there was none for BreakerRetention.
 	Breaker BreakerChange
-	// StartUnused returns the claim's start to the lane's rate, because no attempt was made of it and none will be. If the
-	// start still counts and the lane can continue without it, the lane is notified at once. It has no effect on a claim
-	// that was not Rated.
-	StartUnused bool
-	// Slack is that of the ClaimRequest, for StartUnused: with the time of the claim it gives the time until which the start
-	// counts.
-	Slack time.Duration
 }
 
 // BreakerChange is a change to the breaker of a lane.

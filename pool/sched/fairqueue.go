@@ -55,6 +55,7 @@ type pickState struct {
 	now       time.Time
 	scansLeft int   // how many topics and lanes may still be looked at
 	only      *Lane // no lane of other health is picked; nil: any is
+	onlyCount bool  // jobs that can probably begin are counted, and no lane is picked
 	ahead     int   // jobs that the lanes of the topic may have beyond their slots
 	claims    []store.QueueClaim
 	tightest  policy.Rate
@@ -123,10 +124,11 @@ func (sh *Shard) pickTopic(q *topicQueue, share, free int, c *pickState) (took i
 	}
 	starts := t.startsLeft(terms.Rate, c.now)
 	if q.needsStarts = starts == 0; q.needsStarts {
-		s.needPermit(t, c.now)
+		s.needPermit(t, share, free, terms, c)
+		return 0
 	}
 	took = q.pickLanes(s, min(share, starts), free, terms, c)
-	t.rate.startsLeft -= took
+	t.rate.grant.left -= took
 	return took
 }
 
@@ -168,6 +170,15 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, terms policy.
 	if !s.mayAskForBytes(q.topic, of) {
 		s.awaitingBytes = true
 		return 0
+	}
+	if c.onlyCount {
+		for l := range lanes.all() {
+			if c.scansLeft--; took >= room || c.scansLeft < 0 {
+				break
+			}
+			took += max(0, min(l.likely, l.slots-l.inFlight, room-took))
+		}
+		return took
 	}
 	for waiting := lanes.len(); waiting > 0 && c.scansLeft > 0 && len(c.claims) < store.MaxBatch; waiting-- {
 		if l := lanes.first(); l.runnable && l.limits(terms).Rate.Limited() && q.topic.inFlight >= terms.Workers {
@@ -213,9 +224,9 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, terms policy.
 		l.claiming = true
 		l.addInFlight(n)
 		took += n
-		l.grant, l.grantEnds, l.grantRate = store.Permit{}, time.Time{}, terms.Rate
+		l.grant = nil
 		if terms.Rate.Limited() {
-			l.grant, l.grantEnds = q.topic.rate.grant, q.topic.rate.grantEnds
+			l.grant = q.topic.rate.grant
 		}
 		c.claims = append(c.claims, store.QueueClaim{Queue: l.queue, Max: n, Timeout: terms.Timeout, Lane: l.revision()})
 	}

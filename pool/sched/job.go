@@ -21,8 +21,8 @@ type Job struct {
 	GrantRate policy.Rate   // its topic's rate at the claim
 	Cancelled bool          // its lane was held back or paused while it waited for a worker
 
-	grant          store.Permit // of its topic's starts, where that has a rate
-	queuedAt       time.Time    // when it began to wait for a worker
+	grant          *grant    // of its topic's starts; nil: that has no rate
+	queuedAt       time.Time // when it began to wait for a worker
 	startedAt      time.Time
 	running        bool
 	runningElement *list.Element // in Scheduler.running
@@ -53,7 +53,6 @@ func (sh *Shard) Claimed(c Claim, now time.Time) (start []*Job, rejected *Job) {
 			rejected = j
 		}
 	}
-	var granted []*Topic // of those with a rate
 	for i, q := range c.Request.Queues {
 		l := s.lanes[q.Queue]
 		unused, status := q.Max-l.claimed, store.QueueStatus{}
@@ -62,21 +61,20 @@ func (sh *Shard) Claimed(c Claim, now time.Time) (start []*Job, rejected *Job) {
 		}
 		s.inFlight -= unused
 		l.addInFlight(-unused)
-		if !l.grantEnds.IsZero() {
-			l.topic.rate.addUnused(l.grant, unused)
-			granted = append(granted, l.topic)
+		if l.grant != nil {
+			l.grant.left += unused
 		}
 		if i < len(c.Settings) && c.Settings[i] != nil {
 			l.settings = c.Settings[i]
 		}
 		sh.updateLane(l, status)
 	}
-	for _, t := range granted {
-		s.returnUnusedStarts(t)
-	}
 	for _, j := range jobs {
 		l := j.Lane
-		j.Settings, j.StartBy, j.grant, j.GrantRate = l.settings, l.grantEnds, l.grant, l.grantRate
+		j.Settings, j.grant = l.settings, l.grant
+		if l.grant != nil {
+			j.StartBy, j.GrantRate = l.grant.ends, l.grant.rate
+		}
 		// A lane's rate counts from the call that took effect.
 		if by := c.FirstCall.Add(c.Request.Slack); j.Rated && (j.StartBy.IsZero() || by.Before(j.StartBy)) {
 			j.StartBy = by
@@ -127,6 +125,9 @@ func (sh *Shard) updateLane(l *Lane, status store.QueueStatus) {
 	case l.breaker != nil && !l.breaker.Closed():
 		l.breaker = nil // another process had the probe
 	}
+	if l.likely = 1; status.More {
+		l.likely = max(1, 2*l.claimed)
+	}
 	switch {
 	case status.More || l.markedWhileClaiming:
 		l.runnable = true
@@ -172,9 +173,8 @@ func (s *Scheduler) End(j *Job, o Outcome, now time.Time) store.LaneChange {
 	l := j.Lane
 	change := store.LaneChange{Cooldown: o.Cooldown}
 	s.end(j)
-	if o.Result == nil || o.Shortage {
-		change.StartUnused = j.Rated
-		s.returnStart(j)
+	if o.Result == nil && j.grant != nil {
+		j.grant.left++ // for the next claim
 	}
 	if o.Result != nil && !o.Shortage {
 		s.limit.pause = 0

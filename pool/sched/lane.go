@@ -61,14 +61,13 @@ type Lane struct {
 	breaker      Breaker // nil while nothing failed
 	breakerTerms policy.Breaker
 	settings     *LaneSettings // its own; nil: none
-	grant        store.Permit  // of the claim under way, where the topic has a rate
-	grantEnds    time.Time
-	grantRate    policy.Rate
+	grant        *grant        // of the claim under way; nil: the topic has no rate
 
 	runnable            bool // may have claimable jobs
 	queued              bool
 	claiming            bool // named in the claim under way
 	markedWhileClaiming bool // the claim's answer may be out of date
+	likely              int  // jobs that it probably has: one after a wake-up, twice those of a claim that left some
 	claimed             int  // jobs that the claim brought whose answer is being read
 	leftOut             int  // claims in a row that brought none of its jobs though it had some
 	bytes               int  // of bodies that are not sent yet

@@ -146,7 +146,7 @@ func (sh *Shard) MarkRunnable(queues []job.Queue) {
 		case !l.queued && sh.runnable.isFull(l.topic):
 			sh.s.markIdle(l) // the carrier notifies again within a second
 		case !l.queued:
-			l.runnable = true
+			l.runnable, l.likely = true, 1
 			sh.runnable.push(l)
 		}
 	}

@@ -18,16 +18,13 @@ func (sh *shard) Permit(ctx context.Context, token store.Token, asks []store.Per
 	}
 	keys := make([]string, 2, 2+len(asks))
 	keys[0], keys[1] = sh.keys.Reply(string(token), "p"), sh.keys.Clock
-	args := make([]any, 0, 5*len(asks))
+	args := make([]any, 0, 4*len(asks))
 	for _, ask := range asks {
 		if !ask.Rate.Limited() {
 			continue
 		}
 		keys = append(keys, sh.keys.Rate(layout.TopicName(ask.Namespace, ask.Topic)))
-		args = append(args, ask.Rate.Starts, layout.Millis(ask.Rate.Per), layout.Millis(max(0, ask.Slack)), max(0, ask.Starts), len(ask.Back))
-		for _, back := range ask.Back {
-			args = append(args, max(0, back.At.UnixMilli()), layout.Millis(max(0, back.Slack)), max(0, back.Starts))
-		}
+		args = append(args, ask.Rate.Starts, layout.Millis(ask.Rate.Per), layout.Millis(max(0, ask.Slack)), max(0, ask.Starts))
 	}
 	reply, err := s.eval(ctx, scriptPermit, keys, args)
 	if err != nil {
@@ -40,7 +37,7 @@ func (sh *shard) Permit(ctx context.Context, token store.Token, asks []store.Per
 	now, rest := layout.Time(num(answer[0])), answer[1:]
 	permits := make([]store.Permit, len(asks))
 	for i, ask := range asks {
-		permits[i] = store.Permit{Starts: max(0, ask.Starts), At: now, Slack: ask.Slack}
+		permits[i] = store.Permit{Starts: max(0, ask.Starts), At: now}
 		if ask.Rate.Limited() {
 			permits[i].Starts, permits[i].Next = int(num(rest[0])), time.Duration(num(rest[1]))*time.Millisecond
 			rest = rest[2:]

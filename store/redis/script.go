@@ -84,7 +84,7 @@ var (
 	scriptExpire  = newScript("expire", movingJobs)
 	scriptRescore = newScript("rescore", movingJobs, "clock_steps")
 
-	scriptSettle = newScript("settle", endingJobs, "outbox give_back")
+	scriptSettle = newScript("settle", endingJobs, "outbox")
 	scriptCarry  = newScript("carry", endingJobs)
 	scriptCancel = newScript("cancel", endingJobs, "reply")
 	scriptPurge  = newScript("purge", endingJobs)
@@ -102,7 +102,7 @@ var (
 	scriptLead         = newScript("lead")
 	scriptPage         = newScript("page", "record read_without_body")
 	scriptPeek         = newScript("peek", "record read_without_body")
-	scriptPermit       = newScript("permit", "window grant give_back clock_steps")
+	scriptPermit       = newScript("permit", "window grant clock_steps")
 	scriptThrottles    = newScript("throttles")
 	scriptOpenBreakers = newScript("open_breakers")
 	scriptWaiting      = newScript("waiting")

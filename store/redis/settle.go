@@ -180,8 +180,5 @@ func appendShows(b []byte, item *store.Settlement) []byte {
 		b = append(b, 'c')
 	case store.KeepBreaker:
 	}
-	if item.Lane.StartUnused {
-		b = append(append(b, ' '), layout.FormatWait(item.Lane.Slack)...)
-	}
 	return b
 }

@@ -81,33 +81,6 @@ func TestMoreGatesThanARoundLooksAtAreLeftToTheNextRoundAtOnce(t *testing.T) {
 	require.Zero(t, queued(t, s))
 }
 
-func TestStartsThatAreGivenBackAreTakenWhereNoneCountsShorterForIt(t *testing.T) {
-	each(t, func(t *testing.T, s *Store) {
-		script := textScript("back", `
-local list = groups(ARGV[1])
-give_back(list, tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]))
-return grouped(list)`, "window give_back")
-		for _, c := range []struct {
-			name, list           string
-			at, slack, n, starts int
-			want                 string
-		}{
-			{"of a few, those of the moment", "10:0:2,10:9:2,11:9:2", 10, 0, 3, 64, "10:0:0,10:9:2,11:9:2"},
-			{"though their end was rounded up", "10:1:2,10:9:2", 10, 0, 1, 64, "10:1:1,10:9:2"},
-			{"none that joined others while the rate was larger", "450:100:2,452:900:1", 452, 90, 1, 2, "450:100:2,452:900:1"},
-			{"but for those that leave earlier", "10:0:2,10:9:2,11:9:2", 10, 9, 3, 64, "10:0:2,10:9:0,11:9:2"},
-			{"of a few, none of another moment", "10:0:2,11:9:2", 9, 0, 1, 64, "10:0:2,11:9:2"},
-			{"of many, those that may hold them", "10:5:2,20:5:2", 12, 0, 3, 65, "10:5:0,20:5:2"},
-			{"no more than those hold, the first to leave of all", "11:19:1,5:100:1", 10, 0, 2, 65, "11:19:0,5:100:1"},
-			{"of many, none that nobody was granted", "10:5:2,20:5:2", 9, 0, 1, 65, "10:5:2,20:5:2"},
-		} {
-			got, err := s.eval(t.Context(), script, nil, []any{c.list, c.at, c.slack, c.n, c.starts})
-			require.NoError(t, err)
-			require.Equal(t, c.want, str(got), c.name)
-		}
-	})
-}
-
 // Nobody can look at a queue without a name: what is left of one does not keep the carrier busy.
 func TestCarry_RemovesQueuesWithoutANameFromTheAgenda(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {

@@ -188,14 +188,13 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 	last := rows[len(rows)-1].key()
 	count := int64(len(rows))
 	rate, probe := q.limits().Rate, q.open(tx.now)
-	starts, latest := int64(0), int64(0)
+	starts := int64(0)
 	if rate.Limited() {
 		for _, r := range rows {
 			if !r.expired(tx.now) {
 				starts++
 			}
 		}
-		latest = tx.now.later(c.request.Slack)
 	}
 	if starts > 0 {
 		tx.setThrottle(q, func(g *throttle) { g.starts = g.starts.add(rate, starts, c.request.Slack, tx.now) })
@@ -215,7 +214,7 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 	}
 	for _, r := range rows {
 		h := c.lease(tx, q, r, cmp.Or(r.Timeout, want.Timeout)+c.request.Margin)
-		h.rated, h.probe, h.latest = rate.Limited() && !r.expired(tx.now), probe, latest
+		h.rated, h.probe = rate.Limited() && !r.expired(tx.now), probe
 		c.reply.leases = append(c.reply.leases, h)
 	}
 	c.rows = append(c.rows, rows...)

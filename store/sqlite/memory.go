@@ -93,16 +93,14 @@ type retained struct {
 
 // A lease is that of one claimed job, with what a settlement needs to know of the job.
 type lease struct {
-	ref      job.Ref
-	n        int64
-	queue    *queue
-	token    store.Token
-	claimed  int64 // by the wall clock
-	begun    int64 // the same, monotonic
-	deadline int64 // monotonic
-	// rated and probe are as in store.ClaimedJob; latest is when a rated start may begin at the latest, monotonic.
-	rated, probe bool
-	latest       int64
+	ref          job.Ref
+	n            int64
+	queue        *queue
+	token        store.Token
+	claimed      int64 // by the wall clock
+	begun        int64 // the same, monotonic
+	deadline     int64 // monotonic
+	rated, probe bool  // as in store.ClaimedJob
 	slot         slot
 	batch        *batch
 	index        int // in the batch

@@ -22,7 +22,7 @@ func (s *Store) Permit(ctx context.Context, token store.Token, asks []store.Perm
 	var permits []store.Permit
 	err := s.submit(ctx, &op{
 		verb: "permit starts", weight: len(asks),
-		// Its grant would be neither used nor given back.
+		// Its grant would not be used.
 		gone: func() error { return end(ctx) },
 		run: func(tx *tx) (err error) {
 			weigh := func(all []store.Permit) int { return 48 * len(all) }
@@ -45,9 +45,9 @@ func (s *Store) Permit(ctx context.Context, token store.Token, asks []store.Perm
 	return slices.Clone(permits), nil
 }
 
-// permit serves one request: it takes returned starts back, then grants what fits.
+// permit serves one request: it grants what fits.
 func (tx *tx) permit(ask store.PermitRequest) (store.Permit, error) {
-	p := store.Permit{Starts: ask.Starts, At: date(tx.now.ms), Slack: ask.Slack}
+	p := store.Permit{Starts: ask.Starts, At: date(tx.now.ms)}
 	if !ask.Rate.Limited() {
 		return p, nil
 	}
@@ -60,11 +60,6 @@ func (tx *tx) permit(ask store.PermitRequest) (store.Permit, error) {
 		before = t.grants.starts
 		w = before.counting(ask.Rate, tx.now)
 	}
-	for _, back := range ask.Back {
-		if !left(back, ask.Rate, tx.now) {
-			w = w.giveBack(back.At.UnixMilli(), int64(back.Starts))
-		}
-	}
 	granted := max(0, min(int64(ask.Starts), w.room(ask.Rate, tx.now)))
 	if granted > 0 {
 		w = w.add(ask.Rate, granted, ask.Slack, tx.now)
@@ -72,7 +67,7 @@ func (tx *tx) permit(ask store.PermitRequest) (store.Permit, error) {
 	if p.Starts = int(granted); p.Starts < ask.Starts {
 		p.Next = time.Duration(w[0].leave(ask.Rate) - tx.now.mono)
 	}
-	if granted == 0 && len(ask.Back) == 0 && len(w) == len(before) {
+	if granted == 0 && len(w) == len(before) {
 		return p, nil
 	}
 	tx.touchTopic(t)
@@ -81,11 +76,6 @@ func (tx *tx) permit(ask store.PermitRequest) (store.Permit, error) {
 		t.grants = &grants{starts: w, per: ask.Rate.Per}
 	}
 	return p, nil
-}
-
-// left reports whether a grant counts no more under a rate. To give it back would take starts of others out of the window.
-func left(grant store.Permit, rate policy.Rate, now instant) bool {
-	return grant.At.UnixMilli()+wholeMillis(max(0, grant.Slack))+wholeMillis(rate.Per) <= now.ms
 }
 
 // over reports whether no grant counts any more.

@@ -123,9 +123,6 @@ func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err 
 		return store.ErrLeaseLost, nil
 	}
 	verdict := item.Verdict
-	if item.Lane.StartUnused {
-		tx.returnStart(h)
-	}
 	tx.applyLaneChange(h.queue, item.Lane)
 	to := h.progress
 	if written.entry != "" {

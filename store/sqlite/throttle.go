@@ -105,19 +105,6 @@ func (tx *tx) pruneThrottle(q *queue) {
 	}
 }
 
-// returnStart gives the start back that a job's claim took of its lane's rate, unless that counts no more.
-func (tx *tx) returnStart(h *lease) {
-	q := h.queue
-	rate := q.limits().Rate
-	if !h.rated || !rate.Limited() || q.throttle == nil || (starts{latest: h.latest}).leave(rate) <= tx.now.mono {
-		return
-	}
-	if q.blocked(tx.now) && q.waiting > 0 {
-		tx.notify(q) // unless it still is when all is done
-	}
-	tx.setThrottle(q, func(g *throttle) { g.starts = g.starts.counting(rate, tx.now).giveBack(h.claimed, 1) })
-}
-
 // applyLaneChange sets the cooldown and the breaker that a settlement asks for.
 func (tx *tx) applyLaneChange(q *queue, change store.LaneChange) {
 	if change.Cooldown == 0 && change.Breaker == store.KeepBreaker {

@@ -15,8 +15,7 @@ type window []starts
 
 // Starts of a window leave it together.
 type starts struct {
-	// from and to are the store's clock at the first and the last of their claims or grants, in Unix milliseconds: they
-	// name a grant of which some is given back.
+	// from and to are the store's clock at the first and the last of their claims or grants, in Unix milliseconds.
 	from, to int64
 	n        int64
 	// latest is when the last of them may begin, monotonic: they leave the rate's length after it.
@@ -107,20 +106,4 @@ func (s starts) take(newer starts, rate policy.Rate, of int) bool {
 	}
 	span := newer.to - s.from // after a jump of the wall clock it says nothing
 	return of >= mostStarts || (newer.from >= s.to && span <= rate.Per.Milliseconds()/store.CountedStarts)
-}
-
-// giveBack takes n starts of the grant made at a moment out of the window, if they are in it still.
-func (w window) giveBack(at, n int64) window {
-	var less window
-	for _, s := range w {
-		if s.from <= at && at <= s.to {
-			back := min(n, s.n)
-			s.n -= back
-			n -= back
-		}
-		if s.n > 0 {
-			less = append(less, s)
-		}
-	}
-	return less
 }

@@ -7,7 +7,7 @@
 //
 // The tests accept what the contract does not specify: the order of jobs due in the same millisecond, the order across
 // lanes, when retention removes what Sweep would remove (an id beyond its window may go with its purged job), superfluous
-// wake-ups, the starts that a lane without a rate remembers, and which of two grants of one millisecond is returned.
+// wake-ups, and the starts that a lane without a rate remembers.
 //
 // The package is for tests only. The model and Faulty are safe for concurrent use.
 package storetest

@@ -81,7 +81,7 @@ func (s *modelShard) claimQueue(t *claimReply, size *int, token store.Token, req
 		r.lease, r.claimed, r.late = token, now, max(0, now.Sub(r.job.DueAt))
 		r.probe, r.rated = q.open, limits.Rate.Limited() && !expired
 		if r.rated {
-			q.window.add(starts{at: now, latest: after(s.model.ceil(), request.Slack), n: 1})
+			q.window.add(starts{latest: after(s.model.ceil(), request.Slack), n: 1})
 		}
 		r.deadline = after(now, cmp.Or(r.job.Timeout, w.Timeout)+request.Margin)
 		r.job.State = job.Running

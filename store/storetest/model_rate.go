@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -16,7 +15,6 @@ type window []starts
 
 // Starts were granted together, and may begin until latest: then they begin to leave the window.
 type starts struct {
-	at     time.Time // of the grant, which it names
 	latest time.Time
 	n      int
 }
@@ -31,10 +29,10 @@ func (m *Model) ceil() time.Time {
 	return at
 }
 
-// add adds starts; those of one moment become one group.
+// add adds starts. Those with the same latest become one group.
 func (w *window) add(s starts) {
-	i, _ := slices.BinarySearchFunc(*w, s, func(a, b starts) int { return cmp.Or(a.latest.Compare(b.latest), a.at.Compare(b.at)) })
-	if i < len(*w) && (*w)[i].at.Equal(s.at) && (*w)[i].latest.Equal(s.latest) {
+	i, _ := slices.BinarySearchFunc(*w, s, func(a, b starts) int { return a.latest.Compare(b.latest) })
+	if i < len(*w) && (*w)[i].latest.Equal(s.latest) {
 		(*w)[i].n += s.n
 		return
 	}
@@ -43,7 +41,7 @@ func (w *window) add(s starts) {
 
 // dropOld drops the starts that no longer count.
 func (w *window) dropOld(per time.Duration, now time.Time) {
-	*w = slices.DeleteFunc(*w, func(s starts) bool { return s.n == 0 || !s.countsUntil(per).After(now) })
+	*w = slices.DeleteFunc(*w, func(s starts) bool { return !s.countsUntil(per).After(now) })
 }
 
 // countsUntil returns when the starts stop to count.
@@ -95,48 +93,20 @@ func (s *modelShard) Permit(ctx context.Context, token store.Token, asks []store
 }
 
 func (s *modelShard) permit(ask store.PermitRequest, now time.Time) store.Permit {
-	p := store.Permit{Starts: ask.Starts, At: now, Slack: ask.Slack}
+	p := store.Permit{Starts: ask.Starts, At: now}
 	if !ask.Rate.Limited() {
 		return p
 	}
 	name := topicName{ask.Namespace, ask.Topic}
 	w := s.permits[name]
 	w.dropOld(ask.Rate.Per, now)
-	for _, back := range ask.Back {
-		if after(after(back.At, back.Slack), ask.Rate.Per).After(now) {
-			w.returnStarts(back) // else it has left, and others may look the same
-		}
-	}
-	w.dropOld(ask.Rate.Per, now) // what was given back whole
 	p.Starts = max(0, min(ask.Starts, ask.Rate.Starts-w.count(ask.Rate.Per, now)))
 	if p.Starts > 0 {
-		w.add(starts{at: now, latest: after(s.model.ceil(), ask.Slack), n: p.Starts})
+		w.add(starts{latest: after(s.model.ceil(), ask.Slack), n: p.Starts})
 	}
 	if p.Starts < ask.Starts {
 		p.Next = w[0].countsUntil(ask.Rate.Per).Sub(now)
 	}
 	s.permits[name] = w
 	return p
-}
-
-// settleUnused gives the start of a held job back, unless it counts no more.
-func (s *modelShard) returnStart(r *record, slack time.Duration, now time.Time) {
-	rate := s.limits(r.queue.name).Rate
-	if !r.rated || !rate.Limited() || !after(after(r.claimed, slack), rate.Per).After(now) {
-		return
-	}
-	r.queue.window.returnStarts(store.Permit{Starts: 1, At: r.claimed, Slack: slack})
-	r.queue.window.dropOld(rate.Per, now)
-}
-
-// returnStarts removes starts from the grants of a moment, first from those that stop to count first, so that the rest
-// counts no shorter than it should, whichever of two grants of one millisecond it was.
-func (w window) returnStarts(back store.Permit) {
-	for i := range w {
-		if w[i].at.Equal(back.At) && !w[i].latest.Before(after(back.At, back.Slack)) && back.Starts > 0 {
-			n := min(back.Starts, w[i].n)
-			w[i].n -= n
-			back.Starts -= n
-		}
-	}
 }

@@ -39,9 +39,6 @@ func (s *modelShard) settle(item store.Settlement, now time.Time) error {
 	}
 	q := r.queue
 	freed := s.blocked(q, now)
-	if item.Lane.StartUnused {
-		s.returnStart(r, item.Lane.Slack, now)
-	}
 	s.changeLane(q, item.Lane, now)
 	if item.Attempt.Kind != "" {
 		r.addAttempt(item.Attempt)

@@ -108,14 +108,12 @@ type engineAndModel struct {
 	relayed    []job.Ref
 	rate       policy.Rate              // of the lanes of orders, and of permits; zero: none
 	lanes      map[job.Queue][]revision // of settings, the newest last
-	grants     []grant
-	sweeping   bool // a topic keeps nothing, and engines may trim at once: both are swept before each comparison
+	sweeping   bool                     // a topic keeps nothing, and engines may trim at once: both are swept before each comparison
 }
 
-// lease is a claim of a job in both, with its slack; the lease may be lost.
+// lease is a claim of a job in both; the lease may be lost.
 type lease struct {
 	engine, model store.ClaimedJob
-	slack         time.Duration
 }
 
 func newEngineAndModel(t *rapid.T, s *suite, namespace string) *engineAndModel {

@@ -48,7 +48,7 @@ func (p *engineAndModel) claim(*rapid.T) {
 	p.useEngineOrder(got)
 	wanted, err := p.model.shards[0].Claim(p.ctx, store.NewToken(), theirs)
 	p.must(err, "claim from the model")
-	p.compareClaims(wanted, got, request.Slack)
+	p.compareClaims(wanted, got)
 }
 
 // sameClaims compares a claim with its repeat.
@@ -88,7 +88,7 @@ func (p *engineAndModel) claimExpired(*rapid.T) {
 	byID := func(a, b store.ClaimedJob) int { return strings.Compare(a.ID, b.ID) }
 	slices.SortFunc(got.Jobs, byID)
 	slices.SortFunc(held, byID)
-	p.compareClaims(store.ClaimResult{Jobs: held}, got, 0)
+	p.compareClaims(store.ClaimResult{Jobs: held}, got)
 }
 
 // ofSequence returns the jobs of this sequence: jobs of an earlier one may expire, too.
@@ -96,8 +96,8 @@ func (p *engineAndModel) ofSequence(held []store.ClaimedJob) []store.ClaimedJob 
 	return slices.DeleteFunc(held, func(h store.ClaimedJob) bool { return h.Namespace != p.namespace })
 }
 
-// compareClaims compares the jobs that both returned under a claim with a slack.
-func (p *engineAndModel) compareClaims(wanted, got store.ClaimResult, slack time.Duration) {
+// compareClaims compares the jobs that both returned.
+func (p *engineAndModel) compareClaims(wanted, got store.ClaimResult) {
 	if !slices.Equal(idsOf(wanted.Jobs), idsOf(got.Jobs)) {
 		p.Fatalf("claimed %v, want %v", idsOf(got.Jobs), idsOf(wanted.Jobs))
 	}
@@ -116,7 +116,7 @@ func (p *engineAndModel) compareClaims(wanted, got store.ClaimResult, slack time
 		if w.Rated != g.Rated || w.Probe != g.Probe {
 			p.Fatalf("claim %s: rated %t and a probe %t, want %t and %t", w.ID, g.Rated, g.Probe, w.Rated, w.Probe)
 		}
-		p.leases = append(p.leases, lease{g, w, slack})
+		p.leases = append(p.leases, lease{g, w})
 	}
 	for i, w := range wanted.Queues {
 		g := got.Queues[i]

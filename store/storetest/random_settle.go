@@ -42,9 +42,6 @@ func (p *engineAndModel) settle(t *rapid.T) {
 			m.Outbox = e.Outbox
 		}
 		e.Lane = p.laneChange()
-		if rapid.IntRange(0, 2).Draw(t, "unstarted") == 0 {
-			e.Lane.StartUnused, e.Lane.Slack = true, l.slack
-		}
 		m.Lane = e.Lane
 		engine, model = append(engine, e), append(model, m)
 	}
@@ -77,11 +74,7 @@ func (p *engineAndModel) settle(t *rapid.T) {
 			p.Fatalf("settlement of %s (%s): %v, want %v", engine[i].Ref.ID, engine[i].Verdict.Kind, got.errs[i], errs[i])
 		}
 	}
-	slack := time.Duration(0)
-	if next != nil {
-		slack = next.Slack
-	}
-	p.compareClaims(claimed, got.claimed, slack)
+	p.compareClaims(claimed, got.claimed)
 }
 
 // outboxJob draws a job for the outbox.

@@ -44,7 +44,6 @@ var caseGroups = []caseGroup{
 	{"Breaker", breakerCases},
 	{"Settings", settingsCases},
 	{"Rate", rateCases},
-	{"UnusedStart", unusedCases},
 	{"Permit", permitCases},
 	{"Outbox", relayCases},
 	{"OutboxBounds", outboxCases},

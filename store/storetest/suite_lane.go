@@ -34,11 +34,6 @@ func openBreaker(cooldown time.Duration) store.LaneChange {
 
 var closed = store.LaneChange{Breaker: store.CloseBreaker}
 
-// startUnused returns the start of a claim with a slack.
-func startUnused(slack time.Duration) store.LaneChange {
-	return store.LaneChange{StartUnused: true, Slack: slack}
-}
-
 // claimed returns when a due job was claimed, by the store's clock.
 func claimed(h store.ClaimedJob) time.Time { return h.DueAt.Add(h.Late) }
 

@@ -14,8 +14,8 @@ import (
 )
 
 // ask returns a request for starts of a topic.
-func (s *suite) ask(topic string, rate policy.Rate, n int, back ...store.Permit) store.PermitRequest {
-	return store.PermitRequest{Namespace: s.queue.Namespace, Topic: topic, Rate: rate, Starts: n, Back: back}
+func (s *suite) ask(topic string, rate policy.Rate, n int) store.PermitRequest {
+	return store.PermitRequest{Namespace: s.queue.Namespace, Topic: topic, Rate: rate, Starts: n}
 }
 
 func (s *suite) permitUnder(token store.Token, asks ...store.PermitRequest) []store.Permit {
@@ -30,11 +30,6 @@ func (s *suite) permitUnder(token store.Token, asks ...store.PermitRequest) []st
 func (s *suite) permit(ask store.PermitRequest) store.Permit {
 	s.Helper()
 	return s.permitUnder(store.NewToken(), ask)[0]
-}
-
-// partOf returns n starts of a grant, to be returned.
-func partOf(p store.Permit, n int) store.Permit {
-	return store.Permit{Starts: n, At: p.At, Slack: p.Slack}
 }
 
 var permitCases = []testCase{
@@ -78,19 +73,17 @@ var permitCases = []testCase{
 		s.Advance(time.Millisecond)
 		require.Equal(s, 2, s.permit(ask).Starts)
 	}},
-	{"no window has more starts than the rate allows, whoever asks and whatever is given back", func(s *suite) {
+	{"no window has more starts than the rate allows, whoever asks", func(s *suite) {
 		rate := policy.Rate{Starts: 6, Per: s.shortTime() / 4}
 		slacks := []time.Duration{0, rate.Per / 5, rate.Per / 2}
 		random := rand.New(rand.NewPCG(3, 3))
 		var mu sync.Mutex
 		var made []time.Time
-		unused := make([][]store.Permit, 3)
 		for range 40 {
 			var wg sync.WaitGroup
-			for i := range unused {
-				ask := s.ask("orders", rate, random.IntN(5), unused[i]...)
+			for range 3 {
+				ask := s.ask("orders", rate, random.IntN(5))
 				ask.Slack = slacks[random.IntN(len(slacks))]
-				unused[i] = nil
 				use, late := random.Float64(), random.Float64()
 				wg.Go(func() {
 					got, err := s.Store.Shards()[s.router.ShardOfTopic(ask.Namespace, ask.Topic)].Permit(s.Context(), store.NewToken(), []store.PermitRequest{ask})
@@ -105,9 +98,6 @@ var permitCases = []testCase{
 					for range used {
 						made = append(made, p.At.Add(time.Duration(late*float64(ask.Slack))))
 					}
-					if used < p.Starts {
-						unused[i] = []store.Permit{partOf(p, p.Starts-used)}
-					}
 				})
 			}
 			wg.Wait()
@@ -119,58 +109,28 @@ var permitCases = []testCase{
 		}
 		require.GreaterOrEqual(s, len(made), 2*rate.Starts, "the rate lets starts go")
 	}},
-	{"what is given back can be granted again at once, in the same ask too", func(s *suite) {
-		rate := policy.Rate{Starts: 4, Per: long}
-		first := s.permit(s.ask("orders", rate, 4))
-		require.Equal(s, 4, first.Starts)
-		again := s.permit(s.ask("orders", rate, 4, partOf(first, 3)))
-		require.Equal(s, 3, again.Starts)
-		require.Zero(s, s.permit(s.ask("orders", rate, 1)).Starts)
-		require.Zero(s, s.permit(s.ask("orders", rate, 0, partOf(again, 2))).Starts)
-		require.Equal(s, 2, s.permit(s.ask("orders", rate, 4)).Starts)
-	}},
-	{"no more is taken back than was granted, nor what nobody granted or what has left", func(s *suite) {
-		rate := policy.Rate{Starts: 3, Per: long}
-		first := s.permit(s.ask("orders", rate, 1))
-		s.advance(2 * time.Millisecond)
-		require.Equal(s, 2, s.permit(s.ask("orders", rate, 2)).Starts)
-		got := s.permit(s.ask("orders", rate, 3, partOf(first, 9), store.Permit{Starts: 3, At: first.At.Add(-time.Second)}))
-		require.Equal(s, 1, got.Starts)
-		if s.Advance == nil {
-			return // it waits for BreakerRetention
-		}
-		old := s.permit(s.ask("late", rate, 3))
-		s.Advance(rate.Per + time.Millisecond)
-		require.Equal(s, 3, s.permit(s.ask("late", rate, 3)).Starts)
-		require.Zero(s, s.permit(s.ask("late", rate, 1, old)).Starts)
-	}},
-	{"what is given back of a grant that has left takes nothing out of others of its time", func(s *suite) {
+	{"starts count by the Slack of their own request", func(s *suite) {
 		rate := func(starts int) policy.Rate { return policy.Rate{Starts: starts, Per: 4 * s.shortTime()} }
 		asks := func(topic string, starts int) (late, early store.PermitRequest) {
 			late, early = s.ask(topic, rate(starts), starts/2), s.ask(topic, rate(starts), starts/2)
 			late.Slack, early.Slack = long, 10*time.Millisecond
 			return late, early
 		}
-		early := map[string]store.Permit{}
 		sizes := map[string]int{"few": 10, "many": 100} // counted one by one, and in groups
 		for name, starts := range sizes {
 			late, soon := asks(name+" at once", starts)
 			granted := s.permitUnder(store.NewToken(), late, soon)
 			require.Equal(s, starts/2, granted[0].Starts)
 			require.Equal(s, starts/2, granted[1].Starts)
-			require.Equal(s, late.Slack, granted[0].Slack)
-			require.Equal(s, soon.Slack, granted[1].Slack)
-			early[late.Topic] = granted[1]
 			late, soon = asks(name+" in turn", starts)
 			require.Equal(s, starts/2, s.permit(late).Starts)
 			s.advance(3 * time.Millisecond)
-			early[late.Topic] = s.permit(soon)
-			require.Equal(s, starts/2, early[late.Topic].Starts)
+			require.Equal(s, starts/2, s.permit(soon).Starts)
 		}
 		s.advance(10*time.Millisecond + 4*s.shortTime() + 2*time.Millisecond)
 		for name, starts := range sizes {
 			for _, topic := range []string{name + " at once", name + " in turn"} {
-				next := s.permit(s.ask(topic, rate(starts), starts, early[topic]))
+				next := s.permit(s.ask(topic, rate(starts), starts))
 				require.LessOrEqual(s, next.Starts, starts/2, "%s: the other half counts still", topic)
 			}
 		}
@@ -198,11 +158,7 @@ var permitCases = []testCase{
 		first := s.permitUnder(token, s.ask("orders", rate, 3))
 		s.advance(2 * time.Millisecond)
 		require.Equal(s, first, s.permitUnder(token, s.ask("orders", rate, 3)))
-		token = store.NewToken()
-		back := s.ask("orders", rate, 0, partOf(first[0], 1))
-		s.permitUnder(token, back)
-		s.permitUnder(token, back)
-		require.Equal(s, 3, s.permit(s.ask("orders", rate, 9)).Starts, "two were never granted, one was given back once")
+		require.Equal(s, 2, s.permit(s.ask("orders", rate, 9)).Starts)
 	}},
 	{"the request's rate applies", func(s *suite) {
 		require.Equal(s, 2, s.permit(s.ask("orders", policy.Rate{Starts: 2, Per: long}, 9)).Starts)
@@ -217,9 +173,8 @@ var permitCases = []testCase{
 			return // the engine cannot be reopened
 		}
 		rate := policy.Rate{Starts: 5, Per: long}
-		first := s.permit(s.ask("orders", rate, 4))
+		s.permit(s.ask("orders", rate, 4))
 		s.Store = s.Reopen()
 		require.Equal(s, 1, s.permit(s.ask("orders", rate, 4)).Starts)
-		require.Equal(s, 2, s.permit(s.ask("orders", rate, 4, partOf(first, 2))).Starts)
 	}},
 }

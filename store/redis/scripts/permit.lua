@@ -1,7 +1,6 @@
 -- Grants starts to topics.
 -- KEYS    1 the call's memory  2 clock, then for each ask: its topic's rate
--- ARGV    for each ask: starts a window, window in ms, slack in ms, starts asked for, number of
---         grants given back, then for each of those: its moment, its slack in ms, its starts
+-- ARGV    for each ask: starts a window, window in ms, slack in ms, starts asked for
 -- result  the moment of the grants, then for each ask: granted, ms until more can be (0 when all were)
 local function words(text)
   local list = {}
@@ -34,22 +33,15 @@ local at, result, windows, ends = 1, { int(now) }, {}, {}
 for i = 3, #KEYS do
   local key = KEYS[i]
   local starts, per, slack = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
-  local asked, backs = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
-  local list = counted(windows[key] or stored(key), per, now)
-  for b = at + 5, at + 4 + backs * 3, 3 do
-    local granted, wait = tonumber(ARGV[b]), tonumber(ARGV[b + 1])
-    -- One in the future is of a clock that was set back since.
-    if granted <= now and granted + wait + per > now then give_back(list, granted, wait, tonumber(ARGV[b + 2]), starts) end
-  end
-  local n, granted, wait
-  list, n = counted(list, per, now)
-  granted, wait = math.max(0, math.min(asked, starts - n)), 0
+  local asked = tonumber(ARGV[at + 3])
+  local list, n = counted(windows[key] or stored(key), per, now)
+  local granted, wait = math.max(0, math.min(asked, starts - n)), 0
   if granted > 0 then grant(list, now, later + slack, granted, starts, per) end
   if granted < asked and list[1] then wait = list[1].last + per - now end
   result[#result + 1] = int(granted)
   result[#result + 1] = int(wait)
   windows[key], ends[key] = list, list[#list] and list[#list].last + per - now
-  at = at + 5 + backs * 3
+  at = at + 4
 end
 for key, list in pairs(windows) do
   if list[1] then call('SET', key, grouped(list) .. epoch, 'PX', int(ends[key] + SPARE)) else call('DEL', key) end

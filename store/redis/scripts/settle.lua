@@ -7,8 +7,7 @@
 --         its lease is lost), verdict (d, a, x, r), wait in ms, reason, number of births, what it shows. Most items of a
 --         call have the same, so that it is read once.
 --         What it shows is 'a' and the status of an attempt that counts, else '-'; and of a whole lane, after a space, the
---         ms of a hold and o or c when its breaker opens or closes; then, after another, when the start of its rate is
---         given back, the slack of the claim in ms
+--         ms of a hold and o or c when its breaker opens or closes
 -- result  a character for each item: 1 settled, 0 the lease is lost
 local again = call('GET', REPLY)
 if again then return again end
@@ -41,18 +40,9 @@ local runs = call('HMGET', RUNS, unpack(members))
 local settled, answers, lines, one = {}, {}, {}, {}
 local full = {} -- queues that gave nothing before, or may give otherwise now
 
--- unstart gives back the start that a job's claim took of its lane's rate, unless that counts no more.
-local function unstart(q, r, slack)
-  local g, k, at = q.gate, limits(q), tonumber(r.fin)
-  if not (g and k.starts and flagged(r, 'r')) or at > now or at + slack + k.per <= now then return end
-  give_back(g.starts, at, slack, 1, k.starts)
-  g.starts, g.changed = counted(g.starts, k.per, now), true
-end
-
 -- turn makes a change to a whole lane, of which a held job shows it.
-local function turn(q, change, r)
-  local hold, breaker, slack = string.match(change, '^(%d+)(%a?) ?(%d*)')
-  if slack ~= '' then unstart(q, r, tonumber(slack)) end
+local function turn(q, change)
+  local hold, breaker = string.match(change, '^(%d+)(%a?)')
   hold = tonumber(hold)
   if hold == 0 and (breaker == '' or breaker == 'c' and not q.gate) then return end
   local g = gate(q)
@@ -79,7 +69,7 @@ local function apply(item, member, line, r)
       r.rest = ' ' .. item.status
     end
   end
-  if item.change ~= '' then turn(q, item.change, r) end
+  if item.change ~= '' then turn(q, item.change) end
   left[#left + 1] = member
   local marked = flagged(r, 'm')
   r.lease, r.fin = '-', '0'

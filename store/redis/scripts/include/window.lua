@@ -19,7 +19,7 @@ end
 local function counted(list, per, now)
   local kept, n = {}, 0
   for _, g in ipairs(list) do
-    if g.n > 0 and g.last + per > now then
+    if g.last + per > now then
       kept[#kept + 1] = g
       n = n + g.n
     end
