@@ -51,10 +51,15 @@ var plan = []row{
 		others: []string{"github.com/gofrs/flock"},
 	},
 	{
+		pkg:    "store/sqlite/db",
+		reason: "one SQLite file in use: connections, the writer, readers, log, copies; knows neither jobs nor their tables",
+		ours:   []string{"store", "store/sqlite/file"},
+		others: []string{"modernc.org/sqlite"},
+	},
+	{
 		pkg:    "store/sqlite",
 		reason: "an engine: what is above reaches it through the contract alone, so it knows nothing but that",
-		ours:   []string{"job", "job/codec", "policy", "store", "store/sqlite/file"},
-		others: []string{"modernc.org/sqlite"},
+		ours:   []string{"job", "job/codec", "policy", "store", "store/sqlite/db"},
 	},
 	{
 		pkg:    "store/redis/connect",

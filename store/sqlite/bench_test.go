@@ -128,6 +128,7 @@ func BenchmarkClaimSettle(b *testing.B) {
 // BenchmarkOpen opens a database with a million pending jobs in ten thousand lanes, which an unclean end left behind.
 func BenchmarkOpen(b *testing.B) {
 	o := options(b)
+	o.driver = nil
 	s, err := Open(b.Context(), o)
 	require.NoError(b, err)
 	const lanes, perLane = 10_000, 100

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // A round's bounds when it names none.
@@ -28,7 +29,7 @@ func (s *Store) Carry(ctx context.Context, token store.Token, round store.CarryO
 	var carried store.CarryResult
 	var culprit *lease
 	carryOnce := func() error {
-		return s.submit(ctx, &op{verb: "carry jobs", weight: round.Jobs, run: func(tx *tx) (err error) {
+		return s.db.Submit(ctx, &op{Verb: "carry jobs", Weight: round.Jobs, Run: func(tx *tx) (err error) {
 			carried, err = once(tx, call{"carry", token}, weighCarried, func() (store.CarryResult, error) {
 				return tx.carry(round)
 			})
@@ -39,7 +40,7 @@ func (s *Store) Carry(ctx context.Context, token store.Token, round store.CarryO
 	err := carryOnce()
 	// Each of them is passed over for good.
 	for range round.Jobs {
-		if !isDamage(err) || culprit == nil { // without an answer it is the writer's
+		if !db.IsDamage(err) || culprit == nil { // without an answer it is the writer's
 			break
 		}
 		if err = s.abandon(ctx, culprit, "end a lease"); err == nil {
@@ -108,7 +109,7 @@ func (tx *tx) carry(round store.CarryOptions) (store.CarryResult, error) {
 // removeRelayed removes outbox entries that are in their own queue.
 func (tx *tx) removeRelayed(home []job.Ref) error {
 	for _, ref := range home {
-		gone, err := tx.change(deleteOutbox, ref.Namespace, ref.ID)
+		gone, err := tx.Change(deleteOutbox, ref.Namespace, ref.ID)
 		if err != nil {
 			return err
 		}
@@ -147,7 +148,7 @@ func (tx *tx) expireLeases(round store.CarryOptions, c *store.CarryResult) (visi
 		}
 		if err := tx.expireLease(h, time.Duration(tx.now.mono-h.begun).Truncate(time.Millisecond)); err != nil {
 			stay = append(stay, s)
-			if isDamage(err) {
+			if db.IsDamage(err) {
 				tx.culprit = h
 			}
 			return nil, false, false, err
@@ -233,18 +234,18 @@ func (tx *tx) markReady(q *queue, most int) (int, error) {
 	count, held, last := 0, 0, q.mark
 	next := func(v []driver.Value) error {
 		count++
-		last = key{integer(v[0]), integer(v[1])}
+		last = key{db.Int(v[0]), db.Int(v[1])}
 		if tx.mem.leaseByNumber[last.n] != nil {
 			held++ // ClaimExpired has claimed it
 		}
 		return nil
 	}
 	// First those of the mark's own moment, then the later ones.
-	err := tx.query(waitingAt, next, q.id, q.mark.due, q.mark.n, tx.now.ms, int64(most))
+	err := tx.Query(waitingAt, next, q.id, q.mark.due, q.mark.n, tx.now.ms, int64(most))
 	if err == nil && count < most {
-		err = tx.query(waitingAfter, next, q.id, q.mark.due, tx.now.ms, int64(most-count))
+		err = tx.Query(waitingAfter, next, q.id, q.mark.due, tx.now.ms, int64(most-count))
 	}
-	if isDamage(err) {
+	if db.IsDamage(err) {
 		tx.setAside(q, "count due jobs", err)
 		return 0, nil
 	}
@@ -283,14 +284,14 @@ func (tx *tx) readOutbox(round store.CarryOptions, c *store.CarryResult) (more b
 	full, last, skip := false, int64(math.MinInt64), int64(round.SkipOutbox)
 	for !full && int64(c.OutboxRead) < waiting && len(c.Outbox) < store.MaxBatch {
 		before := c.OutboxRead
-		err := tx.query(readOutbox, func(v []driver.Value) error {
-			packed := blob(v[1])
+		err := tx.Query(readOutbox, func(v []driver.Value) error {
+			packed := db.Blob(v[1])
 			if room -= len(packed); room < 0 && c.OutboxRead > 0 {
 				full = true
-				return errStop
+				return db.ErrStop
 			}
 			c.OutboxRead++
-			last = integer(v[0])
+			last = db.Int(v[0])
 			e, err := store.DecodeNewJob(packed)
 			if err != nil {
 				tx.store.logUnreadable(last, err)

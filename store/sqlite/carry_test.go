@@ -90,7 +90,7 @@ func TestCarry_NotifiesAfterAFailedRound(t *testing.T) {
 	insert(t, s, entry("b", 100*time.Millisecond)) // so soon after a ring that no other would be due
 	heard(t, s)
 	c.pass(100 * time.Millisecond)
-	failOnce(t, s, commit)
+	failOnce(s, commitSQL)
 	// Something to write, or there is no commit to fail.
 	round := store.CarryOptions{Relayed: []job.Ref{ref("nobody")}}
 	_, err := s.Carry(t.Context(), store.NewToken(), round)
@@ -102,7 +102,7 @@ func TestCarry_NotifiesAfterAFailedRound(t *testing.T) {
 	require.Len(t, heard(t, s).Queues, 1)
 
 	c.pass(store.RenotifyAfter)
-	failOnce(t, s, commit)
+	failOnce(s, commitSQL)
 	_, err = s.Carry(t.Context(), store.NewToken(), round)
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	carry(t, s)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // change makes one call that changes one job, and returns the job after it.
@@ -13,7 +14,7 @@ func (s *Store) change(
 	ctx context.Context, verb string, c call, ref job.Ref, do func(*tx, *queue, *row) error,
 ) (job.Job, error) {
 	var answer job.Job
-	err := s.submit(ctx, &op{verb: verb, durable: true, weight: 1, run: func(tx *tx) (err error) {
+	err := s.db.Submit(ctx, &op{Verb: verb, Durable: true, Weight: 1, Run: func(tx *tx) (err error) {
 		answer, err = once(tx, c, func(j job.Job) int { return 1024 + len(j.Body) }, func() (job.Job, error) {
 			r, err := tx.find(ref, true)
 			if err != nil {
@@ -64,7 +65,7 @@ func (s *Store) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job
 
 // mark notes on a running job that it is to be cancelled.
 func (tx *tx) mark(ref job.Ref, n int64, to progress) error {
-	if err := tx.exec(markCancel, to.version, to.entries, orZero(to.first), n); err != nil {
+	if err := tx.Exec(markCancel, to.version, to.entries, db.NullZero(to.first), n); err != nil {
 		return err
 	}
 	if h := tx.mem.leases[ref]; h != nil {
@@ -123,17 +124,17 @@ func (r *row) moveTo(due time.Time) {
 func (tx *tx) rewrite(r *row, to progress, oldSize int64) error {
 	c := encode(&r.Spec)
 	tx.mem.nextTTL = 0
-	err := tx.exec(replaceJob, millis(r.DueAt), r.Version, to.entries, orZero(to.first), millis(r.FirstDueAt), millis(r.ExpiresAt), millis(r.FirstDueAt),
+	err := tx.Exec(replaceJob, millis(r.DueAt), r.Version, to.entries, db.NullZero(to.first), millis(r.FirstDueAt), millis(r.ExpiresAt), millis(r.FirstDueAt),
 		millis(r.ExpiresAt), r.URL,
 		c.timeout, c.bodySize, c.spec, c.body, r.n)
 	if err != nil {
 		return err
 	}
 	if c.external != nil {
-		return tx.exec(insertBody, r.n, c.external)
+		return tx.Exec(insertBody, r.n, c.external)
 	}
 	if oldSize > inlineBody {
-		return tx.exec(deleteBody, r.n)
+		return tx.Exec(deleteBody, r.n)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // claimReply is the result of a claim, as the reply cache keeps it.
@@ -43,10 +44,10 @@ type claim struct {
 // Claim implements store.Shard.
 func (s *Store) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
 	c := newClaim(token, request)
-	err := s.submit(ctx, &op{
-		verb: "claim jobs", weight: request.Max, run: c.run,
+	err := s.db.Submit(ctx, &op{
+		Verb: "claim jobs", Weight: request.Max, Run: c.run,
 		// Nothing would work on the jobs until their leases expire.
-		gone: func() error { return end(ctx) },
+		Gone: func() error { return db.ContextError(ctx) },
 	})
 	if err != nil {
 		return store.ClaimResult{}, err
@@ -83,14 +84,14 @@ func (c *claim) run(tx *tx) error {
 		if tx.mem.leases[h.ref] != h || tx.mem.unreadable[h.n] {
 			continue
 		}
-		if err := tx.query(jobByN, func(v []driver.Value) error {
+		if err := tx.Query(jobByN, func(v []driver.Value) error {
 			cells := cells(v)
 			r := cells.job()
 			cells.names(r)
 			cells.body(r)
 			c.rows, c.leases = append(c.rows, r), append(c.leases, h)
 			return nil
-		}, h.n); isDamage(err) {
+		}, h.n); db.IsDamage(err) {
 			tx.skipJob(h.queue, h.n, "claim a job again", err)
 		} else if err != nil {
 			return err
@@ -103,7 +104,7 @@ func (c *claim) run(tx *tx) error {
 func (c *claim) serveAll(tx *tx) error {
 	for _, want := range c.request.Queues {
 		left, err := c.serve(tx, want)
-		if q := tx.mem.queues[want.Queue]; q != nil && isDamage(err) {
+		if q := tx.mem.queues[want.Queue]; q != nil && db.IsDamage(err) {
 			tx.setAside(q, "claim jobs", err)
 			left, err = store.QueueStatus{Queue: want.Queue, Blocked: true}, nil
 		}
@@ -145,7 +146,7 @@ func (c *claim) serve(tx *tx, want store.QueueClaim) (store.QueueStatus, error) 
 // take claims the first jobs of a queue, as far as they are due and their bodies fit. It reads one more than it takes,
 // which is the queue's new head.
 func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error {
-	if err := tx.begin(); err != nil {
+	if err := tx.Begin(); err != nil {
 		return err
 	}
 	var rows []*row
@@ -163,7 +164,7 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 		full := int64(len(rows)) == most || (len(c.reply.leases)+len(rows) > 0 && size+body > c.request.MaxBytes)
 		if full || millis(r.DueAt) > tx.now.ms {
 			next = r.key()
-			return errStop
+			return db.ErrStop
 		}
 		size += body
 		rows = append(rows, r)
@@ -171,9 +172,9 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 	}
 	var err error
 	if !q.partlyUnreadable {
-		err = tx.query(claimable, read, q.id, q.head.due, q.head.n, most+1+q.running)
+		err = tx.Query(claimable, read, q.id, q.head.due, q.head.n, most+1+q.running)
 	}
-	if q.partlyUnreadable || isDamage(err) {
+	if q.partlyUnreadable || db.IsDamage(err) {
 		rows, next, size = nil, key{}, c.size
 		err = c.readEach(tx, q, read)
 		tx.touch(q)

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"database/sql/driver"
 	"testing"
 	"time"
@@ -11,27 +10,6 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
-
-// counting is a statement that counts the rows read from it.
-type counting struct {
-	driverStmt
-	rows *int
-}
-
-type countedRows struct {
-	driver.Rows
-	rows *int
-}
-
-func (c counting) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	rows, err := c.driverStmt.QueryContext(ctx, args)
-	return countedRows{rows, c.rows}, err
-}
-
-func (c countedRows) Next(into []driver.Value) error {
-	*c.rows++
-	return c.Rows.Next(into)
-}
 
 func TestClaim_ReadsOneJobMoreThanItTakes(t *testing.T) {
 	s := opened(t, options(t))
@@ -43,13 +21,7 @@ func TestClaim_ReadsOneJobMoreThanItTakes(t *testing.T) {
 	}
 	insert(t, s, other...)
 	read := 0
-	var fault error
-	inWriter(t, s, func() {
-		var stmt driverStmt
-		stmt, fault = s.conn.stmt(claimable)
-		s.conn.stmts[claimable] = counting{stmt, &read}
-	})
-	require.NoError(t, fault)
+	hookSQL(s, claimable.Text(), &hook{do: func(int, []driver.NamedValue) error { return nil }, read: func() { read++ }})
 	claim := func(request store.ClaimRequest) store.ClaimResult {
 		read = 0
 		claimed, err := s.Claim(t.Context(), store.NewToken(), request)

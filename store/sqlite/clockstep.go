@@ -5,6 +5,8 @@ import (
 	"math"
 	mathbits "math/bits"
 	"time"
+
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // Due times follow the wall clock. Leases, wake-ups, cooldowns and rates run on the monotonic clock, and steps of the wall
@@ -83,21 +85,21 @@ func (tx *tx) followClock() (more bool, err error) {
 	last := c.delayed.last(w.cursor)
 	w.cursor = last - stepRows
 	var rows [][]driver.Value
-	if err := tx.query(stepped, func(v []driver.Value) error {
+	if err := tx.Query(stepped, func(v []driver.Value) error {
 		rows = append(rows, v)
 		return nil
 	}, last, w.cursor); err != nil {
 		return false, err
 	}
 	for _, v := range rows {
-		n := integer(v[0])
+		n := db.Int(v[0])
 		d := c.shift(*w, n)
-		q := tx.mem.byID[integer(v[1])]
+		q := tx.mem.byID[db.Int(v[1])]
 		if d == 0 || q == nil || !c.delayed.has(n) || tx.mem.isSkipped(n) {
 			continue
 		}
-		due := integer(v[2])
-		if err := tx.exec(stepJob, d, d, d, n); err != nil {
+		due := db.Int(v[2])
+		if err := tx.Exec(stepJob, d, d, d, n); err != nil {
 			return false, err
 		}
 		tx.leave(q, key{due, n})

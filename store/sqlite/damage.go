@@ -5,6 +5,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"math"
+
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // A damaged page keeps back what is on it, and nothing else. A job whose row cannot be read is skipped; a lane with an unreadable
@@ -31,8 +33,8 @@ func (tx *tx) skipJob(q *queue, n int64, verb string, err error) {
 		tx.store.log.Error("job on a damaged page of the database, skipping it",
 			"topic", q.name.Topic, "lane", q.name.Lane, "number", n, "during", verb, "err", err)
 	}
-	if isDisk(err) {
-		tx.store.health.note(verb, err, true, tx.now)
+	if db.IsError(err) {
+		tx.store.db.Note(verb, err, true)
 	}
 }
 
@@ -44,7 +46,7 @@ func (tx *tx) setAside(q *queue, verb string, err error) {
 		tx.store.log.Error("jobs of a lane on a damaged page of the database, blocking the lane",
 			"topic", q.name.Topic, "lane", q.name.Lane, "during", verb, "err", err)
 	}
-	tx.store.health.note(verb, err, true, tx.now)
+	tx.store.db.Note(verb, err, true)
 	tx.touch(q)
 	q.head, q.headKnown = noHead, true
 	tx.toPlan = append(tx.toPlan, q)
@@ -57,11 +59,11 @@ func (tx *tx) unlessDamaged(missing *bool, verb string, do func() error) error {
 		return nil
 	}
 	err := do()
-	if isDamage(err) {
+	if db.IsDamage(err) {
 		*missing = true
 		tx.mem.damages++
 		tx.store.log.Error("damaged page of the database, skipping a task", "task", verb, "err", err)
-		tx.store.health.note(verb, err, true, tx.now)
+		tx.store.db.Note(verb, err, true)
 	}
 	return err
 }
@@ -70,13 +72,13 @@ func (tx *tx) unlessDamaged(missing *bool, verb string, do func() error) error {
 // each by itself.
 func (c *claim) readEach(tx *tx, q *queue, read func([]driver.Value) error) error {
 	var numbers []int64
-	err := tx.query(firstWaiting, func(v []driver.Value) error {
-		n := integer(v[1])
+	err := tx.Query(firstWaiting, func(v []driver.Value) error {
+		n := db.Int(v[1])
 		if !tx.mem.isSkipped(n) {
 			numbers = append(numbers, n)
 		}
 		if len(numbers) > c.request.Max {
-			return errStop
+			return db.ErrStop
 		}
 		return nil
 	}, q.id, q.head.due, q.head.n)
@@ -85,13 +87,13 @@ func (c *claim) readEach(tx *tx, q *queue, read func([]driver.Value) error) erro
 	}
 	for _, n := range numbers {
 		stop := false
-		err := tx.query(claimableJob, func(v []driver.Value) error {
+		err := tx.Query(claimableJob, func(v []driver.Value) error {
 			err := read(v)
 			stop = err != nil
 			return err
 		}, n)
 		switch {
-		case isDamage(err):
+		case db.IsDamage(err):
 			tx.skipJob(q, n, "claim a job", err)
 		case err != nil || stop:
 			return err
@@ -103,7 +105,7 @@ func (c *claim) readEach(tx *tx, q *queue, read func([]driver.Value) error) erro
 // abandon ends the lease of a job whose attempt can neither be recorded nor ended. In the database the job waits again; claims
 // pass over it.
 func (s *Store) abandon(ctx context.Context, h *lease, verb string) error {
-	return s.submit(ctx, &op{verb: verb, weight: 1, run: func(tx *tx) error {
+	return s.db.Submit(ctx, &op{Verb: verb, Weight: 1, Run: func(tx *tx) error {
 		if tx.mem.leases[h.ref] != h {
 			return nil
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // damaged overwrites one page of a database that is closed: the first whose first byte is kind (13: rows of a table, 10:
@@ -162,7 +163,7 @@ func TestDamage_ThatShowsWhenAnAttemptEnds(t *testing.T) {
 	jobs := claimUp(t, s, 6)
 	require.Len(t, jobs, 6)
 	// breaks lets a statement fail for one job, whose number is its last argument.
-	breaks := func(id statement, n int64) (heal func()) {
+	breaks := func(id db.Statement, n int64) (heal func()) {
 		return hookInto(t, s, id, func(_ int, args []driver.NamedValue) error {
 			if args[len(args)-1].Value == n {
 				return codeError(lib.SQLITE_CORRUPT)
@@ -194,7 +195,7 @@ func TestDamage_ThatShowsWhenAnAttemptEnds(t *testing.T) {
 }
 
 func TestDamage_OfWhatDeliveriesCanDoWithoutStopsNoRound(t *testing.T) {
-	for name, broken := range map[string]statement{
+	for name, broken := range map[string]db.Statement{
 		"times to live": firstTTL, "expired jobs": overdue, "delayed jobs after a step of the clock": stepped,
 		"the outbox": readOutbox, "ended jobs": oldestEnded,
 	} {

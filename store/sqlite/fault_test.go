@@ -12,36 +12,21 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
-// failing is a statement that fails so many times.
-type failing struct {
-	driverStmt
-	times int
-}
-
-func (f *failing) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	if f.times > 0 {
-		f.times--
-		return nil, errors.New("injected fault")
-	}
-	return f.driverStmt.ExecContext(ctx, args)
-}
-
-// failOnce lets the next use of a statement fail.
-func failOnce(t *testing.T, s *Store, id statement) *failing {
-	t.Helper()
-	f := &failing{times: 1}
-	inWriter(t, s, func() {
-		stmt, err := s.conn.stmt(id)
-		require.NoError(t, err)
-		if broken, ok := stmt.(*failing); ok {
-			stmt = broken.driverStmt
+// failOnce lets the next use of a statement fail. It returns how often it is still to fail.
+func failOnce(s *Store, sql string) *int {
+	times := new(int)
+	*times = 1
+	hookSQL(s, sql, &hook{do: func(int, []driver.NamedValue) error {
+		if *times > 0 {
+			*times--
+			return errors.New("injected fault")
 		}
-		f.driverStmt = stmt
-		s.conn.stmts[id] = f
-	})
-	return f
+		return nil
+	}})
+	return times
 }
 
 func TestFault_UndoesTheWholeCallWhichCanBeRepeated(t *testing.T) {
@@ -54,13 +39,13 @@ func TestFault_UndoesTheWholeCallWhichCanBeRepeated(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 
 	// again makes a call that fails in the middle and at the commit, and then succeeds under the same token.
-	again := func(what string, middle statement, do func(store.Token) error) {
+	again := func(what string, middle db.Statement, do func(store.Token) error) {
 		t.Helper()
 		token := store.NewToken()
-		for _, id := range []statement{middle, commit} {
-			f := failOnce(t, s, id)
+		for _, id := range []string{middle.Text(), commitSQL} {
+			times := failOnce(s, id)
 			require.ErrorIs(t, do(token), store.ErrUnavailable, what)
-			require.Zero(t, f.times, what)
+			require.Zero(t, *times, what)
 			verify(t, s)
 		}
 		require.NoError(t, do(token), what)

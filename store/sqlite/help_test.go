@@ -2,10 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"database/sql/driver"
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,7 +19,7 @@ import (
 
 func options(t testing.TB) Options {
 	return Options{
-		Path: filepath.Join(t.TempDir(), "jobs.db"), Defaults: Defaults(policy.Builtin()), Logger: slog.New(slog.DiscardHandler),
+		Path: filepath.Join(t.TempDir(), "jobs.db"), Defaults: Defaults(policy.Builtin()), Logger: slog.New(slog.DiscardHandler), driver: faultDriver{},
 	}
 }
 
@@ -122,51 +122,34 @@ func get(t testing.TB, s *Store, id string) job.Job {
 	return found
 }
 
-// inWriter runs something in the writer, between two transactions, and waits until it is done.
+// inWriter runs something in a transaction of its own, and waits until it is done.
 func inWriter(t testing.TB, s *Store, task func()) {
 	t.Helper()
-	done := make(chan struct{})
-	s.later(t.Context(), func() {
-		defer close(done)
+	require.NoError(t, s.db.Submit(context.Background(), &op{Verb: "test", Run: func(*tx) error {
 		task()
-	})
-	<-done
+		return nil
+	}}))
 }
 
-// hooked is a statement that calls hook before each use, with how often it was used, and fails with what hook answers.
-type hooked struct {
-	driverStmt
-	used int
-	hook func(used int, args []driver.NamedValue) error
-}
-
-func (h *hooked) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	h.used++
-	if err := h.hook(h.used, args); err != nil {
-		return nil, err
-	}
-	return h.driverStmt.ExecContext(ctx, args)
-}
-
-func (h *hooked) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	h.used++
-	if err := h.hook(h.used, args); err != nil {
-		return nil, err
-	}
-	return h.driverStmt.QueryContext(ctx, args)
-}
-
-// hookInto hooks into a statement of the writer's, until unhook is called.
-func hookInto(t *testing.T, s *Store, id statement, hook func(int, []driver.NamedValue) error) (unhook func()) {
+// stall keeps the writer busy until release is called.
+func stall(t *testing.T, s *Store) (release func()) {
 	t.Helper()
-	h := &hooked{hook: hook}
-	inWriter(t, s, func() {
-		var err error
-		h.driverStmt, err = s.conn.stmt(id)
-		require.NoError(t, err)
-		s.conn.stmts[id] = h
-	})
-	return func() { inWriter(t, s, func() { s.conn.stmts[id] = h.driverStmt }) }
+	began, gate := make(chan struct{}), make(chan struct{})
+	go func() {
+		_ = s.db.Submit(context.Background(), &op{Verb: "stall", Run: func(*tx) error {
+			close(began)
+			<-gate
+			return nil
+		}})
+	}()
+	<-began
+	return sync.OnceFunc(func() { close(gate) })
+}
+
+// waiting waits until so many calls wait for the writer.
+func waiting(t *testing.T, s *Store, n int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return s.db.Waiting() == n }, 10*time.Second, time.Millisecond)
 }
 
 // A codeError is an error with a result code of SQLite.

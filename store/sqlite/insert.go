@@ -10,6 +10,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // insertOutcome is the result of one insertion, as the reply cache keeps it.
@@ -29,7 +30,7 @@ func (s *Store) Insert(ctx context.Context, token store.Token, entries []store.N
 	}
 	var all []insertOutcome
 	var now int64
-	err := s.submit(ctx, &op{verb: "insert jobs", durable: true, weight: len(entries), run: func(tx *tx) (err error) {
+	err := s.db.Submit(ctx, &op{Verb: "insert jobs", Durable: true, Weight: len(entries), Run: func(tx *tx) (err error) {
 		now = tx.now.ms
 		all, err = once(tx, call{"insert", token}, weighOutcomes, func() ([]insertOutcome, error) {
 			all := make([]insertOutcome, len(entries))
@@ -117,9 +118,9 @@ func (tx *tx) insert(e *store.NewJob, r *newRow) (insertOutcome, error) {
 	n := tx.mem.lastN + 1
 	ttl := ttlEnd(p.due, p.expires, e.MaxAge)
 	copy(r.args[:9], []driver.Value{
-		n, q.id, q.topic.id, p.due, p.created, p.due, p.expires, orZero(wholeMillis(e.MaxAge)), orZero(ttl),
+		n, q.id, q.topic.id, p.due, p.created, p.due, p.expires, db.NullZero(wholeMillis(e.MaxAge)), db.NullZero(ttl),
 	})
-	changed, err := tx.change(insertJob, r.args[:]...)
+	changed, err := tx.Change(insertJob, r.args[:]...)
 	if err != nil {
 		return insertOutcome{}, err
 	}
@@ -129,7 +130,7 @@ func (tx *tx) insert(e *store.NewJob, r *newRow) (insertOutcome, error) {
 	tx.mem.lastN = n
 	tx.mem.steps.delayed.put(n, e.RunAt.IsZero())
 	if r.external != nil {
-		if err := tx.exec(insertBody, n, r.external); err != nil {
+		if err := tx.Exec(insertBody, n, r.external); err != nil {
 			return insertOutcome{}, err
 		}
 	}
@@ -152,10 +153,10 @@ func (tx *tx) existing(e *store.NewJob) (insertOutcome, error) {
 
 // rememberedID answers for an id whose job is gone; no outcome when it is not remembered.
 func (tx *tx) rememberedID(e *store.NewJob) (p insertOutcome, err error) {
-	err = tx.query(findID, func(v []driver.Value) error {
+	err = tx.Query(findID, func(v []driver.Value) error {
 		gone := job.Job{Spec: e.Spec}
-		gone.State, gone.FinishedAt, gone.Reason = job.State(text(v[1])), date(integer(v[2])), policy.Reason(text(v[3]))
-		p = insertOutcome{outcome: outcome(blob(v[0]), e.Fingerprint, gone.State), known: &gone}
+		gone.State, gone.FinishedAt, gone.Reason = job.State(db.Text(v[1])), date(db.Int(v[2])), policy.Reason(db.Text(v[3]))
+		p = insertOutcome{outcome: outcome(db.Blob(v[0]), e.Fingerprint, gone.State), known: &gone}
 		return nil
 	}, e.Namespace, e.ID)
 	return p, err
@@ -176,7 +177,7 @@ func (tx *tx) find(ref job.Ref, withBody bool) (*row, error) {
 		return nil, err
 	}
 	if err := r.decode(); err != nil {
-		return nil, &diskError{&unreadableError{err}}
+		return nil, db.NewError(&unreadableError{err})
 	}
 	return r, nil
 }
@@ -187,7 +188,7 @@ func (tx *tx) findRow(ref job.Ref, withBody bool) (found *row, err error) {
 	if withBody {
 		which = findJob
 	}
-	err = tx.query(which, func(v []driver.Value) error {
+	err = tx.Query(which, func(v []driver.Value) error {
 		c := cells(v)
 		found = c.job()
 		c.names(found)

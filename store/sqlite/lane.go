@@ -9,6 +9,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // A laneConfig is the part of a lane's settings that a queue keeps in memory: what a claim needs. All of them are read for a
@@ -30,7 +31,7 @@ func (s *Store) PutLane(ctx context.Context, token store.Token, put store.Lane) 
 		return store.Lane{}, fmt.Errorf("put a lane's settings: %w", err)
 	}
 	var answer store.Lane
-	err = s.submit(ctx, &op{verb: "put a lane's settings", durable: true, weight: 1, run: func(tx *tx) (err error) {
+	err = s.db.Submit(ctx, &op{Verb: "put a lane's settings", Durable: true, Weight: 1, Run: func(tx *tx) (err error) {
 		answer, err = once(tx, call{"lane", token}, func(store.Lane) int { return len(encoded) }, func() (store.Lane, error) {
 			stands, err := tx.lane(put.Queue)
 			if err != nil && !isUnread(err) { // those can be replaced
@@ -58,14 +59,14 @@ func (s *Store) PutLane(ctx context.Context, token store.Token, put store.Lane) 
 func (tx *tx) putLane(lane store.Lane, encoded string) error {
 	name := lane.Queue
 	if lane.Revision == 0 {
-		if err := tx.exec(deleteLane, name.Namespace, name.Topic, name.Lane); err != nil {
+		if err := tx.Exec(deleteLane, name.Namespace, name.Topic, name.Lane); err != nil {
 			return err
 		}
 	} else {
-		if err := tx.exec(insertLane, name.Namespace, name.Topic, name.Lane, lane.Revision, encoded); err != nil {
+		if err := tx.Exec(insertLane, name.Namespace, name.Topic, name.Lane, lane.Revision, encoded); err != nil {
 			return err
 		}
-		if err := tx.exec(updateMeta, lane.Revision, "lane_revision"); err != nil {
+		if err := tx.Exec(updateMeta, lane.Revision, "lane_revision"); err != nil {
 			return err
 		}
 		tx.mem.laneRevision, tx.mem.lanes = lane.Revision, true
@@ -123,16 +124,16 @@ func (tx *tx) lane(name job.Queue) (store.Lane, error) {
 	if !tx.mem.lanes {
 		return lane, nil
 	}
-	err := tx.conn.lane(shared, &lane)
+	err := readLane(context.Background(), tx.Conn, &lane)
 	return lane, err
 }
 
-// lane reads a lane's settings. Of unreadable settings it fills in the revision, and returns an unreadableError.
-func (c *conn) lane(ctx context.Context, lane *store.Lane) error {
-	return c.query(ctx, findLane, func(v []driver.Value) (err error) {
-		lane.Revision = integer(v[0])
-		if lane.Settings, err = parseLane(lane.Queue, text(v[1])); err != nil {
-			return &diskError{&unreadableError{err}}
+// readLane reads a lane's settings. Of unreadable settings it fills in the revision, and returns an unreadableError.
+func readLane(ctx context.Context, c *db.Conn, lane *store.Lane) error {
+	return c.Query(ctx, findLane, func(v []driver.Value) (err error) {
+		lane.Revision = db.Int(v[0])
+		if lane.Settings, err = parseLane(lane.Queue, db.Text(v[1])); err != nil {
+			return db.NewError(&unreadableError{err})
 		}
 		return nil
 	}, lane.Queue.Namespace, lane.Queue.Topic, lane.Queue.Lane)
@@ -191,10 +192,10 @@ func (tx *tx) statusOfUnloaded(want store.QueueClaim, left *store.QueueStatus) e
 func (s *Store) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
 	bound("lanes", len(queues))
 	lanes := make([]store.Lane, len(queues))
-	err := s.read(ctx, "read lanes' settings", func(ctx context.Context, c *conn) error {
+	err := s.db.Read(ctx, "read lanes' settings", func(ctx context.Context, c *db.Conn) error {
 		for i, name := range queues {
 			lanes[i] = store.Lane{Queue: name}
-			if err := c.lane(ctx, &lanes[i]); err != nil {
+			if err := readLane(ctx, c, &lanes[i]); err != nil {
 				return err
 			}
 		}
@@ -210,11 +211,11 @@ func (s *Store) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane,
 func (s *Store) ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error) {
 	bound("lanes", limit)
 	var lanes []store.Lane
-	err := s.read(ctx, "list lanes' settings", func(ctx context.Context, c *conn) error {
-		return c.query(ctx, lanesAfter, func(v []driver.Value) (err error) {
-			lane := store.Lane{Queue: job.Queue{Namespace: namespace, Topic: topic, Lane: text(v[0])}, Revision: integer(v[1])}
-			if lane.Settings, err = parseLane(lane.Queue, text(v[2])); err != nil {
-				return &diskError{err}
+	err := s.db.Read(ctx, "list lanes' settings", func(ctx context.Context, c *db.Conn) error {
+		return c.Query(ctx, lanesAfter, func(v []driver.Value) (err error) {
+			lane := store.Lane{Queue: job.Queue{Namespace: namespace, Topic: topic, Lane: db.Text(v[0])}, Revision: db.Int(v[1])}
+			if lane.Settings, err = parseLane(lane.Queue, db.Text(v[2])); err != nil {
+				return db.NewError(err)
 			}
 			lanes = append(lanes, lane)
 			return nil

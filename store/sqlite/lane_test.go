@@ -14,6 +14,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 func putLane(t *testing.T, s *Store, settings policy.Lane) store.Lane {
@@ -141,13 +142,13 @@ func TestLaneSettings_UnreadableOnesBlockTheirLaneAlone(t *testing.T) {
 func TestFault_UndoesChangesOfLanesAndTopics(t *testing.T) {
 	s, _ := clocked(t, options(t))
 	insert(t, s, numbered("job", 5, 0)...)
-	again := func(what string, middle statement, do func(store.Token) error) {
+	again := func(what string, middle db.Statement, do func(store.Token) error) {
 		t.Helper()
 		token := store.NewToken()
-		for _, id := range []statement{middle, commit} {
-			f := failOnce(t, s, id)
+		for _, id := range []string{middle.Text(), commitSQL} {
+			times := failOnce(s, id)
 			require.ErrorIs(t, do(token), store.ErrUnavailable, what)
-			require.Zero(t, f.times, what)
+			require.Zero(t, *times, what)
 			verify(t, s)
 		}
 		for range 2 {
@@ -338,7 +339,9 @@ func TestPutTopic_SharesNothingWithACallerThatHasLeft(t *testing.T) {
 	for range 200 {
 		ctx, cancel := context.WithCancel(t.Context())
 		busy := make(chan struct{})
-		s.later(t.Context(), func() { close(busy); <-ctx.Done() })
+		go func() {
+			_ = s.db.Submit(context.Background(), &op{Verb: "stall", Run: func(*tx) error { close(busy); <-ctx.Done(); return nil }})
+		}()
 		<-busy
 		go cancel() // the writer takes the put as its caller leaves
 		_, err := s.PutLane(ctx, store.NewToken(), store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/ringback/ringback/store"
@@ -23,11 +22,10 @@ type lead struct {
 
 // Lead implements store.Shard.
 func (s *Store) Lead(ctx context.Context) (store.Leadership, error) {
-	now, err := s.at(ctx, "take the carrier lock")
-	if err != nil {
+	if err := s.db.Usable(ctx, "take the carrier lock"); err != nil {
 		return nil, err
 	}
-	l := &s.lead
+	now, l := s.clock().mono, &s.lead
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.token != "" && now < l.until {
@@ -39,11 +37,10 @@ func (s *Store) Lead(ctx context.Context) (store.Leadership, error) {
 
 // Extend implements store.Leadership.
 func (h *lead) Extend(ctx context.Context) error {
-	now, err := h.store.at(ctx, "extend the carrier lock")
-	if err != nil {
+	if err := h.store.db.Usable(ctx, "extend the carrier lock"); err != nil {
 		return err
 	}
-	l := &h.store.lead
+	now, l := h.store.clock().mono, &h.store.lead
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.token != h.token || now >= l.until {
@@ -62,17 +59,4 @@ func (h *lead) Release(context.Context) error {
 		l.token = ""
 	}
 	return nil
-}
-
-// at reads the monotonic clock for a call that needs no transaction.
-func (s *Store) at(ctx context.Context, verb string) (int64, error) {
-	if ctx.Err() != nil {
-		return 0, ended(ctx, verb)
-	}
-	select {
-	case <-s.closing:
-		return 0, fmt.Errorf("%s: %w", verb, errClosed)
-	default:
-		return s.clock().mono, nil
-	}
 }

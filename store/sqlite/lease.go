@@ -5,6 +5,8 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"strconv"
+
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // A batch is a row of the table leases: jobs that were claimed together. A job's own row does not change when it is claimed,
@@ -84,11 +86,11 @@ func (tx *tx) flushLeases() error {
 		stored := len(b.jobs) > 0
 		switch {
 		case stored:
-			if err := tx.exec(insertLeases, b.number, b.claimed, b.encode()); err != nil {
+			if err := tx.Exec(insertLeases, b.number, b.claimed, b.encode()); err != nil {
 				return err
 			}
 		case b.stored:
-			if err := tx.exec(deleteLeases, b.number); err != nil {
+			if err := tx.Exec(deleteLeases, b.number); err != nil {
 				return err
 			}
 		}
@@ -132,11 +134,11 @@ func parseMarks(column string) ([]mark, error) {
 	return marks, nil
 }
 
-// running reads the leased jobs of a connection's snapshot, by number.
-func (c *conn) running(ctx context.Context) (map[int64]mark, error) {
+// readRunning reads the leased jobs of a connection's snapshot, by number.
+func readRunning(ctx context.Context, c *db.Conn) (map[int64]mark, error) {
 	running := make(map[int64]mark)
-	err := c.query(ctx, readLeases, func(v []driver.Value) error {
-		marks, _ := parseMarks(text(v[2])) // Open complains of what cannot be read
+	err := c.Query(ctx, readLeases, func(v []driver.Value) error {
+		marks, _ := parseMarks(db.Text(v[2])) // Open complains of what cannot be read
 		for _, m := range marks {
 			running[m.n] = m
 		}

@@ -17,7 +17,7 @@ func one(t *testing.T, s *Store, sql string) (value driver.Value) {
 	t.Helper()
 	var err error
 	inWriter(t, s, func() {
-		err = s.conn.queryText(shared, sql, func(v []driver.Value) error {
+		err = s.db.Conn().QueryText(t.Context(), sql, func(v []driver.Value) error {
 			value = v[0]
 			return nil
 		})
@@ -44,7 +44,7 @@ func TestClaim_WritesNoJobAndShowsInTheOverview(t *testing.T) {
 
 // A shell whose SQLite does not know one word of the schema refuses the whole file.
 func TestSchema_SuitsOldShells(t *testing.T) {
-	require.NotContains(t, schema, "->", "operators on JSON came with 3.38, in 2022")
+	require.NotContains(t, tables, "->", "operators on JSON came with 3.38, in 2022")
 }
 
 func TestClaim_ReadsPastLeasedJobs(t *testing.T) {

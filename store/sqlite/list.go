@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // What one page looks at, at most, whatever its limit: rows, and lanes.
@@ -63,7 +64,7 @@ func (s *Store) List(ctx context.Context, filter store.Filter) (store.Page, erro
 			return store.Page{}, err
 		}
 	}
-	err := s.read(ctx, "list jobs", func(ctx context.Context, c *conn) error {
+	err := s.db.Read(ctx, "list jobs", func(ctx context.Context, c *db.Conn) error {
 		if filter.State.Ended() {
 			return l.ended(ctx, c)
 		}
@@ -103,7 +104,7 @@ func (l *listing) add(r *row) {
 }
 
 // open lists unfinished jobs, a lane after the other.
-func (l *listing) open(ctx context.Context, c *conn) error {
+func (l *listing) open(ctx context.Context, c *db.Conn) error {
 	switch l.filter.State {
 	case job.Scheduled:
 		l.from = max(l.from, l.now.ms+1)
@@ -114,7 +115,7 @@ func (l *listing) open(ctx context.Context, c *conn) error {
 		return nil // a state that this version does not know has no jobs
 	}
 	var err error
-	if l.running, err = c.running(ctx); err != nil {
+	if l.running, err = readRunning(ctx, c); err != nil {
 		return err
 	}
 	l.byLane = make(map[int64][]mark)
@@ -130,8 +131,8 @@ func (l *listing) open(ctx context.Context, c *conn) error {
 	if l.filter.Lane != "" {
 		first = l.filter.Lane
 	}
-	err = c.query(ctx, listQueues, func(v []driver.Value) error {
-		lanes = append(lanes, lane{integer(v[0]), text(v[1])})
+	err = c.Query(ctx, listQueues, func(v []driver.Value) error {
+		lanes = append(lanes, lane{db.Int(v[0]), db.Text(v[1])})
 		return nil
 	}, l.filter.Namespace, l.filter.Topic, first, int64(listLanes))
 	if err != nil {
@@ -155,7 +156,7 @@ func (l *listing) open(ctx context.Context, c *conn) error {
 }
 
 // lane lists one lane from the cursor; done says that the page is full.
-func (l *listing) lane(ctx context.Context, c *conn, q int64) (done bool, err error) {
+func (l *listing) lane(ctx context.Context, c *db.Conn, q int64) (done bool, err error) {
 	if l.filter.State == job.Running {
 		return l.leased(ctx, c, q)
 	}
@@ -168,10 +169,10 @@ func (l *listing) lane(ctx context.Context, c *conn, q int64) (done bool, err er
 }
 
 // leased lists the running jobs of a lane. Its rows are all read for each page: no more than its limit.
-func (l *listing) leased(ctx context.Context, c *conn, q int64) (done bool, err error) {
+func (l *listing) leased(ctx context.Context, c *db.Conn, q int64) (done bool, err error) {
 	var rows []*row
 	for _, m := range l.byLane[q] {
-		if err := c.query(ctx, headByN, func(v []driver.Value) error {
+		if err := c.Query(ctx, headByN, func(v []driver.Value) error {
 			r := (*cells)(&v).job()
 			rows = append(rows, r)
 			return r.decode()
@@ -199,10 +200,10 @@ func (l *listing) leased(ctx context.Context, c *conn, q int64) (done bool, err 
 }
 
 // ended lists delivered, dead or cancelled jobs by the time of their end.
-func (l *listing) ended(ctx context.Context, c *conn) error {
+func (l *listing) ended(ctx context.Context, c *db.Conn) error {
 	topic := int64(0)
-	err := c.query(ctx, findTopic, func(v []driver.Value) error {
-		topic = integer(v[0])
+	err := c.Query(ctx, findTopic, func(v []driver.Value) error {
+		topic = db.Int(v[0])
 		return nil
 	}, l.filter.Namespace, l.filter.Topic)
 	if err != nil || topic == 0 {
@@ -221,7 +222,7 @@ func (l *listing) ended(ctx context.Context, c *conn) error {
 // statement same reads on within the cursor's millisecond, later reads what comes after that moment: one
 // for both would look at every row of a moment again for each chunk.
 func (l *listing) walk(
-	ctx context.Context, c *conn, same, later statement, of int64, state job.State,
+	ctx context.Context, c *db.Conn, same, later db.Statement, of int64, state job.State,
 	read func([]driver.Value) (r *row, at int64, err error),
 ) (done bool, err error) {
 	if l.at.MS < l.from {
@@ -234,7 +235,7 @@ func (l *listing) walk(
 		if next == same {
 			args = []driver.Value{of, string(state), l.to, l.at.MS, l.at.N, int64(chunk)}
 		}
-		err := c.query(ctx, next, func(v []driver.Value) error {
+		err := c.Query(ctx, next, func(v []driver.Value) error {
 			rows++
 			r, at, err := read(v)
 			if err != nil {
@@ -244,7 +245,7 @@ func (l *listing) walk(
 			l.looked++
 			l.add(r)
 			if done = l.stop(); done {
-				return errStop
+				return db.ErrStop
 			}
 			return nil
 		}, args...)

@@ -8,6 +8,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // A key is a waiting job's place in its queue: by due moment, then by number.
@@ -187,7 +188,7 @@ func (tx *tx) queue(name job.Queue) (*queue, error) {
 	}
 	tx.mem.lastQ++
 	q = &queue{id: tx.mem.lastQ, name: name, topic: t}
-	if err := tx.exec(insertQueue, q.id, name.Namespace, name.Topic, name.Lane); err != nil {
+	if err := tx.Exec(insertQueue, q.id, name.Namespace, name.Topic, name.Lane); err != nil {
 		return nil, err
 	}
 	q.headKnown = true
@@ -204,9 +205,9 @@ func (tx *tx) loadQueue(name job.Queue) (*queue, error) {
 		return q, nil
 	}
 	var q *queue
-	err := tx.query(findQueue, func(v []driver.Value) error {
-		q = &queue{id: integer(v[0]), name: name}
-		q.waiting, q.rows = integer(v[1]), integer(v[2])
+	err := tx.Query(findQueue, func(v []driver.Value) error {
+		q = &queue{id: db.Int(v[0]), name: name}
+		q.waiting, q.rows = db.Int(v[1]), db.Int(v[2])
 		q.throttle = tx.store.parseThrottle(name, v[3], tx.now)
 		return nil
 	}, name.Namespace, name.Topic, name.Lane)
@@ -275,7 +276,7 @@ func (tx *tx) topic(name topicName) (*topic, error) {
 	}
 	tx.mem.lastT++
 	t := newTopic(tx.mem.lastT, name, &tx.store.defaults)
-	if err := tx.exec(insertTopic, t.id, name.namespace, name.name); err != nil {
+	if err := tx.Exec(insertTopic, t.id, name.namespace, name.name); err != nil {
 		return nil, err
 	}
 	tx.mem.topics[name] = t

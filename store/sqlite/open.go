@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // load fills memory from the database, and ends the attempts that the last process left behind. It reads a row per
@@ -13,40 +14,40 @@ import (
 func (s *Store) load(ctx context.Context) error {
 	m := s.mem
 	for key, into := range map[string]*int64{"revision": &m.revision, "lane_revision": &m.laneRevision} {
-		if err := s.conn.query(ctx, readMeta, func(v []driver.Value) error {
-			*into = integer(v[0])
+		if err := s.db.Conn().Query(ctx, readMeta, func(v []driver.Value) error {
+			*into = db.Int(v[0])
 			return nil
 		}, key); err != nil {
 			return err
 		}
 	}
-	if err := s.conn.query(ctx, anyLane, func(v []driver.Value) error {
-		m.lanes = integer(v[0]) != 0
+	if err := s.db.Conn().Query(ctx, anyLane, func(v []driver.Value) error {
+		m.lanes = db.Int(v[0]) != 0
 		return nil
 	}); err != nil {
 		return err
 	}
-	if err := s.conn.query(ctx, lastNumbers, func(v []driver.Value) error {
-		m.lastN, m.lastQ, m.lastT, m.lastFirstAttempt = integer(v[0]), integer(v[1]), integer(v[2]), integer(v[3])
+	if err := s.db.Conn().Query(ctx, lastNumbers, func(v []driver.Value) error {
+		m.lastN, m.lastQ, m.lastT, m.lastFirstAttempt = db.Int(v[0]), db.Int(v[1]), db.Int(v[2]), db.Int(v[3])
 		return nil
 	}); err != nil {
 		return err
 	}
 	m.steps = clockSteps{offset: offsetOf(s.clock()), delayed: bits{first: m.lastN + 1}}
-	if err := s.conn.query(ctx, countOutbox, func(v []driver.Value) error {
-		m.outbox = integer(v[0])
+	if err := s.db.Conn().Query(ctx, countOutbox, func(v []driver.Value) error {
+		m.outbox = db.Int(v[0])
 		return nil
 	}); err != nil {
 		return err
 	}
-	if err := s.conn.query(ctx, allTopics, s.loadTopic); err != nil {
+	if err := s.db.Conn().Query(ctx, allTopics, s.loadTopic); err != nil {
 		return err
 	}
-	if _, err := s.conn.exec(unusedQueues); err != nil {
+	if _, err := s.db.Conn().Exec(unusedQueues); err != nil {
 		return err
 	}
-	for _, which := range []statement{pendingQueues, throttledQueues} {
-		if err := s.conn.query(ctx, which, s.loadQueue); err != nil {
+	for _, which := range []db.Statement{pendingQueues, throttledQueues} {
+		if err := s.db.Conn().Query(ctx, which, s.loadQueue); err != nil {
 			return err
 		}
 	}
@@ -121,10 +122,10 @@ const expireBatch = 1024
 // the disk: after a power cut the next Open repeats it.
 func (s *Store) expireOldLeases() error {
 	var batches []*batch
-	if err := s.conn.query(shared, readLeases, func(v []driver.Value) error {
-		b := &batch{number: integer(v[0]), claimed: integer(v[1])}
+	if err := s.db.Conn().Query(context.Background(), readLeases, func(v []driver.Value) error {
+		b := &batch{number: db.Int(v[0]), claimed: db.Int(v[1])}
 		var err error
-		if b.marks, err = parseMarks(text(v[2])); err != nil {
+		if b.marks, err = parseMarks(db.Text(v[2])); err != nil {
 			s.log.Error("row of a claim unreadable, its attempts are not recorded as lost", "claim", b.number, "err", err)
 		}
 		batches = append(batches, b)
@@ -144,7 +145,7 @@ func (s *Store) expireOldLeases() error {
 			}
 			return nil
 		})
-		if isDamage(err) {
+		if db.IsDamage(err) {
 			batches = before[1:]
 			err = s.expireEach(before[0])
 		}
@@ -160,20 +161,14 @@ func (s *Store) expireOldLeases() error {
 	})
 }
 
-// commitAlone runs a transaction while there is no writer yet.
-func (s *Store) commitAlone(run func(*tx) error) error {
-	o := &op{run: run}
-	if err := s.commit([]*op{o}); err != nil {
-		return err
-	}
-	return o.err
-}
+// commitAlone runs a transaction before the writer is started.
+func (s *Store) commitAlone(run func(*tx) error) error { return s.db.Alone(&op{Run: run}) }
 
 // expireOldBatch ends the attempts of a batch as lost.
 func (tx *tx) expireOldBatch(b *batch) error {
 	for _, m := range b.marks {
 		var r *row
-		if err := tx.query(headByN, func(v []driver.Value) error {
+		if err := tx.Query(headByN, func(v []driver.Value) error {
 			r = (*cells)(&v).job()
 			return nil
 		}, m.n); err != nil {
@@ -192,14 +187,14 @@ func (tx *tx) expireOldBatch(b *batch) error {
 			return err
 		}
 	}
-	return tx.exec(deleteLeases, b.number)
+	return tx.Exec(deleteLeases, b.number)
 }
 
 // expireEach is loseBatch for jobs of which some cannot be read, or written, because of a damaged page: they are passed over.
 func (s *Store) expireEach(b *batch) error {
 	for _, m := range b.marks {
 		err := s.commitAlone(func(tx *tx) error { return tx.expireOldBatch(&batch{claimed: b.claimed, marks: []mark{m}}) })
-		if isDamage(err) {
+		if db.IsDamage(err) {
 			err = s.commitAlone(func(tx *tx) error {
 				if q := tx.mem.byID[m.q]; q != nil {
 					tx.skipJob(q, m.n, "end a lost attempt", errDamagedPage)
@@ -211,5 +206,5 @@ func (s *Store) expireEach(b *batch) error {
 			return err
 		}
 	}
-	return s.commitAlone(func(tx *tx) error { return tx.exec(deleteLeases, b.number) })
+	return s.commitAlone(func(tx *tx) error { return tx.Exec(deleteLeases, b.number) })
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,6 +21,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Now is the store's clock; nil: time.Now. Leases follow its monotonic reading where it has one.
 	Now func() time.Time
+
+	driver driver.Driver // of tests that inject errors
 }
 
 // The default retention: a file is cheaper than memory.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // Grants are what a topic's rate remembers. Like a window they are never changed, only replaced.
@@ -20,11 +21,11 @@ type grants struct {
 func (s *Store) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	bound("permits", len(asks))
 	var permits []store.Permit
-	err := s.submit(ctx, &op{
-		verb: "permit starts", weight: len(asks),
+	err := s.db.Submit(ctx, &op{
+		Verb: "permit starts", Weight: len(asks),
 		// Its grant would not be used.
-		gone: func() error { return end(ctx) },
-		run: func(tx *tx) (err error) {
+		Gone: func() error { return db.ContextError(ctx) },
+		Run: func(tx *tx) (err error) {
 			weigh := func(all []store.Permit) int { return 48 * len(all) }
 			permits, err = once(tx, call{"permit", token}, weigh, func() ([]store.Permit, error) {
 				permits := make([]store.Permit, len(asks))
@@ -87,7 +88,7 @@ func (g *grants) over(now instant) bool {
 func (s *Store) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
 	outbox := encodeOutbox(alarm.Outbox)
 	var changed bool
-	err := s.submit(ctx, &op{verb: "note an alarm", durable: true, weight: 1 + len(outbox), run: func(tx *tx) (err error) {
+	err := s.db.Submit(ctx, &op{Verb: "note an alarm", Durable: true, Weight: 1 + len(outbox), Run: func(tx *tx) (err error) {
 		changed, err = once(tx, call{"alarm", token}, light[bool], func() (bool, error) {
 			name := topicName{alarm.Namespace, alarm.Topic}
 			if t := tx.mem.topics[name]; alarm.Raised == (t != nil && t.alarm) {

@@ -8,33 +8,27 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
-// planning is a connection to an empty store.
-func planning(t *testing.T) *conn {
-	t.Helper()
-	s := opened(t, options(t))
-	c, err := connect(s.path, true)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.close()) })
-	return c
-}
-
-// planOf is how SQLite would run a statement, a line a step.
-func planOf(t *testing.T, c *conn, id statement) string {
+// planOf returns how SQLite would run a statement, a line a step.
+func planOf(t *testing.T, s *Store, id db.Statement) string {
 	t.Helper()
 	var steps []string
-	text := regexp.MustCompile(`\?\d*`).ReplaceAllString(statementText[id], "1")
-	require.NoError(t, c.queryText(t.Context(), "EXPLAIN QUERY PLAN "+text, func(v []driver.Value) error {
-		steps = append(steps, v[3].(string))
-		return nil
-	}), text)
+	sql := regexp.MustCompile(`\?\d*`).ReplaceAllString(id.Text(), "1")
+	inWriter(t, s, func() {
+		require.NoError(t, s.db.Conn().QueryText(t.Context(), "EXPLAIN QUERY PLAN "+sql, func(v []driver.Value) error {
+			steps = append(steps, v[3].(string))
+			return nil
+		}), sql)
+	})
 	return strings.Join(steps, "\n")
 }
 
 func TestStatements_SeekWithinJobsOfOneMillisecond(t *testing.T) {
-	c := planning(t)
-	for id, says := range map[statement]string{
+	s := opened(t, options(t))
+	for id, says := range map[db.Statement]string{
 		claimable:    "jobs_open (q=? AND state=? AND due>?)",
 		waitingAt:    "jobs_open (q=? AND state=? AND due=? AND rowid>?)",
 		waitingAfter: "jobs_open (q=? AND state=? AND due>? AND due<?)",
@@ -46,25 +40,26 @@ func TestStatements_SeekWithinJobsOfOneMillisecond(t *testing.T) {
 		listQueues:   "queues_pending (namespace=? AND topic=? AND lane>?)",
 		topicQueues:  "queues_pending (namespace=? AND topic=?)",
 	} {
-		require.Contains(t, planOf(t, c, id), says, statementText[id])
+		require.Contains(t, planOf(t, s, id), says, id.Text())
 	}
 }
 
 func TestStatements_ScanNoTableOnceTheStoreIsOpen(t *testing.T) {
-	c := planning(t)
+	s := opened(t, options(t))
 	// A row for up to batchJobs attempts that are under way; Open reads it, and so do lists of open jobs and Get.
-	small := []statement{readLeases, isLeased}
-	opening := []statement{allTopics, pendingQueues, throttledQueues, anyLane, unusedQueues, countOutbox, lastNumbers, begin, commit, rollback, snapshot}
-	for id := range statements {
-		if slices.Contains(opening, id) || slices.Contains(small, id) {
+	small := []db.Statement{readLeases, isLeased}
+	opening := []db.Statement{allTopics, pendingQueues, throttledQueues, anyLane, unusedQueues, countOutbox, lastNumbers}
+	for _, id := range db.Statements() {
+		control := strings.HasPrefix(id.Text(), "BEGIN") || slices.Contains([]string{commitSQL, "ROLLBACK", "END"}, id.Text())
+		if control || slices.Contains(opening, id) || slices.Contains(small, id) {
 			continue
 		}
-		plan := planOf(t, c, id)
+		plan := planOf(t, s, id)
 		for step := range strings.SplitSeq(plan, "\n") {
-			require.False(t, strings.HasPrefix(step, "SCAN") && step != "SCAN CONSTANT ROW", "%s\n%s", statementText[id], plan)
+			require.False(t, strings.HasPrefix(step, "SCAN") && step != "SCAN CONSTANT ROW", "%s\n%s", id.Text(), plan)
 		}
 		if id != readAttempts { // of which there are few
-			require.NotContains(t, plan, "TEMP B-TREE", statementText[id])
+			require.NotContains(t, plan, "TEMP B-TREE", id.Text())
 		}
 	}
 }

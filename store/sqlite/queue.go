@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"database/sql/driver"
+
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // loadHead makes sure that head is known. It reads past leased jobs, of which a lane has no more than its limit.
@@ -11,15 +13,15 @@ func (tx *tx) loadHead(q *queue) error {
 	}
 	tx.touch(q)
 	head, from := noHead, q.head
-	err := tx.query(firstWaiting, func(v []driver.Value) error {
-		k := key{integer(v[0]), integer(v[1])}
+	err := tx.Query(firstWaiting, func(v []driver.Value) error {
+		k := key{db.Int(v[0]), db.Int(v[1])}
 		if tx.mem.isSkipped(k.n) {
 			return nil
 		}
 		head = k
-		return errStop
+		return db.ErrStop
 	}, q.id, from.due, from.n) // the one before has left, or there was none: nothing comes before it
-	if isDamage(err) {
+	if db.IsDamage(err) {
 		tx.setAside(q, "look for the first job of a lane", err)
 		return nil
 	}

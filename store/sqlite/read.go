@@ -8,13 +8,14 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // Get implements store.Shard.
 func (s *Store) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	var found *row
-	err := s.read(ctx, "read a job", func(ctx context.Context, c *conn) error {
-		err := c.query(ctx, findJob, func(v []driver.Value) error {
+	err := s.db.Read(ctx, "read a job", func(ctx context.Context, c *db.Conn) error {
+		err := c.Query(ctx, findJob, func(v []driver.Value) error {
 			c := cells(v)
 			found = c.job()
 			c.names(found)
@@ -28,8 +29,8 @@ func (s *Store) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 			return store.ErrNotFound
 		}
 		if found.State == job.Scheduled {
-			if err := c.query(ctx, isLeased, func(v []driver.Value) error {
-				if integer(v[0]) == 1 {
+			if err := c.Query(ctx, isLeased, func(v []driver.Value) error {
+				if db.Int(v[0]) == 1 {
 					found.State = job.Running
 				}
 				return nil
@@ -37,7 +38,7 @@ func (s *Store) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 				return err
 			}
 		}
-		return c.record(ctx, found)
+		return readRecord(ctx, c, found)
 	})
 	if err != nil {
 		return job.Job{}, err
@@ -45,23 +46,23 @@ func (s *Store) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	return found.view(s.clock()), nil
 }
 
-// record reads a job's record. Of attempts and of other events it shows the newest: the first entry of all is in its own table and
+// readRecord reads a job's record. Of attempts and of other events it shows the newest: the first entry of all is in its own table and
 // stays.
-func (c *conn) record(ctx context.Context, r *row) error {
+func readRecord(ctx context.Context, c *db.Conn, r *row) error {
 	add := func(v []driver.Value) error {
 		var entry job.Attempt
-		if err := json.Unmarshal([]byte(text(v[0])), &entry); err != nil {
+		if err := json.Unmarshal([]byte(db.Text(v[0])), &entry); err != nil {
 			return fmt.Errorf("read an attempt of job %s: %w", r.ID, err)
 		}
 		r.History = append(r.History, entry)
 		return nil
 	}
 	if r.first != 0 {
-		if err := c.query(ctx, readFirstAttempt, add, r.first); err != nil {
+		if err := c.Query(ctx, readFirstAttempt, add, r.first); err != nil {
 			return err
 		}
 	}
-	if err := c.query(ctx, readAttempts, add, r.n); err != nil {
+	if err := c.Query(ctx, readAttempts, add, r.n); err != nil {
 		return err
 	}
 	room := map[bool]int{true: job.MaxAttempts, false: job.MaxEvents}
@@ -81,10 +82,10 @@ func (c *conn) record(ctx context.Context, r *row) error {
 func (s *Store) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
 	bound("ids", len(refs))
 	known := make([]bool, len(refs))
-	err := s.read(ctx, "look for ids", func(ctx context.Context, c *conn) error {
+	err := s.db.Read(ctx, "look for ids", func(ctx context.Context, c *db.Conn) error {
 		for i, ref := range refs {
-			if err := c.query(ctx, knownID, func(v []driver.Value) error {
-				known[i] = integer(v[0]) != 0
+			if err := c.Query(ctx, knownID, func(v []driver.Value) error {
+				known[i] = db.Int(v[0]) != 0
 				return nil
 			}, ref.ID, ref.Namespace); err != nil {
 				return err

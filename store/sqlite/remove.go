@@ -1,10 +1,9 @@
 package sqlite
 
 import (
-	"errors"
-
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // remove deletes an ended job, and remembers a client's id for as long as it must stay known.
@@ -22,37 +21,29 @@ func (tx *tx) remove(
 
 // erase deletes a job with all that belongs to it.
 func (tx *tx) erase(q *queue, n int64, to progress) error {
-	if err := tx.exec(deleteJob, n); err != nil {
+	if err := tx.Exec(deleteJob, n); err != nil {
 		return err
 	}
 	if to.bodySize > inlineBody {
-		if err := tx.eraseBody(n); err != nil {
+		if err := tx.WithoutOverwriting(func() error { return tx.Exec(deleteBody, n) }); err != nil {
 			return err
 		}
 	}
 	others := to.entries
 	if to.first != 0 {
 		others--
-		if err := tx.exec(deleteFirstAttempt, to.first); err != nil {
+		if err := tx.Exec(deleteFirstAttempt, to.first); err != nil {
 			return err
 		}
 	}
 	if others > 0 {
-		if err := tx.exec(deleteAttempts, n); err != nil {
+		if err := tx.Exec(deleteAttempts, n); err != nil {
 			return err
 		}
 	}
 	tx.touch(q)
 	q.rows--
 	return nil
-}
-
-// eraseBody deletes a large body.
-func (tx *tx) eraseBody(n int64) error {
-	if err := tx.conn.execText(notZeroed); err != nil {
-		return err
-	}
-	return errors.Join(tx.exec(deleteBody, n), tx.conn.execText(zeroed))
 }
 
 // rememberID keeps the id of a job that is gone known, if a client has chosen it, until Sweep finds that it was long enough.
@@ -62,7 +53,7 @@ func (tx *tx) rememberID(
 	if to.fingerprint == nil {
 		return nil
 	}
-	if err := tx.exec(insertID, ref.Namespace, ref.ID, t.id, to.fingerprint, string(state), finished, orNull(string(reason))); err != nil {
+	if err := tx.Exec(insertID, ref.Namespace, ref.ID, t.id, to.fingerprint, string(state), finished, db.NullEmpty(string(reason))); err != nil {
 		return err
 	}
 	if t.ids == 0 || finished < t.oldestID {

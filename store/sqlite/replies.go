@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // A call is what a token repeats: the same token of another method is another call.
@@ -44,7 +45,7 @@ func once[T any](tx *tx, c call, weigh func(T) int, do func() (T, error)) (T, er
 		return value, a.err
 	}
 	value, err := do()
-	if isDisk(err) {
+	if db.IsError(err) {
 		return value, err
 	}
 	m.forget(tx.now.mono)

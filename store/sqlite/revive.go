@@ -7,6 +7,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // reviveBodies bounds the bodies that a revival answers, and that are kept for a repeat of the call, in bytes: beyond it,
@@ -17,17 +18,17 @@ const reviveBodies = 8 << 20
 func (s *Store) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	bound("revivals", len(items))
 	var results []store.ReviveResult
-	err := s.submit(ctx, &op{verb: "revive jobs", durable: true, weight: len(items), run: func(tx *tx) (err error) {
+	err := s.db.Submit(ctx, &op{Verb: "revive jobs", Durable: true, Weight: len(items), Run: func(tx *tx) (err error) {
 		results, err = once(tx, call{"revive", token}, weighRevived, func() ([]store.ReviveResult, error) {
 			results := make([]store.ReviveResult, len(items))
 			room := int64(reviveBodies)
 			for i, item := range items {
 				r, err := tx.revive(item, &room)
-				if isDisk(err) && !isUnread(err) {
+				if db.IsError(err) && !isUnread(err) {
 					return nil, err
 				}
 				if err != nil {
-					results[i].Err = unavailable(err)
+					results[i].Err = db.Unavailable(err)
 					continue
 				}
 				results[i].Job = r.view(tx.now)
@@ -89,7 +90,7 @@ func (tx *tx) revive(item store.Revival, room *int64) (*row, error) {
 	r.FailedAttempts, r.ConsecutiveLost = 0, 0
 	r.FirstDueAt = r.DueAt
 	tx.mem.nextTTL = 0
-	err = tx.exec(reviveJob, millis(r.DueAt), r.Version, int64(r.Generation), to.entries, orZero(to.first),
+	err = tx.Exec(reviveJob, millis(r.DueAt), r.Version, int64(r.Generation), to.entries, db.NullZero(to.first),
 		millis(r.FirstDueAt), millis(r.ExpiresAt), millis(r.FirstDueAt), millis(r.ExpiresAt), r.URL, r.n)
 	if err != nil {
 		return nil, err
@@ -109,11 +110,11 @@ func (tx *tx) releaseRetained(q *queue, r *row) {
 func (s *Store) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
 	bound("jobs to purge", len(refs))
 	var errs []error
-	err := s.submit(ctx, &op{verb: "purge jobs", durable: true, weight: len(refs), run: func(tx *tx) (err error) {
+	err := s.db.Submit(ctx, &op{Verb: "purge jobs", Durable: true, Weight: len(refs), Run: func(tx *tx) (err error) {
 		errs, err = once(tx, call{"purge", token}, weighErrors, func() ([]error, error) {
 			errs := make([]error, len(refs))
 			for i, ref := range refs {
-				if errs[i] = tx.purge(ref); isDisk(errs[i]) {
+				if errs[i] = tx.purge(ref); db.IsError(errs[i]) {
 					return nil, errs[i]
 				}
 			}

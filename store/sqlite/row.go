@@ -9,6 +9,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // A row is a job as it is stored. Until decode, its Spec has only what columns hold: name, URL and timeout.
@@ -43,10 +44,10 @@ func (c *cells) next() driver.Value {
 	return v
 }
 
-func (c *cells) integer() int64  { return integer(c.next()) }
+func (c *cells) integer() int64  { return db.Int(c.next()) }
 func (c *cells) int() int        { return int(c.integer()) }
-func (c *cells) text() string    { return text(c.next()) }
-func (c *cells) blob() []byte    { return blob(c.next()) }
+func (c *cells) text() string    { return db.Text(c.next()) }
+func (c *cells) blob() []byte    { return db.Blob(c.next()) }
 func (c *cells) date() time.Time { return date(c.integer()) }
 
 // job reads columns. It cannot fail: moving or removing a job needs no more.
@@ -108,7 +109,7 @@ func encode(s *job.Spec) encoded {
 	rest := *s
 	rest.URL = "" // it has a column
 	e := encoded{
-		spec: codec.AppendSpec(make([]byte, 0, 128), &rest), timeout: orZero(wholeMillis(s.Timeout)), bodySize: int64(len(s.Body)),
+		spec: codec.AppendSpec(make([]byte, 0, 128), &rest), timeout: db.NullZero(wholeMillis(s.Timeout)), bodySize: int64(len(s.Body)),
 	}
 	switch {
 	case s.Body == nil:

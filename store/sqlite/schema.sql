@@ -1,6 +1,6 @@
 -- The tables can be read with the sqlite3 shell, 3.37 (2021) or newer; the view "overview" shows each job. Times are Unix
 -- milliseconds, durations milliseconds. Policies, settings and attempts are JSON. What a job asks for is in jobs.spec,
--- encoded by package job/codec.
+-- encoded by package job/codec. Package db adds the table wal_check.
 
 CREATE TABLE meta ( -- the last revisions, and a row that Ping rewrites
   key   TEXT PRIMARY KEY,
@@ -130,12 +130,6 @@ CREATE TABLE outbox ( -- jobs made by settlements, until they are in their own q
   UNIQUE (namespace, id)
 );
 
-CREATE TABLE wal_check ( -- one row, which ties a log to the file (wal.go)
-  one  INTEGER PRIMARY KEY,
-  mark INTEGER NOT NULL,
-  base INTEGER NOT NULL
-);
-
 CREATE VIEW overview AS
   SELECT jobs.namespace, topic, lane, id,
          CASE WHEN n IN (SELECT json_extract(value, '$[1]') FROM leases, json_each(leases.jobs)) THEN 'running' ELSE state END AS state,
@@ -145,4 +139,3 @@ CREATE VIEW overview AS
   FROM jobs JOIN queues USING (q);
 
 INSERT INTO meta VALUES ('revision', 0), ('lane_revision', 0), ('pinged', 0);
-INSERT INTO wal_check VALUES (1, 0, 0);

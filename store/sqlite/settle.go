@@ -9,6 +9,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // Settle implements store.Shard.
@@ -28,7 +29,7 @@ func (s *Store) Settle(
 	}
 	var errs []error
 	var revision int64
-	err := s.submit(ctx, &op{verb: "settle attempts", weight: weight, run: func(tx *tx) (err error) {
+	err := s.db.Submit(ctx, &op{Verb: "settle attempts", Weight: weight, Run: func(tx *tx) (err error) {
 		revision = tx.mem.revision
 		errs, err = once(tx, call{"settle", token}, func(errs []error) int { return 16 * len(errs) }, func() ([]error, error) {
 			errs := make([]error, len(items))
@@ -42,15 +43,15 @@ func (s *Store) Settle(
 		if err != nil || c == nil {
 			return err
 		}
-		if err := end(ctx); err != nil {
+		if err := db.ContextError(ctx); err != nil {
 			return err // the settlements are done, but nothing would work on claimed jobs
 		}
 		return c.run(tx)
 	}})
-	if isDamage(err) {
+	if db.IsDamage(err) {
 		errs, err = s.settleEach(ctx, token, items, written)
 		if err == nil && c != nil {
-			err = s.submit(ctx, &op{verb: "claim jobs", weight: next.Max, run: c.run, gone: func() error { return end(ctx) }})
+			err = s.db.Submit(ctx, &op{Verb: "claim jobs", Weight: next.Max, Run: c.run, Gone: func() error { return db.ContextError(ctx) }})
 		}
 	}
 	if err != nil {
@@ -71,14 +72,14 @@ func (s *Store) settleEach(
 	errs := make([]error, len(items))
 	for i := range items {
 		var h *lease
-		err := s.submit(ctx, &op{verb: verb, weight: 1, run: func(tx *tx) (err error) {
+		err := s.db.Submit(ctx, &op{Verb: verb, Weight: 1, Run: func(tx *tx) (err error) {
 			h = tx.mem.leases[items[i].Ref]
 			errs[i], err = once(tx, call{fmt.Sprintf("settle %d", i), token}, func(error) int { return 16 }, func() (error, error) {
 				return tx.settle(&items[i], &written[i])
 			})
 			return err
 		}})
-		if isDamage(err) && h != nil {
+		if db.IsDamage(err) && h != nil {
 			errs[i] = store.ErrLeaseLost
 			err = s.abandon(ctx, h, verb)
 		}
@@ -87,7 +88,7 @@ func (s *Store) settleEach(
 		}
 	}
 	// A repetition of the call answers the same.
-	return errs, s.submit(ctx, &op{verb: verb, weight: 1, run: func(tx *tx) error {
+	return errs, s.db.Submit(ctx, &op{Verb: verb, Weight: 1, Run: func(tx *tx) error {
 		_, err := once(tx, call{"settle", token}, func(errs []error) int { return 16 * len(errs) }, func() ([]error, error) { return errs, nil })
 		return err
 	}})
@@ -157,7 +158,7 @@ func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err 
 // enqueue puts new jobs into the outbox and wakes the carrier.
 func (tx *tx) enqueue(outbox []store.NewJob, written [][]byte) error {
 	for i, e := range outbox {
-		added, err := tx.change(insertOutbox, e.Namespace, e.ID, written[i])
+		added, err := tx.Change(insertOutbox, e.Namespace, e.ID, written[i])
 		if err != nil {
 			return err
 		}
@@ -199,9 +200,9 @@ func (tx *tx) record(n int64, to *progress, kind job.AttemptKind, entry string) 
 	if seq == 0 {
 		tx.mem.lastFirstAttempt++
 		to.first = tx.mem.lastFirstAttempt
-		return tx.exec(insertFirstAttempt, to.first, n, entry)
+		return tx.Exec(insertFirstAttempt, to.first, n, entry)
 	}
-	return tx.exec(insertAttempt, n, slot, seq, entry)
+	return tx.Exec(insertAttempt, n, slot, seq, entry)
 }
 
 // recordEvent is record for what a client did.
@@ -224,7 +225,7 @@ func (tx *tx) endLease(h *lease) {
 
 // reschedule makes a leased job due again.
 func (tx *tx) reschedule(h *lease, to progress, due int64) error {
-	if err := tx.exec(moveJob, due, to.attempts, to.failedAttempts, to.consecutiveLost, orZero(to.status), to.entries, orZero(to.first), h.n); err != nil {
+	if err := tx.Exec(moveJob, due, to.attempts, to.failedAttempts, to.consecutiveLost, db.NullZero(to.status), to.entries, db.NullZero(to.first), h.n); err != nil {
 		return err
 	}
 	tx.mem.steps.delayed.put(h.n, false)
@@ -247,8 +248,8 @@ func (tx *tx) finish(q *queue, ref job.Ref, n int64, to progress, state job.Stat
 	if *keep.For <= 0 || *keep.Max <= 0 {
 		return tx.remove(q, ref, n, to, state, reason, tx.now.ms)
 	}
-	err := tx.exec(endJob, string(state), tx.now.ms, orNull(string(reason)), to.attempts, to.failedAttempts, to.consecutiveLost, orZero(to.status),
-		to.entries, orZero(to.first), to.version, n)
+	err := tx.Exec(endJob, string(state), tx.now.ms, db.NullEmpty(string(reason)), to.attempts, to.failedAttempts, to.consecutiveLost, db.NullZero(to.status),
+		to.entries, db.NullZero(to.first), to.version, n)
 	if err != nil {
 		return err
 	}

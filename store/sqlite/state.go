@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // A state is the stored form of a throttle, or of a topic's grants. Moments are Unix milliseconds, since the monotonic clock
@@ -75,7 +77,7 @@ func parseState(column driver.Value, now instant) (s *state, moment func(ms int6
 		return nil, nil, nil
 	}
 	s = &state{}
-	if err := json.Unmarshal([]byte(text(column)), s); err != nil {
+	if err := json.Unmarshal([]byte(db.Text(column)), s); err != nil {
 		return nil, nil, fmt.Errorf("read a throttle: %w", err)
 	}
 	back := max(0, s.At-now.ms)

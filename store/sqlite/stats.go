@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // statsLanes is how many lanes of a topic are looked at for its oldest due moment.
@@ -23,9 +24,9 @@ const countJobs = 8192
 func (s *Store) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
 	names := f.Topics
 	if len(names) == 0 {
-		err := s.read(ctx, "list topics", func(ctx context.Context, c *conn) error {
-			return c.query(ctx, pageTopics, func(v []driver.Value) error {
-				names = append(names, text(v[0]))
+		err := s.db.Read(ctx, "list topics", func(ctx context.Context, c *db.Conn) error {
+			return c.Query(ctx, pageTopics, func(v []driver.Value) error {
+				names = append(names, db.Text(v[0]))
 				return nil
 			}, f.Namespace, f.After, int64(max(0, f.Limit)))
 		})
@@ -75,7 +76,7 @@ func (s *Store) Totals(ctx context.Context, namespace string) (store.TopicStats,
 func (s *Store) count(ctx context.Context, read func(tx *tx, room *int) error) error {
 	for {
 		room := countJobs
-		err := s.submit(ctx, &op{verb: "count jobs", weight: 1, run: func(tx *tx) error {
+		err := s.db.Submit(ctx, &op{Verb: "count jobs", Weight: 1, Run: func(tx *tx) error {
 			room = countJobs
 			return read(tx, &room)
 		}})
@@ -158,8 +159,8 @@ func (tx *tx) someQueues(t *topic) (queues []*queue, err error) {
 	if len(t.queues) <= statsLanes {
 		return slices.Collect(maps.Keys(t.queues)), nil
 	}
-	err = tx.query(topicQueues, func(v []driver.Value) error {
-		if q := tx.mem.byID[integer(v[0])]; q != nil {
+	err = tx.Query(topicQueues, func(v []driver.Value) error {
+		if q := tx.mem.byID[db.Int(v[0])]; q != nil {
 			queues = append(queues, q)
 		}
 		return nil
@@ -174,10 +175,10 @@ func (s *Store) LaneStats(
 ) ([]store.LaneStats, error) {
 	var lanes []store.LaneStats
 	var ids, pending []int64
-	err := s.read(ctx, "count lanes", func(ctx context.Context, c *conn) error {
-		return c.query(ctx, countLanes, func(v []driver.Value) error {
-			ids, pending = append(ids, integer(v[0])), append(pending, integer(v[2]))
-			lanes = append(lanes, store.LaneStats{Lane: text(v[1])})
+	err := s.db.Read(ctx, "count lanes", func(ctx context.Context, c *db.Conn) error {
+		return c.Query(ctx, countLanes, func(v []driver.Value) error {
+			ids, pending = append(ids, db.Int(v[0])), append(pending, db.Int(v[2]))
+			lanes = append(lanes, store.LaneStats{Lane: db.Text(v[1])})
 			return nil
 		}, namespace, topic, after, int64(max(0, limit)))
 	})

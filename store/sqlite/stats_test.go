@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -34,16 +33,16 @@ func TestTopicStats_CountsATopicWithManyIdleLanesExactly(t *testing.T) {
 	insert(t, s, inLane("a", "a1", 2*time.Hour), inLane("a", "a2", 0), inLane("b", "b1", 3*time.Hour))
 
 	looked := func() (n int) {
-		var fault error
-		inWriter(t, s, func() {
-			tx := &tx{store: s, mem: s.mem, conn: s.conn, now: s.clock()}
+		require.NoError(t, s.db.Submit(t.Context(), &op{Verb: "test", Run: func(tx *tx) error {
 			for _, topic := range s.mem.topics {
 				queues, err := tx.someQueues(topic)
+				if err != nil {
+					return err
+				}
 				n += len(queues)
-				fault = errors.Join(fault, err)
 			}
-		})
-		require.NoError(t, fault)
+			return nil
+		}}))
 		return n
 	}
 	require.Equal(t, statsLanes, looked())

@@ -1,64 +1,39 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/sqlite/file"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // Store is the engine. Open makes one.
 type Store struct {
-	path     string
+	db       *db.Writer[*tx]
 	log      *slog.Logger
 	defaults policy.Limits
 	clock    clock
-	lock     *file.Lock
 	wakeups  *wakeups
 	lead     leadLock
-	readers  *readers
-	files    *file.Watch
-	health   *health
+	closed   func() error
 
-	ops     chan *op
-	closing chan struct{} // closed by Close
-	written chan struct{} // closed when the writer has ended
-	tasks   chan func()   // what the writer is to do between transactions
-	checks  chan struct{} // wakes the checkpointer
-	closed  func() error
-	// cutAbove is the constant of that name; tests lower it.
-	cutAbove atomic.Int64
-	others   sync.WaitGroup
-	// checkpointed says that a checkpoint has moved the whole log, which may then begin anew.
-	checkpointed atomic.Bool
-
-	// What follows is the writer's alone.
-	conn           *conn
-	mem            *memory
-	group          []*op
-	serial         uint64
-	level          int // of PRAGMA synchronous
-	broken         bool
-	filesUnchecked bool   // the files beside the database have not been looked at since the connection was opened
-	salt           uint64 // of the log when its last mark was written
-	// unsynced says that fsync has failed, and the log has not been moved into the database since.
-	unsynced bool
-	lost     bool // the files are not those that were opened
-	commits  int64
-	dirty    int // pages written since the last signal to the checkpointer
-	// cutAgain is when the log may be cut again after a cut that a reader kept from its end, monotonic.
-	cutAgain int64
-	// loggedOutbox are the outbox entries that were complained about.
+	// The fields below belong to the writer.
+	mem    *memory
+	serial uint64 // of transactions
+	// loggedOutbox are the unreadable outbox entries that were logged.
 	loggedOutbox map[int64]bool
 }
 
 var _ store.Store = (*Store)(nil)
+
+// An op is a call on its way through the writer.
+type op = db.Call[*tx]
 
 // Open opens the database, or makes it, and ends the attempts that were under way when it was last used, as
 // lost. ctx limits the opening, not the store's life.
@@ -69,61 +44,30 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return open(ctx, o, newClock(o.Now))
 }
 
-func open(ctx context.Context, o Options, clock clock) (_ *Store, err error) {
+func open(ctx context.Context, o Options, clock clock) (*Store, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("open a sqlite store: %w", err)
 	}
-	path, err := file.Resolve(o.Path)
-	if err != nil {
-		return nil, err
-	}
 	s := &Store{
-		path:     path,
-		log:      o.Logger,
+		log:      cmp.Or(o.Logger, slog.Default()),
 		defaults: o.Defaults.Limits(),
 		clock:    clock,
 		wakeups:  newWakeups(),
-		files:    file.NewWatch(path),
-		ops:      make(chan *op, groupCalls),
-		closing:  make(chan struct{}),
-		written:  make(chan struct{}),
-		tasks:    make(chan func()),
-		checks:   make(chan struct{}, 1),
 		mem:      newMemory(),
 
 		loggedOutbox: make(map[int64]bool),
 	}
-	if s.log == nil {
-		s.log = slog.Default()
-	}
-	s.cutAbove.Store(cutAbove)
-	s.readers, s.health = newReaders(path, s.files), newHealth(s.log)
 	s.closed = sync.OnceValue(s.shut)
-	if s.lock, err = file.Acquire(path, false, s.log); err != nil {
+	var err error
+	if s.db, err = db.Open(ctx, db.Options{
+		Path: o.Path, Schema: schema, Logger: s.log, Now: func() int64 { return clock().mono }, Driver: o.driver,
+	}, s.begin); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.release())
-		}
-	}()
-	if err := checkLog(ctx, path); err != nil {
-		return nil, fmt.Errorf("open the database: %w", err)
-	}
-	if s.conn, err = connect(path, false); err != nil {
-		return nil, fmt.Errorf("open the database %s: %w", path, unavailable(err))
-	}
-	if err := prepare(s.conn, path); err != nil {
-		return nil, fmt.Errorf("open the database %s: %w", path, unavailable(err))
-	}
 	if err := s.load(ctx); err != nil {
-		return nil, fmt.Errorf("read the database %s: %w", path, unavailable(err))
+		return nil, errors.Join(fmt.Errorf("read the database %s: %w", s.db.Path(), db.Unavailable(err)), s.db.Close())
 	}
-	s.lookAtFiles()
-	s.markLog()
-	s.salt = logSalt(path)
-	go s.write()
-	s.others.Go(s.checkpoint)
+	s.db.Start()
 	return s, nil
 }
 
@@ -134,18 +78,18 @@ func (s *Store) Shards() []store.Shard { return []store.Shard{s} }
 // fails when the database was found to be damaged.
 func (s *Store) Ping(ctx context.Context) error {
 	const verb = "ping the database"
-	if err := s.submit(ctx, &op{verb: verb, durable: true, weight: 1, run: func(tx *tx) error {
-		if err := tx.exec(probe); err != nil {
+	if err := s.db.Submit(ctx, &op{Verb: verb, Durable: true, Weight: 1, Run: func(tx *tx) error {
+		if err := tx.Exec(probe); err != nil {
 			return err
 		}
-		if err := tx.exec(deleteOutbox, "", ""); err != nil {
+		if err := tx.Exec(deleteOutbox, "", ""); err != nil {
 			return err
 		}
-		return tx.exec(updateMeta, tx.now.ms, "pinged")
+		return tx.Exec(updateMeta, tx.now.ms, "pinged")
 	}}); err != nil {
 		return err
 	}
-	if err := s.health.check(s.clock()); err != nil {
+	if err := s.db.Health(); err != nil {
 		return fmt.Errorf("%s: %w", verb, err)
 	}
 	return nil
@@ -156,22 +100,13 @@ func (s *Store) Ping(ctx context.Context) error {
 func (s *Store) Close() error { return s.closed() }
 
 func (s *Store) shut() error {
-	close(s.closing)
 	s.wakeups.close()
-	<-s.written
-	s.others.Wait()
-	s.markLog()
-	if err := s.release(); err != nil {
-		return fmt.Errorf("close the database %s: %w", s.path, err)
-	}
-	return nil
+	return s.db.Close()
 }
 
-// release releases everything. The last connection to close moves the log into the database and removes it.
-func (s *Store) release() error {
-	faults := []error{s.readers.close()}
-	if s.conn != nil {
-		faults = append(faults, s.conn.close())
+// bound panics if a caller exceeds the contract's bounds.
+func bound(what string, n int) {
+	if n > store.MaxBatch {
+		panic(fmt.Sprintf("sqlite: %d %s in one call, more than store.MaxBatch", n, what))
 	}
-	return errors.Join(append(faults, s.lock.Unlock())...)
 }

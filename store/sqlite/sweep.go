@@ -10,6 +10,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // sweepMost bounds one Sweep whatever its limit: no other call is served meanwhile.
@@ -18,17 +19,10 @@ const sweepMost = 1024
 // idleLook is how long a lane with nothing pending stays in memory at least. The next job of it reads it again.
 const idleLook = time.Minute
 
-// vacuumPages is how many free pages a Sweep gives back to the file system in one step; it says More while it would give
-// back others.
-const (
-	vacuumPages = 512
-	vacuumSQL   = "PRAGMA incremental_vacuum(512)"
-)
-
 // Sweep implements store.Shard. Topics within their bounds of retention cost nothing but a look at memory.
 func (s *Store) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
 	var swept store.SweepResult
-	err := s.submit(ctx, &op{verb: "sweep", weight: min(limit, sweepMost), run: func(tx *tx) (err error) {
+	err := s.db.Submit(ctx, &op{Verb: "sweep", Weight: min(limit, sweepMost), Run: func(tx *tx) (err error) {
 		swept, err = once(tx, call{"sweep", token}, light[store.SweepResult], func() (store.SweepResult, error) {
 			return tx.sweep(min(limit, sweepMost))
 		})
@@ -38,22 +32,10 @@ func (s *Store) Sweep(ctx context.Context, token store.Token, limit int) (store.
 		return store.SweepResult{}, err
 	}
 	// Whatever made the pages free: settlements remove jobs too.
-	if s.giveBack(ctx) {
+	if s.db.Vacuum(ctx) {
 		swept.More = true
 	}
 	return swept, nil
-}
-
-// giveBack has the writer give some free pages back; more says that there are others.
-func (s *Store) giveBack(ctx context.Context) (more bool) {
-	done := make(chan bool, 1)
-	s.later(ctx, func() { done <- s.vacuum() })
-	select {
-	case more = <-done:
-	case <-s.written:
-	case <-ctx.Done():
-	}
-	return more
 }
 
 func (tx *tx) sweep(limit int) (store.SweepResult, error) {
@@ -164,7 +146,7 @@ func (tx *tx) trim(t *topic, states []job.State, limit int, swept *store.SweepRe
 // oldestEnded reads the oldest ended jobs in some states, by their end.
 func (tx *tx) oldestEnded(t *topic, states []job.State, limit int) (ended []*row, err error) {
 	for _, state := range states {
-		err := tx.query(oldestEnded, func(v []driver.Value) error {
+		err := tx.Query(oldestEnded, func(v []driver.Value) error {
 			c := cells(v)
 			r := c.job()
 			c.names(r)
@@ -192,8 +174,8 @@ func (tx *tx) forgetIDs(t *topic, limit int, swept *store.SweepResult) error {
 		finished      int64
 	}
 	var oldest []remembered
-	err := tx.query(oldestIDs, func(v []driver.Value) error {
-		oldest = append(oldest, remembered{text(v[0]), text(v[1]), integer(v[2])})
+	err := tx.Query(oldestIDs, func(v []driver.Value) error {
+		oldest = append(oldest, remembered{db.Text(v[0]), db.Text(v[1]), db.Int(v[2])})
 		return nil
 	}, t.id, int64(limit-swept.IDs+1))
 	if err != nil {
@@ -209,7 +191,7 @@ func (tx *tx) forgetIDs(t *topic, limit int, swept *store.SweepResult) error {
 			swept.More = true
 			return nil
 		}
-		if err := tx.exec(deleteID, r.namespace, r.id); err != nil {
+		if err := tx.Exec(deleteID, r.namespace, r.id); err != nil {
 			return err
 		}
 		t.ids--
@@ -231,7 +213,7 @@ func (tx *tx) forgetLanes(limit int) (more bool, err error) {
 			more = true
 			break
 		}
-		if err := tx.exec(deleteQueue, q.id); err != nil {
+		if err := tx.Exec(deleteQueue, q.id); err != nil {
 			return false, err
 		}
 		m.forget(q)
@@ -290,7 +272,7 @@ func (tx *tx) forgetTopics(limit int) (more bool, err error) {
 		if limit--; limit < 0 {
 			return true, nil
 		}
-		gone, err := tx.change(deleteTopic, t.id, name.namespace, name.name)
+		gone, err := tx.Change(deleteTopic, t.id, name.namespace, name.name)
 		if err != nil {
 			return false, err
 		}
@@ -320,39 +302,4 @@ func (tx *tx) forgetTopics(limit int) (more bool, err error) {
 func (t *topic) unused() bool {
 	return t.revision == 0 && len(t.queues) == 0 && t.waiting == 0 && t.running == 0 && t.keptDone.jobs == 0 && t.keptDead.jobs == 0 &&
 		t.ids == 0 && t.grants == nil && !t.alarm
-}
-
-// vacuum gives some free pages back, where there are many; more says that it would give back others.
-func (s *Store) vacuum() (more bool) {
-	if s.conn == nil || s.broken {
-		return false
-	}
-	before, enough := s.freePages()
-	if !enough {
-		return false
-	}
-	// Each step frees one page, so the statement is read to its end.
-	if err := s.conn.queryText(shared, vacuumSQL, func([]driver.Value) error { return nil }); err != nil {
-		s.noteFault("give free pages back", err)
-		return false
-	}
-	s.noteWritten(s.conn.written())
-	after, enough := s.freePages()
-	return enough && after < before
-}
-
-// freePages counts the database's free pages. Fewer than an eighth are not enough to be given back: they are soon used
-// again.
-func (s *Store) freePages() (free int64, enough bool) {
-	var pages int64
-	for sql, into := range map[string]*int64{"PRAGMA freelist_count": &free, "PRAGMA page_count": &pages} {
-		if err := s.conn.queryText(shared, sql, func(v []driver.Value) error {
-			*into = integer(v[0])
-			return nil
-		}); err != nil {
-			s.health.note("count free pages", err, true, s.clock())
-			return 0, false
-		}
-	}
-	return free, free >= 2*vacuumPages && free >= pages/8
 }

@@ -17,7 +17,7 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 		return store.Topic{}, fmt.Errorf("put a topic: %w", err)
 	}
 	var answer store.Topic
-	err = s.submit(ctx, &op{verb: "put a topic", durable: true, weight: 1, run: func(tx *tx) error {
+	err = s.db.Submit(ctx, &op{Verb: "put a topic", Durable: true, Weight: 1, Run: func(tx *tx) error {
 		name := topicName{put.Namespace, put.Name}
 		stands := int64(0)
 		if t := tx.mem.topics[name]; t != nil {
@@ -31,10 +31,10 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 			return err
 		}
 		revision := tx.mem.revision + 1
-		if err := tx.exec(updatePolicy, encoded, revision, t.id); err != nil {
+		if err := tx.Exec(updatePolicy, encoded, revision, t.id); err != nil {
 			return err
 		}
-		if err := tx.exec(updateMeta, revision, "revision"); err != nil {
+		if err := tx.Exec(updateMeta, revision, "revision"); err != nil {
 			return err
 		}
 		save(tx, &t.topicPolicy)
@@ -65,7 +65,7 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 func (s *Store) Topics(ctx context.Context) ([]store.Topic, int64, error) {
 	var topics []store.Topic
 	var revision int64
-	err := s.submit(ctx, &op{verb: "read the topics", weight: 1, run: func(tx *tx) error {
+	err := s.db.Submit(ctx, &op{Verb: "read the topics", Weight: 1, Run: func(tx *tx) error {
 		topics, revision = []store.Topic{}, tx.mem.revision
 		for _, t := range tx.mem.topics {
 			if t.revision != 0 {

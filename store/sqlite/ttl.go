@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // ClaimExpired implements store.Shard.
@@ -18,9 +19,9 @@ func (s *Store) ClaimExpired(
 		token: token, request: store.ClaimRequest{Max: request.Max, MaxBytes: request.MaxBytes, Margin: request.Lease},
 		kind: "expired", fill: (*claim).takeExpired,
 	}
-	err := s.submit(ctx, &op{
-		verb: "claim expired jobs", weight: request.Max, run: c.run,
-		gone: func() error { return end(ctx) },
+	err := s.db.Submit(ctx, &op{
+		Verb: "claim expired jobs", Weight: request.Max, Run: c.run,
+		Gone: func() error { return db.ContextError(ctx) },
 	})
 	if err != nil {
 		return nil, err
@@ -34,7 +35,7 @@ func (c *claim) takeExpired(tx *tx) error {
 }
 
 func (c *claim) takeOverdue(tx *tx) error {
-	err := tx.query(overdue, func(v []driver.Value) error {
+	err := tx.Query(overdue, func(v []driver.Value) error {
 		cells := cells(v)
 		r := cells.job()
 		cells.names(r)
@@ -44,7 +45,7 @@ func (c *claim) takeOverdue(tx *tx) error {
 		}
 		body := int(max(0, r.bodySize))
 		if len(c.rows) == c.request.Max || len(c.rows) > 0 && c.size+body > c.request.MaxBytes {
-			return errStop
+			return db.ErrStop
 		}
 		c.size += body
 		c.rows = append(c.rows, r)
@@ -64,7 +65,7 @@ func (c *claim) takeOverdue(tx *tx) error {
 		q.topic.running++
 		c.reply.leases = append(c.reply.leases, c.lease(tx, q, r, c.request.Margin))
 		if expires := millis(r.ExpiresAt); expires == 0 || expires >= tx.now.ms { // its MaxAge counts once
-			if err := tx.exec(updateTTL, orZero(expires), r.n); err != nil {
+			if err := tx.Exec(updateTTL, db.NullZero(expires), r.n); err != nil {
 				return err
 			}
 		}
@@ -78,9 +79,9 @@ func (tx *tx) anyExpired() (bool, error) {
 		return false, nil
 	}
 	next := int64(math.MaxInt64)
-	err := tx.query(firstTTL, func(v []driver.Value) error {
+	err := tx.Query(firstTTL, func(v []driver.Value) error {
 		if v[0] != nil {
-			next = integer(v[0])
+			next = db.Int(v[0])
 		}
 		return nil
 	})

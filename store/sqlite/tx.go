@@ -2,21 +2,20 @@ package sqlite
 
 import (
 	"cmp"
-	"database/sql/driver"
 	"slices"
+
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // A tx is one transaction, shared by the calls that were waiting. Each change that it makes in memory leaves an undo. The
 // agenda and the wake-ups follow after the commit.
 type tx struct {
-	store  *Store
-	mem    *memory
-	conn   *conn
-	now    instant
-	serial uint64
-	begun  bool
-	// durable says that the commit is followed by fsync.
-	durable bool
+	*db.Tx
+	store   *Store
+	mem     *memory
+	now     instant
+	serial  uint64
+	damages int // of memory at the beginning
 
 	// culprit is the lease that could not be ended.
 	culprit *lease
@@ -34,38 +33,14 @@ type tx struct {
 	mayBeNewHead  bool     // something came that may head the agenda
 }
 
-// exec and query begin the transaction at the first write; reads alone need none.
-func (tx *tx) exec(id statement, args ...driver.Value) error {
-	_, err := tx.change(id, args...)
-	return err
-}
-
-// change is exec that returns how many rows changed.
-func (tx *tx) change(id statement, args ...driver.Value) (int64, error) {
-	if err := tx.begin(); err != nil {
-		return 0, err
-	}
-	return tx.conn.exec(id, args...)
-}
-
-// begin begins the transaction, if nothing has yet. Many reads that a write will follow are cheaper within it: each by
-// itself takes and gives back a lock.
-func (tx *tx) begin() error {
-	if tx.begun {
-		return nil
-	}
-	if err := tx.store.synchronous(tx.durable); err != nil {
-		return err
-	}
-	if _, err := tx.conn.exec(begin); err != nil {
-		return err
-	}
-	tx.begun = true
-	return nil
-}
-
-func (tx *tx) query(id statement, each func([]driver.Value) error, args ...driver.Value) error {
-	return tx.conn.query(shared, id, each, args...)
+// begin begins a transaction in memory.
+func (s *Store) begin(t *db.Tx) *tx {
+	s.serial++
+	now := s.clock()
+	s.mem.steps.look(now, s.mem.lastN)
+	tx := &tx{Tx: t, store: s, mem: s.mem, now: now, serial: s.serial, damages: s.mem.damages}
+	save(tx, &s.mem.numbers)
+	return tx
 }
 
 // undo adds what takes a change of memory back.
@@ -98,8 +73,8 @@ func (tx *tx) touchTopic(t *topic) {
 // notify notes a queue that is to be named in a wake-up after the commit.
 func (tx *tx) notify(q *queue) { tx.notifications = append(tx.notifications, q) }
 
-// flush writes the touched numbers.
-func (tx *tx) flush() error {
+// Flush writes the touched numbers.
+func (tx *tx) Flush() error {
 	if err := tx.flushLeases(); err != nil {
 		return err
 	}
@@ -116,7 +91,7 @@ func (tx *tx) flush() error {
 		}
 		tx.notifyWhenFree(q)
 		if q.throttle != q.saved.throttle {
-			if err := tx.exec(updateThrottle, q.throttle.stored(tx.now), q.id); err != nil {
+			if err := tx.Exec(updateThrottle, q.throttle.stored(tx.now), q.id); err != nil {
 				return err
 			}
 		}
@@ -124,7 +99,7 @@ func (tx *tx) flush() error {
 		if q.waiting+q.running == q.saved.waiting+q.saved.running && q.rows == q.saved.rows {
 			continue
 		}
-		if err := tx.exec(updateQueue, q.waiting+q.running, q.rows, q.id); err != nil {
+		if err := tx.Exec(updateQueue, q.waiting+q.running, q.rows, q.id); err != nil {
 			return err
 		}
 	}
@@ -133,7 +108,7 @@ func (tx *tx) flush() error {
 		before.waiting, before.ready, before.running = t.waiting, t.ready, t.running
 		before.oldestID, before.keptDone.oldest, before.keptDead.oldest = t.oldestID, t.keptDone.oldest, t.keptDead.oldest
 		if before.grants != t.grants || before.alarm != t.alarm {
-			if err := tx.exec(updateGrants, t.grants.stored(tx.now), t.alarm, t.id); err != nil {
+			if err := tx.Exec(updateGrants, t.grants.stored(tx.now), t.alarm, t.id); err != nil {
 				return err
 			}
 			before.grants, before.alarm = t.grants, t.alarm
@@ -141,7 +116,7 @@ func (tx *tx) flush() error {
 		if before == t.topicNumbers {
 			continue
 		}
-		err := tx.exec(updateTopic, t.registered, t.delivered, t.dead, t.cancelled, t.keptDone.jobs, t.keptDone.bytes,
+		err := tx.Exec(updateTopic, t.registered, t.delivered, t.dead, t.cancelled, t.keptDone.jobs, t.keptDone.bytes,
 			t.keptDead.jobs, t.keptDead.bytes, t.ids, t.id)
 		if err != nil {
 			return err
@@ -162,8 +137,8 @@ func (tx *tx) notifyWhenFree(q *queue) {
 	}
 }
 
-// rollback restores memory to what it was when the transaction began.
-func (tx *tx) rollback() {
+// Undo restores memory to what it was when the transaction began. A repetition leaves alone what was found to be damaged.
+func (tx *tx) Undo(error) (again bool) {
 	for i := len(tx.undos) - 1; i >= 0; i-- {
 		tx.undos[i]()
 	}
@@ -181,10 +156,11 @@ func (tx *tx) rollback() {
 			a.leases.set(&h.slot, h.deadline, h.n)
 		}
 	}
+	return tx.mem.damages != tx.damages
 }
 
-// apply brings the agenda and the wake-ups up to what was committed.
-func (tx *tx) apply() {
+// Apply brings the agenda and the wake-ups up to what was committed.
+func (tx *tx) Apply() {
 	a := &tx.mem.agenda
 	for _, h := range tx.endedLeases {
 		a.leases.drop(&h.slot)

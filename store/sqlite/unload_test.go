@@ -11,12 +11,13 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // loaded is the number of lanes in memory.
 func loaded(t *testing.T, s *Store) (n int) {
 	t.Helper()
-	require.NoError(t, s.submit(t.Context(), &op{verb: "look", run: func(tx *tx) error {
+	require.NoError(t, s.db.Submit(t.Context(), &op{Verb: "look", Run: func(tx *tx) error {
 		n = len(tx.mem.queues)
 		return nil
 	}}))
@@ -89,8 +90,8 @@ func TestSweep_RemovesEveryLaneAndTopicThatIsUnused(t *testing.T) {
 	}
 	rows := func() (lanes, kept int64) {
 		inWriter(t, s, func() {
-			require.NoError(t, s.conn.queryText(t.Context(), "SELECT (SELECT count(*) FROM queues), (SELECT count(*) FROM topics WHERE name <> '')", func(v []driver.Value) error {
-				lanes, kept = integer(v[0]), integer(v[1])
+			require.NoError(t, s.db.Conn().QueryText(t.Context(), "SELECT (SELECT count(*) FROM queues), (SELECT count(*) FROM topics WHERE name <> '')", func(v []driver.Value) error {
+				lanes, kept = db.Int(v[0]), db.Int(v[1])
 				return nil
 			}))
 		})

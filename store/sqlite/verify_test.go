@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -18,13 +19,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // also counted. A closed store is not looked at.
 func verify(t *testing.T, s *Store) {
 	t.Helper()
-	select {
-	case <-s.closing:
+	if s.db.Usable(context.Background(), "verify") != nil {
 		return
-	default:
 	}
 	var faults []string
-	require.NoError(t, s.submit(context.Background(), &op{verb: "verify", run: func(tx *tx) error {
+	require.NoError(t, s.db.Submit(context.Background(), &op{Verb: "verify", Run: func(tx *tx) error {
 		faults = tx.faults()
 		return nil
 	}}))
@@ -35,8 +34,8 @@ func verify(t *testing.T, s *Store) {
 func (tx *tx) faults() (faults []string) {
 	ask := func(sql string, args ...any) int64 {
 		var n int64
-		err := tx.conn.queryText(context.Background(), fmt.Sprintf(sql, args...), func(v []driver.Value) error {
-			n = integer(v[0])
+		err := tx.Conn.QueryText(context.Background(), fmt.Sprintf(sql, args...), func(v []driver.Value) error {
+			n = db.Int(v[0])
 			return nil
 		})
 		if err != nil {

@@ -2,11 +2,13 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
 )
 
 // wakeups are the queues that Wait is to return, each once. The writer adds to them after a commit.
@@ -88,12 +90,12 @@ func (s *Store) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
-		if ctx.Err() != nil {
-			return store.Wakeup{}, ended(ctx, "wait for queues")
+		if err := db.ContextError(ctx); err != nil {
+			return store.Wakeup{}, fmt.Errorf("wait for queues: %w", err)
 		}
 		rung, changed, closed := s.wakeups.take(most, watch.Agenda)
 		if closed {
-			return store.Wakeup{}, errClosed
+			return store.Wakeup{}, db.ErrClosed
 		}
 		if len(rung.Queues) > 0 || rung.AgendaMoved {
 			return rung, nil
@@ -110,7 +112,7 @@ func (s *Store) Wait(ctx context.Context, watch store.WaitOptions) (store.Wakeup
 // Notify implements store.Shard; it drops queues with nothing to claim.
 func (s *Store) Notify(ctx context.Context, queues []job.Queue) error {
 	bound("queues to notify", len(queues))
-	return s.submit(ctx, &op{verb: "notify queues", weight: 1, run: func(tx *tx) error {
+	return s.db.Submit(ctx, &op{Verb: "notify queues", Weight: 1, Run: func(tx *tx) error {
 		for _, name := range queues {
 			q := tx.mem.queues[name]
 			if q == nil || q.waiting == 0 {

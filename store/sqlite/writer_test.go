@@ -2,9 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,114 +12,6 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
-
-func TestWriter_FailsAGroupAtOnceWhenTheFileIsLocked(t *testing.T) {
-	o := options(t)
-	s := opened(t, o)
-	insert(t, s, entry("first", time.Hour))
-	other, err := connect(o.Path, false)
-	require.NoError(t, err)
-	require.NoError(t, other.execText("BEGIN IMMEDIATE"))
-	var before, after uint64
-	inWriter(t, s, func() { before = s.serial })
-	release := stall(t, s)
-	errs := make([]error, 5)
-	var group sync.WaitGroup
-	for i := range errs {
-		group.Go(func() {
-			_, errs[i] = s.Insert(t.Context(), store.NewToken(), numbered(string(rune('a'+i)), 1, time.Hour))
-		})
-	}
-	waiting(t, s, len(errs))
-	release()
-	group.Wait()
-	for _, err := range errs {
-		require.ErrorContains(t, err, "somebody else has the database locked")
-	}
-	inWriter(t, s, func() { after = s.serial })
-	require.EqualValues(t, 1, after-before, "transactions that waited for the lock")
-	require.NoError(t, other.close())
-}
-
-func TestWriter_StopsTryingCallsAloneAtAFaultThatMeetsAll(t *testing.T) {
-	o := options(t)
-	s := opened(t, o)
-	insert(t, s, entry("first", time.Hour))
-	other, err := connect(o.Path, false)
-	require.NoError(t, err)
-	var before, after uint64
-	inWriter(t, s, func() { before = s.serial })
-	hookInto(t, s, insertJob, func(used int, _ []driver.NamedValue) error {
-		if used == 1 {
-			return errors.New("injected fault") // of the group
-		}
-		return nil
-	})
-	hookInto(t, s, begin, func(used int, _ []driver.NamedValue) error {
-		if used == 2 {
-			return other.execText("BEGIN IMMEDIATE") // before the first call alone
-		}
-		return nil
-	})
-	release := stall(t, s)
-	errs := make([]error, 4)
-	var group sync.WaitGroup
-	for i := range errs {
-		group.Go(func() {
-			_, errs[i] = s.Insert(t.Context(), store.NewToken(), numbered(string(rune('a'+i)), 1, time.Hour))
-		})
-	}
-	waiting(t, s, len(errs))
-	release()
-	group.Wait()
-	for _, err := range errs {
-		require.ErrorContains(t, err, "somebody else has the database locked")
-	}
-	inWriter(t, s, func() { after = s.serial })
-	require.EqualValues(t, 2, after-before, "the group, and the first call alone")
-	require.NoError(t, other.close())
-}
-
-func TestWriter_AnswersCallsTriedAloneOneByOneUntilTheStoreCloses(t *testing.T) {
-	s := opened(t, options(t))
-	insert(t, s, entry("first", time.Hour))
-	blocked, gate := make(chan struct{}), make(chan struct{})
-	hookInto(t, s, insertJob, func(used int, _ []driver.NamedValue) error {
-		switch used {
-		case 1:
-			return errors.New("injected fault") // of the group
-		case 3:
-			close(blocked)
-			<-gate // the second call alone
-		}
-		return nil
-	})
-	release := stall(t, s)
-	answers := make(chan error, 3)
-	for i := range cap(answers) {
-		go func() {
-			_, err := s.Insert(t.Context(), store.NewToken(), numbered(string(rune('a'+i)), 1, time.Hour))
-			answers <- err
-		}()
-	}
-	waiting(t, s, cap(answers))
-	release()
-	<-blocked
-	require.NoError(t, <-answers, "the first does not wait for the others")
-	closed := make(chan error)
-	go func() { closed <- s.Close() }()
-	<-s.closing
-	close(gate)
-	refused := 0
-	for range 2 {
-		if err := <-answers; err != nil {
-			require.ErrorIs(t, err, store.ErrUnavailable)
-			refused++
-		}
-	}
-	require.Equal(t, 1, refused, "the third is not tried any more")
-	require.NoError(t, <-closed)
-}
 
 func TestClaim_TakesNothingForACallerThatHasLeft(t *testing.T) {
 	s := opened(t, options(t))

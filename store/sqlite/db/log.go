@@ -1,4 +1,4 @@
-package sqlite
+package db
 
 import (
 	"bufio"
@@ -17,48 +17,57 @@ import (
 	"github.com/ringback/ringback/store/sqlite/file"
 )
 
-// SQLite replays a write-ahead log over whatever file lies beside it. Over a file that it was not written for, such as a
-// backup that was copied into its place after a crash, that makes a damaged database. Nothing in the two says that they
-// belong together, so the store writes it there: the table wal_check holds a random mark and the mark before it, alone on
-// a page of its own. A new mark is written
+// SQLite replays a write-ahead log over any file that it finds beside it. If the log was written for another file, for
+// instance because a backup was copied into its place after a crash, the result is a damaged database. SQLite stores nothing
+// that ties a log to its file, so this package does: the table wal_check holds a random mark and the one before it, alone on
+// its page. A new mark is written
 //
 //   - at the beginning of each log, so that the first such page in a log names the mark of the file under it;
-//   - before each checkpoint and at the close, so that the mark of the file under a log is that of its last state, and no
-//     copy that was made before has it.
+//   - before each checkpoint and when the database is closed, so that the mark of the file under a log is that of its last
+//     state, and no earlier copy has it.
 //
 // So the mark of a file, read without the log, is either the one that the log's first page names, or one of those in the
-// log (a part of which may be in the file already). A copy that was made while the same log was written has such a mark,
-// too: replaying the log over it gives what was there last, and harms nothing.
+// log, a part of which may be in the file already. A copy that was made while the same log was written has such a mark too:
+// replaying the log over it gives the last state.
 
-// newMark is a random mark: never 0, which means none.
+// walCheck makes the table of marks.
+const walCheck = `
+CREATE TABLE wal_check ( -- one row, which ties a log to the file
+  one  INTEGER PRIMARY KEY,
+  mark INTEGER NOT NULL,
+  base INTEGER NOT NULL -- the mark before
+);
+INSERT INTO wal_check VALUES (1, 0, 0);
+`
+
+// newMark returns a random mark: never 0, which means none.
 func newMark() int64 { return rand.Int64() | 1 }
 
-// markLog writes a new mark. Only the writer calls it. A mark that cannot be written is none the less safe: the check
-// then takes the one before for the file's.
-func (s *Store) markLog() {
-	if s.conn == nil || s.broken {
+// markLog writes a new mark. If that fails, the mark before it stays valid. Only the writer calls it.
+func (d *DB) markLog() {
+	if d.conn == nil || d.broken {
 		return
 	}
-	if _, err := s.conn.exec(updateMark, newMark()); err != nil {
-		s.noteFault("mark the log", err)
+	if _, err := d.conn.Exec(updateMark, newMark()); err != nil {
+		d.noteWriterError("mark the log", err)
 	}
-	s.noteWritten(s.conn.written())
+	d.countWritten(d.conn.written())
 }
 
-// markNewLog writes a mark into a log that has begun anew, as it may with the first write after a checkpoint that
-// moved all of it. Only the writer calls it.
-func (s *Store) markNewLog() {
-	if !s.checkpointed.Load() || s.conn == nil || s.broken {
+// markNewLog writes a mark into a log that has begun anew, as it may with the first write after a checkpoint that has moved
+// all of it. Only the writer calls it.
+func (d *DB) markNewLog() {
+	if !d.checkpointed.Load() || d.conn == nil || d.broken {
 		return
 	}
-	if salt := logSalt(s.path); salt != s.salt {
-		s.checkpointed.Store(false)
-		s.markLog()
-		s.salt = logSalt(s.path)
+	if salt := logSalt(d.path); salt != d.salt {
+		d.checkpointed.Store(false)
+		d.markLog()
+		d.salt = logSalt(d.path)
 	}
 }
 
-// logSalt reads from the header of a log what changes whenever it begins anew; 0: there is none.
+// logSalt reads the salt in the header of a log, which changes whenever the log begins anew; 0: there is no log.
 func logSalt(path string) uint64 {
 	log, err := os.Open(path + file.WAL)
 	if err != nil {
@@ -72,7 +81,7 @@ func logSalt(path string) uint64 {
 	return binary.BigEndian.Uint64(salt[:])
 }
 
-// A foreignLogError says that a log is not that of the file beside it.
+// A foreignLogError is the error of a log that was not written for the file beside it.
 type foreignLogError struct{ path, why string }
 
 func (e *foreignLogError) Error() string {
@@ -82,8 +91,8 @@ func (e *foreignLogError) Error() string {
 		name, e.path, e.why, name)
 }
 
-// checkLog refuses a log that was not written for the file beside it. Nobody else may use the database meanwhile, and no
-// connection to it may be open in this process. What cannot be judged passes.
+// checkLog returns a foreignLogError if the log was not written for the file beside it. No other process and no connection
+// of this process may use the database meanwhile. A log or a file that cannot be judged passes.
 func checkLog(ctx context.Context, path string) error {
 	log, err := readLog(path+file.WAL, 0)
 	if err != nil || log.frames == 0 {
@@ -105,7 +114,7 @@ func checkLog(ctx context.Context, path string) error {
 	case errors.Is(err, io.EOF):
 		return &foreignLogError{path, "the file is empty"}
 	case err != nil || string(header[:16]) != "SQLite format 3\x00":
-		return nil //nolint:nilerr // SQLite says what it is
+		return nil //nolint:nilerr // SQLite reports what it is
 	case header[18] != 2 || header[19] != 2:
 		return &foreignLogError{path, "the file was written without a log"}
 	}
@@ -125,16 +134,16 @@ func checkLog(ctx context.Context, path string) error {
 	return &foreignLogError{path, "it was begun over another state of the file"}
 }
 
-// fileMark reads the mark of a database file without its log, and the page that it lies on; no mark where the file has
-// none, or cannot be read so.
+// fileMark reads the mark of a database file without its log, and the number of its page. The mark is 0 if the file has none or
+// cannot be read without the log.
 func fileMark(ctx context.Context, path string) (page uint32, mark int64) {
 	c, err := connectImmutable(path)
 	if err != nil {
 		return 0, 0
 	}
 	defer c.close()
-	err = c.queryText(ctx, "SELECT rootpage, (SELECT mark FROM wal_check) FROM sqlite_schema WHERE name = 'wal_check'", func(v []driver.Value) error {
-		page, mark = uint32(integer(v[0])), integer(v[1])
+	err = c.QueryText(ctx, "SELECT rootpage, (SELECT mark FROM wal_check) FROM sqlite_schema WHERE name = 'wal_check'", func(v []driver.Value) error {
+		page, mark = uint32(Int(v[0])), Int(v[1])
 		return nil
 	})
 	if err != nil {
@@ -143,7 +152,7 @@ func fileMark(ctx context.Context, path string) (page uint32, mark int64) {
 	return page, mark
 }
 
-// A writeAheadLog is what checkLog wants to know of a log.
+// A writeAheadLog is what checkLog reads of a log.
 type writeAheadLog struct {
 	frames int
 	base   int64   // of the first page with a mark: the mark before it
@@ -156,8 +165,8 @@ const (
 	frameHeaderSize = 24
 )
 
-// readLog reads the frames of a log that SQLite would replay, but for the last that no commit follows, and the marks on a
-// page. A log that is missing, or none, has no frames.
+// readLog reads the frames of a log that SQLite would replay (and those after the last commit), and the marks on a page. A
+// log that is missing or invalid has no frames.
 func readLog(path string, page uint32) (log writeAheadLog, err error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -170,7 +179,7 @@ func readLog(path string, page uint32) (log writeAheadLog, err error) {
 	in := bufio.NewReaderSize(file, 1<<20)
 	header := make([]byte, walHeaderSize)
 	if _, err := io.ReadFull(in, header); err != nil {
-		return log, short(err)
+		return log, ignoreEOF(err)
 	}
 	const magic = 0x377f0682 // and in the last bit, the byte order of checksums
 	order := binary.ByteOrder(binary.LittleEndian)
@@ -186,7 +195,7 @@ func readLog(path string, page uint32) (log writeAheadLog, err error) {
 	frame := make([]byte, frameHeaderSize+size)
 	for {
 		if _, err := io.ReadFull(in, frame); err != nil {
-			return log, short(err)
+			return log, ignoreEOF(err)
 		}
 		sum.add(frame[:8])
 		sum.add(frame[frameHeaderSize:])
@@ -206,21 +215,21 @@ func readLog(path string, page uint32) (log writeAheadLog, err error) {
 	}
 }
 
-// short turns the end of a file into none: a log may end anywhere.
-func short(err error) error {
+// ignoreEOF returns nil for the end of a file: a log may end anywhere.
+func ignoreEOF(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil
 	}
 	return fmt.Errorf("read the database's log: %w", err)
 }
 
-// A checksum is that of a log, which goes on from frame to frame.
+// A checksum is the running checksum of a log.
 type checksum struct {
 	order  binary.ByteOrder
 	s0, s1 uint32
 }
 
-// add adds bytes, of which there are a multiple of 8.
+// add adds bytes, whose number is a multiple of 8.
 func (c *checksum) add(b []byte) {
 	for ; len(b) >= 8; b = b[8:] {
 		c.s0 += c.order.Uint32(b) + c.s1
@@ -232,8 +241,8 @@ func (c *checksum) is(b []byte) bool {
 	return binary.BigEndian.Uint32(b) == c.s0 && binary.BigEndian.Uint32(b[4:]) == c.s1
 }
 
-// parseMark reads wal_check's row off its page: a leaf of a table with one cell, whose record has three columns, of which
-// the first is the rowid and stored as NULL.
+// parseMark reads the row of wal_check from its page: a leaf of a table with one cell, whose record has three columns. The
+// first is the rowid and stored as NULL.
 func parseMark(page []byte) (mark, base int64, ok bool) {
 	const leaf = 13
 	if page[0] != leaf || binary.BigEndian.Uint16(page[3:]) != 1 {

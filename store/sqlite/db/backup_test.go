@@ -1,9 +1,8 @@
-package sqlite
+package db
 
 import (
 	"context"
 	"database/sql/driver"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,28 +11,25 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/store"
 )
 
 func TestBackup_OfADatabaseInUseIsOneState(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
-	const size = 20 // jobs are registered so many at a time: a copy has all of them, or none
+	d := opened(t, o)
+	const size = 20 // items are added so many at a time: a copy has all of them, or none
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	group.Go(func() {
-		for i := 0; ctx.Err() == nil; i++ {
-			if _, err := s.Insert(t.Context(), store.NewToken(), numbered(fmt.Sprint("more", i), size, time.Hour)); err != nil {
+		for ctx.Err() == nil {
+			if err := d.Submit(t.Context(), adding(size, 100)); err != nil {
 				t.Error(err)
 			}
 		}
 	})
-	insert(t, s, numbered("first", size, 0)...)
+	add(t, d, size)
 	for i := range 3 {
 		to := filepath.Join(t.TempDir(), "it's a copy.db")
-		made, err := Backup(t.Context(), o.Path, to)
+		made, err := Backup(t.Context(), testSchema, o.Path, to)
 		require.NoError(t, err)
 		require.Equal(t, to, made.Path)
 		require.Positive(t, made.Jobs)
@@ -44,11 +40,11 @@ func TestBackup_OfADatabaseInUseIsOneState(t *testing.T) {
 		entries, err := os.ReadDir(filepath.Dir(to))
 		require.NoError(t, err)
 		require.Len(t, entries, 1, "nothing but the copy")
-		_, err = Backup(t.Context(), o.Path, to)
+		_, err = Backup(t.Context(), testSchema, o.Path, to)
 		require.ErrorContains(t, err, "exists already")
 		copied := o
 		copied.Path = to
-		require.Equal(t, job.Ready, get(t, opened(t, copied), "first-0000").State)
+		requireItems(t, opened(t, copied), int(made.Jobs))
 	}
 	cancel()
 	group.Wait()
@@ -56,23 +52,23 @@ func TestBackup_OfADatabaseInUseIsOneState(t *testing.T) {
 
 func TestBackup_OfADatabaseInUseWhoseLogIsEmptyKeepsOneState(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
-	insert(t, s, numbered("first", 10, 0)...)
-	inWriter(t, s, s.cutLog)
+	d := opened(t, o)
+	add(t, d, 10)
+	inWriter(t, d, d.truncateLog)
 	c, err := connectToCopy(o.Path)
 	require.NoError(t, err)
-	count := func() (jobs int64) {
-		require.NoError(t, c.queryText(t.Context(), "SELECT count(*) FROM jobs", func(v []driver.Value) error {
-			jobs = integer(v[0])
+	count := func() (n int64) {
+		require.NoError(t, c.QueryText(t.Context(), "SELECT count(*) FROM items", func(v []driver.Value) error {
+			n = Int(v[0])
 			return nil
 		}))
-		return jobs
+		return n
 	}
 	require.NoError(t, c.execText("BEGIN"))
 	require.EqualValues(t, 10, count())
-	insert(t, s, bulky("more", 10, 10_000)...)
-	inWriter(t, s, func() {
-		busy, err := s.cut()
+	require.NoError(t, d.Submit(t.Context(), adding(10, 10_000)))
+	inWriter(t, d, func() {
+		busy, err := d.truncate()
 		require.NoError(t, err)
 		require.True(t, busy, "what is being copied stays as it was")
 	})
@@ -82,16 +78,16 @@ func TestBackup_OfADatabaseInUseWhoseLogIsEmptyKeepsOneState(t *testing.T) {
 
 func TestBackup_OfADatabaseNotInUse(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
-	insert(t, s, numbered("first", 10, 0)...)
-	crashed := staged(t, s, 10)
-	inWriter(t, s, s.cutLog)
-	insert(t, s, numbered("second", 10, 0)...)
-	later := staged(t, s, 20)
+	d := opened(t, o)
+	add(t, d, 10)
+	crashed := staged(t, d, 10)
+	inWriter(t, d, d.truncateLog)
+	add(t, d, 10)
+	later := staged(t, d, 20)
 
 	to := filepath.Join(t.TempDir(), "copy.db")
 	from := laid(t, crashed.db, crashed.wal).Path
-	made, err := Backup(t.Context(), from, to)
+	made, err := Backup(t.Context(), testSchema, from, to)
 	require.NoError(t, err)
 	require.EqualValues(t, 10, made.Jobs, "those in the log, too")
 	for name, wanted := range map[string][]byte{from: crashed.db, from + "-wal": crashed.wal} {
@@ -101,51 +97,48 @@ func TestBackup_OfADatabaseNotInUse(t *testing.T) {
 	}
 
 	to = filepath.Join(t.TempDir(), "copy.db")
-	_, err = Backup(t.Context(), laid(t, crashed.copy, later.wal).Path, to)
+	_, err = Backup(t.Context(), testSchema, laid(t, crashed.copy, later.wal).Path, to)
 	require.ErrorContains(t, err, "does not belong to the database")
-	_, err = Backup(t.Context(), filepath.Join(t.TempDir(), "missing.db"), to)
+	_, err = Backup(t.Context(), testSchema, filepath.Join(t.TempDir(), "missing.db"), to)
 	require.ErrorContains(t, err, "no such file")
-	_, err = Backup(t.Context(), laid(t, []byte(strings.Repeat("no database ", 1000)), nil).Path, to)
+	_, err = Backup(t.Context(), testSchema, laid(t, []byte(strings.Repeat("no database ", 1000)), nil).Path, to)
 	require.ErrorContains(t, err, "damaged, or is none")
 	require.NoFileExists(t, to)
 }
 
 func TestRestore_PutsACopyInThePlaceOfWhatACrashHasLeft(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
-	insert(t, s, numbered("first", 10, 0)...)
+	d := opened(t, o)
+	add(t, d, 10)
 	copies := map[string]string{"backup": filepath.Join(t.TempDir(), "copy.db")}
-	_, err := Backup(t.Context(), o.Path, copies["backup"])
+	_, err := Backup(t.Context(), testSchema, o.Path, copies["backup"])
 	require.NoError(t, err)
-	first := staged(t, s, 10)
+	first := staged(t, d, 10)
 	copies["the shell's .backup"] = laid(t, first.copy, nil).Path
 	copies["the files of a process that was killed"] = laid(t, first.db, first.wal).Path
-	inWriter(t, s, s.cutLog)
-	insert(t, s, numbered("second", 10, 0)...)
-	second := staged(t, s, 20)
+	inWriter(t, d, d.truncateLog)
+	add(t, d, 10)
+	second := staged(t, d, 20)
 
 	for name, from := range copies {
 		t.Run(name, func(t *testing.T) {
 			target := laid(t, second.db, second.wal)
 			require.NoError(t, os.WriteFile(target.Path+"-shm", []byte("stale"), 0o600))
-			restored, err := Restore(t.Context(), from, target.Path, target.Logger)
+			restored, err := Restore(t.Context(), testSchema, from, target.Path, target.Logger)
 			require.NoError(t, err)
 			require.EqualValues(t, 10, restored.Jobs)
 			require.NoFileExists(t, target.Path+"-wal")
 			require.NoFileExists(t, target.Path+"-shm")
-			s := opened(t, target)
-			require.Equal(t, job.Ready, get(t, s, "first-0009").State)
-			_, err = s.Get(t.Context(), ref("second-0000"))
-			require.ErrorIs(t, err, store.ErrNotFound)
+			requireItems(t, opened(t, target), 10)
 
 			before := target
 			before.Path = restored.Aside
-			require.Equal(t, job.Ready, get(t, opened(t, before), "second-0009").State, "what was there is kept, with its log")
+			requireItems(t, opened(t, before), 20) // what was there is kept, with its log
 		})
 	}
 	t.Run("where nothing was", func(t *testing.T) {
 		target := options(t)
-		restored, err := Restore(t.Context(), copies["backup"], target.Path, target.Logger)
+		restored, err := Restore(t.Context(), testSchema, copies["backup"], target.Path, target.Logger)
 		require.NoError(t, err)
 		require.Empty(t, restored.Aside)
 		opened(t, target)
@@ -154,10 +147,10 @@ func TestRestore_PutsACopyInThePlaceOfWhatACrashHasLeft(t *testing.T) {
 		target := laid(t, second.db, second.wal)
 		_, err := moveAside(target.Path, time.Now())
 		require.NoError(t, err)
-		_, err = Open(t.Context(), target)
+		_, err = unstarted(t.Context(), target)
 		require.ErrorContains(t, err, "has 2 names", "it is not begun on half of what was there")
 		require.NoError(t, os.WriteFile(target.Path+".restoring", []byte("half"), 0o600))
-		_, err = Restore(t.Context(), copies["backup"], target.Path, target.Logger)
+		_, err = Restore(t.Context(), testSchema, copies["backup"], target.Path, target.Logger)
 		require.NoError(t, err)
 		opened(t, target)
 	})
@@ -165,9 +158,9 @@ func TestRestore_PutsACopyInThePlaceOfWhatACrashHasLeft(t *testing.T) {
 
 func TestRestore_ChangesNothingWhenItCannot(t *testing.T) {
 	o := options(t)
-	s := opened(t, o)
-	insert(t, s, numbered("first", 300, 0)...)
-	whole := staged(t, s, 10)
+	d := opened(t, o)
+	add(t, d, 3000)
+	whole := staged(t, d, 3000)
 	damaged := append([]byte(nil), whole.copy...)
 	for i := 20 * 4096; i < 30*4096; i++ {
 		damaged[i] = 0xee
@@ -178,12 +171,12 @@ func TestRestore_ChangesNothingWhenItCannot(t *testing.T) {
 	shell(t, older.Path, "PRAGMA user_version=1")
 	theirs := options(t)
 	shell(t, theirs.Path, "CREATE TABLE theirs (x); PRAGMA user_version=1")
-	inWriter(t, s, s.cutLog)
-	insert(t, s, numbered("second", 10, 0)...)
+	inWriter(t, d, d.truncateLog)
+	add(t, d, 10)
 	target := laid(t, whole.db, whole.wal)
 	for name, c := range map[string]struct{ from, to, says string }{
 		"in use":                      {laid(t, whole.copy, nil).Path, o.Path, "another process uses the database"},
-		"a copy beside another's log": {laid(t, whole.copy, staged(t, s, 310).wal).Path, target.Path, "does not belong to the database"},
+		"a copy beside another's log": {laid(t, whole.copy, staged(t, d, 310).wal).Path, target.Path, "does not belong to the database"},
 		"a copy that is damaged":      {laid(t, damaged, nil).Path, target.Path, "damaged"},
 		"a copy of a newer version":   {newer.Path, target.Path, "made by a newer version"},
 		"a copy of an older version":  {older.Path, target.Path, "made by an older version"},
@@ -192,7 +185,7 @@ func TestRestore_ChangesNothingWhenItCannot(t *testing.T) {
 		"itself":                      {target.Path, target.Path, "is the database itself"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Restore(t.Context(), c.from, c.to, o.Logger)
+			_, err := Restore(t.Context(), testSchema, c.from, c.to, o.Logger)
 			require.ErrorContains(t, err, c.says)
 		})
 	}
@@ -203,5 +196,5 @@ func TestRestore_ChangesNothingWhenItCannot(t *testing.T) {
 		names = append(names, e.Name())
 	}
 	require.Equal(t, []string{"jobs.db", "jobs.db-wal", "jobs.db.lock"}, names)
-	require.Equal(t, job.Ready, get(t, opened(t, target), "first-0009").State)
+	requireItems(t, opened(t, target), 3000)
 }

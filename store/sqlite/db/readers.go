@@ -1,0 +1,91 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ringback/ringback/store"
+)
+
+const (
+	// readerCount is the number of connections that read.
+	readerCount = 4
+	// readLimit bounds one read, since its snapshot keeps the log from shrinking.
+	readLimit = 5 * time.Second
+)
+
+// newReaders returns the pool of connections that read; nil stands for one that is not open.
+func newReaders() chan *Conn {
+	idle := make(chan *Conn, readerCount)
+	for range readerCount {
+		idle <- nil
+	}
+	return idle
+}
+
+// Read runs do on a snapshot of the last commit, for at most five seconds. It never delays the writer. verb says what is done, for
+// errors: "list jobs".
+func (d *DB) Read(ctx context.Context, verb string, do func(context.Context, *Conn) error) error {
+	if err := d.Usable(ctx, verb); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	var c *Conn
+	select {
+	case c = <-d.readers:
+	case <-d.closing:
+		return fmt.Errorf("%s: %w", verb, ErrClosed)
+	case <-limited.Done():
+		return d.readError(ctx, limited, verb, limited.Err())
+	}
+	c, err := d.snapshot(limited, c, do)
+	d.readers <- c
+	if err != nil {
+		return d.readError(ctx, limited, verb, err)
+	}
+	return nil
+}
+
+// snapshot runs do on a connection, which it opens if c is nil. It returns the connection to keep, nil after an Error.
+func (d *DB) snapshot(ctx context.Context, c *Conn, do func(context.Context, *Conn) error) (_ *Conn, err error) {
+	if c == nil {
+		if c, err = d.connect(true); err != nil {
+			return nil, err
+		}
+	}
+	if _, err = c.Exec(beginRead); err == nil {
+		err = do(ctx, c)
+		_, end := c.Exec(endRead)
+		err = errors.Join(err, end)
+	}
+	if IsError(err) {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, err
+}
+
+// readError returns the error of a read: the caller's context has ended, the read took too long, or the database failed.
+func (d *DB) readError(ctx, limited context.Context, verb string, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s: %w", verb, ContextError(ctx))
+	case limited.Err() != nil:
+		return fmt.Errorf("%s: %w", verb, &store.UnavailableError{Reason: "reading the database took too long", Err: limited.Err()})
+	default:
+		return fmt.Errorf("%s: %w", verb, d.unavailable(verb, err, true))
+	}
+}
+
+// closeReaders waits for reads under way and closes their connections.
+func (d *DB) closeReaders() error {
+	var faults []error
+	for range readerCount {
+		if c := <-d.readers; c != nil {
+			faults = append(faults, c.close())
+		}
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,63 @@
+package db
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/ringback/ringback/store"
+)
+
+func TestRead_EndsWhenNoConnectionIsFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := opened(t, options(t))
+		var taken []*Conn
+		for range readerCount {
+			taken = append(taken, <-d.readers)
+		}
+		start := time.Now()
+		_, err := items(t.Context(), d)
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.Equal(t, readLimit, time.Since(start))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = items(ctx, d)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, store.ErrUnavailable)
+		for _, c := range taken {
+			d.readers <- c
+		}
+		require.NoError(t, d.Close())
+	})
+}
+
+func TestHealth_LogsAFaultOfReadsOnceAMinuteAndIsNotHealthy(t *testing.T) {
+	o := options(t)
+	log := logging(&o)
+	c := &clock{}
+	o.Now = c.ns.Load
+	d := opened(t, o)
+	fault := NewError(codeError(lib.SQLITE_IOERR_READ))
+	read := func() {
+		err := d.Read(t.Context(), "read items", func(context.Context, *Conn) error { return fault })
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.ErrorContains(t, err, reason(fault))
+	}
+	read()
+	read()
+	require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"), log)
+	require.ErrorContains(t, d.Health(), "the disk under the database fails")
+	c.pass(time.Minute)
+	require.NoError(t, d.Health())
+	read()
+	require.Equal(t, 2, strings.Count(log.String(), "level=ERROR"), log)
+	fault.err = codeError(lib.SQLITE_CORRUPT)
+	read()
+	c.pass(time.Hour)
+	require.ErrorContains(t, d.Health(), "the database file is damaged", "until it is opened again")
+}

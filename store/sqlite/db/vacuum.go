@@ -1,0 +1,58 @@
+package db
+
+import (
+	"context"
+	"database/sql/driver"
+)
+
+// VacuumPages is how many free pages Vacuum gives back to the file system at once.
+const VacuumPages = 512
+
+const vacuumSQL = "PRAGMA incremental_vacuum(512)"
+
+// Vacuum has the writer give some free pages back to the file system, if they are an eighth of the file or more. It reports
+// whether there are more of them.
+func (d *DB) Vacuum(ctx context.Context) (more bool) {
+	done := make(chan bool, 1)
+	d.later(ctx, func() { done <- d.vacuum() })
+	select {
+	case more = <-done:
+	case <-d.written:
+	case <-ctx.Done():
+	}
+	return more
+}
+
+func (d *DB) vacuum() (more bool) {
+	if d.conn == nil || d.broken {
+		return false
+	}
+	before, enough := d.freePages()
+	if !enough {
+		return false
+	}
+	// Each step frees one page, so the statement is read to its end.
+	if err := d.conn.QueryText(shared, vacuumSQL, func([]driver.Value) error { return nil }); err != nil {
+		d.noteWriterError("give free pages back", err)
+		return false
+	}
+	d.countWritten(d.conn.written())
+	after, enough := d.freePages()
+	return enough && after < before
+}
+
+// freePages returns the number of free pages, and whether they are enough to be given back: fewer than an eighth of the file
+// are soon used again.
+func (d *DB) freePages() (free int64, enough bool) {
+	var pages int64
+	for sql, into := range map[string]*int64{"PRAGMA freelist_count": &free, "PRAGMA page_count": &pages} {
+		if err := d.conn.QueryText(shared, sql, func(v []driver.Value) error {
+			*into = Int(v[0])
+			return nil
+		}); err != nil {
+			d.Note("count free pages", err, true)
+			return 0, false
+		}
+	}
+	return free, free >= 2*VacuumPages && free >= pages/8
+}

@@ -1,0 +1,28 @@
+package db
+
+import "database/sql/driver"
+
+// Int returns an integer column; NULL is 0.
+func Int(v driver.Value) int64 { i, _ := v.(int64); return i }
+
+// Text returns a text column; NULL is empty.
+func Text(v driver.Value) string { s, _ := v.(string); return s }
+
+// Blob returns a blob column; NULL is nil.
+func Blob(v driver.Value) []byte { b, _ := v.([]byte); return b }
+
+// NullZero stores zero as NULL.
+func NullZero(n int64) driver.Value {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
+
+// NullEmpty stores the empty string as NULL.
+func NullEmpty(s string) driver.Value {
+	if s == "" {
+		return nil
+	}
+	return s
+}

@@ -1,0 +1,288 @@
+package db
+
+import (
+	"context"
+	"fmt"
+
+	lib "modernc.org/sqlite/lib"
+)
+
+// A Transaction is the caller's side of a Tx: its state in memory, which follows the database.
+type Transaction interface {
+	// Flush writes what is left to write, before the commit.
+	Flush() error
+	// Apply is called after the commit.
+	Apply()
+	// Undo restores memory after the transaction has failed. It reports whether the cause has shown what to leave alone, so
+	// that the transaction may succeed if it is run again.
+	Undo(cause error) (again bool)
+}
+
+// A Writer commits calls in groups, in one goroutine.
+type Writer[T Transaction] struct {
+	*DB
+	begin   func(*Tx) T
+	calls   chan *Call[T]
+	group   []*Call[T]
+	started bool
+}
+
+// A Call is one call to the writer.
+type Call[T Transaction] struct {
+	// Verb says what it does, for errors: "insert jobs".
+	Verb string
+	// Run does it. It must change nothing before it has found every reason not to. It may run again after the transaction
+	// was rolled back. An Error rolls the transaction back; any other error is the result of the call.
+	Run func(T) error
+	// Durable calls return after fsync.
+	Durable bool
+	// Gone, if set, returns the reason why the caller has left, or nil. The call is not made for a caller that has left.
+	Gone func() error
+	// Weight is about how many rows it writes.
+	Weight int
+
+	err  error
+	done chan struct{}
+}
+
+// Bounds of one transaction.
+const (
+	groupWeight = 4096 // rows, so that a commit stays short
+	groupCalls  = 1024
+)
+
+// Open locks and opens a database, or makes it. begin is called at the beginning of each transaction. ctx limits the opening,
+// not the life of the database.
+func Open[T Transaction](ctx context.Context, o Options, begin func(*Tx) T) (*Writer[T], error) {
+	d, err := open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Writer[T]{DB: d, begin: begin, calls: make(chan *Call[T], groupCalls)}, nil
+}
+
+// Alone commits one call, before Start.
+func (w *Writer[T]) Alone(c *Call[T]) error {
+	if err := w.commit([]*Call[T]{c}); err != nil {
+		return err
+	}
+	return c.err
+}
+
+// Start starts the writer and the checkpointer.
+func (w *Writer[T]) Start() {
+	w.started = true
+	w.recordFiles()
+	w.markLog()
+	w.salt = logSalt(w.path)
+	go w.run()
+	w.others.Go(w.checkpoint)
+}
+
+// Close commits the transaction under way and closes the database. Calls that wait fail with ErrClosed.
+func (w *Writer[T]) Close() error {
+	close(w.closing)
+	if w.started {
+		<-w.written
+		w.others.Wait()
+		w.markLog()
+	}
+	if err := w.release(); err != nil {
+		return fmt.Errorf("close the database %s: %w", w.path, err)
+	}
+	return nil
+}
+
+// Submit hands a call to the writer and waits for its commit. If ctx ends first, the call may still take effect, and what
+// Run writes to belongs to the writer: it is the caller's only after Submit has returned nil or the call's own error.
+func (w *Writer[T]) Submit(ctx context.Context, c *Call[T]) error {
+	if err := w.Usable(ctx, c.Verb); err != nil {
+		return err
+	}
+	c.done = make(chan struct{})
+	select {
+	case w.calls <- c:
+	case <-w.closing:
+		return fmt.Errorf("%s: %w", c.Verb, ErrClosed)
+	case <-ctx.Done():
+		return fmt.Errorf("%s: %w", c.Verb, ContextError(ctx))
+	}
+	select {
+	case <-c.done:
+	case <-w.written:
+		select {
+		case <-c.done:
+		default:
+			return fmt.Errorf("%s: %w", c.Verb, ErrClosed)
+		}
+	case <-ctx.Done():
+		return fmt.Errorf("%s: %w", c.Verb, ContextError(ctx))
+	}
+	if c.err != nil {
+		return fmt.Errorf("%s: %w", c.Verb, w.unavailable(c.Verb, c.err, false))
+	}
+	return nil
+}
+
+// Waiting returns the number of calls that wait for a transaction.
+func (w *Writer[T]) Waiting() int { return len(w.calls) }
+
+// run commits waiting calls until the database is closed.
+func (w *Writer[T]) run() {
+	defer close(w.written)
+	for !w.isClosing() {
+		var first *Call[T]
+		select {
+		case first = <-w.calls:
+		case task := <-w.tasks:
+			task()
+			continue
+		case <-w.closing:
+			return
+		}
+		w.commitAndReply(w.gather(first))
+		w.markNewLog()
+	}
+}
+
+// gather returns the waiting calls, without waiting for more.
+func (w *Writer[T]) gather(first *Call[T]) []*Call[T] {
+	group := w.group[:0]
+	group = append(group, first)
+	weight := first.Weight
+	for weight < groupWeight && len(group) < groupCalls {
+		select {
+		case c := <-w.calls:
+			group = append(group, c)
+			weight += c.Weight
+			continue
+		default:
+		}
+		break
+	}
+	w.group = group
+	return group
+}
+
+// commitAndReply commits a group and answers its callers. If the transaction fails for a reason that may lie in one call,
+// each call is tried and answered alone, so that only one that cannot be written fails. That ends with the first error that
+// affects all of them, and when the database is closed.
+func (w *Writer[T]) commitAndReply(group []*Call[T]) {
+	err := w.commit(group)
+	if err == nil || len(group) == 1 || w.broken || affectsAll(err) {
+		for i := range group {
+			reply(group, i, err)
+		}
+		return
+	}
+	var rest error
+	for i, c := range group {
+		if rest == nil && w.isClosing() {
+			rest = ErrClosed
+		}
+		if rest != nil {
+			reply(group, i, rest)
+			continue
+		}
+		err := w.commit([]*Call[T]{c})
+		reply(group, i, err)
+		if w.broken || affectsAll(err) {
+			rest = err
+		}
+	}
+}
+
+// reply answers the caller of a group's call, with the transaction's error or the call's own.
+func reply[T Transaction](group []*Call[T], i int, err error) {
+	c := group[i]
+	if err != nil {
+		c.err = err
+	}
+	group[i] = nil // the slice is used again
+	close(c.done)
+}
+
+// commit runs a group as one transaction. An error means that nothing has changed, in memory or on disk. SQLite writes
+// nothing more in a transaction that has met a damaged page, so the transaction is run again once that page is known.
+func (w *Writer[T]) commit(group []*Call[T]) error {
+	for {
+		again, err := w.tryCommit(group)
+		if !again || !IsDamage(err) {
+			return err
+		}
+	}
+}
+
+// tryCommit is commit without a repetition. again is what Undo has returned.
+func (w *Writer[T]) tryCommit(group []*Call[T]) (again bool, err error) {
+	if err := w.reconnect(); err != nil {
+		return false, err
+	}
+	durable := false
+	for _, c := range group {
+		durable = durable || c.Durable
+	}
+	if err := w.resync(durable); err != nil {
+		return false, err
+	}
+	tx := &Tx{Conn: w.conn, db: w.DB, durable: durable}
+	t := w.begin(tx)
+	filesErr := w.checkFiles(durable)
+	for _, c := range group {
+		if c.Durable && filesErr != nil {
+			c.err = filesErr
+			continue
+		}
+		if c.Gone != nil {
+			if c.err = c.Gone(); c.err != nil {
+				continue
+			}
+		}
+		if c.err = c.Run(t); IsError(c.err) {
+			return w.abort(tx, t, c.err)
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return w.abort(tx, t, err)
+	}
+	if tx.begun {
+		if _, err := w.conn.Exec(commit); err != nil {
+			w.unsynced = w.unsynced || (durable && primaryCode(err) == lib.SQLITE_IOERR)
+			return w.abort(tx, t, err)
+		}
+		w.countWritten(w.conn.written())
+		if w.filesUnseen {
+			w.recordFiles()
+		}
+	}
+	t.Apply()
+	// The files may have gone since the first check.
+	if err := w.checkFiles(durable); err != nil {
+		for _, c := range group {
+			if c.Durable && c.err == nil {
+				c.err = err
+			}
+		}
+	}
+	return false, nil
+}
+
+// abort rolls a transaction back. If SQLite cannot, the connection is replaced before the next one.
+func (w *Writer[T]) abort(tx *Tx, t T, cause error) (again bool, err error) {
+	again = t.Undo(cause)
+	if !tx.begun {
+		return again, cause
+	}
+	// SQLite may have rolled back itself, after a full disk for instance. Then there is no transaction, and a new one can
+	// begin.
+	if _, err := w.conn.Exec(rollback); err != nil {
+		if _, err := w.conn.Exec(beginWrite); err != nil {
+			w.broken = true
+			return again, cause
+		}
+		if _, err := w.conn.Exec(rollback); err != nil {
+			w.broken = true
+		}
+	}
+	return again, cause
+}
