@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,13 @@ import (
 )
 
 // A start that no attempt used is lost for a window. These tests show that few are.
+
+// all returns when attempts began.
+func (s *startRecorder) all() []time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.by[""])
+}
 
 // startProcesses runs processes on a store of a topic with a policy.
 func startProcesses(t *testing.T, n int, terms policy.Topic) (store.Store, *startRecorder, []*pool.Pool) {
@@ -38,8 +46,8 @@ func TestRate_SmallRateStarvesNoLaneAndNoProcess(t *testing.T) {
 		lanes := []string{"calls/a", "calls/b", "calls/c", "calls/d"}
 		fill(t, s, 5, lanes...)
 		time.Sleep(21 * 10500 * time.Millisecond)
-		requireRate(t, terms.Rate, d.by[""], "the topic")
-		require.Len(t, d.by[""], 20, "no window passes without a start")
+		requireRate(t, terms.Rate, d.all(), "the topic")
+		require.Len(t, d.all(), 20, "no window passes without a start")
 	})
 }
 
@@ -52,7 +60,7 @@ func TestRate_BelowTheRateNoJobWaits(t *testing.T) {
 					began := time.Now()
 					insertOn(t, s, 0, fmt.Sprint(i), "calls", fmt.Sprint("lane-", i%3))
 					time.Sleep(rate.Per * 10 / 9 / time.Duration(rate.Starts))
-					require.Less(t, d.by[""][i].Sub(began), 50*time.Millisecond, "job %d", i)
+					require.Less(t, d.all()[i].Sub(began), 50*time.Millisecond, "job %d", i)
 				}
 			})
 		})
@@ -67,7 +75,7 @@ func TestRate_BurstsTakeFewMoreStartsThanTheyHaveJobs(t *testing.T) {
 				insertOn(t, s, 0, fmt.Sprint(i, "-", k), "calls", fmt.Sprint("lane-", i%3))
 			}
 			time.Sleep(3 * time.Second)
-			require.Len(t, d.by[""], 10*(i+1))
+			require.Len(t, d.all(), 10*(i+1))
 		}
 	})
 }
@@ -87,8 +95,8 @@ func TestRate_ExpiringJobsLeaveStartsForOthers(t *testing.T) {
 					time.Sleep(time.Second)
 					pools[i%2].EndExpired(0)
 				}
-				requireRate(t, rate, d.by[""], name)
-				require.GreaterOrEqual(t, len(d.by[""]), 20, "of at most 30")
+				requireRate(t, rate, d.all(), name)
+				require.GreaterOrEqual(t, len(d.all()), 20, "of at most 30")
 			})
 		})
 	}
