@@ -35,7 +35,7 @@ type Options struct {
 	Logger    *slog.Logger // nil: slog.Default
 }
 
-// Carrier carries all shards of a store. Make one with New; it does nothing until Run.
+// Carrier carries all shards of a store. It does nothing until Run.
 type Carrier struct {
 	store     *store.Router
 	margin    time.Duration
@@ -54,7 +54,7 @@ type shard struct {
 	leading atomic.Bool
 }
 
-// New makes a Carrier. It panics without a store.
+// New returns a Carrier. It panics without a store.
 func New(opts Options) *Carrier {
 	if opts.Store == nil {
 		panic("carrier: a store is needed")
@@ -99,9 +99,9 @@ func (c *Carrier) Run(ctx context.Context) {
 const (
 	// maxSleep is the longest sleep between two rounds.
 	maxSleep = time.Second
-	// extendEvery is how often the lock is extended.
+	// extendEvery is the interval at which the lock is extended.
 	extendEvery = store.LeadershipTTL / 3
-	// acquireEvery is how often a process that does not lead tries to acquire the lock.
+	// acquireEvery is the interval at which other processes try to acquire the lock.
 	acquireEvery = time.Second
 	// expiredEvery is the shortest interval between two calls of OnExpired.
 	expiredEvery = time.Second
@@ -111,7 +111,7 @@ const (
 	releaseTimeout = time.Second
 )
 
-// run acquires the lock and carries while it is held, again and again.
+// run acquires the lock and carries while it has it, until ctx ends.
 func (s *shard) run(ctx context.Context) {
 	var again store.Backoff
 	hold := leaseExpiry{margin: s.margin}
@@ -125,7 +125,7 @@ func (s *shard) run(ctx context.Context) {
 			s.leading.Store(false)
 			s.release(ctx, lead)
 			if errors.Is(err, store.ErrNotLeader) {
-				hold.interrupt() // this process was silent for longer than the lock lasts
+				hold.interrupt() // this process stalled for longer than the lock lasts
 				continue
 			}
 		case errors.Is(err, store.ErrNotLeader):
@@ -157,7 +157,7 @@ func (s *shard) lead(ctx context.Context, lead store.Leadership, hold *leaseExpi
 	swept := &sweeper{shard: s}
 	ctx, cancel := context.WithCancel(ctx)
 	home := newOutboxRelay(s)
-	defer home.inserts.Wait() // the next leader finds by their ids what these insertions stored
+	defer home.inserts.Wait() // the next leader finds these jobs by their ids
 	var checks sync.WaitGroup
 	defer checks.Wait()
 	defer cancel()

@@ -26,7 +26,7 @@ type outboxRelay struct {
 	done     chan insertResult    // of those
 }
 
-// A shardOutage is the state of a target shard whose insertion failed or has not ended.
+// shardOutage is the state of a target shard whose insertion failed or has not ended.
 type shardOutage struct {
 	probe   store.NewJob // the entry to retry; empty until the first insertion has ended
 	retryAt time.Time    // zero while an insertion is in progress

@@ -8,8 +8,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// repair has the store check the shard's data as long as this process carries it: beside the moves, which a check of a
-// large shard must not hold up. A call that fails is made again; the moves find out by themselves when the store is away.
+// repair makes the store check the shard's data while this process carries it, concurrently with the moves, which a check of
+// a large shard must not delay. Failed calls are repeated.
 func (s *shard) repair(ctx context.Context) {
 	var again store.Backoff
 	for ctx.Err() == nil {
@@ -24,7 +24,7 @@ func (s *shard) repair(ctx context.Context) {
 		case err != nil:
 			level := again.Level()
 			if errors.Is(err, store.ErrUnavailable) {
-				level = slog.LevelDebug // the carrier's rounds fail as well, and say so
+				level = slog.LevelDebug // the carrier logs its failed rounds
 			}
 			s.log.Log(ctx, level, "checking the shard failed, retrying", "shard", s.n, "err", err)
 			again.Wait(ctx)

@@ -22,11 +22,11 @@ const (
 	sweepIdle  = time.Minute
 	// sweepPause is left between two sweeps while there is more to remove.
 	sweepPause = 5 * time.Millisecond
-	// sweepLimit bounds one sweep, so that moves are not held up.
+	// sweepLimit bounds one sweep, so that moves are not delayed.
 	sweepLimit = 500
 )
 
-// wait is how long the sleep may be so that retention keeps up.
+// wait returns the longest sleep until the next sweep.
 func (w *sweeper) wait() time.Duration {
 	if w.more {
 		return sweepPause
@@ -34,7 +34,7 @@ func (w *sweeper) wait() time.Duration {
 	return maxSleep
 }
 
-// sweep removes some, when it is time.
+// sweep removes jobs when a sweep is due.
 func (w *sweeper) sweep(ctx context.Context) error {
 	if !w.more && time.Since(w.last) < w.pause {
 		return nil

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// backlogInterval is how often the carrier of a topic's shard checks a topic with on_backlog.
+	// backlogInterval is the interval at which the carrier of a topic's shard checks its backlog.
 	backlogInterval = 5 * time.Second
-	// backlogReload is how often that process reloads the policies: without claims it sees no new revision.
+	// backlogReload is the interval at which that process reloads the policies: without claims it sees no new revision.
 	backlogReload = 30 * time.Second
-	// backlogOverChecks is how many looks in a row must find a backlog over.
+	// backlogOverChecks is the number of consecutive checks below the limits that end a backlog.
 	backlogOverChecks = 2
 	// backlogMaxResets is the number of topics without on_backlog whose alarm one check clears in the store: each once per
 	// leadership.
@@ -28,22 +28,22 @@ type backlog struct {
 	Timestamp timestamp `json:"timestamp"`
 	Topic     string    `json:"topic"`
 	Pending   int64     `json:"pending"` // unfinished jobs
-	// OldestDueAt is when the job was due that has waited longest; null when none waits.
+	// OldestDueAt is the due time of the oldest waiting job; null: none waits.
 	OldestDueAt *timestamp `json:"oldest_due_at"`
 	OlderThan   string     `json:"older_than,omitempty"`
 	MoreThan    int64      `json:"more_than,omitempty"`
 }
 
-// An alarmState is what this process knows of a topic's alarm.
+// alarmState is the known state of a topic's alarm.
 type alarmState struct {
 	known     bool      // the other fields agree with the store
 	raised    bool      // the alarm
-	url       string    // that was notified when the alarm was raised
+	url       string    // notified when the alarm was raised
 	since     time.Time // when this process began to monitor the topic
 	overCount int       // checks in a row that found the alarm raised and no backlog
 }
 
-// A backlogMonitor raises and clears the alarms of topics.
+// backlogMonitor raises and clears the alarms of topics.
 type backlogMonitor struct {
 	*Dispatcher
 
@@ -181,7 +181,7 @@ func (w *backlogMonitor) evaluateTopic(ctx context.Context, t store.Topic, a *al
 	return w.setAlarm(ctx, t, a, now, w.newBacklogJob(t, alarm, now, s))
 }
 
-// setAlarm stores whether an alarm is raised. The store enqueues the callback if that changed.
+// setAlarm stores the state of an alarm. If it changed, the store enqueues the callback in the same step.
 func (w *backlogMonitor) setAlarm(ctx context.Context, t store.Topic, a *alarmState, raised bool, callbacks ...store.NewJob) error {
 	_, err := w.store.Shards()[w.store.ShardOfTopic(t.Namespace, t.Name)].Alarm(ctx, store.NewToken(), store.Alarm{
 		Namespace: t.Namespace, Topic: t.Name, Raised: raised, Outbox: callbacks,

@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// firstBatch and maxBatch are the first and the largest number of dead letters that a walk processes at once.
+	// firstBatch and maxBatch are the first and the largest number of dead letters processed at once.
 	firstBatch = 16
 	maxBatch   = 500
-	// maxBatchBytes is about how many bytes of bodies are processed at once: the store may be blocked meanwhile, and moves
-	// some hundred bytes in a microsecond. It is firstBatch bodies of the default --max-body.
+	// maxBatchBytes is the approximate number of body bytes processed at once: the store may be blocked meanwhile, and moves
+	// some hundred bytes per microsecond. It is firstBatch bodies of the default --max-body.
 	maxBatchBytes = 4 << 20
-	// sampleSize is how many jobs of a page are read to estimate the size of their bodies, which lists leave out.
+	// sampleSize is the number of jobs of a page that are read to estimate the size of bodies, which lists omit.
 	sampleSize = 4
-	// readAtOnce is how many jobs are read concurrently.
+	// readAtOnce bounds concurrent reads.
 	readAtOnce = 32
 )
 
-// A batchSize is how many dead letters a walk processes at once. It doubles while their bodies are small.
+// batchSize is the number of dead letters processed at once. It doubles while their bodies are small.
 type batchSize int
 
 // adapt adjusts the size to bodies of some jobs, in bytes.
@@ -35,8 +35,8 @@ func (s *batchSize) adapt(bytes, of int) {
 	*s = batchSize(max(min(fit, 2*int(*s)), 1))
 }
 
-// sampleBodies returns the size of the bodies of a few jobs, and the number of those jobs. Jobs that cannot be read are left
-// out: processing them reports the error.
+// sampleBodies returns the size of the bodies of a few jobs, and the number of those jobs. It skips jobs that cannot be read:
+// processing them reports the error.
 func (d *Dispatcher) sampleBodies(ctx context.Context, jobs []job.Job) (bytes, of int) {
 	few := make([]job.Job, 0, sampleSize)
 	for i := range min(sampleSize, len(jobs)) {
@@ -58,7 +58,7 @@ func bodyBytes(jobs []job.Job) (bytes int) {
 	return bytes
 }
 
-// A jobOrError is a job, or the error of reading it.
+// jobOrError is a job, or the error of reading it.
 type jobOrError struct {
 	job.Job
 	err error

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// maxFailed is how many dead letters that failed a result lists.
+	// maxFailed bounds the failed dead letters in a result.
 	maxFailed = 100
 	// answerReserve is the time before a caller's deadline at which bulk work stops.
 	answerReserve = 5 * time.Second
@@ -25,8 +25,8 @@ func (d *Dispatcher) ReviveDead(ctx context.Context, which store.Selection, how 
 		if err := d.checkURL("/url", how.URL); err != nil {
 			return store.BulkResult{}, err
 		}
-		// A revival cannot name a version as an edit can. A dead letter that is revived, edited and dies again between the
-		// check and the revival passes by the check of its former state.
+		// A revival has no version, unlike an edit. A dead letter that is revived, edited and dies again between the check
+		// and the revival was checked in its former state.
 		t.refuse = func(j *job.Job) error { return d.checkSecretsStayOnOrigin(j, how.URL, notForRevival) }
 	}
 	if which.DryRun && how.ExpiresIn == 0 {
@@ -48,21 +48,21 @@ func (d *Dispatcher) ReviveDead(ctx context.Context, which store.Selection, how 
 	return t.BulkResult, err
 }
 
-// A reviver revives dead letters in batches at a pace.
+// reviver revives dead letters in batches at a pace.
 type reviver struct {
 	d   *Dispatcher
 	url string
-	// expiresIn is a new expiry, from when each is due; zero: that of each stays.
+	// expiresIn is a new expiry, counted from the due time; zero: unchanged.
 	expiresIn time.Duration
 	pace      *pacer
 	clock     storeClock
 }
 
-// revive revives jobs, and returns an error for each. Jobs that die after the walk's first revival have failed again and are
-// not revived by the same walk, which might otherwise never end.
+// revive revives jobs, and returns an error for each. Jobs that die after the first revival of the call are not revived
+// again by it, since it might never end.
 //
-// Batches are revived one after the other, but their starts interleave. So the store gets starts as times of its own clock.
-// The first job is revived alone, with a delay: its result gives the time of that clock.
+// Batches are revived one after the other, but their starts interleave. So starts are sent as times of the store's clock.
+// The first job is revived alone, with a delay: its result has the time of that clock.
 func (r *reviver) revive(ctx context.Context, jobs []job.Job, walk *store.Filter) []error {
 	errs := make([]error, 0, len(jobs))
 	if r.pace.limited() && !r.clock.known() && len(jobs) > 1 {
@@ -109,7 +109,7 @@ func (r *reviver) portion(ctx context.Context, jobs []job.Job, walk *store.Filte
 	return errs
 }
 
-// narrowTo limits a walk to jobs that died before a time.
+// narrowTo limits a selection to jobs that died before a time.
 func narrowTo(walk *store.Filter, at time.Time) {
 	if walk.Before.IsZero() || at.Before(walk.Before) {
 		walk.Before = at

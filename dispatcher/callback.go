@@ -18,7 +18,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A callback is the payload that reports a job's end. It is delivered by a job in the topic job.CallbackTopic, which has that
+// callback is the payload that reports a job's end. It is delivered by a job in the topic job.CallbackTopic, which has that
 // topic's ladder, passes the address guard, and is signed with the secrets of the reported job's topic. The end of a
 // callback's job is not reported.
 type callback struct {
@@ -35,7 +35,7 @@ type callbackJob struct {
 	ID         string              `json:"id"`
 	Topic      string              `json:"topic"`
 	Lane       string              `json:"lane"`
-	URL        string              `json:"url,omitempty"` // without its query, unless asked for
+	URL        string              `json:"url,omitempty"` // without its query, unless included
 	Method     string              `json:"method"`
 	Labels     map[string]string   `json:"labels,omitempty"`
 	State      job.State           `json:"state"`
@@ -46,7 +46,7 @@ type callbackJob struct {
 	Body       json.RawMessage     `json:"body,omitempty"`
 	BodyText   *string             `json:"body_text,omitempty"`
 	BodyBase64 []byte              `json:"body_base64,omitempty"`
-	// BodyOmitted: the body was asked for and left out, because the callback would be larger than a job may be.
+	// BodyOmitted reports that the included body was omitted, because the callback would be larger than a job may be.
 	BodyOmitted bool `json:"body_omitted,omitempty"`
 }
 
@@ -62,10 +62,10 @@ type callbackResponse struct {
 	BodyBase64 []byte              `json:"body_base64,omitempty"`
 }
 
-// A timestamp is a time in the API's format: UTC, with milliseconds.
+// timestamp is a time in the API's format: UTC, with milliseconds.
 type timestamp time.Time
 
-// MarshalJSON gives RFC 3339 with three digits of a second's parts.
+// MarshalJSON returns RFC 3339 with milliseconds.
 func (m timestamp) MarshalJSON() ([]byte, error) {
 	return time.Time(m).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z07:00"`), nil
 }
@@ -120,7 +120,7 @@ func newCallback(to *policy.Callback, namespace, topic string, what any) job.New
 	}}
 }
 
-// newCallbackJob returns what a callback contains of a job: the default fields, and those named by include.
+// newCallbackJob returns the fields of a job in a callback: the default ones, and those in include.
 func newCallbackJob(j *job.Job, target string, include []string) callbackJob {
 	t := callbackJob{
 		ID: j.ID, Topic: j.Topic, Lane: j.Lane, URL: target, Method: j.Method, Labels: j.Labels, Round: j.Generation,

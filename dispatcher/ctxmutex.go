@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A ctxMutex is a mutex whose Lock can end with a context or after a timeout.
+// ctxMutex is a mutex whose lock can end with a context or after a timeout.
 type ctxMutex chan struct{}
 
 func newCtxMutex() ctxMutex { return make(ctxMutex, 1) }

@@ -10,11 +10,10 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// pageTimeout bounds how long one page is filled, where a filter passes most jobs over.
+// pageTimeout bounds the time to fill a page whose filter matches few jobs.
 const pageTimeout = 2 * time.Second
 
-// A pageBuilder puts a page together from those of the store, which end at shards, at topics, and where a filter has passed
-// enough over.
+// pageBuilder combines pages of the store, which end at shards, at topics, and after a bounded number of skipped jobs.
 type pageBuilder struct {
 	store *store.Router
 	limit int
@@ -26,11 +25,11 @@ func (d *Dispatcher) newPage(limit int) *pageBuilder {
 	return &pageBuilder{store: d.store, limit: limit, until: time.Now().Add(pageTimeout)}
 }
 
-// full reports whether the page takes no more jobs.
+// full reports whether the page is full.
 func (p *pageBuilder) full() bool { return len(p.page.Jobs) >= p.limit || !time.Now().Before(p.until) }
 
-// fill adds jobs of the filter's topic until the page is full, and says where the topic goes on; empty: it has no more.
-// What was read before an error is kept: then the cursor says where the failed read was to begin.
+// fill adds jobs of the filter's topic until the page is full, and returns the cursor of the rest; empty: no more. Jobs read
+// before an error are kept, and the cursor is that of the failed read.
 func (p *pageBuilder) fill(ctx context.Context, filter store.Filter) (cursor string, err error) {
 	for {
 		filter.Limit = p.limit - len(p.page.Jobs)
@@ -46,7 +45,7 @@ func (p *pageBuilder) fill(ctx context.Context, filter store.Filter) (cursor str
 	}
 }
 
-// end returns the page with its cursor. The error counts only when nothing was read before it.
+// end returns the page with its cursor, or the error if nothing was read before it.
 func (p *pageBuilder) end(cursor string, err error) (store.Page, error) {
 	if err != nil && len(p.page.Jobs) == 0 {
 		return store.Page{}, err
@@ -55,7 +54,7 @@ func (p *pageBuilder) end(cursor string, err error) (store.Page, error) {
 	return p.page, nil
 }
 
-// List reads one page of a topic's jobs in one state. It is full unless it is the last, or took longer than pageTimeout.
+// List returns a page of a topic's jobs in one state. It is full unless it is the last, or took longer than pageTimeout.
 func (d *Dispatcher) List(ctx context.Context, filter store.Filter) (store.Page, error) {
 	p := d.newPage(filter.Limit)
 	page, err := p.end(p.fill(ctx, filter))
@@ -63,8 +62,8 @@ func (d *Dispatcher) List(ctx context.Context, filter store.Filter) (store.Page,
 	return page, err
 }
 
-// Dead reads one page of dead letters: of a topic, or (an empty one) of all topics, in order of name. It is full unless
-// it is the last, or took longer than pageTimeout.
+// Dead returns a page of dead letters of a topic, or of all topics (an empty one) in order of name. It is full unless it is
+// the last, or took longer than pageTimeout.
 func (d *Dispatcher) Dead(ctx context.Context, filter store.Filter) (store.Page, error) {
 	filter.State = job.Dead
 	if filter.Topic != "" {
@@ -75,8 +74,8 @@ func (d *Dispatcher) Dead(ctx context.Context, filter store.Filter) (store.Page,
 	return page, err
 }
 
-// deadOfAll reads a page over all topics. Its cursors are a topic's name, a slash, and the cursor within that topic; empty:
-// the topics after it.
+// deadOfAll returns a page over all topics. Its cursor is a topic's name, a slash, and the cursor within that topic; an empty
+// one continues after the topic.
 func (d *Dispatcher) deadOfAll(ctx context.Context, filter store.Filter) (store.Page, error) {
 	topic, inner := "", ""
 	if filter.Cursor != "" {
@@ -109,7 +108,7 @@ func (d *Dispatcher) deadOfAll(ctx context.Context, filter store.Filter) (store.
 	return p.end("", nil)
 }
 
-// deadTopics yields the names of the topics after one in which jobs have died, in order. It ends with the first error.
+// deadTopics yields the names of topics with deaths after a name, in order. It ends with the first error.
 func (d *Dispatcher) deadTopics(ctx context.Context, namespace, after string) iter.Seq2[string, error] {
 	return func(yield func(name string, err error) bool) {
 		for f := (store.StatsFilter{Namespace: namespace, After: after, Limit: store.MaxBatch}); ; {

@@ -22,29 +22,29 @@ import (
 // Options configures a Dispatcher.
 type Options struct {
 	Store store.Store
-	// Deliverer makes the attempts; needed unless RegisterOnly.
+	// Deliverer makes the attempts; required unless RegisterOnly.
 	Deliverer pool.Deliverer
-	// RegisterOnly leaves carrying and delivering to other processes on the same store: jobs are taken, changed and
-	// counted, and wait until one of those comes by.
+	// RegisterOnly leaves carrying and delivering to other processes on the same store. This process registers, changes and
+	// counts jobs.
 	RegisterOnly bool
-	// Defaults is the policy under every topic's, complete; zero: policy.Builtin.
+	// Defaults completes the policies of topics; zero: policy.Builtin.
 	Defaults policy.Topic
 	// Declared rejects jobs of topics without a stored policy. Otherwise a topic is created by its first job.
 	Declared bool
-	// CheckURL refuses URLs at registration, with an error for a person; nil: none. What it cannot see (a name that
-	// resolves to a refused address) is up to the deliverer.
+	// CheckURL returns an error for URLs that are refused at registration; nil: no check. Names that resolve to a refused
+	// address are left to the deliverer.
 	CheckURL func(rawURL string) error
 	// Workers is the number of attempts in flight in this process, all topics together, from 1; zero: 2048.
 	Workers int
-	// Margin is how much longer than its attempt a lease lasts; zero: 5 s.
+	// Margin is the time by which a lease outlasts its attempt's timeout; zero: 5 s.
 	Margin time.Duration
-	// Grace is how long Run may take to end; zero: 30 s.
+	// Grace bounds the time that Run takes to end; zero: 30 s.
 	Grace time.Duration
-	// Seal seals secrets before they are stored, and opens them; nil: they are stored in the open.
+	// Seal encrypts stored secrets; nil: they are stored as plain text.
 	Seal *seal.Box
 	// Observer, if set, is notified of each claimed job.
 	Observer pool.Observer
-	// Random spreads waits, in [0, 1); nil: math/rand/v2.
+	// Random returns the jitter of waits, in [0, 1); nil: math/rand/v2.
 	Random func() float64
 	Logger *slog.Logger // nil: slog.Default
 }
@@ -56,7 +56,7 @@ type Dispatcher struct {
 	store    *store.Router
 	sealer   *secrets.Sealer
 	policies *policies
-	carrier  *carrier.Carrier // nil when others carry and deliver; so is pool
+	carrier  *carrier.Carrier // nil with RegisterOnly, as pool
 	pool     *pool.Pool
 	state    atomic.Int32
 }
@@ -68,7 +68,7 @@ const (
 	stopping // for good
 )
 
-// New makes a Dispatcher.
+// New returns a Dispatcher.
 func New(opts Options) (*Dispatcher, error) {
 	if opts.Store == nil {
 		return nil, errors.New("a dispatcher needs a store")
@@ -106,9 +106,8 @@ func New(opts Options) (*Dispatcher, error) {
 	return d, nil
 }
 
-// Run carries and delivers until ctx ends, then stops within the grace: nothing is claimed any more, attempts in flight
-// may end, the rest is released, and everything is settled. A Dispatcher that only registers does nothing meanwhile but
-// to be ready. The store stays open. Run may be called once.
+// Run carries and delivers until ctx ends, then stops within the grace: it stops claiming, lets attempts in flight end,
+// releases the rest, and settles all. With RegisterOnly it only waits. The store stays open. Run may be called once.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	if !d.state.CompareAndSwap(idle, running) {
 		return errors.New("a dispatcher runs once")
@@ -135,7 +134,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// poolPolicies is what the pool uses of the policies and of the secrets.
+// poolPolicies implements pool.Policies.
 type poolPolicies struct {
 	*policies
 	sealer *secrets.Sealer
@@ -177,11 +176,11 @@ func (d *Dispatcher) State() pool.State {
 	return d.pool.State()
 }
 
-// Errors of Ready, beside those of the store.
+// Errors of Ready, in addition to those of the store.
 var (
 	// ErrNotStarted: Run has not been called.
 	ErrNotStarted = errors.New("the dispatcher is not running yet")
-	// ErrStopping: Run's context has ended. Attempts in flight may finish, and no other begins.
+	// ErrStopping: Run's context has ended. Attempts in flight may finish; no others start.
 	ErrStopping = errors.New("shutting down")
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Get reads a job with its record. store.ErrNotFound.
+// Get returns a job with its history. Error: store.ErrNotFound.
 func (d *Dispatcher) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	found, err := d.store.Get(ctx, ref)
 	one := []job.Job{found}
@@ -37,9 +37,8 @@ func (d *Dispatcher) setCallbackIDs(ctx context.Context, jobs []job.Job) {
 	}
 }
 
-// Edit changes a scheduled or ready job. store.ErrNotFound, store.ErrVersion, store.ErrContended, store.ErrExpired, a
-// *store.StateError, or a *job.InvalidError: also when headers that carry secrets would stay where the URL leads to another
-// origin.
+// Edit changes a scheduled or ready job. Errors: store.ErrNotFound, store.ErrVersion, store.ErrContended, store.ErrExpired,
+// *store.StateError, and *job.InvalidError, also when secret headers would be kept for a URL with another origin.
 func (d *Dispatcher) Edit(ctx context.Context, ref job.Ref, edit job.Edit) (job.Job, error) {
 	switch {
 	case edit.Change == nil:
@@ -53,7 +52,7 @@ func (d *Dispatcher) Edit(ctx context.Context, ref job.Ref, edit job.Edit) (job.
 	}
 }
 
-// replace reads a job, changes it, and writes it under the version that it has read.
+// replace reads a job, changes it, and writes it under the version read.
 func (d *Dispatcher) replace(ctx context.Context, ref job.Ref, edit job.Edit) (job.Job, error) {
 	found, err := d.store.Get(ctx, ref)
 	switch {
@@ -74,7 +73,7 @@ func (d *Dispatcher) replace(ctx context.Context, ref job.Ref, edit job.Edit) (j
 	})
 }
 
-// checkEdit checks what an edit has changed, and seals new secret headers for the URL to which the job leads now.
+// checkEdit checks the changes of an edit, and seals new secret headers for the job's current URL.
 func (d *Dispatcher) checkEdit(ctx context.Context, found *job.Job, spec *job.Spec) error {
 	spec.Queue = found.Queue
 	newURL := spec.URL != found.URL
@@ -99,19 +98,19 @@ func (d *Dispatcher) checkEdit(ctx context.Context, found *job.Job, spec *job.Sp
 	return nil
 }
 
-// RunNow makes a scheduled job due now; a version other than 0 must be the job's. Errors are those of Edit.
+// RunNow makes a scheduled job due now. A version other than 0 must be the job's. Errors as for Edit.
 func (d *Dispatcher) RunNow(ctx context.Context, ref job.Ref, version int64) (job.Job, error) {
 	return d.store.Replace(ctx, ref, store.Replacement{Kind: job.KindRun, IfVersion: version, Due: new(job.Moment)})
 }
 
-// Revive sends an ended job on another round. store.ErrNotFound, a *store.StateError, store.ErrExpired when it would expire
-// narrowTo it is due.
+// Revive starts a new generation of an ended job. Errors: store.ErrNotFound, *store.StateError, and store.ErrExpired when it
+// would expire before it is due.
 func (d *Dispatcher) Revive(ctx context.Context, revival store.Revival) (job.Job, error) {
 	revived := d.store.Revive(ctx, []store.Revival{revival})[0]
 	return revived.Job, revived.Err
 }
 
-// Cancel ends an unfinished job, or marks a running one. store.ErrNotFound, a *store.StateError.
+// Cancel ends a waiting job, or marks a running one. Errors: store.ErrNotFound, *store.StateError.
 func (d *Dispatcher) Cancel(ctx context.Context, ref job.Ref) (job.Job, error) {
 	return d.store.Cancel(ctx, ref)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Lane gives a lane's own settings; revision 0 when it has none.
+// Lane returns a lane's settings; revision 0: none.
 func (d *Dispatcher) Lane(ctx context.Context, q job.Queue) (store.Lane, error) {
 	lanes, err := d.store.GetLanes(ctx, []job.Queue{q})
 	if err != nil {
@@ -20,12 +20,12 @@ func (d *Dispatcher) Lane(ctx context.Context, q job.Queue) (store.Lane, error) 
 	return lanes[0], nil
 }
 
-// ListLanes lists the lanes of a topic that have settings of their own, in order of name, beginning after a name.
+// ListLanes returns the lanes of a topic that have settings, in order of name, after a name.
 func (d *Dispatcher) ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error) {
 	return d.store.ListLanes(ctx, namespace, topic, after, limit)
 }
 
-// ChangeLane changes a lane's settings as change says, whose error ends it. *job.InvalidError, store.ErrContended.
+// ChangeLane applies change to a lane's settings. Errors: that of change, *job.InvalidError, store.ErrContended.
 func (d *Dispatcher) ChangeLane(ctx context.Context, q job.Queue, change func(*policy.Lane) error) (store.Lane, error) {
 	return retryOnConflict(ctx, func() (store.Lane, error) {
 		lane, err := d.Lane(ctx, q)
@@ -71,7 +71,7 @@ func (d *Dispatcher) ChangeLane(ctx context.Context, q job.Queue, change func(*p
 	})
 }
 
-// declare stores a lane's topic unless it is stored, so that walks over topics find the lane.
+// declare stores a lane's topic unless it is stored, so that iterations over topics find the lane.
 func (d *Dispatcher) declare(ctx context.Context, q job.Queue) error {
 	set, err := d.policies.Snapshot(ctx, current)
 	if err != nil {
@@ -84,7 +84,7 @@ func (d *Dispatcher) declare(ctx context.Context, q job.Queue) error {
 	return err
 }
 
-// target is the URL that a job of a queue has: its own, else its lane's, else its topic's.
+// target returns a job's effective URL: its own, else its lane's, else its topic's.
 func (d *Dispatcher) target(ctx context.Context, q job.Queue, own string) (string, error) {
 	if own != "" {
 		return own, nil
@@ -96,7 +96,7 @@ func (d *Dispatcher) target(ctx context.Context, q job.Queue, own string) (strin
 	return d.laneTarget(ctx, q, lane.Settings.URL)
 }
 
-// laneTarget is the URL of jobs of a lane without one: the lane's own, else its topic's.
+// laneTarget returns the URL for jobs of a lane without one: the lane's, else its topic's.
 func (d *Dispatcher) laneTarget(ctx context.Context, q job.Queue, own string) (string, error) {
 	if own != "" {
 		return own, nil

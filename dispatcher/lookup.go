@@ -17,10 +17,10 @@ type lookup struct {
 	err      error      // of the last load
 
 	lanes    map[job.Queue]string // the URLs of lanes that jobs without one name
-	lanesErr error                // why they could not be read
+	lanesErr error                // of the read
 }
 
-// laneURL is a lane's URL; empty when it has none.
+// laneURL returns a lane's URL; empty: none.
 func (l *lookup) laneURL(q job.Queue) (string, error) {
 	if q.Lane == "" {
 		return "", nil

@@ -30,8 +30,8 @@ func (d *Dispatcher) checkSecretsStayOnOrigin(j *job.Job, target, detail string)
 	return &job.InvalidError{Errors: faults}
 }
 
-// isForOtherOrigin reports whether a secret header of a job is for another origin than a URL's. One that cannot be opened, or
-// that an older program stored, is for that of the job's URL; without one it had been for wherever its topic or lane led.
+// isForOtherOrigin reports whether a secret header of a job is for another origin than a URL's. A header that cannot be
+// opened, or has no origin, counts for the origin of the job's URL; without a URL, for any origin.
 func (d *Dispatcher) isForOtherOrigin(j *job.Job, name, target string) bool {
 	if sealed, ok := job.Sealed(j.Header[name]); ok {
 		if secret, err := d.sealer.OpenHeader(name, sealed); err == nil && secret.Origin != "" {

@@ -8,32 +8,32 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// maxRemembered bounds how many lanes, and how many taken slots with free ones before them, a pacer remembers.
+// maxRemembered bounds the lanes, and the taken slots behind free ones, that a pacer remembers.
 const maxRemembered = 1 << 16
 
 // maxAhead is job.MaxAhead in milliseconds.
 const maxAhead = int64(job.MaxAhead / time.Millisecond)
 
-// A pacer spreads the starts of a revival evenly. In any window no more begin than its rate allows, and in each lane no
-// more than the lanes' rate allows. Moments are whole milliseconds from the revival's beginning.
+// pacer spreads the starts of a revival evenly: in any window at most its rate, and per lane at most the lanes' rate. Times
+// are whole milliseconds since the start of the revival.
 //
-// With a rate time is divided into slots. Each start takes one: the first free one that is far enough from its lane's
-// last. So lanes at their rate leave slots free, which the starts of others take, in whatever order they come.
+// A rate divides time into slots. Each start takes the first free slot far enough from its lane's last. So lanes at their
+// rate leave slots free for other lanes, in any order of calls.
 type pacer struct {
 	rate, laneRate spread
-	after          int64 // narrowTo the first start
-	// step is how many slots the starts of a lane are apart at least; zero: one.
+	after          int64 // before the first start
+	// step is the least distance of a lane's starts, in slots; zero: one.
 	step  int64
 	slots slots
 	lanes map[job.Queue]laneState
-	floor int64 // the slot, or moment, before which no lane that is not among lanes begins
+	floor int64 // the first slot, or time, of a lane that is not in lanes
 }
 
-// A laneState is where a lane has come.
+// laneState is the progress of a lane.
 type laneState struct {
-	slot  int64 // its next start's, at least
-	first int64 // without slots: the moment from which its starts are counted
-	given int64 // and how many there were
+	slot  int64 // the first slot of its next start
+	first int64 // without slots: the time from which its starts are counted
+	given int64 // starts since first
 }
 
 func newPacer(how store.RevivePlan) *pacer {
@@ -47,10 +47,10 @@ func newPacer(how store.RevivePlan) *pacer {
 	return p
 }
 
-// limited reports whether there is anything to spread.
+// limited reports whether there is a rate.
 func (p *pacer) limited() bool { return p.rate.limited() || p.laneRate.limited() }
 
-// nextDelay is the moment of the next start of a queue, not before the earliest that is possible.
+// nextDelay returns the time of a queue's next start, at least earliest.
 func (p *pacer) nextDelay(q job.Queue, earliest int64) int64 {
 	earliest = max(earliest-p.after, 0)
 	if len(p.lanes) >= maxRemembered || len(p.slots.taken) >= maxRemembered {
@@ -74,7 +74,7 @@ func (p *pacer) nextDelay(q job.Queue, earliest int64) int64 {
 	if !known {
 		lane.first = max(earliest, p.floor)
 	} else if p.laneRate.at(lane.given) < earliest-lane.first {
-		lane.first, lane.given = earliest, 0 // it could not come as early as it might have
+		lane.first, lane.given = earliest, 0 // counted anew, since the start was delayed
 	}
 	at := lane.first + p.laneRate.at(lane.given)
 	lane.given++
@@ -82,7 +82,7 @@ func (p *pacer) nextDelay(q job.Queue, earliest int64) int64 {
 	return p.moment(at)
 }
 
-// end is the moment from which on a start disturbs none before it, whichever lane it is of. Zero when nothing is spread.
+// end returns the first time at which a start of any lane conflicts with no earlier one; zero without a rate.
 func (p *pacer) end() int64 {
 	switch {
 	case p.rate.limited():
@@ -110,7 +110,7 @@ func (p *pacer) endOfLanes() int64 {
 	return at
 }
 
-// forget lets what comes begin behind all that was given.
+// forget makes later starts follow all given ones.
 func (p *pacer) forget() {
 	if p.rate.limited() {
 		p.floor = p.endOfSlots()
@@ -121,10 +121,10 @@ func (p *pacer) forget() {
 	clear(p.lanes)
 }
 
-// timestamp counts from the revival's beginning. No wait is longer than a job may have.
+// timestamp returns the time since the start of the revival, at most maxAhead.
 func (p *pacer) moment(at int64) int64 { return min(p.after+at, maxAhead) }
 
-// A spread is a rate as even intervals; the zero one is none.
+// spread is a rate with even intervals; zero: no rate.
 type spread struct{ starts, per int64 } // per in milliseconds
 
 func spreadOf(r policy.Rate) spread {
@@ -136,26 +136,26 @@ func spreadOf(r policy.Rate) spread {
 
 func (s spread) limited() bool { return s.starts > 0 }
 
-// at is the moment of a start, counted from 0. Rounded up all alike: any window of s.per milliseconds has s.starts.
+// at returns the time of the n-th start, from 0. All are rounded up, so that any window of s.per ms has s.starts.
 func (s spread) at(n int64) int64 { return ceil(min(n, s.from(maxAhead))*s.per, s.starts) }
 
-// from is the first start at or after a moment.
+// from returns the first start at or after a time.
 func (s spread) from(at int64) int64 { return ceil(min(at, maxAhead)*s.starts, s.per) }
 
-// ceil is a/b, rounded up; neither is negative.
+// ceil returns a/b, rounded up, for values that are not negative.
 func ceil(a, b int64) int64 { return (a + b - 1) / b }
 
-// millisUp is a duration in whole milliseconds, rounded up.
+// millisUp returns a duration in milliseconds, rounded up.
 func millisUp(d time.Duration) int64 { return ceil(int64(max(d, 0)), int64(time.Millisecond)) }
 
-// slots are numbered from 0, and taken once each.
+// slots are numbered from 0, each taken once.
 type slots struct {
-	free  int64           // all before it are taken
-	end   int64           // none from it on is taken
-	taken map[int64]int64 // taken ones from free on, each with a later slot before which none is free
+	free  int64           // all slots before it are taken
+	end   int64           // no slot from here on is taken
+	taken map[int64]int64 // taken slots after free, each with a later slot; all between are taken
 }
 
-// take takes the first free slot from one on.
+// take takes the first free slot at or after one.
 func (s *slots) take(from int64) int64 {
 	slot := max(from, s.free)
 	for next, ok := s.taken[slot]; ok; next, ok = s.taken[slot] {
@@ -177,19 +177,19 @@ func (s *slots) take(from int64) int64 {
 	return slot
 }
 
-// forget takes every slot before the end.
+// forget takes all slots before end.
 func (s *slots) forget() {
 	s.free = s.end
 	clear(s.taken)
 }
 
-// A storeClock estimates the store's time from an answer of the store.
+// storeClock estimates the store's time from a reply of the store.
 type storeClock struct {
-	at, read time.Time     // the store's time in that answer, and ours when it came
-	slowest  time.Duration // of the calls that were answered
+	at, read time.Time     // the store's time in that reply, and ours at its receipt
+	slowest  time.Duration // duration of a call
 }
 
-// observe takes in the store's time at a call, and how long the call took.
+// observe records the store's time in a reply, and the duration of the call.
 func (c *storeClock) observe(at time.Time, took time.Duration) {
 	if !c.known() {
 		c.at, c.read = at, time.Now()
@@ -199,8 +199,8 @@ func (c *storeClock) observe(at time.Time, took time.Duration) {
 
 func (c *storeClock) known() bool { return !c.at.IsZero() }
 
-// elapsed is how long ago the answer came: the store's clock has advanced by at least that much since.
+// elapsed returns the time since the reply. The store's clock has advanced at least as much.
 func (c *storeClock) elapsed() time.Duration { return time.Since(c.read) }
 
-// earliest is the earliest instant, counted from at, that will not have passed when a call made now gets to the store.
+// earliest returns the earliest time, relative to at, that has not passed when a call made now reaches the store.
 func (c *storeClock) earliest() time.Duration { return c.elapsed() + 10*time.Millisecond + 4*c.slowest }

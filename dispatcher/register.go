@@ -13,12 +13,12 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Register takes jobs, and answers one result for each, in order: one that is refused spoils no other. The jobs must
-// have passed job.Validate; what depends on topics, on this installation and on the present moment is checked here. A job without an id gets
-// one, a job without a lane gets its URL's host and port.
+// Register registers jobs and returns one result per job, in order. A refused job does not affect the others. The jobs must
+// have passed job.Validate; checks that depend on topics, options and the current time are made here. A job without an id
+// gets one; a job without a lane gets its URL's host and port.
 //
-// An error is a *job.InvalidError, a *job.UndeclaredTopicError, or one for which errors.Is(err, store.ErrUnavailable)
-// holds: then it is not known whether the job was taken.
+// Errors are *job.InvalidError, *job.UndeclaredTopicError, and store.ErrUnavailable (by errors.Is): then it is unknown
+// whether the job was registered.
 func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	results := make([]store.RoutedResult, len(jobs))
 	entries := make([]store.NewJob, 0, len(jobs))
@@ -50,8 +50,8 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 	return results
 }
 
-// expired answers an error for each job that would expire before it is due, by its index. A job whose id is known has none:
-// it may have been registered in time, and the store decides whether this is the same request.
+// expired returns an error for each job that would expire before it is due, by index. Jobs with a known id have none: they
+// may have been registered in time, and the store decides whether this is the same request.
 func (d *Dispatcher) expired(ctx context.Context, jobs []job.New, now time.Time) map[int]error {
 	var errs map[int]error
 	var refs []job.Ref
@@ -109,8 +109,7 @@ func (d *Dispatcher) prepare(ctx context.Context, topics *lookup, n job.New, now
 	return entry, nil
 }
 
-// admit checks a registration against its topic and fills in what it leaves out. It answers the topic's URL, if the job has
-// none of its own.
+// admit checks a registration against its topic and sets defaults. It returns the topic's URL if the job has none.
 func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) (topicURL string, err error) {
 	if n.Namespace == "" {
 		n.Namespace = job.DefaultNamespace
@@ -178,8 +177,8 @@ func (d *Dispatcher) checkURL(field, target string) error {
 	return nil
 }
 
-// laneURLs reads the URLs of the lanes of jobs without one, all at once: where their topic has none either, or where it
-// matters which of the two they lead to, because they have headers that carry secrets.
+// laneURLs reads the URLs of the lanes of jobs without one, in one call: for jobs whose topic has no URL, and for jobs with
+// secret headers.
 func (d *Dispatcher) laneURLs(ctx context.Context, topics *lookup, jobs []job.New) (map[job.Queue]string, error) {
 	var queues []job.Queue
 	urls := make(map[job.Queue]string)

@@ -11,7 +11,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// resealAll makes one walk at the start, while the store can be reached: a walk that is cut short is made at the next
+// resealAll reseals all secrets once after the start. If the store becomes unavailable, the rest is resealed at the next
 // start.
 func (d *Dispatcher) resealAll(ctx context.Context) {
 	if !d.opts.Seal.Encrypts() {
@@ -27,9 +27,9 @@ func (d *Dispatcher) resealAll(ctx context.Context) {
 	}
 }
 
-// reseal seals under the current key what is sealed under an older one, or not at all, so that an older key can be
-// dropped: every topic's, and every lane's. What cannot be opened stays as it is and is named.
-// count is how many topics and lanes were written.
+// reseal seals the secrets of all topics and lanes under the current key, so that older keys can be removed. Secrets that
+// cannot be opened are kept and reported in the error.
+// count is the number of topics and lanes written.
 func (d *Dispatcher) reseal(ctx context.Context) (count int, err error) {
 	set, err := d.policies.Snapshot(ctx, current)
 	if err != nil {
@@ -50,7 +50,7 @@ func (d *Dispatcher) reseal(ctx context.Context) (count int, err error) {
 			}
 		}
 	}
-	return count, failed // one of them: what goes wrong with one stops no other
+	return count, failed // one of the errors: an error of one topic does not stop the others
 }
 
 func (d *Dispatcher) resealTopic(ctx context.Context, name topicName, p policy.Topic) (count int, err error) {
@@ -71,7 +71,7 @@ func (d *Dispatcher) resealTopic(ctx context.Context, name topicName, p policy.T
 	return count, nil
 }
 
-// resealLanes walks a topic's lanes page by page. What goes wrong with one stops no other, while the store can be reached.
+// resealLanes reseals a topic's lanes page by page. An error of one does not stop the others while the store is available.
 func (d *Dispatcher) resealLanes(ctx context.Context, name topicName) (count int, failed error) {
 	for after := ""; ; {
 		lanes, err := d.store.ListLanes(ctx, name.namespace, name.name, after, store.MaxBatch)

@@ -13,8 +13,9 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// AddSecret puts a secret before the others of its owner: from then on all of them sign. The same secret again changes
-// nothing, unless it cannot be opened any more. A *job.InvalidError when there are policy.MaxSecrets already, or maxAsymmetric of its kind; a lane's secrets stand for those of its topic.
+// AddSecret adds a secret to its owner as the newest. All of them sign. The same secret again changes
+// nothing, unless the stored one cannot be opened. Error: *job.InvalidError beyond policy.MaxSecrets or maxAsymmetric. A
+// lane's secrets replace those of its topic.
 func (d *Dispatcher) AddSecret(ctx context.Context, owner store.SecretOwner, secret sign.Secret) (policy.Secret, error) {
 	added := policy.Secret{ID: secret.ID(), CreatedAt: job.Millis(time.Now()), Value: d.sealer.SealSecret(secrets.Owner(owner), secret)}
 	err := d.changeSecrets(ctx, owner, func(stored []policy.Secret) ([]policy.Secret, error) {
@@ -23,7 +24,7 @@ func (d *Dispatcher) AddSecret(ctx context.Context, owner store.SecretOwner, sec
 				added = stored[i]
 				return nil, errNoChange
 			}
-			// The key under which it was sealed is gone.
+			// It was sealed under a removed key.
 			added.CreatedAt = stored[i].CreatedAt
 			stored = slices.Clone(stored)
 			stored[i] = added
@@ -43,11 +44,11 @@ func (d *Dispatcher) AddSecret(ctx context.Context, owner store.SecretOwner, sec
 	return added, err
 }
 
-// maxAsymmetric is how many of an owner's secrets are ed25519 keys at most, enough to put a new one in the place of an
-// old one: each attempt is signed with all of them, which costs many times what the other secrets cost.
+// maxAsymmetric bounds the ed25519 keys of an owner, enough to rotate: each attempt is signed with all of them, which takes
+// many times longer than with other secrets.
 const maxAsymmetric = 2
 
-// countAsymmetric counts the ed25519 keys among secrets, as far as they can be opened.
+// countAsymmetric counts the ed25519 keys among secrets. Secrets that cannot be opened are not counted.
 func (d *Dispatcher) countAsymmetric(owner store.SecretOwner, stored []policy.Secret) (n int) {
 	for _, s := range stored {
 		if secret, err := d.sealer.OpenSecret(secrets.Owner(owner), s); err == nil && secret.Asymmetric() {
@@ -57,7 +58,7 @@ func (d *Dispatcher) countAsymmetric(owner store.SecretOwner, stored []policy.Se
 	return n
 }
 
-// Secrets lists an owner's secrets, the newest first, without what they are.
+// Secrets returns an owner's secrets without their values, newest first.
 func (d *Dispatcher) Secrets(ctx context.Context, owner store.SecretOwner) ([]policy.Secret, error) {
 	if owner.Lane == "" {
 		topic, err := d.Topic(ctx, owner.Namespace, owner.Topic)
@@ -67,7 +68,7 @@ func (d *Dispatcher) Secrets(ctx context.Context, owner store.SecretOwner) ([]po
 	return lane.Settings.Secrets, err
 }
 
-// RemoveSecret removes one. store.ErrNotFound.
+// RemoveSecret removes a secret. Error: store.ErrNotFound.
 func (d *Dispatcher) RemoveSecret(ctx context.Context, owner store.SecretOwner, id string) error {
 	return d.changeSecrets(ctx, owner, func(stored []policy.Secret) ([]policy.Secret, error) {
 		i := indexOfSecret(stored, id)
@@ -98,7 +99,7 @@ func (d *Dispatcher) changeSecrets(ctx context.Context, owner store.SecretOwner,
 	return err
 }
 
-// PublicKeys are those of an owner's secrets that have one, the newest first.
+// PublicKeys returns the public keys of an owner's asymmetric secrets, newest first.
 func (d *Dispatcher) PublicKeys(ctx context.Context, owner store.SecretOwner) ([]store.PublicKey, error) {
 	stored, err := d.Secrets(ctx, owner)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Effective is a topic's policy with every default filled in.
+// Effective returns a topic's complete policy.
 func (d *Dispatcher) Effective(p policy.Topic) policy.Topic { return p.WithDefaults(d.opts.Defaults) }
 
-// Topic is a topic's policy as it was put. One that only jobs have named has an empty policy and revision 0;
-// store.ErrNotFound when it has neither.
+// Topic returns a topic's stored policy. A topic with jobs only has an empty policy and revision 0. Error:
+// store.ErrNotFound.
 func (d *Dispatcher) Topic(ctx context.Context, namespace, name string) (store.Topic, error) {
 	set, err := d.policies.Snapshot(ctx, current)
 	if err != nil {
@@ -35,13 +35,13 @@ func (d *Dispatcher) Topic(ctx context.Context, namespace, name string) (store.T
 	return store.Topic{}, store.ErrNotFound
 }
 
-// PutTopic writes a topic's policy; a revision other than 0 must be the current one, else store.ErrVersion. A
-// *job.InvalidError when it names what may not be called, or holds a certificate that cannot be used.
+// PutTopic writes a topic's policy. A revision other than 0 must be the current one. Errors: store.ErrVersion, and
+// *job.InvalidError for a refused URL or an unusable certificate.
 func (d *Dispatcher) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error) {
 	return d.putTopic(ctx, t, policy.Topic{})
 }
 
-// putTopic checks what is not as it was, and writes all.
+// putTopic checks the changed fields and writes the policy.
 func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Topic) (store.Topic, error) {
 	if err := d.checkTopic(t.Policy, was); err != nil {
 		return store.Topic{}, err
@@ -53,15 +53,15 @@ func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Top
 	if err != nil {
 		return store.Topic{}, err
 	}
-	// Jobs registered from now on see it at once; attempts see it by the revision that claims report.
+	// Later registrations see it at once; attempts see it by the revision that claims return.
 	if _, err := d.policies.Snapshot(ctx, current); err != nil {
 		d.log.Warn("reloading topic policies failed, using cached ones", "err", err)
 	}
 	return put, nil
 }
 
-// ChangeTopic changes a topic's policy as change says, whose error ends it. A topic that nobody has named begins with
-// it. *job.InvalidError, store.ErrContended.
+// ChangeTopic applies change to a topic's policy, and creates the topic if necessary. Errors: that of change,
+// *job.InvalidError, store.ErrContended.
 func (d *Dispatcher) ChangeTopic(ctx context.Context, namespace, name string, change func(*policy.Topic) error) (store.Topic, error) {
 	return retryOnConflict(ctx, func() (store.Topic, error) {
 		t, err := d.Topic(ctx, namespace, name)
@@ -85,8 +85,8 @@ func (d *Dispatcher) ChangeTopic(ctx context.Context, namespace, name string, ch
 	})
 }
 
-// checkTopic asks the guard about each URL of a policy that is not as it was: what has been let in stands in the way of
-// no other change.
+// checkTopic checks the changed URLs of a policy with the guard. Unchanged URLs are not checked, so that they do not block
+// other changes.
 func (d *Dispatcher) checkTopic(t, was policy.Topic) error {
 	before := urlsOf(was)
 	for i, u := range urlsOf(t) {
@@ -100,10 +100,10 @@ func (d *Dispatcher) checkTopic(t, was policy.Topic) error {
 	return nil
 }
 
-// A jobsByID URL is one of a policy's.
+// namedURL is a URL of a policy and its field.
 type namedURL struct{ field, url string }
 
-// urlsOf are a policy's URLs, always as many; empty where it has none.
+// urlsOf returns the URLs of a policy, always the same fields; empty: none.
 func urlsOf(t policy.Topic) []namedURL {
 	urls := []namedURL{{"/url", t.URL}, {field: "/on_delivered/url"}, {field: "/on_dead/url"}, {field: "/on_backlog/url"}}
 	if t.OnDelivered != nil {
@@ -118,8 +118,8 @@ func urlsOf(t policy.Topic) []namedURL {
 	return urls
 }
 
-// Topics lists the topics that were put or that jobs have named, in order of name, at most limit (1 to store.MaxBatch),
-// beginning after a name.
+// Topics returns the topics with a stored policy or with jobs, in order of name, at most limit (1 to store.MaxBatch), after
+// a name.
 func (d *Dispatcher) Topics(ctx context.Context, namespace, after string, limit int) ([]store.Topic, error) {
 	set, err := d.policies.Snapshot(ctx, current)
 	if err != nil {
@@ -144,17 +144,17 @@ func (d *Dispatcher) Topics(ctx context.Context, namespace, after string, limit 
 	return topics[:min(len(topics), limit)], nil
 }
 
-// TopicStats counts the jobs of some topics, in order of name.
+// TopicStats returns the counts of topics, in order of name.
 func (d *Dispatcher) TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
 	return d.store.TopicStats(ctx, filter)
 }
 
-// Totals counts the jobs of all topics of a namespace, those that were forgotten among them.
+// Totals returns the counts of all topics of a namespace, including removed ones.
 func (d *Dispatcher) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
 	return d.store.Totals(ctx, namespace)
 }
 
-// LaneStats counts the unfinished jobs of a topic's lanes, in order of name, beginning after a name.
+// LaneStats returns the unfinished jobs per lane of a topic, in order of name, after a name.
 func (d *Dispatcher) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
 	return d.store.LaneStats(ctx, namespace, topic, after, limit)
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// attempt is one claimed job on its way through a worker.
+// attempt is a claimed job from the claim to its settlement.
 type attempt struct {
 	shard        *shardLoop
 	job          *store.ClaimedJob
-	sched        sched.Job // guarded by the pool's mutex, but for what Claimed has set
+	sched        sched.Job // guarded by the pool's mutex, except the fields set by Claimed
 	claimStarted time.Time // of the call
 	leaseEnds    time.Time // by the process's clock
 	policyStale  bool      // the topic's policy may be older than the store's
@@ -31,13 +31,13 @@ func attemptOf(j *sched.Job) *attempt {
 }
 
 const (
-	// stalePolicyWait puts off what may only be decided by a policy that could not be read.
+	// stalePolicyWait is the delay of a job whose verdict needs a policy that could not be read.
 	stalePolicyWait = time.Second
-	// unsignableCooldown keeps a lane back whose attempts cannot be signed as they should.
+	// unsignableCooldown is the cooldown of a lane whose attempts cannot be signed.
 	unsignableCooldown = 10 * time.Second
 )
 
-// workerIdleTimeout is how long a worker waits for another attempt of its topic before it leaves.
+// workerIdleTimeout is the time after which an idle worker exits.
 const workerIdleTimeout = 5 * time.Second
 
 // assign gives an attempt to an idle worker, or to a new one.
@@ -68,7 +68,7 @@ func (p *Pool) assign(ctx context.Context, a *attempt) {
 	})
 }
 
-// next returns the attempt that a worker of a topic goes on with; nil: there is none.
+// next returns the next attempt for a worker of a topic; nil: none.
 func (p *Pool) next(t *sched.Topic) *attempt {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,8 +104,7 @@ func (a *attempt) run(ctx context.Context) {
 		}})
 		return
 	case time.Now().Add(terms.Timeout + p.opts.Margin/2).After(a.leaseEnds):
-		// The timeout grew since the claim, or the claim took long: another claim brings a lease that lasts, and leaves
-		// time to settle.
+		// The timeout grew since the claim, or the claim took long: the lease would not outlast the attempt.
 		a.release(ctx, stalePolicyWait)
 		return
 	}
@@ -124,19 +123,19 @@ func (a *attempt) run(ctx context.Context) {
 	case err == nil:
 		request.Credentials, err = a.credentials()
 	}
-	if err != nil { // who gives them has said so
+	if err != nil { // already logged
 		cooldown := unsignableCooldown
 		if h.Kind != "" {
-			cooldown = 0 // others' callbacks share its lane
+			cooldown = 0 // callbacks of other topics share its lane
 		}
 		a.releaseUnrecorded(ctx, unsignableCooldown, cooldown)
 		return
 	}
 	switch {
-	case topic.Rate.Limited() && topic.Rate != a.sched.GrantRate: // it was claimed under another, or none
+	case topic.Rate.Limited() && topic.Rate != a.sched.GrantRate: // the rate changed since the claim
 		a.releaseUnrecorded(ctx, 0, 0)
 		return
-	case !h.Rated && a.limits(topic).Rate.Limited(): // it did not count as a start, because it had expired by an older policy
+	case !h.Rated && a.limits(topic).Rate.Limited(): // it was not counted as a start, since it had expired by an older policy
 		a.releaseUnrecorded(ctx, stalePolicyWait, 0)
 		return
 	case !a.sched.StartBy.IsZero() && time.Now().After(a.sched.StartBy):
@@ -156,7 +155,7 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 	if a.tracksSent(terms) {
 		request.Sent = a.bodySent
 	}
-	result := p.opts.Deliverer.Deliver(ctx, request) // nothing keeps the request, and its body, from here on
+	result := p.opts.Deliverer.Deliver(ctx, request) // the request and its body are not used after this
 	verdict := a.judge(terms, result)
 	record := job.Attempt{
 		N: h.Attempts + 1, Kind: job.KindAttempt, StartedAt: job.Millis(result.StartedAt), Duration: result.Duration,
@@ -165,7 +164,7 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 		Body: result.Body,
 	}
 	if len(record.Body) > job.MaxAttemptBody {
-		record.Body = slices.Clone(record.Body[:job.MaxAttemptBody]) // the rest must not be kept with it
+		record.Body = slices.Clone(record.Body[:job.MaxAttemptBody]) // does not keep the rest in memory
 	}
 	if verdict.Kind == policy.Released {
 		record.Kind = job.KindReleased
@@ -176,7 +175,7 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 	})
 }
 
-// judge decides what follows the attempt. By a policy that could not be read no job runs out of retries or becomes too old.
+// judge returns the verdict of the attempt. Under a stale policy no job dies for its retries or its age.
 func (a *attempt) judge(terms policy.Terms, result policy.Result) policy.Verdict {
 	progress := a.progress()
 	progress.FailedAttempts++
@@ -186,11 +185,11 @@ func (a *attempt) judge(terms policy.Terms, result policy.Result) policy.Verdict
 	return policy.Judge(terms, result, progress, a.shard.p.opts.Random())
 }
 
-// progress is how far the job has come by now. The time since the call that claimed it is added to what the store's clock
-// said at the claim, so a wait is never thought to end before it does.
+// progress returns the job's progress now. The elapsed time counts from the start of the claim's call, so that the job's
+// age is never underestimated.
 func (a *attempt) progress() policy.Progress { return progressOf(a.job, a.claimStarted) }
 
-// progressOf is how far a job has come that was claimed by a call begun then.
+// progressOf is progress for a job claimed by a call that began at a time.
 func progressOf(h *store.ClaimedJob, began time.Time) policy.Progress {
 	passed := time.Since(began)
 	return policy.Progress{
@@ -198,12 +197,12 @@ func progressOf(h *store.ClaimedJob, began time.Time) policy.Progress {
 	}
 }
 
-// limits are what holds for the attempt's lane.
+// limits returns the limits of the attempt's lane.
 func (a *attempt) limits(topic policy.Topic) policy.Limits {
 	return a.lanePolicy().Limits().Over(topic.Limits())
 }
 
-// lanePolicy is what the lane says itself.
+// lanePolicy returns the settings of the lane.
 func (a *attempt) lanePolicy() policy.Lane {
 	if a.sched.Settings == nil {
 		return policy.Lane{}
@@ -211,7 +210,7 @@ func (a *attempt) lanePolicy() policy.Lane {
 	return a.sched.Settings.Settings
 }
 
-// credentials are what the attempt proves itself with. A job of our own that tells of a topic is signed as that topic's.
+// credentials returns the attempt's signer and certificate. A callback is signed with the secrets of its subject's topic.
 func (a *attempt) credentials() (job.Credentials, error) {
 	topic := a.job.Topic
 	if a.job.Kind != "" {
@@ -222,8 +221,8 @@ func (a *attempt) credentials() (job.Credentials, error) {
 	if a.sched.Settings == nil || len(a.sched.Settings.Settings.Secrets) == 0 {
 		return c, err
 	}
-	// The topic's secrets are not needed, but a certificate of its is. The policy is read last: one that has none by now
-	// is no reason to wait for one.
+	// The topic's secrets are not needed, but its certificate is. The policy is read last: if it has no certificate by now,
+	// the attempt need not wait for one.
 	if err != nil && c.Certificate == nil && p.topicPolicy(sched.TopicName{Namespace: a.job.Namespace, Name: topic}).ClientCert != nil {
 		return c, err
 	}
@@ -231,7 +230,7 @@ func (a *attempt) credentials() (job.Credentials, error) {
 	return c, a.sched.Settings.Err
 }
 
-// request is what the deliverer gets: the job's own settings over the lane's, over the topic's.
+// request returns the request for the deliverer: the job's settings override the lane's, which override the topic's.
 func (a *attempt) request(topic policy.Topic, terms policy.Terms) job.Request {
 	h, lane := a.job, a.lanePolicy()
 	request := job.Request{
@@ -251,8 +250,8 @@ func (a *attempt) request(topic policy.Topic, terms policy.Terms) job.Request {
 	return request
 }
 
-// openHeaders opens the headers of a request that are stored sealed, as far as they were given for the origin that it goes
-// to. Those of a topic and of a lane are left out otherwise; of the job's own it names one that strays.
+// openHeaders opens the sealed headers of a request that are for the origin of its URL. Others of the topic or the lane are
+// dropped; of the job it returns the name of one for another origin.
 func (a *attempt) openHeaders(r *job.Request) (strays string, err error) {
 	var opened map[string][]string
 	for name, values := range r.Header {
@@ -282,7 +281,7 @@ func (a *attempt) openHeaders(r *job.Request) (strays string, err error) {
 	return strays, nil
 }
 
-// release gives the job back, uncounted and due after wait.
+// release returns the job without counting an attempt, due after wait.
 func (a *attempt) release(ctx context.Context, wait time.Duration) {
 	verdict := policy.Verdict{Kind: policy.Released, Wait: wait}
 	a.end(ctx, outcome{verdict: verdict, record: job.Attempt{
@@ -290,18 +289,17 @@ func (a *attempt) release(ctx context.Context, wait time.Duration) {
 	}})
 }
 
-// releaseUnrecorded gives the job back without a line in its record: so often may it happen that the record would tell of nothing
-// else.
+// releaseUnrecorded is release without an entry in the job's history, for causes that repeat often.
 func (a *attempt) releaseUnrecorded(ctx context.Context, wait time.Duration, cooldown time.Duration) {
 	a.end(ctx, outcome{verdict: policy.Verdict{Kind: policy.Released, Wait: wait}, cooldown: cooldown})
 }
 
-// outcome is what came of an attempt.
+// outcome is the result of an attempt and its verdict.
 type outcome struct {
 	terms       policy.Terms
 	url         string
 	verdict     policy.Verdict
-	record      job.Attempt    // its Kind is empty when nothing is to be recorded
+	record      job.Attempt    // Kind is empty: nothing is recorded
 	result      *policy.Result // nil: no request was made
 	late        time.Duration
 	breaker     policy.Breaker
@@ -309,7 +307,7 @@ type outcome struct {
 	concurrency int           // the lane's concurrency
 }
 
-// end queues the settlement and has the lane's state updated by the result.
+// end queues the settlement and updates the lane's state.
 func (a *attempt) end(ctx context.Context, o outcome) {
 	h, s, p := a.job, a.shard, a.shard.p
 	item := settlement{
@@ -328,12 +326,12 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 	if out.Shortage {
 		p.recordShortage(*o.result)
 	}
-	if o.result != nil && o.verdict.Kind == policy.Delivered { // whatever status the policy calls a success
+	if o.result != nil && o.verdict.Kind == policy.Delivered { // by the policy's success rule
 		out.Result = &policy.Result{Status: 200, Duration: o.result.Duration}
 	}
 	p.mu.Lock()
 	item.Lane = p.sched.End(&a.sched, out, time.Now())
-	h.Body = nil // the jobs of a claim lie side by side: one that hangs must not keep the bodies of all
+	h.Body = nil // claimed jobs share an array: a hanging one must not keep all bodies
 	s.ended = append(s.ended, item)
 	s.working--
 	wake := len(s.ended) == 1 || !s.shouldBatch()
@@ -345,7 +343,7 @@ func (a *attempt) end(ctx context.Context, o outcome) {
 	p.attemptLog.attempt(ctx, h, o.verdict, o.record)
 }
 
-// bodySent is called by the deliverer when it does not hold the body any more.
+// bodySent is called by the deliverer when it has released the body.
 func (a *attempt) bodySent() {
 	p := a.shard.p
 	p.mu.Lock()
@@ -354,8 +352,8 @@ func (a *attempt) bodySent() {
 	p.sched.Sent(&a.sched)
 }
 
-// tracksSent reports whether it matters when the attempt's body was sent. Short ones stay in the count, since the process
-// has room for as many as it has workers, and so do those that a callback repeats.
+// tracksSent reports whether the attempt's body leaves the byte budget when it was sent. Short bodies stay, since the budget
+// has room for one per worker, and so do bodies that a callback includes.
 func (a *attempt) tracksSent(terms policy.Terms) bool {
 	p := a.shard.p
 	if len(a.job.Body) <= p.opts.MaxBytes/(2*p.opts.Workers) {

@@ -11,10 +11,10 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// maxLinesPerSecond is how many attempts are logged a second; of the rest only the number is.
+// maxLinesPerSecond bounds the logged attempts; of the rest only the number is logged.
 const maxLinesPerSecond = 100
 
-// attemptLog writes one log line an attempt, up to maxLinesPerSecond.
+// attemptLog writes a log line per attempt, up to maxLinesPerSecond.
 type attemptLog struct {
 	log *slog.Logger
 
@@ -26,7 +26,7 @@ type attemptLog struct {
 
 func newAttemptLog(log *slog.Logger) *attemptLog { return &attemptLog{log: log} }
 
-// attempt logs what came of a claimed job.
+// attempt logs the outcome of a claimed job.
 func (s *attemptLog) attempt(ctx context.Context, h *store.ClaimedJob, v policy.Verdict, r job.Attempt) {
 	if !s.log.Enabled(ctx, slog.LevelInfo) || !s.allow(time.Now().Unix()) {
 		return
@@ -53,7 +53,7 @@ func (s *attemptLog) attempt(ctx context.Context, h *store.ClaimedJob, v policy.
 	s.log.LogAttrs(ctx, slog.LevelInfo, "attempt", attrs...)
 }
 
-// allow counts a line in its second; the first line of a new second tells what the last one dropped.
+// allow counts a line in its second. The first line of a second logs the number dropped in the last.
 func (s *attemptLog) allow(second int64) bool {
 	s.mu.Lock()
 	dropped := 0
@@ -73,7 +73,7 @@ func (s *attemptLog) allow(second int64) bool {
 	return ok
 }
 
-// flush tells what was dropped last.
+// flush logs the lines dropped last.
 func (s *attemptLog) flush() {
 	s.mu.Lock()
 	dropped := s.dropped

@@ -9,12 +9,12 @@ import (
 	"github.com/ringback/ringback/pool/sched"
 )
 
-// breaker counts the failures of a lane's receiver. The probes are the store's, see sched.Breaker.
+// breaker counts the consecutive failures of a lane's receiver. The store decides about probes; see sched.Breaker.
 type breaker struct {
 	*gobreaker.TwoStepCircuitBreaker[struct{}]
 }
 
-// errReceiverFailed is what a breaker counts.
+// errReceiverFailed is a failure counted by a breaker.
 var errReceiverFailed = errors.New("receiver failed")
 
 func newBreaker(terms policy.Breaker) sched.Breaker {

@@ -9,7 +9,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// startClaimed takes in the answer to a claim and hands its jobs to workers.
+// startClaimed hands the jobs of a claim to workers.
 func (s *shardLoop) startClaimed(ctx, work context.Context, request store.ClaimRequest, claimed store.ClaimResult, at callTimes) {
 	p := s.p
 	if len(request.Queues) == 0 {
@@ -25,7 +25,7 @@ func (s *shardLoop) startClaimed(ctx, work context.Context, request store.ClaimR
 	var lane *sched.Lane
 	for i := range claimed.Jobs {
 		h, a := &claimed.Jobs[i], &attempts[i]
-		if i == 0 || h.Queue != claimed.Jobs[i-1].Queue { // those of a lane come together
+		if i == 0 || h.Queue != claimed.Jobs[i-1].Queue { // jobs are grouped by lane
 			lane = p.sched.Lane(h.Queue)
 		}
 		*a = attempt{
@@ -52,7 +52,7 @@ func (s *shardLoop) startClaimed(ctx, work context.Context, request store.ClaimR
 	}
 }
 
-// changedSettings are those of the lanes of a claim that have others than were known; nil: they are known.
+// changedSettings returns the lanes' settings that changed since the claim's request; nil: none.
 func (s *shardLoop) changedSettings(queues []store.QueueStatus) []*sched.LaneSettings {
 	var changed []*sched.LaneSettings
 	for i := range queues {
@@ -71,7 +71,7 @@ func (s *shardLoop) changedSettings(queues []store.QueueStatus) []*sched.LaneSet
 	return changed
 }
 
-// markRunnable notes that queues have claimable jobs.
+// markRunnable marks queues as having claimable jobs.
 func (s *shardLoop) markRunnable(queues []job.Queue) {
 	s.p.mu.Lock()
 	s.sched.MarkRunnable(queues)

@@ -2,7 +2,7 @@ package pool
 
 import "time"
 
-// An debounceTimer is a timer that runs from when something begins to be so, however often that is noticed.
+// debounceTimer fires once, d after the first call of arm, however often arm is called.
 type debounceTimer struct {
 	timer *time.Timer
 	armed bool // it runs
@@ -14,7 +14,7 @@ func newDebounceTimer() *debounceTimer {
 	return &debounceTimer{timer: t}
 }
 
-// arm starts it, unless it runs, or stops it.
+// arm starts the timer unless it runs, or stops it.
 func (a *debounceTimer) arm(on bool, after time.Duration) {
 	switch {
 	case !on && a.armed:
@@ -26,7 +26,7 @@ func (a *debounceTimer) arm(on bool, after time.Duration) {
 	}
 }
 
-// fired reports, once, that its time has come.
+// fired reports, once, that the timer has fired.
 func (a *debounceTimer) fired() bool {
 	select {
 	case <-a.timer.C:

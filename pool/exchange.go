@@ -8,7 +8,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// exchange settles what ended and claims for the room there is; false when there is nothing to do.
+// exchange settles ended attempts and claims jobs for free workers; false: nothing to do.
 func (s *shardLoop) exchange(claiming, ctx, work context.Context) bool {
 	items, request, more := s.prepareExchange()
 	s.askPermits(claiming)
@@ -30,11 +30,11 @@ func (s *shardLoop) exchange(claiming, ctx, work context.Context) bool {
 	return true
 }
 
-// callTimes is when a call was made: the first time, which may be the one that took effect, and the time that was answered.
+// callTimes are the times of a call: of its first try, which may have taken effect, and of the try that was answered.
 type callTimes struct{ first, last time.Time }
 
-// retryUntilAnswered settles and claims again and again while the store is away, under the same token: the call may have taken effect, and
-// nothing else of this shard goes on before it is known. An error is another fault of the store's, or ctx ended.
+// retryUntilAnswered settles and claims, and repeats the call under the same token while the store is unavailable: it may
+// have taken effect, and the shard waits for its result. An error is a rejection by the store, or the end of ctx.
 func (s *shardLoop) retryUntilAnswered(ctx context.Context, token store.Token, items []settlement, request store.ClaimRequest) (at callTimes, errs []error, claimed store.ClaimResult, err error) {
 	at.first = time.Now()
 	err = s.retryWhileUnavailable(ctx, "settle and claim", func(ctx context.Context) error {
@@ -46,8 +46,8 @@ func (s *shardLoop) retryUntilAnswered(ctx context.Context, token store.Token, i
 	return at, errs, claimed, err
 }
 
-// retryWhileUnavailable makes a call again and again while the store is away. An error is another fault of the store's, or ctx ended. what
-// names the call in the log.
+// retryWhileUnavailable repeats a call while the store is unavailable. An error is a rejection by the store, or the end of
+// ctx. What names the call in the log.
 func (s *shardLoop) retryWhileUnavailable(ctx context.Context, what string, call func(context.Context) error) error {
 	var pause store.Backoff
 	for {
@@ -65,21 +65,21 @@ func (s *shardLoop) retryWhileUnavailable(ctx context.Context, what string, call
 // callTimeout bounds one call to the store.
 const callTimeout = 10 * time.Second
 
-// withTimeout makes one call with the longest time that one may take.
+// withTimeout makes one call with callTimeout.
 func withTimeout(ctx context.Context, call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return call(ctx)
 }
 
-// isUnavailable reports whether an error says that the store is, rather than something about what is in it.
+// isUnavailable reports whether the store is unavailable, rather than the request rejected.
 func isUnavailable(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// retryOneByOne makes a trip that failed for another reason than the store's absence once more, in parts, so that one job or queue
-// that cannot be read stops no other: the settlements first, under the same token, then a claim a queue. A queue that cannot
-// be claimed from is claimed from when the carrier rings for it anew.
+// retryOneByOne repeats a rejected exchange in parts, so that a job or queue that cannot be read stops no other: first the
+// settlements under the same token, then one claim per queue. A queue that cannot be claimed from waits for its next
+// wake-up.
 func (s *shardLoop) retryOneByOne(ctx, work context.Context, token store.Token, items []settlement, request store.ClaimRequest) {
 	if left := s.settle(ctx, token, items); ctx.Err() != nil {
 		s.abandon(left, request)
@@ -91,14 +91,14 @@ func (s *shardLoop) retryOneByOne(ctx, work context.Context, token store.Token, 
 		at, _, claimed, err := s.retryUntilAnswered(ctx, s.p.owner.NewToken(), nil, one)
 		if err != nil {
 			s.p.log.Error("claim rejected, queue skipped until its next wake-up", "queue", w.Queue.String(), "err", err)
-			claimed = store.ClaimResult{} // nothing came: what was reserved is free again
+			claimed = store.ClaimResult{} // releases the reservation
 		}
 		s.startClaimed(ctx, work, one, claimed, at)
 	}
 }
 
-// settle makes settlements, one by one where that fails for another reason than the store's absence. A job that cannot be
-// settlement comes back when its lease lapses. It answers those for which ctx ended first.
+// settle writes settlements, one by one after a rejection. A job that cannot be settled is due again when its lease
+// expires. It returns the settlements that ctx ended before.
 func (s *shardLoop) settle(ctx context.Context, token store.Token, items []settlement) (left []settlement) {
 	if len(items) == 0 {
 		return nil
@@ -119,14 +119,14 @@ func (s *shardLoop) settle(ctx context.Context, token store.Token, items []settl
 	return left
 }
 
-// recordCallTime notes how long a call to the shard took.
+// recordCallTime records the duration of a call to the shard.
 func (s *shardLoop) recordCallTime(took time.Duration) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	s.sched.RecordCall(took)
 }
 
-// settleAndClaim sends the trip. Outcomes are recorded even while the process stops, so the context is the flush's.
+// settleAndClaim makes the call. Its context is flush, so that outcomes are recorded while the process stops.
 func (s *shardLoop) settleAndClaim(ctx context.Context, token store.Token, items []settlement, request store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	if len(items) == 0 {
 		claimed, err := s.store.Claim(ctx, token, request)
@@ -143,7 +143,7 @@ func (s *shardLoop) settleAndClaim(ctx context.Context, token store.Token, items
 	return s.store.Settle(ctx, token, settlements, next)
 }
 
-// logRefused logs settlements that were refused.
+// logRefused logs refused settlements.
 func (s *shardLoop) logRefused(items []settlement, errs []error) {
 	for i, err := range errs {
 		if err == nil {

@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// expiredJobs and expiredBytes bound how many jobs are ended in one call, since their births go with it.
+	// expiredJobs and expiredBytes bound the jobs ended in one call, which has their callbacks, too.
 	expiredJobs  = 128
 	expiredBytes = 4 << 20
-	// expiredLease is longer than two calls to the store, as long as it is not away.
+	// expiredLease is the lease of expired jobs, longer than two calls to an available store.
 	expiredLease = 30 * time.Second
 )
 
-// EndExpired has the shard's jobs ended that wait though their time to live is over: those that their queue keeps back,
-// since others are judged when they are claimed. It returns at once.
+// EndExpired starts to end the shard's expired jobs that wait in throttled queues; others are checked when they are
+// claimed. It returns at once.
 func (p *Pool) EndExpired(shard int) {
 	select {
 	case p.shards[shard].expired <- struct{}{}:
-	default: // it is under way, or will be
+	default: // a call is pending
 	}
 }
 
-// endExpired ends jobs after each call of EndExpired, until ctx ends. Jobs that it has claimed are settled until flush ends.
+// endExpired ends jobs after each call of EndExpired, until ctx ends. Claimed jobs are settled until flush ends.
 func (s *shardLoop) endExpired(ctx, flush context.Context) {
 	for {
 		select {
@@ -41,7 +41,7 @@ func (s *shardLoop) endExpired(ctx, flush context.Context) {
 	}
 }
 
-// endExpiredBatch ends a bounded number of jobs; false when there are no more, or the store refused.
+// endExpiredBatch ends a bounded number of jobs; false: no more, or an error of the store.
 func (s *shardLoop) endExpiredBatch(ctx, flush context.Context) bool {
 	p := s.p
 	p.opts.Policies.Refresh(ctx)
@@ -73,8 +73,8 @@ func (s *shardLoop) endExpiredBatch(ctx, flush context.Context) bool {
 	return true
 }
 
-// expire is the settlement of a job whose time to live is over. By a policy that has become longer it goes on waiting,
-// until it was due.
+// expire returns the settlement of an expired job. If its policy now allows a longer life, the job is released until its
+// due time.
 func (s *shardLoop) expire(ctx context.Context, h *store.ClaimedJob, laneURL string, began time.Time) store.Settlement {
 	p := s.p
 	topic := p.topicPolicy(sched.TopicName{Namespace: h.Namespace, Name: h.Topic})
@@ -93,7 +93,7 @@ func (s *shardLoop) expire(ctx context.Context, h *store.ClaimedJob, laneURL str
 	return item
 }
 
-// laneURLs are the URLs that lanes have of their own, of those whose jobs name none.
+// laneURLs returns the URLs in the settings of those lanes whose jobs have none.
 func (s *shardLoop) laneURLs(ctx context.Context, held []store.ClaimedJob) map[job.Queue]string {
 	urls := make(map[job.Queue]string)
 	var queues []job.Queue

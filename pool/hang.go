@@ -6,7 +6,7 @@ import (
 	"github.com/ringback/ringback/pool/sched"
 )
 
-// armHangTimer sets the timer for attempts that hang, unless it is set. The pool's mutex is held.
+// armHangTimer sets the timer for hanging attempts, unless it is set. The caller holds the pool's mutex.
 func (p *Pool) armHangTimer() {
 	if !p.hangTimerSet && !p.stopping {
 		p.hangTimerSet = true
@@ -14,7 +14,7 @@ func (p *Pool) armHangTimer() {
 	}
 }
 
-// markHanging has the lanes of attempts that hang count as slow, and sets the timer for the next attempt.
+// markHanging marks the lanes of hanging attempts as slow, and sets the timer for the next attempt.
 func (p *Pool) markHanging() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

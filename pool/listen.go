@@ -6,8 +6,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// listen waits for wake-ups of the shard until ctx ends, whether or not there is room: what is due later may be of a topic
-// that has some, and what cannot be served is requeued. Only when very many lanes are queued it pauses.
+// listen waits for wake-ups of the shard until ctx ends, also without free workers: a later queue may belong to a topic
+// with free workers, and queues that cannot be served are requeued. It pauses only when very many lanes are queued.
 func (s *shardLoop) listen(ctx context.Context) {
 	var pause store.Backoff
 	for {
@@ -62,7 +62,7 @@ func (p *Pool) LeadershipChanged(shard int) {
 	}
 }
 
-// crowded reports whether no more lanes should be taken on.
+// crowded reports whether too many lanes are queued.
 func (p *Pool) crowded() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,27 +11,27 @@ type Ended struct {
 	Namespace string
 	Topic     string
 	Verdict   policy.Verdict
-	// Result is that of the request; nil: none was made.
+	// Result is the result of the request; nil: no request.
 	Result *policy.Result
-	// Late is how long after its due moment, by the store's clock, the attempt began.
+	// Late is the time from the due time to the start of the attempt, by the store's clock.
 	Late time.Duration
 }
 
-// An Observer is notified of events. It is called by many goroutines, and must be quick.
+// Observer is notified of events. It must be safe for concurrent use, and fast.
 type Observer interface {
 	// Ended is called once for each claimed job, even if its settlement fails.
 	Ended(e Ended)
 }
 
-// nopObserver hears nothing.
+// nopObserver ignores events.
 type nopObserver struct{}
 
 func (nopObserver) Ended(Ended) {}
 
 // State is a snapshot of a pool.
 type State struct {
-	Workers  int // attempts that it may have in flight: fewer while the process is short of descriptors, memory or ports
-	InFlight int // attempts claimed, asked for, or not settled yet
+	Workers  int // limit of attempts in flight: lower while the process is short of descriptors, memory or ports
+	InFlight int // jobs claimed, reserved for a claim, or not settled yet
 }
 
 // State returns a snapshot.

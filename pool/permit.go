@@ -30,7 +30,7 @@ func (s *shardLoop) requestPermits(ctx context.Context, call *sched.PermitCall) 
 	s.recordCallTime(time.Since(began))
 	if err != nil {
 		if claiming.Err() != nil {
-			return // the process stops: nothing is claimed any more
+			return // the process stops claiming
 		}
 		if len(call.Topics) > 1 && !isUnavailable(err) {
 			s.requestPermitsOneByOne(claiming, call)
@@ -77,7 +77,7 @@ func (p *Pool) permitFailed(ctx context.Context, call *sched.PermitCall, err err
 	return slices.Repeat([]store.Permit{{Next: sched.PermitRetry}}, len(call.Topics))
 }
 
-// permitAnswered notes that the shard answers.
+// permitAnswered resets the backoff after a successful call.
 func (p *Pool) permitAnswered(shard int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

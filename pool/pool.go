@@ -16,36 +16,35 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Deliverer makes one attempt. It must end soon after ctx does, with policy.ClassShutdown unless the attempt had ended
-// before, and after the request's Timeout in any case.
+// Deliverer makes one attempt. It must return soon after ctx ends, with policy.ClassShutdown unless the attempt had ended
+// before, and at the latest after the request's Timeout.
 type Deliverer interface {
 	Deliver(ctx context.Context, request job.Request) policy.Result
 }
 
-// Policies gives topics' policies, complete (defaults filled in).
+// Policies provides complete policies of topics, and their credentials.
 type Policies interface {
-	// Topic is the policy that holds now.
+	// Topic returns a topic's current policy, complete.
 	Topic(namespace, topic string) policy.Topic
-	// Credentials are what the attempts of a topic prove themselves with. An error says that there should be some which
-	// cannot be had: then nothing is attempted, but by lanes with secrets of their own where nothing else is missing. What
-	// can be had is answered all the same.
+	// Credentials returns the signer and the certificate of a topic's attempts. On an error some cannot be opened, and the
+	// others are returned: then only lanes with secrets are attempted, if the certificate is not missing.
 	Credentials(namespace, topic string) (job.Credentials, error)
-	// Signer signs for a lane that has secrets of its own.
+	// Signer returns the signer of a lane with secrets.
 	Signer(lane store.Lane) (job.Signer, error)
-	// OpenHeader opens the sealed values of a header (job.Sealed) for an attempt of a job of a queue. An error
-	// says that it cannot be: then nothing is attempted that needs it.
+	// OpenHeader opens the sealed values of a header (job.Sealed) of a queue's job. After an error no attempt is made that
+	// needs the header.
 	OpenHeader(q job.Queue, name, sealed string) (job.HeaderSecret, error)
-	// Refresh has what Topic answers read again when it is some seconds old. It must not take long.
+	// Refresh reloads policies that are some seconds old. It must return quickly.
 	Refresh(ctx context.Context)
-	// Sync makes what Topic answers not older than the given revision of the store's, and tells whether it is. It must
-	// not take longer than a second.
+	// Sync reloads policies older than a revision of the store, and reports whether they are new enough. It must not take
+	// longer than a second.
 	Sync(ctx context.Context, revision int64) bool
 }
 
 // DefaultWorkers is the default of Options.Workers.
 const DefaultWorkers = 2048
 
-// Options says what a Pool works with.
+// Options configures a Pool.
 type Options struct {
 	Store     store.Store
 	Deliverer Deliverer
@@ -55,20 +54,20 @@ type Options struct {
 	// MaxBytes bounds the bodies of the attempts in flight that are not sent yet, in bytes; zero: 64 MiB. A single job beyond
 	// it always fits.
 	MaxBytes int
-	// Margin is how much longer than its attempt a lease lasts; zero: 5 s.
+	// Margin is the time by which a lease outlasts its attempt's timeout; zero: 5 s.
 	Margin time.Duration
-	// Grace is how long Run may take to end, of which the last 5 s (at most half) are for what must be released and
-	// settled; zero: 30 s.
+	// Grace bounds the time that Run takes to end; zero: 30 s. The last 5 s (at most half) are reserved for releasing and
+	// settling jobs.
 	Grace time.Duration
-	// Outbox makes the jobs that tell of a job's end; nil: nobody is told.
+	// Outbox returns the callback jobs for a job's end; nil: no callbacks.
 	Callbacks func(end End) []store.NewJob
-	// Observer hears of each job that was claimed; nil: nobody does.
+	// Observer is notified of each claimed job; may be nil.
 	Observer Observer
-	// IsLeader tells whether this process carries the shard, and is to hear of what comes before the agenda's head;
-	// OnWake is then called. Both may be nil.
+	// IsLeader reports whether this process carries the shard. If it does, OnWake is called when the head of the agenda
+	// moves. Both may be nil.
 	IsLeader      func(shard int) bool
 	OnAgendaMoved func(shard int)
-	// Random spreads waits, in [0, 1); nil: math/rand/v2.
+	// Random returns the jitter of waits, in [0, 1); nil: math/rand/v2.
 	Random func() float64
 	Logger *slog.Logger // nil: slog.Default
 }
@@ -76,14 +75,14 @@ type Options struct {
 // End is the end of a job: delivered, or dead.
 type End struct {
 	Job     *store.ClaimedJob
-	URL     string       // the job's, its lane's or its topic's; empty: none of them has one
+	URL     string       // of the job, its lane or its topic; empty: none
 	Terms   policy.Terms // resolved
 	Verdict policy.Verdict
-	// Attempt is the last one; its Kind is empty when the job ended without another.
+	// Attempt is the last one; its Kind is empty when the job ended without an attempt.
 	Attempt job.Attempt
 }
 
-// Pool attempts the due jobs of a store. Make one with New; it does nothing until Run.
+// Pool attempts the due jobs of a store. It does nothing until Run.
 type Pool struct {
 	opts       Options
 	log        *slog.Logger
@@ -91,8 +90,8 @@ type Pool struct {
 	owner      store.LeaseOwner // of its claims
 	shards     []*shardLoop
 	workers    sync.WaitGroup
-	idle       chan *attempt // takes an attempt while a worker is idle
-	quit       chan struct{} // closed when idle workers are to leave
+	idle       chan *attempt // receives an attempt while a worker is idle
+	quit       chan struct{} // closed to end idle workers
 	hangTimer  *time.Timer   // until the oldest attempt hangs
 	growTimer  *time.Timer   // runs while a shortage limits the attempts in flight
 
@@ -107,7 +106,7 @@ type Pool struct {
 // errStopping is the cause with which attempts are cancelled.
 var errStopping = errors.New("the process is stopping")
 
-// New makes a Pool. It panics when the store, the deliverer or the policies are missing.
+// New returns a Pool. It panics without a store, a deliverer or policies.
 func New(opts Options) *Pool {
 	if opts.Store == nil || opts.Deliverer == nil || opts.Policies == nil {
 		panic("pool: a store, a deliverer and policies are needed")
@@ -159,11 +158,11 @@ func (p *Pool) topicPolicy(t sched.TopicName) policy.Topic {
 	return p.opts.Policies.Topic(t.Namespace, t.Name)
 }
 
-// settleReserve is the part of the grace that is kept for releasing and settling.
+// settleReserve returns the part of the grace reserved for releasing and settling.
 func (p *Pool) settleReserve() time.Duration { return min(5*time.Second, p.opts.Grace/2) }
 
-// Run works until ctx ends, then stops within the grace. The error is nil when everything was settled, and says how much
-// was not otherwise: what was not comes back when its lease lapses. Run may be called once.
+// Run works until ctx ends, then stops within the grace. An error reports the number of attempts that were not settled:
+// their jobs are due again when their leases expire. Run may be called once.
 func (p *Pool) Run(ctx context.Context) error {
 	var listeners, desks sync.WaitGroup
 	// Three contexts: ctx stops claiming, work stops attempts, flush stops settling.
@@ -189,7 +188,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	p.mu.Unlock()
 	listeners.Wait()
 	for _, s := range p.shards {
-		s.close() // no more trips than it takes to settle what is in flight
+		s.close() // no more exchanges than needed to settle attempts in flight
 	}
 	desks.Wait()
 	halt(errStopping)
@@ -207,7 +206,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	return nil
 }
 
-// waitForWorkers waits for the workers, but not beyond the grace: true says that a deliverer did not heed the end of its context.
+// waitForWorkers waits for the workers, at most for the grace; true: a deliverer ignored the end of its context.
 func (p *Pool) waitForWorkers(flush context.Context) bool {
 	gone := make(chan struct{})
 	go func() {

@@ -8,8 +8,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// prepareExchange takes the settlements that wait and reserves room for a claim. more reports that there is nothing to do
-// yet, but not all queues were looked at.
+// prepareExchange takes the pending settlements and reserves workers for a claim. more reports that there is nothing to do
+// yet, but not all queues were checked.
 func (s *shardLoop) prepareExchange() (items []settlement, request store.ClaimRequest, more bool) {
 	p := s.p
 	p.mu.Lock()
@@ -33,7 +33,7 @@ func (s *shardLoop) prepareExchange() (items []settlement, request store.ClaimRe
 // maxOutboxBytes bounds the bodies in the outboxes of one exchange's settlements; one settlement always fits.
 const maxOutboxBytes = 8 << 20
 
-// takeSettlements takes those that go with the next exchange. The pool's mutex is held.
+// takeSettlements removes and returns the settlements of the next exchange. The caller holds the pool's mutex.
 func (s *shardLoop) takeSettlements() []settlement {
 	n, bytes := min(len(s.ended), store.MaxBatch), 0
 	for i := range n {
@@ -52,7 +52,7 @@ func (s *shardLoop) takeSettlements() []settlement {
 	return items
 }
 
-// renewBytes replaces the claim's reservation of bytes by what a claim may bring now, and returns it.
+// renewBytes replaces the claim's reservation of bytes by the current limit, and returns it.
 func (s *shardLoop) renewBytes() int {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()

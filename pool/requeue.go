@@ -44,7 +44,7 @@ func (b *requeuer) update() {
 	}
 }
 
-// requeueSome notifies of some of the waiting queues, which stay runnable here.
+// requeueSome notifies others of some of the waiting queues, which stay runnable here.
 func (b *requeuer) requeueSome(ctx context.Context) {
 	b.armed = false
 	b.shard.p.mu.Lock()
@@ -53,7 +53,7 @@ func (b *requeuer) requeueSome(ctx context.Context) {
 	b.send(ctx, queues)
 }
 
-// requeueAll notifies of all runnable queues.
+// requeueAll notifies others of all runnable queues.
 func (b *requeuer) requeueAll(ctx context.Context) {
 	b.shard.p.mu.Lock()
 	queues := b.shard.sched.RunnableQueues()
@@ -65,7 +65,7 @@ func (b *requeuer) requeueAll(ctx context.Context) {
 	}
 }
 
-// send notifies of queues. The carrier notifies of those that fail within a second.
+// send notifies others of queues. After an error the carrier does within a second.
 func (b *requeuer) send(ctx context.Context, queues []job.Queue) {
 	if len(queues) == 0 {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// settlement is the end of an attempt that is to be written to the store.
+// settlement is the end of an attempt, not yet written to the store.
 type settlement struct {
 	store.Settlement
 	lane *sched.Lane
@@ -21,14 +21,14 @@ type shardLoop struct {
 	shard   int
 	store   shardStore
 	wakeup  chan struct{} // an exchange may be due
-	expired chan struct{} // jobs whose time to live is over are to be ended
-	quit    chan struct{} // closed when no more attempts are to be started
+	expired chan struct{} // expired jobs may have to be ended
+	quit    chan struct{} // closed when no more attempts may start
 
 	sched         *sched.Shard
-	interruptWait context.CancelFunc // ends the Wait under way; nil: there is none
+	interruptWait context.CancelFunc // ends the current Wait; nil: none
 	ended         []settlement
-	working       int           // attempts of this shard that were claimed and have not ended
-	batchTimedOut bool          // the settlements have waited for others long enough
+	working       int           // attempts of this shard in flight
+	batchTimedOut bool          // maxBatchWait is over
 	permitBackoff store.Backoff // of calls for starts of the shard's topics
 }
 
@@ -47,7 +47,7 @@ func newShardLoop(p *Pool, shard int, st shardStore) *shardLoop {
 	}
 }
 
-// wake makes the desk look again.
+// wake makes run check for an exchange.
 func (s *shardLoop) wake() {
 	select {
 	case s.wakeup <- struct{}{}:
@@ -58,7 +58,7 @@ func (s *shardLoop) wake() {
 // close lets run end once everything in flight is settled.
 func (s *shardLoop) close() { close(s.quit) }
 
-// maxBatchWait is how long settlements wait for others at most.
+// maxBatchWait bounds the wait of settlements for others.
 const maxBatchWait = 2 * time.Millisecond
 
 // run makes exchanges until close was called and nothing of the shard is in flight any more, or ctx ends. claiming ends
@@ -108,31 +108,31 @@ func (s *shardLoop) run(claiming, ctx, work context.Context) {
 	}
 }
 
-// isIdle reports that no attempt of the shard is in flight or to be settled.
+// isIdle reports whether the shard has no attempts in flight and no settlements.
 func (s *shardLoop) isIdle() bool {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	return s.working == 0 && len(s.ended) == 0
 }
 
-// pending reports whether settlements were left by the last exchange, and whether jobs wait for workers.
+// pending reports whether the last exchange left settlements, and whether jobs wait for workers.
 func (s *shardLoop) pending() (settlements, prefetched bool) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	return len(s.ended) > 0, s.sched.Prefetched() > 0
 }
 
-// shouldBatch reports whether the settlements should wait for more. The pool's mutex is held.
+// shouldBatch reports whether the settlements should wait for more. The caller holds the pool's mutex.
 func (s *shardLoop) shouldBatch() bool { return !s.batchTimedOut && s.sched.ShouldBatch(len(s.ended)) }
 
-// endBatching has the next exchange take the settlements there are.
+// endBatching makes the next exchange take the pending settlements.
 func (s *shardLoop) endBatching() {
 	s.p.mu.Lock()
 	s.batchTimedOut = true
 	s.p.mu.Unlock()
 }
 
-// dropStalePrefetch releases jobs that have waited for a worker for too long.
+// dropStalePrefetch releases jobs that waited too long for a worker.
 func (s *shardLoop) dropStalePrefetch(ctx context.Context) {
 	s.p.mu.Lock()
 	now := time.Now()

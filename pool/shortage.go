@@ -7,7 +7,7 @@ import (
 	"github.com/ringback/ringback/pool/sched"
 )
 
-// shortageLogInterval is how often shortages of local resources are logged at most.
+// shortageLogInterval is the shortest interval between log lines about local shortages.
 const shortageLogInterval = 10 * time.Second
 
 // shortageLog counts the attempts that failed for want of local resources since the last log line.
@@ -39,7 +39,7 @@ func (p *Pool) recordShortage(result policy.Result) {
 	}
 }
 
-// growLimit lets more attempts be in flight again.
+// growLimit raises the limit of attempts in flight.
 func (p *Pool) growLimit() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
