@@ -13,6 +13,8 @@ type QueueClaim struct {
 	Timeout time.Duration // of an attempt, for jobs that set none
 	// Lane is the revision of the lane's settings that the caller has; 0: none.
 	Lane int64
+	// Ahead is how many jobs the caller may hold beyond the lane's concurrency while it holds all claimed jobs of the queue.
+	Ahead int
 }
 
 // ClaimRequest asks for jobs of several queues of a shard, in order.

@@ -14,8 +14,14 @@ type Queue interface {
 	// jobs that are still leased under it. When the rest of a queue comes before the head of the agenda, Wait with Agenda
 	// returns.
 	//
-	// A queue returns no jobs while it is paused, in a cooldown, or at its lane's concurrency or rate. In no window of the
-	// rate's length are more jobs claimed than the rate allows, over all callers. Each start counts as if it happened as
+	// A queue returns no jobs while it is paused, in a cooldown, or at its lane's concurrency or rate.
+	//
+	// The jobs claimed from a queue are at most its lane's concurrency, with one exception: while all of them are leased to
+	// the owner of token, and neither a rate nor an open breaker limits the queue, that owner may have up to QueueClaim.Ahead
+	// more. It must not make more attempts at a time than the lane's concurrency. So no two owners together make more: while
+	// one has more jobs than the concurrency, no other has any. An engine may refuse the exception.
+	//
+	// In no window of the rate's length are more jobs claimed than the rate allows, over all callers. Each start counts as if it happened as
 	// late as it may (Slack). Rates of up to CountedStarts starts per window are counted exactly; of larger rates a start
 	// may count for 1/64 of the window longer. A job whose time to live is over (see ClaimExpired) does not count as a
 	// start. While a lane's breaker is open, its queue returns one job at a time after

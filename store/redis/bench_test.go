@@ -3,6 +3,7 @@ package redis
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -107,6 +108,62 @@ func claimAndSettle(b *testing.B, lanes, callers int) {
 		require.NoError(b, <-finished)
 	}
 	perSecond(b)
+}
+
+// BenchmarkClaimManyLanes claims one job of each of 500 of 1,000 lanes, with the settlement of those before: as they are, and
+// when one lane has had more jobs than its limit.
+func BenchmarkClaimManyLanes(b *testing.B) {
+	const lanes, perClaim = 1000, 500
+	for _, beyond := range []bool{false, true} {
+		b.Run(fmt.Sprintf("beyond-limit=%t", beyond), func(b *testing.B) {
+			s := open(b, Options{URL: redistest.Start(b).URL(), Defaults: policy.Topic{LaneConcurrency: 1}})
+			id, owner := 0, store.NewLeaseOwner()
+			for done := 0; done < b.N+10*lanes; done += batch {
+				insert(b, s, bulk(&id, lanes, 0)...)
+			}
+			if beyond {
+				q := lane
+				q.Lane = "lane-0"
+				_, err := s.Shards()[0].Claim(b.Context(), owner.NewToken(), store.ClaimRequest{
+					Queues: []store.QueueClaim{{Queue: q, Max: 2, Timeout: time.Hour, Ahead: 1}}, Max: 2, MaxBytes: 1 << 20,
+				})
+				require.NoError(b, err)
+			}
+			var items []store.Settlement
+			before := cpuTime(b, s)
+			b.ResetTimer()
+			for done, from := 0, 0; done < b.N; from = (from + perClaim) % lanes {
+				request := store.ClaimRequest{Max: perClaim, MaxBytes: 1 << 20, Margin: time.Minute}
+				for i := range perClaim {
+					q := lane
+					q.Lane = fmt.Sprint("lane-", from+i)
+					request.Queues = append(request.Queues, store.QueueClaim{Queue: q, Max: 1, Timeout: 10 * time.Second})
+				}
+				_, claimed, err := s.Shards()[0].Settle(b.Context(), owner.NewToken(), items, &request)
+				require.NoError(b, err)
+				items = items[:0]
+				for _, h := range claimed.Jobs {
+					items = append(items, settlement(h, policy.Verdict{Kind: policy.Delivered}, 200))
+				}
+				done += len(items)
+			}
+			perSecond(b)
+			b.ReportMetric(float64((cpuTime(b, s)-before).Microseconds())/float64(b.N), "redis-µs/job")
+		})
+	}
+}
+
+// cpuTime is how long the server has used a processor.
+func cpuTime(b *testing.B, s *Store) (used time.Duration) {
+	b.Helper()
+	cpu, err := s.client.InfoMap(b.Context(), "cpu").Result()
+	require.NoError(b, err)
+	for _, kind := range []string{"used_cpu_user", "used_cpu_sys"} {
+		seconds, err := strconv.ParseFloat(cpu["CPU"][kind], 64)
+		require.NoError(b, err)
+		used += time.Duration(seconds * float64(time.Second))
+	}
+	return used
 }
 
 // bulk is a batch of jobs spread over lanes, under ids as the server makes them.

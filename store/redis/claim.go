@@ -64,12 +64,16 @@ func (s *Store) claim(ctx context.Context, sh *shard, token store.Token, request
 		}
 	}
 	most, timeout, lanes := make([]int, len(c.queues)), make([]int64, len(c.queues)), make([]int64, len(c.queues))
-	lanesKnown := false
+	ahead := make([]int, len(c.queues))
+	owner, lanesKnown := store.LeaseOwner(""), false
 	for i, w := range request.Queues {
 		c.at[i] = known[position[i]-1]
 		if k := c.at[i] - 1; k >= 0 {
 			most[k] = min(max(most[k], w.Max), store.MaxBatch)
 			timeout[k] = max(timeout[k], layout.Millis(w.Timeout))
+			if ahead[k] = max(ahead[k], w.Ahead); ahead[k] > 0 {
+				owner = token.Owner()
+			}
 			lanes[k] = w.Lane
 			lanesKnown = lanesKnown || w.Lane != 0
 		}
@@ -77,16 +81,21 @@ func (s *Store) claim(ctx context.Context, sh *shard, token store.Token, request
 	if c.unknownQueues, err = s.findUnknownQueues(ctx, sh, request.Queues, c.at); err != nil {
 		return nil, err
 	}
-	c.call = s.newCall(sh, scriptClaim, sh.keys.Reply(string(token), "c"), c.queues, nil, 6+3*len(c.queues))
+	c.call = s.newCall(sh, scriptClaim, sh.keys.Reply(string(token), "c"), c.queues, nil, 7+4*len(c.queues))
 	c.keys = append(c.keys, sh.keys.Settings)
 	follows := 0
 	if after != "" {
 		c.keys, follows = append(c.keys, after), 1
 	}
 	c.add(string(token), max(0, request.Max), max(0, request.MaxBytes), layout.Millis(request.Margin), follows,
-		layout.Millis(max(0, request.Slack)))
+		layout.Millis(max(0, request.Slack)), string(owner))
 	for i := range c.queues {
 		c.add(most[i], timeout[i])
+	}
+	if owner != "" {
+		for _, n := range ahead {
+			c.add(n)
+		}
 	}
 	if lanesKnown {
 		for _, revision := range lanes {

@@ -147,7 +147,7 @@ func (s *Store) forget(ctx context.Context, sh *shard, t *idleTopic) error {
 	scriptKeys := []string{
 		sh.keys.Queues, sh.keys.Names, sh.keys.Seen, sh.keys.Agenda, sh.keys.Rings, sh.keys.Throttles, sh.keys.LaneLimits, sh.keys.Limits, sh.keys.Alarms, sh.keys.Clock,
 		sh.keys.Lanes(t.name), sh.keys.ConfiguredLanes(t.name), sh.keys.Rate(t.name), keys.Open, keys.Stats, keys.Done, keys.Dead, keys.Cancelled,
-		sh.keys.Topic(namespace, forgotten).Stats, sh.keys.Last, sh.keys.StaleAgenda, sh.keys.StaleThrottles,
+		sh.keys.Topic(namespace, forgotten).Stats, sh.keys.Last, sh.keys.StaleAgenda, sh.keys.StaleThrottles, sh.keys.Owners,
 	}
 	args := []any{t.name}
 	var rings []string

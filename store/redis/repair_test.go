@@ -86,6 +86,11 @@ func agrees(tb testing.TB, s *Store) {
 			}
 		}
 		require.Equal(tb, len(due)+len(ready)+len(held) > 0, slices.Contains(agenda, number), "queue %s on the agenda", name)
+		if owner := hash(sh.keys.Owners)[number]; owner != "" {
+			for _, m := range held {
+				require.Equal(tb, owner, hash(sh.keys.Runs)[m][:len(owner)], "the owner of all leases of %s", name)
+			}
+		}
 	}
 	for _, topic := range set(sh.keys.Seen) {
 		t := sh.keys.TopicByName(topic)
@@ -141,7 +146,7 @@ func work(tb testing.TB, s *Store, jobs int) {
 	}
 	for _, q := range []job.Queue{lane, {Namespace: lane.Namespace, Topic: lane.Topic, Lane: "m"}, {Namespace: lane.Namespace, Topic: "other", Lane: "l"}} {
 		request := wants(max(jobs/4, 1))
-		request.Queues[0].Queue = q
+		request.Queues[0].Queue, request.Queues[0].Ahead = q, jobs
 		claimed, err := s.Shards()[0].Claim(ctx, store.NewToken(), request)
 		require.NoError(tb, err)
 		for i, h := range claimed.Jobs {

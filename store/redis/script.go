@@ -188,7 +188,7 @@ func (r *runner) newCall(s *shard, script *script, replyKey string, queues []*la
 	for _, t := range topics {
 		name(t)
 	}
-	keys := make([]string, 0, 20+3*len(queues)+5+2)
+	keys := make([]string, 0, 21+3*len(queues)+5+2)
 	keys = append(append(keys, s.keys.Common...), replyKey)
 	args := make([]any, 3, 3+3*len(queues)+1+rest)
 	for _, q := range queues {

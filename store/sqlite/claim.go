@@ -130,7 +130,11 @@ func (c *claim) serve(tx *tx, want store.QueueClaim) (store.QueueStatus, error) 
 		return left, err
 	}
 	tx.pruneThrottle(q)
-	most := min(int64(want.Max), int64(c.request.Max-len(c.reply.leases)), q.room(tx.now))
+	ahead := int64(0)
+	if !q.limits().Rate.Limited() && q.owners.only(c.token.Owner()) {
+		ahead = int64(want.Ahead)
+	}
+	most := min(int64(want.Max), int64(c.request.Max-len(c.reply.leases)), q.room(tx.now, ahead))
 	// Bodies that fill the answer already leave no room for another.
 	full := len(c.reply.leases) > 0 && c.size >= c.request.MaxBytes
 	if most > 0 && !full && q.due(tx.now) {

@@ -72,12 +72,14 @@ func (tx *tx) removeLease(h *lease) {
 func (m *memory) addLease(h *lease) {
 	m.leases[h.ref], m.leaseByNumber[h.n] = h, h
 	h.batch.add(h)
+	h.queue.owners.add(h.token.Owner(), 1)
 }
 
 func (m *memory) removeLease(h *lease) {
 	delete(m.leases, h.ref)
 	delete(m.leaseByNumber, h.n)
 	h.batch.drop(h)
+	h.queue.owners.add(h.token.Owner(), -1)
 }
 
 // flushLeases writes the batches that changed.

@@ -22,6 +22,7 @@ type queue struct {
 	name       job.Queue
 	topic      *topic
 	laneConfig *laneConfig // the lane's own settings; nil: it has none
+	owners     leaseOwners
 	queueNumbers
 	saved            queueNumbers // as at the beginning of transaction savedIn
 	savedIn          uint64

@@ -26,13 +26,13 @@ func (q *queue) limits() *policy.Limits {
 	return q.topic.limits
 }
 
-// room is how many more jobs of the queue may be claimed now.
-func (q *queue) room(now instant) int64 {
+// room is how many more jobs of the queue may be claimed now, if the caller may hold ahead jobs beyond the lane's concurrency.
+func (q *queue) room(now instant, ahead int64) int64 {
 	limits := q.limits()
 	if limits.Paused || q.damaged {
 		return 0
 	}
-	room := max(0, int64(limits.Concurrency)-q.running)
+	room := max(0, int64(limits.Concurrency)+ahead-q.running)
 	if q.throttle == nil {
 		if limits.Rate.Limited() {
 			room = min(room, int64(limits.Rate.Starts))
@@ -48,7 +48,7 @@ func (q *queue) room(now instant) int64 {
 	return min(room, q.throttle.starts.room(limits.Rate, now))
 }
 
-func (q *queue) blocked(now instant) bool { return q.room(now) == 0 }
+func (q *queue) blocked(now instant) bool { return q.room(now, 0) == 0 }
 
 // free is from when on time alone keeps nothing of the queue back, monotonic; not ever when something else does.
 func (q *queue) free(now instant) (at int64, ever bool) {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -64,15 +65,19 @@ func (s *modelShard) claimQueue(t *claimReply, size *int, token store.Token, req
 		q.window.dropOld(limits.Rate.Per, now)
 		most = min(most, limits.Rate.Starts-q.window.count(limits.Rate.Per, now))
 	}
+	ahead := 0
+	if !limits.Rate.Limited() && q.leasedOnlyTo(token.Owner()) {
+		ahead = w.Ahead
+	}
 	for n := 0; ; n++ {
 		status.Blocked = s.blocked(q, now)
 		r := s.pick(q, now)
-		if r == nil || status.Blocked {
+		if r == nil || s.blockedAhead(q, ahead, now) {
 			break
 		}
 		tooLarge := len(t.records) > 0 && *size+len(r.job.Body) > request.MaxBytes
 		if n == most || len(t.records) == request.Max || tooLarge {
-			status.More = true
+			status.More = !status.Blocked
 			break
 		}
 		*size += len(r.job.Body)
@@ -91,6 +96,11 @@ func (s *modelShard) claimQueue(t *claimReply, size *int, token store.Token, req
 	status.BreakerOpen = q.open
 	s.reschedule(q, now, true)
 	return status
+}
+
+// leasedOnlyTo reports whether no claimed job of a queue is leased to another owner.
+func (q *queue) leasedOnlyTo(owner store.LeaseOwner) bool {
+	return !slices.ContainsFunc(q.claimed.items, func(r *record) bool { return r.lease.Owner() != owner })
 }
 
 // pick is claimable, with jobs due in the same millisecond ordered by rank.

@@ -18,15 +18,18 @@ func (s *modelShard) limits(name job.Queue) policy.Limits {
 }
 
 // blocked reports whether nothing can be claimed now.
-func (s *modelShard) blocked(q *queue, now time.Time) bool {
-	at, ever := s.freeAt(q, now)
+func (s *modelShard) blocked(q *queue, now time.Time) bool { return s.blockedAhead(q, 0, now) }
+
+// blockedAhead is blocked for a caller that may have ahead jobs beyond the lane's concurrency.
+func (s *modelShard) blockedAhead(q *queue, ahead int, now time.Time) bool {
+	at, ever := s.freeAt(q, ahead, now)
 	return !ever || at.After(now)
 }
 
-// freeAt returns when cooldown and rate allow the next claim; not ever: the queue is paused or at its concurrency.
-func (s *modelShard) freeAt(q *queue, now time.Time) (at time.Time, ever bool) {
+// freeAt returns when cooldown and rate allow the next claim; not ever: the queue is paused, or at its concurrency and ahead.
+func (s *modelShard) freeAt(q *queue, ahead int, now time.Time) (at time.Time, ever bool) {
 	limits := s.limits(q.name)
-	most := limits.Concurrency
+	most := limits.Concurrency + ahead
 	if q.breakerIsOpen(now) {
 		most = 1
 	}

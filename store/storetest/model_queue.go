@@ -139,7 +139,7 @@ func (s *modelShard) schedule(r *record, now time.Time) {
 
 // reschedule updates a queue's time on the agenda. With wake, it wakes Wait when the queue becomes the new head.
 func (s *modelShard) reschedule(q *queue, now time.Time, wake bool) {
-	if free, _ := s.freeAt(q, now); free.After(now) {
+	if free, _ := s.freeAt(q, 0, now); free.After(now) {
 		q.notifiedAt = time.Time{} // notified as soon as cooldown and rate allow
 	}
 	head, found := s.agenda.head()
@@ -173,7 +173,7 @@ func (s *modelShard) nextTime(q *queue, now time.Time, keepLease func(*record) b
 			break
 		}
 	}
-	free, ever := s.freeAt(q, now)
+	free, ever := s.freeAt(q, 0, now)
 	if !ever {
 		return at
 	}

@@ -101,6 +101,7 @@ type engineAndModel struct {
 	model      *Model
 	namespace  string
 	queues     []job.Queue
+	owners     [2]store.LeaseOwner
 	ids        []string
 	leases     []lease
 	sent       map[string]store.NewJob // the newest registration under an id
@@ -121,6 +122,9 @@ func newEngineAndModel(t *rapid.T, s *suite, namespace string) *engineAndModel {
 	p.model = NewModel(ModelOptions{Defaults: s.Defaults, Now: s.Now})
 	for _, topic := range []string{"orders", "orders", "mails"} {
 		p.queues = append(p.queues, s.queueOf(namespace, topic, len(p.queues)))
+	}
+	for i := range p.owners {
+		p.owners[i] = store.NewLeaseOwner()
 	}
 	for i := range 10 {
 		p.ids = append(p.ids, fmt.Sprintf("job-%d", i))
@@ -167,7 +171,12 @@ func (p *engineAndModel) anyID(label string) string { return rapid.SampledFrom(p
 
 // twice sends a call, and sometimes repeats it as if the reply had been lost.
 func twice[T any](p *engineAndModel, what string, send func(token store.Token) (T, error), same func(first, second T) error) (T, error) {
-	token := store.NewToken()
+	return twiceAs(p, store.NewLeaseOwner(), what, send, same)
+}
+
+// twiceAs is twice with a token of an owner.
+func twiceAs[T any](p *engineAndModel, owner store.LeaseOwner, what string, send func(token store.Token) (T, error), same func(first, second T) error) (T, error) {
+	token := owner.NewToken()
 	first, err := send(token)
 	if !rapid.Bool().Draw(p.T, "resend") {
 		return first, err

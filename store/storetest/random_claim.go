@@ -23,7 +23,10 @@ func (p *engineAndModel) request() (engine, model store.ClaimRequest) {
 	}
 	for _, q := range p.queues {
 		if rapid.IntRange(0, 3).Draw(p.T, "want") > 0 {
-			w := store.QueueClaim{Queue: q, Max: rapid.IntRange(1, 4).Draw(p.T, "of a queue"), Timeout: time.Second + time.Millisecond}
+			w := store.QueueClaim{
+				Queue: q, Max: rapid.IntRange(1, 4).Draw(p.T, "of a queue"), Timeout: time.Second + time.Millisecond,
+				Ahead: rapid.IntRange(0, 2).Draw(p.T, "ahead"),
+			}
 			r.Queues = append(r.Queues, w)
 		}
 	}
@@ -41,12 +44,13 @@ func (p *engineAndModel) request() (engine, model store.ClaimRequest) {
 func (p *engineAndModel) claim(*rapid.T) {
 	p.nextInstant()
 	request, theirs := p.request()
-	got, err := twice(p, "claim", func(token store.Token) (store.ClaimResult, error) {
+	owner := rapid.SampledFrom(p.owners[:]).Draw(p.T, "owner")
+	got, err := twiceAs(p, owner, "claim", func(token store.Token) (store.ClaimResult, error) {
 		return p.s.shard().Claim(p.ctx, token, request)
 	}, sameClaims)
 	p.must(err, "claim")
 	p.useEngineOrder(got)
-	wanted, err := p.model.shards[0].Claim(p.ctx, store.NewToken(), theirs)
+	wanted, err := p.model.shards[0].Claim(p.ctx, owner.NewToken(), theirs)
 	p.must(err, "claim from the model")
 	p.compareClaims(wanted, got)
 }
@@ -78,12 +82,13 @@ func (p *engineAndModel) claimExpired(*rapid.T) {
 	if p.s.Advance == nil {
 		request.Lease = long
 	}
-	got, err := twice(p, "claim expired jobs", func(token store.Token) (store.ClaimResult, error) {
+	owner := rapid.SampledFrom(p.owners[:]).Draw(p.T, "owner")
+	got, err := twiceAs(p, owner, "claim expired jobs", func(token store.Token) (store.ClaimResult, error) {
 		held, err := p.s.shard().ClaimExpired(p.ctx, token, request)
 		return store.ClaimResult{Jobs: p.ofSequence(held)}, err
 	}, sameClaims)
 	p.must(err, "claim expired jobs")
-	held, err := p.model.shards[0].ClaimExpired(p.ctx, store.NewToken(), request)
+	held, err := p.model.shards[0].ClaimExpired(p.ctx, owner.NewToken(), request)
 	p.must(err, "claim expired jobs in the model")
 	byID := func(a, b store.ClaimedJob) int { return strings.Compare(a.ID, b.ID) }
 	slices.SortFunc(got.Jobs, byID)

@@ -54,7 +54,8 @@ func (p *engineAndModel) settle(t *rapid.T) {
 		errs    []error
 		claimed store.ClaimResult
 	}
-	got, err := twice(p, "settle", func(token store.Token) (answer, error) {
+	owner := rapid.SampledFrom(p.owners[:]).Draw(t, "owner")
+	got, err := twiceAs(p, owner, "settle", func(token store.Token) (answer, error) {
 		errs, claimed, err := p.s.shard().Settle(p.ctx, token, engine, next)
 		return answer{errs, claimed}, err
 	}, func(first, second answer) error {
@@ -67,7 +68,7 @@ func (p *engineAndModel) settle(t *rapid.T) {
 	})
 	p.must(err, "settle")
 	p.useEngineOrder(got.claimed)
-	errs, claimed, err := p.model.shards[0].Settle(p.ctx, store.NewToken(), model, theirs)
+	errs, claimed, err := p.model.shards[0].Settle(p.ctx, owner.NewToken(), model, theirs)
 	p.must(err, "settle in the model")
 	for i := range errs {
 		if !sameError(errs[i], got.errs[i]) {

@@ -25,6 +25,7 @@ type testCase struct {
 var caseGroups = []caseGroup{
 	{"Insert", insertCases},
 	{"Claim", claimCases},
+	{"ClaimAhead", aheadCases},
 	{"Settle", settleCases},
 	{"Lease", leaseCases},
 	{"Cancel", cancelCases},

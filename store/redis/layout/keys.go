@@ -10,13 +10,13 @@ import (
 // Keys are the names of a shard's keys.
 type Keys struct {
 	Tag    string   // "{rb:0.0}:", which every key begins with
-	Common []string // the first nineteen keys of each script that includes keys.lua, in its order
+	Common []string // the first twenty keys of each script that includes keys.lua, in its order
 
 	Jobs, Runs, Tries, IDs, Forget       string // jobs, their runs and attempts; remembered ids, and when they are forgotten
 	Queues, Names, Seen, Last            string // queues' numbers by name and names by number, topics, the last number
 	Agenda, Rings, Wake                  string // next moments of queues, their last wake-ups, the carrier's wake-up
 	Limits, LaneLimits, Settings, Alarms string // limits of topics and lanes for scripts; lanes' settings, raised alarms
-	Throttles, Recheck                   string // queues' throttles; topics whose queues are to be rechecked
+	Throttles, Owners, Recheck           string // queues' throttles, and lease owners; topics whose queues are to be rechecked
 	Outbox, OutboxQueue                  string // new jobs, and their order
 	Checked, Carrier                     string // the server that the shard was checked for, and when; the carrier's lock
 	Clock, StaleAgenda, StaleThrottles   string // see package keeper
@@ -30,14 +30,14 @@ func NewKeys(tag string) Keys {
 		Queues: tag + "queues", Names: tag + "names", Seen: tag + "seen", Last: tag + "last",
 		Agenda: tag + "agenda", Rings: tag + "rings", Wake: tag + "wake",
 		Limits: tag + "terms", LaneLimits: tag + "lanes", Settings: tag + "settings", Alarms: tag + "alarms",
-		Throttles: tag + "gates", Recheck: tag + "redo",
+		Throttles: tag + "gates", Owners: tag + "owners", Recheck: tag + "redo",
 		Outbox: tag + "outbox", OutboxQueue: tag + "outq",
 		Checked: tag + "checked", Carrier: tag + "carrier",
 		Clock: tag + "clock", StaleAgenda: tag + "agenda:stale", StaleThrottles: tag + "gateq:stale",
 	}
 	k.Common = []string{
 		k.Jobs, k.Runs, k.Tries, k.IDs, k.Forget, k.Agenda, k.Rings, k.Bell(store.GroupPush), k.Wake, k.Limits,
-		k.Names, k.Outbox, k.OutboxQueue, k.Recheck, tag + "off", k.Throttles, tag + "gateq", k.LaneLimits, tag + "ttl",
+		k.Names, k.Outbox, k.OutboxQueue, k.Recheck, tag + "off", k.Throttles, tag + "gateq", k.LaneLimits, tag + "ttl", k.Owners,
 	}
 	return k
 }

@@ -1,16 +1,19 @@
 -- Holds ready and due jobs for a caller.
 -- KEYS    those of keys.lua, the queues being the wanted ones; settings; then, when the call follows a settlement in the same
 --         trip, the memory of that settlement
--- ARGV    token, most jobs, most bytes of bodies, margin in ms, 1 when the call follows a settlement, slack in ms, then
---         for each queue: most jobs, timeout in ms; then for each, unless nobody knows any, the revision of its lane's
---         settings that the caller knows
+-- ARGV    token, most jobs, most bytes of bodies, margin in ms, 1 when the call follows a settlement, slack in ms, the
+--         lease owner or '' when no queue is asked for jobs beyond its lane's limit, then for each queue: most jobs, timeout
+--         in ms; then, with a lease owner, for each how many beyond the limit; then for each, unless nobody knows any, the
+--         revision of its lane's settings that the caller knows
 -- result  EARLY when the settlement has not run yet, else: now, revision of the terms, {for each queue, as letters: m more
 --         is left, b it is blocked, o its breaker is open}, {for each job: position of its queue, member, record, run,
 --         ms left of its lease}, {position of each queue whose lane's settings are not those known, settings ('' none)}
 local token, most, room, margin = ARGV[A + 1], tonumber(ARGV[A + 2]), tonumber(ARGV[A + 3]), tonumber(ARGV[A + 4])
 local lines, jobs, lanes, taken, used = {}, {}, {}, 0, 0
 local FEW, MANY, MISSED, missed, size = 4, 64, 4194304, 0, 16384 -- jobs of a portion, least and most; bytes
-local slack, SETTINGS = tonumber(ARGV[A + 6]), KEYS[K + 1]
+local slack, SETTINGS, OWNER, LOOK = tonumber(ARGV[A + 6]), KEYS[K + 1], ARGV[A + 7], 2048
+local AHEAD = A + 7 + nq * 2
+local REVISIONS = AHEAD + (OWNER ~= '' and nq or 0)
 if ARGV[A + 5] == '1' and call('EXISTS', KEYS[#KEYS]) == 0 then return 'EARLY' end
 local again = call('GET', REPLY)
 allow()
@@ -74,6 +77,38 @@ local function over(member)
   return ttl and tonumber(ttl) < now
 end
 
+-- A queue's owner, where one is noted, has all leases of the queue, and maybe more than the limit. Another's claim removes
+-- the note.
+if nq > 0 and call('EXISTS', OWNERS) == 1 then
+  local numbers = {}
+  for i, q in ipairs(queues) do numbers[i] = q.n end
+  for i, owner in ipairs(call('HMGET', OWNERS, unpack(numbers))) do queues[i].owner = owner end
+end
+
+-- leased_only_to_caller tells whether the caller has all leases of a queue. Very many are not looked at.
+local function leased_only_to_caller(q)
+  local held = holds(q)
+  if held == 0 or q.owner == OWNER then return true end
+  if q.owner or held > LOOK then return false end
+  for from = 0, held - 1, 64 do
+    local members = call('ZRANGE', q.held, from, from + 63)
+    for _, line in ipairs(call('HMGET', RUNS, unpack(members))) do
+      if sub(line or '', 1, #OWNER) ~= OWNER then return false end
+    end
+  end
+  return true
+end
+
+-- note_owner notes that the caller will have more jobs of a queue than the limit, or that it will have any though another
+-- is noted. It comes before the leases: should a crash of Redis leave a part of this script behind, a note is true.
+local function note_owner(q, holds, limit)
+  if holds > limit then
+    if q.owner ~= OWNER then call('HSET', OWNERS, q.n, OWNER) end
+  elseif q.owner and sub(token, 1, #q.owner) ~= q.owner then
+    call('HDEL', OWNERS, q.n)
+  end
+end
+
 -- take moves jobs to held; lost counts members that are none to claim or have no record. Records are read in portions,
 -- by the size of the one before (of the first, a guess), so that few are read for which there is no room: missed counts
 -- the bytes of those.
@@ -130,6 +165,7 @@ local function take(q, i, want, timeout)
   end
   if count == 0 then return end
   ready = math.min(ready, count)
+  note_owner(q, before + n / 2, k.limit)
   many('ZADD', q.held, leases)
   many('HSET', RUNS, fresh)
   q.holds = before + n / 2
@@ -148,7 +184,7 @@ end
 -- A claim can empty ready before the ring is repeated: what is due next then comes before the look that was planned.
 watch()
 for i, q in ipairs(queues) do
-  local a = A + 6 + (i - 1) * 2
+  local a = A + 7 + (i - 1) * 2
   if again then
     repeated(q, i)
   else
@@ -158,7 +194,10 @@ for i, q in ipairs(queues) do
       g.starts = counted(g.starts, k.per, now)
       g.changed = g.changed or #g.starts < before
     end
-    local want = math.min(tonumber(ARGV[a + 1]), most - taken, (free(q)))
+    local want, allowed = math.min(tonumber(ARGV[a + 1]), most - taken), free(q)
+    local ahead = OWNER ~= '' and tonumber(ARGV[AHEAD + i]) or 0
+    if ahead > 0 and want > allowed and not k.starts and leased_only_to_caller(q) then allowed = free(q, ahead) end
+    want = math.min(want, allowed)
     if want > 0 and (taken == 0 or used <= room and missed < MISSED) then
       take(q, i, want, tonumber(ARGV[a + 2]))
     end
@@ -167,7 +206,7 @@ for i, q in ipairs(queues) do
   local open = q.gate and q.gate.open and 'o' or ''
   lines[i] = (blocked and 'b' or more and 'm' or '') .. open
   local revision = q.lane and string.match(q.lane, '^%d+') or '0'
-  if revision ~= (ARGV[A + 6 + nq * 2 + i] or '0') then
+  if revision ~= (ARGV[REVISIONS + i] or '0') then
     lanes[#lanes + 1] = i
     lanes[#lanes + 1] = q.lane and call('HGET', SETTINGS, ARGV[3 + i * 3]) or ''
   end

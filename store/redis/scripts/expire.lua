@@ -15,6 +15,7 @@ local function take(q, member, rec, r)
   unflag(r, 'r')
   unflag(r, 'o')
   local line = pack(r)
+  call('HDEL', OWNERS, q.n) -- the caller may be another, see claim.lua
   call('ZADD', q.held, int(now + lease), member)
   call('HSET', RUNS, member, line)
   bump(q.topic, 'held', 1)

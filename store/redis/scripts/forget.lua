@@ -1,8 +1,8 @@
 -- Forgets lanes of a topic that nothing refers to, and then the topic when nothing refers to it either.
 -- KEYS    1 queues  2 names  3 seen  4 agenda  5 rings  6 gates  7 lanes  8 terms  9 alarms  10 clock
 --         11 queues:<topic>  12 lanes:<topic>  13 rate:<topic>  14 open:<topic>  15 stats:<topic>  16 done  17 dead
---         18 cancelled  19 stats of the forgotten  20 last  21 stale agenda  22 stale gateq  then for each lane: due, ready,
---         held
+--         18 cancelled  19 stats of the forgotten  20 last  21 stale agenda  22 stale gateq  23 owners  then for each lane: due,
+--         ready, held
 -- ARGV    topic's name; then for each lane: its number, its name, its lane
 -- result  how many lanes were forgotten, 1 when the topic was
 -- look notes when a lane had its last unfinished job, as a negative ring. Of what ended before that, records may be kept,
@@ -20,8 +20,8 @@ end
 local ahead = tonumber(call('HGET', KEYS[10], 'ahead') or 0)
 
 local forgotten = 0
-for i = 1, (#KEYS - 22) / 3 do
-  local k, n, name, lane = 20 + i * 3, ARGV[i * 3 - 1], ARGV[i * 3], ARGV[i * 3 + 1]
+for i = 1, (#KEYS - 23) / 3 do
+  local k, n, name, lane = 21 + i * 3, ARGV[i * 3 - 1], ARGV[i * 3], ARGV[i * 3 + 1]
   if call('HGET', KEYS[2], n) == name and call('EXISTS', KEYS[k], KEYS[k + 1], KEYS[k + 2]) == 0 and
       call('HEXISTS', KEYS[6], n) == 0 and call('HEXISTS', KEYS[7], name) == 0 and not call('ZSCORE', KEYS[4], n) then
     local idle = -tonumber(call('HGET', KEYS[5], n) or 0)
@@ -31,6 +31,7 @@ for i = 1, (#KEYS - 22) / 3 do
       -- Its name goes last: should a crash of Redis leave a part of this, the check gives the lane back the rest.
       call('ZREM', KEYS[11], lane .. '\0' .. n)
       call('HDEL', KEYS[5], n)
+      call('HDEL', KEYS[23], n)
       if call('HGET', KEYS[1], name) == n then call('HDEL', KEYS[1], name) end
       call('HDEL', KEYS[2], n)
       forgotten = forgotten + 1

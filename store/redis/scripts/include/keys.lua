@@ -1,8 +1,8 @@
 -- The keys and arguments that most scripts have in common.
 --
 -- KEYS  1 jobs  2 runs  3 tries  4 ids  5 forget  6 agenda  7 rings  8 bell  9 wake  10 terms  11 names
---       12 outbox  13 outq  14 redo  15 off  16 gates  17 gateq  18 lanes  19 ttl
---       20 the reply of this call, for its repeats (tok:<token>:<kind>)
+--       12 outbox  13 outq  14 redo  15 off  16 gates  17 gateq  18 lanes  19 ttl  20 owners
+--       21 the reply of this call, for its repeats (tok:<token>:<kind>)
 --       then for each queue: due, ready, held; then for each topic: stats, done, dead, gone, open
 -- ARGV  1 number of queues  2 number of topics  3 limits of a topic that has none of its own
 --       then for each queue: its number, the position of its topic, its name; then each topic's name
@@ -11,20 +11,20 @@
 local JOBS, RUNS, TRIES, IDS, FORGET = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local AGENDA, RINGS, BELL, WAKE, TERMS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local NAMES, OUTBOX, OUTQ, REDO, OFF = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
-local GATES, GATEQ, LANES, TTL, REPLY = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local GATES, GATEQ, LANES, TTL, OWNERS, REPLY = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20], KEYS[21]
 local nq, nt = tonumber(ARGV[1]), tonumber(ARGV[2])
-local A, K = 3 + nq * 3 + nt, 20 + nq * 3 + nt * 5
+local A, K = 3 + nq * 3 + nt, 21 + nq * 3 + nt * 5
 
 local topics, queues = {}, {}
 for i = 1, nt do
-  local k = 20 + nq * 3 + (i - 1) * 5
+  local k = 21 + nq * 3 + (i - 1) * 5
   topics[i] = { name = ARGV[3 + nq * 3 + i], stats = KEYS[k + 1], d = KEYS[k + 2], x = KEYS[k + 3], c = KEYS[k + 4],
     open = KEYS[k + 5], plus = {}, ended = {} }
 end
 if nq > 0 then
   local numbers = {}
   for i = 1, nq do
-    local k, a = 20 + (i - 1) * 3, 3 + (i - 1) * 3
+    local k, a = 21 + (i - 1) * 3, 3 + (i - 1) * 3
     queues[i] = { n = ARGV[a + 1], topic = topics[tonumber(ARGV[a + 2])], due = KEYS[k + 1], ready = KEYS[k + 2],
       held = KEYS[k + 3] }
     numbers[i] = ARGV[a + 1]

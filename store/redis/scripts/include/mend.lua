@@ -115,6 +115,7 @@ local function mend(q, member)
   else
     left = leave(q, member, 'held') + unlist(q.topic, member)
     if not call('ZSCORE', q.held, member) then
+      call('HDEL', OWNERS, q.n) -- the lease may be another's
       call('ZADD', q.held, int(now + be(rec, 7, 9) + LOST), member)
       changed, unplaced = true, left == 0
     end

@@ -15,11 +15,12 @@ end
 -- held_since notes when a gate's hold was set.
 local function held_since(g, at) g.rest = ' ' .. at .. (match(g.rest, '^ %d+(.*)$') or g.rest) end
 
--- free is how many jobs of a queue may be claimed now; when none may, also when time alone ends that.
+-- free is how many jobs of a queue may be claimed now, by a caller that may have so many ahead of the limit; when none may,
+-- also when time alone ends that.
 -- A breaker that nobody probed for a while after its hold is closed.
-local function free(q)
+local function free(q, ahead)
   local k, g, held, till = limits(q), q.gate, holds(q), 0
-  local n = k.limit - held
+  local n = k.limit + (ahead or 0) - held
   if g and g.open and held == 0 and now > g.hold + BREAKER_TTL then g.open, g.changed = false, true end
   if k.paused or n <= 0 then return 0, NEVER end
   if not g then return k.starts and math.min(n, k.starts) or n end
