@@ -76,24 +76,29 @@ func (d *Dispatcher) replace(ctx context.Context, ref job.Ref, edit job.Edit) (j
 // checkEdit checks the changes of an edit, and seals new secret headers for the job's current URL.
 func (d *Dispatcher) checkEdit(ctx context.Context, found *job.Job, spec *job.Spec) error {
 	spec.Queue = found.Queue
-	newURL := spec.URL != found.URL
-	if newURL {
+	if spec.URL != found.URL {
 		if err := d.checkURL("/url", spec.URL); err != nil {
+			return err
+		}
+		kept := *found
+		kept.Header = maps.Clone(spec.Header)
+		maps.DeleteFunc(kept.Header, func(name string, values []string) bool {
+			before, had := found.Header[name]
+			return !had || !slices.Equal(values, before)
+		})
+		if err := d.checkSecretsStayOnOrigin(&kept, spec.URL, notForEdit); err != nil {
 			return err
 		}
 	}
 	if found.Kind != "" && !maps.Equal(spec.Labels, found.Labels) {
 		return invalid("/labels", "of a job created by Ringback cannot be changed: they select the signing secret")
 	}
-	switch newHeader := !maps.EqualFunc(spec.Header, found.Header, slices.Equal[[]string]); {
-	case newHeader && secrets.HasPlain(spec.Header):
+	if secrets.HasPlain(spec.Header) {
 		target, err := d.target(ctx, spec.Queue, spec.URL)
 		if err != nil {
 			return err
 		}
 		spec.Header = d.sealer.SealHeaders(spec.Header, job.Origin(target))
-	case newURL && !newHeader:
-		return d.checkSecretsStayOnOrigin(found, spec.URL, notForEdit)
 	}
 	return nil
 }

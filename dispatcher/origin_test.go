@@ -3,6 +3,7 @@ package dispatcher_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,6 +61,13 @@ func TestOrigin_JobSecretsDoNotFollowTheURL(t *testing.T) {
 		current := r.get(t, made.Ref())
 		require.Equal(t, made.Version, current.Version, "nothing was changed")
 		require.Equal(t, "https://a.example/x", current.URL)
+
+		partly := job.Edit{Change: func(spec *job.Spec) {
+			spec.URL, spec.Header = "https://b.example/x", maps.Clone(spec.Header)
+			spec.Header["X-A"] = []string{"2"}
+		}}
+		_, err := r.Edit(t.Context(), made.Ref(), partly)
+		requireSecretsRejected(t, err)
 
 		moved, err := r.Edit(t.Context(), made.Ref(), editOf("HTTPS://A.example:443/y"))
 		require.NoError(t, err, "the origin is the same")
