@@ -13,7 +13,7 @@ import (
 	"github.com/ringback/ringback/internal/badreceiver"
 )
 
-// holding are the receivers that keep an attempt waiting.
+// holding are the kinds of receivers that make an attempt wait.
 var holding = []badreceiver.Kind{
 	badreceiver.NeverAccepts, badreceiver.NeverAnswers, badreceiver.NeverReads,
 	badreceiver.DripsHeader, badreceiver.DripsBody, badreceiver.ReadsSlowly,
@@ -22,11 +22,10 @@ var holding = []badreceiver.Kind{
 	badreceiver.HTTP2ShortFields, badreceiver.HTTP2HeaderStalls, badreceiver.HTTP2FullBodyStalls, badreceiver.HTTP2NeverAnswers,
 }
 
-// bounded are those that would keep an attempt waiting, and cost most, if their answers were not ended.
+// bounded are the kinds that would make an attempt wait, and use most memory, without limits on responses.
 var bounded = []badreceiver.Kind{badreceiver.ShortLines, badreceiver.LongLine, badreceiver.BigChainStalls}
 
-// As many attempts as a process makes at a time, at all bad receivers at once, fit into 256 MiB, and a good receiver is
-// served meanwhile.
+// All workers busy with bad receivers fit into 256 MiB, and a good receiver is served meanwhile.
 func TestBadReceivers_FitIntoMemory(t *testing.T) {
 	t.Parallel()
 	const (

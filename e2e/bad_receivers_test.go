@@ -14,8 +14,8 @@ import (
 	"github.com/ringback/ringback/internal/badreceiver"
 )
 
-// Receivers that do the worst cost their own lanes only: their jobs end with what is wrong with each, a good receiver is
-// served meanwhile as if they were not there, and afterwards nothing of them is left in the process.
+// Bad receivers affect only their own lanes: their jobs end with the right errors, a good receiver is served without delay,
+// and afterwards the process has released all resources.
 func TestIsolation_BadReceiversDelayOnlyTheirLanes(t *testing.T) {
 	t.Parallel()
 	const jobsEach = 4
@@ -61,7 +61,7 @@ func TestIsolation_BadReceiversDelayOnlyTheirLanes(t *testing.T) {
 	require.Less(t, resident(t, p)-before, int64(96<<20), "what bad receivers sent is not kept")
 }
 
-// resident is what a process holds of the machine's memory, in bytes; 0 where that cannot be told.
+// resident returns the resident memory of a process, in bytes; 0: unknown.
 func resident(t testing.TB, p *process) int64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
@@ -73,7 +73,7 @@ func resident(t testing.TB, p *process) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// metric is the value of one series, as /metrics shows it; empty when there is no such.
+// metric returns the value of a series in /metrics; empty: no such series.
 func metric(t testing.TB, p *process, series string) string {
 	t.Helper()
 	status, answer, err := send(p.url, http.MethodGet, "/metrics", nil)

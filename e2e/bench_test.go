@@ -14,10 +14,10 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-// The benchmarks here run the real binary on what no peer offers. Run them with: make microbench PKG=./e2e
-// Throughput, lateness and memory beside peers and the machine's limit are measured by the module bench.
+// Benchmarks of the binary without comparison to others. Run them with: make microbench PKG=./e2e
+// The module bench compares throughput, lateness and memory with other products.
 
-// sink is a receiver that counts, and keeps how late each request was.
+// sink is a receiver that counts requests and records how late each was.
 type sink struct {
 	*httptest.Server
 	count atomic.Int64
@@ -42,7 +42,7 @@ func newSink(b *testing.B) *sink {
 	return s
 }
 
-// reached waits until n requests have come.
+// reached waits for n requests.
 func (s *sink) reached(b *testing.B, n int64) {
 	b.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
@@ -54,7 +54,7 @@ func (s *sink) reached(b *testing.B, n int64) {
 	}
 }
 
-// benchEngines give a store each.
+// benchEngines are the stores of benchmarks.
 var benchEngines = []struct {
 	name string
 	open func(b *testing.B) string

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Both engines hold the largest body there is, and tell of it in callbacks as far as they hold that.
-func TestBodies_OfTheLargestSizeAreHeldAndTold(t *testing.T) {
+// Both engines store the largest body, and include it in callbacks that have room for it.
+func TestBodies_OfTheLargestSizeAreStoredAndSent(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[:2] { // how many shards there are makes no difference
 		t.Run(e.name, func(t *testing.T) {
@@ -19,15 +19,15 @@ func TestBodies_OfTheLargestSizeAreHeldAndTold(t *testing.T) {
 			const largest = 10 << 20
 			p := start(t, e.store(t), "--max-body=10MiB")
 			to := newReceiver(t)
-			told := obj{"url": to.URL + "/ok", "include": []string{"body"}}
+			onDelivered := obj{"url": to.URL + "/ok", "include": []string{"body"}}
 
-			exact := obj{"id": "exact", "url": to.URL + "/ok", "body_base64": base64.StdEncoding.EncodeToString(make([]byte, largest)), "on_delivered": told}
+			exact := obj{"id": "exact", "url": to.URL + "/ok", "body_base64": base64.StdEncoding.EncodeToString(make([]byte, largest)), "on_delivered": onDelivered}
 			register(t, p, exact)
 			exact["id"], exact["body_base64"] = "beyond", base64.StdEncoding.EncodeToString(make([]byte, largest+1))
 			call[obj](t, p, http.MethodPost, "/v1/jobs", exact, http.StatusRequestEntityTooLarge)
 
 			// In JSON each of these takes six bytes: more than a callback may be.
-			register(t, p, obj{"id": "omits", "url": to.URL + "/ok", "body_text": strings.Repeat("\x01", 2_797_000), "on_delivered": told})
+			register(t, p, obj{"id": "omits", "url": to.URL + "/ok", "body_text": strings.Repeat("\x01", 2_797_000), "on_delivered": onDelivered})
 
 			require.Len(t, to.arrives(t, "exact", 1)[0].body, largest)
 			tells := func(id string) (job struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// client speaks to the API and keeps enough connections for all clients of a test.
+// client calls the API. It keeps enough connections for all clients of a test.
 var client = &http.Client{
 	Timeout:   30 * time.Second,
 	Transport: &http.Transport{MaxIdleConnsPerHost: 256, MaxIdleConns: 1024},
@@ -21,7 +21,7 @@ var client = &http.Client{
 // obj is a JSON object.
 type obj map[string]any
 
-// A view is a job as the API shows it.
+// view is a job in the API's form.
 type view struct {
 	ID              string    `json:"id"`
 	Topic           string    `json:"topic"`
@@ -44,7 +44,7 @@ type view struct {
 	} `json:"attempts"`
 }
 
-// kinds lists what the job's record tells of, in the order of the record.
+// kinds returns the kinds of the entries in the job's history.
 func (v view) kinds() []string {
 	var all []string
 	for _, a := range v.Attempts {
@@ -53,13 +53,13 @@ func (v view) kinds() []string {
 	return all
 }
 
-// send makes one request; a body that is no string is sent as JSON.
+// send makes one request. A body other than a string is sent as JSON.
 func send(url, method, path string, body any) (status int, answer []byte, err error) {
 	status, _, answer, err = exchange(url, method, path, body)
 	return status, answer, err
 }
 
-// exchange is send, with the answer's header.
+// exchange is send with the response's header.
 func exchange(url, method, path string, body any) (status int, header http.Header, answer []byte, err error) {
 	var text []byte
 	switch b := body.(type) {
@@ -89,7 +89,7 @@ func exchange(url, method, path string, body any) (status int, header http.Heade
 	return resp.StatusCode, resp.Header, answer, nil
 }
 
-// call makes one request, which must be answered with status, and reads the answer.
+// call makes one request, requires a status, and decodes the response.
 func call[T any](t testing.TB, p *process, method, path string, body any, status int) T {
 	t.Helper()
 	got, answer, err := send(p.url, method, path, body)
@@ -102,19 +102,19 @@ func call[T any](t testing.TB, p *process, method, path string, body any, status
 	return into
 }
 
-// register posts a job, which must be new.
+// register registers a new job.
 func register(t testing.TB, p *process, job obj) view {
 	t.Helper()
 	return call[view](t, p, http.MethodPost, "/v1/jobs", job, http.StatusCreated)
 }
 
-// get reads a job.
+// get returns a job.
 func get(t testing.TB, p *process, id string) view {
 	t.Helper()
 	return call[view](t, p, http.MethodGet, "/v1/jobs/"+id, nil, http.StatusOK)
 }
 
-// await waits until a job is in a state, and returns it.
+// await waits until a job has a state, and returns it.
 func await(t testing.TB, p *process, id, state string) view {
 	t.Helper()
 	var last view
@@ -125,14 +125,14 @@ func await(t testing.TB, p *process, id, state string) view {
 	return last
 }
 
-// counts are the API's sums over all topics.
+// counts are the API's totals of all topics.
 type counts struct {
 	Registered, Scheduled, Ready, Running, Delivered, Dead, Cancelled int64
 }
 
 func (c counts) pending() int64 { return c.Scheduled + c.Ready + c.Running }
 
-// agree reports whether every registered job is somewhere.
+// agree reports whether the counts of all states add up to the registered jobs.
 func (c counts) agree() bool { return c.Registered == c.Delivered+c.Dead+c.Cancelled+c.pending() }
 
 func (c counts) String() string {

@@ -9,7 +9,7 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-// TestCluster_OutageLeavesTheProcessIdle: whatever it has to do, with nobody there whom it could ask.
+// TestCluster_OutageLeavesTheProcessIdle: with pending work and no server.
 func TestCluster_OutageLeavesTheProcessIdle(t *testing.T) {
 	t.Parallel()
 	disk := []string{"--appendonly", "yes", "--appendfsync", "always"}

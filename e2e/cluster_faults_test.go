@@ -28,10 +28,10 @@ func TestCluster_SlotMoveAndCrashLoseAndRepeatNothing(t *testing.T) {
 	sum, again := l.keepsAll(t, r)
 	require.Empty(t, again, "no server forgot what it had answered")
 	require.Less(t, l.longest, patience+carryOn)
-	t.Logf("%s; %d accepted, %d refused, the longest wait %s", sum, len(l.taken), l.refused, l.longest.Round(time.Millisecond))
+	t.Logf("%s; %d accepted, %d refused, the longest wait %s", sum, len(l.accepted), l.refused, l.longest.Round(time.Millisecond))
 }
 
-// movesSlot moves the slot with the most lanes to another server, key after key, while jobs are delivered.
+// movesSlot moves the slot with most lanes to another server, key by key, while jobs are delivered.
 func movesSlot(t *testing.T, c *redistest.Cluster, l *ledger, r *receiver) {
 	t.Helper()
 	servers, keys := placement(t, c)
@@ -69,7 +69,7 @@ func movesSlot(t *testing.T, c *redistest.Cluster, l *ledger, r *receiver) {
 	require.Less(t, max(takes, delivers), carryOn)
 }
 
-// killsAll kills all servers at once, and starts them again.
+// killsAll kills all servers at once and restarts them.
 func killsAll(t *testing.T, c *redistest.Cluster, l *ledger, r *receiver) {
 	t.Helper()
 	for _, server := range c.Nodes() {

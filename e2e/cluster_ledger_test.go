@@ -18,40 +18,41 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-// ledgerLanes is over how many lanes a ledger spreads its jobs: enough that each of three servers has some.
+// ledgerLanes is the number of lanes of a ledger: enough for each of three servers.
 const ledgerLanes = 24
 
-// ledgerPause is a client's between two requests, so that the clients leave the machine to what they test.
+// ledgerPause is a client's pause between two requests, to leave CPU time to the processes.
 const ledgerPause = 10 * time.Millisecond
 
-// A taken is what a client knows of a job that was accepted.
-type taken struct {
+// acceptedJob is an accepted job as its client knows it.
+type acceptedJob struct {
 	lane            string
 	delayed         bool
 	asked, answered time.Time // of the request that was accepted
 	replicas        int       // that had the job before the answer, as the answer says
 }
 
-// A ledger is clients of several processes that write down what they were answered. Every other client chooses ids, and
-// sends a job again under its id, to the next process, until it is accepted. The rest leave ids to the server and go on
-// with another lane when a job was refused, so that they find out what is still taken.
+// ledger is a set of clients of several processes that record all responses. Half of the clients choose ids, and repeat a
+// job at the next process until it is accepted. The others use generated ids and continue with another lane after a
+// refusal, to find the lanes that are available.
 type ledger struct {
 	all  []*process
 	name string // all ids that the clients choose begin so
 	stop context.CancelFunc
 	over sync.WaitGroup
 
-	mu      sync.Mutex
-	taken   map[string]taken
-	refused int           // answers of 503
-	longest time.Duration // that a client waited for an answer
-	faults  []string      // other answers than 200, 201 and 503
+	mu       sync.Mutex
+	accepted map[string]acceptedJob
+	refused  int           // answers of 503
+	longest  time.Duration // that a client waited for an answer
+	faults   []string      // other answers than 200, 201 and 503
 }
 
-// newLedger begins. The jobs are of the topic "ledger": every fourth is due a little later, every tenth fails first.
+// newLedger starts the clients. Their jobs have the topic "ledger": every fourth is due a little later, every tenth fails
+// first.
 func newLedger(t testing.TB, r *receiver, clients int, all ...*process) *ledger {
 	ctx, cancel := context.WithCancel(t.Context())
-	l := &ledger{all: all, name: fmt.Sprintf("g%d-", loads.Add(1)), stop: cancel, taken: make(map[string]taken)}
+	l := &ledger{all: all, name: fmt.Sprintf("g%d-", loads.Add(1)), stop: cancel, accepted: make(map[string]acceptedJob)}
 	for c := range clients {
 		l.over.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
@@ -92,7 +93,7 @@ func (l *ledger) register(ctx context.Context, client int, j obj) {
 	}
 }
 
-// note writes an answer down.
+// note records a response.
 func (l *ledger) note(j obj, asked time.Time, status int, answer []byte, err error) (accepted bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,7 +116,7 @@ func (l *ledger) note(j obj, asked time.Time, status int, answer []byte, err err
 		l.faults = append(l.faults, err.Error())
 		return true
 	}
-	l.taken[job.ID] = taken{
+	l.accepted[job.ID] = acceptedJob{
 		lane: j["lane"].(string), delayed: j["delay"] != nil, asked: asked, answered: time.Now(), replicas: job.Durability.Replicas,
 	}
 	return true
@@ -127,27 +128,27 @@ func (l *ledger) end() {
 	l.over.Wait()
 }
 
-// snapshot is what was accepted so far.
-func (l *ledger) snapshot() map[string]taken {
+// snapshot returns the jobs accepted so far.
+func (l *ledger) snapshot() map[string]acceptedJob {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return maps.Clone(l.taken)
+	return maps.Clone(l.accepted)
 }
 
-// grows waits until so many more jobs are accepted.
+// grows waits until a number of further jobs are accepted.
 func (l *ledger) grows(t testing.TB, by int) {
 	t.Helper()
 	size := func() int {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return len(l.taken)
+		return len(l.accepted)
 	}
 	until := size() + by
 	require.Eventually(t, func() bool { return size() >= until }, 30*time.Second, 5*time.Millisecond, "the clients get no answers")
 }
 
-// carriesOn waits until jobs of some lanes that were sent after a fault are accepted, and until one of them has arrived.
-// It tells how long after the fault that was.
+// carriesOn waits until jobs of some lanes, sent after a fault, are accepted and one of them is delivered. It returns the
+// times from the fault to each.
 func (l *ledger) carriesOn(t testing.TB, r *receiver, lanes map[string]bool, fault time.Time) (takes, delivers time.Duration) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -170,19 +171,19 @@ func (l *ledger) carriesOn(t testing.TB, r *receiver, lanes map[string]bool, fau
 	return takes.Round(time.Millisecond), delivers.Round(time.Millisecond)
 }
 
-// A fared tells what became of jobs while others were away.
-type fared struct {
+// outageResult is the outcome of the jobs of lanes that were not affected by an outage.
+type outageResult struct {
 	accepted, named, delayed int // named: with an id that the client chose
 	latest                   time.Duration
 }
 
-func (f fared) String() string {
+func (f outageResult) String() string {
 	return fmt.Sprintf("meanwhile the others took %d jobs, %d of them with ids of the clients', %d delayed; the latest came %s late",
 		f.accepted, f.named, f.delayed, f.latest.Round(time.Millisecond))
 }
 
-// meanwhile tells how jobs of other lanes than some fared that were sent and accepted between two moments.
-func (l *ledger) meanwhile(r *receiver, but map[string]bool, from, to time.Time) (f fared) {
+// meanwhile returns the outcome of jobs of unaffected lanes, sent and accepted between two times.
+func (l *ledger) meanwhile(r *receiver, but map[string]bool, from, to time.Time) (f outageResult) {
 	for id, job := range l.snapshot() {
 		if but[job.lane] || job.asked.Before(from) || job.answered.After(to) {
 			continue
@@ -201,9 +202,9 @@ func (l *ledger) meanwhile(r *receiver, but map[string]bool, from, to time.Time)
 	return f
 }
 
-// settles ends the clients, waits until no job is pending, and checks the sums, which all processes must tell alike. It
-// returns the accepted jobs of which no request was answered 200, and those that came again after one was.
-func (l *ledger) settles(t testing.TB, r *receiver) (sum counts, lost map[string]taken, again []arrival) {
+// settles stops the clients, waits until no job is pending, and checks the counts, which must be equal at all processes. It
+// returns the accepted jobs without a delivery, and those repeated after their delivery.
+func (l *ledger) settles(t testing.TB, r *receiver) (sum counts, lost map[string]acceptedJob, again []arrival) {
 	t.Helper()
 	l.end()
 	require.Empty(t, l.faults)
@@ -212,8 +213,8 @@ func (l *ledger) settles(t testing.TB, r *receiver) (sum counts, lost map[string
 	for _, p := range l.all[1:] {
 		require.Equal(t, sum, ended(t, p), "the processes count alike")
 	}
-	lost = make(map[string]taken)
-	for id, job := range l.taken {
+	lost = make(map[string]acceptedJob)
+	for id, job := range l.accepted {
 		var delivered []arrival
 		for _, a := range r.of(id) {
 			if a.status == http.StatusOK {
@@ -229,17 +230,17 @@ func (l *ledger) settles(t testing.TB, r *receiver) (sum counts, lost map[string
 	return sum, lost, again
 }
 
-// keepsAll is settles where nothing may be lost.
+// keepsAll is settles without any loss.
 func (l *ledger) keepsAll(t testing.TB, r *receiver) (sum counts, again []arrival) {
 	t.Helper()
 	sum, lost, again := l.settles(t, r)
 	require.Empty(t, lost, "answered 201 and never delivered")
-	require.GreaterOrEqual(t, sum.Registered, int64(len(l.taken)), sum.String())
+	require.GreaterOrEqual(t, sum.Registered, int64(len(l.accepted)), sum.String())
 	return sum, again
 }
 
-// covered counts the jobs that a replica had before their answer.
-func covered(jobs map[string]taken) (n int) {
+// covered counts the jobs that a replica had before their response.
+func covered(jobs map[string]acceptedJob) (n int) {
 	for _, job := range jobs {
 		if job.replicas > 0 {
 			n++
@@ -248,7 +249,7 @@ func covered(jobs map[string]taken) (n int) {
 	return n
 }
 
-// placement tells on which servers of a cluster the lanes of the topic "ledger" are, by a key of theirs.
+// placement returns the server of each lane of the topic "ledger", by one of its keys.
 func placement(t testing.TB, c *redistest.Cluster) (servers map[string]*redistest.Server, keys map[string]string) {
 	t.Helper()
 	servers, keys = make(map[string]*redistest.Server), make(map[string]string)
@@ -270,7 +271,7 @@ func placement(t testing.TB, c *redistest.Cluster) (servers map[string]*redistes
 	return servers, keys
 }
 
-// on are the lanes that are on a server.
+// on returns the lanes of a server.
 func on(server *redistest.Server, servers map[string]*redistest.Server) map[string]bool {
 	lanes := make(map[string]bool)
 	for _, lane := range slices.Collect(maps.Keys(servers)) {

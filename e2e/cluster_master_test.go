@@ -9,15 +9,14 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-// failover is how long a replica may take to take over, on a machine that is busy.
+// failover bounds a failover on a busy machine.
 const failover = time.Minute
 
-// lag is how far back a claim or an outcome may be that a lost server took with it: its replica is milliseconds behind,
-// the rest is for a machine that is busy.
+// lag bounds the age of writes that a lost server did not replicate: milliseconds, plus time for a busy machine.
 const lag = 5 * time.Second
 
-// A server is lost, its replica takes over, and the old one comes back as a replica: first one that has shards alone,
-// then the one that has the policies of all topics too.
+// A server is lost, its replica takes over, and the old one comes back as a replica: first a server with shards only, then
+// the one with the policies of all topics.
 func TestCluster_ReplicasTakeOverUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, 1, "--cluster-require-full-coverage", "no")
@@ -41,7 +40,7 @@ func TestCluster_ReplicasTakeOverUnderLoad(t *testing.T) {
 		fault := time.Now()
 		faults = append(faults, fault)
 		victim.Kill()
-		gone := time.Now() // what was on its way before is taken by the one that is lost
+		gone := time.Now() // earlier requests may be accepted by the lost server
 		c.AwaitOK()
 		promoted := time.Since(fault)
 		takes, delivers := l.carriesOn(t, r, lanes, gone)
@@ -68,8 +67,8 @@ func TestCluster_ReplicasTakeOverUnderLoad(t *testing.T) {
 	}
 	sum, lost, again := l.settles(t, r)
 	require.Zero(t, covered(lost), "a replica had it: %v", lost)
-	require.GreaterOrEqual(t, sum.Registered, int64(covered(l.taken)), sum.String())
-	require.Greater(t, covered(l.taken), len(l.taken)/2, "most are waited for")
+	require.GreaterOrEqual(t, sum.Registered, int64(covered(l.accepted)), sum.String())
+	require.Greater(t, covered(l.accepted), len(l.accepted)/2, "most are acknowledged by a replica")
 	for _, one := range again {
 		near := false
 		for _, fault := range faults {
@@ -78,5 +77,5 @@ func TestCluster_ReplicasTakeOverUnderLoad(t *testing.T) {
 		require.True(t, near, "job %s came again, though it was answered long before any fault", one.id)
 	}
 	t.Logf("%s; %d accepted, %d of them with a replica; lost %d, all without one; %d came again; %d refused, the longest wait %s",
-		sum, len(l.taken), covered(l.taken), len(lost), len(again), l.refused, l.longest.Round(time.Millisecond))
+		sum, len(l.accepted), covered(l.accepted), len(lost), len(again), l.refused, l.longest.Round(time.Millisecond))
 }

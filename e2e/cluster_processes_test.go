@@ -9,8 +9,7 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-// Several installations use one cluster at once, each with a prefix of its own: what one process of one server does must
-// hold on a cluster too.
+// Several installations with different prefixes use one cluster: the tests of one server also run on a cluster.
 func TestCluster_ProcessesShareTheWorkAndCrashWithoutLoss(t *testing.T) {
 	t.Parallel()
 	store := redistest.StartCluster(t, 3, 0).URL()
@@ -23,7 +22,7 @@ func TestCluster_ProcessesShareTheWorkAndCrashWithoutLoss(t *testing.T) {
 	}
 }
 
-// sharesWork has three processes share a topic of many lanes.
+// sharesWork runs three processes that share a topic of many lanes.
 func sharesWork(t *testing.T, store string) {
 	t.Helper()
 	const (
@@ -48,7 +47,7 @@ func sharesWork(t *testing.T, store string) {
 	require.Greater(t, busy, 0.4)
 }
 
-// diesOnACluster kills a process again and again under load: nothing is lost, and only what was in flight comes again.
+// diesOnACluster kills a process repeatedly under load: no job is lost, and only jobs in flight are repeated.
 func diesOnACluster(t *testing.T, store, prefix string) {
 	const kills, perLife = 5, 200
 	r := newReceiver(t)
@@ -76,7 +75,7 @@ func diesOnACluster(t *testing.T, store, prefix string) {
 	t.Logf("%d jobs accepted over %d kills, %d arrived again", len(l.accepted), kills, len(repeated))
 }
 
-// stopsOnACluster stops a process again and again under load: nothing is lost, and nothing comes again.
+// stopsOnACluster stops a process repeatedly under load: no job is lost or repeated.
 func stopsOnACluster(t *testing.T, store, prefix string) {
 	const (
 		stops, perLife = 3, 200

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A load is several clients that register jobs, one after the other each, until it is stopped. A request without an
-// answer, or with 503, is made again with the same id, as a careful client does. No id is of two loads.
+// load is a number of clients that each register jobs one by one until it is stopped. A request without a response, or with
+// 503, is repeated with the same id. Ids are unique over all loads.
 type load struct {
 	url     atomic.Pointer[string] // of the API, which moves when ringback starts again
 	stop    context.CancelFunc
@@ -27,10 +27,10 @@ type load struct {
 	faults   []string      // answers that are none of 200, 201 and 503, and 503 without Retry-After
 }
 
-// loads counts the loads of all tests.
+// loads is the number of loads of all tests.
 var loads atomic.Int64
 
-// newLoad begins a load. make gives the nth job of a client, without its id.
+// newLoad starts a load. make returns the n-th job of a client, without its id.
 func newLoad(t testing.TB, p *process, clients int, job func(n int) obj) *load {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &load{stop: cancel, width: clients}
@@ -49,8 +49,8 @@ func newLoad(t testing.TB, p *process, clients int, job func(n int) obj) *load {
 	return l
 }
 
-// paced makes the jobs of a load come at most so often, all its clients together: enough to catch a process in the middle
-// of its work, however fast the machine is, without taking the machine from the work.
+// paced limits the rate of a load, over all its clients: enough work to interrupt a process in the middle of it, without
+// using all CPU time.
 func paced(t testing.TB, every time.Duration, job func(n int) obj) func(n int) obj {
 	tick := time.NewTicker(every)
 	t.Cleanup(tick.Stop)
@@ -60,7 +60,7 @@ func paced(t testing.TB, every time.Duration, job func(n int) obj) func(n int) o
 	}
 }
 
-// register sends one job until it is answered, or the load ends.
+// register sends one job until it has a response, or the load ends.
 func (l *load) register(ctx context.Context, job obj) {
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -76,7 +76,7 @@ func (l *load) register(ctx context.Context, job obj) {
 	}
 }
 
-// note keeps what an answer says; false when the request is to be made again.
+// note records a response; false: the request must be repeated.
 func (l *load) note(id string, took time.Duration, status int, header http.Header, answer []byte, err error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,27 +104,27 @@ func (l *load) end() {
 	l.clients.Wait()
 }
 
-// size is the number of accepted jobs.
+// size returns the number of accepted jobs.
 func (l *load) size() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.accepted)
 }
 
-// refusals is the number of answers of 503.
+// refusals returns the number of 503 responses.
 func (l *load) refusals() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.refused
 }
 
-// grows waits until a request that is made from now on is accepted, whatever was under way.
+// grows waits until a request made from now on is accepted.
 func (l *load) grows(t testing.TB) {
 	t.Helper()
 	l.reaches(t, l.size()+l.width+1)
 }
 
-// settles ends the load and waits until all jobs have, none of them dead. The process's sums must agree.
+// settles ends the load and waits until all jobs have ended, none of them dead. The process's counts must agree.
 func (l *load) settles(t testing.TB, p *process) counts {
 	t.Helper()
 	l.end()
@@ -182,8 +182,8 @@ func TestCrash_LosesNothingAndRepeatsOnlyJobsInFlight(t *testing.T) {
 	})
 }
 
-// inFlight reports whether a process died while it made the request, or before it could write down the answer, for which
-// it gets half a second.
+// inFlight reports whether a process was killed during the request, or within half a second after it, before the result
+// was stored.
 func inFlight(a arrival, deaths []time.Time) bool {
 	for _, death := range deaths {
 		if a.began.Before(death.Add(400*time.Millisecond)) && a.answered.Add(500*time.Millisecond).After(death) {

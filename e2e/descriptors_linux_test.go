@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Strangers who hold connections to the API take no descriptors from deliveries, and keep nobody else out.
+// Idle connections to the API take no descriptors from deliveries, and do not keep other clients out.
 func TestDescriptors_AreKeptForDeliveries(t *testing.T) {
 	t.Parallel()
 	limited := filepath.Join(t.TempDir(), "ringback")

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A process that may open too few files for what is due delivers all the same: its own shortage costs no job its only
-// attempt, and opens no breaker of a receiver that is well.
+// A process with too few file descriptors for its due jobs still delivers: the shortage costs no job its only attempt, and
+// opens no breaker.
 func TestDescriptors_TooFewCostNoJobItsAttempt(t *testing.T) {
 	t.Parallel()
 	const jobs = 400

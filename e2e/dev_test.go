@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A screen keeps what a command prints.
+// screen records the output of a command.
 type screen struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -23,7 +23,7 @@ func (s *screen) Write(text []byte) (int, error) {
 	return s.text.Write(text)
 }
 
-// with returns the lines that hold a text.
+// with returns the lines that contain a text.
 func (s *screen) with(text string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,7 +36,7 @@ func (s *screen) with(text string) []string {
 	return found
 }
 
-// shows waits until n lines hold a text, and returns them.
+// shows waits until n lines contain a text, and returns them.
 func (s *screen) shows(t *testing.T, text string, n int) []string {
 	t.Helper()
 	require.Eventually(t, func() bool { return len(s.with(text)) >= n }, startTime, 5*time.Millisecond, "%d lines with %q", n, text)

@@ -1,5 +1,3 @@
-// Package e2e runs the built binary from outside, as its users do: over HTTP, with signals, against receivers that fail,
-// hang and count. Each test runs on both engines; the Redis ones start a redis-server of their own.
-//
-// There is no code here but tests.
+// Package e2e has only tests. They run the built binary as users do: over HTTP and with signals, against receivers that
+// fail, hang and count. Each test runs on both engines; those on Redis start a redis-server.
 package e2e

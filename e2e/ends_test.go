@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A told is what a result callback says.
-type told struct {
+// callback is a received callback about a job's end.
+type callback struct {
 	Type     string
 	Attempts int
 	Job      struct {
@@ -25,9 +25,9 @@ type told struct {
 	}
 }
 
-func toldBy(t testing.TB, a arrival) told {
+func callbackOf(t testing.TB, a arrival) callback {
 	t.Helper()
-	var what told
+	var what callback
 	require.NoError(t, json.Unmarshal([]byte(a.body), &what), a.body)
 	return what
 }
@@ -35,22 +35,22 @@ func toldBy(t testing.TB, a arrival) told {
 func TestCallback_IsSentForEveryEnd(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
 		p, r, owner := start(t, store), newReceiver(t), newReceiver(t)
-		call[obj](t, p, http.MethodPut, "/v1/topics/told", obj{
+		call[obj](t, p, http.MethodPut, "/v1/topics/notifying", obj{
 			"ladder": []string{"10ms"}, "on_dead": obj{"url": owner.URL + "/fail/1", "headers": obj{"X-Owner": "shop"}},
 		}, http.StatusOK)
 		call[obj](t, p, http.MethodPut, "/v1/topics/_callbacks", obj{"ladder": []string{"20ms"}}, http.StatusOK)
-		secret := addSecret(t, p, "/v1/topics/told", obj{}).Secret
+		secret := addSecret(t, p, "/v1/topics/notifying", obj{}).Secret
 
 		delivered := register(t, p, obj{
-			"topic": "told", "url": r.URL + "/ok?token=x", "body": obj{"n": 1}, "on_delivered": owner.URL + "/ok",
+			"topic": "notifying", "url": r.URL + "/ok?token=x", "body": obj{"n": 1}, "on_delivered": owner.URL + "/ok",
 		})
-		dead := register(t, p, obj{"topic": "told", "url": r.URL + "/status/404", "body": obj{"n": 2}})
-		call[obj](t, p, http.MethodPut, "/v1/topics/told/lanes/paused", obj{"paused": true}, http.StatusOK)
-		expired := register(t, p, obj{"topic": "told", "lane": "paused", "url": r.URL + "/ok", "expires_in": "50ms"})
-		nobody := register(t, p, obj{"topic": "told", "url": r.URL + "/ok"})
+		dead := register(t, p, obj{"topic": "notifying", "url": r.URL + "/status/404", "body": obj{"n": 2}})
+		call[obj](t, p, http.MethodPut, "/v1/topics/notifying/lanes/paused", obj{"paused": true}, http.StatusOK)
+		expired := register(t, p, obj{"topic": "notifying", "lane": "paused", "url": r.URL + "/ok", "expires_in": "50ms"})
+		silent := register(t, p, obj{"topic": "notifying", "url": r.URL + "/ok"})
 
 		a := owner.arrives(t, "rb:"+delivered.ID+":0", 1)[0]
-		what := toldBy(t, a)
+		what := callbackOf(t, a)
 		require.Equal(t, "job.delivered", what.Type)
 		require.Equal(t, delivered.ID, what.Job.ID)
 		require.Equal(t, r.URL+"/ok", what.Job.URL, "without the query")
@@ -59,35 +59,35 @@ func TestCallback_IsSentForEveryEnd(t *testing.T) {
 		require.Equal(t, 200, what.Response.Status)
 		require.Equal(t, hmacHeaders(secret, a.id, unix(t, a.header.Get("webhook-timestamp")), a.body), headersOf(a))
 
-		again := owner.arrives(t, "rb:"+dead.ID+":0", 2) // its first telling fails
+		again := owner.arrives(t, "rb:"+dead.ID+":0", 2) // its first attempt fails
 		require.Equal(t, again[0].body, again[1].body)
 		require.Equal(t, "shop", again[1].header.Get("X-Owner"))
-		what = toldBy(t, again[1])
+		what = callbackOf(t, again[1])
 		require.Equal(t, []any{"job.dead", "exhausted", 2, 404}, []any{what.Type, what.Job.Reason, what.Attempts, what.Response.Status})
 
-		what = toldBy(t, owner.arrives(t, "rb:"+expired.ID+":0", 1)[0])
+		what = callbackOf(t, owner.arrives(t, "rb:"+expired.ID+":0", 1)[0])
 		require.Equal(t, "expired", what.Job.Reason)
 		require.Nil(t, what.Response)
 
-		await(t, p, nobody.ID, "delivered")
-		require.Empty(t, owner.of("rb:"+nobody.ID+":0"))
-		require.Equal(t, "delivered", await(t, p, again[0].id, "delivered").State, "a callback has a record of its own")
+		await(t, p, silent.ID, "delivered")
+		require.Empty(t, owner.of("rb:"+silent.ID+":0"))
+		require.Equal(t, "delivered", await(t, p, again[0].id, "delivered").State, "a callback is a job with a history")
 		require.Equal(t, again[0].id, call[obj](t, p, http.MethodGet, "/v1/jobs/"+dead.ID, nil, http.StatusOK)["callback_id"])
 
-		// A revival is another round, which ends on its own.
+		// A revival starts a new generation with a callback at its end.
 		call[view](t, p, http.MethodPost, "/v1/jobs/"+dead.ID+"/revive", nil, http.StatusOK)
 		owner.arrives(t, "rb:"+dead.ID+":1", 2)
-		require.Len(t, owner.of("rb:"+dead.ID+":0"), 2, "told once")
+		require.Len(t, owner.of("rb:"+dead.ID+":0"), 2, "sent once")
 	})
 }
 
-// A process that dies at any moment loses no telling, and tells nothing twice but what was under way.
+// A killed process loses no callback, and repeats only callbacks in flight.
 func TestCrash_LosesNoCallback(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
 		p, r, owner := start(t, store), newReceiver(t), newReceiver(t)
 		l := newLoad(t, p, 8, paced(t, 2*time.Millisecond, func(int) obj {
 			return obj{
-				"topic": "told", "url": r.URL + "/ok", "timeout": "2s",
+				"topic": "notifying", "url": r.URL + "/ok", "timeout": "2s",
 				"on_delivered": obj{"url": owner.URL + "/ok", "timeout": "2s"},
 			}
 		}))
@@ -168,7 +168,7 @@ func TestDeadLetters_ListReviveAndPurge(t *testing.T) {
 	})
 }
 
-// Jobs for a host that never comes back end by their age, all of them, with a reason, and each end is told.
+// All jobs for a lost host end at their max_age, with a reason and a callback.
 func TestMaxAge_EndsJobsOfADeadHostWithCallbacks(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
 		jobs := 10_000
@@ -199,7 +199,7 @@ func TestMaxAge_EndsJobsOfADeadHostWithCallbacks(t *testing.T) {
 		for i := range jobs {
 			a := owner.of(fmt.Sprintf("rb:gone-%d:0", i))
 			require.NotEmpty(t, a)
-			what := toldBy(t, a[0])
+			what := callbackOf(t, a[0])
 			require.Equal(t, []any{"job.dead", "max_age"}, []any{what.Type, what.Job.Reason})
 			made += what.Attempts
 		}

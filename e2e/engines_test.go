@@ -14,7 +14,7 @@ import (
 	"github.com/ringback/ringback/store/redis"
 )
 
-// engines give a new, empty store each.
+// engines are the stores of tests, each new and empty.
 var engines = []struct {
 	name  string
 	store func(t *testing.T) string
@@ -28,7 +28,7 @@ func newSQLite(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir
 
 func newRedis(t *testing.T) string { return redistest.Start(t).URL() }
 
-// newShardedRedis is a store that was laid out in 16 shards before: ringback takes the number that it finds.
+// newShardedRedis returns a store that was created with 16 shards: ringback uses the stored number.
 func newShardedRedis(t *testing.T) string {
 	t.Helper()
 	url := redistest.Start(t).URL()
@@ -38,7 +38,7 @@ func newShardedRedis(t *testing.T) string {
 	return url
 }
 
-// onEngines runs a test on every engine, side by side.
+// onEngines runs a test on every engine, in parallel.
 func onEngines(t *testing.T, test func(t *testing.T, store string)) {
 	t.Helper()
 	t.Parallel()
@@ -50,7 +50,7 @@ func onEngines(t *testing.T, test func(t *testing.T, store string)) {
 	}
 }
 
-// count reads the sums over all topics.
+// count returns the totals of all topics.
 func count(t testing.TB, p *process) counts {
 	t.Helper()
 	sum := call[struct{ Totals counts }](t, p, http.MethodGet, "/v1/stats", nil, http.StatusOK).Totals
@@ -58,7 +58,7 @@ func count(t testing.TB, p *process) counts {
 	return sum
 }
 
-// ended waits until no job is pending, and returns the sums. It bears with a store that cannot be asked at times.
+// ended waits until no job is pending, and returns the totals. It ignores errors of an unavailable store.
 func ended(t testing.TB, p *process) counts {
 	t.Helper()
 	var last struct{ Totals counts }

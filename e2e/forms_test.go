@@ -18,15 +18,14 @@ import (
 	"github.com/ringback/ringback/internal/testlog"
 )
 
-// A password of Redis. Its second half is behind what must be percent-encoded in a URL, so that a careless parser
-// would print it as a port or a fragment; both halves are words that stand nowhere else.
+// A Redis password. Its second half follows characters that must be percent-encoded in a URL, so that a careless parser would
+// print it as a port or a fragment. Both halves are unique words.
 const (
 	passwordWord = "hushabye"
 	password     = passwordWord + "/#" + passwordWord + "@9"
 )
 
-// startSecret starts ringback on a store whose URL holds a password, which is passed on as people should pass it, and
-// keeps all that it writes.
+// startSecret starts ringback with a password in the store's URL, passed as documented, and records its output.
 func startSecret(t *testing.T, store string, flags ...string) (*process, *testlog.Log) {
 	t.Helper()
 	written := &testlog.Log{}
@@ -52,13 +51,13 @@ func startSecret(t *testing.T, store string, flags ...string) (*process, *testlo
 	return p, written
 }
 
-// quiet checks that a text shows no password.
+// quiet requires that a text contains no password.
 func quiet(t *testing.T, text string) {
 	t.Helper()
 	require.NotContains(t, strings.ToLower(text), passwordWord)
 }
 
-// goesItsWay sends jobs the whole way: put a topic, register, fail once, arrive, be read; and be cancelled.
+// goesItsWay uses every step of a job: put a topic, register, fail once, deliver, read, cancel.
 func goesItsWay(t *testing.T, p *process, topic string) {
 	t.Helper()
 	r := newReceiver(t)
@@ -82,7 +81,7 @@ func goesItsWay(t *testing.T, p *process, topic string) {
 	require.Empty(t, r.of(cancelled.ID))
 }
 
-// listed counts the jobs of a topic in a state, page after page.
+// listed counts the jobs of a topic in a state, page by page.
 func listed(t *testing.T, p *process, topic, state string) (n int) {
 	t.Helper()
 	path := "/v1/jobs?topic=" + topic + "&state=" + state
@@ -99,10 +98,10 @@ func listed(t *testing.T, p *process, topic, state string) (n int) {
 	}
 }
 
-// userinfo is a user and a password as they stand in a URL.
+// userinfo is a user and a password as written in a URL.
 func userinfo(user, password string) string { return url.UserPassword(user, password).String() + "@" }
 
-// with puts a user and a password, and options, into a URL.
+// with adds a user, a password and options to a URL.
 func with(store, info, options string) string {
 	store = strings.Replace(store, "://", "://"+info, 1)
 	if options == "" {
@@ -114,7 +113,7 @@ func with(store, info, options string) string {
 	return store + "?" + options
 }
 
-// leastRights makes the user that docs/redis.md describes.
+// leastRights creates the user that docs/redis.md describes.
 func leastRights(t *testing.T, server *redistest.Server) {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: server.Addr()})
@@ -199,7 +198,7 @@ func TestStore_DeliversOnEveryFormOfRedisWithoutShowingPasswords(t *testing.T) {
 	}
 }
 
-// What ringback says of a store that it cannot open shows no password, wherever in the URL the mistake is.
+// Errors about a store that cannot be opened contain no password, whatever is wrong with the URL.
 func TestStore_ErrorsHideThePassword(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--requirepass", "another")

@@ -14,8 +14,8 @@ import (
 	"github.com/ringback/ringback/internal/badreceiver"
 )
 
-// BenchmarkGoodLanesBesideHangingHosts registers 400 jobs a second for half a minute, every second one for one of 50
-// hosts that take it and never answer, and reports how late those of 50 good lanes arrive. The policy is the default.
+// BenchmarkGoodLanesBesideHangingHosts registers 400 jobs per second for 30 s under the default policy, half of them for 50
+// hosts that never respond, and reports how late the jobs of 50 good lanes arrive.
 func BenchmarkGoodLanesBesideHangingHosts(b *testing.B) {
 	const (
 		rate  = 400
@@ -72,7 +72,7 @@ func BenchmarkGoodLanesBesideHangingHosts(b *testing.B) {
 	}
 }
 
-// attacks are what one or more topics can do to a process: many attempts that hang for ten minutes.
+// attacks are sets of topics with many attempts that hang for ten minutes.
 var attacks = []struct {
 	name    string
 	kind    badreceiver.Kind
@@ -87,7 +87,7 @@ var attacks = []struct {
 	{"50-topics", badreceiver.NeverAnswers, 256, func() []obj { return attack(50, 5000, 10) }},
 }
 
-// attack is so many jobs in topics bad-0, bad-1 and so on, two in each of their lanes.
+// attack is a number of jobs in the topics bad-0, bad-1 and so on, two per lane.
 func attack(topics, jobs, bytes int) []obj {
 	body, all := strings.Repeat("x", bytes), make([]obj, jobs)
 	for i := range all {
@@ -96,8 +96,8 @@ func attack(topics, jobs, bytes int) []obj {
 	return all
 }
 
-// BenchmarkOtherTopicsUnderAttack registers 200 jobs a second for ten seconds, in ten topics with ten lanes each, while
-// attempts of other topics hang, and reports how late they arrive.
+// BenchmarkOtherTopicsUnderAttack registers 200 jobs per second for 10 s, in ten topics with ten lanes each, while attempts
+// of other topics hang, and reports how late they arrive.
 func BenchmarkOtherTopicsUnderAttack(b *testing.B) {
 	const rate, long = 200, 10 * time.Second
 	for _, e := range benchEngines {

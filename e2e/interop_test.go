@@ -21,10 +21,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The libraries that interop/verify.mjs asks.
+// The libraries that interop/verify.mjs uses.
 var libraries = []string{"standardwebhooks", "svix"}
 
-// An interopCase is a request that a library is asked about.
+// interopCase is a request for a library to verify.
 type interopCase struct {
 	Name    string            `json:"-"`
 	Library string            `json:"library"`
@@ -35,14 +35,14 @@ type interopCase struct {
 	Want    string            `json:"want"`        // ok, refused
 }
 
-// An interopResult is what came of a case.
+// interopResult is the result of a case.
 type interopResult struct {
 	Got      string `json:"got"` // ok, refused, error
 	Reason   string `json:"reason"`
 	AsWanted bool   `json:"as_wanted"`
 }
 
-// interop asks the libraries about all cases at once. A result has the place of its case.
+// interop runs the libraries on all cases. Results are in the order of the cases.
 func interop(t testing.TB, cases []interopCase) []interopResult {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
@@ -69,7 +69,7 @@ func interop(t testing.TB, cases []interopCase) []interopResult {
 	return answer.Results
 }
 
-// requireInterop fails for each case that came out other than it should.
+// requireInterop fails for each case with an unexpected result.
 func requireInterop(t *testing.T, cases []interopCase) {
 	t.Helper()
 	results := interop(t, cases)
@@ -80,8 +80,8 @@ func requireInterop(t *testing.T, cases []interopCase) {
 	}
 }
 
-// installInterop copies interop beside the binary and installs there what it needs, once for all tests. TestMain removes
-// it with the binary.
+// installInterop copies interop to the folder of the binary and installs its dependencies, once for all tests. TestMain
+// removes the folder.
 var installInterop = sync.OnceValues(func() (dir string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
@@ -94,7 +94,7 @@ var installInterop = sync.OnceValues(func() (dir string, err error) {
 	return dir, err
 })
 
-// node runs a program of Node's in dir. An error holds what it wrote to stderr.
+// node runs a Node.js program in dir. An error contains its stderr.
 func node(ctx context.Context, dir string, stdin []byte, program string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = dir
@@ -109,7 +109,7 @@ func node(ctx context.Context, dir string, stdin []byte, program string, args ..
 	return out, nil
 }
 
-// hmacHeaders are those of a request that is signed with a whsec_ secret, made here by the specification's words alone.
+// hmacHeaders returns the headers of a request signed with a whsec_ secret, by an independent implementation.
 func hmacHeaders(secret, id string, at time.Time, body string) map[string]string {
 	key, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	timestamp := strconv.FormatInt(at.Unix(), 10)
@@ -122,7 +122,7 @@ func hmacHeaders(secret, id string, at time.Time, body string) map[string]string
 	}
 }
 
-// Whoever would break verify.mjs so that it took everything, or refused everything, finds out here.
+// Detects a verify.mjs that accepts or refuses everything.
 func TestSigning_LibrariesAgreeWithTheSpecification(t *testing.T) {
 	const (
 		secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -10,16 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A world is a running ringback and a receiver, shared by the tests of one engine.
+// world is a running ringback and a receiver, shared by the tests of one engine.
 type world struct {
 	*process
 	receiver *receiver
 }
 
-// to is a URL of the world's receiver.
+// to returns a URL of the receiver.
 func (w world) to(path string) string { return w.receiver.URL + path }
 
-// lateness is what a test on a busy machine bears; how late jobs really are is measured elsewhere.
+// lateness is the tolerance for late jobs on a busy machine. Benchmarks measure lateness.
 const lateness = 2 * time.Second
 
 func TestJob_Lifecycle(t *testing.T) {
@@ -213,7 +213,7 @@ func sameID(t *testing.T, w world) {
 	call[obj](t, w.process, http.MethodPost, "/v1/jobs", request, http.StatusConflict)
 }
 
-// A batchAnswer holds a result for each item.
+// batchAnswer is the response to a batch, with one result per item.
 type batchAnswer struct {
 	Results []struct {
 		ID     string `json:"id"`

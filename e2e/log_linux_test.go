@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// startUnread starts ringback serve with its log in a pipe of one page, which is read up to the line that says where it
-// listens. The second result ends the pipe's reader.
+// startUnread starts ringback serve with its log in a pipe of one page, and reads the log up to the listen address. The
+// second result closes the pipe's read end.
 func startUnread(t *testing.T) (p *process, closeReader func()) {
 	t.Helper()
 	reader, writer, err := os.Pipe()
@@ -49,7 +49,7 @@ func startUnread(t *testing.T) (p *process, closeReader func()) {
 	return p, func() { require.NoError(t, reader.Close()) }
 }
 
-// registerMany registers n jobs due now, of which each attempt writes a line to the log.
+// registerMany registers n jobs due now. Each attempt writes a log line.
 func registerMany(t *testing.T, p *process, url, prefix string, n int) {
 	t.Helper()
 	jobs := make([]obj, n)

@@ -13,11 +13,10 @@ import (
 	"time"
 )
 
-// binary is ringback, built once for all tests.
+// binary is the path of ringback, built once for all tests.
 var binary string
 
-// watch walks over the sources, so that the go command, which remembers what a test has looked at, runs these again when
-// any of them has changed.
+// watch reads the metadata of all sources, so that the go command does not use cached results when one has changed.
 var watch = sync.OnceValue(func() error {
 	return filepath.WalkDir("..", func(_ string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Name() == ".git" {

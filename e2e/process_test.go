@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// startTime is how long a process may take to serve, on a machine that is busy with other tests.
+// startTime bounds the start of a process on a busy machine.
 const startTime = 30 * time.Second
 
-// A process is one run of ringback serve, or of dev.
+// process is one run of ringback serve or dev.
 type process struct {
 	t    testing.TB
 	cmd  *exec.Cmd
@@ -28,7 +28,7 @@ type process struct {
 	log  logTail
 }
 
-// cleanEnv is the environment without settings of Ringback's own.
+// cleanEnv returns the environment without variables of Ringback.
 func cleanEnv(extra ...string) []string {
 	var env []string
 	for _, pair := range os.Environ() {
@@ -39,26 +39,26 @@ func cleanEnv(extra ...string) []string {
 	return append(env, extra...)
 }
 
-// start runs ringback serve on a free port, and waits until it takes and delivers. It ends with the test at the latest.
+// start runs ringback serve on a free port until the test ends, and waits until it is ready.
 func start(t testing.TB, store string, flags ...string) *process {
 	t.Helper()
 	return startProgram(t, binary, store, flags...)
 }
 
-// startProgram is start with another program than the one under test.
+// startProgram is start with another binary.
 func startProgram(t testing.TB, program, store string, flags ...string) *process {
 	t.Helper()
 	args := append([]string{"serve", "--addr=127.0.0.1:0", "--store=" + store, "--allow-private", "--log=json"}, flags...)
 	return launchProgram(t, program, nil, args...)
 }
 
-// launch runs a command that serves and logs JSON, and waits until it takes and delivers.
+// launch runs a command that serves and logs JSON, and waits until it is ready.
 func launch(t testing.TB, stdout io.Writer, args ...string) *process {
 	t.Helper()
 	return launchProgram(t, binary, stdout, args...)
 }
 
-// launchProgram is launch with another program than the one under test.
+// launchProgram is launch with another binary.
 func launchProgram(t testing.TB, program string, stdout io.Writer, args ...string) *process {
 	t.Helper()
 	require.NoError(t, watch())
@@ -107,7 +107,7 @@ func (p *process) follow(stderr io.Reader, listening chan<- string) {
 	_ = p.cmd.Wait() // the exit code is read from the process's state
 }
 
-// ready asks /readyz.
+// ready reports whether /readyz succeeds.
 func (p *process) ready() bool {
 	resp, err := client.Get(p.url + "/readyz")
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *process) ready() bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// unready asks /readyz why the process is not ready: empty when it is, or does not answer.
+// unready returns the reason of a failing /readyz; empty: ready, or no response.
 func (p *process) unready() (why string) {
 	status, answer, err := send(p.url, http.MethodGet, "/readyz", nil)
 	var problem struct{ Detail string }
@@ -127,13 +127,13 @@ func (p *process) unready() (why string) {
 	return problem.Detail
 }
 
-// kill ends the process as a crash does.
+// kill kills the process.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // an error means that it has ended already
 	<-p.gone
 }
 
-// terminate asks the process to stop, and returns its exit code and how long the stop took.
+// terminate sends SIGTERM and returns the exit code and the duration of the stop.
 func (p *process) terminate(within time.Duration) (code int, took time.Duration) {
 	p.t.Helper()
 	began := time.Now()
@@ -146,7 +146,7 @@ func (p *process) terminate(within time.Duration) (code int, took time.Duration)
 	return p.cmd.ProcessState.ExitCode(), time.Since(began)
 }
 
-// A logTail keeps the newest lines of a log, and counts all.
+// logTail keeps the newest lines of a log and counts all.
 type logTail struct {
 	mu    sync.Mutex
 	lines []string
@@ -168,7 +168,7 @@ func (l *logTail) text() string {
 	return strings.Join(l.lines, "\n")
 }
 
-// written is the number of lines so far.
+// written returns the number of lines so far.
 func (l *logTail) written() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mostProcesses is how many processes of one store a test may tell apart.
+// mostProcesses bounds the processes of one store in a test.
 const mostProcesses = 3
 
-// programs are builds of ringback that say who they are: the version of each is its own, and is in the User-Agent of what
-// it sends. That is how a receiver tells several processes of one store apart.
+// programs are builds of ringback with different versions, which receivers see in the User-Agent. So a receiver can
+// distinguish the processes of one store.
 var programs = sync.OnceValues(func() ([]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -35,7 +35,7 @@ var programs = sync.OnceValues(func() ([]string, error) {
 	return all, nil
 })
 
-// agent is the User-Agent of the nth process that startNth starts.
+// agent returns the User-Agent of the n-th process of startNth.
 func agent(n int) string { return fmt.Sprintf("Ringback/p%d", n) }
 
 // startNth is start with a program whose requests carry agent(n).
@@ -46,8 +46,8 @@ func startNth(t testing.TB, n int, store string, flags ...string) *process {
 	return startProgram(t, all[n], store, flags...)
 }
 
-// fleet starts several processes on one store, one after the other. All know the policy of the topic "shared" from their
-// start: one that is put later is only known to a process from its first claim on.
+// fleet starts several processes on one store, one after the other. The policy of the topic "shared" is put before: later
+// changes reach a process with its first claim.
 func fleet(t testing.TB, n int, store string, topic obj) []*process {
 	t.Helper()
 	all := []*process{startNth(t, 0, store)}
@@ -58,15 +58,15 @@ func fleet(t testing.TB, n int, store string, topic obj) []*process {
 	return all
 }
 
-// A stay is one request at a gauge.
+// stay is one request at a gauge.
 type stay struct {
 	who      string // User-Agent
 	lane     string
 	from, to time.Time // to is before the answer is on its way, so that no stay seems longer than it was
 }
 
-// A gauge is a receiver that keeps each request for a while, as /{lane}/{duration} says, and remembers who sent it and
-// when.
+// gauge is a receiver that responds after the duration in /{lane}/{duration}, and records the sender and the times of
+// requests.
 type gauge struct {
 	*receiver
 	mu    sync.Mutex
@@ -74,7 +74,7 @@ type gauge struct {
 	known map[string]int // requests by job
 }
 
-// newGauge starts a gauge. Its receiver serves everything else.
+// newGauge starts a gauge. Its receiver serves all other paths.
 func newGauge(t testing.TB) *gauge {
 	g := &gauge{receiver: newReceiver(t), known: make(map[string]int)}
 	mux := http.NewServeMux()
@@ -99,14 +99,14 @@ func newGauge(t testing.TB) *gauge {
 	return g
 }
 
-// An edge is the begin or the end of a stay.
+// edge is the start or the end of a stay.
 type edge struct {
 	stay
 	at   time.Time
 	step int // 1 or -1
 }
 
-// edges are all begins and ends in order; at one instant ends come first.
+// edges returns all starts and ends in order; at equal times ends come first.
 func (g *gauge) edges() []edge {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -123,7 +123,7 @@ func (g *gauge) edges() []edge {
 	return all
 }
 
-// peaks is the largest number of requests at once, by key.
+// peaks returns the largest number of concurrent requests, by key.
 func (g *gauge) peaks(key func(stay) string) map[string]int {
 	now, most := make(map[string]int), make(map[string]int)
 	for _, e := range g.edges() {
@@ -137,9 +137,8 @@ func (g *gauge) peaks(key func(stay) string) map[string]int {
 func bySender(s stay) string { return s.who }
 func byLane(s stay) string   { return s.lane }
 
-// idled is the longest time for which a process had nothing in flight while another was full and jobs waited: more than
-// are in flight of the total. busy is the share of all workers' time that was used, from the first to the last
-// moment at which jobs waited.
+// idled returns the longest time during which a process had no request in flight while another was full and jobs waited.
+// busy is the used share of all workers' time while jobs waited.
 func (g *gauge) idled(processes, full, total int) (longest time.Duration, who string, busy float64) {
 	edges := g.edges()
 	now, since := make(map[string]int), make(map[string]time.Time)
@@ -197,7 +196,7 @@ func backlog(t testing.TB, p *process, g *gauge, lanes, jobs int, hold time.Dura
 	call[obj](t, p, http.MethodPost, "/v1/topics/shared/resume", nil, http.StatusOK)
 }
 
-// delivered waits until the store has every job as delivered, and checks that none came twice.
+// delivered waits until every job is delivered, and requires that none was repeated.
 func (g *gauge) delivered(t testing.TB, p *process, jobs int) {
 	t.Helper()
 	require.Eventually(t, func() bool { return count(t, p).Delivered == int64(jobs) }, time.Minute, 20*time.Millisecond,
@@ -208,7 +207,7 @@ func (g *gauge) delivered(t testing.TB, p *process, jobs int) {
 	require.Len(t, g.stays, jobs, "a job came twice")
 }
 
-// onRedis runs a test on a Redis of one shard and of 16, side by side.
+// onRedis runs a test on Redis with one shard and with 16, in parallel.
 func onRedis(t *testing.T, test func(t *testing.T, store string)) {
 	t.Helper()
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unix reads a time in Unix seconds.
+// unix parses a time in Unix seconds.
 func unix(t testing.TB, text string) time.Time {
 	t.Helper()
 	seconds, err := strconv.ParseInt(text, 10, 64)
@@ -19,8 +19,8 @@ func unix(t testing.TB, text string) time.Time {
 	return time.Unix(seconds, 0)
 }
 
-// Three processes on one store together begin no more attempts in any window than a topic's rate and a lane's allow.
-// The begins are those of the record, by the clock that all of them share here.
+// Three processes on one store together start no more attempts in any window than the rates of a topic and a lane allow.
+// The starts are those of the history, by the machine's clock.
 func TestRates_HoldOverThreeProcesses(t *testing.T) {
 	t.Parallel()
 	for name, store := range map[string]func(*testing.T) string{"redis": newRedis, "redis with 16 shards": newShardedRedis} {
@@ -71,8 +71,8 @@ func TestRates_HoldOverThreeProcesses(t *testing.T) {
 	}
 }
 
-// A lane that is at its rate costs the others nothing, and goes on when it may.
-func TestRates_WaitingSpendsNoRetries(t *testing.T) {
+// A lane at its rate does not delay others, and continues when its window allows.
+func TestRates_WaitingCostsNoRetries(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
 		p, r := start(t, store), newReceiver(t)
 		call[obj](t, p, http.MethodPut, "/v1/topics/calls", obj{"retries": 0}, http.StatusOK)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An arrival is one request that a receiver got.
+// arrival is a received request.
 type arrival struct {
 	id       string // webhook-id
 	attempt  string // Ringback-Attempt
@@ -26,7 +26,7 @@ type arrival struct {
 	status   int
 }
 
-// A receiver is what jobs are sent to. It records every request.
+// receiver is a server for jobs that records every request.
 //
 //	/ok          200
 //	/fail/{k}    500 for the first k requests of an id, then 200
@@ -89,7 +89,7 @@ func newReceiver(t testing.TB) *receiver {
 	return r
 }
 
-// answer records a request before and after decide says how to answer it; nth counts the id's requests from 1.
+// answer records a request before and after decide responds to it. nth counts the requests of an id from 1.
 func (r *receiver) answer(decide func(req *http.Request, a *arrival, nth int) int) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		began := time.Now()
@@ -128,13 +128,13 @@ func (r *receiver) answer(decide func(req *http.Request, a *arrival, nth int) in
 	}
 }
 
-// changed tells those who wait; r.mu is held.
+// changed wakes waiters. The caller holds r.mu.
 func (r *receiver) changed() {
 	close(r.news)
 	r.news = make(chan struct{})
 }
 
-// gate is closed by open.
+// gate returns the channel that open closes.
 func (r *receiver) gate(id string) chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -144,7 +144,7 @@ func (r *receiver) gate(id string) chan struct{} {
 	return r.gates[id]
 }
 
-// open lets the requests of an id at /gate through.
+// open ends the wait of an id's requests at /gate.
 func (r *receiver) open(id string) { close(r.gate(id)) }
 
 // of returns copies of an id's requests, in order.
@@ -158,13 +158,13 @@ func (r *receiver) of(id string) []arrival {
 	return all
 }
 
-// until waits until hold reports true, looking again at every change. hold is called with r.mu held.
-func (r *receiver) until(t testing.TB, within time.Duration, what string, hold func() bool) {
+// until waits until cond is true, checking at every change. It calls cond with r.mu locked.
+func (r *receiver) until(t testing.TB, within time.Duration, what string, cond func() bool) {
 	t.Helper()
 	timeout := time.After(within)
 	for {
 		r.mu.Lock()
-		ok, news := hold(), r.news
+		ok, news := cond(), r.news
 		r.mu.Unlock()
 		if ok {
 			return
@@ -177,28 +177,28 @@ func (r *receiver) until(t testing.TB, within time.Duration, what string, hold f
 	}
 }
 
-// arrives waits for an id's nth request, and returns all of them.
+// arrives waits for an id's n-th request and returns all of them.
 func (r *receiver) arrives(t testing.TB, id string, nth int) []arrival {
 	t.Helper()
 	r.until(t, 20*time.Second, "request "+strconv.Itoa(nth)+" of "+id, func() bool { return len(r.byID[id]) >= nth })
 	return r.of(id)
 }
 
-// size is the number of requests so far.
+// size returns the number of requests so far.
 func (r *receiver) size() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.all
 }
 
-// grows waits for another request, whichever.
+// grows waits for another request.
 func (r *receiver) grows(t testing.TB) {
 	t.Helper()
 	before := r.size()
 	r.until(t, 30*time.Second, "another request", func() bool { return r.all > before })
 }
 
-// repeated returns the requests that were answered 200 and yet came again. Each of the jobs must have been answered so.
+// repeated returns the requests that were repeated after a 200. Each job must have had a 200.
 func (r *receiver) repeated(t testing.TB, ids []string) []arrival {
 	t.Helper()
 	var again []arrival

@@ -14,10 +14,10 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-// ticks is how many of the kernel's clock ticks, in which it tells CPU time, are a second.
+// ticks is the number of kernel clock ticks per second, the unit of CPU times.
 const ticks = 100
 
-// cpu is the time that a process has used so far, in itself and in the kernel.
+// cpu returns the CPU time of a process, user and system.
 func (p *process) cpu(t *testing.T) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
@@ -33,7 +33,7 @@ func (p *process) cpu(t *testing.T) time.Duration {
 	return time.Duration(sum) * time.Second / ticks
 }
 
-// TestRedis_OutageLeavesTheProcessIdle: whatever it has to do, and whether Redis refuses or is silent.
+// TestRedis_OutageLeavesTheProcessIdle: with pending work, and Redis refusing connections or hanging.
 func TestRedis_OutageLeavesTheProcessIdle(t *testing.T) {
 	ways := []struct {
 		name       string
@@ -75,11 +75,11 @@ func TestRedis_OutageLeavesTheProcessIdle(t *testing.T) {
 	}
 }
 
-// slowJobs is how many attempts end while Redis is away.
+// slowJobs is the number of attempts that end during the outage.
 const slowJobs = 200
 
-// keepBusy gives a process all that it may want to see to: many topics, jobs that come due soon, a topic whose only
-// worker is taken while many lanes wait for it, and attempts that end while Redis is away.
+// keepBusy creates work of every kind: many topics, jobs that come due soon, a topic with one busy worker and many waiting
+// lanes, and attempts that end during the outage.
 func keepBusy(t *testing.T, p *process, r *receiver, topics int) {
 	t.Helper()
 	jobs := make([]obj, 0, 10*topics)

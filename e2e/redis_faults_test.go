@@ -11,7 +11,7 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-// admin is a client of the test's own.
+// admin returns a Redis client for the test.
 func admin(t *testing.T, server *redistest.Server) *redis.Client {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: server.Addr()})
@@ -82,7 +82,7 @@ func TestRedis_FullRejectsRegistrationsAndDelivers(t *testing.T) {
 	})
 }
 
-// A call that reads answers while memory is full, and one that writes is refused as one that may be made again.
+// With full memory reads succeed, and writes are rejected with a retryable error.
 func TestRedis_FullServesReads(t *testing.T) {
 	t.Parallel()
 	server, r := redistest.Start(t), newReceiver(t)

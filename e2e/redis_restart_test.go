@@ -9,14 +9,14 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-// carryOn is how long ringback may take to work again after a fault of Redis has ended. Its longest pause between two
-// tries is 2 s; the rest is for a machine that is busy with other tests. How long it really takes is logged.
+// carryOn bounds the recovery of ringback after a fault of Redis. Its longest pause between two tries is 2 s; the rest is
+// for a busy machine. The real time is logged.
 const carryOn = 15 * time.Second
 
-// patience bounds the wait for an answer while Redis is away but refuses connections: nobody hangs.
+// patience bounds the wait for a response while Redis refuses connections.
 const patience = 10 * time.Second
 
-// onShards runs a test on stores of 1 and of 16 shards, side by side.
+// onShards runs a test on stores with 1 and 16 shards, in parallel.
 func onShards(t *testing.T, test func(t *testing.T, flag string)) {
 	t.Helper()
 	t.Parallel()
@@ -28,13 +28,13 @@ func onShards(t *testing.T, test func(t *testing.T, flag string)) {
 	}
 }
 
-// durableRedis starts a Redis that has on disk what it has answered.
+// durableRedis starts a Redis that acknowledges after fsync.
 func durableRedis(t *testing.T) *redistest.Server {
 	t.Helper()
 	return redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 }
 
-// busyJobs gives jobs of several lanes: most are due at once, every fourth soon, every tenth fails first.
+// busyJobs returns jobs of several lanes: most are due now, every fourth soon, every tenth fails first.
 func busyJobs(r *receiver) func(n int) obj {
 	return func(n int) obj {
 		j := obj{"topic": "busy", "lane": "lane-" + string(rune('a'+n%16)), "url": r.URL + "/ok", "ladder": []string{"100ms"}, "retries": 20}
@@ -48,7 +48,7 @@ func busyJobs(r *receiver) func(n int) obj {
 	}
 }
 
-// carriesOn waits until a process takes and delivers again, and returns how long each took, from now.
+// carriesOn waits until a process registers and delivers again, and returns the time that each took.
 func carriesOn(t *testing.T, p *process, l *load, r *receiver) (takes, delivers time.Duration) {
 	t.Helper()
 	began := time.Now()

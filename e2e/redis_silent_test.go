@@ -9,8 +9,7 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-// A connection that is half open is told of by nobody: what was sent on it is never answered. It must be noticed within
-// 15 s; the test bears more, for a machine that is busy with other tests.
+// A half-open connection must be detected within 15 s, plus time for a busy machine.
 func TestRedis_SilentConnectionsAreReplaced(t *testing.T) {
 	onShards(t, func(t *testing.T, shards string) {
 		const notice = 25 * time.Second

@@ -14,9 +14,9 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-// A Redis that loses power loses the end of its append-only file, in the middle of a script. At the restart after that,
-// Redis 7.0 may apply the half that was left. Then jobs were in no queue, and counts were wrong for good.
-func TestRedis_WhoseFileWasTornAgreesAgainWithinAMinute(t *testing.T) {
+// A loss of power truncates Redis's append-only file in the middle of a script. After the restart Redis 7.0 may apply half
+// of the script: jobs may be in no queue, and counts may be wrong, until a repair.
+func TestRedis_IsRepairedWithinAMinuteOfATruncatedFile(t *testing.T) {
 	t.Parallel()
 	const crashes, perLife = 4, 250
 	random := rand.New(rand.NewPCG(rand.Uint64(), 0))

@@ -33,7 +33,7 @@ func TestStart_FailsWithOneLine(t *testing.T) {
 		{"a folder that is a file", "file", nil, []string{"--store=sqlite:" + file + "/x.db"}},
 		{"a file that is no database", "database", nil, []string{"--store=sqlite:" + file}},
 		{"a Redis that is not there", "redis", nil, []string{"--store=redis://127.0.0.1:1"}},
-		{"a port that is taken", taken.Addr().String(), nil, []string{sqlite, "--addr=" + taken.Addr().String()}},
+		{"a port in use", taken.Addr().String(), nil, []string{sqlite, "--addr=" + taken.Addr().String()}},
 		{"a token file that is not there", "no-such-token", nil, []string{sqlite, "--token-file=/no-such-token"}},
 	}
 	for _, test := range tests {
@@ -127,7 +127,7 @@ func TestStart_RejectsARedisThatEvicts(t *testing.T) {
 	refuses(t, 1, "maxmemory-policy", nil, "serve", "--addr=127.0.0.1:0", "--store="+store)
 }
 
-// refuses runs a command that must fail at its start with one clear line.
+// refuses runs a command that must fail at its start with a one-line error.
 func refuses(t *testing.T, code int, line string, env []string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, args...)

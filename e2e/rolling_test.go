@@ -24,7 +24,7 @@ const (
 	checkLasts = 500 * time.Millisecond
 )
 
-// A balancer knows which processes are ready, and sends each request to one of those.
+// balancer sends each request to a ready process.
 type balancer struct {
 	t      testing.TB
 	ctx    context.Context
@@ -43,7 +43,7 @@ func newBalancer(t testing.TB) *balancer {
 	return b
 }
 
-// add checks a process until it has gone.
+// add checks a process until it exits.
 func (b *balancer) add(p *process) {
 	b.checks.Go(func() {
 		tick := time.NewTicker(checkEvery)
@@ -67,7 +67,7 @@ func (b *balancer) add(p *process) {
 	})
 }
 
-// check asks a process whether it is ready.
+// check updates the readiness of a process.
 func (b *balancer) check(p *process) bool {
 	ctx, cancel := context.WithTimeout(b.ctx, checkLasts)
 	defer cancel()
@@ -83,7 +83,7 @@ func (b *balancer) check(p *process) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// pick names a process that is ready.
+// pick returns a ready process.
 func (b *balancer) pick() (*process, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -99,7 +99,7 @@ func (b *balancer) pick() (*process, bool) {
 	return all[rand.N(len(all))], true
 }
 
-// sees waits until the balancer knows a process as ready.
+// sees waits until the balancer finds a process ready.
 func (b *balancer) sees(p *process) {
 	b.t.Helper()
 	require.Eventually(b.t, func() bool {
@@ -109,7 +109,7 @@ func (b *balancer) sees(p *process) {
 	}, startTime, 5*time.Millisecond)
 }
 
-// Traffic is clients behind a balancer that register one job after the other. They try again on 503 and on nothing else.
+// traffic is a number of clients behind a balancer that register jobs one by one. They retry after 503 only.
 type traffic struct {
 	*balancer
 	over    atomic.Bool
@@ -120,7 +120,7 @@ type traffic struct {
 	faults  []error // what a client may not meet
 }
 
-// newTraffic begins; job gives the nth job of a client, without its id.
+// newTraffic starts traffic. job returns the n-th job of a client, without its id.
 func newTraffic(t testing.TB, b *balancer, clients int, job func(n int) obj) *traffic {
 	tr := &traffic{balancer: b}
 	for c := range clients {
@@ -149,7 +149,7 @@ func (tr *traffic) end() {
 	tr.clients.Wait()
 }
 
-// register sends a job.
+// register registers a job.
 func (tr *traffic) register(job obj) error {
 	for giveUp := time.Now().Add(20 * time.Second); time.Now().Before(giveUp); <-time.After(5 * time.Millisecond) {
 		p, ok := tr.pick()
@@ -173,7 +173,7 @@ func (tr *traffic) register(job obj) error {
 	return errors.New("nobody took the job")
 }
 
-// grows waits until some more jobs have been taken.
+// grows waits until some more jobs are accepted.
 func (tr *traffic) grows(t testing.TB, by int) {
 	t.Helper()
 	size := func() int {

@@ -15,10 +15,10 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-// benchWorkers is how many attempts each process has in flight.
+// benchWorkers is the number of workers per process.
 const benchWorkers = 64
 
-// benchBody is what each job carries: 256 bytes of JSON.
+// benchBody is the body of each job: 256 bytes of JSON.
 var benchBody = `{"order":4711,"note":"` + strings.Repeat("x", 256-24) + `"}`
 
 // benchForms are the stores that several processes can share.
@@ -30,9 +30,9 @@ var benchForms = []struct {
 	{"cluster", func(b *testing.B) string { return redistest.StartCluster(b, 3, 0).URL() }},
 }
 
-// BenchmarkProcesses times due jobs from the moment their topic is resumed, with 1, 2 and 4 processes on one store, and
-// gives the ratio to one. Slow receivers (50 ms) show whether processes share the work: each has benchWorkers. Quick ones
-// show what is left of that where all, the receiver and Redis included, share the machine's processors.
+// BenchmarkProcesses measures the delivery of a backlog from the resume of its topic, with 1, 2 and 4 processes on one
+// store, and reports the ratio to one process. With slow receivers (50 ms) workers are the limit; with fast ones the CPU,
+// which the receiver and Redis share.
 func BenchmarkProcesses(b *testing.B) {
 	for _, receiver := range []struct {
 		name  string
@@ -65,7 +65,7 @@ func BenchmarkProcesses(b *testing.B) {
 	}
 }
 
-// A counter is a receiver that takes its time.
+// counter is a slow receiver that counts.
 type counter struct {
 	*httptest.Server
 	count atomic.Int64
@@ -83,7 +83,7 @@ func newCounter(b *testing.B, takes time.Duration) *counter {
 	return c
 }
 
-// rate is how many jobs a second the processes deliver, over 100 lanes.
+// rate returns the deliveries per second of the processes, over 100 lanes.
 func (c *counter) rate(b *testing.B, processes []*process, topic string, jobs int) float64 {
 	b.Helper()
 	call[obj](b, processes[0], http.MethodPut, "/v1/topics/"+topic, obj{"workers": benchWorkers, "paused": true}, http.StatusOK)

@@ -30,8 +30,8 @@ func TestSentinel_ReplacesThePrimaryTwiceUnderLoad(t *testing.T) {
 
 	sum, lost, again := l.settles(t, r)
 	require.Zero(t, covered(lost), "a replica had it: %v", lost)
-	require.GreaterOrEqual(t, sum.Registered, int64(covered(l.taken)), sum.String())
-	require.Greater(t, covered(l.taken), len(l.taken)/4)
+	require.GreaterOrEqual(t, sum.Registered, int64(covered(l.accepted)), sum.String())
+	require.Greater(t, covered(l.accepted), len(l.accepted)/4)
 	for _, one := range again {
 		near := false
 		for _, fault := range faults {
@@ -40,11 +40,11 @@ func TestSentinel_ReplacesThePrimaryTwiceUnderLoad(t *testing.T) {
 		require.True(t, near, "job %s came again, though it was answered long before any fault", one.id)
 	}
 	t.Logf("%s; %d accepted, %d of them with a replica; lost %d, all without one; %d came again; %d refused, the longest wait %s",
-		sum, len(l.taken), covered(l.taken), len(lost), len(again), l.refused, l.longest.Round(time.Millisecond))
+		sum, len(l.accepted), covered(l.accepted), len(lost), len(again), l.refused, l.longest.Round(time.Millisecond))
 }
 
-// loses kills the primary and waits until its replica has taken over, and jobs are taken and delivered again. It tells
-// when the fault was.
+// loses kills the primary and waits until its replica has taken over and jobs are registered and delivered again. It returns
+// the time of the fault.
 func loses(t *testing.T, s *redistest.Sentinel, l *ledger, r *receiver) time.Time {
 	t.Helper()
 	lanes := make(map[string]bool)
@@ -67,7 +67,7 @@ func loses(t *testing.T, s *redistest.Sentinel, l *ledger, r *receiver) time.Tim
 	return fault
 }
 
-// undisturbed does something that no client may notice.
+// undisturbed runs an operation that no client may notice.
 func undisturbed(t *testing.T, l *ledger, what string, do func()) {
 	t.Helper()
 	l.mu.Lock()

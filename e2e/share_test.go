@@ -16,7 +16,7 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-// info reads one number of redis's INFO.
+// info returns a number of Redis's INFO.
 func info(t testing.TB, c *redis.Client, section, field string) int64 {
 	t.Helper()
 	text, err := c.Info(t.Context(), section).Result()

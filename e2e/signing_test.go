@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A secretView is a secret as the API answers it: what it is, only where it was made.
+// secretView is a secret in the API's form, with its value only when it was generated.
 type secretView struct {
 	ID        string    `json:"id"`
 	CreatedAt time.Time `json:"created_at"`
@@ -19,13 +19,13 @@ type secretView struct {
 	PublicKey string    `json:"public_key"`
 }
 
-// addSecret gives a topic or a lane a secret, and returns it.
+// addSecret adds a secret to a topic or a lane and returns it.
 func addSecret(t testing.TB, p *process, of string, body obj) secretView {
 	t.Helper()
 	return call[secretView](t, p, http.MethodPost, of+"/secrets", body, http.StatusCreated)
 }
 
-// headersOf are those of a request that a library looks at.
+// headersOf returns the headers that a library verifies.
 func headersOf(a arrival) map[string]string {
 	headers := make(map[string]string)
 	for _, name := range []string{"webhook-id", "webhook-timestamp", "webhook-signature"} {
@@ -34,8 +34,8 @@ func headersOf(a arrival) map[string]string {
 	return headers
 }
 
-// What the binary sends is what other people's libraries verify, in the middle of a rotation as well; they refuse it
-// when a byte, the time or the secret is another.
+// Independent libraries verify the requests of the binary, also during a rotation, and reject them when a byte, the time or
+// the secret differs.
 func TestSigning_LibrariesVerifyDeliveries(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
 		p, r := start(t, store), newReceiver(t)
@@ -97,7 +97,7 @@ func TestSigning_LibrariesVerifyDeliveries(t *testing.T) {
 	})
 }
 
-// With a key, nothing that is stored or logged holds a secret; and who starts with another key in front goes on signing.
+// With a key, neither the store nor the log contains a secret, and signing continues after a new key was put first.
 func TestSecrets_AreEncryptedAtRest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -145,7 +145,7 @@ func TestSecrets_AreEncryptedAtRest(t *testing.T) {
 	require.Equal(t, 1, await(t, p, id, "delivered").AttemptsMade)
 }
 
-// requireNowhere fails when a file of dir, or a process's log, holds a secret.
+// requireNowhere fails when a file of dir, or a process's log, contains a secret.
 func requireNowhere(t *testing.T, dir string, p *process, secrets ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -11,15 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mostTakeover is how long the others may take to carry on for a process that carried: they do within 5 s, the rest is for
-// a machine that is busy.
+// mostTakeover bounds the takeover of a lost carrier: 5 s, plus time for a busy machine.
 const mostTakeover = 15 * time.Second
 
-// settling is how long a process may take to stop when it is told to.
+// settling bounds the stop of a process.
 const settling = 250 * time.Millisecond
 
-// carried starts three processes, of which the first carries every shard, and begins a load of jobs that only a carrier
-// brings on their way: each is due a little later, in a lane of its own.
+// carried starts three processes, the first of which carries every shard, and a load of jobs that need a carrier: each is
+// due a little later, in a different lane.
 func carried(t *testing.T, store string, g *gauge) ([]*process, *load) {
 	t.Helper()
 	options, err := redis.ParseURL(store)
@@ -38,10 +37,10 @@ func carried(t *testing.T, store string, g *gauge) ([]*process, *load) {
 	return all, delayed(t, all[1], g)
 }
 
-// lanes counts lanes, so that every job has its own.
+// lanes counts lanes, so that every job has a different one.
 var lanes atomic.Int64
 
-// delayed is a load at a process, of jobs that are due 100 ms later and take 50 ms.
+// delayed starts a load of jobs that are due after 100 ms and take 50 ms.
 func delayed(t *testing.T, p *process, g *gauge) *load {
 	return newLoad(t, p, 4, paced(t, 4*time.Millisecond, func(int) obj {
 		return obj{
@@ -51,8 +50,8 @@ func delayed(t *testing.T, p *process, g *gauge) *load {
 	}))
 }
 
-// carriesOn waits until others than the first process have begun to deliver what came due after an instant, and tells how
-// long that took. What came due within settling of it may have been carried before.
+// carriesOn waits until other processes than the first deliver jobs that came due after a time, and returns how long that
+// took. Jobs due within settling of that time may have been carried before.
 func (r *receiver) carriesOn(t *testing.T, after time.Time) time.Duration {
 	t.Helper()
 	var took time.Duration
@@ -70,7 +69,7 @@ func (r *receiver) carriesOn(t *testing.T, after time.Time) time.Duration {
 	return took
 }
 
-// lateness is the longest that a job's first request came after it was due.
+// lateness returns the longest delay of a job's first request after its due time.
 func (r *receiver) lateness(ids []string) time.Duration {
 	var most time.Duration
 	for _, id := range ids {
@@ -157,7 +156,7 @@ func TestTakeover_AfterASuspendedProcess(t *testing.T) {
 	})
 }
 
-// names are the accepted jobs so far.
+// names returns the ids of the accepted jobs.
 func (l *load) names() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

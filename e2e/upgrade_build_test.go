@@ -18,19 +18,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The upgrade tests need the program of the commit before, or of the one that the variable UPGRADE_FROM names (a tag, a
-// hash). Where they run is decided so that no clone of the whole history passes without them: sources that come without
-// a repository skip them; a shallow clone runs them with the only commit that it has; a machine without git skips them,
-// but fails when the environment says CI=true. A commit that was named and cannot be had fails them anywhere.
+// The upgrade tests need the program of the previous commit, or of the commit in the variable UPGRADE_FROM (a tag or a
+// hash). They are skipped without a repository, and without git unless CI=true, which fails them. A shallow clone runs them
+// with its only commit. A named commit that is not available fails them.
 var (
 	errNoRepository = errors.New("these sources came without a git repository, so there is no commit before")
 	errNoHistory    = errors.New("the commit before cannot be had from this repository: install git")
 )
 
-// previousAgent is the User-Agent of what the program of the commit before sends.
+// previousAgent is the User-Agent of the previous commit's program.
 const previousAgent = "Ringback/previous"
 
-// previous is the program of the commit before, built once for all tests.
+// previous returns the program of the previous commit, built once for all tests.
 func previous(t testing.TB) string {
 	t.Helper()
 	program, err := buildPrevious()
@@ -41,7 +40,7 @@ func previous(t testing.TB) string {
 	return program
 }
 
-// passedOver reports whether tests are skipped because of an error.
+// passedOver reports whether an error skips tests.
 func passedOver(err error, ci bool) bool {
 	return errors.Is(err, errNoRepository) || errors.Is(err, errNoHistory) && !ci
 }
@@ -72,8 +71,8 @@ var buildPrevious = sync.OnceValues(func() (program string, err error) {
 	return program, nil
 })
 
-// previousCommit is the one that the working tree is compared with: the one that is named; without a name HEAD when what
-// makes the program was changed since, else HEAD's first parent.
+// previousCommit returns the commit to compare with: the named one; else HEAD if the program's sources have changed since,
+// else HEAD's first parent.
 func previousCommit(ctx context.Context, named string) (string, error) {
 	if named != "" {
 		commit, err := git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", named+"^{commit}")
@@ -119,8 +118,8 @@ func TestUpgrade_FailsWithoutTheNamedCommit(t *testing.T) {
 	}
 }
 
-// git runs in the sources' own repository, whatever another one the environment names (as in a hook), whoever owns the
-// files, and without writing to it.
+// git runs git in the repository of the sources without writing to it, whatever repository the environment names (as in a
+// hook) and whoever owns the files.
 func git(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", "..", "-c", "safe.directory=*"}, args...)...)
 	for _, pair := range os.Environ() {
@@ -138,7 +137,7 @@ func git(ctx context.Context, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// unpack writes the files of a tar archive into a new folder.
+// unpack extracts a tar archive to a new folder.
 func unpack(dir string, archive []byte) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err

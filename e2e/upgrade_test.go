@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// versions runs a test in both directions: an upgrade, and the way back.
+// versions runs a test in both directions: an upgrade and a downgrade.
 func versions(t *testing.T, test func(t *testing.T, from, to string)) {
 	t.Helper()
 	t.Parallel()
@@ -54,7 +54,7 @@ func TestUpgrade_TwoVersionsShareARedis(t *testing.T) {
 	})
 }
 
-// bothDeliver registers at either of two processes, and expects that either delivers some of each.
+// bothDeliver registers at each of two processes, and requires that each delivers some jobs of both.
 func bothDeliver(t *testing.T, r *receiver, a, b *process) {
 	t.Helper()
 	const jobs = 30
@@ -79,7 +79,7 @@ func bothDeliver(t *testing.T, r *receiver, a, b *process) {
 	}
 }
 
-// changesHold changes at one process what was registered at another.
+// changesHold changes jobs at another process than the one that registered them.
 func changesHold(t *testing.T, r *receiver, at, by *process, topic string) {
 	t.Helper()
 	job := func() view {
@@ -114,7 +114,7 @@ func changesHold(t *testing.T, r *receiver, at, by *process, topic string) {
 	require.Equal(t, call[page](t, at, http.MethodGet, path, nil, http.StatusOK), call[page](t, by, http.MethodGet, path, nil, http.StatusOK))
 }
 
-// repeatsHold registers again at another process what was registered at one.
+// repeatsHold repeats registrations at another process.
 func repeatsHold(t *testing.T, r *receiver, at, by *process, topic string) {
 	t.Helper()
 	request := obj{
@@ -130,7 +130,7 @@ func repeatsHold(t *testing.T, r *receiver, at, by *process, topic string) {
 	call[view](t, at, http.MethodDelete, "/v1/jobs/"+first.ID, nil, http.StatusOK)
 }
 
-// policiesHold puts a policy at one process, and expects that another goes by it.
+// policiesHold puts a policy at one process, and requires that another applies it.
 func policiesHold(t *testing.T, r *receiver, at, by *process, topic string) {
 	t.Helper()
 	put := obj{"url": r.URL + "/fail/2", "headers": obj{"X-Policy": topic}, "ladder": []string{"20ms"}, "retries": 1}
@@ -158,7 +158,7 @@ func policiesHold(t *testing.T, r *receiver, at, by *process, topic string) {
 	await(t, by, job.ID, "delivered")
 }
 
-// carries expects that a process carries what comes due, and returns how late the first job was.
+// carries requires that a process carries due jobs, and returns how late the first one was.
 func carries(t *testing.T, r *receiver, p *process, id string) time.Duration {
 	t.Helper()
 	register(t, p, obj{"id": id, "url": r.URL + "/ok", "delay": "100ms"})
@@ -260,8 +260,8 @@ func TestUpgrade_OpensTheOtherVersionsDatabase(t *testing.T) {
 	})
 }
 
-// reopened starts a version on a database that another one had. It is nil where the new version had it and made it one
-// of a newer schema: then the old version must refuse it, with one clear line.
+// reopened starts a version on a database of another version. It returns nil if the newer version has changed the schema:
+// then the older one must refuse it with a one-line error.
 func reopened(t *testing.T, program, store string) *process {
 	t.Helper()
 	if program == binary {

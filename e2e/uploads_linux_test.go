@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// peakMemory is the most memory that a process had resident, in bytes.
+// peakMemory returns the peak resident memory of a process, in bytes.
 func peakMemory(t testing.TB, p *process) int64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
