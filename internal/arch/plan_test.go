@@ -57,9 +57,13 @@ var plan = []row{
 		others: []string{"modernc.org/sqlite"},
 	},
 	{
+		pkg:    "store/sqlite/clock",
+		reason: "wall and monotonic time in integers, and the wall clock being set; knows jobs by number only",
+	},
+	{
 		pkg:    "store/sqlite",
 		reason: "an engine: what is above reaches it through the contract alone, so it knows nothing but that",
-		ours:   []string{"job", "job/codec", "policy", "store", "store/sqlite/db"},
+		ours:   []string{"job", "job/codec", "policy", "store", "store/sqlite/clock", "store/sqlite/db"},
 	},
 	{
 		pkg:    "store/redis/connect",

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 )
 
 // agenda says when the carrier has something to do. It has three heaps, because two clocks rule it:
@@ -20,9 +21,6 @@ import (
 type agenda struct {
 	dues, renotifications, leases moments
 }
-
-// beforeAll is a moment that is always past: of a wake-up that was never sent.
-const beforeAll = math.MinInt64 / 2
 
 // A slot is a place in one part of the agenda. Of one moment the slot with the lower number comes first, that of the queue's
 // first job or of the leased one: jobs that were registered one after the other lie side by side in the database.
@@ -84,13 +82,13 @@ func (m *moments) Pop() any {
 }
 
 // plan puts a queue where it belongs now. Its head must be known.
-func (a *agenda) plan(q *queue, now instant) {
+func (a *agenda) plan(q *queue, now clock.Instant) {
 	free, ever := q.free(now)
 	switch {
 	case q.waiting == 0 || !ever:
 		a.dues.drop(&q.dueSlot)
 		a.renotifications.drop(&q.renotifySlot)
-	case free > now.mono && now.monoOf(q.head.due) <= free:
+	case free > now.Mono && now.MonoAt(q.head.due) <= free:
 		a.dues.drop(&q.dueSlot)
 		a.renotifications.set(&q.renotifySlot, free, q.head.n)
 	case q.due(now) && q.dueSlot.pos >= 0:
@@ -109,18 +107,18 @@ const never = time.Duration(math.MaxInt64)
 
 // next is the wait until the head of the agenda; zero when it has come, never when there is none. expired says whether
 // leases that are over count.
-func (a *agenda) next(now instant, expired bool) time.Duration {
+func (a *agenda) next(now clock.Instant, expired bool) time.Duration {
 	wait := never
 	if len(a.dues) > 0 {
-		ms := max(0, a.dues[0].at-now.ms)
-		until := time.Duration(min(ms, int64(never/time.Millisecond)))*time.Millisecond - time.Duration(now.sub)
+		ms := max(0, a.dues[0].at-now.Millis)
+		until := time.Duration(min(ms, int64(never/time.Millisecond)))*time.Millisecond - time.Duration(now.Sub)
 		wait = min(wait, max(0, until))
 	}
 	if len(a.renotifications) > 0 {
-		wait = min(wait, time.Duration(max(0, a.renotifications[0].at-now.mono)))
+		wait = min(wait, time.Duration(max(0, a.renotifications[0].at-now.Mono)))
 	}
-	if len(a.leases) > 0 && (expired || a.leases[0].at > now.mono) {
-		wait = min(wait, time.Duration(max(0, a.leases[0].at-now.mono)))
+	if len(a.leases) > 0 && (expired || a.leases[0].at > now.Mono) {
+		wait = min(wait, time.Duration(max(0, a.leases[0].at-now.Mono)))
 	}
 	return wait
 }

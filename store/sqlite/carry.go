@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
@@ -63,11 +64,11 @@ func weighCarried(c store.CarryResult) int {
 }
 
 func (tx *tx) carry(round store.CarryOptions) (store.CarryResult, error) {
-	c := store.CarryResult{Now: date(tx.now.ms)}
+	c := store.CarryResult{Now: clock.Time(tx.now.Millis)}
 	steps := &tx.mem.steps
-	if step := steps.step; step != 0 {
-		save(tx, &steps.step)
-		c.ClockStep, steps.step = time.Duration(step)*time.Millisecond, 0
+	if step := steps.Pending; step != 0 {
+		save(tx, &steps.Pending)
+		c.ClockStep, steps.Pending = time.Duration(step)*time.Millisecond, 0
 	}
 	stepped, waits := false, false
 	if err := tx.unlessDamaged(&tx.mem.noSteps, "move jobs after a step of the clock", func() (err error) {
@@ -128,7 +129,7 @@ func (tx *tx) expireLeases(round store.CarryOptions, c *store.CarryResult) (visi
 			a.leases.set(s, s.at, s.n)
 		}
 	}()
-	for s := a.leases.head(tx.now.mono); s != nil; s = a.leases.head(tx.now.mono) {
+	for s := a.leases.head(tx.now.Mono); s != nil; s = a.leases.head(tx.now.Mono) {
 		if round.KeepLeases {
 			return visits, true, false, nil
 		}
@@ -141,12 +142,12 @@ func (tx *tx) expireLeases(round store.CarryOptions, c *store.CarryResult) (visi
 			continue // settled earlier in this transaction
 		}
 		// The deadline by the wall clock as it is now: since the claim it may have been set back or ahead.
-		until := tx.now.ms - (tx.now.mono-h.deadline)/int64(time.Millisecond)
+		until := tx.now.Millis - (tx.now.Mono-h.deadline)/int64(time.Millisecond)
 		if !round.ExpireLeasesBefore.IsZero() && until > round.ExpireLeasesBefore.UnixMilli() {
 			stay, left = append(stay, s), true
 			continue
 		}
-		if err := tx.expireLease(h, time.Duration(tx.now.mono-h.begun).Truncate(time.Millisecond)); err != nil {
+		if err := tx.expireLease(h, time.Duration(tx.now.Mono-h.begun).Truncate(time.Millisecond)); err != nil {
 			stay = append(stay, s)
 			if db.IsDamage(err) {
 				tx.culprit = h
@@ -176,9 +177,9 @@ func (tx *tx) visitQueues(round store.CarryOptions, visits []*queue, c *store.Ca
 		now     int64
 		most    int
 	}{
-		{&a.dues, tx.now.ms, (round.Queues + 1) / 2},
-		{&a.renotifications, tx.now.mono, round.Queues},
-		{&a.dues, tx.now.ms, round.Queues},
+		{&a.dues, tx.now.Millis, (round.Queues + 1) / 2},
+		{&a.renotifications, tx.now.Mono, round.Queues},
+		{&a.dues, tx.now.Millis, round.Queues},
 	} {
 		for s := part.moments.head(part.now); s != nil; s = part.moments.head(part.now) {
 			if looked >= part.most || c.Moved+c.ExpiredLeases >= round.Jobs {
@@ -191,7 +192,7 @@ func (tx *tx) visitQueues(round store.CarryOptions, visits []*queue, c *store.Ca
 			}
 		}
 	}
-	return a.dues.head(tx.now.ms) != nil || a.renotifications.head(tx.now.mono) != nil, nil
+	return a.dues.head(tx.now.Millis) != nil || a.renotifications.head(tx.now.Mono) != nil, nil
 }
 
 // takeOut takes a queue's moment out of the agenda, until the transaction is taken back.
@@ -218,9 +219,9 @@ func (tx *tx) visit(q *queue, round store.CarryOptions, c *store.CarryResult, vi
 	silent := q.ready == 0 || q.silent // no wake-up was sent for its jobs
 	moved, err := tx.markReady(q, min(round.Jobs-c.Moved-c.ExpiredLeases, round.Ready-int(q.ready)))
 	c.Moved += moved
-	if silent || q.notifiedAt+int64(store.RenotifyAfter) <= tx.now.mono {
+	if silent || q.notifiedAt+int64(store.RenotifyAfter) <= tx.now.Mono {
 		tx.touch(q)
-		q.notifiedAt, q.silent = tx.now.mono, false
+		q.notifiedAt, q.silent = tx.now.Mono, false
 		tx.notify(q)
 	}
 	return err
@@ -241,9 +242,9 @@ func (tx *tx) markReady(q *queue, most int) (int, error) {
 		return nil
 	}
 	// First those of the mark's own moment, then the later ones.
-	err := tx.Query(waitingAt, next, q.id, q.mark.due, q.mark.n, tx.now.ms, int64(most))
+	err := tx.Query(waitingAt, next, q.id, q.mark.due, q.mark.n, tx.now.Millis, int64(most))
 	if err == nil && count < most {
-		err = tx.Query(waitingAfter, next, q.id, q.mark.due, tx.now.ms, int64(most-count))
+		err = tx.Query(waitingAfter, next, q.id, q.mark.due, tx.now.Millis, int64(most-count))
 	}
 	if db.IsDamage(err) {
 		tx.setAside(q, "count due jobs", err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
@@ -58,7 +59,7 @@ func (s *Store) Cancel(ctx context.Context, token store.Token, ref job.Ref) (job
 			return tx.mark(ref, r.n, to)
 		}
 		tx.leave(q, r.key())
-		r.State, r.Reason, r.FinishedAt = job.Cancelled, job.ReasonCancelled, date(tx.now.ms)
+		r.State, r.Reason, r.FinishedAt = job.Cancelled, job.ReasonCancelled, clock.Time(tx.now.Millis)
 		return tx.finish(q, ref, r.n, to, job.Cancelled, job.ReasonCancelled)
 	})
 }
@@ -87,10 +88,10 @@ func (s *Store) Replace(ctx context.Context, token store.Token, ref job.Ref, rep
 		before, size := r.key(), r.bodySize
 		replacement.Apply(&r.Spec)
 		if expiry := replacement.Expiry; expiry != nil {
-			r.ExpiresAt = date(tx.now.expiresAt(expiry.In, expiry.At))
+			r.ExpiresAt = clock.Time(tx.now.Expiry(expiry.In, expiry.At))
 		}
 		if due := replacement.Due; due != nil {
-			r.moveTo(date(tx.now.dueAt(due.In, due.At)))
+			r.moveTo(clock.Time(tx.now.Due(due.In, due.At)))
 		}
 		if replacement.MovesTime() && r.expiresTooEarly() {
 			return store.ErrExpired
@@ -106,7 +107,7 @@ func (s *Store) Replace(ctx context.Context, token store.Token, ref job.Ref, rep
 		if replacement.Due == nil {
 			return nil
 		}
-		tx.mem.steps.delayed.put(r.n, false)
+		tx.mem.steps.SetDelayed(r.n, false)
 		tx.leave(q, before)
 		return tx.arrive(q, r.key())
 	})
@@ -124,8 +125,8 @@ func (r *row) moveTo(due time.Time) {
 func (tx *tx) rewrite(r *row, to progress, oldSize int64) error {
 	c := encode(&r.Spec)
 	tx.mem.nextTTL = 0
-	err := tx.Exec(replaceJob, millis(r.DueAt), r.Version, to.entries, db.NullZero(to.first), millis(r.FirstDueAt), millis(r.ExpiresAt), millis(r.FirstDueAt),
-		millis(r.ExpiresAt), r.URL,
+	err := tx.Exec(replaceJob, clock.Millis(r.DueAt), r.Version, to.entries, db.NullZero(to.first), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), clock.Millis(r.FirstDueAt),
+		clock.Millis(r.ExpiresAt), r.URL,
 		c.timeout, c.bodySize, c.spec, c.body, r.n)
 	if err != nil {
 		return err

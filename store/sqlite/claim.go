@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
@@ -37,7 +38,7 @@ type claim struct {
 	rows     []*row   // of the reply's leases that have not ended
 	leases   []*lease // the same
 	size     int      // of bodies so far
-	now      instant
+	now      clock.Instant
 	revision int64
 }
 
@@ -166,7 +167,7 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 		}
 		body := int(max(0, r.bodySize))
 		full := int64(len(rows)) == most || (len(c.reply.leases)+len(rows) > 0 && size+body > c.request.MaxBytes)
-		if full || millis(r.DueAt) > tx.now.ms {
+		if full || clock.Millis(r.DueAt) > tx.now.Millis {
 			next = r.key()
 			return db.ErrStop
 		}
@@ -228,10 +229,10 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 
 // lease makes the lease of one claimed job.
 func (c *claim) lease(tx *tx, q *queue, r *row, leaseFor time.Duration) *lease {
-	until := tx.now.after(leaseFor)
+	until := tx.now.After(leaseFor)
 	h := &lease{
-		ref: r.Ref(), n: r.n, queue: q, token: c.token, claimed: tx.now.ms, begun: tx.now.mono,
-		deadline: tx.now.mono + (until-tx.now.ms)*int64(time.Millisecond), progress: r.progress(),
+		ref: r.Ref(), n: r.n, queue: q, token: c.token, claimed: tx.now.Millis, begun: tx.now.Mono,
+		deadline: tx.now.Mono + (until-tx.now.Millis)*int64(time.Millisecond), progress: r.progress(),
 	}
 	tx.addLease(h)
 	return h
@@ -252,9 +253,9 @@ func (c *claim) answer(s *Store) store.ClaimResult {
 		claimed.Jobs = append(claimed.Jobs, store.ClaimedJob{
 			Job:      r.Job,
 			Lease:    c.token,
-			LeaseFor: time.Duration(h.deadline - c.now.mono),
-			Age:      time.Duration(c.now.ms-millis(r.FirstDueAt)) * time.Millisecond,
-			Late:     time.Duration(max(0, h.claimed-millis(r.DueAt))) * time.Millisecond,
+			LeaseFor: time.Duration(h.deadline - c.now.Mono),
+			Age:      time.Duration(c.now.Millis-clock.Millis(r.FirstDueAt)) * time.Millisecond,
+			Late:     time.Duration(max(0, h.claimed-clock.Millis(r.DueAt))) * time.Millisecond,
 			Rated:    h.rated,
 			Probe:    h.probe,
 		})

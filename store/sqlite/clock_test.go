@@ -3,7 +3,6 @@ package sqlite
 import (
 	"database/sql/driver"
 	"fmt"
-	"math"
 	"testing"
 	"time"
 
@@ -12,30 +11,8 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 )
-
-func TestInstant_AfterIsNeverEarly(t *testing.T) {
-	for _, c := range []struct {
-		sub, wait time.Duration
-		ms        int64
-	}{
-		{0, 0, 0},
-		{999_999, 0, 0},
-		{999_999, -time.Hour, 0},
-		{0, time.Millisecond, 1},
-		{1, time.Millisecond, 2},
-		{999_999, time.Millisecond, 2},
-		{999_999, 1, 1},
-		{999_999, 2, 2},
-		{500_000, 10*time.Millisecond + 400_000, 11},
-		{500_000, 10*time.Millisecond + 600_000, 12},
-		{1, math.MaxInt64, math.MaxInt64/int64(time.Millisecond) + 1},
-	} {
-		now := instant{ms: 0, sub: int64(c.sub)}
-		require.Equal(t, c.ms, now.after(c.wait), "%+v", c)
-	}
-	require.Equal(t, int64(math.MaxInt64), instant{ms: math.MaxInt64 - 5, sub: 1}.after(time.Hour))
-}
 
 // steadyClock is a clock with parts of a millisecond.
 type steadyClock struct{ now time.Time }
@@ -63,8 +40,8 @@ func TestClaim_IsNotEarlyByAPartOfAMillisecond(t *testing.T) {
 func TestClockStep_BackKeepsDelaysAndAheadAgainMakesNoneEarly(t *testing.T) {
 	s, c := clocked(t, options(t))
 	runAt := entry("at", 0)
-	runAt.RunAt = date(c.ms.Load()).Add(time.Hour)
-	insert(t, s, numbered("old", stepRows, time.Minute)...)
+	runAt.RunAt = clock.Time(c.ms.Load()).Add(time.Hour)
+	insert(t, s, numbered("old", clock.SpanSize, time.Minute)...)
 	insert(t, s, numbered("older", 50, time.Minute)...)
 	insert(t, s, runAt)
 	require.Zero(t, carry(t, s).ClockStep)
@@ -76,7 +53,7 @@ func TestClockStep_BackKeepsDelaysAndAheadAgainMakesNoneEarly(t *testing.T) {
 	require.Zero(t, carried.ClockStep)
 	require.Equal(t, 30*time.Second, carried.Next, "the new one is the next")
 	require.Equal(t, runAt.RunAt, get(t, s, "at").DueAt, "what was asked for")
-	require.Equal(t, date(c.ms.Load()).Add(50*time.Second), get(t, s, "old-0007").DueAt)
+	require.Equal(t, clock.Time(c.ms.Load()).Add(50*time.Second), get(t, s, "old-0007").DueAt)
 
 	c.pass(50*time.Second - time.Millisecond)
 	require.Len(t, claimUp(t, s, 10), 1, "the new one")
@@ -86,9 +63,13 @@ func TestClockStep_BackKeepsDelaysAndAheadAgainMakesNoneEarly(t *testing.T) {
 	c.jump(10 * time.Minute)
 	for walks := 1; walks > 0; {
 		carry(t, s)
-		inWriter(t, s, func() { walks = len(s.mem.steps.walks) })
+		inWriter(t, s, func() {
+			if _, _, more := s.mem.steps.Span(); !more {
+				walks = 0
+			}
+		})
 	}
-	require.Equal(t, date(c.ms.Load()), get(t, s, "old-0101").DueAt, "moved back to where it was")
+	require.Equal(t, clock.Time(c.ms.Load()), get(t, s, "old-0101").DueAt, "moved back to where it was")
 	require.Equal(t, runAt.RunAt, get(t, s, "at").DueAt)
 }
 
@@ -123,7 +104,7 @@ func TestClockStep_BackMovesNoRetryAndNoEditedOrRevivedJob(t *testing.T) {
 	revive(t, s, "revived", time.Hour)
 	_, err := s.Replace(t.Context(), store.NewToken(), ref("edited"), store.Replacement{Kind: job.KindEdited, Due: &job.Moment{In: time.Hour}})
 	require.NoError(t, err)
-	due := date(c.ms.Load()).Add(time.Hour)
+	due := clock.Time(c.ms.Load()).Add(time.Hour)
 	c.jump(-10 * time.Minute)
 	carry(t, s)
 	for _, id := range []string{"retried", "revived", "edited"} {
@@ -138,14 +119,14 @@ func TestClockStep_MoreStepsThanAreKeptBeforeARound(t *testing.T) {
 	c.jump(10 * time.Minute)
 	insert(t, s, entry("kept", time.Hour))
 	forgotten, kept := get(t, s, "forgotten").DueAt, get(t, s, "kept").DueAt
-	for range stepsKept {
+	for range clock.MaxSteps {
 		c.jump(-time.Minute)
 		require.NoError(t, s.Ping(t.Context()))
 	}
-	for range 2 * stepsKept {
+	for range 2 * clock.MaxSteps {
 		carry(t, s)
 	}
-	require.Equal(t, kept.Add(-stepsKept*time.Minute), get(t, s, "kept").DueAt)
+	require.Equal(t, kept.Add(-clock.MaxSteps*time.Minute), get(t, s, "kept").DueAt)
 	require.Equal(t, forgotten, get(t, s, "forgotten").DueAt)
 }
 
@@ -153,8 +134,8 @@ func TestClockStep_LooksAtNoMoreThanABoundedRangeOfJobsARound(t *testing.T) {
 	s, c := clocked(t, options(t))
 	insert(t, s, numbered("first", 10, time.Hour)...)
 	for i := range 4 {
-		insert(t, s, numbered(fmt.Sprint("ended-", i), stepRows, 0)...)
-		for jobs := claimUp(t, s, stepRows); len(jobs) > 0; jobs = claimUp(t, s, stepRows) {
+		insert(t, s, numbered(fmt.Sprint("ended-", i), clock.SpanSize, 0)...)
+		for jobs := claimUp(t, s, clock.SpanSize); len(jobs) > 0; jobs = claimUp(t, s, clock.SpanSize) {
 			for _, h := range jobs {
 				settle(t, s, settled(h, policy.Verdict{Kind: policy.Delivered}))
 			}
@@ -166,7 +147,7 @@ func TestClockStep_LooksAtNoMoreThanABoundedRangeOfJobsARound(t *testing.T) {
 		rounds = used
 		last, _ := args[0].Value.(int64)
 		first, _ := args[1].Value.(int64)
-		require.LessOrEqual(t, last-first, int64(stepRows))
+		require.LessOrEqual(t, last-first, int64(clock.SpanSize))
 		return nil
 	})
 	c.jump(-time.Minute)
@@ -175,26 +156,4 @@ func TestClockStep_LooksAtNoMoreThanABoundedRangeOfJobsARound(t *testing.T) {
 	}
 	require.Equal(t, due.Add(-time.Minute), get(t, s, "first-0009").DueAt)
 	require.Equal(t, 1, rounds, "jobs that have ended are not looked for")
-}
-
-func TestBits_ForgetsWhatIsOldAndStaysBounded(t *testing.T) {
-	b := bits{first: 100}
-	for _, n := range []int64{99, 100, 163, 164, 1000} {
-		b.put(n, true)
-	}
-	require.Equal(t, []bool{false, true, true, true, true, false}, []bool{b.has(99), b.has(100), b.has(163), b.has(164), b.has(1000), b.has(5000)})
-	require.Equal(t, []int64{0, 100, 100, 163, 164, 164, 1000, 1000}, []int64{b.last(99), b.last(100), b.last(162), b.last(163), b.last(164), b.last(999), b.last(1000), b.last(5000)})
-	b.put(163, false)
-	b.put(7000, false)
-	require.False(t, b.has(163))
-	b.forget(170)
-	require.False(t, b.has(100))
-	require.True(t, b.has(1000))
-	b.put(delayedBits+1000, true)
-	require.True(t, b.has(delayedBits+1000))
-	require.LessOrEqual(t, len(b.words), delayedBits/64)
-	b.put(100*delayedBits, true)
-	require.True(t, b.has(100*delayedBits))
-	require.False(t, b.has(1000))
-	require.LessOrEqual(t, len(b.words), delayedBits/64)
 }

@@ -8,15 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/storetest"
 )
 
 // settable is a clock that a test moves, and a wall clock that it sets, in nanoseconds.
 type settable struct{ wall, mono atomic.Int64 }
 
-func (c *settable) read() instant {
+func (c *settable) read() clock.Instant {
 	wall := c.wall.Load()
-	return instant{ms: wall / int64(time.Millisecond), mono: c.mono.Load(), sub: wall % int64(time.Millisecond)}
+	return clock.Instant{Millis: wall / int64(time.Millisecond), Mono: c.mono.Load(), Sub: wall % int64(time.Millisecond)}
 }
 
 func (c *settable) pass(d time.Duration) {

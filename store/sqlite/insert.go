@@ -5,11 +5,11 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
-	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
@@ -31,7 +31,7 @@ func (s *Store) Insert(ctx context.Context, token store.Token, entries []store.N
 	var all []insertOutcome
 	var now int64
 	err := s.db.Submit(ctx, &op{Verb: "insert jobs", Durable: true, Weight: len(entries), Run: func(tx *tx) (err error) {
-		now = tx.now.ms
+		now = tx.now.Millis
 		all, err = once(tx, call{"insert", token}, weighOutcomes, func() ([]insertOutcome, error) {
 			all := make([]insertOutcome, len(entries))
 			for i := range entries {
@@ -69,7 +69,7 @@ func (p insertOutcome) job(spec job.Spec, now int64) job.Job {
 		return *p.known
 	}
 	j := job.Job{Spec: spec}
-	j.CreatedAt, j.DueAt, j.FirstDueAt, j.ExpiresAt = date(p.created), date(p.due), date(p.due), date(p.expires)
+	j.CreatedAt, j.DueAt, j.FirstDueAt, j.ExpiresAt = clock.Time(p.created), clock.Time(p.due), clock.Time(p.due), clock.Time(p.expires)
 	j.State, j.Version = waitingState(p.due, now), 1
 	return j
 }
@@ -113,12 +113,12 @@ func (tx *tx) insert(e *store.NewJob, r *newRow) (insertOutcome, error) {
 		return insertOutcome{}, err
 	}
 	tx.touch(q)
-	p := insertOutcome{outcome: store.Created, created: tx.now.ms, due: tx.now.dueAt(e.Delay, e.RunAt)}
-	p.expires = tx.now.expiresAt(e.ExpiresIn, e.ExpiresAt)
+	p := insertOutcome{outcome: store.Created, created: tx.now.Millis, due: tx.now.Due(e.Delay, e.RunAt)}
+	p.expires = tx.now.Expiry(e.ExpiresIn, e.ExpiresAt)
 	n := tx.mem.lastN + 1
 	ttl := ttlEnd(p.due, p.expires, e.MaxAge)
 	copy(r.args[:9], []driver.Value{
-		n, q.id, q.topic.id, p.due, p.created, p.due, p.expires, db.NullZero(wholeMillis(e.MaxAge)), db.NullZero(ttl),
+		n, q.id, q.topic.id, p.due, p.created, p.due, p.expires, db.NullZero(clock.CeilMillis(e.MaxAge)), db.NullZero(ttl),
 	})
 	changed, err := tx.Change(insertJob, r.args[:]...)
 	if err != nil {
@@ -128,7 +128,7 @@ func (tx *tx) insert(e *store.NewJob, r *newRow) (insertOutcome, error) {
 		return tx.existing(e)
 	}
 	tx.mem.lastN = n
-	tx.mem.steps.delayed.put(n, e.RunAt.IsZero())
+	tx.mem.steps.SetDelayed(n, e.RunAt.IsZero())
 	if r.external != nil {
 		if err := tx.Exec(insertBody, n, r.external); err != nil {
 			return insertOutcome{}, err
@@ -155,7 +155,7 @@ func (tx *tx) existing(e *store.NewJob) (insertOutcome, error) {
 func (tx *tx) rememberedID(e *store.NewJob) (p insertOutcome, err error) {
 	err = tx.Query(findID, func(v []driver.Value) error {
 		gone := job.Job{Spec: e.Spec}
-		gone.State, gone.FinishedAt, gone.Reason = job.State(db.Text(v[1])), date(db.Int(v[2])), policy.Reason(db.Text(v[3]))
+		gone.State, gone.FinishedAt, gone.Reason = job.State(db.Text(v[1])), clock.Time(db.Int(v[2])), policy.Reason(db.Text(v[3]))
 		p = insertOutcome{outcome: outcome(db.Blob(v[0]), e.Fingerprint, gone.State), known: &gone}
 		return nil
 	}, e.Namespace, e.ID)
@@ -223,29 +223,10 @@ func (e *unreadableError) Error() string { return e.err.Error() }
 func (e *unreadableError) Unwrap() error { return e.err }
 
 // view is a job with its state at now.
-func (r *row) view(now instant) job.Job {
+func (r *row) view(now clock.Instant) job.Job {
 	j := r.Job
 	if j.State == job.Scheduled {
-		j.State = waitingState(millis(j.DueAt), now.ms)
+		j.State = waitingState(clock.Millis(j.DueAt), now.Millis)
 	}
 	return j
-}
-
-// dueAt turns what was asked into a moment that is never early: a part of a millisecond counts as a whole one.
-func (i instant) dueAt(delay time.Duration, runAt time.Time) int64 {
-	if runAt.IsZero() {
-		return i.after(delay)
-	}
-	return max(millisUp(runAt), i.ms)
-}
-
-func (i instant) expiresAt(in time.Duration, at time.Time) int64 {
-	switch {
-	case !at.IsZero():
-		return at.UnixMilli()
-	case in > 0:
-		return i.after(in)
-	default:
-		return 0
-	}
 }

@@ -42,7 +42,7 @@ func (s *Store) PutLane(ctx context.Context, token store.Token, put store.Lane) 
 			}
 			lane := store.Lane{Queue: put.Queue}
 			if !settings.IsZero() {
-				lane.Settings, lane.Revision = settings, max(tx.mem.laneRevision+1, tx.now.ms)
+				lane.Settings, lane.Revision = settings, max(tx.mem.laneRevision+1, tx.now.Millis)
 			}
 			return lane, tx.putLane(lane, encoded)
 		})

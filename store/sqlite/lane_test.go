@@ -14,6 +14,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
@@ -268,7 +269,7 @@ func TestPermit_GrantsAndAlarmsSurviveTheProcessAndExpire(t *testing.T) {
 	s, c = elsewhere(t, o, c)
 	require.False(t, raise(s, true))
 	refused := permit(s, ask(2, rate))
-	require.Equal(t, store.Permit{At: date(c.ms.Load()), Next: 40 * time.Second}, refused)
+	require.Equal(t, store.Permit{At: clock.Time(c.ms.Load()), Next: 40 * time.Second}, refused)
 	require.Equal(t, 7, permit(s, ask(7, policy.Rate{})).Starts, "no rate bounds nothing")
 	c.pass(time.Minute)
 	_, err := s.Sweep(t.Context(), store.NewToken(), 10)

@@ -25,7 +25,7 @@ func (s *Store) Lead(ctx context.Context) (store.Leadership, error) {
 	if err := s.db.Usable(ctx, "take the carrier lock"); err != nil {
 		return nil, err
 	}
-	now, l := s.clock().mono, &s.lead
+	now, l := s.clock().Mono, &s.lead
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.token != "" && now < l.until {
@@ -40,7 +40,7 @@ func (h *lead) Extend(ctx context.Context) error {
 	if err := h.store.db.Usable(ctx, "extend the carrier lock"); err != nil {
 		return err
 	}
-	now, l := h.store.clock().mono, &h.store.lead
+	now, l := h.store.clock().Mono, &h.store.lead
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.token != h.token || now >= l.until {

@@ -50,7 +50,7 @@ func (tx *tx) dirty(b *batch) {
 func (tx *tx) addLease(h *lease) {
 	if tx.open == nil || len(tx.open.jobs) == batchJobs {
 		tx.mem.lastBatch++
-		tx.open = &batch{number: tx.mem.lastBatch, claimed: tx.now.ms}
+		tx.open = &batch{number: tx.mem.lastBatch, claimed: tx.now.Millis}
 	}
 	h.batch = tx.open
 	tx.dirty(h.batch)

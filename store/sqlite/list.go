@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
@@ -46,7 +47,7 @@ type listing struct {
 	at       cursor // behind what was looked at last
 	looked   int
 	page     store.Page
-	now      instant
+	now      clock.Instant
 	running  map[int64]mark   // leased jobs in the snapshot, by number
 	byLane   map[int64][]mark // the same, by lane
 	passed   int              // how many of them lie in the lane that is being listed
@@ -54,9 +55,9 @@ type listing struct {
 
 // List implements store.Shard.
 func (s *Store) List(ctx context.Context, filter store.Filter) (store.Page, error) {
-	l := listing{filter: filter, from: millisUp(filter.After), to: math.MaxInt64, at: cursor{N: -1}, now: s.clock()}
+	l := listing{filter: filter, from: clock.MillisUp(filter.After), to: math.MaxInt64, at: cursor{N: -1}, now: s.clock()}
 	if !filter.Before.IsZero() {
-		l.to = millisUp(filter.Before)
+		l.to = clock.MillisUp(filter.Before)
 	}
 	if filter.Cursor != "" {
 		var err error
@@ -107,9 +108,9 @@ func (l *listing) add(r *row) {
 func (l *listing) open(ctx context.Context, c *db.Conn) error {
 	switch l.filter.State {
 	case job.Scheduled:
-		l.from = max(l.from, l.now.ms+1)
+		l.from = max(l.from, l.now.Millis+1)
 	case job.Ready:
-		l.to = min(l.to, l.now.ms+1)
+		l.to = min(l.to, l.now.Millis+1)
 	case job.Running:
 	default:
 		return nil // a state that this version does not know has no jobs
@@ -164,7 +165,7 @@ func (l *listing) lane(ctx context.Context, c *db.Conn, q int64) (done bool, err
 	return l.walk(ctx, c, openAt, openAfter, q, job.Scheduled, func(v []driver.Value) (*row, int64, error) {
 		r := (*cells)(&v).job()
 		r.Topic, r.Lane = l.filter.Topic, l.at.Lane
-		return r, millis(r.DueAt), r.decode()
+		return r, clock.Millis(r.DueAt), r.decode()
 	})
 }
 
@@ -181,7 +182,7 @@ func (l *listing) leased(ctx context.Context, c *db.Conn, q int64) (done bool, e
 		}
 	}
 	slices.SortFunc(rows, func(a, b *row) int {
-		return cmp.Or(cmp.Compare(millis(a.DueAt), millis(b.DueAt)), cmp.Compare(a.n, b.n))
+		return cmp.Or(cmp.Compare(clock.Millis(a.DueAt), clock.Millis(b.DueAt)), cmp.Compare(a.n, b.n))
 	})
 	for _, r := range rows {
 		k := r.key()
@@ -213,7 +214,7 @@ func (l *listing) ended(ctx context.Context, c *db.Conn) error {
 		c := cells(v)
 		r := c.job()
 		c.names(r)
-		return r, millis(r.FinishedAt), r.decode()
+		return r, clock.Millis(r.FinishedAt), r.decode()
 	})
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
@@ -45,7 +46,7 @@ type queueNumbers struct {
 	// head is the first waiting job, where headKnown.
 	head       key
 	headKnown  bool
-	notifiedAt int64     // when it last rang, monotonic; beforeAll: never
+	notifiedAt int64     // when it last rang, monotonic; past: never
 	throttle   *throttle // nil: nothing keeps it back
 }
 
@@ -153,7 +154,7 @@ type memory struct {
 	// unused are lanes that no job refers to, throttled those with a throttle.
 	unused, throttled map[*queue]struct{}
 	agenda            agenda
-	steps             clockSteps
+	steps             clock.Steps
 	idleLooked        int64 // when idle lanes were last looked for, monotonic
 	replies           *replyCache
 }
@@ -234,7 +235,7 @@ func (tx *tx) remember(q *queue) {
 }
 
 func (m *memory) add(q *queue) {
-	q.notifiedAt = beforeAll
+	q.notifiedAt = clock.Past
 	q.dueSlot, q.renotifySlot = slot{pos: -1, queue: q}, slot{pos: -1, queue: q}
 	m.queues[q.name], m.byID[q.id] = q, q
 	q.topic.queues[q] = struct{}{}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
@@ -33,7 +34,7 @@ func (s *Store) load(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	m.steps = clockSteps{offset: offsetOf(s.clock()), delayed: bits{first: m.lastN + 1}}
+	m.steps = clock.NewSteps(s.clock(), m.lastN+1)
 	if err := s.db.Conn().Query(ctx, countOutbox, func(v []driver.Value) error {
 		m.outbox = db.Int(v[0])
 		return nil
@@ -107,7 +108,7 @@ func (s *Store) loadQueue(v []driver.Value) error {
 }
 
 // throttle reads a queue's stored throttle. An unreadable one is logged and dropped.
-func (s *Store) parseThrottle(name job.Queue, column driver.Value, now instant) *throttle {
+func (s *Store) parseThrottle(name job.Queue, column driver.Value, now clock.Instant) *throttle {
 	g, err := decodeThrottle(column, now)
 	if err != nil {
 		s.log.Error("lane throttle unreadable, dropping its cooldown and rate", "topic", name.Topic, "lane", name.Lane, "err", err)

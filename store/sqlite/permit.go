@@ -7,6 +7,7 @@ import (
 
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
@@ -48,7 +49,7 @@ func (s *Store) Permit(ctx context.Context, token store.Token, asks []store.Perm
 
 // permit serves one request: it grants what fits.
 func (tx *tx) permit(ask store.PermitRequest) (store.Permit, error) {
-	p := store.Permit{Starts: ask.Starts, At: date(tx.now.ms)}
+	p := store.Permit{Starts: ask.Starts, At: clock.Time(tx.now.Millis)}
 	if !ask.Rate.Limited() {
 		return p, nil
 	}
@@ -66,7 +67,7 @@ func (tx *tx) permit(ask store.PermitRequest) (store.Permit, error) {
 		w = w.add(ask.Rate, granted, ask.Slack, tx.now)
 	}
 	if p.Starts = int(granted); p.Starts < ask.Starts {
-		p.Next = time.Duration(w[0].leave(ask.Rate) - tx.now.mono)
+		p.Next = time.Duration(w[0].leave(ask.Rate) - tx.now.Mono)
 	}
 	if granted == 0 && len(w) == len(before) {
 		return p, nil
@@ -80,7 +81,7 @@ func (tx *tx) permit(ask store.PermitRequest) (store.Permit, error) {
 }
 
 // over reports whether no grant counts any more.
-func (g *grants) over(now instant) bool {
+func (g *grants) over(now clock.Instant) bool {
 	return len(g.starts.counting(policy.Rate{Starts: 1, Per: g.per}, now)) == 0
 }
 

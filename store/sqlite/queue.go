@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql/driver"
 
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
@@ -32,7 +33,7 @@ func (tx *tx) loadHead(q *queue) error {
 }
 
 // due reports whether a job waits whose moment has come; head must be known.
-func (q *queue) due(now instant) bool { return q.waiting > 0 && q.head.due <= now.ms }
+func (q *queue) due(now clock.Instant) bool { return q.waiting > 0 && q.head.due <= now.Millis }
 
 // arrive counts a job that begins to wait, and sends a wake-up when it is due and the first that is. Where the head was not known
 // it may be the job itself, which the database has already.
@@ -42,7 +43,7 @@ func (tx *tx) arrive(q *queue, k key) error {
 	}
 	tx.touch(q)
 	first := !q.due(tx.now) || q.head == k
-	isDue := k.due <= tx.now.ms
+	isDue := k.due <= tx.now.Millis
 	if q.waiting == 0 || k.before(q.head) {
 		q.head = k
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 )
 
 // paced is a policy with a lane rate.
@@ -76,7 +77,7 @@ func TestWallClock_JumpChangesNoCooldownAndNoRate(t *testing.T) {
 			settle(t, s, turned(jobs[0], store.LaneChange{Cooldown: 10 * time.Second}))
 			c.pass(4 * time.Second)
 			c.jump(-jump)
-			require.Equal(t, date(c.ms.Load()+6000), laneStats(t, s).CooldownUntil, "by the clock as it is now")
+			require.Equal(t, clock.Time(c.ms.Load()+6000), laneStats(t, s).CooldownUntil, "by the clock as it is now")
 			insert(t, s, numbered("newer", 5, 0)...)
 			c.pass(6*time.Second - time.Millisecond)
 			require.Empty(t, claimUp(t, s, 9))
@@ -98,7 +99,7 @@ func TestWallClock_SetBackBetweenTwoProcessesShortensNoThrottle(t *testing.T) {
 	require.NoError(t, s.Close())
 	s, c = clockedAt(t, o, c.ms.Load()-time.Hour.Milliseconds())
 	insert(t, s, numbered("new", 10, 0)...)
-	require.Equal(t, date(c.ms.Load()+30_000), laneStats(t, s).CooldownUntil)
+	require.Equal(t, clock.Time(c.ms.Load()+30_000), laneStats(t, s).CooldownUntil)
 	c.pass(time.Minute - time.Millisecond)
 	require.Empty(t, claimUp(t, s, 9))
 	c.pass(time.Millisecond)

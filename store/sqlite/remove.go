@@ -13,7 +13,7 @@ func (tx *tx) remove(
 	if err := tx.erase(q, n, to); err != nil {
 		return err
 	}
-	if finished+q.topic.limits.IDWindow.Milliseconds() <= tx.now.ms {
+	if finished+q.topic.limits.IDWindow.Milliseconds() <= tx.now.Millis {
 		return nil
 	}
 	return tx.rememberID(q.topic, ref, to, state, reason, finished)

@@ -40,7 +40,7 @@ func newReplyCache() *replyCache { return &replyCache{answers: make(map[call]ans
 // effect. weigh tells how many bytes an answer keeps.
 func once[T any](tx *tx, c call, weigh func(T) int, do func() (T, error)) (T, error) {
 	m := tx.mem.replies
-	if a, ok := m.answers[c]; ok && tx.now.mono-a.at <= int64(store.TokenTTL) {
+	if a, ok := m.answers[c]; ok && tx.now.Mono-a.at <= int64(store.TokenTTL) {
 		value, _ := a.value.(T)
 		return value, a.err
 	}
@@ -48,12 +48,12 @@ func once[T any](tx *tx, c call, weigh func(T) int, do func() (T, error)) (T, er
 	if db.IsError(err) {
 		return value, err
 	}
-	m.forget(tx.now.mono)
+	m.forget(tx.now.Mono)
 	weight := 128
 	if err == nil {
 		weight += weigh(value)
 	}
-	m.answers[c] = answer{at: tx.now.mono, weight: weight, value: value, err: err}
+	m.answers[c] = answer{at: tx.now.Mono, weight: weight, value: value, err: err}
 	m.order = append(m.order, c)
 	m.weight += weight
 	tx.undo(func() {

@@ -8,11 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 )
 
 // memoTx is a transaction that only remembers.
 func memoTx(m *replyCache, at time.Duration) *tx {
-	return &tx{mem: &memory{replies: m}, now: instant{mono: int64(at)}}
+	return &tx{mem: &memory{replies: m}, now: clock.Instant{Mono: int64(at)}}
 }
 
 func answerOf(m *replyCache, at time.Duration, token string, weight int) (asked bool) {

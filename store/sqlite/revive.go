@@ -7,6 +7,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
@@ -60,9 +61,9 @@ func (tx *tx) revive(item store.Revival, room *int64) (*row, error) {
 	if !r.State.Ended() || (item.From != "" && r.State != item.From) {
 		return nil, &store.StateError{State: r.view(tx.now).State}
 	}
-	r.DueAt = date(tx.now.dueAt(item.Delay, item.RunAt))
+	r.DueAt = clock.Time(tx.now.Due(item.Delay, item.RunAt))
 	if item.ExpiresIn > 0 {
-		r.ExpiresAt = date(tx.now.after(item.ExpiresIn))
+		r.ExpiresAt = clock.Time(tx.now.After(item.ExpiresIn))
 	}
 	if r.expiresTooEarly() {
 		return nil, store.ErrExpired
@@ -90,8 +91,8 @@ func (tx *tx) revive(item store.Revival, room *int64) (*row, error) {
 	r.FailedAttempts, r.ConsecutiveLost = 0, 0
 	r.FirstDueAt = r.DueAt
 	tx.mem.nextTTL = 0
-	err = tx.Exec(reviveJob, millis(r.DueAt), r.Version, int64(r.Generation), to.entries, db.NullZero(to.first),
-		millis(r.FirstDueAt), millis(r.ExpiresAt), millis(r.FirstDueAt), millis(r.ExpiresAt), r.URL, r.n)
+	err = tx.Exec(reviveJob, clock.Millis(r.DueAt), r.Version, int64(r.Generation), to.entries, db.NullZero(to.first),
+		clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), r.URL, r.n)
 	if err != nil {
 		return nil, err
 	}
@@ -148,5 +149,5 @@ func (tx *tx) purge(ref job.Ref) error {
 	if err := tx.erase(q, r.n, to); err != nil {
 		return err
 	}
-	return tx.rememberID(q.topic, ref, to, r.State, r.Reason, millis(r.FinishedAt))
+	return tx.rememberID(q.topic, ref, to, r.State, r.Reason, clock.Millis(r.FinishedAt))
 }

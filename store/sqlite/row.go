@@ -9,6 +9,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
@@ -26,7 +27,7 @@ type row struct {
 }
 
 // key orders a queue's waiting jobs.
-func (r *row) key() key { return key{millis(r.DueAt), r.n} }
+func (r *row) key() key { return key{clock.Millis(r.DueAt), r.n} }
 
 // size is what a job counts for retention by bytes.
 func (r *row) size() int64 { return max(r.bodySize, 0) + int64(len(r.URL)) }
@@ -48,7 +49,7 @@ func (c *cells) integer() int64  { return db.Int(c.next()) }
 func (c *cells) int() int        { return int(c.integer()) }
 func (c *cells) text() string    { return db.Text(c.next()) }
 func (c *cells) blob() []byte    { return db.Blob(c.next()) }
-func (c *cells) date() time.Time { return date(c.integer()) }
+func (c *cells) date() time.Time { return clock.Time(c.integer()) }
 
 // job reads columns. It cannot fail: moving or removing a job needs no more.
 func (c *cells) job() *row {
@@ -109,7 +110,7 @@ func encode(s *job.Spec) encoded {
 	rest := *s
 	rest.URL = "" // it has a column
 	e := encoded{
-		spec: codec.AppendSpec(make([]byte, 0, 128), &rest), timeout: db.NullZero(wholeMillis(s.Timeout)), bodySize: int64(len(s.Body)),
+		spec: codec.AppendSpec(make([]byte, 0, 128), &rest), timeout: db.NullZero(clock.CeilMillis(s.Timeout)), bodySize: int64(len(s.Body)),
 	}
 	switch {
 	case s.Body == nil:

@@ -9,6 +9,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
@@ -151,7 +152,7 @@ func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err 
 	case verdict.Kind == policy.Dead:
 		return nil, tx.finishLeased(h, to, job.Dead, verdict.Reason)
 	default: // again, or released
-		return nil, tx.reschedule(h, to, tx.now.after(verdict.Wait))
+		return nil, tx.reschedule(h, to, tx.now.After(verdict.Wait))
 	}
 }
 
@@ -175,14 +176,14 @@ func (tx *tx) expireLease(h *lease, lasted time.Duration) error {
 	if to.consecutiveLost > policy.FreeLosses {
 		to.failedAttempts++
 	}
-	entry := job.Attempt{N: int(to.attempts) + 1, Kind: job.KindLost, StartedAt: date(h.claimed), Duration: lasted}
+	entry := job.Attempt{N: int(to.attempts) + 1, Kind: job.KindLost, StartedAt: clock.Time(h.claimed), Duration: lasted}
 	if err := tx.record(h.n, &to, entry.Kind, encodeAttempt(&entry)); err != nil {
 		return err
 	}
 	if h.cancel {
 		return tx.finishLeased(h, to, job.Cancelled, job.ReasonCancelled)
 	}
-	return tx.reschedule(h, to, tx.now.ms)
+	return tx.reschedule(h, to, tx.now.Millis)
 }
 
 // eventSlots is the first slot of a record for events that are no attempts.
@@ -207,7 +208,7 @@ func (tx *tx) record(n int64, to *progress, kind job.AttemptKind, entry string) 
 
 // recordEvent is record for what a client did.
 func (tx *tx) recordEvent(n int64, to *progress, kind job.AttemptKind) error {
-	return tx.record(n, to, kind, encodeAttempt(&job.Attempt{N: int(to.attempts), Kind: kind, StartedAt: date(tx.now.ms)}))
+	return tx.record(n, to, kind, encodeAttempt(&job.Attempt{N: int(to.attempts), Kind: kind, StartedAt: clock.Time(tx.now.Millis)}))
 }
 
 // endLease ends a lease, and sends a wake-up when that frees a slot of a lane at its limit.
@@ -228,7 +229,7 @@ func (tx *tx) reschedule(h *lease, to progress, due int64) error {
 	if err := tx.Exec(moveJob, due, to.attempts, to.failedAttempts, to.consecutiveLost, db.NullZero(to.status), to.entries, db.NullZero(to.first), h.n); err != nil {
 		return err
 	}
-	tx.mem.steps.delayed.put(h.n, false)
+	tx.mem.steps.SetDelayed(h.n, false)
 	tx.endLease(h)
 	return tx.arrive(h.queue, key{due, h.n})
 }
@@ -241,20 +242,20 @@ func (tx *tx) finishLeased(h *lease, to progress, state job.State, reason policy
 // finish finishes a job that is counted nowhere any more.
 func (tx *tx) finish(q *queue, ref job.Ref, n int64, to progress, state job.State, reason policy.Reason) error {
 	tx.touch(q)
-	tx.mem.steps.delayed.put(n, false)
+	tx.mem.steps.SetDelayed(n, false)
 	t := q.topic
 	t.count(state, 1)
 	kept, keep := t.retained(state)
 	if *keep.For <= 0 || *keep.Max <= 0 {
-		return tx.remove(q, ref, n, to, state, reason, tx.now.ms)
+		return tx.remove(q, ref, n, to, state, reason, tx.now.Millis)
 	}
-	err := tx.Exec(endJob, string(state), tx.now.ms, db.NullEmpty(string(reason)), to.attempts, to.failedAttempts, to.consecutiveLost, db.NullZero(to.status),
+	err := tx.Exec(endJob, string(state), tx.now.Millis, db.NullEmpty(string(reason)), to.attempts, to.failedAttempts, to.consecutiveLost, db.NullZero(to.status),
 		to.entries, db.NullZero(to.first), to.version, n)
 	if err != nil {
 		return err
 	}
-	if kept.jobs == 0 || tx.now.ms < kept.oldest {
-		kept.oldest = tx.now.ms
+	if kept.jobs == 0 || tx.now.Millis < kept.oldest {
+		kept.oldest = tx.now.Millis
 	}
 	kept.jobs++
 	kept.bytes += to.size

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
@@ -20,35 +21,35 @@ type state struct {
 }
 
 // stored is the column of a throttle; NULL where there is none.
-func (g *throttle) stored(now instant) driver.Value {
+func (g *throttle) stored(now clock.Instant) driver.Value {
 	if g == nil {
 		return nil
 	}
-	s := state{At: now.ms, Open: g.open, Starts: g.starts.stored(now)}
-	if g.until != beforeAll {
-		s.Until = now.wallOf(g.until)
+	s := state{At: now.Millis, Open: g.open, Starts: g.starts.stored(now)}
+	if g.until != clock.Past {
+		s.Until = now.WallAt(g.until)
 	}
 	return encodeJSON(s)
 }
 
 // stored is the column of a topic's grants.
-func (g *grants) stored(now instant) driver.Value {
+func (g *grants) stored(now clock.Instant) driver.Value {
 	if g == nil {
 		return nil
 	}
-	return encodeJSON(state{At: now.ms, Per: wholeMillis(g.per), Starts: g.starts.stored(now)})
+	return encodeJSON(state{At: now.Millis, Per: clock.CeilMillis(g.per), Starts: g.starts.stored(now)})
 }
 
-func (w window) stored(now instant) [][4]int64 {
+func (w window) stored(now clock.Instant) [][4]int64 {
 	all := make([][4]int64, len(w))
 	for i, s := range w {
-		all[i] = [4]int64{s.from, s.to, s.n, now.wallOf(s.latest)}
+		all[i] = [4]int64{s.from, s.to, s.n, now.WallAt(s.latest)}
 	}
 	return all
 }
 
 // decodeThrottle reads a stored throttle; nil for none.
-func decodeThrottle(column driver.Value, now instant) (*throttle, error) {
+func decodeThrottle(column driver.Value, now clock.Instant) (*throttle, error) {
 	s, moment, err := parseState(column, now)
 	if err != nil || s == nil {
 		return nil, err
@@ -62,7 +63,7 @@ func decodeThrottle(column driver.Value, now instant) (*throttle, error) {
 }
 
 // parseGrants reads a topic's stored grants; nil for none.
-func parseGrants(column driver.Value, now instant) (*grants, error) {
+func parseGrants(column driver.Value, now clock.Instant) (*grants, error) {
 	s, moment, err := parseState(column, now)
 	if err != nil || s == nil {
 		return nil, err
@@ -72,7 +73,7 @@ func parseGrants(column driver.Value, now instant) (*grants, error) {
 
 // parseState reads a column that a process wrote, maybe another one. Moment turns its moments into this process's: a clock
 // that shows less than it did then is taken to show the same, since time has not run backwards.
-func parseState(column driver.Value, now instant) (s *state, moment func(ms int64) int64, err error) {
+func parseState(column driver.Value, now clock.Instant) (s *state, moment func(ms int64) int64, err error) {
 	if column == nil {
 		return nil, nil, nil
 	}
@@ -80,8 +81,8 @@ func parseState(column driver.Value, now instant) (s *state, moment func(ms int6
 	if err := json.Unmarshal([]byte(db.Text(column)), s); err != nil {
 		return nil, nil, fmt.Errorf("read a throttle: %w", err)
 	}
-	back := max(0, s.At-now.ms)
-	return s, func(ms int64) int64 { return now.monoOf(ms - back) }, nil
+	back := max(0, s.At-now.Millis)
+	return s, func(ms int64) int64 { return now.MonoAt(ms - back) }, nil
 }
 
 func (s *state) window(moment func(int64) int64) window {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
@@ -146,7 +147,7 @@ func (tx *tx) countTopic(t *topic, queues iter.Seq[*queue], room *int) (store.To
 		if q.head == noHead {
 			continue
 		}
-		if at := date(q.head.due); row.OldestDue.IsZero() || at.Before(row.OldestDue) {
+		if at := clock.Time(q.head.due); row.OldestDue.IsZero() || at.Before(row.OldestDue) {
 			row.OldestDue = at
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 )
 
 func TestTopicStats_CountsATopicWithManyIdleLanesExactly(t *testing.T) {
@@ -91,8 +92,8 @@ func TestList_PagesJobsOfOneMillisecondInOrder(t *testing.T) {
 		want = append(want, e.ID)
 	}
 	require.Equal(t, want, list(store.Filter{State: "scheduled"}))
-	require.Equal(t, want[:7], list(store.Filter{State: "scheduled", Before: date(c.ms.Load() + (2 * time.Hour).Milliseconds())}))
-	require.Equal(t, want[7:], list(store.Filter{State: "scheduled", After: date(c.ms.Load() + (2 * time.Hour).Milliseconds())}))
+	require.Equal(t, want[:7], list(store.Filter{State: "scheduled", Before: clock.Time(c.ms.Load() + (2 * time.Hour).Milliseconds())}))
+	require.Equal(t, want[7:], list(store.Filter{State: "scheduled", After: clock.Time(c.ms.Load() + (2 * time.Hour).Milliseconds())}))
 	for i, id := range want {
 		_, err := s.Cancel(t.Context(), store.NewToken(), ref(id))
 		require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
@@ -18,7 +19,7 @@ type Store struct {
 	db       *db.Writer[*tx]
 	log      *slog.Logger
 	defaults policy.Limits
-	clock    clock
+	clock    clock.Reader
 	wakeups  *wakeups
 	lead     leadLock
 	closed   func() error
@@ -41,17 +42,17 @@ type op = db.Call[*tx]
 // It fails, with one line that says what to do, when the folder is missing or not writable, when another process uses
 // the database, when the file is no database or another program's, and when it has another schema.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	return open(ctx, o, newClock(o.Now))
+	return open(ctx, o, clock.New(o.Now))
 }
 
-func open(ctx context.Context, o Options, clock clock) (*Store, error) {
+func open(ctx context.Context, o Options, now clock.Reader) (*Store, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("open a sqlite store: %w", err)
 	}
 	s := &Store{
 		log:      cmp.Or(o.Logger, slog.Default()),
 		defaults: o.Defaults.Limits(),
-		clock:    clock,
+		clock:    now,
 		wakeups:  newWakeups(),
 		mem:      newMemory(),
 
@@ -60,7 +61,7 @@ func open(ctx context.Context, o Options, clock clock) (*Store, error) {
 	s.closed = sync.OnceValue(s.shut)
 	var err error
 	if s.db, err = db.Open(ctx, db.Options{
-		Path: o.Path, Schema: schema, Logger: s.log, Now: func() int64 { return clock().mono }, Driver: o.driver,
+		Path: o.Path, Schema: schema, Logger: s.log, Now: func() int64 { return now().Mono }, Driver: o.driver,
 	}, s.begin); err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func (s *Store) Ping(ctx context.Context) error {
 		if err := tx.Exec(deleteOutbox, "", ""); err != nil {
 			return err
 		}
-		return tx.Exec(updateMeta, tx.now.ms, "pinged")
+		return tx.Exec(updateMeta, tx.now.Millis, "pinged")
 	}}); err != nil {
 		return err
 	}

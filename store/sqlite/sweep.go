@@ -10,6 +10,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
@@ -98,7 +99,7 @@ func (tx *tx) over(s *retained, keep policy.Retention) int64 {
 	switch {
 	case s.jobs > *keep.Max:
 		return s.jobs - *keep.Max
-	case s.jobs > 0 && (s.bytes > *keep.MaxBytes || s.oldest+keep.For.Milliseconds() <= tx.now.ms):
+	case s.jobs > 0 && (s.bytes > *keep.MaxBytes || s.oldest+keep.For.Milliseconds() <= tx.now.Millis):
 		return 1
 	default:
 		return 0
@@ -117,7 +118,7 @@ func (tx *tx) trim(t *topic, states []job.State, limit int, swept *store.SweepRe
 	}
 	tx.touchTopic(t)
 	for i, r := range ended {
-		s.oldest = millis(r.FinishedAt)
+		s.oldest = clock.Millis(r.FinishedAt)
 		if tx.over(s, keep) == 0 {
 			return nil
 		}
@@ -166,7 +167,7 @@ func (tx *tx) oldestEnded(t *topic, states []job.State, limit int) (ended []*row
 // forgetIDs removes what need not be remembered any more.
 func (tx *tx) forgetIDs(t *topic, limit int, swept *store.SweepResult) error {
 	window := t.limits.IDWindow.Milliseconds()
-	if t.ids == 0 || t.oldestID+window > tx.now.ms {
+	if t.ids == 0 || t.oldestID+window > tx.now.Millis {
 		return nil
 	}
 	type remembered struct {
@@ -184,7 +185,7 @@ func (tx *tx) forgetIDs(t *topic, limit int, swept *store.SweepResult) error {
 	tx.touchTopic(t)
 	for _, r := range oldest {
 		t.oldestID = r.finished
-		if r.finished+window > tx.now.ms {
+		if r.finished+window > tx.now.Millis {
 			return nil
 		}
 		if swept.IDs == limit {
@@ -230,10 +231,10 @@ func (tx *tx) forgetLanes(limit int) (more bool, err error) {
 // removed stays until it is: nothing would find its row before the next Open.
 func (tx *tx) unloadLanes() {
 	m := tx.mem
-	if tx.now.mono-m.idleLooked < int64(idleLook) {
+	if tx.now.Mono-m.idleLooked < int64(idleLook) {
 		return
 	}
-	m.idleLooked = tx.now.mono
+	m.idleLooked = tx.now.Mono
 	before := len(m.queues)
 	for _, q := range m.queues {
 		switch {
@@ -266,7 +267,7 @@ const forgotten = ""
 // is remembered, no start that a rate counts and no alarm. Their counts are kept together. more says that there are others.
 func (tx *tx) forgetTopics(limit int) (more bool, err error) {
 	for name, t := range tx.mem.topics {
-		if !t.unused() || t.savedIn == tx.serial || name.name == forgotten || tx.now.mono < t.inUseUntil {
+		if !t.unused() || t.savedIn == tx.serial || name.name == forgotten || tx.now.Mono < t.inUseUntil {
 			continue
 		}
 		if limit--; limit < 0 {
@@ -277,7 +278,7 @@ func (tx *tx) forgetTopics(limit int) (more bool, err error) {
 			return false, err
 		}
 		if gone == 0 { // it has lanes with settings: others are not kept from their turn by it, nor is Sweep called at once again
-			t.inUseUntil = tx.now.mono + int64(idleLook)
+			t.inUseUntil = tx.now.Mono + int64(idleLook)
 			continue
 		}
 		delete(tx.mem.topics, name)

@@ -5,18 +5,19 @@ import (
 
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 )
 
 // A throttle is what keeps a whole lane back for a while: its cooldown, its breaker, and the starts that its rate counts. Most
 // lanes have none. Like a window it is never changed, only replaced.
 type throttle struct {
-	until  int64 // of the cooldown, monotonic; beforeAll: there was none
+	until  int64 // of the cooldown, monotonic; past: there was none
 	open   bool  // the breaker
 	starts window
 }
 
 // noThrottle is what a queue without one begins with.
-var noThrottle = throttle{until: beforeAll}
+var noThrottle = throttle{until: clock.Past}
 
 // limits are what the policies of a queue's topic and lane say.
 func (q *queue) limits() *policy.Limits {
@@ -27,7 +28,7 @@ func (q *queue) limits() *policy.Limits {
 }
 
 // room is how many more jobs of the queue may be claimed now, if the caller may hold ahead jobs beyond the lane's concurrency.
-func (q *queue) room(now instant, ahead int64) int64 {
+func (q *queue) room(now clock.Instant, ahead int64) int64 {
 	limits := q.limits()
 	if limits.Paused || q.damaged {
 		return 0
@@ -39,7 +40,7 @@ func (q *queue) room(now instant, ahead int64) int64 {
 		}
 		return room
 	}
-	if q.throttle.until > now.mono {
+	if q.throttle.until > now.Mono {
 		return 0
 	}
 	if q.open(now) {
@@ -48,31 +49,31 @@ func (q *queue) room(now instant, ahead int64) int64 {
 	return min(room, q.throttle.starts.room(limits.Rate, now))
 }
 
-func (q *queue) blocked(now instant) bool { return q.room(now, 0) == 0 }
+func (q *queue) blocked(now clock.Instant) bool { return q.room(now, 0) == 0 }
 
 // free is from when on time alone keeps nothing of the queue back, monotonic; not ever when something else does.
-func (q *queue) free(now instant) (at int64, ever bool) {
+func (q *queue) free(now clock.Instant) (at int64, ever bool) {
 	limits := q.limits()
 	if limits.Paused || q.damaged || q.running >= int64(limits.Concurrency) {
-		return beforeAll, false
+		return clock.Past, false
 	}
 	if q.throttle == nil {
-		return beforeAll, true
+		return clock.Past, true
 	}
 	return max(q.throttle.until, q.throttle.starts.free(limits.Rate, now)), !q.open(now) || q.running == 0
 }
 
 // open reports whether the lane's breaker is open, or waits for its probe. It is forgotten store.BreakerRetention after its cooldown, unless
 // a job is running.
-func (q *queue) open(now instant) bool {
+func (q *queue) open(now clock.Instant) bool {
 	g := q.throttle
-	return g != nil && g.open && (q.running > 0 || now.mono <= g.until+int64(store.BreakerRetention))
+	return g != nil && g.open && (q.running > 0 || now.Mono <= g.until+int64(store.BreakerRetention))
 }
 
 // throttleExpired reports whether nothing of a queue's throttle applies any more.
-func (q *queue) throttleExpired(now instant) bool {
+func (q *queue) throttleExpired(now clock.Instant) bool {
 	rate := q.limits().Rate
-	return q.throttle.until <= now.mono && !q.open(now) && (!rate.Limited() || len(q.throttle.starts.counting(rate, now)) == 0)
+	return q.throttle.until <= now.Mono && !q.open(now) && (!rate.Limited() || len(q.throttle.starts.counting(rate, now)) == 0)
 }
 
 // setThrottle replaces a queue's throttle by a copy that do has changed.
@@ -123,18 +124,18 @@ func (tx *tx) applyLaneChange(q *queue, change store.LaneChange) {
 	}
 	tx.setThrottle(q, func(g *throttle) {
 		if change.Cooldown > 0 {
-			g.until = max(g.until, tx.now.later(change.Cooldown))
+			g.until = max(g.until, tx.now.Later(change.Cooldown))
 		}
 		if g.open = open; change.Breaker == store.OpenBreaker {
-			g.until = max(g.until, tx.now.mono-tx.now.sub) // its memory begins now
+			g.until = max(g.until, tx.now.Mono-tx.now.Sub) // its memory begins now
 		}
 	})
 }
 
 // cooldownUntil is the end of a queue's cooldown by the wall clock; zero when there is none.
-func (q *queue) cooldownUntil(now instant) time.Time {
-	if q.throttle == nil || q.throttle.until <= now.mono {
+func (q *queue) cooldownUntil(now clock.Instant) time.Time {
+	if q.throttle == nil || q.throttle.until <= now.Mono {
 		return time.Time{}
 	}
-	return date(now.wallOf(q.throttle.until))
+	return clock.Time(now.WallAt(q.throttle.until))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 )
 
 var (
@@ -82,7 +83,7 @@ func TestThrottle_NotifiesWhenACooldownEndsAndCostsNothingBefore(t *testing.T) {
 	c.pass(699 * time.Millisecond)
 	require.False(t, rings(t, s))
 	require.Equal(t, time.Millisecond, carry(t, s).Next)
-	require.Equal(t, date(c.ms.Load()+1), laneStats(t, s).CooldownUntil)
+	require.Equal(t, clock.Time(c.ms.Load()+1), laneStats(t, s).CooldownUntil)
 	c.pass(time.Millisecond)
 	require.True(t, rings(t, s), "within a second of its last ring")
 	require.Zero(t, laneStats(t, s).CooldownUntil)
@@ -168,7 +169,7 @@ func TestThrottle_SurvivesTheProcess(t *testing.T) {
 	settle(t, s, turned(claimUp(t, s, 1)[0], store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker}))
 	c.pass(20 * time.Second)
 	second, c2 := elsewhere(t, o, c)
-	require.Equal(t, date(c.ms.Load()+40_000), laneStats(t, second).CooldownUntil)
+	require.Equal(t, clock.Time(c.ms.Load()+40_000), laneStats(t, second).CooldownUntil)
 	c2.pass(40*time.Second - time.Millisecond)
 	require.False(t, rings(t, second))
 	c2.pass(time.Millisecond)

@@ -13,12 +13,15 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 )
 
 // twoClocks are a wall and a monotonic clock that move apart.
 type twoClocks struct{ ms, mono atomic.Int64 }
 
-func (c *twoClocks) read() instant { return instant{ms: c.ms.Load(), mono: c.mono.Load()} }
+func (c *twoClocks) read() clock.Instant {
+	return clock.Instant{Millis: c.ms.Load(), Mono: c.mono.Load()}
+}
 
 // pass moves both, as time does.
 func (c *twoClocks) pass(d time.Duration) {
@@ -64,7 +67,7 @@ func TestLeases_ExpireWhenTheWallClockWasSetBack(t *testing.T) {
 	c.pass(14 * time.Second)
 	// The caller expects the clock to show what it shows.
 	lapsed := func() int {
-		carried, err := s.Carry(t.Context(), store.NewToken(), store.CarryOptions{ExpireLeasesBefore: date(c.ms.Load())})
+		carried, err := s.Carry(t.Context(), store.NewToken(), store.CarryOptions{ExpireLeasesBefore: clock.Time(c.ms.Load())})
 		require.NoError(t, err)
 		return carried.ExpiredLeases
 	}

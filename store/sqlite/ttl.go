@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
@@ -50,7 +51,7 @@ func (c *claim) takeOverdue(tx *tx) error {
 		c.size += body
 		c.rows = append(c.rows, r)
 		return nil
-	}, tx.now.ms)
+	}, tx.now.Millis)
 	if err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func (c *claim) takeOverdue(tx *tx) error {
 		q.running++
 		q.topic.running++
 		c.reply.leases = append(c.reply.leases, c.lease(tx, q, r, c.request.Margin))
-		if expires := millis(r.ExpiresAt); expires == 0 || expires >= tx.now.ms { // its MaxAge counts once
+		if expires := clock.Millis(r.ExpiresAt); expires == 0 || expires >= tx.now.Millis { // its MaxAge counts once
 			if err := tx.Exec(updateTTL, db.NullZero(expires), r.n); err != nil {
 				return err
 			}
@@ -75,7 +76,7 @@ func (c *claim) takeOverdue(tx *tx) error {
 
 // anyExpired reports whether the time to live of an unfinished job is over.
 func (tx *tx) anyExpired() (bool, error) {
-	if tx.mem.nextTTL >= tx.now.ms {
+	if tx.mem.nextTTL >= tx.now.Millis {
 		return false, nil
 	}
 	next := int64(math.MaxInt64)
@@ -89,7 +90,7 @@ func (tx *tx) anyExpired() (bool, error) {
 		return false, err
 	}
 	tx.mem.nextTTL = next
-	return next < tx.now.ms, nil
+	return next < tx.now.Millis, nil
 }
 
 // noteTTL notes the end of a time to live; zero: there is none.
@@ -104,7 +105,7 @@ func ttlEnd(since, expires int64, maxAge time.Duration) int64 {
 	if maxAge <= 0 {
 		return expires
 	}
-	old := since + wholeMillis(maxAge)
+	old := since + clock.CeilMillis(maxAge)
 	if expires == 0 {
 		return old
 	}
@@ -112,7 +113,7 @@ func ttlEnd(since, expires int64, maxAge time.Duration) int64 {
 }
 
 // expired reports whether the time to live of a claimed job was over.
-func (r *row) expired(now instant) bool { return r.ttlEnd != 0 && r.ttlEnd < now.ms }
+func (r *row) expired(now clock.Instant) bool { return r.ttlEnd != 0 && r.ttlEnd < now.Millis }
 
 // expiresTooEarly reports whether a job would be due after its expiry.
 func (r *row) expiresTooEarly() bool { return !r.ExpiresAt.IsZero() && r.ExpiresAt.Before(r.DueAt) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
@@ -13,7 +14,7 @@ type tx struct {
 	*db.Tx
 	store   *Store
 	mem     *memory
-	now     instant
+	now     clock.Instant
 	serial  uint64
 	damages int // of memory at the beginning
 
@@ -37,7 +38,7 @@ type tx struct {
 func (s *Store) begin(t *db.Tx) *tx {
 	s.serial++
 	now := s.clock()
-	s.mem.steps.look(now, s.mem.lastN)
+	s.mem.steps.Observe(now, s.mem.lastN)
 	tx := &tx{Tx: t, store: s, mem: s.mem, now: now, serial: s.serial, damages: s.mem.damages}
 	save(tx, &s.mem.numbers)
 	return tx
@@ -128,12 +129,12 @@ func (tx *tx) Flush() error {
 // notifyWhenFree forgets the last wake-up of a queue that is kept back for a while, so that another is sent as soon as that
 // ends.
 func (tx *tx) notifyWhenFree(q *queue) {
-	if q.throttle == nil || q.notifiedAt == beforeAll {
+	if q.throttle == nil || q.notifiedAt == clock.Past {
 		return
 	}
-	if free, _ := q.free(tx.now); free > tx.now.mono {
+	if free, _ := q.free(tx.now); free > tx.now.Mono {
 		tx.touch(q)
-		q.notifiedAt = beforeAll
+		q.notifiedAt = clock.Past
 	}
 }
 
@@ -172,7 +173,7 @@ func (tx *tx) Apply() {
 	rung := tx.notifications[:0]
 	for _, q := range tx.notifications {
 		if q.due(tx.now) && !q.blocked(tx.now) {
-			q.notifiedAt = tx.now.mono
+			q.notifiedAt = tx.now.Mono
 			rung = append(rung, q)
 			a.dues.drop(&q.dueSlot)
 			a.plan(q, tx.now)

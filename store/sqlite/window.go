@@ -7,6 +7,7 @@ import (
 
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 )
 
 // A window has the starts that a rate may still count, the first to leave first. It is immutable: a change makes another, so that
@@ -28,13 +29,13 @@ const mostStarts = 256
 
 // leave is when starts count no more under a rate, monotonic.
 func (s starts) leave(rate policy.Rate) int64 {
-	return s.latest + wholeMillis(rate.Per)*int64(time.Millisecond)
+	return s.latest + clock.CeilMillis(rate.Per)*int64(time.Millisecond)
 }
 
 // counting leaves out what a rate does not count any more.
-func (w window) counting(rate policy.Rate, now instant) window {
+func (w window) counting(rate policy.Rate, now clock.Instant) window {
 	for i, s := range w {
-		if s.leave(rate) > now.mono {
+		if s.leave(rate) > now.Mono {
 			return w[i:]
 		}
 	}
@@ -42,7 +43,7 @@ func (w window) counting(rate policy.Rate, now instant) window {
 }
 
 // room is how many more starts a rate allows now.
-func (w window) room(rate policy.Rate, now instant) int64 {
+func (w window) room(rate policy.Rate, now clock.Instant) int64 {
 	if !rate.Limited() {
 		return math.MaxInt64
 	}
@@ -53,10 +54,10 @@ func (w window) room(rate policy.Rate, now instant) int64 {
 	return max(0, left)
 }
 
-// free is when a rate allows another start, monotonic; beforeAll when it does now.
-func (w window) free(rate policy.Rate, now instant) int64 {
+// free is when a rate allows another start, monotonic; past when it does now.
+func (w window) free(rate policy.Rate, now clock.Instant) int64 {
 	if !rate.Limited() || len(w) == 0 {
-		return beforeAll
+		return clock.Past
 	}
 	w = w.counting(rate, now)
 	left := int64(rate.Starts)
@@ -71,13 +72,13 @@ func (w window) free(rate policy.Rate, now instant) int64 {
 			return s.leave(rate)
 		}
 	}
-	return beforeAll
+	return clock.Past
 }
 
 // add counts n starts that begin within slack, and drops what counts no more. Starts of large rates join the last ones
 // as long as these span no more than a 64th of the rate's length.
-func (w window) add(rate policy.Rate, n int64, slack time.Duration, now instant) window {
-	s := starts{from: now.ms, to: now.ms, n: n, latest: now.later(slack)}
+func (w window) add(rate policy.Rate, n int64, slack time.Duration, now clock.Instant) window {
+	s := starts{from: now.Millis, to: now.Millis, n: n, latest: now.Later(slack)}
 	kept := w.counting(rate, now)
 	if last := len(kept) - 1; last >= 0 && kept[last].take(s, rate, len(kept)) {
 		kept = slices.Clone(kept)

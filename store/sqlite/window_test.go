@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/clock"
 )
 
 // Begun starts were allowed together: they may begin from the claim on, until latest.
@@ -34,15 +35,15 @@ func most(all []begun, per int64) int {
 
 // busy claims from a window as much as it allows, at random moments, and answers what began.
 func busy(random *rand.Rand, rate policy.Rate, slack time.Duration, steps int) (all []begun, largest int) {
-	now := instant{ms: 1_000_000}
+	now := clock.Instant{Millis: 1_000_000}
 	var w window
 	for range steps {
 		passed := time.Duration(random.Int64N(int64(rate.Per) / 7))
-		now.mono += int64(passed)
-		now.sub += int64(passed)
-		now.ms, now.sub = now.ms+now.sub/1e6, now.sub%1e6
+		now.Mono += int64(passed)
+		now.Sub += int64(passed)
+		now.Millis, now.Sub = now.Millis+now.Sub/1e6, now.Sub%1e6
 		n := min(w.room(rate, now), 1+random.Int64N(int64(rate.Starts)))
-		if free := w.free(rate, now); (n == 0) != (free > now.mono) {
+		if free := w.free(rate, now); (n == 0) != (free > now.Mono) {
 			panic("room and free disagree")
 		}
 		if n == 0 {
@@ -51,7 +52,7 @@ func busy(random *rand.Rand, rate policy.Rate, slack time.Duration, steps int) (
 		wait := time.Duration(random.Int64N(int64(slack) + 1))
 		w = w.add(rate, n, wait, now)
 		largest = max(largest, len(w))
-		all = append(all, begun{now.mono, now.mono + int64(wait), int(n)})
+		all = append(all, begun{now.Mono, now.Mono + int64(wait), int(n)})
 	}
 	return all, largest
 }
@@ -77,7 +78,7 @@ func TestWindow_HasNoMoreStartsThanTheRateAllows(t *testing.T) {
 }
 
 func TestWindow_ReachesItsRate(t *testing.T) {
-	now := instant{ms: 1_000_000}
+	now := clock.Instant{Millis: 1_000_000}
 	for _, rate := range []policy.Rate{{Starts: 10, Per: time.Second}, {Starts: 1000, Per: time.Second}} {
 		var w window
 		claimed := int64(0)
@@ -88,8 +89,8 @@ func TestWindow_ReachesItsRate(t *testing.T) {
 				w = w.add(rate, n, 0, now)
 			}
 			claimed += n
-			now.ms++
-			now.mono += 1e6
+			now.Millis++
+			now.Mono += 1e6
 		}
 		require.GreaterOrEqual(t, claimed, int64(seconds*rate.Starts*62/64), "%v", rate)
 	}
@@ -97,23 +98,23 @@ func TestWindow_ReachesItsRate(t *testing.T) {
 
 func TestWindow_CountsStartsOfASmallRateOneByOne(t *testing.T) {
 	rate := policy.Rate{Starts: 3, Per: 1500*time.Microsecond + 100*time.Millisecond}
-	now := instant{ms: 5000, mono: 1_300_000, sub: 700_000}
+	now := clock.Instant{Millis: 5000, Mono: 1_300_000, Sub: 700_000}
 	var w window
 	w = w.add(rate, 2, 0, now)
 	require.EqualValues(t, 1, w.room(rate, now))
-	w = w.add(rate, 1, 0, instant{ms: 5050, mono: 51_300_000, sub: 700_000})
-	later := func(ms int64) instant { return instant{ms: 5000 + ms, mono: ms*1e6 + 600_000} }
+	w = w.add(rate, 1, 0, clock.Instant{Millis: 5050, Mono: 51_300_000, Sub: 700_000})
+	later := func(ms int64) clock.Instant { return clock.Instant{Millis: 5000 + ms, Mono: ms*1e6 + 600_000} }
 	require.Zero(t, w.room(rate, later(102)), "the wall's next whole millisecond, and the length in whole ones")
 	require.EqualValues(t, 2, w.room(rate, later(103)))
 	require.EqualValues(t, 2, w.room(rate, later(152)))
 	require.EqualValues(t, 3, w.room(rate, later(153)))
-	require.Equal(t, later(103).mono, w.free(rate, later(60)))
-	require.EqualValues(t, beforeAll, w.free(rate, later(103)))
+	require.Equal(t, later(103).Mono, w.free(rate, later(60)))
+	require.EqualValues(t, clock.Past, w.free(rate, later(103)))
 }
 
 func TestWindow_IsFreeAfterALoweredRateWhenEnoughStartsHaveLeft(t *testing.T) {
-	now := instant{ms: 1000}
-	at := func(ms int64) instant { return instant{ms: 1000 + ms, mono: ms * 1e6} }
+	now := clock.Instant{Millis: 1000}
+	at := func(ms int64) clock.Instant { return clock.Instant{Millis: 1000 + ms, Mono: ms * 1e6} }
 	rate := policy.Rate{Starts: 10, Per: time.Second}
 	var w window
 	for i := range int64(10) {
@@ -121,7 +122,7 @@ func TestWindow_IsFreeAfterALoweredRateWhenEnoughStartsHaveLeft(t *testing.T) {
 	}
 	lower := policy.Rate{Starts: 3, Per: time.Second}
 	require.Zero(t, w.room(lower, at(100)))
-	require.Equal(t, at(1070).mono, w.free(lower, at(100)), "eight have left")
+	require.Equal(t, at(1070).Mono, w.free(lower, at(100)), "eight have left")
 	require.EqualValues(t, 1, w.room(lower, at(1070)))
 	shorter := policy.Rate{Starts: 3, Per: 100 * time.Millisecond}
 	require.EqualValues(t, 3, w.room(shorter, at(190)))
@@ -130,7 +131,7 @@ func TestWindow_IsFreeAfterALoweredRateWhenEnoughStartsHaveLeft(t *testing.T) {
 
 func TestWindow_JoinsStartsOfALargeRate(t *testing.T) {
 	large := policy.Rate{Starts: 1000, Per: time.Second}
-	at := func(ms int64) instant { return instant{ms: 1000 + ms, mono: ms * 1e6} }
+	at := func(ms int64) clock.Instant { return clock.Instant{Millis: 1000 + ms, Mono: ms * 1e6} }
 	w := window(nil).add(large, 6, 0, at(0)).add(large, 4, 0, at(15))
 	require.Len(t, w, 1)
 	require.EqualValues(t, 990, w.room(large, at(20)))
