@@ -29,20 +29,16 @@ type Options struct {
 	Margin time.Duration
 	// OnLead, if set, is called when this process becomes the carrier of a shard. It must not block.
 	OnLead func(shard int)
-	// OnExpired, if set, is called when waiting jobs of a shard are past their expiry and must be ended: at most once a
-	// second for each shard. It must not block.
-	OnExpired func(shard int)
-	Logger    *slog.Logger // nil: slog.Default
+	Logger *slog.Logger // nil: slog.Default
 }
 
 // Carrier carries all shards of a store. It does nothing until Run.
 type Carrier struct {
-	store     *store.Router
-	margin    time.Duration
-	onLead    func(int)
-	onExpired func(int)
-	log       *slog.Logger
-	shards    []*shard
+	store  *store.Router
+	margin time.Duration
+	onLead func(int)
+	log    *slog.Logger
+	shards []*shard
 }
 
 // shard is the carrier of one shard.
@@ -60,14 +56,11 @@ func New(opts Options) *Carrier {
 		panic("carrier: a store is needed")
 	}
 	c := &Carrier{
-		store: opts.Store, margin: cmp.Or(opts.Margin, 5*time.Second), onLead: opts.OnLead, onExpired: opts.OnExpired,
+		store: opts.Store, margin: cmp.Or(opts.Margin, 5*time.Second), onLead: opts.OnLead,
 		log: cmp.Or(opts.Logger, slog.Default()),
 	}
 	if c.onLead == nil {
 		c.onLead = func(int) {}
-	}
-	if c.onExpired == nil {
-		c.onExpired = func(int) {}
 	}
 	for n, keeper := range opts.Store.Shards() {
 		c.shards = append(c.shards, &shard{Carrier: c, n: n, keeper: keeper, wake: make(chan struct{}, 1)})
@@ -103,8 +96,6 @@ const (
 	extendEvery = store.LeadershipTTL / 3
 	// acquireEvery is the interval at which other processes try to acquire the lock.
 	acquireEvery = time.Second
-	// expiredEvery is the shortest interval between two calls of OnExpired.
-	expiredEvery = time.Second
 	// callTimeout bounds one call to the store.
 	callTimeout = 10 * time.Second
 	// releaseTimeout bounds the last call, when the process stops.
@@ -153,7 +144,7 @@ func (s *shard) release(ctx context.Context, lead store.Leadership) {
 
 // lead carries until ctx ends or a call fails. It calls succeeded after every successful round.
 func (s *shard) lead(ctx context.Context, lead store.Leadership, hold *leaseExpiry, succeeded func()) error {
-	extended, expired := time.Now(), time.Time{}
+	extended := time.Now()
 	swept := &sweeper{shard: s}
 	ctx, cancel := context.WithCancel(ctx)
 	home := newOutboxRelay(s)
@@ -180,10 +171,6 @@ func (s *shard) lead(ctx context.Context, lead store.Leadership, hold *leaseExpi
 			return err
 		}
 		succeeded()
-		if carried.HasExpiredJobs && time.Since(expired) >= expiredEvery {
-			expired = time.Now()
-			s.onExpired(s.n)
-		}
 		hold.observe(carried.Now)
 		if carried.ClockStep != 0 {
 			s.log.Warn("store clock was stepped; leases, cooldowns and rate windows are moved along, due times are not",

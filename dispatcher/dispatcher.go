@@ -96,7 +96,6 @@ func New(opts Options) (*Dispatcher, error) {
 	}
 	d.carrier = carrier.New(carrier.Options{
 		Store: d.store, Margin: opts.Margin, Logger: d.log, OnLead: func(shard int) { d.pool.LeadershipChanged(shard) },
-		OnExpired: func(shard int) { d.pool.EndExpired(shard) },
 	})
 	d.pool = pool.New(pool.Options{
 		Store: opts.Store, Deliverer: opts.Deliverer, Policies: poolPolicies{d.policies, d.sealer}, Workers: opts.Workers,

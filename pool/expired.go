@@ -12,6 +12,9 @@ import (
 )
 
 const (
+	// expiredEvery is how often expired jobs are looked for: those that wait in throttled queues. Others are checked when
+	// they are claimed.
+	expiredEvery = 2 * time.Second
 	// expiredJobs and expiredBytes bound the jobs ended in one call, which has their callbacks, too.
 	expiredJobs  = 128
 	expiredBytes = 4 << 20
@@ -19,22 +22,15 @@ const (
 	expiredLease = 30 * time.Second
 )
 
-// EndExpired starts to end the shard's expired jobs that wait in throttled queues; others are checked when they are
-// claimed. It returns at once.
-func (p *Pool) EndExpired(shard int) {
-	select {
-	case p.shards[shard].expired <- struct{}{}:
-	default: // a call is pending
-	}
-}
-
-// endExpired ends jobs after each call of EndExpired, until ctx ends. Claimed jobs are settled until flush ends.
+// endExpired ends the shard's expired jobs until ctx ends. Jobs that it has claimed are settled until flush ends.
 func (s *shardLoop) endExpired(ctx, flush context.Context) {
+	ticker := time.NewTicker(expiredEvery)
+	defer ticker.Stop()
 	for {
+		for ctx.Err() == nil && s.endExpiredBatch(ctx, flush) {
+		}
 		select {
-		case <-s.expired:
-			for ctx.Err() == nil && s.endExpiredBatch(ctx, flush) {
-			}
+		case <-ticker.C:
 		case <-ctx.Done():
 			return
 		}
@@ -44,7 +40,6 @@ func (s *shardLoop) endExpired(ctx, flush context.Context) {
 // endExpiredBatch ends a bounded number of jobs; false: no more, or an error of the store.
 func (s *shardLoop) endExpiredBatch(ctx, flush context.Context) bool {
 	p := s.p
-	p.opts.Policies.Refresh(ctx)
 	var held []store.ClaimedJob
 	var began time.Time
 	token := p.owner.NewToken()
@@ -57,13 +52,14 @@ func (s *shardLoop) endExpiredBatch(ctx, flush context.Context) bool {
 	})
 	if err != nil {
 		if ctx.Err() == nil {
-			p.log.Error("claiming expired jobs failed, retrying with the next carrier round", "shard", s.shard, "err", err)
+			p.log.Error("claiming expired jobs failed, retrying", "shard", s.shard, "err", err)
 		}
 		return false
 	}
 	if len(held) == 0 {
 		return false
 	}
+	p.opts.Policies.Refresh(ctx)
 	urls := s.laneURLs(flush, held)
 	items := make([]settlement, len(held))
 	for i := range held {

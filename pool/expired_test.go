@@ -14,7 +14,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func TestEndExpired_KeepsJobsThatALongerMaxAgeApplies(t *testing.T) {
+func TestExpired_KeepsJobsThatALongerMaxAgeApplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(0)
 		g.result = policy.Result{Class: policy.ClassHTTP, Status: 500}
@@ -23,14 +23,13 @@ func TestEndExpired_KeepsJobsThatALongerMaxAgeApplies(t *testing.T) {
 		_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{e})
 		require.NoError(t, err)
 		longer := policy.Topic{Ladder: policy.Ladder{time.Hour}, Jitter: new(0.0), MaxAge: 24 * time.Hour}
-		p, _ := start(t, s, g, func(o *pool.Options) { o.Policies = fixedPolicy(longer.WithDefaults(policy.Builtin())) })
+		run(t, s, g, func(o *pool.Options) { o.Policies = fixedPolicy(longer.WithDefaults(policy.Builtin())) })
 		carry(t, s)
 		time.Sleep(2 * time.Minute)
 		require.Equal(t, 1, g.count(""))
 		due := get(t, s, "retried").DueAt
 		require.Greater(t, time.Until(due), 50*time.Minute)
-		p.EndExpired(0)
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second)
 		carry(t, s)
 		time.Sleep(time.Minute)
 		require.Equal(t, 1, g.count(""), "no attempt before its rung")
@@ -38,7 +37,7 @@ func TestEndExpired_KeepsJobsThatALongerMaxAgeApplies(t *testing.T) {
 	})
 }
 
-func TestEndExpired_JobThatCannotBeSettledStopsNoOther(t *testing.T) {
+func TestExpired_JobThatCannotBeSettledStopsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
 		var entries []store.NewJob
@@ -50,10 +49,9 @@ func TestEndExpired_JobThatCannotBeSettledStopsNoOther(t *testing.T) {
 		}
 		_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), entries)
 		require.NoError(t, err)
-		p, _ := start(t, unsettleableStore{s, "2"}, newGauge(0), nil)
+		run(t, unsettleableStore{s, "2"}, newGauge(0), nil)
 		time.Sleep(2 * time.Second)
-		p.EndExpired(0)
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second)
 		for _, e := range entries {
 			require.Equal(t, e.ID != "2", get(t, s, e.ID).State == job.Dead, "job %s", e.ID)
 		}

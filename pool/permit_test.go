@@ -237,8 +237,7 @@ func TestRate_ExpiredJobsDoNotDelayOthers(t *testing.T) {
 				carry(t, s)
 				began := time.Now()
 				for range 2 {
-					p, _ := start(t, laggingStore{s, time.Millisecond}, d, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
-					p.EndExpired(0)
+					run(t, laggingStore{s, time.Millisecond}, d, func(o *pool.Options) { o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin())) })
 				}
 				time.Sleep(20 * time.Second)
 				require.Len(t, d.began("a", began), 1, "the good one")

@@ -24,25 +24,24 @@ func (s *startRecorder) all() []time.Time {
 }
 
 // startProcesses runs processes on a store of a topic with a policy.
-func startProcesses(t *testing.T, n int, terms policy.Topic) (store.Store, *startRecorder, []*pool.Pool) {
+func startProcesses(t *testing.T, n int, terms policy.Topic) (store.Store, *startRecorder) {
 	t.Helper()
 	s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
 	require.NoError(t, err)
 	carry(t, s)
-	pools := make([]*pool.Pool, n)
-	for i := range pools {
-		pools[i], _ = start(t, laggingStore{s, time.Millisecond}, d, func(o *pool.Options) {
+	for range n {
+		run(t, laggingStore{s, time.Millisecond}, d, func(o *pool.Options) {
 			o.Policies = fixedPolicy(terms.WithDefaults(policy.Builtin()))
 		})
 	}
-	return s, d, pools
+	return s, d
 }
 
 func TestRate_SmallRateStarvesNoLaneAndNoProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		terms := policy.Topic{Rate: policy.Rate{Starts: 1, Per: 10 * time.Second}}
-		s, d, _ := startProcesses(t, 3, terms)
+		s, d := startProcesses(t, 3, terms)
 		lanes := []string{"calls/a", "calls/b", "calls/c", "calls/d"}
 		fill(t, s, 5, lanes...)
 		time.Sleep(21 * 10500 * time.Millisecond)
@@ -55,7 +54,7 @@ func TestRate_BelowTheRateNoJobWaits(t *testing.T) {
 	for _, rate := range []policy.Rate{{Starts: 5, Per: 10 * time.Second}, {Starts: 100, Per: 10 * time.Second}} {
 		t.Run(fmt.Sprint(rate.Starts), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, d, _ := startProcesses(t, 3, policy.Topic{Rate: rate})
+				s, d := startProcesses(t, 3, policy.Topic{Rate: rate})
 				for i := range 5 * rate.Starts {
 					began := time.Now()
 					insertOn(t, s, 0, fmt.Sprint(i), "calls", fmt.Sprint("lane-", i%3))
@@ -69,7 +68,7 @@ func TestRate_BelowTheRateNoJobWaits(t *testing.T) {
 
 func TestRate_BurstsTakeFewMoreStartsThanTheyHaveJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, d, _ := startProcesses(t, 3, policy.Topic{Rate: policy.Rate{Starts: 100, Per: time.Minute}})
+		s, d := startProcesses(t, 3, policy.Topic{Rate: policy.Rate{Starts: 100, Per: time.Minute}})
 		for i := range 8 {
 			for k := range 10 {
 				insertOn(t, s, 0, fmt.Sprint(i, "-", k), "calls", fmt.Sprint("lane-", i%3))
@@ -86,14 +85,13 @@ func TestRate_ExpiringJobsLeaveStartsForOthers(t *testing.T) {
 	for name, terms := range map[string]policy.Topic{"lane": {LaneRate: rate}, "topic": {Rate: rate}, "both": {LaneRate: rate, Rate: rate}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, d, pools := startProcesses(t, 2, terms)
+				s, d := startProcesses(t, 2, terms)
 				for i := range 300 {
 					var e store.NewJob
 					e.ID, e.Queue, e.URL, e.Method, e.ExpiresIn = fmt.Sprint(i), queueOf("calls", "a"), "https://x.example/", "POST", 5*time.Second
 					_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{e})
 					require.NoError(t, err)
 					time.Sleep(time.Second)
-					pools[i%2].EndExpired(0)
 				}
 				requireRate(t, rate, d.all(), name)
 				require.GreaterOrEqual(t, len(d.all()), 20, "of at most 30")

@@ -17,12 +17,11 @@ type settlement struct {
 // shardLoop makes the exchanges with one shard: one at a time, settlements and claims together. Its last group of fields
 // is guarded by the pool's mutex.
 type shardLoop struct {
-	p       *Pool
-	shard   int
-	store   shardStore
-	wakeup  chan struct{} // an exchange may be due
-	expired chan struct{} // expired jobs may have to be ended
-	quit    chan struct{} // closed when no more attempts may start
+	p      *Pool
+	shard  int
+	store  shardStore
+	wakeup chan struct{} // an exchange may be due
+	quit   chan struct{} // closed when no more attempts may start
 
 	sched         *sched.Shard
 	interruptWait context.CancelFunc // ends the current Wait; nil: none
@@ -41,9 +40,8 @@ type shardStore interface {
 func newShardLoop(p *Pool, shard int, st shardStore) *shardLoop {
 	return &shardLoop{
 		p: p, shard: shard, store: st, sched: p.sched.Shard(shard),
-		wakeup:  make(chan struct{}, 1),
-		expired: make(chan struct{}, 1),
-		quit:    make(chan struct{}),
+		wakeup: make(chan struct{}, 1),
+		quit:   make(chan struct{}),
 	}
 }
 

@@ -80,8 +80,6 @@ type CarryResult struct {
 	Outbox []NewJob
 	// OutboxRead counts the outbox entries that were read: those returned and those that cannot be decoded.
 	OutboxRead int
-	// HasExpiredJobs is set when the time to live of unfinished jobs is over. ClaimExpired returns those without a lease.
-	HasExpiredJobs bool
 	// Next is the time until the head of the agenda; zero: more can be done at once; negative: the agenda is empty.
 	Next time.Duration
 	// Now is the store's clock during the round.

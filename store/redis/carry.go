@@ -66,7 +66,7 @@ func (s *Store) carry(ctx context.Context, sh *shard, token store.Token, round s
 	round.KeepLeases = round.KeepLeases || clock.pending()
 	idle := len(numbers) == 0 && outbox <= int64(round.SkipOutbox) && redo == "" && len(round.Relayed) == 0 && num(agenda[5]) == 0
 	if idle && clock == clockSteady {
-		return store.CarryResult{Now: layout.Time(now), Next: untilHead(now, first), HasExpiredJobs: num(agenda[10]) != 0}, nil
+		return store.CarryResult{Now: layout.Time(now), Next: untilHead(now, first)}, nil
 	}
 	done, rest, again, err := s.queuesToRecheck(ctx, sh, redo)
 	if err != nil {
@@ -92,7 +92,6 @@ func (s *Store) carry(ctx context.Context, sh *shard, token store.Token, round s
 		return store.CarryResult{}, err
 	}
 	carried, err := s.readCarried(ctx, sh, &round, reply)
-	carried.HasExpiredJobs = num(agenda[10]) != 0
 	if clock.pending() {
 		carried.Next = 0
 	}
@@ -117,7 +116,7 @@ func (s *Store) agenda(ctx context.Context, sh *shard, replyKey string, round *s
 		return nil, reading{}, err
 	}
 	agenda := list(reply)
-	if len(agenda) != 11 {
+	if len(agenda) != 10 {
 		return nil, reading{}, malformed(scriptAgenda)
 	}
 	if me != "" {

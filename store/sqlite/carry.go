@@ -88,12 +88,6 @@ func (tx *tx) carry(round store.CarryOptions) (store.CarryResult, error) {
 	if err != nil {
 		return c, err
 	}
-	if err := tx.unlessDamaged(&tx.mem.noTTL, "look for expired jobs", func() (err error) {
-		c.HasExpiredJobs, err = tx.anyExpired()
-		return err
-	}); err != nil {
-		return c, err
-	}
 	if err := tx.unlessDamaged(&tx.mem.noOutbox, "read the outbox", func() (err error) {
 		waits, err = tx.readOutbox(round, &c)
 		return err

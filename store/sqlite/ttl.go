@@ -36,6 +36,9 @@ func (c *claim) takeExpired(tx *tx) error {
 }
 
 func (c *claim) takeOverdue(tx *tx) error {
+	if expired, err := tx.anyExpired(); err != nil || !expired {
+		return err
+	}
 	err := tx.Query(overdue, func(v []driver.Value) error {
 		cells := cells(v)
 		r := cells.job()

@@ -91,11 +91,6 @@ func (s *modelShard) carry(round store.CarryOptions, now time.Time) store.CarryR
 		c.OutboxRead++
 		c.Outbox = append(c.Outbox, e)
 	}
-	if s.hasTTL { // saves time in tests with many jobs and no expiry
-		for _, r := range s.jobs {
-			c.HasExpiredJobs = c.HasExpiredJobs || r.isExpired(now)
-		}
-	}
 	c.Next = s.untilNext(now, keepLease)
 	if c.OutboxRead < len(waiting) {
 		c.Next = 0

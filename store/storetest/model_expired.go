@@ -41,6 +41,9 @@ func (s *modelShard) ClaimExpired(ctx context.Context, token store.Token, reques
 		t := &claimReply{}
 		var over []*record
 		for _, r := range s.jobs {
+			if !s.hasTTL {
+				break // saves time in tests with many jobs
+			}
 			if r.isExpired(now) {
 				over = append(over, r)
 			}

@@ -43,7 +43,6 @@ var expiredCases = []testCase{
 			before := s.stats()
 			s.advance(s.shortTime() + 2*time.Millisecond)
 			s.drainWakeups()
-			require.True(s, s.carry(store.CarryOptions{}).HasExpiredJobs)
 			held := s.claimExpired(store.NewToken(), allExpired)
 			ids := idsOf(held)
 			slices.Sort(ids)
@@ -180,10 +179,9 @@ var expiredCases = []testCase{
 				return s.reviveAll(store.NewToken(), store.Revival{Ref: s.ref("revived"), ExpiresIn: s.shortTime()})[0].Err
 			},
 		} {
-			require.False(s, s.carry(store.CarryOptions{}).HasExpiredJobs)
+			require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
 			require.NoError(s, set())
 			s.advance(s.shortTime() + 2*time.Millisecond)
-			require.True(s, s.carry(store.CarryOptions{}).HasExpiredJobs, id)
 			held := s.claimExpired(store.NewToken(), allExpired)
 			require.Equal(s, []string{id}, idsOf(held))
 			s.settleOne(held[0], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExpired})

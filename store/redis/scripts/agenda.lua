@@ -4,7 +4,7 @@
 -- result  now, ms of the agenda's head ('' when it is empty), size of the outbox, head of redo ('' none),
 --         {numbers of the queues whose moment has come, whose gate is over, or whose lapses were held off}, 1 when the call
 --         is a repeat, the reading of the clock that was noted last, who noted it, epoch, {numbers of queues that were
---         scored before the last step of the clock}, 1 when the time to live of unfinished jobs is over
+--         scored before the last step of the clock}
 local first = call('ZRANGE', AGENDA, 0, 0, 'WITHSCORES')
 local numbers = call('ZRANGEBYSCORE', AGENDA, '-inf', int(now), 'LIMIT', 0, ARGV[A + 1])
 for _, n in ipairs(call('ZRANGEBYSCORE', GATEQ, '-inf', NOW, 'LIMIT', 0, ARGV[A + 1])) do
@@ -28,4 +28,4 @@ if ARGV[A + 3] ~= '' and tonumber(noted or 0) <= now then
   call('HSET', CLOCK, 'seen', NOW, 'by', ARGV[A + 3])
 end
 return { int(now), first[2] or '', call('ZCARD', OUTQ), call('ZRANGE', REDO, 0, 0)[1] or '', numbers, again,
-  noted or '0', by or '', epoch or '0', stale, call('ZCOUNT', TTL, '-inf', '(' .. NOW) > 0 and 1 or 0 }
+  noted or '0', by or '', epoch or '0', stale }
