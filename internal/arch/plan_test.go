@@ -61,9 +61,14 @@ var plan = []row{
 		reason: "wall and monotonic time in integers, and the wall clock being set; knows jobs by number only",
 	},
 	{
+		pkg:    "store/sqlite/table",
+		reason: "the tables, their statements and rows of jobs; decides nothing and keeps no state",
+		ours:   []string{"job", "job/codec", "policy", "store/sqlite/clock", "store/sqlite/db"},
+	},
+	{
 		pkg:    "store/sqlite",
 		reason: "an engine: what is above reaches it through the contract alone, so it knows nothing but that",
-		ours:   []string{"job", "job/codec", "policy", "store", "store/sqlite/clock", "store/sqlite/db"},
+		ours:   []string{"job", "job/codec", "policy", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/table"},
 	},
 	{
 		pkg:    "store/redis/connect",

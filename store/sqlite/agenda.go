@@ -88,17 +88,17 @@ func (a *agenda) plan(q *queue, now clock.Instant) {
 	case q.waiting == 0 || !ever:
 		a.dues.drop(&q.dueSlot)
 		a.renotifications.drop(&q.renotifySlot)
-	case free > now.Mono && now.MonoAt(q.head.due) <= free:
+	case free > now.Mono && now.MonoAt(q.head.Due) <= free:
 		a.dues.drop(&q.dueSlot)
-		a.renotifications.set(&q.renotifySlot, free, q.head.n)
+		a.renotifications.set(&q.renotifySlot, free, q.head.N)
 	case q.due(now) && q.dueSlot.pos >= 0:
 		// Its first job has come due and no wake-up was sent for it yet: the last was for others.
-		a.dues.set(&q.dueSlot, q.head.due, q.head.n)
+		a.dues.set(&q.dueSlot, q.head.Due, q.head.N)
 	case q.due(now):
-		a.renotifications.set(&q.renotifySlot, q.notifiedAt+int64(store.RenotifyAfter), q.head.n)
+		a.renotifications.set(&q.renotifySlot, q.notifiedAt+int64(store.RenotifyAfter), q.head.N)
 	default:
 		a.renotifications.drop(&q.renotifySlot)
-		a.dues.set(&q.dueSlot, q.head.due, q.head.n)
+		a.dues.set(&q.dueSlot, q.head.Due, q.head.N)
 	}
 }
 

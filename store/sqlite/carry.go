@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // A round's bounds when it names none.
@@ -104,7 +105,7 @@ func (tx *tx) carry(round store.CarryOptions) (store.CarryResult, error) {
 // removeRelayed removes outbox entries that are in their own queue.
 func (tx *tx) removeRelayed(home []job.Ref) error {
 	for _, ref := range home {
-		gone, err := tx.Change(deleteOutbox, ref.Namespace, ref.ID)
+		gone, err := tx.Change(table.DeleteOutbox, ref.Namespace, ref.ID)
 		if err != nil {
 			return err
 		}
@@ -229,16 +230,16 @@ func (tx *tx) markReady(q *queue, most int) (int, error) {
 	count, held, last := 0, 0, q.mark
 	next := func(v []driver.Value) error {
 		count++
-		last = key{db.Int(v[0]), db.Int(v[1])}
-		if tx.mem.leaseByNumber[last.n] != nil {
+		last = table.Key{Due: db.Int(v[0]), N: db.Int(v[1])}
+		if tx.mem.leaseByNumber[last.N] != nil {
 			held++ // ClaimExpired has claimed it
 		}
 		return nil
 	}
 	// First those of the mark's own moment, then the later ones.
-	err := tx.Query(waitingAt, next, q.id, q.mark.due, q.mark.n, tx.now.Millis, int64(most))
+	err := tx.Query(table.WaitingAt, next, q.id, q.mark.Due, q.mark.N, tx.now.Millis, int64(most))
 	if err == nil && count < most {
-		err = tx.Query(waitingAfter, next, q.id, q.mark.due, tx.now.Millis, int64(most-count))
+		err = tx.Query(table.WaitingAfter, next, q.id, q.mark.Due, tx.now.Millis, int64(most-count))
 	}
 	if db.IsDamage(err) {
 		tx.setAside(q, "count due jobs", err)
@@ -279,7 +280,7 @@ func (tx *tx) readOutbox(round store.CarryOptions, c *store.CarryResult) (more b
 	full, last, skip := false, int64(math.MinInt64), int64(round.SkipOutbox)
 	for !full && int64(c.OutboxRead) < waiting && len(c.Outbox) < store.MaxBatch {
 		before := c.OutboxRead
-		err := tx.Query(readOutbox, func(v []driver.Value) error {
+		err := tx.Query(table.ReadOutbox, func(v []driver.Value) error {
 			packed := db.Blob(v[1])
 			if room -= len(packed); room < 0 && c.OutboxRead > 0 {
 				full = true

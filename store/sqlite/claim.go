@@ -10,6 +10,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // claimReply is the result of a claim, as the reply cache keeps it.
@@ -35,9 +36,9 @@ type claim struct {
 	kind     string // of its call, for the reply cache
 	fill     func(*claim, *tx) error
 	reply    *claimReply
-	rows     []*row   // of the reply's leases that have not ended
-	leases   []*lease // the same
-	size     int      // of bodies so far
+	rows     []*table.Row // of the reply's leases that have not ended
+	leases   []*lease     // the same
+	size     int          // of bodies so far
 	now      clock.Instant
 	revision int64
 }
@@ -85,11 +86,11 @@ func (c *claim) run(tx *tx) error {
 		if tx.mem.leases[h.ref] != h || tx.mem.unreadable[h.n] {
 			continue
 		}
-		if err := tx.Query(jobByN, func(v []driver.Value) error {
-			cells := cells(v)
-			r := cells.job()
-			cells.names(r)
-			cells.body(r)
+		if err := tx.Query(table.JobByN, func(v []driver.Value) error {
+			cells := table.Cells(v)
+			r := cells.Row()
+			cells.Names(r)
+			cells.Body(r)
 			c.rows, c.leases = append(c.rows, r), append(c.leases, h)
 			return nil
 		}, h.n); db.IsDamage(err) {
@@ -154,21 +155,21 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 	if err := tx.Begin(); err != nil {
 		return err
 	}
-	var rows []*row
-	next := key{}
+	var rows []*table.Row
+	next := table.Key{}
 	size := c.size
 	read := func(v []driver.Value) error {
-		cells := cells(v)
-		r := cells.job()
-		cells.body(r)
-		r.ttlEnd = cells.integer()
-		if tx.mem.isSkipped(r.n) {
+		cells := table.Cells(v)
+		r := cells.Row()
+		cells.Body(r)
+		r.TTLEnd = cells.Int()
+		if tx.mem.isSkipped(r.N) {
 			return nil
 		}
-		body := int(max(0, r.bodySize))
+		body := int(max(0, r.BodySize))
 		full := int64(len(rows)) == most || (len(c.reply.leases)+len(rows) > 0 && size+body > c.request.MaxBytes)
 		if full || clock.Millis(r.DueAt) > tx.now.Millis {
-			next = r.key()
+			next = r.Key()
 			return db.ErrStop
 		}
 		size += body
@@ -177,10 +178,10 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 	}
 	var err error
 	if !q.partlyUnreadable {
-		err = tx.Query(claimable, read, q.id, q.head.due, q.head.n, most+1+q.running)
+		err = tx.Query(table.Claimable, read, q.id, q.head.Due, q.head.N, most+1+q.running)
 	}
 	if q.partlyUnreadable || db.IsDamage(err) {
-		rows, next, size = nil, key{}, c.size
+		rows, next, size = nil, table.Key{}, c.size
 		err = c.readEach(tx, q, read)
 		tx.touch(q)
 		if q.headKnown = false; err == nil && len(rows) == 0 {
@@ -191,13 +192,13 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 		return err
 	}
 	c.size = size
-	last := rows[len(rows)-1].key()
+	last := rows[len(rows)-1].Key()
 	count := int64(len(rows))
 	rate, probe := q.limits().Rate, q.open(tx.now)
 	starts := int64(0)
 	if rate.Limited() {
 		for _, r := range rows {
-			if !r.expired(tx.now) {
+			if !r.Expired(tx.now) {
 				starts++
 			}
 		}
@@ -214,13 +215,13 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 	q.topic.waiting -= count
 	q.running += count
 	q.topic.running += count
-	q.head, q.headKnown = next, next.n != 0 || q.waiting == 0
-	if q.mark.before(last) {
+	q.head, q.headKnown = next, next.N != 0 || q.waiting == 0
+	if q.mark.Before(last) {
 		q.mark = last
 	}
 	for _, r := range rows {
 		h := c.lease(tx, q, r, cmp.Or(r.Timeout, want.Timeout)+c.request.Margin)
-		h.rated, h.probe = rate.Limited() && !r.expired(tx.now), probe
+		h.rated, h.probe = rate.Limited() && !r.Expired(tx.now), probe
 		c.reply.leases = append(c.reply.leases, h)
 	}
 	c.rows = append(c.rows, rows...)
@@ -228,11 +229,11 @@ func (c *claim) take(tx *tx, q *queue, want store.QueueClaim, most int64) error 
 }
 
 // lease makes the lease of one claimed job.
-func (c *claim) lease(tx *tx, q *queue, r *row, leaseFor time.Duration) *lease {
+func (c *claim) lease(tx *tx, q *queue, r *table.Row, leaseFor time.Duration) *lease {
 	until := tx.now.After(leaseFor)
 	h := &lease{
-		ref: r.Ref(), n: r.n, queue: q, token: c.token, claimed: tx.now.Millis, begun: tx.now.Mono,
-		deadline: tx.now.Mono + (until-tx.now.Millis)*int64(time.Millisecond), progress: r.progress(),
+		ref: r.Ref(), n: r.N, queue: q, token: c.token, claimed: tx.now.Millis, begun: tx.now.Mono,
+		deadline: tx.now.Mono + (until-tx.now.Millis)*int64(time.Millisecond), Progress: r.Progress(),
 	}
 	tx.addLease(h)
 	return h
@@ -244,7 +245,7 @@ func (c *claim) answer(s *Store) store.ClaimResult {
 	claimed := store.ClaimResult{Queues: c.reply.queues, Revision: c.revision}
 	for i, r := range c.rows {
 		h := c.leases[i]
-		if err := r.decode(); err != nil {
+		if err := r.Decode(); err != nil {
 			s.log.Error("claimed job unreadable, leaving it to its lease", "job", h.ref.ID, "err", err)
 			continue
 		}
@@ -261,11 +262,4 @@ func (c *claim) answer(s *Store) store.ClaimResult {
 		})
 	}
 	return claimed
-}
-
-func (r *row) progress() progress {
-	return progress{
-		version: r.Version, attempts: int64(r.Attempts), failedAttempts: int64(r.FailedAttempts), consecutiveLost: int64(r.ConsecutiveLost), entries: r.entries, first: r.first,
-		cancel: r.CancelRequested, status: int64(r.Status), bodySize: r.bodySize, size: r.size(), fingerprint: r.fingerprint,
-	}
 }

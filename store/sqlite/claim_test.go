@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 func TestClaim_ReadsOneJobMoreThanItTakes(t *testing.T) {
@@ -21,7 +22,7 @@ func TestClaim_ReadsOneJobMoreThanItTakes(t *testing.T) {
 	}
 	insert(t, s, other...)
 	read := 0
-	hookSQL(s, claimable.Text(), &hook{do: func(int, []driver.NamedValue) error { return nil }, read: func() { read++ }})
+	hookSQL(s, table.Claimable.Text(), &hook{do: func(int, []driver.NamedValue) error { return nil }, read: func() { read++ }})
 	claim := func(request store.ClaimRequest) store.ClaimResult {
 		read = 0
 		claimed, err := s.Claim(t.Context(), store.NewToken(), request)

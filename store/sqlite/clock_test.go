@@ -12,6 +12,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // steadyClock is a clock with parts of a millisecond.
@@ -143,7 +144,7 @@ func TestClockStep_LooksAtNoMoreThanABoundedRangeOfJobsARound(t *testing.T) {
 	}
 	due := get(t, s, "first-0009").DueAt
 	rounds := 0
-	hookInto(t, s, stepped, func(used int, args []driver.NamedValue) error {
+	hookInto(t, s, table.Stepped, func(used int, args []driver.NamedValue) error {
 		rounds = used
 		last, _ := args[0].Value.(int64)
 		first, _ := args[1].Value.(int64)

@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // followClock moves delayed jobs after a step of the wall clock, those of one span of numbers. more reports that others
@@ -15,7 +16,7 @@ func (tx *tx) followClock() (more bool, err error) {
 		return false, nil
 	}
 	var rows [][]driver.Value
-	if err := tx.Query(stepped, func(v []driver.Value) error {
+	if err := tx.Query(table.Stepped, func(v []driver.Value) error {
 		rows = append(rows, v)
 		return nil
 	}, last, after); err != nil {
@@ -28,11 +29,11 @@ func (tx *tx) followClock() (more bool, err error) {
 		if d == 0 || q == nil || tx.mem.isSkipped(n) {
 			continue
 		}
-		if err := tx.Exec(stepJob, d, d, d, n); err != nil {
+		if err := tx.Exec(table.StepJob, d, d, d, n); err != nil {
 			return false, err
 		}
-		tx.leave(q, key{due, n})
-		if err := tx.arrive(q, key{due + d, n}); err != nil {
+		tx.leave(q, table.Key{Due: due, N: n})
+		if err := tx.arrive(q, table.Key{Due: due + d, N: n}); err != nil {
 			return false, err
 		}
 		tx.mayBeNewHead = true

@@ -7,13 +7,14 @@ import (
 	"math"
 
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // A damaged page keeps back what is on it, and nothing else. A job whose row cannot be read is skipped; a lane with an unreadable
 // part of its index is blocked. Both last until the store is opened again, and keep the store unready.
 
 // noHead is the first of a queue whose waiting jobs cannot be read: it is never due.
-var noHead = key{due: math.MaxInt64}
+var noHead = table.Key{Due: math.MaxInt64}
 
 // isSkipped reports whether a claim passes over a job in the index of waiting jobs: it is leased, since a clock that was set
 // back has put others before it, or it cannot be read.
@@ -72,7 +73,7 @@ func (tx *tx) unlessDamaged(missing *bool, verb string, do func() error) error {
 // each by itself.
 func (c *claim) readEach(tx *tx, q *queue, read func([]driver.Value) error) error {
 	var numbers []int64
-	err := tx.Query(firstWaiting, func(v []driver.Value) error {
+	err := tx.Query(table.FirstWaiting, func(v []driver.Value) error {
 		n := db.Int(v[1])
 		if !tx.mem.isSkipped(n) {
 			numbers = append(numbers, n)
@@ -81,13 +82,13 @@ func (c *claim) readEach(tx *tx, q *queue, read func([]driver.Value) error) erro
 			return db.ErrStop
 		}
 		return nil
-	}, q.id, q.head.due, q.head.n)
+	}, q.id, q.head.Due, q.head.N)
 	if err != nil {
 		return err
 	}
 	for _, n := range numbers {
 		stop := false
-		err := tx.Query(claimableJob, func(v []driver.Value) error {
+		err := tx.Query(table.ClaimableJob, func(v []driver.Value) error {
 			err := read(v)
 			stop = err != nil
 			return err

@@ -15,6 +15,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // damaged overwrites one page of a database that is closed: the first whose first byte is kind (13: rows of a table, 10:
@@ -171,7 +172,7 @@ func TestDamage_ThatShowsWhenAnAttemptEnds(t *testing.T) {
 			return nil
 		})
 	}
-	heal := breaks(endJob, 2)
+	heal := breaks(table.EndJob, 2)
 	items := []store.Settlement{}
 	for _, h := range jobs[:3] {
 		items = append(items, settled(h, policy.Verdict{Kind: policy.Delivered}))
@@ -185,7 +186,7 @@ func TestDamage_ThatShowsWhenAnAttemptEnds(t *testing.T) {
 		require.NoError(t, errs[2])
 	}
 	heal()
-	heal = breaks(moveJob, 5)
+	heal = breaks(table.MoveJob, 5)
 	c.pass(time.Minute)
 	require.Equal(t, 2, carry(t, s).ExpiredLeases, "job 4 and 6")
 	heal()
@@ -196,8 +197,8 @@ func TestDamage_ThatShowsWhenAnAttemptEnds(t *testing.T) {
 
 func TestDamage_OfWhatDeliveriesCanDoWithoutStopsNoRound(t *testing.T) {
 	for name, broken := range map[string]db.Statement{
-		"times to live": firstTTL, "expired jobs": overdue, "delayed jobs after a step of the clock": stepped,
-		"the outbox": readOutbox, "ended jobs": oldestEnded,
+		"times to live": table.FirstTTL, "expired jobs": table.Overdue, "delayed jobs after a step of the clock": table.Stepped,
+		"the outbox": table.ReadOutbox, "ended jobs": table.OldestEnded,
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t)

@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/table"
 	"github.com/ringback/ringback/store/storetest"
 )
 
@@ -28,7 +29,7 @@ func TestRemove_LeavesNothingOfHeadersInTheFile(t *testing.T) {
 	for i := range entries {
 		entries[i].Header = secret("job", i)
 		if i%4 == 0 {
-			entries[i].Body = bytes.Repeat([]byte("b"), 2*inlineBody)
+			entries[i].Body = bytes.Repeat([]byte("b"), 2*table.InlineBody)
 		}
 	}
 	insert(t, s, entries...)

@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // failOnce lets the next use of a statement fail. It returns how often it is still to fail.
@@ -55,18 +56,18 @@ func TestFault_UndoesTheWholeCallWhichCanBeRepeated(t *testing.T) {
 	}
 	spare := entry("spare", 0)
 	spare.Fingerprint = []byte("print")
-	again("insert", updateTopic, func(token store.Token) error {
+	again("insert", table.UpdateTopic, func(token store.Token) error {
 		_, err := s.Insert(t.Context(), token, append(numbered("job", 10, 0), spare))
 		return err
 	})
 	var jobs []store.ClaimedJob
-	again("claim", insertLeases, func(token store.Token) error {
+	again("claim", table.InsertLeases, func(token store.Token) error {
 		claimed, err := s.Claim(t.Context(), token, wanting(6))
 		jobs = claimed.Jobs
 		return err
 	})
 	require.Len(t, jobs, 6)
-	again("settle", insertOutbox, func(token store.Token) error {
+	again("settle", table.InsertOutbox, func(token store.Token) error {
 		delivered := settled(jobs[0], policy.Verdict{Kind: policy.Delivered})
 		delivered.Outbox = []store.NewJob{entry("born", 0)}
 		errs, _, err := s.Settle(t.Context(), token, []store.Settlement{
@@ -76,20 +77,20 @@ func TestFault_UndoesTheWholeCallWhichCanBeRepeated(t *testing.T) {
 		return errors.Join(append(errs, err)...)
 	})
 	require.ErrorIs(t, find(s, jobs[2].Ref()), store.ErrNotFound, "nothing is kept of the dead")
-	again("cancel a running job", markCancel, func(token store.Token) error {
+	again("cancel a running job", table.MarkCancel, func(token store.Token) error {
 		_, err := s.Cancel(t.Context(), token, jobs[3].Ref())
 		return err
 	})
-	again("cancel", endJob, func(token store.Token) error {
+	again("cancel", table.EndJob, func(token store.Token) error {
 		_, err := s.Cancel(t.Context(), token, spare.Ref())
 		return err
 	})
-	again("replace", replaceJob, func(token store.Token) error {
+	again("replace", table.ReplaceJob, func(token store.Token) error {
 		_, err := s.Replace(t.Context(), token, jobs[1].Ref(), store.Replacement{Kind: job.KindEdited, Due: &job.Moment{In: time.Hour}})
 		return err
 	})
 	c.pass(time.Minute)
-	again("carry", insertAttempt, func(token store.Token) error {
+	again("carry", table.InsertAttempt, func(token store.Token) error {
 		carried, err := s.Carry(t.Context(), token, store.CarryOptions{})
 		if err == nil {
 			require.Equal(t, 3, carried.ExpiredLeases)
@@ -97,11 +98,11 @@ func TestFault_UndoesTheWholeCallWhichCanBeRepeated(t *testing.T) {
 		}
 		return err
 	})
-	again("bring home", deleteOutbox, func(token store.Token) error {
+	again("bring home", table.DeleteOutbox, func(token store.Token) error {
 		_, err := s.Carry(t.Context(), token, store.CarryOptions{Relayed: []job.Ref{ref("born")}})
 		return err
 	})
-	again("revive", reviveJob, func(token store.Token) error {
+	again("revive", table.ReviveJob, func(token store.Token) error {
 		revived, err := s.Revive(t.Context(), token, []store.Revival{{Ref: jobs[0].Ref()}, {Ref: ref("nobody")}})
 		if err == nil {
 			require.Equal(t, 1, revived[0].Job.Generation)
@@ -114,7 +115,7 @@ func TestFault_UndoesTheWholeCallWhichCanBeRepeated(t *testing.T) {
 	})
 	require.NoError(t, err)
 	c.pass(8 * 24 * time.Hour)
-	again("sweep jobs", insertID, func(token store.Token) error {
+	again("sweep jobs", table.InsertID, func(token store.Token) error {
 		swept, err := s.Sweep(t.Context(), token, 100)
 		if err == nil {
 			require.Equal(t, 2, swept.Jobs)
@@ -122,14 +123,14 @@ func TestFault_UndoesTheWholeCallWhichCanBeRepeated(t *testing.T) {
 		return err
 	})
 	c.pass(30 * 24 * time.Hour)
-	again("sweep ids", deleteID, func(token store.Token) error {
+	again("sweep ids", table.DeleteID, func(token store.Token) error {
 		swept, err := s.Sweep(t.Context(), token, 100)
 		if err == nil {
 			require.Equal(t, 1, swept.IDs)
 		}
 		return err
 	})
-	again("put a topic", updatePolicy, func(token store.Token) error {
+	again("put a topic", table.UpdatePolicy, func(token store.Token) error {
 		put, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 		if err != nil {
 			require.Len(t, claimUp(t, s, 1), 1, "a policy that was not stored does not hold")

@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // insertOutcome is the result of one insertion, as the reply cache keeps it.
@@ -70,16 +71,8 @@ func (p insertOutcome) job(spec job.Spec, now int64) job.Job {
 	}
 	j := job.Job{Spec: spec}
 	j.CreatedAt, j.DueAt, j.FirstDueAt, j.ExpiresAt = clock.Time(p.created), clock.Time(p.due), clock.Time(p.due), clock.Time(p.expires)
-	j.State, j.Version = waitingState(p.due, now), 1
+	j.State, j.Version = table.WaitingState(p.due, now), 1
 	return j
-}
-
-// waitingState tells scheduled from ready, which differ by the clock alone.
-func waitingState(due, now int64) job.State {
-	if due <= now {
-		return job.Ready
-	}
-	return job.Scheduled
 }
 
 // A newRow holds the arguments of insertJob, of which the writer fills in the first nine.
@@ -89,10 +82,10 @@ type newRow struct {
 }
 
 func (r *newRow) fill(e *store.NewJob) {
-	c := encode(&e.Spec)
-	r.external = c.external
+	c := table.Encode(&e.Spec)
+	r.external = c.External
 	copy(r.args[9:], []driver.Value{
-		e.Namespace, e.ID, e.Fingerprint, e.URL, c.timeout, c.bodySize, c.spec, c.body,
+		e.Namespace, e.ID, e.Fingerprint, e.URL, c.Timeout, c.BodySize, c.Spec, c.Body,
 	})
 }
 
@@ -116,11 +109,11 @@ func (tx *tx) insert(e *store.NewJob, r *newRow) (insertOutcome, error) {
 	p := insertOutcome{outcome: store.Created, created: tx.now.Millis, due: tx.now.Due(e.Delay, e.RunAt)}
 	p.expires = tx.now.Expiry(e.ExpiresIn, e.ExpiresAt)
 	n := tx.mem.lastN + 1
-	ttl := ttlEnd(p.due, p.expires, e.MaxAge)
+	ttl := table.TTLEnd(p.due, p.expires, e.MaxAge)
 	copy(r.args[:9], []driver.Value{
 		n, q.id, q.topic.id, p.due, p.created, p.due, p.expires, db.NullZero(clock.CeilMillis(e.MaxAge)), db.NullZero(ttl),
 	})
-	changed, err := tx.Change(insertJob, r.args[:]...)
+	changed, err := tx.Change(table.InsertJob, r.args[:]...)
 	if err != nil {
 		return insertOutcome{}, err
 	}
@@ -130,7 +123,7 @@ func (tx *tx) insert(e *store.NewJob, r *newRow) (insertOutcome, error) {
 	tx.mem.lastN = n
 	tx.mem.steps.SetDelayed(n, e.RunAt.IsZero())
 	if r.external != nil {
-		if err := tx.Exec(insertBody, n, r.external); err != nil {
+		if err := tx.Exec(table.InsertBody, n, r.external); err != nil {
 			return insertOutcome{}, err
 		}
 	}
@@ -138,7 +131,7 @@ func (tx *tx) insert(e *store.NewJob, r *newRow) (insertOutcome, error) {
 	q.topic.registered++
 	tx.mem.noteTTL(ttl)
 	tx.mayBeNewHead = true
-	return p, tx.arrive(q, key{p.due, n})
+	return p, tx.arrive(q, table.Key{Due: p.due, N: n})
 }
 
 // existing answers for an id whose job is there.
@@ -147,13 +140,13 @@ func (tx *tx) existing(e *store.NewJob) (insertOutcome, error) {
 	if err != nil {
 		return insertOutcome{}, err
 	}
-	view := known.view(tx.now)
-	return insertOutcome{outcome: outcome(known.fingerprint, e.Fingerprint, view.State), known: &view}, nil
+	view := known.View(tx.now)
+	return insertOutcome{outcome: outcome(known.Fingerprint, e.Fingerprint, view.State), known: &view}, nil
 }
 
 // rememberedID answers for an id whose job is gone; no outcome when it is not remembered.
 func (tx *tx) rememberedID(e *store.NewJob) (p insertOutcome, err error) {
-	err = tx.Query(findID, func(v []driver.Value) error {
+	err = tx.Query(table.FindID, func(v []driver.Value) error {
 		gone := job.Job{Spec: e.Spec}
 		gone.State, gone.FinishedAt, gone.Reason = job.State(db.Text(v[1])), clock.Time(db.Int(v[2])), policy.Reason(db.Text(v[3]))
 		p = insertOutcome{outcome: outcome(db.Blob(v[0]), e.Fingerprint, gone.State), known: &gone}
@@ -171,29 +164,29 @@ func outcome(known, sent []byte, state job.State) store.Outcome {
 
 // find reads a job by its name, with its body or without; store.ErrNotFound. One that cannot be read is a fault of the disk,
 // so that the call which needs it changes nothing.
-func (tx *tx) find(ref job.Ref, withBody bool) (*row, error) {
+func (tx *tx) find(ref job.Ref, withBody bool) (*table.Row, error) {
 	r, err := tx.findRow(ref, withBody)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.decode(); err != nil {
-		return nil, db.NewError(&unreadableError{err})
+	if err := r.Decode(); err != nil {
+		return nil, db.NewError(table.Unreadable(err))
 	}
 	return r, nil
 }
 
 // findRow is find without what may be unreadable.
-func (tx *tx) findRow(ref job.Ref, withBody bool) (found *row, err error) {
-	which := findHead
+func (tx *tx) findRow(ref job.Ref, withBody bool) (found *table.Row, err error) {
+	which := table.FindHead
 	if withBody {
-		which = findJob
+		which = table.FindJob
 	}
 	err = tx.Query(which, func(v []driver.Value) error {
-		c := cells(v)
-		found = c.job()
-		c.names(found)
+		c := table.Cells(v)
+		found = c.Row()
+		c.Names(found)
 		if withBody {
-			c.body(found)
+			c.Body(found)
 		}
 		tx.overlay(found)
 		return nil
@@ -205,28 +198,8 @@ func (tx *tx) findRow(ref job.Ref, withBody bool) (found *row, err error) {
 }
 
 // overlay sets the state of a leased job to running: its row is not changed by a claim.
-func (tx *tx) overlay(r *row) {
-	if tx.mem.leaseByNumber[r.n] != nil {
+func (tx *tx) overlay(r *table.Row) {
+	if tx.mem.leaseByNumber[r.N] != nil {
 		r.State = job.Running
 	}
-}
-
-// unreadableError says that a row, of a job or of a lane's settings, is not what this program would have written.
-type unreadableError struct{ err error }
-
-func isUnread(err error) bool {
-	_, ok := errors.AsType[*unreadableError](err)
-	return ok
-}
-
-func (e *unreadableError) Error() string { return e.err.Error() }
-func (e *unreadableError) Unwrap() error { return e.err }
-
-// view is a job with its state at now.
-func (r *row) view(now clock.Instant) job.Job {
-	j := r.Job
-	if j.State == job.Scheduled {
-		j.State = waitingState(clock.Millis(j.DueAt), now.Millis)
-	}
-	return j
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // A laneConfig is the part of a lane's settings that a queue keeps in memory: what a claim needs. All of them are read for a
@@ -25,7 +26,7 @@ type laneConfig struct {
 // PutLane implements store.Shard. A revision follows the clock, so that it is not given again when a database comes back
 // from a backup.
 func (s *Store) PutLane(ctx context.Context, token store.Token, put store.Lane) (store.Lane, error) {
-	encoded := encodeJSON(put.Settings)
+	encoded := db.JSON(put.Settings)
 	settings, err := parseLane(put.Queue, encoded) // as it will be read
 	if err != nil {
 		return store.Lane{}, fmt.Errorf("put a lane's settings: %w", err)
@@ -34,7 +35,7 @@ func (s *Store) PutLane(ctx context.Context, token store.Token, put store.Lane) 
 	err = s.db.Submit(ctx, &op{Verb: "put a lane's settings", Durable: true, Weight: 1, Run: func(tx *tx) (err error) {
 		answer, err = once(tx, call{"lane", token}, func(store.Lane) int { return len(encoded) }, func() (store.Lane, error) {
 			stands, err := tx.lane(put.Queue)
-			if err != nil && !isUnread(err) { // those can be replaced
+			if err != nil && !table.IsUnreadable(err) { // those can be replaced
 				return store.Lane{}, err
 			}
 			if put.Revision != 0 && max(put.Revision, 0) != stands.Revision {
@@ -59,14 +60,14 @@ func (s *Store) PutLane(ctx context.Context, token store.Token, put store.Lane) 
 func (tx *tx) putLane(lane store.Lane, encoded string) error {
 	name := lane.Queue
 	if lane.Revision == 0 {
-		if err := tx.Exec(deleteLane, name.Namespace, name.Topic, name.Lane); err != nil {
+		if err := tx.Exec(table.DeleteLane, name.Namespace, name.Topic, name.Lane); err != nil {
 			return err
 		}
 	} else {
-		if err := tx.Exec(insertLane, name.Namespace, name.Topic, name.Lane, lane.Revision, encoded); err != nil {
+		if err := tx.Exec(table.InsertLane, name.Namespace, name.Topic, name.Lane, lane.Revision, encoded); err != nil {
 			return err
 		}
-		if err := tx.Exec(updateMeta, lane.Revision, "lane_revision"); err != nil {
+		if err := tx.Exec(table.UpdateMeta, lane.Revision, "lane_revision"); err != nil {
 			return err
 		}
 		tx.mem.laneRevision, tx.mem.lanes = lane.Revision, true
@@ -109,7 +110,7 @@ func (s *Store) unreadableLaneConfig(q *queue, revision int64, err error) *laneC
 // loadLaneConfig reads the settings of a queue that is loaded; nil when its lane has none.
 func (tx *tx) loadLaneConfig(q *queue) (*laneConfig, error) {
 	lane, err := tx.lane(q.name)
-	if isUnread(err) {
+	if table.IsUnreadable(err) {
 		return tx.store.unreadableLaneConfig(q, lane.Revision, err), nil
 	}
 	if err != nil || lane.Revision == 0 {
@@ -130,10 +131,10 @@ func (tx *tx) lane(name job.Queue) (store.Lane, error) {
 
 // readLane reads a lane's settings. Of unreadable settings it fills in the revision, and returns an unreadableError.
 func readLane(ctx context.Context, c *db.Conn, lane *store.Lane) error {
-	return c.Query(ctx, findLane, func(v []driver.Value) (err error) {
+	return c.Query(ctx, table.FindLane, func(v []driver.Value) (err error) {
 		lane.Revision = db.Int(v[0])
 		if lane.Settings, err = parseLane(lane.Queue, db.Text(v[1])); err != nil {
-			return db.NewError(&unreadableError{err})
+			return db.NewError(table.Unreadable(err))
 		}
 		return nil
 	}, lane.Queue.Namespace, lane.Queue.Topic, lane.Queue.Lane)
@@ -157,7 +158,7 @@ func (tx *tx) showLaneConfig(q *queue, want store.QueueClaim, left *store.QueueS
 		return nil
 	}
 	lane, err := tx.lane(q.name)
-	if isUnread(err) {
+	if table.IsUnreadable(err) {
 		save(tx, &q.laneConfig)
 		q.laneConfig = tx.store.unreadableLaneConfig(q, lane.Revision, err)
 		tx.toPlan = append(tx.toPlan, q)
@@ -170,7 +171,7 @@ func (tx *tx) showLaneConfig(q *queue, want store.QueueClaim, left *store.QueueS
 // statusOfUnloaded answers a Want of a lane that is not in memory, since nothing waits in it or keeps it back.
 func (tx *tx) statusOfUnloaded(want store.QueueClaim, left *store.QueueStatus) error {
 	lane, err := tx.lane(want.Queue)
-	if isUnread(err) {
+	if table.IsUnreadable(err) {
 		left.Blocked = true // logged when a job comes to wait in it
 		return nil
 	}
@@ -212,7 +213,7 @@ func (s *Store) ListLanes(ctx context.Context, namespace, topic, after string, l
 	bound("lanes", limit)
 	var lanes []store.Lane
 	err := s.db.Read(ctx, "list lanes' settings", func(ctx context.Context, c *db.Conn) error {
-		return c.Query(ctx, lanesAfter, func(v []driver.Value) (err error) {
+		return c.Query(ctx, table.LanesAfter, func(v []driver.Value) (err error) {
 			lane := store.Lane{Queue: job.Queue{Namespace: namespace, Topic: topic, Lane: db.Text(v[0])}, Revision: db.Int(v[1])}
 			if lane.Settings, err = parseLane(lane.Queue, db.Text(v[2])); err != nil {
 				return db.NewError(err)

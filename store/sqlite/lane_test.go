@@ -16,6 +16,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 func putLane(t *testing.T, s *Store, settings policy.Lane) store.Lane {
@@ -157,7 +158,7 @@ func TestFault_UndoesChangesOfLanesAndTopics(t *testing.T) {
 			verify(t, s)
 		}
 	}
-	again("put a lane", updateMeta, func(token store.Token) error {
+	again("put a lane", table.UpdateMeta, func(token store.Token) error {
 		_, err := s.PutLane(t.Context(), token, store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
 		if err != nil {
 			require.Len(t, claimUp(t, s, 1), 1, "settings that were not stored do not hold")
@@ -166,13 +167,13 @@ func TestFault_UndoesChangesOfLanesAndTopics(t *testing.T) {
 		}
 		return err
 	})
-	again("remove a lane's settings", deleteLane, func(token store.Token) error {
+	again("remove a lane's settings", table.DeleteLane, func(token store.Token) error {
 		_, err := s.PutLane(t.Context(), token, store.Lane{Queue: lane})
 		return err
 	})
 	require.NotEmpty(t, claimUp(t, s, 1))
 	rate := policy.Rate{Starts: 3, Per: time.Minute}
-	again("permit", updateGrants, func(token store.Token) error {
+	again("permit", table.UpdateGrants, func(token store.Token) error {
 		permits, err := s.Permit(t.Context(), token, []store.PermitRequest{ask(2, rate), ask(2, rate)})
 		if err == nil {
 			require.Equal(t, []int{2, 1}, []int{permits[0].Starts, permits[1].Starts})
@@ -180,7 +181,7 @@ func TestFault_UndoesChangesOfLanesAndTopics(t *testing.T) {
 		}
 		return err
 	})
-	again("alarm", insertOutbox, func(token store.Token) error {
+	again("alarm", table.InsertOutbox, func(token store.Token) error {
 		changed, err := s.Alarm(t.Context(), token, store.Alarm{
 			Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Outbox: []store.NewJob{entry("born", 0)},
 		})
@@ -192,7 +193,7 @@ func TestFault_UndoesChangesOfLanesAndTopics(t *testing.T) {
 	require.Len(t, carry(t, s).Outbox, 1)
 	jobs := claimUp(t, s, 1)
 	settle(t, s, settled(jobs[0], policy.Verdict{Kind: policy.Dead}))
-	again("purge", deleteFirstAttempt, func(token store.Token) error {
+	again("purge", table.DeleteFirstAttempt, func(token store.Token) error {
 		errs, err := s.Purge(t.Context(), token, []job.Ref{jobs[0].Ref(), jobs[0].Ref()})
 		if err == nil {
 			require.NoError(t, errs[0])

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // A batch is a row of the table leases: jobs that were claimed together. A job's own row does not change when it is claimed,
@@ -88,11 +89,11 @@ func (tx *tx) flushLeases() error {
 		stored := len(b.jobs) > 0
 		switch {
 		case stored:
-			if err := tx.Exec(insertLeases, b.number, b.claimed, b.encode()); err != nil {
+			if err := tx.Exec(table.InsertLeases, b.number, b.claimed, b.encode()); err != nil {
 				return err
 			}
 		case b.stored:
-			if err := tx.Exec(deleteLeases, b.number); err != nil {
+			if err := tx.Exec(table.DeleteLeases, b.number); err != nil {
 				return err
 			}
 		}
@@ -139,7 +140,7 @@ func parseMarks(column string) ([]mark, error) {
 // readRunning reads the leased jobs of a connection's snapshot, by number.
 func readRunning(ctx context.Context, c *db.Conn) (map[int64]mark, error) {
 	running := make(map[int64]mark)
-	err := c.Query(ctx, readLeases, func(v []driver.Value) error {
+	err := c.Query(ctx, table.ReadLeases, func(v []driver.Value) error {
 		marks, _ := parseMarks(db.Text(v[2])) // Open complains of what cannot be read
 		for _, m := range marks {
 			running[m.n] = m

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // one is the first column of a query on the writer's connection.
@@ -44,7 +45,7 @@ func TestClaim_WritesNoJobAndShowsInTheOverview(t *testing.T) {
 
 // A shell whose SQLite does not know one word of the schema refuses the whole file.
 func TestSchema_SuitsOldShells(t *testing.T) {
-	require.NotContains(t, tables, "->", "operators on JSON came with 3.38, in 2022")
+	require.NotContains(t, table.Tables, "->", "operators on JSON came with 3.38, in 2022")
 }
 
 func TestClaim_ReadsPastLeasedJobs(t *testing.T) {

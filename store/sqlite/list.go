@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // What one page looks at, at most, whatever its limit: rows, and lanes.
@@ -29,7 +30,7 @@ type cursor struct {
 	N    int64  `json:"n"`
 }
 
-func (p cursor) encode() string { return base64.RawURLEncoding.EncodeToString([]byte(encodeJSON(p))) }
+func (p cursor) encode() string { return base64.RawURLEncoding.EncodeToString([]byte(db.JSON(p))) }
 
 func parseCursor(text string) (cursor, error) {
 	var p cursor
@@ -87,13 +88,13 @@ func (l *listing) stop() bool {
 }
 
 // add takes a row that the filter lets through.
-func (l *listing) add(r *row) {
+func (l *listing) add(r *table.Row) {
 	f := &l.filter
 	switch {
 	case f.Lane != "" && r.Lane != f.Lane, f.Reason != "" && r.Reason != f.Reason, f.Status != 0 && r.Status != f.Status:
 		return
 	}
-	if _, held := l.running[r.n]; held && r.State == job.Scheduled {
+	if _, held := l.running[r.N]; held && r.State == job.Scheduled {
 		return // it waits no longer
 	}
 	if l.filter.Label != "" {
@@ -101,7 +102,7 @@ func (l *listing) add(r *row) {
 			return
 		}
 	}
-	l.page.Jobs = append(l.page.Jobs, r.view(l.now))
+	l.page.Jobs = append(l.page.Jobs, r.View(l.now))
 }
 
 // open lists unfinished jobs, a lane after the other.
@@ -132,7 +133,7 @@ func (l *listing) open(ctx context.Context, c *db.Conn) error {
 	if l.filter.Lane != "" {
 		first = l.filter.Lane
 	}
-	err = c.Query(ctx, listQueues, func(v []driver.Value) error {
+	err = c.Query(ctx, table.ListQueues, func(v []driver.Value) error {
 		lanes = append(lanes, lane{db.Int(v[0]), db.Text(v[1])})
 		return nil
 	}, l.filter.Namespace, l.filter.Topic, first, int64(listLanes))
@@ -162,35 +163,35 @@ func (l *listing) lane(ctx context.Context, c *db.Conn, q int64) (done bool, err
 		return l.leased(ctx, c, q)
 	}
 	l.passed = len(l.byLane[q])
-	return l.walk(ctx, c, openAt, openAfter, q, job.Scheduled, func(v []driver.Value) (*row, int64, error) {
-		r := (*cells)(&v).job()
+	return l.walk(ctx, c, table.OpenAt, table.OpenAfter, q, job.Scheduled, func(v []driver.Value) (*table.Row, int64, error) {
+		r := (*table.Cells)(&v).Row()
 		r.Topic, r.Lane = l.filter.Topic, l.at.Lane
-		return r, clock.Millis(r.DueAt), r.decode()
+		return r, clock.Millis(r.DueAt), r.Decode()
 	})
 }
 
 // leased lists the running jobs of a lane. Its rows are all read for each page: no more than its limit.
 func (l *listing) leased(ctx context.Context, c *db.Conn, q int64) (done bool, err error) {
-	var rows []*row
+	var rows []*table.Row
 	for _, m := range l.byLane[q] {
-		if err := c.Query(ctx, headByN, func(v []driver.Value) error {
-			r := (*cells)(&v).job()
+		if err := c.Query(ctx, table.HeadByN, func(v []driver.Value) error {
+			r := (*table.Cells)(&v).Row()
 			rows = append(rows, r)
-			return r.decode()
+			return r.Decode()
 		}, m.n); err != nil {
 			return false, err
 		}
 	}
-	slices.SortFunc(rows, func(a, b *row) int {
-		return cmp.Or(cmp.Compare(clock.Millis(a.DueAt), clock.Millis(b.DueAt)), cmp.Compare(a.n, b.n))
+	slices.SortFunc(rows, func(a, b *table.Row) int {
+		return cmp.Or(cmp.Compare(clock.Millis(a.DueAt), clock.Millis(b.DueAt)), cmp.Compare(a.N, b.N))
 	})
 	for _, r := range rows {
-		k := r.key()
-		if !(key{l.at.MS, l.at.N}).before(k) || k.due < l.from || k.due >= l.to {
+		k := r.Key()
+		if !(table.Key{Due: l.at.MS, N: l.at.N}).Before(k) || k.Due < l.from || k.Due >= l.to {
 			continue
 		}
 		r.State, r.Topic, r.Lane = job.Running, l.filter.Topic, l.at.Lane
-		l.at.MS, l.at.N = k.due, k.n
+		l.at.MS, l.at.N = k.Due, k.N
 		l.looked++
 		l.add(r)
 		if l.stop() {
@@ -203,18 +204,18 @@ func (l *listing) leased(ctx context.Context, c *db.Conn, q int64) (done bool, e
 // ended lists delivered, dead or cancelled jobs by the time of their end.
 func (l *listing) ended(ctx context.Context, c *db.Conn) error {
 	topic := int64(0)
-	err := c.Query(ctx, findTopic, func(v []driver.Value) error {
+	err := c.Query(ctx, table.FindTopic, func(v []driver.Value) error {
 		topic = db.Int(v[0])
 		return nil
 	}, l.filter.Namespace, l.filter.Topic)
 	if err != nil || topic == 0 {
 		return err
 	}
-	_, err = l.walk(ctx, c, endedAt, endedAfter, topic, l.filter.State, func(v []driver.Value) (*row, int64, error) {
-		c := cells(v)
-		r := c.job()
-		c.names(r)
-		return r, clock.Millis(r.FinishedAt), r.decode()
+	_, err = l.walk(ctx, c, table.EndedAt, table.EndedAfter, topic, l.filter.State, func(v []driver.Value) (*table.Row, int64, error) {
+		c := table.Cells(v)
+		r := c.Row()
+		c.Names(r)
+		return r, clock.Millis(r.FinishedAt), r.Decode()
 	})
 	return err
 }
@@ -224,7 +225,7 @@ func (l *listing) ended(ctx context.Context, c *db.Conn) error {
 // for both would look at every row of a moment again for each chunk.
 func (l *listing) walk(
 	ctx context.Context, c *db.Conn, same, later db.Statement, of int64, state job.State,
-	read func([]driver.Value) (r *row, at int64, err error),
+	read func([]driver.Value) (r *table.Row, at int64, err error),
 ) (done bool, err error) {
 	if l.at.MS < l.from {
 		l.at.MS, l.at.N = l.from, -1
@@ -242,7 +243,7 @@ func (l *listing) walk(
 			if err != nil {
 				return err
 			}
-			l.at.MS, l.at.N = at, r.n
+			l.at.MS, l.at.N = at, r.N
 			l.looked++
 			l.add(r)
 			if done = l.stop(); done {

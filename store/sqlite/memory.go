@@ -10,12 +10,8 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
-
-// A key is a waiting job's place in its queue: by due moment, then by number.
-type key struct{ due, n int64 }
-
-func (k key) before(o key) bool { return k.due < o.due || (k.due == o.due && k.n < o.n) }
 
 // A queue is one lane in memory. Only the writer touches it.
 type queue struct {
@@ -41,10 +37,10 @@ type queueNumbers struct {
 	// ready counts the waiting jobs up to mark: what was moved to ready, or was due when it came, or was counted when it was
 	// due; silent says that no wake-up was sent for the first of them.
 	ready  int64
-	mark   key
+	mark   table.Key
 	silent bool
 	// head is the first waiting job, where headKnown.
-	head       key
+	head       table.Key
 	headKnown  bool
 	notifiedAt int64     // when it last rang, monotonic; past: never
 	throttle   *throttle // nil: nothing keeps it back
@@ -107,20 +103,7 @@ type lease struct {
 	slot         slot
 	batch        *batch
 	index        int // in the batch
-	progress
-}
-
-// progress is the part of a row that a settlement changes, and what its removal needs.
-type progress struct {
-	version                                   int64
-	attempts, failedAttempts, consecutiveLost int64
-	entries                                   int64
-	first                                     int64 // where the record's first entry is; 0: among the others, or there is none
-	cancel                                    bool
-	status                                    int64
-	bodySize                                  int64 // -1: nil
-	size                                      int64
-	fingerprint                               []byte
+	table.Progress
 }
 
 // numbers are the engine's own.
@@ -190,7 +173,7 @@ func (tx *tx) queue(name job.Queue) (*queue, error) {
 	}
 	tx.mem.lastQ++
 	q = &queue{id: tx.mem.lastQ, name: name, topic: t}
-	if err := tx.Exec(insertQueue, q.id, name.Namespace, name.Topic, name.Lane); err != nil {
+	if err := tx.Exec(table.InsertQueue, q.id, name.Namespace, name.Topic, name.Lane); err != nil {
 		return nil, err
 	}
 	q.headKnown = true
@@ -207,7 +190,7 @@ func (tx *tx) loadQueue(name job.Queue) (*queue, error) {
 		return q, nil
 	}
 	var q *queue
-	err := tx.Query(findQueue, func(v []driver.Value) error {
+	err := tx.Query(table.FindQueue, func(v []driver.Value) error {
 		q = &queue{id: db.Int(v[0]), name: name}
 		q.waiting, q.rows = db.Int(v[1]), db.Int(v[2])
 		q.throttle = tx.store.parseThrottle(name, v[3], tx.now)
@@ -278,7 +261,7 @@ func (tx *tx) topic(name topicName) (*topic, error) {
 	}
 	tx.mem.lastT++
 	t := newTopic(tx.mem.lastT, name, &tx.store.defaults)
-	if err := tx.Exec(insertTopic, t.id, name.namespace, name.name); err != nil {
+	if err := tx.Exec(table.InsertTopic, t.id, name.namespace, name.name); err != nil {
 		return nil, err
 	}
 	tx.mem.topics[name] = t

@@ -8,6 +8,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // load fills memory from the database, and ends the attempts that the last process left behind. It reads a row per
@@ -15,39 +16,39 @@ import (
 func (s *Store) load(ctx context.Context) error {
 	m := s.mem
 	for key, into := range map[string]*int64{"revision": &m.revision, "lane_revision": &m.laneRevision} {
-		if err := s.db.Conn().Query(ctx, readMeta, func(v []driver.Value) error {
+		if err := s.db.Conn().Query(ctx, table.ReadMeta, func(v []driver.Value) error {
 			*into = db.Int(v[0])
 			return nil
 		}, key); err != nil {
 			return err
 		}
 	}
-	if err := s.db.Conn().Query(ctx, anyLane, func(v []driver.Value) error {
+	if err := s.db.Conn().Query(ctx, table.AnyLane, func(v []driver.Value) error {
 		m.lanes = db.Int(v[0]) != 0
 		return nil
 	}); err != nil {
 		return err
 	}
-	if err := s.db.Conn().Query(ctx, lastNumbers, func(v []driver.Value) error {
+	if err := s.db.Conn().Query(ctx, table.LastNumbers, func(v []driver.Value) error {
 		m.lastN, m.lastQ, m.lastT, m.lastFirstAttempt = db.Int(v[0]), db.Int(v[1]), db.Int(v[2]), db.Int(v[3])
 		return nil
 	}); err != nil {
 		return err
 	}
 	m.steps = clock.NewSteps(s.clock(), m.lastN+1)
-	if err := s.db.Conn().Query(ctx, countOutbox, func(v []driver.Value) error {
+	if err := s.db.Conn().Query(ctx, table.CountOutbox, func(v []driver.Value) error {
 		m.outbox = db.Int(v[0])
 		return nil
 	}); err != nil {
 		return err
 	}
-	if err := s.db.Conn().Query(ctx, allTopics, s.loadTopic); err != nil {
+	if err := s.db.Conn().Query(ctx, table.AllTopics, s.loadTopic); err != nil {
 		return err
 	}
-	if _, err := s.db.Conn().Exec(unusedQueues); err != nil {
+	if _, err := s.db.Conn().Exec(table.UnusedQueues); err != nil {
 		return err
 	}
-	for _, which := range []db.Statement{pendingQueues, throttledQueues} {
+	for _, which := range []db.Statement{table.PendingQueues, table.ThrottledQueues} {
 		if err := s.db.Conn().Query(ctx, which, s.loadQueue); err != nil {
 			return err
 		}
@@ -56,16 +57,16 @@ func (s *Store) load(ctx context.Context) error {
 }
 
 func (s *Store) loadTopic(v []driver.Value) error {
-	c := cells(v)
-	t := newTopic(c.integer(), topicName{c.text(), c.text()}, &s.defaults)
-	stored, revision := c.text(), c.integer()
-	t.registered, t.delivered, t.dead, t.cancelled = c.integer(), c.integer(), c.integer(), c.integer()
-	t.keptDone = retained{jobs: c.integer(), bytes: c.integer()}
-	t.keptDead = retained{jobs: c.integer(), bytes: c.integer()}
-	t.ids = c.integer()
-	t.alarm = c.integer() != 0
+	c := table.Cells(v)
+	t := newTopic(c.Int(), topicName{c.Text(), c.Text()}, &s.defaults)
+	stored, revision := c.Text(), c.Int()
+	t.registered, t.delivered, t.dead, t.cancelled = c.Int(), c.Int(), c.Int(), c.Int()
+	t.keptDone = retained{jobs: c.Int(), bytes: c.Int()}
+	t.keptDead = retained{jobs: c.Int(), bytes: c.Int()}
+	t.ids = c.Int()
+	t.alarm = c.Int() != 0
 	var err error
-	if t.grants, err = parseGrants(c.next(), s.clock()); err != nil {
+	if t.grants, err = parseGrants(c.Next(), s.clock()); err != nil {
 		s.log.Error("topic permits unreadable, dropping them", "topic", t.name.name, "err", err)
 	}
 	s.mem.ids += t.ids
@@ -84,17 +85,17 @@ func (s *Store) loadTopic(v []driver.Value) error {
 }
 
 func (s *Store) loadQueue(v []driver.Value) error {
-	c := cells(v)
-	q := &queue{id: c.integer(), name: job.Queue{Namespace: c.text(), Topic: c.text(), Lane: c.text()}}
+	c := table.Cells(v)
+	q := &queue{id: c.Int(), name: job.Queue{Namespace: c.Text(), Topic: c.Text(), Lane: c.Text()}}
 	if s.mem.byID[q.id] != nil {
 		return nil
 	}
-	q.waiting, q.rows = c.integer(), c.integer()
+	q.waiting, q.rows = c.Int(), c.Int()
 	q.topic = s.mem.topics[topicName{q.name.Namespace, q.name.Topic}]
 	q.topic.waiting += q.waiting
-	q.throttle = s.parseThrottle(q.name, c.next(), s.clock())
-	if revision := c.integer(); revision != 0 {
-		settings, err := parseLane(q.name, c.text())
+	q.throttle = s.parseThrottle(q.name, c.Next(), s.clock())
+	if revision := c.Int(); revision != 0 {
+		settings, err := parseLane(q.name, c.Text())
 		if err != nil {
 			q.laneConfig = s.unreadableLaneConfig(q, revision, err)
 		} else {
@@ -123,7 +124,7 @@ const expireBatch = 1024
 // the disk: after a power cut the next Open repeats it.
 func (s *Store) expireOldLeases() error {
 	var batches []*batch
-	if err := s.db.Conn().Query(context.Background(), readLeases, func(v []driver.Value) error {
+	if err := s.db.Conn().Query(context.Background(), table.ReadLeases, func(v []driver.Value) error {
 		b := &batch{number: db.Int(v[0]), claimed: db.Int(v[1])}
 		var err error
 		if b.marks, err = parseMarks(db.Text(v[2])); err != nil {
@@ -168,9 +169,9 @@ func (s *Store) commitAlone(run func(*tx) error) error { return s.db.Alone(&op{R
 // expireOldBatch ends the attempts of a batch as lost.
 func (tx *tx) expireOldBatch(b *batch) error {
 	for _, m := range b.marks {
-		var r *row
-		if err := tx.Query(headByN, func(v []driver.Value) error {
-			r = (*cells)(&v).job()
+		var r *table.Row
+		if err := tx.Query(table.HeadByN, func(v []driver.Value) error {
+			r = (*table.Cells)(&v).Row()
 			return nil
 		}, m.n); err != nil {
 			return err
@@ -180,15 +181,15 @@ func (tx *tx) expireOldBatch(b *batch) error {
 			continue // only where a page was damaged
 		}
 		// It was counted among the waiting.
-		tx.leave(q, r.key())
+		tx.leave(q, r.Key())
 		q.running++
 		q.topic.running++
-		h := &lease{ref: r.Ref(), n: r.n, queue: q, claimed: b.claimed, slot: slot{pos: -1}, progress: r.progress()}
+		h := &lease{ref: r.Ref(), n: r.N, queue: q, claimed: b.claimed, slot: slot{pos: -1}, Progress: r.Progress()}
 		if err := tx.expireLease(h, 0); err != nil {
 			return err
 		}
 	}
-	return tx.Exec(deleteLeases, b.number)
+	return tx.Exec(table.DeleteLeases, b.number)
 }
 
 // expireEach is loseBatch for jobs of which some cannot be read, or written, because of a damaged page: they are passed over.
@@ -207,5 +208,5 @@ func (s *Store) expireEach(b *batch) error {
 			return err
 		}
 	}
-	return s.commitAlone(func(tx *tx) error { return tx.Exec(deleteLeases, b.number) })
+	return s.commitAlone(func(tx *tx) error { return tx.Exec(table.DeleteLeases, b.number) })
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // loadHead makes sure that head is known. It reads past leased jobs, of which a lane has no more than its limit.
@@ -14,14 +15,14 @@ func (tx *tx) loadHead(q *queue) error {
 	}
 	tx.touch(q)
 	head, from := noHead, q.head
-	err := tx.Query(firstWaiting, func(v []driver.Value) error {
-		k := key{db.Int(v[0]), db.Int(v[1])}
-		if tx.mem.isSkipped(k.n) {
+	err := tx.Query(table.FirstWaiting, func(v []driver.Value) error {
+		k := table.Key{Due: db.Int(v[0]), N: db.Int(v[1])}
+		if tx.mem.isSkipped(k.N) {
 			return nil
 		}
 		head = k
 		return db.ErrStop
-	}, q.id, from.due, from.n) // the one before has left, or there was none: nothing comes before it
+	}, q.id, from.Due, from.N) // the one before has left, or there was none: nothing comes before it
 	if db.IsDamage(err) {
 		tx.setAside(q, "look for the first job of a lane", err)
 		return nil
@@ -33,26 +34,26 @@ func (tx *tx) loadHead(q *queue) error {
 }
 
 // due reports whether a job waits whose moment has come; head must be known.
-func (q *queue) due(now clock.Instant) bool { return q.waiting > 0 && q.head.due <= now.Millis }
+func (q *queue) due(now clock.Instant) bool { return q.waiting > 0 && q.head.Due <= now.Millis }
 
 // arrive counts a job that begins to wait, and sends a wake-up when it is due and the first that is. Where the head was not known
 // it may be the job itself, which the database has already.
-func (tx *tx) arrive(q *queue, k key) error {
+func (tx *tx) arrive(q *queue, k table.Key) error {
 	if err := tx.loadHead(q); err != nil {
 		return err
 	}
 	tx.touch(q)
 	first := !q.due(tx.now) || q.head == k
-	isDue := k.due <= tx.now.Millis
-	if q.waiting == 0 || k.before(q.head) {
+	isDue := k.Due <= tx.now.Millis
+	if q.waiting == 0 || k.Before(q.head) {
 		q.head = k
 	}
-	if isDue && first && !q.blocked(tx.now) && q.mark.before(k) {
+	if isDue && first && !q.blocked(tx.now) && q.mark.Before(k) {
 		q.mark = k
 	}
 	q.waiting++
 	q.topic.waiting++
-	if !q.mark.before(k) {
+	if !q.mark.Before(k) {
 		q.ready++
 		q.topic.ready++
 	}
@@ -63,11 +64,11 @@ func (tx *tx) arrive(q *queue, k key) error {
 }
 
 // leave counts a job that waits no longer, other than by a claim.
-func (tx *tx) leave(q *queue, k key) {
+func (tx *tx) leave(q *queue, k table.Key) {
 	tx.touch(q)
 	q.waiting--
 	q.topic.waiting--
-	if !q.mark.before(k) {
+	if !q.mark.Before(k) {
 		q.ready--
 		q.topic.ready--
 	}

@@ -9,18 +9,19 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // Get implements store.Shard.
 func (s *Store) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
-	var found *row
+	var found *table.Row
 	err := s.db.Read(ctx, "read a job", func(ctx context.Context, c *db.Conn) error {
-		err := c.Query(ctx, findJob, func(v []driver.Value) error {
-			c := cells(v)
-			found = c.job()
-			c.names(found)
-			c.body(found)
-			return found.decode()
+		err := c.Query(ctx, table.FindJob, func(v []driver.Value) error {
+			c := table.Cells(v)
+			found = c.Row()
+			c.Names(found)
+			c.Body(found)
+			return found.Decode()
 		}, ref.ID, ref.Namespace)
 		if err != nil {
 			return err
@@ -29,12 +30,12 @@ func (s *Store) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 			return store.ErrNotFound
 		}
 		if found.State == job.Scheduled {
-			if err := c.Query(ctx, isLeased, func(v []driver.Value) error {
+			if err := c.Query(ctx, table.IsLeased, func(v []driver.Value) error {
 				if db.Int(v[0]) == 1 {
 					found.State = job.Running
 				}
 				return nil
-			}, found.n); err != nil {
+			}, found.N); err != nil {
 				return err
 			}
 		}
@@ -43,12 +44,12 @@ func (s *Store) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	if err != nil {
 		return job.Job{}, err
 	}
-	return found.view(s.clock()), nil
+	return found.View(s.clock()), nil
 }
 
 // readRecord reads a job's record. Of attempts and of other events it shows the newest: the first entry of all is in its own table and
 // stays.
-func readRecord(ctx context.Context, c *db.Conn, r *row) error {
+func readRecord(ctx context.Context, c *db.Conn, r *table.Row) error {
 	add := func(v []driver.Value) error {
 		var entry job.Attempt
 		if err := json.Unmarshal([]byte(db.Text(v[0])), &entry); err != nil {
@@ -57,12 +58,12 @@ func readRecord(ctx context.Context, c *db.Conn, r *row) error {
 		r.History = append(r.History, entry)
 		return nil
 	}
-	if r.first != 0 {
-		if err := c.Query(ctx, readFirstAttempt, add, r.first); err != nil {
+	if r.First != 0 {
+		if err := c.Query(ctx, table.ReadFirstAttempt, add, r.First); err != nil {
 			return err
 		}
 	}
-	if err := c.Query(ctx, readAttempts, add, r.n); err != nil {
+	if err := c.Query(ctx, table.ReadAttempts, add, r.N); err != nil {
 		return err
 	}
 	room := map[bool]int{true: job.MaxAttempts, false: job.MaxEvents}
@@ -84,7 +85,7 @@ func (s *Store) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {
 	known := make([]bool, len(refs))
 	err := s.db.Read(ctx, "look for ids", func(ctx context.Context, c *db.Conn) error {
 		for i, ref := range refs {
-			if err := c.Query(ctx, knownID, func(v []driver.Value) error {
+			if err := c.Query(ctx, table.KnownID, func(v []driver.Value) error {
 				known[i] = db.Int(v[0]) != 0
 				return nil
 			}, ref.ID, ref.Namespace); err != nil {

@@ -4,11 +4,12 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // remove deletes an ended job, and remembers a client's id for as long as it must stay known.
 func (tx *tx) remove(
-	q *queue, ref job.Ref, n int64, to progress, state job.State, reason policy.Reason, finished int64,
+	q *queue, ref job.Ref, n int64, to table.Progress, state job.State, reason policy.Reason, finished int64,
 ) error {
 	if err := tx.erase(q, n, to); err != nil {
 		return err
@@ -20,24 +21,24 @@ func (tx *tx) remove(
 }
 
 // erase deletes a job with all that belongs to it.
-func (tx *tx) erase(q *queue, n int64, to progress) error {
-	if err := tx.Exec(deleteJob, n); err != nil {
+func (tx *tx) erase(q *queue, n int64, to table.Progress) error {
+	if err := tx.Exec(table.DeleteJob, n); err != nil {
 		return err
 	}
-	if to.bodySize > inlineBody {
-		if err := tx.WithoutOverwriting(func() error { return tx.Exec(deleteBody, n) }); err != nil {
+	if to.BodySize > table.InlineBody {
+		if err := tx.WithoutOverwriting(func() error { return tx.Exec(table.DeleteBody, n) }); err != nil {
 			return err
 		}
 	}
-	others := to.entries
-	if to.first != 0 {
+	others := to.Entries
+	if to.First != 0 {
 		others--
-		if err := tx.Exec(deleteFirstAttempt, to.first); err != nil {
+		if err := tx.Exec(table.DeleteFirstAttempt, to.First); err != nil {
 			return err
 		}
 	}
 	if others > 0 {
-		if err := tx.Exec(deleteAttempts, n); err != nil {
+		if err := tx.Exec(table.DeleteAttempts, n); err != nil {
 			return err
 		}
 	}
@@ -48,12 +49,12 @@ func (tx *tx) erase(q *queue, n int64, to progress) error {
 
 // rememberID keeps the id of a job that is gone known, if a client has chosen it, until Sweep finds that it was long enough.
 func (tx *tx) rememberID(
-	t *topic, ref job.Ref, to progress, state job.State, reason policy.Reason, finished int64,
+	t *topic, ref job.Ref, to table.Progress, state job.State, reason policy.Reason, finished int64,
 ) error {
-	if to.fingerprint == nil {
+	if to.Fingerprint == nil {
 		return nil
 	}
-	if err := tx.Exec(insertID, ref.Namespace, ref.ID, t.id, to.fingerprint, string(state), finished, db.NullEmpty(string(reason))); err != nil {
+	if err := tx.Exec(table.InsertID, ref.Namespace, ref.ID, t.id, to.Fingerprint, string(state), finished, db.NullEmpty(string(reason))); err != nil {
 		return err
 	}
 	if t.ids == 0 || finished < t.oldestID {

@@ -9,6 +9,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // reviveBodies bounds the bodies that a revival answers, and that are kept for a repeat of the call, in bytes: beyond it,
@@ -25,14 +26,14 @@ func (s *Store) Revive(ctx context.Context, token store.Token, items []store.Rev
 			room := int64(reviveBodies)
 			for i, item := range items {
 				r, err := tx.revive(item, &room)
-				if db.IsError(err) && !isUnread(err) {
+				if db.IsError(err) && !table.IsUnreadable(err) {
 					return nil, err
 				}
 				if err != nil {
 					results[i].Err = db.Unavailable(err)
 					continue
 				}
-				results[i].Job = r.view(tx.now)
+				results[i].Job = r.View(tx.now)
 			}
 			return results, nil
 		})
@@ -53,19 +54,19 @@ func weighRevived(all []store.ReviveResult) int {
 }
 
 // revive sends an ended job on another round. It answers the body as far as there is room, of which it takes the body's.
-func (tx *tx) revive(item store.Revival, room *int64) (*row, error) {
+func (tx *tx) revive(item store.Revival, room *int64) (*table.Row, error) {
 	r, err := tx.find(item.Ref, *room > 0)
 	if err != nil {
 		return nil, err
 	}
 	if !r.State.Ended() || (item.From != "" && r.State != item.From) {
-		return nil, &store.StateError{State: r.view(tx.now).State}
+		return nil, &store.StateError{State: r.View(tx.now).State}
 	}
 	r.DueAt = clock.Time(tx.now.Due(item.Delay, item.RunAt))
 	if item.ExpiresIn > 0 {
 		r.ExpiresAt = clock.Time(tx.now.After(item.ExpiresIn))
 	}
-	if r.expiresTooEarly() {
+	if r.ExpiresTooEarly() {
 		return nil, store.ErrExpired
 	}
 	if *room -= int64(len(r.Body)); *room < 0 {
@@ -78,8 +79,8 @@ func (tx *tx) revive(item store.Revival, room *int64) (*row, error) {
 	tx.mayBeNewHead = true
 	tx.releaseRetained(q, r)
 	q.topic.count(r.State, -1)
-	to := r.progress()
-	if err := tx.recordEvent(r.n, &to, job.KindRevived); err != nil {
+	to := r.Progress()
+	if err := tx.recordEvent(r.N, &to, job.KindRevived); err != nil {
 		return nil, err
 	}
 	if item.URL != "" {
@@ -91,20 +92,20 @@ func (tx *tx) revive(item store.Revival, room *int64) (*row, error) {
 	r.FailedAttempts, r.ConsecutiveLost = 0, 0
 	r.FirstDueAt = r.DueAt
 	tx.mem.nextTTL = 0
-	err = tx.Exec(reviveJob, clock.Millis(r.DueAt), r.Version, int64(r.Generation), to.entries, db.NullZero(to.first),
-		clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), r.URL, r.n)
+	err = tx.Exec(table.ReviveJob, clock.Millis(r.DueAt), r.Version, int64(r.Generation), to.Entries, db.NullZero(to.First),
+		clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), r.URL, r.N)
 	if err != nil {
 		return nil, err
 	}
-	return r, tx.arrive(q, r.key())
+	return r, tx.arrive(q, r.Key())
 }
 
 // releaseRetained counts an ended job that is kept no longer.
-func (tx *tx) releaseRetained(q *queue, r *row) {
+func (tx *tx) releaseRetained(q *queue, r *table.Row) {
 	tx.touch(q)
 	kept, _ := q.topic.retained(r.State)
 	kept.jobs--
-	kept.bytes -= r.size()
+	kept.bytes -= r.Size()
 }
 
 // Purge implements store.Shard: one transaction, in which each job is refused for itself.
@@ -138,15 +139,15 @@ func (tx *tx) purge(ref job.Ref) error {
 		return err
 	}
 	if r.State != job.Dead {
-		return &store.StateError{State: r.view(tx.now).State}
+		return &store.StateError{State: r.View(tx.now).State}
 	}
 	q, err := tx.loadQueue(r.Queue)
 	if err != nil {
 		return err
 	}
 	tx.releaseRetained(q, r)
-	to := r.progress()
-	if err := tx.erase(q, r.n, to); err != nil {
+	to := r.Progress()
+	if err := tx.erase(q, r.N, to); err != nil {
 		return err
 	}
 	return tx.rememberID(q.topic, ref, to, r.State, r.Reason, clock.Millis(r.FinishedAt))

@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // Settle implements store.Shard.
@@ -106,7 +107,7 @@ func (s *settlement) fill(item *store.Settlement) {
 		panic(fmt.Sprintf("sqlite: a settlement with verdict %v", k))
 	}
 	if item.Attempt.Kind != "" {
-		s.entry = encodeAttempt(&item.Attempt)
+		s.entry = string(item.Attempt.JSON())
 	}
 	s.outbox = encodeOutbox(item.Outbox)
 }
@@ -126,20 +127,20 @@ func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err 
 	}
 	verdict := item.Verdict
 	tx.applyLaneChange(h.queue, item.Lane)
-	to := h.progress
+	to := h.Progress
 	if written.entry != "" {
 		if err := tx.record(h.n, &to, item.Attempt.Kind, written.entry); err != nil {
 			return nil, err
 		}
 	}
 	if item.Attempt.Kind == job.KindAttempt {
-		to.consecutiveLost = 0
-		to.status = int64(item.Attempt.Status)
+		to.ConsecutiveLost = 0
+		to.Status = int64(item.Attempt.Status)
 		if verdict.Kind != policy.Delivered {
-			to.failedAttempts++
+			to.FailedAttempts++
 		}
 	}
-	if verdict.Kind == policy.Delivered || !h.cancel {
+	if verdict.Kind == policy.Delivered || !h.Cancel {
 		if err := tx.enqueue(item.Outbox, written.outbox); err != nil {
 			return nil, err
 		}
@@ -147,7 +148,7 @@ func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err 
 	switch {
 	case verdict.Kind == policy.Delivered:
 		return nil, tx.finishLeased(h, to, job.Delivered, "")
-	case h.cancel:
+	case h.Cancel:
 		return nil, tx.finishLeased(h, to, job.Cancelled, job.ReasonCancelled)
 	case verdict.Kind == policy.Dead:
 		return nil, tx.finishLeased(h, to, job.Dead, verdict.Reason)
@@ -159,7 +160,7 @@ func (tx *tx) settle(item *store.Settlement, written *settlement) (refused, err 
 // enqueue puts new jobs into the outbox and wakes the carrier.
 func (tx *tx) enqueue(outbox []store.NewJob, written [][]byte) error {
 	for i, e := range outbox {
-		added, err := tx.Change(insertOutbox, e.Namespace, e.ID, written[i])
+		added, err := tx.Change(table.InsertOutbox, e.Namespace, e.ID, written[i])
 		if err != nil {
 			return err
 		}
@@ -171,16 +172,16 @@ func (tx *tx) enqueue(outbox []store.NewJob, written [][]byte) error {
 
 // expireLease ends an attempt without a settlement: the job is due again at once, or cancelled when that was requested.
 func (tx *tx) expireLease(h *lease, lasted time.Duration) error {
-	to := h.progress
-	to.consecutiveLost++
-	if to.consecutiveLost > policy.FreeLosses {
-		to.failedAttempts++
+	to := h.Progress
+	to.ConsecutiveLost++
+	if to.ConsecutiveLost > policy.FreeLosses {
+		to.FailedAttempts++
 	}
-	entry := job.Attempt{N: int(to.attempts) + 1, Kind: job.KindLost, StartedAt: clock.Time(h.claimed), Duration: lasted}
-	if err := tx.record(h.n, &to, entry.Kind, encodeAttempt(&entry)); err != nil {
+	entry := job.Attempt{N: int(to.Attempts) + 1, Kind: job.KindLost, StartedAt: clock.Time(h.claimed), Duration: lasted}
+	if err := tx.record(h.n, &to, entry.Kind, string(entry.JSON())); err != nil {
 		return err
 	}
-	if h.cancel {
+	if h.Cancel {
 		return tx.finishLeased(h, to, job.Cancelled, job.ReasonCancelled)
 	}
 	return tx.reschedule(h, to, tx.now.Millis)
@@ -191,24 +192,25 @@ const eventSlots = job.MaxAttempts
 
 // record adds to a job's record, and counts an attempt that was made. The slot is that of the entry of its sort which is one
 // too many. The job's row must be written after it.
-func (tx *tx) record(n int64, to *progress, kind job.AttemptKind, entry string) error {
-	seq, slot := to.entries, eventSlots+(to.entries-to.attempts)%job.MaxEvents
-	to.entries++
+func (tx *tx) record(n int64, to *table.Progress, kind job.AttemptKind, entry string) error {
+	seq, slot := to.Entries, eventSlots+(to.Entries-to.Attempts)%job.MaxEvents
+	to.Entries++
 	if kind.IsAttempt() {
-		slot = to.attempts % job.MaxAttempts
-		to.attempts++
+		slot = to.Attempts % job.MaxAttempts
+		to.Attempts++
 	}
 	if seq == 0 {
 		tx.mem.lastFirstAttempt++
-		to.first = tx.mem.lastFirstAttempt
-		return tx.Exec(insertFirstAttempt, to.first, n, entry)
+		to.First = tx.mem.lastFirstAttempt
+		return tx.Exec(table.InsertFirstAttempt, to.First, n, entry)
 	}
-	return tx.Exec(insertAttempt, n, slot, seq, entry)
+	return tx.Exec(table.InsertAttempt, n, slot, seq, entry)
 }
 
 // recordEvent is record for what a client did.
-func (tx *tx) recordEvent(n int64, to *progress, kind job.AttemptKind) error {
-	return tx.record(n, to, kind, encodeAttempt(&job.Attempt{N: int(to.attempts), Kind: kind, StartedAt: clock.Time(tx.now.Millis)}))
+func (tx *tx) recordEvent(n int64, to *table.Progress, kind job.AttemptKind) error {
+	entry := job.Attempt{N: int(to.Attempts), Kind: kind, StartedAt: clock.Time(tx.now.Millis)}
+	return tx.record(n, to, kind, string(entry.JSON()))
 }
 
 // endLease ends a lease, and sends a wake-up when that frees a slot of a lane at its limit.
@@ -225,22 +227,22 @@ func (tx *tx) endLease(h *lease) {
 }
 
 // reschedule makes a leased job due again.
-func (tx *tx) reschedule(h *lease, to progress, due int64) error {
-	if err := tx.Exec(moveJob, due, to.attempts, to.failedAttempts, to.consecutiveLost, db.NullZero(to.status), to.entries, db.NullZero(to.first), h.n); err != nil {
+func (tx *tx) reschedule(h *lease, to table.Progress, due int64) error {
+	if err := tx.Exec(table.MoveJob, due, to.Attempts, to.FailedAttempts, to.ConsecutiveLost, db.NullZero(to.Status), to.Entries, db.NullZero(to.First), h.n); err != nil {
 		return err
 	}
 	tx.mem.steps.SetDelayed(h.n, false)
 	tx.endLease(h)
-	return tx.arrive(h.queue, key{due, h.n})
+	return tx.arrive(h.queue, table.Key{Due: due, N: h.n})
 }
 
-func (tx *tx) finishLeased(h *lease, to progress, state job.State, reason policy.Reason) error {
+func (tx *tx) finishLeased(h *lease, to table.Progress, state job.State, reason policy.Reason) error {
 	tx.endLease(h)
 	return tx.finish(h.queue, h.ref, h.n, to, state, reason)
 }
 
 // finish finishes a job that is counted nowhere any more.
-func (tx *tx) finish(q *queue, ref job.Ref, n int64, to progress, state job.State, reason policy.Reason) error {
+func (tx *tx) finish(q *queue, ref job.Ref, n int64, to table.Progress, state job.State, reason policy.Reason) error {
 	tx.touch(q)
 	tx.mem.steps.SetDelayed(n, false)
 	t := q.topic
@@ -249,8 +251,8 @@ func (tx *tx) finish(q *queue, ref job.Ref, n int64, to progress, state job.Stat
 	if *keep.For <= 0 || *keep.Max <= 0 {
 		return tx.remove(q, ref, n, to, state, reason, tx.now.Millis)
 	}
-	err := tx.Exec(endJob, string(state), tx.now.Millis, db.NullEmpty(string(reason)), to.attempts, to.failedAttempts, to.consecutiveLost, db.NullZero(to.status),
-		to.entries, db.NullZero(to.first), to.version, n)
+	err := tx.Exec(table.EndJob, string(state), tx.now.Millis, db.NullEmpty(string(reason)), to.Attempts, to.FailedAttempts, to.ConsecutiveLost, db.NullZero(to.Status),
+		to.Entries, db.NullZero(to.First), to.Version, n)
 	if err != nil {
 		return err
 	}
@@ -258,7 +260,7 @@ func (tx *tx) finish(q *queue, ref job.Ref, n int64, to progress, state job.Stat
 		kept.oldest = tx.now.Millis
 	}
 	kept.jobs++
-	kept.bytes += to.size
+	kept.bytes += to.Size
 	return nil
 }
 

@@ -29,7 +29,7 @@ func (g *throttle) stored(now clock.Instant) driver.Value {
 	if g.until != clock.Past {
 		s.Until = now.WallAt(g.until)
 	}
-	return encodeJSON(s)
+	return db.JSON(s)
 }
 
 // stored is the column of a topic's grants.
@@ -37,7 +37,7 @@ func (g *grants) stored(now clock.Instant) driver.Value {
 	if g == nil {
 		return nil
 	}
-	return encodeJSON(state{At: now.Millis, Per: clock.CeilMillis(g.per), Starts: g.starts.stored(now)})
+	return db.JSON(state{At: now.Millis, Per: clock.CeilMillis(g.per), Starts: g.starts.stored(now)})
 }
 
 func (w window) stored(now clock.Instant) [][4]int64 {

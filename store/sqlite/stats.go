@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // statsLanes is how many lanes of a topic are looked at for its oldest due moment.
@@ -26,7 +27,7 @@ func (s *Store) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.To
 	names := f.Topics
 	if len(names) == 0 {
 		err := s.db.Read(ctx, "list topics", func(ctx context.Context, c *db.Conn) error {
-			return c.Query(ctx, pageTopics, func(v []driver.Value) error {
+			return c.Query(ctx, table.PageTopics, func(v []driver.Value) error {
 				names = append(names, db.Text(v[0]))
 				return nil
 			}, f.Namespace, f.After, int64(max(0, f.Limit)))
@@ -147,7 +148,7 @@ func (tx *tx) countTopic(t *topic, queues iter.Seq[*queue], room *int) (store.To
 		if q.head == noHead {
 			continue
 		}
-		if at := clock.Time(q.head.due); row.OldestDue.IsZero() || at.Before(row.OldestDue) {
+		if at := clock.Time(q.head.Due); row.OldestDue.IsZero() || at.Before(row.OldestDue) {
 			row.OldestDue = at
 		}
 	}
@@ -160,7 +161,7 @@ func (tx *tx) someQueues(t *topic) (queues []*queue, err error) {
 	if len(t.queues) <= statsLanes {
 		return slices.Collect(maps.Keys(t.queues)), nil
 	}
-	err = tx.Query(topicQueues, func(v []driver.Value) error {
+	err = tx.Query(table.TopicQueues, func(v []driver.Value) error {
 		if q := tx.mem.byID[db.Int(v[0])]; q != nil {
 			queues = append(queues, q)
 		}
@@ -177,7 +178,7 @@ func (s *Store) LaneStats(
 	var lanes []store.LaneStats
 	var ids, pending []int64
 	err := s.db.Read(ctx, "count lanes", func(ctx context.Context, c *db.Conn) error {
-		return c.Query(ctx, countLanes, func(v []driver.Value) error {
+		return c.Query(ctx, table.CountLanes, func(v []driver.Value) error {
 			ids, pending = append(ids, db.Int(v[0])), append(pending, db.Int(v[2]))
 			lanes = append(lanes, store.LaneStats{Lane: db.Text(v[1])})
 			return nil

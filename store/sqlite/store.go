@@ -12,6 +12,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // Store is the engine. Open makes one.
@@ -61,7 +62,7 @@ func open(ctx context.Context, o Options, now clock.Reader) (*Store, error) {
 	s.closed = sync.OnceValue(s.shut)
 	var err error
 	if s.db, err = db.Open(ctx, db.Options{
-		Path: o.Path, Schema: schema, Logger: s.log, Now: func() int64 { return now().Mono }, Driver: o.driver,
+		Path: o.Path, Schema: table.Schema, Logger: s.log, Now: func() int64 { return now().Mono }, Driver: o.driver,
 	}, s.begin); err != nil {
 		return nil, err
 	}
@@ -80,13 +81,13 @@ func (s *Store) Shards() []store.Shard { return []store.Shard{s} }
 func (s *Store) Ping(ctx context.Context) error {
 	const verb = "ping the database"
 	if err := s.db.Submit(ctx, &op{Verb: verb, Durable: true, Weight: 1, Run: func(tx *tx) error {
-		if err := tx.Exec(probe); err != nil {
+		if err := tx.Exec(table.Probe); err != nil {
 			return err
 		}
-		if err := tx.Exec(deleteOutbox, "", ""); err != nil {
+		if err := tx.Exec(table.DeleteOutbox, "", ""); err != nil {
 			return err
 		}
-		return tx.Exec(updateMeta, tx.now.Millis, "pinged")
+		return tx.Exec(table.UpdateMeta, tx.now.Millis, "pinged")
 	}}); err != nil {
 		return err
 	}

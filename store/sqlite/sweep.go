@@ -12,6 +12,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // sweepMost bounds one Sweep whatever its limit: no other call is served meanwhile.
@@ -130,11 +131,11 @@ func (tx *tx) trim(t *topic, states []job.State, limit int, swept *store.SweepRe
 		if err != nil {
 			return err
 		}
-		if err := tx.remove(q, r.Ref(), r.n, r.progress(), r.State, r.Reason, s.oldest); err != nil {
+		if err := tx.remove(q, r.Ref(), r.N, r.Progress(), r.State, r.Reason, s.oldest); err != nil {
 			return err
 		}
 		s.jobs--
-		s.bytes -= r.size()
+		s.bytes -= r.Size()
 		swept.Jobs++
 		ended[i] = nil
 	}
@@ -145,12 +146,12 @@ func (tx *tx) trim(t *topic, states []job.State, limit int, swept *store.SweepRe
 }
 
 // oldestEnded reads the oldest ended jobs in some states, by their end.
-func (tx *tx) oldestEnded(t *topic, states []job.State, limit int) (ended []*row, err error) {
+func (tx *tx) oldestEnded(t *topic, states []job.State, limit int) (ended []*table.Row, err error) {
 	for _, state := range states {
-		err := tx.Query(oldestEnded, func(v []driver.Value) error {
-			c := cells(v)
-			r := c.job()
-			c.names(r)
+		err := tx.Query(table.OldestEnded, func(v []driver.Value) error {
+			c := table.Cells(v)
+			r := c.Row()
+			c.Names(r)
 			ended = append(ended, r)
 			return nil
 		}, t.id, string(state), int64(limit))
@@ -159,7 +160,7 @@ func (tx *tx) oldestEnded(t *topic, states []job.State, limit int) (ended []*row
 		}
 	}
 	if len(states) > 1 {
-		slices.SortStableFunc(ended, func(a, b *row) int { return a.FinishedAt.Compare(b.FinishedAt) })
+		slices.SortStableFunc(ended, func(a, b *table.Row) int { return a.FinishedAt.Compare(b.FinishedAt) })
 	}
 	return ended[:min(len(ended), limit)], nil
 }
@@ -175,7 +176,7 @@ func (tx *tx) forgetIDs(t *topic, limit int, swept *store.SweepResult) error {
 		finished      int64
 	}
 	var oldest []remembered
-	err := tx.Query(oldestIDs, func(v []driver.Value) error {
+	err := tx.Query(table.OldestIDs, func(v []driver.Value) error {
 		oldest = append(oldest, remembered{db.Text(v[0]), db.Text(v[1]), db.Int(v[2])})
 		return nil
 	}, t.id, int64(limit-swept.IDs+1))
@@ -192,7 +193,7 @@ func (tx *tx) forgetIDs(t *topic, limit int, swept *store.SweepResult) error {
 			swept.More = true
 			return nil
 		}
-		if err := tx.Exec(deleteID, r.namespace, r.id); err != nil {
+		if err := tx.Exec(table.DeleteID, r.namespace, r.id); err != nil {
 			return err
 		}
 		t.ids--
@@ -214,7 +215,7 @@ func (tx *tx) forgetLanes(limit int) (more bool, err error) {
 			more = true
 			break
 		}
-		if err := tx.Exec(deleteQueue, q.id); err != nil {
+		if err := tx.Exec(table.DeleteQueue, q.id); err != nil {
 			return false, err
 		}
 		m.forget(q)
@@ -273,7 +274,7 @@ func (tx *tx) forgetTopics(limit int) (more bool, err error) {
 		if limit--; limit < 0 {
 			return true, nil
 		}
-		gone, err := tx.Change(deleteTopic, t.id, name.namespace, name.name)
+		gone, err := tx.Change(table.DeleteTopic, t.id, name.namespace, name.name)
 		if err != nil {
 			return false, err
 		}

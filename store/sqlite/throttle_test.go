@@ -12,6 +12,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 var (
@@ -211,7 +212,7 @@ func TestThrottle_IsUndoneWithAFailedCommit(t *testing.T) {
 	paced(t, s, policy.Rate{Starts: 2, Per: time.Second})
 	insert(t, s, numbered("job", 6, 0)...)
 	heard(t, s)
-	for _, id := range []string{updateThrottle.Text(), commitSQL} {
+	for _, id := range []string{table.UpdateThrottle.Text(), commitSQL} {
 		failOnce(s, id)
 		_, err := s.Claim(t.Context(), store.NewToken(), wanting(1))
 		require.ErrorIs(t, err, store.ErrUnavailable)
@@ -220,7 +221,7 @@ func TestThrottle_IsUndoneWithAFailedCommit(t *testing.T) {
 	jobs := claimUp(t, s, 9)
 	require.Len(t, jobs, 2, "the failed claims count nothing")
 	change := turned(jobs[0], store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker})
-	for _, id := range []string{updateThrottle.Text(), commitSQL} {
+	for _, id := range []string{table.UpdateThrottle.Text(), commitSQL} {
 		failOnce(s, id)
 		_, _, err := s.Settle(t.Context(), store.NewToken(), []store.Settlement{change}, nil)
 		require.ErrorIs(t, err, store.ErrUnavailable)

@@ -7,11 +7,13 @@ import (
 	"slices"
 
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // PutTopic implements store.Store. A policy's revision is that of all policies when it was put.
 func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, error) {
-	encoded := encodeJSON(put.Policy)
+	encoded := db.JSON(put.Policy)
 	stored, err := parsePolicy(put.Name, encoded) // as the next Open will read it
 	if err != nil {
 		return store.Topic{}, fmt.Errorf("put a topic: %w", err)
@@ -31,10 +33,10 @@ func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, err
 			return err
 		}
 		revision := tx.mem.revision + 1
-		if err := tx.Exec(updatePolicy, encoded, revision, t.id); err != nil {
+		if err := tx.Exec(table.UpdatePolicy, encoded, revision, t.id); err != nil {
 			return err
 		}
-		if err := tx.Exec(updateMeta, revision, "revision"); err != nil {
+		if err := tx.Exec(table.UpdateMeta, revision, "revision"); err != nil {
 			return err
 		}
 		save(tx, &t.topicPolicy)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"database/sql/driver"
 	"math"
-	"time"
 
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // ClaimExpired implements store.Shard.
@@ -39,15 +39,15 @@ func (c *claim) takeOverdue(tx *tx) error {
 	if expired, err := tx.anyExpired(); err != nil || !expired {
 		return err
 	}
-	err := tx.Query(overdue, func(v []driver.Value) error {
-		cells := cells(v)
-		r := cells.job()
-		cells.names(r)
-		cells.body(r)
-		if tx.mem.isSkipped(r.n) {
+	err := tx.Query(table.Overdue, func(v []driver.Value) error {
+		cells := table.Cells(v)
+		r := cells.Row()
+		cells.Names(r)
+		cells.Body(r)
+		if tx.mem.isSkipped(r.N) {
 			return nil
 		}
-		body := int(max(0, r.bodySize))
+		body := int(max(0, r.BodySize))
 		if len(c.rows) == c.request.Max || len(c.rows) > 0 && c.size+body > c.request.MaxBytes {
 			return db.ErrStop
 		}
@@ -64,12 +64,12 @@ func (c *claim) takeOverdue(tx *tx) error {
 			return err
 		}
 		tx.pruneThrottle(q)
-		tx.leave(q, r.key())
+		tx.leave(q, r.Key())
 		q.running++
 		q.topic.running++
 		c.reply.leases = append(c.reply.leases, c.lease(tx, q, r, c.request.Margin))
 		if expires := clock.Millis(r.ExpiresAt); expires == 0 || expires >= tx.now.Millis { // its MaxAge counts once
-			if err := tx.Exec(updateTTL, db.NullZero(expires), r.n); err != nil {
+			if err := tx.Exec(table.UpdateTTL, db.NullZero(expires), r.N); err != nil {
 				return err
 			}
 		}
@@ -83,7 +83,7 @@ func (tx *tx) anyExpired() (bool, error) {
 		return false, nil
 	}
 	next := int64(math.MaxInt64)
-	err := tx.Query(firstTTL, func(v []driver.Value) error {
+	err := tx.Query(table.FirstTTL, func(v []driver.Value) error {
 		if v[0] != nil {
 			next = db.Int(v[0])
 		}
@@ -102,21 +102,3 @@ func (m *memory) noteTTL(ttlEnd int64) {
 		m.nextTTL = min(m.nextTTL, ttlEnd)
 	}
 }
-
-// ttlEnd is when the time to live of a job ends; zero: never.
-func ttlEnd(since, expires int64, maxAge time.Duration) int64 {
-	if maxAge <= 0 {
-		return expires
-	}
-	old := since + clock.CeilMillis(maxAge)
-	if expires == 0 {
-		return old
-	}
-	return min(expires, old)
-}
-
-// expired reports whether the time to live of a claimed job was over.
-func (r *row) expired(now clock.Instant) bool { return r.ttlEnd != 0 && r.ttlEnd < now.Millis }
-
-// expiresTooEarly reports whether a job would be due after its expiry.
-func (r *row) expiresTooEarly() bool { return !r.ExpiresAt.IsZero() && r.ExpiresAt.Before(r.DueAt) }

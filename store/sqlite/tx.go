@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 // A tx is one transaction, shared by the calls that were waiting. Each change that it makes in memory leaves an undo. The
@@ -92,7 +93,7 @@ func (tx *tx) Flush() error {
 		}
 		tx.notifyWhenFree(q)
 		if q.throttle != q.saved.throttle {
-			if err := tx.Exec(updateThrottle, q.throttle.stored(tx.now), q.id); err != nil {
+			if err := tx.Exec(table.UpdateThrottle, q.throttle.stored(tx.now), q.id); err != nil {
 				return err
 			}
 		}
@@ -100,7 +101,7 @@ func (tx *tx) Flush() error {
 		if q.waiting+q.running == q.saved.waiting+q.saved.running && q.rows == q.saved.rows {
 			continue
 		}
-		if err := tx.Exec(updateQueue, q.waiting+q.running, q.rows, q.id); err != nil {
+		if err := tx.Exec(table.UpdateQueue, q.waiting+q.running, q.rows, q.id); err != nil {
 			return err
 		}
 	}
@@ -109,7 +110,7 @@ func (tx *tx) Flush() error {
 		before.waiting, before.ready, before.running = t.waiting, t.ready, t.running
 		before.oldestID, before.keptDone.oldest, before.keptDead.oldest = t.oldestID, t.keptDone.oldest, t.keptDead.oldest
 		if before.grants != t.grants || before.alarm != t.alarm {
-			if err := tx.Exec(updateGrants, t.grants.stored(tx.now), t.alarm, t.id); err != nil {
+			if err := tx.Exec(table.UpdateGrants, t.grants.stored(tx.now), t.alarm, t.id); err != nil {
 				return err
 			}
 			before.grants, before.alarm = t.grants, t.alarm
@@ -117,7 +118,7 @@ func (tx *tx) Flush() error {
 		if before == t.topicNumbers {
 			continue
 		}
-		err := tx.Exec(updateTopic, t.registered, t.delivered, t.dead, t.cancelled, t.keptDone.jobs, t.keptDone.bytes,
+		err := tx.Exec(table.UpdateTopic, t.registered, t.delivered, t.dead, t.cancelled, t.keptDone.jobs, t.keptDone.bytes,
 			t.keptDead.jobs, t.keptDead.bytes, t.ids, t.id)
 		if err != nil {
 			return err
@@ -182,7 +183,7 @@ func (tx *tx) Apply() {
 	// In the order of their first jobs, as the lanes will take turns: then what is claimed and settled together lies in few
 	// pages, wherever the order came from (policies walk a map).
 	slices.SortFunc(rung, func(a, b *queue) int {
-		return cmp.Or(cmp.Compare(a.head.due, b.head.due), cmp.Compare(a.head.n, b.head.n))
+		return cmp.Or(cmp.Compare(a.head.Due, b.head.Due), cmp.Compare(a.head.N, b.head.N))
 	})
 	wake := tx.wake
 	for _, list := range [][]*queue{tx.queues, tx.toPlan} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/table"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -53,8 +54,8 @@ func (tx *tx) faults() (faults []string) {
 	var marked, entries int64
 	for _, h := range m.leases {
 		heldBy[h.queue]++
-		entries += h.entries
-		if h.cancel {
+		entries += h.Entries
+		if h.Cancel {
 			marked++
 		}
 	}
@@ -78,9 +79,9 @@ func (tx *tx) faults() (faults []string) {
 		same(name+" held", q.running, heldBy[q])
 		same(name+" rows", q.rows, ask("SELECT count(*) FROM jobs WHERE q = %d", q.id))
 		same(name+" ready", q.ready, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND (due, n) <= (%d, %d) AND n NOT IN (%s)",
-			q.id, q.mark.due, q.mark.n, marks))
+			q.id, q.mark.Due, q.mark.N, marks))
 		if q.waiting > 0 && q.headKnown {
-			same(name+" head", q.head.n, ask(
+			same(name+" head", q.head.N, ask(
 				"SELECT n FROM jobs WHERE q = %d AND state = 'scheduled' AND n NOT IN (%s) ORDER BY due, n LIMIT 1", q.id, marks))
 		}
 		for _, column := range []struct {
@@ -99,7 +100,7 @@ func (tx *tx) faults() (faults []string) {
 	same("leases on the agenda", int64(len(m.agenda.leases)), int64(len(m.leases)))
 	same("jobs without a queue", 0, ask("SELECT count(*) FROM jobs WHERE q NOT IN (SELECT q FROM queues)"))
 	same("stray bodies", 0, ask(
-		"SELECT count(*) FROM bodies WHERE n NOT IN (SELECT n FROM jobs WHERE body_size > %d)", inlineBody))
+		"SELECT count(*) FROM bodies WHERE n NOT IN (SELECT n FROM jobs WHERE body_size > %d)", table.InlineBody))
 	same("stray attempts", 0, ask("SELECT count(*) FROM attempts WHERE n NOT IN (SELECT n FROM jobs)"))
 	same("stray first entries", 0, ask("SELECT count(*) FROM first_attempts WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.n = first_attempts.n AND first = a)"))
 	same("missing first entries", 0, ask(

@@ -1,6 +1,10 @@
 package db
 
-import "database/sql/driver"
+import (
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+)
 
 // Int returns an integer column; NULL is 0.
 func Int(v driver.Value) int64 { i, _ := v.(int64); return i }
@@ -25,4 +29,13 @@ func NullEmpty(s string) driver.Value {
 		return nil
 	}
 	return s
+}
+
+// JSON returns the JSON form of a value that always has one.
+func JSON(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("db: a value without a JSON form: %v", err))
+	}
+	return string(raw)
 }

@@ -22,7 +22,7 @@ CREATE TABLE topics (
   kept_dead       INTEGER NOT NULL DEFAULT 0,
   kept_dead_bytes INTEGER NOT NULL DEFAULT 0,
   ids             INTEGER NOT NULL DEFAULT 0, -- rows of the table ids
-  grants          TEXT, -- the permits that the topic's rate counts (state.go)
+  grants          TEXT, -- the permits that the topic's rate counts (throttle.Grants)
   alarm           INTEGER,
   UNIQUE (namespace, name)
 );
@@ -34,7 +34,7 @@ CREATE TABLE queues ( -- a row per lane
   lane      TEXT NOT NULL,
   waiting   INTEGER NOT NULL DEFAULT 0, -- unfinished jobs, claimed ones too
   rows      INTEGER NOT NULL DEFAULT 0, -- jobs that refer to it, finished ones too
-  throttle      TEXT, -- cooldown, breaker and the starts that the lane's rate counts (state.go)
+  throttle  TEXT, -- cooldown, breaker and the starts that the lane's rate counts (throttle.Throttle)
   UNIQUE (namespace, topic, lane)
 );
 CREATE INDEX queues_pending ON queues (namespace, topic, lane) WHERE waiting > 0;
@@ -50,35 +50,35 @@ CREATE TABLE lanes ( -- settings of lanes, which may have had no job yet
 ) WITHOUT ROWID;
 
 CREATE TABLE jobs ( -- the columns that change come first
-  n            INTEGER PRIMARY KEY,
-  q            INTEGER NOT NULL,
-  t            INTEGER NOT NULL,
-  state        TEXT NOT NULL, -- scheduled until the job has finished
-  due          INTEGER NOT NULL,
-  finished     INTEGER,
-  reason       TEXT,
-  version      INTEGER NOT NULL,
-  generation        INTEGER NOT NULL,
+  n                INTEGER PRIMARY KEY,
+  q                INTEGER NOT NULL,
+  t                INTEGER NOT NULL,
+  state            TEXT NOT NULL, -- scheduled until the job has finished
+  due              INTEGER NOT NULL,
+  finished         INTEGER,
+  reason           TEXT,
+  version          INTEGER NOT NULL,
+  generation       INTEGER NOT NULL,
   attempts         INTEGER NOT NULL,
-  failed_attempts        INTEGER NOT NULL,
-  consecutive_lost         INTEGER NOT NULL,
-  cancel_requested       INTEGER NOT NULL,
-  status       INTEGER,
-  entries      INTEGER NOT NULL, -- of the record, ever made
-  first        INTEGER, -- the record's first entry, in firsts
-  created      INTEGER NOT NULL,
+  failed_attempts  INTEGER NOT NULL,
+  consecutive_lost INTEGER NOT NULL,
+  cancel_requested INTEGER NOT NULL,
+  status           INTEGER,
+  entries          INTEGER NOT NULL, -- of the record, ever made
+  first            INTEGER, -- the record's first entry, in first_attempts
+  created          INTEGER NOT NULL,
   first_due        INTEGER NOT NULL,
-  expires      INTEGER NOT NULL,
-  max_age      INTEGER, -- that of its topic when it was registered
-  ttl_end      INTEGER, -- the earlier of expires and since + max_age
-  namespace    TEXT NOT NULL,
-  id           TEXT NOT NULL,
-  fingerprint        BLOB,
-  url          TEXT NOT NULL,
-  timeout      INTEGER, -- of an attempt, for its lease
-  body_size    INTEGER NOT NULL, -- -1: no body
-  spec         BLOB NOT NULL, -- everything else that the job asks for
-  body         BLOB -- NULL when it lies in bodies
+  expires          INTEGER NOT NULL,
+  max_age          INTEGER, -- that of its topic when it was registered
+  ttl_end          INTEGER, -- the earlier of expires and first_due + max_age
+  namespace        TEXT NOT NULL,
+  id               TEXT NOT NULL,
+  fingerprint      BLOB,
+  url              TEXT NOT NULL,
+  timeout          INTEGER, -- of an attempt, for its lease
+  body_size        INTEGER NOT NULL, -- -1: no body
+  spec             BLOB NOT NULL, -- everything else that the job asks for
+  body             BLOB -- NULL when it lies in bodies
 );
 CREATE UNIQUE INDEX jobs_id ON jobs (id, namespace);
 CREATE INDEX jobs_open ON jobs (q, state, due) WHERE finished IS NULL;
@@ -90,7 +90,7 @@ CREATE TABLE bodies ( -- bodies above 2 KiB, so that an update of a job does not
   body BLOB NOT NULL
 );
 
-CREATE TABLE leases ( -- a row per claim of up to 128 jobs: [[q, n], ...]; their own rows do not change (lease.go)
+CREATE TABLE leases ( -- a row per claim of up to 128 jobs: [[q, n], ...]; their own rows do not change
   c       INTEGER PRIMARY KEY,
   claimed INTEGER NOT NULL,
   jobs    TEXT NOT NULL
@@ -111,13 +111,13 @@ CREATE TABLE attempts ( -- later entries of records: attempts have 20 slots, oth
 ) WITHOUT ROWID;
 
 CREATE TABLE ids ( -- ids chosen by clients whose job has been removed
-  namespace TEXT NOT NULL,
-  id        TEXT NOT NULL,
-  t         INTEGER NOT NULL,
-  fingerprint     BLOB NOT NULL,
-  state     TEXT NOT NULL,
-  finished  INTEGER NOT NULL,
-  reason    TEXT,
+  namespace   TEXT NOT NULL,
+  id          TEXT NOT NULL,
+  t           INTEGER NOT NULL,
+  fingerprint BLOB NOT NULL,
+  state       TEXT NOT NULL,
+  finished    INTEGER NOT NULL,
+  reason      TEXT,
   PRIMARY KEY (namespace, id)
 ) WITHOUT ROWID;
 CREATE INDEX ids_finished ON ids (t, finished);

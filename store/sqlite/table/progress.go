@@ -1,0 +1,38 @@
+package table
+
+import (
+	"time"
+
+	"github.com/ringback/ringback/store/sqlite/clock"
+)
+
+// A Key is the place of a waiting job in its queue: by due time, then by number.
+type Key struct{ Due, N int64 }
+
+// Before reports whether k comes before o.
+func (k Key) Before(o Key) bool { return k.Due < o.Due || (k.Due == o.Due && k.N < o.N) }
+
+// Progress is the part of a row that a settlement changes, and what the removal of the job needs.
+type Progress struct {
+	Version                                   int64
+	Attempts, FailedAttempts, ConsecutiveLost int64
+	Entries                                   int64
+	First                                     int64 // where the record's first entry is; 0: among the others, or there is none
+	Cancel                                    bool
+	Status                                    int64
+	BodySize                                  int64 // -1: nil
+	Size                                      int64
+	Fingerprint                               []byte
+}
+
+// TTLEnd is when the time to live of a job ends; zero: never.
+func TTLEnd(since, expires int64, maxAge time.Duration) int64 {
+	if maxAge <= 0 {
+		return expires
+	}
+	old := since + clock.CeilMillis(maxAge)
+	if expires == 0 {
+		return old
+	}
+	return min(expires, old)
+}

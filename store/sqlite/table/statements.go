@@ -1,0 +1,137 @@
+package table
+
+import "github.com/ringback/ringback/store/sqlite/db"
+
+// InlineBody is the size in bytes above which a body lies in its own table: an update rewrites a row whole.
+const InlineBody = 2048
+
+// anyLimit is a bound that SQLite's planner ignores: with a plain one it plans again for each new value.
+const anyLimit = ` LIMIT ?+0`
+
+// columns are those of a job, in the order in which cells.job reads them.
+const columns = `jobs.n, state, due, finished, reason, version, generation, attempts, failed_attempts, consecutive_lost, cancel_requested, status, entries, first,
+ created, first_due, expires, jobs.namespace, id, fingerprint, url, timeout, body_size, spec`
+
+// bodyColumn is the body, from either table.
+const bodyColumn = `CASE WHEN body_size > 2048 THEN (SELECT body FROM bodies WHERE bodies.n = jobs.n) ELSE body END`
+
+// nameColumns need a join with queues.
+const nameColumns = `queues.topic, queues.lane`
+
+// ttlAnew is the end of a time to live, of a job whose since and expiry are given: NULL where there is none.
+const ttlAnew = `ttl_end = nullif(min(ifnull(? + max_age, 0x7fffffffffffffff), ifnull(nullif(?, 0), 0x7fffffffffffffff)), 0x7fffffffffffffff)`
+
+// loadedQueue begins what Open reads of lanes.
+const loadedQueue = `SELECT q, queues.namespace, queues.topic, queues.lane, waiting, rows, throttle, lanes.revision, settings`
+
+var (
+	InsertJob = db.NewStatement(`INSERT INTO jobs (n, q, t, state, due, version, generation, attempts, failed_attempts, consecutive_lost, cancel_requested, entries, created, first_due, expires,
+ max_age, ttl_end, namespace, id, fingerprint, url, timeout, body_size, spec, body)
+ VALUES (?, ?, ?, 'scheduled', ?, 1, 0, 0, 0, 0, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ ON CONFLICT DO NOTHING`)
+	InsertBody         = db.NewStatement(`INSERT OR REPLACE INTO bodies (n, body) VALUES (?, ?)`)
+	InsertAttempt      = db.NewStatement(`INSERT OR REPLACE INTO attempts (n, slot, seq, entry) VALUES (?, ?, ?, ?)`)
+	InsertOutbox       = db.NewStatement(`INSERT OR IGNORE INTO outbox (namespace, id, entry) VALUES (?, ?, ?)`)
+	InsertFirstAttempt = db.NewStatement(`INSERT INTO first_attempts (a, n, entry) VALUES (?, ?, ?)`)
+	InsertLeases       = db.NewStatement(`INSERT OR REPLACE INTO leases (c, claimed, jobs) VALUES (?, ?, ?)`)
+	InsertID           = db.NewStatement(`INSERT OR REPLACE INTO ids (namespace, id, t, fingerprint, state, finished, reason) VALUES (?, ?, ?, ?, ?, ?, ?)`)
+	InsertLane         = db.NewStatement(`INSERT OR REPLACE INTO lanes (namespace, topic, lane, revision, settings) VALUES (?, ?, ?, ?, ?)`)
+	InsertQueue        = db.NewStatement(`INSERT INTO queues (q, namespace, topic, lane) VALUES (?, ?, ?, ?)`)
+	InsertTopic        = db.NewStatement(`INSERT INTO topics (t, namespace, name) VALUES (?, ?, ?)`)
+	FindJob            = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + `, ` + bodyColumn +
+		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE id = ? AND jobs.namespace = ?`)
+	FindHead = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns +
+		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE id = ? AND jobs.namespace = ?`)
+	FindLane   = db.NewStatement(`SELECT revision, settings FROM lanes WHERE namespace = ? AND topic = ? AND lane = ?`)
+	LanesAfter = db.NewStatement(`SELECT lane, revision, settings FROM lanes WHERE namespace = ? AND topic = ? AND lane > ?
+ ORDER BY lane LIMIT ?`)
+	FindID    = db.NewStatement(`SELECT fingerprint, state, finished, reason FROM ids WHERE namespace = ? AND id = ?`)
+	FindQueue = db.NewStatement(`SELECT q, waiting, rows, throttle FROM queues WHERE namespace = ? AND topic = ? AND lane = ?`)
+	Claimable = db.NewStatement(`SELECT ` + columns + `, ` + bodyColumn + `, ttl_end` +
+		` FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL AND (due, n) >= (?, ?) ORDER BY due, n` + anyLimit)
+	ClaimableJob = db.NewStatement(`SELECT ` + columns + `, ` + bodyColumn + `, ttl_end FROM jobs WHERE n = ?`)
+	JobByN       = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + `, ` + bodyColumn +
+		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE jobs.n = ?`)
+	HeadByN = db.NewStatement(`SELECT ` + columns + ` FROM jobs WHERE n = ?`)
+	MoveJob = db.NewStatement(`UPDATE jobs SET state = 'scheduled', due = ?, attempts = ?, failed_attempts = ?, consecutive_lost = ?, status = ?, entries = ?, first = ?
+ WHERE n = ?`)
+	EndJob = db.NewStatement(`UPDATE jobs SET state = ?, finished = ?, reason = ?, attempts = ?, failed_attempts = ?, consecutive_lost = ?, status = ?, entries = ?, first = ?, version = ?,
+ cancel_requested = 0 WHERE n = ?`)
+	MarkCancel = db.NewStatement(`UPDATE jobs SET cancel_requested = 1, version = ?, entries = ?, first = ? WHERE n = ?`)
+	ReplaceJob = db.NewStatement(`UPDATE jobs SET due = ?, version = ?, entries = ?, first = ?, first_due = ?, expires = ?, ` + ttlAnew + `, url = ?, timeout = ?,
+ body_size = ?, spec = ?, body = ? WHERE n = ?`)
+	ReviveJob = db.NewStatement(`UPDATE jobs SET state = 'scheduled', due = ?, finished = NULL, reason = NULL, version = ?, generation = ?, failed_attempts = 0,
+ consecutive_lost = 0, entries = ?, first = ?, first_due = ?, expires = ?, ` + ttlAnew + `, url = ? WHERE n = ?`)
+	Overdue = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + `, ` + bodyColumn + ` FROM jobs JOIN queues ON queues.q = jobs.q
+ WHERE finished IS NULL AND ttl_end < ? AND state = 'scheduled' ORDER BY ttl_end, jobs.n`)
+	FirstTTL     = db.NewStatement(`SELECT min(ttl_end) FROM jobs WHERE finished IS NULL AND ttl_end IS NOT NULL`)
+	UpdateTTL    = db.NewStatement(`UPDATE jobs SET ttl_end = ? WHERE n = ?`)
+	Stepped      = db.NewStatement(`SELECT n, q, due FROM jobs WHERE n <= ? AND n > ? AND state = 'scheduled' AND finished IS NULL`)
+	StepJob      = db.NewStatement(`UPDATE jobs SET due = due + ?, first_due = first_due + ?, created = created + ? WHERE n = ?`)
+	FirstWaiting = db.NewStatement(`SELECT due, n FROM jobs WHERE q = ? AND state = 'scheduled' AND finished IS NULL AND (due, n) >= (?, ?)
+ ORDER BY due, n`)
+	WaitingAt = db.NewStatement(`SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
+ AND due = ?2 AND n > ?3 AND due <= ?4 ORDER BY n LIMIT ?5`)
+	WaitingAfter = db.NewStatement(`SELECT due, n FROM jobs WHERE q = ?1 AND state = 'scheduled' AND finished IS NULL
+ AND due > ?2 AND due <= ?3 ORDER BY due, n LIMIT ?4`)
+	UpdateQueue = db.NewStatement(`UPDATE queues SET waiting = ?, rows = ? WHERE q = ?`)
+	UpdateTopic = db.NewStatement(`UPDATE topics SET registered = ?, delivered = ?, dead = ?, cancelled = ?, kept_done = ?, kept_done_bytes = ?,
+ kept_dead = ?, kept_dead_bytes = ?, ids = ? WHERE t = ?`)
+	UpdateThrottle     = db.NewStatement(`UPDATE queues SET throttle = ? WHERE q = ?`)
+	UpdateGrants       = db.NewStatement(`UPDATE topics SET grants = ?, alarm = ? WHERE t = ?`)
+	UpdatePolicy       = db.NewStatement(`UPDATE topics SET policy = ?, revision = ? WHERE t = ?`)
+	UpdateMeta         = db.NewStatement(`UPDATE meta SET value = ? WHERE key = ?`)
+	DeleteJob          = db.NewStatement(`DELETE FROM jobs WHERE n = ?`)
+	DeleteBody         = db.NewStatement(`DELETE FROM bodies WHERE n = ?`)
+	DeleteAttempts     = db.NewStatement(`DELETE FROM attempts WHERE n = ?`)
+	DeleteID           = db.NewStatement(`DELETE FROM ids WHERE namespace = ? AND id = ?`)
+	DeleteLane         = db.NewStatement(`DELETE FROM lanes WHERE namespace = ? AND topic = ? AND lane = ?`)
+	DeleteOutbox       = db.NewStatement(`DELETE FROM outbox WHERE namespace = ? AND id = ?`)
+	DeleteFirstAttempt = db.NewStatement(`DELETE FROM first_attempts WHERE a = ?`)
+	DeleteLeases       = db.NewStatement(`DELETE FROM leases WHERE c = ?`)
+	DeleteQueue        = db.NewStatement(`DELETE FROM queues WHERE q = ?`)
+	DeleteTopic        = db.NewStatement(`DELETE FROM topics WHERE t = ?1
+ AND NOT EXISTS (SELECT 1 FROM queues WHERE namespace = ?2 AND topic = ?3)
+ AND NOT EXISTS (SELECT 1 FROM lanes WHERE namespace = ?2 AND topic = ?3)`)
+	UnusedQueues = db.NewStatement(`DELETE FROM queues WHERE rows = 0 AND throttle IS NULL`)
+	OldestEnded  = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
+ WHERE t = ? AND state = ? AND finished IS NOT NULL ORDER BY finished, jobs.n LIMIT ?`)
+	KnownID = db.NewStatement(`SELECT EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND namespace = ?2)
+ OR EXISTS (SELECT 1 FROM ids WHERE id = ?1 AND namespace = ?2)`)
+	FindTopic        = db.NewStatement(`SELECT t FROM topics WHERE namespace = ? AND name = ?`)
+	OldestIDs        = db.NewStatement(`SELECT namespace, id, finished FROM ids WHERE t = ? ORDER BY finished LIMIT ?`)
+	ReadOutbox       = db.NewStatement(`SELECT seq, entry FROM outbox WHERE seq > ? ORDER BY seq LIMIT ? OFFSET ?`)
+	ReadLeases       = db.NewStatement(`SELECT c, claimed, jobs FROM leases`)
+	IsLeased         = db.NewStatement(`SELECT EXISTS (SELECT 1 FROM leases WHERE instr(jobs, ',' || ? || ']'))`)
+	ReadFirstAttempt = db.NewStatement(`SELECT entry FROM first_attempts WHERE a = ?`)
+	ReadAttempts     = db.NewStatement(`SELECT entry FROM attempts WHERE n = ? ORDER BY seq`)
+	ListQueues       = db.NewStatement(`SELECT q, lane FROM queues INDEXED BY queues_pending
+ WHERE namespace = ? AND topic = ? AND lane >= ? AND waiting > 0 ORDER BY lane LIMIT ?`)
+	CountLanes = db.NewStatement(`SELECT q, lane, waiting FROM queues INDEXED BY queues_pending
+ WHERE namespace = ? AND topic = ? AND lane > ? AND waiting > 0 ORDER BY lane LIMIT ?`)
+	TopicQueues = db.NewStatement(`SELECT q FROM queues INDEXED BY queues_pending
+ WHERE namespace = ? AND topic = ? AND waiting > 0 LIMIT ?`)
+	OpenAt = db.NewStatement(`SELECT ` + columns + ` FROM jobs WHERE q = ?1 AND state = ?2 AND finished IS NULL
+ AND due = ?4 AND n > ?5 AND due < ?3 ORDER BY n LIMIT ?6`)
+	OpenAfter = db.NewStatement(`SELECT ` + columns + ` FROM jobs WHERE q = ?1 AND state = ?2 AND finished IS NULL
+ AND due > ?4 AND due < ?3 ORDER BY due, n LIMIT ?5`)
+	EndedAt = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
+ WHERE t = ?1 AND state = ?2 AND finished IS NOT NULL
+ AND finished = ?4 AND jobs.n > ?5 AND finished < ?3 ORDER BY jobs.n LIMIT ?6`)
+	EndedAfter = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
+ WHERE t = ?1 AND state = ?2 AND finished IS NOT NULL
+ AND finished > ?4 AND finished < ?3 ORDER BY finished, jobs.n LIMIT ?5`)
+	PageTopics = db.NewStatement(`SELECT name FROM topics WHERE namespace = ?1 AND name > ?2 AND registered > 0 ORDER BY name LIMIT ?3`)
+	AllTopics  = db.NewStatement(`SELECT t, namespace, name, policy, revision, registered, delivered, dead, cancelled, kept_done, kept_done_bytes,
+ kept_dead, kept_dead_bytes, ids, alarm, grants FROM topics`)
+	PendingQueues = db.NewStatement(loadedQueue + ` FROM queues INDEXED BY queues_pending LEFT JOIN lanes USING (namespace, topic, lane)
+ WHERE waiting > 0`)
+	ThrottledQueues = db.NewStatement(loadedQueue + ` FROM queues INDEXED BY queues_throttled LEFT JOIN lanes USING (namespace, topic, lane)
+ WHERE throttle IS NOT NULL`)
+	AnyLane     = db.NewStatement(`SELECT EXISTS (SELECT 1 FROM lanes)`)
+	ReadMeta    = db.NewStatement(`SELECT value FROM meta WHERE key = ?`)
+	CountOutbox = db.NewStatement(`SELECT count(*) FROM outbox`)
+	LastNumbers = db.NewStatement(`SELECT (SELECT max(n) FROM jobs), (SELECT max(q) FROM queues), (SELECT max(t) FROM topics),
+ (SELECT max(a) FROM first_attempts)`)
+	Probe = db.NewStatement(`INSERT INTO outbox (seq, namespace, id, entry) VALUES (-1, '', '', zeroblob(16384))`)
+)
