@@ -2,9 +2,12 @@ package pool_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -17,6 +20,10 @@ type endlessStore struct {
 	store.Store
 	once   sync.Once
 	queues []job.Queue
+
+	call        time.Duration // duration of a call
+	concurrency int           // of the only lane; zero: no limit
+	claimed     atomic.Int64
 }
 
 func (e *endlessStore) Shards() []store.Shard {
@@ -38,22 +45,30 @@ func (e endlessShard) Wait(ctx context.Context, _ store.WaitOptions) (wakeup sto
 
 func (endlessShard) Notify(context.Context, []job.Queue) error { return nil }
 
-func (endlessShard) Claim(_ context.Context, token store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+func (e endlessShard) Claim(_ context.Context, token store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	var c store.ClaimResult
+	time.Sleep(e.call)
 	for _, w := range r.Queues {
-		for range w.Max {
+		n, blocked := w.Max, false
+		if e.concurrency > 0 {
+			n = max(0, min(n, e.concurrency+w.Ahead-int(e.claimed.Load())))
+			blocked = int(e.claimed.Add(int64(n))) >= e.concurrency
+		}
+		for range n {
 			h := store.ClaimedJob{Lease: token, LeaseFor: w.Timeout + r.Margin}
 			h.ID, h.Queue, h.URL, h.Method = "job", w.Queue, "https://x.example/", "POST"
 			c.Jobs = append(c.Jobs, h)
 		}
-		c.Queues = append(c.Queues, store.QueueStatus{Queue: w.Queue, More: true})
+		c.Queues = append(c.Queues, store.QueueStatus{Queue: w.Queue, More: !blocked, Blocked: blocked})
 	}
 	return c, nil
 }
 
 func (e endlessShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
 	errs := make([]error, len(items))
+	e.claimed.Add(-int64(len(items)))
 	if next == nil {
+		time.Sleep(e.call)
 		return errs, store.ClaimResult{}, nil
 	}
 	claimed, err := e.Claim(ctx, token, *next)
@@ -65,15 +80,33 @@ type countdown struct {
 	mu   sync.Mutex
 	left int
 	done chan struct{}
+	each time.Duration // duration of an attempt
 }
 
 func (c *countdown) Deliver(context.Context, job.Request) policy.Result {
+	if c.each > 0 {
+		time.Sleep(c.each)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.left--; c.left == 0 {
 		close(c.done)
 	}
 	return policy.Result{Status: 200}
+}
+
+// BenchmarkLaneConcurrency measures an attempt in one lane of quick receivers, with calls of a millisecond: where the lane
+// has more slots than the topic has workers, as many, and fewer.
+func BenchmarkLaneConcurrency(b *testing.B) {
+	for _, c := range []struct{ workers, concurrency int }{{64, 512}, {64, 64}, {512, 64}} {
+		b.Run(fmt.Sprintf("%d-workers-%d-slots", c.workers, c.concurrency), func(b *testing.B) {
+			s := &endlessStore{
+				queues: []job.Queue{{Namespace: "default", Topic: "t", Lane: "a"}}, call: time.Millisecond, concurrency: c.concurrency,
+			}
+			terms := policy.Topic{LaneConcurrency: c.concurrency, Workers: c.workers}
+			measureAttempts(b, s, 2048, terms.WithDefaults(policy.Builtin()), 300*time.Microsecond)
+		})
+	}
 }
 
 // BenchmarkAttempts is what the pool itself costs an attempt, with one lane and with many, where trips bring a few jobs
@@ -91,21 +124,26 @@ func BenchmarkAttempts(b *testing.B) {
 			for i := range c.lanes {
 				s.queues = append(s.queues, job.Queue{Namespace: "default", Topic: "t", Lane: string(rune('a' + i))})
 			}
-			d := &countdown{left: b.N, done: make(chan struct{})}
-			p := pool.New(pool.Options{
-				Store: s, Deliverer: d, Policies: fixedPolicy(policy.Topic{LaneConcurrency: 1000}.WithDefaults(policy.Builtin())), Workers: c.workers,
-				Logger: slog.New(slog.DiscardHandler),
-			})
-			ctx, cancel := context.WithCancel(context.Background())
-			ended := make(chan error, 1)
-			b.ReportAllocs()
-			go func() { ended <- p.Run(ctx) }()
-			<-d.done
-			b.StopTimer()
-			cancel()
-			if err := <-ended; err != nil {
-				b.Fatal(err)
-			}
+			measureAttempts(b, s, c.workers, policy.Topic{LaneConcurrency: 1000}.WithDefaults(policy.Builtin()), 0)
 		})
+	}
+}
+
+// measureAttempts makes b.N attempts, which take each.
+func measureAttempts(b *testing.B, s *endlessStore, workers int, terms policy.Topic, each time.Duration) {
+	b.Helper()
+	d := &countdown{left: b.N, done: make(chan struct{}), each: each}
+	p := pool.New(pool.Options{
+		Store: s, Deliverer: d, Policies: fixedPolicy(terms), Workers: workers, Logger: slog.New(slog.DiscardHandler),
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	b.ReportAllocs()
+	go func() { ended <- p.Run(ctx) }()
+	<-d.done
+	b.StopTimer()
+	cancel()
+	if err := <-ended; err != nil {
+		b.Fatal(err)
 	}
 }

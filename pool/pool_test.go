@@ -96,6 +96,14 @@ func (g *gaugeDeliverer) peak(key string) int {
 	return g.most[key]
 }
 
+// reset forgets the counts, but not the attempts in flight.
+func (g *gaugeDeliverer) reset() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	clear(g.total)
+	clear(g.most)
+}
+
 func (g *gaugeDeliverer) requests() []job.Request {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -139,8 +147,14 @@ func model() store.Store {
 // fill registers n due jobs in each of the queues named "topic/lane".
 func fill(t *testing.T, s store.Store, n int, queues ...string) {
 	t.Helper()
+	fillFrom(t, s, 0, n, queues...)
+}
+
+// fillFrom is fill with ids that count from first.
+func fillFrom(t *testing.T, s store.Store, first, n int, queues ...string) {
+	t.Helper()
 	var entries []store.NewJob
-	for i := range n {
+	for i := first; i < first+n; i++ {
 		for _, name := range queues {
 			topic, lane, _ := strings.Cut(name, "/")
 			var e store.NewJob

@@ -37,6 +37,11 @@
 // nor while lanes that are slow or time out are queued. All prefetched jobs have at most half of what the process's workers
 // do not use.
 //
+// A lane at its lane_concurrency is prefetched from, too (store.QueueClaim.Ahead): claimed jobs count against it, but only
+// attempts must not exceed it. The store gives a process jobs beyond the limit only while no other process has jobs of the
+// lane, and this process begins an attempt only while the lane has a free slot. Lanes that are slow, have a rate or fewer
+// slots than their limit have nothing beyond it.
+//
 // # Results
 //
 //	result                                       slots      breaker

@@ -200,7 +200,11 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, terms policy.
 		}
 		limits := l.limits(terms)
 		l.slots = min(l.slots, limits.Concurrency)
-		n := min(l.slots-l.inFlight, max(turn, (room-took)/waiting), room-took)
+		free := l.slots - l.inFlight
+		if l.slots == limits.Concurrency && of == healthOK && !limits.Rate.Limited() {
+			free += c.ahead
+		}
+		n := min(free, max(turn, (room-took)/waiting), room-took)
 		if n <= 0 {
 			continue // its own next settlement queues it again
 		}
@@ -221,6 +225,8 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, terms policy.
 				c.tightest = limits.Rate
 			}
 		}
+		ahead := max(0, l.inFlight+n-l.slots)
+		c.ahead -= min(n, ahead)
 		l.claiming = true
 		l.addInFlight(n)
 		took += n
@@ -228,7 +234,9 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, terms policy.
 		if terms.Rate.Limited() {
 			l.grant = q.topic.rate.grant
 		}
-		c.claims = append(c.claims, store.QueueClaim{Queue: l.queue, Max: n, Timeout: terms.Timeout, Lane: l.revision()})
+		c.claims = append(c.claims, store.QueueClaim{
+			Queue: l.queue, Max: n, Timeout: terms.Timeout, Lane: l.revision(), Ahead: ahead,
+		})
 	}
 	return took
 }

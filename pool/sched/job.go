@@ -105,8 +105,8 @@ func (s *Scheduler) assign(jobs []*Job, now time.Time) (start []*Job) {
 			continue
 		}
 		served = t
-		for workers := s.opts.Policy(t.name).Workers; t.busy < workers; t.busy++ {
-			next := s.startNext(t, now)
+		for terms := s.opts.Policy(t.name); t.busy < terms.Workers; t.busy++ {
+			next := s.startNext(t, terms, now)
 			if next == nil {
 				break
 			}

@@ -81,12 +81,12 @@ func (s *Scheduler) updateReady(l *Lane) {
 	}
 }
 
-// startNext starts the next prefetched job of a topic; nil: there is none of a lane with a free slot.
-func (s *Scheduler) startNext(t *Topic, now time.Time) *Job {
+// startNext starts the next prefetched job of a topic with a policy; nil: there is none of a lane with a free slot.
+func (s *Scheduler) startNext(t *Topic, terms policy.Topic, now time.Time) *Job {
 	for t.ready.len() > 0 {
 		l := t.ready.pop()
 		l.ready = false
-		if l.prefetched.len() == 0 || l.running >= l.slots {
+		if l.prefetched.len() == 0 || l.running >= min(l.slots, l.limits(terms).Concurrency) {
 			continue
 		}
 		j := l.prefetched.pop()
@@ -106,7 +106,7 @@ func (s *Scheduler) startNext(t *Topic, now time.Time) *Job {
 func (s *Scheduler) Next(t *Topic, now time.Time) *Job {
 	if !s.stopping {
 		if terms := s.opts.Policy(t.name); t.busy <= terms.Workers {
-			if j := s.startNext(t, now); j != nil {
+			if j := s.startNext(t, terms, now); j != nil {
 				// Its lane may have been held back or paused while it waited.
 				j.Cancelled = now.Before(j.Lane.cooldownUntil) || j.Lane.limits(terms).Paused
 				return j

@@ -23,6 +23,7 @@ type process struct {
 	queues  []job.Queue
 	waiting map[job.Queue]int
 	held    map[*Job]bool // claimed and not ended
+	alone   bool          // no other process has jobs
 	running []*Job
 	ended   [][]Settling
 	woken   int
@@ -84,8 +85,12 @@ func (p *process) exchange(shard int, fails bool) {
 	c, bytes := Claim{Request: request, FirstCall: p.now}, 0
 	for _, q := range request.Queues {
 		status := store.QueueStatus{Queue: q.Queue}
+		room := p.room(q)
 		for n := 0; p.waiting[q.Queue] > 0; n++ {
 			body := p.body(q.Queue)
+			if status.Blocked = n == room; status.Blocked {
+				break
+			}
 			if n == q.Max || len(c.Jobs) > 0 && bytes+body > request.MaxBytes {
 				status.More = true
 				break
@@ -104,6 +109,28 @@ func (p *process) exchange(shard int, fails bool) {
 		p.release(rejected)
 	}
 	p.running = append(p.running, start...)
+}
+
+// room is how many jobs the store gives of a queue: beyond the lane's concurrency only while no other process has some.
+func (p *process) room(q store.QueueClaim) int {
+	lane, held := p.s.Lane(q.Queue), 0
+	for j := range p.held {
+		if j.Lane == lane {
+			held++
+		}
+	}
+	if q.Ahead > 0 {
+		require.Equal(p, healthOK, lane.health)
+		require.Equal(p, p.terms.LaneConcurrency, lane.slots)
+		require.LessOrEqual(p, held+q.Max, lane.slots+q.Ahead)
+	} else {
+		require.LessOrEqual(p, held+q.Max, lane.slots)
+	}
+	room := p.terms.LaneConcurrency - held
+	if p.alone {
+		room += q.Ahead
+	}
+	return max(0, room)
 }
 
 // body is the length of a queue's bodies: some are longer than a claim's room, one is longer than the budget.
@@ -192,10 +219,26 @@ func TestScheduler_RandomSequences(t *testing.T) {
 					}
 				}
 			},
+			"quick": func(*rapid.T) {
+				for range 6 {
+					p.add()
+				}
+				for range 12 {
+					p.now = p.now.Add(time.Millisecond)
+					for range len(p.running) {
+						p.end(0, policy.Result{Status: 200})
+						p.check()
+					}
+					for shard := range p.ended {
+						p.exchange(shard, false)
+					}
+				}
+			},
 			"wait": func(t *rapid.T) {
 				p.now = p.now.Add(rapid.SampledFrom([]time.Duration{time.Millisecond, 20 * time.Millisecond, SlowAfter}).Draw(t, "time"))
 				p.s.MarkHanging(p.now)
 			},
+			"others": func(t *rapid.T) { p.alone = rapid.Bool().Draw(t, "alone") },
 			"drop": func(*rapid.T) {
 				for shard := range p.ended {
 					for _, j := range p.s.Shard(shard).DropPrefetched(p.now.Add(-MinPrefetchAge), p.now) {

@@ -181,3 +181,23 @@ func TestPick_WithoutRunnableQueuesHasNothingMore(t *testing.T) {
 	require.Empty(t, request.Queues)
 	require.False(t, more)
 }
+
+func TestPrefetch_LaneAtItsConcurrencyBeginsNoMoreThanItsSlots(t *testing.T) {
+	f := newFixture(t, Options{Workers: 1000}, policy.Topic{Workers: 8, LaneConcurrency: 2})
+	f.sh.MarkRunnable([]job.Queue{queue("a", "x")})
+	_, jobs := f.claim(map[string]int{"a": 1})
+	require.Len(t, jobs, 2)
+	topic := jobs[0].Lane.Topic()
+	topic.prefetchTarget, topic.measuredAt = 10, f.now
+	for _, j := range jobs {
+		f.s.End(j, Outcome{Result: &policy.Result{Status: 200}, Concurrency: 2, Breaker: policy.Builtin().Breaker}, f.now)
+		require.Nil(t, f.s.Next(topic, f.now))
+		f.sh.Settle([]Settling{{Lane: j.Lane, Attempted: true}}, f.now)
+	}
+	_, jobs = f.claim(map[string]int{"a": 1})
+	require.Len(t, jobs, 2, "of those that were claimed")
+	require.Greater(t, f.s.InFlight(), 2)
+	f.s.End(jobs[0], Outcome{Result: &policy.Result{Status: 200}, Concurrency: 2, Breaker: policy.Builtin().Breaker}, f.now)
+	require.NotNil(t, f.s.Next(topic, f.now), "the slot is taken over at once")
+	require.Nil(t, f.s.Next(topic, f.now), "and no other")
+}
