@@ -45,7 +45,6 @@ func statusByTopic(code int) func(context.Context, job.Request) policy.Result {
 	}
 }
 
-// callbackTo returns a callback to a URL.
 // generationOf returns a callback's id without its last part.
 func generationOf(id string) string {
 	if !strings.HasPrefix(id, "rb:") {
@@ -54,6 +53,7 @@ func generationOf(id string) string {
 	return id[:strings.LastIndex(id, ":")]
 }
 
+// callbackTo returns a callback to a URL.
 func callbackTo(url string) *policy.Callback { return &policy.Callback{URL: url} }
 
 // decoded is a callback's body.

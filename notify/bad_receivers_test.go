@@ -20,23 +20,23 @@ import (
 )
 
 const (
-	// hangLimit is for receivers that use an attempt's time up, whatever it is.
+	// hangLimit is for receivers that hang until any limit.
 	hangLimit = 500 * time.Millisecond
-	// phaseLimit is for those of which the phase counts in which it is used up: a slow machine must come as far as that.
+	// phaseLimit is for receivers that hang in a certain phase, which a slow machine must reach.
 	phaseLimit = 2 * time.Second
-	// answerLimit is for those that end an attempt themselves, and is never reached.
+	// answerLimit is for receivers that end an attempt, and is never reached.
 	answerLimit = 30 * time.Second
 )
 
-// An outcome is what an attempt at a bad receiver is recorded as: exactly this.
-type outcome struct {
+// wantedResult is the exact result of an attempt at a bad receiver.
+type wantedResult struct {
 	class  policy.ErrorClass
 	status int
 	body   string // what the body kept begins with
 }
 
-// outcomes are those of all kinds.
-var outcomes = map[badreceiver.Kind]outcome{
+// wantedResults has the result of every kind.
+var wantedResults = map[badreceiver.Kind]wantedResult{
 	badreceiver.NeverAccepts: {class: policy.ClassTimeoutDial},
 	badreceiver.Refuses:      {class: policy.ClassRefused},
 	badreceiver.NeverAnswers: {class: policy.ClassTimeoutHeaders},
@@ -53,7 +53,7 @@ var outcomes = map[badreceiver.Kind]outcome{
 	badreceiver.ShortLines:       {class: policy.ClassTooLarge},
 	badreceiver.LongLine:         {class: policy.ClassTooLarge},
 
-	// What is read of these is an answer, and the rest is left where it is.
+	// The part that is read is a response; the rest is not read.
 	badreceiver.GigabyteBody: {status: 200, body: "0123456789"},
 	badreceiver.EndlessBody:  {status: 200, body: "0123456789"},
 	badreceiver.GzipBomb:     {status: 200, body: "\x1f\x8b"}, // as it came: nothing is unpacked
@@ -104,16 +104,16 @@ var outcomes = map[badreceiver.Kind]outcome{
 	badreceiver.HTTP2NeverAnswers:   {class: policy.ClassTimeoutHeaders},
 }
 
-// limit is the time of an attempt that ends so.
-func (o outcome) limit() time.Duration {
+// limit returns the limit of the attempt.
+func (o wantedResult) limit() time.Duration {
 	if o.class.Timeout() {
 		return hangLimit
 	}
 	return answerLimit
 }
 
-// check holds a result against the outcome.
-func (o outcome) check(t *testing.T, got policy.Result) {
+// check compares a result.
+func (o wantedResult) check(t *testing.T, got policy.Result) {
 	t.Helper()
 	require.Equal(t, o.class, got.Class, got.Error)
 	require.Equal(t, o.status, got.Status)
@@ -124,16 +124,16 @@ func (o outcome) check(t *testing.T, got policy.Result) {
 	require.Less(t, got.Duration, answerLimit)
 }
 
-// checkAmongOthers holds the result of one of many attempts side by side against the outcome. So many may be slow enough
-// to be in another phase when their time runs out. And where connections are closed unannounced, a request may be under
-// way on one: nobody knows then whether it was heard, so that it fails, but not for good.
-func (o outcome) checkAmongOthers(t *testing.T, kind badreceiver.Kind, got policy.Result) {
+// checkAmongOthers is check for one of many concurrent attempts. They may be so slow that they time out in another phase.
+// Where connections are closed without notice, a request may be on one: it is unknown whether it was processed, so the
+// attempt fails and is retried.
+func (o wantedResult) checkAmongOthers(t *testing.T, kind badreceiver.Kind, got policy.Result) {
 	t.Helper()
 	switch {
 	case kind == badreceiver.ClosesAfter && got.Class == policy.ClassReset:
 		require.Zero(t, got.Status)
 	case strings.HasPrefix(string(kind), "http2_") && (got.Class == policy.ClassReset || got.Class == policy.ClassHTTP || got.Class.Timeout()):
-		// It shared the connection with one whose answer ended it, or kept it busy.
+		// Another request of the connection ended it, or kept it busy.
 	case (kind == badreceiver.AnswersLate || kind == badreceiver.AnswersLateTLS) && got.Status == 299:
 	case o.class.Timeout():
 		require.True(t, got.Class.Timeout(), "%s: %s", got.Class, got.Error)
@@ -142,7 +142,7 @@ func (o outcome) checkAmongOthers(t *testing.T, kind badreceiver.Kind, got polic
 	}
 }
 
-// sender makes one that may call the receivers of the kit.
+// sender returns a Sender that may call badreceiver's receivers.
 func sender(t *testing.T) *notify.Sender {
 	t.Helper()
 	s, err := notify.New(notify.Options{
@@ -154,13 +154,13 @@ func sender(t *testing.T) *notify.Sender {
 	return s
 }
 
-// attempt makes one.
+// attempt makes an attempt.
 func attempt(t *testing.T, s *notify.Sender, r *badreceiver.Receiver, limit time.Duration) policy.Result {
 	t.Helper()
 	return attemptOf(t, s, r, limit, "a")
 }
 
-// attemptOf makes one of a lane, which is a part of its job's id.
+// attemptOf makes an attempt of a lane, which is a part of its job's id.
 func attemptOf(t *testing.T, s *notify.Sender, r *badreceiver.Receiver, limit time.Duration, lane string) policy.Result {
 	t.Helper()
 	return s.Deliver(t.Context(), job.Request{
@@ -176,8 +176,8 @@ func attemptOf(t *testing.T, s *notify.Sender, r *badreceiver.Receiver, limit ti
 	})
 }
 
-// many makes attempts side by side.
-func many(t *testing.T, s *notify.Sender, r *badreceiver.Receiver, n int, limit time.Duration) []policy.Result {
+// parallelAttempts makes concurrent attempts.
+func parallelAttempts(t *testing.T, s *notify.Sender, r *badreceiver.Receiver, n int, limit time.Duration) []policy.Result {
 	t.Helper()
 	results := make([]policy.Result, n)
 	var attempts sync.WaitGroup
@@ -188,8 +188,8 @@ func many(t *testing.T, s *notify.Sender, r *badreceiver.Receiver, n int, limit 
 	return results
 }
 
-// inRows makes rows of attempts side by side, each with one after the other.
-func inRows(t *testing.T, s *notify.Sender, r *badreceiver.Receiver, rows, length int) []policy.Result {
+// attemptRows makes concurrent rows of successive attempts.
+func attemptRows(t *testing.T, s *notify.Sender, r *badreceiver.Receiver, rows, length int) []policy.Result {
 	t.Helper()
 	results := make([]policy.Result, rows*length)
 	var attempts sync.WaitGroup
@@ -204,11 +204,11 @@ func inRows(t *testing.T, s *notify.Sender, r *badreceiver.Receiver, rows, lengt
 	return results
 }
 
-func TestBadReceivers_HaveTheirOutcome(t *testing.T) {
+func TestBadReceivers_HaveTheirResult(t *testing.T) {
 	for _, kind := range badreceiver.All {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			want, known := outcomes[kind]
+			want, known := wantedResults[kind]
 			require.True(t, known)
 			r := badreceiver.Start(t, kind)
 			want.check(t, attempt(t, sender(t), r, max(want.limit(), phaseLimit)))
@@ -219,13 +219,13 @@ func TestBadReceivers_HaveTheirOutcome(t *testing.T) {
 	}
 }
 
-func TestBadReceivers_GoodOnesOfTheKitAreDelivered(t *testing.T) {
+func TestBadReceivers_GoodOnesAreDelivered(t *testing.T) {
 	for _, kind := range []badreceiver.Kind{badreceiver.Good, badreceiver.GoodTLS, badreceiver.GoodHTTP2} {
-		outcome{status: 200, body: "ok"}.check(t, attempt(t, sender(t), badreceiver.Start(t, kind), answerLimit))
+		wantedResult{status: 200, body: "ok"}.check(t, attempt(t, sender(t), badreceiver.Start(t, kind), answerLimit))
 	}
 }
 
-func TestBadReceivers_ARedirectIsNotFollowed(t *testing.T) {
+func TestBadReceivers_RedirectsAreNotFollowed(t *testing.T) {
 	r := badreceiver.Start(t, badreceiver.Redirects)
 	s := sender(t)
 	for n := 1; n <= 3; n++ {
@@ -234,9 +234,8 @@ func TestBadReceivers_ARedirectIsNotFollowed(t *testing.T) {
 	}
 }
 
-// Connections are kept, and given from attempt to attempt, that are not fit for a second one: the peer has closed them, or
-// more has come over them than an answer.
-func TestBadReceivers_ParallelAttemptsTakeNothingFromEachOther(t *testing.T) {
+// Kept connections may be unusable for a second attempt: the peer has closed them, or sent more than a response.
+func TestBadReceivers_ParallelAttemptsKeepResponsesApart(t *testing.T) {
 	const (
 		abreast = 50
 		rounds  = 100
@@ -244,9 +243,9 @@ func TestBadReceivers_ParallelAttemptsTakeNothingFromEachOther(t *testing.T) {
 	)
 	for _, kind := range []badreceiver.Kind{badreceiver.Good, badreceiver.SendsMore, badreceiver.ClosesAfter} {
 		t.Run(string(kind), func(t *testing.T) {
-			r, s, want := badreceiver.Start(t, kind), sender(t), outcome{status: 200, body: "ok"}
+			r, s, want := badreceiver.Start(t, kind), sender(t), wantedResult{status: 200, body: "ok"}
 			delivered := 0
-			for _, result := range inRows(t, s, r, abreast, rounds) {
+			for _, result := range attemptRows(t, s, r, abreast, rounds) {
 				want.checkAmongOthers(t, kind, result)
 				if result.Class == policy.ClassNone {
 					require.Equal(t, want.body, string(result.Body))
@@ -260,7 +259,7 @@ func TestBadReceivers_ParallelAttemptsTakeNothingFromEachOther(t *testing.T) {
 	}
 }
 
-// An answer that comes late can be taken for that to a later job of its own lane, never of another's.
+// A late response can be read as that of a later job of its lane, never of another lane.
 func TestLateAnswers_StayInTheirLane(t *testing.T) {
 	const lanes, rounds = 20, 20
 	for _, kind := range []badreceiver.Kind{badreceiver.AnswersLate, badreceiver.AnswersLateTLS} {
@@ -293,28 +292,28 @@ func TestLateAnswers_StayInTheirLane(t *testing.T) {
 	}
 }
 
-// Over HTTP/2 each answer names its request, so that lanes share connections.
+// Over HTTP/2 each response names its request, so that lanes share connections.
 func TestHTTP2_LanesShareAConnection(t *testing.T) {
 	r, s := badreceiver.Start(t, badreceiver.GoodHTTP2), sender(t)
 	for n := range 5 {
-		outcome{status: 200, body: "ok"}.check(t, attemptOf(t, s, r, answerLimit, strconv.Itoa(n)))
+		wantedResult{status: 200, body: "ok"}.check(t, attemptOf(t, s, r, answerLimit, strconv.Itoa(n)))
 	}
 	require.Equal(t, 1, r.Conns())
 }
 
-// used is what of this process an attempt could leave behind.
-type used struct {
+// resources are the process's resources that an attempt could leak.
+type resources struct {
 	heap, goroutines, files int
 	spent                   int // bytes allocated since the process began
 }
 
-func use(t *testing.T) used {
+func resourcesInUse(t *testing.T) resources {
 	t.Helper()
 	runtime.GC()
 	runtime.GC() // what a pool held at the first is gone after the second
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	u := used{heap: int(m.HeapAlloc), spent: int(m.TotalAlloc), goroutines: runtime.NumGoroutine()}
+	u := resources{heap: int(m.HeapAlloc), spent: int(m.TotalAlloc), goroutines: runtime.NumGoroutine()}
 	if runtime.GOOS == "linux" {
 		open, err := os.ReadDir("/proc/self/fd")
 		require.NoError(t, err)
@@ -323,7 +322,7 @@ func use(t *testing.T) used {
 	return u
 }
 
-func TestBadReceivers_LeaveNothingBehind(t *testing.T) {
+func TestBadReceivers_LeakNoResources(t *testing.T) {
 	const (
 		attempts   = 50
 		maxKept    = 2 << 20 // bytes that may be on the heap beyond what was before: less than MaxRead an attempt
@@ -334,23 +333,23 @@ func TestBadReceivers_LeaveNothingBehind(t *testing.T) {
 			continue // so it does not see that its connections are closed
 		}
 		t.Run(string(kind), func(t *testing.T) {
-			r, s, want := badreceiver.Start(t, kind), sender(t), outcomes[kind]
-			before := use(t)
+			r, s, want := badreceiver.Start(t, kind), sender(t), wantedResults[kind]
+			before := resourcesInUse(t)
 			limit := want.limit()
 			if strings.HasPrefix(string(kind), "http2_") {
 				limit = hangLimit
 			}
-			results := many(t, s, r, attempts, limit)
-			spent := use(t).spent - before.spent
+			results := parallelAttempts(t, s, r, attempts, limit)
+			spent := resourcesInUse(t).spent - before.spent
 			require.Less(t, spent, attempts*maxAttempt)
 			for _, result := range results {
 				want.checkAmongOthers(t, kind, result)
 			}
 
-			var after used
+			var after resources
 			require.Eventually(t, func() bool {
 				s.Close() // again, for connections over HTTP/2 whose dial ended after the attempt for which it was made
-				after = use(t)
+				after = resourcesInUse(t)
 				return after.goroutines <= before.goroutines+1 && // the condition's own
 					after.files <= before.files && after.heap <= before.heap+maxKept
 			}, 20*time.Second, 50*time.Millisecond, "before: %+v", before)
@@ -359,7 +358,7 @@ func TestBadReceivers_LeaveNothingBehind(t *testing.T) {
 	}
 }
 
-func TestBadReceivers_DoNotKeepAGoodOneFromBeingServed(t *testing.T) {
+func TestBadReceivers_DoNotDelayAGoodOne(t *testing.T) {
 	const (
 		rounds  = 3
 		abreast = 2
@@ -383,7 +382,7 @@ func TestBadReceivers_DoNotKeepAGoodOneFromBeingServed(t *testing.T) {
 		close(over)
 	}()
 	for served := 0; ; served++ {
-		outcome{status: 200, body: "ok"}.check(t, attempt(t, s, good, answerLimit))
+		wantedResult{status: 200, body: "ok"}.check(t, attempt(t, s, good, answerLimit))
 		select {
 		case <-over:
 			if served >= least {

@@ -15,14 +15,14 @@ import (
 )
 
 // BenchmarkDeliver compares attempts with a plain net/http client that sends the same requests to the same receiver.
-// The third part alternates the two and reports how fast an attempt is in relation: 1 is as fast.
+// The third part alternates the two and reports the ratio: 1 is as fast.
 func BenchmarkDeliver(b *testing.B) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = io.WriteString(w, "ok")
 	}))
 	b.Cleanup(server.Close)
-	req := ask(server.URL + "/hooks/close")
+	req := newRequest(server.URL + "/hooks/close")
 	req.Body = []byte(`{"order":4711,"note":"` + strings.Repeat("x", 200) + `"}`)
 	s := newSender(b, Options{})
 	deliver := func(b *testing.B) {
@@ -67,7 +67,7 @@ func BenchmarkDeliver(b *testing.B) {
 	})
 }
 
-// post sends what Deliver sends, with as little as net/http needs.
+// post sends the request of Deliver with plain net/http.
 func post(tb testing.TB, client *http.Client, req job.Request) {
 	r, err := http.NewRequestWithContext(tb.Context(), req.Method, req.URL, bytes.NewReader(req.Body))
 	require.NoError(tb, err)

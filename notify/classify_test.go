@@ -36,7 +36,7 @@ func roots(certs ...*x509.Certificate) *x509.CertPool {
 	return pool
 }
 
-// certificate makes one that signs itself.
+// certificate returns a self-signed certificate.
 func certificate(t *testing.T, name string, notAfter time.Time) (tls.Certificate, *x509.Certificate) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -74,28 +74,28 @@ func TestClassify_FailuresOverPlainConnections(t *testing.T) {
 		class policy.ErrorClass
 		text  string
 	}{
-		"closed before the header":    {answer(""), policy.ClassReset, "before there was an answer"},
-		"closed in the header":        {answer("HTTP/1.1 200 OK\r\nX-Y: "), policy.ClassReset, "in the middle"},
-		"closed in the body":          {answer("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), policy.ClassReset, "in the middle"},
-		"closed in a chunk":           {answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"), policy.ClassReset, "in the middle"},
-		"closed between chunks":       {answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n"), policy.ClassReset, "in the middle"},
-		"garbage":                     {answer("SSH-2.0-OpenSSH_9.9\r\n"), policy.ClassHTTP, "malformed HTTP response"},
-		"garbage status":              {answer("HTTP/1.1 abc\r\n\r\n"), policy.ClassHTTP, "malformed HTTP status"},
-		"garbage version":             {answer("HTTP/x 200 OK\r\n\r\n"), policy.ClassHTTP, "malformed HTTP version"},
-		"garbage header":              {answer("HTTP/1.1 200 OK\r\nno colon\r\n\r\n"), policy.ClassHTTP, "malformed MIME header"},
-		"garbage length":              {answer("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"), policy.ClassHTTP, "bad Content-Length"},
-		"garbage chunk":               {answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), policy.ClassHTTP, "chunk"},
-		"unknown coding":              {answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"), policy.ClassHTTP, "unsupported transfer encoding"},
-		"a header that is too large":  {answer("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 70<<10) + "\r\n\r\n"), policy.ClassTooLarge, "16 KiB or 100 lines"},
-		"headers that are too many":   {answer("HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 20<<10) + "\r\n"), policy.ClassTooLarge, "16 KiB or 100 lines"},
+		"closed before the header":    {respondOnce(""), policy.ClassReset, "before there was an answer"},
+		"closed in the header":        {respondOnce("HTTP/1.1 200 OK\r\nX-Y: "), policy.ClassReset, "in the middle"},
+		"closed in the body":          {respondOnce("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), policy.ClassReset, "in the middle"},
+		"closed in a chunk":           {respondOnce("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"), policy.ClassReset, "in the middle"},
+		"closed between chunks":       {respondOnce("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n"), policy.ClassReset, "in the middle"},
+		"garbage":                     {respondOnce("SSH-2.0-OpenSSH_9.9\r\n"), policy.ClassHTTP, "malformed HTTP response"},
+		"garbage status":              {respondOnce("HTTP/1.1 abc\r\n\r\n"), policy.ClassHTTP, "malformed HTTP status"},
+		"garbage version":             {respondOnce("HTTP/x 200 OK\r\n\r\n"), policy.ClassHTTP, "malformed HTTP version"},
+		"garbage header":              {respondOnce("HTTP/1.1 200 OK\r\nno colon\r\n\r\n"), policy.ClassHTTP, "malformed MIME header"},
+		"garbage length":              {respondOnce("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"), policy.ClassHTTP, "bad Content-Length"},
+		"garbage chunk":               {respondOnce("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), policy.ClassHTTP, "chunk"},
+		"unknown coding":              {respondOnce("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"), policy.ClassHTTP, "unsupported transfer encoding"},
+		"a header that is too large":  {respondOnce("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 70<<10) + "\r\n\r\n"), policy.ClassTooLarge, "16 KiB or 100 lines"},
+		"headers that are too many":   {respondOnce("HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 20<<10) + "\r\n"), policy.ClassTooLarge, "16 KiB or 100 lines"},
 		"reset before the header":     {func(c net.Conn) { readRequest(bufio.NewReader(c)); reset(c) }, policy.ClassReset, "reset"},
 		"closed without reading":      {reset, policy.ClassReset, ""},
-		"TLS where none was expected": {answer("\x15\x03\x01\x00\x02\x02\x16"), policy.ClassHTTP, "malformed"},
+		"TLS where none was expected": {respondOnce("\x15\x03\x01\x00\x02\x02\x16"), policy.ClassHTTP, "malformed"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := newSender(t, Options{})
-			result := s.Deliver(t.Context(), ask("http://"+receiver(t, test.serve)+"/?topsecret"))
+			result := s.Deliver(t.Context(), newRequest("http://"+receiver(t, test.serve)+"/?topsecret"))
 			require.Equal(t, test.class, result.Class, result.Error)
 			require.Contains(t, result.Error, test.text)
 			require.NotContains(t, result.Error, "topsecret")
@@ -107,16 +107,16 @@ func TestClassify_FailuresOverPlainConnections(t *testing.T) {
 	}
 }
 
-func TestClassify_ARefusedConnection(t *testing.T) {
+func TestClassify_RefusedConnections(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
-	result := newSender(t, Options{}).Deliver(t.Context(), ask("http://"+l.Addr().String()))
+	result := newSender(t, Options{}).Deliver(t.Context(), newRequest("http://"+l.Addr().String()))
 	require.Equal(t, policy.ClassRefused, result.Class, result.Error)
 }
 
-// What loopback cannot bring about is injected where the dialer would report it.
-func TestClassify_FailuresOfTheDial(t *testing.T) {
+// Errors that loopback cannot cause are injected at the dialer.
+func TestClassify_FailedDials(t *testing.T) {
 	opError := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
 	tests := map[string]struct {
 		err   error
@@ -137,24 +137,24 @@ func TestClassify_FailuresOfTheDial(t *testing.T) {
 	}
 	for name, test := range tests {
 		s := newSender(t, Options{dial: func(context.Context, string, string) (net.Conn, error) { return nil, test.err }})
-		result := s.Deliver(t.Context(), ask("http://x.invalid/"))
+		result := s.Deliver(t.Context(), newRequest("http://x.invalid/"))
 		require.Equal(t, test.class, result.Class, "%s: %s", name, result.Error)
 		require.NotContains(t, result.Error, "\n")
 		require.NotEmpty(t, result.Error)
 	}
 }
 
-func TestClassify_ARealResolverWithoutAnAnswer(t *testing.T) {
+func TestClassify_ResolverWithoutAddresses(t *testing.T) {
 	refuse := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("no name server here")
 	}}
-	result := newSender(t, Options{Resolver: refuse}).Deliver(t.Context(), ask("http://shop.invalid/"))
+	result := newSender(t, Options{Resolver: refuse}).Deliver(t.Context(), newRequest("http://shop.invalid/"))
 	require.Equal(t, policy.ClassDNS, result.Class, result.Error)
 	require.Contains(t, result.Error, "shop.invalid")
 }
 
 func TestClassify_DistinguishesMissingNamesFromFailingNameServers(t *testing.T) {
-	result := newSender(t, Options{Resolver: fixed()}).Deliver(t.Context(), ask("http://shop.invalid/"))
+	result := newSender(t, Options{Resolver: fixedResolver()}).Deliver(t.Context(), newRequest("http://shop.invalid/"))
 	require.Equal(t, policy.ClassDNS, result.Class)
 	require.Equal(t, "there is no such name: shop.invalid has no address", result.Error)
 
@@ -168,9 +168,9 @@ func TestClassify_DistinguishesMissingNamesFromFailingNameServers(t *testing.T) 
 }
 
 func TestClassify_BlockedAddressesAreFinal(t *testing.T) {
-	server, got := recorder(t, (*httptest.Server).Start)
+	server, got := recordingServer(t, (*httptest.Server).Start)
 	s := newSender(t, Options{Guard: guard.New(guard.Options{})})
-	result := s.Deliver(t.Context(), ask(server.URL))
+	result := s.Deliver(t.Context(), newRequest(server.URL))
 	require.Equal(t, policy.ClassBlocked, result.Class, result.Error)
 	require.Contains(t, result.Error, "loopback")
 	require.Contains(t, result.Error, "--allow-private")
@@ -178,20 +178,20 @@ func TestClassify_BlockedAddressesAreFinal(t *testing.T) {
 
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	require.NoError(t, err)
-	result = s.Deliver(t.Context(), ask("http://localhost:"+port))
+	result = s.Deliver(t.Context(), newRequest("http://localhost:"+port))
 	require.Equal(t, policy.ClassBlocked, result.Class, "the address a name resolves to: %s", result.Error)
 
 	own := guard.New(guard.Options{AllowPrivate: true})
 	s = newSender(t, Options{Guard: own})
-	require.Equal(t, 200, s.Deliver(t.Context(), ask(server.URL)).Status)
+	require.Equal(t, 200, s.Deliver(t.Context(), newRequest(server.URL)).Status)
 	s.Close()
 	own.Own(server.Listener.Addr().(*net.TCPAddr).AddrPort())
-	result = s.Deliver(t.Context(), ask(server.URL))
+	result = s.Deliver(t.Context(), newRequest(server.URL))
 	require.Equal(t, policy.ClassBlocked, result.Class)
 	require.Contains(t, result.Error, "own API")
 }
 
-func TestClassify_TextsAreOneBoundedLine(t *testing.T) {
+func TestClassify_TextsAreBoundedLines(t *testing.T) {
 	require.Equal(t, "a b c", oneLine("a\nb\x00c"))
 	require.Equal(t, "a   b", oneLine("a\x80\xff b"))
 	long := oneLine(strings.Repeat("é", 1000))
@@ -223,7 +223,7 @@ func TestClassify_FailuresOverHTTP2(t *testing.T) {
 		}
 	}))
 	server.EnableHTTP2 = true
-	server.Config.ErrorLog = quiet
+	server.Config.ErrorLog = discardLog
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	s := newSender(t, Options{Roots: roots(server.Certificate())})
@@ -235,7 +235,7 @@ func TestClassify_FailuresOverHTTP2(t *testing.T) {
 		"/hang":   policy.ClassTimeoutHeaders,
 		"/drip":   policy.ClassTimeoutBody,
 	} {
-		req := ask(server.URL + path)
+		req := newRequest(server.URL + path)
 		req.Timeout = 300 * time.Millisecond
 		result := s.Deliver(t.Context(), req)
 		require.Equal(t, class, result.Class, "%s: %s", path, result.Error)

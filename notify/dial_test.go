@@ -16,8 +16,8 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// resolving makes a resolver for which every name has the IPv4 addresses that addrs gives at that moment.
-func resolving(addrs func() []string) *net.Resolver {
+// resolverOf returns a resolver that resolves every name to the current IPv4 addresses of addrs.
+func resolverOf(addrs func() []string) *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		go func() {
@@ -28,7 +28,7 @@ func resolving(addrs func() []string) *net.Resolver {
 	}}
 }
 
-// serveDNS answers queries as over TCP (RFC 1035 §4.2.2): type A with addrs, all others with nothing.
+// serveDNS answers DNS queries over TCP (RFC 1035 §4.2.2): type A with addrs, others with no records.
 func serveDNS(conn net.Conn, addrs func() []string) {
 	for {
 		var size [2]byte
@@ -61,8 +61,8 @@ func serveDNS(conn net.Conn, addrs func() []string) {
 	}
 }
 
-// twin listens at two addresses of loopback at the same port. The second counts who comes.
-func twin(t *testing.T) (port string, first net.Listener, came *atomic.Int32) {
+// listenTwice listens on two loopback addresses with the same port. The second counts connections.
+func listenTwice(t *testing.T) (port string, first net.Listener, came *atomic.Int32) {
 	t.Helper()
 	came = new(atomic.Int32)
 	for range 20 {
@@ -94,17 +94,17 @@ func twin(t *testing.T) (port string, first net.Listener, came *atomic.Int32) {
 	return "", nil, nil
 }
 
-// The address that was checked is the one that is dialled: a name which changes between two attempts, or between a check
-// and its dial, gains nothing.
-func TestDial_AReboundNameGainsNothing(t *testing.T) {
+// The checked address is the one that is dialled, so that a name that changes between two attempts, or between a check and
+// its dial, has no effect.
+func TestDial_ResistsDNSRebinding(t *testing.T) {
 	for name, admitting := range map[string]guard.Options{
 		"a network": {AllowTargets: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}},
 		"a name": {
 			AllowHosts: []string{"shop.example"}, DenyTargets: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")},
 		},
 	} {
-		port, first, came := twin(t)
-		server, got := recorder(t, func(s *httptest.Server) {
+		port, first, came := listenTwice(t)
+		server, got := recordingServer(t, func(s *httptest.Server) {
 			_ = s.Listener.Close()
 			s.Listener = first
 			s.Start()
@@ -113,7 +113,7 @@ func TestDial_AReboundNameGainsNothing(t *testing.T) {
 		var lookups atomic.Int32
 		s := newSender(t, Options{
 			Guard: guard.New(admitting),
-			Resolver: resolving(func() []string {
+			Resolver: resolverOf(func() []string {
 				if lookups.Add(1) == 1 {
 					return []string{"127.0.0.1"}
 				}
@@ -121,10 +121,10 @@ func TestDial_AReboundNameGainsNothing(t *testing.T) {
 			}),
 		})
 		url := "http://shop.example:" + port
-		require.Equal(t, 200, s.Deliver(t.Context(), ask(url)).Status, name)
+		require.Equal(t, 200, s.Deliver(t.Context(), newRequest(url)).Status, name)
 		<-got
 		s.Close() // so that the next attempt looks the name up
-		result := s.Deliver(t.Context(), ask(url))
+		result := s.Deliver(t.Context(), newRequest(url))
 		require.Equal(t, policy.ClassBlocked, result.Class, "%s: %s", name, result.Error)
 		require.Contains(t, result.Error, "127.0.0.2")
 		require.Equal(t, int32(2), lookups.Load())
@@ -133,8 +133,8 @@ func TestDial_AReboundNameGainsNothing(t *testing.T) {
 	}
 }
 
-func TestDial_JudgesNames(t *testing.T) {
-	server, got := recorder(t, (*httptest.Server).Start)
+func TestDial_ChecksNames(t *testing.T) {
+	server, got := recordingServer(t, (*httptest.Server).Start)
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	require.NoError(t, err)
 	for name, test := range map[string]struct {
@@ -160,8 +160,8 @@ func TestDial_JudgesNames(t *testing.T) {
 			"shop.internal", policy.ClassBlocked, "127.0.0.1 may not be called: --deny-targets 127.0.0.0/8 denies it",
 		},
 	} {
-		s := newSender(t, Options{Guard: guard.New(test.guard), Resolver: fixed("127.0.0.1")})
-		result := s.Deliver(t.Context(), ask("http://"+test.host+":"+port))
+		s := newSender(t, Options{Guard: guard.New(test.guard), Resolver: fixedResolver("127.0.0.1")})
+		result := s.Deliver(t.Context(), newRequest("http://"+test.host+":"+port))
 		require.Equal(t, test.class, result.Class, "%s: %s", name, result.Error)
 		require.Contains(t, result.Error, test.text, name)
 		if test.class == policy.ClassNone {
@@ -172,7 +172,7 @@ func TestDial_JudgesNames(t *testing.T) {
 	}
 }
 
-func TestDial_AHostIsBlockedOnlyWhenAllItsAddressesAre(t *testing.T) {
+func TestDial_BlocksAHostWhenAllItsAddressesAreBlocked(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	_, port, err := net.SplitHostPort(l.Addr().String())
@@ -188,9 +188,9 @@ func TestDial_AHostIsBlockedOnlyWhenAllItsAddressesAre(t *testing.T) {
 	} {
 		s := newSender(t, Options{
 			Guard:    guard.New(guard.Options{AllowTargets: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}),
-			Resolver: resolving(func() []string { return test.addrs }),
+			Resolver: resolverOf(func() []string { return test.addrs }),
 		})
-		result := s.Deliver(t.Context(), ask("http://shop.example:"+port))
+		result := s.Deliver(t.Context(), newRequest("http://shop.example:"+port))
 		if test.final {
 			require.Equal(t, policy.ClassBlocked, result.Class, result.Error)
 			continue

@@ -16,7 +16,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-func TestHeaderLimit_HoldsForAnswersOverAnyConnection(t *testing.T) {
+func TestHeaderLimit_AppliesToEveryConnection(t *testing.T) {
 	var fields, size int
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header()["Date"] = nil
@@ -47,7 +47,7 @@ func TestHeaderLimit_HoldsForAnswersOverAnyConnection(t *testing.T) {
 	} {
 		fields, size = c.fields, c.size
 		for name, server := range map[string]*httptest.Server{"plain": plain, "TLS": secure, "HTTP/2": http2} {
-			result := s.Deliver(t.Context(), ask(server.URL))
+			result := s.Deliver(t.Context(), newRequest(server.URL))
 			require.Equal(t, c.class, result.Class, "%s, %d fields of %d bytes: %s", name, c.fields, c.size, result.Error)
 			if c.class == policy.ClassTooLarge {
 				require.Equal(t, tooLargeText, result.Error, name)
@@ -57,8 +57,8 @@ func TestHeaderLimit_HoldsForAnswersOverAnyConnection(t *testing.T) {
 	}
 }
 
-// The bound is met while the header comes in, not when it is there.
-func TestHeaderLimit_EndsAnAnswerThatHasNoEnd(t *testing.T) {
+// The limit applies while the header is read.
+func TestHeaderLimit_EndsEndlessHeaders(t *testing.T) {
 	for name, text := range map[string]string{
 		"short lines":     "HTTP/1.1 200 OK\r\n" + strings.Repeat("a:\r\n", h1.MaxHeaderLines+1),
 		"a long line":     "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("a", h1.MaxHeader),
@@ -69,7 +69,7 @@ func TestHeaderLimit_EndsAnAnswerThatHasNoEnd(t *testing.T) {
 	} {
 		addr := receiver(t, afterRequest(func(conn net.Conn) {
 			_, _ = io.WriteString(conn, text)
-			hold(conn)
+			holdOpen(conn)
 		}))
 		result := deliver(t, newSender(t, Options{}), "http://"+addr, 10*time.Second)
 		require.Equal(t, policy.ClassTooLarge, result.Class, "%s: %s", name, result.Error)

@@ -17,10 +17,10 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// deliver makes an attempt with a short limit and demands that it ends about then at the latest.
+// deliver makes an attempt with a short limit and requires that it ends by then.
 func deliver(t *testing.T, s *Sender, url string, limit time.Duration) policy.Result {
 	t.Helper()
-	req := ask(url)
+	req := newRequest(url)
 	req.Timeout = limit
 	began := time.Now()
 	result := s.Deliver(t.Context(), req)
@@ -39,7 +39,7 @@ func TestHostile_NeverAccepts(t *testing.T) {
 }
 
 func TestHostile_NeverAnswers(t *testing.T) {
-	addr := receiver(t, afterRequest(hold))
+	addr := receiver(t, afterRequest(holdOpen))
 	result := deliver(t, newSender(t, Options{}), "http://"+addr, 100*time.Millisecond)
 	require.Equal(t, policy.ClassTimeoutHeaders, result.Class, result.Error)
 }
@@ -48,7 +48,7 @@ func TestHostile_NeverReads(t *testing.T) {
 	gone := make(chan struct{})
 	t.Cleanup(func() { close(gone) })
 	addr := receiver(t, func(net.Conn) { <-gone })
-	req := ask("http://" + addr)
+	req := newRequest("http://" + addr)
 	req.Body = []byte(strings.Repeat("x", 64<<20))
 	req.Timeout = 300 * time.Millisecond
 	result := newSender(t, Options{}).Deliver(t.Context(), req)
@@ -56,8 +56,8 @@ func TestHostile_NeverReads(t *testing.T) {
 	gone <- struct{}{}
 }
 
-// forever writes text again and again until the other side has enough, and counts its bytes.
-func forever(conn net.Conn, text string, written *atomic.Int64) {
+// repeatUntilError repeats a text until a write fails, and counts its bytes.
+func repeatUntilError(conn net.Conn, text string, written *atomic.Int64) {
 	block := []byte(strings.Repeat(text, 1+(32<<10)/len(text)))
 	for {
 		n, err := conn.Write(block)
@@ -68,7 +68,7 @@ func forever(conn net.Conn, text string, written *atomic.Int64) {
 	}
 }
 
-func TestHostile_ATooLongBodyIsCutAndCostsTheConnection(t *testing.T) {
+func TestHostile_LongBodyIsTruncatedAndEndsTheConnection(t *testing.T) {
 	for name, head := range map[string]string{
 		"of a gigabyte": "HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n",
 		"without end":   "HTTP/1.1 500 Oops\r\n\r\n",
@@ -77,7 +77,7 @@ func TestHostile_ATooLongBodyIsCutAndCostsTheConnection(t *testing.T) {
 		ended := make(chan struct{}, 1)
 		addr := receiver(t, afterRequest(func(conn net.Conn) {
 			_, _ = io.WriteString(conn, head)
-			forever(conn, "0123456789", &written)
+			repeatUntilError(conn, "0123456789", &written)
 			ended <- struct{}{}
 		}))
 		result := deliver(t, newSender(t, Options{}), "http://"+addr, 10*time.Second)
@@ -89,7 +89,7 @@ func TestHostile_ATooLongBodyIsCutAndCostsTheConnection(t *testing.T) {
 	}
 }
 
-func TestHostile_ABodyWithinTheBoundKeepsTheConnection(t *testing.T) {
+func TestHostile_BodyWithinTheLimitKeepsTheConnection(t *testing.T) {
 	for size, conns := range map[int]int32{MaxRead - 1: 1, MaxRead + 1: 2} {
 		var opened atomic.Int32
 		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -103,7 +103,7 @@ func TestHostile_ABodyWithinTheBoundKeepsTheConnection(t *testing.T) {
 		server.Start()
 		s := newSender(t, Options{})
 		for range 2 {
-			require.Equal(t, 200, s.Deliver(t.Context(), ask(server.URL)).Status)
+			require.Equal(t, 200, s.Deliver(t.Context(), newRequest(server.URL)).Status)
 		}
 		s.Close()
 		server.Close()
@@ -111,25 +111,25 @@ func TestHostile_ABodyWithinTheBoundKeepsTheConnection(t *testing.T) {
 	}
 }
 
-func TestHostile_EndlessInterimAnswers(t *testing.T) {
+func TestHostile_EndlessInterimResponses(t *testing.T) {
 	var written atomic.Int64
 	addr := receiver(t, afterRequest(func(conn net.Conn) {
-		forever(conn, "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", &written)
+		repeatUntilError(conn, "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", &written)
 	}))
 	result := deliver(t, newSender(t, Options{}), "http://"+addr, 10*time.Second)
 	require.Equal(t, policy.ClassTooLarge, result.Class, result.Error)
 	require.Less(t, result.Duration, 5*time.Second)
 }
 
-func TestHostile_AFewInterimAnswersAreSkipped(t *testing.T) {
-	addr := receiver(t, answer("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n"))
+func TestHostile_InterimResponsesAreSkipped(t *testing.T) {
+	addr := receiver(t, respondOnce("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n"))
 	require.Equal(t, 204, deliver(t, newSender(t, Options{}), "http://"+addr, 5*time.Second).Status)
 }
 
-func TestHostile_SwitchingProtocolsIsAnAnswerWithoutABody(t *testing.T) {
+func TestHostile_SwitchingProtocolsHasNoBody(t *testing.T) {
 	addr := receiver(t, afterRequest(func(conn net.Conn) {
 		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
-		hold(conn)
+		holdOpen(conn)
 	}))
 	result := deliver(t, newSender(t, Options{}), "http://"+addr, 5*time.Second)
 	require.Equal(t, 101, result.Status, result.Error)
@@ -137,8 +137,8 @@ func TestHostile_SwitchingProtocolsIsAnAnswerWithoutABody(t *testing.T) {
 	require.Less(t, result.Duration, 4*time.Second)
 }
 
-// What follows a body that is longer than it says belongs to nobody, least of all to the next attempt.
-func TestHostile_MoreThanTheLengthSays(t *testing.T) {
+// Bytes after the announced length of a body are not read as the next response.
+func TestHostile_MoreThanContentLength(t *testing.T) {
 	var requests atomic.Int32
 	addr := receiver(t, func(conn net.Conn) {
 		r := bufio.NewReader(conn)
@@ -158,19 +158,19 @@ func TestHostile_MoreThanTheLengthSays(t *testing.T) {
 	require.LessOrEqual(t, requests.Load(), int32(2))
 }
 
-func TestHostile_AnAnswerBeforeTheRequestWasRead(t *testing.T) {
+func TestHostile_ResponseBeforeTheRequestWasRead(t *testing.T) {
 	addr := receiver(t, func(conn net.Conn) {
 		_, _ = bufio.NewReader(conn).ReadString('\n')
 		_, _ = io.WriteString(conn, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
-		hold(conn)
+		holdOpen(conn)
 	})
-	req := ask("http://" + addr)
+	req := newRequest("http://" + addr)
 	req.Body = []byte(strings.Repeat("x", 1<<20))
 	require.Equal(t, 413, newSender(t, Options{}).Deliver(t.Context(), req).Status)
 }
 
-func TestHostile_AnswersOfOldServers(t *testing.T) {
-	addr := receiver(t, answer("HTTP/1.0 200 OK\r\n\r\nuntil the end"))
+func TestHostile_ResponsesOfOldServers(t *testing.T) {
+	addr := receiver(t, respondOnce("HTTP/1.0 200 OK\r\n\r\nuntil the end"))
 	result := deliver(t, newSender(t, Options{}), "http://"+addr, 5*time.Second)
 	require.Equal(t, 200, result.Status)
 	require.Equal(t, "until the end", string(result.Body))

@@ -17,13 +17,13 @@ import (
 	"github.com/ringback/ringback/notify/guard"
 )
 
-// net/http reports to the standard logger what a receiver sends unasked.
+// net/http logs unsolicited responses to the standard logger.
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	goleak.VerifyTestMain(m)
 }
 
-// newSender makes a Sender that may call loopback.
+// newSender returns a Sender that may call loopback.
 func newSender(t testing.TB, o Options) *Sender {
 	t.Helper()
 	if o.Guard == nil {
@@ -35,8 +35,8 @@ func newSender(t testing.TB, o Options) *Sender {
 	return s
 }
 
-// ask is an attempt's request with everything that every test needs.
-func ask(url string) job.Request {
+// newRequest returns a complete request of an attempt.
+func newRequest(url string) job.Request {
 	return job.Request{
 		Ref:         job.Ref{Namespace: "default", ID: "job-1"},
 		Queue:       job.Queue{Namespace: "default", Topic: "order.close", Lane: "a"},
@@ -89,8 +89,8 @@ func receiver(t testing.TB, serve func(net.Conn)) (hostPort string) {
 	return l.Addr().String()
 }
 
-// answer reads one request of each connection, writes text and closes.
-func answer(text string) func(net.Conn) {
+// respondOnce reads one request per connection, writes a text and closes.
+func respondOnce(text string) func(net.Conn) {
 	return func(conn net.Conn) {
 		if readRequest(bufio.NewReader(conn)) {
 			_, _ = io.WriteString(conn, text)
@@ -108,5 +108,5 @@ func readRequest(r *bufio.Reader) bool {
 	return err == nil
 }
 
-// quiet is for servers that would report what a test does to them.
-var quiet = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+// discardLog is the log of servers whose errors are expected.
+var discardLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)

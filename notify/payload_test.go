@@ -17,8 +17,8 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// A receiver that has taken the request, and hangs, does not keep its body in memory.
-func TestPayload_IsLetGoWhenItWasSent(t *testing.T) {
+// A receiver that has read the request and hangs does not keep its body in memory.
+func TestPayload_IsReleasedWhenSent(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		size  int
@@ -53,7 +53,7 @@ func TestPayload_IsLetGoWhenItWasSent(t *testing.T) {
 			var sent, gone atomic.Int64
 			ended := make(chan policy.Result, 1)
 			go func() {
-				req := ask(server.URL)
+				req := newRequest(server.URL)
 				req.Timeout = time.Minute
 				req.Body = bytes.Repeat([]byte("x"), c.size)
 				req.Sent = func() { sent.Add(1) }
@@ -70,25 +70,25 @@ func TestPayload_IsLetGoWhenItWasSent(t *testing.T) {
 	}
 }
 
-// One whose receiver does not read it is kept.
-func TestPayload_IsKeptUntilItWasSent(t *testing.T) {
+// A body that the receiver does not read is kept.
+func TestPayload_IsKeptUntilSent(t *testing.T) {
 	over := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
 	defer server.Close()
 	defer close(over)
 	s := newSender(t, Options{})
-	req := ask(server.URL)
+	req := newRequest(server.URL)
 	req.Timeout = 200 * time.Millisecond
 	req.Body = make([]byte, 64<<20)
 	req.Sent = func() { t.Error("it was not sent") }
 	require.Equal(t, policy.ClassTimeoutSend, s.Deliver(t.Context(), req).Class)
 }
 
-// Sent may change what the attempt was made from.
-func TestPayload_SentHasReturnedWhenTheAttemptEnds(t *testing.T) {
-	server, got := recorder(t, (*httptest.Server).Start)
+// Sent may change the caller's request.
+func TestPayload_AttemptWaitsForSent(t *testing.T) {
+	server, got := recordingServer(t, (*httptest.Server).Start)
 	s := newSender(t, Options{})
-	req := ask(server.URL)
+	req := newRequest(server.URL)
 	req.Body = make([]byte, 1<<20)
 	returned := false
 	req.Sent = func() {

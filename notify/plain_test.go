@@ -18,8 +18,8 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// talk is a receiver that counts its connections and requests, and answers each request as told.
-func talk(t *testing.T, answer func(n int32, conn net.Conn)) (url string, conns *atomic.Int32) {
+// countingReceiver is a receiver that counts its connections and requests, and responds by a function.
+func countingReceiver(t *testing.T, answer func(n int32, conn net.Conn)) (url string, conns *atomic.Int32) {
 	conns = new(atomic.Int32)
 	var requests atomic.Int32
 	return "http://" + receiver(t, func(conn net.Conn) {
@@ -31,7 +31,7 @@ func talk(t *testing.T, answer func(n int32, conn net.Conn)) (url string, conns 
 	}), conns
 }
 
-func TestReuse_OnlyAfterAWholeAnswer(t *testing.T) {
+func TestReuse_OnlyAfterACompleteResponse(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer string
 		conns  int32
@@ -50,10 +50,10 @@ func TestReuse_OnlyAfterAWholeAnswer(t *testing.T) {
 		"another protocol":  {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			target, conns := talk(t, func(_ int32, conn net.Conn) { _, _ = io.WriteString(conn, test.answer) })
+			target, conns := countingReceiver(t, func(_ int32, conn net.Conn) { _, _ = io.WriteString(conn, test.answer) })
 			s := newSender(t, Options{})
 			for range 2 {
-				result := s.Deliver(t.Context(), ask(target))
+				result := s.Deliver(t.Context(), newRequest(target))
 				require.Equal(t, name == "no status at all", result.Class == policy.ClassHTTP, result.Error)
 				require.Equal(t, name != "no status at all", result.Class == policy.ClassNone, result.Error)
 			}
@@ -62,9 +62,9 @@ func TestReuse_OnlyAfterAWholeAnswer(t *testing.T) {
 	}
 }
 
-// A receiver that refuses a request by its header answers, and hangs up with the rest unread: the system says that the
-// connection was reset, but the answer is there.
-func TestDeliver_AnAnswerCountsThoughTheRequestWasCutOff(t *testing.T) {
+// A receiver that refuses a request by its header responds and closes the connection with the rest unread: the write fails
+// with a reset, but the response can be read.
+func TestDeliver_ReturnsAResponseToATruncatedRequest(t *testing.T) {
 	s := newSender(t, Options{dial: func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
 		go func() {
@@ -76,14 +76,14 @@ func TestDeliver_AnAnswerCountsThoughTheRequestWasCutOff(t *testing.T) {
 		}()
 		return &cutConn{Conn: near}, nil
 	}})
-	req := ask("http://a.example")
+	req := newRequest("http://a.example")
 	req.Body = []byte(strings.Repeat("x", h1.MaxBody))
 	result := s.Deliver(t.Context(), req)
 	require.Equal(t, 401, result.Status, result.Error)
 	require.Equal(t, "no", string(result.Body))
 }
 
-// A cutConn takes one write.
+// cutConn accepts one write.
 type cutConn struct {
 	net.Conn
 	written bool
@@ -97,8 +97,8 @@ func (c *cutConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// An attempt that is given up leaves nothing behind: no connection that another request could be given.
-func TestReuse_ACancelledAttemptEndsItsConnection(t *testing.T) {
+// A cancelled attempt leaves no connection that another request could use.
+func TestReuse_CancelledAttemptsEndTheirConnections(t *testing.T) {
 	for name, begun := range map[string]string{
 		"no answer": "", "half a header": "HTTP/1.1 200", "half a body": "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok",
 	} {
@@ -116,14 +116,14 @@ func TestReuse_ACancelledAttemptEndsItsConnection(t *testing.T) {
 				}
 			})
 			s := newSender(t, Options{})
-			require.Equal(t, policy.ClassShutdown, s.Deliver(ctx, ask(url)).Class)
+			require.Equal(t, policy.ClassShutdown, s.Deliver(ctx, newRequest(url)).Class)
 			<-ended
 		})
 	}
 }
 
-// What the system says of a write is what the result says.
-func TestClassify_AFailedWriteByH1(t *testing.T) {
+// The result has the error of the failed write.
+func TestClassify_FailedWritesOfH1(t *testing.T) {
 	s := newSender(t, Options{dial: func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
 		go func() {
@@ -132,13 +132,13 @@ func TestClassify_AFailedWriteByH1(t *testing.T) {
 		}()
 		return &resetConn{Conn: near}, nil
 	}})
-	req := ask("http://a.example")
+	req := newRequest("http://a.example")
 	req.Body = []byte(strings.Repeat("x", h1.MaxBody))
 	result := s.Deliver(t.Context(), req)
 	require.Equal(t, policy.ClassReset, result.Class, result.Error)
 }
 
-// A resetConn fails as TCP does, and not as a pipe.
+// resetConn fails with TCP's error instead of a pipe's.
 type resetConn struct{ net.Conn }
 
 func (c *resetConn) Write(p []byte) (int, error) {

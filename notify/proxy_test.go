@@ -25,7 +25,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// A forwardProxy knows CONNECT alone, and remembers what it was asked.
+// forwardProxy supports CONNECT only, and records its targets.
 type forwardProxy struct {
 	addr string
 
@@ -33,14 +33,13 @@ type forwardProxy struct {
 	asked []*http.Request
 }
 
-// newForwardProxy makes one on loopback, which leads to whatever route gives for the target that it is asked for. An
-// empty route is answered 502.
+// newForwardProxy returns a forward proxy on loopback that connects to route(target). It responds with 502 to an empty route.
 func newForwardProxy(t *testing.T, route func(target string) string) *forwardProxy {
 	t.Helper()
 	return newForwardProxyOver(t, route, func(conn net.Conn) net.Conn { return conn })
 }
 
-// newForwardProxyOver speaks to its clients over what wrap makes of their connections.
+// newForwardProxyOver wraps the connections of its clients.
 func newForwardProxyOver(t *testing.T, route func(target string) string, wrap func(net.Conn) net.Conn) *forwardProxy {
 	p := new(forwardProxy)
 	p.addr = receiver(t, func(conn net.Conn) { p.serve(wrap(conn), route) })
@@ -79,7 +78,7 @@ func (p *forwardProxy) serve(conn net.Conn, route func(target string) string) {
 	<-back
 }
 
-// targets are the hosts that the proxy was asked for.
+// targets returns the requested hosts.
 func (p *forwardProxy) targets() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,18 +89,20 @@ func (p *forwardProxy) targets() []string {
 	return hosts
 }
 
-// always is a ProxyFor that names one proxy.
-func always(t *testing.T, proxy string) func(*url.URL) (*url.URL, error) {
+// proxyAlways returns a ProxyFor with one proxy for all targets.
+func proxyAlways(t *testing.T, proxy string) func(*url.URL) (*url.URL, error) {
 	t.Helper()
 	u, err := conn.ParseProxy(proxy)
 	require.NoError(t, err)
 	return func(*url.URL) (*url.URL, error) { return u, nil }
 }
 
-// fixed gives every name the same addresses.
-func fixed(addrs ...string) *net.Resolver { return resolving(func() []string { return addrs }) }
+// fixedResolver returns a resolver with the same addresses for every name.
+func fixedResolver(addrs ...string) *net.Resolver {
+	return resolverOf(func() []string { return addrs })
+}
 
-func TestProxy_IsGivenTheCheckedAddress(t *testing.T) {
+func TestProxy_GetsTheCheckedAddress(t *testing.T) {
 	cert, root := certificate(t, "shop.example", time.Now().Add(time.Hour))
 	for _, test := range []struct {
 		name, scheme string
@@ -113,7 +114,7 @@ func TestProxy_IsGivenTheCheckedAddress(t *testing.T) {
 		{"HTTP/2", "https", func(s *httptest.Server) { s.EnableHTTP2 = true; s.StartTLS() }, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			server, got := recorder(t, func(s *httptest.Server) {
+			server, got := recordingServer(t, func(s *httptest.Server) {
 				s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
 				test.start(s)
 			})
@@ -121,7 +122,7 @@ func TestProxy_IsGivenTheCheckedAddress(t *testing.T) {
 			var askedFor atomic.Pointer[url.URL]
 			s := newSender(t, Options{
 				Guard:    guard.New(guard.Options{}),
-				Resolver: fixed("8.8.8.8"),
+				Resolver: fixedResolver("8.8.8.8"),
 				Roots:    roots(root),
 				Version:  "7",
 				ProxyFor: func(target *url.URL) (*url.URL, error) {
@@ -130,7 +131,7 @@ func TestProxy_IsGivenTheCheckedAddress(t *testing.T) {
 				},
 			})
 			for range 3 {
-				result := s.Deliver(t.Context(), ask(test.scheme+"://shop.example:8443/hooks?a=1"))
+				result := s.Deliver(t.Context(), newRequest(test.scheme+"://shop.example:8443/hooks?a=1"))
 				require.Equal(t, 200, result.Status, result.Error)
 				r := <-got
 				require.Equal(t, "shop.example:8443", r.Host, "the receiver is addressed by its name")
@@ -152,50 +153,50 @@ func TestProxy_IsGivenTheCheckedAddress(t *testing.T) {
 	}
 }
 
-func TestProxy_IsReachedOverTLSToo(t *testing.T) {
-	server, got := recorder(t, (*httptest.Server).StartTLS)
+func TestProxy_MayUseTLS(t *testing.T) {
+	server, got := recordingServer(t, (*httptest.Server).StartTLS)
 	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 	proxy := newForwardProxyOver(t, func(string) string { return server.Listener.Addr().String() },
 		func(conn net.Conn) net.Conn {
 			return tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{cert}})
 		})
-	o := Options{Roots: roots(root, server.Certificate()), ProxyFor: always(t, "https://"+proxy.addr), Resolver: fixed("8.8.8.8")}
-	result := newSender(t, o).Deliver(t.Context(), ask("https://example.com/"))
+	o := Options{Roots: roots(root, server.Certificate()), ProxyFor: proxyAlways(t, "https://"+proxy.addr), Resolver: fixedResolver("8.8.8.8")}
+	result := newSender(t, o).Deliver(t.Context(), newRequest("https://example.com/"))
 	require.Equal(t, 200, result.Status, result.Error)
 	require.Equal(t, "example.com", (<-got).Host)
 
 	o.Roots = roots(server.Certificate())
-	result = newSender(t, o).Deliver(t.Context(), ask("https://example.com/"))
+	result = newSender(t, o).Deliver(t.Context(), newRequest("https://example.com/"))
 	require.Equal(t, policy.ClassProxy, result.Class, result.Error)
 	require.Contains(t, result.Error, "unknown authority")
 }
 
-// The name is public at the first attempt, and private at the second: nothing goes there, by no proxy either.
-func TestProxy_GetsNoNameThatTurnedPrivate(t *testing.T) {
-	server, got := recorder(t, (*httptest.Server).Start)
+// The name is public at the first attempt and private at the second: nothing is sent, also not through a proxy.
+func TestProxy_ResistsDNSRebinding(t *testing.T) {
+	server, got := recordingServer(t, (*httptest.Server).Start)
 	proxy := newForwardProxy(t, func(string) string { return server.Listener.Addr().String() })
 	var lookups atomic.Int32
 	s := newSender(t, Options{
 		Guard:    guard.New(guard.Options{}),
-		ProxyFor: always(t, "http://"+proxy.addr),
-		Resolver: resolving(func() []string {
+		ProxyFor: proxyAlways(t, "http://"+proxy.addr),
+		Resolver: resolverOf(func() []string {
 			if lookups.Add(1) == 1 {
 				return []string{"8.8.8.8"}
 			}
 			return []string{"10.0.0.5"}
 		}),
 	})
-	require.Equal(t, 200, s.Deliver(t.Context(), ask("http://shop.example/")).Status)
+	require.Equal(t, 200, s.Deliver(t.Context(), newRequest("http://shop.example/")).Status)
 	<-got
 	s.Close() // so that the next attempt looks the name up
-	result := s.Deliver(t.Context(), ask("http://shop.example/"))
+	result := s.Deliver(t.Context(), newRequest("http://shop.example/"))
 	require.Equal(t, policy.ClassBlocked, result.Class, result.Error)
 	require.Contains(t, result.Error, "10.0.0.5 may not be called: it is a private address")
 	require.Equal(t, []string{"CONNECT 8.8.8.8:80"}, proxy.targets())
 	require.Empty(t, got)
 }
 
-func TestProxy_TheGuardJudgesTargets(t *testing.T) {
+func TestProxy_GuardChecksTargets(t *testing.T) {
 	for name, test := range map[string]struct {
 		guard    guard.Options
 		url      string
@@ -225,12 +226,12 @@ func TestProxy_TheGuardJudgesTargets(t *testing.T) {
 		"no such port":   {guard.Options{}, "http://8.8.8.8:99999/", nil, policy.ClassInvalid, nil},
 		"a zone is none": {guard.Options{}, "http://[fe80::1%25eth0]/", nil, policy.ClassBlocked, nil},
 	} {
-		server, _ := recorder(t, (*httptest.Server).Start)
+		server, _ := recordingServer(t, (*httptest.Server).Start)
 		proxy := newForwardProxy(t, func(string) string { return server.Listener.Addr().String() })
 		s := newSender(t, Options{
-			Guard: guard.New(test.guard), Resolver: fixed(test.resolved...), ProxyFor: always(t, "http://"+proxy.addr),
+			Guard: guard.New(test.guard), Resolver: fixedResolver(test.resolved...), ProxyFor: proxyAlways(t, "http://"+proxy.addr),
 		})
-		result := s.Deliver(t.Context(), ask(test.url))
+		result := s.Deliver(t.Context(), newRequest(test.url))
 		require.Equal(t, test.class, result.Class, "%s: %s", name, result.Error)
 		require.Equal(t, test.targets, proxy.targets(), name)
 		s.Close()
@@ -238,27 +239,27 @@ func TestProxy_TheGuardJudgesTargets(t *testing.T) {
 }
 
 func TestProxy_TriesAnotherAddress(t *testing.T) {
-	server, _ := recorder(t, (*httptest.Server).Start)
+	server, _ := recordingServer(t, (*httptest.Server).Start)
 	proxy := newForwardProxy(t, func(target string) string {
 		if target == "8.8.4.4:80" {
 			return server.Listener.Addr().String()
 		}
 		return ""
 	})
-	o := Options{Guard: guard.New(guard.Options{}), Resolver: fixed("8.8.8.8", "8.8.4.4"), ProxyFor: always(t, "http://"+proxy.addr)}
-	result := newSender(t, o).Deliver(t.Context(), ask("http://shop.example/"))
+	o := Options{Guard: guard.New(guard.Options{}), Resolver: fixedResolver("8.8.8.8", "8.8.4.4"), ProxyFor: proxyAlways(t, "http://"+proxy.addr)}
+	result := newSender(t, o).Deliver(t.Context(), newRequest("http://shop.example/"))
 	require.Equal(t, 200, result.Status, result.Error)
 	require.Subset(t, []string{"CONNECT 8.8.8.8:80", "CONNECT 8.8.4.4:80"}, proxy.targets())
 
-	o.Resolver = fixed("1.1.1.1", "1.1.1.2", "1.1.1.3", "1.1.1.4", "1.1.1.5", "1.1.1.6")
+	o.Resolver = fixedResolver("1.1.1.1", "1.1.1.2", "1.1.1.3", "1.1.1.4", "1.1.1.5", "1.1.1.6")
 	before := len(proxy.targets())
-	result = newSender(t, o).Deliver(t.Context(), ask("http://shop.example/"))
+	result = newSender(t, o).Deliver(t.Context(), newRequest("http://shop.example/"))
 	require.Equal(t, policy.ClassProxy, result.Class, result.Error)
 	require.Contains(t, result.Error, "502")
 	require.Len(t, proxy.targets(), before+conn.MaxTunnels, "no more than a few are tried")
 }
 
-func TestClassify_FailuresOfAProxy(t *testing.T) {
+func TestClassify_FailedProxies(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, closed.Close())
@@ -280,7 +281,7 @@ func TestClassify_FailuresOfAProxy(t *testing.T) {
 	}{
 		"not there":           {nil, "cannot be reached: the connection was refused"},
 		"wants a password":    {says("HTTP/1.1 407 topsecret\r\nContent-Length: 9\r\n\r\ntopsecret"), "answered 407 Proxy Authentication Required"},
-		"keeps the body back": {func(conn net.Conn) { says("HTTP/1.1 407 No\r\nContent-Length: 9\r\n\r\n")(conn); hold(conn) }, "answered 407"},
+		"keeps the body back": {func(conn net.Conn) { says("HTTP/1.1 407 No\r\nContent-Length: 9\r\n\r\n")(conn); holdOpen(conn) }, "answered 407"},
 		"refuses":             {says("HTTP/1.1 403 No\r\n\r\n"), "answered 403 Forbidden"},
 		"fails":               {says("HTTP/1.1 500 No\r\n\r\n"), "answered 500 Internal Server Error"},
 		"cannot reach it":     {says("HTTP/1.1 502 No\r\n\r\n"), "answered 502 Bad Gateway"},
@@ -301,8 +302,8 @@ func TestClassify_FailuresOfAProxy(t *testing.T) {
 				addr = receiver(t, test.serve)
 			}
 			for _, scheme := range []string{"http", "https"} {
-				s := newSender(t, Options{Guard: guard.New(guard.Options{}), ProxyFor: always(t, "http://someone:topsecret@"+addr)})
-				result := s.Deliver(t.Context(), ask(scheme+"://8.8.8.8/?topsecret"))
+				s := newSender(t, Options{Guard: guard.New(guard.Options{}), ProxyFor: proxyAlways(t, "http://someone:topsecret@"+addr)})
+				result := s.Deliver(t.Context(), newRequest(scheme+"://8.8.8.8/?topsecret"))
 				require.Equal(t, policy.ClassProxy, result.Class, result.Error)
 				require.Zero(t, result.Status)
 				require.Contains(t, result.Error, "the forward proxy ")
@@ -314,34 +315,34 @@ func TestClassify_FailuresOfAProxy(t *testing.T) {
 	}
 }
 
-func TestClassify_AnUnknownProxyIsAFailureOfTheProxy(t *testing.T) {
+func TestClassify_UnknownProxyName(t *testing.T) {
 	for name, proxyFor := range map[string]func(*url.URL) (*url.URL, error){
 		"an error":       func(*url.URL) (*url.URL, error) { return nil, errors.New("topsecret") },
 		"another scheme": func(*url.URL) (*url.URL, error) { return url.Parse("socks5://someone:topsecret@127.0.0.1:1") },
 		"no host":        func(*url.URL) (*url.URL, error) { return url.Parse("http://:80") },
 		"no such name":   func(*url.URL) (*url.URL, error) { return url.Parse("http://someone:topsecret@proxy.invalid:80") },
 	} {
-		s := newSender(t, Options{Guard: guard.New(guard.Options{}), ProxyFor: proxyFor, Resolver: fixed()})
-		result := s.Deliver(t.Context(), ask("http://8.8.8.8/"))
+		s := newSender(t, Options{Guard: guard.New(guard.Options{}), ProxyFor: proxyFor, Resolver: fixedResolver()})
+		result := s.Deliver(t.Context(), newRequest("http://8.8.8.8/"))
 		require.Equal(t, policy.ClassProxy, result.Class, "%s: %s", name, result.Error)
 		require.NotContains(t, result.Error, "topsecret")
 	}
 }
 
-func TestProxy_WithoutOneTheDialIsDirect(t *testing.T) {
-	server, got := recorder(t, (*httptest.Server).Start)
+func TestProxy_WithoutOneDialsDirectly(t *testing.T) {
+	server, got := recordingServer(t, (*httptest.Server).Start)
 	s := newSender(t, Options{ProxyFor: func(*url.URL) (*url.URL, error) { return nil, nil }})
-	require.Equal(t, 200, s.Deliver(t.Context(), ask(server.URL)).Status)
+	require.Equal(t, 200, s.Deliver(t.Context(), newRequest(server.URL)).Status)
 	<-got
 	s = newSender(t, Options{Guard: guard.New(guard.Options{}), ProxyFor: func(*url.URL) (*url.URL, error) { return nil, nil }})
-	require.Equal(t, policy.ClassBlocked, s.Deliver(t.Context(), ask(server.URL)).Class)
+	require.Equal(t, policy.ClassBlocked, s.Deliver(t.Context(), newRequest(server.URL)).Class)
 }
 
 func TestProxy_ThatNeverAnswersTimesOut(t *testing.T) {
-	addr := receiver(t, hold)
+	addr := receiver(t, holdOpen)
 	for _, scheme := range []string{"http", "https"} {
 		s := newSender(t, Options{
-			Guard: guard.New(guard.Options{}), Resolver: fixed("8.8.8.8", "8.8.4.4"), ProxyFor: always(t, scheme+"://"+addr),
+			Guard: guard.New(guard.Options{}), Resolver: fixedResolver("8.8.8.8", "8.8.4.4"), ProxyFor: proxyAlways(t, scheme+"://"+addr),
 		})
 		result := deliver(t, s, "https://shop.example/", 300*time.Millisecond)
 		require.Equal(t, policy.ClassTimeoutDial, result.Class, result.Error)
@@ -349,21 +350,21 @@ func TestProxy_ThatNeverAnswersTimesOut(t *testing.T) {
 
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(50*time.Millisecond, cancel)
-		result = s.Deliver(ctx, ask("https://shop.example/"))
+		result = s.Deliver(ctx, newRequest("https://shop.example/"))
 		require.Equal(t, policy.ClassShutdown, result.Class, result.Error)
 		require.Less(t, result.Duration, 4*time.Second)
 	}
 }
 
-// What comes behind the proxy's answer in one packet belongs to the receiver.
-func TestProxy_KeepsWhatComesWithTheTunnel(t *testing.T) {
+// Bytes after the proxy's response, in the same packet, come from the receiver.
+func TestProxy_KeepsBytesAfterItsResponse(t *testing.T) {
 	proxy := receiver(t, func(conn net.Conn) {
 		if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
 			_, _ = io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 299 Yes\r\nContent-Length: 70000\r\n\r\n\x15\x03\x03\x00\x02\x02\x46")
-			hold(conn)
+			holdOpen(conn)
 		}
 	})
-	s := newSender(t, Options{Guard: guard.New(guard.Options{}), ProxyFor: always(t, "http://"+proxy)})
-	result := s.Deliver(t.Context(), ask("https://8.8.8.8/"))
+	s := newSender(t, Options{Guard: guard.New(guard.Options{}), ProxyFor: proxyAlways(t, "http://"+proxy)})
+	result := s.Deliver(t.Context(), newRequest("https://8.8.8.8/"))
 	require.Equal(t, policy.ClassTLSVersion, result.Class, "the receiver's alert: %s", result.Error)
 }

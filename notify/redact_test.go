@@ -16,7 +16,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// secretHeader holds a secret in each way in which headers do, and one that is none.
+// secretHeader has secrets in each form of headers, and one header without a secret.
 var secretHeader = map[string][]string{
 	"Authorization": {"Bearer topsecret-token"},
 	"X-Api-Key":     {"topsecret-key"},
@@ -33,7 +33,7 @@ func TestRedact_RemovesSecretsThatAReceiverRepeats(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(r.Header)
 	}))
 	t.Cleanup(server.Close)
-	req := ask(server.URL)
+	req := newRequest(server.URL)
 	req.Header = secretHeader
 	result := newSender(t, Options{}).Deliver(t.Context(), req)
 	require.Equal(t, 200, result.Status, result.Error)
@@ -45,12 +45,12 @@ func TestRedact_RemovesSecretsThatAReceiverRepeats(t *testing.T) {
 	require.Equal(t, []string{"Bearer topsecret-token"}, req.Header["Authorization"], "the job's header is not changed")
 }
 
-func TestRedact_RemovesTheStartOfASecretAtACut(t *testing.T) {
+func TestRedact_RemovesTheStartOfATruncatedSecret(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat("x", job.MaxAttemptBody-10)+r.Header.Get("X-Api-Key"))
 	}))
 	t.Cleanup(server.Close)
-	req := ask(server.URL)
+	req := newRequest(server.URL)
 	req.Header = secretHeader
 	result := newSender(t, Options{}).Deliver(t.Context(), req)
 	require.Equal(t, 200, result.Status, result.Error)
@@ -64,7 +64,7 @@ func TestRedact_RemovesSecretsFromErrors(t *testing.T) {
 			_, _ = io.WriteString(conn, r.Header.Get("Authorization")+"\r\n\r\n")
 		}
 	})
-	req := ask("http://" + addr)
+	req := newRequest("http://" + addr)
 	req.Header = secretHeader
 	result := newSender(t, Options{}).Deliver(t.Context(), req)
 	require.Equal(t, policy.ClassHTTP, result.Class, result.Error)

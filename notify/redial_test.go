@@ -16,13 +16,13 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// narrow is a receiver of HTTP/2 that admits a few requests at a time to each connection.
-func narrow(t *testing.T, requests int, auth tls.ClientAuthType) (url string, root *x509.Certificate) {
+// fewStreamsReceiver is an HTTP/2 receiver with a low limit of concurrent streams.
+func fewStreamsReceiver(t *testing.T, requests int, auth tls.ClientAuthType) (url string, root *x509.Certificate) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		time.Sleep(30 * time.Millisecond) // so that requests meet
 	}))
-	server.Config.ErrorLog = quiet
+	server.Config.ErrorLog = discardLog
 	server.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: requests}
 	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 	server.TLS, server.EnableHTTP2 = &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: auth}, true
@@ -31,15 +31,15 @@ func narrow(t *testing.T, requests int, auth tls.ClientAuthType) (url string, ro
 	return server.URL, root
 }
 
-// crowd makes attempts at once, and gives what came of them.
-func crowd(t *testing.T, s *Sender, url string, attempts int) []policy.Result {
+// concurrentAttempts makes attempts at once and returns their results.
+func concurrentAttempts(t *testing.T, s *Sender, url string, attempts int) []policy.Result {
 	t.Helper()
 	done := make(chan policy.Result, attempts)
 	start := make(chan struct{})
 	for range attempts {
 		go func() {
 			<-start
-			req := ask(url)
+			req := newRequest(url)
 			req.Timeout = 30 * time.Second
 			done <- s.Deliver(t.Context(), req)
 		}()
@@ -52,20 +52,20 @@ func crowd(t *testing.T, s *Sender, url string, attempts int) []policy.Result {
 	return results
 }
 
-func TestHTTP2_MoreAttemptsThanFitIntoAFewConnectionsSucceed(t *testing.T) {
+func TestHTTP2_AttemptsBeyondTheStreamLimitSucceed(t *testing.T) {
 	for name, auth := range map[string]tls.ClientAuthType{"not asked": tls.NoClientCert, "asked": tls.RequestClientCert} {
 		t.Run(name, func(t *testing.T) {
-			url, root := narrow(t, 20, auth)
+			url, root := fewStreamsReceiver(t, 20, auth)
 			s := newSender(t, Options{Roots: roots(root)})
-			for _, result := range crowd(t, s, url, 120) { // more are refused more often than is tried, on a machine that has other work
+			for _, result := range concurrentAttempts(t, s, url, 120) { // more are refused more often than is tried, on a machine that has other work
 				require.Equal(t, 200, result.Status, result.Error)
 			}
 		})
 	}
 }
 
-// It tells so in its SETTINGS, and keeps its connections open.
-func TestHTTP2_AReceiverThatAdmitsNoRequestIsNotCalledInALoop(t *testing.T) {
+// Its SETTINGS allow no stream, and it keeps its connections open.
+func TestHTTP2_ReceiverWithoutStreamsIsNotDialledInALoop(t *testing.T) {
 	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 	config := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}}
 	var conns atomic.Int32
@@ -73,11 +73,11 @@ func TestHTTP2_AReceiverThatAdmitsNoRequestIsNotCalledInALoop(t *testing.T) {
 		conns.Add(1)
 		conn := tls.Server(raw, config)
 		_, _ = conn.Write([]byte{0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0}) // MAX_CONCURRENT_STREAMS 0
-		hold(conn)
+		holdOpen(conn)
 	})
 	s := newSender(t, Options{Roots: roots(root)})
 	for range 2 {
-		req := ask("https://" + addr)
+		req := newRequest("https://" + addr)
 		req.Timeout = time.Second
 		result := s.Deliver(t.Context(), req)
 		require.NotEqual(t, policy.ClassNone, result.Class)

@@ -23,7 +23,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// everyKind are the requests that net/http treats differently when a connection breaks.
+// everyKind has the requests that net/http treats differently when a connection fails.
 var everyKind = map[string]func(*job.Request){
 	"POST":                func(*job.Request) {},
 	"POST without a body": func(r *job.Request) { r.Body = nil },
@@ -40,8 +40,8 @@ var everyKind = map[string]func(*job.Request){
 	},
 }
 
-// What a request without a body says of that, so that a receiver that insists on a length has one.
-func TestDeliver_AMethodWithABodyHasALengthWithoutOne(t *testing.T) {
+// A request without a body has a length, for receivers that require one.
+func TestDeliver_SendsALengthWithoutABody(t *testing.T) {
 	for method, length := range map[string][]string{
 		"POST": {"0"}, "PUT": {"0"}, "PATCH": {"0"}, "GET": nil, "DELETE": nil,
 	} {
@@ -59,7 +59,7 @@ func TestDeliver_AMethodWithABodyHasALengthWithoutOne(t *testing.T) {
 			heads <- textproto.MIMEHeader{"Rest": {rest}}
 		})
 		s := newSender(t, Options{})
-		req := ask(url)
+		req := newRequest(url)
 		req.Method, req.Body = method, nil
 		require.Equal(t, 200, s.Deliver(t.Context(), req).Status, method)
 		head := <-heads
@@ -70,8 +70,8 @@ func TestDeliver_AMethodWithABodyHasALengthWithoutOne(t *testing.T) {
 	}
 }
 
-// hangUp answers the first request of each connection, and closes it once it has read the second.
-func hangUp(requests *atomic.Int32) func(net.Conn) {
+// closeAfterSecond responds to the first request of each connection, and closes it after reading the second.
+func closeAfterSecond(requests *atomic.Int32) func(net.Conn) {
 	return func(conn net.Conn) {
 		r := bufio.NewReader(conn)
 		if !readRequest(r) {
@@ -90,7 +90,7 @@ func TestResend_NotAfterTheRequestWasWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var requests atomic.Int32
 			s := newSender(t, Options{})
-			req := ask("http://" + receiver(t, hangUp(&requests)))
+			req := newRequest("http://" + receiver(t, closeAfterSecond(&requests)))
 			change(&req)
 			require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
 			result := s.Deliver(t.Context(), req)
@@ -101,11 +101,11 @@ func TestResend_NotAfterTheRequestWasWritten(t *testing.T) {
 	}
 }
 
-// Without precautions net/http sends it again: the receiver above is able to show it.
-func TestResend_TheReceiverOfThatTestCatchesReplays(t *testing.T) {
+// Plain net/http replays the request: the receiver above can detect it.
+func TestResend_TestReceiverDetectsReplays(t *testing.T) {
 	var requests atomic.Int32
 	client := &http.Client{Transport: &http.Transport{}}
-	url := "http://" + receiver(t, hangUp(&requests))
+	url := "http://" + receiver(t, closeAfterSecond(&requests))
 	for range 2 {
 		resp, err := client.Get(url)
 		require.NoError(t, err)
@@ -116,15 +116,15 @@ func TestResend_TheReceiverOfThatTestCatchesReplays(t *testing.T) {
 	require.Equal(t, int32(3), requests.Load())
 }
 
-// A brittle connection breaks once it is told to: the next Write lets through what is left of its allowance.
-type brittle struct {
+// breakableConn fails after it is broken: the next Write accepts the rest of its allowance.
+type breakableConn struct {
 	net.Conn
 	broken  atomic.Bool
 	reset   atomic.Bool // a write has failed: so do reads
 	through int
 }
 
-func (c *brittle) Write(p []byte) (int, error) {
+func (c *breakableConn) Write(p []byte) (int, error) {
 	if !c.broken.Load() {
 		return c.Conn.Write(p)
 	}
@@ -133,38 +133,38 @@ func (c *brittle) Write(p []byte) (int, error) {
 	return n, syscall.ECONNRESET
 }
 
-func (c *brittle) Read(p []byte) (int, error) {
+func (c *breakableConn) Read(p []byte) (int, error) {
 	if c.reset.Load() {
 		return 0, syscall.ECONNRESET
 	}
 	return c.Conn.Read(p)
 }
 
-// breaker dials brittle connections; breakAll breaks those that are open, and stillborn those to come.
-type breaker struct {
-	through   int
-	dials     atomic.Int32
-	conns     chan *brittle
-	stillborn atomic.Bool
+// connBreaker dials breakable connections. breakOpen breaks the open ones, breakNew the later ones.
+type connBreaker struct {
+	through  int
+	dials    atomic.Int32
+	conns    chan *breakableConn
+	breakNew atomic.Bool
 }
 
-func newBreaker(through int) *breaker {
-	return &breaker{through: through, conns: make(chan *brittle, 64)}
+func newBreaker(through int) *connBreaker {
+	return &connBreaker{through: through, conns: make(chan *breakableConn, 64)}
 }
 
-func (b *breaker) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func (b *connBreaker) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	b.dials.Add(1)
 	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
-	c := &brittle{Conn: conn, through: b.through}
-	c.broken.Store(b.stillborn.Load())
+	c := &breakableConn{Conn: conn, through: b.through}
+	c.broken.Store(b.breakNew.Load())
 	b.conns <- c
 	return c, nil
 }
 
-func (b *breaker) breakAll() {
+func (b *connBreaker) breakOpen() {
 	for {
 		select {
 		case c := <-b.conns:
@@ -177,7 +177,7 @@ func (b *breaker) breakAll() {
 
 func TestResend_AtOnceWhenNothingWasWritten(t *testing.T) {
 	for scheme, start := range map[string]func(*httptest.Server){"http": (*httptest.Server).Start, "https": (*httptest.Server).StartTLS} {
-		server, got := recorder(t, start)
+		server, got := recordingServer(t, start)
 		for name, change := range everyKind {
 			t.Run(scheme+" "+name, func(t *testing.T) {
 				b := newBreaker(0)
@@ -186,11 +186,11 @@ func TestResend_AtOnceWhenNothingWasWritten(t *testing.T) {
 					o.Roots = roots(server.Certificate())
 				}
 				s := newSender(t, o)
-				req := ask(server.URL)
+				req := newRequest(server.URL)
 				change(&req)
 				require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
 				require.Equal(t, string(req.Body), string((<-got).body))
-				b.breakAll()
+				b.breakOpen()
 				result := s.Deliver(t.Context(), req)
 				require.Equal(t, 200, result.Status, result.Error)
 				require.Equal(t, int32(2), b.dials.Load())
@@ -205,15 +205,15 @@ func TestResend_AtOnceWhenNothingWasWritten(t *testing.T) {
 }
 
 func TestResend_NotAfterAByteWasWritten(t *testing.T) {
-	server, got := recorder(t, (*httptest.Server).Start)
+	server, got := recordingServer(t, (*httptest.Server).Start)
 	for name, change := range everyKind {
 		b := newBreaker(1)
 		s := newSender(t, Options{dial: b.dial})
-		req := ask(server.URL)
+		req := newRequest(server.URL)
 		change(&req)
 		require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
 		<-got
-		b.breakAll()
+		b.breakOpen()
 		result := s.Deliver(t.Context(), req)
 		require.Equal(t, policy.ClassReset, result.Class, "%s: %s", name, result.Error)
 		require.Equal(t, int32(1), b.dials.Load(), name)
@@ -221,8 +221,7 @@ func TestResend_NotAfterAByteWasWritten(t *testing.T) {
 	}
 }
 
-// A pool full of dead connections: two of them are tried, then a new one is made. It costs no other receiver its
-// connections.
+// In a pool full of dead connections, two are tried before a new one is opened. Connections of other receivers stay.
 func TestResend_DeadConnectionsCostNoAttempt(t *testing.T) {
 	const open = 6
 	var waiting atomic.Int32
@@ -235,7 +234,7 @@ func TestResend_DeadConnectionsCostNoAttempt(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	var neighbours atomic.Int32
-	neighbour, _ := recorder(t, func(s *httptest.Server) {
+	neighbour, _ := recordingServer(t, func(s *httptest.Server) {
 		s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 			if state == http.StateNew {
 				neighbours.Add(1)
@@ -245,39 +244,39 @@ func TestResend_DeadConnectionsCostNoAttempt(t *testing.T) {
 	})
 	b := newBreaker(0)
 	s := newSender(t, Options{dial: b.dial})
-	for _, result := range crowd(t, s, server.URL, open) {
+	for _, result := range concurrentAttempts(t, s, server.URL, open) {
 		require.Equal(t, 200, result.Status, result.Error)
 	}
-	b.breakAll()
-	require.Equal(t, 200, s.Deliver(t.Context(), ask(neighbour.URL)).Status)
+	b.breakOpen()
+	require.Equal(t, 200, s.Deliver(t.Context(), newRequest(neighbour.URL)).Status)
 
 	for attempts := range int32(open / 2) {
-		result := s.Deliver(t.Context(), ask(server.URL))
+		result := s.Deliver(t.Context(), newRequest(server.URL))
 		require.Equal(t, 200, result.Status, result.Error)
 		require.Equal(t, open+1+attempts+1, b.dials.Load())
 	}
 	require.Equal(t, int32(open+open/2), waiting.Load(), "the receiver saw each once")
-	require.Equal(t, 200, s.Deliver(t.Context(), ask(neighbour.URL)).Status)
+	require.Equal(t, 200, s.Deliver(t.Context(), newRequest(neighbour.URL)).Status)
 	require.Equal(t, int32(1), neighbours.Load(), "the neighbour's connection was kept")
 }
 
-// When the connection of its own is dead as well, the receiver is to blame: that is a failure that can pass.
-func TestResend_AReceiverThatIsGoneIsNoInvalidRequest(t *testing.T) {
+// When the new connection is dead as well, the receiver failed: the attempt is retried.
+func TestResend_LostReceiverIsNotAnInvalidRequest(t *testing.T) {
 	for _, through := range []int{0, 1} {
-		server, _ := recorder(t, (*httptest.Server).Start)
+		server, _ := recordingServer(t, (*httptest.Server).Start)
 		b := newBreaker(through)
 		s := newSender(t, Options{dial: b.dial})
-		require.Equal(t, 200, s.Deliver(t.Context(), ask(server.URL)).Status)
-		b.breakAll()
-		b.stillborn.Store(true)
-		result := s.Deliver(t.Context(), ask(server.URL))
+		require.Equal(t, 200, s.Deliver(t.Context(), newRequest(server.URL)).Status)
+		b.breakOpen()
+		b.breakNew.Store(true)
+		result := s.Deliver(t.Context(), newRequest(server.URL))
 		require.Equal(t, policy.ClassReset, result.Class, result.Error)
 		require.NotContains(t, result.Error, "giving up")
 		require.Equal(t, int32(2-through), b.dials.Load())
 	}
 }
 
-func TestResend_ARedirectIsStillAnAnswer(t *testing.T) {
+func TestResend_ReturnsARedirect(t *testing.T) {
 	var calls atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls.Add(1)
@@ -286,27 +285,27 @@ func TestResend_ARedirectIsStillAnAnswer(t *testing.T) {
 	t.Cleanup(server.Close)
 	b := newBreaker(0)
 	s := newSender(t, Options{dial: b.dial})
-	require.Equal(t, 302, s.Deliver(t.Context(), ask(server.URL)).Status)
-	b.breakAll()
-	require.Equal(t, 302, s.Deliver(t.Context(), ask(server.URL)).Status)
+	require.Equal(t, 302, s.Deliver(t.Context(), newRequest(server.URL)).Status)
+	b.breakOpen()
+	require.Equal(t, 302, s.Deliver(t.Context(), newRequest(server.URL)).Status)
 	require.Equal(t, int32(2), calls.Load())
 }
 
 func TestResend_ReportsTheLastError(t *testing.T) {
-	server, _ := recorder(t, (*httptest.Server).Start)
+	server, _ := recordingServer(t, (*httptest.Server).Start)
 	b := newBreaker(0)
 	s := newSender(t, Options{dial: b.dial})
-	req := ask(server.URL + "/?topsecret")
+	req := newRequest(server.URL + "/?topsecret")
 	require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
-	b.breakAll()
+	b.breakOpen()
 	server.Close()
 	result := s.Deliver(t.Context(), req)
 	require.Contains(t, []policy.ErrorClass{policy.ClassRefused, policy.ClassReset}, result.Class)
 	require.NotContains(t, result.Error, "topsecret")
 }
 
-// refuseStreams speaks just enough HTTP/2 to give requests back, and to answer 200 once it has given back as many as it is
-// to: code is that of RST_STREAM.
+// refuseStreams is a minimal HTTP/2 server that refuses a number of requests by RST_STREAM with a code, then responds with
+// 200.
 func refuseStreams(t *testing.T, config *tls.Config, code uint32, refuse int32, requests *atomic.Int32) string {
 	return receiver(t, func(raw net.Conn) {
 		conn := tls.Server(raw, config)
@@ -345,7 +344,7 @@ func TestResend_NotAfterAnErrorOverHTTP2(t *testing.T) {
 	for name, change := range everyKind { // PROTOCOL_ERROR does not say that it was not heard
 		var requests atomic.Int32
 		s := newSender(t, Options{Roots: roots(root)})
-		req := ask("https://" + refuseStreams(t, config, 1, 100, &requests))
+		req := newRequest("https://" + refuseStreams(t, config, 1, 100, &requests))
 		change(&req)
 		result := s.Deliver(t.Context(), req)
 		require.Equal(t, policy.ClassReset, result.Class, "%s: %s", name, result.Error)
@@ -354,7 +353,7 @@ func TestResend_NotAfterAnErrorOverHTTP2(t *testing.T) {
 	}
 }
 
-// REFUSED_STREAM says that a request was not heard.
+// REFUSED_STREAM means that a request was not processed.
 func TestResend_AfterARefusedStream(t *testing.T) {
 	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 	config := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}}
@@ -364,7 +363,7 @@ func TestResend_AfterARefusedStream(t *testing.T) {
 				t.Parallel() // it waits between its tries
 				var requests atomic.Int32
 				s := newSender(t, Options{Roots: roots(root)})
-				req := ask("https://" + refuseStreams(t, config, 7, refuse, &requests))
+				req := newRequest("https://" + refuseStreams(t, config, 7, refuse, &requests))
 				change(&req)
 				req.Timeout = 30 * time.Second
 				result := s.Deliver(t.Context(), req)

@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-func TestRetryAfter_IsReadAsAWait(t *testing.T) {
+func TestRetryAfter_ParsesToAWait(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 500_000_000, time.UTC)
 	in := func(d time.Duration) string { return now.Add(d).Format(http.TimeFormat) }
 	tests := []struct {
@@ -50,7 +50,7 @@ func TestRetryAfter_IsReadAsAWait(t *testing.T) {
 	}
 }
 
-// Whether it could be read decides whether other fields are looked at.
+// Other fields are read only if it is invalid.
 func TestRetryAfter_DistinguishesMissingFromZero(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for value, readable := range map[string]bool{
@@ -61,7 +61,7 @@ func TestRetryAfter_DistinguishesMissingFromZero(t *testing.T) {
 	}
 }
 
-func TestLimitReset_IsReadAsAWait(t *testing.T) {
+func TestLimitReset_ParsesToAWait(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 500_000_000, time.UTC)
 	tests := []struct {
 		value    string

@@ -14,8 +14,8 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// A receiver closes a kept connection, and the next attempt comes before anybody had the time to notice.
-func TestReuse_AConnectionClosedMeanwhileCostsNoAttempt(t *testing.T) {
+// A receiver closes an idle connection just before the next attempt.
+func TestReuse_ClosedConnectionsCostNoAttempt(t *testing.T) {
 	const attempts = 300
 	closed := make(chan struct{}, 2*attempts)
 	addr := receiver(t, func(conn net.Conn) {
@@ -27,7 +27,7 @@ func TestReuse_AConnectionClosedMeanwhileCostsNoAttempt(t *testing.T) {
 	})
 	s := newSender(t, Options{})
 	for n := range attempts {
-		req := ask("http://" + addr)
+		req := newRequest("http://" + addr)
 		req.Body = bytes.Repeat([]byte("x"), 1+n/(attempts/2)*h1.MaxBody) // by package h1, then by net/http
 		result := s.Deliver(t.Context(), req)
 		require.Equal(t, http.StatusOK, result.Status, result.Error)
@@ -42,7 +42,7 @@ func TestHostile_SpeaksFirst(t *testing.T) {
 	})
 	s := newSender(t, Options{})
 	for n := range 100 { // it may be read before an answer is expected, or afterwards
-		req := ask("http://" + addr)
+		req := newRequest("http://" + addr)
 		req.Body = bytes.Repeat([]byte("x"), 1+n%2*h1.MaxBody) // by package h1, and by net/http
 		result := s.Deliver(t.Context(), req)
 		require.Contains(t, []policy.ErrorClass{policy.ClassHTTP, policy.ClassReset}, result.Class, result.Error)

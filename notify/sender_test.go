@@ -20,29 +20,29 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// seen is what a receiver got.
-type seen struct {
+// receivedRequest is a request that a receiver got.
+type receivedRequest struct {
 	*http.Request
 	body []byte
 }
 
-// recorder answers 200 and hands over what it got.
-func recorder(t testing.TB, start func(*httptest.Server)) (*httptest.Server, <-chan seen) {
+// recordingServer responds with 200 and sends its requests to the channel.
+func recordingServer(t testing.TB, start func(*httptest.Server)) (*httptest.Server, <-chan receivedRequest) {
 	t.Helper()
-	got := make(chan seen, 16)
+	got := make(chan receivedRequest, 16)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		got <- seen{r, body}
+		got <- receivedRequest{r, body}
 	}))
 	start(server)
 	t.Cleanup(server.Close)
 	return server, got
 }
 
-func TestDeliver_SendsTheContract(t *testing.T) {
-	server, got := recorder(t, (*httptest.Server).Start)
+func TestDeliver_SendsTheDocumentedRequest(t *testing.T) {
+	server, got := recordingServer(t, (*httptest.Server).Start)
 	s := newSender(t, Options{Version: "1.2.3"})
-	req := ask(server.URL + "/hooks/close?a=1")
+	req := newRequest(server.URL + "/hooks/close?a=1")
 	req.Body = []byte("{\"order\":\t4711, \"x\": \"\xff\" }\n")
 	req.Header = map[string][]string{
 		"X-Tenant":            {"42", "43"},
@@ -105,7 +105,7 @@ func TestDeliver_SendsTheContract(t *testing.T) {
 	require.Equal(t, "Ringback/1.2.3", (<-got).Header.Get("User-Agent"), "where the job names none")
 }
 
-// The bytes on the wire: the tricks against net/http's replays must not show.
+// The bytes on the wire: the measures against replays by net/http must not show.
 func TestDeliver_FramesByLengthWithEveryMethod(t *testing.T) {
 	heads := make(chan string, 1)
 	addr := receiver(t, func(conn net.Conn) {
@@ -144,7 +144,7 @@ func TestDeliver_FramesByLengthWithEveryMethod(t *testing.T) {
 		{"DELETE", "", ""},
 		{"DELETE", "x", "content-length: 1"},
 	} {
-		req := ask("http://" + addr + "/")
+		req := newRequest("http://" + addr + "/")
 		req.Method, req.Body = test.method, []byte(test.body)
 		result := s.Deliver(t.Context(), req)
 		require.Equal(t, 204, result.Status, result.Error)
@@ -163,7 +163,7 @@ func TestDeliver_FramesByLengthWithEveryMethod(t *testing.T) {
 func TestClose_ClosesIdleConnections(t *testing.T) {
 	var conns atomic.Int32
 	closed := make(chan struct{}, 8)
-	server, _ := recorder(t, func(s *httptest.Server) {
+	server, _ := recordingServer(t, func(s *httptest.Server) {
 		s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 			switch state {
 			case http.StateNew:
@@ -176,7 +176,7 @@ func TestClose_ClosesIdleConnections(t *testing.T) {
 	})
 	s := newSender(t, Options{})
 	for range 5 {
-		require.Equal(t, 200, s.Deliver(t.Context(), ask(server.URL)).Status)
+		require.Equal(t, 200, s.Deliver(t.Context(), newRequest(server.URL)).Status)
 	}
 	require.Equal(t, int32(1), conns.Load())
 	s.Close()
@@ -184,14 +184,14 @@ func TestClose_ClosesIdleConnections(t *testing.T) {
 }
 
 func TestHTTP2_IsUsedWhereItIsOffered(t *testing.T) {
-	server, got := recorder(t, func(s *httptest.Server) {
+	server, got := recordingServer(t, func(s *httptest.Server) {
 		s.EnableHTTP2 = true
 		s.StartTLS()
 	})
 	s := newSender(t, Options{Roots: roots(server.Certificate())})
 	for _, body := range []string{"x", ""} {
 		for _, method := range []string{"POST", "GET", "DELETE"} {
-			req := ask(server.URL)
+			req := newRequest(server.URL)
 			req.Method, req.Body = method, []byte(body)
 			result := s.Deliver(t.Context(), req)
 			require.Equal(t, 200, result.Status, result.Error)
@@ -205,16 +205,16 @@ func TestHTTP2_IsUsedWhereItIsOffered(t *testing.T) {
 }
 
 func TestDeliver_OverHTTPSWithoutHTTP2(t *testing.T) {
-	server, got := recorder(t, (*httptest.Server).StartTLS)
+	server, got := recordingServer(t, (*httptest.Server).StartTLS)
 	s := newSender(t, Options{Roots: roots(server.Certificate())})
 	for range 2 {
-		result := s.Deliver(t.Context(), ask(server.URL))
+		result := s.Deliver(t.Context(), newRequest(server.URL))
 		require.Equal(t, 200, result.Status, result.Error)
 		require.Equal(t, 1, (<-got).ProtoMajor)
 	}
 }
 
-func TestDeliver_BoundsWhatIsKept(t *testing.T) {
+func TestDeliver_BoundsStoredResponses(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Set-Cookie", "secret=1")
 		w.Header().Set("X-Small", "here")
@@ -229,14 +229,14 @@ func TestDeliver_BoundsWhatIsKept(t *testing.T) {
 	t.Cleanup(server.Close)
 	s := newSender(t, Options{})
 
-	small := s.Deliver(t.Context(), ask(server.URL))
+	small := s.Deliver(t.Context(), newRequest(server.URL))
 	require.Equal(t, 418, small.Status)
 	require.Equal(t, policy.ClassNone, small.Class)
 	require.Equal(t, "\xff\xfe"+strings.Repeat("b", job.MaxAttemptBody-2), string(small.Body))
 	require.Equal(t, []string{"here"}, small.Header["X-Small"])
 	require.NotContains(t, small.Header, "Set-Cookie")
 
-	large := s.Deliver(t.Context(), ask(server.URL+"/large"))
+	large := s.Deliver(t.Context(), newRequest(server.URL+"/large"))
 	require.Equal(t, 418, large.Status)
 	require.NotContains(t, large.Header, "Set-Cookie")
 	size := 0
@@ -251,7 +251,7 @@ func TestDeliver_BoundsWhatIsKept(t *testing.T) {
 	require.Contains(t, large.Header, "X-Large-00")
 }
 
-// Which of them are failures is policy's to say.
+// Package policy decides which of them are failures.
 func TestDeliver_ReportsRetryAfter(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, _ := strconv.Atoi(r.URL.Path[1:])
@@ -261,7 +261,7 @@ func TestDeliver_ReportsRetryAfter(t *testing.T) {
 	t.Cleanup(server.Close)
 	s := newSender(t, Options{})
 	for status, wait := range map[int]time.Duration{200: 90 * time.Second, 404: 90 * time.Second, 301: 90 * time.Second, 429: 90 * time.Second, 503: 90 * time.Second} {
-		result := s.Deliver(t.Context(), ask(fmt.Sprintf("%s/%d", server.URL, status)))
+		result := s.Deliver(t.Context(), newRequest(fmt.Sprintf("%s/%d", server.URL, status)))
 		require.Equal(t, status, result.Status)
 		require.Equal(t, wait, result.RetryAfter, status)
 	}
@@ -275,13 +275,13 @@ func TestDeliver_ReportsNonretryable(t *testing.T) {
 	t.Cleanup(server.Close)
 	s := newSender(t, Options{})
 	for say, wanted := range map[string]bool{"true": true, "TRUE": true, "%20True%20": true, "": false, "1": false, "false": false, "truth": false} {
-		result := s.Deliver(t.Context(), ask(server.URL+"/?say="+say))
+		result := s.Deliver(t.Context(), newRequest(server.URL+"/?say="+say))
 		require.Equal(t, 422, result.Status)
 		require.Equal(t, wanted, result.NonRetryable, say)
 	}
 }
 
-func TestDeliver_KeepsAsMuchOfABodyAsIsAskedFor(t *testing.T) {
+func TestDeliver_KeepsTheRequestedPartOfABody(t *testing.T) {
 	const sent = 100 << 10
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat("b", sent))
@@ -291,7 +291,7 @@ func TestDeliver_KeepsAsMuchOfABodyAsIsAskedFor(t *testing.T) {
 	for asked, kept := range map[int]int{
 		-1: job.MaxAttemptBody, 0: job.MaxAttemptBody, 1: 1, 1500: 1500, 10_000: 10_000, MaxRead: MaxRead, MaxRead + 1: MaxRead, 1 << 30: MaxRead,
 	} {
-		req := ask(server.URL)
+		req := newRequest(server.URL)
 		req.KeepBody = asked
 		result := s.Deliver(t.Context(), req)
 		require.Equal(t, policy.ClassNone, result.Class, result.Error)
@@ -299,14 +299,14 @@ func TestDeliver_KeepsAsMuchOfABodyAsIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestDeliver_ARedirectIsAnAnswer(t *testing.T) {
+func TestDeliver_DoesNotFollowRedirects(t *testing.T) {
 	var calls atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls.Add(1)
 		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 	}))
 	t.Cleanup(server.Close)
-	result := newSender(t, Options{}).Deliver(t.Context(), ask(server.URL))
+	result := newSender(t, Options{}).Deliver(t.Context(), newRequest(server.URL))
 	require.Equal(t, 307, result.Status)
 	require.Equal(t, policy.ClassNone, result.Class)
 	require.Equal(t, []string{"/elsewhere"}, result.Header["Location"])
@@ -315,12 +315,12 @@ func TestDeliver_ARedirectIsAnAnswer(t *testing.T) {
 
 func TestRequest_EscapesThePath(t *testing.T) {
 	s := newSender(t, Options{})
-	r, err := s.request(t.Context(), time.Now(), ask("http://127.0.0.1:1/a b\u00a0c/%20?q=%20"))
+	r, err := s.request(t.Context(), time.Now(), newRequest("http://127.0.0.1:1/a b\u00a0c/%20?q=%20"))
 	require.NoError(t, err)
 	require.Equal(t, "/a%20b%C2%A0c/%20?q=%20", r.URL.RequestURI())
 }
 
-func TestRequest_ThatCannotBeMadeIsInvalid(t *testing.T) {
+func TestRequest_UnbuildableIsInvalid(t *testing.T) {
 	s := newSender(t, Options{})
 	tests := map[string]func(*job.Request){
 		"no URL":             func(r *job.Request) { r.URL = "" },
@@ -340,7 +340,7 @@ func TestRequest_ThatCannotBeMadeIsInvalid(t *testing.T) {
 		"blank after a host": func(r *job.Request) { r.URL = "http://127.0.0.1:1? topsecret" },
 	}
 	for name, spoil := range tests {
-		req := ask("http://127.0.0.1:1/")
+		req := newRequest("http://127.0.0.1:1/")
 		spoil(&req)
 		result := s.Deliver(t.Context(), req)
 		require.Equal(t, policy.ClassInvalid, result.Class, "%s: %s", name, result.Error)
@@ -349,7 +349,7 @@ func TestRequest_ThatCannotBeMadeIsInvalid(t *testing.T) {
 	}
 }
 
-func TestDeliver_ACancelledCallerIsAShutdown(t *testing.T) {
+func TestDeliver_CancelledContextIsAShutdown(t *testing.T) {
 	reached := make(chan struct{})
 	addr := receiver(t, func(conn net.Conn) {
 		readRequest(bufio.NewReader(conn))
@@ -359,20 +359,20 @@ func TestDeliver_ACancelledCallerIsAShutdown(t *testing.T) {
 	s := newSender(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-reached; cancel() }()
-	result := s.Deliver(ctx, ask("http://"+addr))
+	result := s.Deliver(ctx, newRequest("http://"+addr))
 	require.Equal(t, policy.ClassShutdown, result.Class, result.Error)
 	require.Zero(t, result.Status)
 
-	result = s.Deliver(ctx, ask("http://"+addr))
+	result = s.Deliver(ctx, newRequest("http://"+addr))
 	require.Equal(t, policy.ClassShutdown, result.Class, "cancelled before it began")
 
 	short, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()
-	result = s.Deliver(short, ask("http://"+addr))
+	result = s.Deliver(short, newRequest("http://"+addr))
 	require.Equal(t, policy.ClassShutdown, result.Class, "the caller's own deadline is not the receiver's fault")
 }
 
-func TestOptions_AreChecked(t *testing.T) {
+func TestOptions_AreValidated(t *testing.T) {
 	_, err := New(Options{MaxIdleConns: -1, MaxIdleConnsPerHost: -1, Version: "a\nb"})
 	require.ErrorContains(t, err, "MaxIdleConns is")
 	require.ErrorContains(t, err, "MaxIdleConnsPerHost")

@@ -19,14 +19,14 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// failedDial is what package net makes of an error of the system.
+// failedDial returns an error as package net wraps a system error.
 func failedDial(call string, errno syscall.Errno, addr string) error {
 	return &net.OpError{
 		Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr)), Err: os.NewSyscallError(call, errno),
 	}
 }
 
-func TestShortage_IsNotTheReceivers(t *testing.T) {
+func TestShortage_HasItsOwnClass(t *testing.T) {
 	const v4, v6 = "192.0.2.1:443", "[::1]:443"
 	for name, err := range map[string]error{
 		"descriptors of the process": failedDial("socket", syscall.EMFILE, v4),
@@ -42,7 +42,7 @@ func TestShortage_IsNotTheReceivers(t *testing.T) {
 	} {
 		for _, secure := range []string{"http", "https"} {
 			s := newSender(t, Options{dial: func(context.Context, string, string) (net.Conn, error) { return nil, err }})
-			result := s.Deliver(t.Context(), ask(secure+"://a.example/"))
+			result := s.Deliver(t.Context(), newRequest(secure+"://a.example/"))
 			require.Equal(t, policy.ClassLocalResources, result.Class, "%s: %s", name, result.Error)
 			require.NotEmpty(t, result.Error)
 		}
@@ -57,8 +57,8 @@ func TestShortage_IsNotTheReceivers(t *testing.T) {
 	}
 }
 
-// A host that has no IPv6 says EADDRNOTAVAIL of an address of that kind, for ever: that is no want of ports.
-func TestShortage_IsNoAddressOfAFamilyThatIsSwitchedOff(t *testing.T) {
+// A host without IPv6 returns EADDRNOTAVAIL for IPv6 addresses: not a shortage of ports.
+func TestShortage_IgnoresMissingAddressFamilies(t *testing.T) {
 	probe, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.MustParseAddrPort("[::1]:443")))
 	if err == nil {
 		_ = probe.Close()
@@ -67,7 +67,7 @@ func TestShortage_IsNoAddressOfAFamilyThatIsSwitchedOff(t *testing.T) {
 	require.Equal(t, !errors.Is(err, syscall.EADDRNOTAVAIL), ours)
 }
 
-// The process may be short because of connections that lie idle.
+// Idle connections may be the cause of the shortage.
 func TestShortage_ClosesIdleConnections(t *testing.T) {
 	served := receiver(t, func(conn net.Conn) {
 		for in := bufio.NewReader(conn); readRequest(in); {
@@ -84,22 +84,22 @@ func TestShortage_ClosesIdleConnections(t *testing.T) {
 		dialled = append(dialled, conn)
 		return conn, err
 	}})
-	require.Equal(t, 200, s.Deliver(t.Context(), ask("http://a.example/")).Status)
+	require.Equal(t, 200, s.Deliver(t.Context(), newRequest("http://a.example/")).Status)
 	short.Store(true)
-	require.Equal(t, policy.ClassLocalResources, s.Deliver(t.Context(), ask("http://b.example/")).Class)
+	require.Equal(t, policy.ClassLocalResources, s.Deliver(t.Context(), newRequest("http://b.example/")).Class)
 	require.Len(t, dialled, 1)
 	_, err := dialled[0].Write([]byte("x"))
 	require.ErrorIs(t, err, net.ErrClosed)
 	short.Store(false)
-	require.Equal(t, 200, s.Deliver(t.Context(), ask("http://b.example/")).Status)
+	require.Equal(t, 200, s.Deliver(t.Context(), newRequest("http://b.example/")).Status)
 }
 
-// That a forward proxy is away is a failure of the attempt: it may last, and concern some receivers only.
-func TestShortage_IsNoProxyThatIsAway(t *testing.T) {
+// An unreachable forward proxy fails the attempt: it may last, and affect some receivers only.
+func TestShortage_IgnoresUnreachableProxies(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	away := l.Addr().String()
 	require.NoError(t, l.Close())
 	s := newSender(t, Options{ProxyFor: func(*url.URL) (*url.URL, error) { return &url.URL{Scheme: "http", Host: away}, nil }})
-	require.Equal(t, policy.ClassProxy, s.Deliver(t.Context(), ask("http://1.1.1.1/")).Class)
+	require.Equal(t, policy.ClassProxy, s.Deliver(t.Context(), newRequest("http://1.1.1.1/")).Class)
 }

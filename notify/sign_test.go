@@ -16,7 +16,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// A signer signs nothing, but says what it was given.
+// signer returns a readable signature with its arguments.
 type signer struct {
 	mu sync.Mutex
 	at []time.Time
@@ -32,7 +32,7 @@ func (s *signer) Sign(id string, at time.Time, body []byte) string {
 func signature(id, at string, body []byte) string { return fmt.Sprintf("v1,%s.%s.%x", id, at, body) }
 
 func TestSign_SignsAttempts(t *testing.T) {
-	server, got := recorder(t, (*httptest.Server).Start)
+	server, got := recordingServer(t, (*httptest.Server).Start)
 	s := newSender(t, Options{})
 	for _, test := range []struct {
 		method string
@@ -44,7 +44,7 @@ func TestSign_SignsAttempts(t *testing.T) {
 		{"GET", nil},
 		{"DELETE", nil},
 	} {
-		req := ask(server.URL)
+		req := newRequest(server.URL)
 		req.Method, req.Body, req.Signer = test.method, test.body, new(signer)
 		req.Header = map[string][]string{"Webhook-Signature": {"forged"}}
 		require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
@@ -53,12 +53,12 @@ func TestSign_SignsAttempts(t *testing.T) {
 		require.Equal(t, []string{signature("job-1", r.Header.Get("webhook-timestamp"), test.body)}, r.Header["Webhook-Signature"])
 		require.WithinDuration(t, time.Now(), req.Signer.(*signer).at[0], time.Minute)
 	}
-	require.Equal(t, 200, s.Deliver(t.Context(), ask(server.URL)).Status)
+	require.Equal(t, 200, s.Deliver(t.Context(), newRequest(server.URL)).Status)
 	require.NotContains(t, (<-got).Header, "Webhook-Signature", "without a signer there is none")
 }
 
-func TestSign_ASignatureThatNoHeaderCarriesIsInvalid(t *testing.T) {
-	req := ask("http://127.0.0.1:1/")
+func TestSign_UnsendableSignatureIsInvalid(t *testing.T) {
+	req := newRequest("http://127.0.0.1:1/")
 	req.Signer = badSigner{}
 	result := newSender(t, Options{}).Deliver(t.Context(), req)
 	require.Equal(t, policy.ClassInvalid, result.Class, result.Error)
@@ -69,14 +69,14 @@ type badSigner struct{}
 
 func (badSigner) Sign(string, time.Time, []byte) string { return "topsecret\r\nX: y" }
 
-// What is sent again within an attempt is signed again, with the time at which that is.
-func TestSign_SignsAgainWhatIsSentAgain(t *testing.T) {
+// A request that is sent again is signed again, with the new time.
+func TestSign_SignsResentRequestsAgain(t *testing.T) {
 	const dead = 2 // connections that die before a byte is written: the attempt's first one, and the next
 	var waiting sync.WaitGroup
 	waiting.Add(dead)
 	first := true
 	var mu sync.Mutex
-	got := make(chan seen, 16)
+	got := make(chan receivedRequest, 16)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		mu.Lock()
@@ -86,22 +86,22 @@ func TestSign_SignsAgainWhatIsSentAgain(t *testing.T) {
 			waiting.Done()
 			waiting.Wait()
 		}
-		got <- seen{r, body}
+		got <- receivedRequest{r, body}
 	}))
 	t.Cleanup(server.Close)
 	b := newBreaker(0)
 	s := newSender(t, Options{dial: b.dial})
-	for _, result := range crowd(t, s, server.URL, dead) {
+	for _, result := range concurrentAttempts(t, s, server.URL, dead) {
 		require.Equal(t, 200, result.Status, result.Error)
 		<-got
 	}
 	mu.Lock()
 	first = false
 	mu.Unlock()
-	b.breakAll()
+	b.breakOpen()
 
 	signs := new(signer)
-	req := ask(server.URL)
+	req := newRequest(server.URL)
 	req.Signer = signs
 	result := s.Deliver(t.Context(), req)
 	require.Equal(t, 200, result.Status, result.Error)
@@ -114,10 +114,10 @@ func TestSign_SignsAgainWhatIsSentAgain(t *testing.T) {
 	require.Equal(t, strconv.FormatInt(signs.at[dead].Unix(), 10), r.Header.Get("webhook-timestamp"))
 }
 
-// Signing costs those alone who ask for it.
+// Unsigned requests do not pay for signing.
 func TestSign_UnsignedRequestsAllocateNoMore(t *testing.T) {
 	s := newSender(t, Options{})
-	plain := ask("http://127.0.0.1:1/hooks")
+	plain := newRequest("http://127.0.0.1:1/hooks")
 	signed := plain
 	signed.Signer = quickSigner{}
 	count := func(req job.Request) float64 {

@@ -11,7 +11,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-func TestStatus_OddOnesAreAnAnswerOrAnError(t *testing.T) {
+func TestStatus_UnusualOnesAreResponsesOrErrors(t *testing.T) {
 	var text string
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -71,7 +71,7 @@ func TestStatus_OddOnesAreAnAnswerOrAnError(t *testing.T) {
 	} {
 		text = c.text
 		for name, server := range map[string]*httptest.Server{"plain": plain, "TLS": secure} {
-			result := s.Deliver(t.Context(), ask(server.URL))
+			result := s.Deliver(t.Context(), newRequest(server.URL))
 			require.Equal(t, c.class, result.Class, "%s, %q: %s", name, c.text, result.Error)
 			require.Equal(t, c.status, result.Status, "%s, %q", name, c.text)
 			require.Equal(t, c.class == policy.ClassNone, result.Error == "", "%s, %q: %s", name, c.text, result.Error)

@@ -21,9 +21,8 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// piped makes a Sender that reaches serve over a pipe, after a dial of the given length. Everything stays in the
-// caller's bubble.
-func piped(t *testing.T, dial time.Duration, serve func(net.Conn)) *Sender {
+// senderOverPipe returns a Sender whose dials take a time and connect to serve by a pipe, for use in synctest.
+func senderOverPipe(t *testing.T, dial time.Duration, serve func(net.Conn)) *Sender {
 	var serving sync.WaitGroup
 	t.Cleanup(serving.Wait) // after the Sender was closed
 	return newSender(t, Options{dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -41,11 +40,11 @@ func piped(t *testing.T, dial time.Duration, serve func(net.Conn)) *Sender {
 	}})
 }
 
-// hold keeps a connection open until the other side closes it.
-func hold(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
+// holdOpen reads until the peer closes the connection.
+func holdOpen(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 
-// drip writes a byte a second until the other side has enough.
-func drip(conn net.Conn, text string) {
+// dripBytes writes a byte per second until a write fails.
+func dripBytes(conn net.Conn, text string) {
 	for i := 0; ; i++ {
 		if _, err := conn.Write([]byte{text[i%len(text)]}); err != nil {
 			return
@@ -54,7 +53,7 @@ func drip(conn net.Conn, text string) {
 	}
 }
 
-// afterRequest lets serve begin when the request has been read.
+// afterRequest calls serve after reading the request.
 func afterRequest(serve func(net.Conn)) func(net.Conn) {
 	return func(conn net.Conn) {
 		if readRequest(bufio.NewReader(conn)) {
@@ -63,8 +62,8 @@ func afterRequest(serve func(net.Conn)) func(net.Conn) {
 	}
 }
 
-// stuck are receivers that stop in each phase.
-var stuck = []struct {
+// stallingReceivers are receivers that stall in each phase.
+var stallingReceivers = []struct {
 	name   string
 	scheme string
 	dial   time.Duration
@@ -75,11 +74,11 @@ var stuck = []struct {
 	status int
 }{
 	{
-		name: "connecting", dial: time.Hour, serve: hold,
+		name: "connecting", dial: time.Hour, serve: holdOpen,
 		class: policy.ClassTimeoutDial, text: "resolving the name or connecting",
 	},
 	{
-		name: "in the TLS handshake", scheme: "https", serve: hold,
+		name: "in the TLS handshake", scheme: "https", serve: holdOpen,
 		class: policy.ClassTimeoutTLS, text: "shaking hands over TLS",
 	},
 	{
@@ -101,38 +100,38 @@ var stuck = []struct {
 		class: policy.ClassTimeoutSend, text: "sending the request",
 	},
 	{
-		name: "waiting for the header", serve: afterRequest(hold),
+		name: "waiting for the header", serve: afterRequest(holdOpen),
 		class: policy.ClassTimeoutHeaders, text: "waiting for the header",
 	},
 	{
 		name: "in a header that drips", serve: afterRequest(func(conn net.Conn) {
 			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
-			drip(conn, "X: y\r\n")
+			dripBytes(conn, "X: y\r\n")
 		}),
 		class: policy.ClassTimeoutHeaders, text: "waiting for the header",
 	},
 	{
-		name: "in interim answers", serve: afterRequest(func(conn net.Conn) { drip(conn, "HTTP/1.1 103 Early Hints\r\n\r\n") }),
+		name: "in interim answers", serve: afterRequest(func(conn net.Conn) { dripBytes(conn, "HTTP/1.1 103 Early Hints\r\n\r\n") }),
 		class: policy.ClassTimeoutHeaders, text: "waiting for the header",
 	},
 	{
 		name: "waiting for the body", serve: afterRequest(func(conn net.Conn) {
 			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab")
-			hold(conn)
+			holdOpen(conn)
 		}),
 		class: policy.ClassTimeoutBody, text: "reading the body", status: 200,
 	},
 	{
 		name: "in a body that drips", serve: afterRequest(func(conn net.Conn) {
 			_, _ = io.WriteString(conn, "HTTP/1.1 503 Busy\r\n\r\n")
-			drip(conn, "still here ")
+			dripBytes(conn, "still here ")
 		}),
 		class: policy.ClassTimeoutBody, text: "reading the body", status: 503,
 	},
 	{
 		name: "in chunks that drip", serve: afterRequest(func(conn net.Conn) {
 			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-			drip(conn, "1\r\nx\r\n")
+			dripBytes(conn, "1\r\nx\r\n")
 		}),
 		class: policy.ClassTimeoutBody, text: "reading the body", status: 200,
 	},
@@ -151,7 +150,7 @@ func requestTo(scheme string, body int) job.Request {
 	if scheme == "" {
 		scheme = "http"
 	}
-	req := ask(scheme + "://shop.example/?topsecret")
+	req := newRequest(scheme + "://shop.example/?topsecret")
 	req.Timeout = 10 * time.Second
 	if body > 0 {
 		req.Body = []byte(strings.Repeat("x", body))
@@ -160,10 +159,10 @@ func requestTo(scheme string, body int) job.Request {
 }
 
 func TestTimeout_OneLimitNamesThePhase(t *testing.T) {
-	for _, test := range stuck {
+	for _, test := range stallingReceivers {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := piped(t, test.dial, test.serve)
+				s := senderOverPipe(t, test.dial, test.serve)
 				result := s.Deliver(t.Context(), requestTo(test.scheme, test.body))
 				require.Equal(t, test.class, result.Class, result.Error)
 				require.True(t, result.Class.Timeout())
@@ -176,11 +175,11 @@ func TestTimeout_OneLimitNamesThePhase(t *testing.T) {
 	}
 }
 
-func TestTimeout_AShutdownInAnyPhaseIsAShutdown(t *testing.T) {
-	for _, test := range stuck {
+func TestTimeout_ShutdownInAnyPhase(t *testing.T) {
+	for _, test := range stallingReceivers {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := piped(t, test.dial, test.serve)
+				s := senderOverPipe(t, test.dial, test.serve)
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(time.Second, cancel)
 				result := s.Deliver(ctx, requestTo(test.scheme, test.body))
@@ -191,9 +190,9 @@ func TestTimeout_AShutdownInAnyPhaseIsAShutdown(t *testing.T) {
 	}
 }
 
-func TestTimeout_AnAnswerJustInTimeCounts(t *testing.T) {
+func TestTimeout_ResponseJustInTimeCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := piped(t, 0, afterRequest(func(conn net.Conn) {
+		s := senderOverPipe(t, 0, afterRequest(func(conn net.Conn) {
 			time.Sleep(10*time.Second - time.Nanosecond)
 			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 		}))
@@ -204,8 +203,8 @@ func TestTimeout_AnAnswerJustInTimeCounts(t *testing.T) {
 	})
 }
 
-// net/http does not end a dial with its request: the dialer must. Package h1 does.
-func TestTimeout_ADialEndsAtTheLimitOfItsAttempt(t *testing.T) {
+// net/http does not end a dial with its request, so the dialer must. Package h1 does.
+func TestTimeout_DialEndsAtItsAttemptsLimit(t *testing.T) {
 	for scheme, most := range map[string]time.Duration{"http": time.Second, "https": 10 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
@@ -218,7 +217,7 @@ func TestTimeout_ADialEndsAtTheLimitOfItsAttempt(t *testing.T) {
 				}
 				ours, theirs := net.Pipe()
 				go func() {
-					hold(theirs)
+					holdOpen(theirs)
 					ended <- time.Since(began)
 				}()
 				return ours, nil
@@ -232,9 +231,9 @@ func TestTimeout_ADialEndsAtTheLimitOfItsAttempt(t *testing.T) {
 	}
 }
 
-func TestRetryAfter_ADateIsCountedFromTheAnswer(t *testing.T) {
+func TestRetryAfter_DateCountsFromTheResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := piped(t, 0, afterRequest(func(conn net.Conn) {
+		s := senderOverPipe(t, 0, afterRequest(func(conn net.Conn) {
 			time.Sleep(3 * time.Second)
 			at := time.Now().Add(time.Minute).UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT")
 			_, _ = fmt.Fprintf(conn, "HTTP/1.1 503 Busy\r\nRetry-After: %s\r\nContent-Length: 0\r\n\r\n", at)
@@ -246,7 +245,7 @@ func TestRetryAfter_ADateIsCountedFromTheAnswer(t *testing.T) {
 
 func TestTimeout_HasADefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := piped(t, 0, afterRequest(hold))
+		s := senderOverPipe(t, 0, afterRequest(holdOpen))
 		req := requestTo("", 0)
 		req.Timeout = 0
 		result := s.Deliver(t.Context(), req)
@@ -255,8 +254,8 @@ func TestTimeout_HasADefault(t *testing.T) {
 	})
 }
 
-// The timer of the context may be late, and dials and package h1 have deadlines of their own.
-func TestTimeout_WhatComesAfterTheLimitIsItsConsequence(t *testing.T) {
+// The context's timer may be late, and dials and package h1 have deadlines.
+func TestTimeout_LaterErrorsAreTimeouts(t *testing.T) {
 	for _, err := range []error{net.ErrClosed, os.ErrDeadlineExceeded} {
 		a := &attempt{Progress: conn.Progress{Context: t.Context(), Start: time.Now().Add(-time.Second), Limit: time.Second}}
 		a.SetPhase(conn.PhaseHeaders)

@@ -22,7 +22,7 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-func TestClassify_FailuresOfTLS(t *testing.T) {
+func TestClassify_FailedTLS(t *testing.T) {
 	later, earlier := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
 	good, goodRoot := certificate(t, "127.0.0.1", later)
 	expired, expiredRoot := certificate(t, "127.0.0.1", earlier)
@@ -48,10 +48,10 @@ func TestClassify_FailuresOfTLS(t *testing.T) {
 	}
 	for name, test := range tests {
 		server := httptest.NewUnstartedServer(http.NotFoundHandler())
-		server.Config.ErrorLog = quiet
+		server.Config.ErrorLog = discardLog
 		server.TLS = test.config
 		server.StartTLS()
-		result := newSender(t, Options{Roots: test.roots}).Deliver(t.Context(), ask(server.URL))
+		result := newSender(t, Options{Roots: test.roots}).Deliver(t.Context(), newRequest(server.URL))
 		server.Close()
 		require.Equal(t, test.class, result.Class, "%s: %s", name, result.Error)
 		require.Contains(t, result.Error, test.text, name)
@@ -66,31 +66,31 @@ func TestClassify_FailuresOfTLS(t *testing.T) {
 		"hangs up":          {func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)) }, policy.ClassTLS},
 		"resets":            {func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)); reset(c) }, policy.ClassTLS},
 		"bad records":       {func(c net.Conn) { _, _ = c.Write([]byte("\x16\x03\x03\x00\x04abcd")) }, policy.ClassTLS},
-		"an internal error": {alerting(80), policy.ClassTLS},
-		"an unknown alert":  {alerting(255), policy.ClassTLS},
-		"a failure":         {alerting(40), policy.ClassTLS}, // nobody asked for a certificate
-		"a fallback":        {alerting(86), policy.ClassTLSVersion},
+		"an internal error": {alertServer(80), policy.ClassTLS},
+		"an unknown alert":  {alertServer(255), policy.ClassTLS},
+		"a failure":         {alertServer(40), policy.ClassTLS}, // nobody asked for a certificate
+		"a fallback":        {alertServer(86), policy.ClassTLSVersion},
 		"chooses TLS 1.0": {func(c net.Conn) {
 			hello, _ := hex.DecodeString(oldHello)
 			_, _ = c.Write(hello)
-			hold(c)
+			holdOpen(c)
 		}, policy.ClassTLSVersion},
 	} {
-		result := newSender(t, Options{}).Deliver(t.Context(), ask("https://"+receiver(t, test.serve)))
+		result := newSender(t, Options{}).Deliver(t.Context(), newRequest("https://"+receiver(t, test.serve)))
 		require.Equal(t, test.class, result.Class, "%s: %s", name, result.Error)
 	}
 }
 
-// alerting ends a handshake with an alert.
-func alerting(code byte) func(net.Conn) {
+// alertServer returns a receiver that ends the handshake with an alert.
+func alertServer(code byte) func(net.Conn) {
 	return func(conn net.Conn) {
 		_, _ = conn.Write([]byte{21, 3, 3, 0, 2, 2, code})
-		hold(conn)
+		holdOpen(conn)
 	}
 }
 
-// mutual is a receiver that asks for client certificates, and answers with the name in the one that it was shown.
-func mutual(t *testing.T, config *tls.Config, http2 bool, conns *atomic.Int32) (url string) {
+// certificateServer is a receiver that requests client certificates and responds with the name in the certificate.
+func certificateServer(t *testing.T, config *tls.Config, http2 bool, conns *atomic.Int32) (url string) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := "nobody"
@@ -99,7 +99,7 @@ func mutual(t *testing.T, config *tls.Config, http2 bool, conns *atomic.Int32) (
 		}
 		_, _ = io.WriteString(w, name)
 	}))
-	server.Config.ErrorLog = quiet
+	server.Config.ErrorLog = discardLog
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
@@ -115,14 +115,14 @@ func mutual(t *testing.T, config *tls.Config, http2 bool, conns *atomic.Int32) (
 	return server.URL
 }
 
-func TestTLS_AReceiverThatAsksForACertificate(t *testing.T) {
+func TestTLS_RequestedCertificateIsSent(t *testing.T) {
 	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 	right, rightRoot := certificate(t, "right.example", time.Now().Add(time.Hour))
 	wrong, _ := certificate(t, "wrong.example", time.Now().Add(time.Hour))
 	expired, expiredRoot := certificate(t, "expired.example", time.Now().Add(-time.Hour))
 	for name, version := range map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.VersionTLS13} {
 		for _, http2 := range []bool{false, true} {
-			url := mutual(t, &tls.Config{
+			url := certificateServer(t, &tls.Config{
 				Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAndVerifyClientCert,
 				ClientCAs: roots(rightRoot, expiredRoot), MinVersion: version, MaxVersion: version,
 			}, http2, new(atomic.Int32))
@@ -132,9 +132,9 @@ func TestTLS_AReceiverThatAsksForACertificate(t *testing.T) {
 				cert *tls.Certificate
 				ok   bool
 			}{{"none", nil, false}, {"right", &right, true}, {"wrong", &wrong, false}, {"expired", &expired, false}} {
-				// Several times and with bodies of which a part can be written: with TLS 1.3 the refusal comes meanwhile.
+				// Repeated, with bodies that are written in part: with TLS 1.3 the refusal arrives meanwhile.
 				for _, size := range []int{0, 10, 4 << 20} {
-					req := ask(url)
+					req := newRequest(url)
 					req.Certificate = test.cert
 					req.Body = []byte(strings.Repeat("x", size))
 					result := s.Deliver(t.Context(), req)
@@ -155,8 +155,8 @@ func TestTLS_AReceiverThatAsksForACertificate(t *testing.T) {
 	}
 }
 
-// Some receivers answer a missing certificate with a failure of the handshake.
-func TestClassify_AHandshakeThatFailsAfterAskingForACertificate(t *testing.T) {
+// Some receivers fail the handshake without a certificate.
+func TestClassify_HandshakeFailureAfterACertificateRequest(t *testing.T) {
 	failed := &conn.HandshakeError{Err: &net.OpError{Op: "remote error", Err: tls.AlertError(alertHandshakeFailure)}, Asked: true}
 	class, text := handshakeFailure(failed)
 	require.Equal(t, policy.ClassTLSClient, class)
@@ -166,8 +166,8 @@ func TestClassify_AHandshakeThatFailsAfterAskingForACertificate(t *testing.T) {
 	require.Equal(t, policy.ClassTLS, class)
 }
 
-// net/http dials again for as long as it is let.
-func TestTLS_AReceiverThatHangsUpIsNotCalledInALoop(t *testing.T) {
+// net/http dials again without limit.
+func TestTLS_ClosingReceiverIsNotDialledInALoop(t *testing.T) {
 	cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 	for _, proto := range []string{"h2", "http/1.1"} {
 		config := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{proto}}
@@ -180,7 +180,7 @@ func TestTLS_AReceiverThatHangsUpIsNotCalledInALoop(t *testing.T) {
 		})
 		s := newSender(t, Options{Roots: roots(root)})
 		for range 10 {
-			result := s.Deliver(t.Context(), ask("https://"+addr))
+			result := s.Deliver(t.Context(), newRequest("https://"+addr))
 			require.Equal(t, policy.ClassReset, result.Class, result.Error)
 			require.Less(t, result.Duration, 4*time.Second)
 			require.LessOrEqual(t, conns.Swap(0), int32(conn.MaxDials))
@@ -194,12 +194,12 @@ func TestTLS_DifferentCertificatesShareNoConnection(t *testing.T) {
 	b, _ := certificate(t, "b.example", time.Now().Add(time.Hour))
 	for _, http2 := range []bool{false, true} {
 		var conns atomic.Int32
-		url := mutual(t, &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequestClientCert}, http2, &conns)
+		url := certificateServer(t, &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequestClientCert}, http2, &conns)
 		s := newSender(t, Options{Roots: roots(root)})
 		for range 3 {
 			for range 3 {
 				for name, c := range map[string]*tls.Certificate{"a.example": &a, "b.example": &b, "nobody": nil} {
-					req := ask(url)
+					req := newRequest(url)
 					req.Certificate = c
 					result := s.Deliver(t.Context(), req)
 					require.Equal(t, policy.ClassNone, result.Class, result.Error)
@@ -214,7 +214,7 @@ func TestTLS_DifferentCertificatesShareNoConnection(t *testing.T) {
 }
 
 func TestRootsWith_AddsToTheSystemsAuthorities(t *testing.T) {
-	server, _ := recorder(t, (*httptest.Server).StartTLS)
+	server, _ := recordingServer(t, (*httptest.Server).StartTLS)
 	_, other := certificate(t, "other.example", time.Now().Add(time.Hour))
 	inPEM := func(kind string, der []byte) string {
 		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
@@ -226,7 +226,7 @@ func TestRootsWith_AddsToTheSystemsAuthorities(t *testing.T) {
 	}
 	pool, err := conn.RootsWith(write("# ours\n" + inPEM("CERTIFICATE", other.Raw) + "\nanother\n" + inPEM("CERTIFICATE", server.Certificate().Raw)))
 	require.NoError(t, err)
-	result := newSender(t, Options{Roots: pool}).Deliver(t.Context(), ask(server.URL))
+	result := newSender(t, Options{Roots: pool}).Deliver(t.Context(), newRequest(server.URL))
 	require.Equal(t, 200, result.Status, result.Error)
 	system, err := x509.SystemCertPool()
 	require.NoError(t, err)

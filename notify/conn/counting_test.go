@@ -10,9 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// given is a connection that a second request has been given, and its reader, which waits: what it reads comes from the
-// channel.
-func given(t *testing.T) (c *countingConn, peer net.Conn, read chan error) {
+// givenConn returns a connection given to its second request, and the result of its waiting reader.
+func givenConn(t *testing.T) (c *countingConn, peer net.Conn, read chan error) {
 	t.Helper()
 	near, peer := net.Pipe()
 	t.Cleanup(func() { _, _ = near.Close(), peer.Close() })
@@ -26,7 +25,7 @@ func given(t *testing.T) (c *countingConn, peer net.Conn, read chan error) {
 	return c, peer, read
 }
 
-func TestCountingConn_SettlesWhenItIsReadAgainOrClosed(t *testing.T) {
+func TestCountingConn_SettlesWhenReadAgainOrClosed(t *testing.T) {
 	for name, do := range map[string]func(*countingConn){
 		"read":   func(c *countingConn) { _, _ = c.Read(make([]byte, 1)) },
 		"closed": func(c *countingConn) { _ = c.Close() },
@@ -48,12 +47,12 @@ func TestCountingConn_SettlesWhenItIsReadAgainOrClosed(t *testing.T) {
 	}
 }
 
-func TestCountingConn_WhatComesBeforeARequestIsNoAnswer(t *testing.T) {
+func TestCountingConn_RejectsBytesBeforeARequest(t *testing.T) {
 	for name, come := range map[string]func(net.Conn){
 		"bytes":  func(peer net.Conn) { _, _ = io.WriteString(peer, "HTTP/1.1 299 Forged") },
 		"an end": func(peer net.Conn) { _ = peer.Close() },
 	} {
-		c, peer, read := given(t)
+		c, peer, read := givenConn(t)
 		go come(peer)
 		require.ErrorIs(t, <-read, io.EOF, name)
 		_, err := io.WriteString(c, "POST /")
@@ -62,8 +61,8 @@ func TestCountingConn_WhatComesBeforeARequestIsNoAnswer(t *testing.T) {
 	}
 }
 
-func TestCountingConn_WhatComesAfterTheFirstByteIsTheAnswer(t *testing.T) {
-	c, peer, read := given(t)
+func TestCountingConn_ReadsTheResponseAfterTheFirstByte(t *testing.T) {
+	c, peer, read := givenConn(t)
 	go func() { _, _ = io.CopyN(peer, peer, 6) }()
 	n, err := io.WriteString(c, "POST /")
 	require.NoError(t, err)
@@ -71,7 +70,7 @@ func TestCountingConn_WhatComesAfterTheFirstByteIsTheAnswer(t *testing.T) {
 	require.NoError(t, <-read)
 }
 
-// What lies in the socket, and nobody had the time to read, spoils the connection too.
+// Unread bytes in the socket make the connection unusable, too.
 func TestCountingConn_WritesNothingWhenTheSocketHasUnread(t *testing.T) {
 	for name, come := range map[string]func(net.Conn){
 		"bytes":   func(peer net.Conn) { _, _ = io.WriteString(peer, "HTTP/1.1 299 Forged") },
@@ -84,7 +83,7 @@ func TestCountingConn_WritesNothingWhenTheSocketHasUnread(t *testing.T) {
 			"a tunnel":  func(conn net.Conn) net.Conn { return &prefixedConn{Conn: conn} },
 			"the layer": func(conn net.Conn) net.Conn { return &handshakeConn{Conn: &prefixedConn{Conn: conn}} },
 		} {
-			near, far := connected(t)
+			near, far := tcpPair(t)
 			c := newCountingConn(over(near))
 			c.given = true
 			if come != nil {
@@ -98,8 +97,8 @@ func TestCountingConn_WritesNothingWhenTheSocketHasUnread(t *testing.T) {
 	}
 }
 
-// connected are both ends of a TCP connection.
-func connected(t *testing.T) (near, far net.Conn) {
+// tcpPair returns both ends of a TCP connection.
+func tcpPair(t *testing.T) (near, far net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

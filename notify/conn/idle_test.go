@@ -12,18 +12,18 @@ import (
 	"github.com/ringback/ringback/notify/h1"
 )
 
-// lying makes a connection to a host, and tells whether it was closed.
-func lying(addr string) (*idleConn, func() bool) {
+// idleConnTo returns a connection to a host, and a function that reports whether it was closed.
+func idleConnTo(addr string) (*idleConn, func() bool) {
 	near, _ := net.Pipe()
 	return &idleConn{Conn: h1.NewConn(near), addr: addr}, func() bool { return near.SetDeadline(time.Time{}) != nil }
 }
 
-func TestIdle_TakesTheConnectionUsedLast(t *testing.T) {
+func TestIdle_ReusesTheConnectionUsedLast(t *testing.T) {
 	i := newIdle(8, 8)
 	defer i.close()
-	one, _ := lying("a:80")
-	two, _ := lying("a:80")
-	other, _ := lying("b:80")
+	one, _ := idleConnTo("a:80")
+	two, _ := idleConnTo("a:80")
+	other, _ := idleConnTo("b:80")
 	i.put(one)
 	i.put(two)
 	i.put(other)
@@ -42,7 +42,7 @@ func TestIdle_IsBounded(t *testing.T) {
 	defer i.close()
 	var ended []func() bool
 	for _, addr := range []string{"a:80", "a:80", "a:80", "b:80", "c:80"} {
-		conn, over := lying(addr)
+		conn, over := idleConnTo(addr)
 		i.put(conn)
 		ended = append(ended, over)
 		require.LessOrEqual(t, len(i.hosts[addr]), 2)
@@ -59,8 +59,8 @@ func TestIdle_ClosesAfterATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newIdle(8, 8)
 		defer i.close()
-		old, oldEnded := lying("a:80")
-		young, youngEnded := lying("a:80")
+		old, oldEnded := idleConnTo("a:80")
+		young, youngEnded := idleConnTo("a:80")
 		i.put(old)
 		time.Sleep(time.Minute)
 		i.put(young)
@@ -77,7 +77,7 @@ func TestIdle_ClosesAfterATimeout(t *testing.T) {
 		require.Empty(t, i.hosts)
 		require.False(t, i.set, "nothing is looked for where nothing is idle")
 
-		late, lateEnded := lying("a:80")
+		late, lateEnded := idleConnTo("a:80")
 		i.put(late)
 		time.Sleep(idleTimeout + idleLook)
 		synctest.Wait()
@@ -85,11 +85,11 @@ func TestIdle_ClosesAfterATimeout(t *testing.T) {
 	})
 }
 
-func TestIdle_ClosesWhatAReceiverClosed(t *testing.T) {
+func TestIdle_ClosesConnectionsClosedByReceivers(t *testing.T) {
 	i := newIdle(8, 8)
 	defer i.close()
-	near, far := connected(t)
-	other, _ := connected(t)
+	near, far := tcpPair(t)
+	other, _ := tcpPair(t)
 	closed, open := &idleConn{Conn: h1.NewConn(near), addr: "a:80"}, &idleConn{Conn: h1.NewConn(other), addr: "a:80"}
 	i.put(closed)
 	i.put(open)
@@ -106,27 +106,27 @@ func TestIdle_ClosesWhatAReceiverClosed(t *testing.T) {
 func TestIdle_KeepsNothingAfterCloseUntilARequest(t *testing.T) {
 	i := newIdle(8, 8)
 	defer i.close()
-	kept, keptEnded := lying("a:80")
+	kept, keptEnded := idleConnTo("a:80")
 	i.put(kept)
 	i.close()
 	require.True(t, keptEnded())
-	late, lateEnded := lying("a:80")
+	late, lateEnded := idleConnTo("a:80")
 	i.put(late)
 	require.True(t, lateEnded())
 	require.Nil(t, i.take("a:80", job.Queue{}))
-	again, againEnded := lying("a:80")
+	again, againEnded := idleConnTo("a:80")
 	i.put(again)
 	require.False(t, againEnded())
 }
 
-func TestIdle_GivesAConnectionToItsQueueOnly(t *testing.T) {
+func TestIdle_ReusesConnectionsInTheirQueueOnly(t *testing.T) {
 	i := newIdle(8, 8)
 	defer i.close()
 	a := job.Queue{Namespace: "default", Topic: "t", Lane: "a"}
 	queues := []job.Queue{a, {Namespace: "default", Topic: "t", Lane: "b"}, {Namespace: "default", Topic: "u", Lane: "a"}, {Namespace: "other", Topic: "t", Lane: "a"}}
 	var conns []*idleConn
 	for _, queue := range queues {
-		conn, _ := lying("a:80")
+		conn, _ := idleConnTo("a:80")
 		conn.queue = queue
 		conns = append(conns, conn)
 		i.put(conn)

@@ -10,7 +10,7 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-func TestLabel_ComesOffAgain(t *testing.T) {
+func TestLabel_IsRemoved(t *testing.T) {
 	for host, dialled := range map[string]string{
 		"shop.example":       "shop.example:443",
 		"shop.example:8443":  "shop.example:8443",

@@ -20,13 +20,13 @@ import (
 	"github.com/ringback/ringback/notify/guard"
 )
 
-// net/http reports to the standard logger what a receiver sends unasked.
+// net/http logs unsolicited responses to the standard logger.
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	goleak.VerifyTestMain(m)
 }
 
-// newPool makes a Pool that may call loopback.
+// newPool returns a Pool that may call loopback.
 func newPool(t *testing.T, o Options) *Pool {
 	t.Helper()
 	o.Guard = guard.New(guard.Options{AllowPrivate: true})
@@ -35,7 +35,7 @@ func newPool(t *testing.T, o Options) *Pool {
 	return p
 }
 
-// newProgress makes a Progress of 10 s.
+// newProgress returns a Progress with a limit of 10 s.
 func newProgress(t *testing.T) *Progress {
 	t.Helper()
 	p := &Progress{Context: t.Context(), Start: time.Now(), Limit: 10 * time.Second}
@@ -104,12 +104,12 @@ func reset(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// roots are those of a server over TLS.
+// roots returns the certificate authorities of a TLS server.
 func roots(server *httptest.Server) *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(server.Certificate())
 	return pool
 }
 
-// quiet is for servers that would report what a test does to them.
-var quiet = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+// discardLog is the log of servers whose errors are expected.
+var discardLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)

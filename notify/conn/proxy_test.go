@@ -25,7 +25,7 @@ func TestParseProxy_AcceptsURLsOfProxiesOnly(t *testing.T) {
 	}
 }
 
-// A proxy's answer is read within bounds, whatever it is.
+// Any response of a proxy is read within bounds.
 func FuzzConnectAnswer_IsReadWithinBounds(f *testing.F) {
 	for _, text := range []string{
 		"HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 407 No\r\nX: y\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200\r\n\r\nrest", "\x00", "HTTP/1.1 2",

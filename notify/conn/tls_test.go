@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTLS_ChainsAreBounded(t *testing.T) {
+func TestTLS_BoundsCertificateChains(t *testing.T) {
 	for _, c := range []struct {
 		certificates, size int
 		want               error
@@ -28,10 +28,10 @@ func TestTLS_ChainsAreBounded(t *testing.T) {
 	}
 }
 
-func TestTLS_LongTicketsAreNotKept(t *testing.T) {
+func TestTLS_KeepsNoLongTickets(t *testing.T) {
 	var size int
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	server.Config.ErrorLog = quiet
+	server.Config.ErrorLog = discardLog
 	server.TLS = &tls.Config{MinVersion: tls.VersionTLS13, WrapSession: func(tls.ConnectionState, *tls.SessionState) ([]byte, error) {
 		return make([]byte, size), nil
 	}}

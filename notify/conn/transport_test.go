@@ -22,8 +22,8 @@ import (
 
 var errByNetHTTP = errors.New("dialled by net/http")
 
-// onlyPlain has a Pool fail where it would use net/http's transport.
-func onlyPlain(p *Pool) *Pool {
+// withoutNetHTTP makes a Pool fail where it would use net/http's transport.
+func withoutNetHTTP(p *Pool) *Pool {
 	p.plain.pooled.others.DialContext = func(context.Context, string, string) (net.Conn, error) {
 		return nil, errByNetHTTP
 	}
@@ -49,36 +49,36 @@ func TestTransport_SendsPlainRequestsByH1(t *testing.T) {
 		"address": server.URL, "name": "http://localhost:" + port + "/x?y=z", "user": "http://a:b@127.0.0.1:" + port,
 	} {
 		got.Store(0)
-		resp, err := post(t, onlyPlain(newPool(t, Options{})).Get(nil).RoundTrip, url, strings.Repeat("x", h1.MaxBody))
+		resp, err := post(t, withoutNetHTTP(newPool(t, Options{})).Get(nil).RoundTrip, url, strings.Repeat("x", h1.MaxBody))
 		require.NoError(t, err, name)
 		require.Equal(t, 200, resp.StatusCode, name)
 		require.EqualValues(t, h1.MaxBody, got.Load())
 	}
 }
 
-func TestTransport_SendsByNetHTTPWhatH1DoesNotSupport(t *testing.T) {
+func TestTransport_SendsUnsupportedRequestsByNetHTTP(t *testing.T) {
 	server, got := newServer(t)
 	body := strings.Repeat("x", h1.MaxBody+1)
-	_, err := post(t, onlyPlain(newPool(t, Options{})).Get(nil).RoundTrip, server.URL, body)
+	_, err := post(t, withoutNetHTTP(newPool(t, Options{})).Get(nil).RoundTrip, server.URL, body)
 	require.ErrorIs(t, err, errByNetHTTP)
 	_, err = post(t, newPool(t, Options{}).Get(nil).RoundTrip, server.URL, body)
 	require.NoError(t, err)
 	require.EqualValues(t, h1.MaxBody+1, got.Load())
 
-	_, err = post(t, onlyPlain(newPool(t, Options{})).Get(nil).RoundTrip, "http://bücher.example", "x")
+	_, err = post(t, withoutNetHTTP(newPool(t, Options{})).Get(nil).RoundTrip, "http://bücher.example", "x")
 	require.ErrorIs(t, err, errByNetHTTP)
 }
 
-// A forward proxy's connection may be TLS, of which a look at the socket shows nothing.
-func TestTransport_SendsNothingByH1ThroughAProxy(t *testing.T) {
+// A forward proxy's connection may use TLS, whose state the socket does not show.
+func TestTransport_SendsProxiedRequestsByNetHTTP(t *testing.T) {
 	server, got := newServer(t)
-	direct := onlyPlain(newPool(t, Options{ProxyFor: func(*url.URL) (*url.URL, error) { return nil, nil }}))
+	direct := withoutNetHTTP(newPool(t, Options{ProxyFor: func(*url.URL) (*url.URL, error) { return nil, nil }}))
 	_, err := post(t, direct.Get(nil).RoundTrip, server.URL, "x")
 	require.NoError(t, err)
 	require.EqualValues(t, 1, got.Load())
 
 	asked := make(chan string, 8)
-	proxied := onlyPlain(newPool(t, Options{ProxyFor: func(target *url.URL) (*url.URL, error) {
+	proxied := withoutNetHTTP(newPool(t, Options{ProxyFor: func(target *url.URL) (*url.URL, error) {
 		asked <- target.String()
 		return url.Parse("http://127.0.0.1:1")
 	}}))
@@ -106,7 +106,7 @@ func TestAddrOf_IsTheHostAndPortOfAURL(t *testing.T) {
 	}
 }
 
-// What came while a connection was idle, and its end, are seen before a request is written.
+// Bytes on an idle connection, and its end, are detected before a request is written.
 func TestTransport_UsesNoIdleConnectionThatHasUnread(t *testing.T) {
 	for name, meanwhile := range map[string]func(net.Conn){
 		"bytes":   func(conn net.Conn) { _, _ = io.WriteString(conn, "HTTP/1.1 299 Forged\r\nContent-Length: 0\r\n\r\n") },
@@ -141,7 +141,7 @@ func TestTransport_UsesNoIdleConnectionThatHasUnread(t *testing.T) {
 	}
 }
 
-// A connection that cannot serve another request, or whose request was given up, is not kept.
+// A connection that is not reusable, or whose request was cancelled, is not kept.
 func TestTransport_KeepsNoConnectionOfABrokenRequest(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer string
@@ -182,8 +182,8 @@ func TestTransport_KeepsNoConnectionOfABrokenRequest(t *testing.T) {
 	}
 }
 
-// Another connection may speak HTTP/2, should the receiver have learned it meanwhile.
-func TestTransport_AFreshConnectionMaySpeakHTTP2(t *testing.T) {
+// A new connection may use HTTP/2, if the receiver supports it by then.
+func TestTransport_FreshConnectionMayUseHTTP2(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	server.EnableHTTP2 = true
 	server.StartTLS()
@@ -196,7 +196,7 @@ func TestTransport_AFreshConnectionMaySpeakHTTP2(t *testing.T) {
 	}
 }
 
-func TestDialTLS_OpensAFewConnectionsForOneRequestAtMost(t *testing.T) {
+func TestDialTLS_BoundsConnectionsForOneRequest(t *testing.T) {
 	server := httptest.NewUnstartedServer(nil)
 	server.StartTLS()
 	t.Cleanup(server.Close)
@@ -221,10 +221,10 @@ func TestDialTLS_OpensAFewConnectionsForOneRequestAtMost(t *testing.T) {
 	require.NoError(t, conn.Close())
 }
 
-func TestPool_BoundsTheCertificatesWithConnections(t *testing.T) {
+func TestPool_BoundsTransports(t *testing.T) {
 	var conns atomic.Int32
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	server.Config.ErrorLog = quiet
+	server.Config.ErrorLog = discardLog
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
@@ -262,7 +262,7 @@ func TestPool_BoundsTheCertificatesWithConnections(t *testing.T) {
 	require.Nil(t, p.certified[&busy])
 	require.Eventually(t, func() bool { return conns.Load() <= maxTransports }, 10*time.Second, time.Millisecond)
 
-	// What was dropped while a request was under way leaves nothing open behind it.
+	// A Transport dropped during a request leaves no open connections.
 	_, err := post(t, under.RoundTrip, server.URL, "x")
 	require.NoError(t, err)
 	require.Equal(t, int32(maxTransports+1), conns.Load())

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func FuzzGuard_IsNoLaxerThanAnIndependentOne(f *testing.F) {
+func FuzzGuard_IsAtLeastAsStrictAsAnIndependentOne(f *testing.F) {
 	for _, addr := range []string{"127.0.0.1", "8.8.8.8", "::ffff:10.0.0.1", "64:ff9b::a00:1", "fd00::1", "2001:db8::", "ff02::1"} {
 		f.Add(netip.MustParseAddr(addr).AsSlice())
 	}
@@ -21,8 +21,8 @@ func FuzzGuard_IsNoLaxerThanAnIndependentOne(f *testing.F) {
 	})
 }
 
-// Whatever the options: what is admitted is public to an independent list or allowed, and never denied or ours.
-func FuzzGuard_AdmitsOnlyWhatIsPublicOrAllowed(f *testing.F) {
+// With any options, admitted addresses are public by an independent list or allowed, and never denied or our own.
+func FuzzGuard_AdmitsOnlyPublicOrAllowedAddresses(f *testing.F) {
 	raw := func(addr string) []byte { return netip.MustParseAddr(addr).AsSlice() }
 	f.Add(raw("10.1.2.3"), uint16(80), raw("10.0.0.0"), 8, raw("10.1.0.0"), 16, true, false)
 	f.Add(raw("169.254.169.254"), uint16(80), raw("0.0.0.0"), 0, raw("1.1.1.1"), 32, true, true)

@@ -24,7 +24,7 @@ func targets(prefixes ...string) Options {
 	return o
 }
 
-func TestGuard_JudgesAddresses(t *testing.T) {
+func TestGuard_ChecksAddresses(t *testing.T) {
 	tests := []struct {
 		addr             string
 		public, allowing bool // admitted by default, and with AllowPrivate
@@ -114,7 +114,7 @@ func TestGuard_JudgesAddresses(t *testing.T) {
 	}
 }
 
-// What hands out credentials, and what no router passes on, is admitted by nothing that does not name it.
+// Metadata services and link-local addresses are admitted only by an option that names them.
 func TestGuard_AdmitsStrictNetworksOnlyByTheirOwnNames(t *testing.T) {
 	tests := []struct{ addr, reason string }{
 		{"169.254.169.254", metadata}, // nearly all
@@ -205,7 +205,7 @@ func TestGuard_AdmitsTargetsExactly(t *testing.T) {
 		{targets("fd00:ec2::/32"), "fd00:ec2::254", false},
 		{targets("fd00:ec2::/32"), "fd00:ec2::1", true},
 
-		// The IPv4 address inside must be admitted as well.
+		// The IPv4 address inside must be admitted, too.
 		{targets("64:ff9b::/96"), "64:ff9b::8.8.8.8", true},
 		{targets("64:ff9b::/96"), "64:ff9b::10.0.0.1", false},
 		{targets("64:ff9b::/96"), "64:ff9b::169.254.169.254", false},
@@ -236,7 +236,7 @@ func TestGuard_AdmitsTargetsExactly(t *testing.T) {
 		{targets("ff00::/8"), "ff02::1", true},
 		{targets("ff00::/7"), "ff02::1", false},
 
-		// Each layout of RFC 6052, whatever follows the address.
+		// Each layout of RFC 6052, with any bytes after the address.
 		{targets("64:ff9b:1::/48"), "64:ff9b:1:a9fe:a9:fe00::", false},                        // /48
 		{targets("64:ff9b:1::/48"), "64:ff9b:1:a9fe:a9:fe08:808:808", false},                  // /48
 		{targets("64:ff9b:1::/48"), "64:ff9b:1:12a9:fe:a9fe::", false},                        // /56
@@ -259,7 +259,7 @@ func TestGuard_AdmitsTargetsExactly(t *testing.T) {
 	}
 }
 
-func TestGuard_DenyWinsOverEveryOption(t *testing.T) {
+func TestGuard_DenyOverridesEveryOption(t *testing.T) {
 	deny := func(denied string, allowed ...string) Options {
 		o := targets(allowed...)
 		o.AllowPrivate = true
@@ -284,7 +284,7 @@ func TestGuard_DenyWinsOverEveryOption(t *testing.T) {
 		{deny("0.0.0.0/0"), "2606:4700::1111", true},
 		{deny("0.0.0.0/0"), "1.1.1.1", false},
 
-		// In whatever form the address comes.
+		// In every form of the address.
 		{deny("8.8.8.0/24", "::ffff:0:0/96"), "::ffff:8.8.8.8", false},
 		{deny("8.8.8.0/24", "64:ff9b::/96"), "64:ff9b::8.8.8.8", false},
 		{deny("8.8.8.0/24", "64:ff9b:1::/48"), "64:ff9b:1::8.8.8.8", false},
@@ -303,8 +303,8 @@ func TestGuard_DenyWinsOverEveryOption(t *testing.T) {
 	}
 }
 
-// An allowed name admits what it resolves to, within bounds.
-func TestGuard_AnAllowedNameAdmitsItsAddresses(t *testing.T) {
+// An allowed name admits the addresses that it resolves to, within limits.
+func TestGuard_AllowedNameAdmitsItsAddresses(t *testing.T) {
 	tests := []struct {
 		addr     string
 		admitted bool
@@ -354,7 +354,7 @@ func TestGuard_AnAllowedNameAdmitsItsAddresses(t *testing.T) {
 	}
 }
 
-func TestBlockedError_NamesTheRuleAndTheOptionThatAdmits(t *testing.T) {
+func TestBlockedError_NamesRuleAndOption(t *testing.T) {
 	g := New(Options{
 		DenyTargets: []netip.Prefix{netip.MustParsePrefix("10.66.1.2/16")},
 		DenyHosts:   []string{"*.evil.example"},
@@ -377,7 +377,7 @@ func TestBlockedError_NamesTheRuleAndTheOptionThatAdmits(t *testing.T) {
 		"169.254.169.254 may not be called: it is the address of a cloud's metadata service, which only --allow-targets 169.254.169.254/32 admits")
 }
 
-func TestGuard_NothingAdmitsTheOwnAPI(t *testing.T) {
+func TestGuard_NeverAdmitsItsAPI(t *testing.T) {
 	interfaces := func() ([]net.Addr, error) {
 		return []net.Addr{&net.IPNet{IP: net.ParseIP("10.1.2.3"), Mask: net.CIDRMask(8, 32)}}, nil
 	}
@@ -413,7 +413,7 @@ func TestGuard_NothingAdmitsTheOwnAPI(t *testing.T) {
 	requireAdmits(t, false, blind.check(netip.MustParseAddrPort("10.9.9.9:8080")), "unknown addresses")
 }
 
-func TestCheckDial_JudgesTheDialledAddress(t *testing.T) {
+func TestCheckDial_ChecksTheDialledAddress(t *testing.T) {
 	g := New(public)
 	requireAdmits(t, true, g.CheckDial("", "tcp4", "8.8.8.8:80"), "public")
 	requireAdmits(t, false, g.CheckDial("", "tcp4", "10.0.0.1:80"), "private")
@@ -424,9 +424,9 @@ func TestCheckDial_JudgesTheDialledAddress(t *testing.T) {
 	requireAdmits(t, false, g.CheckDial("", "tcp6", "[::ffff:10.0.0.1]:80"), "an IPv4 socket in IPv6 notation")
 }
 
-// The ssrf package cannot tell AllowPrivate from AllowTargets, knows no metadata addresses outside of special-purpose
-// networks and gives no reasons; but what it refuses, we refuse.
-func TestGuard_RefusesWhatAnIndependentListRefuses(t *testing.T) {
+// The ssrf package does not distinguish AllowPrivate from AllowTargets, knows no metadata addresses outside of
+// special-purpose networks and gives no reasons. The guard must refuse what it refuses.
+func TestGuard_RefusesAddressesOfAnIndependentList(t *testing.T) {
 	g, other := New(public), ssrf.New(ssrf.WithAnyPort())
 	for _, p := range append(append([]netip.Prefix{}, ssrf.IPv4DeniedPrefixes...), ssrf.IPv6DeniedPrefixes...) {
 		for _, addr := range []netip.Addr{p.Addr(), p.Addr().Next(), last(p)} {
@@ -436,7 +436,7 @@ func TestGuard_RefusesWhatAnIndependentListRefuses(t *testing.T) {
 	}
 }
 
-// last is the highest address of a network.
+// last returns the highest address of a network.
 func last(p netip.Prefix) netip.Addr {
 	raw := p.Addr().AsSlice()
 	for bit := p.Bits(); bit < len(raw)*8; bit++ {

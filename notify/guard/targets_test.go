@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestParseTargets_ReadsNetworksAddressesAndNames(t *testing.T) {
+func TestParseTargets_ParsesNetworksAddressesAndNames(t *testing.T) {
 	networks, hosts, err := ParseTargets([]string{
 		"10.1.2.3/16", " 192.168.1.7 ", "fd00::/8", "::1", "::ffff:10.0.0.0/104", "shop.internal", "*.Shop.Internal.", "LOCALHOST",
 		"a_b-c.1x", "*.xn--mnchen-3ya.example",

@@ -27,7 +27,7 @@ func TestCheckURL_RefusesAddressesInAnySpelling(t *testing.T) {
 	}
 }
 
-func TestCheckURL_PassesWhatOnlyADialCanJudge(t *testing.T) {
+func TestCheckURL_LeavesNamesToTheDial(t *testing.T) {
 	g := New(public)
 	for _, host := range []string{
 		"shop.example", "shop.example.", "8.8.8.8", "134744072", "8.8.2056", "0x08080808", "[2606:4700::1111]:8443",

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pair is both ends of a TCP connection, which are closed at the end of the test.
-func pair(t *testing.T) (near, far net.Conn) {
+// tcpPair returns both ends of a TCP connection, closed at the end of the test.
+func tcpPair(t *testing.T) (near, far net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func pair(t *testing.T) (near, far net.Conn) {
 	return near, far
 }
 
-// An exchange is what became of a request.
+// exchange is the result of a request.
 type exchange struct {
 	status int
 	body   string
@@ -60,7 +60,7 @@ func send(t *testing.T, c *Conn, method, text string) (e exchange) {
 	return e
 }
 
-// serve answers each request on a connection with a text, and hangs up after the last.
+// serve responds to each request of a connection with a text, and closes it after the last.
 func serve(t *testing.T, far net.Conn, texts ...string) {
 	t.Helper()
 	over := make(chan struct{})
@@ -83,7 +83,7 @@ func serve(t *testing.T, far net.Conn, texts ...string) {
 	}()
 }
 
-func TestRoundTrip_AnswersOfHostileServers(t *testing.T) {
+func TestRoundTrip_HandlesHostileServers(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer string
 		status int // zero: the request fails
@@ -114,7 +114,7 @@ func TestRoundTrip_AnswersOfHostileServers(t *testing.T) {
 		"a status that is not HTTP": {answer: "HTTP/1.1 099 Odd\r\nContent-Length: 2\r\n\r\nok", status: 99, body: "ok"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			near, far := pair(t)
+			near, far := tcpPair(t)
 			serve(t, far, test.answer)
 			got := send(t, NewConn(near), http.MethodPost, "body")
 			require.Equal(t, test.status, got.status, got.err)
@@ -137,7 +137,7 @@ func TestRoundTrip_AnswersOfHostileServers(t *testing.T) {
 	}
 }
 
-func TestRoundTrip_SaysWhetherAConnectionIsReusable(t *testing.T) {
+func TestRoundTrip_ReportsReusableConnections(t *testing.T) {
 	for answer, reusable := range map[string]bool{
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok":                      true,
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n":      true,
@@ -146,7 +146,7 @@ func TestRoundTrip_SaysWhetherAConnectionIsReusable(t *testing.T) {
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok!":                     false,
 		"HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 Forged\r\n\r\n":          false,
 	} {
-		near, far := pair(t)
+		near, far := tcpPair(t)
 		serve(t, far, answer, answer)
 		c := NewConn(near)
 		require.Equal(t, []bool{reusable}, send(t, c, http.MethodPost, "x").done, answer)
@@ -156,8 +156,8 @@ func TestRoundTrip_SaysWhetherAConnectionIsReusable(t *testing.T) {
 	}
 }
 
-func TestRoundTrip_ABodyThatIsClosedEarlyEndsTheConnection(t *testing.T) {
-	near, far := pair(t)
+func TestRoundTrip_ClosingABodyEarlyEndsTheConnection(t *testing.T) {
+	near, far := tcpPair(t)
 	serve(t, far, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 	var done []bool
 	resp, err := NewConn(near).RoundTrip(request(t, http.MethodPost, "http://a.example", ""), Hooks{Done: func(reusable bool) { done = append(done, reusable) }})
@@ -168,7 +168,7 @@ func TestRoundTrip_ABodyThatIsClosedEarlyEndsTheConnection(t *testing.T) {
 }
 
 func TestRoundTrip_FailsWhenTheServerSpeaksFirst(t *testing.T) {
-	near, far := pair(t)
+	near, far := tcpPair(t)
 	_, err := io.WriteString(far, "220 mail.example ESMTP\r\n")
 	require.NoError(t, err)
 	c := NewConn(near)
@@ -177,8 +177,8 @@ func TestRoundTrip_FailsWhenTheServerSpeaksFirst(t *testing.T) {
 	require.Zero(t, c.Written())
 }
 
-// A pipe takes nothing of a write that nobody reads.
-func TestRoundTrip_ReturnsAnAnswerThoughTheRequestWasCutOff(t *testing.T) {
+// A write to a pipe blocks until it is read.
+func TestRoundTrip_ReturnsAResponseToATruncatedRequest(t *testing.T) {
 	for name, answer := range map[string]string{"answered": "HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno", "silent": ""} {
 		near, far := net.Pipe()
 		go func() {
@@ -205,7 +205,7 @@ func TestRoundTrip_ReturnsAnAnswerThoughTheRequestWasCutOff(t *testing.T) {
 
 var errCut = errors.New("cut off")
 
-// A cutConn takes 5000 bytes.
+// cutConn accepts 5000 bytes.
 type cutConn struct {
 	net.Conn
 	written int
@@ -229,25 +229,25 @@ func TestRoundTrip_CallsNoHookWhenNothingWasWritten(t *testing.T) {
 	require.Empty(t, got.done)
 }
 
-func TestHasUnread_SeesWhatCameWhileIdle(t *testing.T) {
+func TestHasUnread_DetectsBytesWhileIdle(t *testing.T) {
 	for name, come := range map[string]func(far net.Conn){
 		"bytes":  func(far net.Conn) { _, _ = io.WriteString(far, "HTTP/1.1 299 Forged\r\n\r\n") },
 		"an end": func(far net.Conn) { _ = far.Close() },
 	} {
-		near, far := pair(t)
+		near, far := tcpPair(t)
 		c := NewConn(near)
 		require.False(t, c.HasUnread(), name)
 		come(far)
 		require.Eventually(t, c.HasUnread, 10*time.Second, time.Millisecond, name)
 	}
-	near, _ := pair(t)
+	near, _ := tcpPair(t)
 	c := NewConn(near)
 	require.NoError(t, near.Close())
 	require.True(t, c.HasUnread(), "it was closed")
 }
 
 func TestSocket_IsFoundBelowOtherLayers(t *testing.T) {
-	near, _ := pair(t)
+	near, _ := tcpPair(t)
 	require.NotNil(t, NewSocket(tls.Client(near, new(tls.Config))).raw)
 	require.NotNil(t, NewSocket(tls.Client(tls.Client(near, new(tls.Config)), new(tls.Config))).raw)
 	pipe, far := net.Pipe()

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// parts are a request's first line, the lines of its header in order, and its body.
-func parts(t *testing.T, request string) (first string, header []string, body string) {
+// splitRequest returns a request's first line, its header lines in order, and its body.
+func splitRequest(t *testing.T, request string) (first string, header []string, body string) {
 	t.Helper()
 	head, body, ok := strings.Cut(request, "\r\n\r\n")
 	require.True(t, ok)
@@ -22,7 +22,7 @@ func parts(t *testing.T, request string) (first string, header []string, body st
 	return lines[0], lines[1:], body
 }
 
-// request is one as a sender makes it.
+// request returns a request as a sender makes it.
 func request(t testing.TB, method, url, body string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
@@ -67,8 +67,8 @@ func TestWriteRequest_WritesAsNetHTTPDoes(t *testing.T) {
 						}
 						require.NoError(t, w.Flush())
 					}
-					first, header, sent := parts(t, own.String())
-					theirFirst, theirHeader, theirSent := parts(t, theirs.String())
+					first, header, sent := splitRequest(t, own.String())
+					theirFirst, theirHeader, theirSent := splitRequest(t, theirs.String())
 					require.Equal(t, theirFirst, first)
 					require.Equal(t, theirHeader, header, "%s %s", method, url)
 					require.Equal(t, theirSent, sent)
