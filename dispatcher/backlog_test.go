@@ -344,7 +344,7 @@ func TestBacklog_FailedChecksDoNotFloodTheLog(t *testing.T) {
 		s := model()
 		r, written := startLogged(t, dispatcher.Options{Store: unreadableStats{s}, Deliverer: &receiver{answer: status(200)}})
 		for i := range 10 {
-			_, err := s.PutTopic(t.Context(), store.Topic{
+			_, err := store.PutTopic(t.Context(), s, store.Topic{
 				Namespace: job.DefaultNamespace, Name: fmt.Sprint("topic-", i), Policy: policy.Topic{OnBacklog: moreThan(2)},
 			})
 			require.NoError(t, err)

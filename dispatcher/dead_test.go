@@ -269,14 +269,18 @@ type readCounterShard struct {
 	*readCounter
 }
 
+func (s readCounterShard) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
+	return s.Shard.ListDocuments(ctx, after, limit)
+}
+
 func (s readCounterShard) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
 	s.stats.Add(1)
 	return s.Shard.TopicStats(ctx, f)
 }
 
-func (w *readCounter) Topics(ctx context.Context) ([]store.Topic, int64, error) {
+func (w *readCounter) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
 	w.topics.Add(1)
-	return w.Store.Topics(ctx)
+	return w.Store.ListDocuments(ctx, after, limit)
 }
 
 func (s readCounterShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {

@@ -154,7 +154,7 @@ func TestExpiry_EndsEveryJobOnceDespiteLostReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := storetest.NewModel(storetest.ModelOptions{Defaults: policy.Builtin()})
 		rec := &receiver{answer: statusByTopic(200)}
-		_, err := st.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "default", Policy: policy.Topic{
+		_, err := store.PutTopic(t.Context(), st, store.Topic{Namespace: "default", Name: "default", Policy: policy.Topic{
 			Paused: true, OnDead: callbackTo("https://callback.example/"),
 		}})
 		require.NoError(t, err)

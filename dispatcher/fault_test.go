@@ -69,7 +69,7 @@ type failingTopics struct {
 	read *atomic.Int32
 }
 
-func (f failingTopics) Topics(ctx context.Context) ([]store.Topic, int64, error) {
+func (f failingTopics) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
 	if f.read != nil {
 		f.read.Add(1)
 	}
@@ -80,7 +80,7 @@ func (f failingTopics) Topics(ctx context.Context) ([]store.Topic, int64, error)
 	if f.n != nil && f.n.Add(-1) >= 0 {
 		return nil, 0, &store.UnavailableError{Reason: "away"}
 	}
-	return f.Store.Topics(ctx)
+	return f.Store.ListDocuments(ctx, after, limit)
 }
 
 func TestPolicies_AreReadBeforeAVerdict(t *testing.T) {
@@ -327,6 +327,10 @@ type oldRevisionShard struct {
 	oldRevisionStore
 }
 
+func (o oldRevisionShard) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
+	return o.Shard.ListDocuments(ctx, after, limit)
+}
+
 func (o oldRevisionShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	c, err := o.Shard.Claim(ctx, tok, r)
 	c.Revision--
@@ -339,9 +343,9 @@ func (o oldRevisionShard) Settle(ctx context.Context, tok store.Token, it []stor
 	return e, c, err
 }
 
-func (o oldRevisionStore) Topics(ctx context.Context) ([]store.Topic, int64, error) {
+func (o oldRevisionStore) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
 	o.read.Add(1)
-	return o.Store.Topics(ctx)
+	return o.Store.ListDocuments(ctx, after, limit)
 }
 
 func (o oldRevisionShard) Known(ctx context.Context, refs []job.Ref) ([]bool, error) {

@@ -286,14 +286,14 @@ func (s headerRecorderShard) Alarm(ctx context.Context, token store.Token, alarm
 	return s.Shard.Alarm(ctx, token, alarm)
 }
 
-func (w *headerRecorder) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error) {
-	w.note(topic)
-	return w.Store.PutTopic(ctx, topic)
+func (w *headerRecorder) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+	w.note(string(doc.Value))
+	return w.Store.PutDocument(ctx, token, doc, limits)
 }
 
-func (s headerRecorderShard) PutLane(ctx context.Context, token store.Token, lane store.Lane) (store.Lane, error) {
-	s.note(lane)
-	return s.Shard.PutLane(ctx, token, lane)
+func (s headerRecorderShard) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+	s.note(string(doc.Value))
+	return s.Shard.PutDocument(ctx, token, doc, limits)
 }
 
 func TestSeal_LeavesNoSecretHeaderForTheStore(t *testing.T) {

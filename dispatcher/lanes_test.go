@@ -195,12 +195,12 @@ type unreadableLanesShard struct {
 	*unreadableLanes
 }
 
-func (s unreadableLanesShard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
-	s.asked.Add(int32(len(queues)))
+func (s unreadableLanesShard) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
+	s.asked.Add(int32(len(keys)))
 	if s.err != nil {
 		return nil, s.err
 	}
-	return s.Shard.GetLanes(ctx, queues)
+	return s.Shard.GetDocuments(ctx, keys)
 }
 
 func TestLanes_ProvideTheURLOfJobs(t *testing.T) {

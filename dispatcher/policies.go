@@ -19,7 +19,7 @@ type topicName struct{ namespace, name string }
 // claims reloads the cache when it changes (Sync), without polling. Others name the age at which they need it reloaded
 // (Snapshot).
 type policies struct {
-	store           store.Store
+	settings        store.Settings
 	log             *slog.Logger
 	openCredentials func(store.Topic) *secrets.Credentials // a topic's credentials; nil: none
 	maxAge          time.Duration                          // of a snapshot for a registration
@@ -65,9 +65,9 @@ const (
 	anyAge  time.Duration = math.MaxInt64
 )
 
-func newPolicies(s store.Store, defaults policy.Topic, open func(store.Topic) *secrets.Credentials, log *slog.Logger) *policies {
+func newPolicies(s store.Settings, defaults policy.Topic, open func(store.Topic) *secrets.Credentials, log *slog.Logger) *policies {
 	p := &policies{
-		store: s, log: log, openCredentials: open, maxAge: anyAge, defaults: cachedTopic{resolved: defaults}, loading: newCtxMutex(),
+		settings: s, log: log, openCredentials: open, maxAge: anyAge, defaults: cachedTopic{resolved: defaults}, loading: newCtxMutex(),
 	}
 	p.cached.Store(&policySet{revision: -1})
 	return p
@@ -204,27 +204,38 @@ func (p *policies) load(ctx context.Context, within time.Duration) (*policySet, 
 	defer cancel()
 	read := time.Now()
 	old := p.cached.Load()
-	topics, revision, err := p.store.Topics(limited)
+	docs, revision, err := p.settings.ListDocuments(limited, store.DocumentKey{Kind: store.KindTopic}, 0)
 	if err != nil {
 		if ctx.Err() == nil {
 			p.lastFailure.Store(&loadFailure{at: time.Now(), err: err})
 		}
 		return old, err
 	}
-	set := &policySet{revision: revision, loadedAt: read, topics: make(map[topicName]*cachedTopic, len(topics))}
-	for _, t := range topics {
-		name := topicName{t.Namespace, t.Name}
-		if c := old.topics[name]; c != nil && c.stored.Revision == t.Revision {
-			set.topics[name] = c // opened once per revision: a certificate must stay the same pointer
-			continue
+	set := &policySet{revision: revision, loadedAt: read, topics: make(map[topicName]*cachedTopic, len(docs))}
+	for _, doc := range docs {
+		name := topicName{doc.Key.Namespace, doc.Key.Name}
+		c := old.topics[name]
+		if c == nil || c.stored.Revision != doc.Revision { // opened once per revision: a certificate must stay the same pointer
+			c = p.open(doc)
 		}
-		set.topics[name] = &cachedTopic{
-			stored: t, resolved: t.Policy.WithDefaults(p.defaults.resolved), credentials: p.openCredentials(t),
-		}
+		set.topics[name] = c
 	}
 	p.cached.Store(set)
 	p.lastFailure.Store(nil)
 	return set, nil
+}
+
+// open decodes a topic's document and opens its credentials. The deliveries of a topic whose policy is not readable are held.
+func (p *policies) open(doc store.Document) *cachedTopic {
+	t, err := doc.Topic()
+	c := &cachedTopic{stored: t, resolved: t.Policy.WithDefaults(p.defaults.resolved)}
+	if err == nil {
+		c.credentials = p.openCredentials(t)
+		return c
+	}
+	p.log.Error("topic policy not readable, holding the topic: put its policy again, then resume it", "topic", t.Name, "err", err)
+	c.credentials = &secrets.Credentials{Err: err}
+	return c
 }
 
 // recentFailure returns the failure of the last load, if that was less than retryLoadAfter ago.

@@ -24,7 +24,7 @@ type slowTopicsStore struct {
 	reads atomic.Int32
 }
 
-func (s *slowTopicsStore) Topics(ctx context.Context) ([]store.Topic, int64, error) {
+func (s *slowTopicsStore) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
 	s.reads.Add(1)
 	takes := s.takes.Load()
 	if takes < 0 {
@@ -32,7 +32,7 @@ func (s *slowTopicsStore) Topics(ctx context.Context) ([]store.Topic, int64, err
 		return nil, 0, &store.UnavailableError{Reason: "silent", Err: context.Cause(ctx)}
 	}
 	time.Sleep(time.Duration(takes))
-	return s.Store.Topics(ctx)
+	return s.Store.ListDocuments(ctx, after, limit)
 }
 
 const silent = -1

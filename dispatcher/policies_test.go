@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -22,10 +23,12 @@ type rollbackStore struct {
 	read     int
 }
 
-func (s *rollbackStore) Topics(context.Context) ([]store.Topic, int64, error) {
+func (s *rollbackStore) ListDocuments(context.Context, store.DocumentKey, int) ([]store.Document, int64, error) {
 	s.read++
-	workers := int(s.revision)
-	return []store.Topic{{Namespace: "n", Name: "t", Policy: policy.Topic{Workers: workers}, Revision: s.revision}}, s.revision, nil
+	return []store.Document{{
+		Key:   store.DocumentKey{Kind: store.KindTopic, Namespace: "n", Name: "t"},
+		Value: fmt.Appendf(nil, `{"workers":%d}`, s.revision), Revision: s.revision,
+	}}, s.revision, nil
 }
 
 func TestPolicies_RolledBackRevisionsAreDropped(t *testing.T) {

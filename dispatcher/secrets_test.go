@@ -73,12 +73,12 @@ func eachOwner(t *testing.T, test func(t *testing.T, owner store.SecretOwner)) {
 // storedSettings returns all stored settings as text.
 func storedSettings(t *testing.T, s store.Store) string {
 	t.Helper()
-	topics, _, err := s.Topics(t.Context())
+	topics, _, err := store.ListTopics(t.Context(), s)
 	require.NoError(t, err)
 	var lanes []store.Lane
 	for _, topic := range topics {
 		for shard := range s.Shards() {
-			some, err := s.Shards()[shard].ListLanes(t.Context(), topic.Namespace, topic.Name, "", store.MaxBatch)
+			some, err := store.ListLanes(t.Context(), s.Shards()[shard], topic.Namespace, topic.Name, "", store.MaxBatch)
 			require.NoError(t, err)
 			lanes = append(lanes, some...)
 		}
@@ -255,14 +255,14 @@ type slowSettingsShard struct {
 	slowSettingsStore
 }
 
-func (u slowSettingsStore) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error) {
+func (u slowSettingsStore) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
 	time.Sleep(5 * time.Millisecond)
-	return u.Store.PutTopic(ctx, t)
+	return u.Store.PutDocument(ctx, token, doc, limits)
 }
 
-func (s slowSettingsShard) PutLane(ctx context.Context, token store.Token, l store.Lane) (store.Lane, error) {
+func (s slowSettingsShard) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
 	time.Sleep(5 * time.Millisecond)
-	return s.Shard.PutLane(ctx, token, l)
+	return s.Shard.PutDocument(ctx, token, doc, limits)
 }
 
 func TestSecrets_ConcurrentAddsAreAllKept(t *testing.T) {
@@ -304,12 +304,12 @@ type conflictingShard struct {
 	conflictingStore
 }
 
-func (conflictingStore) PutTopic(context.Context, store.Topic) (store.Topic, error) {
-	return store.Topic{}, store.ErrVersion
+func (conflictingStore) PutDocument(context.Context, store.Token, store.Document, policy.Limits) (store.Document, error) {
+	return store.Document{}, store.ErrVersion
 }
 
-func (conflictingShard) PutLane(context.Context, store.Token, store.Lane) (store.Lane, error) {
-	return store.Lane{}, store.ErrVersion
+func (conflictingShard) PutDocument(context.Context, store.Token, store.Document, policy.Limits) (store.Document, error) {
+	return store.Document{}, store.ErrVersion
 }
 
 func TestSecrets_ChangeEndsAfterTooManyConflicts(t *testing.T) {
@@ -485,11 +485,11 @@ type changingLaneShard struct {
 	changingLaneStore
 }
 
-func (s changingLaneShard) PutLane(ctx context.Context, token store.Token, lane store.Lane) (store.Lane, error) {
-	if lane.Queue.Lane == s.lane {
-		return store.Lane{}, store.ErrVersion
+func (s changingLaneShard) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+	if doc.Key.Lane == s.lane {
+		return store.Document{}, store.ErrVersion
 	}
-	return s.Shard.PutLane(ctx, token, lane)
+	return s.Shard.PutDocument(ctx, token, doc, limits)
 }
 
 func TestSecrets_AtMostTwoAsymmetricKeys(t *testing.T) {

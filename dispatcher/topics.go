@@ -49,7 +49,7 @@ func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Top
 	if err := d.sealer.SealTopic(&t, was); err != nil {
 		return store.Topic{}, err
 	}
-	put, err := d.opts.Store.PutTopic(ctx, t)
+	put, err := d.store.PutTopic(ctx, t)
 	if err != nil {
 		return store.Topic{}, err
 	}

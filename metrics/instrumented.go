@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -168,31 +169,42 @@ func (s instrumentedShard) Repair(ctx context.Context) (store.RepairResult, erro
 	return result, err
 }
 
-func (s instrumented) PutTopic(ctx context.Context, put store.Topic) (store.Topic, error) {
-	return timed(ctx, s.m, putTopic, func() (store.Topic, error) { return s.next.PutTopic(ctx, put) })
+func (s instrumented) PutDocument(
+	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
+) (store.Document, error) {
+	return timed(ctx, s.m, putTopic, func() (store.Document, error) { return s.next.PutDocument(ctx, token, doc, limits) })
 }
 
-func (s instrumented) Topics(ctx context.Context) ([]store.Topic, int64, error) {
+func (s instrumented) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
+	return timed(ctx, s.m, getTopics, func() ([]store.Document, error) { return s.next.GetDocuments(ctx, keys) })
+}
+
+func (s instrumented) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
+	return timedList(ctx, s.m, topicsRead, s.next, after, limit)
+}
+
+func (s instrumentedShard) PutDocument(
+	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
+) (store.Document, error) {
+	return timed(ctx, s.m, putLane, func() (store.Document, error) { return s.next.PutDocument(ctx, token, doc, limits) })
+}
+
+func (s instrumentedShard) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
+	return timed(ctx, s.m, getLanes, func() ([]store.Document, error) { return s.next.GetDocuments(ctx, keys) })
+}
+
+func (s instrumentedShard) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
+	return timedList(ctx, s.m, listLanes, s.next, after, limit)
+}
+
+// timedList is Settings.ListDocuments with its time.
+func timedList(
+	ctx context.Context, m *Metrics, method method, next store.Settings, after store.DocumentKey, limit int,
+) ([]store.Document, int64, error) {
 	began := time.Now()
-	all, revision, err := s.next.Topics(ctx)
-	s.m.observeCall(ctx, topicsRead, began, err)
-	return all, revision, err
-}
-
-func (s instrumentedShard) PutLane(ctx context.Context, token store.Token, lane store.Lane) (store.Lane, error) {
-	return timed(ctx, s.m, putLane, func() (store.Lane, error) { return s.next.PutLane(ctx, token, lane) })
-}
-
-func (s instrumentedShard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
-	return timed(ctx, s.m, getLanes, func() ([]store.Lane, error) { return s.next.GetLanes(ctx, queues) })
-}
-
-func (s instrumentedShard) ListLanes(
-	ctx context.Context, namespace, topic, after string, limit int,
-) ([]store.Lane, error) {
-	return timed(ctx, s.m, listLanes, func() ([]store.Lane, error) {
-		return s.next.ListLanes(ctx, namespace, topic, after, limit)
-	})
+	docs, revision, err := next.ListDocuments(ctx, after, limit)
+	m.observeCall(ctx, method, began, err)
+	return docs, revision, err
 }
 
 func (s instrumentedShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {

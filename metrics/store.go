@@ -36,6 +36,7 @@ const (
 	sweep
 	repair
 	putTopic
+	getTopics
 	topicsRead
 	putLane
 	getLanes
@@ -51,7 +52,7 @@ var methodNames = [methods]string{
 	claimExpired: "claim_expired",
 	settle:       "settle", cancel: "cancel", replace: "replace", revive: "revive", purge: "purge", get: "get", known: "known",
 	list: "list", topicStats: "topic_stats", totals: "totals", laneStats: "lane_stats", sweep: "sweep", repair: "repair",
-	putTopic: "put_topic", topicsRead: "topics",
+	putTopic: "put_topic", getTopics: "get_topics", topicsRead: "topics",
 	putLane: "put_lane", getLanes: "get_lanes", listLanes: "list_lanes", permit: "permit", alarm: "alarm",
 	ping: "ping",
 }

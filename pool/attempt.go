@@ -3,6 +3,7 @@ package pool
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -87,7 +88,11 @@ func (a *attempt) run(ctx context.Context) {
 	terms := topic.Terms(h.Terms)
 	verdict, ok := policy.CheckBefore(terms, a.progress())
 	request := a.request(topic, terms)
+	credentials, unsigned := a.credentials()
 	switch {
+	case errors.Is(unsigned, store.ErrUnreadable):
+		a.hold(ctx)
+		return
 	case a.sched.Cancelled:
 		a.releaseUnrecorded(ctx, 0, 0)
 		return
@@ -120,17 +125,11 @@ func (a *attempt) run(ctx context.Context) {
 			Error: "the header " + strays + " carries a secret that was given for another host than its topic's or lane's URL leads to now",
 		}})
 		return
-	case err == nil:
-		request.Credentials, err = a.credentials()
-	}
-	if err != nil { // already logged
-		cooldown := unsignableCooldown
-		if h.Kind != "" {
-			cooldown = 0 // callbacks of other topics share its lane
-		}
-		a.releaseUnrecorded(ctx, unsignableCooldown, cooldown)
+	case err != nil || unsigned != nil: // already logged
+		a.hold(ctx)
 		return
 	}
+	request.Credentials = credentials
 	switch {
 	case topic.Rate.Limited() && topic.Rate != a.sched.GrantRate: // the rate changed since the claim
 		a.releaseUnrecorded(ctx, 0, 0)
@@ -146,6 +145,15 @@ func (a *attempt) run(ctx context.Context) {
 		return
 	}
 	a.deliver(ctx, request, topic, terms)
+}
+
+// hold releases the job for a while, and its lane: settings or secrets that the attempt needs cannot be read.
+func (a *attempt) hold(ctx context.Context) {
+	cooldown := unsignableCooldown
+	if a.job.Kind != "" {
+		cooldown = 0 // callbacks of other topics share its lane
+	}
+	a.releaseUnrecorded(ctx, unsignableCooldown, cooldown)
 }
 
 // deliver makes the request and decides what follows.
@@ -218,7 +226,10 @@ func (a *attempt) credentials() (job.Credentials, error) {
 	}
 	p := a.shard.p
 	c, err := p.opts.Policies.Credentials(a.job.Namespace, topic)
-	if a.sched.Settings == nil || len(a.sched.Settings.Settings.Secrets) == 0 {
+	switch lane := a.sched.Settings; {
+	case lane != nil && errors.Is(lane.Err, store.ErrUnreadable):
+		return c, lane.Err
+	case lane == nil || len(lane.Settings.Secrets) == 0:
 		return c, err
 	}
 	// The topic's secrets are not needed, but its certificate is. The policy is read last: if it has no certificate by now,

@@ -66,7 +66,7 @@ var breakable = policy.Topic{
 func startOutage(t *testing.T, processes, jobs int, away policy.Result) (store.Store, *fakeHost) {
 	t.Helper()
 	s, h := model(), &fakeHost{away: away, takes: 5 * time.Millisecond}
-	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "shop", Policy: breakable})
+	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "shop", Policy: breakable})
 	require.NoError(t, err)
 	carry(t, s)
 	fill(t, s, jobs, "shop/a")
@@ -179,7 +179,7 @@ func TestBreaker_JobsOfALostHostEndAtMaxAge(t *testing.T) {
 		const jobs = 2_000
 		s, h := model(), &fakeHost{away: policy.Result{Class: policy.ClassTimeoutDial}, takes: time.Second}
 		terms := policy.Topic{MaxAge: 2 * time.Hour}
-		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "shop", Policy: terms})
+		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "shop", Policy: terms})
 		require.NoError(t, err)
 		carry(t, s)
 		fill(t, s, jobs, "shop/a")

@@ -62,7 +62,12 @@ func (s *shardLoop) changedSettings(queues []store.QueueStatus) []*sched.LaneSet
 		if changed == nil {
 			changed = make([]*sched.LaneSettings, len(queues))
 		}
-		own := &sched.LaneSettings{Lane: *queues[i].Lane}
+		lane, err := queues[i].Lane.Lane()
+		own := &sched.LaneSettings{Lane: lane, Err: err}
+		if err != nil {
+			s.p.log.Error("lane settings not readable, holding the lane: put its settings again", "topic", lane.Queue.Topic,
+				"lane", lane.Queue.Lane, "err", err)
+		}
 		if len(own.Settings.Secrets) > 0 {
 			own.Signer, own.Err = s.p.opts.Policies.Signer(own.Lane)
 		}

@@ -105,7 +105,7 @@ func (s *shardLoop) laneURLs(ctx context.Context, held []store.ClaimedJob) map[j
 	}
 	var lanes []store.Lane
 	err := s.retryWhileUnavailable(ctx, "read lane settings", func(ctx context.Context) (err error) {
-		lanes, err = s.store.GetLanes(ctx, queues)
+		lanes, err = store.GetLanes(ctx, s.store, queues)
 		return err
 	})
 	if err != nil {

@@ -303,7 +303,7 @@ func TestRate_HoldsWhenRepliesAreLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 10 * time.Millisecond }}
-				_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+				_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "calls", Policy: terms})
 				require.NoError(t, err)
 				carry(t, s)
 				fill(t, s, 500, "calls/a")

@@ -231,7 +231,7 @@ func TestRate_ExpiredJobsDoNotDelayOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
-				_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+				_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "calls", Policy: terms})
 				require.NoError(t, err)
 				insertExpired(t, s, 1000)
 				carry(t, s)
@@ -259,7 +259,7 @@ func TestRate_ReleasedJobIsDeliveredInTheNextWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: time.Hour}}
-		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "calls", Policy: terms})
 		require.NoError(t, err)
 		carry(t, s)
 		fill(t, s, 1, "calls/a")
@@ -282,7 +282,7 @@ func TestRate_HoldsBesideExpiredJobsWhenRepliesAreLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{LaneRate: policy.Rate{Starts: 3, Per: time.Minute}, Retries: new(0)}
-		_, err := inner.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+		_, err := store.PutTopic(t.Context(), inner, store.Topic{Namespace: "default", Name: "calls", Policy: terms})
 		require.NoError(t, err)
 		insertExpired(t, inner, 50)
 		fill(t, inner, 30, "calls/a")

@@ -121,7 +121,7 @@ func TestPrefetch_LeavesWorkersForLanesOfOtherShards(t *testing.T) {
 					Shards: 2, Defaults: policy.Topic{LaneConcurrency: 1000}.WithDefaults(policy.Builtin()),
 				})
 				if rated {
-					_, err := s.Shards()[1].PutLane(t.Context(), store.NewToken(), store.Lane{
+					_, err := store.PutLane(t.Context(), s.Shards()[1], store.NewToken(), store.Lane{
 						Queue: queueOf("orders", "right"), Settings: policy.Lane{LaneRate: policy.Rate{Starts: 10, Per: time.Second}},
 					})
 					require.NoError(t, err)
@@ -240,7 +240,7 @@ func TestPrefetch_ReleasesJobsOfAPausedTopic(t *testing.T) {
 		synctest.Wait() // no attempt is just beginning
 		policies.put(policy.Topic{Workers: 20, LaneConcurrency: 1000, Paused: true})
 		before := g.count("")
-		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{Paused: true}})
+		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{Paused: true}})
 		require.NoError(t, err)
 		time.Sleep(time.Second)
 		require.Equal(t, before, g.count(""))

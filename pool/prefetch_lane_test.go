@@ -73,7 +73,7 @@ func TestPrefetch_KeepsToALoweredConcurrency(t *testing.T) {
 		lane := store.Lane{
 			Queue: job.Queue{Namespace: "default", Topic: "orders", Lane: "x"}, Settings: policy.Lane{LaneConcurrency: 2},
 		}
-		_, err := s.Shards()[0].PutLane(t.Context(), store.NewToken(), lane)
+		_, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(), lane)
 		require.NoError(t, err)
 		time.Sleep(100 * time.Millisecond) // the next claim brings the settings
 		g.reset()

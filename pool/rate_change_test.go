@@ -40,7 +40,7 @@ func (s *changingPolicy) put(t policy.Topic) {
 func newRateTest(t *testing.T, terms policy.Topic, wrap func(store.Store) store.Store) (store.Store, *startRecorder) {
 	t.Helper()
 	s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
-	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "calls", Policy: terms})
 	require.NoError(t, err)
 	carry(t, s)
 	on := s
@@ -123,7 +123,7 @@ func TestRate_JobsWithoutARequestTakeNoStartOfTheTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{Rate: policy.Rate{Starts: 2, Per: time.Minute}, MaxAge: time.Hour}
-		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "calls", Policy: terms})
 		require.NoError(t, err)
 		fill(t, s, 50, "calls/a")
 		time.Sleep(2 * time.Hour)
@@ -140,7 +140,7 @@ func TestRate_OfOneTopicDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{Rate: policy.Rate{Starts: 10, Per: time.Second}}
-		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "calls", Policy: terms})
 		require.NoError(t, err)
 		carry(t, s)
 		fill(t, s, 500, "calls/busy")

@@ -132,7 +132,7 @@ func TestRate_HoldsOverThreeProcessesInEveryWindow(t *testing.T) {
 
 func testRateOverProcesses(t *testing.T, terms policy.Topic, lag time.Duration) {
 	s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return rand.N(50 * time.Millisecond) }}
-	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "calls", Policy: terms})
 	require.NoError(t, err)
 	carry(t, s)
 	lanes := []string{"a", "b", "c"}
@@ -164,7 +164,7 @@ func TestRate_LateStartsAreNotMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
 		terms := policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: time.Second}}
-		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "calls", Policy: terms})
 		require.NoError(t, err)
 		carry(t, s)
 		fill(t, s, 3, "calls/a")

@@ -27,7 +27,7 @@ func (s *startRecorder) all() []time.Time {
 func startProcesses(t *testing.T, n int, terms policy.Topic) (store.Store, *startRecorder) {
 	t.Helper()
 	s, d := model(), &startRecorder{by: map[string][]time.Time{}, took: func() time.Duration { return 0 }}
-	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "calls", Policy: terms})
+	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "calls", Policy: terms})
 	require.NoError(t, err)
 	carry(t, s)
 	for range n {

@@ -98,7 +98,7 @@ func queueOf(topic, lane string) job.Queue {
 // putLane writes a lane's settings, whatever they were.
 func putLane(t *testing.T, s store.Store, topic, lane string, settings policy.Lane) {
 	t.Helper()
-	_, err := s.Shards()[0].PutLane(t.Context(), store.NewToken(), store.Lane{Queue: queueOf(topic, lane), Settings: settings})
+	_, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(), store.Lane{Queue: queueOf(topic, lane), Settings: settings})
 	require.NoError(t, err)
 }
 

@@ -34,7 +34,7 @@ type shardLoop struct {
 // shardStore is the part of a shard that the pool uses.
 type shardStore interface {
 	store.Queue
-	store.LaneSettings
+	store.Settings
 }
 
 func newShardLoop(p *Pool, shard int, st shardStore) *shardLoop {

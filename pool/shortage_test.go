@@ -60,7 +60,7 @@ func TestShortage_CostsNeitherRetriesNorBreakers(t *testing.T) {
 		s, log := model(), &testlog.Log{}
 		d := &limitedSockets{left: 20, began: map[string]time.Time{}, takes: func(job.Request) time.Duration { return 100 * time.Millisecond }}
 		terms := policy.Topic{Retries: new(0), Ladder: policy.Ladder{}, Breaker: policy.Breaker{Failures: new(1)}}
-		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: terms})
+		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "orders", Policy: terms})
 		require.NoError(t, err)
 		carry(t, s)
 		var queues []string

@@ -70,14 +70,14 @@ type QueueStatus struct {
 	Blocked bool
 	// BreakerOpen is set while the lane's breaker is open, also while it waits for its probe.
 	BreakerOpen bool
-	// Lane is the lane's settings if their revision differs from that of the QueueClaim, else nil.
-	Lane *Lane
+	// Lane is the document of the lane's settings if its revision differs from that of the QueueClaim, else nil.
+	Lane *Document
 }
 
 // ClaimResult is the result of a claim: the jobs, and a status for each QueueClaim, in order.
 type ClaimResult struct {
 	Jobs   []ClaimedJob
 	Queues []QueueStatus
-	// Revision is that of the topics' policies. When it differs from the one that Topics returned, read them again.
+	// Revision is that of the topics' documents. When it differs from the one that ListDocuments returned, list them again.
 	Revision int64
 }

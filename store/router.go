@@ -13,14 +13,15 @@ import (
 // Router offers the methods of a shard for all shards of a store: it selects the shard of a queue or of a job, combines
 // concurrent insertions into few calls, and adds up counts.
 type Router struct {
-	shards  []Shard
-	inserts []*Batcher[NewJob, RoutedResult]
-	known   []*Batcher[job.Ref, knownResult]
+	settings Settings
+	shards   []Shard
+	inserts  []*Batcher[NewJob, RoutedResult]
+	known    []*Batcher[job.Ref, knownResult]
 }
 
 // NewRouter returns a Router over the shards of s.
 func NewRouter(s Store) *Router {
-	r := &Router{shards: s.Shards()}
+	r := &Router{settings: s, shards: s.Shards()}
 	for _, shard := range r.shards {
 		r.inserts = append(r.inserts, NewBatcher(MaxBatch, insertBytes, estimateSize, func(jobs []NewJob) []RoutedResult {
 			return insertBatch(shard, jobs)

@@ -77,12 +77,17 @@ func pick[T any](items []T, indexes []int) []T {
 	return picked
 }
 
-// PutLane is LaneSettings.PutLane on the lane's shard.
-func (r *Router) PutLane(ctx context.Context, lane Lane) (Lane, error) {
-	return r.shards[r.ShardOf(lane.Queue)].PutLane(ctx, NewToken(), lane)
+// PutTopic writes a topic's policy.
+func (r *Router) PutTopic(ctx context.Context, topic Topic) (Topic, error) {
+	return PutTopic(ctx, r.settings, topic)
 }
 
-// GetLanes is LaneSettings.GetLanes for any number of queues on any shards: one Lane for each, in order.
+// PutLane writes a lane's settings on the lane's shard.
+func (r *Router) PutLane(ctx context.Context, lane Lane) (Lane, error) {
+	return PutLane(ctx, r.shards[r.ShardOf(lane.Queue)], NewToken(), lane)
+}
+
+// GetLanes reads the settings of any number of lanes on any shards: one Lane for each, in order.
 func (r *Router) GetLanes(ctx context.Context, queues []job.Queue) ([]Lane, error) {
 	byShard := make([][]int, len(r.shards))
 	for i, q := range queues {
@@ -92,7 +97,7 @@ func (r *Router) GetLanes(ctx context.Context, queues []job.Queue) ([]Lane, erro
 	lanes := make([]Lane, len(queues))
 	err := r.forEachShard(func(n int, shard Shard) error {
 		for part := range slices.Chunk(byShard[n], MaxBatch) {
-			found, err := shard.GetLanes(ctx, pick(queues, part))
+			found, err := GetLanes(ctx, shard, pick(queues, part))
 			if err != nil {
 				return fmt.Errorf("read lanes' settings: %w", err)
 			}

@@ -61,11 +61,11 @@ func (a unavailableShard) Purge(ctx context.Context, token store.Token, refs []j
 	return a.Shard.Purge(ctx, token, refs)
 }
 
-func (a unavailableShard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
+func (a unavailableShard) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
 	if err := a.fault(a.number); err != nil {
 		return nil, err
 	}
-	return a.Shard.GetLanes(ctx, queues)
+	return a.Shard.GetDocuments(ctx, keys)
 }
 
 // newUnavailable returns a Router over a model with a number of shards, of which one can be made unavailable.
@@ -91,7 +91,7 @@ func onShards(t *testing.T, test func(t *testing.T, r *store.Router, a *unavaila
 // insertDead inserts n jobs on several lanes, lets them die and returns their ids.
 func insertDead(t *testing.T, r *store.Router, s store.Store, n int) []job.Ref {
 	t.Helper()
-	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{LaneConcurrency: 10_000}})
+	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{LaneConcurrency: 10_000}})
 	require.NoError(t, err)
 	var entries []store.NewJob
 	var refs []job.Ref

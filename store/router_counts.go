@@ -79,7 +79,7 @@ func (r *Router) LaneStats(ctx context.Context, namespace, topic, after string, 
 // ListLanes merges the shards' lanes with settings in order of name.
 func (r *Router) ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]Lane, error) {
 	all, err := readShards(r, func(shard Shard) ([]Lane, error) {
-		return shard.ListLanes(ctx, namespace, topic, after, limit)
+		return ListLanes(ctx, shard, namespace, topic, after, limit)
 	})
 	slices.SortFunc(all, func(a, b Lane) int { return cmp.Compare(a.Queue.Lane, b.Queue.Lane) })
 	return all[:min(limit, len(all))], err

@@ -3,26 +3,17 @@ package store
 import (
 	"context"
 	"time"
-
-	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/policy"
 )
 
-// Store is an engine: the policies of topics, which apply to all shards, and the shards. Router selects the shard of a
+// Store is an engine: documents that apply to all shards, and the shards. Router selects the shard of a
 // queue or of a job.
 type Store interface {
 	// Shards returns the shards in order, 1 to job.MaxShards of them. Their number is fixed for the life of the data. The
 	// slice must not be changed.
 	Shards() []Shard
 
-	// PutTopic writes a topic's policy for all shards and returns it with its new revision. A revision other than 0 must
-	// equal the stored one (MustNotExist: none may be stored), else the error is ErrVersion. The policy applies to claims,
-	// carries and sweeps that begin after PutTopic has returned. Due jobs of a resumed topic are notified within a second.
-	PutTopic(ctx context.Context, topic Topic) (Topic, error)
-
-	// Topics reads all stored policies in order of namespace and name. It also returns the revision that ClaimResult
-	// reports until one of them changes.
-	Topics(ctx context.Context) (topics []Topic, revision int64, err error)
+	// Settings of a Store are the documents that apply to all shards: all kinds but KindLane.
+	Settings
 
 	// Ping checks that the store accepts writes. The error says why it does not.
 	Ping(ctx context.Context) error
@@ -37,7 +28,7 @@ type Shard interface {
 	Jobs
 	Keeper
 	Counts
-	LaneSettings
+	Settings // of KindLane, for the lanes of the shard's queues
 }
 
 // Bounds of the contract.
@@ -59,14 +50,3 @@ const (
 	// GroupPush is the group of the pools that POST to URLs.
 	GroupPush = "push"
 )
-
-// Topic is the stored policy of a topic, without defaults.
-type Topic struct {
-	Namespace string
-	Name      string
-	Policy    policy.Topic
-	// Revision grows with each change, also after a failover that rolled changes back.
-	Revision int64
-	// Durability is that of the PutTopic that returned the topic, as in job.Job.
-	Durability *job.Durability
-}

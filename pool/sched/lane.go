@@ -88,7 +88,7 @@ type LaneSettings struct {
 	store.Lane
 
 	Signer job.Signer // nil: the topic's signs
-	Err    error      // why the lane's secrets cannot be used
+	Err    error      // why the settings, or their secrets, cannot be used
 }
 
 // limits returns the limits by the policies of topic and lane.

@@ -184,7 +184,7 @@ func TestLanesGoOnWhileMemoryIsFull(t *testing.T) {
 	put := putLane(t, s, policy.Lane{LaneRate: policy.Rate{Starts: 100, Per: time.Hour}})
 	memory(t, c, "1")
 
-	_, err := s.Shards()[0].PutLane(t.Context(), store.NewToken(), store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
+	_, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(), store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	_, err = s.Shards()[0].Alarm(t.Context(), store.NewToken(), store.Alarm{Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Outbox: []store.NewJob{entry("told")}})
 	require.ErrorIs(t, err, store.ErrUnavailable)

@@ -117,9 +117,17 @@ func (s *Store) findUnknownQueues(ctx context.Context, sh *shard, wants []store.
 	if len(names) == 0 {
 		return nil, nil
 	}
-	lanes, bad, err := s.laneSettings(ctx, sh, names)
+	keys, lanes := make([]store.DocumentKey, len(names)), make([]string, len(names))
+	for i, q := range names {
+		keys[i], lanes[i] = store.LaneKey(q), q.String()
+	}
+	docs, _, err := sh.laneDocuments(ctx, keys)
 	if err != nil {
 		return nil, err
+	}
+	limits, err := s.client.HMGet(ctx, sh.keys.LaneLimits, lanes...).Result()
+	if err != nil {
+		return nil, connect.MapError(ctx, err)
 	}
 	terms, err := s.client.HMGet(ctx, sh.keys.Limits, topics...).Result()
 	if err != nil {
@@ -131,17 +139,13 @@ func (s *Store) findUnknownQueues(ctx context.Context, sh *shard, wants []store.
 		if line == "" {
 			line = s.defaults
 		}
-		_, line, _ = strings.Cut(line, " ")
-		left[q] = &store.QueueStatus{Queue: q, Blocked: lanes[i].Settings.Paused || strings.HasPrefix(line, "1 ")}
-		if !bad[i] {
-			left[q].Lane = &lanes[i]
-		}
+		left[q] = &store.QueueStatus{Queue: q, Blocked: isPaused(str(limits[i])) || isPaused(line), Lane: &docs[i]}
 	}
 	return left, nil
 }
 
 // read turns the script's answer into the contract's. A job that cannot be read is left out, so that it stops no other:
-// it is held until its lease lapses. So are those of a lane whose settings cannot be read: what they would go by is unknown.
+// it is held until its lease lapses.
 func (c *claim) read(ctx context.Context, log *slog.Logger, reply any) (store.ClaimResult, error) {
 	answer := list(reply)
 	if len(answer) != 5 {
@@ -151,7 +155,7 @@ func (c *claim) read(ctx context.Context, log *slog.Logger, reply any) (store.Cl
 	if len(jobs)%5 != 0 {
 		return store.ClaimResult{}, malformed(scriptClaim)
 	}
-	left, bad, err := c.left(ctx, log, strs(answer[2]), strs(answer[4]))
+	left, err := c.left(strs(answer[2]), strs(answer[4]))
 	if err != nil {
 		return store.ClaimResult{}, err
 	}
@@ -163,9 +167,6 @@ func (c *claim) read(ctx context.Context, log *slog.Logger, reply any) (store.Cl
 		k := int(num(jobs[i]))
 		if k < 1 || k > len(c.queues) {
 			return store.ClaimResult{}, malformed(scriptClaim)
-		}
-		if bad[k] {
-			continue
 		}
 		stored, err := layout.ParseJob(str(jobs[i+1]), str(jobs[i+2]), str(jobs[i+3]), false, c.queues[k-1].Queue)
 		if err != nil {
@@ -189,43 +190,39 @@ func claimedJob(stored *layout.StoredJob, token store.Token, now, left int64) st
 	}
 }
 
-// left reads how the wanted queues stand: letters for each, and the settings of lanes that the caller knows otherwise.
-// It also says at which positions those cannot be read: these queues are blocked.
-func (c *claim) left(ctx context.Context, log *slog.Logger, lines, lanes []string) (all []store.QueueStatus, bad map[int]bool, err error) {
+// isPaused reports whether limits in the form that scripts read are a pause.
+func isPaused(limits string) bool {
+	_, limits, _ = strings.Cut(limits, " ")
+	return strings.HasPrefix(limits, "1 ")
+}
+
+// left reads the status of each queue: its letters, and the settings of lanes that the caller does not know.
+func (c *claim) left(lines, lanes []string) ([]store.QueueStatus, error) {
 	if len(lines) != len(c.queues) || len(lanes)%2 != 0 {
-		return nil, nil, malformed(scriptClaim)
+		return nil, malformed(scriptClaim)
 	}
-	settings := make(map[int]*store.Lane, len(lanes)/2)
+	settings := make(map[int]*store.Document, len(lanes)/2)
 	for i := 0; i < len(lanes); i += 2 {
 		k := int(num(lanes[i]))
 		if k < 1 || k > len(c.queues) {
-			return nil, nil, malformed(scriptClaim)
+			return nil, malformed(scriptClaim)
 		}
-		lane, err := parseLane(c.queues[k-1].Queue, lanes[i+1])
-		if err != nil {
-			logUnreadableLane(ctx, log, lane.Queue, err)
-			if bad == nil {
-				bad = map[int]bool{}
-			}
-			bad[k] = true
-			continue
-		}
-		settings[k] = &lane
+		settings[k] = new(laneDocument(store.LaneKey(c.queues[k-1].Queue), lanes[i+1]))
 	}
-	all = make([]store.QueueStatus, len(c.wants))
+	all := make([]store.QueueStatus, len(c.wants))
 	for i, w := range c.wants {
 		left := store.QueueStatus{Queue: w.Queue}
 		if k := c.at[i]; k > 0 {
 			line := lines[k-1]
-			left.More, left.Blocked = strings.Contains(line, "m") && !bad[k], strings.Contains(line, "b") || bad[k]
+			left.More, left.Blocked = strings.Contains(line, "m"), strings.Contains(line, "b")
 			left.BreakerOpen, left.Lane = strings.Contains(line, "o"), settings[k]
-		} else if strange := c.unknownQueues[w.Queue]; strange != nil {
-			left = *strange
-			if left.Lane != nil && left.Lane.Revision == w.Lane {
+		} else if unknown := c.unknownQueues[w.Queue]; unknown != nil {
+			left = *unknown
+			if left.Lane.Revision == w.Lane {
 				left.Lane = nil
 			}
 		}
 		all[i] = left
 	}
-	return all, bad, nil
+	return all, nil
 }

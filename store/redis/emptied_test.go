@@ -119,7 +119,7 @@ func TestReadsSeeThroughNumbersThatWereGivenAnew(t *testing.T) {
 func TestAResumedTopicOfManyLanesWithManyJobsLosesNoLane(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	put := func(paused bool) {
-		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: paused}})
+		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: paused}})
 		require.NoError(t, err)
 	}
 	const lanes, each = 100, 20

@@ -55,7 +55,7 @@ func TestASentinelsPrimaryIsLostAndItsReplicaTakesOver(t *testing.T) {
 	taken, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err)
 	require.Equal(t, 1, taken[0].Job.Durability.Replicas)
-	before, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{}})
+	before, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{}})
 	require.NoError(t, err)
 	old := servers.Master()
 	old.Kill()
@@ -64,7 +64,7 @@ func TestASentinelsPrimaryIsLostAndItsReplicaTakesOver(t *testing.T) {
 	_, err = s.Shards()[0].Get(t.Context(), ref("a"))
 	require.NoError(t, err, "what a replica had is not lost")
 	rings(t, s, 0, "b")
-	after, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{}})
+	after, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{}})
 	require.NoError(t, err)
 	require.Greater(t, after.Revision, before.Revision)
 }
@@ -109,14 +109,14 @@ func TestPoliciesAreSeenToChangeAfterAFailoverTookSomeBack(t *testing.T) {
 	servers := redistest.StartSentinel(t, 1)
 	s := open(t, Options{URL: servers.URL()})
 	put := func(workers int) store.Topic {
-		topic, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Workers: workers}})
+		topic, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Workers: workers}})
 		require.NoError(t, err)
 		return topic
 	}
 	put(1)
 	replica := servers.Replicas()[0]
 	require.Eventually(t, func() bool {
-		n, err := client(t, replica.Addr()).HLen(t.Context(), s.topicsKey()).Result()
+		n, err := client(t, replica.Addr()).HLen(t.Context(), s.documentsKey(store.KindTopic)).Result()
 		return err == nil && n > 0
 	}, failoverTime, 10*time.Millisecond)
 	promote := behind(t, servers)

@@ -190,7 +190,7 @@ func TestAwaitEndsWithItsContextAndIsUsableAfterwards(t *testing.T) {
 func TestAPolicyWrittenHalfWayIsCopiedByTheNextLead(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		insert(t, s, entry("a"))
-		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
+		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 		require.NoError(t, err)
 		require.NoError(t, s.client.Del(t.Context(), s.shards[0].keys.Limits).Err()) // as if the copy had not been made
 		lead, err := s.Shards()[0].Lead(t.Context())
@@ -198,7 +198,7 @@ func TestAPolicyWrittenHalfWayIsCopiedByTheNextLead(t *testing.T) {
 		claimed := claimAll(t, s, 1)
 		require.Empty(t, claimed.Jobs)
 		require.True(t, claimed.Queues[0].Blocked)
-		topics, revision, err := s.Topics(t.Context())
+		topics, revision, err := store.ListTopics(t.Context(), s)
 		require.NoError(t, err)
 		require.Len(t, topics, 1)
 		require.Equal(t, revision, claimed.Revision)
@@ -214,7 +214,7 @@ func TestAPolicyWrittenHalfWayIsCopiedByTheLeadThatHolds(t *testing.T) {
 		insert(t, s, entry("a"))
 		lead, err := s.Shards()[0].Lead(t.Context())
 		require.NoError(t, err)
-		_, err = s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
+		_, err = store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 		require.NoError(t, err)
 		require.NoError(t, s.client.Del(t.Context(), s.shards[0].keys.Limits).Err()) // as if the copy had not been made
 		require.NoError(t, lead.Extend(t.Context()))
@@ -228,7 +228,7 @@ func TestAPolicyWrittenHalfWayIsCopiedByTheLeadThatHolds(t *testing.T) {
 func TestAResumedTopicOfManyLanesRings(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	put := func(paused bool) {
-		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: paused}})
+		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: paused}})
 		require.NoError(t, err)
 	}
 	put(true)

@@ -276,7 +276,7 @@ func TestForget_CountsFromTheLastJobWhateverLooksAtTheLane(t *testing.T) {
 		complete = result.Complete
 	}
 	require.Equal(t, idle, s.client.HVals(t.Context(), sh.keys.Rings).Val(), "after a daily check")
-	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
+	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 	require.NoError(t, err)
 	for range 3 {
 		_, err = s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})

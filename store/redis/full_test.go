@@ -28,7 +28,7 @@ func TestAFullServerTakesNoJobsAndDeliversWhatItHas(t *testing.T) {
 	insert(t, s, entry("a"), entry("b"), lapsing, waiting, gone)
 	_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("gone"))
 	require.NoError(t, err)
-	_, err = s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: "u", Policy: policy.Topic{KeepDelivered: policy.Retention{Max: new(int64(0))}}})
+	_, err = store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: "u", Policy: policy.Topic{KeepDelivered: policy.Retention{Max: new(int64(0))}}})
 	require.NoError(t, err)
 	memory(t, c, "1")
 
@@ -93,7 +93,7 @@ func TestAPolicyThatWasNotCopiedIsCopiedThoughMemoryIsFull(t *testing.T) {
 	server := redistest.Start(t)
 	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
 	insert(t, s, entry("a"))
-	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
+	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 	require.NoError(t, err)
 	require.NoError(t, c.Del(t.Context(), s.shards[0].keys.Limits).Err())
 	memory(t, c, "1")

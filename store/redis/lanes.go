@@ -2,11 +2,7 @@ package redis
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"log/slog"
-	"strconv"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -17,18 +13,11 @@ import (
 	"github.com/ringback/ringback/store/redis/layout"
 )
 
-// PutLane writes a lane's settings where the lane's jobs are, whether it has any or not.
-func (sh *shard) PutLane(ctx context.Context, token store.Token, lane store.Lane) (store.Lane, error) {
-	s := sh.store
-	var text []byte
-	var err error
-	if lane.Settings.IsZero() {
-		lane.Settings = policy.Lane{}
-	} else if text, err = json.Marshal(lane.Settings); err != nil {
-		return store.Lane{}, fmt.Errorf("write a lane's settings: %w", err)
-	}
-	err = s.retryStale(sh, func() error {
-		found, err := sh.find(ctx, s.runner, []job.Queue{lane.Queue})
+// PutDocument writes a lane's settings where the lane's jobs are, whether it has any or not.
+func (sh *shard) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+	s, q := sh.store, doc.Key.Queue()
+	err := s.retryStale(sh, func() error {
+		found, err := sh.find(ctx, s.runner, []job.Queue{q})
 		if err != nil {
 			return err
 		}
@@ -36,8 +25,8 @@ func (sh *shard) PutLane(ctx context.Context, token store.Token, lane store.Lane
 			found = nil
 		}
 		c := s.newCall(sh, scriptPutLane, sh.keys.Reply(string(token), "l"), found, nil, 5)
-		c.keys = append(c.keys, sh.keys.Settings, sh.keys.ConfiguredLanes(layout.TopicName(lane.Queue.Namespace, lane.Queue.Topic)), sh.keys.Queues)
-		c.add(lane.Queue.String(), lane.Queue.Lane, lane.Revision, layout.FormatLaneLimits(lane.Settings.Limits()), text)
+		c.keys = append(c.keys, sh.keys.Settings, sh.keys.ConfiguredLanes(layout.TopicName(q.Namespace, q.Topic)), sh.keys.Queues)
+		c.add(q.String(), q.Lane, doc.Revision, layout.FormatLaneLimits(limits), doc.Value)
 		reply, reached, err := s.evalDurable(ctx, c.script, c.keys, c.args)
 		if err != nil {
 			return err
@@ -45,108 +34,86 @@ func (sh *shard) PutLane(ctx context.Context, token store.Token, lane store.Lane
 		if str(reply) == "!" {
 			return store.ErrVersion
 		}
-		lane.Revision, lane.Durability = num(reply), reached
+		doc.Revision, doc.Durability = num(reply), reached
 		return nil
 	})
 	if err != nil {
-		return store.Lane{}, fmt.Errorf("put lane: %w", err)
+		return store.Document{}, fmt.Errorf("put lane settings: %w", err)
 	}
-	return lane, nil
+	return doc, nil
 }
 
-// parseLane reads stored settings, '<revision> <settings>'; empty where nothing is put. What cannot be read is an error,
-// and a paused lane: to go on without its settings could open one that somebody paused.
-func parseLane(q job.Queue, text string) (store.Lane, error) {
-	lane := store.Lane{Queue: q}
+// GetDocuments implements store.Settings.
+func (sh *shard) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
+	checkBatchSize(len(keys))
+	docs, _, err := sh.laneDocuments(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("read lane settings: %w", err)
+	}
+	return docs, nil
+}
+
+// laneDocuments reads the settings of lanes, '<revision> <settings>', and the newest revision.
+func (sh *shard) laneDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, int64, error) {
+	names := make([]string, len(keys), len(keys)+1)
+	for i, key := range keys {
+		names[i] = key.Queue().String()
+	}
+	values, err := sh.store.client.HMGet(ctx, sh.keys.Settings, append(names, "")...).Result()
+	if err != nil {
+		return nil, 0, connect.MapError(ctx, err)
+	}
+	docs := make([]store.Document, len(keys))
+	for i, key := range keys {
+		docs[i] = laneDocument(key, str(values[i]))
+	}
+	return docs, num(str(values[len(keys)])), nil
+}
+
+// laneDocument reads stored settings, '<revision> <settings>'; empty: there are none.
+func laneDocument(key store.DocumentKey, text string) store.Document {
 	if text == "" {
-		return lane, nil
+		return store.Document{Key: key}
 	}
-	revision, body, _ := strings.Cut(text, " ")
-	var err error
-	if lane.Revision, err = strconv.ParseInt(revision, 10, 64); err == nil {
-		err = json.Unmarshal([]byte(body), &lane.Settings)
-	}
-	if err != nil {
-		lane.Settings = policy.Lane{Paused: true}
-		return lane, fmt.Errorf("read lane %s: %w", q, err)
-	}
-	return lane, nil
+	doc, value := parseRevision(key, text)
+	doc.Value = []byte(value)
+	return doc
 }
 
-// logUnreadableLane logs that lane settings not readable, holding the lane. The lane stands still until they are put anew; others go on.
-func logUnreadableLane(ctx context.Context, log *slog.Logger, q job.Queue, err error) {
-	log.ErrorContext(ctx, "lane settings not readable, holding the lane", "topic", q.Topic, "lane", q.Lane, "err", err)
-}
-
-// GetLanes reads lanes' settings. Those that cannot be read are logged and shown as a pause.
-func (sh *shard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
-	s := sh.store
-	checkBatchSize(len(queues))
-	lanes, _, err := s.laneSettings(ctx, sh, queues)
-	if err != nil {
-		return nil, fmt.Errorf("read lanes' settings: %w", err)
-	}
-	return lanes, nil
-}
-
-// laneSettings also says whose settings cannot be read.
-func (s *Store) laneSettings(ctx context.Context, sh *shard, queues []job.Queue) (lanes []store.Lane, bad []bool, err error) {
-	if len(queues) == 0 {
-		return nil, nil, nil
-	}
-	names := make([]string, len(queues))
-	for i, q := range queues {
-		names[i] = q.String()
-	}
-	values, err := s.client.HMGet(ctx, sh.keys.Settings, names...).Result()
-	if err != nil {
-		return nil, nil, connect.MapError(ctx, err)
-	}
-	lanes, bad = make([]store.Lane, len(queues)), make([]bool, len(queues))
-	for i, text := range strs(values) {
-		if lanes[i], err = parseLane(queues[i], text); err != nil {
-			bad[i] = true
-			logUnreadableLane(ctx, s.log, queues[i], err)
-		}
-	}
-	return lanes, bad, nil
-}
-
-// ListLanes lists a topic's lanes with settings of their own. Those that cannot be read are logged and left out.
-func (sh *shard) ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error) {
-	s := sh.store
+// ListDocuments lists the lanes of after's topic that have settings.
+func (sh *shard) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) (docs []store.Document, revision int64, err error) {
 	checkBatchSize(limit)
 	if limit <= 0 {
-		return nil, ctx.Err()
+		limit = store.MaxBatch
 	}
-	var lanes []store.Lane
-	for len(lanes) < limit {
+	topic := layout.TopicName(after.Namespace, after.Name)
+	for len(docs) < limit {
 		from := "-"
-		if after != "" {
-			from = "(" + after
+		if after.Lane != "" {
+			from = "(" + after.Lane
 		}
-		names, err := s.client.ZRangeByLex(ctx, sh.keys.ConfiguredLanes(layout.TopicName(namespace, topic)),
-			&redis.ZRangeBy{Min: from, Max: "+", Count: int64(limit - len(lanes))}).Result()
+		names, err := sh.store.client.ZRangeByLex(ctx, sh.keys.ConfiguredLanes(topic),
+			&redis.ZRangeBy{Min: from, Max: "+", Count: int64(limit - len(docs))}).Result()
 		if err != nil {
-			return nil, fmt.Errorf("list lanes: %w", connect.MapError(ctx, err))
+			return nil, 0, fmt.Errorf("list lane settings: %w", connect.MapError(ctx, err))
+		}
+		keys := make([]store.DocumentKey, len(names))
+		for i, name := range names {
+			after.Lane = name
+			keys[i] = after
+		}
+		var found []store.Document
+		if found, revision, err = sh.laneDocuments(ctx, keys); err != nil {
+			return nil, 0, fmt.Errorf("list lane settings: %w", err)
+		}
+		for _, doc := range found {
+			if doc.Revision != 0 { // else it was removed in between
+				docs = append(docs, doc)
+			}
 		}
 		if len(names) == 0 {
 			break
 		}
-		queues := make([]job.Queue, len(names))
-		for i, name := range names {
-			queues[i] = job.Queue{Namespace: namespace, Topic: topic, Lane: name}
-		}
-		found, bad, err := s.laneSettings(ctx, sh, queues)
-		if err != nil {
-			return nil, fmt.Errorf("list lanes: %w", err)
-		}
-		for i, lane := range found {
-			if lane.Revision != 0 && !bad[i] { // else it was removed in between
-				lanes = append(lanes, lane)
-			}
-		}
-		after = names[len(names)-1]
 	}
-	return lanes, nil
+	return docs, revision, nil
 }

@@ -59,7 +59,7 @@ func TestADeadlineOfTheEnginesOwnIsUnavailable(t *testing.T) {
 		require.NotErrorIs(t, err, context.DeadlineExceeded)
 
 		h.after = 1 // the policy is written, its copy hangs
-		_, err = s.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "t"})
+		_, err = store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "t"})
 		require.ErrorIs(t, err, store.ErrUnavailable)
 		require.ErrorContains(t, err, "redis did not answer in time")
 

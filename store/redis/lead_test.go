@@ -42,23 +42,23 @@ func TestPoliciesThatAFailoverTookBackAreTakenBackOnTheShardsToo(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	insert(t, s, entry("a"))
 	put := func(name string, paused bool) {
-		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: name, Policy: policy.Topic{Paused: paused}})
+		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: name, Policy: policy.Topic{Paused: paused}})
 		require.NoError(t, err)
 	}
 	put(lane.Topic, false)
 	l, err := s.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)
-	before, err := s.client.HGetAll(t.Context(), s.topicsKey()).Result()
+	before, err := s.client.HGetAll(t.Context(), s.documentsKey(store.KindTopic)).Result()
 	require.NoError(t, err)
 	put(lane.Topic, true)
 	put("other", true)
 	require.NoError(t, l.Extend(t.Context()))
 	require.Empty(t, claimAll(t, s, 1).Jobs)
 	// On a cluster the policies and a shard are on different servers, of which one may fall back.
-	require.NoError(t, s.client.Del(t.Context(), s.topicsKey()).Err())
-	require.NoError(t, s.client.HSet(t.Context(), s.topicsKey(), before).Err())
+	require.NoError(t, s.client.Del(t.Context(), s.documentsKey(store.KindTopic)).Err())
+	require.NoError(t, s.client.HSet(t.Context(), s.documentsKey(store.KindTopic), before).Err())
 	require.NoError(t, l.Extend(t.Context()))
-	_, revision, err := s.Topics(t.Context())
+	_, revision, err := store.ListTopics(t.Context(), s)
 	require.NoError(t, err)
 	claimed := claimAll(t, s, 1)
 	require.Len(t, claimed.Jobs, 1)
@@ -74,10 +74,10 @@ func TestPoliciesThatAFailoverTookBackAreTakenBackOnTheShardsToo(t *testing.T) {
 
 func TestAShardIsCarriedWhileTheServerWithThePoliciesIsAway(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
-	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
+	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 	require.NoError(t, err)
 	require.NoError(t, s.client.Del(t.Context(), s.shards[0].keys.Limits).Err()) // as if it had not been copied
-	away := &without{key: s.topicsKey(), gone: true}
+	away := &without{key: s.documentsKey(store.KindTopic), gone: true}
 	s.client.AddHook(away)
 	l, err := s.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)

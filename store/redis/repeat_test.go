@@ -40,7 +40,7 @@ func TestAChangeIsAnsweredAgainAfterItsJobIsGone(t *testing.T) {
 			first[i], err = change()
 			require.NoError(t, err)
 		}
-		_, err = s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{
+		_, err = store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{
 			KeepDelivered: policy.Retention{For: new(time.Duration(0))},
 		}})
 		require.NoError(t, err)

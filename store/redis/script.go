@@ -98,7 +98,7 @@ var (
 	scriptIntern       = newScript("intern")
 	scriptForget       = newScript("forget")
 	scriptCopyLimits   = newScript("copy_limits")
-	scriptPutTopic     = newScript("put_topic")
+	scriptPutDocument  = newScript("put_document")
 	scriptLead         = newScript("lead")
 	scriptPage         = newScript("page", "record read_without_body")
 	scriptPeek         = newScript("peek", "record read_without_body")

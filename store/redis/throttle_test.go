@@ -27,7 +27,7 @@ func gated(t *testing.T, s *Store) bool {
 
 func putLane(t *testing.T, s *Store, settings policy.Lane) store.Lane {
 	t.Helper()
-	put, err := s.Shards()[0].PutLane(t.Context(), store.NewToken(), store.Lane{Queue: lane, Settings: settings})
+	put, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(), store.Lane{Queue: lane, Settings: settings})
 	require.NoError(t, err)
 	return put
 }
@@ -149,7 +149,7 @@ func TestRun_KeepsWhatItDoesNotKnow(t *testing.T) {
 		put := store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{
 			LaneConcurrency: 3, LaneRate: policy.Rate{Starts: 1, Per: time.Hour},
 		}}
-		_, err = s.PutTopic(t.Context(), put)
+		_, err = store.PutTopic(t.Context(), s, put)
 		require.NoError(t, err)
 		name := layout.TopicName(lane.Namespace, lane.Topic)
 		line, err = s.client.HGet(t.Context(), sh.keys.Limits, name).Result()
@@ -185,13 +185,13 @@ func TestSettingsAndPoliciesCanBePutWhereNoneAre(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		settings := store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}, Revision: store.MustNotExist}
 		topic := store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Revision: store.MustNotExist}
-		_, err := s.Shards()[0].PutLane(t.Context(), store.NewToken(), settings)
+		_, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(), settings)
 		require.NoError(t, err)
-		_, err = s.Shards()[0].PutLane(t.Context(), store.NewToken(), settings)
+		_, err = store.PutLane(t.Context(), s.Shards()[0], store.NewToken(), settings)
 		require.ErrorIs(t, err, store.ErrVersion)
-		_, err = s.PutTopic(t.Context(), topic)
+		_, err = store.PutTopic(t.Context(), s, topic)
 		require.NoError(t, err)
-		_, err = s.PutTopic(t.Context(), topic)
+		_, err = store.PutTopic(t.Context(), s, topic)
 		require.ErrorIs(t, err, store.ErrVersion)
 	})
 }
@@ -214,7 +214,7 @@ func TestACallDoesNotGrowWithTheLanesOfOthers(t *testing.T) {
 	for i := range 300 {
 		q := lane
 		q.Lane = fmt.Sprint("other", i)
-		_, err := s.Shards()[0].PutLane(t.Context(), store.NewToken(), store.Lane{Queue: q, Settings: policy.Lane{LaneRate: policy.Rate{Starts: 1, Per: time.Hour}}})
+		_, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(), store.Lane{Queue: q, Settings: policy.Lane{LaneRate: policy.Rate{Starts: 1, Per: time.Hour}}})
 		require.NoError(t, err)
 		e := entry(q.Lane)
 		e.Queue = q

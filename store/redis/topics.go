@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,82 +21,138 @@ const copyChunk = 256
 // putTimeout bounds the copies to the shards once a policy is written: a caller that goes does not leave them behind.
 const putTimeout = 10 * time.Second
 
-// PutTopic writes the policy, then what scripts need of it to each shard. When that fails half way the policy is
-// written and the call may be repeated; the shards' carriers copy it too, within a second.
-func (s *Store) PutTopic(ctx context.Context, put store.Topic) (store.Topic, error) {
-	text, err := json.Marshal(put.Policy)
-	if err != nil {
-		return store.Topic{}, fmt.Errorf("write a policy: %w", err)
+// PutDocument writes the document, then a topic's limits to each shard. If that fails half way, the document is written and
+// the call may be repeated. The shards' carriers copy the limits too, within a second.
+func (s *Store) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+	text := ""
+	if len(doc.Value) > 0 {
+		encoded, err := json.Marshal(limits)
+		if err != nil {
+			return store.Document{}, fmt.Errorf("encode limits: %w", err)
+		}
+		text = string(encoded) + " " + string(doc.Value)
 	}
-	name := layout.TopicName(put.Namespace, put.Name)
-	args := []any{name, text, put.Revision, string(store.NewToken())}
-	reply, reached, err := s.evalDurable(ctx, scriptPutTopic, []string{s.topicsKey()}, args)
+	key, name := s.documentsKey(doc.Key.Kind), layout.TopicName(doc.Key.Namespace, doc.Key.Name)
+	keys := []string{key, "{" + key + "}:m:" + string(token)}
+	reply, reached, err := s.evalDurable(ctx, scriptPutDocument, keys, []any{name, doc.Revision, text})
 	if err != nil {
-		return store.Topic{}, fmt.Errorf("put topic: %w", err)
+		return store.Document{}, fmt.Errorf("put document: %w", err)
 	}
-	revision := num(reply)
-	if revision == 0 {
-		return store.Topic{}, fmt.Errorf("put topic: %w", store.ErrVersion)
+	revision, newest, _ := strings.Cut(str(reply), " ")
+	if revision == "!" {
+		return store.Document{}, store.ErrVersion
+	}
+	doc.Revision, doc.Durability = num(revision), reached
+	if doc.Key.Kind != store.KindTopic {
+		return doc, nil
 	}
 	ctx, cancel := connect.WithTimeout(context.WithoutCancel(ctx), putTimeout)
 	defer cancel()
-	terms := layout.FormatLimits(revision, put.Policy.Limits().Over(s.limits))
+	copied := layout.FormatLimits(num(newest), limits.Over(s.limits))
 	for _, sh := range s.shards {
 		keys := []string{sh.keys.Limits, sh.keys.Recheck, sh.keys.Wake}
-		if _, err := s.eval(ctx, scriptCopyLimits, keys, []any{revision, "", name, terms}); err != nil {
-			return store.Topic{}, fmt.Errorf("put topic on shard %d: %w", sh.index, err)
+		if _, err := s.eval(ctx, scriptCopyLimits, keys, []any{newest, "", name, copied}); err != nil {
+			return store.Document{}, fmt.Errorf("copy limits to shard %d: %w", sh.index, err)
 		}
 	}
-	put.Revision, put.Durability = revision, reached
-	return put, nil
+	return doc, nil
 }
 
-func (s *Store) topicsKey() string { return s.prefix + ":topics" }
+// documentsKey returns the key of the documents of a kind.
+func (s *Store) documentsKey(kind string) string { return s.prefix + ":" + kind + "s" }
 
-// Topics reads every policy. It looks at the servers as well: a process that only registers jobs may call nothing else
-// regularly.
-func (s *Store) Topics(ctx context.Context) ([]store.Topic, int64, error) {
-	s.checkHealth(ctx)
-	stored, err := s.client.HGetAll(ctx, s.topicsKey()).Result()
-	if err != nil {
-		return nil, 0, fmt.Errorf("read topics: %w", connect.MapError(ctx, err))
+// GetDocuments implements store.Settings.
+func (s *Store) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
+	checkBatchSize(len(keys))
+	docs := make([]store.Document, len(keys))
+	for i, key := range keys {
+		text, err := s.client.HGet(ctx, s.documentsKey(key.Kind), layout.TopicName(key.Namespace, key.Name)).Result()
+		if err != nil && !connect.IsNil(err) {
+			return nil, fmt.Errorf("read documents: %w", connect.MapError(ctx, err))
+		}
+		docs[i], _ = parseDocument(key, text)
 	}
-	topics := make([]store.Topic, 0, len(stored))
+	return docs, nil
+}
+
+// ListDocuments implements store.Settings. It checks the servers' health too: a process that only registers jobs may make no
+// other call regularly.
+func (s *Store) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
+	stored, revision, err := s.documents(ctx, after.Kind)
+	if err != nil {
+		return nil, 0, err
+	}
+	var docs []store.Document
+	for _, d := range stored {
+		if d.Key.Compare(after) > 0 {
+			docs = append(docs, d.Document)
+		}
+	}
+	slices.SortFunc(docs, func(a, b store.Document) int { return a.Key.Compare(b.Key) })
+	if limit > 0 {
+		docs = docs[:min(limit, len(docs))]
+	}
+	return docs, revision, nil
+}
+
+// A storedDocument is a document with its limits.
+type storedDocument struct {
+	store.Document
+
+	limits policy.Limits
+}
+
+// documents reads all documents of a kind, and its revision.
+func (s *Store) documents(ctx context.Context, kind string) ([]storedDocument, int64, error) {
+	s.checkHealth(ctx)
+	stored, err := s.client.HGetAll(ctx, s.documentsKey(kind)).Result()
+	if err != nil {
+		return nil, 0, fmt.Errorf("read documents: %w", connect.MapError(ctx, err))
+	}
+	docs := make([]storedDocument, 0, len(stored))
 	for name, text := range stored {
 		if name == "" {
 			continue
 		}
-		t, err := parseTopic(name, text)
-		if err != nil {
-			return nil, 0, err
+		key := store.DocumentKey{Kind: kind}
+		key.Namespace, key.Name, _ = strings.Cut(name, "/")
+		doc, encoded := parseDocument(key, text)
+		d := storedDocument{Document: doc}
+		if err := json.Unmarshal([]byte(encoded), &d.limits); err != nil {
+			s.log.ErrorContext(ctx, "limits not readable, treating the topic as paused: put its policy again, then resume it",
+				"topic", key.Name, "err", err)
+			d.limits = policy.Limits{Paused: true}
 		}
-		topics = append(topics, t)
+		docs = append(docs, d)
 	}
-	slices.SortFunc(topics, func(a, b store.Topic) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	return topics, num(stored[""]), nil
+	return docs, num(stored[""]), nil
 }
 
-// parseTopic reads a stored policy: '<revision> <token> <policy>'.
-func parseTopic(name, text string) (store.Topic, error) {
-	namespace, topic, _ := strings.Cut(name, "/")
+// parseDocument reads a stored document, '<revision> <limits> <value>'; empty: there is none. It also returns the limits.
+func parseDocument(key store.DocumentKey, text string) (store.Document, string) {
+	if text == "" {
+		return store.Document{Key: key}, ""
+	}
+	doc, rest := parseRevision(key, text)
+	limits, value, _ := strings.Cut(rest, " ")
+	doc.Value = []byte(value)
+	return doc, limits
+}
+
+// parseRevision reads the revision that a stored document begins with. A damaged one is read as 1, so that the document
+// does not seem to be missing.
+func parseRevision(key store.DocumentKey, text string) (store.Document, string) {
 	revision, rest, _ := strings.Cut(text, " ")
-	_, body, _ := strings.Cut(rest, " ")
 	n, err := strconv.ParseInt(revision, 10, 64)
-	if err != nil {
-		return store.Topic{}, fmt.Errorf("read topic %s: %w", name, err)
+	if err != nil || n <= 0 {
+		n = 1
 	}
-	var p policy.Topic
-	if err := json.Unmarshal([]byte(body), &p); err != nil {
-		return store.Topic{}, fmt.Errorf("read topic %s: %w", name, err)
-	}
-	return store.Topic{Namespace: namespace, Name: topic, Policy: p, Revision: n}, nil
+	return store.Document{Key: key, Revision: n}, rest
 }
 
 // revision reads that of all policies.
 func (s *Store) revision(ctx context.Context) (int64, error) {
-	text, err := s.client.HGet(ctx, s.topicsKey(), "").Result()
+	text, err := s.client.HGet(ctx, s.documentsKey(store.KindTopic), "").Result()
 	if err != nil && !connect.IsNil(err) {
 		return 0, fmt.Errorf("read the topics' revision: %w", connect.MapError(ctx, err))
 	}
@@ -106,20 +161,20 @@ func (s *Store) revision(ctx context.Context) (int64, error) {
 
 // copyTopics copies every topic's terms to one shard, and answers their revision.
 //
-// PutTopic writes the policies first, then the shards. So a shard that has a newer revision than the policies, read after
-// it, has what a failover of the policies' server took back: then the policies count, as they are.
+// PutDocument writes the policies first, then the shards. So a shard that has a newer revision than the policies, read after
+// it, has limits that a failover of the policies' server rolled back. The policies apply as they are then.
 func (s *Store) copyTopics(ctx context.Context, sh *shard) (int64, error) {
 	held, err := s.client.HGet(ctx, sh.keys.Limits, "").Result()
 	if err != nil && !connect.IsNil(err) {
 		return 0, fmt.Errorf("read the policies of shard %d: %w", sh.index, connect.MapError(ctx, err))
 	}
-	topics, revision, err := s.Topics(ctx)
+	topics, revision, err := s.documents(ctx, store.KindTopic)
 	if err != nil {
 		return 0, err
 	}
 	copies := make([][2]string, 0, len(topics))
 	for _, t := range topics {
-		copies = append(copies, [2]string{layout.TopicName(t.Namespace, t.Name), layout.FormatLimits(t.Revision, t.Policy.Limits().Over(s.limits))})
+		copies = append(copies, [2]string{layout.TopicName(t.Key.Namespace, t.Key.Name), layout.FormatLimits(t.Revision, t.limits.Over(s.limits))})
 	}
 	lost := ""
 	if num(held) > revision {

@@ -76,12 +76,12 @@ func TestEveryAnswerToAChangeSaysWhatWasReached(t *testing.T) {
 	j, err = reviveOne(t, s, store.NewToken(), "a", 0)
 	require.NoError(t, err)
 	reached(1, j.Durability)
-	topic, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{}})
+	topic, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{}})
 	require.NoError(t, err)
 	reached(1, topic.Durability)
 	token = store.NewToken()
 	for range 2 {
-		put, err := s.Shards()[0].PutLane(t.Context(), token, store.Lane{Queue: lane, Settings: policy.Lane{LaneConcurrency: 3}})
+		put, err := store.PutLane(t.Context(), s.Shards()[0], token, store.Lane{Queue: lane, Settings: policy.Lane{LaneConcurrency: 3}})
 		require.NoError(t, err)
 		reached(1, put.Durability)
 	}

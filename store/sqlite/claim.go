@@ -66,7 +66,7 @@ func newClaim(token store.Token, request store.ClaimRequest) *claim {
 
 // run makes the claim, or repeats its reply.
 func (c *claim) run(tx *tx) error {
-	*c = claim{token: c.token, request: c.request, kind: c.kind, fill: c.fill, now: tx.now, revision: tx.mem.revision}
+	*c = claim{token: c.token, request: c.request, kind: c.kind, fill: c.fill, now: tx.now, revision: tx.mem.revisions[store.KindTopic]}
 	fresh := false
 	t, err := once(tx, call{c.kind, c.token}, (*claimReply).weight, func() (*claimReply, error) {
 		fresh = true

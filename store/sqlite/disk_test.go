@@ -198,7 +198,7 @@ func TestUnload_LanesServeAndAreRemovedWithTheirLastJob(t *testing.T) {
 	require.Equal(t, store.SweepResult{Jobs: 1}, swept)
 	_, err = s.Cancel(t.Context(), store.NewToken(), ref("a"))
 	require.NoError(t, err)
-	_, err = s.PutTopic(t.Context(), store.Topic{
+	_, err = store.PutTopic(t.Context(), s, store.Topic{
 		Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{KeepDelivered: policy.Retention{Max: new(int64(0))}},
 	})
 	require.NoError(t, err)

@@ -41,7 +41,7 @@ func TestRemove_LeavesNothingOfHeadersInTheFile(t *testing.T) {
 	}
 	for i := range 20 {
 		putLane(t, s, policy.Lane{Headers: secret("lane", i)})
-		_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Headers: secret("topic", i)}})
+		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Headers: secret("topic", i)}})
 		require.NoError(t, err)
 	}
 	var births []store.NewJob
@@ -79,7 +79,7 @@ func TestRemove_LeavesNothingOfHeadersInTheFile(t *testing.T) {
 		require.NoError(t, errs[0])
 	}
 	putLane(t, s, policy.Lane{})
-	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic})
+	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic})
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 

@@ -110,7 +110,7 @@ func TestFault_UndoesTheWholeCallWhichCanBeRepeated(t *testing.T) {
 		}
 		return err
 	})
-	_, err = s.PutTopic(t.Context(), store.Topic{
+	_, err = store.PutTopic(t.Context(), s, store.Topic{
 		Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{IDWindow: new(30 * 24 * time.Hour)},
 	})
 	require.NoError(t, err)
@@ -130,8 +130,9 @@ func TestFault_UndoesTheWholeCallWhichCanBeRepeated(t *testing.T) {
 		}
 		return err
 	})
-	again("put a topic", table.UpdatePolicy, func(token store.Token) error {
-		put, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
+	again("put a topic", table.InsertDocument, func(token store.Token) error {
+		key := store.DocumentKey{Kind: store.KindTopic, Namespace: lane.Namespace, Name: lane.Topic}
+		put, err := s.PutDocument(t.Context(), token, store.Document{Key: key, Value: []byte(`{"paused":true}`)}, policy.Limits{Paused: true})
 		if err != nil {
 			require.Len(t, claimUp(t, s, 1), 1, "a policy that was not stored does not hold")
 		} else {

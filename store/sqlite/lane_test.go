@@ -21,7 +21,7 @@ import (
 
 func putLane(t *testing.T, s *Store, settings policy.Lane) store.Lane {
 	t.Helper()
-	put, err := s.PutLane(t.Context(), store.NewToken(), store.Lane{Queue: lane, Settings: settings})
+	put, err := store.PutLane(t.Context(), s, store.NewToken(), store.Lane{Queue: lane, Settings: settings})
 	require.NoError(t, err)
 	return put
 }
@@ -38,7 +38,7 @@ func TestPutLane_NeverReusesARevision(t *testing.T) {
 
 	s, _ = clockedAt(t, o, c.ms.Load()-time.Hour.Milliseconds())
 	require.Greater(t, putLane(t, s, policy.Lane{Paused: true}).Revision, second.Revision)
-	_, err := s.PutLane(t.Context(), store.NewToken(), store.Lane{Queue: lane, Revision: second.Revision})
+	_, err := store.PutLane(t.Context(), s, store.NewToken(), store.Lane{Queue: lane, Revision: second.Revision})
 	require.ErrorIs(t, err, store.ErrVersion)
 }
 
@@ -63,27 +63,27 @@ func TestLaneSettings_ApplyWhereverTheQueueIsLoaded(t *testing.T) {
 		revive(t, s, id, 0)
 	}
 	require.Len(t, claimUp(t, s, 5), 2)
-	_, err := s.PutTopic(t.Context(), store.Topic{
+	_, err := store.PutTopic(t.Context(), s, store.Topic{
 		Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true},
 	})
 	require.NoError(t, err)
 	putLane(t, s, policy.Lane{LaneConcurrency: 3})
 	require.Empty(t, claimUp(t, s, 5), "a pause of either holds")
-	_, err = s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic})
+	_, err = store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic})
 	require.NoError(t, err)
 	require.Len(t, claimUp(t, s, 5), 1)
 
-	found, err := s.GetLanes(t.Context(), []job.Queue{{Namespace: "default", Topic: "orders", Lane: "other"}, lane})
+	found, err := store.GetLanes(t.Context(), s, []job.Queue{{Namespace: "default", Topic: "orders", Lane: "other"}, lane})
 	require.NoError(t, err)
 	require.Zero(t, found[0].Revision)
 	require.Equal(t, 3, found[1].Settings.LaneConcurrency)
 	putLane(t, s, policy.Lane{Secrets: []policy.Secret{{ID: "s", Value: "whsec_sealed"}}})
-	found, err = s.GetLanes(t.Context(), []job.Queue{lane})
+	found, err = store.GetLanes(t.Context(), s, []job.Queue{lane})
 	require.NoError(t, err)
 	require.EqualValues(t, "whsec_sealed", found[0].Settings.Secrets[0].Value)
 }
 
-func TestLaneSettings_UnreadableOnesBlockTheirLaneAlone(t *testing.T) {
+func TestLaneSettings_UnreadableLimitsPauseTheirLaneAlone(t *testing.T) {
 	o := options(t)
 	var log bytes.Buffer
 	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
@@ -92,41 +92,36 @@ func TestLaneSettings_UnreadableOnesBlockTheirLaneAlone(t *testing.T) {
 	for i := range others {
 		others[i].Lane = "other"
 	}
-	putLane(t, s, policy.Lane{LaneConcurrency: 1})
+	put := putLane(t, s, policy.Lane{LaneConcurrency: 1})
 	insert(t, s, append(numbered("job", 2, 0), others...)...)
-	shell(t, o.Path, "UPDATE lanes SET settings = 'no JSON'")
-
-	claimed := func() (jobs []store.ClaimedJob, broken store.QueueStatus) {
-		t.Helper()
-		request := wanting(1)
-		request.Queues = append(request.Queues, store.QueueClaim{Queue: others[0].Queue, Max: 1, Timeout: time.Minute})
-		request.Max = 2
-		got, err := s.Claim(t.Context(), store.NewToken(), request)
-		require.NoError(t, err)
-		return got.Jobs, got.Queues[0]
-	}
-	held := func(complaints int) {
-		t.Helper()
-		for range 2 {
-			jobs, broken := claimed()
-			require.Len(t, jobs, 1)
-			require.Equal(t, others[0].Queue, jobs[0].Queue)
-			require.Equal(t, store.QueueStatus{Queue: lane, Blocked: true}, broken)
-			settle(t, s, settled(jobs[0], policy.Verdict{Kind: policy.Delivered}))
-		}
-		require.Equal(t, complaints, strings.Count(log.String(), "lane settings unreadable"))
-	}
-	held(1) // they were read before, but not shown
-	_, err := s.PutTopic(t.Context(), store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{LaneConcurrency: 9}})
-	require.NoError(t, err)
-	held(1)
+	shell(t, o.Path, "UPDATE settings SET limits = 'no JSON' WHERE kind = 'lane'")
 	require.NoError(t, s.Close())
 
+	held := func(logged int) {
+		t.Helper()
+		for range 2 {
+			request := wanting(1)
+			request.Queues = append(request.Queues, store.QueueClaim{Queue: others[0].Queue, Max: 1, Timeout: time.Minute})
+			request.Max = 2
+			got, err := s.Claim(t.Context(), store.NewToken(), request)
+			require.NoError(t, err)
+			require.Len(t, got.Jobs, 1)
+			require.Equal(t, others[0].Queue, got.Jobs[0].Queue)
+			require.True(t, got.Queues[0].Blocked)
+			require.Equal(t, put.Revision, got.Queues[0].Lane.Revision)
+			settle(t, s, settled(got.Jobs[0], policy.Verdict{Kind: policy.Delivered}))
+		}
+		require.GreaterOrEqual(t, strings.Count(log.String(), "limits unreadable"), logged)
+	}
 	s = opened(t, o)
-	held(2)
+	held(1)
+	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{LaneConcurrency: 9}})
+	require.NoError(t, err)
+	held(1)
 	insert(t, s, numbered("new", 1, 0)...)
-	_, err = s.GetLanes(t.Context(), []job.Queue{lane})
-	require.ErrorIs(t, err, store.ErrUnavailable)
+	found, err := store.GetLanes(t.Context(), s, []job.Queue{lane})
+	require.NoError(t, err)
+	require.Equal(t, 1, found[0].Settings.LaneConcurrency, "the settings themselves are readable")
 	for _, e := range append(numbered("job", 2, 0), numbered("new", 1, 0)...) {
 		_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref())
 		require.NoError(t, err)
@@ -159,7 +154,7 @@ func TestFault_UndoesChangesOfLanesAndTopics(t *testing.T) {
 		}
 	}
 	again("put a lane", table.UpdateMeta, func(token store.Token) error {
-		_, err := s.PutLane(t.Context(), token, store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
+		_, err := store.PutLane(t.Context(), s, token, store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
 		if err != nil {
 			require.Len(t, claimUp(t, s, 1), 1, "settings that were not stored do not hold")
 		} else {
@@ -167,8 +162,8 @@ func TestFault_UndoesChangesOfLanesAndTopics(t *testing.T) {
 		}
 		return err
 	})
-	again("remove a lane's settings", table.DeleteLane, func(token store.Token) error {
-		_, err := s.PutLane(t.Context(), token, store.Lane{Queue: lane})
+	again("remove a lane's settings", table.DeleteDocument, func(token store.Token) error {
+		_, err := store.PutLane(t.Context(), s, token, store.Lane{Queue: lane})
 		return err
 	})
 	require.NotEmpty(t, claimUp(t, s, 1))
@@ -211,7 +206,7 @@ func TestFullDisk_RefusesChangesOfLanesAndTopicsUntilThereIsSpace(t *testing.T) 
 	rate := policy.Rate{Starts: store.CountedStarts, Per: time.Hour}
 	calls := map[string]func() error{
 		"PutLane": func() error {
-			_, err := s.PutLane(t.Context(), store.NewToken(), store.Lane{Queue: lane, Settings: large})
+			_, err := store.PutLane(t.Context(), s, store.NewToken(), store.Lane{Queue: lane, Settings: large})
 			return err
 		},
 		"Alarm": func() error {
@@ -346,7 +341,7 @@ func TestPutTopic_SharesNothingWithACallerThatHasLeft(t *testing.T) {
 		}()
 		<-busy
 		go cancel() // the writer takes the put as its caller leaves
-		_, err := s.PutLane(ctx, store.NewToken(), store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
+		_, err := store.PutLane(ctx, s, store.NewToken(), store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
 		if err != nil {
 			require.ErrorIs(t, err, context.Canceled)
 		}

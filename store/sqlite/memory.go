@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"database/sql/driver"
-	"encoding/json"
-	"fmt"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -66,11 +64,10 @@ type topic struct {
 	inUseUntil int64
 }
 
-// topicPolicy is a topic's policy.
+// topicPolicy is what is applied of a topic's document.
 type topicPolicy struct {
-	put      *policy.Topic  // as stored; nil where revision is 0
-	limits   *policy.Limits // over the defaults; of a topic without a stored policy the shared defaults, to save memory
-	revision int64
+	limits   *policy.Limits // over the defaults; of a topic without a document the shared defaults, to save memory
+	revision int64          // of the document; 0: there is none
 }
 
 // topicNumbers is what a transaction changes of a topic. keptDone counts delivered and cancelled jobs.
@@ -112,9 +109,6 @@ type numbers struct {
 	lastBatch           int64
 	lastFirstAttempt    int64
 	outbox, ids         int64
-	revision            int64 // of the topics' policies
-	laneRevision        int64 // the newest of lanes' settings
-	lanes               bool  // lanes with settings may be stored
 	// nextTTL is not later than the first end of a time to live among unfinished jobs; 0: it is not known.
 	nextTTL int64
 }
@@ -140,10 +134,12 @@ type memory struct {
 	steps             clock.Steps
 	idleLooked        int64 // when idle lanes were last looked for, monotonic
 	replies           *replyCache
+	revisions         map[string]int64 // the newest of settings, by kind
 }
 
 func newMemory() *memory {
 	return &memory{
+		revisions:     make(map[string]int64),
 		topics:        make(map[topicName]*topic),
 		queues:        make(map[job.Queue]*queue),
 		byID:          make(map[int64]*queue),
@@ -271,17 +267,4 @@ func (tx *tx) topic(name topicName) (*topic, error) {
 
 func newTopic(id int64, name topicName, defaults *policy.Limits) *topic {
 	return &topic{id: id, name: name, queues: make(map[*queue]struct{}, 1), topicPolicy: topicPolicy{limits: defaults}}
-}
-
-// parsePolicy reads a stored policy.
-func parsePolicy(topic, stored string) (put policy.Topic, err error) {
-	if err := json.Unmarshal([]byte(stored), &put); err != nil {
-		return policy.Topic{}, fmt.Errorf("read the policy of topic %s: %w", topic, err)
-	}
-	return put, nil
-}
-
-// adopt takes a policy that was put.
-func (t *topic) adopt(put policy.Topic, revision int64, defaults policy.Limits) {
-	t.put, t.revision, t.limits = &put, revision, new(put.Limits().Over(defaults))
 }

@@ -5,7 +5,7 @@ import (
 	"database/sql/driver"
 
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/table"
@@ -15,16 +15,8 @@ import (
 // topic, per lane that is pending or throttled (with its settings) and per claimed job, but no other jobs.
 func (s *Store) load(ctx context.Context) error {
 	m := s.mem
-	for key, into := range map[string]*int64{"revision": &m.revision, "lane_revision": &m.laneRevision} {
-		if err := s.db.Conn().Query(ctx, table.ReadMeta, func(v []driver.Value) error {
-			*into = db.Int(v[0])
-			return nil
-		}, key); err != nil {
-			return err
-		}
-	}
-	if err := s.db.Conn().Query(ctx, table.AnyLane, func(v []driver.Value) error {
-		m.lanes = db.Int(v[0]) != 0
+	if err := s.db.Conn().Query(ctx, table.AllMeta, func(v []driver.Value) error {
+		m.revisions[db.Text(v[0])] = db.Int(v[1])
 		return nil
 	}); err != nil {
 		return err
@@ -59,7 +51,7 @@ func (s *Store) load(ctx context.Context) error {
 func (s *Store) loadTopic(v []driver.Value) error {
 	c := table.Cells(v)
 	t := newTopic(c.Int(), topicName{c.Text(), c.Text()}, &s.defaults)
-	stored, revision := c.Text(), c.Int()
+	limits, revision := c.Text(), c.Int()
 	t.registered, t.delivered, t.dead, t.cancelled = c.Int(), c.Int(), c.Int(), c.Int()
 	t.keptDone = retained{jobs: c.Int(), bytes: c.Int()}
 	t.keptDead = retained{jobs: c.Int(), bytes: c.Int()}
@@ -71,16 +63,8 @@ func (s *Store) loadTopic(v []driver.Value) error {
 	}
 	s.mem.ids += t.ids
 	s.mem.topics[t.name] = t
-	if revision == 0 {
-		return nil
-	}
-	put, err := parsePolicy(t.name.name, stored)
-	if err != nil { // the defaults could open a paused topic, or send its jobs unsigned
-		s.log.Error("topic policy unreadable, pausing the topic: put its policy again, then resume it",
-			"topic", t.name.name, "err", err)
-		put = policy.Topic{Paused: true}
-	}
-	t.adopt(put, revision, s.defaults)
+	key := store.DocumentKey{Kind: store.KindTopic, Namespace: t.name.namespace, Name: t.name.name}
+	t.setLimits(revision, s.parseLimits(key, limits), &s.defaults)
 	return nil
 }
 
@@ -94,14 +78,8 @@ func (s *Store) loadQueue(v []driver.Value) error {
 	q.topic = s.mem.topics[topicName{q.name.Namespace, q.name.Topic}]
 	q.topic.waiting += q.waiting
 	q.throttle = s.parseThrottle(q.name, c.Next(), s.clock())
-	if revision := c.Int(); revision != 0 {
-		settings, err := parseLane(q.name, c.Text())
-		if err != nil {
-			q.laneConfig = s.unreadableLaneConfig(q, revision, err)
-		} else {
-			q.laneConfig = newLaneConfig(q.topic, revision, settings.Limits())
-		}
-	}
+	revision := c.Int()
+	q.laneConfig = newLaneConfig(q.topic, revision, s.parseLimits(store.LaneKey(q.name), c.Text()))
 	q.headKnown = q.waiting == 0
 	s.mem.add(q)
 	setMember(s.mem.unused, q, q.rows == 0)

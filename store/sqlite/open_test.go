@@ -36,7 +36,7 @@ func TestOpen_RecordsAttemptsOfADeadProcessAsLost(t *testing.T) {
 	child.Fingerprint = []byte("print of the child")
 	insert(t, s, entry("later", time.Hour))
 	insert(t, s, entry("a", 0), entry("b", 0), entry("c", 0), entry("d", 0))
-	_, err := s.PutTopic(t.Context(), store.Topic{
+	_, err := store.PutTopic(t.Context(), s, store.Topic{
 		Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Timeout: time.Second},
 	})
 	require.NoError(t, err)
@@ -62,7 +62,7 @@ func TestOpen_RecordsAttemptsOfADeadProcessAsLost(t *testing.T) {
 
 	carried := carry(t, second)
 	require.Equal(t, []store.NewJob{child}, carried.Outbox)
-	topics, _, err := second.Topics(t.Context())
+	topics, _, err := store.ListTopics(t.Context(), second)
 	require.NoError(t, err)
 	require.Len(t, topics, 1)
 	require.Equal(t, time.Second, topics[0].Policy.Timeout)
@@ -204,18 +204,18 @@ func TestOpen_RefusesWhatItCannotUse(t *testing.T) {
 	require.ErrorContains(t, err, "the path is empty")
 }
 
-func TestOpen_PausesATopicWhosePolicyCannotBeRead(t *testing.T) {
+func TestOpen_PausesATopicWhoseLimitsCannotBeRead(t *testing.T) {
 	o := options(t)
 	log := logging(&o)
 	s := opened(t, o)
 	put := store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{LaneConcurrency: 9}}
-	put, err := s.PutTopic(t.Context(), put)
+	put, err := store.PutTopic(t.Context(), s, put)
 	require.NoError(t, err)
 	other := entry("other", 0)
 	other.Topic = "other"
 	insert(t, s, entry("a", 0), other)
 	require.NoError(t, s.Close())
-	shell(t, o.Path, "UPDATE topics SET policy = 'no JSON' WHERE revision > 0")
+	shell(t, o.Path, "UPDATE settings SET limits = 'no JSON'")
 
 	s = opened(t, o)
 	require.Contains(t, log.String(), "level=ERROR")
@@ -225,10 +225,7 @@ func TestOpen_PausesATopicWhosePolicyCannotBeRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, claimed.Jobs, 1)
 	require.Equal(t, "other", claimed.Jobs[0].ID)
-	topics, _, err := s.Topics(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []store.Topic{{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}, Revision: put.Revision}}, topics)
-	_, err = s.PutTopic(t.Context(), put)
+	_, err = store.PutTopic(t.Context(), s, put)
 	require.NoError(t, err)
 	require.Len(t, claimUp(t, s, 1), 1)
 }

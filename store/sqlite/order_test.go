@@ -32,14 +32,14 @@ func lanesHeard(t *testing.T, s *Store) (lanes []string) {
 func TestWakeups_NameLanesOfAResumedTopicInTheOrderOfTheirFirstJobs(t *testing.T) {
 	s, _ := clocked(t, options(t))
 	topic := store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}}
-	_, err := s.PutTopic(t.Context(), topic)
+	_, err := store.PutTopic(t.Context(), s, topic)
 	require.NoError(t, err)
 	entries, lanes := scattered(200, 0)
 	insert(t, s, entries...)
 	require.Empty(t, lanesHeard(t, s))
 
 	topic.Policy.Paused = false
-	_, err = s.PutTopic(t.Context(), topic)
+	_, err = store.PutTopic(t.Context(), s, topic)
 	require.NoError(t, err)
 	require.Equal(t, lanes, lanesHeard(t, s))
 }

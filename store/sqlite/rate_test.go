@@ -14,7 +14,7 @@ import (
 // paced is a policy with a lane rate.
 func paced(t *testing.T, s *Store, rate policy.Rate) {
 	t.Helper()
-	_, err := s.PutTopic(t.Context(), store.Topic{
+	_, err := store.PutTopic(t.Context(), s, store.Topic{
 		Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{LaneRate: rate, LaneConcurrency: 1000},
 	})
 	require.NoError(t, err)

@@ -32,7 +32,7 @@ func (s *Store) Settle(
 	var errs []error
 	var revision int64
 	err := s.db.Submit(ctx, &op{Verb: "settle attempts", Weight: weight, Run: func(tx *tx) (err error) {
-		revision = tx.mem.revision
+		revision = tx.mem.revisions[store.KindTopic]
 		errs, err = once(tx, call{"settle", token}, func(errs []error) int { return 16 * len(errs) }, func() ([]error, error) {
 			errs := make([]error, len(items))
 			for i := range items {

@@ -87,7 +87,7 @@ func (s *Store) Ping(ctx context.Context) error {
 		if err := tx.Exec(table.DeleteOutbox, "", ""); err != nil {
 			return err
 		}
-		return tx.Exec(table.UpdateMeta, tx.now.Millis, "pinged")
+		return tx.Exec(table.UpdateMeta, "pinged", tx.now.Millis)
 	}}); err != nil {
 		return err
 	}

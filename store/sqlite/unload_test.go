@@ -115,7 +115,7 @@ func TestSweep_IsNotCalledAgainForTopicsThatStayInUse(t *testing.T) {
 	for i := range topics {
 		e := entry(fmt.Sprint("job-", i), 0)
 		e.Queue = job.Queue{Namespace: lane.Namespace, Topic: fmt.Sprint("topic-", i), Lane: "lane"}
-		_, err := s.PutLane(t.Context(), store.NewToken(), store.Lane{Queue: e.Queue, Settings: policy.Lane{Paused: true}})
+		_, err := store.PutLane(t.Context(), s, store.NewToken(), store.Lane{Queue: e.Queue, Settings: policy.Lane{Paused: true}})
 		require.NoError(t, err)
 		inWriter(t, s, func() {
 			require.NoError(t, s.commitAlone(func(tx *tx) error {
@@ -132,7 +132,7 @@ func TestSweep_IsNotCalledAgainForTopicsThatStayInUse(t *testing.T) {
 	require.True(t, sweep(), "not all could be looked at")
 	require.False(t, sweep())
 	require.False(t, sweep())
-	_, err := s.PutLane(t.Context(), store.NewToken(), store.Lane{Queue: job.Queue{Namespace: lane.Namespace, Topic: "topic-3", Lane: "lane"}})
+	_, err := store.PutLane(t.Context(), s, store.NewToken(), store.Lane{Queue: job.Queue{Namespace: lane.Namespace, Topic: "topic-3", Lane: "lane"}})
 	require.NoError(t, err)
 	c.pass(idleLook)
 	for sweep() {

@@ -181,7 +181,7 @@ func (tx *tx) gateFaults(q *queue, ask func(string, ...any) int64) (faults []str
 		{"stored open", number(g.open), ask("SELECT coalesce(throttle ->> 'open', 0) FROM queues WHERE q = %d", q.id)},
 		{"stored starts", int64(len(g.starts)), ask(
 			"SELECT coalesce(json_array_length(throttle, '$.starts'), 0) FROM queues WHERE q = %d", q.id)},
-		{"revision", revision, ask("SELECT coalesce(max(revision), 0) FROM lanes WHERE namespace = '%s' AND topic = '%s' AND lane = '%s'",
+		{"revision", revision, ask("SELECT coalesce(max(revision), 0) FROM settings WHERE kind = 'lane' AND namespace = '%s' AND name = '%s' AND lane = '%s'",
 			q.name.Namespace, q.name.Topic, q.name.Lane)},
 	} {
 		if c.memory != c.counted {

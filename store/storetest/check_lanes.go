@@ -49,7 +49,7 @@ func checkLanes(ctx context.Context, shard store.Shard, row store.TopicStats) er
 // checkSettings compares the settings of lanes that GetLanes and ListLanes return.
 func checkSettings(ctx context.Context, shard store.Shard, row store.TopicStats) error {
 	for after := ""; ; {
-		page, err := shard.ListLanes(ctx, row.Namespace, row.Topic, after, checkPage)
+		page, err := store.ListLanes(ctx, shard, row.Namespace, row.Topic, after, checkPage)
 		if err != nil {
 			return fmt.Errorf("list the lanes' settings: %w", err)
 		}
@@ -64,7 +64,7 @@ func checkSettings(ctx context.Context, shard store.Shard, row store.TopicStats)
 			after = lane.Queue.Lane
 			queues = append(queues, lane.Queue)
 		}
-		read, err := shard.GetLanes(ctx, queues)
+		read, err := store.GetLanes(ctx, shard, queues)
 		if err != nil {
 			return fmt.Errorf("read the lanes' settings: %w", err)
 		}

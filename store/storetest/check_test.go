@@ -80,18 +80,18 @@ func (f blankShard) List(ctx context.Context, filter store.Filter) (store.Page, 
 	return page, err
 }
 
-func (f blankShard) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane, error) {
+func (f blankShard) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
 	if f.settings {
-		return make([]store.Lane, len(queues)), nil
+		return make([]store.Document, len(keys)), nil
 	}
-	return f.Shard.GetLanes(ctx, queues)
+	return f.Shard.GetDocuments(ctx, keys)
 }
 
 func TestCheck_FindsWrongLanesReasonsAndSettings(t *testing.T) {
 	m := storetest.NewModel(storetest.ModelOptions{})
 	_, err := m.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a", 0), entry("b", time.Hour)})
 	require.NoError(t, err)
-	_, err = m.Shards()[0].PutLane(t.Context(), store.NewToken(), store.Lane{Queue: queue, Settings: policy.Lane{LaneConcurrency: 1}})
+	_, err = store.PutLane(t.Context(), m.Shards()[0], store.NewToken(), store.Lane{Queue: queue, Settings: policy.Lane{LaneConcurrency: 1}})
 	require.NoError(t, err)
 	_, err = m.Shards()[0].Cancel(t.Context(), store.NewToken(), job.Ref{Namespace: "default", ID: "a"})
 	require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -153,16 +154,16 @@ func (f faultyShard) Repair(ctx context.Context) (store.RepairResult, error) {
 	return intercept(f.decide, "Repair", func() (store.RepairResult, error) { return f.Shard.Repair(ctx) })
 }
 
-func (f *faulty) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error) {
-	return intercept(f.decide, "PutTopic", func() (store.Topic, error) { return f.Store.PutTopic(ctx, topic) })
+func (f *faulty) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+	return intercept(f.decide, "PutTopic", func() (store.Document, error) { return f.Store.PutDocument(ctx, token, doc, limits) })
 }
 
 func (f faultyShard) Purge(ctx context.Context, token store.Token, refs []job.Ref) ([]error, error) {
 	return intercept(f.decide, "Purge", func() ([]error, error) { return f.Shard.Purge(ctx, token, refs) })
 }
 
-func (f faultyShard) PutLane(ctx context.Context, token store.Token, lane store.Lane) (store.Lane, error) {
-	return intercept(f.decide, "PutLane", func() (store.Lane, error) { return f.Shard.PutLane(ctx, token, lane) })
+func (f faultyShard) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+	return intercept(f.decide, "PutLane", func() (store.Document, error) { return f.Shard.PutDocument(ctx, token, doc, limits) })
 }
 
 func (f faultyShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {

@@ -66,10 +66,10 @@ func TestFaultyCoversEveryMethodThatChangesSomething(t *testing.T) {
 		"Purge":  func() error { _, err := f.Shards()[0].Purge(ctx, token, []job.Ref{ref}); return err },
 		"Sweep":  func() error { _, err := f.Shards()[0].Sweep(ctx, token, 1); return err },
 		"PutTopic": func() error {
-			_, err := f.PutTopic(ctx, store.Topic{Namespace: "default", Name: "orders"})
+			_, err := store.PutTopic(ctx, f, store.Topic{Namespace: "default", Name: "orders"})
 			return err
 		},
-		"PutLane": func() error { _, err := f.Shards()[0].PutLane(ctx, token, store.Lane{Queue: queue}); return err },
+		"PutLane": func() error { _, err := store.PutLane(ctx, f.Shards()[0], token, store.Lane{Queue: queue}); return err },
 		"Permit": func() error {
 			_, err := f.Shards()[0].Permit(ctx, token, []store.PermitRequest{{Topic: "orders"}})
 			return err

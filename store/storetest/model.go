@@ -1,10 +1,8 @@
 package storetest
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -28,13 +26,10 @@ type Model struct {
 	defaults policy.Topic
 	now      func() time.Time
 
-	mu       sync.Mutex
-	shards   []*modelShard
-	topics   map[topicName]store.Topic
-	revision int64
-	// laneRevision is the newest revision of a lane's settings, on any shard.
-	laneRevision int64
-	closed       bool
+	mu sync.Mutex
+	settings
+	shards []*modelShard
+	closed bool
 	// rank orders jobs due in the same millisecond, lowest first, to follow the order of an engine; nil: the order in which
 	// they were placed.
 	rank func(job.Ref) int
@@ -46,14 +41,14 @@ type topicName struct{ namespace, topic string }
 
 // modelShard is a shard of the model.
 type modelShard struct {
-	model  *Model
-	jobs   map[job.Ref]*record
-	ids    map[job.Ref]*knownID
-	queues map[job.Queue]*queue
-	topics map[topicName]*topic
+	model    *Model
+	settings // of lanes
+	jobs     map[job.Ref]*record
+	ids      map[job.Ref]*knownID
+	queues   map[job.Queue]*queue
+	topics   map[topicName]*topic
 	// forgotten are the counts of topics that were forgotten, by namespace.
 	forgotten map[string]store.TopicStats
-	lanes     map[job.Queue]store.Lane // own settings
 	// permits and alarms are of topics that this shard keeps.
 	permits     map[topicName]window
 	alarms      map[topicName]bool
@@ -84,7 +79,7 @@ type topic struct {
 
 // NewModel returns an empty model.
 func NewModel(o ModelOptions) *Model {
-	m := &Model{defaults: o.Defaults, now: o.Now, topics: make(map[topicName]store.Topic)}
+	m := &Model{defaults: o.Defaults, now: o.Now, settings: newSettings()}
 	if m.defaults.Ladder == nil {
 		m.defaults = policy.Builtin()
 	}
@@ -99,7 +94,7 @@ func NewModel(o ModelOptions) *Model {
 			queues:    make(map[job.Queue]*queue),
 			topics:    make(map[topicName]*topic),
 			forgotten: make(map[string]store.TopicStats),
-			lanes:     make(map[job.Queue]store.Lane),
+			settings:  newSettings(),
 			permits:   make(map[topicName]window),
 			alarms:    make(map[topicName]bool),
 			wakeups:   make(map[string]*wakeups),
@@ -155,9 +150,13 @@ func (m *Model) open(ctx context.Context) (time.Time, error) {
 
 func errClosed() error { return &store.UnavailableError{Reason: "the model is closed"} }
 
-// policy returns a topic's complete policy.
-func (m *Model) policy(name topicName) policy.Topic {
-	return m.topics[name].Policy.WithDefaults(m.defaults)
+// limits returns the limits of a topic over the defaults.
+func (m *Model) limits(name topicName) policy.Limits {
+	return m.documents[topicKey(name)].limits.Over(m.defaults.Limits())
+}
+
+func topicKey(name topicName) store.DocumentKey {
+	return store.DocumentKey{Kind: store.KindTopic, Namespace: name.namespace, Name: name.topic}
 }
 
 func (s *modelShard) topic(name topicName) *topic {
@@ -167,47 +166,4 @@ func (s *modelShard) topic(name topicName) *topic {
 		s.topics[name] = t
 	}
 	return t
-}
-
-// PutTopic writes a policy and reschedules the topic's queues.
-func (m *Model) PutTopic(ctx context.Context, put store.Topic) (store.Topic, error) {
-	now, err := m.open(ctx)
-	if err != nil {
-		return store.Topic{}, err
-	}
-	defer m.mu.Unlock()
-	name := topicName{put.Namespace, put.Name}
-	if put.Revision != 0 && max(put.Revision, 0) != m.topics[name].Revision {
-		return store.Topic{}, store.ErrVersion
-	}
-	m.revision++
-	put.Revision = m.revision
-	m.topics[name] = put
-	for _, s := range m.shards {
-		t := s.topics[name]
-		if t == nil {
-			continue
-		}
-		for _, q := range t.lanes {
-			q.notifiedAt = time.Time{} // the next round notifies it
-			s.reschedule(q, now, true)
-		}
-	}
-	return put, nil
-}
-
-// Topics returns all stored policies.
-func (m *Model) Topics(ctx context.Context) ([]store.Topic, int64, error) {
-	if _, err := m.open(ctx); err != nil {
-		return nil, 0, err
-	}
-	defer m.mu.Unlock()
-	all := make([]store.Topic, 0, len(m.topics))
-	for _, t := range m.topics {
-		all = append(all, t)
-	}
-	slices.SortFunc(all, func(a, b store.Topic) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	return all, m.revision, nil
 }

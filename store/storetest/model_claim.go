@@ -38,7 +38,7 @@ func (s *modelShard) claim(token store.Token, request store.ClaimRequest, now ti
 		}
 		return t, nil
 	})
-	c := store.ClaimResult{Queues: t.queues, Revision: s.model.revision}
+	c := store.ClaimResult{Queues: t.queues, Revision: s.model.revisions[store.KindTopic]}
 	for _, r := range t.records {
 		if r.place == &r.queue.claimed && r.lease == token {
 			c.Jobs = append(c.Jobs, r.claimedJob(now))
@@ -50,7 +50,7 @@ func (s *modelShard) claim(token store.Token, request store.ClaimRequest, now ti
 // claimQueue claims jobs of one queue. Size is the number of body bytes claimed so far.
 func (s *modelShard) claimQueue(t *claimReply, size *int, token store.Token, request store.ClaimRequest, w store.QueueClaim, now time.Time) store.QueueStatus {
 	status := store.QueueStatus{Queue: w.Queue}
-	if lane := s.lane(w.Queue); lane.Revision != w.Lane {
+	if lane := s.get(store.LaneKey(w.Queue)); lane.Revision != w.Lane {
 		status.Lane = &lane
 	}
 	limits := s.limits(w.Queue)

@@ -27,7 +27,7 @@ func (s *modelShard) Settle(ctx context.Context, token store.Token, items []stor
 		return errs, nil
 	})
 	if next == nil {
-		return errs, store.ClaimResult{Revision: m.revision}, nil
+		return errs, store.ClaimResult{Revision: m.revisions[store.KindTopic]}, nil
 	}
 	return errs, s.claim(token, *next, now), nil
 }

@@ -19,12 +19,12 @@ func (s *modelShard) Sweep(ctx context.Context, token store.Token, limit int) (s
 	return once(s, now, call{"sweep", token}, func() (store.SweepResult, error) {
 		var swept store.SweepResult
 		for name, t := range s.topics {
-			p := m.policy(name)
+			p := m.limits(name)
 			s.trim(&t.done, p.KeepDelivered, limit, now, &swept)
 			s.trim(&t.dead, p.KeepDead, limit, now, &swept)
 		}
 		for ref, id := range s.ids {
-			if s.jobs[ref] != nil || id.finishedAt.Add(*m.policy(id.topic).IDWindow).After(now) {
+			if s.jobs[ref] != nil || id.finishedAt.Add(*m.limits(id.topic).IDWindow).After(now) {
 				continue
 			}
 			if swept.IDs == limit {
@@ -61,7 +61,7 @@ func (s *modelShard) Repair(ctx context.Context) (store.RepairResult, error) {
 
 // isUnused reports whether a topic has neither jobs nor settings. The model removes only its counts.
 func (m *Model) isUnused(s *modelShard, t *topic) bool {
-	if t.registered == 0 || len(t.done.items)+len(t.dead.items) > 0 || m.topics[t.name].Revision != 0 || s.alarms[t.name] {
+	if t.registered == 0 || len(t.done.items)+len(t.dead.items) > 0 || m.documents[topicKey(t.name)].Revision != 0 || s.alarms[t.name] {
 		return false
 	}
 	for _, q := range t.lanes {
@@ -69,8 +69,8 @@ func (m *Model) isUnused(s *modelShard, t *topic) bool {
 			return false
 		}
 	}
-	for q := range s.lanes {
-		if q.Namespace == t.name.namespace && q.Topic == t.name.topic {
+	for key := range s.documents {
+		if isSameTopic(key, topicKey(t.name)) {
 			return false
 		}
 	}

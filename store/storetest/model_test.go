@@ -138,7 +138,7 @@ func TestModel_HandlesManyJobs(t *testing.T) {
 	}
 	const n = 30_000
 	m := storetest.NewModel(storetest.ModelOptions{})
-	_, err := m.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{LaneConcurrency: 10_000}})
+	_, err := store.PutTopic(t.Context(), m, store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{LaneConcurrency: 10_000}})
 	require.NoError(t, err)
 	for start := 0; start < n; start += 500 {
 		var batch []store.NewJob

@@ -174,9 +174,9 @@ func (p *engineAndModel) putTopic(put store.Topic) {
 		put.Policy.LaneRate = p.rate
 		put.Policy.LaneRate.Starts += rapid.IntRange(0, 1).Draw(p.T, "more starts")
 	}
-	_, err := p.s.Store.PutTopic(p.ctx, put)
+	_, err := store.PutTopic(p.ctx, p.s.Store, put)
 	p.must(err, "put a topic")
-	_, err = p.model.PutTopic(p.ctx, put)
+	_, err = store.PutTopic(p.ctx, p.model, put)
 	p.must(err, "put a topic in the model")
 }
 

@@ -134,7 +134,7 @@ func (p *engineAndModel) compareClaims(wanted, got store.ClaimResult) {
 			p.Fatalf("settings in the claim: %+v of %s, want %+v", g.Lane, w.Queue, w.Lane)
 		}
 		if w.Lane != nil {
-			p.sameSettings(*w.Lane, *g.Lane, "the claim")
+			p.sameSettings(p.laneOf(w.Lane), p.laneOf(g.Lane), "the claim")
 		}
 	}
 }

@@ -41,14 +41,14 @@ func (p *engineAndModel) putLane(t *rapid.T) {
 		mine.Revision, theirs.Revision = one.engine, one.model
 	}
 	got, err := twice(p, "put a lane", func(token store.Token) (store.Lane, error) {
-		return p.s.shard().PutLane(p.ctx, token, mine)
+		return store.PutLane(p.ctx, p.s.shard(), token, mine)
 	}, func(first, second store.Lane) error {
 		if first.Revision != second.Revision {
 			return fmt.Errorf("revision %d, then %d", first.Revision, second.Revision)
 		}
 		return nil
 	})
-	wanted, wantedErr := p.model.shards[0].PutLane(p.ctx, store.NewToken(), theirs)
+	wanted, wantedErr := store.PutLane(p.ctx, p.model.shards[0], store.NewToken(), theirs)
 	if !sameError(wantedErr, err) {
 		p.Fatalf("put lane %s: %v, want %v", q, err, wantedErr)
 	}
@@ -60,6 +60,13 @@ func (p *engineAndModel) putLane(t *rapid.T) {
 	}
 	p.lanes[q] = append(p.lanes[q], revision{got.Revision, wanted.Revision})
 	p.sameSettings(wanted, got, "put a lane")
+}
+
+// laneOf decodes the settings that a claim reports.
+func (p *engineAndModel) laneOf(doc *store.Document) store.Lane {
+	lane, err := doc.Lane()
+	p.must(err, "decode settings")
+	return lane
 }
 
 // sameSettings compares a lane. The numbers of revisions may differ, but not whether there is one.
@@ -81,9 +88,9 @@ func (p *engineAndModel) sameSettings(wanted, got store.Lane, what string) {
 
 // samePutLanes compares the settings of a topic's lanes as GetLanes and ListLanes return them.
 func (p *engineAndModel) samePutLanes(topic string) {
-	wanted, err := p.model.shards[0].ListLanes(p.ctx, p.namespace, topic, "", 10)
+	wanted, err := store.ListLanes(p.ctx, p.model.shards[0], p.namespace, topic, "", 10)
 	p.must(err, "list the model's settings")
-	got, err := p.s.shard().ListLanes(p.ctx, p.namespace, topic, "", 10)
+	got, err := store.ListLanes(p.ctx, p.s.shard(), p.namespace, topic, "", 10)
 	p.must(err, "list settings")
 	if len(wanted) != len(got) {
 		p.Fatalf("settings of the lanes of %s: %+v, want %+v", topic, got, wanted)
@@ -91,9 +98,9 @@ func (p *engineAndModel) samePutLanes(topic string) {
 	for i := range wanted {
 		p.sameSettings(wanted[i], got[i], "list")
 	}
-	wanted, err = p.model.shards[0].GetLanes(p.ctx, p.queues)
+	wanted, err = store.GetLanes(p.ctx, p.model.shards[0], p.queues)
 	p.must(err, "read the model's settings")
-	got, err = p.s.shard().GetLanes(p.ctx, p.queues)
+	got, err = store.GetLanes(p.ctx, p.s.shard(), p.queues)
 	p.must(err, "read settings")
 	for i := range wanted {
 		p.sameSettings(wanted[i], got[i], "read")

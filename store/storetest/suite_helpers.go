@@ -121,7 +121,7 @@ func (s *suite) drainWakeups() {
 
 func (s *suite) put(p policy.Topic) store.Topic {
 	s.Helper()
-	t, err := s.Store.PutTopic(s.Context(), store.Topic{Namespace: s.queue.Namespace, Name: s.queue.Topic, Policy: p})
+	t, err := store.PutTopic(s.Context(), s.Store, store.Topic{Namespace: s.queue.Namespace, Name: s.queue.Topic, Policy: p})
 	require.NoError(s, err)
 	return t
 }

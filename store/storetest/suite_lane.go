@@ -109,7 +109,7 @@ func (s *suite) requireNotifiedAt(at time.Time, what string) {
 // putLane writes a lane's settings.
 func (s *suite) putLane(q job.Queue, settings policy.Lane) store.Lane {
 	s.Helper()
-	lane, err := s.shard().PutLane(s.Context(), store.NewToken(), store.Lane{Queue: q, Settings: settings})
+	lane, err := store.PutLane(s.Context(), s.shard(), store.NewToken(), store.Lane{Queue: q, Settings: settings})
 	require.NoError(s, err)
 	return lane
 }
@@ -117,7 +117,7 @@ func (s *suite) putLane(q job.Queue, settings policy.Lane) store.Lane {
 // getLane reads a lane's settings.
 func (s *suite) getLane(q job.Queue) store.Lane {
 	s.Helper()
-	lanes, err := s.shard().GetLanes(s.Context(), []job.Queue{q})
+	lanes, err := store.GetLanes(s.Context(), s.shard(), []job.Queue{q})
 	require.NoError(s, err)
 	require.Len(s, lanes, 1)
 	return lanes[0]

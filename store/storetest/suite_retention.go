@@ -110,7 +110,7 @@ var retentionCases = []testCase{
 			e := s.entry(id, in(q))
 			e.Fingerprint = nil
 			if topic == "put" {
-				_, err := s.Store.PutTopic(s.Context(), store.Topic{Namespace: q.Namespace, Name: topic, Policy: policy.Topic{Workers: 7}})
+				_, err := store.PutTopic(s.Context(), s.Store, store.Topic{Namespace: q.Namespace, Name: topic, Policy: policy.Topic{Workers: 7}})
 				require.NoError(s, err)
 			}
 			s.insertNew(e)

@@ -30,7 +30,18 @@ func (s *suite) reported(q job.Queue, known int64) *store.Lane {
 	s.Helper()
 	request := claimOf(q)
 	request.Queues[0].Lane = known
-	return s.claim(request).Queues[0].Lane
+	return s.decodeLane(s.claim(request).Queues[0].Lane)
+}
+
+// decodeLane decodes the settings that a claim reports.
+func (s *suite) decodeLane(doc *store.Document) *store.Lane {
+	s.Helper()
+	if doc == nil {
+		return nil
+	}
+	lane, err := doc.Lane()
+	require.NoError(s, err)
+	return &lane
 }
 
 var settingsCases = []testCase{
@@ -43,42 +54,42 @@ var settingsCases = []testCase{
 			require.Equal(s, plain(put), plain(s.getLane(q)))
 		}
 		sparse := s.putLane(s.laneQueue(2), policy.Lane{URL: "http://sparse.example/"})
-		lanes, err := s.shard().GetLanes(s.Context(), []job.Queue{s.laneQueue(2), s.laneQueue(3), s.laneQueue(0)})
+		lanes, err := store.GetLanes(s.Context(), s.shard(), []job.Queue{s.laneQueue(2), s.laneQueue(3), s.laneQueue(0)})
 		require.NoError(s, err)
 		require.Len(s, lanes, 3)
 		require.Equal(s, plain(sparse), plain(lanes[0]))
 		require.Equal(s, store.Lane{Queue: s.laneQueue(3)}, plain(lanes[1]), "no settings")
 		require.Equal(s, plain(s.getLane(s.laneQueue(0))), plain(lanes[2]))
-		lanes, err = s.shard().GetLanes(s.Context(), nil)
+		lanes, err = store.GetLanes(s.Context(), s.shard(), nil)
 		require.NoError(s, err)
 		require.Empty(s, lanes)
 	}},
 	{"refuses another revision than the stored one", func(s *suite) {
-		_, err := s.shard().PutLane(s.Context(), store.NewToken(), store.Lane{Queue: s.queue, Settings: fullLane(), Revision: 99})
+		_, err := store.PutLane(s.Context(), s.shard(), store.NewToken(), store.Lane{Queue: s.queue, Settings: fullLane(), Revision: 99})
 		require.ErrorIs(s, err, store.ErrVersion)
 		require.Zero(s, s.getLane(s.queue).Revision)
 		begun := store.Lane{Queue: s.queue, Settings: fullLane(), Revision: store.MustNotExist}
-		_, err = s.shard().PutLane(s.Context(), store.NewToken(), begun)
+		_, err = store.PutLane(s.Context(), s.shard(), store.NewToken(), begun)
 		require.NoError(s, err, "nothing is stored yet")
-		_, err = s.shard().PutLane(s.Context(), store.NewToken(), begun)
+		_, err = store.PutLane(s.Context(), s.shard(), store.NewToken(), begun)
 		require.ErrorIs(s, err, store.ErrVersion, "they are stored now")
 		first := s.putLane(s.queue, policy.Lane{LaneConcurrency: 1})
 		first.Settings.LaneConcurrency = 2
-		second, err := s.shard().PutLane(s.Context(), store.NewToken(), first)
+		second, err := store.PutLane(s.Context(), s.shard(), store.NewToken(), first)
 		require.NoError(s, err)
 		require.Greater(s, second.Revision, first.Revision)
 		for _, settings := range []policy.Lane{first.Settings, {}} {
-			_, err = s.shard().PutLane(s.Context(), store.NewToken(), store.Lane{Queue: s.queue, Settings: settings, Revision: first.Revision})
+			_, err = store.PutLane(s.Context(), s.shard(), store.NewToken(), store.Lane{Queue: s.queue, Settings: settings, Revision: first.Revision})
 			require.ErrorIs(s, err, store.ErrVersion)
 		}
 		require.Equal(s, plain(second), plain(s.getLane(s.queue)))
 	}},
 	{"empty settings are removed, and revisions keep growing", func(s *suite) {
 		first := s.putLane(s.queue, fullLane())
-		_, err := s.shard().PutLane(s.Context(), store.NewToken(), store.Lane{Queue: s.queue, Revision: first.Revision})
+		_, err := store.PutLane(s.Context(), s.shard(), store.NewToken(), store.Lane{Queue: s.queue, Revision: first.Revision})
 		require.NoError(s, err)
 		require.Equal(s, store.Lane{Queue: s.queue}, plain(s.getLane(s.queue)))
-		_, err = s.shard().PutLane(s.Context(), store.NewToken(), first)
+		_, err = store.PutLane(s.Context(), s.shard(), store.NewToken(), first)
 		require.ErrorIs(s, err, store.ErrVersion, "the settings were removed")
 		second := s.putLane(s.queue, fullLane())
 		require.Greater(s, second.Revision, first.Revision)
@@ -106,14 +117,14 @@ var settingsCases = []testCase{
 		put := s.putLane(s.laneQueue(1), policy.Lane{URL: "http://lane.example/"})
 		got := s.claim(claimOf(s.laneQueue(0), s.laneQueue(1), s.laneQueue(2)))
 		require.Nil(s, got.Queues[0].Lane)
-		require.Equal(s, plain(put), plain(*got.Queues[1].Lane))
+		require.Equal(s, plain(put), plain(*s.decodeLane(got.Queues[1].Lane)))
 		require.Nil(s, got.Queues[2].Lane)
 		require.Len(s, got.Jobs, 1)
 		item := settlement(got.Jobs[0], delivered)
 		next := claimOf(s.laneQueue(1))
 		_, got, err := s.shard().Settle(s.Context(), store.NewToken(), []store.Settlement{item}, &next)
 		require.NoError(s, err)
-		require.Equal(s, plain(put), plain(*got.Queues[0].Lane))
+		require.Equal(s, plain(put), plain(*s.decodeLane(got.Queues[0].Lane)))
 	}},
 	{"a paused lane accepts jobs, and notifies when it is resumed", func(s *suite) {
 		s.putLane(s.queue, policy.Lane{Paused: true, URL: "http://lane.example/"})
@@ -183,7 +194,7 @@ var settingsCases = []testCase{
 	{"a repeated token returns the first result and changes nothing", func(s *suite) {
 		token := store.NewToken()
 		put := func() (store.Lane, error) {
-			return s.shard().PutLane(s.Context(), token, store.Lane{Queue: s.queue, Settings: fullLane()})
+			return store.PutLane(s.Context(), s.shard(), token, store.Lane{Queue: s.queue, Settings: fullLane()})
 		}
 		first, err := put()
 		require.NoError(s, err)
@@ -209,7 +220,7 @@ var settingsCases = []testCase{
 		for _, limit := range []int{1, 2, 100} {
 			var all []store.Lane
 			for after := ""; ; {
-				page, err := s.shard().ListLanes(s.Context(), s.queue.Namespace, s.queue.Topic, after, limit)
+				page, err := store.ListLanes(s.Context(), s.shard(), s.queue.Namespace, s.queue.Topic, after, limit)
 				require.NoError(s, err)
 				require.LessOrEqual(s, len(page), limit)
 				if len(page) == 0 {
@@ -223,7 +234,7 @@ var settingsCases = []testCase{
 			}
 			require.Equal(s, wanted, all, "limit %d", limit)
 		}
-		none, err := s.shard().ListLanes(s.Context(), s.queue.Namespace, "unknown", "", 10)
+		none, err := store.ListLanes(s.Context(), s.shard(), s.queue.Namespace, "unknown", "", 10)
 		require.NoError(s, err)
 		require.Empty(s, none)
 	}},
@@ -242,7 +253,7 @@ var settingsCases = []testCase{
 		s.requireBlocked("a lane paused before the restart")
 		require.Nil(s, s.reported(s.queue, used.Revision))
 		require.Greater(s, s.putLane(s.laneQueue(2), fullLane()).Revision, removed.Revision)
-		page, err := s.shard().ListLanes(s.Context(), s.queue.Namespace, s.queue.Topic, "", 10)
+		page, err := store.ListLanes(s.Context(), s.shard(), s.queue.Namespace, s.queue.Topic, "", 10)
 		require.NoError(s, err)
 		require.Len(s, page, 3)
 	}},

@@ -214,38 +214,38 @@ var topicCases = []testCase{
 			GiveUpOn: []string{}, KeepDelivered: keep(0), KeepDead: policy.Retention{For: new(time.Duration(0))},
 			IDWindow: new(time.Duration(0)), Paused: true,
 		}}
-		answer, err := s.Store.PutTopic(s.Context(), put)
+		answer, err := store.PutTopic(s.Context(), s.Store, put)
 		require.NoError(s, err)
 		require.NotZero(s, answer.Revision)
 		put.Revision = answer.Revision
 		require.Equal(s, put, answer)
-		sparse, err := s.Store.PutTopic(s.Context(), store.Topic{Namespace: s.queue.Namespace, Name: "a-sparse"})
+		sparse, err := store.PutTopic(s.Context(), s.Store, store.Topic{Namespace: s.queue.Namespace, Name: "a-sparse"})
 		require.NoError(s, err)
-		theirs, err := s.Store.PutTopic(s.Context(), store.Topic{Namespace: "a-namespace", Name: "z"})
+		theirs, err := store.PutTopic(s.Context(), s.Store, store.Topic{Namespace: "a-namespace", Name: "z"})
 		require.NoError(s, err)
-		topics, _, err := s.Store.Topics(s.Context())
+		topics, _, err := store.ListTopics(s.Context(), s.Store)
 		require.NoError(s, err)
 		require.Equal(s, []store.Topic{theirs, sparse, put}, topics)
 	}},
 	{"refuses another revision than the stored one", func(s *suite) {
 		topic := store.Topic{Namespace: s.queue.Namespace, Name: s.queue.Topic, Revision: 99}
-		_, err := s.Store.PutTopic(s.Context(), topic)
+		_, err := store.PutTopic(s.Context(), s.Store, topic)
 		require.ErrorIs(s, err, store.ErrVersion)
 		topic.Revision = store.MustNotExist
-		_, err = s.Store.PutTopic(s.Context(), topic)
+		_, err = store.PutTopic(s.Context(), s.Store, topic)
 		require.NoError(s, err, "nothing is stored yet")
-		_, err = s.Store.PutTopic(s.Context(), topic)
+		_, err = store.PutTopic(s.Context(), s.Store, topic)
 		require.ErrorIs(s, err, store.ErrVersion, "they are stored now")
 		first := s.put(policy.Topic{Workers: 1})
 		first.Policy.Workers = 2
-		second, err := s.Store.PutTopic(s.Context(), first)
+		second, err := store.PutTopic(s.Context(), s.Store, first)
 		require.NoError(s, err)
 		require.NotEqual(s, first.Revision, second.Revision)
-		_, err = s.Store.PutTopic(s.Context(), first)
+		_, err = store.PutTopic(s.Context(), s.Store, first)
 		require.ErrorIs(s, err, store.ErrVersion)
 		third := s.put(policy.Topic{Workers: 3})
 		require.NotEqual(s, second.Revision, third.Revision)
-		topics, _, err := s.Store.Topics(s.Context())
+		topics, _, err := store.ListTopics(s.Context(), s.Store)
 		require.NoError(s, err)
 		require.Equal(s, []store.Topic{third}, topics)
 	}},

@@ -66,7 +66,7 @@ func TestStatements_ScanNoTableOnceTheStoreIsOpen(t *testing.T) {
 	c := empty(t)
 	// A row for up to batchJobs attempts that are under way; Open reads it, and so do lists of open jobs and Get.
 	small := []db.Statement{ReadLeases, IsLeased}
-	opening := []db.Statement{AllTopics, PendingQueues, ThrottledQueues, AnyLane, UnusedQueues, CountOutbox, LastNumbers}
+	opening := []db.Statement{AllTopics, PendingQueues, ThrottledQueues, AllMeta, UnusedQueues, CountOutbox, LastNumbers}
 	for _, id := range db.Statements() {
 		control := strings.HasPrefix(id.Text(), "BEGIN") || slices.Contains([]string{"COMMIT", "ROLLBACK", "END"}, id.Text())
 		if control || slices.Contains(opening, id) || slices.Contains(small, id) {

@@ -1,8 +1,8 @@
 -- The tables can be read with the sqlite3 shell, 3.37 (2021) or newer; the view "overview" shows each job. Times are Unix
--- milliseconds, durations milliseconds. Policies, settings and attempts are JSON. What a job asks for is in jobs.spec,
+-- milliseconds, durations milliseconds. Settings and attempts are JSON. What a job asks for is in jobs.spec,
 -- encoded by package job/codec. Package db adds the table wal_check.
 
-CREATE TABLE meta ( -- the last revisions, and a row that Ping rewrites
+CREATE TABLE meta ( -- the newest revision of each kind of settings, and a row that Ping rewrites
   key   TEXT PRIMARY KEY,
   value INTEGER NOT NULL
 ) WITHOUT ROWID;
@@ -11,8 +11,6 @@ CREATE TABLE topics (
   t               INTEGER PRIMARY KEY,
   namespace       TEXT NOT NULL,
   name            TEXT NOT NULL,
-  policy          TEXT,
-  revision        INTEGER NOT NULL DEFAULT 0,
   registered      INTEGER NOT NULL DEFAULT 0,
   delivered       INTEGER NOT NULL DEFAULT 0,
   dead            INTEGER NOT NULL DEFAULT 0,
@@ -40,13 +38,15 @@ CREATE TABLE queues ( -- a row per lane
 CREATE INDEX queues_pending ON queues (namespace, topic, lane) WHERE waiting > 0;
 CREATE INDEX queues_throttled ON queues (q) WHERE throttle IS NOT NULL;
 
-CREATE TABLE lanes ( -- settings of lanes, which may have had no job yet
+CREATE TABLE settings ( -- documents: policies of topics, and settings of lanes, which may have had no job yet
+  kind      TEXT NOT NULL, -- topic, lane
   namespace TEXT NOT NULL,
-  topic     TEXT NOT NULL,
+  name      TEXT NOT NULL, -- of the topic
   lane      TEXT NOT NULL,
   revision  INTEGER NOT NULL,
-  settings  TEXT NOT NULL,
-  PRIMARY KEY (namespace, topic, lane)
+  limits    TEXT NOT NULL, -- what this engine applies of the value
+  value     TEXT NOT NULL,
+  PRIMARY KEY (kind, namespace, name, lane)
 ) WITHOUT ROWID;
 
 CREATE TABLE jobs ( -- the columns that change come first
@@ -138,4 +138,4 @@ CREATE VIEW overview AS
          reason, status, attempts, failed_attempts, url
   FROM jobs JOIN queues USING (q);
 
-INSERT INTO meta VALUES ('revision', 0), ('lane_revision', 0), ('pinged', 0);
+INSERT INTO meta VALUES ('pinged', 0);

@@ -21,8 +21,12 @@ const nameColumns = `queues.topic, queues.lane`
 // ttlAnew is the end of a time to live, of a job whose since and expiry are given: NULL where there is none.
 const ttlAnew = `ttl_end = nullif(min(ifnull(? + max_age, 0x7fffffffffffffff), ifnull(nullif(?, 0), 0x7fffffffffffffff)), 0x7fffffffffffffff)`
 
+// laneLimits joins the limits of lanes.
+const laneLimits = `LEFT JOIN settings ON kind = 'lane' AND settings.namespace = queues.namespace
+ AND name = topic AND settings.lane = queues.lane`
+
 // loadedQueue begins what Open reads of lanes.
-const loadedQueue = `SELECT q, queues.namespace, queues.topic, queues.lane, waiting, rows, throttle, lanes.revision, settings`
+const loadedQueue = `SELECT q, queues.namespace, queues.topic, queues.lane, waiting, rows, throttle, revision, limits`
 
 var (
 	InsertJob = db.NewStatement(`INSERT INTO jobs (n, q, t, state, due, version, generation, attempts, failed_attempts, consecutive_lost, cancel_requested, entries, created, first_due, expires,
@@ -35,16 +39,19 @@ var (
 	InsertFirstAttempt = db.NewStatement(`INSERT INTO first_attempts (a, n, entry) VALUES (?, ?, ?)`)
 	InsertLeases       = db.NewStatement(`INSERT OR REPLACE INTO leases (c, claimed, jobs) VALUES (?, ?, ?)`)
 	InsertID           = db.NewStatement(`INSERT OR REPLACE INTO ids (namespace, id, t, fingerprint, state, finished, reason) VALUES (?, ?, ?, ?, ?, ?, ?)`)
-	InsertLane         = db.NewStatement(`INSERT OR REPLACE INTO lanes (namespace, topic, lane, revision, settings) VALUES (?, ?, ?, ?, ?)`)
-	InsertQueue        = db.NewStatement(`INSERT INTO queues (q, namespace, topic, lane) VALUES (?, ?, ?, ?)`)
-	InsertTopic        = db.NewStatement(`INSERT INTO topics (t, namespace, name) VALUES (?, ?, ?)`)
-	FindJob            = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + `, ` + bodyColumn +
+	InsertDocument     = db.NewStatement(`INSERT OR REPLACE INTO settings (kind, namespace, name, lane, revision, limits, value)
+ VALUES (?, ?, ?, ?, ?, ?, ?)`)
+	InsertQueue = db.NewStatement(`INSERT INTO queues (q, namespace, topic, lane) VALUES (?, ?, ?, ?)`)
+	InsertTopic = db.NewStatement(`INSERT INTO topics (t, namespace, name) VALUES (?, ?, ?)`)
+	FindJob     = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + `, ` + bodyColumn +
 		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE id = ? AND jobs.namespace = ?`)
 	FindHead = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns +
 		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE id = ? AND jobs.namespace = ?`)
-	FindLane   = db.NewStatement(`SELECT revision, settings FROM lanes WHERE namespace = ? AND topic = ? AND lane = ?`)
-	LanesAfter = db.NewStatement(`SELECT lane, revision, settings FROM lanes WHERE namespace = ? AND topic = ? AND lane > ?
- ORDER BY lane LIMIT ?`)
+	FindDocument = db.NewStatement(`SELECT revision, limits, value FROM settings WHERE kind = ? AND namespace = ? AND name = ? AND lane = ?`)
+	LanesAfter   = db.NewStatement(`SELECT namespace, name, lane, revision, value FROM settings
+ WHERE kind = 'lane' AND namespace = ? AND name = ? AND lane > ? ORDER BY lane LIMIT ?`)
+	DocumentsAfter = db.NewStatement(`SELECT namespace, name, lane, revision, value FROM settings
+ WHERE kind = ? AND (namespace, name) > (?, ?) ORDER BY namespace, name LIMIT ?`)
 	FindID    = db.NewStatement(`SELECT fingerprint, state, finished, reason FROM ids WHERE namespace = ? AND id = ?`)
 	FindQueue = db.NewStatement(`SELECT q, waiting, rows, throttle FROM queues WHERE namespace = ? AND topic = ? AND lane = ?`)
 	Claimable = db.NewStatement(`SELECT ` + columns + `, ` + bodyColumn + `, ttl_end` +
@@ -79,20 +86,19 @@ var (
  kept_dead = ?, kept_dead_bytes = ?, ids = ? WHERE t = ?`)
 	UpdateThrottle     = db.NewStatement(`UPDATE queues SET throttle = ? WHERE q = ?`)
 	UpdateGrants       = db.NewStatement(`UPDATE topics SET grants = ?, alarm = ? WHERE t = ?`)
-	UpdatePolicy       = db.NewStatement(`UPDATE topics SET policy = ?, revision = ? WHERE t = ?`)
-	UpdateMeta         = db.NewStatement(`UPDATE meta SET value = ? WHERE key = ?`)
+	UpdateMeta         = db.NewStatement(`INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)`)
 	DeleteJob          = db.NewStatement(`DELETE FROM jobs WHERE n = ?`)
 	DeleteBody         = db.NewStatement(`DELETE FROM bodies WHERE n = ?`)
 	DeleteAttempts     = db.NewStatement(`DELETE FROM attempts WHERE n = ?`)
 	DeleteID           = db.NewStatement(`DELETE FROM ids WHERE namespace = ? AND id = ?`)
-	DeleteLane         = db.NewStatement(`DELETE FROM lanes WHERE namespace = ? AND topic = ? AND lane = ?`)
+	DeleteDocument     = db.NewStatement(`DELETE FROM settings WHERE kind = ? AND namespace = ? AND name = ? AND lane = ?`)
 	DeleteOutbox       = db.NewStatement(`DELETE FROM outbox WHERE namespace = ? AND id = ?`)
 	DeleteFirstAttempt = db.NewStatement(`DELETE FROM first_attempts WHERE a = ?`)
 	DeleteLeases       = db.NewStatement(`DELETE FROM leases WHERE c = ?`)
 	DeleteQueue        = db.NewStatement(`DELETE FROM queues WHERE q = ?`)
 	DeleteTopic        = db.NewStatement(`DELETE FROM topics WHERE t = ?1
  AND NOT EXISTS (SELECT 1 FROM queues WHERE namespace = ?2 AND topic = ?3)
- AND NOT EXISTS (SELECT 1 FROM lanes WHERE namespace = ?2 AND topic = ?3)`)
+ AND NOT EXISTS (SELECT 1 FROM settings WHERE kind IN ('lane', 'topic') AND namespace = ?2 AND name = ?3)`)
 	UnusedQueues = db.NewStatement(`DELETE FROM queues WHERE rows = 0 AND throttle IS NULL`)
 	OldestEnded  = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns + ` FROM jobs JOIN queues ON queues.q = jobs.q
  WHERE t = ? AND state = ? AND finished IS NOT NULL ORDER BY finished, jobs.n LIMIT ?`)
@@ -122,13 +128,14 @@ var (
  WHERE t = ?1 AND state = ?2 AND finished IS NOT NULL
  AND finished > ?4 AND finished < ?3 ORDER BY finished, jobs.n LIMIT ?5`)
 	PageTopics = db.NewStatement(`SELECT name FROM topics WHERE namespace = ?1 AND name > ?2 AND registered > 0 ORDER BY name LIMIT ?3`)
-	AllTopics  = db.NewStatement(`SELECT t, namespace, name, policy, revision, registered, delivered, dead, cancelled, kept_done, kept_done_bytes,
- kept_dead, kept_dead_bytes, ids, alarm, grants FROM topics`)
-	PendingQueues = db.NewStatement(loadedQueue + ` FROM queues INDEXED BY queues_pending LEFT JOIN lanes USING (namespace, topic, lane)
+	AllTopics  = db.NewStatement(`SELECT t, namespace, name, limits, coalesce(revision, 0), registered, delivered, dead, cancelled, kept_done, kept_done_bytes,
+ kept_dead, kept_dead_bytes, ids, alarm, grants
+ FROM topics LEFT JOIN (SELECT namespace, name, revision, limits FROM settings WHERE kind = 'topic') USING (namespace, name)`)
+	PendingQueues = db.NewStatement(loadedQueue + ` FROM queues INDEXED BY queues_pending ` + laneLimits + `
  WHERE waiting > 0`)
-	ThrottledQueues = db.NewStatement(loadedQueue + ` FROM queues INDEXED BY queues_throttled LEFT JOIN lanes USING (namespace, topic, lane)
+	ThrottledQueues = db.NewStatement(loadedQueue + ` FROM queues INDEXED BY queues_throttled ` + laneLimits + `
  WHERE throttle IS NOT NULL`)
-	AnyLane     = db.NewStatement(`SELECT EXISTS (SELECT 1 FROM lanes)`)
+	AllMeta     = db.NewStatement(`SELECT key, value FROM meta`)
 	ReadMeta    = db.NewStatement(`SELECT value FROM meta WHERE key = ?`)
 	CountOutbox = db.NewStatement(`SELECT count(*) FROM outbox`)
 	LastNumbers = db.NewStatement(`SELECT (SELECT max(n) FROM jobs), (SELECT max(q) FROM queues), (SELECT max(t) FROM topics),
